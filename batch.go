@@ -1,0 +1,46 @@
+package pannier
+
+import "time"
+
+// Trigger says what made pannier look at the disk.
+type Trigger string
+
+// The triggers.
+const (
+	TriggerStart    Trigger = "start"    // the process began
+	TriggerEvent    Trigger = "event"    // the kernel told of a change
+	TriggerResync   Trigger = "resync"   // it was time to compare everything
+	TriggerOverflow Trigger = "overflow" // the kernel's queue ran over, so events are missing
+	TriggerError    Trigger = "error"    // watching failed somewhere
+	TriggerManual   Trigger = "manual"   // somebody asked
+)
+
+// Triggers lists every trigger, for metrics that show each from the start.
+func Triggers() []Trigger {
+	return []Trigger{TriggerStart, TriggerEvent, TriggerResync, TriggerOverflow, TriggerError, TriggerManual}
+}
+
+// Batch is what the watcher hands to the loader once the tree has settled: where to look. It is a hint and no more:
+// nothing is believed because a batch said so.
+type Batch struct {
+	// Seq numbers the batches of a process from 1. Everything that is made from a batch carries its Seq, so that a
+	// caller can wait for a look that began after its own call.
+	Seq uint64
+	// Full asks for a comparison of everything. Dirs is empty then.
+	Full bool
+	// Dirs are the directories to look at again, absolute and clean, without repeats, in no order: the directory itself
+	// and the entries right in it. What lies below is looked at where it is new.
+	Dirs []string
+	// Trigger is why; of several reasons the gravest.
+	Trigger Trigger
+	// Since is when the first change was noticed.
+	Since time.Time
+}
+
+// WatchSet is the set of directories that the loader has looked into and so wants watched.
+type WatchSet struct {
+	// Dirs are absolute and clean, without repeats.
+	Dirs []string
+	// Version changes whenever Dirs does, so that an equal set needs no comparison.
+	Version uint64
+}

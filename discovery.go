@@ -1,0 +1,69 @@
+package pannier
+
+import (
+	"slices"
+	"strings"
+)
+
+// The file names of a skill directory that discovery reads.
+const (
+	// SkillFile is the one file that a skill directory must hold (Agent Skills specification, "SKILL.md").
+	SkillFile = "SKILL.md"
+	// MetaFile is the optional identity sidecar beside it.
+	MetaFile = "_meta.json"
+	// WorkspaceFile is the agent's own configuration, right below the workspace.
+	WorkspaceFile = "config.yaml"
+)
+
+// SourceKind says what sort of root a skill comes from.
+type SourceKind string
+
+// The kinds of root.
+const (
+	SourceWorkspace SourceKind = "workspace"
+	SourceManaged   SourceKind = "managed"
+	SourceBundled   SourceKind = "bundled"
+	SourceExtra     SourceKind = "extra"
+)
+
+// Root is a directory of skills.
+type Root struct {
+	// Path is absolute and clean.
+	Path string
+	// Name is how the root is called on every surface: its path below the workspace where it lies there, else Path.
+	Name string
+	Kind SourceKind
+	// Implicit allows the agent to use the root's skills without being told to.
+	Implicit bool
+}
+
+// DiscoveryRules say where skills are looked for and how far. The watcher and the loader go by the same rules, so that
+// what is watched is what is read.
+type DiscoveryRules struct {
+	// Workspace is the agent's configuration directory, absolute and clean.
+	Workspace string
+	// Roots are in order of precedence: the first wins a collision.
+	Roots []Root
+	// Skip names directories that are not entered, besides those whose names start with a dot.
+	Skip []string
+	// MaxDepth bounds how many directories below its root a skill directory may lie.
+	MaxDepth int
+	// MaxDirs bounds how many directories are looked into for each root.
+	MaxDirs int
+	// MaxSkillBytes and MaxFrontmatterBytes bound a SKILL.md and the part of it between the fences.
+	MaxSkillBytes, MaxFrontmatterBytes int64
+	// AllowMissingFrontmatter takes a SKILL.md without frontmatter as a skill that is called like its folder.
+	AllowMissingFrontmatter bool
+}
+
+// Skips reports whether a directory called name is not entered. A directory that itself holds a SKILL.md is a skill
+// whatever its name is.
+func (r DiscoveryRules) Skips(name string) bool {
+	return strings.HasPrefix(name, ".") || slices.Contains(r.Skip, name)
+}
+
+// IsSkillFile reports whether a file called name makes its directory a skill. Cases other than [SkillFile] are taken,
+// with a warning.
+func IsSkillFile(name string) bool {
+	return len(name) == len(SkillFile) && strings.EqualFold(name, SkillFile)
+}

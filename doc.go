@@ -1,0 +1,28 @@
+// Package pannier holds the values that cross pannier's rooms, and pure functions over them.
+//
+// pannier is a sidecar that keeps an agent's skills live. A skill is a folder with a SKILL.md in the workspace of an
+// agent. pannier watches the workspace, keeps a catalog of what it finds, judges each skill, pushes the agent card that
+// follows from it to a registry endpoint, and serves the catalog on a local unix socket.
+//
+// # One way
+//
+// Data goes through the house once and one way, and each arrow carries a value of this package:
+//
+//	disk ─> watcher ─Batch─> loader ─Catalog─> registry ─*Snapshot─> publish/{card,platform,prompt,api}
+//	           ↑               │                  ↑
+//	           └── WatchSet ───┘     config.yaml, environment
+//
+// The packages watcher, loader, registry and publish never import one another. They import this package, and
+// cmd/pannier connects them.
+//
+// # What is here, and what never will be
+//
+// Here are values and functions that compute one value from another. There is no goroutine, no file, no socket and no
+// logger, so everything here can be called from anywhere and tested without a machine.
+//
+// # Ownership
+//
+// A value that has been handed on is never changed again: [Skill], [Catalog] and [Snapshot] are immutable once they
+// leave the stage that made them, including everything that they point to. Readers may keep them for as long as they
+// like and must not write to them.
+package pannier

@@ -1,0 +1,63 @@
+package pannier
+
+import "fmt"
+
+// Severity says how bad a [Problem] is.
+type Severity string
+
+// The severities, worst first.
+const (
+	SeverityError   Severity = "error"
+	SeverityWarning Severity = "warning"
+	SeverityInfo    Severity = "info"
+)
+
+// Problem is something wrong with a text or a file that pannier reads: a SKILL.md, a _meta.json, config.yaml, a root. It
+// is data, and every surface shows the same one.
+type Problem struct {
+	// Code is stable and dotted, such as "skill.name.missing". Clients may switch on it.
+	Code     string   `json:"code"`
+	Severity Severity `json:"severity"`
+	// Path is the file or directory, relative to the workspace where it lies in it, with slashes.
+	Path string `json:"path"`
+	// Line and Column count from 1 in the file at Path, Column in characters; 0 means that the problem has no place there.
+	Line   int `json:"line,omitempty"`
+	Column int `json:"column,omitempty"`
+	// Field is the dotted key that the problem is in.
+	Field string `json:"field,omitempty"`
+	// Message says what is wrong, Hint what to do about it.
+	Message string `json:"message"`
+	Hint    string `json:"hint"`
+}
+
+// String returns the problem on one line, as a compiler would print it: place, severity, message and code.
+func (p Problem) String() string {
+	place := p.Path
+	if p.Line > 0 {
+		place = fmt.Sprintf("%s:%d", place, p.Line)
+		if p.Column > 0 {
+			place = fmt.Sprintf("%s:%d", place, p.Column)
+		}
+	}
+	return fmt.Sprintf("%s: %s: %s (%s)", place, p.Severity, p.Message, p.Code)
+}
+
+// Reason says why a skill can not be used, although it was found.
+type Reason struct {
+	// Code is one of the Reason constants.
+	Code string `json:"code"`
+	// Subject is what the reason is about: a binary, a variable, a system.
+	Subject string `json:"subject"`
+	// Remedy says what a person can do about it.
+	Remedy string `json:"remedy"`
+}
+
+// The codes of a [Reason], in the order in which they are checked.
+const (
+	ReasonInvalid             = "invalid"
+	ReasonRuntimeIncompatible = "runtime_incompatible"
+	ReasonOSUnsupported       = "os_unsupported"
+	ReasonMissingBinary       = "missing_binary"
+	ReasonMissingAnyBinary    = "missing_any_binary"
+	ReasonMissingEnv          = "missing_env"
+)

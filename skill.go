@@ -1,0 +1,96 @@
+package pannier
+
+// Skill is what the loader read from one skill directory. It is immutable once it is in a [Catalog].
+type Skill struct {
+	// Slug is the key: lower-case ASCII letters, digits and single hyphens.
+	Slug string `json:"slug"`
+	// Owner qualifies the slug. It is never part of the key.
+	Owner string `json:"owner,omitempty"`
+	// Path is the skill directory, relative to the workspace where it lies in it, else absolute; with slashes.
+	Path string `json:"path"`
+	// Root is the name of the root that it was found in.
+	Root       string     `json:"root"`
+	SourceKind SourceKind `json:"source_kind"`
+
+	// Name is for people; it need not be unique (Agent Skills specification, "name").
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Version     string `json:"version,omitempty"`
+	License     string `json:"license,omitempty"`
+	Homepage    string `json:"homepage,omitempty"`
+	Emoji       string `json:"emoji,omitempty"`
+
+	// Runtimes names the adapters that the skill fits; empty means all.
+	Runtimes     []string `json:"runtime,omitempty"`
+	Tags         []string `json:"tags,omitempty"`
+	Examples     []string `json:"examples,omitempty"`
+	AllowedTools []string `json:"allowed_tools,omitempty"`
+	// UserInvocable allows a person to select the skill by name.
+	UserInvocable bool `json:"user_invocable"`
+	// DisableModelInvocation keeps the skill out of what the model is offered by itself.
+	DisableModelInvocation bool `json:"disable_model_invocation"`
+
+	// Digest is that of the raw bytes of SKILL.md, MetaDigest that of its frontmatter block and _meta.json.
+	Digest     Digest `json:"digest,omitzero"`
+	MetaDigest Digest `json:"meta_digest,omitzero"`
+	// LastGood is set on a skill whose text has stopped parsing: it stays as it last was, and Problems says why.
+	LastGood bool `json:"last_good"`
+
+	// Requirements are judged against an [Environment].
+	Requirements Requirements `json:"-"`
+	// Problems are those of SKILL.md and _meta.json, in the order of the file.
+	Problems []Problem `json:"-"`
+	// Broken is set where the skill can not be used at all, whatever the settings say. Problems says why.
+	Broken bool `json:"-"`
+	// Implicit says that its root allows use without being told.
+	Implicit bool `json:"-"`
+
+	// RootIndex is the precedence of the root: the smaller wins a collision.
+	RootIndex int `json:"-"`
+	// PathBelowRoot is the skill directory below its root, with slashes; Folder is its last part.
+	PathBelowRoot string `json:"-"`
+	Folder        string `json:"-"`
+	// File is the name of its SKILL.md as it is written on disk.
+	File string `json:"-"`
+	// FileDigest and MetaFileDigest are those of the raw files as the disk holds them now. They differ from what Digest
+	// tells only while LastGood is set. MetaFileDigest is zero where there is no _meta.json.
+	FileDigest, MetaFileDigest Digest `json:"-"`
+	// Sum is a digest of everything else in the value, so that skills compare in one step.
+	Sum Digest `json:"-"`
+}
+
+// Requirements are what a skill needs of the agent's container.
+type Requirements struct {
+	// Bins must all be there as executables, of AnyBins at least one.
+	Bins    []string `json:"bins,omitempty"`
+	AnyBins []string `json:"any_bins,omitempty"`
+	// Env names variables that must be set and not empty.
+	Env []string `json:"env,omitempty"`
+	// OS names the systems that the skill runs on, in Go's words; empty means all.
+	OS []string `json:"os,omitempty"`
+	// Always skips the check of all of these but OS.
+	Always bool `json:"always,omitempty"`
+}
+
+// Qualified returns "owner/slug", or the slug alone where there is no owner.
+func (s *Skill) Qualified() string {
+	if s.Owner == "" {
+		return s.Slug
+	}
+	return s.Owner + "/" + s.Slug
+}
+
+// FilePath returns the path of the skill's SKILL.md in the form of Path.
+func (s *Skill) FilePath() string { return s.Path + "/" + s.File }
+
+// Catalog is everything that the loader found at one look.
+type Catalog struct {
+	// Seq is that of the [Batch] that it was made for.
+	Seq uint64
+	// Skills are ordered by root, then by path below the root in bytes.
+	Skills []*Skill
+	// Problems are those of the roots themselves.
+	Problems []Problem
+	// Watch is what was looked into.
+	Watch WatchSet
+}

@@ -1,0 +1,120 @@
+package pannier
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// State is where a skill stands; of several that fit, the first in the order of the constants.
+type State string
+
+// The states.
+const (
+	// StateShadowed lost its slug to a skill of higher precedence.
+	StateShadowed State = "shadowed"
+	// StateUnlisted is not in the list that config.yaml has.
+	StateUnlisted State = "unlisted"
+	// StateIneligible has at least one [Reason] against it.
+	StateIneligible State = "ineligible"
+	// StateEligible can be used.
+	StateEligible State = "eligible"
+)
+
+// States lists every state, for metrics that show each from the start.
+func States() []State {
+	return []State{StateShadowed, StateUnlisted, StateIneligible, StateEligible}
+}
+
+// Entry is a skill as the registry judged it.
+type Entry struct {
+	*Skill
+	// ID is the skill's id on the agent card: its folder, or its slug where an earlier usable skill has that folder name.
+	ID string `json:"id"`
+	// State and Usable say whether the skill can be used, Reasons why not.
+	State   State    `json:"state"`
+	Usable  bool     `json:"usable"`
+	Reasons []Reason `json:"reasons"`
+	// ShadowedBy is the path of the skill that has the slug.
+	ShadowedBy string `json:"shadowed_by,omitempty"`
+	// Problems are those of the skill and those that judging it added.
+	Problems []Problem `json:"problems,omitempty"`
+	// Rank orders the skills as config.yaml lists them; without a list, as they are ordered by slug.
+	Rank int `json:"-"`
+}
+
+// Automatic reports whether the model is offered the skill without anybody naming it.
+func (e *Entry) Automatic() bool {
+	return e.Usable && e.Implicit && !e.DisableModelInvocation
+}
+
+// Snapshot is one immutable state of the registry.
+type Snapshot struct {
+	// Version grows by at least one whenever Digest changes, and never otherwise.
+	Version uint64
+	// Digest covers all that the snapshot shows of the skills and the workspace. Same tree, settings and environment:
+	// same digest.
+	Digest Digest
+	// TreeDigest covers the raw files alone, so that an independent walk of the disk can compute it; see [TreeDigest].
+	TreeDigest Digest
+	// Time is when the snapshot was made.
+	Time time.Time
+	// Workspace is the agent's own configuration.
+	Workspace Workspace
+	// EnvironmentSource says whose environment the skills were judged by.
+	EnvironmentSource EnvironmentSource
+	// Entries are all skills that were found, ordered by slug in bytes, the winner of a collision first.
+	Entries []Entry
+	// Problems are those of config.yaml and the roots.
+	Problems []Problem
+}
+
+// Lookup returns the skill that owns a slug. ref is a slug or "owner/slug"; a wrong owner finds nothing.
+func (s *Snapshot) Lookup(ref string) (*Entry, bool) {
+	owner, slug := SplitQualified(ref)
+	i := s.search(slug)
+	if i == len(s.Entries) || s.Entries[i].Slug != slug || owner != "" && owner != s.Entries[i].Owner {
+		return nil, false
+	}
+	return &s.Entries[i], true
+}
+
+// LookupPath returns the skill with that slug that lies at a path, which also reaches one that is shadowed.
+func (s *Snapshot) LookupPath(ref, path string) (*Entry, bool) {
+	owner, slug := SplitQualified(ref)
+	for i := s.search(slug); i < len(s.Entries) && s.Entries[i].Slug == slug; i++ {
+		if e := &s.Entries[i]; e.Path == path && (owner == "" || owner == e.Owner) {
+			return e, true
+		}
+	}
+	return nil, false
+}
+
+// search returns the index of the first entry whose slug is not less than slug.
+func (s *Snapshot) search(slug string) int {
+	i, _ := slices.BinarySearchFunc(s.Entries, slug, func(e Entry, slug string) int { return cmp.Compare(e.Slug, slug) })
+	return i
+}
+
+// Ranked returns the usable skills in the order of config.yaml.
+func (s *Snapshot) Ranked() []*Entry {
+	var usable []*Entry
+	for i := range s.Entries {
+		if s.Entries[i].Usable {
+			usable = append(usable, &s.Entries[i])
+		}
+	}
+	slices.SortStableFunc(usable, func(a, b *Entry) int { return cmp.Compare(a.Rank, b.Rank) })
+	return usable
+}
+
+// Held returns the slugs of the skills that are served as they last were, and so can differ from the disk.
+func (s *Snapshot) Held() Held {
+	h := Held{LastGood: []string{}}
+	for i := range s.Entries {
+		if s.Entries[i].LastGood {
+			h.LastGood = append(h.LastGood, s.Entries[i].Slug)
+		}
+	}
+	return h
+}

@@ -1,0 +1,130 @@
+package pannier
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// The shapes in this file are those of the socket that are not values of the house already. The API writes them, the
+// client and the command line read them, and `--json` prints them.
+
+// Held names the skills that are served as they last were.
+type Held struct {
+	LastGood []string `json:"last_good"`
+}
+
+// List is the whole catalog, usable or not.
+type List struct {
+	SnapshotVersion   uint64            `json:"snapshot_version"`
+	Digest            Digest            `json:"digest"`
+	TreeDigest        Digest            `json:"tree_digest"`
+	GeneratedAt       time.Time         `json:"generated_at"`
+	EnvironmentSource EnvironmentSource `json:"environment_source"`
+	Held              Held              `json:"held"`
+	Skills            []Entry           `json:"skills"`
+}
+
+// Detail is all that is known of one skill.
+type Detail struct {
+	Entry
+	Requirements Requirements `json:"requirements"`
+	// Frontmatter is the whole of it as typed JSON in source order, unknown fields included.
+	Frontmatter json.RawMessage `json:"frontmatter,omitempty"`
+	Files       []File          `json:"files"`
+	// FilesTruncated says that there are more files than are listed.
+	FilesTruncated bool `json:"files_truncated,omitempty"`
+	// CollidesWith are the paths of other skills with the same slug.
+	CollidesWith []string `json:"collides_with"`
+}
+
+// File is a file of a skill directory.
+type File struct {
+	// Path is below the skill directory, with slashes.
+	Path       string `json:"path"`
+	Size       int64  `json:"size"`
+	Executable bool   `json:"executable"`
+}
+
+// Content is a skill as an agent gets it to follow it.
+type Content struct {
+	Slug        string          `json:"slug"`
+	Name        string          `json:"name"`
+	Digest      Digest          `json:"digest"`
+	Frontmatter json.RawMessage `json:"frontmatter,omitempty"`
+	// Body is the text behind the frontmatter.
+	Body string `json:"body"`
+	// Directory is the skill directory as the agent sees it.
+	Directory          string   `json:"directory"`
+	Resources          []string `json:"resources"`
+	ResourcesTruncated bool     `json:"resources_truncated"`
+	Warnings           []string `json:"warnings"`
+}
+
+// HealthStatus is the worst of the conditions of a [Health].
+type HealthStatus string
+
+// The statuses.
+const (
+	HealthOK       HealthStatus = "ok"
+	HealthDegraded HealthStatus = "degraded"
+	HealthFailing  HealthStatus = "failing"
+)
+
+// Health is what is wrong with the sidecar and its workspace, with what to do.
+type Health struct {
+	Status          HealthStatus `json:"status"`
+	Workspace       string       `json:"workspace"`
+	WorkspaceID     string       `json:"workspace_id"`
+	SnapshotVersion uint64       `json:"snapshot_version"`
+	Conditions      []Condition  `json:"conditions"`
+	Watch           WatchHealth  `json:"watch"`
+	Push            []PushHealth `json:"push"`
+}
+
+// Condition is one thing that is wrong.
+type Condition struct {
+	Code     string    `json:"code"`
+	Severity Severity  `json:"severity"`
+	Since    time.Time `json:"since,omitzero"`
+	Subject  string    `json:"subject"`
+	Message  string    `json:"message"`
+	Hint     string    `json:"hint"`
+}
+
+// WatchHealth tells how changes are noticed.
+type WatchHealth struct {
+	// Mode is "inotify" where the kernel tells of changes everywhere, else "degraded": some directory could not be
+	// watched, and changes in it are found at the next resync.
+	Mode string `json:"mode"`
+	// Watches is the number of directories watched.
+	Watches int      `json:"watches"`
+	Roots   []string `json:"roots"`
+	// Problem is what keeps watching from working everywhere.
+	Problem string `json:"problem,omitempty"`
+}
+
+// PushHealth tells how far a platform is behind.
+type PushHealth struct {
+	// Platform is the URL of the endpoint, without credentials.
+	Platform string `json:"platform"`
+	// Desired is the digest of the newest card, Acknowledged that of the one that the platform last took.
+	Desired      Digest    `json:"desired,omitzero"`
+	Acknowledged Digest    `json:"acknowledged,omitzero"`
+	LastSuccess  time.Time `json:"last_success,omitzero"`
+	// LastError is that of the newest try, empty after a success; Hint says what to do about it, and Blocked that no
+	// further try is made before the card changes.
+	LastError string    `json:"last_error,omitempty"`
+	Hint      string    `json:"hint,omitempty"`
+	Blocked   bool      `json:"blocked,omitempty"`
+	Since     time.Time `json:"since,omitzero"`
+}
+
+// ErrorDocument is the body of an answer that is an error (RFC 9457, application/problem+json).
+type ErrorDocument struct {
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Code   string `json:"code"`
+	Detail string `json:"detail"`
+	Hint   string `json:"hint,omitempty"`
+}
