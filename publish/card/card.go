@@ -1,0 +1,113 @@
+// Package card makes the agent card from a snapshot: what peer agents and the canvas learn of an agent's skills.
+//
+// The card has the six keys that Molecule's registry knows, and `examples` on each skill. It is pure: same snapshot and
+// options, same bytes. It is never poisonous: every id and name is a non-empty text, every list is a list of texts, and
+// no text holds a NUL or bytes that are not UTF-8, because a consumer that meets one loses every peer it has.
+package card
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"pannier"
+)
+
+// Defaults of config.yaml's fields, as Molecule's runtime has them.
+const (
+	defaultName    = "Workspace"
+	defaultVersion = "1.0.0"
+)
+
+// Options are what the card needs beside the snapshot.
+type Options struct {
+	// URL is where the agent can be reached; empty leaves it out of the card.
+	URL string
+}
+
+// Card is an agent card, ready to be sent. It is immutable.
+type Card struct {
+	// JSON is the card as it is pushed and served.
+	JSON json.RawMessage
+	// Digest is that of JSON.
+	Digest pannier.Digest
+	// SnapshotVersion is that of the snapshot that it was made from.
+	SnapshotVersion uint64
+}
+
+// document is the wire form. The order of its fields is that of the platform's own.
+type document struct {
+	Name         string       `json:"name"`
+	Description  string       `json:"description"`
+	Version      string       `json:"version"`
+	URL          string       `json:"url,omitempty"`
+	Skills       []skill      `json:"skills"`
+	Capabilities capabilities `json:"capabilities"`
+}
+
+type skill struct {
+	ID          string   `json:"id"`
+	Name        string   `json:"name"`
+	Description string   `json:"description"`
+	Tags        []string `json:"tags"`
+	Examples    []string `json:"examples"`
+}
+
+type capabilities struct {
+	Streaming         bool `json:"streaming"`
+	PushNotifications bool `json:"pushNotifications"`
+}
+
+// Build returns the card of a snapshot: every usable skill, in the order of config.yaml.
+func Build(s *pannier.Snapshot, o Options) (Card, error) {
+	w := s.Workspace
+	doc := document{
+		Name:         orElse(clean(w.Name), defaultName),
+		Description:  clean(w.Description),
+		Version:      orElse(clean(w.Version), defaultVersion),
+		URL:          o.URL,
+		Skills:       []skill{},
+		Capabilities: capabilities{Streaming: w.Streaming, PushNotifications: w.PushNotifications},
+	}
+	for _, e := range s.Ranked() {
+		id := orElse(clean(e.ID), e.Slug)
+		doc.Skills = append(doc.Skills, skill{
+			ID:          id,
+			Name:        orElse(clean(e.Name), id),
+			Description: clean(e.Description),
+			Tags:        cleanAll(e.Tags),
+			Examples:    cleanAll(e.Examples),
+		})
+	}
+	text, err := json.Marshal(doc)
+	if err != nil {
+		return Card{}, fmt.Errorf("encode card: %w", err)
+	}
+	return Card{JSON: text, Digest: pannier.DigestOf(text), SnapshotVersion: s.Version}, nil
+}
+
+func orElse(text, fallback string) string {
+	if text == "" {
+		return fallback
+	}
+	return text
+}
+
+// clean drops what a database or a peer chokes on and trims blanks, so that a text of blanks counts as empty.
+func clean(text string) string {
+	if !utf8.ValidString(text) {
+		text = strings.ToValidUTF8(text, "\uFFFD")
+	}
+	return strings.TrimSpace(strings.ReplaceAll(text, "\x00", ""))
+}
+
+func cleanAll(texts []string) []string {
+	kept := make([]string, 0, len(texts))
+	for _, t := range texts {
+		if t = clean(t); t != "" {
+			kept = append(kept, t)
+		}
+	}
+	return kept
+}
