@@ -2,7 +2,6 @@ package loader
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,34 +17,18 @@ import (
 	"pannier/internal/yamldoc"
 )
 
-// ErrChanged says that a file is not what the catalog says any more. The answer to it is to look again.
-var ErrChanged = errors.New("the file has changed since it was last looked at")
-
-// ErrNotServable says that there is nothing to serve of a skill, because it can not be read.
-var ErrNotServable = errors.New("the skill has no readable text")
-
-// Document is the whole of a SKILL.md.
-type Document struct {
-	// Frontmatter is typed JSON in source order, unknown fields included; nil where there is none.
-	Frontmatter json.RawMessage
-	// Body is the text behind the frontmatter, with bytes that are not UTF-8 replaced.
-	Body string
-	// Warnings tell what was changed of the body.
-	Warnings []string
-}
-
 // Read returns the document of a skill of a catalog, from the same bytes that its digest tells of. It returns an error
-// that is [ErrChanged] where the disk has moved on, and [ErrNotServable] for a skill that can not be read.
-func (l *Loader) Read(ctx context.Context, s *pannier.Skill) (Document, error) {
+// that is [pannier.ErrChanged] where the disk has moved on, and [pannier.ErrNotServable] for a skill that can not be read.
+func (l *Loader) Read(ctx context.Context, s *pannier.Skill) (pannier.Document, error) {
 	if s.Broken || s.LastGood {
-		return Document{}, ErrNotServable
+		return pannier.Document{}, pannier.ErrNotServable
 	}
 	text, err := l.readWhole(s)
 	if err != nil {
-		return Document{}, fmt.Errorf("read %s: %w", s.FilePath(), err)
+		return pannier.Document{}, fmt.Errorf("read %s: %w", s.FilePath(), err)
 	}
 	if pannier.DigestOf(text) != s.Digest {
-		return Document{}, fmt.Errorf("read %s: %w", s.FilePath(), ErrChanged)
+		return pannier.Document{}, fmt.Errorf("read %s: %w", s.FilePath(), pannier.ErrChanged)
 	}
 	return document(text, l.rules.MaxFrontmatterBytes), ctx.Err()
 }
@@ -53,12 +36,12 @@ func (l *Loader) Read(ctx context.Context, s *pannier.Skill) (Document, error) {
 func (l *Loader) readWhole(s *pannier.Skill) ([]byte, error) {
 	root, err := os.OpenRoot(l.rules.Roots[s.RootIndex].Path)
 	if err != nil {
-		return nil, ErrChanged
+		return nil, pannier.ErrChanged
 	}
 	defer root.Close()
 	file, err := root.OpenFile(path.Join(s.PathBelowRoot, s.File), os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, ErrChanged
+		return nil, pannier.ErrChanged
 	}
 	if err != nil {
 		return nil, err
@@ -66,14 +49,14 @@ func (l *Loader) readWhole(s *pannier.Skill) ([]byte, error) {
 	defer file.Close()
 	st, err := statOpen(int(file.Fd()))
 	if err != nil || !st.isRegular() || st.size > l.rules.MaxSkillBytes {
-		return nil, ErrChanged
+		return nil, pannier.ErrChanged
 	}
 	return io.ReadAll(io.LimitReader(file, l.rules.MaxSkillBytes))
 }
 
-func document(text []byte, limit int64) Document {
+func document(text []byte, limit int64) pannier.Document {
 	p, _, _ := cut(text, true, limit)
-	var d Document
+	var d pannier.Document
 	if p.line > 0 {
 		if front, _, err := yamldoc.Parse(linesToLF(p.front)); err == nil {
 			d.Frontmatter = front.JSON()

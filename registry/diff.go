@@ -1,0 +1,60 @@
+package registry
+
+import "pannier"
+
+// Diff returns how the catalog changed from one snapshot to another; before may be nil.
+func Diff(before, after *pannier.Snapshot, rules pannier.DiscoveryRules) pannier.CatalogUpdated {
+	d := pannier.CatalogUpdated{
+		Count: len(after.Entries), Digest: after.Digest,
+		Added: []string{}, Changed: []string{}, Removed: []string{},
+	}
+	for _, root := range rules.Roots {
+		d.Roots = append(d.Roots, root.Name)
+	}
+	d.Collisions = collisions(after)
+	if before == nil {
+		before = &pannier.Snapshot{}
+	}
+	old, now := owners(before), owners(after)
+	for i, j := 0, 0; i < len(old) || j < len(now); {
+		switch {
+		case j == len(now) || i < len(old) && old[i].Slug < now[j].Slug:
+			d.Removed = append(d.Removed, old[i].Slug)
+			i++
+		case i == len(old) || now[j].Slug < old[i].Slug:
+			d.Added = append(d.Added, now[j].Slug)
+			j++
+		default:
+			if differs(old[i], now[j]) {
+				d.Changed = append(d.Changed, now[j].Slug)
+			}
+			i, j = i+1, j+1
+		}
+	}
+	return d
+}
+
+// owners returns the entries that own their slugs, by slug.
+func owners(s *pannier.Snapshot) []*pannier.Entry {
+	var list []*pannier.Entry
+	for i := range s.Entries {
+		if s.Entries[i].State != pannier.StateShadowed {
+			list = append(list, &s.Entries[i])
+		}
+	}
+	return list
+}
+
+func differs(a, b *pannier.Entry) bool {
+	return a.Sum != b.Sum || a.State != b.State || a.ID != b.ID || len(a.Reasons) != len(b.Reasons)
+}
+
+func collisions(s *pannier.Snapshot) []pannier.Collision {
+	var list []pannier.Collision
+	for i := range s.Entries {
+		if e := &s.Entries[i]; e.State == pannier.StateShadowed {
+			list = append(list, pannier.Collision{Slug: e.Slug, Winner: e.ShadowedBy, Loser: e.Path})
+		}
+	}
+	return list
+}
