@@ -1,0 +1,166 @@
+package api
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"crypto/sha256"
+
+	"pannier"
+)
+
+// statusError is an answer that is an error.
+type statusError struct {
+	status             int
+	code, detail, hint string
+}
+
+// Error implements error.
+func (e *statusError) Error() string { return e.detail }
+
+var (
+	errNotReady = &statusError{http.StatusServiceUnavailable, "not_ready", "the first look at the workspace has not ended yet", "try again in a moment; /readyz tells when"}
+	errMoving   = &statusError{http.StatusServiceUnavailable, "changing", "the skill keeps changing while it is read", "try again in a moment"}
+)
+
+// fail tells an error, with what the caller can do about it.
+func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
+	var e *statusError
+	if !errors.As(err, &e) {
+		if r.Context().Err() != nil {
+			return // nobody is listening any more
+		}
+		h.Logger.Error("request failed", "path", r.URL.Path, "error", err)
+		e = &statusError{http.StatusInternalServerError, "internal", "the request failed: " + err.Error(), "the sidecar's log says more"}
+	}
+	doc, _ := json.Marshal(pannier.ErrorDocument{
+		Type: "about:blank", Title: http.StatusText(e.status), Status: e.status, Code: e.code, Detail: e.detail, Hint: e.hint,
+	})
+	if e.status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(e.status)
+	w.Write(append(doc, '\n'))
+}
+
+// writeJSON answers with a value as JSON.
+func writeJSON(w http.ResponseWriter, r *http.Request, value any) error {
+	var body bytes.Buffer
+	enc := json.NewEncoder(&body)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(value); err != nil {
+		return fmt.Errorf("encode answer: %w", err)
+	}
+	return writeBody(w, r, "application/json", body.Bytes())
+}
+
+// writeBody answers with bytes. The answer to a GET carries a strong ETag of those bytes, and none are sent where the
+// caller has them already.
+func writeBody(w http.ResponseWriter, r *http.Request, contentType string, body []byte) error {
+	header := w.Header()
+	header.Set("Content-Type", contentType)
+	header.Set("X-Content-Type-Options", "nosniff")
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		sum := sha256.Sum256(body)
+		tag := `"` + hex.EncodeToString(sum[:16]) + `"`
+		header.Set("ETag", tag)
+		header.Set("Cache-Control", "no-cache")
+		if matches(r.Header.Values("If-None-Match"), tag) {
+			w.WriteHeader(http.StatusNotModified)
+			return nil
+		}
+	}
+	header.Set("Content-Length", strconv.Itoa(len(body)))
+	_, err := w.Write(body)
+	if err != nil {
+		return nil // the caller has gone; there is nobody to tell
+	}
+	return nil
+}
+
+// matches reports whether If-None-Match names a tag (RFC 9110, 13.1.2).
+func matches(values []string, tag string) bool {
+	for _, value := range values {
+		for candidate := range strings.SplitSeq(value, ",") {
+			candidate = strings.TrimPrefix(strings.TrimSpace(candidate), "W/")
+			if candidate == "*" || candidate == tag {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// readJSON reads the body of a request strictly: one value, no unknown field.
+func readJSON(r *http.Request, value any) error {
+	dec := json.NewDecoder(r.Body)
+	dec.DisallowUnknownFields()
+	err := dec.Decode(value)
+	if err == nil && dec.More() {
+		err = errors.New("more follows behind the value")
+	}
+	if err == nil {
+		return nil
+	}
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return &statusError{http.StatusRequestEntityTooLarge, "body_too_large", fmt.Sprintf("the body has more than %d bytes", maxRequestBytes), "send a smaller one"}
+	}
+	return &statusError{http.StatusBadRequest, "invalid_body", "the body is not the JSON that this route takes: " + strings.TrimPrefix(err.Error(), "json: "), "send one JSON object with known fields only"}
+}
+
+// checkQuery refuses a parameter that a route does not have, so that a misspelt one is noticed.
+func checkQuery(r *http.Request, known []string) error {
+	if r.URL.RawQuery == "" {
+		return nil
+	}
+	for name := range r.URL.Query() {
+		if !slices.Contains(known, name) {
+			hint := "this route takes no parameters"
+			if len(known) > 0 {
+				hint = "this route takes " + strings.Join(known, ", ")
+			}
+			return invalidParameter(name, fmt.Sprintf("there is no parameter %q here", name), hint)
+		}
+	}
+	return nil
+}
+
+func invalidParameter(name, detail, hint string) error {
+	return &statusError{http.StatusBadRequest, "invalid_parameter." + name, detail, hint}
+}
+
+// countingWriter remembers the status of an answer.
+type countingWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader implements [http.ResponseWriter].
+func (w *countingWriter) WriteHeader(status int) {
+	w.status = status
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap gives [http.ResponseController] the writer underneath.
+func (w *countingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// probeWriter takes an answer and keeps its header alone.
+type probeWriter struct{ header http.Header }
+
+// Header implements [http.ResponseWriter].
+func (p *probeWriter) Header() http.Header { return p.header }
+
+// Write implements [http.ResponseWriter].
+func (p *probeWriter) Write(b []byte) (int, error) { return len(b), nil }
+
+// WriteHeader implements [http.ResponseWriter].
+func (p *probeWriter) WriteHeader(int) {}

@@ -1,0 +1,148 @@
+// Package api serves the snapshot on a unix socket, as HTTP and JSON, so that every language and `curl --unix-socket`
+// can use it at once.
+//
+// A handler composes what others own: the snapshot of the registry, the text of a skill from the loader, a resolution
+// and its prompt. It holds no state but the time of the start. Every request is answered from one snapshot.
+//
+// Errors are application/problem+json (RFC 9457) with a stable `code`, a `detail` and a `hint`. Answers to GET carry a
+// strong ETag. Requests with an Origin or a Referer are refused, because only a browser sends them, and bodies are
+// bounded and may hold no field that is not known.
+package api
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"pannier"
+	"pannier/publish/card"
+)
+
+// Texts reads what a snapshot only points to. Read fails with [pannier.ErrChanged] where the disk has moved on from the
+// snapshot, and with [pannier.ErrNotServable] where there is nothing to read.
+type Texts interface {
+	Read(ctx context.Context, s *pannier.Skill) (pannier.Document, error)
+	Files(ctx context.Context, s *pannier.Skill) (files []pannier.File, truncated bool, err error)
+}
+
+// Options are what the handler composes. All but the ones marked optional are needed.
+type Options struct {
+	// Snapshot returns the newest snapshot, nil before the first.
+	Snapshot func() *pannier.Snapshot
+	Texts    Texts
+	// Resolve decides which skills are active in a turn.
+	Resolve func(*pannier.Snapshot, pannier.Turn) pannier.Resolution
+	// Card returns the agent card of the newest snapshot; false before the first.
+	Card func() (card.Card, bool)
+	// Rescan looks at the disk again. With wait it returns the snapshot that is served once a look has ended that began
+	// after the call; without, the newest at once.
+	Rescan func(ctx context.Context, wait bool) (*pannier.Snapshot, error)
+	// Health tells what is wrong.
+	Health func() pannier.Health
+	// AgentWorkspace is the workspace's path as the agent sees it.
+	AgentWorkspace string
+	// MaxChars bounds a prompt where the turn does not; 0 is no bound.
+	MaxChars int
+
+	Emit       func(pannier.EventType, any) // optional
+	Metrics    http.Handler                 // optional: serves /metrics
+	Registerer prometheus.Registerer        // optional
+	Logger     hclog.Logger                 // optional
+}
+
+// Handler answers the requests of the socket. It is for any number of callers.
+type Handler struct {
+	Options
+	mux     *http.ServeMux
+	metrics *metrics
+}
+
+// New returns a handler.
+func New(o Options) *Handler {
+	if o.Logger == nil {
+		o.Logger = hclog.NewNullLogger()
+	}
+	if o.Emit == nil {
+		o.Emit = func(pannier.EventType, any) {}
+	}
+	h := &Handler{Options: o, mux: http.NewServeMux(), metrics: newMetrics(o.Registerer)}
+	h.routes()
+	return h
+}
+
+// route is a function that answers one kind of request, or fails with an error that [Handler.fail] knows how to tell.
+type route func(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error
+
+func (h *Handler) routes() {
+	h.handle("GET /v1/skills", h.list, "state", "include")
+	h.handle("GET /v1/skills/{slug}", h.detail, "path")
+	h.handle("GET /v1/skills/{slug}/content", h.content)
+	h.handle("GET /v1/card", h.card)
+	h.handle("GET /.well-known/agent-card.json", h.card)
+	h.handle("GET /v1/prompt", h.prompt, "format", "max_chars")
+	h.handle("POST /v1/prompt", h.turnPrompt)
+	h.handle("POST /v1/resolve", h.resolve)
+	h.handle("POST /v1/rescan", h.rescan, "wait")
+
+	h.handleAlways("GET /v1/health", h.health)
+	h.handleAlways("GET /readyz", h.ready)
+	if h.Metrics != nil {
+		h.mux.Handle("GET /metrics", h.Metrics)
+	}
+}
+
+// handle adds a route that needs a snapshot. parameters are the names that its query may hold.
+func (h *Handler) handle(pattern string, answer route, parameters ...string) {
+	h.handleAlways(pattern, func(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
+		if err := checkQuery(r, parameters); err != nil {
+			return err
+		}
+		if s == nil {
+			return errNotReady
+		}
+		return answer(w, r, s)
+	})
+}
+
+// handleAlways adds a route that answers before the first snapshot too.
+func (h *Handler) handleAlways(pattern string, answer route) {
+	h.metrics.prepare(pattern)
+	h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		counted := &countingWriter{ResponseWriter: w, status: http.StatusOK}
+		r.Body = http.MaxBytesReader(counted, r.Body, maxRequestBytes)
+		if err := answer(counted, r, h.Snapshot()); err != nil {
+			h.fail(counted, r, err)
+		}
+		h.metrics.count(pattern, counted.status)
+	})
+}
+
+// maxRequestBytes bounds the body of a request.
+const maxRequestBytes = 1 << 20
+
+// ServeHTTP implements [http.Handler].
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := admit(r); err != nil {
+		h.fail(w, r, err)
+		return
+	}
+	if _, pattern := h.mux.Handler(r); pattern == "" {
+		h.unrouted(w, r)
+		return
+	}
+	h.mux.ServeHTTP(w, r)
+}
+
+// unrouted answers a request that no route takes, with the status that the router would give.
+func (h *Handler) unrouted(w http.ResponseWriter, r *http.Request) {
+	probe := &probeWriter{header: http.Header{}}
+	h.mux.ServeHTTP(probe, r)
+	if allow := probe.header.Get("Allow"); allow != "" {
+		w.Header().Set("Allow", allow)
+		h.fail(w, r, &statusError{http.StatusMethodNotAllowed, "method_not_allowed", r.Method + " is not a method of " + r.URL.Path, "use one of " + allow})
+		return
+	}
+	h.fail(w, r, &statusError{http.StatusNotFound, "no_such_route", "there is nothing at " + r.URL.Path, "the routes begin with /v1/, such as /v1/skills and /v1/health"})
+}

@@ -1,0 +1,171 @@
+// Package client asks a pannier over its socket. The command line is built on it.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"syscall"
+	"time"
+
+	"pannier"
+)
+
+// ErrNoSidecar says that nobody answers on the socket.
+var ErrNoSidecar = errors.New("no sidecar answers")
+
+// maxAnswerBytes bounds what is read of one answer.
+const maxAnswerBytes = 256 << 20
+
+// Error is an answer that is an error.
+type Error struct {
+	pannier.ErrorDocument
+}
+
+// Error implements error.
+func (e *Error) Error() string { return e.Detail }
+
+// Client asks one sidecar. It is for any number of callers; the zero value has no sidecar to ask.
+type Client struct {
+	// HTTP carries the requests.
+	HTTP http.Client
+}
+
+// New returns a client of the sidecar behind a socket. It does not connect yet.
+func New(socket string) *Client {
+	dialer := net.Dialer{Timeout: 2 * time.Second}
+	return &Client{HTTP: http.Client{
+		Timeout: time.Minute,
+		Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return dialer.DialContext(ctx, "unix", socket)
+		}},
+	}}
+}
+
+// InProcess returns a client of a handler in this process.
+func InProcess(h http.Handler) *Client {
+	return &Client{HTTP: http.Client{Transport: inProcess{h}}}
+}
+
+// Close ends the idle connections.
+func (c *Client) Close() { c.HTTP.CloseIdleConnections() }
+
+// Skills returns the catalog; problems asks for those of each skill too.
+func (c *Client) Skills(ctx context.Context, state pannier.State, problems bool) (pannier.List, error) {
+	query := url.Values{}
+	if state != "" {
+		query.Set("state", string(state))
+	}
+	if problems {
+		query.Set("include", "problems")
+	}
+	return get[pannier.List](ctx, c, "/v1/skills", query)
+}
+
+// Skill returns all that is known of one skill. path, where it is not empty, chooses among several with one slug.
+func (c *Client) Skill(ctx context.Context, slug, path string) (pannier.Detail, error) {
+	query := url.Values{}
+	if path != "" {
+		query.Set("path", path)
+	}
+	return get[pannier.Detail](ctx, c, "/v1/skills/"+url.PathEscape(slug), query)
+}
+
+// Content returns what an agent needs to follow a skill.
+func (c *Client) Content(ctx context.Context, slug string) (pannier.Content, error) {
+	return get[pannier.Content](ctx, c, "/v1/skills/"+url.PathEscape(slug)+"/content", nil)
+}
+
+// Health tells what is wrong with the sidecar and its workspace.
+func (c *Client) Health(ctx context.Context) (pannier.Health, error) {
+	return get[pannier.Health](ctx, c, "/v1/health", nil)
+}
+
+// Card returns the agent card, byte for byte as it is pushed.
+func (c *Client) Card(ctx context.Context) (json.RawMessage, error) {
+	return get[json.RawMessage](ctx, c, "/v1/card", nil)
+}
+
+// Prompt returns the skills section for a turn.
+func (c *Client) Prompt(ctx context.Context, turn pannier.Turn) (pannier.Prompt, error) {
+	return post[pannier.Prompt](ctx, c, "/v1/prompt", turn)
+}
+
+// Resolve returns which skills are active in a turn.
+func (c *Client) Resolve(ctx context.Context, turn pannier.Turn) (pannier.Resolution, error) {
+	return post[pannier.Resolution](ctx, c, "/v1/resolve", turn)
+}
+
+// Rescan returns once a look at the disk that began after the call is served.
+func (c *Client) Rescan(ctx context.Context) error {
+	_, err := post[json.RawMessage](ctx, c, "/v1/rescan?wait=1", nil)
+	return err
+}
+
+func get[T any](ctx context.Context, c *Client, path string, query url.Values) (T, error) {
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	return do[T](ctx, c, http.MethodGet, path, nil)
+}
+
+func post[T any](ctx context.Context, c *Client, path string, body any) (T, error) {
+	var text []byte
+	if body != nil {
+		var err error
+		if text, err = json.Marshal(body); err != nil {
+			var zero T
+			return zero, fmt.Errorf("encode request: %w", err)
+		}
+	}
+	return do[T](ctx, c, http.MethodPost, path, text)
+}
+
+// do sends one request. The host is a name that only this transport knows.
+func do[T any](ctx context.Context, c *Client, method, path string, body []byte) (answer T, err error) {
+	req, err := http.NewRequestWithContext(ctx, method, "http://pannier"+path, bytes.NewReader(body))
+	if err != nil {
+		return answer, fmt.Errorf("make request: %w", err)
+	}
+	req.Header.Set("Accept", "application/json")
+	res, err := c.HTTP.Do(req)
+	if err != nil {
+		return answer, classify(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(res.Body, maxAnswerBytes))
+	if err != nil {
+		return answer, fmt.Errorf("read answer: %w", err)
+	}
+	if res.StatusCode >= http.StatusBadRequest {
+		return answer, decodeError(res, text)
+	}
+	if err := json.Unmarshal(text, &answer); err != nil {
+		return answer, fmt.Errorf("decode answer of %s: %w", path, err)
+	}
+	return answer, nil
+}
+
+// classify tells a sidecar that is not there from one that can not be talked to.
+func classify(err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+		return fmt.Errorf("%w: %w", ErrNoSidecar, err)
+	}
+	return fmt.Errorf("ask the sidecar: %w", err)
+}
+
+func decodeError(res *http.Response, text []byte) error {
+	e := &Error{}
+	if err := json.Unmarshal(text, &e.ErrorDocument); err != nil || e.Detail == "" {
+		e.ErrorDocument = pannier.ErrorDocument{Status: res.StatusCode, Title: res.Status, Detail: strings.TrimSpace(string(text))}
+	}
+	return e
+}
