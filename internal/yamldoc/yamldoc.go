@@ -91,24 +91,43 @@ func Parse(text []byte) (Value, []Fault, error) {
 	return Value{root}, w.repeats, nil
 }
 
-// documentEnd returns the line of a document mark that would make the library stop before the end of the text.
+// documentEnd returns the line of a document mark that would make the library stop before the end of the text, or 0. A
+// `---` that begins the document, with nothing but comments before it, is none.
 func documentEnd(text []byte) int {
-	for _, mark := range []string{"\n...", "\n---"} {
-		for from := 0; ; {
-			i := bytes.Index(text[from:], []byte(mark))
-			if i < 0 {
-				break
+	begun := false
+	number := 0
+	for line := range bytes.Lines(text) {
+		number++
+		line = bytes.TrimRight(line, " \t\r\n")
+		switch {
+		case isMark(line, "..."), begun && isMark(line, "---"):
+			_, rest := splitAtLine(text, number)
+			if len(bytes.TrimSpace(rest)) > 0 || len(line) > len("---") {
+				return number
 			}
-			end := from + i + len(mark)
-			if rest := text[end:]; len(rest) == 0 || rest[0] == '\n' || rest[0] == ' ' || rest[0] == '\r' {
-				if len(bytes.TrimSpace(rest)) > 0 {
-					return bytes.Count(text[:end], []byte("\n")) + 1
-				}
-			}
-			from = end
+		case len(line) > 0 && line[0] != '#' && line[0] != '%':
+			begun = true
 		}
 	}
 	return 0
+}
+
+func isMark(line []byte, mark string) bool {
+	rest, ok := bytes.CutPrefix(line, []byte(mark))
+	return ok && (len(rest) == 0 || rest[0] == ' ' || rest[0] == '\t')
+}
+
+// splitAtLine splits a text behind a line, counted from 1.
+func splitAtLine(text []byte, number int) (before, after []byte) {
+	at := 0
+	for range number {
+		i := bytes.IndexByte(text[at:], '\n')
+		if i < 0 {
+			return text, nil
+		}
+		at += i + 1
+	}
+	return text[:at], text[at:]
 }
 
 // walker checks a tree of nodes against the bounds.

@@ -22,6 +22,9 @@ func TestParseKeepsTextTypesAndOrder(t *testing.T) {
 		{"nested", "a:\n  - {b: [1, ~]}\n", `{"a":[{"b":[1,null]}]}`},
 		{"last of repeated keys", "a: 1\nb: 2\na: 3\n", `{"b":2,"a":3}`},
 		{"markup stays as it is", "a: <b>&</b>\n", `{"a":"<b>&</b>"}`},
+		{"document start", "# comment\n---\na: 1\n", `{"a":1}`},
+		{"document end at the end", "a: 1\n...\n", `{"a":1}`},
+		{"marks within a block text", "a: |\n  ---\n  ...\n", `{"a":"---\n...\n"}`},
 		{"key that is no text", "? [x]\n: 1\nb: 2\n", `{"b":2}`},
 	}
 	for _, tt := range tests {

@@ -1,0 +1,140 @@
+package config
+
+import (
+	"cmp"
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"pannier"
+)
+
+const (
+	socketName        = "pannier.sock"
+	defaultSocketTold = "/run/pannier/" + socketName + " for root, else below $XDG_RUNTIME_DIR or the state directory"
+	tokenName         = ".auth_token"
+
+	// maxSocketPath is what fits into the address of a unix socket beside its closing NUL (Linux, unix(7): sun_path).
+	maxSocketPath = 107
+)
+
+// complete fills in the defaults that follow from other settings, and checks those that depend on each other.
+func (l *loader) complete() {
+	l.completeWorkspace()
+	l.completeRoots()
+	l.completeSocket()
+	l.completePlatform()
+	l.checkWaits()
+}
+
+func (l *loader) completeWorkspace() {
+	d := &l.draft
+	_, d.WorkspaceGiven = l.from["workspace"]
+	dir, err := filepath.Abs(d.Workspace)
+	if err != nil {
+		l.faults = append(l.faults, l.place("workspace").fault("the working directory is gone: "+err.Error(), "give an absolute path"))
+		return
+	}
+	d.Workspace = dir
+	d.WorkspaceID = cmp.Or(d.WorkspaceID, pathID(dir))
+}
+
+// pathID returns the UUIDv5 of a path in the URL name space (RFC 9562, sections 5.5 and 6.6).
+func pathID(path string) string {
+	urlSpace := [16]byte{0x6b, 0xa7, 0xb8, 0x11, 0x9d, 0xad, 0x11, 0xd1, 0x80, 0xb4, 0x00, 0xc0, 0x4f, 0xd4, 0x30, 0xc8}
+	sum := sha1.Sum(append(urlSpace[:], path...))
+	sum[6] = sum[6]&0x0f | 0x50 // version 5
+	sum[8] = sum[8]&0x3f | 0x80 // variant of the RFC
+	id := hex.EncodeToString(sum[:16])
+	return strings.Join([]string{id[:8], id[8:12], id[12:16], id[16:20], id[20:]}, "-")
+}
+
+func (l *loader) completeRoots() {
+	seen := map[string]bool{}
+	for _, written := range l.draft.roots {
+		root := written.in(l.draft.Workspace)
+		if seen[root.Path] && !l.bad["workspace"] {
+			l.faults = append(l.faults, written.fault(shown(written.path)+" is a root already", "remove one of the two"))
+		}
+		seen[root.Path] = true
+		l.draft.Roots = append(l.draft.Roots, root)
+	}
+}
+
+// in returns the root as it is once the workspace is known.
+func (r writtenRoot) in(workspace string) pannier.Root {
+	root := pannier.Root{Path: filepath.Clean(r.path), Kind: r.kind}
+	if !filepath.IsAbs(root.Path) {
+		root.Path = filepath.Join(workspace, r.path)
+	}
+	root.Name = root.Path
+	place := pannier.SourceExtra
+	if below, err := filepath.Rel(workspace, root.Path); err == nil && filepath.IsLocal(below) {
+		root.Name, place = filepath.ToSlash(below), pannier.SourceWorkspace
+	}
+	root.Kind = cmp.Or(root.Kind, place)
+	root.Implicit = root.Kind == pannier.SourceWorkspace
+	if r.implicit != nil {
+		root.Implicit = *r.implicit
+	}
+	return root
+}
+
+func (l *loader) completeSocket() {
+	if l.bad["socket"] {
+		return
+	}
+	d := &l.draft
+	if d.Socket == "" {
+		d.Socket = defaultSocket(os.Geteuid(), l.variables)
+	}
+	place := l.place("socket")
+	if d.Socket == "" {
+		l.faults = append(l.faults, place.fault("there is no place for it: neither XDG_RUNTIME_DIR nor HOME is set", "give --socket"))
+	}
+	if len(d.Socket) > maxSocketPath {
+		l.faults = append(l.faults, place.fault(fmt.Sprintf("the path has %d bytes, and a unix socket can have %d", len(d.Socket), maxSocketPath), "give a shorter --socket, such as one below /run or /tmp"))
+	}
+}
+
+// defaultSocket returns where the socket of a user is, or nothing. Relative directories do not count (XDG Base Directory
+// Specification).
+func defaultSocket(uid int, v variables) string {
+	if uid == 0 {
+		return "/run/pannier/" + socketName
+	}
+	for _, name := range []string{"XDG_RUNTIME_DIR", "XDG_STATE_HOME"} {
+		if filepath.IsAbs(v[name]) {
+			return filepath.Join(v[name], "pannier", socketName)
+		}
+	}
+	if filepath.IsAbs(v["HOME"]) {
+		return filepath.Join(v["HOME"], ".local", "state", "pannier", socketName)
+	}
+	return ""
+}
+
+func (l *loader) completePlatform() {
+	p := &l.draft.Platform
+	p.WorkspaceID = cmp.Or(p.WorkspaceID, l.draft.WorkspaceID)
+	if p.TokenFile == "" {
+		p.TokenFile = filepath.Join(cmp.Or(l.variables["CONFIGS_DIR"], l.draft.Workspace), tokenName)
+	}
+}
+
+// checkWaits compares the two bounds of waiting. The fault is told of one that somebody gave.
+func (l *loader) checkWaits() {
+	d := &l.draft
+	if l.bad["debounce"] || l.bad["max_wait"] || d.MaxWait >= d.Debounce {
+		return
+	}
+	debounce, maxWait := l.place("debounce"), l.place("max_wait")
+	fault := maxWait.fault(fmt.Sprintf("%s is less than %s, which is %s", d.MaxWait, debounce.name, d.Debounce), "raise it, or lower the other")
+	if _, ok := l.from["max_wait"]; !ok {
+		fault = debounce.fault(fmt.Sprintf("%s is more than %s, which is %s", d.Debounce, maxWait.name, d.MaxWait), "lower it, or raise the other")
+	}
+	l.faults = append(l.faults, fault)
+}

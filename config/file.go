@@ -1,0 +1,136 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"strings"
+
+	"pannier/internal/yamldoc"
+)
+
+// platformSection is the one section that can be a list, because there are to be several platforms.
+const platformSection = "platform"
+
+// settingsFile is what the settings file gives, by the key of the setting.
+type settingsFile struct {
+	path   string
+	values map[string]given
+	faults []*Fault
+}
+
+// openSettings reads the settings file at path.
+func openSettings(path string) *settingsFile {
+	f := &settingsFile{path: path, values: map[string]given{}}
+	text, err := readFile(path)
+	if err != nil {
+		f.add(f.unreadable(err))
+		return f
+	}
+	doc, repeated, err := yamldoc.Parse(text)
+	for i := range repeated {
+		f.add(f.syntax(&repeated[i]))
+	}
+	if fault, ok := errors.AsType[*yamldoc.Fault](err); ok {
+		f.add(f.syntax(fault))
+		return f
+	}
+	f.walk("", doc)
+	return f
+}
+
+func (f *settingsFile) add(fault *Fault) { f.faults = append(f.faults, fault) }
+
+func (f *settingsFile) unreadable(err error) *Fault {
+	if errors.Is(err, fs.ErrNotExist) {
+		return &Fault{File: f.path, Message: "the settings file does not exist", Hint: "correct --config or PANNIER_CONFIG, or leave it out"}
+	}
+	r := refusalOf(err)
+	return &Fault{File: f.path, Line: r.line, Message: r.message, Hint: r.hint}
+}
+
+// syntax takes over a fault of the YAML itself. What the library says of an alias names it, and it may be the value of a
+// header that somebody forgot to quote.
+func (f *settingsFile) syntax(fault *yamldoc.Fault) *Fault {
+	message := strings.TrimSuffix(fault.Message, "; this one counts")
+	if strings.HasPrefix(message, "unknown anchor") {
+		message = "an alias (*name) is refused"
+	}
+	return &Fault{File: f.path, Line: fault.Line, Message: message, Hint: fault.Hint}
+}
+
+// walk takes the settings of a mapping: the whole file, or a section of it.
+func (f *settingsFile) walk(section string, m yamldoc.Value) {
+	for pair := range m.Pairs() {
+		g := given{name: section + pair.Key, file: f.path, line: pair.Line, node: pair.Value}
+		_, known := settingOf(g.name)
+		dotted := strings.Contains(pair.Key, ".")
+		switch {
+		case known && !dotted:
+			f.values[g.name] = g
+		case section == "" && !dotted && isSection(g.name):
+			f.enter(g)
+		default:
+			f.add(g.fault("there is no such setting", suggestKey(g.name)))
+		}
+	}
+}
+
+// enter takes the settings of a section.
+func (f *settingsFile) enter(g given) {
+	switch kind := g.node.Kind(); {
+	case kind == yamldoc.Null:
+	case kind == yamldoc.Map:
+		f.walk(g.name+".", g.node)
+	case kind == yamldoc.List && g.name == platformSection:
+		f.enterPlatforms(g)
+	default:
+		f.add(g.fault("this is "+kind.String()+", not a mapping", "write its settings on lines of their own, indented"))
+	}
+}
+
+func (f *settingsFile) enterPlatforms(g given) {
+	items, _ := g.items()
+	if len(items) > 1 {
+		f.add(g.fault("several platforms are not supported yet", "leave one"))
+		return
+	}
+	for _, item := range items {
+		if item.node.Kind() != yamldoc.Map {
+			f.add(item.fault("this is "+item.node.Kind().String()+", not a mapping", "write - url: and the address"))
+			continue
+		}
+		f.walk(platformSection+".", item.node)
+	}
+}
+
+// given returns what the file gives for a setting. A key without a value gives nothing.
+func (f *settingsFile) given(key string) (given, bool) {
+	if f == nil {
+		return given{}, false
+	}
+	g, ok := f.values[key]
+	return g, ok && g.node.Kind() != yamldoc.Null
+}
+
+// byteOrderMark is what some editors of Windows put before a text in UTF-8.
+var byteOrderMark = []byte("\ufeff")
+
+// withoutPreamble returns text without what may stand before the first line of a document: a byte order mark, and a
+// document mark, which after comments would pass for the start of a second document. Lines keep their numbers.
+func withoutPreamble(text []byte) []byte {
+	text = bytes.TrimPrefix(text, byteOrderMark)
+	at := 0
+	for line := range bytes.Lines(text) {
+		mark := bytes.TrimSpace(line)
+		if at > 0 && string(mark) == "---" && line[0] == '-' {
+			blanks := bytes.Count(text[:at], []byte("\n"))
+			return append(bytes.Repeat([]byte("\n"), blanks), bytes.TrimPrefix(text[at:], []byte("---"))...)
+		}
+		if len(mark) > 0 && mark[0] != '#' {
+			break
+		}
+		at += len(line)
+	}
+	return text
+}

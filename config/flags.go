@@ -1,0 +1,57 @@
+package config
+
+import (
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// AddFlags registers the flag of every setting, and --config. What the flags hold is judged by [Load], so that it can
+// tell all faults at once.
+func AddFlags(fs *pflag.FlagSet) {
+	addFlag(fs, &configFile)
+	for i := range table {
+		addFlag(fs, &table[i])
+	}
+}
+
+func addFlag(fs *pflag.FlagSet, s *setting) {
+	f := fs.VarPF(&flagTexts{kind: s.kind}, s.flag(), "", s.usage())
+	if s.kind == kindBool {
+		f.NoOptDefVal = "true"
+	}
+}
+
+// flagTexts collects what a flag is given. It implements [pflag.Value].
+type flagTexts struct {
+	kind  string
+	texts []string
+}
+
+// Set implements [pflag.Value].
+func (f *flagTexts) Set(text string) error {
+	f.texts = append(f.texts, text)
+	return nil
+}
+
+// String implements [pflag.Value].
+func (f *flagTexts) String() string { return strings.Join(f.texts, ",") }
+
+// Type implements [pflag.Value]; help shows it in place of the value.
+func (f *flagTexts) Type() string { return f.kind }
+
+// flagGiven returns what the flag of a setting was given.
+func flagGiven(fs *pflag.FlagSet, s *setting) (given, bool) {
+	if fs == nil {
+		return given{}, false
+	}
+	f := fs.Lookup(s.flag())
+	if f == nil || !f.Changed {
+		return given{}, false
+	}
+	texts := []string{f.Value.String()}
+	if value, ok := f.Value.(*flagTexts); ok {
+		texts = value.texts
+	}
+	return given{name: "--" + f.Name, texts: texts}, true
+}

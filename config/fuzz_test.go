@@ -1,0 +1,93 @@
+//go:build unix
+
+package config_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"pannier"
+	"pannier/config"
+)
+
+func FuzzWorkspace(f *testing.F) {
+	for _, seed := range []string{
+		"", "name: a\nskills: [a, ~, 3]\n", "skills: '[a, b]'\n", "skills: {a: 1}\n", "a2a: {streaming: yes}\n", "name: a: b\n",
+		"\ufeff# x\n---\nname: y\n", "a: *b\n", "- a\n", "skills: [../x, /y, \"\\0\"]\n",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		dir := t.TempDir()
+		writeConfig(t, dir, "name: the last good\nskills: [kept]\n")
+		r := config.NewWorkspaceReader(dir)
+		good := r.Read()
+		writeConfig(t, dir, string(text))
+		got := r.Read()
+		codes(t, got)
+		if got.LastGood {
+			got.LastGood, got.Problems = false, good.Problems
+			if diff := cmp.Diff(good, got); diff != "" {
+				t.Fatalf("not the last good: %s", diff)
+			}
+			return
+		}
+		checkSkills(t, got)
+	})
+}
+
+// checkSkills checks that entries are what a root can hold.
+func checkSkills(t *testing.T, w pannier.Workspace) {
+	t.Helper()
+	seen := map[string]bool{}
+	for _, p := range w.Problems {
+		if p.Severity != pannier.SeverityWarning {
+			t.Errorf("a file that was parsed has %v", p)
+		}
+	}
+	for _, entry := range w.Skills {
+		if !filepath.IsLocal(entry) || entry == "." || seen[entry] {
+			t.Errorf("entry %q", entry)
+		}
+		seen[entry] = true
+	}
+	if !w.Listed && len(w.Skills) > 0 {
+		t.Errorf("skills %q without a list", w.Skills)
+	}
+}
+
+func FuzzSettings(f *testing.F) {
+	for _, seed := range []string{
+		"", "settle: 1s\n", "platform: {headers: {A: top-secret}}\n", "platform: [{url: x}, {}]\n", "roots: [{path: a, kind: b}]\n", "skip: [a]\n",
+		"\"a\\nb\": c\n", "platform.url: x\n", "max_wait: 1s\ndebounce: 2s\n",
+	} {
+		f.Add([]byte(seed), seed)
+	}
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, text []byte, variable string) {
+		path := filepath.Join(dir, "pannier.yaml")
+		if err := os.WriteFile(path, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		const secret = "zq8\u2028zq8"
+		flags := pflag.NewFlagSet("pannier", pflag.ContinueOnError)
+		s, err := config.Load(flags, []string{"HOME=/h", "PANNIER_PLATFORM_HEADER=" + secret, "PANNIER_CONFIG=" + path, "PANNIER_" + variable})
+		if err == nil {
+			t.Fatal("a header without a name passes")
+		}
+		if diff := cmp.Diff(config.Settings{}, s); diff != "" {
+			t.Errorf("settings with an error: %s", diff)
+		}
+		if strings.Contains(err.Error(), secret) {
+			t.Errorf("the secret is in %q", err)
+		}
+		if lines := strings.Split(err.Error(), "\n"); len(lines) != len(faultsOf(t, err)) {
+			t.Errorf("%d faults in %d lines: %q", len(faultsOf(t, err)), len(lines), lines)
+		}
+	})
+}

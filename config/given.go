@@ -1,0 +1,60 @@
+package config
+
+import (
+	"fmt"
+
+	"pannier/internal/yamldoc"
+)
+
+// given is what somebody wrote for a setting, before it is judged: texts of flags or a variable, or a part of the
+// settings file.
+type given struct {
+	name  string // of the setting, as the writer spelled it
+	texts []string
+	file  string // path of the settings file, if it stands there
+	line  int
+	node  yamldoc.Value
+}
+
+// fault makes a fault that names the place.
+func (g given) fault(message, hint string) *Fault {
+	return g.placed(&Fault{Message: message, Hint: hint})
+}
+
+// placed gives a fault its place.
+func (g given) placed(f *Fault) *Fault {
+	f.Name, f.File, f.Line = g.name, g.file, g.line
+	return f
+}
+
+// below is a part of what is given.
+func (g given) below(suffix string, node yamldoc.Value, line int) given {
+	return given{name: g.name + suffix, file: g.file, line: line, node: node}
+}
+
+// text returns the one value. As everywhere, the last of repeated flags counts.
+func (g given) text() (string, *Fault) {
+	if n := len(g.texts); n > 0 {
+		return g.texts[n-1], nil
+	}
+	text, ok := g.node.Text()
+	if !ok {
+		return "", g.fault("this is "+g.node.Kind().String()+", not a single value", "write the value on the line of the key")
+	}
+	return text, nil
+}
+
+// items returns the items of a list in the settings file; flags and variables have none.
+func (g given) items() ([]given, *Fault) {
+	if g.node.Kind() == yamldoc.Missing {
+		return nil, nil
+	}
+	if g.node.Kind() != yamldoc.List {
+		return nil, g.fault("this is "+g.node.Kind().String()+", not a list", "write each item on a line that begins with a dash")
+	}
+	var items []given
+	for node := range g.node.Items() {
+		items = append(items, g.below(fmt.Sprintf("[%d]", len(items)), node, node.Line()))
+	}
+	return items, nil
+}

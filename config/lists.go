@@ -1,0 +1,183 @@
+package config
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"pannier"
+	"pannier/internal/yamldoc"
+)
+
+// writtenRoot is a root before the workspace is known.
+type writtenRoot struct {
+	given
+	path     string
+	kind     pannier.SourceKind // empty: what its place says
+	implicit *bool              // nil: what its kind says
+}
+
+// readRoots reads the roots: paths alone from flags and variables, mappings from the file.
+func readRoots(d *draft, g given) (faults []*Fault) {
+	d.roots = nil
+	for _, text := range g.texts {
+		faults = append(faults, d.addRoot(writtenRoot{given: g, path: text})...)
+	}
+	items, fault := g.items()
+	if fault != nil {
+		return []*Fault{fault}
+	}
+	for _, item := range items {
+		faults = append(faults, d.readRoot(item)...)
+	}
+	if len(d.roots) == 0 && len(faults) == 0 {
+		faults = append(faults, g.fault("there is no root", "name a directory of skills, or leave the setting out"))
+	}
+	return faults
+}
+
+func (d *draft) addRoot(r writtenRoot) []*Fault {
+	if _, fault := parseGivenPath(r.path); fault != nil {
+		return []*Fault{r.placed(fault)}
+	}
+	d.roots = append(d.roots, r)
+	return nil
+}
+
+// readRoot reads one root of the settings file.
+func (d *draft) readRoot(g given) (faults []*Fault) {
+	if g.node.Kind() != yamldoc.Map {
+		return []*Fault{g.fault("this is "+g.node.Kind().String()+", not a mapping", "write - path: and the directory")}
+	}
+	r := writtenRoot{given: g}
+	for pair := range g.node.Pairs() {
+		faults = append(faults, r.readKey(g.below("."+pair.Key, pair.Value, pair.Line), pair.Key)...)
+	}
+	if len(faults) > 0 {
+		return faults
+	}
+	return d.addRoot(r)
+}
+
+var kinds = []pannier.SourceKind{pannier.SourceWorkspace, pannier.SourceManaged, pannier.SourceBundled, pannier.SourceExtra}
+
+func (r *writtenRoot) readKey(g given, key string) []*Fault {
+	if g.node.Kind() == yamldoc.Null {
+		return nil
+	}
+	switch key {
+	case "path":
+		return scalar(func(*draft) *string { return &r.path }, parseGivenPath)(nil, g)
+	case "kind":
+		return scalar(func(*draft) *pannier.SourceKind { return &r.kind }, parseKind)(nil, g)
+	case "implicit":
+		r.implicit = new(bool)
+		return scalar(func(*draft) *bool { return r.implicit }, parseBool)(nil, g)
+	}
+	hint := "a root has path, kind and implicit"
+	if near, ok := nearest(key, []string{"path", "kind", "implicit"}); ok {
+		hint = "did you mean " + near + "?"
+	}
+	return []*Fault{g.fault("there is no such setting", hint)}
+}
+
+func parseKind(text string) (pannier.SourceKind, *Fault) {
+	words := make([]string, len(kinds))
+	for i, kind := range kinds {
+		words[i] = string(kind)
+	}
+	word, fault := oneOf(words...)(text)
+	return pannier.SourceKind(word), fault
+}
+
+// readSkip reads names of directories: in flags and variables separated by commas, in the file a list.
+func readSkip(d *draft, g given) (faults []*Fault) {
+	d.Skip = nil
+	for _, text := range g.texts {
+		for _, name := range withoutBlanks(strings.Split(text, ",")) {
+			faults = append(faults, d.addSkip(g, name)...)
+		}
+	}
+	items, fault := g.items()
+	if fault != nil {
+		return []*Fault{fault}
+	}
+	for _, item := range items {
+		if name, fault := item.text(); fault != nil {
+			faults = append(faults, fault)
+		} else {
+			faults = append(faults, d.addSkip(item, name)...)
+		}
+	}
+	return faults
+}
+
+func (d *draft) addSkip(g given, name string) []*Fault {
+	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, `/\`) {
+		return []*Fault{g.fault(shown(name)+" is not the name of a directory", "write names alone: they count at every depth")}
+	}
+	d.Skip = append(d.Skip, name)
+	return nil
+}
+
+// readHeaders reads headers. No fault shows any part of what was given: where the parts are in the wrong place, a name
+// is as secret as a value.
+func readHeaders(d *draft, g given) (faults []*Fault) {
+	d.Platform.Headers = map[string]string{}
+	for i, text := range withoutBlanks(g.texts) {
+		name, value, ok := strings.Cut(text, "=")
+		entry := fmt.Sprintf("entry %d ", i+1)
+		if !ok {
+			faults = append(faults, g.fault(entry+"is not of the form NAME=VALUE", "to write a value with a comma in a variable, end each entry with a line end"))
+			continue
+		}
+		faults = append(faults, d.addHeader(g, entry, strings.TrimSpace(name), strings.TrimSpace(value))...)
+	}
+	return append(faults, d.readHeaderLines(g)...)
+}
+
+// readHeaderLines reads the headers of the settings file. Faults tell their lines in place of their names.
+func (d *draft) readHeaderLines(g given) (faults []*Fault) {
+	switch kind := g.node.Kind(); kind {
+	case yamldoc.Missing:
+	case yamldoc.Map:
+		for pair := range g.node.Pairs() {
+			faults = append(faults, d.readHeader(g.below("", pair.Value, pair.Line), pair.Key)...)
+		}
+	default:
+		faults = append(faults, g.fault("this is "+kind.String()+", not a mapping", "write lines of the form `Name: value`, indented"))
+	}
+	return faults
+}
+
+func (d *draft) readHeader(g given, name string) []*Fault {
+	value, fault := g.text()
+	if fault != nil {
+		return []*Fault{fault}
+	}
+	return d.addHeader(g, "the header ", name, value)
+}
+
+func (d *draft) addHeader(g given, entry, name, value string) []*Fault {
+	canonical := http.CanonicalHeaderKey(name)
+	_, twice := d.Platform.Headers[canonical]
+	switch {
+	case !isToken(name):
+		return []*Fault{g.fault(entry+"has a name that no header can have", "use letters, digits and dashes")}
+	case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
+		return []*Fault{g.fault(entry+"has a value with a control character", "look for a line end in it")}
+	case twice:
+		return []*Fault{g.fault(entry+"has the name of an earlier one", "remove one of the two")}
+	}
+	d.Platform.Headers[canonical] = value
+	return nil
+}
+
+// isToken reports whether a header can be called name (RFC 9110, section 5.6.2).
+func isToken(name string) bool {
+	const others = "!#$%&'*+-.^_`|~"
+	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
+		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
+		return !letter && !('0' <= r && r <= '9') && !strings.ContainsRune(others, r)
+	})
+}

@@ -1,0 +1,90 @@
+package config
+
+import (
+	"github.com/spf13/pflag"
+)
+
+// draft is Settings that are being put together.
+type draft struct {
+	Settings
+	roots []writtenRoot
+}
+
+// loader puts the settings together from where they are given.
+type loader struct {
+	draft     draft
+	flags     *pflag.FlagSet
+	variables variables
+	file      *settingsFile // nil where there is none
+
+	from   map[string]given // who decided a setting, by key; nobody where the default counts
+	bad    map[string]bool  // settings with a fault, by key: they hold their default meanwhile
+	faults []*Fault
+}
+
+// Load returns the settings that flags, variables and the settings file give, over their defaults. flags are those of
+// [AddFlags], already parsed; a flag that is not among them, or all with nil, is not given. environ is what [os.Environ]
+// returns. The error joins a [*Fault] for each thing wrong, one line each.
+func Load(flags *pflag.FlagSet, environ []string) (Settings, error) {
+	l := &loader{flags: flags, variables: variablesOf(environ), from: map[string]given{}, bad: map[string]bool{}}
+	l.openFile()
+	l.faults = append(l.faults, l.variables.unknown()...)
+	for i := range table {
+		l.set(&table[i])
+	}
+	l.complete()
+	if err := joined(l.faults); err != nil {
+		return Settings{}, err
+	}
+	return l.draft.Settings, nil
+}
+
+// openFile reads the settings file, where one is named.
+func (l *loader) openFile() {
+	g, ok := flagGiven(l.flags, &configFile)
+	if !ok {
+		g, ok = l.variables.given(configFile.variable(), nil)
+	}
+	if path, _ := g.text(); ok && path != "" {
+		l.file = openSettings(path)
+		l.faults = append(l.faults, l.file.faults...)
+	}
+}
+
+// set decides one setting.
+func (l *loader) set(s *setting) {
+	if g, ok := l.given(s); ok {
+		l.from[s.key] = g
+		faults := s.read(&l.draft, g)
+		if len(faults) == 0 {
+			return
+		}
+		l.bad[s.key] = true
+		l.faults = append(l.faults, faults...)
+	}
+	if s.fallback != "" {
+		s.read(&l.draft, given{name: s.key, texts: []string{s.fallback}})
+	}
+}
+
+// given returns what the first of those says who give a setting.
+func (l *loader) given(s *setting) (given, bool) {
+	if g, ok := flagGiven(l.flags, s); ok {
+		return g, true
+	}
+	if g, ok := l.variables.given(s.variable(), s.split); ok {
+		return g, true
+	}
+	if g, ok := l.file.given(s.key); ok {
+		return g, true
+	}
+	return l.variables.given(s.agent, nil)
+}
+
+// place returns who decided a setting, to tell a fault that shows only when settings are put together.
+func (l *loader) place(key string) given {
+	if g, ok := l.from[key]; ok {
+		return g
+	}
+	return given{name: key}
+}

@@ -1,0 +1,139 @@
+package config
+
+import (
+	"io/fs"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// reader judges what was given for a setting and writes it into the draft.
+type reader func(d *draft, g given) []*Fault
+
+// scalar returns the reader of a setting with one value.
+func scalar[T any](field func(*draft) *T, parse func(text string) (T, *Fault)) reader {
+	return func(d *draft, g given) []*Fault {
+		text, fault := g.text()
+		if fault != nil {
+			return []*Fault{fault}
+		}
+		value, fault := parse(text)
+		if fault != nil {
+			return []*Fault{g.placed(fault)}
+		}
+		*field(d) = value
+		return nil
+	}
+}
+
+// parseText takes everything that can stand in a path, a header and a line of a log. It does not show the text: it may be
+// a token where the name of its file belongs.
+func parseText(text string) (string, *Fault) {
+	if strings.ContainsFunc(text, unicode.IsControl) {
+		return "", &Fault{Message: "the text holds a control character", Hint: "look for a line end or a tab in it"}
+	}
+	return text, nil
+}
+
+func parseGivenPath(text string) (string, *Fault) {
+	if text == "" {
+		return "", &Fault{Message: "the path is empty", Hint: "name a directory, or leave the setting out"}
+	}
+	return parseText(text)
+}
+
+func parseBool(text string) (bool, *Fault) {
+	value, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, &Fault{Message: shown(text) + " is no truth value", Hint: "write true or false"}
+	}
+	return value, nil
+}
+
+func parseMode(text string) (fs.FileMode, *Fault) {
+	bits, err := strconv.ParseUint(strings.TrimPrefix(text, "0o"), 8, 32)
+	if err != nil {
+		return 0, &Fault{Message: shown(text) + " is no octal number", Hint: "write permissions such as 0660"}
+	}
+	mode := fs.FileMode(bits)
+	if mode&^fs.ModePerm != 0 {
+		return 0, &Fault{Message: shown(text) + " has more than permissions", Hint: "0777 is the most"}
+	}
+	return mode, nil
+}
+
+func parseDuration(text string) (time.Duration, *Fault) {
+	if _, err := strconv.ParseFloat(text, 64); err == nil && text != "0" {
+		return 0, &Fault{Message: shown(text) + " has no unit", Hint: "write 2s, 500ms or 1m30s"}
+	}
+	d, err := time.ParseDuration(text)
+	switch {
+	case err != nil:
+		return 0, &Fault{Message: shown(text) + " is no duration", Hint: "write 2s, 500ms or 1m30s"}
+	case d < 0:
+		return 0, &Fault{Message: shown(text) + " is negative", Hint: "write 0 or more"}
+	}
+	return d, nil
+}
+
+// atLeast returns the parser of whole numbers that are not less than least.
+func atLeast[T int | int64](least T) func(string) (T, *Fault) {
+	return func(text string) (T, *Fault) {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || int64(T(n)) != n {
+			return 0, &Fault{Message: shown(text) + " is no whole number", Hint: "write digits alone, without a unit"}
+		}
+		if T(n) < least {
+			return 0, &Fault{Message: shown(text) + " is too small", Hint: "write " + strconv.FormatInt(int64(least), 10) + " or more"}
+		}
+		return T(n), nil
+	}
+}
+
+// oneOf returns the parser of one of a few words.
+func oneOf(words ...string) func(string) (string, *Fault) {
+	hint := "write " + strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
+	return func(text string) (string, *Fault) {
+		if !slices.Contains(words, text) {
+			return "", &Fault{Message: shown(text) + " is none of the possible words", Hint: hint}
+		}
+		return text, nil
+	}
+}
+
+func parsePlatformURL(text string) (string, *Fault) {
+	if text == PlatformOff {
+		return text, nil
+	}
+	value, fault := parseAgentURL(text)
+	if fault == nil && strings.ContainsAny(value, "?#") {
+		return "", &Fault{Message: "the URL has a query or a fragment", Hint: "write the base address alone"}
+	}
+	return value, fault
+}
+
+// parseAgentURL takes an absolute URL or nothing. It never shows the text: an address that is refused may well hold a
+// password.
+func parseAgentURL(text string) (string, *Fault) {
+	if text == "" {
+		return "", nil
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Hostname() == "" || (u.Scheme != "http" && u.Scheme != "https"):
+		return "", &Fault{Message: "this is no absolute http or https URL", Hint: "write an address such as http://platform:8080"}
+	case u.User != nil:
+		return "", &Fault{Message: "the URL holds a user", Hint: "remove what stands before the @ and put the token into platform.token_file"}
+	}
+	return text, nil
+}
+
+func parseURLPath(text string) (string, *Fault) {
+	if !strings.HasPrefix(text, "/") || strings.ContainsAny(text, "?#") || strings.ContainsFunc(text, unicode.IsControl) {
+		return "", &Fault{Message: shown(text) + " is no path of a URL", Hint: "write a path such as /registry/update-card"}
+	}
+	return text, nil
+}

@@ -1,0 +1,93 @@
+package config
+
+import (
+	"io/fs"
+	"time"
+
+	"pannier"
+)
+
+// PlatformOff is the [Platform.URL] with which nothing is pushed.
+const PlatformOff = "off"
+
+// Settings are the settings of a sidecar, complete and checked: defaults are filled in and paths are resolved.
+type Settings struct {
+	// Workspace is the agent's configuration directory, absolute and clean. Nobody has looked whether it exists.
+	Workspace string
+	// WorkspaceGiven says that somebody chose the workspace; it is not the default.
+	WorkspaceGiven bool
+	// WorkspaceID names the workspace on every surface. Where nobody gives one, it is the UUIDv5 of Workspace in the URL
+	// name space (RFC 9562, section 5.5), so that it stays the same from start to start.
+	WorkspaceID string
+	// Runtime names the agent's adapter; where it is empty, config.yaml may know.
+	Runtime string
+
+	// Socket is the path of the unix socket; a relative one is below the working directory. SocketMode are its
+	// permissions.
+	Socket     string
+	SocketMode fs.FileMode
+
+	// LogLevel is trace, debug, info, warn or error. LogFormat is text or json.
+	LogLevel, LogFormat string
+
+	// Roots are the directories of skills, the first of which wins a collision. There is at least one.
+	Roots []pannier.Root
+	// Skip names directories that are not entered, besides those whose names start with a dot.
+	Skip []string
+	// MaxDepth and MaxDirs bound the walk through a root, in directories below it and in directories looked into.
+	MaxDepth, MaxDirs int
+	// MaxSkillBytes and MaxFrontmatterBytes bound a SKILL.md and the part of it between the fences.
+	MaxSkillBytes, MaxFrontmatterBytes int64
+
+	// Settle is how long the tree must have been still before an isolated change is read; 0 leaves it to Debounce, which
+	// is the same for the changes that follow. MaxWait, never less than Debounce, is how long a tree that does not come
+	// to rest is waited for.
+	Settle, Debounce, MaxWait time.Duration
+	// Resync is how often everything is compared, changed or not; 0 is never.
+	Resync time.Duration
+
+	// Platform is the side with the registry endpoint.
+	Platform Platform
+	// AgentURL is the address on the agent card; where it is empty, what the platform already holds stays.
+	AgentURL string
+	// AgentWorkspace is the workspace's path as the agent sees it; empty is the same as Workspace.
+	AgentWorkspace string
+
+	// EnvironmentOwn says what an unmet requirement means when only the sidecar's own container is known: block, warn,
+	// or auto, which leaves it to the caller to find out whether this is a container.
+	EnvironmentOwn string
+	// AllowMissingFrontmatter takes a SKILL.md without frontmatter as a skill that is called like its folder.
+	AllowMissingFrontmatter bool
+	// PromptMaxChars bounds the skills part of the system prompt, in characters; 0 is no limit.
+	PromptMaxChars int
+}
+
+// Platform is the side with the registry endpoint.
+type Platform struct {
+	// URL is the base address, http or https. Empty asks for the embedded development platform, [PlatformOff] for none.
+	URL string
+	// Path is that of the endpoint that takes the card, below URL. It starts with a slash.
+	Path string
+	// WorkspaceID is the id that the platform knows the workspace by; unless it is set apart, [Settings.WorkspaceID].
+	WorkspaceID string
+	// TokenFile is the file with the bearer token, read anew before each push. It need not exist.
+	TokenFile string
+	// Headers are sent with each request, by canonical name. The values are secrets: they must never reach a log.
+	Headers map[string]string
+	// CAFile is a PEM file of authorities to trust besides those of the system; empty is none.
+	CAFile string
+}
+
+// Rules returns the part of the settings that says where skills are looked for.
+func (s Settings) Rules() pannier.DiscoveryRules {
+	return pannier.DiscoveryRules{
+		Workspace:               s.Workspace,
+		Roots:                   s.Roots,
+		Skip:                    s.Skip,
+		MaxDepth:                s.MaxDepth,
+		MaxDirs:                 s.MaxDirs,
+		MaxSkillBytes:           s.MaxSkillBytes,
+		MaxFrontmatterBytes:     s.MaxFrontmatterBytes,
+		AllowMissingFrontmatter: s.AllowMissingFrontmatter,
+	}
+}

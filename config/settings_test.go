@@ -1,0 +1,326 @@
+package config_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"pannier"
+	"pannier/config"
+)
+
+// configsID is the UUIDv5 of /configs, as Python's uuid.uuid5 makes it.
+const configsID = "d5920347-b149-5dcd-ac7f-edb41ce8e918"
+
+// load loads settings from arguments, variables and the text of a settings file, where it is not empty.
+func load(t testing.TB, args, environ []string, file string) (config.Settings, error) {
+	t.Helper()
+	if file != "" {
+		path := filepath.Join(t.TempDir(), "pannier.yaml")
+		if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = append([]string{"--config", path}, args...)
+	}
+	flags := pflag.NewFlagSet("pannier", pflag.ContinueOnError)
+	config.AddFlags(flags)
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return config.Load(flags, append([]string{"HOME=/home/ann"}, environ...))
+}
+
+func mustLoad(t testing.TB, args, environ []string, file string) config.Settings {
+	t.Helper()
+	s, err := load(t, args, environ, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// sample is a value of a setting that is not its default, in its spellings.
+type sample struct {
+	text string // in a flag and a variable
+	file string // in the settings file, where it looks different
+	get  func(config.Settings) any
+	want any
+}
+
+var samples = map[string]sample{
+	"workspace":                            {"/srv/agent", "", func(s config.Settings) any { return s.Workspace }, "/srv/agent"},
+	"workspace_id":                         {"ws-1", "", func(s config.Settings) any { return s.WorkspaceID }, "ws-1"},
+	"runtime":                              {"hermes", "", func(s config.Settings) any { return s.Runtime }, "hermes"},
+	"socket":                               {"/tmp/p.sock", "", func(s config.Settings) any { return s.Socket }, "/tmp/p.sock"},
+	"socket_mode":                          {"0600", "", func(s config.Settings) any { return s.SocketMode }, os.FileMode(0o600)},
+	"log_level":                            {"trace", "", func(s config.Settings) any { return s.LogLevel }, "trace"},
+	"log_format":                           {"json", "", func(s config.Settings) any { return s.LogFormat }, "json"},
+	"roots":                                {"more", "[{path: more}]", func(s config.Settings) any { return s.Roots }, []pannier.Root{{Path: "/configs/more", Name: "more", Kind: "workspace", Implicit: true}}},
+	"skip":                                 {"a, b", "[a, b]", func(s config.Settings) any { return s.Skip }, []string{"a", "b"}},
+	"max_depth":                            {"3", "", func(s config.Settings) any { return s.MaxDepth }, 3},
+	"max_dirs":                             {"30", "", func(s config.Settings) any { return s.MaxDirs }, 30},
+	"max_skill_bytes":                      {"5000000000", "", func(s config.Settings) any { return s.MaxSkillBytes }, int64(5000000000)},
+	"max_frontmatter_bytes":                {"10", "", func(s config.Settings) any { return s.MaxFrontmatterBytes }, int64(10)},
+	"settle":                               {"0", "", func(s config.Settings) any { return s.Settle }, time.Duration(0)},
+	"debounce":                             {"1s", "", func(s config.Settings) any { return s.Debounce }, time.Second},
+	"max_wait":                             {"1m30s", "", func(s config.Settings) any { return s.MaxWait }, 90 * time.Second},
+	"resync":                               {"0s", "", func(s config.Settings) any { return s.Resync }, time.Duration(0)},
+	"platform.url":                         {"https://p:8080/x", "", func(s config.Settings) any { return s.Platform.URL }, "https://p:8080/x"},
+	"platform.path":                        {"/card", "", func(s config.Settings) any { return s.Platform.Path }, "/card"},
+	"platform.workspace_id":                {"theirs", "", func(s config.Settings) any { return s.Platform.WorkspaceID }, "theirs"},
+	"platform.token_file":                  {"/t", "", func(s config.Settings) any { return s.Platform.TokenFile }, "/t"},
+	"platform.headers":                     {"x-tenant=a=b", "{x-tenant: a=b}", func(s config.Settings) any { return s.Platform.Headers }, map[string]string{"X-Tenant": "a=b"}},
+	"platform.ca_file":                     {"/ca.pem", "", func(s config.Settings) any { return s.Platform.CAFile }, "/ca.pem"},
+	"agent_url":                            {"http://agent:1", "", func(s config.Settings) any { return s.AgentURL }, "http://agent:1"},
+	"agent_workspace":                      {"/workspace", "", func(s config.Settings) any { return s.AgentWorkspace }, "/workspace"},
+	"environment.own":                      {"block", "", func(s config.Settings) any { return s.EnvironmentOwn }, "block"},
+	"validation.allow_missing_frontmatter": {"true", "", func(s config.Settings) any { return s.AllowMissingFrontmatter }, true},
+	"prompt.max_chars":                     {"0", "", func(s config.Settings) any { return s.PromptMaxChars }, 0},
+}
+
+// inFile returns a settings file with one key.
+func inFile(key, value string) string {
+	if section, rest, ok := strings.Cut(key, "."); ok {
+		return section + ":\n  " + rest + ": " + value + "\n"
+	}
+	return key + ": " + value + "\n"
+}
+
+func TestEverySettingInEverySpelling(t *testing.T) {
+	unset := mustLoad(t, nil, nil, "")
+	for _, name := range config.SettingNames() {
+		s, ok := samples[name.Key]
+		if !ok {
+			t.Errorf("%s has no sample", name.Key)
+			continue
+		}
+		if s.file == "" {
+			s.file = s.text
+		}
+		if cmp.Equal(s.get(unset), s.want) {
+			t.Errorf("%s: the sample is the default", name.Key)
+		}
+		spellings := map[string]config.Settings{
+			"flag":     mustLoad(t, []string{name.Flag + "=" + s.text}, nil, ""),
+			"variable": mustLoad(t, nil, []string{name.Variable + "=" + s.text}, ""),
+			"file":     mustLoad(t, nil, nil, inFile(name.Key, s.file)),
+		}
+		for spelling, got := range spellings {
+			if diff := cmp.Diff(s.want, s.get(got)); diff != "" {
+				t.Errorf("%s as %s: %s", name.Key, spelling, diff)
+			}
+		}
+	}
+}
+
+func TestEveryNullAndEmptyVariableIsTheDefault(t *testing.T) {
+	want := mustLoad(t, nil, nil, "")
+	for _, name := range config.SettingNames() {
+		for spelling, got := range map[string]config.Settings{
+			"null":              mustLoad(t, nil, nil, inFile(name.Key, "")),
+			"an empty variable": mustLoad(t, nil, []string{name.Variable + "="}, ""),
+		} {
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s as %s: %s", name.Key, spelling, diff)
+			}
+		}
+	}
+}
+
+func TestEveryFlagTellsItsDefault(t *testing.T) {
+	flags := pflag.NewFlagSet("pannier", pflag.ContinueOnError)
+	config.AddFlags(flags)
+	flags.VisitAll(func(f *pflag.Flag) {
+		if !strings.Contains(f.Usage, "(default") || strings.Contains(f.Usage, "\n") {
+			t.Errorf("--%s: %q", f.Name, f.Usage)
+		}
+	})
+	for _, name := range config.SettingNames() {
+		if usage := flags.Lookup(name.Flag[2:]).Usage; !strings.Contains(usage, name.Fallback) {
+			t.Errorf("%s: %q does not tell %q", name.Flag, usage, name.Fallback)
+		}
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	got := mustLoad(t, nil, []string{"XDG_RUNTIME_DIR=/run/user/7"}, "")
+	want := config.Settings{
+		Workspace: "/configs", WorkspaceID: configsID,
+		Socket: config.DefaultSocket(os.Geteuid(), "XDG_RUNTIME_DIR=/run/user/7"), SocketMode: 0o660,
+		LogLevel: "info", LogFormat: "text",
+		Roots:    []pannier.Root{{Path: "/configs/skills", Name: "skills", Kind: pannier.SourceWorkspace, Implicit: true}},
+		Skip:     []string{".git", "node_modules", ".venv", "venv", "__pycache__"},
+		MaxDepth: 6, MaxDirs: 20000, MaxSkillBytes: 1 << 20, MaxFrontmatterBytes: 64 << 10,
+		Settle: 100 * time.Millisecond, Debounce: 2 * time.Second, MaxWait: 10 * time.Second, Resync: 10 * time.Second,
+		Platform:       config.Platform{Path: "/registry/update-card", WorkspaceID: configsID, TokenFile: "/configs/.auth_token"},
+		EnvironmentOwn: "auto", PromptMaxChars: 24000,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFirstSourceDecides(t *testing.T) {
+	file := "workspace: /file\nskip: [f]\nplatform: {url: 'http://file', headers: {A: f}}\n"
+	agent := []string{"WORKSPACE_CONFIG_PATH=/agent", "WORKSPACE_ID=agent", "PLATFORM_URL=http://agent"}
+	own := append([]string{"PANNIER_WORKSPACE=/variable", "PANNIER_SKIP=v", "PANNIER_PLATFORM_URL=http://variable", "PANNIER_PLATFORM_HEADER=A=v"}, agent...)
+	args := []string{"--workspace=/flag", "--skip=x,y", "--skip=z", "--platform-url=http://flag", "--platform-header=A=1", "--platform-header=B=2"}
+	tests := []struct {
+		name      string
+		args, env []string
+		file      string
+		workspace string
+		skip      []string
+		url       string
+		headers   map[string]string
+	}{
+		{"flag", args, own, file, "/flag", []string{"x", "y", "z"}, "http://flag", map[string]string{"A": "1", "B": "2"}},
+		{"variable", nil, own, file, "/variable", []string{"v"}, "http://variable", map[string]string{"A": "v"}},
+		{"file", nil, agent, file, "/file", []string{"f"}, "http://file", map[string]string{"A": "f"}},
+		{"agent", nil, agent, "log_level: warn\n", "/agent", []string{".git", "node_modules", ".venv", "venv", "__pycache__"}, "http://agent", nil},
+		{"last of flags", []string{"--workspace=/one", "--workspace=/two"}, nil, file, "/two", []string{"f"}, "http://file", map[string]string{"A": "f"}},
+		{"empty flag", []string{"--platform-url=", "--skip=", "--platform-header="}, own, file, "/variable", nil, "", map[string]string{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := mustLoad(t, tt.args, tt.env, tt.file)
+			got := []any{s.Workspace, s.WorkspaceGiven, s.Skip, s.Platform.URL, s.Platform.Headers}
+			if diff := cmp.Diff([]any{tt.workspace, true, tt.skip, tt.url, tt.headers}, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestWhatIsOverriddenIsNotLookedAt(t *testing.T) {
+	s := mustLoad(t, []string{"--max-wait=20s"}, []string{"PANNIER_MAX_WAIT=x"}, "max_wait: [y]\n")
+	if s.MaxWait != 20*time.Second {
+		t.Errorf("max_wait %s, want that of the flag", s.MaxWait)
+	}
+}
+
+func TestSettingsFileByVariable(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "p.yaml")
+	if err := os.WriteFile(path, []byte("\ufeff# settings\n---\nplatform:\n  - url: off\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := config.Load(nil, []string{"HOME=/h", "PANNIER_CONFIG=" + path})
+	if err != nil || s.Platform.URL != config.PlatformOff {
+		t.Errorf("platform %q, %v; want off", s.Platform.URL, err)
+	}
+}
+
+func TestDerivedDefaults(t *testing.T) {
+	cwd, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := func(s config.Settings) any { return s.WorkspaceID }
+	token := func(s config.Settings) any { return s.Platform.TokenFile }
+	tests := []struct {
+		name string
+		args []string
+		env  []string
+		get  func(config.Settings) any
+		want any
+	}{
+		{"id of the path", []string{"--workspace=/configs/"}, nil, id, configsID},
+		{"id of the platform follows", []string{"--workspace-id=a"}, nil, func(s config.Settings) any { return s.Platform.WorkspaceID }, "a"},
+		{"relative workspace", []string{"--workspace=x/../y"}, nil, func(s config.Settings) any { return s.Workspace }, filepath.Join(cwd, "y")},
+		{"nobody chose", nil, nil, func(s config.Settings) any { return s.WorkspaceGiven }, false},
+		{"token beside the workspace", []string{"--workspace=/w"}, nil, token, "/w/.auth_token"},
+		{"token where the agent says", []string{"--workspace=/w"}, []string{"CONFIGS_DIR=/c"}, token, "/c/.auth_token"},
+		{"token that is given", []string{"--platform-token-file=t"}, []string{"CONFIGS_DIR=/c"}, token, "t"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, tt.get(mustLoad(t, tt.args, tt.env, ""))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestDefaultSocket(t *testing.T) {
+	tests := []struct {
+		name    string
+		uid     int
+		environ []string
+		want    string
+	}{
+		{"root", 0, []string{"XDG_RUNTIME_DIR=/run/user/0"}, "/run/pannier/pannier.sock"},
+		{"runtime directory", 7, []string{"XDG_RUNTIME_DIR=/run/user/7", "XDG_STATE_HOME=/s", "HOME=/h"}, "/run/user/7/pannier/pannier.sock"},
+		{"state directory", 7, []string{"XDG_STATE_HOME=/s", "HOME=/h"}, "/s/pannier/pannier.sock"},
+		{"relative does not count", 7, []string{"XDG_RUNTIME_DIR=run", "HOME=/h"}, "/h/.local/state/pannier/pannier.sock"},
+		{"home", 7, []string{"XDG_RUNTIME_DIR=", "HOME=/h"}, "/h/.local/state/pannier/pannier.sock"},
+		{"nowhere", 7, nil, ""},
+	}
+	for _, tt := range tests {
+		if got := config.DefaultSocket(tt.uid, tt.environ...); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestRoots(t *testing.T) {
+	inside := pannier.Root{Path: "/w/a", Name: "a", Kind: pannier.SourceWorkspace, Implicit: true}
+	outside := pannier.Root{Path: "/opt/b", Name: "/opt/b", Kind: pannier.SourceExtra}
+	tests := []struct {
+		name string
+		args []string
+		env  []string
+		file string
+		want []pannier.Root
+	}{
+		{"flags", []string{"--root=a", "--root=/opt/b"}, nil, "", []pannier.Root{inside, outside}},
+		{"variable", nil, []string{"PANNIER_ROOT=/w/a:/opt/b:"}, "", []pannier.Root{inside, outside}},
+		{"file", nil, nil, "roots: [{path: ./a/}, {path: /opt/b}]\n", []pannier.Root{inside, outside}},
+		{"beside the workspace", []string{"--root=../opt/b"}, nil, "", []pannier.Root{outside}},
+		{"the workspace itself", []string{"--root=."}, nil, "", []pannier.Root{{Path: "/w", Name: ".", Kind: "workspace", Implicit: true}}},
+		{"dots in a name", []string{"--root=..a"}, nil, "", []pannier.Root{{Path: "/w/..a", Name: "..a", Kind: "workspace", Implicit: true}}},
+		{"told otherwise", nil, nil, "roots: [{path: a, kind: managed}, {path: /opt/b, implicit: true}, {path: c, implicit: false}]\n", []pannier.Root{
+			{Path: "/w/a", Name: "a", Kind: pannier.SourceManaged},
+			{Path: "/opt/b", Name: "/opt/b", Kind: pannier.SourceExtra, Implicit: true},
+			{Path: "/w/c", Name: "c", Kind: pannier.SourceWorkspace},
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := mustLoad(t, append(tt.args, "--workspace=/w"), tt.env, tt.file)
+			if diff := cmp.Diff(tt.want, s.Rules().Roots); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestHeadersInAVariable(t *testing.T) {
+	tests := map[string]map[string]string{
+		"a=1,B=2":      {"A": "1", "B": "2"},
+		"a=1, 2\nb=3":  {"A": "1, 2", "B": "3"},
+		"a=1, 2\n":     {"A": "1, 2"},
+		"x-key= a = b": {"X-Key": "a = b"},
+	}
+	for text, want := range tests {
+		s := mustLoad(t, nil, []string{"PANNIER_PLATFORM_HEADER=" + text}, "")
+		if diff := cmp.Diff(want, s.Platform.Headers); diff != "" {
+			t.Errorf("%q: %s", text, diff)
+		}
+	}
+}
+
+func TestRulesTakeEveryBound(t *testing.T) {
+	s := mustLoad(t, []string{"--validation-allow-missing-frontmatter", "--max-depth=1"}, nil, "")
+	want := pannier.DiscoveryRules{
+		Workspace: "/configs", Roots: s.Roots, Skip: s.Skip, MaxDepth: 1, MaxDirs: 20000,
+		MaxSkillBytes: 1 << 20, MaxFrontmatterBytes: 64 << 10, AllowMissingFrontmatter: true,
+	}
+	if diff := cmp.Diff(want, s.Rules()); diff != "" {
+		t.Error(diff)
+	}
+}

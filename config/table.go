@@ -1,0 +1,211 @@
+package config
+
+import (
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// setting is one setting: the only place where it is declared. Flags, variables, keys of the settings file, help and
+// suggestions follow from it.
+type setting struct {
+	key      string                // in the settings file; a dot for each nesting
+	single   string                // the key of one value, where key is a plural; flag and variable are called by it
+	kind     string                // what stands for the value in the help of the flag
+	help     string                // of the flag, one line without the default
+	fallback string                // the default, as a flag would give it
+	told     string                // the default as help tells it, where fallback would not do
+	agent    string                // the variable that the agent's platform sets for the same purpose
+	split    func(string) []string // the values in a variable, where there can be several
+	read     reader
+}
+
+// configFile names the settings file, so it can not stand in it.
+var configFile = setting{key: "config", kind: "file", help: "read settings from this YAML file", told: "none"}
+
+// table holds every setting, in the order in which faults are told.
+var table = []setting{
+	{
+		key: "workspace", kind: "dir", help: "the agent's configuration directory, with config.yaml and skills/",
+		fallback: "/configs", agent: "WORKSPACE_CONFIG_PATH",
+		read: scalar(func(d *draft) *string { return &d.Workspace }, parseGivenPath),
+	},
+	{
+		key: "workspace_id", kind: "id", help: "the workspace's id", told: "made from its path", agent: "WORKSPACE_ID",
+		read: scalar(func(d *draft) *string { return &d.WorkspaceID }, parseText),
+	},
+	{
+		key: "runtime", kind: "name", help: "the agent's adapter", told: "what config.yaml says",
+		read: scalar(func(d *draft) *string { return &d.Runtime }, parseText),
+	},
+	{
+		key: "socket", kind: "path", help: "the unix socket to serve on", told: defaultSocketTold,
+		read: scalar(func(d *draft) *string { return &d.Socket }, parseText),
+	},
+	{
+		key: "socket_mode", kind: "octal", help: "permissions of the socket", fallback: "0660",
+		read: scalar(func(d *draft) *fs.FileMode { return &d.SocketMode }, parseMode),
+	},
+	{
+		key: "log_level", kind: "level", help: "trace, debug, info, warn or error", fallback: "info",
+		read: scalar(func(d *draft) *string { return &d.LogLevel }, oneOf("trace", "debug", "info", "warn", "error")),
+	},
+	{
+		key: "log_format", kind: "format", help: "text or json", fallback: "text",
+		read: scalar(func(d *draft) *string { return &d.LogFormat }, oneOf("text", "json")),
+	},
+	{
+		key: "roots", single: "root", kind: "dir", help: "a directory of skills, below the workspace where it is relative; repeatable",
+		fallback: "skills", split: splitPaths, read: readRoots,
+	},
+	{
+		key: "skip", kind: "names", help: "directories that are not entered, besides dot-directories, separated by commas",
+		fallback: ".git,node_modules,.venv,venv,__pycache__", read: readSkip,
+	},
+	{
+		key: "max_depth", kind: "n", help: "how many directories below its root a skill may lie", fallback: "6",
+		read: scalar(func(d *draft) *int { return &d.MaxDepth }, atLeast[int](1)),
+	},
+	{
+		key: "max_dirs", kind: "n", help: "how many directories of a root are looked into", fallback: "20000",
+		read: scalar(func(d *draft) *int { return &d.MaxDirs }, atLeast[int](1)),
+	},
+	{
+		key: "max_skill_bytes", kind: "bytes", help: "largest SKILL.md", fallback: "1048576",
+		read: scalar(func(d *draft) *int64 { return &d.MaxSkillBytes }, atLeast[int64](1)),
+	},
+	{
+		key: "max_frontmatter_bytes", kind: "bytes", help: "largest frontmatter", fallback: "65536",
+		read: scalar(func(d *draft) *int64 { return &d.MaxFrontmatterBytes }, atLeast[int64](1)),
+	},
+	{
+		key: "settle", kind: "duration", help: "how long the tree must be still after an isolated change; 0 leaves it to debounce", fallback: "100ms",
+		read: scalar(func(d *draft) *time.Duration { return &d.Settle }, parseDuration),
+	},
+	{
+		key: "debounce", kind: "duration", help: "how long the tree must be still after the changes that follow", fallback: "2s",
+		read: scalar(func(d *draft) *time.Duration { return &d.Debounce }, parseDuration),
+	},
+	{
+		key: "max_wait", kind: "duration", help: "how long to wait for a tree that is never still", fallback: "10s",
+		read: scalar(func(d *draft) *time.Duration { return &d.MaxWait }, parseDuration),
+	},
+	{
+		key: "resync", kind: "duration", help: "how often everything is compared; 0 is never", fallback: "10s",
+		read: scalar(func(d *draft) *time.Duration { return &d.Resync }, parseDuration),
+	},
+	{
+		key: "platform.url", kind: "url", help: "base address of the platform, or off to push nothing",
+		told: "an embedded development platform", agent: "PLATFORM_URL",
+		read: scalar(func(d *draft) *string { return &d.Platform.URL }, parsePlatformURL),
+	},
+	{
+		key: "platform.path", kind: "path", help: "path of the endpoint that takes the card", fallback: "/registry/update-card",
+		read: scalar(func(d *draft) *string { return &d.Platform.Path }, parseURLPath),
+	},
+	{
+		key: "platform.workspace_id", kind: "id", help: "the platform's own id for the workspace", told: "that of the workspace",
+		read: scalar(func(d *draft) *string { return &d.Platform.WorkspaceID }, parseText),
+	},
+	{
+		key: "platform.token_file", kind: "file", help: "file with the bearer token",
+		told: ".auth_token in $CONFIGS_DIR, else in the workspace",
+		read: scalar(func(d *draft) *string { return &d.Platform.TokenFile }, parseText),
+	},
+	{
+		key: "platform.headers", single: "platform.header", kind: "name=value", help: "a header for each request; repeatable", told: "none",
+		split: splitHeaders, read: readHeaders,
+	},
+	{
+		key: "platform.ca_file", kind: "file", help: "PEM file of further authorities to trust", told: "none",
+		read: scalar(func(d *draft) *string { return &d.Platform.CAFile }, parseText),
+	},
+	{
+		key: "agent_url", kind: "url", help: "address of the agent on its card", told: "what the platform already holds",
+		read: scalar(func(d *draft) *string { return &d.AgentURL }, parseAgentURL),
+	},
+	{
+		key: "agent_workspace", kind: "dir", help: "the workspace's path as the agent sees it", told: "the workspace",
+		read: scalar(func(d *draft) *string { return &d.AgentWorkspace }, parseText),
+	},
+	{
+		key: "environment.own", kind: "mode", help: "what a requirement means that the sidecar's own container does not meet: block, warn, or auto",
+		fallback: "auto",
+		read:     scalar(func(d *draft) *string { return &d.EnvironmentOwn }, oneOf("auto", "block", "warn")),
+	},
+	{
+		key: "validation.allow_missing_frontmatter", kind: kindBool, help: "take a SKILL.md without frontmatter", fallback: "false",
+		read: scalar(func(d *draft) *bool { return &d.AllowMissingFrontmatter }, parseBool),
+	},
+	{
+		key: "prompt.max_chars", kind: "n", help: "longest skills part of the system prompt, in characters; 0 is no limit",
+		fallback: "24000", read: scalar(func(d *draft) *int { return &d.PromptMaxChars }, atLeast[int](0)),
+	},
+}
+
+// kindBool is the kind by which pflag knows that a flag can stand without a value.
+const kindBool = "bool"
+
+// flag returns the name of the flag, without its dashes.
+func (s *setting) flag() string { return strings.NewReplacer(".", "-", "_", "-").Replace(s.singular()) }
+
+// variable returns the name of the variable.
+func (s *setting) variable() string {
+	return variablePrefix + strings.ToUpper(strings.ReplaceAll(s.singular(), ".", "_"))
+}
+
+func (s *setting) singular() string {
+	if s.single != "" {
+		return s.single
+	}
+	return s.key
+}
+
+// usage returns the help of the flag with its default.
+func (s *setting) usage() string {
+	if s.told != "" {
+		return s.help + " (default: " + s.told + ")"
+	}
+	return s.help + " (default " + s.fallback + ")"
+}
+
+// settingOf returns the setting with a key.
+func settingOf(key string) (*setting, bool) {
+	for i := range table {
+		if table[i].key == key {
+			return &table[i], true
+		}
+	}
+	return nil, false
+}
+
+// isSection reports whether there are settings below key.
+func isSection(key string) bool {
+	for i := range table {
+		if strings.HasPrefix(table[i].key, key+".") {
+			return true
+		}
+	}
+	return false
+}
+
+func splitPaths(text string) []string { return withoutBlanks(filepath.SplitList(text)) }
+
+// splitHeaders splits at commas only where there is no line end, so that a value with a comma can be written.
+func splitHeaders(text string) []string {
+	if strings.Contains(text, "\n") {
+		return withoutBlanks(strings.Split(text, "\n"))
+	}
+	return withoutBlanks(strings.Split(text, ","))
+}
+
+func withoutBlanks(texts []string) []string {
+	var kept []string
+	for _, text := range texts {
+		if text = strings.TrimSpace(text); text != "" {
+			kept = append(kept, text)
+		}
+	}
+	return kept
+}
