@@ -1,7 +1,6 @@
 package config
 
 import (
-	"bytes"
 	"errors"
 	"io/fs"
 	"strings"
@@ -111,26 +110,4 @@ func (f *settingsFile) given(key string) (given, bool) {
 	}
 	g, ok := f.values[key]
 	return g, ok && g.node.Kind() != yamldoc.Null
-}
-
-// byteOrderMark is what some editors of Windows put before a text in UTF-8.
-var byteOrderMark = []byte("\ufeff")
-
-// withoutPreamble returns text without what may stand before the first line of a document: a byte order mark, and a
-// document mark, which after comments would pass for the start of a second document. Lines keep their numbers.
-func withoutPreamble(text []byte) []byte {
-	text = bytes.TrimPrefix(text, byteOrderMark)
-	at := 0
-	for line := range bytes.Lines(text) {
-		mark := bytes.TrimSpace(line)
-		if at > 0 && string(mark) == "---" && line[0] == '-' {
-			blanks := bytes.Count(text[:at], []byte("\n"))
-			return append(bytes.Repeat([]byte("\n"), blanks), bytes.TrimPrefix(text[at:], []byte("---"))...)
-		}
-		if len(mark) > 0 && mark[0] != '#' {
-			break
-		}
-		at += len(line)
-	}
-	return text
 }

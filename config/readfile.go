@@ -122,7 +122,7 @@ func checkEncoding(text []byte) ([]byte, error) {
 	if at := invalidAt(text); at < len(text) {
 		return nil, &refusal{code: "encoding", line: lineAt(text, at), message: "the file is not valid UTF-8", hint: "save it as plain text in UTF-8"}
 	}
-	return withoutPreamble(text), nil
+	return bytes.TrimPrefix(text, byteOrderMark), nil
 }
 
 // invalidAt returns the offset of the first byte that is not UTF-8.
@@ -139,3 +139,6 @@ func invalidAt(text []byte) int {
 }
 
 func lineAt(text []byte, at int) int { return bytes.Count(text[:at], []byte("\n")) + 1 }
+
+// byteOrderMark is what some editors of Windows put before a text in UTF-8.
+var byteOrderMark = []byte("\ufeff")

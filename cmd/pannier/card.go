@@ -1,0 +1,33 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"pannier/publish/client"
+)
+
+func (p *program) cardCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "card",
+		Short: "Print the agent card as it is pushed",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.reading(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				card, err := c.Card(ctx)
+				if err != nil {
+					return err
+				}
+				if p.json {
+					_, err = fmt.Fprintf(p.out, "%s\n", card)
+					return err
+				}
+				return p.printJSON(card)
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&p.json, "json", false, "print the card byte for byte, on one line")
+	return cmd
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sync/errgroup"
+
+	"pannier/config"
+	"pannier/publish/platform/devplatform"
+)
+
+// embedPlatform starts a development platform in this process, seeds the workspace in it, and points the settings at it.
+// The token that it returns never leaves the process.
+func embedPlatform(ctx context.Context, group *errgroup.Group, s *config.Settings, log hclog.Logger) (token string, err error) {
+	dev := devplatform.New(devplatform.Options{Logger: log.Named("devplatform")})
+	if token, err = dev.Seed(s.Platform.WorkspaceID, ""); err != nil {
+		dev.Close()
+		return "", &exitError{code: exitUnknown, message: "embedded platform: " + err.Error(), hint: "give a UUID with --workspace-id, a platform with --platform-url, or push nothing with --platform-url=off"}
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		dev.Close()
+		return "", fmt.Errorf("embedded platform: %w", err)
+	}
+	s.Platform.URL = "http://" + ln.Addr().String()
+	group.Go(func() error { return servePlatform(ctx, ln, dev) })
+	log.Info("embedded development platform", "url", s.Platform.URL, "workspace_id", s.Platform.WorkspaceID)
+	return token, nil
+}
+
+// servePlatform answers for a development platform until ctx is done.
+func servePlatform(ctx context.Context, ln net.Listener, dev *devplatform.Platform) error {
+	server := &http.Server{Handler: dev, ReadHeaderTimeout: 5 * time.Second}
+	stop := context.AfterFunc(ctx, func() { server.Close() })
+	defer stop()
+	defer dev.Close()
+	if err := server.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("development platform: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pannier"
+	"pannier/publish/client"
+)
+
+func (p *program) healthCommand() *cobra.Command {
+	return p.jsonFlag(&cobra.Command{
+		Use:   "health",
+		Short: "Tell what is wrong with the sidecar and its workspace, and what to do",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.asking(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				h, err := c.Health(ctx)
+				if err != nil {
+					return err
+				}
+				if p.json {
+					err = p.printJSON(h)
+				} else {
+					err = p.printHealth(h)
+				}
+				if err == nil && h.Status != pannier.HealthOK {
+					err = &exitError{code: exitNo}
+				}
+				return err
+			})
+		},
+	})
+}
+
+func (s streams) printHealth(h pannier.Health) error {
+	rows := [][]string{
+		{"status", string(h.Status)}, {"workspace", h.Workspace}, {"workspace id", h.WorkspaceID},
+		{"snapshot", fmt.Sprint(h.SnapshotVersion)},
+		{"watching", fmt.Sprintf("%s, %d directories", h.Watch.Mode, h.Watch.Watches)},
+	}
+	for _, push := range h.Push {
+		rows = append(rows, []string{"platform", push.Platform + ": " + pushWords(push)})
+	}
+	if err := s.table(rows); err != nil {
+		return err
+	}
+	for _, c := range h.Conditions {
+		fmt.Fprintf(s.out, "\n%s: %s: %s (%s)\n  hint: %s\n", printable(c.Subject), c.Severity, printable(c.Message), c.Code, printable(c.Hint))
+	}
+	return nil
+}
+
+func pushWords(push pannier.PushHealth) string {
+	switch {
+	case push.LastError != "":
+		return "behind: " + push.LastError
+	case push.Desired == push.Acknowledged:
+		return "has the newest card"
+	}
+	return "the newest card is on its way"
+}
+
+// health tells what is wrong with the sidecar and the workspace.
+func (c *sidecar) health() pannier.Health {
+	h := pannier.Health{
+		Workspace: c.settings.Workspace, WorkspaceID: c.settings.WorkspaceID,
+		Conditions: []pannier.Condition{}, Watch: c.watcher.Health(), Push: []pannier.PushHealth{},
+	}
+	if s := c.registry.Current(); s != nil {
+		h.SnapshotVersion = s.Version
+		h.Conditions = append(h.Conditions, snapshotConditions(s)...)
+	} else {
+		h.Conditions = append(h.Conditions, pannier.Condition{
+			Code: "starting", Severity: pannier.SeverityWarning, Subject: c.settings.Workspace,
+			Message: "the first look at the workspace has not ended yet", Hint: "wait a moment",
+		})
+	}
+	if h.Watch.Problem != "" {
+		h.Conditions = append(h.Conditions, pannier.Condition{
+			Code: "watch_degraded", Severity: pannier.SeverityWarning, Subject: c.settings.Workspace,
+			Message: h.Watch.Problem, Hint: "until this is mended, changes there are found every " + c.settings.Resync.String() + " only",
+		})
+	}
+	if c.publisher != nil {
+		push := c.publisher.Health()
+		h.Push = append(h.Push, push)
+		h.Conditions = append(h.Conditions, pushConditions(push)...)
+	}
+	h.Status = worst(h.Conditions)
+	return h
+}
+
+// snapshotConditions are the problems of config.yaml and the roots, and one for all skills that can not be read.
+func snapshotConditions(s *pannier.Snapshot) []pannier.Condition {
+	var conditions []pannier.Condition
+	for _, p := range s.Problems {
+		if p.Severity != pannier.SeverityInfo {
+			conditions = append(conditions, pannier.Condition{Code: p.Code, Severity: p.Severity, Subject: p.Path, Message: p.Message, Hint: p.Hint})
+		}
+	}
+	var broken []string
+	for i := range s.Entries {
+		if e := &s.Entries[i]; e.Broken || e.LastGood {
+			broken = append(broken, e.Slug)
+		}
+	}
+	if len(broken) > 0 {
+		conditions = append(conditions, pannier.Condition{
+			Code: "skills_unreadable", Severity: pannier.SeverityWarning, Subject: shorten(strings.Join(broken, ", "), 200),
+			Message: fmt.Sprintf("%d of %d skills can not be read", len(broken), len(s.Entries)),
+			Hint:    "`pannier list` shows the line of each fault and what to do",
+		})
+	}
+	return conditions
+}
+
+func pushConditions(push pannier.PushHealth) []pannier.Condition {
+	if push.LastError == "" {
+		return nil
+	}
+	severity := pannier.SeverityWarning
+	if push.Blocked {
+		severity = pannier.SeverityError
+	}
+	return []pannier.Condition{{
+		Code: "push_failing", Severity: severity, Since: push.Since, Subject: push.Platform, Message: push.LastError,
+		Hint: cmp.Or(push.Hint, "the newest card is pushed again until the platform takes it"),
+	}}
+}
+
+func worst(conditions []pannier.Condition) pannier.HealthStatus {
+	status := pannier.HealthOK
+	for _, c := range conditions {
+		switch c.Severity {
+		case pannier.SeverityError:
+			return pannier.HealthFailing
+		case pannier.SeverityWarning:
+			status = pannier.HealthDegraded
+		}
+	}
+	return status
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pannier"
+	"pannier/publish/client"
+)
+
+func (p *program) listCommand() *cobra.Command {
+	var state string
+	cmd := &cobra.Command{
+		Use:   "list",
+		Short: "List the skills that were found, usable or not, and why",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.reading(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				list, err := c.Skills(ctx, pannier.State(state), true)
+				if err != nil {
+					return err
+				}
+				if p.json {
+					return p.printJSON(list)
+				}
+				return p.printList(list)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&state, "state", "", "only the skills of one state: eligible, ineligible, unlisted or shadowed")
+	return p.jsonFlag(cmd)
+}
+
+func (s streams) printList(list pannier.List) error {
+	if len(list.Skills) == 0 {
+		fmt.Fprintln(s.err, "no skills")
+		return nil
+	}
+	rows := [][]string{{"SLUG", "STATE", "VERSION", "ABOUT"}}
+	var problems []pannier.Problem
+	for i := range list.Skills {
+		e := &list.Skills[i]
+		rows = append(rows, []string{e.Slug, stateWords(e), e.Version, about(e)})
+		problems = append(problems, e.Problems...)
+	}
+	if err := s.table(rows); err != nil {
+		return err
+	}
+	if len(problems) > 0 {
+		fmt.Fprintln(s.out)
+	}
+	s.printProblems(problems)
+	return nil
+}
+
+func stateWords(e *pannier.Entry) string {
+	if e.LastGood {
+		return string(e.State) + " (last good)"
+	}
+	return string(e.State)
+}
+
+// about says what a skill is for, or, where it can not be used, why.
+func about(e *pannier.Entry) string {
+	switch {
+	case e.State == pannier.StateShadowed:
+		return "its slug belongs to " + e.ShadowedBy
+	case e.State == pannier.StateUnlisted:
+		return "config.yaml does not list " + e.Folder
+	case len(e.Reasons) > 0:
+		var words []string
+		for _, r := range e.Reasons {
+			words = append(words, r.Code+": "+r.Subject)
+		}
+		return strings.Join(words, ", ")
+	}
+	return shorten(e.Description, 72)
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/spf13/cobra"
+
+	"pannier/publish/platform/devplatform"
+)
+
+func (p *program) platformCommand() *cobra.Command {
+	var workspaces []string
+	var listen string
+	cmd := &cobra.Command{
+		Use:   "platform --workspace ID[:TOKEN]",
+		Short: "Run the embedded development platform on its own",
+		Long: `Runs a platform for development: the registry endpoint, the workspaces and the event stream of Molecule's platform, in
+memory. Each --workspace is known to it from the start; without a token one is made and printed.`,
+		Example: `  pannier platform --listen 127.0.0.1:8080 --workspace 6c5f6b0e-3c52-4d0e-9f4e-0f4a3c9a2b11:secret`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
+			defer stop()
+			return p.runPlatform(ctx, listen, workspaces)
+		},
+	}
+	cmd.Flags().StringArrayVar(&workspaces, "workspace", nil, "a workspace as ID or ID:TOKEN, the ID a UUID; repeatable")
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "the TCP address; port 0 takes a free one")
+	return cmd
+}
+
+// runPlatform serves a development platform until ctx is done. Its address and the tokens that it made go to stdout.
+func (p *program) runPlatform(ctx context.Context, listen string, workspaces []string) error {
+	log := hclog.New(&hclog.LoggerOptions{Name: "pannier", Output: p.err, Level: hclog.Info})
+	dev := devplatform.New(devplatform.Options{Logger: log.Named("devplatform")})
+	for _, w := range workspaces {
+		id, token, given := strings.Cut(w, ":")
+		made, err := dev.Seed(id, token)
+		if err != nil {
+			dev.Close()
+			return fmt.Errorf("--workspace %s: %w", id, err)
+		}
+		if !given {
+			fmt.Fprintf(p.out, "workspace %s token %s\n", id, made)
+		}
+	}
+	ln, err := net.Listen("tcp", listen)
+	if err != nil {
+		dev.Close()
+		return fmt.Errorf("listen: %w", err)
+	}
+	fmt.Fprintf(p.out, "platform http://%s\n", ln.Addr())
+	return servePlatform(ctx, ln, dev)
+}

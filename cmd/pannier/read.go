@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"pannier"
+	"pannier/config"
+	"pannier/publish/api"
+	"pannier/publish/client"
+)
+
+// reading runs a command that reads: it asks the sidecar that runs for the workspace, and where none runs it reads the
+// directory itself, through the same code.
+func (p *program) reading(ctx context.Context, do func(context.Context, *client.Client) error) error {
+	s, err := p.settings()
+	if err != nil {
+		return err
+	}
+	c, err := p.reach(ctx, s)
+	if errors.Is(err, client.ErrNoSidecar) {
+		c, err = p.readDirectory(ctx, s)
+	}
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return negative(do(ctx, c))
+}
+
+// asking runs a command that only a sidecar can answer.
+func (p *program) asking(ctx context.Context, do func(context.Context, *client.Client) error) error {
+	s, err := p.settings()
+	if err != nil {
+		return err
+	}
+	c, err := p.reach(ctx, s)
+	if errors.Is(err, client.ErrNoSidecar) {
+		return &exitError{code: exitNoSidecar, message: fmt.Sprintf("no sidecar for this workspace answers at %s", s.Socket), hint: "start one with `pannier run`, or name its socket with --socket"}
+	}
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	return negative(do(ctx, c))
+}
+
+// reach returns a client of the sidecar that runs for the workspace, or an error that is [client.ErrNoSidecar]. Where
+// nobody chose a workspace, that of the sidecar is meant.
+func (p *program) reach(ctx context.Context, s config.Settings) (*client.Client, error) {
+	c := client.New(s.Socket)
+	h, err := c.Health(ctx)
+	if err == nil && s.WorkspaceGiven && !samePath(h.Workspace, s.Workspace) {
+		err = fmt.Errorf("%w for %s: the one at %s serves %s", client.ErrNoSidecar, s.Workspace, s.Socket, h.Workspace)
+	}
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func samePath(a, b string) bool {
+	if a == b {
+		return true
+	}
+	realA, errA := filepath.EvalSymlinks(a)
+	realB, errB := filepath.EvalSymlinks(b)
+	return errA == nil && errB == nil && realA == realB
+}
+
+// readDirectory looks at the workspace once and returns a client of what was found.
+func (p *program) readDirectory(ctx context.Context, s config.Settings) (*client.Client, error) {
+	info, err := os.Stat(s.Workspace)
+	if err != nil || !info.IsDir() {
+		return nil, &exitError{
+			code: exitUnknown, message: "no sidecar answers at " + s.Socket + ", and there is no directory at " + s.Workspace,
+			hint: "name the agent's configuration directory with --workspace, or the sidecar's socket with --socket",
+		}
+	}
+	h := newHouse(s, p.environ, prometheus.NewRegistry())
+	look := func(ctx context.Context, _ bool) (*pannier.Snapshot, error) {
+		snapshot, _, err := h.look(ctx, pannier.Batch{Full: true, Trigger: pannier.TriggerManual})
+		return snapshot, err
+	}
+	if _, err := look(ctx, true); err != nil {
+		return nil, err
+	}
+	o := h.handlerOptions(hclog.NewNullLogger())
+	o.Rescan = look
+	o.Health = func() pannier.Health { return pannier.Health{} } // nobody asks: health needs a sidecar
+	return client.InProcess(api.New(o)), nil
+}
+
+// negative turns an answer that is a "no" into its exit code.
+func negative(err error) error {
+	e, ok := errors.AsType[*client.Error](err)
+	if !ok {
+		return err
+	}
+	code := exitUnknown
+	if e.Status == 404 || e.Status == 409 {
+		code = exitNo
+	}
+	return &exitError{code: code, message: e.Detail, hint: e.Hint}
+}

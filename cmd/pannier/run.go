@@ -1,0 +1,245 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"pannier"
+	"pannier/config"
+	"pannier/publish/api"
+	"pannier/publish/platform"
+	"pannier/registry"
+	"pannier/watcher"
+)
+
+func (p *program) runCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "run",
+		Short: "Run the sidecar",
+		Long: `Runs the sidecar until it is told to stop by SIGTERM or SIGINT. SIGHUP makes it look at everything again.
+
+Without --platform-url an embedded development platform takes the agent card, on a free port of 127.0.0.1 that the log
+names. --platform-url=off pushes nothing.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := p.settings()
+			if err != nil {
+				return err
+			}
+			if err := checkWorkspace(s); err != nil {
+				return err
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
+			defer stop()
+			context.AfterFunc(ctx, stop) // a second signal ends the process at once
+			return p.serve(ctx, s)
+		},
+	}
+}
+
+// checkWorkspace refuses a workspace that nobody chose and that is not there: that is a command line without
+// --workspace. One that somebody chose may come later.
+func checkWorkspace(s config.Settings) error {
+	if _, err := os.Stat(s.Workspace); err != nil && !s.WorkspaceGiven {
+		return &exitError{
+			code: exitUnknown, message: "there is no workspace at " + s.Workspace,
+			hint: "name the agent's configuration directory with --workspace",
+		}
+	}
+	return nil
+}
+
+// sidecar is a running house: it watches, serves and pushes.
+type sidecar struct {
+	*house
+	log       hclog.Logger
+	metrics   *scanMetrics
+	watcher   *watcher.Watcher
+	publisher *platform.Publisher // nil where nothing is pushed
+	events    *eventLog
+}
+
+// serve runs a sidecar until ctx is done. Each of its goroutines belongs to the group that it waits for.
+func (p *program) serve(ctx context.Context, s config.Settings) error {
+	log := p.logger(s)
+	reg := newMetricsRegistry()
+	ln, err := api.Listen(ctx, s.Socket, s.SocketMode)
+	if err != nil {
+		return socketError(err, s)
+	}
+	defer ln.Close()
+	group, ctx := errgroup.WithContext(ctx)
+	token := platform.TokenFile(s.Platform.TokenFile)
+	if s.Platform.URL == "" {
+		own, err := embedPlatform(ctx, group, &s, log)
+		if err != nil {
+			return err
+		}
+		token = func() (string, error) { return own, nil }
+	}
+	c, err := newSidecar(s, p.environ, token, reg, log)
+	if err != nil {
+		return err
+	}
+	group.Go(func() error { return api.Serve(ctx, ln, c.handler(reg), log.Named("api")) })
+	group.Go(func() error { return c.watcher.Run(ctx) })
+	group.Go(func() error { c.follow(ctx); return nil })
+	group.Go(func() error { c.rescanOnHangup(ctx); return nil })
+	if c.publisher != nil {
+		group.Go(func() error { return c.publisher.Run(ctx) })
+		group.Go(func() error { c.offerCards(ctx); return nil })
+	}
+	log.Info("serving", "workspace", s.Workspace, "workspace_id", s.WorkspaceID, "socket", s.Socket, "version", version())
+	err = group.Wait()
+	log.Info("stopped", "cause", context.Cause(ctx))
+	return err
+}
+
+func newSidecar(s config.Settings, environ []string, token func() (string, error), reg prometheus.Registerer, log hclog.Logger) (*sidecar, error) {
+	c := &sidecar{house: newHouse(s, environ, reg), log: log, metrics: newScanMetrics(reg)}
+	c.events = &eventLog{log: log.Named("event"), workspaceID: s.WorkspaceID, current: c.registry.Current}
+	var err error
+	c.watcher, err = watcher.New(watcher.Options{
+		Rules: c.rules, Settle: s.Settle, Debounce: s.Debounce, MaxWait: s.MaxWait, Resync: s.Resync,
+		Logger: log.Named("watcher"), Registerer: reg,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watch: %w", err)
+	}
+	if s.Platform.URL != config.PlatformOff {
+		c.publisher, err = newPublisher(s, token, c.events.emit, reg, log.Named("platform"))
+	}
+	return c, err
+}
+
+func newPublisher(s config.Settings, token func() (string, error), emit func(pannier.EventType, any), reg prometheus.Registerer, log hclog.Logger) (*platform.Publisher, error) {
+	header := http.Header{}
+	for name, value := range s.Platform.Headers {
+		header.Set(name, value)
+	}
+	pub, err := platform.New(platform.Options{
+		URL: s.Platform.URL, Path: s.Platform.Path, WorkspaceID: s.Platform.WorkspaceID, Token: token,
+		Header: header, CAFile: s.Platform.CAFile, Logger: log, Registerer: reg, Emit: emit,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("platform: %w", err)
+	}
+	return pub, nil
+}
+
+// handler composes what the socket answers with.
+func (c *sidecar) handler(reg *prometheus.Registry) http.Handler {
+	o := c.handlerOptions(c.log.Named("api"))
+	o.Rescan, o.Health, o.Emit, o.Registerer = c.rescan, c.health, c.events.emit, reg
+	o.Metrics = promhttp.HandlerFor(reg, promhttp.HandlerOpts{Registry: nil})
+	return api.New(o)
+}
+
+// follow takes in one batch after the other until ctx is done.
+func (c *sidecar) follow(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case b := <-c.watcher.Batches():
+			c.takeIn(ctx, b)
+		}
+	}
+}
+
+func (c *sidecar) takeIn(ctx context.Context, b pannier.Batch) {
+	before, start := c.registry.Current(), time.Now()
+	after, watch, err := c.look(ctx, b)
+	if err != nil {
+		return // ctx is done
+	}
+	took := time.Since(start)
+	c.watcher.Watch(watch)
+	changed := before == nil || before.Version != after.Version
+	c.metrics.observe(b.Trigger, changed, took)
+	c.log.Debug("looked", "seq", b.Seq, "trigger", b.Trigger, "full", b.Full, "dirs", len(b.Dirs), "changed", changed, "took", took)
+	if changed {
+		c.events.emit(pannier.EventCatalogUpdated, registry.Diff(before, after, c.rules))
+	}
+}
+
+// rescan looks at everything again; see [api.Options.Rescan].
+func (c *sidecar) rescan(ctx context.Context, wait bool) (*pannier.Snapshot, error) {
+	seq := c.watcher.Rescan()
+	if !wait {
+		return c.registry.Current(), nil
+	}
+	return c.registry.Wait(ctx, seq)
+}
+
+// rescanOnHangup looks at everything again at each SIGHUP.
+func (c *sidecar) rescanOnHangup(ctx context.Context) {
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangups:
+			c.log.Info("looking at everything again", "cause", "SIGHUP")
+			c.watcher.Rescan()
+		}
+	}
+}
+
+// offerCards hands the card of every new snapshot to the publisher.
+func (c *sidecar) offerCards(ctx context.Context) {
+	snapshots, cancel := c.registry.Subscribe()
+	defer cancel()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case s := <-snapshots:
+			if made, ok := c.cards.of(s); ok {
+				c.publisher.Offer(made)
+			}
+		}
+	}
+}
+
+func socketError(err error, s config.Settings) error {
+	e := &exitError{code: exitUnknown, message: err.Error()}
+	switch {
+	case errors.Is(err, api.ErrInUse):
+		e.hint = "another sidecar may run for a workspace already; give this one a socket of its own with --socket"
+	case errors.Is(err, os.ErrPermission):
+		e.hint = fmt.Sprintf("make %s writable for this user, or choose another path with --socket", s.Socket)
+	}
+	return e
+}
+
+func (p *program) logger(s config.Settings) hclog.Logger {
+	return hclog.New(&hclog.LoggerOptions{
+		Name: "pannier", Level: hclog.LevelFromString(s.LogLevel), Output: p.err, JSONFormat: s.LogFormat == "json",
+	})
+}
+
+func newMetricsRegistry() *prometheus.Registry {
+	reg := prometheus.NewRegistry()
+	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "pannier_build_info", Help: "Always 1; the labels tell which build runs.",
+	}, []string{"version", "goversion"})
+	build.WithLabelValues(version(), goVersion()).Set(1)
+	reg.MustRegister(build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return reg
+}

@@ -1,0 +1,26 @@
+package platform
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"time"
+)
+
+// SetTransport puts t in the place of the network.
+func (p *Publisher) SetTransport(t http.RoundTripper) { p.transport = t }
+
+// SetDial keeps the real transport, on connections that dial makes, without a proxy.
+func (p *Publisher) SetDial(dial func(ctx context.Context, network, addr string) (net.Conn, error)) {
+	t := p.transport.(*http.Transport)
+	t.DialContext, t.Proxy = dial, nil
+}
+
+// SetJitter puts jitter in the place of chance.
+func (p *Publisher) SetJitter(jitter func(most time.Duration) time.Duration) { p.jitter = jitter }
+
+// Jitter draws from the real one.
+func (p *Publisher) Jitter(most time.Duration) time.Duration { return p.jitter(most) }
+
+// RetryAfter is retryAfter.
+var RetryAfter = retryAfter

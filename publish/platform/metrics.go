@@ -1,0 +1,126 @@
+package platform
+
+import (
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics are the series of one platform. They all exist from the start.
+type metrics struct {
+	pushes      prometheus.Counter
+	failures    *prometheus.CounterVec // by reason
+	duration    prometheus.Observer
+	successful  prometheus.Gauge
+	lastSuccess prometheus.Gauge
+	coalesced   prometheus.Counter
+	outbox      prometheus.Gauge
+}
+
+const platformLabel = "platform"
+
+// newMetrics registers the metrics, or takes those that another publisher has registered. The platform is told by its
+// host, so that no label can have a path or a password in it.
+func newMetrics(reg prometheus.Registerer, host string) (*metrics, error) {
+	v := newVectors()
+	if err := v.register(reg); err != nil {
+		return nil, err
+	}
+	m := &metrics{
+		pushes:      v.pushes.WithLabelValues(host),
+		failures:    v.failures.MustCurryWith(prometheus.Labels{platformLabel: host}),
+		duration:    v.duration.WithLabelValues(host),
+		successful:  v.successful.WithLabelValues(host),
+		lastSuccess: v.lastSuccess.WithLabelValues(host),
+		coalesced:   v.coalesced.WithLabelValues(host),
+		outbox:      v.outbox.WithLabelValues(host),
+	}
+	for _, reason := range reasons() {
+		m.failures.WithLabelValues(reason)
+	}
+	return m, nil
+}
+
+// observe counts one try.
+func (m *metrics) observe(o outcome, begun, ended time.Time) {
+	m.pushes.Inc()
+	m.duration.Observe(ended.Sub(begun).Seconds())
+	if o.err != nil {
+		m.failures.WithLabelValues(o.reason).Inc()
+		m.successful.Set(0)
+		return
+	}
+	m.successful.Set(1)
+	m.lastSuccess.Set(float64(ended.UnixMilli()) / 1000)
+}
+
+// pending tells whether the platform is still to get the newest card.
+func (m *metrics) pending(yes bool) {
+	if yes {
+		m.outbox.Set(1)
+	} else {
+		m.outbox.Set(0)
+	}
+}
+
+// vectors are the metrics of all platforms that share a registerer.
+type vectors struct {
+	pushes, failures, coalesced     *prometheus.CounterVec
+	duration                        *prometheus.HistogramVec
+	successful, lastSuccess, outbox *prometheus.GaugeVec
+}
+
+func newVectors() *vectors {
+	return &vectors{
+		pushes:      counterVec("publish_total", "Tries to push the agent card, failed ones included."),
+		failures:    counterVec("publish_failed_total", "Tries to push the agent card that failed, by reason.", "reason"),
+		coalesced:   counterVec("coalesced_total", "Cards that a newer one replaced before the platform had them."),
+		duration:    durationVec("publish_duration_seconds", "How long a try to push the agent card took."),
+		successful:  gaugeVec("last_publish_successful", "Whether the newest try to push the agent card succeeded; 0 before the first."),
+		lastSuccess: gaugeVec("last_publish_success_timestamp_seconds", "When the platform last took the agent card, in Unix time; 0 before the first time."),
+		outbox:      gaugeVec("outbox_pending", "Whether a card waits for the platform to take it."),
+	}
+}
+
+const namespace = "pannier"
+
+func counterVec(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help},
+		append([]string{platformLabel}, labels...))
+}
+
+func gaugeVec(name, help string) *prometheus.GaugeVec {
+	return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, []string{platformLabel})
+}
+
+// durationVec has buckets up to the total timeout.
+func durationVec(name, help string) *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Namespace: namespace, Name: name, Help: help,
+		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 15},
+	}, []string{platformLabel})
+}
+
+// register registers each vector, or puts the one that is registered already in its place.
+func (v *vectors) register(reg prometheus.Registerer) error {
+	if reg == nil {
+		return nil
+	}
+	return errors.Join(
+		share(reg, &v.pushes), share(reg, &v.failures), share(reg, &v.coalesced), share(reg, &v.duration),
+		share(reg, &v.successful), share(reg, &v.lastSuccess), share(reg, &v.outbox),
+	)
+}
+
+func share[C prometheus.Collector](reg prometheus.Registerer, c *C) error {
+	err := reg.Register(*c)
+	if already, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
+		existing, ok := already.ExistingCollector.(C)
+		if ok {
+			*c = existing
+			return nil
+		}
+	}
+	return err
+}

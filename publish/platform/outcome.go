@@ -1,0 +1,151 @@
+package platform
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// plan says what follows a try.
+type plan int
+
+const (
+	planDone  plan = iota // nothing, the platform has the card
+	planRetry             // another try after a backoff
+	planToken             // one more try at once with the token read anew, then slow ones
+	planSlow              // another try about every 30 s, since it is a person who has to act
+	planStop              // no try before the card changes
+)
+
+// The reasons of a failure, as the metrics have them.
+const (
+	reasonConnect      = "connect"
+	reasonTimeout      = "timeout"
+	reasonUnauthorized = "unauthorized"
+	reasonRejected     = "rejected"
+	reasonNotFound     = "not_found"
+	reasonThrottled    = "throttled"
+	reasonServer       = "server"
+	reasonRedirect     = "redirect"
+	reasonOther        = "other"
+)
+
+func reasons() []string {
+	return []string{
+		reasonConnect, reasonTimeout, reasonUnauthorized, reasonRejected, reasonNotFound,
+		reasonThrottled, reasonServer, reasonRedirect, reasonOther,
+	}
+}
+
+// What a person can do about a failure.
+const (
+	hintConnect  = "check the platform's url and that it runs; for a certificate that is not trusted, name its authority in ca_file"
+	hintTimeout  = "the platform was reached and did not answer in time; check that it is not overloaded"
+	hintToken    = "check the token file: the platform makes a new token when it restarts the agent, and it is good for one workspace only"
+	hintReadable = "make the token file readable for the user that pannier runs as"
+	hintRejected = "the platform will not take this card as it is, so it is sent again once it changes; check the workspace id and what the message names"
+	hintTooLarge = "the platform or a proxy before it limits the size; shorten examples, tags and descriptions of the skills"
+	hintNotFound = "a hosted platform answers so when the header X-Molecule-Org-Id is missing or names another organisation; else the server is too old for this endpoint or the url's path is wrong"
+	hintThrottle = "too many requests come from this address; pannier waits as long as it is told to"
+	hintServer   = "the platform failed; its own log says why. A workspace id that is not a UUID has the same answer"
+	hintRedirect = "set the platform's url to where it points, if that is the platform"
+	hintOther    = "check that the url is that of the platform"
+)
+
+// outcome is what became of one try.
+type outcome struct {
+	plan plan
+	// err is nil for planDone, and reason and hint are empty then.
+	err    error
+	reason string
+	hint   string
+	// after is how long the platform asked to be left alone, within bounds.
+	after time.Duration
+	// untouched says that the platform certainly did not take the card.
+	untouched bool
+}
+
+// classify maps an answer, or the error that came instead of it, to an outcome that still lacks its error.
+func classify(a answer, err error) outcome {
+	o := outcomeOf(a.status)
+	if err != nil {
+		o = outcomeOfError(err)
+	}
+	o.after = a.after
+	return o
+}
+
+func outcomeOf(status int) outcome {
+	switch {
+	case status/100 == 2:
+		return outcome{plan: planDone}
+	case status/100 == 3:
+		return outcome{plan: planSlow, reason: reasonRedirect, hint: hintRedirect, untouched: true}
+	case status/100 == 5:
+		return outcome{plan: planRetry, reason: reasonServer, hint: hintServer}
+	}
+	switch status {
+	case http.StatusBadRequest, http.StatusUnprocessableEntity:
+		return outcome{plan: planStop, reason: reasonRejected, hint: hintRejected, untouched: true}
+	case http.StatusRequestEntityTooLarge:
+		return outcome{plan: planStop, reason: reasonRejected, hint: hintTooLarge, untouched: true}
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return outcome{plan: planToken, reason: reasonUnauthorized, hint: hintToken, untouched: true}
+	case http.StatusNotFound:
+		return outcome{plan: planSlow, reason: reasonNotFound, hint: hintNotFound, untouched: true}
+	case http.StatusRequestTimeout:
+		return outcome{plan: planRetry, reason: reasonTimeout, hint: hintTimeout}
+	case http.StatusTooEarly, http.StatusTooManyRequests:
+		return outcome{plan: planRetry, reason: reasonThrottled, hint: hintThrottle, untouched: true}
+	}
+	return outcome{plan: planSlow, reason: reasonOther, hint: hintOther, untouched: true}
+}
+
+func outcomeOfError(err error) outcome {
+	redirect, redirected := errors.AsType[*redirectError](err)
+	switch {
+	case redirected:
+		return outcomeOf(redirect.status)
+	case errors.Is(err, errToken):
+		return outcome{plan: planRetry, reason: reasonUnauthorized, hint: hintReadable, untouched: true}
+	case errors.Is(err, errEncode):
+		return outcome{plan: planStop, reason: reasonRejected, hint: hintRejected, untouched: true}
+	case errors.Is(err, errStopped):
+		return outcome{plan: planRetry, reason: reasonOther, hint: hintTimeout}
+	case isTimeout(err):
+		return outcome{plan: planRetry, reason: reasonTimeout, hint: hintTimeout, untouched: isDial(err)}
+	}
+	return outcome{plan: planRetry, reason: reasonConnect, hint: hintConnect, untouched: isDial(err)}
+}
+
+func isTimeout(err error) bool {
+	timeout, ok := errors.AsType[net.Error](err)
+	return ok && timeout.Timeout() || errors.Is(err, context.DeadlineExceeded)
+}
+
+// isDial reports whether there never was a connection.
+func isDial(err error) bool {
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "dial"
+}
+
+// retryAfter reads the header of that name: seconds or a date (RFC 9110, 10.2.3). A date is compared with the server's own
+// clock where it tells it, so that clocks which differ do no harm.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	text := strings.TrimSpace(h.Get("Retry-After"))
+	if seconds, err := strconv.ParseUint(text, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+		return time.Duration(min(seconds, uint64(maxRetryAfter/time.Second))) * time.Second
+	}
+	until, err := http.ParseTime(text)
+	if err != nil {
+		return 0
+	}
+	if date, err := http.ParseTime(h.Get("Date")); err == nil {
+		now = date
+	}
+	return min(max(until.Sub(now), 0), maxRetryAfter)
+}

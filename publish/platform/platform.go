@@ -1,0 +1,234 @@
+package platform
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"pannier"
+)
+
+// DefaultPath is where Molecule's platform takes cards.
+const DefaultPath = "/registry/update-card"
+
+// The bounds of one request.
+const (
+	dialTimeout      = 5 * time.Second
+	handshakeTimeout = 5 * time.Second
+	headerTimeout    = 10 * time.Second
+	totalTimeout     = 15 * time.Second
+	idleTimeout      = 90 * time.Second
+	maxAnswerBytes   = 64 << 10
+)
+
+// Options say which platform a [Publisher] pushes to and how. URL and WorkspaceID are required.
+type Options struct {
+	// URL is the base URL of the platform, http or https, without credentials, query or fragment.
+	URL string
+	// Path is the endpoint below URL; empty means [DefaultPath].
+	Path string
+	// WorkspaceID is the platform's id for the workspace.
+	WorkspaceID string
+	// Token returns the workspace's bearer token and is called before each try, from the goroutine of Run. An empty token
+	// sends no Authorization header, and so does a nil Token. See [TokenFile].
+	Token func() (string, error)
+	// Header holds further headers, such as X-Molecule-Org-Id. It is copied.
+	Header http.Header
+	// CAFile names a file of PEM certificates that are trusted besides the system's. It is read once, by New.
+	CAFile string
+	// Logger gets what happens to the pushes; nil means none.
+	Logger hclog.Logger
+	// Registerer gets the metrics. Publishers may share one; those for the same host then share their series. Nil means
+	// none.
+	Registerer prometheus.Registerer
+	// Emit is told of each card that was taken or refused for good, with a [pannier.CardPush], from the goroutine of Run;
+	// nil means nobody.
+	Emit func(pannier.EventType, any)
+}
+
+// Publisher keeps one platform holding the newest card. Its methods may be called from any goroutine, Run once.
+type Publisher struct {
+	endpoint    *url.URL
+	workspaceID string
+	header      http.Header
+	token       func() (string, error)
+	log         hclog.Logger
+	emit        func(pannier.EventType, any)
+	metrics     *metrics
+
+	// transport and jitter, which returns a random duration in [0, most], are fields for the tests.
+	transport http.RoundTripper
+	jitter    func(most time.Duration) time.Duration
+
+	// row is only touched by the goroutine of Run, so it needs no lock.
+	row row
+
+	// wake has room for one: that the slot holds a card which Run has not looked at.
+	wake chan struct{}
+
+	// mu guards slot. Nothing is called with it held that could block.
+	mu   sync.Mutex
+	slot slot
+}
+
+// New returns a publisher that has nothing to push. It checks the options, reads the CA file and registers the metrics;
+// nothing is sent before [Publisher.Run].
+func New(o Options) (*Publisher, error) {
+	endpoint, err := endpointOf(o.URL, o.Path)
+	if err != nil {
+		return nil, fmt.Errorf("platform url: %w", err)
+	}
+	if o.WorkspaceID == "" {
+		return nil, errors.New("platform: the workspace id is missing")
+	}
+	header, err := headerOf(o.Header)
+	if err != nil {
+		return nil, fmt.Errorf("platform header: %w", err)
+	}
+	transport, err := newTransport(o.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("platform ca file: %w", err)
+	}
+	metrics, err := newMetrics(o.Registerer, endpoint.Host)
+	if err != nil {
+		return nil, fmt.Errorf("platform metrics: %w", err)
+	}
+	return &Publisher{
+		endpoint:    endpoint,
+		workspaceID: o.WorkspaceID,
+		header:      header,
+		token:       orNoToken(o.Token),
+		log:         orNoLogger(o.Logger).Named("platform").With("platform", endpoint.Host),
+		emit:        orNobody(o.Emit),
+		metrics:     metrics,
+		transport:   transport,
+		jitter:      func(most time.Duration) time.Duration { return rand.N(most + 1) },
+		wake:        make(chan struct{}, 1),
+	}, nil
+}
+
+// endpointOf returns the URL that cards are posted to. Its errors never quote the URL: what is wrong in it may be a
+// password.
+func endpointOf(base, path string) (*url.URL, error) {
+	u, err := url.Parse(base)
+	switch {
+	case err != nil:
+		return nil, errors.New("not a valid URL (hint: write it as https://host:port)")
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, errors.New("the scheme must be http or https (hint: write it as https://host:port)")
+	case u.User != nil:
+		return nil, errors.New("credentials do not belong in it (hint: put the workspace's token into the token file)")
+	case u.Hostname() == "":
+		return nil, errors.New("the host is missing (hint: write it as https://host:port)")
+	case u.RawQuery != "" || u.Fragment != "":
+		return nil, errors.New("it must have no query and no fragment (hint: what the platform needs besides goes into headers)")
+	}
+	if path == "" {
+		path = DefaultPath
+	}
+	return u.JoinPath(path), nil
+}
+
+// headerOf copies the extra headers, under their canonical names so that those of each request can replace them. It
+// refuses what net/http would refuse at each push, and names a header but never its value.
+func headerOf(extra http.Header) (http.Header, error) {
+	h := http.Header{}
+	for name, values := range extra {
+		if name == "" || strings.ContainsFunc(name, notToken) {
+			return nil, fmt.Errorf("%q is not a name", name)
+		}
+		for _, v := range values {
+			if strings.ContainsFunc(v, notValue) {
+				return nil, fmt.Errorf("the value of %q has a line break or another control character in it", name)
+			}
+			h.Add(name, v)
+		}
+	}
+	return h, nil
+}
+
+// notToken and notValue are what can not stand in the name and in the value of a header (RFC 9110, 5.5 and 5.6.2).
+func notToken(r rune) bool {
+	return r <= ' ' || r > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
+}
+
+func notValue(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
+
+func newTransport(caFile string) (*http.Transport, error) {
+	roots, err := rootsWith(caFile)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Transport{
+		Proxy:                  proxy,
+		DialContext:            (&net.Dialer{Timeout: dialTimeout}).DialContext,
+		TLSHandshakeTimeout:    handshakeTimeout,
+		ResponseHeaderTimeout:  headerTimeout,
+		IdleConnTimeout:        idleTimeout,
+		MaxIdleConns:           1,
+		MaxResponseHeaderBytes: maxAnswerBytes,
+		TLSClientConfig:        &tls.Config{RootCAs: roots},
+		ForceAttemptHTTP2:      true,
+	}, nil
+}
+
+// proxy is that of the environment. The error for one that is not a URL quotes it, password and all, so it is replaced.
+func proxy(r *http.Request) (*url.URL, error) {
+	u, err := http.ProxyFromEnvironment(r)
+	if err != nil {
+		return nil, errors.New("the proxy in the environment is not a valid URL")
+	}
+	return u, nil
+}
+
+// rootsWith returns the system's roots and those of a file; nil, which means the system's, without a file.
+func rootsWith(caFile string) (*x509.CertPool, error) {
+	if caFile == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(caFile)
+	if err != nil {
+		return nil, err
+	}
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool()
+	}
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s holds no PEM certificate", caFile)
+	}
+	return roots, nil
+}
+
+func orNoToken(token func() (string, error)) func() (string, error) {
+	if token == nil {
+		return func() (string, error) { return "", nil }
+	}
+	return token
+}
+
+func orNoLogger(l hclog.Logger) hclog.Logger {
+	if l == nil {
+		return hclog.NewNullLogger()
+	}
+	return l
+}
+
+func orNobody(emit func(pannier.EventType, any)) func(pannier.EventType, any) {
+	if emit == nil {
+		return func(pannier.EventType, any) {}
+	}
+	return emit
+}

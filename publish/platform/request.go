@@ -1,0 +1,170 @@
+package platform
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"pannier/publish/card"
+)
+
+// shutdownGrace is what a request in flight has to finish once Run is told to stop.
+const shutdownGrace = 2 * time.Second
+
+const maxRedirects = 3
+
+// What a request can end with besides the errors of net/http.
+var (
+	errTooLong = fmt.Errorf("no complete answer within %v: %w", totalTimeout, context.DeadlineExceeded)
+	errStopped = errors.New("stopped before the platform answered")
+	errToken   = errors.New("read token")
+	errEncode  = errors.New("encode card")
+)
+
+// redirectError is a redirect that is not followed.
+type redirectError struct {
+	status int
+	// target is where it pointed, without credentials and query.
+	target string
+}
+
+func (e *redirectError) Error() string {
+	return fmt.Sprintf("the platform answered %d and pointed to %s", e.status, e.target)
+}
+
+// answer is what is kept of a response.
+type answer struct {
+	status int
+	// message is what the platform says about an error, empty where it says nothing readable.
+	message  string
+	location string
+	after    time.Duration
+}
+
+// push makes one try with the card and says what became of it, free of secrets.
+func (p *Publisher) push(ctx context.Context, c card.Card) outcome {
+	token, err := p.token()
+	token = strings.TrimSpace(token)
+	var a answer
+	if err != nil {
+		err = fmt.Errorf("%w: %w", errToken, err)
+	} else {
+		a, err = p.send(ctx, c, token)
+	}
+	o := classify(a, err)
+	if o.plan != planDone {
+		o.err = errors.New("push card: " + secretsOf(token, p.header).complaint(a, err))
+	}
+	return o
+}
+
+// send posts the card and follows redirects. It goes to the transport itself and not through an [http.Client], because
+// the errors of that quote addresses as they came.
+func (p *Publisher) send(ctx context.Context, c card.Card, token string) (answer, error) {
+	body, err := json.Marshal(UpdateCardRequest{WorkspaceID: p.workspaceID, AgentCard: c.JSON})
+	if err != nil {
+		return answer{}, fmt.Errorf("%w: %w", errEncode, err)
+	}
+	ctx, cancel := requestContext(ctx)
+	defer cancel()
+	target := p.endpoint
+	for range maxRedirects + 1 {
+		a, err := p.roundTrip(ctx, target, body, token)
+		if err != nil || a.location == "" {
+			return a, err
+		}
+		if target, err = follow(target, a); err != nil {
+			return answer{}, err
+		}
+	}
+	return answer{}, &redirectError{http.StatusPermanentRedirect, "itself again and again"}
+}
+
+// requestContext returns the context of a request: it outlives parent by the grace, and ends after the total timeout.
+func requestContext(parent context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(parent))
+	stop := context.AfterFunc(parent, func() {
+		time.AfterFunc(shutdownGrace, func() { cancel(errStopped) })
+	})
+	timer := time.AfterFunc(totalTimeout, func() { cancel(errTooLong) })
+	return ctx, func() {
+		stop()
+		timer.Stop()
+		cancel(nil)
+	}
+}
+
+func (p *Publisher) roundTrip(ctx context.Context, target *url.URL, body []byte, token string) (answer, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), bytes.NewReader(body))
+	if err != nil {
+		return answer{}, errors.New("the address can not be requested")
+	}
+	maps.Copy(req.Header, p.header)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", "pannier")
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := p.transport.RoundTrip(req)
+	if err != nil {
+		return answer{}, causeOf(ctx, err)
+	}
+	defer resp.Body.Close()
+	return readAnswer(resp), nil
+}
+
+// causeOf says why the context ended where that is what ended the request.
+func causeOf(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// readAnswer reads what is needed of a response. A body that breaks off changes nothing: the status has been said. It is
+// read so that the connection can be used again.
+func readAnswer(resp *http.Response) answer {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes))
+	a := answer{status: resp.StatusCode}
+	switch {
+	case a.status/100 == 2:
+		return a
+	case a.status/100 == 3:
+		a.location = resp.Header.Get("Location")
+	}
+	a.message = messageOf(body)
+	a.after = retryAfter(resp.Header, time.Now())
+	return a
+}
+
+// messageOf returns what an error body says.
+func messageOf(body []byte) string {
+	var e ErrorResponse
+	if json.Unmarshal(body, &e) != nil {
+		return ""
+	}
+	return e.Error
+}
+
+// follow returns where a redirect leads. Only those that keep the method, to the same scheme and host, are followed:
+// anybody else must not get the token.
+func follow(from *url.URL, a answer) (*url.URL, error) {
+	to, err := from.Parse(a.location)
+	if err != nil || to.Host == "" {
+		return nil, &redirectError{a.status, "an address that can not be read"}
+	}
+	keeps := a.status == http.StatusTemporaryRedirect || a.status == http.StatusPermanentRedirect
+	if !keeps || to.User != nil || to.Scheme != from.Scheme || !strings.EqualFold(to.Host, from.Host) {
+		return nil, &redirectError{a.status, (&url.URL{Scheme: to.Scheme, Host: to.Host, Path: to.Path}).String()}
+	}
+	return to, nil
+}

@@ -1,0 +1,220 @@
+package platform
+
+import (
+	"context"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"pannier"
+	"pannier/publish/card"
+)
+
+// How long to wait between tries.
+const (
+	backoffBase = 100 * time.Millisecond
+	backoffCap  = 30 * time.Second
+	// A slow retry comes after slowLeast and a random part of slowSpread: about every 30 s.
+	slowLeast  = 24 * time.Second
+	slowSpread = 12 * time.Second
+	// maxRetryAfter bounds what the platform can ask for.
+	maxRetryAfter = 5 * time.Minute
+)
+
+// warnAfter is the failure of a row that is told as a warning. Those before it are ordinary, since the platform often
+// starts after its sidecars; those behind it bring no news.
+const warnAfter = 5
+
+// row counts failures in a row.
+type row struct {
+	failures     int
+	unauthorized int // of them, the newest that were about the token
+	ended        int // of the row that the newest success ended
+}
+
+func (r *row) note(o outcome) {
+	if o.err == nil {
+		*r = row{ended: r.failures}
+		return
+	}
+	r.failures++
+	if o.plan == planToken {
+		r.unauthorized++
+	} else {
+		r.unauthorized = 0
+	}
+}
+
+// Offer makes c the card that the platform should hold; the newest wins. It never blocks. A card without content is
+// ignored. c must not be changed afterwards.
+func (p *Publisher) Offer(c card.Card) {
+	if len(c.JSON) == 0 {
+		return
+	}
+	if c.Digest.IsZero() {
+		c.Digest = pannier.DigestOf(c.JSON)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	changed, coalesced := p.slot.put(c)
+	if coalesced {
+		p.metrics.coalesced.Inc()
+	}
+	if changed {
+		p.metrics.pending(p.slot.pending())
+		p.signal()
+	}
+}
+
+// signal tells Run to look at the slot. With a signal already waiting, one more would say nothing new.
+func (p *Publisher) signal() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Health tells how far the platform is behind. Since is when the failures in a row began.
+func (p *Publisher) Health() pannier.PushHealth {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.slot.health(p.endpoint.String())
+}
+
+// Run pushes what is offered until ctx is done, and then returns nil. A request that is in flight at that moment has two
+// seconds to finish. Run must be called once.
+func (p *Publisher) Run(ctx context.Context) error {
+	defer p.closeIdle()
+	for ctx.Err() == nil {
+		c, ok := p.take()
+		if !ok {
+			p.idle(ctx)
+			continue
+		}
+		if o := p.try(ctx, c); o.err != nil && o.plan != planStop {
+			p.pause(ctx, o)
+		}
+	}
+	return nil
+}
+
+// take returns the card to send and takes back the signal for it: a signal that waits after this is for a newer card.
+func (p *Publisher) take() (card.Card, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.wake:
+	default:
+	}
+	return p.slot.take()
+}
+
+func (p *Publisher) idle(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-p.wake:
+	}
+}
+
+// try makes one request and tells everybody how it went.
+func (p *Publisher) try(ctx context.Context, c card.Card) outcome {
+	begun := time.Now()
+	o := p.push(ctx, c)
+	p.row.note(o)
+	p.metrics.observe(o, begun, time.Now())
+	p.settle(o)
+	p.report(c, o)
+	return o
+}
+
+func (p *Publisher) settle(o outcome) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.slot.settle(o, time.Now())
+	p.metrics.pending(p.slot.pending())
+}
+
+// pause waits for the time of the next try. A newer card cuts it short, but not below what the platform asked for.
+func (p *Publisher) pause(ctx context.Context, o outcome) {
+	delay := p.delay(o)
+	wait(ctx, o.after, nil)
+	wait(ctx, delay-o.after, p.wake)
+}
+
+// delay is how long the next try waits by our own rules.
+func (p *Publisher) delay(o outcome) time.Duration {
+	switch {
+	case o.plan == planRetry:
+		return p.jitter(backoff(p.row.failures))
+	case o.plan == planToken && p.row.unauthorized == 1:
+		return 0
+	}
+	return slowLeast + p.jitter(slowSpread)
+}
+
+// backoff is the most that is waited after so many failures in a row, counted from 1.
+func backoff(failures int) time.Duration {
+	most := backoffBase
+	for range failures - 1 {
+		if most >= backoffCap {
+			break
+		}
+		most *= 2
+	}
+	return min(most, backoffCap)
+}
+
+// wait returns after d, or earlier when ctx is done or wake is signalled. A nil wake is never.
+func wait(ctx context.Context, d time.Duration, wake <-chan struct{}) {
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case <-wake:
+	}
+}
+
+// report logs and emits what became of a card. It runs after the health has been brought up to date.
+func (p *Publisher) report(c card.Card, o outcome) {
+	push := pannier.CardPush{Platform: p.endpoint.String(), Digest: c.Digest}
+	switch {
+	case o.err == nil:
+		p.logSuccess(c)
+		p.emit(pannier.EventCardPushed, push)
+	case o.plan == planStop:
+		p.log.Warn("card refused, nothing is sent before it changes", "digest", c.Digest.String(), "error", o.err, "hint", o.hint)
+		push.Error = o.err.Error()
+		p.emit(pannier.EventCardRejected, push)
+	default:
+		p.log.Log(failureLevel(p.row.failures), "card not pushed, trying again",
+			"digest", c.Digest.String(), "failures", p.row.failures, "error", o.err, "hint", o.hint)
+	}
+}
+
+func (p *Publisher) logSuccess(c card.Card) {
+	if p.row.ended > 0 {
+		p.log.Info("card pushed, the platform is back", "digest", c.Digest.String(), "failures", p.row.ended)
+		return
+	}
+	p.log.Debug("card pushed", "digest", c.Digest.String())
+}
+
+func failureLevel(failures int) hclog.Level {
+	switch {
+	case failures < warnAfter:
+		return hclog.Info
+	case failures == warnAfter:
+		return hclog.Warn
+	}
+	return hclog.Debug
+}
+
+func (p *Publisher) closeIdle() {
+	if t, ok := p.transport.(interface{ CloseIdleConnections() }); ok {
+		t.CloseIdleConnections()
+	}
+}

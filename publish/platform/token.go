@@ -1,0 +1,54 @@
+package platform
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+)
+
+// maxTokenBytes is far more than a token has; Molecule's platform makes tokens of 43 characters.
+const maxTokenBytes = 4096
+
+// TokenFile returns a function that reads a bearer token from a file, anew each time, since the platform replaces the
+// token whenever it restarts the agent. Blanks around the token are dropped; a file that is empty or missing is no token
+// and no error. An error names the file and never quotes what is in it.
+func TokenFile(path string) func() (string, error) {
+	return func() (string, error) { return readToken(path) }
+}
+
+func readToken(path string) (string, error) {
+	// Without O_NONBLOCK a named pipe in its place would stop all pushes for ever.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil {
+		return "", err
+	} else if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s is not a regular file", path)
+	}
+	content, err := io.ReadAll(io.LimitReader(f, maxTokenBytes+1))
+	if err != nil {
+		return "", err
+	}
+	return parseToken(path, content)
+}
+
+func parseToken(path string, content []byte) (string, error) {
+	if len(content) > maxTokenBytes {
+		return "", fmt.Errorf("%s is larger than %d bytes, which no token is", path, maxTokenBytes)
+	}
+	token := strings.TrimSpace(string(content))
+	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", fmt.Errorf("%s is not one line of printable characters", path)
+	}
+	return token, nil
+}
