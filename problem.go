@@ -1,6 +1,10 @@
 package pannier
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
 
 // Severity says how bad a [Problem] is.
 type Severity string
@@ -61,3 +65,15 @@ const (
 	ReasonMissingAnyBinary    = "missing_any_binary"
 	ReasonMissingEnv          = "missing_env"
 )
+
+// CompareProblems orders problems for people: the gravest first, then by place.
+func CompareProblems(a, b Problem) int {
+	return cmp.Or(
+		cmp.Compare(a.Severity.rank(), b.Severity.rank()),
+		cmp.Compare(a.Path, b.Path), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column),
+	)
+}
+
+func (s Severity) rank() int {
+	return slices.Index([]Severity{SeverityError, SeverityWarning, SeverityInfo}, s)
+}

@@ -38,7 +38,7 @@ type Skill struct {
 
 	// Requirements are judged against an [Environment].
 	Requirements Requirements `json:"-"`
-	// Problems are those of SKILL.md and _meta.json, in the order of the file.
+	// Problems are those of SKILL.md and _meta.json, in the order of [CompareProblems].
 	Problems []Problem `json:"-"`
 	// Broken is set where the skill can not be used at all, whatever the settings say. Problems says why.
 	Broken bool `json:"-"`

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -334,6 +335,7 @@ func (r *reader) finish(skill *pannier.Skill, p parts, m meta, metaText []byte) 
 		c.fill(skill, m)
 	}
 	skill.Problems = append(skill.Problems, c.problems...)
+	slices.SortStableFunc(skill.Problems, pannier.CompareProblems)
 }
 
 // metaDigest is that of the frontmatter block and _meta.json, with their lengths, so that no byte can change sides.

@@ -18,7 +18,7 @@ import (
 // embedPlatform starts a development platform in this process, seeds the workspace in it, and points the settings at it.
 // The token that it returns never leaves the process.
 func embedPlatform(ctx context.Context, group *errgroup.Group, s *config.Settings, log hclog.Logger) (token string, err error) {
-	dev := devplatform.New(devplatform.Options{Logger: log.Named("devplatform")})
+	dev := devplatform.New(devplatform.Options{Logger: log})
 	if token, err = dev.Seed(s.Platform.WorkspaceID, ""); err != nil {
 		dev.Close()
 		return "", &exitError{code: exitUnknown, message: "embedded platform: " + err.Error(), hint: "give a UUID with --workspace-id, a platform with --platform-url, or push nothing with --platform-url=off"}

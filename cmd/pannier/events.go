@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"sync"
 	"time"
@@ -29,10 +30,44 @@ func (l *eventLog) emit(kind pannier.EventType, data any) {
 	if s := l.current(); s != nil {
 		e.SnapshotVersion = s.Version
 	}
-	text, err := json.Marshal(e.Data)
+	fields, err := fieldsOf(e.Data)
 	if err != nil {
 		l.log.Error("event can not be encoded", "type", e.Type, "error", err)
 		return
 	}
-	l.log.Info(string(e.Type), "seq", e.Seq, "snapshot_version", e.SnapshotVersion, "data", string(text))
+	l.log.Info(string(e.Type), append([]any{"seq", e.Seq, "snapshot_version", e.SnapshotVersion}, fields...)...)
+}
+
+// fieldsOf returns the fields of an event's data as a logger takes them, in the order of its JSON.
+func fieldsOf(data any) ([]any, error) {
+	text, err := json.Marshal(data)
+	if err != nil {
+		return nil, err
+	}
+	var fields []any
+	dec := json.NewDecoder(bytes.NewReader(text))
+	for _, err := dec.Token(); dec.More() && err == nil; {
+		name, err := dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		var value json.RawMessage
+		if err := dec.Decode(&value); err != nil {
+			return nil, err
+		}
+		fields = append(fields, name, logValue(value))
+	}
+	return fields, nil
+}
+
+// logValue returns a value as the logger prints it best: an object stays the JSON that it is.
+func logValue(value json.RawMessage) any {
+	var v any
+	if err := json.Unmarshal(value, &v); err != nil {
+		return string(value)
+	}
+	if _, ok := v.(map[string]any); ok {
+		return string(value)
+	}
+	return v
 }

@@ -38,7 +38,7 @@ memory. Each --workspace is known to it from the start; without a token one is m
 // runPlatform serves a development platform until ctx is done. Its address and the tokens that it made go to stdout.
 func (p *program) runPlatform(ctx context.Context, listen string, workspaces []string) error {
 	log := hclog.New(&hclog.LoggerOptions{Name: "pannier", Output: p.err, Level: hclog.Info})
-	dev := devplatform.New(devplatform.Options{Logger: log.Named("devplatform")})
+	dev := devplatform.New(devplatform.Options{Logger: log})
 	for _, w := range workspaces {
 		id, token, given := strings.Cut(w, ":")
 		made, err := dev.Seed(id, token)

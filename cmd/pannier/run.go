@@ -114,13 +114,13 @@ func newSidecar(s config.Settings, environ []string, token func() (string, error
 	var err error
 	c.watcher, err = watcher.New(watcher.Options{
 		Rules: c.rules, Settle: s.Settle, Debounce: s.Debounce, MaxWait: s.MaxWait, Resync: s.Resync,
-		Logger: log.Named("watcher"), Registerer: reg,
+		Logger: log, Registerer: reg,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("watch: %w", err)
 	}
 	if s.Platform.URL != config.PlatformOff {
-		c.publisher, err = newPublisher(s, token, c.events.emit, reg, log.Named("platform"))
+		c.publisher, err = newPublisher(s, token, c.events.emit, reg, log)
 	}
 	return c, err
 }

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"pannier"
+)
+
+// holds is an outcome: the card on the socket, in the platform's store and on its event stream are one, and holds(card)
+// is true of it.
+func everywhere(t *testing.T, s *sidecarUnderTest, p *platformUnderTest, what string, holds func(card string) bool) {
+	t.Helper()
+	eventually(t, what, func() error {
+		card, err := s.Card(t.Context())
+		if err != nil {
+			return err
+		}
+		if !holds(string(card)) {
+			return fmt.Errorf("card on the socket: %s", card)
+		}
+		stored, err := p.stored()
+		if err != nil {
+			return err
+		}
+		if stored != string(card) {
+			return fmt.Errorf("the platform holds %s", stored)
+		}
+		if frames := p.frames(); len(frames) == 0 || frames[len(frames)-1] != string(card) {
+			return fmt.Errorf("%d frames, the last one another card", len(frames))
+		}
+		return nil
+	})
+}
+
+func TestChangesGoLive(t *testing.T) {
+	p := startPlatform(t)
+	s := startSidecar(t, newWorkspace(t), "--platform-url", p.url, "--platform-token-file", tokenFile(t))
+	everywhere(t, s, p, "the first card", func(card string) bool { return strings.Contains(card, `"name":"Test desk"`) })
+
+	s.write(t, skillScript("haiku", "Writes a haiku."))
+	everywhere(t, s, p, "a new skill", func(card string) bool { return strings.Contains(card, "Writes a haiku.") })
+	if e, err := s.entry(t, "haiku"); err != nil || e.State != pannier.StateEligible || e.Path != "skills/haiku" {
+		t.Errorf("entry %+v, %v", e, err)
+	}
+
+	s.write(t, skillScript("haiku", "Writes three haiku."))
+	everywhere(t, s, p, "an edit in place", func(card string) bool { return strings.Contains(card, "Writes three haiku.") })
+
+	s.write(t, `sed s/three/four/ skills/haiku/SKILL.md > skills/.new; mv skills/.new skills/haiku/SKILL.md`)
+	everywhere(t, s, p, "a rename over", func(card string) bool { return strings.Contains(card, "Writes four haiku.") })
+	c, err := s.Content(t.Context(), "haiku")
+	if err != nil || c.Body != "Do it.\n" || c.Directory != s.workspace+"/skills/haiku" {
+		t.Errorf("content %+v, %v", c, err)
+	}
+
+	s.write(t, `sed -i 's/Test desk/Night desk/' config.yaml`)
+	everywhere(t, s, p, "config.yaml", func(card string) bool { return strings.Contains(card, `"name":"Night desk"`) })
+
+	s.write(t, `mkdir -p skills/group/deep/er; `+strings.ReplaceAll(skillScript("limerick", "Writes a limerick."), "skills/", "skills/group/deep/er/"))
+	everywhere(t, s, p, "a skill in new directories", func(card string) bool { return strings.Contains(card, `"id":"limerick"`) })
+
+	s.write(t, `rm -r skills/haiku`)
+	everywhere(t, s, p, "a deletion", func(card string) bool { return !strings.Contains(card, `"id":"haiku"`) })
+	if _, err := s.entry(t, "haiku"); err == nil {
+		t.Error("the deleted skill is still listed")
+	}
+}
+
+func TestBrokenSkillHarmsItselfAlone(t *testing.T) {
+	w := newWorkspace(t)
+	writeIn(t, w, skillScript("good", "Stays as it is.")+skillScript("torn", "Will break.")+`mkdir skills/born-broken; printf -- '---\nname: x\ndescription: Use when: asked\n---\n' > skills/born-broken/SKILL.md`)
+	s := startSidecar(t, w, "--platform-url", "off")
+
+	born, err := s.entry(t, "born-broken")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if born.State != pannier.StateIneligible || len(born.Problems) == 0 || born.Problems[0].Line != 3 || !strings.Contains(born.Problems[0].Hint, "double quotes") {
+		t.Errorf("the broken skill is %s with %+v; want its line 3 and a hint", born.State, born.Problems)
+	}
+
+	s.write(t, `printf -- '---\nname: torn\ndescription: **bold**\n---\n' > skills/torn/SKILL.md`)
+	eventually(t, "the skill that broke is last good", func() error {
+		torn, err := s.entry(t, "torn")
+		if err != nil {
+			return err
+		}
+		if !torn.LastGood || !torn.Usable || torn.Description != "Will break." || len(torn.Problems) == 0 || torn.Problems[0].Line != 3 {
+			return fmt.Errorf("entry %+v", torn)
+		}
+		return nil
+	})
+	if good, err := s.entry(t, "good"); err != nil || !good.Usable || len(good.Problems) > 0 {
+		t.Errorf("the good skill is %+v, %v", good, err)
+	}
+	h, err := s.Health(t.Context())
+	if err != nil || h.Status != pannier.HealthDegraded || !strings.Contains(fmt.Sprint(h.Conditions), "born-broken, torn") {
+		t.Errorf("health %+v, %v", h, err)
+	}
+}
+
+func TestTouchPushesNothing(t *testing.T) {
+	p := startPlatform(t)
+	w := newWorkspace(t)
+	writeIn(t, w, skillScript("still", "Does not change."))
+	s := startSidecar(t, w, "--platform-url", p.url, "--platform-token-file", tokenFile(t))
+	s.settled(t)
+	before, err := s.Skills(t.Context(), "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.write(t, `touch skills/still/SKILL.md config.yaml; chmod 600 skills/still/SKILL.md; cp skills/still/SKILL.md skills/still/x; mv skills/still/x skills/still/SKILL.md`)
+	s.settled(t)
+	after, err := s.Skills(t.Context(), "", false)
+	if err != nil || after.SnapshotVersion != before.SnapshotVersion || after.Digest != before.Digest {
+		t.Errorf("version %d became %d, %v", before.SnapshotVersion, after.SnapshotVersion, err)
+	}
+	// A change that is pushed proves that nothing before it was still on its way.
+	s.write(t, skillScript("last", "Ends the test."))
+	everywhere(t, s, p, "a change after the touch", func(card string) bool { return strings.Contains(card, "Ends the test.") })
+	if frames := p.frames(); len(frames) != 2 {
+		t.Errorf("%d cards were pushed, want the first and the one with the change", len(frames))
+	}
+}
+
+func TestManyFilesMakeFewPushes(t *testing.T) {
+	p := startPlatform(t)
+	s := startSidecar(t, newWorkspace(t), "--platform-url", p.url, "--platform-token-file", tokenFile(t))
+	s.settled(t)
+	first := len(p.frames())
+	var script strings.Builder
+	for i := range 200 {
+		script.WriteString(skillScript(fmt.Sprintf("skill-%03d", i), "One of many."))
+	}
+	s.write(t, script.String())
+	everywhere(t, s, p, "200 skills", func(card string) bool { return strings.Count(card, "One of many.") == 200 })
+	s.settled(t)
+	if pushes := len(p.frames()) - first; pushes > 2 {
+		t.Errorf("200 files made %d pushes, want at most 2", pushes)
+	}
+}
+
+func TestPlatformThatWasAwayGetsTheNewestCardAlone(t *testing.T) {
+	platform := newRecorder(t)
+	s := startSidecar(t, newWorkspace(t), "--platform-url", "http://"+platform.addr, "--platform-token-file", tokenFile(t))
+	away := time.NewTimer(10 * time.Second)
+	defer away.Stop()
+	for i := range 5 {
+		s.write(t, skillScript(fmt.Sprintf("step-%d", i), "Made meanwhile."))
+		eventually(t, "the skill is served", func() error {
+			_, err := s.entry(t, fmt.Sprintf("step-%d", i))
+			return err
+		})
+	}
+	<-away.C
+	h, err := s.Health(t.Context())
+	if err != nil || h.Status == pannier.HealthOK || h.Push[0].LastError == "" {
+		t.Errorf("health does not tell that the platform is away: %+v, %v", h, err)
+	}
+	platform.up(t)
+	s.acknowledged(t)
+	card, err := s.Card(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := platform.received()
+	if len(got) != 1 {
+		t.Fatalf("the platform got %d cards, want the newest alone", len(got))
+	}
+	var sent struct {
+		WorkspaceID string          `json:"workspace_id"`
+		Card        json.RawMessage `json:"agent_card"`
+	}
+	if err := json.Unmarshal([]byte(got[0]), &sent); err != nil || sent.WorkspaceID != testWorkspaceID || string(sent.Card) != string(card) {
+		t.Errorf("the platform got %s, want %s", got[0], card)
+	}
+}
+
+func TestSigtermLeavesNothing(t *testing.T) {
+	p := startPlatform(t)
+	s := startSidecar(t, newWorkspace(t), "--platform-url", p.url, "--platform-token-file", tokenFile(t))
+	s.write(t, skillScript("late", "In the midst of work."))
+	if code := s.terminate(t); code != exitYes {
+		t.Errorf("exit code %d, want %d", code, exitYes)
+	}
+	if _, err := os.Lstat(s.socket); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the socket is still there: %v", err)
+	}
+	if code := p.terminate(t); code != exitYes {
+		t.Errorf("platform: exit code %d, want %d", code, exitYes)
+	}
+}

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// binary is the built program that the end-to-end tests run.
+var binary string
+
+func TestMain(m *testing.M) {
+	os.Exit(withBinary(m.Run))
+}
+
+// withBinary builds the program as a release is built, for as long as the tests run.
+func withBinary(run func() int) int {
+	dir, err := os.MkdirTemp("", "pannier-e2e-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	binary = filepath.Join(dir, "pannier")
+	build := exec.Command("go", "build", "-trimpath", "-o", binary, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
+		return 1
+	}
+	return run()
+}

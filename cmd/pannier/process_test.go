@@ -1,0 +1,378 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"pannier"
+	"pannier/publish/client"
+)
+
+// patience is how long a test waits for an outcome. It bounds a failure, and is no measure of anything.
+const patience = 30 * time.Second
+
+const (
+	testWorkspaceID = "6c5f6b0e-3c52-4d0e-9f4e-0f4a3c9a2b11"
+	testToken       = "test-token-that-no-log-may-hold"
+)
+
+// eventually waits until an outcome is there, looking again and again.
+func eventually(t *testing.T, what string, outcome func() error) {
+	t.Helper()
+	deadline := time.After(patience)
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := outcome()
+		if err == nil {
+			return
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("%s: %v", what, err)
+		case <-tick.C:
+		}
+	}
+}
+
+// process is a running command of the built binary.
+type process struct {
+	cmd  *exec.Cmd
+	done chan error
+	log  *lockedBuffer
+}
+
+// lockedBuffer takes the output of a process while a test reads it.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+// start runs the binary until the test ends. Its output is shown where the test fails.
+func start(t *testing.T, args ...string) *process {
+	t.Helper()
+	p := &process{cmd: exec.Command(binary, args...), done: make(chan error, 1), log: &lockedBuffer{}}
+	p.cmd.Env = cleanEnviron()
+	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { p.done <- p.cmd.Wait() }()
+	t.Cleanup(func() {
+		p.kill()
+		if t.Failed() {
+			t.Logf("output of pannier %s:\n%s", strings.Join(args, " "), p.log)
+		}
+		if strings.Contains(p.log.String(), testToken) {
+			t.Error("the output holds the token")
+		}
+	})
+	return p
+}
+
+// cleanEnviron is the environment without what would change the settings.
+func cleanEnviron() []string {
+	var kept []string
+	for _, v := range os.Environ() {
+		name, _, _ := strings.Cut(v, "=")
+		switch {
+		case strings.HasPrefix(name, "PANNIER_"), name == "WORKSPACE_ID", name == "WORKSPACE_CONFIG_PATH", name == "PLATFORM_URL", name == "CONFIGS_DIR":
+		default:
+			kept = append(kept, v)
+		}
+	}
+	return kept
+}
+
+func (p *process) kill() {
+	p.cmd.Process.Kill()
+	<-p.done
+	p.done <- nil
+}
+
+// terminate asks the process to stop and returns its exit code.
+func (p *process) terminate(t *testing.T) int {
+	t.Helper()
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-p.done:
+		p.done <- nil
+	case <-time.After(patience):
+		t.Fatal("the process does not stop")
+	}
+	return p.cmd.ProcessState.ExitCode()
+}
+
+// shortDir returns a directory whose path leaves room for the name of a socket.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// sidecarUnderTest is a sidecar process on a workspace of its own.
+type sidecarUnderTest struct {
+	*process
+	*client.Client
+	workspace, socket string
+}
+
+// startSidecar runs a sidecar on a workspace and waits until it is ready.
+func startSidecar(t *testing.T, workspace string, args ...string) *sidecarUnderTest {
+	t.Helper()
+	socket := filepath.Join(shortDir(t), "s")
+	s := &sidecarUnderTest{workspace: workspace, socket: socket, Client: client.New(socket)}
+	s.process = start(t, append([]string{
+		"run", "--workspace", workspace, "--workspace-id", testWorkspaceID, "--socket", socket,
+		"--environment-own", "block", "--resync", "0", "--debounce", "300ms", "--log-level", "debug",
+	}, args...)...)
+	t.Cleanup(s.Close)
+	eventually(t, "the sidecar is ready", func() error {
+		_, err := s.Skills(t.Context(), "", false)
+		return err
+	})
+	return s
+}
+
+// write runs a shell script in the workspace: the writer is always another process than the watcher.
+func (s *sidecarUnderTest) write(t *testing.T, script string) {
+	t.Helper()
+	writeIn(t, s.workspace, script)
+}
+
+func writeIn(t *testing.T, dir, script string) {
+	t.Helper()
+	cmd := exec.Command("sh", "-euc", script)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("writer: %v\n%s", err, out)
+	}
+}
+
+// newWorkspace returns a workspace with the config.yaml and nothing else.
+func newWorkspace(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	writeIn(t, dir, `mkdir skills; printf 'name: Test desk\nversion: "1.0"\nruntime: langgraph\n' > config.yaml`)
+	return dir
+}
+
+// skillScript returns a script that writes a skill with that description.
+func skillScript(name, description string) string {
+	return fmt.Sprintf("mkdir -p skills/%[1]s; printf -- '---\\nname: %[1]s\\ndescription: %[2]s\\n---\\nDo it.\\n' > skills/%[1]s/SKILL.md\n", name, description)
+}
+
+// entry returns a skill of the list.
+func (s *sidecarUnderTest) entry(t *testing.T, slug string) (pannier.Entry, error) {
+	list, err := s.Skills(t.Context(), "", true)
+	if err != nil {
+		return pannier.Entry{}, err
+	}
+	for _, e := range list.Skills {
+		if e.Slug == slug {
+			return e, nil
+		}
+	}
+	return pannier.Entry{}, fmt.Errorf("no skill %q among %d", slug, len(list.Skills))
+}
+
+// settled waits until everything that was written is served and the platform has the card of it.
+func (s *sidecarUnderTest) settled(t *testing.T) {
+	t.Helper()
+	if err := s.Rescan(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.acknowledged(t)
+}
+
+// acknowledged waits until the platform has taken the newest card.
+func (s *sidecarUnderTest) acknowledged(t *testing.T) {
+	t.Helper()
+	eventually(t, "the platform has the newest card", func() error {
+		card, err := s.Card(t.Context())
+		if err != nil {
+			return err
+		}
+		h, err := s.Health(t.Context())
+		if err != nil {
+			return err
+		}
+		if want := pannier.DigestOf(card); len(h.Push) != 1 || h.Push[0].Acknowledged != want {
+			return fmt.Errorf("push %+v, want %s acknowledged", h.Push, want)
+		}
+		return nil
+	})
+}
+
+// platformUnderTest is a development platform in a process of its own, with a listener on its event stream.
+type platformUnderTest struct {
+	*process
+	url string
+
+	mu    sync.Mutex
+	cards []string // of the AGENT_CARD_UPDATED frames, in order
+}
+
+func startPlatform(t *testing.T) *platformUnderTest {
+	t.Helper()
+	p := &platformUnderTest{process: start(t, "platform", "--workspace", testWorkspaceID+":"+testToken)}
+	eventually(t, "the platform listens", func() error {
+		_, rest, ok := strings.Cut(p.log.String(), "platform http://")
+		if !ok || !strings.Contains(rest, "\n") {
+			return fmt.Errorf("no address in %q", p.log)
+		}
+		p.url = "http://" + strings.Fields(rest)[0]
+		return nil
+	})
+	p.listen(t)
+	return p
+}
+
+// listen follows the event stream until the test ends.
+func (p *platformUnderTest) listen(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	conn, _, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(p.url, "http")+"/ws", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.SetReadLimit(-1)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			_, text, err := conn.Read(ctx)
+			if err != nil {
+				return
+			}
+			p.take(text)
+		}
+	}()
+	t.Cleanup(func() { cancel(); conn.CloseNow(); <-ended })
+}
+
+func (p *platformUnderTest) take(text []byte) {
+	var frame struct {
+		Event   string `json:"event"`
+		Payload struct {
+			Card json.RawMessage `json:"agent_card"`
+		} `json:"payload"`
+	}
+	if json.Unmarshal(text, &frame) != nil || frame.Event != "AGENT_CARD_UPDATED" {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cards = append(p.cards, string(frame.Payload.Card))
+}
+
+// frames returns the cards that the event stream has told of so far.
+func (p *platformUnderTest) frames() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]string(nil), p.cards...)
+}
+
+// stored returns the card that the platform holds.
+func (p *platformUnderTest) stored() (string, error) {
+	res, err := http.Get(p.url + "/workspaces/" + testWorkspaceID)
+	if err != nil {
+		return "", err
+	}
+	defer res.Body.Close()
+	var row struct {
+		Card json.RawMessage `json:"agent_card"`
+	}
+	err = json.NewDecoder(res.Body).Decode(&row)
+	return string(row.Card), err
+}
+
+// tokenFile writes the token that the platform knows.
+func tokenFile(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(path, []byte(testToken+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// recorder is a platform that keeps every card that it is sent, and can be away.
+type recorder struct {
+	addr   string
+	mu     sync.Mutex
+	cards  []string
+	server *httptest.Server
+}
+
+// newRecorder returns a recorder that is away, with an address of its own.
+func newRecorder(t *testing.T) *recorder {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	return &recorder{addr: ln.Addr().String()}
+}
+
+func (r *recorder) up(t *testing.T) {
+	t.Helper()
+	ln, err := net.Listen("tcp", r.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.server = httptest.NewUnstartedServer(http.HandlerFunc(r.take))
+	r.server.Listener.Close()
+	r.server.Listener = ln
+	r.server.Start()
+	t.Cleanup(r.server.Close)
+}
+
+func (r *recorder) take(w http.ResponseWriter, req *http.Request) {
+	text, _ := io.ReadAll(req.Body)
+	r.mu.Lock()
+	r.cards = append(r.cards, string(text))
+	r.mu.Unlock()
+	fmt.Fprint(w, `{"status":"updated"}`)
+}
+
+func (r *recorder) received() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]string(nil), r.cards...)
+}
