@@ -104,7 +104,9 @@ func (s *Snapshot) Ranked() []*Entry {
 			usable = append(usable, &s.Entries[i])
 		}
 	}
-	slices.SortStableFunc(usable, func(a, b *Entry) int { return cmp.Compare(a.Rank, b.Rank) })
+	if byRank := func(a, b *Entry) int { return cmp.Compare(a.Rank, b.Rank) }; !slices.IsSortedFunc(usable, byRank) {
+		slices.SortStableFunc(usable, byRank)
+	}
 	return usable
 }
 

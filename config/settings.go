@@ -48,7 +48,7 @@ type Settings struct {
 
 	// Platform is the side with the registry endpoint.
 	Platform Platform
-	// AgentURL is the address on the agent card; where it is empty, what the platform already holds stays.
+	// AgentURL is the address on the agent card; where it is empty, the card has none.
 	AgentURL string
 	// AgentWorkspace is the workspace's path as the agent sees it; empty is the same as Workspace.
 	AgentWorkspace string

@@ -122,7 +122,7 @@ var table = []setting{
 		read: scalar(func(d *draft) *string { return &d.Platform.CAFile }, parseText),
 	},
 	{
-		key: "agent_url", kind: "url", help: "address of the agent on its card", told: "what the platform already holds",
+		key: "agent_url", kind: "url", help: "address of the agent on its card", told: "none; the card has no address then",
 		read: scalar(func(d *draft) *string { return &d.AgentURL }, parseAgentURL),
 	},
 	{

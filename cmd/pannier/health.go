@@ -39,7 +39,9 @@ func (p *program) healthCommand() *cobra.Command {
 
 func (s streams) printHealth(h pannier.Health) error {
 	rows := [][]string{
-		{"status", string(h.Status)}, {"workspace", h.Workspace}, {"workspace id", h.WorkspaceID},
+		{"status", string(h.Status)},
+		{"workspace", h.Workspace},
+		{"workspace id", h.WorkspaceID},
 		{"snapshot", fmt.Sprint(h.SnapshotVersion)},
 		{"watching", fmt.Sprintf("%s, %d directories", h.Watch.Mode, h.Watch.Watches)},
 	}

@@ -36,11 +36,21 @@ func (p *program) showCommand() *cobra.Command {
 
 func (s streams) printDetail(d pannier.Detail) error {
 	rows := [][]string{
-		{"slug", d.Qualified()}, {"name", d.Name}, {"description", d.Description}, {"version", d.Version},
-		{"state", stateWords(&d.Entry)}, {"path", d.Path}, {"root", fmt.Sprintf("%s (%s)", d.Root, d.SourceKind)},
-		{"shadowed by", d.ShadowedBy}, {"runtime", strings.Join(d.Runtimes, ", ")},
-		{"tags", strings.Join(d.Tags, ", ")}, {"allowed tools", strings.Join(d.AllowedTools, " ")},
-		{"license", d.License}, {"homepage", d.Homepage}, {"digest", d.Digest.String()}, {"files", fileWords(d)},
+		{"slug", d.Qualified()},
+		{"name", d.Name},
+		{"description", d.Description},
+		{"version", d.Version},
+		{"state", stateWords(&d.Entry)},
+		{"path", d.Path},
+		{"root", fmt.Sprintf("%s (%s)", d.Root, d.SourceKind)},
+		{"shadowed by", d.ShadowedBy},
+		{"runtime", strings.Join(d.Runtimes, ", ")},
+		{"tags", strings.Join(d.Tags, ", ")},
+		{"allowed tools", strings.Join(d.AllowedTools, " ")},
+		{"license", d.License},
+		{"homepage", d.Homepage},
+		{"digest", d.Digest.String()},
+		{"files", fileWords(d)},
 	}
 	kept := rows[:0]
 	for _, row := range rows {

@@ -1,0 +1,117 @@
+package pannier_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// room says which of our packages a package may import besides the root package, and why no others.
+type room struct {
+	may []string
+	why string
+}
+
+// house is the plan of the house: docs/ARCHITECTURE.md, "Packages". cmd/pannier connects the rooms and may import all.
+var house = map[string]room{
+	"pannier":                              {nil, "the root package holds values: whoever needs a value must not get a room with it"},
+	"pannier/config":                       {[]string{"pannier/internal/yamldoc"}, "settings are read before there is anything else"},
+	"pannier/watcher":                      {nil, "a watcher that knows the loader would believe its own events"},
+	"pannier/loader":                       {[]string{"pannier/internal/yamldoc"}, "the loader hands its watch set on as a value; it never calls the watcher"},
+	"pannier/registry":                     {nil, "a snapshot is made of values, never by asking the disk"},
+	"pannier/registry/resolve":             {nil, "resolving is pure over one snapshot"},
+	"pannier/publish/card":                 {nil, "the card is pure over one snapshot"},
+	"pannier/publish/prompt":               {nil, "the prompt is pure over one resolution"},
+	"pannier/publish/platform":             {[]string{"pannier/publish/card"}, "what is pushed is a card, whoever made the snapshot"},
+	"pannier/publish/platform/devplatform": {[]string{"pannier/publish/platform"}, "the development platform shares the wire with the client, nothing else"},
+	"pannier/publish/api":                  {[]string{"pannier/publish/card", "pannier/publish/prompt"}, "the socket declares what it needs as interfaces; handlers never reach into loader or registry"},
+	"pannier/publish/client":               {nil, "a client of the socket must not bring the sidecar along"},
+	"pannier/internal/yamldoc":             {nil, "the ground that stages stand on knows no stage"},
+}
+
+// rootMayNot lists what the root package must stay free of: it has no goroutine, no file, no socket and no logger.
+var rootMayNot = []string{"os", "io/fs", "net", "net/http", "sync", "sync/atomic", "context", "log", "log/slog", "os/exec", "github.com/hashicorp/go-hclog"}
+
+// listedPackage is what `go list` tells of a package.
+type listedPackage struct {
+	ImportPath string
+	Doc        string
+	Imports    []string
+	GoFiles    []string
+}
+
+func listPackages(t *testing.T) []listedPackage {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Doc,Imports,GoFiles", "./...")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	var packages []listedPackage
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listedPackage
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return packages
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		packages = append(packages, p)
+	}
+}
+
+func TestImports(t *testing.T) {
+	packages := listPackages(t)
+	if len(packages) < len(house) {
+		t.Fatalf("go list found %d packages, the plan has %d", len(packages), len(house))
+	}
+	for _, p := range packages {
+		if p.ImportPath == "pannier/cmd/pannier" {
+			continue
+		}
+		r, ok := house[p.ImportPath]
+		if !ok {
+			t.Errorf("%s is not in the plan of the house: add it to this test and to docs/ARCHITECTURE.md, with a reason", p.ImportPath)
+			continue
+		}
+		for _, imported := range p.Imports {
+			ours := imported == "pannier" || strings.HasPrefix(imported, "pannier/")
+			if ours && imported != "pannier" && !slices.Contains(r.may, imported) {
+				t.Errorf("%s imports %s: %s", p.ImportPath, imported, r.why)
+			}
+			if p.ImportPath == "pannier" && slices.Contains(rootMayNot, imported) {
+				t.Errorf("the root package imports %s: it holds values and pure functions only", imported)
+			}
+			if imported == "go.yaml.in/yaml/v3" && p.ImportPath != "pannier/internal/yamldoc" {
+				t.Errorf("%s imports the YAML library: it is reached through internal/yamldoc only, so that it can be changed in one place", p.ImportPath)
+			}
+		}
+	}
+}
+
+func TestPackagesAreDocumented(t *testing.T) {
+	for _, p := range listPackages(t) {
+		if p.Doc == "" && len(p.GoFiles) > 0 {
+			t.Errorf("%s has no package documentation", p.ImportPath)
+		}
+	}
+}
+
+func TestModuleIsPlain(t *testing.T) {
+	text, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		for _, word := range []string{"replace", "exclude", "tool"} {
+			if strings.HasPrefix(line, word) {
+				t.Errorf("go.mod has %q: users of the packages would not get it, or would get more than they asked for", strings.TrimSpace(line))
+			}
+		}
+	}
+}
