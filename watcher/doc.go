@@ -1,0 +1,46 @@
+// Package watcher turns what the kernel tells of a workspace into settled [pannier.Batch] values: hints where to look,
+// given once the tree has been quiet for a moment.
+//
+// # What a batch promises
+//
+// A change that the kernel reports is in a batch that is handed over after the change. Directories are armed before they
+// are looked into, and whatever is armed later than the rest is marked as dirty once it is, so that nothing falls between
+// a look and a watch. A mark is cleared when the batch that carries it is handed over, and what is noticed while the
+// consumer is busy waits for the next batch; so a consumer that looks at the disk after it received a batch has seen
+// every change that the batch stands for, and is told of every later one. Batches repeat themselves rather than leave
+// something out, and say nothing of what changed: the disk does.
+//
+// Where events were lost, or may have been, the batch is full. A full batch also comes at the start and at each resync,
+// which finds what no event tells: writes through a mapping, remote file systems, renamed ancestors, mounts.
+//
+// # Two goroutines
+//
+// The kernel's queue is bounded, so its reader must never wait. [Watcher.Run] starts one goroutine that drains fsnotify:
+// it takes the lock for the length of a few map lookups, marks, signals and does nothing else. Everything that may block
+// (stat, reading directories, arming, handing over) is done by the goroutine that called Run. That one alone writes the
+// table of watches; it does so under the lock, because the drain goroutine and [Watcher.Health] read it.
+//
+// Run opens the fsnotify watcher and closes it, which ends the drain goroutine, and waits for that before it returns. The
+// channel of [Watcher.Batches] is never closed, because its consumer has a context of its own, and a closed channel would
+// hand it empty batches while that one ends.
+//
+// # What is watched
+//
+// Directories, never files: editors replace files, and a watch stays with the file that was replaced.
+//
+//   - the workspace, for its config.yaml alone, since the agent works there;
+//   - each root with the directories below it that the rules reach, down to those that hold a SKILL.md;
+//   - directories that the rules skip by name, but not what is in them, and only for the SKILL.md that would make them
+//     skills;
+//   - whatever else the consumer names in a [pannier.WatchSet], such as the targets of links;
+//   - where a root or the workspace is missing, its nearest ancestor that exists, and where a link leads to it, the
+//     directory of the link: there only the entries on the way to it count.
+//
+// The kernel watches inodes, while everybody else thinks in paths. The table keeps the device and inode number for each
+// path, so that a directory that was renamed, replaced or mounted over is noticed and armed anew.
+//
+// # When watching fails
+//
+// Never does it end the process. What can not be armed is remembered, shown by [Watcher.Health] with what to do about it,
+// and tried again at each resync, which until then is what finds the changes there.
+package watcher

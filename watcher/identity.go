@@ -1,0 +1,64 @@
+package watcher
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"pannier"
+)
+
+// fileID tells what the kernel watches: an inode, whatever path leads to it.
+type fileID struct{ dev, ino uint64 }
+
+// identify returns the identity of the directory at path. A link is no directory.
+func identify(path string) (fileID, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return fileID{}, err
+	}
+	return idOf(path, info)
+}
+
+func idOf(path string, info fs.FileInfo) (fileID, error) {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || !info.IsDir() {
+		return fileID{}, &fs.PathError{Op: "watch", Path: path, Err: syscall.ENOTDIR}
+	}
+	return fileID{dev: uint64(st.Dev), ino: st.Ino}, nil // Dev is narrower on other systems
+}
+
+// listing is what of the entries of a directory decides where to go on.
+type listing struct {
+	holdsSkill bool
+	dirs       []string
+}
+
+// list reads a directory in portions, so that one with a million files costs little memory, and stats none of them.
+func list(path string) (listing, error) {
+	var l listing
+	dir, err := os.Open(path)
+	if err != nil {
+		return l, err
+	}
+	defer dir.Close()
+	for {
+		entries, err := dir.ReadDir(256)
+		for _, e := range entries {
+			switch {
+			case e.IsDir():
+				l.dirs = append(l.dirs, e.Name())
+			case pannier.IsSkillFile(e.Name()):
+				l.holdsSkill = true
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return l, nil
+		}
+		if err != nil {
+			return l, err
+		}
+	}
+}

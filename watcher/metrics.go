@@ -1,0 +1,88 @@
+package watcher
+
+import (
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// The modes of a [pannier.WatchHealth], which are also the values of a label.
+const (
+	modeInotify  = "inotify"
+	modeDegraded = "degraded"
+)
+
+// The values of the labels, each of which has a series from the start.
+const (
+	kindOverflow = "overflow"
+	kindENOSPC   = "enospc"
+	kindEMFILE   = "emfile"
+	kindLostRoot = "lost_root"
+	kindOther    = "other"
+
+	rearmRoot     = "root"
+	rearmOverflow = "overflow"
+	rearmRetry    = "retry"
+)
+
+type metrics struct {
+	watches prometheus.Gauge
+	events  prometheus.Counter
+	errors  *prometheus.CounterVec
+	rearms  *prometheus.CounterVec
+	mode    *prometheus.GaugeVec
+}
+
+// newMetrics returns metrics that are registered with r, or with nobody where that is nil.
+func newMetrics(r prometheus.Registerer) (*metrics, error) {
+	m := &metrics{
+		watches: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "pannier_watches", Help: "Directories that the kernel watches.",
+		}),
+		events: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "pannier_watch_events_total", Help: "Events that the kernel told of, whether they mattered or not.",
+		}),
+		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "pannier_watch_errors_total", Help: "What kept watching from working, by kind.",
+		}, []string{"kind"}),
+		rearms: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "pannier_watch_rearms_total", Help: "How often directories were armed anew, by reason.",
+		}, []string{"reason"}),
+		mode: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "pannier_watch_mode", Help: "1 for the mode that watching is in, 0 for the others.",
+		}, []string{"mode"}),
+	}
+	m.init()
+	return m, m.register(r)
+}
+
+func (m *metrics) init() {
+	for _, kind := range []string{kindOverflow, kindENOSPC, kindEMFILE, kindLostRoot, kindOther} {
+		m.errors.WithLabelValues(kind)
+	}
+	for _, reason := range []string{rearmRoot, rearmOverflow, rearmRetry} {
+		m.rearms.WithLabelValues(reason)
+	}
+	m.setMode(modeDegraded)
+}
+
+func (m *metrics) register(r prometheus.Registerer) error {
+	if r == nil {
+		return nil
+	}
+	var errs []error
+	for _, c := range []prometheus.Collector{m.watches, m.events, m.errors, m.rearms, m.mode} {
+		errs = append(errs, r.Register(c))
+	}
+	return errors.Join(errs...)
+}
+
+func (m *metrics) setMode(mode string) {
+	for _, known := range []string{modeInotify, modeDegraded} {
+		value := 0.0
+		if known == mode {
+			value = 1
+		}
+		m.mode.WithLabelValues(known).Set(value)
+	}
+}

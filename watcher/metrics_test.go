@@ -1,0 +1,60 @@
+package watcher_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+
+	"pannier/watcher"
+)
+
+func TestMetricsAreThereFromTheStart(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	o := watcher.Options{Rules: rules(t.TempDir()), Registerer: registry}
+	if _, err := watcher.New(o); err != nil {
+		t.Fatal(err)
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			series := f.GetName()
+			for _, l := range m.GetLabel() {
+				series += fmt.Sprintf("{%s=%s}", l.GetName(), l.GetValue())
+			}
+			got = append(got, series)
+		}
+	}
+	slices.Sort(got)
+	want := strings.Fields(`
+		pannier_watch_errors_total{kind=emfile}
+		pannier_watch_errors_total{kind=enospc}
+		pannier_watch_errors_total{kind=lost_root}
+		pannier_watch_errors_total{kind=other}
+		pannier_watch_errors_total{kind=overflow}
+		pannier_watch_events_total
+		pannier_watch_mode{mode=degraded}
+		pannier_watch_mode{mode=inotify}
+		pannier_watch_rearms_total{reason=overflow}
+		pannier_watch_rearms_total{reason=retry}
+		pannier_watch_rearms_total{reason=root}
+		pannier_watches`)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("series (-want +got):\n%s", diff)
+	}
+	problems, err := promlint.NewWithMetricFamilies(families).Lint()
+	if err != nil || len(problems) > 0 {
+		t.Errorf("lint: %v, %v", problems, err)
+	}
+	if _, err := watcher.New(o); err == nil {
+		t.Error("metrics that are registered already are no error")
+	}
+}

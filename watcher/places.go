@@ -1,0 +1,169 @@
+package watcher
+
+import (
+	"slices"
+
+	"pannier"
+)
+
+// maxSettle bounds how often a way is gone again because it changed meanwhile. The next event or resync goes on.
+const maxSettle = 16
+
+// place is a path at which a directory is watched whatever becomes of it: the workspace, or a root. Its directory can be
+// missing, come back, be replaced, and be reached through links.
+type place struct {
+	path    string
+	root    *pannier.Root // nil for the workspace
+	way     way           // how the path led to what is armed; zero before it was armed
+	armed   bool          // what it led to was armed
+	dirs    int           // how many directories count against the budget of the root
+	crowded bool          // that there are more was logged
+}
+
+func newPlaces(rules pannier.DiscoveryRules) []*place {
+	places := []*place{{path: rules.Workspace}}
+	for i := range rules.Roots {
+		places = append(places, &place{path: rules.Roots[i].Path, root: &rules.Roots[i]})
+	}
+	return places
+}
+
+func (p *place) role() role {
+	if p.root == nil {
+		return roleWorkspace
+	}
+	return roleTree
+}
+
+// holds reports whether a directory belongs to the place, and returns what is left of its path.
+func (p *place) holds(dir string) (rest string, ok bool) {
+	if p.way.real == "" {
+		return "", false
+	}
+	rest, ok = under(p.way.real, dir)
+	return rest, ok && (p.root != nil || rest == "")
+}
+
+// settlePlaces arms each place at the directory that its path leads to now, and the ways there, and reports whether any
+// has changed. What is below the roots is left to the caller.
+func (w *Watcher) settlePlaces() (changed bool) {
+	for _, p := range w.places {
+		changed = w.settle(p) || changed
+	}
+	if changed {
+		w.dropAnchors()
+	}
+	return changed
+}
+
+// settle arms one place. It goes the way again after the arming, because what is armed may have been replaced just before.
+func (w *Watcher) settle(p *place) (changed bool) {
+	for range maxSettle {
+		way := findWay(p.path)
+		if way.err != nil && w.failed[p.path] == nil {
+			w.fail(p.path, way.err)
+		}
+		if way.same(p.way) && w.placed(p) {
+			return changed
+		}
+		w.move(p, way)
+		changed = true
+	}
+	return changed
+}
+
+// placed reports whether all that p needs is armed, or has failed and waits for the next resync.
+func (w *Watcher) placed(p *place) bool {
+	if dir := w.table.byPath[p.way.real]; p.way.real != "" && (dir == nil || dir.id != p.way.id || !dir.has(p.role())) {
+		return w.failed[p.way.real] != nil
+	}
+	return !slices.ContainsFunc(p.way.anchors, func(a string) bool {
+		dir := w.table.byPath[a]
+		return (dir == nil || !dir.has(roleWay)) && w.failed[a] == nil
+	})
+}
+
+// move arms p by another way than before, or by the same after its watch was lost.
+func (w *Watcher) move(p *place, to way) {
+	from := p.way
+	stays := from.real == to.real && from.id == to.id
+	intact := stays && w.table.byPath[to.real] != nil
+	w.setWay(p, to)
+	for _, a := range to.anchors {
+		w.arm(a, roleWay)
+	}
+	if dir := w.table.byPath[from.real]; dir != nil && !stays {
+		w.drop(dir)
+	}
+	if to.err == nil {
+		w.mend(p.path)
+	}
+	if to.real != "" {
+		w.arm(to.real, p.role())
+	}
+	if !intact {
+		w.tell(p, from.entries == nil)
+	}
+}
+
+// setWay lets the drain goroutine know what lies on the ways.
+func (w *Watcher) setWay(p *place, to way) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p.way = to
+	w.entries = make(map[string]struct{})
+	for _, p := range w.places {
+		for _, entry := range p.way.entries {
+			w.entries[entry] = struct{}{}
+		}
+	}
+	w.changed = true
+}
+
+// tell logs and counts that a root went, came or was replaced, unless this is the first that is known of it.
+func (w *Watcher) tell(p *place, first bool) {
+	had := p.armed
+	p.armed = w.table.byPath[p.way.real] != nil
+	if p.root == nil || first {
+		return
+	}
+	if had {
+		w.metrics.errors.WithLabelValues(kindLostRoot).Inc()
+		w.log.Warn("a root was removed or replaced", "root", p.path)
+	}
+	if p.armed {
+		w.metrics.rearms.WithLabelValues(rearmRoot).Inc()
+		w.log.Info("a root is watched again", "root", p.path)
+	}
+}
+
+// dropAnchors ends the watches on directories that no way needs any more.
+func (w *Watcher) dropAnchors() {
+	needed := make(map[string]struct{})
+	for _, p := range w.places {
+		for _, a := range p.way.anchors {
+			needed[a] = struct{}{}
+		}
+	}
+	for a := range w.anchors {
+		if _, ok := needed[a]; ok {
+			continue
+		}
+		w.mend(a)
+		if dir := w.table.byPath[a]; dir != nil {
+			w.revoke(dir, roleWay)
+		}
+	}
+	w.anchors = needed
+}
+
+// armedRoots returns the names of the roots that are watched.
+func (w *Watcher) armedRoots() []string {
+	names := []string{}
+	for _, p := range w.places {
+		if p.root != nil && w.table.byPath[p.way.real] != nil {
+			names = append(names, p.root.Name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,249 @@
+package watcher
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"pannier"
+)
+
+// todo is what the drain goroutine and the consumer leave to the goroutine of Run, which may block. Any order of coming
+// ends in the same: gone directories are dropped first, and what is there then is looked up on the disk.
+type todo struct {
+	gone   map[string]struct{} // watched directories that were removed or renamed
+	fresh  map[string]struct{} // entries that may be new directories
+	relist map[string]struct{} // directories in which a SKILL.md came, changed or went
+	all    bool                // so many entries that everything is looked through instead
+	ways   bool                // something on the way to a place changed
+	wanted bool                // there is a new WatchSet, or a link to what the last one named changed
+	rearm  bool                // the kernel lost events
+	deaf   bool                // the backend ended by itself
+	err    error               // the latest that the backend reported
+}
+
+// maxFresh bounds the entries that are looked at one by one.
+const maxFresh = 4096
+
+func put(set *map[string]struct{}, path string) {
+	if *set == nil {
+		*set = make(map[string]struct{})
+	}
+	(*set)[path] = struct{}{}
+}
+
+func (t *todo) look(path string) {
+	if t.all {
+		return
+	}
+	put(&t.fresh, path)
+	if len(t.fresh) > maxFresh {
+		t.fresh, t.all = nil, true
+	}
+}
+
+// start arms everything that there is and asks for the start batch.
+func (w *Watcher) start(ctx context.Context) {
+	w.scheduleResync(time.Now())
+	w.open()
+	w.armAll(ctx)
+	w.reportHealth()
+	w.markAll(pannier.TriggerStart, true)
+}
+
+// next does what there is to do and returns the batch to offer, with a nil channel where none is due, and how long to
+// wait for one.
+func (w *Watcher) next(ctx context.Context) (batch pannier.Batch, offer chan<- pannier.Batch, wait time.Duration) {
+	w.withdraw()
+	w.attend(ctx)
+	if now := time.Now(); w.resync > 0 && !now.Before(w.nextResync) {
+		w.scheduleResync(now)
+		w.verify(ctx)
+		w.markAll(pannier.TriggerResync, true)
+	}
+	due, ok := w.due()
+	if ok && due <= 0 {
+		w.rearmAll(ctx)
+		batch, offer = w.offer(), w.batches
+	}
+	return batch, offer, w.patience(due, ok && due > 0)
+}
+
+// patience returns how long to wait when no event comes: until a batch is due, if one is to come, or the next resync.
+func (w *Watcher) patience(due time.Duration, coming bool) time.Duration {
+	wait := time.Hour // any long time
+	if w.resync > 0 {
+		wait = time.Until(w.nextResync)
+	}
+	if coming {
+		wait = min(wait, due)
+	}
+	return wait
+}
+
+// scheduleResync spreads the resyncs of many sidecars on one node.
+func (w *Watcher) scheduleResync(now time.Time) {
+	jitter := 0.9 + 0.2*rand.Float64()
+	w.nextResync = now.Add(time.Duration(float64(w.resync) * jitter))
+}
+
+// attend does what the drain goroutine and the consumer left to do.
+func (w *Watcher) attend(ctx context.Context) {
+	t := w.takeTodo()
+	if t.err != nil {
+		w.log.Warn("watching failed, so everything is compared", "error", t.err)
+	}
+	if t.rearm { // marked here and not where it was noticed, so that no batch carries the mark before the arming is done
+		w.rearm = true
+		w.markAll(pannier.TriggerOverflow, false)
+	}
+	if t.deaf {
+		w.lose()
+	}
+	if w.backend != nil {
+		w.armChanged(ctx, &t)
+		w.armRemote(ctx, &t)
+	}
+	w.reportHealth()
+}
+
+// armChanged arms what changed in the trees.
+func (w *Watcher) armChanged(ctx context.Context, t *todo) {
+	for path := range t.gone {
+		if dir := w.table.byPath[path]; dir != nil {
+			w.drop(dir)
+		}
+		put(&t.fresh, path)
+	}
+	for path := range t.relist {
+		if dir := w.table.byPath[path]; dir != nil {
+			w.explore(ctx, false, dir)
+		}
+	}
+	if t.all {
+		w.armReached(ctx)
+	}
+	for path := range t.fresh {
+		w.armFresh(ctx, path)
+		t.wanted = t.wanted || w.leadsToExtra(path)
+	}
+}
+
+// armRemote arms what does not hang in a tree: the places themselves, and what the consumer wants besides.
+func (w *Watcher) armRemote(ctx context.Context, t *todo) {
+	recheck := t.ways || w.recheck
+	w.recheck = false
+	if recheck && w.settlePlaces() {
+		w.armReached(ctx)
+		w.markAll(pannier.TriggerEvent, false)
+	}
+	if recheck || t.wanted {
+		w.armWanted()
+	}
+}
+
+// rearmAll arms everything anew if events were lost: which directories were renamed or replaced meanwhile can not be
+// known, and neither the kernel's watches nor the table can be believed. A new queue begins without the old one's events,
+// all of which the full batch covers that follows.
+func (w *Watcher) rearmAll(ctx context.Context) {
+	if !w.rearm {
+		return
+	}
+	w.rearm = false
+	w.metrics.rearms.WithLabelValues(rearmOverflow).Inc()
+	w.closeBackend()
+	w.open()
+	w.armAll(ctx)
+	w.reportHealth()
+}
+
+// verify finds at a resync what no event told, and tries again what failed.
+func (w *Watcher) verify(ctx context.Context) {
+	before := w.failed
+	w.changed = true
+	if w.backend == nil && !w.open() {
+		w.reportHealth()
+		return
+	}
+	lost := w.dropLost()
+	w.failed = make(failures)
+	if w.settlePlaces() || lost || len(before) > 0 {
+		w.armReached(ctx)
+	}
+	w.armWanted()
+	w.countRetries(before)
+	w.reportHealth()
+}
+
+// dropLost forgets the watches that the backend has lost, as it does when a file system is unmounted.
+func (w *Watcher) dropLost() (lost bool) {
+	held := make(map[string]struct{}, len(w.table.byPath))
+	for _, path := range w.backend.WatchList() {
+		held[path] = struct{}{}
+	}
+	for path, dir := range w.table.byPath {
+		if _, ok := held[path]; !ok {
+			w.drop(dir)
+			lost = true
+		}
+	}
+	return lost
+}
+
+func (w *Watcher) countRetries(before failures) {
+	for path := range before {
+		if _, still := w.failed[path]; !still {
+			w.metrics.rearms.WithLabelValues(rearmRetry).Inc()
+		}
+	}
+}
+
+// The rest is the ledger, under the lock.
+
+func (w *Watcher) markAll(trigger pannier.Trigger, urgent bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ledger.pending.all(trigger, time.Now())
+	w.ledger.pending.urgent = w.ledger.pending.urgent || urgent
+}
+
+// markDir marks a directory that has just been armed.
+func (w *Watcher) markDir(path string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.markLocked(path, time.Now())
+}
+
+func (w *Watcher) takeTodo() todo {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := w.todo
+	w.todo = todo{}
+	return t
+}
+
+func (w *Watcher) withdraw() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ledger.withdraw()
+}
+
+// due returns how long it is until a batch is due, and whether one is.
+func (w *Watcher) due() (time.Duration, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	at, ok := w.ledger.due()
+	return time.Until(at), ok
+}
+
+func (w *Watcher) offer() pannier.Batch {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ledger.offer()
+}
+
+func (w *Watcher) delivered() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ledger.delivered(time.Now())
+}

@@ -1,0 +1,106 @@
+package watcher
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+)
+
+// role says why a directory is watched, and so which of its events count. A directory can have several.
+type role uint8
+
+const (
+	// roleTree was reached from a root by the rules. Everything in it counts.
+	roleTree role = 1 << iota
+	// roleProbe is skipped by its name, and would be a skill if it held a SKILL.md. Only that counts.
+	roleProbe
+	// roleWorkspace counts for config.yaml.
+	roleWorkspace
+	// roleWay lies on the way to a place. Only the entries on that way count.
+	roleWay
+	// roleExtra is wanted by the consumer. Everything in it counts.
+	roleExtra
+
+	roleReached = roleTree | roleProbe
+)
+
+// watch is one watched directory.
+type watch struct {
+	path  string // without links, as the backend knows it
+	id    fileID // what was at path when it was armed
+	roles role
+
+	// The rest is for directories that were reached by the rules.
+
+	place   *place // whose budget it counts against
+	top     bool   // a root itself, which is entered whatever it holds
+	skipped bool   // the rules skip its name
+	skill   bool   // it holds a SKILL.md, so that nothing below it can be a skill
+	reach   int    // how many levels below it may still be entered
+	parent  *watch
+	below   map[string]*watch // by path
+}
+
+func (d *watch) has(r role) bool { return d.roles&r != 0 }
+
+// entered reports whether the directories in d are watched as well.
+func (d *watch) entered() bool { return d.has(roleTree) && !d.skill && d.reach > 0 }
+
+// table holds the watches by path and by identity. The goroutine of Run is the only one that writes it.
+type table struct {
+	byPath map[string]*watch
+	byID   map[fileID]*watch
+}
+
+func newTable() table {
+	return table{byPath: make(map[string]*watch), byID: make(map[fileID]*watch)}
+}
+
+func (t table) insert(d *watch) {
+	t.byPath[d.path] = d
+	t.byID[d.id] = d
+}
+
+// remove takes d out, and out of the budget that it counted against.
+func (t table) remove(d *watch) {
+	delete(t.byPath, d.path)
+	if t.byID[d.id] == d {
+		delete(t.byID, d.id)
+	}
+	if d.parent != nil {
+		delete(d.parent.below, d.path)
+	}
+	d.leave()
+}
+
+// join makes d a directory that was reached by the rules, in the tree of parent, or as a root where that is nil.
+func (d *watch) join(p *place, parent *watch, reach int) {
+	if d.place == nil {
+		d.place = p
+		p.dirs++
+	}
+	d.reach = max(d.reach, reach)
+	if parent == nil {
+		d.top = true
+		return
+	}
+	d.parent = parent
+	if parent.below == nil {
+		parent.below = make(map[string]*watch)
+	}
+	parent.below[d.path] = d
+}
+
+// leave undoes join.
+func (d *watch) leave() {
+	if d.place != nil {
+		d.place.dirs--
+	}
+	d.place, d.top, d.skill, d.reach = nil, false, false, 0
+}
+
+// children returns the directories that were reached through d. It is a copy, so that they can be removed meanwhile.
+func (d *watch) children() []*watch { return slices.Collect(maps.Values(d.below)) }
+
+// parentOf returns the watch of the directory that holds the entry at path.
+func (t table) parentOf(path string) *watch { return t.byPath[filepath.Dir(path)] }

@@ -1,0 +1,163 @@
+package watcher
+
+import (
+	"context"
+	"path/filepath"
+)
+
+// armAll arms everything, beginning with nothing.
+func (w *Watcher) armAll(ctx context.Context) {
+	if w.backend == nil {
+		return
+	}
+	w.settlePlaces()
+	w.armReached(ctx)
+	w.armWanted()
+}
+
+// armReached arms every directory that the rules reach and that is not armed.
+func (w *Watcher) armReached(ctx context.Context) {
+	for _, p := range w.places {
+		if p.root == nil || p.way.real == "" {
+			continue
+		}
+		if top, _ := w.arm(p.way.real, roleTree); top != nil {
+			w.join(top, p, nil, w.rules.MaxDepth)
+			w.explore(ctx, true, top)
+		}
+	}
+}
+
+// armFresh arms the directory at path if it is new, and what is below it.
+func (w *Watcher) armFresh(ctx context.Context, path string) {
+	parent := w.table.parentOf(path)
+	if parent == nil || !parent.entered() {
+		return
+	}
+	if _, err := identify(path); err != nil && gone(err) {
+		w.mend(path)
+		return
+	}
+	if dir, _ := w.armBelow(parent, filepath.Base(path)); dir != nil {
+		w.explore(ctx, false, dir)
+	}
+}
+
+// explore looks through directories and, level by level, those below them. A directory is armed before it is read, so
+// that an entry is either read or told of. Directories that are armed already are looked through if again is set.
+func (w *Watcher) explore(ctx context.Context, again bool, dirs ...*watch) {
+	for len(dirs) > 0 && ctx.Err() == nil {
+		next := w.enter(dirs[0], again)
+		dirs = append(dirs[1:], next...)
+	}
+}
+
+// enter brings what is armed right below a directory up to date, and returns what is to be entered next.
+func (w *Watcher) enter(dir *watch, again bool) []*watch {
+	if w.table.byPath[dir.path] != dir { // it was renamed while it waited
+		return nil
+	}
+	if dir.reach == 0 && !dir.skipped { // neither it nor what is below it depends on what it holds
+		return nil
+	}
+	l, err := list(dir.path)
+	if err != nil {
+		w.fail(dir.path, err)
+		return nil
+	}
+	w.mend(dir.path)
+	w.classify(dir, l.holdsSkill)
+	if !dir.entered() {
+		w.abandon(dir)
+		return nil
+	}
+	var next []*watch
+	for _, name := range l.dirs {
+		if w.table.byPath[dir.path] != dir {
+			return nil
+		}
+		if child, fresh := w.armBelow(dir, name); child != nil && (fresh || again) {
+			next = append(next, child)
+		}
+	}
+	return next
+}
+
+// classify notes whether a directory holds a SKILL.md, which decides whether it counts and whether it is entered.
+func (w *Watcher) classify(dir *watch, holdsSkill bool) {
+	w.mu.Lock()
+	probed := dir.has(roleProbe)
+	dir.skill = holdsSkill && !dir.top
+	if dir.skipped && !dir.top {
+		dir.roles = dir.roles&^roleReached | roleProbe
+	}
+	if dir.skipped && dir.skill {
+		dir.roles = dir.roles&^roleReached | roleTree
+	}
+	w.mu.Unlock()
+	if probed && dir.skill {
+		w.markDir(dir.path)
+	}
+}
+
+// armBelow arms a directory below another, within the budget of its root, and marks it if that is new.
+func (w *Watcher) armBelow(parent *watch, name string) (dir *watch, fresh bool) {
+	path := filepath.Join(parent.path, name)
+	skips := w.rules.Skips(name)
+	if w.table.byPath[path] == nil && parent.place.dirs >= w.rules.MaxDirs {
+		w.warnCrowded(parent.place)
+		return nil, false
+	}
+	r := roleTree
+	if skips {
+		r = roleProbe
+	}
+	if dir, fresh = w.arm(path, r); dir == nil {
+		return nil, false
+	}
+	if w.table.byPath[parent.path] != parent { // it was renamed, as arming showed; nobody would drop dir with it
+		w.unwatch(dir)
+		return nil, false
+	}
+	dir.skipped = skips
+	w.join(dir, parent.place, parent, parent.reach-1)
+	if fresh && !skips {
+		w.markDir(path)
+	}
+	return dir, fresh
+}
+
+// warnCrowded logs once that the budget of a root is spent. What the loader makes of the others it tells itself.
+func (w *Watcher) warnCrowded(p *place) {
+	if !p.crowded {
+		p.crowded = true
+		w.log.Warn("a root holds more directories than are watched", "root", p.path, "max_dirs", w.rules.MaxDirs)
+	}
+}
+
+// join makes dir a part of a tree.
+func (w *Watcher) join(dir *watch, p *place, parent *watch, reach int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	dir.join(p, parent, reach)
+}
+
+// abandon ends the watches on what was reached through a directory that is not entered any more, but for the roots among
+// it.
+func (w *Watcher) abandon(dir *watch) {
+	for _, child := range dir.children() {
+		if child.top {
+			continue
+		}
+		w.abandon(child)
+		w.leave(child)
+	}
+}
+
+func (w *Watcher) leave(dir *watch) {
+	w.mu.Lock()
+	delete(dir.parent.below, dir.path)
+	dir.leave()
+	w.mu.Unlock()
+	w.revoke(dir, roleReached)
+}

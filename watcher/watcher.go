@@ -1,0 +1,236 @@
+package watcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"pannier"
+)
+
+// Options configure a [Watcher].
+type Options struct {
+	// Rules say what is watched: the directory Rules.Workspace for its config.yaml, and each root as far down as the
+	// rules reach. They are not changed while the watcher lives.
+	Rules pannier.DiscoveryRules
+	// Settle is how long the tree must have been quiet after an isolated change, one before which nothing was noticed or
+	// looked at for Debounce. Zero treats every change alike, so that all of them wait for Debounce.
+	Settle time.Duration
+	// Debounce is how long the tree must have been quiet after changes that follow soon upon a batch.
+	Debounce time.Duration
+	// MaxWait is the longest that a change waits, however noisy the tree is.
+	MaxWait time.Duration
+	// Resync is how often everything is compared, give or take a tenth; zero means never.
+	Resync time.Duration
+	// Logger may be nil.
+	Logger hclog.Logger
+	// Registerer takes the metrics; nil leaves them unregistered.
+	Registerer prometheus.Registerer
+}
+
+func (o Options) check() error {
+	if !filepath.IsAbs(o.Rules.Workspace) {
+		return fmt.Errorf("workspace %q is not an absolute path", o.Rules.Workspace)
+	}
+	for _, root := range o.Rules.Roots {
+		if !filepath.IsAbs(root.Path) {
+			return fmt.Errorf("root %q is not an absolute path", root.Path)
+		}
+	}
+	if min(o.Settle, o.Debounce, o.MaxWait, o.Resync) < 0 {
+		return errors.New("a duration is negative")
+	}
+	return nil
+}
+
+// Watcher watches a workspace. Its methods are safe for any number of goroutines, and none but [Watcher.Run] blocks for
+// longer than the lock is held for.
+type Watcher struct {
+	rules       pannier.DiscoveryRules
+	resync      time.Duration
+	log         hclog.Logger
+	metrics     *metrics
+	openBackend func() (backend, error) // replaced in tests
+
+	batches chan pannier.Batch
+	wake    chan struct{} // tells Run that there is something to do; one signal is enough for any number of reasons
+
+	// mu guards the fields up to the next blank line. Those of the table and of the places are written by the goroutine of
+	// Run alone, which may therefore read them without the lock.
+	mu      sync.Mutex
+	ledger  ledger
+	todo    todo
+	table   table
+	places  []*place
+	extras  map[string][]string // the names that the consumer has for each directory that it wants besides the tree
+	entries map[string]struct{} // all that lies on the way to a place
+	wanted  pannier.WatchSet
+	health  pannier.WatchHealth
+	backend backend // nil where the kernel could not be asked
+	begun   bool    // Run was called
+
+	// What follows belongs to the goroutine of Run.
+
+	drains     sync.WaitGroup // counts the drain goroutine
+	anchors    map[string]struct{}
+	failed     failures
+	warned     map[string]bool
+	changed    bool // health may have, since it was last reported
+	recheck    bool // a watch was dropped that something besides the tree stood on
+	rearm      bool // events were lost: arm everything anew before the next batch
+	nextResync time.Time
+}
+
+// New returns a watcher that does nothing before [Watcher.Run] is called. The error tells of options that make no sense
+// or of metrics that are registered already.
+func New(o Options) (*Watcher, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	m, err := newMetrics(o.Registerer)
+	if err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	log := o.Logger
+	if log == nil {
+		log = hclog.NewNullLogger()
+	}
+	return &Watcher{
+		rules:       o.Rules,
+		resync:      o.Resync,
+		log:         log.Named("watcher"),
+		metrics:     m,
+		openBackend: openNotify,
+		batches:     make(chan pannier.Batch),
+		wake:        make(chan struct{}, 1),
+		ledger:      ledger{debounce: debounce{settle: o.Settle, quiet: o.Debounce, maxWait: o.MaxWait}},
+		table:       newTable(),
+		places:      newPlaces(o.Rules),
+		health:      pannier.WatchHealth{Mode: modeDegraded, Roots: []string{}, Problem: "watching has not begun"},
+		failed:      make(failures),
+		warned:      make(map[string]bool),
+	}, nil
+}
+
+// Batches returns the channel that batches are handed over on. It is unbuffered, so that what changes while the consumer
+// is busy joins the batch that it gets next, and it is never closed.
+func (w *Watcher) Batches() <-chan pannier.Batch { return w.batches }
+
+// Watch takes the directories that the consumer looked into. Those that are not armed yet will be, and are in a batch at
+// once, because they may have changed between the look and the arming. Directories that only an earlier set named are
+// dropped; those that the rules reach stay, since the consumer may not have heard of the newest. A set of the same Version
+// as the last changes nothing. Watch keeps set.Dirs, which must not be changed any more.
+func (w *Watcher) Watch(set pannier.WatchSet) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if set.Version == w.wanted.Version && w.wanted.Dirs != nil {
+		return
+	}
+	w.wanted = set
+	w.todo.wanted = true
+	w.signal()
+}
+
+// Rescan asks for a full batch at once and returns its Seq. That batch is handed over after the call, so that a look at
+// the disk that follows it, or a batch with a higher Seq, begins after the call too. Before Run the batch is the first
+// one; after the end of Run it never comes.
+func (w *Watcher) Rescan() uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.signal()
+	return w.ledger.rescan(time.Now())
+}
+
+// Health tells whether the kernel tells of changes everywhere, how many directories it watches, and which roots are there.
+func (w *Watcher) Health() pannier.WatchHealth {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	h := w.health
+	h.Roots = slices.Clone(h.Roots)
+	return h
+}
+
+// signal wakes Run. A signal that is there already is seen after the lock was taken, and so covers this one too.
+func (w *Watcher) signal() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// reportHealth brings health and the gauges up to date with what is armed.
+func (w *Watcher) reportHealth() {
+	if !w.changed {
+		return
+	}
+	w.changed = false
+	h := pannier.WatchHealth{
+		Mode: modeInotify, Watches: len(w.table.byPath), Roots: w.armedRoots(), Problem: w.failed.problem(),
+	}
+	if h.Problem != "" {
+		h.Mode = modeDegraded
+	} else {
+		clear(w.warned)
+	}
+	w.setHealth(h)
+}
+
+func (w *Watcher) setHealth(h pannier.WatchHealth) {
+	w.mu.Lock()
+	w.health = h
+	w.mu.Unlock()
+	w.metrics.watches.Set(float64(h.Watches))
+	w.metrics.setMode(h.Mode)
+}
+
+// begin lets Run be called once.
+func (w *Watcher) begin() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.begun {
+		return errors.New("a watcher runs once")
+	}
+	w.begun = true
+	return nil
+}
+
+// end gives back all that Run took.
+func (w *Watcher) end() {
+	w.closeBackend()
+	w.mu.Lock()
+	w.ledger.withdraw()
+	w.mu.Unlock()
+	w.setHealth(pannier.WatchHealth{Mode: modeDegraded, Roots: []string{}, Problem: "watching has ended"})
+}
+
+// Run arms everything, offers the start batch and then whatever follows. It blocks until ctx is done, and returns nil
+// once its goroutine and the fsnotify watcher have ended too. An error means that it was called before; nothing that goes
+// wrong with watching ends it.
+func (w *Watcher) Run(ctx context.Context) error {
+	if err := w.begin(); err != nil {
+		return err
+	}
+	defer w.end()
+	w.start(ctx)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		batch, offer, wait := w.next(ctx)
+		timer.Reset(wait)
+		select {
+		case offer <- batch:
+			w.delivered()
+		case <-w.wake:
+		case <-timer.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
