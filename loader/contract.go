@@ -14,9 +14,11 @@ var dialects = []string{"openclaw", "clawdbot", "clawdis", "moltbot"}
 
 // contract reads the fields of one frontmatter. What is of a wrong shape counts as absent, and is told of.
 type contract struct {
-	front    yamldoc.Value
-	path     string // of the SKILL.md, for problems
-	offset   int    // lines of the file before the frontmatter
+	front  yamldoc.Value
+	path   string // of the SKILL.md, for problems
+	offset int    // lines of the file before the frontmatter
+	// within is the text that a mapping stands in as JSON, while that is read.
+	within   *yamldoc.Value
 	problems []pannier.Problem
 }
 
@@ -41,8 +43,8 @@ func (c *contract) fill(s *pannier.Skill, m meta) {
 
 // identity decides slug and owner: _meta.json, then frontmatter, then folder.
 func (c *contract) identity(s *pannier.Skill, m meta) {
-	s.Slug = pannier.Slugify(firstText(m.slug, c.text("slug"), s.Folder))
-	s.Owner = pannier.Slugify(firstText(m.owner, c.text("owner")))
+	s.Slug = firstText(pannier.Slugify(m.slug), pannier.Slugify(c.text("slug")), pannier.Slugify(s.Folder))
+	s.Owner = firstText(pannier.Slugify(m.owner), pannier.Slugify(c.text("owner")))
 	if s.Slug != "" {
 		return
 	}
@@ -57,22 +59,27 @@ func (c *contract) identity(s *pannier.Skill, m meta) {
 // runtimes reads which adapters the skill fits; nil means all. A value of a wrong shape never drops a skill.
 func (c *contract) runtimes() []string {
 	v := c.front.Get("runtime")
-	if v.Kind() == yamldoc.Map { // declares tools; the adapters then stand elsewhere
-		if v = v.Get("adapters"); v.Kind() == yamldoc.Missing {
-			v = c.front.Get("runtimes")
+	if adapters := v.Get("adapters"); adapters.Kind() != yamldoc.Missing {
+		v = adapters
+	} else if v.Get("tools").Kind() != yamldoc.Missing { // declares tools; the adapters then stand elsewhere
+		v = c.front.Get("runtimes")
+	}
+	switch v.Kind() {
+	case yamldoc.Missing, yamldoc.Null:
+		return nil
+	case yamldoc.Text, yamldoc.Map:
+		if !isName(v) {
+			c.wrongRuntime(v)
+			return nil
 		}
 	}
-	if _, isText := v.Text(); isText && !isName(v) {
-		c.wrongRuntime(v)
-		return nil
-	}
-	names := c.listOf(v, "runtime", false)
 	for item := range v.Items() {
 		if !isName(item) {
 			c.wrongRuntime(item)
 			return nil
 		}
 	}
+	names := c.listOf(v, "runtime", false)
 	if slices.Contains(names, "*") {
 		return nil
 	}
@@ -82,11 +89,7 @@ func (c *contract) runtimes() []string {
 // isName reports whether a value can be the name of an adapter: `runtime: 123` can not.
 func isName(v yamldoc.Value) bool {
 	text, ok := v.Text()
-	if !ok || strings.TrimSpace(text) == "" {
-		return false
-	}
-	typed := v.JSON()
-	return typed[0] == '"'
+	return ok && strings.TrimSpace(text) != "" && v.JSON()[0] == '"'
 }
 
 func (c *contract) wrongRuntime(v yamldoc.Value) {
@@ -103,36 +106,40 @@ func (c *contract) allowedTools() []string {
 }
 
 func splitTools(text string) []string {
-	depth := 0
-	return strings.FieldsFunc(text, func(r rune) bool {
-		switch r {
+	var tools []string
+	depth, from := 0, 0
+	cut := func(to int) {
+		if to > from {
+			tools = append(tools, text[from:to])
+		}
+		from = to + 1
+	}
+	for i := range len(text) {
+		switch text[i] {
 		case '(':
 			depth++
 		case ')':
 			depth = max(0, depth-1)
 		case ',', ' ', '\t', '\n':
-			return depth == 0
+			if depth == 0 {
+				cut(i)
+			}
 		}
-		return false
-	})
+	}
+	cut(len(text))
+	return tools
 }
 
 // metadata reads the fields of OpenClaw's dialects. A requirement that any of them states holds.
 func (c *contract) metadata(s *pannier.Skill) {
-	all := c.front.Get("metadata")
-	if text, ok := all.Text(); ok {
-		parsed, _, err := yamldoc.Parse([]byte(text)) // JSON is YAML
-		if err != nil {
-			c.tell("skill.metadata.type", "metadata", all, "this text is not a mapping and not JSON: "+err.Error(), "write metadata as a mapping")
-			return
+	c.mapping(c.front.Get("metadata"), "metadata", func(all yamldoc.Value) {
+		for _, name := range dialects {
+			if v := all.Get(name); v.Kind() != yamldoc.Missing {
+				field := "metadata." + name
+				c.mapping(v, field, func(v yamldoc.Value) { c.dialect(s, v, field) })
+			}
 		}
-		c.offset += all.Line() - 1
-		defer func(offset int) { c.offset = offset }(c.offset - all.Line() + 1)
-		all = parsed
-	}
-	for _, name := range dialects {
-		c.dialect(s, all.Get(name), "metadata."+name)
-	}
+	})
 	r := &s.Requirements
 	for _, list := range []*[]string{&r.Bins, &r.AnyBins, &r.Env, &r.OS} {
 		slices.Sort(*list)
@@ -140,20 +147,42 @@ func (c *contract) metadata(s *pannier.Skill) {
 	}
 }
 
-func (c *contract) dialect(s *pannier.Skill, v yamldoc.Value, field string) {
-	if v.Kind() != yamldoc.Map {
-		return
+// mapping calls read with a mapping, which may also be written as JSON in a text; what stands in a text is told of with
+// the place of that text.
+func (c *contract) mapping(v yamldoc.Value, field string, read func(yamldoc.Value)) {
+	text, isText := v.Text()
+	switch {
+	case v.Kind() == yamldoc.Map:
+		read(v)
+	case isText:
+		parsed, _, err := yamldoc.Parse([]byte(text)) // JSON is YAML
+		if err != nil {
+			c.tell("skill.metadata.type", field, v, "this text can not be read as a mapping: "+syntaxOf(err).Message, "write "+field+" as a mapping")
+			return
+		}
+		outer := c.within
+		c.within = &v
+		read(parsed)
+		c.within = outer
+	case v.Kind() == yamldoc.List:
+		c.tell("skill.metadata.type", field, v, "this is a list where a mapping belongs, and counts as absent", "write "+field+" as a mapping")
 	}
+}
+
+func (c *contract) dialect(s *pannier.Skill, v yamldoc.Value, field string) {
 	s.Emoji = firstText(s.Emoji, c.textOf(v.Get("emoji"), field+".emoji"))
 	s.Homepage = firstText(s.Homepage, c.textOf(v.Get("homepage"), field+".homepage"))
+	s.License = firstText(s.License, c.textOf(v.Get("license"), field+".license"))
 	r := &s.Requirements
 	for _, name := range c.listOf(v.Get("os"), field+".os", true) {
 		r.OS = append(r.OS, pannier.NormalizeOS(strings.ToLower(name)))
 	}
-	if always, ok := v.Get("always").Bool(); ok {
-		r.Always = r.Always || always
-	}
+	r.Always = c.flagOf(v.Get("always"), field+".always", false) || r.Always
 	requires := v.Get("requires")
+	switch requires.Kind() {
+	case yamldoc.Text, yamldoc.List:
+		c.tell("skill.type", field+".requires", requires, "this is "+requires.Kind().String()+" where a mapping belongs, and counts as absent", "write bins, anyBins and env below it")
+	}
 	r.Bins = append(r.Bins, c.listOf(requires.Get("bins"), field+".requires.bins", true)...)
 	r.AnyBins = append(r.AnyBins, c.listOf(requires.Get("anyBins"), field+".requires.anyBins", true)...)
 	r.Env = append(r.Env, c.listOf(requires.Get("env"), field+".requires.env", true)...)
@@ -204,7 +233,10 @@ func (c *contract) listOf(v yamldoc.Value, field string, commas bool) []string {
 
 // flag returns a field that must be true or false.
 func (c *contract) flag(field string, fallback bool) bool {
-	v := c.front.Get(field)
+	return c.flagOf(c.front.Get(field), field, fallback)
+}
+
+func (c *contract) flagOf(v yamldoc.Value, field string, fallback bool) bool {
 	value, ok := v.Bool()
 	if !ok {
 		if v.Kind() != yamldoc.Missing && v.Kind() != yamldoc.Null {
@@ -218,6 +250,9 @@ func (c *contract) flag(field string, fallback bool) bool {
 // tell adds a warning about a field.
 func (c *contract) tell(code, field string, v yamldoc.Value, message, hint string) {
 	p := pannier.Problem{Code: code, Severity: pannier.SeverityWarning, Path: c.path, Field: field, Message: message, Hint: hint}
+	if c.within != nil && v.Kind() != yamldoc.Missing {
+		v = *c.within
+	}
 	if v.Line() > 0 {
 		p.Line, p.Column = v.Line()+c.offset, v.Column()
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -33,25 +34,38 @@ func (l *Loader) Read(ctx context.Context, s *pannier.Skill) (pannier.Document, 
 	return document(text, l.rules.MaxFrontmatterBytes), ctx.Err()
 }
 
+// readWhole returns the bytes of a SKILL.md. That it was read once is known, so whatever now stands in its place, or in
+// the way to it, is a change; only what says nothing of the file is another error.
 func (l *Loader) readWhole(s *pannier.Skill) ([]byte, error) {
 	root, err := os.OpenRoot(l.rules.Roots[s.RootIndex].Path)
 	if err != nil {
-		return nil, pannier.ErrChanged
+		return nil, changedUnlessBusy(err)
 	}
 	defer root.Close()
 	file, err := root.OpenFile(path.Join(s.PathBelowRoot, s.File), os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, pannier.ErrChanged
-	}
 	if err != nil {
-		return nil, err
+		return nil, changedUnlessBusy(err)
 	}
 	defer file.Close()
 	st, err := statOpen(int(file.Fd()))
 	if err != nil || !st.isRegular() || st.size > l.rules.MaxSkillBytes {
 		return nil, pannier.ErrChanged
 	}
-	return io.ReadAll(io.LimitReader(file, l.rules.MaxSkillBytes))
+	text := make([]byte, st.size)
+	n, err := io.ReadFull(file, text)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, err
+	}
+	return text[:n], nil
+}
+
+func changedUnlessBusy(err error) error {
+	for _, busy := range []error{unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.EIO} {
+		if errors.Is(err, busy) {
+			return err
+		}
+	}
+	return fmt.Errorf("%w: %w", pannier.ErrChanged, err)
 }
 
 func document(text []byte, limit int64) pannier.Document {
@@ -77,7 +91,9 @@ const MaxFiles = 1000
 const maxFileDepth = 8
 
 // Files lists the files of a skill of a catalog, by path in bytes, SKILL.md included. truncated says that there are more
-// than [MaxFiles], or deeper ones. Links are not followed, and what is neither a file nor a directory is left out.
+// than [MaxFiles], or deeper ones, or a directory that can not be read. Directories that discovery skips are not entered,
+// nor are links to directories; a link to a file within the root is listed as that file. What is neither a file nor a
+// directory is left out.
 func (l *Loader) Files(ctx context.Context, s *pannier.Skill) (files []pannier.File, truncated bool, err error) {
 	root, err := os.OpenRoot(l.rules.Roots[s.RootIndex].Path)
 	if err != nil {
@@ -96,22 +112,31 @@ func (l *Loader) Files(ctx context.Context, s *pannier.Skill) (files []pannier.F
 		case err != nil:
 			truncated = true // a directory that can not be read
 			return nil
+		case e.IsDir() && name != "." && l.rules.Skips(e.Name()):
+			return fs.SkipDir
 		case e.IsDir() && strings.Count(name, "/") >= maxFileDepth:
 			truncated = true
 			return fs.SkipDir
-		case !e.Type().IsRegular():
+		case e.IsDir():
 			return nil
-		case len(files) == MaxFiles:
+		}
+		info, err := e.Info()
+		if e.Type() == fs.ModeSymlink {
+			info, err = root.Stat(path.Join(s.PathBelowRoot, name))
+		}
+		if err != nil || !info.Mode().IsRegular() {
+			return nil
+		}
+		if len(files) == MaxFiles {
 			truncated = true
 			return fs.SkipAll
 		}
-		if info, err := e.Info(); err == nil {
-			files = append(files, pannier.File{Path: name, Size: info.Size(), Executable: info.Mode()&0o111 != 0})
-		}
+		files = append(files, pannier.File{Path: name, Size: info.Size(), Executable: info.Mode()&0o111 != 0})
 		return nil
 	})
 	if err != nil {
 		return nil, false, fmt.Errorf("list %s: %w", s.Path, err)
 	}
+	slices.SortFunc(files, func(a, b pannier.File) int { return strings.Compare(a.Path, b.Path) })
 	return files, truncated, nil
 }

@@ -16,8 +16,6 @@ type parts struct {
 	front, body []byte
 	// line is the line of the file, counted from 1, that front begins in; 0 means that there is no frontmatter.
 	line int
-	// fences is how many bytes of the text the frontmatter takes up, both fences included.
-	fences int
 }
 
 // textFault is what keeps a SKILL.md from being cut into its parts, or a warning about how it was cut.
@@ -41,6 +39,12 @@ var (
 // that `---` inside of a value or of the body is text. text may be the beginning of a longer file, of which whole says
 // that it is all; limit bounds the frontmatter in bytes.
 func cut(text []byte, whole bool, limit int64) (p parts, warnings []*textFault, err *textFault) {
+	if i := bytes.IndexByte(text, 0); i >= 0 {
+		return parts{}, nil, nulFault(lineOf(text, i))
+	}
+	if !whole {
+		text = text[:bytes.LastIndexAny(text, "\r\n")+1] // how the last line goes on is not known
+	}
 	start := 0
 	if bytes.HasPrefix(text, utf8BOM) {
 		start = len(utf8BOM)
@@ -56,7 +60,7 @@ func cut(text []byte, whole bool, limit int64) (p parts, warnings []*textFault, 
 		var current []byte
 		current, rest = nextLine(rest)
 		if isFence(current) {
-			p = parts{front: text[from:at], body: rest, line: 2, fences: len(text) - len(rest)}
+			p = parts{front: text[from:at], body: rest, line: 2}
 			return p, warnings, checkText(p.front, limit)
 		}
 	}
@@ -71,13 +75,15 @@ func checkText(front []byte, limit int64) *textFault {
 	if int64(len(front)) > limit {
 		return tooLong(limit)
 	}
-	if i := bytes.IndexByte(front, 0); i >= 0 {
-		return &textFault{code: "skill.frontmatter.nul", line: lineOf(front, i), message: "the frontmatter holds a NUL byte", hint: "remove it; the file may be binary, or saved as UTF-16"}
-	}
 	if !utf8.Valid(front) {
-		return &textFault{code: "skill.frontmatter.encoding", line: lineOf(front, invalidAt(front)), message: "the frontmatter is not UTF-8", hint: "save the file as UTF-8"}
+		return &textFault{code: "skill.frontmatter.encoding", line: lineOf(front, invalidAt(front)) + 1, message: "the frontmatter is not UTF-8", hint: "save the file as UTF-8"}
 	}
 	return nil
+}
+
+// nulFault returns the fault of a text with a NUL byte; line is 0 where it is not known.
+func nulFault(line int) *textFault {
+	return &textFault{code: "skill.nul", line: line, message: "the file holds a NUL byte", hint: "remove it; the file may be binary, saved as UTF-16, or torn by a crash"}
 }
 
 func tooLong(limit int64) *textFault {
@@ -88,8 +94,8 @@ func tooLong(limit int64) *textFault {
 	}
 }
 
-// lineOf returns the line of the file that a byte of the frontmatter is in.
-func lineOf(front []byte, at int) int { return bytes.Count(front[:at], []byte("\n")) + 2 }
+// lineOf returns the line that a byte of a text is in, counted from 1.
+func lineOf(text []byte, at int) int { return bytes.Count(linesToLF(text[:at]), []byte("\n")) + 1 }
 
 func invalidAt(text []byte) int {
 	for i := 0; i < len(text); {
@@ -104,15 +110,15 @@ func invalidAt(text []byte) int {
 
 // nextLine splits text behind its first line, which may end in LF, CR LF or CR, and comes back without its end.
 func nextLine(text []byte) (line, rest []byte) {
-	end := bytes.IndexByte(text, '\n')
-	line, rest = text, nil
-	if end >= 0 {
-		line, rest = text[:end], text[end+1:]
+	end := bytes.IndexAny(text, "\r\n")
+	if end < 0 {
+		return text, nil
 	}
-	if cr := bytes.IndexByte(line, '\r'); cr >= 0 && (cr < len(line)-1 || end < 0) {
-		return text[:cr], text[cr+1:] // a CR in the midst of a line ends it
+	line, rest = text[:end], text[end+1:]
+	if text[end] == '\r' {
+		rest = bytes.TrimPrefix(rest, []byte("\n"))
 	}
-	return bytes.TrimSuffix(line, []byte("\r")), rest
+	return line, rest
 }
 
 // isFence reports whether a line is `---`, blanks behind it allowed.

@@ -24,6 +24,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -42,6 +43,8 @@ type Loader struct {
 	rules pannier.DiscoveryRules
 	trees []*tree
 	watch pannier.WatchSet
+	// interrupted says that the last load came to no end, so that what its batch asked for is still to be done.
+	interrupted bool
 }
 
 // New returns a loader that knows nothing yet. It touches no file.
@@ -57,32 +60,38 @@ func New(o Options) *Loader {
 // disk is a problem in the catalog.
 func (l *Loader) Load(ctx context.Context, b pannier.Batch) (pannier.Catalog, error) {
 	c := pannier.Catalog{Seq: b.Seq}
-	moved := l.watch.Version == 0
+	full := b.Full || l.interrupted
+	l.interrupted = true
 	for _, t := range l.trees {
-		if !b.Full {
+		if !full {
 			t.mark(b.Dirs)
 		}
-		if err := t.load(ctx, b.Full); err != nil {
+		if err := t.load(ctx, full); err != nil {
 			return pannier.Catalog{}, err
 		}
-		moved = moved || t.moved
 		c.Problems = append(c.Problems, t.problems()...)
 		c.Skills = t.appendSkills(c.Skills)
 	}
-	if moved {
-		l.rebuildWatch()
-	}
-	c.Watch = l.watch
+	l.interrupted = false
+	c.Watch = l.watchSet()
 	return c, nil
 }
 
-func (l *Loader) rebuildWatch() {
+// watchSet returns the directories that were looked into. It makes a new set only where they are others than before.
+func (l *Loader) watchSet() pannier.WatchSet {
+	if l.watch.Version > 0 && !slices.ContainsFunc(l.trees, func(t *tree) bool { return t.moved }) {
+		return l.watch
+	}
 	var dirs []string
 	for _, t := range l.trees {
 		dirs = t.appendDirs(dirs)
+		t.moved = false
 	}
 	slices.Sort(dirs)
-	l.watch = pannier.WatchSet{Dirs: slices.Compact(dirs), Version: l.watch.Version + 1}
+	if dirs = slices.Compact(dirs); l.watch.Version == 0 || !slices.Equal(dirs, l.watch.Dirs) {
+		l.watch = pannier.WatchSet{Dirs: dirs, Version: l.watch.Version + 1}
+	}
+	return l.watch
 }
 
 // tree is what is known of one root.
@@ -91,23 +100,24 @@ type tree struct {
 	index int
 	root  pannier.Root
 	top   *node
-	// links maps a directory that is watched because a link leads there to the nodes that it concerns.
-	links map[string][]*node
-	// moved says that the last load changed which directories there are.
+	dev   uint64 // of the root
+	// moved says that there are other directories than in the watch set.
 	moved bool
+	// now is the clock. opened, where it is set, is told of each file that was opened.
+	now    func() time.Time
+	opened func(rel string)
 	// past counts the directories that lie beyond a bound, for the problem that tells of them.
 	pastDepth, pastCount int
 	failure              *pannier.Problem
 }
 
 func newTree(rules pannier.DiscoveryRules, index int, root pannier.Root) *tree {
-	return &tree{rules: rules, index: index, root: root, top: &node{abs: root.Path}, links: map[string][]*node{}}
+	return &tree{rules: rules, index: index, root: root, top: &node{abs: root.Path}, now: time.Now}
 }
 
 // load looks at every directory of the tree that is marked, new, or, when full, known.
 func (t *tree) load(ctx context.Context, full bool) error {
 	if !full && !t.anyMarked() {
-		t.moved = false
 		return ctx.Err()
 	}
 	s, err := openScan(t)
@@ -116,41 +126,61 @@ func (t *tree) load(ctx context.Context, full bool) error {
 		return ctx.Err()
 	}
 	defer s.close()
-	t.failure, t.moved = nil, false
+	t.failure = nil
 	return s.walk(ctx, full)
 }
 
-// fail notes why the root can not be looked into. A root that does not exist has no skills; for any other failure what
-// was known of it stays, because not to know is not the same as to know that nothing is there.
+// fail notes why the root can not be looked into. A root that does not exist, or is no directory, has no skills; for any
+// other failure what was known of it stays, because not to know is not the same as to know that nothing is there.
 func (t *tree) fail(err error) {
-	if errors.Is(err, fs.ErrNotExist) {
-		t.moved = t.top.known
-		t.top = &node{abs: t.root.Path}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		t.forget()
 		t.failure = &pannier.Problem{
 			Code: "root.missing", Severity: pannier.SeverityInfo, Path: t.root.Name,
 			Message: "the directory does not exist, so it has no skills",
 			Hint:    "create " + t.root.Path + "; skills in it are found without a restart",
 		}
-		return
-	}
-	t.failure = &pannier.Problem{
-		Code: "root.unreadable", Severity: pannier.SeverityError, Path: t.root.Name,
-		Message: "the directory can not be read: " + cause(err),
-		Hint:    "make it readable for the user that pannier runs as; until then the skills last read from it stay",
+	case isNoDir(t.root.Path):
+		t.forget()
+		t.failure = &pannier.Problem{
+			Code: "root.not_directory", Severity: pannier.SeverityError, Path: t.root.Name,
+			Message: "this is no directory, so it has no skills",
+			Hint:    "put a directory in its place, or name another root",
+		}
+	default:
+		t.failure = &pannier.Problem{
+			Code: "root.unreadable", Severity: pannier.SeverityError, Path: t.root.Name,
+			Message: "the directory can not be read: " + cause(err),
+			Hint:    "make it readable for the user that pannier runs as; until then the skills last read from it stay",
+		}
 	}
 }
 
-// mark notes which directories a batch names. A directory that is not known concerns the nearest known one above it.
+// isNoDir reports whether something else than a directory is at path. [os.OpenRoot] has no error for that which could be
+// told from others.
+func isNoDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir()
+}
+
+func (t *tree) forget() {
+	t.moved = t.moved || t.top.known
+	t.top = &node{abs: t.root.Path}
+	t.pastDepth, t.pastCount = 0, 0
+}
+
+// mark notes which directories a batch names. A directory that is not known concerns the nearest known one above it. One
+// that was moved is named itself, and may come back changed far below, so all that is known below counts; but not below
+// the root, where that would be everything: see [openScan].
 func (t *tree) mark(dirs []string) {
 	for _, dir := range dirs {
 		if _, ok := below(dir, t.root.Path); ok {
 			t.top.marked = true // the root itself may have come, gone, or been replaced
-		}
-		for _, n := range t.links[dir] {
+		} else if n := t.nearest(dir); n == t.top {
 			n.marked = true
-		}
-		if n := t.nearest(dir); n != nil {
-			n.marked = true
+		} else if n != nil {
+			n.markAll()
 		}
 	}
 }
@@ -174,7 +204,7 @@ func (t *tree) nearest(dir string) *node {
 func (t *tree) anyMarked() bool { return anyMarked(t.top) }
 
 func anyMarked(n *node) bool {
-	return n.marked || !n.known || slices.ContainsFunc(n.children, anyMarked)
+	return n.due() || slices.ContainsFunc(n.children, anyMarked)
 }
 
 // appendSkills appends the skills of the tree, ordered by path in bytes.
@@ -189,11 +219,9 @@ func (t *tree) appendSkills(skills []*pannier.Skill) []*pannier.Skill {
 	return skills
 }
 
-// appendDirs appends every directory that wants watching, and notes which nodes the targets of links concern.
+// appendDirs appends every directory that wants watching.
 func (t *tree) appendDirs(dirs []string) []string {
-	clear(t.links)
-	dirs = append(dirs, t.root.Path)
-	return t.top.appendDirs(dirs, t.links)
+	return t.top.appendDirs(append(dirs, t.root.Path), "")
 }
 
 func (t *tree) problems() []pannier.Problem {

@@ -37,3 +37,75 @@ func load(tb testing.TB, l *loader.Loader, b pannier.Batch) pannier.Catalog {
 	}
 	return c
 }
+
+// full loads everything below a root with a loader of its own.
+func full(tb testing.TB, root string) pannier.Catalog {
+	tb.Helper()
+	return load(tb, loader.New(loader.Options{Rules: rulesFor(root)}), pannier.Batch{Full: true})
+}
+
+// only returns the one skill of a catalog.
+func only(tb testing.TB, c pannier.Catalog) *pannier.Skill {
+	tb.Helper()
+	if len(c.Skills) != 1 {
+		tb.Fatalf("%d skills, want 1: %q", len(c.Skills), paths(c))
+	}
+	return c.Skills[0]
+}
+
+// paths returns the paths of the skills below their root.
+func paths(c pannier.Catalog) []string {
+	paths := []string{}
+	for _, s := range c.Skills {
+		paths = append(paths, s.PathBelowRoot)
+	}
+	return paths
+}
+
+func codes(problems []pannier.Problem) []string {
+	codes := []string{}
+	for _, p := range problems {
+		codes = append(codes, p.Code)
+	}
+	return codes
+}
+
+func write(tb testing.TB, path, text string) {
+	tb.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func mkdir(tb testing.TB, path string) {
+	tb.Helper()
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func link(tb testing.TB, target, path string) {
+	tb.Helper()
+	if err := os.Symlink(target, path); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func rename(tb testing.TB, from, to string) {
+	tb.Helper()
+	if err := os.Rename(from, to); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func remove(tb testing.TB, path string) {
+	tb.Helper()
+	if err := os.RemoveAll(path); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// good returns a SKILL.md without fault.
+func good(description string) string {
+	return "---\nname: N\ndescription: " + description + "\n---\nbody\n"
+}

@@ -20,14 +20,28 @@ type meta struct {
 
 // rawMeta is a _meta.json as it is written: fields that are no texts are kept apart, to be told of.
 type rawMeta struct {
-	Slug        metaText `json:"slug"`
-	Owner       metaText `json:"owner"`
-	OwnerID     metaText `json:"ownerId"`
-	DisplayName metaText `json:"displayName"`
-	Version     metaText `json:"version"`
-	Latest      struct {
-		Version metaText `json:"version"`
-	} `json:"latest"`
+	Slug        metaText   `json:"slug"`
+	Owner       metaText   `json:"owner"`
+	OwnerID     metaText   `json:"ownerId"`
+	DisplayName metaText   `json:"displayName"`
+	Version     metaText   `json:"version"`
+	Latest      metaLatest `json:"latest"`
+}
+
+// metaLatest is the newest release as it is written.
+type metaLatest struct {
+	Version metaText `json:"version"`
+	wrong   bool
+}
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (l *metaLatest) UnmarshalJSON(b []byte) error {
+	type plain metaLatest
+	l.wrong = len(b) > 0 && b[0] != '{' && string(b) != "null"
+	if l.wrong {
+		return nil
+	}
+	return json.Unmarshal(b, (*plain)(l))
 }
 
 // metaText is a value that should be a text.
@@ -55,7 +69,7 @@ func parseMeta(text []byte, path string) (meta, []pannier.Problem) {
 	if err := json.Unmarshal(text, &raw); err != nil {
 		return meta{}, []pannier.Problem{{
 			Code: "meta.syntax", Severity: pannier.SeverityWarning, Path: path, Line: jsonLine(text, err),
-			Message: "this is not the JSON object that it should be: " + err.Error(),
+			Message: "this is not the JSON object that it should be" + jsonCause(err),
 			Hint:    "mend or remove the file; until then only SKILL.md and the folder say what the skill is called",
 		}}
 	}
@@ -67,18 +81,30 @@ func parseMeta(text []byte, path string) (meta, []pannier.Problem) {
 
 func (raw *rawMeta) problems(path string) []pannier.Problem {
 	var problems []pannier.Problem
+	tell := func(field string, wrong bool, kind, hint string) {
+		if wrong {
+			problems = append(problems, pannier.Problem{
+				Code: "meta.type", Severity: pannier.SeverityWarning, Path: path, Field: field,
+				Message: fmt.Sprintf("%q is not %s and counts as absent", field, kind), Hint: hint,
+			})
+		}
+	}
 	for _, f := range []struct {
 		name string
 		text metaText
 	}{{"slug", raw.Slug}, {"owner", raw.Owner}, {"ownerId", raw.OwnerID}, {"displayName", raw.DisplayName}, {"version", raw.Version}, {"latest.version", raw.Latest.Version}} {
-		if f.text.wrong {
-			problems = append(problems, pannier.Problem{
-				Code: "meta.type", Severity: pannier.SeverityWarning, Path: path, Field: f.name,
-				Message: fmt.Sprintf("%q is not a text and counts as absent", f.name), Hint: "write the value in double quotes",
-			})
-		}
+		tell(f.name, f.text.wrong, "a text", "write the value in double quotes")
 	}
+	tell("latest", raw.Latest.wrong, "an object", `write {"version": "1.2.3"}`)
 	return problems
+}
+
+// jsonCause returns what a syntax error says. Any other error names types of this program, which tells nobody anything.
+func jsonCause(err error) string {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return ": " + syntax.Error()
+	}
+	return ""
 }
 
 // jsonLine returns the line that a syntax error is in, or 0.

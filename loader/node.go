@@ -20,9 +20,13 @@ type node struct {
 	rel  string // below the root, with slashes; "" is the root
 	abs  string
 	ino  uint64 // as its parent has it
-	// linked directories are reached through a link. shallow ones are those that discovery skips: they count only where
-	// they hold a SKILL.md themselves.
-	linked, shallow bool
+	// depth is how many directories below the root it lies.
+	depth int
+	// linked directories are links, and real is where such a one leads. shifting ones are links or lie below one, so that
+	// they change without a change of the directories above them. shallow ones are those that discovery skips: they count
+	// only where they hold a SKILL.md themselves.
+	linked, shifting, shallow bool
+	real                      string
 
 	known  bool // somebody has looked
 	marked bool // look again
@@ -30,11 +34,26 @@ type node struct {
 
 	listed    fileStat // of the directory when its entries were read
 	listedAt  time.Time
-	otherCase string  // a SKILL.md by another case of its name
-	children  []*node // by name in bytes
+	otherCase string   // a SKILL.md by another case of its name
+	links     []dirent // by name in bytes
+	children  []*node  // by name in bytes
+	tooDeep   int      // how many directories in it lie past the bound on depth
 
-	skill   *found // of a directory that is a skill; it has no children then
-	problem *pannier.Problem
+	skill    *found // of a directory that is a skill; it has no children then
+	problems []pannier.Problem
+}
+
+// due reports whether the directory wants a look although nobody asks for everything.
+func (n *node) due() bool {
+	return n.marked || !n.known || n.shifting || len(n.links) > 0 || n.skill != nil && n.skill.linked
+}
+
+// at returns the path below the root of an entry of the directory.
+func (n *node) at(name string) string {
+	if n.rel == "" {
+		return name
+	}
+	return n.rel + "/" + name
 }
 
 // child returns the child of that name, or nil.
@@ -54,8 +73,12 @@ func (n *node) markAll() {
 	}
 }
 
-// adopt replaces the children.
-func (n *node) adopt(children []*node) {
+// adopt replaces the children. Those that lie deeper than the bound are only counted.
+func (n *node) adopt(children []*node, maxDepth int) {
+	n.tooDeep = 0
+	if n.depth == maxDepth {
+		n.tooDeep, children = len(children), nil
+	}
 	slices.SortFunc(children, func(a, b *node) int { return cmp.Compare(a.name, b.name) })
 	if !slices.Equal(children, n.children) {
 		n.moved = true
@@ -65,11 +88,10 @@ func (n *node) adopt(children []*node) {
 
 // become makes the directory a skill with that SKILL.md.
 func (n *node) become(file string) {
-	if n.children != nil {
-		n.children, n.moved = nil, true
-	}
+	n.moved = n.moved || len(n.children) > 0
+	n.children, n.tooDeep = nil, 0
 	if file == pannier.SkillFile {
-		n.listed = fileStat{} // the entries are not kept up to date any more
+		n.listed, n.links = fileStat{}, nil // the entries are not kept up to date any more
 	}
 	if n.skill == nil || n.skill.file != file {
 		n.moved = n.moved || n.shallow
@@ -86,8 +108,9 @@ func (n *node) unbecome() {
 // reset forgets everything about the directory but its name.
 func (n *node) reset() {
 	*n = node{
-		name: n.name, rel: n.rel, abs: n.abs, ino: n.ino, linked: n.linked, shallow: n.shallow,
-		moved: n.moved || n.children != nil || n.skill != nil,
+		name: n.name, rel: n.rel, abs: n.abs, ino: n.ino, depth: n.depth,
+		linked: n.linked, shifting: n.shifting, shallow: n.shallow, real: n.real,
+		moved: n.moved || n.known,
 	}
 }
 
@@ -102,27 +125,30 @@ func (n *node) appendSkills(skills []*pannier.Skill) []*pannier.Skill {
 }
 
 func (n *node) appendProblems(problems []pannier.Problem) []pannier.Problem {
-	if n.problem != nil {
-		problems = append(problems, *n.problem)
-	}
+	problems = append(problems, n.problems...)
 	for _, c := range n.children {
 		problems = c.appendProblems(problems)
 	}
 	return problems
 }
 
-// appendDirs appends the directories below n that want watching. Of the skipped ones that is only a skill.
-func (n *node) appendDirs(dirs []string, links map[string][]*node) []string {
-	if n.skill != nil && n.skill.target != "" {
-		target := filepath.Dir(n.skill.target)
-		links[target] = append(links[target], n)
-		dirs = append(dirs, target)
+// appendDirs appends the directories from n on that want watching: those that were looked into, of the skipped ones only
+// skills. Links are watched where they lead; real is where the nearest link above n leads, empty where there is none.
+func (n *node) appendDirs(dirs []string, real string) []string {
+	switch {
+	case n.linked:
+		real = n.real
+	case real != "":
+		real += "/" + n.name
 	}
-	if n.rel != "" && (!n.shallow || n.skill != nil) {
-		dirs = append(dirs, n.abs)
+	if n.skill != nil && n.skill.target != "" {
+		dirs = append(dirs, filepath.Dir(n.skill.target))
+	}
+	if n.known && (!n.shallow || n.skill != nil) {
+		dirs = append(dirs, cmp.Or(real, n.abs))
 	}
 	for _, c := range n.children {
-		dirs = c.appendDirs(dirs, links)
+		dirs = c.appendDirs(dirs, real)
 	}
 	return dirs
 }

@@ -1,12 +1,14 @@
 package loader
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,8 +26,12 @@ type scan struct {
 	dir  *os.File // the root's directory, for looks that only stat
 	fd   int
 	now  time.Time
+
+	readers []*reader // one for each goroutine that looks
 }
 
+// openScan opens a root. Where that is another directory than before, or was renamed meanwhile, all that is known below
+// it is looked at anew.
 func openScan(t *tree) (*scan, error) {
 	root, err := os.OpenRoot(t.root.Path)
 	if err != nil {
@@ -36,9 +42,14 @@ func openScan(t *tree) (*scan, error) {
 		root.Close()
 		return nil, err
 	}
-	s := &scan{tree: t, root: root, dir: dir, fd: int(dir.Fd()), now: time.Now()}
-	if st, err := statOpen(s.fd); err == nil && st.ino != t.top.ino {
-		t.top.ino = st.ino
+	s := &scan{tree: t, root: root, dir: dir, fd: int(dir.Fd()), now: t.now()}
+	st, err := statOpen(s.fd)
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	if before := t.top.listed; st.dev != t.dev || st.ino != t.top.ino || st.renamedSince(before) {
+		t.dev, t.top.ino = st.dev, st.ino
 		t.top.markAll()
 	}
 	return s, nil
@@ -55,7 +66,7 @@ func (s *scan) walk(ctx context.Context, full bool) error {
 	t := s.tree
 	t.pastDepth, t.pastCount = 0, 0
 	level := []*node{t.top}
-	for depth, count := 0, 0; len(level) > 0; depth++ {
+	for count := 0; len(level) > 0; {
 		if room := t.rules.MaxDirs - count; len(level) > room {
 			t.pastCount += len(level) - room
 			s.forget(level[room:])
@@ -65,24 +76,14 @@ func (s *scan) walk(ctx context.Context, full bool) error {
 		if err := s.lookAll(ctx, level, full); err != nil {
 			return err
 		}
-		level = s.nextLevel(level, depth)
+		var next []*node
+		for _, n := range level {
+			t.pastDepth += n.tooDeep
+			next = append(next, n.children...)
+		}
+		level = next
 	}
 	return nil
-}
-
-// nextLevel returns the directories below a level, unless they lie too deep.
-func (s *scan) nextLevel(level []*node, depth int) []*node {
-	var next []*node
-	for _, n := range level {
-		if depth == s.tree.rules.MaxDepth {
-			s.tree.pastDepth += len(n.children)
-			s.forget(n.children)
-			n.children = nil
-			continue
-		}
-		next = append(next, n.children...)
-	}
-	return next
 }
 
 // forget drops what is known below nodes that are not looked into.
@@ -99,15 +100,14 @@ func (s *scan) forget(nodes []*node) {
 func (s *scan) lookAll(ctx context.Context, level []*node, full bool) error {
 	var due []*node
 	for _, n := range level {
-		if full || n.marked || !n.known {
+		if full || n.due() {
 			due = append(due, n)
 		}
 	}
 	const worthSharing = 64
 	if len(due) < worthSharing {
-		r := newReader(s)
 		for _, n := range due {
-			s.look(n, r)
+			s.look(n, s.reader(0))
 		}
 		s.note(due)
 		return ctx.Err()
@@ -116,9 +116,9 @@ func (s *scan) lookAll(ctx context.Context, level []*node, full bool) error {
 		next    atomic.Int64
 		workers sync.WaitGroup
 	)
-	for range runtime.GOMAXPROCS(0) {
+	for i := range runtime.GOMAXPROCS(0) {
+		r := s.reader(i)
 		workers.Go(func() {
-			r := newReader(s)
 			for i := next.Add(1) - 1; i < int64(len(due)) && ctx.Err() == nil; i = next.Add(1) - 1 {
 				s.look(due[i], r)
 			}
@@ -127,6 +127,14 @@ func (s *scan) lookAll(ctx context.Context, level []*node, full bool) error {
 	workers.Wait()
 	s.note(due)
 	return ctx.Err()
+}
+
+// reader returns the reader of the goroutine with that number.
+func (s *scan) reader(i int) *reader {
+	for len(s.readers) <= i {
+		s.readers = append(s.readers, newReader(s))
+	}
+	return s.readers[i]
 }
 
 // note takes over whether looking changed which directories there are.
@@ -140,20 +148,16 @@ func (s *scan) note(looked []*node) {
 // look brings what is known of one directory up to date.
 func (s *scan) look(n *node, r *reader) {
 	n.moved = n.moved || !n.known
-	n.marked, n.known, n.problem = false, true, nil
-	st, err := statAt(s.fd, path.Join(n.rel, pannier.SkillFile))
+	n.marked, n.known, n.problems = false, true, nil
+	st, err := statAt(s.fd, n.at(pannier.SkillFile))
 	switch {
 	case err == nil && n.rel == "":
-		n.problem = &pannier.Problem{
-			Code: "root.skill_file", Severity: pannier.SeverityWarning, Path: path.Join(s.tree.root.Name, pannier.SkillFile),
-			Message: "a SKILL.md right in the root belongs to no skill",
-			Hint:    "put it, and what belongs to it, into a folder of its own",
-		}
+		n.problems = append(n.problems, s.strayProblem(pannier.SkillFile))
 		s.list(n, r)
 	case err == nil:
 		n.become(pannier.SkillFile)
 		s.refresh(n, st, r)
-	case errors.Is(err, fs.ErrNotExist) && n.shallow:
+	case n.shallow && (n.skill == nil || errors.Is(err, fs.ErrNotExist)):
 		n.unbecome()
 	case errors.Is(err, fs.ErrNotExist):
 		s.list(n, r)
@@ -162,31 +166,52 @@ func (s *scan) look(n *node, r *reader) {
 	}
 }
 
+// strayProblem tells of a SKILL.md right in the root.
+func (s *scan) strayProblem(file string) pannier.Problem {
+	return pannier.Problem{
+		Code: "root.skill_file", Severity: pannier.SeverityWarning, Path: path.Join(s.tree.root.Name, file),
+		Message: "a SKILL.md right in the root belongs to no skill",
+		Hint:    "put it, and what belongs to it, into a folder of its own",
+	}
+}
+
 // list brings the entries of a directory that holds no SKILL.md up to date, or takes a skill.md of another case.
 func (s *scan) list(n *node, r *reader) {
-	st, err := statAt(s.fd, path.Join(n.rel, "."))
+	st, err := statAt(s.fd, dirPath(n.rel))
 	if err != nil {
 		s.obscure(n, err)
 		return
 	}
-	if st != n.listed || !st.proves(n.listedAt) {
-		if err := s.readEntries(n, r); err != nil {
+	children, read := n.children, st != n.listed || !st.proves(n.listedAt)
+	if read || len(n.links) > 0 && n.depth == s.tree.rules.MaxDepth { // where children are only counted
+		if children, err = s.readEntries(n, r); err != nil {
 			s.obscure(n, err)
 			return
 		}
-		n.listed, n.listedAt = st, s.now
+		n.listed, n.listedAt, read = st, s.now, true
 	}
-	if n.otherCase == "" || n.rel == "" {
-		n.unbecome()
-		return
+	if n.otherCase != "" && n.rel != "" {
+		if file, err := statAt(s.fd, n.at(n.otherCase)); err == nil {
+			n.become(n.otherCase)
+			s.refresh(n, file, r)
+			return
+		}
 	}
-	file, err := statAt(s.fd, path.Join(n.rel, n.otherCase))
-	if err != nil {
-		n.unbecome()
-		return
+	n.unbecome()
+	if n.otherCase != "" && n.rel == "" && len(n.problems) == 0 {
+		n.problems = append(n.problems, s.strayProblem(n.otherCase))
 	}
-	n.become(n.otherCase)
-	s.refresh(n, file, r)
+	if read || len(n.links) > 0 {
+		n.adopt(s.followLinks(n, children), s.tree.rules.MaxDepth)
+	}
+}
+
+// dirPath returns a path that stands for the directory itself where rel is a link to it.
+func dirPath(rel string) string {
+	if rel == "" {
+		return "."
+	}
+	return rel + "/."
 }
 
 // obscure keeps what is known of a directory that can not be read, and says so; one that is gone has nothing.
@@ -196,47 +221,46 @@ func (s *scan) obscure(n *node, err error) {
 		n.known = true
 		return
 	}
-	n.problem = &pannier.Problem{
+	n.problems = append(n.problems, pannier.Problem{
 		Code: "root.directory_unreadable", Severity: pannier.SeverityWarning, Path: path.Join(s.tree.root.Name, n.rel),
 		Message: "the directory can not be read: " + cause(err),
 		Hint:    "make it readable for the user that pannier runs as; until then what was last read from it stays",
-	}
+	})
 }
 
-// readEntries reads the names in a directory and makes nodes of those that may lead to skills.
-func (s *scan) readEntries(n *node, r *reader) error {
-	dir, err := s.root.Open(path.Join(n.rel, "."))
+// readEntries reads the names in a directory. It returns nodes for the directories among them and keeps the links.
+func (s *scan) readEntries(n *node, r *reader) ([]*node, error) {
+	dir, err := s.root.Open(dirPath(n.rel))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer dir.Close()
 	entries, err := readDirents(dir, r.buf)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	n.otherCase = ""
+	n.otherCase, n.links = "", nil
 	var children []*node
 	for _, e := range entries {
 		e.kind = s.resolveKind(n.rel, e)
-		if e.kind != unix.DT_DIR && e.name != pannier.SkillFile && pannier.IsSkillFile(e.name) {
+		switch {
+		case e.kind == unix.DT_DIR:
+			children = append(children, s.childFor(n, e, false))
+			continue
+		case e.kind == unix.DT_LNK:
+			n.links = append(n.links, e)
+		}
+		if e.name != pannier.SkillFile && pannier.IsSkillFile(e.name) {
 			n.otherCase = max(n.otherCase, e.name) // of several the same one every time
 		}
-		if child := s.childFor(n, e); child != nil {
-			children = append(children, child)
-		}
 	}
-	n.adopt(children)
-	return nil
+	slices.SortFunc(n.links, func(a, b dirent) int { return cmp.Compare(a.name, b.name) })
+	return children, nil
 }
 
 // childFor returns the node for an entry that is a directory or leads to one. What is known of a directory that was
 // replaced by another of the same name is looked at anew, to its leaves.
-func (s *scan) childFor(n *node, e dirent) *node {
-	linked := e.kind == unix.DT_LNK
-	rel := path.Join(n.rel, e.name)
-	if e.kind != unix.DT_DIR && !(linked && s.leadsToDir(n, rel)) {
-		return nil
-	}
+func (s *scan) childFor(n *node, e dirent, linked bool) *node {
 	if known := n.child(e.name); known != nil && known.linked == linked {
 		if known.ino != e.ino {
 			known.ino = e.ino
@@ -244,40 +268,9 @@ func (s *scan) childFor(n *node, e dirent) *node {
 		}
 		return known
 	}
+	rel := n.at(e.name)
 	return &node{
-		name: e.name, rel: rel, abs: strings.TrimSuffix(s.tree.root.Path, "/") + "/" + rel, ino: e.ino,
-		linked: linked, shallow: s.tree.rules.Skips(e.name),
-	}
-}
-
-// leadsToDir reports whether a link leads to a directory within the root. One that leads out of it is told of.
-func (s *scan) leadsToDir(n *node, rel string) bool {
-	info, err := s.root.Stat(rel)
-	if err == nil {
-		return info.IsDir() && !s.loops(rel)
-	}
-	if !errors.Is(err, fs.ErrNotExist) && n.problem == nil {
-		n.problem = &pannier.Problem{
-			Code: "root.link_outside", Severity: pannier.SeverityWarning, Path: path.Join(s.tree.root.Name, rel),
-			Message: "the link can not be followed: " + cause(err),
-			Hint:    "links are followed within their root only; copy the skill into the root",
-		}
-	}
-	return false
-}
-
-// loops reports whether a link leads to a directory that it lies in itself.
-func (s *scan) loops(rel string) bool {
-	target, err := s.root.Stat(rel)
-	if err != nil {
-		return true
-	}
-	for dir := path.Dir(rel); ; dir = path.Dir(dir) {
-		if above, err := s.root.Stat(dir); err != nil || os.SameFile(above, target) {
-			return true
-		}
-		if dir == "." {
-			return false
-		}
+		name: e.name, rel: rel, abs: strings.TrimSuffix(s.tree.root.Path, "/") + "/" + rel, ino: e.ino, depth: n.depth + 1,
+		linked: linked, shifting: linked || n.shifting, shallow: s.tree.rules.Skips(e.name),
 	}
 }

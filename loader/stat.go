@@ -51,10 +51,17 @@ func (s fileStat) isRegular() bool { return s.kind() == unix.S_IFREG }
 func (s fileStat) isDir() bool     { return s.kind() == unix.S_IFDIR }
 func (s fileStat) isLink() bool    { return s.kind() == unix.S_IFLNK }
 
-// proves reports whether an equal stat, taken later, proves that nothing changed since the look at that time.
+// proves reports whether an equal stat, taken later, proves that nothing changed since the look at that time. The stat of
+// a link that leads nowhere tells nothing of the way there.
 func (s fileStat) proves(look time.Time) bool {
 	edge := look.Add(-racyWindow).UnixNano()
-	return s.mtime < edge && s.ctime < edge
+	return s.mtime < edge && s.ctime < edge && !s.isLink()
+}
+
+// renamedSince reports whether the directory itself was renamed, or its mode changed, since that look, and its entries
+// were not.
+func (s fileStat) renamedSince(before fileStat) bool {
+	return s.ctime != before.ctime && s.mtime == before.mtime
 }
 
 // what names a kind of file for people.

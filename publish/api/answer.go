@@ -2,16 +2,18 @@ package api
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"mime"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-
-	"crypto/sha256"
 
 	"pannier"
 )
@@ -30,12 +32,16 @@ var (
 	errMoving   = &statusError{http.StatusServiceUnavailable, "changing", "the skill keeps changing while it is read", "try again in a moment"}
 )
 
+// statusCallerGone counts requests whose caller did not wait for the answer. Nobody reads it off the wire.
+const statusCallerGone = 499
+
 // fail tells an error, with what the caller can do about it.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var e *statusError
 	if !errors.As(err, &e) {
 		if r.Context().Err() != nil {
-			return // nobody is listening any more
+			w.WriteHeader(statusCallerGone)
+			return
 		}
 		h.Logger.Error("request failed", "path", r.URL.Path, "error", err)
 		e = &statusError{http.StatusInternalServerError, "internal", "the request failed: " + err.Error(), "the sidecar's log says more"}
@@ -80,10 +86,7 @@ func writeBody(w http.ResponseWriter, r *http.Request, contentType string, body 
 		}
 	}
 	header.Set("Content-Length", strconv.Itoa(len(body)))
-	_, err := w.Write(body)
-	if err != nil {
-		return nil // the caller has gone; there is nobody to tell
-	}
+	w.Write(body) // where that fails the caller has gone, and there is nobody to tell
 	return nil
 }
 
@@ -91,8 +94,8 @@ func writeBody(w http.ResponseWriter, r *http.Request, contentType string, body 
 func matches(values []string, tag string) bool {
 	for _, value := range values {
 		for candidate := range strings.SplitSeq(value, ",") {
-			candidate = strings.TrimPrefix(strings.TrimSpace(candidate), "W/")
-			if candidate == "*" || candidate == tag {
+			candidate = strings.TrimSpace(candidate)
+			if candidate == "*" || strings.TrimPrefix(candidate, "W/") == tag {
 				return true
 			}
 		}
@@ -100,13 +103,36 @@ func matches(values []string, tag string) bool {
 	return false
 }
 
+// prefers reports whether Accept names one media type with a higher quality than another, or as high and earlier (RFC
+// 9110, 12.5.1). Whoever names neither, or only a range that has both in it, gets the other.
+func prefers(w http.ResponseWriter, r *http.Request, mediaType, other string) bool {
+	w.Header().Set("Vary", "Accept")
+	best, preferred := 0.0, false
+	for part := range strings.SplitSeq(strings.Join(r.Header.Values("Accept"), ","), ",") {
+		name, parameters, err := mime.ParseMediaType(part)
+		if err != nil || name != mediaType && name != other {
+			continue
+		}
+		quality := 1.0
+		if text, ok := parameters["q"]; ok {
+			quality, _ = strconv.ParseFloat(text, 64)
+		}
+		if quality > best {
+			best, preferred = quality, name == mediaType
+		}
+	}
+	return preferred
+}
+
 // readJSON reads the body of a request strictly: one value, no unknown field.
 func readJSON(r *http.Request, value any) error {
 	dec := json.NewDecoder(r.Body)
 	dec.DisallowUnknownFields()
 	err := dec.Decode(value)
-	if err == nil && dec.More() {
-		err = errors.New("more follows behind the value")
+	if errors.Is(err, io.EOF) {
+		err = errors.New("it is empty")
+	} else if err == nil {
+		err = checkEnd(dec)
 	}
 	if err == nil {
 		return nil
@@ -117,23 +143,41 @@ func readJSON(r *http.Request, value any) error {
 	return &statusError{http.StatusBadRequest, "invalid_body", "the body is not the JSON that this route takes: " + strings.TrimPrefix(err.Error(), "json: "), "send one JSON object with known fields only"}
 }
 
-// checkQuery refuses a parameter that a route does not have, so that a misspelt one is noticed.
-func checkQuery(r *http.Request, known []string) error {
-	if r.URL.RawQuery == "" {
+// checkEnd refuses what follows behind the value.
+func checkEnd(dec *json.Decoder) error {
+	_, err := dec.Token()
+	if errors.Is(err, io.EOF) {
 		return nil
 	}
-	for name := range r.URL.Query() {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return err
+	}
+	return errors.New("more follows behind the value")
+}
+
+// checkQuery refuses what a route would not look at: a query that can not be parsed, a parameter that the route does not
+// have, and a second value of one that it has. So a misspelt one is noticed.
+func checkQuery(r *http.Request, known []string) error {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return &statusError{http.StatusBadRequest, "invalid_query", "the query can not be parsed: " + err.Error(), "escape what is special in a URL"}
+	}
+	for name, values := range query {
 		if !slices.Contains(known, name) {
 			hint := "this route takes no parameters"
 			if len(known) > 0 {
 				hint = "this route takes " + strings.Join(known, ", ")
 			}
-			return invalidParameter(name, fmt.Sprintf("there is no parameter %q here", name), hint)
+			return &statusError{http.StatusBadRequest, "unknown_parameter", fmt.Sprintf("there is no parameter %q here", name), hint}
+		}
+		if len(values) > 1 {
+			return invalidParameter(name, name+" is given more than once", "give it once")
 		}
 	}
 	return nil
 }
 
+// invalidParameter is about a parameter that a route has, so that the codes can be counted.
 func invalidParameter(name, detail, hint string) error {
 	return &statusError{http.StatusBadRequest, "invalid_parameter." + name, detail, hint}
 }

@@ -2,7 +2,8 @@
 // can use it at once.
 //
 // A handler composes what others own: the snapshot of the registry, the text of a skill from the loader, a resolution
-// and its prompt. It holds no state but the time of the start. Every request is answered from one snapshot.
+// and its prompt. It holds no state. Every request is answered from one snapshot: the newest, or the one after a new look
+// where the disk has moved on.
 //
 // Errors are application/problem+json (RFC 9457) with a stable `code`, a `detail` and a `hint`. Answers to GET carry a
 // strong ETag. Requests with an Origin or a Referer are refused, because only a browser sends them, and bodies are
@@ -89,6 +90,7 @@ func (h *Handler) routes() {
 	h.handleAlways("GET /v1/health", h.health)
 	h.handleAlways("GET /readyz", h.ready)
 	if h.Metrics != nil {
+		h.metrics.prepare("GET /metrics")
 		h.mux.Handle("GET /metrics", h.Metrics)
 	}
 }
@@ -96,26 +98,24 @@ func (h *Handler) routes() {
 // handle adds a route that needs a snapshot. parameters are the names that its query may hold.
 func (h *Handler) handle(pattern string, answer route, parameters ...string) {
 	h.handleAlways(pattern, func(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
-		if err := checkQuery(r, parameters); err != nil {
-			return err
-		}
 		if s == nil {
 			return errNotReady
 		}
 		return answer(w, r, s)
-	})
+	}, parameters...)
 }
 
 // handleAlways adds a route that answers before the first snapshot too.
-func (h *Handler) handleAlways(pattern string, answer route) {
+func (h *Handler) handleAlways(pattern string, answer route, parameters ...string) {
 	h.metrics.prepare(pattern)
 	h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-		counted := &countingWriter{ResponseWriter: w, status: http.StatusOK}
-		r.Body = http.MaxBytesReader(counted, r.Body, maxRequestBytes)
-		if err := answer(counted, r, h.Snapshot()); err != nil {
-			h.fail(counted, r, err)
+		err := checkQuery(r, parameters)
+		if err == nil {
+			err = answer(w, r, h.Snapshot())
 		}
-		h.metrics.count(pattern, counted.status)
+		if err != nil {
+			h.fail(w, r, err)
+		}
 	})
 }
 
@@ -124,15 +124,17 @@ const maxRequestBytes = 1 << 20
 
 // ServeHTTP implements [http.Handler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	_, pattern := h.mux.Handler(r)
+	counted := &countingWriter{ResponseWriter: w, status: http.StatusOK}
+	r.Body = http.MaxBytesReader(w, r.Body, maxRequestBytes)
 	if err := admit(r); err != nil {
-		h.fail(w, r, err)
-		return
+		h.fail(counted, r, err)
+	} else if pattern == "" {
+		h.unrouted(counted, r)
+	} else {
+		h.mux.ServeHTTP(counted, r)
 	}
-	if _, pattern := h.mux.Handler(r); pattern == "" {
-		h.unrouted(w, r)
-		return
-	}
-	h.mux.ServeHTTP(w, r)
+	h.metrics.count(pattern, counted.status)
 }
 
 // unrouted answers a request that no route takes, with the status that the router would give.

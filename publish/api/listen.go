@@ -8,13 +8,14 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// ErrInUse says that another process answers on the socket.
+// ErrInUse says that another process answers on the socket, or is about to.
 var ErrInUse = errors.New("another process is listening there")
 
 // MaxSocketPath is the longest path of a unix socket in bytes (unix(7)).
@@ -23,13 +24,18 @@ const MaxSocketPath = 107
 // Listener is a unix socket that removes its own file, and no other, when it is closed.
 type Listener struct {
 	*net.UnixListener
-	path string
-	made fs.FileInfo
+	path  string
+	made  fs.FileInfo
+	claim *claim
+	close func() error
 }
 
 // Listen makes a unix socket with that mode, and the directory that it lies in. A file that a process left behind when it
 // was killed is removed; one that somebody answers on is [ErrInUse]; anything else in its place is an error. At no moment
 // does the socket have more permissions than mode.
+//
+// Of several processes that listen on one path, one gets it: it holds the lock on the file path + ".lock", which is
+// there as long as the socket.
 func Listen(ctx context.Context, path string, mode fs.FileMode) (*Listener, error) {
 	if len(path) > MaxSocketPath {
 		return nil, fmt.Errorf("listen on %s: the path has %d bytes, a socket's has at most %d", path, len(path), MaxSocketPath)
@@ -37,20 +43,36 @@ func Listen(ctx context.Context, path string, mode fs.FileMode) (*Listener, erro
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("make the socket's directory: %w", err)
 	}
-	if err := clearStale(ctx, path); err != nil {
+	claim, err := stake(path + ".lock")
+	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
+	}
+	l, err := listen(ctx, path, mode)
+	if err != nil {
+		claim.release()
+		return nil, fmt.Errorf("listen on %s: %w", path, err)
+	}
+	l.claim = claim
+	return l, nil
+}
+
+// listen is for the holder of the claim.
+func listen(ctx context.Context, path string, mode fs.FileMode) (*Listener, error) {
+	if err := clearStale(ctx, path); err != nil {
+		return nil, err
 	}
 	config := net.ListenConfig{Control: chmodBeforeBind(mode)}
 	ln, err := config.Listen(ctx, "unix", path)
 	if err != nil {
-		return nil, fmt.Errorf("listen: %w", err)
+		return nil, err
 	}
 	l := &Listener{UnixListener: ln.(*net.UnixListener), path: path}
-	l.SetUnlinkOnClose(false)
+	l.close = sync.OnceValue(l.closeOnce)
 	if err := l.own(mode); err != nil {
-		l.Close()
-		return nil, fmt.Errorf("listen on %s: %w", path, err)
+		l.UnixListener.Close() // which removes the file too
+		return nil, err
 	}
+	l.SetUnlinkOnClose(false)
 	return l, nil
 }
 
@@ -76,11 +98,16 @@ func (l *Listener) own(mode fs.FileMode) error {
 	return err
 }
 
-// Close stops listening and removes the file, unless another process has put its own in its place.
-func (l *Listener) Close() error {
-	if now, err := os.Lstat(l.path); err == nil && l.made != nil && os.SameFile(now, l.made) {
+// Close stops listening and removes the file, unless another process has put its own in its place. Every further call
+// does nothing, because the file that is there by then may be another's.
+func (l *Listener) Close() error { return l.close() }
+
+// closeOnce removes the file while the socket is open: as long as it is, no other file can have its inode.
+func (l *Listener) closeOnce() error {
+	if now, err := os.Lstat(l.path); err == nil && os.SameFile(now, l.made) {
 		os.Remove(l.path)
 	}
+	defer l.claim.release()
 	return l.UnixListener.Close()
 }
 

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"cmp"
+	"net/http"
 	"strconv"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,15 +17,26 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "pannier_api_requests_total", Help: "Answers of the socket, by route and status.",
 	}, []string{"route", "code"})}
+	for _, status := range []int{http.StatusNotFound, http.StatusMethodNotAllowed} {
+		m.requests.WithLabelValues(unrouted, strconv.Itoa(status))
+	}
 	if reg != nil {
 		reg.MustRegister(m.requests)
 	}
 	return m
 }
 
-// prepare makes the series of a route that everybody asks for, so that it is there before the first request.
-func (m *metrics) prepare(route string) { m.requests.WithLabelValues(route, "200") }
+// unrouted is the label of all requests that no route takes, so that callers can not make series.
+const unrouted = "none"
 
+// prepare makes the series of a route that people look at or alert on, so that they are there before the first request.
+func (m *metrics) prepare(route string) {
+	for _, status := range []int{http.StatusOK, http.StatusInternalServerError, http.StatusServiceUnavailable} {
+		m.requests.WithLabelValues(route, strconv.Itoa(status))
+	}
+}
+
+// count notes an answer; route is empty where there is none.
 func (m *metrics) count(route string, status int) {
-	m.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()
+	m.requests.WithLabelValues(cmp.Or(route, unrouted), strconv.Itoa(status)).Inc()
 }

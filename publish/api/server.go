@@ -22,34 +22,36 @@ const (
 // shutdownGrace is how long requests under way may take once the process is told to stop.
 const shutdownGrace = 3 * time.Second
 
-// Serve answers requests until ctx is done, gives those under way a moment to end, and closes the listener. It returns
-// nil where nothing but ctx ended it.
+// Serve answers requests until ctx is done, gives those under way a moment to end, and closes the listener. What has not
+// ended by then loses its connection, and its context is done. Serve returns nil where nothing but ctx ended it.
 func Serve(ctx context.Context, ln net.Listener, h http.Handler, log hclog.Logger) error {
+	requests, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
 	server := &http.Server{
 		Handler:           h,
+		BaseContext:       func(net.Listener) context.Context { return requests },
 		ConnContext:       withPeer,
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout,
 		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
-		ErrorLog: log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
+		// It tells of panics and of accepting that fails.
+		ErrorLog: log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Warn}),
 	}
-	stopped := make(chan error, 1)
+	stopped := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
-		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
+		defer close(stopped)
+		grace, cancel := context.WithTimeout(requests, shutdownGrace)
 		defer cancel()
-		err := server.Shutdown(grace)
-		if err != nil {
-			err = server.Close()
+		if server.Shutdown(grace) != nil {
+			cut()
+			server.Close()
 		}
-		stopped <- err
 	})
 	err := server.Serve(ln)
 	if stop() { // ctx is not what ended it
-		ln.Close()
+		server.Close()
 		return err
 	}
-	if closeErr := <-stopped; closeErr != nil {
-		return closeErr
-	}
+	<-stopped
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}

@@ -53,11 +53,24 @@ func included(r *http.Request) (problems bool, err error) {
 	return problems, nil
 }
 
-// detail answers with all that is known of one skill.
+// detail answers with all that is known of one skill. One that keeps changing is told without its frontmatter.
 func (h *Handler) detail(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
-	e, err := find(s, r.PathValue("slug"), r.URL.Query().Get("path"))
-	if err != nil {
+	var d pannier.Detail
+	err := h.fresh(r.Context(), s, func(s *pannier.Snapshot) (err error) {
+		d, err = h.describe(r.Context(), s, r.PathValue("slug"), r.URL.Query().Get("path"))
 		return err
+	})
+	if err != nil && !errors.Is(err, errMoving) {
+		return err
+	}
+	return writeJSON(w, r, d)
+}
+
+// describe returns what it could find out along with [pannier.ErrChanged].
+func (h *Handler) describe(ctx context.Context, s *pannier.Snapshot, ref, at string) (pannier.Detail, error) {
+	e, err := find(s, ref, at)
+	if err != nil {
+		return pannier.Detail{}, err
 	}
 	d := pannier.Detail{Entry: *e, Requirements: e.Requirements, Files: []pannier.File{}, CollidesWith: []string{}}
 	for i := range s.Entries {
@@ -65,13 +78,15 @@ func (h *Handler) detail(w http.ResponseWriter, r *http.Request, s *pannier.Snap
 			d.CollidesWith = append(d.CollidesWith, other.Path)
 		}
 	}
-	if doc, err := h.Texts.Read(r.Context(), e.Skill); err == nil {
-		d.Frontmatter = doc.Frontmatter
-	}
-	if files, truncated, err := h.Texts.Files(r.Context(), e.Skill); err == nil {
+	if files, truncated, err := h.Texts.Files(ctx, e.Skill); err == nil {
 		d.Files, d.FilesTruncated = append(d.Files, files...), truncated
 	}
-	return writeJSON(w, r, d)
+	doc, err := h.Texts.Read(ctx, e.Skill)
+	if errors.Is(err, pannier.ErrChanged) {
+		return d, err
+	}
+	d.Frontmatter = doc.Frontmatter // none where it can not be read
+	return d, nil
 }
 
 func find(s *pannier.Snapshot, ref, at string) (*pannier.Entry, error) {
@@ -80,19 +95,30 @@ func find(s *pannier.Snapshot, ref, at string) (*pannier.Entry, error) {
 		e, ok = s.LookupPath(ref, at)
 	}
 	if !ok {
-		return nil, &statusError{http.StatusNotFound, "skill_not_found", fmt.Sprintf("there is no skill %q", ref), "GET /v1/skills lists the slugs of all that were found"}
+		detail := fmt.Sprintf("there is no skill %q", ref)
+		if at != "" {
+			detail += fmt.Sprintf(" at %q", at)
+		}
+		return nil, &statusError{http.StatusNotFound, "skill_not_found", detail, "GET /v1/skills lists the slugs of all that were found"}
 	}
 	return e, nil
 }
 
-// content answers with what an agent needs to follow a skill.
+// content answers with what an agent needs to follow a skill. A HEAD loads nothing, so it is no event.
 func (h *Handler) content(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
-	e, doc, err := h.read(r.Context(), s, r.PathValue("slug"))
+	var e *pannier.Entry
+	var doc pannier.Document
+	err := h.fresh(r.Context(), s, func(s *pannier.Snapshot) (err error) {
+		e, doc, err = h.read(r.Context(), s, r.PathValue("slug"))
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	h.Emit(pannier.EventSkillLoaded, pannier.SkillLoaded{Name: e.Name, Path: e.Path, Digest: e.Digest, Frontmatter: doc.Frontmatter})
-	if prefers(r, "text/markdown", "application/json") {
+	if r.Method != http.MethodHead {
+		h.Emit(pannier.EventSkillLoaded, pannier.SkillLoaded{Name: e.Name, Path: e.Path, Digest: e.Digest, Frontmatter: doc.Frontmatter})
+	}
+	if prefers(w, r, "text/markdown", "application/json") {
 		return writeBody(w, r, "text/markdown; charset=utf-8", []byte(doc.Body))
 	}
 	c := pannier.Content{
@@ -112,43 +138,50 @@ func (h *Handler) content(w http.ResponseWriter, r *http.Request, s *pannier.Sna
 	return writeJSON(w, r, c)
 }
 
-// readTries bounds how often a skill that changes while it is read is looked at again.
+// readTries bounds how often a skill that changes while it is read is read.
 const readTries = 3
 
-// read returns a usable skill with its document. Where the disk has moved on from the snapshot it looks again first, so
-// that what is served is what a snapshot says.
-func (h *Handler) read(ctx context.Context, s *pannier.Snapshot, ref string) (*pannier.Entry, pannier.Document, error) {
-	for range readTries {
-		e, err := find(s, ref, "")
-		if err != nil {
-			return nil, pannier.Document{}, err
+// fresh calls answer with a snapshot. Where the disk has moved on from it, which answer tells by [pannier.ErrChanged],
+// it looks again first, so that what is served is what a snapshot says.
+func (h *Handler) fresh(ctx context.Context, s *pannier.Snapshot, answer func(*pannier.Snapshot) error) error {
+	for try := range readTries {
+		if try > 0 {
+			var err error
+			if s, err = h.Rescan(ctx, true); err != nil {
+				return err
+			}
 		}
-		if !e.Usable {
-			return nil, pannier.Document{}, unusable(e)
-		}
-		doc, err := h.Texts.Read(ctx, e.Skill)
-		switch {
-		case err == nil:
-			return e, doc, nil
-		case errors.Is(err, pannier.ErrNotServable):
-			return nil, pannier.Document{}, held(e)
-		case !errors.Is(err, pannier.ErrChanged):
-			return nil, pannier.Document{}, err
-		}
-		if s, err = h.Rescan(ctx, true); err != nil {
-			return nil, pannier.Document{}, err
+		if err := answer(s); !errors.Is(err, pannier.ErrChanged) {
+			return err
 		}
 	}
-	return nil, pannier.Document{}, errMoving
+	return errMoving
 }
 
+// read returns a usable skill with its document.
+func (h *Handler) read(ctx context.Context, s *pannier.Snapshot, ref string) (*pannier.Entry, pannier.Document, error) {
+	e, err := find(s, ref, "")
+	if err != nil {
+		return nil, pannier.Document{}, err
+	}
+	if !e.Usable {
+		return nil, pannier.Document{}, unusable(e)
+	}
+	doc, err := h.Texts.Read(ctx, e.Skill)
+	if errors.Is(err, pannier.ErrNotServable) {
+		return nil, pannier.Document{}, held(e)
+	}
+	return e, doc, err
+}
+
+// unusable says why, by the state: a skill can have reasons against it besides.
 func unusable(e *pannier.Entry) error {
 	detail, hint := fmt.Sprintf("%s is %s", e.Slug, e.State), "GET /v1/skills/"+e.Slug+" says more"
 	switch {
-	case len(e.Reasons) > 0:
-		detail, hint = fmt.Sprintf("%s can not be used: %s (%s)", e.Slug, e.Reasons[0].Code, e.Reasons[0].Subject), e.Reasons[0].Remedy
 	case e.State == pannier.StateUnlisted:
 		hint = fmt.Sprintf("add %q to the list under skills in config.yaml", e.Folder)
+	case e.State == pannier.StateIneligible && len(e.Reasons) > 0:
+		detail, hint = fmt.Sprintf("%s can not be used: %s (%s)", e.Slug, e.Reasons[0].Code, e.Reasons[0].Subject), e.Reasons[0].Remedy
 	}
 	return &statusError{http.StatusConflict, "skill_" + string(e.State), detail, hint}
 }
@@ -159,18 +192,4 @@ func held(e *pannier.Entry) error {
 		hint = e.Problems[0].String() + "; " + e.Problems[0].Hint
 	}
 	return &statusError{http.StatusConflict, "skill_held", fmt.Sprintf("%s stays listed as it last was, but its text on the disk can not be read any more", e.Slug), hint}
-}
-
-// prefers reports whether the caller names one media type in Accept, and does so before another.
-func prefers(r *http.Request, mediaType, other string) bool {
-	for part := range strings.SplitSeq(r.Header.Get("Accept"), ",") {
-		name, _, _ := strings.Cut(part, ";")
-		switch strings.TrimSpace(name) {
-		case mediaType:
-			return true
-		case other:
-			return false
-		}
-	}
-	return false
 }

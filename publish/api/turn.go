@@ -76,7 +76,7 @@ func (h *Handler) turnPrompt(w http.ResponseWriter, r *http.Request, s *pannier.
 // writePrompt answers with the text, or with JSON that also tells what was omitted, where the caller asks for that.
 func (h *Handler) writePrompt(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot, turn pannier.Turn) error {
 	p := h.render(s, h.Resolve(s, turn), turn)
-	if prefers(r, "application/json", "text/plain") {
+	if prefers(w, r, "application/json", "text/plain") {
 		return writeJSON(w, r, p)
 	}
 	return writeBody(w, r, "text/plain; charset=utf-8", []byte(p.Text))

@@ -3,6 +3,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,7 +23,7 @@ import (
 // ErrNoSidecar says that nobody answers on the socket.
 var ErrNoSidecar = errors.New("no sidecar answers")
 
-// maxAnswerBytes bounds what is read of one answer.
+// maxAnswerBytes bounds one answer. A longer one is an error.
 const maxAnswerBytes = 256 << 20
 
 // Error is an answer that is an error.
@@ -33,10 +34,12 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return e.Detail }
 
-// Client asks one sidecar. It is for any number of callers; the zero value has no sidecar to ask.
+// Client asks one sidecar. It is for any number of callers. [New] and [InProcess] make one.
 type Client struct {
-	// HTTP carries the requests.
+	// HTTP carries the requests. Their URL has a host that only its transport knows.
 	HTTP http.Client
+
+	maxAnswer int64 // 0 means maxAnswerBytes
 }
 
 // New returns a client of the sidecar behind a socket. It does not connect yet.
@@ -44,9 +47,13 @@ func New(socket string) *Client {
 	dialer := net.Dialer{Timeout: 2 * time.Second}
 	return &Client{HTTP: http.Client{
 		Timeout: time.Minute,
-		Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return dialer.DialContext(ctx, "unix", socket)
-		}},
+		Transport: &http.Transport{
+			// Shorter than a sidecar keeps an idle connection, so that it is not closed under a request.
+			IdleConnTimeout: time.Minute,
+			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				return dialer.DialContext(ctx, "unix", socket)
+			},
+		},
 	}}
 }
 
@@ -76,12 +83,17 @@ func (c *Client) Skill(ctx context.Context, slug, path string) (pannier.Detail, 
 	if path != "" {
 		query.Set("path", path)
 	}
-	return get[pannier.Detail](ctx, c, "/v1/skills/"+url.PathEscape(slug), query)
+	return get[pannier.Detail](ctx, c, skillPath(slug), query)
 }
 
 // Content returns what an agent needs to follow a skill.
 func (c *Client) Content(ctx context.Context, slug string) (pannier.Content, error) {
-	return get[pannier.Content](ctx, c, "/v1/skills/"+url.PathEscape(slug)+"/content", nil)
+	return get[pannier.Content](ctx, c, skillPath(slug)+"/content", nil)
+}
+
+// skillPath returns the path of a skill. A slug of dots must not be taken for a way up.
+func skillPath(slug string) string {
+	return "/v1/skills/" + strings.ReplaceAll(url.PathEscape(slug), ".", "%2E")
 }
 
 // Health tells what is wrong with the sidecar and its workspace.
@@ -129,21 +141,28 @@ func post[T any](ctx context.Context, c *Client, path string, body any) (T, erro
 	return do[T](ctx, c, http.MethodPost, path, text)
 }
 
-// do sends one request. The host is a name that only this transport knows.
+// do sends one request.
 func do[T any](ctx context.Context, c *Client, method, path string, body []byte) (answer T, err error) {
 	req, err := http.NewRequestWithContext(ctx, method, "http://pannier"+path, bytes.NewReader(body))
 	if err != nil {
 		return answer, fmt.Errorf("make request: %w", err)
 	}
 	req.Header.Set("Accept", "application/json")
+	// Not sent: it tells the transport that asking twice does no harm, when a sidecar that restarted has closed the
+	// connection.
+	req.Header["Idempotency-Key"] = nil
 	res, err := c.HTTP.Do(req)
 	if err != nil {
 		return answer, classify(err)
 	}
 	defer res.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(res.Body, maxAnswerBytes))
+	limit := cmp.Or(c.maxAnswer, maxAnswerBytes)
+	text, err := io.ReadAll(io.LimitReader(res.Body, limit+1))
 	if err != nil {
-		return answer, fmt.Errorf("read answer: %w", err)
+		return answer, fmt.Errorf("read answer of %s: %w", path, err)
+	}
+	if int64(len(text)) > limit {
+		return answer, fmt.Errorf("the answer of %s has more than %d bytes", path, limit)
 	}
 	if res.StatusCode >= http.StatusBadRequest {
 		return answer, decodeError(res, text)
@@ -162,10 +181,13 @@ func classify(err error) error {
 	return fmt.Errorf("ask the sidecar: %w", err)
 }
 
+// decodeError returns the document of an answer, or what stands for it where something else than a sidecar answered.
 func decodeError(res *http.Response, text []byte) error {
 	e := &Error{}
 	if err := json.Unmarshal(text, &e.ErrorDocument); err != nil || e.Detail == "" {
-		e.ErrorDocument = pannier.ErrorDocument{Status: res.StatusCode, Title: res.Status, Detail: strings.TrimSpace(string(text))}
+		detail := cmp.Or(strings.TrimSpace(string(text)), res.Status)
+		e.ErrorDocument = pannier.ErrorDocument{Title: http.StatusText(res.StatusCode), Detail: detail}
 	}
+	e.Status = res.StatusCode
 	return e
 }

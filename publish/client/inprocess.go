@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 )
@@ -11,13 +12,24 @@ type inProcess struct{ handler http.Handler }
 
 // RoundTrip implements [http.RoundTripper].
 func (t inProcess) RoundTrip(req *http.Request) (*http.Response, error) {
-	a := &answer{header: http.Header{}, status: http.StatusOK}
-	if req.Body == nil {
-		req.Body = http.NoBody
+	if req.Body != nil {
+		defer req.Body.Close()
 	}
-	t.handler.ServeHTTP(a, req)
+	served := req.Clone(req.Context()) // a handler may change what it gets
+	if served.Body == nil {
+		served.Body = http.NoBody
+	}
+	a := &answer{header: http.Header{}, status: http.StatusOK}
+	t.handler.ServeHTTP(a, served)
+	if err := req.Context().Err(); err != nil {
+		return nil, err // a handler need not answer who does not wait
+	}
+	if req.Method == http.MethodHead {
+		a.body.Reset()
+	}
 	return &http.Response{
-		Status: http.StatusText(a.status), StatusCode: a.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Status: fmt.Sprintf("%d %s", a.status, http.StatusText(a.status)), StatusCode: a.status,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: a.header, Body: io.NopCloser(&a.body), ContentLength: int64(a.body.Len()), Request: req,
 	}, nil
 }

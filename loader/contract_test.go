@@ -1,0 +1,170 @@
+package loader_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pannier"
+)
+
+// front returns the skill that a frontmatter makes; a description is added to it.
+func front(t *testing.T, fields string) *pannier.Skill {
+	t.Helper()
+	return read(t, "---\ndescription: d\n"+fields+"---\nbody\n")
+}
+
+func TestFields(t *testing.T) {
+	tests := []struct {
+		name, fields string
+		want         func(*pannier.Skill) any
+		is           any
+	}{
+		{"name", "name: \" PDF Tools \"\n", func(s *pannier.Skill) any { return s.Name }, "PDF Tools"},
+		{"name that is a number", "name: 123\n", func(s *pannier.Skill) any { return s.Name }, "123"},
+		{"no name", "name:\n", func(s *pannier.Skill) any { return s.Name }, "pdf"},
+		{"version as written", "version: 1.0\n", func(s *pannier.Skill) any { return s.Version }, "1.0"},
+		{"word as written", "license: yes\n", func(s *pannier.Skill) any { return s.License }, "yes"},
+		{"homepage", "homepage: https://example.org/#x\n", func(s *pannier.Skill) any { return s.Homepage }, "https://example.org/#x"},
+		{"emoji", "emoji: 📄\n", func(s *pannier.Skill) any { return s.Emoji }, "📄"},
+		{"tags in a text", "tags: a, b ,, c\n", func(s *pannier.Skill) any { return s.Tags }, []string{"a", "b", "c"}},
+		{"tags in a list", "tags: [a, \"b, c\", 1]\n", func(s *pannier.Skill) any { return s.Tags }, []string{"a", "b, c", "1"}},
+		{"no tags", "tags: []\n", func(s *pannier.Skill) any { return s.Tags }, []string(nil)},
+		{"example in a text", "examples: do this, then that\n", func(s *pannier.Skill) any { return s.Examples }, []string{"do this, then that"}},
+		{"examples in a list", "examples:\n  - one\n  - two\n", func(s *pannier.Skill) any { return s.Examples }, []string{"one", "two"}},
+		{"tools with commas", "allowed-tools: Read, Grep,Bash(git:*)\n", func(s *pannier.Skill) any { return s.AllowedTools }, []string{"Read", "Grep", "Bash(git:*)"}},
+		{"tools with blanks", "allowed-tools: Read  Bash(git add:*, git rm:*) Grep\n", func(s *pannier.Skill) any { return s.AllowedTools }, []string{"Read", "Bash(git add:*, git rm:*)", "Grep"}},
+		{"tools on lines", "allowed-tools: |\n  Read\n  Bash(a (b c) d)\n", func(s *pannier.Skill) any { return s.AllowedTools }, []string{"Read", "Bash(a (b c) d)"}},
+		{"open parenthesis", "allowed-tools: Bash(git add\n", func(s *pannier.Skill) any { return s.AllowedTools }, []string{"Bash(git add"}},
+		{"closed too often", "allowed-tools: a) b\n", func(s *pannier.Skill) any { return s.AllowedTools }, []string{"a)", "b"}},
+		{"tools in a list", "allowed-tools: [Read, Bash(git add:*)]\n", func(s *pannier.Skill) any { return s.AllowedTools }, []string{"Read", "Bash(git add:*)"}},
+		{"user-invocable", "user-invocable: false\n", func(s *pannier.Skill) any { return s.UserInvocable }, false},
+		{"user-invocable by default", "", func(s *pannier.Skill) any { return s.UserInvocable }, true},
+		{"disable-model-invocation", "disable-model-invocation: true\n", func(s *pannier.Skill) any { return s.DisableModelInvocation }, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := front(t, tt.fields)
+			if diff := cmp.Diff(tt.is, tt.want(s)); diff != "" || len(s.Problems) > 0 {
+				t.Errorf("want -, got +:\n%s\nproblems %v", diff, s.Problems)
+			}
+		})
+	}
+}
+
+func TestRuntime(t *testing.T) {
+	tests := []struct {
+		fields string
+		want   []string
+		wrong  bool
+	}{
+		{"", nil, false},
+		{"runtime:\n", nil, false},
+		{"runtime: []\n", nil, false},
+		{"runtime: \"*\"\n", nil, false},
+		{"runtime: [\"*\"]\n", nil, false},
+		{"runtime: [a, \"*\"]\n", nil, false},
+		{"runtime: claude-code\n", []string{"claude-code"}, false},
+		{"runtime: [claude-code, hermes]\n", []string{"claude-code", "hermes"}, false},
+		{"runtime: \"a, b\"\n", []string{"a, b"}, false},
+		{"runtime: \"123\"\n", []string{"123"}, false},
+		{"runtime: \"\"\n", nil, true},
+		{"runtime: 123\n", nil, true},
+		{"runtime: true\n", nil, true},
+		{"runtime: [a, 1]\n", nil, true},
+		{"runtime: [a, [b]]\n", nil, true},
+		{"runtime: [a, ~]\n", nil, true},
+		{"runtime: {x: y}\n", nil, true},
+		{"runtime: {tools: []}\n", nil, false},
+		{"runtime: {tools: [], adapters: hermes}\n", []string{"hermes"}, false},
+		{"runtime: {adapters: [hermes, a]}\n", []string{"hermes", "a"}, false},
+		{"runtime: {tools: [], adapters: {a: b}}\n", nil, true},
+		{"runtime: {tools: []}\nruntimes: [hermes]\n", []string{"hermes"}, false},
+		{"runtime: {tools: []}\nruntimes: 5\n", nil, true},
+	}
+	for _, tt := range tests {
+		s := front(t, tt.fields)
+		if diff := cmp.Diff(tt.want, s.Runtimes); diff != "" || s.Broken {
+			t.Errorf("%q: want -, got +:\n%s", tt.fields, diff)
+		}
+		want := []string{}
+		if tt.wrong {
+			want = []string{"skill.runtime.value"}
+		}
+		if diff := cmp.Diff(want, codes(s.Problems)); diff != "" {
+			t.Errorf("%q: problems %v", tt.fields, s.Problems)
+		}
+		if tt.wrong && len(s.Problems) > 0 && !strings.HasPrefix(s.Problems[0].String(), s.FilePath()+":") {
+			t.Errorf("%q: %v has no line", tt.fields, s.Problems[0])
+		}
+	}
+}
+
+func TestMetadata(t *testing.T) {
+	whole := pannier.Requirements{Bins: []string{"gh", "jq"}, AnyBins: []string{"bat", "cat"}, Env: []string{"TOKEN"}, OS: []string{"darwin", "linux"}, Always: true}
+	tests := []struct {
+		name, fields string
+		want         pannier.Requirements
+	}{
+		{"mapping", "metadata:\n  openclaw:\n    always: true\n    os: [linux, macOS]\n    requires:\n      bins: [jq, gh, jq]\n      anyBins: [cat, bat]\n      env: [TOKEN]\n", whole},
+		{"JSON on one line", `metadata: {"openclaw":{"always":true,"os":["linux","darwin"],"requires":{"bins":["gh","jq"],"anyBins":["bat","cat"],"env":["TOKEN"]}}}` + "\n", whole},
+		{"JSON over lines", "metadata:\n  {\n    \"openclaw\":\n      { \"always\": true, \"os\": [\"linux\", \"darwin\"],\n        \"requires\": { \"bins\": [\"gh\", \"jq\"], \"anyBins\": [\"bat\", \"cat\"], \"env\": [\"TOKEN\"] } },\n  }\n", whole},
+		{"JSON in quotes", `metadata: '{"openclaw":{"always":true,"os":"linux, darwin","requires":{"bins":"gh,jq","anyBins":["bat","cat"],"env":["TOKEN"]}}}'` + "\n", whole},
+		{"JSON in a block", "metadata: |\n  {\"openclaw\": {\"requires\": {\"bins\": [\"jq\"]}}}\n", pannier.Requirements{Bins: []string{"jq"}}},
+		{"dialect as JSON in quotes", `metadata: {openclaw: '{"requires":{"bins":["jq"]}}', author: me}` + "\n", pannier.Requirements{Bins: []string{"jq"}}},
+		{"four dialects", "metadata:\n  moltbot: {requires: {bins: [d]}, always: true}\n  clawdis: {requires: {bins: [c, a]}}\n  clawdbot: {requires: {bins: [b]}, os: win32}\n  openclaw: {requires: {bins: [a]}, always: false}\n", pannier.Requirements{Bins: []string{"a", "b", "c", "d"}, OS: []string{"windows"}, Always: true}},
+		{"null", "metadata:\n", pannier.Requirements{}},
+		{"null dialect", "metadata:\n  openclaw:\n", pannier.Requirements{}},
+		{"foreign", "metadata: {author: x, hermes: [1]}\n", pannier.Requirements{}},
+		{"empty text", "metadata: \"\"\n", pannier.Requirements{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := front(t, tt.fields)
+			if diff := cmp.Diff(tt.want, s.Requirements); diff != "" || len(s.Problems) > 0 {
+				t.Errorf("want -, got +:\n%s\nproblems %v", diff, s.Problems)
+			}
+		})
+	}
+	s := front(t, "emoji: a\nmetadata:\n  clawdbot: {emoji: c, homepage: h2}\n  openclaw: {emoji: b, homepage: h1, license: MIT}\n")
+	if s.Emoji != "a" || s.Homepage != "h1" || s.License != "MIT" {
+		t.Errorf("emoji %q, homepage %q, license %q; the top wins, then the current dialect", s.Emoji, s.Homepage, s.License)
+	}
+}
+
+func TestWrongTypes(t *testing.T) {
+	tests := []struct {
+		name, fields, code, field string
+		line, column              int
+	}{
+		{"list for a text", "name: [a]\n", "skill.type", "name", 3, 7},
+		{"mapping for a text", "license:\n  a: b\n", "skill.type", "license", 4, 3},
+		{"mapping for a list", "tags: {a: b}\n", "skill.type", "tags", 3, 7},
+		{"list in a list", "tags: [a, [b]]\n", "skill.type", "tags", 3, 11},
+		{"column in characters", "tags: [技能, [b]]\n", "skill.type", "tags", 3, 12},
+		{"text for a flag", "user-invocable: \"true\"\n", "skill.type", "user-invocable", 3, 17},
+		{"word for a flag", "disable-model-invocation: yes\n", "skill.type", "disable-model-invocation", 3, 27},
+		{"mapping for tools", "allowed-tools: {a: b}\n", "skill.type", "allowed-tools", 3, 16},
+		{"list for metadata", "metadata: [a]\n", "skill.metadata.type", "metadata", 3, 11},
+		{"text for metadata", "metadata: foo\n", "skill.metadata.type", "metadata", 3, 11},
+		{"broken JSON for metadata", "metadata: '{\"a\": '\n", "skill.metadata.type", "metadata", 3, 11},
+		{"flag for a dialect", "metadata: {openclaw: true}\n", "skill.metadata.type", "metadata.openclaw", 3, 22},
+		{"text for always", "metadata: {openclaw: {always: \"x\"}}\n", "skill.type", "metadata.openclaw.always", 3, 31},
+		{"list for requires", "metadata: {openclaw: {requires: [jq]}}\n", "skill.type", "metadata.openclaw.requires", 3, 33},
+		{"mapping for bins", "metadata:\n  openclaw:\n    requires:\n      bins: {a: b}\n", "skill.type", "metadata.openclaw.requires.bins", 6, 13},
+		{"within JSON in quotes", "tags: a\nmetadata: '{\"openclaw\": {\"requires\": {\"bins\": {\"a\": 1}}}}'\n", "skill.type", "metadata.openclaw.requires.bins", 4, 11},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := front(t, tt.fields)
+			if s.Broken || len(s.Problems) != 1 {
+				t.Fatalf("broken %t, problems %v", s.Broken, s.Problems)
+			}
+			p := s.Problems[0]
+			if p.Code != tt.code || p.Field != tt.field || p.Line != tt.line || p.Column != tt.column || p.Severity != pannier.SeverityWarning || p.Hint == "" {
+				t.Errorf("%v in %q with hint %q, want %s in %q at %d:%d", p, p.Field, p.Hint, tt.code, tt.field, tt.line, tt.column)
+			}
+		})
+	}
+}

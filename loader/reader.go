@@ -1,0 +1,297 @@
+package loader
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"path"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"pannier"
+	"pannier/internal/yamldoc"
+)
+
+// reader reads skills, one at a time, into a buffer that it keeps.
+type reader struct {
+	scan    *scan
+	buf     []byte // of SKILL.md
+	metaBuf []byte // of _meta.json, and for what is only streamed
+	hash    hash.Hash
+}
+
+func newReader(s *scan) *reader {
+	return &reader{scan: s, buf: make([]byte, s.tree.rules.MaxFrontmatterBytes+4<<10), metaBuf: make([]byte, 8<<10), hash: sha256.New()}
+}
+
+// reading is what one pass over a skill's files gave.
+type reading struct {
+	skill          *pannier.Skill
+	stat, metaStat fileStat
+	quiet          bool // nothing moved between the look before and the look after
+}
+
+// readTries is how often a skill is read again because somebody wrote to it meanwhile. What still moves then is taken as
+// it is, and looked at again at the next opportunity.
+const readTries = 3
+
+func (r *reader) read(n *node, st, metaStat fileStat) reading {
+	for try := 1; ; try++ {
+		skill := r.blank(n)
+		fileAfter, front := r.readFile(n, skill, st)
+		metaAfter, m, metaText := r.readMeta(n, skill, metaStat)
+		quiet := fileAfter == st && metaAfter == metaStat
+		if quiet || try == readTries {
+			r.finish(skill, front, m, metaText)
+			return reading{skill: skill, stat: fileAfter, metaStat: metaAfter, quiet: quiet}
+		}
+		st, metaStat = fileAfter, metaAfter
+	}
+}
+
+// blank returns the skill that a directory holds before anything of it is read.
+func (r *reader) blank(n *node) *pannier.Skill {
+	root := r.scan.tree.root
+	return &pannier.Skill{
+		Path: path.Join(root.Name, n.rel), Root: root.Name, SourceKind: root.Kind, Implicit: root.Implicit,
+		RootIndex: r.scan.tree.index, PathBelowRoot: n.rel, Folder: n.name, File: n.skill.file,
+		UserInvocable: true,
+	}
+}
+
+// readFile reads SKILL.md up to the closing fence, streams the rest through the digest, and returns the stat after that.
+func (r *reader) readFile(n *node, skill *pannier.Skill, before fileStat) (fileStat, parts) {
+	if !before.isRegular() && !before.isLink() {
+		r.refuse(skill, "skill.file.kind", "SKILL.md is "+before.what(), "put a regular file in its place")
+		return before, parts{}
+	}
+	file, err := r.open(n.at(n.skill.file))
+	if err != nil {
+		r.refuse(skill, "skill.file.unreadable", "SKILL.md can not be read: "+cause(err), "make it readable for the user that pannier runs as; a link must stay within its root")
+		return before, parts{}
+	}
+	defer file.Close()
+	opened, err := statOpen(int(file.Fd()))
+	if err != nil || !opened.isRegular() {
+		r.refuse(skill, "skill.file.kind", "SKILL.md is "+opened.what(), "put a regular file in its place")
+		return before, parts{}
+	}
+	if limit := r.scan.tree.rules.MaxSkillBytes; opened.size > limit {
+		r.refuse(skill, "skill.file.too_long", fmt.Sprintf("SKILL.md has %d bytes, more than %d", opened.size, limit), "move what is not needed at once into files beside it; the bound is max_skill_bytes")
+		return opened, parts{}
+	}
+	text, rest, err := r.digest(file, opened.size)
+	if err != nil {
+		r.refuse(skill, "skill.file.unreadable", "SKILL.md can not be read: "+cause(err), "check the disk and the file's permissions")
+		return opened, parts{}
+	}
+	r.hash.Sum(skill.FileDigest[:0])
+	skill.Digest = skill.FileDigest
+	after, err := statOpen(int(file.Fd()))
+	if err != nil {
+		after = opened
+	}
+	return after, r.cut(skill, text, rest)
+}
+
+// open opens a file below the root without ever waiting for a writer of a FIFO.
+func (r *reader) open(rel string) (*os.File, error) {
+	file, err := r.scan.root.OpenFile(rel, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err == nil && r.scan.tree.opened != nil {
+		r.scan.tree.opened(rel)
+	}
+	return file, err
+}
+
+// rest is what is known of the part of a file that is streamed and not kept.
+type rest struct {
+	size int64
+	nul  bool // there is a NUL byte in it
+}
+
+// Write implements [io.Writer].
+func (r *rest) Write(b []byte) (int, error) {
+	r.size += int64(len(b))
+	r.nul = r.nul || bytes.IndexByte(b, 0) >= 0
+	return len(b), nil
+}
+
+// digest reads the beginning of a file into the buffer and all of it into the hash. Never more than the bound is read,
+// however the file grows meanwhile.
+func (r *reader) digest(file *os.File, size int64) (text []byte, rest rest, err error) {
+	r.hash.Reset()
+	n, err := io.ReadFull(file, r.buf[:min(int64(len(r.buf)), size)])
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, rest, err
+	}
+	r.hash.Write(r.buf[:n])
+	if int64(n) == size {
+		return r.buf[:n], rest, nil
+	}
+	more := io.LimitReader(file, r.scan.tree.rules.MaxSkillBytes-int64(n))
+	_, err = io.CopyBuffer(io.MultiWriter(r.hash, &rest), more, r.metaBuf)
+	return r.buf[:n], rest, err
+}
+
+// cut finds the frontmatter in what was read.
+func (r *reader) cut(skill *pannier.Skill, text []byte, rest rest) parts {
+	rules := r.scan.tree.rules
+	whole := rest.size == 0
+	p, warnings, fault := cut(text, whole, rules.MaxFrontmatterBytes)
+	if fault == nil && rest.nul {
+		fault = nulFault(0)
+	}
+	for _, w := range warnings {
+		skill.Problems = append(skill.Problems, w.problem(skill.FilePath(), pannier.SeverityWarning))
+	}
+	if skill.File != pannier.SkillFile {
+		skill.Problems = append(skill.Problems, pannier.Problem{
+			Code: "skill.file.case", Severity: pannier.SeverityWarning, Path: skill.FilePath(),
+			Message: "the file is called " + skill.File, Hint: "call it SKILL.md; most agents look for exactly that",
+		})
+	}
+	switch {
+	case fault == nil:
+	case rules.AllowMissingFrontmatter && (fault == faultNoFrontmatter || fault == faultUnclosed):
+		skill.Problems = append(skill.Problems, fault.problem(skill.FilePath(), pannier.SeverityWarning))
+	default:
+		skill.Problems = append(skill.Problems, fault.problem(skill.FilePath(), pannier.SeverityError))
+		skill.Broken = true
+	}
+	if whole && fault == nil && len(bytes.TrimSpace(p.body)) == 0 {
+		skill.Problems = append(skill.Problems, pannier.Problem{
+			Code: "skill.body.empty", Severity: pannier.SeverityWarning, Path: skill.FilePath(),
+			Message: "there are no instructions behind the frontmatter", Hint: "write what the agent shall do below the closing `---`",
+		})
+	}
+	return p
+}
+
+// readMeta reads _meta.json where there is one.
+func (r *reader) readMeta(n *node, skill *pannier.Skill, before fileStat) (fileStat, meta, []byte) {
+	if before == (fileStat{}) {
+		return before, meta{}, nil
+	}
+	rel := n.at(pannier.MetaFile)
+	shown := path.Join(skill.Path, pannier.MetaFile)
+	text, after, err := r.slurp(rel, before)
+	if err != nil {
+		skill.Problems = append(skill.Problems, pannier.Problem{
+			Code: "meta.unreadable", Severity: pannier.SeverityWarning, Path: shown,
+			Message: "the file can not be read: " + cause(err), Hint: fmt.Sprintf("make it a readable regular file of at most %d bytes, or remove it", maxMetaBytes),
+		})
+		return after, meta{}, nil
+	}
+	skill.MetaFileDigest = pannier.DigestOf(text)
+	m, problems := parseMeta(text, shown)
+	skill.Problems = append(skill.Problems, problems...)
+	return after, m, text
+}
+
+var errTooLong = fmt.Errorf("it has more than %d bytes", maxMetaBytes)
+
+// slurp reads a small regular file whole and returns its stat after that.
+func (r *reader) slurp(rel string, before fileStat) ([]byte, fileStat, error) {
+	if !before.isRegular() && !before.isLink() {
+		return nil, before, errors.New("it is " + before.what())
+	}
+	file, err := r.open(rel)
+	if err != nil {
+		return nil, before, err
+	}
+	defer file.Close()
+	opened, err := statOpen(int(file.Fd()))
+	switch {
+	case err != nil:
+		return nil, before, err
+	case !opened.isRegular():
+		return nil, before, errors.New("it is " + opened.what())
+	case opened.size > maxMetaBytes:
+		return nil, opened, errTooLong
+	}
+	if int64(len(r.metaBuf)) < opened.size {
+		r.metaBuf = make([]byte, maxMetaBytes)
+	}
+	n, err := io.ReadFull(file, r.metaBuf[:opened.size])
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, opened, err
+	}
+	after, err := statOpen(int(file.Fd()))
+	return r.metaBuf[:n], after, err
+}
+
+// refuse marks a skill as one that can not be used.
+func (r *reader) refuse(skill *pannier.Skill, code, message, hint string) {
+	skill.Broken = true
+	skill.Problems = append(skill.Problems, pannier.Problem{
+		Code: code, Severity: pannier.SeverityError, Path: skill.FilePath(), Message: message, Hint: hint,
+	})
+}
+
+// finish parses what was read. front points into the reader's buffer; nothing of it is kept.
+func (r *reader) finish(skill *pannier.Skill, p parts, m meta, metaText []byte) {
+	skill.MetaDigest = r.metaDigest(p.front, metaText)
+	c := &contract{path: skill.FilePath(), offset: max(0, p.line-1)}
+	if !skill.Broken {
+		c.parse(skill, p.front)
+	}
+	if skill.Broken {
+		c.nameOnly(skill, m)
+	} else {
+		c.fill(skill, m)
+	}
+	skill.Problems = append(skill.Problems, c.problems...)
+	slices.SortStableFunc(skill.Problems, pannier.CompareProblems)
+}
+
+// metaDigest is that of the frontmatter block and _meta.json, with their lengths, so that no byte can change sides.
+func (r *reader) metaDigest(front, metaText []byte) (d pannier.Digest) {
+	r.hash.Reset()
+	fmt.Fprintf(r.hash, "%d %d\n", len(front), len(metaText))
+	r.hash.Write(front)
+	r.hash.Write(metaText)
+	r.hash.Sum(d[:0])
+	return d
+}
+
+// parse reads the frontmatter. A skill whose frontmatter is not YAML can not be used.
+func (c *contract) parse(skill *pannier.Skill, text []byte) {
+	front, faults, err := yamldoc.Parse(linesToLF(text))
+	if err != nil {
+		skill.Broken = true
+		c.problems = append(c.problems, c.fault("skill.frontmatter.syntax", pannier.SeverityError, syntaxOf(err)))
+		return
+	}
+	c.front = front
+	for _, f := range faults {
+		c.problems = append(c.problems, c.fault("skill.frontmatter.repeated_key", pannier.SeverityWarning, &f))
+	}
+}
+
+// syntaxOf returns the fault that an error of [yamldoc.Parse] is.
+func syntaxOf(err error) *yamldoc.Fault {
+	if f, ok := errors.AsType[*yamldoc.Fault](err); ok {
+		return f
+	}
+	return &yamldoc.Fault{Message: err.Error(), Hint: "check the frontmatter"}
+}
+
+func (c *contract) fault(code string, severity pannier.Severity, f *yamldoc.Fault) pannier.Problem {
+	p := pannier.Problem{Code: code, Severity: severity, Path: c.path, Message: f.Message, Hint: f.Hint, Column: f.Column}
+	if f.Line > 0 {
+		p.Line = f.Line + c.offset
+	}
+	return p
+}
+
+// nameOnly gives a skill that can not be read the identity that its folder and _meta.json still tell.
+func (c *contract) nameOnly(skill *pannier.Skill, m meta) {
+	skill.Name = firstText(m.displayName, skill.Folder)
+	skill.Version = m.version
+	c.identity(skill, m)
+}
