@@ -37,12 +37,13 @@ func (d *Digest) UnmarshalText(text []byte) error {
 		*d = Digest{}
 		return nil
 	}
-	sum, ok := strings.CutPrefix(string(text), digestPrefix)
-	if !ok || len(sum) != hex.EncodedLen(len(d)) {
+	hexadecimal, ok := strings.CutPrefix(string(text), digestPrefix)
+	sum, err := hex.DecodeString(hexadecimal)
+	if !ok || err != nil || len(sum) != len(d) {
 		return fmt.Errorf("digest %q is not %q and %d hexadecimal digits", text, digestPrefix, hex.EncodedLen(len(d)))
 	}
-	_, err := hex.Decode(d[:], []byte(sum))
-	return err
+	*d = Digest(sum)
+	return nil
 }
 
 // TreeDigest returns the digest of the raw files of skills: the SHA-256 of one line for each, ordered by path in bytes.

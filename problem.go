@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Severity says how bad a [Problem] is.
@@ -34,6 +35,9 @@ type Problem struct {
 	Hint    string `json:"hint"`
 }
 
+// oneLine keeps a file name with line breaks from looking like several problems.
+var oneLine = strings.NewReplacer("\n", `\n`, "\r", `\r`)
+
 // String returns the problem on one line, as a compiler would print it: place, severity, message and code.
 func (p Problem) String() string {
 	place := p.Path
@@ -43,7 +47,7 @@ func (p Problem) String() string {
 			place = fmt.Sprintf("%s:%d", place, p.Column)
 		}
 	}
-	return fmt.Sprintf("%s: %s: %s (%s)", place, p.Severity, p.Message, p.Code)
+	return oneLine.Replace(fmt.Sprintf("%s: %s: %s (%s)", place, p.Severity, p.Message, p.Code))
 }
 
 // Reason says why a skill can not be used, although it was found.

@@ -29,7 +29,8 @@ func States() []State {
 // Entry is a skill as the registry judged it.
 type Entry struct {
 	*Skill
-	// ID is the skill's id on the agent card: its folder, or its slug where an earlier usable skill has that folder name.
+	// ID is the skill's id on the agent card: its folder, or its slug where an earlier usable skill has that folder name,
+	// with a number behind it where that is taken too. No two usable skills have the same.
 	ID string `json:"id"`
 	// State and Usable say whether the skill can be used, Reasons why not.
 	State   State    `json:"state"`

@@ -2,8 +2,6 @@ package registry
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,56 +17,63 @@ func build(in Inputs) *pannier.Snapshot {
 	s := &pannier.Snapshot{
 		Workspace: in.Workspace, EnvironmentSource: in.Environment.Source,
 		TreeDigest: pannier.TreeDigest(in.Catalog.Skills),
-		Problems:   slices.Concat(in.Workspace.Problems, in.Catalog.Problems),
 	}
-	sel := selectSkills(in.Catalog.Skills, in.Workspace)
-	s.Problems = append(s.Problems, sel.problems...)
-	s.Entries = arrange(in.Catalog.Skills, sel)
+	choices, missing := choose(in.Catalog.Skills, in.Workspace)
+	s.Problems = slices.Concat(in.Workspace.Problems, in.Catalog.Problems, missing)
+	s.Entries = arrange(choices, in.Workspace.Listed)
 	for i := range s.Entries {
-		judge(&s.Entries[i], in)
+		judge(&s.Entries[i], &in)
 	}
-	nameCards(s)
-	s.Digest = digest(s)
+	usable := s.Ranked()
+	nameCards(usable)
+	s.Digest = digest(s, usable)
 	return s
 }
 
 // arrange returns an entry for every skill, ordered by slug and, for one slug, by precedence. Who loses its slug is
 // shadowed; who is not selected is unlisted.
-func arrange(skills []*pannier.Skill, sel selection) []pannier.Entry {
-	entries := make([]pannier.Entry, len(skills))
-	for i, skill := range skills {
-		entries[i] = pannier.Entry{Skill: skill, ID: skill.Folder, Problems: skill.Problems, Reasons: []pannier.Reason{}, Rank: sel.rank(skill)}
+func arrange(choices []choice, listed bool) []pannier.Entry {
+	if !slices.IsSortedFunc(choices, bySlug) {
+		slices.SortFunc(choices, bySlug)
 	}
-	order := func(a, b pannier.Entry) int {
-		return cmp.Or(cmp.Compare(a.Slug, b.Slug), precedence(a, b))
-	}
-	if !slices.IsSortedFunc(entries, order) {
-		slices.SortFunc(entries, order)
-	}
-	for i := range entries {
+	entries := make([]pannier.Entry, len(choices))
+	winner := 0
+	for i, c := range choices {
 		e := &entries[i]
+		*e = pannier.Entry{Skill: c.skill, ID: c.skill.Folder, Problems: slices.Clip(c.skill.Problems), Reasons: []pannier.Reason{}, Rank: c.rank}
+		if entries[winner].Slug != e.Slug {
+			winner = i
+		}
 		switch {
-		case i > 0 && entries[i-1].Slug == e.Slug:
-			e.State, e.ShadowedBy = pannier.StateShadowed, winner(entries, i).Path
-		case e.Rank == unranked:
+		case winner < i:
+			e.State, e.ShadowedBy = pannier.StateShadowed, entries[winner].Path
+		case c.rank == unranked:
 			e.State = pannier.StateUnlisted
 		}
-		if !sel.listed {
+		if !listed {
 			e.Rank = i
 		}
 	}
 	return entries
 }
 
+func bySlug(a, b choice) int {
+	if d := strings.Compare(a.skill.Slug, b.skill.Slug); d != 0 {
+		return d
+	}
+	return precedence(a, b)
+}
+
 // precedence orders skills that want the same slug: what config.yaml lists wins over what it does not, what can be read
 // over what can not, then the root listed first, the shallower path, the smaller path in bytes.
-func precedence(a, b pannier.Entry) int {
+func precedence(a, b choice) int {
+	below, other := a.skill.PathBelowRoot, b.skill.PathBelowRoot
 	return cmp.Or(
-		compareBool(a.Rank == unranked, b.Rank == unranked),
-		compareBool(a.Broken, b.Broken),
-		cmp.Compare(a.RootIndex, b.RootIndex),
-		cmp.Compare(strings.Count(a.PathBelowRoot, "/"), strings.Count(b.PathBelowRoot, "/")),
-		cmp.Compare(a.PathBelowRoot, b.PathBelowRoot),
+		compareBool(a.rank == unranked, b.rank == unranked),
+		compareBool(a.skill.Broken, b.skill.Broken),
+		cmp.Compare(a.skill.RootIndex, b.skill.RootIndex),
+		cmp.Compare(strings.Count(below, "/"), strings.Count(other, "/")),
+		cmp.Compare(below, other),
 	)
 }
 
@@ -83,49 +88,27 @@ func compareBool(a, b bool) int {
 	return 1
 }
 
-func winner(entries []pannier.Entry, i int) *pannier.Entry {
-	for i > 0 && entries[i-1].Slug == entries[i].Slug {
-		i--
-	}
-	return &entries[i]
-}
-
 // nameCards gives the usable skills their ids on the agent card: the folder, because that is what the platform and its
 // canvas know skills by, and for the later of two with one folder name the slug.
-func nameCards(s *pannier.Snapshot) {
-	taken := make(map[string]bool, len(s.Entries))
-	for _, e := range s.Ranked() {
-		for _, id := range []string{e.Folder, e.Slug, e.Path} {
-			if !taken[id] {
-				e.ID = id
-				break
-			}
-		}
+func nameCards(usable []*pannier.Entry) {
+	if !slices.ContainsFunc(usable, func(e *pannier.Entry) bool { return e.Folder != e.Slug }) {
+		return // slugs do not repeat, so folders do not either
+	}
+	taken := make(map[string]bool, len(usable))
+	for _, e := range usable {
+		e.ID = freeID(e, taken)
 		taken[e.ID] = true
 	}
 }
 
-// digest covers everything that a snapshot shows.
-func digest(s *pannier.Snapshot) pannier.Digest {
-	h := sha256.New()
-	w := s.Workspace
-	fmt.Fprintf(h, "%q %q %q %q %t %t %t %q\n", w.Name, w.Description, w.Version, w.Runtime, w.Streaming, w.PushNotifications, w.LastGood, s.EnvironmentSource)
-	for _, p := range s.Problems {
-		fmt.Fprintf(h, "%q %q\n", p.String(), p.Hint)
+// freeID returns the first id for a skill that is not taken. A folder may be called in ways that no card can show.
+func freeID(e *pannier.Entry, taken map[string]bool) string {
+	id := strings.TrimSpace(strings.ToValidUTF8(e.Folder, "\uFFFD"))
+	if id == "" || taken[id] {
+		id = e.Slug
 	}
-	line := make([]byte, 0, 512)
-	for i := range s.Entries {
-		e := &s.Entries[i]
-		line = append(append(line[:0], e.Sum[:]...), e.State...)
-		line = strconv.AppendInt(append(line, ' '), int64(e.Rank), 10)
-		line = strconv.AppendQuote(append(line, ' '), e.ID)
-		for _, r := range e.Reasons {
-			line = fmt.Appendf(line, " %q %q", r.Code, r.Subject)
-		}
-		for _, p := range e.Problems[len(e.Skill.Problems):] {
-			line = fmt.Appendf(line, " %q", p.String())
-		}
-		h.Write(append(line, '\n'))
+	for n := 2; taken[id]; n++ { // an earlier folder has the name of this slug
+		id = e.Slug + "-" + strconv.Itoa(n)
 	}
-	return pannier.Digest(h.Sum(nil))
+	return id
 }

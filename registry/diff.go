@@ -1,12 +1,16 @@
 package registry
 
-import "pannier"
+import (
+	"slices"
+
+	"pannier"
+)
 
 // Diff returns how the catalog changed from one snapshot to another; before may be nil.
 func Diff(before, after *pannier.Snapshot, rules pannier.DiscoveryRules) pannier.CatalogUpdated {
 	d := pannier.CatalogUpdated{
 		Count: len(after.Entries), Digest: after.Digest,
-		Added: []string{}, Changed: []string{}, Removed: []string{},
+		Roots: []string{}, Added: []string{}, Changed: []string{}, Removed: []string{},
 	}
 	for _, root := range rules.Roots {
 		d.Roots = append(d.Roots, root.Name)
@@ -45,8 +49,10 @@ func owners(s *pannier.Snapshot) []*pannier.Entry {
 	return list
 }
 
+// differs reports whether an entry shows anything else than it did. Sum covers what the skill itself says.
 func differs(a, b *pannier.Entry) bool {
-	return a.Sum != b.Sum || a.State != b.State || a.ID != b.ID || len(a.Reasons) != len(b.Reasons)
+	return a.Sum != b.Sum || a.State != b.State || a.ID != b.ID || !slices.Equal(a.Reasons, b.Reasons) ||
+		!slices.Equal(a.Problems[len(a.Skill.Problems):], b.Problems[len(b.Skill.Problems):])
 }
 
 func collisions(s *pannier.Snapshot) []pannier.Collision {

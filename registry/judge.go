@@ -9,8 +9,8 @@ import (
 )
 
 // judge collects every reason against a skill and decides its state. An entry that has one already keeps it.
-func judge(e *pannier.Entry, in Inputs) {
-	j := judgement{entry: e, environment: in.Environment}
+func judge(e *pannier.Entry, in *Inputs) {
+	j := judgement{entry: e, environment: &in.Environment}
 	j.invalid()
 	j.runtime(in.Workspace.Runtime)
 	j.system()
@@ -28,7 +28,7 @@ func judge(e *pannier.Entry, in Inputs) {
 
 type judgement struct {
 	entry       *pannier.Entry
-	environment pannier.Environment
+	environment *pannier.Environment
 }
 
 func (j judgement) against(code, subject, remedy string) {
@@ -36,16 +36,15 @@ func (j judgement) against(code, subject, remedy string) {
 }
 
 // unmet notes a requirement that the environment does not meet. Where the environment is not the agent's own, that
-// proves nothing, and is a warning.
-func (j judgement) unmet(code, subject, remedy string) {
+// proves nothing, and is a warning. need says in words what the skill needs.
+func (j judgement) unmet(code, subject, need, remedy string) {
 	if !j.environment.Lenient {
 		j.against(code, subject, remedy)
 		return
 	}
-	e := j.entry
-	e.Problems = append(slices.Clip(e.Problems), pannier.Problem{
-		Code: "unverified." + code, Severity: pannier.SeverityWarning, Path: e.FilePath(),
-		Message: fmt.Sprintf("the skill needs %s, which the sidecar's own container does not have; the agent's may", subject),
+	j.entry.Problems = append(j.entry.Problems, pannier.Problem{
+		Code: "unverified." + code, Severity: pannier.SeverityWarning, Path: j.entry.FilePath(),
+		Message: fmt.Sprintf("the skill needs %s, which the sidecar's own container does not have; the agent's may", need),
 		Hint:    remedy,
 	})
 }
@@ -72,7 +71,8 @@ func (j judgement) runtime(name string) {
 
 func (j judgement) system() {
 	if fits := j.entry.Requirements.OS; j.environment.OS != "" && len(fits) > 0 && !slices.Contains(fits, j.environment.OS) {
-		j.unmet(pannier.ReasonOSUnsupported, j.environment.OS, fmt.Sprintf("the skill is for %s; run the agent there, or change `os` in its SKILL.md", strings.Join(fits, ", ")))
+		all := strings.Join(fits, ", ")
+		j.unmet(pannier.ReasonOSUnsupported, j.environment.OS, oneOf(fits), fmt.Sprintf("the skill is for %s; run the agent there, or change `os` in its SKILL.md", all))
 	}
 }
 
@@ -80,18 +80,26 @@ func (j judgement) requirements() {
 	needs, has := j.entry.Requirements, j.environment
 	for _, bin := range needs.Bins {
 		if !contains(has.Bins, bin) {
-			j.unmet(pannier.ReasonMissingBinary, bin, fmt.Sprintf("install %s where the agent runs, in a directory of its PATH", bin))
+			j.unmet(pannier.ReasonMissingBinary, bin, bin, fmt.Sprintf("install %s where the agent runs, in a directory of its PATH", bin))
 		}
 	}
 	if len(needs.AnyBins) > 0 && !slices.ContainsFunc(needs.AnyBins, func(bin string) bool { return contains(has.Bins, bin) }) {
-		all := strings.Join(needs.AnyBins, ", ")
-		j.unmet(pannier.ReasonMissingAnyBinary, all, fmt.Sprintf("install one of %s where the agent runs, in a directory of its PATH", all))
+		any := oneOf(needs.AnyBins)
+		j.unmet(pannier.ReasonMissingAnyBinary, strings.Join(needs.AnyBins, ", "), any, fmt.Sprintf("install %s where the agent runs, in a directory of its PATH", any))
 	}
 	for _, name := range needs.Env {
 		if !contains(has.Env, name) {
-			j.unmet(pannier.ReasonMissingEnv, name, fmt.Sprintf("set %s, not empty, in the agent's environment", name))
+			j.unmet(pannier.ReasonMissingEnv, name, name, fmt.Sprintf("set %s, not empty, in the agent's environment", name))
 		}
 	}
+}
+
+// oneOf names things of which one is enough.
+func oneOf(names []string) string {
+	if len(names) == 1 {
+		return names[0]
+	}
+	return "one of " + strings.Join(names, ", ")
 }
 
 // contains looks a name up in a sorted list.

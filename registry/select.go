@@ -10,51 +10,46 @@ import (
 // unranked is the rank of a skill that config.yaml does not list.
 const unranked = math.MaxInt
 
-// selection says which skills config.yaml selects, and in which order.
-type selection struct {
-	listed   bool
-	ranks    map[*pannier.Skill]int
-	problems []pannier.Problem
+// choice is a skill with its place in the list of config.yaml, or unranked. Without a list every skill is selected, and
+// all ranks are 0.
+type choice struct {
+	skill *pannier.Skill
+	rank  int
 }
 
-// rank returns the place of a skill in the list, or unranked. Without a list every skill is selected.
-func (s selection) rank(skill *pannier.Skill) int {
-	if !s.listed {
-		return 0
+// choose matches the list of config.yaml, entry by entry, to the paths below the roots and, where none is called so, to
+// the folders. A skill that several entries match has the place of the first. An entry that matches nothing is a problem
+// and no more.
+func choose(skills []*pannier.Skill, w pannier.Workspace) (choices []choice, missing []pannier.Problem) {
+	choices = make([]choice, len(skills))
+	for i, skill := range skills {
+		choices[i].skill = skill
 	}
-	if rank, ok := s.ranks[skill]; ok {
-		return rank
-	}
-	return unranked
-}
-
-// selectSkills matches the list of config.yaml, entry by entry, to the paths below the roots and, where none is called
-// so, to the folders. An entry that matches nothing is a problem and no more.
-func selectSkills(skills []*pannier.Skill, w pannier.Workspace) selection {
 	if !w.Listed {
-		return selection{}
+		return choices, nil
 	}
-	byPath, byFolder := map[string][]*pannier.Skill{}, map[string][]*pannier.Skill{}
-	for _, s := range skills {
-		byPath[s.PathBelowRoot] = append(byPath[s.PathBelowRoot], s)
-		byFolder[s.Folder] = append(byFolder[s.Folder], s)
+	places := make(map[string]int, len(w.Skills))
+	for i := len(w.Skills) - 1; i >= 0; i-- {
+		places[w.Skills[i]] = i
 	}
-	sel := selection{listed: true, ranks: make(map[*pannier.Skill]int, len(w.Skills))}
+	isPath, matched := make([]bool, len(w.Skills)), make([]bool, len(w.Skills))
+	for i, skill := range skills {
+		choices[i].rank = unranked
+		if place, ok := places[skill.PathBelowRoot]; ok {
+			choices[i].rank, isPath[place], matched[place] = place, true, true
+		}
+	}
+	for i, skill := range skills {
+		if place, ok := places[skill.Folder]; ok && !isPath[place] {
+			choices[i].rank, matched[place] = min(choices[i].rank, place), true
+		}
+	}
 	for i, name := range w.Skills {
-		matches := byPath[name]
-		if len(matches) == 0 {
-			matches = byFolder[name]
-		}
-		if len(matches) == 0 {
-			sel.problems = append(sel.problems, notThere(name))
-		}
-		for _, skill := range matches {
-			if _, ok := sel.ranks[skill]; !ok {
-				sel.ranks[skill] = i
-			}
+		if !matched[i] && places[name] == i {
+			missing = append(missing, notThere(name))
 		}
 	}
-	return sel
+	return choices, missing
 }
 
 func notThere(name string) pannier.Problem {

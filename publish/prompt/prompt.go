@@ -6,7 +6,9 @@
 package prompt
 
 import (
+	"cmp"
 	"path"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -69,9 +71,9 @@ func skillBlock(e *pannier.Entry, workspace string) string {
 	var b strings.Builder
 	b.WriteString("<skill>\n")
 	for _, field := range [...]struct{ tag, text string }{
-		{"name", e.Name}, {"description", e.Description}, {"location", Location(e.Skill, workspace)},
+		{"name", cmp.Or(fold(e.Name), e.Slug)}, {"description", fold(e.Description)}, {"location", neutral(Location(e.Skill, workspace))},
 	} {
-		b.WriteString("<" + field.tag + ">\n" + escape(neutral(field.text)) + "\n</" + field.tag + ">\n")
+		b.WriteString("<" + field.tag + ">\n" + escape(field.text) + "\n</" + field.tag + ">\n")
 	}
 	b.WriteString("</skill>\n")
 	return b.String()
@@ -90,21 +92,32 @@ var markup = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&
 func escape(text string) string { return markup.Replace(text) }
 
 // templates are marks of chat templates that have no angle bracket for the escaping to break.
-var templates = strings.NewReplacer("[INST]", "(INST)", "[/INST]", "(/INST)")
+var templates = regexp.MustCompile(`\[(/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT))\]`)
 
-// neutral folds a text to one line and drops what is not meant to be seen: control, format and bidirectional characters.
+// fold neutralises a text and drops blanks that repeat or stand at an end. Those of a path are kept: they are part of it.
+func fold(text string) string { return strings.Join(strings.Fields(neutral(text)), " ") }
+
+// neutral makes a text one line and drops what is not meant to be seen: control, format and bidirectional characters,
+// fillers and selectors that show as nothing, and what is no character at all.
 func neutral(text string) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	text = strings.Map(func(r rune) rune {
 		switch {
+		case ' ' <= r && r <= '~':
+			return r
 		case unicode.IsSpace(r):
 			return ' '
-		case r == '\u200d': // joins emoji
+		case r == '\u200d' || r == '\ufe0e' || r == '\ufe0f': // join emoji, and choose how they look
 			return r
-		case unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs):
+		case unicode.In(r, hidden...):
 			return -1
 		}
 		return r
 	}, text)
-	return templates.Replace(strings.Join(strings.Fields(text), " "))
+	return templates.ReplaceAllString(text, "($1)")
+}
+
+var hidden = []*unicode.RangeTable{
+	unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs,
+	unicode.Noncharacter_Code_Point, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector,
 }

@@ -3,6 +3,7 @@ package resolve
 import (
 	"regexp"
 	"strings"
+	"unicode"
 )
 
 // The ways to refer to a skill in a text.
@@ -17,10 +18,13 @@ type reference struct {
 	sigil, slug, arguments string
 }
 
+// Both take a whole word, so that `$pdfs` and `@skill:pdfTools` never mean the skill pdf.
 var (
-	command = regexp.MustCompile(`(?m)^[ \t]*/skill:([\pL\pN][\pL\pN_/.-]*)[ \t]*(.*?)\r?$`)
-	mention = regexp.MustCompile("(?:^|[\\s(\\[{\"'`,;])(@skill:|\\$)([a-z0-9](?:[a-z0-9_/-]*[a-z0-9])?)")
+	command = regexp.MustCompile(`(?m)^[ \t]*/skill:(` + word + `)[,;:!?]*[ \t]*(.*?)[ \t]*\r?$`)
+	mention = regexp.MustCompile("(?:^|[\\s(\\[{\"'`,;])(@skill:|\\$)(" + word + ")")
 )
+
+const word = `[\pL\pN][\pL\pM\pN_/.-]*`
 
 // references returns the references in a text: first the commands, then the mentions, each in the order of the text.
 func references(text string) []reference {
@@ -29,10 +33,21 @@ func references(text string) []reference {
 	}
 	var refs []reference
 	for _, m := range command.FindAllStringSubmatch(text, -1) {
-		refs = append(refs, reference{sigil: sigilCommand, slug: strings.TrimRight(m[1], "./-_"), arguments: m[2]})
+		refs = append(refs, reference{sigil: sigilCommand, slug: trim(m[1]), arguments: m[2]})
 	}
 	for _, m := range mention.FindAllStringSubmatch(text, -1) {
-		refs = append(refs, reference{sigil: m[1], slug: m[2]})
+		if ref := (reference{sigil: m[1], slug: trim(m[2])}); !ref.ordinary() {
+			refs = append(refs, ref)
+		}
 	}
 	return refs
+}
+
+// trim drops what may end a sentence right behind a name.
+func trim(name string) string { return strings.TrimRight(name, "./-_") }
+
+// ordinary reports whether a dollar means what it means elsewhere: a variable such as `$HOME`, a sum such as `$5`.
+func (r reference) ordinary() bool {
+	return r.sigil == sigilDollar &&
+		(strings.ContainsFunc(r.slug, unicode.IsUpper) || !strings.ContainsFunc(r.slug, unicode.IsLetter))
 }

@@ -17,7 +17,7 @@ import (
 // those that are automatically available, in this order and by slug within each. Every one that was named and is not
 // active is rejected with a reason.
 func Resolve(s *pannier.Snapshot, t pannier.Turn) pannier.Resolution {
-	r := resolver{snapshot: s, turn: t, active: map[*pannier.Entry]bool{}}
+	r := resolver{snapshot: s, turn: t, active: map[*pannier.Entry]int{}, refused: map[string]bool{}}
 	r.out = pannier.Resolution{
 		SnapshotVersion: s.Version, Digest: s.Digest,
 		Active: []pannier.ActiveSkill{}, Rejected: []pannier.RejectedSkill{},
@@ -54,7 +54,8 @@ type request struct {
 type resolver struct {
 	snapshot *pannier.Snapshot
 	turn     pannier.Turn
-	active   map[*pannier.Entry]bool
+	active   map[*pannier.Entry]int // index in out.Active
+	refused  map[string]bool        // what the text named and did not get, told once
 	out      pannier.Resolution
 }
 
@@ -64,34 +65,48 @@ func (r *resolver) explicit(q request) {
 		r.rejectUnknown(q, e)
 		return
 	}
-	reason, detail := gate(e, r.turn.Runtime)
-	if reason == "" && !e.UserInvocable {
-		reason, detail = pannier.RejectedNotUserInvocable, "the skill says user-invocable: false, so nobody selects it by name"
-	}
-	if reason != "" {
-		r.reject(q, e.Slug, reason, detail, e.Reasons)
+	if e.State == pannier.StateUnlisted {
+		r.reject(q, e.Slug, pannier.RejectedUnlisted, fmt.Sprintf("config.yaml has a list under skills without it; add %q there", e.PathBelowRoot), e.Reasons)
 		return
 	}
-	r.activate(e, q.via, q.arguments)
+	against := reasons(e, r.turn.Runtime)
+	switch {
+	case !e.UserInvocable:
+		r.reject(q, e.Slug, pannier.RejectedNotUserInvocable, "the skill says user-invocable: false, so nobody selects it by name", against)
+	case len(against) > 0:
+		r.reject(q, e.Slug, rejection(against[0].Code), against[0].Remedy, against)
+	default:
+		r.activate(e, q.via, q.arguments)
+	}
 }
 
-// rejectUnknown tells a slug that nobody has from one that a skill of another kind has.
+// rejectUnknown tells a name that no skill has from that of a skill that is shadowed, or of another kind. owner is who
+// has the slug, nil where that does not fit.
 func (r *resolver) rejectUnknown(q request, owner *pannier.Entry) {
-	_, slug := pannier.SplitQualified(q.ref)
-	if owner == nil {
-		r.reject(q, cmp.Or(slug, q.ref), pannier.RejectedNotFound, fmt.Sprintf("no skill is called %q", q.ref), nil)
-		return
-	}
-	for i := range r.snapshot.Entries {
-		if e := &r.snapshot.Entries[i]; e.Slug == slug && e.SourceKind == q.kind {
-			r.reject(q, slug, pannier.RejectedShadowed, "the slug belongs to "+e.ShadowedBy, nil)
+	by, slug := pannier.SplitQualified(q.ref)
+	entries := r.snapshot.Entries
+	i, _ := slices.BinarySearchFunc(entries, slug, func(e pannier.Entry, slug string) int { return strings.Compare(e.Slug, slug) })
+	for ; i < len(entries) && entries[i].Slug == slug; i++ {
+		e := &entries[i]
+		if e.State == pannier.StateShadowed && (q.kind == "" || q.kind == e.SourceKind) && (by == "" || by == e.Owner) {
+			r.reject(q, slug, pannier.RejectedShadowed, "the slug belongs to "+e.ShadowedBy, e.Reasons)
 			return
 		}
 	}
-	r.reject(q, slug, pannier.RejectedNotFound, fmt.Sprintf("the skill is of kind %s, not %s", owner.SourceKind, q.kind), nil)
+	detail := fmt.Sprintf("no skill is called %q", q.ref)
+	if owner != nil {
+		detail = fmt.Sprintf("the skill is of kind %s, not %s", owner.SourceKind, q.kind)
+	}
+	r.reject(q, cmp.Or(slug, q.ref), pannier.RejectedNotFound, detail, nil)
 }
 
 func (r *resolver) reject(q request, slug, reason, detail string, diagnostics []pannier.Reason) {
+	if q.via == pannier.ViaReference {
+		if r.refused[slug] {
+			return
+		}
+		r.refused[slug] = true
+	}
 	if diagnostics == nil {
 		diagnostics = []pannier.Reason{}
 	}
@@ -101,39 +116,41 @@ func (r *resolver) reject(q request, slug, reason, detail string, diagnostics []
 // implicit activates what is automatically available. Nobody named these, so none is rejected.
 func (r *resolver) implicit() {
 	for i := range r.snapshot.Entries {
-		e := &r.snapshot.Entries[i]
-		if !e.Automatic() {
-			continue
-		}
-		if reason, _ := gate(e, r.turn.Runtime); reason == "" {
+		if e := &r.snapshot.Entries[i]; e.Automatic() && fits(e, r.turn.Runtime) {
 			r.activate(e, pannier.ViaImplicit, "")
 		}
 	}
 }
 
-// activate takes a skill in once, by the first way in that it has.
+// activate takes a skill in once, by the first way in that it has, with the first arguments that it was given.
 func (r *resolver) activate(e *pannier.Entry, via, arguments string) {
-	if r.active[e] {
+	if i, ok := r.active[e]; ok {
+		r.out.Active[i].Arguments = cmp.Or(r.out.Active[i].Arguments, arguments)
 		return
 	}
-	r.active[e] = true
+	r.active[e] = len(r.out.Active)
 	r.out.Active = append(r.out.Active, pannier.ActiveSkill{
 		Slug: e.Slug, SourceKind: e.SourceKind, Name: e.Name, Reason: via, Digest: e.Digest, Arguments: arguments,
 	})
 }
 
-// gate returns why a skill can not be used in a turn, empty where it can. runtime narrows beyond the workspace's own.
-func gate(e *pannier.Entry, runtime string) (reason, detail string) {
-	if e.State == pannier.StateUnlisted {
-		return pannier.RejectedUnlisted, fmt.Sprintf("config.yaml has a list under skills without %q", e.Folder)
+// fits reports whether a skill can be used in a runtime. A turn's narrows beyond the workspace's own.
+func fits(e *pannier.Entry, runtime string) bool {
+	return runtime == "" || len(e.Runtimes) == 0 || slices.Contains(e.Runtimes, runtime)
+}
+
+// reasons returns every reason against a skill in a turn, in the order in which they are checked.
+func reasons(e *pannier.Entry, runtime string) []pannier.Reason {
+	is := func(code string) func(pannier.Reason) bool {
+		return func(r pannier.Reason) bool { return r.Code == code }
 	}
-	if len(e.Reasons) > 0 {
-		return rejection(e.Reasons[0].Code), e.Reasons[0].Remedy
+	if fits(e, runtime) || slices.ContainsFunc(e.Reasons, is(pannier.ReasonRuntimeIncompatible)) {
+		return e.Reasons
 	}
-	if runtime != "" && len(e.Runtimes) > 0 && !slices.Contains(e.Runtimes, runtime) {
-		return pannier.RejectedRuntimeIncompatible, "the skill is for " + strings.Join(e.Runtimes, ", ")
-	}
-	return "", ""
+	behind := slices.IndexFunc(e.Reasons, is(pannier.ReasonInvalid)) + 1
+	return slices.Insert(slices.Clone(e.Reasons), behind, pannier.Reason{
+		Code: pannier.ReasonRuntimeIncompatible, Subject: runtime, Remedy: "the skill is for " + strings.Join(e.Runtimes, ", "),
+	})
 }
 
 // rejection returns the word that a turn has for a reason.

@@ -1,0 +1,64 @@
+package registry
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"strconv"
+
+	"pannier"
+)
+
+// digest covers everything that a snapshot shows, and nothing else. usable are its usable skills in the order of the
+// card. Every text and every list has its length before it, so that nothing can change sides.
+func digest(s *pannier.Snapshot, usable []*pannier.Entry) pannier.Digest {
+	const chunk = 8 << 10
+	h := sha256.New()
+	b := make([]byte, 0, chunk+1<<10)
+	w := s.Workspace
+	b = appendTexts(b, w.Name, w.Description, w.Version, w.Runtime, string(s.EnvironmentSource))
+	for _, flag := range []bool{w.Streaming, w.PushNotifications, w.LastGood} {
+		b = strconv.AppendBool(b, flag)
+	}
+	b = appendProblems(b, s.Problems)
+	for i := range s.Entries {
+		b = appendEntry(b, &s.Entries[i])
+		if len(b) >= chunk {
+			h.Write(b)
+			b = b[:0]
+		}
+	}
+	h.Write(b)
+	b = b[:0]
+	for _, e := range usable {
+		b = appendTexts(b, e.ID)
+	}
+	h.Write(b)
+	return pannier.Digest(h.Sum(nil))
+}
+
+// appendEntry appends what a skill is, which its Sum covers, and what judging it added.
+func appendEntry(b []byte, e *pannier.Entry) []byte {
+	b = append(b, e.Sum[:]...)
+	b = appendTexts(b, string(e.State), e.ID)
+	b = binary.AppendUvarint(b, uint64(len(e.Reasons)))
+	for _, r := range e.Reasons {
+		b = appendTexts(b, r.Code, r.Subject, r.Remedy)
+	}
+	return appendProblems(b, e.Problems[len(e.Skill.Problems):])
+}
+
+func appendProblems(b []byte, problems []pannier.Problem) []byte {
+	b = binary.AppendUvarint(b, uint64(len(problems)))
+	for _, p := range problems {
+		b = appendTexts(b, p.Code, string(p.Severity), p.Path, p.Field, p.Message, p.Hint)
+		b = binary.AppendVarint(binary.AppendVarint(b, int64(p.Line)), int64(p.Column))
+	}
+	return b
+}
+
+func appendTexts(b []byte, texts ...string) []byte {
+	for _, text := range texts {
+		b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
+	}
+	return b
+}
