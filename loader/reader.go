@@ -7,11 +7,8 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"os"
 	"path"
 	"slices"
-
-	"golang.org/x/sys/unix"
 
 	"pannier"
 	"pannier/internal/yamldoc"
@@ -75,8 +72,8 @@ func (r *reader) readFile(n *node, skill *pannier.Skill, before fileStat) (fileS
 		r.refuse(skill, "skill.file.unreadable", "SKILL.md can not be read: "+cause(err), "make it readable for the user that pannier runs as; a link must stay within its root")
 		return before, parts{}
 	}
-	defer file.Close()
-	opened, err := statOpen(int(file.Fd()))
+	defer file.close()
+	opened, err := file.stat()
 	if err != nil || !opened.isRegular() {
 		r.refuse(skill, "skill.file.kind", "SKILL.md is "+opened.what(), "put a regular file in its place")
 		return before, parts{}
@@ -92,20 +89,11 @@ func (r *reader) readFile(n *node, skill *pannier.Skill, before fileStat) (fileS
 	}
 	r.hash.Sum(skill.FileDigest[:0])
 	skill.Digest = skill.FileDigest
-	after, err := statOpen(int(file.Fd()))
+	after, err := file.stat()
 	if err != nil {
 		after = opened
 	}
 	return after, r.cut(skill, text, rest)
-}
-
-// open opens a file below the root without ever waiting for a writer of a FIFO.
-func (r *reader) open(rel string) (*os.File, error) {
-	file, err := r.scan.root.OpenFile(rel, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err == nil && r.scan.tree.opened != nil {
-		r.scan.tree.opened(rel)
-	}
-	return file, err
 }
 
 // rest is what is known of the part of a file that is streamed and not kept.
@@ -123,7 +111,7 @@ func (r *rest) Write(b []byte) (int, error) {
 
 // digest reads the beginning of a file into the buffer and all of it into the hash. Never more than the bound is read,
 // however the file grows meanwhile.
-func (r *reader) digest(file *os.File, size int64) (text []byte, rest rest, err error) {
+func (r *reader) digest(file openFile, size int64) (text []byte, rest rest, err error) {
 	r.hash.Reset()
 	n, err := io.ReadFull(file, r.buf[:min(int64(len(r.buf)), size)])
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -204,8 +192,8 @@ func (r *reader) slurp(rel string, before fileStat) ([]byte, fileStat, error) {
 	if err != nil {
 		return nil, before, err
 	}
-	defer file.Close()
-	opened, err := statOpen(int(file.Fd()))
+	defer file.close()
+	opened, err := file.stat()
 	switch {
 	case err != nil:
 		return nil, before, err
@@ -221,7 +209,7 @@ func (r *reader) slurp(rel string, before fileStat) ([]byte, fileStat, error) {
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, opened, err
 	}
-	after, err := statOpen(int(file.Fd()))
+	after, err := file.stat()
 	return r.metaBuf[:n], after, err
 }
 

@@ -70,6 +70,7 @@ type sidecar struct {
 	watcher   *watcher.Watcher
 	publisher *platform.Publisher // nil where nothing is pushed
 	events    *eventLog
+	catchUp   func() // collects the garbage of the first scan
 }
 
 // serve runs a sidecar until ctx is done. Each of its goroutines belongs to the group that it waits for.
@@ -109,7 +110,7 @@ func (p *program) serve(ctx context.Context, s config.Settings) error {
 }
 
 func newSidecar(s config.Settings, environ []string, token func() (string, error), reg prometheus.Registerer, log hclog.Logger) (*sidecar, error) {
-	c := &sidecar{house: newHouse(s, environ, reg), log: log, metrics: newScanMetrics(reg)}
+	c := &sidecar{house: newHouse(s, environ, reg), log: log, metrics: newScanMetrics(reg), catchUp: putOffCollection()}
 	c.events = &eventLog{log: log.Named("event"), workspaceID: s.WorkspaceID, current: c.registry.Current}
 	var err error
 	c.watcher, err = watcher.New(watcher.Options{
@@ -174,6 +175,7 @@ func (c *sidecar) takeIn(ctx context.Context, b pannier.Batch) {
 	if changed {
 		c.events.emit(pannier.EventCatalogUpdated, registry.Diff(before, after, c.rules))
 	}
+	c.catchUp()
 }
 
 // rescan looks at everything again; see [api.Options.Rescan].
