@@ -1,6 +1,12 @@
 package pannier
 
-import "time"
+import (
+	"errors"
+	"time"
+)
+
+// ErrTooOld says that the events after a number are not kept any more. The answer to it is to look at the whole.
+var ErrTooOld = errors.New("the event is not kept any more")
 
 // EventType names what happened.
 type EventType string

@@ -32,6 +32,8 @@ var house = map[string]room{
 	"pannier/publish/api":                  {[]string{"pannier/publish/card", "pannier/publish/prompt"}, "the socket declares what it needs as interfaces; handlers never reach into loader or registry"},
 	"pannier/publish/client":               {nil, "a client of the socket must not bring the sidecar along"},
 	"pannier/internal/yamldoc":             {nil, "the ground that stages stand on knows no stage"},
+	"pannier/internal/journal":             {nil, "the journal keeps events, whatever they are about"},
+	"pannier/internal/state":               {nil, "the store keeps what it is given, for whoever owns it"},
 }
 
 // rootMayNot lists what the root package must stay free of: it has no goroutine, no file, no socket and no logger.

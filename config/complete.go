@@ -15,6 +15,7 @@ import (
 const (
 	socketName        = "pannier.sock"
 	defaultSocketTold = "/run/pannier/" + socketName + " for root, else below $XDG_RUNTIME_DIR or the state directory"
+	defaultStateTold  = "/var/lib/pannier for root, else below $XDG_STATE_HOME"
 	tokenName         = ".auth_token"
 
 	// maxSocketPath is what fits into the address of a unix socket beside its closing NUL (Linux, unix(7): sun_path).
@@ -25,6 +26,7 @@ const (
 func (l *loader) complete() {
 	l.completeWorkspace()
 	l.completeRoots()
+	l.completeState()
 	l.completeSocket()
 	l.completePlatform()
 	l.checkWaits()
@@ -100,19 +102,38 @@ func (l *loader) completeSocket() {
 	}
 }
 
-// defaultSocket returns where the socket of a user is, or nothing. Relative directories do not count (XDG Base Directory
+// completeState chooses where state is kept. Where a user has no place for it, nothing is.
+func (l *loader) completeState() {
+	if d := &l.draft; d.StateDir == "" {
+		d.StateDir = cmp.Or(defaultState(os.Geteuid(), l.variables), StateNone)
+	}
+}
+
+// defaultState returns where the state of a user is, or nothing. Relative directories do not count (XDG Base Directory
 // Specification).
+func defaultState(uid int, v variables) string {
+	if uid == 0 {
+		return "/var/lib/pannier"
+	}
+	if filepath.IsAbs(v["XDG_STATE_HOME"]) {
+		return filepath.Join(v["XDG_STATE_HOME"], "pannier")
+	}
+	if filepath.IsAbs(v["HOME"]) {
+		return filepath.Join(v["HOME"], ".local", "state", "pannier")
+	}
+	return ""
+}
+
+// defaultSocket returns where the socket of a user is, or nothing.
 func defaultSocket(uid int, v variables) string {
 	if uid == 0 {
 		return "/run/pannier/" + socketName
 	}
-	for _, name := range []string{"XDG_RUNTIME_DIR", "XDG_STATE_HOME"} {
-		if filepath.IsAbs(v[name]) {
-			return filepath.Join(v[name], "pannier", socketName)
-		}
+	if filepath.IsAbs(v["XDG_RUNTIME_DIR"]) {
+		return filepath.Join(v["XDG_RUNTIME_DIR"], "pannier", socketName)
 	}
-	if filepath.IsAbs(v["HOME"]) {
-		return filepath.Join(v["HOME"], ".local", "state", "pannier", socketName)
+	if dir := defaultState(uid, v); dir != "" {
+		return filepath.Join(dir, socketName)
 	}
 	return ""
 }

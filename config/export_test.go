@@ -1,5 +1,7 @@
 package config
 
+import "cmp"
+
 // SettingName is a setting in its spellings, for tests that go through all of them.
 type SettingName struct{ Key, Flag, Variable, Agent, Fallback string }
 
@@ -16,6 +18,11 @@ func SettingNames() []SettingName {
 // DefaultSocket is the socket of a user with these variables.
 func DefaultSocket(uid int, environ ...string) string {
 	return defaultSocket(uid, variablesOf(environ))
+}
+
+// DefaultState is where the state of a user with these variables is.
+func DefaultState(uid int, environ ...string) string {
+	return cmp.Or(defaultState(uid, variablesOf(environ)), StateNone)
 }
 
 var ReadStill = readStill

@@ -10,6 +10,9 @@ import (
 // PlatformOff is the [Platform.URL] with which nothing is pushed.
 const PlatformOff = "off"
 
+// StateNone is the [Settings.StateDir] with which everything is kept in memory.
+const StateNone = "none"
+
 // Settings are the settings of a sidecar, complete and checked: defaults are filled in and paths are resolved.
 type Settings struct {
 	// Workspace is the agent's configuration directory, absolute and clean. Nobody has looked whether it exists.
@@ -26,6 +29,9 @@ type Settings struct {
 	// permissions.
 	Socket     string
 	SocketMode fs.FileMode
+
+	// StateDir is where the sidecar keeps what outlives it, or [StateNone]. Each workspace has a directory of its own in it.
+	StateDir string
 
 	// LogLevel is trace, debug, info, warn or error. LogFormat is text or json.
 	LogLevel, LogFormat string

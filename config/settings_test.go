@@ -58,6 +58,7 @@ var samples = map[string]sample{
 	"runtime":                              {"hermes", "", func(s config.Settings) any { return s.Runtime }, "hermes"},
 	"socket":                               {"/tmp/p.sock", "", func(s config.Settings) any { return s.Socket }, "/tmp/p.sock"},
 	"socket_mode":                          {"0600", "", func(s config.Settings) any { return s.SocketMode }, os.FileMode(0o600)},
+	"state_dir":                            {"/s", "", func(s config.Settings) any { return s.StateDir }, "/s"},
 	"log_level":                            {"trace", "", func(s config.Settings) any { return s.LogLevel }, "trace"},
 	"log_format":                           {"json", "", func(s config.Settings) any { return s.LogFormat }, "json"},
 	"roots":                                {"more", "[{path: more}]", func(s config.Settings) any { return s.Roots }, []pannier.Root{{Path: "/configs/more", Name: "more", Kind: "workspace", Implicit: true}}},
@@ -152,6 +153,7 @@ func TestDefaults(t *testing.T) {
 	want := config.Settings{
 		Workspace: "/configs", WorkspaceID: configsID,
 		Socket: config.DefaultSocket(os.Geteuid(), "XDG_RUNTIME_DIR=/run/user/7"), SocketMode: 0o660,
+		StateDir: config.DefaultState(os.Geteuid()),
 		LogLevel: "info", LogFormat: "text",
 		Roots:    []pannier.Root{{Path: "/configs/skills", Name: "skills", Kind: pannier.SourceWorkspace, Implicit: true}},
 		Skip:     []string{".git", "node_modules", ".venv", "venv", "__pycache__"},
@@ -262,6 +264,25 @@ func TestDefaultSocket(t *testing.T) {
 	}
 	for _, tt := range tests {
 		if got := config.DefaultSocket(tt.uid, tt.environ...); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestDefaultState(t *testing.T) {
+	tests := []struct {
+		name    string
+		uid     int
+		environ []string
+		want    string
+	}{
+		{"root", 0, []string{"XDG_STATE_HOME=/s"}, "/var/lib/pannier"},
+		{"state directory", 7, []string{"XDG_STATE_HOME=/s", "HOME=/h"}, "/s/pannier"},
+		{"relative does not count", 7, []string{"XDG_STATE_HOME=s", "HOME=/h"}, "/h/.local/state/pannier"},
+		{"nowhere", 7, nil, "none"},
+	}
+	for _, tt := range tests {
+		if got := config.DefaultState(tt.uid, tt.environ...); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
 	}

@@ -48,6 +48,10 @@ var table = []setting{
 		read: scalar(func(d *draft) *fs.FileMode { return &d.SocketMode }, parseMode),
 	},
 	{
+		key: "state_dir", kind: "dir", help: "where the sidecar keeps what outlives it, below it one directory for each workspace; none keeps it in memory",
+		told: defaultStateTold, read: scalar(func(d *draft) *string { return &d.StateDir }, parseText),
+	},
+	{
 		key: "log_level", kind: "level", help: "trace, debug, info, warn or error", fallback: "info",
 		read: scalar(func(d *draft) *string { return &d.LogLevel }, oneOf("trace", "debug", "info", "warn", "error")),
 	},

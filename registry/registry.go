@@ -30,10 +30,20 @@ type Inputs struct {
 type Options struct {
 	// Inputs are those that do not come with a batch.
 	Inputs Inputs
-	// FirstVersion is the version of the first snapshot; 0 means 1.
+	// Last is the newest snapshot of the process before; zero where nobody knows.
+	Last Mark
+	// FirstVersion is the least version of the first snapshot, unless that is the one of Last; 0 means 1.
 	FirstVersion uint64
+	// Remember keeps the mark of a new snapshot for the next process, before anybody sees the snapshot; nil does not.
+	Remember func(Mark)
 	// Registerer takes the metrics; nil leaves them out.
 	Registerer prometheus.Registerer
+}
+
+// Mark tells one snapshot from others.
+type Mark struct {
+	Version uint64         `json:"version"`
+	Digest  pannier.Digest `json:"digest"`
 }
 
 // Registry holds the newest snapshot. All methods are for any number of callers.
@@ -41,9 +51,12 @@ type Registry struct {
 	current atomic.Pointer[pannier.Snapshot]
 	metrics *metrics
 
+	remember func(Mark)
+
 	mu          sync.Mutex
 	inputs      Inputs
-	nextVersion uint64
+	last        Mark
+	first       uint64        // the least version of a snapshot that is not last
 	updated     chan struct{} // closed and replaced by every update
 	subscribers map[chan *pannier.Snapshot]struct{}
 }
@@ -51,7 +64,7 @@ type Registry struct {
 // New returns a registry without a snapshot.
 func New(o Options) *Registry {
 	return &Registry{
-		metrics: newMetrics(o.Registerer), inputs: o.Inputs, nextVersion: max(1, o.FirstVersion),
+		metrics: newMetrics(o.Registerer), remember: o.Remember, inputs: o.Inputs, last: o.Last, first: o.FirstVersion,
 		updated: make(chan struct{}), subscribers: map[chan *pannier.Snapshot]struct{}{},
 	}
 }
@@ -67,8 +80,7 @@ func (r *Registry) Update(change func(*Inputs)) *pannier.Snapshot {
 	change(&r.inputs)
 	s := build(r.inputs)
 	if current := r.current.Load(); current == nil || current.Digest != s.Digest {
-		s.Version, s.Time = r.nextVersion, time.Now().UTC()
-		r.nextVersion++
+		s.Version, s.Time = r.versionLocked(s.Digest), time.Now().UTC()
 		r.current.Store(s)
 		r.metrics.observe(s)
 		r.announceLocked(s)
@@ -76,6 +88,19 @@ func (r *Registry) Update(change func(*Inputs)) *pannier.Snapshot {
 	close(r.updated)
 	r.updated = make(chan struct{})
 	return r.current.Load()
+}
+
+// versionLocked returns the version of a snapshot and remembers it. That of the same state as before keeps its version,
+// also over a restart.
+func (r *Registry) versionLocked(digest pannier.Digest) uint64 {
+	if digest == r.last.Digest && r.last.Version > 0 {
+		return r.last.Version
+	}
+	r.last = Mark{Version: max(r.last.Version+1, r.first), Digest: digest}
+	if r.remember != nil {
+		r.remember(r.last)
+	}
+	return r.last.Version
 }
 
 // announceLocked puts the snapshot into the slot of every subscriber, in the place of one that was not fetched.

@@ -3,32 +3,32 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"pannier"
+	"pannier/internal/journal"
 )
 
-// eventLog numbers events and writes them to the log.
+// eventLog takes events in: they go to the journal, which numbers them, and to the log.
 type eventLog struct {
 	log         hclog.Logger
 	workspaceID string
 	current     func() *pannier.Snapshot
-
-	mu  sync.Mutex // orders the events as they are numbered
-	seq uint64
+	journal     *journal.Journal
 }
 
 // emit takes an event in. data is one of the values that the root package has for the type.
 func (l *eventLog) emit(kind pannier.EventType, data any) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.seq++
-	e := pannier.Event{Seq: l.seq, Time: time.Now().UTC(), Type: kind, WorkspaceID: l.workspaceID, Data: data}
+	e := pannier.Event{Time: time.Now().UTC(), Type: kind, WorkspaceID: l.workspaceID, Data: data}
 	if s := l.current(); s != nil {
 		e.SnapshotVersion = s.Version
+	}
+	e, err := l.journal.Append(e)
+	if err != nil {
+		l.log.Error("event not kept", "type", kind, "error", err)
+		return
 	}
 	fields, err := fieldsOf(e.Data)
 	if err != nil {

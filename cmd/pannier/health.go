@@ -88,6 +88,7 @@ func (c *sidecar) health() pannier.Health {
 			Message: h.Watch.Problem, Hint: "until this is mended, changes there are found every " + c.settings.Resync.String() + " only",
 		})
 	}
+	h.Conditions = append(h.Conditions, c.memory.conditions()...)
 	if c.publisher != nil {
 		push := c.publisher.Health()
 		h.Push = append(h.Push, push)

@@ -3,10 +3,8 @@ package main
 import (
 	"context"
 	"sync/atomic"
-	"time"
 
 	"github.com/hashicorp/go-hclog"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"pannier"
 	"pannier/config"
@@ -28,19 +26,16 @@ type house struct {
 	cards     cards
 }
 
-func newHouse(s config.Settings, environ []string, reg prometheus.Registerer) *house {
+// newHouse returns a house that has not looked yet. o is what the registry has to know beside its inputs.
+func newHouse(s config.Settings, environ []string, o registry.Options) *house {
+	o.Inputs = registry.Inputs{Environment: ownEnvironment(environ, s.EnvironmentOwn), Runtime: s.Runtime}
 	return &house{
 		settings:  s,
 		rules:     s.Rules(),
 		loader:    loader.New(loader.Options{Rules: s.Rules()}),
 		workspace: config.NewWorkspaceReader(s.Workspace),
-		registry: registry.New(registry.Options{
-			Inputs: registry.Inputs{Environment: ownEnvironment(environ, s.EnvironmentOwn), Runtime: s.Runtime},
-			// Nothing is kept over a restart yet, so the clock makes the first version larger than any before.
-			FirstVersion: uint64(time.Now().Unix()),
-			Registerer:   reg,
-		}),
-		cards: cards{options: card.Options{URL: s.AgentURL}},
+		registry:  registry.New(o),
+		cards:     cards{options: card.Options{URL: s.AgentURL}},
 	}
 }
 

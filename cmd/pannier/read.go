@@ -6,14 +6,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"pannier"
 	"pannier/config"
 	"pannier/publish/api"
 	"pannier/publish/client"
+	"pannier/registry"
 )
 
 // reading runs a command that reads: it asks the sidecar that runs for the workspace, and where none runs it reads the
@@ -84,7 +85,7 @@ func (p *program) readDirectory(ctx context.Context, s config.Settings) (*client
 			hint: "name the agent's configuration directory with --workspace, or the sidecar's socket with --socket",
 		}
 	}
-	h := newHouse(s, p.environ, prometheus.NewRegistry())
+	h := newHouse(s, p.environ, registry.Options{FirstVersion: uint64(time.Now().Unix())})
 	look := func(ctx context.Context, _ bool) (*pannier.Snapshot, error) {
 		snapshot, _, err := h.look(ctx, pannier.Batch{Full: true, Trigger: pannier.TriggerManual})
 		return snapshot, err

@@ -66,7 +66,7 @@ func TestReadmeTranscript(t *testing.T) {
 		t.Fatal(err)
 	}
 	socket := filepath.Join(dir, "s")
-	environ := append(cleanEnviron(), "PANNIER_SOCKET="+socket)
+	environ := append(cleanEnviron(), "PANNIER_SOCKET="+socket, "PANNIER_STATE_DIR="+filepath.Join(dir, "state"))
 
 	run := strings.TrimPrefix(readmeCommand(t, goRun+"run "), goRun)
 	p := &process{cmd: exec.Command(binary, strings.Fields(run)...), done: make(chan error, 1), log: &lockedBuffer{}}

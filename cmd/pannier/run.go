@@ -66,6 +66,7 @@ func checkWorkspace(s config.Settings) error {
 type sidecar struct {
 	*house
 	log       hclog.Logger
+	memory    *memory
 	metrics   *scanMetrics
 	watcher   *watcher.Watcher
 	publisher *platform.Publisher // nil where nothing is pushed
@@ -82,6 +83,11 @@ func (p *program) serve(ctx context.Context, s config.Settings) error {
 		return socketError(err, s)
 	}
 	defer ln.Close()
+	mem, err := openMemory(s, reg, log)
+	if err != nil {
+		return err
+	}
+	defer mem.close()
 	group, ctx := errgroup.WithContext(ctx)
 	token := platform.TokenFile(s.Platform.TokenFile)
 	if s.Platform.URL == "" {
@@ -91,7 +97,7 @@ func (p *program) serve(ctx context.Context, s config.Settings) error {
 		}
 		token = func() (string, error) { return own, nil }
 	}
-	c, err := newSidecar(s, p.environ, token, reg, log)
+	c, err := newSidecar(s, p.environ, mem, token, reg, log)
 	if err != nil {
 		return err
 	}
@@ -109,9 +115,11 @@ func (p *program) serve(ctx context.Context, s config.Settings) error {
 	return err
 }
 
-func newSidecar(s config.Settings, environ []string, token func() (string, error), reg prometheus.Registerer, log hclog.Logger) (*sidecar, error) {
-	c := &sidecar{house: newHouse(s, environ, reg), log: log, metrics: newScanMetrics(reg), catchUp: putOffCollection()}
-	c.events = &eventLog{log: log.Named("event"), workspaceID: s.WorkspaceID, current: c.registry.Current}
+func newSidecar(s config.Settings, environ []string, mem *memory, token func() (string, error), reg prometheus.Registerer, log hclog.Logger) (*sidecar, error) {
+	o := mem.registryOptions()
+	o.Registerer = reg
+	c := &sidecar{house: newHouse(s, environ, o), log: log, memory: mem, metrics: newScanMetrics(reg), catchUp: putOffCollection()}
+	c.events = &eventLog{log: log.Named("event"), workspaceID: s.WorkspaceID, current: c.registry.Current, journal: mem.journal}
 	var err error
 	c.watcher, err = watcher.New(watcher.Options{
 		Rules: c.rules, Settle: s.Settle, Debounce: s.Debounce, MaxWait: s.MaxWait, Resync: s.Resync,

@@ -22,6 +22,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("PATH", filepath.Dir(binary)+string(filepath.ListSeparator)+env.Getenv("PATH"))
 			env.Setenv("XDG_RUNTIME_DIR", env.WorkDir)
 			env.Setenv("PANNIER_SOCKET", filepath.Join(shortSocketDir(env), "s"))
+			env.Setenv("PANNIER_STATE_DIR", filepath.Join(env.WorkDir, "state"))
 			env.Setenv("PANNIER_ENVIRONMENT_OWN", "block")
 			return nil
 		},

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// BenchmarkEditToPlatform measures from the rename that ends an edit to the moment when the platform has the card, on the
+// built binary, with the writer in a process of its own and the shortest waits. What a deployment adds to it is settle.
+func BenchmarkEditToPlatform(b *testing.B) {
+	cards := make(chan string, 16)
+	platform := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		fmt.Fprint(w, `{"status":"updated"}`)
+		cards <- string(text)
+	}))
+	defer platform.Close()
+	dir := b.TempDir()
+	socketDir, err := os.MkdirTemp("", "p")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer os.RemoveAll(socketDir)
+	if err := os.MkdirAll(filepath.Join(dir, "skills", "timed"), 0o755); err != nil {
+		b.Fatal(err)
+	}
+	sidecar := exec.Command(binary, "run", "--workspace", dir, "--workspace-id", testWorkspaceID, "--platform-url", platform.URL,
+		"--socket", filepath.Join(socketDir, "s"), "--settle", "1us", "--debounce", "1us", "--state-dir", filepath.Join(socketDir, "state"), "--resync", "0", "--log-level", "error")
+	sidecar.Env = cleanEnviron()
+	if err := sidecar.Start(); err != nil {
+		b.Fatal(err)
+	}
+	defer sidecar.Wait()
+	defer sidecar.Process.Kill()
+	<-cards // the first, without a skill
+
+	// The writer renames a new SKILL.md into place for each line that it reads.
+	writer := exec.Command("sh", "-c", `while read -r n; do printf -- '---\nname: timed\ndescription: Edit %s.\n---\nDo it.\n' "$n" > "$1/new"; mv "$1/new" "$1/skills/timed/SKILL.md"; done`, "sh", dir)
+	orders, err := writer.StdinPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := writer.Start(); err != nil {
+		b.Fatal(err)
+	}
+	defer writer.Wait()
+	defer orders.Close()
+	out := bufio.NewWriter(orders)
+	n := 0
+	for b.Loop() {
+		n++
+		fmt.Fprintln(out, n)
+		out.Flush()
+		for want := fmt.Sprintf("Edit %d.", n); !strings.Contains(<-cards, want); {
+		}
+	}
+}
+
+// BenchmarkListDirectory measures a command that reads a bare directory, start of the process included.
+func BenchmarkListDirectory(b *testing.B) {
+	for b.Loop() {
+		cmd := exec.Command(binary, "list", "--workspace", "../../examples/workspace")
+		cmd.Env = append(cleanEnviron(), "PANNIER_SOCKET="+filepath.Join(b.TempDir(), "s"))
+		if out, err := cmd.CombinedOutput(); err != nil {
+			b.Fatalf("%v\n%s", err, out)
+		}
+	}
+}

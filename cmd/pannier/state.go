@@ -1,0 +1,117 @@
+package main
+
+import (
+	"errors"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"pannier"
+	"pannier/config"
+	"pannier/internal/journal"
+	"pannier/internal/state"
+	"pannier/registry"
+)
+
+// Where things lie in the state store.
+const (
+	bucketSnapshot = "snapshot"
+	keyNewest      = "newest"
+)
+
+// memory is what a sidecar remembers over a restart: the newest snapshot's mark, and the journal.
+type memory struct {
+	log     hclog.Logger
+	store   *state.Store
+	journal *journal.Journal
+	// dir is the directory of the state, empty where it is kept in memory; problem says why, where nobody asked for that.
+	dir, problem string
+}
+
+// openMemory opens the state of a workspace. That another sidecar has it is an error. A directory that can not be used is
+// none, because skills are better served without memory than not at all; health tells of it.
+func openMemory(s config.Settings, reg prometheus.Registerer, log hclog.Logger) (*memory, error) {
+	m := &memory{log: log}
+	if s.StateDir != config.StateNone {
+		m.dir = filepath.Join(s.StateDir, directoryName(s.WorkspaceID))
+	}
+	err := m.open(reg)
+	if errors.Is(err, state.ErrLocked) {
+		return nil, &exitError{
+			code: exitUnknown, message: "another sidecar keeps the state of this workspace in " + m.dir,
+			hint: "stop it, or give this one a directory of its own with --state-dir",
+		}
+	}
+	if err != nil {
+		log.Warn("state is kept in memory and lost with this process", "error", err)
+		m.dir, m.problem = "", err.Error()
+		return m, m.open(reg)
+	}
+	return m, nil
+}
+
+func (m *memory) open(reg prometheus.Registerer) (err error) {
+	if m.dir == "" {
+		m.store = state.Memory()
+	} else if m.store, err = state.Open(m.dir); err != nil {
+		return err
+	}
+	if broken := m.store.Recovered(); broken != "" {
+		m.log.Warn("the state could not be read and begins anew", "moved_to", broken)
+	}
+	o := journal.Options{Logger: m.log, Registerer: reg}
+	if m.dir != "" {
+		o.Dir = filepath.Join(m.dir, "journal")
+	}
+	if m.journal, err = journal.Open(o); err != nil {
+		return errors.Join(err, m.store.Close())
+	}
+	return nil
+}
+
+// directoryName returns a workspace's id as the name of a directory, whatever is in it.
+func directoryName(id string) string {
+	name := url.PathEscape(id)
+	if strings.Trim(name, ".") == "" {
+		name = "%" + name // "." and ".." are other directories
+	}
+	return name
+}
+
+// close ends the memory. What it holds is on disk already.
+func (m *memory) close() {
+	if err := errors.Join(m.journal.Close(), m.store.Close()); err != nil {
+		m.log.Warn("state not closed", "error", err)
+	}
+}
+
+// registryOptions returns what the registry has to know of the process before. Where nothing is known, the clock makes
+// the first version larger than any that there can have been.
+func (m *memory) registryOptions() registry.Options {
+	o := registry.Options{Remember: m.remember}
+	if found, err := m.store.Get(bucketSnapshot, keyNewest, &o.Last); err != nil || !found {
+		o.FirstVersion = uint64(time.Now().Unix())
+	}
+	return o
+}
+
+func (m *memory) remember(mark registry.Mark) {
+	if err := m.store.Put(bucketSnapshot, keyNewest, mark); err != nil {
+		m.log.Warn("the version of the snapshot is not kept", "version", mark.Version, "error", err)
+	}
+}
+
+// conditions tells what is wrong with the memory.
+func (m *memory) conditions() []pannier.Condition {
+	if m.problem == "" {
+		return nil
+	}
+	return []pannier.Condition{{
+		Code: "state_in_memory", Severity: pannier.SeverityWarning, Subject: "state", Message: m.problem,
+		Hint: "make the directory usable or choose another with --state-dir, and restart; --state-dir=none keeps the state in memory on purpose",
+	}}
+}

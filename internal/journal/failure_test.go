@@ -1,0 +1,288 @@
+package journal_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"pannier/internal/journal"
+)
+
+// sick is a disk that fails where it is told to. A write that fails leaves half of itself.
+type sick struct{ create, write, truncate, sync atomic.Bool }
+
+type sickFile struct {
+	journal.File
+	disk *sick
+}
+
+func (s *sick) open(path string) (journal.File, error) {
+	if s.create.Load() {
+		return nil, syscall.ENOSPC
+	}
+	f, err := journal.CreateFile(path)
+	return sickFile{f, s}, err
+}
+
+func (f sickFile) WriteAt(b []byte, at int64) (int, error) {
+	if !f.disk.write.Load() {
+		return f.File.WriteAt(b, at)
+	}
+	n, _ := f.File.WriteAt(b[:len(b)/2], at)
+	return n, syscall.ENOSPC
+}
+
+func (f sickFile) Truncate(size int64) error {
+	if f.disk.truncate.Load() {
+		return syscall.EIO
+	}
+	return f.File.Truncate(size)
+}
+
+func (f sickFile) Sync() error {
+	if f.disk.sync.Load() {
+		return syscall.EIO
+	}
+	return f.File.Sync()
+}
+
+// patient is a journal on a sick disk, with what it says.
+type patient struct {
+	*journal.Journal
+	disk   *sick
+	dir    string
+	log    *bytes.Buffer
+	errors func() float64
+}
+
+func newPatient(t *testing.T, maxBytes int64) *patient {
+	t.Helper()
+	p := &patient{disk: &sick{}, dir: t.TempDir(), log: &bytes.Buffer{}}
+	registry := prometheus.NewRegistry()
+	o := journal.Options{Dir: p.dir, MaxBytes: maxBytes, Registerer: registry, Logger: hclog.New(&hclog.LoggerOptions{Output: p.log})}
+	var err error
+	if p.Journal, err = journal.OpenWith(o, p.disk.open); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Close() })
+	p.errors = func() float64 { return metric(t, registry, "pannier_journal_write_errors_total") }
+	return p
+}
+
+// metric returns the value of a counter or gauge.
+func metric(t *testing.T, g prometheus.Gatherer, name string) float64 {
+	t.Helper()
+	families, err := g.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if f.GetName() == name {
+			m := f.GetMetric()[0]
+			return m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
+	}
+	t.Fatalf("no %s", name)
+	return 0
+}
+
+// reopened opens the directory anew, as a process would that was killed meanwhile.
+func (p *patient) reopened(t *testing.T) *journal.Journal {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(p.dir)); err != nil {
+		t.Fatal(err)
+	}
+	return open(t, journal.Options{Dir: dir})
+}
+
+func TestShortFailure(t *testing.T) {
+	for name, fault := range map[string]func(*sick) []*atomic.Bool{
+		"write":    func(s *sick) []*atomic.Bool { return []*atomic.Bool{&s.write} },
+		"truncate": func(s *sick) []*atomic.Bool { return []*atomic.Bool{&s.write, &s.truncate} },
+		"create":   func(s *sick) []*atomic.Bool { return []*atomic.Bool{&s.create, &s.write, &s.truncate} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPatient(t, 0)
+			live := p.Follow(0)
+			add(t, p.Journal, 5)
+			for _, f := range fault(p.disk) {
+				f.Store(true)
+			}
+			add(t, p.Journal, 205)
+			reads(t, live, 1, 205)
+			inRange(t, p.Journal, 1, 205)
+			if p.errors() != 200 || strings.Count(p.log.String(), "[WARN]") != 1 {
+				t.Errorf("%v errors, log:\n%s", p.errors(), p.log)
+			}
+			inRange(t, p.reopened(t), 0, 205)
+			for _, f := range fault(p.disk) {
+				f.Store(false)
+			}
+			add(t, p.Journal, 206)
+			inRange(t, p.Journal, 1, 206)
+			inRange(t, p.reopened(t), 1, 206)
+			if p.errors() != 200 || strings.Count(p.log.String(), "[INFO]") != 1 {
+				t.Errorf("%v errors, log:\n%s", p.errors(), p.log)
+			}
+			closes(t, p.Journal)
+		})
+	}
+}
+
+// A failure that lasts longer than memory loses events, and nobody may fail to notice.
+func TestLongFailure(t *testing.T) {
+	p := newPatient(t, 16<<10)
+	add(t, p.Journal, 20)
+	early := p.Follow(0)
+	reads(t, early, 1, 1)
+	p.disk.write.Store(true)
+	add(t, p.Journal, 300)
+	first := p.First()
+	if first < 280 {
+		t.Errorf("the first is %d", first)
+	}
+	inRange(t, p.Journal, first, 300)
+	inRange(t, p.reopened(t), 0, 300)
+	p.disk.write.Store(false)
+	add(t, p.Journal, 301)
+	inRange(t, p.Journal, p.First(), 301)
+	j := p.reopened(t)
+	if j.First() < first || j.First() > 301 {
+		t.Errorf("on disk the first is %d", j.First())
+	}
+	inRange(t, j, j.First(), 301)
+	closes(t, p.Journal)
+}
+
+func TestCloseWritesWhatWaits(t *testing.T) {
+	p := newPatient(t, 0)
+	p.disk.write.Store(true)
+	add(t, p.Journal, 3)
+	p.disk.write.Store(false)
+	closes(t, p.Journal)
+	inRange(t, open(t, journal.Options{Dir: p.dir}), 1, 3)
+
+	p = newPatient(t, 0)
+	p.disk.write.Store(true)
+	add(t, p.Journal, 3)
+	if err := p.Close(); err == nil {
+		t.Error("events that are not written are no error")
+	}
+	inRange(t, open(t, journal.Options{Dir: p.dir}), 0, 3)
+}
+
+func TestFailingSync(t *testing.T) {
+	p := newPatient(t, 16<<10)
+	p.disk.sync.Store(true)
+	add(t, p.Journal, 60)
+	if p.errors() == 0 {
+		t.Error("no error")
+	}
+	inRange(t, p.Journal, 1, 60)
+	if err := p.Close(); !errors.Is(err, syscall.EIO) {
+		t.Errorf("closing: %v", err)
+	}
+	inRange(t, open(t, journal.Options{Dir: p.dir}), 1, 60)
+}
+
+// mount puts a small file system over a directory.
+func mount(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
+		t.Skipf("a file system of its own needs root: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+func TestDiskFull(t *testing.T) {
+	top := mount(t)
+	dir, ballast := filepath.Join(top, "journal"), filepath.Join(top, "ballast")
+	registry := prometheus.NewRegistry()
+	j := open(t, journal.Options{Dir: dir, Registerer: registry})
+	add(t, j, 5)
+	f, err := os.Create(ballast)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		_, err = f.Write(make([]byte, 4096))
+	}
+	_ = f.Close()
+	live := j.Follow(5)
+	add(t, j, 305)
+	reads(t, live, 6, 305)
+	if metric(t, registry, "pannier_journal_write_errors_total") == 0 {
+		t.Error("the disk is not full")
+	}
+	inRange(t, j, 1, 305)
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	add(t, j, 306)
+	closes(t, j)
+	j = open(t, journal.Options{Dir: dir})
+	inRange(t, j, 1, 306)
+	closes(t, j)
+}
+
+func TestFullFromTheStart(t *testing.T) {
+	top := mount(t)
+	dir := filepath.Join(top, "journal")
+	write(t, filepath.Join(top, "ballast"), make([]byte, 64<<10))
+	j := open(t, journal.Options{Dir: dir})
+	add(t, j, 10)
+	inRange(t, j, 1, 10)
+	if err := j.Close(); err == nil {
+		t.Error("events that are not written are no error")
+	}
+	j = open(t, journal.Options{Dir: dir})
+	inRange(t, j, 0, 10)
+	_ = j.Close()
+}
+
+func TestReadOnly(t *testing.T) {
+	dir := mount(t)
+	j := open(t, journal.Options{Dir: dir})
+	add(t, j, 5)
+	closes(t, j)
+	remount(t, dir, syscall.MS_RDONLY)
+	j = open(t, journal.Options{Dir: dir})
+	inRange(t, j, 1, 5)
+	add(t, j, 8)
+	inRange(t, j, 1, 8)
+	if err := j.Close(); err == nil || !strings.Contains(err.Error(), "after 5") {
+		t.Errorf("closing: %v", err)
+	}
+	j = open(t, journal.Options{Dir: dir})
+	inRange(t, j, 1, 5) // not even a name could be written
+	tooOld(t, j.Follow(8), 1)
+	add(t, j, 6)
+	remount(t, dir, 0)
+	add(t, j, 7)
+	closes(t, j)
+	j = open(t, journal.Options{Dir: dir})
+	inRange(t, j, 1, 7)
+	closes(t, j)
+}
+
+func remount(t *testing.T, dir string, flags uintptr) {
+	t.Helper()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT|flags, "size=64k"); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,117 @@
+package state
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+
+	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+)
+
+// maxKeyBytes is bbolt's bound on keys, to which names of buckets are held as well.
+const maxKeyBytes = bbolt.MaxKeySize
+
+// disk is an engine over a bbolt file.
+type disk struct {
+	db   *bbolt.DB
+	lock *os.File // its own Close makes closing twice harmless
+}
+
+func (d *disk) get(bucket, key string) (raw []byte, err error) {
+	err = d.view(bucket, func(b *bbolt.Bucket) error {
+		raw = bytes.Clone(b.Get([]byte(key)))
+		return nil
+	})
+	return raw, err
+}
+
+func (d *disk) put(bucket, key string, raw []byte) error {
+	if err := checkNames(bucket, key); err != nil {
+		return d.unlessClosed(err)
+	}
+	return d.guard(func() error {
+		return d.db.Update(func(tx *bbolt.Tx) error {
+			b, err := tx.CreateBucketIfNotExists([]byte(bucket))
+			if err != nil {
+				return err
+			}
+			return b.Put([]byte(key), raw)
+		})
+	})
+}
+
+// remove begins a writing transaction only where there is something to remove, since each costs a sync.
+func (d *disk) remove(bucket, key string) error {
+	raw, err := d.get(bucket, key)
+	if err != nil || raw == nil {
+		return err
+	}
+	return d.guard(func() error {
+		return d.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket([]byte(bucket)).Delete([]byte(key)) })
+	})
+}
+
+func (d *disk) all(bucket string) (entries []entry, err error) {
+	err = d.view(bucket, func(b *bbolt.Bucket) error {
+		return b.ForEach(func(k, v []byte) error {
+			entries = append(entries, entry{string(k), bytes.Clone(v)})
+			return nil
+		})
+	})
+	return entries, err
+}
+
+func (d *disk) close() error {
+	err := d.guard(d.db.Close)
+	if unlock := d.lock.Close(); !errors.Is(unlock, os.ErrClosed) {
+		err = errors.Join(err, unlock)
+	}
+	return err
+}
+
+// view calls read with a bucket, unless nothing was ever put into it.
+func (d *disk) view(bucket string, read func(*bbolt.Bucket) error) error {
+	return d.guard(func() error {
+		return d.db.View(func(tx *bbolt.Tx) error {
+			if b := tx.Bucket([]byte(bucket)); b != nil {
+				return read(b)
+			}
+			return nil
+		})
+	})
+}
+
+// unlessClosed keeps the order of complaints the same as in memory: a closed store says so whatever it is asked.
+func (d *disk) unlessClosed(err error) error {
+	if closed := d.view("-", nil); closed != nil {
+		return closed
+	}
+	return err
+}
+
+// guard runs a call of bbolt. A page that makes no sense panics in there, and one that the disk does not give is a fault
+// in the mapping, which would end the process; both become an error.
+func (d *disk) guard(call func() error) error {
+	err := contain(call)
+	if errors.Is(err, bolterrors.ErrDatabaseNotOpen) {
+		return ErrClosed
+	}
+	return err
+}
+
+// errBroken says that bytes are not those of a database.
+var errBroken = errors.New("the database is broken")
+
+func contain(call func() error) (err error) {
+	before := debug.SetPanicOnFault(true)
+	defer debug.SetPanicOnFault(before)
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", errBroken, r)
+		}
+	}()
+	return call()
+}

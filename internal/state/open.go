@@ -1,0 +1,190 @@
+package state
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+)
+
+// The files of a state directory.
+const (
+	databaseName = "state.db"
+	lockName     = "state.lock"
+	brokenSuffix = ".broken-"
+)
+
+// lockTimeout is how long Open waits for a process that is about to end, lockRetry how often it looks.
+const (
+	lockTimeout = time.Second
+	lockRetry   = 20 * time.Millisecond
+)
+
+// openDisk opens the database, or moves it aside and begins another one, and returns where the broken one is.
+func openDisk(dir string) (d *disk, broken string, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, "", err
+	}
+	lock, err := lockFile(filepath.Join(dir, lockName))
+	if err != nil {
+		return nil, "", err
+	}
+	path := filepath.Join(dir, databaseName)
+	db, err := openDatabase(path)
+	if errors.Is(err, errBroken) {
+		if broken, err = moveAside(path, err); err == nil {
+			db, err = openDatabase(path)
+		}
+	}
+	if err != nil {
+		return nil, "", errors.Join(err, lock.Close())
+	}
+	return &disk{db: db, lock: lock}, broken, nil
+}
+
+// lockFile opens a file and locks it. The lock goes with the file: it ends when the file is closed or the process ends.
+func lockFile(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lockTimeout)
+	defer cancel()
+	if err := waitForLock(ctx, f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+func waitForLock(ctx context.Context, f *os.File) error {
+	retry := time.NewTicker(lockRetry)
+	defer retry.Stop()
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+			return fmt.Errorf("lock %s: %w", f.Name(), err)
+		}
+		select {
+		case <-ctx.Done():
+			return ErrLocked
+		case <-retry.C:
+		}
+	}
+}
+
+// openDatabase opens a database that can be read to the end, or fails with errBroken where its bytes are at fault.
+func openDatabase(path string) (*bbolt.DB, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%w: %s is no file", errBroken, path)
+	}
+	db, err := openBolt(path)
+	if err != nil {
+		return nil, err
+	}
+	err = contain(func() error { return check(db) })
+	if err == nil {
+		err = syncDirectory(filepath.Dir(path))
+	}
+	if err != nil {
+		return nil, errors.Join(err, contain(db.Close))
+	}
+	return db, nil
+}
+
+// openBolt holds on to the file, because bbolt leaves it open and locked when it panics.
+func openBolt(path string) (db *bbolt.DB, err error) {
+	var file *os.File
+	options := bbolt.Options{
+		Timeout:      lockTimeout,
+		FreelistType: bbolt.FreelistMapType,
+		OpenFile: func(name string, flag int, mode os.FileMode) (f *os.File, err error) {
+			file, err = os.OpenFile(name, flag, mode)
+			return file, err
+		},
+	}
+	err = contain(func() (err error) {
+		db, err = bbolt.Open(path, 0o600, &options)
+		return err
+	})
+	if err == nil {
+		return db, nil
+	}
+	if file != nil {
+		_ = file.Close() // bbolt has closed it, unless it panicked
+	}
+	return nil, classify(err)
+}
+
+// classify tells what another process or the system is to blame for from what the file is.
+func classify(err error) error {
+	if errors.Is(err, bolterrors.ErrTimeout) {
+		return ErrLocked
+	}
+	if _, system := errors.AsType[syscall.Errno](err); system || errors.Is(err, errBroken) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errBroken, err)
+}
+
+// check reads every key and value. The length comes first: what a shortened file lacks can not be read through a mapping.
+func check(db *bbolt.DB) error {
+	return db.View(func(tx *bbolt.Tx) error {
+		info, err := os.Stat(db.Path())
+		if err != nil {
+			return err
+		}
+		if info.Size() < tx.Size() {
+			return fmt.Errorf("%w: it has %d of %d bytes", errBroken, info.Size(), tx.Size())
+		}
+		return tx.ForEach(func(name []byte, b *bbolt.Bucket) error { return checkBucket(name, b) })
+	})
+}
+
+// checkBucket reads a bucket to its last byte. No bucket of ours has buckets in it, so where one has, its pages are wrong.
+func checkBucket(name []byte, b *bbolt.Bucket) error {
+	var last []byte
+	return b.ForEach(func(k, v []byte) error {
+		if v == nil || string(k) <= string(last) || !json.Valid(v) {
+			return fmt.Errorf("%w: bucket %q, key %q", errBroken, name, k)
+		}
+		last = k
+		return nil
+	})
+}
+
+// moveAside renames a broken database to a name that is free, and returns that.
+func moveAside(path string, why error) (string, error) {
+	for now := time.Now().Unix(); ; now++ {
+		aside := path + brokenSuffix + strconv.FormatInt(now, 10)
+		if _, err := os.Lstat(aside); err == nil {
+			continue
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+		if err := os.Rename(path, aside); err != nil {
+			return "", fmt.Errorf("move it aside: %w, since %w", err, why)
+		}
+		return aside, nil
+	}
+}
+
+// syncDirectory makes the name of a new database as lasting as what is in it.
+func syncDirectory(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
