@@ -3,6 +3,10 @@
 // The card has the six keys that Molecule's registry knows, and `examples` on each skill. It is pure: same snapshot and
 // options, same bytes. It is never poisonous: every id and name is a non-empty text, every list is a list of texts, and
 // no text holds a NUL or bytes that are not UTF-8, because a consumer that meets one loses every peer it has.
+//
+// A card over [Options.MaxBytes] is trimmed: examples go first, then tags, then descriptions are cut to 200 and to 80
+// characters, and at last skills go, each from the last skill backwards and no further than is needed. Name, version, url
+// and the ids and names of the skills that stay are never cut, so that a card without skills may still be over the limit.
 package card
 
 import (
@@ -24,6 +28,8 @@ const (
 type Options struct {
 	// URL is where the agent can be reached; empty leaves it out of the card.
 	URL string
+	// MaxBytes is the most that the JSON may have; 0 means that there is no limit.
+	MaxBytes int
 }
 
 // Card is an agent card, ready to be sent. It is immutable.
@@ -34,6 +40,10 @@ type Card struct {
 	Digest pannier.Digest
 	// SnapshotVersion is that of the snapshot that it was made from.
 	SnapshotVersion uint64
+	// Trimmed says what was left out because of [Options.MaxBytes], in the order in which it was, in words.
+	Trimmed []string
+	// Problem is the "card.trimmed" that says so; nil where the card had room for everything. It must not be changed.
+	Problem *pannier.Problem
 }
 
 // document is the wire form. The order of its fields is that of the platform's own.
@@ -66,7 +76,7 @@ func Build(s *pannier.Snapshot, o Options) (Card, error) {
 		Name:         orElse(clean(w.Name), defaultName),
 		Description:  clean(w.Description),
 		Version:      orElse(clean(w.Version), defaultVersion),
-		URL:          o.URL,
+		URL:          clean(o.URL),
 		Skills:       []skill{},
 		Capabilities: capabilities{Streaming: w.Streaming, PushNotifications: w.PushNotifications},
 	}
@@ -80,11 +90,19 @@ func Build(s *pannier.Snapshot, o Options) (Card, error) {
 			Examples:    cleanAll(e.Examples),
 		})
 	}
+	c := Card{SnapshotVersion: s.Version}
+	if o.MaxBytes > 0 {
+		var err error
+		if c.Trimmed, c.Problem, err = trim(&doc, o.MaxBytes); err != nil {
+			return Card{}, err
+		}
+	}
 	text, err := json.Marshal(doc)
 	if err != nil {
 		return Card{}, fmt.Errorf("encode card: %w", err)
 	}
-	return Card{JSON: text, Digest: pannier.DigestOf(text), SnapshotVersion: s.Version}, nil
+	c.JSON, c.Digest = text, pannier.DigestOf(text)
+	return c, nil
 }
 
 func orElse(text, fallback string) string {

@@ -22,10 +22,40 @@
 //	400, 413, 422                           not again before the card changes
 //	307, 308 to the same scheme and host    followed, three times at most
 //	any other answer                        again, about every 30 s
+//	2xx, but read back and not stored       the same
 //
 // `Retry-After` lengthens each of these waits, to five minutes at most. Dialing and the TLS handshake may take 5 s each,
 // the head of the answer 10 s, everything together 15 s; 64 KiB of the body are read. Proxies are those of the
 // environment. When the context of Run ends, the request in flight has 2 s to finish and no other one starts.
+//
+// # Outbox
+//
+// With [Options.Outbox] the newest card is in a file before it is first tried, and that the platform took it is noted
+// there before anybody is told. The file is replaced as a whole and synced, directory and all, and has no token in it. A
+// publisher that starts pushes the card that it finds pending there, unless a newer one is offered before. One that the
+// platform took is not pushed again; with read-back the platform is asked first whether it still holds it, and where it
+// does not say so the card is pushed. Without read-back the file is believed, so that a card which an agent overwrote
+// while nobody looked stays overwritten: use both.
+//
+// A file that does not fit together is ignored. One that can not be written is removed, if that can be done, and cards are
+// then in memory only, which nobody but the log and a metric complains of. It is tried again with the next change.
+//
+// # Read-back
+//
+// A 2xx proves little: Molecule's platform answers so for workspaces that it does not know, and an agent that starts
+// registers its own card over ours. With [Options.ReadBack] the workspace is read (`GET /workspaces/{id}`) after each
+// push that was accepted, and every five minutes, give or take a tenth. The platform holds our card if the registered one
+// has each of our top-level keys with an equal value; the order of keys, the way numbers are written and further keys do
+// not count. A card that was accepted and is not there is a failure (`not_stored`), tried again about every 30 s and told
+// as refused once. A card that was there and is not any more is pushed again.
+//
+// Before a push the registered card is read too, unless that was done in the last five seconds. Its top-level keys that
+// pannier does not write are sent along, and its url where our card has none. All digests are those of our own card,
+// without what is sent along.
+//
+// Reading never keeps a card from being pushed, and an answer that tells nothing leaves a 2xx what it is. If the first
+// answers show that the platform has no such route (404 without a word of a workspace, 405, a page, a redirect elsewhere),
+// it is not asked again; after one that could be read, and after failures that pass, it is.
 //
 // # Secrets
 //
@@ -44,11 +74,14 @@
 //	pannier_last_publish_success_timestamp_seconds  when the platform last took a card
 //	pannier_coalesced_total                         cards that a newer one replaced unsent
 //	pannier_outbox_pending                          0 or 1, whether a card waits
+//	pannier_outbox_errors_total                     times that the outbox could not be read or written
+//	pannier_reconcile_total                         checks of what the platform holds, by result
+//
+// The results of a check are same, replaced and unreadable. Reading after a push is no check.
 //
 // # What it does not do
 //
-// It does not register, send heartbeats, read the card back or remember cards across a restart: a process that starts
-// offers the card of its first snapshot, and that is pushed.
+// It does not register or send heartbeats, and it does not listen to the platform's events.
 //
 // # Wire
 //

@@ -24,3 +24,16 @@ func (p *Publisher) Jitter(most time.Duration) time.Duration { return p.jitter(m
 
 // RetryAfter is retryAfter.
 var RetryAfter = retryAfter
+
+// Merge, Holds and Canonical are merge, holds and canonical.
+var (
+	Merge     = merge
+	Holds     = holds
+	Canonical = canonical
+)
+
+// SetStep has step called before each request and each step of a write to the outbox.
+func (p *Publisher) SetStep(step func(name string) error) { p.step = step }
+
+// OutboxFile is the path of the record.
+func (p *Publisher) OutboxFile() string { return p.outbox.path() }

@@ -16,13 +16,15 @@ type metrics struct {
 	lastSuccess prometheus.Gauge
 	coalesced   prometheus.Counter
 	outbox      prometheus.Gauge
+	outboxFails prometheus.Counter
+	reconciles  *prometheus.CounterVec // by result
 }
 
 const platformLabel = "platform"
 
 // newMetrics registers the metrics, or takes those that another publisher has registered. The platform is told by its
 // host, so that no label can have a path or a password in it.
-func newMetrics(reg prometheus.Registerer, host string) (*metrics, error) {
+func newMetrics(reg prometheus.Registerer, host string, readBack bool) (*metrics, error) {
 	v := newVectors()
 	if err := v.register(reg); err != nil {
 		return nil, err
@@ -35,9 +37,14 @@ func newMetrics(reg prometheus.Registerer, host string) (*metrics, error) {
 		lastSuccess: v.lastSuccess.WithLabelValues(host),
 		coalesced:   v.coalesced.WithLabelValues(host),
 		outbox:      v.outbox.WithLabelValues(host),
+		outboxFails: v.outboxFails.WithLabelValues(host),
+		reconciles:  v.reconciles.MustCurryWith(prometheus.Labels{platformLabel: host}),
 	}
-	for _, reason := range reasons() {
+	for _, reason := range reasons(readBack) {
 		m.failures.WithLabelValues(reason)
+	}
+	for _, result := range []string{resultSame, resultReplaced, resultUnreadable} {
+		m.reconciles.WithLabelValues(result)
 	}
 	return m, nil
 }
@@ -67,6 +74,7 @@ func (m *metrics) pending(yes bool) {
 // vectors are the metrics of all platforms that share a registerer.
 type vectors struct {
 	pushes, failures, coalesced     *prometheus.CounterVec
+	outboxFails, reconciles         *prometheus.CounterVec
 	duration                        *prometheus.HistogramVec
 	successful, lastSuccess, outbox *prometheus.GaugeVec
 }
@@ -80,6 +88,8 @@ func newVectors() *vectors {
 		successful:  gaugeVec("last_publish_successful", "Whether the newest try to push the agent card succeeded; 0 before the first."),
 		lastSuccess: gaugeVec("last_publish_success_timestamp_seconds", "When the platform last took the agent card, in Unix time; 0 before the first time."),
 		outbox:      gaugeVec("outbox_pending", "Whether a card waits for the platform to take it."),
+		outboxFails: counterVec("outbox_errors_total", "Times that the outbox could not be read or written."),
+		reconciles:  counterVec("reconcile_total", "Checks whether the platform still holds the card, by result.", "result"),
 	}
 }
 
@@ -109,7 +119,8 @@ func (v *vectors) register(reg prometheus.Registerer) error {
 	}
 	return errors.Join(
 		share(reg, &v.pushes), share(reg, &v.failures), share(reg, &v.coalesced), share(reg, &v.duration),
-		share(reg, &v.successful), share(reg, &v.lastSuccess), share(reg, &v.outbox),
+		share(reg, &v.successful), share(reg, &v.lastSuccess), share(reg, &v.outbox), share(reg, &v.outboxFails),
+		share(reg, &v.reconciles),
 	)
 }
 

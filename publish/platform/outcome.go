@@ -32,13 +32,18 @@ const (
 	reasonServer       = "server"
 	reasonRedirect     = "redirect"
 	reasonOther        = "other"
+	reasonNotStored    = "not_stored" // only with read-back
 )
 
-func reasons() []string {
-	return []string{
+func reasons(readBack bool) []string {
+	all := []string{
 		reasonConnect, reasonTimeout, reasonUnauthorized, reasonRejected, reasonNotFound,
 		reasonThrottled, reasonServer, reasonRedirect, reasonOther,
 	}
+	if readBack {
+		all = append(all, reasonNotStored)
+	}
+	return all
 }
 
 // What a person can do about a failure.
@@ -54,6 +59,8 @@ const (
 	hintServer   = "the platform failed; its own log says why. A workspace id that is not a UUID has the same answer"
 	hintRedirect = "set the platform's url to where it points, if that is the platform"
 	hintOther    = "check that the url is that of the platform"
+	hintUnknown  = "check the workspace id: the platform answers so for workspaces that it does not know or that were removed, and drops their cards"
+	hintLost     = "something else may have written the workspace's card, such as an agent that starts; where that goes on, see what else sends cards, and the platform's own log"
 )
 
 // outcome is what became of one try.

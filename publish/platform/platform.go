@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -41,13 +42,18 @@ type Options struct {
 	Path string
 	// WorkspaceID is the platform's id for the workspace.
 	WorkspaceID string
-	// Token returns the workspace's bearer token and is called before each try, from the goroutine of Run. An empty token
+	// Token returns the workspace's bearer token and is called before each request, from the goroutine of Run. An empty token
 	// sends no Authorization header, and so does a nil Token. See [TokenFile].
 	Token func() (string, error)
 	// Header holds further headers, such as X-Molecule-Org-Id. It is copied.
 	Header http.Header
 	// CAFile names a file of PEM certificates that are trusted besides the system's. It is read once, by New.
 	CAFile string
+	// Outbox is a directory in which the newest card outlasts a restart; empty means that it does not. It is made when it
+	// is needed. One process at a time may use it for a platform and a workspace.
+	Outbox string
+	// ReadBack has the platform asked what it holds: before and after a push, and every five minutes.
+	ReadBack bool
 	// Logger gets what happens to the pushes; nil means none.
 	Logger hclog.Logger
 	// Registerer gets the metrics. Publishers may share one; those for the same host then share their series. Nil means
@@ -61,6 +67,7 @@ type Options struct {
 // Publisher keeps one platform holding the newest card. Its methods may be called from any goroutine, Run once.
 type Publisher struct {
 	endpoint    *url.URL
+	workspace   *url.URL // where the card is read back
 	workspaceID string
 	header      http.Header
 	token       func() (string, error)
@@ -72,8 +79,19 @@ type Publisher struct {
 	transport http.RoundTripper
 	jitter    func(most time.Duration) time.Duration
 
-	// row is only touched by the goroutine of Run, so it needs no lock.
-	row row
+	// step is called before each request and each step of a write to the outbox, with its name, for the tests.
+	step func(name string) error
+
+	// The fields down to wake are only touched by the goroutine of Run, so they need no lock.
+	row      row
+	registry registry
+	outbox   outbox
+	// outboxFails says that the newest access to the outbox failed, which has been told.
+	outboxFails bool
+	// unsure says that it is only known from the outbox that the platform holds the card.
+	unsure bool
+	// dropped is the card that was last told to be accepted and not stored.
+	dropped pannier.Digest
 
 	// wake has room for one: that the slot holds a card which Run has not looked at.
 	wake chan struct{}
@@ -83,10 +101,10 @@ type Publisher struct {
 	slot slot
 }
 
-// New returns a publisher that has nothing to push. It checks the options, reads the CA file and registers the metrics;
-// nothing is sent before [Publisher.Run].
+// New returns a publisher that has nothing to push but what is in the outbox. It checks the options, reads the CA file and
+// the outbox, and registers the metrics; nothing is sent or written before [Publisher.Run].
 func New(o Options) (*Publisher, error) {
-	endpoint, err := endpointOf(o.URL, o.Path)
+	base, err := baseOf(o.URL)
 	if err != nil {
 		return nil, fmt.Errorf("platform url: %w", err)
 	}
@@ -101,27 +119,36 @@ func New(o Options) (*Publisher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("platform ca file: %w", err)
 	}
-	metrics, err := newMetrics(o.Registerer, endpoint.Host)
+	metrics, err := newMetrics(o.Registerer, base.Host, o.ReadBack)
 	if err != nil {
 		return nil, fmt.Errorf("platform metrics: %w", err)
 	}
-	return &Publisher{
+	endpoint := base.JoinPath(cmp.Or(o.Path, DefaultPath))
+	p := &Publisher{
 		endpoint:    endpoint,
+		workspace:   base.JoinPath("workspaces", url.PathEscape(o.WorkspaceID)),
 		workspaceID: o.WorkspaceID,
 		header:      header,
 		token:       orNoToken(o.Token),
-		log:         orNoLogger(o.Logger).Named("platform").With("platform", endpoint.Host),
+		log:         orNoLogger(o.Logger).Named("platform").With("platform", base.Host),
 		emit:        orNobody(o.Emit),
 		metrics:     metrics,
 		transport:   transport,
 		jitter:      func(most time.Duration) time.Duration { return rand.N(most + 1) },
+		step:        func(string) error { return nil },
+		registry:    registry{off: !o.ReadBack},
 		wake:        make(chan struct{}, 1),
-	}, nil
+	}
+	p.outbox = outbox{
+		dir: o.Outbox, platform: endpoint.String(), workspaceID: o.WorkspaceID,
+		step: func(name string) error { return p.step(name) },
+	}
+	p.restore()
+	return p, nil
 }
 
-// endpointOf returns the URL that cards are posted to. Its errors never quote the URL: what is wrong in it may be a
-// password.
-func endpointOf(base, path string) (*url.URL, error) {
+// baseOf parses the platform's URL. Its errors never quote it: what is wrong in it may be a password.
+func baseOf(base string) (*url.URL, error) {
 	u, err := url.Parse(base)
 	switch {
 	case err != nil:
@@ -135,10 +162,7 @@ func endpointOf(base, path string) (*url.URL, error) {
 	case u.RawQuery != "" || u.Fragment != "":
 		return nil, errors.New("it must have no query and no fragment (hint: what the platform needs besides goes into headers)")
 	}
-	if path == "" {
-		path = DefaultPath
-	}
-	return u.JoinPath(path), nil
+	return u, nil
 }
 
 // headerOf copies the extra headers, under their canonical names so that those of each request can replace them. It

@@ -47,7 +47,22 @@ type answer struct {
 	message  string
 	location string
 	after    time.Duration
+	// body is what was read of it, and broken says why that is not all.
+	body   []byte
+	broken error
 }
+
+// call is a request to the platform.
+type call struct {
+	method string
+	target *url.URL
+	body   []byte // nil for none
+	token  string
+	// most is how much of an answer is read; one that has more is broken.
+	most int64
+}
+
+var errTooLarge = errors.New("the answer is too large")
 
 // push makes one try with the card and says what became of it, free of secrets.
 func (p *Publisher) push(ctx context.Context, c card.Card) outcome {
@@ -66,22 +81,26 @@ func (p *Publisher) push(ctx context.Context, c card.Card) outcome {
 	return o
 }
 
-// send posts the card and follows redirects. It goes to the transport itself and not through an [http.Client], because
-// the errors of that quote addresses as they came.
+// send posts the card, with what is kept of the one that the platform has.
 func (p *Publisher) send(ctx context.Context, c card.Card, token string) (answer, error) {
-	body, err := json.Marshal(UpdateCardRequest{WorkspaceID: p.workspaceID, AgentCard: c.JSON})
+	body, err := json.Marshal(UpdateCardRequest{WorkspaceID: p.workspaceID, AgentCard: merge(c.JSON, p.registry.card)})
 	if err != nil {
 		return answer{}, fmt.Errorf("%w: %w", errEncode, err)
 	}
+	return p.exchange(ctx, call{method: http.MethodPost, target: p.endpoint, body: body, token: token, most: maxAnswerBytes})
+}
+
+// exchange makes a request and follows redirects. It goes to the transport itself and not through an [http.Client],
+// because the errors of that quote addresses as they came.
+func (p *Publisher) exchange(ctx context.Context, c call) (answer, error) {
 	ctx, cancel := requestContext(ctx)
 	defer cancel()
-	target := p.endpoint
 	for range maxRedirects + 1 {
-		a, err := p.roundTrip(ctx, target, body, token)
+		a, err := p.roundTrip(ctx, c)
 		if err != nil || a.location == "" {
 			return a, err
 		}
-		if target, err = follow(target, a); err != nil {
+		if c.target, err = follow(c.target, a); err != nil {
 			return answer{}, err
 		}
 	}
@@ -102,24 +121,26 @@ func requestContext(parent context.Context) (context.Context, context.CancelFunc
 	}
 }
 
-func (p *Publisher) roundTrip(ctx context.Context, target *url.URL, body []byte, token string) (answer, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, target.String(), bytes.NewReader(body))
+func (p *Publisher) roundTrip(ctx context.Context, c call) (answer, error) {
+	req, err := http.NewRequestWithContext(ctx, c.method, c.target.String(), bytes.NewReader(c.body))
 	if err != nil {
 		return answer{}, errors.New("the address can not be requested")
 	}
 	maps.Copy(req.Header, p.header)
-	req.Header.Set("Content-Type", "application/json")
+	if c.body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", "pannier")
-	if token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	resp, err := p.transport.RoundTrip(req)
 	if err != nil {
 		return answer{}, causeOf(ctx, err)
 	}
 	defer resp.Body.Close()
-	return readAnswer(resp), nil
+	return readAnswer(resp, c.most), nil
 }
 
 // causeOf says why the context ended where that is what ended the request.
@@ -130,11 +151,14 @@ func causeOf(ctx context.Context, err error) error {
 	return err
 }
 
-// readAnswer reads what is needed of a response. A body that breaks off changes nothing: the status has been said. It is
-// read so that the connection can be used again.
-func readAnswer(resp *http.Response) answer {
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes))
-	a := answer{status: resp.StatusCode}
+// readAnswer reads what is needed of a response. A body that breaks off changes nothing for a push: the status has been
+// said. It is read so that the connection can be used again.
+func readAnswer(resp *http.Response, most int64) answer {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
+	if err == nil && int64(len(body)) > most {
+		err = errTooLarge
+	}
+	a := answer{status: resp.StatusCode, body: body, broken: err}
 	switch {
 	case a.status/100 == 2:
 		return a

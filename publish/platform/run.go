@@ -85,17 +85,56 @@ func (p *Publisher) Health() pannier.PushHealth {
 // seconds to finish. Run must be called once.
 func (p *Publisher) Run(ctx context.Context) error {
 	defer p.closeIdle()
+	p.confirm(ctx)
 	for ctx.Err() == nil {
-		c, ok := p.take()
-		if !ok {
-			p.idle(ctx)
-			continue
-		}
-		if o := p.try(ctx, c); o.err != nil && o.plan != planStop {
-			p.pause(ctx, o)
-		}
+		p.turn(ctx)
 	}
+	p.keep()
 	return nil
+}
+
+// turn makes one try with the card that is due, or waits until one is. A card that is offered after due has been asked is
+// left to the next turn, since nobody has looked for it.
+func (p *Publisher) turn(ctx context.Context) {
+	if !p.due() {
+		p.keep()
+		p.idle(ctx)
+		return
+	}
+	p.lookBefore(ctx)
+	if ctx.Err() != nil {
+		return
+	}
+	c, ok := p.take()
+	p.keep()
+	if !ok {
+		return
+	}
+	if o := p.try(ctx, c); o.err != nil && o.plan != planStop {
+		p.pause(ctx, o)
+	}
+}
+
+// due reports whether a card is worth a request.
+func (p *Publisher) due() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.slot.sendable()
+}
+
+// inStep returns the newest card, and whether the platform is known to hold it.
+func (p *Publisher) inStep() (card.Card, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.slot.card, !p.slot.pending() && !p.slot.card.Digest.IsZero()
+}
+
+// amend changes what is known of the platform.
+func (p *Publisher) amend(change func(*slot)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	change(&p.slot)
+	p.metrics.pending(p.slot.pending())
 }
 
 // take returns the card to send and takes back the signal for it: a signal that waits after this is for a newer card.
@@ -109,29 +148,39 @@ func (p *Publisher) take() (card.Card, bool) {
 	return p.slot.take()
 }
 
+// idle waits for a card, and checks those that are there when it is time to.
 func (p *Publisher) idle(ctx context.Context) {
+	var checkDue <-chan time.Time
+	if timer := p.checkTimer(); timer != nil {
+		defer timer.Stop()
+		checkDue = timer.C
+	}
 	select {
 	case <-ctx.Done():
 	case <-p.wake:
+	case <-checkDue:
+		if c, ok := p.inStep(); ok {
+			p.check(ctx, c)
+		}
 	}
 }
 
 // try makes one request and tells everybody how it went.
 func (p *Publisher) try(ctx context.Context, c card.Card) outcome {
 	begun := time.Now()
+	_ = p.step("send")
 	o := p.push(ctx, c)
+	ended := time.Now()
+	_ = p.step("sent")
+	if o.err == nil {
+		o = p.verify(ctx, c, o)
+	}
 	p.row.note(o)
-	p.metrics.observe(o, begun, time.Now())
-	p.settle(o)
+	p.metrics.observe(o, begun, ended)
+	p.amend(func(s *slot) { s.settle(o, ended) })
+	p.keep()
 	p.report(c, o)
 	return o
-}
-
-func (p *Publisher) settle(o outcome) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.slot.settle(o, time.Now())
-	p.metrics.pending(p.slot.pending())
 }
 
 // pause waits for the time of the next try. A newer card cuts it short, but not below what the platform asked for.
@@ -183,8 +232,14 @@ func (p *Publisher) report(c card.Card, o outcome) {
 	push := pannier.CardPush{Platform: p.endpoint.String(), Digest: c.Digest}
 	switch {
 	case o.err == nil:
+		p.dropped = pannier.Digest{}
 		p.logSuccess(c)
 		p.emit(pannier.EventCardPushed, push)
+	case o.reason == reasonNotStored && p.dropped != c.Digest:
+		p.dropped = c.Digest
+		p.log.Warn("card accepted but not stored, trying again", "digest", c.Digest.String(), "error", o.err, "hint", o.hint)
+		push.Error = o.err.Error()
+		p.emit(pannier.EventCardRejected, push)
 	case o.plan == planStop:
 		p.log.Warn("card refused, nothing is sent before it changes", "digest", c.Digest.String(), "error", o.err, "hint", o.hint)
 		push.Error = o.err.Error()

@@ -81,6 +81,24 @@ func (s *slot) fail(o outcome, now time.Time) {
 	s.lastError, s.hint = o.err.Error(), o.hint
 }
 
+// restore takes over what an outbox remembers. It comes before everything else.
+func (s *slot) restore(r record) {
+	s.card, s.acknowledged, s.lastSuccess = r.card, r.acknowledged, r.at
+	if !r.pending {
+		s.held = r.card.Digest
+	}
+}
+
+// record is what an outbox should remember.
+func (s *slot) record() record {
+	return record{card: s.card, pending: s.pending(), acknowledged: s.acknowledged, at: s.lastSuccess}
+}
+
+// doubt says that the platform may not hold any card of ours, and deny that it does not.
+func (s *slot) doubt() { s.held = pannier.Digest{} }
+
+func (s *slot) deny() { s.held, s.acknowledged = pannier.Digest{}, pannier.Digest{} }
+
 // forgetError drops the error of an older card once the platform holds the newest, which an answer is not needed for
 // where the card went back to what it was.
 func (s *slot) forgetError() {

@@ -21,25 +21,31 @@ func TokenFile(path string) func() (string, error) {
 }
 
 func readToken(path string) (string, error) {
-	// Without O_NONBLOCK a named pipe in its place would stop all pushes for ever.
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	content, err := readRegular(path, maxTokenBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
 	if err != nil {
 		return "", err
 	}
+	return parseToken(path, content)
+}
+
+// readRegular returns the content of a file, or its first most+1 bytes where it has more. Anything but a regular file is
+// an error.
+func readRegular(path string, most int64) ([]byte, error) {
+	// Without O_NONBLOCK a named pipe in its place would stop all pushes for ever.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
 	defer f.Close()
 	if info, err := f.Stat(); err != nil {
-		return "", err
+		return nil, err
 	} else if !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%s is not a regular file", path)
+		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
-	content, err := io.ReadAll(io.LimitReader(f, maxTokenBytes+1))
-	if err != nil {
-		return "", err
-	}
-	return parseToken(path, content)
+	return io.ReadAll(io.LimitReader(f, most+1))
 }
 
 func parseToken(path string, content []byte) (string, error) {

@@ -63,3 +63,44 @@ func TestPublisher(t *testing.T) {
 		t.Errorf("Run returned %v after %d updates, want 2", err, p.Updates(first))
 	}
 }
+
+// TestPublisherAfterAgent has an agent register its card while the sidecar is away, over real connections.
+func TestPublisherAfterAgent(t *testing.T) {
+	p, url := newPlatform(t)
+	pushed := make(chan pannier.EventType, 10)
+	o := platform.Options{
+		URL: url, WorkspaceID: first, Outbox: t.TempDir(), ReadBack: true,
+		Token: func() (string, error) { return token, nil },
+		Emit:  func(kind pannier.EventType, _ any) { pushed <- kind },
+	}
+	text := json.RawMessage(`{"name":"a"}`)
+	run := func() {
+		t.Helper()
+		publisher, err := platform.New(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		publisher.Offer(card.Card{JSON: text, Digest: pannier.DigestOf(text)})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- publisher.Run(ctx) }()
+		select {
+		case kind := <-pushed:
+			if kind != pannier.EventCardPushed {
+				t.Errorf("event %v, health %+v", kind, publisher.Health())
+			}
+		case <-time.After(deadline):
+			t.Errorf("not pushed: %+v", publisher.Health())
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	run()
+	call(p, "POST", "/registry/register", bearer, `{"id":"`+first+`","url":"http://agent.example","agent_card":{"name":"boot","url":"http://agent.example","runtime":"langgraph"}}`)
+	run()
+	if stored, _ := p.Card(first); string(stored) != `{"name":"a","runtime":"langgraph","url":"http://agent.example"}` {
+		t.Errorf("stored %s", stored)
+	}
+}

@@ -1,0 +1,45 @@
+package platform
+
+const hintOutbox = "free space on the disk, or make the state directory writable for the user that pannier runs as"
+
+// restore takes over what the outbox holds.
+func (p *Publisher) restore() {
+	r, found, err := p.outbox.load()
+	if err != nil {
+		p.noteOutbox(err, "outbox not readable, what it holds is ignored")
+	}
+	if !found {
+		return
+	}
+	p.slot.restore(r)
+	p.unsure = !r.pending && !p.registry.off
+	p.metrics.pending(p.slot.pending())
+}
+
+// keep brings the outbox up to date. Where it can not, the card is only in memory from then on.
+func (p *Publisher) keep() {
+	p.mu.Lock()
+	r := p.slot.record()
+	p.mu.Unlock()
+	if r.card.Digest.IsZero() {
+		return
+	}
+	err := p.outbox.keep(r)
+	if err == nil && p.outboxFails && p.outbox.known {
+		p.outboxFails = false
+		p.log.Info("outbox written again")
+	}
+	if err != nil {
+		p.noteOutbox(err, "outbox not writable, cards are kept in memory only")
+	}
+}
+
+// noteOutbox counts an error and tells the first of a row.
+func (p *Publisher) noteOutbox(err error, message string) {
+	p.metrics.outboxFails.Inc()
+	if p.outboxFails {
+		return
+	}
+	p.outboxFails = true
+	p.log.Warn(message, "error", err, "hint", hintOutbox)
+}
