@@ -54,10 +54,13 @@ type Settings struct {
 
 	// Platform is the side with the registry endpoint.
 	Platform Platform
-	// AgentURL is the address on the agent card; where it is empty, the card has none.
+	// AgentURL is the address on the agent card; where it is empty, what the platform already holds stays.
 	AgentURL string
 	// AgentWorkspace is the workspace's path as the agent sees it; empty is the same as Workspace.
 	AgentWorkspace string
+
+	// CardMaxBytes bounds the agent card; 0 is no bound.
+	CardMaxBytes int
 
 	// EnvironmentOwn says what an unmet requirement means when only the sidecar's own container is known: block, warn,
 	// or auto, which leaves it to the caller to find out whether this is a container.
@@ -82,6 +85,8 @@ type Platform struct {
 	Headers map[string]string
 	// CAFile is a PEM file of authorities to trust besides those of the system; empty is none.
 	CAFile string
+	// ReadBack asks for the card to be read back, and pushed again where the platform lost or replaced it.
+	ReadBack bool
 }
 
 // Rules returns the part of the settings that says where skills are looked for.

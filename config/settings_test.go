@@ -77,6 +77,8 @@ var samples = map[string]sample{
 	"platform.token_file":                  {"/t", "", func(s config.Settings) any { return s.Platform.TokenFile }, "/t"},
 	"platform.headers":                     {"x-tenant=a=b", "{x-tenant: a=b}", func(s config.Settings) any { return s.Platform.Headers }, map[string]string{"X-Tenant": "a=b"}},
 	"platform.ca_file":                     {"/ca.pem", "", func(s config.Settings) any { return s.Platform.CAFile }, "/ca.pem"},
+	"platform.read_back":                   {"false", "", func(s config.Settings) any { return s.Platform.ReadBack }, false},
+	"card_max_bytes":                       {"1000", "", func(s config.Settings) any { return s.CardMaxBytes }, 1000},
 	"agent_url":                            {"http://agent:1", "", func(s config.Settings) any { return s.AgentURL }, "http://agent:1"},
 	"agent_workspace":                      {"/workspace", "", func(s config.Settings) any { return s.AgentWorkspace }, "/workspace"},
 	"environment.own":                      {"block", "", func(s config.Settings) any { return s.EnvironmentOwn }, "block"},
@@ -159,8 +161,8 @@ func TestDefaults(t *testing.T) {
 		Skip:     []string{".git", "node_modules", ".venv", "venv", "__pycache__"},
 		MaxDepth: 6, MaxDirs: 20000, MaxSkillBytes: 1 << 20, MaxFrontmatterBytes: 64 << 10,
 		Settle: 100 * time.Millisecond, Debounce: 2 * time.Second, MaxWait: 10 * time.Second, Resync: 10 * time.Second,
-		Platform:       config.Platform{Path: "/registry/update-card", WorkspaceID: configsID, TokenFile: "/configs/.auth_token"},
-		EnvironmentOwn: "auto", PromptMaxChars: 24000,
+		Platform:     config.Platform{Path: "/registry/update-card", WorkspaceID: configsID, TokenFile: "/configs/.auth_token", ReadBack: true},
+		CardMaxBytes: 262144, EnvironmentOwn: "auto", PromptMaxChars: 24000,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -126,12 +126,20 @@ var table = []setting{
 		read: scalar(func(d *draft) *string { return &d.Platform.CAFile }, parseText),
 	},
 	{
-		key: "agent_url", kind: "url", help: "address of the agent on its card", told: "none; the card has no address then",
+		key: "platform.read_back", kind: kindBool, help: "read the card back after each push and every five minutes, and push again what the platform lost", fallback: "true",
+		read: scalar(func(d *draft) *bool { return &d.Platform.ReadBack }, parseBool),
+	},
+	{
+		key: "agent_url", kind: "url", help: "address of the agent on its card", told: "what the platform already holds",
 		read: scalar(func(d *draft) *string { return &d.AgentURL }, parseAgentURL),
 	},
 	{
 		key: "agent_workspace", kind: "dir", help: "the workspace's path as the agent sees it", told: "the workspace",
 		read: scalar(func(d *draft) *string { return &d.AgentWorkspace }, parseText),
+	},
+	{
+		key: "card_max_bytes", kind: "bytes", help: "largest agent card; a larger one is trimmed; 0 is no limit", fallback: "262144",
+		read: scalar(func(d *draft) *int { return &d.CardMaxBytes }, atLeast[int](0)),
 	},
 	{
 		key: "environment.own", kind: "mode", help: "what a requirement means that the sidecar's own container does not meet: block, warn, or auto",

@@ -33,7 +33,7 @@ func BenchmarkEditToPlatform(b *testing.B) {
 		b.Fatal(err)
 	}
 	sidecar := exec.Command(binary, "run", "--workspace", dir, "--workspace-id", testWorkspaceID, "--platform-url", platform.URL,
-		"--socket", filepath.Join(socketDir, "s"), "--settle", "1us", "--debounce", "1us", "--state-dir", filepath.Join(socketDir, "state"), "--resync", "0", "--log-level", "error")
+		"--socket", filepath.Join(socketDir, "s"), "--settle", "1us", "--debounce", "1us", "--state-dir", filepath.Join(socketDir, "state"), "--platform-read-back=false", "--resync", "0", "--log-level", "error")
 	sidecar.Env = cleanEnviron()
 	if err := sidecar.Start(); err != nil {
 		b.Fatal(err)

@@ -2,13 +2,21 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"fmt"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"github.com/spf13/cobra"
 
 	"pannier"
 	"pannier/internal/journal"
+	"pannier/publish/api"
+	"pannier/publish/client"
+	"pannier/registry"
 )
 
 // eventLog takes events in: they go to the journal, which numbers them, and to the log.
@@ -70,4 +78,57 @@ func logValue(value json.RawMessage) any {
 		return string(value)
 	}
 	return v
+}
+
+// eventSource is what the event stream of the socket comes from.
+func (c *sidecar) eventSource() *api.EventSource {
+	return &api.EventSource{
+		Follow:      func(after uint64) api.EventReader { return c.memory.journal.Follow(after) },
+		Last:        c.memory.journal.Last,
+		Whole:       func(s *pannier.Snapshot) pannier.CatalogUpdated { return registry.Diff(nil, s, c.rules) },
+		WorkspaceID: c.settings.WorkspaceID,
+	}
+}
+
+func (p *program) eventsCommand() *cobra.Command {
+	var follow bool
+	var after uint64
+	var types []string
+	cmd := &cobra.Command{
+		Use:   "events",
+		Short: "Print the events that are kept, and with --follow those to come",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
+			defer stop()
+			return p.asking(ctx, func(ctx context.Context, c *client.Client) error {
+				err := c.Events(ctx, client.EventQuery{After: after, Types: types, Follow: follow}, p.printEvent)
+				if ctx.Err() != nil {
+					return nil // whoever follows ends it so
+				}
+				return err
+			})
+		},
+	}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with the events to come")
+	cmd.Flags().Uint64Var(&after, "after", 0, "begin behind the event with this number")
+	cmd.Flags().StringSliceVar(&types, "types", nil, "only events of these types, separated by commas")
+	return p.jsonFlag(cmd)
+}
+
+// printEvent prints an event on one line.
+func (p *program) printEvent(e pannier.Event) error {
+	text, err := json.Marshal(e.Data)
+	if err != nil {
+		return err
+	}
+	if p.json {
+		if text, err = json.Marshal(e); err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(p.out, "%s\n", text)
+		return err
+	}
+	_, err = fmt.Fprintf(p.out, "%d  %s  %s  %s\n", e.Seq, e.Time.Format(time.RFC3339), e.Type, printable(string(text)))
+	return err
 }

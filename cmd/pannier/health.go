@@ -75,6 +75,9 @@ func (c *sidecar) health() pannier.Health {
 	}
 	if s := c.registry.Current(); s != nil {
 		h.SnapshotVersion = s.Version
+		if made, ok := c.cards.of(s); ok && made.Problem != nil {
+			h.Conditions = append(h.Conditions, problemCondition(*made.Problem))
+		}
 		h.Conditions = append(h.Conditions, snapshotConditions(s)...)
 	} else {
 		h.Conditions = append(h.Conditions, pannier.Condition{
@@ -103,7 +106,7 @@ func snapshotConditions(s *pannier.Snapshot) []pannier.Condition {
 	var conditions []pannier.Condition
 	for _, p := range s.Problems {
 		if p.Severity != pannier.SeverityInfo {
-			conditions = append(conditions, pannier.Condition{Code: p.Code, Severity: p.Severity, Subject: p.Path, Message: p.Message, Hint: p.Hint})
+			conditions = append(conditions, problemCondition(p))
 		}
 	}
 	var broken []string
@@ -120,6 +123,10 @@ func snapshotConditions(s *pannier.Snapshot) []pannier.Condition {
 		})
 	}
 	return conditions
+}
+
+func problemCondition(p pannier.Problem) pannier.Condition {
+	return pannier.Condition{Code: p.Code, Severity: p.Severity, Subject: p.Path, Message: p.Message, Hint: p.Hint}
 }
 
 func pushConditions(push pannier.PushHealth) []pannier.Condition {

@@ -35,7 +35,7 @@ func newHouse(s config.Settings, environ []string, o registry.Options) *house {
 		loader:    loader.New(loader.Options{Rules: s.Rules()}),
 		workspace: config.NewWorkspaceReader(s.Workspace),
 		registry:  registry.New(o),
-		cards:     cards{options: card.Options{URL: s.AgentURL}},
+		cards:     cards{options: card.Options{URL: s.AgentURL, MaxBytes: s.CardMaxBytes}},
 	}
 }
 

@@ -364,11 +364,30 @@ func (r *recorder) up(t *testing.T) {
 }
 
 func (r *recorder) take(w http.ResponseWriter, req *http.Request) {
-	text, _ := io.ReadAll(req.Body)
 	r.mu.Lock()
+	defer r.mu.Unlock()
+	if req.Method == http.MethodGet { // reading a workspace back
+		row := map[string]json.RawMessage{"agent_card": json.RawMessage("null")}
+		if n := len(r.cards); n > 0 {
+			row["agent_card"] = sentCard(r.cards[n-1])
+		}
+		json.NewEncoder(w).Encode(row)
+		return
+	}
+	text, _ := io.ReadAll(req.Body)
 	r.cards = append(r.cards, string(text))
-	r.mu.Unlock()
 	fmt.Fprint(w, `{"status":"updated"}`)
+}
+
+// sentCard returns the card in the body of an update.
+func sentCard(body string) json.RawMessage {
+	var sent struct {
+		Card json.RawMessage `json:"agent_card"`
+	}
+	if json.Unmarshal([]byte(body), &sent) != nil {
+		return json.RawMessage("null")
+	}
+	return sent.Card
 }
 
 func (r *recorder) received() []string {

@@ -73,7 +73,7 @@ is needed.`,
 	config.AddFlags(p.root.PersistentFlags())
 	p.root.AddCommand(
 		p.runCommand(), p.listCommand(), p.showCommand(), p.cardCommand(), p.promptCommand(), p.resolveCommand(),
-		p.healthCommand(), p.platformCommand(), p.versionCommand(),
+		p.healthCommand(), p.eventsCommand(), p.platformCommand(), p.versionCommand(),
 	)
 	return p.root
 }

@@ -129,19 +129,19 @@ func newSidecar(s config.Settings, environ []string, mem *memory, token func() (
 		return nil, fmt.Errorf("watch: %w", err)
 	}
 	if s.Platform.URL != config.PlatformOff {
-		c.publisher, err = newPublisher(s, token, c.events.emit, reg, log)
+		c.publisher, err = newPublisher(s, token, mem.outbox(), c.events.emit, reg, log)
 	}
 	return c, err
 }
 
-func newPublisher(s config.Settings, token func() (string, error), emit func(pannier.EventType, any), reg prometheus.Registerer, log hclog.Logger) (*platform.Publisher, error) {
+func newPublisher(s config.Settings, token func() (string, error), outbox string, emit func(pannier.EventType, any), reg prometheus.Registerer, log hclog.Logger) (*platform.Publisher, error) {
 	header := http.Header{}
 	for name, value := range s.Platform.Headers {
 		header.Set(name, value)
 	}
 	pub, err := platform.New(platform.Options{
 		URL: s.Platform.URL, Path: s.Platform.Path, WorkspaceID: s.Platform.WorkspaceID, Token: token,
-		Header: header, CAFile: s.Platform.CAFile, Logger: log, Registerer: reg, Emit: emit,
+		Header: header, CAFile: s.Platform.CAFile, Outbox: outbox, ReadBack: s.Platform.ReadBack, Logger: log, Registerer: reg, Emit: emit,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("platform: %w", err)
@@ -153,6 +153,7 @@ func newPublisher(s config.Settings, token func() (string, error), emit func(pan
 func (c *sidecar) handler(reg *prometheus.Registry) http.Handler {
 	o := c.handlerOptions(c.log.Named("api"))
 	o.Rescan, o.Health, o.Emit, o.Registerer = c.rescan, c.health, c.events.emit, reg
+	o.Events = c.eventSource()
 	o.Metrics = promhttp.HandlerFor(reg, promhttp.HandlerOpts{Registry: nil})
 	return api.New(o)
 }

@@ -82,6 +82,14 @@ func directoryName(id string) string {
 	return name
 }
 
+// outbox is the directory in which cards wait for the platform, empty where they wait in memory.
+func (m *memory) outbox() string {
+	if m.dir == "" {
+		return ""
+	}
+	return filepath.Join(m.dir, "outbox")
+}
+
 // close ends the memory. What it holds is on disk already.
 func (m *memory) close() {
 	if err := errors.Join(m.journal.Close(), m.store.Close()); err != nil {

@@ -13,6 +13,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
@@ -47,6 +48,7 @@ type Options struct {
 	// MaxChars bounds a prompt where the turn does not; 0 is no bound.
 	MaxChars int
 
+	Events     *EventSource                 // optional: serves the event stream
 	Emit       func(pannier.EventType, any) // optional
 	Metrics    http.Handler                 // optional: serves /metrics
 	Registerer prometheus.Registerer        // optional
@@ -58,6 +60,7 @@ type Handler struct {
 	Options
 	mux     *http.ServeMux
 	metrics *metrics
+	streams atomic.Int64 // event streams that are open
 }
 
 // New returns a handler.
@@ -87,6 +90,9 @@ func (h *Handler) routes() {
 	h.handle("POST /v1/resolve", h.resolve)
 	h.handle("POST /v1/rescan", h.rescan, "wait")
 
+	if h.Events != nil {
+		h.handleAlways("GET /v1/events", h.events, "types", "follow")
+	}
 	h.handleAlways("GET /v1/health", h.health)
 	h.handleAlways("GET /readyz", h.ready)
 	if h.Metrics != nil {

@@ -25,7 +25,7 @@ const shutdownGrace = 3 * time.Second
 // Serve answers requests until ctx is done, gives those under way a moment to end, and closes the listener. What has not
 // ended by then loses its connection, and its context is done. Serve returns nil where nothing but ctx ended it.
 func Serve(ctx context.Context, ln net.Listener, h http.Handler, log hclog.Logger) error {
-	requests, cut := context.WithCancel(context.WithoutCancel(ctx))
+	requests, cut := context.WithCancel(context.WithValue(context.WithoutCancel(ctx), servingKey{}, ctx))
 	defer cut()
 	server := &http.Server{
 		Handler:           h,

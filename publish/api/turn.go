@@ -16,8 +16,11 @@ func (h *Handler) resolve(w http.ResponseWriter, r *http.Request, s *pannier.Sna
 	if err != nil {
 		return err
 	}
-	out := h.Resolve(s, turn)
-	out.Prompt = new(h.render(s, out, turn))
+	out, p, err := h.resolved(r.Context(), s, turn)
+	if err != nil {
+		return err
+	}
+	out.Prompt = &p
 	return writeJSON(w, r, out)
 }
 
@@ -39,12 +42,15 @@ func checkTurn(turn pannier.Turn) error {
 	return nil
 }
 
-func (h *Handler) render(s *pannier.Snapshot, r pannier.Resolution, turn pannier.Turn) pannier.Prompt {
-	limit := h.MaxChars
-	if turn.Limits.MaxChars != nil {
-		limit = *turn.Limits.MaxChars
+func (h *Handler) render(s *pannier.Snapshot, r pannier.Resolution, bodies map[string]string, turn pannier.Turn) pannier.Prompt {
+	o := prompt.Options{Format: turn.Format, Workspace: h.AgentWorkspace}
+	if prompt.Bounded(turn.Format) {
+		o.MaxChars = h.MaxChars
 	}
-	return prompt.Render(s, r, prompt.Options{MaxChars: limit, Workspace: h.AgentWorkspace})
+	if turn.Limits.MaxChars != nil {
+		o.MaxChars = *turn.Limits.MaxChars
+	}
+	return prompt.Render(s, r, bodies, o)
 }
 
 // prompt answers with the section for what is automatically available.
@@ -75,7 +81,10 @@ func (h *Handler) turnPrompt(w http.ResponseWriter, r *http.Request, s *pannier.
 
 // writePrompt answers with the text, or with JSON that also tells what was omitted, where the caller asks for that.
 func (h *Handler) writePrompt(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot, turn pannier.Turn) error {
-	p := h.render(s, h.Resolve(s, turn), turn)
+	_, p, err := h.resolved(r.Context(), s, turn)
+	if err != nil {
+		return err
+	}
 	if prefers(w, r, "application/json", "text/plain") {
 		return writeJSON(w, r, p)
 	}

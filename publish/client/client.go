@@ -156,13 +156,9 @@ func do[T any](ctx context.Context, c *Client, method, path string, body []byte)
 		return answer, classify(err)
 	}
 	defer res.Body.Close()
-	limit := cmp.Or(c.maxAnswer, maxAnswerBytes)
-	text, err := io.ReadAll(io.LimitReader(res.Body, limit+1))
+	text, err := c.readAnswer(res.Body)
 	if err != nil {
 		return answer, fmt.Errorf("read answer of %s: %w", path, err)
-	}
-	if int64(len(text)) > limit {
-		return answer, fmt.Errorf("the answer of %s has more than %d bytes", path, limit)
 	}
 	if res.StatusCode >= http.StatusBadRequest {
 		return answer, decodeError(res, text)
@@ -171,6 +167,16 @@ func do[T any](ctx context.Context, c *Client, method, path string, body []byte)
 		return answer, fmt.Errorf("decode answer of %s: %w", path, err)
 	}
 	return answer, nil
+}
+
+// readAnswer reads the whole of an answer, within its bound.
+func (c *Client) readAnswer(body io.Reader) ([]byte, error) {
+	limit := cmp.Or(c.maxAnswer, maxAnswerBytes)
+	text, err := io.ReadAll(io.LimitReader(body, limit+1))
+	if err == nil && int64(len(text)) > limit {
+		err = fmt.Errorf("it has more than %d bytes", limit)
+	}
+	return text, err
 }
 
 // classify tells a sidecar that is not there from one that can not be talked to.

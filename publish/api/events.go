@@ -1,0 +1,190 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pannier"
+)
+
+// EventReader returns the events after a number, one by one. Next waits for those to come; it fails with
+// [pannier.ErrTooOld] where the next one is not kept any more, and with another error where there will be no more.
+type EventReader interface {
+	Next(ctx context.Context) (pannier.Event, error)
+}
+
+// EventSource is where the event stream comes from.
+type EventSource struct {
+	// Follow returns a reader of the events after a number.
+	Follow func(after uint64) EventReader
+	// Last returns the number of the newest event, 0 before the first.
+	Last func() uint64
+	// Whole tells the whole catalog as one event, for a reader that has missed some.
+	Whole func(*pannier.Snapshot) pannier.CatalogUpdated
+	// WorkspaceID stands in the events.
+	WorkspaceID string
+}
+
+const (
+	// pingEvery is how often a silent stream shows that it lives.
+	pingEvery = 15 * time.Second
+	// streamWrite is how long a reader may leave one event unread before it is dropped.
+	streamWrite = 10 * time.Second
+	// maxStreams bounds the event streams at one time.
+	maxStreams = 256
+)
+
+// events answers with the stream of events (HTML Living Standard, Server-sent events): those after Last-Event-ID, else
+// those from now on.
+func (h *Handler) events(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
+	s, err := h.newStream(w, r)
+	if err != nil {
+		return err
+	}
+	if h.streams.Add(1) > maxStreams {
+		h.streams.Add(-1)
+		return &statusError{http.StatusServiceUnavailable, "too_many_streams", fmt.Sprintf("%d event streams are open already", maxStreams), "close one that nobody reads"}
+	}
+	defer h.streams.Add(-1)
+	ctx, cancel := whileServing(r.Context())
+	defer cancel()
+	if err := s.run(ctx); errors.Is(err, os.ErrDeadlineExceeded) {
+		h.metrics.dropped.Inc()
+		h.Logger.Warn("event stream dropped", "reason", "the reader left an event unread for "+streamWrite.String(), "last_seq", s.after)
+	}
+	return nil // the status has been sent
+}
+
+// stream is one caller that follows the events.
+type stream struct {
+	handler *Handler
+	source  *EventSource
+	out     http.ResponseWriter
+	control *http.ResponseController
+	types   []string // empty for all
+	after   uint64   // the newest event that was sent or left out
+	until   uint64   // the event to end with; 0 for none
+}
+
+func (h *Handler) newStream(w http.ResponseWriter, r *http.Request) (*stream, error) {
+	s := &stream{handler: h, source: h.Events, out: w, control: http.NewResponseController(w), after: h.Events.Last()}
+	query := r.URL.Query()
+	if text := query.Get("types"); text != "" {
+		s.types = strings.Split(text, ",")
+	}
+	if text := query.Get("follow"); text != "" {
+		follow, err := strconv.ParseBool(text)
+		if err != nil {
+			return nil, invalidParameter("follow", fmt.Sprintf("follow is %q", text), "give 1 or 0")
+		}
+		if !follow {
+			s.until = max(1, s.after)
+		}
+	}
+	if text := r.Header.Get("Last-Event-ID"); text != "" {
+		seq, err := strconv.ParseUint(text, 10, 64)
+		if err != nil {
+			return nil, &statusError{http.StatusBadRequest, "invalid_last_event_id", fmt.Sprintf("Last-Event-ID is %q", text), "send the id of the last event that was read, or leave the header out"}
+		}
+		s.after = seq
+	}
+	return s, nil
+}
+
+// run sends events until ctx is done, the caller has gone, or there will be no more.
+func (s *stream) run(ctx context.Context) error {
+	header := s.out.Header()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Accel-Buffering", "no")
+	// The bounds of one exchange are not those of a stream.
+	if err := s.control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	if err := s.write(": pannier\n\n"); err != nil {
+		return err
+	}
+	reader := s.source.Follow(s.after)
+	for s.until == 0 || s.after < s.until {
+		e, err := next(ctx, reader)
+		switch {
+		case errors.Is(err, pannier.ErrTooOld):
+			reader, err = s.restart()
+		case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
+			err = s.write(": ping\n\n")
+		case err == nil:
+			err = s.send(e)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// next waits for an event, but no longer than until it is time for a ping.
+func next(ctx context.Context, reader EventReader) (pannier.Event, error) {
+	ctx, cancel := context.WithTimeout(ctx, pingEvery)
+	defer cancel()
+	return reader.Next(ctx)
+}
+
+// restart sends the whole catalog in the place of events that are not kept any more, and goes on behind them.
+func (s *stream) restart() (EventReader, error) {
+	last := s.source.Last() // before the snapshot, so that what follows is not older than it
+	s.after = last
+	reader := s.source.Follow(last)
+	snapshot := s.handler.Snapshot()
+	if snapshot == nil {
+		return reader, nil
+	}
+	return reader, s.send(pannier.Event{
+		Seq: last, Time: time.Now().UTC(), Type: pannier.EventCatalogUpdated, WorkspaceID: s.source.WorkspaceID,
+		SnapshotVersion: snapshot.Version, Data: s.source.Whole(snapshot),
+	})
+}
+
+// send writes one event, unless the caller did not ask for its type.
+func (s *stream) send(e pannier.Event) error {
+	s.after = max(s.after, e.Seq)
+	if len(s.types) > 0 && !slices.Contains(s.types, string(e.Type)) {
+		return nil
+	}
+	text, err := json.Marshal(e)
+	if err != nil {
+		return fmt.Errorf("encode event %d: %w", e.Seq, err)
+	}
+	return s.write(fmt.Sprintf("id: %d\nevent: %s\ndata: %s\n\n", e.Seq, e.Type, text))
+}
+
+// write sends text at once, and gives the caller a bounded time to take it.
+func (s *stream) write(text string) error {
+	if err := s.control.SetWriteDeadline(time.Now().Add(streamWrite)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	if _, err := s.out.Write([]byte(text)); err != nil {
+		return err
+	}
+	return s.control.Flush()
+}
+
+type servingKey struct{}
+
+// whileServing returns a context that is also done when the server stops taking requests: a stream never ends by itself.
+func whileServing(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	serving, ok := ctx.Value(servingKey{}).(context.Context)
+	if !ok {
+		return ctx, cancel
+	}
+	stop := context.AfterFunc(serving, cancel)
+	return ctx, func() { stop(); cancel() }
+}
