@@ -1,0 +1,167 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pannier"
+	"pannier/publish/client"
+)
+
+func TestRestartGoesOnWhereItStopped(t *testing.T) {
+	w, stateDir := newWorkspace(t), t.TempDir()
+	writeIn(t, w, skillScript("first", "Is there before."))
+	args := []string{"--platform-url", "off", "--state-dir", stateDir}
+
+	s := startSidecar(t, w, args...)
+	before, err := s.Skills(t.Context(), "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.process.kill() // nothing is said at the end
+
+	s = startSidecar(t, w, args...)
+	same, err := s.Skills(t.Context(), "", false)
+	if err != nil || same.SnapshotVersion != before.SnapshotVersion || same.Digest != before.Digest {
+		t.Errorf("the same tree has version %d after a restart, %d before (%v)", same.SnapshotVersion, before.SnapshotVersion, err)
+	}
+	s.process.kill()
+
+	writeIn(t, w, skillScript("second", "Comes while nobody looks."))
+	s = startSidecar(t, w, args...)
+	after, err := s.Skills(t.Context(), "", false)
+	if err != nil || after.SnapshotVersion != before.SnapshotVersion+1 {
+		t.Errorf("another tree has version %d after a restart, want %d (%v)", after.SnapshotVersion, before.SnapshotVersion+1, err)
+	}
+
+	eventually(t, "the journal has one event for each start", func() error {
+		var seqs []uint64
+		err := s.Events(t.Context(), client.EventQuery{}, func(e pannier.Event) error {
+			seqs = append(seqs, e.Seq)
+			return nil
+		})
+		if err != nil || !slices.Equal(seqs, []uint64{1, 2, 3}) {
+			return fmt.Errorf("events %v, %v", seqs, err)
+		}
+		return nil
+	})
+}
+
+func TestSecondSidecarOnOneStateIsRefused(t *testing.T) {
+	w, stateDir := newWorkspace(t), t.TempDir()
+	startSidecar(t, w, "--platform-url", "off", "--state-dir", stateDir)
+	cmd := exec.Command(binary, "run", "--workspace", w, "--workspace-id", testWorkspaceID, "--state-dir", stateDir,
+		"--socket", filepath.Join(shortDir(t), "s"), "--platform-url", "off")
+	cmd.Env = cleanEnviron()
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState.ExitCode() != exitUnknown || !strings.Contains(string(out), "another sidecar keeps the state") || !strings.Contains(string(out), "hint: ") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+func TestStateThatCanNotBeUsedIsTold(t *testing.T) {
+	w := newWorkspace(t)
+	s := startSidecar(t, w, "--platform-url", "off", "--state-dir", filepath.Join(w, "config.yaml"))
+	h, err := s.Health(t.Context())
+	if err != nil || h.Status != pannier.HealthDegraded || !strings.Contains(fmt.Sprint(h.Conditions), "state_in_memory") {
+		t.Errorf("health %+v, %v", h, err)
+	}
+}
+
+func TestKilledSidecarLeavesTheNewestCardToTheNext(t *testing.T) {
+	platform := newRecorder(t)
+	w, stateDir := newWorkspace(t), t.TempDir()
+	args := []string{"--platform-url", "http://" + platform.addr, "--platform-token-file", tokenFile(t), "--state-dir", stateDir}
+	s := startSidecar(t, w, args...)
+	s.write(t, skillScript("unsent", "Never reached the platform."))
+	eventually(t, "the skill is served", func() error {
+		_, err := s.entry(t, "unsent")
+		return err
+	})
+	s.process.kill()
+	platform.up(t)
+	s = startSidecar(t, w, args...)
+	s.acknowledged(t)
+	got := platform.received()
+	if len(got) != 1 || !strings.Contains(got[0], "Never reached the platform.") {
+		t.Errorf("the platform got %q, want the newest card alone", got)
+	}
+	s.terminate(t)
+	s = startSidecar(t, w, args...)
+	s.acknowledged(t)
+	if again := platform.received(); len(again) != 1 {
+		t.Errorf("a restart with an unchanged tree pushed %d cards more", len(again)-1)
+	}
+}
+
+func TestEventsAreFollowed(t *testing.T) {
+	s := startSidecar(t, newWorkspace(t), "--platform-url", "off")
+	follower := exec.Command(binary, "events", "--follow", "--json", "--types", "skill_catalog_updated,skill_loaded", "--socket", s.socket)
+	follower.Env = cleanEnviron()
+	out := &lockedBuffer{}
+	follower.Stdout, follower.Stderr = out, out
+	if err := follower.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- follower.Wait() }()
+	t.Cleanup(func() { follower.Process.Kill(); <-ended; ended <- nil })
+
+	s.write(t, skillScript("told", "Makes an event."))
+	eventually(t, "the follower is told of the skill", func() error {
+		if !strings.Contains(out.String(), `"added":["told"]`) {
+			return fmt.Errorf("printed %q", out)
+		}
+		return nil
+	})
+	if _, err := s.Content(t.Context(), "told"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the follower is told of the load", func() error {
+		if !strings.Contains(out.String(), `"type":"skill_loaded"`) {
+			return fmt.Errorf("printed %q", out)
+		}
+		return nil
+	})
+	for line := range strings.Lines(out.String()) {
+		var e pannier.Event
+		if err := json.Unmarshal([]byte(line), &e); err != nil || e.Seq == 0 || e.WorkspaceID != testWorkspaceID || e.Time.IsZero() {
+			t.Errorf("event %s: %v", line, err)
+		}
+	}
+	// The end of the sidecar ends the stream, and does not wait for it.
+	if code := s.terminate(t); code != exitYes {
+		t.Errorf("exit code %d", code)
+	}
+	<-ended
+	ended <- nil
+}
+
+func TestReaderThatWasAwayTooLongGetsTheWhole(t *testing.T) {
+	s := startSidecar(t, newWorkspace(t), "--platform-url", "off")
+	s.write(t, skillScript("kept", "Is in the catalog."))
+	eventually(t, "the skill is served", func() error {
+		_, err := s.entry(t, "kept")
+		return err
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var first pannier.Event
+	// A number that the journal never gave away is one of a journal that is lost.
+	s.Events(ctx, client.EventQuery{After: 1 << 40, Follow: true}, func(e pannier.Event) error {
+		first = e
+		cancel()
+		return nil
+	})
+	data, _ := json.Marshal(first.Data)
+	if first.Type != pannier.EventCatalogUpdated || !bytes.Contains(data, []byte(`"added":["kept"]`)) {
+		t.Errorf("the first event is %+v", first)
+	}
+}
