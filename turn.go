@@ -83,7 +83,8 @@ type Resolution struct {
 type Prompt struct {
 	Format string `json:"format"`
 	Text   string `json:"text"`
-	// Omitted are the slugs that did not fit into the limit, Truncated whether there are any.
+	// Omitted are the slugs that did not fit into the limit or whose text could not be read, Truncated whether there are
+	// any.
 	Omitted   []string `json:"omitted"`
 	Truncated bool     `json:"truncated"`
 }

@@ -9,6 +9,7 @@ import (
 
 	"pannier"
 	"pannier/publish/client"
+	"pannier/publish/prompt"
 )
 
 func (p *program) promptCommand() *cobra.Command {
@@ -30,13 +31,13 @@ func (p *program) promptCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "", "the format of the section: available_skills")
+	cmd.Flags().StringVar(&format, "format", "", "the format of the section: "+strings.Join(prompt.Formats(), ", "))
 	return p.jsonFlag(cmd)
 }
 
 func (s streams) printPrompt(prompt pannier.Prompt) error {
 	if prompt.Truncated {
-		fmt.Fprintf(s.err, "left out, because the limit is reached: %s\n", strings.Join(prompt.Omitted, ", "))
+		fmt.Fprintf(s.err, "left out, over the limit or not readable: %s\n", strings.Join(prompt.Omitted, ", "))
 	}
 	if prompt.Text == "" {
 		fmt.Fprintln(s.err, "no skill is available, so there is no section")

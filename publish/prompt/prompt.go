@@ -1,82 +1,101 @@
-// Package prompt renders the skills section of a system prompt. It is pure.
+// Package prompt renders the skills section of a system prompt. It is pure: the bodies that a format shows are handed in.
 //
-// Everything that comes from a skill is untrusted: it is escaped for the format, folded to one line, and stripped of
-// what a terminal, a bidirectional layout or a chat template would take for more than text. Bodies are never part of a
-// catalog; an agent reads them when it uses the skill.
+// Everything that comes from a skill is untrusted: it is escaped for the format and stripped of what a terminal, a
+// bidirectional layout or a chat template would take for more than text; names and descriptions are folded to one line.
+// The one exception is [AvailableSkillsReference], which is there to be compared with. Bodies are never part of a
+// catalog, where an agent reads them when it uses the skill; [Molecule] shows them, because that is what it is.
 package prompt
 
 import (
 	"cmp"
 	"path"
-	"regexp"
-	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"pannier"
 )
 
-// AvailableSkills is the XML of the Agent Skills reference tool, with everything escaped and folded. Without a skill it
-// is empty.
-const AvailableSkills = "available_skills"
+// The formats.
+const (
+	// AvailableSkills is the XML of the Agent Skills reference tool, with everything escaped and folded. Without a skill
+	// it is empty.
+	AvailableSkills = "available_skills"
+	// AvailableSkillsReference is the same byte for byte as the reference tool writes it, for its users and for tests. It
+	// is not hardened: texts keep their lines and whatever is invisible in them, and locations are not even escaped.
+	// Without a skill it is an empty element.
+	AvailableSkillsReference = "available_skills_reference"
+	// OpenClaw is the indented XML of OpenClaw below three lines for the model. What does not fit loses its description
+	// first, and a notice says so. Without a skill it is empty.
+	OpenClaw = "openclaw"
+	// Molecule is the section "## Your Skills" of a Molecule workspace, with the body of each skill in the order of
+	// config.yaml. Without a skill it is empty.
+	Molecule = "molecule"
+)
 
 // Formats lists the formats that there are, the default first.
-func Formats() []string { return []string{AvailableSkills} }
+func Formats() []string {
+	return []string{AvailableSkills, AvailableSkillsReference, OpenClaw, Molecule}
+}
+
+// NeedsBodies reports whether a format shows the bodies of skills.
+func NeedsBodies(format string) bool { return format == Molecule }
 
 // DefaultMaxChars is how many code points a prompt has at most where nobody says otherwise.
 const DefaultMaxChars = 24000
 
+// Bounded reports whether a format has a limit where the turn sets none. The others are what they are elsewhere, whole,
+// unless somebody asks for less.
+func Bounded(format string) bool {
+	return format == "" || format == AvailableSkills || format == OpenClaw
+}
+
 // Options are what rendering needs beside the skills.
 type Options struct {
+	// Format is one of [Formats]; empty is the default.
+	Format string
 	// MaxChars bounds the text in code points; 0 is no bound.
 	MaxChars int
 	// Workspace is the workspace as the agent sees it, for locations.
 	Workspace string
 }
 
-const (
-	opening = "<available_skills>\n"
-	closing = "</available_skills>"
-)
+// fits reports whether so many code points are within the limit.
+func (o Options) fits(size int) bool { return o.MaxChars <= 0 || size <= o.MaxChars }
 
-// Render returns the section for the active skills of a resolution, in its order, in the format [AvailableSkills]. A
-// skill that does not fit is omitted and named; smaller ones behind it may still fit.
-func Render(s *pannier.Snapshot, r pannier.Resolution, o Options) pannier.Prompt {
-	p := pannier.Prompt{Format: AvailableSkills, Omitted: []string{}}
-	var text strings.Builder
-	used := len(opening) + len(closing)
+// item is a skill to be shown. implicit says that nobody named it.
+type item struct {
+	*pannier.Entry
+	implicit bool
+}
+
+// Render returns the section for the active skills of a resolution. bodies are the texts of skills by slug, for the
+// formats that [NeedsBodies] names; a skill that should have one and has none is omitted. The text is never longer than
+// the limit, and whatever is not in it at all is named, in the order of the resolution.
+func Render(s *pannier.Snapshot, r pannier.Resolution, bodies map[string]string, o Options) pannier.Prompt {
+	p := pannier.Prompt{Format: cmp.Or(o.Format, AvailableSkills), Omitted: []string{}}
+	items := make([]item, 0, len(r.Active))
 	for _, a := range r.Active {
-		e, ok := s.Lookup(a.Slug)
-		if !ok {
-			continue
+		if e, ok := s.Lookup(a.Slug); ok {
+			items = append(items, item{e, a.Reason == pannier.ViaImplicit})
 		}
-		block := skillBlock(e, o.Workspace)
-		size := utf8.RuneCountInString(block)
-		if o.MaxChars > 0 && used+size > o.MaxChars {
-			p.Omitted = append(p.Omitted, a.Slug)
-			continue
-		}
-		used += size
-		text.WriteString(block)
 	}
-	if text.Len() > 0 {
-		p.Text = opening + text.String() + closing
+	var shown map[string]bool
+	switch p.Format {
+	case AvailableSkillsReference:
+		p.Text, shown = availableSkillsReference(items, o)
+	case OpenClaw:
+		p.Text, shown = openClaw(items, o)
+	case Molecule:
+		p.Text, shown = molecule(items, bodies, o)
+	default:
+		p.Text, shown = availableSkills(items, o)
+	}
+	for _, e := range items {
+		if !shown[e.Slug] {
+			p.Omitted = append(p.Omitted, e.Slug)
+		}
 	}
 	p.Truncated = len(p.Omitted) > 0
 	return p
-}
-
-// skillBlock follows the layout of the reference tool: every text on a line of its own.
-func skillBlock(e *pannier.Entry, workspace string) string {
-	var b strings.Builder
-	b.WriteString("<skill>\n")
-	for _, field := range [...]struct{ tag, text string }{
-		{"name", cmp.Or(fold(e.Name), e.Slug)}, {"description", fold(e.Description)}, {"location", neutral(Location(e.Skill, workspace))},
-	} {
-		b.WriteString("<" + field.tag + ">\n" + escape(field.text) + "\n</" + field.tag + ">\n")
-	}
-	b.WriteString("</skill>\n")
-	return b.String()
 }
 
 // Location returns where the SKILL.md of a skill is for an agent that sees the workspace at that path.
@@ -87,37 +106,7 @@ func Location(s *pannier.Skill, workspace string) string {
 	return path.Join(workspace, s.FilePath())
 }
 
-var markup = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#x27;")
+// displayName is what a skill is called in the formats that fold names.
+func displayName(e *pannier.Entry) string { return cmp.Or(fold(e.Name), e.Slug) }
 
-func escape(text string) string { return markup.Replace(text) }
-
-// templates are marks of chat templates that have no angle bracket for the escaping to break.
-var templates = regexp.MustCompile(`\[(/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT))\]`)
-
-// fold neutralises a text and drops blanks that repeat or stand at an end. Those of a path are kept: they are part of it.
-func fold(text string) string { return strings.Join(strings.Fields(neutral(text)), " ") }
-
-// neutral makes a text one line and drops what is not meant to be seen: control, format and bidirectional characters,
-// fillers and selectors that show as nothing, and what is no character at all.
-func neutral(text string) string {
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	text = strings.Map(func(r rune) rune {
-		switch {
-		case ' ' <= r && r <= '~':
-			return r
-		case unicode.IsSpace(r):
-			return ' '
-		case r == '\u200d' || r == '\ufe0e' || r == '\ufe0f': // join emoji, and choose how they look
-			return r
-		case unicode.In(r, hidden...):
-			return -1
-		}
-		return r
-	}, text)
-	return templates.ReplaceAllString(text, "($1)")
-}
-
-var hidden = []*unicode.RangeTable{
-	unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs,
-	unicode.Noncharacter_Code_Point, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector,
-}
+func runes(text string) int { return utf8.RuneCountInString(text) }

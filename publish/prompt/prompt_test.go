@@ -31,7 +31,7 @@ func render(o prompt.Options, entries ...pannier.Entry) pannier.Prompt {
 	for _, e := range entries {
 		r.Active = append(r.Active, pannier.ActiveSkill{Slug: e.Slug})
 	}
-	return prompt.Render(s, r, o)
+	return prompt.Render(s, r, nil, o)
 }
 
 func TestGolden(t *testing.T) {
@@ -70,7 +70,7 @@ func TestEmpty(t *testing.T) {
 		t.Errorf("got %+v", p)
 	}
 	r := pannier.Resolution{Active: []pannier.ActiveSkill{{Slug: "gone"}}}
-	if p := prompt.Render(&pannier.Snapshot{}, r, prompt.Options{}); p.Text != "" {
+	if p := prompt.Render(&pannier.Snapshot{}, r, nil, prompt.Options{}); p.Text != "" {
 		t.Errorf("got %+v", p)
 	}
 }
@@ -97,7 +97,7 @@ func TestLocation(t *testing.T) {
 
 func TestOrderIsThatOfTheResolution(t *testing.T) {
 	s := &pannier.Snapshot{Entries: []pannier.Entry{skill("a", "a", ""), skill("b", "b", "")}}
-	p := prompt.Render(s, pannier.Resolution{Active: []pannier.ActiveSkill{{Slug: "b"}, {Slug: "a"}}}, prompt.Options{})
+	p := prompt.Render(s, pannier.Resolution{Active: []pannier.ActiveSkill{{Slug: "b"}, {Slug: "a"}}}, nil, prompt.Options{})
 	if texts := parse(t, p.Text); texts[0][0] != "b" || texts[1][0] != "a" {
 		t.Errorf("got %v", texts)
 	}
@@ -265,7 +265,7 @@ func BenchmarkRender10k(b *testing.B) {
 		r.Active = append(r.Active, pannier.ActiveSkill{Slug: e.Slug})
 	}
 	for b.Loop() {
-		if p := prompt.Render(s, r, prompt.Options{MaxChars: prompt.DefaultMaxChars}); !p.Truncated {
+		if p := prompt.Render(s, r, nil, prompt.Options{MaxChars: prompt.DefaultMaxChars}); !p.Truncated {
 			b.Fatal(len(p.Text))
 		}
 	}

@@ -1,0 +1,178 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"pannier"
+	"pannier/publish/prompt"
+)
+
+// TestPromptFormats asks for each format by every route that has one.
+func TestPromptFormats(t *testing.T) {
+	for format, begin := range map[string]string{
+		prompt.AvailableSkills:          "<available_skills>\n<skill>\n<name>\nalpha\n",
+		prompt.AvailableSkillsReference: "<available_skills>\n<skill>\n<name>\nalpha\n",
+		prompt.OpenClaw:                 "\n\nThe following skills provide",
+		prompt.Molecule:                 "\n## Your Skills\n\n### alpha\ndoes alpha\n# alpha <&>\n\n### omega\n",
+	} {
+		h := newHouse().handler()
+		text := ask(h, "GET", "/v1/prompt?format="+format, "")
+		if text.Code != 200 || text.Header().Get("Content-Type") != textType || !strings.HasPrefix(text.Body.String(), begin) {
+			t.Errorf("%s: %d %s", format, text.Code, text.Body)
+		}
+		asJSON := decode[pannier.Prompt](t, ask(h, "GET", "/v1/prompt?format="+format, "", "Accept", jsonType))
+		turn := fmt.Sprintf(`{"format":%q}`, format)
+		posted := decode[pannier.Prompt](t, ask(h, "POST", "/v1/prompt", turn, "Accept", jsonType))
+		resolved := decode[pannier.Resolution](t, ask(h, "POST", "/v1/resolve", turn))
+		for _, p := range []pannier.Prompt{asJSON, posted, *resolved.Prompt} {
+			if p.Text != text.Body.String() || p.Format != format {
+				t.Errorf("%s: %+v", format, p)
+			}
+		}
+		tag := text.Header().Get("ETag")
+		again := ask(h, "GET", "/v1/prompt?format="+format, "", "If-None-Match", tag)
+		if !strongTag.MatchString(tag) || again.Code != http.StatusNotModified || text.Header().Get("Vary") != "Accept" {
+			t.Errorf("%s: tag %s, then %d", format, tag, again.Code)
+		}
+		checkHead(t, h, "/v1/prompt?format="+format, "", text)
+	}
+}
+
+func TestUnknownFormat(t *testing.T) {
+	for _, format := range []string{"x", "Molecule", "molecule_system", "compact"} {
+		w := ask(newHouse().handler(), "GET", "/v1/prompt?format="+format, "")
+		checkProblem(t, format, w, 400, "invalid_parameter.format")
+		for _, known := range prompt.Formats() {
+			if !strings.Contains(decode[pannier.ErrorDocument](t, w).Hint, known) {
+				t.Errorf("%s: the hint does not name %s: %s", format, known, w.Body)
+			}
+		}
+	}
+}
+
+// TestDefaultLimitByFormat: the limit of the settings is for catalogs alone; that of a turn is for all.
+func TestDefaultLimitByFormat(t *testing.T) {
+	h := newHouse()
+	h.options.MaxChars = 1
+	for format, bounded := range map[string]bool{prompt.AvailableSkills: true, prompt.AvailableSkillsReference: false, prompt.OpenClaw: true, prompt.Molecule: false} {
+		for query, limited := range map[string]bool{"": bounded, "&max_chars=1": true, "&max_chars=0": false} {
+			p := decode[pannier.Prompt](t, ask(h.handler(), "GET", "/v1/prompt?format="+format+query, "", "Accept", jsonType))
+			if (p.Text == "") != limited {
+				t.Errorf("%s%s: %+v", format, query, p)
+			}
+		}
+	}
+}
+
+// TestBodies reads the texts of active skills for the formats that show them, and omits those that have none.
+func TestBodies(t *testing.T) {
+	h := newHouse()
+	var read []string
+	disk := documents()
+	whole := disk.read
+	disk.read = func(s *pannier.Skill) (pannier.Document, error) {
+		read = append(read, s.Slug)
+		if s.Slug == "omega" {
+			return pannier.Document{}, errors.New("input/output error")
+		}
+		return whole(s)
+	}
+	h.options.Texts = disk
+	for _, format := range prompt.Formats() {
+		read = nil
+		p := decode[pannier.Prompt](t, ask(h.handler(), "GET", "/v1/prompt?format="+format, "", "Accept", jsonType))
+		var omitted, wanted []string
+		if format == prompt.Molecule {
+			omitted, wanted = []string{"gamma", "omega"}, []string{"alpha", "gamma", "omega"}
+		}
+		if !slices.Equal(p.Omitted, omitted) || !slices.Equal(read, wanted) {
+			t.Errorf("%s: omitted %v, read %v", format, p.Omitted, read)
+		}
+	}
+	if h.scans != 0 || len(h.events) != 0 {
+		t.Errorf("%d scans, %d events", h.scans, len(h.events))
+	}
+}
+
+func TestChangedBodyIsLookedAtAgain(t *testing.T) {
+	h, now := edited()
+	again := h.options.Rescan
+	h.options.Rescan = func(ctx context.Context, wait bool) (*pannier.Snapshot, error) {
+		s, err := again(ctx, wait)
+		s.Version, s.Entries = 8, s.Entries[:1]
+		return s, err
+	}
+	r := decode[pannier.Resolution](t, ask(h.handler(), "POST", "/v1/resolve", `{"format":"molecule"}`))
+	if r.SnapshotVersion != 8 || len(r.Active) != 1 || r.Active[0].Digest != now || h.scans != 1 {
+		t.Errorf("%+v after %d scans", r, h.scans)
+	}
+	if p := r.Prompt; p.Text != "\n## Your Skills\n\n### alpha\ndoes alpha\nedited\n" || p.Truncated {
+		t.Errorf("prompt: %+v", p)
+	}
+}
+
+// TestEndlesslyChangingBody takes nothing from the other skills.
+func TestEndlesslyChangingBody(t *testing.T) {
+	h := newHouse()
+	disk := documents()
+	whole := disk.read
+	disk.read = func(s *pannier.Skill) (pannier.Document, error) {
+		if s.Slug == "alpha" {
+			return pannier.Document{}, fmt.Errorf("read: %w", pannier.ErrChanged)
+		}
+		return whole(s)
+	}
+	h.options.Texts = disk
+	p := decode[pannier.Prompt](t, ask(h.handler(), "POST", "/v1/prompt", `{"format":"molecule"}`, "Accept", jsonType))
+	if !slices.Equal(p.Omitted, []string{"alpha", "gamma"}) || !strings.Contains(p.Text, "### omega") || h.scans != 1 {
+		t.Errorf("%+v after %d scans", p, h.scans)
+	}
+	h.options.Rescan = func(context.Context, bool) (*pannier.Snapshot, error) { return nil, errors.New("no scan") }
+	checkProblem(t, "a scan that fails", ask(h.handler(), "GET", "/v1/prompt?format=molecule", ""), 500, "internal")
+}
+
+func TestCallerOfBodiesHasGone(t *testing.T) {
+	h := newHouse()
+	ctx, cancel := context.WithCancel(t.Context())
+	disk := documents()
+	disk.read = func(*pannier.Skill) (pannier.Document, error) {
+		cancel()
+		return pannier.Document{}, ctx.Err()
+	}
+	h.options.Texts = disk
+	w := httptest.NewRecorder()
+	h.handler().ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "/v1/prompt?format=molecule", nil))
+	if w.Code != 499 || w.Body.Len() > 0 {
+		t.Errorf("%d %s", w.Code, w.Body)
+	}
+}
+
+// TestBodiesAreBounded stops at a thousand skills, and where there are more than 32 MiB of text.
+func TestBodiesAreBounded(t *testing.T) {
+	for _, tt := range []struct{ large, shown int }{{1, 1000}, {32 << 20, 1}} {
+		h := newHouse()
+		h.snapshot.Entries = nil
+		for i := range 1100 {
+			h.snapshot.Entries = append(h.snapshot.Entries, entry(fmt.Sprintf("s%04d", i), pannier.StateEligible))
+		}
+		reads := 0
+		h.options.Texts = texts{read: func(*pannier.Skill) (pannier.Document, error) {
+			reads++
+			if reads == 1 {
+				return pannier.Document{Body: "x"}, nil
+			}
+			return pannier.Document{Body: strings.Repeat("x", tt.large)}, nil
+		}}
+		p := decode[pannier.Prompt](t, ask(h.handler(), "GET", "/v1/prompt?format=molecule", "", "Accept", jsonType))
+		if len(p.Omitted) != 1100-tt.shown || reads > tt.shown+1 {
+			t.Errorf("bodies of %d bytes: omitted %d, read %d", tt.large, len(p.Omitted), reads)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package prompt
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// moleculeHead begins and each skill ends with a line feed, so that the section joins those around it with one between.
+const moleculeHead = "\n## Your Skills\n"
+
+// section is a skill as Molecule shows it: whole, or with a line how to read it in place of its body.
+type section struct {
+	item
+	whole, short         string
+	wholeSize, shortSize int
+	shown                string
+}
+
+// molecule shows every skill that has a body. Over a limit, a skill keeps its name and its description first and is left
+// out last: the short form of every skill that fits is set aside, in the order of the resolution, so that what the turn
+// names comes before what it does not; then bodies are put in, in the same order, as far as there is room.
+//
+// Examples, links and peers are not part of it.
+func molecule(items []item, bodies map[string]string, o Options) (string, map[string]bool) {
+	sections := moleculeSections(items, bodies)
+	used := len(moleculeHead)
+	shown := make(map[string]bool, len(sections))
+	for _, s := range sections {
+		if o.fits(used + s.shortSize) {
+			used += s.shortSize
+			s.shown, shown[s.Slug] = s.short, true
+		}
+	}
+	for _, s := range sections {
+		if more := s.wholeSize - s.shortSize; shown[s.Slug] && o.fits(used+more) {
+			used += more
+			s.shown = s.whole
+		}
+	}
+	if len(shown) == 0 {
+		return "", shown
+	}
+	slices.SortStableFunc(sections, func(a, b *section) int { return cmp.Compare(a.Rank, b.Rank) })
+	var text strings.Builder
+	text.WriteString(moleculeHead)
+	for _, s := range sections {
+		text.WriteString(s.shown)
+	}
+	return text.String(), shown
+}
+
+func moleculeSections(items []item, bodies map[string]string) []*section {
+	var sections []*section
+	ours := headings{}
+	for _, e := range items {
+		if _, ok := bodies[e.Slug]; ok {
+			sections = append(sections, &section{item: e})
+			ours.add(disarm(displayName(e.Entry)))
+		}
+	}
+	for _, s := range sections {
+		head := "\n### " + disarm(displayName(s.Entry)) + "\n"
+		if description := ours.escape(disarm(fold(s.Description))); description != "" {
+			head += description + "\n"
+		}
+		s.whole = head + ours.escape(disarm(strings.TrimSpace(lines(bodies[s.Slug])))) + "\n"
+		s.short = head + "The instructions are not shown here. Read them with `GET /v1/skills/" + s.Slug + "/content`.\n"
+		s.wholeSize, s.shortSize = runes(s.whole), runes(s.short)
+		if s.wholeSize <= s.shortSize {
+			s.short, s.shortSize = s.whole, s.wholeSize
+		}
+	}
+	return sections
+}
+
+// titles begin the headings of the other sections that a Molecule system prompt has, and of this one.
+var titles = []string{
+	"platform instructions", "parent context", "platform rules", "platform guidelines", "your skills", "your peers",
+	"your team", "coordination rules", "handling delegation failures",
+}
+
+// headings are the names of the skills that are shown, each of which stands in a heading of level 3.
+//
+// A body may have headings, as nearly every one has, and they stay. But one that reads like a heading of the prompt
+// itself would end the skill: what follows would seem to be another skill's, or the platform's. Such a line gets a
+// backslash, with which it is text in Markdown. Letters that only look alike are not told apart, and a body that opens a
+// code fence and never closes it is left as it is: headings do not bound what a skill can say, they say whose words follow.
+type headings map[string]bool
+
+func (h headings) add(name string) { h[title(name)] = true }
+
+// escape puts a backslash before headings that are the prompt's own.
+func (h headings) escape(text string) string {
+	if !strings.Contains(text, "#") {
+		return text
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		bare := strings.TrimLeft(line, " ")
+		if indent := len(line) - len(bare); indent <= 3 && h.own(bare) {
+			line = line[:indent] + `\` + bare
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+// own reports whether a line is such a heading. It is as strict as a reader that is no Markdown parser: a heading needs
+// no blank behind its marks.
+func (h headings) own(line string) bool {
+	text := strings.TrimLeft(line, "#")
+	level := len(line) - len(text)
+	if level == 0 {
+		return false
+	}
+	text = title(text)
+	return level == 3 && h[text] || slices.ContainsFunc(titles, func(t string) bool { return strings.HasPrefix(text, t) })
+}
+
+// title returns what is compared of a heading: without its marks, the joiners that show as nothing, and its cases.
+func title(text string) string {
+	text = joiners.Replace(text)
+	return strings.ToLower(strings.Join(strings.Fields(strings.TrimRight(text, "# \t\n")), " "))
+}
+
+var joiners = strings.NewReplacer("\u200d", "", "\ufe0e", "", "\ufe0f", "")
