@@ -1,0 +1,223 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// example is a client below examples that shows how an agent's runtime speaks to the sidecar.
+type example struct {
+	interpreter, dir, agent string
+	check                   []string // what the interpreter needs to check a file and leave nothing behind
+	files                   []string
+	calls                   string // a program that calls the whole client
+}
+
+var examples = []example{
+	{
+		interpreter: "python3", dir: "examples/python", agent: "agent.py", files: []string{"pannier.py", "agent.py"},
+		check: []string{"-c", "import sys; compile(open(sys.argv[1]).read(), sys.argv[1], 'exec')"},
+		calls: `
+from pannier import Pannier, PannierError, default_socket
+pannier = Pannier()
+print("skills", [s["slug"] for s in pannier.skills()])
+print("prompt", "Is asked for." in pannier.prompt())
+print("content", pannier.content("asked")["body"].strip())
+print("resolve", pannier.resolve("/skill:asked now", capabilities=[{"id": "c", "slug": "none"}])["rejected"][0]["reason"])
+for slug in ("nope", "../card"):
+    try:
+        pannier.content(slug)
+    except PannierError as e:
+        print("error", e.status, e.code, bool(e.detail), bool(e.hint))
+try:
+    Pannier("/nowhere/at/all").skills()
+except PannierError as e:
+    print("error", e.status, e.code, bool(e.detail), bool(e.hint))
+for after in (0, 1 << 40):
+    for event in pannier.events(after):
+        if event["type"] != "connected":
+            print("event", event["type"], event["data"]["added"], str(event["gap"]).lower())
+            break
+try:
+    next(pannier.events(-1))
+except PannierError as e:
+    print("error", e.status, e.code, bool(e.detail), bool(e.hint))
+`,
+	},
+	{
+		interpreter: "node", dir: "examples/node", agent: "agent.mjs", files: []string{"pannier.mjs", "agent.mjs"},
+		check: []string{"--check"},
+		calls: `
+const { Pannier } = await import(process.cwd() + "/examples/node/pannier.mjs");
+const list = (all) => "[" + all.map((s) => "'" + s + "'").join(", ") + "]";
+const yes = (v) => (v ? "True" : "False");
+const told = (e) => console.log("error", e.status, e.code, yes(e.detail), yes(e.hint));
+const pannier = new Pannier();
+console.log("skills", list((await pannier.skills()).map((s) => s.slug)));
+console.log("prompt", yes((await pannier.prompt()).includes("Is asked for.")));
+console.log("content", (await pannier.content("asked")).body.trim());
+console.log("resolve", (await pannier.resolve("/skill:asked now", { capabilities: [{ id: "c", slug: "none" }] })).rejected[0].reason);
+for (const slug of ["nope", "../card"]) await pannier.content(slug).catch(told);
+await new Pannier("/nowhere/at/all").skills().catch(told);
+for (const after of [0, 2 ** 40]) {
+  const stop = new AbortController();
+  for await (const event of pannier.events(after, { signal: stop.signal })) {
+    if (event.type === "connected") continue;
+    console.log("event", event.type, list(event.data.added), event.gap);
+    stop.abort();
+  }
+}
+await pannier.events(-1).next().catch(told);
+`,
+	},
+}
+
+// forEachExample runs a test for each example whose interpreter is there.
+func forEachExample(t *testing.T, test func(*testing.T, example)) {
+	for _, e := range examples {
+		t.Run(filepath.Base(e.dir), func(t *testing.T) {
+			if _, err := exec.LookPath(e.interpreter); err != nil {
+				t.Skip(err)
+			}
+			test(t, e)
+		})
+	}
+}
+
+// command returns a run of the interpreter at the root of the repository.
+func (e example) command(socket string, args ...string) *exec.Cmd {
+	cmd := exec.Command(e.interpreter, args...)
+	cmd.Dir = "../.."
+	cmd.Env = append(cleanEnviron(), "PANNIER_SOCKET="+socket, "PYTHONPATH=examples/python", "PYTHONDONTWRITEBYTECODE=1")
+	return cmd
+}
+
+func TestExampleFiles(t *testing.T) {
+	forEachExample(t, func(t *testing.T, e example) {
+		for _, name := range e.files {
+			if out, err := e.command("", append(e.check, e.dir+"/"+name)...).CombinedOutput(); err != nil {
+				t.Errorf("%s: %v\n%s", name, err, out)
+			}
+		}
+		readme, err := os.ReadFile("../../" + e.dir + "/README.md")
+		run := fmt.Sprintf("\n    PANNIER_SOCKET=/tmp/pannier.sock %s %s/%s\n", e.interpreter, e.dir, e.agent)
+		if err != nil || !strings.Contains(string(readme), run) {
+			t.Errorf("the README does not say %q (%v)", run, err)
+		}
+	})
+}
+
+func TestExampleCalls(t *testing.T) {
+	forEachExample(t, func(t *testing.T, e example) {
+		w := newWorkspace(t)
+		writeIn(t, w, skillScript("asked", "Is asked for."))
+		s := startSidecar(t, w, "--platform-url", "off")
+		flag := map[string]string{"python3": "-c", "node": "--eval"}[e.interpreter]
+		args := []string{flag, e.calls}
+		if e.interpreter == "node" {
+			args = append([]string{"--input-type=module"}, args...)
+		}
+		out, err := e.command(s.socket, args...).CombinedOutput()
+		const want = `skills ['asked']
+prompt True
+content Do it.
+resolve not_found
+error 404 skill_not_found True True
+error 404 skill_not_found True True
+error 0 no_answer True True
+event skill_catalog_updated ['asked'] false
+event skill_catalog_updated ['asked'] true
+error 400 invalid_last_event_id True True
+`
+		if err != nil || string(out) != want {
+			t.Errorf("printed (%v)\n%s\nwant\n%s", err, out, want)
+		}
+	})
+}
+
+// startExample runs the agent of an example until the test ends. Prompts come to the first buffer.
+func startExample(t *testing.T, e example, socket string) (p *process, prompts *lockedBuffer) {
+	t.Helper()
+	prompts = &lockedBuffer{}
+	p = &process{cmd: e.command(socket, e.dir+"/"+e.agent), done: make(chan error, 1), log: &lockedBuffer{}}
+	p.cmd.Stdout, p.cmd.Stderr = prompts, p.log
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { p.done <- p.cmd.Wait() }()
+	t.Cleanup(func() {
+		p.kill()
+		if t.Failed() {
+			t.Logf("%s printed:\n%s\nand noted:\n%s", e.agent, prompts, p.log)
+		}
+	})
+	return p, prompts
+}
+
+// seen waits until a text has been printed.
+func seen(t *testing.T, b *lockedBuffer, text string) {
+	t.Helper()
+	eventually(t, "the example prints "+text, func() error {
+		if !strings.Contains(b.String(), text) {
+			return errors.New("it has not yet")
+		}
+		return nil
+	})
+}
+
+// TestExampleAgents follows an agent over two lives of the sidecar: one that keeps its events, and one that begins with
+// the numbers anew.
+func TestExampleAgents(t *testing.T) {
+	forEachExample(t, func(t *testing.T, e example) {
+		for name, stateDir := range map[string]string{"events kept": t.TempDir(), "events lost": "none"} {
+			t.Run(name, func(t *testing.T) {
+				w := newWorkspace(t)
+				writeIn(t, w, skillScript("first", "Is there before."))
+				s := startSidecar(t, w, "--platform-url", "off", "--state-dir", stateDir)
+				agent, prompts := startExample(t, e, s.socket)
+				seen(t, prompts, "Is there before.")
+
+				s.write(t, skillScript("second", "Comes while all run."))
+				seen(t, prompts, "Comes while all run.")
+				if code := s.terminate(t); code != exitYes {
+					t.Errorf("exit code %d of the sidecar", code)
+				}
+				seen(t, agent.log, "the sidecar is lost, trying again: ")
+				writeIn(t, w, skillScript("third", "Comes while no sidecar runs."))
+				start(t, s.cmd.Args[1:]...)
+				seen(t, prompts, "Comes while no sidecar runs.")
+				s.write(t, skillScript("fourth", "Comes to the next sidecar."))
+				seen(t, prompts, "Comes to the next sidecar.")
+
+				if code := agent.terminate(t); code != 0 {
+					t.Errorf("exit code %d", code)
+				}
+			})
+		}
+	})
+}
+
+// TestExampleAgentsMayBeFirst starts an agent that has no sidecar yet, and ends it as Ctrl-C does.
+func TestExampleAgentsMayBeFirst(t *testing.T) {
+	forEachExample(t, func(t *testing.T, e example) {
+		s := &sidecarUnderTest{workspace: newWorkspace(t), socket: filepath.Join(shortDir(t), "s")}
+		s.write(t, skillScript("first", "Is there before."))
+		agent, prompts := startExample(t, e, s.socket)
+		seen(t, agent.log, "hint: is `pannier run` up")
+		start(t, "run", "--workspace", s.workspace, "--socket", s.socket, "--state-dir", "none", "--environment-own", "block", "--platform-url", "off")
+		seen(t, prompts, "Is there before.")
+		if err := agent.cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		err := <-agent.done
+		agent.done <- err
+		if err != nil {
+			t.Errorf("ended with %v", err)
+		}
+	})
+}

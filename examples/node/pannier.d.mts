@@ -1,0 +1,86 @@
+/** $PANNIER_SOCKET, else pannier/pannier.sock below $XDG_RUNTIME_DIR, else below /run. */
+export function defaultSocket(environ?: Record<string, string | undefined>): string;
+
+/** What went wrong, and what to do about it. `code` is stable; `status` is 0 where there was no whole answer. */
+export class PannierError extends Error {
+  constructor(status: number, code: string, detail: string, hint?: string, cause?: unknown);
+  readonly status: number;
+  readonly code: string;
+  readonly detail: string;
+  readonly hint: string;
+}
+
+/** A skill of the catalog. There are more fields than these. */
+export interface Skill {
+  slug: string;
+  name: string;
+  description: string;
+  state: string;
+  usable: boolean;
+  [field: string]: unknown;
+}
+
+export interface Content {
+  slug: string;
+  name: string;
+  digest: string;
+  frontmatter?: Record<string, unknown>;
+  body: string;
+  /** The skill directory as the agent sees it; `resources` are below it. */
+  directory: string;
+  resources: string[];
+  resources_truncated: boolean;
+  warnings: string[];
+}
+
+export interface Turn {
+  capabilities?: { id?: string; slug: string }[];
+  runtime?: string;
+  format?: string;
+  limits?: { max_chars?: number };
+}
+
+export interface Resolution {
+  snapshot_version: number;
+  digest: string;
+  active: { slug: string; name: string; reason: string; source_kind: string; digest: string; arguments?: string }[];
+  rejected: { id?: string; slug: string; reason: string; detail: string }[];
+  prompt: { format: string; text: string; omitted: unknown[]; truncated: boolean };
+}
+
+interface Sent<Type extends string, Data> {
+  type: Type;
+  seq: number;
+  time: string;
+  workspace_id: string;
+  snapshot_version: number;
+  data: Data;
+  /** The events between the last one and this one are lost: read the whole again. */
+  gap: boolean;
+}
+
+/** How the catalog changed; `added`, `changed` and `removed` are slugs. */
+export interface CatalogUpdated {
+  count: number;
+  digest: string;
+  added: string[];
+  changed: string[];
+  removed: string[];
+}
+
+export type PannierEvent =
+  | { type: "connected" }
+  | { type: "disconnected"; error: PannierError }
+  | Sent<"skill_catalog_updated", CatalogUpdated>
+  | Sent<"skill_loaded", { name: string; path: string; digest: string; frontmatter: unknown }>
+  | Sent<"card_pushed" | "card_rejected", { platform: string; digest: string; error?: string }>;
+
+export class Pannier {
+  constructor(socket?: string);
+  readonly socket: string;
+  prompt(): Promise<string>;
+  resolve(text: string, turn?: Turn): Promise<Resolution>;
+  content(slug: string): Promise<Content>;
+  skills(): Promise<Skill[]>;
+  events(lastEventId?: number, options?: { signal?: AbortSignal }): AsyncGenerator<PannierEvent, void, void>;
+}
