@@ -9,7 +9,7 @@ import "time"
 // for quiet, or after maxWait, so that a tree that never rests is looked at all the same.
 type debounce struct {
 	settle, quiet, maxWait time.Duration
-	// scanned is when a batch was last handed over. Every change of that batch had been noticed by then, so it is also
+	// scanned is when a batch with a change was last handed over. Every change of that batch had been noticed by then, so it is also
 	// the latest that anything else can have been noticed before the first change of the next batch.
 	scanned time.Time
 }

@@ -74,7 +74,9 @@ func (l *ledger) withdraw() {
 // delivered notes that the consumer took the batch on offer.
 func (l *ledger) delivered(at time.Time) {
 	l.seq++
-	l.debounce.scanned = at
+	if l.offered.noticed() {
+		l.debounce.scanned = at
+	}
 	l.offered, l.offering = marks{}, false
 	l.pending.merge(l.later)
 	l.later = marks{}

@@ -81,3 +81,13 @@ func (m *marks) merge(other marks) {
 		m.dirty(dir, other.last)
 	}
 }
+
+// noticed reports whether somebody told of a change. A resync, a start or a caller who asks tells of none, so what comes
+// after it is as isolated as before.
+func (m *marks) noticed() bool {
+	switch m.trigger {
+	case pannier.TriggerResync, pannier.TriggerStart, pannier.TriggerManual:
+		return false
+	}
+	return true
+}

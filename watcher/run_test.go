@@ -30,6 +30,17 @@ func TestIsolatedChangeWaitsForSettle(t *testing.T) {
 	})
 }
 
+func TestLookWithoutAChangeLeavesTheNextOneIsolated(t *testing.T) {
+	inBubble(t, nil, func(b *bubble) {
+		b.Rescan()
+		if got := b.take(); got.Trigger != pannier.TriggerManual {
+			t.Fatalf("batch %+v, want the rescan", got)
+		}
+		b.kernel().tell(b.skill + "/SKILL.md")
+		b.takeAfter(settle, b.event(3, b.skill))
+	})
+}
+
 func TestBurstIsOneBatch(t *testing.T) {
 	inBubble(t, nil, func(b *bubble) {
 		began := time.Now()

@@ -163,13 +163,9 @@ func (w *walker) visit(n *yaml.Node, depth int) error {
 	return nil
 }
 
-// keys checks the keys of a mapping and removes those that a later one repeats.
+// keys checks the keys of a mapping and notes those that repeat an earlier one.
 func (w *walker) keys(n *yaml.Node) error {
-	var seen map[string]int // index of the first, made only for large mappings
-	large := len(n.Content) > 64
-	if large {
-		seen = make(map[string]int, len(n.Content)/2)
-	}
+	seen := keysSeen(n)
 	for i := 0; i < len(n.Content); i += 2 {
 		key := n.Content[i]
 		if key.Kind != yaml.ScalarNode {
@@ -178,20 +174,25 @@ func (w *walker) keys(n *yaml.Node) error {
 		if key.Value == "<<" && key.Style == 0 {
 			return fault(key, "a merge key (<<) is refused", "write the merged values out")
 		}
-		first := -1
-		if large {
-			if j, ok := seen[key.Value]; ok {
-				first = j
-			}
-			seen[key.Value] = i
-		} else {
-			first = findKey(n.Content[:i], key.Value)
-		}
-		if first >= 0 {
-			w.repeats = append(w.repeats, *fault(key, fmt.Sprintf("the key %q stands here again, after line %d; this one counts", key.Value, n.Content[first].Line), "remove one of the two"))
+		if seen(i, key.Value) {
+			w.repeats = append(w.repeats, *fault(key, fmt.Sprintf("the key %q stands here again; this one counts", key.Value), "remove one of the two"))
 		}
 	}
 	return nil
+}
+
+// keysSeen returns a function that reports whether a key stands before an index. It keeps the keys of a large mapping,
+// where looking through them each time would be quadratic.
+func keysSeen(n *yaml.Node) func(i int, key string) bool {
+	if len(n.Content) <= 64 {
+		return func(i int, key string) bool { return findKey(n.Content[:i], key) >= 0 }
+	}
+	seen := make(map[string]bool, len(n.Content)/2)
+	return func(_ int, key string) bool {
+		again := seen[key]
+		seen[key] = true
+		return again
+	}
 }
 
 func findKey(content []*yaml.Node, key string) int {

@@ -50,8 +50,11 @@ func lies(file *os.File, name string) bool {
 	return err == nil && os.SameFile(held, named)
 }
 
-// release gives the claim up. The file goes first, so that a process of another user can make its own.
+// release gives the claim up. The file goes first, so that a process of another user can make its own; one that somebody
+// has put in its place stays.
 func (c *claim) release() {
-	os.Remove(c.name)
+	if lies(c.file, c.name) {
+		os.Remove(c.name)
+	}
 	c.file.Close()
 }
