@@ -40,14 +40,18 @@ var oneLine = strings.NewReplacer("\n", `\n`, "\r", `\r`)
 
 // String returns the problem on one line, as a compiler would print it: place, severity, message and code.
 func (p Problem) String() string {
-	place := p.Path
-	if p.Line > 0 {
-		place = fmt.Sprintf("%s:%d", place, p.Line)
-		if p.Column > 0 {
-			place = fmt.Sprintf("%s:%d", place, p.Column)
-		}
+	return oneLine.Replace(fmt.Sprintf("%s: %s: %s (%s)", p.Place(), p.Severity, p.Message, p.Code))
+}
+
+// Place returns where the problem is: the path, with line and column where they are known.
+func (p Problem) Place() string {
+	switch {
+	case p.Line == 0:
+		return p.Path
+	case p.Column == 0:
+		return fmt.Sprintf("%s:%d", p.Path, p.Line)
 	}
-	return oneLine.Replace(fmt.Sprintf("%s: %s: %s (%s)", place, p.Severity, p.Message, p.Code))
+	return fmt.Sprintf("%s:%d:%d", p.Path, p.Line, p.Column)
 }
 
 // Reason says why a skill can not be used, although it was found.

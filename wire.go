@@ -21,7 +21,9 @@ type List struct {
 	GeneratedAt       time.Time         `json:"generated_at"`
 	EnvironmentSource EnvironmentSource `json:"environment_source"`
 	Held              Held              `json:"held"`
-	Skills            []Entry           `json:"skills"`
+	// Problems are those of config.yaml and the roots.
+	Problems []Problem `json:"problems,omitempty"`
+	Skills   []Entry   `json:"skills"`
 }
 
 // Detail is all that is known of one skill.

@@ -2,6 +2,7 @@ package config
 
 import (
 	"io/fs"
+	"net"
 	"net/url"
 	"slices"
 	"strconv"
@@ -127,6 +128,21 @@ func parseAgentURL(text string) (string, *Fault) {
 		return "", &Fault{Message: "this is no absolute http or https URL", Hint: "write an address such as http://platform:8080"}
 	case u.User != nil:
 		return "", &Fault{Message: "the URL holds a user", Hint: "remove what stands before the @ and put the token into platform.token_file"}
+	}
+	return text, nil
+}
+
+// parseListen takes a TCP address with the number of a port, or nothing.
+func parseListen(text string) (string, *Fault) {
+	if text == "" {
+		return "", nil
+	}
+	_, port, err := net.SplitHostPort(text)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil || strings.ContainsFunc(text, unicode.IsControl) {
+		return "", &Fault{Message: shown(text) + " is no TCP address", Hint: "write one such as 127.0.0.1:9090, or :9090 for every interface"}
 	}
 	return text, nil
 }

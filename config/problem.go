@@ -30,6 +30,17 @@ func (p *workspaceParser) warn(code, field string, v yamldoc.Value, message, hin
 	p.add(pannier.Problem{Code: code, Line: v.Line(), Column: v.Column(), Field: field, Message: message, Hint: hint})
 }
 
+// CodeWorkspaceMissing is the code of the problem that the workspace itself is not there, so that nothing is known of it.
+const CodeWorkspaceMissing = "workspace.missing"
+
+func workspaceMissing(dir string) pannier.Problem {
+	return pannier.Problem{
+		Code: CodeWorkspaceMissing, Severity: pannier.SeverityError, Path: dir,
+		Message: "the workspace does not exist",
+		Hint:    "check the path and the mount; until it is there no card is pushed, and what the platform holds stays",
+	}
+}
+
 func missing() pannier.Problem {
 	return pannier.Problem{
 		Code: codeMissing, Severity: pannier.SeverityInfo, Path: pannier.WorkspaceFile,

@@ -29,6 +29,9 @@ type Settings struct {
 	// permissions.
 	Socket     string
 	SocketMode fs.FileMode
+	// Listen is the TCP address that serves metrics and probes; empty is none. Port 0 asks for a free one. WebConfig is
+	// an exporter-toolkit file with TLS and basic auth for it; empty is neither.
+	Listen, WebConfig string
 
 	// StateDir is where the sidecar keeps what outlives it, or [StateNone]. Each workspace has a directory of its own in it.
 	StateDir string

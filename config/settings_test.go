@@ -58,6 +58,8 @@ var samples = map[string]sample{
 	"runtime":                              {"hermes", "", func(s config.Settings) any { return s.Runtime }, "hermes"},
 	"socket":                               {"/tmp/p.sock", "", func(s config.Settings) any { return s.Socket }, "/tmp/p.sock"},
 	"socket_mode":                          {"0600", "", func(s config.Settings) any { return s.SocketMode }, os.FileMode(0o600)},
+	"listen":                               {":9090", "':9090'", func(s config.Settings) any { return s.Listen }, ":9090"},
+	"web_config":                           {"/web.yml", "", func(s config.Settings) any { return s.WebConfig }, "/web.yml"},
 	"state_dir":                            {"/s", "", func(s config.Settings) any { return s.StateDir }, "/s"},
 	"log_level":                            {"trace", "", func(s config.Settings) any { return s.LogLevel }, "trace"},
 	"log_format":                           {"json", "", func(s config.Settings) any { return s.LogFormat }, "json"},

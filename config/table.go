@@ -48,6 +48,14 @@ var table = []setting{
 		read: scalar(func(d *draft) *fs.FileMode { return &d.SocketMode }, parseMode),
 	},
 	{
+		key: "listen", kind: "address", help: "TCP address that serves /metrics, /healthz, /readyz and /livez, such as 127.0.0.1:9090", told: "none",
+		read: scalar(func(d *draft) *string { return &d.Listen }, parseListen),
+	},
+	{
+		key: "web_config", kind: "file", help: "exporter-toolkit file with TLS and basic auth for listen", told: "none",
+		read: scalar(func(d *draft) *string { return &d.WebConfig }, parseText),
+	},
+	{
 		key: "state_dir", kind: "dir", help: "where the sidecar keeps what outlives it, below it one directory for each workspace; none keeps it in memory",
 		told: defaultStateTold, read: scalar(func(d *draft) *string { return &d.StateDir }, parseText),
 	},

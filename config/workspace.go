@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 
 	"pannier"
@@ -34,6 +35,9 @@ func NewWorkspaceReader(dir string) *WorkspaceReader {
 func (r *WorkspaceReader) Read() pannier.Workspace {
 	text, err := readFile(r.path)
 	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(filepath.Dir(r.path)); errors.Is(err, fs.ErrNotExist) {
+			return withProblem(defaultWorkspace(), workspaceMissing(filepath.Dir(r.path)))
+		}
 		return withProblem(defaultWorkspace(), missing())
 	}
 	if err != nil {

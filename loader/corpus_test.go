@@ -1,6 +1,8 @@
 package loader_test
 
 import (
+	"flag"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -9,80 +11,146 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"pannier"
 	"pannier/loader"
 )
 
-// TestCorpus reads skills as people publish them: $PANNIER_CORPUS is a directory of repositories.
-func TestCorpus(t *testing.T) {
+var update = flag.Bool("update", false, "write the golden files anew")
+
+const corpusGolden = "testdata/corpus.golden"
+
+// corpusRules take a whole directory of repositories as one root of one workspace, so deep and so wide that no bound is met.
+func corpusRules(t *testing.T) pannier.DiscoveryRules {
+	t.Helper()
 	corpus := os.Getenv("PANNIER_CORPUS")
 	if corpus == "" {
 		t.Skip("PANNIER_CORPUS names no directory of repositories")
 	}
-	repositories, err := os.ReadDir(corpus)
+	corpus, err := filepath.Abs(corpus)
 	if err != nil {
 		t.Fatal(err)
 	}
-	outcomes := map[string]int{}
-	for _, repository := range repositories {
-		root := filepath.Join(corpus, repository.Name())
-		rules := rulesFor(root)
-		rules.Skip, rules.MaxDepth, rules.MaxDirs = nil, 64, 1<<20
-		l := loader.New(loader.Options{Rules: rules})
-		c := load(t, l, pannier.Batch{Full: true})
-		for _, s := range c.Skills {
-			checkSkill(t, s)
-			count(outcomes, s)
-			if s.Broken {
-				continue
-			}
-			if _, err := l.Read(t.Context(), s); err != nil {
-				t.Errorf("%s: %v", s.Path, err)
-			}
-			if _, _, err := l.Files(t.Context(), s); err != nil {
-				t.Errorf("%s: %v", s.Path, err)
-			}
+	rules := rulesFor(corpus)
+	rules.Skip, rules.MaxDepth, rules.MaxDirs = nil, 64, 1<<20
+	return rules
+}
+
+// TestCorpus reads skills as people publish them: $PANNIER_CORPUS is a directory of repositories. What becomes of each
+// SKILL.md in it is pinned in a golden file.
+func TestCorpus(t *testing.T) {
+	rules := corpusRules(t)
+	got := account(t, rules)
+	sums := map[string]int{}
+	for _, outcome := range got {
+		kind, codes, _ := strings.Cut(outcome, " ")
+		sums[kind]++
+		for code := range strings.FieldsSeq(codes) {
+			sums["  "+code]++
 		}
-		wantEvery(t, root, c)
 	}
-	for _, code := range slices.Sorted(maps.Keys(outcomes)) {
-		t.Logf("%6d %s", outcomes[code], code)
+	for _, what := range slices.Sorted(maps.Keys(sums)) {
+		t.Logf("%6d %s", sums[what], what)
+	}
+
+	var text strings.Builder
+	for _, path := range slices.Sorted(maps.Keys(got)) {
+		fmt.Fprintf(&text, "%s: %s\n", path, got[path])
+	}
+	if *update {
+		if err := os.WriteFile(corpusGolden, []byte(text.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	golden, err := os.ReadFile(corpusGolden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(golden), "\n"), strings.Split(text.String(), "\n")); diff != "" {
+		t.Errorf("not what %s says; -update writes it anew: want -, got +:\n%s", corpusGolden, diff)
 	}
 }
 
-func count(outcomes map[string]int, s *pannier.Skill) {
-	outcomes["skills"]++
-	if s.Broken {
-		outcomes["broken"]++
-		if p := s.Problems[0]; p.Line == 0 && strings.HasPrefix(p.Code, "skill.frontmatter.") {
-			outcomes["broken without a line"]++
-		}
-	}
-	for _, p := range s.Problems {
-		outcomes[string(p.Severity)+" "+p.Code]++
+// TestCorpusWithinBounds accounts for the same files by the bounds that pannier has by itself, and by narrow ones.
+func TestCorpusWithinBounds(t *testing.T) {
+	for _, bounds := range []struct{ depth, dirs int }{{6, 20000}, {3, 20000}, {6, 500}} {
+		rules := corpusRules(t)
+		rules.MaxDepth, rules.MaxDirs = bounds.depth, bounds.dirs
+		account(t, rules)
 	}
 }
 
-// wantEvery fails where a SKILL.md is not in the catalog, but for those within another skill or a hidden directory.
-func wantEvery(t *testing.T, root string, c pannier.Catalog) {
+// account returns what becomes of each SKILL.md of a root, by its path below that: "usable" or "broken" with the codes of
+// its problems, or how the census counts it. It fails where the loader and a walk of its own do not find the same files.
+func account(t *testing.T, rules pannier.DiscoveryRules) map[string]string {
 	t.Helper()
+	l := loader.New(loader.Options{Rules: rules})
+	outcomes := map[string]string{}
+	note := func(path, outcome string) {
+		if before, ok := outcomes[path]; ok {
+			t.Errorf("%s is %s and %s", path, before, outcome)
+		}
+		outcomes[path] = outcome
+	}
+	for _, s := range load(t, l, pannier.Batch{Full: true}).Skills {
+		note(s.PathBelowRoot+"/"+s.File, outcomeOf(t, l, s))
+	}
+	rest, err := l.CensusPaths(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for code, paths := range rest {
+		for _, path := range paths {
+			note(path, strings.TrimSuffix(strings.TrimPrefix(code, "root."), "_skills"))
+		}
+	}
+	for _, p := range takeCensus(t, l) {
+		if want := fmt.Sprint(len(rest[p.Code]), " "); !strings.HasPrefix(p.Message, want) {
+			t.Errorf("want %sof them, told %v", want, p)
+		}
+	}
+	walked := skillFiles(t, rules.Roots[0].Path)
+	if diff := cmp.Diff(walked, slices.Sorted(maps.Keys(outcomes))); diff != "" {
+		t.Errorf("walked -, accounted for +:\n%s", diff)
+	}
+	t.Logf("%d SKILL.md", len(walked))
+	return outcomes
+}
+
+// outcomeOf checks a skill in every way that pannier has to read it, and returns what becomes of it.
+func outcomeOf(t *testing.T, l *loader.Loader, s *pannier.Skill) string {
+	t.Helper()
+	checkSkill(t, s)
+	if _, _, err := l.Files(t.Context(), s); err != nil {
+		t.Errorf("%s: %v", s.Path, err)
+	}
+	outcome := "usable"
+	if s.Broken {
+		outcome = "broken"
+		if len(s.Problems) == 0 || s.Problems[0].Severity != pannier.SeverityError || s.Problems[0].Code == "" || s.Problems[0].Hint == "" {
+			t.Errorf("%s can not be used, and nobody learns why: %v", s.Path, s.Problems)
+		}
+	} else if _, err := l.Read(t.Context(), s); err != nil {
+		t.Errorf("%s: %v", s.Path, err)
+	}
+	return strings.Join(append([]string{outcome}, slices.Compact(slices.Sorted(slices.Values(codes(s.Problems))))...), " ")
+}
+
+// skillFiles returns every SKILL.md below a directory, in whatever case its name is written, by path in bytes.
+func skillFiles(t *testing.T, root string) []string {
+	t.Helper()
+	var files []string
 	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || !e.IsDir() {
-			return err
+		if err == nil && !e.IsDir() && strings.EqualFold(e.Name(), "SKILL.md") {
+			rel, _ := filepath.Rel(root, path)
+			files = append(files, filepath.ToSlash(rel))
 		}
-		rel, _ := filepath.Rel(root, path)
-		if _, err := os.Lstat(filepath.Join(path, pannier.SkillFile)); err == nil && rel != "." {
-			if !slices.Contains(paths(c), filepath.ToSlash(rel)) {
-				t.Errorf("%s is not in the catalog", path)
-			}
-			return fs.SkipDir
-		}
-		if strings.HasPrefix(e.Name(), ".") && rel != "." {
-			return fs.SkipDir
-		}
-		return nil
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	slices.Sort(files)
+	return files
 }

@@ -57,12 +57,13 @@ func appendDirents(entries []dirent, b []byte) []dirent {
 	return entries
 }
 
-// resolveKind asks for the kind of an entry where the file system did not tell it.
-func (s *scan) resolveKind(rel string, e dirent) uint8 {
+// resolveKind returns the kind of an entry of a directory below an open root, and asks for it where the file system did not
+// tell it.
+func resolveKind(root int, rel string, e dirent) uint8 {
 	if e.kind != unix.DT_UNKNOWN {
 		return e.kind
 	}
-	st, err := statAt(s.fd, path.Join(rel, e.name))
+	st, err := statAt(root, path.Join(rel, e.name))
 	switch {
 	case err != nil:
 		return unix.DT_UNKNOWN

@@ -78,7 +78,7 @@ func (d *disk) compare(now func() time.Time) bool {
 		clear(d.dirty)
 		slices.Sort(batch.Dirs)
 		d.log = append(d.log, "-- look at "+strings.ReplaceAll(strings.Join(batch.Dirs, " "), d.root, "."))
-		if !d.same(load(d.t, l, batch), "incremental") {
+		if !d.same(load(d.t, l, batch), "incremental") || !d.sameCensus(l) {
 			return false
 		}
 	}

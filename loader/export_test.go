@@ -1,6 +1,10 @@
 package loader
 
-import "time"
+import (
+	"context"
+	"math"
+	"time"
+)
 
 // OnOpen makes the loader call f for each file that it has opened, with the path below its root. f may be called by
 // several goroutines.
@@ -15,6 +19,7 @@ func (l *Loader) SetClock(now func() time.Time) {
 	for _, t := range l.trees {
 		t.now = now
 	}
+	l.census.now = now
 }
 
 // FindFrontmatter is what finds the frontmatter of a SKILL.md.
@@ -24,4 +29,19 @@ func FindFrontmatter(text []byte, whole bool, limit int64) (front, body []byte, 
 		code = fault.code
 	}
 	return p.front, p.body, p.line, code
+}
+
+// SetCensusBounds gives a census other bounds than the usual ones.
+func (l *Loader) SetCensusBounds(dirs, depth int) { l.census.maxDirs, l.census.maxDepth = dirs, depth }
+
+// CensusPaths returns all paths below the first root that a census counts, by the code of their problem.
+func (l *Loader) CensusPaths(ctx context.Context) (map[string][]string, error) {
+	found, err := l.census.of(ctx, l.rules, 0, math.MaxInt)
+	paths := map[string][]string{}
+	for lot, text := range lotTexts {
+		if t := found.of[lot]; t.count > 0 {
+			paths[text.code] = t.first
+		}
+	}
+	return paths, err
 }

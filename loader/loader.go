@@ -37,14 +37,15 @@ type Options struct {
 	Rules pannier.DiscoveryRules
 }
 
-// Loader keeps the catalog of a workspace. [Loader.Load] is for one caller at a time; [Loader.Read] and [Loader.Files]
-// are for any number of callers at any time.
+// Loader keeps the catalog of a workspace. [Loader.Load] is for one caller at a time; [Loader.Read], [Loader.Files] and
+// [Loader.Census] are for any number of callers at any time.
 type Loader struct {
 	rules pannier.DiscoveryRules
 	trees []*tree
 	watch pannier.WatchSet
 	// interrupted says that the last load came to no end, so that what its batch asked for is still to be done.
 	interrupted bool
+	census      census // has a lock of its own
 }
 
 // New returns a loader that knows nothing yet. It touches no file.

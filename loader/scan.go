@@ -242,7 +242,7 @@ func (s *scan) readEntries(n *node, r *reader) ([]*node, error) {
 	n.otherCase, n.links = "", nil
 	var children []*node
 	for _, e := range entries {
-		e.kind = s.resolveKind(n.rel, e)
+		e.kind = resolveKind(s.fd, n.rel, e)
 		switch {
 		case e.kind == unix.DT_DIR:
 			children = append(children, s.childFor(n, e, false))

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -21,8 +20,7 @@ func (p *program) cardCommand() *cobra.Command {
 					return err
 				}
 				if p.json {
-					_, err = fmt.Fprintf(p.out, "%s\n", card)
-					return err
+					return p.printLine(card)
 				}
 				return p.printJSON(card)
 			})

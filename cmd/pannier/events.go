@@ -118,17 +118,17 @@ func (p *program) eventsCommand() *cobra.Command {
 
 // printEvent prints an event on one line.
 func (p *program) printEvent(e pannier.Event) error {
-	text, err := json.Marshal(e.Data)
+	if p.json {
+		text, err := compactJSON(e)
+		if err != nil {
+			return err
+		}
+		return p.printLine(text)
+	}
+	text, err := compactJSON(e.Data)
 	if err != nil {
 		return err
 	}
-	if p.json {
-		if text, err = json.Marshal(e); err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(p.out, "%s\n", text)
-		return err
-	}
-	_, err = fmt.Fprintf(p.out, "%d  %s  %s  %s\n", e.Seq, e.Time.Format(time.RFC3339), e.Type, printable(string(text)))
+	_, err = fmt.Fprintf(p.out, "%d  %s  %s  %s\n", e.Seq, e.Time.Format(time.RFC3339), e.Type, text)
 	return err
 }

@@ -75,7 +75,7 @@ func (c *sidecar) health() pannier.Health {
 	}
 	if s := c.registry.Current(); s != nil {
 		h.SnapshotVersion = s.Version
-		if made, ok := c.cards.of(s); ok && made.Problem != nil {
+		if made, err := c.cards.of(s); err == nil && made.Problem != nil {
 			h.Conditions = append(h.Conditions, problemCondition(*made.Problem))
 		}
 		h.Conditions = append(h.Conditions, snapshotConditions(s)...)
@@ -126,7 +126,7 @@ func snapshotConditions(s *pannier.Snapshot) []pannier.Condition {
 }
 
 func problemCondition(p pannier.Problem) pannier.Condition {
-	return pannier.Condition{Code: p.Code, Severity: p.Severity, Subject: p.Path, Message: p.Message, Hint: p.Hint}
+	return pannier.Condition{Code: p.Code, Severity: p.Severity, Subject: p.Place(), Message: p.Message, Hint: p.Hint}
 }
 
 func pushConditions(push pannier.PushHealth) []pannier.Condition {

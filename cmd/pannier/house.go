@@ -55,7 +55,7 @@ func (h *house) look(ctx context.Context, b pannier.Batch) (*pannier.Snapshot, p
 func (h *house) handlerOptions(log hclog.Logger) api.Options {
 	return api.Options{
 		Snapshot: h.registry.Current, Texts: h.loader, Resolve: resolve.Resolve,
-		Card:           func() (card.Card, bool) { return h.cards.of(h.registry.Current()) },
+		Card:           func() (card.Card, error) { return h.cards.of(h.registry.Current()) },
 		AgentWorkspace: h.agentWorkspace(), MaxChars: h.settings.PromptMaxChars, Logger: log,
 	}
 }
@@ -74,18 +74,15 @@ type cards struct {
 	newest  atomic.Pointer[card.Card]
 }
 
-// of returns the card of a snapshot; there is none of none.
-func (c *cards) of(s *pannier.Snapshot) (card.Card, bool) {
-	if s == nil {
-		return card.Card{}, false
-	}
+// of returns the card of a snapshot, which must not be nil.
+func (c *cards) of(s *pannier.Snapshot) (card.Card, error) {
 	if made := c.newest.Load(); made != nil && made.SnapshotVersion == s.Version {
-		return *made, true
+		return *made, nil
 	}
 	made, err := card.Build(s, c.options)
 	if err != nil {
-		return card.Card{}, false
+		return card.Card{}, err
 	}
 	c.newest.Store(&made)
-	return made, true
+	return made, nil
 }

@@ -19,7 +19,7 @@ func TestRunLeavesNoGoroutine(t *testing.T) {
 	code := make(chan int)
 	log := &lockedBuffer{}
 	go func() {
-		code <- execute(ctx, []string{"run", "--workspace", w, "--socket", socket, "--state-dir", filepath.Join(shortDir(t), "state"), "--settle", "1ms"}, streams{out: log, err: log}, cleanEnviron())
+		code <- execute(ctx, []string{"run", "--workspace", w, "--socket", socket, "--state-dir", filepath.Join(shortDir(t), "state"), "--settle", "1ms", "--listen", "127.0.0.1:0"}, streams{out: log, err: log}, cleanEnviron())
 	}()
 	c := client.New(socket)
 	eventually(t, "the sidecar has pushed its card", func() error {

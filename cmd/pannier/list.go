@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -37,13 +38,14 @@ func (p *program) listCommand() *cobra.Command {
 func (s streams) printList(list pannier.List) error {
 	if len(list.Skills) == 0 {
 		fmt.Fprintln(s.err, "no skills")
+		s.printProblems(list.Problems)
 		return nil
 	}
 	rows := [][]string{{"SLUG", "STATE", "VERSION", "ABOUT"}}
-	var problems []pannier.Problem
+	problems := slices.DeleteFunc(list.Problems, func(p pannier.Problem) bool { return p.Severity == pannier.SeverityInfo })
 	for i := range list.Skills {
 		e := &list.Skills[i]
-		rows = append(rows, []string{e.Slug, stateWords(e), e.Version, about(e)})
+		rows = append(rows, []string{shorten(e.Slug, 40), stateWords(e), e.Version, about(e)})
 		problems = append(problems, e.Problems...)
 	}
 	if err := s.table(rows); err != nil {

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
+	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"pannier"
@@ -24,20 +27,53 @@ type streams struct {
 }
 
 func (s streams) printError(e *exitError) {
-	if e.message != "" {
-		fmt.Fprintf(s.err, "pannier: %s\n", e.message)
+	for line := range strings.Lines(e.message) {
+		fmt.Fprintf(s.err, "pannier: %s\n", printable(strings.TrimRight(line, "\n")))
 	}
 	if e.hint != "" {
-		fmt.Fprintf(s.err, "hint: %s\n", e.hint)
+		fmt.Fprintf(s.err, "hint: %s\n", printable(e.hint))
 	}
 }
 
 // printJSON prints a value as people who pipe it into jq want it.
 func (s streams) printJSON(value any) error {
-	enc := json.NewEncoder(s.out)
+	text, err := compactJSON(value)
+	if err != nil {
+		return err
+	}
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, text, "", "  "); err != nil {
+		return err
+	}
+	return s.printLine(indented.Bytes())
+}
+
+// printLine prints JSON and ends the line.
+func (s streams) printLine(text []byte) error {
+	_, err := fmt.Fprintf(s.out, "%s\n", text)
+	return err
+}
+
+// compactJSON returns a value as JSON in which every character that a terminal would obey, or that shows as nothing, is
+// escaped: the same value, for whoever parses it.
+func compactJSON(value any) ([]byte, error) {
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	return enc.Encode(value)
+	if err := enc.Encode(value); err != nil {
+		return nil, err
+	}
+	escaped := make([]byte, 0, text.Len())
+	for _, r := range strings.TrimSuffix(text.String(), "\n") {
+		if r >= 0x7f && obeyed(r) {
+			for _, unit := range utf16.Encode([]rune{r}) {
+				escaped = fmt.Appendf(escaped, `\u%04x`, unit)
+			}
+			continue
+		}
+		escaped = utf8.AppendRune(escaped, r)
+	}
+	return escaped, nil
 }
 
 // table prints rows in aligned columns.
@@ -58,17 +94,23 @@ func (s streams) printProblems(problems []pannier.Problem) {
 	}
 }
 
+// obeyed reports whether a terminal obeys a character instead of showing it, or shows nothing: control, format and
+// bidirectional characters, and ends of lines. The joiner of emoji is shown with them.
+func obeyed(r rune) bool {
+	return r != '\u200d' && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co)
+}
+
 // printable drops what a terminal would obey, and folds a text to one line.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n' || r == '\t' || r == '\r':
 			return ' '
-		case r < ' ' || 0x7f <= r && r < 0xa0 || '\u202a' <= r && r <= '\u202e' || '\u2066' <= r && r <= '\u2069':
+		case obeyed(r):
 			return -1
 		}
 		return r
-	}, text)
+	}, strings.ToValidUTF8(text, "\uFFFD"))
 }
 
 // shorten cuts a text to a number of characters.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -52,11 +53,25 @@ func (p *program) asking(ctx context.Context, do func(context.Context, *client.C
 	return negative(do(ctx, c))
 }
 
+// reachTimeout is how long a sidecar may take to say that it is there.
+const reachTimeout = 5 * time.Second
+
 // reach returns a client of the sidecar that runs for the workspace, or an error that is [client.ErrNoSidecar]. Where
 // nobody chose a workspace, that of the sidecar is meant.
 func (p *program) reach(ctx context.Context, s config.Settings) (*client.Client, error) {
 	c := client.New(s.Socket)
-	h, err := c.Health(ctx)
+	asking, cancel := context.WithTimeout(ctx, reachTimeout)
+	defer cancel()
+	h, err := c.Health(asking)
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		err = &exitError{
+			code: exitUnknown, message: fmt.Sprintf("the sidecar at %s does not answer within %s", s.Socket, reachTimeout),
+			hint: "it is stopped or stuck; its log says more, and a restart loses nothing",
+		}
+	}
+	if errors.Is(err, os.ErrPermission) {
+		err = &exitError{code: exitUnknown, message: err.Error(), hint: "run as the user or in the group that the socket belongs to"}
+	}
 	if err == nil && s.WorkspaceGiven && !samePath(h.Workspace, s.Workspace) {
 		err = fmt.Errorf("%w for %s: the one at %s serves %s", client.ErrNoSidecar, s.Workspace, s.Socket, h.Workspace)
 	}
@@ -109,5 +124,5 @@ func negative(err error) error {
 	if e.Status == 404 || e.Status == 409 {
 		code = exitNo
 	}
-	return &exitError{code: code, message: e.Detail, hint: e.Hint}
+	return &exitError{code: code, message: e.Detail, hint: strings.Replace(e.Hint, "GET /v1/skills lists", "`pannier list` lists", 1)}
 }

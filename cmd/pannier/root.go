@@ -69,11 +69,10 @@ is needed.`,
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	p.root.CompletionOptions.DisableDefaultCmd = true
 	config.AddFlags(p.root.PersistentFlags())
 	p.root.AddCommand(
 		p.runCommand(), p.listCommand(), p.showCommand(), p.cardCommand(), p.promptCommand(), p.resolveCommand(),
-		p.healthCommand(), p.eventsCommand(), p.platformCommand(), p.versionCommand(),
+		p.healthCommand(), p.probeCommand(), p.eventsCommand(), p.platformCommand(), p.versionCommand(), p.manCommand(),
 	)
 	return p.root
 }

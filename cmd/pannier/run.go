@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"slices"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -35,6 +37,9 @@ Without --platform-url an embedded development platform takes the agent card, on
 names. --platform-url=off pushes nothing.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			// From the first moment to the last, or else a SIGHUP then would end the process.
+			hangups := make(chan os.Signal, 1)
+			signal.Notify(hangups, syscall.SIGHUP)
 			s, err := p.settings()
 			if err != nil {
 				return err
@@ -45,7 +50,7 @@ names. --platform-url=off pushes nothing.`,
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
 			defer stop()
 			context.AfterFunc(ctx, stop) // a second signal ends the process at once
-			return p.serve(ctx, s)
+			return p.serve(ctx, s, hangups)
 		},
 	}
 }
@@ -71,11 +76,13 @@ type sidecar struct {
 	watcher   *watcher.Watcher
 	publisher *platform.Publisher // nil where nothing is pushed
 	events    *eventLog
-	catchUp   func() // collects the garbage of the first scan
+	looked    atomic.Pointer[time.Time] // when the last look ended, nil before the first
+	catchUp   func()                    // collects the garbage of the first scan
 }
 
-// serve runs a sidecar until ctx is done. Each of its goroutines belongs to the group that it waits for.
-func (p *program) serve(ctx context.Context, s config.Settings) error {
+// serve runs a sidecar until ctx is done. Each of its goroutines belongs to the group that it waits for. It looks at
+// everything again whenever there is something in hangups.
+func (p *program) serve(ctx context.Context, s config.Settings, hangups <-chan os.Signal) error {
 	log := p.logger(s)
 	reg := newMetricsRegistry()
 	ln, err := api.Listen(ctx, s.Socket, s.SocketMode)
@@ -83,11 +90,20 @@ func (p *program) serve(ctx context.Context, s config.Settings) error {
 		return socketError(err, s)
 	}
 	defer ln.Close()
+	probes, err := listen(ctx, s)
+	if err != nil {
+		return err
+	}
+	if probes != nil {
+		defer probes.Close()
+	}
 	mem, err := openMemory(s, reg, log)
 	if err != nil {
 		return err
 	}
 	defer mem.close()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	group, ctx := errgroup.WithContext(ctx)
 	token := platform.TokenFile(s.Platform.TokenFile)
 	if s.Platform.URL == "" {
@@ -99,15 +115,20 @@ func (p *program) serve(ctx context.Context, s config.Settings) error {
 	}
 	c, err := newSidecar(s, p.environ, mem, token, reg, log)
 	if err != nil {
-		return err
+		stop()
+		return errors.Join(err, group.Wait())
 	}
-	group.Go(func() error { return api.Serve(ctx, ln, c.handler(reg), log.Named("api")) })
+	handler := c.handler(reg)
+	group.Go(func() error { return api.Serve(ctx, ln, handler, log.Named("api")) })
+	if probes != nil {
+		group.Go(func() error { return serveProbes(ctx, probes, handler.Probes(), s.WebConfig, log.Named("listen")) })
+	}
 	group.Go(func() error { return c.watcher.Run(ctx) })
 	group.Go(func() error { c.follow(ctx); return nil })
-	group.Go(func() error { c.rescanOnHangup(ctx); return nil })
+	group.Go(func() error { c.rescanOnHangup(ctx, hangups); return nil })
+	group.Go(func() error { c.announce(ctx); return nil })
 	if c.publisher != nil {
 		group.Go(func() error { return c.publisher.Run(ctx) })
-		group.Go(func() error { c.offerCards(ctx); return nil })
 	}
 	log.Info("serving", "workspace", s.Workspace, "workspace_id", s.WorkspaceID, "socket", s.Socket, "version", version())
 	err = group.Wait()
@@ -150,9 +171,9 @@ func newPublisher(s config.Settings, token func() (string, error), outbox string
 }
 
 // handler composes what the socket answers with.
-func (c *sidecar) handler(reg *prometheus.Registry) http.Handler {
+func (c *sidecar) handler(reg *prometheus.Registry) *api.Handler {
 	o := c.handlerOptions(c.log.Named("api"))
-	o.Rescan, o.Health, o.Emit, o.Registerer = c.rescan, c.health, c.events.emit, reg
+	o.Rescan, o.Health, o.Alive, o.Emit, o.Registerer = c.rescan, c.health, c.alive, c.events.emit, reg
 	o.Events = c.eventSource()
 	o.Metrics = promhttp.HandlerFor(reg, promhttp.HandlerOpts{Registry: nil})
 	return api.New(o)
@@ -176,14 +197,13 @@ func (c *sidecar) takeIn(ctx context.Context, b pannier.Batch) {
 	if err != nil {
 		return // ctx is done
 	}
-	took := time.Since(start)
+	now := time.Now()
+	took := now.Sub(start)
+	c.looked.Store(&now)
 	c.watcher.Watch(watch)
 	changed := before == nil || before.Version != after.Version
 	c.metrics.observe(b.Trigger, changed, took)
 	c.log.Debug("looked", "seq", b.Seq, "trigger", b.Trigger, "full", b.Full, "dirs", len(b.Dirs), "changed", changed, "took", took)
-	if changed {
-		c.events.emit(pannier.EventCatalogUpdated, registry.Diff(before, after, c.rules))
-	}
 	c.catchUp()
 }
 
@@ -197,10 +217,7 @@ func (c *sidecar) rescan(ctx context.Context, wait bool) (*pannier.Snapshot, err
 }
 
 // rescanOnHangup looks at everything again at each SIGHUP.
-func (c *sidecar) rescanOnHangup(ctx context.Context) {
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
-	defer signal.Stop(hangups)
+func (c *sidecar) rescanOnHangup(ctx context.Context, hangups <-chan os.Signal) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -212,20 +229,36 @@ func (c *sidecar) rescanOnHangup(ctx context.Context) {
 	}
 }
 
-// offerCards hands the card of every new snapshot to the publisher.
-func (c *sidecar) offerCards(ctx context.Context) {
+// announce tells of every new snapshot, whoever made it, and then hands its card to the publisher; in this order, so that
+// the events tell of a change before they tell that the platform has it.
+func (c *sidecar) announce(ctx context.Context) {
 	snapshots, cancel := c.registry.Subscribe()
 	defer cancel()
+	var before *pannier.Snapshot
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case s := <-snapshots:
-			if made, ok := c.cards.of(s); ok {
-				c.publisher.Offer(made)
-			}
+			c.events.emit(pannier.EventCatalogUpdated, registry.Diff(before, s, c.rules))
+			c.offer(s)
+			before = s
 		}
 	}
+}
+
+// offer hands the card of a snapshot to the publisher. While the workspace itself is not there, nothing is known of its
+// skills, and an empty card must not take the place of what the platform holds.
+func (c *sidecar) offer(s *pannier.Snapshot) {
+	if c.publisher == nil || slices.ContainsFunc(s.Problems, func(p pannier.Problem) bool { return p.Code == config.CodeWorkspaceMissing }) {
+		return
+	}
+	made, err := c.cards.of(s)
+	if err != nil {
+		c.log.Error("no card", "snapshot_version", s.Version, "error", err)
+		return
+	}
+	c.publisher.Offer(made)
 }
 
 func socketError(err error, s config.Settings) error {

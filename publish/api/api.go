@@ -36,8 +36,8 @@ type Options struct {
 	Texts    Texts
 	// Resolve decides which skills are active in a turn.
 	Resolve func(*pannier.Snapshot, pannier.Turn) pannier.Resolution
-	// Card returns the agent card of the newest snapshot; false before the first.
-	Card func() (card.Card, bool)
+	// Card returns the agent card of the newest snapshot. It is not called before the first.
+	Card func() (card.Card, error)
 	// Rescan looks at the disk again. With wait it returns the snapshot that is served once a look has ended that began
 	// after the call; without, the newest at once.
 	Rescan func(ctx context.Context, wait bool) (*pannier.Snapshot, error)
@@ -48,6 +48,7 @@ type Options struct {
 	// MaxChars bounds a prompt where the turn does not; 0 is no bound.
 	MaxChars int
 
+	Alive      func() error                 // optional: tells why a restart would help, for /livez
 	Events     *EventSource                 // optional: serves the event stream
 	Emit       func(pannier.EventType, any) // optional
 	Metrics    http.Handler                 // optional: serves /metrics
@@ -94,7 +95,9 @@ func (h *Handler) routes() {
 		h.handleAlways("GET /v1/events", h.events, "types", "follow")
 	}
 	h.handleAlways("GET /v1/health", h.health)
+	h.handleAlways("GET /healthz", h.answering)
 	h.handleAlways("GET /readyz", h.ready)
+	h.handleAlways("GET /livez", h.live)
 	if h.Metrics != nil {
 		h.metrics.prepare("GET /metrics")
 		h.mux.Handle("GET /metrics", h.Metrics)

@@ -111,7 +111,7 @@ func newHouse() *house {
 	h.options = api.Options{
 		Snapshot: func() *pannier.Snapshot { return h.snapshot },
 		Texts:    documents(), Resolve: resolve.Resolve,
-		Card: func() (card.Card, bool) { return card.Card{JSON: cardText}, true },
+		Card: func() (card.Card, error) { return card.Card{JSON: cardText}, nil },
 		Rescan: func(context.Context, bool) (*pannier.Snapshot, error) {
 			h.scans++
 			return h.snapshot, nil

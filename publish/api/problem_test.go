@@ -138,9 +138,6 @@ func TestNotReady(t *testing.T) {
 	if w := ask(h.handler(), "GET", "/metrics", ""); w.Code != 200 {
 		t.Errorf("metrics: %d", w.Code)
 	}
-	h = newHouse()
-	h.options.Card = func() (card.Card, bool) { return card.Card{}, false }
-	checkProblem(t, "no card", ask(h.handler(), "GET", "/v1/card", ""), 503, "not_ready")
 }
 
 func TestInternalError(t *testing.T) {
@@ -150,4 +147,6 @@ func TestInternalError(t *testing.T) {
 	if !strings.Contains(p.Detail, "disk on fire") {
 		t.Errorf("detail: %s", p.Detail)
 	}
+	h.options.Card = func() (card.Card, error) { return card.Card{}, errors.New("card on fire") }
+	checkProblem(t, "card", ask(h.handler(), "GET", "/v1/card", ""), 500, "internal")
 }

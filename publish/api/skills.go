@@ -25,7 +25,7 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request, s *pannier.Snapsh
 	}
 	list := pannier.List{
 		SnapshotVersion: s.Version, Digest: s.Digest, TreeDigest: s.TreeDigest, GeneratedAt: s.Time,
-		EnvironmentSource: s.EnvironmentSource, Held: s.Held(), Skills: make([]pannier.Entry, 0, len(s.Entries)),
+		EnvironmentSource: s.EnvironmentSource, Held: s.Held(), Problems: s.Problems, Skills: make([]pannier.Entry, 0, len(s.Entries)),
 	}
 	for _, e := range s.Entries {
 		if state != "" && e.State != state {

@@ -93,9 +93,9 @@ func (h *Handler) writePrompt(w http.ResponseWriter, r *http.Request, s *pannier
 
 // card answers with the agent card, byte for byte as it is pushed.
 func (h *Handler) card(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
-	c, ok := h.Card()
-	if !ok {
-		return errNotReady
+	c, err := h.Card()
+	if err != nil {
+		return err
 	}
 	return writeBody(w, r, "application/json", c.JSON)
 }

@@ -60,7 +60,7 @@ func newHandler() http.Handler {
 	}
 	return api.New(api.Options{
 		Snapshot: func() *pannier.Snapshot { return s }, Texts: texts{}, Resolve: resolve.Resolve,
-		Card: func() (card.Card, bool) { return card.Card{JSON: []byte(cardText)}, true },
+		Card: func() (card.Card, error) { return card.Card{JSON: []byte(cardText)}, nil },
 		Rescan: func(_ context.Context, wait bool) (*pannier.Snapshot, error) {
 			if !wait {
 				return nil, errors.New("the client does not wait")

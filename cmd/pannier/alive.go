@@ -1,0 +1,33 @@
+package main
+
+import (
+	"fmt"
+	"time"
+)
+
+// livenessGrace is how much longer than three resyncs a sidecar may go without a look, so that a slow disk is not taken
+// for a loop that stands.
+const livenessGrace = 30 * time.Second
+
+// alive says whether the loop from the watcher to the registry still turns, by the time of the last look that ended. Each
+// resync leads to a look, whatever changed, so that without one for long a restart would help. Before the first look
+// nothing is said: that is what startup probes ask, and a large workspace may take its time. Without resyncs silence says
+// nothing either.
+func alive(now, last time.Time, resync time.Duration) error {
+	if resync == 0 || last.IsZero() {
+		return nil
+	}
+	if silence := now.Sub(last); (silence-livenessGrace)/3 > resync {
+		return fmt.Errorf("no look at the workspace has ended for %s, and one is due every %s", silence.Round(time.Second), resync)
+	}
+	return nil
+}
+
+// alive says whether the sidecar still takes in what it watches.
+func (c *sidecar) alive() error {
+	var last time.Time
+	if at := c.looked.Load(); at != nil {
+		last = *at
+	}
+	return alive(time.Now(), last, c.settings.Resync)
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/exporter-toolkit/web"
+
+	"pannier/config"
+)
+
+// probeTimeout bounds one exchange on the TCP listener, and how long those under way may take at the end.
+const probeTimeout = 3 * time.Second
+
+// listen opens the TCP listener for metrics and probes, nil where the settings have none, and checks its web
+// configuration, so that a sidecar that could not serve it does not start.
+func listen(ctx context.Context, s config.Settings) (net.Listener, error) {
+	if s.Listen == "" {
+		return nil, nil
+	}
+	if err := web.Validate(s.WebConfig); err != nil {
+		return nil, &exitError{
+			code: exitUnknown, message: fmt.Sprintf("web_config %s: %v", s.WebConfig, err),
+			hint: "it is a file of Prometheus's exporter-toolkit, with tls_server_config and basic_auth_users",
+		}
+	}
+	var config net.ListenConfig
+	ln, err := config.Listen(ctx, "tcp", s.Listen)
+	if err == nil {
+		return ln, nil
+	}
+	e := &exitError{code: exitUnknown, message: err.Error(), hint: "give --listen an address of this machine, or only a port, such as :9090"}
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		e.hint = "another process has that port; choose another one with --listen"
+	case errors.Is(err, os.ErrPermission):
+		e.hint = "this port needs a privilege; choose one above 1023 with --listen"
+	}
+	return nil, e
+}
+
+// serveProbes answers on a TCP listener until ctx is done, gives requests under way a moment to end, and closes it.
+func serveProbes(ctx context.Context, ln net.Listener, h http.Handler, webConfig string, log hclog.Logger) error {
+	server := &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: probeTimeout, ReadTimeout: probeTimeout, WriteTimeout: 10 * probeTimeout, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 32 << 10,
+		ErrorLog:       log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Warn}),
+	}
+	stopped := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTimeout)
+		defer cancel()
+		if server.Shutdown(grace) != nil {
+			server.Close()
+		}
+	})
+	log.Info("serving metrics and probes", "address", ln.Addr(), "web_config", webConfig)
+	err := web.Serve(ln, server, &web.FlagConfig{WebConfigFile: &webConfig}, slog.New(toolkitLog{log}))
+	if stop() { // ctx is not what ended it
+		server.Close()
+		return fmt.Errorf("listen on %s: %w", ln.Addr(), err)
+	}
+	<-stopped
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// toolkitLog hands what exporter-toolkit logs to the sidecar's logger. Its announcements are details there; a web
+// configuration that can not be read any more is an error there too.
+type toolkitLog struct{ log hclog.Logger }
+
+// Enabled implements [slog.Handler]: the logger decides.
+func (toolkitLog) Enabled(context.Context, slog.Level) bool { return true }
+
+// Handle implements [slog.Handler].
+func (t toolkitLog) Handle(_ context.Context, r slog.Record) error {
+	var fields []any
+	r.Attrs(func(a slog.Attr) bool {
+		fields = append(fields, a.Key, a.Value.Any())
+		return true
+	})
+	level := hclog.Debug
+	switch {
+	case r.Level >= slog.LevelError:
+		level = hclog.Error
+	case r.Level >= slog.LevelWarn:
+		level = hclog.Warn
+	}
+	t.log.Log(level, r.Message, fields...)
+	return nil
+}
+
+// WithAttrs implements [slog.Handler].
+func (t toolkitLog) WithAttrs(attrs []slog.Attr) slog.Handler {
+	var fields []any
+	for _, a := range attrs {
+		fields = append(fields, a.Key, a.Value.Any())
+	}
+	return toolkitLog{t.log.With(fields...)}
+}
+
+// WithGroup implements [slog.Handler].
+func (t toolkitLog) WithGroup(name string) slog.Handler { return toolkitLog{t.log.Named(name)} }

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pannier"
+	"pannier/publish/client"
+)
+
+// probePatience is how long a probe waits for its answer. A sidecar that takes longer has given one.
+const probePatience = 2 * time.Second
+
+func (p *program) probeCommand() *cobra.Command {
+	var startup, ready, live bool
+	cmd := &cobra.Command{
+		Use:   "probe",
+		Short: "Ask the sidecar whether it is ready, or alive",
+		Long: `Asks the sidecar on its socket, for containers without a shell. It has two seconds to answer.
+
+--startup and --ready ask whether the first look at the workspace is served; a sidecar does not take that back. --live
+asks whether a restart would help; what the platform does has no part in that.
+
+Exit codes: 0 yes; 1 no; 2 it could not be found out; 3 nobody answers on the socket.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := p.settings()
+			if err != nil {
+				return err
+			}
+			path := "/readyz"
+			if live {
+				path = "/livez"
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), probePatience)
+			defer cancel()
+			return probe(ctx, s.Socket, path)
+		},
+	}
+	cmd.Flags().BoolVar(&startup, "startup", false, "ask whether the first look is served")
+	cmd.Flags().BoolVar(&ready, "ready", false, "the same; what is asked without a flag")
+	cmd.Flags().BoolVar(&live, "live", false, "ask whether the sidecar still takes changes in")
+	cmd.MarkFlagsMutuallyExclusive("startup", "ready", "live")
+	return cmd
+}
+
+// probe asks the sidecar behind a socket one question and returns nil where the answer is yes.
+func probe(ctx context.Context, socket, path string) error {
+	c := client.New(socket)
+	defer c.Close()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://pannier"+path, http.NoBody)
+	if err != nil {
+		return fmt.Errorf("make request: %w", err)
+	}
+	res, err := c.HTTP.Do(req)
+	if err != nil {
+		return unanswered(err, socket)
+	}
+	defer res.Body.Close()
+	if res.StatusCode == http.StatusOK {
+		return nil
+	}
+	text, err := io.ReadAll(io.LimitReader(res.Body, 64<<10))
+	if err != nil {
+		return unanswered(err, socket)
+	}
+	no := &exitError{code: exitNo, message: fmt.Sprintf("the answer to %s is %s", path, res.Status)}
+	var doc pannier.ErrorDocument
+	if json.Unmarshal(text, &doc) == nil && doc.Detail != "" {
+		no.message, no.hint = printable(doc.Detail), printable(doc.Hint)
+	}
+	return no
+}
+
+// unanswered tells a sidecar that is not there from one that hangs, and both from a socket that can not be asked.
+func unanswered(err error, socket string) error {
+	e := &exitError{code: exitUnknown, message: "ask the sidecar: " + err.Error()}
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
+		e.code, e.message, e.hint = exitNoSidecar, "no sidecar answers at "+socket, "start one with `pannier run`, or name its socket with --socket"
+	case errors.Is(err, context.DeadlineExceeded):
+		e.code, e.message = exitNo, fmt.Sprintf("the sidecar at %s has not answered within %s", socket, probePatience)
+	case errors.Is(err, fs.ErrPermission):
+		e.hint = "run this as the user or the group of " + socket
+	}
+	return e
+}

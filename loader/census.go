@@ -1,0 +1,281 @@
+package loader
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pannier"
+)
+
+// The bounds of a census, for each root: how many directories are gone into that discovery does not enter, and how deep
+// below the root.
+const (
+	maxCensusDirs  = 100_000
+	maxCensusDepth = 64
+)
+
+// Census looks for the SKILL.md that no skill is made of, because discovery does not go where they lie: below a skill, in
+// a directory that is skipped, past a bound. It returns a problem for each kind of them in each root, with their number
+// and the first of their paths.
+//
+// It goes into every directory of every root, and follows no link. That takes about as long as a first load, so it is
+// no part of one; what it saw of a directory is kept until the stat of that moves, so that the next census only stats. It
+// shares nothing with a load and may run while there is one. It fails only when ctx is done.
+func (l *Loader) Census(ctx context.Context) ([]pannier.Problem, error) {
+	l.census.mu.Lock()
+	defer l.census.mu.Unlock()
+	var problems []pannier.Problem
+	for i := range l.rules.Roots {
+		found, err := l.census.of(ctx, l.rules, i, namedPaths)
+		if err != nil {
+			return nil, err
+		}
+		problems = append(problems, found.problems(l.rules.Roots[i].Name)...)
+	}
+	return problems, nil
+}
+
+// census is what is kept from one census to the next.
+type census struct {
+	mu   sync.Mutex
+	tops []*counted // for each root
+	// now is the clock, where it is another than the usual one. maxDirs and maxDepth are other bounds than the usual ones.
+	now               func() time.Time
+	maxDirs, maxDepth int
+}
+
+// counted is what a census knows of one directory.
+type counted struct {
+	name     string
+	stat     fileStat // when its entries were read
+	proven   bool     // an equal stat means equal entries
+	file     string   // the name of its SKILL.md, empty where there is none
+	children []*counted
+}
+
+// child returns the child of that name, or nil.
+func (d *counted) child(name string) *counted {
+	i, ok := slices.BinarySearchFunc(d.children, name, func(c *counted, name string) int { return strings.Compare(c.name, name) })
+	if !ok {
+		return nil
+	}
+	return d.children[i]
+}
+
+// stop is a directory on the way of a census.
+type stop struct {
+	dir   *counted
+	rel   string // below the root, with slashes; "" is the root
+	depth int
+	lot   lot
+}
+
+// counter goes through one root once.
+type counter struct {
+	rules  pannier.DiscoveryRules
+	root   *os.Root
+	fd     int
+	now    time.Time
+	others map[string]bool // roots that lie below this one, by their path below it
+	buf    []byte
+
+	searched int // directories that discovery enters
+	entered  int // others
+	maxDirs  int
+	maxDepth int
+	found    tallies
+}
+
+// of takes the census of one root. A root that can not be opened has none: loading it says what is wrong.
+func (c *census) of(ctx context.Context, rules pannier.DiscoveryRules, index, named int) (tallies, error) {
+	if c.tops == nil {
+		c.tops = make([]*counted, len(rules.Roots))
+	}
+	root, err := os.OpenRoot(rules.Roots[index].Path)
+	if err != nil {
+		c.tops[index] = nil
+		return tallies{}, ctx.Err()
+	}
+	defer root.Close()
+	dir, err := root.Open(".")
+	if err != nil {
+		return tallies{}, ctx.Err()
+	}
+	defer dir.Close()
+	if c.tops[index] == nil {
+		c.tops[index] = &counted{}
+	}
+	n := &counter{
+		rules: rules, root: root, fd: int(dir.Fd()), now: time.Now(), others: rootsBelow(rules.Roots, index), buf: make([]byte, 32<<10),
+		maxDirs: maxCensusDirs, maxDepth: maxCensusDepth, found: newTallies(named),
+	}
+	if c.now != nil {
+		n.now = c.now()
+	}
+	if c.maxDirs > 0 {
+		n.maxDirs, n.maxDepth = c.maxDirs, c.maxDepth
+	}
+	err = n.walk(ctx, c.tops[index])
+	return n.found, err
+}
+
+// rootsBelow returns the roots that lie below one, by their path below it. They have a census of their own.
+func rootsBelow(roots []pannier.Root, index int) map[string]bool {
+	others := map[string]bool{}
+	for _, r := range roots {
+		if rel, ok := below(roots[index].Path, r.Path); ok && rel != "" {
+			others[rel] = true
+		}
+	}
+	return others
+}
+
+// walk goes through the root level by level, so that the bound on directories cuts off the same ones as in discovery
+// (links aside, which discovery follows and counts too).
+func (n *counter) walk(ctx context.Context, top *counted) error {
+	for level := []stop{{dir: top}}; len(level) > 0; {
+		var next []stop
+		for _, at := range level {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if n.enter(&at) {
+				next = n.appendChildren(next, at)
+			}
+		}
+		level = next
+	}
+	return ctx.Err()
+}
+
+// enter counts a directory and reports whether it was looked into.
+func (n *counter) enter(at *stop) bool {
+	if at.lot == searched && n.searched == n.rules.MaxDirs {
+		at.lot = unreached
+	}
+	if at.lot == searched {
+		n.searched++
+	} else {
+		if n.entered == n.maxDirs || at.depth > n.maxDepth {
+			n.found.closed++
+			*at.dir = counted{name: at.dir.name}
+			return false
+		}
+		n.entered++
+	}
+	err := n.look(at.dir, at.rel)
+	if err == nil {
+		return true
+	}
+	*at.dir = counted{name: at.dir.name}
+	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errNotDir) { // else it has gone meanwhile
+		n.found.closed++
+	}
+	return false
+}
+
+// look brings what is known of a directory up to date.
+func (n *counter) look(d *counted, rel string) error {
+	st, err := statAt(n.fd, cmp.Or(rel, ".")) // of a link, the link
+	switch {
+	case err != nil:
+		return err
+	case !st.isDir():
+		return errNotDir
+	case d.proven && st == d.stat:
+		return nil
+	}
+	dir, err := n.root.Open(dirPath(rel))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	opened, err := statOpen(int(dir.Fd()))
+	if err != nil || opened.dev != st.dev || opened.ino != st.ino {
+		return errors.Join(err, errNotDir) // another one has taken its place
+	}
+	entries, err := readDirents(dir, n.buf)
+	if err != nil {
+		return err
+	}
+	n.take(d, rel, entries)
+	d.stat, d.proven = opened, opened.proves(n.now)
+	return nil
+}
+
+// take keeps what counts of the entries of a directory. What is known of those that were there before stays.
+func (n *counter) take(d *counted, rel string, entries []dirent) {
+	file := ""
+	var children []*counted
+	for _, e := range entries {
+		isDir := resolveKind(n.fd, rel, e) == unix.DT_DIR
+		if pannier.IsSkillFile(e.name) && file != pannier.SkillFile && (!isDir || e.name == pannier.SkillFile) {
+			file = pickFile(file, e.name)
+		}
+		if !isDir {
+			continue
+		}
+		child := d.child(e.name)
+		if child == nil {
+			child = &counted{name: e.name}
+		}
+		children = append(children, child)
+	}
+	slices.SortFunc(children, func(a, b *counted) int { return strings.Compare(a.name, b.name) })
+	d.file, d.children = file, children
+}
+
+// pickFile returns which of two SKILL.md makes the skill, as discovery decides it.
+func pickFile(a, b string) string {
+	if b == pannier.SkillFile {
+		return b
+	}
+	return max(a, b)
+}
+
+// appendChildren counts the SKILL.md of a directory and appends the directories in it.
+func (n *counter) appendChildren(next []stop, at stop) []stop {
+	lot := n.settle(at)
+	if lot != searched && n.others[at.rel] {
+		return next
+	}
+	for _, c := range at.dir.children {
+		child := stop{dir: c, rel: c.name, depth: at.depth + 1, lot: lot}
+		if at.rel != "" {
+			child.rel = at.rel + "/" + c.name
+		}
+		if lot == searched && child.depth > n.rules.MaxDepth {
+			child.lot = unreached
+		}
+		next = append(next, child)
+	}
+	return next
+}
+
+// settle counts the SKILL.md of a directory, where no skill is made of it, and returns the lot of what lies below.
+func (n *counter) settle(at stop) lot {
+	d := at.dir
+	skips := at.rel != "" && n.rules.Skips(d.name)
+	switch {
+	case at.lot != searched:
+		if d.child(d.file) == nil { // a directory called SKILL.md is none
+			n.found.add(at.lot, at.rel, d.file)
+		}
+		return at.lot
+	case d.file == pannier.SkillFile && at.rel != "", d.file != "" && at.rel != "" && !skips:
+		return nested
+	case skips:
+		n.found.add(skipped, at.rel, d.file)
+		return skipped
+	}
+	return searched
+}

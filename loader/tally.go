@@ -1,0 +1,94 @@
+package loader
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"pannier"
+)
+
+// lot says what becomes of a SKILL.md in a directory.
+type lot int
+
+const (
+	searched  lot = iota // it makes a skill
+	nested               // it lies below a skill
+	skipped              // it lies in a directory that is skipped
+	unreached            // it lies past a bound
+	lots
+)
+
+// namedPaths is how many paths a problem names of what was counted.
+const namedPaths = 5
+
+// tally counts files and keeps the first of their paths in the order of bytes.
+type tally struct {
+	count int
+	first []string
+}
+
+func (t *tally) add(path string, keep int) {
+	t.count++
+	i, _ := slices.BinarySearch(t.first, path)
+	first := slices.Insert(t.first, i, path)
+	t.first = first[:min(len(first), keep)]
+}
+
+// tallies are what a census of one root found.
+type tallies struct {
+	keep int
+	of   [lots]tally
+	// closed counts the directories that were not looked into: past a bound of the census itself, or unreadable.
+	closed int
+}
+
+func newTallies(keep int) tallies { return tallies{keep: keep} }
+
+// add counts the SKILL.md of a directory, where it has one.
+func (t *tallies) add(l lot, rel, file string) {
+	if file != "" {
+		t.of[l].add(path.Join(rel, file), t.keep)
+	}
+}
+
+// lotTexts are how people are told of what was counted.
+var lotTexts = [lots]struct{ code, lie, hint string }{
+	nested:    {"root.nested_skills", "below a skill, which is not searched for further ones", "move the folders that are skills beside the one that they lie in, not below it"},
+	skipped:   {"root.skipped_skills", "in directories that are skipped", "move what is a skill out of directories whose names begin with a dot or stand under skip"},
+	unreached: {"root.unreached_skills", "past max_depth or max_dirs", "raise the bound, or move what is a skill further up"},
+}
+
+func (t *tallies) problems(root string) []pannier.Problem {
+	var problems []pannier.Problem
+	tell := func(code, message, hint string) {
+		problems = append(problems, pannier.Problem{Code: code, Severity: pannier.SeverityInfo, Path: root, Message: message, Hint: hint})
+	}
+	for l, text := range lotTexts {
+		if n := t.of[l]; n.count > 0 {
+			tell(text.code, fmt.Sprintf("%d SKILL.md %s %s: %s", n.count, plural(n.count, "lies", "lie"), text.lie, n.names()), text.hint)
+		}
+	}
+	if t.closed > 0 {
+		tell("root.uncounted", fmt.Sprintf("%d %s not searched for SKILL.md that make no skill, because of a bound of that search or because they can not be read", t.closed, plural(t.closed, "directory was", "directories were")),
+			"move what holds no skills out of the root, and make the rest readable for the user that pannier runs as")
+	}
+	return problems
+}
+
+// names returns the paths that were kept, and how many more there are.
+func (t *tally) names() string {
+	names := strings.Join(t.first, ", ")
+	if more := t.count - len(t.first); more > 0 {
+		names += fmt.Sprintf(", and %d more", more)
+	}
+	return names
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
