@@ -72,7 +72,11 @@ func wantCensus(t *testing.T, l *loader.Loader, want map[string][]string) {
 	}
 	problems := takeCensus(t, l)
 	for _, p := range problems {
-		if !strings.HasPrefix(p.Message, fmt.Sprint(len(want[p.Code]), " SKILL.md lie")) || p.Severity != pannier.SeverityInfo || p.Path != "skills" || p.Hint == "" {
+		severity := pannier.SeverityInfo
+		if p.Code == "root.unreached_skills" { // these are meant to be found
+			severity = pannier.SeverityWarning
+		}
+		if !strings.HasPrefix(p.Message, fmt.Sprint(len(want[p.Code]), " SKILL.md lie")) || p.Severity != severity || p.Path != "skills" || p.Hint == "" {
 			t.Errorf("told %+v", p)
 		}
 	}

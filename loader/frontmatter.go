@@ -16,6 +16,8 @@ type parts struct {
 	front, body []byte
 	// line is the line of the file, counted from 1, that front begins in; 0 means that there is no frontmatter.
 	line int
+	// whole says that body is all that follows, and not the beginning of it.
+	whole bool
 }
 
 // textFault is what keeps a SKILL.md from being cut into its parts, or a warning about how it was cut.

@@ -134,6 +134,7 @@ func (r *reader) cut(skill *pannier.Skill, text []byte, rest rest) parts {
 	if fault == nil && rest.nul {
 		fault = nulFault(0)
 	}
+	p.whole = whole
 	for _, w := range warnings {
 		skill.Problems = append(skill.Problems, w.problem(skill.FilePath(), pannier.SeverityWarning))
 	}
@@ -150,12 +151,6 @@ func (r *reader) cut(skill *pannier.Skill, text []byte, rest rest) parts {
 	default:
 		skill.Problems = append(skill.Problems, fault.problem(skill.FilePath(), pannier.SeverityError))
 		skill.Broken = true
-	}
-	if whole && fault == nil && len(bytes.TrimSpace(p.body)) == 0 {
-		skill.Problems = append(skill.Problems, pannier.Problem{
-			Code: "skill.body.empty", Severity: pannier.SeverityWarning, Path: skill.FilePath(),
-			Message: "there are no instructions behind the frontmatter", Hint: "write what the agent shall do below the closing `---`",
-		})
 	}
 	return p
 }
@@ -232,6 +227,7 @@ func (r *reader) finish(skill *pannier.Skill, p parts, m meta, metaText []byte) 
 		c.nameOnly(skill, m)
 	} else {
 		c.fill(skill, m)
+		c.emptyBody(p)
 	}
 	skill.Problems = append(skill.Problems, c.problems...)
 	slices.SortStableFunc(skill.Problems, pannier.CompareProblems)
@@ -258,6 +254,16 @@ func (c *contract) parse(skill *pannier.Skill, text []byte) {
 	c.front = front
 	for _, f := range faults {
 		c.problems = append(c.problems, c.fault("skill.frontmatter.repeated_key", pannier.SeverityWarning, &f))
+	}
+}
+
+// emptyBody warns of a skill that says nothing. Of one that can not be read there is graver news.
+func (c *contract) emptyBody(p parts) {
+	if p.line > 0 && p.whole && len(bytes.TrimSpace(p.body)) == 0 {
+		c.problems = append(c.problems, pannier.Problem{
+			Code: "skill.body.empty", Severity: pannier.SeverityWarning, Path: c.path,
+			Message: "there are no instructions behind the frontmatter", Hint: "write what the agent shall do below the closing `---`",
+		})
 	}
 }
 

@@ -54,24 +54,27 @@ func (t *tallies) add(l lot, rel, file string) {
 }
 
 // lotTexts are how people are told of what was counted.
-var lotTexts = [lots]struct{ code, lie, hint string }{
-	nested:    {"root.nested_skills", "below a skill, which is not searched for further ones", "move the folders that are skills beside the one that they lie in, not below it"},
-	skipped:   {"root.skipped_skills", "in directories that are skipped", "move what is a skill out of directories whose names begin with a dot or stand under skip"},
-	unreached: {"root.unreached_skills", "past max_depth or max_dirs", "raise the bound, or move what is a skill further up"},
+var lotTexts = [lots]struct {
+	severity        pannier.Severity
+	code, lie, hint string
+}{
+	nested:    {pannier.SeverityInfo, "root.nested_skills", "below a skill, which is not searched for further ones", "move the folders that are skills beside the one that they lie in, not below it"},
+	skipped:   {pannier.SeverityInfo, "root.skipped_skills", "in directories that are skipped", "move what is a skill out of directories whose names begin with a dot or stand under skip"},
+	unreached: {pannier.SeverityWarning, "root.unreached_skills", "past max_depth or max_dirs", "raise the bound, or move what is a skill further up"},
 }
 
 func (t *tallies) problems(root string) []pannier.Problem {
 	var problems []pannier.Problem
-	tell := func(code, message, hint string) {
-		problems = append(problems, pannier.Problem{Code: code, Severity: pannier.SeverityInfo, Path: root, Message: message, Hint: hint})
+	tell := func(severity pannier.Severity, code, message, hint string) {
+		problems = append(problems, pannier.Problem{Code: code, Severity: severity, Path: root, Message: message, Hint: hint})
 	}
 	for l, text := range lotTexts {
 		if n := t.of[l]; n.count > 0 {
-			tell(text.code, fmt.Sprintf("%d SKILL.md %s %s: %s", n.count, plural(n.count, "lies", "lie"), text.lie, n.names()), text.hint)
+			tell(text.severity, text.code, fmt.Sprintf("%d SKILL.md %s %s: %s", n.count, plural(n.count, "lies", "lie"), text.lie, n.names()), text.hint)
 		}
 	}
 	if t.closed > 0 {
-		tell("root.uncounted", fmt.Sprintf("%d %s not searched for SKILL.md that make no skill, because of a bound of that search or because they can not be read", t.closed, plural(t.closed, "directory was", "directories were")),
+		tell(pannier.SeverityInfo, "root.uncounted", fmt.Sprintf("%d %s not searched for SKILL.md that make no skill, because of a bound of that search or because they can not be read", t.closed, plural(t.closed, "directory was", "directories were")),
 			"move what holds no skills out of the root, and make the rest readable for the user that pannier runs as")
 	}
 	return problems

@@ -91,6 +91,9 @@ func (c *sidecar) health() pannier.Health {
 			Message: h.Watch.Problem, Hint: "until this is mended, changes there are found every " + c.settings.Resync.String() + " only",
 		})
 	}
+	for _, p := range c.census.problems() {
+		h.Conditions = append(h.Conditions, problemCondition(p))
+	}
 	h.Conditions = append(h.Conditions, c.memory.conditions()...)
 	if c.publisher != nil {
 		push := c.publisher.Health()
@@ -103,11 +106,9 @@ func (c *sidecar) health() pannier.Health {
 
 // snapshotConditions are the problems of config.yaml and the roots, and one for all skills that can not be read.
 func snapshotConditions(s *pannier.Snapshot) []pannier.Condition {
-	var conditions []pannier.Condition
+	conditions := make([]pannier.Condition, 0, len(s.Problems)+1)
 	for _, p := range s.Problems {
-		if p.Severity != pannier.SeverityInfo {
-			conditions = append(conditions, problemCondition(p))
-		}
+		conditions = append(conditions, problemCondition(p))
 	}
 	var broken []string
 	for i := range s.Entries {

@@ -72,6 +72,7 @@ type sidecar struct {
 	*house
 	log       hclog.Logger
 	memory    *memory
+	census    *census
 	metrics   *scanMetrics
 	watcher   *watcher.Watcher
 	publisher *platform.Publisher // nil where nothing is pushed
@@ -125,6 +126,7 @@ func (p *program) serve(ctx context.Context, s config.Settings, hangups <-chan o
 	}
 	group.Go(func() error { return c.watcher.Run(ctx) })
 	group.Go(func() error { c.follow(ctx); return nil })
+	group.Go(func() error { c.census.run(ctx); return nil })
 	group.Go(func() error { c.rescanOnHangup(ctx, hangups); return nil })
 	group.Go(func() error { c.announce(ctx); return nil })
 	if c.publisher != nil {
@@ -140,6 +142,7 @@ func newSidecar(s config.Settings, environ []string, mem *memory, token func() (
 	o := mem.registryOptions()
 	o.Registerer = reg
 	c := &sidecar{house: newHouse(s, environ, o), log: log, memory: mem, metrics: newScanMetrics(reg), catchUp: putOffCollection()}
+	c.census = newCensus(c.loader)
 	c.events = &eventLog{log: log.Named("event"), workspaceID: s.WorkspaceID, current: c.registry.Current, journal: mem.journal}
 	var err error
 	c.watcher, err = watcher.New(watcher.Options{
@@ -204,6 +207,7 @@ func (c *sidecar) takeIn(ctx context.Context, b pannier.Batch) {
 	changed := before == nil || before.Version != after.Version
 	c.metrics.observe(b.Trigger, changed, took)
 	c.log.Debug("looked", "seq", b.Seq, "trigger", b.Trigger, "full", b.Full, "dirs", len(b.Dirs), "changed", changed, "took", took)
+	c.census.ask(changed)
 	c.catchUp()
 }
 

@@ -58,36 +58,59 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	w.Write(append(doc, '\n'))
 }
 
-// writeJSON answers with a value as JSON.
-func writeJSON(w http.ResponseWriter, r *http.Request, value any) error {
+// encoded is the body of an answer with its strong ETag.
+type encoded struct {
+	body []byte
+	tag  string
+}
+
+func withTag(body []byte) encoded {
+	sum := sha256.Sum256(body)
+	return encoded{body, `"` + hex.EncodeToString(sum[:16]) + `"`}
+}
+
+// encode returns a value as JSON.
+func encode(value any) (encoded, error) {
 	var body bytes.Buffer
 	enc := json.NewEncoder(&body)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(value); err != nil {
-		return fmt.Errorf("encode answer: %w", err)
+		return encoded{}, fmt.Errorf("encode answer: %w", err)
 	}
-	return writeBody(w, r, "application/json", body.Bytes())
+	return withTag(body.Bytes()), nil
 }
 
-// writeBody answers with bytes. The answer to a GET carries a strong ETag of those bytes, and none are sent where the
-// caller has them already.
+// writeJSON answers with a value as JSON.
+func writeJSON(w http.ResponseWriter, r *http.Request, value any) error {
+	answer, err := encode(value)
+	if err != nil {
+		return err
+	}
+	writeEncoded(w, r, "application/json", answer)
+	return nil
+}
+
+// writeBody answers with bytes.
 func writeBody(w http.ResponseWriter, r *http.Request, contentType string, body []byte) error {
+	writeEncoded(w, r, contentType, withTag(body))
+	return nil
+}
+
+// writeEncoded answers with a body. To a GET it tells the ETag, and sends nothing where the caller has the body already.
+func writeEncoded(w http.ResponseWriter, r *http.Request, contentType string, answer encoded) {
 	header := w.Header()
 	header.Set("Content-Type", contentType)
 	header.Set("X-Content-Type-Options", "nosniff")
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
-		sum := sha256.Sum256(body)
-		tag := `"` + hex.EncodeToString(sum[:16]) + `"`
-		header.Set("ETag", tag)
+		header.Set("ETag", answer.tag)
 		header.Set("Cache-Control", "no-cache")
-		if matches(r.Header.Values("If-None-Match"), tag) {
+		if matches(r.Header.Values("If-None-Match"), answer.tag) {
 			w.WriteHeader(http.StatusNotModified)
-			return nil
+			return
 		}
 	}
-	header.Set("Content-Length", strconv.Itoa(len(body)))
-	w.Write(body) // where that fails the caller has gone, and there is nobody to tell
-	return nil
+	header.Set("Content-Length", strconv.Itoa(len(answer.body)))
+	w.Write(answer.body) // where that fails the caller has gone, and there is nobody to tell
 }
 
 // matches reports whether If-None-Match names a tag (RFC 9110, 13.1.2).

@@ -62,6 +62,7 @@ type Handler struct {
 	mux     *http.ServeMux
 	metrics *metrics
 	streams atomic.Int64 // event streams that are open
+	shared  sharedAnswers
 }
 
 // New returns a handler.

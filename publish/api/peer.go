@@ -30,6 +30,9 @@ func withPeer(ctx context.Context, conn net.Conn) context.Context {
 }
 
 func peerOf(conn net.Conn) (Peer, error) {
+	if limited, ok := conn.(*limitedConn); ok {
+		conn = limited.Conn
+	}
 	socket, ok := conn.(*net.UnixConn)
 	if !ok {
 		return Peer{}, net.UnknownNetworkError(conn.LocalAddr().Network())

@@ -46,7 +46,7 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, log hclog.Logge
 			server.Close()
 		}
 	})
-	err := server.Serve(ln)
+	err := server.Serve(limit(ln))
 	if stop() { // ctx is not what ended it
 		server.Close()
 		return err

@@ -23,6 +23,13 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request, s *pannier.Snapsh
 	if err != nil {
 		return err
 	}
+	return h.writeShared(w, r, s, fmt.Sprintf("list %s %t", state, withProblems), func() (any, error) {
+		return listOf(s, state, withProblems), nil
+	})
+}
+
+// listOf returns the skills of a snapshot; an empty state means all.
+func listOf(s *pannier.Snapshot, state pannier.State, withProblems bool) pannier.List {
 	list := pannier.List{
 		SnapshotVersion: s.Version, Digest: s.Digest, TreeDigest: s.TreeDigest, GeneratedAt: s.Time,
 		EnvironmentSource: s.EnvironmentSource, Held: s.Held(), Problems: s.Problems, Skills: make([]pannier.Entry, 0, len(s.Entries)),
@@ -36,7 +43,7 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request, s *pannier.Snapsh
 		}
 		list.Skills = append(list.Skills, e)
 	}
-	return writeJSON(w, r, list)
+	return list
 }
 
 // included reports whether the list shall hold the problems of each skill.
