@@ -86,10 +86,13 @@ func (w *Watcher) setExtras(extras map[string][]string) {
 	w.extras = extras
 }
 
-// markWanted marks a directory at once: the consumer has looked at it before it was armed, and nothing else will tell.
+// markWanted marks a directory: the consumer has looked at it before it was armed, and nothing else will tell. That need
+// not wait for quiet, unless there is a change that does, which would be given out half done with it.
 func (w *Watcher) markWanted(real string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	pending := &w.ledger.pending
+	alone := pending.empty()
 	w.markLocked(real, time.Now())
-	w.ledger.pending.urgent = true
+	pending.urgent = pending.urgent || alone
 }

@@ -35,7 +35,8 @@ func TestMissingWorkspaceDoesNotEmptyTheCard(t *testing.T) {
 	if err != nil || h.Status != pannier.HealthFailing || !strings.Contains(fmt.Sprint(h.Conditions), "workspace.missing") {
 		t.Errorf("health %+v, %v", h, err)
 	}
-	writeIn(t, w, "mkdir -p not/yet/skills; cp config.yaml not/yet; cd not/yet; "+skillScript("late", "Comes with the mount."))
+	// A mount comes whole.
+	writeIn(t, w, "mkdir -p mount/yet; cp config.yaml mount/yet; (cd mount/yet; "+skillScript("late", "Comes with the mount.")+"); mv mount not")
 	eventually(t, "the platform has a card", func() error {
 		if len(platform.received()) == 0 {
 			return fmt.Errorf("none")
