@@ -76,6 +76,7 @@ type sidecar struct {
 	metrics   *scanMetrics
 	watcher   *watcher.Watcher
 	publisher *platform.Publisher // nil where nothing is pushed
+	offered   chan struct{}       // closed once the publisher has a card of this process
 	events    *eventLog
 	looked    atomic.Pointer[time.Time] // when the last look ended, nil before the first
 	catchUp   func()                    // collects the garbage of the first scan
@@ -130,7 +131,7 @@ func (p *program) serve(ctx context.Context, s config.Settings, hangups <-chan o
 	group.Go(func() error { c.rescanOnHangup(ctx, hangups); return nil })
 	group.Go(func() error { c.announce(ctx); return nil })
 	if c.publisher != nil {
-		group.Go(func() error { return c.publisher.Run(ctx) })
+		group.Go(func() error { return c.publish(ctx) })
 	}
 	log.Info("serving", "workspace", s.Workspace, "workspace_id", s.WorkspaceID, "socket", s.Socket, "version", version())
 	err = group.Wait()
@@ -141,7 +142,7 @@ func (p *program) serve(ctx context.Context, s config.Settings, hangups <-chan o
 func newSidecar(s config.Settings, environ []string, mem *memory, token func() (string, error), reg prometheus.Registerer, log hclog.Logger) (*sidecar, error) {
 	o := mem.registryOptions()
 	o.Registerer = reg
-	c := &sidecar{house: newHouse(s, environ, o), log: log, memory: mem, metrics: newScanMetrics(reg), catchUp: putOffCollection()}
+	c := &sidecar{house: newHouse(s, environ, o), log: log, memory: mem, metrics: newScanMetrics(reg), offered: make(chan struct{}), catchUp: putOffCollection()}
 	c.census = newCensus(c.loader)
 	c.events = &eventLog{log: log.Named("event"), workspaceID: s.WorkspaceID, current: c.registry.Current, journal: mem.journal}
 	var err error
@@ -263,6 +264,22 @@ func (c *sidecar) offer(s *pannier.Snapshot) {
 		return
 	}
 	c.publisher.Offer(made)
+	select {
+	case <-c.offered:
+	default:
+		close(c.offered)
+	}
+}
+
+// publish pushes cards until ctx is done. It begins with the first card of this process: what a process before has left in
+// the outbox may be older, and must not be seen again.
+func (c *sidecar) publish(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-c.offered:
+		return c.publisher.Run(ctx)
+	}
 }
 
 func socketError(err error, s config.Settings) error {
