@@ -107,15 +107,16 @@ func (p *program) serve(ctx context.Context, s config.Settings, hangups <-chan o
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	group, ctx := errgroup.WithContext(ctx)
-	token := platform.TokenFile(s.Platform.TokenFile)
+	remote := remote{token: platform.TokenFile(s.Platform.TokenFile), outbox: mem.outbox()}
 	if s.Platform.URL == "" {
 		own, err := embedPlatform(ctx, group, &s, log)
 		if err != nil {
 			return err
 		}
-		token = func() (string, error) { return own, nil }
+		remote.token = func() (string, error) { return own, nil }
+		remote.outbox = "" // that platform ends with this process, and the next one has another address
 	}
-	c, err := newSidecar(s, p.environ, mem, token, reg, log)
+	c, err := newSidecar(s, p.environ, mem, remote, reg, log)
 	if err != nil {
 		stop()
 		return errors.Join(err, group.Wait())
@@ -139,7 +140,13 @@ func (p *program) serve(ctx context.Context, s config.Settings, hangups <-chan o
 	return err
 }
 
-func newSidecar(s config.Settings, environ []string, mem *memory, token func() (string, error), reg prometheus.Registerer, log hclog.Logger) (*sidecar, error) {
+// remote is what reaching the platform takes beside the settings.
+type remote struct {
+	token  func() (string, error)
+	outbox string // the directory of the cards that wait; empty keeps them in memory
+}
+
+func newSidecar(s config.Settings, environ []string, mem *memory, to remote, reg prometheus.Registerer, log hclog.Logger) (*sidecar, error) {
 	o := mem.registryOptions()
 	o.Registerer = reg
 	c := &sidecar{house: newHouse(s, environ, o), log: log, memory: mem, metrics: newScanMetrics(reg), offered: make(chan struct{}), catchUp: putOffCollection()}
@@ -154,19 +161,19 @@ func newSidecar(s config.Settings, environ []string, mem *memory, token func() (
 		return nil, fmt.Errorf("watch: %w", err)
 	}
 	if s.Platform.URL != config.PlatformOff {
-		c.publisher, err = newPublisher(s, token, mem.outbox(), c.events.emit, reg, log)
+		c.publisher, err = newPublisher(s, to, c.events.emit, reg, log)
 	}
 	return c, err
 }
 
-func newPublisher(s config.Settings, token func() (string, error), outbox string, emit func(pannier.EventType, any), reg prometheus.Registerer, log hclog.Logger) (*platform.Publisher, error) {
+func newPublisher(s config.Settings, to remote, emit func(pannier.EventType, any), reg prometheus.Registerer, log hclog.Logger) (*platform.Publisher, error) {
 	header := http.Header{}
 	for name, value := range s.Platform.Headers {
 		header.Set(name, value)
 	}
 	pub, err := platform.New(platform.Options{
-		URL: s.Platform.URL, Path: s.Platform.Path, WorkspaceID: s.Platform.WorkspaceID, Token: token,
-		Header: header, CAFile: s.Platform.CAFile, Outbox: outbox, ReadBack: s.Platform.ReadBack, Logger: log, Registerer: reg, Emit: emit,
+		URL: s.Platform.URL, Path: s.Platform.Path, WorkspaceID: s.Platform.WorkspaceID, Token: to.token,
+		Header: header, CAFile: s.Platform.CAFile, Outbox: to.outbox, ReadBack: s.Platform.ReadBack, Logger: log, Registerer: reg, Emit: emit,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("platform: %w", err)

@@ -145,6 +145,19 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.mux.ServeHTTP(counted, r)
 	}
 	h.metrics.count(pattern, counted.status)
+	h.tell(r, counted.status)
+}
+
+// tell notes who asked for what, for whoever turns the log up.
+func (h *Handler) tell(r *http.Request, status int) {
+	if !h.Logger.IsDebug() {
+		return
+	}
+	fields := []any{"method", r.Method, "path", r.URL.Path, "status", status}
+	if peer, ok := PeerFrom(r.Context()); ok {
+		fields = append(fields, "uid", peer.UID, "gid", peer.GID)
+	}
+	h.Logger.Debug("answered", fields...)
 }
 
 // unrouted answers a request that no route takes, with the status that the router would give.
