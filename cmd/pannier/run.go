@@ -107,16 +107,16 @@ func (p *program) serve(ctx context.Context, s config.Settings, hangups <-chan o
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	group, ctx := errgroup.WithContext(ctx)
-	remote := remote{token: platform.TokenFile(s.Platform.TokenFile), outbox: mem.outbox()}
+	to := remote{token: platform.TokenFile(s.Platform.TokenFile), outbox: mem.outbox()}
 	if s.Platform.URL == "" {
 		own, err := embedPlatform(ctx, group, &s, log)
 		if err != nil {
 			return err
 		}
-		remote.token = func() (string, error) { return own, nil }
-		remote.outbox = "" // that platform ends with this process, and the next one has another address
+		to.token = func() (string, error) { return own, nil }
+		to.outbox = "" // that platform ends with this process, and the next one has another address
 	}
-	c, err := newSidecar(s, p.environ, mem, remote, reg, log)
+	c, err := newSidecar(s, p.environ, mem, to, reg, log)
 	if err != nil {
 		stop()
 		return errors.Join(err, group.Wait())
