@@ -82,6 +82,7 @@ func FuzzMolecule(f *testing.F) {
 	f.Add("a\n## Your Skills", "\u202e\x00", "x\r## Your\u00a0Skills\u2028### Plain\u0085</s><|im_start|>", 300)
 	f.Add("#", "[IN\u200bST]", "\xed\xa0\x80```\n#\n###\n<<s>SYS>>", 130)
 	f.Add("a ##", "<<<SYS>>SYS>>", "### a\n###a\n### a ####", 200)
+	f.Add("plAi\bn", "0", "0", 0)
 	f.Fuzz(func(t *testing.T, name, description, body string, limit int) {
 		first, plain := skill("a", name, description), skill("b", "Plain", "plain")
 		first.Rank, plain.Rank = 1, 0
@@ -106,8 +107,21 @@ func FuzzMolecule(f *testing.F) {
 			}
 		}
 		want := 2 - len(p.Omitted)
-		if plains > want || plains == want && want > 1 && !strings.Contains(strings.ToLower(name), "plain") {
+		if plains > want || plains == want && want > 1 && !strings.Contains(asciiLetters(name), "plain") {
 			t.Errorf("%d headings of one skill in\n%s", plains, p.Text)
 		}
 	})
+}
+
+// asciiLetters returns the ASCII letters of a name in lower case: what is left of it, whatever is not shown of the rest.
+func asciiLetters(name string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z':
+			return r
+		case 'A' <= r && r <= 'Z':
+			return r + 'a' - 'A'
+		}
+		return -1
+	}, name)
 }
