@@ -83,6 +83,8 @@ func FuzzMolecule(f *testing.F) {
 	f.Add("#", "[IN\u200bST]", "\xed\xa0\x80```\n#\n###\n<<s>SYS>>", 130)
 	f.Add("a ##", "<<<SYS>>SYS>>", "### a\n###a\n### a ####", 200)
 	f.Add("plAi\bn", "0", "0", 0)
+	f.Add("Your Skills", "0", "0", 300)
+	f.Add("# Your Peers", "0", "0", 0)
 	f.Fuzz(func(t *testing.T, name, description, body string, limit int) {
 		first, plain := skill("a", name, description), skill("b", "Plain", "plain")
 		first.Rank, plain.Rank = 1, 0

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"pannier"
 )
 
 // moleculeHead begins and each skill ends with a line feed, so that the section joins those around it with one between.
@@ -56,11 +58,11 @@ func moleculeSections(items []item, bodies map[string]string) []*section {
 	for _, e := range items {
 		if _, ok := bodies[e.Slug]; ok {
 			sections = append(sections, &section{item: e})
-			ours.add(disarm(displayName(e.Entry)))
+			ours.add(headingName(e.Entry))
 		}
 	}
 	for _, s := range sections {
-		head := "\n### " + disarm(displayName(s.Entry)) + "\n"
+		head := "\n### " + headingName(s.Entry) + "\n"
 		if description := ours.escape(disarm(fold(s.Description))); description != "" {
 			head += description + "\n"
 		}
@@ -72,6 +74,20 @@ func moleculeSections(items []item, bodies map[string]string) []*section {
 		}
 	}
 	return sections
+}
+
+// headingName returns what a skill's heading says: its name, unless that reads like another section of the prompt, else its
+// slug, which has no blanks and so never does.
+func headingName(e *pannier.Entry) string {
+	if name := disarm(displayName(e)); !promptTitle(title(name)) {
+		return name
+	}
+	return e.Slug
+}
+
+// promptTitle reports whether a title begins like one of the prompt's own sections.
+func promptTitle(text string) bool {
+	return slices.ContainsFunc(titles, func(t string) bool { return strings.HasPrefix(text, t) })
 }
 
 // titles begin the headings of the other sections that a Molecule system prompt has, and of this one.
@@ -115,7 +131,7 @@ func (h headings) own(line string) bool {
 		return false
 	}
 	text = title(text)
-	return level == 3 && h[text] || slices.ContainsFunc(titles, func(t string) bool { return strings.HasPrefix(text, t) })
+	return level == 3 && h[text] || promptTitle(text)
 }
 
 // title returns what is compared of a heading: without its marks, the joiners that show as nothing, and its cases.
