@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -121,8 +121,12 @@ func negative(err error) error {
 		return err
 	}
 	code := exitUnknown
-	if e.Status == 404 || e.Status == 409 {
+	if e.Status == http.StatusNotFound || e.Status == http.StatusConflict {
 		code = exitNo
 	}
-	return &exitError{code: code, message: e.Detail, hint: strings.Replace(e.Hint, "GET /v1/skills lists", "`pannier list` lists", 1)}
+	hint := e.Hint
+	if e.Code == "skill_not_found" { // the socket's hint names its route
+		hint = "`pannier list` lists the slugs of all that were found"
+	}
+	return &exitError{code: code, message: e.Detail, hint: hint}
 }
