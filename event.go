@@ -13,10 +13,14 @@ type EventType string
 
 // The types of event, each with the type of its data.
 const (
-	EventCatalogUpdated EventType = "skill_catalog_updated" // CatalogUpdated
-	EventSkillLoaded    EventType = "skill_loaded"          // SkillLoaded
-	EventCardPushed     EventType = "card_pushed"           // CardPush
-	EventCardRejected   EventType = "card_rejected"         // CardPush
+	EventCatalogUpdated     EventType = "skill_catalog_updated" // CatalogUpdated
+	EventSkillLoaded        EventType = "skill_loaded"          // SkillLoaded
+	EventSkillStateChanged  EventType = "skill_state_changed"   // SkillStateChanged
+	EventWorkspaceChanged   EventType = "workspace_changed"     // WorkspaceChanged
+	EventEnvironmentChanged EventType = "environment_changed"   // EnvironmentChanged
+	EventPolicyChanged      EventType = "policy_changed"        // PolicyChanged
+	EventCardPushed         EventType = "card_pushed"           // CardPush
+	EventCardRejected       EventType = "card_rejected"         // CardPush
 )
 
 // Event is something that happened to the skills of a workspace. Every surface shows the same one.
@@ -48,6 +52,53 @@ type CatalogUpdated struct {
 	Added   []string `json:"added"`
 	Changed []string `json:"changed"`
 	Removed []string `json:"removed"`
+}
+
+// SkillStateChanged tells that a skill stands elsewhere than it did. Of a skill that is new or gone, From or To is empty.
+type SkillStateChanged struct {
+	Slug       string     `json:"slug"`
+	SourceKind SourceKind `json:"source_kind"`
+	Path       string     `json:"path"`
+	From       State      `json:"from,omitempty"`
+	To         State      `json:"to,omitempty"`
+	// Cause says in a few words why: the first reason against the skill, or what has gone away.
+	Cause string `json:"cause"`
+}
+
+// WorkspaceChanged tells that config.yaml or a file of the system prompt changed.
+type WorkspaceChanged struct {
+	// Files are relative to the workspace, sorted.
+	Files  []string     `json:"files"`
+	Fields FieldChanges `json:"fields"`
+}
+
+// FieldChanges are the keys of config.yaml that changed, by what that leads to, each list sorted.
+type FieldChanges struct {
+	// Hot takes effect without a restart of the agent, Restart only with one, and Ignored not at all.
+	Hot     []string `json:"hot"`
+	Restart []string `json:"restart"`
+	Ignored []string `json:"ignored"`
+}
+
+// EnvironmentChanged tells that skills are judged by another environment.
+type EnvironmentChanged struct {
+	Source EnvironmentSource `json:"source"`
+	OS     string            `json:"os"`
+	Arch   string            `json:"arch"`
+	// Bins, Env, Config and MCP count the names.
+	Bins   int `json:"bins"`
+	Env    int `json:"env"`
+	Config int `json:"config"`
+	MCP    int `json:"mcp"`
+}
+
+// PolicyChanged tells that a client set the policy of a skill.
+type PolicyChanged struct {
+	PolicyKey
+	// Before and After are the workspace layer, Effective what follows.
+	Before    Switches        `json:"before"`
+	After     Switches        `json:"after"`
+	Effective EffectivePolicy `json:"effective"`
 }
 
 // SkillLoaded tells that the content of a skill was served.

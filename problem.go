@@ -66,6 +66,7 @@ type Reason struct {
 
 // The codes of a [Reason], in the order in which they are checked.
 const (
+	ReasonDisabled            = "disabled"
 	ReasonInvalid             = "invalid"
 	ReasonRuntimeIncompatible = "runtime_incompatible"
 	ReasonOSUnsupported       = "os_unsupported"

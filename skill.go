@@ -33,6 +33,9 @@ type Skill struct {
 	// Digest is that of the raw bytes of SKILL.md, MetaDigest that of its frontmatter block and _meta.json.
 	Digest     Digest `json:"digest,omitzero"`
 	MetaDigest Digest `json:"meta_digest,omitzero"`
+	// ToolsOnly is set on a directory right below a root that has Python files in tools/ and no SKILL.md: a skill without
+	// instructions, called like its folder.
+	ToolsOnly bool `json:"tools_only,omitempty"`
 	// LastGood is set on a skill whose text has stopped parsing: it stays as it last was, and Problems says why.
 	LastGood bool `json:"last_good"`
 
@@ -42,7 +45,7 @@ type Skill struct {
 	Problems []Problem `json:"-"`
 	// Broken is set where the skill can not be used at all, whatever the settings say. Problems says why.
 	Broken bool `json:"-"`
-	// Implicit says that its root allows use without being told.
+	// Implicit says that its root allows use without being told, unless policy says otherwise.
 	Implicit bool `json:"-"`
 
 	// RootIndex is the precedence of the root: the smaller wins a collision.
@@ -50,7 +53,7 @@ type Skill struct {
 	// PathBelowRoot is the skill directory below its root, with slashes; Folder is its last part.
 	PathBelowRoot string `json:"-"`
 	Folder        string `json:"-"`
-	// File is the name of its SKILL.md as it is written on disk.
+	// File is the name of its SKILL.md as it is written on disk; empty where ToolsOnly is set.
 	File string `json:"-"`
 	// FileDigest and MetaFileDigest are those of the raw files as the disk holds them now. They differ from what Digest
 	// tells only while LastGood is set. MetaFileDigest is zero where there is no _meta.json.
@@ -80,8 +83,13 @@ func (s *Skill) Qualified() string {
 	return s.Owner + "/" + s.Slug
 }
 
-// FilePath returns the path of the skill's SKILL.md in the form of Path.
-func (s *Skill) FilePath() string { return s.Path + "/" + s.File }
+// FilePath returns the path of the skill's SKILL.md in the form of Path; of a skill without one, Path.
+func (s *Skill) FilePath() string {
+	if s.File == "" {
+		return s.Path
+	}
+	return s.Path + "/" + s.File
+}
 
 // Catalog is everything that the loader found at one look.
 type Catalog struct {

@@ -15,6 +15,8 @@ const (
 	StateShadowed State = "shadowed"
 	// StateUnlisted is not in the list that config.yaml has.
 	StateUnlisted State = "unlisted"
+	// StateDisabled was switched off by policy.
+	StateDisabled State = "disabled"
 	// StateIneligible has at least one [Reason] against it.
 	StateIneligible State = "ineligible"
 	// StateEligible can be used.
@@ -23,7 +25,7 @@ const (
 
 // States lists every state, for metrics that show each from the start.
 func States() []State {
-	return []State{StateShadowed, StateUnlisted, StateIneligible, StateEligible}
+	return []State{StateShadowed, StateUnlisted, StateDisabled, StateIneligible, StateEligible}
 }
 
 // Entry is a skill as the registry judged it.
@@ -36,6 +38,8 @@ type Entry struct {
 	State   State    `json:"state"`
 	Usable  bool     `json:"usable"`
 	Reasons []Reason `json:"reasons"`
+	// Policy is how its switches stand.
+	Policy EffectivePolicy `json:"policy,omitzero"`
 	// ShadowedBy is the path of the skill that has the slug.
 	ShadowedBy string `json:"shadowed_by,omitempty"`
 	// Problems are those of the skill and those that judging it added.
@@ -46,7 +50,7 @@ type Entry struct {
 
 // Automatic reports whether the model is offered the skill without anybody naming it.
 func (e *Entry) Automatic() bool {
-	return e.Usable && e.Implicit && !e.DisableModelInvocation
+	return e.Usable && e.Policy.AllowImplicit && !e.DisableModelInvocation
 }
 
 // Snapshot is one immutable state of the registry.
@@ -62,8 +66,10 @@ type Snapshot struct {
 	Time time.Time
 	// Workspace is the agent's own configuration.
 	Workspace Workspace
-	// EnvironmentSource says whose environment the skills were judged by.
-	EnvironmentSource EnvironmentSource
+	// Environment is what the skills were judged by.
+	Environment Environment
+	// Policies are the layers that they were judged by.
+	Policies Policies
 	// Entries are all skills that were found, ordered by slug in bytes, the winner of a collision first.
 	Entries []Entry
 	// Problems are those of config.yaml and the roots.

@@ -81,9 +81,9 @@ func TestRanked(t *testing.T) {
 
 func TestAutomatic(t *testing.T) {
 	for bits := range 8 {
-		e := pannier.Entry{Skill: &pannier.Skill{Implicit: bits&1 != 0, DisableModelInvocation: bits&2 != 0}, Usable: bits&4 != 0}
+		e := pannier.Entry{Skill: &pannier.Skill{DisableModelInvocation: bits&2 != 0}, Policy: pannier.EffectivePolicy{AllowImplicit: bits&1 != 0}, Usable: bits&4 != 0}
 		if got, want := e.Automatic(), bits == 5; got != want {
-			t.Errorf("usable %t, implicit %t, disabled %t: %t", e.Usable, e.Implicit, e.DisableModelInvocation, got)
+			t.Errorf("usable %t, implicit %t, disabled %t: %t", e.Usable, e.Policy.AllowImplicit, e.DisableModelInvocation, got)
 		}
 	}
 }
@@ -152,7 +152,7 @@ func TestPaths(t *testing.T) {
 }
 
 func TestListsNameEachOnce(t *testing.T) {
-	if s := pannier.States(); len(slices.Compact(slices.Sorted(slices.Values(s)))) != 4 {
+	if s := pannier.States(); len(slices.Compact(slices.Sorted(slices.Values(s)))) != 5 {
 		t.Errorf("states %v", s)
 	}
 	if tr := pannier.Triggers(); len(slices.Compact(slices.Sorted(slices.Values(tr)))) != 6 {

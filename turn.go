@@ -39,6 +39,7 @@ const (
 	RejectedNotFound            = "not_found"
 	RejectedShadowed            = "shadowed"
 	RejectedUnlisted            = "unlisted"
+	RejectedDisabled            = "disabled_by_policy"
 	RejectedNotUserInvocable    = "not_user_invocable"
 	RejectedInvalidMetadata     = "invalid_metadata"
 	RejectedRuntimeIncompatible = "runtime_incompatible"

@@ -15,12 +15,12 @@ func build(in Inputs) *pannier.Snapshot {
 		in.Workspace.Runtime = in.Runtime
 	}
 	s := &pannier.Snapshot{
-		Workspace: in.Workspace, EnvironmentSource: in.Environment.Source,
+		Workspace: in.Workspace, Environment: in.Environment, Policies: in.Policies,
 		TreeDigest: pannier.TreeDigest(in.Catalog.Skills),
 	}
 	choices, missing := choose(in.Catalog.Skills, in.Workspace)
 	s.Problems = slices.Concat(in.Workspace.Problems, in.Catalog.Problems, missing)
-	s.Entries = arrange(choices, in.Workspace.Listed)
+	s.Entries = arrange(choices, in.Policies, in.Workspace.Listed)
 	for i := range s.Entries {
 		judge(&s.Entries[i], &in)
 	}
@@ -32,7 +32,7 @@ func build(in Inputs) *pannier.Snapshot {
 
 // arrange returns an entry for every skill, ordered by slug and, for one slug, by precedence. Who loses its slug is
 // shadowed; who is not selected is unlisted.
-func arrange(choices []choice, listed bool) []pannier.Entry {
+func arrange(choices []choice, policies pannier.Policies, listed bool) []pannier.Entry {
 	if !slices.IsSortedFunc(choices, bySlug) {
 		slices.SortFunc(choices, bySlug)
 	}
@@ -50,6 +50,7 @@ func arrange(choices []choice, listed bool) []pannier.Entry {
 		case c.rank == unranked:
 			e.State = pannier.StateUnlisted
 		}
+		e.Policy = policies.Layers(c.skill).Effective()
 		if !listed {
 			e.Rank = i
 		}

@@ -15,9 +15,12 @@ func digest(s *pannier.Snapshot, usable []*pannier.Entry) pannier.Digest {
 	h := sha256.New()
 	b := make([]byte, 0, chunk+1<<10)
 	w := s.Workspace
-	b = appendTexts(b, w.Name, w.Description, w.Version, w.Runtime, string(s.EnvironmentSource))
+	b = appendTexts(b, w.Name, w.Description, w.Version, w.Runtime, string(s.Environment.Source))
 	for _, flag := range []bool{w.Streaming, w.PushNotifications, w.LastGood} {
 		b = strconv.AppendBool(b, flag)
+	}
+	for i := range w.Prompts {
+		b = append(appendTexts(b, w.Prompts[i].Path), w.Prompts[i].Digest[:]...)
 	}
 	b = appendProblems(b, s.Problems)
 	for i := range s.Entries {
@@ -39,7 +42,8 @@ func digest(s *pannier.Snapshot, usable []*pannier.Entry) pannier.Digest {
 // appendEntry appends what a skill is, which its Sum covers, and what judging it added.
 func appendEntry(b []byte, e *pannier.Entry) []byte {
 	b = append(b, e.Sum[:]...)
-	b = appendTexts(b, string(e.State), e.ID)
+	b = appendTexts(b, string(e.State), e.ID, string(e.Policy.Source))
+	b = strconv.AppendBool(strconv.AppendBool(b, e.Policy.Enabled), e.Policy.AllowImplicit)
 	b = binary.AppendUvarint(b, uint64(len(e.Reasons)))
 	for _, r := range e.Reasons {
 		b = appendTexts(b, r.Code, r.Subject, r.Remedy)

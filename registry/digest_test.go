@@ -16,7 +16,7 @@ func show(t testing.TB, s *pannier.Snapshot) string {
 	t.Helper()
 	w := s.Workspace
 	shown := []any{
-		s.TreeDigest, s.EnvironmentSource, s.Problems, s.Held(),
+		s.TreeDigest, s.Environment.Source, w.Prompts, s.Problems, s.Held(),
 		w.Name, w.Description, w.Version, w.Runtime, w.Streaming, w.PushNotifications, w.LastGood,
 	}
 	for _, e := range s.Entries {

@@ -11,17 +11,21 @@ import (
 // judge collects every reason against a skill and decides its state. An entry that has one already keeps it.
 func judge(e *pannier.Entry, in *Inputs) {
 	j := judgement{entry: e, environment: &in.Environment}
+	j.disabled()
 	j.invalid()
 	j.runtime(in.Workspace.Runtime)
 	j.system()
 	if !e.Requirements.Always {
 		j.requirements()
 	}
-	if e.State == "" {
+	switch {
+	case e.State != "":
+	case !e.Policy.Enabled:
+		e.State = pannier.StateDisabled
+	case len(e.Reasons) > 0:
+		e.State = pannier.StateIneligible
+	default:
 		e.State = pannier.StateEligible
-		if len(e.Reasons) > 0 {
-			e.State = pannier.StateIneligible
-		}
 	}
 	e.Usable = e.State == pannier.StateEligible
 }
@@ -47,6 +51,13 @@ func (j judgement) unmet(code, subject, need, remedy string) {
 		Message: fmt.Sprintf("the skill needs %s, which the sidecar's own container does not have; the agent's may", need),
 		Hint:    remedy,
 	})
+}
+
+func (j judgement) disabled() {
+	if p := j.entry.Policy; !p.Enabled {
+		remedy := fmt.Sprintf("enable it with `pannier policy set %s --enabled=true`", j.entry.Slug)
+		j.against(pannier.ReasonDisabled, string(p.Source)+" policy", remedy)
+	}
 }
 
 func (j judgement) invalid() {

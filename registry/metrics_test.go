@@ -28,6 +28,7 @@ pannier_skill_problems{severity="info"} 0
 pannier_skill_problems{severity="warning"} 0
 # HELP pannier_skills Skills found, by state.
 # TYPE pannier_skills gauge
+pannier_skills{state="disabled"} 0
 pannier_skills{state="eligible"} 0
 pannier_skills{state="ineligible"} 0
 pannier_skills{state="shadowed"} 0
@@ -54,6 +55,7 @@ pannier_skill_problems{severity="info"} 1
 pannier_skill_problems{severity="warning"} 1
 # HELP pannier_skills Skills found, by state.
 # TYPE pannier_skills gauge
+pannier_skills{state="disabled"} 0
 pannier_skills{state="eligible"} 1
 pannier_skills{state="ineligible"} 1
 pannier_skills{state="shadowed"} 1

@@ -22,6 +22,8 @@ type Inputs struct {
 	Workspace pannier.Workspace
 	// Environment is what requirements are judged against.
 	Environment pannier.Environment
+	// Policies are the layers above the start values.
+	Policies pannier.Policies
 	// Runtime names the agent's adapter; empty leaves it to config.yaml.
 	Runtime string
 }

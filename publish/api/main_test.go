@@ -78,7 +78,10 @@ func skill(slug string) *pannier.Skill {
 }
 
 func entry(slug string, state pannier.State) pannier.Entry {
-	return pannier.Entry{Skill: skill(slug), ID: slug, State: state, Usable: state == pannier.StateEligible, Reasons: []pannier.Reason{}}
+	return pannier.Entry{
+		Skill: skill(slug), ID: slug, State: state, Usable: state == pannier.StateEligible, Reasons: []pannier.Reason{},
+		Policy: pannier.EffectivePolicy{Enabled: true, AllowImplicit: true, Source: pannier.PolicyGateway},
+	}
 }
 
 // catalog has a skill of every sort.
@@ -99,7 +102,7 @@ func catalog() *pannier.Snapshot {
 	loser.Skill.Path, loser.Owner, loser.ShadowedBy = "extra/omega", "late", winner.Path
 	return &pannier.Snapshot{
 		Version: 7, Digest: pannier.DigestOf([]byte("s")), TreeDigest: pannier.DigestOf([]byte("t")),
-		Time: time.Date(2026, 11, 20, 1, 2, 3, 0, time.UTC), EnvironmentSource: pannier.EnvironmentSidecar,
+		Time: time.Date(2026, 11, 20, 1, 2, 3, 0, time.UTC), Environment: pannier.Environment{Source: pannier.EnvironmentSidecar},
 		Entries: []pannier.Entry{full, missing, unlisted, lastGood, winner, loser, entry("zeta", pannier.StateShadowed)},
 	}
 }

@@ -38,9 +38,10 @@ func TestRoutes(t *testing.T) {
 		{"GET", "/v1/skills?include=problems", "", "", jsonType, map[string]string{
 			"skills 0": skillKeys + " problems", "skills 0 problems 0": "code hint line message path severity",
 		}},
+		{"GET", "/v1/skills?include=policy", "", "", jsonType, map[string]string{"skills 0": skillKeys + " policy", "skills 0 policy": "allow_implicit_invocation enabled source"}},
 		{"GET", "/v1/skills?state=unlisted", "", "", jsonType, map[string]string{"skills": "0"}},
 		{"GET", "/v1/skills/alpha", "", "", jsonType, map[string]string{
-			"":             skillKeys + " collides_with files frontmatter problems requirements",
+			"":             skillKeys + " collides_with files frontmatter policy problems requirements",
 			"requirements": "bins", "files 0": "executable path size", "frontmatter": "a name z",
 		}},
 		{"GET", "/v1/skills/alpha/content", "", "", jsonType, map[string]string{"": contentKeys}},

@@ -19,45 +19,53 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request, s *pannier.Snapsh
 	if state != "" && !slices.Contains(pannier.States(), state) {
 		return invalidParameter("state", fmt.Sprintf("there is no state %q", state), fmt.Sprintf("the states are %v", pannier.States()))
 	}
-	withProblems, err := included(r)
+	with, err := included(r)
 	if err != nil {
 		return err
 	}
-	return h.writeShared(w, r, s, fmt.Sprintf("list %s %t", state, withProblems), func() (any, error) {
-		return listOf(s, state, withProblems), nil
+	return h.writeShared(w, r, s, fmt.Sprintf("list %s %v", state, with), func() (any, error) {
+		return listOf(s, state, with), nil
 	})
 }
 
 // listOf returns the skills of a snapshot; an empty state means all.
-func listOf(s *pannier.Snapshot, state pannier.State, withProblems bool) pannier.List {
+func listOf(s *pannier.Snapshot, state pannier.State, with inclusion) pannier.List {
 	list := pannier.List{
 		SnapshotVersion: s.Version, Digest: s.Digest, TreeDigest: s.TreeDigest, GeneratedAt: s.Time,
-		EnvironmentSource: s.EnvironmentSource, Held: s.Held(), Problems: s.Problems, Skills: make([]pannier.Entry, 0, len(s.Entries)),
+		EnvironmentSource: s.Environment.Source, Held: s.Held(), Problems: s.Problems, Skills: make([]pannier.Entry, 0, len(s.Entries)),
 	}
 	for _, e := range s.Entries {
 		if state != "" && e.State != state {
 			continue
 		}
-		if !withProblems {
+		if !with.problems {
 			e.Problems = nil
+		}
+		if !with.policy {
+			e.Policy = pannier.EffectivePolicy{}
 		}
 		list.Skills = append(list.Skills, e)
 	}
 	return list
 }
 
-// included reports whether the list shall hold the problems of each skill.
-func included(r *http.Request) (problems bool, err error) {
+// inclusion says what a list holds of each skill beside the skill itself.
+type inclusion struct{ problems, policy bool }
+
+// included reads which of it a request asks for.
+func included(r *http.Request) (with inclusion, err error) {
 	for part := range strings.SplitSeq(r.URL.Query().Get("include"), ",") {
 		switch part {
 		case "":
 		case "problems":
-			problems = true
+			with.problems = true
+		case "policy":
+			with.policy = true
 		default:
-			return false, invalidParameter("include", fmt.Sprintf("%q can not be included", part), "problems can")
+			return inclusion{}, invalidParameter("include", fmt.Sprintf("%q can not be included", part), "problems and policy can")
 		}
 	}
-	return problems, nil
+	return with, nil
 }
 
 // detail answers with all that is known of one skill. One that keeps changing is told without its frontmatter.

@@ -43,6 +43,7 @@ func entry(slug, path string, state pannier.State) pannier.Entry {
 			SourceKind: pannier.SourceWorkspace, Digest: pannier.DigestOf([]byte(path)), Requirements: pannier.Requirements{Bins: []string{"git"}},
 		},
 		ID: slug, State: state, Usable: state == pannier.StateEligible, Reasons: []pannier.Reason{},
+		Policy:   pannier.EffectivePolicy{Enabled: true, AllowImplicit: true, Source: pannier.PolicyGateway},
 		Problems: []pannier.Problem{{Code: "c", Severity: pannier.SeverityInfo, Message: "m", Hint: "h"}},
 	}
 }

@@ -71,6 +71,8 @@ func (r *resolver) explicit(q request) {
 	}
 	against := reasons(e, r.turn.Runtime)
 	switch {
+	case !e.Policy.Enabled:
+		r.reject(q, e.Slug, pannier.RejectedDisabled, fmt.Sprintf("the %s policy has disabled the skill", e.Policy.Source), against)
 	case !e.UserInvocable:
 		r.reject(q, e.Slug, pannier.RejectedNotUserInvocable, "the skill says user-invocable: false, so nobody selects it by name", against)
 	case len(against) > 0:

@@ -18,6 +18,7 @@ func entry(slug string, change ...func(*pannier.Entry)) pannier.Entry {
 			SourceKind: pannier.SourceWorkspace, UserInvocable: true, Digest: pannier.DigestOf([]byte(slug)),
 		},
 		ID: slug, State: pannier.StateEligible, Reasons: []pannier.Reason{},
+		Policy: pannier.EffectivePolicy{Enabled: true, Source: pannier.PolicyStart},
 	}
 	for _, c := range change {
 		c(&e)
@@ -26,7 +27,7 @@ func entry(slug string, change ...func(*pannier.Entry)) pannier.Entry {
 	return e
 }
 
-func implicit(e *pannier.Entry)    { e.Implicit = true }
+func implicit(e *pannier.Entry)    { e.Policy.AllowImplicit = true }
 func notForUsers(e *pannier.Entry) { e.UserInvocable = false }
 func noModel(e *pannier.Entry)     { e.DisableModelInvocation = true }
 func unlisted(e *pannier.Entry)    { e.State = pannier.StateUnlisted }

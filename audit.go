@@ -1,0 +1,61 @@
+package pannier
+
+import (
+	"errors"
+	"time"
+)
+
+// ErrNotAudited says that a mutation was refused because its audit entry could not be written.
+var ErrNotAudited = errors.New("the audit log can not be written")
+
+// Actor is who asks for a mutation.
+type Actor struct {
+	// Kind says how the actor came in: "socket", "settings" or "sidecar".
+	Kind string `json:"kind"`
+	// UID, GID and PID are those of the process at the other end of the socket; nil where there is none.
+	UID *uint32 `json:"uid,omitempty"`
+	GID *uint32 `json:"gid,omitempty"`
+	PID *int32  `json:"pid,omitempty"`
+}
+
+// AuditPhase tells the entry before a mutation from the one after it.
+type AuditPhase string
+
+// The phases. An intent without an outcome behind it is a mutation that a crash cut off.
+const (
+	AuditIntent  AuditPhase = "intent"
+	AuditOutcome AuditPhase = "outcome"
+)
+
+// The actions that are audited.
+const (
+	ActionPutEnvironment = "environment.put"
+	ActionSetPolicy      = "policy.set"
+)
+
+// AuditEntry is one line of the audit log.
+type AuditEntry struct {
+	// Seq numbers the entries without gaps from 1.
+	Seq   uint64     `json:"seq"`
+	Time  time.Time  `json:"time"`
+	Phase AuditPhase `json:"phase"`
+	// Intent is, in an outcome, the Seq of its intent.
+	Intent uint64 `json:"intent,omitempty"`
+	Action string `json:"action"`
+	Actor  Actor  `json:"actor"`
+	// Slug is the skill that it is about, where it is about one.
+	Slug string `json:"slug,omitempty"`
+	// Detail is what was asked for, without any secret.
+	Detail any `json:"detail,omitempty"`
+	// SnapshotVersion is that of the snapshot that shows the outcome.
+	SnapshotVersion uint64 `json:"snapshot_version,omitempty"`
+	// Error says why an outcome is none.
+	Error string `json:"error,omitempty"`
+	// Previous is the digest of the line before, so that a line that was changed or taken out shows.
+	Previous Digest `json:"previous,omitzero"`
+}
+
+// AuditList is the newest part of the audit log, newest first.
+type AuditList struct {
+	Entries []AuditEntry `json:"entries"`
+}

@@ -1,0 +1,110 @@
+package pannier
+
+import "cmp"
+
+// Switches are the two switches that each layer of policy has for a skill (Pioneer skills protocol, "Policy Model"). A
+// switch that is nil leaves the decision to the layer below.
+type Switches struct {
+	// Enabled says whether the skill can be used at all.
+	Enabled *bool `json:"enabled,omitempty"`
+	// AllowImplicit says whether the model may use the skill without being told to.
+	AllowImplicit *bool `json:"allow_implicit_invocation,omitempty"`
+}
+
+// IsZero reports whether neither switch says anything.
+func (s Switches) IsZero() bool { return s.Enabled == nil && s.AllowImplicit == nil }
+
+// StartSwitches returns the lowest layer: what counts where no other says anything.
+func StartSwitches() Switches {
+	enabled, implicit := true, false
+	return Switches{Enabled: &enabled, AllowImplicit: &implicit}
+}
+
+// PolicyLayer names a layer of policy.
+type PolicyLayer string
+
+// The layers, from the lowest to the highest. A higher one wins, each switch by itself.
+const (
+	PolicyStart     PolicyLayer = "start"
+	PolicyGateway   PolicyLayer = "gateway"   // the sidecar's settings, by root and by slug
+	PolicyWorkspace PolicyLayer = "workspace" // what clients set
+)
+
+// PolicyLayers are what each layer says of one skill.
+type PolicyLayers struct {
+	Start     Switches `json:"start"`
+	Gateway   Switches `json:"gateway"`
+	Workspace Switches `json:"workspace"`
+}
+
+// Effective returns what follows from the layers, each switch by itself.
+func (l PolicyLayers) Effective() EffectivePolicy {
+	e := EffectivePolicy{Source: PolicyStart}
+	for _, layer := range []struct {
+		name PolicyLayer
+		says Switches
+	}{{PolicyStart, l.Start}, {PolicyGateway, l.Gateway}, {PolicyWorkspace, l.Workspace}} {
+		if layer.says.IsZero() {
+			continue
+		}
+		e.Source = layer.name
+		if layer.says.Enabled != nil {
+			e.Enabled = *layer.says.Enabled
+		}
+		if layer.says.AllowImplicit != nil {
+			e.AllowImplicit = *layer.says.AllowImplicit
+		}
+	}
+	return e
+}
+
+// EffectivePolicy is how the switches of a skill stand.
+type EffectivePolicy struct {
+	Enabled       bool `json:"enabled"`
+	AllowImplicit bool `json:"allow_implicit_invocation"`
+	// Source is the highest layer that says anything of the skill.
+	Source PolicyLayer `json:"source"`
+}
+
+// PolicyKey names what a policy is about: a slug, of one kind of root.
+type PolicyKey struct {
+	Slug       string     `json:"slug"`
+	SourceKind SourceKind `json:"source_kind"`
+}
+
+// Compare orders keys by slug in bytes, then by kind.
+func (k PolicyKey) Compare(other PolicyKey) int {
+	return cmp.Or(cmp.Compare(k.Slug, other.Slug), cmp.Compare(k.SourceKind, other.SourceKind))
+}
+
+// Policies are the layers above the start values, for all skills. Neither map is changed once it is handed over.
+type Policies struct {
+	// Gateway is that of the settings by slug. What they say of a whole root is in [Skill.Implicit].
+	Gateway map[string]Switches
+	// Workspace is what clients set.
+	Workspace map[PolicyKey]Switches
+}
+
+// Layers returns what each layer says of a skill.
+func (p Policies) Layers(s *Skill) PolicyLayers {
+	gateway := p.Gateway[s.Slug]
+	if gateway.AllowImplicit == nil && s.Implicit {
+		gateway.AllowImplicit = &s.Implicit
+	}
+	return PolicyLayers{Start: StartSwitches(), Gateway: gateway, Workspace: p.Workspace[PolicyKey{s.Slug, s.SourceKind}]}
+}
+
+// Policy is what the layers say of one skill, and what follows.
+type Policy struct {
+	PolicyKey
+	// Switches are those of the workspace layer.
+	Switches
+	Effective EffectivePolicy `json:"effective"`
+	Layers    PolicyLayers    `json:"layers"`
+}
+
+// PolicyList is the policy of every skill that there is, and of those that only a client has named.
+type PolicyList struct {
+	SnapshotVersion uint64   `json:"snapshot_version"`
+	Policies        []Policy `json:"policies"`
+}

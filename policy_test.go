@@ -1,0 +1,39 @@
+package pannier_test
+
+import (
+	"testing"
+
+	"pannier"
+)
+
+var yes, no = true, false
+
+func TestPolicyLayers(t *testing.T) {
+	set := func(enabled, implicit *bool) pannier.Switches {
+		return pannier.Switches{Enabled: enabled, AllowImplicit: implicit}
+	}
+	for _, tt := range []struct {
+		name               string
+		gateway, workspace pannier.Switches
+		rootImplicit       bool
+		want               pannier.EffectivePolicy
+	}{
+		{"nobody says anything", set(nil, nil), set(nil, nil), false, pannier.EffectivePolicy{Enabled: true, Source: pannier.PolicyStart}},
+		{"the root allows implicit use", set(nil, nil), set(nil, nil), true, pannier.EffectivePolicy{Enabled: true, AllowImplicit: true, Source: pannier.PolicyGateway}},
+		{"the settings speak of the slug over its root", set(nil, &no), set(nil, nil), true, pannier.EffectivePolicy{Enabled: true, Source: pannier.PolicyGateway}},
+		{"the settings disable", set(&no, nil), set(nil, nil), true, pannier.EffectivePolicy{AllowImplicit: true, Source: pannier.PolicyGateway}},
+		{"a client enables again", set(&no, nil), set(&yes, nil), true, pannier.EffectivePolicy{Enabled: true, AllowImplicit: true, Source: pannier.PolicyWorkspace}},
+		{"each switch by itself", set(&no, &yes), set(nil, &no), false, pannier.EffectivePolicy{Source: pannier.PolicyWorkspace}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := &pannier.Skill{Slug: "pdf", SourceKind: pannier.SourceWorkspace, Implicit: tt.rootImplicit}
+			p := pannier.Policies{
+				Gateway:   map[string]pannier.Switches{"pdf": tt.gateway},
+				Workspace: map[pannier.PolicyKey]pannier.Switches{{Slug: "pdf", SourceKind: pannier.SourceWorkspace}: tt.workspace, {Slug: "pdf", SourceKind: pannier.SourceManaged}: set(&no, &no)},
+			}
+			if got := p.Layers(s).Effective(); got != tt.want {
+				t.Errorf("got %+v, want %+v", got, tt.want)
+			}
+		})
+	}
+}
