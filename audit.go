@@ -8,14 +8,22 @@ import (
 // ErrNotAudited says that a mutation was refused because its audit entry could not be written.
 var ErrNotAudited = errors.New("the audit log can not be written")
 
+// Refusal is an error that is the caller's to mend: what was asked for can not be done as it was asked.
+type Refusal struct {
+	// Code is stable and dotted. Message says what is wrong, Hint what to do.
+	Code, Message, Hint string
+}
+
+// Error implements error.
+func (r *Refusal) Error() string { return r.Message }
+
 // Actor is who asks for a mutation.
 type Actor struct {
 	// Kind says how the actor came in: "socket", "settings" or "sidecar".
 	Kind string `json:"kind"`
-	// UID, GID and PID are those of the process at the other end of the socket; nil where there is none.
+	// UID and GID are those of the process at the other end of the socket; nil where there is none.
 	UID *uint32 `json:"uid,omitempty"`
 	GID *uint32 `json:"gid,omitempty"`
-	PID *int32  `json:"pid,omitempty"`
 }
 
 // AuditPhase tells the entry before a mutation from the one after it.

@@ -1,6 +1,10 @@
 package pannier
 
-import "cmp"
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+)
 
 // Switches are the two switches that each layer of policy has for a skill (Pioneer skills protocol, "Policy Model"). A
 // switch that is nil leaves the decision to the layer below.
@@ -18,6 +22,52 @@ func (s Switches) IsZero() bool { return s.Enabled == nil && s.AllowImplicit == 
 func StartSwitches() Switches {
 	enabled, implicit := true, false
 	return Switches{Enabled: &enabled, AllowImplicit: &implicit}
+}
+
+// Toggle is what a client wants done with one switch: the zero Toggle leaves it as it is.
+type Toggle struct {
+	// Given says that the client said something; To is the value, or nil to say nothing in that layer any more.
+	Given bool
+	To    *bool
+}
+
+// IsZero reports whether the switch stays as it is.
+func (t Toggle) IsZero() bool { return !t.Given }
+
+// MarshalJSON implements [json.Marshaler].
+func (t Toggle) MarshalJSON() ([]byte, error) { return json.Marshal(t.To) }
+
+// UnmarshalJSON implements [json.Unmarshaler]: true, false, or null.
+func (t *Toggle) UnmarshalJSON(text []byte) error {
+	switch string(text) {
+	case "null":
+		*t = Toggle{Given: true}
+	case "true", "false":
+		value := string(text) == "true"
+		*t = Toggle{Given: true, To: &value}
+	default:
+		return fmt.Errorf("a switch is true, false or null, not %.20s", text)
+	}
+	return nil
+}
+
+func (t Toggle) apply(to *bool) *bool {
+	if !t.Given {
+		return to
+	}
+	return t.To
+}
+
+// PolicyChange is what a client wants changed in the workspace layer of one skill. What it leaves out keeps its value
+// (Pioneer skills protocol, "Setting Policy").
+type PolicyChange struct {
+	Enabled       Toggle `json:"enabled,omitzero"`
+	AllowImplicit Toggle `json:"allow_implicit_invocation,omitzero"`
+}
+
+// Apply returns the switches as they are after the change.
+func (c PolicyChange) Apply(s Switches) Switches {
+	return Switches{Enabled: c.Enabled.apply(s.Enabled), AllowImplicit: c.AllowImplicit.apply(s.AllowImplicit)}
 }
 
 // PolicyLayer names a layer of policy.
@@ -92,6 +142,15 @@ func (p Policies) Layers(s *Skill) PolicyLayers {
 		gateway.AllowImplicit = &s.Implicit
 	}
 	return PolicyLayers{Start: StartSwitches(), Gateway: gateway, Workspace: p.Workspace[PolicyKey{s.Slug, s.SourceKind}]}
+}
+
+// Of returns the policy of what a key names; s is the skill, nil where there is none.
+func (p Policies) Of(key PolicyKey, s *Skill) Policy {
+	if s == nil {
+		s = &Skill{Slug: key.Slug, SourceKind: key.SourceKind}
+	}
+	layers := p.Layers(s)
+	return Policy{PolicyKey: key, Switches: layers.Workspace, Effective: layers.Effective(), Layers: layers}
 }
 
 // Policy is what the layers say of one skill, and what follows.

@@ -1,6 +1,7 @@
 package pannier_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"pannier"
@@ -35,5 +36,32 @@ func TestPolicyLayers(t *testing.T) {
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}
 		})
+	}
+}
+
+func TestPolicyChange(t *testing.T) {
+	for _, tt := range []struct{ before, change, want string }{
+		{`{}`, `{}`, `{}`},
+		{`{"enabled":false}`, `{"allow_implicit_invocation":true}`, `{"enabled":false,"allow_implicit_invocation":true}`},
+		{`{"enabled":false,"allow_implicit_invocation":true}`, `{"enabled":null}`, `{"allow_implicit_invocation":true}`},
+		{`{"enabled":true}`, `{"enabled":false}`, `{"enabled":false}`},
+	} {
+		var before pannier.Switches
+		var change pannier.PolicyChange
+		for text, value := range map[string]any{tt.before: &before, tt.change: &change} {
+			if err := json.Unmarshal([]byte(text), value); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, err := json.Marshal(change.Apply(before)); err != nil || string(got) != tt.want {
+			t.Errorf("%s on %s: %s (%v), want %s", tt.change, tt.before, got, err, tt.want)
+		}
+		if back, err := json.Marshal(change); err != nil || string(back) != tt.change {
+			t.Errorf("%s written again: %s (%v)", tt.change, back, err)
+		}
+	}
+	var change pannier.PolicyChange
+	if err := json.Unmarshal([]byte(`{"enabled":"no"}`), &change); err == nil {
+		t.Error("a text is taken for a switch")
 	}
 }

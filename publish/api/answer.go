@@ -38,7 +38,12 @@ const statusCallerGone = 499
 // fail tells an error, with what the caller can do about it.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var e *statusError
-	if !errors.As(err, &e) {
+	if refusal, ok := errors.AsType[*pannier.Refusal](err); ok {
+		e = &statusError{http.StatusBadRequest, refusal.Code, refusal.Message, refusal.Hint}
+	} else if errors.Is(err, pannier.ErrNotAudited) {
+		h.Logger.Error("refused, because it could not be audited", "path", r.URL.Path, "error", err)
+		e = &statusError{http.StatusServiceUnavailable, "not_audited", "nothing was changed, because " + err.Error(), "make room in the state directory, or make it writable"}
+	} else if !errors.As(err, &e) {
 		if r.Context().Err() != nil {
 			w.WriteHeader(statusCallerGone)
 			return

@@ -48,6 +48,9 @@ type Options struct {
 	// MaxChars bounds a prompt where the turn does not; 0 is no bound.
 	MaxChars int
 
+	// Mutations are what peers that may can change; the zero value is nothing.
+	Mutations
+
 	Alive      func() error                 // optional: tells why a restart would help, for /livez
 	Events     *EventSource                 // optional: serves the event stream
 	Emit       func(pannier.EventType, any) // optional
@@ -91,6 +94,9 @@ func (h *Handler) routes() {
 	h.handle("POST /v1/prompt", h.turnPrompt)
 	h.handle("POST /v1/resolve", h.resolve)
 	h.handle("POST /v1/rescan", h.rescan, "wait")
+	h.handle("GET /v1/environment", h.environment)
+	h.handle("GET /v1/policy", h.policies)
+	h.mutations()
 
 	if h.Events != nil {
 		h.handleAlways("GET /v1/events", h.events, "types", "follow")

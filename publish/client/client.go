@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -91,10 +92,10 @@ func (c *Client) Content(ctx context.Context, slug string) (pannier.Content, err
 	return get[pannier.Content](ctx, c, skillPath(slug)+"/content", nil)
 }
 
-// skillPath returns the path of a skill. A slug of dots must not be taken for a way up.
-func skillPath(slug string) string {
-	return "/v1/skills/" + strings.ReplaceAll(url.PathEscape(slug), ".", "%2E")
-}
+func skillPath(slug string) string { return "/v1/skills/" + escapeSegment(slug) }
+
+// escapeSegment returns a slug as one part of a path. One of dots must not be taken for a way up.
+func escapeSegment(slug string) string { return strings.ReplaceAll(url.PathEscape(slug), ".", "%2E") }
 
 // Health tells what is wrong with the sidecar and its workspace.
 func (c *Client) Health(ctx context.Context) (pannier.Health, error) {
@@ -122,6 +123,39 @@ func (c *Client) Rescan(ctx context.Context) error {
 	return err
 }
 
+// Environment returns what skills are judged by.
+func (c *Client) Environment(ctx context.Context) (pannier.Environment, error) {
+	return get[pannier.Environment](ctx, c, "/v1/environment", nil)
+}
+
+// PutEnvironment hands over what the agent's container offers, and returns it as skills are judged by it.
+func (c *Client) PutEnvironment(ctx context.Context, env pannier.Environment) (pannier.Environment, error) {
+	return send[pannier.Environment](ctx, c, http.MethodPut, "/v1/environment", env)
+}
+
+// Policies returns the policy of every skill.
+func (c *Client) Policies(ctx context.Context) (pannier.PolicyList, error) {
+	return get[pannier.PolicyList](ctx, c, "/v1/policy", nil)
+}
+
+// SetPolicy changes the workspace layer of a skill's policy. An empty kind is that of the skill that owns the slug.
+func (c *Client) SetPolicy(ctx context.Context, slug string, kind pannier.SourceKind, change pannier.PolicyChange) (pannier.Policy, error) {
+	path := "/v1/policy/" + escapeSegment(slug)
+	if kind != "" {
+		path += "?" + url.Values{"source_kind": {string(kind)}}.Encode()
+	}
+	return send[pannier.Policy](ctx, c, http.MethodPut, path, change)
+}
+
+// Audit returns the newest entries of the audit log, newest first; an empty slug is all of them.
+func (c *Client) Audit(ctx context.Context, slug string, limit int) (pannier.AuditList, error) {
+	query := url.Values{"limit": {strconv.Itoa(limit)}}
+	if slug != "" {
+		query.Set("slug", slug)
+	}
+	return get[pannier.AuditList](ctx, c, "/v1/audit", query)
+}
+
 func get[T any](ctx context.Context, c *Client, path string, query url.Values) (T, error) {
 	if len(query) > 0 {
 		path += "?" + query.Encode()
@@ -130,6 +164,10 @@ func get[T any](ctx context.Context, c *Client, path string, query url.Values) (
 }
 
 func post[T any](ctx context.Context, c *Client, path string, body any) (T, error) {
+	return send[T](ctx, c, http.MethodPost, path, body)
+}
+
+func send[T any](ctx context.Context, c *Client, method, path string, body any) (T, error) {
 	var text []byte
 	if body != nil {
 		var err error
@@ -138,7 +176,7 @@ func post[T any](ctx context.Context, c *Client, path string, body any) (T, erro
 			return zero, fmt.Errorf("encode request: %w", err)
 		}
 	}
-	return do[T](ctx, c, http.MethodPost, path, text)
+	return do[T](ctx, c, method, path, text)
 }
 
 // do sends one request.
