@@ -3,6 +3,8 @@ package registry
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"maps"
+	"slices"
 	"strconv"
 
 	"pannier"
@@ -15,7 +17,9 @@ func digest(s *pannier.Snapshot, usable []*pannier.Entry) pannier.Digest {
 	h := sha256.New()
 	b := make([]byte, 0, chunk+1<<10)
 	w := s.Workspace
-	b = appendTexts(b, w.Name, w.Description, w.Version, w.Runtime, string(s.Environment.Source))
+	b = appendTexts(b, w.Name, w.Description, w.Version, w.Runtime)
+	b = appendEnvironment(b, &s.Environment)
+	b = appendPolicies(b, s.Policies.Workspace)
 	for _, flag := range []bool{w.Streaming, w.PushNotifications, w.LastGood} {
 		b = strconv.AppendBool(b, flag)
 	}
@@ -37,6 +41,38 @@ func digest(s *pannier.Snapshot, usable []*pannier.Entry) pannier.Digest {
 	}
 	h.Write(b)
 	return pannier.Digest(h.Sum(nil))
+}
+
+// appendEnvironment appends what skills are judged by, but not when it was found out.
+func appendEnvironment(b []byte, e *pannier.Environment) []byte {
+	b = appendTexts(b, string(e.Source), e.OS, e.Arch)
+	for _, names := range [][]string{e.Bins, e.Env, e.Config, e.MCP} {
+		b = appendTexts(binary.AppendUvarint(b, uint64(len(names))), names...)
+	}
+	return b
+}
+
+// appendPolicies appends what clients set, also for skills that are not there. What the settings say shows in the entries.
+func appendPolicies(b []byte, set map[pannier.PolicyKey]pannier.Switches) []byte {
+	b = binary.AppendUvarint(b, uint64(len(set)))
+	for _, key := range slices.SortedFunc(maps.Keys(set), pannier.PolicyKey.Compare) {
+		b = appendTexts(b, key.Slug, string(key.SourceKind))
+		for _, toggle := range []*bool{set[key].Enabled, set[key].AllowImplicit} {
+			b = append(b, switchByte(toggle))
+		}
+	}
+	return b
+}
+
+// switchByte tells apart a switch that is on, off, or not set.
+func switchByte(on *bool) byte {
+	switch {
+	case on == nil:
+		return '-'
+	case *on:
+		return '1'
+	}
+	return '0'
 }
 
 // appendEntry appends what a skill is, which its Sum covers, and what judging it added.

@@ -11,12 +11,23 @@ import (
 	"pannier/registry"
 )
 
+// policyLines are what JSON can not have as a map.
+func policyLines(set map[pannier.PolicyKey]pannier.Switches) []string {
+	var lines []string
+	for key, says := range set {
+		text, _ := json.Marshal(says)
+		lines = append(lines, fmt.Sprintf("%v %s", key, text))
+	}
+	slices.Sort(lines)
+	return lines
+}
+
 // show returns everything that a snapshot shows anywhere, but for digest, version and time.
 func show(t testing.TB, s *pannier.Snapshot) string {
 	t.Helper()
 	w := s.Workspace
 	shown := []any{
-		s.TreeDigest, s.Environment.Source, w.Prompts, s.Problems, s.Held(),
+		s.TreeDigest, s.Environment, policyLines(s.Policies.Workspace), w.Prompts, s.Problems, s.Held(),
 		w.Name, w.Description, w.Version, w.Runtime, w.Streaming, w.PushNotifications, w.LastGood,
 	}
 	for _, e := range s.Entries {
@@ -92,10 +103,20 @@ func (d draw) environment() pannier.Environment {
 	}
 }
 
+func (d draw) policies() pannier.Policies {
+	p := pannier.Policies{Gateway: map[string]pannier.Switches{}, Workspace: map[pannier.PolicyKey]pannier.Switches{}}
+	for _, slug := range d.some("a", "b", "gone") {
+		on, off := d.IntN(2) == 0, d.IntN(2) == 0
+		p.Workspace[pannier.PolicyKey{Slug: slug, SourceKind: pannier.SourceWorkspace}] = pannier.Switches{Enabled: &on}
+		p.Gateway[slug] = pannier.Switches{AllowImplicit: &off}
+	}
+	return p
+}
+
 var places = []string{"skills/a", "skills/b", "skills/x/a", "skills/x/b", "skills/y/c", "managed/a", "managed/x/b"}
 
 func (d draw) inputs() registry.Inputs {
-	in := registry.Inputs{Workspace: d.workspace(), Environment: d.environment(), Runtime: d.one("", "", "x")}
+	in := registry.Inputs{Workspace: d.workspace(), Environment: d.environment(), Policies: d.policies(), Runtime: d.one("", "", "x")}
 	for _, where := range d.some(places...) {
 		in.Catalog.Skills = append(in.Catalog.Skills, d.skill(where))
 	}
@@ -107,7 +128,7 @@ func (d draw) changed(in registry.Inputs) registry.Inputs {
 	in.Catalog.Skills = slices.Clone(in.Catalog.Skills)
 	in.Workspace.Skills = slices.Clone(in.Workspace.Skills)
 	skills := in.Catalog.Skills
-	switch d.IntN(9) {
+	switch d.IntN(11) {
 	case 0:
 		d.Shuffle(len(skills), func(i, j int) { skills[i], skills[j] = skills[j], skills[i] })
 	case 1:
@@ -125,6 +146,10 @@ func (d draw) changed(in registry.Inputs) registry.Inputs {
 	case 6:
 		in.Catalog.Problems = []pannier.Problem{{Code: "p", Field: d.one("f", "g"), Message: "m"}}
 	case 7:
+		in.Policies = d.policies()
+	case 8:
+		in.Workspace.Prompts = []pannier.PromptFile{{Path: d.one("a.md", "b.md"), Digest: pannier.DigestOf([]byte(d.one("p", "q")))}}
+	case 9:
 		in.Catalog.Seq++
 		in.Catalog.Watch.Version++
 	default:
