@@ -37,10 +37,17 @@ type Batch struct {
 	Since time.Time
 }
 
-// WatchSet is the set of directories that the loader has looked into and so wants watched.
+// WatchSet is the set of directories that were looked into and so want watching.
 type WatchSet struct {
 	// Dirs are absolute and clean, without repeats.
 	Dirs []string
-	// Version changes whenever Dirs does, so that an equal set needs no comparison.
+	// Entries are the names of what matters right in the workspace besides config.yaml, sorted: whatever else lies there
+	// is the agent's own, and may change all the time. Nil stands for [UsualEntries].
+	Entries []string
+	// Version changes whenever Dirs or Entries do, so that an equal set needs no comparison.
 	Version uint64
 }
+
+// UsualEntries returns the Entries of a workspace whose config.yaml names no file: those of the system prompt that the
+// agent looks for by itself, sorted.
+func UsualEntries() []string { return []string{MemoryFile, UserFile, DefaultPromptFile} }

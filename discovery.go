@@ -13,6 +13,11 @@ const (
 	MetaFile = "_meta.json"
 	// WorkspaceFile is the agent's own configuration, right below the workspace.
 	WorkspaceFile = "config.yaml"
+	// DefaultPromptFile is the file that the agent's system prompt begins with where config.yaml names none. MemoryFile and
+	// UserFile are part of it wherever they are there.
+	DefaultPromptFile = "system-prompt.md"
+	MemoryFile        = "MEMORY.md"
+	UserFile          = "USER.md"
 )
 
 // SourceKind says what sort of root a skill comes from.

@@ -1,6 +1,11 @@
 package pannier
 
-import "time"
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
 
 // EnvironmentSource says whose environment skills were judged by.
 type EnvironmentSource string
@@ -34,6 +39,13 @@ type Environment struct {
 	Lenient bool `json:"-"`
 }
 
+// Changed returns what an event tells of the environment once skills are judged by it.
+func (e Environment) Changed() EnvironmentChanged {
+	return EnvironmentChanged{
+		Source: e.Source, OS: e.OS, Arch: e.Arch, Bins: len(e.Bins), Env: len(e.Env), Config: len(e.Config), MCP: len(e.MCP),
+	}
+}
+
 // NormalizeOS returns the name that Go has for an operating system: "macos" is darwin, "win" and "win32" are windows.
 func NormalizeOS(name string) string {
 	switch name {
@@ -43,4 +55,58 @@ func NormalizeOS(name string) string {
 		return "windows"
 	}
 	return name
+}
+
+// The bounds of an environment that is taken in.
+const (
+	maxEnvironmentNames = 20000
+	maxNameBytes        = 256
+)
+
+// Normalized returns the environment with its lists trimmed, sorted and without repeats, and its system in Go's words. It
+// refuses what no container has, and what may be the value of a variable: the error, a [*Refusal], does not repeat it.
+func (e Environment) Normalized() (Environment, error) {
+	e.OS, e.Arch = NormalizeOS(strings.ToLower(strings.TrimSpace(e.OS))), strings.ToLower(strings.TrimSpace(e.Arch))
+	if len(e.OS) > maxNameBytes || len(e.Arch) > maxNameBytes {
+		return Environment{}, refuseEnvironment("os", "os or arch is no name", "give the words of Go, such as linux and amd64")
+	}
+	total := 0
+	for _, list := range []struct {
+		field string
+		names *[]string
+	}{{"bins", &e.Bins}, {"env", &e.Env}, {"config", &e.Config}, {"mcp", &e.MCP}} {
+		names, err := normalNames(list.field, *list.names)
+		if err != nil {
+			return Environment{}, err
+		}
+		*list.names = names
+		total += len(names)
+	}
+	if total > maxEnvironmentNames {
+		return Environment{}, refuseEnvironment("size", fmt.Sprintf("there are %d names, and %d are allowed", total, maxEnvironmentNames), "leave out what no skill needs")
+	}
+	return e, nil
+}
+
+func normalNames(field string, names []string) ([]string, error) {
+	normal := make([]string, 0, len(names))
+	for i, name := range names {
+		switch name = strings.TrimSpace(name); {
+		case name == "":
+		case len(name) > maxNameBytes:
+			return nil, refuseEnvironment(field, fmt.Sprintf("entry %d of %s has more than %d bytes", i+1, field, maxNameBytes), "give names, not values")
+		case strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }):
+			return nil, refuseEnvironment(field, fmt.Sprintf("entry %d of %s holds a control character", i+1, field), "give names, not values")
+		case field == "env" && strings.Contains(name, "="):
+			return nil, refuseEnvironment(field, fmt.Sprintf("entry %d of env holds an equals sign, so it may be the value of a variable", i+1), "give the names of variables alone")
+		default:
+			normal = append(normal, name)
+		}
+	}
+	slices.Sort(normal)
+	return slices.Compact(normal), nil
+}
+
+func refuseEnvironment(field, message, hint string) error {
+	return &Refusal{Code: "environment." + field, Message: message, Hint: hint}
 }

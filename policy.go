@@ -18,6 +18,13 @@ type Switches struct {
 // IsZero reports whether neither switch says anything.
 func (s Switches) IsZero() bool { return s.Enabled == nil && s.AllowImplicit == nil }
 
+// Equal reports whether both say the same.
+func (s Switches) Equal(other Switches) bool {
+	return equal(s.Enabled, other.Enabled) && equal(s.AllowImplicit, other.AllowImplicit)
+}
+
+func equal(a, b *bool) bool { return a == b || a != nil && b != nil && *a == *b }
+
 // StartSwitches returns the lowest layer: what counts where no other says anything.
 func StartSwitches() Switches {
 	enabled, implicit := true, false

@@ -12,10 +12,11 @@
 //	max_wait: 10s            key of the settings file (--config, PANNIER_CONFIG)
 //
 // In the settings file, keys such as `platform.url` are nested; the other spellings join the parts: --platform-url,
-// PANNIER_PLATFORM_URL. Two settings hold several values and are called by the plural in the file: `roots` is --root,
+// PANNIER_PLATFORM_URL. Three settings hold several values and are called by the plural in the file: `roots` is --root,
 // once for each, and PANNIER_ROOT, separated like PATH; `platform.headers` is --platform-header NAME=VALUE, once for
-// each, and PANNIER_PLATFORM_HEADER, one to a line, or, where it is a single line, separated by commas. `skip` is
-// separated by commas.
+// each, and PANNIER_PLATFORM_HEADER, one to a line, or, where it is a single line, separated by commas; `policy.skills`,
+// in the file a mapping of slugs to their switches, is --policy-skill SLUG:SWITCH=BOOL, once for each, and
+// PANNIER_POLICY_SKILL, separated by commas. `skip` and `write_uids` are separated by commas.
 //
 // The first of these that gives a setting decides it alone, lists included, and what it overrides is not looked at:
 //
@@ -53,8 +54,37 @@
 //	config.skills.entry     warning  an entry of skills was left out
 //	config.skills.repeated  warning  an entry of skills stands twice; the first counts
 //
+// # Files of the system prompt
+//
+// The files of `prompt_files`, or else system-prompt.md, and after them MEMORY.md and USER.md where they are there, are
+// read with config.yaml: regular files below the workspace, as texts in UTF-8 whose lines end in LF, without blanks at
+// their ends. One that can not be read is there without a text; one that is missing is not there. A file is read again
+// only where its stat, or how near that is to the look, leaves room for a change. Their problems are
+//
+//	config.prompt_shape        warning  prompt_files is no list; a text was read as one, else the default counts
+//	config.prompt_entry        warning  an entry of prompt_files is no path, and was left out
+//	config.prompt_repeated     warning  an entry of prompt_files stands twice; the first counts
+//	config.prompt_too_many     warning  an entry of prompt_files is beyond the 64th, and was left out
+//	config.prompt_missing      warning  a file that prompt_files lists is not there
+//	config.prompt_outside      warning  an entry is absolute or leads out of the workspace, and was left out;
+//	                           error    where a link does so, the file is there without a text
+//	config.prompt_unreadable   error    a file can not be opened or read
+//	config.prompt_not_regular  error    it is a directory, a pipe, a device
+//	config.prompt_too_large    error    it has more than 256 KiB, or all have more than a mebibyte with it
+//	config.prompt_changing     error    it was being written while it was read
+//	config.prompt_encoding     error    it holds a NUL;
+//	                           warning  where it is not UTF-8, what is not was replaced
+//
+// # Changes
+//
+// [Changes] tells two readings apart, and which of the changed fields take effect without a restart of the agent.
+// [RestartNeeded] is the same as problems, which stay until somebody has restarted it:
+//
+//	config.restart_needed  info  a field has changed that the agent reads only when it starts
+//	config.tier_ignored    info  tier has changed, which the agent ignores
+//
 // # What is not done here
 //
 // Nothing is created, written or watched, and no path is checked for what is there: whether the workspace exists is for
-// the caller to find out. The only files that are opened are the settings file and config.yaml.
+// the caller to find out. The only files that are opened are the settings file, config.yaml and the prompt files.
 package config

@@ -1,6 +1,9 @@
 package config
 
-import "cmp"
+import (
+	"cmp"
+	"time"
+)
 
 // SettingName is a setting in its spellings, for tests that go through all of them.
 type SettingName struct{ Key, Flag, Variable, Agent, Fallback string }
@@ -26,3 +29,17 @@ func DefaultState(uid int, environ ...string) string {
 }
 
 var ReadStill = readStill
+
+// SetClock makes a reader take looks for later ones.
+func (r *WorkspaceReader) SetClock(now func() time.Time) { r.now = now }
+
+// TellReads makes a reader tell of each prompt file that it reads.
+func (r *WorkspaceReader) TellReads(read func(path string)) { r.prompts.read = read }
+
+// Effects returns the fields whose effect is known, in the order of the table, each with the reason.
+func Effects() (keys, reasons []string) {
+	for _, f := range fieldEffects {
+		keys, reasons = append(keys, f.key), append(reasons, f.why)
+	}
+	return keys, reasons
+}

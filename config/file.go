@@ -21,7 +21,7 @@ type settingsFile struct {
 // openSettings reads the settings file at path.
 func openSettings(path string) *settingsFile {
 	f := &settingsFile{path: path, values: map[string]given{}}
-	text, err := readFile(path)
+	text, _, err := readFile(path)
 	if err != nil {
 		f.add(f.unreadable(err))
 		return f

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
@@ -19,11 +20,15 @@ func FuzzWorkspace(f *testing.F) {
 	for _, seed := range []string{
 		"", "name: a\nskills: [a, ~, 3]\n", "skills: '[a, b]'\n", "skills: {a: 1}\n", "a2a: {streaming: yes}\n", "name: a: b\n",
 		"\ufeff# x\n---\nname: y\n", "a: *b\n", "- a\n", "skills: [../x, /y, \"\\0\"]\n",
+		"prompt_files: [a.md, sub/b.md, ./a.md, ../c.md, /d, config.yaml, config.yaml/e, sub, ~, '', \"\\0\"]\n",
+		"prompt_files: '[sub/b.md, ]'\n", "prompt_files: {a.md: b}\n", "prompt_files: link\n",
 	} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		dir := t.TempDir()
+		writeFile(t, dir, "sub/b.md", "b")
+		check(t, os.Symlink("..", filepath.Join(dir, "link")))
 		writeConfig(t, dir, "name: the last good\nskills: [kept]\n")
 		r := config.NewWorkspaceReader(dir)
 		good := r.Read()
@@ -38,6 +43,7 @@ func FuzzWorkspace(f *testing.F) {
 			return
 		}
 		checkSkills(t, got)
+		checkPrompts(t, got, r.Watched(), dir)
 	})
 }
 
@@ -46,7 +52,7 @@ func checkSkills(t *testing.T, w pannier.Workspace) {
 	t.Helper()
 	seen := map[string]bool{}
 	for _, p := range w.Problems {
-		if p.Severity != pannier.SeverityWarning {
+		if p.Severity != pannier.SeverityWarning && !strings.HasPrefix(p.Code, "config.prompt_") {
 			t.Errorf("a file that was parsed has %v", p)
 		}
 	}
@@ -61,10 +67,30 @@ func checkSkills(t *testing.T, w pannier.Workspace) {
 	}
 }
 
+// checkPrompts checks that prompt files are below the workspace, each once, and that what is watched is there.
+func checkPrompts(t *testing.T, w pannier.Workspace, watched []string, dir string) {
+	t.Helper()
+	seen := map[string]bool{}
+	for _, f := range w.Prompts {
+		if !filepath.IsLocal(f.Path) || filepath.Clean(f.Path) != f.Path || seen[f.Path] {
+			t.Errorf("prompt file %q", f.Path)
+		}
+		if f.Digest.IsZero() && f.Text != "" || !utf8.ValidString(f.Text) || strings.ContainsAny(f.Text, "\x00\r") {
+			t.Errorf("%q says %q", f.Path, f.Text)
+		}
+		seen[f.Path] = true
+	}
+	for _, d := range watched {
+		if info, err := os.Stat(d); err != nil || !info.IsDir() || !strings.HasPrefix(d, dir+"/") {
+			t.Errorf("%q is watched: %v", d, err)
+		}
+	}
+}
+
 func FuzzSettings(f *testing.F) {
 	for _, seed := range []string{
 		"", "settle: 1s\n", "platform: {headers: {A: top-secret}}\n", "platform: [{url: x}, {}]\n", "roots: [{path: a, kind: b}]\n", "skip: [a]\n",
-		"\"a\\nb\": c\n", "platform.url: x\n", "max_wait: 1s\ndebounce: 2s\n",
+		"policy: {skills: {pdf: {enabled: false}, X: {}}}\nwrite_uids: [0, -1]\n", "\"a\\nb\": c\n", "platform.url: x\n", "max_wait: 1s\ndebounce: 2s\n",
 	} {
 		f.Add([]byte(seed), seed)
 	}

@@ -58,3 +58,24 @@ func (g given) items() ([]given, *Fault) {
 	}
 	return items, nil
 }
+
+// each hands over the entries of a list of texts: in flags and variables separated by commas, in the file a list.
+func (g given) each(add func(g given, text string) []*Fault) (faults []*Fault) {
+	for _, text := range g.texts {
+		for _, entry := range splitCommas(text) {
+			faults = append(faults, add(g, entry)...)
+		}
+	}
+	items, fault := g.items()
+	if fault != nil {
+		return []*Fault{fault}
+	}
+	for _, item := range items {
+		if text, fault := item.text(); fault != nil {
+			faults = append(faults, fault)
+		} else {
+			faults = append(faults, add(item, text)...)
+		}
+	}
+	return faults
+}

@@ -2,7 +2,9 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"pannier"
@@ -90,26 +92,10 @@ func parseKind(text string) (pannier.SourceKind, *Fault) {
 	return pannier.SourceKind(word), fault
 }
 
-// readSkip reads names of directories: in flags and variables separated by commas, in the file a list.
-func readSkip(d *draft, g given) (faults []*Fault) {
+// readSkip reads names of directories.
+func readSkip(d *draft, g given) []*Fault {
 	d.Skip = nil
-	for _, text := range g.texts {
-		for _, name := range withoutBlanks(strings.Split(text, ",")) {
-			faults = append(faults, d.addSkip(g, name)...)
-		}
-	}
-	items, fault := g.items()
-	if fault != nil {
-		return []*Fault{fault}
-	}
-	for _, item := range items {
-		if name, fault := item.text(); fault != nil {
-			faults = append(faults, fault)
-		} else {
-			faults = append(faults, d.addSkip(item, name)...)
-		}
-	}
-	return faults
+	return g.each(d.addSkip)
 }
 
 func (d *draft) addSkip(g given, name string) []*Fault {
@@ -117,6 +103,22 @@ func (d *draft) addSkip(g given, name string) []*Fault {
 		return []*Fault{g.fault(shown(name)+" is not the name of a directory", "write names alone: they count at every depth")}
 	}
 	d.Skip = append(d.Skip, name)
+	return nil
+}
+
+// readUIDs reads the numbers of users.
+func readUIDs(d *draft, g given) []*Fault {
+	d.WriteUIDs = nil
+	return g.each(d.addUID)
+}
+
+func (d *draft) addUID(g given, text string) []*Fault {
+	const none = math.MaxUint32 // the (uid_t) -1 of the kernel is nobody
+	uid, err := strconv.ParseUint(text, 10, 32)
+	if err != nil || uid == none {
+		return []*Fault{g.fault(shown(text)+" is not the number of a user", "write what `id -u` says, such as 1000")}
+	}
+	d.WriteUIDs = append(d.WriteUIDs, uint32(uid))
 	return nil
 }
 

@@ -17,6 +17,16 @@ const (
 	codeSkillsShape    = codePrefix + "skills.shape"
 	codeSkillsEntry    = codePrefix + "skills.entry"
 	codeSkillsRepeated = codePrefix + "skills.repeated"
+
+	codePromptPrefix   = codePrefix + "prompt_"
+	codePromptShape    = codePromptPrefix + "shape"
+	codePromptEntry    = codePromptPrefix + "entry"
+	codePromptRepeated = codePromptPrefix + "repeated"
+	codePromptTooMany  = codePromptPrefix + "too_many"
+	codePromptMissing  = codePromptPrefix + "missing"
+
+	codeRestartNeeded = codePrefix + "restart_needed"
+	codeTierIgnored   = codePrefix + "tier_ignored"
 )
 
 // add takes a warning.

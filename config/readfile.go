@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// maxFileBytes bounds a file that is read: far more than anybody writes by hand.
+// maxFileBytes bounds a file of settings: far more than anybody writes by hand.
 const maxFileBytes = 1 << 20
 
 // maxReads is how often a file is read that is being written meanwhile.
@@ -39,13 +39,43 @@ func refusalOf(err error) *refusal {
 	return &refusal{code: "unreadable", message: "the file can not be read: " + cause.Error(), hint: "check its owner and permissions, and the mount it lies on"}
 }
 
-// readFile returns the text of a regular file, checked to be UTF-8, without its byte order mark.
-func readFile(path string) ([]byte, error) {
-	text, err := readStill(func() ([]byte, bool, error) { return readOnce(path) })
-	if err != nil {
-		return nil, err
+// source is a file that is to be read.
+type source struct {
+	stat func() (fs.FileInfo, error)
+	open func(flag int) (*os.File, error)
+	most int64  // bytes
+	hint string // what to do about more
+}
+
+// sourceAt returns the file of settings at a path.
+func sourceAt(path string) source {
+	return source{
+		stat: func() (fs.FileInfo, error) { return os.Stat(path) },
+		open: func(flag int) (*os.File, error) { return os.OpenFile(path, flag, 0) },
+		most: maxFileBytes, hint: "move what is not configuration into files of its own",
 	}
-	return checkEncoding(text)
+}
+
+// readFile returns the text of a regular file of settings, checked to be UTF-8, without its byte order mark, and the stat
+// of the file that was read.
+func readFile(path string) ([]byte, fs.FileInfo, error) {
+	text, info, err := sourceAt(path).read()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := errors.Join(checkNUL(text), checkUTF8(text)); err != nil {
+		return nil, nil, err
+	}
+	return bytes.TrimPrefix(text, byteOrderMark), info, nil
+}
+
+// read returns what a regular file holds, and its stat.
+func (s source) read() (text []byte, info fs.FileInfo, err error) {
+	text, err = readStill(func() (text []byte, still bool, err error) {
+		text, info, still, err = s.readOnce()
+		return text, still, err
+	})
+	return text, info, err
 }
 
 // readStill reads until the file stood still meanwhile, but not forever: half of a text can look like a whole one.
@@ -58,46 +88,46 @@ func readStill(read func() (text []byte, still bool, err error)) ([]byte, error)
 	return nil, &refusal{code: "changing", message: fmt.Sprintf("the file changed during each of %d reads", maxReads), hint: "write it aside and rename it into place"}
 }
 
-// readOnce reads a file and reports whether it stood still meanwhile.
-func readOnce(path string) (text []byte, still bool, err error) {
-	f, before, err := openRegular(path)
+// readOnce reads a file, with its stat from before, and reports whether it stood still meanwhile.
+func (s source) readOnce() (text []byte, before fs.FileInfo, still bool, err error) {
+	f, before, err := s.openRegular()
 	if err != nil {
-		return nil, false, err
+		return nil, nil, false, err
 	}
 	defer f.Close()
-	text, err = io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	text, err = io.ReadAll(io.LimitReader(f, s.most+1))
 	if err != nil {
-		return nil, false, err
+		return nil, nil, false, err
 	}
-	if len(text) > maxFileBytes { // not every file system tells the size before
-		return nil, false, tooLarge()
+	if int64(len(text)) > s.most { // not every file system tells the size before
+		return nil, nil, false, s.tooLarge()
 	}
 	after, err := f.Stat()
 	if err != nil {
-		return nil, false, err
+		return nil, nil, false, err
 	}
-	return text, before.Size() == after.Size() && before.ModTime().Equal(after.ModTime()), nil
+	return text, before, before.Size() == after.Size() && before.ModTime().Equal(after.ModTime()), nil
 }
 
 // openRegular opens a regular file, and never waits for a writer: what is not regular is refused before it is opened,
 // and what takes its place in between does not block.
-func openRegular(path string) (*os.File, fs.FileInfo, error) {
-	if err := checkRegular(os.Stat(path)); err != nil {
+func (s source) openRegular() (*os.File, fs.FileInfo, error) {
+	if err := s.checkRegular(s.stat()); err != nil {
 		return nil, nil, err
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := s.open(os.O_RDONLY | syscall.O_NONBLOCK)
 	if err != nil {
 		return nil, nil, err
 	}
 	info, err := f.Stat()
-	if err := checkRegular(info, err); err != nil {
+	if err := s.checkRegular(info, err); err != nil {
 		f.Close()
 		return nil, nil, err
 	}
 	return f, info, nil
 }
 
-func checkRegular(info fs.FileInfo, err error) error {
+func (s source) checkRegular(info fs.FileInfo, err error) error {
 	switch {
 	case err != nil:
 		return err
@@ -105,24 +135,28 @@ func checkRegular(info fs.FileInfo, err error) error {
 		return &refusal{code: "not_regular", message: "this is a directory, not a file", hint: "put a file in its place; a bind mount of a missing file makes a directory"}
 	case !info.Mode().IsRegular():
 		return &refusal{code: "not_regular", message: "this is not a regular file", hint: "put a regular file in its place"}
-	case info.Size() > maxFileBytes:
-		return tooLarge()
+	case info.Size() > s.most:
+		return s.tooLarge()
 	}
 	return nil
 }
 
-func tooLarge() error {
-	return &refusal{code: "too_large", message: fmt.Sprintf("the file has more than %d bytes", maxFileBytes), hint: "move what is not configuration into files of its own"}
+func (s source) tooLarge() error {
+	return &refusal{code: "too_large", message: fmt.Sprintf("the file has more than %d bytes", s.most), hint: s.hint}
 }
 
-func checkEncoding(text []byte) ([]byte, error) {
+func checkNUL(text []byte) error {
 	if at := bytes.IndexByte(text, 0); at >= 0 {
-		return nil, &refusal{code: "encoding", line: lineAt(text, at), message: "the file holds a NUL byte", hint: "save it as plain text in UTF-8"}
+		return &refusal{code: "encoding", line: lineAt(text, at), message: "the file holds a NUL byte", hint: "save it as plain text in UTF-8"}
 	}
+	return nil
+}
+
+func checkUTF8(text []byte) error {
 	if at := invalidAt(text); at < len(text) {
-		return nil, &refusal{code: "encoding", line: lineAt(text, at), message: "the file is not valid UTF-8", hint: "save it as plain text in UTF-8"}
+		return &refusal{code: "encoding", line: lineAt(text, at), message: "the file is not valid UTF-8", hint: "save it as plain text in UTF-8"}
 	}
-	return bytes.TrimPrefix(text, byteOrderMark), nil
+	return nil
 }
 
 // invalidAt returns the offset of the first byte that is not UTF-8.

@@ -29,6 +29,8 @@ type Settings struct {
 	// permissions.
 	Socket     string
 	SocketMode fs.FileMode
+	// WriteUIDs are users that may change things over the socket, besides root and the sidecar's own.
+	WriteUIDs []uint32
 	// Listen is the TCP address that serves metrics and probes; empty is none. Port 0 asks for a free one. WebConfig is
 	// an exporter-toolkit file with TLS and basic auth for it; empty is neither.
 	Listen, WebConfig string
@@ -65,11 +67,18 @@ type Settings struct {
 	// CardMaxBytes bounds the agent card; 0 is no bound.
 	CardMaxBytes int
 
+	// EnvironmentFile holds the facts that `pannier environment` wrote in the agent's container; empty is none. It need
+	// not exist yet.
+	EnvironmentFile string
 	// EnvironmentOwn says what an unmet requirement means when only the sidecar's own container is known: block, warn,
 	// or auto, which leaves it to the caller to find out whether this is a container.
 	EnvironmentOwn string
 	// AllowMissingFrontmatter takes a SKILL.md without frontmatter as a skill that is called like its folder.
 	AllowMissingFrontmatter bool
+	// PolicySkills is the gateway layer of policy, by slug. No entry leaves both switches open.
+	PolicySkills map[string]pannier.Switches
+	// PromptFormat is the format of the system prompt where a turn names none, by the name it has in publish/prompt.
+	PromptFormat string
 	// PromptMaxChars bounds the skills part of the system prompt, in characters; 0 is no limit.
 	PromptMaxChars int
 }

@@ -58,6 +58,7 @@ var samples = map[string]sample{
 	"runtime":                              {"hermes", "", func(s config.Settings) any { return s.Runtime }, "hermes"},
 	"socket":                               {"/tmp/p.sock", "", func(s config.Settings) any { return s.Socket }, "/tmp/p.sock"},
 	"socket_mode":                          {"0600", "", func(s config.Settings) any { return s.SocketMode }, os.FileMode(0o600)},
+	"write_uids":                           {"1000, 0", "[1000, 0]", func(s config.Settings) any { return s.WriteUIDs }, []uint32{1000, 0}},
 	"listen":                               {":9090", "':9090'", func(s config.Settings) any { return s.Listen }, ":9090"},
 	"web_config":                           {"/web.yml", "", func(s config.Settings) any { return s.WebConfig }, "/web.yml"},
 	"state_dir":                            {"/s", "", func(s config.Settings) any { return s.StateDir }, "/s"},
@@ -83,8 +84,11 @@ var samples = map[string]sample{
 	"card_max_bytes":                       {"1000", "", func(s config.Settings) any { return s.CardMaxBytes }, 1000},
 	"agent_url":                            {"http://agent:1", "", func(s config.Settings) any { return s.AgentURL }, "http://agent:1"},
 	"agent_workspace":                      {"/workspace", "", func(s config.Settings) any { return s.AgentWorkspace }, "/workspace"},
+	"environment.file":                     {"/run/env.json", "", func(s config.Settings) any { return s.EnvironmentFile }, "/run/env.json"},
 	"environment.own":                      {"block", "", func(s config.Settings) any { return s.EnvironmentOwn }, "block"},
 	"validation.allow_missing_frontmatter": {"true", "", func(s config.Settings) any { return s.AllowMissingFrontmatter }, true},
+	"policy.skills":                        {"pdf:enabled=false", "{pdf: {enabled: false}}", func(s config.Settings) any { return s.PolicySkills }, map[string]pannier.Switches{"pdf": {Enabled: new(false)}}},
+	"prompt.format":                        {"molecule_system", "", func(s config.Settings) any { return s.PromptFormat }, "molecule_system"},
 	"prompt.max_chars":                     {"0", "", func(s config.Settings) any { return s.PromptMaxChars }, 0},
 }
 
@@ -164,7 +168,7 @@ func TestDefaults(t *testing.T) {
 		MaxDepth: 6, MaxDirs: 20000, MaxSkillBytes: 1 << 20, MaxFrontmatterBytes: 64 << 10,
 		Settle: 100 * time.Millisecond, Debounce: 2 * time.Second, MaxWait: 10 * time.Second, Resync: 10 * time.Second,
 		Platform:     config.Platform{Path: "/registry/update-card", WorkspaceID: configsID, TokenFile: "/configs/.auth_token", ReadBack: true},
-		CardMaxBytes: 262144, EnvironmentOwn: "auto", PromptMaxChars: 24000,
+		CardMaxBytes: 262144, EnvironmentOwn: "auto", PromptFormat: "available_skills", PromptMaxChars: 24000,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -318,6 +322,30 @@ func TestRoots(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := mustLoad(t, append(tt.args, "--workspace=/w"), tt.env, tt.file)
 			if diff := cmp.Diff(tt.want, s.Rules().Roots); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestPolicySkills(t *testing.T) {
+	want := map[string]pannier.Switches{"pdf": {Enabled: new(false), AllowImplicit: new(true)}, "x-2": {AllowImplicit: new(false)}}
+	tests := []struct {
+		name      string
+		args, env []string
+		file      string
+		want      map[string]pannier.Switches
+	}{
+		{"flags", []string{"--policy-skill=pdf:enabled=false", "--policy-skill=pdf:allow_implicit_invocation=true", "--policy-skill=x-2:allow_implicit_invocation= false"}, nil, "", want},
+		{"variable", nil, []string{"PANNIER_POLICY_SKILL=pdf:enabled=false, pdf:allow_implicit_invocation=true,x-2:allow_implicit_invocation=false,"}, "", want},
+		{"file", nil, nil, "policy:\n  skills:\n    pdf: {enabled: false, allow_implicit_invocation: true}\n    x-2: {allow_implicit_invocation: false}\n", want},
+		{"nothing said", nil, nil, "policy:\n  skills:\n    a:\n    b: {}\n    c: {enabled: , allow_implicit_invocation: ~}\n", map[string]pannier.Switches{}},
+		{"one of two", nil, nil, "policy: {skills: {a: {enabled: , allow_implicit_invocation: false}}}\n", map[string]pannier.Switches{"a": {AllowImplicit: new(false)}}},
+		{"taken back", []string{"--policy-skill="}, []string{"PANNIER_POLICY_SKILL=pdf:enabled=false"}, "", map[string]pannier.Switches{}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, mustLoad(t, tt.args, tt.env, tt.file).PolicySkills); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -48,6 +48,10 @@ var table = []setting{
 		read: scalar(func(d *draft) *fs.FileMode { return &d.SocketMode }, parseMode),
 	},
 	{
+		key: "write_uids", kind: "uids", help: "users that may change things over the socket, besides root and the sidecar's own, separated by commas", told: "none",
+		read: readUIDs,
+	},
+	{
 		key: "listen", kind: "address", help: "TCP address that serves /metrics, /healthz, /readyz and /livez, such as 127.0.0.1:9090", told: "none",
 		read: scalar(func(d *draft) *string { return &d.Listen }, parseListen),
 	},
@@ -150,6 +154,10 @@ var table = []setting{
 		read: scalar(func(d *draft) *int { return &d.CardMaxBytes }, atLeast[int](0)),
 	},
 	{
+		key: "environment.file", kind: "file", help: "facts that `pannier environment` wrote in the agent's container", told: "none",
+		read: scalar(func(d *draft) *string { return &d.EnvironmentFile }, parseText),
+	},
+	{
 		key: "environment.own", kind: "mode", help: "what a requirement means that the sidecar's own container does not meet: block, warn, or auto",
 		fallback: "auto",
 		read:     scalar(func(d *draft) *string { return &d.EnvironmentOwn }, oneOf("auto", "block", "warn")),
@@ -159,10 +167,21 @@ var table = []setting{
 		read: scalar(func(d *draft) *bool { return &d.AllowMissingFrontmatter }, parseBool),
 	},
 	{
+		key: "policy.skills", single: "policy.skill", kind: "slug:switch=bool", help: "the policy of a skill, such as pdf:enabled=false or pdf:allow_implicit_invocation=true; repeatable",
+		told: "none", split: splitCommas, read: readPolicySkills,
+	},
+	{
+		key: "prompt.format", kind: "format", help: "format of the system prompt where a turn names none", fallback: "available_skills",
+		read: scalar(func(d *draft) *string { return &d.PromptFormat }, oneOf(promptFormats...)),
+	},
+	{
 		key: "prompt.max_chars", kind: "n", help: "longest skills part of the system prompt, in characters; 0 is no limit",
 		fallback: "24000", read: scalar(func(d *draft) *int { return &d.PromptMaxChars }, atLeast[int](0)),
 	},
 }
+
+// promptFormats are the formats of publish/prompt, which settings must not know.
+var promptFormats = []string{"available_skills", "available_skills_reference", "openclaw", "molecule", "molecule_system"}
 
 // kindBool is the kind by which pflag knows that a flag can stand without a value.
 const kindBool = "bool"
@@ -217,8 +236,10 @@ func splitHeaders(text string) []string {
 	if strings.Contains(text, "\n") {
 		return withoutBlanks(strings.Split(text, "\n"))
 	}
-	return withoutBlanks(strings.Split(text, ","))
+	return splitCommas(text)
 }
+
+func splitCommas(text string) []string { return withoutBlanks(strings.Split(text, ",")) }
 
 func withoutBlanks(texts []string) []string {
 	var kept []string

@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"time"
 
 	"pannier"
 	"pannier/internal/yamldoc"
@@ -16,55 +18,94 @@ const (
 	defaultVersion = "1.0.0"
 )
 
-// WorkspaceReader reads the config.yaml of a workspace and remembers what it last said. It is not for concurrent use.
+// WorkspaceReader reads the config.yaml of a workspace and the files of the system prompt that it names, and remembers
+// what they last said. It is not for concurrent use.
 type WorkspaceReader struct {
-	path     string
-	lastGood *pannier.Workspace // nil until the file was read once
+	dir, path string
+	now       func() time.Time
+	good      *reading // nil until the file was read once
+	seen      mark     // of the file that good is of
+	prompts   promptReader
 }
 
-// NewWorkspaceReader returns a reader for the config.yaml in dir. It does not look at it yet.
+// reading is what a config.yaml says.
+type reading struct {
+	w       pannier.Workspace
+	prompts []listedPrompt
+}
+
+// NewWorkspaceReader returns a reader for the workspace dir. It does not look at it yet.
 func NewWorkspaceReader(dir string) *WorkspaceReader {
-	return &WorkspaceReader{path: filepath.Join(dir, pannier.WorkspaceFile)}
+	return &WorkspaceReader{dir: dir, path: filepath.Join(dir, pannier.WorkspaceFile), now: time.Now, prompts: promptReader{dir: dir}}
 }
 
-// Read looks at the file and returns what it says. It never fails, never blocks on what is no regular file, and its
-// result is never changed afterwards.
+// Read looks at the files and returns what they say. It never fails, never blocks on what is no regular file, and its
+// result is never changed afterwards. A file that is sure not to have changed is not read again.
 //
-// Where there is no file, every field has its default. Where there is one that can not be read or parsed, it is what the
-// file last said, marked [pannier.Workspace.LastGood], or else the defaults; an error among the problems tells why.
+// Where there is no config.yaml, every field has its default and Fields is nil. Where there is one that can not be read
+// or parsed, it is what the file last said, marked [pannier.Workspace.LastGood], or else the defaults; an error among the
+// problems tells why. The files of the system prompt are read in any case, as long as there is a workspace.
 func (r *WorkspaceReader) Read() pannier.Workspace {
-	text, err := readFile(r.path)
+	look := r.now()
+	read := r.readConfig(look)
+	w := read.w
+	if slices.ContainsFunc(w.Problems, func(p pannier.Problem) bool { return p.Code == CodeWorkspaceMissing }) {
+		r.prompts.forget()
+		return w
+	}
+	found := r.prompts.look(read.prompts, look)
+	w.Prompts, w.Problems = found.files, slices.Concat(w.Problems, found.problems)
+	return w
+}
+
+// Watched returns the directories below the workspace, absolute and sorted, that the files of the system prompt lie in as
+// of the last [WorkspaceReader.Read]. The workspace itself is not among them.
+func (r *WorkspaceReader) Watched() []string { return r.prompts.watched }
+
+// Entries returns the names right in the workspace, sorted, that the files of the system prompt are found by, whether they
+// are there or not: those of the files themselves, or of the first directories on the way. It is nil before the first
+// [WorkspaceReader.Read], and while there is no workspace.
+func (r *WorkspaceReader) Entries() []string { return r.prompts.entries }
+
+func (r *WorkspaceReader) readConfig(look time.Time) reading {
+	if info, err := os.Stat(r.path); err == nil && r.seen.holds(markOf(info, look)) {
+		return *r.good
+	}
+	text, info, err := readFile(r.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := os.Stat(filepath.Dir(r.path)); errors.Is(err, fs.ErrNotExist) {
-			return withProblem(defaultWorkspace(), workspaceMissing(filepath.Dir(r.path)))
+		if _, err := os.Stat(r.dir); errors.Is(err, fs.ErrNotExist) {
+			return nothing(workspaceMissing(r.dir))
 		}
-		return withProblem(defaultWorkspace(), missing())
+		return nothing(missing())
 	}
 	if err != nil {
 		return r.last(unreadable(refusalOf(err)))
 	}
-	w, problem := parseWorkspace(text)
+	read, problem := parseWorkspace(text)
 	if problem != nil {
 		return r.last(*problem)
 	}
-	r.lastGood = &w
-	return w
+	r.good, r.seen = &read, markOf(info, look)
+	return read
 }
 
 // last returns what the file last said, with the problem that it has now. Those that it had then are of lines that may
 // be gone.
-func (r *WorkspaceReader) last(p pannier.Problem) pannier.Workspace {
-	if r.lastGood == nil {
-		return withProblem(defaultWorkspace(), p)
+func (r *WorkspaceReader) last(p pannier.Problem) reading {
+	if r.good == nil {
+		return nothing(p)
 	}
-	w := *r.lastGood
-	w.LastGood = true
-	return withProblem(w, p)
+	read := reading{w: r.good.w, prompts: withoutLines(r.good.prompts)}
+	read.w.LastGood = true
+	read.w.Problems = []pannier.Problem{p}
+	return read
 }
 
-func withProblem(w pannier.Workspace, p pannier.Problem) pannier.Workspace {
-	w.Problems = []pannier.Problem{p}
-	return w
+// nothing is what a workspace says without a config.yaml.
+func nothing(p pannier.Problem) reading {
+	read := reading{w: defaultWorkspace(), prompts: defaultPrompts()}
+	read.w.Problems = []pannier.Problem{p}
+	return read
 }
 
 func defaultWorkspace() pannier.Workspace {
@@ -72,16 +113,16 @@ func defaultWorkspace() pannier.Workspace {
 }
 
 // parseWorkspace returns what text says, or the problem for which it says nothing.
-func parseWorkspace(text []byte) (pannier.Workspace, *pannier.Problem) {
+func parseWorkspace(text []byte) (reading, *pannier.Problem) {
 	doc, repeated, err := yamldoc.Parse(text)
 	if fault, ok := errors.AsType[*yamldoc.Fault](err); ok {
 		p := syntax(fault)
-		return pannier.Workspace{}, &p
+		return reading{}, &p
 	}
-	p := workspaceParser{w: defaultWorkspace()}
+	p := workspaceParser{reading{w: defaultWorkspace()}}
 	for _, fault := range repeated {
 		p.add(pannier.Problem{Code: codeRepeatedKey, Line: fault.Line, Column: fault.Column, Message: fault.Message, Hint: fault.Hint})
 	}
 	p.fields(doc)
-	return p.w, nil
+	return p.reading, nil
 }

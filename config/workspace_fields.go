@@ -9,7 +9,7 @@ import (
 
 // workspaceParser puts together what a config.yaml says, field by field.
 type workspaceParser struct {
-	w pannier.Workspace
+	reading
 }
 
 func (p *workspaceParser) fields(doc yamldoc.Value) {
@@ -19,6 +19,19 @@ func (p *workspaceParser) fields(doc yamldoc.Value) {
 	p.text(&p.w.Runtime, "runtime", doc)
 	p.skills(doc.Get("skills"))
 	p.a2a(doc.Get("a2a"))
+	p.promptFiles(doc.Get(keyPrompts))
+	p.w.Fields = digests(doc)
+}
+
+// digests returns the digest of the meaning of each field, so that a new layout or comment is no change.
+func digests(doc yamldoc.Value) map[string]pannier.Digest {
+	all := map[string]pannier.Digest{}
+	var b []byte
+	for pair := range doc.Pairs() {
+		b = pair.Value.AppendMeaning(b[:0])
+		all[pair.Key] = pannier.DigestOf(b)
+	}
+	return all
 }
 
 // text reads a text as it is written: `1.0` is "1.0" and `yes` is "yes".

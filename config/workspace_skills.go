@@ -55,23 +55,32 @@ func skillEntry(item yamldoc.Value) (string, bool) {
 func (p *workspaceParser) skillText(v yamldoc.Value) {
 	text, _ := v.Text()
 	p.warn(codeSkillsShape, keySkills, v, "this is a text, not a list: it is read as one", "write each skill on a line that begins with a dash")
-	inner, list := strings.CutPrefix(strings.TrimSpace(text), "[")
-	inner, closed := strings.CutSuffix(inner, "]")
-	if !list || !closed {
-		p.addSkill(keySkills, v, text)
-		return
-	}
-	if strings.TrimSpace(inner) == "" {
-		return
-	}
-	entries := strings.SplitN(inner, ",", yamldoc.MaxNodes+1)
+	entries := inBrackets(text)
 	if len(entries) > yamldoc.MaxNodes { // a real list could not have more either
 		entries = entries[:yamldoc.MaxNodes]
 		p.warn(codeSkillsEntry, keySkills, v, fmt.Sprintf("there are more than %d entries; the rest is left out", yamldoc.MaxNodes), "remove some")
 	}
 	for _, entry := range entries {
-		p.addSkill(keySkills, v, strings.Trim(strings.TrimSpace(entry), `"'`))
+		p.addSkill(keySkills, v, entry)
 	}
+}
+
+// inBrackets returns the entries of a list that was written as a text, of which there are few more than a real list could
+// have. A text without brackets is the one entry.
+func inBrackets(text string) []string {
+	inner, list := strings.CutPrefix(strings.TrimSpace(text), "[")
+	inner, closed := strings.CutSuffix(inner, "]")
+	switch {
+	case !list || !closed:
+		return []string{text}
+	case strings.TrimSpace(inner) == "":
+		return nil
+	}
+	entries := strings.SplitN(inner, ",", yamldoc.MaxNodes+1)
+	for i, entry := range entries {
+		entries[i] = strings.Trim(strings.TrimSpace(entry), `"'`)
+	}
+	return entries
 }
 
 // addSkill takes an entry unless it is there already, or could lead out of a root.

@@ -3,6 +3,7 @@ package watcher
 import (
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -122,7 +123,7 @@ func (w *Watcher) counts(dir *watch, path, name string) bool {
 		return true
 	case dir.has(roleWorkspace):
 		_, onWay := w.entries[path]
-		return onWay || name == pannier.WorkspaceFile || strings.HasPrefix(name, "..")
+		return onWay || name == pannier.WorkspaceFile || strings.HasPrefix(name, "..") || slices.Contains(w.wanted.Entries, name)
 	}
 	return false
 }

@@ -113,6 +113,7 @@ func New(o Options) (*Watcher, error) {
 		ledger:      ledger{debounce: debounce{settle: o.Settle, quiet: o.Debounce, maxWait: o.MaxWait}},
 		table:       newTable(),
 		places:      newPlaces(o.Rules),
+		wanted:      pannier.WatchSet{Entries: pannier.UsualEntries()},
 		health:      pannier.WatchHealth{Mode: modeDegraded, Roots: []string{}, Problem: "watching has not begun"},
 		failed:      make(failures),
 		warned:      make(map[string]bool),
@@ -126,12 +127,19 @@ func (w *Watcher) Batches() <-chan pannier.Batch { return w.batches }
 // Watch takes the directories that the consumer looked into. Those that are not armed yet will be, and are in a batch at
 // once, because they may have changed between the look and the arming. Directories that only an earlier set named are
 // dropped; those that the rules reach stay, since the consumer may not have heard of the newest. A set of the same Version
-// as the last changes nothing. Watch keeps set.Dirs, which must not be changed any more.
+// as the last changes nothing. Watch keeps the set, which must not be changed any more. Where its entries are
+// others than before, the workspace is in a batch at once too.
 func (w *Watcher) Watch(set pannier.WatchSet) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if set.Version == w.wanted.Version && w.wanted.Dirs != nil {
 		return
+	}
+	if set.Entries == nil {
+		set.Entries = pannier.UsualEntries()
+	}
+	if !slices.Equal(set.Entries, w.wanted.Entries) { // one may have changed when nobody knew that it matters
+		w.ledger.pending.dirty(w.rules.Workspace, time.Now())
 	}
 	w.wanted = set
 	w.todo.wanted = true

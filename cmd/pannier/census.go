@@ -51,6 +51,7 @@ func (c *census) run(ctx context.Context) {
 			return // ctx is done
 		}
 		c.found.Store(&problems)
+		giveBack() // a count is the last thing that follows upon a change
 	}
 }
 

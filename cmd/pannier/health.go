@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -48,11 +49,12 @@ func (s streams) printHealth(h pannier.Health) error {
 	for _, push := range h.Push {
 		rows = append(rows, []string{"platform", push.Platform + ": " + pushWords(push)})
 	}
-	if err := s.table(rows); err != nil {
+	if err := s.fields(rows, "status", s.paint.health); err != nil {
 		return err
 	}
 	for _, c := range h.Conditions {
-		fmt.Fprintf(s.out, "\n%s: %s: %s (%s)\n  hint: %s\n", printable(c.Subject), c.Severity, printable(c.Message), c.Code, printable(c.Hint))
+		fmt.Fprintln(s.out)
+		s.printFault(c.Subject, c.Severity, c.Message, c.Code, c.Hint)
 	}
 	return nil
 }
@@ -91,7 +93,7 @@ func (c *sidecar) health() pannier.Health {
 			Message: h.Watch.Problem, Hint: "until this is mended, changes there are found every " + c.settings.Resync.String() + " only",
 		})
 	}
-	for _, p := range c.census.problems() {
+	for _, p := range slices.Concat(c.restartNeeded(), c.census.problems()) {
 		h.Conditions = append(h.Conditions, problemCondition(p))
 	}
 	h.Conditions = append(h.Conditions, c.memory.conditions()...)

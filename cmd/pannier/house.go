@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
@@ -22,14 +23,26 @@ type house struct {
 	rules     pannier.DiscoveryRules
 	loader    *loader.Loader
 	workspace *config.WorkspaceReader
+	judgedBy  *environments
+	policies  map[pannier.PolicyKey]pannier.Switches // the workspace layer to begin with
+	wanted    wanted
 	registry  *registry.Registry
 	cards     cards
+	// changed is told what has changed in config.yaml and the files of the system prompt since the look before; nil tells
+	// nobody.
+	changed func(pannier.WorkspaceChanged)
+	// judged is told of another environment that skills are judged by because of the environment file; nil tells nobody.
+	judged func(pannier.Environment)
+	// first is the workspace as it was at the first look, latest as it was at the newest.
+	first, latest atomic.Pointer[pannier.Workspace]
 }
 
 // newHouse returns a house that has not looked yet. o is what the registry has to know beside its inputs.
 func newHouse(s config.Settings, environ []string, o registry.Options) *house {
-	o.Inputs = registry.Inputs{Environment: ownEnvironment(environ, s.EnvironmentOwn), Runtime: s.Runtime}
+	judgedBy := newEnvironments(s, environ)
+	o.Inputs.Environment, o.Inputs.Runtime, o.Inputs.Policies.Gateway = judgedBy.choose(), s.Runtime, s.PolicySkills
 	return &house{
+		judgedBy:  judgedBy,
 		settings:  s,
 		rules:     s.Rules(),
 		loader:    loader.New(loader.Options{Rules: s.Rules()}),
@@ -47,8 +60,55 @@ func (h *house) look(ctx context.Context, b pannier.Batch) (*pannier.Snapshot, p
 		return nil, pannier.WatchSet{}, err
 	}
 	workspace := h.workspace.Read()
-	s := h.registry.Update(func(in *registry.Inputs) { in.Catalog, in.Workspace = catalog, workspace })
-	return s, catalog.Watch, nil
+	problems, judged := h.judgedBy.look()
+	workspace.Problems = slices.Concat(workspace.Problems, problems)
+	h.compare(&workspace)
+	if judged != nil && h.judged != nil {
+		h.judged(*judged)
+	}
+	s := h.registry.Update(func(in *registry.Inputs) {
+		in.Catalog, in.Workspace, in.Environment = catalog, workspace, h.judgedBy.choose()
+		if in.Policies.Workspace == nil {
+			in.Policies.Workspace = h.policies
+		}
+	})
+	extra := h.workspace.Watched()
+	if dir := h.judgedBy.file.Directory(); dir != "" {
+		extra = append(slices.Clip(extra), dir)
+	}
+	return s, h.wanted.with(catalog.Watch, extra, h.workspace.Entries()), nil
+}
+
+// compare tells what has changed in the workspace since the look before.
+func (h *house) compare(now *pannier.Workspace) {
+	before := h.latest.Swap(now)
+	if before == nil {
+		h.first.Store(now)
+		return
+	}
+	if changes, any := config.Changes(*before, *now); any && h.changed != nil {
+		h.changed(changes)
+	}
+}
+
+// restartNeeded tells which changes of config.yaml since the first look the agent has not taken in.
+func (h *house) restartNeeded() []pannier.Problem {
+	first, latest := h.first.Load(), h.latest.Load()
+	if first == nil || latest == nil {
+		return nil
+	}
+	return config.RestartNeeded(*first, *latest)
+}
+
+// takeEnvironment takes in what the agent put, and returns the snapshot that shows it.
+func (h *house) takeEnvironment(env pannier.Environment) *pannier.Snapshot {
+	h.judgedBy.take(env)
+	return h.registry.Update(func(in *registry.Inputs) { in.Environment = h.judgedBy.choose() })
+}
+
+// takePolicies takes in the workspace layer of policy, and returns the snapshot that shows it.
+func (h *house) takePolicies(set map[pannier.PolicyKey]pannier.Switches) *pannier.Snapshot {
+	return h.registry.Update(func(in *registry.Inputs) { in.Policies.Workspace = set })
 }
 
 // handlerOptions returns what the API composes of the house; the caller adds what only a sidecar has.

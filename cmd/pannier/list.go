@@ -31,7 +31,7 @@ func (p *program) listCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&state, "state", "", "only the skills of one state: eligible, ineligible, unlisted or shadowed")
+	cmd.Flags().StringVar(&state, "state", "", "only the skills of one state: eligible, ineligible, disabled, unlisted or shadowed")
 	return p.jsonFlag(cmd)
 }
 
@@ -48,7 +48,16 @@ func (s streams) printList(list pannier.List) error {
 		rows = append(rows, []string{shorten(e.Slug, 40), stateWords(e), e.Version, about(e)})
 		problems = append(problems, e.Problems...)
 	}
-	if err := s.table(rows); err != nil {
+	paint := func(row, column int, cell string) string {
+		switch {
+		case row == 0:
+			return s.paint.head(cell)
+		case column == 1:
+			return s.paint.state(cell)
+		}
+		return cell
+	}
+	if err := s.paintedTable(rows, paint); err != nil {
 		return err
 	}
 	if len(problems) > 0 {

@@ -9,5 +9,5 @@ import (
 )
 
 func main() {
-	os.Exit(execute(context.Background(), os.Args[1:], streams{out: os.Stdout, err: os.Stderr}, os.Environ()))
+	os.Exit(execute(context.Background(), os.Args[1:], openStreams(os.Environ()), os.Environ()))
 }

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"strings"
-	"text/tabwriter"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -20,18 +20,26 @@ import (
 //   - An error is one line "pannier: ...", followed by "hint: ..." where there is something to do.
 //   - A problem is one line as a compiler prints it, followed by its hint.
 //   - Text that comes from a skill is printed without its control characters.
+//   - Colour is on terminals only, and says nothing that the words do not.
 
 // streams are where output goes.
 type streams struct {
 	out, err io.Writer
+	// paint colours what goes to out, complain what goes to err.
+	paint, complain palette
+}
+
+// openStreams returns the streams of this process.
+func openStreams(environ []string) streams {
+	return streams{out: os.Stdout, err: os.Stderr, paint: paletteFor(os.Stdout, environ), complain: paletteFor(os.Stderr, environ)}
 }
 
 func (s streams) printError(e *exitError) {
 	for line := range strings.Lines(e.message) {
-		fmt.Fprintf(s.err, "pannier: %s\n", printable(strings.TrimRight(line, "\n")))
+		fmt.Fprintf(s.err, "%s %s\n", s.complain.bad("pannier:"), printable(strings.TrimRight(line, "\n")))
 	}
 	if e.hint != "" {
-		fmt.Fprintf(s.err, "hint: %s\n", printable(e.hint))
+		fmt.Fprintf(s.err, "%s %s\n", s.complain.quiet("hint:"), printable(e.hint))
 	}
 }
 
@@ -77,21 +85,64 @@ func compactJSON(value any) ([]byte, error) {
 }
 
 // table prints rows in aligned columns.
-func (s streams) table(rows [][]string) error {
-	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
+func (s streams) table(rows [][]string) error { return s.paintedTable(rows, nil) }
+
+// paintedTable prints rows in aligned columns. paint, where it is not nil, colours the cell in a column of a row.
+func (s streams) paintedTable(rows [][]string, paint func(row, column int, cell string) string) error {
+	const gap = 2
+	var widths []int
 	for _, row := range rows {
 		for i, cell := range row {
 			row[i] = printable(cell)
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
 		}
-		fmt.Fprintln(w, strings.TrimRight(strings.Join(row, "\t"), "\t"))
 	}
-	return w.Flush()
+	var text strings.Builder
+	for r, row := range rows {
+		padding := 0
+		for i, cell := range row {
+			if cell != "" {
+				text.WriteString(strings.Repeat(" ", padding))
+				padding = 0
+			}
+			padding += widths[i] - utf8.RuneCountInString(cell) + gap
+			if paint != nil {
+				cell = paint(r, i, cell)
+			}
+			text.WriteString(cell)
+		}
+		text.WriteByte('\n')
+	}
+	_, err := io.WriteString(s.out, text.String())
+	return err
+}
+
+// fields prints names and values, one to a line. The value of one name is coloured.
+func (s streams) fields(rows [][]string, name string, paint func(string) string) error {
+	return s.paintedTable(rows, func(row, column int, cell string) string {
+		switch {
+		case column == 0:
+			return s.paint.quiet(cell)
+		case rows[row][0] == name:
+			return paint(cell)
+		}
+		return cell
+	})
 }
 
 func (s streams) printProblems(problems []pannier.Problem) {
 	for _, p := range problems {
-		fmt.Fprintf(s.out, "%s\n  hint: %s\n", printable(p.String()), printable(p.Hint))
+		s.printFault(p.Place(), p.Severity, p.Message, p.Code, p.Hint)
 	}
+}
+
+// printFault prints what is wrong on one line as a compiler would, and what to do on the next.
+func (s streams) printFault(place string, severity pannier.Severity, message, code, hint string) {
+	fmt.Fprintf(s.out, "%s: %s: %s %s\n  %s %s\n", printable(place), s.paint.severity(severity), printable(message),
+		s.paint.quiet("("+code+")"), s.paint.quiet("hint:"), printable(hint))
 }
 
 // obeyed reports whether a terminal obeys a character instead of showing it, or shows nothing: control, format and

@@ -13,7 +13,7 @@ import (
 // ownEnvironment returns the facts of the container that this process runs in. lenience is the setting
 // environment.own.
 func ownEnvironment(environ []string, lenience string) pannier.Environment {
-	e := pannier.Environment{OS: runtime.GOOS, Arch: runtime.GOARCH, Env: []string{}, Source: pannier.EnvironmentSidecar}
+	e := pannier.Environment{OS: runtime.GOOS, Arch: runtime.GOARCH, Env: []string{}, Config: []string{}, MCP: []string{}, Source: pannier.EnvironmentSidecar}
 	path := ""
 	for _, variable := range environ {
 		name, value, _ := strings.Cut(variable, "=")

@@ -121,7 +121,7 @@ func negative(err error) error {
 		return err
 	}
 	code := exitUnknown
-	if e.Status == http.StatusNotFound || e.Status == http.StatusConflict {
+	if e.Status == http.StatusNotFound || e.Status == http.StatusConflict || e.Status == http.StatusForbidden {
 		code = exitNo
 	}
 	hint := e.Hint

@@ -25,6 +25,7 @@ func TestRestartGoesOnWhereItStopped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.eventsAre(t, 1)
 	s.process.kill() // nothing is said at the end
 
 	s = startSidecar(t, w, args...)
@@ -32,6 +33,7 @@ func TestRestartGoesOnWhereItStopped(t *testing.T) {
 	if err != nil || same.SnapshotVersion != before.SnapshotVersion || same.Digest != before.Digest {
 		t.Errorf("the same tree has version %d after a restart, %d before (%v)", same.SnapshotVersion, before.SnapshotVersion, err)
 	}
+	s.eventsAre(t, 1, 2)
 	s.process.kill()
 
 	writeIn(t, w, skillScript("second", "Comes while nobody looks."))
@@ -41,13 +43,19 @@ func TestRestartGoesOnWhereItStopped(t *testing.T) {
 		t.Errorf("another tree has version %d after a restart, want %d (%v)", after.SnapshotVersion, before.SnapshotVersion+1, err)
 	}
 
-	eventually(t, "the journal has one event for each start", func() error {
+	s.eventsAre(t, 1, 2, 3) // one for each start
+}
+
+// eventsAre waits until the journal has events with these numbers.
+func (s *sidecarUnderTest) eventsAre(t *testing.T, want ...uint64) {
+	t.Helper()
+	eventually(t, "the journal has the events", func() error {
 		var seqs []uint64
 		err := s.Events(t.Context(), client.EventQuery{}, func(e pannier.Event) error {
 			seqs = append(seqs, e.Seq)
 			return nil
 		})
-		if err != nil || !slices.Equal(seqs, []uint64{1, 2, 3}) {
+		if err != nil || !slices.Equal(seqs, want) {
 			return fmt.Errorf("events %v, %v", seqs, err)
 		}
 		return nil

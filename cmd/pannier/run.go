@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"pannier"
+	"pannier/admin"
 	"pannier/config"
 	"pannier/publish/api"
 	"pannier/publish/platform"
@@ -78,6 +79,7 @@ type sidecar struct {
 	publisher *platform.Publisher // nil where nothing is pushed
 	offered   chan struct{}       // closed once the publisher has a card of this process
 	events    *eventLog
+	door      *admin.Door
 	looked    atomic.Pointer[time.Time] // when the last look ended, nil before the first
 	catchUp   func()                    // collects the garbage of the first scan
 }
@@ -152,6 +154,8 @@ func newSidecar(s config.Settings, environ []string, mem *memory, to remote, reg
 	c := &sidecar{house: newHouse(s, environ, o), log: log, memory: mem, metrics: newScanMetrics(reg), offered: make(chan struct{}), catchUp: putOffCollection()}
 	c.census = newCensus(c.loader)
 	c.events = &eventLog{log: log.Named("event"), workspaceID: s.WorkspaceID, current: c.registry.Current, journal: mem.journal}
+	c.changed = func(changes pannier.WorkspaceChanged) { c.events.emit(pannier.EventWorkspaceChanged, changes) }
+	c.judged = func(env pannier.Environment) { c.events.emit(pannier.EventEnvironmentChanged, env.Changed()) }
 	var err error
 	c.watcher, err = watcher.New(watcher.Options{
 		Rules: c.rules, Settle: s.Settle, Debounce: s.Debounce, MaxWait: s.MaxWait, Resync: s.Resync,
@@ -162,6 +166,9 @@ func newSidecar(s config.Settings, environ []string, mem *memory, to remote, reg
 	}
 	if s.Platform.URL != config.PlatformOff {
 		c.publisher, err = newPublisher(s, to, c.events.emit, reg, log)
+	}
+	if err == nil {
+		err = c.openDoor()
 	}
 	return c, err
 }
@@ -185,7 +192,7 @@ func newPublisher(s config.Settings, to remote, emit func(pannier.EventType, any
 func (c *sidecar) handler(reg *prometheus.Registry) *api.Handler {
 	o := c.handlerOptions(c.log.Named("api"))
 	o.Rescan, o.Health, o.Alive, o.Emit, o.Registerer = c.rescan, c.health, c.alive, c.events.emit, reg
-	o.Events = c.eventSource()
+	o.Events, o.Mutations = c.eventSource(), c.mutations()
 	o.Metrics = promhttp.HandlerFor(reg, promhttp.HandlerOpts{Registry: nil})
 	return api.New(o)
 }
@@ -253,6 +260,9 @@ func (c *sidecar) announce(ctx context.Context) {
 			return
 		case s := <-snapshots:
 			c.events.emit(pannier.EventCatalogUpdated, registry.Diff(before, s, c.rules))
+			for _, change := range registry.Transitions(before, s) {
+				c.events.emit(pannier.EventSkillStateChanged, change)
+			}
 			c.offer(s)
 			before = s
 		}

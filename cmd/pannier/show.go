@@ -61,7 +61,7 @@ func (s streams) printDetail(d pannier.Detail) error {
 	for _, r := range d.Reasons {
 		kept = append(kept, []string{"reason", fmt.Sprintf("%s: %s; %s", r.Code, r.Subject, r.Remedy)})
 	}
-	if err := s.table(kept); err != nil {
+	if err := s.fields(kept, "state", s.paint.state); err != nil {
 		return err
 	}
 	if len(d.Problems) > 0 {

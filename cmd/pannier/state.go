@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"pannier"
+	"pannier/admin/audit"
 	"pannier/config"
 	"pannier/internal/journal"
 	"pannier/internal/state"
@@ -28,6 +29,9 @@ type memory struct {
 	log     hclog.Logger
 	store   *state.Store
 	journal *journal.Journal
+	// audit is nil where auditProblem says why it could not be opened.
+	audit        *audit.Log
+	auditProblem error
 	// dir is the directory of the state, empty where it is kept in memory; problem says why, where nobody asked for that.
 	dir, problem string
 }
@@ -70,6 +74,7 @@ func (m *memory) open(reg prometheus.Registerer) (err error) {
 	if m.journal, err = journal.Open(o); err != nil {
 		return errors.Join(err, m.store.Close())
 	}
+	m.openAudit()
 	return nil
 }
 
@@ -92,7 +97,7 @@ func (m *memory) outbox() string {
 
 // close ends the memory. What it holds is on disk already.
 func (m *memory) close() {
-	if err := errors.Join(m.journal.Close(), m.store.Close()); err != nil {
+	if err := errors.Join(m.closeAudit(), m.journal.Close(), m.store.Close()); err != nil {
 		m.log.Warn("state not closed", "error", err)
 	}
 }
@@ -115,11 +120,12 @@ func (m *memory) remember(mark registry.Mark) {
 
 // conditions tells what is wrong with the memory.
 func (m *memory) conditions() []pannier.Condition {
+	conditions := m.auditConditions()
 	if m.problem == "" {
-		return nil
+		return conditions
 	}
-	return []pannier.Condition{{
+	return append(conditions, pannier.Condition{
 		Code: "state_in_memory", Severity: pannier.SeverityWarning, Subject: "state", Message: m.problem,
 		Hint: "make the directory usable or choose another with --state-dir, and restart; --state-dir=none keeps the state in memory on purpose",
-	}}
+	})
 }

@@ -117,7 +117,8 @@ func (h *Handler) audit(w http.ResponseWriter, r *http.Request, _ *pannier.Snaps
 		}
 		limit = n
 	}
-	entries, err := h.Audit(query.Get("slug"), limit)
+	_, slug := pannier.SplitQualified(query.Get("slug"))
+	entries, err := h.Audit(slug, limit)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,290 @@
+package audit_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/hashicorp/go-hclog"
+
+	"pannier/admin/audit"
+)
+
+// sick is a disk that fails where it is told to. A write that fails leaves half of itself.
+type sick struct{ create, write, truncate, sync atomic.Bool }
+
+type sickFile struct {
+	audit.File
+	disk *sick
+}
+
+func (s *sick) open(path string) (audit.File, error) {
+	if s.create.Load() {
+		return nil, syscall.ENOSPC
+	}
+	f, err := audit.CreateFile(path)
+	return sickFile{f, s}, err
+}
+
+func (f sickFile) WriteAt(b []byte, at int64) (int, error) {
+	if !f.disk.write.Load() {
+		return f.File.WriteAt(b, at)
+	}
+	n, _ := f.File.WriteAt(b[:len(b)/2], at)
+	return n, syscall.ENOSPC
+}
+
+func (f sickFile) Truncate(size int64) error {
+	if f.disk.truncate.Load() {
+		return syscall.EIO
+	}
+	return f.File.Truncate(size)
+}
+
+func (f sickFile) Sync() error {
+	if f.disk.sync.Load() {
+		return syscall.EIO
+	}
+	return f.File.Sync()
+}
+
+func TestFailingDisk(t *testing.T) {
+	for name, test := range map[string]struct {
+		faults func(*sick) []*atomic.Bool
+		cause  error
+		// left is how many lines a process that is killed meanwhile may leave beside the confirmed ones.
+		left int
+	}{
+		"write":              {func(s *sick) []*atomic.Bool { return []*atomic.Bool{&s.write} }, syscall.ENOSPC, 0},
+		"write and truncate": {func(s *sick) []*atomic.Bool { return []*atomic.Bool{&s.write, &s.truncate} }, syscall.EIO, 0},
+		"sync":               {func(s *sick) []*atomic.Bool { return []*atomic.Bool{&s.sync} }, syscall.EIO, 0},
+		"sync and truncate":  {func(s *sick) []*atomic.Bool { return []*atomic.Bool{&s.sync, &s.truncate} }, syscall.EIO, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			disk, dir := &sick{}, t.TempDir()
+			l, err := audit.OpenWith(audit.Options{Dir: dir, MaxBytes: 2 << 10}, disk.open)
+			if err != nil {
+				t.Fatal(err)
+			}
+			add(t, l, 1, 3)
+			for _, f := range test.faults(disk) {
+				f.Store(true)
+			}
+			for range 3 {
+				fails(t, l, test.cause)
+				has(t, l, 1, 3)
+				survives(t, dir, 3+test.left)
+			}
+			for _, f := range test.faults(disk) {
+				f.Store(false)
+			}
+			add(t, l, 4, 30)
+			has(t, l, 1, 30)
+			verified(t, dir, 30)
+			closes(t, l)
+		})
+	}
+}
+
+// survives opens a copy of the directory, as a process would after one that was killed.
+func survives(t *testing.T, dir string, want int) {
+	t.Helper()
+	other := t.TempDir()
+	if err := os.CopyFS(other, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	verified(t, other, want)
+	l := open(t, audit.Options{Dir: other})
+	has(t, l, 1, uint64(want))
+	add(t, l, uint64(want)+1, uint64(want)+1)
+	verified(t, other, want+1)
+	closes(t, l)
+}
+
+func TestFailingRotation(t *testing.T) {
+	disk, dir := &sick{}, t.TempDir()
+	l, err := audit.OpenWith(audit.Options{Dir: dir, MaxBytes: 10}, disk.open)
+	if err != nil {
+		t.Fatal(err)
+	}
+	add(t, l, 1, 1)
+	disk.create.Store(true)
+	fails(t, l, syscall.ENOSPC)
+	disk.create.Store(false)
+	disk.write.Store(true)
+	fails(t, l, syscall.ENOSPC)
+	survives(t, dir, 1) // with an empty file
+	disk.write.Store(false)
+	add(t, l, 2, 5)
+	verified(t, dir, 5)
+	closes(t, l)
+}
+
+func TestTornTail(t *testing.T) {
+	dir := t.TempDir()
+	l := open(t, audit.Options{Dir: dir})
+	add(t, l, 1, 3)
+	closes(t, l)
+	path := files(t, dir)[0]
+	text := read(t, path)
+	two := bytes.LastIndexByte(text[:len(text)-1], '\n') + 1
+	zeros := append(make([]byte, len(text)-two-10), text[len(text)-10:]...)
+	tails := [][]byte{zeros, make([]byte, 5000), bytes.Repeat([]byte("x"), audit.MaxLine+70_000)}
+	for end := two + 1; end < len(text); end += 1 + len(text)/40 {
+		tails = append(tails, text[two:end])
+	}
+	tails = append(tails, text[two:len(text)-1]) // all but the line feed
+	for _, tail := range tails {
+		write(t, path, append(bytes.Clone(text[:two]), tail...))
+		var said bytes.Buffer
+		l := open(t, audit.Options{Dir: dir, Logger: hclog.New(&hclog.LoggerOptions{Output: &said})})
+		if got := read(t, path); !bytes.Equal(got, text[:two]) || strings.Count(said.String(), "[WARN]") != 1 {
+			t.Fatalf("a tail of %d bytes: left %d of %d bytes, log %q", len(tail), len(got), two, said.String())
+		}
+		has(t, l, 1, 2)
+		add(t, l, 3, 3)
+		verified(t, dir, 3)
+		closes(t, l)
+	}
+	write(t, path, text[:40])
+	l = open(t, audit.Options{Dir: dir})
+	add(t, l, 1, 2)
+	verified(t, dir, 2)
+}
+
+// A newest file without a line is left by a crash during rotation.
+func TestEmptyNewest(t *testing.T) {
+	for _, text := range []string{"", `{"seq":`} {
+		dir, paths := many(t, 30)
+		last := paths[len(paths)-1]
+		write(t, last, []byte(text))
+		l := open(t, audit.Options{Dir: dir})
+		before := seqs(t, l, "", 1)[0]
+		add(t, l, before+1, before+3)
+		verified(t, dir, int(before)+3)
+		closes(t, l)
+	}
+}
+
+// Whoever has the directory can do what they want with it; the log goes on, and Verify sees it.
+func TestFilesChangedBehindItsBack(t *testing.T) {
+	for name, change := range map[string]func(t *testing.T, dir, path string){
+		"removed":   func(t *testing.T, _, path string) { _ = os.Remove(path) },
+		"gone":      func(t *testing.T, dir, _ string) { _ = os.RemoveAll(dir) },
+		"emptied":   func(t *testing.T, _, path string) { _ = os.Truncate(path, 0) },
+		"replaced":  func(t *testing.T, _, path string) { text := read(t, path); _ = os.Remove(path); write(t, path, text) },
+		"shortened": func(t *testing.T, _, path string) { _ = os.Truncate(path, 300) },
+		"continued": func(t *testing.T, _, path string) { write(t, path, append(read(t, path), "{}\n"...)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "audit")
+			l := open(t, audit.Options{Dir: dir})
+			add(t, l, 1, 5)
+			change(t, dir, files(t, dir)[0])
+			add(t, l, 6, 8)
+			if got := seqs(t, l, "", 3); got[0] != 8 || got[2] != 6 {
+				t.Errorf("got %d", got)
+			}
+			closes(t, l)
+			l = open(t, audit.Options{Dir: dir})
+			add(t, l, 9, 9)
+			entries, err := audit.Verify(dir)
+			_, broken := errors.AsType[*audit.BreakError](err)
+			switch name {
+			case "removed", "gone":
+				if err != nil || entries != 4 {
+					t.Errorf("%d, %v", entries, err)
+				}
+			case "replaced": // by the same text
+				verified(t, dir, 9)
+			default:
+				if !broken {
+					t.Errorf("%d, %v", entries, err)
+				}
+			}
+		})
+	}
+}
+
+// mount puts a small file system over a directory.
+func mount(t *testing.T, flags uintptr) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", flags, "size=64k"); err != nil {
+		t.Skipf("a file system of its own needs root: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+func TestDiskFull(t *testing.T) {
+	top := mount(t, 0)
+	dir, ballast := filepath.Join(top, "audit"), filepath.Join(top, "ballast")
+	l := open(t, audit.Options{Dir: dir})
+	add(t, l, 1, 5)
+	f, err := os.Create(ballast)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		_, err = f.Write(make([]byte, 4096))
+	}
+	_ = f.Close()
+	last := uint64(5)
+	for {
+		e, err := l.Append(entry(0))
+		if err != nil {
+			break
+		}
+		last = e.Seq
+	}
+	for range 3 {
+		fails(t, l, syscall.ENOSPC)
+	}
+	has(t, l, 1, last)
+	verified(t, dir, int(last))
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	add(t, l, last+1, last+2)
+	verified(t, dir, int(last)+2)
+	closes(t, l)
+}
+
+func TestReadOnly(t *testing.T) {
+	top := mount(t, 0)
+	dir := filepath.Join(top, "audit")
+	l := open(t, audit.Options{Dir: dir})
+	add(t, l, 1, 2)
+	closes(t, l)
+	path := files(t, dir)[0]
+	text := read(t, path)
+	write(t, path, append(text, "torn"...))
+	remount(t, top, syscall.MS_RDONLY)
+	l = open(t, audit.Options{Dir: dir})
+	has(t, l, 1, 2)
+	fails(t, l, syscall.EROFS)
+	remount(t, top, 0)
+	add(t, l, 3, 3)
+	verified(t, dir, 3)
+	closes(t, l)
+	remount(t, top, syscall.MS_RDONLY)
+	l = open(t, audit.Options{Dir: filepath.Join(top, "other")})
+	fails(t, l, syscall.EROFS)
+}
+
+func remount(t *testing.T, dir string, flags uintptr) {
+	t.Helper()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT|flags, "size=64k"); err != nil {
+		t.Fatal(err)
+	}
+}

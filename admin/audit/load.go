@@ -1,0 +1,157 @@
+package audit
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"slices"
+
+	"pannier"
+)
+
+// load reads what is in the directory, mends it, and returns the number of the next entry and the digest of the newest
+// line. A directory that is missing is empty; it is made with the first file.
+func (d *disk) load() (next uint64, previous pannier.Digest, err error) {
+	if d.files, err = fileNames(d.dir); err != nil || len(d.files) == 0 {
+		return 1, pannier.Digest{}, err
+	}
+	d.prune()
+	d.unnamed = true // the process before may have ended right behind the creation
+	if err := d.measure(); err != nil {
+		return 0, pannier.Digest{}, err
+	}
+	return d.tip()
+}
+
+// fileNames returns the numbers in the names of the files of a directory, ascending.
+func fileNames(dir string) ([]uint64, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("list files: %w", err)
+	}
+	var names []uint64
+	for _, e := range entries {
+		if name, ok := fileName(e.Name()); ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// measure finds where the last whole line of the newest file ends, and cuts off what lies behind it.
+func (d *disk) measure() error {
+	f, err := os.Open(d.newestPath())
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err == nil {
+		d.end, err = wholeEnd(f, info.Size())
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", f.Name(), err)
+	}
+	if d.torn = d.end < info.Size(); d.torn {
+		d.log.Warn("the last line of the audit log is torn, as a crash leaves it; it is cut off", "file", f.Name(), "bytes", info.Size()-d.end)
+		if err := errors.Join(d.reopen(), d.mend()); err != nil {
+			d.log.Warn("the audit log can not be mended yet", "file", f.Name(), "error", err)
+		}
+	}
+	return nil
+}
+
+// wholeEnd returns where the last whole line ends. A power cut can also leave the length of a line and zeros in the place
+// of its beginning; JSON has none.
+func wholeEnd(r io.ReaderAt, size int64) (int64, error) {
+	parts := newBackward(r, size)
+	if _, err := parts.next(); err != nil {
+		return 0, err
+	}
+	end := parts.begin
+	if end < size {
+		return end, nil
+	}
+	last, err := parts.next()
+	if errors.Is(err, io.EOF) {
+		return end, nil
+	}
+	if err == nil && bytes.IndexByte(last, 0) >= 0 {
+		end = parts.begin
+	}
+	return end, err
+}
+
+// tip returns the number of the next entry and the digest of the newest line. Lines that are no entries have numbers too:
+// they were entries before somebody changed them. So has one whose own number is beyond what the file has room for.
+func (d *disk) tip() (next uint64, previous pannier.Digest, err error) {
+	passed, newest := uint64(0), d.files[len(d.files)-1]
+	for line, err := range d.newest() {
+		if err != nil {
+			return 0, pannier.Digest{}, err
+		}
+		if passed++; passed == 1 {
+			previous = pannier.DigestOf(line)
+		}
+		if e, err := decode(line); err == nil && e.Seq <= newest+uint64(d.end) {
+			return max(newest, e.Seq+passed), previous, nil
+		}
+	}
+	return newest + passed, previous, nil
+}
+
+func (d *disk) newest() iter.Seq2[[]byte, error] {
+	names, end := slices.Clone(d.files), d.end
+	return func(yield func([]byte, error) bool) {
+		for i, name := range slices.Backward(names) {
+			upTo := end
+			if i < len(names)-1 {
+				upTo = -1
+			}
+			if !eachLine(d.path(name), upTo, yield) {
+				return
+			}
+		}
+	}
+}
+
+// eachLine yields the lines of a file below end, the last first; a negative end is that of the file. A file that is gone
+// was the oldest.
+func eachLine(path string, end int64, yield func([]byte, error) bool) bool {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	if err != nil {
+		return yield(nil, err) && false
+	}
+	defer f.Close()
+	if end < 0 {
+		info, err := f.Stat()
+		if err != nil {
+			return yield(nil, err) && false
+		}
+		end = info.Size()
+	}
+	return yieldLines(newBackward(f, end), yield)
+}
+
+func yieldLines(parts *backward, yield func([]byte, error) bool) bool {
+	for first := true; ; first = false {
+		line, err := parts.next()
+		if errors.Is(err, io.EOF) {
+			return true
+		}
+		if first && err == nil && len(line) == 0 {
+			continue // behind the last line feed
+		}
+		if !yield(line, err) || err != nil {
+			return false
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"pannier"
+)
+
+// Where the environment lies in the state store.
+const (
+	bucketEnvironment = "environment"
+	keyAgent          = "agent"
+)
+
+// environmentIntent is what the audit log says of an environment: which it was, without all of its names.
+type environmentIntent struct {
+	OS     string `json:"os"`
+	Arch   string `json:"arch"`
+	Bins   names  `json:"bins"`
+	Env    names  `json:"env"`
+	Config names  `json:"config"`
+	MCP    names  `json:"mcp"`
+}
+
+// names is how many there are, and the digest of them with a line feed between each two.
+type names struct {
+	Count  int            `json:"count"`
+	Digest pannier.Digest `json:"digest,omitzero"`
+}
+
+// environmentOutcome says whether it was another one than before.
+type environmentOutcome struct {
+	Changed bool `json:"changed"`
+}
+
+// Environment returns what the agent put last, for the registry to begin with, and false where it never did.
+func (d *Door) Environment() (env pannier.Environment, found bool, err error) {
+	found, err = d.o.Values.Get(bucketEnvironment, keyAgent, &env)
+	if err != nil || !found {
+		return pannier.Environment{}, false, err
+	}
+	return env, true, nil
+}
+
+// PutEnvironment takes in what the agent's container offers, and returns it as skills are judged by it: in its normal form,
+// from the agent, and with the time of now where it has none or one that is still to come.
+func (d *Door) PutEnvironment(ctx context.Context, actor pannier.Actor, env pannier.Environment) (pannier.Environment, *pannier.Snapshot, error) {
+	env, err := env.Normalized()
+	if err != nil {
+		return pannier.Environment{}, nil, err
+	}
+	env.Source, env.Lenient = pannier.EnvironmentAgent, false
+	now := time.Now().UTC().Round(0)
+	if env.At = env.At.UTC(); env.At.IsZero() || env.At.After(now) {
+		env.At = now
+	}
+	entry := pannier.AuditEntry{Action: pannier.ActionPutEnvironment, Actor: actor, Detail: intentOf(env)}
+	snapshot, err := d.mutate(ctx, entry, func() (done, error) { return d.putEnvironment(env) })
+	if err != nil {
+		return pannier.Environment{}, nil, fmt.Errorf("put the environment: %w", err)
+	}
+	return env, snapshot, nil
+}
+
+func (d *Door) putEnvironment(env pannier.Environment) (done, error) {
+	before, found, err := d.Environment()
+	if err != nil {
+		d.o.Logger.Warn("the environment that is kept can not be read; it is replaced", "error", err)
+	}
+	if err := d.o.Values.Put(bucketEnvironment, keyAgent, env); err != nil {
+		return done{}, err
+	}
+	changed := !found || !sameFacts(before, env)
+	result := done{snapshot: d.o.SetEnvironment(env), detail: environmentOutcome{changed}}
+	if changed {
+		result.event = pannier.EventEnvironmentChanged
+		result.data = pannier.EnvironmentChanged{
+			Source: env.Source, OS: env.OS, Arch: env.Arch,
+			Bins: len(env.Bins), Env: len(env.Env), Config: len(env.Config), MCP: len(env.MCP),
+		}
+	}
+	return result, nil
+}
+
+// sameFacts reports whether skills are judged alike by both. When the facts were gathered does not count.
+func sameFacts(a, b pannier.Environment) bool {
+	return a.OS == b.OS && a.Arch == b.Arch && slices.Equal(a.Bins, b.Bins) && slices.Equal(a.Env, b.Env) &&
+		slices.Equal(a.Config, b.Config) && slices.Equal(a.MCP, b.MCP)
+}
+
+func intentOf(env pannier.Environment) environmentIntent {
+	return environmentIntent{
+		OS: env.OS, Arch: env.Arch,
+		Bins: namesOf(env.Bins), Env: namesOf(env.Env), Config: namesOf(env.Config), MCP: namesOf(env.MCP),
+	}
+}
+
+func namesOf(list []string) names {
+	if len(list) == 0 {
+		return names{}
+	}
+	return names{len(list), pannier.DigestOf([]byte(strings.Join(list, "\n")))}
+}

@@ -1,0 +1,116 @@
+// Package policy keeps the workspace layer of policy: what clients set of skills, over restarts.
+//
+// A [Store] has a row for each slug and kind of root that somebody has set a switch of. A row without a switch left is
+// removed, so what is kept is what differs from the layers below. Nothing in here judges skills; the registry does, by the
+// map that [Store.All] returns.
+package policy
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"pannier"
+)
+
+// bucket is where the rows lie in the state store. A key is the kind of root, a slash and the slug.
+const bucket = "policy"
+
+// MaxRows bounds the rows, since a slug needs no skill.
+const MaxRows = 20_000
+
+// ErrFull says that there are MaxRows rows already.
+var ErrFull = fmt.Errorf("there are %d policies already", MaxRows)
+
+// Rows is what is needed of the state store. A change is on disk when a call returns, or not made where it fails.
+type Rows interface {
+	Put(bucket, key string, value any) error
+	Delete(bucket, key string) error
+	All(bucket string) (iter.Seq2[string, json.RawMessage], error)
+}
+
+// Store is the workspace layer. It is for any number of callers, and the only one that writes its rows.
+type Store struct {
+	rows Rows
+	mu   sync.Mutex // held while a row is written
+	all  atomic.Pointer[map[pannier.PolicyKey]pannier.Switches]
+}
+
+// Open reads the rows that are kept. It fails where one makes no sense: it may be the one that disables a skill.
+func Open(rows Rows) (*Store, error) {
+	kept, err := rows.All(bucket)
+	if err != nil {
+		return nil, fmt.Errorf("open policy: %w", err)
+	}
+	all := map[pannier.PolicyKey]pannier.Switches{}
+	for name, raw := range kept {
+		kind, slug, ok := strings.Cut(name, "/")
+		var switches pannier.Switches
+		if err := json.Unmarshal(raw, &switches); err != nil || !ok {
+			return nil, fmt.Errorf("open policy: row %q is %.100s: %w", name, raw, errors.Join(err, errName(ok)))
+		}
+		all[pannier.PolicyKey{Slug: slug, SourceKind: pannier.SourceKind(kind)}] = switches
+	}
+	s := &Store{rows: rows}
+	s.all.Store(&all)
+	return s, nil
+}
+
+func errName(ok bool) error {
+	if ok {
+		return nil
+	}
+	return errors.New("its name has no kind of root")
+}
+
+// All returns every row. The map is never changed.
+func (s *Store) All() map[pannier.PolicyKey]pannier.Switches { return *s.all.Load() }
+
+// Set changes what one row says, and returns how it was before and how it is then. Where it fails, it is as it was. A
+// change that changes nothing does not reach the disk, and a row that [ErrFull] keeps out is not made.
+func (s *Store) Set(key pannier.PolicyKey, change pannier.PolicyChange) (before, after pannier.Switches, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.All()
+	before = all[key]
+	after = own(change.Apply(before))
+	if after.Equal(before) {
+		return before, before, nil
+	}
+	if before.IsZero() && len(all) >= MaxRows {
+		return before, before, ErrFull
+	}
+	if err := s.write(key, after); err != nil {
+		return before, before, fmt.Errorf("keep the policy of %s: %w", key.Slug, err)
+	}
+	next := maps.Clone(all)
+	if next[key] = after; after.IsZero() {
+		delete(next, key)
+	}
+	s.all.Store(&next)
+	return before, after, nil
+}
+
+func (s *Store) write(key pannier.PolicyKey, switches pannier.Switches) error {
+	name := string(key.SourceKind) + "/" + key.Slug
+	if switches.IsZero() {
+		return s.rows.Delete(bucket, name)
+	}
+	return s.rows.Put(bucket, name, switches)
+}
+
+// own returns switches that whoever asked for them has no pointer to.
+func own(s pannier.Switches) pannier.Switches {
+	if s.Enabled != nil {
+		s.Enabled = new(*s.Enabled)
+	}
+	if s.AllowImplicit != nil {
+		s.AllowImplicit = new(*s.AllowImplicit)
+	}
+	return s
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pannier"
+	"pannier/publish/client"
+)
+
+func (p *program) environmentCommand() *cobra.Command {
+	var config, mcp []string
+	var file string
+	var put, show bool
+	cmd := &cobra.Command{
+		Use:   "environment",
+		Short: "Print what this container offers to skills, for the sidecar to judge by",
+		Long: `Prints, as JSON, what the container that it runs in offers to skills: system, names of executables, names of
+variables. Values of variables are never printed.
+
+Run it in the agent's container, so that skills are judged by what the agent has and not by the sidecar's own image:
+hand the facts over with --put, through the sidecar's socket, or write them with --to into the file that the sidecar's
+setting environment.file names.`,
+		Example: "  pannier environment --put\n  pannier environment --to /configs/.environment.json\n  pannier environment --show",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if show {
+				return p.reading(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+					env, err := c.Environment(ctx)
+					if err != nil {
+						return err
+					}
+					return p.printJSON(env)
+				})
+			}
+			env := ownEnvironment(p.environ, "")
+			env.At = time.Now().UTC().Truncate(time.Second)
+			env.Config, env.MCP = sortedNames(config), sortedNames(mcp)
+			switch {
+			case put:
+				return p.putEnvironment(cmd.Context(), env)
+			case file != "":
+				return writeEnvironment(file, env)
+			}
+			return p.printJSON(env)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&put, "put", false, "hand the facts to the sidecar over its socket")
+	flags.StringVar(&file, "to", "", "write the facts into this file")
+	flags.BoolVar(&show, "show", false, "print what skills are judged by now")
+	flags.StringSliceVar(&config, "config-key", nil, "a configuration key that the agent has; repeatable")
+	flags.StringSliceVar(&mcp, "mcp", nil, "an MCP server that the agent has; repeatable")
+	cmd.MarkFlagsMutuallyExclusive("put", "to", "show")
+	return cmd
+}
+
+func sortedNames(names []string) []string {
+	sorted := slices.Sorted(slices.Values(names))
+	return append([]string{}, slices.Compact(sorted)...)
+}
+
+func (p *program) putEnvironment(ctx context.Context, env pannier.Environment) error {
+	return p.asking(ctx, func(ctx context.Context, c *client.Client) error {
+		taken, err := c.PutEnvironment(ctx, env)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(p.out, "skills are judged by the environment of the %s: %s/%s, %d executables, %d variables\n", taken.Source, taken.OS, taken.Arch, len(taken.Bins), len(taken.Env))
+		return err
+	})
+}
+
+// writeEnvironment replaces a file by rename, so that the sidecar never reads half of it.
+func writeEnvironment(path string, env pannier.Environment) error {
+	text, err := compactJSON(env)
+	if err != nil {
+		return err
+	}
+	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return fmt.Errorf("write environment: %w", err)
+	}
+	defer os.Remove(temporary.Name()) // where it was not renamed
+	_, err = temporary.Write(append(text, '\n'))
+	if err == nil {
+		err = temporary.Chmod(0o644) // the sidecar may run as another user
+	}
+	if closing := temporary.Close(); err == nil {
+		err = closing
+	}
+	if err == nil {
+		err = os.Rename(temporary.Name(), path)
+	}
+	if err != nil {
+		return fmt.Errorf("write environment: %w", err)
+	}
+	return nil
+}

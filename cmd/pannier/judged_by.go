@@ -1,0 +1,97 @@
+package main
+
+import (
+	"slices"
+	"sync"
+
+	"pannier"
+	"pannier/config"
+)
+
+// environments are what is known of containers: that of the sidecar, what the agent put, and the environment file.
+type environments struct {
+	own  pannier.Environment
+	file *config.EnvironmentReader // its owner is who takes batches in
+
+	mu    sync.Mutex
+	put   *pannier.Environment // nil until the agent has put one
+	found *pannier.Environment // what the file says, nil where there is none
+	// looked says that the file was looked at.
+	looked bool
+}
+
+func newEnvironments(s config.Settings, environ []string) *environments {
+	return &environments{own: ownEnvironment(environ, s.EnvironmentOwn), file: config.NewEnvironmentReader(s.EnvironmentFile)}
+}
+
+// look reads the file and returns what is wrong with it, and what skills are judged by from now on, nil where that is what
+// it was before. The first look changes nothing in this sense.
+func (e *environments) look() (problems []pannier.Problem, changed *pannier.Environment) {
+	found, problems := e.file.Read()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	before := e.chooseLocked()
+	e.found = found
+	now := e.chooseLocked()
+	if e.looked && !sameFacts(before, now) {
+		changed = &now
+	}
+	e.looked = true
+	return problems, changed
+}
+
+// take keeps what the agent put.
+func (e *environments) take(put pannier.Environment) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.put = &put
+}
+
+// choose returns what skills are judged by: the newer of what the agent put and what the file says, and where there is
+// neither, the sidecar's own.
+func (e *environments) choose() pannier.Environment {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.chooseLocked()
+}
+
+func (e *environments) chooseLocked() pannier.Environment {
+	switch {
+	case e.put == nil && e.found == nil:
+		return e.own
+	case e.put == nil || e.found != nil && e.found.At.After(e.put.At):
+		return *e.found
+	}
+	return *e.put
+}
+
+// sameFacts reports whether two environments offer the same to skills.
+func sameFacts(a, b pannier.Environment) bool {
+	return a.Source == b.Source && a.OS == b.OS && a.Arch == b.Arch && slices.Equal(a.Bins, b.Bins) &&
+		slices.Equal(a.Env, b.Env) && slices.Equal(a.Config, b.Config) && slices.Equal(a.MCP, b.MCP)
+}
+
+// wanted adds directories, and entries of the workspace, to those that the loader wants watched: they decide too. It is for one caller at a
+// time.
+type wanted struct {
+	set      pannier.WatchSet
+	loaders  uint64 // the version of the loader's set that it is made from
+	added    []string
+	versions uint64
+}
+
+// with returns the loader's set with the directories and entries in it.
+func (w *wanted) with(set pannier.WatchSet, dirs, entries []string) pannier.WatchSet {
+	if w.versions > 0 && w.loaders == set.Version && slices.Equal(w.added, dirs) && slices.Equal(w.set.Entries, entries) {
+		return w.set
+	}
+	w.loaders, w.added = set.Version, slices.Clone(dirs)
+	w.versions++
+	w.set = pannier.WatchSet{Dirs: set.Dirs, Entries: entries, Version: w.versions}
+	for _, dir := range dirs {
+		if !slices.Contains(w.set.Dirs, dir) {
+			w.set.Dirs = append(slices.Clip(w.set.Dirs), dir) // the loader's own is not written to
+		}
+	}
+	return w.set
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"pannier"
+	"pannier/publish/client"
+)
+
+func (p *program) policyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "policy",
+		Short: "Show and change which skills may be used, and which of them without being told",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(p.policyListCommand(), p.policySetCommand())
+	return cmd
+}
+
+func (p *program) policyListCommand() *cobra.Command {
+	return p.jsonFlag(&cobra.Command{
+		Use:   "list",
+		Short: "List the policy of every skill, and which layer decided it",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.reading(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				list, err := c.Policies(ctx)
+				if err != nil {
+					return err
+				}
+				if p.json {
+					return p.printJSON(list)
+				}
+				return p.printPolicies(list.Policies)
+			})
+		},
+	})
+}
+
+func (p *program) policySetCommand() *cobra.Command {
+	var enabled, implicit, kind string
+	cmd := &cobra.Command{
+		Use:   "set SLUG",
+		Short: "Change the policy of a skill",
+		Long: `Changes what the workspace says of a skill: whether it can be used at all, and whether the model may use it
+without being told. A switch that is not given keeps its value; "default" takes back what was set.`,
+		Example: "  pannier policy set pdf-forms --enabled=false\n  pannier policy set pdf-forms --enabled=default --implicit=true",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			change, err := policyChange(enabled, implicit)
+			if err != nil {
+				return err
+			}
+			return p.asking(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				policy, err := c.SetPolicy(ctx, args[0], pannier.SourceKind(kind), change)
+				if err != nil {
+					return err
+				}
+				if p.json {
+					return p.printJSON(policy)
+				}
+				return p.printPolicies([]pannier.Policy{policy})
+			})
+		},
+	}
+	cmd.Flags().StringVar(&enabled, "enabled", "", "whether the skill can be used: true, false or default")
+	cmd.Flags().StringVar(&implicit, "implicit", "", "whether the model may use it without being told: true, false or default")
+	cmd.Flags().StringVar(&kind, "source-kind", "", "the kind of root: workspace, managed, bundled or extra (default: that of the skill)")
+	return p.jsonFlag(cmd)
+}
+
+// policyChange reads the two switches. At least one must be given.
+func policyChange(enabled, implicit string) (change pannier.PolicyChange, err error) {
+	if enabled == "" && implicit == "" {
+		return change, &exitError{code: exitUnknown, message: "nothing to change", hint: "give --enabled or --implicit, or both"}
+	}
+	for _, flag := range []struct {
+		name, text string
+		to         *pannier.Toggle
+	}{{"--enabled", enabled, &change.Enabled}, {"--implicit", implicit, &change.AllowImplicit}} {
+		switch flag.text {
+		case "":
+		case "default":
+			flag.to.Given = true
+		case "true", "false":
+			value := flag.text == "true"
+			*flag.to = pannier.Toggle{Given: true, To: &value}
+		default:
+			return change, &exitError{code: exitUnknown, message: fmt.Sprintf("%s is %q", flag.name, flag.text), hint: "give true, false or default"}
+		}
+	}
+	return change, nil
+}
+
+func (s streams) printPolicies(policies []pannier.Policy) error {
+	if len(policies) == 0 {
+		fmt.Fprintln(s.err, "no skills, and no policy of any")
+		return nil
+	}
+	rows := [][]string{{"SLUG", "KIND", "ENABLED", "IMPLICIT", "DECIDED BY"}}
+	for _, policy := range policies {
+		e := policy.Effective
+		rows = append(rows, []string{
+			shorten(policy.Slug, 40), string(policy.SourceKind), strconv.FormatBool(e.Enabled), strconv.FormatBool(e.AllowImplicit), string(e.Source),
+		})
+	}
+	return s.paintedTable(rows, func(row, column int, cell string) string {
+		switch {
+		case row == 0:
+			return s.paint.head(cell)
+		case column == 2 && cell == "false":
+			return s.paint.bad(cell)
+		}
+		return cell
+	})
+}

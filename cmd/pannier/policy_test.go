@@ -1,0 +1,118 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"pannier"
+)
+
+func TestPolicySet(t *testing.T) {
+	w, stateDir := newWorkspace(t), t.TempDir()
+	writeIn(t, w, skillScript("pdf", "Reads it."))
+	args := []string{"--platform-url", "off", "--state-dir", stateDir}
+	s := startSidecar(t, w, args...)
+	s.judged(t, "pdf", pannier.StateEligible, pannier.EnvironmentSidecar)
+
+	if out, code := s.run("policy", "set", "pdf", "--enabled=false"); code != 0 || !strings.Contains(out, "pdf   workspace  false    true      workspace") {
+		t.Fatalf("exit code %d:\n%s", code, out)
+	}
+	s.judged(t, "pdf", pannier.StateDisabled, pannier.EnvironmentSidecar) // the answer came after the snapshot
+	if card, err := s.Card(t.Context()); err != nil || strings.Contains(string(card), "pdf") {
+		t.Errorf("the card shows a disabled skill: %s, %v", card, err)
+	}
+	r, err := s.Resolve(t.Context(), pannier.Turn{Text: "/skill:pdf"})
+	if err != nil || len(r.Active) != 0 || len(r.Rejected) != 1 || r.Rejected[0].Reason != pannier.RejectedDisabled {
+		t.Errorf("%+v, %v", r, err)
+	}
+	s.hasEvent(t, pannier.EventPolicyChanged, `"slug":"pdf","source_kind":"workspace","before":{},"after":{"enabled":false}`)
+	s.hasEvent(t, pannier.EventSkillStateChanged, `"to":"disabled","cause":"disabled: workspace policy"`)
+
+	s.kill()
+	s = startSidecar(t, w, args...)
+	s.judged(t, "pdf", pannier.StateDisabled, pannier.EnvironmentSidecar) // it is kept
+	if out, code := s.run("policy", "set", "pdf", "--enabled=default", "--implicit=false"); code != 0 {
+		t.Fatalf("exit code %d:\n%s", code, out)
+	}
+	s.judged(t, "pdf", pannier.StateEligible, pannier.EnvironmentSidecar)
+	if p, err := s.Prompt(t.Context(), pannier.Turn{}); err != nil || p.Text != "" {
+		t.Errorf("the prompt offers what nobody may use without being told: %q, %v", p.Text, err)
+	}
+	if r, err := s.Resolve(t.Context(), pannier.Turn{Text: "/skill:pdf"}); err != nil || len(r.Active) != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	audit, err := s.Audit(t.Context(), "pdf", 10)
+	if err != nil || len(audit.Entries) != 4 || audit.Entries[3].Seq != 1 || audit.Entries[0].SnapshotVersion == 0 {
+		t.Errorf("audit %+v, %v", audit, err)
+	}
+}
+
+func TestPolicyOfTheSettings(t *testing.T) {
+	w := newWorkspace(t)
+	writeIn(t, w, skillScript("pdf", "Reads it."))
+	settings := filepath.Join(t.TempDir(), "pannier.yaml")
+	if err := os.WriteFile(settings, []byte("policy:\n  skills:\n    pdf: {enabled: false}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := startSidecar(t, w, "--platform-url", "off", "--config", settings)
+	s.judged(t, "pdf", pannier.StateDisabled, pannier.EnvironmentSidecar)
+	if out, code := s.run("policy", "set", "pdf", "--enabled=true"); code != 0 {
+		t.Fatalf("exit code %d:\n%s", code, out)
+	}
+	s.judged(t, "pdf", pannier.StateEligible, pannier.EnvironmentSidecar)
+}
+
+// TestWhoMayChange asks as another user, whom the mode of the socket lets in.
+func TestWhoMayChange(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can ask as another user")
+	}
+	const stranger, friend = 65533, 65532
+	w := newWorkspace(t)
+	writeIn(t, w, skillScript("pdf", "Reads it."))
+	s := startSidecar(t, w, "--platform-url", "off", "--socket-mode", "0666", "--write-uids", "65532")
+	program := filepath.Join(shortDir(t), "pannier") // where others may reach it
+	writeIn(t, filepath.Dir(program), "cp "+binary+" pannier; chmod 755 . pannier")
+	if err := os.Chmod(filepath.Dir(s.socket), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ask := func(uid uint32, args ...string) (string, int) {
+		cmd := exec.Command(program, append(args, "--socket", s.socket)...)
+		cmd.Env, cmd.Dir = cleanEnviron(), filepath.Dir(program)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+		out, _ := cmd.CombinedOutput()
+		return string(out), cmd.ProcessState.ExitCode()
+	}
+	if out, code := ask(stranger, "list"); code != 0 {
+		t.Errorf("reading: exit code %d\n%s", code, out)
+	}
+	if out, code := ask(stranger, "environment", "--put"); code != 0 {
+		t.Errorf("putting the environment: exit code %d\n%s", code, out)
+	}
+	if out, code := ask(stranger, "policy", "set", "pdf", "--enabled=false"); code != exitNo || !strings.Contains(out, "--write-uids") {
+		t.Errorf("changing policy: exit code %d\n%s", code, out)
+	}
+	if out, code := ask(friend, "policy", "set", "pdf", "--enabled=false"); code != 0 {
+		t.Errorf("changing policy as a user that the settings name: exit code %d\n%s", code, out)
+	}
+}
+
+// TestNoChangeWithoutAudit puts a directory where the audit log would be.
+func TestNoChangeWithoutAudit(t *testing.T) {
+	w, stateDir := newWorkspace(t), t.TempDir()
+	writeIn(t, w, skillScript("pdf", "Reads it."))
+	writeIn(t, stateDir, "mkdir "+testWorkspaceID+"; : > "+testWorkspaceID+"/audit")
+	s := startSidecar(t, w, "--platform-url", "off", "--state-dir", stateDir)
+	s.hasCondition(t, "audit_unusable")
+	if out, code := s.run("policy", "set", "pdf", "--enabled=false"); code != exitUnknown || !strings.Contains(out, "nothing was changed") || !strings.Contains(out, "hint: ") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	s.judged(t, "pdf", pannier.StateEligible, pannier.EnvironmentSidecar)
+	if err := os.Remove(filepath.Join(stateDir, testWorkspaceID, "audit")); err != nil {
+		t.Fatal(err)
+	}
+}

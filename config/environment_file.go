@@ -1,0 +1,92 @@
+package config
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"pannier"
+)
+
+// EnvironmentReader reads the facts of the agent's container from the file that `pannier environment` wrote there, and
+// remembers what it last said. It is not for concurrent use.
+type EnvironmentReader struct {
+	path string
+	now  func() time.Time
+	good *pannier.Environment // nil while there is nothing to go by
+	seen mark                 // of the file that good is of
+}
+
+// NewEnvironmentReader returns a reader for the file at path, which need not exist; an empty path is of no file.
+func NewEnvironmentReader(path string) *EnvironmentReader {
+	return &EnvironmentReader{path: path, now: time.Now}
+}
+
+// Directory returns the directory of the file, absolute, to be watched; empty where there is no file.
+func (r *EnvironmentReader) Directory() string {
+	if r.path == "" {
+		return ""
+	}
+	dir, err := filepath.Abs(filepath.Dir(r.path))
+	if err != nil {
+		return "" // the working directory is gone
+	}
+	return dir
+}
+
+// Read looks at the file and returns what it says, nil where there is none. One that can not be read or parsed is what it
+// last said, and the problem tells why. Without a time in it, the facts are as old as the file.
+func (r *EnvironmentReader) Read() (*pannier.Environment, []pannier.Problem) {
+	if r.path == "" {
+		return nil, nil
+	}
+	info, err := os.Stat(r.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		r.good, r.seen = nil, mark{}
+		return nil, []pannier.Problem{r.problem(pannier.SeverityWarning, "missing", "the environment file is not there",
+			"run `pannier environment --to` it in the agent's container; it is found without a restart")}
+	}
+	look := r.now()
+	if err == nil && r.good != nil && r.seen.holds(markOf(info, look)) {
+		return r.good, nil
+	}
+	env, seen, problem := r.parse(look)
+	if problem != nil {
+		return r.good, []pannier.Problem{*problem}
+	}
+	r.good, r.seen = env, seen
+	return env, nil
+}
+
+// parse returns what the file says, and its state after a look at that time.
+func (r *EnvironmentReader) parse(look time.Time) (*pannier.Environment, mark, *pannier.Problem) {
+	text, info, err := readFile(r.path)
+	if err != nil {
+		refused := refusalOf(err)
+		p := r.problem(pannier.SeverityError, refused.code, refused.message, refused.hint)
+		return nil, mark{}, &p
+	}
+	var env pannier.Environment
+	if err := json.Unmarshal(text, &env); err != nil {
+		// The error may repeat a value, so it is not told.
+		p := r.problem(pannier.SeverityError, "syntax", "this is not the JSON that `pannier environment` writes", "write it anew with `pannier environment --to`")
+		return nil, mark{}, &p
+	}
+	env, err = env.Normalized()
+	if refusal, ok := errors.AsType[*pannier.Refusal](err); ok {
+		p := r.problem(pannier.SeverityError, "names", refusal.Message, refusal.Hint)
+		return nil, mark{}, &p
+	}
+	env.Source = pannier.EnvironmentFile
+	if env.At.IsZero() {
+		env.At = info.ModTime().UTC()
+	}
+	return &env, markOf(info, look), nil
+}
+
+func (r *EnvironmentReader) problem(severity pannier.Severity, code, message, hint string) pannier.Problem {
+	return pannier.Problem{Code: "environment." + code, Severity: severity, Path: r.path, Message: message, Hint: hint}
+}

@@ -1,0 +1,116 @@
+package config
+
+import (
+	"strings"
+
+	"pannier"
+	"pannier/internal/yamldoc"
+)
+
+// The switches of a skill, as people write them.
+const (
+	switchEnabled  = "enabled"
+	switchImplicit = "allow_implicit_invocation"
+)
+
+var switches = []string{switchEnabled, switchImplicit}
+
+// readPolicySkills reads the switches of skills: SLUG:SWITCH=BOOL from flags and variables, mappings from the file.
+func readPolicySkills(d *draft, g given) (faults []*Fault) {
+	d.PolicySkills = map[string]pannier.Switches{}
+	for _, text := range withoutBlanks(g.texts) {
+		faults = append(faults, d.readSwitchText(g, text)...)
+	}
+	switch kind := g.node.Kind(); kind {
+	case yamldoc.Missing:
+	case yamldoc.Map:
+		for pair := range g.node.Pairs() {
+			faults = append(faults, d.readSwitches(g.below("."+pair.Key, pair.Value, pair.Line), pair.Key)...)
+		}
+	default:
+		faults = append(faults, g.fault("this is "+kind.String()+", not a mapping", "write lines of the form `slug: {enabled: false}`, indented"))
+	}
+	return faults
+}
+
+// readSwitchText reads one SLUG:SWITCH=BOOL.
+func (d *draft) readSwitchText(g given, text string) []*Fault {
+	slug, rest, colon := strings.Cut(text, ":")
+	name, value, equals := strings.Cut(rest, "=")
+	if !colon || !equals {
+		return []*Fault{g.fault(shown(text)+" is not of the form SLUG:SWITCH=BOOL", "write an entry such as pdf:enabled=false")}
+	}
+	if fault := checkSlug(g, slug); fault != nil {
+		return []*Fault{fault}
+	}
+	value, said := strings.TrimSpace(value), d.PolicySkills[slug]
+	if field := switchField(&said, name); field != nil && *field != nil {
+		return []*Fault{g.fault(shown(slug+":"+name)+" is there already", "remove one of the two")}
+	}
+	return d.setSwitch(given{name: g.name, texts: []string{value}}, slug, name)
+}
+
+// readSwitches reads the mapping of one skill in the settings file. One that says nothing is none.
+func (d *draft) readSwitches(g given, slug string) (faults []*Fault) {
+	if fault := checkSlug(g, slug); fault != nil {
+		return []*Fault{fault}
+	}
+	switch kind := g.node.Kind(); kind {
+	case yamldoc.Null:
+	case yamldoc.Map:
+		for pair := range g.node.Pairs() {
+			faults = append(faults, d.setSwitch(g.below("."+pair.Key, pair.Value, pair.Line), slug, pair.Key)...)
+		}
+	default:
+		faults = append(faults, g.fault("this is "+kind.String()+", not a mapping", "write {enabled: false}, for example"))
+	}
+	return faults
+}
+
+// setSwitch sets one switch to what g gives. A key without a value leaves it open.
+func (d *draft) setSwitch(g given, slug, name string) []*Fault {
+	said := d.PolicySkills[slug]
+	field := switchField(&said, name)
+	if field == nil {
+		return []*Fault{g.fault(shown(name)+" is no switch of a skill", switchHint(name))}
+	}
+	if g.node.Kind() == yamldoc.Null {
+		return nil
+	}
+	*field = new(bool)
+	if faults := scalar(func(*draft) *bool { return *field }, parseBool)(nil, g); len(faults) > 0 {
+		return faults
+	}
+	d.PolicySkills[slug] = said
+	return nil
+}
+
+// switchField returns the switch with a name, or nil.
+func switchField(s *pannier.Switches, name string) **bool {
+	switch name {
+	case switchEnabled:
+		return &s.Enabled
+	case switchImplicit:
+		return &s.AllowImplicit
+	}
+	return nil
+}
+
+func switchHint(name string) string {
+	if near, ok := nearest(name, switches); ok {
+		return "did you mean " + near + "?"
+	}
+	return "a skill has " + strings.Join(switches, " and ")
+}
+
+// checkSlug refuses what no skill can be called.
+func checkSlug(g given, slug string) *Fault {
+	right := pannier.Slugify(slug)
+	switch {
+	case right == "":
+		return g.fault(shown(slug)+" is not a slug", "use lower-case letters, digits and single hyphens, as `pannier list` shows them")
+	case right != slug:
+		return g.fault(shown(slug)+" is not a slug", "write "+right)
+	}
+	return nil
+}
