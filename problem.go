@@ -73,6 +73,11 @@ const (
 	ReasonMissingBinary       = "missing_binary"
 	ReasonMissingAnyBinary    = "missing_any_binary"
 	ReasonMissingEnv          = "missing_env"
+	ReasonMissingAPIKey       = "missing_api_key"
+	ReasonMissingMCP          = "missing_mcp"
+	ReasonConflict            = "conflict"
+	ReasonTrustBlocked        = "trust_blocked"
+	ReasonSecurityBlocked     = "security_blocked"
 )
 
 // CompareProblems orders problems for people: the gravest first, then by place.

@@ -21,9 +21,12 @@ type Skill struct {
 	Emoji       string `json:"emoji,omitempty"`
 
 	// Runtimes names the adapters that the skill fits; empty means all.
-	Runtimes     []string `json:"runtime,omitempty"`
-	Tags         []string `json:"tags,omitempty"`
-	Examples     []string `json:"examples,omitempty"`
+	Runtimes []string `json:"runtime,omitempty"`
+	Tags     []string `json:"tags,omitempty"`
+	Examples []string `json:"examples,omitempty"`
+	// Triggers are texts that call for the skill; Paths are globs of files that do, relative to the workspace.
+	Triggers     []string `json:"triggers,omitempty"`
+	Paths        []string `json:"paths,omitempty"`
 	AllowedTools []string `json:"allowed_tools,omitempty"`
 	// UserInvocable allows a person to select the skill by name.
 	UserInvocable bool `json:"user_invocable"`
@@ -39,6 +42,19 @@ type Skill struct {
 	// LastGood is set on a skill whose text has stopped parsing: it stays as it last was, and Problems says why.
 	LastGood bool `json:"last_good"`
 
+	// TrustLevel is how far the skill's origin is trusted: that of its root, or of its installation.
+	TrustLevel Trust `json:"trust_level,omitempty"`
+
+	// Compatibility is the author's own words on what the skill needs (Agent Skills specification, "compatibility").
+	Compatibility string `json:"-"`
+	// Conflicts are slugs of skills that must not be usable together with this one.
+	Conflicts []string `json:"-"`
+	// Commands are those that the skill declares.
+	Commands []Command `json:"-"`
+	// Disabled is set where the skill itself says that it is not to be used (`eligibility.enabled: false`).
+	Disabled bool `json:"-"`
+	// Blocked names the profiles whose verdicts, by the settings, make the skill unusable.
+	Blocked []string `json:"-"`
 	// Requirements are judged against an [Environment].
 	Requirements Requirements `json:"-"`
 	// Problems are those of SKILL.md and _meta.json, in the order of [CompareProblems].
@@ -69,6 +85,13 @@ type Requirements struct {
 	AnyBins []string `json:"any_bins,omitempty"`
 	// Env names variables that must be set and not empty.
 	Env []string `json:"env,omitempty"`
+	// APIKeys names variables that hold keys, which must be set and not empty.
+	APIKeys []string `json:"api_keys,omitempty"`
+	// Config are files below the workspace, or dotted keys of config.yaml that must hold something. What is missing is a
+	// warning.
+	Config []string `json:"config,omitempty"`
+	// MCP names servers of the Model Context Protocol that must be there.
+	MCP []string `json:"mcp,omitempty"`
 	// OS names the systems that the skill runs on, in Go's words; empty means all.
 	OS []string `json:"os,omitempty"`
 	// Always skips the check of all of these but OS.
