@@ -116,7 +116,7 @@ func (h *house) handlerOptions(log hclog.Logger) api.Options {
 	return api.Options{
 		Snapshot: h.registry.Current, Texts: h.loader, Resolve: resolve.Resolve,
 		Card:           func() (card.Card, error) { return h.cards.of(h.registry.Current()) },
-		AgentWorkspace: h.agentWorkspace(), MaxChars: h.settings.PromptMaxChars, Logger: log,
+		AgentWorkspace: h.agentWorkspace(), Format: h.settings.PromptFormat, MaxChars: h.settings.PromptMaxChars, Logger: log,
 	}
 }
 

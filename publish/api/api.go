@@ -2,7 +2,7 @@
 // can use it at once.
 //
 // A handler composes what others own: the snapshot of the registry, the text of a skill from the loader, a resolution
-// and its prompt. It holds no state. Every request is answered from one snapshot: the newest, or the one after a new look
+// and its prompt. It holds no state but answers to the newest snapshot that others may ask for too. Every request is answered from one snapshot: the newest, or the one after a new look
 // where the disk has moved on.
 //
 // Errors are application/problem+json (RFC 9457) with a stable `code`, a `detail` and a `hint`. Answers to GET carry a
@@ -45,6 +45,8 @@ type Options struct {
 	Health func() pannier.Health
 	// AgentWorkspace is the workspace's path as the agent sees it.
 	AgentWorkspace string
+	// Format is that of a prompt where the turn names none; empty is the default of package prompt.
+	Format string
 	// MaxChars bounds a prompt where the turn does not; 0 is no bound.
 	MaxChars int
 

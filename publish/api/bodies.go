@@ -15,25 +15,23 @@ const (
 	promptRescans = 1
 )
 
-// resolved returns which skills are active in a turn, and the prompt of that. Where the disk has moved on from a body
-// that the prompt shows, it looks again once, and both are of the new snapshot.
-func (h *Handler) resolved(ctx context.Context, s *pannier.Snapshot, turn pannier.Turn) (pannier.Resolution, pannier.Prompt, error) {
+// answerWithBodies fills in which skills are active in a turn, and the prompt of that with their bodies. Where the disk has
+// moved on from a body, it looks again once, and both are of the new snapshot.
+func (h *Handler) answerWithBodies(ctx context.Context, s *pannier.Snapshot, turn pannier.Turn, into *turnAnswer) error {
 	for rescans := 0; ; rescans++ {
 		r := h.Resolve(s, turn)
-		var bodies map[string]string
-		if prompt.NeedsBodies(turn.Format) {
-			var err error
-			bodies, err = h.bodies(ctx, s, r, rescans == promptRescans)
-			if errors.Is(err, pannier.ErrChanged) {
-				if s, err = h.Rescan(ctx, true); err == nil {
-					continue
-				}
-			}
-			if err != nil {
-				return pannier.Resolution{}, pannier.Prompt{}, err
+		bodies, err := h.bodies(ctx, s, r, rescans == promptRescans)
+		if errors.Is(err, pannier.ErrChanged) {
+			if s, err = h.Rescan(ctx, true); err == nil {
+				continue
 			}
 		}
-		return r, h.render(s, r, bodies, turn), nil
+		if err != nil {
+			return err
+		}
+		into.Resolution, into.named = r, len(r.Active)
+		prompt.NewRenderer(s, h.AgentWorkspace).Render(r, bodies, turn.Format, h.maxChars(turn), &into.section)
+		return nil
 	}
 }
 

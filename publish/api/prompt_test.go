@@ -21,6 +21,7 @@ func TestPromptFormats(t *testing.T) {
 		prompt.AvailableSkillsReference: "<available_skills>\n<skill>\n<name>\nalpha\n",
 		prompt.OpenClaw:                 "\n\nThe following skills provide",
 		prompt.Molecule:                 "\n## Your Skills\n\n### alpha\ndoes alpha\n# alpha <&>\n\n### omega\n",
+		prompt.MoleculeSystem:           "\n## Your Skills\n\n### alpha\ndoes alpha\n# alpha <&>\n\n### omega\n",
 	} {
 		h := newHouse().handler()
 		text := ask(h, "GET", "/v1/prompt?format="+format, "")
@@ -45,8 +46,21 @@ func TestPromptFormats(t *testing.T) {
 	}
 }
 
+// TestMoleculeSystem puts the files of the prompt before the section, also where there is no skill.
+func TestMoleculeSystem(t *testing.T) {
+	h := newHouse()
+	h.snapshot.Workspace.Prompts = []pannier.PromptFile{{Path: "system-prompt.md", Text: "# You\n<&>"}, {Path: "x.md"}, {Path: "USER.md", Text: "Ann"}}
+	for _, target := range []string{"/v1/prompt?format=molecule_system&max_chars=1", "/v1/prompt?format=molecule_system"} {
+		w := ask(h.handler(), "GET", target, "")
+		text, section, _ := strings.Cut(w.Body.String(), "\n\n## Your Skills\n\n### alpha\n")
+		if w.Code != 200 || text != "# You\n<&>\nAnn" || (section == "") != strings.Contains(target, "max_chars") {
+			t.Errorf("%s: %d %s", target, w.Code, w.Body)
+		}
+	}
+}
+
 func TestUnknownFormat(t *testing.T) {
-	for _, format := range []string{"x", "Molecule", "molecule_system", "compact"} {
+	for _, format := range []string{"x", "Molecule", "molecule_systems", "compact"} {
 		w := ask(newHouse().handler(), "GET", "/v1/prompt?format="+format, "")
 		checkProblem(t, format, w, 400, "invalid_parameter.format")
 		for _, known := range prompt.Formats() {
@@ -61,7 +75,7 @@ func TestUnknownFormat(t *testing.T) {
 func TestDefaultLimitByFormat(t *testing.T) {
 	h := newHouse()
 	h.options.MaxChars = 1
-	for format, bounded := range map[string]bool{prompt.AvailableSkills: true, prompt.AvailableSkillsReference: false, prompt.OpenClaw: true, prompt.Molecule: false} {
+	for format, bounded := range map[string]bool{prompt.AvailableSkills: true, prompt.AvailableSkillsReference: false, prompt.OpenClaw: true, prompt.Molecule: false, prompt.MoleculeSystem: false} {
 		for query, limited := range map[string]bool{"": bounded, "&max_chars=1": true, "&max_chars=0": false} {
 			p := decode[pannier.Prompt](t, ask(h.handler(), "GET", "/v1/prompt?format="+format+query, "", "Accept", jsonType))
 			if (p.Text == "") != limited {
@@ -89,7 +103,7 @@ func TestBodies(t *testing.T) {
 		read = nil
 		p := decode[pannier.Prompt](t, ask(h.handler(), "GET", "/v1/prompt?format="+format, "", "Accept", jsonType))
 		var omitted, wanted []string
-		if format == prompt.Molecule {
+		if prompt.NeedsBodies(format) {
 			omitted, wanted = []string{"gamma", "omega"}, []string{"alpha", "gamma", "omega"}
 		}
 		if !slices.Equal(p.Omitted, omitted) || !slices.Equal(read, wanted) {
@@ -173,6 +187,23 @@ func TestBodiesAreBounded(t *testing.T) {
 		p := decode[pannier.Prompt](t, ask(h.handler(), "GET", "/v1/prompt?format=molecule", "", "Accept", jsonType))
 		if len(p.Omitted) != 1100-tt.shown || reads > tt.shown+1 {
 			t.Errorf("bodies of %d bytes: omitted %d, read %d", tt.large, len(p.Omitted), reads)
+		}
+	}
+}
+
+// TestFormatOfTheSettings asks without a format. The limit is then that of the format that the settings name.
+func TestFormatOfTheSettings(t *testing.T) {
+	h := newHouse()
+	h.options.Format = prompt.OpenClaw
+	for _, tt := range []struct{ method, target, body, want string }{
+		{"GET", "/v1/prompt", "", prompt.OpenClaw},
+		{"POST", "/v1/prompt", "{}", prompt.OpenClaw},
+		{"GET", "/v1/prompt?format=available_skills", "", prompt.AvailableSkills},
+		{"POST", "/v1/prompt", `{"format":"available_skills"}`, prompt.AvailableSkills},
+	} {
+		p := decode[pannier.Prompt](t, ask(h.handler(), tt.method, tt.target, tt.body, "Accept", "application/json"))
+		if p.Format != tt.want || p.Text == "" {
+			t.Errorf("%s %s: %+v", tt.method, tt.target, p)
 		}
 	}
 }

@@ -8,11 +8,14 @@ import (
 )
 
 // sharedAnswers keeps the encoded answers of one snapshot, so that however many callers ask for a large list at once, it is
-// encoded once and there is one copy of it.
+// encoded once and there is one copy of it; and what the answers to turns about that snapshot have in common.
 type sharedAnswers struct {
 	mu       sync.Mutex
 	snapshot *pannier.Snapshot
 	answers  map[string]*sharedAnswer
+	turns    *turns
+
+	spare sync.Pool // of *turnAnswer
 }
 
 // sharedAnswer is one encoded answer. The one who makes it holds the others up, once.
@@ -26,22 +29,18 @@ type sharedAnswer struct {
 const maxShared = 16
 
 // of returns the answer of a snapshot to a question, and makes it where nobody has asked yet.
-func (a *sharedAnswers) of(s *pannier.Snapshot, question string, make func() (any, error)) (encoded, error) {
+func (a *sharedAnswers) of(s *pannier.Snapshot, question string, make func() (encoded, error)) (encoded, error) {
 	answer := a.slot(s, question)
-	answer.once.Do(func() {
-		var value any
-		if value, answer.err = make(); answer.err == nil {
-			answer.body, answer.err = encode(value)
-		}
-	})
+	answer.once.Do(func() { answer.body, answer.err = make() })
 	return answer.body, answer.err
 }
 
 func (a *sharedAnswers) slot(s *pannier.Snapshot, question string) *sharedAnswer {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.snapshot != s || len(a.answers) >= maxShared {
-		a.snapshot, a.answers = s, map[string]*sharedAnswer{}
+	a.turnToLocked(s)
+	if len(a.answers) >= maxShared {
+		a.answers = map[string]*sharedAnswer{}
 	}
 	answer, ok := a.answers[question]
 	if !ok {
@@ -51,9 +50,46 @@ func (a *sharedAnswers) slot(s *pannier.Snapshot, question string) *sharedAnswer
 	return answer
 }
 
+// turnsOf returns what the answers to turns about a snapshot have in common.
+func (a *sharedAnswers) turnsOf(s *pannier.Snapshot, o Options) *turns {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.turnToLocked(s)
+	if a.turns == nil {
+		a.turns = newTurns(s, o)
+	}
+	return a.turns
+}
+
+// turnToLocked drops what is kept of any other snapshot.
+func (a *sharedAnswers) turnToLocked(s *pannier.Snapshot) {
+	if a.snapshot != s {
+		a.snapshot, a.answers, a.turns = s, map[string]*sharedAnswer{}, nil
+	}
+}
+
+// take returns an empty answer to a turn. Whoever takes one gives it back.
+func (a *sharedAnswers) take() *turnAnswer {
+	if answer, ok := a.spare.Get().(*turnAnswer); ok {
+		return answer
+	}
+	return &turnAnswer{}
+}
+
+func (a *sharedAnswers) giveBack(answer *turnAnswer) {
+	answer.empty()
+	a.spare.Put(answer)
+}
+
 // writeShared answers with what every caller of the same question gets.
 func (h *Handler) writeShared(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot, question string, make func() (any, error)) error {
-	answer, err := h.shared.of(s, question, make)
+	answer, err := h.shared.of(s, question, func() (encoded, error) {
+		value, err := make()
+		if err != nil {
+			return encoded{}, err
+		}
+		return encode(value)
+	})
 	if err != nil {
 		return err
 	}

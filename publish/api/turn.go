@@ -1,6 +1,8 @@
 package api
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -12,23 +14,26 @@ import (
 
 // resolve answers with the skills that are active in a turn, and their prompt.
 func (h *Handler) resolve(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
-	turn, err := readTurn(r)
+	turn, err := h.readTurn(r)
 	if err != nil {
 		return err
 	}
-	out, p, err := h.resolved(r.Context(), s, turn)
-	if err != nil {
+	answer := h.shared.take()
+	defer h.shared.giveBack(answer)
+	if err := h.answer(r.Context(), s, turn, answer); err != nil {
 		return err
 	}
-	out.Prompt = &p
-	return writeJSON(w, r, out)
+	answer.body = answer.appendJSON(answer.body)
+	writeEncoded(w, r, "application/json", encoded{body: answer.body})
+	return nil
 }
 
-func readTurn(r *http.Request) (pannier.Turn, error) {
+func (h *Handler) readTurn(r *http.Request) (pannier.Turn, error) {
 	var turn pannier.Turn
 	if err := readJSON(r, &turn); err != nil {
 		return pannier.Turn{}, err
 	}
+	turn.Format = cmp.Or(turn.Format, h.Format)
 	return turn, checkTurn(turn)
 }
 
@@ -42,21 +47,32 @@ func checkTurn(turn pannier.Turn) error {
 	return nil
 }
 
-func (h *Handler) render(s *pannier.Snapshot, r pannier.Resolution, bodies map[string]string, turn pannier.Turn) pannier.Prompt {
-	o := prompt.Options{Format: turn.Format, Workspace: h.AgentWorkspace}
-	if prompt.Bounded(turn.Format) {
-		o.MaxChars = h.MaxChars
+// maxChars returns the limit of a turn's prompt.
+func (h *Handler) maxChars(turn pannier.Turn) int {
+	switch {
+	case turn.Limits.MaxChars != nil:
+		return *turn.Limits.MaxChars
+	case prompt.Bounded(turn.Format):
+		return h.MaxChars
 	}
-	if turn.Limits.MaxChars != nil {
-		o.MaxChars = *turn.Limits.MaxChars
+	return 0
+}
+
+// answer fills in what is active in a turn, and the prompt of that.
+func (h *Handler) answer(ctx context.Context, s *pannier.Snapshot, turn pannier.Turn, into *turnAnswer) error {
+	if prompt.NeedsBodies(turn.Format) {
+		return h.answerWithBodies(ctx, s, turn, into)
 	}
-	return prompt.Render(s, r, bodies, o)
+	t := h.shared.turnsOf(s, h.Options)
+	into.resolve(t, turn)
+	t.sections.Render(into.Resolution, nil, turn.Format, h.maxChars(turn), &into.section)
+	return nil
 }
 
 // prompt answers with the section for what is automatically available.
 func (h *Handler) prompt(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
 	query := r.URL.Query()
-	turn := pannier.Turn{Format: query.Get("format")}
+	turn := pannier.Turn{Format: cmp.Or(query.Get("format"), h.Format)}
 	if text := query.Get("max_chars"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil {
@@ -67,28 +83,54 @@ func (h *Handler) prompt(w http.ResponseWriter, r *http.Request, s *pannier.Snap
 	if err := checkTurn(turn); err != nil {
 		return err
 	}
-	return h.writePrompt(w, r, s, turn)
+	asJSON := prefers(w, r, "application/json", "text/plain")
+	if prompt.NeedsBodies(turn.Format) || turn.Limits.MaxChars != nil {
+		return h.writePrompt(w, r, s, turn, asJSON)
+	}
+	// What is left has no text from the disk in it, and there are only a few kinds of it.
+	shared, err := h.shared.of(s, fmt.Sprintf("prompt %s %t", turn.Format, asJSON), func() (encoded, error) {
+		answer := &turnAnswer{}
+		err := h.answer(r.Context(), s, turn, answer)
+		return withTag(answer.appendPrompt(nil, asJSON)), err
+	})
+	if err != nil {
+		return err
+	}
+	writeEncoded(w, r, promptType(asJSON), shared)
+	return nil
 }
 
 // turnPrompt answers with the section for one turn.
 func (h *Handler) turnPrompt(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
-	turn, err := readTurn(r)
+	turn, err := h.readTurn(r)
 	if err != nil {
 		return err
 	}
-	return h.writePrompt(w, r, s, turn)
+	return h.writePrompt(w, r, s, turn, prefers(w, r, "application/json", "text/plain"))
 }
 
-// writePrompt answers with the text, or with JSON that also tells what was omitted, where the caller asks for that.
-func (h *Handler) writePrompt(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot, turn pannier.Turn) error {
-	_, p, err := h.resolved(r.Context(), s, turn)
-	if err != nil {
+func (h *Handler) writePrompt(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot, turn pannier.Turn, asJSON bool) error {
+	answer := h.shared.take()
+	defer h.shared.giveBack(answer)
+	if err := h.answer(r.Context(), s, turn, answer); err != nil {
 		return err
 	}
-	if prefers(w, r, "application/json", "text/plain") {
-		return writeJSON(w, r, p)
+	answer.body = answer.appendPrompt(answer.body, asJSON)
+	body := encoded{body: answer.body}
+	if r.Method != http.MethodPost { // whose answers have no tag
+		body = withTag(answer.body)
 	}
-	return writeBody(w, r, "text/plain; charset=utf-8", []byte(p.Text))
+	writeEncoded(w, r, promptType(asJSON), body)
+	return nil
+}
+
+// promptType returns the type of an answer with a prompt: the text, or JSON that also tells what was omitted, where the
+// caller asks for that.
+func promptType(asJSON bool) string {
+	if asJSON {
+		return "application/json"
+	}
+	return "text/plain; charset=utf-8"
 }
 
 // card answers with the agent card, byte for byte as it is pushed.

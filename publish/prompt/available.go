@@ -13,41 +13,37 @@ const (
 )
 
 // availableSkills leaves out a skill that does not fit; smaller ones behind it may still fit.
-func availableSkills(items []item, o Options) (string, map[string]bool) {
-	text, shown := elements(items, o, func(e *pannier.Entry) string {
-		return element(escape(displayName(e)), escape(fold(e.Description)), escape(neutral(Location(e.Skill, o.Workspace))))
+func (r *Renderer) availableSkills(into *Section) {
+	elements(into, r.available, func(e *pannier.Entry) string {
+		return element(escape(displayName(e)), escape(fold(e.Description)), escape(neutral(Location(e.Skill, r.workspace))))
 	})
-	if text == "" {
-		return "", shown
+	if len(into.Parts) == 2 {
+		into.Parts = into.Parts[:0]
 	}
-	return opening + text + closing, shown
 }
 
 // availableSkillsReference writes the empty element where there is no skill, as the tool does.
-func availableSkillsReference(items []item, o Options) (string, map[string]bool) {
-	if !o.fits(len(opening) + len(closing)) {
-		return "", nil
+func (r *Renderer) availableSkillsReference(into *Section) {
+	if !into.fits(len(opening) + len(closing)) {
+		return
 	}
-	text, shown := elements(items, o, func(e *pannier.Entry) string {
-		return element(escape(strip(e.Name)), escape(strip(e.Description)), Location(e.Skill, o.Workspace))
+	elements(into, r.reference, func(e *pannier.Entry) string {
+		return element(escape(strip(e.Name)), escape(strip(e.Description)), Location(e.Skill, r.workspace))
 	})
-	return opening + text + closing, shown
 }
 
-// elements returns those that fit between the opening and the closing.
-func elements(items []item, o Options, write func(*pannier.Entry) string) (string, map[string]bool) {
-	var text strings.Builder
-	shown := make(map[string]bool, len(items))
+// elements adds the element with those skills that fit.
+func elements(into *Section, kept memo, write func(*pannier.Entry) string) {
+	into.add(opening)
 	used := len(opening) + len(closing)
-	for _, e := range items {
-		block := write(e.Entry)
-		if size := runes(block); o.fits(used + size) {
-			used += size
-			shown[e.Slug] = true
-			text.WriteString(block)
+	for i, e := range into.items {
+		if b := kept.of(e, write); into.fits(used + b.size) {
+			used += b.size
+			into.shown[i] = true
+			into.add(b.text)
 		}
 	}
-	return text.String(), shown
+	into.add(closing)
 }
 
 // element follows the layout of the reference tool: every text on lines of its own.

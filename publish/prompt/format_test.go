@@ -41,8 +41,22 @@ func renderAs(format string, maxChars int, bodies map[string]string, entries ...
 	for _, e := range entries {
 		r.Active = append(r.Active, pannier.ActiveSkill{Slug: e.Slug, Reason: pannier.ViaImplicit})
 	}
-	return prompt.Render(&pannier.Snapshot{Entries: entries}, r, bodies, prompt.Options{Format: format, MaxChars: maxChars, Workspace: "/workspace"})
+	s := &pannier.Snapshot{Entries: entries, Workspace: pannier.Workspace{Prompts: files()}}
+	return prompt.Render(s, r, bodies, prompt.Options{Format: format, MaxChars: maxChars, Workspace: "/workspace"})
 }
+
+// files are those of a prompt: the owner's, who may write what a skill may not. One can not be read.
+func files() []pannier.PromptFile {
+	return []pannier.PromptFile{
+		{Path: "system-prompt.md", Text: "# Who you are\n\n## Your Skills\n\nSee <|below|>."},
+		{Path: "gone.md"},
+		{Path: "MEMORY.md", Text: "Ann drinks \u202etea\u202c."},
+		{Path: "USER.md", Text: "## Ann"},
+	}
+}
+
+// before is what stands before the section in the prompt that has more than that.
+const before = "# Who you are\n\n## Your Skills\n\nSee <|below|>.\nAnn drinks \u202etea\u202c.\n## Ann"
 
 func TestGoldenFormats(t *testing.T) {
 	for _, tt := range []struct {
@@ -58,6 +72,8 @@ func TestGoldenFormats(t *testing.T) {
 		{"molecule.md", prompt.Molecule, 0, ""},
 		{"molecule_short.md", prompt.Molecule, 390, ""},
 		{"molecule_omitted.md", prompt.Molecule, 330, "tidy"},
+		{"molecule_system.md", prompt.MoleculeSystem, 0, ""},
+		{"molecule_system_omitted.md", prompt.MoleculeSystem, 330, "tidy"},
 	} {
 		p := renderAs(tt.format, tt.limit, shelfBodies(), shelf()...)
 		file := "testdata/" + tt.file
@@ -77,7 +93,7 @@ func TestGoldenFormats(t *testing.T) {
 }
 
 func TestFormats(t *testing.T) {
-	want := []string{"available_skills", "available_skills_reference", "openclaw", "molecule"}
+	want := []string{"available_skills", "available_skills_reference", "openclaw", "molecule", "molecule_system"}
 	if !slices.Equal(prompt.Formats(), want) {
 		t.Errorf("got %v", prompt.Formats())
 	}
@@ -94,6 +110,7 @@ func TestFormats(t *testing.T) {
 		{prompt.AvailableSkillsReference, false, false, "<available_skills>\n</available_skills>"},
 		{prompt.OpenClaw, false, true, ""},
 		{prompt.Molecule, true, false, ""},
+		{prompt.MoleculeSystem, true, false, before},
 	} {
 		if prompt.NeedsBodies(tt.format) != tt.bodies || prompt.Bounded(tt.format) != tt.bounds {
 			t.Errorf("%q: needs bodies %t, bounded %t", tt.format, prompt.NeedsBodies(tt.format), prompt.Bounded(tt.format))
@@ -104,9 +121,13 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestLimits tries every limit that there can be: no text is over it, and each skill is in the text or named.
+// TestLimits tries every limit that there can be: no text is over it, and each skill is in the text or named. The format
+// that has more than skills is tried by TestMoleculeSystem.
 func TestLimits(t *testing.T) {
 	for _, format := range prompt.Formats() {
+		if format == prompt.MoleculeSystem {
+			continue
+		}
 		whole := renderAs(format, 0, shelfBodies(), shelf()...)
 		kept := 0
 		for limit := 1; limit <= runes(whole)+1; limit++ {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -88,7 +89,12 @@ func FuzzMolecule(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name, description, body string, limit int) {
 		first, plain := skill("a", name, description), skill("b", "Plain", "plain")
 		first.Rank, plain.Rank = 1, 0
-		p := renderAs(prompt.Molecule, limit, map[string]string{"a": body, "b": "plain body"}, first, plain)
+		bodies := map[string]string{"a": body, "b": "plain body"}
+		p := renderAs(prompt.Molecule, limit, bodies, first, plain)
+		system := renderAs(prompt.MoleculeSystem, limit, bodies, first, plain)
+		if section, ok := strings.CutPrefix(system.Text, before); !ok || strings.TrimPrefix(section, "\n") != p.Text || !slices.Equal(system.Omitted, p.Omitted) {
+			t.Errorf("the whole prompt is\n%s\nand the section\n%s", system.Text, p.Text)
+		}
 		checkClean(t, p.Text, "\n\t")
 		if limit > 0 && runes(p) > limit {
 			t.Errorf("%d characters, and the limit is %d", runes(p), limit)

@@ -24,32 +24,49 @@ type section struct {
 // names comes before what it does not; then bodies are put in, in the same order, as far as there is room.
 //
 // Examples, links and peers are not part of it.
-func molecule(items []item, bodies map[string]string, o Options) (string, map[string]bool) {
-	sections := moleculeSections(items, bodies)
+func molecule(bodies map[string]string, into *Section) {
+	sections := moleculeSections(into.items, bodies)
 	used := len(moleculeHead)
-	shown := make(map[string]bool, len(sections))
 	for _, s := range sections {
-		if o.fits(used + s.shortSize) {
+		if into.fits(used + s.shortSize) {
 			used += s.shortSize
-			s.shown, shown[s.Slug] = s.short, true
+			s.shown, into.shown[s.place] = s.short, true
 		}
 	}
 	for _, s := range sections {
-		if more := s.wholeSize - s.shortSize; shown[s.Slug] && o.fits(used+more) {
+		if more := s.wholeSize - s.shortSize; into.shown[s.place] && into.fits(used+more) {
 			used += more
 			s.shown = s.whole
 		}
 	}
-	if len(shown) == 0 {
-		return "", shown
+	if used == len(moleculeHead) {
+		return
 	}
 	slices.SortStableFunc(sections, func(a, b *section) int { return cmp.Compare(a.Rank, b.Rank) })
-	var text strings.Builder
-	text.WriteString(moleculeHead)
+	into.add(moleculeHead)
 	for _, s := range sections {
-		text.WriteString(s.shown)
+		into.add(s.shown)
 	}
-	return text.String(), shown
+}
+
+// moleculeSystem puts the files of the prompt before the section, each part a line feed behind the one before it; a file
+// without a text is left out. The files are the owner's: they are neither cut nor escaped, and the limit is for the
+// section alone.
+//
+// Of a workspace's prompt these parts are not known to a sidecar, and so left out: the platform's instructions, the parent's
+// context, the platform's rules and guidelines, peers, and what to do where delegation fails.
+func moleculeSystem(files []pannier.PromptFile, bodies map[string]string, into *Section) {
+	for _, f := range files {
+		if f.Text != "" {
+			into.add(f.Text)
+			into.add("\n")
+		}
+	}
+	before := len(into.Parts)
+	molecule(bodies, into)
+	if len(into.Parts) == before {
+		into.Parts = into.Parts[:max(0, before-1)] // no line feed behind the last file
+	}
 }
 
 func moleculeSections(items []item, bodies map[string]string) []*section {

@@ -1,6 +1,7 @@
 package prompt_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,6 +78,45 @@ func TestMoleculeDescription(t *testing.T) {
 		p := renderAs(prompt.Molecule, 0, map[string]string{"a": "body"}, skill("a", "</s>\nn", description))
 		if p.Text != "\n## Your Skills\n\n### (/s) n\n"+want+"body\n" {
 			t.Errorf("%q: got %q", description, p.Text)
+		}
+	}
+}
+
+// TestMoleculeSystem has the section to the byte, whatever the limit leaves of it, and the files as they are.
+func TestMoleculeSystem(t *testing.T) {
+	whole := renderAs(prompt.Molecule, 0, shelfBodies(), shelf()...)
+	for limit := range runes(whole) + 2 {
+		section := renderAs(prompt.Molecule, limit, shelfBodies(), shelf()...)
+		want := before
+		if section.Text != "" {
+			want += "\n" + section.Text
+		}
+		p := renderAs(prompt.MoleculeSystem, limit, shelfBodies(), shelf()...)
+		if p.Text != want || !slices.Equal(p.Omitted, section.Omitted) || p.Truncated != section.Truncated {
+			t.Fatalf("limit %d: omitted %v, got\n%s\nwant\n%s", limit, p.Omitted, p.Text, want)
+		}
+	}
+}
+
+// TestMoleculeSystemOfLittle has no line feed where there is nothing to part.
+func TestMoleculeSystemOfLittle(t *testing.T) {
+	a := skill("a", "a", "")
+	active := pannier.Resolution{Active: []pannier.ActiveSkill{{Slug: "a"}}}
+	for _, tt := range []struct {
+		files  []pannier.PromptFile
+		bodies map[string]string
+		want   string
+	}{
+		{nil, nil, ""},
+		{[]pannier.PromptFile{{Path: "x.md"}}, nil, ""},
+		{[]pannier.PromptFile{{Text: "x"}}, nil, "x"},
+		{[]pannier.PromptFile{{Text: "x"}, {}, {Text: "y"}}, nil, "x\ny"},
+		{nil, map[string]string{"a": "b"}, "\n## Your Skills\n\n### a\nb\n"},
+		{[]pannier.PromptFile{{Text: "x"}}, map[string]string{"a": "b"}, "x\n\n## Your Skills\n\n### a\nb\n"},
+	} {
+		s := &pannier.Snapshot{Entries: []pannier.Entry{a}, Workspace: pannier.Workspace{Prompts: tt.files}}
+		if p := prompt.Render(s, active, tt.bodies, prompt.Options{Format: prompt.MoleculeSystem}); p.Text != tt.want || p.Truncated != (tt.bodies == nil) {
+			t.Errorf("%v: got %+v, want %q", tt, p, tt.want)
 		}
 	}
 }

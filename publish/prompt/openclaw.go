@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"pannier"
 )
 
 const (
@@ -22,44 +24,38 @@ const (
 
 // openClaw has three tiers: every skill in full; or every skill without its description; or as many of those, from the
 // start, as fit. A notice stands before all but the first.
-func openClaw(items []item, o Options) (string, map[string]bool) {
-	if len(items) == 0 {
-		return "", nil
+func (r *Renderer) openClaw(into *Section) {
+	total := len(into.items)
+	if total == 0 {
+		return
 	}
-	items = byName(items)
-	total := len(items)
-	items = items[:min(total, openClawSkills)]
-	full := openClawNotice(len(items), total, false) + openClawText("description", items, o)
-	if o.fits(runes(full)) {
-		return full, slugs(items)
+	items := r.byName(into)[:min(total, openClawSkills)]
+	full := openClawNotice(len(items), total, false) + fmt.Sprintf(openClawHead, "description")
+	if into.fits(runes(full) + r.openClawSize(items, true) + len(closing)) {
+		r.openClawShow(full, items, true, into)
+		return
 	}
-	items = openClawPrefix(items, o)
-	text := openClawNotice(len(items), total, true)
+	items = r.openClawPrefix(items, into)
+	notice := openClawNotice(len(items), total, true)
 	if len(items) > 0 {
-		text += openClawText("name", items, o)
-	} else {
-		text = strings.TrimSuffix(text, "\n")
+		short := notice + fmt.Sprintf(openClawHead, "name")
+		if into.fits(runes(short) + r.openClawSize(items, false) + len(closing)) {
+			r.openClawShow(short, items, false, into)
+		}
+	} else if notice = strings.TrimSuffix(notice, "\n"); into.fits(runes(notice)) {
+		into.add(notice) // where not even that fits, what is omitted is told beside the text
 	}
-	if !o.fits(runes(text)) { // not even the notice: what is omitted is told beside the text
-		return "", nil
-	}
-	return text, slugs(items)
 }
 
 // byName puts what the turn names first, as it stands there, then the others by name in bytes, so that the limit takes
 // what nobody asked for.
-func byName(items []item) []item {
-	names := make(map[string]string, len(items))
-	for _, e := range items {
-		if e.implicit {
-			names[e.Slug] = displayName(e.Entry)
-		}
-	}
-	ordered := slices.Clone(items)
-	slices.SortStableFunc(ordered, func(a, b item) int {
+func (r *Renderer) byName(into *Section) []item {
+	ranks := r.nameRanks()
+	into.ordered = append(into.ordered, into.items...)
+	slices.SortStableFunc(into.ordered, func(a, b item) int {
 		switch {
 		case a.implicit && b.implicit:
-			return cmp.Or(cmp.Compare(names[a.Slug], names[b.Slug]), cmp.Compare(a.Slug, b.Slug))
+			return cmp.Compare(ranks[a.index], ranks[b.index])
 		case a.implicit:
 			return 1
 		case b.implicit:
@@ -67,40 +63,52 @@ func byName(items []item) []item {
 		}
 		return 0
 	})
-	return ordered
+	return into.ordered
 }
 
 // openClawPrefix returns the skills from the start that fit without their descriptions, with the reserve kept free.
-func openClawPrefix(items []item, o Options) []item {
+func (r *Renderer) openClawPrefix(items []item, into *Section) []item {
 	used := openClawReserve + runes(fmt.Sprintf(openClawHead, "name")) + len(closing)
 	for i, e := range items {
-		used += runes(openClawElement(e, false, o))
-		if !o.fits(used) {
+		used += r.openClawBlock(e, false).size
+		if !into.fits(used) {
 			return items[:i]
 		}
 	}
 	return items
 }
 
-// openClawText matches tells what of a skill the model compares a task with: without descriptions that is the name.
-func openClawText(matches string, items []item, o Options) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, openClawHead, matches)
+// openClawSize returns how many code points the elements of skills have together.
+func (r *Renderer) openClawSize(items []item, described bool) int {
+	size := 0
 	for _, e := range items {
-		b.WriteString(openClawElement(e, matches == "description", o))
+		size += r.openClawBlock(e, described).size
 	}
-	b.WriteString(closing)
-	return b.String()
+	return size
 }
 
-func openClawElement(e item, described bool, o Options) string {
-	var b strings.Builder
-	b.WriteString("  <skill>\n    <name>" + openClawEscape(displayName(e.Entry)) + "</name>\n")
-	if described {
-		b.WriteString("    <description>" + openClawEscape(fold(e.Description)) + "</description>\n")
+func (r *Renderer) openClawShow(head string, items []item, described bool, into *Section) {
+	into.add(head)
+	for _, e := range items {
+		into.add(r.openClawBlock(e, described).text)
+		into.shown[e.place] = true
 	}
-	b.WriteString("    <location>" + openClawEscape(neutral(Location(e.Skill, o.Workspace))) + "</location>\n  </skill>\n")
-	return b.String()
+	into.add(closing)
+}
+
+// openClawBlock returns the element of a skill, with its description or without.
+func (r *Renderer) openClawBlock(e item, described bool) *block {
+	kept := r.openClawShort
+	if described {
+		kept = r.openClawFull
+	}
+	return kept.of(e, func(e *pannier.Entry) string {
+		text := "  <skill>\n    <name>" + openClawEscape(displayName(e)) + "</name>\n"
+		if described {
+			text += "    <description>" + openClawEscape(fold(e.Description)) + "</description>\n"
+		}
+		return text + "    <location>" + openClawEscape(neutral(Location(e.Skill, r.workspace))) + "</location>\n  </skill>\n"
+	})
 }
 
 // openClawNotice is empty where nothing is left out.
@@ -114,14 +122,6 @@ func openClawNotice(included, total int, compact bool) string {
 		return "⚠️ Skills catalog using compact format (descriptions omitted)." + openClawAudit + "\n"
 	}
 	return ""
-}
-
-func slugs(items []item) map[string]bool {
-	shown := make(map[string]bool, len(items))
-	for _, e := range items {
-		shown[e.Slug] = true
-	}
-	return shown
 }
 
 var openClawMarkup = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&apos;")

@@ -3,7 +3,8 @@
 // Everything that comes from a skill is untrusted: it is escaped for the format and stripped of what a terminal, a
 // bidirectional layout or a chat template would take for more than text; names and descriptions are folded to one line.
 // The one exception is [AvailableSkillsReference], which is there to be compared with. Bodies are never part of a
-// catalog, where an agent reads them when it uses the skill; [Molecule] shows them, because that is what it is.
+// catalog, where an agent reads them when it uses the skill; [Molecule] and [MoleculeSystem] show them, because that is
+// what they are. The files of the prompt are the owner's own, and stay as they are.
 package prompt
 
 import (
@@ -29,15 +30,18 @@ const (
 	// Molecule is the section "## Your Skills" of a Molecule workspace, with the body of each skill in the order of
 	// config.yaml. Without a skill it is empty.
 	Molecule = "molecule"
+	// MoleculeSystem is the whole system prompt of a Molecule workspace as far as a sidecar knows it: the prompt files, then
+	// what Molecule gives. Without a skill and a prompt file it is empty.
+	MoleculeSystem = "molecule_system"
 )
 
 // Formats lists the formats that there are, the default first.
 func Formats() []string {
-	return []string{AvailableSkills, AvailableSkillsReference, OpenClaw, Molecule}
+	return []string{AvailableSkills, AvailableSkillsReference, OpenClaw, Molecule, MoleculeSystem}
 }
 
 // NeedsBodies reports whether a format shows the bodies of skills.
-func NeedsBodies(format string) bool { return format == Molecule }
+func NeedsBodies(format string) bool { return format == Molecule || format == MoleculeSystem }
 
 // DefaultMaxChars is how many code points a prompt has at most where nobody says otherwise.
 const DefaultMaxChars = 24000
@@ -52,50 +56,19 @@ func Bounded(format string) bool {
 type Options struct {
 	// Format is one of [Formats]; empty is the default.
 	Format string
-	// MaxChars bounds the text in code points; 0 is no bound.
+	// MaxChars bounds the section in code points; 0 is no bound. What [MoleculeSystem] puts before it does not count.
 	MaxChars int
 	// Workspace is the workspace as the agent sees it, for locations.
 	Workspace string
 }
 
-// fits reports whether so many code points are within the limit.
-func (o Options) fits(size int) bool { return o.MaxChars <= 0 || size <= o.MaxChars }
-
-// item is a skill to be shown. implicit says that nobody named it.
-type item struct {
-	*pannier.Entry
-	implicit bool
-}
-
 // Render returns the section for the active skills of a resolution. bodies are the texts of skills by slug, for the
-// formats that [NeedsBodies] names; a skill that should have one and has none is omitted. The text is never longer than
+// formats that [NeedsBodies] names; a skill that should have one and has none is omitted. The section is never longer than
 // the limit, and whatever is not in it at all is named, in the order of the resolution.
 func Render(s *pannier.Snapshot, r pannier.Resolution, bodies map[string]string, o Options) pannier.Prompt {
-	p := pannier.Prompt{Format: cmp.Or(o.Format, AvailableSkills), Omitted: []string{}}
-	items := make([]item, 0, len(r.Active))
-	for _, a := range r.Active {
-		if e, ok := s.Lookup(a.Slug); ok {
-			items = append(items, item{e, a.Reason == pannier.ViaImplicit})
-		}
-	}
-	var shown map[string]bool
-	switch p.Format {
-	case AvailableSkillsReference:
-		p.Text, shown = availableSkillsReference(items, o)
-	case OpenClaw:
-		p.Text, shown = openClaw(items, o)
-	case Molecule:
-		p.Text, shown = molecule(items, bodies, o)
-	default:
-		p.Text, shown = availableSkills(items, o)
-	}
-	for _, e := range items {
-		if !shown[e.Slug] {
-			p.Omitted = append(p.Omitted, e.Slug)
-		}
-	}
-	p.Truncated = len(p.Omitted) > 0
-	return p
+	var section Section
+	NewRenderer(s, o.Workspace).Render(r, bodies, o.Format, o.MaxChars, &section)
+	return section.Prompt()
 }
 
 // Location returns where the SKILL.md of a skill is for an agent that sees the workspace at that path.

@@ -20,27 +20,64 @@ type reference struct {
 
 // Both take a whole word, so that `$pdfs` and `@skill:pdfTools` never mean the skill pdf.
 var (
-	command = regexp.MustCompile(`(?m)^[ \t]*/skill:(` + word + `)[,;:!?]*[ \t]*(.*?)[ \t]*\r?$`)
-	mention = regexp.MustCompile("(?:^|[\\s(\\[{\"'`,;])(@skill:|\\$)(" + word + ")")
+	command = regexp.MustCompile(`^[ \t]*/skill:(` + word + `)[,;:!?]*[ \t]*(.*?)[ \t]*\r?$`)
+	name    = regexp.MustCompile(`^` + word)
 )
 
 const word = `[\pL\pN][\pL\pM\pN_/.-]*`
+
+// before lists what a mention may stand behind, beside the beginning of the text.
+const before = " \t\n\f\r([{\"'`,;"
 
 // references returns the references in a text: first the commands, then the mentions, each in the order of the text.
 func references(text string) []reference {
 	if !strings.ContainsAny(text, "/@$") {
 		return nil
 	}
+	return append(commands(text), mentions(text)...)
+}
+
+// commands asks the slow expression only about the lines that can be one.
+func commands(text string) []reference {
 	var refs []reference
-	for _, m := range command.FindAllStringSubmatch(text, -1) {
-		refs = append(refs, reference{sigil: sigilCommand, slug: trim(m[1]), arguments: m[2]})
+	for {
+		i := strings.Index(text, sigilCommand)
+		if i < 0 {
+			return refs
+		}
+		line, rest, _ := strings.Cut(text[strings.LastIndexByte(text[:i], '\n')+1:], "\n")
+		if m := command.FindStringSubmatch(line); m != nil {
+			refs = append(refs, reference{sigil: sigilCommand, slug: trim(m[1]), arguments: m[2]})
+		}
+		text = rest
 	}
-	for _, m := range mention.FindAllStringSubmatch(text, -1) {
-		if ref := (reference{sigil: m[1], slug: trim(m[2])}); !ref.ordinary() {
-			refs = append(refs, ref)
+}
+
+func mentions(text string) []reference {
+	var refs []reference
+	for at := 0; ; {
+		i := strings.IndexAny(text[at:], "@$")
+		if i < 0 {
+			return refs
+		}
+		at += i + 1
+		if r := mentionAt(text, at-1); r.slug != "" && !r.ordinary() {
+			refs = append(refs, r)
 		}
 	}
-	return refs
+}
+
+// mentionAt returns the mention whose mark is at an index, none where there is no slug.
+func mentionAt(text string, at int) reference {
+	if at > 0 && !strings.Contains(before, text[at-1:at]) {
+		return reference{}
+	}
+	for _, sigil := range []string{sigilAt, sigilDollar} {
+		if rest, ok := strings.CutPrefix(text[at:], sigil); ok {
+			return reference{sigil: sigil, slug: trim(name.FindString(rest))}
+		}
+	}
+	return reference{}
 }
 
 // trim drops what may end a sentence right behind a name.

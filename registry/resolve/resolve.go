@@ -31,15 +31,15 @@ func Resolve(s *pannier.Snapshot, t pannier.Turn) pannier.Resolution {
 		}
 		r.explicit(request{ref: ref.slug, arguments: ref.arguments, via: pannier.ViaReference})
 	}
-	r.implicit()
 	slices.SortStableFunc(r.out.Active, func(a, b pannier.ActiveSkill) int {
 		return cmp.Or(cmp.Compare(wayRank(a.Reason), wayRank(b.Reason)), cmp.Compare(a.Slug, b.Slug))
 	})
+	r.implicit()
 	return r.out
 }
 
 func wayRank(via string) int {
-	return slices.Index([]string{pannier.ViaCapability, pannier.ViaReference, pannier.ViaImplicit}, via)
+	return slices.Index([]string{pannier.ViaCapability, pannier.ViaReference}, via)
 }
 
 // request is one naming of a skill.
@@ -54,7 +54,7 @@ type request struct {
 type resolver struct {
 	snapshot *pannier.Snapshot
 	turn     pannier.Turn
-	active   map[*pannier.Entry]int // index in out.Active
+	active   map[*pannier.Entry]int // what was named: index in out.Active
 	refused  map[string]bool        // what the text named and did not get, told once
 	out      pannier.Resolution
 }
@@ -115,11 +115,16 @@ func (r *resolver) reject(q request, slug, reason, detail string, diagnostics []
 	r.out.Rejected = append(r.out.Rejected, pannier.RejectedSkill{ID: q.id, Slug: slug, Reason: reason, Detail: detail, Diagnostics: diagnostics})
 }
 
-// implicit activates what is automatically available. Nobody named these, so none is rejected.
+// implicit activates what is automatically available and not active yet. Nobody named these, so none is rejected. It comes
+// last: the snapshot has them in the order that the resolution wants, and there can be thousands.
 func (r *resolver) implicit() {
 	for i := range r.snapshot.Entries {
-		if e := &r.snapshot.Entries[i]; e.Automatic() && fits(e, r.turn.Runtime) {
-			r.activate(e, pannier.ViaImplicit, "")
+		e := &r.snapshot.Entries[i]
+		if !e.Automatic() || !fits(e, r.turn.Runtime) {
+			continue
+		}
+		if _, ok := r.active[e]; !ok {
+			r.out.Active = append(r.out.Active, active(e, pannier.ViaImplicit, ""))
 		}
 	}
 }
@@ -131,9 +136,13 @@ func (r *resolver) activate(e *pannier.Entry, via, arguments string) {
 		return
 	}
 	r.active[e] = len(r.out.Active)
-	r.out.Active = append(r.out.Active, pannier.ActiveSkill{
+	r.out.Active = append(r.out.Active, active(e, via, arguments))
+}
+
+func active(e *pannier.Entry, via, arguments string) pannier.ActiveSkill {
+	return pannier.ActiveSkill{
 		Slug: e.Slug, SourceKind: e.SourceKind, Name: e.Name, Reason: via, Digest: e.Digest, Arguments: arguments,
-	})
+	}
 }
 
 // fits reports whether a skill can be used in a runtime. A turn's narrows beyond the workspace's own.

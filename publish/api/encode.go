@@ -1,0 +1,181 @@
+package api
+
+import (
+	"encoding/hex"
+	"math/bits"
+	"strconv"
+	"unicode/utf8"
+
+	"pannier"
+	"pannier/publish/prompt"
+)
+
+// The functions in this file append the JSON of an answer to a turn, the same that encoding/json gives, to the byte. With
+// a thousand skills an answer has 200 kB, and whoever asks waits for it before each turn of a model.
+
+// appendJSON appends the resolution.
+func (a *turnAnswer) appendJSON(dst []byte) []byte {
+	dst = strconv.AppendUint(append(dst, `{"snapshot_version":`...), a.SnapshotVersion, 10)
+	dst = appendDigest(append(dst, `,"digest":`...), a.Digest)
+	dst = append(dst, `,"active":`...)
+	from := len(dst)
+	for i := range a.Active[:a.named] {
+		dst = appendActive(append(dst, ','), &a.Active[i])
+	}
+	for _, s := range a.spans {
+		dst = append(dst, a.automatic.textOf(s)...)
+	}
+	dst = closeList(dst, from)
+	dst = append(dst, `,"rejected":`...)
+	from = len(dst)
+	for i := range a.Rejected {
+		dst = appendRejected(append(dst, ','), &a.Rejected[i])
+	}
+	dst = closeList(dst, from)
+	dst = appendSection(append(dst, `,"prompt":`...), &a.section)
+	return append(dst, "}\n"...)
+}
+
+// appendPrompt appends the prompt: as JSON, or its text.
+func (a *turnAnswer) appendPrompt(dst []byte, asJSON bool) []byte {
+	if asJSON {
+		return append(appendSection(dst, &a.section), '\n')
+	}
+	for _, part := range a.section.Parts {
+		dst = append(dst, part...)
+	}
+	return dst
+}
+
+// closeList makes a list of what was appended with a comma before each.
+func closeList(dst []byte, from int) []byte {
+	if len(dst) == from {
+		return append(dst, "[]"...)
+	}
+	dst[from] = '['
+	return append(dst, ']')
+}
+
+func appendActive(dst []byte, s *pannier.ActiveSkill) []byte {
+	dst = appendString(append(dst, `{"slug":`...), s.Slug)
+	dst = appendString(append(dst, `,"source_kind":`...), string(s.SourceKind))
+	dst = appendString(append(dst, `,"name":`...), s.Name)
+	dst = appendString(append(dst, `,"reason":`...), s.Reason)
+	dst = appendDigest(append(dst, `,"digest":`...), s.Digest)
+	if s.Arguments != "" {
+		dst = appendString(append(dst, `,"arguments":`...), s.Arguments)
+	}
+	return append(dst, '}')
+}
+
+func appendRejected(dst []byte, s *pannier.RejectedSkill) []byte {
+	dst = append(dst, '{')
+	if s.ID != "" {
+		dst = append(appendString(append(dst, `"id":`...), s.ID), ',')
+	}
+	dst = appendString(append(dst, `"slug":`...), s.Slug)
+	dst = appendString(append(dst, `,"reason":`...), s.Reason)
+	dst = appendString(append(dst, `,"detail":`...), s.Detail)
+	dst = append(dst, `,"diagnostics":`...)
+	from := len(dst)
+	for i := range s.Diagnostics {
+		dst = appendReason(append(dst, ','), &s.Diagnostics[i])
+	}
+	return append(closeList(dst, from), '}')
+}
+
+func appendReason(dst []byte, r *pannier.Reason) []byte {
+	dst = appendString(append(dst, `{"code":`...), r.Code)
+	dst = appendString(append(dst, `,"subject":`...), r.Subject)
+	dst = appendString(append(dst, `,"remedy":`...), r.Remedy)
+	return append(dst, '}')
+}
+
+func appendSection(dst []byte, s *prompt.Section) []byte {
+	dst = appendString(append(dst, `{"format":`...), s.Format)
+	dst = append(dst, `,"text":"`...)
+	for _, part := range s.Parts {
+		dst = appendEscaped(dst, part)
+	}
+	dst = append(dst, `","omitted":`...)
+	from := len(dst)
+	for _, slug := range s.Omitted {
+		dst = appendString(append(dst, ','), slug)
+	}
+	dst = closeList(dst, from)
+	dst = strconv.AppendBool(append(dst, `,"truncated":`...), s.Truncated())
+	return append(dst, '}')
+}
+
+func appendDigest(dst []byte, d pannier.Digest) []byte {
+	if d.IsZero() {
+		return append(dst, `""`...)
+	}
+	dst = append(dst, `"sha256:`...)
+	return append(hex.AppendEncode(dst, d[:]), '"')
+}
+
+// appendString appends a text in quotes.
+func appendString(dst []byte, text string) []byte {
+	return append(appendEscaped(append(dst, '"'), text), '"')
+}
+
+// appendEscaped appends a text as it stands between quotes; what is not UTF-8 becomes U+FFFD.
+func appendEscaped(dst []byte, text string) []byte {
+	from := 0
+	for i := 0; ; {
+		i += plainPrefix(text[i:])
+		if i == len(text) {
+			return append(dst, text[from:]...)
+		}
+		r, size := utf8.DecodeRuneInString(text[i:])
+		if size > 1 && r != '\u2028' && r != '\u2029' {
+			i += size
+			continue
+		}
+		dst = appendEscape(append(dst, text[from:i]...), r)
+		i += size
+		from = i
+	}
+}
+
+// plainPrefix returns how many bytes at the start of a text are ASCII that stands in a JSON string as it is. It looks at
+// eight at a time.
+func plainPrefix(text string) int {
+	const ones, high = 0x0101010101010101, 0x8080808080808080
+	i := 0
+	for ; len(text)-i >= 8; i += 8 {
+		t := text[i : i+8]
+		eight := uint64(t[0]) | uint64(t[1])<<8 | uint64(t[2])<<16 | uint64(t[3])<<24 |
+			uint64(t[4])<<32 | uint64(t[5])<<40 | uint64(t[6])<<48 | uint64(t[7])<<56
+		quote, slash := eight^(ones*'"'), eight^(ones*'\\')
+		// The high bit of a byte is set where the byte is less than a blank, one of the two, or not ASCII. A borrow can only
+		// set more of them, behind the first.
+		if special := ((eight - ones*' ') | (quote - ones) | (slash - ones) | eight) & high; special != 0 {
+			return i + bits.TrailingZeros64(special)/8
+		}
+	}
+	for i < len(text) && ' ' <= text[i] && text[i] < utf8.RuneSelf && text[i] != '"' && text[i] != '\\' {
+		i++
+	}
+	return i
+}
+
+// appendEscape appends a character that can not stand in a JSON string, or not in every reader's.
+func appendEscape(dst []byte, r rune) []byte {
+	switch r {
+	case '"', '\\':
+		return append(dst, '\\', byte(r))
+	case '\b':
+		return append(dst, `\b`...)
+	case '\f':
+		return append(dst, `\f`...)
+	case '\n':
+		return append(dst, `\n`...)
+	case '\r':
+		return append(dst, `\r`...)
+	case '\t':
+		return append(dst, `\t`...)
+	}
+	return hex.AppendEncode(append(dst, `\u`...), []byte{byte(r >> 8), byte(r)})
+}

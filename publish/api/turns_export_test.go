@@ -1,0 +1,25 @@
+package api
+
+import (
+	"pannier"
+	"pannier/publish/prompt"
+)
+
+// AppendResolution returns the JSON of a resolution with a prompt.
+func AppendResolution(r pannier.Resolution) []byte {
+	a := turnAnswer{Resolution: r, section: sectionOf(*r.Prompt), named: len(r.Active)}
+	return a.appendJSON(nil)
+}
+
+// AppendPrompt returns the JSON of a prompt.
+func AppendPrompt(p pannier.Prompt) []byte {
+	a := turnAnswer{section: sectionOf(p)}
+	return a.appendPrompt(nil, true)
+}
+
+func sectionOf(p pannier.Prompt) prompt.Section {
+	return prompt.Section{Format: p.Format, Parts: []string{p.Text}, Omitted: p.Omitted}
+}
+
+// AppendString appends a text as JSON.
+var AppendString = appendString

@@ -1,0 +1,220 @@
+package api_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"pannier"
+	"pannier/publish/api"
+	"pannier/publish/prompt"
+	"pannier/registry/resolve"
+)
+
+// catalogs lists the formats that show no bodies.
+func catalogs() []string {
+	return slices.DeleteFunc(prompt.Formats(), prompt.NeedsBodies)
+}
+
+// plainly returns an answer to a turn that is made anew, with the encoder of the standard library.
+func plainly(t *testing.T, s *pannier.Snapshot, turn pannier.Turn) (resolution, section string) {
+	t.Helper()
+	r := resolve.Resolve(s, turn)
+	o := prompt.Options{Format: turn.Format, Workspace: "/configs"}
+	if prompt.Bounded(turn.Format) {
+		o.MaxChars = 24000
+	}
+	if turn.Limits.MaxChars != nil {
+		o.MaxChars = *turn.Limits.MaxChars
+	}
+	bodies := map[string]string{}
+	for _, a := range r.Active {
+		if e, _ := s.Lookup(a.Slug); !e.LastGood {
+			bodies[a.Slug] = "# " + e.Name + " <&>\n"
+		}
+	}
+	p := prompt.Render(s, r, bodies, o)
+	r.Prompt = &p
+	return encodeJSON(t, r), encodeJSON(t, p)
+}
+
+func encodeJSON(t *testing.T, value any) string {
+	t.Helper()
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(value); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// manySorts has dozens of skills of every sort, whose names are not in the order of their slugs.
+func manySorts() *pannier.Snapshot {
+	s := catalog()
+	for i := range 150 {
+		e := entry(fmt.Sprintf("s%03d", i), pannier.StateEligible)
+		e.Name, e.Description = fmt.Sprintf("N%d \"é\u2028", i*7%150), strings.Repeat("d<\\\x01\n", i%9)
+		switch i % 10 {
+		case 3:
+			e.Runtimes = []string{"codex", "hermes"}
+		case 5:
+			e.Policy.AllowImplicit = false
+		case 7:
+			e.State, e.Usable, e.Reasons = pannier.StateIneligible, false, []pannier.Reason{{Code: pannier.ReasonMissingEnv, Subject: "A", Remedy: "set \"A\""}}
+		case 8:
+			e.Policy.Enabled, e.State, e.Usable = false, pannier.StateDisabled, false
+		}
+		s.Entries = append(s.Entries, e)
+	}
+	slices.SortStableFunc(s.Entries, func(a, b pannier.Entry) int { return strings.Compare(a.Slug, b.Slug) })
+	return s
+}
+
+func someTurns() []pannier.Turn {
+	limit := func(n int) pannier.Limits { return pannier.Limits{MaxChars: &n} }
+	turns := []pannier.Turn{
+		{},
+		{Text: "/skill:s001 a \"b\"\n$s000 @skill:s149 $s001 @skill:gone @skill:s007 $s008 $alpha \xff"},
+		{Capabilities: []pannier.Capability{{ID: "1", Slug: "s149"}, {ID: "2", Slug: "late/omega"}, {Slug: "s005"}, {Slug: "acme/alpha"}}, Text: "$s149"},
+		{Runtime: "codex", Text: "$s003 $s013"},
+		{Runtime: "else", Text: "$s003 $s004 @skill:s013"},
+		{Limits: limit(0), Text: "$s100"},
+		{Limits: limit(3000), Text: "$s149"},
+		{Limits: limit(1)},
+	}
+	for i := range 150 {
+		turns[0].Capabilities = append(turns[0].Capabilities, pannier.Capability{Slug: fmt.Sprintf("s%03d", 149-i)})
+	}
+	turns = append(turns, pannier.Turn{})
+	for i := range 20 { // more runtimes than anything is kept for
+		turns = append(turns, pannier.Turn{Runtime: fmt.Sprint("r", i), Text: fmt.Sprintf("$s%03d", i)})
+	}
+	return turns
+}
+
+// TestKeptPartsGiveTheSameBytes asks one handler about many turns at once, in every format, and compares with answers that
+// are made anew.
+func TestKeptPartsGiveTheSameBytes(t *testing.T) {
+	house := newHouse()
+	house.snapshot = manySorts()
+	h := house.handler()
+	var asking sync.WaitGroup
+	for _, turn := range someTurns() {
+		for _, format := range append(prompt.Formats(), "") {
+			turn.Format = format
+			body, err := json.Marshal(turn)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var asked pannier.Turn // as it arrives
+			if err := json.Unmarshal(body, &asked); err != nil {
+				t.Fatal(err)
+			}
+			asking.Go(func() {
+				resolution, section := plainly(t, house.snapshot, asked)
+				for range 2 {
+					if got := ask(h, "POST", "/v1/resolve", string(body)).Body.String(); got != resolution {
+						t.Errorf("resolve %s: got\n%.3000s\nwant\n%.3000s", body, got, resolution)
+					}
+					if got := ask(h, "POST", "/v1/prompt", string(body), "Accept", jsonType).Body.String(); got != section {
+						t.Errorf("prompt %s: got\n%.3000s\nwant\n%.3000s", body, got, section)
+					}
+				}
+			})
+		}
+	}
+	asking.Wait()
+}
+
+// TestKeptPartsAreOfOneSnapshot answers from the snapshot of each moment, whatever was kept of another.
+func TestKeptPartsAreOfOneSnapshot(t *testing.T) {
+	house := newHouse()
+	h := house.handler()
+	snapshots := []*pannier.Snapshot{catalog(), manySorts(), {Version: 9, Time: time.Unix(0, 0)}}
+	for n := range 9 {
+		house.snapshot = snapshots[n%3]
+		for _, format := range prompt.Formats() {
+			resolution, section := plainly(t, house.snapshot, pannier.Turn{Format: format})
+			if got := ask(h, "POST", "/v1/resolve", `{"format":"`+format+`"}`).Body.String(); got != resolution {
+				t.Errorf("snapshot %d, %s: got\n%.2000s\nwant\n%.2000s", n%3, format, got, resolution)
+			}
+			if got := ask(h, "GET", "/v1/prompt?format="+format, "", "Accept", jsonType).Body.String(); got != section {
+				t.Errorf("snapshot %d, %s: got\n%.2000s\nwant\n%.2000s", n%3, format, got, section)
+			}
+		}
+	}
+}
+
+// fill gives every field of a value something that is not zero, so that one which is added later is missed where the
+// answers leave it out.
+func fill(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem())
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(v.Field(i))
+		}
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		for i := range v.Len() {
+			fill(v.Index(i))
+		}
+	case reflect.Array:
+		for i := range v.Len() {
+			fill(v.Index(i))
+		}
+	case reflect.String:
+		v.SetString(`a "<b>" & c`)
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		v.SetInt(5)
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		v.SetUint(7)
+	case reflect.Float32, reflect.Float64:
+		v.SetFloat(0.5)
+	}
+}
+
+// TestAnswersLeaveNothingOut holds every field of a resolution against the encoder of the standard library.
+func TestAnswersLeaveNothingOut(t *testing.T) {
+	var full pannier.Resolution
+	fill(reflect.ValueOf(&full).Elem())
+	for name, r := range map[string]pannier.Resolution{
+		"full":  full,
+		"empty": {Active: []pannier.ActiveSkill{}, Rejected: []pannier.RejectedSkill{}, Prompt: &pannier.Prompt{Omitted: []string{}}},
+		"zero":  {Active: make([]pannier.ActiveSkill, 2), Rejected: []pannier.RejectedSkill{{Diagnostics: []pannier.Reason{}}}, Prompt: &pannier.Prompt{Omitted: []string{}}},
+	} {
+		if got, want := string(api.AppendResolution(r)), encodeJSON(t, r); got != want {
+			t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)
+		}
+		if got, want := string(api.AppendPrompt(*r.Prompt)), encodeJSON(t, r.Prompt); got != want {
+			t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)
+		}
+	}
+}
+
+// FuzzAppendString compares with the encoder of the standard library.
+func FuzzAppendString(f *testing.F) {
+	var every strings.Builder
+	for r := range rune(0x300) {
+		every.WriteRune(r)
+	}
+	for _, text := range []string{"", every.String(), "\xff\xe2\x80\xa8 \u2028\u2029\u2027\ufffd\xed\xa0\x80\U0001f600\xf0\x9f", `"\`, "a\xc3"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if got, want := string(api.AppendString(nil, text))+"\n", encodeJSON(t, text); got != want {
+			t.Errorf("%q: got %s, want %s", text, got, want)
+		}
+	})
+}

@@ -1,0 +1,108 @@
+package prompt_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	"pannier"
+	"pannier/publish/prompt"
+)
+
+// mixed has skills in every state, two of which share a slug, with names in another order than the slugs.
+func mixed() *pannier.Snapshot {
+	s := &pannier.Snapshot{Entries: shelf(), Workspace: pannier.Workspace{Prompts: files()}}
+	for i := range 300 {
+		e := skill(fmt.Sprintf("zz%03d", i), fmt.Sprintf("N%03d &", i*7%300), strings.Repeat("é ", i%20))
+		e.Rank = 300 - i
+		s.Entries = append(s.Entries, e)
+		if i%50 == 0 {
+			e.State, e.Usable = pannier.StateShadowed, false
+			s.Entries = append(s.Entries, e)
+		}
+	}
+	return s
+}
+
+// someOf returns a resolution with a few skills that are named, in any order, and then others in theirs.
+func someOf(s *pannier.Snapshot, rnd *rand.Rand) pannier.Resolution {
+	var r pannier.Resolution
+	named := map[string]bool{"gone": true}
+	for range rnd.IntN(5) {
+		if slug := s.Entries[rnd.IntN(len(s.Entries))].Slug; !named[slug] {
+			named[slug] = true
+			r.Active = append(r.Active, pannier.ActiveSkill{Slug: slug, Reason: pannier.ViaReference})
+		}
+	}
+	r.Active = append(r.Active, pannier.ActiveSkill{Slug: "gone", Reason: pannier.ViaReference})
+	for i := range s.Entries {
+		if slug := s.Entries[i].Slug; !named[slug] && rnd.IntN(10) > 0 {
+			named[slug] = true
+			r.Active = append(r.Active, pannier.ActiveSkill{Slug: slug, Reason: pannier.ViaImplicit})
+		}
+	}
+	return r
+}
+
+// TestRendererGivesWhatRenderDoes uses one renderer for many turns at once, and one section for many prompts.
+func TestRendererGivesWhatRenderDoes(t *testing.T) {
+	s := mixed()
+	bodies := shelfBodies()
+	bodies["zz007"] = "seven"
+	renderer := prompt.NewRenderer(s, "/w")
+	var rendering sync.WaitGroup
+	for seed := range uint64(4) {
+		rendering.Go(func() {
+			rnd := rand.New(rand.NewPCG(seed, 0))
+			var section prompt.Section
+			for range 12 {
+				r, limit := someOf(s, rnd), rnd.IntN(2)*rnd.IntN(40_000)
+				for _, format := range append(prompt.Formats(), "") {
+					want := prompt.Render(s, r, bodies, prompt.Options{Format: format, MaxChars: limit, Workspace: "/w"})
+					renderer.Render(r, bodies, format, limit, &section)
+					if got := section.Prompt(); !reflect.DeepEqual(got, want) {
+						t.Errorf("%s, limit %d: got\n%.2000s\nwant\n%.2000s", format, limit, got.Text, want.Text)
+					}
+				}
+			}
+		})
+	}
+	rendering.Wait()
+}
+
+// TestRenderingAgainMakesNoGarbage is what a renderer is for.
+func TestRenderingAgainMakesNoGarbage(t *testing.T) {
+	s := mixed()
+	r := someOf(s, rand.New(rand.NewPCG(1, 2)))
+	renderer := prompt.NewRenderer(s, "/w")
+	var section prompt.Section
+	for _, format := range []string{prompt.AvailableSkills, prompt.AvailableSkillsReference, prompt.OpenClaw} {
+		render := func() { renderer.Render(r, nil, format, 5000, &section) }
+		render()
+		if n := testing.AllocsPerRun(100, render); n > 20 {
+			t.Errorf("%s: %.0f allocations", format, n)
+		}
+	}
+}
+
+func BenchmarkRenderer(b *testing.B) {
+	s, r := &pannier.Snapshot{}, pannier.Resolution{}
+	for i := range 1000 {
+		e := skill(fmt.Sprintf("skill-%05d", i), fmt.Sprintf("A skill %d", i*7%1000), strings.Repeat("what it does and when, ", 8))
+		s.Entries = append(s.Entries, e)
+		r.Active = append(r.Active, pannier.ActiveSkill{Slug: e.Slug, Reason: pannier.ViaImplicit})
+	}
+	renderer := prompt.NewRenderer(s, "/w")
+	var section prompt.Section
+	for _, format := range []string{prompt.AvailableSkills, prompt.AvailableSkillsReference, prompt.OpenClaw} {
+		b.Run(format, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				renderer.Render(r, nil, format, prompt.DefaultMaxChars, &section)
+			}
+		})
+	}
+}

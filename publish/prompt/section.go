@@ -1,0 +1,62 @@
+package prompt
+
+import (
+	"strings"
+
+	"pannier"
+)
+
+// Section is a prompt in the parts that it is put together of. One that is rendered into again takes over the memory of
+// what it was before, so whoever answers turn after turn with a thousand skills makes no garbage. Its zero value is empty.
+type Section struct {
+	Format string
+	// Parts are the text, one behind the other. No character spans two of them.
+	Parts []string
+	// Omitted are the slugs of what is not in the text at all.
+	Omitted []string
+
+	maxChars       int
+	items, ordered []item
+	shown          []bool // by the place of an item
+}
+
+// item is a skill to be shown.
+type item struct {
+	*pannier.Entry
+	index    int32 // among the entries of the snapshot
+	place    int32 // among the items, in the order of the resolution
+	implicit bool  // nobody named it
+}
+
+// Prompt returns the prompt in memory of its own.
+func (s *Section) Prompt() pannier.Prompt {
+	return pannier.Prompt{
+		Format: s.Format, Text: strings.Join(s.Parts, ""), Omitted: append([]string{}, s.Omitted...), Truncated: s.Truncated(),
+	}
+}
+
+// Truncated reports whether anything is omitted.
+func (s *Section) Truncated() bool { return len(s.Omitted) > 0 }
+
+// Empty drops what the section says and keeps its memory.
+func (s *Section) Empty() {
+	clear(s.Parts)
+	clear(s.Omitted)
+	clear(s.items)
+	clear(s.ordered)
+	*s = Section{Parts: s.Parts[:0], Omitted: s.Omitted[:0], items: s.items[:0], ordered: s.ordered[:0], shown: s.shown[:0]}
+}
+
+// fits reports whether so many code points are within the limit.
+func (s *Section) fits(size int) bool { return s.maxChars <= 0 || size <= s.maxChars }
+
+func (s *Section) add(part string) { s.Parts = append(s.Parts, part) }
+
+// omit notes what is not shown, in the order of the resolution.
+func (s *Section) omit() {
+	for i, e := range s.items {
+		if !s.shown[i] {
+			s.Omitted = append(s.Omitted, e.Slug)
+		}
+	}
+}
