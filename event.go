@@ -16,6 +16,7 @@ const (
 	EventCatalogUpdated     EventType = "skill_catalog_updated" // CatalogUpdated
 	EventSkillLoaded        EventType = "skill_loaded"          // SkillLoaded
 	EventSkillStateChanged  EventType = "skill_state_changed"   // SkillStateChanged
+	EventSkillWarning       EventType = "skill_warning"         // SkillWarning
 	EventWorkspaceChanged   EventType = "workspace_changed"     // WorkspaceChanged
 	EventEnvironmentChanged EventType = "environment_changed"   // EnvironmentChanged
 	EventPolicyChanged      EventType = "policy_changed"        // PolicyChanged
@@ -63,6 +64,16 @@ type SkillStateChanged struct {
 	To         State      `json:"to,omitempty"`
 	// Cause says in a few words why: the first reason against the skill, or what has gone away.
 	Cause string `json:"cause"`
+}
+
+// SkillWarning tells that something is wrong with a skill that was not before, or not known (OpenSkills contract,
+// "skill_warning").
+type SkillWarning struct {
+	// Name is the slug of the skill; empty where it is about several, or about none.
+	Name string `json:"name,omitempty"`
+	// Kind is the code of the problem, Detail its place and message.
+	Kind   string `json:"kind"`
+	Detail string `json:"detail"`
 }
 
 // WorkspaceChanged tells that config.yaml or a file of the system prompt changed.

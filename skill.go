@@ -1,5 +1,10 @@
 package pannier
 
+import (
+	"slices"
+	"strings"
+)
+
 // Skill is what the loader read from one skill directory. It is immutable once it is in a [Catalog].
 type Skill struct {
 	// Slug is the key: lower-case ASCII letters, digits and single hyphens.
@@ -124,4 +129,13 @@ type Catalog struct {
 	Problems []Problem
 	// Watch is what was looked into.
 	Watch WatchSet
+}
+
+// configEndings are those of file names among the items of [Requirements.Config]; a dotted key can look like any other.
+var configEndings = []string{".json", ".yaml", ".yml", ".toml", ".ini", ".env", ".conf", ".cfg", ".txt", ".md", ".pem", ".key", ".xml", ".properties"}
+
+// IsConfigFile reports whether an item of [Requirements.Config] is a file below the workspace: it holds a slash or ends
+// like a file. Any other is a dotted key of config.yaml.
+func IsConfigFile(item string) bool {
+	return strings.Contains(item, "/") || slices.ContainsFunc(configEndings, func(e string) bool { return strings.HasSuffix(item, e) })
 }

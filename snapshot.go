@@ -48,9 +48,10 @@ type Entry struct {
 	Rank int `json:"-"`
 }
 
-// Automatic reports whether the model is offered the skill without anybody naming it.
+// Automatic reports whether the model is offered the skill without anybody naming it. There is nothing to offer of one that
+// has tools only.
 func (e *Entry) Automatic() bool {
-	return e.Usable && e.Policy.AllowImplicit && !e.DisableModelInvocation
+	return e.Usable && e.Policy.AllowImplicit && !e.DisableModelInvocation && !e.ToolsOnly
 }
 
 // Snapshot is one immutable state of the registry.

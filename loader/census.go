@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"hash/maphash"
 	"io/fs"
 	"os"
 	"slices"
@@ -47,7 +48,8 @@ func (l *Loader) Census(ctx context.Context) ([]pannier.Problem, error) {
 // census is what is kept from one census to the next.
 type census struct {
 	mu   sync.Mutex
-	tops []*counted // for each root
+	tops []*counted   // for each root
+	seed maphash.Seed // of all marks
 	// now is the clock, where it is another than the usual one. maxDirs and maxDepth are other bounds than the usual ones.
 	now               func() time.Time
 	maxDirs, maxDepth int
@@ -56,9 +58,8 @@ type census struct {
 // counted is what a census knows of one directory.
 type counted struct {
 	name     string
-	stat     fileStat // when its entries were read
-	proven   bool     // an equal stat means equal entries
-	file     string   // the name of its SKILL.md, empty where there is none
+	mark     uint64 // of its stat when its entries were read; 0 where an equal one does not mean equal entries
+	file     string // the name of its SKILL.md, empty where there is none
 	children []*counted
 }
 
@@ -85,6 +86,7 @@ type counter struct {
 	root   *os.Root
 	fd     int
 	now    time.Time
+	seed   maphash.Seed
 	others map[string]bool // roots that lie below this one, by their path below it
 	buf    []byte
 
@@ -98,7 +100,7 @@ type counter struct {
 // of takes the census of one root. A root that can not be opened has none: loading it says what is wrong.
 func (c *census) of(ctx context.Context, rules pannier.DiscoveryRules, index, named int) (tallies, error) {
 	if c.tops == nil {
-		c.tops = make([]*counted, len(rules.Roots))
+		c.tops, c.seed = make([]*counted, len(rules.Roots)), maphash.MakeSeed()
 	}
 	root, err := os.OpenRoot(rules.Roots[index].Path)
 	if err != nil {
@@ -115,7 +117,7 @@ func (c *census) of(ctx context.Context, rules pannier.DiscoveryRules, index, na
 		c.tops[index] = &counted{}
 	}
 	n := &counter{
-		rules: rules, root: root, fd: int(dir.Fd()), now: time.Now(), others: rootsBelow(rules.Roots, index), buf: make([]byte, 32<<10),
+		rules: rules, root: root, fd: int(dir.Fd()), now: time.Now(), seed: c.seed, others: rootsBelow(rules.Roots, index), buf: make([]byte, 32<<10),
 		maxDirs: maxCensusDirs, maxDepth: maxCensusDepth, found: newTallies(named),
 	}
 	if c.now != nil {
@@ -191,7 +193,7 @@ func (n *counter) look(d *counted, rel string) error {
 		return err
 	case !st.isDir():
 		return errNotDir
-	case d.proven && st == d.stat:
+	case d.mark != 0 && d.mark == n.markOf(st):
 		return nil
 	}
 	dir, err := n.root.Open(dirPath(rel))
@@ -208,9 +210,15 @@ func (n *counter) look(d *counted, rel string) error {
 		return err
 	}
 	n.take(d, rel, entries)
-	d.stat, d.proven = opened, opened.proves(n.now)
+	d.mark = 0
+	if opened.proves(n.now) {
+		d.mark = n.markOf(opened)
+	}
 	return nil
 }
+
+// markOf returns what stands for a stat where there are so many that their size counts.
+func (n *counter) markOf(st fileStat) uint64 { return max(1, maphash.Comparable(n.seed, st)) }
 
 // take keeps what counts of the entries of a directory. What is known of those that were there before stays.
 func (n *counter) take(d *counted, rel string, entries []dirent) {
@@ -231,7 +239,10 @@ func (n *counter) take(d *counted, rel string, entries []dirent) {
 		children = append(children, child)
 	}
 	slices.SortFunc(children, func(a, b *counted) int { return strings.Compare(a.name, b.name) })
-	d.file, d.children = file, children
+	if file == pannier.SkillFile {
+		file = pannier.SkillFile // one text for all
+	}
+	d.file, d.children = file, slices.Clip(children)
 }
 
 // pickFile returns which of two SKILL.md makes the skill, as discovery decides it.

@@ -49,10 +49,14 @@ func (c *contract) identity(s *pannier.Skill, m meta) {
 		return
 	}
 	s.Slug = pannier.FallbackSlug(s.PathBelowRoot)
+	hint := "add `slug:` with lower-case letters, digits and hyphens"
+	if s.ToolsOnly {
+		hint = `add a _meta.json with a "slug" of lower-case letters, digits and hyphens`
+	}
 	c.problems = append(c.problems, pannier.Problem{
 		Code: "skill.slug.empty", Severity: pannier.SeverityWarning, Path: c.path, Field: "slug",
 		Message: fmt.Sprintf("neither names of the skill nor its folder hold an ASCII letter or digit, so its slug is %s", s.Slug),
-		Hint:    "add `slug:` with lower-case letters, digits and hyphens",
+		Hint:    hint,
 	})
 }
 

@@ -94,6 +94,10 @@ func account(t *testing.T, rules pannier.DiscoveryRules) map[string]string {
 		outcomes[path] = outcome
 	}
 	for _, s := range load(t, l, pannier.Batch{Full: true}).Skills {
+		if s.ToolsOnly {
+			note(s.PathBelowRoot+"/tools", outcomeOf(t, l, s))
+			continue
+		}
 		note(s.PathBelowRoot+"/"+s.File, outcomeOf(t, l, s))
 	}
 	rest, err := l.CensusPaths(t.Context())
@@ -110,7 +114,12 @@ func account(t *testing.T, rules pannier.DiscoveryRules) map[string]string {
 			t.Errorf("want %sof them, told %v", want, p)
 		}
 	}
-	walked := skillFiles(t, rules.Roots[0].Path)
+	root := rules.Roots[0].Path
+	walked := skillFiles(t, root)
+	for _, dir := range walkTools(root) {
+		walked = append(walked, dir+"/tools")
+	}
+	slices.Sort(walked)
 	if diff := cmp.Diff(walked, slices.Sorted(maps.Keys(outcomes))); diff != "" {
 		t.Errorf("walked -, accounted for +:\n%s", diff)
 	}
@@ -126,13 +135,18 @@ func outcomeOf(t *testing.T, l *loader.Loader, s *pannier.Skill) string {
 		t.Errorf("%s: %v", s.Path, err)
 	}
 	outcome := "usable"
-	if s.Broken {
+	switch {
+	case s.Broken:
 		outcome = "broken"
 		if len(s.Problems) == 0 || s.Problems[0].Severity != pannier.SeverityError || s.Problems[0].Code == "" || s.Problems[0].Hint == "" {
 			t.Errorf("%s can not be used, and nobody learns why: %v", s.Path, s.Problems)
 		}
-	} else if _, err := l.Read(t.Context(), s); err != nil {
-		t.Errorf("%s: %v", s.Path, err)
+	case s.ToolsOnly:
+		outcome = "tools"
+	default:
+		if _, err := l.Read(t.Context(), s); err != nil {
+			t.Errorf("%s: %v", s.Path, err)
+		}
 	}
 	return strings.Join(append([]string{outcome}, slices.Compact(slices.Sorted(slices.Values(codes(s.Problems))))...), " ")
 }

@@ -19,9 +19,13 @@ import (
 )
 
 // Read returns the document of a skill of a catalog, from the same bytes that its digest tells of. It returns an error
-// that is [pannier.ErrChanged] where the disk has moved on, and [pannier.ErrNotServable] for a skill that can not be read.
+// that is [pannier.ErrChanged] where the disk has moved on, and [pannier.ErrNotServable] for a skill that can not be
+// read, or has nothing to read.
 func (l *Loader) Read(ctx context.Context, s *pannier.Skill) (pannier.Document, error) {
-	if s.Broken || s.LastGood {
+	switch {
+	case s.ToolsOnly:
+		return pannier.Document{}, fmt.Errorf("read %s: it has tools and no instructions: %w", s.Path, pannier.ErrNotServable)
+	case s.Broken || s.LastGood:
 		return pannier.Document{}, pannier.ErrNotServable
 	}
 	text, err := l.readWhole(s)

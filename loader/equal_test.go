@@ -34,12 +34,17 @@ func TestIncrementalEqualsFull(t *testing.T) {
 		{"settled", time.Hour, 3}, // every stat proves what it can
 	} {
 		t.Run(clock.name, func(t *testing.T) {
+			tools := 0
 			for seed := range uint64(sequences / clock.every) {
 				d := newDisk(t, seed)
 				d.spin = clock.ahead > 0
 				if !d.compare(func() time.Time { return time.Now().Add(clock.ahead) }) {
 					t.Fatalf("seed %d:\n%s", seed, strings.Join(d.log, "\n"))
 				}
+				tools += d.tools
+			}
+			if tools == 0 {
+				t.Error("there never was a skill of tools only")
 			}
 		})
 	}
@@ -53,6 +58,7 @@ type disk struct {
 	dirty map[string]bool // the directories that a watcher would tell of
 	log   []string
 	spin  bool
+	tools int // how many skills of tools only were seen
 }
 
 func newDisk(t *testing.T, seed uint64) *disk {
@@ -107,6 +113,17 @@ func (d *disk) same(got pannier.Catalog, what string) bool {
 		d.t.Errorf("%s: an independent walk has another digest", what)
 		return false
 	}
+	tools := []string{}
+	for _, s := range got.Skills {
+		if s.ToolsOnly {
+			tools = append(tools, s.PathBelowRoot)
+		}
+	}
+	if diff := cmp.Diff(walkTools(d.root), tools); diff != "" {
+		d.t.Errorf("%s: an independent walk finds other tools: want -, got +:\n%s", what, diff)
+		return false
+	}
+	d.tools += len(tools)
 	return true
 }
 
@@ -133,8 +150,8 @@ func (d *disk) tick() {
 }
 
 var (
-	dirNames  = []string{"a", "b", "c", ".d", "node_modules"}
-	fileNames = []string{"SKILL.md", "SKILL.md", "SKILL.md", "_meta.json", "skill.md", "notes.txt"}
+	dirNames  = []string{"a", "b", "c", ".d", "node_modules", "tools"}
+	fileNames = []string{"SKILL.md", "SKILL.md", "SKILL.md", "_meta.json", "skill.md", "notes.txt", "run.py"}
 	texts     = []string{good("one"), good("two"), "---\nslug: s\ndescription: other\n---\n", "---\nname: [\n---\n", "no frontmatter", ""}
 	metas     = []string{`{"slug":"m1"}`, `{"slug":"m2"}`, `{"owner":"o"}`, `{`, `[]`}
 )
@@ -148,7 +165,7 @@ func (d *disk) change() {
 	file := filepath.Join(dir, pick(d, fileNames))
 	var err error
 	var did string
-	switch d.rand.IntN(14) {
+	switch d.rand.IntN(17) {
 	case 0, 1, 2:
 		did, err = "write "+file, d.write(file)
 	case 3:
@@ -176,11 +193,37 @@ func (d *disk) change() {
 		d.dirty[name] = true
 	case 12:
 		did, err = d.relink(name, pick(d, []string{"a", "../b", "../c/a", "b/../c", "../../outside", "..", "nowhere", ".d"}))
+	case 14:
+		tool := filepath.Join(d.root, pick(d, dirNames), "tools/run.py")
+		did, err = "tool "+tool, d.tool(tool)
+	case 15:
+		tools := filepath.Join(d.root, pick(d, dirNames), "tools")
+		did, err = d.relink(tools, pick(d, []string{"../a/tools", "../b/tools", "../../outside", "..", "nowhere"}))
+		d.dirty[filepath.Dir(tools)] = true
+	case 16:
+		top := filepath.Join(d.root, pick(d, dirNames))
+		file := filepath.Join(top, pick(d, []string{"SKILL.md", "skill.md", "b/SKILL.md", "tools/SKILL.md", "tools/run.py"}))
+		did, err = "remove "+file, d.removeAll(file)
 	case 13:
 		did, err = d.relink(file, pick(d, []string{"../a/SKILL.md", "../SKILL.md", "notes.txt", "../.d/SKILL.md", "../../outside/SKILL.md", "_meta.json"}))
 	}
 	d.dirty[dir] = true
 	d.log = append(d.log, fmt.Sprint(strings.ReplaceAll(did, d.root, ""), " ", err != nil))
+}
+
+// tool writes a tool, with the directories that it lies in.
+func (d *disk) tool(path string) error {
+	for dir := filepath.Dir(path); len(dir) >= len(d.root); dir = filepath.Dir(dir) {
+		d.dirty[dir] = true
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	if real, err := filepath.EvalSymlinks(filepath.Dir(path)); err != nil || real != filepath.Dir(path) {
+		d.dirty[real] = true
+		return err
+	}
+	return d.write(path)
 }
 
 // dirs returns the directories of the tree, without those that links lead to.

@@ -2,6 +2,7 @@ package loader
 
 import (
 	"cmp"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,38 +15,42 @@ import (
 
 var errNotDir = unix.ENOTDIR
 
-// node is what is known of one directory below a root, the root itself included.
+// node is what is known of one directory below a root, the root itself included. What every look asks all of them comes
+// first, so that it lies together.
 type node struct {
-	name string
-	rel  string // below the root, with slashes; "" is the root
-	abs  string
-	ino  uint64 // as its parent has it
-	// depth is how many directories below the root it lies.
-	depth int
+	known  bool // somebody has looked
+	marked bool // look again
+	moved  bool // the last look changed which directories there are below
 	// linked directories are links, and real is where such a one leads. shifting ones are links or lie below one, so that
 	// they change without a change of the directories above them. shallow ones are those that discovery skips: they count
 	// only where they hold a SKILL.md themselves.
 	linked, shifting, shallow bool
-	real                      string
 
-	known  bool // somebody has looked
-	marked bool // look again
-	moved  bool // the last look changed which directories there are below
+	skill    *found   // of a directory that is a skill, then own; it has no children then
+	box      *toolbox // of one that may be a skill of tools only
+	children []*node  // by name in bytes
+	links    []dirent // by name in bytes
+	problems []pannier.Problem
 
+	abs string
+	// name is the last part of abs, and rel what of it lies below the root, with slashes; "" is the root.
+	name, rel string
+	real      string
+	ino       uint64 // as its parent has it
+	// depth is how many directories below the root it lies.
+	depth int
+
+	own       found
 	listed    fileStat // of the directory when its entries were read
 	listedAt  time.Time
 	otherCase string   // a SKILL.md by another case of its name
-	links     []dirent // by name in bytes
-	children  []*node  // by name in bytes
+	scripts   []string // where its Python files count: their names, in bytes
 	tooDeep   int      // how many directories in it lie past the bound on depth
-
-	skill    *found // of a directory that is a skill; it has no children then
-	problems []pannier.Problem
 }
 
 // due reports whether the directory wants a look although nobody asks for everything.
 func (n *node) due() bool {
-	return n.marked || !n.known || n.shifting || len(n.links) > 0 || n.skill != nil && n.skill.linked
+	return n.marked || !n.known || n.shifting || len(n.links) > 0 || n.skill != nil && n.skill.linked || n.box != nil && n.box.linked
 }
 
 // at returns the path below the root of an entry of the directory.
@@ -54,6 +59,15 @@ func (n *node) at(name string) string {
 		return name
 	}
 	return n.rel + "/" + name
+}
+
+// shown returns the path of the directory as people are shown it, which abs ends with where the root lies in the workspace.
+func (n *node) shown(root pannier.Root) string {
+	shown := path.Join(root.Name, n.rel)
+	if strings.HasSuffix(n.abs, shown) {
+		return n.abs[len(n.abs)-len(shown):]
+	}
+	return shown
 }
 
 // child returns the child of that name, or nil.
@@ -89,20 +103,21 @@ func (n *node) adopt(children []*node, maxDepth int) {
 // become makes the directory a skill with that SKILL.md.
 func (n *node) become(file string) {
 	n.moved = n.moved || len(n.children) > 0
-	n.children, n.tooDeep = nil, 0
+	n.children, n.tooDeep, n.box, n.scripts = nil, 0, nil, nil
 	if file == pannier.SkillFile {
 		n.listed, n.links = fileStat{}, nil // the entries are not kept up to date any more
 	}
 	if n.skill == nil || n.skill.file != file {
 		n.moved = n.moved || n.shallow
-		n.skill = &found{file: file}
+		n.own = found{file: file}
+		n.skill = &n.own
 	}
 }
 
 // unbecome makes the directory one that is no skill.
 func (n *node) unbecome() {
 	n.moved = n.moved || n.skill != nil && (n.shallow || n.skill.target != "")
-	n.skill = nil
+	n.skill, n.own = nil, found{}
 }
 
 // reset forgets everything about the directory but its name.
@@ -117,6 +132,9 @@ func (n *node) reset() {
 func (n *node) appendSkills(skills []*pannier.Skill) []*pannier.Skill {
 	if n.skill != nil && n.skill.skill != nil {
 		return append(skills, n.skill.skill)
+	}
+	if n.box != nil && n.box.skill != nil {
+		return append(skills, n.box.skill)
 	}
 	for _, c := range n.children {
 		skills = c.appendSkills(skills)

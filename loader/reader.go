@@ -20,6 +20,7 @@ type reader struct {
 	buf     []byte // of SKILL.md
 	metaBuf []byte // of _meta.json, and for what is only streamed
 	hash    hash.Hash
+	room    room // of what stays
 }
 
 func newReader(s *scan) *reader {
@@ -39,7 +40,7 @@ const readTries = 3
 
 func (r *reader) read(n *node, st, metaStat fileStat) reading {
 	for try := 1; ; try++ {
-		skill := r.blank(n)
+		skill := r.blank(n, n.skill.file)
 		fileAfter, front := r.readFile(n, skill, st)
 		metaAfter, m, metaText := r.readMeta(n, skill, metaStat)
 		quiet := fileAfter == st && metaAfter == metaStat
@@ -51,12 +52,12 @@ func (r *reader) read(n *node, st, metaStat fileStat) reading {
 	}
 }
 
-// blank returns the skill that a directory holds before anything of it is read.
-func (r *reader) blank(n *node) *pannier.Skill {
+// blank returns the skill that a directory holds before anything of it is read. file is the name of its SKILL.md.
+func (r *reader) blank(n *node, file string) *pannier.Skill {
 	root := r.scan.tree.root
 	return &pannier.Skill{
-		Path: path.Join(root.Name, n.rel), Root: root.Name, SourceKind: root.Kind, Implicit: root.Implicit,
-		RootIndex: r.scan.tree.index, PathBelowRoot: n.rel, Folder: n.name, File: n.skill.file,
+		Path: n.shown(root), Root: root.Name, SourceKind: root.Kind, Implicit: root.Implicit,
+		RootIndex: r.scan.tree.index, PathBelowRoot: n.rel, Folder: n.name, File: file,
 		UserInvocable: true,
 	}
 }
@@ -229,8 +230,9 @@ func (r *reader) finish(skill *pannier.Skill, p parts, m meta, metaText []byte) 
 		c.fill(skill, m)
 		c.emptyBody(p)
 	}
-	skill.Problems = append(skill.Problems, c.problems...)
+	skill.Problems = slices.Clip(append(skill.Problems, c.problems...))
 	slices.SortStableFunc(skill.Problems, pannier.CompareProblems)
+	r.room.pack(skill)
 }
 
 // metaDigest is that of the frontmatter block and _meta.json, with their lengths, so that no byte can change sides.

@@ -83,6 +83,7 @@ func (s *scan) walk(ctx context.Context, full bool) error {
 		}
 		level = next
 	}
+	s.settleToolboxes()
 	return nil
 }
 
@@ -204,6 +205,7 @@ func (s *scan) list(n *node, r *reader) {
 	if read || len(n.links) > 0 {
 		n.adopt(s.followLinks(n, children), s.tree.rules.MaxDepth)
 	}
+	s.openToolbox(n, r)
 }
 
 // dirPath returns a path that stands for the directory itself where rel is a link to it.
@@ -241,8 +243,9 @@ func (s *scan) readEntries(n *node, r *reader) ([]*node, error) {
 	}
 	n.otherCase, n.links = "", nil
 	var children []*node
-	for _, e := range entries {
-		e.kind = resolveKind(s.fd, n.rel, e)
+	for i := range entries {
+		entries[i].kind = resolveKind(s.fd, n.rel, entries[i])
+		e := entries[i]
 		switch {
 		case e.kind == unix.DT_DIR:
 			children = append(children, s.childFor(n, e, false))
@@ -255,6 +258,9 @@ func (s *scan) readEntries(n *node, r *reader) ([]*node, error) {
 		}
 	}
 	slices.SortFunc(n.links, func(a, b dirent) int { return cmp.Compare(a.name, b.name) })
+	if n.holdsScripts() {
+		n.scripts = scriptsOf(entries)
+	}
 	return children, nil
 }
 
@@ -268,9 +274,14 @@ func (s *scan) childFor(n *node, e dirent, linked bool) *node {
 		}
 		return known
 	}
-	rel := n.at(e.name)
+	abs := strings.TrimSuffix(n.abs, "/") + "/" + e.name
+	name := abs[len(abs)-len(e.name):]
+	rel := name
+	if n.rel != "" {
+		rel = abs[len(abs)-len(n.rel)-1-len(name):]
+	}
 	return &node{
-		name: e.name, rel: rel, abs: strings.TrimSuffix(s.tree.root.Path, "/") + "/" + rel, ino: e.ino, depth: n.depth + 1,
+		name: name, rel: rel, abs: abs, ino: e.ino, depth: n.depth + 1,
 		linked: linked, shifting: linked || n.shifting, shallow: s.tree.rules.Skips(e.name),
 	}
 }

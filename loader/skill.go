@@ -31,7 +31,8 @@ func (s *scan) refresh(n *node, st fileStat, r *reader) {
 	} else if f.target != "" {
 		f.target, n.moved = "", true
 	}
-	metaStat := s.metaStat(n)
+	metaStat, linked := s.metaStat(n)
+	f.linked = f.linked || linked
 	if f.skill != nil && f.proven && st == f.stat && metaStat == f.meta {
 		return
 	}
@@ -67,8 +68,8 @@ func lastGood(good, broken *pannier.Skill) *pannier.Skill {
 	return &s
 }
 
-// sum digests everything that a skill in the catalog was made from.
-func sum(s *pannier.Skill) pannier.Digest {
+// sum digests everything that a skill in the catalog was made from. scripts are the tools of one that has nothing else.
+func sum(s *pannier.Skill, scripts ...string) pannier.Digest {
 	b := make([]byte, 0, 512)
 	for _, text := range []string{s.Path, s.File, string(s.SourceKind)} {
 		b = append(append(b, text...), 0)
@@ -83,6 +84,9 @@ func sum(s *pannier.Skill) pannier.Digest {
 	for i := range s.Problems { // they tell apart what has no digest: a file that is missing from one that can not be read
 		p := &s.Problems[i]
 		b = append(append(append(append(b, p.String()...), 0), p.Field...), 0)
+	}
+	for _, name := range scripts {
+		b = append(append(b, name...), 0)
 	}
 	return pannier.DigestOf(b)
 }
@@ -99,19 +103,18 @@ func (s *scan) follow(n *node, link fileStat) fileStat {
 	return st
 }
 
-// metaStat returns the stat of the skill's _meta.json, zero where there is none.
-func (s *scan) metaStat(n *node) fileStat {
+// metaStat returns the stat of the _meta.json in a directory, zero where there is none, and whether that is a link.
+func (s *scan) metaStat(n *node) (st fileStat, linked bool) {
 	rel := n.at(pannier.MetaFile)
 	st, err := statAt(s.fd, rel)
 	if err != nil {
-		return fileStat{}
+		return fileStat{}, false
 	}
 	if !st.isLink() {
-		return st
+		return st, false
 	}
-	n.skill.linked = true
 	if target, err := s.statIn(rel); err == nil {
-		return target
+		return target, true
 	}
-	return st // reading it says what is wrong
+	return st, true // reading it says what is wrong
 }

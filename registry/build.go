@@ -21,9 +21,7 @@ func build(in Inputs) *pannier.Snapshot {
 	choices, missing := choose(in.Catalog.Skills, in.Workspace)
 	s.Problems = slices.Concat(in.Workspace.Problems, in.Catalog.Problems, missing)
 	s.Entries = arrange(choices, in.Policies, in.Workspace.Listed)
-	for i := range s.Entries {
-		judge(&s.Entries[i], &in)
-	}
+	judge(s.Entries, &in)
 	usable := s.Ranked()
 	nameCards(usable)
 	s.Digest = digest(s, usable)

@@ -8,31 +8,55 @@ import (
 	"pannier"
 )
 
-// judge collects every reason against a skill and decides its state. An entry that has one already keeps it.
-func judge(e *pannier.Entry, in *Inputs) {
-	j := judgement{entry: e, environment: &in.Environment}
-	j.disabled()
-	j.invalid()
-	j.runtime(in.Workspace.Runtime)
-	j.system()
-	if !e.Requirements.Always {
-		j.requirements()
+// judge collects the reasons against each skill and decides their states. An entry that has a state already keeps it.
+func judge(entries []pannier.Entry, in *Inputs) {
+	texts := map[string]string{}
+	for i := range entries {
+		j := judgement{entry: &entries[i], in: in, environment: &in.Environment, texts: texts}
+		j.disabled()
+		j.invalid()
+		j.runtime(in.Workspace.Runtime)
+		j.system()
+		if !j.entry.Requirements.Always {
+			j.requirements()
+		}
+		j.trust()
+		j.security()
 	}
+	judgeConflicts(entries)
+	for i := range entries {
+		decide(&entries[i])
+	}
+}
+
+// decide gives an entry its state by the reasons against it.
+func decide(e *pannier.Entry) {
 	switch {
 	case e.State != "":
-	case !e.Policy.Enabled:
-		e.State = pannier.StateDisabled
-	case len(e.Reasons) > 0:
-		e.State = pannier.StateIneligible
-	default:
+	case len(e.Reasons) == 0:
 		e.State = pannier.StateEligible
+	case e.Reasons[0].Code == pannier.ReasonDisabled: // it is checked first
+		e.State = pannier.StateDisabled
+	default:
+		e.State = pannier.StateIneligible
 	}
 	e.Usable = e.State == pannier.StateEligible
 }
 
 type judgement struct {
 	entry       *pannier.Entry
+	in          *Inputs
 	environment *pannier.Environment
+	// texts are what was written of other skills: thousands may lack the same, and share the words that tell of it.
+	texts map[string]string
+}
+
+func (j judgement) share(text string) string {
+	if shared, ok := j.texts[text]; ok {
+		return shared
+	}
+	j.texts[text] = text
+	return text
 }
 
 func (j judgement) against(code, subject, remedy string) {
@@ -47,9 +71,9 @@ func (j judgement) unmet(code, subject, need, remedy string) {
 		return
 	}
 	j.entry.Problems = append(j.entry.Problems, pannier.Problem{
-		Code: "unverified." + code, Severity: pannier.SeverityWarning, Path: j.entry.FilePath(),
-		Message: fmt.Sprintf("the skill needs %s, which the sidecar's own container does not have; the agent's may", need),
-		Hint:    remedy,
+		Code: j.share("unverified." + code), Severity: pannier.SeverityWarning, Path: j.entry.FilePath(),
+		Message: j.share(fmt.Sprintf("the skill needs %s, which the sidecar's own container does not have; the agent's may", need)),
+		Hint:    j.share(remedy),
 	})
 }
 
@@ -58,9 +82,15 @@ func (j judgement) disabled() {
 		remedy := fmt.Sprintf("enable it with `pannier policy set %s --enabled=true`", j.entry.Slug)
 		j.against(pannier.ReasonDisabled, string(p.Source)+" policy", remedy)
 	}
+	if j.entry.Disabled {
+		j.against(pannier.ReasonDisabled, "eligibility.enabled", "the skill itself says that it is not to be used; set `eligibility.enabled` to true in its SKILL.md")
+	}
 }
 
 func (j judgement) invalid() {
+	for _, profile := range j.entry.Blocked {
+		j.against(pannier.ReasonInvalid, profile, "the settings let no skill be used that fails "+profile+"; `pannier audit --profile all` lists its faults")
+	}
 	if !j.entry.Broken {
 		return
 	}
@@ -102,6 +132,48 @@ func (j judgement) requirements() {
 		if !contains(has.Env, name) {
 			j.unmet(pannier.ReasonMissingEnv, name, name, fmt.Sprintf("set %s, not empty, in the agent's environment", name))
 		}
+	}
+	for _, name := range needs.APIKeys {
+		if !contains(has.Env, name) {
+			j.unmet(pannier.ReasonMissingAPIKey, name, "the key "+name, fmt.Sprintf("set %s, not empty, in the agent's environment", name))
+		}
+	}
+	for _, item := range needs.Config {
+		if !contains(has.Config, item) && !contains(j.in.Config, item) {
+			j.missingConfig(item)
+		}
+	}
+	for _, server := range needs.MCP {
+		if !contains(has.MCP, server) {
+			j.unmet(pannier.ReasonMissingMCP, server, "the MCP server "+server, fmt.Sprintf("add the MCP server %s to the agent, and name it with `pannier environment --mcp`", server))
+		}
+	}
+}
+
+// missingConfig never takes a skill away (Pioneer skills architecture: such requirements are stored, not enforced).
+func (j judgement) missingConfig(item string) {
+	p := pannier.Problem{Code: "missing_config", Severity: pannier.SeverityWarning, Path: j.entry.FilePath()}
+	if pannier.IsConfigFile(item) {
+		p.Message = fmt.Sprintf("the skill needs the file %s, which is not below the workspace", item)
+		p.Hint = "create it; the skill can be used meanwhile"
+	} else {
+		p.Message = fmt.Sprintf("the skill needs %s, which config.yaml does not set", item)
+		p.Hint = "set it in config.yaml, or name it with `pannier environment --config-key`; the skill can be used meanwhile"
+	}
+	p.Message, p.Hint = j.share(p.Message), j.share(p.Hint)
+	j.entry.Problems = append(j.entry.Problems, p)
+}
+
+func (j judgement) trust() {
+	if level := j.entry.TrustLevel; !level.AtLeast(j.in.MinimumTrust) {
+		j.against(pannier.ReasonTrustBlocked, string(level), fmt.Sprintf("the settings ask for trust of at least %s; raise `trust` of the root that it lies in, or lower `trust.minimum`", j.in.MinimumTrust))
+	}
+}
+
+// security holds against a skill what a scan has found in it. One that nobody has scanned is not blocked.
+func (j judgement) security() {
+	for _, rule := range j.in.Scans[j.entry.Path] {
+		j.against(pannier.ReasonSecurityBlocked, rule, "look at what `pannier audit --scan` says of it, and remove or replace the file")
 	}
 }
 

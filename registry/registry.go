@@ -24,6 +24,12 @@ type Inputs struct {
 	Environment pannier.Environment
 	// Policies are the layers above the start values.
 	Policies pannier.Policies
+	// MinimumTrust is what a skill's origin must have at least; empty asks for nothing.
+	MinimumTrust pannier.Trust
+	// Config are the items of [pannier.Requirements] that the workspace has: files, and dotted keys of config.yaml; sorted.
+	Config []string
+	// Scans are the rules with a blocking finding, by the path of the skill that they were found in as it is now.
+	Scans map[string][]string
 	// Runtime names the agent's adapter; empty leaves it to config.yaml.
 	Runtime string
 }

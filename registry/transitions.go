@@ -2,6 +2,7 @@ package registry
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strings"
 
@@ -14,33 +15,49 @@ func Transitions(before, after *pannier.Snapshot) []pannier.SkillStateChanged {
 	if before == nil {
 		return nil
 	}
-	old, now := byPath(before), byPath(after)
 	var changes []pannier.SkillStateChanged
-	for i, j := 0, 0; i < len(old) || j < len(now); {
-		order := 0
+	for old, now := range pairs(before, after) {
 		switch {
-		case i == len(old):
-			order = 1
-		case j == len(now):
-			order = -1
-		default:
-			order = comparePlaces(old[i], now[j])
-		}
-		switch {
-		case order < 0:
-			changes = append(changes, pannier.SkillStateChanged{Slug: old[i].Slug, SourceKind: old[i].SourceKind, Path: old[i].Path, From: old[i].State, Cause: "it is gone"})
-			i++
-		case order > 0:
-			changes = append(changes, becomes(now[j], ""))
-			j++
-		default:
-			if old[i].State != now[j].State {
-				changes = append(changes, becomes(now[j], old[i].State))
-			}
-			i, j = i+1, j+1
+		case now == nil:
+			changes = append(changes, pannier.SkillStateChanged{Slug: old.Slug, SourceKind: old.SourceKind, Path: old.Path, From: old.State, Cause: "it is gone"})
+		case old == nil:
+			changes = append(changes, becomes(now, ""))
+		case old.State != now.State:
+			changes = append(changes, becomes(now, old.State))
 		}
 	}
 	return changes
+}
+
+// pairs yields what became of each skill, by slug and path: the entry as it was and as it is, nil where it was or is not.
+func pairs(before, after *pannier.Snapshot) iter.Seq2[*pannier.Entry, *pannier.Entry] {
+	return func(yield func(old, now *pannier.Entry) bool) {
+		was, is := byPath(before), byPath(after)
+		for len(was) > 0 || len(is) > 0 {
+			var old, now *pannier.Entry
+			order := comparePlaces(was, is)
+			if order <= 0 {
+				old, was = was[0], was[1:]
+			}
+			if order >= 0 {
+				now, is = is[0], is[1:]
+			}
+			if !yield(old, now) {
+				return
+			}
+		}
+	}
+}
+
+// comparePlaces compares the first of two lists; an empty one comes last.
+func comparePlaces(a, b []*pannier.Entry) int {
+	switch {
+	case len(a) == 0:
+		return 1
+	case len(b) == 0:
+		return -1
+	}
+	return comparePlace(a[0], b[0])
 }
 
 // byPath returns the entries by slug, those of one slug by path.
@@ -49,13 +66,13 @@ func byPath(s *pannier.Snapshot) []*pannier.Entry {
 	for i := range s.Entries {
 		list[i] = &s.Entries[i]
 	}
-	if !slices.IsSortedFunc(list, comparePlaces) {
-		slices.SortFunc(list, comparePlaces)
+	if !slices.IsSortedFunc(list, comparePlace) {
+		slices.SortFunc(list, comparePlace)
 	}
 	return list
 }
 
-func comparePlaces(a, b *pannier.Entry) int {
+func comparePlace(a, b *pannier.Entry) int {
 	return cmp.Or(strings.Compare(a.Slug, b.Slug), strings.Compare(a.Path, b.Path))
 }
 

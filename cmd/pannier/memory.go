@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"sync"
@@ -22,6 +23,7 @@ func putOffCollection() (catchUp func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}
 	}
+	runtime.MemProfileRate = 0 // nobody can ask for a profile, and the samples of one lie on a page each
 	debug.SetGCPercent(startGCPercent)
 	return sync.OnceFunc(func() {
 		debug.SetGCPercent(idleGCPercent)
@@ -33,7 +35,7 @@ func putOffCollection() (catchUp func()) {
 // leaves that behind, which by itself would go back over minutes; a small one does not, and costs no collection. Where the
 // variable GOGC is set, nothing happens.
 func giveBack() {
-	const little = 1 << 20
+	const little = 256 << 10
 	if live, idle := heap(); os.Getenv("GOGC") == "" && idle > max(little, live/2) {
 		debug.FreeOSMemory()
 	}

@@ -260,6 +260,9 @@ func (c *sidecar) announce(ctx context.Context) {
 			return
 		case s := <-snapshots:
 			c.events.emit(pannier.EventCatalogUpdated, registry.Diff(before, s, c.rules))
+			for _, warning := range registry.Warnings(before, s) {
+				c.events.emit(pannier.EventSkillWarning, warning)
+			}
 			for _, change := range registry.Transitions(before, s) {
 				c.events.emit(pannier.EventSkillStateChanged, change)
 			}

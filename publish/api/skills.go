@@ -182,6 +182,9 @@ func (h *Handler) read(ctx context.Context, s *pannier.Snapshot, ref string) (*p
 	if !e.Usable {
 		return nil, pannier.Document{}, unusable(e)
 	}
+	if e.ToolsOnly {
+		return nil, pannier.Document{}, &statusError{http.StatusConflict, "skill_tools_only", e.Slug + " has tools and no instructions", "GET /v1/skills/" + e.Slug + " lists its files; a SKILL.md beside tools/ gives it instructions"}
+	}
 	doc, err := h.Texts.Read(ctx, e.Skill)
 	if errors.Is(err, pannier.ErrNotServable) {
 		return nil, pannier.Document{}, held(e)

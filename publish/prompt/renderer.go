@@ -69,7 +69,9 @@ func (r *Renderer) items(active []pannier.ActiveSkill, into *Section) {
 			}
 			next = at
 		}
-		into.items = append(into.items, item{&entries[next], int32(next), int32(len(into.items)), a.Reason == pannier.ViaImplicit})
+		if !entries[next].ToolsOnly { // which has nothing to read
+			into.items = append(into.items, item{&entries[next], int32(next), int32(len(into.items)), a.Reason == pannier.ViaImplicit})
+		}
 		next++
 	}
 	into.shown = append(into.shown, make([]bool, len(into.items))...)

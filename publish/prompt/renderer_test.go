@@ -106,3 +106,18 @@ func BenchmarkRenderer(b *testing.B) {
 		})
 	}
 }
+
+// TestToolsOnly names a skill that has nothing to read: it is in no section, and nothing of it was left out.
+func TestToolsOnly(t *testing.T) {
+	s := &pannier.Snapshot{Entries: []pannier.Entry{
+		{Skill: &pannier.Skill{Slug: "a", Name: "a", Description: "Does it.", Path: "skills/a", File: pannier.SkillFile}, Usable: true},
+		{Skill: &pannier.Skill{Slug: "b", Name: "b", Path: "skills/b", ToolsOnly: true}, Usable: true},
+	}}
+	r := pannier.Resolution{Active: []pannier.ActiveSkill{{Slug: "a"}, {Slug: "b", Reason: pannier.ViaReference}}}
+	for _, format := range prompt.Formats() {
+		p := prompt.Render(s, r, map[string]string{"a": "Do it."}, prompt.Options{Format: format})
+		if !strings.Contains(p.Text, "a") || strings.Contains(p.Text, "skills/b") || len(p.Omitted) > 0 {
+			t.Errorf("%s: %+v", format, p)
+		}
+	}
+}

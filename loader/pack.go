@@ -1,0 +1,89 @@
+package loader
+
+import (
+	"strings"
+
+	"pannier"
+)
+
+// room is where the texts of the skills lie that one reader reads. They come from the YAML library one by one, scattered
+// among many times as many that are not kept; and where a page of memory holds one text that stays, none of it goes back
+// to the system.
+type room struct {
+	text  strings.Builder
+	taken int // how many skills moved in
+}
+
+// A look at a few skills gets no more room than they need, because a room stays as long as one of its texts does.
+const (
+	fewSkills = 16
+	roomBytes = 64 << 10
+)
+
+// grow makes room for that many bytes.
+func (r *room) grow(size int) {
+	r.taken++
+	if r.text.Cap()-r.text.Len() >= size {
+		return
+	}
+	if r.taken > fewSkills {
+		size = max(size, roomBytes)
+	}
+	r.text = strings.Builder{}
+	r.text.Grow(size)
+}
+
+// pack moves the texts of a skill into a room, and its lists into one.
+func (r *room) pack(s *pannier.Skill) {
+	needs := &s.Requirements
+	lists := []*[]string{
+		&s.Runtimes, &s.Tags, &s.Examples, &s.Triggers, &s.Paths, &s.AllowedTools, &s.Conflicts,
+		&needs.Bins, &needs.AnyBins, &needs.Env, &needs.APIKeys, &needs.Config, &needs.MCP, &needs.OS,
+	}
+	texts := []*string{&s.Slug, &s.Owner, &s.Name, &s.Description, &s.Version, &s.License, &s.Homepage, &s.Emoji, &s.Compatibility}
+	size, items := 0, 0
+	for _, text := range texts {
+		size += len(*text)
+	}
+	for _, list := range lists {
+		items += len(*list)
+		for _, text := range *list {
+			size += len(text)
+		}
+	}
+	r.grow(size)
+	p := packer{folder: s.Folder, text: &r.text, items: make([]string, 0, items)}
+	for _, text := range texts {
+		*text = p.add(*text)
+	}
+	for _, list := range lists {
+		*list = p.addList(*list)
+	}
+}
+
+// packer takes in the texts of one skill.
+type packer struct {
+	folder string // what many a skill is called like
+	text   *strings.Builder
+	items  []string
+}
+
+func (p *packer) add(text string) string {
+	if text == p.folder {
+		return p.folder
+	}
+	from := p.text.Len()
+	p.text.WriteString(text)
+	return p.text.String()[from:]
+}
+
+func (p *packer) addList(list []string) []string {
+	if len(list) == 0 {
+		return list
+	}
+	from := len(p.items)
+	for _, text := range list {
+		p.items = append(p.items, p.add(text))
+	}
+	return p.items[from:len(p.items):len(p.items)]
+}

@@ -1,0 +1,40 @@
+package profile
+
+import (
+	"strings"
+
+	"pannier"
+	"pannier/internal/yamldoc"
+)
+
+// Molecule judges a skill as `molecli agent skill audit` does: there is a SKILL.md, its frontmatter parses, and name,
+// description and version stand in it (Molecule skills, "Skill Audit"). What _meta.json says of them does not count.
+func Molecule(s Skill) []pannier.Problem {
+	c := newCheck(&s, "molecule")
+	c.file("SKILL.md")
+	if c.readable() {
+		c.faults()
+		c.moleculeField("name", moleculeNameHint(s.Folder))
+		c.moleculeField("description", "add `description:` with a short summary of what the skill does")
+		c.moleculeField("version", "add `version:` with a semantic version, such as `version: 1.0.0`")
+	}
+	return c.done()
+}
+
+func (c *check) moleculeField(field, hint string) {
+	v := c.Front.Get(field)
+	text, isScalar := v.Text()
+	switch {
+	case v.Kind() == yamldoc.List || v.Kind() == yamldoc.Map:
+		c.fail("molecule."+field+".type", field, placeOf(v), "this is "+v.Kind().String()+" where a text belongs", "write one text, in double quotes where it holds a colon or a bracket")
+	case !isScalar || strings.TrimSpace(text) == "":
+		c.fail("molecule."+field+".missing", field, placeOf(v), "the frontmatter has no "+field, hint)
+	}
+}
+
+func moleculeNameHint(folder string) string {
+	if slug := proposal(folder); slug != "" {
+		return "add `name: " + slug + "`"
+	}
+	return "add `name:` with lower-case letters, digits and hyphens"
+}

@@ -1,0 +1,265 @@
+package pytool_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func sorted(lines []string) []string { return slices.Sorted(slices.Values(lines)) }
+
+// schemaOf returns the schema of the only tool of a text.
+func schemaOf(t *testing.T, text string) string {
+	t.Helper()
+	tools := must(t, []byte(text))
+	if len(tools) != 1 || !json.Valid(tools[0].Parameters) {
+		t.Fatalf("found %+v", tools)
+	}
+	return string(tools[0].Parameters)
+}
+
+func TestTypes(t *testing.T) {
+	tests := []struct{ annotation, want string }{
+		{"str", `{"type":"string"}`},
+		{"int", `{"type":"integer"}`},
+		{"float", `{"type":"number"}`},
+		{"bool", `{"type":"boolean"}`},
+		{"None", `{"type":"null"}`},
+		{"Any", `{}`},
+		{"object", `{}`},
+		{"list", `{"type":"array"}`},
+		{"list[int]", `{"type":"array","items":{"type":"integer"}}`},
+		{"typing.List['str']", `{"type":"array","items":{"type":"string"}}`},
+		{"list[Any]", `{"type":"array"}`},
+		{"Sequence[list[float]]", `{"type":"array","items":{"type":"array","items":{"type":"number"}}}`},
+		{"set[str]", `{"type":"array","items":{"type":"string"},"uniqueItems":true}`},
+		{"tuple", `{"type":"array"}`},
+		{"tuple[int, str]", `{"type":"array","prefixItems":[{"type":"integer"},{"type":"string"}],"minItems":2,"maxItems":2}`},
+		{"Tuple[int, ...]", `{"type":"array","items":{"type":"integer"}}`},
+		{"tuple[()]", `{"type":"array","maxItems":0}`},
+		{"dict", `{"type":"object"}`},
+		{"Dict[str, Any]", `{"type":"object"}`},
+		{"dict[str, list[int]]", `{"type":"object","additionalProperties":{"type":"array","items":{"type":"integer"}}}`},
+		{"Optional[str]", `{"anyOf":[{"type":"string"},{"type":"null"}]}`},
+		{"str | None", `{"anyOf":[{"type":"string"},{"type":"null"}]}`},
+		{"'str | None'", `{"anyOf":[{"type":"string"},{"type":"null"}]}`},
+		{"Union[int, str, int]", `{"anyOf":[{"type":"integer"},{"type":"string"}]}`},
+		{"Union[int, int]", `{"type":"integer"}`},
+		{"Optional[Unknown]", `{}`},
+		{"int | Unknown", `{}`},
+		{"Literal['a', \"b\"]", `{"enum":["a","b"],"type":"string"}`},
+		{"Literal['a', 1, None, True, -2]", `{"enum":["a",1,null,true,-2]}`},
+		{"Literal[Color.RED]", `{}`},
+		{"Annotated[int, 'how many']", `{"type":"integer","description":"how many"}`},
+		{"Annotated[int, Field(description='how ' 'many', ge=1, lt=10.5)]", `{"type":"integer","description":"how many","minimum":1,"exclusiveMaximum":10.5}`},
+		{"Annotated[Unknown, Doc('what')]", `{"description":"what"}`},
+		{"datetime", `{"type":"string","format":"date-time"}`},
+		{"datetime.date", `{"type":"string","format":"date"}`},
+		{"uuid.UUID", `{"type":"string","format":"uuid"}`},
+		{"pathlib.Path", `{"type":"string"}`},
+		{"Callable[[int, str], None]", `{}`},
+		{"Mine", `{}`},
+		{"list[Mine]", `{"type":"array"}`},
+		{"List", `{}`}, // the file has a class of its own of that name
+		{"'list[' 'int]'", `{"type":"array","items":{"type":"integer"}}`},
+		{"'not ( python'", `{}`},
+		{"lambda: int", `{}`},
+		{"int if x else str", `{}`},
+		{"type(x)", `{}`},
+		{"f'{x}'", `{}`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.annotation, func(t *testing.T) {
+			classes := "class Mine(Enum): A = 1\n"
+			if tt.annotation == "List" {
+				classes = "class List(BaseModel): pass\n"
+			}
+			want := `{"type":"object","properties":{"a":` + tt.want + `},"required":["a"]}`
+			if got := schemaOf(t, classes+"@tool\ndef f(a: "+tt.annotation+"): pass"); got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	tests := []struct{ value, want string }{
+		{"1", "1"},
+		{"-1", "-1"},
+		{"+1", "1"},
+		{"-0", "0"},
+		{"1_000", "1000"},
+		{"0xff", "255"},
+		{"0O17", "15"},
+		{"0b11", "3"},
+		{"00", "0"},
+		{"12345678901234567890123", "12345678901234567890123"},
+		{"1.0", "1.0"},
+		{"1.", "1.0"},
+		{".5", "0.5"},
+		{"-1e3", "-1000.0"},
+		{"1_0.5E-3", "0.0105"},
+		{"1e400", ""},
+		{"1j", ""},
+		{"017", ""},
+		{"0x1.8", ""},
+		{"'a'", `"a"`},
+		{`"a" 'b'`, `"ab"`},
+		{`("a"` + "\n" + `"b")`, `"ab"`},
+		{`r'\n'`, `"\\n"`},
+		{`u'ä\n\x41\u00e9\101\q'`, `"ä\nAéA\\q"`},
+		{`'<&>'`, `"<&>"`},
+		{`'''a` + "\n" + `b'''`, `"a\nb"`},
+		{`'\N{DASH}'`, ""},
+		{`'\ud800'`, ""},
+		{`'\U00110000'`, ""},
+		{"b'a'", ""},
+		{"f'a'", ""},
+		{"True", "true"},
+		{"False", "false"},
+		{"None", "null"},
+		{"[]", "[]"},
+		{"[1, 'a', [None]]", `[1,"a",[null]]`},
+		{"(1,)", "[1]"},
+		{"()", "[]"},
+		{"(1)", "1"},
+		{"{}", "{}"},
+		{"{'b': 1, 'a': {'c': True}, 'b': 2}", `{"b":2,"a":{"c":true}}`},
+		{"{1: 2}", ""},
+		{"{1, 2}", ""},
+		{"{**x}", ""},
+		{"[*x]", ""},
+		{"x", ""},
+		{"x.y", ""},
+		{"f()", ""},
+		{"1 + 2", ""},
+		{"not True", ""},
+		{"1 if x else 2", ""},
+		{"'a' % b", ""},
+		{"'a'.b()", ""},
+		{"[x for x in y]", ""},
+		{"...", ""},
+		{"lambda: (1, 2)", ""},
+		{"Field(3, description='d')", "3"},
+		{"Field(default=3)", "3"},
+		{"Field(default_factory=list)", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.value, func(t *testing.T) {
+			var schema struct {
+				Properties map[string]map[string]json.RawMessage
+				Required   []string
+			}
+			text := schemaOf(t, "@tool\ndef f(a="+tt.value+"): pass")
+			if err := json.Unmarshal([]byte(text), &schema); err != nil {
+				t.Fatal(err)
+			}
+			if got := string(schema.Properties["a"]["default"]); got != tt.want || len(schema.Required) > 0 {
+				t.Errorf("default %s, want %s, required %q", got, tt.want, schema.Required)
+			}
+		})
+	}
+}
+
+func TestParameters(t *testing.T) {
+	tests := []struct{ name, text, want string }{
+		{"none", "()", `{"type":"object","properties":{}}`},
+		{"order", "(z, a=1, *, m, b=2)", `{"type":"object","properties":{"z":{},"a":{"default":1},"m":{},"b":{"default":2}},"required":["z","m"]}`},
+		{"by place", "(a, /, b)", `{"type":"object","properties":{"a":{},"b":{}},"required":["a","b"]}`},
+		{"rest", "(*args: int, **kwargs)", `{"type":"object","properties":{},"additionalProperties":true}`},
+		{"typed rest", "(**kwargs: int)", `{"type":"object","properties":{},"additionalProperties":{"type":"integer"}}`},
+		{"self", "(self, a)", `{"type":"object","properties":{"a":{}},"required":["a"]}`},
+		{"required field", "(a: int = Field(..., description='d'), b: int = Field(description='e'))", `{"type":"object","properties":{"a":{"type":"integer","description":"d"},"b":{"type":"integer","description":"e"}},"required":["a","b"]}`},
+		{
+			"injected", "(a, config: RunnableConfig, c: Optional[RunnableConfig] = None, r: 'ToolRuntime[Context, State]' = None, run_manager=None, s: Annotated[dict, InjectedState], i: Annotated[str, InjectedToolCallId()], t: Annotated[Any, lc.InjectedState('x')], state: AgentState)",
+			`{"type":"object","properties":{"a":{}},"required":["a"]}`,
+		},
+		{
+			"not injected", "(config, state: str, s: AgentState, d: Annotated[str, 'InjectedState'])",
+			`{"type":"object","properties":{"config":{},"state":{"type":"string"},"s":{},"d":{"type":"string","description":"InjectedState"}},"required":["config","state","s","d"]}`,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, schemaOf(t, "@tool\ndef f"+tt.text+": pass")); diff != "" {
+				t.Errorf("want -, got +:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestArgsSchema(t *testing.T) {
+	text := "class Input(BaseModel):\n    'Not me'\n    model_config: ConfigDict = ConfigDict()\n    kind: ClassVar[str] = 'x'\n    a: int = Field(description='d', default=2)\n\n    b: str\n    def f(self):\n        c: int = 1\n" +
+		"@tool('g', args_schema=Input)\ndef f(a, b, config: RunnableConfig): pass\n"
+	want := `{"type":"object","properties":{"a":{"type":"integer","description":"d","default":2},"b":{"type":"string"}},"required":["b"]}`
+	if got := schemaOf(t, text); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got := schemaOf(t, "@tool(args_schema=models.Input)\ndef f(a): pass"); got != `{"type":"object","properties":{"a":{}},"required":["a"]}` {
+		t.Errorf("of a class from elsewhere: %s", got)
+	}
+}
+
+func TestDescriptions(t *testing.T) {
+	long := strings.Repeat("word ", 100)
+	tests := []struct{ name, text, want string }{
+		{"none", "@tool\ndef f():\n    pass", ""},
+		{"docstring", "@tool\ndef f():\n    '''\n    One.\n\n      Two.\n    '''", "One.\n\n  Two."},
+		{"on the line", "@tool\ndef f(): 'One'; return", "One"},
+		{"behind a comment", "@tool\ndef f():\n    # no\n\n    'One ' \"two\"\n    'three'", "One two"},
+		{"in parentheses", "@tool\ndef f():\n    ('One '\n  'two')", "One two"},
+		{"tabs", "@tool\ndef f():\n\t'''One.\n\tTwo.\n\t\tThree.'''", "One.\nTwo.\n        Three."},
+		{"raw", "@tool\ndef f():\n    r'a\\b'", `a\b`},
+		{"formatted", "@tool\ndef f():\n    f'a{b}'", ""},
+		{"bytes", "@tool\ndef f():\n    b'a'", ""},
+		{"joined by hand", "@tool\ndef f():\n    'a' + 'b'", ""},
+		{"not first", "@tool\ndef f():\n    x = 1\n    'a'", ""},
+		{"not inside", "@tool\ndef f(): ...\n'a'", ""},
+		{"CRLF", "@tool\r\ndef f():\r\n    '''One.\r\n\r\n    Two.'''", "One.\n\nTwo."},
+		{"given", "@tool(description=' Given ')\ndef f(): 'One'", "Given"},
+		{"given none", "@tool(description=None)\ndef f(): 'One'", "One"},
+		{"long", "@tool\ndef f():\n    '''First.\n    Still.\n\n    " + long + "\n    '''", "First.\nStill."},
+		{"very long", "@tool\ndef f(): '" + strings.Repeat(long, 3) + "'", strings.Repeat(long, 3)[:1023] + "…"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := must(t, []byte(tt.text))[0].Description; got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestArgumentDescriptions(t *testing.T) {
+	tests := []struct{ name, doc, want string }{
+		{"Google", "D.\n\n    Args:\n        a (dict[str: int], optional): The a:\n            more of it.\n        b: The b.\n\n        **kw: Rest.\n\n    Returns:\n        c: Not me.\n", "The a: more of it.|The b."},
+		{"NumPy", "D.\n\n    Parameters\n    ----------\n    a : int, optional\n        The a:\n        more of it.\n    b\n        The b.\n\n    Returns\n    -------\n    c : int\n        Not me.\n", "The a: more of it.|The b."},
+		{"NumPy at once", "D.\n\n    Parameters\n    ----------\n    a, b : int\n        Both.\n", "Both.|Both."},
+		{"reStructuredText", "D.\n\n    :param int a: The a:\n        more of it.\n    :param b: The b.\n    :returns: c\n    :type a: int", "The a: more of it.|The b."},
+		{"Epydoc", "D.\n\n    @param a: The a.\n    @param b: The b.\n", "The a.|The b."},
+		{"nothing", "D. Args: a: no", "|"},
+		{"empty", "D.\n\n    Args:\n", "|"},
+		{"first counts", "D.\n\n    Args:\n        a: One.\n        a: Two.\n", "One.|"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var schema struct {
+				Properties map[string]struct{ Description string }
+			}
+			text := schemaOf(t, "@tool\ndef f(a, b):\n    '''"+tt.doc+"'''\n")
+			if err := json.Unmarshal([]byte(text), &schema); err != nil {
+				t.Fatal(err)
+			}
+			if got := schema.Properties["a"].Description + "|" + schema.Properties["b"].Description; got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+	text := "@tool\ndef f(a: Annotated[int, 'mine']):\n    '''D.\n\n    Args:\n        a: theirs\n    '''"
+	if got := schemaOf(t, text); !strings.Contains(got, `"mine"`) || strings.Contains(got, "theirs") {
+		t.Errorf("got %s", got)
+	}
+}

@@ -1,0 +1,268 @@
+package pytool
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxNesting bounds f-strings within f-strings.
+const maxNesting = 32
+
+// quoteAt returns where the quote stands of a string that begins at at, behind its prefix if it has one; -1 where no string
+// begins.
+func quoteAt(text string, at int) int {
+	end := at
+	for end < len(text) && end-at < 3 && strings.IndexByte("rRbBuUfFtT", text[end]) >= 0 {
+		end++
+	}
+	if end == len(text) || (text[end] != '"' && text[end] != '\'') || !isPrefix(text[at:end]) {
+		return -1
+	}
+	return end
+}
+
+func isPrefix(prefix string) bool {
+	switch strings.ToLower(prefix) {
+	case "", "r", "b", "u", "f", "t", "rb", "br", "rf", "fr", "rt", "tr":
+		return true
+	}
+	return false
+}
+
+// quotesAt returns the one or three quotes at a place.
+func quotesAt(text string, at int) string {
+	if q := text[at : at+1]; strings.HasPrefix(text[at:], q+q+q) {
+		return text[at : at+3]
+	}
+	return text[at : at+1]
+}
+
+// isFormatted reports whether a prefix makes `{x}` in the string an expression.
+func isFormatted(prefix string) bool { return strings.ContainsAny(prefix, "fFtT") }
+
+func isRaw(prefix string) bool { return strings.ContainsAny(prefix, "rR") }
+
+// string takes a string whose quote is known. One without an end goes to the end of its line, or of the file.
+func (l *lexer) string(quote int) {
+	prefix, quotes := l.text[l.at:quote], quotesAt(l.text, quote)
+	begin := quote + len(quotes)
+	end := -1
+	if isFormatted(prefix) && l.broken < maxBrokenNesting {
+		if end = formattedEnd(l.text, begin, quotes, isRaw(prefix), 0); end < 0 {
+			l.broken++
+		}
+	}
+	if end < 0 {
+		end = stringEnd(l.text, begin, quotes)
+	}
+	if end < 0 {
+		l.fault(l.at, "a string begins here and never ends")
+		end = len(l.text)
+		if len(quotes) == 1 {
+			end = lineEnd(l.text, begin)
+		}
+	}
+	l.add(tokenString, end)
+}
+
+// stringEnd returns where a string ends, behind its quotes, or -1. at is behind the opening quotes.
+func stringEnd(text string, at int, quotes string) int {
+	for at < len(text) {
+		switch c := text[at]; {
+		case c == '\\':
+			at += 2
+		case c == quotes[0] && strings.HasPrefix(text[at:], quotes):
+			return at + len(quotes)
+		case c == '\n' && len(quotes) == 1:
+			return -1
+		default:
+			at++
+		}
+	}
+	return -1
+}
+
+// formattedEnd is stringEnd for an f-string, in which a quote inside of `{}` does not end it.
+func formattedEnd(text string, at int, quotes string, raw bool, depth int) int {
+	for at < len(text) {
+		switch c := text[at]; {
+		case c == '\\':
+			at = escapeEnd(text, at, raw)
+		case c == quotes[0] && strings.HasPrefix(text[at:], quotes):
+			return at + len(quotes)
+		case c == '\n' && len(quotes) == 1:
+			return -1
+		case strings.HasPrefix(text[at:], "{{"):
+			at += 2
+		case c == '{':
+			if at = fieldEnd(text, at+1, quotes, depth+1); at < 0 {
+				return -1
+			}
+		default:
+			at++
+		}
+	}
+	return -1
+}
+
+// escapeEnd returns where an escape in an f-string ends: `\{` still begins an expression, `\N{DASH}` does not.
+func escapeEnd(text string, at int, raw bool) int {
+	rest := text[at+1:]
+	switch {
+	case !raw && strings.HasPrefix(rest, "N{"):
+		if i := strings.IndexAny(rest, "}\n"); i >= 0 && rest[i] == '}' {
+			return at + 1 + i + 1
+		}
+	case strings.HasPrefix(rest, "{"):
+		return at + 1
+	}
+	return at + 2
+}
+
+// fieldEnd returns where an expression in an f-string ends, behind its closing brace, or -1. at is behind the opening one.
+func fieldEnd(text string, at int, quotes string, depth int) int {
+	brackets := 0
+	for at < len(text) && depth < maxNesting {
+		if quote := quoteAt(text, at); quote >= 0 {
+			if at = nestedEnd(text, at, quote, depth); at < 0 {
+				return -1
+			}
+			continue
+		}
+		if end := nameEnd(text, at); end > at {
+			at = end
+			continue
+		}
+		switch c := text[at]; {
+		case c == '#':
+			at = lineEnd(text, at)
+			continue
+		case c == '}' && brackets == 0:
+			return at + 1
+		case c == ':' && brackets == 0:
+			return specEnd(text, at+1, quotes, depth)
+		case c == '(' || c == '[' || c == '{':
+			brackets++
+		case c == ')' || c == ']' || c == '}':
+			brackets--
+		}
+		at++
+	}
+	return -1
+}
+
+// nestedEnd returns where a string in an expression of an f-string ends, or -1.
+func nestedEnd(text string, at, quote, depth int) int {
+	prefix, quotes := text[at:quote], quotesAt(text, quote)
+	begin := quote + len(quotes)
+	if isFormatted(prefix) {
+		return formattedEnd(text, begin, quotes, isRaw(prefix), depth)
+	}
+	return stringEnd(text, begin, quotes)
+}
+
+// specEnd returns where a format specification ends, behind the brace that closes its expression, or -1.
+func specEnd(text string, at int, quotes string, depth int) int {
+	for at < len(text) {
+		switch c := text[at]; {
+		case c == '}':
+			return at + 1
+		case c == '{':
+			if at = fieldEnd(text, at+1, quotes, depth+1); at < 0 {
+				return -1
+			}
+		case c == '\\':
+			at += 2
+		case c == '\n' && len(quotes) == 1, strings.HasPrefix(text[at:], quotes):
+			return -1
+		default:
+			at++
+		}
+	}
+	return -1
+}
+
+// decodeString returns the text that a string stands for. It is not known of bytes, of f-strings, and of characters by name.
+func decodeString(literal string) (string, bool) {
+	quote := quoteAt(literal, 0)
+	if quote < 0 || strings.ContainsAny(literal[:quote], "bB") || isFormatted(literal[:quote]) {
+		return "", false
+	}
+	quotes := quotesAt(literal, quote)
+	inner := literal[quote:]
+	if len(inner) < 2*len(quotes) || !strings.HasSuffix(inner, quotes) {
+		return "", false
+	}
+	inner = inner[len(quotes) : len(inner)-len(quotes)]
+	if isRaw(literal[:quote]) || !strings.Contains(inner, `\`) {
+		return inner, true
+	}
+	return unescape(inner)
+}
+
+// simpleEscapes are the escapes of one character.
+var simpleEscapes = map[byte]string{
+	'\n': "", '\\': `\`, '\'': "'", '"': `"`, 'a': "\a", 'b': "\b", 'f': "\f", 'n': "\n", 'r': "\r", 't': "\t", 'v': "\v",
+}
+
+func unescape(text string) (string, bool) {
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, `\`)
+		b.WriteString(before)
+		if !found {
+			return b.String(), true
+		}
+		if rest == "" {
+			return "", false
+		}
+		n := escapedSize(rest)
+		if simple, ok := simpleEscapes[rest[0]]; ok {
+			b.WriteString(simple)
+		} else if n == 0 { // no escape: the backslash stays
+			b.WriteByte('\\')
+		} else if r, ok := escapedRune(rest, n); ok {
+			b.WriteRune(r)
+		} else {
+			return "", false
+		}
+		text = rest[max(n, 0):]
+	}
+}
+
+// escapedSize returns how long an escape is behind its backslash, 0 where there is none.
+func escapedSize(rest string) int {
+	switch c := rest[0]; {
+	case c == 'x':
+		return 3
+	case c == 'u':
+		return 5
+	case c == 'U':
+		return 9
+	case c == 'N':
+		return len(rest)
+	case '0' <= c && c <= '7':
+		n := 1
+		for n < 3 && n < len(rest) && '0' <= rest[n] && rest[n] <= '7' {
+			n++
+		}
+		return n
+	}
+	if _, ok := simpleEscapes[rest[0]]; ok {
+		return 1
+	}
+	return 0
+}
+
+func escapedRune(rest string, n int) (rune, bool) {
+	if n > len(rest) || rest[0] == 'N' {
+		return 0, false
+	}
+	digits, base := rest[1:n], 16
+	if isDigit(rest[0]) {
+		digits, base = rest[:n], 8
+	}
+	code, err := strconv.ParseUint(digits, base, 32)
+	return rune(code), err == nil && code <= utf8.MaxRune && utf8.ValidRune(rune(code))
+}

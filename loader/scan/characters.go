@@ -1,0 +1,168 @@
+package scan
+
+import (
+	"bytes"
+	"fmt"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Characters that mean something to what is around them.
+const (
+	nonJoiner  = 0x200c
+	joiner     = 0x200d
+	mark       = 0xfeff // the byte order mark
+	blackFlag  = 0x1f3f4
+	lastTag    = 0xe007f
+	minRun     = 4 // of variation selectors, in a row, to be a text; two come of careless editing
+	zeroWidth  = 0x200b
+	firstBlock = 0xc2 // the lowest first byte of a character that is not ASCII
+)
+
+// characters finds what hides a text or shows another one.
+func (s *search) characters() {
+	run := 0 // of variation selectors up to here
+	for i := 0; i < len(s.text); {
+		if s.text[i] < firstBlock {
+			i, run = i+1, 0
+			continue
+		}
+		if s.stop() {
+			return
+		}
+		r, size := utf8.DecodeRune(s.text[i:])
+		if isVariation(r) {
+			if run++; run == minRun {
+				s.add("scan.unicode.variation", i, "")
+			}
+		} else {
+			run = 0
+			if code := judgeCharacter(s.text, i, r, size); code != "" {
+				s.add(code, i, fmt.Sprintf("%U", r))
+			}
+		}
+		i += size
+	}
+}
+
+// judgeCharacter returns the rule for a character in its place, "" where it is ordinary there.
+func judgeCharacter(text []byte, at int, r rune, size int) string {
+	switch {
+	case isTag(r):
+		if !inFlag(text[:at], text[at:]) {
+			return "scan.unicode.tags"
+		}
+	case isBidi(r):
+		if !isEmbedding(r) || !inRightToLeft(text, at) {
+			return "scan.unicode.bidi"
+		}
+	case isInvisible(r):
+		if !isOrdinary(text, at, r, size) {
+			return "scan.unicode.invisible"
+		}
+	}
+	return ""
+}
+
+func isTag(r rune) bool { return 0xe0000 <= r && r <= lastTag }
+
+func isVariation(r rune) bool { return 0xfe00 <= r && r <= 0xfe0f || 0xe0100 <= r && r <= 0xe01ef }
+
+// isBidi reports whether a character changes the direction of the text after it.
+func isBidi(r rune) bool { return 0x202a <= r && r <= 0x202e || 0x2066 <= r && r <= 0x2069 }
+
+// isEmbedding tells the ones that a text from right to left may need from the ones that turn its letters around.
+func isEmbedding(r rune) bool { return r != 0x202d && r != 0x202e }
+
+func isInvisible(r rune) bool {
+	switch r {
+	case zeroWidth, nonJoiner, joiner, mark, 0x115f, 0x1160, 0x3164, 0xffa0, 0x180e:
+		return true
+	}
+	return 0x2060 <= r && r <= 0x2064
+}
+
+// inFlag reports whether a tag character belongs to the flag of a region, which is a black flag with tags up to a last one.
+func inFlag(before, from []byte) bool {
+	for n := 0; len(before) > 0 && n < 8; n++ {
+		r, size := utf8.DecodeLastRune(before)
+		before = before[:len(before)-size]
+		if r == blackFlag {
+			return endsFlag(from)
+		}
+		if !isTag(r) {
+			return false
+		}
+	}
+	return false
+}
+
+func endsFlag(from []byte) bool {
+	for range 8 {
+		r, size := utf8.DecodeRune(from)
+		if !isTag(r) {
+			return false
+		}
+		if r == lastTag {
+			return true
+		}
+		from = from[size:]
+	}
+	return false
+}
+
+// inRightToLeft reports whether the line has letters that are written from right to left.
+func inRightToLeft(text []byte, at int) bool {
+	start := bytes.LastIndexByte(head(text, at), '\n') + 1
+	line, _, _ := bytes.Cut(text[max(start, at-1000):min(len(text), at+1000)], []byte{'\n'})
+	return bytes.ContainsFunc(line, func(r rune) bool {
+		return 0x590 <= r && r <= 0x8ff || 0xfb1d <= r && r <= 0xfdff || 0xfe70 <= r && r <= 0xfefc
+	})
+}
+
+// isOrdinary reports whether an invisible character does there what it is for: begin a file, join emoji, shape the letters
+// of a script that needs it, or part the words of one that has no blanks.
+func isOrdinary(text []byte, at int, r rune, size int) bool {
+	before := lastShown(text[:at])
+	next, _ := utf8.DecodeRune(text[at+size:])
+	switch r {
+	case mark:
+		return at == 0
+	case joiner:
+		return isEmoji(before) && isEmoji(next) || isShaped(before)
+	case nonJoiner:
+		return isShaped(before)
+	case zeroWidth:
+		return isUnspaced(before) || isUnspaced(next)
+	case 0x115f, 0x1160, 0x3164, 0xffa0:
+		return unicode.Is(unicode.Hangul, before) || unicode.Is(unicode.Hangul, next)
+	case 0x180e:
+		return unicode.Is(unicode.Mongolian, before)
+	}
+	return false
+}
+
+// lastShown returns the last character of a text, without what only changes how that looks: selectors and skin tones.
+func lastShown(text []byte) rune {
+	for {
+		r, size := utf8.DecodeLastRune(text)
+		if size == 0 || !isVariation(r) && (r < 0x1f3fb || r > 0x1f3ff) {
+			return r
+		}
+		text = text[:len(text)-size]
+	}
+}
+
+func isEmoji(r rune) bool {
+	return 0x1f000 <= r && r <= 0x1faff || 0x2190 <= r && r <= 0x2bff || r == 0x3030 || r == 0x303d
+}
+
+// isShaped reports whether a letter is of a script in which joiners are part of the spelling.
+func isShaped(r rune) bool {
+	return unicode.In(r, unicode.Arabic, unicode.Syriac, unicode.Nko, unicode.Mongolian, unicode.Devanagari, unicode.Bengali, unicode.Gurmukhi,
+		unicode.Gujarati, unicode.Oriya, unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Sinhala)
+}
+
+func isUnspaced(r rune) bool {
+	return unicode.In(r, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar, unicode.Tibetan, unicode.Javanese)
+}

@@ -1,0 +1,14 @@
+package scan
+
+import (
+	"context"
+
+	"pannier"
+)
+
+// Text returns what is found in the text of one file.
+func Text(path string, text []byte) []pannier.Finding {
+	found, places := newFindings(false), maxPlaces
+	found.addHits(path, searchText(context.Background(), toUTF8(text), &places))
+	return found.sorted()
+}

@@ -1,0 +1,164 @@
+package scan
+
+import (
+	"bytes"
+	"cmp"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// fakeWords are in placeholders, and in a secret that was drawn by lot about once in ten thousand.
+var fakeWords = [][]byte{
+	[]byte("example"), []byte("xxxx"), []byte("your"), []byte("placeholder"), []byte("dummy"), []byte("sample"), []byte("changeme"),
+	[]byte("redacted"), []byte("replace"), []byte("insert"), []byte("secret"), []byte("realkey"), []byte("notreal"), []byte("abcdef"),
+	[]byte("12345678"), []byte("-here"), []byte("_here"), []byte("keyhere"), []byte("tokenhere"), []byte("fake"), []byte("...."),
+}
+
+// minDistinct is how many different characters a secret has at least, and maxRun how often one comes in a row at most.
+const (
+	minDistinct = 8
+	maxRun      = 5
+)
+
+// isFake reports whether a secret is obviously none: a placeholder, an example from a manual, one key held down.
+func isFake(secret []byte) bool {
+	lower := bytes.ToLower(secret)
+	for _, w := range fakeWords {
+		if bytes.Contains(lower, w) {
+			return true
+		}
+	}
+	var seen [256]bool
+	distinct, run := 0, 0
+	for i, c := range lower {
+		if !seen[c] {
+			seen[c] = true
+			distinct++
+		}
+		if i > 0 && lower[i-1] == c {
+			if run++; run > maxRun {
+				return true
+			}
+		} else {
+			run = 1
+		}
+	}
+	return distinct < minDistinct
+}
+
+// minEntropy is what a character of a secret tells at least, in bits. Thirty-two hexadecimal digits have a little more.
+const minEntropy = 3.3
+
+// looksDrawn reports whether a text looks drawn by lot, not made of words: digits among the letters, and many different
+// characters for its length.
+func looksDrawn(s []byte) bool {
+	digits := 0
+	for _, c := range s {
+		if '0' <= c && c <= '9' {
+			digits++
+		}
+	}
+	return digits >= 2 && digits < len(s) && entropy(s) >= minEntropy
+}
+
+func hasUpper(s []byte) bool {
+	return bytes.ContainsFunc(s, func(r rune) bool { return 'A' <= r && r <= 'Z' })
+}
+
+func hasLower(s []byte) bool {
+	return bytes.ContainsFunc(s, func(r rune) bool { return 'a' <= r && r <= 'z' })
+}
+
+// entropy returns the bits that one character of a text tells, by how often each occurs.
+func entropy(s []byte) float64 {
+	var counts [256]int
+	for _, c := range s {
+		counts[c]++
+	}
+	bits := 0.0
+	for _, n := range counts {
+		if n > 0 {
+			p := float64(n) / float64(len(s))
+			bits -= p * math.Log2(p)
+		}
+	}
+	return bits
+}
+
+// The bounds of what an assignment is believed to give a secret, and how drawn by lot it has to look.
+const (
+	minAssigned     = 20
+	maxAssigned     = 128
+	assignedEntropy = 3.9
+)
+
+// assigned is what comes before the quote: a name that tells of a secret, and an equals sign or a colon.
+var assigned = regexp.MustCompile(`(?i)(?:secret|token|passw(?:or)?d|api[_-]?key|access[_-]?key|private[_-]?key|credential)[a-z_]{0,12}["']?\s{0,3}(?::=|=>|[:=])\s{0,3}$`)
+
+// assignments finds the quoted texts that look drawn by lot and have the name of a secret. Where a secret of a known format
+// was found already it says nothing.
+func (s *search) assignments() {
+	known := s.hits
+	for i := 0; i < len(s.text) && !s.stop(); i++ {
+		next := bytes.IndexAny(s.text[i:], `"'`)
+		if next < 0 {
+			return
+		}
+		i += next
+		value := quoted(s.text[i:])
+		if len(value) < minAssigned || !isAssigned(s.text[:i]) {
+			continue
+		}
+		if *s.places--; *s.places < 0 {
+			return
+		}
+		end := i + len(value) + 1
+		if isDrawn(value) && assigned.Match(s.text[max(0, i-60):i]) && !hasSecret(known, i-40, end) {
+			s.add("scan.secret.assignment", i+1, "")
+		}
+		i = end
+	}
+}
+
+// quoted returns what is in the quotes that a text begins with, if it could be a secret.
+func quoted(text []byte) []byte {
+	end := 1
+	for end < len(text) && end <= maxAssigned && isToken(text[end]) {
+		end++
+	}
+	if end == len(text) || text[end] != text[0] {
+		return nil
+	}
+	return text[1:end]
+}
+
+// isAssigned reports whether a text ends as if a value came next.
+func isAssigned(text []byte) bool {
+	before := bytes.TrimRight(text[max(0, len(text)-4):], " ")
+	return len(before) > 0 && bytes.IndexByte([]byte(":=>"), before[len(before)-1]) >= 0
+}
+
+func isToken(c byte) bool { return isWord(c) || c == '/' || c == '+' || c == '=' || c == '.' }
+
+// isDrawn is stricter than [looksDrawn], because nothing else tells of the value: letters of both cases and digits.
+func isDrawn(v []byte) bool {
+	return looksDrawn(v) && hasUpper(v) && hasLower(v) && entropy(v) >= assignedEntropy && !isFake(v) && !isAddress(v)
+}
+
+// isAddress reports whether a value has the form of an address on a blockchain, which is public, and is called a token too.
+func isAddress(v []byte) bool { return address.Match(v) }
+
+var address = regexp.MustCompile(`^(?:0x[0-9A-Fa-f]{40}|[1-9A-HJ-NP-Za-km-z]{43,44})$`)
+
+// hasSecret reports whether one of the hits, which are in order, is a secret in a range of the text.
+func hasSecret(hits []hit, from, to int) bool {
+	i, _ := slices.BinarySearchFunc(hits, from, func(h hit, from int) int { return cmp.Compare(h.at, from) })
+	for ; i < len(hits) && hits[i].at < to; i++ {
+		if strings.HasPrefix(hits[i].code, "scan.secret.") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,188 @@
+package scan
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+)
+
+// file scans a regular file. It is opened without blocking, and judged again once it is open, because what lies at a path
+// can be replaced by a FIFO meanwhile.
+func (w *walker) file(ctx context.Context, dir *os.Root, rel string, info fs.FileInfo) {
+	f, err := dir.OpenFile(info.Name(), os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_NOCTTY, 0)
+	if err != nil {
+		w.unreadable(rel, err)
+		return
+	}
+	defer f.Close()
+	if opened, err := f.Stat(); err != nil || !opened.Mode().IsRegular() || !os.SameFile(opened, info) {
+		w.unreadable(rel, cmp.Or(err, errReplaced))
+		return
+	}
+	w.files++
+	data := w.read(f, rel, info.Size())
+	w.bytes += int64(len(data))
+	if code := program(data); code != "" {
+		w.findings.add(code, shown(rel), 0, "")
+	}
+	w.checkEnding(rel)
+	before := w.places
+	w.findings.addHits(shown(rel), searchText(ctx, toUTF8(data), &w.places))
+	if before >= 0 && w.places < 0 {
+		w.truncated = true
+		w.findings.add("scan.bound.places", shown(rel), 0, fmt.Sprintf("more than %d; in this and the files after it", maxPlaces))
+	}
+}
+
+// read returns the content as far as the bounds let it, in the walker's buffer. What is past a bound is a finding.
+func (w *walker) read(f *os.File, rel string, size int64) []byte {
+	left := w.options.MaxBytes - w.bytes
+	limit := min(w.options.MaxFileBytes, left)
+	if need := min(size, limit) + 1; int64(cap(w.buf)) < need {
+		w.buf = make([]byte, need)
+	}
+	buf, n := w.buf[:cap(w.buf)], 0
+	for int64(n) <= limit {
+		if n == len(buf) { // it grows while it is read
+			w.buf = append(buf, make([]byte, len(buf))...)
+			buf = w.buf
+		}
+		got, err := f.Read(buf[n:min(int64(len(buf)), limit+1)])
+		n += got
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			w.unreadable(rel, err)
+			break
+		}
+	}
+	if int64(n) <= limit {
+		return buf[:n]
+	}
+	w.pastBytes(rel, max(size, int64(n)), limit < w.options.MaxFileBytes)
+	return buf[:limit]
+}
+
+// pastBytes says that a file has more bytes than are read, or that all files have together.
+func (w *walker) pastBytes(rel string, size int64, inAll bool) {
+	if !inAll {
+		w.truncated = true
+		w.findings.add("scan.file.size_limit", shown(rel), 0, fmt.Sprintf("%d bytes, at most %d", size, w.options.MaxFileBytes))
+		return
+	}
+	if !w.spent {
+		w.findings.add("scan.bound.bytes", shown(rel), 0, fmt.Sprintf("more than %d; this and the files after it", w.options.MaxBytes))
+	}
+	w.truncated, w.spent = true, true
+}
+
+// The first bytes of programs. Those of Mach-O are read as a big-endian number: 32 and 64 bits, in both orders of bytes.
+var (
+	elf   = []byte("\x7fELF")
+	macho = map[uint32]bool{0xfeedface: true, 0xfeedfacf: true, 0xcefaedfe: true, 0xcffaedfe: true}
+	fat   = map[uint32]binary.ByteOrder{
+		0xcafebabe: binary.BigEndian, 0xcafebabf: binary.BigEndian, 0xbebafeca: binary.LittleEndian, 0xbfbafeca: binary.LittleEndian,
+	}
+)
+
+// maxArchitectures tells a Mach-O file for several architectures from a class file of Java, which begins with the same
+// four bytes and goes on with a version that is 45 or more.
+const maxArchitectures = 44
+
+// program returns the rule for the program that a file is, whatever its name; "" where it is none.
+func program(data []byte) string {
+	if len(data) < 4 {
+		return ""
+	}
+	magic := binary.BigEndian.Uint32(data)
+	switch order := fat[magic]; {
+	case bytes.HasPrefix(data, elf):
+		return "scan.file.elf"
+	case macho[magic]:
+		return "scan.file.macho"
+	case order != nil && (len(data) < 8 || order.Uint32(data[4:]) <= maxArchitectures):
+		return "scan.file.macho"
+	case data[0] == 'M' && data[1] == 'Z' && (bytes.IndexByte(head(data, 256), 0) >= 0 || bytes.Contains(head(data, 4096), []byte("PE\x00\x00"))):
+		return "scan.file.pe"
+	}
+	return ""
+}
+
+func head(data []byte, n int) []byte { return data[:min(n, len(data))] }
+
+// The endings of files that are told by their name.
+var endings = map[string]string{
+	".sh": script, ".bash": script, ".zsh": script, ".fish": script, ".ps1": script, ".cmd": script, ".bat": script, ".exe": script,
+	".zip": archive, ".tar": archive, ".tgz": archive, ".gz": archive, ".bz2": archive, ".xz": archive, ".zst": archive, ".7z": archive,
+	".rar": archive, ".jar": archive, ".whl": archive,
+}
+
+const (
+	script  = "scan.file.suspicious_executable"
+	archive = "scan.file.archive"
+)
+
+func (w *walker) checkEnding(rel string) {
+	if code := endings[strings.ToLower(path.Ext(rel))]; code != "" {
+		w.findings.add(code, shown(rel), 0, "")
+	}
+}
+
+// ordinary are hidden files that tools expect under that name, and that say what they are for.
+var ordinary = map[string]bool{
+	".gitignore": true, ".gitattributes": true, ".gitkeep": true, ".keep": true, ".editorconfig": true, ".clawhubignore": true,
+	".dockerignore": true, ".npmignore": true, ".prettierignore": true, ".env.example": true, ".env.template": true, ".env.sample": true,
+}
+
+// checkName judges the last component of a path. The directories that a volume of Kubernetes keeps its files in begin
+// with two dots.
+func (w *walker) checkName(rel string) {
+	name := path.Base(rel)
+	if !utf8.ValidString(name) || strings.ContainsFunc(name, unseen) {
+		w.findings.add("scan.path.name", shown(rel), 0, "")
+	}
+	volume := name == "..data" || strings.HasPrefix(name, "..20") && strings.Contains(name, "_")
+	if name[0] == '.' && !ordinary[name] && !volume {
+		w.findings.add("scan.path.hidden", shown(rel), 0, "")
+	}
+}
+
+// unseen reports whether a character of a name can not be seen, or changes how the rest of it looks.
+func unseen(r rune) bool {
+	return unicode.IsControl(r) || isBidi(r) || isInvisible(r) && r != joiner || isTag(r) || isFormat(r)
+}
+
+func isFormat(r rune) bool { return r == 0x200e || r == 0x200f || r == 0x2028 || r == 0x2029 }
+
+// shown returns a path as a finding has it: "." for the skill directory itself, and a byte that is no UTF-8 as \xNN.
+func shown(rel string) string {
+	switch {
+	case rel == "":
+		return "."
+	case utf8.ValidString(rel):
+		return rel
+	}
+	var b strings.Builder
+	for i := 0; i < len(rel); {
+		r, size := utf8.DecodeRuneInString(rel[i:])
+		if r == utf8.RuneError && size == 1 {
+			fmt.Fprintf(&b, `\x%02x`, rel[i])
+		} else {
+			b.WriteString(rel[i : i+size])
+		}
+		i += size
+	}
+	return b.String()
+}

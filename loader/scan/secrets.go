@@ -1,0 +1,150 @@
+package scan
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"regexp"
+)
+
+// secretProbes look for secrets whose form is known. Each pattern has the end of the secret in it, so that a longer word
+// that begins alike is none.
+var secretProbes = []probe{
+	{keys: []string{"-----BEGIN "}, find: findPrivateKey},
+	format("aws_access_key", `((?:AKIA|ASIA)[A-Z0-9]{16})`, "AKIA", "ASIA"),
+	{keys: []string{"secret", "SECRET", "Secret"}, find: findAWSSecret},
+	format("github", `(gh[pousr]_[A-Za-z0-9]{36,255})`, "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
+	format("github", `(github_pat_[A-Za-z0-9_]{50,255})`, "github_pat_"),
+	format("gitlab", `(glpat-[A-Za-z0-9_-]{20,64})`, "glpat-"),
+	format("slack", `(xox[abeoprs]-(?:[0-9]-)?[0-9A-Za-z]{8,}-[0-9A-Za-z-]{10,})`, "xoxa-", "xoxb-", "xoxe-", "xoxo-", "xoxp-", "xoxr-", "xoxs-"),
+	format("slack", `(xapp-[0-9]-[A-Z0-9]{8,}-[0-9]{8,}-[0-9a-f]{32,})`, "xapp-"),
+	format("slack", `hooks\.slack\.com/(?:services|workflows)/(T[A-Z0-9]{7,}/[AB][A-Z0-9]{7,}/[A-Za-z0-9/]{16,})`, "hooks.slack.com/"),
+	{keys: []string{"sk-"}, word: true, find: findSK},
+	format("google", `(AIza[0-9A-Za-z_-]{35})`, "AIza"),
+	format("google", `(GOCSPX-[0-9A-Za-z_-]{28})`, "GOCSPX-"),
+	format("stripe", `([sr]k_live_[0-9A-Za-z]{16,247})`, "sk_live_", "rk_live_"),
+	format("npm", `(npm_[A-Za-z0-9]{36})`, "npm_"),
+	format("pypi", `(pypi-AgE[A-Za-z0-9_-]{50,500})`, "pypi-AgE"),
+	format("huggingface", `(hf_[A-Za-z]{34})`, "hf_"),
+	format("sendgrid", `(SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43})`, "SG."),
+	format("digitalocean", `(do[opr]_v1_[a-f0-9]{64})`, "dop_v1_", "doo_v1_", "dor_v1_"),
+	{keys: []string{":AA"}, find: findTelegram},
+	{keys: []string{"eyJ"}, word: true, find: findJWT},
+}
+
+// after is what may follow a secret: nothing that could be of it.
+const after = `(?:[^A-Za-z0-9_-]|$)`
+
+// format makes the probe for a secret that is known by its form alone. The first group of the pattern is the secret.
+func format(code, pattern string, keys ...string) probe {
+	re := anchored(pattern + after)
+	return probe{keys: keys, word: true, find: func(text []byte, at int) (string, string) {
+		if m := re.FindSubmatch(window(text, at)); m != nil && !isFake(m[1]) {
+			return "scan.secret." + code, ""
+		}
+		return "", ""
+	}}
+}
+
+var sk = anchored(`(sk-((?:ant|proj|svcacct|admin|or)-)?([A-Za-z0-9_-]{20,255}))` + after)
+
+// findSK finds what begins with "sk-". Many providers have taken that over from OpenAI; Anthropic's go on with "ant". An
+// identifier of words can begin so too, so what follows must look drawn by lot.
+func findSK(text []byte, at int) (string, string) {
+	m := sk.FindSubmatch(window(text, at))
+	switch {
+	case m == nil || isFake(m[1]):
+		return "", ""
+	case string(m[2]) == "ant-":
+		return "scan.secret.anthropic", ""
+	case len(m[3]) >= 32 && looksDrawn(m[3]):
+		return "scan.secret.openai", ""
+	}
+	return "", ""
+}
+
+var (
+	awsSecret = anchored(`(?i:secret)[A-Za-z_ -]{0,24}["'` + "`" + `]?\s{0,4}(?:=>|[:=])?\s{0,4}["'` + "`" + `]?([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|$)`)
+	aws       = regexp.MustCompile(`(?i)\baws|amazon`)
+)
+
+// findAWSSecret finds forty characters behind the word, which says nothing without AWS close by.
+func findAWSSecret(text []byte, at int) (string, string) {
+	m := awsSecret.FindSubmatch(window(text, at))
+	if m == nil || isFake(m[1]) || !hasUpper(m[1]) || !hasLower(m[1]) || entropy(m[1]) < minEntropy {
+		return "", ""
+	}
+	if near := text[max(0, at-120):min(len(text), at+40)]; !aws.Match(near) && !bytes.Contains(near, []byte("AKIA")) {
+		return "", ""
+	}
+	return "scan.secret.aws_secret_key", ""
+}
+
+var telegram = regexp.MustCompile(`(?:^|[^0-9A-Za-z])(?:bot)?([0-9]{8,10}:AA[A-Za-z0-9_-]{33})` + after)
+
+func findTelegram(text []byte, at int) (string, string) {
+	m := telegram.FindSubmatch(text[max(0, at-14):min(len(text), at+40)])
+	if m == nil || isFake(m[1][11:]) {
+		return "", ""
+	}
+	return "scan.secret.telegram", ""
+}
+
+var jwt = anchored(`(eyJ[A-Za-z0-9_-]{8,})\.(eyJ[A-Za-z0-9_-]{8,})\.([A-Za-z0-9_-]{20,})`)
+
+// findJWT finds a token whose header says how it is signed, other than the ones that documents show.
+func findJWT(text []byte, at int) (string, string) {
+	m := jwt.FindSubmatch(text[at:min(at+8<<10, len(text))])
+	if m == nil || isFake(m[3]) {
+		return "", ""
+	}
+	var head struct{ Alg string }
+	first, err := base64.RawURLEncoding.DecodeString(string(m[1]))
+	if err != nil || json.Unmarshal(first, &head) != nil || head.Alg == "" {
+		return "", ""
+	}
+	claims, err := base64.RawURLEncoding.DecodeString(string(m[2]))
+	if err != nil || !json.Valid(claims) || isFake(claims) || bytes.Contains(claims, []byte("John Doe")) {
+		return "", ""
+	}
+	return "scan.secret.jwt", ""
+}
+
+var (
+	keyHeader = anchored(`-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----`)
+	keyLine   = regexp.MustCompile(`^[A-Za-z0-9+/=]+$`)
+	keyField  = regexp.MustCompile(`^[A-Za-z0-9-]+: `)
+)
+
+// minKey is how much of a key has to be there. The shortest whole one has 64 characters, over one line or two.
+const minKey = 24
+
+// findPrivateKey finds the beginning of a private key in PEM, also in a string with \n and in quotes, line by line. A header
+// alone, and one with dots or words in the place of the key, is talk about it.
+func findPrivateKey(text []byte, at int) (string, string) {
+	here := window(text, at)
+	start := keyHeader.FindIndex(here)
+	if start == nil {
+		return "", ""
+	}
+	body := bytes.ReplaceAll(here[start[1]:], []byte(`\n`), []byte("\n"))
+	body = bytes.ReplaceAll(body, []byte(`\r`), nil)
+	var key []byte
+	for line := range bytes.Lines(body) {
+		line = bytes.Trim(line, " \t\r\n\"'`,;|>\\#*")
+		if len(line) == 0 || len(key) == 0 && keyField.Match(line) {
+			continue
+		}
+		if !keyLine.Match(line) {
+			if bytes.Contains(line, []byte("..")) || bytes.Contains(line, []byte("…")) {
+				return "", ""
+			}
+			break
+		}
+		key = append(key, line...)
+	}
+	if len(key) < minKey || isFake(key) {
+		return "", ""
+	}
+	return "scan.secret.private_key", ""
+}

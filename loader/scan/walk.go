@@ -1,0 +1,227 @@
+package scan
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+)
+
+// walker goes through one skill directory once.
+type walker struct {
+	root     *os.Root
+	options  Options
+	findings *findings
+
+	skill   string // the skill directory below the root, without links
+	entries int
+	files   int
+	bytes   int64
+	places  int // in texts, that may still be judged
+	buf     []byte
+
+	truncated bool
+	full      bool // the bound on entries was met
+	spent     bool // the bound on bytes was met
+}
+
+// listBatch is how many entries are asked for at a time. Between two batches it is seen whether anybody still waits.
+const listBatch = 512
+
+// scan scans the skill directory. An error means that ctx is done.
+func (w *walker) scan(ctx context.Context, dir string) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	real, err := w.resolve(path.Clean(cmp.Or(dir, ".")))
+	switch {
+	case errors.Is(err, errEscapes):
+		w.findings.add("scan.path.containment", ".", 0, "")
+		return nil
+	case err != nil:
+		w.findings.add("scan.path.skill_missing", ".", 0, cause(err))
+		return nil
+	}
+	w.skill = real
+	top, err := w.root.OpenRoot(real)
+	if err != nil {
+		w.findings.add(whyClosed(err), ".", 0, cause(err))
+		return nil
+	}
+	defer top.Close()
+	if info, err := top.Stat("."); err == nil {
+		w.checkMode(info, ".")
+	}
+	return w.walk(ctx, top, "", 0)
+}
+
+// whyClosed returns the rule for a skill directory that can not be opened.
+func whyClosed(err error) string {
+	if errors.Is(err, fs.ErrPermission) {
+		return "scan.path.unreadable"
+	}
+	return "scan.path.skill_missing"
+}
+
+// walk scans what is in a directory: its files first, so that a bound cuts off what lies deep before what lies high.
+func (w *walker) walk(ctx context.Context, dir *os.Root, rel string, depth int) error {
+	infos, err := w.list(ctx, dir, rel)
+	if err != nil {
+		return err
+	}
+	for _, info := range infos {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if !info.IsDir() {
+			w.entry(ctx, dir, path.Join(rel, info.Name()), info)
+		}
+	}
+	for _, info := range infos {
+		if !info.IsDir() {
+			continue
+		}
+		if err := w.enter(ctx, dir, path.Join(rel, info.Name()), info, depth+1); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// list returns what is in a directory by name, as far as the bound on entries lets it. Which entries of a directory are
+// past the bound is up to the file system.
+func (w *walker) list(ctx context.Context, dir *os.Root, rel string) ([]fs.FileInfo, error) {
+	file, err := dir.Open(".")
+	if err != nil {
+		w.unreadable(rel, err)
+		return nil, nil
+	}
+	defer file.Close()
+	var infos []fs.FileInfo
+	for !w.full {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		entries, err := file.ReadDir(min(listBatch, w.options.MaxEntries-w.entries+1))
+		for _, e := range entries {
+			if w.entries == w.options.MaxEntries {
+				w.meetEntries(rel)
+				break
+			}
+			w.entries++
+			info, err := dir.Lstat(e.Name())
+			if err != nil {
+				w.unreadable(path.Join(rel, e.Name()), err)
+				continue
+			}
+			infos = append(infos, info)
+		}
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				w.unreadable(rel, err)
+			}
+			break
+		}
+	}
+	slices.SortFunc(infos, func(a, b fs.FileInfo) int { return strings.Compare(a.Name(), b.Name()) })
+	return infos, nil
+}
+
+// meetEntries says that the bound on entries is met in a directory. Nothing further is listed.
+func (w *walker) meetEntries(rel string) {
+	w.full, w.truncated = true, true
+	w.findings.add("scan.bound.entries", shown(rel), 0, fmt.Sprintf("more than %d", w.options.MaxEntries))
+}
+
+// enter scans a directory below the skill's own.
+func (w *walker) enter(ctx context.Context, parent *os.Root, rel string, info fs.FileInfo, depth int) error {
+	w.checkName(rel)
+	w.checkMode(info, rel)
+	if depth > w.options.MaxDepth {
+		w.truncated = true
+		w.findings.add("scan.bound.depth", shown(rel), 0, fmt.Sprintf("more than %d", w.options.MaxDepth))
+		return nil
+	}
+	if w.full {
+		return nil
+	}
+	dir, err := parent.OpenRoot(info.Name())
+	if err != nil {
+		w.unreadable(rel, err)
+		return nil
+	}
+	defer dir.Close()
+	if opened, err := dir.Stat("."); err != nil || !os.SameFile(opened, info) {
+		w.unreadable(rel, cmp.Or(err, errReplaced))
+		return nil
+	}
+	return w.walk(ctx, dir, rel, depth)
+}
+
+// errReplaced tells of a file that is another one than it was when it was listed.
+var errReplaced = errors.New("it was replaced while it was scanned")
+
+// unreadable says that nobody has looked at a path.
+func (w *walker) unreadable(rel string, err error) {
+	w.truncated = true
+	w.findings.add("scan.path.unreadable", shown(rel), 0, cause(err))
+}
+
+// entry scans what is no directory.
+func (w *walker) entry(ctx context.Context, dir *os.Root, rel string, info fs.FileInfo) {
+	w.checkName(rel)
+	switch {
+	case info.Mode()&fs.ModeSymlink != 0:
+		w.checkLink(rel)
+	case info.Mode().IsRegular():
+		w.checkMode(info, rel)
+		w.file(ctx, dir, rel, info)
+	default:
+		w.findings.add("scan.file.special", shown(rel), 0, kindOf(info.Mode()))
+	}
+}
+
+// kindOf names a kind of file for people.
+func kindOf(m fs.FileMode) string {
+	switch {
+	case m&fs.ModeNamedPipe != 0:
+		return "a FIFO"
+	case m&fs.ModeSocket != 0:
+		return "a socket"
+	case m&fs.ModeDevice != 0:
+		return "a device"
+	}
+	return "of an unknown kind"
+}
+
+// checkMode judges the permissions. On a directory set-group-id only says whose group new files get.
+func (w *walker) checkMode(info fs.FileInfo, rel string) {
+	mode := info.Mode()
+	if mode.IsRegular() && mode&(fs.ModeSetuid|fs.ModeSetgid) != 0 {
+		w.findings.add("scan.file.setuid", shown(rel), 0, "")
+	}
+	if mode&0o002 != 0 && mode&fs.ModeSticky == 0 {
+		w.findings.add("scan.file.world_writable", shown(rel), 0, "")
+	}
+}
+
+// checkLink judges where a link leads. Nothing at that place is opened.
+func (w *walker) checkLink(rel string) {
+	target, err := w.resolve(path.Join(w.skill, rel))
+	switch {
+	case errors.Is(err, errEscapes):
+		w.findings.add("scan.path.symlink_escape", shown(rel), 0, "")
+	case err != nil:
+		w.findings.add("scan.path.symlink_broken", shown(rel), 0, cause(err))
+	case w.skill == "." || target == w.skill || strings.HasPrefix(target, w.skill+"/"):
+		w.findings.add("scan.path.symlink_inside", shown(rel), 0, "")
+	default:
+		w.findings.add("scan.path.symlink_present", shown(rel), 0, "")
+	}
+}

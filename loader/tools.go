@@ -1,0 +1,129 @@
+package loader
+
+import (
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"pannier"
+)
+
+// toolsDir is the directory whose Python files make a skill of the one that it lies in, where no SKILL.md does.
+const toolsDir = "tools"
+
+// toolbox is what is known of a directory right below the root that holds a directory toolsDir and no SKILL.md. Whether it
+// is a skill shows once everything below it was looked at.
+type toolbox struct {
+	// meta is the stat of _meta.json when it was last read, zero where there is none. proven says that an equal one means an
+	// equal file, linked that it is a link, so that what is read changes without the directory.
+	meta           fileStat
+	proven, linked bool
+
+	read  *pannier.Skill // what _meta.json makes of it
+	skill *pannier.Skill // as it goes into the catalog; nil where it is none
+}
+
+// openToolbox brings what is known of a directory that may have tools only up to date, but for the tools.
+func (s *scan) openToolbox(n *node, r *reader) {
+	if n.depth != 1 || n.child(toolsDir) == nil {
+		n.box = nil
+		return
+	}
+	if n.box == nil {
+		n.box = &toolbox{}
+	}
+	st, linked := s.metaStat(n)
+	b := n.box
+	b.linked = linked
+	if b.read != nil && b.proven && st == b.meta {
+		return
+	}
+	b.read, b.meta = r.readToolbox(n, st)
+	b.proven = b.meta == st && st.proves(s.now)
+}
+
+// readToolbox returns the skill that tools without instructions make, and the stat of its _meta.json after that was read.
+func (r *reader) readToolbox(n *node, metaStat fileStat) (*pannier.Skill, fileStat) {
+	skill := r.blank(n, "")
+	skill.ToolsOnly = true
+	after, m, text := r.readMeta(n, skill, metaStat)
+	if text != nil {
+		skill.MetaDigest = r.metaDigest(nil, text)
+	}
+	c := &contract{path: skill.FilePath()}
+	c.nameOnly(skill, m)
+	skill.Problems = append(append(skill.Problems, c.problems...), pannier.Problem{
+		Code: "skill.tools_only", Severity: pannier.SeverityInfo, Path: skill.Path,
+		Message: "there are tools and no instructions, so no agent is told when to use them and how",
+		Hint:    "add a SKILL.md beside " + toolsDir + "/: `---`, lines with `name:` and `description:`, `---`, and what the agent shall do",
+	})
+	slices.SortStableFunc(skill.Problems, pannier.CompareProblems)
+	return skill, after
+}
+
+// settleToolboxes decides which directories with tools are skills. One that holds skills groups them, and is none itself.
+func (s *scan) settleToolboxes() {
+	for _, n := range s.tree.top.children {
+		b := n.box
+		if b == nil {
+			continue
+		}
+		scripts := s.scriptsIn(n.child(toolsDir))
+		if len(scripts) == 0 || n.holdsSkill() {
+			b.skill = nil
+			continue
+		}
+		if sum := sum(b.read, scripts...); b.skill == nil || b.skill.Sum != sum {
+			skill := *b.read
+			skill.Sum = sum
+			b.skill = &skill
+		}
+	}
+}
+
+// scriptsIn returns the names of the Python files right in a directory, by name in bytes. Links count where they lead to a
+// regular file within the root.
+func (s *scan) scriptsIn(n *node) []string {
+	if n == nil {
+		return nil
+	}
+	scripts := n.scripts
+	for _, l := range n.links {
+		if !isScript(l.name) {
+			continue
+		}
+		if st, err := s.statIn(n.at(l.name)); err == nil && st.isRegular() {
+			scripts = append(slices.Clip(scripts), l.name)
+		}
+	}
+	if len(scripts) > len(n.scripts) {
+		slices.Sort(scripts)
+	}
+	return scripts
+}
+
+// holdsScripts reports whether the Python files in the directory count.
+func (n *node) holdsScripts() bool { return n.depth == 2 && n.name == toolsDir }
+
+// isScript reports whether a file of that name is a tool, as `*.py` of a shell has it.
+func isScript(name string) bool {
+	return strings.HasSuffix(name, ".py") && !strings.HasPrefix(name, ".")
+}
+
+// scriptsOf returns the names of the Python files among the entries of a directory, by name in bytes.
+func scriptsOf(entries []dirent) []string {
+	var scripts []string
+	for _, e := range entries {
+		if e.kind == unix.DT_REG && isScript(e.name) {
+			scripts = append(scripts, e.name)
+		}
+	}
+	slices.Sort(scripts)
+	return slices.Clip(scripts)
+}
+
+// holdsSkill reports whether there is a skill below the directory.
+func (n *node) holdsSkill() bool {
+	return slices.ContainsFunc(n.children, func(c *node) bool { return c.skill != nil || c.holdsSkill() })
+}

@@ -1,0 +1,62 @@
+package registry
+
+import (
+	"fmt"
+	"slices"
+
+	"pannier"
+)
+
+// judgeConflicts goes over the skills in the order of precedence, and holds against each that a usable one before it
+// conflicts with it, whichever of the two says so. So only usable skills block others, and of two one stays.
+func judgeConflicts(entries []pannier.Entry) {
+	if !slices.ContainsFunc(entries, func(e pannier.Entry) bool { return len(e.Conflicts) > 0 }) {
+		return
+	}
+	usable := map[string]bool{}        // slugs
+	refusedBy := map[string][]string{} // slugs that usable skills name, with those skills
+	for _, e := range byPrecedence(entries) {
+		blockers := slices.Clone(refusedBy[e.Slug])
+		for _, slug := range e.Conflicts {
+			if usable[slug] && !slices.Contains(blockers, slug) {
+				blockers = append(blockers, slug)
+			}
+		}
+		for _, slug := range blockers {
+			addConflict(e, slug)
+		}
+		if e.State != "" || len(e.Reasons) > 0 {
+			continue
+		}
+		usable[e.Slug] = true
+		for _, slug := range e.Conflicts {
+			refusedBy[slug] = append(refusedBy[slug], e.Slug)
+		}
+	}
+}
+
+// byPrecedence orders entries of different slugs as if they wanted one.
+func byPrecedence(entries []pannier.Entry) []*pannier.Entry {
+	ordered := make([]*pannier.Entry, len(entries))
+	for i := range entries {
+		ordered[i] = &entries[i]
+	}
+	slices.SortFunc(ordered, func(a, b *pannier.Entry) int {
+		return precedence(choice{skill: a.Skill}, choice{skill: b.Skill}) // who is unlisted is not usable, so that does not count
+	})
+	return ordered
+}
+
+// addConflict puts the reason where the order of checks has it: before trust and security.
+func addConflict(e *pannier.Entry, slug string) {
+	at := slices.IndexFunc(e.Reasons, func(r pannier.Reason) bool {
+		return r.Code == pannier.ReasonTrustBlocked || r.Code == pannier.ReasonSecurityBlocked
+	})
+	if at < 0 {
+		at = len(e.Reasons)
+	}
+	e.Reasons = slices.Insert(e.Reasons, at, pannier.Reason{
+		Code: pannier.ReasonConflict, Subject: slug,
+		Remedy: fmt.Sprintf("it must not be used together with %s, which comes first; disable one of the two, or remove it from `conflicts`", slug),
+	})
+}

@@ -1,0 +1,84 @@
+package registry
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"pannier"
+)
+
+// maxWarnings bounds the warnings of one snapshot. What is beyond is told as a number.
+const maxWarnings = 100
+
+// The kinds of warning that are no problem of one skill.
+const (
+	kindSharedName = "skill.name.shared"
+	kindMore       = "skill.more"
+)
+
+// Warnings returns what is wrong with skills in a snapshot and was not before, by slug. Of the first snapshot of a process,
+// whose before is nil, these are only the errors: the warnings were told when they came.
+func Warnings(before, after *pannier.Snapshot) []pannier.SkillWarning {
+	worst := pannier.SeverityWarning
+	if before == nil {
+		before, worst = &pannier.Snapshot{}, pannier.SeverityError
+	}
+	var warnings []pannier.SkillWarning
+	names := false
+	for old, now := range pairs(before, after) {
+		if now == nil || old != nil && old.Skill == now.Skill && len(old.Problems) == len(now.Problems) {
+			continue
+		}
+		names = names || old == nil || old.Name != now.Name
+		for _, p := range now.Problems {
+			if (p.Severity == worst || p.Severity == pannier.SeverityError) && (old == nil || !told(old.Problems, p)) {
+				warnings = append(warnings, pannier.SkillWarning{Name: now.Slug, Kind: p.Code, Detail: p.Place() + ": " + p.Message})
+			}
+		}
+	}
+	if names && worst == pannier.SeverityWarning {
+		warnings = append(warnings, sharedNames(before, after)...)
+	}
+	if more := len(warnings) - maxWarnings; more > 0 {
+		warnings = append(warnings[:maxWarnings], pannier.SkillWarning{Kind: kindMore, Detail: fmt.Sprintf("there are %d more; `pannier list` shows all", more)})
+	}
+	return warnings
+}
+
+// told reports whether a problem is among others, on whatever line.
+func told(among []pannier.Problem, p pannier.Problem) bool {
+	return slices.ContainsFunc(among, func(q pannier.Problem) bool {
+		return p.Code == q.Code && p.Field == q.Field && p.Message == q.Message
+	})
+}
+
+// sharedNames tells of skills that have a name in common with others, where that was not so before: whoever asks for them
+// by name may get another than was meant.
+func sharedNames(before, after *pannier.Snapshot) []pannier.SkillWarning {
+	old := byName(before)
+	now := byName(after)
+	var names []string
+	for name, paths := range now {
+		if len(paths) > 1 && !slices.Equal(paths, old[name]) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	var warnings []pannier.SkillWarning
+	for _, name := range names {
+		warnings = append(warnings, pannier.SkillWarning{
+			Kind: kindSharedName, Detail: fmt.Sprintf("%s are all called %q; each is reached by its own slug", strings.Join(now[name], ", "), name),
+		})
+	}
+	return warnings
+}
+
+// byName returns the paths of the skills that own their slugs, by name, in the order of slugs.
+func byName(s *pannier.Snapshot) map[string][]string {
+	paths := map[string][]string{}
+	for _, e := range owners(s) {
+		paths[e.Name] = append(paths[e.Name], e.Path)
+	}
+	return paths
+}
