@@ -18,6 +18,9 @@ type Workspace struct {
 	// Fields digests the value of each key at the top of config.yaml, so that two readings tell which have changed. It is
 	// no part of what is shown.
 	Fields map[string]Digest
+	// Keys are the dotted keys of config.yaml whose values are something: no null, no false, no zero and nothing empty;
+	// sorted. They are no part of what is shown either.
+	Keys []string
 	// Problems are those of config.yaml and the prompt files. LastGood says that config.yaml could not be read and that
 	// everything else here is what it last said.
 	Problems []Problem

@@ -68,7 +68,7 @@ func (l *loader) completeRoots() {
 
 // in returns the root as it is once the workspace is known.
 func (r writtenRoot) in(workspace string) pannier.Root {
-	root := pannier.Root{Path: filepath.Clean(r.path), Kind: r.kind}
+	root := pannier.Root{Path: filepath.Clean(r.path), Kind: r.kind, Trust: cmp.Or(r.trust, rootTrust)}
 	if !filepath.IsAbs(root.Path) {
 		root.Path = filepath.Join(workspace, r.path)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,6 +17,7 @@ type writtenRoot struct {
 	given
 	path     string
 	kind     pannier.SourceKind // empty: what its place says
+	trust    pannier.Trust      // empty: the default
 	implicit *bool              // nil: what its kind says
 }
 
@@ -61,6 +63,9 @@ func (d *draft) readRoot(g given) (faults []*Fault) {
 	return d.addRoot(r)
 }
 
+// rootTrust is the trust of a root's skills where nobody says otherwise: whoever fills a root may run the agent too.
+const rootTrust = pannier.TrustVerified
+
 var kinds = []pannier.SourceKind{pannier.SourceWorkspace, pannier.SourceManaged, pannier.SourceBundled, pannier.SourceExtra}
 
 func (r *writtenRoot) readKey(g given, key string) []*Fault {
@@ -72,24 +77,50 @@ func (r *writtenRoot) readKey(g given, key string) []*Fault {
 		return scalar(func(*draft) *string { return &r.path }, parseGivenPath)(nil, g)
 	case "kind":
 		return scalar(func(*draft) *pannier.SourceKind { return &r.kind }, parseKind)(nil, g)
+	case "trust":
+		return scalar(func(*draft) *pannier.Trust { return &r.trust }, parseTrust)(nil, g)
 	case "implicit":
 		r.implicit = new(bool)
 		return scalar(func(*draft) *bool { return r.implicit }, parseBool)(nil, g)
 	}
-	hint := "a root has path, kind and implicit"
-	if near, ok := nearest(key, []string{"path", "kind", "implicit"}); ok {
+	hint := "a root has path, kind, trust and implicit"
+	if near, ok := nearest(key, []string{"path", "kind", "trust", "implicit"}); ok {
 		hint = "did you mean " + near + "?"
 	}
 	return []*Fault{g.fault("there is no such setting", hint)}
 }
 
-func parseKind(text string) (pannier.SourceKind, *Fault) {
-	words := make([]string, len(kinds))
-	for i, kind := range kinds {
-		words[i] = string(kind)
+func parseKind(text string) (pannier.SourceKind, *Fault) { return oneWord(kinds, text) }
+
+func parseTrust(text string) (pannier.Trust, *Fault) { return oneWord(pannier.TrustLevels(), text) }
+
+// oneWord reads one of a few words.
+func oneWord[T ~string](of []T, text string) (T, *Fault) {
+	words := make([]string, len(of))
+	for i, word := range of {
+		words[i] = string(word)
 	}
 	word, fault := oneOf(words...)(text)
-	return pannier.SourceKind(word), fault
+	return T(word), fault
+}
+
+// blocking are the profiles that can make a skill unusable.
+var blocking = []string{"agentskills_strict", "openclaw_compat", "molecule_audit"}
+
+// readBlocking reads names of profiles.
+func readBlocking(d *draft, g given) []*Fault {
+	d.Blocking = nil
+	return g.each(d.addBlocking)
+}
+
+func (d *draft) addBlocking(g given, name string) []*Fault {
+	if _, fault := oneOf(blocking...)(name); fault != nil {
+		return []*Fault{g.placed(fault)}
+	}
+	if !slices.Contains(d.Blocking, name) {
+		d.Blocking = append(d.Blocking, name)
+	}
+	return nil
 }
 
 // readSkip reads names of directories.

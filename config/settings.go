@@ -73,6 +73,10 @@ type Settings struct {
 	// EnvironmentOwn says what an unmet requirement means when only the sidecar's own container is known: block, warn,
 	// or auto, which leaves it to the caller to find out whether this is a container.
 	EnvironmentOwn string
+	// Blocking names the profiles whose errors make a skill unusable.
+	Blocking []string
+	// MinimumTrust is what the origin of a skill must be trusted at least.
+	MinimumTrust pannier.Trust
 	// AllowMissingFrontmatter takes a SKILL.md without frontmatter as a skill that is called like its folder.
 	AllowMissingFrontmatter bool
 	// PolicySkills is the gateway layer of policy, by slug. No entry leaves both switches open.

@@ -64,7 +64,7 @@ var samples = map[string]sample{
 	"state_dir":                            {"/s", "", func(s config.Settings) any { return s.StateDir }, "/s"},
 	"log_level":                            {"trace", "", func(s config.Settings) any { return s.LogLevel }, "trace"},
 	"log_format":                           {"json", "", func(s config.Settings) any { return s.LogFormat }, "json"},
-	"roots":                                {"more", "[{path: more}]", func(s config.Settings) any { return s.Roots }, []pannier.Root{{Path: "/configs/more", Name: "more", Kind: "workspace", Implicit: true}}},
+	"roots":                                {"more", "[{path: more}]", func(s config.Settings) any { return s.Roots }, []pannier.Root{{Path: "/configs/more", Name: "more", Kind: "workspace", Trust: pannier.TrustVerified, Implicit: true}}},
 	"skip":                                 {"a, b", "[a, b]", func(s config.Settings) any { return s.Skip }, []string{"a", "b"}},
 	"max_depth":                            {"3", "", func(s config.Settings) any { return s.MaxDepth }, 3},
 	"max_dirs":                             {"30", "", func(s config.Settings) any { return s.MaxDirs }, 30},
@@ -87,6 +87,8 @@ var samples = map[string]sample{
 	"environment.file":                     {"/run/env.json", "", func(s config.Settings) any { return s.EnvironmentFile }, "/run/env.json"},
 	"environment.own":                      {"block", "", func(s config.Settings) any { return s.EnvironmentOwn }, "block"},
 	"validation.allow_missing_frontmatter": {"true", "", func(s config.Settings) any { return s.AllowMissingFrontmatter }, true},
+	"validation.block":                     {"molecule_audit, agentskills_strict", "[molecule_audit, agentskills_strict]", func(s config.Settings) any { return s.Blocking }, []string{"molecule_audit", "agentskills_strict"}},
+	"trust.minimum":                        {"community", "", func(s config.Settings) any { return s.MinimumTrust }, pannier.TrustCommunity},
 	"policy.skills":                        {"pdf:enabled=false", "{pdf: {enabled: false}}", func(s config.Settings) any { return s.PolicySkills }, map[string]pannier.Switches{"pdf": {Enabled: new(false)}}},
 	"prompt.format":                        {"molecule_system", "", func(s config.Settings) any { return s.PromptFormat }, "molecule_system"},
 	"prompt.max_chars":                     {"0", "", func(s config.Settings) any { return s.PromptMaxChars }, 0},
@@ -163,12 +165,12 @@ func TestDefaults(t *testing.T) {
 		Socket: config.DefaultSocket(os.Geteuid(), "XDG_RUNTIME_DIR=/run/user/7"), SocketMode: 0o660,
 		StateDir: config.DefaultState(os.Geteuid()),
 		LogLevel: "info", LogFormat: "text",
-		Roots:    []pannier.Root{{Path: "/configs/skills", Name: "skills", Kind: pannier.SourceWorkspace, Implicit: true}},
+		Roots:    []pannier.Root{{Path: "/configs/skills", Name: "skills", Kind: pannier.SourceWorkspace, Trust: pannier.TrustVerified, Implicit: true}},
 		Skip:     []string{".git", "node_modules", ".venv", "venv", "__pycache__"},
 		MaxDepth: 6, MaxDirs: 20000, MaxSkillBytes: 1 << 20, MaxFrontmatterBytes: 64 << 10,
 		Settle: 100 * time.Millisecond, Debounce: 2 * time.Second, MaxWait: 10 * time.Second, Resync: 10 * time.Second,
 		Platform:     config.Platform{Path: "/registry/update-card", WorkspaceID: configsID, TokenFile: "/configs/.auth_token", ReadBack: true},
-		CardMaxBytes: 262144, EnvironmentOwn: "auto", PromptFormat: "available_skills", PromptMaxChars: 24000,
+		CardMaxBytes: 262144, EnvironmentOwn: "auto", MinimumTrust: pannier.TrustUntrusted, PromptFormat: "available_skills", PromptMaxChars: 24000,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -297,8 +299,8 @@ func TestDefaultState(t *testing.T) {
 }
 
 func TestRoots(t *testing.T) {
-	inside := pannier.Root{Path: "/w/a", Name: "a", Kind: pannier.SourceWorkspace, Implicit: true}
-	outside := pannier.Root{Path: "/opt/b", Name: "/opt/b", Kind: pannier.SourceExtra}
+	inside := pannier.Root{Path: "/w/a", Name: "a", Kind: pannier.SourceWorkspace, Trust: pannier.TrustVerified, Implicit: true}
+	outside := pannier.Root{Path: "/opt/b", Name: "/opt/b", Kind: pannier.SourceExtra, Trust: pannier.TrustVerified}
 	tests := []struct {
 		name string
 		args []string
@@ -310,12 +312,12 @@ func TestRoots(t *testing.T) {
 		{"variable", nil, []string{"PANNIER_ROOT=/w/a:/opt/b:"}, "", []pannier.Root{inside, outside}},
 		{"file", nil, nil, "roots: [{path: ./a/}, {path: /opt/b}]\n", []pannier.Root{inside, outside}},
 		{"beside the workspace", []string{"--root=../opt/b"}, nil, "", []pannier.Root{outside}},
-		{"the workspace itself", []string{"--root=."}, nil, "", []pannier.Root{{Path: "/w", Name: ".", Kind: "workspace", Implicit: true}}},
-		{"dots in a name", []string{"--root=..a"}, nil, "", []pannier.Root{{Path: "/w/..a", Name: "..a", Kind: "workspace", Implicit: true}}},
-		{"told otherwise", nil, nil, "roots: [{path: a, kind: managed}, {path: /opt/b, implicit: true}, {path: c, implicit: false}]\n", []pannier.Root{
-			{Path: "/w/a", Name: "a", Kind: pannier.SourceManaged},
-			{Path: "/opt/b", Name: "/opt/b", Kind: pannier.SourceExtra, Implicit: true},
-			{Path: "/w/c", Name: "c", Kind: pannier.SourceWorkspace},
+		{"the workspace itself", []string{"--root=."}, nil, "", []pannier.Root{{Path: "/w", Name: ".", Kind: "workspace", Trust: pannier.TrustVerified, Implicit: true}}},
+		{"dots in a name", []string{"--root=..a"}, nil, "", []pannier.Root{{Path: "/w/..a", Name: "..a", Kind: "workspace", Trust: pannier.TrustVerified, Implicit: true}}},
+		{"told otherwise", nil, nil, "roots: [{path: a, kind: managed}, {path: /opt/b, implicit: true}, {path: c, implicit: false, trust: community}]\n", []pannier.Root{
+			{Path: "/w/a", Name: "a", Kind: pannier.SourceManaged, Trust: pannier.TrustVerified},
+			{Path: "/opt/b", Name: "/opt/b", Kind: pannier.SourceExtra, Trust: pannier.TrustVerified, Implicit: true},
+			{Path: "/w/c", Name: "c", Kind: pannier.SourceWorkspace, Trust: pannier.TrustCommunity},
 		}},
 	}
 	for _, tt := range tests {

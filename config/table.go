@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"pannier"
 )
 
 // setting is one setting: the only place where it is declared. Flags, variables, keys of the settings file, help and
@@ -163,12 +165,21 @@ var table = []setting{
 		read:     scalar(func(d *draft) *string { return &d.EnvironmentOwn }, oneOf("auto", "block", "warn")),
 	},
 	{
+		key: "validation.block", kind: "profiles", help: "profiles whose errors make a skill unusable, separated by commas: agentskills_strict, openclaw_compat, molecule_audit", told: "none",
+		read: readBlocking,
+	},
+	{
 		key: "validation.allow_missing_frontmatter", kind: kindBool, help: "take a SKILL.md without frontmatter", fallback: "false",
 		read: scalar(func(d *draft) *bool { return &d.AllowMissingFrontmatter }, parseBool),
 	},
 	{
 		key: "policy.skills", single: "policy.skill", kind: "slug:switch=bool", help: "the policy of a skill, such as pdf:enabled=false or pdf:allow_implicit_invocation=true; repeatable",
 		told: "none", split: splitCommas, read: readPolicySkills,
+	},
+	{
+		key: "trust.minimum", kind: "level", help: "what the origin of a skill must be trusted at least: untrusted, community, verified or internal",
+		fallback: "untrusted",
+		read:     scalar(func(d *draft) *pannier.Trust { return &d.MinimumTrust }, parseTrust),
 	},
 	{
 		key: "prompt.format", kind: "format", help: "format of the system prompt where a turn names none", fallback: "available_skills",

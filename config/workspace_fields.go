@@ -20,7 +20,7 @@ func (p *workspaceParser) fields(doc yamldoc.Value) {
 	p.skills(doc.Get("skills"))
 	p.a2a(doc.Get("a2a"))
 	p.promptFiles(doc.Get(keyPrompts))
-	p.w.Fields = digests(doc)
+	p.w.Fields, p.w.Keys = digests(doc), keysOf(doc)
 }
 
 // digests returns the digest of the meaning of each field, so that a new layout or comment is no change.

@@ -41,6 +41,7 @@ type house struct {
 func newHouse(s config.Settings, environ []string, o registry.Options) *house {
 	judgedBy := newEnvironments(s, environ)
 	o.Inputs.Environment, o.Inputs.Runtime, o.Inputs.Policies.Gateway = judgedBy.choose(), s.Runtime, s.PolicySkills
+	o.Inputs.MinimumTrust = s.MinimumTrust
 	return &house{
 		judgedBy:  judgedBy,
 		settings:  s,
@@ -68,6 +69,7 @@ func (h *house) look(ctx context.Context, b pannier.Batch) (*pannier.Snapshot, p
 	}
 	s := h.registry.Update(func(in *registry.Inputs) {
 		in.Catalog, in.Workspace, in.Environment = catalog, workspace, h.judgedBy.choose()
+		in.Config = configItems(h.settings.Workspace, catalog.Skills, workspace.Keys)
 		if in.Policies.Workspace == nil {
 			in.Policies.Workspace = h.policies
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"slices"
 	"sync"
 
@@ -69,6 +70,35 @@ func (e *environments) chooseLocked() pannier.Environment {
 func sameFacts(a, b pannier.Environment) bool {
 	return a.Source == b.Source && a.OS == b.OS && a.Arch == b.Arch && slices.Equal(a.Bins, b.Bins) &&
 		slices.Equal(a.Env, b.Env) && slices.Equal(a.Config, b.Config) && slices.Equal(a.MCP, b.MCP)
+}
+
+// configItems returns what the workspace has of the configuration that skills ask for: the dotted keys of config.yaml, and
+// the files below the workspace that some skill names; sorted. A file that comes later is found at the next resync.
+func configItems(workspace string, skills []*pannier.Skill, keys []string) []string {
+	asked := map[string]bool{}
+	for _, s := range skills {
+		for _, item := range s.Requirements.Config {
+			if pannier.IsConfigFile(item) {
+				asked[item] = true
+			}
+		}
+	}
+	if len(asked) == 0 {
+		return keys
+	}
+	root, err := os.OpenRoot(workspace)
+	if err != nil {
+		return keys // health says what is wrong with the workspace
+	}
+	defer root.Close()
+	items := slices.Clone(keys)
+	for item := range asked {
+		if _, err := root.Stat(item); err == nil {
+			items = append(items, item)
+		}
+	}
+	slices.Sort(items)
+	return items
 }
 
 // wanted adds directories, and entries of the workspace, to those that the loader wants watched: they decide too. It is for one caller at a

@@ -39,7 +39,7 @@ const (
 var (
 	devTCP      = anchored(`/dev/(?:tcp|udp)/([A-Za-z0-9$<{(][^\s/"']*)/[0-9$<{A-Za-z(]`)
 	netcat      = anchored(`(?:nc|ncat|netcat)(?:\s[^\n|;]{0,40}?)?\s(?:-[a-zA-Z]{0,4}e|--exec|--sh-exec)\s+["']?[\w/$.]`)
-	removeRoot  = anchored(`rm\s+((?:-{1,2}[a-zA-Z-]+\s+)+)["']?(?:/|~/?|\$HOME/?|\$\{HOME\}/?)(?:\*|\.\*)?["']?(?:[\s;&|)` + "`" + `"'\\,]|$)`)
+	removeRoot  = anchored(`rm\s+((?:-{1,2}[a-zA-Z-]+\s+)+)["']?(?:/|~/?|\$HOME/?|\$\{HOME\}/?)(\*|\.\*)?["']?(?:[\s;&|)` + "`" + `"'\\,]|$)`)
 	pipe        = anchored(`(?:curl|wget)\s(` + between + `{0,160}?)\\?\|\s*(?:` + shell + `|(?:sudo\s+)?python3?(?:\s+-)?\s*(?:["'` + "`" + `;)]|$|\n))`)
 	decodeShell = anchored(`base64 (?:-d|-D|--decode)[^\n|]{0,80}\|\s*` + shell)
 	evalBase64  = anchored(`(?:eval|exec)\b[^\n]{0,80}?(?:b64decode|base64_decode|decodebytes|atob\s*\(|base64\s+(?:-d|-D|--decode)|['"]base64['"])`)
@@ -60,6 +60,8 @@ func findDevTCP(text []byte, at int) (string, string) {
 	return "scan.command.reverse_shell_devtcp", ""
 }
 
+// findRemoveRoot finds the removal of everything. Without a flag to go into directories, and without a pattern for what is
+// in them, rm refuses.
 func findRemoveRoot(text []byte, at int) (string, string) {
 	m := removeRoot.FindSubmatch(window(text, at))
 	if m == nil {
@@ -67,7 +69,8 @@ func findRemoveRoot(text []byte, at int) (string, string) {
 	}
 	for flag := range strings.FieldsSeq(string(m[1])) {
 		long := strings.HasPrefix(flag, "--")
-		if long && (flag == "--recursive" || flag == "--force" || flag == "--no-preserve-root") || !long && strings.ContainsAny(flag, "rRf") {
+		if long && (flag == "--recursive" || flag == "--no-preserve-root") || !long && strings.ContainsAny(flag, "rR") ||
+			len(m[2]) > 0 && (flag == "--force" || !long && strings.Contains(flag, "f")) {
 			return "scan.command.rm_root", ""
 		}
 	}
@@ -80,8 +83,10 @@ func findPipe(text []byte, at int) (string, string) {
 	before := text[max(0, at-60):at]
 	before = before[bytes.LastIndexByte(before, '\n')+1:]
 	if bytes.ContainsAny(before, "(`") && intoShell.Match(before) {
-		line, _, _ := bytes.Cut(here, []byte("\n"))
-		return judgePipe(line)
+		if end := bytes.IndexAny(here, ")`\n"); end >= 0 {
+			here = here[:end]
+		}
+		return judgePipe(here)
 	}
 	if bytes.IndexByte(here, '|') < 0 {
 		return "", ""
@@ -110,7 +115,7 @@ func judgePipe(args []byte) (string, string) {
 			return "scan.command.pipe_shell", ""
 		}
 	}
-	if len(urls) == 0 {
+	if len(urls) == 0 || bareHost.Match(args) {
 		return "scan.command.pipe_shell", ""
 	}
 	return "scan.command.known_installer", ""

@@ -8,39 +8,45 @@ import (
 )
 
 // installers are the beginnings of addresses from which well-known projects tell people to run an installer. Each is on a
-// host of the project's own, or names the project on a shared one.
+// host where nobody else can put a file, or names the project, or the file, on a shared one.
 var installers = []string{
-	"astral.sh/", "sh.rustup.rs", "get.docker.com", "bun.sh/", "bun.com/", "deno.land/", "get.pnpm.io/", "install.python-poetry.org",
-	"raw.githubusercontent.com/Homebrew/install/", "raw.githubusercontent.com/nvm-sh/nvm/", "raw.githubusercontent.com/helm/helm/",
-	"raw.githubusercontent.com/k3d-io/k3d/", "deb.nodesource.com/", "rpm.nodesource.com/", "get.helm.sh/", "get.k3s.io", "fluxcd.io/",
-	"run.linkerd.io/", "tailscale.com/", "aka.ms/InstallAzureCLI", "aka.ms/install-azd", "dot.net/", "aspire.dev/", "aka.ms/aspire/",
-	"foundry.paradigm.xyz", "ollama.com/", "fly.io/", "starship.rs/", "mise.run", "get.volta.sh", "get.sdkman.io", "nixos.org/",
-	"install.determinate.systems/", "claude.ai/", "sdk.cloud.google.com", "pyenv.run", "get.jetify.com/", "release.solana.com/",
-	"release.anza.xyz/", "taskfile.dev/", "just.systems/", "bootstrap.pypa.io/", "pixi.sh/", "storage.googleapis.com/cloud-samples-data/", "cli.doppler.com/", "cursor.com/",
+	"aka.ms/InstallAzureCLI", "aka.ms/aspire/", "aka.ms/install-azd", "aspire.dev/install", "astral.sh/", "bootstrap.pypa.io/", "bun.com/install",
+	"bun.sh/install", "claude.ai/install.", "cli.doppler.com/install.sh", "cursor.com/install", "deb.nodesource.com/", "deno.land/install.sh",
+	"dot.net/v1/", "fluxcd.io/install.sh", "fly.io/install.sh", "foundry.paradigm.xyz", "get.docker.com", "get.helm.sh/", "get.jetify.com/",
+	"get.k3s.io", "get.pnpm.io/", "get.sdkman.io", "get.volta.sh", "golangci-lint.run/install.sh", "install.determinate.systems/",
+	"install.python-poetry.org", "just.systems/install.sh", "mise.run", "nixos.org/nix/install", "ollama.com/install.sh", "pixi.sh/install.sh",
+	"pyenv.run", "raw.githubusercontent.com/Homebrew/install/", "raw.githubusercontent.com/golangci/golangci-lint/",
+	"raw.githubusercontent.com/helm/helm/", "raw.githubusercontent.com/k3d-io/k3d/", "raw.githubusercontent.com/nvm-sh/nvm/", "release.anza.xyz/",
+	"release.solana.com/", "rpm.nodesource.com/", "run.linkerd.io/install", "sdk.cloud.google.com", "sh.rustup.rs", "starship.rs/install.sh",
+	"storage.googleapis.com/cloud-samples-data/", "tailscale.com/install.sh", "taskfile.dev/install.sh",
 }
+
+// astray is in an address that leads elsewhere than it begins: to another directory, or to a commit, because GitHub shows
+// those of every fork below the name of the project.
+var astray = regexp.MustCompile(`\.\.|%|/[0-9a-f]{7,40}(?:/|$)`)
 
 // isInstaller reports whether an address is one of the installers', by https.
 func isInstaller(address string) bool {
 	rest, ok := strings.CutPrefix(address, "https://")
-	return ok && slices.ContainsFunc(installers, func(known string) bool {
+	return ok && !astray.MatchString(rest) && slices.ContainsFunc(installers, func(known string) bool {
 		after, ok := strings.CutPrefix(rest, known)
 		return ok && (strings.Contains(known, "/") || after == "" || after[0] == '/')
 	})
 }
 
 // owners are the domains of the services that well-known credentials are for, by the beginning of the variable that
-// holds one.
+// holds one. Hosts of such a service where anybody can put a program of their own are left out as far as they are known.
 var owners = []struct {
 	variable string
 	domains  []string
 }{
-	{"GITHUB_", []string{"github.com", "githubusercontent.com", "ghcr.io", "githubcopilot.com", "azure.com"}},
-	{"GH_", []string{"github.com", "githubusercontent.com", "ghcr.io", "githubcopilot.com", "azure.com"}},
+	{"GITHUB_", []string{"github.com", "githubusercontent.com", "ghcr.io", "githubcopilot.com", "models.inference.ai.azure.com"}},
+	{"GH_", []string{"github.com", "githubusercontent.com", "ghcr.io", "githubcopilot.com", "models.inference.ai.azure.com"}},
 	{"AWS_", []string{"amazonaws.com", "aws.amazon.com", "api.aws"}},
 	{"OPENAI_", []string{"openai.com", "openai.azure.com"}},
 	{"ANTHROPIC_", []string{"anthropic.com", "claude.ai", "claude.com"}},
-	{"GEMINI_", []string{"googleapis.com", "google.com"}},
-	{"GOOGLE_", []string{"googleapis.com", "google.com"}},
+	{"GEMINI_", []string{"googleapis.com"}},
+	{"GOOGLE_", []string{"googleapis.com", "accounts.google.com", "www.google.com"}},
 	{"SLACK_", []string{"slack.com"}},
 	{"STRIPE_", []string{"stripe.com"}},
 	{"NPM_", []string{"npmjs.org", "npmjs.com"}},
@@ -53,6 +59,7 @@ var owners = []struct {
 
 var (
 	url      = regexp.MustCompile(`https?://[^\s"'` + "`" + `<>|\\)]+`)
+	bareHost = regexp.MustCompile(`(?:^|[\s"'])(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}(?:[/:\s"']|$)`)
 	urlHost  = regexp.MustCompile(`https?://(?:[^\s/@"']{0,100}@)?([A-Za-z0-9.-]+)([:/?#\s"'` + "`" + `\\)]|$)`)
 	variable = regexp.MustCompile(`\$\{?([A-Za-z][A-Za-z0-9_]*)`)
 	header   = regexp.MustCompile(`(?:-H|--header|-u|--user|--oauth2-bearer)(?:=|\s*)(?:"[^"\n]*|'[^'\n]*|\S*)$`)
