@@ -11,6 +11,8 @@ type metrics struct {
 	skills     *prometheus.GaugeVec
 	problems   *prometheus.GaugeVec
 	generation prometheus.Gauge
+	info       *prometheus.GaugeVec
+	shown      pannier.Digest // what info has
 	lastChange prometheus.Gauge
 }
 
@@ -25,13 +27,17 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		generation: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "pannier_catalog_generation", Help: "Version of the snapshot that is served.",
 		}),
+		info: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "pannier_catalog_info", Help: "Always 1; the label is the digest of the snapshot that is served, empty before the first.",
+		}, []string{"digest"}),
 		lastChange: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "pannier_last_change_timestamp_seconds", Help: "When the snapshot that is served was made.",
 		}),
 	}
+	m.info.WithLabelValues("").Set(1)
 	m.set(map[pannier.State]int{}, map[pannier.Severity]int{})
 	if reg != nil {
-		reg.MustRegister(m.skills, m.problems, m.generation, m.lastChange)
+		reg.MustRegister(m.skills, m.problems, m.generation, m.info, m.lastChange)
 	}
 	return m
 }
@@ -49,6 +55,11 @@ func (m *metrics) observe(s *pannier.Snapshot) {
 	}
 	m.set(states, severities)
 	m.generation.Set(float64(s.Version))
+	m.info.WithLabelValues(s.Digest.String()).Set(1) // before the last one goes, so that there always is one
+	if m.shown != s.Digest {
+		m.info.DeleteLabelValues(m.shown.String())
+		m.shown = s.Digest
+	}
 	m.lastChange.Set(float64(s.Time.UnixMilli()) / 1000)
 }
 

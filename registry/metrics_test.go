@@ -18,6 +18,9 @@ func TestMetrics(t *testing.T) {
 # HELP pannier_catalog_generation Version of the snapshot that is served.
 # TYPE pannier_catalog_generation gauge
 pannier_catalog_generation 0
+# HELP pannier_catalog_info Always 1; the label is the digest of the snapshot that is served, empty before the first.
+# TYPE pannier_catalog_info gauge
+pannier_catalog_info{digest=""} 1
 # HELP pannier_last_change_timestamp_seconds When the snapshot that is served was made.
 # TYPE pannier_last_change_timestamp_seconds gauge
 pannier_last_change_timestamp_seconds 0
@@ -63,5 +66,18 @@ pannier_skills{state="unlisted"} 1
 `
 	if err := testutil.GatherAndCompare(reg, strings.NewReader(after), "pannier_catalog_generation", "pannier_skill_problems", "pannier_skills"); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestCatalogInfo(t *testing.T) {
+	reg := prometheus.NewPedanticRegistry()
+	r := registry.New(registry.Options{Registerer: reg})
+	for _, skills := range [][]*pannier.Skill{skillsAt("skills/a"), skillsAt("skills/a", "skills/b"), skillsAt("skills/a", "skills/b")} {
+		s := r.Update(func(in *registry.Inputs) { in.Catalog.Skills = skills })
+		want := "# HELP pannier_catalog_info Always 1; the label is the digest of the snapshot that is served, empty before the first.\n" +
+			"# TYPE pannier_catalog_info gauge\npannier_catalog_info{digest=\"" + s.Digest.String() + "\"} 1\n"
+		if err := testutil.GatherAndCompare(reg, strings.NewReader(want), "pannier_catalog_info"); err != nil {
+			t.Error(err)
+		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
 	"pannier"
 	"pannier/publish/prompt"
@@ -60,6 +61,8 @@ func (h *Handler) maxChars(turn pannier.Turn) int {
 
 // answer fills in what is active in a turn, and the prompt of that.
 func (h *Handler) answer(ctx context.Context, s *pannier.Snapshot, turn pannier.Turn, into *turnAnswer) error {
+	start := time.Now()
+	defer func() { h.metrics.resolve.Observe(time.Since(start).Seconds()) }()
 	if prompt.NeedsBodies(turn.Format) {
 		return h.answerWithBodies(ctx, s, turn, into)
 	}
