@@ -39,6 +39,7 @@ const (
 const (
 	ActionPutEnvironment = "environment.put"
 	ActionSetPolicy      = "policy.set"
+	ActionScan           = "skill.scan"
 )
 
 // AuditEntry is one line of the audit log.

@@ -8,7 +8,7 @@ type Trigger string
 // The triggers.
 const (
 	TriggerStart    Trigger = "start"    // the process began
-	TriggerEvent    Trigger = "event"    // the kernel told of a change
+	TriggerEvent    Trigger = "event"    // the kernel told of a change, or polling found one
 	TriggerResync   Trigger = "resync"   // it was time to compare everything
 	TriggerOverflow Trigger = "overflow" // the kernel's queue ran over, so events are missing
 	TriggerError    Trigger = "error"    // watching failed somewhere

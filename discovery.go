@@ -11,6 +11,10 @@ const (
 	SkillFile = "SKILL.md"
 	// MetaFile is the optional identity sidecar beside it.
 	MetaFile = "_meta.json"
+	// OwnDir is the directory right in a root that is pannier's own, and LockFile the file in it that names what pannier has
+	// installed there.
+	OwnDir   = ".pannier"
+	LockFile = "lock.json"
 	// WorkspaceFile is the agent's own configuration, right below the workspace.
 	WorkspaceFile = "config.yaml"
 	// DefaultPromptFile is the file that the agent's system prompt begins with where config.yaml names none. MemoryFile and
@@ -61,6 +65,8 @@ type DiscoveryRules struct {
 	MaxSkillBytes, MaxFrontmatterBytes int64
 	// AllowMissingFrontmatter takes a SKILL.md without frontmatter as a skill that is called like its folder.
 	AllowMissingFrontmatter bool
+	// Block names the profiles whose errors make a skill unusable ([Skill.Blocked]).
+	Block []string
 }
 
 // Skips reports whether a directory called name is not entered. A directory that itself holds a SKILL.md is a skill

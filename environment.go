@@ -67,7 +67,10 @@ const (
 // refuses what no container has, and what may be the value of a variable: the error, a [*Refusal], does not repeat it.
 func (e Environment) Normalized() (Environment, error) {
 	e.OS, e.Arch = NormalizeOS(strings.ToLower(strings.TrimSpace(e.OS))), strings.ToLower(strings.TrimSpace(e.Arch))
-	if len(e.OS) > maxNameBytes || len(e.Arch) > maxNameBytes {
+	if e.OS == "" && e.Bins == nil && e.Env == nil && e.Config == nil && e.MCP == nil {
+		return Environment{}, refuseEnvironment("empty", "it says nothing: neither os nor any list is there", "send what `pannier environment` prints")
+	}
+	if !isWord(e.OS) || !isWord(e.Arch) {
 		return Environment{}, refuseEnvironment("os", "os or arch is no name", "give the words of Go, such as linux and amd64")
 	}
 	total := 0
@@ -88,6 +91,13 @@ func (e Environment) Normalized() (Environment, error) {
 	return e, nil
 }
 
+// isWord reports whether a text can be the name of a system or of an architecture; empty is not known.
+func isWord(text string) bool {
+	return len(text) <= maxNameBytes && !strings.ContainsFunc(text, func(r rune) bool {
+		return !('a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '_' || r == '-' || r == '.')
+	})
+}
+
 func normalNames(field string, names []string) ([]string, error) {
 	normal := make([]string, 0, len(names))
 	for i, name := range names {
@@ -97,8 +107,8 @@ func normalNames(field string, names []string) ([]string, error) {
 			return nil, refuseEnvironment(field, fmt.Sprintf("entry %d of %s has more than %d bytes", i+1, field, maxNameBytes), "give names, not values")
 		case strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }):
 			return nil, refuseEnvironment(field, fmt.Sprintf("entry %d of %s holds a control character", i+1, field), "give names, not values")
-		case field == "env" && strings.Contains(name, "="):
-			return nil, refuseEnvironment(field, fmt.Sprintf("entry %d of env holds an equals sign, so it may be the value of a variable", i+1), "give the names of variables alone")
+		case strings.Contains(name, "="):
+			return nil, refuseEnvironment(field, fmt.Sprintf("entry %d of %s holds an equals sign, so it may be a value", i+1, field), "give names alone")
 		default:
 			normal = append(normal, name)
 		}

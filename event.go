@@ -15,14 +15,24 @@ type EventType string
 const (
 	EventCatalogUpdated     EventType = "skill_catalog_updated" // CatalogUpdated
 	EventSkillLoaded        EventType = "skill_loaded"          // SkillLoaded
+	EventSkillInvoked       EventType = "skill_invoked"         // SkillInvoked
 	EventSkillStateChanged  EventType = "skill_state_changed"   // SkillStateChanged
 	EventSkillWarning       EventType = "skill_warning"         // SkillWarning
 	EventWorkspaceChanged   EventType = "workspace_changed"     // WorkspaceChanged
 	EventEnvironmentChanged EventType = "environment_changed"   // EnvironmentChanged
 	EventPolicyChanged      EventType = "policy_changed"        // PolicyChanged
+	EventSkillScanned       EventType = "skill_scanned"         // SkillScanned
 	EventCardPushed         EventType = "card_pushed"           // CardPush
 	EventCardRejected       EventType = "card_rejected"         // CardPush
 )
+
+// EventTypes lists every type, for whoever checks that a name is one.
+func EventTypes() []EventType {
+	return []EventType{
+		EventCatalogUpdated, EventSkillLoaded, EventSkillInvoked, EventSkillStateChanged, EventSkillWarning, EventSkillScanned,
+		EventWorkspaceChanged, EventEnvironmentChanged, EventPolicyChanged, EventCardPushed, EventCardRejected,
+	}
+}
 
 // Event is something that happened to the skills of a workspace. Every surface shows the same one.
 type Event struct {
@@ -118,6 +128,25 @@ type SkillLoaded struct {
 	Path        string `json:"path"`
 	Digest      Digest `json:"digest"`
 	Frontmatter any    `json:"frontmatter"`
+}
+
+// InvocationMode says who invoked a skill.
+type InvocationMode string
+
+// InvokedManually is an invocation by whoever named the command.
+const InvokedManually InvocationMode = "manual"
+
+// SkillInvoked tells that a skill was given to an agent to follow (OpenSkills contract, "skill_invoked").
+type SkillInvoked struct {
+	// Name is that of the skill, as SkillLoaded has it; Slug tells skills of one name apart.
+	Name string `json:"name"`
+	Slug string `json:"slug"`
+	// Command is the declared command that was meant; empty for the skill itself.
+	Command string         `json:"command,omitempty"`
+	Args    string         `json:"args,omitempty"`
+	Mode    InvocationMode `json:"mode"`
+	// EffectiveAllowedTools are those that the skill narrows the agent to.
+	EffectiveAllowedTools []string `json:"effective_allowed_tools,omitempty"`
 }
 
 // CardPush tells what became of a card that was offered to a platform.

@@ -96,20 +96,16 @@ type PolicyLayers struct {
 
 // Effective returns what follows from the layers, each switch by itself.
 func (l PolicyLayers) Effective() EffectivePolicy {
-	e := EffectivePolicy{Source: PolicyStart}
+	var e EffectivePolicy
 	for _, layer := range []struct {
 		name PolicyLayer
 		says Switches
 	}{{PolicyStart, l.Start}, {PolicyGateway, l.Gateway}, {PolicyWorkspace, l.Workspace}} {
-		if layer.says.IsZero() {
-			continue
-		}
-		e.Source = layer.name
 		if layer.says.Enabled != nil {
-			e.Enabled = *layer.says.Enabled
+			e.Enabled, e.Source = *layer.says.Enabled, layer.name
 		}
 		if layer.says.AllowImplicit != nil {
-			e.AllowImplicit = *layer.says.AllowImplicit
+			e.AllowImplicit, e.ImplicitSource = *layer.says.AllowImplicit, layer.name
 		}
 	}
 	return e
@@ -119,8 +115,9 @@ func (l PolicyLayers) Effective() EffectivePolicy {
 type EffectivePolicy struct {
 	Enabled       bool `json:"enabled"`
 	AllowImplicit bool `json:"allow_implicit_invocation"`
-	// Source is the highest layer that says anything of the skill.
-	Source PolicyLayer `json:"source"`
+	// Source is the layer that decided Enabled, ImplicitSource the one that decided AllowImplicit.
+	Source         PolicyLayer `json:"source"`
+	ImplicitSource PolicyLayer `json:"implicit_source"`
 }
 
 // PolicyKey names what a policy is about: a slug, of one kind of root.

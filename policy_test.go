@@ -19,12 +19,12 @@ func TestPolicyLayers(t *testing.T) {
 		rootImplicit       bool
 		want               pannier.EffectivePolicy
 	}{
-		{"nobody says anything", set(nil, nil), set(nil, nil), false, pannier.EffectivePolicy{Enabled: true, Source: pannier.PolicyStart}},
-		{"the root allows implicit use", set(nil, nil), set(nil, nil), true, pannier.EffectivePolicy{Enabled: true, AllowImplicit: true, Source: pannier.PolicyGateway}},
-		{"the settings speak of the slug over its root", set(nil, &no), set(nil, nil), true, pannier.EffectivePolicy{Enabled: true, Source: pannier.PolicyGateway}},
-		{"the settings disable", set(&no, nil), set(nil, nil), true, pannier.EffectivePolicy{AllowImplicit: true, Source: pannier.PolicyGateway}},
-		{"a client enables again", set(&no, nil), set(&yes, nil), true, pannier.EffectivePolicy{Enabled: true, AllowImplicit: true, Source: pannier.PolicyWorkspace}},
-		{"each switch by itself", set(&no, &yes), set(nil, &no), false, pannier.EffectivePolicy{Source: pannier.PolicyWorkspace}},
+		{"nobody says anything", set(nil, nil), set(nil, nil), false, pannier.EffectivePolicy{Enabled: true, Source: pannier.PolicyStart, ImplicitSource: pannier.PolicyStart}},
+		{"the root allows implicit use", set(nil, nil), set(nil, nil), true, pannier.EffectivePolicy{Enabled: true, AllowImplicit: true, Source: pannier.PolicyStart, ImplicitSource: pannier.PolicyGateway}},
+		{"the settings speak of the slug over its root", set(nil, &no), set(nil, nil), true, pannier.EffectivePolicy{Enabled: true, Source: pannier.PolicyStart, ImplicitSource: pannier.PolicyGateway}},
+		{"the settings disable", set(&no, nil), set(nil, nil), true, pannier.EffectivePolicy{AllowImplicit: true, Source: pannier.PolicyGateway, ImplicitSource: pannier.PolicyGateway}},
+		{"a client enables again", set(&no, nil), set(&yes, nil), true, pannier.EffectivePolicy{Enabled: true, AllowImplicit: true, Source: pannier.PolicyWorkspace, ImplicitSource: pannier.PolicyGateway}},
+		{"each switch by itself", set(&no, &yes), set(nil, &no), false, pannier.EffectivePolicy{Source: pannier.PolicyGateway, ImplicitSource: pannier.PolicyWorkspace}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := &pannier.Skill{Slug: "pdf", SourceKind: pannier.SourceWorkspace, Implicit: tt.rootImplicit}

@@ -49,6 +49,8 @@ type Skill struct {
 
 	// TrustLevel is how far the skill's origin is trusted: that of its root, or of its installation.
 	TrustLevel Trust `json:"trust_level,omitempty"`
+	// Managed is set on a skill that pannier has installed: the lock file of its root names it.
+	Managed bool `json:"managed,omitempty"`
 
 	// Compatibility is the author's own words on what the skill needs (Agent Skills specification, "compatibility").
 	Compatibility string `json:"-"`

@@ -53,6 +53,60 @@ type Command struct {
 	Args        string `json:"args,omitempty"`
 }
 
+// SkillCommand is a command that can be given to an agent: a usable skill by its own name, or a [Command] that it declares.
+type SkillCommand struct {
+	// Name is unique among the commands of a snapshot, and fits the flat namespace of a chat platform: 1 to 32 of a to z, 0
+	// to 9 and the underscore.
+	Name string `json:"name"`
+	Slug string `json:"slug"`
+	// Command is the name that the skill declares it by; empty for the skill itself. It, Description and Args are one line of
+	// at most 100 characters each.
+	Command     string     `json:"command,omitempty"`
+	Description string     `json:"description"`
+	Args        string     `json:"args,omitempty"`
+	SourceKind  SourceKind `json:"source_kind"`
+	Path        string     `json:"path"`
+}
+
+// FoundCommand is what a name means that somebody gave as a command. Its skill need not be usable.
+type FoundCommand struct {
+	// SkillCommand has no Name where it can not be used as a command just now.
+	SkillCommand
+	Skill *Entry
+	// Others are the names of further commands that are declared by the same name, and are not meant because a skill of
+	// higher precedence declares it too.
+	Others []string
+}
+
+// CommandList is every command of a snapshot, ordered by slug: first the skill itself, then what it declares, in its order.
+type CommandList struct {
+	SnapshotVersion uint64         `json:"snapshot_version"`
+	Digest          Digest         `json:"digest"`
+	Commands        []SkillCommand `json:"commands"`
+}
+
+// CommandCall is what a command is run with.
+type CommandCall struct {
+	Args string `json:"args,omitempty"`
+}
+
+// CommandRun is what an agent gets to follow a command.
+type CommandRun struct {
+	Slug string `json:"slug"`
+	// Name is that of the [SkillCommand], Command the declared one.
+	Name    string `json:"name"`
+	Command string `json:"command,omitempty"`
+	Args    string `json:"args"`
+	Digest  Digest `json:"digest"`
+	// Text is the body of the skill, followed by which command is meant, where it declares it, and by the arguments.
+	Text string `json:"text"`
+	// Directory is the skill directory as the agent sees it.
+	Directory string `json:"directory"`
+	// EffectiveAllowedTools are those that the skill narrows the agent to; none, where it does not.
+	EffectiveAllowedTools []string `json:"effective_allowed_tools"`
+	Warnings              []string `json:"warnings"`
+}
+
 // Finding is something in a skill directory that a security scan holds against it.
 type Finding struct {
 	// Rule is the stable code of the rule, dotted, such as "scan.secret.aws_access_key".

@@ -54,7 +54,8 @@ type ActiveSkill struct {
 	Name       string     `json:"name"`
 	// Reason is one of the Via constants.
 	Reason string `json:"reason"`
-	Digest Digest `json:"digest"`
+	// Digest is that of its SKILL.md; none where it has tools only.
+	Digest Digest `json:"digest,omitzero"`
 	// Arguments are what stood behind a `/skill:<slug>` in the text.
 	Arguments string `json:"arguments,omitempty"`
 }

@@ -37,6 +37,14 @@ type Detail struct {
 	FilesTruncated bool `json:"files_truncated,omitempty"`
 	// CollidesWith are the paths of other skills with the same slug.
 	CollidesWith []string `json:"collides_with"`
+	// Conformance, Tools, Commands and Install are those of an [Inspection]; its problems are among those of the entry.
+	// Conformance is empty where the skill could not be looked into.
+	Conformance map[string]Conformance `json:"conformance"`
+	Tools       []Tool                 `json:"tools"`
+	Commands    []Command              `json:"commands"`
+	Install     []InstallSpec          `json:"install"`
+	// Scan is what a scan found of the skill as it is; nil where nobody has scanned it.
+	Scan *ScanVerdict `json:"scan,omitempty"`
 }
 
 // File is a file of a skill directory.
@@ -95,14 +103,28 @@ type Condition struct {
 
 // WatchHealth tells how changes are noticed.
 type WatchHealth struct {
-	// Mode is "inotify" where the kernel tells of changes everywhere, else "degraded": some directory could not be
-	// watched, and changes in it are found at the next resync.
+	// Mode is "inotify" where the kernel tells of changes everywhere, "inotify+poll" where some directories are polled,
+	// "poll" where all are, and "degraded" where changes in some are found at the next resync only.
 	Mode string `json:"mode"`
-	// Watches is the number of directories watched.
+	// Watches is the number of directories watched, Polled how many of those are polled.
 	Watches int      `json:"watches"`
+	Polled  int      `json:"polled"`
 	Roots   []string `json:"roots"`
-	// Problem is what keeps watching from working everywhere.
+	// Reasons say why the mode is another than inotify, for each root that it concerns.
+	Reasons []WatchReason `json:"reasons,omitempty"`
+	// Problem is what keeps watching from working as it was meant to.
 	Problem string `json:"problem,omitempty"`
+}
+
+// WatchReason says why changes in a root are noticed by something else than the kernel.
+type WatchReason struct {
+	// Root is the name of the root, empty where it concerns the workspace itself or directories outside of the roots.
+	Root string `json:"root"`
+	Mode string `json:"mode"`
+	// Severity is info where polling is what there is to be done, and warning where somebody can do more.
+	Severity Severity `json:"severity"`
+	Reason   string   `json:"reason"`
+	Hint     string   `json:"hint"`
 }
 
 // PushHealth tells how far a platform is behind.

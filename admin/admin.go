@@ -13,6 +13,8 @@
 // that a crash cut off: what is in the state store then says whether it was made, and the next start hands it to the
 // registry.
 //
+// A scan changes nothing by itself and takes long, so it is made before its turn: see [Door.Scan].
+//
 // Nobody is asked here who they are: whoever calls has found that the actor may do this.
 package admin
 
@@ -46,6 +48,8 @@ type Options struct {
 	// of [policy.Store.All], and never changed.
 	SetPolicies    func(map[pannier.PolicyKey]pannier.Switches) *pannier.Snapshot
 	SetEnvironment func(pannier.Environment) *pannier.Snapshot
+	// Scans are what [Door.Scan] needs.
+	Scans ScanOptions
 	// Emit tells of a change, with the data that belongs to the type. It must not come back through the door.
 	Emit func(pannier.EventType, any)
 	// Logger is told of outcomes that could not be audited. Nil means none.
@@ -57,6 +61,8 @@ type Door struct {
 	o Options
 	// turn has a slot that is taken by the mutation under way. It is no mutex, so that whoever waits can go away.
 	turn chan struct{}
+	// scanning has a slot that is taken by the scan under way.
+	scanning chan struct{}
 }
 
 // New returns a door.
@@ -68,7 +74,7 @@ func New(o Options) *Door {
 		o.Logger = hclog.NewNullLogger()
 	}
 	o.Logger = o.Logger.Named("admin")
-	return &Door{o: o, turn: make(chan struct{}, 1)}
+	return &Door{o: o, turn: make(chan struct{}, 1), scanning: make(chan struct{}, 1)}
 }
 
 // done is what became of a mutation.
@@ -83,7 +89,7 @@ type done struct {
 
 // mutate takes one mutation through the door: act, between its intent and its outcome.
 func (d *Door) mutate(ctx context.Context, e pannier.AuditEntry, act func() (done, error)) (*pannier.Snapshot, error) {
-	if err := d.enter(ctx); err != nil {
+	if err := enter(ctx, d.turn); err != nil {
 		return nil, err
 	}
 	defer func() { <-d.turn }()
@@ -104,12 +110,12 @@ func (d *Door) mutate(ctx context.Context, e pannier.AuditEntry, act func() (don
 }
 
 // enter waits for its turn. Whoever has gone away meanwhile does not get it.
-func (d *Door) enter(ctx context.Context) error {
+func enter(ctx context.Context, turn chan<- struct{}) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	select {
-	case d.turn <- struct{}{}:
+	case turn <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -46,8 +46,10 @@ func (d *Door) Environment() (env pannier.Environment, found bool, err error) {
 	return env, true, nil
 }
 
-// PutEnvironment takes in what the agent's container offers, and returns it as skills are judged by it: in its normal form,
-// from the agent, and with the time of now where it has none or one that is still to come.
+// PutEnvironment takes in what the agent's container offers, and returns it as it is kept: in its normal form, from the
+// agent, and with the time of now where it has none or one that is still to come. Whether skills are judged by it is decided
+// by the registry's side, which may know of a newer one, and which tells of a change by an event: the file of the
+// environment changes without coming by this door.
 func (d *Door) PutEnvironment(ctx context.Context, actor pannier.Actor, env pannier.Environment) (pannier.Environment, *pannier.Snapshot, error) {
 	env, err := env.Normalized()
 	if err != nil {
@@ -75,15 +77,7 @@ func (d *Door) putEnvironment(env pannier.Environment) (done, error) {
 		return done{}, err
 	}
 	changed := !found || !sameFacts(before, env)
-	result := done{snapshot: d.o.SetEnvironment(env), detail: environmentOutcome{changed}}
-	if changed {
-		result.event = pannier.EventEnvironmentChanged
-		result.data = pannier.EnvironmentChanged{
-			Source: env.Source, OS: env.OS, Arch: env.Arch,
-			Bins: len(env.Bins), Env: len(env.Env), Config: len(env.Config), MCP: len(env.MCP),
-		}
-	}
-	return result, nil
+	return done{snapshot: d.o.SetEnvironment(env), detail: environmentOutcome{changed}}, nil
 }
 
 // sameFacts reports whether skills are judged alike by both. When the facts were gathered does not count.

@@ -52,27 +52,15 @@ func TestTimeOfAnEnvironment(t *testing.T) {
 	}
 }
 
-func TestEnvironmentEvents(t *testing.T) {
+// Whoever judges by an environment tells of the change, since there are more ways to one than this door.
+func TestNoEventOfAnEnvironment(t *testing.T) {
 	h := newHouse(t, t.TempDir())
-	for _, tt := range []struct {
-		name  string
-		env   pannier.Environment
-		event bool
-	}{
-		{"the first", pannier.Environment{}, true},
-		{"later", pannier.Environment{At: time.Now()}, false},
-		{"a system", pannier.Environment{OS: "linux"}, true},
-		{"the same, otherwise written", pannier.Environment{OS: "Linux", Bins: []string{""}}, false},
-		{"a name", pannier.Environment{OS: "linux", Env: []string{"HOME"}}, true},
-		{"another name", pannier.Environment{OS: "linux", Env: []string{"PATH"}}, true},
-		{"another list", pannier.Environment{OS: "linux", Config: []string{"PATH"}}, true},
-	} {
-		h.happened = nil
-		if _, _, err := h.PutEnvironment(t.Context(), actor, tt.env); err != nil {
-			t.Fatalf("%s: %v", tt.name, err)
-		}
-		if last := h.happened[len(h.happened)-1]; strings.HasPrefix(last, "emit environment_changed") != tt.event {
-			t.Errorf("%s: happened %q", tt.name, h.happened)
+	if _, _, err := h.PutEnvironment(t.Context(), actor, pannier.Environment{OS: "linux"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, what := range h.happened {
+		if strings.HasPrefix(what, "emit") {
+			t.Errorf("happened %q", h.happened)
 		}
 	}
 }

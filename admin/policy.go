@@ -93,7 +93,7 @@ func checkKey(key pannier.PolicyKey) (pannier.PolicyKey, error) {
 	case !slices.Contains(kinds, key.SourceKind):
 		return key, &pannier.Refusal{
 			Code: "policy.source_kind", Message: fmt.Sprintf("%.40q is no kind of root", key.SourceKind),
-			Hint: fmt.Sprintf("give one of %q, or none for the first", kinds),
+			Hint: fmt.Sprintf("give one of %q, or none for that of the skill, or of the workspace where there is no skill", kinds),
 		}
 	}
 	return key, nil

@@ -37,10 +37,10 @@ func TestSetPolicy(t *testing.T) {
 		{"the same again", "pdf", pannier.SourceWorkspace, `{"enabled":false}`, "workspace pdf enabled false implicit true by workspace", false},
 		{"nothing", "pdf", "", `{}`, "workspace pdf enabled false implicit true by workspace", false},
 		{"an owner, and no slug yet", "acme/PDF", "", `{"allow_implicit_invocation":false}`, "workspace pdf enabled false implicit false by workspace", true},
-		{"another kind", "pdf", pannier.SourceManaged, `{"allow_implicit_invocation":true}`, "managed pdf enabled true implicit true by workspace", true},
+		{"another kind", "pdf", pannier.SourceManaged, `{"allow_implicit_invocation":true}`, "managed pdf enabled true implicit true by start", true},
 		{"no such skill", "To Come", pannier.SourceExtra, `{"enabled":false}`, "extra to-come enabled false implicit false by workspace", true},
-		{"taken back", "pdf", "", `{"enabled":null,"allow_implicit_invocation":null}`, "workspace pdf enabled true implicit true by gateway", true},
-		{"taken back again", "pdf", "", `{"enabled":null}`, "workspace pdf enabled true implicit true by gateway", false},
+		{"taken back", "pdf", "", `{"enabled":null,"allow_implicit_invocation":null}`, "workspace pdf enabled true implicit true by start", true},
+		{"taken back again", "pdf", "", `{"enabled":null}`, "workspace pdf enabled true implicit true by start", false},
 	} {
 		h.happened = nil
 		p, s, err := h.SetPolicy(t.Context(), actor, pannier.PolicyKey{Slug: tt.slug, SourceKind: tt.kind}, change(t, tt.change))

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -70,9 +71,9 @@ func (r *EnvironmentReader) parse(look time.Time) (*pannier.Environment, mark, *
 		return nil, mark{}, &p
 	}
 	var env pannier.Environment
-	if err := json.Unmarshal(text, &env); err != nil {
+	if err := decodeStrictly(text, &env); err != nil {
 		// The error may repeat a value, so it is not told.
-		p := r.problem(pannier.SeverityError, "syntax", "this is not the JSON that `pannier environment` writes", "write it anew with `pannier environment --to`")
+		p := r.problem(pannier.SeverityError, "syntax", "this is not the JSON that `pannier environment` writes, or has fields that an environment has not", "write it anew with `pannier environment --to`")
 		return nil, mark{}, &p
 	}
 	env, err = env.Normalized()
@@ -84,7 +85,16 @@ func (r *EnvironmentReader) parse(look time.Time) (*pannier.Environment, mark, *
 	if env.At.IsZero() {
 		env.At = info.ModTime().UTC()
 	}
+	if env.At.After(look) { // a wrong clock in one container must not keep newer facts out for good
+		env.At = look.UTC()
+	}
 	return &env, markOf(info, look), nil
+}
+
+func decodeStrictly(text []byte, value any) error {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	return dec.Decode(value)
 }
 
 func (r *EnvironmentReader) problem(severity pannier.Severity, code, message, hint string) pannier.Problem {

@@ -27,9 +27,14 @@ func TestEnvironmentFile(t *testing.T) {
 				Source: pannier.EnvironmentFile, At: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC),
 			},
 		},
-		{name: "by hand, with less and with more", text: `{"os":"macOS","at":"2026-11-21T10:00:00Z","note":"mine"}`, want: &pannier.Environment{
+		{name: "by hand, with less", text: `{"os":"macOS","at":"2026-11-21T10:00:00Z"}`, want: &pannier.Environment{
 			OS: "darwin", Bins: []string{}, Env: []string{}, Config: []string{}, MCP: []string{}, Source: pannier.EnvironmentFile, At: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC),
 		}},
+		{name: "a field that is misspelt", text: `{"os":"linux","binz":["jq"]}`, code: "environment.syntax"},
+		{name: "null", text: "null", code: "environment.names"},
+		{name: "nothing", text: "{}", code: "environment.names"},
+		{name: "a value among the executables", text: `{"bins":["TOKEN=very-secret"]}`, code: "environment.names"},
+		{name: "a system that is none", text: `{"os":"linux\u001b[31m"}`, code: "environment.names"},
 		{name: "no JSON", text: "os: linux", code: "environment.syntax"},
 		{name: "a list", text: `["jq"]`, code: "environment.syntax"},
 		{name: "values of variables", text: `{"env":["TOKEN=very-secret"]}`, code: "environment.names"},
@@ -97,5 +102,16 @@ func TestEnvironmentFileOverTime(t *testing.T) {
 	}
 	if env, problems := config.NewEnvironmentReader("").Read(); env != nil || problems != nil {
 		t.Error("there is an environment without a file")
+	}
+}
+
+func TestEnvironmentFileOfTheFuture(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "environment.json")
+	if err := os.WriteFile(path, []byte(`{"os":"linux","at":"2999-01-01T00:00:00Z"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env, problems := config.NewEnvironmentReader(path).Read()
+	if env == nil || env.At.After(time.Now()) || len(problems) > 0 {
+		t.Errorf("%+v %+v", env, problems)
 	}
 }

@@ -56,6 +56,8 @@ type Settings struct {
 	Settle, Debounce, MaxWait time.Duration
 	// Resync is how often everything is compared, changed or not; 0 is never.
 	Resync time.Duration
+	// Watch says how changes are noticed: inotify, poll, or auto, by the names of the watcher's modes.
+	Watch string
 
 	// Platform is the side with the registry endpoint.
 	Platform Platform
@@ -116,5 +118,6 @@ func (s Settings) Rules() pannier.DiscoveryRules {
 		MaxSkillBytes:           s.MaxSkillBytes,
 		MaxFrontmatterBytes:     s.MaxFrontmatterBytes,
 		AllowMissingFrontmatter: s.AllowMissingFrontmatter,
+		Block:                   s.Blocking,
 	}
 }

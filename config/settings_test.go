@@ -74,6 +74,7 @@ var samples = map[string]sample{
 	"debounce":                             {"1s", "", func(s config.Settings) any { return s.Debounce }, time.Second},
 	"max_wait":                             {"1m30s", "", func(s config.Settings) any { return s.MaxWait }, 90 * time.Second},
 	"resync":                               {"0s", "", func(s config.Settings) any { return s.Resync }, time.Duration(0)},
+	"watch":                                {"poll", "", func(s config.Settings) any { return s.Watch }, "poll"},
 	"platform.url":                         {"https://p:8080/x", "", func(s config.Settings) any { return s.Platform.URL }, "https://p:8080/x"},
 	"platform.path":                        {"/card", "", func(s config.Settings) any { return s.Platform.Path }, "/card"},
 	"platform.workspace_id":                {"theirs", "", func(s config.Settings) any { return s.Platform.WorkspaceID }, "theirs"},
@@ -168,7 +169,7 @@ func TestDefaults(t *testing.T) {
 		Roots:    []pannier.Root{{Path: "/configs/skills", Name: "skills", Kind: pannier.SourceWorkspace, Trust: pannier.TrustVerified, Implicit: true}},
 		Skip:     []string{".git", "node_modules", ".venv", "venv", "__pycache__"},
 		MaxDepth: 6, MaxDirs: 20000, MaxSkillBytes: 1 << 20, MaxFrontmatterBytes: 64 << 10,
-		Settle: 100 * time.Millisecond, Debounce: 2 * time.Second, MaxWait: 10 * time.Second, Resync: 10 * time.Second,
+		Settle: 100 * time.Millisecond, Debounce: 2 * time.Second, MaxWait: 10 * time.Second, Resync: 10 * time.Second, Watch: "auto",
 		Platform:     config.Platform{Path: "/registry/update-card", WorkspaceID: configsID, TokenFile: "/configs/.auth_token", ReadBack: true},
 		CardMaxBytes: 262144, EnvironmentOwn: "auto", MinimumTrust: pannier.TrustUntrusted, PromptFormat: "available_skills", PromptMaxChars: 24000,
 	}

@@ -114,6 +114,11 @@ var table = []setting{
 		read: scalar(func(d *draft) *time.Duration { return &d.Resync }, parseDuration),
 	},
 	{
+		key: "watch", kind: "mode", help: "how changes are noticed: by the kernel (inotify), by polling every second (poll), or auto, which polls where the kernel does not tell",
+		fallback: "auto",
+		read:     scalar(func(d *draft) *string { return &d.Watch }, oneOf("auto", "inotify", "poll")),
+	},
+	{
 		key: "platform.url", kind: "url", help: "base address of the platform, or off to push nothing",
 		told: "an embedded development platform", agent: "PLATFORM_URL",
 		read: scalar(func(d *draft) *string { return &d.Platform.URL }, parsePlatformURL),
@@ -156,7 +161,7 @@ var table = []setting{
 		read: scalar(func(d *draft) *int { return &d.CardMaxBytes }, atLeast[int](0)),
 	},
 	{
-		key: "environment.file", kind: "file", help: "facts that `pannier environment` wrote in the agent's container", told: "none",
+		key: "environment.file", kind: "file", help: "facts that pannier environment wrote in the agent's container", told: "none",
 		read: scalar(func(d *draft) *string { return &d.EnvironmentFile }, parseText),
 	},
 	{

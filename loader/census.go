@@ -130,9 +130,10 @@ func (c *census) of(ctx context.Context, rules pannier.DiscoveryRules, index, na
 	return n.found, err
 }
 
-// rootsBelow returns the roots that lie below one, by their path below it. They have a census of their own.
+// rootsBelow returns the roots that lie below one, by their path below it. They have a census of their own. What lies in
+// pannier's own directory is nobody's skill yet.
 func rootsBelow(roots []pannier.Root, index int) map[string]bool {
-	others := map[string]bool{}
+	others := map[string]bool{pannier.OwnDir: true}
 	for _, r := range roots {
 		if rel, ok := below(roots[index].Path, r.Path); ok && rel != "" {
 			others[rel] = true

@@ -102,6 +102,11 @@ func takeCensus(tb testing.TB, l *loader.Loader) []pannier.Problem {
 	return problems
 }
 
+func TestCensusLeavesOutOwnDirectory(t *testing.T) {
+	root := tree(t, "a", ".pannier/x", ".pannier/y/z", "g/.pannier/n")
+	wantCensus(t, loader.New(loader.Options{Rules: rulesFor(root)}), map[string][]string{"root.skipped_skills": {"g/.pannier/n/SKILL.md"}})
+}
+
 func TestCensusNamesTheFirst(t *testing.T) {
 	root := tree(t, "s")
 	for i := range 12 {
@@ -294,6 +299,9 @@ func walkRest(root, rel, code string, found map[string][]string) {
 	}
 	if code != "" && file != "" {
 		found[code] = append(found[code], filepath.Join(rel, file))
+	}
+	if rel == pannier.OwnDir {
+		return
 	}
 	for _, e := range entries {
 		below := code

@@ -134,6 +134,10 @@ func outcomeOf(t *testing.T, l *loader.Loader, s *pannier.Skill) string {
 	if _, _, err := l.Files(t.Context(), s); err != nil {
 		t.Errorf("%s: %v", s.Path, err)
 	}
+	in, err := l.Inspect(t.Context(), s)
+	if err != nil || len(in.Conformance) != 4 {
+		t.Errorf("%s: verdicts %v, error %v", s.Path, in.Conformance, err)
+	}
 	outcome := "usable"
 	switch {
 	case s.Broken:
@@ -148,7 +152,7 @@ func outcomeOf(t *testing.T, l *loader.Loader, s *pannier.Skill) string {
 			t.Errorf("%s: %v", s.Path, err)
 		}
 	}
-	return strings.Join(append([]string{outcome}, slices.Compact(slices.Sorted(slices.Values(codes(s.Problems))))...), " ")
+	return strings.Join(append([]string{outcome}, slices.Compact(slices.Sorted(slices.Values(codes(slices.Concat(s.Problems, in.Problems)))))...), " ")
 }
 
 // skillFiles returns every SKILL.md below a directory, in whatever case its name is written, by path in bytes.

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pannier"
-	"pannier/internal/yamldoc"
+	"pannier/loader/repair"
 )
 
 // Read returns the document of a skill of a catalog, from the same bytes that its digest tells of. It returns an error
@@ -76,8 +76,10 @@ func document(text []byte, limit int64) pannier.Document {
 	p, _, _ := cut(text, true, limit)
 	var d pannier.Document
 	if p.line > 0 {
-		if front, _, err := yamldoc.Parse(linesToLF(p.front)); err == nil {
-			d.Frontmatter = front.JSON()
+		var r repair.Result
+		var err error
+		if p, r, err = p.parse(); err == nil {
+			d.Frontmatter = r.Value.JSON()
 		}
 	}
 	d.Body = string(p.body)

@@ -165,7 +165,7 @@ func (d *disk) change() {
 	file := filepath.Join(dir, pick(d, fileNames))
 	var err error
 	var did string
-	switch d.rand.IntN(17) {
+	switch d.rand.IntN(18) {
 	case 0, 1, 2:
 		did, err = "write "+file, d.write(file)
 	case 3:
@@ -204,11 +204,31 @@ func (d *disk) change() {
 		top := filepath.Join(d.root, pick(d, dirNames))
 		file := filepath.Join(top, pick(d, []string{"SKILL.md", "skill.md", "b/SKILL.md", "tools/SKILL.md", "tools/run.py"}))
 		did, err = "remove "+file, d.removeAll(file)
+	case 17:
+		own := filepath.Join(d.root, ".pannier")
+		d.dirty[own], d.dirty[d.root] = true, true
+		did, err = "lock", d.lock(own)
 	case 13:
 		did, err = d.relink(file, pick(d, []string{"../a/SKILL.md", "../SKILL.md", "notes.txt", "../.d/SKILL.md", "../../outside/SKILL.md", "_meta.json"}))
 	}
 	d.dirty[dir] = true
 	d.log = append(d.log, fmt.Sprint(strings.ReplaceAll(did, d.root, ""), " ", err != nil))
+}
+
+// lock writes a sound lock file, or removes it: what a loader believes of a torn one, another can not know.
+func (d *disk) lock(own string) error {
+	if d.rand.IntN(4) == 0 {
+		return os.RemoveAll(own)
+	}
+	if err := os.MkdirAll(own, 0o755); err != nil {
+		return err
+	}
+	made := filepath.Join(d.root, "../lock")
+	level := pick(d, pannier.TrustLevels())
+	if err := os.WriteFile(made, []byte(lockOf(pick(d, dirNames)+" "+string(level), "b/c verified", "a community")), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(made, filepath.Join(own, "lock.json"))
 }
 
 // tool writes a tool, with the directories that it lies in.

@@ -45,3 +45,6 @@ func (l *Loader) CensusPaths(ctx context.Context) (map[string][]string, error) {
 	}
 	return paths, err
 }
+
+// ParseLock reads a lock file.
+var ParseLock = parseLock

@@ -18,16 +18,17 @@ type parts struct {
 	line int
 	// whole says that body is all that follows, and not the beginning of it.
 	whole bool
+	text  []byte // all of these, from where front begins
 }
 
 // textFault is what keeps a SKILL.md from being cut into its parts, or a warning about how it was cut.
 type textFault struct {
 	code, message, hint string
-	line                int
+	line, column        int
 }
 
 func (f *textFault) problem(path string, severity pannier.Severity) pannier.Problem {
-	return pannier.Problem{Code: f.code, Severity: severity, Path: path, Line: f.line, Message: f.message, Hint: f.hint}
+	return pannier.Problem{Code: f.code, Severity: severity, Path: path, Line: f.line, Column: f.column, Message: f.message, Hint: f.hint}
 }
 
 var (
@@ -42,7 +43,9 @@ var (
 // that it is all; limit bounds the frontmatter in bytes.
 func cut(text []byte, whole bool, limit int64) (p parts, warnings []*textFault, err *textFault) {
 	if i := bytes.IndexByte(text, 0); i >= 0 {
-		return parts{}, nil, nulFault(lineOf(text, i))
+		fault := nulFault(lineOf(text, i))
+		fault.column = columnOf(text, i)
+		return parts{}, nil, fault
 	}
 	if !whole {
 		text = text[:bytes.LastIndexAny(text, "\r\n")+1] // how the last line goes on is not known
@@ -61,10 +64,16 @@ func cut(text []byte, whole bool, limit int64) (p parts, warnings []*textFault, 
 		at := len(text) - len(rest)
 		var current []byte
 		current, rest = nextLine(rest)
-		if isFence(current) {
-			p = parts{front: text[from:at], body: rest, line: 2}
-			return p, warnings, checkText(p.front, limit)
+		if isFence(current) && int64(at-from) > limit {
+			break
 		}
+		if isFence(current) {
+			p = parts{front: text[from:at], body: rest, line: 2, text: text[from:]}
+			return p, warnings, checkText(p.front)
+		}
+	}
+	if p, ok := cutGlued(text[from:], limit); ok {
+		return p, append(warnings, gluedFault(p.front)), nil
 	}
 	if !whole || int64(len(text)-from) > limit {
 		return parts{}, warnings, tooLong(limit)
@@ -73,12 +82,10 @@ func cut(text []byte, whole bool, limit int64) (p parts, warnings []*textFault, 
 }
 
 // checkText returns what keeps a frontmatter from being parsed at all.
-func checkText(front []byte, limit int64) *textFault {
-	if int64(len(front)) > limit {
-		return tooLong(limit)
-	}
+func checkText(front []byte) *textFault {
 	if !utf8.Valid(front) {
-		return &textFault{code: "skill.frontmatter.encoding", line: lineOf(front, invalidAt(front)) + 1, message: "the frontmatter is not UTF-8", hint: "save the file as UTF-8"}
+		at := invalidAt(front)
+		return &textFault{code: "skill.frontmatter.encoding", line: lineOf(front, at) + 1, column: columnOf(front, at), message: "the frontmatter is not UTF-8", hint: "save the file as UTF-8"}
 	}
 	return nil
 }
@@ -98,6 +105,11 @@ func tooLong(limit int64) *textFault {
 
 // lineOf returns the line that a byte of a text is in, counted from 1.
 func lineOf(text []byte, at int) int { return bytes.Count(linesToLF(text[:at]), []byte("\n")) + 1 }
+
+// columnOf returns the column that a byte of a text is in, counted from 1 in characters.
+func columnOf(text []byte, at int) int {
+	return utf8.RuneCount(text[bytes.LastIndexAny(text[:at], "\r\n")+1:at]) + 1
+}
 
 func invalidAt(text []byte) int {
 	for i := 0; i < len(text); {

@@ -60,7 +60,8 @@ func TestFrontmatterIsRefused(t *testing.T) {
 		{"one long line", body, "skill.frontmatter.missing", 1},
 		{"unclosed", "---\ndescription: d\n", "skill.frontmatter.unclosed", 1},
 		{"opening fence alone", "---", "skill.frontmatter.unclosed", 1},
-		{"glued closing fence", "---\ndescription: d\n---# Title\n", "skill.frontmatter.unclosed", 1},
+		{"glued to what is no frontmatter", "---\ntags: [d\n---# Title\n", "skill.frontmatter.unclosed", 1},
+		{"row of a table", "---\ndescription: d\n---|---\n", "skill.frontmatter.unclosed", 1},
 		{"indented closing fence", "---\ndescription: d\n ---\n", "skill.frontmatter.unclosed", 1},
 		{"NUL", "---\na: b\nc: \x00d\n---\n", "skill.nul", 3},
 		{"NUL with CR", "---\ra: b\rc: \x00d\r---\r", "skill.nul", 3},
@@ -71,8 +72,8 @@ func TestFrontmatterIsRefused(t *testing.T) {
 		{"no UTF-8", "---\na: b\nc: \xff\n---\n", "skill.frontmatter.encoding", 3},
 		{"no UTF-8 with CR", "---\ra: b\rc: \xff\r---\r", "skill.frontmatter.encoding", 3},
 		{"cut off in a character", "---\na: \xe6\x8a\n---\n", "skill.frontmatter.encoding", 2},
-		{"no YAML", "---\nname: x\ndescription: Use when: y\n---\n", "skill.frontmatter.syntax", 3},
-		{"no YAML with CR LF", "---\r\nname: x\r\ndescription: Use when: y\r\n---\r\n", "skill.frontmatter.syntax", 3},
+		{"no YAML", "---\nname: x\ntags: [y\n---\n", "skill.frontmatter.syntax", 3},
+		{"no YAML with CR LF", "---\r\nname: x\r\ntags: [y\r\n---\r\n", "skill.frontmatter.syntax", 3},
 		{"no mapping", "---\n- a\n---\n", "skill.frontmatter.syntax", 2},
 		{"too long", "---\n# " + body + "\n---\n", "skill.frontmatter.too_long", 1},
 		{"too long and unclosed", "---\n" + strings.Repeat("a\n", 40<<10), "skill.frontmatter.too_long", 1},
@@ -179,11 +180,14 @@ func FuzzCut(f *testing.F) {
 			t.Fatal("the parts are no slices of the text at their place")
 		}
 		fence := text[from+len(front) : len(text)-len(body)]
-		if !bytes.HasPrefix(fence, []byte("---")) || len(bytes.Trim(fence[3:], " \t\r\n")) > 0 {
+		if !bytes.HasPrefix(fence, []byte("---")) || len(bytes.Trim(fence[3:], "- \t\r\n")) > 0 {
 			t.Fatalf("closed by %q", fence)
 		}
 		if n := len(front); n > 0 && front[n-1] != '\n' && front[n-1] != '\r' {
 			t.Fatalf("the closing fence does not begin a line: %q", front)
+		}
+		if glued := len(body) > 0 && fence[len(fence)-1] != '\n' && fence[len(fence)-1] != '\r' || bytes.HasPrefix(fence, []byte("----")); glued {
+			return // it counts only where no other fence does, and that is not known of a part of the text
 		}
 		if at < 0 || at >= len(text) || int64(at) < limit+int64(from)+int64(len(fence)) {
 			return

@@ -49,6 +49,50 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
+// TestIdentityTable goes through the table of the contract. Whose slug is shadowed, and by what name a card has a skill,
+// is decided by others: from slug, path and folder.
+func TestIdentityTable(t *testing.T) {
+	type skill struct{ dir, fields, meta string }
+	type identity struct{ Slug, Owner, Path, CardID string }
+	hidden := "skill-" + pannier.DigestOf([]byte("技能")).String()[len("sha256:"):][:8]
+	tests := []struct {
+		name   string
+		skills []skill
+		want   []identity
+		codes  string
+	}{
+		{"name", []skill{{"pdf-tools", "name: PDF Tools\n", ""}}, []identity{{"pdf-tools", "", "pdf-tools", "pdf-tools"}}, ""},
+		{"slug", []skill{{"pdf", "slug: PDF_Tools\n", ""}}, []identity{{"pdf-tools", "", "pdf", "pdf"}}, ""},
+		{"slug in both", []skill{{"pdf", "slug: a\n", `{"slug":"b"}`}}, []identity{{"b", "", "pdf", "pdf"}}, ""},
+		{"deeper", []skill{{"acme/pdf", "", ""}}, []identity{{"pdf", "", "acme/pdf", "pdf"}}, ""},
+		{"two of a folder", []skill{{"acme/pdf", "", ""}, {"zeta/pdf", "", ""}}, []identity{{"pdf", "", "acme/pdf", "pdf"}, {"pdf", "", "zeta/pdf", "pdf"}}, ""},
+		{"owner", []skill{{"pdf", "owner: Acme Inc\n", ""}}, []identity{{"pdf", "acme-inc", "pdf", "pdf"}}, ""},
+		{"no ASCII", []skill{{"技能", "", ""}}, []identity{{hidden, "", "技能", "技能"}}, "skill.slug.empty"},
+		{"one slug", []skill{{"a", "slug: b\n", ""}, {"b", "", ""}}, []identity{{"b", "", "a", "a"}, {"b", "", "b", "b"}}, ""},
+		{"one name", []skill{{"x", "name: N\n", ""}, {"y", "name: N\n", ""}}, []identity{{"x", "", "x", "x"}, {"y", "", "y", "y"}}, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			root := t.TempDir()
+			for _, s := range tt.skills {
+				writeSkill(t, root, s.dir, "---\ndescription: d\n"+s.fields+"---\nbody\n")
+				if s.meta != "" {
+					write(t, filepath.Join(root, s.dir, "_meta.json"), s.meta)
+				}
+			}
+			var got []identity
+			var told []string
+			for _, s := range full(t, root).Skills {
+				got = append(got, identity{s.Slug, s.Owner, s.PathBelowRoot, s.Folder})
+				told = append(told, codes(s.Problems)...)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" || strings.Join(told, " ") != tt.codes {
+				t.Errorf("want -, got +:\n%s\nproblems %v", diff, told)
+			}
+		})
+	}
+}
+
 func TestRenamedFolderKeepsItsSlug(t *testing.T) {
 	root := t.TempDir()
 	writeSkill(t, root, "a", "---\ndescription: d\nslug: s\n---\nbody\n")
@@ -75,23 +119,23 @@ func TestMetaFile(t *testing.T) {
 	}{
 		{"with history", clawhub, "pdf-tools", "acme-inc", "1.2.3", []string{}, nil, 0},
 		{"short", short, "pdf-tools", "kn70", "2.0.0", []string{}, nil, 0},
-		{"version before latest", `{"version":"1","latest":{"version":"2"}}`, "pdf", "", "1", []string{}, nil, 0},
-		{"null", `null`, "pdf", "", "0.1", []string{}, nil, 0},
-		{"null fields", `{"slug":null,"latest":null,"owner":null}`, "pdf", "", "0.1", []string{}, nil, 0},
-		{"wrong types", `{"slug":5,"owner":["a"],"displayName":{},"version":true}`, "pdf", "", "0.1", []string{"meta.type", "meta.type", "meta.type", "meta.type"}, []string{"slug", "owner", "displayName", "version"}, 0},
-		{"wrong latest", `{"slug":"s","latest":"2.0","owner":"o"}`, "s", "o", "0.1", []string{"meta.type"}, []string{"latest"}, 0},
-		{"wrong version of latest", `{"slug":"s","latest":{"version":2}}`, "s", "", "0.1", []string{"meta.type"}, []string{"latest.version"}, 0},
-		{"list", `[]`, "pdf", "", "0.1", []string{"meta.syntax"}, nil, 0},
-		{"empty", ``, "pdf", "", "0.1", []string{"meta.syntax"}, nil, 1},
-		{"torn", "{\n  \"slug\": \"s\",\n  \"own", "pdf", "", "0.1", []string{"meta.syntax"}, nil, 3},
-		{"trailing comma", "{\"slug\": \"s\",\n}", "pdf", "", "0.1", []string{"meta.syntax"}, nil, 2},
-		{"too long", `{"slug":"` + strings.Repeat("s", 64<<10) + `"}`, "pdf", "", "0.1", []string{"meta.unreadable"}, nil, 0},
-		{"long", `{"slug":"s"` + strings.Repeat(" ", 60<<10) + `}`, "s", "", "0.1", []string{}, nil, 0},
+		{"version before latest", `{"version":"1.0.0","latest":{"version":"2.0.0"}}`, "pdf", "", "1.0.0", []string{}, nil, 0},
+		{"null", `null`, "pdf", "", "0.1.0", []string{}, nil, 0},
+		{"null fields", `{"slug":null,"latest":null,"owner":null}`, "pdf", "", "0.1.0", []string{}, nil, 0},
+		{"wrong types", `{"slug":5,"owner":["a"],"displayName":{},"version":true}`, "pdf", "", "0.1.0", []string{"meta.type", "meta.type", "meta.type", "meta.type"}, []string{"slug", "owner", "displayName", "version"}, 0},
+		{"wrong latest", `{"slug":"s","latest":"2.0","owner":"o"}`, "s", "o", "0.1.0", []string{"meta.type"}, []string{"latest"}, 0},
+		{"wrong version of latest", `{"slug":"s","latest":{"version":2}}`, "s", "", "0.1.0", []string{"meta.type"}, []string{"latest.version"}, 0},
+		{"list", `[]`, "pdf", "", "0.1.0", []string{"meta.syntax"}, nil, 0},
+		{"empty", ``, "pdf", "", "0.1.0", []string{"meta.syntax"}, nil, 1},
+		{"torn", "{\n  \"slug\": \"s\",\n  \"own", "pdf", "", "0.1.0", []string{"meta.syntax"}, nil, 3},
+		{"trailing comma", "{\"slug\": \"s\",\n}", "pdf", "", "0.1.0", []string{"meta.syntax"}, nil, 2},
+		{"too long", `{"slug":"` + strings.Repeat("s", 64<<10) + `"}`, "pdf", "", "0.1.0", []string{"meta.unreadable"}, nil, 0},
+		{"long", `{"slug":"s"` + strings.Repeat(" ", 60<<10) + `}`, "s", "", "0.1.0", []string{}, nil, 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			root := t.TempDir()
-			writeSkill(t, root, "pdf", "---\ndescription: d\nversion: 0.1\n---\nbody\n")
+			writeSkill(t, root, "pdf", "---\ndescription: d\nversion: 0.1.0\n---\nbody\n")
 			write(t, filepath.Join(root, "pdf/_meta.json"), tt.meta)
 			s := only(t, full(t, root))
 			if s.Broken || s.Slug != tt.slug || s.Owner != tt.owner || s.Version != tt.version {

@@ -15,7 +15,7 @@ import (
 	"pannier/loader"
 )
 
-const broken = "---\nname: N\ndescription: Use when: never\n---\nbody\n"
+const broken = "---\nname: N\ntags: [never\n---\nbody\n"
 
 func TestLastGood(t *testing.T) {
 	breakages := map[string]func(t *testing.T, path string){

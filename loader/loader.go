@@ -9,14 +9,19 @@
 //
 // # What it opens
 //
-// SKILL.md and _meta.json, and nothing else, each through an [os.Root] that is opened anew for every load, so that no
-// link leads out of the root and a root that was replaced is never read by its old inode. Only regular files are read,
-// opened without blocking, so that a FIFO costs its skill a problem and nothing else.
+// SKILL.md, _meta.json and the lock file of a root, and nothing else, each through an [os.Root] that is opened anew for
+// every load, so that no link leads out of the root and a root that was replaced is never read by its old inode. Only
+// regular files are read, opened without blocking, so that a FIFO costs its skill a problem and nothing else.
 //
 // # What a fault costs
 //
 // The skill that it is in. A skill whose text stops parsing stays as it last was, marked last good, until it is mended
 // or gone; a directory or root that can not be read keeps what was known of it.
+//
+// # What it leaves for later
+//
+// What only a look into the whole directory tells, such as tools and verdicts, is told by [Loader.Inspect] when somebody
+// asks, and never on the way of a reload.
 package loader
 
 import (
@@ -37,8 +42,8 @@ type Options struct {
 	Rules pannier.DiscoveryRules
 }
 
-// Loader keeps the catalog of a workspace. [Loader.Load] is for one caller at a time; [Loader.Read], [Loader.Files] and
-// [Loader.Census] are for any number of callers at any time.
+// Loader keeps the catalog of a workspace. [Loader.Load] is for one caller at a time; [Loader.Read], [Loader.Files],
+// [Loader.Inspect] and [Loader.Census] are for any number of callers at any time.
 type Loader struct {
 	rules pannier.DiscoveryRules
 	trees []*tree
@@ -109,6 +114,7 @@ type tree struct {
 	opened func(rel string)
 	// past counts the directories that lie beyond a bound, for the problem that tells of them.
 	pastDepth, pastCount int
+	lock                 lock
 	failure              *pannier.Problem
 }
 
@@ -169,6 +175,7 @@ func (t *tree) forget() {
 	t.moved = t.moved || t.top.known
 	t.top = &node{abs: t.root.Path}
 	t.pastDepth, t.pastCount = 0, 0
+	t.lock = lock{trust: t.lock.trust} // whoever breaks it next must not gain by that
 }
 
 // mark notes which directories a batch names. A directory that is not known concerns the nearest known one above it. One
@@ -222,7 +229,11 @@ func (t *tree) appendSkills(skills []*pannier.Skill) []*pannier.Skill {
 
 // appendDirs appends every directory that wants watching.
 func (t *tree) appendDirs(dirs []string) []string {
-	return t.top.appendDirs(append(dirs, t.root.Path), "")
+	dirs = append(dirs, t.root.Path)
+	if t.lock.dir != "" {
+		dirs = append(dirs, t.lock.dir)
+	}
+	return t.top.appendDirs(dirs, "")
 }
 
 func (t *tree) problems() []pannier.Problem {
@@ -230,7 +241,7 @@ func (t *tree) problems() []pannier.Problem {
 	if t.failure != nil {
 		problems = append(problems, *t.failure)
 	}
-	problems = t.top.appendProblems(problems)
+	problems = t.top.appendProblems(append(problems, t.lock.problems...))
 	if t.pastDepth > 0 {
 		problems = append(problems, t.bound("root.max_depth", fmt.Sprintf("%d directories lie deeper than max_depth = %d and were not looked into", t.pastDepth, t.rules.MaxDepth), "max_depth"))
 	}

@@ -41,6 +41,10 @@ func (r *room) pack(s *pannier.Skill) {
 		&needs.Bins, &needs.AnyBins, &needs.Env, &needs.APIKeys, &needs.Config, &needs.MCP, &needs.OS,
 	}
 	texts := []*string{&s.Slug, &s.Owner, &s.Name, &s.Description, &s.Version, &s.License, &s.Homepage, &s.Emoji, &s.Compatibility}
+	for i := range s.Commands {
+		cmd := &s.Commands[i]
+		texts = append(texts, &cmd.Name, &cmd.Description, &cmd.Args)
+	}
 	size, items := 0, 0
 	for _, text := range texts {
 		size += len(*text)

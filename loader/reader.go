@@ -11,7 +11,6 @@ import (
 	"slices"
 
 	"pannier"
-	"pannier/internal/yamldoc"
 )
 
 // reader reads skills, one at a time, into a buffer that it keeps.
@@ -55,10 +54,11 @@ func (r *reader) read(n *node, st, metaStat fileStat) reading {
 // blank returns the skill that a directory holds before anything of it is read. file is the name of its SKILL.md.
 func (r *reader) blank(n *node, file string) *pannier.Skill {
 	root := r.scan.tree.root
+	trust, managed := r.scan.tree.trustOf(n.rel)
 	return &pannier.Skill{
 		Path: n.shown(root), Root: root.Name, SourceKind: root.Kind, Implicit: root.Implicit,
 		RootIndex: r.scan.tree.index, PathBelowRoot: n.rel, Folder: n.name, File: file,
-		UserInvocable: true,
+		UserInvocable: true, TrustLevel: trust, Managed: managed,
 	}
 }
 
@@ -163,7 +163,7 @@ func (r *reader) readMeta(n *node, skill *pannier.Skill, before fileStat) (fileS
 	}
 	rel := n.at(pannier.MetaFile)
 	shown := path.Join(skill.Path, pannier.MetaFile)
-	text, after, err := r.slurp(rel, before)
+	text, after, err := r.slurp(rel, before, maxMetaBytes)
 	if err != nil {
 		skill.Problems = append(skill.Problems, pannier.Problem{
 			Code: "meta.unreadable", Severity: pannier.SeverityWarning, Path: shown,
@@ -177,10 +177,8 @@ func (r *reader) readMeta(n *node, skill *pannier.Skill, before fileStat) (fileS
 	return after, m, text
 }
 
-var errTooLong = fmt.Errorf("it has more than %d bytes", maxMetaBytes)
-
-// slurp reads a small regular file whole and returns its stat after that.
-func (r *reader) slurp(rel string, before fileStat) ([]byte, fileStat, error) {
+// slurp reads a regular file of at most limit bytes whole, and returns its stat after that.
+func (r *reader) slurp(rel string, before fileStat, limit int64) ([]byte, fileStat, error) {
 	if !before.isRegular() && !before.isLink() {
 		return nil, before, errors.New("it is " + before.what())
 	}
@@ -195,11 +193,11 @@ func (r *reader) slurp(rel string, before fileStat) ([]byte, fileStat, error) {
 		return nil, before, err
 	case !opened.isRegular():
 		return nil, before, errors.New("it is " + opened.what())
-	case opened.size > maxMetaBytes:
-		return nil, opened, errTooLong
+	case opened.size > limit:
+		return nil, opened, fmt.Errorf("it has more than %d bytes", limit)
 	}
 	if int64(len(r.metaBuf)) < opened.size {
-		r.metaBuf = make([]byte, maxMetaBytes)
+		r.metaBuf = make([]byte, max(opened.size, maxMetaBytes))
 	}
 	n, err := io.ReadFull(file, r.metaBuf[:opened.size])
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -219,18 +217,20 @@ func (r *reader) refuse(skill *pannier.Skill, code, message, hint string) {
 
 // finish parses what was read. front points into the reader's buffer; nothing of it is kept.
 func (r *reader) finish(skill *pannier.Skill, p parts, m meta, metaText []byte) {
-	skill.MetaDigest = r.metaDigest(p.front, metaText)
 	c := &contract{path: skill.FilePath(), offset: max(0, p.line-1)}
 	if !skill.Broken {
-		c.parse(skill, p.front)
+		p = c.parse(skill, p)
 	}
+	skill.MetaDigest = r.metaDigest(p.front, metaText)
 	if skill.Broken {
 		c.nameOnly(skill, m)
 	} else {
 		c.fill(skill, m)
 		c.emptyBody(p)
 	}
-	skill.Problems = slices.Clip(append(skill.Problems, c.problems...))
+	skill.Problems = append(skill.Problems, c.problems...)
+	judge(skill, r.scan.tree.rules.Block, c.front, p)
+	skill.Problems = slices.Clip(skill.Problems)
 	slices.SortStableFunc(skill.Problems, pannier.CompareProblems)
 	r.room.pack(skill)
 }
@@ -245,44 +245,14 @@ func (r *reader) metaDigest(front, metaText []byte) (d pannier.Digest) {
 	return d
 }
 
-// parse reads the frontmatter. A skill whose frontmatter is not YAML can not be used.
-func (c *contract) parse(skill *pannier.Skill, text []byte) {
-	front, faults, err := yamldoc.Parse(linesToLF(text))
-	if err != nil {
-		skill.Broken = true
-		c.problems = append(c.problems, c.fault("skill.frontmatter.syntax", pannier.SeverityError, syntaxOf(err)))
-		return
-	}
-	c.front = front
-	for _, f := range faults {
-		c.problems = append(c.problems, c.fault("skill.frontmatter.repeated_key", pannier.SeverityWarning, &f))
-	}
-}
-
 // emptyBody warns of a skill that says nothing. Of one that can not be read there is graver news.
 func (c *contract) emptyBody(p parts) {
-	if p.line > 0 && p.whole && len(bytes.TrimSpace(p.body)) == 0 {
+	if p.line > 0 && p.isEmpty() {
 		c.problems = append(c.problems, pannier.Problem{
 			Code: "skill.body.empty", Severity: pannier.SeverityWarning, Path: c.path,
 			Message: "there are no instructions behind the frontmatter", Hint: "write what the agent shall do below the closing `---`",
 		})
 	}
-}
-
-// syntaxOf returns the fault that an error of [yamldoc.Parse] is.
-func syntaxOf(err error) *yamldoc.Fault {
-	if f, ok := errors.AsType[*yamldoc.Fault](err); ok {
-		return f
-	}
-	return &yamldoc.Fault{Message: err.Error(), Hint: "check the frontmatter"}
-}
-
-func (c *contract) fault(code string, severity pannier.Severity, f *yamldoc.Fault) pannier.Problem {
-	p := pannier.Problem{Code: code, Severity: severity, Path: c.path, Message: f.Message, Hint: f.Hint, Column: f.Column}
-	if f.Line > 0 {
-		p.Line = f.Line + c.offset
-	}
-	return p
 }
 
 // nameOnly gives a skill that can not be read the identity that its folder and _meta.json still tell.

@@ -65,6 +65,7 @@ func (s *scan) close() {
 func (s *scan) walk(ctx context.Context, full bool) error {
 	t := s.tree
 	t.pastDepth, t.pastCount = 0, 0
+	s.openLock()
 	level := []*node{t.top}
 	for count := 0; len(level) > 0; {
 		if room := t.rules.MaxDirs - count; len(level) > room {
@@ -83,6 +84,7 @@ func (s *scan) walk(ctx context.Context, full bool) error {
 		}
 		level = next
 	}
+	s.applyLock()
 	s.settleToolboxes()
 	return nil
 }

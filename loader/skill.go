@@ -64,6 +64,7 @@ func lastGood(good, broken *pannier.Skill) *pannier.Skill {
 	s := *good
 	s.LastGood = true
 	s.Problems = broken.Problems
+	s.TrustLevel, s.Managed = broken.TrustLevel, broken.Managed
 	s.FileDigest, s.MetaFileDigest = broken.FileDigest, broken.MetaFileDigest
 	return &s
 }
@@ -71,11 +72,11 @@ func lastGood(good, broken *pannier.Skill) *pannier.Skill {
 // sum digests everything that a skill in the catalog was made from. scripts are the tools of one that has nothing else.
 func sum(s *pannier.Skill, scripts ...string) pannier.Digest {
 	b := make([]byte, 0, 512)
-	for _, text := range []string{s.Path, s.File, string(s.SourceKind)} {
+	for _, text := range []string{s.Path, s.File, string(s.SourceKind), string(s.TrustLevel)} {
 		b = append(append(b, text...), 0)
 	}
 	b = strconv.AppendInt(b, int64(s.RootIndex), 10)
-	for _, is := range []bool{s.Implicit, s.LastGood, s.Broken} {
+	for _, is := range []bool{s.Implicit, s.LastGood, s.Broken, s.Managed} {
 		b = strconv.AppendBool(append(b, 0), is)
 	}
 	for _, d := range []*pannier.Digest{&s.Digest, &s.MetaDigest, &s.FileDigest, &s.MetaFileDigest} {

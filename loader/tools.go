@@ -53,6 +53,7 @@ func (r *reader) readToolbox(n *node, metaStat fileStat) (*pannier.Skill, fileSt
 	}
 	c := &contract{path: skill.FilePath()}
 	c.nameOnly(skill, m)
+	judge(skill, r.scan.tree.rules.Block, c.front, parts{})
 	skill.Problems = append(append(skill.Problems, c.problems...), pannier.Problem{
 		Code: "skill.tools_only", Severity: pannier.SeverityInfo, Path: skill.Path,
 		Message: "there are tools and no instructions, so no agent is told when to use them and how",

@@ -1,30 +1,44 @@
 package watcher
 
 import (
+	"context"
 	"errors"
 	"fmt"
+
+	"pannier"
 )
 
-// errDeaf is why nothing is watched when the backend ended although nobody closed it.
+// errDeaf is why the kernel tells of nothing when the backend ended although nobody closed it.
 var errDeaf = errors.New("the kernel's queue was closed")
 
-// open opens the backend and starts to drain it. It reports whether that worked.
+// armable reports whether there is a way to learn of changes.
+func (w *Watcher) armable() bool { return w.backend != nil || w.mode.polls() }
+
+// open opens the backend, where one is wanted, and starts to drain it. It reports whether there is one. What is polled
+// stays polled.
 func (w *Watcher) open() bool {
+	if !w.mode.asks() {
+		return false
+	}
 	b, err := w.openBackend()
 	if err != nil {
 		w.fail("", err)
 		return false
 	}
 	w.mend("")
-	w.setBackend(b)
+	w.mu.Lock()
+	w.backend = b
+	w.mu.Unlock()
+	w.changed = true
 	w.drains.Go(func() { w.drain(b) })
 	return true
 }
 
-// closeBackend closes the backend, waits for the drain goroutine, and forgets all watches, which ended with the backend.
+// closeBackend closes the backend, waits for the drain goroutine, and forgets all watches, most of which ended with the
+// backend.
 func (w *Watcher) closeBackend() {
 	b := w.backend
-	w.setBackend(nil)
+	w.reset()
 	if b == nil {
 		return
 	}
@@ -34,11 +48,11 @@ func (w *Watcher) closeBackend() {
 	w.drains.Wait()
 }
 
-// setBackend begins with an empty table.
-func (w *Watcher) setBackend(b backend) {
+// reset begins with an empty table and without a backend.
+func (w *Watcher) reset() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.backend = b
+	w.backend = nil
 	w.todo.deaf = false // of the last one
 	w.table = newTable()
 	w.extras = nil
@@ -48,10 +62,13 @@ func (w *Watcher) setBackend(b backend) {
 	w.changed = true
 }
 
-// lose gives up a backend that ended by itself. The next resync opens another one.
-func (w *Watcher) lose() {
+// lose gives up a backend that ended by itself. It is marked here and not where it was noticed, so that no batch carries
+// the mark before the polling has begun.
+func (w *Watcher) lose(ctx context.Context) {
 	w.closeBackend()
 	w.fail("", errDeaf)
+	w.armAll(ctx)
+	w.markAll(pannier.TriggerError, false)
 }
 
 // arm makes sure that what is at path now is watched in a role, and returns its watch, or nil where that can not be. fresh
@@ -59,7 +76,7 @@ func (w *Watcher) lose() {
 func (w *Watcher) arm(path string, r role) (dir *watch, fresh bool) {
 	id, err := identify(path)
 	if err != nil {
-		w.fail(path, fmt.Errorf("arm: %w", err))
+		w.fail(path, err)
 		return nil, false
 	}
 	if dir := w.table.byPath[path]; dir != nil {
@@ -68,31 +85,49 @@ func (w *Watcher) arm(path string, r role) (dir *watch, fresh bool) {
 		}
 		w.drop(dir)
 	}
-	if err := w.evict(id); err != nil {
-		w.fail(path, err)
-		return nil, false
-	}
 	dir = &watch{path: path, id: id, roles: r}
+	dir.kind = w.kindOn(dir)
 	if !w.add(dir) {
 		return nil, false
 	}
 	return dir, true
 }
 
-// add asks the backend. The watch is in the table before that, so that the drain goroutine knows what to make of its first
-// event.
+// add lets the kernel watch a directory, polls it, or does both. The watch is in the table before that, so that the drain
+// goroutine knows what to make of its first event.
 func (w *Watcher) add(dir *watch) bool {
+	twin := w.evict(dir.id)
 	w.mu.Lock()
 	w.table.insert(dir)
 	w.mu.Unlock()
 	w.changed = true
-	if err := w.backend.Add(dir.path); err != nil {
+	err := twin
+	if err == nil {
+		err = w.ask(dir)
+	}
+	if err != nil && (gone(err) || !w.mode.polls()) {
 		w.remove(dir)
-		w.fail(dir.path, fmt.Errorf("arm: %w", err))
+		w.fail(dir.path, err)
 		return false
 	}
+	w.refuse(dir, err)
 	w.mend(dir.path)
+	if w.mode.polls() && (!dir.heard || dir.kind != "") {
+		w.startPolling(dir)
+	}
 	return true
+}
+
+// ask lets the kernel tell of changes in a directory, if it is there to be asked.
+func (w *Watcher) ask(dir *watch) error {
+	if w.backend == nil {
+		return nil
+	}
+	if err := w.backend.Add(dir.path); err != nil {
+		return err
+	}
+	dir.heard = true
+	return nil
 }
 
 // evict makes room for an inode that is watched by another path, for which the kernel would return that watch again, and
@@ -115,6 +150,7 @@ func (w *Watcher) grant(dir *watch, r role) (fresh bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	fresh = !dir.has(r)
+	dir.seen.stale = dir.seen.stale || fresh
 	dir.roles |= r
 	return fresh
 }
@@ -144,7 +180,9 @@ func (w *Watcher) drop(dir *watch) {
 
 // unwatch ends one watch. The backend's error says only that the watch had ended by itself.
 func (w *Watcher) unwatch(dir *watch) {
-	_ = w.backend.Remove(dir.path)
+	if dir.heard {
+		_ = w.backend.Remove(dir.path)
+	}
 	w.remove(dir)
 }
 

@@ -76,6 +76,13 @@ func (k *kernel) WatchList() []string {
 
 func (k *kernel) watches(path string) bool { return slices.Contains(k.WatchList(), path) }
 
+// asked returns how often the kernel was asked for a watch.
+func (k *kernel) asked() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.adds
+}
+
 func (k *kernel) let(path string, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -118,6 +125,8 @@ type bubble struct {
 	workspace string
 	root      string
 	skill     string
+
+	seq uint64 // of the batch last taken
 
 	mu      sync.Mutex
 	kernels []*kernel
@@ -189,6 +198,7 @@ func (b *bubble) take() pannier.Batch {
 	b.t.Helper()
 	select {
 	case batch := <-b.Batches():
+		b.seq = batch.Seq
 		return batch
 	case <-time.After(24 * time.Hour):
 		b.t.Fatal("no batch in a day")
@@ -203,7 +213,7 @@ func (b *bubble) pass(d time.Duration) {
 }
 
 // takeAfter checks when the next batch comes, from now, and what is in it.
-func (b *bubble) takeAfter(d time.Duration, want pannier.Batch) {
+func (b *bubble) takeAfter(d time.Duration, want pannier.Batch) pannier.Batch {
 	b.t.Helper()
 	began := time.Now()
 	got := b.take()
@@ -212,6 +222,32 @@ func (b *bubble) takeAfter(d time.Duration, want pannier.Batch) {
 	}
 	if diff := cmp.Diff(want, got, ignoreSince); diff != "" {
 		b.t.Errorf("batch (-want +got):\n%s", diff)
+	}
+	return got
+}
+
+// takeAll takes whatever comes in that time, and returns it.
+func (b *bubble) takeAll(during time.Duration) (batches []pannier.Batch) {
+	b.t.Helper()
+	for end := time.After(during); ; {
+		select {
+		case batch := <-b.Batches():
+			b.seq = batch.Seq
+			batches = append(batches, batch)
+		case <-end:
+			synctest.Wait()
+			return batches
+		}
+	}
+}
+
+// untilTold takes batches until one is of a directory, and returns that one.
+func (b *bubble) untilTold(dir string) pannier.Batch {
+	b.t.Helper()
+	for {
+		if batch := b.take(); slices.Contains(batch.Dirs, dir) {
+			return batch
+		}
 	}
 }
 
@@ -244,6 +280,14 @@ func realDir(t testing.TB) string {
 func mkdir(t testing.TB, path string) {
 	t.Helper()
 	if err := os.MkdirAll(path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// edit writes to a file.
+func edit(t testing.TB, path string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(time.Now().String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -56,7 +56,6 @@ func (w *Watcher) noticeEnd(b backend) {
 	defer w.mu.Unlock()
 	if w.backend == b {
 		w.todo.deaf = true
-		w.ledger.pending.all(pannier.TriggerError, time.Now())
 		w.signal()
 	}
 }
@@ -70,7 +69,12 @@ func (w *Watcher) noticeEvent(event fsnotify.Event) {
 	path, now := filepath.Clean(event.Name), time.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	self := w.noticeSelf(path, event.Op, now)
+	w.noticeLocked(path, event.Has(fsnotify.Remove) || event.Has(fsnotify.Rename), now)
+}
+
+// noticeLocked marks what a change at path concerns. ended says that what was there is not there any more.
+func (w *Watcher) noticeLocked(path string, ended bool, now time.Time) {
+	self := w.noticeSelf(path, ended, now)
 	entry := w.noticeEntry(path, now)
 	if _, ok := w.entries[path]; ok {
 		w.todo.ways = true
@@ -81,12 +85,11 @@ func (w *Watcher) noticeEvent(event fsnotify.Event) {
 }
 
 // noticeSelf marks a watched directory that an event is about. It reports whether it matters.
-func (w *Watcher) noticeSelf(path string, op fsnotify.Op, now time.Time) bool {
+func (w *Watcher) noticeSelf(path string, ended bool, now time.Time) bool {
 	self := w.table.byPath[path]
 	if self == nil {
 		return false
 	}
-	ended := op.Has(fsnotify.Remove) || op.Has(fsnotify.Rename)
 	if ended {
 		put(&w.todo.gone, path)
 	}
@@ -123,9 +126,14 @@ func (w *Watcher) counts(dir *watch, path, name string) bool {
 		return true
 	case dir.has(roleWorkspace):
 		_, onWay := w.entries[path]
-		return onWay || name == pannier.WorkspaceFile || strings.HasPrefix(name, "..") || slices.Contains(w.wanted.Entries, name)
+		return onWay || ofWorkspace(name, w.wanted.Entries)
 	}
 	return false
+}
+
+// ofWorkspace reports whether an entry right in the workspace matters by its name, where those that are named do.
+func ofWorkspace(name string, named []string) bool {
+	return name == pannier.WorkspaceFile || strings.HasPrefix(name, "..") || slices.Contains(named, name)
 }
 
 // markLocked marks the directory at a path without links by every name that the consumer has for it.

@@ -3,6 +3,8 @@ package watcher
 import (
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"pannier"
 )
 
@@ -17,6 +19,15 @@ func NewWith(o Options, open func() (Backend, error)) (*Watcher, error) {
 	}
 	return w, err
 }
+
+// SetPollInterval makes polling faster than any product should be.
+func (w *Watcher) SetPollInterval(d time.Duration) { w.poller.interval = d }
+
+// SetRemoteKind stands in for the kernel where it is asked for the file system of a path.
+func (w *Watcher) SetRemoteKind(kind func(path string) string) { w.remoteKind = kind }
+
+// RemoteKind asks the kernel.
+var RemoteKind = remoteKind
 
 // OpenNotify opens the backend of the product.
 var OpenNotify = openNotify
@@ -40,6 +51,53 @@ func (l *Ledger) Offer() pannier.Batch                      { return l.offer() }
 func (l *Ledger) Withdraw()                                 { l.withdraw() }
 func (l *Ledger) Delivered(at time.Time)                    { l.delivered(at) }
 func (l *Ledger) Due() (time.Time, bool)                    { return l.due() }
+
+// Backoff plans retries with the delays of the product.
+type Backoff struct{ backoff }
+
+// Fail notes that something does not work, and At says when it is tried again.
+func (b *Backoff) Fail(now time.Time) { b.fail(now, retryFirst, retryLast) }
+func (b *Backoff) At() time.Time      { return b.at }
+
+// Seen is what a look at a directory finds.
+type Seen struct {
+	Changed time.Time
+	Failed  bool
+	Files   []SeenFile
+}
+
+// SeenFile is one of the files that matter in it.
+type SeenFile struct {
+	Name    string
+	Changed time.Time
+	Inode   uint64
+	Size    int64
+}
+
+// Sighting is the ledger of the poller.
+type Sighting struct {
+	sighting
+	begun bool
+}
+
+// Look shows it a directory and returns what it tells of.
+func (s *Sighting) Look(seen Seen, at time.Time) string {
+	now := sighting{dir: stamp{mtime: seen.Changed.UnixNano()}}
+	if seen.Failed {
+		now.dir = stamp{err: unix.EIO}
+	}
+	for _, f := range seen.Files {
+		stamp := stamp{id: fileID{ino: f.Inode}, size: f.Size, ctime: f.Changed.UnixNano()}
+		now.files = append(now.files, file{path: f.Name, stamp: stamp})
+	}
+	if !s.begun {
+		s.begun = true
+		s.begin(now, at)
+		return ""
+	}
+	d := s.take(now, at)
+	return map[difference]string{{true, false}: "dir", {false, true}: "files", {true, true}: "dir files"}[d]
+}
 
 // FindWay returns where a path leads, and what is watched to learn that it leads elsewhere.
 func FindWay(path string) (real string, anchors []string, err error) {

@@ -2,10 +2,7 @@ package watcher
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
-	"maps"
-	"slices"
 	"syscall"
 
 	"github.com/fsnotify/fsnotify"
@@ -44,35 +41,22 @@ func advice(err error) string {
 		return "let the user that pannier runs as read it, and enter the directories above it"
 	case errors.Is(err, errSameDirectory):
 		return "list one of the two only"
+	case errors.Is(err, syscall.ESTALE), errors.Is(err, syscall.ENOTCONN), errors.Is(err, syscall.EIO), errors.Is(err, syscall.ETIMEDOUT):
+		return "look whether the network mount still stands"
 	}
 	return "look into the log of the kernel"
 }
 
-// failures are the directories that can not be watched, by path. The empty path stands for watching as a whole.
+// failures are the directories that can not be watched, or not be read, by path. The empty path stands for the kernel as
+// a whole. A directory that is polled because the kernel refuses it is none of them.
 type failures map[string]error
 
-// problem returns one sentence on what is wrong and what to do, or nothing.
-func (f failures) problem() string {
-	if len(f) == 0 {
-		return ""
-	}
-	path := slices.Min(slices.Collect(maps.Keys(f)))
-	text := describe(path, f[path])
-	if more := len(f) - 1; more > 0 {
-		text += fmt.Sprintf(" (and %d more)", more)
-	}
-	return text
+// limited reports whether err says that something is used up, which the next directory would miss as well.
+func limited(err error) bool {
+	return kindOf(err) == kindENOSPC || kindOf(err) == kindEMFILE || errors.Is(err, syscall.ENOMEM)
 }
 
-func describe(path string, err error) string {
-	subject := "watch " + path
-	if path == "" {
-		subject = "watch anything"
-	}
-	return fmt.Sprintf("can not %s: %v; %s; until then changes are found at each resync", subject, err, advice(err))
-}
-
-// fail remembers that the directory at path could not be armed. It is tried again at each resync.
+// fail remembers that the directory at path could not be armed or read. It is tried again later.
 func (w *Watcher) fail(path string, err error) {
 	if gone(err) {
 		w.mend(path)
@@ -81,7 +65,6 @@ func (w *Watcher) fail(path string, err error) {
 	w.metrics.errors.WithLabelValues(kindOf(err)).Inc()
 	w.failed[path] = err
 	w.changed = true
-	w.warnOnce(kindOf(err)+advice(err), describe(path, err))
 }
 
 // mend forgets that.
@@ -89,13 +72,5 @@ func (w *Watcher) mend(path string) {
 	if _, failed := w.failed[path]; failed {
 		delete(w.failed, path)
 		w.changed = true
-	}
-}
-
-// warnOnce logs a cause once until everything works again, because one cause can concern thousands of directories.
-func (w *Watcher) warnOnce(cause, message string) {
-	if !w.warned[cause] {
-		w.warned[cause] = true
-		w.log.Warn(message)
 	}
 }

@@ -77,7 +77,7 @@ func TestLedgerPutsWithdrawnOfferTogetherAgain(t *testing.T) {
 
 func TestLedgerTellsGravestTrigger(t *testing.T) {
 	order := []pannier.Trigger{
-		pannier.TriggerEvent, pannier.TriggerResync, pannier.TriggerStart,
+		pannier.TriggerResync, pannier.TriggerEvent, pannier.TriggerStart,
 		pannier.TriggerManual, pannier.TriggerError, pannier.TriggerOverflow,
 	}
 	for i, grave := range order {

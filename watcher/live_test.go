@@ -49,21 +49,48 @@ type live struct {
 	why  map[pannier.Trigger]bool // all triggers
 }
 
-// run starts a watcher without resyncs, so that only events can tell of a change.
-func run(t *testing.T, r pannier.DiscoveryRules) *live {
+// inEachMode runs a test on the kernel's events, and on polling alone.
+func inEachMode(t *testing.T, test func(t *testing.T, mode watcher.Mode)) {
 	t.Helper()
-	return runWith(t, r, watcher.OpenNotify)
+	for _, mode := range []watcher.Mode{watcher.Auto, watcher.Poll} {
+		t.Run(string(mode), func(t *testing.T) { test(t, mode) })
+	}
 }
 
-func runWith(t *testing.T, r pannier.DiscoveryRules, open func() (watcher.Backend, error)) *live {
+// usual is the mode of health where all is well.
+func usual(mode watcher.Mode) string {
+	if mode == watcher.Auto {
+		return "inotify"
+	}
+	return string(mode)
+}
+
+// run starts a watcher without resyncs, so that only events or polling can tell of a change.
+func run(t *testing.T, mode watcher.Mode, r pannier.DiscoveryRules) *live {
 	t.Helper()
-	w, err := watcher.NewWith(watcher.Options{
-		Rules: r, Settle: 5 * time.Millisecond, Debounce: 20 * time.Millisecond, MaxWait: 200 * time.Millisecond,
+	return runWith(t, liveOptions(t, mode, r), watcher.OpenNotify)
+}
+
+func liveOptions(t *testing.T, mode watcher.Mode, r pannier.DiscoveryRules) watcher.Options {
+	return watcher.Options{
+		Rules: r, Settle: 5 * time.Millisecond, Debounce: 20 * time.Millisecond, MaxWait: 200 * time.Millisecond, Mode: mode,
 		Logger: hclog.New(&hclog.LoggerOptions{Output: t.Output(), Level: hclog.Debug}),
-	}, open)
+	}
+}
+
+func runWith(t *testing.T, o watcher.Options, open func() (watcher.Backend, error)) *live {
+	t.Helper()
+	w, err := watcher.NewWith(o, open)
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.SetPollInterval(10 * time.Millisecond)
+	return begin(t, w)
+}
+
+// begin runs a watcher until the test ends, and returns once it has offered its first batch.
+func begin(t *testing.T, w *watcher.Watcher) *live {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(ctx) }()

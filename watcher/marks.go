@@ -10,9 +10,10 @@ import (
 // maxDirty bounds the directories of a batch. Past it a comparison of everything costs less than a long list of hints.
 const maxDirty = 4096
 
-// gravity orders the triggers; of several reasons for a batch the last in this order is told.
+// gravity orders the triggers; of several reasons for a batch the last in this order is told. A resync comes first, since
+// what is found when it falls together with a change was not found by it alone.
 var gravity = []pannier.Trigger{
-	pannier.TriggerEvent, pannier.TriggerResync, pannier.TriggerStart,
+	pannier.TriggerResync, pannier.TriggerEvent, pannier.TriggerStart,
 	pannier.TriggerManual, pannier.TriggerError, pannier.TriggerOverflow,
 }
 

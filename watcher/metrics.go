@@ -6,12 +6,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// The modes of a [pannier.WatchHealth], which are also the values of a label.
-const (
-	modeInotify  = "inotify"
-	modeDegraded = "degraded"
-)
-
 // The values of the labels, each of which has a series from the start.
 const (
 	kindOverflow = "overflow"
@@ -27,6 +21,7 @@ const (
 
 type metrics struct {
 	watches prometheus.Gauge
+	polled  prometheus.Gauge
 	events  prometheus.Counter
 	errors  *prometheus.CounterVec
 	rearms  *prometheus.CounterVec
@@ -38,6 +33,9 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		watches: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "pannier_watches", Help: "Directories that the kernel watches.",
+		}),
+		polled: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "pannier_watches_polled", Help: "Directories that are polled, whether the kernel watches them too or not.",
 		}),
 		events: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "pannier_watch_events_total", Help: "Events that the kernel told of, whether they mattered or not.",
@@ -71,14 +69,14 @@ func (m *metrics) register(r prometheus.Registerer) error {
 		return nil
 	}
 	var errs []error
-	for _, c := range []prometheus.Collector{m.watches, m.events, m.errors, m.rearms, m.mode} {
+	for _, c := range []prometheus.Collector{m.watches, m.polled, m.events, m.errors, m.rearms, m.mode} {
 		errs = append(errs, r.Register(c))
 	}
 	return errors.Join(errs...)
 }
 
 func (m *metrics) setMode(mode string) {
-	for _, known := range []string{modeInotify, modeDegraded} {
+	for _, known := range modes {
 		value := 0.0
 		if known == mode {
 			value = 1

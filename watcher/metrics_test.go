@@ -42,11 +42,14 @@ func TestMetricsAreThereFromTheStart(t *testing.T) {
 		pannier_watch_errors_total{kind=overflow}
 		pannier_watch_events_total
 		pannier_watch_mode{mode=degraded}
+		pannier_watch_mode{mode=inotify+poll}
 		pannier_watch_mode{mode=inotify}
+		pannier_watch_mode{mode=poll}
 		pannier_watch_rearms_total{reason=overflow}
 		pannier_watch_rearms_total{reason=retry}
 		pannier_watch_rearms_total{reason=root}
-		pannier_watches`)
+		pannier_watches
+		pannier_watches_polled`)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("series (-want +got):\n%s", diff)
 	}

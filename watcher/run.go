@@ -2,7 +2,6 @@ package watcher
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 
 	"pannier"
@@ -55,9 +54,13 @@ func (w *Watcher) start(ctx context.Context) {
 // wait for one.
 func (w *Watcher) next(ctx context.Context) (batch pannier.Batch, offer chan<- pannier.Batch, wait time.Duration) {
 	w.withdraw()
+	w.poll(ctx, false)
+	w.retry(ctx)
 	w.attend(ctx)
 	if now := time.Now(); w.resync > 0 && !now.Before(w.nextResync) {
 		w.scheduleResync(now)
+		w.poll(ctx, true) // what it finds, the resync did not
+		w.attend(ctx)
 		w.verify(ctx)
 		w.markAll(pannier.TriggerResync, true)
 	}
@@ -69,11 +72,18 @@ func (w *Watcher) next(ctx context.Context) (batch pannier.Batch, offer chan<- p
 	return batch, offer, w.patience(due, ok && due > 0)
 }
 
-// patience returns how long to wait when no event comes: until a batch is due, if one is to come, or the next resync.
+// patience returns how long to wait when no event comes: until a batch is due, if one is to come, or there is something
+// else to do.
 func (w *Watcher) patience(due time.Duration, coming bool) time.Duration {
 	wait := time.Hour // any long time
 	if w.resync > 0 {
 		wait = time.Until(w.nextResync)
+	}
+	if at := w.backoff.at; !at.IsZero() {
+		wait = min(wait, time.Until(at))
+	}
+	if at := w.poller.next; !at.IsZero() {
+		wait = min(wait, time.Until(at))
 	}
 	if coming {
 		wait = min(wait, due)
@@ -81,11 +91,7 @@ func (w *Watcher) patience(due time.Duration, coming bool) time.Duration {
 	return wait
 }
 
-// scheduleResync spreads the resyncs of many sidecars on one node.
-func (w *Watcher) scheduleResync(now time.Time) {
-	jitter := 0.9 + 0.2*rand.Float64()
-	w.nextResync = now.Add(time.Duration(float64(w.resync) * jitter))
-}
+func (w *Watcher) scheduleResync(now time.Time) { w.nextResync = now.Add(spread(w.resync)) }
 
 // attend does what the drain goroutine and the consumer left to do.
 func (w *Watcher) attend(ctx context.Context) {
@@ -98,9 +104,9 @@ func (w *Watcher) attend(ctx context.Context) {
 		w.markAll(pannier.TriggerOverflow, false)
 	}
 	if t.deaf {
-		w.lose()
+		w.lose(ctx)
 	}
-	if w.backend != nil {
+	if w.armable() {
 		w.armChanged(ctx, &t)
 		w.armRemote(ctx, &t)
 	}
@@ -159,43 +165,34 @@ func (w *Watcher) rearmAll(ctx context.Context) {
 
 // verify finds at a resync what no event told, and tries again what failed.
 func (w *Watcher) verify(ctx context.Context) {
-	before := w.failed
 	w.changed = true
-	if w.backend == nil && !w.open() {
-		w.reportHealth()
-		return
+	clear(w.kinds) // numbers of devices are given again
+	if !w.armable() {
+		w.hearAll(ctx)
+	} else if lost, moved := w.dropLost(), w.settlePlaces(); lost || moved || w.failedSomewhere() {
+		w.armFailed(ctx)
+	} else {
+		w.armWanted()
 	}
-	lost := w.dropLost()
-	w.failed = make(failures)
-	if w.settlePlaces() || lost || len(before) > 0 {
-		w.armReached(ctx)
-	}
-	w.armWanted()
-	w.countRetries(before)
 	w.reportHealth()
 }
 
 // dropLost forgets the watches that the backend has lost, as it does when a file system is unmounted.
 func (w *Watcher) dropLost() (lost bool) {
+	if w.backend == nil {
+		return false
+	}
 	held := make(map[string]struct{}, len(w.table.byPath))
 	for _, path := range w.backend.WatchList() {
 		held[path] = struct{}{}
 	}
 	for path, dir := range w.table.byPath {
-		if _, ok := held[path]; !ok {
+		if _, ok := held[path]; !ok && dir.heard {
 			w.drop(dir)
 			lost = true
 		}
 	}
 	return lost
-}
-
-func (w *Watcher) countRetries(before failures) {
-	for path := range before {
-		if _, still := w.failed[path]; !still {
-			w.metrics.rearms.WithLabelValues(rearmRetry).Inc()
-		}
-	}
 }
 
 // The rest is the ledger, under the lock.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -231,68 +230,6 @@ func TestErrorIsFullBatch(t *testing.T) {
 	inBubble(t, nil, func(b *bubble) {
 		b.kernel().errors <- errors.New("odd")
 		b.takeAfter(settle, full(2, pannier.TriggerError))
-	})
-}
-
-func TestRefusedDirectoryIsRetried(t *testing.T) {
-	const resync = time.Minute
-	change := func(o *watcher.Options, _ *bubble) { o.Resync = resync }
-	inBubble(t, change, func(b *bubble) {
-		b.take()
-		b.pass(debounce)
-		refused := filepath.Join(b.root, "refused")
-		mkdir(t, refused)
-		b.kernel().let(refused, syscall.ENOSPC)
-		b.kernel().tell(refused)
-		b.takeAfter(settle, b.event(3, b.root))
-		h := b.Health()
-		if h.Mode != "degraded" || !containsAll(h.Problem, refused, "no space", "fs.inotify.max_user_watches") {
-			t.Errorf("health %+v, want one that tells of %s", h, refused)
-		}
-		b.kernel().let(refused, nil)
-		if got := b.take(); got.Trigger != pannier.TriggerResync || !b.kernel().watches(refused) {
-			t.Errorf("batch %+v and watches %v, want the directory armed at the resync", got, b.kernel().WatchList())
-		}
-		if h := b.Health(); h.Mode != "inotify" || h.Problem != "" || h.Watches != 4 {
-			t.Errorf("health %+v, want it mended", h)
-		}
-	})
-}
-
-func TestNoBackendAtFirst(t *testing.T) {
-	change := func(o *watcher.Options, b *bubble) { o.Resync, b.openErr = time.Minute, syscall.EMFILE }
-	inBubble(t, change, func(b *bubble) {
-		b.take()
-		if h := b.Health(); h.Mode != "degraded" || !containsAll(h.Problem, "fs.inotify.max_user_instances") {
-			t.Errorf("health %+v, want it to tell of the limit", h)
-		}
-		if got := b.take(); got.Trigger != pannier.TriggerResync {
-			t.Errorf("batch %+v, want a resync", got)
-		}
-		b.letOpen(nil)
-		b.take()
-		if h := b.Health(); h.Mode != "inotify" || h.Watches != 3 || !slices.Equal(h.Roots, []string{"skills"}) {
-			t.Errorf("health %+v, want everything armed", h)
-		}
-		b.kernel().tell(b.skill + "/SKILL.md")
-		if got := b.take(); got.Trigger != pannier.TriggerEvent {
-			t.Errorf("batch %+v, want one of an event", got)
-		}
-	})
-}
-
-func TestBackendThatEndsIsReplaced(t *testing.T) {
-	inBubble(t, func(o *watcher.Options, _ *bubble) { o.Resync = time.Hour }, func(b *bubble) {
-		if err := b.kernel().Close(); err != nil {
-			t.Fatal(err)
-		}
-		b.takeAfter(settle, full(2, pannier.TriggerError))
-		if h := b.Health(); h.Mode != "degraded" || h.Watches != 0 {
-			t.Errorf("health %+v, want nothing watched", h)
-		}
-		if got := b.take(); got.Trigger != pannier.TriggerResync || b.Health().Mode != "inotify" {
-			t.Errorf("batch %+v with health %+v, want watching to go on", got, b.Health())
-		}
 	})
 }
 

@@ -29,6 +29,11 @@ type watch struct {
 	path  string // without links, as the backend knows it
 	id    fileID // what was at path when it was armed
 	roles role
+	kind  string // of the file system, if others may change it unseen
+	heard bool   // the kernel tells of changes in it
+	// refused is why it does not, where it was asked.
+	refused error
+	seen    sighting // while it is polled
 
 	// The rest is for directories that were reached by the rules.
 
@@ -49,21 +54,27 @@ func (d *watch) entered() bool { return d.has(roleTree) && !d.skill && d.reach >
 // table holds the watches by path and by identity. The goroutine of Run is the only one that writes it.
 type table struct {
 	byPath map[string]*watch
-	byID   map[fileID]*watch
+	byID   map[fileID]*watch // of two paths to one directory, that which came first
+	polled map[*watch]struct{}
 }
 
 func newTable() table {
-	return table{byPath: make(map[string]*watch), byID: make(map[fileID]*watch)}
+	return table{
+		byPath: make(map[string]*watch), byID: make(map[fileID]*watch), polled: make(map[*watch]struct{}),
+	}
 }
 
 func (t table) insert(d *watch) {
 	t.byPath[d.path] = d
-	t.byID[d.id] = d
+	if t.byID[d.id] == nil {
+		t.byID[d.id] = d
+	}
 }
 
 // remove takes d out, and out of the budget that it counted against.
 func (t table) remove(d *watch) {
 	delete(t.byPath, d.path)
+	delete(t.polled, d)
 	if t.byID[d.id] == d {
 		delete(t.byID, d.id)
 	}

@@ -7,7 +7,7 @@ import (
 
 // armAll arms everything, beginning with nothing.
 func (w *Watcher) armAll(ctx context.Context) {
-	if w.backend == nil {
+	if !w.armable() {
 		return
 	}
 	w.settlePlaces()
@@ -87,6 +87,7 @@ func (w *Watcher) enter(dir *watch, again bool) []*watch {
 func (w *Watcher) classify(dir *watch, holdsSkill bool) {
 	w.mu.Lock()
 	probed := dir.has(roleProbe)
+	roles := dir.roles
 	dir.skill = holdsSkill && !dir.top
 	if dir.skipped && !dir.top {
 		dir.roles = dir.roles&^roleReached | roleProbe
@@ -94,6 +95,7 @@ func (w *Watcher) classify(dir *watch, holdsSkill bool) {
 	if dir.skipped && dir.skill {
 		dir.roles = dir.roles&^roleReached | roleTree
 	}
+	dir.seen.stale = dir.seen.stale || dir.roles != roles
 	w.mu.Unlock()
 	if probed && dir.skill {
 		w.markDir(dir.path)

@@ -10,6 +10,9 @@ import (
 // before. A directory is marked when it is armed, and also when it is wanted by one more name, since its earlier events
 // were told by other names.
 func (w *Watcher) armWanted() {
+	if dir := w.table.byPath[w.places[0].way.real]; dir != nil {
+		dir.seen.stale = true // the consumer may name other files in the workspace
+	}
 	before, extras := w.extras, w.findExtras()
 	w.setExtras(extras)
 	for real, names := range extras {
@@ -43,15 +46,16 @@ func (w *Watcher) findExtras() map[string][]string {
 	return extras
 }
 
-// reached reports whether the rules reach a directory and it is armed, so that it needs no watch of its own.
+// reached reports whether the rules reach a directory and it is armed, so that it needs no watch of its own. Of one that is
+// skipped only a SKILL.md counts, so that is not enough.
 func (w *Watcher) reached(dir string) bool {
-	if known := w.table.byPath[dir]; known != nil && known.has(roleReached) {
+	if known := w.table.byPath[dir]; known != nil && known.has(roleTree) {
 		return true
 	}
 	return slices.ContainsFunc(w.places, func(p *place) bool {
 		rest, ok := under(p.path, dir)
 		known := w.table.byPath[p.way.real+rest]
-		return ok && p.way.real != "" && known != nil && known.has(roleReached)
+		return ok && p.way.real != "" && known != nil && known.has(roleTree)
 	})
 }
 
@@ -78,6 +82,12 @@ func (w *Watcher) wantedDirs() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.wanted.Dirs
+}
+
+func (w *Watcher) wantedEntries() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.wanted.Entries
 }
 
 func (w *Watcher) setExtras(extras map[string][]string) {

@@ -29,6 +29,8 @@ type Options struct {
 	MaxWait time.Duration
 	// Resync is how often everything is compared, give or take a tenth; zero means never.
 	Resync time.Duration
+	// Mode says whether the kernel is asked, and whether directories are polled.
+	Mode Mode
 	// Logger may be nil.
 	Logger hclog.Logger
 	// Registerer takes the metrics; nil leaves them unregistered.
@@ -47,7 +49,7 @@ func (o Options) check() error {
 	if min(o.Settle, o.Debounce, o.MaxWait, o.Resync) < 0 {
 		return errors.New("a duration is negative")
 	}
-	return nil
+	return o.Mode.check()
 }
 
 // Watcher watches a workspace. Its methods are safe for any number of goroutines, and none but [Watcher.Run] blocks for
@@ -55,9 +57,11 @@ func (o Options) check() error {
 type Watcher struct {
 	rules       pannier.DiscoveryRules
 	resync      time.Duration
+	mode        Mode
 	log         hclog.Logger
 	metrics     *metrics
-	openBackend func() (backend, error) // replaced in tests
+	openBackend func() (backend, error)  // replaced in tests
+	remoteKind  func(path string) string // too
 
 	batches chan pannier.Batch
 	wake    chan struct{} // tells Run that there is something to do; one signal is enough for any number of reasons
@@ -81,11 +85,14 @@ type Watcher struct {
 	drains     sync.WaitGroup // counts the drain goroutine
 	anchors    map[string]struct{}
 	failed     failures
-	warned     map[string]bool
-	changed    bool // health may have, since it was last reported
-	recheck    bool // a watch was dropped that something besides the tree stood on
-	rearm      bool // events were lost: arm everything anew before the next batch
+	changed    bool   // health may have, since it was last reported
+	told       string // the state of things that the log was last told of
+	recheck    bool   // a watch was dropped that something besides the tree stood on
+	rearm      bool   // events were lost: arm everything anew before the next batch
 	nextResync time.Time
+	poller     poller
+	backoff    backoff
+	kinds      map[uint64]string // of file systems, by the number of their device
 }
 
 // New returns a watcher that does nothing before [Watcher.Run] is called. The error tells of options that make no sense
@@ -105,9 +112,11 @@ func New(o Options) (*Watcher, error) {
 	return &Watcher{
 		rules:       o.Rules,
 		resync:      o.Resync,
+		mode:        o.Mode,
 		log:         log.Named("watcher"),
 		metrics:     m,
 		openBackend: openNotify,
+		remoteKind:  remoteKind,
 		batches:     make(chan pannier.Batch),
 		wake:        make(chan struct{}, 1),
 		ledger:      ledger{debounce: debounce{settle: o.Settle, quiet: o.Debounce, maxWait: o.MaxWait}},
@@ -116,7 +125,9 @@ func New(o Options) (*Watcher, error) {
 		wanted:      pannier.WatchSet{Entries: pannier.UsualEntries()},
 		health:      pannier.WatchHealth{Mode: modeDegraded, Roots: []string{}, Problem: "watching has not begun"},
 		failed:      make(failures),
-		warned:      make(map[string]bool),
+		told:        modeInotify,
+		poller:      poller{interval: pollInterval, quick: o.Settle / 2},
+		kinds:       make(map[uint64]string),
 	}, nil
 }
 
@@ -156,12 +167,12 @@ func (w *Watcher) Rescan() uint64 {
 	return w.ledger.rescan(time.Now())
 }
 
-// Health tells whether the kernel tells of changes everywhere, how many directories it watches, and which roots are there.
+// Health tells how changes are noticed and why so, how many directories are watched, and which roots are there.
 func (w *Watcher) Health() pannier.WatchHealth {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	h := w.health
-	h.Roots = slices.Clone(h.Roots)
+	h.Roots, h.Reasons = slices.Clone(h.Roots), slices.Clone(h.Reasons)
 	return h
 }
 
@@ -171,31 +182,6 @@ func (w *Watcher) signal() {
 	case w.wake <- struct{}{}:
 	default:
 	}
-}
-
-// reportHealth brings health and the gauges up to date with what is armed.
-func (w *Watcher) reportHealth() {
-	if !w.changed {
-		return
-	}
-	w.changed = false
-	h := pannier.WatchHealth{
-		Mode: modeInotify, Watches: len(w.table.byPath), Roots: w.armedRoots(), Problem: w.failed.problem(),
-	}
-	if h.Problem != "" {
-		h.Mode = modeDegraded
-	} else {
-		clear(w.warned)
-	}
-	w.setHealth(h)
-}
-
-func (w *Watcher) setHealth(h pannier.WatchHealth) {
-	w.mu.Lock()
-	w.health = h
-	w.mu.Unlock()
-	w.metrics.watches.Set(float64(h.Watches))
-	w.metrics.setMode(h.Mode)
 }
 
 // begin lets Run be called once.

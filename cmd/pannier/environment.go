@@ -72,6 +72,9 @@ func (p *program) putEnvironment(ctx context.Context, env pannier.Environment) e
 		if err != nil {
 			return err
 		}
+		if taken.Source != pannier.EnvironmentAgent {
+			fmt.Fprintf(p.err, "it is kept, and does not count: the environment of the %s is newer\n", taken.Source)
+		}
 		_, err = fmt.Fprintf(p.out, "skills are judged by the environment of the %s: %s/%s, %d executables, %d variables\n", taken.Source, taken.OS, taken.Arch, len(taken.Bins), len(taken.Env))
 		return err
 	})
@@ -85,7 +88,7 @@ func writeEnvironment(path string, env pannier.Environment) error {
 	}
 	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {
-		return fmt.Errorf("write environment: %w", err)
+		return &exitError{code: exitUnknown, message: "write environment: " + err.Error(), hint: "name a file in a directory that is there and can be written to"}
 	}
 	defer os.Remove(temporary.Name()) // where it was not renamed
 	_, err = temporary.Write(append(text, '\n'))

@@ -44,7 +44,7 @@ func (s streams) printHealth(h pannier.Health) error {
 		{"workspace", h.Workspace},
 		{"workspace id", h.WorkspaceID},
 		{"snapshot", fmt.Sprint(h.SnapshotVersion)},
-		{"watching", fmt.Sprintf("%s, %d directories", h.Watch.Mode, h.Watch.Watches)},
+		{"watching", watchWords(h.Watch)},
 	}
 	for _, push := range h.Push {
 		rows = append(rows, []string{"platform", push.Platform + ": " + pushWords(push)})
@@ -57,6 +57,14 @@ func (s streams) printHealth(h pannier.Health) error {
 		s.printFault(c.Subject, c.Severity, c.Message, c.Code, c.Hint)
 	}
 	return nil
+}
+
+func watchWords(watch pannier.WatchHealth) string {
+	words := fmt.Sprintf("%s, %d directories", watch.Mode, watch.Watches)
+	if watch.Polled > 0 && watch.Polled < watch.Watches {
+		words += fmt.Sprintf(", %d of them polled", watch.Polled)
+	}
+	return words
 }
 
 func pushWords(push pannier.PushHealth) string {
@@ -87,12 +95,7 @@ func (c *sidecar) health() pannier.Health {
 			Message: "the first look at the workspace has not ended yet", Hint: "wait a moment",
 		})
 	}
-	if h.Watch.Problem != "" {
-		h.Conditions = append(h.Conditions, pannier.Condition{
-			Code: "watch_degraded", Severity: pannier.SeverityWarning, Subject: c.settings.Workspace,
-			Message: h.Watch.Problem, Hint: "until this is mended, changes there are found every " + c.settings.Resync.String() + " only",
-		})
-	}
+	h.Conditions = append(h.Conditions, c.watchConditions(h.Watch)...)
 	for _, p := range slices.Concat(c.restartNeeded(), c.census.problems()) {
 		h.Conditions = append(h.Conditions, problemCondition(p))
 	}
@@ -104,6 +107,28 @@ func (c *sidecar) health() pannier.Health {
 	}
 	h.Status = worst(h.Conditions)
 	return h
+}
+
+// watchConditions are the reasons why changes are noticed by something else than the kernel. That a network mount is
+// polled is as it should be, and leaves the status alone.
+func (c *sidecar) watchConditions(watch pannier.WatchHealth) []pannier.Condition {
+	var conditions []pannier.Condition
+	for _, r := range watch.Reasons {
+		code := "watch_degraded"
+		if r.Severity == pannier.SeverityInfo {
+			code = "watch_polling"
+		}
+		conditions = append(conditions, pannier.Condition{
+			Code: code, Severity: r.Severity, Subject: cmp.Or(r.Root, c.settings.Workspace), Message: r.Reason, Hint: r.Hint,
+		})
+	}
+	if watch.Problem != "" && len(conditions) == 0 {
+		conditions = append(conditions, pannier.Condition{
+			Code: "watch_degraded", Severity: pannier.SeverityWarning, Subject: c.settings.Workspace, Message: watch.Problem,
+			Hint: "until this is mended, changes are found every " + c.settings.Resync.String() + " only",
+		})
+	}
+	return conditions
 }
 
 // snapshotConditions are the problems of config.yaml and the roots, and one for all skills that can not be read.

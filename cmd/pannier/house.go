@@ -25,14 +25,15 @@ type house struct {
 	workspace *config.WorkspaceReader
 	judgedBy  *environments
 	policies  map[pannier.PolicyKey]pannier.Switches // the workspace layer to begin with
+	blocked   map[string][]string                    // what scans have found before, to begin with
 	wanted    wanted
 	registry  *registry.Registry
 	cards     cards
 	// changed is told what has changed in config.yaml and the files of the system prompt since the look before; nil tells
 	// nobody.
 	changed func(pannier.WorkspaceChanged)
-	// judged is told of another environment that skills are judged by because of the environment file; nil tells nobody.
-	judged func(pannier.Environment)
+	// judgedAnew is told of another environment that skills are judged by; nil tells nobody.
+	judgedAnew func(pannier.Environment)
 	// first is the workspace as it was at the first look, latest as it was at the newest.
 	first, latest atomic.Pointer[pannier.Workspace]
 }
@@ -61,19 +62,19 @@ func (h *house) look(ctx context.Context, b pannier.Batch) (*pannier.Snapshot, p
 		return nil, pannier.WatchSet{}, err
 	}
 	workspace := h.workspace.Read()
-	problems, judged := h.judgedBy.look()
-	workspace.Problems = slices.Concat(workspace.Problems, problems)
-	h.compare(&workspace)
-	if judged != nil && h.judged != nil {
-		h.judged(*judged)
-	}
+	workspace.Problems = slices.Concat(workspace.Problems, h.judgedBy.look())
 	s := h.registry.Update(func(in *registry.Inputs) {
 		in.Catalog, in.Workspace, in.Environment = catalog, workspace, h.judgedBy.choose()
 		in.Config = configItems(h.settings.Workspace, catalog.Skills, workspace.Keys)
 		if in.Policies.Workspace == nil {
 			in.Policies.Workspace = h.policies
 		}
+		if in.Scans == nil {
+			in.Scans = h.blocked
+		}
 	})
+	h.compare(&workspace) // behind the update, so that whoever is told of a change finds it served
+	h.judged()
 	extra := h.workspace.Watched()
 	if dir := h.judgedBy.file.Directory(); dir != "" {
 		extra = append(slices.Clip(extra), dir)
@@ -105,7 +106,16 @@ func (h *house) restartNeeded() []pannier.Problem {
 // takeEnvironment takes in what the agent put, and returns the snapshot that shows it.
 func (h *house) takeEnvironment(env pannier.Environment) *pannier.Snapshot {
 	h.judgedBy.take(env)
-	return h.registry.Update(func(in *registry.Inputs) { in.Environment = h.judgedBy.choose() })
+	s := h.registry.Update(func(in *registry.Inputs) { in.Environment = h.judgedBy.choose() })
+	h.judged()
+	return s
+}
+
+// judged tells where skills are judged by another environment than when it was last told.
+func (h *house) judged() {
+	if env, changed := h.judgedBy.tell(); changed && h.judgedAnew != nil {
+		h.judgedAnew(env)
+	}
 }
 
 // takePolicies takes in the workspace layer of policy, and returns the snapshot that shows it.
@@ -117,8 +127,9 @@ func (h *house) takePolicies(set map[pannier.PolicyKey]pannier.Switches) *pannie
 func (h *house) handlerOptions(log hclog.Logger) api.Options {
 	return api.Options{
 		Snapshot: h.registry.Current, Texts: h.loader, Resolve: resolve.Resolve,
-		Card:           func() (card.Card, error) { return h.cards.of(h.registry.Current()) },
-		AgentWorkspace: h.agentWorkspace(), Format: h.settings.PromptFormat, MaxChars: h.settings.PromptMaxChars, Logger: log,
+		Commands: api.Commands{List: resolve.Commands, Find: resolve.Command},
+		Card:     func() (card.Card, error) { return h.cards.of(h.registry.Current()) },
+		Inspect:  h.loader.Inspect, Environment: h.judgedBy.choose, AgentWorkspace: h.agentWorkspace(), Format: h.settings.PromptFormat, MaxChars: h.settings.PromptMaxChars, Logger: log,
 	}
 }
 

@@ -17,28 +17,31 @@ type environments struct {
 	mu    sync.Mutex
 	put   *pannier.Environment // nil until the agent has put one
 	found *pannier.Environment // what the file says, nil where there is none
-	// looked says that the file was looked at.
-	looked bool
+	told  *pannier.Environment // by which skills are judged, as it was last told; nil before the first look
 }
 
 func newEnvironments(s config.Settings, environ []string) *environments {
 	return &environments{own: ownEnvironment(environ, s.EnvironmentOwn), file: config.NewEnvironmentReader(s.EnvironmentFile)}
 }
 
-// look reads the file and returns what is wrong with it, and what skills are judged by from now on, nil where that is what
-// it was before. The first look changes nothing in this sense.
-func (e *environments) look() (problems []pannier.Problem, changed *pannier.Environment) {
+// look reads the file and returns what is wrong with it.
+func (e *environments) look() []pannier.Problem {
 	found, problems := e.file.Read()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	before := e.chooseLocked()
 	e.found = found
-	now := e.chooseLocked()
-	if e.looked && !sameFacts(before, now) {
-		changed = &now
-	}
-	e.looked = true
-	return problems, changed
+	return problems
+}
+
+// tell returns what skills are judged by, and whether that is something else than when it was last called. The first call
+// begins with what it finds.
+func (e *environments) tell() (now pannier.Environment, changed bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now = e.chooseLocked()
+	changed = e.told != nil && !sameFacts(*e.told, now)
+	e.told = &now
+	return now, changed
 }
 
 // take keeps what the agent put.

@@ -74,18 +74,18 @@ func TestChangesGoLive(t *testing.T) {
 
 func TestBrokenSkillHarmsItselfAlone(t *testing.T) {
 	w := newWorkspace(t)
-	writeIn(t, w, skillScript("good", "Stays as it is.")+skillScript("torn", "Will break.")+`mkdir skills/born-broken; printf -- '---\nname: x\ndescription: Use when: asked\n---\n' > skills/born-broken/SKILL.md`)
+	writeIn(t, w, skillScript("good", "Stays as it is.")+skillScript("torn", "Will break.")+`mkdir skills/born-broken; printf -- '---\nname: x\ntags: [asked\n---\n' > skills/born-broken/SKILL.md`)
 	s := startSidecar(t, w, "--platform-url", "off")
 
 	born, err := s.entry(t, "born-broken")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if born.State != pannier.StateIneligible || len(born.Problems) == 0 || born.Problems[0].Line != 3 || !strings.Contains(born.Problems[0].Hint, "double quotes") {
+	if born.State != pannier.StateIneligible || len(born.Problems) == 0 || born.Problems[0].Line != 3 || !strings.Contains(born.Problems[0].Hint, "bracket") {
 		t.Errorf("the broken skill is %s with %+v; want its line 3 and a hint", born.State, born.Problems)
 	}
 
-	s.write(t, `printf -- '---\nname: torn\ndescription: **bold**\n---\n' > skills/torn/SKILL.md`)
+	s.write(t, `printf -- '---\nname: torn\ntags: [bold\n---\n' > skills/torn/SKILL.md`)
 	eventually(t, "the skill that broke is last good", func() error {
 		torn, err := s.entry(t, "torn")
 		if err != nil {

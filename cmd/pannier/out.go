@@ -11,6 +11,8 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"golang.org/x/text/width"
+
 	"pannier"
 )
 
@@ -97,7 +99,7 @@ func (s streams) paintedTable(rows [][]string, paint func(row, column int, cell 
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], utf8.RuneCountInString(row[i]))
+			widths[i] = max(widths[i], cells(row[i]))
 		}
 	}
 	var text strings.Builder
@@ -108,7 +110,7 @@ func (s streams) paintedTable(rows [][]string, paint func(row, column int, cell 
 				text.WriteString(strings.Repeat(" ", padding))
 				padding = 0
 			}
-			padding += widths[i] - utf8.RuneCountInString(cell) + gap
+			padding += widths[i] - cells(cell) + gap
 			if paint != nil {
 				cell = paint(r, i, cell)
 			}
@@ -162,6 +164,25 @@ func printable(text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, "\uFFFD"))
+}
+
+// cells returns how many cells of a terminal a text takes: two for wide characters, none for marks on others (Unicode
+// Standard Annex 11).
+func cells(text string) int {
+	n := 0
+	for _, r := range text {
+		switch {
+		case r < 0x300:
+			n++
+		case unicode.In(r, unicode.Mn, unicode.Me) || r == '\u200d':
+		default:
+			kind := width.LookupRune(r).Kind()
+			if n++; kind == width.EastAsianWide || kind == width.EastAsianFullwidth {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // shorten cuts a text to a number of characters.

@@ -40,6 +40,9 @@ func executables(dirs []string) []string {
 			continue // a PATH names directories that are not there; so do shells treat it
 		}
 		for _, e := range entries {
+			if strings.Contains(e.Name(), "=") {
+				continue // no skill asks for such a name, and an environment does not take it
+			}
 			if info, err := os.Stat(filepath.Join(dir, e.Name())); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
 				names = append(names, e.Name())
 			}

@@ -102,11 +102,11 @@ func (s streams) printPolicies(policies []pannier.Policy) error {
 		fmt.Fprintln(s.err, "no skills, and no policy of any")
 		return nil
 	}
-	rows := [][]string{{"SLUG", "KIND", "ENABLED", "IMPLICIT", "DECIDED BY"}}
+	rows := [][]string{{"SLUG", "KIND", "ENABLED", "BY", "IMPLICIT", "BY"}}
 	for _, policy := range policies {
 		e := policy.Effective
 		rows = append(rows, []string{
-			shorten(policy.Slug, 40), string(policy.SourceKind), strconv.FormatBool(e.Enabled), strconv.FormatBool(e.AllowImplicit), string(e.Source),
+			shorten(policy.Slug, 40), string(policy.SourceKind), strconv.FormatBool(e.Enabled), string(e.Source), strconv.FormatBool(e.AllowImplicit), string(e.ImplicitSource),
 		})
 	}
 	return s.paintedTable(rows, func(row, column int, cell string) string {

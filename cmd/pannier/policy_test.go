@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,7 +19,7 @@ func TestPolicySet(t *testing.T) {
 	s := startSidecar(t, w, args...)
 	s.judged(t, "pdf", pannier.StateEligible, pannier.EnvironmentSidecar)
 
-	if out, code := s.run("policy", "set", "pdf", "--enabled=false"); code != 0 || !strings.Contains(out, "pdf   workspace  false    true      workspace") {
+	if out, code := s.run("policy", "set", "pdf", "--enabled=false"); code != 0 || !strings.Contains(out, "pdf   workspace  false    workspace  true      gateway") {
 		t.Fatalf("exit code %d:\n%s", code, out)
 	}
 	s.judged(t, "pdf", pannier.StateDisabled, pannier.EnvironmentSidecar) // the answer came after the snapshot
@@ -114,5 +115,11 @@ func TestNoChangeWithoutAudit(t *testing.T) {
 	s.judged(t, "pdf", pannier.StateEligible, pannier.EnvironmentSidecar)
 	if err := os.Remove(filepath.Join(stateDir, testWorkspaceID, "audit")); err != nil {
 		t.Fatal(err)
+	}
+	if out, code := s.run("policy", "set", "pdf", "--enabled=false"); code != 0 { // without a restart
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	if h, err := s.Health(t.Context()); err != nil || strings.Contains(fmt.Sprint(h.Conditions), "audit_unusable") {
+		t.Errorf("health %+v, %v", h, err)
 	}
 }

@@ -74,6 +74,7 @@ type sidecar struct {
 	log       hclog.Logger
 	memory    *memory
 	census    *census
+	prints    *fingerprints
 	metrics   *scanMetrics
 	watcher   *watcher.Watcher
 	publisher *platform.Publisher // nil where nothing is pushed
@@ -131,6 +132,7 @@ func (p *program) serve(ctx context.Context, s config.Settings, hangups <-chan o
 	group.Go(func() error { return c.watcher.Run(ctx) })
 	group.Go(func() error { c.follow(ctx); return nil })
 	group.Go(func() error { c.census.run(ctx); return nil })
+	group.Go(func() error { c.prints.run(ctx); return nil })
 	group.Go(func() error { c.rescanOnHangup(ctx, hangups); return nil })
 	group.Go(func() error { c.announce(ctx); return nil })
 	if c.publisher != nil {
@@ -155,10 +157,10 @@ func newSidecar(s config.Settings, environ []string, mem *memory, to remote, reg
 	c.census = newCensus(c.loader)
 	c.events = &eventLog{log: log.Named("event"), workspaceID: s.WorkspaceID, current: c.registry.Current, journal: mem.journal}
 	c.changed = func(changes pannier.WorkspaceChanged) { c.events.emit(pannier.EventWorkspaceChanged, changes) }
-	c.judged = func(env pannier.Environment) { c.events.emit(pannier.EventEnvironmentChanged, env.Changed()) }
+	c.judgedAnew = func(env pannier.Environment) { c.events.emit(pannier.EventEnvironmentChanged, env.Changed()) }
 	var err error
 	c.watcher, err = watcher.New(watcher.Options{
-		Rules: c.rules, Settle: s.Settle, Debounce: s.Debounce, MaxWait: s.MaxWait, Resync: s.Resync,
+		Rules: c.rules, Settle: s.Settle, Debounce: s.Debounce, MaxWait: s.MaxWait, Resync: s.Resync, Mode: watcher.Mode(s.Watch),
 		Logger: log, Registerer: reg,
 	})
 	if err != nil {
@@ -193,6 +195,7 @@ func (c *sidecar) handler(reg *prometheus.Registry) *api.Handler {
 	o := c.handlerOptions(c.log.Named("api"))
 	o.Rescan, o.Health, o.Alive, o.Emit, o.Registerer = c.rescan, c.health, c.alive, c.events.emit, reg
 	o.Events, o.Mutations = c.eventSource(), c.mutations()
+	o.Scans = c.scans()
 	o.Metrics = promhttp.HandlerFor(reg, promhttp.HandlerOpts{Registry: nil})
 	return api.New(o)
 }
@@ -223,6 +226,9 @@ func (c *sidecar) takeIn(ctx context.Context, b pannier.Batch) {
 	c.metrics.observe(b.Trigger, changed, took)
 	c.log.Debug("looked", "seq", b.Seq, "trigger", b.Trigger, "full", b.Full, "dirs", len(b.Dirs), "changed", changed, "took", took)
 	c.census.ask(changed)
+	if changed || !b.Full || b.Trigger == pannier.TriggerManual {
+		c.prints.ask()
+	}
 	c.catchUp()
 }
 

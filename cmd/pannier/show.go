@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -50,6 +52,7 @@ func (s streams) printDetail(d pannier.Detail) error {
 		{"license", d.License},
 		{"homepage", d.Homepage},
 		{"digest", d.Digest.String()},
+		{"scan", scanWords(d.Scan)},
 		{"files", fileWords(d)},
 	}
 	kept := rows[:0]
@@ -61,6 +64,7 @@ func (s streams) printDetail(d pannier.Detail) error {
 	for _, r := range d.Reasons {
 		kept = append(kept, []string{"reason", fmt.Sprintf("%s: %s; %s", r.Code, r.Subject, r.Remedy)})
 	}
+	kept = append(kept, inspectionRows(d)...)
 	if err := s.fields(kept, "state", s.paint.state); err != nil {
 		return err
 	}
@@ -69,6 +73,43 @@ func (s streams) printDetail(d pannier.Detail) error {
 	}
 	s.printProblems(d.Problems)
 	return nil
+}
+
+// inspectionRows tell what was found by looking into the skill's directory.
+func inspectionRows(d pannier.Detail) (rows [][]string) {
+	for _, name := range slices.Sorted(maps.Keys(d.Conformance)) {
+		verdict := "yes"
+		if c := d.Conformance[name]; !c.Compliant {
+			verdict = "no; `pannier audit --profile all` says why"
+		}
+		rows = append(rows, []string{name, verdict})
+	}
+	for _, tool := range d.Tools {
+		place := string(tool.Kind)
+		if tool.Path != "" {
+			place += " in " + tool.Path
+		}
+		rows = append(rows, []string{"tool", strings.TrimSuffix(fmt.Sprintf("%s (%s): %s", tool.Name, place, shorten(tool.Description, 72)), ": ")})
+	}
+	for _, c := range d.Commands {
+		rows = append(rows, []string{"command", strings.TrimSuffix(strings.TrimSpace(c.Name+" "+c.Args)+": "+shorten(c.Description, 72), ": ")})
+	}
+	for _, spec := range d.Install {
+		rows = append(rows, []string{"install", installWords(spec)})
+	}
+	return rows
+}
+
+// installWords shows a way to install as argument vectors: nothing here is for a shell, and pannier never runs it.
+func installWords(spec pannier.InstallSpec) string {
+	if spec.Refused != "" {
+		return spec.Kind + ", refused: " + spec.Refused
+	}
+	var commands []string
+	for _, argv := range spec.Commands {
+		commands = append(commands, fmt.Sprintf("%q", argv))
+	}
+	return spec.Kind + ": " + strings.Join(commands, " then ")
 }
 
 func fileWords(d pannier.Detail) string {

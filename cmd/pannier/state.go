@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,11 +28,9 @@ const (
 // memory is what a sidecar remembers over a restart: the newest snapshot's mark, and the journal.
 type memory struct {
 	log     hclog.Logger
-	store   *state.Store
+	store   *store
 	journal *journal.Journal
-	// audit is nil where auditProblem says why it could not be opened.
-	audit        *audit.Log
-	auditProblem error
+	audit   *auditLog
 	// dir is the directory of the state, empty where it is kept in memory; problem says why, where nobody asked for that.
 	dir, problem string
 }
@@ -59,10 +58,11 @@ func openMemory(s config.Settings, reg prometheus.Registerer, log hclog.Logger) 
 }
 
 func (m *memory) open(reg prometheus.Registerer) (err error) {
-	if m.dir == "" {
-		m.store = state.Memory()
-	} else if m.store, err = state.Open(m.dir); err != nil {
-		return err
+	m.store = &store{Store: state.Memory()}
+	if m.dir != "" {
+		if m.store.Store, err = state.Open(m.dir); err != nil {
+			return err
+		}
 	}
 	if broken := m.store.Recovered(); broken != "" {
 		m.log.Warn("the state could not be read and begins anew", "moved_to", broken)
@@ -74,7 +74,11 @@ func (m *memory) open(reg prometheus.Registerer) (err error) {
 	if m.journal, err = journal.Open(o); err != nil {
 		return errors.Join(err, m.store.Close())
 	}
-	m.openAudit()
+	own := audit.Options{Logger: m.log}
+	if m.dir != "" {
+		own.Dir = filepath.Join(m.dir, auditDir)
+	}
+	m.audit = newAuditLog(own)
 	return nil
 }
 
@@ -97,7 +101,7 @@ func (m *memory) outbox() string {
 
 // close ends the memory. What it holds is on disk already.
 func (m *memory) close() {
-	if err := errors.Join(m.closeAudit(), m.journal.Close(), m.store.Close()); err != nil {
+	if err := errors.Join(m.audit.close(), m.journal.Close(), m.store.Close()); err != nil {
 		m.log.Warn("state not closed", "error", err)
 	}
 }
@@ -120,7 +124,7 @@ func (m *memory) remember(mark registry.Mark) {
 
 // conditions tells what is wrong with the memory.
 func (m *memory) conditions() []pannier.Condition {
-	conditions := m.auditConditions()
+	conditions := slices.Concat(m.audit.conditions(), m.store.conditions())
 	if m.problem == "" {
 		return conditions
 	}

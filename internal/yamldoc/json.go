@@ -3,16 +3,18 @@ package yamldoc
 import (
 	"bytes"
 	"encoding/json"
+	"math/big"
 	"regexp"
 	"strconv"
 )
 
-// Plain scalars as YAML 1.2 types them (YAML specification 1.2.2, core schema). A number that JSON can not hold, and a
-// date, which the core schema does not know, stay texts.
+// Plain scalars as YAML 1.2 types them (YAML specification 1.2.2, core schema). A date, which that schema does not
+// know, stays a text.
 var (
 	decimal = regexp.MustCompile(`^[-+]?[0-9]+$`)
 	octal   = regexp.MustCompile(`^0o[0-7]+$`)
 	hexa    = regexp.MustCompile(`^0x[0-9a-fA-F]+$`)
+	endless = regexp.MustCompile(`^([-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
 	float   = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
 )
 
@@ -69,27 +71,36 @@ func (v Value) appendScalar(b []byte) []byte {
 	return appendString(b, text)
 }
 
-// jsonNumber returns the JSON form of a plain scalar that is a number.
+// jsonNumber returns the JSON form of a plain scalar that is a number: null for one that JSON has no form for, as
+// JSON.stringify has it.
 func jsonNumber(text string) (string, bool) {
 	switch {
 	case octal.MatchString(text):
-		n, err := strconv.ParseUint(text[2:], 8, 64)
-		return strconv.FormatUint(n, 10), err == nil
+		return integer(text[2:], 8), true
 	case hexa.MatchString(text):
-		n, err := strconv.ParseUint(text[2:], 16, 64)
-		return strconv.FormatUint(n, 10), err == nil
+		return integer(text[2:], 16), true
 	case decimal.MatchString(text):
-		n, err := strconv.ParseInt(text, 10, 64)
-		return strconv.FormatInt(n, 10), err == nil
+		return integer(text, 10), true
 	case float.MatchString(text):
 		f, err := strconv.ParseFloat(text, 64)
 		if err != nil {
-			return "", false
+			return "null", true
 		}
 		number, err := json.Marshal(f)
 		return string(number), err == nil
+	case endless.MatchString(text):
+		return "null", true
 	}
 	return "", false
+}
+
+// integer returns digits in the decimal form that JSON wants, however many there are.
+func integer(digits string, base int) string {
+	if n, err := strconv.ParseInt(digits, base, 64); err == nil {
+		return strconv.FormatInt(n, 10)
+	}
+	n, _ := new(big.Int).SetString(digits, base)
+	return n.String()
 }
 
 func appendString(b []byte, text string) []byte {

@@ -327,7 +327,9 @@ func (v Value) Get(key string) Value {
 }
 
 var (
-	errorLine     = regexp.MustCompile(`^(?:yaml: )?line (\d+): (.*)$`)
+	errorLine = regexp.MustCompile(`^(?:yaml: )?line (\d+): (.*)$`)
+	// fromZero are the errors of the library's parser, whose lines it counts from 0; those of its scanner count from 1.
+	fromZero      = regexp.MustCompile(`^did not find expected (<|node content|'-' indicator|key$|',' or )|^found (duplicate|incompatible|undefined tag)`)
 	unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced`)
 )
 
@@ -338,6 +340,9 @@ func syntaxFault(text []byte, err error) *Fault {
 	if m := errorLine.FindStringSubmatch(message); m != nil {
 		line, _ = strconv.Atoi(m[1])
 		message = m[2]
+		if fromZero.MatchString(message) {
+			line = min(line+1, max(1, len(bytes.SplitAfter(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"))))) // the end is no line
+		}
 	} else if m := unknownAnchor.FindStringSubmatch(message); m != nil {
 		before, _, _ := bytes.Cut(text, []byte("*"+m[1]))
 		line += bytes.Count(before, []byte("\n"))

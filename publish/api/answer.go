@@ -52,7 +52,8 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 		e = &statusError{http.StatusInternalServerError, "internal", "the request failed: " + err.Error(), "the sidecar's log says more"}
 	}
 	doc, _ := json.Marshal(pannier.ErrorDocument{
-		Type: "about:blank", Title: http.StatusText(e.status), Status: e.status, Code: e.code, Detail: e.detail, Hint: e.hint,
+		Type: "about:blank", Title: http.StatusText(e.status), Status: e.status, Code: e.code,
+		Detail: strings.ReplaceAll(e.detail, "\n", "; "), Hint: e.hint, // several errors that were joined are several lines
 	})
 	if e.status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")

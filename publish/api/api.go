@@ -50,8 +50,17 @@ type Options struct {
 	// MaxChars bounds a prompt where the turn does not; 0 is no bound.
 	MaxChars int
 
+	// Commands are what people can give to the agent by name; the zero value is none.
+	Commands Commands
+	// Environment returns what skills are judged by, with the time that it was found out; optional. Without it, that of the
+	// snapshot is told.
+	Environment func() pannier.Environment
+	// Inspect looks into a skill directory; optional. It fails as Texts.Read does.
+	Inspect func(context.Context, *pannier.Skill) (pannier.Inspection, error)
 	// Mutations are what peers that may can change; the zero value is nothing.
 	Mutations
+	// Scans are what is known of skill directories beside the snapshot; the zero value is nothing.
+	Scans
 
 	Alive      func() error                 // optional: tells why a restart would help, for /livez
 	Events     *EventSource                 // optional: serves the event stream
@@ -98,6 +107,7 @@ func (h *Handler) routes() {
 	h.handle("POST /v1/rescan", h.rescan, "wait")
 	h.handle("GET /v1/environment", h.environment)
 	h.handle("GET /v1/policy", h.policies)
+	h.commandRoutes()
 	h.mutations()
 
 	if h.Events != nil {

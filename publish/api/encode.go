@@ -61,7 +61,9 @@ func appendActive(dst []byte, s *pannier.ActiveSkill) []byte {
 	dst = appendString(append(dst, `,"source_kind":`...), string(s.SourceKind))
 	dst = appendString(append(dst, `,"name":`...), s.Name)
 	dst = appendString(append(dst, `,"reason":`...), s.Reason)
-	dst = appendDigest(append(dst, `,"digest":`...), s.Digest)
+	if !s.Digest.IsZero() {
+		dst = appendDigest(append(dst, `,"digest":`...), s.Digest)
+	}
 	if s.Arguments != "" {
 		dst = appendString(append(dst, `,"arguments":`...), s.Arguments)
 	}

@@ -80,6 +80,11 @@ func (h *Handler) newStream(w http.ResponseWriter, r *http.Request) (*stream, er
 	if text := query.Get("types"); text != "" {
 		s.types = strings.Split(text, ",")
 	}
+	for _, name := range s.types {
+		if !slices.Contains(pannier.EventTypes(), pannier.EventType(name)) {
+			return nil, invalidParameter("types", fmt.Sprintf("there is no event of type %q", name), fmt.Sprintf("the types are %v", pannier.EventTypes()))
+		}
+	}
 	if text := query.Get("follow"); text != "" {
 		follow, err := strconv.ParseBool(text)
 		if err != nil {

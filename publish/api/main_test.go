@@ -80,7 +80,7 @@ func skill(slug string) *pannier.Skill {
 func entry(slug string, state pannier.State) pannier.Entry {
 	return pannier.Entry{
 		Skill: skill(slug), ID: slug, State: state, Usable: state == pannier.StateEligible, Reasons: []pannier.Reason{},
-		Policy: pannier.EffectivePolicy{Enabled: true, AllowImplicit: true, Source: pannier.PolicyGateway},
+		Policy: pannier.EffectivePolicy{Enabled: true, AllowImplicit: true, Source: pannier.PolicyStart, ImplicitSource: pannier.PolicyGateway},
 	}
 }
 

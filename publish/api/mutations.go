@@ -13,11 +13,13 @@ import (
 
 // Mutations are what a peer can change. A function that is nil has no route.
 type Mutations struct {
-	// PutEnvironment takes in what the agent's container offers, and returns it as it is judged by, with the snapshot
-	// that shows it.
+	// PutEnvironment takes in what the agent's container offers, and returns it as it is kept, with a snapshot that is
+	// judged by the newest there is.
 	PutEnvironment func(context.Context, pannier.Actor, pannier.Environment) (pannier.Environment, *pannier.Snapshot, error)
 	// SetPolicy changes the workspace layer of a skill's policy.
 	SetPolicy func(context.Context, pannier.Actor, pannier.PolicyKey, pannier.PolicyChange) (pannier.Policy, *pannier.Snapshot, error)
+	// Scan scans a skill directory as it is now, and keeps the verdict.
+	Scan func(context.Context, pannier.Actor, *pannier.Skill) (pannier.ScanReport, *pannier.Snapshot, error)
 	// Audit returns the newest entries of the audit log, newest first; an empty slug is all.
 	Audit func(slug string, limit int) ([]pannier.AuditEntry, error)
 	// WriteUIDs may change what the socket's group may not, beside root and the sidecar's own user.
@@ -31,6 +33,9 @@ func (h *Handler) mutations() {
 	if h.SetPolicy != nil {
 		h.handle("PUT /v1/policy/{slug}", h.setPolicy, "source_kind")
 	}
+	if h.Scan != nil {
+		h.handle("POST /v1/skills/{slug}/scan", h.scan, "path")
+	}
 	if h.Audit != nil {
 		h.handleAlways("GET /v1/audit", h.audit, "slug", "limit")
 	}
@@ -38,6 +43,9 @@ func (h *Handler) mutations() {
 
 // environment answers with what skills are judged by.
 func (h *Handler) environment(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
+	if h.Environment != nil {
+		return writeJSON(w, r, h.Environment())
+	}
 	return writeJSON(w, r, s.Environment)
 }
 
@@ -48,11 +56,11 @@ func (h *Handler) putEnvironment(w http.ResponseWriter, r *http.Request, _ *pann
 	if err := readJSON(r, &env); err != nil {
 		return err
 	}
-	env, _, err := h.PutEnvironment(r.Context(), actorOf(r), env)
+	_, s, err := h.PutEnvironment(r.Context(), actorOf(r), env)
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, r, env)
+	return h.environment(w, r, s)
 }
 
 // policies answers with the policy of every skill, and of what only a client has named.

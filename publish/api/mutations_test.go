@@ -28,6 +28,7 @@ func newMutable() *mutable {
 		PutEnvironment: func(_ context.Context, actor pannier.Actor, env pannier.Environment) (pannier.Environment, *pannier.Snapshot, error) {
 			m.noted = append(m.noted, fmt.Sprintf("environment %s by %s %d", env.OS, actor.Kind, *actor.UID))
 			env.Source = pannier.EnvironmentAgent
+			m.snapshot.Environment = env
 			return env, m.snapshot, m.fail
 		},
 		SetPolicy: func(_ context.Context, _ pannier.Actor, key pannier.PolicyKey, change pannier.PolicyChange) (pannier.Policy, *pannier.Snapshot, error) {
@@ -116,8 +117,8 @@ func TestPolicyAndEnvironmentAreTold(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %s %t %s", p.Slug, p.SourceKind, p.Effective.Enabled, p.Effective.Source))
 	}
 	want := []string{
-		"alpha workspace true gateway", "beta workspace false workspace", "delta workspace true gateway", "gamma workspace true gateway",
-		"omega workspace true gateway", "yet-to-come managed false workspace", "zeta workspace true gateway",
+		"alpha workspace true start", "beta workspace false workspace", "delta workspace true start", "gamma workspace true start",
+		"omega workspace true start", "yet-to-come managed false workspace", "zeta workspace true start",
 	}
 	if diff := cmp.Diff(want, got); diff != "" || list.SnapshotVersion != 7 {
 		t.Errorf("snapshot %d, policies (-want +got):\n%s", list.SnapshotVersion, diff)

@@ -55,7 +55,7 @@ func TestProblems(t *testing.T) {
 		{"parameter in a POST", "POST", "/v1/resolve?verbos=1", "{}", nil, 400, "unknown_parameter"},
 		{"state", "GET", "/v1/skills?state=good", "", nil, 400, "invalid_parameter.state"},
 		{"state twice", "GET", "/v1/skills?state=eligible&state=shadowed", "", nil, 400, "invalid_parameter.state"},
-		{"include", "GET", "/v1/skills?include=problems,health", "", nil, 400, "invalid_parameter.include"},
+		{"include", "GET", "/v1/skills?include=problems,wealth", "", nil, 400, "invalid_parameter.include"},
 		{"query escape", "GET", "/v1/skills?state=%zz", "", nil, 400, "invalid_query"},
 		{"query semicolon", "GET", "/v1/prompt?format=x;max_chars=1", "", nil, 400, "invalid_query"},
 		{"format", "GET", "/v1/prompt?format=x", "", nil, 400, "invalid_parameter.format"},

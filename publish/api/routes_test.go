@@ -38,10 +38,10 @@ func TestRoutes(t *testing.T) {
 		{"GET", "/v1/skills?include=problems", "", "", jsonType, map[string]string{
 			"skills 0": skillKeys + " problems", "skills 0 problems 0": "code hint line message path severity",
 		}},
-		{"GET", "/v1/skills?include=policy", "", "", jsonType, map[string]string{"skills 0": skillKeys + " policy", "skills 0 policy": "allow_implicit_invocation enabled source"}},
+		{"GET", "/v1/skills?include=policy", "", "", jsonType, map[string]string{"skills 0": skillKeys + " policy", "skills 0 policy": "allow_implicit_invocation enabled implicit_source source"}},
 		{"GET", "/v1/skills?state=unlisted", "", "", jsonType, map[string]string{"skills": "0"}},
 		{"GET", "/v1/skills/alpha", "", "", jsonType, map[string]string{
-			"":             skillKeys + " collides_with files frontmatter policy problems requirements",
+			"":             skillKeys + " collides_with commands conformance files frontmatter install policy problems requirements tools",
 			"requirements": "bins", "files 0": "executable path size", "frontmatter": "a name z",
 		}},
 		{"GET", "/v1/skills/alpha/content", "", "", jsonType, map[string]string{"": contentKeys}},
@@ -60,7 +60,7 @@ func TestRoutes(t *testing.T) {
 		{"GET", "/.well-known/agent-card.json", "", "", jsonType, nil},
 		{"GET", "/v1/health", "", "", jsonType, map[string]string{
 			"":             "conditions push snapshot_version status watch workspace workspace_id",
-			"conditions 0": "code hint message severity since subject", "watch": "mode roots watches",
+			"conditions 0": "code hint message severity since subject", "watch": "mode polled roots watches",
 			"push 0": "desired last_error platform since",
 		}},
 		{"POST", "/v1/rescan", "", "", jsonType, map[string]string{"": "digest snapshot_version"}},

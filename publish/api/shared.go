@@ -7,13 +7,14 @@ import (
 	"pannier"
 )
 
-// sharedAnswers keeps the encoded answers of one snapshot, so that however many callers ask for a large list at once, it is
+// sharedAnswers keeps the encoded answers of one snapshot and one generation of fingerprints, so that however many callers ask for a large list at once, it is
 // encoded once and there is one copy of it; and what the answers to turns about that snapshot have in common.
 type sharedAnswers struct {
-	mu       sync.Mutex
-	snapshot *pannier.Snapshot
-	answers  map[string]*sharedAnswer
-	turns    *turns
+	mu         sync.Mutex
+	snapshot   *pannier.Snapshot
+	generation uint64
+	answers    map[string]*sharedAnswer
+	turns      *turns
 
 	spare sync.Pool // of *turnAnswer
 }
@@ -29,17 +30,18 @@ type sharedAnswer struct {
 const maxShared = 16
 
 // of returns the answer of a snapshot to a question, and makes it where nobody has asked yet.
-func (a *sharedAnswers) of(s *pannier.Snapshot, question string, make func() (encoded, error)) (encoded, error) {
-	answer := a.slot(s, question)
+func (a *sharedAnswers) of(s *pannier.Snapshot, generation uint64, question string, make func() (encoded, error)) (encoded, error) {
+	answer := a.slot(s, generation, question)
 	answer.once.Do(func() { answer.body, answer.err = make() })
 	return answer.body, answer.err
 }
 
-func (a *sharedAnswers) slot(s *pannier.Snapshot, question string) *sharedAnswer {
+func (a *sharedAnswers) slot(s *pannier.Snapshot, generation uint64, question string) *sharedAnswer {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.turnToLocked(s)
-	if len(a.answers) >= maxShared {
+	if len(a.answers) >= maxShared || a.generation != generation {
+		a.generation = generation
 		a.answers = map[string]*sharedAnswer{}
 	}
 	answer, ok := a.answers[question]
@@ -83,7 +85,7 @@ func (a *sharedAnswers) giveBack(answer *turnAnswer) {
 
 // writeShared answers with what every caller of the same question gets.
 func (h *Handler) writeShared(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot, question string, make func() (any, error)) error {
-	answer, err := h.shared.of(s, question, func() (encoded, error) {
+	answer, err := h.shared.of(s, h.generation(), question, func() (encoded, error) {
 		value, err := make()
 		if err != nil {
 			return encoded{}, err

@@ -24,12 +24,12 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request, s *pannier.Snapsh
 		return err
 	}
 	return h.writeShared(w, r, s, fmt.Sprintf("list %s %v", state, with), func() (any, error) {
-		return listOf(s, state, with), nil
+		return h.listOf(s, state, with), nil
 	})
 }
 
 // listOf returns the skills of a snapshot; an empty state means all.
-func listOf(s *pannier.Snapshot, state pannier.State, with inclusion) pannier.List {
+func (h *Handler) listOf(s *pannier.Snapshot, state pannier.State, with inclusion) pannier.List {
 	list := pannier.List{
 		SnapshotVersion: s.Version, Digest: s.Digest, TreeDigest: s.TreeDigest, GeneratedAt: s.Time,
 		EnvironmentSource: s.Environment.Source, Held: s.Held(), Problems: s.Problems, Skills: make([]pannier.Entry, 0, len(s.Entries)),
@@ -37,6 +37,9 @@ func listOf(s *pannier.Snapshot, state pannier.State, with inclusion) pannier.Li
 	for _, e := range s.Entries {
 		if state != "" && e.State != state {
 			continue
+		}
+		if e.Fingerprint = h.fingerprint(e.Skill); with.health {
+			e.Health = new(pannier.HealthOf(&e))
 		}
 		if !with.problems {
 			e.Problems = nil
@@ -50,7 +53,7 @@ func listOf(s *pannier.Snapshot, state pannier.State, with inclusion) pannier.Li
 }
 
 // inclusion says what a list holds of each skill beside the skill itself.
-type inclusion struct{ problems, policy bool }
+type inclusion struct{ problems, policy, health bool }
 
 // included reads which of it a request asks for.
 func included(r *http.Request) (with inclusion, err error) {
@@ -61,8 +64,10 @@ func included(r *http.Request) (with inclusion, err error) {
 			with.problems = true
 		case "policy":
 			with.policy = true
+		case "health":
+			with.health = true
 		default:
-			return inclusion{}, invalidParameter("include", fmt.Sprintf("%q can not be included", part), "problems and policy can")
+			return inclusion{}, invalidParameter("include", fmt.Sprintf("%q can not be included", part), "health, policy and problems can")
 		}
 	}
 	return with, nil
@@ -87,7 +92,12 @@ func (h *Handler) describe(ctx context.Context, s *pannier.Snapshot, ref, at str
 	if err != nil {
 		return pannier.Detail{}, err
 	}
-	d := pannier.Detail{Entry: *e, Requirements: e.Requirements, Files: []pannier.File{}, CollidesWith: []string{}}
+	d := pannier.Detail{
+		Entry: *e, Requirements: e.Requirements, Files: []pannier.File{}, CollidesWith: []string{},
+		Conformance: map[string]pannier.Conformance{}, Tools: []pannier.Tool{}, Commands: []pannier.Command{}, Install: []pannier.InstallSpec{},
+	}
+	d.Fingerprint = h.fingerprint(e.Skill)
+	d.Scan = h.verdict(d.Fingerprint)
 	for i := range s.Entries {
 		if other := &s.Entries[i]; other.Slug == e.Slug && other.Path != e.Path {
 			d.CollidesWith = append(d.CollidesWith, other.Path)
@@ -101,7 +111,29 @@ func (h *Handler) describe(ctx context.Context, s *pannier.Snapshot, ref, at str
 		return d, err
 	}
 	d.Frontmatter = doc.Frontmatter // none where it can not be read
-	return d, nil
+	return d, h.inspect(ctx, &d)
+}
+
+// inspect adds what is found by looking into the directory of a skill, as far as that can be done.
+func (h *Handler) inspect(ctx context.Context, d *pannier.Detail) error {
+	if h.Inspect == nil {
+		return nil
+	}
+	found, err := h.Inspect(ctx, d.Skill)
+	switch {
+	case errors.Is(err, pannier.ErrChanged), ctx.Err() != nil:
+		return err
+	case err != nil: // the problems of the skill say why
+		h.Logger.Debug("a skill can not be looked into", "skill", d.Slug, "error", err)
+		return nil
+	}
+	d.Conformance = found.Conformance
+	d.Tools = append(d.Tools, found.Tools...)
+	d.Commands = append(d.Commands, found.Commands...)
+	d.Install = append(d.Install, found.Install...)
+	d.Problems = slices.Concat(d.Problems, found.Problems)
+	slices.SortStableFunc(d.Problems, pannier.CompareProblems)
+	return nil
 }
 
 func find(s *pannier.Snapshot, ref, at string) (*pannier.Entry, error) {

@@ -91,7 +91,7 @@ func (h *Handler) prompt(w http.ResponseWriter, r *http.Request, s *pannier.Snap
 		return h.writePrompt(w, r, s, turn, asJSON)
 	}
 	// What is left has no text from the disk in it, and there are only a few kinds of it.
-	shared, err := h.shared.of(s, fmt.Sprintf("prompt %s %t", turn.Format, asJSON), func() (encoded, error) {
+	shared, err := h.shared.of(s, h.generation(), fmt.Sprintf("prompt %s %t", turn.Format, asJSON), func() (encoded, error) {
 		answer := &turnAnswer{}
 		err := h.answer(r.Context(), s, turn, answer)
 		return withTag(answer.appendPrompt(nil, asJSON)), err

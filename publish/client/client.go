@@ -117,6 +117,16 @@ func (c *Client) Resolve(ctx context.Context, turn pannier.Turn) (pannier.Resolu
 	return post[pannier.Resolution](ctx, c, "/v1/resolve", turn)
 }
 
+// Commands returns every command that can be run.
+func (c *Client) Commands(ctx context.Context) (pannier.CommandList, error) {
+	return get[pannier.CommandList](ctx, c, "/v1/commands", nil)
+}
+
+// RunCommand returns what an agent needs to follow a command.
+func (c *Client) RunCommand(ctx context.Context, name, args string) (pannier.CommandRun, error) {
+	return post[pannier.CommandRun](ctx, c, "/v1/commands/"+escapeSegment(name), pannier.CommandCall{Args: args})
+}
+
 // Rescan returns once a look at the disk that began after the call is served.
 func (c *Client) Rescan(ctx context.Context) error {
 	_, err := post[json.RawMessage](ctx, c, "/v1/rescan?wait=1", nil)
@@ -145,6 +155,15 @@ func (c *Client) SetPolicy(ctx context.Context, slug string, kind pannier.Source
 		path += "?" + url.Values{"source_kind": {string(kind)}}.Encode()
 	}
 	return send[pannier.Policy](ctx, c, http.MethodPut, path, change)
+}
+
+// Scan has a skill directory scanned as it is now. path, where it is not empty, chooses among several with one slug.
+func (c *Client) Scan(ctx context.Context, slug, path string) (pannier.ScanReport, error) {
+	target := skillPath(slug) + "/scan"
+	if path != "" {
+		target += "?" + url.Values{"path": {path}}.Encode()
+	}
+	return post[pannier.ScanReport](ctx, c, target, nil)
 }
 
 // Audit returns the newest entries of the audit log, newest first; an empty slug is all of them.

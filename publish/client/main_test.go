@@ -43,7 +43,7 @@ func entry(slug, path string, state pannier.State) pannier.Entry {
 			SourceKind: pannier.SourceWorkspace, Digest: pannier.DigestOf([]byte(path)), Requirements: pannier.Requirements{Bins: []string{"git"}},
 		},
 		ID: slug, State: state, Usable: state == pannier.StateEligible, Reasons: []pannier.Reason{},
-		Policy:   pannier.EffectivePolicy{Enabled: true, AllowImplicit: true, Source: pannier.PolicyGateway},
+		Policy:   pannier.EffectivePolicy{Enabled: true, AllowImplicit: true, Source: pannier.PolicyStart, ImplicitSource: pannier.PolicyGateway},
 		Problems: []pannier.Problem{{Code: "c", Severity: pannier.SeverityInfo, Message: "m", Hint: "h"}},
 	}
 }
@@ -61,7 +61,8 @@ func newHandler() http.Handler {
 	}
 	return api.New(api.Options{
 		Snapshot: func() *pannier.Snapshot { return s }, Texts: texts{}, Resolve: resolve.Resolve,
-		Card: func() (card.Card, error) { return card.Card{JSON: []byte(cardText)}, nil },
+		Commands: api.Commands{List: resolve.Commands, Find: resolve.Command},
+		Card:     func() (card.Card, error) { return card.Card{JSON: []byte(cardText)}, nil },
 		Rescan: func(_ context.Context, wait bool) (*pannier.Snapshot, error) {
 			if !wait {
 				return nil, errors.New("the client does not wait")

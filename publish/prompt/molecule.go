@@ -117,7 +117,7 @@ var titles = []string{
 //
 // A body may have headings, as nearly every one has, and they stay. But one that reads like a heading of the prompt
 // itself would end the skill: what follows would seem to be another skill's, or the platform's. Such a line gets a
-// backslash, with which it is text in Markdown. Letters that only look alike are not told apart, and a body that opens a
+// backslash, with which it is text in Markdown; so does the line below a heading that is underlined. Letters that only look alike are not told apart, and a body that opens a
 // code fence and never closes it is left as it is: headings do not bound what a skill can say, they say whose words follow.
 type headings map[string]bool
 
@@ -125,18 +125,27 @@ func (h headings) add(name string) { h[title(name)] = true }
 
 // escape puts a backslash before headings that are the prompt's own.
 func (h headings) escape(text string) string {
-	if !strings.Contains(text, "#") {
+	if !strings.ContainsAny(text, "#=-") {
 		return text
 	}
 	var b strings.Builder
+	above := ""
 	for line := range strings.Lines(text) {
 		bare := strings.TrimLeft(line, " ")
-		if indent := len(line) - len(bare); indent <= 3 && h.own(bare) {
+		indent := len(line) - len(bare)
+		if indent <= 3 && (h.own(bare) || underlines(bare) && promptTitle(title(above))) {
 			line = line[:indent] + `\` + bare
 		}
 		b.WriteString(line)
+		above = bare
 	}
 	return b.String()
+}
+
+// underlines reports whether a line makes a heading of the one above it (CommonMark, "Setext headings").
+func underlines(line string) bool {
+	line = strings.TrimRight(line, " \t\n")
+	return line != "" && (strings.Trim(line, "=") == "" || strings.Trim(line, "-") == "")
 }
 
 // own reports whether a line is such a heading. It is as strict as a reader that is no Markdown parser: a heading needs
@@ -151,10 +160,11 @@ func (h headings) own(line string) bool {
 	return level == 3 && h[text] || promptTitle(text)
 }
 
-// title returns what is compared of a heading: without its marks, the joiners that show as nothing, and its cases.
+// title returns what is compared of a heading: without its marks, those of emphasis, the joiners that show as nothing, and
+// its cases.
 func title(text string) string {
 	text = joiners.Replace(text)
 	return strings.ToLower(strings.Join(strings.Fields(strings.TrimRight(text, "# \t\n")), " "))
 }
 
-var joiners = strings.NewReplacer("\u200d", "", "\ufe0e", "", "\ufe0f", "")
+var joiners = strings.NewReplacer("\u200d", "", "\ufe0e", "", "\ufe0f", "", "*", "", "_", "", "`", "", "~", "")

@@ -1,0 +1,198 @@
+package scans_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pannier"
+	"pannier/admin/scans"
+	"pannier/internal/state"
+)
+
+var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+func digest(n int) pannier.Digest { return pannier.DigestOf(fmt.Append(nil, n)) }
+
+func open(t *testing.T, rows scans.Rows) *scans.Store {
+	t.Helper()
+	s, err := scans.Open(rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func put(t *testing.T, s *scans.Store, v pannier.ScanVerdict) pannier.ScanVerdict {
+	t.Helper()
+	v, err := s.Put(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func verdict(n int, rules ...string) pannier.ScanVerdict {
+	v := pannier.ScanVerdict{Fingerprint: digest(n), At: noon.Add(time.Duration(n) * time.Second), Decision: pannier.ScanAllow}
+	for _, rule := range rules {
+		v.Decision = pannier.ScanBlock
+		v.Findings = append(v.Findings, pannier.Finding{Rule: rule, Severity: pannier.SeverityError, Path: "bin/x", Message: "m", Hint: "h", Blocking: true})
+	}
+	return v
+}
+
+func TestVerdictsSurviveARestart(t *testing.T) {
+	dir := t.TempDir()
+	rows, err := state.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, rows)
+	want := put(t, s, verdict(1, "scan.b", "scan.a"))
+	put(t, s, verdict(2, "scan.old"))
+	clean := put(t, s, verdict(2))
+	if err := errors.Join(s.SetBlocked(map[string]pannier.Digest{"skills/x": digest(1)}), rows.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if rows, err = state.Open(dir); err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	s = open(t, rows)
+	for _, v := range []pannier.ScanVerdict{want, clean} {
+		got, found, err := s.Get(v.Fingerprint)
+		if diff := cmp.Diff(v, got); diff != "" || !found || err != nil {
+			t.Errorf("%t, %v, (-put +got):\n%s", found, err, diff)
+		}
+	}
+	if got := s.Rules(digest(1)); !slices.Equal(got, []string{"scan.a", "scan.b"}) {
+		t.Errorf("rules %q", got)
+	}
+	if len(s.Rules(digest(2))) != 0 || len(s.Rules(digest(3))) != 0 {
+		t.Error("what was not found blocks")
+	}
+	if _, found, err := s.Get(digest(3)); found || err != nil {
+		t.Errorf("a fingerprint without a verdict: %t, %v", found, err)
+	}
+	if diff := cmp.Diff(map[string]pannier.Digest{"skills/x": digest(1)}, s.Blocked()); diff != "" {
+		t.Errorf("blocked (-want +got):\n%s", diff)
+	}
+}
+
+func TestFindingsAreBounded(t *testing.T) {
+	v := verdict(1)
+	for n := range 40 {
+		v.Findings = append(v.Findings, pannier.Finding{Rule: fmt.Sprint("tell.", n)}, pannier.Finding{Rule: "block.same", Line: n, Blocking: true})
+	}
+	v.Findings = append(v.Findings, pannier.Finding{Rule: "block.last", Blocking: true})
+	got := put(t, open(t, state.Memory()), v)
+	if len(got.Findings) != scans.MaxFindings || !got.Truncated || !slices.Equal(got.Blocking(), []string{"block.last", "block.same"}) {
+		t.Errorf("%d findings that block %q", len(got.Findings), got.Blocking())
+	}
+	if got.Findings[0].Rule != "tell.0" || got.Findings[1].Rule != "block.same" || got.Findings[len(got.Findings)-1].Rule != "block.last" {
+		t.Errorf("not in their order: %+v", got.Findings)
+	}
+	v = verdict(2)
+	for n := range scans.MaxFindings + 10 {
+		v.Findings = append(v.Findings, pannier.Finding{Rule: fmt.Sprint("block.", n), Blocking: true})
+	}
+	if got := put(t, open(t, state.Memory()), v); len(got.Blocking()) != scans.MaxFindings+10 {
+		t.Errorf("%d rules block", len(got.Blocking()))
+	}
+}
+
+func TestVerdictsAreBounded(t *testing.T) {
+	rows := state.Memory()
+	s := open(t, rows)
+	put(t, s, verdict(0, "block.oldest"))
+	for n := 1; n < scans.MaxVerdicts; n++ {
+		put(t, s, verdict(n))
+	}
+	put(t, s, verdict(5)) // takes no room
+	put(t, s, verdict(scans.MaxVerdicts))
+	for n, want := range map[int]bool{0: true, 1: false, 2: true, 5: true, scans.MaxVerdicts: true} {
+		if _, found, err := s.Get(digest(n)); found != want || err != nil {
+			t.Errorf("verdict %d is kept: %t, %v", n, found, err)
+		}
+	}
+	kept, err := rows.All("scans")
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	for range kept {
+		count++
+	}
+	if count != scans.MaxVerdicts {
+		t.Errorf("%d rows", count)
+	}
+}
+
+// failing is a store whose disk is full.
+type failing struct{ *state.Store }
+
+func (failing) Put(string, string, any) error { return errors.New("disk full") }
+
+func TestWhatIsNotKeptDoesNotCount(t *testing.T) {
+	rows := state.Memory()
+	put(t, open(t, rows), verdict(1, "scan.a"))
+	s := open(t, failing{rows})
+	if _, err := s.Put(verdict(1)); err == nil || !strings.Contains(err.Error(), "disk full") {
+		t.Errorf("%v", err)
+	}
+	if err := s.SetBlocked(map[string]pannier.Digest{"a": digest(1)}); err == nil || len(s.Blocked()) != 0 {
+		t.Errorf("%v, %v", err, s.Blocked())
+	}
+	if got := s.Rules(digest(1)); !slices.Equal(got, []string{"scan.a"}) {
+		t.Errorf("rules %q", got)
+	}
+}
+
+func TestRowsThatMakeNoSense(t *testing.T) {
+	for name, row := range map[string]struct {
+		bucket, key string
+		value       any
+	}{
+		"no verdict":                {"scans", digest(1).String(), "text"},
+		"another fingerprint":       {"scans", digest(1).String(), verdict(2)},
+		"no fingerprint":            {"scans", "x", pannier.ScanVerdict{}},
+		"blocked is not what it is": {"scans_blocked", "newest", []int{1}},
+	} {
+		rows := state.Memory()
+		if err := rows.Put(row.bucket, row.key, row.value); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := scans.Open(rows); err == nil {
+			t.Errorf("%s: opened", name)
+		}
+	}
+}
+
+func TestManyAtATime(t *testing.T) {
+	s := open(t, state.Memory())
+	var callers sync.WaitGroup
+	for n := range 8 {
+		callers.Go(func() {
+			for k := range 50 {
+				if _, err := s.Put(verdict(k, fmt.Sprint("rule.", n))); err != nil {
+					t.Error(err)
+				}
+				s.Rules(digest(k))
+				if _, found, err := s.Get(digest(k)); !found || err != nil {
+					t.Errorf("%t, %v", found, err)
+				}
+				if err := s.SetBlocked(map[string]pannier.Digest{"a": digest(k)}); err != nil {
+					t.Error(err)
+				}
+				s.Blocked()
+			}
+		})
+	}
+	callers.Wait()
+}

@@ -1,0 +1,319 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pannier"
+	"pannier/config"
+	"pannier/loader/lint"
+)
+
+// auditing is one run of `pannier audit`.
+type auditing struct {
+	*program
+	options            lint.Options
+	base               string // the directory that paths are relative to; empty for a text that was piped in
+	sarif, fix, dryRun bool
+	// bare says that somebody named a directory in which nothing says where skills are.
+	bare bool
+}
+
+func (p *program) auditCommand() *cobra.Command {
+	a := &auditing{program: p}
+	cmd := &cobra.Command{
+		Use:   "audit [DIR | -]",
+		Short: "Check skills: every one that config.yaml lists, then every other",
+		Long: `audit checks every skill that config.yaml lists, in its order, then every other one, and tells the line, the rule
+and what to do. DIR is a workspace, a skill, or a directory of skills; without it the workspace of the settings is
+meant. "-" reads one SKILL.md from standard input. It asks no sidecar.
+
+Exit codes: 0 clean; 1 errors in skills that config.yaml lists (--all: in any), with --strict also warnings; 2 wrong
+usage, or it could not be found out.`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd, args) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&a.options.Profile, "profile", lint.ProfileMolecule, "whose rules: "+strings.Join(lint.Profiles(), ", "))
+	flags.BoolVar(&a.options.Scan, "scan", false, "add the findings of the security scan")
+	flags.BoolVar(&a.options.Strict, "strict", false, "let warnings fail a skill too")
+	flags.BoolVar(&a.options.All, "all", false, "let skills count that config.yaml does not list")
+	flags.BoolVar(&a.sarif, "sarif", false, "print SARIF 2.1.0")
+	flags.BoolVar(&a.fix, "fix", false, "show what is safe to mend as a diff, mend it, and look again")
+	flags.BoolVar(&a.dryRun, "dry-run", false, "with --fix: only show it")
+	cmd = p.jsonFlag(cmd)
+	cmd.MarkFlagsMutuallyExclusive("json", "sarif")
+	return cmd
+}
+
+func (a *auditing) run(cmd *cobra.Command, args []string) error {
+	stdin := len(args) == 1 && args[0] == "-"
+	switch {
+	case !slices.Contains(lint.Profiles(), a.options.Profile):
+		return &exitError{code: exitUnknown, message: fmt.Sprintf("there is no profile %q", a.options.Profile), hint: "write one of " + strings.Join(lint.Profiles(), ", ")}
+	case a.dryRun && !a.fix:
+		return &exitError{code: exitUnknown, message: "--dry-run says how --fix is meant, and there is no --fix", hint: "add --fix"}
+	case stdin && a.fix:
+		return &exitError{code: exitUnknown, message: "a text from standard input can not be mended in place", hint: "name the directory that the SKILL.md lies in"}
+	}
+	if stdin {
+		return a.text(cmd.Context(), cmd.InOrStdin())
+	}
+	if err := a.target(args); err != nil {
+		return err
+	}
+	report, err := lint.Audit(cmd.Context(), a.options)
+	if err == nil && a.fix {
+		report, err = a.mend(cmd.Context(), report)
+	}
+	if err != nil {
+		return err
+	}
+	return a.conclude(report)
+}
+
+// text audits one SKILL.md that is piped in.
+func (a *auditing) text(ctx context.Context, in io.Reader) error {
+	s, err := a.settings()
+	if err != nil {
+		return err
+	}
+	a.options.Rules = s.Rules()
+	text, err := io.ReadAll(io.LimitReader(in, s.MaxSkillBytes+1)) // one more tells that it is too long
+	if err != nil {
+		return fmt.Errorf("read standard input: %w", err)
+	}
+	report, err := lint.Text(ctx, text, "stdin", a.options)
+	if err != nil {
+		return err
+	}
+	return a.conclude(report)
+}
+
+// target finds out what is to be audited.
+func (a *auditing) target(args []string) error {
+	if len(args) == 0 {
+		return a.workspace()
+	}
+	if a.root.PersistentFlags().Changed("workspace") {
+		return &exitError{code: exitUnknown, message: "the directory is named twice, with --workspace and without", hint: "name it once"}
+	}
+	dir, err := filepath.Abs(args[0])
+	if err != nil {
+		return err
+	}
+	if err := checkDirectory(dir); err != nil {
+		return err
+	}
+	if holdsSkillFile(dir) {
+		return a.lone(dir)
+	}
+	if _, err := os.Lstat(filepath.Join(dir, pannier.WorkspaceFile)); err == nil {
+		if err := a.root.PersistentFlags().Set("workspace", dir); err != nil {
+			return err
+		}
+		return a.workspace()
+	}
+	a.bare = true
+	return a.rooted(dir, pannier.Root{Path: dir, Name: ".", Kind: pannier.SourceWorkspace})
+}
+
+func checkDirectory(dir string) error {
+	info, err := os.Stat(dir)
+	switch {
+	case err != nil:
+		return &exitError{code: exitUnknown, message: fmt.Sprintf("%s can not be audited: %v", dir, errors.Unwrap(err)), hint: "name a workspace, a skill, or a directory of skills"}
+	case !info.IsDir():
+		return &exitError{code: exitUnknown, message: dir + " is no directory", hint: "name the directory that it lies in, or pipe it in: `pannier audit - < FILE`"}
+	}
+	return nil
+}
+
+func holdsSkillFile(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return err == nil && slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !e.IsDir() && pannier.IsSkillFile(e.Name()) })
+}
+
+// workspace audits the workspace of the settings.
+func (a *auditing) workspace() error {
+	s, err := a.settings()
+	if err != nil {
+		return err
+	}
+	if err := checkDirectory(s.Workspace); err != nil {
+		return err
+	}
+	a.base, a.options.Rules = s.Workspace, s.Rules()
+	a.options.Workspace = config.NewWorkspaceReader(s.Workspace).Read()
+	return nil
+}
+
+// lone audits one skill.
+func (a *auditing) lone(dir string) error {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return err
+	}
+	a.options.Only = filepath.Base(dir)
+	return a.rooted(dir, pannier.Root{Path: filepath.Dir(dir), Kind: pannier.SourceWorkspace})
+}
+
+// rooted audits one root that belongs to no workspace.
+func (a *auditing) rooted(base string, root pannier.Root) error {
+	s, err := a.settings()
+	if err != nil {
+		return err
+	}
+	a.base, a.options.Rules = base, s.Rules()
+	a.options.Rules.Workspace, a.options.Rules.Roots = base, []pannier.Root{root}
+	return nil
+}
+
+// mend shows what can be mended, mends it unless this is a dry run, and returns the report as it then is.
+func (a *auditing) mend(ctx context.Context, report lint.Report) (lint.Report, error) {
+	fixes, left, err := lint.Fixes(ctx, a.options, report)
+	if err != nil {
+		return report, err
+	}
+	to := a.streams
+	if a.json || a.sarif { // what is not data
+		to.out, to.paint = a.err, a.complain
+	}
+	var failed []string
+	for i := range fixes {
+		f := &fixes[i]
+		to.printDiff(f.Heading() + f.Diff)
+		if a.dryRun {
+			continue
+		}
+		if err := f.Apply(); err != nil {
+			failed = append(failed, err.Error())
+		}
+	}
+	to.printProblems(left)
+	words := "mended"
+	if a.dryRun {
+		words = "could be mended"
+	}
+	fmt.Fprintf(to.out, "%s %s\n", plural(len(fixes)-len(failed), "file"), words)
+	if len(failed) > 0 {
+		return report, &exitError{code: exitUnknown, message: strings.Join(failed, "\n"), hint: "check who else writes there, and the permissions, then audit again"}
+	}
+	if a.dryRun || len(fixes) == 0 {
+		return report, nil
+	}
+	return a.again(ctx)
+}
+
+// again looks once more, at config.yaml too.
+func (a *auditing) again(ctx context.Context) (lint.Report, error) {
+	if a.options.Workspace.Fields != nil {
+		a.options.Workspace = config.NewWorkspaceReader(a.base).Read()
+	}
+	return lint.Audit(ctx, a.options)
+}
+
+// conclude prints the report and returns the verdict.
+func (a *auditing) conclude(r lint.Report) error {
+	var err error
+	switch {
+	case a.json:
+		err = a.printJSON(r)
+	case a.sarif:
+		err = a.printJSON(r.SARIF(a.base, version()))
+	default:
+		a.printAudit(r)
+	}
+	if err != nil {
+		return err
+	}
+	unknown := slices.ContainsFunc(r.Problems, func(p pannier.Problem) bool { return p.Severity == pannier.SeverityError })
+	switch {
+	case unknown:
+		return &exitError{code: exitUnknown, message: "config.yaml or a directory of skills can not be read, so this may not be all", hint: "mend that first, then audit again"}
+	case len(r.Skills) == 0 && (a.bare || a.options.Only != ""):
+		return &exitError{code: exitUnknown, message: "there is no skill in " + a.base, hint: "name a workspace, a skill, or a directory of skills"}
+	case r.Summary.Failed > 0, a.options.Strict && r.Summary.Warnings > 0:
+		return &exitError{code: exitNo}
+	}
+	return nil
+}
+
+func (s streams) printAudit(r lint.Report) {
+	s.printProblems(r.Problems)
+	others := 0
+	for i := range r.Skills {
+		skill := &r.Skills[i]
+		where := skill.Path
+		if !skill.Listed {
+			where += ", not in config.yaml"
+			others++
+		}
+		fmt.Fprintf(s.out, "[%s] %s %s\n", s.verdict(skill.Status), printable(skill.Slug), s.paint.quiet("("+printable(where)+")"))
+		s.printProblems(skill.Problems)
+	}
+	fmt.Fprintln(s.out, summaryWords(r, others))
+}
+
+func (s streams) verdict(status lint.Status) string {
+	if status == lint.Pass {
+		return s.paint.good(string(status))
+	}
+	return s.paint.bad(string(status))
+}
+
+// summaryWords sums a report up. others is how many of its skills config.yaml does not list.
+func summaryWords(r lint.Report, others int) string {
+	sum := r.Summary
+	words := plural(sum.Checked, "skill") + " passed"
+	switch {
+	case sum.Checked == 0:
+		words = "no skill was checked"
+	case sum.Failed > 0:
+		words = fmt.Sprintf("%d of %s failed", sum.Failed, plural(sum.Checked, "skill"))
+	}
+	words += fmt.Sprintf(" (%s): %s, %s", r.Profile, plural(sum.Errors, "error"), plural(sum.Warnings, "warning"))
+	if more := len(r.Skills) - sum.Checked; others > 0 && more > 0 {
+		words += fmt.Sprintf("; %d more not in config.yaml, which do not count without --all", more)
+	}
+	return words
+}
+
+func plural(count int, word string) string {
+	if count != 1 {
+		word += "s"
+	}
+	return fmt.Sprintf("%d %s", count, word)
+}
+
+// printDiff prints a unified diff. A CR, which a terminal would obey, shows as its symbol.
+func (s streams) printDiff(text string) {
+	for l := range strings.Lines(text) {
+		l = strings.Map(func(r rune) rune {
+			switch {
+			case r == '\r':
+				return '␍'
+			case r != '\t' && obeyed(r):
+				return -1
+			}
+			return r
+		}, strings.ToValidUTF8(strings.TrimSuffix(l, "\n"), "\uFFFD"))
+		switch {
+		case strings.HasPrefix(l, "+"):
+			l = s.paint.good(l)
+		case strings.HasPrefix(l, "-"):
+			l = s.paint.bad(l)
+		case strings.HasPrefix(l, "@@"):
+			l = s.paint.quiet(l)
+		}
+		fmt.Fprintln(s.out, l)
+	}
+}

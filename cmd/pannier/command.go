@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pannier"
+	"pannier/publish/client"
+)
+
+func (p *program) commandCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "command",
+		Short: "Show the commands that skills give to people, and what an agent gets for one",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(p.commandListCommand(), p.commandRunCommand())
+	return cmd
+}
+
+func (p *program) commandListCommand() *cobra.Command {
+	return p.jsonFlag(&cobra.Command{
+		Use:   "list",
+		Short: "List every command, by the name that a chat platform can register it by",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.reading(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				list, err := c.Commands(ctx)
+				if err != nil {
+					return err
+				}
+				if p.json {
+					return p.printJSON(list)
+				}
+				return p.printCommands(list.Commands)
+			})
+		},
+	})
+}
+
+func (p *program) commandRunCommand() *cobra.Command {
+	return p.jsonFlag(&cobra.Command{
+		Use:   "run NAME [ARGS...]",
+		Short: "Print what an agent gets to follow a command with those arguments",
+		Long: `Prints what an agent gets to follow a command: the text of the skill, and behind it the arguments. Nothing is run.
+NAME is one that "pannier command list" shows, /skill:<slug>, a slug, or the name by which a skill declares the command.`,
+		Example: "  pannier command run pdf-forms fill in form.pdf\n  pannier command run /skill:pdf-forms -- --a4 form.pdf",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.reading(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				run, err := c.RunCommand(ctx, args[0], strings.Join(args[1:], " "))
+				if err != nil {
+					return commandHint(err)
+				}
+				if p.json {
+					return p.printJSON(run)
+				}
+				return p.printRun(run)
+			})
+		},
+	})
+}
+
+// commandHint gives the hint in the words of the command line; the socket's names its route.
+func commandHint(err error) error {
+	if e, ok := errors.AsType[*client.Error](err); ok && e.Code == "command_not_found" {
+		e.Hint = "`pannier command list` lists those that can be run"
+	}
+	return err
+}
+
+func (s streams) printCommands(commands []pannier.SkillCommand) error {
+	if len(commands) == 0 {
+		fmt.Fprintln(s.err, "no commands")
+		return nil
+	}
+	rows := [][]string{{"NAME", "SKILL", "KIND", "ABOUT"}}
+	for _, c := range commands {
+		about := c.Description
+		if c.Args != "" {
+			about = c.Args + ": " + about
+		}
+		rows = append(rows, []string{c.Name, shorten(c.Slug, 40), string(c.SourceKind), shorten(about, 72)})
+	}
+	return s.paintedTable(rows, func(row, _ int, cell string) string {
+		if row == 0 {
+			return s.paint.head(cell)
+		}
+		return cell
+	})
+}
+
+// printRun prints the text line by line, without what a terminal would obey.
+func (s streams) printRun(run pannier.CommandRun) error {
+	for _, warning := range run.Warnings {
+		fmt.Fprintf(s.err, "%s %s\n", s.complain.severity(pannier.SeverityWarning), printable(warning))
+	}
+	var text strings.Builder
+	for line := range strings.Lines(run.Text) {
+		cells := strings.Split(strings.TrimRight(line, "\r\n"), "\t")
+		for i, cell := range cells {
+			cells[i] = printable(cell)
+		}
+		text.WriteString(strings.Join(cells, "\t") + "\n")
+	}
+	_, err := io.WriteString(s.out, text.String())
+	return err
+}

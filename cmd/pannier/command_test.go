@@ -1,0 +1,40 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"pannier"
+)
+
+// TestCommandOfASidecar runs a command through the socket, which tells of it.
+func TestCommandOfASidecar(t *testing.T) {
+	w := newWorkspace(t)
+	writeIn(t, w, skillScript("pdf-forms", "Reads it."))
+	s := startSidecar(t, w, "--platform-url", "off")
+	s.judged(t, "pdf-forms", pannier.StateEligible, pannier.EnvironmentSidecar)
+	if out, code := s.run("command", "list"); code != 0 || !strings.Contains(out, "pdf_forms  pdf-forms  workspace  Reads it.") {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
+	if out, code := s.run("command", "run", "/skill:pdf-forms", "fill", "in"); code != 0 || !strings.HasSuffix(out, "\n\nARGUMENTS: fill in\n") {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
+	s.hasEvent(t, pannier.EventSkillLoaded, `"path":"skills/pdf-forms"`)
+	s.hasEvent(t, pannier.EventSkillInvoked, `"slug":"pdf-forms","args":"fill in","mode":"manual"`)
+	if out, code := s.run("policy", "set", "pdf-forms", "--enabled=false"); code != 0 {
+		t.Fatalf("exit code %d:\n%s", code, out)
+	}
+	if out, code := s.run("command", "run", "pdf_forms"); code != exitNo || !strings.Contains(out, "pdf-forms is disabled") {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
+}
+
+// TestPrintedRun has nothing that a terminal obeys, and keeps lines and tabs.
+func TestPrintedRun(t *testing.T) {
+	var out, err strings.Builder
+	s := streams{out: &out, err: &err}
+	run := pannier.CommandRun{Text: "a\tb\x1b[2J\r\n\u202ec\n\nd", Warnings: []string{"x\x1by"}}
+	if e := s.printRun(run); e != nil || out.String() != "a\tb[2J\nc\n\nd\n" || err.String() != "warning xy\n" {
+		t.Errorf("%q %q %v", out.String(), err.String(), e)
+	}
+}

@@ -1,0 +1,259 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"pannier"
+	"pannier/admin/scans"
+	"pannier/loader/fingerprint"
+	"pannier/registry"
+)
+
+// How the fingerprints are kept up.
+const (
+	// fingerprintEvery is how often all skills are gone through where no look tells of a change: directories inside of
+	// skills are not watched.
+	fingerprintEvery = 5 * time.Minute
+	// fingerprintAgain is when they are gone through again where one was changing.
+	fingerprintAgain = 5 * time.Second
+	// fingerprintRate is how many bytes are read in a second; a look at a file that has not moved counts as a few.
+	fingerprintRate = 32 << 20
+	// fingerprintTimeout bounds one skill. What is known of it by then is kept for the next time.
+	fingerprintTimeout = 2 * time.Minute
+	// showEvery is how often new fingerprints are shown while there are more to come: each time makes the lists anew that
+	// the socket serves.
+	showEvery = time.Second
+)
+
+// fingerprints computes, apart from the reload path, the fingerprint of every skill that is not shadowed, and holds against
+// each what a scan has found of that fingerprint.
+type fingerprints struct {
+	rules    pannier.DiscoveryRules
+	registry *registry.Registry
+	verdicts *scans.Store
+	log      hclog.Logger
+	due      chan struct{} // has one where all skills are to be gone through
+	tickets  atomic.Uint64 // numbers the computations in the order in which they begin
+	shown    atomic.Pointer[shownFingerprints]
+
+	mu          sync.Mutex
+	directories map[string]*directory // by path
+	blocked     map[string]verdict    // by path; of some it is only presumed
+	unshown     bool                  // there are fingerprints that are not shown
+	unjudged    bool                  // there are verdicts that the registry does not know
+	told        time.Time             // when fingerprints were shown last
+}
+
+// directory is what is known of a skill directory.
+type directory struct {
+	digest  pannier.Digest // zero where it could not be computed
+	of      pannier.Digest // the Sum of the skill that it was computed for
+	files   *fingerprint.Known
+	ticket  uint64
+	trouble string
+}
+
+// verdict is why a directory is blocked.
+type verdict struct {
+	fingerprint pannier.Digest
+	rules       []string
+}
+
+// shownFingerprints is what the API shows. It is never changed.
+type shownFingerprints struct {
+	generation uint64
+	byPath     map[string]shownFingerprint
+}
+
+type shownFingerprint struct{ digest, of pannier.Digest }
+
+// newFingerprints presumes of what was blocked last that it still is what it was: a restart must not let it be used until
+// somebody has read it.
+func newFingerprints(rules pannier.DiscoveryRules, r *registry.Registry, verdicts *scans.Store, log hclog.Logger) *fingerprints {
+	f := &fingerprints{
+		rules: rules, registry: r, verdicts: verdicts, log: log.Named("fingerprints"), due: make(chan struct{}, 1),
+		directories: map[string]*directory{}, blocked: map[string]verdict{},
+	}
+	for path, digest := range verdicts.Blocked() {
+		if by := verdicts.Rules(digest); len(by) > 0 {
+			f.blocked[path] = verdict{digest, by}
+		}
+	}
+	f.shown.Store(&shownFingerprints{})
+	return f
+}
+
+// of returns the fingerprint of a skill as the snapshot has it, zero where it is not known.
+func (f *fingerprints) of(s *pannier.Skill) pannier.Digest {
+	if p := f.shown.Load().byPath[s.Path]; p.of == s.Sum {
+		return p.digest
+	}
+	return pannier.Digest{}
+}
+
+// generation is another number whenever of has other answers.
+func (f *fingerprints) generation() uint64 { return f.shown.Load().generation }
+
+// ask has all skills gone through after a look that may have changed something.
+func (f *fingerprints) ask() {
+	select {
+	case f.due <- struct{}{}:
+	default: // they are already
+	}
+}
+
+// run goes through all skills whenever it is asked to, and now and then besides, until ctx is done.
+func (f *fingerprints) run(ctx context.Context) {
+	next := time.NewTimer(fingerprintEvery)
+	defer next.Stop()
+	pace := &pace{rate: fingerprintRate}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-f.due:
+		case <-next.C:
+		}
+		next.Reset(f.goThrough(ctx, pace.wait))
+	}
+}
+
+// goThrough computes the fingerprints of the newest snapshot, and returns when to do it again. Where there is news before it
+// is through, that is at once: the next round begins with what is new, then comes what waits longest, so that each has its
+// turn however much changes.
+func (f *fingerprints) goThrough(ctx context.Context, pace func(context.Context, int64) error) (next time.Duration) {
+	next = fingerprintEvery
+	for _, s := range f.plan() {
+		bounded, cancel := context.WithTimeout(ctx, fingerprintTimeout)
+		_, err := f.compute(bounded, s, pace)
+		cancel()
+		if ctx.Err() != nil {
+			return next
+		}
+		if errors.Is(err, pannier.ErrChanged) || errors.Is(err, context.DeadlineExceeded) {
+			next = fingerprintAgain
+		}
+		if f.waiting() {
+			f.tell()
+		}
+		select {
+		case <-f.due:
+			return 0
+		default:
+		}
+	}
+	f.tell()
+	giveBack() // the first time all files are read
+	return next
+}
+
+// waiting reports whether something should be told now: what somebody is blocked by at once, the rest now and then.
+func (f *fingerprints) waiting() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.unjudged || f.unshown && time.Since(f.told) >= showEvery
+}
+
+// plan returns the skills in the order in which they are gone through: those of which nothing is known first, then those
+// that have waited longest. What is gone is forgotten.
+func (f *fingerprints) plan() []*pannier.Skill {
+	snapshot := f.registry.Current()
+	if snapshot == nil {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	there := map[string]*directory{}
+	var skills []*pannier.Skill
+	turn := map[string]uint64{}
+	for i := range snapshot.Entries {
+		s := snapshot.Entries[i].Skill
+		if snapshot.Entries[i].State == pannier.StateShadowed {
+			continue
+		}
+		skills = append(skills, s)
+		if d := f.directories[s.Path]; d != nil {
+			there[s.Path] = d
+			if d.of == s.Sum {
+				turn[s.Path] = d.ticket
+			}
+		}
+	}
+	f.unshown = f.unshown || len(there) < len(f.directories)
+	f.directories = there
+	slices.SortStableFunc(skills, func(a, b *pannier.Skill) int { return cmp.Compare(turn[a.Path], turn[b.Path]) })
+	return skills
+}
+
+// now computes the fingerprint of a skill for somebody who waits for it.
+func (f *fingerprints) now(ctx context.Context, s *pannier.Skill) (pannier.Digest, error) {
+	return f.compute(ctx, s, nil)
+}
+
+// compute computes the fingerprint of a skill and keeps it.
+func (f *fingerprints) compute(ctx context.Context, s *pannier.Skill, pace func(context.Context, int64) error) (pannier.Digest, error) {
+	ticket := f.tickets.Add(1)
+	p, err := f.read(ctx, s, pace)
+	f.learn(s, ticket, p, err)
+	return p.Digest, err
+}
+
+func (f *fingerprints) read(ctx context.Context, s *pannier.Skill, pace func(context.Context, int64) error) (fingerprint.Print, error) {
+	o := fingerprint.Options{Pace: pace}
+	f.mu.Lock()
+	if d := f.directories[s.Path]; d != nil {
+		o.Known = d.files
+	}
+	f.mu.Unlock()
+	root, err := os.OpenRoot(f.rules.Roots[s.RootIndex].Path)
+	if err != nil {
+		return fingerprint.Print{Known: o.Known}, err
+	}
+	defer root.Close()
+	return fingerprint.Of(ctx, root, s.PathBelowRoot, o)
+}
+
+// learn keeps what was computed, unless what was begun later is known already.
+func (f *fingerprints) learn(s *pannier.Skill, ticket uint64, p fingerprint.Print, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	d := f.directories[s.Path]
+	if d == nil {
+		d = &directory{}
+		f.directories[s.Path] = d
+	}
+	if d.ticket > ticket {
+		return
+	}
+	d.files, d.ticket = p.Known, ticket
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return // that somebody did not wait says nothing of the directory
+	}
+	f.unshown = f.unshown || d.digest != p.Digest || d.of != s.Sum
+	d.digest, d.of = p.Digest, s.Sum
+	if err == nil {
+		f.judgeLocked(s.Path, p.Digest)
+	}
+	f.complainLocked(s, d, err)
+}
+
+// complainLocked logs why there is no fingerprint, once. That a skill changes is no trouble.
+func (f *fingerprints) complainLocked(s *pannier.Skill, d *directory, err error) {
+	trouble := ""
+	if err != nil && !errors.Is(err, pannier.ErrChanged) {
+		trouble = err.Error()
+	}
+	if trouble != "" && trouble != d.trouble {
+		f.log.Warn("a skill has no fingerprint", "path", s.Path, "error", trouble)
+	}
+	d.trouble = trouble
+}

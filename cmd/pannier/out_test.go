@@ -1,0 +1,51 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+func TestTableIsAligned(t *testing.T) {
+	var out bytes.Buffer
+	s := streams{out: &out}
+	rows := [][]string{{"SLUG", "VERSION", "ABOUT"}, {"a", "日本", "x"}, {"e\u0301t", "", "x"}, {"a\tb\x1b[31m", "1.0", "x"}}
+	if err := s.table(rows); err != nil {
+		t.Fatal(err)
+	}
+	want := "SLUG     VERSION  ABOUT\n" +
+		"a        日本     x\n" +
+		"e\u0301t" + strings.Repeat(" ", 16) + "x\n" +
+		"a b[31m  1.0      x\n"
+	if out.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
+	}
+}
+
+// Colour says nothing that the words do not, and takes no room.
+func TestColour(t *testing.T) {
+	paint := palette{on: true}
+	for plain, coloured := range map[string]string{
+		"eligible": paint.state("eligible"), "eligible (last good)": paint.state("eligible (last good)"), "shadowed": paint.state("shadowed"),
+		"error": paint.severity("error"), "info": paint.severity("info"), "ok": paint.health("ok"), "failing": paint.health("failing"),
+	} {
+		bare := coloured
+		for _, code := range []string{red, green, yellow, bold, faint, "0"} {
+			bare = strings.ReplaceAll(bare, "\x1b["+code+"m", "")
+		}
+		if bare != plain {
+			t.Errorf("%q is %q", plain, coloured)
+		}
+	}
+	if got := (palette{}).state("eligible"); got != "eligible" {
+		t.Errorf("without colour: %q", got)
+	}
+	var out bytes.Buffer
+	s := streams{out: &out, paint: paint}
+	if err := s.paintedTable([][]string{{"a", "b"}, {"aaa", "b"}}, func(_, _ int, cell string) string { return paint.bad(cell) }); err != nil {
+		t.Fatal(err)
+	}
+	if want := "\x1b[31ma\x1b[0m    \x1b[31mb\x1b[0m\n\x1b[31maaa\x1b[0m  \x1b[31mb\x1b[0m\n"; out.String() != want {
+		t.Errorf("got %q", out.String())
+	}
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pannier"
+	"pannier/admin"
+	"pannier/admin/scans"
+	"pannier/loader/scan"
+	"pannier/publish/api"
+	"pannier/publish/client"
+)
+
+// openScans reads what scans have found before this process.
+func (c *sidecar) openScans() (admin.ScanOptions, error) {
+	verdicts, err := scans.Open(c.memory.store)
+	if err != nil {
+		return admin.ScanOptions{}, &exitError{code: exitUnknown, message: err.Error(), hint: "a scan may block a skill, so pannier does not start without it; repair the state directory, or remove state.db in it and scan anew"}
+	}
+	c.prints = newFingerprints(c.rules, c.registry, verdicts, c.log)
+	c.blocked = c.prints.blockedBy()
+	return admin.ScanOptions{
+		Verdicts: verdicts, Fingerprint: c.prints.now, Scan: c.scanDirectory, ApplyVerdict: c.prints.apply,
+	}, nil
+}
+
+// scanDirectory scans a skill directory as it is now.
+func (c *sidecar) scanDirectory(ctx context.Context, s *pannier.Skill) (pannier.ScanReport, error) {
+	found, err := scan.Path(ctx, c.rules.Roots[s.RootIndex].Path, s.PathBelowRoot, scan.Options{Builtin: s.SourceKind == pannier.SourceBundled})
+	return pannier.ScanReport{
+		ScanVerdict: pannier.ScanVerdict{
+			Decision: pannier.ScanDecision(found.Decision), Findings: found.Findings, Truncated: found.Truncated,
+		},
+		Files: found.Files, Bytes: found.Bytes,
+	}, err
+}
+
+// scans is what the socket shows of fingerprints and verdicts.
+func (c *sidecar) scans() api.Scans {
+	return api.Scans{Fingerprint: c.prints.of, Generation: c.prints.generation, Verdict: c.prints.verdicts.Get}
+}
+
+func (p *program) scanCommand() *cobra.Command {
+	var at string
+	cmd := &cobra.Command{
+		Use:   "scan SLUG",
+		Short: "Look through the files of a skill for what would do harm",
+		Long: `Has the sidecar look through every file of a skill: programs, secrets, commands that hand the machine to somebody
+else, links that lead out, characters that nobody sees. What is found is kept until a file of the skill changes, and while
+one of the findings blocks, the skill can not be used. A skill that nobody has scanned is not blocked.
+
+The exit code is 1 where a finding blocks.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.asking(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				report, err := c.Scan(ctx, args[0], at)
+				if err != nil {
+					return err
+				}
+				if p.json {
+					err = p.printJSON(report)
+				} else {
+					err = p.printScan(report)
+				}
+				if err == nil && report.Decision == pannier.ScanBlock {
+					err = &exitError{code: exitNo}
+				}
+				return err
+			})
+		},
+	}
+	cmd.Flags().StringVar(&at, "path", "", "the directory of the skill that is meant, where several have the slug")
+	return p.jsonFlag(cmd)
+}
+
+func (s streams) printScan(r pannier.ScanReport) error {
+	rows := [][]string{
+		{"slug", r.Slug},
+		{"path", r.Path},
+		{"decision", string(r.Decision)},
+		{"findings", fmt.Sprintf("%d in %d files, %d bytes", len(r.Findings), r.Files, r.Bytes)},
+	}
+	if !r.Fingerprint.IsZero() {
+		rows = append(rows, []string{"fingerprint", r.Fingerprint.String()})
+	}
+	if r.Unkept != "" {
+		rows = append(rows, []string{"not kept", r.Unkept})
+	}
+	if err := s.fields(rows, "decision", s.paint.decision); err != nil {
+		return err
+	}
+	if len(r.Findings) > 0 {
+		fmt.Fprintln(s.out)
+	}
+	for _, f := range r.Findings {
+		p := pannier.Problem{Path: path.Join(r.Path, f.Path), Line: f.Line}
+		s.printFault(p.Place(), f.Severity, f.Message, f.Rule, f.Hint)
+	}
+	return nil
+}
+
+// scanWords says what the last scan found, and nothing where there was none.
+func scanWords(v *pannier.ScanVerdict) string {
+	if v == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s, %d findings, %s", v.Decision, len(v.Findings), v.At.Format(time.RFC3339))
+}
+
+// decision colours what follows from a scan.
+func (p palette) decision(word string) string {
+	switch pannier.ScanDecision(word) {
+	case pannier.ScanAllow:
+		return p.good(word)
+	case pannier.ScanBlock:
+		return p.bad(word)
+	}
+	return p.in(yellow, word)
+}

@@ -1,0 +1,151 @@
+// Package fingerprint computes what tells one content of a skill directory from another: `sha256:` over its files.
+//
+// It is asked when a skill is installed or scanned, and in the background, never while skills are reloaded.
+//
+// # The format
+//
+// A fingerprint is the SHA-256 of one line for each file, ordered by path in bytes. A line is
+//
+//	path NUL mark NUL content LF
+//
+// where path is below the skill directory, with slashes, as the bytes that the file system has; mark and content are
+//
+//	x  a regular file that somebody may execute     64 lower-case hexadecimal digits of the SHA-256 of its bytes
+//	-  any other regular file                       the same
+//	l  a link                                       the same, of the text of the link
+//	?  a FIFO, a socket, a device                   nothing
+//
+// A path holds no NUL, so no two trees have the same lines. Hidden files count. The directory `.pannier` right in the
+// skill directory does not, because it is pannier's own, nor do directories as such, owners, times and the other bits of a
+// mode. Of a skill with regular files only, a shell computes it so:
+//
+//	find . -path ./.pannier -prune -o -type f \( -perm /111 -printf '%P\tx\n' -o -printf '%P\t-\n' \) | LC_ALL=C sort |
+//	  while IFS="$(printf '\t')" read -r path mark; do
+//	    printf '%s\0%s\0%s\n' "$path" "$mark" "$(sha256sum < "$path" | cut -d ' ' -f 1)"
+//	  done | sha256sum
+//
+// # Links
+//
+// A link is its own text, as git has it, and is never followed. What it leads to within the skill has a line of its own;
+// what lies outside is no part of the skill, and neither is it looked at by a scan. So nothing leads out of the skill
+// directory, and no tree has loops.
+//
+// # Hostile trees
+//
+// Files, depth and bytes have bounds, and whoever calls bounds the time by a context. Every file is opened beneath the
+// root, without blocking, and is compared with what was listed once it is open. A file that changes while it is read is
+// read again, and one that keeps changing is an error that is [pannier.ErrChanged]. What can not be read is an error that
+// names it: there is no fingerprint of half a skill.
+//
+// # What is kept
+//
+// A [Print] brings along what is known of each file by its stat. Whoever hands that in the next time pays for stats and
+// for listing directories only, and no file is opened that has not moved. A stat that is younger than two seconds proves
+// nothing and is not kept, since the file may change again within one tick of the clock.
+package fingerprint
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"pannier"
+)
+
+// ErrTooLarge says that a skill directory is past a bound, and so has no fingerprint.
+var ErrTooLarge = errors.New("too large for a fingerprint")
+
+// Options bound the work. A bound that is zero is the usual one.
+type Options struct {
+	// MaxEntries bounds files, links and directories together, usually 20,000; MaxDepth the directories below the skill's
+	// own, usually 32.
+	MaxEntries, MaxDepth int
+	// MaxBytes bounds the bytes of all files together, usually 512 MiB.
+	MaxBytes int64
+	// Known is what was known after the last time, nil where there was none.
+	Known *Known
+	// Pace is called before each file with the cost of looking at it, and behind each piece that is read, with its bytes. It
+	// may wait, and its error ends the work. Nil does not wait.
+	Pace func(ctx context.Context, cost int64) error
+
+	now    func() time.Time  // the clock, where it is another than the usual one
+	opened func(path string) // is called once a file is open, in tests
+}
+
+// statCost is the cost of looking at a file that is not read, in bytes that could be read meanwhile.
+const statCost = 4 << 10
+
+func (o Options) withDefaults() Options {
+	o.MaxEntries, o.MaxDepth, o.MaxBytes = cmp.Or(o.MaxEntries, 20_000), cmp.Or(o.MaxDepth, 32), cmp.Or(o.MaxBytes, 512<<20)
+	if o.Pace == nil {
+		o.Pace = func(ctx context.Context, _ int64) error { return ctx.Err() }
+	}
+	if o.now == nil {
+		o.now = time.Now
+	}
+	if o.opened == nil {
+		o.opened = func(string) {}
+	}
+	return o
+}
+
+// Print is what was found of one skill directory.
+type Print struct {
+	// Digest is the fingerprint.
+	Digest pannier.Digest
+	// Files is the number of lines, Bytes the size of all regular files, Read how much of that was read now.
+	Files       int
+	Bytes, Read int64
+	// Known is for the next time. It is never changed.
+	Known *Known
+}
+
+// Of computes the fingerprint of the directory dir below a root, with slashes; "." is the root itself. Where it fails, the
+// Print still brings along what it came to know. Any number of calls may run at a time.
+func Of(ctx context.Context, root *os.Root, dir string, o Options) (Print, error) {
+	w := &walker{o: o.withDefaults(), known: o.Known}
+	w.look = w.o.now()
+	err := w.top(ctx, root, dir)
+	p := Print{Files: len(w.lines), Bytes: w.bytes, Read: w.read, Known: w.learned(err == nil)}
+	if err != nil {
+		return p, fmt.Errorf("fingerprint of %s: %w", dir, err)
+	}
+	p.Digest = digest(w.lines)
+	return p, nil
+}
+
+// line is what a file adds to a fingerprint.
+type line struct {
+	path    string
+	mark    byte
+	content pannier.Digest
+}
+
+// The marks of a line.
+const (
+	markExecutable = 'x'
+	markPlain      = '-'
+	markLink       = 'l'
+	markOther      = '?'
+)
+
+func digest(lines []line) pannier.Digest {
+	slices.SortFunc(lines, func(a, b line) int { return strings.Compare(a.path, b.path) })
+	h := sha256.New()
+	var b []byte
+	for _, l := range lines {
+		b = append(append(b[:0], l.path...), 0, l.mark, 0)
+		if l.mark != markOther {
+			b = hex.AppendEncode(b, l.content[:])
+		}
+		h.Write(append(b, '\n'))
+	}
+	return pannier.Digest(h.Sum(nil))
+}

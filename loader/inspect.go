@@ -1,0 +1,154 @@
+package loader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"pannier"
+	"pannier/internal/yamldoc"
+	"pannier/loader/installspec"
+	"pannier/loader/profile"
+)
+
+// profileBytes is how much of a file a profile is shown.
+const profileBytes = 8 << 10
+
+// Inspect looks into the directory of a skill of a catalog for what a load does not ask: what every profile says of it, its
+// tools, and the ways to install what it needs. It opens SKILL.md, the Python files that may hold tools, and the beginning
+// of every other file, within bounds, and runs nothing. Skills that can not be used have verdicts too. It returns an error
+// that is [pannier.ErrChanged] where the disk has moved on from what the catalog says.
+func (l *Loader) Inspect(ctx context.Context, s *pannier.Skill) (pannier.Inspection, error) {
+	in, err := l.openInspector(ctx, s)
+	if err != nil {
+		return pannier.Inspection{}, fmt.Errorf("inspect %s: %w", s.Path, err)
+	}
+	defer in.root.Close()
+	i := pannier.Inspection{
+		Conformance: in.conformance(), Commands: append([]pannier.Command{}, s.Commands...), Install: in.install(),
+	}
+	i.Tools = append(in.declared(i.Conformance[profile.NameOpenClaw].Issues), in.toolFiles()...)
+	slices.SortStableFunc(in.problems, pannier.CompareProblems)
+	i.Problems = in.problems
+	if err := ctx.Err(); err != nil {
+		return pannier.Inspection{}, fmt.Errorf("inspect %s: %w", s.Path, err)
+	}
+	return i, nil
+}
+
+// inspector looks into one skill directory once.
+type inspector struct {
+	contract
+	ctx   context.Context // of the one call that it lives for; a callback is handed none
+	root  *os.Root
+	skill *pannier.Skill
+	parts parts
+	files []pannier.File
+	read  int64 // bytes of Python
+}
+
+func (l *Loader) openInspector(ctx context.Context, s *pannier.Skill) (*inspector, error) {
+	in := &inspector{ctx: ctx, skill: s, contract: contract{path: s.FilePath(), problems: []pannier.Problem{}}}
+	if !s.FileDigest.IsZero() {
+		text, err := l.readWhole(s)
+		if err != nil {
+			return nil, err
+		}
+		if pannier.DigestOf(text) != s.FileDigest {
+			return nil, pannier.ErrChanged
+		}
+		in.parse(text, l.rules.MaxFrontmatterBytes)
+	}
+	files, truncated, err := l.Files(ctx, s)
+	if err != nil {
+		return nil, changedUnlessBusy(err)
+	}
+	if in.files = files; truncated {
+		in.note("skill.files.truncated", "", 0, "there are more files than were looked at", "keep what is no part of the skill out of its directory")
+	}
+	in.root, err = os.OpenRoot(l.rules.Roots[s.RootIndex].Path)
+	if err != nil {
+		return nil, changedUnlessBusy(err)
+	}
+	return in, nil
+}
+
+// parse reads the frontmatter, where the skill was made of it.
+func (in *inspector) parse(text []byte, limit int64) {
+	in.parts, _, _ = cut(text, true, limit)
+	in.parts.whole = true
+	if in.skill.Broken || in.skill.LastGood || in.parts.line == 0 {
+		return
+	}
+	if p, r, err := in.parts.parse(); err == nil {
+		in.parts, in.front, in.offset = p, r.Value, max(0, p.line-1)
+	}
+}
+
+// note adds a problem of a file below the skill directory, "" for the directory itself.
+func (in *inspector) note(code, file string, line int, message, hint string) {
+	in.problems = append(in.problems, pannier.Problem{
+		Code: code, Severity: pannier.SeverityWarning, Path: path.Join(in.skill.Path, file), Line: line, Message: message, Hint: hint,
+	})
+}
+
+func (in *inspector) conformance() map[string]pannier.Conformance {
+	s := judged(in.skill, in.front, in.parts)
+	s.Files, s.ReadFile = in.files, in.beginning
+	return profile.Report(s, profile.Names()...)
+}
+
+// beginning returns the first bytes of a file.
+func (in *inspector) beginning(file string) ([]byte, error) { return in.readFile(file, profileBytes) }
+
+// readFile returns at most limit bytes of a file below the skill directory.
+func (in *inspector) readFile(file string, limit int64) ([]byte, error) {
+	if err := in.ctx.Err(); err != nil {
+		return nil, err
+	}
+	f, err := in.root.OpenFile(path.Join(in.skill.PathBelowRoot, file), os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	st, err := statOpen(int(f.Fd()))
+	if err != nil || !st.isRegular() {
+		return nil, errors.New("it is " + st.what())
+	}
+	text := make([]byte, min(st.size, limit))
+	n, err := io.ReadFull(f, text)
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil // it has become shorter
+	}
+	return text[:n], err
+}
+
+// install returns the install specs of every dialect, and those that stand at the top as Aleph has them.
+func (in *inspector) install() []pannier.InstallSpec {
+	specs := []pannier.InstallSpec{}
+	add := func(v yamldoc.Value, field string) {
+		found, problems := installspec.Read(v, field)
+		specs = append(specs, found...)
+		for _, p := range problems {
+			p.Path = in.path
+			if p.Line > 0 {
+				p.Line, p.Column = in.at(p.Line, p.Column)
+			}
+			in.problems = append(in.problems, p)
+		}
+	}
+	silent := contract{front: in.front} // loading has told of what is wrong on the way there
+	silent.dialects(func(v yamldoc.Value, field string) {
+		in.within = silent.within
+		add(v.Get("install"), field+".install")
+		in.within = nil
+	})
+	add(in.front.Get("install"), "install")
+	return specs
+}

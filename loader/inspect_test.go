@@ -1,0 +1,220 @@
+package loader_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"pannier"
+	"pannier/loader"
+	"pannier/loader/profile"
+)
+
+// inspect looks into the skill at root/a.
+func inspect(t *testing.T, root string) pannier.Inspection {
+	t.Helper()
+	l := loader.New(loader.Options{Rules: rulesFor(root)})
+	in, err := l.Inspect(t.Context(), only(t, load(t, l, pannier.Batch{Full: true})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in
+}
+
+func executable(t *testing.T, path string) {
+	t.Helper()
+	mkdir(t, filepath.Dir(path))
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const pythonTool = "from langchain_core.tools import tool\n\n@tool\ndef greet(name: str) -> str:\n    \"\"\"Greets somebody.\"\"\"\n    return name\n"
+
+func TestInspectTools(t *testing.T) {
+	root := tree(t)
+	writeSkill(t, root, "a", `---
+name: a
+description: d
+runtime:
+  tools:
+    - {tool_slug: Run It, kind: shell, description: Runs it., parameters: {type: object, properties: {z: {}, a: {}}}, config: {command: [x]}}
+    - {tool_slug: no-kind}
+    - {tool_slug: ask, kind: http, output_policy: {llm: {mode: everything}}}
+    - {tool_slug: ask, kind: http}
+    - {tool_slug: ASK, kind: http}
+    - {tool_slug: proxy, kind: function_proxy}
+    - {tool_slug: list, kind: http, parameters: [a]}
+    - text
+---
+body
+`)
+	dir := filepath.Join(root, "a")
+	for _, file := range []string{"tools/greet.py", "scripts/again.py", "scripts/_hidden.py", "scripts/deep/x.py", "other/y.py"} {
+		mkdir(t, filepath.Dir(filepath.Join(dir, file)))
+		write(t, filepath.Join(dir, file), pythonTool)
+	}
+	write(t, filepath.Join(dir, "scripts/odd.py"), "@tool(name())\ndef f(): pass\n")
+	executable(t, filepath.Join(dir, "scripts/run.sh"))
+	executable(t, filepath.Join(dir, "assets/no.sh"))
+	if err := unix.Mkfifo(filepath.Join(dir, "scripts/fifo.py"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	in := inspect(t, root)
+	var got []string
+	for _, tool := range in.Tools {
+		got = append(got, fmt.Sprintf("%s %s %s:%d %s %s", tool.Kind, tool.Name, tool.Path, tool.Line, tool.Description, tool.Parameters))
+	}
+	const schema = `{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`
+	want := []string{
+		"declared ask SKILL.md:9  ",
+		`declared run-it SKILL.md:6 Runs it. {"type":"object","properties":{"z":{},"a":{}}}`,
+		"function greet scripts/again.py:4 Greets somebody. " + schema,
+		"script run.sh scripts/run.sh:0  ",
+		"function greet tools/greet.py:4 Greets somebody. " + schema,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("want -, got +:\n%s", diff)
+	}
+	if declaration := string(in.Tools[1].Declaration); !strings.HasPrefix(declaration, `{"tool_slug":"Run It","kind":"shell"`) || !strings.HasSuffix(declaration, `"config":{"command":["x"]}}`) {
+		t.Errorf("declaration %s", declaration)
+	}
+	got = nil
+	for _, p := range in.Problems {
+		if p.Severity != pannier.SeverityWarning || p.Hint == "" || p.Message == "" {
+			t.Errorf("told %v", p)
+		}
+		got = append(got, fmt.Sprintf("%s %s:%d %s", p.Code, p.Path, p.Line, p.Field))
+	}
+	want = []string{
+		"contract.runtime.tools.kind skills/a/SKILL.md:7 runtime.tools[1].kind",
+		"contract.runtime.tools.output_policy skills/a/SKILL.md:8 runtime.tools[2].output_policy.llm.mode",
+		"skill.tools.declared skills/a/SKILL.md:10 runtime.tools[4]",
+		"skill.tools.declared skills/a/SKILL.md:11 runtime.tools[5]",
+		"skill.tools.declared skills/a/SKILL.md:12 runtime.tools[6]",
+		"contract.runtime.type skills/a/SKILL.md:13 runtime.tools[7]",
+		"skill.tools.python skills/a/scripts/odd.py:2 ",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("want -, got +:\n%s", diff)
+	}
+}
+
+func TestInspectInstall(t *testing.T) {
+	root := tree(t)
+	writeSkill(t, root, "a", "---\nname: a\ndescription: d\nmetadata:\n  openclaw:\n    install:\n      - {id: brew, kind: brew, formula: jq, bins: [jq]}\n      - 5\n  clawdbot: '{\"install\": [{\"kind\": \"apt\", \"package\": \"jq; rm\"}, 7]}'\ninstall:\n  - {id: go, kind: go, package: example.org/x@latest}\n---\nbody\n")
+	in := inspect(t, root)
+	var got []string
+	for _, spec := range in.Install {
+		got = append(got, fmt.Sprint(spec.Field, " ", spec.Kind, " ", len(spec.Commands) > 0, " ", spec.Refused != ""))
+	}
+	want := []string{
+		"metadata.openclaw.install brew true false", "metadata.openclaw.install  false true",
+		"metadata.clawdbot.install apt false true", "metadata.clawdbot.install  false true", "install go true false",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("want -, got +:\n%s", diff)
+	}
+	got = nil
+	for _, p := range in.Problems {
+		got = append(got, fmt.Sprintf("%s:%d:%d %s", p.Path, p.Line, p.Column, p.Field))
+	}
+	want = []string{"skills/a/SKILL.md:8:9 metadata.openclaw.install[1]", "skills/a/SKILL.md:9:13 metadata.clawdbot.install[1]"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("want -, got +:\n%s\n%v", diff, in.Problems)
+	}
+}
+
+func TestInspectVerdicts(t *testing.T) {
+	tests := []struct{ name, text, compliant string }{
+		{"by the standard", "---\nname: a\ndescription: d\nlicense: MIT-0\n---\nbody\n", "agentskills_strict openclaw_compat clawhub"},
+		{"by the others", "---\nname: b\ndescription: d\nversion: 1.0.0\nlicense: MIT-0\n---\nbody\n", "openclaw_compat molecule_audit clawhub"},
+		{"no YAML", broken, "clawhub"},
+		{"no frontmatter", "text\n", "clawhub"},
+		{"NUL in the body", good("d") + "\x00", "clawhub"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			root := tree(t)
+			writeSkill(t, root, "a", tt.text)
+			in := inspect(t, root)
+			var compliant []string
+			for _, name := range profile.Names() {
+				if in.Conformance[name].Compliant {
+					compliant = append(compliant, name)
+				}
+			}
+			if got := strings.Join(compliant, " "); got != tt.compliant || len(in.Conformance) != 4 {
+				t.Errorf("complies with %q, want %q: %+v", got, tt.compliant, in.Conformance)
+			}
+		})
+	}
+}
+
+func TestInspectOfToolsOnly(t *testing.T) {
+	root := tree(t)
+	mkdir(t, filepath.Join(root, "a/tools"))
+	write(t, filepath.Join(root, "a/tools/x.py"), pythonTool)
+	in := inspect(t, root)
+	if len(in.Tools) != 1 || in.Tools[0].Name != "greet" || in.Conformance[profile.NameAgentSkills].Compliant {
+		t.Errorf("%+v", in)
+	}
+	if in.Commands == nil || in.Install == nil || in.Problems == nil {
+		t.Error("an empty list is null on the wire")
+	}
+}
+
+func TestInspectIsOfTheDigest(t *testing.T) {
+	for name, change := range map[string]func(t *testing.T, root string){
+		"edited":       func(t *testing.T, root string) { write(t, root+"/a/SKILL.md", good("e")) },
+		"removed":      func(t *testing.T, root string) { remove(t, root+"/a/SKILL.md") },
+		"folder gone":  func(t *testing.T, root string) { remove(t, root+"/a") },
+		"root is gone": func(t *testing.T, root string) { remove(t, root) },
+	} {
+		root := tree(t, "a")
+		l := loader.New(loader.Options{Rules: rulesFor(root)})
+		s := only(t, load(t, l, pannier.Batch{Full: true}))
+		change(t, root)
+		if in, err := l.Inspect(t.Context(), s); !errors.Is(err, pannier.ErrChanged) || in.Conformance != nil {
+			t.Errorf("%s: %+v, error %v", name, in, err)
+		}
+	}
+	root := tree(t, "a")
+	l := loader.New(loader.Options{Rules: rulesFor(root)})
+	s := only(t, load(t, l, pannier.Batch{Full: true}))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := l.Inspect(ctx, s); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestInspectBounds looks into skills with more files, and larger ones, than are read.
+func TestInspectBounds(t *testing.T) {
+	root := tree(t, "a")
+	for i := range 300 {
+		dir := filepath.Join(root, "a/tools")
+		mkdir(t, dir)
+		write(t, filepath.Join(dir, fmt.Sprintf("f%03d.py", i)), pythonTool)
+	}
+	if in := inspect(t, root); len(in.Tools) != 256 || len(in.Problems) != 44 {
+		t.Errorf("%d tools, %d problems", len(in.Tools), len(in.Problems))
+	}
+	root = tree(t, "a")
+	mkdir(t, filepath.Join(root, "a/tools"))
+	huge := filepath.Join(root, "a/tools/huge.py")
+	write(t, huge, pythonTool)
+	if err := os.Truncate(huge, 1<<30); err != nil {
+		t.Fatal(err)
+	}
+	if in := inspect(t, root); len(in.Tools) != 0 || len(in.Problems) != 1 || in.Problems[0].Code != "skill.tools.python" {
+		t.Errorf("%+v", in)
+	}
+}

@@ -1,0 +1,132 @@
+package loader
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"pannier"
+	"pannier/internal/yamldoc"
+	"pannier/loader/profile"
+	"pannier/loader/pytool"
+)
+
+// The bounds of what is read of one skill to find tools in it.
+const (
+	maxToolFiles = 256
+	maxToolBytes = 8 << 20
+)
+
+// scriptsDir is the directory of a skill that its executables lie in, besides toolsDir.
+const scriptsDir = "scripts"
+
+// declared returns the runtime tools that the frontmatter declares, by name. issues are those of the profile that has the
+// rules for them; whatever it holds against one tool costs that tool alone.
+func (in *inspector) declared(issues []pannier.Problem) []pannier.Tool {
+	tools := []pannier.Tool{}
+	if slices.ContainsFunc(issues, func(p pannier.Problem) bool { return p.Code == "openclaw.more" }) {
+		in.tell("skill.tools.declared", "runtime.tools", in.front.Get("runtime"), "there is too much wrong with the frontmatter to tell which of the declared tools are sound, so none is listed", "mend what the profile "+profile.NameOpenClaw+" tells of")
+		return tools
+	}
+	i := 0
+	for v := range in.front.Get("runtime").Get("tools").Items() {
+		field := fmt.Sprintf("runtime.tools[%d]", i)
+		i++
+		if faults := faultsIn(issues, field); len(faults) > 0 {
+			in.problems = append(in.problems, faults...)
+			continue
+		}
+		tool, fault := declaredTool(v)
+		if fault == "" && slices.ContainsFunc(tools, func(other pannier.Tool) bool { return other.Name == tool.Name }) {
+			fault = "there is a tool of that name before it"
+		}
+		if fault != "" {
+			in.tell("skill.tools.declared", field, v, fault+", so it is left out", "mend the tool, or remove it")
+			continue
+		}
+		tool.Path = in.skill.File
+		tool.Line, _ = in.place(v)
+		tools = append(tools, tool)
+	}
+	slices.SortStableFunc(tools, func(a, b pannier.Tool) int { return strings.Compare(a.Name, b.Name) })
+	return tools
+}
+
+// faultsIn returns the errors in a field or below it, as warnings: they cost a tool, and not the skill.
+func faultsIn(issues []pannier.Problem, field string) []pannier.Problem {
+	var faults []pannier.Problem
+	for _, p := range issues {
+		rest, ok := strings.CutPrefix(p.Field, field)
+		if ok && (rest == "" || rest[0] == '.') && p.Severity == pannier.SeverityError {
+			p.Severity = pannier.SeverityWarning
+			faults = append(faults, p)
+		}
+	}
+	return faults
+}
+
+// declaredTool reads a tool that the profile finds no fault with, or returns what keeps it from being called all the same
+// (Pioneer skills architecture, "Runtime tools").
+func declaredTool(v yamldoc.Value) (tool pannier.Tool, fault string) {
+	slug, _ := v.Get("tool_slug").Text()
+	kind, _ := v.Get("kind").Text()
+	description, _ := v.Get("description").Text()
+	tool = pannier.Tool{
+		Name: pannier.Slugify(slug), Kind: pannier.ToolDeclared, Description: strings.TrimSpace(description), Declaration: v.JSON(),
+	}
+	switch parameters := v.Get("parameters"); parameters.Kind() {
+	case yamldoc.Missing, yamldoc.Null:
+	case yamldoc.Map:
+		tool.Parameters = parameters.JSON()
+	default:
+		return tool, "its parameters are " + parameters.Kind().String() + " where a JSON Schema of an object belongs"
+	}
+	target, _ := v.Get("config").Get("target_tool").Text()
+	if kind == "function_proxy" && strings.TrimSpace(target) == "" {
+		return tool, "it stands for another tool, and config.target_tool does not say for which"
+	}
+	return tool, ""
+}
+
+// toolFiles returns the tools that lie right in tools/ and scripts/: the functions in Python files, and executable files.
+func (in *inspector) toolFiles() []pannier.Tool {
+	var tools []pannier.Tool
+	looked := 0
+	for _, f := range in.files {
+		dir, name := path.Split(f.Path)
+		if dir != toolsDir+"/" && dir != scriptsDir+"/" {
+			continue
+		}
+		if isScript(name) && !strings.HasPrefix(name, "_") {
+			looked++
+			if looked > maxToolFiles || in.read > maxToolBytes {
+				in.note("skill.tools.bounds", f.Path, 0, fmt.Sprintf("more than %d Python files, or %d bytes of them, lie before it, so it is not searched for tools", maxToolFiles, maxToolBytes), "keep files without tools in a directory of their own")
+			} else {
+				tools = append(tools, in.functions(f)...)
+			}
+		}
+		if f.Executable {
+			tools = append(tools, pannier.Tool{Name: name, Kind: pannier.ToolScript, Path: f.Path})
+		}
+	}
+	return tools
+}
+
+// functions returns the tools in a Python file.
+func (in *inspector) functions(f pannier.File) []pannier.Tool {
+	text, err := in.readFile(f.Path, pytool.MaxFileBytes+1)
+	if err != nil {
+		in.note("skill.tools.unreadable", f.Path, 0, "the file can not be read: "+cause(err), "make it readable for the user that pannier runs as")
+		return nil
+	}
+	in.read += int64(len(text))
+	tools, faults := pytool.Read(text)
+	for i := range tools {
+		tools[i].Path = f.Path
+	}
+	for _, fault := range faults {
+		in.note("skill.tools.python", f.Path, fault.Line, fault.Message, "write what the decorator @tool is given as plain texts, in a file that Python can read")
+	}
+	return tools
+}

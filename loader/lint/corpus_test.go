@@ -1,0 +1,108 @@
+package lint_test
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pannier"
+	"pannier/loader/lint"
+)
+
+var update = flag.Bool("update", false, "write the golden file anew")
+
+const corpusGolden = "testdata/corpus.golden"
+
+// corpusOptions audit $PANNIER_CORPUS, a directory of repositories, as one directory of skills.
+func corpusOptions(tb testing.TB) lint.Options {
+	tb.Helper()
+	corpus := os.Getenv("PANNIER_CORPUS")
+	if corpus == "" {
+		tb.Skip("PANNIER_CORPUS names no directory of repositories")
+	}
+	corpus, err := filepath.Abs(corpus)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	o := optionsFor(corpus)
+	o.Rules.Roots = []pannier.Root{{Path: corpus, Name: ".", Kind: pannier.SourceWorkspace}}
+	o.Profile = lint.ProfileAll
+	return o
+}
+
+// TestCorpus audits skills as people publish them. How many pass which profile, and what could be mended in them, is
+// pinned in a golden file.
+func TestCorpus(t *testing.T) {
+	o := corpusOptions(t)
+	var text strings.Builder
+	for _, o.Profile = range lint.Profiles() {
+		r := audit(t, o)
+		fmt.Fprintf(&text, "%s: %d skills, %d fail: %d errors, %d warnings\n", o.Profile, r.Summary.Checked, r.Summary.Failed, r.Summary.Errors, r.Summary.Warnings)
+		for _, s := range r.Skills {
+			for _, p := range s.Problems {
+				if !strings.HasPrefix(p.Path, s.Path) || p.Code == "audit.changed" {
+					t.Errorf("%#v", p)
+				}
+				checkProblem(t, p)
+			}
+		}
+	}
+	o.Profile = lint.ProfileAgentSkills
+	counts := map[string]int{}
+	fixes, left := planned(t, o)
+	for _, f := range fixes {
+		for _, c := range f.Changes {
+			counts[strings.Join(strings.FieldsFunc(c.What, func(r rune) bool { return '0' <= r && r <= '9' }), "N")]++
+		}
+		before := readFile(t, filepath.Join(o.Rules.Workspace, f.Path))
+		checkFix(t, before, filepath.Base(filepath.Dir(f.Path)))
+	}
+	fmt.Fprintf(&text, "could be mended: %d files, left alone: %d\n", len(fixes), len(left))
+	for _, what := range slices.Sorted(maps.Keys(counts)) {
+		fmt.Fprintf(&text, "%5d %s\n", counts[what], what)
+	}
+	checkGolden(t, text.String())
+}
+
+func checkGolden(t *testing.T, text string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(corpusGolden, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	golden, err := os.ReadFile(corpusGolden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(golden), "\n"), strings.Split(text, "\n")); diff != "" {
+		t.Errorf("not what %s says; -update writes it anew: want -, got +:\n%s", corpusGolden, diff)
+	}
+}
+
+// BenchmarkCorpus audits it by all profiles.
+func BenchmarkCorpus(b *testing.B) {
+	o := corpusOptions(b)
+	skills := 0
+	for b.Loop() {
+		skills = audit(b, o).Summary.Checked
+	}
+	b.ReportMetric(float64(skills), "skills")
+}
+
+// BenchmarkFixText mends a text of usual length in three places.
+func BenchmarkFixText(b *testing.B) {
+	text := []byte("\ufeff---\nname: a\ndescription: a: b\nversion: 1\n---# Title\n" + strings.Repeat("A line of a body as it is.\n", 200))
+	for b.Loop() {
+		if _, changes := lint.FixText(text, "a"); len(changes) != 3 {
+			b.Fatal(changes)
+		}
+	}
+}

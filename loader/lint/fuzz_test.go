@@ -1,0 +1,212 @@
+package lint_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"pannier"
+	"pannier/internal/yamldoc"
+	"pannier/loader/lint"
+)
+
+func changeTexts(changes []lint.Change) []string {
+	var texts []string
+	for _, c := range changes {
+		texts = append(texts, fmt.Sprintf("%d %s", c.Line, c.What))
+	}
+	return texts
+}
+
+// checkFix fails where mending a text does what it must not: lose what a line says, change what could be read, find more
+// to mend when it has just mended, or show another diff than what it does.
+func checkFix(t *testing.T, before, folder string) {
+	t.Helper()
+	fixed, changes := lint.FixText([]byte(before), folder)
+	if (len(changes) == 0) != (string(fixed) == before) {
+		t.Errorf("%d changes told, and the text is another: %v", len(changes), string(fixed) != before)
+	}
+	if again, more := lint.FixText(fixed, folder); len(more) > 0 || !bytes.Equal(again, fixed) {
+		t.Errorf("mended again: %q\n%v", again, more)
+	}
+	if lost := lostLine(before, string(fixed), folder); lost != "" {
+		t.Errorf("the line %q is lost in %q", lost, fixed)
+	}
+	if was, ok := readFront(before); ok {
+		is, ok := readFront(string(fixed))
+		if folder != "" {
+			was, is = withoutName(was), withoutName(is)
+		}
+		if !ok || !slices.Equal(was, is) {
+			t.Errorf("read %q before and %q, %v after", was, is, ok)
+		}
+	}
+	if err := checkDiff(before, string(fixed), lint.DiffText(before, folder)); err != nil {
+		t.Errorf("diff: %v\n%s", err, lint.DiffText(before, folder))
+	}
+}
+
+func withoutName(fields []string) []string {
+	return slices.DeleteFunc(fields, func(f string) bool { return strings.HasPrefix(f, "name\x00") })
+}
+
+// readFront returns what a strict reading of the frontmatter gives, field by field.
+func readFront(text string) ([]string, bool) {
+	front, _, ok := lint.CutText([]byte(text))
+	if !ok {
+		return nil, false
+	}
+	front = bytes.ReplaceAll(bytes.ReplaceAll(front, []byte("\r\n"), []byte("\n")), []byte("\r"), []byte("\n"))
+	v, _, err := yamldoc.Parse(front)
+	if err != nil {
+		return nil, false
+	}
+	var fields []string
+	for pair := range v.Pairs() {
+		fields = append(fields, pair.Key+"\x00"+string(pair.Value.AppendMeaning(nil)))
+	}
+	return fields, true
+}
+
+// plainLines returns what the lines of a text say, however they end.
+func plainLines(text string) []string {
+	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
+	var lines []string
+	for l := range strings.Lines(text) {
+		lines = append(lines, strings.TrimRight(l, " \t\n"))
+	}
+	return lines
+}
+
+// lostLine returns the first line of a text that its mended form does not hold in its place: as it was, in quotes, parted
+// from a fence, or with another name.
+func lostLine(before, after, folder string) string {
+	rest := plainLines(strings.TrimLeft(after, "\ufeff"))
+	for _, l := range plainLines(strings.TrimLeft(before, "\ufeff")) {
+		at := slices.IndexFunc(rest, func(n string) bool { return n == l || isRewritten(l, n, folder) })
+		if glued := strings.TrimPrefix(l, "---"); at < 0 && glued != l {
+			if at = slices.Index(rest, glued); at > 0 && rest[at-1] != "---" {
+				at = -1
+			}
+		}
+		if at < 0 {
+			return l
+		}
+		rest = rest[at+1:]
+	}
+	return ""
+}
+
+func isRewritten(old, fresh, folder string) bool {
+	key, value, ok := strings.Cut(old, ":")
+	freshKey, freshValue, freshOK := strings.Cut(fresh, ":")
+	if !ok || !freshOK || key != freshKey {
+		return false
+	}
+	if key == "name" && folder != "" {
+		return strings.Contains(freshValue, folder)
+	}
+	v, _, err := yamldoc.Parse([]byte(fresh))
+	text, _ := v.Get(key).Text()
+	return err == nil && text == strings.Trim(value, " \t")
+}
+
+// checkDiff follows a unified diff from one text to the other.
+func checkDiff(before, after, diff string) error {
+	old, fresh := splitKeep(before), splitKeep(after)
+	var got []string
+	at := 0
+	lines := strings.SplitAfter(diff, "\n")
+	for i, l := range lines {
+		if l == "" || strings.HasPrefix(l, `\`) {
+			continue
+		}
+		text := l[1:]
+		if i+1 < len(lines) && strings.HasPrefix(lines[i+1], `\`) {
+			text = strings.TrimSuffix(text, "\n")
+		}
+		switch l[0] {
+		case '@':
+			from, _, _ := strings.Cut(strings.TrimPrefix(l, "@@ -"), " ")
+			from, _, _ = strings.Cut(from, ",")
+			line, err := strconv.Atoi(from)
+			if err != nil || line-1 < at || line-1 > len(old) {
+				return fmt.Errorf("hunk at %q", l)
+			}
+			got = append(got, old[at:line-1]...)
+			at = line - 1
+		case ' ', '-':
+			if at >= len(old) || strings.TrimSuffix(old[at], "\n") != strings.TrimSuffix(text, "\n") {
+				return fmt.Errorf("line %d is not %q", at+1, text)
+			}
+			if l[0] == ' ' {
+				got = append(got, old[at])
+			}
+			at++
+		case '+':
+			got = append(got, strings.Replace(text, "\r\n", "\r", 1)) // none is added that ends in CR LF
+		default:
+			return fmt.Errorf("line %q", l)
+		}
+	}
+	got = append(got, old[at:]...)
+	if strings.Join(got, "") != strings.Join(fresh, "") {
+		return errors.New("it leads to another text")
+	}
+	return nil
+}
+
+// splitKeep splits a text behind each end of a line, as a mender sees them.
+func splitKeep(text string) []string {
+	var lines []string
+	for text != "" {
+		at := strings.IndexAny(text, "\r\n")
+		if at < 0 {
+			return append(lines, text)
+		}
+		at++
+		if text[at-1] == '\r' && strings.HasPrefix(text[at:], "\n") {
+			at++
+		}
+		lines = append(lines, text[:at])
+		text = text[at:]
+	}
+	return lines
+}
+
+func FuzzFixText(f *testing.F) {
+	for _, tt := range fixes {
+		f.Add(tt.before, tt.folder)
+	}
+	f.Fuzz(func(t *testing.T, text, folder string) {
+		if len(folder) > 64 || strings.ContainsAny(folder, "\r\n") {
+			t.Skip("no folder")
+		}
+		checkFix(t, text, folder)
+	})
+}
+
+func FuzzText(f *testing.F) {
+	for _, tt := range fixes {
+		f.Add([]byte(tt.before))
+	}
+	o := optionsFor("/nowhere")
+	o.Profile = lint.ProfileAll
+	f.Fuzz(func(t *testing.T, text []byte) {
+		r, err := lint.Text(t.Context(), text, "stdin", o)
+		if err != nil || len(r.Skills) != 1 {
+			t.Fatalf("%v: %+v", err, r)
+		}
+		problems := r.Skills[0].Problems
+		if !slices.IsSortedFunc(problems, pannier.CompareProblems) {
+			t.Errorf("not in order: %v", problems)
+		}
+		for _, p := range problems {
+			checkProblem(t, p)
+		}
+	})
+}

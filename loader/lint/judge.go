@@ -1,0 +1,199 @@
+package lint
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"pannier"
+	"pannier/loader/profile"
+	"pannier/loader/scan"
+)
+
+// The profiles, by the names that people choose them by.
+const (
+	ProfileMolecule    = "molecule"
+	ProfileAgentSkills = "agentskills"
+	ProfileOpenClaw    = "openclaw"
+	ProfileClawHub     = "clawhub"
+	ProfileAll         = "all"
+)
+
+// Profiles returns the names that [Options.Profile] can have, the usual one first.
+func Profiles() []string {
+	return []string{ProfileMolecule, ProfileAgentSkills, ProfileOpenClaw, ProfileClawHub, ProfileAll}
+}
+
+// profilesOf returns the names that the package profile has for a choice.
+func profilesOf(name string) ([]string, bool) {
+	switch name {
+	case ProfileMolecule:
+		return []string{profile.NameMolecule}, true
+	case ProfileAgentSkills:
+		return []string{profile.NameAgentSkills}, true
+	case ProfileOpenClaw:
+		return []string{profile.NameOpenClaw}, true
+	case ProfileClawHub:
+		return []string{profile.NameClawHub}, true
+	case ProfileAll:
+		return profile.Names(), true
+	}
+	return nil, false
+}
+
+// problemsOf returns all that is wrong with a skill, in no order: what its reader says, what the profiles say, what the
+// scan says.
+func (a *auditor) problemsOf(ctx context.Context, s *pannier.Skill) []pannier.Problem {
+	problems := slices.Clone(s.Problems)
+	text, err := a.textOf(s)
+	if err != nil {
+		problems = append(problems, pannier.Problem{
+			Code: "audit.changed", Severity: pannier.SeverityError, Path: s.FilePath(),
+			Message: "the file changed while it was read", Hint: "audit again once nobody writes to it",
+		})
+	}
+	if mixed := lineEnds(text); mixed > 0 && !s.Broken {
+		problems = append(problems, pannier.Problem{
+			Code: "audit.line_ends", Severity: pannier.SeverityInfo, Path: s.FilePath(), Line: mixed,
+			Message: "lines end in CR LF or CR", Hint: "save the file with LF line ends, or let --fix do so",
+		})
+	}
+	judged := a.profileSkill(ctx, s, text)
+	for _, name := range a.profiles {
+		problems = append(problems, profile.Check(name, judged)...)
+	}
+	if a.Scan {
+		problems = append(problems, a.scan(ctx, s)...)
+	}
+	return problems
+}
+
+// textOf returns the SKILL.md that the reader has read; nil where it has read none.
+func (a *auditor) textOf(s *pannier.Skill) ([]byte, error) {
+	if s.File == "" || s.FileDigest.IsZero() {
+		return nil, nil
+	}
+	text, err := a.readBelow(s, s.File, a.Rules.MaxSkillBytes)
+	if err != nil {
+		return nil, err
+	}
+	if pannier.DigestOf(text) != s.FileDigest {
+		return nil, pannier.ErrChanged
+	}
+	return text, nil
+}
+
+// readBelow returns the beginning of a regular file of a skill.
+func (a *auditor) readBelow(s *pannier.Skill, name string, most int64) ([]byte, error) {
+	root := a.roots[s.RootIndex]
+	if root == nil {
+		return nil, os.ErrNotExist
+	}
+	file, err := root.OpenFile(path.Join(s.PathBelowRoot, name), os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("not a regular file")
+	}
+	text := make([]byte, min(info.Size(), most))
+	n, err := io.ReadFull(file, text)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, err
+	}
+	return text[:n], nil
+}
+
+// sniffed is how much of a file a profile is shown: more than it asks for, and more than files of patterns have.
+const sniffed = 64 << 10
+
+// profileSkill returns what the profiles judge.
+func (a *auditor) profileSkill(ctx context.Context, s *pannier.Skill, text []byte) profile.Skill {
+	judged := profile.Skill{
+		Folder: s.Folder, File: s.File, Path: path.Join(s.Path, pannier.SkillFile), LineOffset: 1,
+		Name: s.Name, Description: s.Description, License: s.License,
+	}
+	if s.File != "" {
+		judged.Path = s.FilePath()
+	}
+	if a.nameless {
+		judged.Folder = ""
+	}
+	if v, front, body, ok := read(text); ok && !s.Broken {
+		judged.Front, judged.FrontFound, judged.Text = v, true, front
+		judged.BodyEmpty = len(bytes.TrimSpace(body)) == 0
+	}
+	for _, p := range s.Problems {
+		if p.Path == judged.Path && isTextFault(p) {
+			judged.Faults = append(judged.Faults, p)
+		}
+	}
+	if !a.nameless && slices.Contains(a.profiles, profile.NameClawHub) {
+		if files, _, err := a.loader.Files(ctx, s); err == nil {
+			judged.Files = files
+		}
+		judged.ReadFile = func(name string) ([]byte, error) { return a.readBelow(s, name, sniffed) }
+	}
+	return judged
+}
+
+// textCodes are problems of the reader with how SKILL.md is written, as are those of its frontmatter.
+var textCodes = []string{"skill.bom", "skill.nul", "skill.file.kind", "skill.file.unreadable", "skill.file.too_long"}
+
+// isTextFault reports whether a problem of the reader is one of how SKILL.md is written, rather than of what it says.
+func isTextFault(p pannier.Problem) bool {
+	return strings.HasPrefix(p.Code, "skill.frontmatter.") || slices.Contains(textCodes, p.Code)
+}
+
+// scan returns the findings of the security scan as problems of the skill.
+func (a *auditor) scan(ctx context.Context, s *pannier.Skill) []pannier.Problem {
+	root := a.roots[s.RootIndex]
+	if root == nil {
+		return nil
+	}
+	report, _ := scan.Directory(ctx, root, s.PathBelowRoot, scan.Options{}) // an error is that ctx is done, which ends the audit
+	var problems []pannier.Problem
+	for _, f := range report.Findings {
+		message := f.Message
+		if f.Blocking {
+			message += "; it keeps the skill from being installed"
+		}
+		problems = append(problems, pannier.Problem{
+			Code: f.Rule, Severity: f.Severity, Path: path.Join(s.Path, f.Path), Line: f.Line, Message: message, Hint: f.Hint,
+		})
+	}
+	return problems
+}
+
+// merge orders problems, and drops those that say the same of the same place as a graver one, or an earlier one: a reader
+// and four profiles see the same missing text.
+func merge(problems []pannier.Problem) []pannier.Problem {
+	slices.SortStableFunc(problems, pannier.CompareProblems)
+	type what struct {
+		path         string
+		line, column int
+		message      string
+	}
+	seen := make(map[what]bool, len(problems))
+	kept := make([]pannier.Problem, 0, len(problems))
+	for _, p := range problems {
+		key := what{p.Path, p.Line, p.Column, p.Message}
+		if !seen[key] {
+			seen[key] = true
+			kept = append(kept, p)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,277 @@
+// Package lint audits skills for those who write them: every skill that config.yaml lists, in its order, then every other
+// one, each with the reader's own problems, the verdicts of one or of all profiles and, where that is asked for, the
+// findings of the security scan. It tells the line, the rule and what to do, and mends by itself what is safe to mend.
+//
+// # What it believes
+//
+// The disk, once. An audit asks no sidecar and keeps nothing; what it reads of skills it reads through the loader and
+// beneath their roots, so that it comes to the same result as the sidecar on the same tree.
+//
+// # What it mends
+//
+// See [FixText]. It changes a file only where it is sure what the author meant, and only one that is still as it was when
+// it was judged.
+package lint
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"path"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"pannier"
+	"pannier/loader"
+)
+
+// Options say what is audited, and by which rules.
+type Options struct {
+	// Rules say where skills are looked for. Workspace is the config.yaml that selects them; its zero value selects all.
+	Rules     pannier.DiscoveryRules
+	Workspace pannier.Workspace
+	// Only, where it is not empty, is the one folder right below the first root that is audited; paths are then shown as
+	// they are below that folder. Nothing else is gone into, whatever Rules say.
+	Only string
+	// Profile is one of [Profiles].
+	Profile string
+	// Scan adds the findings of the security scan.
+	Scan bool
+	// Strict lets warnings fail a skill too. All lets skills count that config.yaml does not list.
+	Strict, All bool
+}
+
+// Status is the verdict on one skill.
+type Status string
+
+// The verdicts.
+const (
+	Pass Status = "PASS"
+	Fail Status = "FAIL"
+)
+
+// Report is the result of an audit.
+type Report struct {
+	Profile string `json:"profile"`
+	// Skills are those that config.yaml lists, in its order, then the others by path.
+	Skills []Skill `json:"skills"`
+	// Problems are those of config.yaml and of the roots themselves. An error among them means that it could not be found
+	// out which skills there are, or which are configured.
+	Problems []pannier.Problem `json:"problems,omitempty"`
+	Summary  Summary           `json:"summary"`
+}
+
+// Skill is what was found out about one skill.
+type Skill struct {
+	Slug string `json:"slug"`
+	// Path is its directory, relative to the workspace where it lies in it.
+	Path string `json:"path"`
+	// Listed says that config.yaml selects it: it is in the list there, or there is no list.
+	Listed bool   `json:"listed"`
+	Status Status `json:"status"`
+	// Problems are in the order of [pannier.CompareProblems], never nil. What two rules say in the same words of the same
+	// place stands here once, as the graver of them has it.
+	Problems []pannier.Problem `json:"problems"`
+
+	read *pannier.Skill // nil where there is none
+}
+
+// Summary counts the skills that count, and the problems of them, of config.yaml and of the roots.
+type Summary struct {
+	Checked  int `json:"checked"`
+	Failed   int `json:"failed"`
+	Errors   int `json:"errors"`
+	Warnings int `json:"warnings"`
+}
+
+// Audit looks at the skills once and judges them. It fails where ctx is done or o names no profile; whatever is wrong
+// with the disk is a problem in the report.
+func Audit(ctx context.Context, o Options) (Report, error) {
+	a, err := newAuditor(o)
+	if err != nil {
+		return Report{}, err
+	}
+	defer a.close()
+	catalog, err := a.loader.Load(ctx, pannier.Batch{Full: true, Trigger: pannier.TriggerManual})
+	if err != nil {
+		return Report{}, err
+	}
+	r := Report{Profile: o.Profile, Problems: append([]pannier.Problem{}, o.Workspace.Problems...)}
+	if o.Only == "" {
+		r.Problems = append(r.Problems, catalog.Problems...)
+		nowhere, err := a.loader.Census(ctx)
+		if err != nil {
+			return Report{}, err
+		}
+		r.Problems = append(r.Problems, nowhere...)
+	}
+	r.Skills = a.choose(catalog.Skills)
+	if err := a.judgeAll(ctx, r.Skills); err != nil {
+		return Report{}, err
+	}
+	r.sum(o)
+	return r, nil
+}
+
+// auditor is one audit.
+type auditor struct {
+	Options
+	profiles []string // by the names that the package profile has for them
+	loader   *loader.Loader
+	roots    []*os.Root // nil where one can not be opened; the loader tells of that
+	// nameless says that the folder is not the author's.
+	nameless bool
+}
+
+func newAuditor(o Options) (*auditor, error) {
+	profiles, ok := profilesOf(o.Profile)
+	if !ok {
+		return nil, fmt.Errorf("there is no profile %q: it is one of %s", o.Profile, strings.Join(Profiles(), ", "))
+	}
+	if o.Only != "" {
+		o.Rules.Roots = o.Rules.Roots[:1]
+		o.Rules.Skip, o.Rules.MaxDepth, o.Rules.MaxDirs = nil, 1, math.MaxInt32
+	}
+	a := &auditor{Options: o, profiles: profiles, loader: loader.New(loader.Options{Rules: o.Rules})}
+	for _, r := range o.Rules.Roots {
+		root, err := os.OpenRoot(r.Path)
+		if err != nil {
+			root = nil
+		}
+		a.roots = append(a.roots, root)
+	}
+	return a, nil
+}
+
+func (a *auditor) close() {
+	for _, root := range a.roots {
+		if root != nil {
+			root.Close()
+		}
+	}
+}
+
+// judgeAll judges every skill, on all processors.
+func (a *auditor) judgeAll(ctx context.Context, skills []Skill) error {
+	var (
+		next    atomic.Int64
+		workers sync.WaitGroup
+	)
+	for range min(runtime.GOMAXPROCS(0), len(skills)) {
+		workers.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(skills)) && ctx.Err() == nil; i = next.Add(1) - 1 {
+				a.judge(ctx, &skills[i])
+			}
+		})
+	}
+	workers.Wait()
+	return ctx.Err()
+}
+
+// judge fills in what is wrong with a skill, and the verdict.
+func (a *auditor) judge(ctx context.Context, s *Skill) {
+	if s.read != nil {
+		s.Problems = append(s.Problems, a.problemsOf(ctx, s.read)...)
+	}
+	s.Problems = merge(s.Problems)
+	if a.Only != "" {
+		a.shorten(s)
+	}
+	s.Status = Pass
+	for _, p := range s.Problems {
+		if p.Severity == pannier.SeverityError || a.Strict && p.Severity == pannier.SeverityWarning {
+			s.Status = Fail
+		}
+	}
+}
+
+// shorten shows the paths of the one skill as they are below its folder.
+func (a *auditor) shorten(s *Skill) {
+	for i := range s.Problems {
+		p := &s.Problems[i]
+		if rest, ok := strings.CutPrefix(p.Path, s.Path+"/"); ok {
+			p.Path = rest
+		} else if p.Path == s.Path {
+			p.Path = "."
+		}
+	}
+	s.Path = "."
+}
+
+// counts reports whether a skill counts for the verdict on all.
+func (o Options) counts(s *Skill) bool { return s.Listed || o.All }
+
+func (r *Report) sum(o Options) {
+	r.Summary.add(r.Problems)
+	for i := range r.Skills {
+		s := &r.Skills[i]
+		if !o.counts(s) {
+			continue
+		}
+		r.Summary.Checked++
+		if s.Status == Fail {
+			r.Summary.Failed++
+		}
+		r.Summary.add(s.Problems)
+	}
+}
+
+func (s *Summary) add(problems []pannier.Problem) {
+	for _, p := range problems {
+		switch p.Severity {
+		case pannier.SeverityError:
+			s.Errors++
+		case pannier.SeverityWarning:
+			s.Warnings++
+		}
+	}
+}
+
+// Text audits one SKILL.md that lies in no directory, such as one that is piped in. called is what stands for its path.
+// Of the options only those count that say by which rules it is judged.
+func Text(ctx context.Context, text []byte, called string, o Options) (Report, error) {
+	const folder = "stdin" // what it is called if it does not say
+	dir, err := os.MkdirTemp("", "pannier-audit-")
+	if err != nil {
+		return Report{}, fmt.Errorf("make a directory for the text: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Mkdir(path.Join(dir, folder), 0o700); err != nil {
+		return Report{}, fmt.Errorf("make a directory for the text: %w", err)
+	}
+	if err := os.WriteFile(path.Join(dir, folder, pannier.SkillFile), text, 0o600); err != nil {
+		return Report{}, fmt.Errorf("keep the text: %w", err)
+	}
+	o.Workspace, o.Only = pannier.Workspace{}, folder
+	o.Rules.Workspace, o.Rules.Roots = dir, []pannier.Root{{Path: dir}}
+	a, err := newAuditor(o)
+	if err != nil {
+		return Report{}, err
+	}
+	defer a.close()
+	a.nameless = true
+	return a.text(ctx, called)
+}
+
+func (a *auditor) text(ctx context.Context, called string) (Report, error) {
+	catalog, err := a.loader.Load(ctx, pannier.Batch{Full: true, Trigger: pannier.TriggerManual})
+	if err != nil {
+		return Report{}, err
+	}
+	r := Report{Profile: a.Profile, Skills: a.choose(catalog.Skills)}
+	if err := a.judgeAll(ctx, r.Skills); err != nil {
+		return Report{}, err
+	}
+	for i := range r.Skills {
+		s := &r.Skills[i]
+		s.Path, s.Slug = called, pannier.Slugify(s.read.Name)
+		for i := range s.Problems {
+			s.Problems[i].Path = called
+		}
+	}
+	r.sum(a.Options)
+	return r, nil
+}

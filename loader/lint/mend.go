@@ -1,0 +1,285 @@
+package lint
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"pannier"
+	"pannier/loader/profile"
+)
+
+// Fix is what can be mended in one SKILL.md. Nothing has been written yet.
+type Fix struct {
+	// Path is the file as the report shows it. To is what it will be called, where that is something else.
+	Path, To string
+	Changes  []Change
+	// Diff is what changes in the text, as a unified diff.
+	Diff string
+
+	root, dir string // absolute, and below it
+	file, to  string // in dir
+	stat      fs.FileInfo
+	text      []byte
+	fixed     []byte
+}
+
+// Fixes returns what can be mended in the skills of a report that count, in its order, and a problem for each file that
+// is left alone although something could be mended in it. o are the options that the report was made with.
+//
+// Only regular files below their root are mended, and only those that still are as they were judged. The name of a skill
+// is mended where the profile asks for that of the folder.
+func Fixes(ctx context.Context, o Options, r Report) (fixes []Fix, left []pannier.Problem, err error) {
+	a, err := newAuditor(o)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer a.close()
+	for i := range r.Skills {
+		s := &r.Skills[i]
+		if ctx.Err() != nil {
+			return nil, nil, ctx.Err()
+		}
+		if s.read == nil || s.read.File == "" || !o.counts(s) {
+			continue
+		}
+		f, err := a.plan(s)
+		if err != nil {
+			left = append(left, leftAlone(f.Path, err))
+		} else if len(f.Changes) > 0 {
+			fixes = append(fixes, f)
+		}
+	}
+	return fixes, left, nil
+}
+
+// errLink is that of a file that is a link: a new file in its place would part the two.
+var errLink = errors.New("it is a link; mend the file that it leads to")
+
+func leftAlone(path string, err error) pannier.Problem {
+	return pannier.Problem{
+		Code: "audit.not_fixed", Severity: pannier.SeverityInfo, Path: path,
+		Message: "the file is left as it is: " + causeOf(err), Hint: "mend it by hand, or audit again",
+	}
+}
+
+func causeOf(err error) string {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		return e.Err.Error()
+	}
+	return err.Error()
+}
+
+// plan returns what can be mended in the SKILL.md of one skill.
+func (a *auditor) plan(s *Skill) (Fix, error) {
+	read := s.read
+	f := Fix{
+		Path: path.Join(s.Path, read.File), root: a.Rules.Roots[read.RootIndex].Path, dir: read.PathBelowRoot,
+		file: read.File, to: read.File,
+	}
+	dir, err := f.open()
+	if err != nil {
+		return f, err
+	}
+	defer dir.Close()
+	if f.stat, err = dir.Lstat(f.file); err != nil {
+		return f, err
+	}
+	if f.text, err = a.textOf(read); err != nil || f.text == nil {
+		return f, err
+	}
+	folder := ""
+	if slices.Contains(a.profiles, profile.NameAgentSkills) {
+		folder = read.Folder
+	}
+	fixed := fix(string(f.text), folder)
+	f.fixed, f.Changes, f.Diff = []byte(fixed.text()), fixed.changes, diffOf(fixed.lines)
+	if read.File != pannier.SkillFile {
+		f.to = pannier.SkillFile
+		f.To = path.Join(s.Path, f.to)
+		f.Changes = append(f.Changes, Change{What: "renamed the file to " + pannier.SkillFile})
+	}
+	if len(f.Changes) > 0 && !f.stat.Mode().IsRegular() {
+		return f, errLink
+	}
+	return f, nil
+}
+
+// open opens the directory of the skill, beneath its root.
+func (f *Fix) open() (*os.Root, error) {
+	root, err := os.OpenRoot(f.root)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return root.OpenRoot(f.dir)
+}
+
+// Apply writes what was mended: into a new file beside the old one, synced, with its mode and owner, which then takes its
+// place. It returns an error that is [pannier.ErrChanged], and changes nothing, where the file is not what it was when it
+// was judged.
+func (f *Fix) Apply() error {
+	dir, err := f.open()
+	if err != nil {
+		return fmt.Errorf("fix %s: %w", f.Path, err)
+	}
+	defer dir.Close()
+	if err := f.apply(dir); err != nil {
+		return fmt.Errorf("fix %s: %w", f.Path, err)
+	}
+	return nil
+}
+
+func (f *Fix) apply(dir *os.Root) error {
+	if err := f.unchanged(dir); err != nil {
+		return err
+	}
+	if !bytes.Equal(f.fixed, f.text) {
+		if err := f.replace(dir); err != nil {
+			return err
+		}
+	}
+	if f.to != f.file {
+		if err := renameTo(dir, f.file, f.to); err != nil {
+			return err
+		}
+	}
+	return syncDir(dir)
+}
+
+// unchanged fails where the file is not what it was when it was judged.
+func (f *Fix) unchanged(dir *os.Root) error {
+	stat, err := dir.Lstat(f.file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return pannier.ErrChanged
+	case err != nil:
+		return err
+	case !sameStat(stat, f.stat):
+		return pannier.ErrChanged
+	}
+	file, err := dir.OpenFile(f.file, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if opened, err := file.Stat(); err != nil || !sameStat(opened, f.stat) {
+		return cmp.Or(err, pannier.ErrChanged)
+	}
+	text, err := io.ReadAll(io.LimitReader(file, int64(len(f.text))+1))
+	if err == nil && !bytes.Equal(text, f.text) {
+		err = pannier.ErrChanged
+	}
+	return err
+}
+
+func sameStat(a, b fs.FileInfo) bool {
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime()) && a.Mode() == b.Mode()
+}
+
+// replace writes the mended text into a new file and gives it the name of the old one.
+func (f *Fix) replace(dir *os.Root) error {
+	temporary := "." + f.file + "." + rand.Text()
+	err := f.write(dir, temporary)
+	if err == nil {
+		err = f.unchanged(dir) // as late as can be
+	}
+	if err == nil {
+		err = dir.Rename(temporary, f.file)
+	}
+	if err != nil {
+		return cmp.Or(err, dir.Remove(temporary))
+	}
+	return nil
+}
+
+func (f *Fix) write(dir *os.Root, name string) (err error) {
+	file, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closed := file.Close(); err == nil {
+			err = closed
+		}
+	}()
+	if err := f.own(file); err != nil {
+		return err
+	}
+	if _, err := file.Write(f.fixed); err != nil {
+		return err
+	}
+	return file.Sync()
+}
+
+// own gives a new file the owner and the mode of the old one.
+func (f *Fix) own(file *os.File) error {
+	fresh, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	was, okWas := f.stat.Sys().(*syscall.Stat_t)
+	is, okIs := fresh.Sys().(*syscall.Stat_t)
+	if okWas && okIs && (was.Uid != is.Uid || was.Gid != is.Gid) {
+		if err := file.Chown(int(was.Uid), int(was.Gid)); err != nil {
+			return fmt.Errorf("the owner can not be kept: %w", err)
+		}
+	}
+	return file.Chmod(f.stat.Mode().Perm())
+}
+
+// renameTo gives a file another name that nothing has yet.
+func renameTo(dir *os.Root, from, to string) error {
+	if _, err := dir.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
+		return cmp.Or(err, fmt.Errorf("there is a %s already", to))
+	}
+	own, err := dir.Open(".")
+	if err != nil {
+		return err
+	}
+	defer own.Close()
+	fd := int(own.Fd())
+	err = unix.Renameat2(fd, from, fd, to, unix.RENAME_NOREPLACE)
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) { // the file system does not know how
+		return dir.Rename(from, to)
+	}
+	return err
+}
+
+// syncDir makes sure that a new name outlives a crash. Not every file system can.
+func syncDir(dir *os.Root) error {
+	own, err := dir.Open(".")
+	if err != nil {
+		return err
+	}
+	defer own.Close()
+	if err := own.Sync(); err != nil && !errors.Is(err, unix.EINVAL) {
+		return err
+	}
+	return nil
+}
+
+// Heading returns the lines that begin the diff of a file.
+func (f *Fix) Heading() string {
+	after := cmp.Or(f.To, f.Path)
+	var b strings.Builder
+	if f.To != "" {
+		fmt.Fprintf(&b, "rename from %s\nrename to %s\n", f.Path, f.To)
+	}
+	if f.Diff != "" {
+		fmt.Fprintf(&b, "--- a/%s\n+++ b/%s\n", f.Path, after)
+	}
+	return b.String()
+}

@@ -1,0 +1,211 @@
+package lint
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"pannier"
+	"pannier/loader/scan"
+)
+
+// SARIF is a log in the format that code hosts show beside the lines of a change (OASIS SARIF 2.1.0), of one run.
+type SARIF struct {
+	Schema  string     `json:"$schema"`
+	Version string     `json:"version"`
+	Runs    []sarifRun `json:"runs"`
+}
+
+type sarifRun struct {
+	Tool struct {
+		Driver sarifDriver `json:"driver"`
+	} `json:"tool"`
+	OriginalURIBaseIDs map[string]sarifLocation `json:"originalUriBaseIds,omitempty"`
+	ColumnKind         string                   `json:"columnKind"`
+	Results            []sarifResult            `json:"results"`
+}
+
+type sarifDriver struct {
+	Name    string      `json:"name"`
+	Version string      `json:"version,omitempty"`
+	Rules   []sarifRule `json:"rules"`
+}
+
+type sarifText struct {
+	Text string `json:"text"`
+}
+
+type sarifRule struct {
+	ID               string    `json:"id"`
+	ShortDescription sarifText `json:"shortDescription"`
+	FullDescription  sarifText `json:"fullDescription"`
+	Help             sarifText `json:"help"`
+}
+
+type sarifResult struct {
+	RuleID              string            `json:"ruleId"`
+	RuleIndex           int               `json:"ruleIndex"`
+	Level               string            `json:"level"`
+	Message             sarifText         `json:"message"`
+	Locations           []sarifPlace      `json:"locations"`
+	PartialFingerprints map[string]string `json:"partialFingerprints"`
+	Properties          map[string]any    `json:"properties,omitempty"`
+}
+
+type sarifPlace struct {
+	PhysicalLocation struct {
+		ArtifactLocation sarifLocation `json:"artifactLocation"`
+		Region           sarifRegion   `json:"region"`
+	} `json:"physicalLocation"`
+}
+
+type sarifLocation struct {
+	URI       string `json:"uri"`
+	URIBaseID string `json:"uriBaseId,omitempty"`
+}
+
+type sarifRegion struct {
+	StartLine   int `json:"startLine"`
+	StartColumn int `json:"startColumn,omitempty"`
+}
+
+const (
+	sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+	// sarifBase is what the workspace is called in a log: locations are relative to it.
+	sarifBase = "WORKSPACE"
+	// fingerprint names the fingerprints, with the version of how they are made.
+	fingerprint = "pannierProblem/v1"
+)
+
+// SARIF returns the report as a log. workspace is the directory that paths are relative to, absolute; empty where there
+// is none. version is that of the program, and may be empty.
+func (r *Report) SARIF(workspace, version string) SARIF {
+	w := sarifWriter{index: map[string]int{}, again: map[string]int{}, based: workspace != ""}
+	for _, p := range r.Problems {
+		w.add(p, nil)
+	}
+	for i := range r.Skills {
+		s := &r.Skills[i]
+		for _, p := range s.Problems {
+			w.add(p, map[string]any{"skill": s.Slug, "listed": s.Listed})
+		}
+	}
+	run := sarifRun{ColumnKind: "unicodeCodePoints", Results: w.results}
+	run.Tool.Driver = sarifDriver{Name: "pannier", Version: version, Rules: w.rules}
+	if workspace != "" {
+		run.OriginalURIBaseIDs = map[string]sarifLocation{sarifBase: {URI: fileURI(workspace + "/")}}
+	}
+	if run.Results == nil {
+		run.Results = []sarifResult{}
+	}
+	if run.Tool.Driver.Rules == nil {
+		run.Tool.Driver.Rules = []sarifRule{}
+	}
+	return SARIF{Schema: sarifSchema, Version: "2.1.0", Runs: []sarifRun{run}}
+}
+
+// sarifWriter collects results, and the rules that they are of in the order in which they come.
+type sarifWriter struct {
+	rules   []sarifRule
+	results []sarifResult
+	index   map[string]int // of a rule, by its id
+	again   map[string]int // how often a fingerprint has come
+	based   bool
+}
+
+func (w *sarifWriter) add(p pannier.Problem, properties map[string]any) {
+	at, ok := w.index[p.Code]
+	if !ok {
+		at = len(w.rules)
+		w.index[p.Code] = at
+		w.rules = append(w.rules, ruleOf(p))
+	}
+	result := sarifResult{
+		RuleID: p.Code, RuleIndex: at, Level: levelOf(p.Severity),
+		Message:             sarifText{sentence(p.Message) + " Hint: " + sentence(p.Hint)},
+		Locations:           make([]sarifPlace, 1),
+		PartialFingerprints: map[string]string{fingerprint: w.fingerprint(p)},
+		Properties:          properties,
+	}
+	physical := &result.Locations[0].PhysicalLocation
+	physical.ArtifactLocation = w.location(p.Path)
+	physical.Region = sarifRegion{StartLine: max(1, p.Line), StartColumn: p.Column} // code hosts show nothing without a line
+	w.results = append(w.results, result)
+}
+
+// fingerprint tells a problem from others when lines have moved and numbers in messages are others: by rule, file, field
+// and, where these repeat, by which of them it is.
+func (w *sarifWriter) fingerprint(p pannier.Problem) string {
+	sum := sha256.Sum256([]byte(p.Code + "\x00" + p.Path + "\x00" + p.Field))
+	id := hex.EncodeToString(sum[:16])
+	w.again[id]++
+	return fmt.Sprintf("%s:%d", id, w.again[id])
+}
+
+func (w *sarifWriter) location(file string) sarifLocation {
+	if path.IsAbs(file) {
+		return sarifLocation{URI: fileURI(file)}
+	}
+	l := sarifLocation{URI: (&url.URL{Path: file}).EscapedPath()}
+	if strings.Contains(strings.SplitN(l.URI, "/", 2)[0], ":") { // else it would look like the scheme of a URI
+		l.URI = "./" + l.URI
+	}
+	if w.based {
+		l.URIBaseID = sarifBase
+	}
+	return l
+}
+
+func fileURI(file string) string {
+	return (&url.URL{Scheme: "file", Path: strings.ReplaceAll(file, "//", "/")}).String()
+}
+
+func levelOf(s pannier.Severity) string {
+	switch s {
+	case pannier.SeverityError:
+		return "error"
+	case pannier.SeverityWarning:
+		return "warning"
+	}
+	return "note"
+}
+
+// origins says whose rules those are that begin with a word.
+var origins = map[string]string{
+	"skill": "what pannier reads of a SKILL.md", "meta": "what pannier reads of a _meta.json",
+	"config": "the config.yaml of a workspace", "root": "the directories that skills are found in", "audit": "pannier audit",
+	"strict":   "the Agent Skills specification, as its reference validator reads it",
+	"openclaw": "the profile openclaw_compat of the Pioneer skills architecture",
+	"molecule": "the skill audit of Molecule", "clawhub": "what ClawHub takes",
+	"contract": "the fields of the skill contract", "scan": "the security scan",
+}
+
+// ruleOf describes the rule that a problem is of.
+func ruleOf(p pannier.Problem) sarifRule {
+	word, rest, _ := strings.Cut(p.Code, ".")
+	origin := cmp.Or(origins[word], word)
+	r := sarifRule{
+		ID:               p.Code,
+		ShortDescription: sarifText{strings.NewReplacer(".", " ", "_", " ").Replace(cmp.Or(rest, word)) + " (" + origin + ")"},
+		FullDescription:  sarifText{"A rule of " + origin + "."},
+		Help:             sarifText{"To mend it: " + sentence(p.Hint)},
+	}
+	rules := scan.Rules()
+	if at := slices.IndexFunc(rules, func(s scan.Rule) bool { return s.Code == p.Code }); at >= 0 {
+		r.FullDescription.Text, r.Help.Text = sentence(rules[at].Message), "To mend it: "+sentence(rules[at].Hint)
+	}
+	return r
+}
+
+// sentence ends a text with a full stop.
+func sentence(text string) string {
+	if strings.HasSuffix(text, ".") {
+		return text
+	}
+	return text + "."
+}

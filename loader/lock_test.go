@@ -1,0 +1,169 @@
+package loader_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pannier"
+	"pannier/loader"
+)
+
+// lockOf returns a lock file that names each skill with its trust, such as "a verified".
+func lockOf(entries ...string) string {
+	var skills []string
+	for _, e := range entries {
+		path, trust, _ := strings.Cut(e, " ")
+		skills = append(skills, `"`+path+`":{"slug":"s","trust":"`+trust+`","fingerprint":"sha256:00","source":"x","installed_at":"2026-01-02T03:04:05Z"}`)
+	}
+	return `{"version":1,"skills":{` + strings.Join(skills, ",") + `}}`
+}
+
+func trustRules(root string, kind pannier.SourceKind) pannier.DiscoveryRules {
+	rules := rulesFor(root)
+	rules.Roots[0].Kind, rules.Roots[0].Trust = kind, pannier.TrustInternal
+	return rules
+}
+
+// trusts returns the trust of each skill, with a star where pannier has installed it.
+func trusts(c pannier.Catalog) string {
+	var all []string
+	for _, s := range c.Skills {
+		t := s.PathBelowRoot + "=" + string(s.TrustLevel)
+		if s.Managed {
+			t += "*"
+		}
+		all = append(all, t)
+	}
+	return strings.Join(all, " ")
+}
+
+func TestTrust(t *testing.T) {
+	root := tree(t, "a", "g/b", "c")
+	mkdir(t, filepath.Join(root, "t/tools"))
+	write(t, filepath.Join(root, "t/tools/x.py"), "")
+	own := filepath.Join(root, ".pannier")
+	file := filepath.Join(own, "lock.json")
+	l := loader.New(loader.Options{Rules: trustRules(root, pannier.SourceWorkspace)})
+	const plain = "a=internal c=internal g/b=internal t=internal"
+	const named = "a=community* c=internal g/b=verified* t=untrusted*"
+	const doubted = "a=untrusted* c=internal g/b=untrusted* t=untrusted*"
+	sums := map[string]map[pannier.Digest]bool{}
+	check := func(step string, b pannier.Batch, want, code string) {
+		t.Helper()
+		c := load(t, l, b)
+		if got := trusts(c); got != want {
+			t.Errorf("%s: %s, want %s", step, got, want)
+		}
+		if got := strings.Join(codes(c.Problems), " "); got != code {
+			t.Errorf("%s: problems %v", step, c.Problems)
+		}
+		for _, p := range c.Problems {
+			if p.Path != "skills/.pannier/lock.json" || p.Hint == "" || p.Severity != pannier.SeverityError {
+				t.Errorf("%s: told %v", step, p)
+			}
+		}
+		for _, s := range c.Skills {
+			of := s.PathBelowRoot + string(s.TrustLevel)
+			if sums[of] == nil {
+				sums[of] = map[pannier.Digest]bool{}
+			}
+			sums[of][s.Sum] = true
+		}
+		if _, err := os.Stat(own); slices.Contains(c.Watch.Dirs, own) != (err == nil) {
+			t.Errorf("%s: watched %q", step, c.Watch.Dirs)
+		}
+	}
+	here := pannier.Batch{Dirs: []string{own}}
+	check("no lock", pannier.Batch{Full: true}, plain, "")
+	mkdir(t, own)
+	write(t, file, lockOf("a community", "g/b verified", "gone internal", "t strange"))
+	check("named", pannier.Batch{Dirs: []string{root}}, named, "")
+	check("once more", pannier.Batch{Full: true}, named, "")
+	write(t, file, `{"version":1,`)
+	check("torn", here, doubted, "lock.syntax")
+	write(t, file, `{"version":2,"skills":{}}`)
+	check("another version", here, doubted, "lock.syntax")
+	write(t, file, `[]`)
+	check("a list", here, doubted, "lock.syntax")
+	write(t, file, lockOf("a verified"))
+	check("mended", here, "a=verified* c=internal g/b=internal t=internal", "")
+	write(t, file, strings.Repeat(" ", 4<<20+1))
+	check("too long", here, "a=untrusted* c=internal g/b=internal t=internal", "lock.unreadable")
+	write(t, file, lockOf("a community", "g/b verified", "t untrusted"))
+	check("mended again", here, named, "")
+	remove(t, file)
+	if err := unix.Mkfifo(file, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	check("a FIFO", here, doubted, "lock.unreadable")
+	remove(t, file)
+	link(t, "/etc/hostname", file)
+	check("a link out", here, doubted, "lock.unreadable")
+	remove(t, file)
+	write(t, filepath.Join(root, "lock"), lockOf("c untrusted"))
+	link(t, "../lock", file)
+	check("a link within", here, "a=internal c=untrusted* g/b=internal t=internal", "")
+	remove(t, own)
+	check("removed", pannier.Batch{Dirs: []string{root}}, plain, "")
+	for of, seen := range sums {
+		if len(seen) != 1 {
+			t.Errorf("%s has %d sums", of, len(seen))
+		}
+	}
+}
+
+func TestTrustOfManagedRoot(t *testing.T) {
+	root := tree(t, "a", "b", ".pannier")
+	remove(t, filepath.Join(root, ".pannier/SKILL.md"))
+	file := filepath.Join(root, ".pannier/lock.json")
+	write(t, file, "{")
+	l := loader.New(loader.Options{Rules: trustRules(root, pannier.SourceManaged)})
+	if got := trusts(load(t, l, pannier.Batch{Full: true})); got != "a=untrusted b=untrusted" {
+		t.Errorf("with a lock that nobody can read: %s", got)
+	}
+	write(t, file, lockOf("b verified"))
+	if got := trusts(load(t, l, pannier.Batch{Full: true})); got != "a=internal b=verified*" {
+		t.Errorf("with a sound lock: %s", got)
+	}
+}
+
+// TestTrustOfWhatIsHeld changes the lock while a skill stays as it last was.
+func TestTrustOfWhatIsHeld(t *testing.T) {
+	root := tree(t, "a", ".pannier")
+	remove(t, filepath.Join(root, ".pannier/SKILL.md"))
+	file := filepath.Join(root, ".pannier/lock.json")
+	write(t, file, lockOf("a verified"))
+	l := loader.New(loader.Options{Rules: trustRules(root, pannier.SourceWorkspace)})
+	first := only(t, load(t, l, pannier.Batch{Full: true}))
+	writeSkill(t, root, "a", broken)
+	held := only(t, load(t, l, pannier.Batch{Full: true}))
+	write(t, file, lockOf("a community"))
+	lower := only(t, load(t, l, pannier.Batch{Dirs: []string{filepath.Dir(file)}}))
+	if first.TrustLevel != pannier.TrustVerified || !held.LastGood || held.TrustLevel != pannier.TrustVerified || !lower.LastGood || lower.TrustLevel != pannier.TrustCommunity || lower.Sum == held.Sum {
+		t.Errorf("%s, held %s, then %s", first.TrustLevel, held.TrustLevel, lower.TrustLevel)
+	}
+	writeSkill(t, root, "a", good("mended"))
+	if s := only(t, load(t, l, pannier.Batch{Full: true})); s.LastGood || s.TrustLevel != pannier.TrustCommunity {
+		t.Errorf("mended: %s", s.TrustLevel)
+	}
+}
+
+// TestLockIsReadOnlyWhenItMoved asks for everything twice, once the stats prove something.
+func TestLockIsReadOnlyWhenItMoved(t *testing.T) {
+	root := tree(t, "a", ".pannier")
+	remove(t, filepath.Join(root, ".pannier/SKILL.md"))
+	write(t, filepath.Join(root, ".pannier/lock.json"), lockOf("a verified"))
+	l := loader.New(loader.Options{Rules: trustRules(root, pannier.SourceWorkspace)})
+	l.SetClock(func() time.Time { return time.Now().Add(time.Hour) })
+	load(t, l, pannier.Batch{Full: true})
+	l.OnOpen(func(rel string) { t.Errorf("opened %s", rel) })
+	if s := only(t, load(t, l, pannier.Batch{Full: true})); s.TrustLevel != pannier.TrustVerified {
+		t.Errorf("trust %s", s.TrustLevel)
+	}
+}

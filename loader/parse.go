@@ -1,0 +1,101 @@
+package loader
+
+import (
+	"bytes"
+	"errors"
+	"strconv"
+
+	"pannier"
+	"pannier/internal/yamldoc"
+	"pannier/loader/repair"
+)
+
+const codeRepaired = "skill.frontmatter.repaired"
+
+// cutGlued finds a closing fence that text is glued to, in what follows the opening one, where there is no other within
+// the limit. What stands before it must be readable: else nothing says that it was meant to be frontmatter.
+func cutGlued(text []byte, limit int64) (parts, bool) {
+	front, rest, ok := repair.Fence(text)
+	if !ok || len(front) == 0 || int64(len(front)) > limit || checkText(front) != nil {
+		return parts{}, false
+	}
+	r, err := repair.Parse(linesToLF(front))
+	if err != nil || r.Glued || len(r.Repairs) >= repair.MaxRepairs {
+		return parts{}, false
+	}
+	return parts{front: front, body: rest, line: 2, text: text}, true
+}
+
+func gluedFault(front []byte) *textFault {
+	return &textFault{
+		code: codeRepaired, line: lineOf(front, len(front)) + 1, column: 1,
+		message: "text stands behind the closing `---`; the frontmatter ends here all the same, and the text belongs to the instructions",
+		hint:    "put `---` into a line of its own",
+	}
+}
+
+// parse reads the frontmatter, with repairs. One of them may close it earlier than the fence does, so the parts may be others
+// after it.
+func (p parts) parse() (parts, repair.Result, error) {
+	r, err := repair.Parse(linesToLF(p.front))
+	if err == nil && r.Glued {
+		front, rest, _ := repair.Fence(p.front)
+		p.body = p.text[len(p.front)-len(rest):]
+		p.front = front
+	}
+	return p, r, err
+}
+
+// isEmpty reports whether nothing but blanks follows the frontmatter.
+func (p parts) isEmpty() bool { return p.whole && len(bytes.TrimSpace(p.body)) == 0 }
+
+// parse reads the frontmatter and returns the parts of the file as they then are. A skill whose frontmatter is not YAML,
+// and can not be mended, can not be used.
+func (c *contract) parse(skill *pannier.Skill, p parts) parts {
+	p, r, err := p.parse()
+	if err != nil {
+		skill.Broken = true
+		f := *syntaxOf(err)
+		f.Message += told(r.Guess)
+		c.problems = append(c.problems, c.fault("skill.frontmatter.syntax", pannier.SeverityError, &f))
+		return p
+	}
+	c.front = r.Value
+	for _, m := range r.Repairs {
+		problem := c.fault(codeRepaired, pannier.SeverityWarning, &yamldoc.Fault{Line: m.Line, Column: m.Column, Message: m.Message, Hint: m.Hint})
+		problem.Field = m.Field
+		c.problems = append(c.problems, problem)
+	}
+	for _, f := range r.Repeated {
+		c.problems = append(c.problems, c.fault("skill.frontmatter.repeated_key", pannier.SeverityWarning, &f))
+	}
+	return p
+}
+
+// told says what can still be told of a frontmatter that can not be read.
+func told(g repair.Guess) string {
+	text := ""
+	if g.Name != "" {
+		text += "; its name seems to be " + strconv.Quote(g.Name)
+	}
+	if g.Description != "" {
+		text += "; its description seems to be " + strconv.Quote(g.Description)
+	}
+	return text
+}
+
+// syntaxOf returns the fault that an error of [yamldoc.Parse] is.
+func syntaxOf(err error) *yamldoc.Fault {
+	if f, ok := errors.AsType[*yamldoc.Fault](err); ok {
+		return f
+	}
+	return &yamldoc.Fault{Message: err.Error(), Hint: "check the frontmatter"}
+}
+
+func (c *contract) fault(code string, severity pannier.Severity, f *yamldoc.Fault) pannier.Problem {
+	p := pannier.Problem{Code: code, Severity: severity, Path: c.path, Message: f.Message, Hint: f.Hint, Column: f.Column}
+	if f.Line > 0 {
+		p.Line = f.Line + c.offset
+	}
+	return p
+}

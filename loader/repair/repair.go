@@ -1,0 +1,159 @@
+// Package repair reads a frontmatter that the strict reading refuses, where what its author meant can be told.
+//
+// Of the skills that people publish, one in fifty is no YAML, and nearly all of these for one of a few slips: a text with
+// `: ` in it that stands without quotes, a text that begins with `**`, a long text whose further lines are not indented,
+// an emoji that a JSON encoder wrote as two escapes. Other agents read them, so refusing them helps nobody.
+//
+// A repair reads one top-level field of free text as the text that stands there, joins JSON surrogate pairs, or lets a
+// closing fence with text glued to it close. Each is told with its line. What is strictly YAML is never touched, no
+// line is moved, and no key is lost. What is refused although it is YAML (anchors, aliases, tags, merge keys, the
+// bounds) stays refused: nobody mistyped it.
+package repair
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"unicode/utf8"
+
+	"pannier/internal/yamldoc"
+)
+
+// MaxRepairs is how many repairs one frontmatter gets. What needs more is no slip.
+const MaxRepairs = 3
+
+// Result is what a frontmatter says.
+type Result struct {
+	Value yamldoc.Value
+	// Repeated are the keys that stand there more than once.
+	Repeated []yamldoc.Fault
+	// Repairs are in the order of their lines; there are none where the text is YAML as it is.
+	Repairs []Repair
+	// Glued says that the frontmatter ends before the end of the text, at the line that [Fence] finds.
+	Glued bool
+	// Guess is what can still be told of a text that no repair helps.
+	Guess Guess
+}
+
+// Repair is a place that is read otherwise than it is written.
+type Repair struct {
+	// Line and Column count from 1 in the text, Column in characters.
+	Line, Column int
+	// Field is the top-level key, or nothing.
+	Field string
+	// Message says how the place is read and why, Hint how to write it.
+	Message, Hint string
+}
+
+// Parse reads what stands between the fences, with LF as line ends: strictly by [yamldoc.Parse], and if that fails, with
+// repairs. The error is the [*yamldoc.Fault] of the strict reading; then only Guess is set. text is not kept.
+func Parse(text []byte) (Result, error) {
+	v, repeated, err := yamldoc.Parse(text)
+	if err == nil {
+		return Result{Value: v, Repeated: repeated}, nil
+	}
+	return lenient(text, err)
+}
+
+// lenient reads a text that the strict reading refuses with an error.
+func lenient(text []byte, strict error) (Result, error) {
+	if !utf8.Valid(text) {
+		return Result{}, strict
+	}
+	s := newSheet(text)
+	if isRefusal(strict) {
+		return Result{Guess: s.guess()}, strict
+	}
+	if r, ok := s.read(MaxRepairs); ok {
+		return r, nil
+	}
+	front, _, ok := Fence(text)
+	if !ok || len(front) == 0 {
+		return Result{Guess: s.guess()}, strict
+	}
+	head := newSheet(front)
+	r, ok := head.read(MaxRepairs - 1)
+	if !ok {
+		return Result{Guess: head.guess()}, strict
+	}
+	r.Glued = true
+	r.Repairs = append(r.Repairs, Repair{
+		Line: bytes.Count(front, []byte("\n")) + 1, Column: 1,
+		Message: "text stands behind the closing `---`; the frontmatter ends here all the same, and the text belongs to the instructions",
+		Hint:    "put `---` into a line of its own",
+	})
+	return r, nil
+}
+
+// isRefusal reports whether an error of the strict reading is about something that is YAML and refused all the same.
+// Only what was read has a column; syntax errors come without one.
+func isRefusal(err error) bool {
+	f, ok := errors.AsType[*yamldoc.Fault](err)
+	return ok && f.Column > 0
+}
+
+// read mends the blocks that are no YAML by themselves and reads the whole. Whether a block is, its own text decides: the
+// line in an error of the YAML library is that of the place where it gave up, often another block.
+func (s *sheet) read(limit int) (Result, bool) {
+	if len(s.blocks) > yamldoc.MaxNodes {
+		return Result{}, false
+	}
+	var repairs []Repair
+	for _, b := range s.blocks {
+		r, ok := s.mend(b)
+		if !ok {
+			continue
+		}
+		if len(repairs) == limit {
+			return Result{}, false
+		}
+		repairs = append(repairs, r)
+	}
+	v, repeated, err := yamldoc.Parse(bytes.Join(s.mended, []byte("\n")))
+	if err != nil || !s.keepsKeys(v) {
+		return Result{}, false
+	}
+	slices.SortStableFunc(repairs, func(a, b Repair) int { return a.Line - b.Line })
+	return Result{Value: v, Repeated: repeated, Repairs: repairs}, true
+}
+
+// mend puts what a block was meant to say in its place. It returns false where it leaves the block as it is.
+func (s *sheet) mend(b block) (Repair, bool) {
+	source := s.source(b)
+	mayMend := freeText[b.key] > 0 || bytes.Contains(source, []byte(`\u`))
+	if !mayMend || !isFaulty(source) {
+		return Repair{}, false
+	}
+	if joined, at := joinPairs(source); at >= 0 && !isFaulty(joined) {
+		s.replace(b, joined)
+		return pairRepair(b, source, at), true
+	}
+	if freeText[b.key] == 0 {
+		return Repair{}, false
+	}
+	p, ok := s.prose(b)
+	if !ok {
+		return Repair{}, false
+	}
+	s.write(b, p)
+	return s.tell(b, p), true
+}
+
+func isFaulty(source []byte) bool {
+	_, _, err := yamldoc.Parse(source)
+	return err != nil && !isRefusal(err)
+}
+
+// keepsKeys reports whether every top-level key that stands in the text is in what was read.
+func (s *sheet) keepsKeys(v yamldoc.Value) bool {
+	read := map[string]bool{}
+	for pair := range v.Pairs() {
+		read[pair.Key] = true
+	}
+	for _, b := range s.blocks {
+		if b.key != "" && !read[b.key] {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,99 @@
+package repair
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"pannier/internal/yamldoc"
+)
+
+// tell returns the warning about a text.
+func (s *sheet) tell(b block, p prose) Repair {
+	r := Repair{Field: b.key, Hint: "put the text in double quotes"}
+	line, at := p.first, p.at
+	switch p.why {
+	case atColumn0:
+		line, at = b.loose, 0
+		r.Message = fmt.Sprintf("this line is neither indented nor a key; it is read as more of the text of %s", b.key)
+		r.Hint = "indent the further lines of a long text"
+	case behindBlockSign:
+		sign := s.lines[line][at]
+		r.Message = fmt.Sprintf("text stands behind the `%c` of %s; it is read as the first line of the text", sign, b.key)
+		r.Hint = fmt.Sprintf("begin the text in the next line, indented, or remove the `%c`", sign)
+	case quoteWithin:
+		r.Message = fmt.Sprintf("the quotes of %s do not enclose one text; it is read as text as it stands", b.key)
+		r.Hint = "put the whole text in one pair of double quotes, and write \\\" for those in it"
+	case atStart:
+		r.Message = fmt.Sprintf("%s begins with %c, which has a meaning in YAML; it is read as text", b.key, s.lines[line][at])
+	case colonWithin:
+		line, at = s.colon(b, p)
+		r.Message = fmt.Sprintf("a colon and a blank in %s would begin a new key; all of it is read as text", b.key)
+	default:
+		r.Message = b.key + " is not YAML; it is read as text"
+		r.Hint = "put the text in double quotes; indent all of its lines by the same number of blanks"
+	}
+	r.Line, r.Column = line+1, utf8.RuneCount(s.lines[line][:at])+1
+	return r
+}
+
+// colon returns where the first colon in a text is that YAML takes for the end of a key.
+func (s *sheet) colon(b block, p prose) (line, at int) {
+	for i := p.first; i < b.end; i++ {
+		from := 0
+		if i == p.first {
+			from = p.at
+		}
+		if at := colonAt(s.lines[i], from); at >= 0 {
+			return i, at
+		}
+	}
+	return p.first, p.at
+}
+
+// Guess is what can still be told of a frontmatter that can not be read, for people to see. Nothing is decided by it.
+type Guess struct {
+	Name, Description string
+}
+
+// maxGuess bounds a guess, in characters.
+const maxGuess = 200
+
+func (s *sheet) guess() (g Guess) {
+	for _, b := range s.blocks {
+		switch {
+		case b.key == "name" && g.Name == "":
+			g.Name = s.guessText(b)
+		case b.key == "description" && g.Description == "":
+			g.Description = s.guessText(b)
+		}
+	}
+	return g
+}
+
+// guessText returns the text that a block seems to hold.
+func (s *sheet) guessText(b block) string {
+	if v, _, err := yamldoc.Parse(s.source(b)); err == nil {
+		text, _ := v.Get(b.key).Text()
+		return shorten(text)
+	}
+	if b.torn || b.loose > 0 || b.key == "name" {
+		b.end, b.loose, b.torn = b.line+1, 0, false // the first line, whatever follows
+	}
+	p, _ := s.prose(b)
+	return shorten(p.text)
+}
+
+// shorten returns a text in one line and within the bound.
+func shorten(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	for n, i := 0, 0; i < len(text); n++ {
+		if n == maxGuess {
+			return string(bytes.TrimRight([]byte(text[:i]), " ")) + "…"
+		}
+		_, size := utf8.DecodeRuneInString(text[i:])
+		i += size
+	}
+	return text
+}

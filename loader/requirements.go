@@ -1,0 +1,169 @@
+package loader
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"pannier"
+	"pannier/internal/yamldoc"
+)
+
+// dialects are the names below `metadata` that hold OpenClaw's fields, the current one first.
+var dialects = []string{"openclaw", "clawdbot", "clawdis", "moltbot"}
+
+// requirements reads what the skill needs, in the words of each dialect. A requirement that any of them states holds.
+func (c *contract) requirements(s *pannier.Skill) {
+	r := &s.Requirements
+	c.mapping(c.front.Get("dependencies"), "dependencies", func(v yamldoc.Value) {
+		c.needs(&r.Env, v, "dependencies", "env")
+		c.needs(&r.APIKeys, v, "dependencies", "api_keys")
+		c.needs(&r.Bins, v, "dependencies", "bins")
+		c.needs(&r.Bins, v, "dependencies", "commands")
+		c.needs(&r.MCP, v, "dependencies", "mcp")
+		c.needs(&r.Config, v, "dependencies", "config")
+	})
+	c.dialects(func(v yamldoc.Value, field string) { c.dialect(s, v, field) })
+	c.mapping(c.front.Get("eligibility"), "eligibility", func(v yamldoc.Value) { c.eligibility(s, v) })
+	if scope, _ := c.front.Get("scope").Text(); strings.EqualFold(strings.TrimSpace(scope), "disabled") {
+		s.Disabled = true
+	}
+	for _, list := range []*[]string{&r.Bins, &r.AnyBins, &r.Env, &r.APIKeys, &r.Config, &r.MCP, &r.OS} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+}
+
+// needs adds the items of a list below a mapping.
+func (c *contract) needs(list *[]string, v yamldoc.Value, field, key string) {
+	if v := v.Get(key); v.Kind() != yamldoc.Missing {
+		*list = append(*list, c.listOf(v, field+"."+key, commas)...)
+	}
+}
+
+// dialects calls read with each of OpenClaw's mappings below `metadata`.
+func (c *contract) dialects(read func(v yamldoc.Value, field string)) {
+	c.mapping(c.front.Get("metadata"), "metadata", func(all yamldoc.Value) {
+		for _, name := range dialects {
+			if v := all.Get(name); v.Kind() != yamldoc.Missing {
+				field := "metadata." + name
+				c.mapping(v, field, func(v yamldoc.Value) { read(v, field) })
+			}
+		}
+	})
+}
+
+func (c *contract) dialect(s *pannier.Skill, v yamldoc.Value, field string) {
+	for _, f := range []struct {
+		text *string
+		key  string
+	}{{&s.Emoji, "emoji"}, {&s.Homepage, "homepage"}, {&s.License, "license"}, {&s.Compatibility, "compatibility"}} {
+		if v := v.Get(f.key); v.Kind() != yamldoc.Missing {
+			*f.text = firstText(*f.text, c.textOf(v, field+"."+f.key))
+		}
+	}
+	r := &s.Requirements
+	c.systems(r, v, field)
+	requires := v.Get("requires")
+	switch requires.Kind() {
+	case yamldoc.Text, yamldoc.List:
+		c.tell("skill.type", field+".requires", requires, "this is "+requires.Kind().String()+" where a mapping belongs, and counts as absent", "write bins, anyBins, env and config below it")
+	}
+	if requires.Kind() != yamldoc.Map {
+		return
+	}
+	field += ".requires"
+	c.needs(&r.Bins, requires, field, "bins")
+	c.needs(&r.Bins, requires, field, "commands")
+	c.needs(&r.AnyBins, requires, field, "anyBins")
+	c.needs(&r.Env, requires, field, "env")
+	c.needs(&r.Config, requires, field, "config")
+}
+
+// systems reads what OpenClaw and Aleph call alike.
+func (c *contract) systems(r *pannier.Requirements, v yamldoc.Value, field string) {
+	var names []string
+	c.needs(&names, v, field, "os")
+	for _, name := range names {
+		r.OS = append(r.OS, pannier.NormalizeOS(strings.ToLower(name)))
+	}
+	if v := v.Get("always"); v.Kind() != yamldoc.Missing {
+		r.Always = c.flagOf(v, field+".always", false) || r.Always
+	}
+}
+
+// eligibility reads Aleph's words for the same.
+func (c *contract) eligibility(s *pannier.Skill, v yamldoc.Value) {
+	const field = "eligibility"
+	r := &s.Requirements
+	c.systems(r, v, field)
+	c.needs(&r.Bins, v, field, "required-bins")
+	c.needs(&r.AnyBins, v, field, "any-bins")
+	c.needs(&r.Env, v, field, "required-env")
+	c.needs(&r.Config, v, field, "required-config")
+	s.Disabled = !c.flagOf(v.Get("enabled"), field+".enabled", true)
+}
+
+// conflicts returns the slugs of the skills that must not be usable together with this one, however they are written.
+func (c *contract) conflicts() []string {
+	var slugs []string
+	for _, name := range c.list("conflicts", commas) {
+		_, slug := pannier.SplitQualified(name)
+		if slug == "" {
+			c.tell("skill.conflicts.value", "conflicts", c.front.Get("conflicts"), "there is no slug in "+strconv.Quote(name)+", so it conflicts with nothing", "write the slug of a skill, such as pdf-tools or acme/pdf-tools")
+			continue
+		}
+		slugs = append(slugs, slug)
+	}
+	slices.Sort(slugs)
+	return slices.Compact(slugs)
+}
+
+// commands returns the commands that the skill declares. A fault in one drops that one alone.
+func (c *contract) commands() []pannier.Command {
+	v := c.front.Get("commands")
+	if v.Kind() == yamldoc.Text || v.Kind() == yamldoc.Map {
+		c.tell("skill.type", "commands", v, "this is "+v.Kind().String()+" where a list of commands belongs, and counts as absent", commandHint)
+	}
+	var commands []pannier.Command
+	i := 0
+	for item := range v.Items() {
+		field := fmt.Sprintf("commands[%d]", i)
+		i++
+		cmd, fault := c.command(item, field)
+		if fault == "" && slices.ContainsFunc(commands, func(other pannier.Command) bool { return other.Name == cmd.Name }) {
+			fault = "there is a command of that name before it"
+		}
+		if fault != "" {
+			c.tell("skill.command", field, item, fault+", so it is left out", commandHint)
+			continue
+		}
+		commands = append(commands, cmd)
+	}
+	return slices.Clip(commands)
+}
+
+const commandHint = "begin each command with `- name:`, one word, and add `description:` and `args:` below it"
+
+// command reads one command, or returns what is wrong with it.
+func (c *contract) command(v yamldoc.Value, field string) (cmd pannier.Command, fault string) {
+	if v.Kind() != yamldoc.Map {
+		return cmd, "this is " + v.Kind().String() + " where a command belongs"
+	}
+	name, ok := v.Get("name").Text()
+	if name = strings.TrimPrefix(strings.TrimSpace(name), "/"); !ok || name == "" {
+		return cmd, "the command has no name"
+	}
+	if strings.ContainsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
+		return cmd, "the name of the command is more than one word"
+	}
+	args := v.Get("args")
+	if args.Kind() == yamldoc.Map {
+		return cmd, "the arguments are a mapping where a text belongs"
+	}
+	cmd.Name, cmd.Description = name, c.textOf(v.Get("description"), field+".description")
+	cmd.Args = strings.Join(c.listOf(args, field+".args", whole), " ")
+	return cmd, ""
+}

@@ -1,0 +1,123 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"path"
+	"strings"
+
+	"pannier"
+	"pannier/publish/prompt"
+)
+
+// Commands find the commands of a snapshot. Where they are nil, there is no route to them.
+type Commands struct {
+	List func(*pannier.Snapshot) []pannier.SkillCommand
+	Find func(s *pannier.Snapshot, name string) (pannier.FoundCommand, bool)
+}
+
+// maxArgs bounds the arguments of a command, in bytes.
+const maxArgs = 64 << 10
+
+func (h *Handler) commandRoutes() {
+	if h.Commands.List == nil {
+		return
+	}
+	h.handle("GET /v1/commands", h.listCommands)
+	h.handle("POST /v1/commands/{name}", h.runCommand)
+}
+
+// listCommands answers with every command that can be run.
+func (h *Handler) listCommands(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
+	return h.writeShared(w, r, s, "commands", func() (any, error) {
+		return pannier.CommandList{SnapshotVersion: s.Version, Digest: s.Digest, Commands: h.Commands.List(s)}, nil
+	})
+}
+
+// runCommand answers with what an agent needs to follow a command: the text of its skill, and behind it the arguments.
+// Nothing is run here.
+func (h *Handler) runCommand(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
+	args, err := readArgs(r)
+	if err != nil {
+		return err
+	}
+	var c pannier.FoundCommand
+	var doc pannier.Document
+	err = h.fresh(r.Context(), s, func(s *pannier.Snapshot) (err error) {
+		if c, err = h.findCommand(s, r.PathValue("name")); err == nil {
+			_, doc, err = h.read(r.Context(), s, c.Slug)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	run := pannier.CommandRun{
+		Slug: c.Slug, Name: c.Name, Command: c.Command, Args: args, Digest: c.Skill.Digest,
+		Text:      commandText(doc.Body, c.Command, args),
+		Directory: path.Dir(prompt.Location(c.Skill.Skill, h.AgentWorkspace)),
+		// A skill can only narrow, so what it names is what it is left with.
+		EffectiveAllowedTools: append([]string{}, c.Skill.AllowedTools...),
+		Warnings:              append([]string{}, doc.Warnings...),
+	}
+	if len(c.Others) > 0 {
+		run.Warnings = append(run.Warnings, fmt.Sprintf("%q is declared more than once: this is %s, the others are %s", c.Command, c.Name, strings.Join(c.Others, ", ")))
+	}
+	h.Emit(pannier.EventSkillLoaded, pannier.SkillLoaded{Name: c.Skill.Name, Path: c.Path, Digest: run.Digest, Frontmatter: doc.Frontmatter})
+	h.Emit(pannier.EventSkillInvoked, pannier.SkillInvoked{
+		Name: c.Skill.Name, Slug: c.Slug, Command: c.Command, Args: args, Mode: pannier.InvokedManually, EffectiveAllowedTools: c.Skill.AllowedTools,
+	})
+	return writeJSON(w, r, run)
+}
+
+// readArgs reads the arguments. A request without a body has none.
+func readArgs(r *http.Request) (string, error) {
+	var call pannier.CommandCall
+	if r.ContentLength == 0 {
+		return "", nil
+	}
+	if err := readJSON(r, &call); err != nil {
+		return "", err
+	}
+	if len(call.Args) > maxArgs {
+		return "", &statusError{http.StatusRequestEntityTooLarge, "args_too_large", fmt.Sprintf("the arguments have more than %d bytes", maxArgs), "put what is long into a file, and name that"}
+	}
+	return strings.TrimSpace(call.Args), nil
+}
+
+// findCommand returns the command that a name means. One that nobody may give is refused here, as a turn refuses it; for
+// what else is against its skill, so does reading it.
+func (h *Handler) findCommand(s *pannier.Snapshot, name string) (pannier.FoundCommand, error) {
+	c, ok := h.Commands.Find(s, name)
+	if !ok {
+		return c, &statusError{http.StatusNotFound, "command_not_found", fmt.Sprintf("there is no command %.100q", name), "GET /v1/commands lists those that can be run"}
+	}
+	switch c.Skill.State {
+	case pannier.StateShadowed, pannier.StateUnlisted, pannier.StateDisabled:
+		return c, unusable(c.Skill)
+	}
+	if !c.Skill.UserInvocable {
+		return c, &statusError{http.StatusConflict, "not_user_invocable", c.Slug + " says user-invocable: false, so nobody invokes it by name", "remove that line from its SKILL.md, or leave it to the model"}
+	}
+	return c, nil
+}
+
+// commandText returns the body of a skill with what it is to be followed for behind it. The body stays as it is: whatever
+// stands in the arguments, nothing in the body is replaced by them, and nothing that they name is opened.
+func commandText(body, command, args string) string {
+	var text strings.Builder
+	text.WriteString(body)
+	if command+args != "" && body != "" {
+		if !strings.HasSuffix(body, "\n") {
+			text.WriteByte('\n')
+		}
+		text.WriteByte('\n')
+	}
+	if command != "" {
+		text.WriteString("COMMAND: " + command + "\n")
+	}
+	if args != "" {
+		text.WriteString("ARGUMENTS: " + args + "\n")
+	}
+	return text.String()
+}

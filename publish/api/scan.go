@@ -1,0 +1,68 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+
+	"pannier"
+)
+
+// Scans are what is known of skill directories beside the snapshot. A function that is nil knows nothing.
+type Scans struct {
+	// Fingerprint returns that of a skill as the snapshot has it, zero where it is not known yet.
+	Fingerprint func(*pannier.Skill) pannier.Digest
+	// Generation is another number whenever Fingerprint has other answers than before.
+	Generation func() uint64
+	// Verdict returns what a scan has found of everything with a fingerprint.
+	Verdict func(pannier.Digest) (v pannier.ScanVerdict, found bool, err error)
+}
+
+// generation is asked for before the answers that it tells the age of.
+func (s Scans) generation() uint64 {
+	if s.Generation == nil {
+		return 0
+	}
+	return s.Generation()
+}
+
+func (s Scans) fingerprint(skill *pannier.Skill) pannier.Digest {
+	if s.Fingerprint == nil {
+		return pannier.Digest{}
+	}
+	return s.Fingerprint(skill)
+}
+
+// verdict returns what is known of a skill with a fingerprint. Where the store can not be read, that is nothing, and not a
+// reason to tell nothing else of the skill.
+func (h *Handler) verdict(fingerprint pannier.Digest) *pannier.ScanVerdict {
+	if h.Verdict == nil || fingerprint.IsZero() {
+		return nil
+	}
+	v, found, err := h.Verdict(fingerprint)
+	if err != nil {
+		h.Logger.Error("the scan of a skill can not be read", "fingerprint", fingerprint, "error", err)
+	}
+	if err != nil || !found {
+		return nil
+	}
+	return &v
+}
+
+// scan scans a skill as it is now. What that finds can block it, so it is for those who may write.
+func (h *Handler) scan(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
+	if err := h.mayWrite(r); err != nil {
+		return err
+	}
+	e, err := find(s, r.PathValue("slug"), r.URL.Query().Get("path"))
+	if err != nil {
+		return err
+	}
+	report, _, err := h.Scan(r.Context(), actorOf(r), e.Skill)
+	if errors.Is(err, pannier.ErrChanged) {
+		return errMoving
+	}
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, r, report)
+}

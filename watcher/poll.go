@@ -1,0 +1,233 @@
+package watcher
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"pannier"
+)
+
+const (
+	// pollInterval is how long after one look at all polled directories the next begins. A person who saved a file waits
+	// about as long without wondering, and a look at ten thousand skills takes a few hundredths of it.
+	pollInterval = time.Second
+	// pollRest is how much longer than a look the pause after it is at least, so that where each stat is a question to
+	// another machine, polling is a fifth of the time at most.
+	pollRest = 4
+	// pollPortion is how long a look goes on before whatever else there is to do gets its turn.
+	pollPortion = 20 * time.Millisecond
+	// maxFiles bounds the files that matter in one directory. What lies past it is found at the next resync.
+	maxFiles = 256
+)
+
+// poller is how far the look at all polled directories has come. It belongs to the goroutine of Run, as everything does
+// that may block.
+type poller struct {
+	interval time.Duration
+	quick    time.Duration // the pause after a look that found something
+	next     time.Time     // when the next look begins
+	queue    []*watch      // what is left of the one that goes on
+	took     time.Duration
+	found    bool
+	scratch  []file
+}
+
+// startPolling takes what dir is now as what it was when its polling began. Whoever looks at it later sees no less.
+func (w *Watcher) startPolling(dir *watch) {
+	w.mu.Lock()
+	w.table.polled[dir] = struct{}{}
+	w.mu.Unlock()
+	dir.seen = sighting{stale: true}
+	dir.seen.begin(w.sight(dir, time.Time{}), time.Now())
+	dir.seen.files = slices.Clone(dir.seen.files)
+	w.changed = true
+	if w.poller.next.IsZero() {
+		w.poller.next = time.Now().Add(spread(w.poller.interval))
+	}
+}
+
+// stopPolling leaves dir to the kernel.
+func (w *Watcher) stopPolling(dir *watch) {
+	w.mu.Lock()
+	delete(w.table.polled, dir)
+	w.mu.Unlock()
+	dir.seen = sighting{}
+	w.changed = true
+}
+
+// poll looks at the polled directories, if it is time to: at a portion of them. At all of them it looks at once.
+func (w *Watcher) poll(ctx context.Context, all bool) {
+	p := &w.poller
+	if len(w.table.polled) == 0 {
+		p.queue, p.next = nil, time.Time{}
+		return
+	}
+	began := time.Now()
+	if len(p.queue) == 0 || all {
+		if began.Before(p.next) && !all {
+			return
+		}
+		w.beginLook()
+	}
+	for n := 1; len(p.queue) > 0 && ctx.Err() == nil; n++ {
+		last := len(p.queue) - 1
+		dir := p.queue[last]
+		p.queue = p.queue[:last]
+		w.visit(dir)
+		if n%64 == 0 && !all && time.Since(began) > pollPortion {
+			break
+		}
+	}
+	p.took += time.Since(began)
+	if len(p.queue) == 0 {
+		p.next = time.Now().Add(p.pause())
+	}
+}
+
+// beginLook makes the list of what is to be looked at. Where the places are is asked at once: that costs little, and
+// shows what no directory below does, such as a mount over one of their ancestors.
+func (w *Watcher) beginLook() {
+	p := &w.poller
+	p.took, p.found, p.queue = 0, false, p.queue[:0]
+	for dir := range w.table.polled {
+		p.queue = append(p.queue, dir)
+	}
+	moved := func(p *place) bool { return !findWay(p.path).same(p.way) }
+	if slices.ContainsFunc(w.places, moved) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.todo.ways = true
+	}
+}
+
+// pause returns how long to wait after a look. One that found something is soon followed by another, because a tree is
+// quiet only when somebody looks and sees nothing move.
+func (p *poller) pause() time.Duration {
+	wait := spread(p.interval)
+	if p.found && p.quick > 0 {
+		wait = min(wait, p.quick)
+	}
+	return max(wait, pollRest*p.took)
+}
+
+// visit looks at one directory and marks it if it is another than before.
+func (w *Watcher) visit(dir *watch) {
+	if _, polled := w.table.polled[dir]; !polled || w.table.byPath[dir.path] != dir {
+		return
+	}
+	at := time.Now()
+	now := w.sight(dir, at)
+	if fault := now.dir.fault(); fault != nil && gone(fault) || fault == nil && now.dir.id != dir.id {
+		w.noticeGone(dir, at)
+		return
+	}
+	reachable := now.dir.err == dir.seen.dir.err
+	if d := dir.seen.take(now, at); d.any() {
+		w.noticeDifference(dir, d, at)
+	}
+	if !reachable {
+		w.changed = true
+	}
+	if dir.heard && dir.kind == "" && !dir.seen.owed.any() {
+		w.stopPolling(dir)
+	}
+}
+
+// sight looks at a directory and at the files that matter in it, which are valid until the next call. It reads the
+// directory only where other files may matter by now.
+func (w *Watcher) sight(dir *watch, at time.Time) sighting {
+	s := sighting{dir: stampOf(dir.path), files: dir.seen.files, stale: dir.seen.stale}
+	if s.dir.err != 0 {
+		return s
+	}
+	if s.dir != dir.seen.dir || s.stale || dir.seen.ripe(at) {
+		files, err := w.files(dir)
+		if s.stale = err != nil; !s.stale {
+			s.files = files
+		}
+	}
+	w.poller.scratch = append(w.poller.scratch[:0], s.files...)
+	s.files = w.poller.scratch
+	for i := range s.files {
+		s.files[i].stamp = stampOf(s.files[i].path)
+	}
+	return s
+}
+
+// files returns the files that matter in a directory, without their stamps. A directory on the way to a place is not read:
+// where the way leads is looked at anyhow.
+func (w *Watcher) files(dir *watch) ([]file, error) {
+	if dir.roles == roleWay {
+		return nil, nil
+	}
+	d, err := os.Open(dir.path)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	var files []file
+	named := w.wantedEntries()
+	for {
+		entries, err := d.ReadDir(256)
+		for _, e := range entries {
+			if name := e.Name(); matters(dir, name, e.IsDir(), named) && (len(files) < maxFiles || pannier.IsSkillFile(name)) {
+				files = append(files, file{path: filepath.Join(dir.path, name)})
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			slices.SortFunc(files, func(a, b file) int { return cmp.Compare(a.path, b.path) })
+			return files, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// matters reports whether an entry of a polled directory is looked at by itself. Besides the files that are read, those
+// are all that lie where the consumer asked for it: the SKILL.md of a link may have any name there. That others come and
+// go, the directory shows.
+func matters(dir *watch, name string, isDir bool, named []string) bool {
+	switch {
+	case dir.has(roleWorkspace) && ofWorkspace(name, named):
+		return true
+	case isDir:
+		return false
+	case dir.has(roleExtra):
+		return true
+	case dir.has(roleTree) && name == pannier.MetaFile:
+		return true
+	}
+	return dir.has(roleReached) && pannier.IsSkillFile(name)
+}
+
+// noticeGone tells of a directory that is not at its path any more as the kernel would.
+func (w *Watcher) noticeGone(dir *watch, at time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.poller.found = true
+	w.noticeLocked(dir.path, true, at)
+}
+
+// noticeDifference marks a polled directory, and leaves to be armed what may be new in it.
+func (w *Watcher) noticeDifference(dir *watch, d difference, at time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if dir.has(roleTree|roleExtra) || d.files && dir.has(roleProbe|roleWorkspace) {
+		w.poller.found = true
+		w.markLocked(dir.path, at)
+	}
+	if dir.has(roleReached) {
+		put(&w.todo.relist, dir.path)
+	}
+	if d.dir && len(w.extras) > 0 { // a link in it may lead elsewhere
+		w.todo.wanted = true
+	}
+	w.signal()
+}

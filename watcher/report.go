@@ -1,0 +1,224 @@
+package watcher
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"pannier"
+)
+
+// cause is one reason why the kernel does not tell of all changes in a root, with the directories that it concerns.
+type cause struct {
+	root string // its name, empty for what lies in none
+	mode string // of those directories
+	err  error  // nil for a file system that others change
+	kind string // of that
+}
+
+// causes counts directories by cause, and keeps the first path of each. Errors are told apart by what they say.
+type causes map[string]*found
+
+type found struct {
+	cause
+	path string
+	dirs int
+}
+
+func (c causes) add(why cause, path string) {
+	key := why.root + "\x00" + why.mode + "\x00" + why.kind
+	if why.err != nil {
+		key += kindOf(why.err) + advice(why.err)
+	}
+	f := c[key]
+	if f == nil {
+		f = &found{cause: why, path: path}
+		c[key] = f
+	}
+	f.dirs++
+	if path < f.path {
+		f.path, f.err = path, why.err
+	}
+}
+
+// survey collects the causes of everything that the kernel does not tell of.
+func (w *Watcher) survey() causes {
+	all := make(causes)
+	for path, err := range w.failed {
+		all.add(cause{root: w.rootOf(path), mode: w.modeOf(path), err: err}, path)
+	}
+	for dir := range w.table.polled {
+		if why, ok := dir.cause(); ok {
+			why.root = w.rootOf(dir.path)
+			all.add(why, dir.path)
+		}
+	}
+	if w.mode.polls() {
+		return all
+	}
+	for path, dir := range w.table.byPath {
+		if dir.kind != "" {
+			all.add(cause{root: w.rootOf(path), mode: modeDegraded, kind: dir.kind}, path)
+		}
+	}
+	return all
+}
+
+// cause returns why a polled directory is polled, or why not even that works, unless that is because all are.
+func (d *watch) cause() (why cause, ok bool) {
+	switch {
+	case d.seen.dir.err != 0:
+		return cause{mode: modeDegraded, err: d.seen.dir.err}, true
+	case d.refused != nil:
+		return cause{mode: modeBoth, err: d.refused}, true
+	case d.kind != "" && d.heard:
+		return cause{mode: modeBoth, kind: d.kind}, true
+	}
+	return cause{}, false
+}
+
+// modeOf returns how changes are noticed where something failed.
+func (w *Watcher) modeOf(path string) string {
+	dir := w.table.byPath[path]
+	_, polled := w.table.polled[dir]
+	switch {
+	case path == "" && w.mode.polls():
+		return modePoll
+	case polled && dir.seen.dir.err == 0:
+		return modeBoth
+	}
+	return modeDegraded
+}
+
+// rootOf returns the name of the root that a directory belongs to.
+func (w *Watcher) rootOf(path string) string {
+	for _, p := range w.places {
+		_, held := p.holds(path)
+		_, named := under(p.path, path)
+		if p.root != nil && (held || named) {
+			return p.root.Name
+		}
+	}
+	return ""
+}
+
+// reasons puts the causes into words, the gravest first.
+func (c causes) reasons() []pannier.WatchReason {
+	var reasons []pannier.WatchReason
+	for _, f := range c {
+		reasons = append(reasons, f.reason())
+	}
+	slices.SortFunc(reasons, func(a, b pannier.WatchReason) int {
+		return cmp.Or(
+			slices.Index(modes, b.Mode)-slices.Index(modes, a.Mode), -strings.Compare(string(a.Severity), string(b.Severity)),
+			strings.Compare(a.Root, b.Root), strings.Compare(a.Reason, b.Reason),
+		)
+	})
+	return reasons
+}
+
+func (f *found) reason() pannier.WatchReason {
+	r := pannier.WatchReason{Root: f.root, Mode: f.mode, Severity: pannier.SeverityWarning}
+	subject := f.path
+	if f.dirs > 1 {
+		subject += fmt.Sprintf(" and %d more", f.dirs-1)
+	}
+	switch {
+	case f.err == nil && f.mode == modeDegraded:
+		r.Reason = fmt.Sprintf("%s: on %s the kernel tells only of changes that are made on this machine", subject, f.kind)
+		r.Hint = "set watch to auto, so that it is polled; until then other changes are found at each resync"
+	case f.err == nil:
+		r.Severity = pannier.SeverityInfo
+		r.Reason = fmt.Sprintf("%s: on %s the kernel tells only of changes that are made on this machine", subject, f.kind)
+		r.Hint = "nothing need be done: it is polled every second; on a local file system changes would show at once"
+	case f.path == "":
+		r.Reason = fmt.Sprintf("can not watch anything: %v", f.err)
+		r.Hint = advice(f.err) + "; " + meanwhile(f.mode)
+	default:
+		r.Reason = fmt.Sprintf("can not watch %s: %v", subject, f.err)
+		r.Hint = advice(f.err) + "; " + meanwhile(f.mode)
+	}
+	return r
+}
+
+func meanwhile(mode string) string {
+	if mode == modeDegraded {
+		return "until then changes are found at each resync"
+	}
+	return "until then changes are found by polling every second"
+}
+
+// modeNow returns the mode of the whole.
+func (w *Watcher) modeNow(reasons []pannier.WatchReason) string {
+	switch {
+	case len(reasons) > 0 && reasons[0].Mode == modeDegraded:
+		return modeDegraded
+	case w.backend == nil:
+		return modePoll
+	case len(reasons) > 0:
+		return modeBoth
+	}
+	return modeInotify
+}
+
+// reportHealth brings health, the gauges and the log up to date with how changes are noticed.
+func (w *Watcher) reportHealth() {
+	if !w.changed {
+		return
+	}
+	w.changed = false
+	w.planRetry()
+	why := w.survey()
+	h := pannier.WatchHealth{
+		Watches: len(w.table.byPath), Polled: len(w.table.polled), Roots: w.armedRoots(), Reasons: why.reasons(),
+	}
+	h.Mode = w.modeNow(h.Reasons)
+	for _, r := range h.Reasons {
+		if r.Severity == pannier.SeverityWarning {
+			h.Problem = r.Reason + "; " + r.Hint
+			break
+		}
+	}
+	w.setHealth(h)
+	w.metrics.watches.Set(float64(h.Watches - w.unheardOf()))
+	w.tellMode(h, why)
+}
+
+// unheardOf counts the directories that the kernel does not watch.
+func (w *Watcher) unheardOf() (n int) {
+	for dir := range w.table.polled {
+		if !dir.heard {
+			n++
+		}
+	}
+	return n
+}
+
+// tellMode logs a change of the mode or of the causes. How many directories they concern is no change, so that a line is
+// written when a limit is reached and not for each directory past it.
+func (w *Watcher) tellMode(h pannier.WatchHealth, why causes) {
+	state := strings.Join(append([]string{h.Mode}, slices.Sorted(maps.Keys(why))...), "\n")
+	if state == w.told {
+		return
+	}
+	w.told = state
+	log, args := w.log.Info, []any{"mode", h.Mode, "directories", h.Watches, "polled", h.Polled}
+	if h.Problem != "" {
+		log = w.log.Warn
+	}
+	for _, r := range h.Reasons {
+		args = append(args, "reason", r.Reason+"; "+r.Hint)
+	}
+	log("how changes are noticed has changed", args...)
+}
+
+func (w *Watcher) setHealth(h pannier.WatchHealth) {
+	w.mu.Lock()
+	w.health = h
+	w.mu.Unlock()
+	w.metrics.watches.Set(float64(h.Watches))
+	w.metrics.polled.Set(float64(h.Polled))
+	w.metrics.setMode(h.Mode)
+}

@@ -1,0 +1,134 @@
+package watcher
+
+import (
+	"context"
+	"time"
+
+	"pannier"
+)
+
+// refuse notes why the kernel does not tell of changes in a directory, which is polled for that; nil is no refusal.
+func (w *Watcher) refuse(dir *watch, err error) {
+	if w.backend == nil { // nobody was asked
+		return
+	}
+	if dir.refused = err; err != nil {
+		w.metrics.errors.WithLabelValues(kindOf(err)).Inc()
+	}
+}
+
+// unheard reports whether the kernel is to be asked again about a directory.
+func (w *Watcher) unheard(dir *watch) bool { return !dir.heard && w.mode.asks() }
+
+// planRetry sees to it that what failed is tried again, at resyncs and besides them.
+func (w *Watcher) planRetry() {
+	switch {
+	case !w.failing():
+		w.backoff.at = time.Time{}
+	case w.backoff.at.IsZero():
+		w.backoff.fail(time.Now(), retryFirst, retryLast)
+	}
+}
+
+// failing reports whether there is anything to try again.
+func (w *Watcher) failing() bool {
+	if len(w.failed) > 0 {
+		return true
+	}
+	for dir := range w.table.polled {
+		if w.unheard(dir) {
+			return true
+		}
+	}
+	return false
+}
+
+// retry tries again what failed, if it is time to. What works goes on as if it had not failed; the rest waits longer.
+func (w *Watcher) retry(ctx context.Context) {
+	if at := w.backoff.at; at.IsZero() || time.Now().Before(at) {
+		return
+	}
+	w.backoff.at = time.Time{}
+	w.changed = true
+	w.hearAll(ctx)
+	if w.armable() && w.failedSomewhere() {
+		w.armFailed(ctx)
+	}
+}
+
+// failedSomewhere reports whether there is a directory that could not be armed or read.
+func (w *Watcher) failedSomewhere() bool {
+	_, altogether := w.failed[""]
+	return len(w.failed) > 1 || len(w.failed) == 1 && !altogether
+}
+
+// hearAll asks the kernel again about everything that it does not tell of.
+func (w *Watcher) hearAll(ctx context.Context) {
+	if w.backend == nil {
+		if !w.open() {
+			return
+		}
+		w.metrics.rearms.WithLabelValues(rearmRetry).Inc()
+		if !w.mode.polls() { // nothing was watched until now
+			w.armAll(ctx)
+			w.markAll(pannier.TriggerError, true)
+			return
+		}
+	}
+	for dir := range w.table.polled {
+		if !w.unheard(dir) {
+			continue
+		}
+		if err := w.hear(dir); limited(err) || ctx.Err() != nil { // no other would fare better
+			return
+		}
+	}
+}
+
+// hear lets the kernel tell of changes in a polled directory. It is looked at once more after that, so that nothing falls
+// between the last look and the first event.
+func (w *Watcher) hear(dir *watch) error {
+	err := w.admit(dir)
+	if err == nil {
+		err = w.ask(dir)
+	}
+	if err != nil {
+		w.refuse(dir, err)
+		return err
+	}
+	w.refuse(dir, nil)
+	w.metrics.rearms.WithLabelValues(rearmRetry).Inc()
+	w.visit(dir)
+	return nil
+}
+
+// admit makes room for a directory that another path may have been watched for.
+func (w *Watcher) admit(dir *watch) error {
+	if w.table.byID[dir.id] == dir {
+		return nil
+	}
+	if err := w.evict(dir.id); err != nil {
+		return err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.table.byID[dir.id] = dir
+	return nil
+}
+
+// armFailed arms what could not be, and all that would have been found through it.
+func (w *Watcher) armFailed(ctx context.Context) {
+	before := w.failed
+	w.failed = make(failures)
+	if err := before[""]; err != nil && w.backend == nil {
+		w.failed[""] = err
+	}
+	w.settlePlaces()
+	w.armReached(ctx)
+	w.armWanted()
+	for path := range before {
+		if _, still := w.failed[path]; !still {
+			w.metrics.rearms.WithLabelValues(rearmRetry).Inc()
+		}
+	}
+}
