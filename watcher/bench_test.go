@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"pannier"
 	"pannier/watcher"
 )
 
@@ -19,17 +20,41 @@ func BenchmarkArm(b *testing.B) {
 	for i := range skills {
 		mkdir(b, filepath.Join(root, fmt.Sprintf("group-%d", i%100), fmt.Sprintf("skill-%d", i)))
 	}
-	b.Run("inotify", func(b *testing.B) { benchmarkArm(b, workspace, root, watcher.OpenNotify) })
+	b.Run("inotify", func(b *testing.B) { benchmarkArm(b, watcher.Auto, workspace, root, watcher.OpenNotify) })
 	b.Run("fake", func(b *testing.B) {
-		benchmarkArm(b, workspace, root, func() (watcher.Backend, error) { return newKernel(), nil })
+		benchmarkArm(b, watcher.Auto, workspace, root, func() (watcher.Backend, error) { return newKernel(), nil })
 	})
+	b.Run("poll", func(b *testing.B) { benchmarkArm(b, watcher.Poll, workspace, root, watcher.OpenNotify) })
 }
 
-func benchmarkArm(b *testing.B, workspace, root string, open func() (watcher.Backend, error)) {
+// BenchmarkLook measures one look of the poller at 10,000 skills in which nothing has changed.
+func BenchmarkLook(b *testing.B) {
+	const skills = 10_000
+	workspace := realDir(b)
+	root := filepath.Join(workspace, "skills")
+	for i := range skills {
+		skill := filepath.Join(root, fmt.Sprintf("group-%d", i%100), fmt.Sprintf("skill-%d", i))
+		mkdir(b, skill)
+		edit(b, filepath.Join(skill, pannier.SkillFile))
+		edit(b, filepath.Join(skill, pannier.MetaFile))
+	}
+	w, err := watcher.New(watcher.Options{Rules: rules(workspace, root), Mode: watcher.Poll})
+	if err != nil {
+		b.Fatal(err)
+	}
+	look, end := w.ArmAndLook(b.Context())
+	defer end()
+	b.ReportAllocs()
+	for b.Loop() {
+		look()
+	}
+}
+
+func benchmarkArm(b *testing.B, mode watcher.Mode, workspace, root string, open func() (watcher.Backend, error)) {
 	b.ReportAllocs()
 	var closing time.Duration
 	for b.Loop() {
-		w, err := watcher.NewWith(watcher.Options{Rules: rules(workspace, root)}, open)
+		w, err := watcher.NewWith(watcher.Options{Rules: rules(workspace, root), Mode: mode}, open)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -37,7 +62,7 @@ func benchmarkArm(b *testing.B, workspace, root string, open func() (watcher.Bac
 		ended := make(chan error)
 		go func() { ended <- w.Run(ctx) }()
 		<-w.Batches()
-		if h := w.Health(); h.Mode != "inotify" || h.Watches < 10_000 {
+		if h := w.Health(); h.Mode != usual(mode) || h.Watches < 10_000 {
 			b.Fatalf("health %+v", h)
 		}
 		began := time.Now()

@@ -1,6 +1,7 @@
 package watcher
 
 import (
+	"context"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -25,6 +26,12 @@ func (w *Watcher) SetPollInterval(d time.Duration) { w.poller.interval = d }
 
 // SetRemoteKind stands in for the kernel where it is asked for the file system of a path.
 func (w *Watcher) SetRemoteKind(kind func(path string) string) { w.remoteKind = kind }
+
+// ArmAndLook arms everything without Run, and returns the poller's look at all of it.
+func (w *Watcher) ArmAndLook(ctx context.Context) (look, end func()) {
+	w.start(ctx)
+	return func() { w.poll(ctx, true) }, w.end
+}
 
 // RemoteKind asks the kernel.
 var RemoteKind = remoteKind
