@@ -58,17 +58,23 @@ func TestCorpus(t *testing.T) {
 	for _, path := range slices.Sorted(maps.Keys(got)) {
 		fmt.Fprintf(&text, "%s: %s\n", path, got[path])
 	}
+	checkGolden(t, corpusGolden, text.String())
+}
+
+// checkGolden compares a text with a file, line by line.
+func checkGolden(t *testing.T, file, text string) {
+	t.Helper()
 	if *update {
-		if err := os.WriteFile(corpusGolden, []byte(text.String()), 0o644); err != nil {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	golden, err := os.ReadFile(corpusGolden)
+	golden, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(strings.Split(string(golden), "\n"), strings.Split(text.String(), "\n")); diff != "" {
-		t.Errorf("not what %s says; -update writes it anew: want -, got +:\n%s", corpusGolden, diff)
+	if diff := cmp.Diff(strings.Split(string(golden), "\n"), strings.Split(text, "\n")); diff != "" {
+		t.Errorf("not what %s says; -update writes it anew: want -, got +:\n%s", file, diff)
 	}
 }
 

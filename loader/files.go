@@ -1,0 +1,247 @@
+package loader
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"pannier"
+)
+
+// MaxFileBytes bounds a file that [Loader.Open] opens.
+const MaxFileBytes = 50 << 20
+
+// fileChunk is how much of a file is in memory at a time.
+const fileChunk = 256 << 10
+
+// File is a file of a skill that is open for reading, with the digest of its bytes. It is for one caller at a time.
+type File struct {
+	file   openFile
+	ctx    context.Context // of the request that it was opened for, which is as long as it lives
+	size   int64
+	digest pannier.Digest
+}
+
+// Open opens a file below the directory of a skill of a catalog. It fails with a [pannier.FileError] where there is no such
+// file to serve. What the snapshot has a digest of must have it: SKILL.md and _meta.json fail with [pannier.ErrChanged]
+// where the disk has moved on, and SKILL.md with [pannier.ErrNotServable] where it can not be read any more.
+//
+// No path leads out of the skill directory: the kernel keeps to it in one step, and where it can not, [os.Root] does. A
+// SKILL.md that is itself a link may lead elsewhere in its root, as it may for discovery.
+func (l *Loader) Open(ctx context.Context, s *pannier.Skill, name string) (*File, error) {
+	if fault := l.checkPath(name); fault != "" {
+		return nil, &pannier.FileError{Fault: fault, Path: name}
+	}
+	if name == s.File && (s.Broken || s.LastGood) {
+		return nil, pannier.ErrNotServable
+	}
+	file, err := l.openBelow(s, name)
+	if err != nil {
+		return nil, describeOpen(err, s, name)
+	}
+	f := &File{file: file, ctx: ctx}
+	if err := f.identify(name, digestIn(s, name)); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// checkPath says what is wrong with a path before anything is opened.
+func (l *Loader) checkPath(name string) pannier.FileFault {
+	switch {
+	case name == "" || name == "." || strings.HasSuffix(name, "/") && fs.ValidPath(strings.TrimSuffix(name, "/")):
+		return pannier.FileIsDirectory
+	case !fs.ValidPath(name):
+		return pannier.FileOutside
+	}
+	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
+		if l.rules.Skips(path.Base(dir)) {
+			return pannier.FileSkipped
+		}
+	}
+	return ""
+}
+
+// digestIn returns the digest that the snapshot has of a file, zero where it has none.
+func digestIn(s *pannier.Skill, name string) pannier.Digest {
+	switch name {
+	case s.File:
+		return s.Digest
+	case pannier.MetaFile:
+		return s.MetaFileDigest
+	}
+	return pannier.Digest{}
+}
+
+// openBelow opens a file below the skill directory; SKILL.md below the root, as discovery does.
+func (l *Loader) openBelow(s *pannier.Skill, name string) (openFile, error) {
+	root, err := os.OpenRoot(l.rules.Roots[s.RootIndex].Path)
+	if err != nil {
+		return openFile{}, changedUnlessBusy(err)
+	}
+	defer root.Close()
+	if name == s.File {
+		return openIn(root, path.Join(s.PathBelowRoot, name))
+	}
+	dir, err := root.OpenRoot(path.Clean(s.PathBelowRoot))
+	if err != nil {
+		return openFile{}, changedUnlessBusy(err)
+	}
+	defer dir.Close()
+	return openIn(dir, name)
+}
+
+// openIn opens a file below a directory, as [reader.open] does, and without ever waiting for a writer of a FIFO. Its errors
+// are those of os.Root, so that one set of rules decides.
+func openIn(root *os.Root, name string) (openFile, error) {
+	how := unix.OpenHow{
+		Flags:   unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC | unix.O_NOCTTY,
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS,
+	}
+	if dir, err := root.Open("."); err == nil {
+		fd, err := unix.Openat2(int(dir.Fd()), name, &how)
+		dir.Close()
+		if err == nil {
+			return openFile{fd: fd}, nil
+		}
+	}
+	file, err := root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	if err != nil {
+		return openFile{}, err
+	}
+	return openFile{fd: int(file.Fd()), file: file}, nil
+}
+
+// describeOpen says why a file could not be opened. What a snapshot has read has changed where it can not be opened; of any
+// other file that is the answer.
+func describeOpen(err error, s *pannier.Skill, name string) error {
+	if errors.Is(err, pannier.ErrChanged) {
+		return fmt.Errorf("open %s/%s: %w", s.Path, name, err)
+	}
+	fault := faultOf(err)
+	switch {
+	case fault == "":
+		return fmt.Errorf("open %s/%s: %w", s.Path, name, err)
+	case !digestIn(s, name).IsZero():
+		return fmt.Errorf("open %s/%s: %w: %w", s.Path, name, pannier.ErrChanged, err)
+	}
+	return &pannier.FileError{Fault: fault, Path: name}
+}
+
+// faultOf returns what an error of os.Root says of a file; empty where it says nothing of it. That a path leads out has no
+// error of the system, and none that could be told from others.
+func faultOf(err error) pannier.FileFault {
+	number, ok := errors.AsType[syscall.Errno](err)
+	if !ok {
+		return pannier.FileOutside
+	}
+	switch number {
+	case unix.ENOENT, unix.ENOTDIR, unix.ENAMETOOLONG, unix.EINVAL:
+		return pannier.FileMissing
+	case unix.ELOOP, unix.EXDEV:
+		return pannier.FileOutside
+	case unix.EACCES, unix.EPERM:
+		return pannier.FileUnreadable
+	case unix.ENXIO, unix.ENODEV, unix.EOPNOTSUPP:
+		return pannier.FileSpecial
+	}
+	return ""
+}
+
+// identify finds the digest of an open file, and compares it with the one that it must have, unless that is zero.
+func (f *File) identify(name string, want pannier.Digest) error {
+	before, err := f.file.stat()
+	if err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	f.size = before.size
+	switch {
+	case before.isDir():
+		return &pannier.FileError{Fault: pannier.FileIsDirectory, Path: name}
+	case !before.isRegular():
+		return &pannier.FileError{Fault: pannier.FileSpecial, Path: name}
+	case f.size > MaxFileBytes:
+		return &pannier.FileError{Fault: pannier.FileTooLarge, Path: name}
+	}
+	if f.digest, err = f.pass(io.Discard, pannier.Digest{}); err != nil {
+		return fmt.Errorf("read %s: %w", name, err)
+	}
+	after, err := f.file.stat()
+	if err != nil || after != before || !want.IsZero() && f.digest != want {
+		return fmt.Errorf("read %s: %w", name, pannier.ErrChanged)
+	}
+	return nil
+}
+
+// Digest returns the digest of the bytes.
+func (f *File) Digest() pannier.Digest { return f.digest }
+
+// Size returns their number.
+func (f *File) Size() int64 { return f.size }
+
+// WriteTo implements [io.WriterTo]: it writes the bytes that Digest tells of, and the last of them only once all are known
+// to be those. Where they are not any more it fails with [pannier.ErrChanged], and what was written is short of Size.
+func (f *File) WriteTo(w io.Writer) (int64, error) {
+	counted := &countingWriter{w: w}
+	if _, err := unix.Seek(f.file.fd, 0, io.SeekStart); err != nil {
+		return 0, fmt.Errorf("seek: %w", err)
+	}
+	_, err := f.pass(counted, f.digest)
+	return counted.n, err
+}
+
+// Close gives the descriptor back.
+func (f *File) Close() error {
+	f.file.close()
+	return nil
+}
+
+// pass reads the file once, writes it, and returns its digest. Where want is not zero and the digest is another one, it
+// fails before it writes the last part. It writes at least once.
+func (f *File) pass(w io.Writer, want pannier.Digest) (digest pannier.Digest, err error) {
+	sum, buf := sha256.New(), make([]byte, min(f.size, fileChunk))
+	for left := f.size; ; {
+		part := buf[:min(left, fileChunk)]
+		if _, err := io.ReadFull(f.file, part); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return digest, pannier.ErrChanged
+		} else if err != nil {
+			return digest, err
+		}
+		sum.Write(part)
+		if left -= int64(len(part)); left == 0 {
+			digest = pannier.Digest(sum.Sum(nil))
+		}
+		if left == 0 && !want.IsZero() && digest != want {
+			return digest, pannier.ErrChanged
+		}
+		if _, err := w.Write(part); err != nil || left == 0 {
+			return digest, err
+		}
+		if err := f.ctx.Err(); err != nil {
+			return digest, err
+		}
+	}
+}
+
+// countingWriter counts what goes through it.
+type countingWriter struct {
+	w io.Writer
+	n int64
+}
+
+// Write implements [io.Writer].
+func (c *countingWriter) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	c.n += int64(n)
+	return n, err
+}
