@@ -1,11 +1,9 @@
 package loader_test
 
 import (
-	"flag"
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,24 +12,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pannier"
+	"pannier/internal/realskills"
 	"pannier/loader"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 const corpusGolden = "testdata/corpus.golden"
 
 // corpusRules take a whole directory of repositories as one root of one workspace, so deep and so wide that no bound is met.
 func corpusRules(t *testing.T) pannier.DiscoveryRules {
 	t.Helper()
-	corpus := os.Getenv("PANNIER_CORPUS")
-	if corpus == "" {
-		t.Skip("PANNIER_CORPUS names no directory of repositories")
-	}
-	corpus, err := filepath.Abs(corpus)
-	if err != nil {
-		t.Fatal(err)
-	}
+	corpus := realskills.Dir(t)
 	rules := rulesFor(corpus)
 	rules.Skip, rules.MaxDepth, rules.MaxDirs = nil, 64, 1<<20
 	return rules
@@ -58,24 +48,7 @@ func TestCorpus(t *testing.T) {
 	for _, path := range slices.Sorted(maps.Keys(got)) {
 		fmt.Fprintf(&text, "%s: %s\n", path, got[path])
 	}
-	checkGolden(t, corpusGolden, text.String())
-}
-
-// checkGolden compares a text with a file, line by line.
-func checkGolden(t *testing.T, file, text string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	golden, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(golden), "\n"), strings.Split(text, "\n")); diff != "" {
-		t.Errorf("not what %s says; -update writes it anew: want -, got +:\n%s", file, diff)
-	}
+	realskills.CheckGolden(t, corpusGolden, text.String())
 }
 
 // TestCorpusWithinBounds accounts for the same files by the bounds that pannier has by itself, and by narrow ones.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pannier"
+	"pannier/internal/realskills"
 	"pannier/loader"
 )
 
@@ -27,7 +28,7 @@ func TestCorpusVerdicts(t *testing.T) {
 		}
 		text.WriteByte('\n')
 	}
-	checkGolden(t, "testdata/verdicts.golden", text.String())
+	realskills.CheckGolden(t, "testdata/verdicts.golden", text.String())
 }
 
 // errorCodes returns the codes of the errors among problems, sorted, without repeats.

@@ -2,7 +2,6 @@ package installspec_test
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -12,23 +11,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"pannier/internal/realskills"
 	"pannier/internal/yamldoc"
 	"pannier/loader/installspec"
 )
-
-var update = flag.Bool("update", false, "write the golden file anew")
 
 const golden = "testdata/corpus.golden"
 
 // TestCorpus reads install specs as people publish them: $PANNIER_CORPUS is a directory of repositories. A golden file pins
 // how many of each kind there are, and what becomes of them.
 func TestCorpus(t *testing.T) {
-	corpus := os.Getenv("PANNIER_CORPUS")
-	if corpus == "" {
-		t.Skip("PANNIER_CORPUS names no directory of repositories")
-	}
+	corpus := realskills.Dir(t)
 	counts := map[string]int{}
 	err := filepath.WalkDir(corpus, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.Type().IsRegular() && e.Name() == "SKILL.md" {
@@ -47,18 +40,7 @@ func TestCorpus(t *testing.T) {
 	for _, what := range slices.Sorted(maps.Keys(counts)) {
 		fmt.Fprintf(&lines, "%4d %s\n", counts[what], what)
 	}
-	if *update {
-		if err := os.WriteFile(golden, []byte(lines.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(lines.String(), "\n")); diff != "" {
-		t.Errorf("not what %s says; -update writes it anew: want -, got +:\n%s", golden, diff)
-	}
+	realskills.CheckGolden(t, golden, lines.String())
 }
 
 // frontmatter returns what stands between the fences of a SKILL.md, or an empty mapping where that can not be read as it is.

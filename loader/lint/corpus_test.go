@@ -1,36 +1,24 @@
 package lint_test
 
 import (
-	"flag"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"pannier"
+	"pannier/internal/realskills"
 	"pannier/loader/lint"
 )
-
-var update = flag.Bool("update", false, "write the golden file anew")
 
 const corpusGolden = "testdata/corpus.golden"
 
 // corpusOptions audit $PANNIER_CORPUS, a directory of repositories, as one directory of skills.
 func corpusOptions(tb testing.TB) lint.Options {
 	tb.Helper()
-	corpus := os.Getenv("PANNIER_CORPUS")
-	if corpus == "" {
-		tb.Skip("PANNIER_CORPUS names no directory of repositories")
-	}
-	corpus, err := filepath.Abs(corpus)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	corpus := realskills.Dir(tb)
 	o := optionsFor(corpus)
 	o.Rules.Roots = []pannier.Root{{Path: corpus, Name: ".", Kind: pannier.SourceWorkspace}}
 	o.Profile = lint.ProfileAll
@@ -68,23 +56,7 @@ func TestCorpus(t *testing.T) {
 	for _, what := range slices.Sorted(maps.Keys(counts)) {
 		fmt.Fprintf(&text, "%5d %s\n", counts[what], what)
 	}
-	checkGolden(t, text.String())
-}
-
-func checkGolden(t *testing.T, text string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(corpusGolden, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	golden, err := os.ReadFile(corpusGolden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(golden), "\n"), strings.Split(text, "\n")); diff != "" {
-		t.Errorf("not what %s says; -update writes it anew: want -, got +:\n%s", corpusGolden, diff)
-	}
+	realskills.CheckGolden(t, corpusGolden, text.String())
 }
 
 // BenchmarkCorpus audits it by all profiles.

@@ -1,7 +1,6 @@
 package profile_test
 
 import (
-	"flag"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -11,23 +10,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"pannier"
+	"pannier/internal/realskills"
 	"pannier/loader/profile"
 )
-
-var update = flag.Bool("update", false, "write the golden file anew")
 
 const corpusGolden = "testdata/corpus.golden"
 
 // TestCorpus judges skills as people publish them: $PANNIER_CORPUS is a directory of repositories. How many of them each
 // profile holds how much against is pinned in a golden file.
 func TestCorpus(t *testing.T) {
-	corpus := os.Getenv("PANNIER_CORPUS")
-	if corpus == "" {
-		t.Skip("PANNIER_CORPUS names no directory of repositories")
-	}
+	corpus := realskills.Dir(t)
 	skills, counts := 0, map[string]int{}
 	for _, file := range corpusFiles(t, corpus) {
 		s := corpusSkill(t, corpus, file)
@@ -55,18 +48,7 @@ func TestCorpus(t *testing.T) {
 	for _, what := range slices.Sorted(maps.Keys(counts)) {
 		fmt.Fprintf(&text, "%5d %s\n", counts[what], what)
 	}
-	if *update {
-		if err := os.WriteFile(corpusGolden, []byte(text.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	golden, err := os.ReadFile(corpusGolden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(golden), "\n"), strings.Split(text.String(), "\n")); diff != "" {
-		t.Errorf("not what %s says; -update writes it anew: want -, got +:\n%s", corpusGolden, diff)
-	}
+	realskills.CheckGolden(t, corpusGolden, text.String())
 }
 
 // corpusFiles returns every SKILL.md below a directory, in whatever case its name is written.

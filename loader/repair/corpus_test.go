@@ -3,7 +3,6 @@ package repair_test
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -11,23 +10,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"pannier/internal/realskills"
 	"pannier/internal/yamldoc"
 	"pannier/loader/repair"
 )
-
-var update = flag.Bool("update", false, "write the golden file anew")
 
 const golden = "testdata/corpus.golden"
 
 // TestCorpus reads the frontmatter of skills as people publish them: $PANNIER_CORPUS is a directory of repositories. Which
 // of them need a repair, what they then say, and which stay refused, and why, is pinned in a golden file.
 func TestCorpus(t *testing.T) {
-	corpus := os.Getenv("PANNIER_CORPUS")
-	if corpus == "" {
-		t.Skip("PANNIER_CORPUS names no directory of repositories")
-	}
+	corpus := realskills.Dir(t)
 	var text strings.Builder
 	strict, mended, refused := 0, 0, 0
 	walk(t, corpus, func(path string, front []byte) {
@@ -49,18 +42,7 @@ func TestCorpus(t *testing.T) {
 		}
 	})
 	t.Logf("%d read strictly, %d repaired, %d refused", strict, mended, refused)
-	if *update {
-		if err := os.WriteFile(golden, []byte(text.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(text.String(), "\n")); diff != "" {
-		t.Errorf("not what %s says; -update writes it anew: want -, got +:\n%s", golden, diff)
-	}
+	realskills.CheckGolden(t, golden, text.String())
 }
 
 // walk calls do with the frontmatter of every SKILL.md below a directory that has one.

@@ -1,7 +1,6 @@
 package scan_test
 
 import (
-	"flag"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -11,22 +10,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"pannier/internal/realskills"
 	"pannier/loader/scan"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 const corpusGolden = "testdata/corpus.golden"
 
 // corpusSkills returns every directory with a SKILL.md below $PANNIER_CORPUS, a directory of repositories.
 func corpusSkills(tb testing.TB) (string, []string) {
 	tb.Helper()
-	corpus := os.Getenv("PANNIER_CORPUS")
-	if corpus == "" {
-		tb.Skip("PANNIER_CORPUS names no directory of repositories")
-	}
+	corpus := realskills.Dir(tb)
 	var dirs []string
 	err := filepath.WalkDir(corpus, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && !e.IsDir() && strings.EqualFold(e.Name(), "SKILL.md") {
@@ -76,16 +69,5 @@ func TestCorpus(t *testing.T) {
 	for _, line := range blocking {
 		fmt.Fprintln(&text, line)
 	}
-	if *update {
-		if err := os.WriteFile(corpusGolden, []byte(text.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	golden, err := os.ReadFile(corpusGolden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(golden), "\n"), strings.Split(text.String(), "\n")); diff != "" {
-		t.Errorf("not what %s says; -update writes it anew: want -, got +:\n%s", corpusGolden, diff)
-	}
+	realskills.CheckGolden(t, corpusGolden, text.String())
 }
