@@ -15,6 +15,7 @@ type EventType string
 const (
 	EventCatalogUpdated     EventType = "skill_catalog_updated" // CatalogUpdated
 	EventSkillLoaded        EventType = "skill_loaded"          // SkillLoaded
+	EventSkillFileRead      EventType = "skill_file_read"       // SkillFileRead
 	EventSkillInvoked       EventType = "skill_invoked"         // SkillInvoked
 	EventSkillStateChanged  EventType = "skill_state_changed"   // SkillStateChanged
 	EventSkillWarning       EventType = "skill_warning"         // SkillWarning
@@ -29,7 +30,7 @@ const (
 // EventTypes lists every type, for whoever checks that a name is one.
 func EventTypes() []EventType {
 	return []EventType{
-		EventCatalogUpdated, EventSkillLoaded, EventSkillInvoked, EventSkillStateChanged, EventSkillWarning, EventSkillScanned,
+		EventCatalogUpdated, EventSkillLoaded, EventSkillFileRead, EventSkillInvoked, EventSkillStateChanged, EventSkillWarning, EventSkillScanned,
 		EventWorkspaceChanged, EventEnvironmentChanged, EventPolicyChanged, EventCardPushed, EventCardRejected,
 	}
 }
@@ -128,6 +129,14 @@ type SkillLoaded struct {
 	Path        string `json:"path"`
 	Digest      Digest `json:"digest"`
 	Frontmatter any    `json:"frontmatter"`
+}
+
+// SkillFileRead tells that a file of a skill was served.
+type SkillFileRead struct {
+	Slug string `json:"slug"`
+	// Path is below the skill directory, with slashes.
+	Path   string `json:"path"`
+	Digest Digest `json:"digest"`
 }
 
 // InvocationMode says who invoked a skill.

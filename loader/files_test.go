@@ -1,0 +1,165 @@
+package loader_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"pannier"
+	"pannier/loader"
+)
+
+// withFiles returns a loader that knows one skill, with its directory.
+func withFiles(t *testing.T) (*loader.Loader, *pannier.Skill, string) {
+	t.Helper()
+	root := filepath.Join(t.TempDir(), "skills")
+	writeSkill(t, root, "pdf", "---\nname: pdf\ndescription: d\n---\nbody\n")
+	l := loader.New(loader.Options{Rules: rulesFor(root)})
+	return l, only(t, load(t, l, pannier.Batch{Full: true})), filepath.Join(root, "pdf")
+}
+
+func put(t *testing.T, path string, text []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestOpen gives the bytes of files of all sizes, with their digest.
+func TestOpen(t *testing.T) {
+	l, s, dir := withFiles(t)
+	large := make([]byte, 600<<10+7)
+	for i := range large {
+		large[i] = byte(rand.Uint32())
+	}
+	for name, want := range map[string][]byte{
+		"empty": {}, "refs/a.md": []byte("text\r\n\xff"), "data.bin": large, "chunk": large[:256<<10], "a b/ü?%2e.txt": []byte("x"), ".hidden": []byte("h"),
+	} {
+		put(t, filepath.Join(dir, name), want)
+		f, err := l.Open(t.Context(), s, name)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		var got bytes.Buffer
+		n, err := f.WriteTo(&got)
+		if err != nil || n != int64(len(want)) || f.Size() != n || !bytes.Equal(got.Bytes(), want) || f.Digest() != pannier.DigestOf(want) {
+			t.Errorf("%s: %d bytes, size %d, %s, %v", name, n, f.Size(), f.Digest(), err)
+		}
+		f.Close()
+	}
+}
+
+// TestOpenRefuses whatever is no regular file within the skill directory.
+func TestOpenRefuses(t *testing.T) {
+	l, s, dir := withFiles(t)
+	put(t, filepath.Join(dir, "refs/a.md"), []byte("a"))
+	put(t, filepath.Join(dir, "node_modules/m.js"), []byte("m"))
+	put(t, filepath.Join(dir, ".git/config"), []byte("secret"))
+	put(t, filepath.Join(filepath.Dir(dir), "beside.md"), []byte("b"))
+	for name, target := range map[string]string{
+		"out": "../beside.md", "absolute": filepath.Join(dir, "refs/a.md"), "passwd": "/etc/passwd", "up": "..", "loop": "loop", "gone": "nowhere", "in": "refs/a.md", "refs/back": "../refs/a.md",
+	} {
+		must(t, os.Symlink(target, filepath.Join(dir, name)))
+	}
+	must(t, unix.Mkfifo(filepath.Join(dir, "fifo"), 0o644))
+	large, err := os.Create(filepath.Join(dir, "large"))
+	must(t, err)
+	must(t, large.Truncate(loader.MaxFileBytes+1))
+	must(t, large.Close())
+	for name, want := range map[string]pannier.FileFault{
+		"": pannier.FileIsDirectory, ".": pannier.FileIsDirectory, "refs": pannier.FileIsDirectory, "refs/": pannier.FileIsDirectory,
+		"..": pannier.FileOutside, "../beside.md": pannier.FileOutside, "refs/../../beside.md": pannier.FileOutside, "/etc/passwd": pannier.FileOutside, "refs//a.md": pannier.FileOutside,
+		"out": pannier.FileOutside, "absolute": pannier.FileOutside, "passwd": pannier.FileOutside, "up/beside.md": pannier.FileOutside, "loop": pannier.FileOutside,
+		"gone": pannier.FileMissing, "none": pannier.FileMissing, "refs/a.md/b": pannier.FileMissing, "nul\x00": pannier.FileMissing, strings.Repeat("n", 300): pannier.FileMissing,
+		"node_modules/m.js": pannier.FileSkipped, ".git/config": pannier.FileSkipped, "refs/.x/y": pannier.FileSkipped,
+		"fifo": pannier.FileSpecial, "large": pannier.FileTooLarge, "in": "", "refs/back": "",
+	} {
+		f, err := l.Open(t.Context(), s, name)
+		if err == nil {
+			f.Close()
+		}
+		fault := pannier.FileFault("")
+		if e, ok := errors.AsType[*pannier.FileError](err); ok {
+			fault = e.Fault
+		}
+		if fault != want || (err == nil) != (want == "") {
+			t.Errorf("%q: %v, want %q", name, err, want)
+		}
+	}
+}
+
+// TestOpenComparesWithTheSnapshot: what it has a digest of is served as that, or not at all.
+func TestOpenComparesWithTheSnapshot(t *testing.T) {
+	l, s, dir := withFiles(t)
+	f, err := l.Open(t.Context(), s, "SKILL.md")
+	must(t, err)
+	if f.Digest() != s.Digest {
+		t.Errorf("%s, want %s", f.Digest(), s.Digest)
+	}
+	f.Close()
+	held := *s
+	held.LastGood = true
+	if _, err := l.Open(t.Context(), &held, "SKILL.md"); !errors.Is(err, pannier.ErrNotServable) {
+		t.Errorf("held: %v", err)
+	}
+	put(t, filepath.Join(dir, "SKILL.md"), []byte("---\nname: pdf\ndescription: other\n---\n"))
+	if _, err := l.Open(t.Context(), s, "SKILL.md"); !errors.Is(err, pannier.ErrChanged) {
+		t.Errorf("edited: %v", err)
+	}
+	must(t, os.RemoveAll(dir))
+	for _, name := range []string{"SKILL.md", "other.md"} {
+		if _, err := l.Open(t.Context(), s, name); !errors.Is(err, pannier.ErrChanged) {
+			t.Errorf("%s of a skill that is gone: %v", name, err)
+		}
+	}
+}
+
+// TestOpenNoticesWhatChanges between the digest and the last byte, however large the file is.
+func TestOpenNoticesWhatChanges(t *testing.T) {
+	l, s, dir := withFiles(t)
+	for name, size := range map[string]int{"small": 10, "large": 1 << 20} {
+		for what, change := range map[string]func(string) error{
+			"overwritten": func(path string) error { return os.WriteFile(path, bytes.Repeat([]byte("y"), size), 0o644) },
+			"cut":         func(path string) error { return os.Truncate(path, int64(size-1)) },
+		} {
+			path := filepath.Join(dir, name)
+			put(t, path, bytes.Repeat([]byte("x"), size))
+			f, err := l.Open(t.Context(), s, name)
+			must(t, err)
+			must(t, change(path))
+			n, err := f.WriteTo(io.Discard)
+			if !errors.Is(err, pannier.ErrChanged) || n >= int64(size) || size == 10 && n > 0 {
+				t.Errorf("%s, %s: %d bytes, %v", name, what, n, err)
+			}
+			f.Close()
+		}
+		path := filepath.Join(dir, name)
+		put(t, path, bytes.Repeat([]byte("x"), size))
+		f, err := l.Open(t.Context(), s, name)
+		must(t, err)
+		put(t, path+"new", []byte("z"))
+		must(t, os.Rename(path+"new", path))
+		if n, err := f.WriteTo(io.Discard); err != nil || n != int64(size) {
+			t.Errorf("%s, replaced by another file: %d bytes, %v", name, n, err)
+		}
+		f.Close()
+	}
+}
