@@ -124,6 +124,7 @@ func (f *fingerprints) run(ctx context.Context) {
 		case <-next.C:
 		}
 		next.Reset(f.goThrough(ctx, pace.wait))
+		giveBack()
 	}
 }
 

@@ -31,12 +31,12 @@ func putOffCollection() (catchUp func()) {
 	})
 }
 
-// giveBack returns memory to the system at once where more than half as much lies idle as is in use. A large piece of work
+// giveBack returns memory to the system at once where more than a quarter as much lies idle as is in use. A large piece of work
 // leaves that behind, which by itself would go back over minutes; a small one does not, and costs no collection. Where the
 // variable GOGC is set, nothing happens.
 func giveBack() {
 	const little = 256 << 10
-	if live, idle := heap(); os.Getenv("GOGC") == "" && idle > max(little, live/2) {
+	if live, idle := heap(); os.Getenv("GOGC") == "" && idle > max(little, live/4) {
 		debug.FreeOSMemory()
 	}
 }
