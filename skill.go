@@ -58,6 +58,9 @@ type Skill struct {
 	Conflicts []string `json:"-"`
 	// Commands are those that the skill declares.
 	Commands []Command `json:"-"`
+	// RuntimeTools are those that the frontmatter declares and that can be told apart, each of kind [ToolDeclared] with its
+	// Declaration, by name.
+	RuntimeTools []Tool `json:"-"`
 	// Disabled is set where the skill itself says that it is not to be used (`eligibility.enabled: false`).
 	Disabled bool `json:"-"`
 	// Blocked names the profiles whose verdicts, by the settings, make the skill unusable.

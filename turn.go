@@ -15,37 +15,69 @@ type Capability struct {
 type Limits struct {
 	// MaxChars counts code points; nil means the default, 0 no limit.
 	MaxChars *int `json:"max_chars,omitempty"`
+	// MaxBodies counts the skills whose bodies are read for it; nil means the default, 0 none.
+	MaxBodies *int `json:"max_bodies,omitempty"`
 }
+
+// The bounds of a turn. Whoever takes one from outside refuses what is beyond them; the resolver leaves it out.
+const (
+	// MaxTurnPaths counts the files of a turn, those of its text too; MaxPathBytes is the longest.
+	MaxTurnPaths = 512
+	MaxPathBytes = 1024
+	// MaxTurnTools counts the tools of a turn, MaxToolBytes is the longest.
+	MaxTurnTools = 1024
+	MaxToolBytes = 1024
+)
 
 // Turn is what an agent tells of the turn that it wants skills for.
 type Turn struct {
 	// Text is the user's message. References in it (`/skill:<slug> args`, `$<slug>`, `@skill:<slug>`) choose skills.
 	Text string `json:"text,omitempty"`
+	// Paths are files that the turn is about, beside those that the text names. They choose skills whose globs they match.
+	Paths []string `json:"paths,omitempty"`
+	// ProjectDir is where the agent's files are: paths below it are matched as they are seen from there.
+	ProjectDir string `json:"project_dir,omitempty"`
 	// Capabilities are skills chosen beside the text.
 	Capabilities []Capability `json:"capabilities,omitempty"`
+	// Tools are the caller's own, for skills to narrow. None at all is something else than nil, which leaves them open.
+	Tools []string `json:"tools,omitzero"`
 	// Runtime can only narrow: a skill must fit it besides the workspace's own.
 	Runtime string `json:"runtime,omitempty"`
 	// Format names the format of the prompt; empty means the default.
 	Format string `json:"format,omitempty"`
 	Limits Limits `json:"limits,omitzero"`
+
+	// Verbose asks for every skill that is not active, named or not. On the wire it stands in the query.
+	Verbose bool `json:"-"`
+	// NamedOnly leaves out what is only [ViaImplicit]: for a caller that has it already, because it depends on Runtime alone.
+	NamedOnly bool `json:"-"`
 }
 
-// How a skill became active in a turn, and why one that was named did not.
+// How a skill became active in a turn, in the order in which the active ones stand.
 const (
 	ViaCapability = "explicit_capability"
 	ViaReference  = "explicit_reference"
 	ViaPath       = "path_match"
 	ViaImplicit   = "implicit"
+)
 
-	RejectedNotFound            = "not_found"
-	RejectedShadowed            = "shadowed"
-	RejectedUnlisted            = "unlisted"
-	RejectedDisabled            = "disabled_by_policy"
-	RejectedNotUserInvocable    = "not_user_invocable"
-	RejectedInvalidMetadata     = "invalid_metadata"
-	RejectedRuntimeIncompatible = "runtime_incompatible"
-	RejectedUnsupportedPlatform = "unsupported_platform"
-	RejectedDependencyMissing   = "dependency_missing"
+// Why a skill is not active, in the order in which the turn asks: the first that fits is told.
+const (
+	RejectedNotFound               = "not_found"
+	RejectedShadowed               = "shadowed"
+	RejectedUnlisted               = "unlisted"
+	RejectedDisabled               = "disabled_by_policy"
+	RejectedNotMatched             = "not_matched"
+	RejectedNotUserInvocable       = "not_user_invocable"
+	RejectedDisableModelInvocation = "disabled_model_invocation"
+	RejectedValidation             = "validation_rejected"
+	RejectedInvalidMetadata        = "invalid_metadata"
+	RejectedRuntimeIncompatible    = "runtime_incompatible"
+	RejectedUnsupportedPlatform    = "unsupported_platform"
+	RejectedTrustBlocked           = "trust_blocked"
+	RejectedSecurityBlocked        = "security_blocked"
+	RejectedDependencyMissing      = "dependency_missing"
+	RejectedConflict               = "conflict"
 )
 
 // ActiveSkill is a skill that the turn may use.
@@ -61,7 +93,7 @@ type ActiveSkill struct {
 	Arguments string `json:"arguments,omitempty"`
 }
 
-// RejectedSkill is a skill that the turn named and may not use.
+// RejectedSkill is a skill that the turn may not use: one that it named or, where it asks for all, any.
 type RejectedSkill struct {
 	// ID is that of the capability that named it.
 	ID   string `json:"id,omitempty"`
@@ -78,8 +110,35 @@ type Resolution struct {
 	Digest          Digest          `json:"digest"`
 	Active          []ActiveSkill   `json:"active"`
 	Rejected        []RejectedSkill `json:"rejected"`
+	// Tools are the runtime tools that the active skills declare, ExcludedTools those that are kept back; by skill, then by
+	// name.
+	Tools         []RuntimeTool  `json:"tools"`
+	ExcludedTools []ExcludedTool `json:"excluded_tools"`
+	// AllowedTools are what is left of the caller's own tools.
+	AllowedTools AllowedTools `json:"allowed_tools"`
 	// Prompt is rendered from Active; the resolver itself leaves it empty.
 	Prompt *Prompt `json:"prompt,omitempty"`
+}
+
+// The profiles of tool policy.
+const (
+	ProfileDefault = "default"
+	// ProfileFullAuto lets skills add to the caller's tools, and every answer says so.
+	ProfileFullAuto = "full_auto"
+)
+
+// AllowedTools are the tools that are left to the caller while it follows the skills that a turn has chosen. What is only
+// [ViaImplicit] has no part in it: such a skill is offered, and nobody follows it yet.
+type AllowedTools struct {
+	// Effective are the tools, sorted, as the caller or a skill writes them. Where NarrowedBy is empty and the caller named
+	// no tools, it is empty too, and all of the caller's tools are left.
+	Effective []string `json:"effective"`
+	// NarrowedBy and WidenedBy are the slugs of those skills that took something from the caller's tools or, where policy
+	// lets them, added to them, in the order of the active ones.
+	NarrowedBy []string `json:"narrowed_by"`
+	WidenedBy  []string `json:"widened_by,omitempty"`
+	// Profile is that of policy, where it is not [ProfileDefault].
+	Profile string `json:"profile,omitempty"`
 }
 
 // Prompt is the skills section of a system prompt.

@@ -83,10 +83,15 @@ type Settings struct {
 	AllowMissingFrontmatter bool
 	// PolicySkills is the gateway layer of policy, by slug. No entry leaves both switches open.
 	PolicySkills map[string]pannier.Switches
+	// PolicyProfile is one of the Profile constants of package pannier. WidenTools lets skills add to the caller's tools.
+	PolicyProfile string
+	WidenTools    bool
 	// PromptFormat is the format of the system prompt where a turn names none, by the name it has in publish/prompt.
 	PromptFormat string
 	// PromptMaxChars bounds the skills part of the system prompt, in characters; 0 is no limit.
 	PromptMaxChars int
+	// PromptShowCompatibility and PromptShowAllowedTools show what skills say under these keys of their frontmatter.
+	PromptShowCompatibility, PromptShowAllowedTools bool
 }
 
 // Platform is the side with the registry endpoint.

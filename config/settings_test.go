@@ -91,7 +91,11 @@ var samples = map[string]sample{
 	"validation.block":                     {"molecule_audit, agentskills_strict", "[molecule_audit, agentskills_strict]", func(s config.Settings) any { return s.Blocking }, []string{"molecule_audit", "agentskills_strict"}},
 	"trust.minimum":                        {"community", "", func(s config.Settings) any { return s.MinimumTrust }, pannier.TrustCommunity},
 	"policy.skills":                        {"pdf:enabled=false", "{pdf: {enabled: false}}", func(s config.Settings) any { return s.PolicySkills }, map[string]pannier.Switches{"pdf": {Enabled: new(false)}}},
+	"policy.profile":                       {"full_auto", "", func(s config.Settings) any { return s.PolicyProfile }, "full_auto"},
+	"policy.widen_tools":                   {"true", "", func(s config.Settings) any { return s.WidenTools }, true},
 	"prompt.format":                        {"molecule_system", "", func(s config.Settings) any { return s.PromptFormat }, "molecule_system"},
+	"prompt.show_allowed_tools":            {"true", "", func(s config.Settings) any { return s.PromptShowAllowedTools }, true},
+	"prompt.show_compatibility":            {"true", "", func(s config.Settings) any { return s.PromptShowCompatibility }, true},
 	"prompt.max_chars":                     {"0", "", func(s config.Settings) any { return s.PromptMaxChars }, 0},
 }
 
@@ -171,7 +175,7 @@ func TestDefaults(t *testing.T) {
 		MaxDepth: 6, MaxDirs: 20000, MaxSkillBytes: 1 << 20, MaxFrontmatterBytes: 64 << 10,
 		Settle: 100 * time.Millisecond, Debounce: 2 * time.Second, MaxWait: 10 * time.Second, Resync: 10 * time.Second, Watch: "auto",
 		Platform:     config.Platform{Path: "/registry/update-card", WorkspaceID: configsID, TokenFile: "/configs/.auth_token", ReadBack: true},
-		CardMaxBytes: 262144, EnvironmentOwn: "auto", MinimumTrust: pannier.TrustUntrusted, PromptFormat: "available_skills", PromptMaxChars: 24000,
+		CardMaxBytes: 262144, EnvironmentOwn: "auto", MinimumTrust: pannier.TrustUntrusted, PolicyProfile: "default", PromptFormat: "compact", PromptMaxChars: 24000,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

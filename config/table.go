@@ -182,22 +182,39 @@ var table = []setting{
 		told: "none", split: splitCommas, read: readPolicySkills,
 	},
 	{
+		key: "policy.profile", kind: "profile", help: "default, or full_auto, which lets skills add to the caller's tools, and says so wherever they do",
+		fallback: pannier.ProfileDefault,
+		read:     scalar(func(d *draft) *string { return &d.PolicyProfile }, oneOf(pannier.ProfileDefault, pannier.ProfileFullAuto)),
+	},
+	{
+		key: "policy.widen_tools", kind: kindBool, help: "let what a skill says under allowed-tools add to the caller's tools", fallback: "false",
+		read: scalar(func(d *draft) *bool { return &d.WidenTools }, parseBool),
+	},
+	{
 		key: "trust.minimum", kind: "level", help: "what the origin of a skill must be trusted at least: untrusted, community, verified or internal",
 		fallback: "untrusted",
 		read:     scalar(func(d *draft) *pannier.Trust { return &d.MinimumTrust }, parseTrust),
 	},
 	{
-		key: "prompt.format", kind: "format", help: "format of the system prompt where a turn names none", fallback: "available_skills",
+		key: "prompt.format", kind: "format", help: "format of the system prompt where a turn names none", fallback: "compact",
 		read: scalar(func(d *draft) *string { return &d.PromptFormat }, oneOf(promptFormats...)),
 	},
 	{
 		key: "prompt.max_chars", kind: "n", help: "longest skills part of the system prompt, in characters; 0 is no limit",
 		fallback: "24000", read: scalar(func(d *draft) *int { return &d.PromptMaxChars }, atLeast[int](0)),
 	},
+	{
+		key: "prompt.show_compatibility", kind: kindBool, help: "tell in the system prompt what each skill says it is compatible with", fallback: "false",
+		read: scalar(func(d *draft) *bool { return &d.PromptShowCompatibility }, parseBool),
+	},
+	{
+		key: "prompt.show_allowed_tools", kind: kindBool, help: "tell in the system prompt which tools each skill expects to use", fallback: "false",
+		read: scalar(func(d *draft) *bool { return &d.PromptShowAllowedTools }, parseBool),
+	},
 }
 
 // promptFormats are the formats of publish/prompt, which settings must not know.
-var promptFormats = []string{"available_skills", "available_skills_reference", "openclaw", "molecule", "molecule_system"}
+var promptFormats = []string{"compact", "available_skills", "available_skills_reference", "openclaw", "skills_xml", "molecule", "molecule_system"}
 
 // kindBool is the kind by which pflag knows that a flag can stand without a value.
 const kindBool = "bool"

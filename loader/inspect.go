@@ -33,7 +33,7 @@ func (l *Loader) Inspect(ctx context.Context, s *pannier.Skill) (pannier.Inspect
 	i := pannier.Inspection{
 		Conformance: in.conformance(), Commands: append([]pannier.Command{}, s.Commands...), Install: in.install(),
 	}
-	i.Tools = append(in.declared(i.Conformance[profile.NameOpenClaw].Issues), in.toolFiles()...)
+	i.Tools = append(in.declared(s.File, i.Conformance[profile.NameOpenClaw].Issues), in.toolFiles()...)
 	slices.SortStableFunc(in.problems, pannier.CompareProblems)
 	i.Problems = in.problems
 	if err := ctx.Err(); err != nil {

@@ -68,6 +68,10 @@ body
 		t.Fatal(err)
 	}
 	in := inspect(t, root)
+	loaded := only(t, full(t, root))
+	if diff := cmp.Diff(in.Tools[:2], loaded.RuntimeTools); diff != "" || loaded.Problems != nil {
+		t.Errorf("inspected -, loaded +:\n%s\nproblems %v", diff, loaded.Problems)
+	}
 	var got []string
 	for _, tool := range in.Tools {
 		got = append(got, fmt.Sprintf("%s %s %s:%d %s %s", tool.Kind, tool.Name, tool.Path, tool.Line, tool.Description, tool.Parameters))

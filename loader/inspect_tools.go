@@ -21,20 +21,30 @@ const (
 // scriptsDir is the directory of a skill that its executables lie in, besides toolsDir.
 const scriptsDir = "scripts"
 
-// declared returns the runtime tools that the frontmatter declares, by name. issues are those of the profile that has the
-// rules for them; whatever it holds against one tool costs that tool alone.
-func (in *inspector) declared(issues []pannier.Problem) []pannier.Tool {
+// runtimeTools returns the runtime tools of a skill that is loaded, nil where it declares none, which is nearly always so and
+// costs nothing. What is wrong with them is told to whoever looks into the skill.
+func (c *contract) runtimeTools(s *pannier.Skill, p parts) []pannier.Tool {
+	if c.front.Get("runtime").Get("tools").Kind() != yamldoc.List {
+		return nil
+	}
+	silent := contract{front: c.front, path: c.path, offset: c.offset}
+	return silent.declared(s.File, profile.Check(profile.NameOpenClaw, judged(s, c.front, p)))
+}
+
+// declared returns the runtime tools that the frontmatter in a file declares, by name. issues are those of the profile that
+// has the rules for them; whatever it holds against one tool costs that tool alone.
+func (c *contract) declared(file string, issues []pannier.Problem) []pannier.Tool {
 	tools := []pannier.Tool{}
 	if slices.ContainsFunc(issues, func(p pannier.Problem) bool { return p.Code == "openclaw.more" }) {
-		in.tell("skill.tools.declared", "runtime.tools", in.front.Get("runtime"), "there is too much wrong with the frontmatter to tell which of the declared tools are sound, so none is listed", "mend what the profile "+profile.NameOpenClaw+" tells of")
+		c.tell("skill.tools.declared", "runtime.tools", c.front.Get("runtime"), "there is too much wrong with the frontmatter to tell which of the declared tools are sound, so none is listed", "mend what the profile "+profile.NameOpenClaw+" tells of")
 		return tools
 	}
 	i := 0
-	for v := range in.front.Get("runtime").Get("tools").Items() {
+	for v := range c.front.Get("runtime").Get("tools").Items() {
 		field := fmt.Sprintf("runtime.tools[%d]", i)
 		i++
 		if faults := faultsIn(issues, field); len(faults) > 0 {
-			in.problems = append(in.problems, faults...)
+			c.problems = append(c.problems, faults...)
 			continue
 		}
 		tool, fault := declaredTool(v)
@@ -42,11 +52,11 @@ func (in *inspector) declared(issues []pannier.Problem) []pannier.Tool {
 			fault = "there is a tool of that name before it"
 		}
 		if fault != "" {
-			in.tell("skill.tools.declared", field, v, fault+", so it is left out", "mend the tool, or remove it")
+			c.tell("skill.tools.declared", field, v, fault+", so it is left out", "mend the tool, or remove it")
 			continue
 		}
-		tool.Path = in.skill.File
-		tool.Line, _ = in.place(v)
+		tool.Path = file
+		tool.Line, _ = c.place(v)
 		tools = append(tools, tool)
 	}
 	slices.SortStableFunc(tools, func(a, b pannier.Tool) int { return strings.Compare(a.Name, b.Name) })

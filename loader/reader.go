@@ -226,6 +226,7 @@ func (r *reader) finish(skill *pannier.Skill, p parts, m meta, metaText []byte) 
 		c.nameOnly(skill, m)
 	} else {
 		c.fill(skill, m)
+		skill.RuntimeTools = c.runtimeTools(skill, p)
 		c.emptyBody(p)
 	}
 	skill.Problems = append(skill.Problems, c.problems...)

@@ -55,7 +55,7 @@ func (w *Watcher) reset() {
 	w.backend = nil
 	w.todo.deaf = false // of the last one
 	w.table = newTable()
-	w.extras = nil
+	w.wishes = wishes{}
 	for _, p := range w.places {
 		p.way, p.dirs, p.armed, p.crowded = way{}, 0, false, false
 	}

@@ -380,15 +380,15 @@ func TestUnreadableDirectory(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = os.Chmod(shut, 0o755) })
 		l := run(t, mode, rules(workspace, root))
-		if h := l.Health(); h.Mode != "degraded" || !containsAll(h.Problem, shut, "permission denied") {
-			t.Errorf("health %+v, want it to tell of %s", h, shut)
+		want := map[watcher.Mode]string{watcher.Auto: "inotify+poll", watcher.Poll: "poll"}[mode]
+		if h := l.Health(); h.Mode != want || len(h.Reasons) != 1 || !containsAll(h.Problem, shut, "permission denied") {
+			t.Errorf("health %+v, want mode %s, and to be told of %s", h, want, shut)
 		}
 		if err := os.Chmod(shut, 0o755); err != nil {
 			t.Fatal(err)
 		}
 		l.untilDirty(shut)
-		l.fence(workspace)
-		if h := l.Health(); h.Mode != usual(mode) {
+		if h := l.untilMode(usual(mode)); h.Problem != "" {
 			t.Errorf("health %+v, want it mended", h)
 		}
 	})

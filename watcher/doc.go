@@ -1,9 +1,9 @@
-// Package watcher turns what the kernel tells of a workspace into settled [pannier.Batch] values: hints where to look,
-// given once the tree has been quiet for a moment.
+// Package watcher turns what the kernel tells of a workspace, or what polling finds, into settled [pannier.Batch] values:
+// hints where to look, given once the tree has been quiet for a moment.
 //
 // # What a batch promises
 //
-// A change that the kernel reports is in a batch that is handed over after the change. Directories are armed before they
+// A change that is noticed is in a batch that is handed over after the change. Directories are armed before they
 // are looked into, and whatever is armed later than the rest is marked as dirty once it is, so that nothing falls between
 // a look and a watch. A mark is cleared when the batch that carries it is handed over, and what is noticed while the
 // consumer is busy waits for the next batch; so a consumer that looks at the disk after it received a batch has seen
@@ -11,14 +11,14 @@
 // something out, and say nothing of what changed: the disk does.
 //
 // Where events were lost, or may have been, the batch is full. A full batch also comes at the start and at each resync,
-// which finds what no event tells: writes through a mapping, remote file systems, renamed ancestors, mounts.
+// which finds what no event tells: writes through a mapping, renamed ancestors, mounts.
 //
 // # Two goroutines
 //
 // The kernel's queue is bounded, so its reader must never wait. [Watcher.Run] starts one goroutine that drains fsnotify:
 // it takes the lock for the length of a few map lookups, marks, signals and does nothing else. Everything that may block
-// (stat, reading directories, arming, handing over) is done by the goroutine that called Run. That one alone writes the
-// table of watches; it does so under the lock, because the drain goroutine and [Watcher.Health] read it.
+// (stat, reading directories, arming, polling, handing over) is done by the goroutine that called Run. That one alone
+// writes the table of watches; it does so under the lock, because the drain goroutine and [Watcher.Health] read it.
 //
 // Run opens the fsnotify watcher and closes it, which ends the drain goroutine, and waits for that before it returns. The
 // channel of [Watcher.Batches] is never closed, because its consumer has a context of its own, and a closed channel would
@@ -39,8 +39,21 @@
 // The kernel watches inodes, while everybody else thinks in paths. The table keeps the device and inode number for each
 // path, so that a directory that was renamed, replaced or mounted over is noticed and armed anew.
 //
+// # Polling
+//
+// With [Auto] a directory is polled as long as the kernel does not tell of all changes in it: where it refuses the watch,
+// where it can not be asked at all, and beside its events where others than this kernel change the file system. With [Poll]
+// all are, with [Inotify] none.
+//
+// To poll is to look at the stat of each directory and of the files that matter in it, about once a second, and to mark
+// what is another than before in the same ledger as events do: (dev, ino, size, mode, mtime, ctime) of what the path shows
+// now. A difference is told once more two seconds later, since clocks of file systems are coarse. What polling can not see
+// is a write that changes nothing of that, as one through a mapping may do; a resync may not see it either. A file system
+// that does not answer holds up all of watching, as it holds up whoever else looks at it.
+//
 // # When watching fails
 //
-// Never does it end the process. What can not be armed is remembered, shown by [Watcher.Health] with what to do about it,
-// and tried again at each resync, which until then is what finds the changes there.
+// Never does it end the process. What can not be armed is polled, shown by [Watcher.Health] with what to do about it, and
+// tried again after a second, then less and less often, but once a minute at least. When it works it is left to the kernel
+// again. Each way is one line in the log and a change of the mode.
 package watcher

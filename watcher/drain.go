@@ -76,12 +76,21 @@ func (w *Watcher) noticeEvent(event fsnotify.Event) {
 func (w *Watcher) noticeLocked(path string, ended bool, now time.Time) {
 	self := w.noticeSelf(path, ended, now)
 	entry := w.noticeEntry(path, now)
-	if _, ok := w.entries[path]; ok {
-		w.todo.ways = true
-	} else if !self && !entry {
-		return
+	onWay := w.noticeWays(path)
+	if self || entry || onWay {
+		w.signal()
 	}
-	w.signal()
+}
+
+// noticeWays notes that something on the way to a place or to what is wanted changed. It reports whether it did.
+func (w *Watcher) noticeWays(path string) bool {
+	_, toPlace := w.entries[path]
+	_, toWanted := w.wishes.entries[path]
+	w.todo.ways = w.todo.ways || toPlace
+	if toWanted {
+		put(&w.todo.turned, path)
+	}
+	return toPlace || toWanted
 }
 
 // noticeSelf marks a watched directory that an event is about. It reports whether it matters.
@@ -151,7 +160,7 @@ func (w *Watcher) namesLocked(path string) []string {
 			names = append(names, p.path+rest)
 		}
 	}
-	names = append(names, w.extras[path]...)
+	names = append(names, w.wishes.names[path]...)
 	if names == nil {
 		return []string{path}
 	}

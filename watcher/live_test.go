@@ -53,7 +53,10 @@ type live struct {
 func inEachMode(t *testing.T, test func(t *testing.T, mode watcher.Mode)) {
 	t.Helper()
 	for _, mode := range []watcher.Mode{watcher.Auto, watcher.Poll} {
-		t.Run(string(mode), func(t *testing.T) { test(t, mode) })
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel() // most of the time is spent on waiting for the writer
+			test(t, mode)
+		})
 	}
 }
 
@@ -117,11 +120,13 @@ func (l *live) forget() { l.dirs, l.full = make(map[string]bool), false }
 // until takes batches, looks where they say, and returns when what is wanted holds.
 func (l *live) until(what string, holds func() bool) {
 	l.t.Helper()
-	timeout := time.After(patience)
+	timeout, again := time.After(patience), time.NewTicker(10*time.Millisecond)
+	defer again.Stop()
 	for !holds() {
 		select {
 		case b := <-l.Batches():
 			l.look(b)
+		case <-again.C: // what is wanted may not take a batch
 		case <-timeout:
 			l.t.Fatalf("%s did not come to be; health %+v", what, l.Health())
 		}

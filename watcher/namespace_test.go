@@ -192,3 +192,28 @@ func TestMountOverRoot(t *testing.T) {
 		}
 	})
 }
+
+// TestOneDirectoryAtTwoPaths binds a skill to another path. The kernel tells of it by one of the two.
+func TestOneDirectoryAtTwoPaths(t *testing.T) {
+	inNamespaces(t, func(t *testing.T) {
+		workspace, root := workspaceWithRoot(t)
+		one, two := filepath.Join(root, "one"), filepath.Join(root, "two")
+		writer(t, "mkdir "+one, "mkdir "+two)
+		if err := unix.Mount(one, two, "", unix.MS_BIND, ""); err != nil {
+			t.Skipf("can not bind: %v", err)
+		}
+		l := run(t, watcher.Auto, rules(workspace, root))
+		if h := l.Health(); h.Mode != "inotify+poll" || h.Polled != 1 || !containsAll(h.Problem, "same directory", "list one of the two only") {
+			t.Errorf("health %+v, want one of the two polled", h)
+		}
+		writer(t, "write "+one+"/SKILL.md")
+		l.untilSeen(one+"/SKILL.md", two+"/SKILL.md")
+		if err := unix.Unmount(two, unix.MNT_DETACH); err != nil {
+			t.Fatal(err)
+		}
+		l.untilMode("inotify")
+		writer(t, "write "+two+"/SKILL.md")
+		l.forget()
+		l.untilDirty(two)
+	})
+}

@@ -146,15 +146,19 @@ func (w *Watcher) dropAnchors() {
 		}
 	}
 	for a := range w.anchors {
-		if _, ok := needed[a]; ok {
-			continue
-		}
-		w.mend(a)
-		if dir := w.table.byPath[a]; dir != nil {
-			w.revoke(dir, roleWay)
+		_, ok := needed[a]
+		if _, wanted := w.wishes.anchors[a]; !ok && !wanted {
+			w.dropAnchor(a)
 		}
 	}
 	w.anchors = needed
+}
+
+func (w *Watcher) dropAnchor(a string) {
+	w.mend(a)
+	if dir := w.table.byPath[a]; dir != nil {
+		w.revoke(dir, roleWay)
+	}
 }
 
 // armedRoots returns the names of the roots that are watched.

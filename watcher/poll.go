@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,7 +16,7 @@ import (
 
 const (
 	// pollInterval is how long after one look at all polled directories the next begins. A person who saved a file waits
-	// about as long without wondering, and a look at ten thousand skills takes a few hundredths of it.
+	// about as long without wondering, and a look at ten thousand skills takes less than a tenth of it.
 	pollInterval = time.Second
 	// pollRest is how much longer than a look the pause after it is at least, so that where each stat is a question to
 	// another machine, polling is a fifth of the time at most.
@@ -32,7 +33,9 @@ type poller struct {
 	interval time.Duration
 	quick    time.Duration // the pause after a look that found something
 	next     time.Time     // when the next look begins
-	queue    []*watch      // what is left of the one that goes on
+	order    []*watch      // all polled directories, by path: neighbours on the disk are near in the kernel's memory too
+	grown    bool          // there are others than in order
+	queue    []*watch      // what of order is left of the look that goes on
 	took     time.Duration
 	found    bool
 	scratch  []file
@@ -46,7 +49,7 @@ func (w *Watcher) startPolling(dir *watch) {
 	dir.seen = sighting{stale: true}
 	dir.seen.begin(w.sight(dir, time.Time{}), time.Now())
 	dir.seen.files = slices.Clone(dir.seen.files)
-	w.changed = true
+	w.changed, w.poller.grown = true, true
 	if w.poller.next.IsZero() {
 		w.poller.next = time.Now().Add(spread(w.poller.interval))
 	}
@@ -65,7 +68,7 @@ func (w *Watcher) stopPolling(dir *watch) {
 func (w *Watcher) poll(ctx context.Context, all bool) {
 	p := &w.poller
 	if len(w.table.polled) == 0 {
-		p.queue, p.next = nil, time.Time{}
+		p.queue, p.order, p.next = nil, nil, time.Time{}
 		return
 	}
 	began := time.Now()
@@ -94,10 +97,11 @@ func (w *Watcher) poll(ctx context.Context, all bool) {
 // shows what no directory below does, such as a mount over one of their ancestors.
 func (w *Watcher) beginLook() {
 	p := &w.poller
-	p.took, p.found, p.queue = 0, false, p.queue[:0]
-	for dir := range w.table.polled {
-		p.queue = append(p.queue, dir)
+	if p.grown || len(p.order) != len(w.table.polled) {
+		p.order = slices.SortedFunc(maps.Keys(w.table.polled), func(a, b *watch) int { return cmp.Compare(a.path, b.path) })
+		p.grown = false
 	}
+	p.took, p.found, p.queue = 0, false, p.order
 	moved := func(p *place) bool { return !findWay(p.path).same(p.way) }
 	if slices.ContainsFunc(w.places, moved) {
 		w.mu.Lock()
@@ -226,7 +230,7 @@ func (w *Watcher) noticeDifference(dir *watch, d difference, at time.Time) {
 	if dir.has(roleReached) {
 		put(&w.todo.relist, dir.path)
 	}
-	if d.dir && len(w.extras) > 0 { // a link in it may lead elsewhere
+	if _, holds := w.wishes.holders[dir.path]; d.dir && holds { // which of them changed is not known
 		w.todo.wanted = true
 	}
 	w.signal()

@@ -47,7 +47,9 @@ func (c causes) add(why cause, path string) {
 func (w *Watcher) survey() causes {
 	all := make(causes)
 	for path, err := range w.failed {
-		all.add(cause{root: w.rootOf(path), mode: w.modeOf(path), err: err}, path)
+		if dir := w.table.byPath[path]; dir == nil || dir.refused == nil { // those come below
+			all.add(cause{root: w.rootOf(path), mode: w.modeOf(path), err: err}, path)
+		}
 	}
 	for dir := range w.table.polled {
 		if why, ok := dir.cause(); ok {
@@ -84,7 +86,7 @@ func (w *Watcher) modeOf(path string) string {
 	dir := w.table.byPath[path]
 	_, polled := w.table.polled[dir]
 	switch {
-	case path == "" && w.mode.polls():
+	case w.backend == nil && (path == "" && w.mode.polls() || polled && dir.seen.dir.err == 0):
 		return modePoll
 	case polled && dir.seen.dir.err == 0:
 		return modeBoth

@@ -74,6 +74,7 @@ func (w *Watcher) hearAll(ctx context.Context) {
 			w.markAll(pannier.TriggerError, true)
 			return
 		}
+		w.recheck = true // the ways to what is wanted need more than polling does
 	}
 	for dir := range w.table.polled {
 		if !w.unheard(dir) {
@@ -125,7 +126,7 @@ func (w *Watcher) armFailed(ctx context.Context) {
 	}
 	w.settlePlaces()
 	w.armReached(ctx)
-	w.armWanted()
+	w.armWanted(nil)
 	for path := range before {
 		if _, still := w.failed[path]; !still {
 			w.metrics.rearms.WithLabelValues(rearmRetry).Inc()

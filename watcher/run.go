@@ -15,7 +15,8 @@ type todo struct {
 	relist map[string]struct{} // directories in which a SKILL.md came, changed or went
 	all    bool                // so many entries that everything is looked through instead
 	ways   bool                // something on the way to a place changed
-	wanted bool                // there is a new WatchSet, or a link to what the last one named changed
+	turned map[string]struct{} // entries on the ways to what the consumer wants that changed
+	wanted bool                // there is a new WatchSet, or what the last one named may be found elsewhere
 	rearm  bool                // the kernel lost events
 	deaf   bool                // the backend ended by itself
 	err    error               // the latest that the backend reported
@@ -67,6 +68,7 @@ func (w *Watcher) next(ctx context.Context) (batch pannier.Batch, offer chan<- p
 	due, ok := w.due()
 	if ok && due <= 0 {
 		w.rearmAll(ctx)
+		w.armMissing()
 		batch, offer = w.offer(), w.batches
 	}
 	return batch, offer, w.patience(due, ok && due > 0)
@@ -131,7 +133,6 @@ func (w *Watcher) armChanged(ctx context.Context, t *todo) {
 	}
 	for path := range t.fresh {
 		w.armFresh(ctx, path)
-		t.wanted = t.wanted || w.leadsToExtra(path)
 	}
 }
 
@@ -143,8 +144,8 @@ func (w *Watcher) armRemote(ctx context.Context, t *todo) {
 		w.armReached(ctx)
 		w.markAll(pannier.TriggerEvent, false)
 	}
-	if recheck || t.wanted {
-		w.armWanted()
+	if recheck || t.wanted || len(t.turned) > 0 {
+		w.armWanted(t.turned)
 	}
 }
 
@@ -172,7 +173,7 @@ func (w *Watcher) verify(ctx context.Context) {
 	} else if lost, moved := w.dropLost(), w.settlePlaces(); lost || moved || w.failedSomewhere() {
 		w.armFailed(ctx)
 	} else {
-		w.armWanted()
+		w.armWanted(nil)
 	}
 	w.reportHealth()
 }

@@ -12,7 +12,7 @@ func (w *Watcher) armAll(ctx context.Context) {
 	}
 	w.settlePlaces()
 	w.armReached(ctx)
-	w.armWanted()
+	w.armWanted(nil)
 }
 
 // armReached arms every directory that the rules reach and that is not armed.

@@ -1,81 +1,139 @@
 package watcher
 
 import (
-	"path/filepath"
 	"slices"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// armWanted arms the directories that the consumer wants and that the rules do not reach, and drops those that it wanted
-// before. A directory is marked when it is armed, and also when it is wanted by one more name, since its earlier events
-// were told by other names.
-func (w *Watcher) armWanted() {
+// armWanted arms the directories that the consumer wants and that the rules do not reach, with the ways there, and drops
+// those that it wanted before. turned are entries on those ways that have changed. It goes the ways again after the
+// arming, because what is on them may have changed just before.
+func (w *Watcher) armWanted(turned map[string]struct{}) {
 	if dir := w.table.byPath[w.places[0].way.real]; dir != nil {
 		dir.seen.stale = true // the consumer may name other files in the workspace
 	}
-	before, extras := w.extras, w.findExtras()
-	w.setExtras(extras)
-	for real, names := range extras {
-		dir, fresh := w.arm(real, roleExtra)
-		if dir == nil {
-			continue
+	for range maxSettle {
+		if w.settleWanted(turned) {
+			return
 		}
-		if fresh || !slices.Equal(before[real], names) {
-			w.markWanted(real)
+		turned = nil
+	}
+}
+
+// armMissing looks for what is wanted and was nowhere to be found, for a look is to come that may find it.
+func (w *Watcher) armMissing() {
+	if w.wishes.lacking && w.armable() {
+		w.armWanted(nil)
+		w.reportHealth()
+	}
+}
+
+// settleWanted goes all ways once and reports whether everything on them was armed before.
+func (w *Watcher) settleWanted(turned map[string]struct{}) (settled bool) {
+	ways := make(finder)
+	before, now := w.wishes, w.findWanted(ways, turned)
+	w.setWishes(now)
+	w.tellWanted(before, now)
+	settled = true
+	for a, needed := range now.anchors {
+		if needed || w.hearable(a) {
+			settled = w.armed(a, roleWay, ways.look(a)) && settled
 		}
 	}
-	for real := range before {
-		if dir := w.table.byPath[real]; dir != nil && extras[real] == nil {
+	for real, names := range now.names {
+		if w.armed(real, roleExtra, ways.look(real)) {
+			continue
+		}
+		settled = false
+		w.markNames(names)
+	}
+	w.dropWanted(before, now)
+	return settled
+}
+
+// armed arms a directory in a role and reports whether it had it already, or can not have it. seen is what was found there
+// a moment ago: what was armed before that and is the same need not be looked at again.
+func (w *Watcher) armed(path string, r role, seen step) bool {
+	if dir := w.table.byPath[path]; dir != nil && seen.err == nil && dir.id == seen.id && dir.has(r) {
+		return true
+	}
+	dir, fresh := w.arm(path, r)
+	if dir == nil {
+		return w.failed[path] != nil
+	}
+	return !fresh
+}
+
+// hearable reports whether the kernel may be asked about a directory that is watched for no more than its being renamed
+// with all below it. What is no more than that is no failure where it can not be had.
+func (w *Watcher) hearable(path string) bool {
+	if dir := w.table.byPath[path]; dir != nil {
+		return true
+	}
+	id, err := identify(path)
+	if err != nil || unix.Access(path, unix.R_OK) != nil {
+		return false
+	}
+	other := w.table.byID[id]
+	if other == nil {
+		return true
+	}
+	there, err := identify(other.path)
+	return err != nil || there != id
+}
+
+// tellWanted marks what the consumer has looked at, or may have, before it is watched where it is now. No batch is given
+// out before that is done.
+func (w *Watcher) tellWanted(before, now wishes) {
+	for name, real := range now.leads {
+		switch was, known := before.leads[name]; {
+		case !known:
+			w.markWanted(name)
+		case was != real:
+			w.markNames([]string{name})
+		}
+	}
+	w.markNames(now.turned)
+}
+
+// dropWanted ends the watches that only what was wanted before needed.
+func (w *Watcher) dropWanted(before, now wishes) {
+	for real := range before.names {
+		if dir := w.table.byPath[real]; dir != nil && now.names[real] == nil {
 			w.revoke(dir, roleExtra)
 		}
 	}
+	for a := range before.anchors {
+		_, wanted := now.anchors[a]
+		if _, placed := w.anchors[a]; !wanted && !placed {
+			w.dropAnchor(a)
+		}
+	}
 }
 
-// findExtras returns what is wanted besides the trees, by its path without links. What leads nowhere is left out, and
-// looked for again at the next resync.
-func (w *Watcher) findExtras() map[string][]string {
-	extras := make(map[string][]string)
-	for _, dir := range w.wantedDirs() {
-		if w.reached(dir) {
+// reached returns the path without links of a directory that the rules reach and that is armed, so that it needs no watch
+// of its own. Of one that is skipped only a SKILL.md counts, so that is not enough.
+func (w *Watcher) reached(dir string) (real string, ok bool) {
+	if known := w.table.byPath[dir]; known != nil && known.has(roleTree) {
+		return dir, true
+	}
+	for _, p := range w.places {
+		rest, ok := under(p.path, dir)
+		if !ok || p.way.real == "" {
 			continue
 		}
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
-			extras[real] = append(extras[real], dir)
+		if known := w.table.byPath[p.way.real+rest]; known != nil && known.has(roleTree) {
+			return known.path, true
 		}
 	}
-	return extras
+	return "", false
 }
 
-// reached reports whether the rules reach a directory and it is armed, so that it needs no watch of its own. Of one that is
-// skipped only a SKILL.md counts, so that is not enough.
-func (w *Watcher) reached(dir string) bool {
-	if known := w.table.byPath[dir]; known != nil && known.has(roleTree) {
-		return true
-	}
-	return slices.ContainsFunc(w.places, func(p *place) bool {
-		rest, ok := under(p.path, dir)
-		known := w.table.byPath[p.way.real+rest]
-		return ok && p.way.real != "" && known != nil && known.has(roleTree)
-	})
-}
-
-// leadsToExtra reports whether what is wanted is named by way of the entry at path. That may be a link that leads elsewhere
-// now, of which a consumer that goes by names need not tell.
-func (w *Watcher) leadsToExtra(path string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.extras) == 0 {
-		return false
-	}
-	entries := w.namesLocked(path)
-	for _, names := range w.extras {
-		for _, name := range names {
-			if slices.ContainsFunc(entries, func(entry string) bool { _, ok := under(entry, name); return ok }) {
-				return true
-			}
-		}
-	}
-	return false
+// isRoot reports whether a directory is a root, which is watched whatever becomes of it.
+func (w *Watcher) isRoot(dir string) bool {
+	return slices.ContainsFunc(w.places, func(p *place) bool { return p.root != nil && p.path == dir })
 }
 
 func (w *Watcher) wantedDirs() []string {
@@ -90,19 +148,28 @@ func (w *Watcher) wantedEntries() []string {
 	return w.wanted.Entries
 }
 
-func (w *Watcher) setExtras(extras map[string][]string) {
+func (w *Watcher) setWishes(now wishes) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.extras = extras
+	w.wishes = now
+}
+
+// markNames marks directories by the names that the consumer has for them.
+func (w *Watcher) markNames(names []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, name := range names {
+		w.ledger.pending.dirty(name, time.Now())
+	}
 }
 
 // markWanted marks a directory: the consumer has looked at it before it was armed, and nothing else will tell. That need
 // not wait for quiet, unless there is a change that does, which would be given out half done with it.
-func (w *Watcher) markWanted(real string) {
+func (w *Watcher) markWanted(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	pending := &w.ledger.pending
 	alone := pending.empty()
-	w.markLocked(real, time.Now())
+	pending.dirty(name, time.Now())
 	pending.urgent = pending.urgent || alone
 }

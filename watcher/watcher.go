@@ -73,7 +73,7 @@ type Watcher struct {
 	todo    todo
 	table   table
 	places  []*place
-	extras  map[string][]string // the names that the consumer has for each directory that it wants besides the tree
+	wishes  wishes
 	entries map[string]struct{} // all that lies on the way to a place
 	wanted  pannier.WatchSet
 	health  pannier.WatchHealth
@@ -159,10 +159,11 @@ func (w *Watcher) Watch(set pannier.WatchSet) {
 
 // Rescan asks for a full batch at once and returns its Seq. That batch is handed over after the call, so that a look at
 // the disk that follows it, or a batch with a higher Seq, begins after the call too. Before Run the batch is the first
-// one; after the end of Run it never comes.
+// one; after the end of Run it never comes. Where everything is watched is found out anew before it.
 func (w *Watcher) Rescan() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.todo.ways, w.todo.wanted = true, true // who asks may know of what no event told
 	w.signal()
 	return w.ledger.rescan(time.Now())
 }

@@ -30,10 +30,47 @@ func (w way) same(other way) bool {
 		slices.Equal(w.entries, other.entries) && slices.Equal(w.anchors, other.anchors)
 }
 
+// step is what lies at one entry of a way.
+type step struct {
+	id     fileID // of a directory
+	link   bool
+	target string // of a link
+	err    error  // why it is no directory
+}
+
+// finder goes along ways and looks at each entry once, so that ways that have most of themselves in common cost little
+// more than one. What it saw holds for a moment only, so it is used for no longer than that.
+type finder map[string]step
+
+func (f finder) look(entry string) step {
+	s, known := f[entry]
+	if !known {
+		s = lookAt(entry)
+		f[entry] = s
+	}
+	return s
+}
+
+func lookAt(entry string) (s step) {
+	info, err := os.Lstat(entry)
+	switch {
+	case err != nil:
+		s.err = err
+	case info.Mode().Type() == os.ModeSymlink:
+		s.link = true
+		s.target, s.err = os.Readlink(entry)
+	default:
+		s.id, s.err = idOf(entry, info)
+	}
+	return s
+}
+
 // findWay goes along an absolute path.
-func findWay(path string) way {
-	w := way{real: "/"}
+func findWay(path string) way { return make(finder).find(path) }
+
+func (f finder) find(path string) way {
 	rest := split(path)
+	w := way{real: "/", entries: make([]string, 0, len(rest))}
 	for links := 0; len(rest) > 0; {
 		entry := filepath.Join(w.real, rest[0])
 		rest = rest[1:]
@@ -42,38 +79,29 @@ func findWay(path string) way {
 			continue
 		}
 		w.entries = append(w.entries, entry)
-		info, err := os.Lstat(entry)
-		switch {
-		case err != nil:
-			return w.end(err)
-		case info.Mode().Type() == os.ModeSymlink:
-			if links++; links > maxLinks {
-				return w.end(&os.PathError{Op: "follow", Path: path, Err: syscall.ELOOP})
-			}
-			if err := w.turn(entry, &rest); err != nil {
-				return w.end(err)
-			}
-		case !info.IsDir():
-			return w.end(nil)
-		default:
-			w.real = entry
+		s := f.look(entry)
+		if s.err != nil {
+			return w.end(s.err)
 		}
+		if !s.link {
+			w.real = entry
+			continue
+		}
+		if links++; links > maxLinks {
+			return w.end(&os.PathError{Op: "follow", Path: path, Err: syscall.ELOOP})
+		}
+		w.turn(s.target, &rest)
 	}
-	return w.arrive()
+	return w.arrive(f.look(w.real))
 }
 
-// turn follows the link at entry.
-func (w *way) turn(entry string, rest *[]string) error {
-	target, err := os.Readlink(entry)
-	if err != nil {
-		return err
-	}
+// turn follows a link in w.real.
+func (w *way) turn(target string, rest *[]string) {
 	w.anchors = append(w.anchors, w.real)
 	if filepath.IsAbs(target) {
 		w.real = "/"
 	}
 	*rest = append(split(target), *rest...)
-	return nil
 }
 
 // end returns the way that leads no further than to w.real.
@@ -86,13 +114,12 @@ func (w way) end(err error) way {
 	return w
 }
 
-func (w way) arrive() way {
-	id, err := identify(w.real)
-	if err != nil {
-		w.err, w.real = err, ""
+func (w way) arrive(at step) way {
+	if at.err != nil {
+		w.err, w.real = at.err, ""
 		return w
 	}
-	w.id = id
+	w.id = at.id
 	return w
 }
 

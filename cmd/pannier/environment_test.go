@@ -123,6 +123,34 @@ func TestEnvironmentFile(t *testing.T) {
 	s.judged(t, "needy", pannier.StateIneligible, pannier.EnvironmentSidecar)
 }
 
+// TestEnvironmentFileWhoseDirectoryComesLater has the directories above the file come, go, and come back changed, in each
+// mode.
+func TestEnvironmentFileWhoseDirectoryComesLater(t *testing.T) {
+	for _, mode := range []string{"auto", "poll"} {
+		t.Run(mode, func(t *testing.T) {
+			w, base := newWorkspace(t), t.TempDir()
+			writeIn(t, w, needy)
+			s := startSidecar(t, w, "--platform-url", "off", "--watch", mode, "--environment-file", filepath.Join(base, "envd", "x", "env.json"))
+			s.judged(t, "needy", pannier.StateIneligible, pannier.EnvironmentSidecar)
+			s.hasCondition(t, "environment.missing")
+
+			const has, hasNot = `{"os":"linux","bins":["no-such-binary-here"],"env":["NO_SUCH_VARIABLE"]}`, `{"os":"linux"}`
+			writeIn(t, base, "mkdir -p envd/x; printf '%s' '"+has+"' > envd/x/env.json")
+			s.judged(t, "needy", pannier.StateEligible, pannier.EnvironmentFile)
+			for _, dir := range []string{"envd", "envd/x"} {
+				writeIn(t, base, "mv "+dir+" away")
+				s.judged(t, "needy", pannier.StateIneligible, pannier.EnvironmentSidecar)
+				writeIn(t, base, "mv away "+dir)
+				s.judged(t, "needy", pannier.StateEligible, pannier.EnvironmentFile)
+				writeIn(t, base, "printf '%s' '"+hasNot+"' > envd/x/env.json")
+				s.judged(t, "needy", pannier.StateIneligible, pannier.EnvironmentFile)
+				writeIn(t, base, "printf '%s' '"+has+"' > envd/x/env.json")
+				s.judged(t, "needy", pannier.StateEligible, pannier.EnvironmentFile)
+			}
+		})
+	}
+}
+
 // hasCondition waits until health tells of something.
 func (s *sidecarUnderTest) hasCondition(t *testing.T, code string) {
 	t.Helper()

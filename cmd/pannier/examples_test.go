@@ -16,11 +16,12 @@ type example struct {
 	check                   []string // what the interpreter needs to check a file and leave nothing behind
 	files                   []string
 	calls                   string // a program that calls the whole client
+	turn                    string
 }
 
 var examples = []example{
 	{
-		interpreter: "python3", dir: "examples/python", agent: "agent.py", files: []string{"pannier.py", "agent.py"},
+		interpreter: "python3", dir: "examples/python", agent: "agent.py", turn: "turn.py", files: []string{"pannier.py", "agent.py", "turn.py"},
 		check: []string{"-c", "import sys; compile(open(sys.argv[1]).read(), sys.argv[1], 'exec')"},
 		calls: `
 from pannier import Pannier, PannierError, default_socket
@@ -29,6 +30,12 @@ print("skills", [s["slug"] for s in pannier.skills()])
 print("prompt", "Is asked for." in pannier.prompt())
 print("content", pannier.content("asked")["body"].strip())
 print("resolve", pannier.resolve("/skill:asked now", capabilities=[{"id": "c", "slug": "none"}])["rejected"][0]["reason"])
+print("file", list(pannier.file("asked", "refs/a b.bin")))
+for path in ("none", "../asked/SKILL.md", "refs"):
+    try:
+        pannier.file("asked", path)
+    except PannierError as e:
+        print("error", e.status, e.code, bool(e.detail), bool(e.hint))
 for slug in ("nope", "../card"):
     try:
         pannier.content(slug)
@@ -50,7 +57,7 @@ except PannierError as e:
 `,
 	},
 	{
-		interpreter: "node", dir: "examples/node", agent: "agent.mjs", files: []string{"pannier.mjs", "agent.mjs"},
+		interpreter: "node", dir: "examples/node", agent: "agent.mjs", turn: "turn.mjs", files: []string{"pannier.mjs", "agent.mjs", "turn.mjs"},
 		check: []string{"--check"},
 		calls: `
 const { Pannier } = await import(process.cwd() + "/examples/node/pannier.mjs");
@@ -62,6 +69,8 @@ console.log("skills", list((await pannier.skills()).map((s) => s.slug)));
 console.log("prompt", yes((await pannier.prompt()).includes("Is asked for.")));
 console.log("content", (await pannier.content("asked")).body.trim());
 console.log("resolve", (await pannier.resolve("/skill:asked now", { capabilities: [{ id: "c", slug: "none" }] })).rejected[0].reason);
+console.log("file", "[" + [...(await pannier.file("asked", "refs/a b.bin"))].join(", ") + "]");
+for (const path of ["none", "../asked/SKILL.md", "refs"]) await pannier.file("asked", path).catch(told);
 for (const slug of ["nope", "../card"]) await pannier.content(slug).catch(told);
 await new Pannier("/nowhere/at/all").skills().catch(told);
 for (const after of [0, 2 ** 40]) {
@@ -115,7 +124,7 @@ func TestExampleFiles(t *testing.T) {
 func TestExampleCalls(t *testing.T) {
 	forEachExample(t, func(t *testing.T, e example) {
 		w := newWorkspace(t)
-		writeIn(t, w, skillScript("asked", "Is asked for."))
+		writeIn(t, w, skillScript("asked", "Is asked for.")+"mkdir skills/asked/refs; printf '\\001~' > 'skills/asked/refs/a b.bin'")
 		s := startSidecar(t, w, "--platform-url", "off")
 		flag := map[string]string{"python3": "-c", "node": "--eval"}[e.interpreter]
 		args := []string{flag, e.calls}
@@ -127,6 +136,10 @@ func TestExampleCalls(t *testing.T) {
 prompt True
 content Do it.
 resolve not_found
+file [1, 126]
+error 404 file_not_found True True
+error 403 file_outside True True
+error 404 file_is_directory True True
 error 404 skill_not_found True True
 error 404 skill_not_found True True
 error 0 no_answer True True
@@ -136,6 +149,24 @@ error 400 invalid_last_event_id True True
 `
 		if err != nil || string(out) != want {
 			t.Errorf("printed (%v)\n%s\nwant\n%s", err, out, want)
+		}
+	})
+}
+
+// TestExampleTurn prints what an agent needs for one turn.
+func TestExampleTurn(t *testing.T) {
+	forEachExample(t, func(t *testing.T, e example) {
+		w := newWorkspace(t)
+		writeIn(t, w, skillScript("asked", "Is asked for.")+"printf '12345' > skills/asked/notes.md")
+		s := startSidecar(t, w, "--platform-url", "off")
+		out, err := e.command(s.socket, e.dir+"/"+e.turn, "/skill:asked for Monday").CombinedOutput()
+		want := fmt.Sprintf("--- asked in %s/skills/asked, for 'for Monday'\nDo it.\n\n--- notes.md: 5 bytes\n", w)
+		if err != nil || !strings.HasSuffix(string(out), want) || !strings.Contains(string(out), "Is asked for.") {
+			t.Errorf("printed (%v)\n%s\nwant\n%s", err, out, want)
+		}
+		out, err = e.command(filepath.Join(t.TempDir(), "none"), e.dir+"/"+e.turn).CombinedOutput()
+		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 || !strings.Contains(string(out), "hint: is `pannier run` up") {
+			t.Errorf("without a sidecar (%v):\n%s", err, out)
 		}
 	})
 }

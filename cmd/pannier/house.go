@@ -12,6 +12,7 @@ import (
 	"pannier/loader"
 	"pannier/publish/api"
 	"pannier/publish/card"
+	"pannier/publish/prompt"
 	"pannier/registry"
 	"pannier/registry/resolve"
 )
@@ -62,7 +63,7 @@ func (h *house) look(ctx context.Context, b pannier.Batch) (*pannier.Snapshot, p
 		return nil, pannier.WatchSet{}, err
 	}
 	workspace := h.workspace.Read()
-	workspace.Problems = slices.Concat(workspace.Problems, h.judgedBy.look())
+	workspace.Problems = slices.Concat(workspace.Problems, h.judgedBy.look(), h.openTools())
 	s := h.registry.Update(func(in *registry.Inputs) {
 		in.Catalog, in.Workspace, in.Environment = catalog, workspace, h.judgedBy.choose()
 		in.Config = configItems(h.settings.Workspace, catalog.Skills, workspace.Keys)
@@ -126,11 +127,39 @@ func (h *house) takePolicies(set map[pannier.PolicyKey]pannier.Switches) *pannie
 // handlerOptions returns what the API composes of the house; the caller adds what only a sidecar has.
 func (h *house) handlerOptions(log hclog.Logger) api.Options {
 	return api.Options{
-		Snapshot: h.registry.Current, Texts: h.loader, Resolve: resolve.Resolve,
+		Snapshot: h.registry.Current, Texts: h.loader, Resolve: h.turnRules().Resolve,
 		Commands: api.Commands{List: resolve.Commands, Find: resolve.Command},
 		Card:     func() (card.Card, error) { return h.cards.of(h.registry.Current()) },
-		Inspect:  h.loader.Inspect, Environment: h.judgedBy.choose, AgentWorkspace: h.agentWorkspace(), Format: h.settings.PromptFormat, MaxChars: h.settings.PromptMaxChars, Logger: log,
+		OpenFile: func(ctx context.Context, s *pannier.Skill, path string) (api.SkillFile, error) {
+			return h.loader.Open(ctx, s, path)
+		},
+		Inspect: h.loader.Inspect, Environment: h.judgedBy.choose, AgentWorkspace: h.agentWorkspace(), Format: h.settings.PromptFormat, MaxChars: h.settings.PromptMaxChars, Logger: log,
+		Show: prompt.Show{Compatibility: h.settings.PromptShowCompatibility, AllowedTools: h.settings.PromptShowAllowedTools},
 	}
+}
+
+// turnRules returns the part of policy that is about turns.
+func (h *house) turnRules() resolve.Rules {
+	return resolve.Rules{WidenTools: h.settings.WidenTools, Profile: h.settings.PolicyProfile}
+}
+
+// openTools tells that skills may add to the tools of an agent, where policy lets them: whoever looks at the workspace
+// later has to see that. It is part of the snapshot, so that turns which are resolved by other rules have another digest.
+func (h *house) openTools() []pannier.Problem {
+	var setting string
+	switch {
+	case h.settings.PolicyProfile == pannier.ProfileFullAuto:
+		setting = "policy.profile: full_auto"
+	case h.settings.WidenTools:
+		setting = "policy.widen_tools: true"
+	default:
+		return nil
+	}
+	return []pannier.Problem{{
+		Code: "policy.tools.open", Severity: pannier.SeverityInfo, Path: "pannier.yaml",
+		Message: "the settings say " + setting + ", so the skills of a turn may add to the tools of the agent",
+		Hint:    "leave it out where skills come from others; they can then only narrow them",
+	}}
 }
 
 // agentWorkspace returns the workspace's path as the agent sees it.

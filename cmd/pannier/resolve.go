@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -13,14 +14,15 @@ import (
 
 func (p *program) resolveCommand() *cobra.Command {
 	var slugs []string
-	var runtime string
+	var turn pannier.Turn
 	cmd := &cobra.Command{
 		Use:   "resolve [TEXT...]",
 		Short: "Tell which skills are active in a turn with that text, and why others are not",
 		Example: `  pannier resolve '/skill:pdf-forms fill in form.pdf'
-  pannier resolve --skill pdf-forms`,
+  pannier resolve --skill pdf-forms --tool Read --tool Bash
+  pannier resolve --path src/main.go --project-dir ~/project --verbose`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			turn := pannier.Turn{Text: strings.Join(args, " "), Runtime: runtime}
+			turn.Text = strings.Join(args, " ")
 			for _, slug := range slugs {
 				turn.Capabilities = append(turn.Capabilities, pannier.Capability{ID: slug, Slug: slug})
 			}
@@ -36,8 +38,13 @@ func (p *program) resolveCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringArrayVar(&slugs, "skill", nil, "a skill that is chosen for the turn; repeatable")
-	cmd.Flags().StringVar(&runtime, "for-runtime", "", "an adapter that the skills must fit besides the workspace's own")
+	flags := cmd.Flags()
+	flags.StringArrayVar(&slugs, "skill", nil, "a skill that is chosen for the turn; repeatable")
+	flags.StringVar(&turn.Runtime, "for-runtime", "", "an adapter that the skills must fit besides the workspace's own")
+	flags.StringArrayVar(&turn.Paths, "path", nil, "a file that the turn is about; repeatable")
+	flags.StringVar(&turn.ProjectDir, "project-dir", "", "the directory that globs of skills are relative to")
+	flags.StringArrayVar(&turn.Tools, "tool", nil, "a tool that the agent has, for skills to narrow; repeatable")
+	flags.BoolVar(&turn.Verbose, "verbose", false, "also tell why each skill that nobody named is not active")
 	return p.jsonFlag(cmd)
 }
 
@@ -46,6 +53,16 @@ func (s streams) printResolution(r pannier.Resolution) error {
 		fmt.Fprintln(s.err, "no skill is active, and none was named")
 		return nil
 	}
+	if err := s.printActive(r); err != nil {
+		return err
+	}
+	if err := s.printRuntimeTools(r); err != nil {
+		return err
+	}
+	return s.printAllowed(r.AllowedTools)
+}
+
+func (s streams) printActive(r pannier.Resolution) error {
 	rows := [][]string{{"SLUG", "ACTIVE", "WHY"}}
 	for _, a := range r.Active {
 		why := a.Reason
@@ -57,5 +74,37 @@ func (s streams) printResolution(r pannier.Resolution) error {
 	for _, x := range r.Rejected {
 		rows = append(rows, []string{x.Slug, "no", x.Reason + ": " + x.Detail})
 	}
+	return s.table(rows)
+}
+
+// printRuntimeTools tells which tools of the active skills the agent can offer, where they declare any.
+func (s streams) printRuntimeTools(r pannier.Resolution) error {
+	if len(r.Tools)+len(r.ExcludedTools) == 0 {
+		return nil
+	}
+	rows := [][]string{{"TOOL", "OFFERED", "WHAT"}}
+	for _, t := range r.Tools {
+		rows = append(rows, []string{t.Name, "yes", fmt.Sprintf("%s: %s", t.Kind, t.Description)})
+	}
+	for _, t := range r.ExcludedTools {
+		rows = append(rows, []string{t.Name, "no", t.Reason + ": " + t.Detail})
+	}
+	fmt.Fprintln(s.out)
+	return s.table(rows)
+}
+
+// printAllowed tells what is left of the agent's own tools, where the skills of the turn change them.
+func (s streams) printAllowed(t pannier.AllowedTools) error {
+	if len(t.NarrowedBy)+len(t.WidenedBy) == 0 {
+		return nil
+	}
+	rows := [][]string{{"ALLOWED TOOLS"}, {cmp.Or(strings.Join(t.Effective, ", "), "none")}}
+	if len(t.NarrowedBy) > 0 {
+		rows = append(rows, []string{"narrowed by " + strings.Join(t.NarrowedBy, ", ")})
+	}
+	if len(t.WidenedBy) > 0 {
+		rows = append(rows, []string{"widened by " + strings.Join(t.WidenedBy, ", ")})
+	}
+	fmt.Fprintln(s.out)
 	return s.table(rows)
 }

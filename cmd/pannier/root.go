@@ -72,7 +72,7 @@ is needed.`,
 	config.AddFlags(p.root.PersistentFlags())
 	p.root.AddCommand(
 		p.runCommand(), p.auditCommand(), p.listCommand(), p.showCommand(), p.cardCommand(), p.promptCommand(), p.resolveCommand(), p.commandCommand(),
-		p.healthCommand(), p.policyCommand(), p.scanCommand(), p.environmentCommand(), p.eventsCommand(), p.probeCommand(), p.platformCommand(), p.versionCommand(), p.manCommand(),
+		p.healthCommand(), p.policyCommand(), p.scanCommand(), p.environmentCommand(), p.eventsCommand(), p.replayCommand(), p.probeCommand(), p.platformCommand(), p.versionCommand(), p.manCommand(),
 	)
 	return p.root
 }

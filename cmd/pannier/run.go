@@ -195,7 +195,7 @@ func (c *sidecar) handler(reg *prometheus.Registry) *api.Handler {
 	o := c.handlerOptions(c.log.Named("api"))
 	o.Rescan, o.Health, o.Alive, o.Emit, o.Registerer = c.rescan, c.health, c.alive, c.events.emit, reg
 	o.Events, o.Mutations = c.eventSource(), c.mutations()
-	o.Scans = c.scans()
+	o.Scans, o.RPC = c.scans(), c.rpc()
 	o.Metrics = promhttp.HandlerFor(reg, promhttp.HandlerOpts{Registry: nil})
 	return api.New(o)
 }

@@ -27,6 +27,26 @@ func TestWorkspaceChanges(t *testing.T) {
 	s.hasEvent(t, pannier.EventWorkspaceChanged, `"USER.md"`)
 }
 
+// TestPromptDirectoryIsSwapped has another directory take the place of one on the way to a prompt file, in each mode.
+func TestPromptDirectoryIsSwapped(t *testing.T) {
+	for _, mode := range []string{"auto", "poll"} {
+		t.Run(mode, func(t *testing.T) {
+			w := newWorkspace(t)
+			writeIn(t, w, "mkdir -p q/r n/r; printf 'Old.\n' > q/r/b.md; printf 'New.\n' > n/r/b.md; printf 'prompt_files: [q/r/b.md]\n' >> config.yaml")
+			s := startSidecar(t, w, "--platform-url", "off", "--watch", mode)
+			s.promptIs(t, "Old.\n")
+			s.write(t, "mv q old; mv n q")
+			s.promptIs(t, "New.\n")
+			s.write(t, "printf 'Newer.\n' > q/r/b.md")
+			s.promptIs(t, "Newer.\n")
+			s.write(t, "mv q q2; mv q2 q")
+			s.promptIs(t, "Newer.\n")
+			s.write(t, "printf 'Newest.\n' > q/r/new; mv q/r/new q/r/b.md")
+			s.promptIs(t, "Newest.\n")
+		})
+	}
+}
+
 // promptIs waits until the whole system prompt begins with a text.
 func (s *sidecarUnderTest) promptIs(t *testing.T, start string) {
 	t.Helper()

@@ -73,6 +73,8 @@ export type PannierEvent =
   | { type: "disconnected"; error: PannierError }
   | Sent<"skill_catalog_updated", CatalogUpdated>
   | Sent<"skill_loaded", { name: string; path: string; digest: string; frontmatter: unknown }>
+  | Sent<"skill_file_read", { slug: string; path: string; digest: string }>
+  | Sent<"skill_invoked", { name: string; slug: string; command?: string; args?: string; mode: string; effective_allowed_tools?: string[] }>
   | Sent<"card_pushed" | "card_rejected", { platform: string; digest: string; error?: string }>;
 
 export class Pannier {
@@ -81,6 +83,8 @@ export class Pannier {
   prompt(): Promise<string>;
   resolve(text: string, turn?: Turn): Promise<Resolution>;
   content(slug: string): Promise<Content>;
+  /** A file of a skill, byte for byte; `path` is one of the `resources` of its content. */
+  file(slug: string, path: string): Promise<Uint8Array>;
   skills(): Promise<Skill[]>;
   events(lastEventId?: number, options?: { signal?: AbortSignal }): AsyncGenerator<PannierEvent, void, void>;
 }

@@ -1,9 +1,10 @@
 // A client of pannier, the sidecar that keeps an agent's skills live. One file, no dependencies, Node 18+.
 // The types are in pannier.d.mts.
 
+import { createHash } from "node:crypto";
 import http from "node:http";
 import path from "node:path";
-import { text } from "node:stream/consumers";
+import { buffer, text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 
 const ANSWER_TIMEOUT = 60_000; // milliseconds of silence before an answer is given up
@@ -42,8 +43,21 @@ export class Pannier {
 
   /** What an agent needs to follow a skill. */
   async content(slug) {
-    const escaped = encodeURIComponent(slug).replaceAll(".", "%2E"); // a slug of dots is no way up
-    return JSON.parse(await this.#read("GET", `/v1/skills/${escaped}/content`));
+    return JSON.parse(await this.#read("GET", `${skill(slug)}/content`));
+  }
+
+  /** A file of a skill, byte for byte. `path` is one of the `resources` of its content. */
+  async file(slug, path) {
+    const escaped = path.split("/").map(encodeURIComponent).join("/");
+    try {
+      const response = await this.#ask("GET", `${skill(slug)}/files/${escaped}`);
+      const data = await buffer(response);
+      const digest = createHash("sha256").update(data).digest("hex");
+      if (response.headers.etag === `"sha256:${digest}"`) return data;
+    } catch (error) {
+      throw this.#explain(error);
+    }
+    throw new PannierError(0, "torn", `${path} of ${slug} has changed while it was read`, "try again");
   }
 
   /** Every skill that was found, usable or not. */
@@ -121,6 +135,11 @@ export class Pannier {
     const hint = "is `pannier run` up, and is this its socket? PANNIER_SOCKET names another";
     return new PannierError(0, "no_answer", `no answer from ${this.socket}: ${error.message}`, hint, error);
   }
+}
+
+/** The path of a skill. A slug of dots is no way up. */
+function skill(slug) {
+  return `/v1/skills/${encodeURIComponent(slug).replaceAll(".", "%2E")}`;
 }
 
 /** The error that an answer tells, or what stands for it where something else than a sidecar answered. */

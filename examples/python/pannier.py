@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import http.client
 import json
 import os
@@ -50,8 +51,15 @@ class Pannier:
 
     def content(self, slug: str) -> dict[str, Any]:
         """Return what an agent needs to follow a skill: {name, body, directory, resources, ...}."""
-        escaped = quote(slug, safe="").replace(".", "%2E")  # a slug of dots is no way up
-        return json.loads(self._read("GET", f"/v1/skills/{escaped}/content"))
+        return json.loads(self._read("GET", f"{_skill(slug)}/content"))
+
+    def file(self, slug: str, path: str) -> bytes:
+        """Return a file of a skill, byte for byte. `path` is one of the `resources` of its content."""
+        with self._ask("GET", f"{_skill(slug)}/files/{quote(path)}", None, {}) as response:
+            data, digest = response.read(), response.headers["ETag"]
+        if digest != f'"sha256:{hashlib.sha256(data).hexdigest()}"':
+            raise PannierError(0, "torn", f"{path} of {slug} has changed while it was read", "try again")
+        return data
 
     def skills(self) -> list[dict[str, Any]]:
         """Return every skill that was found, usable or not."""
@@ -109,6 +117,10 @@ class Pannier:
             raise PannierError(0, "no_answer", f"no answer from {self.socket}: {error}", hint) from error
         finally:
             connection.close()
+
+
+def _skill(slug: str) -> str:
+    return "/v1/skills/" + quote(slug, safe="").replace(".", "%2E")  # a slug of dots is no way up
 
 
 class _UnixConnection(http.client.HTTPConnection):

@@ -19,7 +19,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"pannier"
+	"pannier/publish/api/rpc"
 	"pannier/publish/card"
+	"pannier/publish/prompt"
 )
 
 // Texts reads what a snapshot only points to. Read fails with [pannier.ErrChanged] where the disk has moved on from the
@@ -49,18 +51,24 @@ type Options struct {
 	Format string
 	// MaxChars bounds a prompt where the turn does not; 0 is no bound.
 	MaxChars int
+	// Show is what a prompt tells of each skill beside its name and its description.
+	Show prompt.Show
 
 	// Commands are what people can give to the agent by name; the zero value is none.
 	Commands Commands
 	// Environment returns what skills are judged by, with the time that it was found out; optional. Without it, that of the
 	// snapshot is told.
 	Environment func() pannier.Environment
+	// OpenFile opens files of skills; optional: without it there is no route to them.
+	OpenFile OpenFile
 	// Inspect looks into a skill directory; optional. It fails as Texts.Read does.
 	Inspect func(context.Context, *pannier.Skill) (pannier.Inspection, error)
 	// Mutations are what peers that may can change; the zero value is nothing.
 	Mutations
 	// Scans are what is known of skill directories beside the snapshot; the zero value is nothing.
 	Scans
+	// RPC is what JSON-RPC takes beside the rest; the zero value leaves out what it can not tell.
+	RPC RPC
 
 	Alive      func() error                 // optional: tells why a restart would help, for /livez
 	Events     *EventSource                 // optional: serves the event stream
@@ -73,10 +81,12 @@ type Options struct {
 // Handler answers the requests of the socket. It is for any number of callers.
 type Handler struct {
 	Options
-	mux     *http.ServeMux
-	metrics *metrics
-	streams atomic.Int64 // event streams that are open
-	shared  sharedAnswers
+	mux      *http.ServeMux
+	patterns map[string][]string // of the routes, with the names that the query of each may hold
+	metrics  *metrics
+	streams  atomic.Int64 // event streams that are open
+	shared   sharedAnswers
+	calls    *rpc.Server
 }
 
 // New returns a handler.
@@ -87,7 +97,8 @@ func New(o Options) *Handler {
 	if o.Emit == nil {
 		o.Emit = func(pannier.EventType, any) {}
 	}
-	h := &Handler{Options: o, mux: http.NewServeMux(), metrics: newMetrics(o.Registerer)}
+	h := &Handler{Options: o, mux: http.NewServeMux(), patterns: map[string][]string{}, metrics: newMetrics(o.Registerer)}
+	h.calls = h.newRPC()
 	h.routes()
 	return h
 }
@@ -98,17 +109,22 @@ type route func(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) err
 func (h *Handler) routes() {
 	h.handle("GET /v1/skills", h.list, "state", "include")
 	h.handle("GET /v1/skills/{slug}", h.detail, "path")
-	h.handle("GET /v1/skills/{slug}/content", h.content)
+	h.handle("GET /v1/skills/{slug}/content", h.content, "expand")
+	if h.OpenFile != nil {
+		h.handle(filePattern, h.file)
+	}
 	h.handle("GET /v1/card", h.card)
 	h.handle("GET /.well-known/agent-card.json", h.card)
 	h.handle("GET /v1/prompt", h.prompt, "format", "max_chars")
 	h.handle("POST /v1/prompt", h.turnPrompt)
-	h.handle("POST /v1/resolve", h.resolve)
+	h.handle("POST /v1/resolve", h.resolve, "verbose")
 	h.handle("POST /v1/rescan", h.rescan, "wait")
 	h.handle("GET /v1/environment", h.environment)
 	h.handle("GET /v1/policy", h.policies)
 	h.commandRoutes()
 	h.mutations()
+	h.handleAlways("GET /v1/rpc", h.socket)
+	h.handleAlways("POST /v1/rpc", h.call)
 
 	if h.Events != nil {
 		h.handleAlways("GET /v1/events", h.events, "types", "follow")
@@ -118,9 +134,10 @@ func (h *Handler) routes() {
 	h.handleAlways("GET /readyz", h.ready)
 	h.handleAlways("GET /livez", h.live)
 	if h.Metrics != nil {
-		h.metrics.prepare("GET /metrics")
+		h.known("GET /metrics", nil)
 		h.mux.Handle("GET /metrics", h.Metrics)
 	}
+	h.openAPIRoute()
 }
 
 // handle adds a route that needs a snapshot. parameters are the names that its query may hold.
@@ -135,7 +152,7 @@ func (h *Handler) handle(pattern string, answer route, parameters ...string) {
 
 // handleAlways adds a route that answers before the first snapshot too.
 func (h *Handler) handleAlways(pattern string, answer route, parameters ...string) {
-	h.metrics.prepare(pattern)
+	h.known(pattern, parameters)
 	h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		err := checkQuery(r, parameters)
 		if err == nil {
@@ -147,6 +164,12 @@ func (h *Handler) handleAlways(pattern string, answer route, parameters ...strin
 	})
 }
 
+// known notes a route for whoever tells of all of them.
+func (h *Handler) known(pattern string, parameters []string) {
+	h.metrics.prepare(pattern)
+	h.patterns[pattern] = parameters
+}
+
 // maxRequestBytes bounds the body of a request.
 const maxRequestBytes = 1 << 20
 
@@ -156,6 +179,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	counted := &countingWriter{ResponseWriter: w, status: http.StatusOK}
 	r.Body = http.MaxBytesReader(w, r.Body, maxRequestBytes)
 	if err := admit(r); err != nil {
+		h.fail(counted, r, err)
+	} else if err := checkWay(r); err != nil {
 		h.fail(counted, r, err)
 	} else if pattern == "" {
 		h.unrouted(counted, r)

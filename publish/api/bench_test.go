@@ -12,11 +12,14 @@ import (
 	"pannier"
 )
 
-// thousand is a house of 1,000 skills, as large as those that people publish.
-func thousand() *house {
+// thousand is a house of 1,000 skills.
+func thousand() *house { return houseOf(1000) }
+
+// houseOf is a house of some skills, as large as those that people publish.
+func houseOf(skills int) *house {
 	h := newHouse()
 	s := &pannier.Snapshot{Version: 1, Digest: pannier.DigestOf([]byte("s")), Time: h.snapshot.Time}
-	for i := range 1000 {
+	for i := range skills {
 		e := entry(fmt.Sprintf("skill-%04d", i), pannier.StateEligible)
 		e.Description = strings.Repeat("Does what it says, when it is asked to. ", 6)
 		e.Tags = []string{"one", "two"}
@@ -29,7 +32,11 @@ func thousand() *house {
 // benchmarkOver asks over a socket and reports how long the median and the slowest in a hundred took. body returns what is
 // asked with the nth time.
 func benchmarkOver(b *testing.B, method, target string, body func(n int) string) {
-	path, _ := serve(b, thousand().handler())
+	benchmarkHouse(b, thousand(), method, target, body)
+}
+
+func benchmarkHouse(b *testing.B, h *house, method, target string, body func(n int) string) {
+	path, _ := serve(b, h.handler())
 	c := caller(b, path)
 	var took []time.Duration
 	var size int64
@@ -69,6 +76,31 @@ func turnIn(format string) func(int) string {
 func BenchmarkResolve(b *testing.B) {
 	for _, format := range catalogs() {
 		b.Run(format, func(b *testing.B) { benchmarkOver(b, "POST", "/v1/resolve", turnIn(format)) })
+	}
+}
+
+// BenchmarkResolve10k is of ten times as many skills.
+func BenchmarkResolve10k(b *testing.B) {
+	benchmarkHouse(b, houseOf(10_000), "POST", "/v1/resolve", turnIn("available_skills"))
+}
+
+// BenchmarkResolvePaths is of turns about files, where each skill has globs and some have tools to narrow and to offer.
+func BenchmarkResolvePaths(b *testing.B) {
+	for _, skills := range []int{1000, 10_000} {
+		h := houseOf(skills)
+		for i := range h.snapshot.Entries {
+			e := h.snapshot.Entries[i]
+			e.Paths = []string{fmt.Sprintf("pkg%d/**/*.go", i), "**/*.x" + fmt.Sprint(i%97)}
+			e.AllowedTools, e.TrustLevel = []string{"Read", "Bash(git:*)"}, pannier.TrustVerified
+			if i%20 == 0 {
+				e.RuntimeTools = []pannier.Tool{{Name: "run", Kind: pannier.ToolDeclared, Declaration: []byte(`{"kind":"shell"}`)}}
+			}
+		}
+		b.Run(fmt.Sprint(skills), func(b *testing.B) {
+			benchmarkHouse(b, h, "POST", "/v1/resolve", func(n int) string {
+				return fmt.Sprintf(`{"format":"available_skills","tools":["Read","Bash","Write"],"project_dir":"/p","paths":["/p/pkg%d/a/b.go","README.md"],"text":"mend pkg%d/main.go and src/c.rs, $skill-%04d"}`, n%skills, n*3%skills, n*7%1000)
+			})
+		})
 	}
 }
 

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"time"
 
 	"pannier"
 	"pannier/publish/prompt"
@@ -15,12 +16,15 @@ const (
 	promptRescans = 1
 )
 
-// answerWithBodies fills in which skills are active in a turn, and the prompt of that with their bodies. Where the disk has
-// moved on from a body, it looks again once, and both are of the new snapshot.
-func (h *Handler) answerWithBodies(ctx context.Context, s *pannier.Snapshot, turn pannier.Turn, into *turnAnswer) error {
+// answer fills in what is active in a turn, and the prompt of that. Where the format shows bodies and the disk has moved on
+// from one, it looks again once, and both are of the new snapshot.
+func (h *Handler) answer(ctx context.Context, s *pannier.Snapshot, turn pannier.Turn, into *turnAnswer) error {
+	start := time.Now()
+	defer func() { h.metrics.resolve.Observe(time.Since(start).Seconds()) }()
 	for rescans := 0; ; rescans++ {
-		r := h.Resolve(s, turn)
-		bodies, err := h.bodies(ctx, s, r, rescans == promptRescans)
+		t := h.shared.turnsOf(s, h.Options)
+		into.resolve(t, turn)
+		bodies, err := h.bodies(ctx, s, wanted(turn, into.Resolution), rescans == promptRescans)
 		if errors.Is(err, pannier.ErrChanged) {
 			if s, err = h.Rescan(ctx, true); err == nil {
 				continue
@@ -29,19 +33,32 @@ func (h *Handler) answerWithBodies(ctx context.Context, s *pannier.Snapshot, tur
 		if err != nil {
 			return err
 		}
-		into.Resolution, into.named = r, len(r.Active)
-		prompt.NewRenderer(s, h.AgentWorkspace).Render(r, bodies, turn.Format, h.maxChars(turn), &into.section)
+		h.tellWidened(into.AllowedTools)
+		t.sections.Render(into.Resolution, bodies, turn.Format, h.maxChars(turn), &into.section)
 		return nil
 	}
 }
 
-// bodies reads those of the active skills, by slug. One that can not be read is left out: the others are still worth
-// having. With settle that is so for one that has changed too, else it is [pannier.ErrChanged].
-func (h *Handler) bodies(ctx context.Context, s *pannier.Snapshot, r pannier.Resolution, settle bool) (map[string]string, error) {
+// wanted returns the slugs of the skills whose bodies are read for a turn.
+func wanted(turn pannier.Turn, r pannier.Resolution) []string {
+	limit := maxBodies
+	if n := turn.Limits.MaxBodies; n != nil {
+		limit = min(limit, *n)
+	}
+	slugs := prompt.Bodies(turn.Format, r)
+	return slugs[:min(len(slugs), limit)]
+}
+
+// bodies reads those of some skills, by slug. One that can not be read is left out: the others are still worth having.
+// With settle that is so for one that has changed too, else it is [pannier.ErrChanged].
+func (h *Handler) bodies(ctx context.Context, s *pannier.Snapshot, slugs []string, settle bool) (map[string]string, error) {
+	if len(slugs) == 0 {
+		return nil, nil
+	}
 	bodies := map[string]string{}
 	size := 0
-	for _, a := range r.Active[:min(len(r.Active), maxBodies)] {
-		e, ok := s.Lookup(a.Slug)
+	for _, slug := range slugs {
+		e, ok := s.Lookup(slug)
 		if !ok {
 			continue
 		}

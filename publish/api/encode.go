@@ -1,7 +1,9 @@
 package api
 
 import (
+	"bytes"
 	"encoding/hex"
+	"encoding/json"
 	"math/bits"
 	"strconv"
 	"unicode/utf8"
@@ -15,6 +17,10 @@ import (
 
 // appendJSON appends the resolution.
 func (a *turnAnswer) appendJSON(dst []byte) []byte {
+	kept := a.automatic
+	if kept == nil {
+		kept = &automatic{}
+	}
 	dst = strconv.AppendUint(append(dst, `{"snapshot_version":`...), a.SnapshotVersion, 10)
 	dst = appendDigest(append(dst, `,"digest":`...), a.Digest)
 	dst = append(dst, `,"active":`...)
@@ -23,7 +29,7 @@ func (a *turnAnswer) appendJSON(dst []byte) []byte {
 		dst = appendActive(append(dst, ','), &a.Active[i])
 	}
 	for _, s := range a.spans {
-		dst = append(dst, a.automatic.textOf(s)...)
+		dst = append(dst, kept.skills.span(s.from, s.to)...)
 	}
 	dst = closeList(dst, from)
 	dst = append(dst, `,"rejected":`...)
@@ -32,8 +38,54 @@ func (a *turnAnswer) appendJSON(dst []byte) []byte {
 		dst = appendRejected(append(dst, ','), &a.Rejected[i])
 	}
 	dst = closeList(dst, from)
+	dst = appendMerged(append(dst, `,"tools":`...), &kept.tools, a.Tools, func(t *pannier.RuntimeTool) string { return t.Skill })
+	dst = appendMerged(append(dst, `,"excluded_tools":`...), &kept.without, a.ExcludedTools, func(t *pannier.ExcludedTool) string { return t.Skill })
+	dst = appendAllowed(append(dst, `,"allowed_tools":`...), &a.AllowedTools)
 	dst = appendSection(append(dst, `,"prompt":`...), &a.section)
 	return append(dst, "}\n"...)
+}
+
+// appendMerged appends a list that is kept, with others between that are ordered by their slugs too.
+func appendMerged[T any](dst []byte, kept *keptList, others []T, slug func(*T) string) []byte {
+	from, told := len(dst), 0
+	for i := range others {
+		at := kept.before(slug(&others[i]))
+		dst = append(dst, kept.span(told, at)...)
+		dst, told = appendTool(append(dst, ','), &others[i]), at
+	}
+	dst = append(dst, kept.span(told, len(kept.slugs))...)
+	return closeList(dst, from)
+}
+
+// appendTool appends a tool. Skills that declare any are few, so what it takes does not show.
+func appendTool(dst []byte, tool any) []byte {
+	b := bytes.NewBuffer(dst)
+	enc := json.NewEncoder(b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(tool); err != nil {
+		return append(dst, "null"...) // it was read from JSON, so this can not be
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
+}
+
+func appendAllowed(dst []byte, t *pannier.AllowedTools) []byte {
+	dst = appendStrings(append(dst, `{"effective":`...), t.Effective)
+	dst = appendStrings(append(dst, `,"narrowed_by":`...), t.NarrowedBy)
+	if len(t.WidenedBy) > 0 {
+		dst = appendStrings(append(dst, `,"widened_by":`...), t.WidenedBy)
+	}
+	if t.Profile != "" {
+		dst = appendString(append(dst, `,"profile":`...), t.Profile)
+	}
+	return append(dst, '}')
+}
+
+func appendStrings(dst []byte, list []string) []byte {
+	from := len(dst)
+	for _, text := range list {
+		dst = appendString(append(dst, ','), text)
+	}
+	return closeList(dst, from)
 }
 
 // appendPrompt appends the prompt: as JSON, or its text.
@@ -99,12 +151,7 @@ func appendSection(dst []byte, s *prompt.Section) []byte {
 	for _, part := range s.Parts {
 		dst = appendEscaped(dst, part)
 	}
-	dst = append(dst, `","omitted":`...)
-	from := len(dst)
-	for _, slug := range s.Omitted {
-		dst = appendString(append(dst, ','), slug)
-	}
-	dst = closeList(dst, from)
+	dst = appendStrings(append(dst, `","omitted":`...), s.Omitted)
 	dst = strconv.AppendBool(append(dst, `,"truncated":`...), s.Truncated())
 	return append(dst, '}')
 }

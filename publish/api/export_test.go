@@ -6,3 +6,15 @@ import "context"
 func WithPeer(ctx context.Context, p Peer) context.Context {
 	return context.WithValue(ctx, peerKey{}, peerOrError{peer: p})
 }
+
+// Patterns are the routes of a handler, with the names that the query of each may hold.
+func (h *Handler) Patterns() map[string][]string { return h.patterns }
+
+// Told returns the query parameters that the OpenAPI document tells of each route.
+func Told() map[string][]string {
+	told := map[string][]string{}
+	for pattern, o := range operations {
+		told[pattern] = o.queryOf()
+	}
+	return told
+}

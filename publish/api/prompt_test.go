@@ -17,11 +17,13 @@ import (
 // TestPromptFormats asks for each format by every route that has one.
 func TestPromptFormats(t *testing.T) {
 	for format, begin := range map[string]string{
+		prompt.Compact:                  "[Skills]\nThe following skills are available for this turn:\n- alpha\n",
+		prompt.SkillsXML:                "<skills>\n<skill id=\"alpha\" name=\"alpha\">\n",
 		prompt.AvailableSkills:          "<available_skills>\n<skill>\n<name>\nalpha\n",
 		prompt.AvailableSkillsReference: "<available_skills>\n<skill>\n<name>\nalpha\n",
 		prompt.OpenClaw:                 "\n\nThe following skills provide",
-		prompt.Molecule:                 "\n## Your Skills\n\n### alpha\ndoes alpha\n# alpha <&>\n\n### omega\n",
-		prompt.MoleculeSystem:           "\n## Your Skills\n\n### alpha\ndoes alpha\n# alpha <&>\n\n### omega\n",
+		prompt.Molecule:                 "\n## Your Skills\n\n### alpha\ndoes alpha\n# alpha <&>\n\nExamples of requests that this skill is for:\n\n- e\n\n### omega\n",
+		prompt.MoleculeSystem:           "\n## Your Skills\n\n### alpha\ndoes alpha\n# alpha <&>\n\nExamples of requests that this skill is for:\n\n- e\n\n### omega\n",
 	} {
 		h := newHouse().handler()
 		text := ask(h, "GET", "/v1/prompt?format="+format, "")
@@ -60,7 +62,7 @@ func TestMoleculeSystem(t *testing.T) {
 }
 
 func TestUnknownFormat(t *testing.T) {
-	for _, format := range []string{"x", "Molecule", "molecule_systems", "compact"} {
+	for _, format := range []string{"x", "Molecule", "molecule_systems", "skills"} {
 		w := ask(newHouse().handler(), "GET", "/v1/prompt?format="+format, "")
 		checkProblem(t, format, w, 400, "invalid_parameter.format")
 		for _, known := range prompt.Formats() {
@@ -75,7 +77,7 @@ func TestUnknownFormat(t *testing.T) {
 func TestDefaultLimitByFormat(t *testing.T) {
 	h := newHouse()
 	h.options.MaxChars = 1
-	for format, bounded := range map[string]bool{prompt.AvailableSkills: true, prompt.AvailableSkillsReference: false, prompt.OpenClaw: true, prompt.Molecule: false, prompt.MoleculeSystem: false} {
+	for format, bounded := range map[string]bool{prompt.Compact: true, prompt.SkillsXML: true, prompt.AvailableSkills: true, prompt.AvailableSkillsReference: false, prompt.OpenClaw: true, prompt.Molecule: false, prompt.MoleculeSystem: false} {
 		for query, limited := range map[string]bool{"": bounded, "&max_chars=1": true, "&max_chars=0": false} {
 			p := decode[pannier.Prompt](t, ask(h.handler(), "GET", "/v1/prompt?format="+format+query, "", "Accept", jsonType))
 			if (p.Text == "") != limited {
@@ -127,7 +129,7 @@ func TestChangedBodyIsLookedAtAgain(t *testing.T) {
 	if r.SnapshotVersion != 8 || len(r.Active) != 1 || r.Active[0].Digest != now || h.scans != 1 {
 		t.Errorf("%+v after %d scans", r, h.scans)
 	}
-	if p := r.Prompt; p.Text != "\n## Your Skills\n\n### alpha\ndoes alpha\nedited\n" || p.Truncated {
+	if p := r.Prompt; p.Text != "\n## Your Skills\n\n### alpha\ndoes alpha\nedited\n\nExamples of requests that this skill is for:\n\n- e\n" || p.Truncated {
 		t.Errorf("prompt: %+v", p)
 	}
 }
@@ -204,6 +206,25 @@ func TestFormatOfTheSettings(t *testing.T) {
 		p := decode[pannier.Prompt](t, ask(h.handler(), tt.method, tt.target, tt.body, "Accept", "application/json"))
 		if p.Format != tt.want || p.Text == "" {
 			t.Errorf("%s %s: %+v", tt.method, tt.target, p)
+		}
+	}
+}
+
+// TestCompactTellsMore shows what the settings want of a skill, and the body of one that matches a file of the turn.
+func TestCompactTellsMore(t *testing.T) {
+	h := newHouse()
+	h.options.Show = prompt.Show{Compatibility: true, AllowedTools: true}
+	alpha := *h.snapshot.Entries[0].Skill
+	alpha.Compatibility, alpha.AllowedTools, alpha.Paths = "Needs git.", []string{"Read", "Bash(git:*)"}, []string{"**/*.pdf"}
+	h.snapshot.Entries[0].Skill = &alpha
+	handler := h.handler()
+	for body, shown := range map[string]bool{`{}`: false, `{"paths":["a/b.pdf"]}`: true, `{"text":"$alpha"}`: false} {
+		p := decode[pannier.Prompt](t, ask(handler, "POST", "/v1/prompt", body, "Accept", jsonType))
+		if !strings.Contains(p.Text, "\n  Compatibility: Needs git.\n  Allowed tools: Read, Bash(git:*)\n") || len(p.Omitted) > 0 {
+			t.Errorf("%s: %+v", body, p)
+		}
+		if strings.Contains(p.Text, "\n[Skill Body: $acme/alpha]\n# alpha <&>\n") != shown {
+			t.Errorf("%s: %s", body, p.Text)
 		}
 	}
 }

@@ -47,7 +47,7 @@ func TestRoutes(t *testing.T) {
 		{"GET", "/v1/skills/alpha/content", "", "", jsonType, map[string]string{"": contentKeys}},
 		{"GET", "/v1/skills/alpha/content", "", "text/markdown", markdownType, nil},
 		{"POST", "/v1/resolve", `{"text":"$beta $alpha","capabilities":[{"id":"1","slug":"nope"}]}`, "", jsonType, map[string]string{
-			"":         "active digest prompt rejected snapshot_version",
+			"":         "active allowed_tools digest excluded_tools prompt rejected snapshot_version tools",
 			"active 0": "digest name reason slug source_kind", "rejected 0": "detail diagnostics id reason slug",
 			"rejected 1 diagnostics 0": "code remedy subject", "prompt": "format omitted text truncated",
 		}},
@@ -228,7 +228,7 @@ func TestPromptLimits(t *testing.T) {
 			t.Errorf("%s %s %s: omitted %v", tt.method, tt.target, tt.body, p.Omitted)
 		}
 	}
-	r := decode[pannier.Resolution](t, ask(h.handler(), "POST", "/v1/resolve", `{"limits":{"max_chars":0}}`))
+	r := decode[pannier.Resolution](t, ask(h.handler(), "POST", "/v1/resolve", `{"format":"available_skills","limits":{"max_chars":0}}`))
 	if !strings.Contains(r.Prompt.Text, "/configs/skills/alpha/SKILL.md") || r.Prompt.Truncated {
 		t.Errorf("prompt of a resolution: %+v", r.Prompt)
 	}

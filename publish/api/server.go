@@ -25,8 +25,13 @@ const shutdownGrace = 3 * time.Second
 // Serve answers requests until ctx is done, gives those under way a moment to end, and closes the listener. What has not
 // ended by then loses its connection, and its context is done. Serve returns nil where nothing but ctx ended it.
 func Serve(ctx context.Context, ln net.Listener, h http.Handler, log hclog.Logger) error {
-	requests, cut := context.WithCancel(context.WithValue(context.WithoutCancel(ctx), servingKey{}, ctx))
-	defer cut()
+	away := &upgraded{}
+	base := context.WithValue(context.WithValue(context.WithoutCancel(ctx), servingKey{}, ctx), upgradedKey{}, away)
+	requests, cut := context.WithCancel(base)
+	defer func() {
+		cut()
+		away.wait(base)
+	}()
 	server := &http.Server{
 		Handler:           h,
 		BaseContext:       func(net.Listener) context.Context { return requests },
@@ -45,6 +50,7 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, log hclog.Logge
 			cut()
 			server.Close()
 		}
+		away.wait(grace)
 	})
 	err := server.Serve(limit(ln))
 	if stop() { // ctx is not what ended it

@@ -162,6 +162,10 @@ func (h *Handler) content(w http.ResponseWriter, r *http.Request, s *pannier.Sna
 	if err != nil {
 		return err
 	}
+	directory := path.Dir(prompt.Location(e.Skill, h.AgentWorkspace))
+	if doc.Body, err = expanded(r, doc.Body, directory); err != nil {
+		return err
+	}
 	if r.Method != http.MethodHead {
 		h.Emit(pannier.EventSkillLoaded, pannier.SkillLoaded{Name: e.Name, Path: e.Path, Digest: e.Digest, Frontmatter: doc.Frontmatter})
 	}
@@ -170,7 +174,7 @@ func (h *Handler) content(w http.ResponseWriter, r *http.Request, s *pannier.Sna
 	}
 	c := pannier.Content{
 		Slug: e.Slug, Name: e.Name, Digest: e.Digest, Frontmatter: doc.Frontmatter, Body: doc.Body,
-		Directory: path.Dir(prompt.Location(e.Skill, h.AgentWorkspace)), Resources: []string{}, Warnings: append([]string{}, doc.Warnings...),
+		Directory: directory, Resources: []string{}, Warnings: append([]string{}, doc.Warnings...),
 	}
 	files, truncated, err := h.Texts.Files(r.Context(), e.Skill)
 	if err != nil {

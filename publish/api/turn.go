@@ -2,12 +2,10 @@ package api
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
-	"time"
 
 	"pannier"
 	"pannier/publish/prompt"
@@ -19,6 +17,9 @@ func (h *Handler) resolve(w http.ResponseWriter, r *http.Request, s *pannier.Sna
 	if err != nil {
 		return err
 	}
+	if turn.Verbose, err = queryFlag(r, "verbose"); err != nil {
+		return err
+	}
 	answer := h.shared.take()
 	defer h.shared.giveBack(answer)
 	if err := h.answer(r.Context(), s, turn, answer); err != nil {
@@ -28,6 +29,33 @@ func (h *Handler) resolve(w http.ResponseWriter, r *http.Request, s *pannier.Sna
 	writeEncoded(w, r, "application/json", encoded{body: answer.body})
 	return nil
 }
+
+// queryFlag reads a parameter of the query that is on or off.
+func queryFlag(r *http.Request, name string) (bool, error) {
+	text := r.URL.Query().Get(name)
+	if text == "" {
+		return false, nil
+	}
+	value, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, invalidParameter(name, fmt.Sprintf("%s is %.40q", name, text), "give 1 or 0")
+	}
+	return value, nil
+}
+
+// tellWidened tells of a turn in which skills add to the caller's tools, so that whoever reads the events later can see how
+// the agent came by them (OpenSkills contract, "Policy").
+func (h *Handler) tellWidened(t pannier.AllowedTools) {
+	for _, slug := range t.WidenedBy {
+		h.Emit(pannier.EventSkillWarning, pannier.SkillWarning{
+			Name: slug, Kind: kindToolsWidened,
+			Detail: fmt.Sprintf("the skill adds to the tools of a turn, as policy lets it (profile %s)", cmp.Or(t.Profile, pannier.ProfileDefault)),
+		})
+	}
+}
+
+// kindToolsWidened is the kind of warning that a skill adds to the tools of a turn.
+const kindToolsWidened = "turn.tools.widened"
 
 func (h *Handler) readTurn(r *http.Request) (pannier.Turn, error) {
 	var turn pannier.Turn
@@ -45,6 +73,26 @@ func checkTurn(turn pannier.Turn) error {
 	if n := turn.Limits.MaxChars; n != nil && *n < 0 {
 		return invalidParameter("max_chars", "max_chars is less than 0", "0 is no limit")
 	}
+	if n := turn.Limits.MaxBodies; n != nil && *n < 0 {
+		return invalidParameter("max_bodies", "max_bodies is less than 0", "0 is no body; leave it out for as many as there may be")
+	}
+	if err := checkList("paths", turn.Paths, pannier.MaxTurnPaths, pannier.MaxPathBytes); err != nil {
+		return err
+	}
+	if err := checkList("project_dir", []string{turn.ProjectDir}, 1, pannier.MaxPathBytes); err != nil {
+		return err
+	}
+	return checkList("tools", turn.Tools, pannier.MaxTurnTools, pannier.MaxToolBytes)
+}
+
+// checkList refuses a list that has too many items, or too long ones: the resolver would leave them out silently.
+func checkList(name string, list []string, items, bytes int) error {
+	if len(list) > items {
+		return invalidParameter(name, fmt.Sprintf("%s has %d items, more than %d", name, len(list), items), "send those that the turn is about")
+	}
+	if slices.ContainsFunc(list, func(text string) bool { return len(text) > bytes }) {
+		return invalidParameter(name, fmt.Sprintf("%s has a text of more than %d bytes", name, bytes), "leave it out, or shorten it")
+	}
 	return nil
 }
 
@@ -57,19 +105,6 @@ func (h *Handler) maxChars(turn pannier.Turn) int {
 		return h.MaxChars
 	}
 	return 0
-}
-
-// answer fills in what is active in a turn, and the prompt of that.
-func (h *Handler) answer(ctx context.Context, s *pannier.Snapshot, turn pannier.Turn, into *turnAnswer) error {
-	start := time.Now()
-	defer func() { h.metrics.resolve.Observe(time.Since(start).Seconds()) }()
-	if prompt.NeedsBodies(turn.Format) {
-		return h.answerWithBodies(ctx, s, turn, into)
-	}
-	t := h.shared.turnsOf(s, h.Options)
-	into.resolve(t, turn)
-	t.sections.Render(into.Resolution, nil, turn.Format, h.maxChars(turn), &into.section)
-	return nil
 }
 
 // prompt answers with the section for what is automatically available.
@@ -147,13 +182,9 @@ func (h *Handler) card(w http.ResponseWriter, r *http.Request, _ *pannier.Snapsh
 
 // rescan looks at the disk again.
 func (h *Handler) rescan(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
-	wait := false
-	if text := r.URL.Query().Get("wait"); text != "" {
-		value, err := strconv.ParseBool(text)
-		if err != nil {
-			return invalidParameter("wait", fmt.Sprintf("wait is %q", text), "give 1 or 0")
-		}
-		wait = value
+	wait, err := queryFlag(r, "wait")
+	if err != nil {
+		return err
 	}
 	s, err := h.Rescan(r.Context(), wait)
 	if err != nil {

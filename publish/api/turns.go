@@ -16,8 +16,6 @@ type turns struct {
 	resolve  func(*pannier.Snapshot, pannier.Turn) pannier.Resolution
 	snapshot *pannier.Snapshot
 	sections *prompt.Renderer
-	// onlyNamed is the snapshot with nothing that is automatically available: what is active in it is what the turn names.
-	onlyNamed func() *pannier.Snapshot
 
 	mu        sync.Mutex
 	automatic map[string]*automatic // by the runtime of the turn
@@ -27,27 +25,13 @@ type turns struct {
 const maxRuntimes = 16
 
 func newTurns(s *pannier.Snapshot, o Options) *turns {
-	return &turns{
-		resolve: o.Resolve, snapshot: s, sections: prompt.NewRenderer(s, o.AgentWorkspace),
-		onlyNamed: sync.OnceValue(func() *pannier.Snapshot { return withoutAutomatic(s) }),
-	}
-}
-
-func withoutAutomatic(s *pannier.Snapshot) *pannier.Snapshot {
-	named := *s
-	named.Entries = slices.Clone(s.Entries)
-	for i := range named.Entries {
-		named.Entries[i].Policy.AllowImplicit = false
-	}
-	return &named
+	return &turns{resolve: o.Resolve, snapshot: s, sections: prompt.NewRenderer(s, o.AgentWorkspace).Showing(o.Show)}
 }
 
 // automatic is what is automatically available in a runtime, ordered by slug.
 type automatic struct {
-	active []pannier.ActiveSkill
-	// text has of each a comma and its JSON, ends where each ends.
-	text []byte
-	ends []int
+	active                 []pannier.ActiveSkill
+	skills, tools, without keptList
 }
 
 // automaticIn may be made by several callers at once, of whom one's stays.
@@ -58,10 +42,16 @@ func (t *turns) automaticIn(runtime string) *automatic {
 	if kept != nil {
 		return kept
 	}
-	made := &automatic{active: t.resolve(t.snapshot, pannier.Turn{Runtime: runtime}).Active}
-	for i := range made.active {
-		made.text = appendActive(append(made.text, ','), &made.active[i])
-		made.ends = append(made.ends, len(made.text))
+	r := t.resolve(t.snapshot, pannier.Turn{Runtime: runtime})
+	made := &automatic{active: r.Active}
+	for i := range r.Active {
+		made.skills.add(r.Active[i].Slug, func(dst []byte) []byte { return appendActive(dst, &r.Active[i]) })
+	}
+	for i := range r.Tools {
+		made.tools.add(r.Tools[i].Skill, func(dst []byte) []byte { return appendTool(dst, &r.Tools[i]) })
+	}
+	for i := range r.ExcludedTools {
+		made.without.add(r.ExcludedTools[i].Skill, func(dst []byte) []byte { return appendTool(dst, &r.ExcludedTools[i]) })
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -72,14 +62,54 @@ func (t *turns) automaticIn(runtime string) *automatic {
 	return made
 }
 
+// has reports whether a skill is automatically available.
+func (a *automatic) has(slug string) bool {
+	_, ok := a.find(slug)
+	return ok
+}
+
+func (a *automatic) find(slug string) (int, bool) {
+	return slices.BinarySearchFunc(a.active, slug, func(s pannier.ActiveSkill, slug string) int { return cmp.Compare(s.Slug, slug) })
+}
+
+// keptList is a list that is encoded: of each item a comma and its JSON. They are ordered by the slugs that they belong to.
+type keptList struct {
+	slugs []string
+	text  []byte
+	ends  []int
+}
+
+func (k *keptList) add(slug string, encode func([]byte) []byte) {
+	k.text = encode(append(k.text, ','))
+	k.slugs, k.ends = append(k.slugs, slug), append(k.ends, len(k.text))
+}
+
+// span returns the JSON of the items in a range, with a comma before each.
+func (k *keptList) span(from, to int) []byte {
+	if from >= to {
+		return nil
+	}
+	begin := 0
+	if from > 0 {
+		begin = k.ends[from-1]
+	}
+	return k.text[begin:k.ends[to-1]]
+}
+
+// before returns how many items stand before those of a slug.
+func (k *keptList) before(slug string) int {
+	at, _ := slices.BinarySearch(k.slugs, slug)
+	return at
+}
+
 // span is a range of skills that stand together.
 type span struct{ from, to int }
 
-// without appends the spans of those that are not named to spans.
-func (a *automatic) without(named []pannier.ActiveSkill, spans []span) []span {
+// rest appends the spans of those that are not named to spans.
+func (a *automatic) rest(named []pannier.ActiveSkill, spans []span) []span {
 	var skip []int
 	for i := range named {
-		if at, ok := slices.BinarySearchFunc(a.active, named[i].Slug, func(s pannier.ActiveSkill, slug string) int { return cmp.Compare(s.Slug, slug) }); ok {
+		if at, ok := a.find(named[i].Slug); ok {
 			skip = append(skip, at)
 		}
 	}
@@ -94,20 +124,12 @@ func (a *automatic) without(named []pannier.ActiveSkill, spans []span) []span {
 	return spans
 }
 
-// textOf returns the JSON of a span, with a comma before each.
-func (a *automatic) textOf(s span) []byte {
-	from := 0
-	if s.from > 0 {
-		from = a.ends[s.from-1]
-	}
-	return a.text[from:a.ends[s.to-1]]
-}
-
 // turnAnswer is one answer to a turn, in memory that a later one takes over.
 type turnAnswer struct {
+	// Resolution has all of Active, and of the tools those that are not of automatic.
 	pannier.Resolution
 	section prompt.Section
-	// The skills of Active that are behind named are those spans of automatic.
+	// The skills of Active that are behind named are those spans of automatic. Where that is nil, nothing is kept.
 	named     int
 	automatic *automatic
 	spans     []span
@@ -117,17 +139,26 @@ type turnAnswer struct {
 }
 
 // resolve fills in which skills are active. It is what the resolver says of the snapshot itself: what is automatic in a
-// runtime depends on nothing else in a turn, but that a skill that is named is not told twice.
+// runtime, with its tools, depends on nothing else in a turn, but that a skill with another way in is not told twice.
 func (a *turnAnswer) resolve(t *turns, turn pannier.Turn) {
-	a.Resolution = t.resolve(t.onlyNamed(), turn)
+	a.automatic, a.spans = nil, a.spans[:0]
+	if turn.Verbose { // which few ask for, and no agent at each turn
+		a.Resolution = t.resolve(t.snapshot, turn)
+		a.named = len(a.Active)
+		return
+	}
+	turn.NamedOnly = true
+	a.Resolution = t.resolve(t.snapshot, turn)
 	a.named = len(a.Active)
 	a.automatic = t.automaticIn(turn.Runtime)
-	a.spans = a.automatic.without(a.Active, a.spans[:0])
+	a.spans = a.automatic.rest(a.Active, a.spans)
 	a.active = append(a.active[:0], a.Active...)
 	for _, s := range a.spans {
 		a.active = append(a.active, a.automatic.active[s.from:s.to]...)
 	}
 	a.Active = a.active
+	a.Tools = slices.DeleteFunc(a.Tools, func(t pannier.RuntimeTool) bool { return a.automatic.has(t.Skill) })
+	a.ExcludedTools = slices.DeleteFunc(a.ExcludedTools, func(t pannier.ExcludedTool) bool { return a.automatic.has(t.Skill) })
 }
 
 // maxSpareBytes bounds the body that is kept for the next answer.

@@ -35,6 +35,9 @@ func plainly(t *testing.T, s *pannier.Snapshot, turn pannier.Turn) (resolution, 
 	}
 	bodies := map[string]string{}
 	for _, a := range r.Active {
+		if turn.Limits.MaxBodies != nil {
+			break
+		}
 		if e, _ := s.Lookup(a.Slug); !e.LastGood {
 			bodies[a.Slug] = "# " + e.Name + " <&>\n"
 		}
@@ -62,6 +65,17 @@ func manySorts() *pannier.Snapshot {
 		e := entry(fmt.Sprintf("s%03d", i), pannier.StateEligible)
 		e.Name, e.Description = fmt.Sprintf("N%d \"é\u2028", i*7%150), strings.Repeat("d<\\\x01\n", i%9)
 		switch i % 10 {
+		case 1:
+			e.Paths, e.AllowedTools = []string{"src/**/*.go", fmt.Sprintf("doc/%d.md", i)}, []string{"Read", "Bash(git:*)"}
+		case 2, 4:
+			e.TrustLevel = pannier.TrustVerified
+			for _, name := range []string{"ask", "build"}[:i%3] {
+				e.RuntimeTools = append(e.RuntimeTools, pannier.Tool{Name: name, Kind: pannier.ToolDeclared, Declaration: json.RawMessage(`{"kind":"` + []string{"shell", "http"}[i/10%2] + `","config":{"command":["<a> & b"]}}`)})
+			}
+			if i%4 == 0 {
+				e.Policy.AllowImplicit = i%8 == 0
+				e.TrustLevel = pannier.TrustCommunity
+			}
 		case 3:
 			e.Runtimes = []string{"codex", "hermes"}
 		case 5:
@@ -88,6 +102,9 @@ func someTurns() []pannier.Turn {
 		{Limits: limit(0), Text: "$s100"},
 		{Limits: limit(3000), Text: "$s149"},
 		{Limits: limit(1)},
+		{Paths: []string{"/w/src/a/b.go", "doc/21.md"}, ProjectDir: "/w", Tools: []string{"Bash", "Read"}, Text: "$s011 and `src/x.go`"},
+		{Text: "look at ./src/main.go, $s002 $s004 $s052 $s124 $s044", Tools: []string{}},
+		{Text: "$s004", Limits: pannier.Limits{MaxBodies: new(int)}},
 	}
 	for i := range 150 {
 		turns[0].Capabilities = append(turns[0].Capabilities, pannier.Capability{Slug: fmt.Sprintf("s%03d", 149-i)})
@@ -119,6 +136,12 @@ func TestKeptPartsGiveTheSameBytes(t *testing.T) {
 			}
 			asking.Go(func() {
 				resolution, section := plainly(t, house.snapshot, asked)
+				verbose := asked
+				verbose.Verbose = true
+				all, _ := plainly(t, house.snapshot, verbose)
+				if got := ask(h, "POST", "/v1/resolve?verbose=1", string(body)).Body.String(); got != all {
+					t.Errorf("verbose %s: got\n%.3000s\nwant\n%.3000s", body, got, all)
+				}
 				for range 2 {
 					if got := ask(h, "POST", "/v1/resolve", string(body)).Body.String(); got != resolution {
 						t.Errorf("resolve %s: got\n%.3000s\nwant\n%.3000s", body, got, resolution)
@@ -155,6 +178,10 @@ func TestKeptPartsAreOfOneSnapshot(t *testing.T) {
 // fill gives every field of a value something that is not zero, so that one which is added later is missed where the
 // answers leave it out.
 func fill(v reflect.Value) {
+	if v.Type() == reflect.TypeFor[json.RawMessage]() {
+		v.SetBytes([]byte(`{"a":["<b> & c",1.0]}`))
+		return
+	}
 	switch v.Kind() {
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
@@ -189,10 +216,11 @@ func fill(v reflect.Value) {
 func TestAnswersLeaveNothingOut(t *testing.T) {
 	var full pannier.Resolution
 	fill(reflect.ValueOf(&full).Elem())
+	noTools := pannier.AllowedTools{Effective: []string{}, NarrowedBy: []string{}}
 	for name, r := range map[string]pannier.Resolution{
 		"full":  full,
-		"empty": {Active: []pannier.ActiveSkill{}, Rejected: []pannier.RejectedSkill{}, Prompt: &pannier.Prompt{Omitted: []string{}}},
-		"zero":  {Active: make([]pannier.ActiveSkill, 2), Rejected: []pannier.RejectedSkill{{Diagnostics: []pannier.Reason{}}}, Prompt: &pannier.Prompt{Omitted: []string{}}},
+		"empty": {Active: []pannier.ActiveSkill{}, Rejected: []pannier.RejectedSkill{}, Tools: []pannier.RuntimeTool{}, ExcludedTools: []pannier.ExcludedTool{}, AllowedTools: noTools, Prompt: &pannier.Prompt{Omitted: []string{}}},
+		"zero":  {Active: make([]pannier.ActiveSkill, 2), Rejected: []pannier.RejectedSkill{{Diagnostics: []pannier.Reason{}}}, Tools: make([]pannier.RuntimeTool, 2), ExcludedTools: make([]pannier.ExcludedTool, 2), AllowedTools: noTools, Prompt: &pannier.Prompt{Omitted: []string{}}},
 	} {
 		if got, want := string(api.AppendResolution(r)), encodeJSON(t, r); got != want {
 			t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)

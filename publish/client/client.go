@@ -107,6 +107,24 @@ func (c *Client) Card(ctx context.Context) (json.RawMessage, error) {
 	return get[json.RawMessage](ctx, c, "/v1/card", nil)
 }
 
+// WellKnownCard returns the agent card from where other agents look for it.
+func (c *Client) WellKnownCard(ctx context.Context) (json.RawMessage, error) {
+	return get[json.RawMessage](ctx, c, "/.well-known/agent-card.json", nil)
+}
+
+// AutomaticPrompt returns the skills section for what is automatically available. An empty format is the sidecar's own;
+// maxChars, where it is not nil, bounds the section.
+func (c *Client) AutomaticPrompt(ctx context.Context, format string, maxChars *int) (pannier.Prompt, error) {
+	query := url.Values{}
+	if format != "" {
+		query.Set("format", format)
+	}
+	if maxChars != nil {
+		query.Set("max_chars", strconv.Itoa(*maxChars))
+	}
+	return get[pannier.Prompt](ctx, c, "/v1/prompt", query)
+}
+
 // Prompt returns the skills section for a turn.
 func (c *Client) Prompt(ctx context.Context, turn pannier.Turn) (pannier.Prompt, error) {
 	return post[pannier.Prompt](ctx, c, "/v1/prompt", turn)
@@ -114,7 +132,16 @@ func (c *Client) Prompt(ctx context.Context, turn pannier.Turn) (pannier.Prompt,
 
 // Resolve returns which skills are active in a turn.
 func (c *Client) Resolve(ctx context.Context, turn pannier.Turn) (pannier.Resolution, error) {
-	return post[pannier.Resolution](ctx, c, "/v1/resolve", turn)
+	target := "/v1/resolve"
+	if turn.Verbose {
+		target += "?verbose=1"
+	}
+	return post[pannier.Resolution](ctx, c, target, turn)
+}
+
+// OpenAPI returns the OpenAPI document of the routes that the sidecar has.
+func (c *Client) OpenAPI(ctx context.Context) (json.RawMessage, error) {
+	return get[json.RawMessage](ctx, c, "/openapi.json", nil)
 }
 
 // Commands returns every command that can be run.
@@ -198,32 +225,41 @@ func send[T any](ctx context.Context, c *Client, method, path string, body any) 
 	return do[T](ctx, c, method, path, text)
 }
 
-// do sends one request.
+// do sends one request, and reads the answer as JSON.
 func do[T any](ctx context.Context, c *Client, method, path string, body []byte) (answer T, err error) {
-	req, err := http.NewRequestWithContext(ctx, method, "http://pannier"+path, bytes.NewReader(body))
+	_, text, err := c.exchange(ctx, method, path, "application/json", body)
 	if err != nil {
-		return answer, fmt.Errorf("make request: %w", err)
-	}
-	req.Header.Set("Accept", "application/json")
-	// Not sent: it tells the transport that asking twice does no harm, when a sidecar that restarted has closed the
-	// connection.
-	req.Header["Idempotency-Key"] = nil
-	res, err := c.HTTP.Do(req)
-	if err != nil {
-		return answer, classify(err)
-	}
-	defer res.Body.Close()
-	text, err := c.readAnswer(res.Body)
-	if err != nil {
-		return answer, fmt.Errorf("read answer of %s: %w", path, err)
-	}
-	if res.StatusCode >= http.StatusBadRequest {
-		return answer, decodeError(res, text)
+		return answer, err
 	}
 	if err := json.Unmarshal(text, &answer); err != nil {
 		return answer, fmt.Errorf("decode answer of %s: %w", path, err)
 	}
 	return answer, nil
+}
+
+// exchange sends one request, and reads the whole of the answer.
+func (c *Client) exchange(ctx context.Context, method, path, accept string, body []byte) (http.Header, []byte, error) {
+	req, err := http.NewRequestWithContext(ctx, method, "http://pannier"+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, nil, fmt.Errorf("make request: %w", err)
+	}
+	req.Header.Set("Accept", accept)
+	// Not sent: it tells the transport that asking twice does no harm, when a sidecar that restarted has closed the
+	// connection.
+	req.Header["Idempotency-Key"] = nil
+	res, err := c.HTTP.Do(req)
+	if err != nil {
+		return nil, nil, classify(err)
+	}
+	defer res.Body.Close()
+	text, err := c.readAnswer(res.Body)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read answer of %s: %w", path, err)
+	}
+	if res.StatusCode >= http.StatusBadRequest {
+		return nil, nil, decodeError(res, text)
+	}
+	return res.Header, text, nil
 }
 
 // readAnswer reads the whole of an answer, within its bound.

@@ -14,8 +14,8 @@ const (
 
 // availableSkills leaves out a skill that does not fit; smaller ones behind it may still fit.
 func (r *Renderer) availableSkills(into *Section) {
-	elements(into, r.available, func(e *pannier.Entry) string {
-		return element(escape(displayName(e)), escape(fold(e.Description)), escape(neutral(Location(e.Skill, r.workspace))))
+	r.elements(into, formAvailable, func(e *pannier.Entry) string {
+		return element(escape(displayName(e)), escape(fold(e.Description)), r.show.elements(e), escape(neutral(Location(e.Skill, r.workspace))))
 	})
 	if len(into.Parts) == 2 {
 		into.Parts = into.Parts[:0]
@@ -27,17 +27,17 @@ func (r *Renderer) availableSkillsReference(into *Section) {
 	if !into.fits(len(opening) + len(closing)) {
 		return
 	}
-	elements(into, r.reference, func(e *pannier.Entry) string {
-		return element(escape(strip(e.Name)), escape(strip(e.Description)), Location(e.Skill, r.workspace))
+	r.elements(into, formReference, func(e *pannier.Entry) string {
+		return element(escape(strip(e.Name)), escape(strip(e.Description)), "", Location(e.Skill, r.workspace))
 	})
 }
 
 // elements adds the element with those skills that fit.
-func elements(into *Section, kept memo, write func(*pannier.Entry) string) {
+func (r *Renderer) elements(into *Section, f form, write func(*pannier.Entry) string) {
 	into.add(opening)
 	used := len(opening) + len(closing)
 	for i, e := range into.items {
-		if b := kept.of(e, write); into.fits(used + b.size) {
+		if b := r.block(f, e, write); into.fits(used + b.size) {
 			used += b.size
 			into.shown[i] = true
 			into.add(b.text)
@@ -46,9 +46,9 @@ func elements(into *Section, kept memo, write func(*pannier.Entry) string) {
 	into.add(closing)
 }
 
-// element follows the layout of the reference tool: every text on lines of its own.
-func element(name, description, location string) string {
-	return "<skill>\n<name>\n" + name + "\n</name>\n<description>\n" + description + "\n</description>\n<location>\n" +
+// element follows the layout of the reference tool: every text on lines of its own. more are elements of ours.
+func element(name, description, more, location string) string {
+	return "<skill>\n<name>\n" + name + "\n</name>\n<description>\n" + description + "\n</description>\n" + more + "<location>\n" +
 		location + "\n</location>\n</skill>\n"
 }
 

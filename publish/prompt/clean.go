@@ -24,6 +24,9 @@ func neutral(text string) string {
 
 // lines neutralises a text and keeps its lines, tabs and blanks. Whatever breaks a line is a line feed.
 func lines(text string) string {
+	if plain(text) {
+		return breakTemplates(text)
+	}
 	return clean(strings.ReplaceAll(text, "\r\n", "\n"), func(r rune) rune {
 		switch r {
 		case '\r', '\v', '\f', '\u0085', '\u2028', '\u2029':
@@ -49,7 +52,28 @@ func clean(text string, space func(rune) rune) string {
 		}
 		return r
 	}, text)
-	return templates.ReplaceAllString(text, "($1)")
+	return breakTemplates(text)
+}
+
+// plain reports whether all of a text is ASCII that shows, or blanks and line feeds: most texts are, and have nothing to
+// clean.
+func plain(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; (c < ' ' || c > '~') && c != '\n' && c != '\t' {
+			return false
+		}
+	}
+	return true
+}
+
+// breakTemplates spares a text the expression, which looks at each square bracket, where it has no mark that ends like one.
+func breakTemplates(text string) string {
+	for _, end := range []string{"INST]", "PROMPT]", "TOOLS]", "CALLS]", "RESULTS]", "CONTENT]"} {
+		if strings.Contains(text, end) {
+			return templates.ReplaceAllString(text, "($1)")
+		}
+	}
+	return text
 }
 
 // disarm breaks the marks of chat templates where angle brackets stay as they are.

@@ -8,44 +8,33 @@ import (
 	"pannier"
 )
 
-// moleculeHead begins and each skill ends with a line feed, so that the section joins those around it with one between.
-const moleculeHead = "\n## Your Skills\n"
+const (
+	// moleculeHead begins and each skill ends with a line feed, so that the section joins those around it with one between.
+	moleculeHead     = "\n## Your Skills\n"
+	moleculeExamples = "\nExamples of requests that this skill is for:\n\n"
+)
 
-// section is a skill as Molecule shows it: whole, or with a line how to read it in place of its body.
-type section struct {
-	item
-	whole, short         string
-	wholeSize, shortSize int
-	shown                string
-}
-
-// molecule shows every skill that has a body. Over a limit, a skill keeps its name and its description first and is left
-// out last: the short form of every skill that fits is set aside, in the order of the resolution, so that what the turn
-// names comes before what it does not; then bodies are put in, in the same order, as far as there is room.
+// molecule shows every skill that has a body, in the order of config.yaml, with the requests that its author gives as
+// examples, and the peers behind them. Over a limit, skills keep their names and descriptions first, then peers are put
+// in, then bodies.
 //
-// Examples, links and peers are not part of it.
-func molecule(bodies map[string]string, into *Section) {
-	sections := moleculeSections(into.items, bodies)
-	used := len(moleculeHead)
-	for _, s := range sections {
-		if into.fits(used + s.shortSize) {
-			used += s.shortSize
-			s.shown, into.shown[s.place] = s.short, true
-		}
-	}
-	for _, s := range sections {
-		if more := s.wholeSize - s.shortSize; into.shown[s.place] && into.fits(used+more) {
-			used += more
-			s.shown = s.whole
-		}
-	}
+// Links are not part of it: nothing reads them.
+func (r *Renderer) molecule(bodies map[string]string, into *Section) {
+	skills, write := r.moleculeTiers(bodies, into)
+	used := keepShort(skills, len(moleculeHead), into)
 	if used == len(moleculeHead) {
-		return
+		used = 0
 	}
-	slices.SortStableFunc(sections, func(a, b *section) int { return cmp.Compare(a.Rank, b.Rank) })
-	into.add(moleculeHead)
-	for _, s := range sections {
-		into.add(s.shown)
+	peers, size := peersSection(r.peers, into.room(used))
+	if showWhole(skills, used+size, bodies, into, write) > size {
+		slices.SortStableFunc(skills, func(a, b *tier) int { return cmp.Compare(a.Rank, b.Rank) })
+		into.add(moleculeHead)
+		for _, s := range skills {
+			into.add(s.text)
+		}
+	}
+	if peers != "" {
+		into.add(peers)
 	}
 }
 
@@ -54,117 +43,64 @@ func molecule(bodies map[string]string, into *Section) {
 // section alone.
 //
 // Of a workspace's prompt these parts are not known to a sidecar, and so left out: the platform's instructions, the parent's
-// context, the platform's rules and guidelines, peers, and what to do where delegation fails.
-func moleculeSystem(files []pannier.PromptFile, bodies map[string]string, into *Section) {
-	for _, f := range files {
+// context, the platform's rules and guidelines, and what to do where delegation fails.
+func (r *Renderer) moleculeSystem(bodies map[string]string, into *Section) {
+	for _, f := range r.snapshot.Workspace.Prompts {
 		if f.Text != "" {
 			into.add(f.Text)
 			into.add("\n")
 		}
 	}
 	before := len(into.Parts)
-	molecule(bodies, into)
+	r.molecule(bodies, into)
 	if len(into.Parts) == before {
 		into.Parts = into.Parts[:max(0, before-1)] // no line feed behind the last file
 	}
 }
 
-func moleculeSections(items []item, bodies map[string]string) []*section {
-	var sections []*section
+// moleculeTiers returns the skills that have a body, and what writes one whole.
+func (r *Renderer) moleculeTiers(bodies map[string]string, into *Section) ([]*tier, func(*tier) string) {
 	ours := headings{}
-	for _, e := range items {
+	for _, e := range into.items {
 		if _, ok := bodies[e.Slug]; ok {
-			sections = append(sections, &section{item: e})
-			ours.add(headingName(e.Entry))
+			ours.add(r.moleculeName(e).text)
 		}
 	}
-	for _, s := range sections {
-		head := "\n### " + headingName(s.Entry) + "\n"
-		if description := ours.escape(disarm(fold(s.Description))); description != "" {
-			head += description + "\n"
+	heads := make([]string, len(into.items)) // by the place of an item
+	write := func(t *tier) string {
+		body := ours.escape(disarm(strings.TrimSpace(lines(bodies[t.Slug]))))
+		return heads[t.place] + body + "\n" + moleculeRequests(t.Entry, ours)
+	}
+	return tiers(bodies, into, func(e item) string {
+		heads[e.place] = "\n### " + r.moleculeName(e).text + "\n" + ours.escape(r.moleculeDescription(e).text)
+		return heads[e.place] + "The instructions are not shown here. Read them with `GET /v1/skills/" + e.Slug + "/content`.\n"
+	}, write), write
+}
+
+// moleculeName returns what a skill's heading says.
+func (r *Renderer) moleculeName(e item) *block { return r.block(formHeading, e, headingName) }
+
+// moleculeDescription returns the lines that stand between a skill's heading and its body.
+func (r *Renderer) moleculeDescription(e item) *block {
+	return r.block(formDescription, e, func(e *pannier.Entry) string {
+		text := disarm(fold(e.Description))
+		if text != "" {
+			text += "\n"
 		}
-		s.whole = head + ours.escape(disarm(strings.TrimSpace(lines(bodies[s.Slug])))) + "\n"
-		s.short = head + "The instructions are not shown here. Read them with `GET /v1/skills/" + s.Slug + "/content`.\n"
-		s.wholeSize, s.shortSize = runes(s.whole), runes(s.short)
-		if s.wholeSize <= s.shortSize {
-			s.short, s.shortSize = s.whole, s.wholeSize
-		}
-	}
-	return sections
+		return text + r.show.lines(e, "")
+	})
 }
 
-// headingName returns what a skill's heading says: its name, unless that reads like another section of the prompt, else its
-// slug, which has no blanks and so never does.
-func headingName(e *pannier.Entry) string {
-	if name := disarm(displayName(e)); !promptTitle(title(name)) {
-		return name
-	}
-	return e.Slug
-}
-
-// promptTitle reports whether a title begins like one of the prompt's own sections.
-func promptTitle(text string) bool {
-	return slices.ContainsFunc(titles, func(t string) bool { return strings.HasPrefix(text, t) })
-}
-
-// titles begin the headings of the other sections that a Molecule system prompt has, and of this one.
-var titles = []string{
-	"platform instructions", "parent context", "platform rules", "platform guidelines", "your skills", "your peers",
-	"your team", "coordination rules", "handling delegation failures",
-}
-
-// headings are the names of the skills that are shown, each of which stands in a heading of level 3.
-//
-// A body may have headings, as nearly every one has, and they stay. But one that reads like a heading of the prompt
-// itself would end the skill: what follows would seem to be another skill's, or the platform's. Such a line gets a
-// backslash, with which it is text in Markdown; so does the line below a heading that is underlined. Letters that only look alike are not told apart, and a body that opens a
-// code fence and never closes it is left as it is: headings do not bound what a skill can say, they say whose words follow.
-type headings map[string]bool
-
-func (h headings) add(name string) { h[title(name)] = true }
-
-// escape puts a backslash before headings that are the prompt's own.
-func (h headings) escape(text string) string {
-	if !strings.ContainsAny(text, "#=-") {
-		return text
-	}
+// moleculeRequests returns the list of a skill's examples, empty where it has none.
+func moleculeRequests(e *pannier.Entry, ours headings) string {
 	var b strings.Builder
-	above := ""
-	for line := range strings.Lines(text) {
-		bare := strings.TrimLeft(line, " ")
-		indent := len(line) - len(bare)
-		if indent <= 3 && (h.own(bare) || underlines(bare) && promptTitle(title(above))) {
-			line = line[:indent] + `\` + bare
+	for _, example := range e.Examples {
+		if text := ours.escape(disarm(fold(example))); text != "" {
+			b.WriteString("- " + text + "\n")
 		}
-		b.WriteString(line)
-		above = bare
 	}
-	return b.String()
-}
-
-// underlines reports whether a line makes a heading of the one above it (CommonMark, "Setext headings").
-func underlines(line string) bool {
-	line = strings.TrimRight(line, " \t\n")
-	return line != "" && (strings.Trim(line, "=") == "" || strings.Trim(line, "-") == "")
-}
-
-// own reports whether a line is such a heading. It is as strict as a reader that is no Markdown parser: a heading needs
-// no blank behind its marks.
-func (h headings) own(line string) bool {
-	text := strings.TrimLeft(line, "#")
-	level := len(line) - len(text)
-	if level == 0 {
-		return false
+	if b.Len() == 0 {
+		return ""
 	}
-	text = title(text)
-	return level == 3 && h[text] || promptTitle(text)
+	return moleculeExamples + b.String()
 }
-
-// title returns what is compared of a heading: without its marks, those of emphasis, the joiners that show as nothing, and
-// its cases.
-func title(text string) string {
-	text = joiners.Replace(text)
-	return strings.ToLower(strings.Join(strings.Fields(strings.TrimRight(text, "# \t\n")), " "))
-}
-
-var joiners = strings.NewReplacer("\u200d", "", "\ufe0e", "", "\ufe0f", "", "*", "", "_", "", "`", "", "~", "")

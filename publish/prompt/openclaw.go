@@ -50,7 +50,7 @@ func (r *Renderer) openClaw(into *Section) {
 // byName puts what the turn names first, as it stands there, then the others by name in bytes, so that the limit takes
 // what nobody asked for.
 func (r *Renderer) byName(into *Section) []item {
-	ranks := r.nameRanks()
+	ranks := r.kept.nameRanks()
 	into.ordered = append(into.ordered, into.items...)
 	slices.SortStableFunc(into.ordered, func(a, b item) int {
 		switch {
@@ -98,14 +98,17 @@ func (r *Renderer) openClawShow(head string, items []item, described bool, into 
 
 // openClawBlock returns the element of a skill, with its description or without.
 func (r *Renderer) openClawBlock(e item, described bool) *block {
-	kept := r.openClawShort
+	f := formOpenClawShort
 	if described {
-		kept = r.openClawFull
+		f = formOpenClaw
 	}
-	return kept.of(e, func(e *pannier.Entry) string {
+	return r.block(f, e, func(e *pannier.Entry) string {
 		text := "  <skill>\n    <name>" + openClawEscape(displayName(e)) + "</name>\n"
 		if described {
 			text += "    <description>" + openClawEscape(fold(e.Description)) + "</description>\n"
+			for _, x := range r.show.of(e) {
+				text += "    <" + x.key + ">" + openClawEscape(x.value) + "</" + x.key + ">\n"
+			}
 		}
 		return text + "    <location>" + openClawEscape(neutral(Location(e.Skill, r.workspace))) + "</location>\n  </skill>\n"
 	})

@@ -3,8 +3,9 @@
 // Everything that comes from a skill is untrusted: it is escaped for the format and stripped of what a terminal, a
 // bidirectional layout or a chat template would take for more than text; names and descriptions are folded to one line.
 // The one exception is [AvailableSkillsReference], which is there to be compared with. Bodies are never part of a
-// catalog, where an agent reads them when it uses the skill; [Molecule] and [MoleculeSystem] show them, because that is
-// what they are. The files of the prompt are the owner's own, and stay as they are.
+// catalog, where an agent reads them when it uses the skill; [SkillsXML], [Molecule] and [MoleculeSystem] show them,
+// because that is what they are, and [Compact] those of the skills that match the files of the turn. The files of the
+// prompt are the owner's own, and stay as they are.
 package prompt
 
 import (
@@ -17,6 +18,9 @@ import (
 
 // The formats.
 const (
+	// Compact is the section "[Skills]" of Pioneer: of each skill its name, what to call `read_skill` with and when to use
+	// it, and with few skills the bodies of those that match a path of the turn. Without a skill it is empty.
+	Compact = "compact"
 	// AvailableSkills is the XML of the Agent Skills reference tool, with everything escaped and folded. Without a skill
 	// it is empty.
 	AvailableSkills = "available_skills"
@@ -27,21 +31,42 @@ const (
 	// OpenClaw is the indented XML of OpenClaw below three lines for the model. What does not fit loses its description
 	// first, and a notice says so. Without a skill it is empty.
 	OpenClaw = "openclaw"
+	// SkillsXML is the element "skills" of Aleph, with the triggers and the body of each skill, ordered by slug. Without a
+	// skill it is empty.
+	SkillsXML = "skills_xml"
 	// Molecule is the section "## Your Skills" of a Molecule workspace, with the body of each skill in the order of
-	// config.yaml. Without a skill it is empty.
+	// config.yaml, and its peers. Without a skill and a peer it is empty.
 	Molecule = "molecule"
 	// MoleculeSystem is the whole system prompt of a Molecule workspace as far as a sidecar knows it: the prompt files, then
-	// what Molecule gives. Without a skill and a prompt file it is empty.
+	// what Molecule gives. Without any of these it is empty.
 	MoleculeSystem = "molecule_system"
 )
 
 // Formats lists the formats that there are, the default first.
 func Formats() []string {
-	return []string{AvailableSkills, AvailableSkillsReference, OpenClaw, Molecule, MoleculeSystem}
+	return []string{Compact, AvailableSkills, AvailableSkillsReference, OpenClaw, SkillsXML, Molecule, MoleculeSystem}
 }
 
-// NeedsBodies reports whether a format shows the bodies of skills.
-func NeedsBodies(format string) bool { return format == Molecule || format == MoleculeSystem }
+// NeedsBodies reports whether a format shows the body of every skill.
+func NeedsBodies(format string) bool {
+	return format == SkillsXML || format == Molecule || format == MoleculeSystem
+}
+
+// Bodies returns the slugs of the skills whose bodies a format can show in a turn, in the order of the resolution: all of
+// them where the format [NeedsBodies], in [Compact] a few at most, else none.
+func Bodies(format string, r pannier.Resolution) []string {
+	compact := cmp.Or(format, Compact) == Compact && len(r.Active) <= compactThreshold
+	if !compact && !NeedsBodies(format) {
+		return nil
+	}
+	var slugs []string
+	for i := range r.Active {
+		if a := &r.Active[i]; !compact || a.Reason == pannier.ViaPath {
+			slugs = append(slugs, a.Slug)
+		}
+	}
+	return slugs
+}
 
 // DefaultMaxChars is how many code points a prompt has at most where nobody says otherwise.
 const DefaultMaxChars = 24000
@@ -49,7 +74,11 @@ const DefaultMaxChars = 24000
 // Bounded reports whether a format has a limit where the turn sets none. The others are what they are elsewhere, whole,
 // unless somebody asks for less.
 func Bounded(format string) bool {
-	return format == "" || format == AvailableSkills || format == OpenClaw
+	switch format {
+	case "", Compact, AvailableSkills, OpenClaw, SkillsXML:
+		return true
+	}
+	return false
 }
 
 // Options are what rendering needs beside the skills.
@@ -60,14 +89,18 @@ type Options struct {
 	MaxChars int
 	// Workspace is the workspace as the agent sees it, for locations.
 	Workspace string
+	// Show is what is told of a skill only where somebody wants it.
+	Show Show
+	// Peers are those that the agent can delegate to, for the formats that tell of them.
+	Peers []pannier.Peer
 }
 
-// Render returns the section for the active skills of a resolution. bodies are the texts of skills by slug, for the
-// formats that [NeedsBodies] names; a skill that should have one and has none is omitted. The section is never longer than
-// the limit, and whatever is not in it at all is named, in the order of the resolution.
+// Render returns the section for the active skills of a resolution. bodies are the texts of skills by slug, of those that
+// [Bodies] names; where one is missing, the skill is omitted. The section is never longer than the limit, and whatever is
+// not in it at all is named, in the order of the resolution.
 func Render(s *pannier.Snapshot, r pannier.Resolution, bodies map[string]string, o Options) pannier.Prompt {
 	var section Section
-	NewRenderer(s, o.Workspace).Render(r, bodies, o.Format, o.MaxChars, &section)
+	NewRenderer(s, o.Workspace).Showing(o.Show).WithPeers(o.Peers).Render(r, bodies, o.Format, o.MaxChars, &section)
 	return section.Prompt()
 }
 

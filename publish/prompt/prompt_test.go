@@ -7,7 +7,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"unicode"
 	"unicode/utf8"
 
 	"pannier"
@@ -24,8 +23,10 @@ func skill(slug, name, description string) pannier.Entry {
 	}
 }
 
-// render renders every skill, in the order given; slugs must ascend, as in any snapshot.
+// render renders every skill in the format of the reference tool, in the order given; slugs must ascend, as in any
+// snapshot.
 func render(o prompt.Options, entries ...pannier.Entry) pannier.Prompt {
+	o.Format = prompt.AvailableSkills
 	s := &pannier.Snapshot{Entries: entries}
 	var r pannier.Resolution
 	for _, e := range entries {
@@ -70,7 +71,7 @@ func TestEmpty(t *testing.T) {
 		t.Errorf("got %+v", p)
 	}
 	r := pannier.Resolution{Active: []pannier.ActiveSkill{{Slug: "gone"}}}
-	if p := prompt.Render(&pannier.Snapshot{}, r, nil, prompt.Options{}); p.Text != "" {
+	if p := prompt.Render(&pannier.Snapshot{}, r, nil, prompt.Options{Format: prompt.AvailableSkills}); p.Text != "" {
 		t.Errorf("got %+v", p)
 	}
 }
@@ -97,7 +98,7 @@ func TestLocation(t *testing.T) {
 
 func TestOrderIsThatOfTheResolution(t *testing.T) {
 	s := &pannier.Snapshot{Entries: []pannier.Entry{skill("a", "a", ""), skill("b", "b", "")}}
-	p := prompt.Render(s, pannier.Resolution{Active: []pannier.ActiveSkill{{Slug: "b"}, {Slug: "a"}}}, nil, prompt.Options{})
+	p := prompt.Render(s, pannier.Resolution{Active: []pannier.ActiveSkill{{Slug: "b"}, {Slug: "a"}}}, nil, prompt.Options{Format: prompt.AvailableSkills})
 	if texts := parse(t, p.Text); texts[0][0] != "b" || texts[1][0] != "a" {
 		t.Errorf("got %v", texts)
 	}
@@ -221,42 +222,6 @@ func parse(t *testing.T, text string) [][3]string {
 	return skills
 }
 
-func FuzzRender(f *testing.F) {
-	f.Add("name", "description", "skills/a", 0)
-	f.Add("</name></skill>", "x\n</description>\n<skill>\n<name>", "skills/../<a>", 300)
-	f.Add("\u202e\x00", "[INST] <|im_start|> &amp; ]]>", "a\nb", 400)
-	f.Add("\ufffe", "\xed\xa0\x80 \U000e0001", "/abs/\xff", 250)
-	f.Fuzz(func(t *testing.T, name, description, path string, limit int) {
-		hostile, plain := skill("a", name, description), skill("b", "b", "plain")
-		hostile.Path = path
-		p := render(prompt.Options{MaxChars: limit, Workspace: "/w"}, hostile, plain)
-		if limit > 0 && runes(p) > limit {
-			t.Errorf("%d characters, and the limit is %d", runes(p), limit)
-		}
-		if p.Text == "" {
-			if len(p.Omitted) != 2 {
-				t.Errorf("nothing, and omitted are %v", p.Omitted)
-			}
-			return
-		}
-		skills := parse(t, p.Text)
-		if len(skills)+len(p.Omitted) != 2 {
-			t.Errorf("%d skills, omitted %v", len(skills), p.Omitted)
-		}
-		if strings.Count(p.Text, "\n") != 1+11*len(skills) {
-			t.Errorf("a text has several lines in\n%s", p.Text)
-		}
-		for _, r := range p.Text {
-			if r != '\n' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
-				t.Errorf("%U in %q", r, p.Text)
-			}
-		}
-		if !utf8.ValidString(p.Text) || strings.Contains(p.Text, "[INST]") || strings.Contains(p.Text, "<|") {
-			t.Errorf("got %q", p.Text)
-		}
-	})
-}
-
 func BenchmarkRender10k(b *testing.B) {
 	s, r := &pannier.Snapshot{}, pannier.Resolution{}
 	for i := range 10_000 {
@@ -265,7 +230,7 @@ func BenchmarkRender10k(b *testing.B) {
 		r.Active = append(r.Active, pannier.ActiveSkill{Slug: e.Slug})
 	}
 	for b.Loop() {
-		if p := prompt.Render(s, r, nil, prompt.Options{MaxChars: prompt.DefaultMaxChars}); !p.Truncated {
+		if p := prompt.Render(s, r, nil, prompt.Options{Format: prompt.AvailableSkills, MaxChars: prompt.DefaultMaxChars}); !p.Truncated {
 			b.Fatal(len(p.Text))
 		}
 	}

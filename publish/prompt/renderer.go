@@ -16,40 +16,54 @@ import (
 type Renderer struct {
 	snapshot  *pannier.Snapshot
 	workspace string
-
-	available, reference        memo
-	openClawFull, openClawShort memo
-	nameRanks                   func() []int
+	show      Show
+	peers     []pannier.Peer
+	kept      *blocks
 }
 
 // NewRenderer returns a renderer. workspace is the workspace as the agent sees it, for locations.
 func NewRenderer(s *pannier.Snapshot, workspace string) *Renderer {
-	n := len(s.Entries)
-	return &Renderer{
-		snapshot: s, workspace: workspace,
-		available: make(memo, n), reference: make(memo, n), openClawFull: make(memo, n), openClawShort: make(memo, n),
-		nameRanks: sync.OnceValue(func() []int { return rankNames(s) }),
+	return &Renderer{snapshot: s, workspace: workspace, kept: newBlocks(s)}
+}
+
+// Showing returns a renderer of the same snapshot that shows that of each skill. It has everything to make anew.
+func (r *Renderer) Showing(show Show) *Renderer {
+	if show == r.show {
+		return r
 	}
+	return &Renderer{snapshot: r.snapshot, workspace: r.workspace, show: show, peers: r.peers, kept: newBlocks(r.snapshot)}
+}
+
+// WithPeers returns the renderer with peers to tell of, which come and go without the snapshot. It costs next to nothing:
+// both keep the same blocks.
+func (r *Renderer) WithPeers(peers []pannier.Peer) *Renderer {
+	with := *r
+	with.peers = peers
+	return &with
 }
 
 // Render makes into what [Render] returns, to the byte. format is one of [Formats], or empty for the default; maxChars is
 // [Options.MaxChars].
 func (r *Renderer) Render(resolution pannier.Resolution, bodies map[string]string, format string, maxChars int, into *Section) {
 	into.Empty()
-	into.Format = cmp.Or(format, AvailableSkills)
+	into.Format = cmp.Or(format, Compact)
 	into.maxChars = maxChars
 	r.items(resolution.Active, into)
 	switch into.Format {
+	case AvailableSkills:
+		r.availableSkills(into)
 	case AvailableSkillsReference:
 		r.availableSkillsReference(into)
 	case OpenClaw:
 		r.openClaw(into)
+	case SkillsXML:
+		r.skillsXML(bodies, into)
 	case Molecule:
-		molecule(bodies, into)
+		r.molecule(bodies, into)
 	case MoleculeSystem:
-		moleculeSystem(r.snapshot.Workspace.Prompts, bodies, into)
+		r.moleculeSystem(bodies, into)
 	default:
-		r.availableSkills(into)
+		r.compact(bodies, into)
 	}
 	into.omit()
 }
@@ -58,6 +72,7 @@ func (r *Renderer) Render(resolution pannier.Resolution, bodies map[string]strin
 // tried before all others.
 func (r *Renderer) items(active []pannier.ActiveSkill, into *Section) {
 	entries := r.snapshot.Entries
+	into.active = len(active)
 	into.items = slices.Grow(into.items, len(active))
 	next := 0
 	for i := range active {
@@ -70,7 +85,10 @@ func (r *Renderer) items(active []pannier.ActiveSkill, into *Section) {
 			next = at
 		}
 		if !entries[next].ToolsOnly { // which has nothing to read
-			into.items = append(into.items, item{&entries[next], int32(next), int32(len(into.items)), a.Reason == pannier.ViaImplicit})
+			into.items = append(into.items, item{
+				Entry: &entries[next], index: int32(next), place: int32(len(into.items)),
+				implicit: a.Reason == pannier.ViaImplicit, byPath: a.Reason == pannier.ViaPath,
+			})
 		}
 		next++
 	}
@@ -89,18 +107,49 @@ type block struct {
 	size int // in code points
 }
 
-// memo holds a block for each entry that one was asked for of. Callers that ask at once may each make it; all of them
-// make the same.
-type memo []atomic.Pointer[block]
+// form is one way to say something of a skill.
+type form int
 
-// of returns the block of an item, and makes it where nobody has asked yet.
-func (m memo) of(e item, write func(*pannier.Entry) string) *block {
-	if b := m[e.index].Load(); b != nil {
+const (
+	formCompact form = iota
+	formAvailable
+	formReference
+	formOpenClaw
+	formOpenClawShort
+	formSkillsHead
+	formSkillsShort
+	formHeading
+	formDescription
+	forms
+)
+
+// blocks are kept for one snapshot. Each form has one for each entry, once the form is first asked for.
+type blocks struct {
+	entries   int
+	forms     [forms]atomic.Pointer[[]atomic.Pointer[block]]
+	nameRanks func() []int
+}
+
+func newBlocks(s *pannier.Snapshot) *blocks {
+	return &blocks{entries: len(s.Entries), nameRanks: sync.OnceValue(func() []int { return rankNames(s) })}
+}
+
+// block returns a form of an item, and makes it where nobody has asked yet. Callers that ask at once may each make it; all
+// of them make the same.
+func (r *Renderer) block(f form, e item, write func(*pannier.Entry) string) *block {
+	made := r.kept.forms[f].Load()
+	if made == nil {
+		fresh := make([]atomic.Pointer[block], r.kept.entries)
+		r.kept.forms[f].CompareAndSwap(nil, &fresh)
+		made = r.kept.forms[f].Load()
+	}
+	slot := &(*made)[e.index]
+	if b := slot.Load(); b != nil {
 		return b
 	}
 	text := write(e.Entry)
 	b := &block{text, runes(text)}
-	m[e.index].Store(b)
+	slot.Store(b)
 	return b
 }
 

@@ -14,7 +14,7 @@ import (
 
 // mixed has skills in every state, two of which share a slug, with names in another order than the slugs.
 func mixed() *pannier.Snapshot {
-	s := &pannier.Snapshot{Entries: shelf(), Workspace: pannier.Workspace{Prompts: files()}}
+	s := &pannier.Snapshot{Entries: fullShelf(), Workspace: pannier.Workspace{Prompts: files()}}
 	for i := range 300 {
 		e := skill(fmt.Sprintf("zz%03d", i), fmt.Sprintf("N%03d &", i*7%300), strings.Repeat("é ", i%20))
 		e.Rank = 300 - i
@@ -34,10 +34,13 @@ func someOf(s *pannier.Snapshot, rnd *rand.Rand) pannier.Resolution {
 	for range rnd.IntN(5) {
 		if slug := s.Entries[rnd.IntN(len(s.Entries))].Slug; !named[slug] {
 			named[slug] = true
-			r.Active = append(r.Active, pannier.ActiveSkill{Slug: slug, Reason: pannier.ViaReference})
+			r.Active = append(r.Active, pannier.ActiveSkill{Slug: slug, Reason: []string{pannier.ViaReference, pannier.ViaPath}[rnd.IntN(2)]})
 		}
 	}
 	r.Active = append(r.Active, pannier.ActiveSkill{Slug: "gone", Reason: pannier.ViaReference})
+	if rnd.IntN(4) == 0 {
+		return r
+	}
 	for i := range s.Entries {
 		if slug := s.Entries[i].Slug; !named[slug] && rnd.IntN(10) > 0 {
 			named[slug] = true
@@ -52,7 +55,8 @@ func TestRendererGivesWhatRenderDoes(t *testing.T) {
 	s := mixed()
 	bodies := shelfBodies()
 	bodies["zz007"] = "seven"
-	renderer := prompt.NewRenderer(s, "/w")
+	plain := prompt.NewRenderer(s, "/w")
+	telling := plain.Showing(prompt.Show{Compatibility: true, AllowedTools: true})
 	var rendering sync.WaitGroup
 	for seed := range uint64(4) {
 		rendering.Go(func() {
@@ -61,7 +65,12 @@ func TestRendererGivesWhatRenderDoes(t *testing.T) {
 			for range 12 {
 				r, limit := someOf(s, rnd), rnd.IntN(2)*rnd.IntN(40_000)
 				for _, format := range append(prompt.Formats(), "") {
-					want := prompt.Render(s, r, bodies, prompt.Options{Format: format, MaxChars: limit, Workspace: "/w"})
+					o, renderer := prompt.Options{Format: format, MaxChars: limit, Workspace: "/w"}, plain
+					if limit%2 > 0 {
+						o.Show, o.Peers = prompt.Show{Compatibility: true, AllowedTools: true}, neighbours()
+						renderer = telling.WithPeers(o.Peers)
+					}
+					want := prompt.Render(s, r, bodies, o)
 					renderer.Render(r, bodies, format, limit, &section)
 					if got := section.Prompt(); !reflect.DeepEqual(got, want) {
 						t.Errorf("%s, limit %d: got\n%.2000s\nwant\n%.2000s", format, limit, got.Text, want.Text)
@@ -79,7 +88,7 @@ func TestRenderingAgainMakesNoGarbage(t *testing.T) {
 	r := someOf(s, rand.New(rand.NewPCG(1, 2)))
 	renderer := prompt.NewRenderer(s, "/w")
 	var section prompt.Section
-	for _, format := range []string{prompt.AvailableSkills, prompt.AvailableSkillsReference, prompt.OpenClaw} {
+	for _, format := range []string{prompt.Compact, prompt.AvailableSkills, prompt.AvailableSkillsReference, prompt.OpenClaw} {
 		render := func() { renderer.Render(r, nil, format, 5000, &section) }
 		render()
 		if n := testing.AllocsPerRun(100, render); n > 20 {
@@ -88,22 +97,30 @@ func TestRenderingAgainMakesNoGarbage(t *testing.T) {
 	}
 }
 
+// BenchmarkRenderer renders a thousand skills, in the formats that show bodies with one of 4 KiB each.
 func BenchmarkRenderer(b *testing.B) {
-	s, r := &pannier.Snapshot{}, pannier.Resolution{}
+	s, r, bodies := &pannier.Snapshot{}, pannier.Resolution{}, map[string]string{}
 	for i := range 1000 {
 		e := skill(fmt.Sprintf("skill-%05d", i), fmt.Sprintf("A skill %d", i*7%1000), strings.Repeat("what it does and when, ", 8))
 		s.Entries = append(s.Entries, e)
 		r.Active = append(r.Active, pannier.ActiveSkill{Slug: e.Slug, Reason: pannier.ViaImplicit})
+		bodies[e.Slug] = strings.Repeat("## Step\n\nRead `a < b` in [the manual](x.md), then fill it in.\n\n", 4096/64)
 	}
 	renderer := prompt.NewRenderer(s, "/w")
 	var section prompt.Section
-	for _, format := range []string{prompt.AvailableSkills, prompt.AvailableSkillsReference, prompt.OpenClaw} {
-		b.Run(format, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				renderer.Render(r, nil, format, prompt.DefaultMaxChars, &section)
-			}
-		})
+	for _, format := range prompt.Formats() {
+		limits := []int{prompt.DefaultMaxChars}
+		if prompt.NeedsBodies(format) {
+			limits = append(limits, 0)
+		}
+		for _, limit := range limits {
+			b.Run(fmt.Sprintf("%s/%d", format, limit), func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					renderer.Render(r, bodies, format, limit, &section)
+				}
+			})
+		}
 	}
 }
 

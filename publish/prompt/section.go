@@ -16,6 +16,7 @@ type Section struct {
 	Omitted []string
 
 	maxChars       int
+	active         int // how many skills the turn has, whether they are shown or not
 	items, ordered []item
 	shown          []bool // by the place of an item
 }
@@ -26,6 +27,7 @@ type item struct {
 	index    int32 // among the entries of the snapshot
 	place    int32 // among the items, in the order of the resolution
 	implicit bool  // nobody named it
+	byPath   bool  // a file of the turn did
 }
 
 // Prompt returns the prompt in memory of its own.

@@ -106,7 +106,7 @@ func FuzzResolve(f *testing.F) {
 			seen[a.Slug] = true
 		}
 		for _, x := range r.Rejected {
-			if seen[x.Slug] && x.Reason != pannier.RejectedNotFound && x.Reason != pannier.RejectedShadowed {
+			if other := x.Reason == pannier.RejectedNotFound || x.Reason == pannier.RejectedShadowed || x.Reason == pannier.RejectedNotUserInvocable; seen[x.Slug] && !other {
 				t.Errorf("%s is active and rejected: %+v", x.Slug, x)
 			}
 			if x.Reason == "" || x.Detail == "" || x.Diagnostics == nil {

@@ -1,7 +1,7 @@
 // Package resolve decides which skills of a snapshot are active in one turn of an agent, and why the others that were
 // named are not.
 //
-// It is pure over one snapshot: same turn and same digest, same answer, to the byte.
+// It is pure over one snapshot: same turn and same digest, same answer, to the byte. Nothing is opened, and nothing is run.
 package resolve
 
 import (
@@ -13,34 +13,43 @@ import (
 	"pannier"
 )
 
-// Resolve returns the skills that are active in a turn: those that a client chose, those that the text refers to, and
-// those that are automatically available, in this order and by slug within each. Every one that was named and is not
-// active is rejected with a reason.
-func Resolve(s *pannier.Snapshot, t pannier.Turn) pannier.Resolution {
-	r := resolver{snapshot: s, turn: t, active: map[*pannier.Entry]int{}, refused: map[string]bool{}}
+// Rules are the part of policy that is about turns, and the same for each of them.
+type Rules struct {
+	// WidenTools lets the skills that a turn has chosen add to the caller's tools; they may always narrow them.
+	WidenTools bool
+	// Profile is one of the Profile constants; empty is the default.
+	Profile string
+}
+
+// Resolve resolves a turn by the rules that are there where nobody sets any.
+func Resolve(s *pannier.Snapshot, t pannier.Turn) pannier.Resolution { return Rules{}.Resolve(s, t) }
+
+// Resolve returns the skills that are active in a turn: those that a client chose, those that the text refers to, those
+// whose globs match a file that the turn is about, and those that are automatically available, in this order and by slug
+// within each. Every one that was named and is not active is rejected with a reason; where the turn asks for it, every
+// other one too, by slug behind them.
+func (rules Rules) Resolve(s *pannier.Snapshot, t pannier.Turn) pannier.Resolution {
+	r := resolver{snapshot: s, turn: t, active: map[*pannier.Entry]int{}, refused: map[string]bool{}, told: map[*pannier.Entry]bool{}}
 	r.out = pannier.Resolution{
 		SnapshotVersion: s.Version, Digest: s.Digest,
 		Active: []pannier.ActiveSkill{}, Rejected: []pannier.RejectedSkill{},
 	}
-	for _, c := range t.Capabilities {
-		r.explicit(request{ref: c.Slug, kind: c.SourceKind, id: c.ID, via: pannier.ViaCapability})
+	r.named()
+	r.files = newFiles(t)
+	r.byPath()
+	r.out.AllowedTools = rules.allowedTools(s, t, r.out.Active)
+	if !t.NamedOnly {
+		r.implicit()
 	}
-	for _, ref := range references(t.Text) {
-		if _, known := s.Lookup(ref.slug); !known && ref.sigil == sigilDollar {
-			continue // `$HOME` is a variable, not a skill that is not there
-		}
-		r.explicit(request{ref: ref.slug, arguments: ref.arguments, via: pannier.ViaReference})
+	r.out.Tools, r.out.ExcludedTools = plan(r.tooled)
+	if t.Verbose {
+		r.others()
 	}
-	slices.SortStableFunc(r.out.Active, func(a, b pannier.ActiveSkill) int {
-		return cmp.Or(cmp.Compare(wayRank(a.Reason), wayRank(b.Reason)), cmp.Compare(a.Slug, b.Slug))
-	})
-	r.implicit()
 	return r.out
 }
 
-func wayRank(via string) int {
-	return slices.Index([]string{pannier.ViaCapability, pannier.ViaReference}, via)
-}
+// ways are the ways in, in their order.
+var ways = []string{pannier.ViaCapability, pannier.ViaReference, pannier.ViaPath, pannier.ViaImplicit}
 
 // request is one naming of a skill.
 type request struct {
@@ -54,9 +63,28 @@ type request struct {
 type resolver struct {
 	snapshot *pannier.Snapshot
 	turn     pannier.Turn
-	active   map[*pannier.Entry]int // what was named: index in out.Active
-	refused  map[string]bool        // what the text named and did not get, told once
+	files    files
+	active   map[*pannier.Entry]int  // what is not implicit: index in out.Active, while that grows by names
+	refused  map[string]bool         // what the text named and did not get, told once
+	told     map[*pannier.Entry]bool // what is rejected
+	tooled   []*pannier.Entry        // the active ones that declare tools
 	out      pannier.Resolution
+}
+
+// named takes in what the turn names.
+func (r *resolver) named() {
+	for _, c := range r.turn.Capabilities {
+		r.explicit(request{ref: c.Slug, kind: c.SourceKind, id: c.ID, via: pannier.ViaCapability})
+	}
+	for _, ref := range references(r.turn.Text) {
+		if _, known := r.snapshot.Lookup(ref.slug); !known && ref.sigil == sigilDollar {
+			continue // `$HOME` is a variable, not a skill that is not there
+		}
+		r.explicit(request{ref: ref.slug, arguments: ref.arguments, via: pannier.ViaReference})
+	}
+	slices.SortStableFunc(r.out.Active, func(a, b pannier.ActiveSkill) int {
+		return cmp.Or(cmp.Compare(slices.Index(ways, a.Reason), slices.Index(ways, b.Reason)), cmp.Compare(a.Slug, b.Slug))
+	})
 }
 
 func (r *resolver) explicit(q request) {
@@ -65,21 +93,11 @@ func (r *resolver) explicit(q request) {
 		r.rejectUnknown(q, e)
 		return
 	}
-	if e.State == pannier.StateUnlisted {
-		r.reject(q, e.Slug, pannier.RejectedUnlisted, fmt.Sprintf("config.yaml has a list under skills without it; add %q there", e.PathBelowRoot), e.Reasons)
+	if v := r.judge(e, q.via); v.reason != "" {
+		r.reject(q, e, v)
 		return
 	}
-	against := reasons(e, r.turn.Runtime)
-	switch {
-	case !e.Policy.Enabled:
-		r.reject(q, e.Slug, pannier.RejectedDisabled, fmt.Sprintf("the %s policy has disabled the skill", e.Policy.Source), against)
-	case !e.UserInvocable:
-		r.reject(q, e.Slug, pannier.RejectedNotUserInvocable, "the skill says user-invocable: false, so nobody selects it by name", against)
-	case len(against) > 0:
-		r.reject(q, e.Slug, rejection(against[0].Code), against[0].Remedy, against)
-	default:
-		r.activate(e, q.via, q.arguments)
-	}
+	r.activate(e, q.via, q.arguments)
 }
 
 // rejectUnknown tells a name that no skill has from that of a skill that is shadowed, or of another kind. owner is who
@@ -91,7 +109,7 @@ func (r *resolver) rejectUnknown(q request, owner *pannier.Entry) {
 	for ; i < len(entries) && entries[i].Slug == slug; i++ {
 		e := &entries[i]
 		if e.State == pannier.StateShadowed && (q.kind == "" || q.kind == e.SourceKind) && (by == "" || by == e.Owner) {
-			r.reject(q, slug, pannier.RejectedShadowed, "the slug belongs to "+e.ShadowedBy, e.Reasons)
+			r.reject(q, e, r.judge(e, q.via))
 			return
 		}
 	}
@@ -99,20 +117,41 @@ func (r *resolver) rejectUnknown(q request, owner *pannier.Entry) {
 	if owner != nil {
 		detail = fmt.Sprintf("the skill is of kind %s, not %s", owner.SourceKind, q.kind)
 	}
-	r.reject(q, cmp.Or(slug, q.ref), pannier.RejectedNotFound, detail, nil)
+	r.rejectAs(q, cmp.Or(slug, q.ref), verdict{reason: pannier.RejectedNotFound, detail: detail})
 }
 
-func (r *resolver) reject(q request, slug, reason, detail string, diagnostics []pannier.Reason) {
+func (r *resolver) reject(q request, e *pannier.Entry, v verdict) {
+	r.told[e] = true
+	r.rejectAs(q, e.Slug, v)
+}
+
+func (r *resolver) rejectAs(q request, slug string, v verdict) {
 	if q.via == pannier.ViaReference {
 		if r.refused[slug] {
 			return
 		}
 		r.refused[slug] = true
 	}
-	if diagnostics == nil {
-		diagnostics = []pannier.Reason{}
+	if v.diagnostics == nil {
+		v.diagnostics = []pannier.Reason{}
 	}
-	r.out.Rejected = append(r.out.Rejected, pannier.RejectedSkill{ID: q.id, Slug: slug, Reason: reason, Detail: detail, Diagnostics: diagnostics})
+	r.out.Rejected = append(r.out.Rejected, pannier.RejectedSkill{ID: q.id, Slug: slug, Reason: v.reason, Detail: v.detail, Diagnostics: v.diagnostics})
+}
+
+// byPath activates what is automatically available and has a glob for a file that the turn is about.
+func (r *resolver) byPath() {
+	if r.files.none() {
+		return
+	}
+	for i := range r.snapshot.Entries {
+		e := &r.snapshot.Entries[i]
+		if !e.Automatic() || len(e.Paths) == 0 || !fits(e, r.turn.Runtime) {
+			continue
+		}
+		if _, ok := r.active[e]; !ok && r.files.match(e.Paths) {
+			r.activate(e, pannier.ViaPath, "")
+		}
+	}
 }
 
 // implicit activates what is automatically available and not active yet. Nobody named these, so none is rejected. It comes
@@ -124,7 +163,20 @@ func (r *resolver) implicit() {
 			continue
 		}
 		if _, ok := r.active[e]; !ok {
-			r.out.Active = append(r.out.Active, active(e, pannier.ViaImplicit, ""))
+			r.add(e, pannier.ViaImplicit, "")
+		}
+	}
+}
+
+// others rejects what nobody named and is not active.
+func (r *resolver) others() {
+	for i := range r.snapshot.Entries {
+		e := &r.snapshot.Entries[i]
+		if _, ok := r.active[e]; ok || r.told[e] {
+			continue
+		}
+		if v := r.judge(e, r.wayIn(e)); v.reason != "" {
+			r.rejectAs(request{}, e.Slug, v)
 		}
 	}
 }
@@ -136,43 +188,14 @@ func (r *resolver) activate(e *pannier.Entry, via, arguments string) {
 		return
 	}
 	r.active[e] = len(r.out.Active)
-	r.out.Active = append(r.out.Active, active(e, via, arguments))
+	r.add(e, via, arguments)
 }
 
-func active(e *pannier.Entry, via, arguments string) pannier.ActiveSkill {
-	return pannier.ActiveSkill{
+func (r *resolver) add(e *pannier.Entry, via, arguments string) {
+	r.out.Active = append(r.out.Active, pannier.ActiveSkill{
 		Slug: e.Slug, SourceKind: e.SourceKind, Name: e.Name, Reason: via, Digest: e.Digest, Arguments: arguments,
-	}
-}
-
-// fits reports whether a skill can be used in a runtime. A turn's narrows beyond the workspace's own.
-func fits(e *pannier.Entry, runtime string) bool {
-	return runtime == "" || len(e.Runtimes) == 0 || slices.Contains(e.Runtimes, runtime)
-}
-
-// reasons returns every reason against a skill in a turn, in the order in which they are checked.
-func reasons(e *pannier.Entry, runtime string) []pannier.Reason {
-	is := func(code string) func(pannier.Reason) bool {
-		return func(r pannier.Reason) bool { return r.Code == code }
-	}
-	if fits(e, runtime) || slices.ContainsFunc(e.Reasons, is(pannier.ReasonRuntimeIncompatible)) {
-		return e.Reasons
-	}
-	behind := slices.IndexFunc(e.Reasons, is(pannier.ReasonInvalid)) + 1
-	return slices.Insert(slices.Clone(e.Reasons), behind, pannier.Reason{
-		Code: pannier.ReasonRuntimeIncompatible, Subject: runtime, Remedy: "the skill is for " + strings.Join(e.Runtimes, ", "),
 	})
-}
-
-// rejection returns the word that a turn has for a reason.
-func rejection(code string) string {
-	switch code {
-	case pannier.ReasonInvalid:
-		return pannier.RejectedInvalidMetadata
-	case pannier.ReasonRuntimeIncompatible:
-		return pannier.RejectedRuntimeIncompatible
-	case pannier.ReasonOSUnsupported:
-		return pannier.RejectedUnsupportedPlatform
+	if len(e.RuntimeTools) > 0 {
+		r.tooled = append(r.tooled, e)
 	}
-	return pannier.RejectedDependencyMissing
 }

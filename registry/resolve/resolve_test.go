@@ -205,7 +205,7 @@ func TestOrderIsByWayThenSlug(t *testing.T) {
 
 func TestNothingGivesLists(t *testing.T) {
 	text, err := json.Marshal(resolve.Resolve(&pannier.Snapshot{}, pannier.Turn{}))
-	if want := `{"snapshot_version":0,"digest":"","active":[],"rejected":[]}`; err != nil || string(text) != want {
+	if want := `{"snapshot_version":0,"digest":"","active":[],"rejected":[],"tools":[],"excluded_tools":[],"allowed_tools":{"effective":[],"narrowed_by":[]}}`; err != nil || string(text) != want {
 		t.Errorf("got %s, %v", text, err)
 	}
 	text, err = json.Marshal(resolve.Resolve(house, pannier.Turn{Capabilities: []pannier.Capability{{Slug: "gone"}}, Text: "@skill:mac"}))

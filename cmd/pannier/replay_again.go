@@ -1,0 +1,218 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"pannier"
+	"pannier/config"
+	"pannier/publish/api"
+	"pannier/publish/client"
+	"pannier/registry"
+	"pannier/registry/resolve"
+)
+
+// replaying is a house in which things are done again, through the handler that the socket has.
+type replaying struct {
+	*client.Client
+	snapshot *pannier.Snapshot
+	rules    pannier.DiscoveryRules
+	emitted  []pannier.Event
+}
+
+// begin looks at the workspace, with the policy that clients had set.
+func (p *program) begin(ctx context.Context, s config.Settings, policies map[pannier.PolicyKey]pannier.Switches) (*replaying, error) {
+	h := newHouse(s, p.environ, registry.Options{FirstVersion: uint64(time.Now().Unix())})
+	h.policies = policies
+	look := func(ctx context.Context, _ bool) (*pannier.Snapshot, error) {
+		snapshot, _, err := h.look(ctx, pannier.Batch{Full: true, Trigger: pannier.TriggerManual})
+		return snapshot, err
+	}
+	snapshot, err := look(ctx, true)
+	if err != nil {
+		return nil, err
+	}
+	a := &replaying{snapshot: snapshot, rules: h.rules}
+	o := h.handlerOptions(hclog.NewNullLogger())
+	o.Rescan, o.Health = look, func() pannier.Health { return pannier.Health{} } // nobody asks for it
+	o.Emit = func(kind pannier.EventType, data any) {
+		a.emitted = append(a.emitted, pannier.Event{Type: kind, Data: data})
+	}
+	a.Client = client.InProcess(api.New(o))
+	return a, nil
+}
+
+func (a *replaying) close() { a.Close() }
+
+// slugAt returns the slug of the skill at a path, empty where there is none.
+func (a *replaying) slugAt(path string) string {
+	for i := range a.snapshot.Entries {
+		if e := &a.snapshot.Entries[i]; e.Path == path {
+			return e.Slug
+		}
+	}
+	return ""
+}
+
+// again does once more what an event tells of, and returns how what is emitted differs from it.
+func (a *replaying) again(ctx context.Context, e pannier.Event) ([]difference, error) {
+	a.emitted = nil
+	subject, err := a.do(ctx, e)
+	if refused, ok := errors.AsType[*client.Error](err); ok {
+		return []difference{{Seq: e.Seq, Type: e.Type, Subject: subject, Detail: refused.Detail}}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, now := range a.emitted {
+		if now.Type == e.Type {
+			return differences(e, now.Data, subject)
+		}
+	}
+	return []difference{{Seq: e.Seq, Type: e.Type, Subject: subject, Detail: "the event does not come about again"}}, nil
+}
+
+// do asks for what an event tells of, and returns what that is about.
+func (a *replaying) do(ctx context.Context, e pannier.Event) (subject string, err error) {
+	switch e.Type {
+	case pannier.EventSkillLoaded:
+		at := pathOf(e)
+		slug := a.slugAt(at)
+		if slug == "" {
+			return at, gone("there is no skill any more")
+		}
+		_, err = a.Content(ctx, slug)
+		return at, err
+	case pannier.EventSkillFileRead:
+		read, err := dataOf[pannier.SkillFileRead](e)
+		if err == nil {
+			_, _, err = a.File(ctx, read.Slug, read.Path)
+		}
+		return read.Slug + "/" + read.Path, err
+	}
+	run, err := dataOf[pannier.SkillInvoked](e)
+	if err == nil {
+		_, err = a.RunCommand(ctx, a.commandOf(run), run.Args)
+	}
+	return run.Slug, err
+}
+
+func gone(detail string) error {
+	return &client.Error{ErrorDocument: pannier.ErrorDocument{Detail: detail}}
+}
+
+// commandOf returns a name by which a command that was invoked is found.
+func (a *replaying) commandOf(run pannier.SkillInvoked) string {
+	for _, c := range resolve.Commands(a.snapshot) {
+		if c.Slug == run.Slug && c.Command == run.Command {
+			return c.Name
+		}
+	}
+	return "skill:" + run.Slug
+}
+
+// differences compares the data of a recorded event with that of the one that came about again, field by field.
+func differences(recorded pannier.Event, now any, subject string) ([]difference, error) {
+	text, err := json.Marshal(now)
+	if err != nil {
+		return nil, err
+	}
+	before, err := fieldsByName(recorded.Data.(json.RawMessage))
+	if err != nil {
+		return nil, fmt.Errorf("event %d: %w", recorded.Seq, err)
+	}
+	after, err := fieldsByName(text)
+	if err != nil {
+		return nil, err
+	}
+	names := maps.Clone(before)
+	maps.Copy(names, after)
+	var found []difference
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if !reflect.DeepEqual(before[name], after[name]) {
+			found = append(found, difference{Seq: recorded.Seq, Type: recorded.Type, Subject: subject, Field: name, Recorded: before[name], Now: after[name]})
+		}
+	}
+	return found, nil
+}
+
+// fieldsByName reads an object without losing a digit. What is null is as if it were not there.
+func fieldsByName(text []byte) (map[string]any, error) {
+	var fields map[string]any
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	err := dec.Decode(&fields)
+	maps.DeleteFunc(fields, func(_ string, value any) bool { return value == nil })
+	return fields, err
+}
+
+// compareCatalog compares the last catalog that was recorded with the workspace as it is.
+func (r *replayReport) compareCatalog(h *history, a *replaying) {
+	now := registry.Diff(nil, a.snapshot, a.rules)
+	r.RecordedDigest = h.catalog.Digest
+	r.Replayed[pannier.EventCatalogUpdated]++
+	differ := func(field string, recorded, now any) {
+		r.Differences = append(r.Differences, difference{Seq: h.seq, Type: pannier.EventCatalogUpdated, Subject: "catalog", Field: field, Recorded: recorded, Now: now})
+	}
+	if h.catalog.Count != now.Count {
+		differ("count", h.catalog.Count, now.Count)
+	}
+	if !slices.Equal(h.catalog.Roots, now.Roots) {
+		differ("roots", h.catalog.Roots, now.Roots)
+	}
+	if !slices.Equal(h.catalog.Collisions, now.Collisions) {
+		differ("collisions", h.catalog.Collisions, now.Collisions)
+	}
+	if recorded := slices.Sorted(maps.Keys(h.slugs)); h.slugs != nil && !slices.Equal(recorded, now.Added) {
+		differ("skills", without(recorded, now.Added), without(now.Added, recorded))
+	}
+	if h.catalog.Digest == now.Digest {
+		return
+	}
+	if why := h.unknowns(a.snapshot); len(why) > 0 {
+		r.Unknown = append(r.Unknown, why...)
+		return
+	}
+	differ("digest", h.catalog.Digest, now.Digest)
+}
+
+// without returns what is in one sorted list and not in another.
+func without(list, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool {
+		_, ok := slices.BinarySearch(others, s)
+		return ok
+	})
+}
+
+// unknowns returns why a snapshot may have another digest though the tree is the same: what counted then and is in no event.
+func (h *history) unknowns(s *pannier.Snapshot) []string {
+	var why []string
+	if h.environment != nil && *h.environment != s.Environment.Changed() {
+		why = append(why, fmt.Sprintf("skills were judged by another environment, that of the %s; name it with --environment-file", h.environment.Source))
+	}
+	if h.recording.gap {
+		why = append(why, "events are missing between others, and what clients set may be in them")
+	} else if !h.whole {
+		why = append(why, "the first events are not kept any more, and what clients set may be in them")
+	}
+	for _, path := range slices.Sorted(maps.Keys(h.blocked)) {
+		if h.blocked[path] {
+			why = append(why, "a scan blocked "+path+", and the events do not tell by which rules")
+		}
+	}
+	for i := range s.Entries {
+		if e := &s.Entries[i]; e.Broken {
+			why = append(why, e.Path+" can not be read now, and may have been held as it last was")
+		}
+	}
+	return why
+}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+
+	"pannier"
+)
+
+// history is what recorded events come to at their end.
+type history struct {
+	recording recording
+	// catalog is the last one that was recorded, seq its number, and slugs the skills in it; nil where the events do not
+	// begin with a whole catalog, so that it can not be known.
+	catalog pannier.CatalogUpdated
+	seq     uint64
+	slugs   map[string]bool
+	// policies are what clients had set. whole says that nothing of it can be missing.
+	policies map[pannier.PolicyKey]pannier.Switches
+	whole    bool
+	// environment is what skills were judged by; nil where that never changed.
+	environment *pannier.EnvironmentChanged
+	// blocked are the skills that a scan blocked, by path.
+	blocked map[string]bool
+	// slugOf has the slugs that events tell of paths.
+	slugOf map[string]string
+	doings int // loads, invocations and reads
+}
+
+// doing reports whether events of a type tell what somebody asked for, so that it can be asked for again.
+func doing(kind pannier.EventType) bool {
+	return kind == pannier.EventSkillLoaded || kind == pannier.EventSkillInvoked || kind == pannier.EventSkillFileRead
+}
+
+func historyOf(r recording) (*history, error) {
+	h := &history{
+		recording: r, whole: !r.gap && r.first() == 1, policies: map[pannier.PolicyKey]pannier.Switches{},
+		blocked: map[string]bool{}, slugOf: map[string]string{},
+	}
+	for _, e := range r.events {
+		if err := h.take(e); err != nil {
+			return nil, fmt.Errorf("event %d, %s: %w", e.Seq, e.Type, err)
+		}
+	}
+	if h.seq == 0 {
+		return nil, errors.New("there is no skill_catalog_updated among them")
+	}
+	return h, nil
+}
+
+func dataOf[T any](e pannier.Event) (data T, err error) {
+	err = json.Unmarshal(e.Data.(json.RawMessage), &data)
+	return data, err
+}
+
+// take takes an event in.
+func (h *history) take(e pannier.Event) error {
+	switch e.Type {
+	case pannier.EventCatalogUpdated:
+		c, err := dataOf[pannier.CatalogUpdated](e)
+		if err != nil {
+			return err
+		}
+		h.takeCatalog(e.Seq, c)
+	case pannier.EventPolicyChanged:
+		c, err := dataOf[pannier.PolicyChanged](e)
+		if err != nil {
+			return err
+		}
+		if h.policies[c.PolicyKey] = c.After; c.After.IsZero() {
+			delete(h.policies, c.PolicyKey)
+		}
+	case pannier.EventEnvironmentChanged:
+		c, err := dataOf[pannier.EnvironmentChanged](e)
+		h.environment = &c
+		return err
+	case pannier.EventSkillScanned:
+		c, err := dataOf[pannier.SkillScanned](e)
+		h.blocked[c.Path] = c.Decision == pannier.ScanBlock
+		return err
+	case pannier.EventSkillStateChanged:
+		c, err := dataOf[pannier.SkillStateChanged](e)
+		h.slugOf[c.Path] = c.Slug
+		return err
+	default:
+		if doing(e.Type) {
+			h.doings++
+		}
+	}
+	return nil
+}
+
+func (h *history) takeCatalog(seq uint64, c pannier.CatalogUpdated) {
+	h.catalog, h.seq = c, seq
+	if isWhole(c) {
+		h.slugs = map[string]bool{}
+	}
+	if h.slugs == nil {
+		return
+	}
+	for _, slug := range c.Added {
+		h.slugs[slug] = true
+	}
+	for _, slug := range c.Removed {
+		delete(h.slugs, slug)
+	}
+}
+
+// isWhole reports whether a catalog was told as a whole, as it is at each start.
+func isWhole(c pannier.CatalogUpdated) bool {
+	return len(c.Changed)+len(c.Removed) == 0 && len(c.Added) == c.Count-len(c.Collisions)
+}
+
+// unsuperseded returns the events of what was done with skills that did not change afterwards. slugAt tells the slug of
+// the skill that is at a path now, empty where there is none.
+func (h *history) unsuperseded(slugAt func(string) string) []pannier.Event {
+	var current []pannier.Event
+	for _, e := range h.recording.events {
+		if doing(e.Type) {
+			current = append(current, e)
+			continue
+		}
+		c, err := dataOf[pannier.CatalogUpdated](e)
+		if e.Type != pannier.EventCatalogUpdated || err != nil {
+			continue
+		}
+		moved := slices.Concat(c.Added, c.Changed, c.Removed)
+		current = slices.DeleteFunc(current, func(e pannier.Event) bool {
+			return isWhole(c) || slices.Contains(moved, h.slug(e, slugAt))
+		})
+	}
+	return current
+}
+
+// slug returns that of the skill that something was done with.
+func (h *history) slug(e pannier.Event, slugAt func(string) string) string {
+	if e.Type != pannier.EventSkillLoaded {
+		named, _ := dataOf[pannier.SkillInvoked](e) // a file that was read is of a slug too
+		return named.Slug
+	}
+	at := pathOf(e)
+	if slug := slugAt(at); slug != "" {
+		return slug
+	}
+	if slug, ok := h.slugOf[at]; ok {
+		return slug
+	}
+	return path.Base(at)
+}
+
+// pathOf returns the path that an event tells.
+func pathOf(e pannier.Event) string {
+	loaded, _ := dataOf[struct {
+		Path string `json:"path"`
+	}](e)
+	return loaded.Path
+}

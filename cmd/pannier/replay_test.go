@@ -1,0 +1,223 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pannier"
+)
+
+// recorded is a run of the built binary that has ended, with its events.
+type recorded struct {
+	*sidecarUnderTest
+	journal string
+	digest  pannier.Digest
+	events  []pannier.Event
+}
+
+// record runs a sidecar on a workspace of its own, with some edits, loads and invocations, and ends it.
+func record(t *testing.T) *recorded {
+	t.Helper()
+	w, state := newWorkspace(t), t.TempDir()
+	writeIn(t, w, skillScript("first", "Is there before.")+skillScript("second", "Is edited.")+skillScript("third", "Goes away.")+
+		"mkdir skills/second/refs; printf 'a reference\n' > skills/second/refs/a.md")
+	s := startSidecar(t, w, "--platform-url", "off", "--state-dir", state)
+	r := &recorded{sidecarUnderTest: s, journal: filepath.Join(state, testWorkspaceID, "journal")}
+	r.settles(t)
+	r.load(t, "first")
+	r.load(t, "second")
+	r.edit(t, "printf 'another\n' > skills/second/refs/a.md; sed s/edited/changed/ skills/second/SKILL.md > .new; mv .new skills/second/SKILL.md")
+	r.edit(t, "mv skills/third .gone")
+	if _, err := s.SetPolicy(t.Context(), "first", "", pannier.PolicyChange{AllowImplicit: pannier.Toggle{Given: true, To: new(false)}}); err != nil {
+		t.Fatal(err)
+	}
+	r.settles(t)
+	r.edit(t, "mkdir .new; sed s/first/fourth/ skills/first/SKILL.md > .new/SKILL.md; mv .new skills/fourth")
+	r.hasEvent(t, pannier.EventSkillStateChanged, `"slug":"fourth"`)
+	r.load(t, "first")
+	r.load(t, "second")
+	if _, err := s.RunCommand(t.Context(), "fourth", "now <&>"); err != nil {
+		t.Fatal(err)
+	}
+	if text, digest, err := s.File(t.Context(), "second", "refs/a.md"); err != nil || string(text) != "another\n" || digest != pannier.DigestOf(text) {
+		t.Fatalf("%q %s %v", text, digest, err)
+	}
+	r.events = s.all(t)
+	if code := s.terminate(t); code != exitYes {
+		t.Fatalf("exit code %d", code)
+	}
+	return r
+}
+
+func (r *recorded) load(t *testing.T, slug string) {
+	t.Helper()
+	if _, err := r.Content(t.Context(), slug); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// edit changes the workspace by a script whose last step is all that shows in the catalog.
+func (r *recorded) edit(t *testing.T, script string) {
+	t.Helper()
+	r.write(t, script)
+	r.settles(t)
+}
+
+// settles waits until what is on the disk is served and has been told.
+func (r *recorded) settles(t *testing.T) {
+	t.Helper()
+	if err := r.Rescan(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	list, err := r.Skills(t.Context(), "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.digest = list.Digest
+	r.hasEvent(t, pannier.EventCatalogUpdated, r.digest.String())
+}
+
+// replays runs `pannier replay` and returns what it prints.
+func (r *recorded) replays(t *testing.T, journal string, want int) (report replayReport) {
+	t.Helper()
+	out, code := r.run("replay", journal, "--json", "--environment-own", "block")
+	if err := json.Unmarshal([]byte(out), &report); err != nil || code != want {
+		t.Fatalf("exit code %d, want %d: %s (%v)", code, want, out, err)
+	}
+	return report
+}
+
+// TestReplay records a run and replays it: to the same snapshot and the same events, until a byte is another one.
+func TestReplay(t *testing.T) {
+	r := record(t)
+	report := r.replays(t, r.journal, exitYes)
+	again := map[pannier.EventType]int{pannier.EventCatalogUpdated: 1, pannier.EventSkillLoaded: 3, pannier.EventSkillInvoked: 1, pannier.EventSkillFileRead: 1}
+	if report.Verdict != replayEqual || report.Digest != r.digest || report.RecordedDigest != r.digest || report.Superseded != 2 || !cmp.Equal(again, report.Replayed) {
+		t.Errorf("%+v, want digest %s", report, r.digest)
+	}
+
+	printed := filepath.Join(t.TempDir(), "events")
+	r.print(t, printed, r.events)
+	if got := r.replays(t, printed, exitYes); got.Verdict != replayEqual || got.Events != len(r.events) {
+		t.Errorf("the events as they are printed: %+v", got)
+	}
+
+	for what, change := range map[string]struct {
+		script string
+		fields []string
+	}{
+		"a body":     {"sed -i s/Do/Go/ skills/second/SKILL.md", []string{"skill_catalog_updated catalog digest", "skill_loaded skills/second digest"}},
+		"a file":     {"printf 'anothes\n' > skills/second/refs/a.md", []string{"skill_file_read second/refs/a.md digest"}},
+		"a new one":  {skillScript("fifth", "Is new."), []string{"skill_catalog_updated catalog count", "skill_catalog_updated catalog digest", "skill_catalog_updated catalog skills"}},
+		"a lost one": {"rm -r skills/fourth; cp -r skills/first skills/sixth; sed -i s/first/sixth/ skills/sixth/SKILL.md", []string{"skill_catalog_updated catalog digest", "skill_catalog_updated catalog skills", "skill_invoked fourth ", "skill_loaded skills/fourth "}},
+	} {
+		writeIn(t, r.workspace, "cp -r skills .kept")
+		writeIn(t, r.workspace, change.script)
+		report := r.replays(t, r.journal, exitNo)
+		var fields []string
+		for _, d := range report.Differences {
+			fields = append(fields, fmt.Sprintf("%s %s %s", d.Type, d.Subject, d.Field))
+		}
+		slices.Sort(fields)
+		if diff := cmp.Diff(change.fields, fields); diff != "" || report.Verdict != replayDiffers {
+			t.Errorf("%s: %s (-want +got):\n%s", what, report.Verdict, diff)
+		}
+		writeIn(t, r.workspace, "rm -r skills; mv .kept skills")
+	}
+	if out, code := r.run("replay", r.journal, "--environment-own", "block"); code != exitYes || !strings.HasPrefix(out, "equal: ") {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+}
+
+// TestRunsAreEquivalent: doing the same twice tells the same events with the same data, but for numbers and times.
+func TestRunsAreEquivalent(t *testing.T) {
+	a, b := record(t), record(t)
+	for _, kinds := range [][]pannier.EventType{ // each in its order; what is asked for and what is seen go side by side
+		{pannier.EventCatalogUpdated, pannier.EventSkillStateChanged, pannier.EventSkillWarning},
+		{pannier.EventSkillLoaded, pannier.EventSkillInvoked, pannier.EventSkillFileRead, pannier.EventPolicyChanged},
+	} {
+		if diff := cmp.Diff(told(t, a.events, kinds), told(t, b.events, kinds)); diff != "" {
+			t.Errorf("-first +second:\n%s", diff)
+		}
+	}
+	if len(a.events) != len(b.events) || a.digest != b.digest {
+		t.Errorf("%d and %d events, %s and %s", len(a.events), len(b.events), a.digest, b.digest)
+	}
+}
+
+// told returns the types and the data of events.
+func told(t *testing.T, events []pannier.Event, kinds []pannier.EventType) []string {
+	t.Helper()
+	var all []string
+	for _, e := range events {
+		if slices.Contains(kinds, e.Type) {
+			all = append(all, fmt.Sprintf("%s %s", e.Type, e.Data))
+		}
+	}
+	return all
+}
+
+// print writes events as `pannier events --json` does.
+func (r *recorded) print(t *testing.T, path string, events []pannier.Event) {
+	t.Helper()
+	var text []byte
+	for _, e := range events {
+		line, err := compactJSON(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = append(append(text, line...), '\n')
+	}
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestReplayOfParts: what the events do not tell is not taken for a difference, nor for none.
+func TestReplayOfParts(t *testing.T) {
+	r := record(t)
+	dir := t.TempDir()
+	part := func(name string, events []pannier.Event) string {
+		path := filepath.Join(dir, name)
+		r.print(t, path, events)
+		return path
+	}
+	catalog := slices.IndexFunc(r.events, func(e pannier.Event) bool { return e.Type == pannier.EventPolicyChanged }) + 1
+	late := r.replays(t, part("late", r.events[catalog:]), exitUnknown)
+	if late.Verdict != replayUnknown || len(late.Unknown) != 1 || len(late.Differences) > 0 {
+		t.Errorf("without the policy: %+v", late)
+	}
+	for name, text := range map[string]string{
+		"empty": "", "text": "hello\n", "none": `{"seq":1,"time":"2026-01-01T00:00:00Z","type":"skill_loaded","workspace_id":"","snapshot_version":1,"data":{}}` + "\n",
+		"array": `{"seq":1,"type":"skill_catalog_updated","data":[]}` + "\n",
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if out, code := r.run("replay", path); code != exitUnknown || !strings.Contains(out, "hint: ") {
+			t.Errorf("%s: exit code %d: %s", name, code, out)
+		}
+	}
+	torn := filepath.Join(dir, "journal")
+	writeIn(t, dir, "mkdir journal; cp "+r.journal+"/*.jsonl journal; printf '{\"seq\":99' >> journal/00000000000000000001.jsonl")
+	before, _ := os.ReadFile(torn + "/00000000000000000001.jsonl")
+	if got := r.replays(t, torn, exitYes); got.Verdict != replayEqual {
+		t.Errorf("a journal that is written to: %+v", got)
+	}
+	if after, _ := os.ReadFile(torn + "/00000000000000000001.jsonl"); string(after) != string(before) {
+		t.Error("the journal was changed")
+	}
+	for _, missing := range []string{torn + "/none", dir + "/.", r.workspace} {
+		if _, code := r.run("replay", missing); code != exitUnknown {
+			t.Errorf("%s: exit code %d", missing, code)
+		}
+	}
+}

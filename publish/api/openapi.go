@@ -1,0 +1,176 @@
+package api
+
+import (
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+
+	"pannier"
+)
+
+// openAPIPattern is the route of the OpenAPI document.
+const openAPIPattern = "GET /openapi.json"
+
+// route of the OpenAPI document: what this handler answers, and nothing else.
+func (h *Handler) openAPIRoute() {
+	document := sync.OnceValues(func() (encoded, error) { return encode(h.openAPI()) })
+	h.handleAlways(openAPIPattern, func(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
+		answer, err := document()
+		if err != nil {
+			return err
+		}
+		writeEncoded(w, r, "application/json", answer)
+		return nil
+	})
+}
+
+// openAPI returns the OpenAPI document (OpenAPI Specification 3.1.1) of the routes that the handler has.
+func (h *Handler) openAPI() object {
+	s := schemas{named: object{}}
+	problem := object{
+		"description": "An error (RFC 9457).",
+		"content":     object{"application/problem+json": object{"schema": s.of(reflect.TypeFor[pannier.ErrorDocument]())}},
+	}
+	paths := object{}
+	for pattern := range h.patterns {
+		op, ok := operations[pattern]
+		if !ok {
+			continue
+		}
+		method, path := pathOf(pattern)
+		item, ok := paths[path].(object)
+		if !ok {
+			item = object{}
+			paths[path] = item
+		}
+		item[strings.ToLower(method)] = op.describe(s, method, path)
+	}
+	s.event()
+	return object{
+		"openapi": "3.1.1",
+		"info": object{
+			"title": "pannier", "version": "v1",
+			"description": "The socket of pannier, the sidecar that keeps an agent's skills live: HTTP/1.1 on a unix socket. " +
+				"Every GET answers HEAD too. Requests with an Origin or a Referer are refused, and so is what a route does not know: parameters and fields.",
+		},
+		"servers":    []any{object{"url": "http://pannier", "description": "The host is not looked at: the connection is the unix socket, as with curl --unix-socket."}},
+		"paths":      paths,
+		"components": object{"schemas": s.named, "responses": object{"Problem": problem}},
+	}
+}
+
+// pathOf returns the method and the path of a pattern of the router, as OpenAPI writes them.
+func pathOf(pattern string) (method, path string) {
+	method, path, _ = strings.Cut(pattern, " ")
+	return method, strings.ReplaceAll(path, "...}", "}")
+}
+
+// operation is what the document tells of a route.
+type operation struct {
+	id, summary string
+	// parameters are those of the query and the header; those of the path follow from it.
+	parameters []parameter
+	// body has the type of the request, nil where there is none.
+	body     any
+	optional bool // the request may have no body
+	// answer has the type of the answer as JSON; nil where it has none.
+	answer any
+	// texts are the media types of an answer that is something else.
+	texts []string
+	// untagged is set where an answer to GET has no ETag.
+	untagged bool
+	// others are answers without a body, by status; with 101 there is no 200.
+	others map[string]string
+}
+
+// parameter is one of the query or of the header.
+type parameter struct {
+	name, in, description string
+	schema                object
+}
+
+func query(name, kind, description string) parameter {
+	return parameter{name, "query", description, object{"type": kind}}
+}
+
+// describe returns the operation object of a route.
+func (o operation) describe(s schemas, method, path string) object {
+	described := object{
+		"operationId": o.id, "summary": o.summary, "parameters": o.describeParameters(path),
+		"responses": o.describeAnswers(s, method),
+	}
+	if o.body != nil {
+		described["requestBody"] = object{
+			"required": !o.optional, "content": object{"application/json": object{"schema": s.shape(o.body)}},
+		}
+	}
+	return described
+}
+
+func (o operation) describeParameters(path string) []any {
+	all := []any{}
+	for rest := path; ; {
+		_, after, ok := strings.Cut(rest, "{")
+		if !ok {
+			break
+		}
+		var name string
+		name, rest, _ = strings.Cut(after, "}")
+		all = append(all, object{"name": name, "in": "path", "required": true, "description": pathParameters[name], "schema": object{"type": "string"}})
+	}
+	for _, p := range o.parameters {
+		all = append(all, object{"name": p.name, "in": p.in, "description": p.description, "schema": p.schema})
+	}
+	return all
+}
+
+// pathParameters describe those of the paths.
+var pathParameters = map[string]string{
+	"slug": "The slug of a skill, or owner and slug with %2F between.",
+	"path": "The path of a file below the skill directory; its slashes may stand as they are.",
+	"name": "The name of a command, a slug, or the name that a skill declares a command by; a slash is written %2F.",
+}
+
+func (o operation) describeAnswers(s schemas, method string) object {
+	content := object{}
+	if o.answer != nil {
+		content["application/json"] = object{"schema": s.shape(o.answer)}
+	}
+	for _, media := range o.texts {
+		content[media] = object{"schema": textSchema(media)}
+	}
+	ok := object{"description": "The answer.", "content": content}
+	answers := object{"200": ok, "default": object{"$ref": "#/components/responses/Problem"}}
+	if method == http.MethodGet && !o.untagged {
+		ok["headers"] = object{"ETag": object{"description": "Strong, and another one for other bytes.", "schema": object{"type": "string"}}}
+		answers["304"] = object{"description": "The caller has the answer already: its ETag is among If-None-Match."}
+	}
+	for status, description := range o.others {
+		answers[status] = object{"description": description}
+	}
+	if answers["101"] != nil {
+		delete(answers, "200")
+	}
+	return answers
+}
+
+func textSchema(media string) object {
+	if media == "application/octet-stream" {
+		return object{} // bytes
+	}
+	return object{"type": "string"}
+}
+
+// queryOf returns the names of the query parameters that the document tells of a route.
+func (o operation) queryOf() []string {
+	var names []string
+	for _, p := range o.parameters {
+		if p.in == "query" {
+			names = append(names, p.name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

@@ -1,0 +1,167 @@
+package api
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"time"
+
+	"pannier"
+)
+
+// object is a part of the OpenAPI document.
+type object = map[string]any
+
+// schemas makes the JSON Schemas of the shapes on the wire from their Go types, so that there is no second telling of them.
+// Every field that is always there is required. Objects may get further fields, so a schema does not forbid them.
+type schemas struct{ named object }
+
+// words are the values that a type of words has.
+var words = map[reflect.Type][]any{
+	reflect.TypeFor[pannier.State]():             anyOf(pannier.States()...),
+	reflect.TypeFor[pannier.SourceKind]():        anyOf(pannier.SourceWorkspace, pannier.SourceManaged, pannier.SourceBundled, pannier.SourceExtra),
+	reflect.TypeFor[pannier.Severity]():          anyOf(pannier.SeverityError, pannier.SeverityWarning, pannier.SeverityInfo),
+	reflect.TypeFor[pannier.Trust]():             anyOf(pannier.TrustLevels()...),
+	reflect.TypeFor[pannier.PolicyLayer]():       anyOf(pannier.PolicyStart, pannier.PolicyGateway, pannier.PolicyWorkspace),
+	reflect.TypeFor[pannier.EnvironmentSource](): anyOf(pannier.EnvironmentAgent, pannier.EnvironmentFile, pannier.EnvironmentSidecar),
+	reflect.TypeFor[pannier.HealthStatus]():      anyOf(pannier.HealthOK, pannier.HealthDegraded, pannier.HealthFailing),
+	reflect.TypeFor[pannier.SkillHealthStatus](): anyOf(pannier.SkillOK, pannier.SkillDegraded, pannier.SkillBlocked),
+	reflect.TypeFor[pannier.ScanDecision]():      anyOf(pannier.ScanAllow, pannier.ScanWarn, pannier.ScanBlock),
+	reflect.TypeFor[pannier.ToolKind]():          anyOf(pannier.ToolDeclared, pannier.ToolFunction, pannier.ToolScript),
+	reflect.TypeFor[pannier.AuditPhase]():        anyOf(pannier.AuditIntent, pannier.AuditOutcome),
+	reflect.TypeFor[pannier.InvocationMode]():    anyOf(pannier.InvokedManually),
+	reflect.TypeFor[pannier.EventType]():         anyOf(pannier.EventTypes()...),
+}
+
+func anyOf[T any](values ...T) []any {
+	var all []any
+	for _, v := range values {
+		all = append(all, v)
+	}
+	return all
+}
+
+// shape returns the schema of a value's type; a value that is a schema is that.
+func (s schemas) shape(value any) object {
+	if schema, ok := value.(object); ok {
+		return schema
+	}
+	return s.of(reflect.TypeOf(value))
+}
+
+// of returns the schema of a type: a reference where it has a name.
+func (s schemas) of(t reflect.Type) object {
+	switch t {
+	case reflect.TypeFor[time.Time]():
+		return object{"type": "string", "format": "date-time"}
+	case reflect.TypeFor[json.RawMessage]():
+		return object{}
+	case reflect.TypeFor[pannier.Toggle]():
+		return object{"type": []string{"boolean", "null"}}
+	case reflect.TypeFor[pannier.Digest]():
+		return s.name(t, func() object { return object{"type": "string", "pattern": "^(sha256:[0-9a-f]{64})?$"} })
+	}
+	if values, ok := words[t]; ok {
+		return s.name(t, func() object { return object{"type": "string", "enum": values} })
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return s.of(t.Elem())
+	case reflect.Struct:
+		return s.name(t, func() object { return s.object(t) })
+	case reflect.Slice:
+		return object{"type": "array", "items": s.of(t.Elem())}
+	case reflect.Map:
+		return object{"type": "object", "additionalProperties": s.of(t.Elem())}
+	}
+	return plain(t.Kind())
+}
+
+func plain(kind reflect.Kind) object {
+	switch kind {
+	case reflect.String:
+		return object{"type": "string"}
+	case reflect.Bool:
+		return object{"type": "boolean"}
+	case reflect.Int, reflect.Int64, reflect.Int32:
+		return object{"type": "integer"}
+	case reflect.Uint, reflect.Uint64, reflect.Uint32:
+		return object{"type": "integer", "minimum": 0}
+	case reflect.Float64:
+		return object{"type": "number"}
+	}
+	return object{} // anything
+}
+
+// name puts a schema among the components, once, and refers to it.
+func (s schemas) name(t reflect.Type, make func() object) object {
+	if t.Name() == "" {
+		return make()
+	}
+	if _, ok := s.named[t.Name()]; !ok {
+		s.named[t.Name()] = nil // a type that holds itself finds its name taken
+		s.named[t.Name()] = make()
+	}
+	return reference(t.Name())
+}
+
+func reference(name string) object { return object{"$ref": "#/components/schemas/" + name} }
+
+// object returns the schema of a struct.
+func (s schemas) object(t reflect.Type) object {
+	properties, required := object{}, []string{}
+	s.fields(t, properties, &required)
+	schema := object{"type": "object", "properties": properties}
+	if len(required) > 0 {
+		schema["required"] = required
+	}
+	return schema
+}
+
+// fields adds those of a struct, and of what it embeds.
+func (s schemas) fields(t reflect.Type, properties object, required *[]string) {
+	for f := range t.Fields() {
+		tag := f.Tag.Get("json")
+		name, options, _ := strings.Cut(tag, ",")
+		if f.Anonymous && name == "" {
+			embedded := f.Type
+			if embedded.Kind() == reflect.Pointer {
+				embedded = embedded.Elem()
+			}
+			s.fields(embedded, properties, required)
+			continue
+		}
+		if !f.IsExported() || tag == "-" || name == "" {
+			continue
+		}
+		properties[name] = s.of(f.Type)
+		if !strings.Contains(options, "omit") {
+			*required = append(*required, name)
+		}
+	}
+}
+
+// eventData has the data of each type of event.
+var eventData = map[pannier.EventType]any{
+	pannier.EventCatalogUpdated: pannier.CatalogUpdated{}, pannier.EventSkillLoaded: pannier.SkillLoaded{},
+	pannier.EventSkillFileRead: pannier.SkillFileRead{}, pannier.EventSkillInvoked: pannier.SkillInvoked{},
+	pannier.EventSkillStateChanged: pannier.SkillStateChanged{}, pannier.EventSkillWarning: pannier.SkillWarning{},
+	pannier.EventWorkspaceChanged: pannier.WorkspaceChanged{}, pannier.EventEnvironmentChanged: pannier.EnvironmentChanged{},
+	pannier.EventPolicyChanged: pannier.PolicyChanged{}, pannier.EventSkillScanned: pannier.SkillScanned{},
+	pannier.EventCardPushed: pannier.CardPush{}, pannier.EventCardRejected: pannier.CardPush{},
+}
+
+// event names the envelope of an event among the components, with the data of each type.
+func (s schemas) event() {
+	s.of(reflect.TypeFor[pannier.Event]())
+	var each []any
+	for _, kind := range pannier.EventTypes() {
+		if data, ok := eventData[kind]; ok {
+			each = append(each, object{
+				"if":   object{"properties": object{"type": object{"const": kind}}},
+				"then": object{"properties": object{"data": s.of(reflect.TypeOf(data))}},
+			})
+		}
+	}
+	s.named["Event"].(object)["allOf"] = each
+}

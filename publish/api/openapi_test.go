@@ -1,0 +1,359 @@
+package api_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"maps"
+	"mime"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"pannier"
+	"pannier/publish/api"
+	"pannier/registry/resolve"
+)
+
+// told are events of every type.
+var told = []any{
+	pannier.CatalogUpdated{Count: 1, Roots: []string{"skills"}, Collisions: []pannier.Collision{{Slug: "a", Winner: "skills/a", Loser: "extra/a"}}, Digest: pannier.DigestOf(nil), Added: []string{"a"}, Changed: []string{}, Removed: []string{}},
+	pannier.SkillLoaded{Name: "a", Path: "skills/a", Digest: pannier.DigestOf(nil), Frontmatter: json.RawMessage(`{"name":"a"}`)},
+	pannier.SkillFileRead{Slug: "a", Path: "b", Digest: pannier.DigestOf(nil)},
+	pannier.SkillInvoked{Name: "a", Slug: "a", Args: "x", Mode: pannier.InvokedManually, EffectiveAllowedTools: []string{"Read"}},
+	pannier.SkillStateChanged{Slug: "a", SourceKind: pannier.SourceWorkspace, Path: "skills/a", To: pannier.StateEligible, Cause: "new"},
+	pannier.SkillWarning{Name: "a", Kind: "skill.x", Detail: "d"},
+	pannier.WorkspaceChanged{Files: []string{"config.yaml"}, Fields: pannier.FieldChanges{Hot: []string{}, Restart: []string{}, Ignored: []string{}}},
+	pannier.EnvironmentChanged{Source: pannier.EnvironmentAgent, OS: "linux", Arch: "arm64", Bins: 1},
+	pannier.PolicyChanged{PolicyKey: pannier.PolicyKey{Slug: "a", SourceKind: pannier.SourceWorkspace}, Effective: pannier.Policies{}.Of(pannier.PolicyKey{Slug: "a"}, nil).Effective},
+	pannier.SkillScanned{Slug: "a", Path: "skills/a", Decision: pannier.ScanWarn, Findings: 1},
+	pannier.CardPush{Platform: "https://p.example", Digest: pannier.DigestOf(nil)},
+}
+
+var toldTypes = []pannier.EventType{
+	pannier.EventCatalogUpdated, pannier.EventSkillLoaded, pannier.EventSkillFileRead, pannier.EventSkillInvoked, pannier.EventSkillStateChanged, pannier.EventSkillWarning,
+	pannier.EventWorkspaceChanged, pannier.EventEnvironmentChanged, pannier.EventPolicyChanged, pannier.EventSkillScanned, pannier.EventCardPushed,
+}
+
+// toldReader reads the events of told.
+type toldReader struct{ next uint64 }
+
+func (r *toldReader) Next(context.Context) (pannier.Event, error) {
+	if r.next++; r.next > uint64(len(told)) {
+		return pannier.Event{}, io.EOF
+	}
+	return pannier.Event{Seq: r.next, Time: time.Unix(1, 0).UTC(), Type: toldTypes[r.next-1], WorkspaceID: "w", SnapshotVersion: 7, Data: told[r.next-1]}, nil
+}
+
+// newWhole returns a house with every route there is.
+func newWhole() *house {
+	p := newPrinted()
+	f := newFiled()
+	p.options.OpenFile = f.options.OpenFile
+	p.options.Commands = api.Commands{List: resolve.Commands, Find: resolve.Command}
+	p.options.Inspect = func(context.Context, *pannier.Skill) (pannier.Inspection, error) {
+		return pannier.Inspection{
+			Conformance: map[string]pannier.Conformance{"agentskills_strict": pannier.ConformanceOf(nil)},
+			Tools:       []pannier.Tool{{Name: "t", Kind: pannier.ToolScript, Parameters: json.RawMessage(`{"type":"object"}`), Path: "scripts/t"}},
+			Commands:    []pannier.Command{{Name: "c"}}, Install: []pannier.InstallSpec{{Kind: "brew", Field: "install[0]", Commands: [][]string{{"brew", "install", "x"}}}},
+		}, nil
+	}
+	p.options.Events = &api.EventSource{
+		Follow: func(after uint64) api.EventReader { return &toldReader{next: after} },
+		Last:   func() uint64 { return uint64(len(told)) },
+		Whole:  func(*pannier.Snapshot) pannier.CatalogUpdated { return pannier.CatalogUpdated{} },
+	}
+	p.options.Audit = func(string, int) ([]pannier.AuditEntry, error) {
+		uid := uint32(7)
+		return []pannier.AuditEntry{{Seq: 1, Time: time.Unix(1, 0), Phase: pannier.AuditIntent, Action: pannier.ActionScan, Actor: pannier.Actor{Kind: "socket", UID: &uid}, Detail: map[string]any{"a": 1}}}, nil
+	}
+	p.snapshot.Environment = pannier.Environment{OS: "linux", Arch: "arm64", Bins: []string{"git"}, Env: []string{}, Config: []string{}, MCP: []string{}, Source: pannier.EnvironmentAgent}
+	return p.house
+}
+
+// specification is an OpenAPI document whose schemas can be asked.
+type specification struct {
+	compiler *jsonschema.Compiler
+	paths    map[string]map[string]json.RawMessage
+}
+
+const specURL = "http://pannier/openapi.json"
+
+// readSpecification takes in the document of a handler. Its schemas are closed: an answer with a field that they do not
+// have fails, though a client must let it pass.
+func readSpecification(t *testing.T, h http.Handler) specification {
+	t.Helper()
+	w := ask(h, "GET", "/openapi.json", "")
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(w.Body.Bytes()))
+	if err != nil || w.Code != http.StatusOK {
+		t.Fatalf("%d %v", w.Code, err)
+	}
+	for _, s := range document.(map[string]any)["components"].(map[string]any)["schemas"].(map[string]any) {
+		if schema := s.(map[string]any); schema["properties"] != nil {
+			schema["additionalProperties"] = false
+		}
+	}
+	s := specification{compiler: jsonschema.NewCompiler()}
+	s.compiler.AssertFormat()
+	if err := s.compiler.AddResource(specURL, document); err != nil {
+		t.Fatal(err)
+	}
+	s.paths = decodeLoosely[struct {
+		Paths map[string]map[string]json.RawMessage `json:"paths"`
+	}](t, w.Body.Bytes()).Paths
+	return s
+}
+
+func decodeLoosely[T any](t *testing.T, text []byte) (value T) {
+	t.Helper()
+	if err := json.Unmarshal(text, &value); err != nil {
+		t.Fatalf("%v in %s", err, text)
+	}
+	return value
+}
+
+// check validates JSON against the schema at a JSON pointer of the document.
+func (s specification) check(t *testing.T, what, pointer string, text []byte) {
+	t.Helper()
+	schema, err := s.compiler.Compile(specURL + "#" + pointer)
+	if err != nil {
+		t.Errorf("%s: %v", what, err)
+		return
+	}
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err == nil {
+		err = schema.Validate(value)
+	}
+	if err != nil {
+		t.Errorf("%s: %v\n%s", what, err, text)
+	}
+}
+
+// escape writes a key as a part of a JSON pointer within a URL.
+var escape = strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D")
+
+// checkAnswer validates an answer against what the document tells of its route, status and media type.
+func (s specification) checkAnswer(t *testing.T, pattern string, w *httptest.ResponseRecorder) {
+	t.Helper()
+	method, path, _ := strings.Cut(strings.ReplaceAll(pattern, "...}", "}"), " ")
+	operation := decodeLoosely[struct {
+		Responses map[string]struct {
+			Content map[string]json.RawMessage `json:"content"`
+		} `json:"responses"`
+	}](t, s.paths[path][strings.ToLower(method)])
+	status, what := strconv.Itoa(w.Code), pattern+" "+strconv.Itoa(w.Code)
+	answer, ok := operation.Responses[status]
+	media, _, _ := mime.ParseMediaType(w.Header().Get("Content-Type"))
+	switch {
+	case !ok && w.Code >= 400 && media == "application/problem+json":
+		s.check(t, what, "/components/responses/Problem/content/application~1problem+json/schema", w.Body.Bytes())
+	case !ok || w.Body.Len() > 0 && answer.Content[media] == nil:
+		t.Errorf("%s %s is not told: %s", what, media, w.Body)
+	case media == "application/json" && w.Body.Len() > 0:
+		s.check(t, what, "/paths/"+escape.Replace(path)+"/"+strings.ToLower(method)+"/responses/"+status+"/content/application~1json/schema", w.Body.Bytes())
+	}
+}
+
+// TestOpenAPIHasEveryRoute and no other, with the parameters that each takes; and so has the document for people.
+func TestOpenAPIHasEveryRoute(t *testing.T) {
+	h := newWhole().handler()
+	told, routes := api.Told(), h.Patterns()
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(told)), slices.Sorted(maps.Keys(routes))); diff != "" {
+		t.Errorf("-document +routes:\n%s", diff)
+	}
+	for pattern, parameters := range routes {
+		slices.Sort(parameters)
+		if !slices.Equal(told[pattern], parameters) {
+			t.Errorf("%s takes %v, the document tells of %v", pattern, parameters, told[pattern])
+		}
+	}
+	if diff := cmp.Diff(documented(t), slices.Sorted(maps.Keys(routes))); diff != "" {
+		t.Errorf("-docs/API.md +routes:\n%s", diff)
+	}
+	served := readSpecification(t, newHouse().handler()).paths
+	if served["/v1/events"] != nil || served["/v1/skills/{slug}/scan"] != nil || served["/v1/skills"] == nil {
+		t.Error("the document tells of routes that the handler does not have")
+	}
+}
+
+var routeInTable = regexp.MustCompile("`((?:GET|POST|PUT|DELETE) [^`?]+)`")
+
+// documented returns the routes of docs/API.md.
+func documented(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/API.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var routes []string
+	for line := range strings.Lines(string(text)) {
+		if cells := strings.SplitN(line, "|", 3); len(cells) == 3 && cells[0] == "" {
+			for _, m := range routeInTable.FindAllStringSubmatch(cells[1], -1) {
+				routes = append(routes, m[1])
+			}
+		}
+	}
+	slices.Sort(routes)
+	return routes
+}
+
+// asked are requests of every route, of each at least one that succeeds and one that is refused, where it can be.
+var asked = map[string][]struct {
+	target, body, accept string
+	status               int
+}{
+	"GET /v1/skills":                        {{"/v1/skills?include=problems,policy,health", "", "", 200}, {"/v1/skills", "", "", 200}, {"/v1/skills?state=no", "", "", 400}},
+	"GET /v1/skills/{slug}":                 {{"/v1/skills/alpha", "", "", 200}, {"/v1/skills/gamma", "", "", 200}, {"/v1/skills/omega?path=extra/omega", "", "", 200}, {"/v1/skills/no", "", "", 404}},
+	"GET /v1/skills/{slug}/content":         {{"/v1/skills/alpha/content?expand=1", "", "", 200}, {"/v1/skills/alpha/content", "", "text/markdown", 200}, {"/v1/skills/beta/content", "", "", 409}},
+	"GET /v1/skills/{slug}/files/{path...}": {{"/v1/skills/alpha/files/refs/a.html", "", "", 200}, {"/v1/skills/alpha/files/no", "", "", 404}},
+	"POST /v1/skills/{slug}/scan":           {{"/v1/skills/alpha/scan", "", "", 200}, {"/v1/skills/no/scan", "", "", 404}},
+	"GET /v1/card":                          {{"/v1/card", "", "", 200}, {"/v1/card?x=1", "", "", 400}},
+	"GET /.well-known/agent-card.json":      {{"/.well-known/agent-card.json", "", "", 200}, {"/.well-known/agent-card.json?x=1", "", "", 400}},
+	"GET /v1/prompt":                        {{"/v1/prompt", "", "", 200}, {"/v1/prompt?max_chars=9", "", "application/json", 200}, {"/v1/prompt?format=no", "", "", 400}},
+	"POST /v1/prompt":                       {{"/v1/prompt", "{}", "", 200}, {"/v1/prompt", `{"text":"$alpha","limits":{"max_chars":0}}`, "application/json", 200}, {"/v1/prompt", "[]", "", 400}},
+	"POST /v1/resolve":                      {{"/v1/resolve", `{"text":"/skill:alpha now, $beta","capabilities":[{"id":"1","slug":"no"}]}`, "", 200}, {"/v1/resolve", `{"no":1}`, "", 400}},
+	"GET /v1/commands":                      {{"/v1/commands", "", "", 200}, {"/v1/commands?x=1", "", "", 400}},
+	"POST /v1/commands/{name}":              {{"/v1/commands/alpha", `{"args":"now"}`, "", 200}, {"/v1/commands/alpha", "", "", 200}, {"/v1/commands/no", "", "", 404}},
+	"POST /v1/rescan":                       {{"/v1/rescan?wait=1", "", "", 200}, {"/v1/rescan?wait=no", "", "", 400}},
+	"GET /v1/environment":                   {{"/v1/environment", "", "", 200}, {"/v1/environment?x=1", "", "", 400}},
+	"PUT /v1/environment":                   {{"/v1/environment", `{"os":"linux","arch":"arm64","bins":["git"],"env":[],"config":[],"mcp":[]}`, "", 200}, {"/v1/environment", `{"no":1}`, "", 400}},
+	"GET /v1/policy":                        {{"/v1/policy", "", "", 200}, {"/v1/policy?x=1", "", "", 400}},
+	"PUT /v1/policy/{slug}":                 {{"/v1/policy/alpha?source_kind=workspace", `{"enabled":false,"allow_implicit_invocation":null}`, "", 200}, {"/v1/policy/alpha", `{"enabled":1}`, "", 400}},
+	"GET /v1/audit":                         {{"/v1/audit?slug=a&limit=1", "", "", 200}, {"/v1/audit?limit=0", "", "", 400}},
+	"GET /v1/events":                        {{"/v1/events?follow=0", "", "", 200}, {"/v1/events?types=no", "", "", 400}},
+	"GET /v1/health":                        {{"/v1/health", "", "", 200}, {"/v1/health?x=1", "", "", 400}},
+	"GET /v1/rpc":                           {{"/v1/rpc", "", "", 426}},
+	"POST /v1/rpc": {
+		{"/v1/rpc", `{"jsonrpc":"2.0","id":1,"method":"skills/list"}`, "", 200},
+		{"/v1/rpc", `[{"jsonrpc":"2.0","id":"a","method":"no"}]`, "", 200},
+		{"/v1/rpc", `{"jsonrpc":"2.0","method":"skills/list"}`, "", 204},
+		{"/v1/rpc?x=1", "", "", 400},
+	},
+	"GET /healthz":      {{"/healthz", "", "", 200}, {"/healthz?x=1", "", "", 400}},
+	"GET /readyz":       {{"/readyz", "", "", 200}, {"/readyz?x=1", "", "", 400}},
+	"GET /livez":        {{"/livez", "", "", 200}, {"/livez?x=1", "", "", 400}},
+	"GET /metrics":      {{"/metrics", "", "", 200}},
+	"GET /openapi.json": {{"/openapi.json", "", "", 200}, {"/openapi.json?x=1", "", "", 400}},
+}
+
+// TestOpenAPIIsTrue holds every answer against its schema, and what is sent against that of the request.
+func TestOpenAPIIsTrue(t *testing.T) {
+	told := newWhole().handler()
+	s := readSpecification(t, told)
+	for pattern := range told.Patterns() {
+		if len(asked[pattern]) == 0 {
+			t.Errorf("nobody asks %s", pattern)
+		}
+	}
+	for pattern, requests := range asked {
+		for _, q := range requests {
+			h := newWhole().handler()
+			method, path, _ := strings.Cut(strings.ReplaceAll(pattern, "...}", "}"), " ")
+			r := httptest.NewRequest(method, q.target, strings.NewReader(q.body))
+			r.Header.Set("Accept", q.accept)
+			if pattern == "GET /v1/events" {
+				r.Header.Set("Last-Event-ID", "0")
+			}
+			r = r.WithContext(api.WithPeer(r.Context(), api.Peer{}))
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			if w.Code != q.status {
+				t.Errorf("%s %s: %d %s, want %d", method, q.target, w.Code, w.Body, q.status)
+				continue
+			}
+			if pattern != "GET /metrics" { // whose handler is that of Prometheus
+				s.checkAnswer(t, pattern, w)
+			}
+			if q.body != "" && q.status == http.StatusOK {
+				s.check(t, "body of "+pattern, "/paths/"+escape.Replace(path)+"/"+strings.ToLower(method)+"/requestBody/content/application~1json/schema", []byte(q.body))
+			}
+			if tag := w.Header().Get("ETag"); tag != "" {
+				s.checkAnswer(t, pattern, ask(h, method, q.target, "", "If-None-Match", tag, "Accept", q.accept))
+			}
+		}
+	}
+}
+
+// TestOpenAPIOfEvents holds an event of each type against the schema of its envelope.
+func TestOpenAPIOfEvents(t *testing.T) {
+	h := newWhole().handler()
+	s := readSpecification(t, h)
+	seen := map[pannier.EventType]bool{pannier.EventCardRejected: true} // as that of a card that was pushed
+	for line := range strings.Lines(ask(h, "GET", "/v1/events?follow=0", "", "Last-Event-ID", "0").Body.String()) {
+		if text, ok := strings.CutPrefix(line, "data: "); ok {
+			s.check(t, "event", "/components/schemas/Event", []byte(text))
+			seen[decodeLoosely[pannier.Event](t, []byte(text)).Type] = true
+		}
+	}
+	for _, kind := range pannier.EventTypes() {
+		if !seen[kind] {
+			t.Errorf("no event of type %s was checked", kind)
+		}
+	}
+	schema, err := s.compiler.Compile(specURL + "#/components/schemas/Event")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong, _ := jsonschema.UnmarshalJSON(strings.NewReader(`{"seq":1,"time":"2026-11-20T00:00:00Z","type":"card_pushed","workspace_id":"","snapshot_version":1,"data":{"count":1}}`))
+	if schema.Validate(wrong) == nil {
+		t.Error("an event with the data of another type passes")
+	}
+}
+
+// TestOpenAPIDocument has ids that are unique, parameters for all that is in a path, and schemas that can be compiled.
+func TestOpenAPIDocument(t *testing.T) {
+	h := newWhole().handler()
+	s := readSpecification(t, h)
+	ids := map[string]string{}
+	for path, item := range s.paths {
+		for method, text := range item {
+			operation := decodeLoosely[struct {
+				ID         string `json:"operationId"`
+				Summary    string `json:"summary"`
+				Parameters []struct {
+					Name, In, Description string
+					Required              bool
+				} `json:"parameters"`
+			}](t, text)
+			if other, taken := ids[operation.ID]; taken || operation.ID == "" || operation.Summary == "" {
+				t.Errorf("%s %s: id %q (also of %q), summary %q", method, path, operation.ID, other, operation.Summary)
+			}
+			ids[operation.ID] = path
+			inPath := 0
+			for _, p := range operation.Parameters {
+				if p.In == "path" && p.Required && strings.Contains(path, "{"+p.Name+"}") {
+					inPath++
+				}
+				if p.Description == "" {
+					t.Errorf("%s %s: nothing is told of %s", method, path, p.Name)
+				}
+			}
+			if inPath != strings.Count(path, "{") {
+				t.Errorf("%s %s: %d parameters in the path are told", method, path, inPath)
+			}
+		}
+	}
+	components := decodeLoosely[struct {
+		Components struct {
+			Schemas map[string]json.RawMessage `json:"schemas"`
+		} `json:"components"`
+	}](t, ask(h, "GET", "/openapi.json", "").Body.Bytes()).Components.Schemas
+	for name := range components {
+		if _, err := s.compiler.Compile(specURL + "#/components/schemas/" + name); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(components) < 40 {
+		t.Errorf("%d schemas", len(components))
+	}
+}

@@ -1,0 +1,309 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"pannier"
+)
+
+// The bounds of connections.
+const (
+	// MaxConns bounds the connections at one time.
+	MaxConns = 256
+	// maxCalls bounds the frames of one connection whose calls are under way.
+	maxCalls = 16
+	// pingEvery is how often a connection is pinged, pongWithin how long its peer may take to answer.
+	pingEvery  = 15 * time.Second
+	pongWithin = 10 * time.Second
+	// writeWithin is how long a peer may leave one message unread.
+	writeWithin = 10 * time.Second
+	// stopWithin is how long calls under way may take once the server stops.
+	stopWithin = 2 * time.Second
+)
+
+// ErrFull says that there are as many connections as there may be.
+var ErrFull = errors.New("there are too many WebSockets")
+
+// Accept makes a WebSocket of a request and serves it until its peer leaves, is dropped, or stop is done; then the calls
+// under way get a moment, and the peer is told that the server goes away. When the context of the request is done, the
+// connection is cut. Accept returns when nothing of the connection is left. Where it fails nothing was written.
+func (s *Server) Accept(w http.ResponseWriter, r *http.Request, stop context.Context) error {
+	defer s.open.Add(-1)
+	if s.open.Add(1) > MaxConns {
+		return ErrFull
+	}
+	refusal := &refusal{ResponseWriter: w}
+	socket, err := websocket.Accept(refusal, r, nil)
+	if err != nil {
+		return &HandshakeError{Status: max(refusal.status, http.StatusBadRequest), err: err}
+	}
+	s.metrics.open.Inc()
+	defer s.metrics.open.Dec()
+	socket.SetReadLimit(MaxFrame)
+	newConn(s, socket, r).serve(stop)
+	return nil
+}
+
+// HandshakeError says why a request did not become a WebSocket.
+type HandshakeError struct {
+	Status int
+	err    error
+}
+
+// Error implements error.
+func (e *HandshakeError) Error() string { return e.err.Error() }
+
+// refusal takes the answer to a handshake that fails, so that the caller can write its own.
+type refusal struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader implements [http.ResponseWriter].
+func (w *refusal) WriteHeader(status int) {
+	if status >= http.StatusBadRequest {
+		w.status = status
+		return
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements [http.ResponseWriter].
+func (w *refusal) Write(text []byte) (int, error) { return len(text), nil }
+
+// Unwrap leads to the connection.
+func (w *refusal) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// conn is one connection. One goroutine reads, one writes, one pings, one closes, and each frame has one for its calls.
+type conn struct {
+	server  *Server
+	socket  *websocket.Conn
+	request *http.Request
+	queue   *queue
+	ending  chan ending   // has at most one
+	slots   chan struct{} // one for each frame whose calls are under way
+	calls   sync.WaitGroup
+	// changing counts the frames under way that may lead to a notification.
+	changing atomic.Int64
+	// writes is odd while a message is written, and another number after each.
+	writes atomic.Uint64
+	// stopping is set once what is queued is the last that is written.
+	stopping atomic.Bool
+}
+
+// ending is how a connection ends that its peer does not end.
+type ending struct {
+	code   websocket.StatusCode
+	reason string // at most 123 bytes (RFC 6455, 5.5)
+	label  string // that of the metrics; empty where the peer is not at fault
+}
+
+func newConn(s *Server, socket *websocket.Conn, r *http.Request) *conn {
+	return &conn{
+		server: s, socket: socket, request: r, queue: newQueue(),
+		ending: make(chan ending, 1), slots: make(chan struct{}, maxCalls),
+	}
+}
+
+// serve returns when the connection has ended and all of its goroutines have.
+func (c *conn) serve(stop context.Context) {
+	ctx, cancel := context.WithCancel(c.request.Context())
+	c.request = c.request.WithContext(ctx)
+	var parts sync.WaitGroup
+	parts.Go(func() { c.write(ctx) })
+	parts.Go(func() { c.ping(ctx) })
+	parts.Go(func() { c.close(ctx) })
+	parts.Go(func() { c.awaitStop(ctx, stop) })
+	c.read(ctx)
+	cancel()
+	c.socket.CloseNow()
+	c.calls.Wait()
+	parts.Wait()
+}
+
+// read takes in frames until the connection ends. It never waits for a call, so that pongs are seen.
+func (c *conn) read(ctx context.Context) {
+	for {
+		kind, text, err := c.socket.Read(ctx)
+		if err != nil {
+			c.server.Logger.Debug("a WebSocket has ended", "cause", err)
+			return
+		}
+		if kind != websocket.MessageText {
+			c.send(appendError(nil, nil, newError(CodeInvalidRequest, "rpc.binary_refused", "a frame is text")))
+			continue
+		}
+		select {
+		case c.slots <- struct{}{}:
+			c.calls.Go(func() { c.answer(text) })
+		default:
+			c.send(decode(text).answer(busy))
+		}
+	}
+}
+
+// busy answers a call of a connection that has as many under way as it may.
+func busy(c call, dst []byte) []byte {
+	if c.fault == nil {
+		c.fault = newError(CodeServer, "rpc.too_many_calls", "too many calls of this connection are under way; ask again after an answer")
+	}
+	return c.refuse(c.fault, dst)
+}
+
+// answer makes the calls of a frame. What they change is told behind their answer.
+func (c *conn) answer(text []byte) {
+	defer func() { <-c.slots }()
+	f := decode(text)
+	if f.changes(c.server.Methods) {
+		c.changing.Add(1)
+		defer c.queue.wake()
+		defer c.changing.Add(-1)
+	}
+	c.send(c.server.run(c.request, f))
+}
+
+// send queues a text, nil being none. A peer that has left too many unread is dropped.
+func (c *conn) send(text []byte) {
+	if text != nil && !c.queue.push(text) {
+		c.end(ending{websocket.StatusPolicyViolation, "too many messages were left unread", slowReader})
+	}
+}
+
+// write sends what is queued, and what there is to be told when nothing is, until the connection ends.
+func (c *conn) write(ctx context.Context) {
+	told, snapshots, cancel := c.subscribe()
+	defer cancel()
+	var newest *pannier.Snapshot // that the peer is yet to be told of
+	for {
+		free := c.changing.Load() == 0 // before the look into the queue: by then it has the answers of calls that have ended
+		text := c.queue.pop()
+		if text == nil && newest != nil && free {
+			text, told, newest = c.news(told, newest), newest, nil
+		}
+		if text != nil {
+			if err := c.put(ctx, text); err != nil {
+				c.socket.CloseNow()
+				return
+			}
+			continue
+		}
+		if c.stopping.Load() {
+			c.end(ending{code: websocket.StatusGoingAway, reason: "the sidecar stops"})
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.queue.ready:
+		case newest = <-snapshots:
+		}
+	}
+}
+
+// subscribe returns what the peer knows to begin with, and what it is told from then on.
+func (c *conn) subscribe() (told *pannier.Snapshot, snapshots <-chan *pannier.Snapshot, cancel func()) {
+	if c.server.Subscribe == nil {
+		return nil, nil, func() {}
+	}
+	snapshots, cancel = c.server.Subscribe()
+	select {
+	case told = <-snapshots:
+	default:
+	}
+	return told, snapshots, cancel
+}
+
+func (c *conn) news(told, s *pannier.Snapshot) []byte {
+	text, err := c.server.Changed(told, s).text()
+	if err != nil {
+		c.server.Logger.Error("a notification can not be encoded", "error", err)
+		return nil
+	}
+	return text
+}
+
+// put writes one text. A peer that does not take it in time is dropped.
+func (c *conn) put(ctx context.Context, text []byte) error {
+	c.writes.Add(1)
+	defer c.writes.Add(1)
+	slow := time.AfterFunc(writeWithin, func() {
+		c.end(ending{websocket.StatusPolicyViolation, "a message was left unread for " + writeWithin.String(), slowReader})
+	})
+	defer slow.Stop()
+	return c.socket.Write(ctx, websocket.MessageText, text)
+}
+
+// ping drops a peer that does not answer. One that is being written to has the time that a write has.
+func (c *conn) ping(ctx context.Context) {
+	tick := time.NewTicker(pingEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		before := c.writes.Load()
+		bounded, cancel := context.WithTimeout(ctx, pongWithin)
+		err := c.socket.Ping(bounded)
+		late := bounded.Err() != nil
+		cancel()
+		after := c.writes.Load()
+		switch {
+		case err == nil || after%2 == 1 || !late && after != before:
+		case ctx.Err() != nil || errors.Is(err, net.ErrClosed):
+			return
+		default:
+			c.end(ending{websocket.StatusPolicyViolation, "no pong came within " + pongWithin.String(), missedPong})
+		}
+	}
+}
+
+// end has the connection closed. Only the first reason counts.
+func (c *conn) end(e ending) {
+	select {
+	case c.ending <- e:
+	default:
+	}
+}
+
+// close closes the connection once something has ended it. The peer has ten seconds to take the reason in.
+func (c *conn) close(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+		return
+	case e := <-c.ending:
+		if e.label != "" {
+			c.server.metrics.dropped.WithLabelValues(e.label).Inc()
+			c.server.Logger.Warn("a WebSocket was dropped", "reason", e.reason)
+		}
+		_ = c.socket.Close(e.code, e.reason) // a peer that has gone meanwhile needs no reason
+	}
+}
+
+// awaitStop ends the connection when the server stops. No new call begins from then on, and those under way are answered
+// if they end in time.
+func (c *conn) awaitStop(ctx, stop context.Context) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-stop.Done():
+	}
+	inTime, cancel := context.WithTimeout(ctx, stopWithin)
+	defer cancel()
+	for range maxCalls {
+		select {
+		case c.slots <- struct{}{}:
+		case <-inTime.Done():
+		}
+	}
+	c.stopping.Store(true)
+	c.queue.wake()
+}

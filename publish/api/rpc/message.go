@@ -1,0 +1,205 @@
+package rpc
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+)
+
+// frame is what one text holds.
+type frame struct {
+	calls []call
+	batch bool
+	// fault is set where there is nothing but it to answer.
+	fault *Error
+}
+
+// call is one call, or one notification.
+type call struct {
+	// id is as it was sent; nil where there is none.
+	id     json.RawMessage
+	method string
+	params json.RawMessage // nil where there are none
+	// fault is what is wrong with the call itself.
+	fault *Error
+	// asks is set where the call is to be answered.
+	asks bool
+}
+
+func (c call) notification() bool { return !c.asks }
+
+// refuse appends an error to dst, as the answer to a call; nil where it asks for none.
+func (c call) refuse(e *Error, dst []byte) []byte {
+	if c.notification() {
+		return nil
+	}
+	return appendError(dst, c.id, e)
+}
+
+// answer returns the answers to all calls of a frame, nil where there are none. one appends that to one call to what it is
+// given, or returns nil.
+func (f frame) answer(one func(c call, dst []byte) []byte) []byte {
+	switch {
+	case f.fault != nil:
+		return appendError(nil, nil, f.fault)
+	case !f.batch:
+		return one(f.calls[0], nil)
+	}
+	var answers []byte
+	for _, c := range f.calls {
+		if with := one(c, append(answers, ',')); with != nil {
+			answers = with
+		}
+	}
+	if answers == nil {
+		return nil
+	}
+	answers[0] = '['
+	return append(answers, ']')
+}
+
+// changes reports whether a call of the frame may lead to a notification.
+func (f frame) changes(methods map[string]Method) bool {
+	return slices.ContainsFunc(f.calls, func(c call) bool { return c.fault == nil && methods[c.method].Changes })
+}
+
+// decode reads a text strictly. Nothing in it is guessed: what is not a call is told as such.
+func decode(text []byte) frame {
+	if !utf8.Valid(text) {
+		return frame{fault: newError(CodeParse, "rpc.parse_error", "the text is not UTF-8")}
+	}
+	var value json.RawMessage
+	if err := json.Unmarshal(text, &value); err != nil {
+		return frame{fault: newError(CodeParse, "rpc.parse_error", "the text is not one JSON value: "+err.Error())}
+	}
+	if value[0] != '[' {
+		return frame{calls: []call{decodeCall(value)}}
+	}
+	var values []json.RawMessage
+	_ = json.Unmarshal(value, &values) // it is an array
+	switch {
+	case len(values) == 0:
+		return frame{fault: invalidRequest("a batch has at least one call")}
+	case len(values) > MaxBatch:
+		return frame{fault: invalidRequest(fmt.Sprintf("a batch has at most %d calls", MaxBatch))}
+	}
+	f := frame{batch: true}
+	for _, value := range values {
+		f.calls = append(f.calls, decodeCall(value))
+	}
+	return f
+}
+
+// decodeCall reads one call. One that is at fault is answered, whether or not it has an id: nobody can know that it was
+// meant as a notification.
+func decodeCall(value json.RawMessage) call {
+	members, err := readObject(value)
+	if err != nil {
+		return call{asks: true, fault: invalidRequest("a call is " + err.Error())}
+	}
+	var c call
+	id, hasID := members["id"]
+	if hasID && isID(id) {
+		c.id = id
+	}
+	c.fault = c.read(members)
+	c.asks = hasID || c.fault != nil
+	return c
+}
+
+// read takes in the members of a call.
+func (c *call) read(members map[string]json.RawMessage) *Error {
+	if string(members["jsonrpc"]) != `"2.0"` {
+		return invalidRequest(`jsonrpc is not "2.0"`)
+	}
+	known := 2 // with method
+	if id, ok := members["id"]; ok {
+		known++
+		if !isID(id) {
+			return invalidRequest("id is no string, no number and not null")
+		}
+	}
+	if method := members["method"]; len(method) == 0 || method[0] != '"' || json.Unmarshal(method, &c.method) != nil {
+		return invalidRequest("method is no string")
+	}
+	if params, ok := members["params"]; ok {
+		known++
+		switch params[0] {
+		case '{', '[':
+			c.params = params
+		case 'n': // null is none
+		default:
+			return invalidRequest("params are neither an object nor an array")
+		}
+	}
+	if len(members) > known {
+		return invalidRequest("a call has jsonrpc, id, method and params, and nothing else")
+	}
+	return nil
+}
+
+// isID reports whether a value may be an id: a string, a number or null. It is given back as it came.
+func isID(value json.RawMessage) bool {
+	first := value[0]
+	return first == '"' || first == '-' || '0' <= first && first <= '9' || first == 'n'
+}
+
+// readObject returns the members of a JSON object, and refuses one that has a member twice: which of the two counts would
+// depend on who reads it.
+func readObject(value json.RawMessage) (map[string]json.RawMessage, error) {
+	if value[0] != '{' {
+		return nil, errors.New("an object, and this is none")
+	}
+	members := map[string]json.RawMessage{}
+	dec := json.NewDecoder(bytes.NewReader(value))
+	_, err := dec.Token()
+	for err == nil && dec.More() {
+		var name json.Token
+		if name, err = dec.Token(); err != nil {
+			break
+		}
+		key, _ := name.(string)
+		if _, ok := members[key]; ok {
+			return nil, fmt.Errorf("an object, and this one has %.40q twice", key)
+		}
+		var member json.RawMessage
+		err = dec.Decode(&member)
+		members[key] = member
+	}
+	return members, err
+}
+
+// Params reads the parameters of a call strictly into a struct: an object, no member that the struct has not, letter by
+// letter, and none twice. No parameters are an empty object.
+func Params(params json.RawMessage, into any) error {
+	if params == nil {
+		return nil
+	}
+	members, err := readObject(params)
+	if err != nil {
+		return invalidParams("params are " + err.Error())
+	}
+	for name := range members {
+		if !isName(name) { // encoding/json does not tell capitals from others
+			return invalidParams(fmt.Sprintf("there is no parameter %.40q", name))
+		}
+	}
+	dec := json.NewDecoder(bytes.NewReader(params))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return invalidParams(trimJSON(err))
+	}
+	return nil
+}
+
+func isName(name string) bool {
+	for i := range len(name) {
+		if c := name[i]; !('a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '_') {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,56 @@
+package rpc
+
+import "sync"
+
+// The bounds of what waits for a connection to be read. A single answer may have more bytes.
+const (
+	maxQueued      = 64
+	maxQueuedBytes = 16 << 20
+)
+
+// queue is what waits to be written to a connection. Any number of callers push, one pops.
+type queue struct {
+	// ready has one where there may be something new to do for whoever pops.
+	ready chan struct{}
+
+	mu    sync.Mutex
+	texts [][]byte
+	bytes int
+}
+
+func newQueue() *queue { return &queue{ready: make(chan struct{}, 1)} }
+
+// push adds a text. It fails where there is no room.
+func (q *queue) push(text []byte) bool {
+	q.mu.Lock()
+	fits := len(q.texts) == 0 || len(q.texts) < maxQueued && q.bytes+len(text) <= maxQueuedBytes
+	if fits {
+		q.texts = append(q.texts, text)
+		q.bytes += len(text)
+	}
+	q.mu.Unlock()
+	q.wake()
+	return fits
+}
+
+// wake has whoever pops look again.
+func (q *queue) wake() {
+	select {
+	case q.ready <- struct{}{}:
+	default:
+	}
+}
+
+// pop returns the oldest text, nil where there is none.
+func (q *queue) pop() []byte {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.texts) == 0 {
+		return nil
+	}
+	text := q.texts[0]
+	q.texts[0] = nil
+	q.texts = q.texts[1:]
+	q.bytes -= len(text)
+	return text
+}

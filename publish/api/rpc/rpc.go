@@ -1,0 +1,152 @@
+// Package rpc is JSON-RPC 2.0 (jsonrpc.org/specification) over WebSockets and over POST. It has no method of its own.
+//
+// A text frame, and the body of a POST, holds one value: a call, or a batch of them. What can not be read is answered as
+// the specification says, and everything has a bound: the bytes of a frame, the calls of a batch, those under way on a
+// connection, the bytes of an answer, and what waits for a connection to be read. Whoever does not read, or does not
+// answer a ping, loses the connection and costs nobody else anything.
+//
+// A connection is told of each new snapshot once, by a notification; of several that come faster than it reads, it is
+// told of the newest.
+package rpc
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"pannier"
+)
+
+// The bounds of what is asked for and what is answered.
+const (
+	// MaxFrame bounds a text frame in bytes. The body of a POST is bounded by whoever reads it.
+	MaxFrame = 1 << 20
+	// MaxBatch bounds the calls of a batch.
+	MaxBatch = 100
+	// MaxAnswer is how many bytes the answers to a batch may have before its further calls are refused.
+	MaxAnswer = 16 << 20
+	// frameTimeout bounds how long the calls of one frame may take together.
+	frameTimeout = time.Minute
+)
+
+// Method is one method.
+type Method struct {
+	// Answer returns the result of a call: a value to encode, or JSON as [json.RawMessage]. r is the request that the call
+	// came by; its context ends with the call. params are an object or an array, nil where the call has none.
+	Answer func(r *http.Request, params json.RawMessage) (any, error)
+	// Changes says that a call may lead to a notification, which then comes behind its answer.
+	Changes bool
+}
+
+// Options are what a server is made of. All but the ones marked optional are needed.
+type Options struct {
+	Methods map[string]Method
+	// Tell returns how an error of a method is told; it need not know of an [*Error].
+	Tell func(r *http.Request, err error) *Error
+	// Subscribe returns a channel that has the newest snapshot whenever there is one that was not fetched, the current one
+	// at once; optional. Without it there are no notifications.
+	Subscribe func() (snapshots <-chan *pannier.Snapshot, cancel func())
+	// Changed returns what a connection is told that knows one snapshot, nil where it knows none, once there is another.
+	Changed    func(before, after *pannier.Snapshot) Notification
+	Logger     hclog.Logger
+	Registerer prometheus.Registerer // optional
+}
+
+// Notification is something that a connection is told without having asked.
+type Notification struct {
+	Method string
+	Params any
+}
+
+// Server answers calls. It is for any number of callers.
+type Server struct {
+	Options
+	metrics *metrics
+	open    atomic.Int64 // connections
+}
+
+// New returns a server.
+func New(o Options) *Server { return &Server{Options: o, metrics: newMetrics(o)} }
+
+// Answer returns the answer to a text, nil where there is none because nothing in it asks for one.
+func (s *Server) Answer(r *http.Request, text []byte) []byte { return s.run(r, decode(text)) }
+
+// run makes the calls of a frame, one after another.
+func (s *Server) run(r *http.Request, f frame) []byte {
+	ctx, cancel := context.WithTimeout(r.Context(), frameTimeout)
+	defer cancel()
+	r = r.WithContext(ctx)
+	return f.answer(func(c call, answers []byte) []byte {
+		if len(answers) > MaxAnswer && c.fault == nil {
+			c.fault = newError(CodeServer, "rpc.answer_too_large", fmt.Sprintf("the answers to this batch have more than %d bytes", MaxAnswer))
+		}
+		return s.call(r, c, answers)
+	})
+}
+
+// call makes one call and appends its answer to dst; nil where there is none.
+func (s *Server) call(r *http.Request, c call, dst []byte) []byte {
+	if c.fault != nil {
+		return c.refuse(c.fault, dst)
+	}
+	result, fault := s.answer(r, c)
+	s.metrics.count(c.method, fault)
+	if fault != nil {
+		return c.refuse(fault, dst)
+	}
+	if c.notification() {
+		return nil
+	}
+	return appendResult(dst, c.id, result)
+}
+
+// answer returns the result of a call as JSON.
+func (s *Server) answer(r *http.Request, c call) (result []byte, fault *Error) {
+	m, ok := s.Methods[c.method]
+	if !ok {
+		return nil, newError(CodeMethodNotFound, "rpc.method_not_found", fmt.Sprintf("there is no method %.100q", c.method))
+	}
+	defer func() {
+		if cause := recover(); cause != nil {
+			s.Logger.Error("a method panicked", "method", c.method, "cause", cause, "stack", string(debug.Stack()))
+			fault = newError(CodeInternal, "rpc.internal_error", "the call failed; the sidecar's log says more")
+		}
+	}()
+	value, err := m.Answer(r, c.params)
+	if err == nil {
+		result, err = encode(value)
+	}
+	if err == nil {
+		return result, nil
+	}
+	if e, ok := errors.AsType[*Error](err); ok {
+		return nil, e
+	}
+	return nil, s.Tell(r, err)
+}
+
+// encode returns a value as JSON on one line.
+func encode(value any) ([]byte, error) {
+	if text, ok := value.(json.RawMessage); ok {
+		if len(text) == 0 {
+			return []byte("null"), nil
+		}
+		return bytes.TrimRight(text, "\n"), nil
+	}
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(value); err != nil {
+		return nil, fmt.Errorf("encode result: %w", err)
+	}
+	return bytes.TrimRight(text.Bytes(), "\n"), nil
+}

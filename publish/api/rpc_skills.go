@@ -1,0 +1,201 @@
+package api
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path"
+
+	"pannier"
+	"pannier/publish/api/rpc"
+	"pannier/publish/prompt"
+)
+
+// rpcItem is one skill of skills/list.
+type rpcItem struct {
+	Slug         string             `json:"slug"`
+	SourceKind   pannier.SourceKind `json:"source_kind"`
+	DisplayName  string             `json:"display_name"`
+	Description  string             `json:"description"`
+	Version      string             `json:"version,omitempty"`
+	Fingerprint  pannier.Digest     `json:"fingerprint,omitzero"`
+	TrustLevel   string             `json:"trust_level"`
+	Install      rpcInstall         `json:"install"`
+	Policy       *rpcSwitches       `json:"policy,omitempty"`
+	Health       *rpcSkillHealth    `json:"health,omitempty"`
+	Status       string             `json:"status"`
+	StatusReason string             `json:"status_reason,omitempty"`
+}
+
+type rpcInstall struct {
+	Managed     bool   `json:"managed"`
+	Installed   bool   `json:"installed"`
+	InstallPath string `json:"install_path"`
+	UpdatedAt   int64  `json:"updated_at,omitempty"`
+}
+
+type rpcSwitches struct {
+	Enabled       bool `json:"enabled"`
+	AllowImplicit bool `json:"allow_implicit_invocation"`
+}
+
+// What skills/list says of a skill in one word.
+const (
+	rpcReady    = "ready"
+	rpcBlocked  = "blocked"
+	rpcDisabled = "disabled"
+)
+
+type rpcListParams struct {
+	inWorkspace
+	IncludeHealth *bool `json:"include_health"`
+	IncludePolicy *bool `json:"include_policy"`
+}
+
+type rpcListResult struct {
+	SnapshotVersion uint64    `json:"snapshot_version"`
+	GeneratedAt     int64     `json:"generated_at"`
+	Skills          []rpcItem `json:"skills"`
+}
+
+// rpcList is skills/list.
+func (h *Handler) rpcList(_ *http.Request, s *pannier.Snapshot, p rpcListParams) (any, error) {
+	with := inclusion{problems: true, policy: orTrue(p.IncludePolicy), health: orTrue(p.IncludeHealth)}
+	answer, err := h.shared.of(s, h.generation(), fmt.Sprintf("skills/list %v", with), func() (encoded, error) {
+		list := h.listOf(s, "", with)
+		result := rpcListResult{list.SnapshotVersion, list.GeneratedAt.Unix(), []rpcItem{}}
+		for _, e := range winners(list.Skills) {
+			result.Skills = append(result.Skills, h.rpcItemOf(e, with))
+		}
+		return encode(result)
+	})
+	return json.RawMessage(answer.body), err
+}
+
+func orTrue(b *bool) bool { return b == nil || *b }
+
+// winners returns the first entry of each slug in a kind of root: whoever names a skill by these two means that one.
+func winners(entries []pannier.Entry) []*pannier.Entry {
+	var first []*pannier.Entry
+	told := map[pannier.PolicyKey]bool{}
+	for i := range entries {
+		e := &entries[i]
+		if key := (pannier.PolicyKey{Slug: e.Slug, SourceKind: e.SourceKind}); !told[key] {
+			told[key] = true
+			first = append(first, e)
+		}
+	}
+	return first
+}
+
+func (h *Handler) rpcItemOf(e *pannier.Entry, with inclusion) rpcItem {
+	item := rpcItem{
+		Slug: e.Slug, SourceKind: e.SourceKind, DisplayName: cmp.Or(e.Name, e.Slug), Description: e.Description, Version: e.Version,
+		Fingerprint: e.Fingerprint, TrustLevel: rpcTrust(e.TrustLevel),
+		Install: rpcInstall{Managed: e.Managed, Installed: true, InstallPath: h.installPath(e.Skill), UpdatedAt: h.updatedAt(e.Skill)},
+	}
+	if with.policy {
+		item.Policy = &rpcSwitches{e.Policy.Enabled, e.Policy.AllowImplicit}
+	}
+	if e.Health != nil {
+		item.Health = new(rpcHealthOf(*e.Health))
+	}
+	item.Status, item.StatusReason = rpcStatus(e)
+	return item
+}
+
+// installPath returns where a skill lies on this side.
+func (h *Handler) installPath(s *pannier.Skill) string {
+	if s.File == "" { // it has tools only
+		return prompt.Location(s, h.RPC.Workspace)
+	}
+	return path.Dir(prompt.Location(s, h.RPC.Workspace))
+}
+
+func (h *Handler) updatedAt(s *pannier.Skill) int64 {
+	if h.RPC.Updated == nil {
+		return 0
+	}
+	if at := h.RPC.Updated(s); !at.IsZero() {
+		return at.Unix()
+	}
+	return 0
+}
+
+// rpcStatus returns the status of a skill and, where it can not be used, why, in the words of a resolution.
+func rpcStatus(e *pannier.Entry) (status, reason string) {
+	switch e.State {
+	case pannier.StateEligible:
+		return rpcReady, ""
+	case pannier.StateDisabled:
+		return rpcDisabled, pannier.RejectedDisabled
+	case pannier.StateIneligible:
+		if len(e.Reasons) > 0 {
+			return rpcBlocked, e.Reasons[0].Code
+		}
+	}
+	return rpcBlocked, string(e.State)
+}
+
+// rpcTrust returns a level in the words of the protocol.
+func rpcTrust(t pannier.Trust) string {
+	if t.AtLeast(pannier.TrustVerified) {
+		return "trusted"
+	}
+	return string(cmp.Or(t, pannier.TrustUntrusted))
+}
+
+// rpcPolicy is what clients have set of one skill.
+type rpcPolicy struct {
+	WorkspaceID string             `json:"workspace_id"`
+	SkillSlug   string             `json:"skill_slug"`
+	SourceKind  pannier.SourceKind `json:"source_kind"`
+	pannier.Switches
+}
+
+func (h *Handler) rpcPolicyOf(p pannier.Policy) rpcPolicy {
+	return rpcPolicy{h.RPC.WorkspaceID, p.Slug, p.SourceKind, p.Switches}
+}
+
+type rpcPoliciesResult struct {
+	Policies []rpcPolicy `json:"policies"`
+}
+
+// rpcPolicies is skills/policy/list: what clients have set, and nothing else.
+func (h *Handler) rpcPolicies(_ *http.Request, s *pannier.Snapshot, _ inWorkspace) (any, error) {
+	result := rpcPoliciesResult{[]rpcPolicy{}}
+	for _, p := range policiesOf(s).Policies {
+		if !p.Switches.IsZero() {
+			result.Policies = append(result.Policies, h.rpcPolicyOf(p))
+		}
+	}
+	return result, nil
+}
+
+type rpcSetPolicyParams struct {
+	inWorkspace
+	SkillSlug  *string            `json:"skill_slug"`
+	SourceKind pannier.SourceKind `json:"source_kind"`
+	pannier.PolicyChange
+}
+
+type rpcPolicyResult struct {
+	Policy rpcPolicy `json:"policy"`
+}
+
+// rpcSetPolicy is skills/policy/set: PUT /v1/policy, for the same callers.
+func (h *Handler) rpcSetPolicy(r *http.Request, _ *pannier.Snapshot, p rpcSetPolicyParams) (any, error) {
+	if err := h.mayWrite(r); err != nil {
+		return nil, err
+	}
+	if p.SkillSlug == nil {
+		return nil, rpcFault(rpc.CodeInvalidParams, rpcInvalid, "skill_slug is missing", "name the skill as skills/list does")
+	}
+	key := pannier.PolicyKey{Slug: *p.SkillSlug, SourceKind: cmp.Or(p.SourceKind, pannier.SourceWorkspace)}
+	policy, _, err := h.SetPolicy(r.Context(), actorOf(r), key, p.PolicyChange)
+	if err != nil {
+		return nil, err
+	}
+	return rpcPolicyResult{h.rpcPolicyOf(policy)}, nil
+}

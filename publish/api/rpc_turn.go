@@ -1,0 +1,166 @@
+package api
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+
+	"pannier"
+	"pannier/publish/api/rpc"
+	"pannier/publish/prompt"
+)
+
+type rpcTurnParams struct {
+	inWorkspace
+	pannier.Turn
+}
+
+// rpcResolve is skills/resolve: POST /v1/resolve.
+func (h *Handler) rpcResolve(r *http.Request, s *pannier.Snapshot, p rpcTurnParams) (any, error) {
+	return h.rpcTurn(r, s, p, (*turnAnswer).appendJSON)
+}
+
+// rpcPrompt is skills/prompt: POST /v1/prompt.
+func (h *Handler) rpcPrompt(r *http.Request, s *pannier.Snapshot, p rpcTurnParams) (any, error) {
+	return h.rpcTurn(r, s, p, func(a *turnAnswer, dst []byte) []byte { return a.appendPrompt(dst, true) })
+}
+
+func (h *Handler) rpcTurn(r *http.Request, s *pannier.Snapshot, p rpcTurnParams, render func(*turnAnswer, []byte) []byte) (any, error) {
+	turn := p.Turn
+	turn.Format = cmp.Or(turn.Format, h.Format)
+	if err := checkTurn(turn); err != nil {
+		return nil, err
+	}
+	answer := h.shared.take()
+	defer h.shared.giveBack(answer)
+	if err := h.answer(r.Context(), s, turn, answer); err != nil {
+		return nil, err
+	}
+	answer.body = render(answer, answer.body)
+	return json.RawMessage(bytes.Clone(answer.body)), nil
+}
+
+// maxReadChars is how many characters of a body are told at a time, at most and where the call does not say.
+const maxReadChars = 24000
+
+type rpcReadParams struct {
+	inWorkspace
+	Slug            string             `json:"slug"`
+	SourceKind      pannier.SourceKind `json:"source_kind"`
+	MaxChars        *int               `json:"max_chars"`
+	Offset          int                `json:"offset"`
+	IncludeMetadata *bool              `json:"include_metadata"`
+}
+
+type rpcReadResult struct {
+	Slug string `json:"slug"`
+	*rpcReadMetadata
+	Body      string `json:"body"`
+	Truncated bool   `json:"truncated"`
+	// Offset is where the body begins, NextOffset where the next part does, TotalChars the length of all of it; all count
+	// code points.
+	Offset     int `json:"offset"`
+	NextOffset int `json:"next_offset,omitempty"`
+	TotalChars int `json:"total_chars"`
+	// AssetRoot is the skill directory as the agent sees it.
+	AssetRoot     string `json:"skill_asset_root"`
+	RelativePaths string `json:"relative_path_resolution"`
+}
+
+type rpcReadMetadata struct {
+	Name        string             `json:"name"`
+	Description string             `json:"description"`
+	Fingerprint pannier.Digest     `json:"fingerprint,omitzero"`
+	Digest      pannier.Digest     `json:"digest,omitzero"`
+	SourceKind  pannier.SourceKind `json:"source_kind"`
+}
+
+// rpcRead is skills/read: the body of a skill, or a part of it.
+func (h *Handler) rpcRead(r *http.Request, s *pannier.Snapshot, p rpcReadParams) (any, error) {
+	limit := maxReadChars
+	if p.MaxChars != nil {
+		limit = min(*p.MaxChars, maxReadChars)
+	}
+	if limit < 1 || p.Offset < 0 {
+		return nil, rpcFault(rpc.CodeInvalidParams, rpcInvalid, "max_chars is less than 1, or offset less than 0", "offset is the next_offset of the part before")
+	}
+	var e *pannier.Entry
+	var doc pannier.Document
+	err := h.fresh(r.Context(), s, func(s *pannier.Snapshot) error {
+		slug, err := named(s, p.Slug, p.SourceKind)
+		if err == nil {
+			e, doc, err = h.read(r.Context(), s, slug)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	h.Emit(pannier.EventSkillLoaded, pannier.SkillLoaded{Name: e.Name, Path: e.Path, Digest: e.Digest, Frontmatter: doc.Frontmatter})
+	result := rpcReadResult{
+		Slug: e.Slug, Offset: p.Offset, AssetRoot: path.Dir(prompt.Location(e.Skill, h.AgentWorkspace)),
+		RelativePaths: "relative paths in the body are below skill_asset_root",
+	}
+	if orTrue(p.IncludeMetadata) {
+		result.rpcReadMetadata = &rpcReadMetadata{e.Name, e.Description, h.fingerprint(e.Skill), e.Digest, e.SourceKind}
+	}
+	result.cut(doc.Body, limit)
+	return result, nil
+}
+
+// cut takes in the part of a body from the offset on.
+func (r *rpcReadResult) cut(body string, limit int) {
+	chars := []rune(body)
+	r.TotalChars = len(chars)
+	from := min(r.Offset, len(chars))
+	to := min(from+limit, len(chars))
+	r.Body = string(chars[from:to])
+	if r.Truncated = to < len(chars); r.Truncated {
+		r.NextOffset = to
+	}
+}
+
+// named returns which skill a name means, as "owner/slug" or slug: one of these, where a `$` and a kind of root may stand
+// before, or the display name of one skill alone. A slug goes before a display name, so that no skill takes over another
+// by being called like it.
+func named(s *pannier.Snapshot, name string, kind pannier.SourceKind) (string, error) {
+	ref := strings.TrimPrefix(strings.TrimSpace(name), "$")
+	if before, after, ok := strings.Cut(ref, ":"); ok && slices.Contains(rpcSourceKinds, pannier.SourceKind(before)) {
+		kind, ref = pannier.SourceKind(before), after
+	}
+	if strings.TrimSpace(ref) == "" {
+		return "", rpcFault(rpc.CodeInvalidParams, rpcInvalid, "slug is empty", "name the skill as skills/list does")
+	}
+	if e, ok := s.Lookup(ref); ok && (kind == "" || kind == e.SourceKind) {
+		return ref, nil
+	}
+	candidates := called(s, ref, kind)
+	switch len(candidates) {
+	case 0:
+		return "", rpcFault(rpc.CodeInvalidParams, rpcNotFound, fmt.Sprintf("there is no skill %.100q", name), "skills/list has the slugs of all that were found")
+	case 1:
+		return candidates[0], nil
+	}
+	return "", rpc.NewError(rpc.CodeInvalidParams, rpcInvalid, rpc.Details{
+		Error: fmt.Sprintf("%.100q is an ambiguous skill slug: it can be %s", name, strings.Join(candidates, ", ")),
+		Hint:  "give one of these", Candidates: candidates,
+	})
+}
+
+var rpcSourceKinds = []pannier.SourceKind{pannier.SourceWorkspace, pannier.SourceManaged, pannier.SourceBundled, pannier.SourceExtra}
+
+// called returns the skills in use that have a display name.
+func called(s *pannier.Snapshot, name string, kind pannier.SourceKind) (qualified []string) {
+	for i := range s.Entries {
+		e := &s.Entries[i]
+		if e.Name == name && e.State != pannier.StateShadowed && (kind == "" || kind == e.SourceKind) {
+			qualified = append(qualified, e.Qualified())
+		}
+	}
+	return qualified
+}

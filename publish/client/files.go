@@ -1,0 +1,34 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"pannier"
+)
+
+// ErrTorn says that the bytes that came are not those that their digest tells of.
+var ErrTorn = errors.New("the file changed while it was sent")
+
+// File returns a file of a skill, byte for byte, with its digest, which has been compared. path is below the skill directory.
+// It fails with [ErrTorn] where another try may succeed.
+func (c *Client) File(ctx context.Context, slug, path string) (content []byte, digest pannier.Digest, err error) {
+	segments := strings.Split(path, "/")
+	for i := range segments {
+		segments[i] = escapeSegment(segments[i])
+	}
+	header, content, err := c.exchange(ctx, http.MethodGet, skillPath(slug)+"/files/"+strings.Join(segments, "/"), "*/*", nil)
+	if err != nil {
+		return nil, digest, err
+	}
+	if err := digest.UnmarshalText([]byte(strings.Trim(header.Get("ETag"), `"`))); err != nil {
+		return nil, digest, fmt.Errorf("read the digest of %s: %w", path, err)
+	}
+	if pannier.DigestOf(content) != digest {
+		return nil, digest, fmt.Errorf("read %s of %s: %w", path, slug, ErrTorn)
+	}
+	return content, digest, nil
+}

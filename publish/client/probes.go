@@ -1,0 +1,26 @@
+package client
+
+import (
+	"context"
+	"net/http"
+)
+
+// Metrics returns the metrics in the text format of Prometheus.
+func (c *Client) Metrics(ctx context.Context) (string, error) {
+	_, text, err := c.exchange(ctx, http.MethodGet, "/metrics", "text/plain", nil)
+	return string(text), err
+}
+
+// Answering fails unless the process answers.
+func (c *Client) Answering(ctx context.Context) error { return c.probe(ctx, "/healthz") }
+
+// Ready fails unless the first scan is served.
+func (c *Client) Ready(ctx context.Context) error { return c.probe(ctx, "/readyz") }
+
+// Live fails where a restart would help.
+func (c *Client) Live(ctx context.Context) error { return c.probe(ctx, "/livez") }
+
+func (c *Client) probe(ctx context.Context, path string) error {
+	_, _, err := c.exchange(ctx, http.MethodGet, path, "text/plain", nil)
+	return err
+}

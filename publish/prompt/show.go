@@ -1,0 +1,67 @@
+package prompt
+
+import (
+	"strings"
+
+	"pannier"
+)
+
+// Show is what a prompt tells of each skill beside its name and its description. A catalog that holds no more than it
+// must is what the Agent Skills format is made for, so both are off unless somebody wants them. [AvailableSkillsReference]
+// never tells them.
+type Show struct {
+	// Compatibility shows the author's words on what the skill needs.
+	Compatibility bool
+	// AllowedTools shows the tools that the author expects it to use. They are a hint: they permit nothing.
+	AllowedTools bool
+}
+
+// extra is something that is shown of a skill: its key in the frontmatter, what people call it, its value on one line.
+type extra struct{ key, label, value string }
+
+// of returns what is shown of a skill, neutralised, but escaped for no format.
+func (s Show) of(e *pannier.Entry) []extra {
+	var extras []extra
+	if s.Compatibility {
+		extras = append(extras, extra{"compatibility", "Compatibility", fold(e.Compatibility)})
+	}
+	if s.AllowedTools {
+		extras = append(extras, extra{"allowed-tools", "Allowed tools", foldList(e.AllowedTools)})
+	}
+	said := extras[:0]
+	for _, x := range extras {
+		if x.value != "" {
+			said = append(said, x)
+		}
+	}
+	return said
+}
+
+// foldList returns the texts that say something, on one line.
+func foldList(texts []string) string {
+	var said []string
+	for _, text := range texts {
+		if text = fold(text); text != "" {
+			said = append(said, text)
+		}
+	}
+	return strings.Join(said, ", ")
+}
+
+// elements returns what is shown of a skill as elements, each with its texts on lines of their own.
+func (s Show) elements(e *pannier.Entry) string {
+	var b strings.Builder
+	for _, x := range s.of(e) {
+		b.WriteString("<" + x.key + ">\n" + escape(x.value) + "\n</" + x.key + ">\n")
+	}
+	return b.String()
+}
+
+// lines returns what is shown of a skill as lines of text, each behind an indent.
+func (s Show) lines(e *pannier.Entry, indent string) string {
+	var b strings.Builder
+	for _, x := range s.of(e) {
+		b.WriteString(indent + x.label + ": " + disarm(x.value) + "\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,20 @@
+package resolve
+
+import "pannier"
+
+// PathsOf returns the files that a turn is about.
+var PathsOf = pathsOf
+
+// Match reports whether a glob matches a path as a turn would have it.
+func Match(glob, path string) bool { return files{[]string{path}}.match([]string{glob}) }
+
+// Within reports whether a glob is within the bounds.
+func Within(glob string) bool {
+	return len(glob) <= maxGlobBytes && alternatives(glob) <= maxAlternatives
+}
+
+// Covers reports whether one grant allows all that another one does.
+func Covers(wide, narrow string) bool { return newGrant(wide).covers(newGrant(narrow)) }
+
+// Minimum is the trust that a kind of tool takes.
+func Minimum(kind pannier.RuntimeToolKind) pannier.Trust { return minimumTrust[kind] }

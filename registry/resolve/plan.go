@@ -1,0 +1,125 @@
+package resolve
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"pannier"
+)
+
+// The bounds of the runtime tools of one skill.
+const (
+	maxToolsPerSkill    = 64
+	maxToolName         = 128  // bytes, of the whole name
+	maxToolDescription  = 1024 // characters
+	openParameters      = `{"type":"object","additionalProperties":true}`
+	sharedExecution     = "shared"
+	runtimeToolNamePart = "skill."
+)
+
+// minimumTrust is what the origin of a skill must have for its tools of a kind. A command runs with all that the agent may
+// do, so it takes more than a request or a tool that is there already.
+var minimumTrust = map[pannier.RuntimeToolKind]pannier.Trust{
+	pannier.RuntimeShell: pannier.TrustVerified,
+	pannier.RuntimeHTTP:  pannier.TrustCommunity,
+	pannier.RuntimeProxy: pannier.TrustCommunity,
+}
+
+// plan returns the runtime tools that some active skills declare and those of them that are kept back, by slug, then by
+// name. Nothing of it depends on the turn, or on any other skill.
+func plan(skills []*pannier.Entry) ([]pannier.RuntimeTool, []pannier.ExcludedTool) {
+	slices.SortFunc(skills, func(a, b *pannier.Entry) int { return strings.Compare(a.Slug, b.Slug) })
+	p := planner{tools: []pannier.RuntimeTool{}, excluded: []pannier.ExcludedTool{}}
+	for _, e := range skills {
+		p.skill(e)
+	}
+	return p.tools, p.excluded
+}
+
+type planner struct {
+	tools    []pannier.RuntimeTool
+	excluded []pannier.ExcludedTool
+}
+
+// declaration is what a frontmatter says of a tool, as far as the planner needs it.
+type declaration struct {
+	Kind           pannier.RuntimeToolKind `json:"kind"`
+	ExecutionClass string                  `json:"execution_class"`
+	Config         json.RawMessage         `json:"config"`
+	OutputPolicy   json.RawMessage         `json:"output_policy"`
+}
+
+func (p *planner) skill(e *pannier.Entry) {
+	from := len(p.tools)
+	for i := range e.RuntimeTools {
+		tool := &e.RuntimeTools[i]
+		var d declaration
+		err := json.Unmarshal(tool.Declaration, &d)
+		name := runtimeToolNamePart + e.Slug + "." + tool.Name
+		reason, detail := exclusion(e, tool, &d, err, name, p.tools[from:])
+		if reason != "" {
+			p.excluded = append(p.excluded, pannier.ExcludedTool{
+				Name: name, Description: describe(tool), Kind: d.Kind, Skill: e.Slug, Reason: reason, Detail: detail,
+			})
+			continue
+		}
+		p.tools = append(p.tools, materialise(e, tool, &d, name))
+	}
+}
+
+// exclusion tells why a tool is kept back; accepted are those of the same skill before it.
+func exclusion(e *pannier.Entry, tool *pannier.Tool, d *declaration, err error, name string, accepted []pannier.RuntimeTool) (reason, detail string) {
+	minimum, known := minimumTrust[d.Kind]
+	switch {
+	case err != nil || !known:
+		return pannier.ToolInvalidDeclaration, "what the skill says of it can not be read; `pannier show` tells more"
+	case !e.TrustLevel.AtLeast(minimum):
+		return pannier.ToolTrustTooLow, fmt.Sprintf("a tool of kind %s takes trust of at least %s, and the skill has %s; raise `trust` of the root that it lies in", d.Kind, minimum, cmp.Or(e.TrustLevel, pannier.TrustUntrusted))
+	case len(accepted) >= maxToolsPerSkill:
+		return pannier.ToolTooMany, fmt.Sprintf("a skill has at most %d tools, and this one declares %d", maxToolsPerSkill, len(e.RuntimeTools))
+	case tool.Name == "" || tool.Name != pannier.Slugify(tool.Name) || len(name) > maxToolName:
+		return pannier.ToolInvalidSlug, fmt.Sprintf("its name takes letters or digits, and %d of them at most, with that of the skill", maxToolName)
+	case slices.ContainsFunc(accepted, func(t pannier.RuntimeTool) bool { return t.Name == name }):
+		return pannier.ToolDuplicateName, "the skill declares another tool of that name before it"
+	}
+	return "", ""
+}
+
+func materialise(e *pannier.Entry, tool *pannier.Tool, d *declaration, name string) pannier.RuntimeTool {
+	t := pannier.RuntimeTool{
+		Name: name, Description: describe(tool), Parameters: tool.Parameters, ExecutionClass: cmp.Or(d.ExecutionClass, sharedExecution),
+		Kind: d.Kind, Skill: e.Slug,
+	}
+	if !isObject(t.Parameters) {
+		t.Parameters = json.RawMessage(openParameters)
+	}
+	if isObject(d.Config) {
+		t.Config = d.Config
+	}
+	t.OutputPolicy, t.Diagnostics = outputPolicy(d, e.TrustLevel)
+	return t
+}
+
+func isObject(text json.RawMessage) bool { return len(text) > 0 && text[0] == '{' }
+
+// describe returns what a model is told of a tool. The text comes from a skill, so it loses what steers a terminal or
+// shows nothing, and is bounded.
+func describe(tool *pannier.Tool) string {
+	text := strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case unicode.In(r, unseen...) || r == unicode.ReplacementChar:
+			return -1
+		}
+		return r
+	}, tool.Description)
+	if runes := []rune(text); len(runes) > maxToolDescription {
+		text = string(runes[:maxToolDescription-1]) + "…"
+	}
+	return cmp.Or(strings.TrimSpace(text), "Runtime tool '"+tool.Name+"'")
+}

@@ -1,0 +1,189 @@
+package resolve_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"pannier"
+	"pannier/registry/resolve"
+)
+
+// declaresTool adds a runtime tool with a declaration.
+func declaresTool(name, declaration string) func(*pannier.Entry) {
+	return func(e *pannier.Entry) {
+		e.RuntimeTools = append(e.RuntimeTools, pannier.Tool{Name: name, Kind: pannier.ToolDeclared, Declaration: json.RawMessage(declaration)})
+	}
+}
+
+func trusted(level pannier.Trust) func(*pannier.Entry) {
+	return func(e *pannier.Entry) { e.TrustLevel = level }
+}
+
+func TestRuntimeTools(t *testing.T) {
+	full := func(e *pannier.Entry) {
+		e.RuntimeTools = append(e.RuntimeTools, pannier.Tool{
+			Name: "run", Description: " Runs\x1b \u202eit.\n", Parameters: json.RawMessage(`{"type":"object","properties":{"z":{},"a":{}}}`),
+			Declaration: json.RawMessage(`{"tool_slug":"run","kind":"shell","execution_class":"exclusive","config":{"command":["x"]}}`),
+		})
+	}
+	s := snapshot(
+		entry("idle", declaresTool("x", `{"kind":"http"}`)), // it is not active
+		entry("alone", declaresTool("x", `{"kind":"function_proxy","config":{"target_tool":"read_file"}}`), trusted(pannier.TrustCommunity)),
+		entry("work", implicit, declaresTool("ask", `{"kind":"http"}`), full, trusted(pannier.TrustVerified)),
+	)
+	r := resolve.Resolve(s, pannier.Turn{Text: "$alone"})
+	if len(r.Tools) != 3 || len(r.ExcludedTools) != 0 {
+		t.Fatalf("%+v, excluded %+v", r.Tools, r.ExcludedTools)
+	}
+	for i, want := range []string{
+		`{"name":"skill.alone.x","description":"Runtime tool 'x'","parameters":{"type":"object","additionalProperties":true},"execution_class":"shared","kind":"function_proxy","skill":"alone","config":{"target_tool":"read_file"}`,
+		`{"name":"skill.work.ask","description":"Runtime tool 'ask'","parameters":{"type":"object","additionalProperties":true},"execution_class":"shared","kind":"http","skill":"work"`,
+		`{"name":"skill.work.run","description":"Runs it.","parameters":{"type":"object","properties":{"z":{},"a":{}}},"execution_class":"exclusive","kind":"shell","skill":"work","config":{"command":["x"]}`,
+	} {
+		text, err := json.Marshal(r.Tools[i])
+		if err != nil || !strings.HasPrefix(string(text), want+`,"output_policy":{`) {
+			t.Errorf("%s, %v", text, err)
+		}
+	}
+}
+
+func TestExcludedTools(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change []func(*pannier.Entry)
+		kept   int
+		reason string
+	}{
+		{"shell takes verified", []func(*pannier.Entry){declaresTool("x", `{"kind":"shell"}`), trusted(pannier.TrustCommunity)}, 0, pannier.ToolTrustTooLow},
+		{"http takes community", []func(*pannier.Entry){declaresTool("x", `{"kind":"http"}`)}, 0, pannier.ToolTrustTooLow},
+		{"a proxy takes community", []func(*pannier.Entry){declaresTool("x", `{"kind":"function_proxy"}`), trusted(pannier.TrustUntrusted)}, 0, pannier.ToolTrustTooLow},
+		{"no kind", []func(*pannier.Entry){declaresTool("x", `{"kind":"magic"}`), trusted(pannier.TrustInternal)}, 0, pannier.ToolInvalidDeclaration},
+		{"no JSON", []func(*pannier.Entry){declaresTool("x", `{"kind":5}`), trusted(pannier.TrustInternal)}, 0, pannier.ToolInvalidDeclaration},
+		{"no slug", []func(*pannier.Entry){declaresTool("", `{"kind":"http"}`), trusted(pannier.TrustInternal)}, 0, pannier.ToolInvalidSlug},
+		{"long slug", []func(*pannier.Entry){declaresTool(strings.Repeat("x", 200), `{"kind":"http"}`), trusted(pannier.TrustInternal)}, 0, pannier.ToolInvalidSlug},
+		{"twice", []func(*pannier.Entry){declaresTool("x", `{"kind":"http"}`), declaresTool("x", `{"kind":"shell"}`), trusted(pannier.TrustInternal)}, 1, pannier.ToolDuplicateName},
+	} {
+		r := resolve.Resolve(snapshot(entry("it", append(tt.change, implicit)...)), pannier.Turn{})
+		if len(r.Tools) != tt.kept || len(r.ExcludedTools) != 1 || r.ExcludedTools[0].Reason != tt.reason || r.ExcludedTools[0].Detail == "" {
+			t.Errorf("%s: %+v, excluded %+v", tt.name, r.Tools, r.ExcludedTools)
+		}
+	}
+}
+
+func TestToolsOfASkillAreBounded(t *testing.T) {
+	many := entry("it", implicit, trusted(pannier.TrustInternal))
+	for i := range 70 {
+		declaresTool(fmt.Sprintf("t%02d", i), `{"kind":"http"}`)(&many)
+	}
+	r := resolve.Resolve(snapshot(many), pannier.Turn{})
+	if len(r.Tools) != 64 || len(r.ExcludedTools) != 6 || r.ExcludedTools[0].Reason != pannier.ToolTooMany {
+		t.Errorf("%d tools, excluded %+v", len(r.Tools), r.ExcludedTools)
+	}
+}
+
+// policyOf returns what becomes of the output of a tool, in JSON without the braces around, and the codes of what was narrowed.
+func policyOf(t *testing.T, kind, config, policy string, trust pannier.Trust) (pannier.OutputPolicy, string) {
+	t.Helper()
+	declaration := fmt.Sprintf(`{"kind":%q,"config":%s,"output_policy":%s}`, kind, config, policy)
+	r := resolve.Resolve(snapshot(entry("it", implicit, declaresTool("x", declaration), trusted(trust))), pannier.Turn{})
+	if len(r.Tools) != 1 {
+		t.Fatalf("%s: %+v", declaration, r.ExcludedTools)
+	}
+	var codes []string
+	for _, d := range r.Tools[0].Diagnostics {
+		if d.Message == "" {
+			t.Errorf("%s has no message", d.Code)
+		}
+		codes = append(codes, d.Code)
+	}
+	return r.Tools[0].OutputPolicy, strings.Join(codes, " ")
+}
+
+func TestOutputPolicy(t *testing.T) {
+	const full = `{"llm":{"mode":"full","max_bytes":9999999},"llm_retention":{"mode":"do_not_retain"},"timeline":{"mode":"full"},"storage":{"mode":"full","max_bytes":100},` +
+		`"recovery":{"mode":"evidence","include_retry_hint":false,"diagnostic_excerpt":{"mode":"output","max_chars":9000}},"deltas":{"mode":"persist_and_display","max_chunk_bytes":99999999,"max_total_bytes":1000}}`
+	const metadata = `"storage":{"mode":"metadata_only"},`
+	const noExcerpt = `"recovery":{"mode":"evidence","include_exit_status":true,"include_error_class":true,"include_fingerprints":true,"diagnostic_excerpt":{"mode":"disabled"}},`
+	for _, tt := range []struct {
+		name, kind, config, policy string
+		trust                      pannier.Trust
+		want, codes                string
+	}{
+		{
+			"default of http", "http", "{}", "null", pannier.TrustCommunity,
+			`{"llm":{"mode":"structured","max_bytes":2097152},"llm_retention":{"mode":"until_turn_terminal","max_bytes":2097152},"timeline":{"mode":"summary","max_chars":2000},` + metadata +
+				`"recovery":{"mode":"evidence","include_exit_status":true,"include_error_class":true,"include_retry_hint":true,"include_fingerprints":true,"diagnostic_excerpt":{"mode":"disabled"}},"deltas":{"mode":"progress_only"}}`, "",
+		},
+		{
+			"http with all", "http", "{}", full, pannier.TrustInternal,
+			`{"llm":{"mode":"full","max_bytes":2097152},"llm_retention":{"mode":"do_not_retain"},"timeline":{"mode":"summary","max_chars":2000},` + metadata + noExcerpt + `"deltas":{"mode":"progress_only"}}`,
+			"limit_clamped limit_clamped limit_clamped kind_narrowed_http_body kind_narrowed_http_body kind_narrowed_http_body trust_narrowed_deltas",
+		},
+		{
+			"shell with all", "shell", "{}", full, pannier.TrustVerified,
+			`{"llm":{"mode":"full","max_bytes":2097152},"llm_retention":{"mode":"do_not_retain"},"timeline":{"mode":"full","max_bytes":4194304},"storage":{"mode":"full","max_bytes":100},` +
+				`"recovery":{"mode":"evidence","include_exit_status":true,"include_error_class":true,"include_fingerprints":true,"diagnostic_excerpt":{"mode":"output","max_chars":4000}},"deltas":{"mode":"persist_and_display","max_chunk_bytes":1000,"max_total_bytes":1000}}`,
+			"limit_clamped limit_clamped limit_clamped",
+		},
+		{
+			"proxy to a shell", "function_proxy", `{"target_tool":"exec_command"}`, full, pannier.TrustCommunity,
+			`{"llm":{"mode":"full","max_bytes":2097152},"llm_retention":{"mode":"do_not_retain"},"timeline":{"mode":"summary","max_chars":2000},` + metadata + noExcerpt + `"deltas":{"mode":"progress_only"}}`,
+			"limit_clamped limit_clamped limit_clamped function_proxy_target_narrowed function_proxy_target_narrowed function_proxy_target_narrowed shell_persistence_not_allowed",
+		},
+		{
+			"proxy to nobody knows what", "function_proxy", `{"target_tool":"mine"}`, `{"timeline":{"mode":"summary"}}`, pannier.TrustInternal,
+			`{"llm":{"mode":"structured","max_bytes":2097152},"llm_retention":{"mode":"until_turn_terminal","max_bytes":2097152},"timeline":{"mode":"metadata_only"},` + metadata + `"recovery":{"mode":"metadata_only"},"deltas":{"mode":"progress_only"}}`,
+			"function_proxy_target_missing function_proxy_target_narrowed",
+		},
+		{
+			"less than the default", "http", "{}", `{"llm":{"mode":"summary_only"},"timeline":{"mode":"hidden"},"storage":{"mode":"none"},"recovery":{"mode":"none"},"deltas":{"mode":"disabled"}}`, pannier.TrustCommunity,
+			`{"llm":{"mode":"summary_only"},"llm_retention":{"mode":"until_turn_terminal","max_bytes":2097152},"timeline":{"mode":"hidden"},"storage":{"mode":"none"},"recovery":{"mode":"none"},"deltas":{"mode":"disabled"}}`, "",
+		},
+	} {
+		policy, codes := policyOf(t, tt.kind, tt.config, tt.policy, tt.trust)
+		got, err := json.Marshal(policy)
+		if err != nil || string(got) != tt.want || codes != tt.codes {
+			t.Errorf("%s:\ngot  %s\nwant %s\n%s", tt.name, got, tt.want, codes)
+		}
+	}
+}
+
+// TestOddOutputPolicies never keeps a tool back, nor gives it more than the default.
+func TestOddOutputPolicies(t *testing.T) {
+	fallback, _ := policyOf(t, "http", "{}", "null", pannier.TrustCommunity)
+	for _, tt := range []struct{ policy, codes string }{
+		{`{"llm":{"mode":"full","max_bytes":"lots"}}`, "invalid_declaration"},
+		{`{"llm":5}`, "invalid_declaration"},
+		{`[1]`, ""},
+		{`{"timeline":{"mode":"magic"}}`, "unsupported_mode"},
+		{`{"llm":{"mode":"structured","max_bytes":-1}}`, "limit_clamped"},
+	} {
+		policy, codes := policyOf(t, "http", `"text"`, tt.policy, pannier.TrustCommunity)
+		if policy.Timeline.Mode == "metadata_only" {
+			policy.Timeline = fallback.Timeline
+		}
+		if policy != fallback || codes != tt.codes {
+			t.Errorf("%s: %+v, %s", tt.policy, policy, codes)
+		}
+	}
+}
+
+func FuzzOutputPolicy(f *testing.F) {
+	f.Add("http", `{"llm":{"mode":"full"}}`, "internal")
+	f.Add("function_proxy", `{"storage":{"mode":"full","max_bytes":9e9}}`, "")
+	f.Fuzz(func(t *testing.T, kind, policy, trust string) {
+		declaration := fmt.Sprintf(`{"kind":%q,"config":%s,"output_policy":%s}`, kind, policy, policy)
+		r := resolve.Resolve(snapshot(entry("it", implicit, declaresTool("x", declaration), trusted(pannier.Trust(trust)))), pannier.Turn{})
+		if len(r.Tools)+len(r.ExcludedTools) != 1 {
+			t.Errorf("%+v", r)
+		}
+		for _, tool := range r.Tools {
+			p := tool.OutputPolicy
+			if p.LLM.MaxBytes > 2<<20 || p.Storage.MaxBytes > 4<<20 || tool.Kind != pannier.RuntimeShell && (p.Storage.Mode == "full" || p.Deltas.Mode == "persist_and_display") {
+				t.Errorf("%s: %+v", declaration, p)
+			}
+		}
+	})
+}

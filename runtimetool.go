@@ -1,0 +1,90 @@
+package pannier
+
+import "encoding/json"
+
+// RuntimeToolKind says how an agent runs a tool that a skill declares (Pioneer skills architecture, "Runtime tools").
+// pannier runs none.
+type RuntimeToolKind string
+
+// The kinds of runtime tool.
+const (
+	RuntimeShell RuntimeToolKind = "shell"
+	RuntimeHTTP  RuntimeToolKind = "http"
+	RuntimeProxy RuntimeToolKind = "function_proxy"
+)
+
+// Why a declared tool is kept back, in the order in which the planner asks: the first that fits is told.
+const (
+	ToolInvalidDeclaration = "invalid_declaration"
+	ToolTrustTooLow        = "trust_level_too_low"
+	ToolTooMany            = "max_dynamic_tools_per_skill"
+	ToolInvalidSlug        = "invalid_tool_slug"
+	ToolDuplicateName      = "duplicate_canonical_name"
+)
+
+// RuntimeTool is a tool that an active skill declares, as an agent can offer it to its model.
+type RuntimeTool struct {
+	// Name is "skill.", the slug of the skill, a dot, and that of the tool. No two in a snapshot are the same.
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	// Parameters is a JSON Schema of the arguments, an object.
+	Parameters json.RawMessage `json:"parameters"`
+	// ExecutionClass is shared, exclusive or session_scoped: a hint to whoever schedules calls.
+	ExecutionClass string          `json:"execution_class"`
+	Kind           RuntimeToolKind `json:"kind"`
+	// Skill is the slug.
+	Skill string `json:"skill"`
+	// Config is what the skill says of how to run it, an object.
+	Config json.RawMessage `json:"config,omitempty"`
+	// OutputPolicy is what becomes of its output: what the skill asks for, narrowed to what its kind and its trust allow.
+	OutputPolicy OutputPolicy `json:"output_policy"`
+	// Diagnostics tell where the policy is not what the skill asks for.
+	Diagnostics []ToolDiagnostic `json:"diagnostics,omitempty"`
+}
+
+// ExcludedTool is a declared tool that is kept back.
+type ExcludedTool struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Kind        RuntimeToolKind `json:"kind,omitempty"`
+	Skill       string          `json:"skill"`
+	// Reason is one of the constants above, Detail a sentence about it.
+	Reason string `json:"reason"`
+	Detail string `json:"detail"`
+}
+
+// ToolDiagnostic is one place where a tool does not get what it asks for.
+type ToolDiagnostic struct {
+	Code    string `json:"code"`
+	Message string `json:"message"`
+}
+
+// OutputPolicy says who gets to see the output of a tool, how much of it, and what is kept (Pioneer skills architecture,
+// "Runtime tools").
+type OutputPolicy struct {
+	LLM          OutputPart   `json:"llm"`
+	LLMRetention OutputPart   `json:"llm_retention"`
+	Timeline     OutputPart   `json:"timeline"`
+	Storage      OutputPart   `json:"storage"`
+	Recovery     RecoveryPart `json:"recovery"`
+	Deltas       OutputPart   `json:"deltas"`
+}
+
+// OutputPart is one part of an [OutputPolicy]. It has the bounds that its mode knows.
+type OutputPart struct {
+	Mode          string `json:"mode"`
+	MaxBytes      int64  `json:"max_bytes,omitempty"`
+	MaxChars      int64  `json:"max_chars,omitempty"`
+	MaxChunkBytes int64  `json:"max_chunk_bytes,omitempty"`
+	MaxTotalBytes int64  `json:"max_total_bytes,omitempty"`
+}
+
+// RecoveryPart says what of a failed call is kept for the next attempt. All but Mode is for the mode "evidence".
+type RecoveryPart struct {
+	Mode                string     `json:"mode"`
+	IncludeExitStatus   bool       `json:"include_exit_status,omitempty"`
+	IncludeErrorClass   bool       `json:"include_error_class,omitempty"`
+	IncludeRetryHint    bool       `json:"include_retry_hint,omitempty"`
+	IncludeFingerprints bool       `json:"include_fingerprints,omitempty"`
+	DiagnosticExcerpt   OutputPart `json:"diagnostic_excerpt,omitzero"`
+}

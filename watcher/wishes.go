@@ -1,0 +1,74 @@
+package watcher
+
+import "path/filepath"
+
+// wishes are the directories that the consumer wants besides the trees, and where they were found. It is made anew
+// whenever they are looked for, and never changed.
+type wishes struct {
+	names   map[string][]string // those that the consumer has for each directory that was found, by its path without links
+	leads   map[string]string   // the path without links for each name, empty where it leads nowhere
+	lacking bool                // one leads nowhere
+	// entries are all that lies on the ways, whether it is there or not, and holders the directories that hold them.
+	entries, holders map[string]struct{}
+	// anchors are the directories to watch besides those to learn that a way leads elsewhere; true stands for one that
+	// would be missed, since nothing else tells of what may come in it.
+	anchors map[string]bool
+	turned  []string // the names whose way something has changed on
+}
+
+// findWanted goes the ways to all that is wanted. What it costs grows with the entries that lie there, and not with the
+// depth of each way. What the rules reach is watched in its tree, so only that it goes counts.
+func (w *Watcher) findWanted(ways finder, turned map[string]struct{}) wishes {
+	found := wishes{
+		names: make(map[string][]string), leads: make(map[string]string),
+		entries: make(map[string]struct{}), holders: make(map[string]struct{}), anchors: make(map[string]bool),
+	}
+	for _, dir := range w.wantedDirs() {
+		if w.isRoot(dir) {
+			continue
+		}
+		if real, ok := w.reached(dir); ok {
+			found.entries[real] = struct{}{}
+			continue
+		}
+		found.add(dir, ways.find(dir), turned)
+	}
+	if w.backend != nil {
+		w.hold(&found)
+	}
+	return found
+}
+
+// add takes in the way to one directory.
+func (s *wishes) add(name string, to way, turned map[string]struct{}) {
+	s.leads[name] = to.real
+	if s.lacking = s.lacking || to.real == ""; to.real != "" {
+		s.names[to.real] = append(s.names[to.real], name)
+	}
+	for _, a := range to.anchors {
+		s.anchors[a] = true
+	}
+	changed := false
+	for _, entry := range to.entries {
+		s.entries[entry] = struct{}{}
+		s.holders[filepath.Dir(entry)] = struct{}{}
+		if _, ok := turned[entry]; ok {
+			changed = true
+		}
+	}
+	if changed {
+		s.turned = append(s.turned, name)
+	}
+}
+
+// hold adds the directories above what is there, which the kernel has to be asked about: a directory that is renamed with
+// all above it tells of nothing itself, while polling looks at its path. What lies on the way to a place is left to that.
+func (w *Watcher) hold(found *wishes) {
+	for entry := range found.entries {
+		above := filepath.Dir(entry)
+		_, placed := w.entries[entry]
+		if _, ok := found.holders[above]; ok && !placed && !found.anchors[above] {
+			found.anchors[above] = false
+		}
+	}
+}
