@@ -38,6 +38,15 @@ type Skill struct {
 	// DisableModelInvocation keeps the skill out of what the model is offered by itself.
 	DisableModelInvocation bool `json:"disable_model_invocation"`
 
+	// Compatibility is the author's own words on what the skill needs (Agent Skills specification, "compatibility").
+	Compatibility string `json:"compatibility,omitempty"`
+	// Conflicts are skills that must not be usable together with this one: "slug", whoever's that is, or "owner/slug".
+	Conflicts []string `json:"conflicts,omitempty"`
+	// PrimaryEnv is the variable that holds the skill's main credential, SkillKey what OpenClaw keeps its settings under
+	// (OpenClaw's `primaryEnv` and `skillKey`). Neither is a requirement.
+	PrimaryEnv string `json:"primary_env,omitempty"`
+	SkillKey   string `json:"skill_key,omitempty"`
+
 	// Digest is that of the raw bytes of SKILL.md, MetaDigest that of its frontmatter block and _meta.json.
 	Digest     Digest `json:"digest,omitzero"`
 	MetaDigest Digest `json:"meta_digest,omitzero"`
@@ -52,10 +61,6 @@ type Skill struct {
 	// Managed is set on a skill that pannier has installed: the lock file of its root names it.
 	Managed bool `json:"managed,omitempty"`
 
-	// Compatibility is the author's own words on what the skill needs (Agent Skills specification, "compatibility").
-	Compatibility string `json:"-"`
-	// Conflicts are slugs of skills that must not be usable together with this one.
-	Conflicts []string `json:"-"`
 	// Commands are those that the skill declares.
 	Commands []Command `json:"-"`
 	// RuntimeTools are those that the frontmatter declares and that can be told apart, each of kind [ToolDeclared] with its

@@ -104,7 +104,8 @@ func TestEntryComesBack(t *testing.T) {
 
 func TestTurnComesBack(t *testing.T) {
 	turn := pannier.Turn{
-		Text: "$pdf", Runtime: "crewai", Format: "available_skills", Limits: pannier.Limits{MaxChars: new(int)},
+		Text: "$pdf", Runtime: "crewai", Format: "available_skills", Limits: pannier.Limits{MaxChars: new(int), MaxBodies: new(int)},
+		Paths: []string{"a/b"}, ProjectDir: "/p", Tools: []string{},
 		Capabilities: []pannier.Capability{{ID: "1", Slug: "acme/pdf", SourceKind: pannier.SourceManaged, Label: "PDF"}},
 	}
 	text, err := json.Marshal(turn)

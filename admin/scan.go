@@ -9,10 +9,13 @@ import (
 	"pannier"
 )
 
-// Verdicts keeps what scans have found. A verdict is on disk when Put returns, or not kept where it fails; it is returned
-// as it is kept.
+// Verdicts keeps what scans have found. A change is on disk when a call returns, or not made where it fails.
 type Verdicts interface {
+	// Put keeps a verdict by its fingerprint, and returns it as it is kept.
 	Put(pannier.ScanVerdict) (pannier.ScanVerdict, error)
+	// Hold keeps one without a fingerprint by the place of the skill, and Release forgets what is held of a place.
+	Hold(*pannier.Skill, pannier.ScanVerdict) error
+	Release(path string) error
 }
 
 // ScanOptions are what a scan leads to. All are needed where [Door.Scan] is called.
@@ -24,8 +27,9 @@ type ScanOptions struct {
 	// Scan returns what is found in a skill directory as it is now. Fingerprint, time, slug and path are filled in here.
 	// Where it fails because ctx is done, the report tells what was found until then.
 	Scan func(context.Context, *pannier.Skill) (pannier.ScanReport, error)
-	// ApplyVerdict judges again by what is kept for a fingerprint, and returns a snapshot that shows it.
-	ApplyVerdict func(pannier.Digest) *pannier.Snapshot
+	// ApplyVerdict judges again by what is held of a skill and kept for a fingerprint, which is zero where it has none, and
+	// returns a snapshot that shows it.
+	ApplyVerdict func(*pannier.Skill, pannier.Digest) *pannier.Snapshot
 }
 
 // The bounds of one scan: how long it may take, which is less than the socket waits, and how often a directory is scanned
@@ -54,8 +58,11 @@ type scanOutcome struct {
 // shows what follows. One scan is under way at a time. Other mutations go through the door meanwhile, because a scan takes
 // longer than all of them: only keeping its verdict waits for a turn.
 //
-// A caller that goes away before the verdict is there ends the scan, and nothing is kept. Nor is it where there is no
-// fingerprint to keep it by, or where the scan takes longer than it may: then the report says so, and there is no snapshot.
+// Where there is no fingerprint to keep a verdict by, or where the scan takes longer than it may, one that blocks is held
+// by the place of the skill, or else a skill could see to it that nothing blocks it. One that does not block is not kept,
+// and the report says so; if the scan went through, nothing is held of the skill any more.
+//
+// A caller that goes away before the verdict is there ends the scan, and nothing is kept.
 func (d *Door) Scan(ctx context.Context, actor pannier.Actor, skill *pannier.Skill) (pannier.ScanReport, *pannier.Snapshot, error) {
 	if err := enter(ctx, d.scanning); err != nil {
 		return pannier.ScanReport{}, nil, err
@@ -79,17 +86,22 @@ func (d *Door) Scan(ctx context.Context, actor pannier.Actor, skill *pannier.Ski
 }
 
 func (d *Door) scan(ctx context.Context, skill *pannier.Skill) (pannier.ScanReport, done, error) {
-	report, err := d.examine(ctx, skill)
+	report, through, err := d.examine(ctx, skill)
 	report.Slug, report.Path, report.At = skill.Slug, skill.Path, time.Now().UTC().Round(0)
-	if err == nil && report.Unkept == "" {
-		return d.keepVerdict(report)
+	blocks := len(report.Blocking()) > 0
+	if err != nil || !through && !blocks {
+		return report, done{detail: outcomeOf(report)}, err
 	}
-	return report, done{detail: outcomeOf(report)}, err
+	if blocks {
+		report.Unkept = ""
+	}
+	return d.keepVerdict(skill, report)
 }
 
 // examine finds out what a directory holds, and by which fingerprint. That is one thing only where the fingerprint is the
-// same before and after; where it is not, somebody was writing, and it is looked at again.
-func (d *Door) examine(ctx context.Context, skill *pannier.Skill) (pannier.ScanReport, error) {
+// same before and after; where it is not, somebody was writing, and it is looked at again. It also returns whether the scan
+// went through.
+func (d *Door) examine(ctx context.Context, skill *pannier.Skill) (report pannier.ScanReport, through bool, err error) {
 	bounded, cancel := context.WithTimeout(ctx, scanTimeout)
 	defer cancel()
 	for range scanTries {
@@ -97,39 +109,62 @@ func (d *Door) examine(ctx context.Context, skill *pannier.Skill) (pannier.ScanR
 		report, late := d.o.Scans.Scan(bounded, skill)
 		switch {
 		case ctx.Err() != nil:
-			return report, ctx.Err()
+			return report, false, ctx.Err()
 		case late != nil && !errors.Is(late, context.DeadlineExceeded):
-			return report, late
+			return report, false, late
 		case late != nil:
-			report.Unkept = fmt.Sprintf("the scan was ended after %s", scanTimeout)
-			return report, nil
+			report.Unkept, report.Truncated = fmt.Sprintf("the scan was ended after %s", scanTimeout), true
+			return report, false, nil
 		case errors.Is(unknown, pannier.ErrChanged):
 			continue
 		case unknown != nil:
 			report.Unkept = unknown.Error()
-			return report, nil
+			return report, true, nil
 		}
-		if after, err := d.o.Scans.Fingerprint(bounded, skill); err == nil && after == before {
+		after, unknown := d.o.Scans.Fingerprint(bounded, skill)
+		switch {
+		case ctx.Err() != nil:
+			return report, false, ctx.Err()
+		case unknown == nil && after == before:
 			report.Fingerprint = before
-			return report, nil
+			return report, true, nil
+		case unknown != nil && !errors.Is(unknown, pannier.ErrChanged):
+			report.Unkept = unknown.Error()
+			return report, true, nil
 		}
 	}
-	return pannier.ScanReport{}, pannier.ErrChanged
+	return pannier.ScanReport{}, false, pannier.ErrChanged
 }
 
 // keepVerdict keeps what was found, hands it to the registry, and says so. It waits for its turn, whoever goes away.
-func (d *Door) keepVerdict(report pannier.ScanReport) (pannier.ScanReport, done, error) {
+func (d *Door) keepVerdict(skill *pannier.Skill, report pannier.ScanReport) (pannier.ScanReport, done, error) {
 	d.turn <- struct{}{}
 	defer func() { <-d.turn }()
-	if _, err := d.o.Scans.Verdicts.Put(report.ScanVerdict); err != nil {
-		return report, done{detail: outcomeOf(report)}, err
+	result := done{detail: outcomeOf(report)}
+	if err := d.store(skill, report.ScanVerdict); err != nil {
+		return report, result, err
 	}
-	return report, done{
-		snapshot: d.o.Scans.ApplyVerdict(report.Fingerprint), detail: outcomeOf(report), event: pannier.EventSkillScanned,
-		data: pannier.SkillScanned{
+	result.snapshot = d.o.Scans.ApplyVerdict(skill, report.Fingerprint)
+	if report.Unkept == "" {
+		result.event, result.data = pannier.EventSkillScanned, pannier.SkillScanned{
 			Slug: report.Slug, Path: report.Path, Fingerprint: report.Fingerprint, Decision: report.Decision, Findings: len(report.Findings),
-		},
-	}, nil
+		}
+	}
+	return report, result, nil
+}
+
+// store keeps a verdict by its fingerprint, or holds it where it blocks and has none. What was held before is superseded,
+// but only once there is something in its place.
+func (d *Door) store(skill *pannier.Skill, v pannier.ScanVerdict) error {
+	if v.Fingerprint.IsZero() && len(v.Blocking()) > 0 {
+		return d.o.Scans.Verdicts.Hold(skill, v)
+	}
+	if !v.Fingerprint.IsZero() {
+		if _, err := d.o.Scans.Verdicts.Put(v); err != nil {
+			return err
+		}
+	}
+	return d.o.Scans.Verdicts.Release(skill.Path)
 }
 
 func outcomeOf(r pannier.ScanReport) scanOutcome {

@@ -48,7 +48,7 @@ func newScanned(t *testing.T, dir string) *scanned {
 			Verdicts:    h.verdicts,
 			Fingerprint: func(context.Context, *pannier.Skill) (pannier.Digest, error) { return h.prints() },
 			Scan:        func(ctx context.Context, _ *pannier.Skill) (pannier.ScanReport, error) { return h.report(ctx) },
-			ApplyVerdict: func(fingerprint pannier.Digest) *pannier.Snapshot {
+			ApplyVerdict: func(_ *pannier.Skill, fingerprint pannier.Digest) *pannier.Snapshot {
 				return h.change(func(*pannier.Snapshot) { h.note("judge by %s", fingerprint) })
 			},
 		},
@@ -104,9 +104,6 @@ func TestScansThatKeepNothing(t *testing.T) {
 	}{
 		{"no audit", func(h *scanned) { h.unaudited = pannier.AuditIntent }, pannier.ErrNotAudited, "", 0},
 		{"no room", func(h *scanned) { h.unkept = errDiskFull }, errDiskFull, "", 2},
-		{"no fingerprint", func(h *scanned) {
-			h.prints = func() (pannier.Digest, error) { return pannier.Digest{}, errors.New(`"x": permission denied`) }
-		}, nil, `"x": permission denied`, 2},
 		{"it changes each time", func(h *scanned) {
 			h.prints = func() (pannier.Digest, error) { moving++; return pannier.DigestOf(fmt.Append(nil, moving)), nil }
 		}, pannier.ErrChanged, "", 2},
@@ -133,6 +130,63 @@ func TestScansThatKeepNothing(t *testing.T) {
 }
 
 var errDiskFull = errors.New("disk full")
+
+// TestScanWithoutFingerprint: what blocks is held by the place of the skill, and what does not is not kept and takes that
+// back, unless the scan was ended.
+func TestScanWithoutFingerprint(t *testing.T) {
+	h := newScanned(t, t.TempDir())
+	h.prints = func() (pannier.Digest, error) { return pannier.Digest{}, errors.New(`"x": permission denied`) }
+	blocking := h.report
+	clean := func(context.Context) (pannier.ScanReport, error) {
+		return pannier.ScanReport{ScanVerdict: pannier.ScanVerdict{Decision: pannier.ScanAllow}}, nil
+	}
+	ended := func(context.Context) (pannier.ScanReport, error) {
+		return pannier.ScanReport{}, context.DeadlineExceeded
+	}
+	endedBlocking := func(ctx context.Context) (pannier.ScanReport, error) {
+		r, _ := blocking(ctx)
+		return r, context.DeadlineExceeded
+	}
+	readable := func() (pannier.Digest, error) { return content, nil }
+	unreadable := h.prints
+	calls := 0
+	lost := func() (pannier.Digest, error) {
+		if calls++; calls%2 == 0 {
+			return unreadable()
+		}
+		return content, nil
+	}
+	for _, tt := range []struct {
+		name   string
+		prints func() (pannier.Digest, error)
+		report func(context.Context) (pannier.ScanReport, error)
+		unkept string
+		held   bool
+		events int
+	}{
+		{"it does not block", unreadable, clean, `"x": permission denied`, false, 0},
+		{"it blocks", unreadable, blocking, "", true, 1},
+		{"a scan that was ended says nothing", unreadable, ended, "the scan was ended after 45s", true, 0},
+		{"a scan that went through clears it", unreadable, clean, `"x": permission denied`, false, 0},
+		{"what was found until it was ended", unreadable, endedBlocking, "", true, 1},
+		{"one with a fingerprint takes its place", readable, blocking, "", false, 1},
+		{"the fingerprint is lost meanwhile", lost, blocking, "", true, 1},
+	} {
+		h.prints, h.report, h.happened = tt.prints, tt.report, nil
+		report, _, err := h.Scan(t.Context(), actor, skill)
+		if err != nil || report.Unkept != tt.unkept || strings.Count(strings.Join(h.happened, " "), "emit skill_scanned") != tt.events {
+			t.Errorf("%s: %v, %+v, %q", tt.name, err, report, h.happened)
+		}
+		v, held, err := h.verdicts.HeldAt(skill.Path)
+		if held != tt.held || err != nil || held && (v.Decision != pannier.ScanBlock || len(v.Findings) != 1 || v.At.IsZero()) {
+			t.Errorf("%s: held %t, %v, %+v", tt.name, held, err, v)
+		}
+	}
+	h.unkept = errDiskFull
+	if _, s, err := h.Scan(t.Context(), actor, skill); !errors.Is(err, errDiskFull) || s != nil {
+		t.Errorf("%v, %v", err, s)
+	}
+}
 
 // TestScanOfWhatChangesOnce: what is found belongs to the fingerprint that it is kept by.
 func TestScanOfWhatChangesOnce(t *testing.T) {

@@ -29,6 +29,7 @@ func (c *contract) fill(s *pannier.Skill, m meta) {
 	s.Version = c.version(s, m)
 	s.License, s.Compatibility = c.text("license"), c.text("compatibility")
 	s.Homepage, s.Emoji = c.text("homepage"), c.text("emoji")
+	s.PrimaryEnv = c.text("primary-env")
 	c.identity(s, m)
 	s.Tags = c.list("tags", commas)
 	s.Examples = c.list("examples", whole)

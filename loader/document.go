@@ -96,10 +96,13 @@ const MaxFiles = 1000
 // maxFileDepth bounds how deep below the skill directory files are listed.
 const maxFileDepth = 8
 
+// maxFileEntries bounds how many entries of directories are looked at for that.
+const maxFileEntries = 10 * MaxFiles
+
 // Files lists the files of a skill of a catalog, by path in bytes, SKILL.md included. truncated says that there are more
-// than [MaxFiles], or deeper ones, or a directory that can not be read. Directories that discovery skips are not entered,
-// nor are links to directories; a link to a file within the root is listed as that file. What is neither a file nor a
-// directory is left out.
+// than [MaxFiles], or deeper ones, or a directory that can not be read; which of too many files are listed is not said.
+// Directories that discovery skips are not entered, nor are links to directories; a link to a file within the root is listed
+// as that file. What is neither a file nor a directory is left out.
 func (l *Loader) Files(ctx context.Context, s *pannier.Skill) (files []pannier.File, truncated bool, err error) {
 	root, err := os.OpenRoot(l.rules.Roots[s.RootIndex].Path)
 	if err != nil {
@@ -111,38 +114,98 @@ func (l *Loader) Files(ctx context.Context, s *pannier.Skill) (files []pannier.F
 		return nil, false, fmt.Errorf("list %s: %w", s.Path, err)
 	}
 	defer dir.Close()
-	err = fs.WalkDir(dir.FS(), ".", func(name string, e fs.DirEntry, err error) error {
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case err != nil:
-			truncated = true // a directory that can not be read
-			return nil
-		case e.IsDir() && name != "." && l.rules.Skips(e.Name()):
-			return fs.SkipDir
-		case e.IsDir() && strings.Count(name, "/") >= maxFileDepth:
-			truncated = true
-			return fs.SkipDir
-		case e.IsDir():
-			return nil
-		}
-		info, err := e.Info()
-		if e.Type() == fs.ModeSymlink {
-			info, err = root.Stat(path.Join(s.PathBelowRoot, name))
-		}
-		if err != nil || !info.Mode().IsRegular() {
-			return nil
-		}
-		if len(files) == MaxFiles {
-			truncated = true
-			return fs.SkipAll
-		}
-		files = append(files, pannier.File{Path: name, Size: info.Size(), Executable: info.Mode()&0o111 != 0})
-		return nil
-	})
-	if err != nil {
+	w := lister{rules: l.rules, skill: s, root: root, dir: dir}
+	if s.File != "" {
+		w.add(s.File)
+	}
+	if err := w.list(ctx, ".", 0); err != nil {
 		return nil, false, fmt.Errorf("list %s: %w", s.Path, err)
 	}
-	slices.SortFunc(files, func(a, b pannier.File) int { return strings.Compare(a.Path, b.Path) })
-	return files, truncated, nil
+	slices.SortFunc(w.files, func(a, b pannier.File) int { return strings.Compare(a.Path, b.Path) })
+	return w.files, w.truncated, nil
+}
+
+// lister lists the files of one skill.
+type lister struct {
+	rules     pannier.DiscoveryRules
+	skill     *pannier.Skill
+	root, dir *os.Root // dir is that of the skill
+	files     []pannier.File
+	entries   int // how many were looked at
+	full      bool
+	truncated bool
+}
+
+// list adds the files in a directory, and then those below it.
+func (w *lister) list(ctx context.Context, name string, depth int) error {
+	dirs, err := w.listIn(ctx, name)
+	if err != nil {
+		return err
+	}
+	slices.Sort(dirs)
+	for _, dir := range dirs {
+		if w.full {
+			break
+		}
+		if depth+1 > maxFileDepth {
+			w.truncated = true
+			break
+		}
+		if err := w.list(ctx, dir, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listIn adds the files right in a directory and returns the directories that are to be entered. It reads no more of it than
+// it needs.
+func (w *lister) listIn(ctx context.Context, name string) (dirs []string, err error) {
+	dir, err := w.dir.OpenFile(name, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		w.truncated = true
+		return nil, ctx.Err()
+	}
+	defer dir.Close()
+	const batch = 256
+	for ctx.Err() == nil {
+		entries, err := dir.ReadDir(batch)
+		for _, e := range entries {
+			if w.entries++; w.entries > maxFileEntries {
+				w.full, w.truncated = true, true
+				return nil, ctx.Err()
+			}
+			below := path.Join(name, e.Name())
+			switch {
+			case e.IsDir() && !w.rules.Skips(e.Name()):
+				dirs = append(dirs, below)
+			case !e.IsDir() && below != w.skill.File:
+				w.add(below)
+			}
+			if w.full {
+				return nil, ctx.Err()
+			}
+		}
+		if err != nil {
+			w.truncated = w.truncated || !errors.Is(err, io.EOF)
+			return dirs, ctx.Err()
+		}
+	}
+	return nil, ctx.Err()
+}
+
+// add adds a file, where it is one.
+func (w *lister) add(name string) {
+	info, err := w.dir.Lstat(name)
+	if err == nil && info.Mode().Type() == fs.ModeSymlink {
+		info, err = w.root.Stat(path.Join(w.skill.PathBelowRoot, name))
+	}
+	if err != nil || !info.Mode().IsRegular() {
+		return
+	}
+	if len(w.files) == MaxFiles {
+		w.full, w.truncated = true, true
+		return
+	}
+	w.files = append(w.files, pannier.File{Path: name, Size: info.Size(), Executable: info.Mode()&0o111 != 0})
 }

@@ -6,6 +6,7 @@ import (
 
 	"pannier"
 	"pannier/internal/yamldoc"
+	"pannier/loader/profile"
 )
 
 // text returns a field that must be a text, trimmed; absent and null are empty.
@@ -110,7 +111,7 @@ func (c *contract) mapping(v yamldoc.Value, field string, read func(yamldoc.Valu
 	case v.Kind() == yamldoc.Map:
 		read(v)
 	case isText:
-		parsed, _, err := yamldoc.Parse([]byte(text)) // JSON is YAML
+		parsed, err := mappingIn(text)
 		if err != nil {
 			c.tell(code, field, v, "this text can not be read as a mapping: "+syntaxOf(err).Message, "write "+field+" as a mapping")
 			return
@@ -122,4 +123,16 @@ func (c *contract) mapping(v yamldoc.Value, field string, read func(yamldoc.Valu
 	case v.Kind() == yamldoc.List:
 		c.tell(code, field, v, "this is a list where a mapping belongs, and counts as absent", "write "+field+" as a mapping")
 	}
+}
+
+// mappingIn reads a mapping in a text, as YAML or, where that is refused, as JSON, which allows what YAML does not.
+func mappingIn(text string) (yamldoc.Value, error) {
+	v, _, err := yamldoc.Parse([]byte(text))
+	if err == nil {
+		return v, nil
+	}
+	if v, otherErr := profile.FromJSON(text); otherErr == nil {
+		return v, nil
+	}
+	return yamldoc.Value{}, err
 }

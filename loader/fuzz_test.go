@@ -2,6 +2,7 @@ package loader_test
 
 import (
 	"encoding/json"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -83,11 +84,19 @@ func FuzzLock(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		entries, err := loader.ParseLock(text)
+		entries, strange, err := loader.ParseLock(text)
 		if err != nil && entries != nil || err == nil && !json.Valid(text) {
 			t.Fatalf("%v, error %v", entries, err)
 		}
+		for _, key := range strange {
+			if clean := filepath.Clean(key); fs.ValidPath(clean) && clean != "." {
+				t.Errorf("%q is a path below the root", key)
+			}
+		}
 		for path, trust := range entries {
+			if !fs.ValidPath(path) || path == "." {
+				t.Errorf("%q is no path below the root", path)
+			}
 			if !slices.Contains(pannier.TrustLevels(), trust) {
 				t.Errorf("%q has the trust %q", path, trust)
 			}

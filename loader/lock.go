@@ -1,12 +1,13 @@
 package loader
 
 import (
-	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 
 	"pannier"
 )
@@ -23,6 +24,8 @@ type lock struct {
 	proven bool     // an equal stat means an equal file
 	// trust holds what the last readable lock file says, by path below the root.
 	trust map[string]pannier.Trust
+	// read says that trust is from the lock file, and not that none was readable yet.
+	read bool
 	// failed says that there is a lock file that can not be read, so that nobody knows what it says now.
 	failed   bool
 	problems []pannier.Problem
@@ -32,17 +35,21 @@ type lock struct {
 }
 
 // trustOf returns how far the skill at a path below the root is trusted, and whether pannier has installed it. Where the
-// lock file can not be read, what it may have named is not trusted.
+// lock file can not be read, what it may name is not trusted: what it named before, or, as long as that is not known, and in
+// a managed root, every skill.
 func (t *tree) trustOf(rel string) (trust pannier.Trust, managed bool) {
 	trust, managed = t.lock.trust[rel]
 	switch {
-	case t.lock.failed && (managed || t.root.Kind == pannier.SourceManaged):
+	case t.lock.failed && (managed || t.doubtsAll()):
 		return pannier.TrustUntrusted, managed
 	case managed:
 		return trust, true
 	}
 	return t.root.Trust, false
 }
+
+// doubtsAll reports whether a lock file that can not be read may name any skill of the root.
+func (t *tree) doubtsAll() bool { return !t.lock.read || t.root.Kind == pannier.SourceManaged }
 
 // openLock brings what is known of the lock file up to date. It is read anew only where its stat moved.
 func (s *scan) openLock() {
@@ -58,15 +65,15 @@ func (s *scan) openLock() {
 	l.failed, l.problems, l.proven = false, nil, false
 	switch {
 	case err != nil:
-		l.fail(s.lockPath(), "lock.unreadable", 0, "the file can not be read: "+cause(err))
+		s.failLock("lock.unreadable", 0, "the file can not be read: "+cause(err))
 	case st == (fileStat{}):
-		l.trust = nil
+		l.trust, l.read = nil, false
 	default:
 		st = s.readLock(st)
 	}
 	l.proven = err == nil && st.proves(s.now)
 	l.stat = st
-	l.moved = l.moved || l.failed != before.failed || !maps.Equal(l.trust, before.trust)
+	l.moved = l.moved || l.failed != before.failed || l.read != before.read || !maps.Equal(l.trust, before.trust)
 }
 
 // readLock reads the lock file and returns its stat after that.
@@ -74,23 +81,48 @@ func (s *scan) readLock(st fileStat) fileStat {
 	l := &s.tree.lock
 	text, after, err := s.reader(0).slurp(lockRel, st, maxLockBytes)
 	if err != nil {
-		l.fail(s.lockPath(), "lock.unreadable", 0, "the file can not be read: "+cause(err))
+		s.failLock("lock.unreadable", 0, "the file can not be read: "+cause(err))
 		return after
 	}
-	entries, err := parseLock(text)
+	entries, strange, err := parseLock(text)
 	if err != nil {
-		l.fail(s.lockPath(), "lock.syntax", jsonLine(text, err), "this is not the lock file that it should be"+lockCause(err))
+		s.failLock("lock.syntax", jsonLine(text, err), "this is not the lock file that it should be"+lockCause(err))
 		return after
 	}
-	l.trust = entries
+	l.trust, l.read = entries, true
+	if len(strange) > 0 {
+		l.problems = append(l.problems, pannier.Problem{
+			Code: "lock.path", Severity: pannier.SeverityWarning, Path: s.lockPath(), Field: "skills",
+			Message: fmt.Sprintf("%d %s no %s below the root, and no skill is meant: %s", len(strange), plural(len(strange), "key is", "keys are"), plural(len(strange), "path", "paths"), quoteSome(strange)),
+			Hint:    "write the path of a skill below the root, with slashes and without `..`",
+		})
+	}
 	return after
 }
 
-// fail notes that nobody knows what the lock file says.
-func (l *lock) fail(path, code string, line int, message string) {
+// quoteSome returns the first of some texts in quotes, and how many more there are.
+func quoteSome(texts []string) string {
+	var quoted []string
+	for _, text := range texts[:min(len(texts), namedPaths)] {
+		if r := []rune(text); len(r) > 60 {
+			text = string(r[:60]) + "…"
+		}
+		quoted = append(quoted, strconv.Quote(text))
+	}
+	named := tally{count: len(texts), first: quoted}
+	return named.names()
+}
+
+// failLock notes that nobody knows what the lock file says.
+func (s *scan) failLock(code string, line int, message string) {
+	l := &s.tree.lock
 	l.failed = true
+	doubted := "; the skills that it named when it was last read count as untrusted"
+	if s.tree.doubtsAll() {
+		doubted = "; every skill of the root counts as untrusted, because it may name any of them"
+	}
 	l.problems = append(l.problems, pannier.Problem{
-		Code: code, Severity: pannier.SeverityError, Path: path, Line: line, Message: message + "; installed skills count as untrusted",
+		Code: code, Severity: pannier.SeverityError, Path: s.lockPath(), Line: line, Message: message + doubted,
 		Hint: "restore the file, or remove it and install the skills again",
 	})
 }
@@ -105,24 +137,44 @@ func lockCause(err error) string {
 	return jsonCause(err)
 }
 
-// parseLock reads a lock file: how far each skill that it names is trusted. A level that is not known is untrusted.
-func parseLock(text []byte) (map[string]pannier.Trust, error) {
-	var raw struct {
-		Version int
-		Skills  map[string]struct{ Trust pannier.Trust }
+// parseLock reads a lock file: how far each skill that it names is trusted, and which keys are no paths below the root. A
+// level that is not known is untrusted; of two keys for one path the lesser level counts.
+func parseLock(text []byte) (entries map[string]pannier.Trust, strange []string, err error) {
+	file, err := jsonObject(text)
+	if err != nil {
+		return nil, nil, err
 	}
-	if err := json.Unmarshal(text, &raw); err != nil {
-		return nil, err
+	var version int
+	if err := file.read("version", &version); err != nil {
+		return nil, nil, err
 	}
-	if raw.Version != 1 {
-		return nil, errLockVersion
+	if version != 1 {
+		return nil, nil, errLockVersion
 	}
-	entries := make(map[string]pannier.Trust, len(raw.Skills))
-	for rel, entry := range raw.Skills {
-		level := max(0, slices.Index(pannier.TrustLevels(), entry.Trust))
-		entries[rel] = pannier.TrustLevels()[level]
+	var skills map[string]jsonFields
+	if err := file.read("skills", &skills); err != nil {
+		return nil, nil, err
 	}
-	return entries, nil
+	entries = make(map[string]pannier.Trust, len(skills))
+	for key, entry := range skills {
+		var trust pannier.Trust
+		if err := entry.read("trust", &trust); err != nil {
+			return nil, nil, err
+		}
+		rel := path.Clean(key)
+		if rel == "." || !fs.ValidPath(rel) {
+			strange = append(strange, key)
+			continue
+		}
+		levels := pannier.TrustLevels()
+		level := max(0, slices.Index(levels, trust))
+		if other, again := entries[rel]; again {
+			level = min(level, slices.Index(levels, other))
+		}
+		entries[rel] = levels[level]
+	}
+	slices.Sort(strange)
+	return entries, strange, nil
 }
 
 // lockStat returns the stat of the lock file, zero where there is none.

@@ -18,30 +18,48 @@ type meta struct {
 	slug, owner, displayName, version string
 }
 
+// jsonFields are the fields of a JSON object. Unlike those of a struct, their names are compared exactly.
+type jsonFields map[string]json.RawMessage
+
+var errNoObject = errors.New("it is no object")
+
+// jsonObject reads a text as an object, which null is not.
+func jsonObject(text []byte) (jsonFields, error) {
+	var fields jsonFields
+	err := json.Unmarshal(text, &fields)
+	if _, wrong := errors.AsType[*json.UnmarshalTypeError](err); wrong || err == nil && fields == nil {
+		return nil, errNoObject
+	}
+	return fields, err
+}
+
+// read puts the value of a field into v, which stays as it is where there is none.
+func (f jsonFields) read(name string, v any) error {
+	if raw, ok := f[name]; ok {
+		return json.Unmarshal(raw, v)
+	}
+	return nil
+}
+
 // rawMeta is a _meta.json as it is written: fields that are no texts are kept apart, to be told of.
 type rawMeta struct {
-	Slug        metaText   `json:"slug"`
-	Owner       metaText   `json:"owner"`
-	OwnerID     metaText   `json:"ownerId"`
-	DisplayName metaText   `json:"displayName"`
-	Version     metaText   `json:"version"`
-	Latest      metaLatest `json:"latest"`
+	slug, owner, ownerID, displayName, version, latestVersion metaText
+
+	wrongLatest bool
 }
 
-// metaLatest is the newest release as it is written.
-type metaLatest struct {
-	Version metaText `json:"version"`
-	wrong   bool
-}
-
-// UnmarshalJSON implements [json.Unmarshaler].
-func (l *metaLatest) UnmarshalJSON(b []byte) error {
-	type plain metaLatest
-	l.wrong = len(b) > 0 && b[0] != '{' && string(b) != "null"
-	if l.wrong {
-		return nil
+// readMetaFields returns what stands in the fields of a _meta.json.
+func readMetaFields(fields jsonFields) rawMeta {
+	raw := rawMeta{
+		slug: metaTextOf(fields["slug"]), owner: metaTextOf(fields["owner"]), ownerID: metaTextOf(fields["ownerId"]),
+		displayName: metaTextOf(fields["displayName"]), version: metaTextOf(fields["version"]),
 	}
-	return json.Unmarshal(b, (*plain)(l))
+	if latest := fields["latest"]; len(latest) > 0 && string(latest) != "null" {
+		release, err := jsonObject(latest)
+		raw.wrongLatest = err != nil
+		raw.latestVersion = metaTextOf(release["version"])
+	}
+	return raw
 }
 
 // metaText is a value that should be a text.
@@ -50,32 +68,30 @@ type metaText struct {
 	wrong bool
 }
 
-// UnmarshalJSON implements [json.Unmarshaler].
-func (t *metaText) UnmarshalJSON(b []byte) error {
-	t.wrong = len(b) > 0 && b[0] != '"' && string(b) != "null"
-	if t.wrong {
-		return nil
+// metaTextOf returns a field, of which absent and null are no text and not wrong either.
+func metaTextOf(raw json.RawMessage) (t metaText) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return t
 	}
-	if err := json.Unmarshal(b, &t.text); err != nil {
-		return err
-	}
+	t.wrong = json.Unmarshal(raw, &t.text) != nil
 	t.text = strings.TrimSpace(t.text)
-	return nil
+	return t
 }
 
 // parseMeta reads a _meta.json. Values of a wrong type count as absent.
 func parseMeta(text []byte, path string) (meta, []pannier.Problem) {
-	var raw rawMeta
-	if err := json.Unmarshal(text, &raw); err != nil {
+	fields, err := jsonObject(text)
+	if err != nil {
 		return meta{}, []pannier.Problem{{
 			Code: "meta.syntax", Severity: pannier.SeverityWarning, Path: path, Line: jsonLine(text, err),
 			Message: "this is not the JSON object that it should be" + jsonCause(err),
 			Hint:    "mend or remove the file; until then only SKILL.md and the folder say what the skill is called",
 		}}
 	}
+	raw := readMetaFields(fields)
 	return meta{
-		slug: raw.Slug.text, owner: firstText(raw.Owner.text, raw.OwnerID.text),
-		displayName: raw.DisplayName.text, version: firstText(raw.Version.text, raw.Latest.Version.text),
+		slug: raw.slug.text, owner: firstText(raw.owner.text, raw.ownerID.text),
+		displayName: raw.displayName.text, version: firstText(raw.version.text, raw.latestVersion.text),
 	}, raw.problems(path)
 }
 
@@ -92,10 +108,10 @@ func (raw *rawMeta) problems(path string) []pannier.Problem {
 	for _, f := range []struct {
 		name string
 		text metaText
-	}{{"slug", raw.Slug}, {"owner", raw.Owner}, {"ownerId", raw.OwnerID}, {"displayName", raw.DisplayName}, {"version", raw.Version}, {"latest.version", raw.Latest.Version}} {
+	}{{"slug", raw.slug}, {"owner", raw.owner}, {"ownerId", raw.ownerID}, {"displayName", raw.displayName}, {"version", raw.version}, {"latest.version", raw.latestVersion}} {
 		tell(f.name, f.text.wrong, "a text", "write the value in double quotes")
 	}
-	tell("latest", raw.Latest.wrong, "an object", `write {"version": "1.2.3"}`)
+	tell("latest", raw.wrongLatest, "an object", `write {"version": "1.2.3"}`)
 	return problems
 }
 

@@ -40,7 +40,7 @@ func (r *room) pack(s *pannier.Skill) {
 		&s.Runtimes, &s.Tags, &s.Examples, &s.Triggers, &s.Paths, &s.AllowedTools, &s.Conflicts,
 		&needs.Bins, &needs.AnyBins, &needs.Env, &needs.APIKeys, &needs.Config, &needs.MCP, &needs.OS,
 	}
-	texts := []*string{&s.Slug, &s.Owner, &s.Name, &s.Description, &s.Version, &s.License, &s.Homepage, &s.Emoji, &s.Compatibility}
+	texts := []*string{&s.Slug, &s.Owner, &s.Name, &s.Description, &s.Version, &s.License, &s.Homepage, &s.Emoji, &s.Compatibility, &s.PrimaryEnv, &s.SkillKey}
 	for i := range s.Commands {
 		cmd := &s.Commands[i]
 		texts = append(texts, &cmd.Name, &cmd.Description, &cmd.Args)

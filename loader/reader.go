@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"pannier"
+	"pannier/loader/repair"
 )
 
 // reader reads skills, one at a time, into a buffer that it keeps.
@@ -145,14 +146,20 @@ func (r *reader) cut(skill *pannier.Skill, text []byte, rest rest) parts {
 			Message: "the file is called " + skill.File, Hint: "call it SKILL.md; most agents look for exactly that",
 		})
 	}
-	switch {
-	case fault == nil:
-	case rules.AllowMissingFrontmatter && (fault == faultNoFrontmatter || fault == faultUnclosed):
-		skill.Problems = append(skill.Problems, fault.problem(skill.FilePath(), pannier.SeverityWarning))
-	default:
-		skill.Problems = append(skill.Problems, fault.problem(skill.FilePath(), pannier.SeverityError))
+	if fault == nil {
+		return p
+	}
+	problem := fault.problem(skill.FilePath(), pannier.SeverityError)
+	if fault == faultUnclosed {
+		_, unread := nextLine(p.body)
+		problem.Message += told(repair.Look(linesToLF(unread)))
+	}
+	if rules.AllowMissingFrontmatter && (fault == faultNoFrontmatter || fault == faultUnclosed) {
+		problem.Severity = pannier.SeverityWarning
+	} else {
 		skill.Broken = true
 	}
+	skill.Problems = append(skill.Problems, problem)
 	return p
 }
 

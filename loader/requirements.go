@@ -2,6 +2,7 @@ package loader
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,14 +21,14 @@ func (c *contract) requirements(s *pannier.Skill) {
 	c.mapping(c.front.Get("dependencies"), "dependencies", func(v yamldoc.Value) {
 		c.needs(&r.Env, v, "dependencies", "env")
 		c.needs(&r.APIKeys, v, "dependencies", "api_keys")
-		c.needs(&r.Bins, v, "dependencies", "bins")
-		c.needs(&r.Bins, v, "dependencies", "commands")
+		c.binaries(&r.Bins, v, "dependencies", "bins")
+		c.binaries(&r.Bins, v, "dependencies", "commands")
 		c.needs(&r.MCP, v, "dependencies", "mcp")
 		c.needs(&r.Config, v, "dependencies", "config")
 	})
 	c.dialects(func(v yamldoc.Value, field string) { c.dialect(s, v, field) })
 	c.mapping(c.front.Get("eligibility"), "eligibility", func(v yamldoc.Value) { c.eligibility(s, v) })
-	if scope, _ := c.front.Get("scope").Text(); strings.EqualFold(strings.TrimSpace(scope), "disabled") {
+	if strings.EqualFold(c.text("scope"), "disabled") {
 		s.Disabled = true
 	}
 	for _, list := range []*[]string{&r.Bins, &r.AnyBins, &r.Env, &r.APIKeys, &r.Config, &r.MCP, &r.OS} {
@@ -40,6 +41,16 @@ func (c *contract) requirements(s *pannier.Skill) {
 func (c *contract) needs(list *[]string, v yamldoc.Value, field, key string) {
 	if v := v.Get(key); v.Kind() != yamldoc.Missing {
 		*list = append(*list, c.listOf(v, field+"."+key, commas)...)
+	}
+}
+
+// binaries adds the items of a list of executables, which are looked for by their names.
+func (c *contract) binaries(list *[]string, v yamldoc.Value, field, key string) {
+	before := len(*list)
+	c.needs(list, v, field, key)
+	added := (*list)[before:]
+	if i := slices.IndexFunc(added, func(name string) bool { return strings.Contains(name, "/") }); i >= 0 {
+		c.tell("skill.bins.path", field+"."+key, v.Get(key), strconv.Quote(added[i])+" is a path, and names of executables belong here", "write the name alone, such as "+strconv.Quote(path.Base(added[i])))
 	}
 }
 
@@ -59,7 +70,7 @@ func (c *contract) dialect(s *pannier.Skill, v yamldoc.Value, field string) {
 	for _, f := range []struct {
 		text *string
 		key  string
-	}{{&s.Emoji, "emoji"}, {&s.Homepage, "homepage"}, {&s.License, "license"}, {&s.Compatibility, "compatibility"}} {
+	}{{&s.Emoji, "emoji"}, {&s.Homepage, "homepage"}, {&s.License, "license"}, {&s.Compatibility, "compatibility"}, {&s.PrimaryEnv, "primaryEnv"}, {&s.SkillKey, "skillKey"}} {
 		if v := v.Get(f.key); v.Kind() != yamldoc.Missing {
 			*f.text = firstText(*f.text, c.textOf(v, field+"."+f.key))
 		}
@@ -75,9 +86,9 @@ func (c *contract) dialect(s *pannier.Skill, v yamldoc.Value, field string) {
 		return
 	}
 	field += ".requires"
-	c.needs(&r.Bins, requires, field, "bins")
-	c.needs(&r.Bins, requires, field, "commands")
-	c.needs(&r.AnyBins, requires, field, "anyBins")
+	c.binaries(&r.Bins, requires, field, "bins")
+	c.binaries(&r.Bins, requires, field, "commands")
+	c.binaries(&r.AnyBins, requires, field, "anyBins")
 	c.needs(&r.Env, requires, field, "env")
 	c.needs(&r.Config, requires, field, "config")
 }
@@ -99,26 +110,30 @@ func (c *contract) eligibility(s *pannier.Skill, v yamldoc.Value) {
 	const field = "eligibility"
 	r := &s.Requirements
 	c.systems(r, v, field)
-	c.needs(&r.Bins, v, field, "required-bins")
-	c.needs(&r.AnyBins, v, field, "any-bins")
+	c.binaries(&r.Bins, v, field, "required-bins")
+	c.binaries(&r.AnyBins, v, field, "any-bins")
 	c.needs(&r.Env, v, field, "required-env")
 	c.needs(&r.Config, v, field, "required-config")
 	s.Disabled = !c.flagOf(v.Get("enabled"), field+".enabled", true)
 }
 
-// conflicts returns the slugs of the skills that must not be usable together with this one, however they are written.
+// conflicts returns the skills that must not be usable together with this one, each as "slug" or "owner/slug", however they
+// are written.
 func (c *contract) conflicts() []string {
-	var slugs []string
+	var skills []string
 	for _, name := range c.list("conflicts", commas) {
-		_, slug := pannier.SplitQualified(name)
+		owner, slug := pannier.SplitQualified(name)
 		if slug == "" {
 			c.tell("skill.conflicts.value", "conflicts", c.front.Get("conflicts"), "there is no slug in "+strconv.Quote(name)+", so it conflicts with nothing", "write the slug of a skill, such as pdf-tools or acme/pdf-tools")
 			continue
 		}
-		slugs = append(slugs, slug)
+		if owner != "" {
+			slug = owner + "/" + slug
+		}
+		skills = append(skills, slug)
 	}
-	slices.Sort(slugs)
-	return slices.Compact(slugs)
+	slices.Sort(skills)
+	return slices.Compact(skills)
 }
 
 // commands returns the commands that the skill declares. A fault in one drops that one alone.

@@ -13,12 +13,18 @@ func judgeConflicts(entries []pannier.Entry) {
 	if !slices.ContainsFunc(entries, func(e pannier.Entry) bool { return len(e.Conflicts) > 0 }) {
 		return
 	}
-	usable := map[string]bool{}        // slugs
-	refusedBy := map[string][]string{} // slugs that usable skills name, with those skills
+	usable := map[string]*pannier.Entry{} // by slug
+	refusedBy := map[string][]refusal{}   // by the slug that is named
 	for _, e := range byPrecedence(entries) {
-		blockers := slices.Clone(refusedBy[e.Slug])
-		for _, slug := range e.Conflicts {
-			if usable[slug] && !slices.Contains(blockers, slug) {
+		var blockers []string
+		for _, r := range refusedBy[e.Slug] {
+			if r.means(e) && !slices.Contains(blockers, r.by) {
+				blockers = append(blockers, r.by)
+			}
+		}
+		for _, name := range e.Conflicts {
+			owner, slug := pannier.SplitQualified(name)
+			if other := usable[slug]; other != nil && (refusal{owner: owner}).means(other) && !slices.Contains(blockers, slug) {
 				blockers = append(blockers, slug)
 			}
 		}
@@ -28,12 +34,22 @@ func judgeConflicts(entries []pannier.Entry) {
 		if e.State != "" || len(e.Reasons) > 0 {
 			continue
 		}
-		usable[e.Slug] = true
-		for _, slug := range e.Conflicts {
-			refusedBy[slug] = append(refusedBy[slug], e.Slug)
+		usable[e.Slug] = e
+		for _, name := range e.Conflicts {
+			owner, slug := pannier.SplitQualified(name)
+			refusedBy[slug] = append(refusedBy[slug], refusal{owner, e.Slug})
 		}
 	}
 }
+
+// refusal is that a skill names a slug that it conflicts with.
+type refusal struct {
+	owner string // empty means whoever owns it
+	by    string // the slug of the skill that says so
+}
+
+// means reports whether a skill of the slug is the one that is named.
+func (r refusal) means(e *pannier.Entry) bool { return r.owner == "" || r.owner == e.Owner }
 
 // byPrecedence orders entries of different slugs as if they wanted one.
 func byPrecedence(entries []pannier.Entry) []*pannier.Entry {

@@ -103,6 +103,7 @@ func TestConflicts(t *testing.T) {
 	names := func(slugs ...string) func(*pannier.Skill) {
 		return func(s *pannier.Skill) { s.Conflicts = slugs }
 	}
+	owned := func(owner string) func(*pannier.Skill) { return func(s *pannier.Skill) { s.Owner = owner } }
 	for _, tt := range []struct {
 		name   string
 		skills []*pannier.Skill
@@ -117,6 +118,13 @@ func TestConflicts(t *testing.T) {
 		{"one that is not usable blocks nobody", []*pannier.Skill{skillAt("skills/a", names("b"), broken), skillAt("skills/b")}, pannier.Workspace{}, "b"},
 		{"one that is blocked itself blocks nobody", []*pannier.Skill{skillAt("skills/a", names("b")), skillAt("skills/b", names("c")), skillAt("skills/c")}, pannier.Workspace{}, "a c"},
 		{"one that is not listed blocks nobody", []*pannier.Skill{skillAt("skills/a", names("b")), skillAt("skills/b")}, listing("b"), "b"},
+		{"the owner that is named", []*pannier.Skill{skillAt("skills/a", names("acme/b")), skillAt("skills/b", owned("acme"))}, pannier.Workspace{}, "a"},
+		{"another owner", []*pannier.Skill{skillAt("skills/a", names("acme/b")), skillAt("skills/b", owned("zeta"))}, pannier.Workspace{}, "a b"},
+		{"an owner is named, and there is none", []*pannier.Skill{skillAt("skills/a", names("acme/b")), skillAt("skills/b")}, pannier.Workspace{}, "a b"},
+		{"no owner is named, and there is one", []*pannier.Skill{skillAt("skills/a", names("b")), skillAt("skills/b", owned("acme"))}, pannier.Workspace{}, "a"},
+		{"the second names the first by its owner", []*pannier.Skill{skillAt("skills/a", owned("acme")), skillAt("skills/b", names("acme/a"))}, pannier.Workspace{}, "a"},
+		{"the second names the first by another owner", []*pannier.Skill{skillAt("skills/a", owned("acme")), skillAt("skills/b", names("zeta/a"))}, pannier.Workspace{}, "a b"},
+		{"of one slug, with an owner and without", []*pannier.Skill{skillAt("skills/a", names("b", "zeta/b")), skillAt("skills/b", owned("acme"))}, pannier.Workspace{}, "a"},
 		{"itself, and one that is not there", []*pannier.Skill{skillAt("skills/a", names("a", "gone"))}, pannier.Workspace{}, "a"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -18,7 +18,8 @@ const (
 )
 
 // Warnings returns what is wrong with skills in a snapshot and was not before, by slug. Of the first snapshot of a process,
-// whose before is nil, these are only the errors: the warnings were told when they came.
+// whose before is nil, these are only the errors, and the names that several skills share: the warnings were told when they
+// came.
 func Warnings(before, after *pannier.Snapshot) []pannier.SkillWarning {
 	worst := pannier.SeverityWarning
 	if before == nil {
@@ -37,7 +38,7 @@ func Warnings(before, after *pannier.Snapshot) []pannier.SkillWarning {
 			}
 		}
 	}
-	if names && worst == pannier.SeverityWarning {
+	if names {
 		warnings = append(warnings, sharedNames(before, after)...)
 	}
 	if more := len(warnings) - maxWarnings; more > 0 {

@@ -26,6 +26,10 @@ func TestWarnings(t *testing.T) {
 		want          string
 	}{
 		{"at a start only errors", nil, first, "a e skills/a/SKILL.md:2: it is wrong"},
+		{
+			"at a start names that are shared too", nil, []*pannier.Skill{skillAt("skills/b", named("Same")), skillAt("skills/c", named("Own")), skillAt("skills/d", named("Same")), skillAt("skills/e", named("Same"), with(pannier.SeverityWarning, "w"))},
+			` skill.name.shared skills/b, skills/d, skills/e are all called "Same"; each is reached by its own slug`,
+		},
 		{"nothing new", first, first, ""},
 		{"another line is the same problem", first, []*pannier.Skill{skillAt("skills/a", with(pannier.SeverityError, "e"), moved)}, ""},
 		{"a new one, and an info that nobody is warned of", first, []*pannier.Skill{skillAt("skills/c", with(pannier.SeverityWarning, "new"), with(pannier.SeverityInfo, "i"))}, "c new skills/c/SKILL.md:2: it is wrong"},
@@ -54,6 +58,13 @@ func TestWarnings(t *testing.T) {
 	}
 	w := registry.Warnings(nil, build(t, of(pannier.Workspace{}, skillAt("skills/a", with(pannier.SeverityError, many...)))))
 	if len(w) != 101 || !strings.Contains(w[100].Detail, "50 more") {
+		t.Errorf("%d warnings, the last %+v", len(w), w[len(w)-1])
+	}
+	var pairs []*pannier.Skill
+	for i := range 120 {
+		pairs = append(pairs, skillAt(fmt.Sprint("skills/a", i), named(fmt.Sprint("n", i))), skillAt(fmt.Sprint("skills/b", i), named(fmt.Sprint("n", i))))
+	}
+	if w := registry.Warnings(nil, build(t, of(pannier.Workspace{}, pairs...))); len(w) != 101 || w[0].Kind != "skill.name.shared" || !strings.Contains(w[100].Detail, "20 more") {
 		t.Errorf("%d warnings, the last %+v", len(w), w[len(w)-1])
 	}
 }

@@ -10,10 +10,17 @@
 // else. A skill that was blocked must not be used meanwhile. So the [Store] also keeps which directories were blocked, by
 // which fingerprint: [Store.Blocked]. They are presumed to be what they were, until their fingerprint is known.
 //
+// # What has no fingerprint
+//
+// A directory can be too large for a fingerprint, or hold a file that nobody can read. A verdict that blocks it would be
+// lost, and whoever wrote the skill could see to that. So it is held by the place of the skill and the digests of its
+// SKILL.md and _meta.json, until another scan says otherwise or the skill is gone: [Store.Hold].
+//
 // # Bounds
 //
 // A verdict keeps [MaxFindings] findings, those that block before the others. There are [MaxVerdicts] of them. Where there
-// is no room for one more, the oldest goes that blocks nothing, and only where there is none, the oldest of all.
+// is no room for one more, the oldest goes that blocks nothing, and only where there is none, the oldest of all. Of those
+// that belong to a place there are [MaxHeld].
 package scans
 
 import (
@@ -59,6 +66,7 @@ type Store struct {
 	// kept is of every verdict what is needed to judge by it. The findings stay in the rows.
 	kept    map[pannier.Digest]summary
 	blocked map[string]pannier.Digest // never changed, only replaced
+	held    map[string]Held           // by path; never changed, only replaced
 }
 
 type summary struct {
@@ -81,6 +89,9 @@ func Open(rows Rows) (*Store, error) {
 		s.kept[v.Fingerprint] = summarize(v)
 	}
 	if _, err := rows.Get(bucketBlocked, keyBlocked, &s.blocked); err != nil {
+		return nil, fmt.Errorf("open scans: %w", err)
+	}
+	if err := s.openHeld(); err != nil {
 		return nil, fmt.Errorf("open scans: %w", err)
 	}
 	return s, nil

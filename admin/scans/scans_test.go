@@ -163,6 +163,8 @@ func TestRowsThatMakeNoSense(t *testing.T) {
 		"another fingerprint":       {"scans", digest(1).String(), verdict(2)},
 		"no fingerprint":            {"scans", "x", pannier.ScanVerdict{}},
 		"blocked is not what it is": {"scans_blocked", "newest", []int{1}},
+		"nothing that is held":      {"scans_held", digest(1).String(), "text"},
+		"held of another path":      {"scans_held", digest(1).String(), map[string]any{"path": []byte("skills/x")}},
 	} {
 		rows := state.Memory()
 		if err := rows.Put(row.bucket, row.key, row.value); err != nil {

@@ -48,6 +48,7 @@ type fingerprints struct {
 	mu          sync.Mutex
 	directories map[string]*directory // by path
 	blocked     map[string]verdict    // by path; of some it is only presumed
+	texts       map[string]text       // of the newest snapshot that was gone through, by path; nil before the first
 	unshown     bool                  // there are fingerprints that are not shown
 	unjudged    bool                  // there are verdicts that the registry does not know
 	told        time.Time             // when fingerprints were shown last
@@ -67,6 +68,14 @@ type verdict struct {
 	fingerprint pannier.Digest
 	rules       []string
 }
+
+// text is which SKILL.md and _meta.json lie in a directory, and in which root that is.
+type text struct {
+	digest, meta pannier.Digest
+	root         int
+}
+
+func textOf(s *pannier.Skill) text { return text{s.Digest, s.MetaDigest, s.RootIndex} }
 
 // shownFingerprints is what the API shows. It is never changed.
 type shownFingerprints struct {
@@ -133,7 +142,11 @@ func (f *fingerprints) run(ctx context.Context) {
 // turn however much changes.
 func (f *fingerprints) goThrough(ctx context.Context, pace func(context.Context, int64) error) (next time.Duration) {
 	next = fingerprintEvery
-	for _, s := range f.plan() {
+	skills := f.plan()
+	if f.waiting() {
+		f.tell()
+	}
+	for _, s := range skills {
 		bounded, cancel := context.WithTimeout(ctx, fingerprintTimeout)
 		_, err := f.compute(bounded, s, pace)
 		cancel()
@@ -173,6 +186,7 @@ func (f *fingerprints) plan() []*pannier.Skill {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.seeLocked(snapshot)
 	there := map[string]*directory{}
 	var skills []*pannier.Skill
 	turn := map[string]uint64{}

@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"maps"
+	"os"
 	"slices"
 	"time"
 
 	"pannier"
+	"pannier/admin/scans"
 	"pannier/registry"
 )
 
@@ -29,16 +31,59 @@ func (f *fingerprints) judgeLocked(path string, digest pannier.Digest) {
 	f.unjudged = true
 }
 
-// apply judges by the newest verdict on a fingerprint, and returns a snapshot that shows it.
-func (f *fingerprints) apply(digest pannier.Digest) *pannier.Snapshot {
+// apply judges by what is held of a skill and by the newest verdict on a fingerprint, and returns a snapshot that shows it.
+// Without a fingerprint, what is held counts in the place of what was presumed.
+func (f *fingerprints) apply(s *pannier.Skill, digest pannier.Digest) *pannier.Snapshot {
 	f.mu.Lock()
+	f.unjudged = true
+	if f.texts != nil {
+		f.texts[s.Path] = textOf(s)
+	}
+	if d := f.directories[s.Path]; digest.IsZero() && (d == nil || d.digest.IsZero()) {
+		delete(f.blocked, s.Path)
+	}
 	for path, d := range f.directories {
-		if d.digest == digest {
+		if !digest.IsZero() && d.digest == digest {
 			f.judgeLocked(path, digest)
 		}
 	}
 	f.mu.Unlock()
 	return f.tell()
+}
+
+// seeLocked takes in which skills a snapshot has, since what is held counts for those that it was found in. What is held of
+// one that was there and is gone is forgotten, unless its root is gone with it: that comes back.
+func (f *fingerprints) seeLocked(s *pannier.Snapshot) {
+	before := f.texts
+	f.texts = make(map[string]text, len(s.Entries))
+	for i := range s.Entries {
+		f.texts[s.Entries[i].Path] = textOf(s.Entries[i].Skill)
+	}
+	for path, h := range f.verdicts.Held() {
+		was, known := before[path]
+		now, there := f.texts[path]
+		f.unjudged = f.unjudged || !known || !there || holds(h, was) != holds(h, now)
+		if !known || there {
+			continue
+		}
+		if _, err := os.Stat(f.rules.Roots[was.root].Path); err != nil {
+			continue
+		}
+		if err := f.verdicts.Release(path); err != nil {
+			f.log.Warn("what a scan found of a skill that is gone is not forgotten", "path", path, "error", err)
+		}
+	}
+}
+
+// holds reports whether what is held of a place counts for the skill that lies there.
+func holds(h scans.Held, t text) bool { return h.Digest == t.digest && h.MetaDigest == t.meta }
+
+// found returns what the last scan found of a skill as it is: what is held of it, or else what is kept for its fingerprint.
+func (f *fingerprints) found(s *pannier.Skill) (v pannier.ScanVerdict, found bool, err error) {
+	if h, held := f.verdicts.Held()[s.Path]; held && holds(h, textOf(s)) {
+		return f.verdicts.HeldAt(s.Path)
+	}
+	return f.verdicts.Get(f.of(s))
 }
 
 // tell hands what is new to the registry and to those who ask for fingerprints, and returns a snapshot that shows it. The
@@ -92,6 +137,13 @@ func (f *fingerprints) rulesLocked() map[string][]string {
 	rules := make(map[string][]string, len(f.blocked))
 	for path, v := range f.blocked {
 		rules[path] = v.rules
+	}
+	for path, h := range f.verdicts.Held() {
+		if f.texts == nil || holds(h, f.texts[path]) {
+			by := slices.Concat(rules[path], h.Rules)
+			slices.Sort(by)
+			rules[path] = slices.Compact(by)
+		}
 	}
 	return rules
 }

@@ -80,7 +80,7 @@ func (p *printed) block(t *testing.T, e pannier.Entry) {
 	if _, err := p.verdicts.Put(pannier.ScanVerdict{Fingerprint: digest, Decision: pannier.ScanBlock, Findings: []pannier.Finding{{Rule: "scan.test", Blocking: true}}}); err != nil {
 		t.Fatal(err)
 	}
-	s := p.apply(digest)
+	s := p.apply(e.Skill, digest)
 	if now, ok := s.LookupPath(e.Slug, e.Path); !ok || now.State != pannier.StateIneligible {
 		t.Fatalf("it is %s", now.State)
 	}
@@ -228,7 +228,7 @@ func TestFingerprintsAtATime(t *testing.T) {
 				if err := os.WriteFile(name, fmt.Append(nil, k), 0o600); err != nil {
 					t.Error(err)
 				}
-				if digest, err := p.now(t.Context(), e.Skill); err != nil || p.apply(digest) == nil {
+				if digest, err := p.now(t.Context(), e.Skill); err != nil || p.apply(e.Skill, digest) == nil {
 					t.Error(err)
 				}
 				p.ask()

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -108,10 +109,26 @@ func (p *program) readDirectory(ctx context.Context, s config.Settings) (*client
 	if _, err := look(ctx, true); err != nil {
 		return nil, err
 	}
+	unmade, err := h.loader.Census(ctx)
+	if err != nil {
+		return nil, err
+	}
 	o := h.handlerOptions(hclog.NewNullLogger())
 	o.Rescan = look
+	o.Snapshot = func() *pannier.Snapshot { return withProblems(h.registry.Current(), unmade) }
 	o.Health = func() pannier.Health { return pannier.Health{} } // nobody asks: health needs a sidecar
 	return client.InProcess(api.New(o)), nil
+}
+
+// withProblems returns a snapshot that tells of more problems. They have no part in its digest, so that it is that of a
+// sidecar, whose health tells of them.
+func withProblems(s *pannier.Snapshot, more []pannier.Problem) *pannier.Snapshot {
+	if len(more) == 0 {
+		return s
+	}
+	told := *s
+	told.Problems = slices.Concat(s.Problems, more)
+	return &told
 }
 
 // negative turns an answer that is a "no" into its exit code.

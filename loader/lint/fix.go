@@ -30,18 +30,22 @@ type Change struct {
 //   - makes `name:` that of the folder, where folder is not empty.
 //
 // It changes nothing else: comments, order and layout stay, and every line that is not mended stays byte for byte. What
-// could be read before reads the same afterwards, but for the name.
+// could be read before reads the same afterwards, but for the name. In a frontmatter of more than 64 KiB it mends no fields.
 func FixText(text []byte, folder string) ([]byte, []Change) {
-	f := fix(string(text), folder)
+	f := fix(string(text), folder, usualLimit)
 	if len(f.changes) == 0 {
 		return text, nil
 	}
 	return []byte(f.text()), f.changes
 }
 
-// fix returns a text with what is to be mended in it.
-func fix(text, folder string) *fixer {
+// usualLimit is what max_frontmatter_bytes is where nobody says otherwise.
+const usualLimit = 64 << 10
+
+// fix returns a text with what is to be mended in it. limit bounds the frontmatter in bytes.
+func fix(text, folder string, limit int64) *fixer {
 	f := newFixer(text)
+	f.limit = limit
 	if strings.Contains(text, "\x00") { // binary, UTF-16, or torn by a crash
 		return f
 	}
@@ -49,7 +53,7 @@ func fix(text, folder string) *fixer {
 	f.frontmatter(folder)
 	f.blanks()
 	f.ends()
-	if len(f.changes) > 0 && !keepsMeaning([]byte(text), []byte(f.text()), folder != "") {
+	if len(f.changes) > 0 && !keepsMeaning([]byte(text), []byte(f.text()), folder != "", limit) {
 		return newFixer(text)
 	}
 	slices.SortStableFunc(f.changes, func(a, b Change) int { return a.Line - b.Line })
@@ -58,9 +62,9 @@ func fix(text, folder string) *fixer {
 
 // keepsMeaning reports whether what can be read of a text is the same after it was mended. It is the last line of
 // defence: nothing above may let it be needed.
-func keepsMeaning(before, after []byte, renamed bool) bool {
+func keepsMeaning(before, after []byte, renamed bool, limit int64) bool {
 	front, _, ok := cut(before)
-	if !ok || !utf8.Valid(front) {
+	if !ok || int64(len(front)) > limit || !utf8.Valid(front) {
 		return true
 	}
 	was, _, err := yamldoc.Parse(linesToLF(front))
@@ -101,6 +105,7 @@ type fixedLine struct {
 type fixer struct {
 	lines   []fixedLine
 	changes []Change
+	limit   int64 // of the frontmatter, in bytes
 }
 
 func newFixer(text string) *fixer {
@@ -204,20 +209,13 @@ func (f *fixer) frontmatter(folder string) {
 // closed returns the index of the line that the frontmatter ends before, after it was made readable; -1 where it can not
 // be.
 func (f *fixer) closed() int {
-	strict := -1
-	for i := 1; i < len(f.lines) && strict < 0; i++ {
-		if isFence(f.lines[i].old.text) {
-			strict = i
-		}
-	}
+	strict, glued := f.fences()
 	if strict >= 0 && f.readable(strict, nil) {
 		return strict
 	}
-	for i := 1; i < len(f.lines) && i != strict; i++ {
-		if isGlued(f.lines[i].old.text) && f.readable(i, hasAnyName) {
-			f.part(i)
-			return i
-		}
+	if glued >= 0 && f.readable(glued, hasAnyName) {
+		f.part(glued)
+		return glued
 	}
 	if strict >= 0 {
 		return -1
@@ -225,10 +223,38 @@ func (f *fixer) closed() int {
 	return f.close()
 }
 
-// isGlued reports whether a line is a closing fence with text glued to it.
+// fences returns the indices of the first line that is a closing fence and of the first one before it that text is glued to;
+// -1 where there is none within the limit. No further one is tried: each try reads everything before it.
+func (f *fixer) fences() (strict, glued int) {
+	glued = -1
+	for i := 1; i < f.reach(); i++ {
+		text := f.lines[i].old.text
+		if isFence(text) {
+			return i, glued
+		}
+		if glued < 0 && isGlued(text) {
+			glued = i
+		}
+	}
+	return -1, glued
+}
+
+// reach returns the index behind the last line that can close a frontmatter within the limit.
+func (f *fixer) reach() int {
+	size := int64(0)
+	for i := 1; i < len(f.lines); i++ {
+		if size > f.limit {
+			return i
+		}
+		size += int64(len(f.lines[i].old.text) + len(f.lines[i].old.end))
+	}
+	return len(f.lines)
+}
+
+// isGlued reports whether a line is a closing fence with text glued to it. A row of a table is none.
 func isGlued(text string) bool {
 	rest, ok := strings.CutPrefix(text, fence)
-	return ok && rest != "" && !strings.ContainsAny(rest[:1], "- \t")
+	return ok && rest != "" && !strings.ContainsAny(rest[:1], "- \t|")
 }
 
 func (f *fixer) part(i int) {
@@ -249,7 +275,7 @@ func (f *fixer) close() int {
 		next++
 	}
 	heading := next > end && next < len(f.lines) && isHeading(f.lines[next].old.text)
-	if end == 1 || next < len(f.lines) && !heading || !f.plain(end) {
+	if end == 1 || end > f.reach() || next < len(f.lines) && !heading || !f.plain(end) {
 		return -1
 	}
 	last := &f.lines[end-1]

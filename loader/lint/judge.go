@@ -131,9 +131,11 @@ func (a *auditor) profileSkill(ctx context.Context, s *pannier.Skill, text []byt
 	if a.nameless {
 		judged.Folder = ""
 	}
-	if v, front, body, ok := read(text); ok && !s.Broken {
-		judged.Front, judged.FrontFound, judged.Text = v, true, front
-		judged.BodyEmpty = len(bytes.TrimSpace(body)) == 0
+	if !s.Broken {
+		if v, front, body, ok := read(text, a.Rules.MaxFrontmatterBytes); ok {
+			judged.Front, judged.FrontFound, judged.Text = v, true, front
+			judged.BodyEmpty = len(bytes.TrimSpace(body)) == 0
+		}
 	}
 	for _, p := range s.Problems {
 		if p.Path == judged.Path && isTextFault(p) {

@@ -14,6 +14,7 @@
 package lint
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -253,10 +254,10 @@ func Text(ctx context.Context, text []byte, called string, o Options) (Report, e
 	}
 	defer a.close()
 	a.nameless = true
-	return a.text(ctx, called)
+	return a.text(ctx, text, called)
 }
 
-func (a *auditor) text(ctx context.Context, called string) (Report, error) {
+func (a *auditor) text(ctx context.Context, text []byte, called string) (Report, error) {
 	catalog, err := a.loader.Load(ctx, pannier.Batch{Full: true, Trigger: pannier.TriggerManual})
 	if err != nil {
 		return Report{}, err
@@ -267,11 +268,21 @@ func (a *auditor) text(ctx context.Context, called string) (Report, error) {
 	}
 	for i := range r.Skills {
 		s := &r.Skills[i]
-		s.Path, s.Slug = called, pannier.Slugify(s.read.Name)
+		s.Path, s.Slug = called, a.slugIn(text, s.read)
 		for i := range s.Problems {
 			s.Problems[i].Path = called
 		}
 	}
 	r.sum(a.Options)
 	return r, nil
+}
+
+// slugIn returns the slug of a text that lies in no folder: the one that it gives, else one of its name.
+func (a *auditor) slugIn(text []byte, s *pannier.Skill) string {
+	given := ""
+	if !s.Broken {
+		front, _, _, _ := read(text, a.Rules.MaxFrontmatterBytes)
+		given, _ = front.Get("slug").Text()
+	}
+	return cmp.Or(pannier.Slugify(given), pannier.Slugify(s.Name), s.Slug)
 }

@@ -65,8 +65,11 @@ func Fixes(ctx context.Context, o Options, r Report) (fixes []Fix, left []pannie
 	return fixes, left, nil
 }
 
-// errLink is that of a file that is a link: a new file in its place would part the two.
-var errLink = errors.New("it is a link; mend the file that it leads to")
+// These are of files that have more than one name: a new file in the place of one would part it from the others.
+var (
+	errLink     = errors.New("it is a link; mend the file that it leads to")
+	errHardLink = errors.New("the file has other names too (hard links), which would keep the old text")
+)
 
 func leftAlone(path string, err error) pannier.Problem {
 	return pannier.Problem{
@@ -104,17 +107,29 @@ func (a *auditor) plan(s *Skill) (Fix, error) {
 	if slices.Contains(a.profiles, profile.NameAgentSkills) {
 		folder = read.Folder
 	}
-	fixed := fix(string(f.text), folder)
+	fixed := fix(string(f.text), folder, a.Rules.MaxFrontmatterBytes)
 	f.fixed, f.Changes, f.Diff = []byte(fixed.text()), fixed.changes, diffOf(fixed.lines)
 	if read.File != pannier.SkillFile {
 		f.to = pannier.SkillFile
 		f.To = path.Join(s.Path, f.to)
 		f.Changes = append(f.Changes, Change{What: "renamed the file to " + pannier.SkillFile})
 	}
-	if len(f.Changes) > 0 && !f.stat.Mode().IsRegular() {
+	switch {
+	case len(f.Changes) == 0:
+	case !f.stat.Mode().IsRegular():
 		return f, errLink
+	case namesOf(f.stat) > 1:
+		return f, errHardLink
 	}
 	return f, nil
+}
+
+// namesOf returns how many names a file has.
+func namesOf(info fs.FileInfo) uint64 {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(st.Nlink)
+	}
+	return 1
 }
 
 // open opens the directory of the skill, beneath its root.
@@ -186,7 +201,7 @@ func (f *Fix) unchanged(dir *os.Root) error {
 }
 
 func sameStat(a, b fs.FileInfo) bool {
-	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime()) && a.Mode() == b.Mode()
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime()) && a.Mode() == b.Mode() && namesOf(a) == namesOf(b)
 }
 
 // replace writes the mended text into a new file and gives it the name of the old one.

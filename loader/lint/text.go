@@ -60,13 +60,13 @@ func behindFence(text []byte) (rest []byte, found bool) {
 }
 
 // read returns the frontmatter of a SKILL.md, its text with LF line ends, and what follows it, as the loader reads them:
-// with repairs.
-func read(text []byte) (v yamldoc.Value, front, body []byte, found bool) {
+// with repairs. limit bounds the frontmatter in bytes; a longer one is not found.
+func read(text []byte, limit int64) (v yamldoc.Value, front, body []byte, found bool) {
 	front, body, found = cut(text)
 	if begin, ok := behindFence(text); ok && !found {
 		front, body, found = repair.Fence(begin)
 	}
-	if !found {
+	if !found || int64(len(front)) > limit {
 		return yamldoc.Value{}, nil, nil, false
 	}
 	r, err := repair.Parse(linesToLF(front))

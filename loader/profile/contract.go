@@ -83,7 +83,7 @@ func contractMetadata(c *check) {
 		return
 	}
 	var syntax *json.SyntaxError
-	switch _, err := fromJSON(text); {
+	switch _, err := FromJSON(text); {
 	case errors.Is(err, errNoObject):
 		c.fail("contract.metadata.type", "metadata", placeOf(v), "this is "+shapeOf(v)+" where a mapping belongs", metadataHint)
 	case errors.As(err, &syntax):

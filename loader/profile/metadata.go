@@ -17,7 +17,7 @@ var errNoObject = errors.New("it is no JSON object")
 func (c *check) metadata(judge func(all yamldoc.Value)) {
 	v := c.Front.Get("metadata")
 	if text, ok := v.Text(); ok {
-		if all, err := fromJSON(text); err == nil {
+		if all, err := FromJSON(text); err == nil {
 			c.within = placeOf(v)
 			judge(all)
 			c.within = place{}
@@ -27,9 +27,9 @@ func (c *check) metadata(judge func(all yamldoc.Value)) {
 	judge(v)
 }
 
-// fromJSON reads a text as a JSON object. The detour over encoding/json reads what JSON allows and YAML does not, such as
+// FromJSON reads a text as a JSON object. The detour over encoding/json reads what JSON allows and YAML does not, such as
 // escaped surrogate pairs, and leaves keys in the order of bytes.
-func fromJSON(text string) (yamldoc.Value, error) {
+func FromJSON(text string) (yamldoc.Value, error) {
 	text = strings.TrimSpace(text)
 	if !strings.HasPrefix(text, "{") || !strings.HasSuffix(text, "}") {
 		return yamldoc.Value{}, errNoObject

@@ -59,7 +59,7 @@ var namespaces = []namespace{
 func openClawMetadata(c *check) {
 	v := c.Front.Get("metadata")
 	if text, isScalar := v.Text(); isScalar {
-		if _, err := fromJSON(text); err != nil {
+		if _, err := FromJSON(text); err != nil {
 			c.fail("openclaw.metadata.type", "metadata", placeOf(v), "this text is no mapping", metadataHint)
 			return
 		}

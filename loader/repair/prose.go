@@ -46,6 +46,7 @@ const (
 	quoteWithin
 	atStart
 	colonWithin
+	controlWithin
 )
 
 // blockSign is what begins a block text, with what stands behind it, and nestedKey what begins a nested mapping.
@@ -69,6 +70,9 @@ func (s *sheet) prose(b block) (prose, bool) {
 	p, ok := s.meant(b, more)
 	if b.loose > 0 {
 		p.why = atColumn0
+	}
+	if line, _ := s.control(b); line >= 0 {
+		p.why = controlWithin
 	}
 	return p, ok && p.text != ""
 }

@@ -27,6 +27,10 @@ func (s *sheet) tell(b block, p prose) Repair {
 		r.Hint = "put the whole text in one pair of double quotes, and write \\\" for those in it"
 	case atStart:
 		r.Message = fmt.Sprintf("%s begins with %c, which has a meaning in YAML; it is read as text", b.key, s.lines[line][at])
+	case controlWithin:
+		line, at = s.control(b)
+		r.Message = fmt.Sprintf("%s holds the control character %U, which YAML refuses; it is read as text", b.key, runeAt(s.lines[line], at))
+		r.Hint = "remove it"
 	case colonWithin:
 		line, at = s.colon(b, p)
 		r.Message = fmt.Sprintf("a colon and a blank in %s would begin a new key; all of it is read as text", b.key)
@@ -52,6 +56,30 @@ func (s *sheet) colon(b block, p prose) (line, at int) {
 	return p.first, p.at
 }
 
+// control returns where the first character in a block is that YAML takes nowhere, or -1.
+func (s *sheet) control(b block) (line, at int) {
+	for i := b.line; i < b.end; i++ {
+		if at := bytes.IndexFunc(s.lines[i], isRefused); at >= 0 {
+			return i, at
+		}
+	}
+	return -1, -1
+}
+
+// isRefused reports whether YAML takes a character nowhere as it is (YAML 1.2.2, section 5.1).
+func isRefused(r rune) bool {
+	switch {
+	case r == '\t', r == '\n', r == '\r', r == 0x85:
+		return false
+	}
+	return r < ' ' || r >= 0x7f && r < 0xa0 || r == '\ufeff' || r == '\ufffe' || r == '\uffff'
+}
+
+func runeAt(line []byte, at int) rune {
+	r, _ := utf8.DecodeRune(line[at:])
+	return r
+}
+
 // Guess is what can still be told of a frontmatter that can not be read, for people to see. Nothing is decided by it.
 type Guess struct {
 	Name, Description string
@@ -59,6 +87,14 @@ type Guess struct {
 
 // maxGuess bounds a guess, in characters.
 const maxGuess = 200
+
+// Look returns what can be told of a frontmatter that is not closed. text may go on behind it, with LF as line ends.
+func Look(text []byte) Guess {
+	if !utf8.Valid(text) {
+		return Guess{}
+	}
+	return newSheet(text).guess()
+}
 
 func (s *sheet) guess() (g Guess) {
 	for _, b := range s.blocks {

@@ -78,7 +78,7 @@ func TestCardByteForByte(t *testing.T) {
 func TestTurn(t *testing.T) {
 	both(t, newHandler(), func(t *testing.T, c *client.Client) {
 		turn := pannier.Turn{
-			Text: "/skill:pdf fill <in>", Capabilities: []pannier.Capability{{ID: "x", Slug: "off"}}, Limits: pannier.Limits{MaxChars: new(0)},
+			Text: "/skill:pdf fill <in>", Format: "available_skills", Capabilities: []pannier.Capability{{ID: "x", Slug: "off"}}, Limits: pannier.Limits{MaxChars: new(0)},
 		}
 		r, err := c.Resolve(t.Context(), turn)
 		if err != nil || len(r.Active) != 2 || r.Active[0].Arguments != "fill <in>" || len(r.Rejected) != 1 || r.Rejected[0].ID != "x" {

@@ -1,0 +1,125 @@
+package scans
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"pannier"
+)
+
+// bucketHeld has the verdicts that belong to a place. The key of one is the digest of its path, which may be of any bytes.
+const bucketHeld = "scans_held"
+
+// MaxHeld bounds the verdicts that belong to a place.
+const MaxHeld = 10_000
+
+// Held is what is needed to judge by a verdict that belongs to a place. It holds for the skill that lies there for as long
+// as its SKILL.md and its _meta.json have these digests.
+type Held struct {
+	Digest, MetaDigest pannier.Digest
+	// Rules are those that block. The list is never changed.
+	Rules []string
+	at    time.Time
+}
+
+// heldRow is such a verdict as it is kept.
+type heldRow struct {
+	Path       []byte              `json:"path"` // of any bytes too
+	Digest     pannier.Digest      `json:"digest"`
+	MetaDigest pannier.Digest      `json:"meta_digest"`
+	Verdict    pannier.ScanVerdict `json:"verdict"`
+}
+
+func (r heldRow) held() Held {
+	return Held{Digest: r.Digest, MetaDigest: r.MetaDigest, Rules: r.Verdict.Blocking(), at: r.Verdict.At}
+}
+
+func heldKey(path string) string { return pannier.DigestOf([]byte(path)).String() }
+
+// openHeld reads what is held. It fails where a row makes no sense.
+func (s *Store) openHeld() error {
+	kept, err := s.rows.All(bucketHeld)
+	if err != nil {
+		return err
+	}
+	s.held = map[string]Held{}
+	for name, raw := range kept {
+		var row heldRow
+		err := json.Unmarshal(raw, &row)
+		if err == nil && heldKey(string(row.Path)) != name {
+			err = errors.New("its name is not the digest of its path")
+		}
+		if err != nil {
+			return fmt.Errorf("row %q is %.100s: %w", name, raw, err)
+		}
+		s.held[string(row.Path)] = row.held()
+	}
+	return nil
+}
+
+// Hold keeps a verdict that there is no fingerprint for, by the place of the skill. Where it fails, what was held stays.
+func (s *Store) Hold(skill *pannier.Skill, v pannier.ScanVerdict) error {
+	row := heldRow{[]byte(skill.Path), skill.Digest, skill.MetaDigest, bounded(v)}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, ok := s.held[skill.Path]; !ok && len(s.held) >= MaxHeld {
+		oldest := slices.MinFunc(slices.Collect(maps.Keys(s.held)), func(a, b string) int {
+			return cmp.Or(s.held[a].at.Compare(s.held[b].at), cmp.Compare(a, b))
+		})
+		if err := s.releaseLocked(oldest); err != nil {
+			return err
+		}
+	}
+	if err := s.rows.Put(bucketHeld, heldKey(skill.Path), row); err != nil {
+		return fmt.Errorf("keep the scan of %s: %w", skill.Path, err)
+	}
+	held := maps.Clone(s.held)
+	held[skill.Path] = row.held()
+	s.held = held
+	return nil
+}
+
+// Release forgets what is held of a place, if anything is.
+func (s *Store) Release(path string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.releaseLocked(path)
+}
+
+func (s *Store) releaseLocked(path string) error {
+	if _, ok := s.held[path]; !ok {
+		return nil
+	}
+	if err := s.rows.Delete(bucketHeld, heldKey(path)); err != nil {
+		return fmt.Errorf("forget the scan of %s: %w", path, err)
+	}
+	held := maps.Clone(s.held)
+	delete(held, path)
+	s.held = held
+	return nil
+}
+
+// Held returns what is held, by path. The map is never changed.
+func (s *Store) Held() map[string]Held {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.held
+}
+
+// HeldAt returns the verdict that is held of a place, and false where there is none.
+func (s *Store) HeldAt(path string) (v pannier.ScanVerdict, found bool, err error) {
+	if _, held := s.Held()[path]; !held {
+		return pannier.ScanVerdict{}, false, nil
+	}
+	var row heldRow
+	found, err = s.rows.Get(bucketHeld, heldKey(path), &row)
+	if err != nil || !found {
+		return pannier.ScanVerdict{}, false, err
+	}
+	return row.Verdict, true, nil
+}
