@@ -1,6 +1,7 @@
 package loader_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -47,7 +48,12 @@ func TestFields(t *testing.T) {
 		{"paths in a list", "paths: [\"a, b\", \"c\"]\n", func(s *pannier.Skill) any { return s.Paths }, []string{"a, b", "c"}},
 		{"compatibility", "compatibility: Needs git.\n", func(s *pannier.Skill) any { return s.Compatibility }, "Needs git."},
 		{"compatibility of a dialect", "metadata: {openclaw: {compatibility: Needs git.}}\n", func(s *pannier.Skill) any { return s.Compatibility }, "Needs git."},
-		{"conflicts", "conflicts: [acme/PDF Tools, b, b]\n", func(s *pannier.Skill) any { return s.Conflicts }, []string{"b", "pdf-tools"}},
+		{"conflicts", "conflicts: [acme/PDF Tools, b, b]\n", func(s *pannier.Skill) any { return s.Conflicts }, []string{"acme/pdf-tools", "b"}},
+		{"conflict with an owner that has no letter", "conflicts: 技/pdf\n", func(s *pannier.Skill) any { return s.Conflicts }, []string{"pdf"}},
+		{"primary variable", "primary-env: A_KEY\nmetadata: {openclaw: {primaryEnv: B_KEY}}\n", func(s *pannier.Skill) any { return s.PrimaryEnv }, "A_KEY"},
+		{"primary variable of a dialect", "metadata: {openclaw: {}, clawdbot: {primaryEnv: B_KEY}}\n", func(s *pannier.Skill) any { return s.PrimaryEnv }, "B_KEY"},
+		{"a primary variable is no requirement", "primary-env: A_KEY\n", func(s *pannier.Skill) any { return s.Requirements }, pannier.Requirements{}},
+		{"key of the settings", "metadata: {openclaw: {skillKey: k}}\n", func(s *pannier.Skill) any { return s.SkillKey }, "k"},
 		{"conflicts in a text", "conflicts: b, a\n", func(s *pannier.Skill) any { return s.Conflicts }, []string{"a", "b"}},
 		{"overrides are nobody's", "overrides: {model: x}\n", func(s *pannier.Skill) any { return s.Requirements }, pannier.Requirements{}},
 		{"user-invocable", "user-invocable: false\n", func(s *pannier.Skill) any { return s.UserInvocable }, false},
@@ -122,6 +128,9 @@ func TestMetadata(t *testing.T) {
 		{"JSON on one line", `metadata: {"openclaw":{"always":true,"os":["linux","darwin"],"requires":{"bins":["gh","jq"],"anyBins":["bat","cat"],"env":["TOKEN"]}}}` + "\n", whole},
 		{"JSON over lines", "metadata:\n  {\n    \"openclaw\":\n      { \"always\": true, \"os\": [\"linux\", \"darwin\"],\n        \"requires\": { \"bins\": [\"gh\", \"jq\"], \"anyBins\": [\"bat\", \"cat\"], \"env\": [\"TOKEN\"] } },\n  }\n", whole},
 		{"JSON in quotes", `metadata: '{"openclaw":{"always":true,"os":"linux, darwin","requires":{"bins":"gh,jq","anyBins":["bat","cat"],"env":["TOKEN"]}}}'` + "\n", whole},
+		{"surrogate pairs in JSON in quotes", `metadata: '{"openclaw":{"emoji":"\ud83d\udc3e","requires":{"bins":["jq"]}}}'` + "\n", pannier.Requirements{Bins: []string{"jq"}}},
+		{"surrogate pairs in JSON in a block", "metadata: |\n  {\n  \t\"openclaw\":\n    {\"emoji\": \"\\ud83d\\udc3e\", \"requires\": {\"bins\": [\"jq\"]}}}\n", pannier.Requirements{Bins: []string{"jq"}}},
+		{"surrogate pairs in a dialect", `metadata: {openclaw: '{"emoji":"\ud83d\udc3e","requires":{"bins":["jq"]}}'}` + "\n", pannier.Requirements{Bins: []string{"jq"}}},
 		{"JSON in a block", "metadata: |\n  {\"openclaw\": {\"requires\": {\"bins\": [\"jq\"]}}}\n", pannier.Requirements{Bins: []string{"jq"}}},
 		{"dialect as JSON in quotes", `metadata: {openclaw: '{"requires":{"bins":["jq"]}}', author: me}` + "\n", pannier.Requirements{Bins: []string{"jq"}}},
 		{"four dialects", "metadata:\n  moltbot: {requires: {bins: [d]}, always: true}\n  clawdis: {requires: {bins: [c, a]}}\n  clawdbot: {requires: {bins: [b]}, os: win32}\n  openclaw: {requires: {bins: [a]}, always: false}\n", pannier.Requirements{Bins: []string{"a", "b", "c", "d"}, OS: []string{"windows"}, Always: true}},
@@ -176,6 +185,11 @@ func TestWrongTypes(t *testing.T) {
 		{"flag for a dialect", "metadata: {openclaw: true}\n", "skill.metadata.type", "metadata.openclaw", 3, 22},
 		{"text for always", "metadata: {openclaw: {always: \"x\"}}\n", "skill.type", "metadata.openclaw.always", 3, 31},
 		{"list for requires", "metadata: {openclaw: {requires: [jq]}}\n", "skill.type", "metadata.openclaw.requires", 3, 33},
+		{"list for scope", "scope: [disabled]\n", "skill.type", "scope", 3, 8},
+		{"list for a primary variable", "metadata: {openclaw: {primaryEnv: [A]}}\n", "skill.type", "metadata.openclaw.primaryEnv", 3, 35},
+		{"path for a binary", "metadata: {openclaw: {requires: {bins: [jq, /bin/sh]}}}\n", "skill.bins.path", "metadata.openclaw.requires.bins", 3, 40},
+		{"path for any binary", "eligibility: {any-bins: ./run}\n", "skill.bins.path", "eligibility.any-bins", 3, 25},
+		{"path for a command", "dependencies: {commands: [a/b]}\n", "skill.bins.path", "dependencies.commands", 3, 26},
 		{"mapping for bins", "metadata:\n  openclaw:\n    requires:\n      bins: {a: b}\n", "skill.type", "metadata.openclaw.requires.bins", 6, 13},
 		{"within JSON in quotes", "tags: a\nmetadata: '{\"openclaw\": {\"requires\": {\"bins\": {\"a\": 1}}}}'\n", "skill.type", "metadata.openclaw.requires.bins", 4, 11},
 	}
@@ -190,5 +204,34 @@ func TestWrongTypes(t *testing.T) {
 				t.Errorf("%v in %q with hint %q, want %s in %q at %d:%d", p, p.Field, p.Hint, tt.code, tt.field, tt.line, tt.column)
 			}
 		})
+	}
+}
+
+func TestSurrogatePairInMetadata(t *testing.T) {
+	s := front(t, `metadata: '{"openclaw":{"emoji":"\ud83d\udc3e"}}'`+"\n")
+	if s.Emoji != "\U0001f43e" || len(s.Problems) > 0 {
+		t.Errorf("emoji %q, problems %v", s.Emoji, s.Problems)
+	}
+}
+
+// TestFieldsInJSON finds what a frontmatter says in what clients are told.
+func TestFieldsInJSON(t *testing.T) {
+	told := func(fields string) map[string]any {
+		text, err := json.Marshal(front(t, fields))
+		var got map[string]any
+		if err != nil || json.Unmarshal(text, &got) != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	want := map[string]any{"compatibility": "Needs git.", "conflicts": []any{"acme/a", "b"}, "primary_env": "KEY", "skill_key": "k"}
+	got, bare := told("compatibility: Needs git.\nconflicts: [b, Acme/A]\nmetadata: {openclaw: {primaryEnv: KEY, skillKey: k}}\n"), told("")
+	for key, value := range want {
+		if diff := cmp.Diff(value, got[key]); diff != "" {
+			t.Errorf("%s: want -, got +:\n%s", key, diff)
+		}
+		if _, ok := bare[key]; ok {
+			t.Errorf("a skill without %s has it", key)
+		}
 	}
 }

@@ -160,3 +160,27 @@ func TestFilesBounds(t *testing.T) {
 		}
 	}
 }
+
+// TestFilesWork lists skills with ever more files, and counts what is allocated: no more of a directory is read than is shown.
+func TestFilesWork(t *testing.T) {
+	root := tree(t, "a", "b")
+	for i := range 6 * loader.MaxFiles {
+		write(t, fmt.Sprintf("%s/b/%04d", root, i), "")
+		if i <= loader.MaxFiles {
+			write(t, fmt.Sprintf("%s/a/%04d", root, i), "")
+		}
+	}
+	l := loader.New(loader.Options{Rules: rulesFor(root)})
+	var allocated []float64
+	for _, s := range load(t, l, pannier.Batch{Full: true}).Skills {
+		allocated = append(allocated, testing.AllocsPerRun(1, func() {
+			files, truncated, err := l.Files(t.Context(), s)
+			if len(files) != loader.MaxFiles || !truncated || err != nil || !slices.ContainsFunc(files, func(f pannier.File) bool { return f.Path == "SKILL.md" }) {
+				t.Errorf("%d files, truncated %t, error %v", len(files), truncated, err)
+			}
+		}))
+	}
+	if allocated[1] > 1.5*allocated[0] {
+		t.Errorf("%v allocations", allocated)
+	}
+}

@@ -2,6 +2,7 @@ package loader_test
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,6 +94,22 @@ func TestFrontmatterIsRefused(t *testing.T) {
 				t.Errorf("name %q, slug %q; a skill that can not be read is called like its folder", s.Name, s.Slug)
 			}
 		})
+	}
+}
+
+// TestUnclosedFrontmatterIsGuessed finds the name and the description of a file whose frontmatter does not end.
+func TestUnclosedFrontmatterIsGuessed(t *testing.T) {
+	for text, want := range map[string]string{
+		"---\nname: PDF\ndescription: Reads: PDFs.\n\n# Title\n\nDo it.\n": `; its name seems to be "PDF"; its description seems to be "Reads: PDFs."`,
+		"\ufeff---\r\ndescription: d\r\nname: n\r\n":                       `; its name seems to be "n"; its description seems to be "d"`,
+		"---\nDo it.\n":            "",
+		"---\nname: a\nbody: \xff": "",
+	} {
+		s := read(t, text)
+		i := slices.IndexFunc(s.Problems, func(p pannier.Problem) bool { return p.Code == "skill.frontmatter.unclosed" })
+		if i < 0 || s.Problems[i].Message != "the frontmatter is not closed"+want {
+			t.Errorf("%q: problems %v, want %q", text, s.Problems, want)
+		}
 	}
 }
 

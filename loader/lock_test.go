@@ -1,6 +1,7 @@
 package loader_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -69,7 +70,7 @@ func TestTrust(t *testing.T) {
 			}
 		}
 		for _, s := range c.Skills {
-			of := s.PathBelowRoot + string(s.TrustLevel)
+			of := fmt.Sprint(s.PathBelowRoot, " ", s.TrustLevel, " ", s.Managed)
 			if sums[of] == nil {
 				sums[of] = map[pannier.Digest]bool{}
 			}
@@ -111,10 +112,72 @@ func TestTrust(t *testing.T) {
 	check("a link within", here, "a=internal c=untrusted* g/b=internal t=internal", "")
 	remove(t, own)
 	check("removed", pannier.Batch{Dirs: []string{root}}, plain, "")
+	mkdir(t, own)
+	write(t, file, "{")
+	check("torn from the beginning", pannier.Batch{Dirs: []string{root, own}}, "a=untrusted c=untrusted g/b=untrusted t=untrusted", "lock.syntax")
+	write(t, file, lockOf("a community", "g/b verified", "t strange"))
+	check("mended at last", here, named, "")
 	for of, seen := range sums {
 		if len(seen) != 1 {
 			t.Errorf("%s has %d sums", of, len(seen))
 		}
+	}
+}
+
+// TestTrustAfterRestart meets a lock file that can not be read and that no loader has read before.
+func TestTrustAfterRestart(t *testing.T) {
+	for name, place := range map[string]func(t *testing.T, file string){
+		"torn":            func(t *testing.T, file string) { write(t, file, `{"version":1,`) },
+		"empty":           func(t *testing.T, file string) { write(t, file, "") },
+		"null":            func(t *testing.T, file string) { write(t, file, "null") },
+		"another version": func(t *testing.T, file string) { write(t, file, `{"version":2,"skills":{}}`) },
+		"in capitals":     func(t *testing.T, file string) { write(t, file, `{"VERSION":1,"SKILLS":{}}`) },
+		"a directory":     func(t *testing.T, file string) { mkdir(t, file) },
+		"a link out":      func(t *testing.T, file string) { link(t, "/etc/hostname", file) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			root := tree(t, "a", "b", ".pannier")
+			remove(t, filepath.Join(root, ".pannier/SKILL.md"))
+			file := filepath.Join(root, ".pannier/lock.json")
+			place(t, file)
+			l := loader.New(loader.Options{Rules: trustRules(root, pannier.SourceWorkspace)})
+			c := load(t, l, pannier.Batch{Full: true})
+			if got := trusts(c); got != "a=untrusted b=untrusted" || len(c.Problems) != 1 || !strings.Contains(c.Problems[0].Message, "every skill of the root counts as untrusted") {
+				t.Errorf("%s, problems %v", got, c.Problems)
+			}
+			remove(t, file)
+			write(t, file, lockOf("b verified"))
+			if got := trusts(load(t, l, pannier.Batch{Full: true})); got != "a=internal b=verified*" {
+				t.Errorf("mended: %s", got)
+			}
+			write(t, file, "{")
+			c = load(t, l, pannier.Batch{Full: true})
+			if got := trusts(c); got != "a=internal b=untrusted*" || !strings.Contains(c.Problems[0].Message, "named when it was last read") {
+				t.Errorf("torn again: %s, problems %v", got, c.Problems)
+			}
+		})
+	}
+}
+
+// TestKeysOfLock reads keys of every form.
+func TestKeysOfLock(t *testing.T) {
+	root := tree(t, "a", "g/b", "c", ".pannier")
+	remove(t, filepath.Join(root, ".pannier/SKILL.md"))
+	file := filepath.Join(root, ".pannier/lock.json")
+	write(t, file, lockOf("./a/ verified", "a community", "g//x/../b community", "../c verified", root+"/c verified", " verified", "C verified"))
+	c := full(t, root)
+	if got := trusts(c); got != "a=community* c= g/b=community*" {
+		t.Errorf("trust %s", got)
+	}
+	if len(c.Problems) != 1 {
+		t.Fatalf("problems %v", c.Problems)
+	}
+	if p := c.Problems[0]; p.Code != "lock.path" || p.Severity != pannier.SeverityWarning || !strings.Contains(p.Message, `3 keys are no paths below the root`) || !strings.Contains(p.Message, `"../c"`) || p.Hint == "" {
+		t.Errorf("problem %v with hint %q", p, p.Hint)
+	}
+	write(t, file, `{"version":1,"skills":{"a":{"TRUST":"verified"},"c":null}}`)
+	if got := trusts(full(t, root)); got != "a=untrusted* c=untrusted* g/b=" {
+		t.Errorf("entries without trust: %s", got)
 	}
 }
 

@@ -53,7 +53,6 @@ func TestSkillSwitchesItselfOff(t *testing.T) {
 		"scope: \" Disabled \"\n":                          true,
 		"scope: disabled\neligibility: {enabled: true}\n":  true,
 		"scope: system\n":                                  false,
-		"scope: [disabled]\n":                              false,
 		"scope: standalone\neligibility: {always: true}\n": false,
 	} {
 		if s := front(t, fields); s.Disabled != want || len(s.Problems) > 0 {

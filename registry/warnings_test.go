@@ -27,14 +27,16 @@ func TestWarnings(t *testing.T) {
 	}{
 		{"at a start only errors", nil, first, "a e skills/a/SKILL.md:2: it is wrong"},
 		{
-			"at a start names that are shared too", nil, []*pannier.Skill{skillAt("skills/b", named("Same")), skillAt("skills/c", named("Own")), skillAt("skills/d", named("Same")), skillAt("skills/e", named("Same"), with(pannier.SeverityWarning, "w"))},
+			"at a start names that are shared too", nil,
+			[]*pannier.Skill{skillAt("skills/b", named("Same")), skillAt("skills/c", named("Own")), skillAt("skills/d", named("Same")), skillAt("skills/e", named("Same"), with(pannier.SeverityWarning, "w"))},
 			` skill.name.shared skills/b, skills/d, skills/e are all called "Same"; each is reached by its own slug`,
 		},
 		{"nothing new", first, first, ""},
 		{"another line is the same problem", first, []*pannier.Skill{skillAt("skills/a", with(pannier.SeverityError, "e"), moved)}, ""},
 		{"a new one, and an info that nobody is warned of", first, []*pannier.Skill{skillAt("skills/c", with(pannier.SeverityWarning, "new"), with(pannier.SeverityInfo, "i"))}, "c new skills/c/SKILL.md:2: it is wrong"},
 		{
-			"two with one name", first, []*pannier.Skill{skillAt("skills/c", named("Same")), skillAt("skills/d", named("Same"))},
+			"two with one name", first,
+			[]*pannier.Skill{skillAt("skills/c", named("Same")), skillAt("skills/d", named("Same"))},
 			` skill.name.shared skills/c, skills/d are all called "Same"; each is reached by its own slug`,
 		},
 	} {

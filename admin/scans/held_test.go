@@ -58,11 +58,16 @@ func TestWhatIsHeldSurvivesARestart(t *testing.T) {
 }
 
 func TestHeldIsBounded(t *testing.T) {
-	s := open(t, state.Memory())
-	for n := range scans.MaxHeld + 1 {
-		if err := s.Hold(skillOf(fmt.Sprint("skills/", n)), unprinted(n, "scan.a")); err != nil {
+	rows := state.Memory()
+	for n := range scans.MaxHeld {
+		path := fmt.Append(nil, "skills/", n)
+		if err := rows.Put("scans_held", pannier.DigestOf(path).String(), map[string]any{"path": path, "verdict": unprinted(n, "scan.a")}); err != nil {
 			t.Fatal(err)
 		}
+	}
+	s := open(t, rows)
+	if err := s.Hold(skillOf("skills/new"), unprinted(scans.MaxHeld, "scan.a")); err != nil {
+		t.Fatal(err)
 	}
 	_, oldest := s.Held()["skills/0"]
 	if _, second := s.Held()["skills/1"]; oldest || !second || len(s.Held()) != scans.MaxHeld {

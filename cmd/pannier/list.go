@@ -42,7 +42,9 @@ func (s streams) printList(list pannier.List) error {
 		return nil
 	}
 	rows := [][]string{{"SLUG", "STATE", "VERSION", "ABOUT"}}
-	problems := slices.DeleteFunc(list.Problems, func(p pannier.Problem) bool { return p.Severity == pannier.SeverityInfo })
+	problems := slices.DeleteFunc(list.Problems, func(p pannier.Problem) bool {
+		return p.Severity == pannier.SeverityInfo && !strings.HasPrefix(p.Code, "root.") // what is not listed is told
+	})
 	for i := range list.Skills {
 		e := &list.Skills[i]
 		rows = append(rows, []string{shorten(e.Slug, 40), stateWords(e), e.Version, about(e)})

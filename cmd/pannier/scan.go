@@ -42,7 +42,7 @@ func (c *sidecar) scanDirectory(ctx context.Context, s *pannier.Skill) (pannier.
 
 // scans is what the socket shows of fingerprints and verdicts.
 func (c *sidecar) scans() api.Scans {
-	return api.Scans{Fingerprint: c.prints.of, Generation: c.prints.generation, Verdict: c.prints.verdicts.Get}
+	return api.Scans{Fingerprint: c.prints.of, Generation: c.prints.generation, Verdict: c.prints.found}
 }
 
 func (p *program) scanCommand() *cobra.Command {

@@ -80,6 +80,9 @@ var fixes = []struct {
 		changes: []string{"1 removed the byte order mark", "1 ended 3 lines with LF", "2 put the description in quotes", "3 parted the closing fence from the text glued to it"},
 	},
 	{name: "glued text in a readable frontmatter", before: "---\nname: a\ndescription: |\n  b\n  ---# no fence\n---\nx\n"},
+	{name: "only the first glued line is tried", before: "---\nname: a\nx: [\n---# One\n]\n---# Two\n"},
+	{name: "a row of a table is no fence", before: "---\nname: a\ndescription: d\n---|---\n"},
+	{name: "behind the bound no fence is looked for", before: "---\ndescription: a: b\n# " + strings.Repeat("x", 64<<10) + "\n---\nx\n"},
 	{name: "four hyphens are no fence", before: "---\nname: a\ndescription: d\n----\nx\n"},
 	{
 		name: "no closing fence before a heading", before: "---\nname: a\ndescription: d\n\n# Title\n\nx\n", after: "---\nname: a\ndescription: d\n---\n\n# Title\n\nx\n",
@@ -160,5 +163,21 @@ func TestDiff(t *testing.T) {
 `, "BOM", "\ufeff")
 	if diff := cmp.Diff(want, lint.DiffText(before, "")); diff != "" {
 		t.Errorf("want -, got +:\n%s", diff)
+	}
+}
+
+// TestFixWork counts what is allocated for files that ask for much work: parsing everything before each line of one would
+// take millions of allocations, and most of an hour.
+func TestFixWork(t *testing.T) {
+	const start = "---\nname: x\ndescription: a\n"
+	for name, text := range map[string]string{
+		"glued lines":        start + "q: [\n" + strings.Repeat("---#\n", 20_000),
+		"readable and glued": start + strings.Repeat("---#\n", 20_000) + "---\n",
+		"one long field":     start + strings.Repeat("k: v\n", 100_000),
+	} {
+		allocated := testing.AllocsPerRun(1, func() { lint.FixText([]byte(text), "x") })
+		if most := 500_000.0; allocated > most {
+			t.Errorf("%s: %.0f allocations, more than %.0f", name, allocated, most)
+		}
 	}
 }

@@ -258,6 +258,36 @@ func TestText(t *testing.T) {
 	}
 }
 
+// TestSlugOfText asks what a text is called that lies in no folder.
+func TestSlugOfText(t *testing.T) {
+	for text, want := range map[string]string{
+		"---\nname: Bar Baz\nslug: Foo\ndescription: d\n---\nx\n": "foo",
+		"---\nname: x\nslug: stdin\ndescription: d\n---\nx\n":     "stdin",
+		"---\nname: Bar Baz\ndescription: d\n---\nx\n":            "bar-baz",
+		"---\nname: 技能\nslug: 技\ndescription: d\n---\nx\n":        "stdin",
+		"---\nslug: foo\nx: [\n---\nx\n":                          "stdin",
+	} {
+		r, err := lint.Text(t.Context(), []byte(text), "stdin", optionsFor("/nowhere"))
+		if err != nil || len(r.Skills) != 1 || r.Skills[0].Slug != want {
+			t.Errorf("%q: %+v, error %v, want %s", text, r.Skills, err, want)
+		}
+	}
+}
+
+// TestLongFrontmatter counts what is allocated for a frontmatter past its bound, which nobody may parse.
+func TestLongFrontmatter(t *testing.T) {
+	text := []byte("---\nname: a\n" + strings.Repeat("k: v\n", 150_000) + "---\nx\n")
+	allocated := testing.AllocsPerRun(1, func() {
+		r, err := lint.Text(t.Context(), text, "stdin", optionsFor("/nowhere"))
+		if err != nil || r.Skills[0].Status != lint.Fail {
+			t.Errorf("%+v, error %v", r.Skills, err)
+		}
+	})
+	if most := 100_000.0; allocated > most {
+		t.Errorf("%.0f allocations, more than %.0f", allocated, most)
+	}
+}
+
 // TestUnreadable tells of what can not be looked at.
 func TestUnreadable(t *testing.T) {
 	dir := treeOf(t, map[string]string{"skills": "no directory"})

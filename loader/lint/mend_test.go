@@ -182,6 +182,45 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// TestHardLinks mends no file that has another name, whenever it got that.
+func TestHardLinks(t *testing.T) {
+	dir := treeOf(t, map[string]string{"skills/a/SKILL.md": wrong, "skills/b/SKILL.md": wrong, "skills/c/SKILL.md": right})
+	for _, name := range []string{"a", "c"} {
+		if err := os.Link(filepath.Join(dir, "skills", name, "SKILL.md"), filepath.Join(dir, name)); err != nil {
+			t.Skip(err)
+		}
+	}
+	fixes, left := planned(t, optionsFor(dir))
+	if len(fixes) != 1 || fixes[0].Path != "skills/b/SKILL.md" || len(left) != 1 || left[0].Path != "skills/a/SKILL.md" || !strings.Contains(left[0].Message, "hard links") {
+		t.Fatalf("%v, %v", fixes, left)
+	}
+	if err := os.Link(filepath.Join(dir, "skills/b/SKILL.md"), filepath.Join(dir, "b")); err != nil {
+		t.Fatal(err)
+	}
+	if err := fixes[0].Apply(); !errors.Is(err, pannier.ErrChanged) {
+		t.Errorf("error %v", err)
+	}
+	if got := readFile(t, filepath.Join(dir, "skills/b/SKILL.md")); got != wrong {
+		t.Errorf("wrote %q", got)
+	}
+}
+
+// TestReadOnly mends a file that nobody may write to, in a directory where everybody may.
+func TestReadOnly(t *testing.T) {
+	dir := treeOf(t, map[string]string{"skills/a/SKILL.md": wrong})
+	file := filepath.Join(dir, "skills/a/SKILL.md")
+	if err := os.Chmod(file, 0o444); err != nil {
+		t.Fatal(err)
+	}
+	fixes, _ := planned(t, optionsFor(dir))
+	if err := fixes[0].Apply(); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o444 || readFile(t, file) != right {
+		t.Errorf("mode %v, %v, text %q", info.Mode(), err, readFile(t, file))
+	}
+}
+
 // TestTakenName renames no file over another.
 func TestTakenName(t *testing.T) {
 	dir := treeOf(t, map[string]string{"skills/a/skill.md": fmt.Sprintf(fine, "a")})

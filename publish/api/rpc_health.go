@@ -139,7 +139,7 @@ func (h *Handler) rpcHealth(_ *http.Request, s *pannier.Snapshot, p rpcHealthPar
 	for _, e := range chosen {
 		result.Skills = append(result.Skills, rpcHealthItem{
 			Slug: e.Slug, SourceKind: e.SourceKind, TrustLevel: rpcTrust(e.TrustLevel), rpcSkillHealth: rpcHealthOf(*e.Health),
-			DependencyDiagnostics: diagnostics(e), SecurityFindings: findings(h.verdict(e.Fingerprint)),
+			DependencyDiagnostics: diagnostics(e), SecurityFindings: findings(h.verdict(e.Skill)),
 			TrustGate: h.trustGate(e), RecentAudit: append([]rpcAudit{}, audit[e.Slug]...),
 		})
 	}

@@ -13,8 +13,8 @@ type Scans struct {
 	Fingerprint func(*pannier.Skill) pannier.Digest
 	// Generation is another number whenever Fingerprint has other answers than before.
 	Generation func() uint64
-	// Verdict returns what a scan has found of everything with a fingerprint.
-	Verdict func(pannier.Digest) (v pannier.ScanVerdict, found bool, err error)
+	// Verdict returns what a scan has found of a skill as the snapshot has it.
+	Verdict func(*pannier.Skill) (v pannier.ScanVerdict, found bool, err error)
 }
 
 // generation is asked for before the answers that it tells the age of.
@@ -32,15 +32,15 @@ func (s Scans) fingerprint(skill *pannier.Skill) pannier.Digest {
 	return s.Fingerprint(skill)
 }
 
-// verdict returns what is known of a skill with a fingerprint. Where the store can not be read, that is nothing, and not a
+// verdict returns what a scan has found of a skill. Where the store can not be read, that is nothing, and not a
 // reason to tell nothing else of the skill.
-func (h *Handler) verdict(fingerprint pannier.Digest) *pannier.ScanVerdict {
-	if h.Verdict == nil || fingerprint.IsZero() {
+func (h *Handler) verdict(s *pannier.Skill) *pannier.ScanVerdict {
+	if h.Verdict == nil {
 		return nil
 	}
-	v, found, err := h.Verdict(fingerprint)
+	v, found, err := h.Verdict(s)
 	if err != nil {
-		h.Logger.Error("the scan of a skill can not be read", "fingerprint", fingerprint, "error", err)
+		h.Logger.Error("the scan of a skill can not be read", "skill", s.Slug, "error", err)
 	}
 	if err != nil || !found {
 		return nil

@@ -26,8 +26,8 @@ func newPrinted() *printed {
 	p.options.Scans = api.Scans{
 		Fingerprint: func(s *pannier.Skill) pannier.Digest { return pannier.DigestOf(fmt.Append(nil, s.Path, p.generation)) },
 		Generation:  func() uint64 { return p.generation },
-		Verdict: func(d pannier.Digest) (pannier.ScanVerdict, bool, error) {
-			return verdict, d == pannier.DigestOf(fmt.Append(nil, "skills/alpha", p.generation)), p.failing
+		Verdict: func(s *pannier.Skill) (pannier.ScanVerdict, bool, error) {
+			return verdict, s.Path == "skills/alpha", p.failing
 		},
 	}
 	p.options.Scan = func(_ context.Context, actor pannier.Actor, s *pannier.Skill) (pannier.ScanReport, *pannier.Snapshot, error) {

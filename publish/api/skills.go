@@ -97,7 +97,7 @@ func (h *Handler) describe(ctx context.Context, s *pannier.Snapshot, ref, at str
 		Conformance: map[string]pannier.Conformance{}, Tools: []pannier.Tool{}, Commands: []pannier.Command{}, Install: []pannier.InstallSpec{},
 	}
 	d.Fingerprint = h.fingerprint(e.Skill)
-	d.Scan = h.verdict(d.Fingerprint)
+	d.Scan = h.verdict(e.Skill)
 	for i := range s.Entries {
 		if other := &s.Entries[i]; other.Slug == e.Slug && other.Path != e.Path {
 			d.CollidesWith = append(d.CollidesWith, other.Path)
