@@ -35,6 +35,11 @@ const (
 	SourceExtra     SourceKind = "extra"
 )
 
+// SourceKinds lists every kind of root.
+func SourceKinds() []SourceKind {
+	return []SourceKind{SourceWorkspace, SourceManaged, SourceBundled, SourceExtra}
+}
+
 // Root is a directory of skills.
 type Root struct {
 	// Path is absolute and clean.

@@ -39,6 +39,13 @@ type Environment struct {
 	Lenient bool `json:"-"`
 }
 
+// SameFacts reports whether two environments offer the same to skills. Whose they are and when that was found out does not
+// count.
+func (e Environment) SameFacts(other Environment) bool {
+	return e.OS == other.OS && e.Arch == other.Arch && slices.Equal(e.Bins, other.Bins) && slices.Equal(e.Env, other.Env) &&
+		slices.Equal(e.Config, other.Config) && slices.Equal(e.MCP, other.MCP)
+}
+
 // Changed returns what an event tells of the environment once skills are judged by it.
 func (e Environment) Changed() EnvironmentChanged {
 	return EnvironmentChanged{

@@ -3,7 +3,6 @@ package admin
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -76,14 +75,8 @@ func (d *Door) putEnvironment(env pannier.Environment) (done, error) {
 	if err := d.o.Values.Put(bucketEnvironment, keyAgent, env); err != nil {
 		return done{}, err
 	}
-	changed := !found || !sameFacts(before, env)
+	changed := !found || !before.SameFacts(env)
 	return done{snapshot: d.o.SetEnvironment(env), detail: environmentOutcome{changed}}, nil
-}
-
-// sameFacts reports whether skills are judged alike by both. When the facts were gathered does not count.
-func sameFacts(a, b pannier.Environment) bool {
-	return a.OS == b.OS && a.Arch == b.Arch && slices.Equal(a.Bins, b.Bins) && slices.Equal(a.Env, b.Env) &&
-		slices.Equal(a.Config, b.Config) && slices.Equal(a.MCP, b.MCP)
 }
 
 func intentOf(env pannier.Environment) environmentIntent {

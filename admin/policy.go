@@ -13,9 +13,6 @@ import (
 // maxSlugBytes bounds the slug of a policy, which needs no skill that has it.
 const maxSlugBytes = 1024
 
-// kinds are the kinds of root that a policy can be about.
-var kinds = []pannier.SourceKind{pannier.SourceWorkspace, pannier.SourceManaged, pannier.SourceBundled, pannier.SourceExtra}
-
 // policyIntent is what the audit log says of a policy that was asked for.
 type policyIntent struct {
 	SourceKind pannier.SourceKind `json:"source_kind"`
@@ -90,10 +87,10 @@ func checkKey(key pannier.PolicyKey) (pannier.PolicyKey, error) {
 			Code: "policy.slug", Message: fmt.Sprintf("a slug has 1 to %d letters, digits and hyphens", maxSlugBytes),
 			Hint: "name a skill as the list of skills does",
 		}
-	case !slices.Contains(kinds, key.SourceKind):
+	case !slices.Contains(pannier.SourceKinds(), key.SourceKind):
 		return key, &pannier.Refusal{
 			Code: "policy.source_kind", Message: fmt.Sprintf("%.40q is no kind of root", key.SourceKind),
-			Hint: fmt.Sprintf("give one of %q, or none for that of the skill, or of the workspace where there is no skill", kinds),
+			Hint: fmt.Sprintf("give one of %q, or none for that of the skill, or of the workspace where there is no skill", pannier.SourceKinds()),
 		}
 	}
 	return key, nil

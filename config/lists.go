@@ -66,8 +66,6 @@ func (d *draft) readRoot(g given) (faults []*Fault) {
 // rootTrust is the trust of a root's skills where nobody says otherwise: whoever fills a root may run the agent too.
 const rootTrust = pannier.TrustVerified
 
-var kinds = []pannier.SourceKind{pannier.SourceWorkspace, pannier.SourceManaged, pannier.SourceBundled, pannier.SourceExtra}
-
 func (r *writtenRoot) readKey(g given, key string) []*Fault {
 	if g.node.Kind() == yamldoc.Null {
 		return nil
@@ -90,7 +88,7 @@ func (r *writtenRoot) readKey(g given, key string) []*Fault {
 	return []*Fault{g.fault("there is no such setting", hint)}
 }
 
-func parseKind(text string) (pannier.SourceKind, *Fault) { return oneWord(kinds, text) }
+func parseKind(text string) (pannier.SourceKind, *Fault) { return oneWord(pannier.SourceKinds(), text) }
 
 func parseTrust(text string) (pannier.Trust, *Fault) { return oneWord(pannier.TrustLevels(), text) }
 

@@ -77,6 +77,13 @@ func New(o Options) *Registry {
 	}
 }
 
+// Prepare changes the inputs of the snapshots to come, and makes none.
+func (r *Registry) Prepare(change func(*Inputs)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change(&r.inputs)
+}
+
 // Current returns the newest snapshot, nil before the first one.
 func (r *Registry) Current() *pannier.Snapshot { return r.current.Load() }
 

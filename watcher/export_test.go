@@ -105,9 +105,3 @@ func (s *Sighting) Look(seen Seen, at time.Time) string {
 	d := s.take(now, at)
 	return map[difference]string{{true, false}: "dir", {false, true}: "files", {true, true}: "dir files"}[d]
 }
-
-// FindWay returns where a path leads, and what is watched to learn that it leads elsewhere.
-func FindWay(path string) (real string, anchors []string, err error) {
-	w := findWay(path)
-	return w.real, w.anchors, w.err
-}

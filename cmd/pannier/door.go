@@ -4,6 +4,7 @@ import (
 	"pannier/admin"
 	"pannier/admin/policy"
 	"pannier/publish/api"
+	"pannier/registry"
 )
 
 // openDoor opens the one door for changes from outside, which lead into the house.
@@ -18,11 +19,11 @@ func (c *sidecar) openDoor() error {
 		return err
 	}
 	c.door = admin.New(admin.Options{
-		Scans: scans,
-		Audit: m.audit, Policy: policies, Values: m.store, Emit: c.events.emit, Logger: c.log,
+		Audit: m.audit, Policy: policies, Scans: scans, Values: m.store, Emit: c.events.emit, Logger: c.log,
 		SetPolicies: c.takePolicies, SetEnvironment: c.takeEnvironment,
 	})
-	c.policies = c.door.Policies()
+	set, blocked := c.door.Policies(), c.prints.blockedBy()
+	c.registry.Prepare(func(in *registry.Inputs) { in.Policies.Workspace, in.Scans = set, blocked })
 	put, found, err := c.door.Environment()
 	if err != nil {
 		c.log.Warn("the environment that the agent put can not be read; it has to put it again", "error", err)
@@ -36,6 +37,7 @@ func (c *sidecar) openDoor() error {
 // mutations are what the socket lets peers change.
 func (c *sidecar) mutations() api.Mutations {
 	return api.Mutations{
-		PutEnvironment: c.door.PutEnvironment, SetPolicy: c.door.SetPolicy, Scan: c.door.Scan, Audit: c.memory.audit.Newest, WriteUIDs: c.settings.WriteUIDs,
+		PutEnvironment: c.door.PutEnvironment, SetPolicy: c.door.SetPolicy, Scan: c.door.Scan,
+		Audit: c.memory.audit.Newest, WriteUIDs: c.settings.WriteUIDs,
 	}
 }

@@ -46,7 +46,8 @@ func newPrinted(t *testing.T, dir string, store *state.Store) *printed {
 		t.Fatal(err)
 	}
 	p := &printed{house: h, fingerprints: newFingerprints(h.rules, h.registry, verdicts, hclog.NewNullLogger()), dir: dir}
-	h.blocked = p.blockedBy()
+	blocked := p.blockedBy()
+	h.registry.Prepare(func(in *registry.Inputs) { in.Scans = blocked })
 	return p
 }
 

@@ -25,8 +25,6 @@ type house struct {
 	loader    *loader.Loader
 	workspace *config.WorkspaceReader
 	judgedBy  *environments
-	policies  map[pannier.PolicyKey]pannier.Switches // the workspace layer to begin with
-	blocked   map[string][]string                    // what scans have found before, to begin with
 	wanted    wanted
 	registry  *registry.Registry
 	cards     cards
@@ -64,15 +62,9 @@ func (h *house) look(ctx context.Context, b pannier.Batch) (*pannier.Snapshot, p
 	}
 	workspace := h.workspace.Read()
 	workspace.Problems = slices.Concat(workspace.Problems, h.judgedBy.look(), h.openTools())
+	items := configItems(h.settings.Workspace, catalog.Skills, workspace.Keys)
 	s := h.registry.Update(func(in *registry.Inputs) {
-		in.Catalog, in.Workspace, in.Environment = catalog, workspace, h.judgedBy.choose()
-		in.Config = configItems(h.settings.Workspace, catalog.Skills, workspace.Keys)
-		if in.Policies.Workspace == nil {
-			in.Policies.Workspace = h.policies
-		}
-		if in.Scans == nil {
-			in.Scans = h.blocked
-		}
+		in.Catalog, in.Workspace, in.Config, in.Environment = catalog, workspace, items, h.judgedBy.choose()
 	})
 	h.compare(&workspace) // behind the update, so that whoever is told of a change finds it served
 	h.judged()
@@ -133,7 +125,8 @@ func (h *house) handlerOptions(log hclog.Logger) api.Options {
 		OpenFile: func(ctx context.Context, s *pannier.Skill, path string) (api.SkillFile, error) {
 			return h.loader.Open(ctx, s, path)
 		},
-		Inspect: h.loader.Inspect, Environment: h.judgedBy.choose, AgentWorkspace: h.agentWorkspace(), Format: h.settings.PromptFormat, MaxChars: h.settings.PromptMaxChars, Logger: log,
+		Inspect: h.loader.Inspect, Environment: h.judgedBy.choose, AgentWorkspace: h.agentWorkspace(), Logger: log,
+		Format: h.settings.PromptFormat, MaxChars: h.settings.PromptMaxChars,
 		Show: prompt.Show{Compatibility: h.settings.PromptShowCompatibility, AllowedTools: h.settings.PromptShowAllowedTools},
 	}
 }

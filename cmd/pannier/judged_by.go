@@ -39,7 +39,7 @@ func (e *environments) tell() (now pannier.Environment, changed bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now = e.chooseLocked()
-	changed = e.told != nil && !sameFacts(*e.told, now)
+	changed = e.told != nil && (e.told.Source != now.Source || !e.told.SameFacts(now))
 	e.told = &now
 	return now, changed
 }
@@ -67,12 +67,6 @@ func (e *environments) chooseLocked() pannier.Environment {
 		return *e.found
 	}
 	return *e.put
-}
-
-// sameFacts reports whether two environments offer the same to skills.
-func sameFacts(a, b pannier.Environment) bool {
-	return a.Source == b.Source && a.OS == b.OS && a.Arch == b.Arch && slices.Equal(a.Bins, b.Bins) &&
-		slices.Equal(a.Env, b.Env) && slices.Equal(a.Config, b.Config) && slices.Equal(a.MCP, b.MCP)
 }
 
 // configItems returns what the workspace has of the configuration that skills ask for: the dotted keys of config.yaml, and
@@ -104,8 +98,8 @@ func configItems(workspace string, skills []*pannier.Skill, keys []string) []str
 	return items
 }
 
-// wanted adds directories, and entries of the workspace, to those that the loader wants watched: they decide too. It is for one caller at a
-// time.
+// wanted adds directories, and entries of the workspace, to those that the loader wants watched: they decide too. It is for
+// one caller at a time.
 type wanted struct {
 	set      pannier.WatchSet
 	loaders  uint64 // the version of the loader's set that it is made from

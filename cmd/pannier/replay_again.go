@@ -31,8 +31,9 @@ type replaying struct {
 
 // begin looks at the workspace, with the policy that clients had set.
 func (p *program) begin(ctx context.Context, s config.Settings, policies map[pannier.PolicyKey]pannier.Switches) (*replaying, error) {
-	h := newHouse(s, p.environ, registry.Options{FirstVersion: uint64(time.Now().Unix())})
-	h.policies = policies
+	o := registry.Options{FirstVersion: uint64(time.Now().Unix())}
+	o.Inputs.Policies.Workspace = policies
+	h := newHouse(s, p.environ, o)
 	look := func(ctx context.Context, _ bool) (*pannier.Snapshot, error) {
 		snapshot, _, err := h.look(ctx, pannier.Batch{Full: true, Trigger: pannier.TriggerManual})
 		return snapshot, err
@@ -42,12 +43,12 @@ func (p *program) begin(ctx context.Context, s config.Settings, policies map[pan
 		return nil, err
 	}
 	a := &replaying{snapshot: snapshot, rules: h.rules}
-	o := h.handlerOptions(hclog.NewNullLogger())
-	o.Rescan, o.Health = look, func() pannier.Health { return pannier.Health{} } // nobody asks for it
-	o.Emit = func(kind pannier.EventType, data any) {
+	handler := h.handlerOptions(hclog.NewNullLogger())
+	handler.Rescan, handler.Health = look, func() pannier.Health { return pannier.Health{} } // nobody asks for it
+	handler.Emit = func(kind pannier.EventType, data any) {
 		a.emitted = append(a.emitted, pannier.Event{Type: kind, Data: data})
 	}
-	a.Client = client.InProcess(api.New(o))
+	a.Client = client.InProcess(api.New(handler))
 	return a, nil
 }
 

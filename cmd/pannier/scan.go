@@ -23,7 +23,6 @@ func (c *sidecar) openScans() (admin.ScanOptions, error) {
 		return admin.ScanOptions{}, &exitError{code: exitUnknown, message: err.Error(), hint: "a scan may block a skill, so pannier does not start without it; repair the state directory, or remove state.db in it and scan anew"}
 	}
 	c.prints = newFingerprints(c.rules, c.registry, verdicts, c.log)
-	c.blocked = c.prints.blockedBy()
 	return admin.ScanOptions{
 		Verdicts: verdicts, Fingerprint: c.prints.now, Scan: c.scanDirectory, ApplyVerdict: c.prints.apply,
 	}, nil

@@ -1,6 +1,9 @@
 package api
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // WithPeer returns the context of a request from a peer.
 func WithPeer(ctx context.Context, p Peer) context.Context {
@@ -17,4 +20,16 @@ func Told() map[string][]string {
 		told[pattern] = o.queryOf()
 	}
 	return told
+}
+
+// queryOf returns the names of the query parameters that the document tells of a route.
+func (o operation) queryOf() []string {
+	var names []string
+	for _, p := range o.parameters {
+		if p.in == "query" {
+			names = append(names, p.name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }

@@ -3,7 +3,6 @@ package api
 import (
 	"net/http"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 
@@ -161,16 +160,4 @@ func textSchema(media string) object {
 		return object{} // bytes
 	}
 	return object{"type": "string"}
-}
-
-// queryOf returns the names of the query parameters that the document tells of a route.
-func (o operation) queryOf() []string {
-	var names []string
-	for _, p := range o.parameters {
-		if p.in == "query" {
-			names = append(names, p.name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }

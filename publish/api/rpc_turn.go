@@ -2,7 +2,6 @@ package api
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -31,9 +30,8 @@ func (h *Handler) rpcPrompt(r *http.Request, s *pannier.Snapshot, p rpcTurnParam
 }
 
 func (h *Handler) rpcTurn(r *http.Request, s *pannier.Snapshot, p rpcTurnParams, render func(*turnAnswer, []byte) []byte) (any, error) {
-	turn := p.Turn
-	turn.Format = cmp.Or(turn.Format, h.Format)
-	if err := checkTurn(turn); err != nil {
+	turn, err := h.complete(p.Turn)
+	if err != nil {
 		return nil, err
 	}
 	answer := h.shared.take()
@@ -130,7 +128,7 @@ func (r *rpcReadResult) cut(body string, limit int) {
 // by being called like it.
 func named(s *pannier.Snapshot, name string, kind pannier.SourceKind) (string, error) {
 	ref := strings.TrimPrefix(strings.TrimSpace(name), "$")
-	if before, after, ok := strings.Cut(ref, ":"); ok && slices.Contains(rpcSourceKinds, pannier.SourceKind(before)) {
+	if before, after, ok := strings.Cut(ref, ":"); ok && slices.Contains(pannier.SourceKinds(), pannier.SourceKind(before)) {
 		kind, ref = pannier.SourceKind(before), after
 	}
 	if strings.TrimSpace(ref) == "" {
@@ -151,8 +149,6 @@ func named(s *pannier.Snapshot, name string, kind pannier.SourceKind) (string, e
 		Hint:  "give one of these", Candidates: candidates,
 	})
 }
-
-var rpcSourceKinds = []pannier.SourceKind{pannier.SourceWorkspace, pannier.SourceManaged, pannier.SourceBundled, pannier.SourceExtra}
 
 // called returns the skills in use that have a display name.
 func called(s *pannier.Snapshot, name string, kind pannier.SourceKind) (qualified []string) {

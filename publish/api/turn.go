@@ -62,6 +62,11 @@ func (h *Handler) readTurn(r *http.Request) (pannier.Turn, error) {
 	if err := readJSON(r, &turn); err != nil {
 		return pannier.Turn{}, err
 	}
+	return h.complete(turn)
+}
+
+// complete fills in what a turn leaves to the settings, and checks the whole.
+func (h *Handler) complete(turn pannier.Turn) (pannier.Turn, error) {
 	turn.Format = cmp.Or(turn.Format, h.Format)
 	return turn, checkTurn(turn)
 }
@@ -110,7 +115,7 @@ func (h *Handler) maxChars(turn pannier.Turn) int {
 // prompt answers with the section for what is automatically available.
 func (h *Handler) prompt(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
 	query := r.URL.Query()
-	turn := pannier.Turn{Format: cmp.Or(query.Get("format"), h.Format)}
+	turn := pannier.Turn{Format: query.Get("format")}
 	if text := query.Get("max_chars"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil {
@@ -118,7 +123,8 @@ func (h *Handler) prompt(w http.ResponseWriter, r *http.Request, s *pannier.Snap
 		}
 		turn.Limits.MaxChars = &n
 	}
-	if err := checkTurn(turn); err != nil {
+	turn, err := h.complete(turn)
+	if err != nil {
 		return err
 	}
 	asJSON := prefers(w, r, "application/json", "text/plain")

@@ -138,7 +138,7 @@ func FuzzAnswer(f *testing.F) {
 	s := rpc.New(options(nil))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if bytes.Contains(text, []byte("wait")) {
-			t.Skip() // that one waits
+			t.Skip("this method waits for the test to let it go")
 		}
 		answer := post(s, string(text))
 		if answer == "" {
