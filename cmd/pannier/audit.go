@@ -259,6 +259,9 @@ func (s streams) printAudit(r lint.Report) {
 		}
 		fmt.Fprintf(s.out, "[%s] %s %s\n", s.verdict(skill.Status), printable(skill.Slug), s.paint.quiet("("+printable(where)+")"))
 		s.printProblems(skill.Problems)
+		for _, spec := range skill.Install {
+			fmt.Fprintf(s.out, "  %s %s\n", s.paint.quiet("install:"), printable(installWords(spec)))
+		}
 	}
 	fmt.Fprintln(s.out, summaryWords(r, others))
 }

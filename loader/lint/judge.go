@@ -1,14 +1,12 @@
 package lint
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
 	"os"
 	"path"
 	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -48,31 +46,41 @@ func profilesOf(name string) ([]string, bool) {
 	return nil, false
 }
 
-// problemsOf returns all that is wrong with a skill, in no order: what its reader says, what the profiles say, what the
-// scan says.
-func (a *auditor) problemsOf(ctx context.Context, s *pannier.Skill) []pannier.Problem {
+// look returns all that is wrong with a skill, in no order - what its reader says, what the profiles say, what the scan
+// says - and the ways that it names to install what it needs.
+func (a *auditor) look(ctx context.Context, s *pannier.Skill) ([]pannier.Problem, []pannier.InstallSpec) {
 	problems := slices.Clone(s.Problems)
-	text, err := a.textOf(s)
-	if err != nil {
-		problems = append(problems, pannier.Problem{
-			Code: "audit.changed", Severity: pannier.SeverityError, Path: s.FilePath(),
-			Message: "the file changed while it was read", Hint: "audit again once nobody writes to it",
-		})
-	}
+	text, changed := a.textOf(s)
 	if mixed := lineEnds(text); mixed > 0 && !s.Broken {
 		problems = append(problems, pannier.Problem{
 			Code: "audit.line_ends", Severity: pannier.SeverityInfo, Path: s.FilePath(), Line: mixed,
 			Message: "lines end in CR LF or CR", Hint: "save the file with LF line ends, or let --fix do so",
 		})
 	}
-	judged := a.profileSkill(ctx, s, text)
+	found, err := a.inspect(ctx, s)
+	if errors.Join(changed, err) != nil {
+		problems = append(problems, pannier.Problem{
+			Code: "audit.changed", Severity: pannier.SeverityError, Path: s.FilePath(),
+			Message: "the file changed while it was read", Hint: "audit again once nobody writes to it",
+		})
+	}
 	for _, name := range a.profiles {
-		problems = append(problems, profile.Check(name, judged)...)
+		problems = append(problems, found.Conformance[name].Issues...)
 	}
 	if a.Scan {
 		problems = append(problems, a.scan(ctx, s)...)
 	}
-	return problems
+	return problems, found.Install
+}
+
+// inspect asks the loader what it finds in the directory of a skill. A text that lies in no folder has no name to be held
+// against that.
+func (a *auditor) inspect(ctx context.Context, s *pannier.Skill) (pannier.Inspection, error) {
+	if a.nameless {
+		nameless := *s
+		nameless.Folder, s = "", &nameless
+	}
+	return a.loader.Inspect(ctx, s)
 }
 
 // textOf returns the SKILL.md that the reader has read; nil where it has read none.
@@ -114,49 +122,6 @@ func (a *auditor) readBelow(s *pannier.Skill, name string, most int64) ([]byte, 
 		return nil, err
 	}
 	return text[:n], nil
-}
-
-// sniffed is how much of a file a profile is shown: more than it asks for, and more than files of patterns have.
-const sniffed = 64 << 10
-
-// profileSkill returns what the profiles judge.
-func (a *auditor) profileSkill(ctx context.Context, s *pannier.Skill, text []byte) profile.Skill {
-	judged := profile.Skill{
-		Folder: s.Folder, File: s.File, Path: path.Join(s.Path, pannier.SkillFile), LineOffset: 1,
-		Name: s.Name, Description: s.Description, License: s.License,
-	}
-	if s.File != "" {
-		judged.Path = s.FilePath()
-	}
-	if a.nameless {
-		judged.Folder = ""
-	}
-	if !s.Broken {
-		if v, front, body, ok := read(text, a.Rules.MaxFrontmatterBytes); ok {
-			judged.Front, judged.FrontFound, judged.Text = v, true, front
-			judged.BodyEmpty = len(bytes.TrimSpace(body)) == 0
-		}
-	}
-	for _, p := range s.Problems {
-		if p.Path == judged.Path && isTextFault(p) {
-			judged.Faults = append(judged.Faults, p)
-		}
-	}
-	if !a.nameless && slices.Contains(a.profiles, profile.NameClawHub) {
-		if files, _, err := a.loader.Files(ctx, s); err == nil {
-			judged.Files = files
-		}
-		judged.ReadFile = func(name string) ([]byte, error) { return a.readBelow(s, name, sniffed) }
-	}
-	return judged
-}
-
-// textCodes are problems of the reader with how SKILL.md is written, as are those of its frontmatter.
-var textCodes = []string{"skill.bom", "skill.nul", "skill.file.kind", "skill.file.unreadable", "skill.file.too_long"}
-
-// isTextFault reports whether a problem of the reader is one of how SKILL.md is written, rather than of what it says.
-func isTextFault(p pannier.Problem) bool {
-	return strings.HasPrefix(p.Code, "skill.frontmatter.") || slices.Contains(textCodes, p.Code)
 }
 
 // scan returns the findings of the security scan as problems of the skill.

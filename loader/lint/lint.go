@@ -76,6 +76,8 @@ type Skill struct {
 	// Problems are in the order of [pannier.CompareProblems], never nil. What two rules say in the same words of the same
 	// place stands here once, as the graver of them has it.
 	Problems []pannier.Problem `json:"problems"`
+	// Install are the ways that the skill names to install what it needs, refused ones too. Nothing runs them.
+	Install []pannier.InstallSpec `json:"install,omitempty"`
 
 	read *pannier.Skill // nil where there is none
 }
@@ -175,7 +177,8 @@ func (a *auditor) judgeAll(ctx context.Context, skills []Skill) error {
 // judge fills in what is wrong with a skill, and the verdict.
 func (a *auditor) judge(ctx context.Context, s *Skill) {
 	if s.read != nil {
-		s.Problems = append(s.Problems, a.problemsOf(ctx, s.read)...)
+		problems, install := a.look(ctx, s.read)
+		s.Problems, s.Install = append(s.Problems, problems...), install
 	}
 	s.Problems = merge(s.Problems)
 	if a.Only != "" {
