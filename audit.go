@@ -19,8 +19,10 @@ func (r *Refusal) Error() string { return r.Message }
 
 // Actor is who asks for a mutation.
 type Actor struct {
-	// Kind says how the actor came in: "socket", "settings" or "sidecar".
+	// Kind says how the actor came in: "socket", "tcp", "command", "settings" or "sidecar".
 	Kind string `json:"kind"`
+	// Name is that of the token that came in over TCP.
+	Name string `json:"name,omitempty"`
 	// UID and GID are those of the process at the other end of the socket; nil where there is none.
 	UID *uint32 `json:"uid,omitempty"`
 	GID *uint32 `json:"gid,omitempty"`
@@ -40,6 +42,11 @@ const (
 	ActionPutEnvironment = "environment.put"
 	ActionSetPolicy      = "policy.set"
 	ActionScan           = "skill.scan"
+	ActionInstall        = "skill.install"
+	ActionUpdate         = "skill.update"
+	ActionUninstall      = "skill.uninstall"
+	ActionRollback       = "skill.rollback"
+	ActionPromote        = "skill.promote"
 )
 
 // AuditEntry is one line of the audit log.

@@ -31,6 +31,9 @@ type Batch struct {
 	// Dirs are the directories to look at again, absolute and clean, without repeats, in no order: the directory itself
 	// and the entries right in it. What lies below is looked at where it is new.
 	Dirs []string
+	// Sure are those directories that pannier itself has changed: what is gone from them is gone at once, without the grace
+	// that a vanished skill has otherwise. Absolute and clean; they are in Dirs too, unless Full is set.
+	Sure []string
 	// Trigger is why; of several reasons the gravest.
 	Trigger Trigger
 	// Since is when the first change was noticed.

@@ -23,6 +23,11 @@ const (
 	EventEnvironmentChanged EventType = "environment_changed"   // EnvironmentChanged
 	EventPolicyChanged      EventType = "policy_changed"        // PolicyChanged
 	EventSkillScanned       EventType = "skill_scanned"         // SkillScanned
+	EventInstallAdded       EventType = "install_added"         // SkillInstalled
+	EventInstallReplaced    EventType = "install_replaced"      // SkillInstalled
+	EventInstallRemoved     EventType = "install_removed"       // SkillInstalled
+	EventInstallRolledBack  EventType = "install_rolled_back"   // SkillInstalled
+	EventSkillPromotion     EventType = "skill_promotion"       // SkillPromotion
 	EventCardPushed         EventType = "card_pushed"           // CardPush
 	EventCardRejected       EventType = "card_rejected"         // CardPush
 )
@@ -31,7 +36,8 @@ const (
 func EventTypes() []EventType {
 	return []EventType{
 		EventCatalogUpdated, EventSkillLoaded, EventSkillFileRead, EventSkillInvoked, EventSkillStateChanged, EventSkillWarning, EventSkillScanned,
-		EventWorkspaceChanged, EventEnvironmentChanged, EventPolicyChanged, EventCardPushed, EventCardRejected,
+		EventWorkspaceChanged, EventEnvironmentChanged, EventPolicyChanged, EventInstallAdded, EventInstallReplaced, EventInstallRemoved, EventInstallRolledBack, EventSkillPromotion,
+		EventCardPushed, EventCardRejected,
 	}
 }
 

@@ -34,6 +34,8 @@ type Settings struct {
 	// Listen is the TCP address that serves metrics and probes; empty is none. Port 0 asks for a free one. WebConfig is
 	// an exporter-toolkit file with TLS and basic auth for it; empty is neither.
 	Listen, WebConfig string
+	// APIListen is the TCP address that serves the API to whoever has a token of APITokens; empty is none.
+	APIListen, APITokens string
 
 	// StateDir is where the sidecar keeps what outlives it, or [StateNone]. Each workspace has a directory of its own in it.
 	StateDir string
@@ -56,6 +58,8 @@ type Settings struct {
 	Settle, Debounce, MaxWait time.Duration
 	// Resync is how often everything is compared, changed or not; 0 is never.
 	Resync time.Duration
+	// DeleteGrace is how long a skill that has vanished is still served, so that a rename dance is no deletion.
+	DeleteGrace time.Duration
 	// Watch says how changes are noticed: inotify, poll, or auto, by the names of the watcher's modes.
 	Watch string
 
@@ -79,6 +83,12 @@ type Settings struct {
 	Blocking []string
 	// MinimumTrust is what the origin of a skill must be trusted at least.
 	MinimumTrust pannier.Trust
+	// InstallTrust is given to uploaded skills.
+	InstallTrust pannier.Trust
+	// Install bounds what clients put into the workspace.
+	Install Install
+	// PromotionHeartbeat has a promotion tell the platform by a heartbeat, which zeroes whatever it leaves out.
+	PromotionHeartbeat bool
 	// AllowMissingFrontmatter takes a SKILL.md without frontmatter as a skill that is called like its folder.
 	AllowMissingFrontmatter bool
 	// PolicySkills is the gateway layer of policy, by slug. No entry leaves both switches open.
@@ -92,6 +102,19 @@ type Settings struct {
 	PromptMaxChars int
 	// PromptShowCompatibility and PromptShowAllowedTools show what skills say under these keys of their frontmatter.
 	PromptShowCompatibility, PromptShowAllowedTools bool
+}
+
+// Install bounds uploads and what is unpacked of them.
+type Install struct {
+	// Enabled lets clients install, update and uninstall.
+	Enabled bool
+	// MaxCompressedBytes bounds an archive, MaxUncompressedBytes all and MaxFileBytes one of its files, MaxEntries their
+	// number with directories.
+	MaxCompressedBytes, MaxUncompressedBytes, MaxFileBytes int64
+	MaxEntries                                             int
+	// UploadTTL is how long an upload waits for its next chunk, MaxUploadBytesPending what all of them may hold on disk.
+	UploadTTL             time.Duration
+	MaxUploadBytesPending int64
 }
 
 // Platform is the side with the registry endpoint.

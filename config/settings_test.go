@@ -175,6 +175,11 @@ func TestDefaults(t *testing.T) {
 		MaxDepth: 6, MaxDirs: 20000, MaxSkillBytes: 1 << 20, MaxFrontmatterBytes: 64 << 10,
 		Settle: 100 * time.Millisecond, Debounce: 2 * time.Second, MaxWait: 10 * time.Second, Resync: 10 * time.Second, Watch: "auto",
 		Platform:     config.Platform{Path: "/registry/update-card", WorkspaceID: configsID, TokenFile: "/configs/.auth_token", ReadBack: true},
+		InstallTrust: pannier.TrustCommunity, DeleteGrace: 2 * time.Second,
+		Install: config.Install{
+			Enabled: true, MaxCompressedBytes: 100 << 20, MaxUncompressedBytes: 500 << 20, MaxFileBytes: 50 << 20, MaxEntries: 2048,
+			UploadTTL: time.Hour, MaxUploadBytesPending: 1 << 30,
+		},
 		CardMaxBytes: 262144, EnvironmentOwn: "auto", MinimumTrust: pannier.TrustUntrusted, PolicyProfile: "default", PromptFormat: "compact", PromptMaxChars: 24000,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -58,8 +58,16 @@ var table = []setting{
 		read: scalar(func(d *draft) *string { return &d.Listen }, parseListen),
 	},
 	{
-		key: "web_config", kind: "file", help: "exporter-toolkit file with TLS and basic auth for listen", told: "none",
+		key: "web_config", kind: "file", help: "exporter-toolkit file with TLS for listen and api_listen, and basic auth for listen", told: "none",
 		read: scalar(func(d *draft) *string { return &d.WebConfig }, parseText),
+	},
+	{
+		key: "api_listen", kind: "address", help: "TCP address that serves the whole of the API to whoever has a token; needs api_tokens", told: "none",
+		read: scalar(func(d *draft) *string { return &d.APIListen }, parseListen),
+	},
+	{
+		key: "api_tokens", kind: "file", help: "file with a line `name scope sha256` for each token that may use api_listen; the scopes are read, environment and write", told: "none",
+		read: scalar(func(d *draft) *string { return &d.APITokens }, parseText),
 	},
 	{
 		key: "state_dir", kind: "dir", help: "where the sidecar keeps what outlives it, below it one directory for each workspace; none keeps it in memory",
@@ -112,6 +120,10 @@ var table = []setting{
 	{
 		key: "resync", kind: "duration", help: "how often everything is compared; 0 is never", fallback: "10s",
 		read: scalar(func(d *draft) *time.Duration { return &d.Resync }, parseDuration),
+	},
+	{
+		key: "delete_grace", kind: "duration", help: "how long a skill that has vanished is still served; 0 takes it away at once", fallback: "2s",
+		read: scalar(func(d *draft) *time.Duration { return &d.DeleteGrace }, parseDuration),
 	},
 	{
 		key: "watch", kind: "mode", help: "how changes are noticed: by the kernel (inotify), by polling every second (poll), or auto, which polls where the kernel does not tell",
@@ -191,6 +203,10 @@ var table = []setting{
 		read: scalar(func(d *draft) *bool { return &d.WidenTools }, parseBool),
 	},
 	{
+		key: "trust.install", kind: "level", help: "how far uploaded skills are trusted: untrusted, community, verified or internal", fallback: "community",
+		read: scalar(func(d *draft) *pannier.Trust { return &d.InstallTrust }, parseTrust),
+	},
+	{
 		key: "trust.minimum", kind: "level", help: "what the origin of a skill must be trusted at least: untrusted, community, verified or internal",
 		fallback: "untrusted",
 		read:     scalar(func(d *draft) *pannier.Trust { return &d.MinimumTrust }, parseTrust),
@@ -210,6 +226,38 @@ var table = []setting{
 	{
 		key: "prompt.show_allowed_tools", kind: kindBool, help: "tell in the system prompt which tools each skill expects to use", fallback: "false",
 		read: scalar(func(d *draft) *bool { return &d.PromptShowAllowedTools }, parseBool),
+	},
+	{
+		key: "install.enabled", kind: kindBool, help: "let clients install, update and uninstall skills", fallback: "true",
+		read: scalar(func(d *draft) *bool { return &d.Install.Enabled }, parseBool),
+	},
+	{
+		key: "install.max_compressed_bytes", kind: "bytes", help: "largest archive", fallback: "104857600",
+		read: scalar(func(d *draft) *int64 { return &d.Install.MaxCompressedBytes }, atLeast[int64](1)),
+	},
+	{
+		key: "install.max_uncompressed_bytes", kind: "bytes", help: "most that an archive may unpack to", fallback: "524288000",
+		read: scalar(func(d *draft) *int64 { return &d.Install.MaxUncompressedBytes }, atLeast[int64](1)),
+	},
+	{
+		key: "install.max_entries", kind: "n", help: "most entries of an archive, directories among them", fallback: "2048",
+		read: scalar(func(d *draft) *int { return &d.Install.MaxEntries }, atLeast[int](1)),
+	},
+	{
+		key: "install.max_file_bytes", kind: "bytes", help: "largest file of an archive", fallback: "52428800",
+		read: scalar(func(d *draft) *int64 { return &d.Install.MaxFileBytes }, atLeast[int64](1)),
+	},
+	{
+		key: "install.upload_ttl", kind: "duration", help: "how long an upload waits for its next chunk", fallback: "1h",
+		read: scalar(func(d *draft) *time.Duration { return &d.Install.UploadTTL }, parseDuration),
+	},
+	{
+		key: "install.max_upload_bytes_pending", kind: "bytes", help: "most that all uploads together may hold on disk", fallback: "1073741824",
+		read: scalar(func(d *draft) *int64 { return &d.Install.MaxUploadBytesPending }, atLeast[int64](1)),
+	},
+	{
+		key: "promotion.heartbeat", kind: kindBool, help: "send the platform a heartbeat that names what is promoted; it zeroes whatever a heartbeat leaves out", fallback: "false",
+		read: scalar(func(d *draft) *bool { return &d.PromotionHeartbeat }, parseBool),
 	},
 }
 

@@ -1,0 +1,111 @@
+package pannier
+
+import "time"
+
+// InstallStatus says what came of an install, an update, an uninstall or a rollback (Pioneer skills protocol).
+type InstallStatus string
+
+// The statuses.
+const (
+	StatusInstalled        InstallStatus = "installed"
+	StatusAlreadyInstalled InstallStatus = "already_installed"
+	StatusUpdated          InstallStatus = "updated"
+	StatusAlreadyUpToDate  InstallStatus = "already_up_to_date"
+	StatusUninstalled      InstallStatus = "uninstalled"
+	StatusNotInstalled     InstallStatus = "not_installed"
+	StatusRolledBack       InstallStatus = "rolled_back"
+)
+
+// ArchiveFormat is how an archive is packed.
+type ArchiveFormat string
+
+// The formats. TarGz is that of the Pioneer skills protocol, Zip an addition.
+const (
+	TarGz ArchiveFormat = "tar_gz"
+	Zip   ArchiveFormat = "zip"
+)
+
+// InstallRequest asks for a skill to be put into a root of the workspace.
+type InstallRequest struct {
+	// SourceKind names the kind of root; empty is the workspace's own. Roots that are bundled or extra are not written to.
+	SourceKind SourceKind
+	// Slug is, of an update, the skill that is to be replaced; empty installs what the archive holds.
+	Slug string
+	// Expected is the fingerprint that the skill must have before it is replaced; zero is any.
+	Expected Digest
+	// Origin says where it comes from, for the lock file: "upload:<id>", "archive:<file name>", "directory:<name>".
+	Origin string
+	// DryRun stops before anything is touched.
+	DryRun bool
+}
+
+// RemoveRequest asks for an installed skill to be removed, or brought back to the version before.
+type RemoveRequest struct {
+	SourceKind SourceKind
+	Slug       string
+	// Expected is the fingerprint that the skill must have; zero is any.
+	Expected Digest
+	DryRun   bool
+}
+
+// InstallResult is the answer to a change of what is installed, or the plan of one.
+type InstallResult struct {
+	Status InstallStatus `json:"status"`
+	// DryRun says that nothing was touched: Status is what would come of it.
+	DryRun bool           `json:"dry_run,omitempty"`
+	Skill  InstalledSkill `json:"skill"`
+	// Previous is the fingerprint of what was there before, zero where nothing was.
+	Previous Digest `json:"previous_fingerprint,omitzero"`
+	// Removed is the directory that is gone.
+	Removed string `json:"removed_install_path,omitempty"`
+	// Files and Bytes count what was unpacked; Ignored names what was left out of it, such as __MACOSX.
+	Files   int      `json:"files,omitempty"`
+	Bytes   int64    `json:"bytes,omitempty"`
+	Ignored []string `json:"ignored,omitempty"`
+	// Reasons are what stands in the way of its use, Findings what the security scan says, Problems what is wrong with its
+	// files. What blocks an installation is an error, and not here.
+	Reasons  []Reason  `json:"reasons,omitempty"`
+	Findings []Finding `json:"findings,omitempty"`
+	Problems []Problem `json:"problems,omitempty"`
+	// Config says what became of the `skills:` list of config.yaml: "added", "removed", or empty where it was left alone.
+	Config string `json:"config,omitempty"`
+	// AuditEntries counts those that were written.
+	AuditEntries int `json:"audit_entries"`
+}
+
+// InstalledSkill is a skill as it lies in a root.
+type InstalledSkill struct {
+	Slug        string     `json:"slug"`
+	Owner       string     `json:"owner,omitempty"`
+	Name        string     `json:"name,omitempty"`
+	SourceKind  SourceKind `json:"source_kind"`
+	Version     string     `json:"version,omitempty"`
+	Fingerprint Digest     `json:"fingerprint,omitzero"`
+	TrustLevel  Trust      `json:"trust_level,omitempty"`
+	// Path is the skill directory as [Skill.Path] has it, InstallPath the same directory on this side, absolute.
+	Path        string `json:"path"`
+	InstallPath string `json:"install_path"`
+}
+
+// SkillInstalled tells of a change of what is installed: the data of install_added, install_replaced, install_removed and
+// install_rolled_back.
+type SkillInstalled struct {
+	InstalledSkill
+	Previous Digest `json:"previous_fingerprint,omitzero"`
+	Origin   string `json:"origin,omitempty"`
+}
+
+// LockEntry is one skill in a lock file.
+type LockEntry struct {
+	Slug        string    `json:"slug"`
+	Owner       string    `json:"owner,omitempty"`
+	Version     string    `json:"version,omitempty"`
+	Fingerprint Digest    `json:"fingerprint"`
+	Trust       Trust     `json:"trust"`
+	Origin      string    `json:"origin,omitempty"`
+	InstalledAt time.Time `json:"installed_at"`
+	// By is who asked for it.
+	By Actor `json:"by"`
+	// Previous is what a rollback brings back; nil where there is nothing.
+	Previous *LockEntry `json:"previous,omitempty"`
+}
