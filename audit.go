@@ -2,6 +2,7 @@ package pannier
 
 import (
 	"errors"
+	"strconv"
 	"time"
 )
 
@@ -26,6 +27,17 @@ type Actor struct {
 	// UID and GID are those of the process at the other end of the socket; nil where there is none.
 	UID *uint32 `json:"uid,omitempty"`
 	GID *uint32 `json:"gid,omitempty"`
+}
+
+// Owner returns what tells whose an upload is: the name of the token, or the user.
+func (a Actor) Owner() string {
+	switch {
+	case a.Name != "":
+		return "token:" + a.Name
+	case a.UID != nil:
+		return "uid:" + strconv.FormatUint(uint64(*a.UID), 10)
+	}
+	return a.Kind
 }
 
 // AuditPhase tells the entry before a mutation from the one after it.

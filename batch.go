@@ -9,6 +9,7 @@ type Trigger string
 const (
 	TriggerStart    Trigger = "start"    // the process began
 	TriggerEvent    Trigger = "event"    // the kernel told of a change, or polling found one
+	TriggerGrace    Trigger = "grace"    // it was time to look whether what had vanished is back
 	TriggerResync   Trigger = "resync"   // it was time to compare everything
 	TriggerOverflow Trigger = "overflow" // the kernel's queue ran over, so events are missing
 	TriggerError    Trigger = "error"    // watching failed somewhere
@@ -17,7 +18,7 @@ const (
 
 // Triggers lists every trigger, for metrics that show each from the start.
 func Triggers() []Trigger {
-	return []Trigger{TriggerStart, TriggerEvent, TriggerResync, TriggerOverflow, TriggerError, TriggerManual}
+	return []Trigger{TriggerStart, TriggerEvent, TriggerGrace, TriggerResync, TriggerOverflow, TriggerError, TriggerManual}
 }
 
 // Batch is what the watcher hands to the loader once the tree has settled: where to look. It is a hint and no more:

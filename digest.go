@@ -49,7 +49,7 @@ func (d *Digest) UnmarshalText(text []byte) error {
 // TreeDigest returns the digest of the raw files of skills: the SHA-256 of one line for each, ordered by path in bytes.
 // A line is the path of the skill directory as [Skill.Path] has it, a NUL, the hexadecimal SHA-256 of its SKILL.md, a
 // NUL, that of its _meta.json, and a line feed; where a file is missing or can not be read, nothing stands in its place.
-// A skill that has tools only has no SKILL.md, and no line. What is compared with is a walk that shares no code with the loader.
+// A skill that has tools only has no SKILL.md, and no line; nor has one that is gone and in its grace. What is compared with is a walk that shares no code with the loader.
 func TreeDigest(skills []*Skill) Digest {
 	ordered := skills
 	byPath := func(a, b *Skill) int { return strings.Compare(a.Path, b.Path) }
@@ -59,7 +59,7 @@ func TreeDigest(skills []*Skill) Digest {
 	h := sha256.New()
 	line := make([]byte, 0, 512)
 	for _, s := range ordered {
-		if s.ToolsOnly {
+		if s.ToolsOnly || s.Deleting {
 			continue
 		}
 		line = append(line[:0], s.Path...)

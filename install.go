@@ -1,6 +1,9 @@
 package pannier
 
-import "time"
+import (
+	"io"
+	"time"
+)
 
 // InstallStatus says what came of an install, an update, an uninstall or a rollback (Pioneer skills protocol).
 type InstallStatus string
@@ -35,8 +38,21 @@ type InstallRequest struct {
 	Expected Digest
 	// Origin says where it comes from, for the lock file: "upload:<id>", "archive:<file name>", "directory:<name>".
 	Origin string
+	// AllowMissing installs a skill that lacks what it needs where it is to run. It can be used once that is there.
+	AllowMissing bool
 	// DryRun stops before anything is touched.
 	DryRun bool
+}
+
+// InstallSource is where the files of an installation come from: an upload that is ready, or else a body.
+type InstallSource struct {
+	// UploadID names an upload of whoever asks.
+	UploadID string
+	// Body is an archive that is read once, Name what it is called where it comes from, for the lock file.
+	Body io.Reader
+	Name string
+	// Format is that of Body; empty finds it out.
+	Format ArchiveFormat
 }
 
 // RemoveRequest asks for an installed skill to be removed, or brought back to the version before.

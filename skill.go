@@ -55,6 +55,9 @@ type Skill struct {
 	ToolsOnly bool `json:"tools_only,omitempty"`
 	// LastGood is set on a skill whose text has stopped parsing: it stays as it last was, and Problems says why.
 	LastGood bool `json:"last_good"`
+	// Deleting is set on a skill that is gone from the disk and still stays for the grace of a deletion
+	// ([Catalog] has it as it last was), so that a rename dance is none.
+	Deleting bool `json:"deleting,omitempty"`
 
 	// TrustLevel is how far the skill's origin is trusted: that of its root, or of its installation.
 	TrustLevel Trust `json:"trust_level,omitempty"`
@@ -87,9 +90,10 @@ type Skill struct {
 	// File is the name of its SKILL.md as it is written on disk; empty where ToolsOnly is set.
 	File string `json:"-"`
 	// FileDigest and MetaFileDigest are those of the raw files as the disk holds them now. They differ from what Digest
-	// tells only while LastGood is set. MetaFileDigest is zero where there is no _meta.json.
+	// tells only while LastGood is set; while Deleting is set, as it last held them. MetaFileDigest is zero where there is no
+	// _meta.json.
 	FileDigest, MetaFileDigest Digest `json:"-"`
-	// Sum is a digest of everything else in the value, so that skills compare in one step.
+	// Sum is a digest of everything else in the value but Deleting, so that skills compare in one step.
 	Sum Digest `json:"-"`
 }
 

@@ -124,10 +124,13 @@ func (s *Snapshot) Ranked() []*Entry {
 
 // Held returns the slugs of the skills that are served as they last were, and so can differ from the disk.
 func (s *Snapshot) Held() Held {
-	h := Held{LastGood: []string{}}
+	h := Held{LastGood: []string{}, Deleting: []string{}}
 	for i := range s.Entries {
 		if s.Entries[i].LastGood {
 			h.LastGood = append(h.LastGood, s.Entries[i].Slug)
+		}
+		if s.Entries[i].Deleting {
+			h.Deleting = append(h.Deleting, s.Entries[i].Slug)
 		}
 	}
 	return h

@@ -155,7 +155,7 @@ func TestListsNameEachOnce(t *testing.T) {
 	if s := pannier.States(); len(slices.Compact(slices.Sorted(slices.Values(s)))) != 5 {
 		t.Errorf("states %v", s)
 	}
-	if tr := pannier.Triggers(); len(slices.Compact(slices.Sorted(slices.Values(tr)))) != 6 {
+	if tr := pannier.Triggers(); len(slices.Compact(slices.Sorted(slices.Values(tr)))) != 7 {
 		t.Errorf("triggers %v", tr)
 	}
 }

@@ -8,9 +8,11 @@ import (
 // The shapes in this file are those of the socket that are not values of the house already. The API writes them, the
 // client and the command line read them, and `--json` prints them.
 
-// Held names the skills that are served as they last were.
+// Held names, by slug, the skills that are served as they last were: those that have stopped parsing, and those that are
+// gone from the disk and in the grace of a deletion.
 type Held struct {
 	LastGood []string `json:"last_good"`
+	Deleting []string `json:"deleting"`
 }
 
 // List is the whole catalog, usable or not.

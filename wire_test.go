@@ -35,11 +35,12 @@ func everything() pannier.List {
 		}
 	}
 	ineligible, shadowed, unlisted := bare("needy", pannier.StateIneligible), bare("pdf-tools", pannier.StateShadowed), bare("spare", pannier.StateUnlisted)
+	ineligible.Deleting = true
 	ineligible.Reasons = []pannier.Reason{{Code: pannier.ReasonMissingBinary, Subject: "jq", Remedy: "install jq"}}
 	shadowed.Path, shadowed.ShadowedBy = "managed/pdf-tools", "skills/PDF_Tools"
 	return pannier.List{
 		SnapshotVersion: 7, Digest: digest, TreeDigest: digest, GeneratedAt: time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC),
-		EnvironmentSource: pannier.EnvironmentSidecar, Held: pannier.Held{LastGood: []string{"pdf-tools"}},
+		EnvironmentSource: pannier.EnvironmentSidecar, Held: pannier.Held{LastGood: []string{"pdf-tools"}, Deleting: []string{"needy"}},
 		Skills: []pannier.Entry{ineligible, full, shadowed, unlisted},
 	}
 }

@@ -48,6 +48,8 @@ type Options struct {
 	// of [policy.Store.All], and never changed.
 	SetPolicies    func(map[pannier.PolicyKey]pannier.Switches) *pannier.Snapshot
 	SetEnvironment func(pannier.Environment) *pannier.Snapshot
+	// Install is what [Door.Install] and its kin need; the zero value refuses them.
+	Install InstallOptions
 	// Scans are what [Door.Scan] needs.
 	Scans ScanOptions
 	// Emit tells of a change, with the data that belongs to the type. It must not come back through the door.
@@ -63,6 +65,8 @@ type Door struct {
 	turn chan struct{}
 	// scanning has a slot that is taken by the scan under way.
 	scanning chan struct{}
+	// preparing has a slot for each installation that is unpacked and read.
+	preparing chan struct{}
 }
 
 // New returns a door.
@@ -74,7 +78,7 @@ func New(o Options) *Door {
 		o.Logger = hclog.NewNullLogger()
 	}
 	o.Logger = o.Logger.Named("admin")
-	return &Door{o: o, turn: make(chan struct{}, 1), scanning: make(chan struct{}, 1)}
+	return &Door{o: o, turn: make(chan struct{}, 1), scanning: make(chan struct{}, 1), preparing: make(chan struct{}, maxPrepared)}
 }
 
 // done is what became of a mutation.

@@ -28,7 +28,7 @@ func (l *loader) complete() {
 	l.completeRoots()
 	l.completeState()
 	l.completeSocket()
-	l.completePlatform()
+	l.completePlatforms()
 	l.checkWaits()
 }
 
@@ -136,14 +136,6 @@ func defaultSocket(uid int, v variables) string {
 		return filepath.Join(dir, socketName)
 	}
 	return ""
-}
-
-func (l *loader) completePlatform() {
-	p := &l.draft.Platform
-	p.WorkspaceID = cmp.Or(p.WorkspaceID, l.draft.WorkspaceID)
-	if p.TokenFile == "" {
-		p.TokenFile = filepath.Join(cmp.Or(l.variables["CONFIGS_DIR"], l.draft.Workspace), tokenName)
-	}
 }
 
 // checkWaits compares the two bounds of waiting. The fault is told of one that somebody gave.

@@ -8,14 +8,13 @@ import (
 	"pannier/internal/yamldoc"
 )
 
-// platformSection is the one section that can be a list, because there are to be several platforms.
-const platformSection = "platform"
-
 // settingsFile is what the settings file gives, by the key of the setting.
 type settingsFile struct {
 	path   string
 	values map[string]given
-	faults []*Fault
+	// further are the platforms behind the first, each as values is, with where it stands under platformSection.
+	further []map[string]given
+	faults  []*Fault
 }
 
 // openSettings reads the settings file at path.
@@ -34,7 +33,7 @@ func openSettings(path string) *settingsFile {
 		f.add(f.syntax(fault))
 		return f
 	}
-	f.walk("", doc)
+	f.walk("", "", doc, f.values)
 	return f
 }
 
@@ -58,19 +57,21 @@ func (f *settingsFile) syntax(fault *yamldoc.Fault) *Fault {
 	return &Fault{File: f.path, Line: fault.Line, Message: message, Hint: fault.Hint}
 }
 
-// walk takes the settings of a mapping: the whole file, or a section of it.
-func (f *settingsFile) walk(section string, m yamldoc.Value) {
+// walk takes the settings of a mapping into values: the whole file, or a section of it. called is what faults call the
+// section.
+func (f *settingsFile) walk(section, called string, m yamldoc.Value, values map[string]given) {
 	for pair := range m.Pairs() {
-		g := given{name: section + pair.Key, file: f.path, line: pair.Line, node: pair.Value}
-		_, known := settingOf(g.name)
+		g := given{name: called + pair.Key, file: f.path, line: pair.Line, node: pair.Value}
+		key := section + pair.Key
+		_, known := settingOf(key)
 		dotted := strings.Contains(pair.Key, ".")
 		switch {
 		case known && !dotted:
-			f.values[g.name] = g
+			values[key] = g
 		case section == "" && !dotted && isSection(g.name):
 			f.enter(g)
 		default:
-			f.add(g.fault("there is no such setting", suggestKey(g.name)))
+			f.add(g.fault("there is no such setting", suggestKey(key)))
 		}
 	}
 }
@@ -80,26 +81,11 @@ func (f *settingsFile) enter(g given) {
 	switch kind := g.node.Kind(); {
 	case kind == yamldoc.Null:
 	case kind == yamldoc.Map:
-		f.walk(g.name+".", g.node)
+		f.walk(g.name+".", g.name+".", g.node, f.values)
 	case kind == yamldoc.List && g.name == platformSection:
 		f.enterPlatforms(g)
 	default:
 		f.add(g.fault("this is "+kind.String()+", not a mapping", "write its settings on lines of their own, indented"))
-	}
-}
-
-func (f *settingsFile) enterPlatforms(g given) {
-	items, _ := g.items()
-	if len(items) > 1 {
-		f.add(g.fault("several platforms are not supported yet", "leave one"))
-		return
-	}
-	for _, item := range items {
-		if item.node.Kind() != yamldoc.Map {
-			f.add(item.fault("this is "+item.node.Kind().String()+", not a mapping", "write - url: and the address"))
-			continue
-		}
-		f.walk(platformSection+".", item.node)
 	}
 }
 

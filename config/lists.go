@@ -154,7 +154,7 @@ func (d *draft) addUID(g given, text string) []*Fault {
 // readHeaders reads headers. No fault shows any part of what was given: where the parts are in the wrong place, a name
 // is as secret as a value.
 func readHeaders(d *draft, g given) (faults []*Fault) {
-	d.Platform.Headers = map[string]string{}
+	d.platform.Headers = map[string]string{}
 	for i, text := range withoutBlanks(g.texts) {
 		name, value, ok := strings.Cut(text, "=")
 		entry := fmt.Sprintf("entry %d ", i+1)
@@ -191,7 +191,7 @@ func (d *draft) readHeader(g given, name string) []*Fault {
 
 func (d *draft) addHeader(g given, entry, name, value string) []*Fault {
 	canonical := http.CanonicalHeaderKey(name)
-	_, twice := d.Platform.Headers[canonical]
+	_, twice := d.platform.Headers[canonical]
 	switch {
 	case !isToken(name):
 		return []*Fault{g.fault(entry+"has a name that no header can have", "use letters, digits and dashes")}
@@ -200,7 +200,7 @@ func (d *draft) addHeader(g given, entry, name, value string) []*Fault {
 	case twice:
 		return []*Fault{g.fault(entry+"has the name of an earlier one", "remove one of the two")}
 	}
-	d.Platform.Headers[canonical] = value
+	d.platform.Headers[canonical] = value
 	return nil
 }
 

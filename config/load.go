@@ -8,6 +8,8 @@ import (
 type draft struct {
 	Settings
 	roots []writtenRoot
+	// platform is the one that is being read.
+	platform Platform
 }
 
 // loader puts the settings together from where they are given.

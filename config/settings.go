@@ -63,8 +63,8 @@ type Settings struct {
 	// Watch says how changes are noticed: inotify, poll, or auto, by the names of the watcher's modes.
 	Watch string
 
-	// Platform is the side with the registry endpoint.
-	Platform Platform
+	// Platforms are the sides with a registry endpoint, at least one. Flags and variables set the first.
+	Platforms []Platform
 	// AgentURL is the address on the agent card; where it is empty, what the platform already holds stays.
 	AgentURL string
 	// AgentWorkspace is the workspace's path as the agent sees it; empty is the same as Workspace.
@@ -117,15 +117,17 @@ type Install struct {
 	MaxUploadBytesPending int64
 }
 
-// Platform is the side with the registry endpoint.
+// Platform is a side with a registry endpoint.
 type Platform struct {
-	// URL is the base address, http or https. Empty asks for the embedded development platform, [PlatformOff] for none.
+	// URL is the base address, http or https. Empty asks for the embedded development platform, [PlatformOff] for none;
+	// where there are several, each has one.
 	URL string
 	// Path is that of the endpoint that takes the card, below URL. It starts with a slash.
 	Path string
 	// WorkspaceID is the id that the platform knows the workspace by; unless it is set apart, [Settings.WorkspaceID].
 	WorkspaceID string
-	// TokenFile is the file with the bearer token, read anew before each push. It need not exist.
+	// TokenFile is the file with the bearer token, read anew before each push. It need not exist. Empty is no token: only
+	// the first platform has a default, because no other one must see that token.
 	TokenFile string
 	// Headers are sent with each request, by canonical name. The values are secrets: they must never reach a log.
 	Headers map[string]string
@@ -133,6 +135,8 @@ type Platform struct {
 	CAFile string
 	// ReadBack asks for the card to be read back, and pushed again where the platform lost or replaced it.
 	ReadBack bool
+	// Events has the platform's event stream followed, for cards that are replaced and for peers.
+	Events bool
 }
 
 // Rules returns the part of the settings that says where skills are looked for.

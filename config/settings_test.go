@@ -75,13 +75,14 @@ var samples = map[string]sample{
 	"max_wait":                             {"1m30s", "", func(s config.Settings) any { return s.MaxWait }, 90 * time.Second},
 	"resync":                               {"0s", "", func(s config.Settings) any { return s.Resync }, time.Duration(0)},
 	"watch":                                {"poll", "", func(s config.Settings) any { return s.Watch }, "poll"},
-	"platform.url":                         {"https://p:8080/x", "", func(s config.Settings) any { return s.Platform.URL }, "https://p:8080/x"},
-	"platform.path":                        {"/card", "", func(s config.Settings) any { return s.Platform.Path }, "/card"},
-	"platform.workspace_id":                {"theirs", "", func(s config.Settings) any { return s.Platform.WorkspaceID }, "theirs"},
-	"platform.token_file":                  {"/t", "", func(s config.Settings) any { return s.Platform.TokenFile }, "/t"},
-	"platform.headers":                     {"x-tenant=a=b", "{x-tenant: a=b}", func(s config.Settings) any { return s.Platform.Headers }, map[string]string{"X-Tenant": "a=b"}},
-	"platform.ca_file":                     {"/ca.pem", "", func(s config.Settings) any { return s.Platform.CAFile }, "/ca.pem"},
-	"platform.read_back":                   {"false", "", func(s config.Settings) any { return s.Platform.ReadBack }, false},
+	"platform.url":                         {"https://p:8080/x", "", func(s config.Settings) any { return s.Platforms[0].URL }, "https://p:8080/x"},
+	"platform.path":                        {"/card", "", func(s config.Settings) any { return s.Platforms[0].Path }, "/card"},
+	"platform.workspace_id":                {"theirs", "", func(s config.Settings) any { return s.Platforms[0].WorkspaceID }, "theirs"},
+	"platform.token_file":                  {"/t", "", func(s config.Settings) any { return s.Platforms[0].TokenFile }, "/t"},
+	"platform.headers":                     {"x-tenant=a=b", "{x-tenant: a=b}", func(s config.Settings) any { return s.Platforms[0].Headers }, map[string]string{"X-Tenant": "a=b"}},
+	"platform.ca_file":                     {"/ca.pem", "", func(s config.Settings) any { return s.Platforms[0].CAFile }, "/ca.pem"},
+	"platform.events":                      {"false", "", func(s config.Settings) any { return s.Platforms[0].Events }, false},
+	"platform.read_back":                   {"false", "", func(s config.Settings) any { return s.Platforms[0].ReadBack }, false},
 	"card_max_bytes":                       {"1000", "", func(s config.Settings) any { return s.CardMaxBytes }, 1000},
 	"agent_url":                            {"http://agent:1", "", func(s config.Settings) any { return s.AgentURL }, "http://agent:1"},
 	"agent_workspace":                      {"/workspace", "", func(s config.Settings) any { return s.AgentWorkspace }, "/workspace"},
@@ -186,7 +187,7 @@ func TestDefaults(t *testing.T) {
 		Skip:     []string{".git", "node_modules", ".venv", "venv", "__pycache__"},
 		MaxDepth: 6, MaxDirs: 20000, MaxSkillBytes: 1 << 20, MaxFrontmatterBytes: 64 << 10,
 		Settle: 100 * time.Millisecond, Debounce: 2 * time.Second, MaxWait: 10 * time.Second, Resync: 10 * time.Second, Watch: "auto",
-		Platform:     config.Platform{Path: "/registry/update-card", WorkspaceID: configsID, TokenFile: "/configs/.auth_token", ReadBack: true},
+		Platforms:    []config.Platform{{Path: "/registry/update-card", WorkspaceID: configsID, TokenFile: "/configs/.auth_token", ReadBack: true, Events: true}},
 		InstallTrust: pannier.TrustCommunity, DeleteGrace: 2 * time.Second,
 		Install: config.Install{
 			Enabled: true, MaxCompressedBytes: 100 << 20, MaxUncompressedBytes: 500 << 20, MaxFileBytes: 50 << 20, MaxEntries: 2048,
@@ -223,7 +224,7 @@ func TestFirstSourceDecides(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := mustLoad(t, tt.args, tt.env, tt.file)
-			got := []any{s.Workspace, s.WorkspaceGiven, s.Skip, s.Platform.URL, s.Platform.Headers}
+			got := []any{s.Workspace, s.WorkspaceGiven, s.Skip, s.Platforms[0].URL, s.Platforms[0].Headers}
 			if diff := cmp.Diff([]any{tt.workspace, true, tt.skip, tt.url, tt.headers}, got); diff != "" {
 				t.Error(diff)
 			}
@@ -244,8 +245,8 @@ func TestSettingsFileByVariable(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, err := config.Load(nil, []string{"HOME=/h", "PANNIER_CONFIG=" + path})
-	if err != nil || s.Platform.URL != config.PlatformOff {
-		t.Errorf("platform %q, %v; want off", s.Platform.URL, err)
+	if err != nil || s.Platforms[0].URL != config.PlatformOff {
+		t.Errorf("platform %q, %v; want off", s.Platforms[0].URL, err)
 	}
 }
 
@@ -255,7 +256,7 @@ func TestDerivedDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := func(s config.Settings) any { return s.WorkspaceID }
-	token := func(s config.Settings) any { return s.Platform.TokenFile }
+	token := func(s config.Settings) any { return s.Platforms[0].TokenFile }
 	tests := []struct {
 		name string
 		args []string
@@ -264,7 +265,7 @@ func TestDerivedDefaults(t *testing.T) {
 		want any
 	}{
 		{"id of the path", []string{"--workspace=/configs/"}, nil, id, configsID},
-		{"id of the platform follows", []string{"--workspace-id=a"}, nil, func(s config.Settings) any { return s.Platform.WorkspaceID }, "a"},
+		{"id of the platform follows", []string{"--workspace-id=a"}, nil, func(s config.Settings) any { return s.Platforms[0].WorkspaceID }, "a"},
 		{"relative workspace", []string{"--workspace=x/../y"}, nil, func(s config.Settings) any { return s.Workspace }, filepath.Join(cwd, "y")},
 		{"nobody chose", nil, nil, func(s config.Settings) any { return s.WorkspaceGiven }, false},
 		{"token beside the workspace", []string{"--workspace=/w"}, nil, token, "/w/.auth_token"},
@@ -385,7 +386,7 @@ func TestHeadersInAVariable(t *testing.T) {
 	}
 	for text, want := range tests {
 		s := mustLoad(t, nil, []string{"PANNIER_PLATFORM_HEADER=" + text}, "")
-		if diff := cmp.Diff(want, s.Platform.Headers); diff != "" {
+		if diff := cmp.Diff(want, s.Platforms[0].Headers); diff != "" {
 			t.Errorf("%q: %s", text, diff)
 		}
 	}

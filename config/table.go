@@ -133,20 +133,20 @@ var table = []setting{
 	{
 		key: "platform.url", kind: "url", help: "base address of the platform, or off to push nothing",
 		told: "an embedded development platform", agent: "PLATFORM_URL",
-		read: scalar(func(d *draft) *string { return &d.Platform.URL }, parsePlatformURL),
+		read: scalar(func(d *draft) *string { return &d.platform.URL }, parsePlatformURL),
 	},
 	{
 		key: "platform.path", kind: "path", help: "path of the endpoint that takes the card", fallback: "/registry/update-card",
-		read: scalar(func(d *draft) *string { return &d.Platform.Path }, parseURLPath),
+		read: scalar(func(d *draft) *string { return &d.platform.Path }, parseURLPath),
 	},
 	{
 		key: "platform.workspace_id", kind: "id", help: "the platform's own id for the workspace", told: "that of the workspace",
-		read: scalar(func(d *draft) *string { return &d.Platform.WorkspaceID }, parseText),
+		read: scalar(func(d *draft) *string { return &d.platform.WorkspaceID }, parseText),
 	},
 	{
 		key: "platform.token_file", kind: "file", help: "file with the bearer token",
 		told: ".auth_token in $CONFIGS_DIR, else in the workspace",
-		read: scalar(func(d *draft) *string { return &d.Platform.TokenFile }, parseText),
+		read: scalar(func(d *draft) *string { return &d.platform.TokenFile }, parseText),
 	},
 	{
 		key: "platform.headers", single: "platform.header", kind: "name=value", help: "a header for each request; repeatable", told: "none",
@@ -154,11 +154,15 @@ var table = []setting{
 	},
 	{
 		key: "platform.ca_file", kind: "file", help: "PEM file of further authorities to trust", told: "none",
-		read: scalar(func(d *draft) *string { return &d.Platform.CAFile }, parseText),
+		read: scalar(func(d *draft) *string { return &d.platform.CAFile }, parseText),
 	},
 	{
 		key: "platform.read_back", kind: kindBool, help: "read the card back after each push and every five minutes, and push again what the platform lost", fallback: "true",
-		read: scalar(func(d *draft) *bool { return &d.Platform.ReadBack }, parseBool),
+		read: scalar(func(d *draft) *bool { return &d.platform.ReadBack }, parseBool),
+	},
+	{
+		key: "platform.events", kind: kindBool, help: "follow the platform's event stream, for cards that are replaced and for peers", fallback: "true",
+		read: scalar(func(d *draft) *bool { return &d.platform.Events }, parseBool),
 	},
 	{
 		key: "agent_url", kind: "url", help: "address of the agent on its card", told: "what the platform already holds",

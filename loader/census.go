@@ -261,6 +261,9 @@ func (n *counter) appendChildren(next []stop, at stop) []stop {
 		return next
 	}
 	for _, c := range at.dir.children {
+		if strings.HasPrefix(c.name, volumePrefix) {
+			continue
+		}
 		child := stop{dir: c, rel: c.name, depth: at.depth + 1, lot: lot}
 		if at.rel != "" {
 			child.rel = at.rel + "/" + c.name

@@ -107,6 +107,12 @@ func TestCensusLeavesOutOwnDirectory(t *testing.T) {
 	wantCensus(t, loader.New(loader.Options{Rules: rulesFor(root)}), map[string][]string{"root.skipped_skills": {"g/.pannier/n/SKILL.md"}})
 }
 
+func TestCensusLeavesOutVolumes(t *testing.T) {
+	root := tree(t, "g/.hidden/x")
+	publish(t, root, "..2026_1", generation(1))
+	wantCensus(t, loader.New(loader.Options{Rules: rulesFor(root)}), map[string][]string{"root.skipped_skills": {"g/.hidden/x/SKILL.md"}})
+}
+
 func TestCensusNamesTheFirst(t *testing.T) {
 	root := tree(t, "s")
 	for i := range 12 {

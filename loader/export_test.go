@@ -22,6 +22,12 @@ func (l *Loader) SetClock(now func() time.Time) {
 	l.census.now = now
 }
 
+// SetMountsFile makes the loader read the mounts from another file.
+func (l *Loader) SetMountsFile(path string) { l.mountsFile = path }
+
+// MountPoints reads mountinfo.
+var MountPoints = mountPoints
+
 // FindFrontmatter is what finds the frontmatter of a SKILL.md.
 func FindFrontmatter(text []byte, whole bool, limit int64) (front, body []byte, line int, code string) {
 	p, _, fault := cut(text, whole, limit)

@@ -9,14 +9,20 @@
 //
 // # What it opens
 //
-// SKILL.md, _meta.json and the lock file of a root, and nothing else, each through an [os.Root] that is opened anew for
+// SKILL.md, _meta.json and the lock file of a root, and nothing else below it, each through an [os.Root] that is opened anew for
 // every load, so that no link leads out of the root and a root that was replaced is never read by its old inode. Only
 // regular files are read, opened without blocking, so that a FIFO costs its skill a problem and nothing else.
 //
 // # What a fault costs
 //
 // The skill that it is in. A skill whose text stops parsing stays as it last was, marked last good, until it is mended
-// or gone; a directory or root that can not be read keeps what was known of it.
+// or gone; a directory or root that can not be read keeps what was known of it. A skill that is gone stays for a grace, which
+// ends with one more look.
+//
+// # What a catalog shows
+//
+// One state of each volume. Where one was swapped, or a root replaced, while it was read, it is read again, and a catalog
+// never shows some skills as they were before and others as they are after.
 //
 // # What it leaves for later
 //
@@ -40,9 +46,13 @@ import (
 // Options configure a [Loader].
 type Options struct {
 	Rules pannier.DiscoveryRules
+	// DeleteGrace is how long a skill that has vanished stays in the catalog, marked [pannier.Skill.Deleting], before a look
+	// that still does not find it ends it. With zero it is gone at once.
+	DeleteGrace time.Duration
 }
 
-// Loader keeps the catalog of a workspace. [Loader.Load] is for one caller at a time; [Loader.Read], [Loader.Files],
+// Loader keeps the catalog of a workspace. [Loader.Load] is for one caller at a time, who may ask [Loader.Revisit] and
+// [Loader.Steady] after it; [Loader.Read], [Loader.Files],
 // [Loader.Inspect] and [Loader.Census] are for any number of callers at any time.
 type Loader struct {
 	rules pannier.DiscoveryRules
@@ -50,14 +60,20 @@ type Loader struct {
 	watch pannier.WatchSet
 	// interrupted says that the last load came to no end, so that what its batch asked for is still to be done.
 	interrupted bool
-	census      census // has a lock of its own
+	// mounts is the text of mountsFile that mountProblems were found in.
+	mountsFile    string
+	mounts        []byte
+	mountProblems []pannier.Problem
+	census        census // has a lock of its own
 }
 
 // New returns a loader that knows nothing yet. It touches no file.
 func New(o Options) *Loader {
-	l := &Loader{rules: o.Rules}
+	l := &Loader{rules: o.Rules, mountsFile: mountsFile}
 	for i, root := range o.Rules.Roots {
-		l.trees = append(l.trees, newTree(o.Rules, i, root))
+		t := newTree(o.Rules, i, root)
+		t.grace.length = o.DeleteGrace
+		l.trees = append(l.trees, t)
 	}
 	return l
 }
@@ -65,22 +81,40 @@ func New(o Options) *Loader {
 // Load looks where b says and returns the whole catalog. It fails only when ctx is done; whatever is wrong with the
 // disk is a problem in the catalog.
 func (l *Loader) Load(ctx context.Context, b pannier.Batch) (pannier.Catalog, error) {
-	c := pannier.Catalog{Seq: b.Seq}
 	full := b.Full || l.interrupted
 	l.interrupted = true
 	for _, t := range l.trees {
+		t.began = t.now()
+		t.markOverdue()
 		if !full {
 			t.mark(b.Dirs)
 		}
-		if err := t.load(ctx, full); err != nil {
-			return pannier.Catalog{}, err
-		}
-		c.Problems = append(c.Problems, t.problems()...)
-		c.Skills = t.appendSkills(c.Skills)
+	}
+	if err := l.loadSteady(ctx, full); err != nil {
+		return pannier.Catalog{}, err
 	}
 	l.interrupted = false
+	if full {
+		l.lookAtMounts()
+	}
+	c := pannier.Catalog{Seq: b.Seq, Problems: slices.Clone(l.mountProblems)}
+	for _, t := range l.trees {
+		c.Problems = append(c.Problems, t.problems()...)
+		c.Skills = t.serve(c.Skills, b.Sure)
+	}
 	c.Watch = l.watchSet()
 	return c, nil
+}
+
+// Revisit returns when the loader wants to be called again although nothing has changed: when the grace of a skill that has
+// vanished is over, or soon where a root did not hold still. Zero is never. It tells of the catalog last returned.
+func (l *Loader) Revisit() (at time.Time) {
+	for _, t := range l.trees {
+		if due := t.revisit(); at.IsZero() || !due.IsZero() && due.Before(at) {
+			at = due
+		}
+	}
+	return at
 }
 
 // watchSet returns the directories that were looked into. It makes a new set only where they are others than before.
@@ -116,6 +150,12 @@ type tree struct {
 	pastDepth, pastCount int
 	lock                 lock
 	failure              *pannier.Problem
+	// began is when the load began that goes on. grace keeps what has vanished.
+	began time.Time
+	grace grace
+	// volumes are those that the last load read from, and restless says that one of them did not hold still.
+	volumes  []volume
+	restless bool
 }
 
 func newTree(rules pannier.DiscoveryRules, index int, root pannier.Root) *tree {
@@ -127,6 +167,7 @@ func (t *tree) load(ctx context.Context, full bool) error {
 	if !full && !t.anyMarked() {
 		return ctx.Err()
 	}
+	t.volumes = nil
 	s, err := openScan(t)
 	if err != nil {
 		t.fail(err)
@@ -134,7 +175,11 @@ func (t *tree) load(ctx context.Context, full bool) error {
 	}
 	defer s.close()
 	t.failure = nil
-	return s.walk(ctx, full)
+	if err := s.walk(ctx, full); err != nil {
+		return err
+	}
+	t.volumes = s.volumes()
+	return nil
 }
 
 // fail notes why the root can not be looked into. A root that does not exist, or is no directory, has no skills; for any

@@ -21,6 +21,7 @@ type reader struct {
 	metaBuf []byte // of _meta.json, and for what is only streamed
 	hash    hash.Hash
 	room    room // of what stays
+	volumes []volume
 }
 
 func newReader(s *scan) *reader {

@@ -204,6 +204,9 @@ func (s *scan) list(n *node, r *reader) {
 	if n.otherCase != "" && n.rel == "" && len(n.problems) == 0 {
 		n.problems = append(n.problems, s.strayProblem(n.otherCase))
 	}
+	if len(n.links) > 0 {
+		r.enter(n)
+	}
 	if read || len(n.links) > 0 {
 		n.adopt(s.followLinks(n, children), s.tree.rules.MaxDepth)
 	}

@@ -27,6 +27,7 @@ func (s *scan) refresh(n *node, st fileStat, r *reader) {
 	f := n.skill
 	f.linked = st.isLink()
 	if f.linked {
+		r.enter(n)
 		st = s.follow(n, st)
 	} else if f.target != "" {
 		f.target, n.moved = "", true
@@ -44,6 +45,9 @@ func (s *scan) refresh(n *node, st fileStat, r *reader) {
 
 // settle decides which skill goes into the catalog after a reading.
 func (s *scan) settle(f *found, read *pannier.Skill) {
+	if f.good == nil && read.Broken {
+		f.good = s.tree.lastKnown(read.PathBelowRoot)
+	}
 	switch {
 	case !read.Broken:
 		f.good = read

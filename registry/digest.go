@@ -78,6 +78,9 @@ func switchByte(on *bool) byte {
 // appendEntry appends what a skill is, which its Sum covers, and what judging it added.
 func appendEntry(b []byte, e *pannier.Entry) []byte {
 	b = append(b, e.Sum[:]...)
+	if e.Deleting {
+		b = appendTexts(b, "deleting")
+	}
 	b = appendTexts(b, string(e.State), e.ID, string(e.Policy.Source), string(e.Policy.ImplicitSource))
 	b = strconv.AppendBool(strconv.AppendBool(b, e.Policy.Enabled), e.Policy.AllowImplicit)
 	b = binary.AppendUvarint(b, uint64(len(e.Reasons)))

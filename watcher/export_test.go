@@ -54,7 +54,8 @@ type Ledger struct{ ledger }
 func (l *Ledger) Dirty(dir string, at time.Time)            { l.pending.dirty(dir, at) }
 func (l *Ledger) All(trigger pannier.Trigger, at time.Time) { l.pending.all(trigger, at) }
 func (l *Ledger) Rescan(at time.Time) uint64                { return l.rescan(at) }
-func (l *Ledger) Offer() pannier.Batch                      { return l.offer() }
+func (l *Ledger) Offer() pannier.Batch                      { return l.offer(l.pending.last) }
+func (l *Ledger) Look(at time.Time, dirs ...string) uint64  { return l.look(dirs, at) }
 func (l *Ledger) Withdraw()                                 { l.withdraw() }
 func (l *Ledger) Delivered(at time.Time)                    { l.delivered(at) }
 func (l *Ledger) Due() (time.Time, bool)                    { return l.due() }

@@ -13,7 +13,7 @@ const maxDirty = 4096
 // gravity orders the triggers; of several reasons for a batch the last in this order is told. A resync comes first, since
 // what is found when it falls together with a change was not found by it alone.
 var gravity = []pannier.Trigger{
-	pannier.TriggerResync, pannier.TriggerEvent, pannier.TriggerStart,
+	pannier.TriggerResync, pannier.TriggerGrace, pannier.TriggerEvent, pannier.TriggerStart,
 	pannier.TriggerManual, pannier.TriggerError, pannier.TriggerOverflow,
 }
 
@@ -22,6 +22,7 @@ type marks struct {
 	full    bool
 	urgent  bool     // not to wait for quiet
 	dirs    []string // only ever appended to, because batches share it
+	sure    []string // those of dirs that pannier itself has changed; too
 	known   map[string]struct{}
 	trigger pannier.Trigger
 	// first and last are when the first and the latest change were noticed.
@@ -33,6 +34,11 @@ func (m *marks) empty() bool { return m.first.IsZero() }
 // dirty marks one directory.
 func (m *marks) dirty(dir string, at time.Time) {
 	m.note(pannier.TriggerEvent, at)
+	m.mark(dir)
+}
+
+// mark notes a directory, whatever the reason is.
+func (m *marks) mark(dir string) {
 	if _, ok := m.known[dir]; ok || m.full {
 		return
 	}
@@ -45,6 +51,22 @@ func (m *marks) dirty(dir string, at time.Time) {
 	}
 	m.known[dir] = struct{}{}
 	m.dirs = append(m.dirs, dir)
+}
+
+// changed marks directories that pannier itself has changed. Past the bound they are looked at as any others.
+func (m *marks) changed(dirs []string, at time.Time) {
+	m.note(pannier.TriggerManual, at)
+	m.urgent = true
+	for _, dir := range dirs {
+		m.mark(dir)
+		m.trust(dir)
+	}
+}
+
+func (m *marks) trust(dir string) {
+	if len(m.sure) < maxDirty && !slices.Contains(m.sure, dir) {
+		m.sure = append(m.sure, dir)
+	}
 }
 
 // all marks everything.
@@ -79,15 +101,18 @@ func (m *marks) merge(other marks) {
 		m.fill()
 	}
 	for _, dir := range other.dirs {
-		m.dirty(dir, other.last)
+		m.mark(dir)
+	}
+	for _, dir := range other.sure {
+		m.trust(dir)
 	}
 }
 
-// noticed reports whether somebody told of a change. A resync, a start or a caller who asks tells of none, so what comes
-// after it is as isolated as before.
+// noticed reports whether somebody told of a change. A resync, a start, the end of a grace or a caller who asks tells of none,
+// so what comes after it is as isolated as before.
 func (m *marks) noticed() bool {
 	switch m.trigger {
-	case pannier.TriggerResync, pannier.TriggerStart, pannier.TriggerManual:
+	case "", pannier.TriggerResync, pannier.TriggerGrace, pannier.TriggerStart, pannier.TriggerManual:
 		return false
 	}
 	return true

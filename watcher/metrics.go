@@ -22,6 +22,7 @@ const (
 type metrics struct {
 	watches prometheus.Gauge
 	polled  prometheus.Gauge
+	missing prometheus.Gauge
 	events  prometheus.Counter
 	errors  *prometheus.CounterVec
 	rearms  *prometheus.CounterVec
@@ -36,6 +37,9 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 		}),
 		polled: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "pannier_watches_polled", Help: "Directories that are polled, whether the kernel watches them too or not.",
+		}),
+		missing: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "pannier_watch_roots_missing", Help: "Roots that are not there, or can not be watched.",
 		}),
 		events: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "pannier_watch_events_total", Help: "Events that the kernel told of, whether they mattered or not.",
@@ -69,7 +73,7 @@ func (m *metrics) register(r prometheus.Registerer) error {
 		return nil
 	}
 	var errs []error
-	for _, c := range []prometheus.Collector{m.watches, m.polled, m.events, m.errors, m.rearms, m.mode} {
+	for _, c := range []prometheus.Collector{m.watches, m.polled, m.missing, m.events, m.errors, m.rearms, m.mode} {
 		errs = append(errs, r.Register(c))
 	}
 	return errors.Join(errs...)

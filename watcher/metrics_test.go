@@ -48,6 +48,7 @@ func TestMetricsAreThereFromTheStart(t *testing.T) {
 		pannier_watch_rearms_total{reason=overflow}
 		pannier_watch_rearms_total{reason=retry}
 		pannier_watch_rearms_total{reason=root}
+		pannier_watch_roots_missing
 		pannier_watches
 		pannier_watches_polled`)
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -125,6 +125,9 @@ func (w *Watcher) tell(p *place, first bool) {
 	had := p.armed
 	p.armed = w.table.byPath[p.way.real] != nil
 	if p.root == nil || first {
+		if p.root != nil && !p.armed {
+			w.log.Info("a root is not there yet", "root", p.path)
+		}
 		return
 	}
 	if had {

@@ -185,6 +185,7 @@ func (w *Watcher) reportHealth() {
 	}
 	w.setHealth(h)
 	w.metrics.watches.Set(float64(h.Watches - w.unheardOf()))
+	w.metrics.missing.Set(float64(len(w.rules.Roots) - len(h.Roots)))
 	w.tellMode(h, why)
 }
 

@@ -65,6 +65,7 @@ func (w *Watcher) next(ctx context.Context) (batch pannier.Batch, offer chan<- p
 		w.verify(ctx)
 		w.markAll(pannier.TriggerResync, true)
 	}
+	w.callBack()
 	due, ok := w.due()
 	if ok && due <= 0 {
 		w.rearmAll(ctx)
@@ -72,6 +73,26 @@ func (w *Watcher) next(ctx context.Context) (batch pannier.Batch, offer chan<- p
 		batch, offer = w.offer(), w.batches
 	}
 	return batch, offer, w.patience(due, ok && due > 0)
+}
+
+// callBack asks for a batch if it is time for the one that the consumer wants.
+func (w *Watcher) callBack() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	now := time.Now()
+	if w.revisit.IsZero() || now.Before(w.revisit) {
+		return
+	}
+	w.revisit = time.Time{}
+	w.ledger.own.pending.note(pannier.TriggerGrace, now)
+	w.ledger.own.pending.urgent = true
+}
+
+// revisitIn returns how long it is until the consumer wants a batch, if it does.
+func (w *Watcher) revisitIn() (time.Duration, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Until(w.revisit), !w.revisit.IsZero()
 }
 
 // patience returns how long to wait when no event comes: until a batch is due, if one is to come, or there is something
@@ -86,6 +107,9 @@ func (w *Watcher) patience(due time.Duration, coming bool) time.Duration {
 	}
 	if at := w.poller.next; !at.IsZero() {
 		wait = min(wait, time.Until(at))
+	}
+	if at, ok := w.revisitIn(); ok {
+		wait = min(wait, at)
 	}
 	if coming {
 		wait = min(wait, due)
@@ -166,6 +190,8 @@ func (w *Watcher) rearmAll(ctx context.Context) {
 
 // verify finds at a resync what no event told, and tries again what failed.
 func (w *Watcher) verify(ctx context.Context) {
+	w.verifying = true
+	defer func() { w.verifying = false }()
 	w.changed = true
 	clear(w.kinds) // numbers of devices are given again
 	if !w.armable() {
@@ -205,8 +231,11 @@ func (w *Watcher) markAll(trigger pannier.Trigger, urgent bool) {
 	w.ledger.pending.urgent = w.ledger.pending.urgent || urgent
 }
 
-// markDir marks a directory that has just been armed.
+// markDir marks a directory that has just been armed. What a resync has armed is in its batch anyway, and no event told of it.
 func (w *Watcher) markDir(path string) {
+	if w.verifying {
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.markLocked(path, time.Now())
@@ -237,7 +266,7 @@ func (w *Watcher) due() (time.Duration, bool) {
 func (w *Watcher) offer() pannier.Batch {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.ledger.offer()
+	return w.ledger.offer(time.Now())
 }
 
 func (w *Watcher) delivered() {

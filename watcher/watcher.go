@@ -76,6 +76,7 @@ type Watcher struct {
 	wishes  wishes
 	entries map[string]struct{} // all that lies on the way to a place
 	wanted  pannier.WatchSet
+	revisit time.Time // when the consumer wants a batch whatever happens; zero is never
 	health  pannier.WatchHealth
 	backend backend // nil where the kernel could not be asked
 	begun   bool    // Run was called
@@ -89,6 +90,7 @@ type Watcher struct {
 	told       string // the state of things that the log was last told of
 	recheck    bool   // a watch was dropped that something besides the tree stood on
 	rearm      bool   // events were lost: arm everything anew before the next batch
+	verifying  bool   // a resync goes on, which marks everything behind it
 	nextResync time.Time
 	poller     poller
 	backoff    backoff
@@ -166,6 +168,28 @@ func (w *Watcher) Rescan() uint64 {
 	w.todo.ways, w.todo.wanted = true, true // who asks may know of what no event told
 	w.signal()
 	return w.ledger.rescan(time.Now())
+}
+
+// Look asks for a look at directories that pannier itself has changed, absolute and clean, at once: neither does it wait for the
+// tree to settle, nor for what else is settling. It returns the Seq of the batch that will carry them, as [Watcher.Rescan]
+// does. They are sure in it ([pannier.Batch.Sure]).
+func (w *Watcher) Look(dirs ...string) uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.signal()
+	return w.ledger.look(dirs, time.Now())
+}
+
+// RevisitAt asks for a batch that names nothing, at that time, unless one is handed over then or later anyway; zero takes it
+// back. The last call counts: the consumer makes it after each look.
+func (w *Watcher) RevisitAt(at time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.revisit.Equal(at) {
+		return
+	}
+	w.revisit = at
+	w.signal()
 }
 
 // Health tells how changes are noticed and why so, how many directories are watched, and which roots are there.

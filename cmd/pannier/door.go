@@ -1,14 +1,20 @@
 package main
 
 import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"pannier"
 	"pannier/admin"
 	"pannier/admin/policy"
 	"pannier/publish/api"
 	"pannier/registry"
 )
 
-// openDoor opens the one door for changes from outside, which lead into the house.
-func (c *sidecar) openDoor() error {
+// openDoor opens the one door for changes from outside, which lead into the house. look returns a snapshot of a look that
+// began after the call, at directories that pannier has changed.
+func (c *sidecar) openDoor(ctx context.Context, reg prometheus.Registerer, look func(context.Context, ...string) (*pannier.Snapshot, error)) error {
 	m := c.memory
 	policies, err := policy.Open(m.store)
 	if err != nil {
@@ -18,8 +24,12 @@ func (c *sidecar) openDoor() error {
 	if err != nil {
 		return err
 	}
+	installs, err := c.openInstalls(ctx, reg, look)
+	if err != nil {
+		return err
+	}
 	c.door = admin.New(admin.Options{
-		Audit: m.audit, Policy: policies, Scans: scans, Values: m.store, Emit: c.events.emit, Logger: c.log,
+		Audit: m.audit, Policy: policies, Scans: scans, Install: installs, Values: m.store, Emit: c.events.emit, Logger: c.log,
 		SetPolicies: c.takePolicies, SetEnvironment: c.takeEnvironment,
 	})
 	set, blocked := c.door.Policies(), c.prints.blockedBy()
@@ -36,8 +46,12 @@ func (c *sidecar) openDoor() error {
 
 // mutations are what the socket lets peers change.
 func (c *sidecar) mutations() api.Mutations {
-	return api.Mutations{
+	m := api.Mutations{
 		PutEnvironment: c.door.PutEnvironment, SetPolicy: c.door.SetPolicy, Scan: c.door.Scan,
 		Audit: c.memory.audit.Newest, WriteUIDs: c.settings.WriteUIDs,
 	}
+	if c.uploads != nil {
+		m.Uploads = c.uploads
+	}
+	return m
 }

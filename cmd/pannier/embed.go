@@ -19,7 +19,7 @@ import (
 // The token that it returns never leaves the process.
 func embedPlatform(ctx context.Context, group *errgroup.Group, s *config.Settings, log hclog.Logger) (token string, err error) {
 	dev := devplatform.New(devplatform.Options{Logger: log})
-	if token, err = dev.Seed(s.Platform.WorkspaceID, ""); err != nil {
+	if token, err = dev.Seed(s.Platforms[0].WorkspaceID, ""); err != nil {
 		dev.Close()
 		return "", &exitError{code: exitUnknown, message: "embedded platform: " + err.Error(), hint: "give a UUID with --workspace-id, a platform with --platform-url, or push nothing with --platform-url=off"}
 	}
@@ -28,9 +28,9 @@ func embedPlatform(ctx context.Context, group *errgroup.Group, s *config.Setting
 		dev.Close()
 		return "", fmt.Errorf("embedded platform: %w", err)
 	}
-	s.Platform.URL = "http://" + ln.Addr().String()
+	s.Platforms[0].URL = "http://" + ln.Addr().String()
 	group.Go(func() error { return servePlatform(ctx, ln, dev) })
-	log.Info("embedded development platform", "url", s.Platform.URL, "workspace_id", s.Platform.WorkspaceID)
+	log.Info("embedded development platform", "url", s.Platforms[0].URL, "workspace_id", s.Platforms[0].WorkspaceID)
 	return token, nil
 }
 

@@ -195,7 +195,9 @@ func (f *fingerprints) plan() []*pannier.Skill {
 		if snapshot.Entries[i].State == pannier.StateShadowed {
 			continue
 		}
-		skills = append(skills, s)
+		if !s.Deleting { // there is nothing to read; what is known of it stays
+			skills = append(skills, s)
+		}
 		if d := f.directories[s.Path]; d != nil {
 			there[s.Path] = d
 			if d.of == s.Sum {

@@ -40,6 +40,7 @@ func newPrinted(t *testing.T, dir string, store *state.Store) *printed {
 	if err != nil {
 		t.Fatal(err)
 	}
+	settings.DeleteGrace = 0 // what is gone is gone
 	h := newHouse(settings, nil, registry.Options{})
 	verdicts, err := scans.Open(store)
 	if err != nil {

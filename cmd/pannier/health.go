@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pannier"
+	"pannier/publish/api"
 	"pannier/publish/client"
 )
 
@@ -81,7 +82,7 @@ func pushWords(push pannier.PushHealth) string {
 func (c *sidecar) health() pannier.Health {
 	h := pannier.Health{
 		Workspace: c.settings.Workspace, WorkspaceID: c.settings.WorkspaceID,
-		Conditions: []pannier.Condition{}, Watch: c.watcher.Health(), Push: []pannier.PushHealth{},
+		Conditions: []pannier.Condition{}, Watch: c.watcher.Health(),
 	}
 	if s := c.registry.Current(); s != nil {
 		h.SnapshotVersion = s.Version
@@ -100,11 +101,11 @@ func (c *sidecar) health() pannier.Health {
 		h.Conditions = append(h.Conditions, problemCondition(p))
 	}
 	h.Conditions = append(h.Conditions, c.memory.conditions()...)
-	if c.publisher != nil {
-		push := c.publisher.Health()
-		h.Push = append(h.Push, push)
-		h.Conditions = append(h.Conditions, pushConditions(push)...)
-	}
+	h.Conditions = append(h.Conditions, capacityConditions(api.CapacityNow())...)
+	h.Conditions = append(h.Conditions, c.tcp.conditions()...)
+	var remote []pannier.Condition
+	h.Push, remote = c.platforms.health()
+	h.Conditions = append(h.Conditions, remote...)
 	h.Status = worst(h.Conditions)
 	return h
 }

@@ -46,7 +46,7 @@ func newHouse(s config.Settings, environ []string, o registry.Options) *house {
 		judgedBy:  judgedBy,
 		settings:  s,
 		rules:     s.Rules(),
-		loader:    loader.New(loader.Options{Rules: s.Rules()}),
+		loader:    loader.New(loader.Options{Rules: s.Rules(), DeleteGrace: s.DeleteGrace}),
 		workspace: config.NewWorkspaceReader(s.Workspace),
 		registry:  registry.New(o),
 		cards:     cards{options: card.Options{URL: s.AgentURL, MaxBytes: s.CardMaxBytes}},
@@ -56,11 +56,10 @@ func newHouse(s config.Settings, environ []string, o registry.Options) *house {
 // look takes in what a batch points to and returns the snapshot that follows, and what wants watching. It fails only
 // when ctx is done. It is for one caller at a time.
 func (h *house) look(ctx context.Context, b pannier.Batch) (*pannier.Snapshot, pannier.WatchSet, error) {
-	catalog, err := h.loader.Load(ctx, b)
+	catalog, workspace, err := h.gather(ctx, b)
 	if err != nil {
 		return nil, pannier.WatchSet{}, err
 	}
-	workspace := h.workspace.Read()
 	workspace.Problems = slices.Concat(workspace.Problems, h.judgedBy.look(), h.openTools())
 	items := configItems(h.settings.Workspace, catalog.Skills, workspace.Keys)
 	s := h.registry.Update(func(in *registry.Inputs) {
@@ -73,6 +72,29 @@ func (h *house) look(ctx context.Context, b pannier.Batch) (*pannier.Snapshot, p
 		extra = append(slices.Clip(extra), dir)
 	}
 	return s, h.wanted.with(catalog.Watch, extra, h.workspace.Entries()), nil
+}
+
+// lookAtAll looks at everything, for whoever has no watcher.
+func (h *house) lookAtAll(ctx context.Context) (*pannier.Snapshot, error) {
+	s, _, err := h.look(ctx, pannier.Batch{Full: true, Trigger: pannier.TriggerManual})
+	return s, err
+}
+
+// gatherTries is how often skills and config.yaml are read again because the volume that they lie in was swapped between them.
+const gatherTries = 4
+
+// gather returns the skills and the workspace as they belong together.
+func (h *house) gather(ctx context.Context, b pannier.Batch) (catalog pannier.Catalog, workspace pannier.Workspace, err error) {
+	for try := 1; ; try++ {
+		if catalog, err = h.loader.Load(ctx, b); err != nil {
+			return catalog, workspace, err
+		}
+		workspace = h.workspace.Read()
+		if try == gatherTries || h.loader.Steady() {
+			return catalog, workspace, nil
+		}
+		b.Full = true
+	}
 }
 
 // compare tells what has changed in the workspace since the look before.
@@ -119,7 +141,7 @@ func (h *house) takePolicies(set map[pannier.PolicyKey]pannier.Switches) *pannie
 // handlerOptions returns what the API composes of the house; the caller adds what only a sidecar has.
 func (h *house) handlerOptions(log hclog.Logger) api.Options {
 	return api.Options{
-		Snapshot: h.registry.Current, Texts: h.loader, Resolve: h.turnRules().Resolve,
+		Snapshot: h.registry.Current, Texts: h.loader, Resolve: (&resolve.Resolver{Rules: h.turnRules()}).Resolve,
 		Commands: api.Commands{List: resolve.Commands, Find: resolve.Command},
 		Card:     func() (card.Card, error) { return h.cards.of(h.registry.Current()) },
 		OpenFile: func(ctx context.Context, s *pannier.Skill, path string) (api.SkillFile, error) {

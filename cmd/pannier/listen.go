@@ -26,23 +26,28 @@ func listen(ctx context.Context, s config.Settings) (net.Listener, error) {
 	if s.Listen == "" {
 		return nil, nil
 	}
-	if err := web.Validate(s.WebConfig); err != nil {
+	return listenTCP(ctx, s.Listen, "--listen", s.WebConfig)
+}
+
+// listenTCP opens a listener for an address that a flag gives.
+func listenTCP(ctx context.Context, address, flag, webConfig string) (net.Listener, error) {
+	if err := web.Validate(webConfig); err != nil {
 		return nil, &exitError{
-			code: exitUnknown, message: fmt.Sprintf("web_config %s: %v", s.WebConfig, err),
+			code: exitUnknown, message: fmt.Sprintf("web_config %s: %v", webConfig, err),
 			hint: "it is a file of Prometheus's exporter-toolkit, with tls_server_config and basic_auth_users",
 		}
 	}
 	var config net.ListenConfig
-	ln, err := config.Listen(ctx, "tcp", s.Listen)
+	ln, err := config.Listen(ctx, "tcp", address)
 	if err == nil {
 		return ln, nil
 	}
-	e := &exitError{code: exitUnknown, message: err.Error(), hint: "give --listen an address of this machine, or only a port, such as :9090"}
+	e := &exitError{code: exitUnknown, message: err.Error(), hint: "give " + flag + " an address of this machine, or only a port, such as :9090"}
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		e.hint = "another process has that port; choose another one with --listen"
+		e.hint = "another process has that port; choose another one with " + flag
 	case errors.Is(err, os.ErrPermission):
-		e.hint = "this port needs a privilege; choose one above 1023 with --listen"
+		e.hint = "this port needs a privilege; choose one above 1023 with " + flag
 	}
 	return nil, e
 }

@@ -19,9 +19,12 @@ import (
 	"pannier/registry"
 )
 
-// reading runs a command that reads: it asks the sidecar that runs for the workspace, and where none runs it reads the
-// directory itself, through the same code.
+// reading runs a command that reads: it asks the sidecar that --url names, or else the one that runs for the workspace, and
+// where none runs it reads the directory itself, through the same code.
 func (p *program) reading(ctx context.Context, do func(context.Context, *client.Client) error) error {
+	if asked, err := p.askingFar(ctx, do); asked {
+		return err
+	}
 	s, err := p.settings()
 	if err != nil {
 		return err
@@ -39,6 +42,9 @@ func (p *program) reading(ctx context.Context, do func(context.Context, *client.
 
 // asking runs a command that only a sidecar can answer.
 func (p *program) asking(ctx context.Context, do func(context.Context, *client.Client) error) error {
+	if asked, err := p.askingFar(ctx, do); asked {
+		return err
+	}
 	s, err := p.settings()
 	if err != nil {
 		return err
@@ -92,20 +98,24 @@ func samePath(a, b string) bool {
 	return errA == nil && errB == nil && realA == realB
 }
 
+// requireDirectory refuses a workspace that is no directory.
+func requireDirectory(s config.Settings) error {
+	if info, err := os.Stat(s.Workspace); err == nil && info.IsDir() {
+		return nil
+	}
+	return &exitError{
+		code: exitUnknown, message: "no sidecar answers at " + s.Socket + ", and there is no directory at " + s.Workspace,
+		hint: "name the agent's configuration directory with --workspace, or the sidecar's socket with --socket",
+	}
+}
+
 // readDirectory looks at the workspace once and returns a client of what was found.
 func (p *program) readDirectory(ctx context.Context, s config.Settings) (*client.Client, error) {
-	info, err := os.Stat(s.Workspace)
-	if err != nil || !info.IsDir() {
-		return nil, &exitError{
-			code: exitUnknown, message: "no sidecar answers at " + s.Socket + ", and there is no directory at " + s.Workspace,
-			hint: "name the agent's configuration directory with --workspace, or the sidecar's socket with --socket",
-		}
+	if err := requireDirectory(s); err != nil {
+		return nil, err
 	}
 	h := newHouse(s, p.environ, registry.Options{FirstVersion: uint64(time.Now().Unix())})
-	look := func(ctx context.Context, _ bool) (*pannier.Snapshot, error) {
-		snapshot, _, err := h.look(ctx, pannier.Batch{Full: true, Trigger: pannier.TriggerManual})
-		return snapshot, err
-	}
+	look := func(ctx context.Context, _ bool) (*pannier.Snapshot, error) { return h.lookAtAll(ctx) }
 	if _, err := look(ctx, true); err != nil {
 		return nil, err
 	}
@@ -131,6 +141,11 @@ func withProblems(s *pannier.Snapshot, more []pannier.Problem) *pannier.Snapshot
 	return &told
 }
 
+// negativeAnswers are the statuses of a "no": the question was understood.
+var negativeAnswers = []int{
+	http.StatusNotFound, http.StatusConflict, http.StatusForbidden, http.StatusGone, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity,
+}
+
 // negative turns an answer that is a "no" into its exit code.
 func negative(err error) error {
 	e, ok := errors.AsType[*client.Error](err)
@@ -138,7 +153,7 @@ func negative(err error) error {
 		return err
 	}
 	code := exitUnknown
-	if e.Status == http.StatusNotFound || e.Status == http.StatusConflict || e.Status == http.StatusForbidden {
+	if slices.Contains(negativeAnswers, e.Status) {
 		code = exitNo
 	}
 	hint := e.Hint

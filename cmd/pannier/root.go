@@ -50,6 +50,7 @@ type program struct {
 	environ []string
 	root    *cobra.Command
 	json    bool
+	far     farFlags
 }
 
 func newRoot(std streams, environ []string) *cobra.Command {
@@ -70,16 +71,18 @@ is needed.`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	config.AddFlags(p.root.PersistentFlags())
+	p.far.add(p.root.PersistentFlags())
 	p.root.AddCommand(
 		p.runCommand(), p.auditCommand(), p.listCommand(), p.showCommand(), p.cardCommand(), p.promptCommand(), p.resolveCommand(), p.commandCommand(),
-		p.healthCommand(), p.policyCommand(), p.scanCommand(), p.environmentCommand(), p.eventsCommand(), p.replayCommand(), p.probeCommand(), p.platformCommand(), p.versionCommand(), p.manCommand(),
+		p.installCommand(), p.updateCommand(), p.uninstallCommand(), p.rollbackCommand(), p.publishCommand(), p.promoteCommand(), p.auditLogCommand(),
+		p.healthCommand(), p.policyCommand(), p.scanCommand(), p.environmentCommand(), p.eventsCommand(), p.replayCommand(), p.probeCommand(), p.tokenCommand(), p.platformCommand(), p.versionCommand(), p.manCommand(),
 	)
 	return p.root
 }
 
 // settings returns the settings that the command line, the variables and the settings file give.
 func (p *program) settings() (config.Settings, error) {
-	s, err := config.Load(p.root.PersistentFlags(), p.environ)
+	s, err := config.Load(p.root.PersistentFlags(), withoutFar(p.environ))
 	if err != nil {
 		return config.Settings{}, fmt.Errorf("settings: %w", err)
 	}

@@ -7,13 +7,14 @@ import (
 
 	"pannier"
 	"pannier/publish/api"
+	"pannier/registry/resolve"
 )
 
 // rpc is what the JSON-RPC of the socket takes beside what the routes do.
 func (c *sidecar) rpc() api.RPC {
 	return api.RPC{
 		WorkspaceID: c.settings.WorkspaceID, Workspace: c.settings.Workspace, MinimumTrust: c.settings.MinimumTrust,
-		Updated: c.updated, Subscribe: c.registry.Subscribe,
+		ToolTrust: resolve.ToolTrust, Updated: c.updated, Subscribe: c.registry.Subscribe,
 	}
 }
 

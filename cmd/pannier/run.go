@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"os/signal"
 	"slices"
@@ -21,9 +20,9 @@ import (
 
 	"pannier"
 	"pannier/admin"
+	"pannier/admin/upload"
 	"pannier/config"
 	"pannier/publish/api"
-	"pannier/publish/platform"
 	"pannier/registry"
 	"pannier/watcher"
 )
@@ -77,10 +76,12 @@ type sidecar struct {
 	prints    *fingerprints
 	metrics   *scanMetrics
 	watcher   *watcher.Watcher
-	publisher *platform.Publisher // nil where nothing is pushed
-	offered   chan struct{}       // closed once the publisher has a card of this process
+	platforms *publishers
 	events    *eventLog
 	door      *admin.Door
+	uploads   *upload.Store             // nil where nothing can be installed
+	tcp       *apiListener              // nil where the API is not served over TCP
+	manager   *manager                  // nil where systemd did not start this process
 	looked    atomic.Pointer[time.Time] // when the last look ended, nil before the first
 	catchUp   func()                    // collects the garbage of the first scan
 }
@@ -102,6 +103,13 @@ func (p *program) serve(ctx context.Context, s config.Settings, hangups <-chan o
 	if probes != nil {
 		defer probes.Close()
 	}
+	tcp, err := listenAPI(ctx, s, log)
+	if err != nil {
+		return err
+	}
+	if tcp != nil {
+		defer tcp.Close()
+	}
 	mem, err := openMemory(s, reg, log)
 	if err != nil {
 		return err
@@ -110,8 +118,8 @@ func (p *program) serve(ctx context.Context, s config.Settings, hangups <-chan o
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	group, ctx := errgroup.WithContext(ctx)
-	to := remote{token: platform.TokenFile(s.Platform.TokenFile), outbox: mem.outbox()}
-	if s.Platform.URL == "" {
+	to := remote{outbox: mem.outbox()}
+	if s.Platforms[0].URL == "" {
 		own, err := embedPlatform(ctx, group, &s, log)
 		if err != nil {
 			return err
@@ -119,15 +127,19 @@ func (p *program) serve(ctx context.Context, s config.Settings, hangups <-chan o
 		to.token = func() (string, error) { return own, nil }
 		to.outbox = "" // that platform ends with this process, and the next one has another address
 	}
-	c, err := newSidecar(s, p.environ, mem, to, reg, log)
+	c, err := newSidecar(ctx, s, p.environ, mem, to, reg, log)
 	if err != nil {
 		stop()
 		return errors.Join(err, group.Wait())
 	}
+	c.tcp = tcp
 	handler := c.handler(reg)
 	group.Go(func() error { return api.Serve(ctx, ln, handler, log.Named("api")) })
 	if probes != nil {
 		group.Go(func() error { return serveProbes(ctx, probes, handler.Probes(), s.WebConfig, log.Named("listen")) })
+	}
+	if tcp != nil {
+		group.Go(func() error { return tcp.serve(ctx, handler) })
 	}
 	group.Go(func() error { return c.watcher.Run(ctx) })
 	group.Go(func() error { c.follow(ctx); return nil })
@@ -135,26 +147,20 @@ func (p *program) serve(ctx context.Context, s config.Settings, hangups <-chan o
 	group.Go(func() error { c.prints.run(ctx); return nil })
 	group.Go(func() error { c.rescanOnHangup(ctx, hangups); return nil })
 	group.Go(func() error { c.announce(ctx); return nil })
-	if c.publisher != nil {
-		group.Go(func() error { return c.publish(ctx) })
-	}
+	group.Go(func() error { return c.expireUploads(ctx) })
+	group.Go(func() error { c.tellManager(ctx); return nil })
+	group.Go(func() error { return c.platforms.run(ctx) })
 	log.Info("serving", "workspace", s.Workspace, "workspace_id", s.WorkspaceID, "socket", s.Socket, "version", version())
 	err = group.Wait()
 	log.Info("stopped", "cause", context.Cause(ctx))
 	return err
 }
 
-// remote is what reaching the platform takes beside the settings.
-type remote struct {
-	token  func() (string, error)
-	outbox string // the directory of the cards that wait; empty keeps them in memory
-}
-
-func newSidecar(s config.Settings, environ []string, mem *memory, to remote, reg prometheus.Registerer, log hclog.Logger) (*sidecar, error) {
+func newSidecar(ctx context.Context, s config.Settings, environ []string, mem *memory, to remote, reg prometheus.Registerer, log hclog.Logger) (*sidecar, error) {
 	o := mem.registryOptions()
 	o.Registerer = reg
-	c := &sidecar{house: newHouse(s, environ, o), log: log, memory: mem, metrics: newScanMetrics(reg), offered: make(chan struct{}), catchUp: putOffCollection()}
-	c.census = newCensus(c.loader)
+	c := &sidecar{house: newHouse(s, environ, o), log: log, memory: mem, metrics: newScanMetrics(reg), catchUp: putOffCollection()}
+	c.census, c.manager = newCensus(c.loader), findManager(log)
 	c.events = &eventLog{log: log.Named("event"), workspaceID: s.WorkspaceID, current: c.registry.Current, journal: mem.journal}
 	c.changed = func(changes pannier.WorkspaceChanged) { c.events.emit(pannier.EventWorkspaceChanged, changes) }
 	c.judgedAnew = func(env pannier.Environment) { c.events.emit(pannier.EventEnvironmentChanged, env.Changed()) }
@@ -166,36 +172,20 @@ func newSidecar(s config.Settings, environ []string, mem *memory, to remote, reg
 	if err != nil {
 		return nil, fmt.Errorf("watch: %w", err)
 	}
-	if s.Platform.URL != config.PlatformOff {
-		c.publisher, err = newPublisher(s, to, c.events.emit, reg, log)
-	}
+	c.platforms, err = newPublishers(s, to, c.events.emit, reg, log)
 	if err == nil {
-		err = c.openDoor()
+		err = c.openDoor(ctx, reg, c.lookAt)
 	}
 	return c, err
-}
-
-func newPublisher(s config.Settings, to remote, emit func(pannier.EventType, any), reg prometheus.Registerer, log hclog.Logger) (*platform.Publisher, error) {
-	header := http.Header{}
-	for name, value := range s.Platform.Headers {
-		header.Set(name, value)
-	}
-	pub, err := platform.New(platform.Options{
-		URL: s.Platform.URL, Path: s.Platform.Path, WorkspaceID: s.Platform.WorkspaceID, Token: to.token,
-		Header: header, CAFile: s.Platform.CAFile, Outbox: to.outbox, ReadBack: s.Platform.ReadBack, Logger: log, Registerer: reg, Emit: emit,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("platform: %w", err)
-	}
-	return pub, nil
 }
 
 // handler composes what the socket answers with.
 func (c *sidecar) handler(reg *prometheus.Registry) *api.Handler {
 	o := c.handlerOptions(c.log.Named("api"))
 	o.Rescan, o.Health, o.Alive, o.Emit, o.Registerer = c.rescan, c.health, c.alive, c.events.emit, reg
-	o.Events, o.Mutations = c.eventSource(), c.mutations()
-	o.Scans, o.RPC = c.scans(), c.rpc()
+	o.Events, o.Mutations, o.Peers = c.eventSource(), c.mutations(), c.platforms.peers
+	o.Scans, o.RPC, o.Installs = c.scans(), c.rpc(), c.installs()
+	reg.MustRegister(newHealthMetrics(c))
 	o.Metrics = promhttp.HandlerFor(reg, promhttp.HandlerOpts{Registry: nil})
 	return api.New(o)
 }
@@ -222,6 +212,7 @@ func (c *sidecar) takeIn(ctx context.Context, b pannier.Batch) {
 	took := now.Sub(start)
 	c.looked.Store(&now)
 	c.watcher.Watch(watch)
+	c.watcher.RevisitAt(c.loader.Revisit())
 	changed := before == nil || before.Version != after.Version
 	c.metrics.observe(b.Trigger, changed, took)
 	c.log.Debug("looked", "seq", b.Seq, "trigger", b.Trigger, "full", b.Full, "dirs", len(b.Dirs), "changed", changed, "took", took)
@@ -249,12 +240,12 @@ func (c *sidecar) rescanOnHangup(ctx context.Context, hangups <-chan os.Signal) 
 			return
 		case <-hangups:
 			c.log.Info("looking at everything again", "cause", "SIGHUP")
-			c.watcher.Rescan()
+			c.reload(ctx)
 		}
 	}
 }
 
-// announce tells of every new snapshot, whoever made it, and then hands its card to the publisher; in this order, so that
+// announce tells of every new snapshot, whoever made it, and then hands its card to the platforms; in this order, so that
 // the events tell of a change before they tell that the platform has it.
 func (c *sidecar) announce(ctx context.Context) {
 	snapshots, cancel := c.registry.Subscribe()
@@ -278,10 +269,10 @@ func (c *sidecar) announce(ctx context.Context) {
 	}
 }
 
-// offer hands the card of a snapshot to the publisher. While the workspace itself is not there, nothing is known of its
+// offer hands the card of a snapshot to the platforms. While the workspace itself is not there, nothing is known of its
 // skills, and an empty card must not take the place of what the platform holds.
 func (c *sidecar) offer(s *pannier.Snapshot) {
-	if c.publisher == nil || slices.ContainsFunc(s.Problems, func(p pannier.Problem) bool { return p.Code == config.CodeWorkspaceMissing }) {
+	if slices.ContainsFunc(s.Problems, func(p pannier.Problem) bool { return p.Code == config.CodeWorkspaceMissing }) {
 		return
 	}
 	made, err := c.cards.of(s)
@@ -289,23 +280,7 @@ func (c *sidecar) offer(s *pannier.Snapshot) {
 		c.log.Error("no card", "snapshot_version", s.Version, "error", err)
 		return
 	}
-	c.publisher.Offer(made)
-	select {
-	case <-c.offered:
-	default:
-		close(c.offered)
-	}
-}
-
-// publish pushes cards until ctx is done. It begins with the first card of this process: what a process before has left in
-// the outbox may be older, and must not be seen again.
-func (c *sidecar) publish(ctx context.Context) error {
-	select {
-	case <-ctx.Done():
-		return nil
-	case <-c.offered:
-		return c.publisher.Run(ctx)
-	}
+	c.platforms.offer(made)
 }
 
 func socketError(err error, s config.Settings) error {

@@ -36,6 +36,14 @@ func (p *program) showCommand() *cobra.Command {
 	return p.jsonFlag(cmd)
 }
 
+// trustWords says how far a skill is trusted, and whether that is because it was installed.
+func trustWords(s *pannier.Skill) string {
+	if s.Managed {
+		return string(s.TrustLevel) + ", installed by pannier"
+	}
+	return string(s.TrustLevel)
+}
+
 func (s streams) printDetail(d pannier.Detail) error {
 	rows := [][]string{
 		{"slug", d.Qualified()},
@@ -45,6 +53,7 @@ func (s streams) printDetail(d pannier.Detail) error {
 		{"state", stateWords(&d.Entry)},
 		{"path", d.Path},
 		{"root", fmt.Sprintf("%s (%s)", d.Root, d.SourceKind)},
+		{"trust", trustWords(d.Skill)},
 		{"shadowed by", d.ShadowedBy},
 		{"runtime", strings.Join(d.Runtimes, ", ")},
 		{"tags", strings.Join(d.Tags, ", ")},

@@ -39,7 +39,7 @@ const statusCallerGone = 499
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var e *statusError
 	if refusal, ok := errors.AsType[*pannier.Refusal](err); ok {
-		e = &statusError{http.StatusBadRequest, refusal.Code, refusal.Message, refusal.Hint}
+		e = &statusError{classOf(refusal.Code).status, refusal.Code, refusal.Message, refusal.Hint}
 	} else if errors.Is(err, pannier.ErrNotAudited) {
 		h.Logger.Error("refused, because it could not be audited", "path", r.URL.Path, "error", err)
 		e = &statusError{http.StatusServiceUnavailable, "not_audited", "nothing was changed, because " + err.Error(), "make room in the state directory, or make it writable"}
@@ -64,15 +64,15 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	w.Write(append(doc, '\n'))
 }
 
-// encoded is the body of an answer with its strong ETag.
+// encoded is the body of an answer with its strong ETag, as a header has it; nil is none.
 type encoded struct {
 	body []byte
-	tag  string
+	tag  []string
 }
 
 func withTag(body []byte) encoded {
 	sum := sha256.Sum256(body)
-	return encoded{body, `"` + hex.EncodeToString(sum[:16]) + `"`}
+	return encoded{body, []string{`"` + hex.EncodeToString(sum[:16]) + `"`}}
 }
 
 // encode returns a value as JSON.
@@ -105,19 +105,26 @@ func writeBody(w http.ResponseWriter, r *http.Request, contentType string, body 
 // writeEncoded answers with a body. To a GET it tells the ETag, and sends nothing where the caller has the body already.
 func writeEncoded(w http.ResponseWriter, r *http.Request, contentType string, answer encoded) {
 	header := w.Header()
-	header.Set("Content-Type", contentType)
-	header.Set("X-Content-Type-Options", "nosniff")
-	if r.Method == http.MethodGet || r.Method == http.MethodHead {
-		header.Set("ETag", answer.tag)
-		header.Set("Cache-Control", "no-cache")
-		if matches(r.Header.Values("If-None-Match"), answer.tag) {
+	if len(answer.tag) > 0 && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		header["Etag"], header["Cache-Control"] = answer.tag, noCache
+		if matches(r.Header.Values("If-None-Match"), answer.tag[0]) {
 			w.WriteHeader(http.StatusNotModified)
 			return
 		}
 	}
+	header.Set("Content-Type", contentType)
+	header["X-Content-Type-Options"] = noSniff
 	header.Set("Content-Length", strconv.Itoa(len(answer.body)))
 	w.Write(answer.body) // where that fails the caller has gone, and there is nobody to tell
 }
+
+// The values of headers that are the same in every answer. Most answers go to callers that have the body already, and cost
+// so little that these would show. Nobody may write to them.
+var (
+	noCache    = []string{"no-cache"}
+	noSniff    = []string{"nosniff"}
+	varyAccept = []string{"Accept"}
+)
 
 // matches reports whether If-None-Match names a tag (RFC 9110, 13.1.2).
 func matches(values []string, tag string) bool {
@@ -135,7 +142,10 @@ func matches(values []string, tag string) bool {
 // prefers reports whether Accept names one media type with a higher quality than another, or as high and earlier (RFC
 // 9110, 12.5.1). Whoever names neither, or only a range that has both in it, gets the other.
 func prefers(w http.ResponseWriter, r *http.Request, mediaType, other string) bool {
-	w.Header().Set("Vary", "Accept")
+	w.Header()["Vary"] = varyAccept
+	if len(r.Header["Accept"]) == 0 {
+		return false
+	}
 	best, preferred := 0.0, false
 	for part := range strings.SplitSeq(strings.Join(r.Header.Values("Accept"), ","), ",") {
 		name, parameters, err := mime.ParseMediaType(part)
@@ -187,6 +197,9 @@ func checkEnd(dec *json.Decoder) error {
 // checkQuery refuses what a route would not look at: a query that can not be parsed, a parameter that the route does not
 // have, and a second value of one that it has. So a misspelt one is noticed.
 func checkQuery(r *http.Request, known []string) error {
+	if r.URL.RawQuery == "" {
+		return nil
+	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return &statusError{http.StatusBadRequest, "invalid_query", "the query can not be parsed: " + err.Error(), "escape what is special in a URL"}

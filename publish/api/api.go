@@ -13,6 +13,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"strings"
 	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
@@ -45,6 +46,9 @@ type Options struct {
 	Rescan func(ctx context.Context, wait bool) (*pannier.Snapshot, error)
 	// Health tells what is wrong.
 	Health func() pannier.Health
+	// Peers returns the workspaces that the agent can delegate to, as they are told, in their order; optional. What it
+	// returns is not changed.
+	Peers func() []pannier.Peer
 	// AgentWorkspace is the workspace's path as the agent sees it.
 	AgentWorkspace string
 	// Format is that of a prompt where the turn names none; empty is the default of package prompt.
@@ -65,6 +69,8 @@ type Options struct {
 	Inspect func(context.Context, *pannier.Skill) (pannier.Inspection, error)
 	// Mutations are what peers that may can change; the zero value is nothing.
 	Mutations
+	// Installs are how a peer can move skills; the zero value is not at all.
+	Installs
 	// Scans are what is known of skill directories beside the snapshot; the zero value is nothing.
 	Scans
 	// RPC is what JSON-RPC takes beside the rest; the zero value leaves out what it can not tell.
@@ -84,8 +90,11 @@ type Handler struct {
 	mux      *http.ServeMux
 	patterns map[string][]string // of the routes, with the names that the query of each may hold
 	metrics  *metrics
+	room     Capacity
 	streams  atomic.Int64 // event streams that are open
+	frames   frames
 	shared   sharedAnswers
+	kept     keptBodies
 	calls    *rpc.Server
 }
 
@@ -97,7 +106,7 @@ func New(o Options) *Handler {
 	if o.Emit == nil {
 		o.Emit = func(pannier.EventType, any) {}
 	}
-	h := &Handler{Options: o, mux: http.NewServeMux(), patterns: map[string][]string{}, metrics: newMetrics(o.Registerer)}
+	h := &Handler{Options: o, mux: http.NewServeMux(), patterns: map[string][]string{}, room: CapacityNow(), metrics: newMetrics(o.Registerer)}
 	h.calls = h.newRPC()
 	h.routes()
 	return h
@@ -123,11 +132,15 @@ func (h *Handler) routes() {
 	h.handle("GET /v1/policy", h.policies)
 	h.commandRoutes()
 	h.mutations()
+	h.installs()
 	h.handleAlways("GET /v1/rpc", h.socket)
 	h.handleAlways("POST /v1/rpc", h.call)
 
 	if h.Events != nil {
 		h.handleAlways("GET /v1/events", h.events, "types", "follow")
+	}
+	if h.Peers != nil {
+		h.handleAlways("GET /v1/peers", h.peers)
 	}
 	h.handleAlways("GET /v1/health", h.health)
 	h.handleAlways("GET /healthz", h.answering)
@@ -175,17 +188,21 @@ const maxRequestBytes = 1 << 20
 
 // ServeHTTP implements [http.Handler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	_, pattern := h.mux.Handler(r)
+	found, pattern := h.mux.Handler(r)
 	counted := &countingWriter{ResponseWriter: w, status: http.StatusOK}
-	r.Body = http.MaxBytesReader(w, r.Body, maxRequestBytes)
+	if r.Body != http.NoBody {
+		r.Body = http.MaxBytesReader(w, r.Body, h.mostBytes(pattern))
+	}
 	if err := admit(r); err != nil {
 		h.fail(counted, r, err)
 	} else if err := checkWay(r); err != nil {
 		h.fail(counted, r, err)
 	} else if pattern == "" {
 		h.unrouted(counted, r)
+	} else if strings.Contains(pattern, "{") {
+		h.mux.ServeHTTP(counted, r) // which notes the parts of the path
 	} else {
-		h.mux.ServeHTTP(counted, r)
+		found.ServeHTTP(counted, r)
 	}
 	h.metrics.count(pattern, counted.status)
 	h.tell(r, counted.status)
@@ -197,7 +214,9 @@ func (h *Handler) tell(r *http.Request, status int) {
 		return
 	}
 	fields := []any{"method", r.Method, "path", r.URL.Path, "status", status}
-	if peer, ok := PeerFrom(r.Context()); ok {
+	if peer, ok := PeerFrom(r.Context()); ok && peer.Token != "" {
+		fields = append(fields, "token", peer.Token)
+	} else if ok {
 		fields = append(fields, "uid", peer.UID, "gid", peer.GID)
 	}
 	h.Logger.Debug("answered", fields...)

@@ -127,3 +127,15 @@ func BenchmarkCard(b *testing.B) { benchmarkOver(b, "GET", "/v1/card", nothing) 
 
 // BenchmarkHealthz is what an exchange costs without an answer to speak of.
 func BenchmarkHealthz(b *testing.B) { benchmarkOver(b, "GET", "/healthz", nothing) }
+
+// BenchmarkPromptBodies is of the formats that show the body of every skill: a thousand of 8 KiB.
+func BenchmarkPromptBodies(b *testing.B) {
+	for _, format := range []string{"molecule", "skills_xml"} {
+		b.Run(format, func(b *testing.B) {
+			h := thousand()
+			body := strings.Repeat("Open the form, and fill in what is known of it.\n\n- `a` first\n- then \"b\"\n\n", 110)
+			h.options.Texts = texts{read: func(*pannier.Skill) (pannier.Document, error) { return pannier.Document{Body: body}, nil }}
+			benchmarkHouse(b, h, "GET", "/v1/prompt?max_chars=0&format="+format, nothing)
+		})
+	}
+}

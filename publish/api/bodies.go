@@ -24,7 +24,7 @@ func (h *Handler) answer(ctx context.Context, s *pannier.Snapshot, turn pannier.
 	for rescans := 0; ; rescans++ {
 		t := h.shared.turnsOf(s, h.Options)
 		into.resolve(t, turn)
-		bodies, err := h.bodies(ctx, s, wanted(turn, into.Resolution), rescans == promptRescans)
+		bodies, err := h.bodies(ctx, s, wanted(turn, into.active()), rescans == promptRescans)
 		if errors.Is(err, pannier.ErrChanged) {
 			if s, err = h.Rescan(ctx, true); err == nil {
 				continue
@@ -34,18 +34,18 @@ func (h *Handler) answer(ctx context.Context, s *pannier.Snapshot, turn pannier.
 			return err
 		}
 		h.tellWidened(into.AllowedTools)
-		t.sections.Render(into.Resolution, bodies, turn.Format, h.maxChars(turn), &into.section)
+		h.withPeers(t.sections).RenderActive(into.active(), bodies, turn.Format, h.maxChars(turn), &into.section)
 		return nil
 	}
 }
 
 // wanted returns the slugs of the skills whose bodies are read for a turn.
-func wanted(turn pannier.Turn, r pannier.Resolution) []string {
+func wanted(turn pannier.Turn, active prompt.Active) []string {
 	limit := maxBodies
 	if n := turn.Limits.MaxBodies; n != nil {
 		limit = min(limit, *n)
 	}
-	slugs := prompt.Bodies(turn.Format, r)
+	slugs := prompt.Bodies(turn.Format, active)
 	return slugs[:min(len(slugs), limit)]
 }
 
@@ -56,13 +56,13 @@ func (h *Handler) bodies(ctx context.Context, s *pannier.Snapshot, slugs []strin
 		return nil, nil
 	}
 	bodies := map[string]string{}
-	size := 0
+	size, pass := 0, h.kept.begin()
 	for _, slug := range slugs {
 		e, ok := s.Lookup(slug)
 		if !ok {
 			continue
 		}
-		doc, err := h.Texts.Read(ctx, e.Skill)
+		body, err := h.body(ctx, e.Skill, pass)
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
@@ -74,10 +74,22 @@ func (h *Handler) bodies(ctx context.Context, s *pannier.Snapshot, slugs []strin
 			h.Logger.Warn("a prompt omits a skill whose text can not be read", "skill", e.Slug, "error", err)
 			continue
 		}
-		if size += len(doc.Body); size > maxBodyBytes {
+		if size += len(body); size > maxBodyBytes {
 			break
 		}
-		bodies[e.Slug] = doc.Body
+		bodies[e.Slug] = body
 	}
 	return bodies, nil
+}
+
+// body returns the body of a skill for a prompt, from memory or the disk.
+func (h *Handler) body(ctx context.Context, s *pannier.Skill, pass uint64) (string, error) {
+	if body, ok := h.kept.of(s, pass); ok {
+		return body, nil
+	}
+	doc, err := h.Texts.Read(ctx, s)
+	if err == nil {
+		h.kept.keep(s, doc.Body, pass)
+	}
+	return doc.Body, err
 }

@@ -25,11 +25,11 @@ func (a *turnAnswer) appendJSON(dst []byte) []byte {
 	dst = appendDigest(append(dst, `,"digest":`...), a.Digest)
 	dst = append(dst, `,"active":`...)
 	from := len(dst)
-	for i := range a.Active[:a.named] {
+	for i := range a.Active {
 		dst = appendActive(append(dst, ','), &a.Active[i])
 	}
 	for _, s := range a.spans {
-		dst = append(dst, kept.skills.span(s.from, s.to)...)
+		dst = append(dst, kept.skills.span(s.From, s.To)...)
 	}
 	dst = closeList(dst, from)
 	dst = append(dst, `,"rejected":`...)

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -38,8 +37,6 @@ const (
 	pingEvery = 15 * time.Second
 	// streamWrite is how long a reader may leave one event unread before it is dropped.
 	streamWrite = 10 * time.Second
-	// maxStreams bounds the event streams at one time.
-	maxStreams = 256
 )
 
 // events answers with the stream of events (HTML Living Standard, Server-sent events): those after Last-Event-ID, else
@@ -49,9 +46,9 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request, _ *pannier.Snap
 	if err != nil {
 		return err
 	}
-	if h.streams.Add(1) > maxStreams {
+	if h.streams.Add(1) > int64(h.room.Streams) {
 		h.streams.Add(-1)
-		return &statusError{http.StatusServiceUnavailable, "too_many_streams", fmt.Sprintf("%d event streams are open already", maxStreams), "close one that nobody reads"}
+		return &statusError{http.StatusServiceUnavailable, "too_many_streams", fmt.Sprintf("%d event streams are open already", h.room.Streams), "close one that nobody reads"}
 	}
 	defer h.streams.Add(-1)
 	ctx, cancel := whileServing(r.Context())
@@ -114,7 +111,7 @@ func (s *stream) run(ctx context.Context) error {
 	if err := s.control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
-	if err := s.write(": pannier\n\n"); err != nil {
+	if err := s.write([]byte(": pannier\n\n")); err != nil {
 		return err
 	}
 	reader := s.source.Follow(s.after)
@@ -124,7 +121,7 @@ func (s *stream) run(ctx context.Context) error {
 		case errors.Is(err, pannier.ErrTooOld):
 			reader, err = s.restart()
 		case errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil:
-			err = s.write(": ping\n\n")
+			err = s.write([]byte(": ping\n\n"))
 		case err == nil:
 			err = s.send(e)
 		}
@@ -148,34 +145,45 @@ func (s *stream) restart() (EventReader, error) {
 	s.after = last
 	reader := s.source.Follow(last)
 	snapshot := s.handler.Snapshot()
-	if snapshot == nil {
+	if snapshot == nil || !s.wants(pannier.EventCatalogUpdated) {
 		return reader, nil
 	}
-	return reader, s.send(pannier.Event{
-		Seq: last, Time: time.Now().UTC(), Type: pannier.EventCatalogUpdated, WorkspaceID: s.source.WorkspaceID,
-		SnapshotVersion: snapshot.Version, Data: s.source.Whole(snapshot),
+	text, err := s.handler.frames.whole(snapshot, last, func() pannier.Event {
+		return pannier.Event{
+			Seq: last, Time: time.Now().UTC(), Type: pannier.EventCatalogUpdated, WorkspaceID: s.source.WorkspaceID,
+			SnapshotVersion: snapshot.Version, Data: s.source.Whole(snapshot),
+		}
 	})
+	if err != nil {
+		return nil, err
+	}
+	return reader, s.write(text)
 }
 
 // send writes one event, unless the caller did not ask for its type.
 func (s *stream) send(e pannier.Event) error {
 	s.after = max(s.after, e.Seq)
-	if len(s.types) > 0 && !slices.Contains(s.types, string(e.Type)) {
+	if !s.wants(e.Type) {
 		return nil
 	}
-	text, err := json.Marshal(e)
+	text, err := s.handler.frames.of(e)
 	if err != nil {
-		return fmt.Errorf("encode event %d: %w", e.Seq, err)
+		return err
 	}
-	return s.write(fmt.Sprintf("id: %d\nevent: %s\ndata: %s\n\n", e.Seq, e.Type, text))
+	return s.write(text)
+}
+
+// wants reports whether the caller asked for events of a type.
+func (s *stream) wants(kind pannier.EventType) bool {
+	return len(s.types) == 0 || slices.Contains(s.types, string(kind))
 }
 
 // write sends text at once, and gives the caller a bounded time to take it.
-func (s *stream) write(text string) error {
+func (s *stream) write(text []byte) error {
 	if err := s.control.SetWriteDeadline(time.Now().Add(streamWrite)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return err
 	}
-	if _, err := s.out.Write([]byte(text)); err != nil {
+	if _, err := s.out.Write(text); err != nil {
 		return err
 	}
 	return s.control.Flush()

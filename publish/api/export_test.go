@@ -33,3 +33,9 @@ func (o operation) queryOf() []string {
 	slices.Sort(names)
 	return names
 }
+
+// OwnerOf is the key of who asks.
+var OwnerOf = ownerOf
+
+// WhileHeld is done when a token does not hold any more.
+var WhileHeld = whileHeld

@@ -7,9 +7,40 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxConns bounds the connections at one time. Who comes later waits until one of them ends, so that callers take neither
-// the memory nor the descriptors that looking at the disk needs.
-const maxConns = 512
+// Capacity is how many callers the socket takes at one time. Who comes when all connections are taken waits until one of
+// them ends, so that callers take neither the memory nor the descriptors that looking at the disk needs. What lives long
+// has bounds of its own, which together leave connections free: probes and health get in whoever follows the events.
+type Capacity struct {
+	Connections int
+	// Streams are those of events, WebSockets those of JSON-RPC; both count among the connections.
+	Streams, WebSockets int
+}
+
+// Of nine connections six may be streams and two WebSockets.
+const (
+	shares         = 9
+	streamShares   = 6
+	webSocketShare = 2
+	maxConns       = 256 * shares
+)
+
+// FullCapacity is what a process has that may open as many files as it wants.
+func FullCapacity() Capacity { return capacityOf(2 * maxConns) }
+
+// CapacityNow is what this process has by the number of files that it may open.
+func CapacityNow() Capacity {
+	var files unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
+		return FullCapacity()
+	}
+	return capacityOf(files.Cur)
+}
+
+// capacityOf leaves half of the descriptors of a process to others.
+func capacityOf(files uint64) Capacity {
+	conns := int(max(1, min(maxConns, files/2)))
+	return Capacity{Connections: conns, Streams: max(1, conns*streamShares/shares), WebSockets: max(1, conns*webSocketShare/shares)}
+}
 
 // limitedListener accepts so many connections at one time.
 type limitedListener struct {
@@ -20,21 +51,12 @@ type limitedListener struct {
 }
 
 func limit(ln net.Listener) *limitedListener {
-	l := &limitedListener{Listener: ln, slots: make(chan struct{}, connLimit()), done: make(chan struct{})}
+	l := &limitedListener{Listener: ln, slots: make(chan struct{}, CapacityNow().Connections), done: make(chan struct{})}
 	l.close = sync.OnceValue(func() error {
 		close(l.done)
 		return ln.Close()
 	})
 	return l
-}
-
-// connLimit leaves half of the descriptors of the process to others.
-func connLimit() int {
-	var files unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
-		return maxConns
-	}
-	return int(max(1, min(maxConns, files.Cur/2)))
 }
 
 // Accept implements [net.Listener].

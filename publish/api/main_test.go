@@ -113,7 +113,7 @@ func newHouse() *house {
 	h := &house{snapshot: catalog()}
 	h.options = api.Options{
 		Snapshot: func() *pannier.Snapshot { return h.snapshot },
-		Texts:    documents(), Resolve: resolve.Resolve,
+		Texts:    documents(), Resolve: new(resolve.Resolver).Resolve,
 		Card: func() (card.Card, error) { return card.Card{JSON: cardText}, nil },
 		Rescan: func(context.Context, bool) (*pannier.Snapshot, error) {
 			h.scans++

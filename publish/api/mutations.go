@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
 	"slices"
 	"strconv"
 
@@ -22,6 +21,8 @@ type Mutations struct {
 	Scan func(context.Context, pannier.Actor, *pannier.Skill) (pannier.ScanReport, *pannier.Snapshot, error)
 	// Audit returns the newest entries of the audit log, newest first; an empty slug is all.
 	Audit func(slug string, limit int) ([]pannier.AuditEntry, error)
+	// Uploads takes in archives by chunks; without it there is no method of uploads, and binary frames are refused.
+	Uploads Uploads
 	// WriteUIDs may change what the socket's group may not, beside root and the sidecar's own user.
 	WriteUIDs []uint32
 }
@@ -49,9 +50,11 @@ func (h *Handler) environment(w http.ResponseWriter, r *http.Request, s *pannier
 	return writeJSON(w, r, s.Environment)
 }
 
-// putEnvironment takes in what the agent's container offers. Whoever may open the socket may put it: it is the agent that
-// knows.
+// putEnvironment takes in what the agent's container offers.
 func (h *Handler) putEnvironment(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
+	if err := h.mayPutEnvironment(r); err != nil {
+		return err
+	}
 	var env pannier.Environment
 	if err := readJSON(r, &env); err != nil {
 		return err
@@ -131,26 +134,4 @@ func (h *Handler) audit(w http.ResponseWriter, r *http.Request, _ *pannier.Snaps
 		return err
 	}
 	return writeJSON(w, r, pannier.AuditList{Entries: append([]pannier.AuditEntry{}, entries...)})
-}
-
-// mayWrite refuses peers that may only read: members of the socket's group who are neither root, nor the user that the
-// sidecar runs as, nor named in the settings.
-func (h *Handler) mayWrite(r *http.Request) error {
-	peer, ok := PeerFrom(r.Context())
-	if ok && (peer.UID == 0 || int64(peer.UID) == int64(os.Geteuid()) || slices.Contains(h.WriteUIDs, peer.UID)) {
-		return nil
-	}
-	return &statusError{
-		http.StatusForbidden, "forbidden", "this user may read, and may not change anything",
-		"ask as root or as the sidecar's user, or name the uid with --write-uids",
-	}
-}
-
-// actorOf returns who asks, for the audit log.
-func actorOf(r *http.Request) pannier.Actor {
-	actor := pannier.Actor{Kind: "socket"}
-	if peer, ok := PeerFrom(r.Context()); ok {
-		actor.UID, actor.GID = &peer.UID, &peer.GID
-	}
-	return actor
 }

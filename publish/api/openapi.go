@@ -73,7 +73,8 @@ type operation struct {
 	parameters []parameter
 	// body has the type of the request, nil where there is none.
 	body     any
-	optional bool // the request may have no body
+	optional bool     // the request may have no body
+	raw      []string // the media types of a body that is bytes
 	// answer has the type of the answer as JSON; nil where it has none.
 	answer any
 	// texts are the media types of an answer that is something else.
@@ -104,6 +105,13 @@ func (o operation) describe(s schemas, method, path string) object {
 		described["requestBody"] = object{
 			"required": !o.optional, "content": object{"application/json": object{"schema": s.shape(o.body)}},
 		}
+	}
+	if len(o.raw) > 0 {
+		content := object{}
+		for _, media := range o.raw {
+			content[media] = object{"schema": object{}}
+		}
+		described["requestBody"] = object{"required": true, "content": content}
 	}
 	return described
 }

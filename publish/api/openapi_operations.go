@@ -28,6 +28,26 @@ var operations = map[string]operation{
 		id: "getFile", summary: "One file of a skill, byte for byte; its ETag is its digest. Emits skill_file_read.",
 		texts: []string{"text/plain", "application/octet-stream"},
 	},
+	installPattern: {
+		id: "installSkill", summary: "Installs the skill of an archive. The answer comes once a snapshot shows it. Emits install_added.", answer: pannier.InstallResult{},
+		raw: []string{"application/gzip", "application/zip", "application/octet-stream"}, parameters: archiveParameters,
+	},
+	updatePattern: {
+		id: "updateSkill", summary: "Replaces an installed skill by the one of an archive. Emits install_replaced.", answer: pannier.InstallResult{},
+		raw:        []string{"application/gzip", "application/zip", "application/octet-stream"},
+		parameters: append([]parameter{expectedParameter}, archiveParameters...),
+	},
+	"DELETE /v1/skills/{slug}": {
+		id: "uninstallSkill", summary: "Removes an installed skill, and what clients have set of it. Emits install_removed.", answer: pannier.InstallResult{},
+		parameters: removalParameters,
+	},
+	"POST /v1/skills/{slug}/rollback": {
+		id: "rollBackSkill", summary: "Brings back the version of a skill that was there before the newest. Emits install_rolled_back.", answer: pannier.InstallResult{},
+		parameters: removalParameters,
+	},
+	"POST /v1/promotions": {
+		id: "promote", summary: "Records a packet that asks for a workflow to become a skill. Emits skill_promotion.", body: promotionBody{}, answer: pannier.SkillPromotion{},
+	},
 	"POST /v1/skills/{slug}/scan": {
 		id: "scanSkill", summary: "Scans a skill as it is now.", answer: pannier.ScanReport{},
 		parameters: []parameter{query("path", "string", "The path of the skill directory that is meant.")},
@@ -88,12 +108,33 @@ var operations = map[string]operation{
 		id: "callRPC", summary: "Answers single calls of JSON-RPC 2.0, or a batch.", body: singleOrBatch(rpcCall), answer: singleOrBatch(rpcAnswer),
 		others: map[string]string{"204": "There were notifications only, which nobody answers."},
 	},
+	"GET /v1/peers":  {id: "listPeers", summary: "The workspaces that the agent can delegate to, by the order of the platforms, then by id.", answer: pannier.PeerList{}},
 	"GET /v1/health": {id: "getHealth", summary: "What is wrong, and what to do.", answer: pannier.Health{}},
 	"GET /healthz":   {id: "getHealthz", summary: "Success while the process answers.", texts: []string{"text/plain"}},
 	"GET /readyz":    {id: "getReadyz", summary: "Success once the first scan is served.", texts: []string{"text/plain"}},
 	"GET /livez":     {id: "getLivez", summary: "Success unless a restart would help.", texts: []string{"text/plain"}},
 	"GET /metrics":   {id: "getMetrics", summary: "The metrics, as Prometheus reads them.", texts: []string{"text/plain"}, untagged: true},
 	openAPIPattern:   {id: "getOpenAPI", summary: "This document.", answer: map[string]json.RawMessage{}},
+}
+
+// The parameters of the routes that move skills.
+var (
+	kindParameter     = query("source_kind", "string", "The kind of root: workspace, which is the default, or managed.")
+	dryRunParameter   = query("dry_run", "boolean", "Tells what would come of it, and touches nothing.")
+	expectedParameter = query("expected_fingerprint", "string", "The fingerprint that the skill must have.")
+	removalParameters = []parameter{kindParameter, expectedParameter, dryRunParameter}
+	archiveParameters = []parameter{
+		kindParameter, dryRunParameter,
+		query("file_name", "string", "What the archive is called where it comes from."),
+		query("allow_missing", "boolean", "Installs a skill that lacks what it needs."),
+	}
+)
+
+// promotionBody names what a packet must have.
+type promotionBody struct {
+	PromoteToSkill   any    `json:"promote_to_skill"`
+	RepetitionSignal any    `json:"repetition_signal"`
+	Summary          string `json:"summary,omitempty"`
 }
 
 // rpcCall and rpcAnswer are the envelopes of JSON-RPC 2.0.

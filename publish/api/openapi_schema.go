@@ -148,7 +148,10 @@ var eventData = map[pannier.EventType]any{
 	pannier.EventSkillStateChanged: pannier.SkillStateChanged{}, pannier.EventSkillWarning: pannier.SkillWarning{},
 	pannier.EventWorkspaceChanged: pannier.WorkspaceChanged{}, pannier.EventEnvironmentChanged: pannier.EnvironmentChanged{},
 	pannier.EventPolicyChanged: pannier.PolicyChanged{}, pannier.EventSkillScanned: pannier.SkillScanned{},
-	pannier.EventCardPushed: pannier.CardPush{}, pannier.EventCardRejected: pannier.CardPush{},
+	pannier.EventInstallAdded: pannier.SkillInstalled{}, pannier.EventInstallReplaced: pannier.SkillInstalled{},
+	pannier.EventInstallRemoved: pannier.SkillInstalled{}, pannier.EventInstallRolledBack: pannier.SkillInstalled{},
+	pannier.EventSkillPromotion: pannier.SkillPromotion{},
+	pannier.EventCardPushed:     pannier.CardPush{}, pannier.EventCardRejected: pannier.CardPush{},
 }
 
 // event names the envelope of an event among the components, with the data of each type.

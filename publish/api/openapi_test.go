@@ -38,11 +38,16 @@ var told = []any{
 	pannier.PolicyChanged{PolicyKey: pannier.PolicyKey{Slug: "a", SourceKind: pannier.SourceWorkspace}, Effective: pannier.Policies{}.Of(pannier.PolicyKey{Slug: "a"}, nil).Effective},
 	pannier.SkillScanned{Slug: "a", Path: "skills/a", Decision: pannier.ScanWarn, Findings: 1},
 	pannier.CardPush{Platform: "https://p.example", Digest: pannier.DigestOf(nil)},
+	toldInstall, toldInstall, toldInstall, toldInstall,
+	pannier.SkillPromotion{Summary: "s", Repetition: json.RawMessage(`{"count":3}`), Packet: json.RawMessage(`{"promote_to_skill":true}`)},
 }
+
+var toldInstall = pannier.SkillInstalled{InstalledSkill: pannier.InstalledSkill{Slug: "a", SourceKind: pannier.SourceWorkspace, Fingerprint: pannier.DigestOf(nil), Path: "skills/a", InstallPath: "/w/skills/a"}, Origin: "archive"}
 
 var toldTypes = []pannier.EventType{
 	pannier.EventCatalogUpdated, pannier.EventSkillLoaded, pannier.EventSkillFileRead, pannier.EventSkillInvoked, pannier.EventSkillStateChanged, pannier.EventSkillWarning,
 	pannier.EventWorkspaceChanged, pannier.EventEnvironmentChanged, pannier.EventPolicyChanged, pannier.EventSkillScanned, pannier.EventCardPushed,
+	pannier.EventInstallAdded, pannier.EventInstallReplaced, pannier.EventInstallRemoved, pannier.EventInstallRolledBack, pannier.EventSkillPromotion,
 }
 
 // toldReader reads the events of told.
@@ -76,6 +81,10 @@ func newWhole() *house {
 	p.options.Audit = func(string, int) ([]pannier.AuditEntry, error) {
 		uid := uint32(7)
 		return []pannier.AuditEntry{{Seq: 1, Time: time.Unix(1, 0), Phase: pannier.AuditIntent, Action: pannier.ActionScan, Actor: pannier.Actor{Kind: "socket", UID: &uid}, Detail: map[string]any{"a": 1}}}, nil
+	}
+	p.options.Installs = newMover().installs()
+	p.options.Peers = func() []pannier.Peer {
+		return []pannier.Peer{{ID: "p", Name: "P", Role: "r", Status: "online", Card: json.RawMessage(`{"name":"P"}`), UpdatedAt: time.Unix(1, 0)}, {ID: "q"}}
 	}
 	p.snapshot.Environment = pannier.Environment{OS: "linux", Arch: "arm64", Bins: []string{"git"}, Env: []string{}, Config: []string{}, MCP: []string{}, Source: pannier.EnvironmentAgent}
 	return p.house
@@ -216,6 +225,11 @@ var asked = map[string][]struct {
 	"GET /v1/skills/{slug}":                 {{"/v1/skills/alpha", "", "", 200}, {"/v1/skills/gamma", "", "", 200}, {"/v1/skills/omega?path=extra/omega", "", "", 200}, {"/v1/skills/no", "", "", 404}},
 	"GET /v1/skills/{slug}/content":         {{"/v1/skills/alpha/content?expand=1", "", "", 200}, {"/v1/skills/alpha/content", "", "text/markdown", 200}, {"/v1/skills/beta/content", "", "", 409}},
 	"GET /v1/skills/{slug}/files/{path...}": {{"/v1/skills/alpha/files/refs/a.html", "", "", 200}, {"/v1/skills/alpha/files/no", "", "", 404}},
+	"POST /v1/skills":                       {{"/v1/skills?file_name=a.tgz&allow_missing=1", "x", "", 415}, {"/v1/skills?dry_run=no!", "x", "", 400}},
+	"PUT /v1/skills/{slug}":                 {{"/v1/skills/alpha", "x", "", 415}, {"/v1/skills/alpha?expected_fingerprint=x", "x", "", 400}},
+	"DELETE /v1/skills/{slug}":              {{"/v1/skills/alpha?dry_run=1", "", "", 200}, {"/v1/skills/no", "", "", 404}},
+	"POST /v1/skills/{slug}/rollback":       {{"/v1/skills/alpha/rollback", "", "", 200}, {"/v1/skills/no/rollback", "", "", 404}},
+	"POST /v1/promotions":                   {{"/v1/promotions", `{"promote_to_skill":true,"repetition_signal":{"count":3},"summary":"s"}`, "", 200}, {"/v1/promotions", "{}", "", 400}},
 	"POST /v1/skills/{slug}/scan":           {{"/v1/skills/alpha/scan", "", "", 200}, {"/v1/skills/no/scan", "", "", 404}},
 	"GET /v1/card":                          {{"/v1/card", "", "", 200}, {"/v1/card?x=1", "", "", 400}},
 	"GET /.well-known/agent-card.json":      {{"/.well-known/agent-card.json", "", "", 200}, {"/.well-known/agent-card.json?x=1", "", "", 400}},
@@ -231,6 +245,7 @@ var asked = map[string][]struct {
 	"PUT /v1/policy/{slug}":                 {{"/v1/policy/alpha?source_kind=workspace", `{"enabled":false,"allow_implicit_invocation":null}`, "", 200}, {"/v1/policy/alpha", `{"enabled":1}`, "", 400}},
 	"GET /v1/audit":                         {{"/v1/audit?slug=a&limit=1", "", "", 200}, {"/v1/audit?limit=0", "", "", 400}},
 	"GET /v1/events":                        {{"/v1/events?follow=0", "", "", 200}, {"/v1/events?types=no", "", "", 400}},
+	"GET /v1/peers":                         {{"/v1/peers", "", "", 200}, {"/v1/peers?x=1", "", "", 400}},
 	"GET /v1/health":                        {{"/v1/health", "", "", 200}, {"/v1/health?x=1", "", "", 400}},
 	"GET /v1/rpc":                           {{"/v1/rpc", "", "", 426}},
 	"POST /v1/rpc": {

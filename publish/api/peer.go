@@ -4,15 +4,35 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"os"
+	"slices"
+	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"pannier"
 )
 
-// Peer is who is at the other end of a connection, as the kernel told when it was made (unix(7), SO_PEERCRED).
+// Peer is who is at the other end of a connection: on the unix socket whom the kernel told of when it was made (unix(7),
+// SO_PEERCRED), over TCP the holder of a token.
 //
 // The ids are those of this process's user namespace. There is no process id: between containers it says nothing.
 type Peer struct {
+	// UID and GID are 0 where there is a token: nobody is root over TCP.
 	UID, GID uint32
+	// Token is the name of the token, empty on the unix socket. Scope is what it allows.
+	Token string
+	Scope Scope
+	// Own says that there is no connection: whoever asks calls the handler within its own process.
+	Own bool
+}
+
+// AsOwn answers requests that come from within this process as those of the user that it runs as.
+func AsOwn(h http.Handler) http.Handler {
+	peer := Peer{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), Own: true}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), peerKey{}, peerOrError{peer: peer})))
+	})
 }
 
 type peerKey struct{}
@@ -61,13 +81,98 @@ func PeerFrom(ctx context.Context) (Peer, bool) {
 }
 
 // admit refuses requests of browsers, which a page could be behind, and of callers that the kernel does not name. Whoever
-// else could connect may read: the mode of the socket has decided that.
+// else could connect may read: the mode of the socket has decided that, or a token.
 func admit(r *http.Request) error {
-	if r.Header.Get("Origin") != "" || r.Header.Get("Referer") != "" {
-		return &statusError{http.StatusForbidden, "browser_refused", "requests with an Origin or a Referer are refused", "call the socket from a program, not from a page"}
+	if err := admitProgram(r); err != nil {
+		return err
 	}
 	if p, ok := r.Context().Value(peerKey{}).(peerOrError); ok && p.err != nil {
 		return &statusError{http.StatusForbidden, "peer_unknown", "the kernel does not tell who is calling: " + p.err.Error(), "connect to the unix socket"}
 	}
 	return nil
+}
+
+func admitProgram(r *http.Request) error {
+	if r.Header.Get("Origin") != "" || r.Header.Get("Referer") != "" {
+		return &statusError{http.StatusForbidden, "browser_refused", "requests with an Origin or a Referer are refused", "call the socket from a program, not from a page"}
+	}
+	return nil
+}
+
+// scopeOf returns what a peer may do. On the socket it is everything for root, for the user that the sidecar runs as and for
+// those whom the settings name; the others are members of the socket's group.
+func (h *Handler) scopeOf(p Peer) Scope {
+	switch {
+	case p.Token != "":
+		return p.Scope
+	case p.UID == 0, int64(p.UID) == int64(os.Geteuid()), slices.Contains(h.WriteUIDs, p.UID):
+		return ScopeWrite
+	}
+	return ScopeEnvironment
+}
+
+// mayWrite refuses peers that may not change anything but the environment, and callers that nobody knows.
+func (h *Handler) mayWrite(r *http.Request) error {
+	peer, ok := PeerFrom(r.Context())
+	if !ok {
+		return errMayNotWrite
+	}
+	return h.may(peer, ScopeWrite)
+}
+
+// mayPutEnvironment refuses tokens that may only read. Whoever may open the socket may put it: it is the agent that knows.
+func (h *Handler) mayPutEnvironment(r *http.Request) error {
+	peer, ok := PeerFrom(r.Context())
+	if !ok {
+		return nil
+	}
+	return h.may(peer, ScopeEnvironment)
+}
+
+var errMayNotWrite = &statusError{
+	http.StatusForbidden, "forbidden", "this user may read, and may not change anything",
+	"ask as root or as the sidecar's user, or name the uid with --write-uids",
+}
+
+func (h *Handler) may(peer Peer, needed Scope) error {
+	scope := h.scopeOf(peer)
+	if scope.Includes(needed) {
+		return nil
+	}
+	if peer.Token == "" {
+		return errMayNotWrite
+	}
+	return &statusError{
+		http.StatusForbidden, "forbidden", "the token " + peer.Token + " has the scope " + string(scope) + ", and this takes " + string(needed),
+		"ask with a token of the scope " + string(needed),
+	}
+}
+
+// actorOf returns who asks, for the audit log.
+func actorOf(r *http.Request) pannier.Actor {
+	peer, ok := PeerFrom(r.Context())
+	if ok && peer.Token != "" {
+		return pannier.Actor{Kind: "tcp", Name: peer.Token}
+	}
+	actor := pannier.Actor{Kind: "socket"}
+	if peer.Own {
+		actor.Kind = "command"
+	}
+	if ok {
+		actor.UID, actor.GID = &peer.UID, &peer.GID
+	}
+	return actor
+}
+
+// ownerOf returns the key of who asks, for what belongs to one caller over several connections: "uid:1000" or "token:ci",
+// and "process" for a caller in this process.
+func ownerOf(r *http.Request) string {
+	peer, ok := PeerFrom(r.Context())
+	switch {
+	case !ok:
+		return "process"
+	case peer.Token != "":
+		return "token:" + peer.Token
+	}
+	return "uid:" + strconv.FormatUint(uint64(peer.UID), 10)
 }

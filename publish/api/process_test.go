@@ -25,6 +25,7 @@ const (
 
 	roleHold  = "hold"  // listen and say how that went, until stdin ends
 	roleChurn = "churn" // listen and close, again and again, and leave the last socket behind
+	roleTake  = "take"  // take in uploads, until stdin ends, and say how much memory that took at most
 )
 
 func playRole() int {
@@ -35,6 +36,8 @@ func playRole() int {
 		return hold(path)
 	case roleChurn:
 		return churn(path)
+	case roleTake:
+		return takeUploads(path)
 	}
 	return 2
 }

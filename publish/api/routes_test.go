@@ -31,7 +31,7 @@ func TestRoutes(t *testing.T) {
 	}{
 		{"GET", "/v1/skills", "", "", jsonType, map[string]string{
 			"":       "digest environment_source generated_at held skills snapshot_version tree_digest",
-			"held":   "last_good",
+			"held":   "deleting last_good",
 			"skills": "0 1 2 3 4 5 6", "skills 0": skillKeys, "skills 1 reasons 0": "code remedy subject",
 			"skills 5": "description digest disable_model_invocation id last_good meta_digest name owner path reasons root shadowed_by slug source_kind state usable user_invocable",
 		}},
@@ -145,7 +145,7 @@ func TestListValues(t *testing.T) {
 	}
 	empty := newHouse()
 	empty.snapshot = &pannier.Snapshot{Version: 1}
-	if w := ask(empty.handler(), "GET", "/v1/skills", ""); !strings.Contains(w.Body.String(), `"held":{"last_good":[]},"skills":[]`) {
+	if w := ask(empty.handler(), "GET", "/v1/skills", ""); !strings.Contains(w.Body.String(), `"held":{"last_good":[],"deleting":[]},"skills":[]`) {
 		t.Errorf("a list of nothing: %s", w.Body)
 	}
 }

@@ -21,6 +21,8 @@ type RPC struct {
 	Workspace string
 	// MinimumTrust is what the settings ask of the origin of a skill.
 	MinimumTrust pannier.Trust
+	// ToolTrust returns what runtime tools of a kind take beside that; without it they take no more.
+	ToolTrust func(pannier.RuntimeToolKind) pannier.Trust
 	// Updated returns when a skill was last written, the zero time where that is not known.
 	Updated func(*pannier.Skill) time.Time
 	// Subscribe returns a channel that has the newest snapshot whenever there is one that was not fetched, the current one
@@ -41,8 +43,17 @@ func (h *Handler) newRPC() *rpc.Server {
 	if h.SetPolicy != nil {
 		methods["skills/policy/set"] = rpc.Method{Answer: method(h, h.rpcSetPolicy), Changes: true}
 	}
+	if h.Install != nil {
+		methods["skills/install"] = rpc.Method{Answer: method(h, h.rpcInstallSkill), Changes: true}
+		methods["skills/update"] = rpc.Method{Answer: method(h, h.rpcUpdateSkill), Changes: true}
+	}
+	if h.Uninstall != nil {
+		methods["skills/uninstall"] = rpc.Method{Answer: method(h, h.rpcUninstall), Changes: true}
+	}
+	binary, maxBinary := h.uploadMethods(methods)
 	return rpc.New(rpc.Options{
-		Methods: methods, Tell: h.tellRPC, Subscribe: h.RPC.Subscribe, Changed: h.rpcChanged,
+		Binary: binary, MaxBinary: maxBinary,
+		Methods: methods, Tell: h.tellRPC, Subscribe: h.RPC.Subscribe, Changed: h.rpcChanged, MaxConns: h.room.WebSockets,
 		Logger: h.Logger, Registerer: h.Registerer,
 	})
 }
@@ -61,10 +72,10 @@ func method[P interface{ workspace() *string }](h *Handler, answer func(*http.Re
 		if err := rpc.Params(params, &p); err != nil {
 			return nil, err
 		}
-		if id := p.workspace(); id != nil && *id == "" {
-			return nil, rpcFault(rpc.CodeInvalidParams, rpcInvalid, "workspace_id is empty", "leave it out, or give that of GET /v1/health")
-		} else if id != nil && *id != h.RPC.WorkspaceID {
-			return nil, rpcFault(rpc.CodeInvalidParams, rpcNotFound, fmt.Sprintf("there is no workspace %.100q here", *id), "leave it out, or give that of GET /v1/health")
+		if id := p.workspace(); id != nil {
+			if err := h.checkWorkspace(*id); err != nil {
+				return nil, err
+			}
 		}
 		s := h.Snapshot()
 		if s == nil {
@@ -72,6 +83,17 @@ func method[P interface{ workspace() *string }](h *Handler, answer func(*http.Re
 		}
 		return answer(r, s, p)
 	}
+}
+
+// checkWorkspace refuses the id of another workspace.
+func (h *Handler) checkWorkspace(id string) error {
+	switch id {
+	case "":
+		return rpcFault(rpc.CodeInvalidParams, rpcInvalid, "workspace_id is empty", "leave it out, or give that of GET /v1/health")
+	case h.RPC.WorkspaceID:
+		return nil
+	}
+	return rpcFault(rpc.CodeInvalidParams, rpcNotFound, fmt.Sprintf("there is no workspace %.100q here", id), "leave it out, or give that of GET /v1/health")
 }
 
 // call answers with what the calls of the body lead to.
@@ -99,7 +121,7 @@ func (h *Handler) socket(w http.ResponseWriter, r *http.Request, _ *pannier.Snap
 	defer cancel()
 	err := h.calls.Accept(w, r, stop)
 	if errors.Is(err, rpc.ErrFull) {
-		return &statusError{http.StatusServiceUnavailable, "too_many_sockets", fmt.Sprintf("%d WebSockets are open already", rpc.MaxConns), "close one that nobody uses"}
+		return &statusError{http.StatusServiceUnavailable, "too_many_sockets", fmt.Sprintf("%d WebSockets are open already", h.room.WebSockets), "close one that nobody uses"}
 	}
 	if e, ok := errors.AsType[*rpc.HandshakeError](err); ok {
 		return &statusError{e.Status, "no_websocket", e.Error(), "GET makes a WebSocket (RFC 6455); POST takes single calls"}

@@ -27,11 +27,8 @@ func rpcFault(number int, code, text, hint string) *rpc.Error {
 // tellRPC tells an error of the handler to a caller of JSON-RPC: the same code and the same words, in another form.
 func (h *Handler) tellRPC(r *http.Request, err error) *rpc.Error {
 	if refusal, ok := errors.AsType[*pannier.Refusal](err); ok {
-		code := rpcInvalid
-		if refusal.Code == "policy.source_kind" {
-			code = rpcSource
-		}
-		return rpc.NewError(rpc.CodeInvalidParams, code, rpc.Details{Error: refusal.Message, Hint: refusal.Hint, Code: refusal.Code})
+		class := classOf(refusal.Code)
+		return rpc.NewError(class.number, class.code, rpc.Details{Error: refusal.Message, Hint: refusal.Hint, Code: refusal.Code})
 	}
 	if e, ok := errors.AsType[*statusError](err); ok {
 		number, code := rpcNumber(e.status)

@@ -223,12 +223,17 @@ func findings(v *pannier.ScanVerdict) []rpcFinding {
 	return found
 }
 
-// trustGate returns what the trust of a skill allows. The settings ask the same for tools of every kind.
+// trustGate returns what the trust of a skill allows: the settings ask the same for all that a skill does, and runtime tools
+// take more by their kinds.
 func (h *Handler) trustGate(e *pannier.Entry) []rpcGate {
-	allowed := !slices.ContainsFunc(e.Reasons, func(r pannier.Reason) bool { return r.Code == pannier.ReasonTrustBlocked })
+	blocked := slices.ContainsFunc(e.Reasons, func(r pannier.Reason) bool { return r.Code == pannier.ReasonTrustBlocked })
 	var gate []rpcGate
-	for _, kind := range []string{"shell", "http", "function_proxy"} {
-		gate = append(gate, rpcGate{kind, rpcTrust(h.RPC.MinimumTrust), allowed})
+	for _, kind := range []pannier.RuntimeToolKind{pannier.RuntimeShell, pannier.RuntimeHTTP, pannier.RuntimeProxy} {
+		minimum := h.RPC.MinimumTrust
+		if h.RPC.ToolTrust != nil && h.RPC.ToolTrust(kind).AtLeast(minimum) {
+			minimum = h.RPC.ToolTrust(kind)
+		}
+		gate = append(gate, rpcGate{string(kind), rpcTrust(minimum), !blocked && e.TrustLevel.AtLeast(minimum)})
 	}
 	return gate
 }

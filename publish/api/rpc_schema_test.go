@@ -117,6 +117,7 @@ func TestSchemasRefuse(t *testing.T) {
 	for name, text := range map[string]string{
 		"skills-list.params.json": `{"include_helth":true}`, "skills-health.params.json": `{"audit_limit":0}`, "skills-policy-set.params.json": `{"enabled":true}`,
 		"skills-resolve.params.json": `{"capabilities":[{"id":"1"}]}`, "skills-read.params.json": `{"slug":"a","max_chars":0}`, "skills-list.result.json": `{"skills":[]}`,
+		"skills-upload-start.params.json": `{"archive_format":"rar","compressed_size_bytes":1,"sha256":"` + strings.Repeat("0", 64) + `"}`, "skills-upload-finish.params.json": `{}`,
 	} {
 		schema, err := s.compiler.Compile("https://pannier.example/" + name)
 		if err != nil {
@@ -161,7 +162,8 @@ func TestTranscript(t *testing.T) {
 		case side == ">":
 			asked = "{" + frame
 		case side == "<" && strings.Contains(frame, `"method":`):
-			s.check(t, "skills/changed.params.json", s.read(t, "{"+frame)["params"])
+			told := s.read(t, "{"+frame)
+			s.check(t, told["method"].(string)+".params.json", told["params"])
 			exchanges++
 		case side == "<":
 			s.exchange(t, asked, "{"+frame)

@@ -19,9 +19,16 @@ type rpcTurnParams struct {
 	pannier.Turn
 }
 
+// rpcResolveParams have beside the turn what stands in the query of POST /v1/resolve.
+type rpcResolveParams struct {
+	rpcTurnParams
+	Verbose bool `json:"verbose"`
+}
+
 // rpcResolve is skills/resolve: POST /v1/resolve.
-func (h *Handler) rpcResolve(r *http.Request, s *pannier.Snapshot, p rpcTurnParams) (any, error) {
-	return h.rpcTurn(r, s, p, (*turnAnswer).appendJSON)
+func (h *Handler) rpcResolve(r *http.Request, s *pannier.Snapshot, p rpcResolveParams) (any, error) {
+	p.Turn.Verbose = p.Verbose
+	return h.rpcTurn(r, s, p.rpcTurnParams, (*turnAnswer).appendJSON)
 }
 
 // rpcPrompt is skills/prompt: POST /v1/prompt.

@@ -114,16 +114,7 @@ func (h *Handler) maxChars(turn pannier.Turn) int {
 
 // prompt answers with the section for what is automatically available.
 func (h *Handler) prompt(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
-	query := r.URL.Query()
-	turn := pannier.Turn{Format: query.Get("format")}
-	if text := query.Get("max_chars"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			return invalidParameter("max_chars", fmt.Sprintf("max_chars is %q", text), "give a number of characters; 0 is no limit")
-		}
-		turn.Limits.MaxChars = &n
-	}
-	turn, err := h.complete(turn)
+	turn, err := h.promptQuery(r)
 	if err != nil {
 		return err
 	}
@@ -132,7 +123,7 @@ func (h *Handler) prompt(w http.ResponseWriter, r *http.Request, s *pannier.Snap
 		return h.writePrompt(w, r, s, turn, asJSON)
 	}
 	// What is left has no text from the disk in it, and there are only a few kinds of it.
-	shared, err := h.shared.of(s, h.generation(), fmt.Sprintf("prompt %s %t", turn.Format, asJSON), func() (encoded, error) {
+	shared, err := h.shared.of(s, h.generation(), promptType(asJSON)+turn.Format, func() (encoded, error) {
 		answer := &turnAnswer{}
 		err := h.answer(r.Context(), s, turn, answer)
 		return withTag(answer.appendPrompt(nil, asJSON)), err
@@ -142,6 +133,23 @@ func (h *Handler) prompt(w http.ResponseWriter, r *http.Request, s *pannier.Snap
 	}
 	writeEncoded(w, r, promptType(asJSON), shared)
 	return nil
+}
+
+// promptQuery returns the turn that a query stands for, in which nothing is named.
+func (h *Handler) promptQuery(r *http.Request) (turn pannier.Turn, err error) {
+	if r.URL.RawQuery == "" {
+		return h.complete(turn)
+	}
+	query := r.URL.Query()
+	turn.Format = query.Get("format")
+	if text := query.Get("max_chars"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return turn, invalidParameter("max_chars", fmt.Sprintf("max_chars is %q", text), "give a number of characters; 0 is no limit")
+		}
+		turn.Limits.MaxChars = &n
+	}
+	return h.complete(turn)
 }
 
 // turnPrompt answers with the section for one turn.

@@ -31,6 +31,7 @@ func newTurns(s *pannier.Snapshot, o Options) *turns {
 // automatic is what is automatically available in a runtime, ordered by slug.
 type automatic struct {
 	active                 []pannier.ActiveSkill
+	looked                 *prompt.Looked
 	skills, tools, without keptList
 }
 
@@ -43,7 +44,7 @@ func (t *turns) automaticIn(runtime string) *automatic {
 		return kept
 	}
 	r := t.resolve(t.snapshot, pannier.Turn{Runtime: runtime})
-	made := &automatic{active: r.Active}
+	made := &automatic{active: r.Active, looked: t.sections.Look(r.Active)}
 	for i := range r.Active {
 		made.skills.add(r.Active[i].Slug, func(dst []byte) []byte { return appendActive(dst, &r.Active[i]) })
 	}
@@ -102,11 +103,8 @@ func (k *keptList) before(slug string) int {
 	return at
 }
 
-// span is a range of skills that stand together.
-type span struct{ from, to int }
-
 // rest appends the spans of those that are not named to spans.
-func (a *automatic) rest(named []pannier.ActiveSkill, spans []span) []span {
+func (a *automatic) rest(named []pannier.ActiveSkill, spans []prompt.Span) []prompt.Span {
 	var skip []int
 	for i := range named {
 		if at, ok := a.find(named[i].Slug); ok {
@@ -117,7 +115,7 @@ func (a *automatic) rest(named []pannier.ActiveSkill, spans []span) []span {
 	from := 0
 	for _, at := range append(skip, len(a.active)) {
 		if from < at {
-			spans = append(spans, span{from, at})
+			spans = append(spans, prompt.Span{From: from, To: at})
 		}
 		from = at + 1
 	}
@@ -126,16 +124,23 @@ func (a *automatic) rest(named []pannier.ActiveSkill, spans []span) []span {
 
 // turnAnswer is one answer to a turn, in memory that a later one takes over.
 type turnAnswer struct {
-	// Resolution has all of Active, and of the tools those that are not of automatic.
+	// Resolution has of Active those that are named, and of the tools those that are not of automatic.
 	pannier.Resolution
 	section prompt.Section
-	// The skills of Active that are behind named are those spans of automatic. Where that is nil, nothing is kept.
-	named     int
+	// Behind those of Active come those spans of automatic; nil where nothing is kept.
 	automatic *automatic
-	spans     []span
+	spans     []prompt.Span
 
-	active []pannier.ActiveSkill // the memory of Active
-	body   []byte
+	body []byte
+}
+
+// active is everything that is active, in the shape that it is rendered from.
+func (a *turnAnswer) active() prompt.Active {
+	active := prompt.Active{Named: a.Active, Spans: a.spans}
+	if a.automatic != nil {
+		active.Rest = a.automatic.looked
+	}
+	return active
 }
 
 // resolve fills in which skills are active. It is what the resolver says of the snapshot itself: what is automatic in a
@@ -144,19 +149,12 @@ func (a *turnAnswer) resolve(t *turns, turn pannier.Turn) {
 	a.automatic, a.spans = nil, a.spans[:0]
 	if turn.Verbose { // which few ask for, and no agent at each turn
 		a.Resolution = t.resolve(t.snapshot, turn)
-		a.named = len(a.Active)
 		return
 	}
 	turn.NamedOnly = true
 	a.Resolution = t.resolve(t.snapshot, turn)
-	a.named = len(a.Active)
 	a.automatic = t.automaticIn(turn.Runtime)
 	a.spans = a.automatic.rest(a.Active, a.spans)
-	a.active = append(a.active[:0], a.Active...)
-	for _, s := range a.spans {
-		a.active = append(a.active, a.automatic.active[s.from:s.to]...)
-	}
-	a.Active = a.active
 	a.Tools = slices.DeleteFunc(a.Tools, func(t pannier.RuntimeTool) bool { return a.automatic.has(t.Skill) })
 	a.ExcludedTools = slices.DeleteFunc(a.ExcludedTools, func(t pannier.ExcludedTool) bool { return a.automatic.has(t.Skill) })
 }
@@ -166,10 +164,9 @@ const maxSpareBytes = 8 << 20
 
 // empty drops everything but the memory: nothing of a snapshot outlives it here.
 func (a *turnAnswer) empty() {
-	clear(a.active)
 	if cap(a.body) > maxSpareBytes {
 		*a = turnAnswer{}
 	}
 	a.section.Empty()
-	*a = turnAnswer{section: a.section, active: a.active[:0], body: a.body[:0], spans: a.spans[:0]}
+	*a = turnAnswer{section: a.section, body: a.body[:0], spans: a.spans[:0]}
 }

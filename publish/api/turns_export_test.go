@@ -7,7 +7,7 @@ import (
 
 // AppendResolution returns the JSON of a resolution with a prompt.
 func AppendResolution(r pannier.Resolution) []byte {
-	a := turnAnswer{Resolution: r, section: sectionOf(*r.Prompt), named: len(r.Active)}
+	a := turnAnswer{Resolution: r, section: sectionOf(*r.Prompt)}
 	return a.appendJSON(nil)
 }
 

@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -68,12 +69,31 @@ func (c *Client) Close() { c.HTTP.CloseIdleConnections() }
 
 // Skills returns the catalog; problems asks for those of each skill too.
 func (c *Client) Skills(ctx context.Context, state pannier.State, problems bool) (pannier.List, error) {
+	return c.List(ctx, ListQuery{State: state, Problems: problems})
+}
+
+// ListQuery says which skills are wanted, and what of them beside what every list tells. The zero value is all of them.
+type ListQuery struct {
+	// State is the state that they are in; empty is any.
+	State pannier.State
+	// Health, Policy and Problems are those of each skill.
+	Health, Policy, Problems bool
+}
+
+// List returns the catalog, or a part of it.
+func (c *Client) List(ctx context.Context, q ListQuery) (pannier.List, error) {
 	query := url.Values{}
-	if state != "" {
-		query.Set("state", string(state))
+	if q.State != "" {
+		query.Set("state", string(q.State))
 	}
-	if problems {
-		query.Set("include", "problems")
+	var include []string
+	for name, wanted := range map[string]bool{"health": q.Health, "policy": q.Policy, "problems": q.Problems} {
+		if wanted {
+			include = append(include, name)
+		}
+	}
+	if slices.Sort(include); len(include) > 0 {
+		query.Set("include", strings.Join(include, ","))
 	}
 	return get[pannier.List](ctx, c, "/v1/skills", query)
 }
@@ -100,6 +120,11 @@ func escapeSegment(slug string) string { return strings.ReplaceAll(url.PathEscap
 // Health tells what is wrong with the sidecar and its workspace.
 func (c *Client) Health(ctx context.Context) (pannier.Health, error) {
 	return get[pannier.Health](ctx, c, "/v1/health", nil)
+}
+
+// Peers returns the workspaces that the agent can delegate to.
+func (c *Client) Peers(ctx context.Context) (pannier.PeerList, error) {
+	return get[pannier.PeerList](ctx, c, "/v1/peers", nil)
 }
 
 // Card returns the agent card, byte for byte as it is pushed.

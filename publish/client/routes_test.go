@@ -25,6 +25,27 @@ var calls = map[string]func(*testing.T, *client.Client) error{
 		_, _, err := c.File(t.Context(), "a/b", "refs/../c d?#%.md")
 		return err
 	},
+	"POST /v1/skills": func(t *testing.T, c *client.Client) error {
+		_, err := c.Install(t.Context(), pannier.InstallRequest{AllowMissing: true, DryRun: true}, pannier.InstallSource{Body: strings.NewReader("x"), Name: "a b.tgz"})
+		return err
+	},
+	"PUT /v1/skills/{slug}": func(t *testing.T, c *client.Client) error {
+		req := pannier.InstallRequest{Slug: "a/b", SourceKind: pannier.SourceManaged, Expected: pannier.DigestOf(nil)}
+		_, err := c.Install(t.Context(), req, pannier.InstallSource{Body: strings.NewReader("x"), Format: pannier.Zip})
+		return err
+	},
+	"DELETE /v1/skills/{slug}": func(t *testing.T, c *client.Client) error {
+		_, err := c.Uninstall(t.Context(), pannier.RemoveRequest{Slug: "a/b"})
+		return err
+	},
+	"POST /v1/skills/{slug}/rollback": func(t *testing.T, c *client.Client) error {
+		_, err := c.Rollback(t.Context(), pannier.RemoveRequest{Slug: "a", DryRun: true})
+		return err
+	},
+	"POST /v1/promotions": func(t *testing.T, c *client.Client) error {
+		_, err := c.Promote(t.Context(), []byte("{}"))
+		return err
+	},
 	"POST /v1/skills/{slug}/scan":      func(t *testing.T, c *client.Client) error { _, err := c.Scan(t.Context(), "..", ""); return err },
 	"GET /v1/card":                     func(t *testing.T, c *client.Client) error { _, err := c.Card(t.Context()); return err },
 	"GET /.well-known/agent-card.json": func(t *testing.T, c *client.Client) error { _, err := c.WellKnownCard(t.Context()); return err },
@@ -60,6 +81,7 @@ var calls = map[string]func(*testing.T, *client.Client) error{
 	"GET /v1/events": func(t *testing.T, c *client.Client) error {
 		return c.Events(t.Context(), client.EventQuery{}, func(pannier.Event) error { return nil })
 	},
+	"GET /v1/peers":  func(t *testing.T, c *client.Client) error { _, err := c.Peers(t.Context()); return err },
 	"GET /v1/health": func(t *testing.T, c *client.Client) error { _, err := c.Health(t.Context()); return err },
 	"POST /v1/rpc": func(t *testing.T, c *client.Client) error {
 		_, err := c.Call(t.Context(), "skills/list", nil)

@@ -18,7 +18,8 @@
 //	2xx                                     acknowledged
 //	no connection, timeout, 408, 5xx        again, after a random part of 100 ms, doubled each time up to 30 s
 //	425, 429                                the same
-//	401, 403                                once more at once with the token read anew, then about every 30 s
+//	401, 403                                once more at once with the token read anew, then about every 30 s, or as
+//	                                        soon as the token is another one, which is looked at every second
 //	400, 413, 422                           not again before the card changes
 //	307, 308 to the same scheme and host    followed, three times at most
 //	any other answer                        again, about every 30 s
@@ -37,8 +38,10 @@
 // does not say so the card is pushed. Without read-back the file is believed, so that a card which an agent overwrote
 // while nobody looked stays overwritten: use both.
 //
-// A file that does not fit together is ignored. One that can not be written is removed, if that can be done, and cards are
-// then in memory only, which nobody but the log and a metric complains of. It is tried again with the next change.
+// A file that does not fit together is ignored. One that can not be written is removed, if that can be done, and written
+// once more, because on a disk that is full its room may have been what was missing. Where that fails too, cards are in
+// memory only, which nobody but the log and a metric complains of, and it is tried again with the next change. Files are
+// called by endpoint and workspace, so that the publishers of several platforms can share a directory.
 //
 // # Read-back
 //
@@ -57,6 +60,32 @@
 // answers show that the platform has no such route (404 without a word of a workspace, 405, a page, a redirect elsewhere),
 // it is not asked again; after one that could be read, and after failures that pass, it is.
 //
+// # Events
+//
+// With [Options.Events] the platform's stream (`GET /ws`, a WebSocket) is followed. It tells who registers a card over ours,
+// by AGENT_CARD_UPDATED and WORKSPACE_ONLINE of our own workspace, and then the card is read back and pushed again at once;
+// without read-back the event is believed. The stream has no numbers and no replay, so after each connection the card is
+// read back and the peers are read, whatever was told. It has no pings either, so pannier sends one every 30 s. An event of
+// more than 1 MiB is read past, and counts as one of every sort.
+//
+// A connection that ends is made anew after a random part of 100 ms, doubled each time up to 30 s, and from the beginning
+// after one that has held for a minute; after 401, 403 and what is no WebSocket about every 30 s; after 404 about every
+// five minutes. The token is read for each. Health tells of it (platform_events_lost), the log once for each row.
+//
+// Where something else replaces our card again and again, as a second sidecar on the same workspace does, each answer comes
+// later than the one before, by the same doubling, until nobody has for five minutes. Health tells of it from the fourth
+// time on (card_contested).
+//
+// # Peers
+//
+// With [Options.Peers] the workspace's peers are read (`GET /registry/{id}/peers`): at the start, after each connection of
+// the stream, 250 ms after each event about another workspace, two seconds apart at least, and every five minutes. See
+// [Publisher.Peers]. While they can not be read the last ones stay, and health says so (peers_stale).
+//
+// What peers publish is theirs, so nothing in it is believed and nothing in it breaks the list: of one that is not what it
+// should be stays what can be told. A peer has a card of at most 256 KiB and 64 levels, without NUL and without halves of
+// surrogate pairs; there are at most 1000, of an answer of at most 8 MiB.
+//
 // # Secrets
 //
 // The token is asked for before each try and not kept. Neither it nor the value of an extra header is ever told in a log,
@@ -65,7 +94,7 @@
 //
 // # Metrics
 //
-// Each has the label platform, the host of the platform, and exists from the start:
+// Each has the label platform, [Options.Label], and exists from the start:
 //
 //	pannier_publish_total                           tries
 //	pannier_publish_failed_total                    tries that failed, by reason
@@ -76,12 +105,19 @@
 //	pannier_outbox_pending                          0 or 1, whether a card waits
 //	pannier_outbox_errors_total                     times that the outbox could not be read or written
 //	pannier_reconcile_total                         checks of what the platform holds, by result
+//	pannier_platform_events_connected               0 or 1, whether the event stream is followed
+//	pannier_peers                                   peers, as the platform last told
 //
-// The results of a check are same, replaced and unreadable. Reading after a push is no check.
+// The results of a check are same, replaced and unreadable. Reading after a push is no check. What the event stream told of
+// our own card counts as replaced where there is no read-back.
 //
 // # What it does not do
 //
-// It does not register or send heartbeats, and it does not listen to the platform's events.
+// It does not register or send heartbeats.
+//
+// # Ownership
+//
+// Run has a goroutine of its own for the event stream, one for its pings and one for the peers, and waits for all of them.
 //
 // # Wire
 //

@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/http"
@@ -14,6 +15,15 @@ func (p *Publisher) SetTransport(t http.RoundTripper) { p.transport = t }
 func (p *Publisher) SetDial(dial func(ctx context.Context, network, addr string) (net.Conn, error)) {
 	t := p.transport.(*http.Transport)
 	t.DialContext, t.Proxy = dial, nil
+}
+
+// SetHosts has addresses stand for others, and keeps the rest of the real transport, its proxies among it.
+func (p *Publisher) SetHosts(hosts map[string]string) {
+	t := p.transport.(*http.Transport)
+	dial := t.DialContext
+	t.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		return dial(ctx, network, cmp.Or(hosts[addr], addr))
+	}
 }
 
 // SetJitter puts jitter in the place of chance.
@@ -37,3 +47,21 @@ func (p *Publisher) SetStep(step func(name string) error) { p.step = step }
 
 // OutboxFile is the path of the record.
 func (p *Publisher) OutboxFile() string { return p.outbox.path() }
+
+// PeersOf is peersOf.
+var PeersOf = peersOf
+
+// The bounds of what is taken over of peers, and the two of the event stream.
+const (
+	MaxPeers         = maxPeers
+	MaxPeersBytes    = maxPeersBytes
+	MaxPeerCardBytes = maxPeerCardBytes
+	MaxPeerCardDepth = maxPeerCardDepth
+	MaxFrameBytes    = maxFrameBytes
+)
+
+// What a wait is a random part of, by which tests tell what follows a try.
+const (
+	BackoffBase = backoffBase
+	SlowSpread  = slowSpread
+)

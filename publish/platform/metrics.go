@@ -18,29 +18,31 @@ type metrics struct {
 	outbox      prometheus.Gauge
 	outboxFails prometheus.Counter
 	reconciles  *prometheus.CounterVec // by result
+	following   prometheus.Gauge
+	peers       prometheus.Gauge
 }
 
 const platformLabel = "platform"
 
-// newMetrics registers the metrics, or takes those that another publisher has registered. The platform is told by its
-// host, so that no label can have a path or a password in it.
-func newMetrics(reg prometheus.Registerer, host string, readBack bool) (*metrics, error) {
+// newMetrics registers the metrics, or takes those that another publisher has registered.
+func newMetrics(reg prometheus.Registerer, label string, o Options) (*metrics, error) {
 	v := newVectors()
 	if err := v.register(reg); err != nil {
 		return nil, err
 	}
 	m := &metrics{
-		pushes:      v.pushes.WithLabelValues(host),
-		failures:    v.failures.MustCurryWith(prometheus.Labels{platformLabel: host}),
-		duration:    v.duration.WithLabelValues(host),
-		successful:  v.successful.WithLabelValues(host),
-		lastSuccess: v.lastSuccess.WithLabelValues(host),
-		coalesced:   v.coalesced.WithLabelValues(host),
-		outbox:      v.outbox.WithLabelValues(host),
-		outboxFails: v.outboxFails.WithLabelValues(host),
-		reconciles:  v.reconciles.MustCurryWith(prometheus.Labels{platformLabel: host}),
+		pushes:      v.pushes.WithLabelValues(label),
+		failures:    v.failures.MustCurryWith(prometheus.Labels{platformLabel: label}),
+		duration:    v.duration.WithLabelValues(label),
+		successful:  v.successful.WithLabelValues(label),
+		lastSuccess: v.lastSuccess.WithLabelValues(label),
+		coalesced:   v.coalesced.WithLabelValues(label),
+		outbox:      v.outbox.WithLabelValues(label),
+		outboxFails: v.outboxFails.WithLabelValues(label),
+		reconciles:  v.reconciles.MustCurryWith(prometheus.Labels{platformLabel: label}),
 	}
-	for _, reason := range reasons(readBack) {
+	m.following, m.peers = v.following.WithLabelValues(label), v.peers.WithLabelValues(label)
+	for _, reason := range reasons(o.ReadBack) {
 		m.failures.WithLabelValues(reason)
 	}
 	for _, result := range []string{resultSame, resultReplaced, resultUnreadable} {
@@ -77,6 +79,7 @@ type vectors struct {
 	outboxFails, reconciles         *prometheus.CounterVec
 	duration                        *prometheus.HistogramVec
 	successful, lastSuccess, outbox *prometheus.GaugeVec
+	following, peers                *prometheus.GaugeVec
 }
 
 func newVectors() *vectors {
@@ -90,6 +93,8 @@ func newVectors() *vectors {
 		outbox:      gaugeVec("outbox_pending", "Whether a card waits for the platform to take it."),
 		outboxFails: counterVec("outbox_errors_total", "Times that the outbox could not be read or written."),
 		reconciles:  counterVec("reconcile_total", "Checks whether the platform still holds the card, by result.", "result"),
+		following:   gaugeVec("platform_events_connected", "Whether the platform's event stream is followed."),
+		peers:       gaugeVec("peers", "Peers of the workspace, as the platform last told."),
 	}
 }
 
@@ -120,7 +125,7 @@ func (v *vectors) register(reg prometheus.Registerer) error {
 	return errors.Join(
 		share(reg, &v.pushes), share(reg, &v.failures), share(reg, &v.coalesced), share(reg, &v.duration),
 		share(reg, &v.successful), share(reg, &v.lastSuccess), share(reg, &v.outbox), share(reg, &v.outboxFails),
-		share(reg, &v.reconciles),
+		share(reg, &v.reconciles), share(reg, &v.following), share(reg, &v.peers),
 	)
 }
 

@@ -113,22 +113,28 @@ func (b *outbox) parse(text []byte) (record, error) {
 	}, nil
 }
 
-// keep brings the file up to date. Where that fails the file is removed, if it can be: what it says is no longer true.
+// keep brings the file up to date. Where that fails the file is removed, if it can be: what it says is no longer true, and
+// on a disk that is full its room may be what was missing, so it is tried once more.
 func (b *outbox) keep(r record) error {
 	if b.dir == "" || b.known && b.saved.same(r) {
 		return nil
 	}
 	b.known = false
 	text, err := b.encode(r)
-	if err == nil {
-		err = b.replace(text)
-	}
 	if err != nil {
 		_ = os.Remove(b.path())
 		return err
 	}
-	b.saved, b.known = r, true
-	return nil
+	for range 2 {
+		if err = b.replace(text); err == nil {
+			b.saved, b.known = r, true
+			return nil
+		}
+		if os.Remove(b.path()) != nil {
+			break
+		}
+	}
+	return err
 }
 
 func (b *outbox) encode(r record) ([]byte, error) {

@@ -2,6 +2,7 @@ package platform
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"net"
 	"net/http"
@@ -49,6 +50,8 @@ func reasons(readBack bool) []string {
 // What a person can do about a failure.
 const (
 	hintConnect  = "check the platform's url and that it runs; for a certificate that is not trusted, name its authority in ca_file"
+	hintExpired  = "renew the platform's certificate; if it is good still, set the clock of this machine"
+	hintHostname = "the platform's certificate is for other names than the one in its url; use one of them, or have a certificate made for this one"
 	hintTimeout  = "the platform was reached and did not answer in time; check that it is not overloaded"
 	hintToken    = "check the token file: the platform makes a new token when it restarts the agent, and it is good for one workspace only"
 	hintReadable = "make the token file readable for the user that pannier runs as"
@@ -126,7 +129,18 @@ func outcomeOfError(err error) outcome {
 	case isTimeout(err):
 		return outcome{plan: planRetry, reason: reasonTimeout, hint: hintTimeout, untouched: isDial(err)}
 	}
-	return outcome{plan: planRetry, reason: reasonConnect, hint: hintConnect, untouched: isDial(err)}
+	return outcome{plan: planRetry, reason: reasonConnect, hint: connectHint(err), untouched: isDial(err)}
+}
+
+// connectHint is what can be done where there is no connection.
+func connectHint(err error) string {
+	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
+		return hintExpired
+	}
+	if _, ok := errors.AsType[x509.HostnameError](err); ok {
+		return hintHostname
+	}
+	return hintConnect
 }
 
 func isTimeout(err error) bool {

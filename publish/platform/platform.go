@@ -42,6 +42,11 @@ type Options struct {
 	Path string
 	// WorkspaceID is the platform's id for the workspace.
 	WorkspaceID string
+	// Name is what health and events call the platform; empty is the address of the endpoint. It is for those that have
+	// the same address as another one.
+	Name string
+	// Label is what metrics and logs call the platform; empty is its host. It must not hold a secret.
+	Label string
 	// Token returns the workspace's bearer token and is called before each request, from the goroutine of Run. An empty token
 	// sends no Authorization header, and so does a nil Token. See [TokenFile].
 	Token func() (string, error)
@@ -54,9 +59,13 @@ type Options struct {
 	Outbox string
 	// ReadBack has the platform asked what it holds: before and after a push, and every five minutes.
 	ReadBack bool
+	// Events has the platform's event stream followed.
+	Events bool
+	// Peers has the platform asked who the workspace's peers are.
+	Peers bool
 	// Logger gets what happens to the pushes; nil means none.
 	Logger hclog.Logger
-	// Registerer gets the metrics. Publishers may share one; those for the same host then share their series. Nil means
+	// Registerer gets the metrics. Publishers may share one; those with the same label then share their series. Nil means
 	// none.
 	Registerer prometheus.Registerer
 	// Emit is told of each card that was taken or refused for good, with a [pannier.CardPush], from the goroutine of Run;
@@ -66,8 +75,11 @@ type Options struct {
 
 // Publisher keeps one platform holding the newest card. Its methods may be called from any goroutine, Run once.
 type Publisher struct {
+	name        string // in health and events
 	endpoint    *url.URL
 	workspace   *url.URL // where the card is read back
+	stream      *url.URL // of events; nil where it is not followed
+	family      *url.URL // where peers are read; nil where they are not
 	workspaceID string
 	header      http.Header
 	token       func() (string, error)
@@ -92,13 +104,22 @@ type Publisher struct {
 	unsure bool
 	// dropped is the card that was last told to be accepted and not stored.
 	dropped pannier.Digest
+	// tried is the digest of the token of the newest push.
+	tried pannier.Digest
 
-	// wake has room for one: that the slot holds a card which Run has not looked at.
-	wake chan struct{}
+	// These have room for one signal each, and whoever takes it looks at what there is: wake, that the slot holds a card
+	// which Run has not looked at; alarm, that the platform may hold another card; kin, that it may have other peers.
+	wake, alarm, kin chan struct{}
 
-	// mu guards slot. Nothing is called with it held that could block.
+	// mu guards the fields that follow. Nothing is called with it held that could block.
 	mu   sync.Mutex
 	slot slot
+	// overwritten says that the event stream told of another card, and was not only interrupted.
+	overwritten bool
+	contest     contest
+	peers       peerList
+	// deaf says why the event stream is not followed, and stale why the peers are not those of now; nil where all is well.
+	deaf, stale *fault
 }
 
 // New returns a publisher that has nothing to push but what is in the outbox. It checks the options, reads the CA file and
@@ -119,18 +140,20 @@ func New(o Options) (*Publisher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("platform ca file: %w", err)
 	}
-	metrics, err := newMetrics(o.Registerer, base.Host, o.ReadBack)
+	label := cmp.Or(o.Label, base.Host)
+	metrics, err := newMetrics(o.Registerer, label, o)
 	if err != nil {
 		return nil, fmt.Errorf("platform metrics: %w", err)
 	}
 	endpoint := base.JoinPath(cmp.Or(o.Path, DefaultPath))
 	p := &Publisher{
+		name:        cmp.Or(o.Name, endpoint.String()),
 		endpoint:    endpoint,
 		workspace:   base.JoinPath("workspaces", url.PathEscape(o.WorkspaceID)),
 		workspaceID: o.WorkspaceID,
 		header:      header,
 		token:       orNoToken(o.Token),
-		log:         orNoLogger(o.Logger).Named("platform").With("platform", base.Host),
+		log:         orNoLogger(o.Logger).Named("platform").With("platform", label),
 		emit:        orNobody(o.Emit),
 		metrics:     metrics,
 		transport:   transport,
@@ -138,6 +161,14 @@ func New(o Options) (*Publisher, error) {
 		step:        func(string) error { return nil },
 		registry:    registry{off: !o.ReadBack},
 		wake:        make(chan struct{}, 1),
+		alarm:       make(chan struct{}, 1),
+		kin:         make(chan struct{}, 1),
+	}
+	if o.Events {
+		p.stream = base.JoinPath(PathEvents)
+	}
+	if o.Peers {
+		p.family = base.JoinPath("registry", url.PathEscape(o.WorkspaceID), "peers")
 	}
 	p.outbox = outbox{
 		dir: o.Outbox, platform: endpoint.String(), workspaceID: o.WorkspaceID,
@@ -201,7 +232,7 @@ func newTransport(caFile string) (*http.Transport, error) {
 		TLSHandshakeTimeout:    handshakeTimeout,
 		ResponseHeaderTimeout:  headerTimeout,
 		IdleConnTimeout:        idleTimeout,
-		MaxIdleConns:           1,
+		MaxIdleConns:           2, // peers are read beside the pushes
 		MaxResponseHeaderBytes: maxAnswerBytes,
 		TLSClientConfig:        &tls.Config{RootCAs: roots},
 		ForceAttemptHTTP2:      true,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -75,12 +74,9 @@ func (p *Publisher) look(ctx context.Context) view {
 // read makes the request. Its errors are free of secrets.
 func (p *Publisher) read(ctx context.Context) view {
 	_ = p.step("read")
-	token, err := p.token()
-	token = strings.TrimSpace(token)
+	token, err := p.readToken()
 	var a answer
-	if err != nil {
-		err = fmt.Errorf("%w: %w", errToken, err)
-	} else {
+	if err == nil {
 		a, err = p.exchange(ctx, call{method: http.MethodGet, target: p.workspace, token: token, most: maxWorkspaceBytes})
 	}
 	hide := secretsOf(token, p.header)
@@ -185,8 +181,7 @@ func (p *Publisher) check(ctx context.Context, c card.Card) (result string) {
 		result = resultSame
 	default:
 		result = resultReplaced
-		p.log.Info("the platform does not hold the card any more, pushing it again", "digest", c.Digest.String())
-		p.amend((*slot).deny)
+		p.replaced(c)
 	}
 	p.metrics.reconciles.WithLabelValues(result).Inc()
 	return result

@@ -66,12 +66,10 @@ var errTooLarge = errors.New("the answer is too large")
 
 // push makes one try with the card and says what became of it, free of secrets.
 func (p *Publisher) push(ctx context.Context, c card.Card) outcome {
-	token, err := p.token()
-	token = strings.TrimSpace(token)
+	token, err := p.readToken()
 	var a answer
-	if err != nil {
-		err = fmt.Errorf("%w: %w", errToken, err)
-	} else {
+	if err == nil {
+		p.tried = digestOfToken(token)
 		a, err = p.send(ctx, c, token)
 	}
 	o := classify(a, err)
@@ -79,6 +77,15 @@ func (p *Publisher) push(ctx context.Context, c card.Card) outcome {
 		o.err = errors.New("push card: " + secretsOf(token, p.header).complaint(a, err))
 	}
 	return o
+}
+
+// readToken asks for the token as it is now.
+func (p *Publisher) readToken() (string, error) {
+	token, err := p.token()
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", errToken, err)
+	}
+	return strings.TrimSpace(token), nil
 }
 
 // send posts the card, with what is kept of the one that the platform has.
@@ -132,6 +139,7 @@ func (p *Publisher) roundTrip(ctx context.Context, c call) (answer, error) {
 	}
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", "pannier")
+	req.Header.Set(WorkspaceHeader, p.workspaceID)
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token)
 	}

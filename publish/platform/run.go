@@ -2,6 +2,8 @@ package platform
 
 import (
 	"context"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -62,14 +64,14 @@ func (p *Publisher) Offer(c card.Card) {
 	}
 	if changed {
 		p.metrics.pending(p.slot.pending())
-		p.signal()
+		ring(p.wake)
 	}
 }
 
-// signal tells Run to look at the slot. With a signal already waiting, one more would say nothing new.
-func (p *Publisher) signal() {
+// ring signals on a channel with room for one. With a signal already waiting, one more would say nothing new.
+func ring(c chan<- struct{}) {
 	select {
-	case p.wake <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
@@ -78,13 +80,21 @@ func (p *Publisher) signal() {
 func (p *Publisher) Health() pannier.PushHealth {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.slot.health(p.endpoint.String())
+	return p.slot.health(p.name)
 }
 
-// Run pushes what is offered until ctx is done, and then returns nil. A request that is in flight at that moment has two
-// seconds to finish. Run must be called once.
+// Run pushes what is offered, and follows events and peers, until ctx is done, and then returns nil. A request that is in
+// flight at that moment has two seconds to finish. Run must be called once.
 func (p *Publisher) Run(ctx context.Context) error {
 	defer p.closeIdle()
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	if p.stream != nil {
+		beside.Go(func() { p.follow(ctx) })
+	}
+	if p.family != nil {
+		beside.Go(func() { p.keepPeers(ctx) })
+	}
 	p.confirm(ctx)
 	for ctx.Err() == nil {
 		p.turn(ctx)
@@ -158,6 +168,8 @@ func (p *Publisher) idle(ctx context.Context) {
 	select {
 	case <-ctx.Done():
 	case <-p.wake:
+	case <-p.alarm:
+		p.reconcile(ctx)
 	case <-checkDue:
 		if c, ok := p.inStep(); ok {
 			p.check(ctx, c)
@@ -187,7 +199,32 @@ func (p *Publisher) try(ctx context.Context, c card.Card) outcome {
 func (p *Publisher) pause(ctx context.Context, o outcome) {
 	delay := p.delay(o)
 	wait(ctx, o.after, nil)
+	if o.plan == planToken {
+		p.awaitToken(ctx, delay-o.after)
+		return
+	}
 	wait(ctx, delay-o.after, p.wake)
+}
+
+// tokenPoll is how often it is looked whether a token that was refused has been replaced.
+const tokenPoll = time.Second
+
+// awaitToken waits for d, or until there is another token than the one that was refused: the platform ends a token a
+// moment before it writes the next one.
+func (p *Publisher) awaitToken(ctx context.Context, d time.Duration) {
+	end := time.Now().Add(d)
+	for left := d; left > 0 && ctx.Err() == nil; left = time.Until(end) {
+		if wait(ctx, min(left, tokenPoll), p.wake) {
+			return
+		}
+		if token, err := p.token(); err == nil && digestOfToken(token) != p.tried {
+			return
+		}
+	}
+}
+
+func digestOfToken(token string) pannier.Digest {
+	return pannier.DigestOf([]byte(strings.TrimSpace(token)))
 }
 
 // delay is how long the next try waits by our own rules.
@@ -213,10 +250,11 @@ func backoff(failures int) time.Duration {
 	return min(most, backoffCap)
 }
 
-// wait returns after d, or earlier when ctx is done or wake is signalled. A nil wake is never.
-func wait(ctx context.Context, d time.Duration, wake <-chan struct{}) {
+// wait returns after d, or earlier when ctx is done or wake is signalled, and reports whether it was the latter. A nil wake
+// is never.
+func wait(ctx context.Context, d time.Duration, wake <-chan struct{}) (woken bool) {
 	if d <= 0 {
-		return
+		return false
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -224,12 +262,14 @@ func wait(ctx context.Context, d time.Duration, wake <-chan struct{}) {
 	case <-ctx.Done():
 	case <-timer.C:
 	case <-wake:
+		return true
 	}
+	return false
 }
 
 // report logs and emits what became of a card. It runs after the health has been brought up to date.
 func (p *Publisher) report(c card.Card, o outcome) {
-	push := pannier.CardPush{Platform: p.endpoint.String(), Digest: c.Digest}
+	push := pannier.CardPush{Platform: p.name, Digest: c.Digest}
 	switch {
 	case o.err == nil:
 		p.dropped = pannier.Digest{}

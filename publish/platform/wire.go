@@ -116,6 +116,12 @@ const (
 	FrameOnline      = "WORKSPACE_ONLINE"    // OnlinePayload
 	FrameTaskUpdated = "TASK_UPDATED"        // TaskUpdatedPayload
 	FrameHeartbeat   = "WORKSPACE_HEARTBEAT" // HeartbeatPayload
+
+	// Of these only the workspace counts.
+	FrameOffline   = "WORKSPACE_OFFLINE"
+	FrameExpanded  = "WORKSPACE_EXPANDED"
+	FrameCollapsed = "WORKSPACE_COLLAPSED"
+	FrameRemoved   = "WORKSPACE_REMOVED"
 )
 
 // CardUpdatedPayload tells of a card that was replaced by update-card.

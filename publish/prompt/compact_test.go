@@ -38,7 +38,7 @@ func TestBodies(t *testing.T) {
 		{prompt.MoleculeSystem, few, "a b c d e"},
 		{prompt.Molecule, pannier.Resolution{}, ""},
 	} {
-		if got := strings.Join(prompt.Bodies(tt.format, tt.r), " "); got != tt.want {
+		if got := strings.Join(prompt.Bodies(tt.format, prompt.Active{Named: tt.r.Active}), " "); got != tt.want {
 			t.Errorf("%q: got %q, want %q", tt.format, got, tt.want)
 		}
 	}

@@ -54,15 +54,22 @@ func NeedsBodies(format string) bool {
 
 // Bodies returns the slugs of the skills whose bodies a format can show in a turn, in the order of the resolution: all of
 // them where the format [NeedsBodies], in [Compact] a few at most, else none.
-func Bodies(format string, r pannier.Resolution) []string {
-	compact := cmp.Or(format, Compact) == Compact && len(r.Active) <= compactThreshold
+func Bodies(format string, a Active) []string {
+	compact := cmp.Or(format, Compact) == Compact && a.count() <= compactThreshold
 	if !compact && !NeedsBodies(format) {
 		return nil
 	}
 	var slugs []string
-	for i := range r.Active {
-		if a := &r.Active[i]; !compact || a.Reason == pannier.ViaPath {
-			slugs = append(slugs, a.Slug)
+	for i := range a.Named {
+		if s := &a.Named[i]; !compact || s.Reason == pannier.ViaPath {
+			slugs = append(slugs, s.Slug)
+		}
+	}
+	for _, span := range a.Spans {
+		for _, e := range a.Rest.items[span.From:span.To] {
+			if !compact || e.byPath {
+				slugs = append(slugs, e.slug)
+			}
 		}
 	}
 	return slugs

@@ -45,10 +45,34 @@ func (r *Renderer) WithPeers(peers []pannier.Peer) *Renderer {
 // Render makes into what [Render] returns, to the byte. format is one of [Formats], or empty for the default; maxChars is
 // [Options.MaxChars].
 func (r *Renderer) Render(resolution pannier.Resolution, bodies map[string]string, format string, maxChars int, into *Section) {
+	r.RenderActive(Active{Named: resolution.Active}, bodies, format, maxChars, into)
+}
+
+// Active is what is active in a turn: some skills, then spans of others that were looked up before.
+type Active struct {
+	Named []pannier.ActiveSkill
+	Rest  *Looked
+	Spans []Span
+}
+
+// Span is a range of skills that stand together.
+type Span struct{ From, To int }
+
+// RenderActive is Render for turns that have most skills in common, so that these are looked up once.
+func (r *Renderer) RenderActive(active Active, bodies map[string]string, format string, maxChars int, into *Section) {
 	into.Empty()
 	into.Format = cmp.Or(format, Compact)
 	into.maxChars = maxChars
-	r.items(resolution.Active, into)
+	into.active = active.count()
+	into.items = r.items(active.Named, slices.Grow(into.items, into.active))
+	for _, s := range active.Spans {
+		into.items = append(into.items, active.Rest.items[s.From:s.To]...)
+	}
+	into.items = slices.DeleteFunc(into.items, item.unreadable)
+	for i := range into.items {
+		into.items[i].place = int32(i)
+	}
+	into.shown = append(into.shown, make([]bool, len(into.items))...)
 	switch into.Format {
 	case AvailableSkills:
 		r.availableSkills(into)
@@ -68,31 +92,43 @@ func (r *Renderer) Render(resolution pannier.Resolution, bodies map[string]strin
 	into.omit()
 }
 
-// items looks up what is active. Most of it stands in the order of the snapshot, so the entry behind the last one is
-// tried before all others.
-func (r *Renderer) items(active []pannier.ActiveSkill, into *Section) {
+func (a Active) count() int {
+	n := len(a.Named)
+	for _, s := range a.Spans {
+		n += s.To - s.From
+	}
+	return n
+}
+
+// Looked are skills that a renderer has looked up. They are for any renderer of the same snapshot.
+type Looked struct{ items []item }
+
+// Look looks skills up.
+func (r *Renderer) Look(active []pannier.ActiveSkill) *Looked { return &Looked{r.items(active, nil)} }
+
+// items appends what is active, one for one. Most of it stands in the order of the snapshot, so the entry behind the last
+// one is tried before all others.
+func (r *Renderer) items(active []pannier.ActiveSkill, items []item) []item {
 	entries := r.snapshot.Entries
-	into.active = len(active)
-	into.items = slices.Grow(into.items, len(active))
 	next := 0
 	for i := range active {
 		a := &active[i]
 		if !r.owns(next, a.Slug) {
 			at, ok := slices.BinarySearchFunc(entries, a.Slug, func(e pannier.Entry, slug string) int { return strings.Compare(e.Slug, slug) })
 			if !ok {
+				items = append(items, item{slug: a.Slug})
 				continue
 			}
 			next = at
 		}
-		if !entries[next].ToolsOnly { // which has nothing to read
-			into.items = append(into.items, item{
-				Entry: &entries[next], index: int32(next), place: int32(len(into.items)),
-				implicit: a.Reason == pannier.ViaImplicit, byPath: a.Reason == pannier.ViaPath,
-			})
-		}
+		e := &entries[next]
+		items = append(items, item{
+			Entry: e, slug: e.Slug, index: int32(next),
+			implicit: a.Reason == pannier.ViaImplicit, byPath: a.Reason == pannier.ViaPath, toolsOnly: e.ToolsOnly,
+		})
 		next++
 	}
-	into.shown = append(into.shown, make([]bool, len(into.items))...)
+	return items
 }
 
 // owns reports whether an entry is the first one that has a slug, and so the one that owns it.

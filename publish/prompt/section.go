@@ -24,11 +24,16 @@ type Section struct {
 // item is a skill to be shown.
 type item struct {
 	*pannier.Entry
-	index    int32 // among the entries of the snapshot
-	place    int32 // among the items, in the order of the resolution
-	implicit bool  // nobody named it
-	byPath   bool  // a file of the turn did
+	slug      string // its own, so that whoever goes through thousands of items does not look at each entry
+	index     int32  // among the entries of the snapshot
+	place     int32  // among the items, in the order of the resolution
+	implicit  bool   // nobody named it
+	byPath    bool   // a file of the turn did
+	toolsOnly bool
 }
+
+// unreadable reports whether there is nothing to show of a skill: it is not there, or it has tools only.
+func (e item) unreadable() bool { return e.Entry == nil || e.toolsOnly }
 
 // Prompt returns the prompt in memory of its own.
 func (s *Section) Prompt() pannier.Prompt {
@@ -56,9 +61,9 @@ func (s *Section) add(part string) { s.Parts = append(s.Parts, part) }
 
 // omit notes what is not shown, in the order of the resolution.
 func (s *Section) omit() {
-	for i, e := range s.items {
+	for i := range s.items {
 		if !s.shown[i] {
-			s.Omitted = append(s.Omitted, e.Slug)
+			s.Omitted = append(s.Omitted, s.items[i].slug)
 		}
 	}
 }

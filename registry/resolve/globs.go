@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -31,16 +32,8 @@ func (f files) match(globs []string) bool {
 		return false
 	}
 	for _, text := range globs[:min(len(globs), maxGlobs)] {
-		if g := newGlob(text); g.text != "" && f.matchOne(&g) {
-			return true
-		}
-	}
-	return false
-}
-
-func (f files) matchOne(g *glob) bool {
-	for _, p := range f.paths {
-		if g.match(p) {
+		g := newGlob(text)
+		if slices.ContainsFunc(f.paths, g.near) && g.valid() && slices.ContainsFunc(f.paths, g.match) {
 			return true
 		}
 	}
@@ -50,21 +43,21 @@ func (f files) matchOne(g *glob) bool {
 // glob is a glob with what every path that it matches begins and ends with. Most globs are of other files than a turn is
 // about, and that shows at once.
 type glob struct {
-	text         string
-	begin, end   string
-	checked, bad bool
+	text       string
+	begin, end string
+	literal    int // how many bytes at the start stand for themselves
 }
 
 // meta are the characters of a glob that do not stand for themselves.
 var meta = [256]bool{'*': true, '?': true, '[': true, ']': true, '{': true, '}': true, '\\': true}
 
-// newGlob looks at each byte once, at most: each skill has globs, and each turn asks about all of them.
+// newGlob looks at each byte once, at most. The glob may not be [glob.valid].
 func newGlob(text string) glob {
 	text = strings.TrimPrefix(strings.TrimSpace(text), "./")
 	if len(text) > maxGlobBytes {
 		return glob{}
 	}
-	g := glob{text: text, begin: text, end: text}
+	g := glob{text: text, begin: text, end: text, literal: len(text)}
 	first := 0
 	for first < len(text) && !meta[text[first]] {
 		first++
@@ -77,21 +70,24 @@ func newGlob(text string) glob {
 		last--
 	}
 	// `a/**` matches a, and `**/a` does.
-	g.begin, g.end = strings.TrimSuffix(text[:first], "/"), strings.TrimPrefix(text[last+1:], "/")
+	g.begin, g.end, g.literal = strings.TrimSuffix(text[:first], "/"), strings.TrimPrefix(text[last+1:], "/"), first
 	if last > 0 && (text[last-1] == '\\' || text[last] == '\\') {
 		g.end = ""
 	}
 	return g
 }
 
-func (g *glob) match(p string) bool {
-	if !strings.HasPrefix(p, g.begin) || !strings.HasSuffix(p, g.end) {
-		return false
-	}
-	if !g.checked {
-		g.checked, g.bad = true, !utf8.ValidString(g.text) || alternatives(g.text) > maxAlternatives || !doublestar.ValidatePattern(g.text)
-	}
-	return !g.bad && doublestar.MatchUnvalidated(g.text, p)
+// near reports whether a path begins and ends as those do that the glob matches.
+func (g *glob) near(p string) bool {
+	return strings.HasPrefix(p, g.begin) && strings.HasSuffix(p, g.end)
+}
+
+// match is for globs that are valid.
+func (g *glob) match(p string) bool { return g.near(p) && doublestar.MatchUnvalidated(g.text, p) }
+
+// valid reports whether a glob is one, within the bounds.
+func (g *glob) valid() bool {
+	return g.text != "" && utf8.ValidString(g.text) && alternatives(g.text) <= maxAlternatives && doublestar.ValidatePattern(g.text)
 }
 
 // alternatives returns how many globs without braces a glob stands for, or more where they are nested.

@@ -109,8 +109,8 @@ func TestGlobs(t *testing.T) {
 		{strings.Repeat("{a,b}", 6), "ababab", true},
 		{strings.Repeat("*", 600), "a", false},
 	} {
-		if got := resolve.Match(tt.glob, tt.path); got != tt.want {
-			t.Errorf("%.40s of %s: %t", tt.glob, tt.path, got)
+		if got, indexed := resolve.Match(tt.glob, tt.path), resolve.MatchIndexed(tt.glob, tt.path); got != tt.want || indexed != tt.want {
+			t.Errorf("%.40s of %s: %t, indexed %t", tt.glob, tt.path, got, indexed)
 		}
 	}
 }
@@ -190,8 +190,8 @@ func FuzzGlob(f *testing.F) {
 		text := strings.TrimPrefix(strings.TrimSpace(glob), "./")
 		want, err := doublestar.Match(text, path)
 		want = want && err == nil && text != "" && doublestar.ValidatePattern(text)
-		if got := resolve.Match(glob, path); got != want {
-			t.Errorf("%q of %q: %t, the library says %t", glob, path, got, want)
+		if got, indexed := resolve.Match(glob, path), resolve.MatchIndexed(glob, path); got != want || indexed != want {
+			t.Errorf("%q of %q: %t, indexed %t, the library says %t", glob, path, got, indexed, want)
 		}
 	})
 }

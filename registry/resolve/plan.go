@@ -29,6 +29,10 @@ var minimumTrust = map[pannier.RuntimeToolKind]pannier.Trust{
 	pannier.RuntimeProxy: pannier.TrustCommunity,
 }
 
+// ToolTrust returns the trust that the origin of a skill must have for its tools of a kind, empty for a kind that there is
+// not.
+func ToolTrust(kind pannier.RuntimeToolKind) pannier.Trust { return minimumTrust[kind] }
+
 // plan returns the runtime tools that some active skills declare and those of them that are kept back, by slug, then by
 // name. Nothing of it depends on the turn, or on any other skill.
 func plan(skills []*pannier.Entry) ([]pannier.RuntimeTool, []pannier.ExcludedTool) {

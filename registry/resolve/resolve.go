@@ -29,14 +29,20 @@ func Resolve(s *pannier.Snapshot, t pannier.Turn) pannier.Resolution { return Ru
 // within each. Every one that was named and is not active is rejected with a reason; where the turn asks for it, every
 // other one too, by slug behind them.
 func (rules Rules) Resolve(s *pannier.Snapshot, t pannier.Turn) pannier.Resolution {
+	return rules.resolve(s, t, newIndex)
+}
+
+// resolve asks for the index only where the turn is about files.
+func (rules Rules) resolve(s *pannier.Snapshot, t pannier.Turn, indexOf func(*pannier.Snapshot) *index) pannier.Resolution {
 	r := resolver{snapshot: s, turn: t, active: map[*pannier.Entry]int{}, refused: map[string]bool{}, told: map[*pannier.Entry]bool{}}
 	r.out = pannier.Resolution{
 		SnapshotVersion: s.Version, Digest: s.Digest,
 		Active: []pannier.ActiveSkill{}, Rejected: []pannier.RejectedSkill{},
 	}
 	r.named()
-	r.files = newFiles(t)
-	r.byPath()
+	if r.files = newFiles(t); !r.files.none() {
+		r.byPath(indexOf(s))
+	}
 	r.out.AllowedTools = rules.allowedTools(s, t, r.out.Active)
 	if !t.NamedOnly {
 		r.implicit()
@@ -139,16 +145,10 @@ func (r *resolver) rejectAs(q request, slug string, v verdict) {
 }
 
 // byPath activates what is automatically available and has a glob for a file that the turn is about.
-func (r *resolver) byPath() {
-	if r.files.none() {
-		return
-	}
-	for i := range r.snapshot.Entries {
-		e := &r.snapshot.Entries[i]
-		if !e.Automatic() || len(e.Paths) == 0 || !fits(e, r.turn.Runtime) {
-			continue
-		}
-		if _, ok := r.active[e]; !ok && r.files.match(e.Paths) {
+func (r *resolver) byPath(globs *index) {
+	for i, matched := range globs.match(r.files) {
+		e := globs.entries[i]
+		if _, ok := r.active[e]; matched && !ok && fits(e, r.turn.Runtime) {
 			r.activate(e, pannier.ViaPath, "")
 		}
 	}

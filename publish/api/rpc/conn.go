@@ -1,6 +1,8 @@
 package rpc
 
 import (
+	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -16,8 +18,8 @@ import (
 
 // The bounds of connections.
 const (
-	// MaxConns bounds the connections at one time.
-	MaxConns = 256
+	// MaxConns bounds the connections at one time where the options do not.
+	MaxConns = 512
 	// maxCalls bounds the frames of one connection whose calls are under way.
 	maxCalls = 16
 	// pingEvery is how often a connection is pinged, pongWithin how long its peer may take to answer.
@@ -25,6 +27,8 @@ const (
 	pongWithin = 10 * time.Second
 	// writeWithin is how long a peer may leave one message unread.
 	writeWithin = 10 * time.Second
+	// closeWithin is how long a connection that is ended may take to close.
+	closeWithin = 12 * time.Second
 	// stopWithin is how long calls under way may take once the server stops.
 	stopWithin = 2 * time.Second
 )
@@ -37,7 +41,7 @@ var ErrFull = errors.New("there are too many WebSockets")
 // connection is cut. Accept returns when nothing of the connection is left. Where it fails nothing was written.
 func (s *Server) Accept(w http.ResponseWriter, r *http.Request, stop context.Context) error {
 	defer s.open.Add(-1)
-	if s.open.Add(1) > MaxConns {
+	if s.open.Add(1) > int64(cmp.Or(s.MaxConns, MaxConns)) {
 		return ErrFull
 	}
 	refusal := &refusal{ResponseWriter: w}
@@ -47,8 +51,10 @@ func (s *Server) Accept(w http.ResponseWriter, r *http.Request, stop context.Con
 	}
 	s.metrics.open.Inc()
 	defer s.metrics.open.Dec()
-	socket.SetReadLimit(MaxFrame)
-	newConn(s, socket, r).serve(stop)
+	socket.SetReadLimit(max(MaxFrame, s.MaxBinary))
+	c := newConn(s, socket, r)
+	c.wire = refusal.wire
+	c.serve(stop)
 	return nil
 }
 
@@ -61,10 +67,12 @@ type HandshakeError struct {
 // Error implements error.
 func (e *HandshakeError) Error() string { return e.err.Error() }
 
-// refusal takes the answer to a handshake that fails, so that the caller can write its own.
+// refusal takes the answer to a handshake that fails, so that the caller can write its own, and keeps the connection of
+// one that does not.
 type refusal struct {
 	http.ResponseWriter
 	status int
+	wire   *wire
 }
 
 // WriteHeader implements [http.ResponseWriter].
@@ -79,13 +87,33 @@ func (w *refusal) WriteHeader(status int) {
 // Write implements [http.ResponseWriter].
 func (w *refusal) Write(text []byte) (int, error) { return len(text), nil }
 
-// Unwrap leads to the connection.
-func (w *refusal) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+// Hijack implements [http.Hijacker].
+func (w *refusal) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buffered, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	w.wire = &wire{Conn: conn}
+	return w.wire, buffered, err
+}
+
+// wire counts what comes over a connection.
+type wire struct {
+	net.Conn
+	heard atomic.Uint64 // parts
+}
+
+// Read implements [net.Conn].
+func (w *wire) Read(b []byte) (int, error) {
+	n, err := w.Conn.Read(b)
+	if n > 0 {
+		w.heard.Add(1)
+	}
+	return n, err
+}
 
 // conn is one connection. One goroutine reads, one writes, one pings, one closes, and each frame has one for its calls.
 type conn struct {
 	server  *Server
 	socket  *websocket.Conn
+	wire    *wire // below the socket
 	request *http.Request
 	queue   *queue
 	ending  chan ending   // has at most one
@@ -95,6 +123,8 @@ type conn struct {
 	changing atomic.Int64
 	// writes is odd while a message is written, and another number after each.
 	writes atomic.Uint64
+	// taking is odd while a part of a binary frame is worked on, and another number after each.
+	taking atomic.Uint64
 	// stopping is set once what is queued is the last that is written.
 	stopping atomic.Bool
 }
@@ -116,9 +146,13 @@ func newConn(s *Server, socket *websocket.Conn, r *http.Request) *conn {
 // serve returns when the connection has ended and all of its goroutines have.
 func (c *conn) serve(stop context.Context) {
 	ctx, cancel := context.WithCancel(c.request.Context())
+	defer context.AfterFunc(ctx, func() { c.wire.Close() })()
 	c.request = c.request.WithContext(ctx)
 	var parts sync.WaitGroup
-	parts.Go(func() { c.write(ctx) })
+	parts.Go(func() {
+		defer cancel() // nobody waits for room among what is not written any more
+		c.write(ctx)
+	})
 	parts.Go(func() { c.ping(ctx) })
 	parts.Go(func() { c.close(ctx) })
 	parts.Go(func() { c.awaitStop(ctx, stop) })
@@ -129,17 +163,14 @@ func (c *conn) serve(stop context.Context) {
 	parts.Wait()
 }
 
-// read takes in frames until the connection ends. It never waits for a call, so that pongs are seen.
+// read takes in frames until the connection ends. It waits for what takes in a binary frame, but never for a call, so that
+// pongs are seen.
 func (c *conn) read(ctx context.Context) {
 	for {
-		kind, text, err := c.socket.Read(ctx)
+		text, err := c.next(ctx)
 		if err != nil {
 			c.server.Logger.Debug("a WebSocket has ended", "cause", err)
 			return
-		}
-		if kind != websocket.MessageText {
-			c.send(appendError(nil, nil, newError(CodeInvalidRequest, "rpc.binary_refused", "a frame is text")))
-			continue
 		}
 		select {
 		case c.slots <- struct{}{}:
@@ -240,7 +271,8 @@ func (c *conn) put(ctx context.Context, text []byte) error {
 	return c.socket.Write(ctx, websocket.MessageText, text)
 }
 
-// ping drops a peer that does not answer. One that is being written to has the time that a write has.
+// ping drops a peer that does not answer. One that is being written to has the time that a write has, and the pong of one
+// that sends a large frame may be behind it.
 func (c *conn) ping(ctx context.Context) {
 	tick := time.NewTicker(pingEvery)
 	defer tick.Stop()
@@ -250,14 +282,14 @@ func (c *conn) ping(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		before := c.writes.Load()
+		before, signs := c.writes.Load(), c.signs()
 		bounded, cancel := context.WithTimeout(ctx, pongWithin)
 		err := c.socket.Ping(bounded)
 		late := bounded.Err() != nil
 		cancel()
 		after := c.writes.Load()
 		switch {
-		case err == nil || after%2 == 1 || !late && after != before:
+		case err == nil || after%2 == 1 || !late && after != before || c.livesSince(signs):
 		case ctx.Err() != nil || errors.Is(err, net.ErrClosed):
 			return
 		default:
@@ -274,7 +306,8 @@ func (c *conn) end(e ending) {
 	}
 }
 
-// close closes the connection once something has ended it. The peer has ten seconds to take the reason in.
+// close closes the connection once something has ended it. The peer has ten seconds to take the reason in; one that is in
+// the midst of a frame and sends no more of it could take forever, since the socket waits for the rest of the frame.
 func (c *conn) close(ctx context.Context) {
 	select {
 	case <-ctx.Done():
@@ -284,6 +317,7 @@ func (c *conn) close(ctx context.Context) {
 			c.server.metrics.dropped.WithLabelValues(e.label).Inc()
 			c.server.Logger.Warn("a WebSocket was dropped", "reason", e.reason)
 		}
+		defer time.AfterFunc(closeWithin, func() { c.wire.Close() }).Stop()
 		_ = c.socket.Close(e.code, e.reason) // a peer that has gone meanwhile needs no reason
 	}
 }

@@ -340,7 +340,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestConnectionsAreBounded at 256.
+// TestConnectionsAreBounded by the constant where the options do not say.
 func TestConnectionsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := serve(t.Context(), options(nil))

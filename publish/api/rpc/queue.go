@@ -12,13 +12,15 @@ const (
 type queue struct {
 	// ready has one where there may be something new to do for whoever pops.
 	ready chan struct{}
+	// room has one where there may be room for whoever found none.
+	room chan struct{}
 
 	mu    sync.Mutex
 	texts [][]byte
 	bytes int
 }
 
-func newQueue() *queue { return &queue{ready: make(chan struct{}, 1)} }
+func newQueue() *queue { return &queue{ready: make(chan struct{}, 1), room: make(chan struct{}, 1)} }
 
 // push adds a text. It fails where there is no room.
 func (q *queue) push(text []byte) bool {
@@ -52,5 +54,9 @@ func (q *queue) pop() []byte {
 	q.texts[0] = nil
 	q.texts = q.texts[1:]
 	q.bytes -= len(text)
+	select {
+	case q.room <- struct{}{}:
+	default:
+	}
 	return text
 }

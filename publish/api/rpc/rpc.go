@@ -2,8 +2,10 @@
 //
 // A text frame, and the body of a POST, holds one value: a call, or a batch of them. What can not be read is answered as
 // the specification says, and everything has a bound: the bytes of a frame, the calls of a batch, those under way on a
-// connection, the bytes of an answer, and what waits for a connection to be read. Whoever does not read, or does not
-// answer a ping, loses the connection and costs nobody else anything.
+// connection, the bytes of an answer, and what waits for a connection to be read. Whoever does not read, or neither
+// answers a ping nor sends anything, loses the connection and costs nobody else anything.
+//
+// Binary frames go to whoever wants them, by a reader: they can be large, and none is ever in memory as a whole.
 //
 // A connection is told of each new snapshot once, by a notification; of several that come faster than it reads, it is
 // told of the newest.
@@ -15,6 +17,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"runtime/debug"
 	"sync/atomic"
@@ -56,7 +59,16 @@ type Options struct {
 	// at once; optional. Without it there are no notifications.
 	Subscribe func() (snapshots <-chan *pannier.Snapshot, cancel func())
 	// Changed returns what a connection is told that knows one snapshot, nil where it knows none, once there is another.
-	Changed    func(before, after *pannier.Snapshot) Notification
+	Changed func(before, after *pannier.Snapshot) Notification
+	// Binary takes in a binary frame and returns what the connection is told of it; optional. Without it they are refused.
+	// The frames of a connection are taken in one after another, and its text frames wait meanwhile, so whoever sends
+	// faster than Binary reads is slowed down. What it leaves of a frame is skipped. r is the request that the connection
+	// came by.
+	Binary func(r *http.Request, frame io.Reader) Notification
+	// MaxBinary bounds a binary frame in bytes, of which no more are in memory than Binary reads at a time.
+	MaxBinary int64
+	// MaxConns bounds the WebSockets at one time; 0 is the constant of that name.
+	MaxConns   int
 	Logger     hclog.Logger
 	Registerer prometheus.Registerer // optional
 }

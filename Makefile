@@ -1,0 +1,22 @@
+# Short names for the commands of README.md and CONTRIBUTING.md; nothing here does anything of its own.
+
+DURATION ?= 10m
+SOAK_FLAGS ?=
+
+.PHONY: build test ci soak latency
+
+build:
+	CGO_ENABLED=0 go build -trimpath ./cmd/pannier
+
+test:
+	go test ./...
+
+ci:
+	.ci/run
+
+# Random churn, by processes of its own, held against an independent walk: make soak DURATION=24h SOAK_FLAGS='-seed 7'
+soak:
+	go run ./internal/soak -duration $(DURATION) $(SOAK_FLAGS)
+
+latency:
+	go run ./internal/soak -latency $(SOAK_FLAGS)

@@ -1,0 +1,114 @@
+package archive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"pannier"
+)
+
+// maxIgnored is how many names of ignored entries are told.
+const maxIgnored = 20
+
+// Limits bound what an archive unpacks to: all of its files together, each one, and the number of its entries. The sizes are in
+// bytes, and below an exabyte. Ignored entries count, and so do directories that only the paths of others tell of.
+type Limits struct {
+	MaxUncompressed, MaxFile int64
+	MaxEntries               int
+}
+
+// Contents says what was unpacked.
+type Contents struct {
+	// Top is the one top-level directory, empty where the archive has none.
+	Top string
+	// Files and Bytes count what was written.
+	Files int
+	Bytes int64
+	// Ignored names the entries that were left out, sorted: the first 20, and behind them how many more there are.
+	Ignored []string
+}
+
+// Detect tells the format by the first four bytes of an archive. It says false where there are fewer, or others.
+func Detect(head []byte) (pannier.ArchiveFormat, bool) {
+	if len(head) < 4 {
+		return "", false
+	}
+	switch {
+	case head[0] == 0x1f && head[1] == 0x8b && head[2] == 8:
+		return pannier.TarGz, true
+	case string(head[:4]) == "PK\x03\x04", string(head[:4]) == "PK\x05\x06":
+		return pannier.Zip, true
+	}
+	return "", false
+}
+
+// Unpack writes the files of an archive of size bytes right into an empty directory, without the top-level directory around
+// them, and syncs them. What it refuses is a [*pannier.Refusal] of the list in the package documentation. After any
+// error the directory holds a part of the skill, and is the caller's to discard.
+func Unpack(ctx context.Context, src io.ReaderAt, size int64, format pannier.ArchiveFormat, into *os.Root, l Limits) (Contents, error) {
+	if err := checkEmpty(into); err != nil {
+		return Contents{}, fmt.Errorf("unpack: %w", err)
+	}
+	source := &source{ctx: ctx, from: src, size: size}
+	if err := checkFormat(source, format); err != nil {
+		return Contents{}, err
+	}
+	t, w := newTree(l), &writer{ctx: ctx, root: into, buf: make([]byte, blockBytes)}
+	unpack := unpackTarGz
+	if format == pannier.Zip {
+		unpack = unpackZip
+	}
+	if err := unpack(source, t, w); err != nil {
+		return Contents{}, err
+	}
+	if err := t.complete(); err != nil {
+		return Contents{}, err
+	}
+	if err := w.finish(t.directories()); err != nil {
+		return Contents{}, err
+	}
+	return Contents{Top: t.top, Files: w.files, Bytes: w.bytes, Ignored: bounded(t.ignored)}, nil
+}
+
+func checkEmpty(into *os.Root) error {
+	dir, err := into.Open(".")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = dir.Close() }()
+	switch _, err := dir.Readdirnames(1); {
+	case err == nil:
+		return errors.New("the target is not empty")
+	case !errors.Is(err, io.EOF):
+		return err
+	}
+	return nil
+}
+
+// checkFormat compares what the archive is said to be with its first bytes.
+func checkFormat(s *source, format pannier.ArchiveFormat) error {
+	if s.size == 0 {
+		return refuse("empty", "the archive has no bytes")
+	}
+	head := make([]byte, min(s.size, 4))
+	if _, err := io.ReadFull(s.whole(), head); err != nil {
+		return s.failed(err)
+	}
+	if is, ok := Detect(head); !ok || is != format {
+		return refuse("format", fmt.Sprintf("the archive is no %.20q", format))
+	}
+	return nil
+}
+
+// bounded sorts names and cuts them short.
+func bounded(names []string) []string {
+	slices.Sort(names)
+	if more := len(names) - maxIgnored; more > 0 {
+		names = append(names[:maxIgnored:maxIgnored], fmt.Sprintf("and %d more", more))
+	}
+	return names
+}

@@ -1,0 +1,117 @@
+package archive
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Pack writes files of a directory as a tar_gz with one top-level directory: sorted, with fixed times, owners and modes, so
+// that equal trees give equal bytes from one build of pannier. The files are paths below root, with slashes. Whatever is no
+// regular file, or has a name that [Unpack] refuses, is a [*pannier.Refusal]; a file that changes while it is read is an error.
+func Pack(ctx context.Context, w io.Writer, root *os.Root, top string, files []string) error {
+	if parts, err := split(top); err != nil {
+		return err
+	} else if len(parts) != 1 || parts[0] != top {
+		return refuse("top_level", shown(top)+" is no name of a directory")
+	}
+	compressed := gzip.NewWriter(w)
+	p := &packer{ctx: ctx, root: root, top: top, to: tar.NewWriter(compressed), buf: make([]byte, blockBytes)}
+	if err := p.packAll(slices.Sorted(slices.Values(files))); err != nil {
+		return err
+	}
+	if err := p.to.Close(); err != nil {
+		return fmt.Errorf("pack: %w", err)
+	}
+	if err := compressed.Close(); err != nil {
+		return fmt.Errorf("pack: %w", err)
+	}
+	return nil
+}
+
+type packer struct {
+	ctx  context.Context
+	root *os.Root
+	top  string
+	to   *tar.Writer
+	buf  []byte
+}
+
+func (p *packer) packAll(files []string) error {
+	for i, rel := range files {
+		switch name := p.top + "/" + rel; {
+		case !fs.ValidPath(rel) || rel == ".":
+			return refuseEntry("traversal", rel, "is no path below the directory")
+		case i > 0 && files[i-1] == rel:
+			return refuseEntry("duplicate", rel, "is to be packed twice")
+		default:
+			if _, err := split(name); err != nil {
+				return err
+			}
+			if err := p.pack(rel, name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (p *packer) pack(rel, name string) error {
+	f, info, err := p.open(rel)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	e := entry{name: name, executable: info.Mode()&0o111 != 0, size: info.Size()}
+	mode := plainMode
+	if e.executable {
+		mode = executableMode
+	}
+	header := &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: e.size, Mode: int64(mode), ModTime: time.Unix(0, 0)}
+	if err := p.to.WriteHeader(header); err != nil {
+		return fmt.Errorf("pack %s: %w", shown(rel), err)
+	}
+	if err := copyWhole(p.ctx, p.to, f, p.buf, e.size); err != nil {
+		return fmt.Errorf("pack %s: %w", shown(rel), err)
+	}
+	return nil
+}
+
+// open opens a regular file. What takes its place behind the look does not hold the open up, and is seen.
+func (p *packer) open(rel string) (*os.File, fs.FileInfo, error) {
+	was, err := p.root.Lstat(rel)
+	if err != nil {
+		return nil, nil, fmt.Errorf("pack: %w", err)
+	}
+	if !was.Mode().IsRegular() {
+		return nil, nil, refuseMode(rel, was.Mode())
+	}
+	f, err := p.root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("pack: %w", err)
+	}
+	info, err := f.Stat()
+	if err == nil && !os.SameFile(was, info) {
+		err = fmt.Errorf("%s is another file now", shown(rel))
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, nil, fmt.Errorf("pack: %w", err)
+	}
+	return f, info, nil
+}
+
+func refuseMode(rel string, mode fs.FileMode) error {
+	if mode&fs.ModeSymlink != 0 {
+		return refuseEntry("link", rel, "is a link")
+	}
+	return refuseEntry("special", rel, "is no regular file: %s", strings.ToLower(mode.Type().String()))
+}

@@ -1,0 +1,136 @@
+package archive
+
+import (
+	"archive/tar"
+	"bufio"
+	"compress/gzip"
+	"errors"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// What a tar may have around its files: for each entry its header, PAX records and padding, and behind all of them what fills up
+// the last record, which is 10 KiB by default.
+const (
+	overheadOfEntry = 8 << 10
+	overheadOfTar   = 1 << 20
+)
+
+// unpackTarGz writes the files of a tar_gz as they come.
+func unpackTarGz(s *source, t *tree, w *writer) error {
+	compressed := bufio.NewReaderSize(s.whole(), blockBytes)
+	gz, err := gzip.NewReader(compressed)
+	if err != nil {
+		return s.failed(err)
+	}
+	gz.Multistream(false)
+	limit := t.limits.MaxUncompressed + int64(t.limits.MaxEntries)*overheadOfEntry + overheadOfTar
+	out := &stream{ctx: s.ctx, from: gz, left: limit, limit: limit}
+	if err := unpackTar(tar.NewReader(out), t, w); err != nil {
+		return s.failed(err)
+	}
+	if out.ended {
+		return refuse("truncated", "the archive ends without the two empty blocks that end a tar")
+	}
+	if err := checkRest(out, w.buf); err != nil {
+		return s.failed(err)
+	}
+	// A second member would be read by some, and ignored by others.
+	switch _, err := compressed.ReadByte(); {
+	case err == nil:
+		return refuse("trailing_data", "there is something behind the end of the compressed archive")
+	case !errors.Is(err, io.EOF):
+		return s.failed(err)
+	}
+	return nil
+}
+
+// checkRest reads to the end, where gzip compares its checksum, and lets nothing pass but zeros.
+func checkRest(out io.Reader, buf []byte) error {
+	for {
+		n, err := out.Read(buf)
+		for _, b := range buf[:n] {
+			if b != 0 {
+				return refuse("trailing_data", "there is something behind the end of the tar")
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func unpackTar(archive *tar.Reader, t *tree, w *writer) error {
+	for {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := unpackHeader(header, archive, t, w); err != nil {
+			return err
+		}
+	}
+}
+
+func unpackHeader(h *tar.Header, contents io.Reader, t *tree, w *writer) error {
+	if err := checkRecords(h); err != nil {
+		return err
+	}
+	if h.Typeflag == tar.TypeXGlobalHeader {
+		return t.count(entry{name: h.Name})
+	}
+	if err := checkType(h); err != nil {
+		return err
+	}
+	e := entry{name: h.Name, dir: h.Typeflag == tar.TypeDir, executable: h.Mode&0o111 != 0, size: h.Size}
+	rel, err := t.admit(e)
+	switch {
+	case err != nil || rel == "":
+		return err
+	case e.dir:
+		return w.directory(rel)
+	}
+	return w.write(rel, e, contents)
+}
+
+// checkRecords refuses PAX records that say where an entry is or how long it is, other than the plain path of one entry.
+// archive/tar takes no records from a global header, while others do; a long name of GNU beats a path with it, and loses to it
+// elsewhere.
+func checkRecords(h *tar.Header) error {
+	global := h.Typeflag == tar.TypeXGlobalHeader
+	for _, key := range slices.Sorted(maps.Keys(h.PAXRecords)) {
+		switch value := h.PAXRecords[key]; {
+		case strings.HasPrefix(key, "GNU.sparse."), key == "SCHILY.realsize":
+			return refuseEntry("sparse", h.Name, "is a file with holes")
+		case key == "path" && !global && (value == h.Name || value == ""):
+		case key == "path", key == "size", key == "linkpath", key == "hdrcharset":
+			return refuseEntry("pax", h.Name, "has a PAX record %q that does not belong there", key)
+		}
+	}
+	return nil
+}
+
+func checkType(h *tar.Header) error {
+	switch h.Typeflag {
+	case tar.TypeReg:
+		if strings.HasSuffix(h.Name, "/") {
+			return refuseEntry("conflict", h.Name, "is a file by its type and a directory by its name")
+		}
+		return nil
+	case tar.TypeDir:
+		return nil
+	case tar.TypeSymlink, tar.TypeLink:
+		return refuseEntry("link", h.Name, "is a link")
+	case tar.TypeGNUSparse:
+		return refuseEntry("sparse", h.Name, "is a file with holes")
+	}
+	return refuseEntry("special", h.Name, "is of the type %q: neither a file nor a directory", h.Typeflag)
+}

@@ -1,0 +1,146 @@
+package archive
+
+import (
+	"cmp"
+	"compress/flate"
+	"hash/crc32"
+	"io"
+	"path"
+	"slices"
+	"strings"
+)
+
+// The methods of compression that are read (APPNOTE.TXT 4.4.5).
+const (
+	methodStore   = 0
+	methodDeflate = 8
+)
+
+// Bits of the flags of an entry (APPNOTE.TXT 4.4.4). A patch is read as no file of its own would be.
+const (
+	flagEncrypted  = 1<<0 | 1<<6 | 1<<13
+	flagDescriptor = 1 << 3
+	flagPatch      = 1 << 5
+)
+
+// Types of a file in the mode of Unix, and the systems that say one (APPNOTE.TXT 4.4.2).
+const (
+	typeMask      = 0o170000
+	typeDirectory = 0o040000
+	typeRegular   = 0o100000
+	typeLink      = 0o120000
+
+	madeByUnix   = 3
+	madeByDarwin = 19
+	dosDirectory = 0x10
+)
+
+// unpackZip judges all entries of a zip, then writes them.
+func unpackZip(s *source, t *tree, w *writer) error {
+	records, directory, err := readDirectory(s, t.limits.MaxEntries)
+	if err != nil {
+		return s.failed(err)
+	}
+	t.flat = slices.ContainsFunc(records, func(r record) bool { return path.Clean(r.name) == skillFile })
+	paths := make([]string, len(records))
+	for i := range records {
+		if paths[i], err = admitRecord(s, t, &records[i], directory); err != nil {
+			return s.failed(err)
+		}
+	}
+	if err := checkOverlap(records); err != nil {
+		return err
+	}
+	for i, r := range records {
+		if err := unpackRecord(s, w, paths[i], r); err != nil {
+			return s.failed(err)
+		}
+	}
+	return nil
+}
+
+// entry is what the record says of a file.
+func (r record) entry() entry {
+	return entry{name: r.name, dir: strings.HasSuffix(r.name, "/"), executable: r.hasMode() && r.mode()&0o111 != 0, size: int64(r.size)}
+}
+
+// hasMode says whether the system that packed the entry has modes; others may leave anything there.
+func (r record) hasMode() bool { return r.system == madeByUnix || r.system == madeByDarwin }
+
+func (r record) mode() uint32 { return r.attributes >> 16 }
+
+// admitRecord judges an entry by its record and by its local header, and notes where its contents begin.
+func admitRecord(s *source, t *tree, r *record, directory int64) (string, error) {
+	rel, err := t.admit(r.entry())
+	if err != nil {
+		return "", err
+	}
+	if err := checkRecordType(*r); err != nil {
+		return "", err
+	}
+	if err := checkCoding(*r); err != nil {
+		return "", err
+	}
+	return rel, checkLocal(s, r, directory)
+}
+
+// checkRecordType believes the type in a mode only of systems that have modes, but a link everywhere.
+func checkRecordType(r record) error {
+	unix, is, dir := r.hasMode(), r.mode()&typeMask, strings.HasSuffix(r.name, "/")
+	switch {
+	case is == typeLink:
+		return refuseEntry("link", r.name, "is a link")
+	case !unix && r.attributes&dosDirectory != 0 && !dir, unix && is == typeDirectory && !dir, unix && is == typeRegular && dir:
+		return refuseEntry("conflict", r.name, "is a directory by its type or its name, and a file by the other")
+	case unix && is != 0 && is != typeDirectory && is != typeRegular:
+		return refuseEntry("special", r.name, "is of the type %#o: neither a file nor a directory", is)
+	}
+	return nil
+}
+
+func checkCoding(r record) error {
+	switch {
+	case r.flags&flagEncrypted != 0:
+		return refuseEntry("encrypted", r.name, "is encrypted")
+	case r.flags&flagPatch != 0, r.method != methodStore && r.method != methodDeflate:
+		return refuseEntry("method", r.name, "is compressed by the method %d", r.method)
+	case r.method == methodStore && r.size != r.compressed:
+		return refuseEntry("size_mismatch", r.name, "is stored as it is, %d bytes in %d", r.size, r.compressed)
+	}
+	return nil
+}
+
+// checkOverlap refuses entries that share bytes: that is how a small zip becomes a bomb.
+func checkOverlap(records []record) error {
+	sorted := slices.SortedFunc(slices.Values(records), func(a, b record) int { return cmp.Compare(a.offset, b.offset) })
+	for i := 1; i < len(sorted); i++ {
+		if sorted[i-1].end() > int64(sorted[i].offset) {
+			return refuseEntry("overlap", sorted[i].name, "shares bytes with %s", shown(sorted[i-1].name))
+		}
+	}
+	return nil
+}
+
+func unpackRecord(s *source, w *writer, rel string, r record) error {
+	e := r.entry()
+	switch {
+	case rel == "":
+		return nil
+	case e.dir:
+		return w.directory(rel)
+	}
+	var contents io.Reader = io.NewSectionReader(s, r.contents(), int64(r.compressed))
+	if r.method == methodDeflate {
+		inflated := flate.NewReader(contents)
+		defer func() { _ = inflated.Close() }()
+		contents = inflated
+	}
+	sum := crc32.NewIEEE()
+	if err := w.write(rel, e, io.TeeReader(contents, sum)); err != nil {
+		return err
+	}
+	if sum.Sum32() != r.sum {
+		return refuseEntry("damaged", r.name, "has the checksum %08x in the place of %08x", sum.Sum32(), r.sum)
+	}
+	return nil
+}

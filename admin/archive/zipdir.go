@@ -1,0 +1,223 @@
+package archive
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Headers of a zip: how they begin, and how long they are without what has no fixed length (APPNOTE.TXT 4.3).
+const (
+	localSignature     = "PK\x03\x04"
+	recordSignature    = "PK\x01\x02"
+	endSignature       = "PK\x05\x06"
+	end64Signature     = "PK\x06\x07"
+	localHeaderBytes   = 30
+	recordHeaderBytes  = 46
+	endHeaderBytes     = 22
+	end64LocatorBytes  = 20
+	maxCommentBytes    = 1<<16 - 1
+	extraUnicodePath   = 0x7075
+	unicodePathPreface = 5
+)
+
+// record is an entry of the central directory. It leads: the local header has to say the same.
+type record struct {
+	system             byte
+	flags, method      uint16
+	sum                uint32
+	compressed, size   uint32
+	attributes, offset uint32
+	name               string
+	// localExtra is the length of the extra fields of the local header, which may have others.
+	localExtra uint16
+}
+
+// contents is where the compressed bytes begin.
+func (r record) contents() int64 {
+	return int64(r.offset) + localHeaderBytes + int64(len(r.name)) + int64(r.localExtra)
+}
+
+// end is where the compressed bytes end.
+func (r record) end() int64 { return r.contents() + int64(r.compressed) }
+
+// directoryEnd is the header at the end of a zip, which says where the central directory is.
+type directoryEnd struct {
+	records      int
+	begin, bytes int64
+}
+
+// readDirectory reads the central directory, which must be as it is announced: right before the header at the end, with as
+// many records, and nothing between. It returns where the directory begins, too.
+func readDirectory(s *source, maxEntries int) ([]record, int64, error) {
+	end, err := readEnd(s)
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case end.records == 0:
+		return nil, 0, refuse("empty", "the archive has no entry")
+	case end.records > maxEntries:
+		return nil, 0, refuse("entries", fmt.Sprintf("the archive has %d entries; it may have %d", end.records, maxEntries))
+	}
+	from := bufio.NewReaderSize(io.NewSectionReader(s, end.begin, end.bytes), blockBytes)
+	records := make([]record, end.records)
+	for i := range records {
+		if err := readRecord(from, &records[i], end.begin); err != nil {
+			return nil, 0, err
+		}
+	}
+	switch _, err := from.ReadByte(); {
+	case err == nil:
+		return nil, 0, errors.New("its directory has more records than it says")
+	case !errors.Is(err, io.EOF):
+		return nil, 0, err
+	}
+	return records, end.begin, nil
+}
+
+// readEnd finds the header at the end: the last one that there is, and its comment must be the last of the archive.
+func readEnd(s *source) (directoryEnd, error) {
+	tail := make([]byte, min(s.size, endHeaderBytes+maxCommentBytes))
+	at := s.size - int64(len(tail))
+	if _, err := s.ReadAt(tail, at); err != nil && !errors.Is(err, io.EOF) {
+		return directoryEnd{}, err
+	}
+	i := bytes.LastIndex(tail, []byte(endSignature))
+	if i < 0 || len(tail)-i < endHeaderBytes {
+		return directoryEnd{}, io.ErrUnexpectedEOF
+	}
+	if i >= end64LocatorBytes && string(tail[i-end64LocatorBytes:][:4]) == end64Signature {
+		return directoryEnd{}, refuse("zip64", "the archive is a zip64")
+	}
+	return parseEnd(tail[i:], at+int64(i))
+}
+
+func parseEnd(header []byte, at int64) (directoryEnd, error) {
+	le := binary.LittleEndian
+	end := directoryEnd{records: int(le.Uint16(header[10:])), bytes: int64(le.Uint32(header[12:])), begin: int64(le.Uint32(header[16:]))}
+	switch {
+	case end.records == 1<<16-1, end.bytes == 1<<32-1, end.begin == 1<<32-1:
+		return end, refuse("zip64", "the archive is a zip64")
+	case le.Uint32(header[4:]) != 0 || le.Uint16(header[8:]) != le.Uint16(header[10:]):
+		return end, errors.New("it is one of several parts")
+	case len(header)-endHeaderBytes < int(le.Uint16(header[20:])):
+		return end, io.ErrUnexpectedEOF
+	case len(header)-endHeaderBytes > int(le.Uint16(header[20:])):
+		return end, refuse("trailing_data", "there is something behind the end of the archive")
+	case end.begin+end.bytes != at:
+		return end, errors.New("its directory is not where it says")
+	}
+	return end, nil
+}
+
+// readRecord reads the next record. What belongs to files lies before the directory.
+func readRecord(from io.Reader, r *record, directory int64) error {
+	var header [recordHeaderBytes]byte
+	if _, err := io.ReadFull(from, header[:]); err != nil {
+		return err
+	}
+	le := binary.LittleEndian
+	if string(header[:4]) != recordSignature {
+		return errors.New("its directory is broken")
+	}
+	*r = record{
+		system: header[5], flags: le.Uint16(header[8:]), method: le.Uint16(header[10:]), sum: le.Uint32(header[16:]),
+		compressed: le.Uint32(header[20:]), size: le.Uint32(header[24:]), attributes: le.Uint32(header[38:]), offset: le.Uint32(header[42:]),
+	}
+	name, extra, comment := int64(le.Uint16(header[28:])), int64(le.Uint16(header[30:])), int64(le.Uint16(header[32:]))
+	if err := readName(from, r, name, extra); err != nil {
+		return err
+	}
+	if _, err := io.CopyN(io.Discard, from, comment); err != nil {
+		return err
+	}
+	return checkPlace(r, le.Uint16(header[34:]), directory)
+}
+
+// readName reads the name, and the extra fields for another name in them.
+func readName(from io.Reader, r *record, name, extra int64) error {
+	if name > 2*maxPathBytes { // so that a directory of long names is not held in memory
+		return refuse("path_length", fmt.Sprintf("a name in the archive has %d bytes", name))
+	}
+	text := make([]byte, name+extra)
+	if _, err := io.ReadFull(from, text); err != nil {
+		return err
+	}
+	r.name = string(text[:name])
+	return checkExtra(r.name, text[name:])
+}
+
+// checkExtra refuses a second name that is not the first. Some readers take the one, some the other.
+func checkExtra(name string, extra []byte) error {
+	for len(extra) >= 4 {
+		id, size := binary.LittleEndian.Uint16(extra), int(binary.LittleEndian.Uint16(extra[2:]))
+		if extra = extra[4:]; size > len(extra) {
+			return nil
+		}
+		if id == extraUnicodePath && (size < unicodePathPreface || string(extra[unicodePathPreface:size]) != name) {
+			return refuseEntry("header_mismatch", name, "has another name in an extra field")
+		}
+		extra = extra[size:]
+	}
+	return nil
+}
+
+func checkPlace(r *record, disk uint16, directory int64) error {
+	const moved = 1<<32 - 1
+	switch {
+	case r.size == moved, r.compressed == moved, r.offset == moved:
+		return refuseEntry("zip64", r.name, "is an entry of a zip64")
+	case disk != 0:
+		return errors.New("it is one of several parts")
+	case r.end() > directory:
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+
+// checkLocal compares the local header of an entry with its record, and notes where the contents begin.
+func checkLocal(s *source, r *record, directory int64) error {
+	header := make([]byte, localHeaderBytes+len(r.name))
+	if _, err := s.ReadAt(header, int64(r.offset)); err != nil {
+		return err
+	}
+	if string(header[:4]) != localSignature {
+		return errors.New("a directory record leads to no file")
+	}
+	le := binary.LittleEndian
+	const compared = flagEncrypted | flagDescriptor | flagPatch
+	flags := le.Uint16(header[6:])
+	same := string(header[localHeaderBytes:]) == r.name && int(le.Uint16(header[26:])) == len(r.name) &&
+		flags&compared == r.flags&compared && le.Uint16(header[8:]) == r.method
+	if !same || !sizesAgree(header, r) {
+		return refuseEntry("header_mismatch", r.name, "is told of differently by its two headers")
+	}
+	return readLocalExtra(s, r, le.Uint16(header[28:]), directory)
+}
+
+// sizesAgree compares checksum and sizes. Where they come behind the contents, each may be zero in front of them: Info-ZIP
+// leaves out what it does not know when it writes to a pipe.
+func sizesAgree(local []byte, r *record) bool {
+	le := binary.LittleEndian
+	later := r.flags&flagDescriptor != 0
+	agree := func(at int, want uint32) bool {
+		is := le.Uint32(local[at:])
+		return is == want || later && is == 0
+	}
+	return agree(14, r.sum) && agree(18, r.compressed) && agree(22, r.size)
+}
+
+func readLocalExtra(s *source, r *record, length uint16, directory int64) error {
+	r.localExtra = length
+	if r.end() > directory {
+		return io.ErrUnexpectedEOF
+	}
+	extra := make([]byte, length)
+	if _, err := s.ReadAt(extra, int64(r.offset)+localHeaderBytes+int64(len(r.name))); err != nil {
+		return err
+	}
+	return checkExtra(r.name, extra)
+}

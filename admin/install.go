@@ -1,0 +1,372 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"pannier"
+	"pannier/admin/archive"
+	"pannier/admin/install"
+)
+
+// InstallOptions are what [Door.Install] and its kin need. Without a Store nothing is installed.
+type InstallOptions struct {
+	Store *install.Store
+	// Trust is that of what is installed.
+	Trust pannier.Trust
+	// Refused says why nothing is installed here; nil where it is.
+	Refused *pannier.Refusal
+	// Take holds an upload that is ready, for whoever owns it, until release is called with whether it was used up.
+	Take func(ctx context.Context, owner, id string) (held *os.File, u pannier.Upload, release func(consumed bool) error, err error)
+	// Archive bounds what is unpacked, MaxCompressed what comes in as a body. Bodies are kept in Spool until they are.
+	Archive       archive.Limits
+	MaxCompressed int64
+	Spool         string
+	// Preflight judges a skill as if it lay where its path says already, and returns the snapshot that would follow.
+	Preflight func(*pannier.Skill) (*pannier.Entry, *pannier.Snapshot)
+	// Look returns a snapshot of a look that began after the call, at the directories that were changed.
+	Look func(ctx context.Context, dirs ...string) (*pannier.Snapshot, error)
+}
+
+// The bounds of an installation: how many are prepared at a time, and how long the look takes that shows one.
+const (
+	maxPrepared = 4
+	lookTimeout = 30 * time.Second
+)
+
+// installIntent is what the audit log says of an installation that was asked for.
+type installIntent struct {
+	SourceKind   pannier.SourceKind `json:"source_kind,omitempty"`
+	Origin       string             `json:"origin,omitempty"`
+	Expected     pannier.Digest     `json:"expected_fingerprint,omitzero"`
+	AllowMissing bool               `json:"allow_missing,omitempty"`
+}
+
+// installOutcome is what it says of one that was made.
+type installOutcome struct {
+	Status      pannier.InstallStatus `json:"status"`
+	Path        string                `json:"path,omitempty"`
+	Fingerprint pannier.Digest        `json:"fingerprint,omitzero"`
+	Previous    pannier.Digest        `json:"previous_fingerprint,omitzero"`
+	Trust       pannier.Trust         `json:"trust,omitempty"`
+	Findings    int                   `json:"findings,omitempty"`
+	Reasons     []pannier.Reason      `json:"reasons,omitempty"`
+	Config      string                `json:"config,omitempty"`
+}
+
+// Install puts a skill into the workspace, or with [pannier.InstallRequest.Slug] replaces one, and returns with the
+// snapshot that shows it. The archive is unpacked, read and scanned before its turn, so that others need not wait for it;
+// what has a say in whether it fits, such as dependencies, conflicts and collisions, is asked in its turn.
+//
+// An upload that was refused stays as it was, so that it can be asked for again with other parameters; only one whose archive
+// is not what it should be is used up.
+func (d *Door) Install(ctx context.Context, actor pannier.Actor, req pannier.InstallRequest, src pannier.InstallSource) (pannier.InstallResult, *pannier.Snapshot, error) {
+	if err := d.installs(); err != nil {
+		return pannier.InstallResult{}, nil, err
+	}
+	if err := enter(ctx, d.preparing); err != nil {
+		return pannier.InstallResult{}, nil, err
+	}
+	defer func() { <-d.preparing }()
+	req.Origin = originOf(src)
+	action := pannier.ActionInstall
+	if req.Slug != "" {
+		action = pannier.ActionUpdate
+	}
+	if req.DryRun {
+		result, err := d.install(ctx, actor, req, src)
+		return result.plan, nil, err
+	}
+	intent, err := d.o.Audit.Append(pannier.AuditEntry{
+		Phase: pannier.AuditIntent, Action: action, Actor: actor, Slug: req.Slug,
+		Detail: installIntent{req.SourceKind, req.Origin, req.Expected, req.AllowMissing},
+	})
+	if err != nil {
+		return pannier.InstallResult{}, nil, fmt.Errorf("%s: %w", action, err)
+	}
+	result, err := d.install(ctx, actor, req, src)
+	return d.installed(intent, result, err)
+}
+
+// installs refuses where nothing is installed.
+func (d *Door) installs() error {
+	switch {
+	case d.o.Install.Refused != nil:
+		return d.o.Install.Refused
+	case d.o.Install.Store == nil:
+		return &pannier.Refusal{Code: "install.unavailable", Message: "nothing can be installed here", Hint: "ask a sidecar with a state directory"}
+	}
+	return nil
+}
+
+// originOf says where an installation comes from, for the lock file.
+func originOf(src pannier.InstallSource) string {
+	if src.UploadID != "" {
+		return "upload:" + src.UploadID
+	}
+	if src.Name != "" {
+		return "archive:" + src.Name
+	}
+	return "archive"
+}
+
+// change is a done installation: what came of it, and the plan that its caller is told.
+type change struct {
+	done
+	plan pannier.InstallResult
+}
+
+// installed audits what became of an intent, and tells of it.
+func (d *Door) installed(intent pannier.AuditEntry, c change, failed error) (pannier.InstallResult, *pannier.Snapshot, error) {
+	if intent.Slug == "" {
+		intent.Slug = c.plan.Skill.Slug
+	}
+	if failed == nil {
+		c.detail = outcomeOfInstall(c.plan)
+	}
+	d.conclude(intent, c.done, failed)
+	if failed != nil {
+		return pannier.InstallResult{}, nil, fmt.Errorf("%s: %w", intent.Action, failed)
+	}
+	if c.event != "" {
+		d.o.Emit(c.event, c.data)
+	}
+	c.plan.AuditEntries = 2
+	return c.plan, c.snapshot, nil
+}
+
+func outcomeOfInstall(r pannier.InstallResult) installOutcome {
+	return installOutcome{
+		Status: r.Status, Path: r.Skill.Path, Fingerprint: r.Skill.Fingerprint, Previous: r.Previous, Trust: r.Skill.TrustLevel,
+		Findings: len(r.Findings), Reasons: r.Reasons, Config: r.Config,
+	}
+}
+
+// install stages a skill and, in its turn, puts it in its place.
+func (d *Door) install(ctx context.Context, actor pannier.Actor, req pannier.InstallRequest, src pannier.InstallSource) (change, error) {
+	a, err := d.open(ctx, actor, src)
+	if err != nil {
+		return change{}, err
+	}
+	staged, contents, err := d.stage(ctx, req.SourceKind, a)
+	if err != nil {
+		return change{}, errors.Join(err, a.release(spoilt(err)))
+	}
+	defer staged.Discard()
+	c, err := d.commit(ctx, actor, req, staged)
+	c.plan.Files, c.plan.Bytes, c.plan.Ignored = contents.Files, contents.Bytes, contents.Ignored
+	return c, errors.Join(err, a.release(err == nil && !req.DryRun))
+}
+
+// spoilt reports whether an archive is of no use to anybody.
+func spoilt(err error) bool {
+	refusal, ok := errors.AsType[*pannier.Refusal](err)
+	return ok && strings.HasPrefix(refusal.Code, "archive.")
+}
+
+// stage unpacks an archive beside the skills, and reads what is in it.
+func (d *Door) stage(ctx context.Context, kind pannier.SourceKind, a opened) (*install.Staged, archive.Contents, error) {
+	var contents archive.Contents
+	staged, err := d.o.Install.Store.Stage(ctx, kind, "", func(ctx context.Context, into *os.Root) (err error) {
+		contents, err = archive.Unpack(ctx, a.file, a.size, a.format, into, d.o.Install.Archive)
+		return err
+	})
+	return staged, contents, err
+}
+
+// commit puts a staged skill in its place. It waits for its turn as long as somebody waits for it; from then on nobody's
+// going away stops it.
+func (d *Door) commit(ctx context.Context, actor pannier.Actor, req pannier.InstallRequest, staged *install.Staged) (change, error) {
+	if err := enter(ctx, d.turn); err != nil {
+		return change{}, err
+	}
+	defer func() { <-d.turn }()
+	ctx = context.WithoutCancel(ctx)
+	reasons, err := d.preflight(req, staged.Skill)
+	if err != nil {
+		return change{}, err
+	}
+	var result pannier.InstallResult
+	if req.Slug == "" {
+		result, err = d.o.Install.Store.Install(ctx, staged, req, actor)
+	} else {
+		result, err = d.o.Install.Store.Update(ctx, staged, req, actor)
+	}
+	result.Reasons = reasons
+	if err != nil || req.DryRun {
+		return change{plan: result}, err
+	}
+	return d.show(ctx, result, req.Origin)
+}
+
+// show looks at what has changed on disk, and returns it with the snapshot that shows it.
+func (d *Door) show(ctx context.Context, result pannier.InstallResult, origin string) (change, error) {
+	c := change{plan: result}
+	c.event = installEvents[result.Status]
+	if c.event == "" {
+		return c, nil
+	}
+	c.data = pannier.SkillInstalled{InstalledSkill: result.Skill, Previous: result.Previous, Origin: origin}
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	at := result.Skill.InstallPath
+	var err error
+	if c.snapshot, err = d.o.Install.Look(ctx, at, filepath.Dir(at)); err != nil {
+		d.o.Logger.Warn("an installation is done, and not served yet", "slug", result.Skill.Slug, "error", err)
+	}
+	return c, nil
+}
+
+// installEvents are told of what has changed something.
+var installEvents = map[pannier.InstallStatus]pannier.EventType{
+	pannier.StatusInstalled:   pannier.EventInstallAdded,
+	pannier.StatusUpdated:     pannier.EventInstallReplaced,
+	pannier.StatusUninstalled: pannier.EventInstallRemoved,
+	pannier.StatusRolledBack:  pannier.EventInstallRolledBack,
+}
+
+// preflight judges a staged skill where it is to lie. What keeps it from ever being used there refuses it; what it lacks
+// refuses it unless the caller knows that.
+func (d *Door) preflight(req pannier.InstallRequest, skill *pannier.Skill) ([]pannier.Reason, error) {
+	placed := *skill
+	placed.TrustLevel, placed.Managed = d.o.Install.Trust, true
+	e, after := d.o.Install.Preflight(&placed)
+	if e == nil {
+		return nil, nil
+	}
+	if other := rival(e, after); other != nil {
+		return nil, &pannier.Refusal{
+			Code: "install.collision", Message: fmt.Sprintf("the slug %s belongs to %s already", e.Slug, other.Path),
+			Hint: "remove that one, or give one of the two another `slug` in its frontmatter",
+		}
+	}
+	for _, r := range e.Reasons {
+		if refusal := refusalOf(e, r, req.AllowMissing); refusal != nil {
+			return nil, refusal
+		}
+	}
+	return e.Reasons, nil
+}
+
+// rival returns another skill of the same kind of root with the same slug.
+func rival(e *pannier.Entry, s *pannier.Snapshot) *pannier.Entry {
+	at := slices.IndexFunc(s.Entries, func(other pannier.Entry) bool {
+		return other.Slug == e.Slug && other.SourceKind == e.SourceKind && other.Skill != e.Skill
+	})
+	if at < 0 {
+		return nil
+	}
+	return &s.Entries[at]
+}
+
+// missing are the reasons that pass once somebody has given the agent what it lacks.
+var missing = []string{
+	pannier.ReasonMissingBinary, pannier.ReasonMissingAnyBinary, pannier.ReasonMissingEnv, pannier.ReasonMissingAPIKey,
+	pannier.ReasonMissingMCP, pannier.ReasonOSUnsupported, pannier.ReasonRuntimeIncompatible,
+}
+
+// refusalOf returns why a reason keeps a skill from being installed, nil where it does not.
+func refusalOf(e *pannier.Entry, r pannier.Reason, allowMissing bool) *pannier.Refusal {
+	refusal := &pannier.Refusal{Hint: r.Remedy}
+	switch {
+	case slices.Contains(missing, r.Code) && !allowMissing:
+		refusal.Code, refusal.Message = "install.dependency", fmt.Sprintf("%s lacks what it needs: %s %s", e.Slug, r.Code, r.Subject)
+		refusal.Hint += "; or install it all the same with allow_missing"
+	case r.Code == pannier.ReasonConflict:
+		refusal.Code, refusal.Message = "install.conflict", fmt.Sprintf("%s must not be used together with %s", e.Slug, r.Subject)
+	case r.Code == pannier.ReasonTrustBlocked:
+		refusal.Code, refusal.Message = "install.trust", fmt.Sprintf("uploaded skills are trusted as %s, which the settings do not let be used", r.Subject)
+		refusal.Hint = "lower trust.minimum, or raise trust.install"
+	case r.Code == pannier.ReasonInvalid:
+		refusal.Code, refusal.Message = "install.invalid", fmt.Sprintf("%s can not be used as it is: %s", e.Slug, r.Subject)
+	default:
+		return nil
+	}
+	return refusal
+}
+
+// Uninstall removes a skill that pannier has installed, with what clients have set of it.
+func (d *Door) Uninstall(ctx context.Context, actor pannier.Actor, req pannier.RemoveRequest) (pannier.InstallResult, *pannier.Snapshot, error) {
+	return d.remove(ctx, actor, pannier.ActionUninstall, req, func(ctx context.Context) (pannier.InstallResult, error) {
+		result, err := d.o.Install.Store.Uninstall(ctx, req, actor)
+		if err == nil && result.Status == pannier.StatusUninstalled && !req.DryRun {
+			d.forgetPolicy(pannier.PolicyKey{Slug: result.Skill.Slug, SourceKind: result.Skill.SourceKind})
+		}
+		return result, err
+	})
+}
+
+// Rollback brings back the version of a skill that was there before the newest one.
+func (d *Door) Rollback(ctx context.Context, actor pannier.Actor, req pannier.RemoveRequest) (pannier.InstallResult, *pannier.Snapshot, error) {
+	return d.remove(ctx, actor, pannier.ActionRollback, req, func(ctx context.Context) (pannier.InstallResult, error) {
+		return d.o.Install.Store.Rollback(ctx, req, actor)
+	})
+}
+
+// remove takes one change without files of its own through the door.
+func (d *Door) remove(ctx context.Context, actor pannier.Actor, action string, req pannier.RemoveRequest, act func(context.Context) (pannier.InstallResult, error)) (pannier.InstallResult, *pannier.Snapshot, error) {
+	if err := d.installs(); err != nil {
+		return pannier.InstallResult{}, nil, err
+	}
+	if err := enter(ctx, d.turn); err != nil {
+		return pannier.InstallResult{}, nil, err
+	}
+	defer func() { <-d.turn }()
+	ctx = context.WithoutCancel(ctx)
+	if req.DryRun {
+		result, err := act(ctx)
+		return result, nil, err
+	}
+	intent, err := d.o.Audit.Append(pannier.AuditEntry{
+		Phase: pannier.AuditIntent, Action: action, Actor: actor, Slug: req.Slug,
+		Detail: installIntent{SourceKind: req.SourceKind, Expected: req.Expected},
+	})
+	if err != nil {
+		return pannier.InstallResult{}, nil, fmt.Errorf("%s: %w", action, err)
+	}
+	result, err := act(ctx)
+	if err != nil {
+		return d.installed(intent, change{}, err)
+	}
+	c, err := d.show(ctx, result, "")
+	return d.installed(intent, c, err)
+}
+
+// forgetPolicy removes what clients have set of a skill that is gone. The skill is gone whether it succeeds or not.
+func (d *Door) forgetPolicy(key pannier.PolicyKey) {
+	_, _, err := d.o.Policy.Set(key, pannier.PolicyChange{Enabled: pannier.Toggle{Given: true}, AllowImplicit: pannier.Toggle{Given: true}})
+	if err != nil {
+		d.o.Logger.Warn("the policy of an uninstalled skill is still kept", "slug", key.Slug, "error", err)
+		return
+	}
+	d.o.SetPolicies(d.o.Policy.All())
+}
+
+// opened is an archive that can be read anywhere.
+type opened struct {
+	file    *os.File
+	size    int64
+	format  pannier.ArchiveFormat
+	release func(consumed bool) error
+}
+
+// open returns the archive of an installation.
+func (d *Door) open(ctx context.Context, actor pannier.Actor, src pannier.InstallSource) (opened, error) {
+	if src.UploadID == "" {
+		return d.spool(ctx, src)
+	}
+	if d.o.Install.Take == nil {
+		return opened{}, &pannier.Refusal{Code: "upload.not_found", Message: "there are no uploads here", Hint: "send the archive as the body of POST /v1/skills"}
+	}
+	file, u, release, err := d.o.Install.Take(ctx, actor.Owner(), src.UploadID)
+	if err != nil {
+		return opened{}, err
+	}
+	return opened{file: file, size: u.Size, format: u.Format, release: release}, nil
+}

@@ -1,0 +1,230 @@
+package install
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"pannier"
+	"pannier/internal/yamldoc"
+)
+
+// What became of the list of config.yaml ([pannier.InstallResult.Config]).
+const (
+	configAdded   = "added"
+	configRemoved = "removed"
+)
+
+const (
+	skillsKey      = "skills"
+	configTemp     = "." + pannier.WorkspaceFile + ".pannier"
+	maxConfigBytes = 1 << 20
+)
+
+// edited says what became of the list of config.yaml.
+type edited struct {
+	config  string
+	problem *pannier.Problem
+}
+
+// errLeft says that config.yaml stays as it is, for a reason that is told.
+var errLeft = errors.New("it stays as it is")
+
+// list brings the list of config.yaml in line with an intent.
+func (p *place) list(in *intent) edited {
+	outcome, change := configAdded, withEntry
+	switch in.Action {
+	case pannier.ActionUninstall:
+		outcome, change = configRemoved, withoutEntry
+	case pannier.ActionInstall:
+	default:
+		return edited{}
+	}
+	changed, err := p.store.editConfig(func(text []byte) ([]byte, error) { return change(text, in.Slug) })
+	switch {
+	case err != nil:
+		return edited{problem: leftAlone(in, err)}
+	case changed:
+		return edited{config: outcome}
+	}
+	return edited{}
+}
+
+func leftAlone(in *intent, err error) *pannier.Problem {
+	hint := fmt.Sprintf("add %q to the list by hand, so that the agent has it", in.Slug)
+	if in.Action == pannier.ActionUninstall {
+		hint = fmt.Sprintf("remove %q from the list by hand", in.Slug)
+	}
+	return &pannier.Problem{
+		Code: "install.config", Severity: pannier.SeverityWarning, Path: pannier.WorkspaceFile, Field: skillsKey,
+		Message: "the list of skills was left as it is: " + err.Error(), Hint: hint,
+	}
+}
+
+// editConfig changes config.yaml where there is one, and reports whether it did.
+func (s *Store) editConfig(change func([]byte) ([]byte, error)) (bool, error) {
+	name := filepath.Join(s.rules.Workspace, pannier.WorkspaceFile)
+	before, err := os.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	if !before.Mode().IsRegular() {
+		return false, fmt.Errorf("%w: the file is a link, or no file", errLeft)
+	}
+	text, err := readConfig(name)
+	if err != nil {
+		return false, err
+	}
+	changed, err := change(text)
+	if err != nil || bytes.Equal(text, changed) {
+		return false, err
+	}
+	return true, s.replaceConfig(name, before, changed)
+}
+
+func readConfig(name string) ([]byte, error) {
+	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxConfigBytes+1))
+	if err == nil && len(text) > maxConfigBytes {
+		err = fmt.Errorf("%w: it has more than %d bytes", errLeft, maxConfigBytes)
+	}
+	return text, err
+}
+
+// replaceConfig puts another text in the place of config.yaml, unless somebody has written to it since.
+func (s *Store) replaceConfig(name string, before fs.FileInfo, text []byte) error {
+	if err := unix.Access(name, unix.W_OK); err != nil || before.Mode().Perm()&0o200 == 0 {
+		return fmt.Errorf("%w: it may not be written", errLeft)
+	}
+	temp := filepath.Join(s.rules.Workspace, configTemp)
+	err := s.writeConfig(temp, before, text)
+	if err == nil {
+		err = s.step("config.commit")
+	}
+	now, statErr := os.Lstat(name)
+	if err == nil && (statErr != nil || !os.SameFile(before, now) || before.Size() != now.Size() || !before.ModTime().Equal(now.ModTime())) {
+		err = fmt.Errorf("%w: somebody has written to it meanwhile", errLeft)
+	}
+	if err == nil {
+		err = os.Rename(temp, name)
+	}
+	if err != nil {
+		_ = os.Remove(temp)
+		return err
+	}
+	return syncDirectory(s.rules.Workspace)
+}
+
+// writeConfig writes a text to a file that is like config.yaml.
+func (s *Store) writeConfig(temp string, like fs.FileInfo, text []byte) error {
+	if err := s.step("config.write"); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if owner, ok := like.Sys().(*syscall.Stat_t); ok {
+		_ = f.Chown(int(owner.Uid), int(owner.Gid)) // only root may
+	}
+	if err := f.Chmod(like.Mode().Perm()); err != nil {
+		return err
+	}
+	if _, err := f.Write(text); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+func syncDirectory(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil && !errors.Is(err, unix.EINVAL) {
+		return err
+	}
+	return nil
+}
+
+// clearConfig removes the file beside config.yaml that a process left.
+func (s *Store) clearConfig() {
+	if err := os.Remove(filepath.Join(s.rules.Workspace, configTemp)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.log.Warn("a file beside config.yaml stays", "error", err)
+	}
+}
+
+// withEntry returns a config.yaml whose list, where it has one, names a skill.
+func withEntry(text []byte, slug string) ([]byte, error) {
+	entries, listed, err := listOf(text)
+	if err != nil || !listed || indexOf(entries, slug) >= 0 {
+		return text, err
+	}
+	return yamldoc.AppendItem(text, skillsKey, slug)
+}
+
+// withoutEntry returns a config.yaml whose list does not name a skill.
+func withoutEntry(text []byte, slug string) ([]byte, error) {
+	for {
+		entries, listed, err := listOf(text)
+		at := indexOf(entries, slug)
+		if err != nil || !listed || at < 0 {
+			return text, err
+		}
+		if text, err = yamldoc.RemoveItem(text, skillsKey, at); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// listOf returns the entries of the list, as they are written. A list that is none, and yet not nothing, is an error.
+func listOf(text []byte) (entries []string, listed bool, err error) {
+	doc, _, err := yamldoc.Parse(text)
+	if err != nil {
+		return nil, false, err
+	}
+	list := doc.Get(skillsKey)
+	switch list.Kind() {
+	case yamldoc.Missing, yamldoc.Null:
+		return nil, false, nil
+	case yamldoc.Text, yamldoc.Map:
+		return nil, false, fmt.Errorf("%w: it is %s, not a list", errLeft, list.Kind())
+	}
+	for item := range list.Items() {
+		if item.Kind() == yamldoc.Map {
+			item = item.Get("name")
+		}
+		entry, _ := item.Text()
+		entries = append(entries, entry)
+	}
+	return entries, true, nil
+}
+
+// indexOf returns which entry means the directory right below a root that has a name, -1 where none does. The ornaments of
+// a shell do not count, as where config.yaml is read.
+func indexOf(entries []string, slug string) int {
+	for i, entry := range entries {
+		if entry = strings.TrimSpace(entry); entry != "" && path.Clean(entry) == slug {
+			return i
+		}
+	}
+	return -1
+}

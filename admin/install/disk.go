@@ -1,0 +1,156 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+
+	"golang.org/x/sys/unix"
+
+	"pannier"
+	"pannier/loader/fingerprint"
+)
+
+func (p *place) exists(rel string) bool {
+	_, err := p.dir.Lstat(rel)
+	return err == nil
+}
+
+// print returns the fingerprint of a directory, zero where there is none.
+func (p *place) print(ctx context.Context, rel string) (pannier.Digest, error) {
+	if info, err := p.dir.Lstat(rel); err != nil || !info.IsDir() {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return pannier.Digest{}, err
+	}
+	print, err := fingerprint.Of(ctx, p.dir, rel, fingerprint.Options{})
+	return print.Digest, err
+}
+
+// move is a step: a rename that replaces nothing, after which both directories are synced.
+func (p *place) move(step, from, to string) error {
+	if err := p.store.step(step); err != nil {
+		return err
+	}
+	err := p.rename(from, to, unix.RENAME_NOREPLACE)
+	if unsupported(err) {
+		if p.exists(to) {
+			return &os.LinkError{Op: "rename", Old: from, New: to, Err: fs.ErrExist}
+		}
+		err = p.rename(from, to, 0)
+	}
+	if err != nil {
+		return err
+	}
+	return p.syncBoth(from, to)
+}
+
+// exchange is a step: two directories take each other's place, so that at no time one of them is missing.
+func (p *place) exchange(step, a, b string) error {
+	if err := p.store.step(step); err != nil {
+		return err
+	}
+	if err := p.rename(a, b, unix.RENAME_EXCHANGE); err != nil {
+		return err
+	}
+	return p.syncBoth(a, b)
+}
+
+// unsupported reports whether a file system does not know a flag of renameat2(2).
+func unsupported(err error) bool {
+	return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP)
+}
+
+// rename renames by the descriptors of the two directories, which [os.Root] keeps below the root.
+func (p *place) rename(from, to string, flags uint) error {
+	if p.store.plain && flags != 0 {
+		return unix.EINVAL
+	}
+	a, err := p.dir.Open(path.Dir(from))
+	if err != nil {
+		return err
+	}
+	defer a.Close()
+	b, err := p.dir.Open(path.Dir(to))
+	if err != nil {
+		return err
+	}
+	defer b.Close()
+	if err := unix.Renameat2(int(a.Fd()), path.Base(from), int(b.Fd()), path.Base(to), flags); err != nil {
+		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
+	}
+	return nil
+}
+
+func (p *place) syncBoth(from, to string) error {
+	if err := p.sync(path.Dir(to)); err != nil || path.Dir(from) == path.Dir(to) {
+		return err
+	}
+	return p.sync(path.Dir(from))
+}
+
+// sync makes what was done in a directory outlast a loss of power. Not every file system can.
+func (p *place) sync(rel string) error {
+	d, err := p.dir.Open(rel)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if err := d.Sync(); err != nil && !errors.Is(err, unix.EINVAL) {
+		return err
+	}
+	return nil
+}
+
+// write is a step: a whole file, synced.
+func (p *place) write(step, rel string, text []byte) error {
+	if err := p.store.step(step); err != nil {
+		return err
+	}
+	f, err := p.dir.OpenFile(rel, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// replace is a step: a file takes the place of another, after which the directory is synced.
+func (p *place) replace(step, from, to string) error {
+	if err := p.store.step(step); err != nil {
+		return err
+	}
+	if err := p.rename(from, to, 0); err != nil {
+		return err
+	}
+	return p.sync(path.Dir(to))
+}
+
+// clear is a step: it removes a directory of staging.
+func (p *place) clear(rel string) error {
+	if err := p.store.step("staging.remove"); err != nil {
+		return err
+	}
+	return p.removeAll(rel)
+}
+
+// removeAll removes a directory, also one whose directories may not be written.
+func (p *place) removeAll(rel string) error {
+	err := p.dir.RemoveAll(rel)
+	if !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	_ = fs.WalkDir(p.dir.FS(), rel, func(sub string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			return p.dir.Chmod(sub, 0o700)
+		}
+		return nil
+	})
+	return p.dir.RemoveAll(rel)
+}

@@ -1,0 +1,133 @@
+package install
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"reflect"
+
+	"golang.org/x/sys/unix"
+
+	"pannier"
+)
+
+// maxLockBytes bounds a lock file, as the loader does.
+const maxLockBytes = 4 << 20
+
+// lockText is a lock file. What others put into it is kept.
+type lockText struct {
+	fields map[string]json.RawMessage
+	skills map[string]json.RawMessage
+}
+
+// readLock reads the lock file of a root. One that is not there is empty, and so is that of a root that is not.
+func readLock(root pannier.Root) (lockText, error) {
+	dir, err := os.OpenRoot(root.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return lockText{}, nil
+	}
+	if err != nil {
+		return lockText{}, err
+	}
+	defer dir.Close()
+	return (&place{root: root, dir: dir}).lock()
+}
+
+func (p *place) lock() (lockText, error) {
+	text, err := p.readFile(lockRel, maxLockBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return lockText{}, nil
+	}
+	if err != nil {
+		return lockText{}, err
+	}
+	l := lockText{}
+	version := 0
+	err = json.Unmarshal(text, &l.fields)
+	if err == nil {
+		err = errors.Join(json.Unmarshal(l.fields["version"], &version), json.Unmarshal(l.fields["skills"], &l.skills))
+	}
+	if err != nil || version != 1 {
+		return lockText{}, refuse("install.lock", path.Join(p.root.Name, lockRel)+" can not be read, so nobody knows what is installed", "restore the file, or remove it and install the skills again")
+	}
+	return l, nil
+}
+
+// readFile returns a regular file within a bound.
+func (p *place) readFile(rel string, limit int64) ([]byte, error) {
+	f, err := p.dir.OpenFile(rel, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > limit {
+		return nil, errors.Join(err, fmt.Errorf("%s is no file of at most %d bytes", rel, limit))
+	}
+	return io.ReadAll(io.LimitReader(f, limit))
+}
+
+func (l lockText) has(slug string) bool {
+	_, ok := l.skills[slug]
+	return ok
+}
+
+// entry returns what is said of a slug, nil where nothing is.
+func (l lockText) entry(root pannier.Root, slug string) (*pannier.LockEntry, error) {
+	raw, ok := l.skills[slug]
+	if !ok {
+		return nil, nil
+	}
+	var e pannier.LockEntry
+	if err := json.Unmarshal(raw, &e); err != nil {
+		return nil, refuse("install.lock", fmt.Sprintf("what %s says of %s can not be read", path.Join(root.Name, lockRel), slug), "remove the entry, or restore the file")
+	}
+	return &e, nil
+}
+
+func (l lockText) entries(root pannier.Root) ([]Entry, error) {
+	var all []Entry
+	for slug := range l.skills {
+		e, err := l.entry(root, slug)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, Entry{Root: root, Path: slug, LockEntry: *e})
+	}
+	return all, nil
+}
+
+// with returns the text of a lock file that says something else of a slug, or nothing where e is nil.
+func (l lockText) with(slug string, e *pannier.LockEntry) ([]byte, error) {
+	fields, skills := map[string]json.RawMessage{}, map[string]json.RawMessage{}
+	for name, raw := range l.fields {
+		fields[name] = raw
+	}
+	for key, raw := range l.skills {
+		if path.Clean(key) != slug {
+			skills[key] = raw
+		}
+	}
+	var err error
+	if e != nil {
+		skills[slug], err = json.Marshal(e)
+	}
+	list, err2 := json.Marshal(skills)
+	fields["version"], fields["skills"] = json.RawMessage("1"), list
+	text, err3 := json.MarshalIndent(fields, "", "  ")
+	return append(text, '\n'), errors.Join(err, err2, err3)
+}
+
+// says reports whether a lock file says of a slug what it is meant to.
+func (l lockText) says(slug string, e *pannier.LockEntry) bool {
+	raw, ok := l.skills[slug]
+	if !ok || e == nil {
+		return !ok && e == nil
+	}
+	var a, b any
+	text, err := json.Marshal(e)
+	return errors.Join(err, json.Unmarshal(text, &a), json.Unmarshal(raw, &b)) == nil && reflect.DeepEqual(a, b)
+}

@@ -1,0 +1,164 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pannier"
+)
+
+// What lies in a root, with slashes.
+const (
+	busyRel     = pannier.OwnDir + "/busy"
+	lockRel     = pannier.OwnDir + "/" + pannier.LockFile
+	intentRel   = pannier.OwnDir + "/intent.json"
+	stagingRel  = pannier.OwnDir + "/staging"
+	previousRel = pannier.OwnDir + "/previous"
+)
+
+// busyTimeout is how long a change waits for another process to finish its own, busyRetry how often it looks.
+const (
+	busyTimeout = 10 * time.Second
+	busyRetry   = 10 * time.Millisecond
+)
+
+// place is a root that is open for a change: no other process changes it meanwhile. All paths are below the root, and no
+// link leads out of it.
+type place struct {
+	store *Store
+	root  pannier.Root
+	dir   *os.Root
+	busy  *os.File
+}
+
+// enter opens a root for a change, makes what is missing, and finishes or undoes what another process left.
+func (s *Store) enter(ctx context.Context, root pannier.Root) (*place, error) {
+	if err := s.makeRoot(root); err != nil {
+		return nil, err
+	}
+	p, err := s.open(root)
+	if err != nil {
+		return nil, err
+	}
+	if err = p.makeOwn(); err == nil {
+		err = p.claim(ctx)
+	}
+	if err == nil {
+		_, err = p.recover(ctx)
+	}
+	if err != nil {
+		p.leave()
+		return nil, explain(root, err)
+	}
+	return p, nil
+}
+
+func (s *Store) open(root pannier.Root) (*place, error) {
+	dir, err := os.OpenRoot(root.Path)
+	if err != nil {
+		return nil, explain(root, err)
+	}
+	return &place{store: s, root: root, dir: dir}, nil
+}
+
+// leave lets others in.
+func (p *place) leave() {
+	if p.busy != nil {
+		unlock(p.busy)
+	}
+	p.dir.Close()
+}
+
+// makeRoot makes a root that is not there. A workspace is not made: it may only not be mounted yet.
+func (s *Store) makeRoot(root pannier.Root) error {
+	if _, err := os.Stat(root.Path); !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	from := filepath.Dir(root.Path)
+	if strings.HasPrefix(root.Path, s.rules.Workspace+"/") {
+		from = s.rules.Workspace
+	}
+	if info, err := os.Stat(from); err != nil || !info.IsDir() {
+		return refuse("install.root_missing", "there is no directory "+from+" to install into", "mount or create it")
+	}
+	if err := s.step("own.make"); err != nil {
+		return err
+	}
+	return explain(root, os.MkdirAll(root.Path, 0o755))
+}
+
+// makeOwn makes pannier's own directories. None of them may be a link: what is moved there must stay on the file system.
+func (p *place) makeOwn() error {
+	for _, rel := range []string{pannier.OwnDir, stagingRel, previousRel} {
+		info, err := p.dir.Lstat(rel)
+		switch {
+		case err == nil && info.IsDir():
+			continue
+		case err == nil:
+			return refuse("install.own_directory", path.Join(p.root.Path, rel)+" is no directory", "remove it; pannier makes its own")
+		case !errors.Is(err, fs.ErrNotExist):
+			return err
+		}
+		if err := p.store.step("own.make"); err != nil {
+			return err
+		}
+		if err := p.dir.Mkdir(rel, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		if err := p.sync(path.Dir(rel)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// claim waits until no other process changes the root.
+func (p *place) claim(ctx context.Context) error {
+	f, err := p.dir.OpenFile(busyRel, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	p.busy = f
+	ctx, cancel := context.WithTimeoutCause(ctx, busyTimeout, refuse("install.busy", "another process changes what is installed in "+p.root.Path, "try again when it is done"))
+	defer cancel()
+	for {
+		held, err := lockFile(f)
+		if held || err != nil {
+			return err
+		}
+		select {
+		case <-time.After(busyRetry):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// lockFile locks a file for this open of it, and reports whether nobody else has it. The lock ends with [unlock], or with the
+// process.
+func lockFile(f *os.File) (bool, error) {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, unix.EWOULDBLOCK), errors.Is(err, unix.EINTR):
+		return false, nil
+	}
+	return false, fmt.Errorf("lock %s: %w", f.Name(), err)
+}
+
+// unlock gives up a lock and closes the file. To close it would not be enough: a process that is being started has a copy of
+// the descriptor for a moment.
+func unlock(f *os.File) {
+	_ = unix.Flock(int(f.Fd()), unix.LOCK_UN)
+	f.Close()
+}

@@ -1,0 +1,267 @@
+package upload
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"pannier"
+)
+
+// pieceBytes is how much of a chunk is in memory at a time. A chunk that is compared with the disk needs it twice.
+const pieceBytes = 32 << 10
+
+var pieces = sync.Pool{New: func() any { return new([pieceBytes]byte) }}
+
+// Append takes in a chunk, and returns once it is on disk. A chunk that does not fit is a [*pannier.UploadFault], which
+// says where the upload goes on; any other error is this side's, such as a full disk, and the chunk can be sent again. In
+// both cases nothing of the chunk stays. chunk is read to its end only where nothing is wrong with it.
+func (s *Store) Append(ctx context.Context, owner string, c pannier.UploadChunk, chunk io.Reader) (pannier.UploadAck, error) {
+	w, repeated, err := s.begin(owner, c)
+	if err != nil {
+		return pannier.UploadAck{}, err
+	}
+	if repeated {
+		err = w.compare(ctx, chunk)
+	} else {
+		err = w.write(ctx, chunk)
+	}
+	if err != nil {
+		return pannier.UploadAck{}, err
+	}
+	return w.acknowledge(), nil
+}
+
+// writing is a chunk that comes in.
+type writing struct {
+	store   *Store
+	session *session
+	chunk   pannier.UploadChunk
+	turn    uint64
+	file    *os.File
+	// sum becomes that of the payload with the chunk; nil where that of the payload is not known.
+	sum hash.Hash
+}
+
+// begin holds the header of a chunk against its session. repeated says that all of it has been received before.
+func (s *Store) begin(owner string, c pannier.UploadChunk) (w *writing, repeated bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u, ok := s.sessions[c.UploadID]
+	if !ok || u.owner != owner {
+		return nil, false, fault(c, -1, notFound(c.UploadID))
+	}
+	if f := s.misfit(u, c); f != nil {
+		return nil, false, f
+	}
+	u.ExpiresAt = s.now().Add(s.o.Limits.TTL)
+	repeated = c.Offset+c.Len <= u.Received
+	if !repeated {
+		u.turn++
+	}
+	return &writing{store: s, session: u, chunk: c, turn: u.turn}, repeated, nil
+}
+
+// misfit says what is wrong with the header of a chunk, nil where nothing is.
+func (s *Store) misfit(u *session, c pannier.UploadChunk) *pannier.UploadFault {
+	if status := u.statusAt(s.now()); status != pannier.UploadReceiving {
+		return fault(c, -1, wrongStatus(u.ID, status, "take in chunks"))
+	}
+	var r *pannier.Refusal
+	switch {
+	case c.Offset < 0 || c.Len < 0:
+		r = refuse("upload.chunk_offset", "count bytes from 0", "a chunk of %d bytes can not begin at %d", c.Len, c.Offset)
+	case c.Len > s.o.Limits.MaxChunk:
+		r = refuse("upload.chunk_size", "send smaller chunks", "the chunk has %d bytes; it may have %d", c.Len, s.o.Limits.MaxChunk)
+	case c.Len > u.Size || c.Offset > u.Size-c.Len:
+		r = refuse("upload.size_limit", "send what was announced", "%d bytes from %d on go beyond the %d of the archive", c.Len, c.Offset, u.Size)
+	case c.Offset != u.Received && c.Offset+c.Len > u.Received:
+		r = refuse("upload.chunk_offset", "go on at next_offset", "the chunk begins at %d, and %d bytes are here", c.Offset, u.Received)
+	default:
+		return nil
+	}
+	return fault(c, u.Received, r)
+}
+
+// write streams the chunk to the disk and syncs it, or leaves no trace of it.
+func (w *writing) write(ctx context.Context, chunk io.Reader) error {
+	if err := w.open(); err != nil {
+		return err
+	}
+	defer w.file.Close()
+	err := w.read(ctx, chunk, w.put)
+	if err == nil {
+		err = w.commit()
+	}
+	if err != nil {
+		w.cutBack()
+	}
+	return err
+}
+
+func (w *writing) open() (err error) {
+	w.session.payload.Lock()
+	defer w.session.payload.Unlock()
+	if err := w.overtaken(); err != nil {
+		return err
+	}
+	w.sum = w.session.sumOf()
+	w.file, err = os.OpenFile(w.store.path(w.chunk.UploadID), os.O_CREATE|os.O_WRONLY|unix.O_NOFOLLOW, 0o600)
+	return w.wrap(err)
+}
+
+// read gives the chunk out by pieces, and holds it against its header.
+func (w *writing) read(ctx context.Context, chunk io.Reader, take func(piece []byte, at int64) error) error {
+	buf := pieces.Get().(*[pieceBytes]byte)
+	defer pieces.Put(buf)
+	sum, got := w.chunkSum(), int64(0)
+	for {
+		n, err := chunk.Read(buf[:])
+		if got+int64(n) > w.chunk.Len {
+			return w.fault("upload.chunk_length", "give the length of the chunk in its header", "the chunk has more than %d bytes", w.chunk.Len)
+		}
+		if n > 0 {
+			if sum != nil {
+				sum.Write(buf[:n])
+			}
+			if err := take(buf[:n], w.chunk.Offset+got); err != nil {
+				return err
+			}
+			got += int64(n)
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return w.verify(got, sum)
+		case err != nil:
+			return w.fault("upload.chunk_length", "send the chunk again", "the chunk ended after %d of %d bytes: %v", got, w.chunk.Len, err)
+		case ctx.Err() != nil:
+			return ctx.Err()
+		}
+	}
+}
+
+// chunkSum is fed with the chunk; nil where its header has none to compare with.
+func (w *writing) chunkSum() hash.Hash {
+	if w.chunk.SHA256.IsZero() {
+		return nil
+	}
+	return sha256.New()
+}
+
+// verify holds what came of a chunk against its header.
+func (w *writing) verify(got int64, sum hash.Hash) error {
+	if got != w.chunk.Len {
+		return w.fault("upload.chunk_length", "send the chunk again", "the chunk ended after %d of %d bytes", got, w.chunk.Len)
+	}
+	if sum != nil && w.chunk.SHA256 != pannier.Digest(sum.Sum(nil)) {
+		return w.fault("upload.chunk_digest", "send the chunk again", "the chunk has not the SHA-256 of its header")
+	}
+	return nil
+}
+
+// put writes a piece where it belongs, unless somebody else has begun a chunk meanwhile.
+func (w *writing) put(piece []byte, at int64) error {
+	w.session.payload.Lock()
+	defer w.session.payload.Unlock()
+	if err := w.overtaken(); err != nil {
+		return err
+	}
+	if w.sum != nil {
+		w.sum.Write(piece)
+	}
+	_, err := w.file.WriteAt(piece, at)
+	return w.wrap(err)
+}
+
+// commit counts the chunk as received, once it is on disk.
+func (w *writing) commit() error {
+	w.session.payload.Lock()
+	defer w.session.payload.Unlock()
+	if err := w.overtaken(); err != nil {
+		return err
+	}
+	if err := unix.Fdatasync(int(w.file.Fd())); err != nil {
+		return w.wrap(err)
+	}
+	w.store.mu.Lock()
+	defer w.store.mu.Unlock()
+	w.session.sum = w.sum
+	w.session.Received = w.chunk.Offset + w.chunk.Len
+	return nil
+}
+
+// cutBack removes what was written of a chunk that is refused. Where that fails the next chunk overwrites it.
+func (w *writing) cutBack() {
+	w.session.payload.Lock()
+	defer w.session.payload.Unlock()
+	if w.overtaken() != nil {
+		return
+	}
+	if err := w.file.Truncate(w.chunk.Offset); err != nil {
+		w.store.o.Logger.Warn("a refused chunk can not be removed", "upload", w.chunk.UploadID, "error", err)
+	}
+}
+
+// overtaken returns why the chunk may not be written any more. The payload is the caller's.
+func (w *writing) overtaken() error {
+	w.store.mu.Lock()
+	defer w.store.mu.Unlock()
+	if status := w.session.Status; status != pannier.UploadReceiving { // one that comes in does not expire
+		return fault(w.chunk, -1, wrongStatus(w.chunk.UploadID, status, "take in chunks"))
+	}
+	w.session.ExpiresAt = w.store.now().Add(w.store.o.Limits.TTL)
+	if w.turn != w.session.turn {
+		return fault(w.chunk, w.session.Received, refuse("upload.chunk_overtaken", "send from one connection at a time", "another chunk of the upload has begun meanwhile"))
+	}
+	return nil
+}
+
+// compare holds a chunk that was received before against what is on disk.
+func (w *writing) compare(ctx context.Context, chunk io.Reader) error {
+	file, err := os.Open(w.store.path(w.chunk.UploadID))
+	if err != nil {
+		return w.wrap(err)
+	}
+	defer file.Close()
+	buf := pieces.Get().(*[pieceBytes]byte)
+	defer pieces.Put(buf)
+	return w.read(ctx, chunk, func(piece []byte, at int64) error {
+		here := buf[:len(piece)]
+		if _, err := file.ReadAt(here, at); err != nil {
+			return w.wrap(err)
+		}
+		if string(here) != string(piece) {
+			return w.fault("upload.chunk_differs", "go on at next_offset, or abort and start anew", "other bytes were received at %d before", at)
+		}
+		return nil
+	})
+}
+
+// acknowledge says how far the upload has come.
+func (w *writing) acknowledge() pannier.UploadAck {
+	w.store.mu.Lock()
+	defer w.store.mu.Unlock()
+	w.session.ExpiresAt = w.store.now().Add(w.store.o.Limits.TTL)
+	received := w.session.Received
+	return pannier.UploadAck{UploadID: w.chunk.UploadID, Offset: w.chunk.Offset, Len: w.chunk.Len, Received: received, Next: received}
+}
+
+func (w *writing) fault(code, hint, format string, args ...any) error {
+	w.store.mu.Lock()
+	defer w.store.mu.Unlock()
+	return fault(w.chunk, w.session.Received, refuse(code, hint, format, args...))
+}
+
+func (w *writing) wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("append to upload %s: %w", w.chunk.UploadID, err)
+}

@@ -1,0 +1,214 @@
+package upload
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"pannier"
+)
+
+// Finish makes an upload ready once all of it is here. Where its digest is another than was announced, the upload is
+// aborted. An upload that is ready stays so.
+func (s *Store) Finish(ctx context.Context, owner, id string) (pannier.Upload, error) {
+	u, err := s.find(owner, id)
+	if err != nil {
+		return pannier.Upload{}, err
+	}
+	u.payload.Lock()
+	defer u.payload.Unlock()
+	up, err := s.complete(u)
+	if err != nil || up.Status == pannier.UploadReady {
+		return up, err
+	}
+	sum, err := s.digest(ctx, u)
+	if err != nil {
+		return pannier.Upload{}, fmt.Errorf("finish upload %s: %w", id, err)
+	}
+	if sum == up.SHA256 {
+		return s.settle(u, pannier.UploadReady)
+	}
+	if _, err := s.settle(u, pannier.UploadAborted); err != nil {
+		return pannier.Upload{}, err
+	}
+	return pannier.Upload{}, refuse("upload.digest_mismatch", "start it anew", "the archive has %s, and %s was announced; the upload is aborted", sum, up.SHA256)
+}
+
+// complete returns an upload that all of is here, and has it last until it is ready.
+func (s *Store) complete(u *session) (pannier.Upload, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch status := u.statusAt(s.now()); {
+	case status == pannier.UploadReady:
+		return u.Upload, nil
+	case status != pannier.UploadReceiving:
+		return pannier.Upload{}, wrongStatus(u.ID, status, "be finished")
+	case u.Received < u.Size:
+		return pannier.Upload{}, refuse("upload.incomplete", "send the rest", "%d of %d bytes are here", u.Received, u.Size)
+	}
+	u.ExpiresAt = s.now().Add(s.o.Limits.TTL)
+	return u.Upload, nil
+}
+
+// digest returns that of the payload, which the caller holds.
+func (s *Store) digest(ctx context.Context, u *session) (pannier.Digest, error) {
+	if u.sum == nil {
+		sum, err := sumFile(ctx, s.path(u.ID))
+		if err != nil {
+			return pannier.Digest{}, err
+		}
+		u.sum = sum
+	}
+	return pannier.Digest(u.sum.Sum(nil)), nil
+}
+
+func sumFile(ctx context.Context, path string) (hash.Hash, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	buf := pieces.Get().(*[pieceBytes]byte)
+	defer pieces.Put(buf)
+	for sum := sha256.New(); ctx.Err() == nil; {
+		n, err := f.Read(buf[:])
+		sum.Write(buf[:n])
+		if errors.Is(err, io.EOF) {
+			return sum, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return nil, ctx.Err()
+}
+
+// Abort ends an upload and removes its payload. One that was aborted stays so.
+func (s *Store) Abort(_ context.Context, owner, id string) (pannier.Upload, error) {
+	u, err := s.find(owner, id)
+	if err != nil {
+		return pannier.Upload{}, err
+	}
+	u.payload.Lock()
+	defer u.payload.Unlock()
+	up, held := s.look(u)
+	switch {
+	case held:
+		return pannier.Upload{}, inUse(id)
+	case up.Status == pannier.UploadAborted:
+		return up, nil
+	case up.Status != pannier.UploadReceiving && up.Status != pannier.UploadReady:
+		return pannier.Upload{}, wrongStatus(id, up.Status, "be aborted")
+	}
+	return s.settle(u, pannier.UploadAborted)
+}
+
+// Status returns an upload as it stands.
+func (s *Store) Status(_ context.Context, owner, id string) (pannier.Upload, error) {
+	u, err := s.find(owner, id)
+	if err != nil {
+		return pannier.Upload{}, err
+	}
+	up, _ := s.look(u)
+	return up, nil
+}
+
+func (s *Store) look(u *session) (up pannier.Upload, held bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	up = u.Upload
+	up.Status = u.statusAt(s.now())
+	return up, u.held
+}
+
+// settle gives an upload another status, on disk first, and removes the payload of one that has ended. The payload is the
+// caller's. Where it fails, the upload stays as it was.
+func (s *Store) settle(u *session, status pannier.UploadStatus) (pannier.Upload, error) {
+	kept := s.settled(u, status)
+	if err := s.o.Values.Put(bucket, kept.Upload.ID, kept); err != nil {
+		return pannier.Upload{}, fmt.Errorf("keep that upload %s is %s: %w", kept.Upload.ID, status, err)
+	}
+	s.mu.Lock()
+	u.Status, u.ExpiresAt, u.endedAt = kept.Upload.Status, kept.Upload.ExpiresAt, kept.EndedAt
+	ended := !u.live()
+	s.mu.Unlock()
+	if ended {
+		s.remove(kept.Upload.ID)
+	}
+	return kept.Upload, nil
+}
+
+// settled returns the row of an upload that is to have another status.
+func (s *Store) settled(u *session, status pannier.UploadStatus) row {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kept := row{Owner: u.owner, Upload: u.Upload}
+	kept.Upload.Status = status
+	if status == pannier.UploadReady {
+		kept.Upload.ExpiresAt = s.now().Add(s.o.Limits.TTL)
+	} else {
+		kept.EndedAt = s.now()
+	}
+	return kept
+}
+
+// remove removes a payload. One that can not be removed is tried again at the next start.
+func (s *Store) remove(id string) {
+	if err := os.Remove(s.path(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.o.Logger.Warn("the payload of an upload can not be removed", "upload", id, "error", err)
+	}
+}
+
+// Run ends what has expired, until ctx is done.
+func (s *Store) Run(ctx context.Context) error {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			s.sweep()
+		}
+	}
+}
+
+// sweep ends what has expired, and forgets what has ended long ago.
+func (s *Store) sweep() {
+	for _, u := range s.waitedTooLong() {
+		s.expire(u)
+	}
+	s.forget()
+}
+
+func (s *Store) waitedTooLong() (late []*session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, u := range s.sessions {
+		if u.live() && u.statusAt(s.now()) == pannier.UploadExpired {
+			late = append(late, u)
+		}
+	}
+	return late
+}
+
+// expire ends an upload, unless something came of it meanwhile.
+func (s *Store) expire(u *session) {
+	u.payload.Lock()
+	defer u.payload.Unlock()
+	s.mu.Lock()
+	late := u.live() && u.statusAt(s.now()) == pannier.UploadExpired
+	s.mu.Unlock()
+	if !late {
+		return
+	}
+	if _, err := s.settle(u, pannier.UploadExpired); err != nil {
+		s.o.Logger.Warn("an upload that has expired can not be ended", "error", err)
+	}
+}

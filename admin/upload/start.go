@@ -1,0 +1,139 @@
+package upload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"pannier"
+)
+
+// Start begins a session. What it is refused for is the caller's to mend.
+func (s *Store) Start(ctx context.Context, owner string, up pannier.UploadStart) (pannier.Upload, error) {
+	if err := s.check(up); err != nil {
+		return pannier.Upload{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return pannier.Upload{}, err
+	}
+	s.sweep() // what has expired makes room
+	u, err := s.reserve(owner, up)
+	if err != nil {
+		return pannier.Upload{}, err
+	}
+	kept := u.Upload // nobody else knows its id yet
+	if err := s.create(kept, owner); err != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.sessions, kept.ID)
+		return pannier.Upload{}, fmt.Errorf("start an upload: %w", err)
+	}
+	return kept, nil
+}
+
+// check holds what is announced against the limits.
+func (s *Store) check(up pannier.UploadStart) error {
+	limits := s.o.Limits
+	switch {
+	case up.Format != pannier.TarGz && up.Format != pannier.Zip:
+		return refuse("upload.format", "send tar_gz or zip", "an archive can not be %.40q", up.Format)
+	case up.Size <= 0:
+		return refuse("upload.size_limit", "say how many bytes the archive has", "the archive has %d bytes", up.Size)
+	case up.Size > limits.MaxCompressed:
+		return refuse("upload.size_limit", "send a smaller archive", "the archive has %d bytes; it may have %d", up.Size, limits.MaxCompressed)
+	case up.UnpackedHint < 0 || up.UnpackedHint > limits.MaxUnpacked:
+		return refuse("upload.size_limit", "send a smaller archive", "the files come to %d bytes; they may come to %d", up.UnpackedHint, limits.MaxUnpacked)
+	case up.SHA256.IsZero():
+		return refuse("upload.digest", "give the SHA-256 of the archive in 64 lower-case hexadecimal digits", "sha256 is missing")
+	}
+	return nil
+}
+
+// reserve makes room for a session, or says that there is none.
+func (s *Store) reserve(owner string, up pannier.UploadStart) (*session, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.fits(owner, up.Size); err != nil {
+		return nil, err
+	}
+	now := s.now()
+	u := &session{owner: owner, Upload: pannier.Upload{
+		ID: newID(), Status: pannier.UploadReceiving, FileName: cleanName(up.FileName), Format: up.Format,
+		Size: up.Size, SHA256: up.SHA256, CreatedAt: now, ExpiresAt: now.Add(s.o.Limits.TTL),
+	}}
+	s.sessions[u.ID] = u
+	return u, nil
+}
+
+// fits counts what was announced, not what came in: whoever may begin can end.
+func (s *Store) fits(owner string, size int64) error {
+	var pending, own int64
+	var live, ours int
+	for _, u := range s.sessions {
+		if !u.live() {
+			continue
+		}
+		live, pending = live+1, pending+u.Size
+		if u.owner == owner {
+			ours, own = ours+1, own+u.Size
+		}
+	}
+	const hint = "install or abort what you have begun, or wait until it expires"
+	limits := s.o.Limits
+	switch {
+	case ours >= MaxSessions, live >= MaxLive:
+		return refuse("upload.quota", hint, "%d uploads are open, %d of them of this caller", live, ours)
+	case limits.MaxPendingOfPeer > 0 && own+size > limits.MaxPendingOfPeer:
+		return refuse("upload.quota", hint, "the open uploads of this caller would come to %d bytes; they may come to %d", own+size, limits.MaxPendingOfPeer)
+	case limits.MaxPending > 0 && pending+size > limits.MaxPending:
+		return refuse("upload.quota", hint, "all open uploads would come to %d bytes; they may come to %d", pending+size, limits.MaxPending)
+	}
+	return nil
+}
+
+// create puts a session on disk: the file before the row, since a file without a row is removed at the next start.
+func (s *Store) create(up pannier.Upload, owner string) error {
+	f, err := os.OpenFile(s.path(up.ID), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	err = errors.Join(f.Close(), syncDir(s.o.Dir))
+	if err == nil {
+		err = s.o.Values.Put(bucket, up.ID, row{Owner: owner, Upload: up})
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(s.path(up.ID)))
+	}
+	return nil
+}
+
+// syncDir has the names in a directory reach the disk.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// maxName bounds a file name in bytes, unnamed is what one is called that has none.
+const (
+	maxName = 128
+	unnamed = "skill.tar.gz"
+)
+
+// cleanName keeps of a file name what is harmless to show: it names no file here.
+func cleanName(name string) string {
+	clean := strings.Map(func(r rune) rune {
+		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '.' || r == '-' || r == '_' {
+			return r
+		}
+		return '_'
+	}, strings.TrimSpace(name))
+	if strings.Trim(clean, ".") == "" {
+		return unnamed
+	}
+	return clean[:min(len(clean), maxName)]
+}

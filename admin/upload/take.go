@@ -1,0 +1,75 @@
+package upload
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+
+	"pannier"
+)
+
+// Take holds an upload that is ready, until done is called with whether it was used up; then archive is closed. One that
+// was not stays ready. While it is held it neither expires nor can it be aborted or taken again. Calling done again does
+// nothing.
+func (s *Store) Take(_ context.Context, owner, id string) (archive *os.File, up pannier.Upload, done func(consumed bool) error, err error) {
+	u, err := s.find(owner, id)
+	if err != nil {
+		return nil, pannier.Upload{}, nil, err
+	}
+	u.payload.Lock()
+	defer u.payload.Unlock()
+	if up, err = s.hold(u); err != nil {
+		return nil, pannier.Upload{}, nil, err
+	}
+	archive, err = os.Open(s.path(id))
+	if err != nil {
+		s.release(u)
+		return nil, pannier.Upload{}, nil, fmt.Errorf("open upload %s: %w", id, err)
+	}
+	var once sync.Once
+	return archive, up, func(consumed bool) (err error) {
+		once.Do(func() {
+			archive.Close() // it was only read
+			err = s.giveBack(u, consumed)
+		})
+		return err
+	}, nil
+}
+
+// hold marks an upload as held.
+func (s *Store) hold(u *session) (pannier.Upload, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	status := u.statusAt(s.now())
+	switch {
+	case u.held:
+		return pannier.Upload{}, inUse(u.ID)
+	case status == pannier.UploadReceiving:
+		return pannier.Upload{}, refuse("upload.status", "finish it first", "upload %s is not finished", u.ID)
+	case status != pannier.UploadReady:
+		return pannier.Upload{}, wrongStatus(u.ID, status, "be installed")
+	}
+	u.held = true
+	return u.Upload, nil
+}
+
+// giveBack ends an upload that was used up.
+func (s *Store) giveBack(u *session, consumed bool) error {
+	u.payload.Lock()
+	defer u.payload.Unlock()
+	defer s.release(u)
+	if !consumed {
+		return nil
+	}
+	_, err := s.settle(u, pannier.UploadConsumed)
+	return err
+}
+
+// release lets an upload wait again.
+func (s *Store) release(u *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u.held = false
+	u.ExpiresAt = s.now().Add(s.o.Limits.TTL)
+}

@@ -1,0 +1,395 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"pannier"
+)
+
+// apiAddress returns where a sidecar with --api-listen listens.
+func (s *sidecarUnderTest) apiAddress(t *testing.T) string {
+	t.Helper()
+	var found []string
+	eventually(t, "the address is in the log", func() error {
+		found = regexp.MustCompile(`serving the API: address=(\S+)`).FindStringSubmatch(s.log.String())
+		if found == nil {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	return found[1]
+}
+
+// newTokens makes a token of each scope, called by it. The texts lie in files with those names beside the file of tokens.
+func newTokens(t *testing.T) (file string, token map[string]string) {
+	t.Helper()
+	dir := t.TempDir()
+	file, token = filepath.Join(dir, "tokens"), map[string]string{}
+	for _, scope := range []string{"read", "environment", "write"} {
+		stdout, stderr, code := pannierToken(t, scope, scope, "--append", file)
+		if code != exitYes || stderr != "" {
+			t.Fatalf("exit code %d: %s", code, stderr)
+		}
+		token[scope] = strings.TrimSpace(stdout)
+		if err := os.WriteFile(filepath.Join(dir, scope), []byte(stdout), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return file, token
+}
+
+// far asks over TCP.
+type far struct {
+	client *http.Client
+	base   string
+}
+
+func (f far) ask(t *testing.T, token, method, path, body string) (int, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, f.base+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	req.Close = true
+	res, err := f.client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(text)
+}
+
+// checkSecrets fails where the output of a sidecar holds a token or a digest of one.
+func (s *sidecarUnderTest) checkSecrets(t *testing.T, tokens map[string]string) {
+	t.Helper()
+	for name, token := range tokens {
+		digest := strings.TrimPrefix(pannier.DigestOf([]byte(token)).String(), "sha256:")
+		if log := s.log.String(); strings.Contains(log, token) || strings.Contains(log, digest) {
+			t.Errorf("the log holds the token %s, or its digest", name)
+		}
+	}
+}
+
+func TestAPIOverTCP(t *testing.T) {
+	file, token := newTokens(t)
+	w := newWorkspace(t)
+	writeIn(t, w, skillScript("pdf", "Reads it."))
+	s := startSidecar(t, w, "--platform-url", "off", "--api-listen", "127.0.0.1:0", "--api-tokens", file, "--state-dir", t.TempDir(), "--log-level", "trace")
+	f := far{http.DefaultClient, "http://" + s.apiAddress(t)}
+	off := `{"enabled":false}`
+	for _, tt := range []struct {
+		token, method, path, body string
+		status                    int
+	}{
+		{"", "GET", "/v1/skills", "", 401},
+		{"pannier_unknown", "GET", "/v1/skills", "", 401},
+		{token["read"], "GET", "/v1/skills", "", 200},
+		{token["read"], "GET", "/livez", "", 200},
+		{token["read"], "GET", "/metrics", "", 200},
+		{token["read"], "POST", "/v1/resolve", `{"text":"$pdf"}`, 200},
+		{token["read"], "PUT", "/v1/environment", "{}", 403},
+		{token["environment"], "PUT", "/v1/environment", `{"os":"linux","arch":"amd64"}`, 200},
+		{token["environment"], "PUT", "/v1/policy/pdf", off, 403},
+		{token["environment"], "POST", "/v1/skills/pdf/scan", "", 403},
+		{token["write"], "PUT", "/v1/policy/pdf", off, 200},
+	} {
+		if status, body := f.ask(t, tt.token, tt.method, tt.path, tt.body); status != tt.status {
+			t.Errorf("%s %s: %d %.300s, want %d", tt.method, tt.path, status, body, tt.status)
+		}
+	}
+	audit, err := s.Audit(t.Context(), "", 10)
+	if err != nil || len(audit.Entries) != 4 {
+		t.Fatalf("%d audit entries, %v", len(audit.Entries), err)
+	}
+	for i, want := range []string{"write", "write", "environment", "environment"} {
+		if a := audit.Entries[i].Actor; a.Kind != "tcp" || a.Name != want || a.UID != nil {
+			t.Errorf("entry %d is by %+v, want the token %s", i, a, want)
+		}
+	}
+	checkRPCOverTCP(t, "ws://"+s.apiAddress(t)+"/v1/rpc", token["read"])
+	if code := s.terminate(t); code != exitYes {
+		t.Errorf("exit code %d", code)
+	}
+	s.checkSecrets(t, token)
+}
+
+// checkRPCOverTCP makes one call over a WebSocket.
+func checkRPCOverTCP(t *testing.T, url, token string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	conn, _, err := websocket.Dial(ctx, url, &websocket.DialOptions{HTTPHeader: http.Header{"Authorization": {"Bearer " + token}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.CloseNow()
+	if err := conn.Write(ctx, websocket.MessageText, []byte(`{"jsonrpc":"2.0","id":1,"method":"skills/list"}`)); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		_, text, err := conn.Read(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(text), `"id":1`) {
+			if !strings.Contains(string(text), `"pdf"`) {
+				t.Errorf("answered %s", text)
+			}
+			return
+		}
+	}
+}
+
+// TestRevokedTokenIsRefused takes a token out of the file while the sidecar runs, and then breaks the file.
+func TestRevokedTokenIsRefused(t *testing.T) {
+	file, token := newTokens(t)
+	s := startSidecar(t, newWorkspace(t), "--platform-url", "off", "--api-listen", "127.0.0.1:0", "--api-tokens", file)
+	f := far{http.DefaultClient, "http://" + s.apiAddress(t)}
+	check := func(name string, want int) {
+		t.Helper()
+		if status, body := f.ask(t, token[name], "GET", "/v1/health", ""); status != want {
+			t.Errorf("%s: %d %s, want %d", name, status, body, want)
+		}
+	}
+	check("read", 200)
+	writeIn(t, filepath.Dir(file), "sed -i /^read/d tokens")
+	check("read", 401)
+	check("write", 200)
+	writeIn(t, filepath.Dir(file), "echo broken >> tokens; chmod 644 tokens")
+	check("read", 401)
+	check("write", 200)
+	s.hasCondition(t, "api_tokens_unreadable")
+	s.hasCondition(t, "api_tokens_exposed")
+	writeIn(t, filepath.Dir(file), "rm tokens")
+	check("write", 200)
+	eventually(t, "the log tells of it", func() error {
+		if !strings.Contains(s.log.String(), "the tokens can not be read, and stay what they were") {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	s.checkSecrets(t, token)
+}
+
+// TestAPIWithTLS takes TLS from the file of exporter-toolkit, and does not ask for its passwords.
+func TestAPIWithTLS(t *testing.T) {
+	file, token := newTokens(t)
+	dir := t.TempDir()
+	trusted := writeCertificate(t, dir)
+	config := filepath.Join(dir, "web.yml")
+	text := "tls_server_config: {cert_file: cert.pem, key_file: key.pem}\nbasic_auth_users: {prometheus: '" + webHash + "'}\n"
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := startSidecar(t, newWorkspace(t), "--platform-url", "off", "--api-listen", "0.0.0.0:0", "--api-tokens", file, "--web-config", config)
+	_, port, err := net.SplitHostPort(s.apiAddress(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := "127.0.0.1:" + port
+	f := far{&http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trusted}, ForceAttemptHTTP2: true}}, "https://" + address}
+	if status, body := f.ask(t, token["read"], "GET", "/v1/health", ""); status != 200 || strings.Contains(body, "api_without_tls") {
+		t.Errorf("with a token: %d %s", status, body)
+	}
+	if status, body := f.ask(t, "", "GET", "/v1/health", ""); status != 401 || !strings.Contains(body, "token_missing") {
+		t.Errorf("without: %d %s", status, body)
+	}
+	conn, err := tls.Dial("tcp", address, &tls.Config{RootCAs: trusted, NextProtos: []string{"h2", "http/1.1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if proto := conn.ConnectionState().NegotiatedProtocol; proto != "http/1.1" {
+		t.Errorf("speaks %q", proto)
+	}
+	s.checkCommands(t, "https://"+address, filepath.Dir(file), filepath.Join(dir, "cert.pem"))
+}
+
+// checkCommands asks by the command line, with the flags and with the variables.
+func (s *sidecarUnderTest) checkCommands(t *testing.T, url, tokens, ca string) {
+	t.Helper()
+	s.write(t, skillScript("pdf", "Reads it."))
+	eventually(t, "the skill is served", func() error {
+		_, err := s.entry(t, "pdf")
+		return err
+	})
+	for _, tt := range []struct {
+		token, command, want string
+		code                 int
+	}{
+		{"read", "list", "pdf", exitYes},
+		{"read", "show pdf", "Reads it.", exitYes},
+		{"read", "resolve $pdf", "pdf", exitYes},
+		{"read", "prompt", "pdf", exitYes},
+		{"read", "card", "pdf", exitYes},
+		{"read", "health", "status", exitYes},
+		{"read", "policy", "pdf", exitYes},
+		{"read", "events --json", "skill_catalog_updated", exitYes},
+		{"read", "show none", "none", exitNo},
+		{"read", "scan pdf", "has the scope read, and this takes write", exitNo},
+		{"write", "scan pdf", "allow", exitYes},
+		{"environment", "environment --put", "skills are judged by", exitYes},
+		{"none", "list", "read the token", exitUnknown},
+	} {
+		flags := []string{"--url", url, "--token-file", filepath.Join(tokens, tt.token), "--ca-file", ca}
+		out, code := runCommand(t, nil, append(strings.Fields(tt.command), flags...)...)
+		if code != tt.code || !strings.Contains(out, tt.want) {
+			t.Errorf("pannier %s: exit code %d, want %d with %q\n%s", tt.command, code, tt.code, tt.want, out)
+		}
+	}
+	environ := []string{"PANNIER_URL=" + url, "PANNIER_TOKEN_FILE=" + filepath.Join(tokens, "read"), "PANNIER_CA_FILE=" + ca}
+	if out, code := runCommand(t, environ, "list"); code != exitYes || !strings.Contains(out, "pdf") {
+		t.Errorf("with variables: exit code %d\n%s", code, out)
+	}
+	if out, code := runCommand(t, environ[:2], "list"); code != exitUnknown || !strings.Contains(out, "certificate") {
+		t.Errorf("without the authority: exit code %d\n%s", code, out)
+	}
+}
+
+// runCommand runs the binary and returns all that it prints.
+func runCommand(t *testing.T, environ []string, args ...string) (string, int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), binary, args...)
+	cmd.Env = append(cleanEnviron(), environ...)
+	out, err := cmd.CombinedOutput()
+	if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
+		t.Fatal(err)
+	}
+	if bytes.Contains(out, []byte("pannier_")) && bytes.Contains(out, []byte("Bearer")) {
+		t.Errorf("printed the token: %s", out)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+func TestFarCommandsRefuse(t *testing.T) {
+	file, token := newTokens(t)
+	dir := filepath.Dir(file)
+	writeIn(t, dir, `printf 'two words' > words; printf 'pannier_a\nb' > lines; : > empty`)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := "http://" + ln.Addr().String()
+	ln.Close()
+	for _, tt := range []struct {
+		args, says string
+		code       int
+	}{
+		{"--url " + nobody, "--url needs a token", exitUnknown},
+		{"--token-file read --url " + nobody, "no sidecar answers", exitNoSidecar},
+		{"--token-file words --url " + nobody, "holds something that no token can", exitUnknown},
+		{"--token-file lines --url " + nobody, "holds something that no token can", exitUnknown},
+		{"--token-file empty --url " + nobody, "it is empty", exitUnknown},
+		{"--token-file none --url " + nobody, "no such file", exitUnknown},
+		{"--token-file read --ca-file none --url " + nobody, "read the authorities", exitUnknown},
+		{"--token-file read --ca-file words --url " + nobody, "no certificate in words", exitUnknown},
+		{"--token-file read --url ftp://x", "is not http:// or https://", exitUnknown},
+		{"--token-file read --url https://u:secret@x", "is not http:// or https://", exitUnknown},
+		{"--token-file read --url https://x/v1", "is not http:// or https://", exitUnknown},
+	} {
+		cmd := exec.CommandContext(t.Context(), binary, append([]string{"list"}, strings.Fields(tt.args)...)...)
+		cmd.Env, cmd.Dir = cleanEnviron(), dir
+		out, err := cmd.CombinedOutput()
+		if _, ok := errors.AsType[*exec.ExitError](err); !ok || cmd.ProcessState.ExitCode() != tt.code || !strings.Contains(string(out), tt.says) {
+			t.Errorf("%s: %v, want exit code %d and %q\n%s", tt.args, err, tt.code, tt.says, out)
+		}
+		for _, secret := range []string{token["read"], "secret", "two words", "pannier_a"} {
+			if strings.Contains(string(out), secret) {
+				t.Errorf("%s: printed %q\n%s", tt.args, secret, out)
+			}
+		}
+	}
+}
+
+func TestAPIRefusesToStart(t *testing.T) {
+	dir := t.TempDir()
+	writeIn(t, dir, `printf 'ci admin 00\n' > scope; printf 'ci read secret-token\n' > digest; mkdir directory`)
+	for args, want := range map[string]string{
+		"":                                       "api_listen needs api_tokens",
+		"--api-tokens " + dir + "/none":          "no such file",
+		"--api-tokens " + dir + "/directory":     "it is no file",
+		"--api-tokens " + dir + "/scope":         "line 1: \"admin\" is no scope",
+		"--api-tokens " + dir + "/digest":        "line 1: the third word is no SHA-256",
+		"--api-tokens /dev/null":                 "it is no file",
+		"--web-config none --api-tokens " + "OK": "web_config none",
+	} {
+		if strings.HasSuffix(args, "OK") {
+			file, _ := newTokens(t)
+			args = strings.TrimSuffix(args, "OK") + file
+		}
+		out := refused(t, append([]string{"--api-listen", "127.0.0.1:0"}, strings.Fields(args)...)...)
+		if !strings.Contains(out, want) || !strings.Contains(out, "\nhint: ") || strings.Contains(out, "secret-token") {
+			t.Errorf("%s: said %q, want %q", args, out, want)
+		}
+	}
+}
+
+func TestAPIWithoutTLSIsTold(t *testing.T) {
+	file, _ := newTokens(t)
+	s := startSidecar(t, newWorkspace(t), "--platform-url", "off", "--api-listen", "0.0.0.0:0", "--api-tokens", file)
+	s.hasCondition(t, "api_without_tls")
+	if log := s.log.String(); !strings.Contains(log, "[WARN]  pannier.tcp: the API is served without TLS") {
+		t.Error("the log does not warn")
+	}
+}
+
+// TestSlowCallersOverTCP hold connections without a token: they lose them, and others are answered meanwhile.
+func TestSlowCallersOverTCP(t *testing.T) {
+	file, token := newTokens(t)
+	s := startSidecar(t, newWorkspace(t), "--platform-url", "off", "--api-listen", "127.0.0.1:0", "--api-tokens", file)
+	address := s.apiAddress(t)
+	var slow []net.Conn
+	for i := range 20 {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "GET /v1/skills HTTP/1.1\r\nX-%d: ", i)
+		slow = append(slow, conn)
+	}
+	if status, body := (far{http.DefaultClient, "http://" + address}).ask(t, token["read"], "GET", "/v1/health", ""); status != 200 || !json.Valid([]byte(body)) {
+		t.Errorf("beside slow callers: %d %s", status, body)
+	}
+	for _, conn := range slow {
+		conn.SetReadDeadline(time.Now().Add(patience))
+		if _, err := io.ReadAll(conn); err != nil {
+			t.Errorf("a slow caller keeps its connection: %v", err)
+		}
+	}
+	refusedConn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer refusedConn.Close()
+	fmt.Fprint(refusedConn, "GET /v1/skills HTTP/1.1\r\nHost: x\r\n\r\n")
+	refusedConn.SetReadDeadline(time.Now().Add(patience))
+	text, err := io.ReadAll(refusedConn)
+	if err != nil || !strings.HasPrefix(string(text), "HTTP/1.1 401 ") {
+		t.Errorf("who has no token keeps the connection: %q, %v", text, err)
+	}
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pannier"
+)
+
+// wholeGenerations checks that no snapshot shows skills of two generations, and that none of them is held or broken.
+func wholeGenerations(t *testing.T, seen []pannier.List) {
+	t.Helper()
+	for _, list := range seen {
+		texts := map[string]bool{}
+		for _, e := range list.Skills {
+			if !e.Deleting {
+				texts[e.Description] = true
+			}
+			if !e.Usable {
+				t.Errorf("snapshot %d: %s is %s with %v", list.SnapshotVersion, e.Path, e.State, e.Problems)
+			}
+		}
+		if len(texts) > 1 {
+			t.Errorf("snapshot %d is torn: %v", list.SnapshotVersion, texts)
+		}
+	}
+}
+
+// eager makes a sidecar look as often as it can, so that looks fall into the midst of swaps.
+var eager = []string{"--settle", "1ms", "--debounce", "1ms"}
+
+// TestFaultVolumeOfARoot swaps a volume that is mounted as a root, in both orders of links and rename.
+func TestFaultVolumeOfARoot(t *testing.T) {
+	t.Parallel()
+	for _, order := range []string{"before", "after"} {
+		t.Run(order, func(t *testing.T) {
+			t.Parallel()
+			w := newWorkspace(t)
+			root := filepath.Join(w, "skills")
+			keys := []any{"pdf/SKILL.md", "docx/SKILL.md", "nested/deep/xlsx/SKILL.md", "pdf/_meta.json"}
+			runWriter(t, append([]any{"volume", root, 0, 1, "0s", order}, keys...)...)
+			s := startFault(t, w, eager...)
+			s.servesSlugs(t, "docx", "pdf", "xlsx")
+			end := s.watching(t)
+			n := often(100, 200)
+			runWriter(t, append([]any{"volume", root, 1, n, "10ms", order}, keys...)...)
+			for _, slug := range []string{"docx", "pdf", "xlsx"} {
+				s.serves(t, slug, number(n))
+			}
+			wholeGenerations(t, end())
+
+			// A key comes, one goes, one is renamed.
+			runWriter(t, append([]any{"volume", root, n + 1, 1, "0s", order}, append(keys, "new/SKILL.md")...)...)
+			s.servesSlugs(t, "docx", "new", "pdf", "xlsx")
+			runWriter(t, "volume", root, n+2, 1, "0s", order, "pdf/SKILL.md", "new/SKILL.md")
+			s.servesSlugs(t, "new", "pdf")
+			runWriter(t, "volume", root, n+3, 1, "0s", order, "pdf/SKILL.md", "newer/SKILL.md")
+			s.servesSlugs(t, "newer", "pdf")
+			s.serves(t, "newer", number(n+3))
+			s.heard(t)
+		})
+	}
+}
+
+// TestFaultSwapOfTheSame swaps a volume for an equal one, and many times in a moment.
+func TestFaultSwapOfTheSame(t *testing.T) {
+	t.Parallel()
+	w := newWorkspace(t)
+	root := filepath.Join(w, "skills")
+	runWriter(t, "volume", root, 7, 1, "0s", "after", "pdf/SKILL.md", "docx/SKILL.md")
+	s := startFault(t, w)
+	s.serves(t, "pdf", number(7))
+	before, err := s.Skills(t.Context(), "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		runWriter(t, "volume", root, 7, 1, "0s", "after", "pdf/SKILL.md", "docx/SKILL.md")
+		if err := s.Rescan(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	after, err := s.Skills(t.Context(), "", false)
+	if err != nil || after.SnapshotVersion != before.SnapshotVersion || after.Digest != before.Digest {
+		t.Errorf("snapshot %d became %d, %v", before.SnapshotVersion, after.SnapshotVersion, err)
+	}
+	runWriter(t, "volume", root, 8, 20, "0s", "after", "pdf/SKILL.md", "docx/SKILL.md")
+	s.serves(t, "pdf", number(27))
+	last, err := s.Skills(t.Context(), "", false)
+	if err != nil || last.SnapshotVersion > before.SnapshotVersion+2 {
+		t.Errorf("20 swaps in a moment made %d snapshots, %v", last.SnapshotVersion-before.SnapshotVersion, err)
+	}
+	s.heard(t)
+}
+
+// TestFaultVolumeOfASkill swaps a volume that is mounted as one skill directory: SKILL.md and _meta.json belong together.
+func TestFaultVolumeOfASkill(t *testing.T) {
+	t.Parallel()
+	w := newWorkspace(t)
+	dir := filepath.Join(w, "skills/pdf")
+	writeIn(t, w, "mkdir skills/pdf")
+	runWriter(t, "volume", dir, 1, 1, "0s", "after", "SKILL.md", "_meta.json")
+	s := startFault(t, w, eager...)
+	end := s.watching(t)
+	n := often(100, 200)
+	runWriter(t, "volume", dir, 2, n, "5ms", "after", "SKILL.md", "_meta.json")
+	s.serves(t, "pdf", number(n+1))
+	for _, list := range end() {
+		for _, e := range list.Skills {
+			if want := strings.TrimPrefix(e.Description, "number ") + ".0.0"; e.Version != want {
+				t.Errorf("snapshot %d: version %s of %q", list.SnapshotVersion, e.Version, e.Description)
+			}
+		}
+	}
+	s.heard(t)
+}
+
+// TestFaultVolumeOfTheWorkspace swaps a volume that holds config.yaml and the skills: no snapshot mixes them either.
+func TestFaultVolumeOfTheWorkspace(t *testing.T) {
+	t.Parallel()
+	w := t.TempDir()
+	keys := []any{"config.yaml", "skills/pdf/SKILL.md", "skills/docx/SKILL.md"}
+	runWriter(t, append([]any{"volume", w, 1, 1, "0s", "after"}, keys...)...)
+	s := startFault(t, w, eager...)
+	s.serves(t, "pdf", number(1))
+	end := s.watching(t)
+	n := often(50, 200)
+	runWriter(t, append([]any{"volume", w, 2, n, "10ms", "after"}, keys...)...)
+	s.serves(t, "pdf", number(n+1))
+	s.serves(t, "docx", number(n+1))
+	card, err := s.Card(t.Context())
+	if err != nil || !strings.Contains(string(card), fmt.Sprintf(`"name":"number %d"`, n+1)) {
+		t.Errorf("card %s, %v", card, err)
+	}
+	wholeGenerations(t, end())
+	s.heard(t)
+}
+
+// TestFaultReadOnlyVolume reads a volume that is mounted read-only, and follows its swaps.
+func TestFaultReadOnlyVolume(t *testing.T) {
+	t.Parallel()
+	w := newWorkspace(t)
+	writeIn(t, w, "mkdir volume")
+	volume := filepath.Join(w, "volume")
+	runWriter(t, "volume", volume, 1, 1, "0s", "after", "pdf/SKILL.md")
+	s := startIsolated(t, w, "mount --bind volume skills; mount -o remount,ro,bind skills", "--resync", "0")
+	for n := 2; n < 5; n++ {
+		runWriter(t, "volume", volume, n, 1, "0s", "after", "pdf/SKILL.md", "docx/SKILL.md")
+		s.serves(t, "pdf", number(n))
+		s.serves(t, "docx", number(n))
+	}
+	s.heard(t)
+	s.healthy(t)
+}

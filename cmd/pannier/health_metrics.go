@@ -1,0 +1,62 @@
+package main
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"pannier"
+)
+
+// alerted are the conditions that people are woken for, whose series are there from the start. Others come and go.
+var alerted = []string{
+	"api_tokens_unreadable", "api_without_tls", "audit_unusable", "push_failing", "skills_unreadable", "state_in_memory", "state_unwritable", "watch_degraded",
+}
+
+// healthMetrics tell health to Prometheus: what is wrong by its own judgement, at the moment that it is asked.
+type healthMetrics struct {
+	sidecar    *sidecar
+	ready      *prometheus.Desc
+	status     *prometheus.Desc
+	conditions *prometheus.Desc
+}
+
+func newHealthMetrics(c *sidecar) *healthMetrics {
+	return &healthMetrics{
+		sidecar:    c,
+		ready:      prometheus.NewDesc("pannier_ready", "1 once the first look at the workspace is served.", nil, nil),
+		status:     prometheus.NewDesc("pannier_health_status", "1 for the status of health, 0 for the others.", []string{"status"}, nil),
+		conditions: prometheus.NewDesc("pannier_health_conditions", "Conditions that health tells of, by code.", []string{"code"}, nil),
+	}
+}
+
+// Describe implements [prometheus.Collector].
+func (m *healthMetrics) Describe(to chan<- *prometheus.Desc) {
+	to <- m.ready
+	to <- m.status
+	to <- m.conditions
+}
+
+// Collect implements [prometheus.Collector].
+func (m *healthMetrics) Collect(to chan<- prometheus.Metric) {
+	h := m.sidecar.health()
+	to <- prometheus.MustNewConstMetric(m.ready, prometheus.GaugeValue, oneIf(m.sidecar.registry.Current() != nil))
+	for _, status := range []pannier.HealthStatus{pannier.HealthOK, pannier.HealthDegraded, pannier.HealthFailing} {
+		to <- prometheus.MustNewConstMetric(m.status, prometheus.GaugeValue, oneIf(h.Status == status), string(status))
+	}
+	count := map[string]float64{}
+	for _, code := range alerted {
+		count[code] = 0
+	}
+	for _, c := range h.Conditions {
+		count[c.Code]++
+	}
+	for code, n := range count {
+		to <- prometheus.MustNewConstMetric(m.conditions, prometheus.GaugeValue, n, code)
+	}
+}
+
+func oneIf(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,245 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pannier"
+	"pannier/publish/client"
+)
+
+// movingFlags are those of the commands that change what is installed.
+type movingFlags struct {
+	kind, expected string
+	allowMissing   bool
+	dryRun         bool
+}
+
+func (f *movingFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.kind, "source-kind", "", "the kind of root: workspace or managed (default workspace)")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print what would be done, and touch nothing")
+}
+
+func (f *movingFlags) addExpected(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.expected, "expected-fingerprint", "", "change the skill only if this is its fingerprint")
+}
+
+func (f *movingFlags) addAllowMissing(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.allowMissing, "allow-missing", false, "install a skill that lacks what it needs")
+}
+
+// fingerprint reads the one that is expected; zero where none is.
+func (f *movingFlags) fingerprint() (digest pannier.Digest, err error) {
+	if f.expected == "" {
+		return digest, nil
+	}
+	err = digest.UnmarshalText([]byte(f.expected))
+	if err == nil && digest.IsZero() {
+		err = errors.New("nothing has that one")
+	}
+	if err != nil {
+		return digest, &exitError{code: exitUnknown, message: "--expected-fingerprint: " + err.Error(), hint: "give what `pannier show` calls fingerprint: sha256: and 64 digits"}
+	}
+	return digest, nil
+}
+
+func (p *program) installCommand() *cobra.Command {
+	var f movingFlags
+	cmd := &cobra.Command{
+		Use:   "install DIR|ARCHIVE|-",
+		Short: "Put a skill into the workspace",
+		Long: `Puts a skill into the workspace: from its folder, from a tar.gz or zip archive of it, or from one on standard input.
+The skill is read and scanned before anything is touched, lies in its place in one step, and is served when the command
+ends. Without a sidecar the same is done to the directory itself.
+
+What is not there cannot be used: a skill that lacks an executable or a variable is refused, unless --allow-missing says that
+this is known. The list under skills: in config.yaml gets an entry where there is one.`,
+		Example: "  pannier install ./pdf-forms\n  pannier install pdf-forms.tar.gz --dry-run\n  curl -sL https://example.org/pdf-forms.tgz | pannier install -",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.move(cmd.Context(), f, "", args[0])
+		},
+	}
+	f.add(cmd)
+	f.addAllowMissing(cmd)
+	return p.jsonFlag(cmd)
+}
+
+func (p *program) updateCommand() *cobra.Command {
+	var f movingFlags
+	cmd := &cobra.Command{
+		Use:   "update SLUG DIR|ARCHIVE|-",
+		Short: "Replace an installed skill by another version",
+		Long: `Replaces an installed skill by what a folder or an archive holds. The version before is kept, for one "pannier rollback".
+A skill that somebody put there without pannier is replaced only with --expected-fingerprint.`,
+		Example: "  pannier update pdf-forms ./pdf-forms",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.move(cmd.Context(), f, args[0], args[1])
+		},
+	}
+	f.add(cmd)
+	f.addExpected(cmd)
+	f.addAllowMissing(cmd)
+	return p.jsonFlag(cmd)
+}
+
+func (p *program) uninstallCommand() *cobra.Command {
+	return p.removalCommand("uninstall SLUG", "Remove an installed skill",
+		`Removes a skill that pannier has installed, with what clients have set of its policy. A skill that somebody put there
+without pannier is theirs to remove.`, (*client.Client).Uninstall)
+}
+
+func (p *program) rollbackCommand() *cobra.Command {
+	return p.removalCommand("rollback SLUG", "Bring back the version of a skill before the newest",
+		`Brings back the version of an installed skill that the last update replaced. One version is kept.`, (*client.Client).Rollback)
+}
+
+// removalCommand is a command that changes a skill without bringing one.
+func (p *program) removalCommand(use, short, long string, do func(*client.Client, context.Context, pannier.RemoveRequest) (pannier.InstallResult, error)) *cobra.Command {
+	var f movingFlags
+	cmd := &cobra.Command{
+		Use: use, Short: short, Long: long,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			expected, err := f.fingerprint()
+			if err != nil {
+				return err
+			}
+			return p.changing(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				result, err := do(c, ctx, pannier.RemoveRequest{
+					Slug: args[0], SourceKind: pannier.SourceKind(f.kind), Expected: expected, DryRun: f.dryRun,
+				})
+				if err != nil {
+					return err
+				}
+				return p.printMove(result)
+			})
+		},
+	}
+	f.add(cmd)
+	f.addExpected(cmd)
+	return p.jsonFlag(cmd)
+}
+
+// move installs or updates a skill from a folder or an archive.
+func (p *program) move(ctx context.Context, f movingFlags, slug, from string) error {
+	expected, err := f.fingerprint()
+	if err != nil {
+		return err
+	}
+	src, err := p.openSource(ctx, from)
+	if err != nil {
+		return err
+	}
+	defer src.close()
+	req := pannier.InstallRequest{
+		Slug: slug, SourceKind: pannier.SourceKind(f.kind), Expected: expected, AllowMissing: f.allowMissing, DryRun: f.dryRun,
+	}
+	return p.changing(ctx, func(ctx context.Context, c *client.Client) error {
+		body := io.Reader(src)
+		if p.complain.on {
+			meter := &meter{from: src, to: p.err, total: src.size}
+			defer meter.clear()
+			body = meter
+		}
+		result, err := c.Install(ctx, req, pannier.InstallSource{Body: body, Name: src.name, Format: src.format})
+		if err != nil {
+			return src.fault(err)
+		}
+		return p.printMove(result)
+	})
+}
+
+// printMove prints what came of a change, or what would.
+func (p *program) printMove(r pannier.InstallResult) error {
+	if p.json {
+		return p.printJSON(r)
+	}
+	status := string(r.Status)
+	if r.DryRun {
+		status += " (nothing was touched)"
+	}
+	rows := [][]string{{"status", status}, {"slug", r.Skill.Slug}}
+	for _, row := range [][]string{
+		{"name", r.Skill.Name}, {"version", r.Skill.Version}, {"path", r.Skill.Path}, {"trust", string(r.Skill.TrustLevel)},
+		{"fingerprint", fingerprintWord(r.Skill.Fingerprint)}, {"before", fingerprintWord(r.Previous)}, {"removed", r.Removed},
+		{"files", filesWord(r)}, {"left out", strings.Join(r.Ignored, ", ")}, {"config.yaml", configWord(r.Config)},
+	} {
+		if row[1] != "" {
+			rows = append(rows, row)
+		}
+	}
+	if err := p.fields(rows, "status", p.paint.good); err != nil {
+		return err
+	}
+	for _, reason := range r.Reasons {
+		p.printFault(r.Skill.Path, pannier.SeverityWarning, "it can not be used yet: "+reason.Subject, reason.Code, reason.Remedy)
+	}
+	for _, f := range r.Findings {
+		p.printFault(pannier.Problem{Path: f.Path, Line: f.Line}.Place(), f.Severity, f.Message, f.Rule, f.Hint)
+	}
+	for _, problem := range r.Problems {
+		p.printFault(problem.Place(), problem.Severity, problem.Message, problem.Code, problem.Hint)
+	}
+	return nil
+}
+
+func fingerprintWord(d pannier.Digest) string {
+	if d.IsZero() {
+		return ""
+	}
+	return d.String()
+}
+
+func filesWord(r pannier.InstallResult) string {
+	if r.Files == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d, %d bytes", r.Files, r.Bytes)
+}
+
+func configWord(change string) string {
+	return map[string]string{"added": "an entry was added under skills", "removed": "its entry under skills was removed"}[change]
+}
+
+// meter tells on a terminal how much of a body was read.
+type meter struct {
+	from  io.Reader
+	to    io.Writer
+	total int64 // 0 is not known
+	read  int64
+	shown int64 // how much was read when it was last told
+}
+
+// stepBytes is how much is read between two words on it.
+const stepBytes = 1 << 20
+
+// Read implements [io.Reader].
+func (m *meter) Read(b []byte) (int, error) {
+	n, err := m.from.Read(b)
+	m.read += int64(n)
+	if m.read-m.shown >= stepBytes {
+		m.shown = m.read
+		of := ""
+		if m.total > 0 {
+			of = " of " + strconv.FormatInt(cmp.Or(m.total>>20, 1), 10)
+		}
+		fmt.Fprintf(m.to, "\r\x1b[K%d%s MiB sent", m.read>>20, of)
+	}
+	return n, err
+}
+
+// clear takes the words away.
+func (m *meter) clear() {
+	if m.shown > 0 {
+		fmt.Fprint(m.to, "\r\x1b[K")
+	}
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"pannier"
+	"pannier/admin/archive"
+)
+
+// sourceBody is the archive of an installation, as it is read from a file or packed from a folder.
+type sourceBody struct {
+	io.Reader
+	name   string
+	format pannier.ArchiveFormat
+	size   int64 // 0 where it is not known
+	// packed has what packing came to, once Reader has ended; nil where nothing is packed.
+	packed chan error
+	close  func()
+}
+
+// openSource opens what is to be installed: `-` is standard input, a folder is packed as it is read.
+func (p *program) openSource(ctx context.Context, from string) (*sourceBody, error) {
+	if from == "-" {
+		return &sourceBody{Reader: os.Stdin, close: func() {}}, nil
+	}
+	info, err := os.Stat(from)
+	if err != nil {
+		return nil, &exitError{code: exitUnknown, message: err.Error(), hint: "name the skill's folder, an archive of it, or - for standard input"}
+	}
+	if info.IsDir() {
+		return packFolder(ctx, from)
+	}
+	file, err := os.Open(from)
+	if err != nil {
+		return nil, &exitError{code: exitUnknown, message: err.Error()}
+	}
+	return &sourceBody{Reader: file, name: filepath.Base(from), size: info.Size(), close: func() { file.Close() }}, nil
+}
+
+// packFolder packs a folder while it is read.
+func packFolder(ctx context.Context, dir string) (*sourceBody, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, &exitError{code: exitUnknown, message: err.Error()}
+	}
+	files, err := filesToPack(root)
+	if err == nil && !slices.ContainsFunc(files, pannier.IsSkillFile) {
+		err = &exitError{code: exitNo, message: "there is no SKILL.md in " + dir, hint: "name the folder that has it"}
+	}
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	out, in := io.Pipe()
+	src := &sourceBody{Reader: out, name: filepath.Base(dir), format: pannier.TarGz, packed: make(chan error, 1)}
+	go func() {
+		err := archive.Pack(ctx, in, root, filepath.Base(dir), files)
+		in.CloseWithError(err)
+		src.packed <- err
+	}()
+	src.close = func() {
+		out.Close() // so that the packing ends, whoever has read how much
+		<-src.packed
+		root.Close()
+	}
+	return src, nil
+}
+
+// notPacked are directories that no skill is made of.
+var notPacked = []string{".git", ".svn", ".hg", pannier.OwnDir, "__MACOSX", "node_modules", ".venv", "venv", "__pycache__"}
+
+// filesToPack lists the files of a folder. A link is refused, because what it leads to would be missing, or would be
+// something else, where the skill is installed.
+func filesToPack(root *os.Root) (files []string, err error) {
+	err = fs.WalkDir(root.FS(), ".", func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && slices.Contains(notPacked, e.Name()):
+			return fs.SkipDir
+		case e.IsDir() || e.Name() == ".DS_Store":
+			return nil
+		case !e.Type().IsRegular():
+			return &exitError{
+				code: exitNo, message: fmt.Sprintf("%s is %s, and a skill is made of plain files", path, kindOf(e.Type())),
+				hint: "put the file itself in its place, or remove it",
+			}
+		}
+		files = append(files, path)
+		return nil
+	})
+	return files, err
+}
+
+func kindOf(mode fs.FileMode) string {
+	if mode&fs.ModeSymlink != 0 {
+		return "a link"
+	}
+	return "no regular file"
+}
+
+// fault returns why an installation failed: where packing the folder did, that is the reason, and not what the other side
+// makes of half an archive.
+func (s *sourceBody) fault(err error) error {
+	if s.packed == nil {
+		return err
+	}
+	select {
+	case packing := <-s.packed:
+		s.packed <- packing // for close
+		if packing != nil && !errors.Is(packing, io.ErrClosedPipe) {
+			return &exitError{code: exitNo, message: packing.Error()}
+		}
+	default:
+	}
+	return err
+}

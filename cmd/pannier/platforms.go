@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"pannier"
+	"pannier/config"
+	"pannier/publish/card"
+	"pannier/publish/platform"
+)
+
+// publishers keep every platform holding the newest card, each by itself: one that hangs holds up no other. There is none
+// where nothing is pushed.
+type publishers struct {
+	all []*platform.Publisher
+	// offered is closed once there is a card of this process.
+	offered chan struct{}
+	once    sync.Once
+}
+
+// remote is what reaching the platforms takes beside the settings.
+type remote struct {
+	// token is that of the embedded platform; nil has the files read that the settings name.
+	token  func() (string, error)
+	outbox string // the directory of the cards that wait; empty keeps them in memory
+}
+
+func newPublishers(s config.Settings, to remote, emit func(pannier.EventType, any), reg prometheus.Registerer, log hclog.Logger) (*publishers, error) {
+	p := &publishers{offered: make(chan struct{})}
+	for i, at := range s.Platforms {
+		if at.URL == config.PlatformOff {
+			continue
+		}
+		o := platformOptions(at, to)
+		o.Name, o.Label = platformNames(s.Platforms, i)
+		o.Emit, o.Registerer, o.Logger = emit, reg, log
+		pub, err := platform.New(o)
+		if err != nil {
+			return nil, fmt.Errorf("platform: %w", err)
+		}
+		p.all = append(p.all, pub)
+	}
+	return p, nil
+}
+
+// platformOptions turns settings into options. Platforms share the directory of the outbox: its files are called by
+// endpoint and workspace, so each finds its own again, also where the settings name them in another order.
+func platformOptions(at config.Platform, to remote) platform.Options {
+	header := http.Header{}
+	for name, value := range at.Headers {
+		header.Set(name, value)
+	}
+	o := platform.Options{
+		URL: at.URL, Path: at.Path, WorkspaceID: at.WorkspaceID, Token: to.token, Header: header, CAFile: at.CAFile,
+		Outbox: to.outbox, ReadBack: at.ReadBack, Events: at.Events, Peers: true,
+	}
+	if o.Token == nil && at.TokenFile != "" {
+		o.Token = platform.TokenFile(at.TokenFile)
+	}
+	return o
+}
+
+// platformNames returns what health and events call a platform, empty for its usual name, and its label in metrics: its
+// host, with path and workspace behind it where others have the same.
+func platformNames(all []config.Platform, i int) (name, label string) {
+	if !alone(all, i, endpointOf) {
+		name = endpointOf(all[i]) + "#" + all[i].WorkspaceID
+	}
+	switch {
+	case alone(all, i, hostOf):
+		return name, hostOf(all[i])
+	case alone(all, i, endpointOf):
+		return name, strings.TrimPrefix(strings.TrimPrefix(endpointOf(all[i]), "https://"), "http://")
+	}
+	return name, name
+}
+
+// alone reports whether no other platform is called as one of them is.
+func alone(all []config.Platform, i int, called func(config.Platform) string) bool {
+	for j, other := range all {
+		if j != i && called(other) == called(all[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func hostOf(p config.Platform) string {
+	u, err := url.Parse(p.URL)
+	if err != nil {
+		return "" // which the settings do not let pass
+	}
+	return u.Host
+}
+
+func endpointOf(p config.Platform) string {
+	endpoint, err := url.JoinPath(p.URL, p.Path)
+	if err != nil {
+		return ""
+	}
+	return endpoint
+}
+
+// offer makes c the card that every platform should hold.
+func (p *publishers) offer(c card.Card) {
+	for _, pub := range p.all {
+		pub.Offer(c)
+	}
+	p.once.Do(func() { close(p.offered) })
+}
+
+// run pushes cards until ctx is done. It begins with the first card of this process: what a process before has left in the
+// outbox may be older, and must not be seen again.
+func (p *publishers) run(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-p.offered:
+	}
+	var running sync.WaitGroup
+	for _, pub := range p.all {
+		running.Go(func() { _ = pub.Run(ctx) }) // which is always nil
+	}
+	running.Wait()
+	return nil
+}
+
+// health tells of each platform, in the order of the settings.
+func (p *publishers) health() (pushes []pannier.PushHealth, conditions []pannier.Condition) {
+	pushes = []pannier.PushHealth{}
+	for _, pub := range p.all {
+		push := pub.Health()
+		pushes = append(pushes, push)
+		conditions = append(conditions, pushConditions(push)...)
+		conditions = append(conditions, pub.Conditions()...)
+	}
+	return pushes, conditions
+}
+
+// peers returns those that any platform tells of, by the order of the platforms, then by id. Of those with one id the first
+// counts.
+func (p *publishers) peers() []pannier.Peer {
+	if len(p.all) == 1 {
+		return p.all[0].Peers()
+	}
+	var all []pannier.Peer
+	told := map[string]bool{}
+	for _, pub := range p.all {
+		for _, peer := range pub.Peers() {
+			if !told[peer.ID] {
+				told[peer.ID] = true
+				all = append(all, peer)
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pannier"
+	"pannier/publish/client"
+)
+
+// maxPacket bounds a packet, as the socket does.
+const maxPacket = 1 << 20
+
+func (p *program) promoteCommand() *cobra.Command {
+	var to string
+	var record bool
+	cmd := &cobra.Command{
+		Use:   "promote PACKET --to DIR",
+		Short: "Write the draft of a skill from a memory packet",
+		Long: `Reads a memory packet that asks for a workflow to become a skill, and writes a SKILL.md draft into a folder of DIR, for
+people to review. It never writes into the workspace: "pannier install" does, once somebody has looked at it.
+
+With --record the packet is also told to the sidecar, as "POST /v1/promotions" does: as an event, an audit entry and an
+activity on the platform. PACKET is a file, or - for standard input.`,
+		Example: "  pannier promote packet.json --to ./drafts\n  pannier promote - --to ./drafts --record < packet.json",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			packet, err := readPacket(args[0])
+			if err != nil {
+				return err
+			}
+			promotion, err := pannier.ParsePromotion(packet)
+			if refusal, ok := errors.AsType[*pannier.Refusal](err); ok {
+				return &exitError{code: exitNo, message: refusal.Message, hint: refusal.Hint}
+			}
+			if err != nil {
+				return err
+			}
+			if to == "" && !record {
+				return &exitError{code: exitUnknown, message: "promote needs a directory for the draft", hint: "name it with --to; --record alone tells the sidecar and writes nothing"}
+			}
+			if record {
+				err = p.asking(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+					_, err := c.Promote(ctx, promotion.Packet)
+					return err
+				})
+			}
+			if err != nil || to == "" {
+				return err
+			}
+			return p.draft(promotion, to)
+		},
+	}
+	cmd.Flags().StringVar(&to, "to", "", "the directory that the folder of the draft is written into")
+	cmd.Flags().BoolVar(&record, "record", false, "tell the sidecar of the packet")
+	return cmd
+}
+
+func readPacket(name string) ([]byte, error) {
+	from := io.Reader(os.Stdin)
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, &exitError{code: exitUnknown, message: err.Error()}
+		}
+		defer file.Close()
+		from = file
+	}
+	text, err := io.ReadAll(io.LimitReader(from, maxPacket+1))
+	if err == nil && len(text) > maxPacket {
+		err = &exitError{code: exitNo, message: fmt.Sprintf("the packet has more than %d bytes", maxPacket)}
+	}
+	return text, err
+}
+
+// draft writes the SKILL.md that a packet leads to into a new folder. A folder that is there stays as it is.
+func (p *program) draft(promotion pannier.Promotion, to string) error {
+	slug, text := promotion.Draft()
+	dir := filepath.Join(to, slug)
+	if err := p.outsideWorkspace(dir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(to, 0o755); err != nil {
+		return &exitError{code: exitUnknown, message: err.Error()}
+	}
+	if err := os.Mkdir(dir, 0o755); errors.Is(err, fs.ErrExist) {
+		return &exitError{code: exitNo, message: dir + " is there already", hint: "review that one first, or name another directory with --to"}
+	} else if err != nil {
+		return &exitError{code: exitUnknown, message: err.Error()}
+	}
+	file := filepath.Join(dir, pannier.SkillFile)
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		return &exitError{code: exitUnknown, message: err.Error()}
+	}
+	_, err := fmt.Fprintln(p.out, printable(file))
+	return err
+}
+
+// outsideWorkspace refuses a draft among the skills of the workspace, where it would be served at once.
+func (p *program) outsideWorkspace(dir string) error {
+	s, err := p.settings()
+	if err != nil {
+		return err
+	}
+	at, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	for real := filepath.Dir(at); ; real = filepath.Dir(real) {
+		if resolved, err := filepath.EvalSymlinks(real); err == nil {
+			at = resolved + strings.TrimPrefix(at, real)
+			break
+		}
+		if real == filepath.Dir(real) {
+			break
+		}
+	}
+	for _, root := range s.Roots {
+		path := root.Path
+		if resolved, err := filepath.EvalSymlinks(path); err == nil {
+			path = resolved
+		}
+		if rel, err := filepath.Rel(path, at); err == nil && filepath.IsLocal(rel) {
+			return &exitError{code: exitNo, message: at + " lies in the workspace, where a draft would be served at once", hint: "name a directory elsewhere with --to, review the draft, and use `pannier install`"}
+		}
+	}
+	return nil
+}

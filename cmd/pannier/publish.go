@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"pannier"
+	"pannier/loader/profile"
+	"pannier/publish/client"
+)
+
+func (p *program) publishCommand() *cobra.Command {
+	var to, by string
+	cmd := &cobra.Command{
+		Use:   "publish SLUG --to DIR",
+		Short: "Copy a skill of the workspace into a directory",
+		Long: `Copies a skill into DIR/<slug>, byte for byte, with what .clawhubignore and .gitignore match left out, and whatever is
+hidden. Nothing is written unless all of it can be. With --profile=clawhub the skill must be what ClawHub takes: a slug that
+fits a URL, text files only, 50 MB in all.`,
+		Example: "  pannier publish pdf-forms --to ./out\n  pannier publish pdf-forms --to ./out --profile=clawhub",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if to == "" {
+				return &exitError{code: exitUnknown, message: "publish needs a directory", hint: "name it with --to"}
+			}
+			if by != "" && by != profile.NameClawHub {
+				return &exitError{code: exitUnknown, message: fmt.Sprintf("--profile is %q", by), hint: "leave it out, or write clawhub"}
+			}
+			return p.reading(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				return p.publish(ctx, c, args[0], to, by)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&to, "to", "", "the directory that the skill's folder is written into")
+	cmd.Flags().StringVar(&by, "profile", "", "refuse what this profile does: clawhub")
+	return p.jsonFlag(cmd)
+}
+
+// published is what `pannier publish --json` prints.
+type published struct {
+	Slug      string   `json:"slug"`
+	Directory string   `json:"directory"`
+	Files     []string `json:"files"`
+	LeftOut   []string `json:"left_out"`
+}
+
+func (p *program) publish(ctx context.Context, c *client.Client, slug, to, by string) error {
+	skill, err := c.Skill(ctx, slug, "")
+	if err != nil {
+		return err
+	}
+	if err := p.mayPublish(skill, by); err != nil {
+		return err
+	}
+	files := profile.Bundle(profile.Skill{Files: skill.Files, ReadFile: func(name string) ([]byte, error) {
+		text, _, err := c.File(ctx, slug, name)
+		return text, err
+	}})
+	out := published{Slug: skill.Slug, Directory: filepath.Join(to, skill.Slug), Files: []string{}, LeftOut: []string{}}
+	if err := writeFolder(ctx, c, slug, out.Directory, files); err != nil {
+		return err
+	}
+	for _, f := range skill.Files {
+		if slices.Contains(files, f) {
+			out.Files = append(out.Files, f.Path)
+		} else {
+			out.LeftOut = append(out.LeftOut, f.Path)
+		}
+	}
+	if p.json {
+		return p.printJSON(out)
+	}
+	fmt.Fprintf(p.out, "%s: %d files\n", printable(out.Directory), len(out.Files))
+	if len(out.LeftOut) > 0 {
+		fmt.Fprintf(p.err, "left out: %s\n", printable(strings.Join(out.LeftOut, ", ")))
+	}
+	return nil
+}
+
+// mayPublish refuses what a profile does, and a skill that is not known as a whole.
+func (p *program) mayPublish(skill pannier.Detail, by string) error {
+	if skill.FilesTruncated {
+		return &exitError{code: exitNo, message: fmt.Sprintf("%s has more files than are listed, so not all of it could be written", skill.Slug), hint: "copy its directory, " + skill.Path}
+	}
+	verdict := skill.Conformance[by]
+	if by == "" || verdict.Compliant {
+		return nil
+	}
+	for _, problem := range verdict.Issues {
+		p.printFault(problem.Place(), problem.Severity, problem.Message, problem.Code, problem.Hint)
+	}
+	return &exitError{code: exitNo, message: skill.Slug + " is not what " + by + " takes; nothing was written"}
+}
+
+// writeFolder writes files of a skill into a new directory: all of them, or none.
+func writeFolder(ctx context.Context, c *client.Client, slug, dir string, files []pannier.File) (err error) {
+	if _, err := os.Lstat(dir); err == nil {
+		return &exitError{code: exitNo, message: dir + " is there already", hint: "remove it, or name another directory with --to"}
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return &exitError{code: exitUnknown, message: err.Error()}
+	}
+	half, err := os.MkdirTemp(filepath.Dir(dir), "."+filepath.Base(dir)+"-")
+	if err != nil {
+		return &exitError{code: exitUnknown, message: err.Error()}
+	}
+	defer os.RemoveAll(half) // nothing is there any more once it has got its name
+	root, err := os.OpenRoot(half)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, f := range files {
+		content, _, err := c.File(ctx, slug, f.Path)
+		if err != nil {
+			return err
+		}
+		if err := writeFile(root, f, content); err != nil {
+			return &exitError{code: exitUnknown, message: err.Error()}
+		}
+	}
+	if err := os.Chmod(half, 0o755); err != nil {
+		return err
+	}
+	return os.Rename(half, dir)
+}
+
+func writeFile(root *os.Root, f pannier.File, content []byte) error {
+	mode := fs.FileMode(0o644)
+	if f.Executable {
+		mode = 0o755
+	}
+	if err := root.MkdirAll(path.Dir(f.Path), 0o755); err != nil {
+		return err
+	}
+	file, err := root.OpenFile(f.Path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content)
+	return errors.Join(err, file.Close())
+}

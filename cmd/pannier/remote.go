@@ -1,0 +1,113 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"pannier/publish/client"
+)
+
+// The variables that stand for the flags of [farFlags].
+const (
+	variableURL       = "PANNIER_URL"
+	variableTokenFile = "PANNIER_TOKEN_FILE"
+	variableCAFile    = "PANNIER_CA_FILE"
+)
+
+// maxSecretFile bounds a file with a token or with authorities.
+const maxSecretFile = 1 << 20
+
+// farFlags say which sidecar is asked over TCP, where the one behind the socket is not meant. They are no settings: a
+// sidecar has no use for them.
+type farFlags struct{ url, tokenFile, caFile string }
+
+func (f *farFlags) add(flags *pflag.FlagSet) {
+	flags.StringVar(&f.url, "url", "", "ask the sidecar at this address over TCP, such as https://pannier.example:7443, and not the socket (variable "+variableURL+")")
+	flags.StringVar(&f.tokenFile, "token-file", "", "file with the token for --url (variable "+variableTokenFile+")")
+	flags.StringVar(&f.caFile, "ca-file", "", "PEM file of the authorities to trust for --url (variable "+variableCAFile+")")
+}
+
+// or fills in what the variables give.
+func (f farFlags) or(environ []string) farFlags {
+	for name, value := range map[string]*string{variableURL: &f.url, variableTokenFile: &f.tokenFile, variableCAFile: &f.caFile} {
+		at := slices.IndexFunc(environ, func(v string) bool { return strings.HasPrefix(v, name+"=") })
+		if *value == "" && at >= 0 {
+			*value = strings.TrimPrefix(environ[at], name+"=")
+		}
+	}
+	return f
+}
+
+// withoutFar returns variables without those of [farFlags], which settings do not know.
+func withoutFar(environ []string) []string {
+	return slices.DeleteFunc(slices.Clone(environ), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		return name == variableURL || name == variableTokenFile || name == variableCAFile
+	})
+}
+
+// askingFar runs a command against a sidecar that is reached over TCP, where one is named.
+func (p *program) askingFar(ctx context.Context, do func(context.Context, *client.Client) error) (asked bool, err error) {
+	far := p.far.or(p.environ)
+	if far.url == "" {
+		return false, nil
+	}
+	c, err := far.client()
+	if err != nil {
+		return true, err
+	}
+	defer c.Close()
+	err = negative(do(ctx, c))
+	if errors.Is(err, client.ErrNoSidecar) {
+		err = &exitError{code: exitNoSidecar, message: "no sidecar answers at " + far.url, hint: "start one there with --api-listen, or name another address"}
+	}
+	return true, err
+}
+
+func (f farFlags) client() (*client.Client, error) {
+	if f.tokenFile == "" {
+		return nil, &exitError{code: exitUnknown, message: "--url needs a token", hint: "name the file that holds it with --token-file or " + variableTokenFile}
+	}
+	r := client.Remote{URL: f.url, Token: func() (string, error) {
+		text, err := readBounded(f.tokenFile)
+		return string(bytes.TrimSpace(text)), err
+	}}
+	if f.caFile != "" {
+		text, err := readBounded(f.caFile)
+		if err != nil {
+			return nil, &exitError{code: exitUnknown, message: "read the authorities: " + err.Error(), hint: "name a PEM file with --ca-file or " + variableCAFile}
+		}
+		r.CAs = x509.NewCertPool()
+		if !r.CAs.AppendCertsFromPEM(text) {
+			return nil, &exitError{code: exitUnknown, message: "there is no certificate in " + f.caFile, hint: "it has to be a PEM file"}
+		}
+	}
+	c, err := client.NewRemote(r)
+	if err != nil {
+		return nil, &exitError{code: exitUnknown, message: "--url: " + err.Error(), hint: "write it like https://pannier.example:7443"}
+	}
+	return c, nil
+}
+
+// readBounded reads a small file.
+func readBounded(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxSecretFile+1))
+	if err == nil && len(text) > maxSecretFile {
+		err = fmt.Errorf("%s has more than %d bytes", path, maxSecretFile)
+	}
+	return text, err
+}

@@ -1,0 +1,245 @@
+package main
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"pannier"
+	"pannier/publish/api"
+)
+
+// racy is how young a file may be so that a change after it was read may not show in its times (a clock tick of the kernel,
+// two seconds on some file systems).
+const racy = 2 * time.Second
+
+// tokenList is the file with the tokens that callers may come in with over TCP. It is read again when it has changed; while it
+// can not be read, what it was last holds. It is for any number of callers.
+type tokenList struct {
+	path string
+	log  hclog.Logger
+
+	mu     sync.Mutex
+	mark   fileMark
+	read   time.Time // when it was, zero before
+	mode   fs.FileMode
+	tokens []api.Token
+	failed error // of the last attempt
+}
+
+// fileMark is another one when a file has changed, unless that was just now.
+type fileMark struct {
+	device, inode    uint64
+	size             int64
+	written, changed time.Time
+}
+
+func markOf(info fs.FileInfo) fileMark {
+	m := fileMark{size: info.Size(), written: info.ModTime()}
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		m.device, m.inode, m.changed = s.Dev, s.Ino, time.Unix(s.Ctim.Unix())
+	}
+	return m
+}
+
+// openTokens reads the file for the first time. Here what can not be read is an error: there is nothing before it.
+func openTokens(path string, log hclog.Logger) (*tokenList, error) {
+	f := &tokenList{path: path, log: log}
+	f.current()
+	if f.failed == nil {
+		return f, nil
+	}
+	hint := "it has to be readable for this user; `pannier token NAME SCOPE` makes its lines"
+	if refusal, ok := errors.AsType[*pannier.Refusal](f.failed); ok {
+		hint = refusal.Hint
+	}
+	return nil, &exitError{code: exitUnknown, message: fmt.Sprintf("api_tokens %s: %v", path, f.failed), hint: hint}
+}
+
+// current returns the tokens that hold now. Nobody may change them.
+func (f *tokenList) current() []api.Token {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	info, err := os.Stat(f.path)
+	if err == nil && markOf(info) == f.mark && f.read.Sub(f.mark.changed) > racy {
+		return f.tokens
+	}
+	var tokens []api.Token
+	if err == nil {
+		f.mark, f.read = markOf(info), time.Now()
+		tokens, err = readTokens(f.path, info)
+		if info.Mode().IsRegular() {
+			f.mode = info.Mode()
+		}
+	}
+	f.noteLocked(tokens, err)
+	return f.tokens
+}
+
+func readTokens(path string, info fs.FileInfo) ([]api.Token, error) {
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("it is no file")
+	}
+	text, err := readBounded(path)
+	if err != nil {
+		return nil, err
+	}
+	return api.ParseTokens(text)
+}
+
+// noteLocked takes in what was read, and tells of what was not, once.
+func (f *tokenList) noteLocked(tokens []api.Token, err error) {
+	if err == nil {
+		f.tokens = tokens
+	} else if !f.read.IsZero() && (f.failed == nil || f.failed.Error() != err.Error()) {
+		f.log.Error("the tokens can not be read, and stay what they were", "file", f.path, "error", err)
+	}
+	f.failed = err
+}
+
+// conditions tells what is wrong with the file.
+func (f *tokenList) conditions() []pannier.Condition {
+	known := len(f.current())
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var conditions []pannier.Condition
+	add := func(code, message, hint string) {
+		conditions = append(conditions, pannier.Condition{Code: code, Severity: pannier.SeverityWarning, Subject: f.path, Message: message, Hint: hint})
+	}
+	switch {
+	case f.failed != nil:
+		add("api_tokens_unreadable", "the tokens stay what they were: "+f.failed.Error(), "mend the file; it is read again when it changes")
+	case known == 0:
+		add("api_tokens_none", "there is no token, so nobody gets in over TCP", "make one with `pannier token NAME SCOPE --append "+f.path+"`")
+	}
+	if f.mode&0o027 != 0 {
+		add("api_tokens_exposed", fmt.Sprintf("others than its owner and its group can read the file, or others than its owner can write to it: its mode is %04o", f.mode.Perm()), "chmod 600 it, or 640")
+	}
+	return conditions
+}
+
+// tokenBytes is how much chance is in a token: so much that its digest needs no salt and no stretching.
+const tokenBytes = 32
+
+func (p *program) tokenCommand() *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use:   "token NAME SCOPE",
+		Short: "Make a token for callers over TCP",
+		Long: `Makes a token and prints it, once: it is kept nowhere. The sidecar needs only a line with its digest in the file of
+--api-tokens: the line is printed beside it, on stderr, or added to the file with --append.
+
+The scopes: read; environment, which is to read and to put the agent's environment; write, which is everything.`,
+		Example: "  pannier token grafana read\n  pannier token agent environment --append /etc/pannier/tokens > agent.token",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			err := p.makeToken(args[0], args[1], file)
+			if refusal, ok := errors.AsType[*pannier.Refusal](err); ok {
+				return &exitError{code: exitUnknown, message: refusal.Message, hint: refusal.Hint}
+			}
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&file, "append", "", "add the line to this file, which is made where it is not there")
+	return cmd
+}
+
+func (p *program) makeToken(name, scope, file string) error {
+	if err := api.CheckTokenName(name); err != nil {
+		return err
+	}
+	if _, err := api.ParseScope(scope); err != nil {
+		return err
+	}
+	chance := make([]byte, tokenBytes)
+	rand.Read(chance) // it does not fail
+	token := "pannier_" + base64.RawURLEncoding.EncodeToString(chance)
+	line := fmt.Sprintf("%s %s %s", name, scope, pannier.DigestOf([]byte(token)))
+	if file != "" {
+		if err := appendToken(file, line); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(p.err, "the line for the file of --api-tokens:\n%s\n", line)
+	}
+	_, err := fmt.Fprintln(p.out, token)
+	return err
+}
+
+// appendToken adds a line to a file of tokens, which a reader sees before or after. A file that has a fault stays as it is.
+func appendToken(path, line string) error {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	unlock, err := lockDirectory(filepath.Dir(path))
+	if err != nil {
+		return fmt.Errorf("add the token: %w", err)
+	}
+	defer unlock()
+	text, err := readBounded(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("add the token: %w", err)
+	}
+	if len(text) > 0 && !bytes.HasSuffix(text, []byte("\n")) {
+		text = append(text, '\n')
+	}
+	text = append(text, line+"\n"...)
+	if _, err := api.ParseTokens(text); err != nil {
+		return err
+	}
+	if err := replaceSecret(path, text); err != nil {
+		return fmt.Errorf("add the token: %w", err)
+	}
+	return nil
+}
+
+// lockDirectory has others who add to a file of a directory wait.
+func lockDirectory(dir string) (unlock func(), err error) {
+	held, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(held.Fd()), unix.LOCK_EX); err != nil {
+		held.Close()
+		return nil, &fs.PathError{Op: "lock", Path: dir, Err: err}
+	}
+	return func() { held.Close() }, nil
+}
+
+// replaceSecret replaces a file by rename. A new one is for its owner alone; one that was there keeps its mode and, where this
+// user may give it away, its owner.
+func replaceSecret(path string, text []byte) error {
+	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // with the mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temporary.Name()) // where it was not renamed
+	defer temporary.Close()
+	if was, err := os.Stat(path); err == nil {
+		if s, ok := was.Sys().(*syscall.Stat_t); ok {
+			_ = temporary.Chown(int(s.Uid), int(s.Gid)) // only root may
+		}
+		if err := temporary.Chmod(was.Mode().Perm()); err != nil {
+			return err
+		}
+	}
+	if _, err := temporary.Write(text); err != nil {
+		return err
+	}
+	if err := temporary.Sync(); err != nil {
+		return err
+	}
+	return os.Rename(temporary.Name(), path)
+}

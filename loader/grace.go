@@ -1,0 +1,160 @@
+package loader
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"pannier"
+)
+
+// grace is what keeps a skill that has vanished from one root in the catalog for a while, because most of what vanishes is
+// back a moment later: editors save by renames, deployments by removing and making anew, and volumes by swaps.
+//
+// It knows skills by their paths alone and lies between what the looks find and what the catalog shows, so that the looks
+// themselves know nothing of it.
+type grace struct {
+	length time.Duration
+	served bool // there was a catalog
+	// shown is what the last catalog had of the root, but for what is held, by path. held are those that have vanished since.
+	shown []*pannier.Skill
+	held  map[string]vanished
+}
+
+// vanished is a skill that is gone from the disk.
+type vanished struct {
+	skill *pannier.Skill // as it was
+	shown *pannier.Skill // as the catalog has it meanwhile
+	since time.Time      // when the look began that did not find it
+}
+
+// serve appends the skills of the tree to those of a catalog: what the looks have found, and what is in its grace. sure are
+// the directories that pannier itself has changed.
+func (t *tree) serve(skills []*pannier.Skill, sure []string) []*pannier.Skill {
+	if t.restless && t.grace.served {
+		return t.grace.appendTo(skills, t.grace.shown)
+	}
+	from := len(skills)
+	skills = t.appendSkills(skills)
+	found := skills[from:]
+	t.hold(found)
+	t.release(found, sure)
+	if t.grace.served = true; !slices.Equal(t.grace.shown, found) {
+		t.grace.shown = slices.Clone(found)
+	}
+	if len(t.grace.held) == 0 {
+		return skills
+	}
+	return t.grace.appendTo(skills[:from], t.grace.shown)
+}
+
+// hold takes over what the catalog showed and this look has not found.
+func (t *tree) hold(found []*pannier.Skill) {
+	i := 0
+	for _, s := range t.grace.shown {
+		for i < len(found) && found[i] != s && found[i].PathBelowRoot < s.PathBelowRoot {
+			i++
+		}
+		if i < len(found) && (found[i] == s || found[i].PathBelowRoot == s.PathBelowRoot) {
+			i++
+			continue
+		}
+		if t.grace.held == nil {
+			t.grace.held = make(map[string]vanished)
+		}
+		t.grace.held[s.PathBelowRoot] = vanished{skill: s, shown: deleting(s), since: t.began}
+	}
+}
+
+// deleting returns a skill that is gone from the disk as the catalog has it meanwhile. Its Sum stays: it is the same skill, and
+// whatever blocks it still does.
+func deleting(gone *pannier.Skill) *pannier.Skill {
+	s := *gone
+	s.Deleting = true
+	return &s
+}
+
+// release lets go of what need not be held any more: what is back, what has only moved within the root, what pannier itself
+// has removed, and what this look, after its grace, has not found again.
+func (t *tree) release(found []*pannier.Skill, sure []string) {
+	if len(t.grace.held) == 0 {
+		return
+	}
+	slugs := make(map[string]struct{}, len(found))
+	for _, s := range found {
+		slugs[s.Slug] = struct{}{}
+	}
+	maps.DeleteFunc(t.grace.held, func(rel string, v vanished) bool {
+		_, back := slices.BinarySearchFunc(found, rel, func(s *pannier.Skill, rel string) int { return strings.Compare(s.PathBelowRoot, rel) })
+		_, moved := slugs[v.skill.Slug]
+		dir := path.Join(t.root.Path, rel)
+		meant := slices.Contains(sure, dir) || slices.Contains(sure, path.Dir(dir))
+		return back || moved || meant || t.grace.over(v, t.began)
+	})
+}
+
+// over reports whether the grace of a skill has ended when a look began.
+func (g *grace) over(v vanished, began time.Time) bool { return !began.Before(v.since.Add(g.length)) }
+
+// appendTo appends found skills and those that are held, by path.
+func (g *grace) appendTo(skills, found []*pannier.Skill) []*pannier.Skill {
+	from := len(skills)
+	skills = append(skills, found...)
+	for _, v := range g.held {
+		skills = append(skills, v.shown)
+	}
+	if len(g.held) > 0 {
+		slices.SortFunc(skills[from:], func(a, b *pannier.Skill) int { return strings.Compare(a.PathBelowRoot, b.PathBelowRoot) })
+	}
+	return skills
+}
+
+// markOverdue asks for a look at the places of those whose grace is over, whatever the batch says: no event may have told
+// that they are back.
+func (t *tree) markOverdue() {
+	for rel, v := range t.grace.held {
+		if t.grace.over(v, t.began) {
+			t.markPlace(rel)
+		}
+	}
+}
+
+// markPlace asks for a look at what is known nearest to a path below the root.
+func (t *tree) markPlace(rel string) {
+	n := t.top
+	for part := range strings.SplitSeq(rel, "/") {
+		n.marked = true
+		child := n.child(part)
+		if child == nil {
+			return
+		}
+		n = child
+	}
+	n.markAll()
+}
+
+// lastKnown returns the skill at a path as it was when it vanished, where it is held and could be used, or nil.
+func (t *tree) lastKnown(rel string) *pannier.Skill {
+	if v, ok := t.grace.held[rel]; ok && !v.skill.Broken {
+		return v.skill
+	}
+	return nil
+}
+
+// restlessPause is how long after a look at a root that did not hold still the next one is due at the latest.
+const restlessPause = 100 * time.Millisecond
+
+// revisit returns when the tree wants to be looked at again although nothing has changed; zero is never.
+func (t *tree) revisit() (at time.Time) {
+	if t.restless {
+		at = t.began.Add(restlessPause)
+	}
+	for _, v := range t.grace.held {
+		if due := v.since.Add(t.grace.length); at.IsZero() || due.Before(at) {
+			at = due
+		}
+	}
+	return at
+}

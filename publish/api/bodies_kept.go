@@ -1,0 +1,103 @@
+package api
+
+import (
+	"sync"
+	"time"
+
+	"pannier"
+)
+
+// keptBodies are the bodies that prompts have shown lately, by the digest of the SKILL.md that they are the end of, so that
+// a prompt with a thousand of them is not a thousand files to read each time. What has a digest of the snapshot is the text
+// of the snapshot, whatever the disk says by now: a prompt tells what is served, and the watcher of a change. The zero
+// value keeps nothing yet.
+type keptBodies struct {
+	mu     sync.Mutex
+	bodies map[pannier.Digest]*keptBody
+	bytes  int
+	pass   uint64      // counts the prompts
+	swept  uint64      // the pass that room was last made in
+	idle   *time.Timer // drops everything; nil before the first
+}
+
+type keptBody struct {
+	text string
+	pass uint64 // that of the last prompt with it
+}
+
+const (
+	// maxKeptBytes bounds the bodies that are kept together.
+	maxKeptBytes = 8 << 20
+	// keepBodies is how long they are kept after the last prompt with bodies: an agent that idles wants the memory.
+	keepBodies = 2 * time.Minute
+)
+
+// begin counts a prompt. What is kept goes a while after the last one.
+func (k *keptBodies) begin() (pass uint64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.idle == nil {
+		k.idle = time.AfterFunc(keepBodies, k.drop)
+	}
+	k.idle.Reset(keepBodies)
+	k.pass++
+	return k.pass
+}
+
+func (k *keptBodies) drop() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.bodies, k.bytes = nil, 0
+}
+
+// of returns the body of a skill for a prompt.
+func (k *keptBodies) of(s *pannier.Skill, pass uint64) (string, bool) {
+	if !keepable(s) {
+		return "", false
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	kept, ok := k.bodies[s.Digest]
+	if !ok {
+		return "", false
+	}
+	kept.pass = pass
+	return kept.text, true
+}
+
+// keep takes in a body that was read for a prompt. Where there is no room, those go that neither this prompt nor the one
+// before had; without such ones the body is not kept, so that those that are stay of use to the next prompt.
+func (k *keptBodies) keep(s *pannier.Skill, text string, pass uint64) {
+	if !keepable(s) {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.bytes+len(text) > maxKeptBytes && k.swept != pass {
+		k.makeRoomLocked(pass)
+	}
+	if _, there := k.bodies[s.Digest]; there || k.bytes+len(text) > maxKeptBytes {
+		return
+	}
+	if k.bodies == nil {
+		k.bodies = map[pannier.Digest]*keptBody{}
+	}
+	k.bodies[s.Digest] = &keptBody{text, pass}
+	k.bytes += len(text)
+}
+
+func (k *keptBodies) makeRoomLocked(pass uint64) {
+	k.swept = pass
+	for digest, kept := range k.bodies {
+		if kept.pass+1 < pass {
+			delete(k.bodies, digest)
+			k.bytes -= len(kept.text)
+		}
+	}
+}
+
+// keepable reports whether the digest of a skill tells its text. Of one that is held as it last was, the text on the disk is
+// another, or gone, and whoever asks for it is told so.
+func keepable(s *pannier.Skill) bool {
+	return !s.Digest.IsZero() && !s.Broken && !s.LastGood && !s.Deleting && !s.ToolsOnly
+}

@@ -1,0 +1,89 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+
+	"pannier"
+)
+
+// frames keeps the newest events as the stream tells them, so that each is encoded once and lies in memory once, however
+// many callers follow. The zero value keeps nothing yet.
+type frames struct {
+	mu     sync.Mutex
+	newest []frame // bounded by maxFrames and maxFrameBytes
+	bytes  int
+
+	// catalog is the event that tells the whole of a snapshot, for callers whose events are not kept any more.
+	catalog frame
+	version uint64 // of the snapshot
+}
+
+// frame is one event as it is sent. Its text is shared, and must not be changed.
+type frame struct {
+	seq  uint64
+	text []byte
+}
+
+// The bounds of what is kept for callers that are at the same event. Who is further behind has its events encoded anew.
+const (
+	maxFrames     = 64
+	maxFrameBytes = 1 << 20
+)
+
+// of returns an event of the journal as it is sent. The callers of one that is kept wait for the first, who encodes it;
+// one from before what is kept is not, or else a caller that comes back after long would push out what all others want.
+func (f *frames) of(e pannier.Event) ([]byte, error) {
+	f.mu.Lock()
+	if len(f.newest) > 0 && e.Seq < f.newest[0].seq {
+		f.mu.Unlock()
+		return encodeEvent(e)
+	}
+	defer f.mu.Unlock()
+	for i := len(f.newest) - 1; i >= 0; i-- {
+		if f.newest[i].seq == e.Seq {
+			return f.newest[i].text, nil
+		}
+	}
+	text, err := encodeEvent(e)
+	if err != nil {
+		return nil, err
+	}
+	f.keepLocked(frame{e.Seq, text})
+	return text, nil
+}
+
+// keepLocked makes room by dropping what was asked for first.
+func (f *frames) keepLocked(made frame) {
+	f.newest, f.bytes = append(f.newest, made), f.bytes+len(made.text)
+	for len(f.newest) > 1 && (len(f.newest) > maxFrames || f.bytes > maxFrameBytes) {
+		f.bytes -= len(f.newest[0].text)
+		f.newest = slices.Delete(f.newest, 0, 1)
+	}
+}
+
+// whole returns the event that tells all of a snapshot, as of the event with a number.
+func (f *frames) whole(s *pannier.Snapshot, last uint64, make func() pannier.Event) ([]byte, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.version == s.Version && f.catalog.seq == last && f.catalog.text != nil {
+		return f.catalog.text, nil
+	}
+	text, err := encodeEvent(make())
+	if err != nil {
+		return nil, err
+	}
+	f.version, f.catalog = s.Version, frame{last, text}
+	return text, nil
+}
+
+// encodeEvent returns an event as the stream tells it (HTML Living Standard, Server-sent events).
+func encodeEvent(e pannier.Event) ([]byte, error) {
+	text, err := json.Marshal(e)
+	if err != nil {
+		return nil, fmt.Errorf("encode event %d: %w", e.Seq, err)
+	}
+	return fmt.Appendf(nil, "id: %d\nevent: %s\ndata: %s\n\n", e.Seq, e.Type, text), nil
+}

@@ -1,0 +1,202 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pannier"
+	"pannier/publish/api"
+)
+
+// mover is a door that notes what it was asked for, and refuses the slug "no".
+type mover struct {
+	install pannier.InstallRequest
+	source  pannier.InstallSource
+	body    string
+	remove  pannier.RemoveRequest
+	actor   pannier.Actor
+	refuse  string // the code
+}
+
+func newMover() *mover { return &mover{} }
+
+func (m *mover) installs() api.Installs {
+	return api.Installs{
+		Install: m.take, Uninstall: m.leave(pannier.StatusUninstalled), Rollback: m.leave(pannier.StatusRolledBack), Promote: m.promote, MaxArchiveBytes: 64,
+	}
+}
+
+func (m *mover) take(_ context.Context, actor pannier.Actor, req pannier.InstallRequest, src pannier.InstallSource) (pannier.InstallResult, *pannier.Snapshot, error) {
+	m.actor, m.install, m.source = actor, req, src
+	if m.refuse != "" {
+		return pannier.InstallResult{}, nil, &pannier.Refusal{Code: m.refuse, Message: "m", Hint: "h"}
+	}
+	if src.Body != nil {
+		text, err := io.ReadAll(src.Body)
+		if err != nil {
+			return pannier.InstallResult{}, nil, err
+		}
+		m.body = string(text)
+	}
+	return pannier.InstallResult{Status: pannier.StatusInstalled, DryRun: req.DryRun, Skill: moved, AuditEntries: 2}, nil, nil
+}
+
+func (m *mover) leave(status pannier.InstallStatus) func(context.Context, pannier.Actor, pannier.RemoveRequest) (pannier.InstallResult, *pannier.Snapshot, error) {
+	return func(_ context.Context, actor pannier.Actor, req pannier.RemoveRequest) (pannier.InstallResult, *pannier.Snapshot, error) {
+		m.actor, m.remove = actor, req
+		if req.Slug == "no" {
+			return pannier.InstallResult{}, nil, &pannier.Refusal{Code: "install.not_found", Message: "m", Hint: "h"}
+		}
+		return pannier.InstallResult{Status: status, Skill: moved, Removed: moved.InstallPath, AuditEntries: 2}, nil, nil
+	}
+}
+
+func (m *mover) promote(_ context.Context, actor pannier.Actor, p pannier.Promotion) (pannier.SkillPromotion, error) {
+	m.actor = actor
+	return pannier.SkillPromotion{Summary: p.Summary, Digest: pannier.DigestOf(p.Packet), Repetition: p.Repetition, Packet: p.Packet}, nil
+}
+
+// moved is what every change is about.
+var moved = pannier.InstalledSkill{
+	Slug: "documents", SourceKind: pannier.SourceWorkspace, Version: "0.1.0", Fingerprint: pannier.DigestOf([]byte("f")),
+	TrustLevel: pannier.TrustVerified, Path: "skills/documents", InstallPath: "/w/skills/documents",
+}
+
+func (m *mover) ask(t *testing.T, peer api.Peer, method, target, media, body string) *httptest.ResponseRecorder {
+	t.Helper()
+	h := newHouse()
+	h.options.Installs = m.installs()
+	r := httptest.NewRequest(method, target, strings.NewReader(body))
+	r.Header.Set("Content-Type", media)
+	w := httptest.NewRecorder()
+	h.handler().ServeHTTP(w, r.WithContext(api.WithPeer(r.Context(), peer)))
+	return w
+}
+
+func TestInstallRoutes(t *testing.T) {
+	f := pannier.DigestOf([]byte("f"))
+	tests := []struct {
+		method, target, media, body string
+		status                      int
+		install                     pannier.InstallRequest
+		remove                      pannier.RemoveRequest
+		format                      pannier.ArchiveFormat
+	}{
+		{"POST", "/v1/skills?source_kind=managed&allow_missing=1&file_name=d.tgz", "application/gzip", "archive", 200, pannier.InstallRequest{SourceKind: "managed", AllowMissing: true}, pannier.RemoveRequest{}, pannier.TarGz},
+		{"POST", "/v1/skills?dry_run=true", "application/zip; x=1", "archive", 200, pannier.InstallRequest{DryRun: true}, pannier.RemoveRequest{}, pannier.Zip},
+		{"POST", "/v1/skills", "application/octet-stream", "archive", 200, pannier.InstallRequest{}, pannier.RemoveRequest{}, ""},
+		{"PUT", "/v1/skills/acme%2Fdocuments?expected_fingerprint=" + f.String(), "application/gzip", "archive", 200, pannier.InstallRequest{Slug: "acme/documents", Expected: f}, pannier.RemoveRequest{}, pannier.TarGz},
+		{"DELETE", "/v1/skills/documents?source_kind=managed", "", "", 200, pannier.InstallRequest{}, pannier.RemoveRequest{Slug: "documents", SourceKind: "managed"}, ""},
+		{"POST", "/v1/skills/documents/rollback?dry_run=1", "", "", 200, pannier.InstallRequest{}, pannier.RemoveRequest{Slug: "documents", DryRun: true}, ""},
+		{"POST", "/v1/skills", "text/plain", "archive", 415, pannier.InstallRequest{}, pannier.RemoveRequest{}, ""},
+		{"POST", "/v1/skills?allow_missing=maybe", "application/gzip", "archive", 400, pannier.InstallRequest{}, pannier.RemoveRequest{}, ""},
+		{"PUT", "/v1/skills/documents?expected_fingerprint=sha256:1", "application/gzip", "archive", 400, pannier.InstallRequest{}, pannier.RemoveRequest{}, ""},
+		{"PUT", "/v1/skills/documents?expected_fingerprint=sha256:" + strings.Repeat("0", 64), "application/gzip", "archive", 400, pannier.InstallRequest{}, pannier.RemoveRequest{}, ""},
+		{"DELETE", "/v1/skills/no", "", "", 404, pannier.InstallRequest{}, pannier.RemoveRequest{Slug: "no"}, ""},
+	}
+	for _, tt := range tests {
+		m := newMover()
+		w := m.ask(t, api.Peer{}, tt.method, tt.target, tt.media, tt.body)
+		if w.Code != tt.status {
+			t.Errorf("%s %s: %d %s", tt.method, tt.target, w.Code, w.Body)
+		}
+		if m.install != tt.install || m.remove != tt.remove || m.source.Format != tt.format {
+			t.Errorf("%s %s: %+v, %+v, %q", tt.method, tt.target, m.install, m.remove, m.source.Format)
+		}
+		if tt.media != "" && tt.status == 200 && m.body != "archive" {
+			t.Errorf("%s %s: body %q", tt.method, tt.target, m.body)
+		}
+		if tt.status == 200 && m.actor.Kind != "socket" {
+			t.Errorf("actor %+v", m.actor)
+		}
+	}
+}
+
+// TestWhoMayInstall leaves out the members of the socket's group.
+func TestWhoMayInstall(t *testing.T) {
+	for _, q := range [][3]string{
+		{"POST", "/v1/skills", "application/gzip"},
+		{"PUT", "/v1/skills/a", "application/gzip"},
+		{"DELETE", "/v1/skills/a", ""},
+		{"POST", "/v1/skills/a/rollback", ""},
+		{"POST", "/v1/promotions", ""},
+	} {
+		m := newMover()
+		w := m.ask(t, api.Peer{UID: 12345, GID: 1}, q[0], q[1], q[2], "x")
+		if w.Code != http.StatusForbidden || m.actor.Kind != "" {
+			t.Errorf("%v: %d, %+v", q, w.Code, m.actor)
+		}
+	}
+}
+
+// TestRefusedInstalls have a class of their own on both surfaces.
+func TestRefusedInstalls(t *testing.T) {
+	tests := []struct {
+		code   string
+		status int
+		number int
+		rpc    string
+	}{
+		{"install.exists", 409, -32600, "skills.update_conflict.fingerprint_mismatch"},
+		{"install.dependency", 422, -32600, "skills.install_blocked.dependency"},
+		{"install.security", 422, -32600, "skills.install_blocked.security"},
+		{"install.trust", 422, -32600, "skills.install_blocked.trust"},
+		{"install.disabled", 403, -32600, "skills.forbidden"},
+		{"install.read_only", 409, -32000, "skills.unavailable"},
+		{"archive.link", 422, -32600, "skills.upload.invalid_archive"},
+		{"upload.expired", 410, -32600, "skills.upload.expired"},
+		{"upload.unheard_of", 400, -32602, "skills.upload.invalid_request"},
+		{"unheard.of", 400, -32602, "skills.invalid_request"},
+	}
+	for _, tt := range tests {
+		m := &mover{refuse: tt.code}
+		w := m.ask(t, api.Peer{}, "POST", "/v1/skills", "application/gzip", "x")
+		problem := decodeLoosely[pannier.ErrorDocument](t, w.Body.Bytes())
+		if w.Code != tt.status || problem.Code != tt.code || problem.Hint != "h" {
+			t.Errorf("%s: %d %+v", tt.code, w.Code, problem)
+		}
+		w = m.ask(t, api.Peer{}, "POST", "/v1/rpc", "application/json", `{"jsonrpc":"2.0","id":"1","method":"skills/install","params":{"source":{"type":"uploaded_archive","upload_id":"upl_1"}}}`)
+		answer := decodeLoosely[struct {
+			Error struct {
+				Code int
+				Data struct {
+					Code    string
+					Details struct{ Code string }
+				}
+			}
+		}](t, w.Body.Bytes())
+		if e := answer.Error; e.Code != tt.number || e.Data.Code != tt.rpc || e.Data.Details.Code != tt.code {
+			t.Errorf("%s: %+v", tt.code, e)
+		}
+	}
+}
+
+// TestRPCInstalls answer in the shapes of the Pioneer skills protocol.
+func TestRPCInstalls(t *testing.T) {
+	f := strings.TrimPrefix(pannier.DigestOf([]byte("f")).String(), "sha256:")
+	const source = `"source":{"type":"uploaded_archive","upload_id":"upl_000000000000000001"}`
+	tests := []struct{ method, params, want string }{
+		{"skills/install", `{` + source + `,"target_source_kind":"workspace"}`, `{"status":"installed","skill":{"slug":"documents","source_kind":"workspace","version":"0.1.0","fingerprint":"sha256:` + f + `","trust_level":"trusted","install_path":"/w/skills/documents"},"audit":{"events_written":2}}`},
+		{"skills/uninstall", `{"slug":"documents","source_kind":"workspace"}`, `{"status":"uninstalled","slug":"documents","source_kind":"workspace","removed_install_path":"/w/skills/documents","audit":{"events_written":2}}`},
+	}
+	for _, tt := range tests {
+		w := newMover().ask(t, api.Peer{}, "POST", "/v1/rpc", "application/json", `{"jsonrpc":"2.0","id":"1","method":"`+tt.method+`","params":`+tt.params+`}`)
+		answer := decodeLoosely[struct{ Result json.RawMessage }](t, w.Body.Bytes())
+		if diff := cmp.Diff(tt.want, string(answer.Result)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s\n%s", tt.method, diff, w.Body)
+		}
+	}
+	m := newMover()
+	m.ask(t, api.Peer{}, "POST", "/v1/rpc", "application/json", `{"jsonrpc":"2.0","id":"1","method":"skills/update","params":{"slug":"acme/documents","source_kind":"managed",`+source+`,"expected_previous_fingerprint":"`+f+`"}}`)
+	want := pannier.InstallRequest{Slug: "acme/documents", SourceKind: "managed", Expected: pannier.DigestOf([]byte("f"))}
+	if m.install != want || m.source.UploadID != "upl_000000000000000001" {
+		t.Errorf("%+v, %+v", m.install, m.source)
+	}
+}

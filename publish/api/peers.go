@@ -1,0 +1,22 @@
+package api
+
+import (
+	"net/http"
+
+	"pannier"
+	"pannier/publish/prompt"
+)
+
+// peers answers with the workspaces that the agent can delegate to. They come and go without the snapshot.
+func (h *Handler) peers(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
+	return writeJSON(w, r, pannier.PeerList{Peers: append([]pannier.Peer{}, h.Peers()...)})
+}
+
+// withPeers has sections tell of the peers of now. Only formats that read bodies tell of any, and their answers are not
+// shared between callers.
+func (h *Handler) withPeers(sections *prompt.Renderer) *prompt.Renderer {
+	if h.Peers == nil {
+		return sections
+	}
+	return sections.WithPeers(h.Peers())
+}

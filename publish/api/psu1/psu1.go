@@ -1,0 +1,195 @@
+// Package psu1 is the header of the binary frames that uploads come in by (Pioneer skills protocol, "Binary Chunk Frame"):
+//
+//	PSU1                   magic
+//	4 bytes                length of the header, big-endian
+//	that many bytes        {"workspace_id","upload_id","offset","len","chunk_sha256"} in UTF-8
+//	the rest of the frame  the chunk
+//
+// It reads no byte of the chunk, and allocates no more than a header may have.
+package psu1
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"pannier"
+)
+
+// magic begins each frame.
+const magic = "PSU1"
+
+// MaxHeader bounds the JSON of a header, MaxPrefix all that comes before the chunk, in bytes.
+const (
+	MaxHeader = 4 << 10
+	MaxPrefix = int64(len(magic) + 4 + MaxHeader)
+)
+
+// ParseHeader reads what comes before the chunk, which is the rest of r. workspace_id is optional as it is in all methods,
+// and so is chunk_sha256; nothing else may be left out, added or there twice. What is wrong is a [*pannier.Refusal].
+func ParseHeader(r io.Reader) (pannier.UploadChunk, error) {
+	var start [len(magic) + 4]byte
+	if _, err := io.ReadFull(r, start[:]); err != nil {
+		return pannier.UploadChunk{}, refuse("it ends within its first %d bytes", len(start))
+	}
+	if got := string(start[:len(magic)]); got != magic {
+		return pannier.UploadChunk{}, refuse("it begins with %q", got)
+	}
+	size := binary.BigEndian.Uint32(start[len(magic):])
+	if size > MaxHeader {
+		return pannier.UploadChunk{}, refuse("its header has %d bytes; it may have %d", size, MaxHeader)
+	}
+	text := make([]byte, size)
+	if n, err := io.ReadFull(r, text); err != nil {
+		return pannier.UploadChunk{}, refuse("it ends after %d of the %d bytes of its header", n, size)
+	}
+	c, err := decode(text)
+	if err != nil {
+		return pannier.UploadChunk{}, refuse("its header can not be read: %v", err)
+	}
+	return c, nil
+}
+
+// refuse says what is wrong with a frame.
+func refuse(format string, args ...any) *pannier.Refusal {
+	return &pannier.Refusal{
+		Code: "upload.frame", Message: "this is no frame of an upload: " + fmt.Sprintf(format, args...),
+		Hint: `send "PSU1", the length of the header in four bytes, the header and the chunk; all else is sent as text`,
+	}
+}
+
+// decode reads the JSON of a header.
+func decode(text []byte) (c pannier.UploadChunk, err error) {
+	if !utf8.Valid(text) {
+		return c, errors.New("it is not UTF-8")
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	if token, err := dec.Token(); err != nil || token != json.Delim('{') {
+		return c, errors.New("it is no object")
+	}
+	seen := map[string]bool{}
+	for dec.More() {
+		if err := member(dec, seen, &c); err != nil {
+			return c, err
+		}
+	}
+	if _, err := dec.Token(); err != nil {
+		return c, errors.New("it does not end")
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return c, errors.New("there is something behind it")
+	}
+	for _, name := range []string{"upload_id", "offset", "len"} {
+		if !seen[name] {
+			return c, fmt.Errorf("%s is missing", name)
+		}
+	}
+	return c, nil
+}
+
+// member reads one member of a header.
+func member(dec *json.Decoder, seen map[string]bool, c *pannier.UploadChunk) error {
+	token, err := dec.Token()
+	if err != nil {
+		return errors.New("a name is missing")
+	}
+	name, _ := token.(string)
+	if seen[name] {
+		return fmt.Errorf("%.40q is there twice", name)
+	}
+	seen[name] = true
+	value, err := dec.Token()
+	if err != nil {
+		return fmt.Errorf("%.40q has no value", name)
+	}
+	return set(c, name, value)
+}
+
+// set takes in the value of a member.
+func set(c *pannier.UploadChunk, name string, value json.Token) (err error) {
+	switch name {
+	case "workspace_id":
+		c.WorkspaceID, err = text(name, value)
+	case "upload_id":
+		c.UploadID, err = text(name, value)
+	case "offset":
+		c.Offset, err = count(name, value)
+	case "len":
+		c.Len, err = count(name, value)
+	case "chunk_sha256":
+		c.SHA256, err = sum(name, value)
+	default:
+		err = fmt.Errorf("there is no member %.40q", name)
+	}
+	return err
+}
+
+func text(name string, value json.Token) (string, error) {
+	if s, ok := value.(string); ok && s != "" {
+		return s, nil
+	}
+	return "", fmt.Errorf("%s is no string, or empty", name)
+}
+
+// count reads a number of bytes: digits and nothing else.
+func count(name string, value json.Token) (int64, error) {
+	if number, ok := value.(json.Number); ok {
+		if n, err := strconv.ParseUint(number.String(), 10, 63); err == nil {
+			return int64(n), nil
+		}
+	}
+	return 0, fmt.Errorf("%s is no number of bytes", name)
+}
+
+// sum reads a digest; null is none.
+func sum(name string, value json.Token) (pannier.Digest, error) {
+	if value == nil {
+		return pannier.Digest{}, nil
+	}
+	if s, ok := value.(string); ok {
+		if d, ok := ParseSHA256(s); ok {
+			return d, nil
+		}
+	}
+	return pannier.Digest{}, fmt.Errorf("%s is not 64 lower-case hexadecimal digits", name)
+}
+
+// ParseSHA256 reads a SHA-256 as the protocol writes it: 64 lower-case hexadecimal digits, before which "sha256:" may
+// stand, as it does in the text form of a [pannier.Digest].
+func ParseSHA256(s string) (pannier.Digest, bool) {
+	s = strings.TrimPrefix(s, "sha256:")
+	raw, err := hex.DecodeString(s)
+	if err != nil || len(raw) != len(pannier.Digest{}) || strings.ToLower(s) != s {
+		return pannier.Digest{}, false
+	}
+	return pannier.Digest(raw), true
+}
+
+// header is the JSON of a header as it is written.
+type header struct {
+	WorkspaceID string `json:"workspace_id,omitempty"`
+	UploadID    string `json:"upload_id"`
+	Offset      int64  `json:"offset"`
+	Len         int64  `json:"len"`
+	SHA256      string `json:"chunk_sha256,omitempty"`
+}
+
+// AppendHeader appends what comes before the chunk, whose bytes are to follow.
+func AppendHeader(dst []byte, c pannier.UploadChunk) []byte {
+	h := header{WorkspaceID: c.WorkspaceID, UploadID: c.UploadID, Offset: c.Offset, Len: c.Len}
+	if !c.SHA256.IsZero() {
+		h.SHA256 = hex.EncodeToString(c.SHA256[:])
+	}
+	text, _ := json.Marshal(h) // strings and numbers
+	dst = append(dst, magic...)
+	dst = binary.BigEndian.AppendUint32(dst, uint32(len(text)))
+	return append(dst, text...)
+}

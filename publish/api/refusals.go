@@ -1,0 +1,60 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+
+	"pannier/publish/api/rpc"
+)
+
+// refusalClass is how a refusal is told: by a status over HTTP, by a number and a code over JSON-RPC.
+type refusalClass struct {
+	status int
+	number int
+	code   string
+}
+
+// refusals are the classes of the codes that are no mistake of the request alone (Pioneer skills protocol, its error codes;
+// skills.install_blocked.conflict, skills.invalid_package and skills.upload.quota are added).
+var refusals = map[string]refusalClass{
+	"policy.source_kind":     {http.StatusBadRequest, rpc.CodeInvalidParams, rpcSource},
+	"install.root_kind":      {http.StatusBadRequest, rpc.CodeInvalidParams, rpcSource},
+	"install.exists":         {http.StatusConflict, rpc.CodeInvalidRequest, "skills.update_conflict.fingerprint_mismatch"},
+	"install.fingerprint":    {http.StatusConflict, rpc.CodeInvalidRequest, "skills.update_conflict.fingerprint_mismatch"},
+	"install.collision":      {http.StatusConflict, rpc.CodeInvalidRequest, "skills.install_blocked.conflict"},
+	"install.conflict":       {http.StatusConflict, rpc.CodeInvalidRequest, "skills.install_blocked.conflict"},
+	"install.not_managed":    {http.StatusConflict, rpc.CodeInvalidRequest, rpcInvalid},
+	"install.dependency":     {http.StatusUnprocessableEntity, rpc.CodeInvalidRequest, "skills.install_blocked.dependency"},
+	"install.security":       {http.StatusUnprocessableEntity, rpc.CodeInvalidRequest, "skills.install_blocked.security"},
+	"install.trust":          {http.StatusUnprocessableEntity, rpc.CodeInvalidRequest, "skills.install_blocked.trust"},
+	"install.no_skill":       {http.StatusUnprocessableEntity, rpc.CodeInvalidRequest, "skills.invalid_package"},
+	"install.invalid":        {http.StatusUnprocessableEntity, rpc.CodeInvalidRequest, "skills.invalid_package"},
+	"install.slug":           {http.StatusUnprocessableEntity, rpc.CodeInvalidRequest, "skills.invalid_package"},
+	"install.slug_mismatch":  {http.StatusConflict, rpc.CodeInvalidParams, rpcInvalid},
+	"install.not_found":      {http.StatusNotFound, rpc.CodeInvalidRequest, rpcNotFound},
+	"install.no_previous":    {http.StatusNotFound, rpc.CodeInvalidRequest, rpcNotFound},
+	"install.read_only":      {http.StatusConflict, rpc.CodeServer, rpcNotAvailable},
+	"install.disabled":       {http.StatusForbidden, rpc.CodeInvalidRequest, rpcForbidden},
+	"install.unavailable":    {http.StatusForbidden, rpc.CodeServer, rpcNotAvailable},
+	"upload.not_found":       {http.StatusNotFound, rpc.CodeInvalidParams, "skills.upload.not_found"},
+	"upload.expired":         {http.StatusGone, rpc.CodeInvalidRequest, "skills.upload.expired"},
+	"upload.size_limit":      {http.StatusRequestEntityTooLarge, rpc.CodeInvalidParams, "skills.upload.size_limit"},
+	"upload.incomplete":      {http.StatusConflict, rpc.CodeInvalidRequest, "skills.upload.size_limit"},
+	"upload.digest_mismatch": {http.StatusConflict, rpc.CodeInvalidRequest, "skills.upload.digest_mismatch"},
+	"upload.quota":           {http.StatusTooManyRequests, rpc.CodeServer, "skills.upload.quota"},
+	"upload.status":          {http.StatusConflict, rpc.CodeInvalidRequest, "skills.upload.invalid_request"},
+}
+
+// classOf returns how a refusal is told. What is not in the table is a mistake of the request, or of the archive in it.
+func classOf(code string) refusalClass {
+	if class, ok := refusals[code]; ok {
+		return class
+	}
+	switch {
+	case strings.HasPrefix(code, "archive."):
+		return refusalClass{http.StatusUnprocessableEntity, rpc.CodeInvalidRequest, "skills.upload.invalid_archive"}
+	case strings.HasPrefix(code, "upload."):
+		return refusalClass{http.StatusBadRequest, rpc.CodeInvalidParams, "skills.upload.invalid_request"}
+	}
+	return refusalClass{http.StatusBadRequest, rpc.CodeInvalidParams, rpcInvalid}
+}

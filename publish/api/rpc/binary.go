@@ -1,0 +1,116 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime/debug"
+
+	"github.com/coder/websocket"
+)
+
+// next returns the next text frame. Binary frames before it are taken in, one after another.
+func (c *conn) next(ctx context.Context) ([]byte, error) {
+	for {
+		kind, frame, err := c.socket.Reader(ctx)
+		switch {
+		case err != nil:
+			return nil, err
+		case kind == websocket.MessageText:
+			return c.text(ctx, frame)
+		}
+		if err := c.take(ctx, frame); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// text reads a text frame. The bound of the socket is that of binary frames, which may be larger.
+func (c *conn) text(ctx context.Context, frame io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(frame, MaxFrame+1))
+	if err != nil || len(text) <= MaxFrame {
+		return text, err
+	}
+	c.end(ending{code: websocket.StatusMessageTooBig, reason: fmt.Sprintf("a text frame has more than %d bytes", MaxFrame)})
+	for err == nil { // until the peer has taken the reason in
+		if err = skip(frame); err == nil {
+			_, frame, err = c.socket.Reader(ctx)
+		}
+	}
+	return nil, err
+}
+
+// take has a binary frame taken in, and tells the peer what came of it.
+func (c *conn) take(ctx context.Context, frame io.Reader) error {
+	if c.server.Binary == nil {
+		c.send(appendError(nil, nil, newError(CodeInvalidRequest, "rpc.binary_refused", "a frame is text")))
+		return skip(frame)
+	}
+	c.taking.Add(1)
+	defer c.taking.Add(1)
+	frame = &countedFrame{frame, c}
+	told, err := c.takeIn(frame)
+	if err != nil {
+		return err
+	}
+	text, err := told.text()
+	if err != nil {
+		return err
+	}
+	c.sendWithRoom(ctx, text)
+	return skip(frame)
+}
+
+// takeIn has a binary frame taken in. A panic costs the connection, since nobody knows how far it got.
+func (c *conn) takeIn(frame io.Reader) (told Notification, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			c.server.Logger.Error("what takes in binary frames panicked", "cause", cause, "stack", string(debug.Stack()))
+			err = fmt.Errorf("a binary frame was not taken in: %v", cause)
+		}
+	}()
+	return c.server.Binary(c.request, frame), nil
+}
+
+// skip reads what is left of a frame: the next can not be read before.
+func skip(frame io.Reader) error {
+	_, err := io.Copy(io.Discard, frame)
+	return err
+}
+
+// countedFrame reads a frame, and notes of each part that it came. In between it is worked on.
+type countedFrame struct {
+	frame io.Reader
+	conn  *conn
+}
+
+// Read implements [io.Reader].
+func (f *countedFrame) Read(b []byte) (int, error) {
+	f.conn.taking.Add(1)
+	defer f.conn.taking.Add(1)
+	return f.frame.Read(b)
+}
+
+// signs are what tells that a peer lives although it does not answer a ping.
+type signs struct{ taken, heard uint64 }
+
+func (c *conn) signs() signs { return signs{c.taking.Load(), c.wire.heard.Load()} }
+
+// livesSince reports whether anything came since then, or what came is being worked on: then it is not the peer that is
+// waited for.
+func (c *conn) livesSince(before signs) bool {
+	now := c.signs()
+	return now.taken%2 == 1 || now != before
+}
+
+// sendWithRoom queues a text once there is room. A peer that sends frames faster than it is answered is not dropped, but
+// slowed down.
+func (c *conn) sendWithRoom(ctx context.Context, text []byte) {
+	for !c.queue.push(text) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.queue.room:
+		}
+	}
+}

@@ -1,0 +1,135 @@
+package api
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+
+	"pannier"
+	"pannier/publish/api/rpc"
+)
+
+// uploadedArchive is the only kind of source that the protocol takes.
+const uploadedArchive = "uploaded_archive"
+
+type rpcSourceParam struct {
+	Type     string `json:"type"`
+	UploadID string `json:"upload_id"`
+}
+
+type rpcInstallParams struct {
+	inWorkspace
+	Source           *rpcSourceParam    `json:"source"`
+	TargetSourceKind pannier.SourceKind `json:"target_source_kind"`
+	AllowMissing     bool               `json:"allow_missing"`
+}
+
+type rpcUpdateParams struct {
+	inWorkspace
+	Slug         string             `json:"slug"`
+	SourceKind   pannier.SourceKind `json:"source_kind"`
+	Source       *rpcSourceParam    `json:"source"`
+	Expected     rpcFingerprint     `json:"expected_previous_fingerprint"`
+	AllowMissing bool               `json:"allow_missing"`
+}
+
+type rpcUninstallParams struct {
+	inWorkspace
+	Slug       string             `json:"slug"`
+	SourceKind pannier.SourceKind `json:"source_kind"`
+}
+
+// rpcFingerprint is one with or without `sha256:` in front.
+type rpcFingerprint struct{ pannier.Digest }
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (f *rpcFingerprint) UnmarshalText(text []byte) (err error) {
+	if len(text) == 64 {
+		text = append([]byte("sha256:"), text...)
+	}
+	f.Digest, err = parseFingerprint(string(text))
+	return err
+}
+
+type rpcInstallResult struct {
+	Status pannier.InstallStatus `json:"status"`
+	Skill  rpcInstalled          `json:"skill"`
+	Audit  rpcAudited            `json:"audit"`
+}
+
+type rpcInstalled struct {
+	Slug        string             `json:"slug"`
+	SourceKind  pannier.SourceKind `json:"source_kind"`
+	Version     string             `json:"version,omitempty"`
+	Fingerprint pannier.Digest     `json:"fingerprint,omitzero"`
+	TrustLevel  string             `json:"trust_level"`
+	InstallPath string             `json:"install_path"`
+}
+
+type rpcAudited struct {
+	EventsWritten int `json:"events_written"`
+}
+
+type rpcUninstallResult struct {
+	Status     pannier.InstallStatus `json:"status"`
+	Slug       string                `json:"slug"`
+	SourceKind pannier.SourceKind    `json:"source_kind"`
+	Removed    string                `json:"removed_install_path,omitempty"`
+	Audit      rpcAudited            `json:"audit"`
+}
+
+// rpcInstall is skills/install.
+func (h *Handler) rpcInstallSkill(r *http.Request, _ *pannier.Snapshot, p rpcInstallParams) (any, error) {
+	return h.rpcTake(r, p.Source, pannier.InstallRequest{SourceKind: p.TargetSourceKind, AllowMissing: p.AllowMissing})
+}
+
+// rpcUpdate is skills/update.
+func (h *Handler) rpcUpdateSkill(r *http.Request, _ *pannier.Snapshot, p rpcUpdateParams) (any, error) {
+	if p.Slug == "" {
+		return nil, rpcFault(rpc.CodeInvalidParams, rpcInvalid, "slug is missing", "name the skill as skills/list does")
+	}
+	return h.rpcTake(r, p.Source, pannier.InstallRequest{
+		Slug: p.Slug, SourceKind: p.SourceKind, Expected: p.Expected.Digest, AllowMissing: p.AllowMissing,
+	})
+}
+
+func (h *Handler) rpcTake(r *http.Request, src *rpcSourceParam, req pannier.InstallRequest) (any, error) {
+	if err := h.mayWrite(r); err != nil {
+		return nil, err
+	}
+	if src == nil || src.Type != uploadedArchive || src.UploadID == "" {
+		kind := ""
+		if src != nil {
+			kind = src.Type
+		}
+		return nil, rpcFault(rpc.CodeInvalidParams, rpcInvalid, fmt.Sprintf("the source is of type %.40q", kind), `give {"type":"uploaded_archive","upload_id":…} of a finished upload`)
+	}
+	result, _, err := h.Install(r.Context(), actorOf(r), req, pannier.InstallSource{UploadID: src.UploadID})
+	if err != nil {
+		return nil, err
+	}
+	s := result.Skill
+	return rpcInstallResult{
+		Status: result.Status, Audit: rpcAudited{result.AuditEntries},
+		Skill: rpcInstalled{s.Slug, s.SourceKind, s.Version, s.Fingerprint, rpcTrust(s.TrustLevel), s.InstallPath},
+	}, nil
+}
+
+// rpcUninstall is skills/uninstall.
+func (h *Handler) rpcUninstall(r *http.Request, _ *pannier.Snapshot, p rpcUninstallParams) (any, error) {
+	if err := h.mayWrite(r); err != nil {
+		return nil, err
+	}
+	if p.Slug == "" {
+		return nil, rpcFault(rpc.CodeInvalidParams, rpcInvalid, "slug is missing", "name the skill as skills/list does")
+	}
+	result, _, err := h.Uninstall(r.Context(), actorOf(r), pannier.RemoveRequest{Slug: p.Slug, SourceKind: p.SourceKind})
+	if err != nil {
+		return nil, err
+	}
+	_, slug := pannier.SplitQualified(p.Slug)
+	return rpcUninstallResult{
+		result.Status, cmp.Or(result.Skill.Slug, slug), cmp.Or(result.Skill.SourceKind, p.SourceKind, pannier.SourceWorkspace),
+		result.Removed, rpcAudited{result.AuditEntries},
+	}, nil
+}

@@ -1,0 +1,197 @@
+package api
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"io"
+	"net/http"
+
+	"pannier"
+	"pannier/publish/api/psu1"
+	"pannier/publish/api/rpc"
+)
+
+// Uploads takes in archives by chunks (Pioneer skills protocol, "Upload Flow"). owner is who asks: an upload is its
+// alone, over whichever connection. What is the caller's to mend is a [*pannier.Refusal], and of a chunk a
+// [*pannier.UploadFault].
+type Uploads interface {
+	Start(ctx context.Context, owner string, up pannier.UploadStart) (pannier.Upload, error)
+	// Append reads as much of a chunk as it wants to, and returns once what it acknowledges is on disk.
+	Append(ctx context.Context, owner string, c pannier.UploadChunk, chunk io.Reader) (pannier.UploadAck, error)
+	Finish(ctx context.Context, owner, id string) (pannier.Upload, error)
+	Abort(ctx context.Context, owner, id string) (pannier.Upload, error)
+	Status(ctx context.Context, owner, id string) (pannier.Upload, error)
+	Limits() pannier.UploadLimits
+}
+
+// uploadMethods adds the methods of uploads, and returns what takes in their frames with the bound of one.
+func (h *Handler) uploadMethods(methods map[string]rpc.Method) (binary func(*http.Request, io.Reader) rpc.Notification, maxBinary int64) {
+	if h.Uploads == nil {
+		return nil, 0
+	}
+	methods["skills/upload/start"] = rpc.Method{Answer: method(h, h.rpcUploadStart)}
+	methods["skills/upload/finish"] = rpc.Method{Answer: method(h, h.rpcUploadFinish)}
+	methods["skills/upload/abort"] = rpc.Method{Answer: method(h, h.rpcUploadAbort)}
+	methods["skills/upload/status"] = rpc.Method{Answer: method(h, h.rpcUploadStatus)}
+	return h.rpcChunk, h.Uploads.Limits().MaxChunk + psu1.MaxPrefix
+}
+
+type rpcUploadStartParams struct {
+	inWorkspace
+	FileName     string                `json:"file_name"`
+	Format       pannier.ArchiveFormat `json:"archive_format"`
+	Size         int64                 `json:"compressed_size_bytes"`
+	UnpackedHint *int64                `json:"uncompressed_size_hint_bytes"`
+	SHA256       string                `json:"sha256"`
+}
+
+type rpcUploadStarted struct {
+	UploadID         string `json:"upload_id"`
+	RecommendedChunk int64  `json:"recommended_chunk_size_bytes"`
+	MaxChunk         int64  `json:"max_chunk_size_bytes"`
+	MaxCompressed    int64  `json:"max_compressed_size_bytes"`
+	MaxUnpacked      int64  `json:"max_uncompressed_size_bytes"`
+	ExpiresAt        int64  `json:"expires_at_unix"`
+}
+
+// rpcUploadStart is skills/upload/start.
+func (h *Handler) rpcUploadStart(r *http.Request, _ *pannier.Snapshot, p rpcUploadStartParams) (any, error) {
+	if err := h.mayWrite(r); err != nil {
+		return nil, err
+	}
+	sum, ok := psu1.ParseSHA256(p.SHA256)
+	if !ok {
+		return nil, &pannier.Refusal{Code: "upload.digest", Message: "sha256 is no SHA-256", Hint: "give that of the archive in 64 lower-case hexadecimal digits"}
+	}
+	up := pannier.UploadStart{FileName: p.FileName, Format: p.Format, Size: p.Size, SHA256: sum}
+	if p.UnpackedHint != nil {
+		up.UnpackedHint = *p.UnpackedHint
+	}
+	started, err := h.Uploads.Start(r.Context(), ownerOf(r), up)
+	if err != nil {
+		return nil, err
+	}
+	l := h.Uploads.Limits()
+	return rpcUploadStarted{started.ID, min(l.RecommendedChunk, l.MaxChunk), l.MaxChunk, l.MaxCompressed, l.MaxUnpacked, started.ExpiresAt.Unix()}, nil
+}
+
+type rpcUploadParams struct {
+	inWorkspace
+	UploadID string `json:"upload_id"`
+}
+
+// ofUpload asks of the upload that a call names.
+func (h *Handler) ofUpload(r *http.Request, p rpcUploadParams, ask func(ctx context.Context, owner, id string) (pannier.Upload, error)) (pannier.Upload, error) {
+	if err := h.mayWrite(r); err != nil {
+		return pannier.Upload{}, err
+	}
+	if p.UploadID == "" {
+		return pannier.Upload{}, &pannier.Refusal{Code: "upload.id", Message: "upload_id is empty", Hint: "give that of skills/upload/start"}
+	}
+	return ask(r.Context(), ownerOf(r), p.UploadID)
+}
+
+type rpcUploadFinished struct {
+	UploadID string               `json:"upload_id"`
+	Status   pannier.UploadStatus `json:"status"`
+	SHA256   string               `json:"sha256"` // bare, as the protocol has it
+	Size     int64                `json:"compressed_size_bytes"`
+}
+
+// rpcUploadFinish is skills/upload/finish.
+func (h *Handler) rpcUploadFinish(r *http.Request, _ *pannier.Snapshot, p rpcUploadParams) (any, error) {
+	up, err := h.ofUpload(r, p, h.Uploads.Finish)
+	if err != nil {
+		return nil, err
+	}
+	return rpcUploadFinished{up.ID, up.Status, hex.EncodeToString(up.SHA256[:]), up.Size}, nil
+}
+
+type rpcUploadAborted struct {
+	UploadID string               `json:"upload_id"`
+	Status   pannier.UploadStatus `json:"status"`
+}
+
+// rpcUploadAbort is skills/upload/abort.
+func (h *Handler) rpcUploadAbort(r *http.Request, _ *pannier.Snapshot, p rpcUploadParams) (any, error) {
+	up, err := h.ofUpload(r, p, h.Uploads.Abort)
+	if err != nil {
+		return nil, err
+	}
+	return rpcUploadAborted{up.ID, up.Status}, nil
+}
+
+type rpcUploadStands struct {
+	UploadID  string               `json:"upload_id"`
+	Status    pannier.UploadStatus `json:"status"`
+	FileName  string               `json:"file_name"`
+	Received  int64                `json:"received_bytes"`
+	Next      int64                `json:"next_offset"`
+	Size      int64                `json:"compressed_size_bytes"`
+	ExpiresAt int64                `json:"expires_at_unix"`
+}
+
+// rpcUploadStatus is skills/upload/status: whoever comes back goes on at next_offset.
+func (h *Handler) rpcUploadStatus(r *http.Request, _ *pannier.Snapshot, p rpcUploadParams) (any, error) {
+	up, err := h.ofUpload(r, p, h.Uploads.Status)
+	if err != nil {
+		return nil, err
+	}
+	return rpcUploadStands{up.ID, up.Status, up.FileName, up.Received, up.Received, up.Size, up.ExpiresAt.Unix()}, nil
+}
+
+// rpcChunkFault tells that a chunk was not taken in.
+type rpcChunkFault struct {
+	UploadID string `json:"upload_id"`
+	Offset   int64  `json:"offset"`
+	// Code is that of an error of a method, Reason the finer one that its details have.
+	Code    string `json:"code"`
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message"`
+	// Next is where the next chunk has to begin; -1 where there can be none.
+	Next int64 `json:"next_offset"`
+}
+
+// rpcChunk takes in a binary frame: a chunk of an upload.
+func (h *Handler) rpcChunk(r *http.Request, frame io.Reader) rpc.Notification {
+	c, err := psu1.ParseHeader(frame)
+	if err == nil && c.WorkspaceID != "" {
+		err = h.checkWorkspace(c.WorkspaceID)
+	}
+	if err == nil {
+		err = h.mayWrite(r)
+	}
+	if err != nil {
+		return h.chunkFault(r, c, -1, err)
+	}
+	ack, err := h.Uploads.Append(r.Context(), ownerOf(r), c, frame)
+	if err != nil {
+		return h.chunkFault(r, c, h.nextOf(r, c, err), err)
+	}
+	return rpc.Notification{Method: "skills/upload/chunk_ack", Params: ack}
+}
+
+// nextOf returns where an upload goes on after a chunk that was not taken in.
+func (h *Handler) nextOf(r *http.Request, c pannier.UploadChunk, err error) int64 {
+	if fault, ok := errors.AsType[*pannier.UploadFault](err); ok {
+		return fault.Next
+	}
+	up, err := h.Uploads.Status(r.Context(), ownerOf(r), c.UploadID)
+	if err != nil || up.Status != pannier.UploadReceiving {
+		return -1
+	}
+	return up.Received
+}
+
+func (h *Handler) chunkFault(r *http.Request, c pannier.UploadChunk, next int64, err error) rpc.Notification {
+	if fault, ok := errors.AsType[*pannier.UploadFault](err); ok {
+		err = &fault.Refusal
+	}
+	told, ok := errors.AsType[*rpc.Error](err)
+	if !ok {
+		told = h.tellRPC(r, err)
+	}
+	details := told.Data.Details
+	return rpc.Notification{Method: "skills/upload/chunk_error", Params: rpcChunkFault{c.UploadID, c.Offset, told.Data.Code, details.Code, details.Error, next}}
+}

@@ -1,0 +1,206 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"pannier"
+)
+
+// Scope is what a token allows.
+type Scope string
+
+// The scopes. Each includes the ones before it.
+const (
+	ScopeRead        Scope = "read"        // whatever changes nothing
+	ScopeEnvironment Scope = "environment" // and to put the environment of the agent
+	ScopeWrite       Scope = "write"       // and everything else
+)
+
+// Scopes returns the scopes, each of which includes the ones before it.
+func Scopes() []Scope { return []Scope{ScopeRead, ScopeEnvironment, ScopeWrite} }
+
+// Includes reports whether a scope allows what another one does. One that is none allows nothing.
+func (s Scope) Includes(needed Scope) bool {
+	have, want := slices.Index(Scopes(), s), slices.Index(Scopes(), needed)
+	return want >= 0 && have >= want
+}
+
+// Token is one that callers may come in with over TCP. Nobody here knows the token itself.
+type Token struct {
+	Name   string
+	Scope  Scope
+	Digest pannier.Digest // of the token's text
+}
+
+// maxTokens bounds how many tokens there are, because each is compared with what a caller sends.
+const maxTokens = 1024
+
+var tokenName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// CheckTokenName fails with a [*pannier.Refusal] unless a name can be that of a token.
+func CheckTokenName(name string) error {
+	if tokenName.MatchString(name) {
+		return nil
+	}
+	return &pannier.Refusal{
+		Code: "token.name", Message: fmt.Sprintf("%.80q is no name of a token", name),
+		Hint: "use letters, digits, dots, dashes and underscores, 64 at most, and begin with a letter or a digit",
+	}
+}
+
+// ParseScope returns the scope of that name, or fails with a [*pannier.Refusal].
+func ParseScope(text string) (Scope, error) {
+	if slices.Contains(Scopes(), Scope(text)) {
+		return Scope(text), nil
+	}
+	return "", &pannier.Refusal{Code: "token.scope", Message: fmt.Sprintf("%.80q is no scope", text), Hint: "the scopes are read, environment and write"}
+}
+
+// ParseTokens reads lines `name scope sha256`, the last being the hexadecimal SHA-256 of the token, with or without `sha256:`
+// before it. Blank lines and lines that begin with `#` do not count. Nothing is taken of a file with a fault. Its error is
+// a [*pannier.Refusal] that names the line, and never what stands in the place of a digest: it may be a token.
+func ParseTokens(text []byte) ([]Token, error) {
+	var tokens []Token
+	number := 0
+	for line := range bytes.Lines(text) {
+		number++
+		fields := strings.Fields(string(line))
+		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
+			continue
+		}
+		token, err := parseToken(fields)
+		if err == nil {
+			err = fits(tokens, token)
+		}
+		if refusal, ok := errors.AsType[*pannier.Refusal](err); ok {
+			return nil, &pannier.Refusal{Code: refusal.Code, Message: fmt.Sprintf("line %d: %s", number, refusal.Message), Hint: refusal.Hint}
+		}
+		tokens = append(tokens, token)
+	}
+	return tokens, nil
+}
+
+func parseToken(fields []string) (Token, error) {
+	if len(fields) != 3 {
+		return Token{}, &pannier.Refusal{Code: "token.line", Message: fmt.Sprintf("it has %d words", len(fields)), Hint: "write `name scope sha256`; `pannier token NAME SCOPE` makes such a line"}
+	}
+	if err := CheckTokenName(fields[0]); err != nil {
+		return Token{}, err
+	}
+	scope, err := ParseScope(fields[1])
+	if err != nil {
+		return Token{}, err
+	}
+	token := Token{Name: fields[0], Scope: scope}
+	digest := "sha256:" + strings.TrimPrefix(fields[2], "sha256:")
+	if token.Digest.UnmarshalText([]byte(digest)) != nil || token.Digest.IsZero() || token.Digest == pannier.DigestOf(nil) {
+		return Token{}, &pannier.Refusal{Code: "token.digest", Message: "the third word is no SHA-256 of a token", Hint: "write the 64 hexadecimal digits that `printf %s TOKEN | sha256sum` prints"}
+	}
+	return token, nil
+}
+
+// fits refuses a token beside others that it could be taken for.
+func fits(tokens []Token, token Token) error {
+	for _, other := range tokens {
+		if other.Name == token.Name || other.Digest == token.Digest {
+			return &pannier.Refusal{Code: "token.twice", Message: "the token is that of " + other.Name + " once more", Hint: "give each token a name of its own, and each name one token"}
+		}
+	}
+	if len(tokens) == maxTokens {
+		return &pannier.Refusal{Code: "token.many", Message: fmt.Sprintf("there are more than %d tokens", maxTokens), Hint: "remove those that nobody uses"}
+	}
+	return nil
+}
+
+// holder returns the token that a text is. It takes the same time for every text, so that callers learn nothing from it.
+func holder(tokens []Token, text string) (found Token, ok bool) {
+	digest := pannier.DigestOf([]byte(text))
+	for _, token := range tokens {
+		if subtle.ConstantTimeCompare(digest[:], token.Digest[:]) == 1 {
+			found, ok = token, true
+		}
+	}
+	return found, ok
+}
+
+// WithTokens returns the handler for callers that come with a token in `Authorization: Bearer` (RFC 6750), and with nothing
+// else. tokens returns those that hold now; it is called for each request, and every second while one is under way: event
+// streams and WebSockets end with their token. A connection that is refused is closed, so that nobody keeps one without a
+// token.
+func (h *Handler) WithTokens(tokens func() []Token) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		err := admitProgram(r)
+		var token Token
+		if err == nil {
+			token, err = authorize(r, tokens())
+		}
+		if err != nil {
+			h.turnAway(w, r, err)
+			return
+		}
+		ctx, release := whileHeld(r.Context(), tokens, token)
+		defer release()
+		peer := peerOrError{peer: Peer{Token: token.Name, Scope: token.Scope}}
+		r = r.WithContext(context.WithValue(ctx, peerKey{}, peer))
+		r.Header.Del("Authorization") // nobody behind this needs it
+		h.ServeHTTP(w, r)
+	})
+}
+
+// recheck is how long a token may be gone before the requests that it began end.
+const recheck = time.Second
+
+// whileHeld returns a context that is also done when a token does not hold any more, or another scope belongs to it.
+func whileHeld(ctx context.Context, tokens func() []Token, token Token) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	var again func()
+	again = func() {
+		switch {
+		case ctx.Err() != nil:
+		case slices.Contains(tokens(), token):
+			time.AfterFunc(recheck, again)
+		default:
+			cancel()
+		}
+	}
+	first := time.AfterFunc(recheck, again)
+	return ctx, func() { first.Stop(); cancel() }
+}
+
+func (h *Handler) turnAway(w http.ResponseWriter, r *http.Request, err error) {
+	if e, ok := errors.AsType[*statusError](err); ok && e.status == http.StatusUnauthorized {
+		challenge := `Bearer realm="pannier"`
+		if r.Header.Get("Authorization") != "" {
+			challenge += `, error="invalid_token"`
+		}
+		w.Header().Set("WWW-Authenticate", challenge)
+	}
+	w.Header().Set("Connection", "close")
+	counted := &countingWriter{ResponseWriter: w, status: http.StatusOK}
+	h.fail(counted, r, err)
+	h.metrics.count("", counted.status)
+	h.tell(r, counted.status)
+}
+
+// authorize returns the token that a request came with.
+func authorize(r *http.Request, tokens []Token) (Token, error) {
+	values := r.Header.Values("Authorization")
+	scheme, text, _ := strings.Cut(strings.Join(values, ","), " ")
+	if len(values) != 1 || !strings.EqualFold(scheme, "Bearer") {
+		return Token{}, &statusError{http.StatusUnauthorized, "token_missing", "there is no token", "send `Authorization: Bearer` and a token of the api_tokens file"}
+	}
+	token, ok := holder(tokens, strings.TrimSpace(text))
+	if !ok {
+		return Token{}, &statusError{http.StatusUnauthorized, "token_unknown", "the token is not one of this sidecar", "ask who runs it for one; `pannier token` makes them"}
+	}
+	return token, nil
+}

@@ -1,0 +1,72 @@
+package client
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// Remote is a sidecar that is reached over TCP.
+type Remote struct {
+	// URL is its base address: http or https, a host and a port, and nothing behind it.
+	URL string
+	// Token returns the token to come in with. It is called for each request.
+	Token func() (string, error)
+	// CAs are whom to trust in the place of the system's authorities; nil is those.
+	CAs *x509.CertPool
+}
+
+// NewRemote returns a client of a sidecar that is reached over TCP. It does not connect yet. No redirect is followed, no proxy
+// is asked, and no error holds the token.
+func NewRemote(r Remote) (*Client, error) {
+	base, err := url.Parse(r.URL)
+	if err != nil {
+		return nil, errors.New("the address is no URL") // what Parse says shows it, and there may be a password in it
+	}
+	if base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.User != nil || strings.Trim(base.Path, "/") != "" || base.RawQuery != "" {
+		return nil, errors.New("the address is not http:// or https:// with a host and a port alone")
+	}
+	dialer := net.Dialer{Timeout: 5 * time.Second}
+	return &Client{HTTP: http.Client{
+		Timeout:       time.Minute,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &withToken{base: base, token: r.Token, next: &http.Transport{
+			IdleConnTimeout: time.Minute, DialContext: dialer.DialContext, TLSHandshakeTimeout: 5 * time.Second,
+			TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: r.CAs},
+		}},
+	}}, nil
+}
+
+// withToken sends requests to one address, with a token.
+type withToken struct {
+	base  *url.URL
+	token func() (string, error)
+	next  *http.Transport
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (t *withToken) RoundTrip(req *http.Request) (*http.Response, error) {
+	text, err := t.token()
+	if err == nil && (text == "" || strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c > '~' })) {
+		err = errors.New("it is empty, or holds something that no token can")
+	}
+	if err != nil {
+		if req.Body != nil {
+			req.Body.Close()
+		}
+		return nil, fmt.Errorf("read the token: %v", err) // not %w: that the file is not there does not mean that nobody answers
+	}
+	sent := req.Clone(req.Context())
+	sent.URL.Scheme, sent.URL.Host, sent.Host = t.base.Scheme, t.base.Host, t.base.Host
+	sent.Header.Set("Authorization", "Bearer "+text)
+	return t.next.RoundTrip(sent)
+}
+
+// CloseIdleConnections is what [http.Client.CloseIdleConnections] calls.
+func (t *withToken) CloseIdleConnections() { t.next.CloseIdleConnections() }

@@ -1,0 +1,94 @@
+package platform
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"pannier"
+	"pannier/publish/card"
+)
+
+const (
+	// contestQuiet is how long nobody must have replaced our card before the next time counts as the first. It is more
+	// than the waits of two sidecars together, each at most backoffCap, so that they can not calm each other down.
+	contestQuiet = 5 * time.Minute
+	// contestTold is from which replacement on it is no agent that starts.
+	contestTold = 4
+)
+
+// contest counts how often something else has replaced our card in a row.
+type contest struct {
+	count       int
+	first, last time.Time
+}
+
+func (c *contest) note(now time.Time) int {
+	if now.Sub(c.last) > contestQuiet {
+		c.count, c.first = 0, now
+	}
+	c.count++
+	c.last = now
+	return c.count
+}
+
+// running reports whether more than an agent's start goes on.
+func (c *contest) running(now time.Time) bool {
+	return c.count >= contestTold && now.Sub(c.last) <= contestQuiet
+}
+
+// suspect says that the platform may hold another card; overwritten, that it was heard to take one.
+func (p *Publisher) suspect(overwritten bool) {
+	p.mu.Lock()
+	p.overwritten = p.overwritten || overwritten
+	p.mu.Unlock()
+	ring(p.alarm)
+}
+
+// reconcile brings the platform back to our card after an alarm. Where somebody else keeps replacing it, as a second
+// sidecar would, each answer comes later than the one before, so that two of them do not push at each other for ever as
+// fast as they can.
+func (p *Publisher) reconcile(ctx context.Context) {
+	p.mu.Lock()
+	overwritten, earlier := p.overwritten, p.contest
+	p.overwritten = false
+	p.mu.Unlock()
+	if earlier.count > 0 && time.Since(earlier.last) <= contestQuiet {
+		wait(ctx, p.jitter(backoff(earlier.count)), p.wake)
+	}
+	c, ok := p.inStep()
+	switch {
+	case !ok || ctx.Err() != nil:
+	case !p.registry.off:
+		p.check(ctx, c)
+	case overwritten:
+		p.replaced(c)
+		p.metrics.reconciles.WithLabelValues(resultReplaced).Inc()
+	}
+}
+
+// replaced has a card pushed again that the platform does not hold any more.
+func (p *Publisher) replaced(c card.Card) {
+	p.mu.Lock()
+	times := p.contest.note(time.Now())
+	p.mu.Unlock()
+	switch {
+	case times < contestTold:
+		p.log.Info("the platform does not hold the card any more, pushing it again", "digest", c.Digest.String())
+	case times == contestTold:
+		p.log.Warn("something else keeps replacing the card", "times", times, "hint", hintContest)
+	}
+	p.amend((*slot).deny)
+}
+
+const hintContest = "see what else pushes a card for this workspace, such as a second sidecar, and stop one of the two; until then each replaces the other's at longer and longer intervals"
+
+func (c *contest) condition(subject string, now time.Time) []pannier.Condition {
+	if !c.running(now) {
+		return nil
+	}
+	return []pannier.Condition{{
+		Code: "card_contested", Severity: pannier.SeverityWarning, Since: c.first, Subject: subject,
+		Message: fmt.Sprintf("something else has replaced the card %d times in a row", c.count), Hint: hintContest,
+	}}
+}

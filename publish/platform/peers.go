@@ -1,0 +1,117 @@
+package platform
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"pannier"
+)
+
+const (
+	// kinQuiet is how long after an event the peers are read: events come in bunches.
+	kinQuiet = 250 * time.Millisecond
+	// kinApart is the least between two readings, however many events there are. The platform counts requests.
+	kinApart = 2 * time.Second
+)
+
+// peerList is what the platform last told of the peers.
+type peerList struct {
+	list []pannier.Peer // ordered by id; never changed once it is here
+	at   time.Time      // when that was, zero before the first time
+}
+
+func (l peerList) words() string {
+	if l.at.IsZero() {
+		return "the peers of the workspace are not known"
+	}
+	return fmt.Sprintf("the %d peers of %s are kept, as newer ones can not be read", len(l.list), l.at.UTC().Format(time.RFC3339))
+}
+
+// Peers returns the peers of the workspace, as the platform last told of them, ordered by id. The caller must not change
+// them.
+func (p *Publisher) Peers() []pannier.Peer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.peers.list
+}
+
+// keepPeers reads the peers now, after each signal of kin, and every five minutes.
+func (p *Publisher) keepPeers(ctx context.Context) {
+	for failures := 0; ctx.Err() == nil; {
+		begun := time.Now()
+		o, status := p.readPeers(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if o.err == nil {
+			failures = 0
+			wait(ctx, checkLeast+p.jitter(checkSpread), p.kin)
+		} else {
+			failures++
+			wait(ctx, o.after, nil)
+			wait(ctx, p.besidesDelay(o, status, failures)-o.after, p.kin)
+		}
+		wait(ctx, max(kinQuiet, kinApart-time.Since(begun)), nil)
+		select {
+		case <-p.kin: // what it is about is read now
+		default:
+		}
+	}
+}
+
+// readPeers asks for the peers once.
+func (p *Publisher) readPeers(ctx context.Context) (o outcome, status int) {
+	token, err := p.readToken()
+	var a answer
+	if err == nil {
+		a, err = p.exchange(ctx, call{method: http.MethodGet, target: p.family, token: token, most: maxPeersBytes})
+	}
+	var list []pannier.Peer
+	if err == nil && a.status/100 == 2 {
+		list, err = p.peersIn(a)
+	}
+	o = p.besides("read peers", token, a, err)
+	if o.err == nil {
+		p.takePeers(list)
+		return o, a.status
+	}
+	if ctx.Err() == nil && p.blame(&p.stale, faultOf(o, hintNoPeers)) {
+		p.log.Debug("peers not read", "error", o.err)
+	}
+	return o, a.status
+}
+
+func (p *Publisher) peersIn(a answer) ([]pannier.Peer, error) {
+	if a.broken != nil {
+		return nil, a.broken
+	}
+	return peersOf(a.body, p.workspaceID)
+}
+
+// takePeers takes over a list. A peer that is as it was keeps its time.
+func (p *Publisher) takePeers(list []pannier.Peer) {
+	now := time.Now()
+	p.acquit(&p.stale)
+	p.metrics.peers.Set(float64(len(list)))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before := make(map[string]*pannier.Peer, len(p.peers.list))
+	for i := range p.peers.list {
+		before[p.peers.list[i].ID] = &p.peers.list[i]
+	}
+	for i := range list {
+		peer := &list[i]
+		peer.UpdatedAt = now.UTC().Truncate(time.Millisecond)
+		if old := before[peer.ID]; old != nil && samePeer(old, peer) {
+			*peer = *old
+		}
+	}
+	p.peers = peerList{list, now}
+}
+
+func samePeer(a, b *pannier.Peer) bool {
+	return a.Name == b.Name && a.Role == b.Role && a.Status == b.Status && bytes.Equal(a.Card, b.Card)
+}

@@ -1,0 +1,92 @@
+package platform_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/go-hclog"
+
+	"pannier/publish/platform"
+)
+
+// TestProxyHere is the process that TestProxies starts: net/http reads the variables once. It makes one try.
+func TestProxyHere(t *testing.T) {
+	url := os.Getenv("PANNIER_TEST_PLATFORM")
+	if url == "" {
+		t.Skip("only a process that TestProxies starts has something to do here")
+	}
+	told := make(tries, 1)
+	p := newPublisher(t, platform.Options{URL: url, Logger: hclog.New(&hclog.LoggerOptions{Output: told, Level: hclog.Debug})})
+	p.SetHosts(map[string]string{"platform.test:80": os.Getenv("PANNIER_TEST_DIRECT")})
+	stop := start(t, offered(p, "a"))
+	<-told
+	stop()
+	h := p.Health()
+	fmt.Printf("acknowledged %v, error %q\n", !h.Acknowledged.IsZero(), h.LastError)
+}
+
+// TestProxies: those of the environment are used, with their exceptions, and what is wrong with one is told without its
+// password.
+func TestProxies(t *testing.T) {
+	var mu sync.Mutex
+	var seen []string
+	note := func(who string, code int) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			seen = append(seen, strings.TrimSpace(who+" "+r.Method+" "+r.RequestURI+" "+r.Header.Get("Proxy-Authorization")))
+			mu.Unlock()
+			w.WriteHeader(code)
+		}
+	}
+	proxy, direct := httptest.NewServer(note("proxy", 200)), httptest.NewServer(note("platform", 200))
+	t.Cleanup(proxy.Close)
+	t.Cleanup(direct.Close)
+	refusing := httptest.NewServer(note("proxy", 502)) // a tunnel would have to lead somewhere
+	t.Cleanup(refusing.Close)
+	const local = "http://platform.test"
+	withPassword := strings.Replace(proxy.URL, "http://", "http://ann:s3cret@", 1)
+	for _, test := range []struct {
+		name, url string
+		env       []string
+		want      string   // in the output
+		seen      []string // by whom
+	}{
+		{"none", local, nil, "acknowledged true", []string{"platform POST /registry/update-card"}},
+		{"HTTP_PROXY", local, []string{"HTTP_PROXY=" + proxy.URL}, "acknowledged true", []string{"proxy POST " + local + "/registry/update-card"}},
+		{"http_proxy with a password", local, []string{"http_proxy=" + withPassword}, "acknowledged true", []string{"proxy POST " + local + "/registry/update-card Basic YW5uOnMzY3JldA=="}},
+		{"HTTPS_PROXY", "https://platform.test", []string{"HTTPS_PROXY=" + refusing.URL}, "Bad Gateway", []string{"proxy CONNECT platform.test:443"}},
+		{"NO_PROXY", local, []string{"HTTP_PROXY=" + proxy.URL, "NO_PROXY=other.test,platform.test"}, "acknowledged true", []string{"platform POST /registry/update-card"}},
+		{"one that is no URL counts as none", local, []string{"HTTP_PROXY=http://ann:s3cret@%zz"}, "acknowledged true", []string{"platform POST /registry/update-card"}},
+		{"only for https", local, []string{"HTTPS_PROXY=" + proxy.URL}, "acknowledged true", []string{"platform POST /registry/update-card"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			seen = nil
+			child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestProxyHere$")
+			child.Env = append(withoutProxies(), append(test.env, "PANNIER_TEST_PLATFORM="+test.url, "PANNIER_TEST_DIRECT="+direct.Listener.Addr().String())...)
+			out, err := child.CombinedOutput()
+			if err != nil || !strings.Contains(string(out), test.want) || strings.Contains(string(out), "s3cret") {
+				t.Errorf("%v\n%s", err, out)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if diff := cmp.Diff(test.seen, seen); diff != "" {
+				t.Errorf("-want +got\n%s", diff)
+			}
+		})
+	}
+}
+
+func withoutProxies() []string {
+	return slices.DeleteFunc(os.Environ(), func(v string) bool {
+		name, _, _ := strings.Cut(strings.ToLower(v), "=")
+		return strings.HasSuffix(name, "_proxy") || name == "request_method"
+	})
+}

@@ -1,0 +1,55 @@
+package registry
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"pannier"
+)
+
+// Preflight judges a skill as if it lay already where its path says, in the place of what lies there now, and returns its
+// entry with the snapshot that it is from. Nobody else sees that snapshot, and it has no version. What scans have held
+// against the place is left out: it is of other content. Where config.yaml has a list, the skill counts as its last entry,
+// because an installation adds it.
+func (r *Registry) Preflight(skill *pannier.Skill) (*pannier.Entry, *pannier.Snapshot) {
+	r.mu.Lock()
+	in := r.inputs
+	r.mu.Unlock()
+	in.Catalog.Skills = withSkill(in.Catalog.Skills, skill)
+	in.Scans = withoutScan(in.Scans, skill.Path)
+	if in.Workspace.Listed {
+		in.Workspace.Skills = append(slices.Clip(in.Workspace.Skills), skill.PathBelowRoot)
+	}
+	s := build(in)
+	for i := range s.Entries {
+		if s.Entries[i].Skill == skill {
+			return &s.Entries[i], s
+		}
+	}
+	return nil, s // it is in the catalog, so this does not come up
+}
+
+// withSkill returns a catalog's skills with another in its order, in the place of the one at its path.
+func withSkill(skills []*pannier.Skill, skill *pannier.Skill) []*pannier.Skill {
+	kept := slices.DeleteFunc(slices.Clone(skills), func(s *pannier.Skill) bool {
+		return s.RootIndex == skill.RootIndex && s.PathBelowRoot == skill.PathBelowRoot
+	})
+	at, _ := slices.BinarySearchFunc(kept, skill, byPlace)
+	return slices.Insert(kept, at, skill)
+}
+
+// byPlace is the order of a catalog.
+func byPlace(a, b *pannier.Skill) int {
+	return cmp.Or(cmp.Compare(a.RootIndex, b.RootIndex), strings.Compare(a.PathBelowRoot, b.PathBelowRoot))
+}
+
+func withoutScan(scans map[string][]string, path string) map[string][]string {
+	if _, held := scans[path]; !held {
+		return scans
+	}
+	scans = maps.Clone(scans)
+	delete(scans, path)
+	return scans
+}

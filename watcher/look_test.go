@@ -1,0 +1,147 @@
+package watcher_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"pannier"
+	"pannier/watcher"
+)
+
+// sure is the batch of what pannier itself has changed.
+func sure(seq uint64, dirs ...string) pannier.Batch {
+	return pannier.Batch{Seq: seq, Dirs: dirs, Sure: dirs, Trigger: pannier.TriggerManual}
+}
+
+func TestLookIsAtOnce(t *testing.T) {
+	inBubble(t, nil, func(b *bubble) {
+		if seq := b.Look(b.skill); seq != 2 {
+			t.Errorf("promised %d, want 2", seq)
+		}
+		b.takeAfter(0, sure(2, b.skill))
+		b.nothing(time.Hour)
+		b.kernel().tell(b.skill + "/SKILL.md") // is as isolated as before
+		b.takeAfter(settle, b.event(3, b.skill))
+	})
+}
+
+func TestLookOvertakesWhatIsSettling(t *testing.T) {
+	inBubble(t, nil, func(b *bubble) {
+		other := filepath.Join(b.root, "other")
+		b.kernel().tell(b.skill + "/SKILL.md")
+		b.pass(settle / 2)
+		seq, again := b.Look(other), b.Look(b.root, other)
+		b.takeAfter(0, sure(2, other, b.root))
+		b.takeAfter(settle/2, b.event(3, b.skill))
+		if seq != 2 || again != 2 {
+			t.Errorf("promised %d and %d, want 2 twice", seq, again)
+		}
+		b.nothing(time.Hour)
+	})
+}
+
+func TestLookGoesWithWhatIsDue(t *testing.T) {
+	inBubble(t, nil, func(b *bubble) {
+		other := filepath.Join(b.root, "other")
+		seq, rescan := b.Look(other), b.Rescan()
+		got := b.take()
+		if !got.Full || !slices.Equal(got.Sure, []string{other}) || got.Seq != seq || seq != rescan {
+			t.Errorf("batch %+v, want the one of both, %d and %d", got, seq, rescan)
+		}
+		b.nothing(time.Hour)
+	})
+}
+
+func TestLookWhileBatchIsOnOffer(t *testing.T) {
+	inBubble(t, nil, func(b *bubble) {
+		other := filepath.Join(b.root, "other")
+		b.kernel().tell(b.skill + "/SKILL.md")
+		b.pass(time.Minute)
+		if seq := b.Look(other); seq != 3 {
+			t.Errorf("promised %d, want 3", seq)
+		}
+		b.takeAfter(0, b.event(2, b.skill))
+		b.takeAfter(0, sure(3, other))
+		b.nothing(time.Hour)
+	})
+}
+
+// TestLedgerLook asks at every moment that there is, and checks that the batch that was promised names the directory and is
+// handed over after the call, and that no other mark is lost.
+func TestLedgerLook(t *testing.T) {
+	const moments = 8
+	for moment := range moments {
+		t.Run(fmt.Sprint(moment), func(t *testing.T) { testLookAt(t, moment) })
+	}
+}
+
+func testLookAt(t *testing.T, moment int) {
+	var (
+		l        watcher.Ledger
+		offered  pannier.Batch
+		taken    []pannier.Batch
+		promised uint64
+		before   int
+	)
+	offer := func() { offered = l.Offer() }
+	deliver := func() { taken = append(taken, offered); l.Delivered(at(10)) }
+	steps := []func(){
+		func() { l.Dirty("/a", at(1)) }, offer, func() { l.Dirty("/b", at(2)) }, l.Withdraw,
+		func() { l.Look(at(3), "/mine") }, offer, deliver, func() {},
+	}
+	for i, step := range steps {
+		if i == moment {
+			promised, before = l.Look(at(9), "/own"), len(taken)
+		}
+		step()
+	}
+	for _, ok := l.Due(); ok; _, ok = l.Due() {
+		offer()
+		deliver()
+	}
+	if promised <= uint64(before) || promised > uint64(len(taken)) {
+		t.Fatalf("promised %d when %d batches were taken; in the end it were %d", promised, before, len(taken))
+	}
+	if b := taken[promised-1]; b.Full || !slices.Contains(b.Dirs, "/own") || !slices.Contains(b.Sure, "/own") {
+		t.Errorf("the promised batch is %+v", b)
+	}
+	for _, dir := range []string{"/a", "/b", "/mine"} {
+		if !slices.ContainsFunc(taken, func(b pannier.Batch) bool { return slices.Contains(b.Dirs, dir) }) {
+			t.Errorf("%s was lost in %+v", dir, taken)
+		}
+	}
+}
+
+func TestManyLooksAreBounded(t *testing.T) {
+	var l watcher.Ledger
+	for i := range watcher.MaxDirty + 1 {
+		l.Look(at(1), fmt.Sprintf("/%d", i))
+	}
+	if b := l.Offer(); !b.Full || len(b.Dirs) > 0 || len(b.Sure) != watcher.MaxDirty {
+		t.Errorf("full %v, %d directories, %d sure", b.Full, len(b.Dirs), len(b.Sure))
+	}
+}
+
+func TestRevisit(t *testing.T) {
+	grace := func(seq uint64) pannier.Batch { return pannier.Batch{Seq: seq, Trigger: pannier.TriggerGrace} }
+	inBubble(t, nil, func(b *bubble) {
+		b.RevisitAt(time.Now().Add(time.Minute))
+		b.takeAfter(time.Minute, grace(2))
+		b.nothing(time.Hour)
+
+		b.RevisitAt(time.Now().Add(time.Minute))
+		b.RevisitAt(time.Time{})
+		b.nothing(time.Hour)
+
+		b.RevisitAt(time.Now().Add(-time.Minute))
+		b.takeAfter(0, grace(3))
+
+		b.RevisitAt(time.Now().Add(settle / 2)) // and a change keeps its time to settle
+		b.kernel().tell(b.skill + "/SKILL.md")
+		b.takeAfter(settle/2, grace(4))
+		b.takeAfter(settle/2, b.event(5, b.skill))
+	})
+}
