@@ -52,6 +52,8 @@ type Options struct {
 	Install InstallOptions
 	// Scans are what [Door.Scan] needs.
 	Scans ScanOptions
+	// Activity tells the platforms of a promotion, within a time of its own, and returns what became of it; nil tells nobody.
+	Activity func(context.Context, pannier.Promotion) []pannier.ActivityResult
 	// Emit tells of a change, with the data that belongs to the type. It must not come back through the door.
 	Emit func(pannier.EventType, any)
 	// Logger is told of outcomes that could not be audited. Nil means none.

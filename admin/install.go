@@ -161,7 +161,13 @@ func (d *Door) install(ctx context.Context, actor pannier.Actor, req pannier.Ins
 	defer staged.Discard()
 	c, err := d.commit(ctx, actor, req, staged)
 	c.plan.Files, c.plan.Bytes, c.plan.Ignored = contents.Files, contents.Bytes, contents.Ignored
-	return c, errors.Join(err, a.release(err == nil && !req.DryRun))
+	if err != nil {
+		c.plan.Skill.Slug = staged.Skill.Slug // so that the audit log says what was refused
+	}
+	if e := a.release(err == nil && !req.DryRun); e != nil { // what is done is done: nobody is told otherwise
+		d.o.Logger.Warn("the archive of an installation is still kept", "slug", staged.Skill.Slug, "error", e)
+	}
+	return c, err
 }
 
 // spoilt reports whether an archive is of no use to anybody.
@@ -173,9 +179,9 @@ func spoilt(err error) bool {
 // stage unpacks an archive beside the skills, and reads what is in it.
 func (d *Door) stage(ctx context.Context, kind pannier.SourceKind, a opened) (*install.Staged, archive.Contents, error) {
 	var contents archive.Contents
-	staged, err := d.o.Install.Store.Stage(ctx, kind, "", func(ctx context.Context, into *os.Root) (err error) {
+	staged, err := d.o.Install.Store.Stage(ctx, kind, func(ctx context.Context, into *os.Root) (folder string, err error) {
 		contents, err = archive.Unpack(ctx, a.file, a.size, a.format, into, d.o.Install.Archive)
-		return err
+		return contents.Top, err
 	})
 	return staged, contents, err
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -88,11 +89,13 @@ type house struct {
 	// during is called in the midst of a mutation, busy counts those under way.
 	during func()
 	busy   atomic.Int32
+	mu sync.Mutex
 	// happened tells in order what was done.
 	happened []string
 }
 
-func newHouse(t *testing.T, dir string) *house {
+// newHouse returns a house with its state in dir, whose door leads to more where somebody says to what.
+func newHouse(t *testing.T, dir string, more ...func(*admin.Options)) *house {
 	t.Helper()
 	h := &house{said: &bytes.Buffer{}, registry: pannier.Snapshot{Version: 40, Entries: []pannier.Entry{
 		{Skill: &pannier.Skill{Slug: "pdf", SourceKind: pannier.SourceManaged}},
@@ -109,14 +112,20 @@ func newHouse(t *testing.T, dir string) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.Door = admin.New(admin.Options{
+	o := admin.Options{
 		Audit: h, Policy: rows, Values: h, SetPolicies: h.setPolicies, SetEnvironment: h.setEnvironment,
 		Emit: h.emit, Logger: hclog.New(&hclog.LoggerOptions{Output: h.said}),
-	})
+	}
+	for _, add := range more {
+		add(&o)
+	}
+	h.Door = admin.New(o)
 	return h
 }
 
 func (h *house) note(format string, args ...any) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.happened = append(h.happened, fmt.Sprintf(format, args...))
 }
 

@@ -2,6 +2,7 @@ package watcher_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -143,5 +144,92 @@ func TestRevisit(t *testing.T) {
 		b.kernel().tell(b.skill + "/SKILL.md")
 		b.takeAfter(settle/2, grace(4))
 		b.takeAfter(settle/2, b.event(5, b.skill))
+	})
+}
+
+// TestLedgerLosesNothing takes random steps and checks that each mark is in a batch that was put on offer behind it, and that
+// what was promised is in the batch of that number.
+func TestLedgerLosesNothing(t *testing.T) {
+	for seed := range uint64(500) {
+		m := ledgerModel{t: t, seed: seed, random: rand.New(rand.NewPCG(seed, 1)), open: map[string]time.Duration{}}
+		for range 100 {
+			m.step()
+		}
+		m.Withdraw()
+		for _, ok := m.Due(); ok; _, ok = m.Due() {
+			m.offer()
+			m.deliver()
+		}
+		if len(m.open) > 0 || len(m.promised) > 0 {
+			t.Fatalf("seed %d: lost %v, promised %v", seed, m.open, m.promised)
+		}
+	}
+}
+
+// ledgerModel knows what a ledger still owes.
+type ledgerModel struct {
+	watcher.Ledger
+	t         *testing.T
+	seed      uint64
+	random    *rand.Rand
+	now       time.Duration
+	offered   *pannier.Batch
+	offeredAt time.Duration
+	open      map[string]time.Duration // when a directory was last marked, where that is in no batch that was handed over
+	promised  []promise
+}
+
+// promise is that a batch names a directory as sure, or, where dir is empty, that it is full.
+type promise struct {
+	dir string
+	seq uint64
+}
+
+func (m *ledgerModel) step() {
+	m.now++
+	dir := fmt.Sprintf("/%d", m.random.IntN(8))
+	switch m.random.IntN(7) {
+	case 0, 1:
+		m.Dirty(dir, at(m.now))
+		m.open[dir] = m.now
+	case 2:
+		m.promised = append(m.promised, promise{dir, m.Look(at(m.now), dir)})
+	case 3:
+		m.promised = append(m.promised, promise{"", m.Rescan(at(m.now))})
+	case 4:
+		if _, ok := m.Due(); ok && m.offered == nil {
+			m.offer()
+		}
+	case 5:
+		m.Withdraw()
+		m.offered = nil
+	case 6:
+		if m.offered != nil {
+			m.deliver()
+		}
+	}
+}
+
+func (m *ledgerModel) offer() {
+	m.now++
+	b := m.Offer()
+	m.offered, m.offeredAt = &b, m.now
+}
+
+func (m *ledgerModel) deliver() {
+	m.Delivered(at(m.now))
+	b := m.offered
+	m.offered = nil
+	for dir, marked := range m.open {
+		if marked <= m.offeredAt && (b.Full || slices.Contains(b.Dirs, dir)) {
+			delete(m.open, dir)
+		}
+	}
+	m.promised = slices.DeleteFunc(m.promised, func(p promise) bool {
+		kept := b.Full && p.dir == "" || p.dir != "" && slices.Contains(b.Sure, p.dir) && (b.Full || slices.Contains(b.Dirs, p.dir))
+		if p.seq == b.Seq && !kept || p.seq < b.Seq {
+			m.t.Fatalf("seed %d: batch %+v does not keep %+v", m.seed, b, p)
+		}
+		return p.seq == b.Seq
 	})
 }

@@ -20,7 +20,7 @@ import (
 // stage stages files, for as long as the test runs.
 func stage(t testing.TB, s *install.Store, files map[string]string) *install.Staged {
 	t.Helper()
-	st, err := s.Stage(context.Background(), "", "", fill(files))
+	st, err := s.Stage(context.Background(), "", fill(files))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestNamesOfWhatIsStaged(t *testing.T) {
 		{"a hidden folder", ".x", "name: n", "n"},
 		{"a folder without letters", "日本", "name: n", "skill-"},
 	} {
-		st, err := s.Stage(t.Context(), "", tt.folder, fill(map[string]string{"SKILL.md": "---\n" + tt.front + "\ndescription: d\n---\nDo it.\n"}))
+		st, err := s.Stage(t.Context(), "", from(tt.folder, map[string]string{"SKILL.md": "---\n" + tt.front + "\ndescription: d\n---\nDo it.\n"}))
 		if tt.slug == "" {
 			refused(t, err, "install.slug")
 			continue
@@ -422,8 +422,8 @@ func TestStagingIsLost(t *testing.T) {
 
 func TestErrorsOfWhoeverFills(t *testing.T) {
 	s := open(t, optionsFor(workspace(t, "")))
-	_, err := s.Stage(t.Context(), "", "", func(context.Context, *os.Root) error {
-		return &os.PathError{Op: "open", Path: "/source", Err: syscall.EACCES}
+	_, err := s.Stage(t.Context(), "", func(context.Context, *os.Root) (string, error) {
+		return "", &os.PathError{Op: "open", Path: "/source", Err: syscall.EACCES}
 	})
 	if _, refused := errors.AsType[*pannier.Refusal](err); refused || !errors.Is(err, syscall.EACCES) || !strings.Contains(err.Error(), "/source") {
 		t.Errorf("got %v", err)

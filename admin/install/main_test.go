@@ -88,8 +88,11 @@ func skillOf(slug, version string) map[string]string {
 }
 
 // fill writes files as an unpacker would.
-func fill(files map[string]string) func(context.Context, *os.Root) error {
-	return func(_ context.Context, into *os.Root) error {
+func fill(files map[string]string) install.Fill { return from("", files) }
+
+// from writes files that come from a folder of that name.
+func from(folder string, files map[string]string) install.Fill {
+	return func(_ context.Context, into *os.Root) (string, error) {
 		var errs []error
 		for name, text := range files {
 			mode := fs.FileMode(0o644)
@@ -98,13 +101,13 @@ func fill(files map[string]string) func(context.Context, *os.Root) error {
 			}
 			errs = append(errs, into.MkdirAll(filepath.Dir(name), 0o755), into.WriteFile(name, []byte(text), mode))
 		}
-		return errors.Join(errs...)
+		return folder, errors.Join(errs...)
 	}
 }
 
 // put stages files and installs them, or updates what is there.
 func put(ctx context.Context, s *install.Store, files map[string]string, req pannier.InstallRequest, update bool) (pannier.InstallResult, error) {
-	st, err := s.Stage(ctx, req.SourceKind, "", fill(files))
+	st, err := s.Stage(ctx, req.SourceKind, fill(files))
 	if err != nil {
 		return pannier.InstallResult{}, err
 	}

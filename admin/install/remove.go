@@ -36,24 +36,29 @@ func (s *Store) changeInstalled(ctx context.Context, req pannier.RemoveRequest, 
 	req.Slug = slug
 	var result pannier.InstallResult
 	err = s.within(ctx, root, func(p *place) error {
-		c, err := p.now(ctx, slug)
-		if err == nil {
-			err = c.ownedBy(owner)
-		}
-		if err != nil {
-			return err
-		}
-		var in *intent
-		result, in, err = plan(p, ctx, &req, c, by)
-		if err != nil || in == nil || req.DryRun {
-			return err
-		}
-		return p.runAlone(ctx, in, &result)
+		result, err = p.changeInstalled(ctx, &req, owner, by, plan)
+		return err
 	})
 	if err != nil {
 		return pannier.InstallResult{}, err
 	}
 	return result, nil
+}
+
+func (p *place) changeInstalled(ctx context.Context, req *pannier.RemoveRequest, owner string, by pannier.Actor, plan removePlan) (pannier.InstallResult, error) {
+	c, err := p.now(ctx, req.Slug)
+	if err == nil {
+		err = c.ownedBy(owner)
+	}
+	if err != nil {
+		return pannier.InstallResult{}, err
+	}
+	result, in, err := plan(p, ctx, req, c, by)
+	if err != nil || in == nil || req.DryRun {
+		return result, err
+	}
+	err = p.runAlone(ctx, in, &result)
+	return result, err
 }
 
 // ownedBy refuses an owner that is not that of what is installed; empty is any.

@@ -38,11 +38,14 @@ type Staged struct {
 	area  *area
 }
 
-// Stage makes a directory, has fill write the files of a skill right into it, syncs them, and reads and judges them. folder
-// is what the directory that they come from is called, empty where that is not known: a skill that says no slug is called by
-// it, or else by its name. What is no skill, or is not to be installed, is a [*pannier.Refusal]. An error of fill is returned.
-// What was written is removed after an error.
-func (s *Store) Stage(ctx context.Context, kind pannier.SourceKind, folder string, fill func(ctx context.Context, into *os.Root) error) (*Staged, error) {
+// Fill writes the files of a skill right into an empty directory, and returns what the directory that they come from is called,
+// empty where that is not known.
+type Fill func(ctx context.Context, into *os.Root) (folder string, err error)
+
+// Stage makes a directory, fills it, syncs what is in it, and reads and judges that. A skill that says no slug is called by
+// the folder that it comes from, or else by its name. What is no skill, or is not to be installed, is a [*pannier.Refusal]. An
+// error of fill is returned. What was written is removed after an error.
+func (s *Store) Stage(ctx context.Context, kind pannier.SourceKind, fill Fill) (*Staged, error) {
 	roots, err := s.rootsOf(kind)
 	if err != nil {
 		return nil, err
@@ -52,7 +55,7 @@ func (s *Store) Stage(ctx context.Context, kind pannier.SourceKind, folder strin
 		return nil, err
 	}
 	st := &Staged{store: s, root: roots[0], area: a}
-	if err := st.take(ctx, folder, fill); err != nil {
+	if err := st.take(ctx, fill); err != nil {
 		return nil, explain(st.root, errors.Join(err, st.Discard()))
 	}
 	return st, nil
@@ -130,31 +133,34 @@ func (a *area) close() error {
 }
 
 // take fills the area and judges what is in it.
-func (st *Staged) take(ctx context.Context, folder string, fill func(context.Context, *os.Root) error) error {
-	if !isName(folder) || folder[0] == '.' {
-		folder = st.area.id // says that there is none
-	}
-	if err := st.fill(ctx, folder, fill); err != nil {
-		return err
-	}
-	slug, err := st.slug(ctx, folder)
+func (st *Staged) take(ctx context.Context, fill Fill) error {
+	folder, err := st.fill(ctx, fill)
 	if err != nil {
 		return err
 	}
-	if err := st.call(folder, slug); err != nil {
+	if err := st.settle(ctx, folder); err != nil {
+		return err
+	}
+	if err := st.step("stage.sync", func(rel string) error { return st.area.p.syncTree(ctx, rel) }); err != nil {
+		return err
+	}
+	return st.judge(ctx)
+}
+
+// settle gives the directory the name that it is installed under, and reads it there.
+func (st *Staged) settle(ctx context.Context, folder string) error {
+	slug, err := st.slug(ctx, folder)
+	if err == nil {
+		err = st.call(folder, slug)
+	}
+	if err != nil {
 		return err
 	}
 	if st.Skill, err = st.read(ctx, slug); err != nil {
 		return err
 	}
-	if err := acceptable(st.Skill, slug); err != nil {
-		return err
-	}
 	st.Problems = st.Skill.Problems
-	if err := st.step("stage.sync", func(rel string) error { return st.area.p.syncTree(ctx, rel) }); err != nil {
-		return err
-	}
-	return st.judge(ctx)
+	return acceptable(st.Skill, slug)
 }
 
 // step runs a step on the staged directory.
@@ -165,15 +171,15 @@ func (st *Staged) step(name string, do func(rel string) error) error {
 	return do(path.Join(st.area.rel(), "new"))
 }
 
-func (st *Staged) fill(ctx context.Context, folder string, fill func(context.Context, *os.Root) error) error {
-	return st.step("stage.fill", func(rel string) error {
-		rel = path.Join(rel, folder)
-		into, err := st.area.p.makeRoom(rel)
+// fill returns the name that the directory has then: that of the folder, or one that says that there is none.
+func (st *Staged) fill(ctx context.Context, fill Fill) (folder string, err error) {
+	err = st.step("stage.fill", func(rel string) error {
+		into, err := st.area.p.makeRoom(path.Join(rel, st.area.id))
 		if err != nil {
 			return err
 		}
 		defer into.Close()
-		if err := fill(ctx, into); err != nil {
+		if folder, err = fill(ctx, into); err != nil {
 			return fmt.Errorf("%w: %w", errFill, err)
 		}
 		if _, err := into.Lstat(pannier.OwnDir); err == nil {
@@ -181,6 +187,13 @@ func (st *Staged) fill(ctx context.Context, folder string, fill func(context.Con
 		}
 		return ctx.Err()
 	})
+	if err != nil {
+		return "", err
+	}
+	if !isName(folder) || folder[0] == '.' {
+		return st.area.id, nil
+	}
+	return folder, st.call(st.area.id, folder)
 }
 
 // makeRoom makes a directory that everybody may look into, whatever the mask of this process is.
@@ -191,7 +204,7 @@ func (p *place) makeRoom(rel string) (*os.Root, error) {
 	return p.dir.OpenRoot(rel)
 }
 
-// call gives the directory the name that it is installed under.
+// call renames the directory.
 func (st *Staged) call(folder, slug string) error {
 	if folder == slug {
 		return nil

@@ -237,7 +237,7 @@ func TestFaultStopInAStorm(t *testing.T) {
 	for range often(3, 50) {
 		w, _ := oneSkill(t)
 		s := startFault(t, w)
-		end := beginWriter(t, "storm", filepath.Join(w, "skills"), 20_000)
+		end := beginWriter(t, "storm", filepath.Join(w, "skills"), 5_000)
 		if code := s.terminate(t); code != exitYes {
 			t.Errorf("exit code %d", code)
 		}
@@ -295,6 +295,7 @@ func TestFaultMounts(t *testing.T) {
 		}
 		return nil
 	})
+	s.loggedOnce(t, "a root was removed or replaced", filepath.Join(w, "skills"))
 	before := s.metric(t, "pannier_resync_found_changes_total")
 	s.enter(t, "sed -i 's/number ./number 2/' skills/one/SKILL.md") // what is mounted is watched
 	s.serves(t, "one", number(2))

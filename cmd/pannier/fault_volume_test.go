@@ -154,3 +154,26 @@ func TestFaultReadOnlyVolume(t *testing.T) {
 	s.heard(t)
 	s.healthy(t)
 }
+
+// TestFaultVolumeWhoseFilesComeLate swaps a volume to a directory that is filled only after that, as guests of virtual
+// machines may see it: what is missing meanwhile is held, and never gone.
+func TestFaultVolumeWhoseFilesComeLate(t *testing.T) {
+	t.Parallel()
+	w := newWorkspace(t)
+	root := filepath.Join(w, "skills")
+	runWriter(t, "volume", root, 1, 1, "0s", "after", "pdf/SKILL.md", "docx/SKILL.md")
+	s := startFault(t, w, eager...)
+	end := s.watching(t)
+	s.write(t, `cd skills; old=$(readlink ..data); mkdir ..late; ln -s ..late ..data_tmp; mv -T ..data_tmp ..data
+		sleep 0.5; cp -r $old/pdf ..late/; sed -i 's/number 1/number 2/' ..late/pdf/SKILL.md
+		sleep 0.5; cp -r $old/docx ..late/; sed -i 's/number 1/number 2/' ..late/docx/SKILL.md; rm -r $old`)
+	s.serves(t, "pdf", number(2))
+	s.serves(t, "docx", number(2))
+	for _, list := range end() {
+		if len(list.Skills) != 2 || !list.Skills[0].Usable || !list.Skills[1].Usable {
+			t.Errorf("snapshot %d: %+v", list.SnapshotVersion, list.Skills)
+		}
+	}
+	s.servesSlugs(t, "docx", "pdf")
+	s.heard(t)
+}

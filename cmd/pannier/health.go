@@ -16,11 +16,14 @@ import (
 
 func (p *program) healthCommand() *cobra.Command {
 	return p.jsonFlag(&cobra.Command{
-		Use:   "health",
-		Short: "Tell what is wrong with the sidecar and its workspace, and what to do",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Use:   "health [SLUG]",
+		Short: "Tell what is wrong with the sidecar and its workspace, or with one skill, and what to do",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.asking(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				if len(args) > 0 {
+					return p.tellSkillHealth(ctx, c, args[0])
+				}
 				h, err := c.Health(ctx)
 				if err != nil {
 					return err

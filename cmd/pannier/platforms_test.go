@@ -258,7 +258,9 @@ func TestPeersGoLive(t *testing.T) {
 }
 
 func TestPlatformNames(t *testing.T) {
-	at := func(url, path, id string) config.Platform { return config.Platform{URL: url, Path: path, WorkspaceID: id} }
+	at := func(url, path, id string) config.Platform {
+		return config.Platform{URL: url, Path: path, WorkspaceID: id}
+	}
 	all := []config.Platform{
 		at("https://alone.example:1/x", "/card", "w"),
 		at("http://paths.example/a/", "/card", "w"), at("https://paths.example/b", "/card", "w"),

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -141,29 +142,35 @@ func TestSystemdThatIsGoneStopsNothing(t *testing.T) {
 // TestWatchdogIsFedWhileAlive stops and goes on with the loop that a restart would help.
 func TestWatchdogIsFedWhileAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var told []string
-		m := &manager{log: hclog.NewNullLogger(), watchdog: time.Minute, send: func(s string) error {
-			told = append(told, s)
+		var told atomic.Int64
+		m := &manager{log: hclog.NewNullLogger(), watchdog: time.Minute, send: func(string) error {
+			told.Add(1)
 			return nil
 		}}
-		var stuck error
+		var stuck atomic.Bool
 		ctx, cancel := context.WithCancel(t.Context())
 		snapshots := make(chan *pannier.Snapshot, 1)
 		ended := make(chan struct{})
 		go func() {
-			m.follow(ctx, snapshots, func() error { return stuck })
+			m.follow(ctx, snapshots, func() error {
+				if stuck.Load() {
+					return errors.New("the loop stands")
+				}
+				return nil
+			})
 			close(ended)
 		}()
 		for _, step := range []struct {
-			stuck error
-			want  int
-		}{{nil, 20}, {errors.New("the loop stands"), 0}, {nil, 20}} {
+			stuck bool
+			want  int64
+		}{{false, 20}, {true, 0}, {false, 20}} {
 			synctest.Wait()
-			stuck, told = step.stuck, nil
+			stuck.Store(step.stuck)
+			told.Store(0)
 			<-time.After(10 * time.Minute)
 			synctest.Wait()
-			if count := len(told); count != step.want {
-				t.Errorf("%v: %d signs of life in ten minutes, want %d", step.stuck, count, step.want)
+			if count := told.Load(); count != step.want {
+				t.Errorf("stuck %t: %d signs of life in ten minutes, want %d", step.stuck, count, step.want)
 			}
 		}
 		cancel()

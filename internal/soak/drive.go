@@ -96,7 +96,7 @@ func (s *soak) run(ctx context.Context) (err error) {
 		return err
 	}
 	for time.Since(s.began) < s.duration && ctx.Err() == nil {
-		if err := s.round(ctx); err != nil {
+		if err := s.round(ctx); err != nil && ctx.Err() == nil {
 			return fmt.Errorf("round %d, life %+v: %w", s.tally.rounds, s.life, err)
 		}
 		if time.Since(s.reported) >= s.report {

@@ -95,6 +95,7 @@ type probe struct {
 	hand   *pen
 	events *http.Response
 	told   chan struct{} // has a value when the event stream told of something
+	ended  chan struct{} // closed when listen has ended
 }
 
 func (s *soak) newProbe(ctx context.Context, setting setting, which int) (*probe, error) {
@@ -109,7 +110,7 @@ func (s *soak) newProbe(ctx context.Context, setting setting, which int) (*probe
 	if err := os.Symlink(filepath.Join(s.dir, "pannier"), filepath.Join(dir, "pannier")); err != nil {
 		return nil, err
 	}
-	p := &probe{which: which, dir: dir, told: make(chan struct{}, 1)}
+	p := &probe{which: which, dir: dir, told: make(chan struct{}, 1), ended: make(chan struct{})}
 	if p.hand, err = startPen(roleHand, root); err != nil {
 		return nil, err
 	}
@@ -141,6 +142,7 @@ func (p *probe) follow(ctx context.Context) error {
 
 // listen ends with the stream.
 func (p *probe) listen() {
+	defer close(p.ended)
 	for lines := bufio.NewScanner(p.events.Body); lines.Scan(); {
 		if strings.HasPrefix(lines.Text(), "id: ") || strings.HasPrefix(lines.Text(), "data: ") {
 			select {
@@ -153,6 +155,7 @@ func (p *probe) listen() {
 
 func (p *probe) close() {
 	p.events.Body.Close()
+	<-p.ended
 	p.side.kill()
 	p.hand.close()
 }

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"pannier/internal/oracle"
@@ -120,7 +124,7 @@ func (s *soak) published(ctx context.Context) error {
 		if card, err = s.side.get(ctx, "/v1/card"); err != nil {
 			return err
 		}
-		return s.endpoint.Holds(card)
+		return errors.Join(s.named(card), s.endpoint.Holds(card))
 	})
 	if err != nil {
 		return err
@@ -132,6 +136,22 @@ func (s *soak) published(ctx context.Context) error {
 	}
 	err = s.states.settle(s.workspace, list, s.tally.issued)
 	return errors.Join(err, s.states.judge(card), s.endpoint.Err(), s.bounded(ctx))
+}
+
+// named returns nil where a card has the name that config.yaml gives, or config.yaml can not be read.
+func (s *soak) named(text []byte) error {
+	config, err := os.ReadFile(filepath.Join(s.workspace, "config.yaml"))
+	if err != nil || bytes.Contains(config, []byte("[open")) {
+		return err
+	}
+	var card struct{ Name string }
+	if err := json.Unmarshal(text, &card); err != nil {
+		return err
+	}
+	if !bytes.HasPrefix(config, []byte("name: "+card.Name+"\n")) {
+		return fmt.Errorf("the card is called %q, config.yaml says %.40q", card.Name, config)
+	}
+	return nil
 }
 
 // bounded returns nil where no more cards were acknowledged than there can have been.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 )
@@ -87,12 +88,12 @@ func median(samples []gauges, of func(gauges) float64) float64 {
 	return values[len(values)/2]
 }
 
-// quantile returns the value below which that part of the samples lies. samples are sorted.
+// quantile returns the smallest sample that at least that part of the samples does not exceed. samples are sorted.
 func quantile(samples []time.Duration, q float64) time.Duration {
 	if len(samples) == 0 {
 		return 0
 	}
-	return samples[min(len(samples)-1, int(q*float64(len(samples))))]
+	return samples[max(0, int(math.Ceil(q*float64(len(samples))))-1)]
 }
 
 // line tells how far the soak is.

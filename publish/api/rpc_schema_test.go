@@ -96,7 +96,7 @@ func TestSchemas(t *testing.T) {
 		{"skills/health", `{"skills":[{"slug":"acme/alpha","source_kind":"workspace"}],"audit_limit":16}`},
 		{"skills/policy/set", `{"skill_slug":"acme/alpha","source_kind":"workspace","enabled":true,"allow_implicit_invocation":null}`},
 		{"skills/policy/list", `{}`},
-		{"skills/resolve", `{"text":"$alpha /skill:beta x","paths":["a"],"tools":["Read"],"runtime":"codex","capabilities":[{"id":"1","slug":"nope","label":"l"}],"limits":{"max_chars":100}}`},
+		{"skills/resolve", `{"text":"$alpha /skill:beta x","paths":["a"],"tools":["Read"],"runtime":"codex","capabilities":[{"id":"1","slug":"nope","label":"l"}],"limits":{"max_chars":100},"verbose":true}`},
 		{"skills/prompt", `{"format":"available_skills"}`},
 		{"skills/read", `{"slug":"alpha","max_chars":3,"offset":1}`},
 		{"skills/read", `{"slug":"alpha","include_metadata":false}`},

@@ -76,6 +76,19 @@ func TestVerboseTurn(t *testing.T) {
 	checkProblem(t, "verbose in the body", ask(h, "POST", "/v1/resolve", `{"Verbose":true}`), 400, "invalid_body")
 }
 
+// TestVerboseCall has the same answer as the route.
+func TestVerboseCall(t *testing.T) {
+	h := newHouse().handler()
+	for _, verbose := range []string{"false", "true"} {
+		route := ask(h, "POST", "/v1/resolve?verbose="+verbose, `{"text":"$alpha"}`).Body.String()
+		call := ask(h, "POST", "/v1/rpc", `{"jsonrpc":"2.0","id":1,"method":"skills/resolve","params":{"text":"$alpha","verbose":`+verbose+`}}`).Body.String()
+		if !strings.Contains(call, strings.TrimSpace(route)) || strings.Contains(call, "zeta") != (verbose == "true") {
+			t.Errorf("verbose %s: %s, the route %s", verbose, call, route)
+		}
+	}
+	checkProblem(t, "verbose of a prompt", ask(h, "POST", "/v1/prompt?verbose=1", `{}`), 400, "unknown_parameter")
+}
+
 func TestTurnsAreBounded(t *testing.T) {
 	long := `"` + strings.Repeat("x", 1025) + `"`
 	many := strings.TrimSuffix(strings.Repeat(`"x",`, 1025), ",")

@@ -47,6 +47,19 @@ func TestSkill(t *testing.T) {
 	})
 }
 
+func TestList(t *testing.T) {
+	both(t, newHandler(), func(t *testing.T, c *client.Client) {
+		bare, err := c.List(t.Context(), client.ListQuery{})
+		if err != nil || len(bare.Skills) == 0 || bare.Skills[0].Health != nil || bare.Skills[0].Policy.Source != "" {
+			t.Errorf("%+v %v", bare, err)
+		}
+		full, err := c.List(t.Context(), client.ListQuery{Health: true, Policy: true, Problems: true})
+		if err != nil || len(full.Skills) != len(bare.Skills) || full.Skills[0].Health == nil {
+			t.Errorf("%+v %v", full, err)
+		}
+	})
+}
+
 func TestContent(t *testing.T) {
 	both(t, newHandler(), func(t *testing.T, c *client.Client) {
 		got, err := c.Content(t.Context(), "acme/pdf")

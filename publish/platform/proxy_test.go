@@ -68,7 +68,9 @@ func TestProxies(t *testing.T) {
 		{"only for https", local, []string{"HTTPS_PROXY=" + proxy.URL}, "acknowledged true", []string{"platform POST /registry/update-card"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			mu.Lock()
 			seen = nil
+			mu.Unlock()
 			child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestProxyHere$")
 			child.Env = append(withoutProxies(), append(test.env, "PANNIER_TEST_PLATFORM="+test.url, "PANNIER_TEST_DIRECT="+direct.Listener.Addr().String())...)
 			out, err := child.CombinedOutput()

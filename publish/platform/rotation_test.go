@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"pannier/publish/platform"
@@ -96,4 +97,33 @@ func TestTokenThatIsReplacedAllTheTime(t *testing.T) {
 	if len(g.strange) > 0 || g.accepted < 10 {
 		t.Errorf("%d pushes were taken, %d came too late with their token, and the platform never gave %q", g.accepted, g.refused, g.strange)
 	}
+}
+
+// TestTokenThatComesLate is used as soon as it is there: the platform ends a token before it writes the next one.
+func TestTokenThatComesLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		token := func() (string, error) {
+			if time.Since(begun) < 5*time.Second {
+				return "old\n", nil
+			}
+			return "new\n", nil
+		}
+		p, w := wired(t, platform.Options{Token: token}, func(_ int, r *http.Request) (*http.Response, error) {
+			if r.Header.Get("Authorization") != "Bearer new" {
+				return respond(401, `{"error":"invalid workspace auth token"}`)
+			}
+			return respond(200, `{}`)
+		})
+		start(t, p)
+		p.Offer(cardOf("a"))
+		pass(4 * time.Second)
+		if got := w.cards(); got != "a a" {
+			t.Errorf("tried %q while the token is the same", got)
+		}
+		pass(2 * time.Second)
+		if h := p.Health(); h.LastError != "" || h.Acknowledged != cardOf("a").Digest || w.cards() != "a a a" {
+			t.Errorf("%q, health %+v", w.cards(), h)
+		}
+	})
 }

@@ -51,35 +51,36 @@ func TestCardThatIsReplacedIsPushedAgain(t *testing.T) {
 	}
 }
 
-// TestHeartbeatOfAnAgentThatIsBack does not name the card, so it is looked.
+// TestOnlineWithoutCardIsLookedAt: an agent that is back by a heartbeat names no card.
 func TestOnlineWithoutCardIsLookedAt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLive(t)
-		p := on(t, l, platform.Options{Events: true, ReadBack: true})
-		stop := start(t, offered(p, "a"))
 		l.set(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/ws" {
-				stream(t, w, r, `{"event":"WORKSPACE_ONLINE","workspace_id":"`+strings.ToUpper(workspaceID)+`","payload":{"recovered_from":"offline"}}`)
+				stream(t, w, r, 30*time.Second, `{"event":"WORKSPACE_ONLINE","workspace_id":"`+strings.ToUpper(workspaceID)+`","payload":{"recovered_from":"offline"}}`)
 			}
 		})
-		l.down()
-		l.up(t)
-		pass(time.Minute)
-		if l.count(readCall) == 0 || l.count(pushCall) != 1 {
-			t.Error("it was not looked, or pushed for nothing")
+		p := on(t, l, platform.Options{Events: true, ReadBack: true})
+		stop := start(t, offered(p, "a"))
+		pass(20 * time.Second)
+		l.count(readCall)
+		pass(20 * time.Second)
+		if looked := l.count(readCall); looked != 1 || l.count(pushCall) != 1 {
+			t.Errorf("looked %d times", looked)
 		}
 		stop()
 	})
 }
 
-// stream is a platform's event stream that sends some frames and then says nothing more.
-func stream(t *testing.T, w http.ResponseWriter, r *http.Request, frames ...string) {
+// stream is a platform's event stream that after a while sends some frames, and then says nothing more.
+func stream(t *testing.T, w http.ResponseWriter, r *http.Request, after time.Duration, frames ...string) {
 	conn, err := websocket.Accept(w, r, nil)
 	if err != nil {
 		t.Error(err)
 		return
 	}
 	defer conn.CloseNow()
+	pass(after)
 	for _, frame := range frames {
 		if conn.Write(r.Context(), websocket.MessageText, []byte(frame)) != nil {
 			return
@@ -126,6 +127,8 @@ func TestTwoSidecarsOnOneWorkspace(t *testing.T) {
 				stopA := start(t, offered(a, "a"))
 				pass(time.Second)
 				stopB := start(t, offered(b, "b"))
+				pass(time.Minute)
+				l.replace(t, `{"name":"spark"}`) // both are listening by now
 				pass(time.Hour)
 				// Each waits for 100 ms, doubled up to 30 s, and then 30 s or the 24 s to 36 s of a slow retry each time.
 				if n := l.count(pushCall); n < 100 || n > 2*(3600/24+10) {
@@ -281,7 +284,7 @@ func TestFramesThatCanNotBeRead(t *testing.T) {
 		own := `"workspace_id":"` + workspaceID + `"`
 		l.set(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/ws" {
-				stream(t, w, r,
+				stream(t, w, r, time.Second,
 					"", "{", "null", "[]", `"x"`, `{"event":1}`, `{"event":"AGENT_CARD_UPDATED","workspace_id":7}`,
 					`{"event":"NO_SUCH_EVENT",`+own+`,"payload":{"agent_card":{"name":"x"}}}`,
 					`{"event":"TASK_UPDATED",`+own+`,"payload":null}`, `{"event":"AGENT_CARD_UPDATED",`+own+`,"payload":"x"}`,

@@ -27,6 +27,3 @@ func Within(glob string) bool {
 
 // Covers reports whether one grant allows all that another one does.
 func Covers(wide, narrow string) bool { return newGrant(wide).covers(newGrant(narrow)) }
-
-// Minimum is the trust that a kind of tool takes.
-func Minimum(kind pannier.RuntimeToolKind) pannier.Trust { return minimumTrust[kind] }

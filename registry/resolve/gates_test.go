@@ -187,7 +187,7 @@ func checkTools(t *testing.T, s *pannier.Snapshot, turn pannier.Turn, out pannie
 	}
 	for _, tool := range out.Tools {
 		e, _ := s.Lookup(tool.Skill)
-		if !active[tool.Skill] || !e.TrustLevel.AtLeast(resolve.Minimum(tool.Kind)) {
+		if !active[tool.Skill] || !e.TrustLevel.AtLeast(resolve.ToolTrust(tool.Kind)) {
 			t.Errorf("tool %+v", tool)
 		}
 	}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"pannier"
+	"pannier/publish/client"
+)
+
+// skillHealth is what skills/health tells of one skill, as far as it is printed beside what the skill itself tells.
+type skillHealth struct {
+	Dependencies []struct{ Kind, Name, Status, Hint string } `json:"dependency_diagnostics"`
+	TrustGate    []struct {
+		ToolKind     string `json:"tool_kind"`
+		MinimumTrust string `json:"minimum_trust"`
+		Allowed      bool   `json:"allowed"`
+	} `json:"trust_gate"`
+	RecentAudit []struct {
+		Action    string `json:"action"`
+		Decision  string `json:"decision"`
+		CreatedAt int64  `json:"created_at"`
+		Details   string `json:"details_json"`
+	} `json:"recent_audit"`
+}
+
+// tellSkillHealth prints what is wrong with one skill and what to do: what it lacks, what its scan found, the faults of its
+// files, what its trust allows, and what was done to it lately. It fails where the skill is not well.
+func (p *program) tellSkillHealth(ctx context.Context, c *client.Client, slug string) error {
+	d, err := c.Skill(ctx, slug, "")
+	if err != nil {
+		return err
+	}
+	text, err := askHealth(ctx, c, d.Qualified(), d.SourceKind)
+	if err != nil {
+		return err
+	}
+	if p.json {
+		err = p.printJSON(text)
+	} else {
+		err = p.printSkillHealth(d, text)
+	}
+	if err == nil && pannier.HealthOf(&d.Entry).Status != pannier.SkillOK {
+		err = &exitError{code: exitNo}
+	}
+	return err
+}
+
+// askHealth returns the item of skills/health for a skill.
+func askHealth(ctx context.Context, c *client.Client, slug string, kind pannier.SourceKind) (json.RawMessage, error) {
+	target := map[string]any{"slug": slug, "source_kind": kind}
+	text, err := c.Call(ctx, "skills/health", map[string]any{"skills": []any{target}})
+	if err != nil {
+		return nil, err
+	}
+	var result struct{ Skills []json.RawMessage }
+	if err := json.Unmarshal(text, &result); err != nil {
+		return nil, fmt.Errorf("decode skills/health: %w", err)
+	}
+	if len(result.Skills) == 0 {
+		return nil, &exitError{code: exitNo, message: "the skill " + slug + " is gone", hint: "`pannier list` has those that there are"}
+	}
+	return result.Skills[0], nil
+}
+
+func (s streams) printSkillHealth(d pannier.Detail, text json.RawMessage) error {
+	var h skillHealth
+	if err := json.Unmarshal(text, &h); err != nil {
+		return fmt.Errorf("decode skills/health: %w", err)
+	}
+	rows := [][]string{
+		{"skill", d.Qualified()},
+		{"status", string(pannier.HealthOf(&d.Entry).Status)},
+		{"state", stateWords(&d.Entry)},
+		{"path", d.Path},
+		{"trust", trustWords(d.Skill)},
+	}
+	rows = append(rows, h.rows()...)
+	rows = append(rows, []string{"scan", orNone(scanWords(d.Scan), "none of the skill as it is; `pannier scan "+d.Slug+"` makes one")})
+	if err := s.fields(rows, "status", s.paint.skillStatus); err != nil {
+		return err
+	}
+	s.printRemedies(d)
+	return nil
+}
+
+// printRemedies prints what stands against a skill, each with what to do about it.
+func (s streams) printRemedies(d pannier.Detail) {
+	if len(d.Reasons)+len(d.Problems) > 0 || d.Scan != nil && len(d.Scan.Findings) > 0 {
+		fmt.Fprintln(s.out)
+	}
+	for _, r := range d.Reasons {
+		s.printFault(d.Path, pannier.SeverityError, strings.TrimSuffix(r.Code+": "+r.Subject, ": "), r.Code, r.Remedy)
+	}
+	s.printProblems(d.Problems)
+	if d.Scan == nil {
+		return
+	}
+	for _, f := range d.Scan.Findings {
+		s.printFault(f.Path, f.Severity, f.Message, f.Rule, f.Hint)
+	}
+}
+
+// rows tell what a skill needs, what its trust allows, and what was done to it lately.
+func (h skillHealth) rows() (rows [][]string) {
+	for _, need := range h.Dependencies {
+		rows = append(rows, []string{"needs " + need.Kind, need.Name + ": " + need.Status})
+	}
+	for _, gate := range h.TrustGate {
+		word := "not allowed"
+		if gate.Allowed {
+			word = "allowed"
+		}
+		rows = append(rows, []string{"tools", fmt.Sprintf("%s %s, takes %s", gate.ToolKind, word, gate.MinimumTrust)})
+	}
+	for _, entry := range slices.Backward(h.RecentAudit) {
+		at := time.Unix(entry.CreatedAt, 0).UTC().Format(time.RFC3339)
+		rows = append(rows, []string{"audit", fmt.Sprintf("%s %s %s %s", at, entry.Action, entry.Decision, shorten(entry.Details, 72))})
+	}
+	return rows
+}
+
+func orNone(words, none string) string {
+	if words == "" {
+		return none
+	}
+	return words
+}
+
+// skillStatus colours the status of a skill.
+func (p palette) skillStatus(word string) string {
+	switch pannier.SkillHealthStatus(word) {
+	case pannier.SkillOK:
+		return p.good(word)
+	case pannier.SkillBlocked:
+		return p.bad(word)
+	}
+	return p.in(yellow, word)
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"pannier"
+)
+
+// TestHealthOfASkill shows people one skill with all that stands against it, what to do, and what was done to it.
+func TestHealthOfASkill(t *testing.T) {
+	w := newWorkspace(t)
+	writeIn(t, w, skillScript("well", "Is well.")+"mkdir skills/needy; printf -- '---\\nname: needy\\ndescription: Needs much.\\nmetadata:\\n  openclaw:\\n    requires:\\n      bins: [no-such-program]\\n---\\nDo it.\\n' > skills/needy/SKILL.md")
+	s := startSidecar(t, w, "--platform-url", "off")
+	if _, err := s.SetPolicy(t.Context(), "needy", "", pannier.PolicyChange{AllowImplicit: pannier.Toggle{Given: true, To: new(false)}}); err != nil {
+		t.Fatal(err)
+	}
+	text, code := s.health(t, "needy")
+	for _, want := range []string{"blocked", "needs bin  no-such-program: missing", "tools", "shell", "policy.set allowed", "pannier scan needy", "hint: "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	if code != exitNo {
+		t.Errorf("exit code %d", code)
+	}
+	if text, code := s.health(t, "well"); code != exitYes || !strings.Contains(text, "ok") || strings.Contains(text, "hint: ") {
+		t.Errorf("%d\n%s", code, text)
+	}
+	var item struct {
+		Slug      string
+		TrustGate []struct{ Allowed bool } `json:"trust_gate"`
+	}
+	if text, _ := s.health(t, "well", "--json"); json.Unmarshal([]byte(text), &item) != nil || item.Slug != "well" || len(item.TrustGate) != 3 {
+		t.Errorf("as JSON: %s", text)
+	}
+	if _, code := s.health(t, "nowhere"); code == exitYes {
+		t.Error("a skill that is not there is well")
+	}
+}
+
+// health runs the command, and returns what it prints and its exit code.
+func (s *sidecarUnderTest) health(t *testing.T, args ...string) (text string, code int) {
+	t.Helper()
+	cmd := exec.Command(binary, append([]string{"health", "--socket", s.socket, "--workspace", s.workspace}, args...)...)
+	cmd.Env = cleanEnviron()
+	out, err := cmd.Output()
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
+		return string(out), exit.ExitCode()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out), exitYes
+}
