@@ -18,8 +18,14 @@ const (
 
 // draftSteps are the fields of a packet that may say how the workflow goes. They are sections of their own, in this order.
 var draftSteps = []struct{ key, title string }{
-	{"when", "When to use it"}, {"preconditions", "Before you begin"}, {"steps", "Steps"}, {"procedure", "Steps"}, {"workflow", "Steps"},
-	{"what changed", "What changed"}, {"verification", "How to tell that it worked"}, {"pitfalls", "What to watch for"},
+	{"when", "When to use it"},
+	{"preconditions", "Before you begin"},
+	{"steps", "Steps"},
+	{"procedure", "Steps"},
+	{"workflow", "Steps"},
+	{"what changed", "What changed"},
+	{"verification", "How to tell that it worked"},
+	{"pitfalls", "What to watch for"},
 }
 
 // Draft returns the SKILL.md that a packet leads to, for people to review, and the slug of its folder. It says no more than

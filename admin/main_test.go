@@ -89,7 +89,7 @@ type house struct {
 	// during is called in the midst of a mutation, busy counts those under way.
 	during func()
 	busy   atomic.Int32
-	mu sync.Mutex
+	mu     sync.Mutex
 	// happened tells in order what was done.
 	happened []string
 }

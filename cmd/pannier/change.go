@@ -48,7 +48,7 @@ func (p *program) changeDirectory(ctx context.Context, s config.Settings, do fun
 		return err
 	}
 	defer mem.close()
-	c := &sidecar{house: newHouse(s, p.environ, mem.registryOptions()), log: log, memory: mem}
+	c := &sidecar{house: newHouse(s, p.environ, mem.registryOptions()), log: log, memory: mem, platforms: &publishers{}}
 	c.events = &eventLog{log: log, workspaceID: s.WorkspaceID, current: c.registry.Current, journal: mem.journal}
 	look := func(ctx context.Context, _ ...string) (*pannier.Snapshot, error) { return c.lookAtAll(ctx) }
 	if err := c.openDoor(ctx, reg, look); err != nil {

@@ -30,6 +30,9 @@ func (c *sidecar) openDoor(ctx context.Context, reg prometheus.Registerer, look 
 	}
 	c.door = admin.New(admin.Options{
 		Audit: m.audit, Policy: policies, Scans: scans, Install: installs, Values: m.store, Emit: c.events.emit, Logger: c.log,
+		Activity: func(ctx context.Context, p pannier.Promotion) []pannier.ActivityResult {
+			return c.platforms.promote(ctx, p, c.settings.PromotionHeartbeat)
+		},
 		SetPolicies: c.takePolicies, SetEnvironment: c.takeEnvironment,
 	})
 	set, blocked := c.door.Policies(), c.prints.blockedBy()

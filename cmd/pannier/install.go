@@ -169,9 +169,16 @@ func (p *program) printMove(r pannier.InstallResult) error {
 	}
 	rows := [][]string{{"status", status}, {"slug", r.Skill.Slug}}
 	for _, row := range [][]string{
-		{"name", r.Skill.Name}, {"version", r.Skill.Version}, {"path", r.Skill.Path}, {"trust", string(r.Skill.TrustLevel)},
-		{"fingerprint", fingerprintWord(r.Skill.Fingerprint)}, {"before", fingerprintWord(r.Previous)}, {"removed", r.Removed},
-		{"files", filesWord(r)}, {"left out", strings.Join(r.Ignored, ", ")}, {"config.yaml", configWord(r.Config)},
+		{"name", r.Skill.Name},
+		{"version", r.Skill.Version},
+		{"path", r.Skill.Path},
+		{"trust", string(r.Skill.TrustLevel)},
+		{"fingerprint", fingerprintWord(r.Skill.Fingerprint)},
+		{"before", fingerprintWord(r.Previous)},
+		{"removed", r.Removed},
+		{"files", filesWord(r)},
+		{"left out", strings.Join(r.Ignored, ", ")},
+		{"config.yaml", configWord(r.Config)},
 	} {
 		if row[1] != "" {
 			rows = append(rows, row)

@@ -93,7 +93,7 @@ func (c *sidecar) expireUploads(ctx context.Context) error {
 // installs are how the socket moves skills.
 func (c *sidecar) installs() api.Installs {
 	return api.Installs{
-		Install: c.door.Install, Uninstall: c.door.Uninstall, Rollback: c.door.Rollback,
+		Install: c.door.Install, Uninstall: c.door.Uninstall, Rollback: c.door.Rollback, Promote: c.door.Promote,
 		MaxArchiveBytes: c.settings.Install.MaxCompressedBytes,
 	}
 }

@@ -73,6 +73,9 @@ func stateWords(e *pannier.Entry) string {
 	if e.LastGood {
 		return string(e.State) + " (last good)"
 	}
+	if e.Deleting {
+		return string(e.State) + " (deleting)"
+	}
 	return string(e.State)
 }
 

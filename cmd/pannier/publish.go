@@ -66,7 +66,11 @@ func (p *program) publish(ctx context.Context, c *client.Client, slug, to, by st
 		return text, err
 	}})
 	out := published{Slug: skill.Slug, Directory: filepath.Join(to, skill.Slug), Files: []string{}, LeftOut: []string{}}
-	if err := writeFolder(ctx, c, slug, out.Directory, files); err != nil {
+	err = writeFolder(out.Directory, files, func(name string) ([]byte, error) {
+		content, _, err := c.File(ctx, slug, name)
+		return content, err
+	})
+	if err != nil {
 		return err
 	}
 	for _, f := range skill.Files {
@@ -76,6 +80,10 @@ func (p *program) publish(ctx context.Context, c *client.Client, slug, to, by st
 			out.LeftOut = append(out.LeftOut, f.Path)
 		}
 	}
+	return p.printPublished(out)
+}
+
+func (p *program) printPublished(out published) error {
 	if p.json {
 		return p.printJSON(out)
 	}
@@ -102,7 +110,7 @@ func (p *program) mayPublish(skill pannier.Detail, by string) error {
 }
 
 // writeFolder writes files of a skill into a new directory: all of them, or none.
-func writeFolder(ctx context.Context, c *client.Client, slug, dir string, files []pannier.File) (err error) {
+func writeFolder(dir string, files []pannier.File, read func(name string) ([]byte, error)) error {
 	if _, err := os.Lstat(dir); err == nil {
 		return &exitError{code: exitNo, message: dir + " is there already", hint: "remove it, or name another directory with --to"}
 	}
@@ -120,7 +128,7 @@ func writeFolder(ctx context.Context, c *client.Client, slug, dir string, files 
 	}
 	defer root.Close()
 	for _, f := range files {
-		content, _, err := c.File(ctx, slug, f.Path)
+		content, err := read(f.Path)
 		if err != nil {
 			return err
 		}

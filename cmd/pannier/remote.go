@@ -77,25 +77,37 @@ func (f farFlags) client() (*client.Client, error) {
 	if f.tokenFile == "" {
 		return nil, &exitError{code: exitUnknown, message: "--url needs a token", hint: "name the file that holds it with --token-file or " + variableTokenFile}
 	}
-	r := client.Remote{URL: f.url, Token: func() (string, error) {
-		text, err := readBounded(f.tokenFile)
-		return string(bytes.TrimSpace(text)), err
-	}}
-	if f.caFile != "" {
-		text, err := readBounded(f.caFile)
-		if err != nil {
-			return nil, &exitError{code: exitUnknown, message: "read the authorities: " + err.Error(), hint: "name a PEM file with --ca-file or " + variableCAFile}
-		}
-		r.CAs = x509.NewCertPool()
-		if !r.CAs.AppendCertsFromPEM(text) {
-			return nil, &exitError{code: exitUnknown, message: "there is no certificate in " + f.caFile, hint: "it has to be a PEM file"}
-		}
+	authorities, err := f.authorities()
+	if err != nil {
+		return nil, err
 	}
+	r := client.Remote{URL: f.url, Token: f.readToken, CAs: authorities}
 	c, err := client.NewRemote(r)
 	if err != nil {
 		return nil, &exitError{code: exitUnknown, message: "--url: " + err.Error(), hint: "write it like https://pannier.example:7443"}
 	}
 	return c, nil
+}
+
+func (f farFlags) readToken() (string, error) {
+	text, err := readBounded(f.tokenFile)
+	return string(bytes.TrimSpace(text)), err
+}
+
+// authorities returns whom to trust in the place of the system's; nil where nobody says.
+func (f farFlags) authorities() (*x509.CertPool, error) {
+	if f.caFile == "" {
+		return nil, nil
+	}
+	text, err := readBounded(f.caFile)
+	if err != nil {
+		return nil, &exitError{code: exitUnknown, message: "read the authorities: " + err.Error(), hint: "name a PEM file with --ca-file or " + variableCAFile}
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, &exitError{code: exitUnknown, message: "there is no certificate in " + f.caFile, hint: "it has to be a PEM file"}
+	}
+	return pool, nil
 }
 
 // readBounded reads a small file.

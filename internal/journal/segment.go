@@ -14,7 +14,7 @@ import (
 )
 
 // readAhead is how many bytes of a segment are read at a time.
-const readAhead = 64 << 10
+const readAhead = 16 << 10
 
 // segment is a file with events, numbered from first to last without a gap. It has none where last is below first.
 type segment struct {

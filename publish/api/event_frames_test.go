@@ -30,7 +30,7 @@ func TestFramesAreEncodedOnce(t *testing.T) {
 		t.Errorf("%d events are kept", n)
 	}
 	newest := frame(100, "a")
-	if frame(1, "a") == frame(1, "a") || frame(100, "a") != newest {
+	if old := frame(1, "a"); old == frame(1, "a") || frame(100, "a") != newest {
 		t.Error("an event from long before takes the place of a newer one")
 	}
 	for seq := range uint64(8) {

@@ -34,8 +34,8 @@ func (o operation) queryOf() []string {
 	return names
 }
 
-// OwnerOf is the key of who asks.
-var OwnerOf = ownerOf
+// ActorOf is who asks.
+var ActorOf = actorOf
 
 // WhileHeld is done when a token does not hold any more.
 var WhileHeld = whileHeld

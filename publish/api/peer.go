@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -162,17 +161,4 @@ func actorOf(r *http.Request) pannier.Actor {
 		actor.UID, actor.GID = &peer.UID, &peer.GID
 	}
 	return actor
-}
-
-// ownerOf returns the key of who asks, for what belongs to one caller over several connections: "uid:1000" or "token:ci",
-// and "process" for a caller in this process.
-func ownerOf(r *http.Request) string {
-	peer, ok := PeerFrom(r.Context())
-	switch {
-	case !ok:
-		return "process"
-	case peer.Token != "":
-		return "token:" + peer.Token
-	}
-	return "uid:" + strconv.FormatUint(uint64(peer.UID), 10)
 }

@@ -130,6 +130,7 @@ func (h *Handler) rpcUninstall(r *http.Request, _ *pannier.Snapshot, p rpcUninst
 	_, slug := pannier.SplitQualified(p.Slug)
 	return rpcUninstallResult{
 		result.Status, cmp.Or(result.Skill.Slug, slug), cmp.Or(result.Skill.SourceKind, p.SourceKind, pannier.SourceWorkspace),
-		result.Removed, rpcAudited{result.AuditEntries},
+		result.Removed,
+		rpcAudited{result.AuditEntries},
 	}, nil
 }

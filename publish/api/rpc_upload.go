@@ -68,7 +68,7 @@ func (h *Handler) rpcUploadStart(r *http.Request, _ *pannier.Snapshot, p rpcUplo
 	if p.UnpackedHint != nil {
 		up.UnpackedHint = *p.UnpackedHint
 	}
-	started, err := h.Uploads.Start(r.Context(), ownerOf(r), up)
+	started, err := h.Uploads.Start(r.Context(), actorOf(r).Owner(), up)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (h *Handler) ofUpload(r *http.Request, p rpcUploadParams, ask func(ctx cont
 	if p.UploadID == "" {
 		return pannier.Upload{}, &pannier.Refusal{Code: "upload.id", Message: "upload_id is empty", Hint: "give that of skills/upload/start"}
 	}
-	return ask(r.Context(), ownerOf(r), p.UploadID)
+	return ask(r.Context(), actorOf(r).Owner(), p.UploadID)
 }
 
 type rpcUploadFinished struct {
@@ -165,7 +165,7 @@ func (h *Handler) rpcChunk(r *http.Request, frame io.Reader) rpc.Notification {
 	if err != nil {
 		return h.chunkFault(r, c, -1, err)
 	}
-	ack, err := h.Uploads.Append(r.Context(), ownerOf(r), c, frame)
+	ack, err := h.Uploads.Append(r.Context(), actorOf(r).Owner(), c, frame)
 	if err != nil {
 		return h.chunkFault(r, c, h.nextOf(r, c, err), err)
 	}
@@ -177,7 +177,7 @@ func (h *Handler) nextOf(r *http.Request, c pannier.UploadChunk, err error) int6
 	if fault, ok := errors.AsType[*pannier.UploadFault](err); ok {
 		return fault.Next
 	}
-	up, err := h.Uploads.Status(r.Context(), ownerOf(r), c.UploadID)
+	up, err := h.Uploads.Status(r.Context(), actorOf(r).Owner(), c.UploadID)
 	if err != nil || up.Status != pannier.UploadReceiving {
 		return -1
 	}

@@ -191,12 +191,12 @@ func TestScopes(t *testing.T) {
 
 func TestOwner(t *testing.T) {
 	for want, ctx := range map[string]context.Context{
-		"process":  t.Context(),
+		"socket":   t.Context(),
 		"uid:1000": api.WithPeer(t.Context(), api.Peer{UID: 1000, GID: 1}),
 		"uid:0":    api.WithPeer(t.Context(), api.Peer{}),
 		"token:ci": api.WithPeer(t.Context(), api.Peer{Token: "ci", Scope: api.ScopeRead}),
 	} {
-		if got := api.OwnerOf(httptest.NewRequestWithContext(ctx, "GET", "/", nil)); got != want {
+		if got := api.ActorOf(httptest.NewRequestWithContext(ctx, "GET", "/", nil)).Owner(); got != want {
 			t.Errorf("owner %q, want %q", got, want)
 		}
 	}

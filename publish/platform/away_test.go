@@ -30,7 +30,7 @@ func TestPlatformThatWasAwayForLong(t *testing.T) {
 				}
 				l.count(pushCall)
 				l.up(t)
-				pass(30 * time.Second)
+				pass(30*time.Second + time.Millisecond)
 				l.holds(t, `{"name":"9"}`)
 				if n := l.count(pushCall); n != 1 {
 					t.Errorf("%d pushes", n)

@@ -113,7 +113,7 @@
 //
 // # What it does not do
 //
-// It does not register or send heartbeats.
+// It does not register. It sends a heartbeat only with a promotion, and only where it is told to.
 //
 // # Ownership
 //

@@ -27,7 +27,7 @@ func (l peerList) words() string {
 	if l.at.IsZero() {
 		return "the peers of the workspace are not known"
 	}
-	return fmt.Sprintf("the %d peers of %s are kept, as newer ones can not be read", len(l.list), l.at.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("the list of peers is still that of %s, with %d in it", l.at.UTC().Format(time.RFC3339), len(l.list))
 }
 
 // Peers returns the peers of the workspace, as the platform last told of them, ordered by id. The caller must not change

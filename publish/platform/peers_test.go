@@ -127,7 +127,7 @@ func TestPeersWhileThePlatformIsAway(t *testing.T) {
 					t.Errorf("conditions %q, peers %s", got, ids(p.Peers()))
 				}
 				for _, c := range p.Conditions() {
-					if !strings.Contains(c.Message, test.message) || !strings.Contains(c.Message, "the 1 peers of 2000-") || c.Hint == "" {
+					if !strings.Contains(c.Message, test.message) || !strings.Contains(c.Message, "still that of 2000-") || c.Hint == "" {
 						t.Errorf("condition %+v", c)
 					}
 				}

@@ -78,6 +78,8 @@ type Publisher struct {
 	name        string // in health and events
 	endpoint    *url.URL
 	workspace   *url.URL // where the card is read back
+	activity    *url.URL // where activities are told of
+	heartbeat   *url.URL
 	stream      *url.URL // of events; nil where it is not followed
 	family      *url.URL // where peers are read; nil where they are not
 	workspaceID string
@@ -150,6 +152,8 @@ func New(o Options) (*Publisher, error) {
 		name:        cmp.Or(o.Name, endpoint.String()),
 		endpoint:    endpoint,
 		workspace:   base.JoinPath("workspaces", url.PathEscape(o.WorkspaceID)),
+		activity:    base.JoinPath("workspaces", url.PathEscape(o.WorkspaceID), "activity"),
+		heartbeat:   base.JoinPath(PathHeartbeat),
 		workspaceID: o.WorkspaceID,
 		header:      header,
 		token:       orNoToken(o.Token),

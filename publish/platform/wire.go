@@ -56,7 +56,37 @@ type HeartbeatRequest struct {
 	CurrentTask   string  `json:"current_task"`
 }
 
-// StatusResponse is the answer to what needs no other: "updated" for a card, "ok" for a heartbeat.
+// What a promotion is called among activities.
+const (
+	ActivityPromotion = "skill_promotion"
+	MethodPromotion   = "memory/skill-promotion"
+)
+
+// ActivityRequest tells of something that a workspace did (`POST /workspaces/:id/activity`). The server takes only types that
+// it knows, and a SourceID that is the workspace's own.
+type ActivityRequest struct {
+	Type        string          `json:"activity_type"`
+	Method      string          `json:"method"`
+	Summary     string          `json:"summary"`
+	Status      string          `json:"status"`
+	SourceID    string          `json:"source_id"`
+	RequestBody json.RawMessage `json:"request_body"`
+	// Metadata is dropped by servers where there is a RequestBody.
+	Metadata PromotionMetadata `json:"metadata"`
+}
+
+// PromotionMetadata is that of a promotion.
+type PromotionMetadata struct {
+	Source           string          `json:"source"`
+	Scope            any             `json:"scope,omitempty"`
+	MemoryID         any             `json:"memory_id,omitempty"`
+	PromoteToSkill   bool            `json:"promote_to_skill"`
+	RepetitionSignal json.RawMessage `json:"repetition_signal"`
+	MemoryPacket     json.RawMessage `json:"memory_packet"`
+}
+
+// StatusResponse is the answer to what needs no other: "updated" for a card, "ok" for a heartbeat, "logged" for an
+// activity.
 type StatusResponse struct {
 	Status string `json:"status"`
 }

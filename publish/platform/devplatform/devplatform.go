@@ -110,6 +110,7 @@ func (p *Platform) route() {
 	p.mux.HandleFunc("POST "+platform.PathHeartbeat, p.serveHeartbeat)
 	p.mux.HandleFunc("GET /registry/{id}/peers", p.servePeers)
 	p.mux.HandleFunc("GET /workspaces/{id}", p.serveWorkspace)
+	p.mux.HandleFunc("POST /workspaces/{id}/activity", p.serveActivity)
 	p.mux.HandleFunc("GET "+platform.PathEvents, p.serveEvents)
 	p.mux.HandleFunc("GET /health", p.serveHealth)
 	// Without it a wrong method would be a 405, which the wire does not have.

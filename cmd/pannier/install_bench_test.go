@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pannier/publish/client"
+)
+
+// BenchmarkInstallLive measures from the last byte of an archive of 70 kB: to the answer of skills/install, to the list that
+// shows the skill, and to its card at the registry endpoint, on the built binary with the waits of a deployment. Chunks, finish
+// and install go over one WebSocket. What is reported are percentiles in milliseconds.
+func BenchmarkInstallLive(b *testing.B) {
+	for _, others := range []int{0, 1000} {
+		b.Run(fmt.Sprintf("among=%d", others), func(b *testing.B) { benchmarkInstallLive(b, others) })
+	}
+}
+
+func benchmarkInstallLive(b *testing.B, others int) {
+	socket, cards := benchSidecar(b, others)
+	p, c := dialPeer(b, socket), client.New(socket)
+	defer p.close()
+	defer c.Close()
+	noise := make([]byte, 70_000)
+	rand.New(rand.NewSource(1)).Read(noise)
+	var answered, listed, acknowledged []time.Duration
+	for n := 0; b.Loop(); n++ {
+		version := fmt.Sprintf("0.0.%d", n)
+		archive := packed(map[string]string{"it/SKILL.md": skillFile("it", version), "it/noise.bin": string(noise)})
+		id, err := p.start(archive)
+		if err == nil {
+			err = p.send(id, archive[:len(archive)-1], 0, 1<<20)
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+		start := time.Now()
+		if err := p.lastByte(id, archive); err != nil {
+			b.Fatal(err)
+		}
+		answered = append(answered, time.Since(start))
+		list, err := c.Skills(b.Context(), "", true)
+		if err != nil || len(list.Skills) != others+1 {
+			b.Fatalf("%d skills, %v", len(list.Skills), err)
+		}
+		listed = append(listed, time.Since(start))
+		for want := "Is moved, as " + version + "."; !strings.Contains(<-cards, want); {
+		}
+		acknowledged = append(acknowledged, time.Since(start))
+		if _, err := p.uninstall("it"); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(0, "ns/op") // what an iteration takes is mostly what is not measured
+	for name, took := range map[string][]time.Duration{"answered": answered, "listed": listed, "acknowledged": acknowledged} {
+		slices.Sort(took)
+		b.ReportMetric(inMilliseconds(took, 50), name+"-p50-ms")
+		b.ReportMetric(inMilliseconds(took, 99), name+"-p99-ms")
+	}
+}
+
+func inMilliseconds(sorted []time.Duration, percent int) float64 {
+	return sorted[(len(sorted)-1)*percent/100].Seconds() * 1000
+}
+
+// lastByte sends the last byte of an archive, and installs it.
+func (p *peer) lastByte(id string, archive []byte) error {
+	if err := p.send(id, archive, len(archive)-1, 1); err != nil {
+		return err
+	}
+	if err := p.finish(id); err != nil {
+		return err
+	}
+	_, err := p.install(id)
+	return err
+}
+
+// benchSidecar runs a sidecar among so many other skills until the benchmark ends, and returns its socket and the cards that
+// its platform takes.
+func benchSidecar(b *testing.B, others int) (socket string, cards chan string) {
+	b.Helper()
+	cards = make(chan string, 1024)
+	platform := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		fmt.Fprint(w, `{"status":"updated"}`)
+		cards <- string(text)
+	}))
+	b.Cleanup(platform.Close)
+	workspace, dir := b.TempDir(), b.TempDir()
+	for n := range others {
+		at := filepath.Join(workspace, "skills", fmt.Sprintf("other-%d", n))
+		if err := os.MkdirAll(at, 0o755); err != nil {
+			b.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(at, "SKILL.md"), []byte(skillFile(filepath.Base(at), "1")), 0o644); err != nil {
+			b.Fatal(err)
+		}
+	}
+	short, err := os.MkdirTemp("", "p")
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { os.RemoveAll(short) })
+	socket = filepath.Join(short, "s")
+	ctx, cancel := context.WithCancel(context.Background())
+	sidecar := exec.CommandContext(ctx, binary, "run", "--workspace", workspace, "--workspace-id", testWorkspaceID, "--platform-url", platform.URL,
+		"--socket", socket, "--state-dir", dir, "--platform-read-back=false", "--log-level", "error")
+	sidecar.Env = cleanEnviron()
+	if err := sidecar.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { cancel(); _ = sidecar.Wait() })
+	<-cards // the first
+	return socket, cards
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"pannier"
+)
+
+// TestKilledWhileInstalling ends the sidecar at any moment of a change. The next one has the skill as it was before or as it
+// was to be, serves what is on disk, and has nothing left over.
+func TestKilledWhileInstalling(t *testing.T) {
+	w, stateDir := newWorkspace(t), t.TempDir()
+	writeIn(t, w, skillScript("own", "Is not ours.")+"printf 'skills:\n- own\n' >> config.yaml")
+	args := []string{"--platform-url", "off", "--state-dir", stateDir, "--log-level", "warn"}
+	s, random := startSidecar(t, w, args...), chance(t)
+	version, outcomes := "", map[string]int{}
+	for n := range often(20, 200) {
+		action, want := "install", "1"
+		switch {
+		case version != "" && random.Intn(2) == 0:
+			action, want = "uninstall", ""
+		case version != "":
+			action, want = "update", map[string]string{"1": "2", "2": "1"}[version]
+		}
+		s.killedDuring(t, action, want, time.Duration(random.Intn(30_000))*time.Microsecond)
+		s = startSidecar(t, w, args...)
+		got := installedVersion(t, w)
+		if got != version && got != want {
+			t.Fatalf("round %d: %s from %q to %q came to %q", n, action, version, want, got)
+		}
+		s.wholeAgain(t, got)
+		if t.Failed() {
+			t.Fatalf("round %d: %s from %q to %q", n, action, version, want)
+		}
+		outcomes[map[bool]string{true: "after", false: "before"}[got == want]]++
+		version = got
+	}
+	t.Logf("killed, and found %v the change", outcomes)
+}
+
+// killedDuring asks for a change, and kills the sidecar that long after it was asked.
+func (s *sidecarUnderTest) killedDuring(t *testing.T, action, version string, after time.Duration) {
+	t.Helper()
+	p := dialPeer(t, s.socket)
+	defer p.close()
+	id := ""
+	if action != "uninstall" {
+		var err error
+		if id, err = p.upload(archiveOf("it", version)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	killed := make(chan struct{})
+	time.AfterFunc(after, func() { s.process.kill(); close(killed) })
+	var err error
+	switch action {
+	case "install":
+		_, err = p.install(id)
+	case "update":
+		_, err = p.update("it", id)
+	case "uninstall":
+		_, err = p.uninstall("it")
+	}
+	<-killed
+	if err != nil && strings.Contains(err.Error(), "skills.") { // an answer that is no end of the connection
+		t.Errorf("%s: %v", action, err)
+	}
+}
+
+// installedVersion returns the version of the skill it on disk; empty where there is none.
+func installedVersion(t *testing.T, workspace string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(workspace, "skills/it/SKILL.md"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return ""
+	}
+	for _, version := range []string{"1", "2"} {
+		if string(text) == skillFile("it", version) {
+			return version
+		}
+	}
+	t.Fatalf("torn: %q, %v", text, err)
+	return ""
+}
+
+// wholeAgain checks that disk, list, config.yaml, lock file and audit log say the same, and that nothing is left over.
+func (s *sidecarUnderTest) wholeAgain(t *testing.T, version string) {
+	t.Helper()
+	s.servesNow(t, version)
+	for _, pattern := range []string{"skills/.pannier/staging/*", "skills/.pannier/intent.json", ".config.yaml.*"} {
+		if left, _ := filepath.Glob(filepath.Join(s.workspace, pattern)); len(left) > 0 {
+			t.Errorf("left over: %v", left)
+		}
+	}
+	config, err := os.ReadFile(filepath.Join(s.workspace, "config.yaml"))
+	lock, err2 := os.ReadFile(filepath.Join(s.workspace, "skills/.pannier", pannier.LockFile))
+	if err != nil || err2 != nil && !errors.Is(err2, fs.ErrNotExist) {
+		t.Error(err, err2)
+	}
+	if listed := strings.Contains(string(config), "\n- it\n"); listed != (version != "") {
+		t.Errorf("config.yaml:\n%s", config)
+	}
+	if locked := strings.Contains(string(lock), `"it"`); locked != (version != "") {
+		t.Errorf("lock file:\n%s", lock)
+	}
+	if out, code := s.run("audit-log", "verify", "--workspace-id", testWorkspaceID, "--state-dir", s.stateDir(t)); code != 0 {
+		t.Errorf("audit-log verify: exit code %d\n%s", code, out)
+	}
+}
+
+// stateDir returns the state directory that the sidecar was started with.
+func (s *sidecarUnderTest) stateDir(t *testing.T) string {
+	t.Helper()
+	dir := ""
+	for i, arg := range s.cmd.Args {
+		if arg == "--state-dir" {
+			dir = s.cmd.Args[i+1]
+		}
+	}
+	return dir
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/creachadair/jrpc2"
+
+	"pannier"
+	"pannier/publish/client"
+)
+
+// attempt installs a skill and returns the code and hint of what it is refused with.
+func (s *sidecarUnderTest) attempt(t *testing.T) *client.Error {
+	t.Helper()
+	_, err := s.Install(t.Context(), pannier.InstallRequest{}, pannier.InstallSource{Body: bytes.NewReader(archiveOf("it", "1"))})
+	refusal, ok := errors.AsType[*client.Error](err)
+	if !ok {
+		t.Fatalf("not refused: %v", err)
+	}
+	return refusal
+}
+
+// nothingInstalled checks that neither list nor disk has the skill.
+func (s *sidecarUnderTest) nothingInstalled(t *testing.T) {
+	t.Helper()
+	s.servesNow(t, "")
+	if _, err := os.Lstat(filepath.Join(s.workspace, "skills/it")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("on disk: %v", err)
+	}
+}
+
+// TestWhereNothingCanBeInstalled says what is in the way, and serves what there is all the same.
+func TestWhereNothingCanBeInstalled(t *testing.T) {
+	for _, tt := range []struct {
+		code   string
+		status int
+		args   []string
+	}{
+		{"install.disabled", 403, []string{"--install-enabled=false", "--state-dir", t.TempDir()}},
+		{"install.unavailable", 403, []string{"--state-dir", "none"}},
+	} {
+		t.Run(tt.code, func(t *testing.T) {
+			w := newWorkspace(t)
+			writeIn(t, w, skillScript("own", "Is not ours."))
+			s := startSidecar(t, w, append([]string{"--platform-url", "off"}, tt.args...)...)
+			if e := s.attempt(t); e.Code != tt.code || e.Status != tt.status || e.Hint == "" {
+				t.Errorf("%+v", e)
+			}
+			if _, err := s.Uninstall(t.Context(), pannier.RemoveRequest{Slug: "own"}); err == nil {
+				t.Error("a skill was uninstalled")
+			}
+			if _, err := dialPeer(t, s.socket).start(archiveOf("it", "1")); jrpc2.ErrorCode(err) != jrpc2.MethodNotFound {
+				t.Errorf("an upload was started: %v", err)
+			}
+			s.nothingInstalled(t)
+			if _, err := s.entry(t, "own"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestInstallIntoWhatIsReadOnly mounts the workspace so. The mode of the files would not stop root.
+func TestInstallIntoWhatIsReadOnly(t *testing.T) {
+	w := newWorkspace(t)
+	writeIn(t, w, skillScript("own", "Is not ours.")+"mkdir ../state")
+	s := startIsolated(t, w, "mount --bind . .; mount -o remount,ro,bind .; cd .", "--state-dir", filepath.Join(filepath.Dir(w), "state"))
+	if e := s.attempt(t); e.Code != "install.read_only" || e.Status != 409 || !strings.Contains(e.Hint, "writable") || !strings.Contains(e.Detail, w) {
+		t.Errorf("%+v", e)
+	}
+	p := dialPeer(t, s.socket)
+	id, err := p.upload(archiveOf("it", "1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.install(id); err == nil || !strings.Contains(err.Error(), "can not be written") {
+		t.Errorf("%v", err)
+	}
+	s.nothingInstalled(t)
+	s.enter(t, "mount -o remount,rw,bind "+w)
+	if m, err := p.install(id); err != nil || m.Status != "installed" { // the upload is still there
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
+// TestInstallAsSomebodyElse asks as a user whom the mode of the socket lets in, and who may only read.
+func TestInstallAsSomebodyElse(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can ask as another user")
+	}
+	const member = 65533
+	s := startSidecar(t, newWorkspace(t), "--platform-url", "off", "--state-dir", t.TempDir(), "--socket-mode", "0660")
+	dir := shortDir(t)
+	writeIn(t, dir, "cp "+binary+" pannier; chmod 755 . pannier; mkdir it; printf -- '"+strings.ReplaceAll(skillFile("it", "1"), "\n", `\n`)+"' > it/SKILL.md; chmod -R a+rX it")
+	if err := errors.Join(os.Chmod(filepath.Dir(s.socket), 0o755), os.Chown(s.socket, 0, member)); err != nil {
+		t.Fatal(err)
+	}
+	ask := func(args ...string) (string, int) {
+		cmd := exec.Command("./pannier", append(args, "--socket", s.socket)...)
+		cmd.Dir, cmd.Env = dir, cleanEnviron()
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: member, Gid: member}}
+		out, _ := cmd.CombinedOutput()
+		return string(out), cmd.ProcessState.ExitCode()
+	}
+	if out, code := ask("list"); code != 0 {
+		t.Errorf("reading: exit code %d\n%s", code, out)
+	}
+	for _, args := range [][]string{{"install", "it"}, {"update", "it", "it"}, {"uninstall", "it"}, {"rollback", "it"}} {
+		if out, code := ask(args...); code != exitNo || !strings.Contains(out, "--write-uids") {
+			t.Errorf("%v: exit code %d\n%s", args, code, out)
+		}
+	}
+	s.nothingInstalled(t)
+	if list, err := s.Audit(t.Context(), "", 10); err != nil || len(list.Entries) != 0 {
+		t.Errorf("audited %+v, %v", list.Entries, err)
+	}
+}

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"context"
+	"sync"
+
+	"pannier"
+	"pannier/publish/platform"
+)
+
+// promote tells every platform of a promotion at once, and returns what became of it, in the order of the settings.
+func (p *publishers) promote(ctx context.Context, promotion pannier.Promotion, heartbeat bool) []pannier.ActivityResult {
+	results := make([]pannier.ActivityResult, len(p.all))
+	var telling sync.WaitGroup
+	for i, to := range p.all {
+		telling.Go(func() { results[i] = tell(ctx, to, promotion, heartbeat) })
+	}
+	telling.Wait()
+	return results
+}
+
+func tell(ctx context.Context, to *platform.Publisher, promotion pannier.Promotion, heartbeat bool) pannier.ActivityResult {
+	result := pannier.ActivityResult{Platform: to.Name()}
+	if err := to.Promote(ctx, promotion, heartbeat); err != nil {
+		result.Error = err.Error()
+	}
+	return result
+}

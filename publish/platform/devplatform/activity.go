@@ -1,0 +1,40 @@
+package devplatform
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"pannier/publish/platform"
+)
+
+// activityTypes are those that the real server takes.
+var activityTypes = []string{"a2a_send", "a2a_receive", "task_update", "agent_log", platform.ActivityPromotion, "memory_write", "error"}
+
+const (
+	textInvalidType = "invalid activity type"
+	textNotOwn      = "source_id must match workspace"
+)
+
+// serveActivity logs an activity, and keeps nothing of it.
+func (p *Platform) serveActivity(w http.ResponseWriter, r *http.Request) {
+	var req platform.ActivityRequest
+	if !read(w, r, &req) {
+		return
+	}
+	id := r.PathValue("id")
+	p.mu.Lock()
+	err := p.authorizeLocked(id, r.Header)
+	p.mu.Unlock()
+	switch {
+	case err != nil:
+		refuseFor(w, err, textUpdateFailed)
+	case !slices.Contains(activityTypes, req.Type):
+		refuse(w, http.StatusBadRequest, textInvalidType)
+	case !strings.EqualFold(req.SourceID, id):
+		refuse(w, http.StatusForbidden, textNotOwn)
+	default:
+		p.log.Info("activity", "workspace", id, "type", req.Type, "summary", req.Summary)
+		answer(w, http.StatusOK, platform.StatusResponse{Status: "logged"})
+	}
+}

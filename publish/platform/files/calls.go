@@ -1,0 +1,122 @@
+package files
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Entry is a file or directory of the workspace.
+type Entry struct {
+	// Path is below the configuration directory, with slashes. It is as the platform told it, see [CheckName].
+	Path string `json:"path"`
+	// Size is in bytes, as it lies there, and means nothing of a directory.
+	Size int64 `json:"size"`
+	Dir  bool  `json:"dir"`
+}
+
+// The depth of one listing, which is the platform's bound, and how many listings and entries one tree takes at most.
+const (
+	listDepth   = 5
+	maxListings = 200
+	maxEntries  = 10_000
+)
+
+// target returns the address of an endpoint of the workspace. Names are escaped one by one.
+func (c *Client) target(name string) *url.URL {
+	parts := []string{"workspaces", c.workspace, "files"}
+	if name != "" {
+		for part := range strings.SplitSeq(name, "/") {
+			parts = append(parts, url.PathEscape(part))
+		}
+	}
+	return c.base.JoinPath(parts...)
+}
+
+// list returns one listing, with paths below the configuration directory.
+func (c *Client) list(ctx context.Context, dir string, depth int) ([]Entry, error) {
+	target := c.target("")
+	target.RawQuery = url.Values{"root": {"/configs"}, "path": {dir}, "depth": {strconv.Itoa(depth)}}.Encode()
+	var entries []Entry
+	if err := c.ask(ctx, call{method: http.MethodGet, target: target, most: maxAnswerBytes}, &entries); err != nil {
+		return nil, err
+	}
+	for i := range entries {
+		entries[i].Path = strings.TrimPrefix(dir+"/"+entries[i].Path, "/") // not cleaned: whoever uses it checks it
+	}
+	return entries, nil
+}
+
+// Tree returns every file and directory below a directory, sorted by path; none where it is not there. What the platform never
+// lists, such as .git and node_modules, is missing.
+func (c *Client) Tree(ctx context.Context, dir string) ([]Entry, error) {
+	var all []Entry
+	for dirs, asked := []string{dir}, 0; len(dirs) > 0; asked++ {
+		from := dirs[0]
+		dirs = dirs[1:]
+		entries, err := c.list(ctx, from, listDepth)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, entries...)
+		if asked == maxListings || len(all) > maxEntries {
+			return nil, refuse("files.size", "there are more files than are listed here", "look at the directory itself")
+		}
+		dirs = append(dirs, deepest(from, entries)...)
+	}
+	slices.SortFunc(all, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
+	return slices.CompactFunc(all, func(a, b Entry) bool { return a.Path == b.Path }), nil
+}
+
+// deepest returns the directories at the bottom of a listing, below which it does not tell.
+func deepest(from string, entries []Entry) []string {
+	var dirs []string
+	for _, e := range entries {
+		below := strings.TrimPrefix(strings.TrimPrefix(e.Path, from), "/")
+		if e.Dir && CheckName(e.Path) == nil && strings.Count(below, "/") == listDepth-1 {
+			dirs = append(dirs, e.Path)
+		}
+	}
+	return dirs
+}
+
+// Children returns what lies right in a directory.
+func (c *Client) Children(ctx context.Context, dir string) ([]Entry, error) {
+	entries, err := c.list(ctx, dir, 1)
+	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
+	return entries, err
+}
+
+// Read returns a file, without the blanks and line ends around it. It is empty where the file is missing, or has nothing else.
+func (c *Client) Read(ctx context.Context, name string) (string, error) {
+	var got struct {
+		Content string `json:"content"`
+	}
+	if err := CheckName(name); err != nil {
+		return "", err
+	}
+	err := c.ask(ctx, call{method: http.MethodGet, target: c.target(name), most: maxAnswerBytes}, &got)
+	return got.Content, err
+}
+
+// write sends files in one request and returns where the platform says that they went: "container", or "template" where the
+// workspace does not run.
+func (c *Client) write(ctx context.Context, files []File) (string, error) {
+	contents := map[string]string{}
+	for _, f := range files {
+		contents[f.Path] = f.Content
+	}
+	body, err := json.Marshal(map[string]any{"files": contents})
+	if err != nil {
+		return "", err
+	}
+	var got struct {
+		Source string `json:"source"`
+	}
+	err = c.ask(ctx, call{method: http.MethodPut, target: c.target(""), body: body, most: maxErrorBytes}, &got)
+	return got.Source, err
+}

@@ -1,0 +1,135 @@
+package files
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"pannier"
+	"pannier/internal/yamldoc"
+)
+
+const (
+	skillsKey      = "skills"
+	maxConfigBytes = 1 << 20
+)
+
+// List is the list under skills: in config.yaml.
+type List struct {
+	// There says that there is one. Without it the entries are nil.
+	There   bool
+	Entries []string
+}
+
+// Has reports whether the list names the folder of a skill.
+func (l List) Has(folder string) bool { return indexOf(l.Entries, folder) >= 0 }
+
+// List reads the list of config.yaml. What can not be read as one is a [*pannier.Refusal].
+func (c *Client) List(ctx context.Context) (List, error) {
+	text, err := c.readConfig(ctx)
+	if err != nil || len(text) == 0 {
+		return List{}, err
+	}
+	entries, there, err := listOf(text)
+	return List{there, entries}, err
+}
+
+// Enlist has the list name a skill, where there is a list, and reports whether it was changed. Comments and all other
+// bytes stay, but for the blank lines around the text, which the platform does not tell of.
+func (c *Client) Enlist(ctx context.Context, folder string) (bool, error) {
+	return c.editConfig(ctx, func(text []byte) ([]byte, error) {
+		entries, there, err := listOf(text)
+		if err != nil || !there || indexOf(entries, folder) >= 0 {
+			return text, err
+		}
+		return yamldoc.AppendItem(text, skillsKey, folder)
+	})
+}
+
+// Delist has the list name a skill no longer, and reports whether it was changed, as [Client.Enlist] does.
+func (c *Client) Delist(ctx context.Context, folder string) (bool, error) {
+	return c.editConfig(ctx, func(text []byte) ([]byte, error) {
+		for {
+			entries, _, err := listOf(text)
+			at := indexOf(entries, folder)
+			if err != nil || at < 0 {
+				return text, err
+			}
+			if text, err = yamldoc.RemoveItem(text, skillsKey, at); err != nil {
+				return nil, err
+			}
+		}
+	})
+}
+
+// editConfig changes config.yaml, where there is one, and reads it back.
+func (c *Client) editConfig(ctx context.Context, change func([]byte) ([]byte, error)) (bool, error) {
+	text, err := c.readConfig(ctx)
+	if err != nil || len(text) == 0 {
+		return false, err
+	}
+	changed, err := change(text)
+	if err != nil && !is(err, "files.config") {
+		err = left(err.Error())
+	}
+	if err != nil {
+		return false, err
+	}
+	if bytes.Equal(changed, text) {
+		return false, nil
+	}
+	_, err = c.Put(ctx, []File{{Path: pannier.WorkspaceFile, Content: string(changed)}})
+	return err == nil, err
+}
+
+// readConfig returns config.yaml with the line end that the platform leaves out; empty where there is none.
+func (c *Client) readConfig(ctx context.Context) ([]byte, error) {
+	text, err := c.Read(ctx, pannier.WorkspaceFile)
+	switch {
+	case err != nil || text == "":
+		return nil, err
+	case len(text) > maxConfigBytes:
+		return nil, left(fmt.Sprintf("it has more than %d bytes", maxConfigBytes))
+	case strings.ContainsRune(text, '\uFFFD'):
+		return nil, left("it is no UTF-8 text, and would not be written back as it is")
+	}
+	return []byte(strings.TrimRight(text, "\n") + "\n"), nil
+}
+
+func left(why string) error {
+	return refuse("files.config", "config.yaml was left as it is: "+why, "edit the list under skills: by hand")
+}
+
+// listOf returns the entries of the list, as they are written. What is not nothing, and yet no list, is an error.
+func listOf(text []byte) (entries []string, there bool, err error) {
+	doc, _, err := yamldoc.Parse(text)
+	if err != nil {
+		return nil, false, left(err.Error())
+	}
+	list := doc.Get(skillsKey)
+	switch list.Kind() {
+	case yamldoc.Missing, yamldoc.Null:
+		return nil, false, nil
+	case yamldoc.Text, yamldoc.Map:
+		return nil, false, left("what stands under skills: is " + list.Kind().String() + ", not a list")
+	}
+	for item := range list.Items() {
+		if item.Kind() == yamldoc.Map {
+			item = item.Get("name")
+		}
+		entry, _ := item.Text()
+		entries = append(entries, entry)
+	}
+	return entries, true, nil
+}
+
+// indexOf returns which entry means a folder, -1 where none does.
+func indexOf(entries []string, folder string) int {
+	return slices.IndexFunc(entries, func(entry string) bool {
+		entry = strings.TrimSpace(entry)
+		return entry != "" && path.Clean(entry) == folder
+	})
+}
