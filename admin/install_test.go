@@ -63,9 +63,6 @@ func TestOrderOfInstallations(t *testing.T) {
 	if got := w.disk(t); got != "skills/own/SKILL.md" {
 		t.Errorf("on disk %s", got)
 	}
-	if _, err := w.log.Newest("it", 1); err != nil {
-		t.Error(err)
-	}
 }
 
 // withoutData are the lines of what happened, without what events tell.

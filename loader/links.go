@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 
 	"pannier"
@@ -22,45 +21,34 @@ func (s *scan) statIn(rel string) (fileStat, error) {
 	return fromSys(info.Sys().(*unixStat)), nil
 }
 
-// realPath returns the path, without links, of what a path below the root leads to. Where the root itself is reached by
-// links, what lies in it keeps the name that the root has.
-func (s *scan) realPath(rel string) string {
-	root := s.tree.root.Path
-	real, err := filepath.EvalSymlinks(filepath.Join(root, rel))
-	if err != nil {
-		return ""
-	}
-	if realRoot, err := filepath.EvalSymlinks(root); err == nil {
-		if rest, ok := below(realRoot, real); ok {
-			return filepath.Join(root, rest)
-		}
-	}
-	return real
-}
-
 // followLinks returns the children of a directory, those that links lead to included. Where a link leads can change
 // without the directory that it is in, so they are followed at every look.
 func (s *scan) followLinks(n *node, children []*node) []*node {
 	children = slices.DeleteFunc(slices.Clone(children), func(c *node) bool { return c.linked })
-	var lost []string
+	var lost, ways []string
 	var why error
 	for _, e := range n.links {
 		rel := n.at(e.name)
+		w := s.findWay(rel)
 		leads, err := s.leadsToDir(rel)
 		switch {
 		case leads:
 			child := s.childFor(n, e, true)
-			if real := s.realPath(rel); real != child.real {
-				child.real, child.moved = real, true
+			if w.real != child.real {
+				child.real, child.moved = w.real, true
 			}
 			children = append(children, child)
+		case err == nil && isRead(e.name):
+			w.passFile()
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			lost, why = append(lost, rel), cmp.Or(why, err)
 			if known := n.child(e.name); known != nil && known.linked && errors.Is(err, fs.ErrPermission) {
 				children = append(children, known) // it may still be there
 			}
 		}
+		ways = append(ways, w.dirs...)
 	}
+	n.setWays(ways)
 	if lost != nil {
 		n.problems = append(n.problems, s.linkProblem(lost, why))
 	}

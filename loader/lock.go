@@ -196,7 +196,7 @@ func (s *scan) lockDir() string {
 	case err == nil && st.isDir():
 		return path.Join(s.tree.root.Path, pannier.OwnDir)
 	case err == nil && st.isLink():
-		return s.realPath(pannier.OwnDir)
+		return s.findWay(pannier.OwnDir).real
 	}
 	return ""
 }

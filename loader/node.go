@@ -3,7 +3,6 @@ package loader
 import (
 	"cmp"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -30,6 +29,7 @@ type node struct {
 	box      *toolbox // of one that may be a skill of tools only
 	children []*node  // by name in bytes
 	links    []dirent // by name in bytes
+	ways     []string // the directories on the ways of those links, and of a SKILL.md and _meta.json that are some; in bytes
 	problems []pannier.Problem
 
 	abs string
@@ -116,7 +116,7 @@ func (n *node) become(file string) {
 
 // unbecome makes the directory one that is no skill.
 func (n *node) unbecome() {
-	n.moved = n.moved || n.skill != nil && (n.shallow || n.skill.target != "")
+	n.moved = n.moved || n.skill != nil && n.shallow
 	n.skill, n.own = nil, found{}
 }
 
@@ -159,9 +159,7 @@ func (n *node) appendDirs(dirs []string, real string) []string {
 	case real != "":
 		real += "/" + n.name
 	}
-	if n.skill != nil && n.skill.target != "" {
-		dirs = append(dirs, filepath.Dir(n.skill.target))
-	}
+	dirs = append(dirs, n.ways...)
 	if n.known && (!n.shallow || n.skill != nil) {
 		dirs = append(dirs, cmp.Or(real, n.abs))
 	}

@@ -9,8 +9,6 @@ import (
 // found is what is known of one skill directory.
 type found struct {
 	file string // the name of its SKILL.md
-	// target is where SKILL.md really lies, where it is a link.
-	target string
 	// linked says that SKILL.md or _meta.json is a link, so that what is read changes without the directory.
 	linked bool
 	// stats are those of SKILL.md and _meta.json when they were last read; a missing _meta.json has a zero one. proven
@@ -26,14 +24,18 @@ type found struct {
 func (s *scan) refresh(n *node, st fileStat, r *reader) {
 	f := n.skill
 	f.linked = st.isLink()
+	var ways []string
 	if f.linked {
 		r.enter(n)
+		ways = s.appendFileWay(ways, n.at(f.file))
 		st = s.follow(n, st)
-	} else if f.target != "" {
-		f.target, n.moved = "", true
 	}
 	metaStat, linked := s.metaStat(n)
-	f.linked = f.linked || linked
+	if linked {
+		f.linked = true
+		ways = s.appendFileWay(ways, n.at(pannier.MetaFile))
+	}
+	n.setWays(ways)
 	if f.skill != nil && f.proven && st == f.stat && metaStat == f.meta {
 		return
 	}
@@ -96,14 +98,11 @@ func sum(s *pannier.Skill, scripts ...string) pannier.Digest {
 	return pannier.DigestOf(b)
 }
 
-// follow returns the stat of the file that a link leads to, within the root, and notes where that is.
+// follow returns the stat of the file that a link leads to, within the root.
 func (s *scan) follow(n *node, link fileStat) fileStat {
 	st, err := s.statIn(n.at(n.skill.file))
 	if err != nil {
 		return link // reading it says what is wrong
-	}
-	if target := s.realPath(n.at(n.skill.file)); target != n.skill.target {
-		n.skill.target, n.moved = target, true
 	}
 	return st
 }

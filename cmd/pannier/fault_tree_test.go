@@ -249,14 +249,15 @@ func TestFaultStopInAStorm(t *testing.T) {
 func TestFaultLimitsOfTheKernel(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, limit, low, kind, word string }{
-		{"watches", "max_user_watches", "5", "enospc", "fs.inotify.max_user_watches"},
-		{"instances", "max_user_instances", "0", "emfile", "fs.inotify.max_user_instances"},
+		{"watches", "max_inotify_watches", "5", "enospc", "fs.inotify.max_user_watches"},
+		{"instances", "max_inotify_instances", "0", "emfile", "fs.inotify.max_user_instances"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			w, file := oneSkill(t)
 			runWriter(t, "skills", filepath.Join(w, "skills"), 20, 1)
-			limit := "/proc/sys/fs/inotify/" + tt.limit
+			// The limit of the namespace: those below fs/inotify are the whole machine's, also when they are written from within one.
+			limit := "/proc/sys/user/" + tt.limit
 			s := startIsolated(t, w, "echo "+tt.low+" > "+limit, "--resync", "0")
 			if c := s.tellsOf(t, "watch_degraded"); !strings.Contains(c.Hint, tt.word) {
 				t.Errorf("condition %+v", c)

@@ -10,152 +10,13 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"testing"
 )
-
-// moleculeFiles answers as the files API of Molecule's platform does, with its faults.
-type moleculeFiles struct {
-	// nested puts what is written below configs/, removes has files removed after all, admin lets the token export.
-	nested, removes, admin bool
-	// tenant is the header that a hosted platform wants; empty is none.
-	tenant string
-
-	mu    sync.Mutex
-	files map[string]string
-	asked []string
-}
-
-func newMoleculeFiles(t *testing.T, m *moleculeFiles) string {
-	t.Helper()
-	if m.files == nil {
-		m.files = map[string]string{}
-	}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /workspaces/{id}/files", m.list)
-	mux.HandleFunc("GET /workspaces/{id}/files/{path...}", m.get)
-	mux.HandleFunc("PUT /workspaces/{id}/files", m.put)
-	mux.HandleFunc("DELETE /workspaces/{id}/files/{path...}", m.remove)
-	mux.HandleFunc("GET /bundles/export/{id}", m.export)
-	s := httptest.NewServer(m.guard(mux))
-	t.Cleanup(s.Close)
-	return s.URL
-}
-
-func (m *moleculeFiles) guard(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.asked = append(m.asked, r.Method+" "+r.URL.Path)
-		switch {
-		case m.tenant != "" && r.Header.Get("X-Molecule-Org-Id") != m.tenant:
-			problemJSON(w, http.StatusNotFound, "not found")
-		case r.Header.Get("Authorization") != "Bearer "+testToken:
-			problemJSON(w, http.StatusUnauthorized, "invalid workspace auth token "+strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
-		default:
-			next.ServeHTTP(w, r)
-		}
-	})
-}
-
-func problemJSON(w http.ResponseWriter, status int, message string) {
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(map[string]string{"error": message})
-}
-
-func (m *moleculeFiles) get(w http.ResponseWriter, r *http.Request) {
-	name := r.PathValue("path")
-	_ = json.NewEncoder(w).Encode(map[string]any{"path": name, "content": strings.TrimSpace(m.files[name]), "size": len(m.files[name])})
-}
-
-func (m *moleculeFiles) put(w http.ResponseWriter, r *http.Request) {
-	var body struct{ Files map[string]string }
-	if err := json.NewDecoder(r.Body).Decode(&body); err != nil || len(body.Files) > 200 {
-		problemJSON(w, http.StatusBadRequest, "invalid request body")
-		return
-	}
-	for name, text := range body.Files {
-		if strings.Contains(name, "..") || strings.HasPrefix(name, "/") {
-			problemJSON(w, http.StatusBadRequest, "path not permitted")
-			return
-		}
-		if m.nested {
-			name = path.Join("configs", name)
-		}
-		m.files[name] = text
-	}
-	_ = json.NewEncoder(w).Encode(map[string]any{"files": len(body.Files), "source": "container", "status": "replaced", "workspace": r.PathValue("id")})
-}
-
-func (m *moleculeFiles) remove(w http.ResponseWriter, r *http.Request) {
-	if !m.removes {
-		problemJSON(w, http.StatusBadRequest, "absolute paths not permitted")
-		return
-	}
-	delete(m.files, r.PathValue("path"))
-	_ = json.NewEncoder(w).Encode(map[string]string{"status": "deleted"})
-}
-
-func (m *moleculeFiles) list(w http.ResponseWriter, r *http.Request) {
-	type entry struct {
-		Path string `json:"path"`
-		Size int    `json:"size"`
-		Dir  bool   `json:"dir"`
-	}
-	depth, err := strconv.Atoi(r.FormValue("depth"))
-	if err != nil || depth < 1 || depth > 5 || r.FormValue("root") != "/configs" {
-		problemJSON(w, http.StatusBadRequest, "bad depth or root")
-		return
-	}
-	seen := map[string]entry{}
-	for name, text := range m.files {
-		rel, ok := strings.CutPrefix(name, strings.TrimPrefix(r.FormValue("path")+"/", "/"))
-		if !ok {
-			continue
-		}
-		parts := strings.Split(rel, "/")
-		for n := 1; n <= min(depth, len(parts)); n++ {
-			at := strings.Join(parts[:n], "/")
-			seen[at] = entry{Path: at, Dir: n < len(parts)}
-			if n == len(parts) {
-				seen[at] = entry{Path: at, Size: len(text)}
-			}
-		}
-	}
-	_ = json.NewEncoder(w).Encode(slices.Collect(maps.Values(seen)))
-}
-
-func (m *moleculeFiles) export(w http.ResponseWriter, r *http.Request) {
-	if !m.admin {
-		problemJSON(w, http.StatusUnauthorized, "admin only")
-		return
-	}
-	skills := map[string]map[string]string{}
-	for name, text := range m.files {
-		if parts := strings.SplitN(name, "/", 3); len(parts) == 3 && parts[0] == "skills" {
-			if skills[parts[1]] == nil {
-				skills[parts[1]] = map[string]string{}
-			}
-			skills[parts[1]][parts[2]] = strings.TrimSpace(text)
-		}
-	}
-	var list []map[string]any
-	for name, files := range skills {
-		list = append(list, map[string]any{"id": name, "name": name, "files": files})
-	}
-	_ = json.NewEncoder(w).Encode(map[string]any{"schema": "1.0", "id": r.PathValue("id"), "skills": list})
-}
-
-func (m *moleculeFiles) at(name string) string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.files[name]
-}
 
 // ran is what came of one command.
 type ran struct {
@@ -230,8 +91,8 @@ func TestInstallByFiles(t *testing.T) {
 	dir := skillFolder(t, sent)
 
 	run("install", dir, "--dry-run").has(t, exitYes, "installed (nothing was touched)")
-	if len(m.files) != 2 {
-		t.Fatalf("a dry run has left %d files", len(m.files))
+	if len(m.now()) != 2 {
+		t.Fatalf("a dry run has left %d files", len(m.now()))
 	}
 	got := run("install", dir)
 	got.has(t, exitYes, "installed", "an entry was added under skills", "read back: 2 files byte for byte, 231 up to", "when the workspace restarts")
@@ -253,8 +114,8 @@ func TestInstallByFilesGoesAstray(t *testing.T) {
 	run := farAway(t, newMoleculeFiles(t, m))
 	dir := skillFolder(t, map[string]string{"SKILL.md": remoteSkillText, "refs/a.md": "a", "refs/b.md": "b"})
 	run("install", dir).has(t, exitNo, "the platform has put skills/pdf-forms/refs/a.md to /configs/configs/skills/pdf-forms/refs/a.md", "hint: this is a fault of the platform's files API")
-	if m.at("config.yaml") != remoteConfig || len(m.files) != 2 {
-		t.Errorf("the workspace has %d files", len(m.files))
+	if m.at("config.yaml") != remoteConfig || len(m.now()) != 2 {
+		t.Errorf("the workspace has %d files", len(m.now()))
 	}
 }
 
@@ -279,8 +140,8 @@ func TestInstallByFilesRefuses(t *testing.T) {
 			run("install", skillFolder(t, tt.files)).has(t, exitNo, tt.word)
 		})
 	}
-	if len(m.asked) > 0 {
-		t.Errorf("the platform was asked: %q", m.asked)
+	if len(m.requests()) > 0 {
+		t.Errorf("the platform was asked: %q", m.requests())
 	}
 }
 
@@ -324,8 +185,8 @@ func TestUninstallByFiles(t *testing.T) {
 		m := &moleculeFiles{files: maps.Clone(there)}
 		run := farAway(t, newMoleculeFiles(t, m))
 		run("uninstall", "first").has(t, exitNo, "2 files of first are still there", "absolute paths not permitted", "--keep-files", "docker exec ws-"+testWorkspaceID[:12])
-		if !maps.Equal(m.files, there) {
-			t.Errorf("it was changed: %q", m.files)
+		if !maps.Equal(m.now(), there) {
+			t.Errorf("it was changed: %q", m.now())
 		}
 		run("uninstall", "first", "--keep-files").has(t, exitYes, "its entry under skills was removed", "its files are still there")
 		if text := m.at("config.yaml"); !strings.HasPrefix(text, without) || m.at("skills/first/a.md") == "" {
@@ -337,8 +198,8 @@ func TestUninstallByFiles(t *testing.T) {
 		run := farAway(t, newMoleculeFiles(t, m))
 		run("uninstall", "first", "--dry-run").has(t, exitYes, "nothing was touched")
 		run("uninstall", "first").has(t, exitYes, "uninstalled", "its entry under skills was removed")
-		if text := m.at("config.yaml"); !strings.HasPrefix(text, without) || len(m.files) != 1 {
-			t.Errorf("there is %q", m.files)
+		if text := m.at("config.yaml"); !strings.HasPrefix(text, without) || len(m.now()) != 1 {
+			t.Errorf("there is %q", m.now())
 		}
 		run("uninstall", "first").has(t, exitYes, "not_installed")
 	})
@@ -368,8 +229,8 @@ func TestPublishByFiles(t *testing.T) {
 			if alone, err := os.ReadDir(to); err != nil || len(alone) != 1 {
 				t.Errorf("there is %v: %v", alone, err)
 			}
-			if one := slices.Contains(m.asked, "GET /workspaces/"+testWorkspaceID+"/files/skills/first/lines.txt"); one == admin {
-				t.Errorf("asked for: %q", m.asked)
+			if one := slices.Contains(m.requests(), "GET /workspaces/"+testWorkspaceID+"/files/skills/first/lines.txt"); one == admin {
+				t.Errorf("asked for: %q", m.requests())
 			}
 			run("publish", "first", "--to", to).has(t, exitNo, "is there already")
 			run("publish", "none", "--to", to).has(t, exitNo, "there is no skill none in the workspace")
@@ -399,13 +260,13 @@ func TestFilesAPIIsNotThere(t *testing.T) {
 	runPlain(t, "list", "--files-api", "--workspace-id", testWorkspaceID).has(t, exitUnknown, "--url and --token-file")
 	runPlain(t, "list", "--files-api", "--url", plain, "--token-file", wrong, "--workspace-id", "x").has(t, exitUnknown, "no UUID")
 
-	var followed bool
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { followed = true }))
+	var followed atomic.Bool
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { followed.Store(true) }))
 	defer elsewhere.Close()
 	pointing := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
 	defer pointing.Close()
 	farAway(t, pointing.URL)("list").has(t, exitUnknown, "which is not followed")
-	if followed {
+	if followed.Load() {
 		t.Error("the redirect was followed")
 	}
 	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -96,7 +96,11 @@ func (c *Client) readConfig(ctx context.Context) ([]byte, error) {
 	case strings.ContainsRune(text, '\uFFFD'):
 		return nil, left("it is no UTF-8 text, and would not be written back as it is")
 	}
-	return []byte(strings.TrimRight(text, "\n") + "\n"), nil
+	end := "\n"
+	if strings.Contains(text, "\r\n") {
+		end = "\r\n"
+	}
+	return []byte(strings.TrimRight(text, "\r\n") + end), nil
 }
 
 func left(why string) error {
