@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -28,6 +27,8 @@ type InstallOptions struct {
 	Archive       archive.Limits
 	MaxCompressed int64
 	Spool         string
+	// Current returns the snapshot that is served; nil is none yet.
+	Current func() *pannier.Snapshot
 	// Preflight judges a skill as if it lay where its path says already, and returns the snapshot that would follow.
 	Preflight func(*pannier.Skill) (*pannier.Entry, *pannier.Snapshot)
 	// Look returns a snapshot of a look that began after the call, at the directories that were changed.
@@ -235,66 +236,6 @@ var installEvents = map[pannier.InstallStatus]pannier.EventType{
 	pannier.StatusUpdated:     pannier.EventInstallReplaced,
 	pannier.StatusUninstalled: pannier.EventInstallRemoved,
 	pannier.StatusRolledBack:  pannier.EventInstallRolledBack,
-}
-
-// preflight judges a staged skill where it is to lie. What keeps it from ever being used there refuses it; what it lacks
-// refuses it unless the caller knows that.
-func (d *Door) preflight(req pannier.InstallRequest, skill *pannier.Skill) ([]pannier.Reason, error) {
-	placed := *skill
-	placed.TrustLevel, placed.Managed = d.o.Install.Trust, true
-	e, after := d.o.Install.Preflight(&placed)
-	if e == nil {
-		return nil, nil
-	}
-	if other := rival(e, after); other != nil {
-		return nil, &pannier.Refusal{
-			Code: "install.collision", Message: fmt.Sprintf("the slug %s belongs to %s already", e.Slug, other.Path),
-			Hint: "remove that one, or give one of the two another `slug` in its frontmatter",
-		}
-	}
-	for _, r := range e.Reasons {
-		if refusal := refusalOf(e, r, req.AllowMissing); refusal != nil {
-			return nil, refusal
-		}
-	}
-	return e.Reasons, nil
-}
-
-// rival returns another skill of the same kind of root with the same slug.
-func rival(e *pannier.Entry, s *pannier.Snapshot) *pannier.Entry {
-	at := slices.IndexFunc(s.Entries, func(other pannier.Entry) bool {
-		return other.Slug == e.Slug && other.SourceKind == e.SourceKind && other.Skill != e.Skill
-	})
-	if at < 0 {
-		return nil
-	}
-	return &s.Entries[at]
-}
-
-// missing are the reasons that pass once somebody has given the agent what it lacks.
-var missing = []string{
-	pannier.ReasonMissingBinary, pannier.ReasonMissingAnyBinary, pannier.ReasonMissingEnv, pannier.ReasonMissingAPIKey,
-	pannier.ReasonMissingMCP, pannier.ReasonOSUnsupported, pannier.ReasonRuntimeIncompatible,
-}
-
-// refusalOf returns why a reason keeps a skill from being installed, nil where it does not.
-func refusalOf(e *pannier.Entry, r pannier.Reason, allowMissing bool) *pannier.Refusal {
-	refusal := &pannier.Refusal{Hint: r.Remedy}
-	switch {
-	case slices.Contains(missing, r.Code) && !allowMissing:
-		refusal.Code, refusal.Message = "install.dependency", fmt.Sprintf("%s lacks what it needs: %s %s", e.Slug, r.Code, r.Subject)
-		refusal.Hint += "; or install it all the same with allow_missing"
-	case r.Code == pannier.ReasonConflict:
-		refusal.Code, refusal.Message = "install.conflict", fmt.Sprintf("%s must not be used together with %s", e.Slug, r.Subject)
-	case r.Code == pannier.ReasonTrustBlocked:
-		refusal.Code, refusal.Message = "install.trust", fmt.Sprintf("uploaded skills are trusted as %s, which the settings do not let be used", r.Subject)
-		refusal.Hint = "lower trust.minimum, or raise trust.install"
-	case r.Code == pannier.ReasonInvalid:
-		refusal.Code, refusal.Message = "install.invalid", fmt.Sprintf("%s can not be used as it is: %s", e.Slug, r.Subject)
-	default:
-		return nil
-	}
-	return refusal
 }
 
 // Uninstall removes a skill that pannier has installed, with what clients have set of it.

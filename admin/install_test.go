@@ -152,6 +152,21 @@ func TestRefusedInstallations(t *testing.T) {
 	}
 }
 
+// TestSkillThatDisplacesAnother is refused where the other is in use, and not where it is not.
+func TestSkillThatDisplacesAnother(t *testing.T) {
+	other := &pannier.Skill{Slug: "zip", SourceKind: pannier.SourceWorkspace, Path: "skills/zip"}
+	for _, usable := range []bool{true, false} {
+		w := newWorkshop(t)
+		w.served = []pannier.Entry{{Skill: other, Usable: usable}}
+		w.others = []pannier.Entry{{Skill: other, Reasons: []pannier.Reason{{Code: pannier.ReasonConflict, Subject: "it", Remedy: "do"}}}}
+		_, _, err := w.Install(t.Context(), actor, pannier.InstallRequest{AllowMissing: true}, body(skillOf("1")))
+		r, refused := errors.AsType[*pannier.Refusal](err)
+		if refused != usable || refused && (r.Code != "install.conflict" || r.Hint == "") {
+			t.Errorf("usable %t: %v", usable, err)
+		}
+	}
+}
+
 // failing fails a step as a disk without room does.
 func failing(step string) func(string) error {
 	return func(name string) error {

@@ -25,9 +25,9 @@ import (
 type workshop struct {
 	*house
 	dir string
-	// reasons stand against whatever is judged, among others.
-	reasons []pannier.Reason
-	others  []pannier.Entry
+	// reasons stand against whatever is judged, among others; served are those before.
+	reasons        []pannier.Reason
+	others, served []pannier.Entry
 	// uploads are the archives that are ready, by id; unreleased fails their release.
 	uploads    map[string]string
 	unreleased error
@@ -49,7 +49,7 @@ func newWorkshop(t *testing.T) *workshop {
 	}
 	w.house = newHouse(t, t.TempDir(), func(o *admin.Options) {
 		o.Install = admin.InstallOptions{
-			Store: store, Trust: pannier.TrustCommunity, Take: w.take, Preflight: w.preflight, Look: w.look, Spool: t.TempDir(),
+			Store: store, Trust: pannier.TrustCommunity, Take: w.take, Current: w.current, Preflight: w.preflight, Look: w.look, Spool: t.TempDir(),
 			Archive: archive.Limits{MaxUncompressed: 1 << 20, MaxFile: 1 << 20, MaxEntries: 100}, MaxCompressed: maxBody,
 		}
 	})
@@ -86,6 +86,8 @@ func (w *workshop) take(_ context.Context, owner, id string) (*os.File, pannier.
 		return errors.Join(file.Close(), w.unreleased)
 	}, err
 }
+
+func (w *workshop) current() *pannier.Snapshot { return &pannier.Snapshot{Entries: w.served} }
 
 func (w *workshop) preflight(skill *pannier.Skill) (*pannier.Entry, *pannier.Snapshot) {
 	w.note("judge %s %s", skill.Slug, skill.TrustLevel)

@@ -82,7 +82,7 @@ func TestLinkTargetChanges(t *testing.T) {
 			}
 		}
 		in := filepath.Join(store, version)
-		wantWatch(t, c, root, in, in+"/a", in+"/group", in+"/group/b", root+"/file")
+		wantWatch(t, c, root, store, in, in+"/a", in+"/group", in+"/group/b", root+"/file")
 	}
 	writeSkill(t, store, "v2/group/c", good("v2"))
 	wantPaths(t, load(t, l, pannier.Batch{Dirs: []string{filepath.Join(store, "v2/group")}}), "a", "file", "group/b", "group/c")

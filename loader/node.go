@@ -116,7 +116,10 @@ func (n *node) become(file string) {
 
 // unbecome makes the directory one that is no skill.
 func (n *node) unbecome() {
-	n.moved = n.moved || n.skill != nil && n.shallow
+	if n.skill != nil {
+		n.moved = n.moved || n.shallow
+		n.setWays(nil)
+	}
 	n.skill, n.own = nil, found{}
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,22 +15,7 @@ import (
 // changing runs a command that changes the workspace: it asks the sidecar that --url names, or else the one that runs for the
 // workspace, and where none runs it changes the directory itself, through the same code.
 func (p *program) changing(ctx context.Context, do func(context.Context, *client.Client) error) error {
-	if asked, err := p.askingFar(ctx, do); asked {
-		return err
-	}
-	s, err := p.settings()
-	if err != nil {
-		return err
-	}
-	c, err := p.reach(ctx, s)
-	if errors.Is(err, client.ErrNoSidecar) {
-		return p.changeDirectory(ctx, s, do)
-	}
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	return negative(do(ctx, c))
+	return p.askingOr(ctx, do, func(s config.Settings) error { return p.changeDirectory(ctx, s, do) })
 }
 
 // changeDirectory changes a workspace that no sidecar runs for. It holds the state of the workspace meanwhile, as a sidecar

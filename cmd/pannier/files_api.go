@@ -149,36 +149,48 @@ func (r *remoteFiles) uninstall(ctx context.Context, keep bool) error {
 	}
 	out := movedFar{InstallResult: pannier.InstallResult{Status: pannier.StatusUninstalled, Skill: r.skill(slug)}}
 	out.DryRun, _ = r.flags.GetBool("dry-run")
-	entries, err := r.Tree(ctx, dir)
+	there, err := r.isThere(ctx, slug, dir)
 	if err != nil {
 		return err
+	}
+	if !there {
+		out.Status = pannier.StatusNotInstalled
+	}
+	if there && !out.DryRun {
+		err = r.takeAway(ctx, &out, keep)
+	}
+	if err != nil {
+		return err
+	}
+	return r.printMoved(out)
+}
+
+// isThere reports whether a skill has files, or is on the list.
+func (r *remoteFiles) isThere(ctx context.Context, slug, dir string) (bool, error) {
+	entries, err := r.Tree(ctx, dir)
+	if err != nil || len(entries) > 0 {
+		return len(entries) > 0, err
 	}
 	list, err := r.List(ctx)
-	if err != nil {
-		return err
-	}
-	if len(entries) == 0 && !list.Has(slug) {
-		out.Status = pannier.StatusNotInstalled
-		return r.printMoved(out)
-	}
-	if !keep && !out.DryRun {
-		if err := r.removeFiles(ctx, slug, dir); err != nil {
+	return list.Has(slug), err
+}
+
+// takeAway removes the files of a skill, unless they are kept, and then takes it off the list.
+func (r *remoteFiles) takeAway(ctx context.Context, out *movedFar, keep bool) (err error) {
+	dir := out.Skill.Path
+	if keep {
+		out.Problems = []pannier.Problem{{
+			Code: "files.kept", Severity: pannier.SeverityWarning, Path: dir, Message: "its files are still there",
+			Hint: "a runtime that goes by the list of config.yaml does not load it any more; others may: remove the directory by hand",
+		}}
+	} else {
+		if err := r.removeFiles(ctx, out.Skill.Slug, dir); err != nil {
 			return err
 		}
 		out.Removed = dir
 	}
-	if !out.DryRun {
-		if out.Config, err = r.delist(ctx, slug); err != nil {
-			return err
-		}
-	}
-	if keep {
-		out.Problems = append(out.Problems, pannier.Problem{
-			Code: "files.kept", Severity: pannier.SeverityWarning, Path: dir, Message: "its files are still there",
-			Hint: "a runtime that goes by the list of config.yaml does not load it any more; others may: remove the directory by hand",
-		})
-	}
-	return r.printMoved(out)
+	out.Config, err = r.delist(ctx, out.Skill.Slug)
+	return err
 }
 
 func (r *remoteFiles) delist(ctx context.Context, slug string) (string, error) {
@@ -272,6 +284,13 @@ func (r *remoteFiles) list(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	nested, err := r.Nested(ctx)
+	if err != nil {
+		return err
+	}
+	if nested {
+		fmt.Fprintln(r.err, "there is something in /configs/configs, where no agent looks: the platform's files API may have put it there; remove it by hand")
+	}
 	skills := remoteSkills(entries, list)
 	if r.json {
 		return r.printJSON(skills)
@@ -279,6 +298,10 @@ func (r *remoteFiles) list(ctx context.Context) error {
 	if !list.There {
 		fmt.Fprintln(r.err, "config.yaml has no list of skills")
 	}
+	return r.printRemoteSkills(skills)
+}
+
+func (r *remoteFiles) printRemoteSkills(skills []remoteSkill) error {
 	rows := [][]string{{"SLUG", "SKILL.md", "config.yaml"}}
 	words := map[bool]string{true: "there", false: "missing"}
 	listed := map[bool]string{true: "listed", false: "not listed"}

@@ -114,8 +114,38 @@ func TestInstallByFilesGoesAstray(t *testing.T) {
 	run := farAway(t, newMoleculeFiles(t, m))
 	dir := skillFolder(t, map[string]string{"SKILL.md": remoteSkillText, "refs/a.md": "a", "refs/b.md": "b"})
 	run("install", dir).has(t, exitNo, "the platform has put skills/pdf-forms/refs/a.md to /configs/configs/skills/pdf-forms/refs/a.md", "hint: this is a fault of the platform's files API")
+	run("list").has(t, exitYes, "first  missing   listed", "there is something in /configs/configs")
 	if m.at("config.yaml") != remoteConfig || len(m.now()) != 2 {
 		t.Errorf("the workspace has %d files", len(m.now()))
+	}
+}
+
+// An archive is as good as a folder, and a config.yaml without a list stays as it is.
+func TestInstallByFilesOfAnArchive(t *testing.T) {
+	dir := skillFolder(t, map[string]string{"SKILL.md": remoteSkillText, "run.sh": "echo\n"})
+	if err := os.Chmod(filepath.Join(dir, "run.sh"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	src, err := packFolder(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(src)
+	src.close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed := filepath.Join(t.TempDir(), "some.tar.gz")
+	if err := os.WriteFile(packed, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for config, word := range map[string]string{"": "there is no list of skills", "name: x\n": "there is no list of skills", "skills: x\n": "config.yaml was left as it is"} {
+		m := &moleculeFiles{files: map[string]string{"config.yaml": config}}
+		run := farAway(t, newMoleculeFiles(t, m))
+		run("install", packed).has(t, exitYes, word, "the files API makes no file executable, so these are not: run.sh")
+		if m.at("skills/pdf-forms/run.sh") != "echo\n" || m.at("config.yaml") != config {
+			t.Errorf("there is %q", m.now())
+		}
 	}
 }
 

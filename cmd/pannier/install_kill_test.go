@@ -28,9 +28,12 @@ func TestKilledWhileInstalling(t *testing.T) {
 		case version != "":
 			action, want = "update", map[string]string{"1": "2", "2": "1"}[version]
 		}
-		s.killedDuring(t, action, want, time.Duration(random.Intn(30_000))*time.Microsecond)
+		id := s.killedDuring(t, action, want, time.Duration(random.Intn(30_000))*time.Microsecond)
 		s = startSidecar(t, w, args...)
 		got := installedVersion(t, w)
+		if s.usedUp(t, id) && got != want {
+			t.Errorf("round %d: the upload is used up, and nothing came of it", n)
+		}
 		if got != version && got != want {
 			t.Fatalf("round %d: %s from %q to %q came to %q", n, action, version, want, got)
 		}
@@ -44,12 +47,11 @@ func TestKilledWhileInstalling(t *testing.T) {
 	t.Logf("killed, and found %v the change", outcomes)
 }
 
-// killedDuring asks for a change, and kills the sidecar that long after it was asked.
-func (s *sidecarUnderTest) killedDuring(t *testing.T, action, version string, after time.Duration) {
+// killedDuring asks for a change, and kills the sidecar that long after it was asked. It returns the upload, if there is one.
+func (s *sidecarUnderTest) killedDuring(t *testing.T, action, version string, after time.Duration) (id string) {
 	t.Helper()
 	p := dialPeer(t, s.socket)
 	defer p.close()
-	id := ""
 	if action != "uninstall" {
 		var err error
 		if id, err = p.upload(archiveOf("it", version)); err != nil {
@@ -71,6 +73,26 @@ func (s *sidecarUnderTest) killedDuring(t *testing.T, action, version string, af
 	if err != nil && strings.Contains(err.Error(), "skills.") { // an answer that is no end of the connection
 		t.Errorf("%s: %v", action, err)
 	}
+	return id
+}
+
+// usedUp reports whether an upload is. One that is still ready can be installed again, and is aborted.
+func (s *sidecarUnderTest) usedUp(t *testing.T, id string) bool {
+	t.Helper()
+	if id == "" {
+		return false
+	}
+	p := dialPeer(t, s.socket)
+	defer p.close()
+	var stands, aborted struct{ Status string }
+	err := p.call("skills/upload/status", map[string]any{"upload_id": id}, &stands)
+	if err == nil && stands.Status == "ready" {
+		err = p.call("skills/upload/abort", map[string]any{"upload_id": id}, &aborted)
+	}
+	if err != nil || stands.Status != "ready" && stands.Status != "consumed" {
+		t.Errorf("an upload is %q, %v", stands.Status, err)
+	}
+	return stands.Status == "consumed"
 }
 
 // installedVersion returns the version of the skill it on disk; empty where there is none.

@@ -34,7 +34,8 @@ func (c *sidecar) openInstalls(ctx context.Context, reg prometheus.Registerer, l
 	s := c.settings.Install
 	o := admin.InstallOptions{
 		Archive:       archive.Limits{MaxUncompressed: s.MaxUncompressedBytes, MaxFile: s.MaxFileBytes, MaxEntries: s.MaxEntries},
-		MaxCompressed: s.MaxCompressedBytes, Trust: c.settings.InstallTrust, Preflight: c.registry.Preflight, Look: look,
+		MaxCompressed: s.MaxCompressedBytes, Trust: c.settings.InstallTrust, Current: c.registry.Current,
+		Preflight: c.registry.Preflight, Look: look,
 	}
 	var err error
 	// Repaired even where nothing may be installed any more: what is half done is so all the same.

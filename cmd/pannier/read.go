@@ -22,26 +22,25 @@ import (
 // reading runs a command that reads: it asks the sidecar that --url names, or else the one that runs for the workspace, and
 // where none runs it reads the directory itself, through the same code.
 func (p *program) reading(ctx context.Context, do func(context.Context, *client.Client) error) error {
-	if asked, err := p.askingFar(ctx, do); asked {
-		return err
-	}
-	s, err := p.settings()
-	if err != nil {
-		return err
-	}
-	c, err := p.reach(ctx, s)
-	if errors.Is(err, client.ErrNoSidecar) {
-		c, err = p.readDirectory(ctx, s)
-	}
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	return negative(do(ctx, c))
+	return p.askingOr(ctx, do, func(s config.Settings) error {
+		c, err := p.readDirectory(ctx, s)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		return negative(do(ctx, c))
+	})
 }
 
 // asking runs a command that only a sidecar can answer.
 func (p *program) asking(ctx context.Context, do func(context.Context, *client.Client) error) error {
+	return p.askingOr(ctx, do, func(s config.Settings) error {
+		return &exitError{code: exitNoSidecar, message: fmt.Sprintf("no sidecar for this workspace answers at %s", s.Socket), hint: "start one with `pannier run`, or name its socket with --socket"}
+	})
+}
+
+// askingOr asks the sidecar that --url names, or else the one that runs for the workspace. Where none runs, it is for without.
+func (p *program) askingOr(ctx context.Context, do func(context.Context, *client.Client) error, without func(config.Settings) error) error {
 	if asked, err := p.askingFar(ctx, do); asked {
 		return err
 	}
@@ -51,7 +50,7 @@ func (p *program) asking(ctx context.Context, do func(context.Context, *client.C
 	}
 	c, err := p.reach(ctx, s)
 	if errors.Is(err, client.ErrNoSidecar) {
-		return &exitError{code: exitNoSidecar, message: fmt.Sprintf("no sidecar for this workspace answers at %s", s.Socket), hint: "start one with `pannier run`, or name its socket with --socket"}
+		return without(s)
 	}
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ func linkOperations() []operation {
 		{name: "dangling link", weight: 2, do: dangle},
 		{name: "hard link write", weight: 3, untold: true, do: hardLinkWrite},
 		{name: "mapped write", weight: 3, untold: true, do: mappedWrite},
-		{name: "retarget on the way", weight: 3, untold: true, do: retargetOnTheWay},
+		{name: "retarget on the way", weight: 3, do: retargetOnTheWay},
 	}
 }
 
@@ -159,8 +159,7 @@ func mappedWrite(w *writer) error {
 	return errors.Join(unix.Msync(text, unix.MS_SYNC), unix.Munmap(text))
 }
 
-// retargetOnTheWay makes a link lead elsewhere that another link leads through, in a directory that is not searched and so
-// not watched.
+// retargetOnTheWay makes a link lead elsewhere that another link leads through, in a directory that is not searched.
 func retargetOnTheWay(w *writer) error {
 	hub := w.skills(".hub")
 	name := "target" + string(rune('0'+w.rng.IntN(3)))

@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
+
+	"pannier"
 )
 
 // Entry is a file or directory of the workspace.
@@ -43,12 +46,29 @@ func (c *Client) list(ctx context.Context, dir string, depth int) ([]Entry, erro
 	target.RawQuery = url.Values{"root": {"/configs"}, "path": {dir}, "depth": {strconv.Itoa(depth)}}.Encode()
 	var entries []Entry
 	if err := c.ask(ctx, call{method: http.MethodGet, target: target, most: maxAnswerBytes}, &entries); err != nil {
-		return nil, err
+		return nil, c.unlessMissing(ctx, dir, err)
 	}
 	for i := range entries {
 		entries[i].Path = strings.TrimPrefix(dir+"/"+entries[i].Path, "/") // not cleaned: whoever uses it checks it
 	}
 	return entries, nil
+}
+
+// unlessMissing returns why a directory can not be listed, and nil where it is not there: what a platform answers then is
+// left to it, and the same answers have other causes.
+func (c *Client) unlessMissing(ctx context.Context, dir string, why error) error {
+	if dir == "" || !is(why, "platform.not_found") && !is(why, "platform.answer") {
+		return why
+	}
+	parent := path.Dir(dir)
+	if parent == "." {
+		parent = ""
+	}
+	beside, err := c.list(ctx, parent, 1)
+	if err != nil || slices.ContainsFunc(beside, func(e Entry) bool { return e.Path == dir }) {
+		return why
+	}
+	return nil
 }
 
 // Tree returns every file and directory below a directory, sorted by path; none where it is not there. What the platform never
@@ -89,6 +109,14 @@ func (c *Client) Children(ctx context.Context, dir string) ([]Entry, error) {
 	entries, err := c.list(ctx, dir, 1)
 	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
 	return entries, err
+}
+
+// Nested reports whether something lies where the platform's fault puts what is written, below configs/.
+func (c *Client) Nested(ctx context.Context) (bool, error) {
+	entries, err := c.Children(ctx, nested)
+	return slices.ContainsFunc(entries, func(e Entry) bool {
+		return e.Path == nested+"/"+pannier.WorkspaceFile || e.Path == nested+"/"+skillsKey
+	}), err
 }
 
 // Read returns a file, without the blanks and line ends around it. It is empty where the file is missing, or has nothing else.

@@ -64,10 +64,20 @@ func New(o Options) (*Client, error) {
 	return &Client{
 		base: base, workspace: strings.ToLower(o.WorkspaceID), token: o.Token, header: o.Header, wait: wait,
 		transport: &http.Transport{
-			DialContext: dialer.DialContext, TLSHandshakeTimeout: dialTimeout, ResponseHeaderTimeout: requestTimeout,
+			Proxy: proxy, DialContext: dialer.DialContext, TLSHandshakeTimeout: dialTimeout, ResponseHeaderTimeout: requestTimeout,
 			MaxResponseHeaderBytes: maxErrorBytes, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.CAs},
 		},
 	}, nil
+}
+
+// proxy returns the proxy that the environment names, as for the agent card. Its errors would quote an address with a
+// password in it.
+func proxy(r *http.Request) (*url.URL, error) {
+	u, err := http.ProxyFromEnvironment(r)
+	if err != nil {
+		return nil, errors.New("the proxy in the environment is not a valid URL")
+	}
+	return u, nil
 }
 
 // Close gives up idle connections.

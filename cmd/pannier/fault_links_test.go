@@ -1,0 +1,36 @@
+package main
+
+import "testing"
+
+// TestFaultLinkOnTheWayIsTurned changes links that lie between a skill's own link, or that of its SKILL.md, and what they lead
+// to, in directories that are not searched.
+func TestFaultLinkOnTheWayIsTurned(t *testing.T) {
+	t.Parallel()
+	w := newWorkspace(t)
+	writeIn(t, w, `cd skills
+		for v in 0 1 2 3; do mkdir -p .hub/v$v
+			printf -- "---\nname: n\ndescription: number $v\n---\nx\n" > .hub/v$v/SKILL.md; done
+		ln -s v0 .hub/cur; ln -s .hub/cur one
+		ln -s v0/SKILL.md .hub/T.md; mkdir two; ln -s ../.hub/T.md two/SKILL.md`)
+	s := startFault(t, w)
+	serves := func(n int) {
+		t.Helper()
+		s.serves(t, "one", number(n))
+		s.serves(t, "two", number(n))
+	}
+	serves(0)
+	s.write(t, `cd skills/.hub; ln -s v1 t; mv -T t cur; ln -s v1/SKILL.md t; mv -T t T.md`)
+	serves(1)
+	// By two calls, between which the link is missing.
+	s.write(t, `cd skills/.hub; ln -sfn v2 cur; ln -sf v2/SKILL.md T.md`)
+	serves(2)
+	// It leads nowhere for a while, and then what it leads to comes.
+	s.write(t, `cd skills/.hub; ln -sfn later/v3 cur; ln -sf later/v3/SKILL.md T.md`)
+	s.gone(t, "one")
+	s.write(t, `cd skills/.hub; mkdir later; mv v3 later`)
+	serves(3)
+	// A directory on the way is another one.
+	s.write(t, `cd skills/.hub; mkdir -p next/v3; cp v0/SKILL.md next/v3; mv later old; mv next later`)
+	serves(0)
+	s.heard(t)
+}
