@@ -165,7 +165,9 @@ func skillText(version string) string {
 }
 
 // skillOf packs a version of the skill it.
-func skillOf(version string) []byte { return pack(map[string]string{"it/SKILL.md": skillText(version)}) }
+func skillOf(version string) []byte {
+	return pack(map[string]string{"it/SKILL.md": skillText(version)})
+}
 
 // pack makes a tar.gz of files. A file whose text is "-> target" is a link.
 func pack(files map[string]string) []byte {

@@ -24,7 +24,7 @@ func readingOf(t *testing.T, files map[string]string) pannier.Workspace {
 			t.Fatal(err)
 		}
 	}
-	return config.NewWorkspaceReader(dir).Read()
+	return config.NewWorkspaceReader(dir, 0).Read()
 }
 
 func configYAML(text string) map[string]string { return map[string]string{pannier.WorkspaceFile: text} }
@@ -72,7 +72,7 @@ func TestChanges(t *testing.T) {
 func TestBrokenConfigIsNoChange(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, pannier.WorkspaceFile)
-	r := config.NewWorkspaceReader(dir)
+	r := config.NewWorkspaceReader(dir, 0)
 	var readings []pannier.Workspace
 	for _, text := range []string{"name: a\ntier: 1\n", "name: [", "name: a\ntier: 1\n"} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

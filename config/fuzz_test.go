@@ -30,7 +30,7 @@ func FuzzWorkspace(f *testing.F) {
 		writeFile(t, dir, "sub/b.md", "b")
 		check(t, os.Symlink("..", filepath.Join(dir, "link")))
 		writeConfig(t, dir, "name: the last good\nskills: [kept]\n")
-		r := config.NewWorkspaceReader(dir)
+		r := config.NewWorkspaceReader(dir, 0)
 		good := r.Read()
 		writeConfig(t, dir, string(text))
 		got := r.Read()

@@ -59,6 +59,15 @@ func missing() pannier.Problem {
 	}
 }
 
+// vanished is about a config.yaml in its grace.
+func vanished() pannier.Problem {
+	return pannier.Problem{
+		Code: codeMissing, Severity: pannier.SeverityWarning, Path: pannier.WorkspaceFile,
+		Message: "config.yaml has vanished: what it last said still holds for a moment",
+		Hint:    "put it back; without it every skill is selected",
+	}
+}
+
 func unreadable(r *refusal) pannier.Problem {
 	return pannier.Problem{
 		Code: codePrefix + r.code, Severity: pannier.SeverityError, Path: pannier.WorkspaceFile,

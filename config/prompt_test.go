@@ -115,7 +115,7 @@ func TestPromptFiles(t *testing.T) {
 			if tt.make != nil {
 				tt.make(t, dir)
 			}
-			r := config.NewWorkspaceReader(dir)
+			r := config.NewWorkspaceReader(dir, 0)
 			first, got := r.Read(), r.Read()
 			if diff := cmp.Diff(first, got); diff != "" {
 				t.Errorf("a second look differs: %s", diff)
@@ -140,7 +140,7 @@ func TestPromptFilesAreBounded(t *testing.T) {
 		list.WriteString("- " + name + "\n")
 	}
 	writeConfig(t, dir, "prompt_files:\n"+list.String())
-	got := config.NewWorkspaceReader(dir).Read()
+	got := config.NewWorkspaceReader(dir, 0).Read()
 	if len(got.Prompts) != 64 {
 		t.Errorf("%d files, want 64", len(got.Prompts))
 	}
@@ -148,7 +148,7 @@ func TestPromptFilesAreBounded(t *testing.T) {
 		t.Errorf("problems %v", all)
 	}
 	writeConfig(t, dir, "prompt_files: ["+strings.Repeat("a/", 1<<18)+"]\n")
-	if got := config.NewWorkspaceReader(dir).Read(); len(got.Problems) != 1 {
+	if got := config.NewWorkspaceReader(dir, 0).Read(); len(got.Problems) != 1 {
 		t.Errorf("a path that is far too long: %d problems", len(got.Problems))
 	}
 }
@@ -156,7 +156,7 @@ func TestPromptFilesAreBounded(t *testing.T) {
 func TestPromptFilesWithoutConfig(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, dir, "system-prompt.md", "S")
-	r := config.NewWorkspaceReader(dir)
+	r := config.NewWorkspaceReader(dir, 0)
 	if diff := cmp.Diff([]string{"system-prompt.md=S"}, said(r.Read())); diff != "" {
 		t.Error(diff)
 	}
@@ -191,7 +191,7 @@ func TestWatched(t *testing.T) {
 	link(t, dir, "far/away/l.md", "ln.md")
 	link(t, dir, "..data/k8s.md", "k8s.md")
 	link(t, dir, "real", "d")
-	r := config.NewWorkspaceReader(dir)
+	r := config.NewWorkspaceReader(dir, 0)
 	watched := func() (all []string) {
 		for _, d := range r.Watched() {
 			below, err := filepath.Rel(dir, d)
@@ -226,7 +226,7 @@ func TestUnchangedFilesAreNotReadAgain(t *testing.T) {
 		writeFile(t, dir, name, name)
 	}
 	writeFile(t, dir, "bad.md", "\xff")
-	r := config.NewWorkspaceReader(dir)
+	r := config.NewWorkspaceReader(dir, 0)
 	var reads []string
 	r.TellReads(func(path string) { reads = append(reads, path) })
 	later := time.Duration(0)
@@ -267,7 +267,7 @@ func TestUnchangedFilesAreNotReadAgain(t *testing.T) {
 func TestUnchangedConfigIsReadOnce(t *testing.T) {
 	dir := t.TempDir()
 	writeConfig(t, dir, "name: Ann\n")
-	r := config.NewWorkspaceReader(dir)
+	r := config.NewWorkspaceReader(dir, 0)
 	r.SetClock(func() time.Time { return time.Now().Add(time.Hour) })
 	first := r.Read()
 	if diff := cmp.Diff(first, r.Read()); diff != "" {
@@ -291,7 +291,7 @@ func TestReadingsAreNotChangedAfterwards(t *testing.T) {
 	dir := t.TempDir()
 	writeConfig(t, dir, "name: [x]\nprompt_files: [a.md, b.md]\n")
 	writeFile(t, dir, "a.md", "A")
-	r := config.NewWorkspaceReader(dir)
+	r := config.NewWorkspaceReader(dir, 0)
 	r.SetClock(func() time.Time { return time.Now().Add(time.Hour) })
 	first := r.Read()
 	problems, prompts := slices.Clone(first.Problems), slices.Clone(first.Prompts)
@@ -310,7 +310,7 @@ func BenchmarkReadUnchanged(b *testing.B) {
 	for _, name := range []string{"1.md", "2.md", "sub/3.md", "sub/4.md", "5.md"} {
 		writeFile(b, dir, name, strings.Repeat(name+"\n", 2000))
 	}
-	r := config.NewWorkspaceReader(dir)
+	r := config.NewWorkspaceReader(dir, 0)
 	r.SetClock(func() time.Time { return time.Now().Add(time.Hour) })
 	r.Read()
 	b.ReportAllocs()

@@ -25,6 +25,8 @@ type WorkspaceReader struct {
 	now       func() time.Time
 	good      *reading // nil until the file was read once
 	seen      mark     // of the file that good is of
+	grace     time.Duration
+	gone      time.Time // when a look first did not find the file; zero where the last one did, or nobody has
 	prompts   promptReader
 }
 
@@ -34,15 +36,24 @@ type reading struct {
 	prompts []listedPrompt
 }
 
-// NewWorkspaceReader returns a reader for the workspace dir. It does not look at it yet.
-func NewWorkspaceReader(dir string) *WorkspaceReader {
-	return &WorkspaceReader{dir: dir, path: filepath.Join(dir, pannier.WorkspaceFile), now: time.Now, prompts: promptReader{dir: dir}}
+// NewWorkspaceReader returns a reader for the workspace dir. It does not look at it yet. A config.yaml that vanishes is what it
+// last said for as long as grace, so that a rename dance does not show what its list keeps private.
+func NewWorkspaceReader(dir string, grace time.Duration) *WorkspaceReader {
+	return &WorkspaceReader{dir: dir, path: filepath.Join(dir, pannier.WorkspaceFile), now: time.Now, grace: grace, prompts: promptReader{dir: dir}}
+}
+
+// Due returns when the grace of a config.yaml that has vanished ends, and so another look is wanted; zero is never.
+func (r *WorkspaceReader) Due() time.Time {
+	if r.gone.IsZero() || !r.now().Before(r.gone.Add(r.grace)) {
+		return time.Time{}
+	}
+	return r.gone.Add(r.grace)
 }
 
 // Read looks at the files and returns what they say. It never fails, never blocks on what is no regular file, and its
 // result is never changed afterwards. A file that is sure not to have changed is not read again.
 //
-// Where there is no config.yaml, every field has its default and Fields is nil. Where there is one that can not be read
+// Where there is no config.yaml, and its grace is over, every field has its default and Fields is nil. Where there is one that can not be read
 // or parsed, it is what the file last said, marked [pannier.Workspace.LastGood], or else the defaults; an error among the
 // problems tells why. The files of the system prompt are read in any case, as long as there is a workspace.
 func (r *WorkspaceReader) Read() pannier.Workspace {
@@ -69,6 +80,7 @@ func (r *WorkspaceReader) Entries() []string { return r.prompts.entries }
 
 func (r *WorkspaceReader) readConfig(look time.Time) reading {
 	if info, err := os.Stat(r.path); err == nil && r.seen.holds(markOf(info, look)) {
+		r.gone = time.Time{}
 		return *r.good
 	}
 	text, info, err := readFile(r.path)
@@ -76,8 +88,9 @@ func (r *WorkspaceReader) readConfig(look time.Time) reading {
 		if _, err := os.Stat(r.dir); errors.Is(err, fs.ErrNotExist) {
 			return nothing(workspaceMissing(r.dir))
 		}
-		return nothing(missing())
+		return r.missed(look)
 	}
+	r.gone = time.Time{}
 	if err != nil {
 		return r.last(unreadable(refusalOf(err)))
 	}
@@ -87,6 +100,21 @@ func (r *WorkspaceReader) readConfig(look time.Time) reading {
 	}
 	r.good, r.seen = &read, markOf(info, look)
 	return read
+}
+
+// missed returns what a file says that is not there: in its grace what it last said, then nothing.
+func (r *WorkspaceReader) missed(look time.Time) reading {
+	if r.good == nil {
+		return nothing(missing())
+	}
+	if r.gone.IsZero() {
+		r.gone = look
+	}
+	if look.Before(r.gone.Add(r.grace)) {
+		return r.last(vanished())
+	}
+	r.good, r.seen, r.gone = nil, mark{}, time.Time{}
+	return nothing(missing())
 }
 
 // last returns what the file last said, with the problem that it has now. Those that it had then are of lines that may

@@ -12,7 +12,7 @@ func readKeys(t *testing.T, text string) []string {
 	t.Helper()
 	dir := t.TempDir()
 	writeConfig(t, dir, text)
-	return config.NewWorkspaceReader(dir).Read().Keys
+	return config.NewWorkspaceReader(dir, 0).Read().Keys
 }
 
 func TestKeysThatHoldSomething(t *testing.T) {

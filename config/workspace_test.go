@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -114,7 +116,7 @@ func TestWorkspace(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
 			writeConfig(t, dir, tt.text)
-			got := config.NewWorkspaceReader(dir).Read()
+			got := config.NewWorkspaceReader(dir, 0).Read()
 			if diff := cmp.Diff(tt.problems, codes(t, got)); diff != "" {
 				t.Errorf("problems: %s", diff)
 			}
@@ -129,7 +131,7 @@ func TestWorkspace(t *testing.T) {
 func TestLongTextForSkillsIsBounded(t *testing.T) {
 	dir := t.TempDir()
 	writeConfig(t, dir, "skills: '["+strings.Repeat(",", 1<<19)+"]'\n")
-	if n := len(config.NewWorkspaceReader(dir).Read().Problems); n > 5000 {
+	if n := len(config.NewWorkspaceReader(dir, 0).Read().Problems); n > 5000 {
 		t.Errorf("%d problems", n)
 	}
 }
@@ -171,7 +173,7 @@ func TestBrokenFileKeepsTheLastGood(t *testing.T) {
 			dir := t.TempDir()
 			path := filepath.Join(dir, pannier.WorkspaceFile)
 			writeConfig(t, dir, "name: Ann\nskills: [a, 'a', b]\n")
-			r := config.NewWorkspaceReader(dir)
+			r := config.NewWorkspaceReader(dir, 0)
 			good := r.Read()
 			check(t, os.Remove(path))
 			tt.make(t, path)
@@ -197,7 +199,7 @@ func TestBrokenFromTheStartIsTheDefaults(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
 			tt.make(t, filepath.Join(dir, pannier.WorkspaceFile))
-			got := config.NewWorkspaceReader(dir).Read()
+			got := config.NewWorkspaceReader(dir, 0).Read()
 			expectOnly(t, got, tt.want)
 			got.Problems = nil
 			if diff := cmp.Diff(defaults(nil), got); diff != "" {
@@ -220,7 +222,7 @@ func expectOnly(t *testing.T, w pannier.Workspace, want problem) {
 
 func TestMissingFileIsTheDefaults(t *testing.T) {
 	dir := t.TempDir()
-	r := config.NewWorkspaceReader(dir)
+	r := config.NewWorkspaceReader(dir, 0)
 	first := r.Read()
 	writeConfig(t, dir, "name: Ann\nskills: [a]\n")
 	if got := r.Read(); got.Name != "Ann" {
@@ -249,4 +251,51 @@ func TestReadStill(t *testing.T) {
 			t.Errorf("%d moves: %q, %v; want %q", moves, text, err, want)
 		}
 	}
+}
+
+// TestWorkspaceFileThatVanishes says what it last said for the grace, and is missed after it.
+func TestWorkspaceFileThatVanishes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		file := filepath.Join(dir, "config.yaml")
+		write := func() {
+			if err := os.WriteFile(file, []byte("name: Desk\nskills: [a]\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write()
+		r := config.NewWorkspaceReader(dir, 2*time.Second)
+		if w := r.Read(); w.Name != "Desk" || !r.Due().IsZero() {
+			t.Fatalf("%+v, due %v", w, r.Due())
+		}
+		for range 2 { // it may vanish again
+			if err := os.Remove(file); err != nil {
+				t.Fatal(err)
+			}
+			gone := time.Now()
+			w := r.Read()
+			if w.Name != "Desk" || !w.Listed || !w.LastGood || len(w.Problems) != 1 || w.Problems[0].Severity != pannier.SeverityWarning {
+				t.Errorf("in its grace: %+v", w)
+			}
+			if due := r.Due(); !due.Equal(gone.Add(2 * time.Second)) {
+				t.Errorf("due %v", due.Sub(gone))
+			}
+			time.Sleep(1999 * time.Millisecond)
+			if r.Read().Name != "Desk" {
+				t.Error("gone before its grace is over")
+			}
+			write()
+			if w := r.Read(); w.LastGood || !r.Due().IsZero() {
+				t.Errorf("back: %+v, due %v", w, r.Due())
+			}
+		}
+		if err := os.Remove(file); err != nil {
+			t.Fatal(err)
+		}
+		r.Read()
+		time.Sleep(2 * time.Second)
+		if w := r.Read(); w.Name == "Desk" || w.Listed || w.LastGood || !r.Due().IsZero() {
+			t.Errorf("after its grace: %+v, due %v", w, r.Due())
+		}
+	})
 }

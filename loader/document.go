@@ -25,7 +25,7 @@ func (l *Loader) Read(ctx context.Context, s *pannier.Skill) (pannier.Document, 
 	switch {
 	case s.ToolsOnly:
 		return pannier.Document{}, fmt.Errorf("read %s: it has tools and no instructions: %w", s.Path, pannier.ErrNotServable)
-	case s.Broken || s.LastGood:
+	case s.Broken || s.LastGood || s.Deleting:
 		return pannier.Document{}, pannier.ErrNotServable
 	}
 	text, err := l.readWhole(s)

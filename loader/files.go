@@ -33,7 +33,8 @@ type File struct {
 
 // Open opens a file below the directory of a skill of a catalog. It fails with a [pannier.FileError] where there is no such
 // file to serve. What the snapshot has a digest of must have it: SKILL.md and _meta.json fail with [pannier.ErrChanged]
-// where the disk has moved on, and SKILL.md with [pannier.ErrNotServable] where it can not be read any more.
+// where the disk has moved on, and SKILL.md with [pannier.ErrNotServable] where it can not be read any more, as
+// every file of a skill that has vanished.
 //
 // No path leads out of the skill directory: the kernel keeps to it in one step, and where it can not, [os.Root] does. A
 // SKILL.md that is itself a link may lead elsewhere in its root, as it may for discovery.
@@ -41,7 +42,7 @@ func (l *Loader) Open(ctx context.Context, s *pannier.Skill, name string) (*File
 	if fault := l.checkPath(name); fault != "" {
 		return nil, &pannier.FileError{Fault: fault, Path: name}
 	}
-	if name == s.File && (s.Broken || s.LastGood) {
+	if s.Deleting || name == s.File && (s.Broken || s.LastGood) {
 		return nil, pannier.ErrNotServable
 	}
 	file, err := l.openBelow(s, name)

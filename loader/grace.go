@@ -82,17 +82,36 @@ func (t *tree) release(found []*pannier.Skill, sure []string) {
 	if len(t.grace.held) == 0 {
 		return
 	}
-	slugs := make(map[string]struct{}, len(found))
-	for _, s := range found {
-		slugs[s.Slug] = struct{}{}
-	}
+	arrived := t.arrived(found)
 	maps.DeleteFunc(t.grace.held, func(rel string, v vanished) bool {
 		_, back := slices.BinarySearchFunc(found, rel, func(s *pannier.Skill, rel string) int { return strings.Compare(s.PathBelowRoot, rel) })
-		_, moved := slugs[v.skill.Slug]
-		dir := path.Join(t.root.Path, rel)
-		meant := slices.Contains(sure, dir) || slices.Contains(sure, path.Dir(dir))
-		return back || moved || meant || t.grace.over(v, t.began)
+		_, moved := arrived[v.skill.Slug]
+		return back || moved || t.meant(rel, sure) || t.grace.over(v, t.began)
 	})
+}
+
+// arrived returns the slugs of the skills that lie where none was shown before. One that was there all the time, in the
+// shadow of another with its slug, has not moved.
+func (t *tree) arrived(found []*pannier.Skill) map[string]struct{} {
+	before := make(map[string]struct{}, len(t.grace.shown))
+	for _, s := range t.grace.shown {
+		before[s.PathBelowRoot] = struct{}{}
+	}
+	slugs := map[string]struct{}{}
+	for _, s := range found {
+		if _, known := before[s.PathBelowRoot]; !known {
+			slugs[s.Slug] = struct{}{}
+		}
+	}
+	return slugs
+}
+
+// meant reports whether pannier itself has taken away what lay at a path: it names the directory, or the one around it. That
+// it has changed the root says nothing of the skills right in it.
+func (t *tree) meant(rel string, sure []string) bool {
+	dir := path.Join(t.root.Path, rel)
+	around := path.Dir(dir)
+	return slices.Contains(sure, dir) || around != t.root.Path && slices.Contains(sure, around)
 }
 
 // over reports whether the grace of a skill has ended when a look began.

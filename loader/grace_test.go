@@ -81,7 +81,7 @@ func TestVanishedSkillStaysForTheGrace(t *testing.T) {
 			if got, want := pannier.TreeDigest(c.Skills), pannier.TreeDigest(c.Skills[:1]); got != want {
 				t.Error("what is held counts in the digest of the tree")
 			}
-			if _, err := g.Read(t.Context(), b); !errors.Is(err, pannier.ErrChanged) {
+			if _, err := g.Read(t.Context(), b); !errors.Is(err, pannier.ErrNotServable) {
 				t.Errorf("read: %v", err)
 			}
 
@@ -139,16 +139,23 @@ func TestSkillThatIsBackBrokenIsLastGood(t *testing.T) {
 }
 
 func TestWhatPannierItselfRemovesIsGoneAtOnce(t *testing.T) {
-	for name, sure := range map[string]string{"the skill": "b", "its parent": ""} {
+	for name, tt := range map[string]struct {
+		sure        string
+		paths, held []string
+	}{
+		"the skill":  {"b", []string{"a", "g/c"}, []string{"g/c"}},
+		"its parent": {"g", []string{"a", "b"}, []string{"b"}},
+		"the root":   {"", []string{"a", "b", "g/c"}, []string{"b", "g/c"}}, // which it changes for any skill
+	} {
 		t.Run(name, func(t *testing.T) {
 			g := newGraced(t, tree(t, "a", "b", "g/c"))
 			g.look()
 			remove(t, filepath.Join(g.root, "b"))
 			remove(t, filepath.Join(g.root, "g"))
 			dirs := []string{g.root}
-			c := load(t, g.Loader, pannier.Batch{Dirs: dirs, Sure: []string{filepath.Join(g.root, sure)}})
-			wantPaths(t, c, "a", "g/c")
-			g.wantHeld(c, "g/c")
+			c := load(t, g.Loader, pannier.Batch{Dirs: dirs, Sure: []string{filepath.Join(g.root, tt.sure)}})
+			wantPaths(t, c, tt.paths...)
+			g.wantHeld(c, tt.held...)
 		})
 	}
 
@@ -157,6 +164,19 @@ func TestWhatPannierItselfRemovesIsGoneAtOnce(t *testing.T) {
 	remove(t, filepath.Join(g.root, "b"))
 	g.wantHeld(g.look(""), "b")
 	wantPaths(t, load(t, g.Loader, pannier.Batch{Sure: []string{filepath.Join(g.root, "b")}}), "a")
+}
+
+// TestShadowIsNoMove: what was there all the time does not take the place of what has vanished.
+func TestShadowIsNoMove(t *testing.T) {
+	root := tree(t, "a/foo", "b/foo")
+	g := newGraced(t, root)
+	g.look()
+	if err := os.Rename(filepath.Join(root, "a/foo"), filepath.Join(t.TempDir(), "away")); err != nil {
+		t.Fatal(err)
+	}
+	c := g.look("a")
+	wantPaths(t, c, "a/foo", "b/foo")
+	g.wantHeld(c, "a/foo")
 }
 
 func TestRenamedSkillIsNotHeld(t *testing.T) {

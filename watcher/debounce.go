@@ -6,7 +6,8 @@ import "time"
 //
 // A change that comes alone is most often a rename, complete in itself, and is given out as soon as the tree has been
 // quiet for settle. Changes that follow soon after a scan are part of a longer work, and are given out when that pauses
-// for quiet, or after maxWait, so that a tree that never rests is looked at all the same.
+// for quiet, or after maxWait, so that a tree that never rests is looked at all the same. What is only looked at once more, as
+// polling and newly watched directories ask for, waits no longer than a change that comes alone.
 type debounce struct {
 	settle, quiet, maxWait time.Duration
 	// scanned is when a batch with a change was last handed over. Every change of that batch had been noticed by then, so it is also
@@ -14,10 +15,11 @@ type debounce struct {
 	scanned time.Time
 }
 
-// due returns when changes are given out of which the first was noticed at first and the latest at last.
-func (d debounce) due(first, last time.Time) time.Time {
+// due returns when marks are given out of which the first was made at first, and the first and the latest change noticed at told
+// and last. With a zero told there is no change, and last is the latest mark.
+func (d debounce) due(first, told, last time.Time) time.Time {
 	wait := d.quiet
-	if d.isolated(first) {
+	if d.settle > 0 && (told.IsZero() || told.Sub(d.scanned) >= d.quiet) {
 		wait = d.settle
 	}
 	quiet, latest := last.Add(wait), first.Add(d.maxWait)
@@ -25,8 +27,4 @@ func (d debounce) due(first, last time.Time) time.Time {
 		return latest
 	}
 	return quiet
-}
-
-func (d debounce) isolated(first time.Time) bool {
-	return d.settle > 0 && first.Sub(d.scanned) >= d.quiet
 }

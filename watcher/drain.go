@@ -152,6 +152,13 @@ func (w *Watcher) markLocked(path string, now time.Time) {
 	}
 }
 
+// checkLocked marks it as one to be looked at although nothing was noticed in it.
+func (w *Watcher) checkLocked(path string, now time.Time) {
+	for _, name := range w.namesLocked(path) {
+		w.ledger.pending.check(name, now)
+	}
+}
+
 // namesLocked returns the names of a path without links: below each root that leads there, and as the consumer wants it.
 func (w *Watcher) namesLocked(path string) []string {
 	var names []string

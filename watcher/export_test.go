@@ -42,9 +42,9 @@ var OpenNotify = openNotify
 // MaxDirty is the bound on the directories of a batch.
 const MaxDirty = maxDirty
 
-// Due asks the debounce when changes are given out. All times are on one scale.
-func Due(settle, quiet, maxWait time.Duration, scanned, first, last time.Time) time.Time {
-	return debounce{settle: settle, quiet: quiet, maxWait: maxWait, scanned: scanned}.due(first, last)
+// Due asks the debounce when marks are given out. All times are on one scale.
+func Due(settle, quiet, maxWait time.Duration, scanned, first, told, last time.Time) time.Time {
+	return debounce{settle: settle, quiet: quiet, maxWait: maxWait, scanned: scanned}.due(first, told, last)
 }
 
 // Ledger is the ledger alone, with everything due at once.
@@ -103,6 +103,6 @@ func (s *Sighting) Look(seen Seen, at time.Time) string {
 		s.begin(now, at)
 		return ""
 	}
-	d := s.take(now, at)
+	d, _ := s.take(now, at)
 	return map[difference]string{{true, false}: "dir", {false, true}: "files", {true, true}: "dir files"}[d]
 }

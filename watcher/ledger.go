@@ -89,7 +89,7 @@ func (l *ledger) settled() time.Time {
 	if l.pending.urgent {
 		return l.pending.first
 	}
-	return l.debounce.due(l.pending.first, l.pending.last)
+	return l.debounce.due(l.pending.first, l.pending.told, l.pending.last)
 }
 
 // offer returns a batch of all that is to be given out at a time: what pannier itself has changed, and what is pending too,

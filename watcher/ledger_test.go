@@ -16,26 +16,34 @@ var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 func at(d time.Duration) time.Time { return epoch.Add(d) }
 
 func TestDebounce(t *testing.T) {
-	const ms, s = time.Millisecond, time.Second
+	const ms, s, never = time.Millisecond, time.Second, -1
 	tests := []struct {
-		name                   string
-		settle, quiet, maxWait time.Duration
-		scanned, first, last   time.Duration
-		want                   time.Duration
+		name                       string
+		settle, quiet, maxWait     time.Duration
+		scanned, first, last, told time.Duration
+		want                       time.Duration
 	}{
-		{"isolated change waits for settle", 50 * ms, 2 * s, 5 * s, 0, 10 * s, 10 * s, 10*s + 50*ms},
-		{"isolated burst waits for its end", 50 * ms, 2 * s, 5 * s, 0, 10 * s, 11 * s, 11*s + 50*ms},
-		{"exactly debounce after a scan is isolated", 50 * ms, 2 * s, 5 * s, 8 * s, 10 * s, 10 * s, 10*s + 50*ms},
-		{"soon after a scan waits for debounce", 50 * ms, 2 * s, 5 * s, 9 * s, 10 * s, 10 * s, 12 * s},
-		{"before the scan was over too", 50 * ms, 2 * s, 5 * s, 11 * s, 10 * s, 10 * s, 12 * s},
-		{"noise after a scan ends at max-wait", 50 * ms, 2 * s, 5 * s, 9 * s, 10 * s, 14 * s, 15 * s},
-		{"noise that settles never ends at max-wait", 50 * ms, 2 * s, 5 * s, 0, 10 * s, 15*s - ms, 15 * s},
-		{"no settle", 0, 2 * s, 5 * s, 0, 10 * s, 10 * s, 12 * s},
-		{"nothing waits", 0, 0, 0, 0, 10 * s, 10 * s, 10 * s},
+		{"isolated change waits for settle", 50 * ms, 2 * s, 5 * s, 0, 10 * s, 10 * s, 10 * s, 10*s + 50*ms},
+		{"isolated burst waits for its end", 50 * ms, 2 * s, 5 * s, 0, 10 * s, 11 * s, 10 * s, 11*s + 50*ms},
+		{"exactly debounce after a scan is isolated", 50 * ms, 2 * s, 5 * s, 8 * s, 10 * s, 10 * s, 10 * s, 10*s + 50*ms},
+		{"soon after a scan waits for debounce", 50 * ms, 2 * s, 5 * s, 9 * s, 10 * s, 10 * s, 10 * s, 12 * s},
+		{"before the scan was over too", 50 * ms, 2 * s, 5 * s, 11 * s, 10 * s, 10 * s, 10 * s, 12 * s},
+		{"noise after a scan ends at max-wait", 50 * ms, 2 * s, 5 * s, 9 * s, 10 * s, 14 * s, 10 * s, 15 * s},
+		{"noise that settles never ends at max-wait", 50 * ms, 2 * s, 5 * s, 0, 10 * s, 15*s - ms, 10 * s, 15 * s},
+		{"a change apart from what is only looked at once more", 50 * ms, 2 * s, 5 * s, 9 * s, 10 * s, 11 * s, 11 * s, 11*s + 50*ms},
+		{"a change with what is only looked at once more", 50 * ms, 2 * s, 5 * s, 9 * s, 9500 * ms, 10 * s, 10 * s, 12 * s},
+		{"what is only looked at once more", 50 * ms, 2 * s, 5 * s, 9 * s, 10 * s, 10 * s, never, 10*s + 50*ms},
+		{"the same with no settle", 0, 2 * s, 5 * s, 9 * s, 10 * s, 10 * s, never, 12 * s},
+		{"no settle", 0, 2 * s, 5 * s, 0, 10 * s, 10 * s, 10 * s, 12 * s},
+		{"nothing waits", 0, 0, 0, 0, 10 * s, 10 * s, 10 * s, 10 * s},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := watcher.Due(tt.settle, tt.quiet, tt.maxWait, at(tt.scanned), at(tt.first), at(tt.last))
+			told := at(tt.told)
+			if tt.told == never {
+				told = time.Time{}
+			}
+			got := watcher.Due(tt.settle, tt.quiet, tt.maxWait, at(tt.scanned), at(tt.first), told, at(tt.last))
 			if got != at(tt.want) {
 				t.Errorf("due %v after the epoch, want %v", got.Sub(epoch), tt.want)
 			}

@@ -25,16 +25,36 @@ type marks struct {
 	sure    []string // those of dirs that pannier itself has changed; too
 	known   map[string]struct{}
 	trigger pannier.Trigger
-	// first and last are when the first and the latest change were noticed.
-	first, last time.Time
+	// first is when the first mark was made, told when the first change was noticed, and last when the latest was. What is only
+	// looked at once more tells of no change: told is zero where there is nothing else, and last is then the latest of that.
+	first, told, last time.Time
 }
 
 func (m *marks) empty() bool { return m.first.IsZero() }
 
-// dirty marks one directory.
+// dirty marks one directory in which a change was noticed.
 func (m *marks) dirty(dir string, at time.Time) {
+	m.tell(at)
+	m.check(dir, at)
+}
+
+// check marks one directory that is to be looked at although nothing was noticed in it, for something may have been missed.
+func (m *marks) check(dir string, at time.Time) {
 	m.note(pannier.TriggerEvent, at)
 	m.mark(dir)
+}
+
+// tell notes when a change was noticed.
+func (m *marks) tell(at time.Time) {
+	if !m.noticed() {
+		m.told, m.last = at, at
+	}
+	if at.Before(m.told) {
+		m.told = at
+	}
+	if at.After(m.last) {
+		m.last = at
+	}
 }
 
 // mark notes a directory, whatever the reason is.
@@ -69,8 +89,12 @@ func (m *marks) trust(dir string) {
 	}
 }
 
-// all marks everything.
+// all marks everything. A resync, a start or a caller who asks tells of no change.
 func (m *marks) all(trigger pannier.Trigger, at time.Time) {
+	switch trigger {
+	case pannier.TriggerEvent, pannier.TriggerError, pannier.TriggerOverflow:
+		m.tell(at)
+	}
 	m.note(trigger, at)
 	m.fill()
 }
@@ -81,7 +105,7 @@ func (m *marks) note(trigger pannier.Trigger, at time.Time) {
 	if m.first.IsZero() || at.Before(m.first) {
 		m.first = at
 	}
-	if at.After(m.last) {
+	if !m.noticed() && at.After(m.last) {
 		m.last = at
 	}
 	if slices.Index(gravity, trigger) > slices.Index(gravity, m.trigger) {
@@ -93,6 +117,10 @@ func (m *marks) note(trigger pannier.Trigger, at time.Time) {
 func (m *marks) merge(other marks) {
 	if other.empty() {
 		return
+	}
+	if other.noticed() {
+		m.tell(other.told)
+		m.tell(other.last)
 	}
 	m.note(other.trigger, other.first)
 	m.note(other.trigger, other.last)
@@ -108,12 +136,5 @@ func (m *marks) merge(other marks) {
 	}
 }
 
-// noticed reports whether somebody told of a change. A resync, a start, the end of a grace or a caller who asks tells of none,
-// so what comes after it is as isolated as before.
-func (m *marks) noticed() bool {
-	switch m.trigger {
-	case "", pannier.TriggerResync, pannier.TriggerGrace, pannier.TriggerStart, pannier.TriggerManual:
-		return false
-	}
-	return true
-}
+// noticed reports whether there is a change among the marks. What comes after a batch without one is as isolated as before.
+func (m *marks) noticed() bool { return !m.told.IsZero() }

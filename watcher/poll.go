@@ -132,8 +132,8 @@ func (w *Watcher) visit(dir *watch) {
 		return
 	}
 	reachable := now.dir.err == dir.seen.dir.err
-	if d := dir.seen.take(now, at); d.any() {
-		w.noticeDifference(dir, d, at)
+	if d, again := dir.seen.take(now, at); d.any() {
+		w.noticeDifference(dir, d, again, at)
 	}
 	if !reachable {
 		w.changed = true
@@ -219,13 +219,18 @@ func (w *Watcher) noticeGone(dir *watch, at time.Time) {
 	w.noticeLocked(dir.path, true, at)
 }
 
-// noticeDifference marks a polled directory, and leaves to be armed what may be new in it.
-func (w *Watcher) noticeDifference(dir *watch, d difference, at time.Time) {
+// noticeDifference marks a polled directory, and leaves to be armed what may be new in it. again says that the difference was
+// told before.
+func (w *Watcher) noticeDifference(dir *watch, d difference, again bool, at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if dir.has(roleTree|roleExtra) || d.files && dir.has(roleProbe|roleWorkspace) {
 		w.poller.found = true
-		w.markLocked(dir.path, at)
+		if again {
+			w.checkLocked(dir.path, at)
+		} else {
+			w.markLocked(dir.path, at)
+		}
 	}
 	if dir.has(roleReached) {
 		put(&w.todo.relist, dir.path)

@@ -61,6 +61,41 @@ func TestPollingFindsAChangeWithinItsInterval(t *testing.T) {
 	})
 }
 
+// TestPollingOnceMoreLeavesTheNextChangeIsolated changes a file right after what polling tells once more of the change before.
+func TestPollingOnceMoreLeavesTheNextChangeIsolated(t *testing.T) {
+	inPollBubble(t, nil, func(b *bubble) {
+		for range 10 {
+			edit(t, filepath.Join(b.skill, pannier.SkillFile))
+			b.take()
+			b.take() // once more
+			began := time.Now()
+			edit(t, filepath.Join(b.skill, pannier.SkillFile))
+			b.take()
+			if took := time.Since(began); took > pollWait+settle {
+				t.Errorf("the next change came after %v, want it as soon as one that comes alone", took)
+			}
+			b.takeAll(time.Minute)
+		}
+	})
+}
+
+// TestPollingOnceMoreKeepsNoChangeWaiting makes a second change while what polling tells once more of the first is still to come.
+func TestPollingOnceMoreKeepsNoChangeWaiting(t *testing.T) {
+	two := func(b *bubble) string { return filepath.Join(b.root, "two") }
+	inPollBubble(t, func(_ *watcher.Options, b *bubble) { mkdir(t, two(b)) }, func(b *bubble) {
+		for range 10 {
+			edit(t, filepath.Join(b.skill, pannier.SkillFile))
+			b.take()
+			began := time.Now()
+			edit(t, filepath.Join(two(b), pannier.MetaFile))
+			if b.untilTold(two(b)); time.Since(began) > pollWait+debounce {
+				t.Errorf("the second change came after %v, want it debounced once", time.Since(began))
+			}
+			b.takeAll(time.Minute)
+		}
+	})
+}
+
 func TestPollingWaitsForATreeThatMoves(t *testing.T) {
 	inPollBubble(t, nil, func(b *bubble) {
 		began := time.Now()

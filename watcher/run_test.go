@@ -40,6 +40,22 @@ func TestLookWithoutAChangeLeavesTheNextOneIsolated(t *testing.T) {
 	})
 }
 
+// TestNewlyWatchedDirectoryLeavesTheNextChangeIsolated names a directory that is looked at once more because it may have changed
+// before it was watched.
+func TestNewlyWatchedDirectoryLeavesTheNextChangeIsolated(t *testing.T) {
+	elsewhere := realDir(t)
+	inBubble(t, nil, func(b *bubble) {
+		b.Watch(pannier.WatchSet{Version: 1, Dirs: []string{b.root, b.skill, elsewhere}})
+		b.takeAfter(0, b.event(2, elsewhere))
+		b.kernel().tell(elsewhere + "/SKILL.md")
+		b.takeAfter(settle, b.event(3, elsewhere))
+		b.kernel().tell(b.skill + "/SKILL.md")
+		b.pass(debounce / 2)
+		b.Watch(pannier.WatchSet{Version: 2, Dirs: []string{b.root, b.skill}, Entries: []string{"other"}})
+		b.takeAfter(debounce/2, b.event(4, b.skill, b.workspace)) // which does not make it wait longer
+	})
+}
+
 func TestBurstIsOneBatch(t *testing.T) {
 	inBubble(t, nil, func(b *bubble) {
 		began := time.Now()

@@ -96,19 +96,20 @@ func (s *sighting) begin(first sighting, at time.Time) {
 // ripe reports whether the time has come to tell a difference once more.
 func (s *sighting) ripe(at time.Time) bool { return s.owed.any() && !at.Before(s.again) }
 
-// take compares with what is seen now, and goes on from there. It copies the files, and only where they differ.
-func (s *sighting) take(now sighting, at time.Time) difference {
+// take compares with what is seen now, and goes on from there. It copies the files, and only where they differ. again says that
+// nothing differs that was not told before.
+func (s *sighting) take(now sighting, at time.Time) (told difference, again bool) {
 	d := difference{dir: now.dir != s.dir, files: !slices.Equal(now.files, s.files)}
 	s.dir, s.stale = now.dir, now.stale
 	if d.files {
 		s.files = slices.Clone(now.files)
 	}
-	told := d
+	told = d
 	if s.ripe(at) {
 		told, s.owed = d.and(s.owed), difference{}
 	}
 	s.owe(d, at)
-	return told
+	return told, !d.any()
 }
 
 func (s *sighting) owe(d difference, at time.Time) {

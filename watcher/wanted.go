@@ -47,7 +47,7 @@ func (w *Watcher) settleWanted(turned map[string]struct{}) (settled bool) {
 			continue
 		}
 		settled = false
-		w.markNames(names)
+		w.checkNames(names)
 	}
 	w.dropWanted(before, now)
 	return settled
@@ -163,6 +163,15 @@ func (w *Watcher) markNames(names []string) {
 	}
 }
 
+// checkNames marks directories that are to be looked at although nothing was noticed in them.
+func (w *Watcher) checkNames(names []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, name := range names {
+		w.ledger.pending.check(name, time.Now())
+	}
+}
+
 // markWanted marks a directory: the consumer has looked at it before it was armed, and nothing else will tell. That need
 // not wait for quiet, unless there is a change that does, which would be given out half done with it.
 func (w *Watcher) markWanted(name string) {
@@ -170,6 +179,6 @@ func (w *Watcher) markWanted(name string) {
 	defer w.mu.Unlock()
 	pending := &w.ledger.pending
 	alone := pending.empty()
-	pending.dirty(name, time.Now())
+	pending.check(name, time.Now())
 	pending.urgent = pending.urgent || alone
 }

@@ -20,8 +20,8 @@ type Options struct {
 	// Rules say what is watched: the directory Rules.Workspace for its config.yaml, and each root as far down as the
 	// rules reach. They are not changed while the watcher lives.
 	Rules pannier.DiscoveryRules
-	// Settle is how long the tree must have been quiet after an isolated change, one before which nothing was noticed or
-	// looked at for Debounce. Zero treats every change alike, so that all of them wait for Debounce.
+	// Settle is how long the tree must have been quiet after an isolated change: none was noticed, or handed over, for
+	// Debounce before it. Zero treats every change alike, so that all of them wait for Debounce.
 	Settle time.Duration
 	// Debounce is how long the tree must have been quiet after changes that follow soon upon a batch.
 	Debounce time.Duration
@@ -152,7 +152,7 @@ func (w *Watcher) Watch(set pannier.WatchSet) {
 		set.Entries = pannier.UsualEntries()
 	}
 	if !slices.Equal(set.Entries, w.wanted.Entries) { // one may have changed when nobody knew that it matters
-		w.ledger.pending.dirty(w.rules.Workspace, time.Now())
+		w.ledger.pending.check(w.rules.Workspace, time.Now())
 	}
 	w.wanted = set
 	w.todo.wanted = true

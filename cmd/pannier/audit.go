@@ -152,7 +152,7 @@ func (a *auditing) workspace() error {
 		return err
 	}
 	a.base, a.options.Rules = s.Workspace, s.Rules()
-	a.options.Workspace = config.NewWorkspaceReader(s.Workspace).Read()
+	a.options.Workspace = config.NewWorkspaceReader(s.Workspace, 0).Read()
 	return nil
 }
 
@@ -216,7 +216,7 @@ func (a *auditing) mend(ctx context.Context, report lint.Report) (lint.Report, e
 // again looks once more, at config.yaml too.
 func (a *auditing) again(ctx context.Context) (lint.Report, error) {
 	if a.options.Workspace.Fields != nil {
-		a.options.Workspace = config.NewWorkspaceReader(a.base).Read()
+		a.options.Workspace = config.NewWorkspaceReader(a.base, 0).Read()
 	}
 	return lint.Audit(ctx, a.options)
 }

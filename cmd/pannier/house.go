@@ -47,7 +47,7 @@ func newHouse(s config.Settings, environ []string, o registry.Options) *house {
 		settings:  s,
 		rules:     s.Rules(),
 		loader:    loader.New(loader.Options{Rules: s.Rules(), DeleteGrace: s.DeleteGrace}),
-		workspace: config.NewWorkspaceReader(s.Workspace),
+		workspace: config.NewWorkspaceReader(s.Workspace, s.DeleteGrace),
 		registry:  registry.New(o),
 		cards:     cards{options: card.Options{URL: s.AgentURL, MaxBytes: s.CardMaxBytes}},
 	}

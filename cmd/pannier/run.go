@@ -212,7 +212,7 @@ func (c *sidecar) takeIn(ctx context.Context, b pannier.Batch) {
 	took := now.Sub(start)
 	c.looked.Store(&now)
 	c.watcher.Watch(watch)
-	c.watcher.RevisitAt(c.loader.Revisit())
+	c.watcher.RevisitAt(c.revisit())
 	changed := before == nil || before.Version != after.Version
 	c.metrics.observe(b.Trigger, changed, took)
 	c.log.Debug("looked", "seq", b.Seq, "trigger", b.Trigger, "full", b.Full, "dirs", len(b.Dirs), "changed", changed, "took", took)
@@ -221,6 +221,15 @@ func (c *sidecar) takeIn(ctx context.Context, b pannier.Batch) {
 		c.prints.ask()
 	}
 	c.catchUp()
+}
+
+// revisit returns when the next look is wanted although nothing has changed; zero is never.
+func (c *sidecar) revisit() time.Time {
+	at, due := c.loader.Revisit(), c.workspace.Due()
+	if at.IsZero() || !due.IsZero() && due.Before(at) {
+		return due
+	}
+	return at
 }
 
 // rescan looks at everything again; see [api.Options.Rescan].

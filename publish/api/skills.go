@@ -242,7 +242,9 @@ func unusable(e *pannier.Entry) error {
 
 func held(e *pannier.Entry) error {
 	hint := "mend its SKILL.md"
-	if len(e.Problems) > 0 {
+	if e.Deleting {
+		hint = "its directory is gone; put it back, or it is listed no more in a moment"
+	} else if len(e.Problems) > 0 {
 		hint = e.Problems[0].String() + "; " + e.Problems[0].Hint
 	}
 	return &statusError{http.StatusConflict, "skill_held", fmt.Sprintf("%s stays listed as it last was, but its text on the disk can not be read any more", e.Slug), hint}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"pannier"
 )
@@ -13,14 +14,22 @@ import (
 const (
 	peersHead = "\n## Your Peers (workspaces you can delegate to)\n\n"
 	peersCut  = "- %d more peers are not listed, for want of room.\n"
+	peersMore = "- and %d more peers\n"
 	peersFoot = "\nHand a task to one of them with `delegate_to_workspace` and its id.\n"
+)
+
+// What peers publish is bounded here whatever the limit of the prompt is, so that none of them fills the prompts of all.
+const (
+	peersShown      = 100
+	peerSkillsShown = 50
+	peerTextChars   = 100 // of a name, a status and the name of a skill, in code points
 )
 
 // peersSection returns the section on the peers that have a card, ordered by id, and how many code points it has. Those
 // that there is no room for are counted in it; it is empty where none fits.
 func peersSection(peers []pannier.Peer, room int) (text string, size int) {
-	blocks := peerBlocks(peers)
-	size = len(peersHead) + len(peersFoot)
+	blocks, more := peerBlocks(peers)
+	size = len(peersHead) + len(more) + len(peersFoot)
 	all := size
 	for _, b := range blocks {
 		all += b.size
@@ -43,20 +52,30 @@ func peersSection(peers []pannier.Peer, room int) (text string, size int) {
 	case listed < len(blocks):
 		fmt.Fprintf(&b, peersCut, len(blocks)-listed)
 	}
-	return peersHead + b.String() + peersFoot, size
+	return peersHead + b.String() + more + peersFoot, size
 }
 
-// peerBlocks returns the lines on each peer that has a card.
-func peerBlocks(peers []pannier.Peer) []block {
+// peerBlocks returns the lines on each peer that has a card, of the first [peersShown], and the line on those behind them.
+func peerBlocks(peers []pannier.Peer) (blocks []block, more string) {
 	ordered := slices.Clone(peers)
 	slices.SortStableFunc(ordered, func(a, b pannier.Peer) int { return cmp.Compare(a.ID, b.ID) })
-	var blocks []block
+	left := 0
 	for _, p := range ordered {
-		if text, ok := peerLines(p); ok {
-			blocks = append(blocks, block{text, runes(text)})
+		card, ok := cardOf(p)
+		if !ok {
+			continue
 		}
+		if len(blocks) == peersShown {
+			left++
+			continue
+		}
+		text := peerLines(p, card)
+		blocks = append(blocks, block{text, runes(text)})
 	}
-	return blocks
+	if left > 0 {
+		more = fmt.Sprintf(peersMore, left)
+	}
+	return blocks, more
 }
 
 // peerCard is what is told of an agent card. What is not of these kinds is not told.
@@ -65,21 +84,25 @@ type peerCard struct {
 	Skills any `json:"skills"`
 }
 
-// peerLines returns what is told of a peer. A card that is no object is none.
-func peerLines(p pannier.Peer) (text string, ok bool) {
-	var card *peerCard
-	if len(p.Card) == 0 || json.Unmarshal(p.Card, &card) != nil || card == nil {
-		return "", false
+// cardOf returns the card of a peer that can be told of. A card that is no object is none, and a peer whose id can not be
+// written as it is could not be delegated to.
+func cardOf(p pannier.Peer) (card *peerCard, ok bool) {
+	if len(p.Card) == 0 || p.ID == "" || p.ID != inline(p.ID) {
+		return nil, false
 	}
-	id := inline(p.ID)
-	text = fmt.Sprintf("- **%s** (id: `%s`, status: %s)\n", cmp.Or(inlineOf(card.Name), inline(p.Name), id), id, cmp.Or(inline(p.Status), "unknown"))
+	return card, json.Unmarshal(p.Card, &card) == nil && card != nil
+}
+
+// peerLines returns what is told of a peer.
+func peerLines(p pannier.Peer, card *peerCard) string {
+	text := fmt.Sprintf("- **%s** (id: `%s`, status: %s)\n", cmp.Or(inlineOf(card.Name), inline(p.Name), p.ID), p.ID, cmp.Or(inline(p.Status), "unknown"))
 	if names := skillNames(card.Skills); len(names) > 0 {
 		text += "  Skills: " + strings.Join(names, ", ") + "\n"
 	}
-	return text, true
+	return text
 }
 
-// skillNames returns the names of the skills on a card.
+// skillNames returns the names of the skills on a card, and behind the last that is shown how many there are more.
 func skillNames(skills any) []string {
 	list, _ := skills.([]any)
 	var names []string
@@ -89,6 +112,9 @@ func skillNames(skills any) []string {
 			names = append(names, name)
 		}
 	}
+	if more := len(names) - peerSkillsShown; more > 0 {
+		names = append(names[:peerSkillsShown], fmt.Sprintf("and %d more", more))
+	}
 	return names
 }
 
@@ -97,10 +123,20 @@ func inlineOf(value any) string {
 	return inline(text)
 }
 
-// inline neutralises a text that stands within a line: it can not end what it is put in.
+// inline neutralises a text that stands within a line: it can not end what it is put in. What is dropped goes before marks
+// are broken, since one that it stood within would be whole behind it.
 func inline(text string) string {
-	return disarm(strings.Join(strings.Fields(inlineMarks.Replace(neutral(text))), " "))
+	text = disarm(fold(inlineMarks.Replace(text)))
+	for at, n := 0, 0; at < len(text); n++ {
+		if n == peerTextChars {
+			return text[:at] + "…"
+		}
+		_, width := utf8.DecodeRuneInString(text[at:])
+		at += width
+	}
+	return text
 }
 
-// inlineMarks are those of what a peer's texts are put in.
-var inlineMarks = strings.NewReplacer("`", "", "**", "")
+// inlineMarks are those of what a peer's texts are put in. They are single characters, so that dropping them never makes
+// another.
+var inlineMarks = strings.NewReplacer("`", "", "*", "")
