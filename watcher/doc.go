@@ -36,7 +36,7 @@
 //   - each root with the directories below it that the rules reach, down to those that hold a SKILL.md;
 //   - directories that the rules skip by name, but not what is in them, and only for the SKILL.md that would make them
 //     skills;
-//   - whatever else the consumer names in a [pannier.WatchSet], such as the targets of links;
+//   - whatever else the consumer names in a [pannier.WatchSet], such as the targets of links, and what lies on the ways there;
 //   - where a root or the workspace is missing, its nearest ancestor that exists, and where a link leads to it, the
 //     directory of the link: there only the entries on the way to it count.
 //
@@ -51,7 +51,8 @@
 //
 // To poll is to look at the stat of each directory and of the files that matter in it, about once a second, and to mark
 // what is another than before in the same ledger as events do: (dev, ino, size, mode, mtime, ctime) of what the path shows
-// now. A difference is told once more two seconds later, since clocks of file systems are coarse. What polling can not see
+// now. A difference is told once more two seconds later, since clocks of file systems are coarse; that is no change of its own,
+// so it neither keeps others waiting nor makes the next one less isolated. What polling can not see
 // is a write that changes nothing of that, as one through a mapping may do; a resync may not see it either. A file system
 // that does not answer holds up all of watching, as it holds up whoever else looks at it.
 //

@@ -242,7 +242,7 @@ func (r *remoteFiles) publish(ctx context.Context) error {
 	if !slices.ContainsFunc(out.Files, pannier.IsSkillFile) {
 		return &exitError{code: exitNo, message: "there is no SKILL.md that can be read in " + path.Join(remoteSkillsDir, slug) + "; nothing was written", hint: "look at it where the workspace runs"}
 	}
-	if err := writeFolder(out.Directory, list, func(name string) ([]byte, error) { return []byte(contents[name]), nil }); err != nil {
+	if err := writeFolder(out.Directory, list, func(name string) ([]byte, error) { return []byte(contents[name]), nil }, nil); err != nil {
 		return err
 	}
 	r.warnOfLosses(got)

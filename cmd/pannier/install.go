@@ -45,7 +45,7 @@ func (f *movingFlags) fingerprint() (digest pannier.Digest, err error) {
 		err = errors.New("nothing has that one")
 	}
 	if err != nil {
-		return digest, &exitError{code: exitUnknown, message: "--expected-fingerprint: " + err.Error(), hint: "give what `pannier show` calls fingerprint: sha256: and 64 digits"}
+		return digest, &exitError{code: exitUnknown, message: "--expected-fingerprint: " + err.Error(), hint: "give the fingerprint that `pannier show --json` tells while a sidecar runs: sha256: and 64 digits"}
 	}
 	return digest, nil
 }
@@ -154,6 +154,7 @@ func (p *program) move(ctx context.Context, f movingFlags, slug, from string) er
 		if err != nil {
 			return src.fault(err)
 		}
+		result.Ignored = append(src.skipped, result.Ignored...)
 		return p.printMove(result)
 	})
 }

@@ -20,6 +20,8 @@ type sourceBody struct {
 	name   string
 	format pannier.ArchiveFormat
 	size   int64 // 0 where it is not known
+	// skipped are the entries of a folder that are not packed, sorted.
+	skipped []string
 	// packed has what packing came to, once Reader has ended; nil where nothing is packed.
 	packed chan error
 	close  func()
@@ -54,7 +56,7 @@ func packFolder(ctx context.Context, dir string) (*sourceBody, error) {
 	if err != nil {
 		return nil, &exitError{code: exitUnknown, message: err.Error()}
 	}
-	files, err := filesToPack(root)
+	files, skipped, err := filesToPack(root)
 	if err == nil && !slices.ContainsFunc(files, pannier.IsSkillFile) {
 		err = &exitError{code: exitNo, message: "there is no SKILL.md in " + dir, hint: "name the folder that has it"}
 	}
@@ -62,7 +64,7 @@ func packFolder(ctx context.Context, dir string) (*sourceBody, error) {
 		return nil, errors.Join(err, root.Close())
 	}
 	out, in := io.Pipe()
-	src := &sourceBody{Reader: out, name: filepath.Base(dir), format: pannier.TarGz, packed: make(chan error, 1)}
+	src := &sourceBody{Reader: out, name: filepath.Base(dir), format: pannier.TarGz, skipped: skipped, packed: make(chan error, 1)}
 	go func() {
 		err := archive.Pack(ctx, in, root, filepath.Base(dir), files)
 		in.CloseWithError(err)
@@ -79,16 +81,20 @@ func packFolder(ctx context.Context, dir string) (*sourceBody, error) {
 // notPacked are directories that no skill is made of.
 var notPacked = []string{".git", ".svn", ".hg", pannier.OwnDir, "__MACOSX", "node_modules", ".venv", "venv", "__pycache__"}
 
-// filesToPack lists the files of a folder. A link is refused, because what it leads to would be missing, or would be
+// filesToPack lists the files of a folder, and what is left out of it. A link is refused, because what it leads to would be missing, or would be
 // something else, where the skill is installed.
-func filesToPack(root *os.Root) (files []string, err error) {
+func filesToPack(root *os.Root) (files, skipped []string, err error) {
 	err = fs.WalkDir(root.FS(), ".", func(path string, e fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
 		case e.IsDir() && slices.Contains(notPacked, e.Name()):
+			skipped = append(skipped, path+"/")
 			return fs.SkipDir
-		case e.IsDir() || e.Name() == ".DS_Store":
+		case e.Name() == ".DS_Store":
+			skipped = append(skipped, path)
+			return nil
+		case e.IsDir():
 			return nil
 		case !e.Type().IsRegular():
 			return &exitError{
@@ -99,7 +105,7 @@ func filesToPack(root *os.Root) (files []string, err error) {
 		files = append(files, path)
 		return nil
 	})
-	return files, err
+	return files, skipped, err
 }
 
 func kindOf(mode fs.FileMode) string {

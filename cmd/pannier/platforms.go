@@ -41,7 +41,7 @@ func newPublishers(s config.Settings, to remote, emit func(pannier.EventType, an
 		}
 		o := platformOptions(at, to)
 		o.Name, o.Label = platformNames(s.Platforms, i)
-		o.Emit, o.Registerer, o.Logger = emit, reg, log
+		o.CardMaxBytes, o.Emit, o.Registerer, o.Logger = s.CardMaxBytes, emit, reg, log
 		pub, err := platform.New(o)
 		if err != nil {
 			return nil, fmt.Errorf("platform: %w", err)

@@ -47,16 +47,16 @@ activity on the platform. PACKET is a file, or - for standard input.`,
 			if to == "" && !record {
 				return &exitError{code: exitUnknown, message: "promote needs a directory for the draft", hint: "name it with --to; --record alone tells the sidecar and writes nothing"}
 			}
-			if record {
-				err = p.asking(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-					_, err := c.Promote(ctx, promotion.Packet)
-					return err
-				})
+			if to != "" { // before anybody is told: nobody can take that back
+				err = p.draft(promotion, to)
 			}
-			if err != nil || to == "" {
+			if err != nil || !record {
 				return err
 			}
-			return p.draft(promotion, to)
+			return p.asking(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				_, err := c.Promote(ctx, promotion.Packet)
+				return err
+			})
 		},
 	}
 	cmd.Flags().StringVar(&to, "to", "", "the directory that the folder of the draft is written into")
@@ -98,7 +98,7 @@ func (p *program) draft(promotion pannier.Promotion, to string) error {
 	}
 	file := filepath.Join(dir, pannier.SkillFile)
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		return &exitError{code: exitUnknown, message: err.Error()}
+		return &exitError{code: exitUnknown, message: errors.Join(err, os.RemoveAll(dir)).Error()}
 	}
 	_, err := fmt.Fprintln(p.out, printable(file))
 	return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -53,25 +54,39 @@ type published struct {
 	LeftOut   []string `json:"left_out"`
 }
 
+// publishTries is how often a skill is read that changes meanwhile.
+const publishTries = 3
+
 func (p *program) publish(ctx context.Context, c *client.Client, slug, to, by string) error {
+	for try := 1; ; try++ {
+		out, err := p.publishOnce(ctx, c, slug, to, by)
+		switch {
+		case err == nil:
+			return p.printPublished(out)
+		case !errors.Is(err, errMoved):
+			return err
+		case try == publishTries:
+			return &exitError{code: exitUnknown, message: slug + " keeps changing while it is read; nothing was written", hint: "try again once it is quiet"}
+		}
+	}
+}
+
+// errMoved says that the files which were read are not all of one version.
+var errMoved = errors.New("the skill changed while it was read")
+
+func (p *program) publishOnce(ctx context.Context, c *client.Client, slug, to, by string) (published, error) {
 	skill, err := c.Skill(ctx, slug, "")
+	if err == nil {
+		err = p.mayPublish(skill, by)
+	}
 	if err != nil {
-		return err
+		return published{}, err
 	}
-	if err := p.mayPublish(skill, by); err != nil {
-		return err
-	}
-	files := profile.Bundle(profile.Skill{Files: skill.Files, ReadFile: func(name string) ([]byte, error) {
-		text, _, err := c.File(ctx, slug, name)
-		return text, err
-	}})
+	source := publishedSkill{ctx, c, slug, map[string]pannier.Digest{}}
+	files := profile.Bundle(profile.Skill{Files: skill.Files, ReadFile: source.read})
 	out := published{Slug: skill.Slug, Directory: filepath.Join(to, skill.Slug), Files: []string{}, LeftOut: []string{}}
-	err = writeFolder(out.Directory, files, func(name string) ([]byte, error) {
-		content, _, err := c.File(ctx, slug, name)
-		return content, err
-	})
-	if err != nil {
-		return err
+	if err := writeFolder(out.Directory, files, source.read, source.unmoved); err != nil {
+		return published{}, err
 	}
 	for _, f := range skill.Files {
 		if slices.Contains(files, f) {
@@ -80,7 +95,34 @@ func (p *program) publish(ctx context.Context, c *client.Client, slug, to, by st
 			out.LeftOut = append(out.LeftOut, f.Path)
 		}
 	}
-	return p.printPublished(out)
+	return out, nil
+}
+
+// publishedSkill reads the files of a skill, and remembers what they were.
+type publishedSkill struct {
+	ctx  context.Context
+	c    *client.Client
+	slug string
+	was  map[string]pannier.Digest
+}
+
+func (s publishedSkill) read(name string) ([]byte, error) {
+	content, digest, err := s.c.File(s.ctx, s.slug, name)
+	if was, again := s.was[name]; err == nil && again && was != digest {
+		err = errMoved
+	}
+	s.was[name] = digest
+	return content, err
+}
+
+// unmoved reads every file again. One that was the same before all others were read and after it is of one version with them.
+func (s publishedSkill) unmoved() error {
+	for _, name := range slices.Sorted(maps.Keys(s.was)) {
+		if _, err := s.read(name); err != nil {
+			return errors.Join(errMoved, err)
+		}
+	}
+	return nil
 }
 
 func (p *program) printPublished(out published) error {
@@ -96,6 +138,9 @@ func (p *program) printPublished(out published) error {
 
 // mayPublish refuses what a profile does, and a skill that is not known as a whole.
 func (p *program) mayPublish(skill pannier.Detail, by string) error {
+	if skill.Slug != pannier.Slugify(skill.Slug) || skill.Slug == "" { // it becomes the name of a directory
+		return &exitError{code: exitUnknown, message: fmt.Sprintf("the answer is about %q, which is no slug", skill.Slug), hint: "see who answers there"}
+	}
 	if skill.FilesTruncated {
 		return &exitError{code: exitNo, message: fmt.Sprintf("%s has more files than are listed, so not all of it could be written", skill.Slug), hint: "copy its directory, " + skill.Path}
 	}
@@ -109,8 +154,9 @@ func (p *program) mayPublish(skill pannier.Detail, by string) error {
 	return &exitError{code: exitNo, message: skill.Slug + " is not what " + by + " takes; nothing was written"}
 }
 
-// writeFolder writes files of a skill into a new directory: all of them, or none.
-func writeFolder(dir string, files []pannier.File, read func(name string) ([]byte, error)) error {
+// writeFolder writes files of a skill into a new directory: all of them, or none. settled, where it is not nil, says at the end
+// whether what was read belongs together.
+func writeFolder(dir string, files []pannier.File, read func(name string) ([]byte, error), settled func() error) error {
 	if _, err := os.Lstat(dir); err == nil {
 		return &exitError{code: exitNo, message: dir + " is there already", hint: "remove it, or name another directory with --to"}
 	}
@@ -122,7 +168,22 @@ func writeFolder(dir string, files []pannier.File, read func(name string) ([]byt
 		return &exitError{code: exitUnknown, message: err.Error()}
 	}
 	defer os.RemoveAll(half) // nothing is there any more once it has got its name
-	root, err := os.OpenRoot(half)
+	if err := writeFiles(half, files, read); err != nil {
+		return err
+	}
+	if settled != nil {
+		if err := settled(); err != nil {
+			return err
+		}
+	}
+	if err := os.Chmod(half, 0o755); err != nil {
+		return err
+	}
+	return os.Rename(half, dir)
+}
+
+func writeFiles(dir string, files []pannier.File, read func(name string) ([]byte, error)) error {
+	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return err
 	}
@@ -136,10 +197,7 @@ func writeFolder(dir string, files []pannier.File, read func(name string) ([]byt
 			return &exitError{code: exitUnknown, message: err.Error()}
 		}
 	}
-	if err := os.Chmod(half, 0o755); err != nil {
-		return err
-	}
-	return os.Rename(half, dir)
+	return nil
 }
 
 func writeFile(root *os.Root, f pannier.File, content []byte) error {
