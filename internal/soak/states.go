@@ -16,9 +16,10 @@ import (
 // states knows which contents can be shown: those that were anywhere in the workspace when it was last quiet, or shown then,
 // and those that writers have made since.
 type states struct {
-	mu     sync.Mutex
-	alive  map[token]bool
-	issued map[int]int // by writer, when it was last quiet
+	mu        sync.Mutex
+	workspace string
+	alive     map[token]bool
+	issued    map[int]int // by writer, when it was last quiet
 }
 
 var tokenPattern = regexp.MustCompile(`\bw\d+-\d+\b`)
@@ -40,7 +41,7 @@ func (s *states) settle(workspace string, shown []byte, issued map[int]int) erro
 	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.alive, s.issued = alive, issued
+	s.workspace, s.alive, s.issued = workspace, alive, issued
 	return err
 }
 
@@ -76,12 +77,29 @@ func (s *states) judge(text json.RawMessage) error {
 			continue
 		}
 		mount := skill.ID[len(skill.ID)-1:]
-		if other := generation[mount]; other != "" && other != skill.Name {
+		if other := generation[mount]; other != "" && other != skill.Name && s.complete(mount) {
 			errs = append(errs, fmt.Errorf("mount %s: %w: %s and %s", mount, errMixed, other, skill.Name))
 		}
 		generation[mount] = skill.Name
 	}
 	return errors.Join(errs...)
+}
+
+// complete reports whether the generation of a mount has all of its skills. Where another writer moved the root away while it
+// was written it has not, and what it lacks is rightly shown from the generation before, for its grace.
+func (s *states) complete(mount string) bool {
+	s.mu.Lock()
+	workspace := s.workspace
+	s.mu.Unlock()
+	if workspace == "" {
+		return true
+	}
+	for _, name := range groupSkills {
+		if _, err := os.Stat(filepath.Join(workspace, "skills", "mount"+mount, "..data", name, "SKILL.md")); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // possible returns nil where the content of a skill was there when all was last quiet, or was made since.
