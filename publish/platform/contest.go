@@ -15,6 +15,8 @@ const (
 	contestQuiet = 5 * time.Minute
 	// contestTold is from which replacement on it is no agent that starts.
 	contestTold = 4
+	// checkApart is the least between two checks of the card, however many events there are. The platform counts requests.
+	checkApart = 2 * time.Second
 )
 
 // contest counts how often something else has replaced our card in a row.
@@ -47,15 +49,13 @@ func (p *Publisher) suspect(overwritten bool) {
 
 // reconcile brings the platform back to our card after an alarm. Where somebody else keeps replacing it, as a second
 // sidecar would, each answer comes later than the one before, so that two of them do not push at each other for ever as
-// fast as they can.
+// fast as they can. Alarms that come while it waits are one.
 func (p *Publisher) reconcile(ctx context.Context) {
+	wait(ctx, p.calm(), p.wake)
 	p.mu.Lock()
-	overwritten, earlier := p.overwritten, p.contest
+	overwritten := p.overwritten
 	p.overwritten = false
 	p.mu.Unlock()
-	if earlier.count > 0 && time.Since(earlier.last) <= contestQuiet {
-		wait(ctx, p.jitter(backoff(earlier.count)), p.wake)
-	}
 	c, ok := p.inStep()
 	switch {
 	case !ok || ctx.Err() != nil:
@@ -65,6 +65,18 @@ func (p *Publisher) reconcile(ctx context.Context) {
 		p.replaced(c)
 		p.metrics.reconciles.WithLabelValues(resultReplaced).Inc()
 	}
+}
+
+// calm is how long an alarm waits.
+func (p *Publisher) calm() time.Duration {
+	p.mu.Lock()
+	c := p.contest
+	p.mu.Unlock()
+	var row time.Duration
+	if c.count > 0 && time.Since(c.last) <= contestQuiet {
+		row = p.jitter(backoff(c.count))
+	}
+	return max(row, checkApart-time.Since(p.registry.checked)) // which without read-back is long ago
 }
 
 // replaced has a card pushed again that the platform does not hold any more.

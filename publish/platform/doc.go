@@ -53,8 +53,12 @@
 // as refused once. A card that was there and is not any more is pushed again.
 //
 // Before a push the registered card is read too, unless that was done in the last five seconds. Its top-level keys that
-// pannier does not write are sent along, and its url where our card has none. All digests are those of our own card,
-// without what is sent along.
+// pannier does not write are sent along, and its url where our card has none. With [Options.CardMaxBytes] the largest of them
+// stay behind where the card would become larger than that, and health names them (card_foreign_keys_dropped) until a push
+// has room for all. All digests are those of our own card, without what is sent along.
+//
+// A description of a workspace is read up to 4 MiB and what our own card may take in it. A larger one has a card that is not
+// ours, whatever it is.
 //
 // Reading never keeps a card from being pushed, and an answer that tells nothing leaves a 2xx what it is. If the first
 // answers show that the platform has no such route (404 without a word of a workspace, 405, a page, a redirect elsewhere),
@@ -65,8 +69,13 @@
 // With [Options.Events] the platform's stream (`GET /ws`, a WebSocket) is followed. It tells who registers a card over ours,
 // by AGENT_CARD_UPDATED and WORKSPACE_ONLINE of our own workspace, and then the card is read back and pushed again at once;
 // without read-back the event is believed. The stream has no numbers and no replay, so after each connection the card is
-// read back and the peers are read, whatever was told. It has no pings either, so pannier sends one every 30 s. An event of
-// more than 1 MiB is read past, and counts as one of every sort.
+// read back and the peers are read, whatever was told. It has no pings either, so pannier sends one every 30 s. Of an event of
+// more than 1 MiB, and what our own card may take in it, only the type and the workspace are read: the card in it is not ours.
+// Where it does not tell them, it counts as one of every sort.
+//
+// The first event of our own workspace has the card read back at once, those that follow two seconds apart at least, however
+// many there are. Without read-back an event says nothing that tells of a card which we pushed within the last minute, one of
+// the last four, or that came before a push which is still to begin: the platform may tell late of what we did ourselves.
 //
 // A connection that ends is made anew after a random part of 100 ms, doubled each time up to 30 s, and from the beginning
 // after one that has held for a minute; after 401, 403 and what is no WebSocket about every 30 s; after 404 about every
@@ -84,7 +93,9 @@
 //
 // What peers publish is theirs, so nothing in it is believed and nothing in it breaks the list: of one that is not what it
 // should be stays what can be told. A peer has a card of at most 256 KiB and 64 levels, without NUL and without halves of
-// surrogate pairs; there are at most 1000, of an answer of at most 8 MiB.
+// surrogate pairs; what has a NUL in its key is dropped. There are at most 1000 peers, with 8 MiB of cards together, of which
+// the largest go first. The list is read as it comes and what is too large in it is read past, so that one peer costs no other
+// one his place; only a list of more than 64 MiB, or one that takes more than the 15 s of a request, is not taken.
 //
 // # Secrets
 //

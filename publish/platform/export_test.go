@@ -48,16 +48,19 @@ func (p *Publisher) SetStep(step func(name string) error) { p.step = step }
 // OutboxFile is the path of the record.
 func (p *Publisher) OutboxFile() string { return p.outbox.path() }
 
+// SetPeersMost bounds how much of a list of peers is read, in bytes.
+func (p *Publisher) SetPeersMost(most int64) { p.peersMost = most }
+
 // PeersOf is peersOf.
 var PeersOf = peersOf
 
 // The bounds of what is taken over of peers, and the two of the event stream.
 const (
-	MaxPeers         = maxPeers
-	MaxPeersBytes    = maxPeersBytes
-	MaxPeerCardBytes = maxPeerCardBytes
-	MaxPeerCardDepth = maxPeerCardDepth
-	MaxFrameBytes    = maxFrameBytes
+	MaxPeers          = maxPeers
+	MaxPeerCardBytes  = maxPeerCardBytes
+	MaxPeerCardsBytes = maxPeerCardsBytes
+	MaxPeerCardDepth  = maxPeerCardDepth
+	MaxFrameBytes     = maxFrameBytes
 )
 
 // What a wait is a random part of, by which tests tell what follows a try.

@@ -20,6 +20,7 @@ type fault struct {
 // The hints of what is beside the pushes.
 const (
 	hintNoStream = "nothing is lost: the card is checked and the peers are read every five minutes. If the platform has no event stream, set platform.events to false; a hosted one answers so when the header X-Molecule-Org-Id is missing"
+	hintPeerSize = "the list of peers is larger than pannier reads: see which workspace publishes a card of many megabytes, and have it made smaller"
 	hintNoPeers  = "the platform does not know the workspace, or has no list of peers; a hosted one answers so when the header X-Molecule-Org-Id is missing"
 )
 
@@ -62,6 +63,9 @@ func (p *Publisher) besides(what, token string, a answer, err error) outcome {
 	if o.plan == planStop || errors.Is(err, errNoStream) || errors.Is(err, errNoList) {
 		o.plan, o.reason, o.hint = planSlow, reasonOther, hintOther
 	}
+	if errors.Is(err, errTooLarge) { // which only a list of peers is here
+		o.plan, o.reason, o.hint = planSlow, reasonOther, hintPeerSize
+	}
 	if o.plan != planDone {
 		o.err = errors.New(what + ": " + secretsOf(token, p.header).complaint(a, err))
 	}
@@ -77,12 +81,13 @@ func routeless(status int) bool {
 	return false
 }
 
-// Conditions tells what is wrong beside the pushes: that something else keeps replacing the card, that the event stream is
-// not followed, that peers are not those of now. Those of severity info cost nothing but time.
+// Conditions tells what is wrong beside the pushes: that something else keeps replacing the card, that it has no room for what
+// others have written beside it, that the event stream is not followed, that peers are not those of now. Those of severity
+// info cost nothing but time.
 func (p *Publisher) Conditions() []pannier.Condition {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	conditions := p.contest.condition(p.name, time.Now())
+	conditions := append(p.contest.condition(p.name, time.Now()), p.unkept.condition(p.name)...)
 	if f := p.deaf; f != nil {
 		conditions = append(conditions, f.condition("platform_events_lost", p.name, "the platform's event stream is not followed: "+f.err))
 	}

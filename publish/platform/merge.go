@@ -2,6 +2,7 @@ package platform
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -14,29 +15,62 @@ var ownKeys = []string{"name", "description", "version", "url", "skills", "capab
 
 // merge returns our card with what is kept of the registered one behind it, sorted: the top-level keys that pannier does
 // not write, and the url where ours has none. A value that a database or a peer could choke on is not kept. Where either
-// card is no object, nothing is.
-func merge(own, registered json.RawMessage) json.RawMessage {
-	ours, theirs := objectOf(own), objectOf(registered)
+// card is no object, nothing is. Where it would have more than most bytes, the largest members go until it has not, and
+// their keys are returned, sorted; with 0 there is no bound.
+func merge(own, registered json.RawMessage, most int) (merged json.RawMessage, dropped []string) {
+	ours := objectOf(own)
 	if ours == nil {
-		return own
+		return own, nil
 	}
-	merged := bytes.TrimSuffix(bytes.TrimSpace(own), []byte("}"))
+	merged = bytes.TrimSuffix(bytes.TrimSpace(own), []byte("}"))
 	merged = bytes.TrimRight(bytes.Clone(merged), " \t\r\n")
+	theirs := membersBeside(ours, objectOf(registered))
+	if most > 0 {
+		dropped = dropLargest(theirs, most-len(merged)-len("}"))
+	}
 	first := len(ours) == 0
 	for _, key := range slices.Sorted(maps.Keys(theirs)) {
-		if _, has := ours[key]; has || !keepable(key, theirs[key]) {
-			continue
-		}
-		member, ok := memberOf(key, theirs[key])
-		if !ok {
-			continue
-		}
 		if !first {
 			merged = append(merged, ',')
 		}
-		merged, first = append(merged, member...), false
+		merged, first = append(merged, theirs[key]...), false
 	}
-	return append(merged, '}')
+	return append(merged, '}'), dropped
+}
+
+// membersBeside returns what is kept of the registered card, each member encoded.
+func membersBeside(ours, registered map[string]json.RawMessage) map[string][]byte {
+	kept := map[string][]byte{}
+	for key, value := range registered {
+		if _, has := ours[key]; has || !keepable(key, value) {
+			continue
+		}
+		if member, ok := memberOf(key, value); ok {
+			kept[key] = member
+		}
+	}
+	return kept
+}
+
+// dropLargest deletes the largest members until the others have no more than room bytes, and returns their keys, sorted.
+func dropLargest(members map[string][]byte, room int) (dropped []string) {
+	size := 0
+	for _, member := range members {
+		size += len(member) + len(",")
+	}
+	keys := slices.SortedFunc(maps.Keys(members), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(members[b]), len(members[a])), cmp.Compare(a, b))
+	})
+	for _, key := range keys {
+		if size <= room {
+			break
+		}
+		size -= len(members[key]) + len(",")
+		delete(members, key)
+		dropped = append(dropped, key)
+	}
+	slices.Sort(dropped)
+	return dropped
 }
 
 // keepable reports whether a key that our card lacks may come from the registered one.

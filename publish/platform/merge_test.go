@@ -3,8 +3,11 @@ package platform_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"pannier/publish/platform"
 )
@@ -38,7 +41,7 @@ func TestMerge(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			own := json.RawMessage(test.own)
-			got := platform.Merge(own, json.RawMessage(test.registered))
+			got, _ := platform.Merge(own, json.RawMessage(test.registered), 0)
 			if string(got) != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
@@ -47,6 +50,53 @@ func TestMerge(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestMergeWithinBounds drops the largest members that are not ours, and never one of ours.
+func TestMergeWithinBounds(t *testing.T) {
+	const own, registered = `{"name":"a"}`, `{"b":"bbbb","a":"aaaa","url":"http://x","huge":"` + "0123456789" + `"}`
+	const whole = `{"name":"a","a":"aaaa","b":"bbbb","huge":"0123456789","url":"http://x"}`
+	for _, test := range []struct {
+		most          int
+		want, dropped string
+	}{
+		{0, whole, "[]"},
+		{len(whole), whole, "[]"},
+		{len(whole) - 1, `{"name":"a","a":"aaaa","b":"bbbb","url":"http://x"}`, "[huge]"},
+		{50, `{"name":"a","a":"aaaa","b":"bbbb"}`, "[huge url]"},
+		{25, `{"name":"a","b":"bbbb"}`, "[a huge url]"},
+		{len(own), own, "[a b huge url]"},
+		{1, own, "[a b huge url]"},
+	} {
+		got, dropped := platform.Merge(json.RawMessage(own), json.RawMessage(registered), test.most)
+		if string(got) != test.want || fmt.Sprint(dropped) != test.dropped {
+			t.Errorf("within %d bytes: %s, dropped %v", test.most, got, dropped)
+		}
+	}
+}
+
+// TestForeignKeysOverTheBound are left out of the push, and health names them until a push has room for all.
+func TestForeignKeysOverTheBound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMolecule(t).known(t)
+		m.register(t, `{"name":"boot","runtime":"langgraph","junk\u001b`+strings.Repeat("k", 100)+`":"`+strings.Repeat("x", 200)+`","more":"`+strings.Repeat("x", 100)+`"}`)
+		p := facing(t, m, platform.Options{ReadBack: true, CardMaxBytes: 100})
+		start(t, p)
+		p.Offer(cardOf("a"))
+		synctest.Wait()
+		m.expectCard(t, `{"name":"a","runtime":"langgraph"}`)
+		c := p.Conditions()
+		if codes(p) != "card_foreign_keys_dropped warning" || !strings.HasSuffix(c[0].Message, ": junk"+strings.Repeat("k", 59)+"..., more") || c[0].Hint == "" || c[0].Since.IsZero() {
+			t.Errorf("conditions %+v", c)
+		}
+		pass(time.Minute)
+		p.Offer(cardOf("b"))
+		synctest.Wait()
+		m.expectCard(t, `{"name":"b","runtime":"langgraph"}`)
+		if got := codes(p); got != "" {
+			t.Errorf("conditions %s once there is room", got)
+		}
+	})
 }
 
 func TestHolds(t *testing.T) {
@@ -104,7 +154,7 @@ func FuzzMerge(f *testing.F) {
 	f.Add("{\"\xff\":1e5,\"a\":\"</script>\\u2028\"}")
 	f.Fuzz(func(t *testing.T, registered string) {
 		const own = `{"name":"a","skills":[{"id":"x"}]}`
-		got := platform.Merge(json.RawMessage(own), json.RawMessage(registered))
+		got, _ := platform.Merge(json.RawMessage(own), json.RawMessage(registered), 0)
 		if !json.Valid(got) || !strings.HasPrefix(string(got), strings.TrimSuffix(own, "}")) || !platform.Holds(got, json.RawMessage(own)) {
 			t.Fatalf("got %s", got)
 		}
@@ -116,8 +166,12 @@ func FuzzMerge(f *testing.F) {
 		if bytes.Contains(bytes.ReplaceAll(plain, []byte(`\\`), nil), []byte(`\u0000`)) {
 			t.Errorf("NUL in %s", plain)
 		}
-		if again := platform.Merge(json.RawMessage(own), got); !bytes.Equal(again, got) {
+		if again, _ := platform.Merge(json.RawMessage(own), got, 0); !bytes.Equal(again, got) {
 			t.Errorf("merged again: %s, before %s", again, got)
+		}
+		least, most := len(own), (len(own)+len(got))/2
+		if some, dropped := platform.Merge(json.RawMessage(own), got, most); len(some) > max(least, most) || len(dropped) == 0 != bytes.Equal(some, got) || !json.Valid(some) {
+			t.Errorf("within %d bytes: %s, dropped %q, before %s", most, some, dropped, got)
 		}
 	})
 }

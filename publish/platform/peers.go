@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"time"
 
@@ -66,12 +67,15 @@ func (p *Publisher) keepPeers(ctx context.Context) {
 func (p *Publisher) readPeers(ctx context.Context) (o outcome, status int) {
 	token, err := p.readToken()
 	var a answer
-	if err == nil {
-		a, err = p.exchange(ctx, call{method: http.MethodGet, target: p.family, token: token, most: maxPeersBytes})
-	}
 	var list []pannier.Peer
+	if err == nil {
+		a, err = p.exchange(ctx, call{method: http.MethodGet, target: p.family, token: token, most: p.peersMost, take: func(body io.Reader) (err error) {
+			list, err = peersOf(body, p.workspaceID)
+			return err
+		}})
+	}
 	if err == nil && a.status/100 == 2 {
-		list, err = p.peersIn(a)
+		err = a.broken
 	}
 	o = p.besides("read peers", token, a, err)
 	if o.err == nil {
@@ -82,13 +86,6 @@ func (p *Publisher) readPeers(ctx context.Context) (o outcome, status int) {
 		p.log.Debug("peers not read", "error", o.err)
 	}
 	return o, a.status
-}
-
-func (p *Publisher) peersIn(a answer) ([]pannier.Peer, error) {
-	if a.broken != nil {
-		return nil, a.broken
-	}
-	return peersOf(a.body, p.workspaceID)
 }
 
 // takePeers takes over a list. A peer that is as it was keeps its time.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"io"
 	"slices"
 	"strings"
 	"unicode"
@@ -14,37 +15,104 @@ import (
 
 // The bounds of what is taken over of peers.
 const (
-	maxPeersBytes    = 8 << 20
-	maxPeers         = 1000
-	maxPeerRows      = 10 * maxPeers // that are looked at
-	maxPeerCardBytes = 256 << 10
-	maxPeerCardDepth = 64
-	maxPeerTextBytes = 1024
+	// maxPeersBytes is far more than a list should have: the platform takes cards of 20 MiB, and each is read past.
+	maxPeersBytes     = 64 << 20
+	maxPeers          = 1000
+	maxPeerRows       = 10 * maxPeers // that are looked at
+	maxPeerCardBytes  = 256 << 10
+	maxPeerCardsBytes = 8 << 20 // of all peers together
+	maxPeerCardDepth  = 64
+	maxPeerTextBytes  = 1024
 )
 
 var errNoList = errors.New("the answer is no list of peers")
 
 // peersOf reads a list of peers, ordered by id, without self. A row that is not what it should be harms no other one: what
 // can be told of it stays, and only one without an id is left out, since nobody could delegate to it.
-func peersOf(body []byte, self string) ([]pannier.Peer, error) {
-	rows, ok := elements(body, '[', ']')
-	if !ok {
-		return nil, errNoList
+func peersOf(body io.Reader, self string) ([]pannier.Peer, error) {
+	s := newSkim(body)
+	if ok, err := s.enter('['); !ok {
+		return nil, noList(err)
 	}
-	peers := []pannier.Peer{}
-	for _, row := range rows[:min(len(rows), maxPeerRows)] {
-		if peer, ok := peerOf(row); ok && !strings.EqualFold(peer.ID, self) {
-			peers = append(peers, peer)
+	var found peersFound
+	for rows, stop := 0, byte(','); stop == ',' && rows < maxPeerRows; rows++ {
+		fields, end, err := peerRow(s)
+		if err != nil || end == '}' {
+			return nil, noList(err)
+		}
+		stop = end
+		if peer, ok := peerOf(fields); ok && !strings.EqualFold(peer.ID, self) {
+			found.add(peer)
 		}
 	}
-	slices.SortStableFunc(peers, func(a, b pannier.Peer) int { return cmp.Compare(a.ID, b.ID) })
-	peers = slices.CompactFunc(peers, func(a, b pannier.Peer) bool { return a.ID == b.ID })
-	return slices.Clip(peers[:min(len(peers), maxPeers)]), nil
+	return found.ordered(), nil
+}
+
+// noList says of a list that ends too early that it is none, and of any other error what it is.
+func noList(err error) error {
+	if err == nil || errors.Is(err, io.EOF) {
+		return errNoList
+	}
+	return err
+}
+
+// peerRow reads one row and what stands behind it. The fields are nil for what is no object.
+func peerRow(s skim) (fields map[string]json.RawMessage, stop byte, err error) {
+	ok, err := s.enter('{')
+	if ok {
+		fields, err = s.members(peerFieldBytes)
+	}
+	if err == nil {
+		_, stop, err = s.part(",", 0)
+	}
+	return fields, stop, err
+}
+
+// peerFieldBytes is how much of a field is kept.
+func peerFieldBytes(key string) int {
+	switch key {
+	case "id", "name", "role", "status", "agent_card":
+		return maxPeerCardBytes
+	}
+	return 0
+}
+
+// peersFound are the peers of a list, while it is read.
+type peersFound struct {
+	list  []pannier.Peer
+	cards int // bytes of them all
+}
+
+// add takes a peer in. Where the cards of all become too much, the largest go first, so that those of others stay.
+func (f *peersFound) add(peer pannier.Peer) {
+	f.list = append(f.list, peer)
+	for f.cards += len(peer.Card); f.cards > maxPeerCardsBytes; {
+		i := f.largest()
+		f.cards -= len(f.list[i].Card)
+		f.list[i].Card = nil
+	}
+}
+
+// largest returns whose card that is; of those with equal ones, who has the last id.
+func (f *peersFound) largest() (at int) {
+	for i := range f.list {
+		a, b := &f.list[i], &f.list[at]
+		if cmp.Or(cmp.Compare(len(a.Card), len(b.Card)), cmp.Compare(a.ID, b.ID)) > 0 {
+			at = i
+		}
+	}
+	return at
+}
+
+// ordered returns the peers by id, each once.
+func (f *peersFound) ordered() []pannier.Peer {
+	slices.SortStableFunc(f.list, func(a, b pannier.Peer) int { return cmp.Compare(a.ID, b.ID) })
+	list := slices.CompactFunc(f.list, func(a, b pannier.Peer) bool { return a.ID == b.ID })
+	return slices.Clip(append([]pannier.Peer{}, list[:min(len(list), maxPeers)]...))
 }
 
 // peerOf reads one row.
-func peerOf(row []byte) (pannier.Peer, bool) {
-	fields := membersOf(row)
+func peerOf(fields map[string]json.RawMessage) (pannier.Peer, bool) {
 	id, _ := decode(fields["id"]).(string)
 	if id == "" || len(id) > maxPeerTextBytes || id != printable(id) {
 		return pannier.Peer{}, false
@@ -118,64 +186,13 @@ func tame(v any, depth int) any {
 	return v
 }
 
+// tameObject drops a member whose key has a NUL: without it the key could be that of another one.
 func tameObject(v map[string]any, depth int) map[string]any {
 	tamed := make(map[string]any, len(v))
 	for key, member := range v {
-		tamed[strings.ReplaceAll(key, "\x00", "")] = tame(member, depth-1)
+		if !hasNUL(key) {
+			tamed[key] = tame(member, depth-1)
+		}
 	}
 	return tamed
-}
-
-// elements splits a JSON array or object at the commas of its top level, and judges nothing of what is between them:
-// encoding/json refuses a whole list for one value in it that is nested too deeply, and anybody may publish such a card. No
-// more than a few more elements are returned than anybody looks at.
-func elements(text []byte, first, last byte) (parts [][]byte, ok bool) {
-	text = bytes.TrimSpace(text)
-	if len(text) < 2 || text[0] != first {
-		return nil, false
-	}
-	depth, from, quoted := 0, 1, false
-	for i := 0; i < len(text) && len(parts) <= maxPeerRows; i++ {
-		switch c := text[i]; {
-		case quoted && c == '\\':
-			i++
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '[', c == '{':
-			depth++
-		case c == ',' && depth == 1:
-			parts, from = append(parts, text[from:i]), i+1
-		case c == ']', c == '}':
-			if depth--; depth > 0 {
-				break
-			}
-			if end := bytes.TrimSpace(text[from:i]); len(end) > 0 || len(parts) > 0 {
-				parts = append(parts, end)
-			}
-			return parts, c == last
-		}
-	}
-	return parts, len(parts) > maxPeerRows
-}
-
-// membersOf returns the members of an object, each as it stands there; nil for what is no object. Of members with one key
-// the last counts.
-func membersOf(text []byte) map[string]json.RawMessage {
-	parts, ok := elements(text, '{', '}')
-	if !ok {
-		return nil
-	}
-	members := make(map[string]json.RawMessage, len(parts))
-	for _, part := range parts {
-		dec := json.NewDecoder(bytes.NewReader(part))
-		var key string
-		if dec.Decode(&key) != nil {
-			continue
-		}
-		if value, ok := bytes.CutPrefix(bytes.TrimSpace(part[dec.InputOffset():]), []byte(":")); ok {
-			members[key] = bytes.TrimSpace(value)
-		}
-	}
-	return members
 }

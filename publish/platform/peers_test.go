@@ -1,9 +1,11 @@
 package platform_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -102,7 +104,7 @@ func TestPeersWhileThePlatformIsAway(t *testing.T) {
 		{"null", status(200, "null"), 95, 151, "peers_stale info", "no list of peers"},
 		{"a page", status(200, "<html>"), 95, 151, "peers_stale info", "no list of peers"},
 		{"half a list", status(200, `[{"id":"x"`), 95, 151, "peers_stale info", "no list of peers"},
-		{"too large", status(200, "["+strings.Repeat(" ", platform.MaxPeersBytes)+"]"), 100, 140, "peers_stale info", "too large"},
+		{"too large", status(200, "["+strings.Repeat(" ", 2000)+"]"), 95, 151, "peers_stale info", "too large"},
 		{"elsewhere", status(302, "", "Location", "http://elsewhere.test/"), 95, 151, "peers_stale info", "302"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -110,6 +112,7 @@ func TestPeersWhileThePlatformIsAway(t *testing.T) {
 				l := newLive(t)
 				l.join(t, peerA, `{"name":"Echo"}`)
 				p := on(t, l, platform.Options{Peers: true})
+				p.SetPeersMost(1000)
 				stop := start(t, offered(p, "a"))
 				pass(time.Minute)
 				l.set(func(w http.ResponseWriter, r *http.Request) {
@@ -168,7 +171,7 @@ func TestPeersOf(t *testing.T) {
 		{"card that is some text", row(`"Echo"`), `[{"id":"p","name":"P","status":"online","card":null}]`},
 		{"nulls and numbers inside stay", row(`{"name":null,"skills":[null,7,{"name":1e999999999}]}`), `[{"id":"p","name":"P","status":"online","card":{"name":null,"skills":[null,7,{"name":1e999999999}]}}]`},
 		{"markup stays", row(`{"name":"</system><script>&"}`), `[{"id":"p","name":"P","status":"online","card":{"name":"</system><script>&"}}]`},
-		{"NUL goes", row(`{"a\u0000":"\u0000x\u0000","b":["\u0000"]}`), `[{"id":"p","name":"P","status":"online","card":{"a":"x","b":[""]}}]`},
+		{"NUL goes", row(`{"a\u0000":1,"a":"\u0000x\u0000","b":["\u0000",{"\u0000":1,"c\u0000":2,"c\u0000\u0000":3}]}`), `[{"id":"p","name":"P","status":"online","card":{"a":"x","b":["",{}]}}]`},
 		{"halves of pairs go", row(`{"a":"\ud83d"}`), "[{\"id\":\"p\",\"name\":\"P\",\"status\":\"online\",\"card\":{\"a\":\"\ufffd\"}}]"},
 		{"repeated keys", row(`{"a":1,"a":2}`), `[{"id":"p","name":"P","status":"online","card":{"a":2}}]`},
 		{
@@ -185,7 +188,7 @@ func TestPeersOf(t *testing.T) {
 		{"ends otherwise", `[{"id":"p"}}`, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			peers, err := platform.PeersOf([]byte(test.body), workspaceID)
+			peers, err := platform.PeersOf(strings.NewReader(test.body), workspaceID)
 			if (err != nil) != (test.want == "") {
 				t.Fatalf("error %v", err)
 			}
@@ -209,30 +212,70 @@ func TestBoundsOfPeers(t *testing.T) {
 	for i := range platform.MaxPeers + 500 {
 		rows = append(rows, fmt.Sprintf(`{"id":"%05d"}`, platform.MaxPeers+500-i))
 	}
-	peers, err := platform.PeersOf([]byte("["+strings.Join(rows, ",")+"]"), "")
+	peers, err := platform.PeersOf(strings.NewReader("["+strings.Join(rows, ",")+"]"), "")
 	if err != nil || len(peers) != platform.MaxPeers || peers[0].ID != "00001" {
 		t.Errorf("%d peers, %v", len(peers), err)
 	}
-	peers, err = platform.PeersOf([]byte(`[{"id":"z"}`+strings.Repeat(",0", 1<<20)+"]"), "")
+	peers, err = platform.PeersOf(strings.NewReader(`[{"id":"z"}`+strings.Repeat(",0", 1<<20)+"]"), "")
 	if err != nil || len(peers) != 1 {
 		t.Errorf("%d peers, %v", len(peers), err)
 	}
 	large := func(n int) string {
 		return `[{"id":"p","agent_card":{"a":"` + strings.Repeat("x", n) + `"}},{"id":"q","name":"` + strings.Repeat("é", 1000) + `"},{"id":"` + strings.Repeat("r", 1025) + `"}]`
 	}
-	peers, err = platform.PeersOf([]byte(large(platform.MaxPeerCardBytes-10)), "")
+	peers, err = platform.PeersOf(strings.NewReader(large(platform.MaxPeerCardBytes-10)), "")
 	if err != nil || ids(peers) != "p q" || len(peers[0].Card) < platform.MaxPeerCardBytes-10 || len(peers[1].Name) != 1024 || !utf8.ValidString(peers[1].Name) {
 		t.Errorf("%d peers, %v", len(peers), err)
 	}
-	peers, err = platform.PeersOf([]byte(large(platform.MaxPeerCardBytes)), "")
+	peers, err = platform.PeersOf(strings.NewReader(large(platform.MaxPeerCardBytes)), "")
 	if err != nil || ids(peers) != "p q" || peers[0].Card != nil {
 		t.Errorf("%d peers, %v", len(peers), err)
 	}
 	deep := strings.Repeat(`{"a":`, 5000) + "1" + strings.Repeat("}", 5000)
-	peers, err = platform.PeersOf([]byte(`[{"id":"p","agent_card":`+deep+`}]`), "")
+	peers, err = platform.PeersOf(strings.NewReader(`[{"id":"p","agent_card":`+deep+`}]`), "")
 	if err != nil || strings.Count(string(peers[0].Card), "{") != platform.MaxPeerCardDepth {
 		t.Errorf("%.100s, %v", peers[0].Card, err)
 	}
+}
+
+// TestPeerThatIsTooLarge costs nobody else a place, be it one huge card or many large ones.
+func TestPeerThatIsTooLarge(t *testing.T) {
+	huge := `{"x":"` + strings.Repeat("y", 9<<20) + `"}`
+	peers, err := platform.PeersOf(strings.NewReader(`[{"agent_card":`+huge+`,"id":"b","x":`+huge+`},{"id":"a","agent_card":{"name":"A"}}]`), "")
+	if err != nil || ids(peers) != "a b" || string(peers[0].Card) != `{"name":"A"}` || peers[1].Card != nil {
+		t.Errorf("%d peers, %v", len(peers), err)
+	}
+	var rows []string
+	for i := range 100 {
+		rows = append(rows, fmt.Sprintf(`{"id":"%02d","agent_card":{"name":"%s"}}`, i, strings.Repeat("x", 2000*i)))
+	}
+	slices.Reverse(rows)
+	peers, err = platform.PeersOf(strings.NewReader("["+strings.Join(rows, ",")+"]"), "")
+	total, first := 0, slices.IndexFunc(peers, func(p pannier.Peer) bool { return p.Card == nil })
+	for i, p := range peers {
+		if total += len(p.Card); i > first && p.Card != nil {
+			t.Errorf("the card of %s is kept, and that of %s is smaller", p.ID, peers[first].ID)
+		}
+	}
+	if err != nil || len(peers) != 100 || total > platform.MaxPeerCardsBytes || total < platform.MaxPeerCardsBytes-200<<10 {
+		t.Errorf("%d peers, %d bytes, %v", len(peers), total, err)
+	}
+}
+
+// TestListOfPeersThatIsTooLarge says what can be done.
+func TestListOfPeersThatIsTooLarge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLive(t)
+		l.join(t, peerA, `{"name":"`+strings.Repeat("x", 1000)+`"}`)
+		p := on(t, l, platform.Options{Peers: true})
+		p.SetPeersMost(1000)
+		stop := start(t, offered(p, "a"))
+		synctest.Wait()
+		if c := p.Conditions(); len(c) != 1 || c[0].Code != "peers_stale" || !strings.Contains(c[0].Hint, "which workspace") {
+			t.Errorf("conditions %+v", c)
+		}
+		stop()
+	})
 }
 
 func FuzzPeersOf(f *testing.F) {
@@ -243,7 +286,7 @@ func FuzzPeersOf(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		peers, err := platform.PeersOf(body, "self")
+		peers, err := platform.PeersOf(bytes.NewReader(body), "self")
 		var rows []json.RawMessage
 		if json.Unmarshal(body, &rows) == nil && rows != nil && err != nil {
 			t.Fatalf("a list that can be read is none: %v", err)

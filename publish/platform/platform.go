@@ -57,6 +57,8 @@ type Options struct {
 	// Outbox is a directory in which the newest card outlasts a restart; empty means that it does not. It is made when it
 	// is needed. One process at a time may use it for a platform and a workspace.
 	Outbox string
+	// CardMaxBytes bounds a card with what is kept of the registered one, in bytes; 0 is no bound. Our own card is not cut.
+	CardMaxBytes int
 	// ReadBack has the platform asked what it holds: before and after a push, and every five minutes.
 	ReadBack bool
 	// Events has the platform's event stream followed.
@@ -83,15 +85,18 @@ type Publisher struct {
 	stream      *url.URL // of events; nil where it is not followed
 	family      *url.URL // where peers are read; nil where they are not
 	workspaceID string
+	cardMost    int // bytes; 0 is no bound
 	header      http.Header
 	token       func() (string, error)
 	log         hclog.Logger
 	emit        func(pannier.EventType, any)
 	metrics     *metrics
 
-	// transport and jitter, which returns a random duration in [0, most], are fields for the tests.
+	// transport, jitter, which returns a random duration in [0, most], and how much of a list of peers is read, in bytes, are
+	// fields for the tests.
 	transport http.RoundTripper
 	jitter    func(most time.Duration) time.Duration
+	peersMost int64
 
 	// step is called before each request and each step of a write to the outbox, with its name, for the tests.
 	step func(name string) error
@@ -118,7 +123,9 @@ type Publisher struct {
 	slot slot
 	// overwritten says that the event stream told of another card, and was not only interrupted.
 	overwritten bool
+	echoes      echoes
 	contest     contest
+	unkept      unkept
 	peers       peerList
 	// deaf says why the event stream is not followed, and stale why the peers are not those of now; nil where all is well.
 	deaf, stale *fault
@@ -155,6 +162,7 @@ func New(o Options) (*Publisher, error) {
 		activity:    base.JoinPath("workspaces", url.PathEscape(o.WorkspaceID), "activity"),
 		heartbeat:   base.JoinPath(PathHeartbeat),
 		workspaceID: o.WorkspaceID,
+		cardMost:    o.CardMaxBytes,
 		header:      header,
 		token:       orNoToken(o.Token),
 		log:         orNoLogger(o.Logger).Named("platform").With("platform", label),
@@ -162,6 +170,7 @@ func New(o Options) (*Publisher, error) {
 		metrics:     metrics,
 		transport:   transport,
 		jitter:      func(most time.Duration) time.Duration { return rand.N(most + 1) },
+		peersMost:   maxPeersBytes,
 		step:        func(string) error { return nil },
 		registry:    registry{off: !o.ReadBack},
 		wake:        make(chan struct{}, 1),

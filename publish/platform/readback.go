@@ -11,8 +11,14 @@ import (
 	"pannier/publish/card"
 )
 
-// maxWorkspaceBytes is the largest description of a workspace that is read.
+// maxWorkspaceBytes is the largest description of a workspace that is read, beside what our own card may take in it.
 const maxWorkspaceBytes = 4 << 20
+
+// maxEscape is how much longer a text becomes at most where somebody writes it with other escapes: one byte as \u003c.
+const maxEscape = 6
+
+// foreign stands for a registered card that is too large to be ours, and so not read.
+var foreign = json.RawMessage(`{}`)
 
 // When the platform is asked what it holds.
 const (
@@ -39,8 +45,8 @@ type registry struct {
 	proven bool
 	// card is nil where there is none or where that is not known.
 	card json.RawMessage
-	// seen is when the platform last told, and next when the next check is due.
-	seen, next time.Time
+	// seen is when the platform last told, checked when it was last asked for a check, and next when the next is due.
+	seen, checked, next time.Time
 }
 
 // view is what came of asking.
@@ -77,7 +83,7 @@ func (p *Publisher) read(ctx context.Context) view {
 	token, err := p.readToken()
 	var a answer
 	if err == nil {
-		a, err = p.exchange(ctx, call{method: http.MethodGet, target: p.workspace, token: token, most: maxWorkspaceBytes})
+		a, err = p.exchange(ctx, call{method: http.MethodGet, target: p.workspace, token: token, most: p.beyondOurs(maxWorkspaceBytes)})
 	}
 	hide := secretsOf(token, p.header)
 	v := viewOf(a, err)
@@ -89,6 +95,14 @@ func (p *Publisher) read(ctx context.Context) view {
 		v.err = errors.New("read card: " + hide.complaint(a, err))
 	}
 	return v
+}
+
+// beyondOurs returns a bound that nothing is over which has our newest card in it, in whatever way that is written, and so
+// much beside it.
+func (p *Publisher) beyondOurs(beside int64) int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return beside + maxEscape*int64(len(p.slot.card.JSON))
 }
 
 // viewOf says what an answer, or the error that came instead of it, tells of the card.
@@ -116,8 +130,11 @@ func viewOf(a answer, err error) view {
 }
 
 func viewOfBody(a answer) view {
-	if a.broken != nil {
-		return view{err: a.broken, final: errors.Is(a.broken, errTooLarge)}
+	switch {
+	case errors.Is(a.broken, errTooLarge):
+		return view{card: foreign}
+	case a.broken != nil:
+		return view{err: a.broken}
 	}
 	info := objectOf(a.body)
 	if info == nil {
@@ -173,6 +190,7 @@ func (p *Publisher) confirm(ctx context.Context) {
 
 // check asks whether the platform still holds the card that it took, and has it pushed again if it does not.
 func (p *Publisher) check(ctx context.Context, c card.Card) (result string) {
+	p.registry.checked = time.Now()
 	v := p.look(ctx)
 	switch {
 	case v.err != nil:

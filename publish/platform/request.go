@@ -60,9 +60,29 @@ type call struct {
 	token  string
 	// most is how much of an answer is read; one that has more is broken.
 	most int64
+	// take, where there is one, reads a 2xx as it comes, in the place of keeping it.
+	take func(body io.Reader) error
 }
 
 var errTooLarge = errors.New("the answer is too large")
+
+// bounded reads so many bytes, and then ends in [errTooLarge] where there are more.
+type bounded struct {
+	r    io.Reader
+	left int64
+}
+
+func (b *bounded) Read(into []byte) (int, error) {
+	if int64(len(into)) > b.left+1 {
+		into = into[:b.left+1]
+	}
+	n, err := b.r.Read(into)
+	if int64(n) > b.left {
+		n, err = int(b.left), errTooLarge
+	}
+	b.left -= int64(n)
+	return n, err
+}
 
 // push makes one try with the card and says what became of it, free of secrets.
 func (p *Publisher) push(ctx context.Context, c card.Card) outcome {
@@ -90,7 +110,9 @@ func (p *Publisher) readToken() (string, error) {
 
 // send posts the card, with what is kept of the one that the platform has.
 func (p *Publisher) send(ctx context.Context, c card.Card, token string) (answer, error) {
-	body, err := json.Marshal(UpdateCardRequest{WorkspaceID: p.workspaceID, AgentCard: merge(c.JSON, p.registry.card)})
+	merged, dropped := merge(c.JSON, p.registry.card, p.cardMost)
+	p.noteUnkept(dropped)
+	body, err := json.Marshal(UpdateCardRequest{WorkspaceID: p.workspaceID, AgentCard: merged})
 	if err != nil {
 		return answer{}, fmt.Errorf("%w: %w", errEncode, err)
 	}
@@ -148,7 +170,11 @@ func (p *Publisher) roundTrip(ctx context.Context, c call) (answer, error) {
 		return answer{}, causeOf(ctx, err)
 	}
 	defer resp.Body.Close()
-	return readAnswer(resp, c.most), nil
+	a := readAnswer(resp, c)
+	if a.broken != nil {
+		a.broken = causeOf(ctx, a.broken)
+	}
+	return a, nil
 }
 
 // causeOf says why the context ended where that is what ended the request.
@@ -161,11 +187,12 @@ func causeOf(ctx context.Context, err error) error {
 
 // readAnswer reads what is needed of a response. A body that breaks off changes nothing for a push: the status has been
 // said. It is read so that the connection can be used again.
-func readAnswer(resp *http.Response, most int64) answer {
-	body, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
-	if err == nil && int64(len(body)) > most {
-		err = errTooLarge
+func readAnswer(resp *http.Response, c call) answer {
+	bound := &bounded{resp.Body, c.most}
+	if c.take != nil && resp.StatusCode/100 == 2 {
+		return answer{status: resp.StatusCode, broken: c.take(bound)}
 	}
+	body, err := io.ReadAll(bound)
 	a := answer{status: resp.StatusCode, body: body, broken: err}
 	switch {
 	case a.status/100 == 2:

@@ -155,7 +155,12 @@ func (p *Publisher) take() (card.Card, bool) {
 	case <-p.wake:
 	default:
 	}
-	return p.slot.take()
+	c, ok := p.slot.take()
+	if ok {
+		p.overwritten = false // by what the push now replaces
+		p.echoes.note(c.JSON, time.Now())
+	}
+	return c, ok
 }
 
 // idle waits for a card, and checks those that are there when it is time to.

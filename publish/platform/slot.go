@@ -35,7 +35,7 @@ func (s *slot) put(c card.Card) (changed, coalesced bool) {
 	if c.Digest == s.card.Digest {
 		return false, false
 	}
-	coalesced = s.sendable() && s.card.Digest != s.flying
+	coalesced = s.waits()
 	s.card, s.refused = c, pannier.Digest{}
 	s.forgetError()
 	return true, coalesced
@@ -46,6 +46,9 @@ func (s *slot) pending() bool { return s.card.Digest != s.held }
 
 // sendable reports whether the newest card is worth a request.
 func (s *slot) sendable() bool { return s.pending() && s.card.Digest != s.refused }
+
+// waits reports whether a push is still to begin.
+func (s *slot) waits() bool { return s.sendable() && s.card.Digest != s.flying }
 
 // take returns the card to send, if there is one, and counts it as in flight until settle.
 func (s *slot) take() (card.Card, bool) {

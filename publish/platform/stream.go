@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,7 +15,8 @@ import (
 )
 
 const (
-	// maxFrameBytes is the largest event that is looked at. Of a larger one it is only known that there was one.
+	// maxFrameBytes is the largest event that is kept in memory, beside what our own card may take in it. Of a larger one only
+	// the members are looked at that say what it is about.
 	maxFrameBytes = 1 << 20
 	// The platform neither pings nor has deadlines, so a connection that is dead is only noticed by asking.
 	pingEvery   = 30 * time.Second
@@ -153,18 +155,12 @@ func (p *Publisher) attend(ctx context.Context, conn *websocket.Conn) error {
 	defer cancel(nil)
 	pinging.Go(func() { cancel(keepAlive(ctx, conn)) })
 	for {
-		text, whole, err := readFrame(ctx, conn)
+		err := p.readFrame(ctx, conn)
 		if cause := context.Cause(ctx); cause != nil {
 			return cause
 		}
 		if err != nil {
 			return err
-		}
-		if whole {
-			p.hear(text)
-		} else {
-			p.suspect(false)
-			ring(p.kin)
 		}
 	}
 }
@@ -185,33 +181,75 @@ func keepAlive(ctx context.Context, conn *websocket.Conn) error {
 	}
 }
 
-// readFrame reads one event; one that is too large is read past, and whole is false.
-func readFrame(ctx context.Context, conn *websocket.Conn) (text []byte, whole bool, err error) {
+// readFrame takes in one event. Of one that is too large the rest is read past.
+func (p *Publisher) readFrame(ctx context.Context, conn *websocket.Conn) error {
 	_, r, err := conn.Reader(ctx)
 	if err != nil {
-		return nil, false, err
+		return err
 	}
-	text, err = io.ReadAll(io.LimitReader(r, maxFrameBytes+1))
-	if err != nil || len(text) <= maxFrameBytes {
-		return text, true, err
+	most := p.beyondOurs(maxFrameBytes)
+	text, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err != nil {
+		return err
 	}
+	if int64(len(text)) <= most {
+		p.hear(text)
+		return nil
+	}
+	p.hearLarge(io.MultiReader(bytes.NewReader(text), r))
 	_, err = io.Copy(io.Discard, r)
-	return nil, false, err
+	return err
+}
+
+// frame is what is read of an event.
+type frame struct {
+	Event       string `json:"event"`
+	WorkspaceID string `json:"workspace_id"`
+	Payload     struct {
+		AgentCard json.RawMessage `json:"agent_card"`
+	} `json:"payload"`
 }
 
 // hear takes in one event. One that can not be read says nothing.
 func (p *Publisher) hear(text []byte) {
-	var f struct {
-		Event       string `json:"event"`
-		WorkspaceID string `json:"workspace_id"`
-		Payload     struct {
-			AgentCard json.RawMessage `json:"agent_card"`
-		} `json:"payload"`
-	}
+	var f frame
 	if err := json.Unmarshal(text, &f); err != nil {
 		p.log.Debug("event of the platform not read", "error", err)
 		return
 	}
+	p.heed(f)
+}
+
+// hearLarge takes in an event that is too large for our card to be in it. One that does not say what it is about counts as
+// one of every sort.
+func (p *Publisher) hearLarge(r io.Reader) {
+	s := newSkim(r)
+	var members map[string]json.RawMessage
+	if ok, _ := s.enter('{'); ok {
+		members, _ = s.members(frameFieldBytes)
+	}
+	var f frame
+	f.Event, _ = decode(members["event"]).(string)
+	f.WorkspaceID, _ = decode(members["workspace_id"]).(string)
+	f.Payload.AgentCard = foreign
+	if f.Event == "" || f.WorkspaceID == "" {
+		p.suspect(false)
+		ring(p.kin)
+		return
+	}
+	p.heed(f)
+}
+
+// frameFieldBytes is how much of a member of a large event is kept.
+func frameFieldBytes(key string) int {
+	if key == "event" || key == "workspace_id" {
+		return maxKeyBytes
+	}
+	return 0
+}
+
+// heed does what an event calls for.
+func (p *Publisher) heed(f frame) {
 	own := strings.EqualFold(f.WorkspaceID, p.workspaceID)
 	switch f.Event {
 	case FrameCardUpdated, FrameOnline:
@@ -228,12 +266,16 @@ func (p *Publisher) hear(text []byte) {
 	}
 }
 
-// hearOwn takes in which card the platform has for our workspace; nil where it does not say.
+// hearOwn takes in which card the platform has for our workspace; nil where it does not say. What was told before a push
+// begins is settled by that push, and a card of our own from just before may be told late: both call for a look at most. What
+// is told while a card is in flight may have come before it or behind it, so that counts.
 func (p *Publisher) hearOwn(registered json.RawMessage) {
 	p.mu.Lock()
-	newest := p.slot.card.JSON
+	newest, waits := p.slot.card.JSON, p.slot.waits()
+	echoes := p.echoes
 	p.mu.Unlock()
-	if registered == nil || newest == nil || !holds(registered, newest) {
-		p.suspect(registered != nil)
+	if registered != nil && newest != nil && holds(registered, newest) {
+		return
 	}
+	p.suspect(registered != nil && !waits && !echoes.have(registered, time.Now()))
 }

@@ -1,8 +1,11 @@
 package platform_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -241,40 +244,65 @@ func TestTokenOfTheStreamIsReadAtEachConnect(t *testing.T) {
 	})
 }
 
-// TestStreamThatIsSilent is noticed: the platform does not ping, so pannier does.
+// TestStreamThatIsSilent is noticed: the platform does not ping, so pannier does. Where nobody is at the other end any more,
+// a ping does not leave, or it leaves and is lost.
 func TestStreamThatIsSilent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLive(t)
-		p := on(t, l, platform.Options{Events: true})
-		gone := make(chan struct{})
-		l.set(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == "/ws" {
-				conn, err := websocket.Accept(w, r, nil)
-				if err != nil {
-					t.Error(err)
-					return
+	for _, lost := range []bool{false, true} {
+		t.Run(fmt.Sprintf("pings are lost: %v", lost), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLive(t)
+				p := on(t, l, platform.Options{Events: true})
+				gone := make(chan struct{})
+				l.set(func(w http.ResponseWriter, r *http.Request) {
+					if r.URL.Path == "/ws" {
+						deaf(t, w, r, lost, gone)
+					}
+				})
+				stop := start(t, offered(p, "a"))
+				pass(35 * time.Second)
+				if n := l.count(wsCall); n != 1 {
+					t.Errorf("%d connections", n)
 				}
-				defer conn.CloseNow()
-				<-gone // and nobody reads the pings
-			}
+				l.set(nil)
+				pass(15 * time.Second)
+				if n := l.count(wsCall); n != 1 {
+					t.Errorf("%d connections after the ping was not answered", n)
+				}
+				pass(time.Hour)
+				if n := l.count(wsCall); n != 0 || codes(p) != "" {
+					t.Errorf("%d connections although pings are answered, %s", n, codes(p))
+				}
+				close(gone)
+				stop()
+			})
 		})
-		stop := start(t, offered(p, "a"))
-		pass(35 * time.Second)
-		if n := l.count(wsCall); n != 1 {
-			t.Errorf("%d connections", n)
-		}
-		l.set(nil)
-		pass(15 * time.Second)
-		if n := l.count(wsCall); n != 1 {
-			t.Errorf("%d connections after the ping was not answered", n)
-		}
-		pass(time.Hour)
-		if n := l.count(wsCall); n != 0 || codes(p) != "" {
-			t.Errorf("%d connections although pings are answered, %s", n, codes(p))
-		}
-		close(gone)
-		stop()
-	})
+	}
+}
+
+// deaf makes the handshake and answers nothing until it is told to end. What comes is read and lost, or not even read.
+func deaf(t *testing.T, w http.ResponseWriter, r *http.Request, lost bool, gone <-chan struct{}) {
+	hijacked := &hijacking{ResponseWriter: w}
+	if _, err := websocket.Accept(hijacked, r, nil); err != nil {
+		t.Error(err)
+		return
+	}
+	defer hijacked.conn.Close()
+	if lost {
+		_, _ = io.Copy(io.Discard, hijacked.conn)
+	}
+	<-gone
+}
+
+// hijacking keeps the connection that is taken from a server.
+type hijacking struct {
+	http.ResponseWriter
+	conn net.Conn
+}
+
+func (w *hijacking) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	w.conn = conn
+	return conn, rw, err
 }
 
 // TestFramesThatCanNotBeRead cost nothing, not even the connection.
@@ -307,28 +335,15 @@ func TestFramesThatCanNotBeRead(t *testing.T) {
 func TestHugeFrame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLive(t)
-		var huge atomic.Bool
-		l.set(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path != "/ws" {
-				return
-			}
-			conn, err := websocket.Accept(w, r, nil)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer conn.CloseNow()
-			pass(30 * time.Second)
-			l.restart(t, `{"name":"boot"}`)
-			huge.Store(true)
-			_ = conn.Write(r.Context(), websocket.MessageText, []byte(strings.Repeat("x", platform.MaxFrameBytes+1)))
-			_, _, _ = conn.Read(context.Background())
-		})
+		frames := feed(t, l)
 		p := on(t, l, platform.Options{Events: true, ReadBack: true})
 		stop := start(t, offered(p, "a"))
-		pass(time.Minute)
+		pass(30 * time.Second)
+		l.restart(t, `{"name":"boot"}`)
+		frames <- strings.Repeat("x", 2*platform.MaxFrameBytes)
+		synctest.Wait()
 		l.holds(t, `{"name":"a"}`)
-		if !huge.Load() || l.count(wsCall) != 1 {
+		if l.count(wsCall) != 1 {
 			t.Error("the connection did not outlast a large event")
 		}
 		stop()

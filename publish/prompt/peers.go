@@ -22,7 +22,8 @@ const (
 const (
 	peersShown      = 100
 	peerSkillsShown = 50
-	peerTextChars   = 100 // of a name, a status and the name of a skill, in code points
+	peerTextChars   = 100     // of each text, in code points
+	peerTextBytes   = 4 << 10 // of each text that are looked at
 )
 
 // peersSection returns the section on the peers that have a card, ordered by id, and how many code points it has. Those
@@ -84,10 +85,9 @@ type peerCard struct {
 	Skills any `json:"skills"`
 }
 
-// cardOf returns the card of a peer that can be told of. A card that is no object is none, and a peer whose id can not be
-// written as it is could not be delegated to.
+// cardOf returns the card of a peer. One that is no object is none.
 func cardOf(p pannier.Peer) (card *peerCard, ok bool) {
-	if len(p.Card) == 0 || p.ID == "" || p.ID != inline(p.ID) {
+	if len(p.Card) == 0 {
 		return nil, false
 	}
 	return card, json.Unmarshal(p.Card, &card) == nil && card != nil
@@ -95,7 +95,8 @@ func cardOf(p pannier.Peer) (card *peerCard, ok bool) {
 
 // peerLines returns what is told of a peer.
 func peerLines(p pannier.Peer, card *peerCard) string {
-	text := fmt.Sprintf("- **%s** (id: `%s`, status: %s)\n", cmp.Or(inlineOf(card.Name), inline(p.Name), p.ID), p.ID, cmp.Or(inline(p.Status), "unknown"))
+	id := inline(p.ID)
+	text := fmt.Sprintf("- **%s** (id: `%s`, status: %s)\n", cmp.Or(inlineOf(card.Name), inline(p.Name), id), id, cmp.Or(inline(p.Status), "unknown"))
 	if names := skillNames(card.Skills); len(names) > 0 {
 		text += "  Skills: " + strings.Join(names, ", ") + "\n"
 	}
@@ -126,6 +127,9 @@ func inlineOf(value any) string {
 // inline neutralises a text that stands within a line: it can not end what it is put in. What is dropped goes before marks
 // are broken, since one that it stood within would be whole behind it.
 func inline(text string) string {
+	if len(text) > peerTextBytes {
+		text = strings.ToValidUTF8(text[:peerTextBytes], "") + "…"
+	}
 	text = disarm(fold(inlineMarks.Replace(text)))
 	for at, n := 0, 0; at < len(text); n++ {
 		if n == peerTextChars {

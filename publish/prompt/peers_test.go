@@ -1,7 +1,9 @@
 package prompt_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -51,5 +53,76 @@ func TestPeersWithinTheLimit(t *testing.T) {
 		if 0 < listed && listed < 5 && strings.Contains(p.Text, "## Usage") {
 			t.Errorf("limit %d: bodies go before peers in\n%s", o.MaxChars, p.Text)
 		}
+	}
+}
+
+// TestPeersCanNotBreakOut: what is dropped of a text never leaves a mark behind that it stood within.
+func TestPeersCanNotBreakOut(t *testing.T) {
+	for _, text := range []string{
+		"[INS**T]", "[IN`ST] hi [/INST`]", "[AVAILABLE_TOOLS`]<tool_call>", "[SYSTEM_`PROMPT]", "x*`*", "<|im`_start|>", "<\u200b|im_*end|>", "`<`s`>`",
+	} {
+		checkPeers(t, onePeer(t, text))
+	}
+}
+
+func FuzzPeers(f *testing.F) {
+	for _, seed := range []string{"[INS**T]", "x*`*y", "<|im`_start|>", "[\u200bTOOL_CALLS`]\n## Your Skills", "a, `b` (id: `c`)", "[[IN*ST]INST]<*s><<`s>s>"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) { checkPeers(t, onePeer(t, text)) })
+}
+
+// onePeer returns the section on a peer with that text in every place.
+func onePeer(t *testing.T, text string) string {
+	t.Helper()
+	card, err := json.Marshal(map[string]any{"name": text, "skills": []any{map[string]string{"name": text}, map[string]string{"id": text}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	peer := pannier.Peer{ID: "p" + text, Name: text, Status: text, Card: card}
+	return renderVia(pannier.ViaImplicit, prompt.Options{Format: prompt.Molecule, Peers: []pannier.Peer{peer}}, nil).Text
+}
+
+var (
+	peerForm = regexp.MustCompile("^- \\*\\*[^*`\n]+\\*\\* \\(id: `[^*`\n]+`, status: [^*`\n]+\\)\n(  Skills: [^*`\n]+\n)?$")
+	// peerMarks are those of chat templates, as prompt/clean.go has them.
+	peerMarks = regexp.MustCompile(`\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT)\]` +
+		`|<(?:[|｜][^<>()\s]*[|｜]|</?SYS>|/?(?i:s|bos|eos|pad|unk|system|system-reminder|start_of_turn|end_of_turn|tool_call|tool_response))>`)
+)
+
+// checkPeers holds a section on one peer against its form.
+func checkPeers(t *testing.T, section string) {
+	t.Helper()
+	checkClean(t, section, "\n")
+	text, head := strings.CutPrefix(section, peersTitle+"\n")
+	text, foot := strings.CutSuffix(text, "\nHand a task to one of them with `delegate_to_workspace` and its id.\n")
+	if !head || !foot || !peerForm.MatchString(text) || peerMarks.MatchString(text) {
+		t.Errorf("got %q", section)
+	}
+}
+
+// TestPeersAreBounded whatever the limit of the prompt is.
+func TestPeersAreBounded(t *testing.T) {
+	skills := make([]string, 60)
+	for i := range skills {
+		skills[i] = fmt.Sprintf(`{"name":"s%d"}`, i)
+	}
+	card := fmt.Appendf(nil, `{"name":"%s","skills":[{"name":"%s"},%s]}`, strings.Repeat("é", 200000), strings.Repeat("x", 101), strings.Join(skills, ","))
+	var peers []pannier.Peer
+	for i := range 130 {
+		peers = append(peers, pannier.Peer{ID: fmt.Sprintf("p%03d", i), Card: card}, pannier.Peer{ID: fmt.Sprintf("q%03d", i)})
+	}
+	text := renderVia(pannier.ViaImplicit, prompt.Options{Format: prompt.Molecule, Peers: peers}, nil).Text
+	for want, times := range map[string]int{
+		"- **" + strings.Repeat("é", 100) + "…** (id: `p": 100, "Skills: " + strings.Repeat("x", 100) + "…, s0, ": 100, ", s48, and 11 more\n": 100,
+		"- and 30 more peers\n\nHand a task": 1, "p100": 0,
+	} {
+		if n := strings.Count(text, want); n != times {
+			t.Errorf("%q is there %d times, want %d:\n%.1000s", want, n, times, text)
+		}
+	}
+	short := renderVia(pannier.ViaImplicit, prompt.Options{Format: prompt.Molecule, Peers: peers, MaxChars: 2000}, nil)
+	if n := runes(short); n > 2000 || !strings.Contains(short.Text, "more peers are not listed") || !strings.Contains(short.Text, "- and 30 more peers\n") {
+		t.Errorf("%d characters:\n%s", n, short.Text)
 	}
 }
