@@ -13,7 +13,8 @@ const (
 	RuntimeProxy RuntimeToolKind = "function_proxy"
 )
 
-// Why a declared tool is kept back, in the order in which the planner asks: the first that fits is told.
+// Why a declared tool is kept back. The first that fits is told: what is wrong with the declaration, then trust, then the
+// bounds.
 const (
 	ToolInvalidDeclaration = "invalid_declaration"
 	ToolTrustTooLow        = "trust_level_too_low"
@@ -44,9 +45,10 @@ type RuntimeTool struct {
 
 // ExcludedTool is a declared tool that is kept back.
 type ExcludedTool struct {
+	// Name is as of a [RuntimeTool], with nothing behind the last dot where the tool has no name.
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
-	Kind        RuntimeToolKind `json:"kind,omitempty"`
+	Kind        RuntimeToolKind `json:"kind,omitempty"` // empty where the tool has none that is known
 	Skill       string          `json:"skill"`
 	// Reason is one of the constants above, Detail a sentence about it.
 	Reason string `json:"reason"`

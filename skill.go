@@ -66,7 +66,7 @@ type Skill struct {
 
 	// Commands are those that the skill declares.
 	Commands []Command `json:"-"`
-	// RuntimeTools are those that the frontmatter declares and that can be told apart, each of kind [ToolDeclared] with its
+	// RuntimeTools are those that the frontmatter declares, with those that have a Fault, each of kind [ToolDeclared] with its
 	// Declaration, by name.
 	RuntimeTools []Tool `json:"-"`
 	// Disabled is set where the skill itself says that it is not to be used (`eligibility.enabled: false`).

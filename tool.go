@@ -27,6 +27,10 @@ type Tool struct {
 	Line int    `json:"line,omitempty"`
 	// Declaration is what the frontmatter says of a declared tool, as typed JSON in source order.
 	Declaration json.RawMessage `json:"declaration,omitempty"`
+	// Fault is why a declared tool can not be offered, [ToolInvalidDeclaration], [ToolInvalidSlug] or [ToolDuplicateName],
+	// FaultDetail the same in a sentence. Both are empty of a sound one.
+	Fault       string `json:"-"`
+	FaultDetail string `json:"-"`
 }
 
 // InstallSpec is one way that a skill names to get what it needs. pannier shows it and never runs it.

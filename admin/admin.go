@@ -67,8 +67,9 @@ type Door struct {
 	turn chan struct{}
 	// scanning has a slot that is taken by the scan under way.
 	scanning chan struct{}
-	// preparing has a slot for each installation that is unpacked and read.
-	preparing chan struct{}
+	// spooling has a slot for each body that comes in, until its installation has ended, preparing one for each
+	// installation that is unpacked and read.
+	spooling, preparing chan struct{}
 }
 
 // New returns a door.
@@ -80,7 +81,10 @@ func New(o Options) *Door {
 		o.Logger = hclog.NewNullLogger()
 	}
 	o.Logger = o.Logger.Named("admin")
-	return &Door{o: o, turn: make(chan struct{}, 1), scanning: make(chan struct{}, 1), preparing: make(chan struct{}, maxPrepared)}
+	return &Door{
+		o: o, turn: make(chan struct{}, 1), scanning: make(chan struct{}, 1),
+		spooling: make(chan struct{}, maxSpooled), preparing: make(chan struct{}, maxPrepared),
+	}
 }
 
 // done is what became of a mutation.

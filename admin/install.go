@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -35,10 +36,13 @@ type InstallOptions struct {
 	Look func(ctx context.Context, dirs ...string) (*pannier.Snapshot, error)
 }
 
-// The bounds of an installation: how many are prepared at a time, and how long the look takes that shows one.
+// The bounds of an installation: how many bodies are on disk at a time and how long one takes to come in, how many
+// installations are prepared at a time, and how long the look takes that shows one.
 const (
-	maxPrepared = 4
-	lookTimeout = 30 * time.Second
+	maxSpooled   = 16
+	spoolTimeout = 10 * time.Minute
+	maxPrepared  = 4
+	lookTimeout  = 30 * time.Second
 )
 
 // installIntent is what the audit log says of an installation that was asked for.
@@ -71,10 +75,12 @@ func (d *Door) Install(ctx context.Context, actor pannier.Actor, req pannier.Ins
 	if err := d.installs(); err != nil {
 		return pannier.InstallResult{}, nil, err
 	}
-	if err := enter(ctx, d.preparing); err != nil {
-		return pannier.InstallResult{}, nil, err
+	if src.UploadID == "" {
+		if err := enter(ctx, d.spooling); err != nil {
+			return pannier.InstallResult{}, nil, err
+		}
+		defer func() { <-d.spooling }()
 	}
-	defer func() { <-d.preparing }()
 	req.Origin = originOf(src)
 	action := pannier.ActionInstall
 	if req.Slug != "" {
@@ -108,13 +114,27 @@ func (d *Door) installs() error {
 
 // originOf says where an installation comes from, for the lock file.
 func originOf(src pannier.InstallSource) string {
-	if src.UploadID != "" {
-		return "upload:" + src.UploadID
-	}
-	if src.Name != "" {
-		return "archive:" + src.Name
+	switch {
+	case src.UploadID != "":
+		return "upload:" + harmless(src.UploadID)
+	case strings.TrimSpace(src.Name) != "":
+		return "archive:" + harmless(src.Name)
 	}
 	return "archive"
+}
+
+// maxNameBytes bounds what is kept of a name that a caller gives.
+const maxNameBytes = 255
+
+// harmless keeps of a name what is harmless to show, as uploads do with the name of a file: it names no file here.
+func harmless(name string) string {
+	clean := strings.Map(func(r rune) rune {
+		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '.' || r == '-' || r == '_' {
+			return r
+		}
+		return '_'
+	}, strings.TrimSpace(name))
+	return clean[:min(len(clean), maxNameBytes)]
 }
 
 // change is a done installation: what came of it, and the plan that its caller is told.
@@ -155,12 +175,19 @@ func (d *Door) install(ctx context.Context, actor pannier.Actor, req pannier.Ins
 	if err != nil {
 		return change{}, err
 	}
-	staged, contents, err := d.stage(ctx, req.SourceKind, a)
+	if err := enter(ctx, d.preparing); err != nil {
+		return change{}, errors.Join(err, a.release(false))
+	}
+	defer func() { <-d.preparing }()
+	staged, contents, err := d.stage(ctx, req, a)
 	if err != nil {
 		return change{}, errors.Join(err, a.release(spoilt(err)))
 	}
-	defer staged.Discard()
 	c, err := d.commit(ctx, actor, req, staged)
+	if left := staged.Discard(); left != nil {
+		d.o.Logger.Warn("what was staged stays", "slug", staged.Skill.Slug, "error", left)
+		c.plan.Problems = append(c.plan.Problems, install.LeftBehind(left))
+	}
 	c.plan.Files, c.plan.Bytes, c.plan.Ignored = contents.Files, contents.Bytes, contents.Ignored
 	if err != nil {
 		c.plan.Skill.Slug = staged.Skill.Slug // so that the audit log says what was refused
@@ -177,10 +204,14 @@ func spoilt(err error) bool {
 	return ok && strings.HasPrefix(refusal.Code, "archive.")
 }
 
-// stage unpacks an archive beside the skills, and reads what is in it.
-func (d *Door) stage(ctx context.Context, kind pannier.SourceKind, a opened) (*install.Staged, archive.Contents, error) {
+// stage unpacks an archive beside the skills, or for a dry run outside of the workspace, and reads what is in it.
+func (d *Door) stage(ctx context.Context, req pannier.InstallRequest, a opened) (*install.Staged, archive.Contents, error) {
 	var contents archive.Contents
-	staged, err := d.o.Install.Store.Stage(ctx, kind, func(ctx context.Context, into *os.Root) (folder string, err error) {
+	stage := d.o.Install.Store.Stage
+	if req.DryRun {
+		stage = d.o.Install.Store.Rehearse
+	}
+	staged, err := stage(ctx, req.SourceKind, func(ctx context.Context, into *os.Root) (folder string, err error) {
 		contents, err = archive.Unpack(ctx, a.file, a.size, a.format, into, d.o.Install.Archive)
 		return contents.Top, err
 	})
@@ -241,11 +272,7 @@ var installEvents = map[pannier.InstallStatus]pannier.EventType{
 // Uninstall removes a skill that pannier has installed, with what clients have set of it.
 func (d *Door) Uninstall(ctx context.Context, actor pannier.Actor, req pannier.RemoveRequest) (pannier.InstallResult, *pannier.Snapshot, error) {
 	return d.remove(ctx, actor, pannier.ActionUninstall, req, func(ctx context.Context) (pannier.InstallResult, error) {
-		result, err := d.o.Install.Store.Uninstall(ctx, req, actor)
-		if err == nil && result.Status == pannier.StatusUninstalled && !req.DryRun {
-			d.forgetPolicy(pannier.PolicyKey{Slug: result.Skill.Slug, SourceKind: result.Skill.SourceKind})
-		}
-		return result, err
+		return d.o.Install.Store.Uninstall(ctx, req, actor)
 	})
 }
 
@@ -282,17 +309,25 @@ func (d *Door) remove(ctx context.Context, actor pannier.Actor, action string, r
 		return d.installed(intent, change{}, err)
 	}
 	c, err := d.show(ctx, result, "")
+	if err == nil && result.Status == pannier.StatusUninstalled {
+		c.snapshot = d.forgetPolicy(pannier.PolicyKey{Slug: result.Skill.Slug, SourceKind: result.Skill.SourceKind}, c.snapshot)
+	}
 	return d.installed(intent, c, err)
 }
 
-// forgetPolicy removes what clients have set of a skill that is gone. The skill is gone whether it succeeds or not.
-func (d *Door) forgetPolicy(key pannier.PolicyKey) {
+// forgetPolicy removes what clients have set of a skill that is gone, and returns a snapshot that shows it. Another skill of
+// the slug, which was shadowed until now, keeps it; and so does one that nobody could look for. The skill is gone whether it
+// succeeds or not.
+func (d *Door) forgetPolicy(key pannier.PolicyKey, s *pannier.Snapshot) *pannier.Snapshot {
+	if s == nil || slices.ContainsFunc(s.Entries, func(e pannier.Entry) bool { return e.Slug == key.Slug && e.SourceKind == key.SourceKind }) {
+		return s
+	}
 	_, _, err := d.o.Policy.Set(key, pannier.PolicyChange{Enabled: pannier.Toggle{Given: true}, AllowImplicit: pannier.Toggle{Given: true}})
 	if err != nil {
 		d.o.Logger.Warn("the policy of an uninstalled skill is still kept", "slug", key.Slug, "error", err)
-		return
+		return s
 	}
-	d.o.SetPolicies(d.o.Policy.All())
+	return d.o.SetPolicies(d.o.Policy.All())
 }
 
 // opened is an archive that can be read anywhere.

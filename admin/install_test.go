@@ -40,7 +40,7 @@ func TestOrderOfInstallations(t *testing.T) {
 		{"update", put("it", "2"), pannier.StatusUpdated, "audit intent, take upl_2, judge it community, disk, look at skills/it skills, release consumed true, audit outcome, emit install_replaced"},
 		{"the same update again", put("it", "2"), pannier.StatusAlreadyUpToDate, "audit intent, take upl_2, judge it community, release consumed true, audit outcome"},
 		{"rollback", remove(w.Rollback), pannier.StatusRolledBack, "audit intent, disk, look at skills/it skills, audit outcome, emit install_rolled_back"},
-		{"uninstall", remove(w.Uninstall), pannier.StatusUninstalled, "audit intent, disk, apply, look at skills/it skills, audit outcome, emit install_removed"},
+		{"uninstall", remove(w.Uninstall), pannier.StatusUninstalled, "audit intent, disk, look at skills/it skills, apply, audit outcome, emit install_removed"},
 		{"uninstall again", remove(w.Uninstall), pannier.StatusNotInstalled, "audit intent, audit outcome"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

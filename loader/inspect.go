@@ -33,7 +33,8 @@ func (l *Loader) Inspect(ctx context.Context, s *pannier.Skill) (pannier.Inspect
 	i := pannier.Inspection{
 		Conformance: in.conformance(), Commands: append([]pannier.Command{}, s.Commands...), Install: in.install(),
 	}
-	i.Tools = append(in.declared(s.File, i.Conformance[profile.NameOpenClaw].Issues), in.toolFiles()...)
+	declared := in.declared(s.File, i.Conformance[profile.NameOpenClaw].Issues)
+	i.Tools = append(slices.DeleteFunc(declared, func(t pannier.Tool) bool { return t.Fault != "" }), in.toolFiles()...)
 	slices.SortStableFunc(in.problems, pannier.CompareProblems)
 	i.Problems = in.problems
 	if err := ctx.Err(); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,6 +54,7 @@ runtime:
     - {tool_slug: proxy, kind: function_proxy}
     - {tool_slug: list, kind: http, parameters: [a]}
     - text
+    - {tool_slug: "--", kind: http}
 ---
 body
 `)
@@ -69,8 +71,23 @@ body
 	}
 	in := inspect(t, root)
 	loaded := only(t, full(t, root))
-	if diff := cmp.Diff(in.Tools[:2], loaded.RuntimeTools); diff != "" || loaded.Problems != nil {
+	sound := slices.DeleteFunc(slices.Clone(loaded.RuntimeTools), func(tool pannier.Tool) bool { return tool.Fault != "" })
+	if diff := cmp.Diff(in.Tools[:2], sound); diff != "" || loaded.Problems != nil {
 		t.Errorf("inspected -, loaded +:\n%s\nproblems %v", diff, loaded.Problems)
+	}
+	var faults []string
+	for _, tool := range loaded.RuntimeTools {
+		field, detail, _ := strings.Cut(tool.FaultDetail, ": ")
+		if tool.Fault != "" {
+			faults = append(faults, fmt.Sprintf("%q %d %s %s %t", tool.Name, tool.Line, tool.Fault, field, detail != ""))
+		}
+	}
+	if diff := cmp.Diff([]string{
+		`"" 13 invalid_declaration runtime.tools[7] true`, `"" 14 invalid_tool_slug runtime.tools[8] true`, `"ask" 8 invalid_declaration runtime.tools[2] true`,
+		`"ask" 10 duplicate_canonical_name runtime.tools[4] true`, `"list" 12 invalid_declaration runtime.tools[6] true`,
+		`"no-kind" 7 invalid_declaration runtime.tools[1] true`, `"proxy" 11 invalid_declaration runtime.tools[5] true`,
+	}, faults); diff != "" {
+		t.Errorf("want -, got +:\n%s", diff)
 	}
 	var got []string
 	for _, tool := range in.Tools {
@@ -104,6 +121,7 @@ body
 		"skill.tools.declared skills/a/SKILL.md:11 runtime.tools[5]",
 		"skill.tools.declared skills/a/SKILL.md:12 runtime.tools[6]",
 		"contract.runtime.type skills/a/SKILL.md:13 runtime.tools[7]",
+		"contract.runtime.tools.tool_slug skills/a/SKILL.md:14 runtime.tools[8].tool_slug",
 		"skill.tools.python skills/a/scripts/odd.py:2 ",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

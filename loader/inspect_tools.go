@@ -22,7 +22,8 @@ const (
 const scriptsDir = "scripts"
 
 // runtimeTools returns the runtime tools of a skill that is loaded, nil where it declares none, which is nearly always so and
-// costs nothing. What is wrong with them is told to whoever looks into the skill.
+// costs nothing. What is wrong with them is told with the turn that they are kept back from, and to whoever looks into the
+// skill.
 func (c *contract) runtimeTools(s *pannier.Skill, p parts) []pannier.Tool {
 	if c.front.Get("runtime").Get("tools").Kind() != yamldoc.List {
 		return nil
@@ -31,8 +32,9 @@ func (c *contract) runtimeTools(s *pannier.Skill, p parts) []pannier.Tool {
 	return silent.declared(s.File, profile.Check(profile.NameOpenClaw, judged(s, c.front, p)))
 }
 
-// declared returns the runtime tools that the frontmatter in a file declares, by name. issues are those of the profile that
-// has the rules for them; whatever it holds against one tool costs that tool alone.
+// declared returns the runtime tools that the frontmatter in a file declares, by name, and tells what is wrong with those that
+// have a fault. issues are those of the profile that has the rules for them; whatever it holds against one tool costs that
+// tool alone.
 func (c *contract) declared(file string, issues []pannier.Problem) []pannier.Tool {
 	tools := []pannier.Tool{}
 	if slices.ContainsFunc(issues, func(p pannier.Problem) bool { return p.Code == "openclaw.more" }) {
@@ -43,24 +45,37 @@ func (c *contract) declared(file string, issues []pannier.Problem) []pannier.Too
 	for v := range c.front.Get("runtime").Get("tools").Items() {
 		field := fmt.Sprintf("runtime.tools[%d]", i)
 		i++
-		if faults := faultsIn(issues, field); len(faults) > 0 {
-			c.problems = append(c.problems, faults...)
-			continue
-		}
-		tool, fault := declaredTool(v)
-		if fault == "" && slices.ContainsFunc(tools, func(other pannier.Tool) bool { return other.Name == tool.Name }) {
-			fault = "there is a tool of that name before it"
-		}
-		if fault != "" {
-			c.tell("skill.tools.declared", field, v, fault+", so it is left out", "mend the tool, or remove it")
-			continue
-		}
+		tool := c.declaredTool(v, field, issues, tools)
 		tool.Path = file
 		tool.Line, _ = c.place(v)
 		tools = append(tools, tool)
 	}
 	slices.SortStableFunc(tools, func(a, b pannier.Tool) int { return strings.Compare(a.Name, b.Name) })
 	return tools
+}
+
+// declaredTool reads a tool with what keeps it from being offered; before are those that stand before it.
+func (c *contract) declaredTool(v yamldoc.Value, field string, issues []pannier.Problem, before []pannier.Tool) pannier.Tool {
+	tool, fault := readTool(v)
+	if faults := faultsIn(issues, field); len(faults) > 0 {
+		c.problems = append(c.problems, faults...)
+		tool.Fault, tool.FaultDetail = pannier.ToolInvalidDeclaration, field+": "+faults[0].Message
+		if faults[0].Code == "contract.runtime.tools.tool_slug" {
+			tool.Fault = pannier.ToolInvalidSlug
+		}
+		return tool
+	}
+	tool.Fault = pannier.ToolInvalidDeclaration
+	if fault == "" && slices.ContainsFunc(before, func(other pannier.Tool) bool { return other.Name == tool.Name && other.Fault == "" }) {
+		tool.Fault, fault = pannier.ToolDuplicateName, "there is a tool of that name before it"
+	}
+	if fault == "" {
+		tool.Fault = ""
+		return tool
+	}
+	tool.FaultDetail = field + ": " + fault
+	c.tell("skill.tools.declared", field, v, fault+", so it is left out", "mend the tool, or remove it")
+	return tool
 }
 
 // faultsIn returns the errors in a field or below it, as warnings: they cost a tool, and not the skill.
@@ -76,9 +91,9 @@ func faultsIn(issues []pannier.Problem, field string) []pannier.Problem {
 	return faults
 }
 
-// declaredTool reads a tool that the profile finds no fault with, or returns what keeps it from being called all the same
-// (Pioneer skills architecture, "Runtime tools").
-func declaredTool(v yamldoc.Value) (tool pannier.Tool, fault string) {
+// readTool reads a tool, with what keeps it from being called even where the profile finds no fault with it (Pioneer skills
+// architecture, "Runtime tools").
+func readTool(v yamldoc.Value) (tool pannier.Tool, fault string) {
 	slug, _ := v.Get("tool_slug").Text()
 	kind, _ := v.Get("kind").Text()
 	description, _ := v.Get("description").Text()

@@ -34,11 +34,11 @@ func (p *place) untake(in *intent) error {
 }
 
 func (p *place) unput(ctx context.Context, in *intent) error {
-	there, err := p.print(ctx, in.Slug)
+	swapped, err := p.swapped(ctx, in)
 	if err != nil {
 		return err
 	}
-	if there == in.New {
+	if swapped {
 		if err := p.unswap(in); err != nil {
 			return err
 		}
@@ -50,6 +50,16 @@ func (p *place) unput(ctx context.Context, in *intent) error {
 		return p.moveBack(in.fresh(), in.previous())
 	}
 	return p.moveBack(in.older(), in.previous())
+}
+
+// swapped reports whether the new directory has taken its place, also where somebody has written to it since.
+func (p *place) swapped(ctx context.Context, in *intent) (bool, error) {
+	there, err := p.printOther(ctx, in.Slug)
+	if err != nil || there == in.New || there == in.Old && !there.IsZero() {
+		return there == in.New, err
+	}
+	pending, err := p.pending(ctx, in)
+	return !pending && p.replaced(in) != "" && p.exists(in.Slug), err
 }
 
 // unswap takes the new directory from its place, and puts the old one there.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -25,7 +26,9 @@ const (
 )
 
 const (
-	skillsKey      = "skills"
+	skillsKey = "skills"
+	// configTemp begins the name of a file beside config.yaml. The rest is random: whoever writes to the workspace could
+	// have put anything under a name that is known.
 	configTemp     = "." + pannier.WorkspaceFile + ".pannier"
 	maxConfigBytes = 1 << 20
 )
@@ -44,6 +47,9 @@ func (p *place) list(in *intent) edited {
 	outcome, change := configAdded, withEntry
 	switch in.Action {
 	case pannier.ActionUninstall:
+		if p.elsewhere(in.Slug) {
+			return edited{}
+		}
 		outcome, change = configRemoved, withoutEntry
 	case pannier.ActionInstall:
 	default:
@@ -57,6 +63,14 @@ func (p *place) list(in *intent) edited {
 		return edited{config: outcome}
 	}
 	return edited{}
+}
+
+// elsewhere reports whether another root has a directory of that name, which the list means as well.
+func (p *place) elsewhere(slug string) bool {
+	return slices.ContainsFunc(p.store.rules.Roots, func(other pannier.Root) bool {
+		info, err := os.Stat(filepath.Join(other.Path, slug))
+		return other.Path != p.root.Path && err == nil && info.IsDir()
+	})
 }
 
 func leftAlone(in *intent, err error) *pannier.Problem {
@@ -112,7 +126,7 @@ func (s *Store) replaceConfig(name string, before fs.FileInfo, text []byte) erro
 	if err := unix.Access(name, unix.W_OK); err != nil || before.Mode().Perm()&0o200 == 0 {
 		return fmt.Errorf("%w: it may not be written", errLeft)
 	}
-	temp := filepath.Join(s.rules.Workspace, configTemp)
+	temp := filepath.Join(s.rules.Workspace, configTemp+"-"+randomName())
 	err := s.writeConfig(temp, before, text)
 	if err == nil {
 		err = s.step("config.commit")
@@ -136,7 +150,7 @@ func (s *Store) writeConfig(temp string, like fs.FileInfo, text []byte) error {
 	if err := s.step("config.write"); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|unix.O_NOFOLLOW, 0o600)
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return err
 	}
@@ -165,10 +179,16 @@ func syncDirectory(dir string) error {
 	return nil
 }
 
-// clearConfig removes the file beside config.yaml that a process left.
+// clearConfig removes the files beside config.yaml that processes left. What is no regular file is nobody's of ours.
 func (s *Store) clearConfig() {
-	if err := os.Remove(filepath.Join(s.rules.Workspace, configTemp)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.log.Warn("a file beside config.yaml stays", "error", err)
+	beside, err := os.ReadDir(s.rules.Workspace)
+	for _, d := range beside {
+		if strings.HasPrefix(d.Name(), configTemp) && d.Type().IsRegular() {
+			err = errors.Join(err, os.Remove(filepath.Join(s.rules.Workspace, d.Name())))
+		}
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.log.Warn("files beside config.yaml may stay", "error", err)
 	}
 }
 

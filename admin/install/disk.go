@@ -20,14 +20,20 @@ func (p *place) exists(rel string) bool {
 
 // print returns the fingerprint of a directory, zero where there is none.
 func (p *place) print(ctx context.Context, rel string) (pannier.Digest, error) {
-	if info, err := p.dir.Lstat(rel); err != nil || !info.IsDir() {
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-		return pannier.Digest{}, err
-	}
-	print, err := fingerprint.Of(ctx, p.dir, rel, fingerprint.Options{})
+	print, err := p.printKnown(ctx, rel)
 	return print.Digest, err
+}
+
+// printKnown goes by what is known of the directory that is in the place of the change, wherever it lies by now.
+func (p *place) printKnown(ctx context.Context, rel string) (fingerprint.Print, error) {
+	if info, err := p.dir.Lstat(rel); err != nil || !info.IsDir() {
+		return fingerprint.Print{}, unlessMissing(err)
+	}
+	print, err := fingerprint.Of(ctx, p.dir, rel, fingerprint.Options{Known: p.known})
+	if errors.Is(err, fs.ErrPermission) {
+		err = unreadable(err)
+	}
+	return print, err
 }
 
 // move is a step: a rename that replaces nothing, after which both directories are synced.
@@ -110,7 +116,7 @@ func (p *place) write(step, rel string, text []byte) error {
 	if err := p.store.step(step); err != nil {
 		return err
 	}
-	f, err := p.dir.OpenFile(rel, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	f, err := p.dir.OpenFile(rel, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|unix.O_NONBLOCK, 0o644)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,11 @@
 // becomes the version before, so that a rollback can be rolled back. [Store.Uninstall] removes both.
 //
 // What pannier installed stands in the lock file of the root. A directory that does not stand there is somebody's own: it is
-// neither removed nor replaced, unless who asks gives its fingerprint.
+// neither removed nor replaced, unless who asks gives its fingerprint. Neither is one that stands there and was changed by hand
+// removed without it. The fingerprint is taken when a change is decided, and again when the old directory is out of its place,
+// so that nothing is lost that somebody writes between.
+//
+// A dry run reads a root and makes nothing in it; what it needs to unpack, [Store.Rehearse] stages elsewhere.
 //
 // # On disk
 //
@@ -56,9 +60,13 @@
 //	new is in staging, and the old directory moved aside              finished
 //	new is nowhere, and the old directory is in its place             undone
 //	new is not in staging, and something else is in its place         finished
+//	what was moved aside is not what the intent says                  undone
 //	uninstallation, the directory is in its place                     undone
 //	uninstallation, it is not                                         finished
 //	the lock file says what the intent wants                          finished
+//
+// A directory that is too large for a fingerprint is something else than any that has one. An intent that can be neither finished
+// nor undone stays, [Store.Unsettled] tells of it, and each change of its root is refused until it is settled.
 //
 // To finish and to undo are made of moves that are done only where they are not done yet, so that a crash in a recovery is
 // one more row of the same table. An error in a change is undone at once, in the same way, and the caller has an error and

@@ -11,9 +11,9 @@ import (
 func (p *place) forward(ctx context.Context, in *intent) (edited, error) {
 	var err error
 	if in.Action == pannier.ActionUninstall {
-		err = p.take(in)
+		err = p.take(ctx, in)
 	} else if err = p.put(ctx, in); err == nil {
-		err = p.keep(in)
+		err = p.keep(ctx, in)
 	}
 	if err == nil {
 		err = p.record(in)
@@ -29,11 +29,11 @@ func (p *place) pending(ctx context.Context, in *intent) (bool, error) {
 	if in.Action == pannier.ActionUninstall {
 		return false, nil
 	}
-	staged, err := p.print(ctx, in.fresh())
+	staged, err := p.printOther(ctx, in.fresh())
 	if err != nil || staged == in.New || in.Action != pannier.ActionRollback {
 		return staged == in.New, err
 	}
-	kept, err := p.print(ctx, in.previous())
+	kept, err := p.printOther(ctx, in.previous())
 	return kept == in.New, err
 }
 
@@ -80,10 +80,13 @@ func (p *place) replaced(in *intent) string {
 }
 
 // keep makes what was replaced the version before. The generation older than that goes.
-func (p *place) keep(in *intent) error {
+func (p *place) keep(ctx context.Context, in *intent) error {
 	old := p.replaced(in)
 	if old == "" && !in.Old.IsZero() {
 		return nil // it is kept already
+	}
+	if err := p.checkMoved(ctx, in, old); err != nil {
+		return err
 	}
 	if p.exists(in.previous()) && !p.exists(in.older()) {
 		if err := p.move("previous.clear", in.previous(), in.older()); err != nil {
@@ -97,11 +100,14 @@ func (p *place) keep(in *intent) error {
 }
 
 // take moves away what is uninstalled.
-func (p *place) take(in *intent) error {
-	if !in.Old.IsZero() && p.exists(in.Slug) && !p.exists(in.gone()) {
+func (p *place) take(ctx context.Context, in *intent) error {
+	if in.replaces() && p.exists(in.Slug) && !p.exists(in.gone()) {
 		if err := p.move("remove.target", in.Slug, in.gone()); err != nil {
 			return err
 		}
+	}
+	if err := p.checkMoved(ctx, in, in.gone()); err != nil {
+		return err
 	}
 	if p.exists(in.previous()) && !p.exists(in.older()) {
 		return p.move("remove.previous", in.previous(), in.older())

@@ -24,6 +24,8 @@ type intent struct {
 	// none. They differ.
 	New pannier.Digest `json:"new,omitzero"`
 	Old pannier.Digest `json:"old,omitzero"`
+	// Unprinted says that a directory without a fingerprint, because it is too large for one, is there and is uninstalled.
+	Unprinted bool `json:"unprinted,omitempty"`
 	// After is what the lock file will say, nil where the skill will not be in it.
 	After *pannier.LockEntry `json:"after,omitempty"`
 }
@@ -33,6 +35,9 @@ func (in *intent) fresh() string    { return path.Join(in.staging(), "new", in.S
 func (in *intent) gone() string     { return path.Join(in.staging(), "gone") }
 func (in *intent) older() string    { return path.Join(in.staging(), "older") }
 func (in *intent) previous() string { return path.Join(previousRel, in.Slug) }
+
+// replaces reports whether there is a directory that the change takes from its place.
+func (in *intent) replaces() bool { return in.Unprinted || !in.Old.IsZero() }
 
 // errDone says that a change is past the point where it could be undone.
 var errDone = errors.New("the change is past undoing; it is finished at the next start")

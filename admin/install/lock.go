@@ -60,6 +60,9 @@ func (p *place) lock() (lockText, error) {
 // readFile returns a regular file within a bound.
 func (p *place) readFile(rel string, limit int64) ([]byte, error) {
 	f, err := p.dir.OpenFile(rel, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, unreadable(err)
+	}
 	if err != nil {
 		return nil, err
 	}

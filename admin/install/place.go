@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pannier"
+	"pannier/loader/fingerprint"
 )
 
 // What lies in a root, with slashes.
@@ -38,6 +39,8 @@ type place struct {
 	root  pannier.Root
 	dir   *os.Root
 	busy  *os.File
+	// known is what is known of the files of the skill that is to be changed.
+	known *fingerprint.Known
 }
 
 // enter opens a root for a change, makes what is missing, and finishes or undoes what another process left.
@@ -80,20 +83,29 @@ func (p *place) leave() {
 
 // makeRoot makes a root that is not there. A workspace is not made: it may only not be mounted yet.
 func (s *Store) makeRoot(root pannier.Root) error {
+	missing, err := s.missing(root)
+	if err != nil || !missing {
+		return err
+	}
+	if err := s.step("own.make"); err != nil {
+		return err
+	}
+	return explain(root, os.MkdirAll(root.Path, 0o755))
+}
+
+// missing reports whether a root is not there, and refuses where it can not be made either.
+func (s *Store) missing(root pannier.Root) (bool, error) {
 	if _, err := os.Stat(root.Path); !errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return false, nil
 	}
 	from := filepath.Dir(root.Path)
 	if strings.HasPrefix(root.Path, s.rules.Workspace+"/") {
 		from = s.rules.Workspace
 	}
 	if info, err := os.Stat(from); err != nil || !info.IsDir() {
-		return refuse("install.root_missing", "there is no directory "+from+" to install into", "mount or create it")
+		return true, refuse("install.root_missing", "there is no directory "+from+" to install into", "mount or create it")
 	}
-	if err := s.step("own.make"); err != nil {
-		return err
-	}
-	return explain(root, os.MkdirAll(root.Path, 0o755))
+	return true, nil
 }
 
 // makeOwn makes pannier's own directories. None of them may be a link: what is moved there must stay on the file system.

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"path/filepath"
 	"time"
 
 	"pannier"
+	"pannier/loader/fingerprint"
 	"pannier/loader/scan"
 )
 
@@ -17,11 +19,19 @@ import (
 type current struct {
 	entry *pannier.LockEntry // what the lock file says
 	print pannier.Digest     // of the directory, zero where there is none
-	// strange says that something is there that is no directory, such as a link.
-	strange bool
+	// strange says what is there that is no directory, such as a link; empty where that is not so.
+	strange string
+	// large says that there is a directory that is too large for a fingerprint.
+	large bool
 }
 
+// there reports whether there is anything in the place of the skill.
+func (c current) there() bool { return c.strange != "" || c.large || !c.print.IsZero() }
+
 func (p *place) now(ctx context.Context, slug string) (c current, err error) {
+	if p.dir == nil {
+		return c, nil
+	}
 	lock, err := p.lock()
 	if err == nil {
 		c.entry, err = lock.entry(p.root, slug)
@@ -33,10 +43,39 @@ func (p *place) now(ctx context.Context, slug string) (c current, err error) {
 	if err != nil {
 		return c, unlessMissing(err)
 	}
-	if c.strange = !info.IsDir(); !c.strange {
-		c.print, err = p.print(ctx, slug)
+	if c.strange = strangeKind(info.Mode()); c.strange == "" {
+		err = p.printNow(ctx, slug, &c)
 	}
 	return c, err
+}
+
+// printNow computes the fingerprint of what is there.
+func (p *place) printNow(ctx context.Context, slug string, c *current) error {
+	print, err := p.printKnown(ctx, slug)
+	c.print, p.known = print.Digest, print.Known
+	switch {
+	case errors.Is(err, fingerprint.ErrTooLarge):
+		c.large = true
+		return nil
+	case errors.Is(err, pannier.ErrChanged):
+		return fmt.Errorf("%w: %w", refuse("install.changing", path.Join(p.root.Name, slug)+" is being written to right now", "try again when nobody writes to it; nothing was changed"), err)
+	}
+	return err
+}
+
+// strangeKind says what something is that is no directory.
+func strangeKind(mode fs.FileMode) string {
+	switch {
+	case mode.IsDir():
+		return ""
+	case mode.IsRegular():
+		return "a plain file"
+	case mode&fs.ModeSymlink != 0:
+		return "a link"
+	case mode&fs.ModeNamedPipe != 0:
+		return "a FIFO"
+	}
+	return "no directory"
 }
 
 // Install puts a staged skill where none is. Where the same one is there, the status is [pannier.StatusAlreadyInstalled];
@@ -62,7 +101,7 @@ func (s *Store) put(ctx context.Context, st *Staged, req pannier.InstallRequest,
 		return pannier.InstallResult{}, err
 	}
 	var result pannier.InstallResult
-	err := s.within(ctx, st.root, func(p *place) error {
+	err := s.within(ctx, st.root, req.DryRun, func(p *place) error {
 		c, err := p.now(ctx, st.Skill.Slug)
 		if err != nil {
 			return err
@@ -79,12 +118,15 @@ func (s *Store) put(ctx context.Context, st *Staged, req pannier.InstallRequest,
 	return result, nil
 }
 
-// within opens a root for one change.
-func (s *Store) within(ctx context.Context, root pannier.Root, do func(*place) error) error {
+// within opens a root for one change, or to see only what would come of it.
+func (s *Store) within(ctx context.Context, root pannier.Root, dry bool, do func(*place) error) error {
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
 	defer s.end()
+	if dry {
+		return s.view(root, do)
+	}
 	p, err := s.enter(ctx, root)
 	if err != nil {
 		return err
@@ -109,30 +151,32 @@ func (p *place) install(st *Staged, _ pannier.InstallRequest, c current) (pannie
 	switch {
 	case c.print == st.Fingerprint:
 		return pannier.StatusAlreadyInstalled, nil
-	case c.strange || !c.print.IsZero():
-		return "", refuse("install.exists", path.Join(p.root.Name, st.Skill.Slug)+" is there already, with something else in it", "update it in the place of installing it")
+	case c.strange != "":
+		return "", inTheWay("install.exists", p.root, st.Skill.Slug, c)
+	case c.there():
+		return "", isThere(p.root, st.Skill.Slug, c)
+	case p.dir == nil:
+		return pannier.StatusInstalled, nil
 	}
 	return pannier.StatusInstalled, blocked(scan.Destination(p.dir, st.Skill.Slug))
 }
 
 func (p *place) update(st *Staged, req pannier.InstallRequest, c current) (pannier.InstallStatus, error) {
 	switch {
-	case c.strange:
-		return "", notManaged(p.root, st.Skill.Slug)
-	case c.print.IsZero():
+	case c.strange != "":
+		return "", inTheWay("install.not_managed", p.root, st.Skill.Slug, c)
+	case c.large:
+		return "", tooLarge(p.root, st.Skill.Slug)
+	case !c.there():
 		return "", refuse("install.not_found", st.Skill.Slug+" is not installed, so it can not be updated", "install it")
 	case c.entry != nil && c.entry.Owner != "" && st.Skill.Owner != "" && c.entry.Owner != st.Skill.Owner:
 		return "", refuse("install.slug_mismatch", fmt.Sprintf("%s/%s is installed, and this is %s", c.entry.Owner, c.entry.Slug, st.Skill.Qualified()), "uninstall the other one first")
 	case c.print == st.Fingerprint:
 		return pannier.StatusAlreadyUpToDate, nil
 	case c.entry == nil && req.Expected.IsZero():
-		return "", notManaged(p.root, st.Skill.Slug)
+		return "", notManaged(p.root, st.Skill.Slug, c)
 	}
 	return pannier.StatusUpdated, c.expect(req.Expected)
-}
-
-func notManaged(root pannier.Root, slug string) error {
-	return refuse("install.not_managed", path.Join(root.Name, slug)+" was not installed by pannier: it is somebody's own", "change it by hand; an update replaces it where its fingerprint is given as the expected one")
 }
 
 // expect refuses a change of a skill that has another fingerprint than whoever asks thinks; zero is any.
@@ -144,12 +188,16 @@ func (c current) expect(expected pannier.Digest) error {
 	if c.byHand() {
 		hint = "it was changed by hand after it was installed; " + hint
 	}
-	return refuse("install.fingerprint", fmt.Sprintf("the fingerprint is %s, and not %s", c.print, expected), hint)
+	is := c.print.String()
+	if c.large {
+		is = "none, because it is too large for one"
+	}
+	return refuse("install.fingerprint", fmt.Sprintf("the fingerprint is %s, and not %s", is, expected), hint)
 }
 
 // byHand reports whether an installed skill is not as it was installed.
 func (c current) byHand() bool {
-	return c.entry != nil && !c.print.IsZero() && c.entry.Fingerprint != c.print
+	return c.entry != nil && (c.large || !c.print.IsZero() && c.entry.Fingerprint != c.print)
 }
 
 // errStaged says that what was staged is not there, or not what was judged.
@@ -162,7 +210,7 @@ func (p *place) replaceBy(ctx context.Context, st *Staged, req pannier.InstallRe
 		in.Action = pannier.ActionUpdate
 	}
 	if staged, err := p.print(ctx, in.fresh()); err != nil || staged != in.New {
-		return errors.Join(errStaged, err)
+		return st.area.unlessGone(errors.Join(errStaged, err))
 	}
 	in.After = &pannier.LockEntry{
 		Slug: st.Skill.Slug, Owner: st.Skill.Owner, Version: st.Skill.Version, Fingerprint: st.Fingerprint, Trust: st.store.trust,

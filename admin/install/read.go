@@ -24,7 +24,9 @@ func (st *Staged) slug(ctx context.Context, folder string) (string, error) {
 	if skill.Slug != pannier.Slugify(st.area.id) {
 		return skill.Slug, nil
 	}
-	if slug := pannier.Slugify(skill.Name); slug != skill.Slug && slug != "" {
+	if slug := pannier.Slugify(skill.Name); len(slug) > maxSlugBytes {
+		return "", longSlug(slug)
+	} else if slug != skill.Slug && slug != "" {
 		return slug, nil
 	}
 	return "", refuse("install.slug", "the skill does not say what it is called", "add `name:` or `slug:` to its frontmatter, or put it into a directory with its name")
@@ -34,7 +36,7 @@ func (st *Staged) slug(ctx context.Context, folder string) (string, error) {
 func (st *Staged) read(ctx context.Context, folder string) (*pannier.Skill, error) {
 	rules := st.store.rules
 	root := st.root
-	root.Path, root.Trust = filepath.Join(root.Path, st.area.rel(), "new"), st.store.trust
+	root.Path, root.Trust = filepath.Join(st.area.p.root.Path, st.area.rel(), "new"), st.store.trust
 	rules.Roots = []pannier.Root{root}
 	c, err := loader.New(loader.Options{Rules: rules}).Load(ctx, pannier.Batch{Full: true, Trigger: pannier.TriggerManual})
 	if err != nil {
@@ -56,10 +58,20 @@ func acceptable(s *pannier.Skill, slug string) error {
 	if s.Broken {
 		return refuse("install.invalid", "the skill can not be used: "+worst(s.Problems), "mend the file, and install it again")
 	}
+	if len(s.Slug) > maxSlugBytes {
+		return longSlug(s.Slug)
+	}
 	if s.Slug != slug {
 		return refuse("install.slug", fmt.Sprintf("the skill is called %q at one time and %q at another", slug, s.Slug), "add `slug:` to its frontmatter")
 	}
 	return nil
+}
+
+// maxSlugBytes is the longest name that a file system has for a directory.
+const maxSlugBytes = 255
+
+func longSlug(slug string) error {
+	return refuse("install.slug", fmt.Sprintf("the slug has %d bytes, and a directory is called by it: at most %d", len(slug), maxSlugBytes), "give a shorter one")
 }
 
 // namedAtMost bounds how many problems or findings a refusal names.

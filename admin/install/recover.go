@@ -98,11 +98,12 @@ func (p *place) recover(ctx context.Context) ([]Repair, error) {
 	if in != nil {
 		outcome, err := p.settle(ctx, in)
 		if err != nil {
-			return nil, err
+			return nil, p.cannotSettle(ctx, in, err)
 		}
 		repairs = append(repairs, Repair{Root: p.root.Name, Slug: in.Slug, Action: in.Action, Outcome: outcome})
 		p.store.log.Warn("put in order a change that was cut off", "root", p.root.Path, "slug", in.Slug, "action", in.Action, "outcome", outcome)
 	}
+	p.store.settled(p.root)
 	return append(repairs, p.sweep()...), ctx.Err()
 }
 
@@ -130,17 +131,33 @@ func (p *place) begun(ctx context.Context, in *intent) (bool, error) {
 		return done, err
 	}
 	if in.Action == pannier.ActionUninstall {
-		return p.exists(in.gone()) || !in.Old.IsZero() && !p.exists(in.Slug), nil
+		if p.exists(in.gone()) {
+			_, same, err := p.asDecided(ctx, in, in.gone())
+			return same, err
+		}
+		return in.replaces() && !p.exists(in.Slug), nil
 	}
+	return p.begunToPut(ctx, in)
+}
+
+func (p *place) begunToPut(ctx context.Context, in *intent) (bool, error) {
 	pending, err := p.pending(ctx, in)
-	if pending || err != nil {
-		return p.exists(in.gone()) && !p.exists(in.Slug), err
+	if err != nil || pending && (!p.exists(in.gone()) || p.exists(in.Slug)) {
+		return false, err
 	}
-	there, err := p.print(ctx, in.Slug)
+	if pending {
+		_, same, err := p.asDecided(ctx, in, in.gone())
+		return same, err
+	}
+	there, err := p.printOther(ctx, in.Slug)
 	if err != nil || there == in.Old && !there.IsZero() {
 		return false, err
 	}
-	return p.exists(in.Slug) || p.replaced(in) != "", nil
+	if old := p.replaced(in); old != "" {
+		_, same, err := p.asDecided(ctx, in, old)
+		return same, err
+	}
+	return p.exists(in.Slug), nil
 }
 
 // sweep removes what is staged and held by nobody.

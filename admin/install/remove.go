@@ -3,6 +3,7 @@ package install
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"path/filepath"
@@ -33,9 +34,12 @@ func (s *Store) changeInstalled(ctx context.Context, req pannier.RemoveRequest, 
 	if err != nil || slug == "" {
 		return pannier.InstallResult{}, cmp.Or(err, refuse("install.slug", "there is no slug", "name the skill"))
 	}
+	if len(slug) > maxSlugBytes {
+		return pannier.InstallResult{}, longSlug(slug)
+	}
 	req.Slug = slug
 	var result pannier.InstallResult
-	err = s.within(ctx, root, func(p *place) error {
+	err = s.within(ctx, root, req.DryRun, func(p *place) error {
 		result, err = p.changeInstalled(ctx, &req, owner, by, plan)
 		return err
 	})
@@ -80,29 +84,41 @@ func (p *place) runAlone(ctx context.Context, in *intent, result *pannier.Instal
 	e.tell(result)
 	if cleared := a.close(); cleared != nil {
 		p.store.log.Warn("what was staged stays", "root", p.root.Path, "error", cleared)
+		result.Problems = append(result.Problems, LeftBehind(cleared))
 	}
 	return err
 }
 
 func (p *place) uninstall(_ context.Context, req *pannier.RemoveRequest, c current, _ pannier.Actor) (pannier.InstallResult, *intent, error) {
-	there := c.strange || !c.print.IsZero()
 	switch {
-	case c.entry == nil && there, c.strange:
-		return pannier.InstallResult{}, nil, notManaged(p.root, req.Slug)
+	case c.strange != "":
+		return pannier.InstallResult{}, nil, inTheWay("install.not_managed", p.root, req.Slug, c)
+	case c.entry == nil && c.there():
+		return pannier.InstallResult{}, nil, notManaged(p.root, req.Slug, c)
 	case c.entry == nil:
 		return p.resultOf(pannier.LockEntry{Slug: req.Slug}, req, pannier.StatusNotInstalled), nil, nil
 	}
-	if there {
-		if err := c.expect(req.Expected); err != nil {
+	if c.there() {
+		if err := errors.Join(c.expect(req.Expected), c.asInstalled(req)); err != nil {
 			return pannier.InstallResult{}, nil, err
 		}
 	}
 	result := p.resultOf(*c.entry, req, pannier.StatusUninstalled)
 	result.Previous = c.print
-	if there {
+	if c.there() {
 		result.Removed = result.Skill.InstallPath
 	}
-	return result, &intent{Version: 1, Action: pannier.ActionUninstall, Slug: req.Slug, Old: c.print}, nil
+	return result, &intent{Version: 1, Action: pannier.ActionUninstall, Slug: req.Slug, Old: c.print, Unprinted: c.large}, nil
+}
+
+// asInstalled refuses to remove what somebody has written, unless whoever asks knows of it. Of what is too large for a
+// fingerprint nobody can say that: it goes.
+func (c current) asInstalled(req *pannier.RemoveRequest) error {
+	if !req.Expected.IsZero() || c.large || !c.byHand() {
+		return nil
+	}
+	return refuse("install.fingerprint", fmt.Sprintf("%s was changed by hand after it was installed: its fingerprint is %s, and was %s", req.Slug, c.print, c.entry.Fingerprint),
+		fmt.Sprintf("keep what is of use in it; to remove it all the same, give %s as the expected fingerprint", c.print))
 }
 
 func (p *place) rollback(ctx context.Context, req *pannier.RemoveRequest, c current, by pannier.Actor) (pannier.InstallResult, *intent, error) {
@@ -126,12 +142,16 @@ func (p *place) rollback(ctx context.Context, req *pannier.RemoveRequest, c curr
 // versionBefore returns what the lock file says of the version before, if it is there and as it was.
 func (p *place) versionBefore(ctx context.Context, slug string, c current) (*pannier.LockEntry, error) {
 	switch {
-	case c.strange, c.entry == nil && !c.print.IsZero():
-		return nil, notManaged(p.root, slug)
+	case c.strange != "":
+		return nil, inTheWay("install.not_managed", p.root, slug, c)
+	case c.entry == nil && c.there():
+		return nil, notManaged(p.root, slug, c)
+	case c.large:
+		return nil, tooLarge(p.root, slug)
 	case c.entry == nil:
 		return nil, refuse("install.not_found", slug+" is not installed", "install it")
 	}
-	kept, err := p.print(ctx, path.Join(previousRel, slug))
+	kept, err := p.printOther(ctx, path.Join(previousRel, slug))
 	switch {
 	case err != nil:
 		return nil, err
@@ -147,7 +167,7 @@ func (p *place) resultOf(e pannier.LockEntry, req *pannier.RemoveRequest, status
 	return pannier.InstallResult{
 		Status: status, DryRun: req.DryRun,
 		Skill: pannier.InstalledSkill{
-			Slug: e.Slug, Owner: e.Owner, SourceKind: p.root.Kind, Version: e.Version, Fingerprint: e.Fingerprint, TrustLevel: e.Trust,
+			Slug: req.Slug, Owner: e.Owner, SourceKind: p.root.Kind, Version: e.Version, Fingerprint: e.Fingerprint, TrustLevel: e.Trust,
 			Path: path.Join(p.root.Name, req.Slug), InstallPath: filepath.Join(p.root.Path, req.Slug),
 		},
 	}

@@ -54,21 +54,34 @@ func (s *Store) Stage(ctx context.Context, kind pannier.SourceKind, fill Fill) (
 	if err != nil {
 		return nil, err
 	}
-	st := &Staged{store: s, root: roots[0], area: a}
+	return s.staged(ctx, roots[0], a, fill)
+}
+
+// staged fills and judges an area that was made for a root.
+func (s *Store) staged(ctx context.Context, root pannier.Root, a *area, fill Fill) (*Staged, error) {
+	st := &Staged{store: s, root: root, area: a}
 	if err := st.take(ctx, fill); err != nil {
-		return nil, explain(st.root, errors.Join(err, st.Discard()))
+		return nil, explain(root, errors.Join(a.unlessGone(err), st.Discard()))
 	}
 	return st, nil
 }
 
-// Discard removes what is staged. Where that fails, the next recovery does it. Done again, it does nothing.
-func (st *Staged) Discard() error { return explain(st.root, st.area.close()) }
+// Discard removes what is staged. Where that fails, the next recovery does it, and [LeftBehind] tells of it. Done again, it
+// does nothing.
+func (st *Staged) Discard() error {
+	if err := st.area.close(); err != nil {
+		return fmt.Errorf("discard what was staged for %s: %w", st.root.Path, err)
+	}
+	return nil
+}
 
 // area is a directory of staging that this process holds.
 type area struct {
 	p    *place
 	id   string
 	held *os.File
+	// outside is the directory that is only there for this area, empty where it lies in a root.
+	outside string
 }
 
 // newArea makes a directory of staging, while nobody sweeps.
@@ -86,9 +99,7 @@ func (s *Store) newArea(ctx context.Context, root pannier.Root) (*area, error) {
 }
 
 func (p *place) newArea() (*area, error) {
-	var b [8]byte
-	_, _ = rand.Read(b[:])
-	a := &area{id: hex.EncodeToString(b[:])}
+	a := &area{id: randomName()}
 	if err := p.store.step("stage.make"); err != nil {
 		return nil, err
 	}
@@ -101,6 +112,12 @@ func (p *place) newArea() (*area, error) {
 		return nil, explain(p.root, errors.Join(err, a.close()))
 	}
 	return a, nil
+}
+
+func randomName() string {
+	var b [8]byte
+	_, _ = rand.Read(b[:])
+	return hex.EncodeToString(b[:])
 }
 
 func (a *area) make() error {
@@ -124,6 +141,9 @@ func (a *area) close() error {
 		return nil
 	}
 	err := a.p.clear(a.rel())
+	if a.outside != "" {
+		err = errors.Join(err, os.RemoveAll(a.outside))
+	}
 	if a.held != nil {
 		unlock(a.held)
 	}
@@ -190,7 +210,7 @@ func (st *Staged) fill(ctx context.Context, fill Fill) (folder string, err error
 	if err != nil {
 		return "", err
 	}
-	if !isName(folder) || folder[0] == '.' {
+	if !isName(folder) || folder[0] == '.' || len(folder) > maxSlugBytes {
 		return st.area.id, nil
 	}
 	return folder, st.call(st.area.id, folder)

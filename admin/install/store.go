@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -23,6 +24,8 @@ type Options struct {
 	Trust pannier.Trust
 	// Scan bounds the security scan of what is staged.
 	Scan scan.Options
+	// Scratch is where dry runs stage; empty is the directory for temporary files.
+	Scratch string
 	// Logger is told of repairs and of what could not be cleared away. Nil is silent.
 	Logger hclog.Logger
 	// Step, where it is set, is called before each step that changes the disk, by its name; see the package documentation.
@@ -35,18 +38,24 @@ type Store struct {
 	rules pannier.DiscoveryRules
 	trust pannier.Trust
 	scan  scan.Options
-	log   hclog.Logger
-	step  func(name string) error
+	// scratch is where dry runs stage.
+	scratch string
+	log     hclog.Logger
+	step    func(name string) error
 	// changing holds one token, for the one change at a time.
 	changing chan struct{}
 	// plain says that no flag of renameat2(2) is to be used, as on a file system that knows none, in tests.
 	plain bool
+
+	mu sync.Mutex
+	// unsettled has, by the path of its root, each intent that could neither be finished nor undone.
+	unsettled map[string]pannier.Condition
 }
 
 // Open repairs every root and returns a store. A root that can not be repaired is logged, and tried again before it is
 // changed. It fails only when ctx is done.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	s := &Store{rules: o.Rules, trust: cmp.Or(o.Trust, pannier.TrustUntrusted), scan: o.Scan, log: o.Logger, step: o.Step, changing: make(chan struct{}, 1)}
+	s := &Store{rules: o.Rules, trust: cmp.Or(o.Trust, pannier.TrustUntrusted), scan: o.Scan, scratch: cmp.Or(o.Scratch, os.TempDir()), log: o.Logger, step: o.Step, changing: make(chan struct{}, 1), unsettled: map[string]pannier.Condition{}}
 	if s.log == nil {
 		s.log = hclog.NewNullLogger()
 	}

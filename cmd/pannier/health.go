@@ -104,6 +104,7 @@ func (c *sidecar) health() pannier.Health {
 		h.Conditions = append(h.Conditions, problemCondition(p))
 	}
 	h.Conditions = append(h.Conditions, c.memory.conditions()...)
+	h.Conditions = append(h.Conditions, c.installed.Unsettled()...)
 	h.Conditions = append(h.Conditions, capacityConditions(api.CapacityNow())...)
 	h.Conditions = append(h.Conditions, c.tcp.conditions()...)
 	var remote []pannier.Condition

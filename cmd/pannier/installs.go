@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,6 +21,9 @@ import (
 // uploadsDir is the directory below the state of a workspace that archives come in to.
 const uploadsDir = "uploads"
 
+// rehearsalsDir is the one that dry runs are rehearsed in.
+const rehearsalsDir = "rehearsals"
+
 // The sizes of a chunk that the Pioneer skills protocol has in its example, and the part of all uploads that one peer may
 // have under way.
 const (
@@ -37,11 +41,17 @@ func (c *sidecar) openInstalls(ctx context.Context, reg prometheus.Registerer, l
 		MaxCompressed: s.MaxCompressedBytes, Trust: c.settings.InstallTrust, Current: c.registry.Current,
 		Preflight: c.registry.Preflight, Look: look,
 	}
-	var err error
+	scratch, err := c.scratch()
+	if err != nil {
+		return o, err
+	}
 	// Repaired even where nothing may be installed any more: what is half done is so all the same.
-	if o.Store, err = install.Open(ctx, install.Options{Rules: c.rules, Trust: c.settings.InstallTrust, Logger: c.log}); err != nil {
+	if o.Store, err = install.Open(ctx, install.Options{
+		Rules: c.rules, Trust: c.settings.InstallTrust, Scratch: scratch, Logger: c.log,
+	}); err != nil {
 		return o, fmt.Errorf("open what is installed: %w", err)
 	}
+	c.installed = o.Store
 	if o.Refused = c.installsRefused(); o.Refused != nil {
 		return o, nil
 	}
@@ -54,6 +64,19 @@ func (c *sidecar) openInstalls(ctx context.Context, reg prometheus.Registerer, l
 	}
 	o.Take = c.uploads.Take
 	return o, nil
+}
+
+// scratch returns the empty directory that dry runs are rehearsed in, empty where there is no state directory: nothing is
+// installed there.
+func (c *sidecar) scratch() (string, error) {
+	if c.memory.dir == "" {
+		return "", nil
+	}
+	dir := filepath.Join(c.memory.dir, rehearsalsDir)
+	if err := errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700)); err != nil {
+		return "", fmt.Errorf("make room for dry runs: %w", err)
+	}
+	return dir, nil
 }
 
 // installsRefused says why nothing is installed here.

@@ -14,7 +14,7 @@ import (
 func (c *sidecar) rpc() api.RPC {
 	return api.RPC{
 		WorkspaceID: c.settings.WorkspaceID, Workspace: c.settings.Workspace, MinimumTrust: c.settings.MinimumTrust,
-		ToolTrust: resolve.ToolTrust, Updated: c.updated, Subscribe: c.registry.Subscribe,
+		ToolTrust: resolve.ToolTrust, Rejection: resolve.Rejection, Updated: c.updated, Subscribe: c.registry.Subscribe,
 	}
 }
 

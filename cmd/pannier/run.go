@@ -20,6 +20,7 @@ import (
 
 	"pannier"
 	"pannier/admin"
+	"pannier/admin/install"
 	"pannier/admin/upload"
 	"pannier/config"
 	"pannier/publish/api"
@@ -79,7 +80,8 @@ type sidecar struct {
 	platforms *publishers
 	events    *eventLog
 	door      *admin.Door
-	uploads   *upload.Store             // nil where nothing can be installed
+	uploads   *upload.Store // nil where nothing can be installed
+	installed *install.Store
 	tcp       *apiListener              // nil where the API is not served over TCP
 	manager   *manager                  // nil where systemd did not start this process
 	looked    atomic.Pointer[time.Time] // when the last look ended, nil before the first

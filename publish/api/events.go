@@ -48,6 +48,7 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request, _ *pannier.Snap
 	}
 	if h.streams.Add(1) > int64(h.room.Streams) {
 		h.streams.Add(-1)
+		endConnection(w)
 		return &statusError{http.StatusServiceUnavailable, "too_many_streams", fmt.Sprintf("%d event streams are open already", h.room.Streams), "close one that nobody reads"}
 	}
 	defer h.streams.Add(-1)
@@ -69,6 +70,7 @@ type stream struct {
 	types   []string // empty for all
 	after   uint64   // the newest event that was sent or left out
 	until   uint64   // the event to end with; 0 for none
+	owed    bool     // the next catalog goes out, whatever was asked for
 }
 
 func (h *Handler) newStream(w http.ResponseWriter, r *http.Request) (*stream, error) {
@@ -115,6 +117,12 @@ func (s *stream) run(ctx context.Context) error {
 		return err
 	}
 	reader := s.source.Follow(s.after)
+	if s.after > s.source.Last() { // the numbers are of another journal
+		var err error
+		if reader, err = s.restart(); err != nil {
+			return err
+		}
+	}
 	for s.until == 0 || s.after < s.until {
 		e, err := next(ctx, reader)
 		switch {
@@ -139,13 +147,15 @@ func next(ctx context.Context, reader EventReader) (pannier.Event, error) {
 	return reader.Next(ctx)
 }
 
-// restart sends the whole catalog in the place of events that are not kept any more, and goes on behind them.
+// restart sends the whole catalog in the place of events that are not kept any more, and goes on behind them. Whoever asked
+// for other types gets it too: it alone tells that events are missing. Before the first snapshot, the event of that one does.
 func (s *stream) restart() (EventReader, error) {
 	last := s.source.Last() // before the snapshot, so that what follows is not older than it
 	s.after = last
 	reader := s.source.Follow(last)
 	snapshot := s.handler.Snapshot()
-	if snapshot == nil || !s.wants(pannier.EventCatalogUpdated) {
+	if snapshot == nil {
+		s.owed = true
 		return reader, nil
 	}
 	text, err := s.handler.frames.whole(snapshot, last, func() pannier.Event {
@@ -166,6 +176,7 @@ func (s *stream) send(e pannier.Event) error {
 	if !s.wants(e.Type) {
 		return nil
 	}
+	s.owed = s.owed && e.Type != pannier.EventCatalogUpdated
 	text, err := s.handler.frames.of(e)
 	if err != nil {
 		return err
@@ -173,9 +184,9 @@ func (s *stream) send(e pannier.Event) error {
 	return s.write(text)
 }
 
-// wants reports whether the caller asked for events of a type.
+// wants reports whether the caller asked for events of a type, or has to be told of them.
 func (s *stream) wants(kind pannier.EventType) bool {
-	return len(s.types) == 0 || slices.Contains(s.types, string(kind))
+	return s.owed && kind == pannier.EventCatalogUpdated || len(s.types) == 0 || slices.Contains(s.types, string(kind))
 }
 
 // write sends text at once, and gives the caller a bounded time to take it.

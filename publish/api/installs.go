@@ -134,21 +134,22 @@ func removeRequest(r *http.Request, slug string) (pannier.RemoveRequest, error) 
 	req := pannier.RemoveRequest{Slug: slug, SourceKind: pannier.SourceKind(query.Get("source_kind"))}
 	var err error
 	if text := query.Get("expected_fingerprint"); text != "" {
-		if req.Expected, err = parseFingerprint(text); err != nil {
-			return req, invalidParameter("expected_fingerprint", "expected_fingerprint is no fingerprint: "+err.Error(), "give that of GET /v1/skills/{slug}, as sha256: and 64 digits")
+		if req.Expected, err = expectedFingerprint("expected_fingerprint", text); err != nil {
+			return req, err
 		}
 	}
 	req.DryRun, err = queryBool(r, "dry_run")
 	return req, err
 }
 
-// parseFingerprint reads a fingerprint. The one of zeros is that of nothing, and must not be taken for none at all.
-func parseFingerprint(text string) (digest pannier.Digest, err error) {
-	if err := digest.UnmarshalText([]byte(text)); err != nil {
-		return digest, err
+// expectedFingerprint reads the parameter that says what has to lie there. Neither an empty text nor the fingerprint of zeros,
+// which is that of nothing, must be taken for a parameter that was left out.
+func expectedFingerprint(parameter, text string) (digest pannier.Digest, err error) {
+	if err = digest.UnmarshalText([]byte(text)); err == nil && digest.IsZero() {
+		err = errors.New("nothing has that one")
 	}
-	if digest.IsZero() {
-		return digest, errors.New("nothing has that one")
+	if err != nil {
+		return digest, invalidParameter(parameter, parameter+" is no fingerprint: "+err.Error(), "give that of the skill as it was listed: sha256: and 64 hexadecimal digits")
 	}
 	return digest, nil
 }

@@ -193,6 +193,14 @@ func TestRPCInstalls(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s\n%s", tt.method, diff, w.Body)
 		}
 	}
+	for _, fingerprint := range []string{strings.Repeat("0", 64), "sha256:" + strings.Repeat("0", 64), "", "f"} {
+		m := newMover()
+		w := m.ask(t, api.Peer{}, "POST", "/v1/rpc", "application/json", `{"jsonrpc":"2.0","id":"1","method":"skills/update","params":{"slug":"documents",`+source+`,"expected_previous_fingerprint":"`+fingerprint+`"}}`)
+		if text := w.Body.String(); !strings.Contains(text, `"code":"skills.invalid_request","details":{"error":"expected_previous_fingerprint is no fingerprint: `) ||
+			!strings.Contains(text, `"hint":"give that of the skill`) || m.install.Slug != "" {
+			t.Errorf("%q: %s", fingerprint, text)
+		}
+	}
 	m := newMover()
 	m.ask(t, api.Peer{}, "POST", "/v1/rpc", "application/json", `{"jsonrpc":"2.0","id":"1","method":"skills/update","params":{"slug":"acme/documents","source_kind":"managed",`+source+`,"expected_previous_fingerprint":"`+f+`"}}`)
 	want := pannier.InstallRequest{Slug: "acme/documents", SourceKind: "managed", Expected: pannier.DigestOf([]byte("f"))}

@@ -1,15 +1,19 @@
 package api
 
 import (
+	"container/list"
 	"net"
+	"net/http"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 // Capacity is how many callers the socket takes at one time. Who comes when all connections are taken waits until one of
 // them ends, so that callers take neither the memory nor the descriptors that looking at the disk needs. What lives long
-// has bounds of its own, which together leave connections free: probes and health get in whoever follows the events.
+// has bounds of its own, which together leave connections free, and of these the idle ones make room: probes and health get
+// in whoever follows the events, or keeps connections.
 type Capacity struct {
 	Connections int
 	// Streams are those of events, WebSockets those of JSON-RPC; both count among the connections.
@@ -42,16 +46,20 @@ func capacityOf(files uint64) Capacity {
 	return Capacity{Connections: conns, Streams: max(1, conns*streamShares/shares), WebSockets: max(1, conns*webSocketShare/shares)}
 }
 
-// limitedListener accepts so many connections at one time.
+// limitedListener accepts so many connections at one time. When nearly all are taken it ends those on which nothing is
+// asked, the longest idle first, so that whoever keeps connections does not keep others out.
 type limitedListener struct {
 	net.Listener
 	slots chan struct{}
 	done  chan struct{}
 	close func() error
+
+	mu   sync.Mutex
+	idle list.List // of *limitedConn, the longest idle first
 }
 
-func limit(ln net.Listener) *limitedListener {
-	l := &limitedListener{Listener: ln, slots: make(chan struct{}, CapacityNow().Connections), done: make(chan struct{})}
+func limit(ln net.Listener, conns int) *limitedListener {
+	l := &limitedListener{Listener: ln, slots: make(chan struct{}, conns), done: make(chan struct{})}
 	l.close = sync.OnceValue(func() error {
 		close(l.done)
 		return ln.Close()
@@ -66,25 +74,117 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	case <-l.done:
 		return nil, net.ErrClosed
 	}
+	l.makeRoom()
 	conn, err := l.Listener.Accept()
 	if err != nil {
 		<-l.slots
 		return nil, err
 	}
-	return &limitedConn{Conn: conn, release: sync.OnceFunc(func() { <-l.slots })}, nil
+	return &limitedConn{Conn: conn, listener: l, release: sync.OnceFunc(func() { <-l.slots })}, nil
 }
 
 // Close implements [net.Listener]. It may be called more than once.
 func (l *limitedListener) Close() error { return l.close() }
 
+// crowded reports whether fewer than one connection in sixteen is free, the one counted in that is waited for.
+func (l *limitedListener) crowded() bool { return len(l.slots) >= cap(l.slots)-cap(l.slots)/16 }
+
+// makeRoom ends the longest idle connection where it is crowded. Every connection that comes or falls idle then ends one,
+// so those that are idle never fill the listener.
+func (l *limitedListener) makeRoom() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if longest := l.idle.Front(); longest != nil && l.crowded() {
+		longest.Value.(*limitedConn).endLocked()
+	}
+}
+
+// noteState is told the states of connections by the server.
+func (l *limitedListener) noteState(conn net.Conn, state http.ConnState) {
+	c := limitedOf(conn)
+	if c == nil {
+		return
+	}
+	l.mu.Lock()
+	if state == http.StateIdle {
+		c.waiting = l.idle.PushBack(c)
+	} else {
+		c.leaveLocked()
+	}
+	l.mu.Unlock()
+	if state == http.StateIdle {
+		l.makeRoom()
+	}
+}
+
+// telling has the answers of h say that their connection ends, where it is crowded: whoever reads it sends no further
+// request on it.
+func (l *limitedListener) telling(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if l.crowded() {
+			endConnection(w)
+		}
+		h.ServeHTTP(w, r)
+	})
+}
+
+// endConnection has the server close the connection behind this answer.
+func endConnection(w http.ResponseWriter) { w.Header().Set("Connection", "close") }
+
+// limitedOf returns the connection that a listener has accepted, below TLS where there is some; nil of any other.
+func limitedOf(conn net.Conn) *limitedConn {
+	if over, ok := conn.(interface{ NetConn() net.Conn }); ok {
+		conn = over.NetConn()
+	}
+	c, _ := conn.(*limitedConn)
+	return c
+}
+
 // limitedConn gives its place back when it is closed.
 type limitedConn struct {
 	net.Conn
-	release func()
+	listener *limitedListener
+	release  func()
+
+	// Of the listener, under its lock: where the connection stands while it is idle, and whether it is to end.
+	waiting *list.Element
+	ended   bool
 }
 
 // Close implements [net.Conn].
 func (c *limitedConn) Close() error {
 	defer c.release()
 	return c.Conn.Close()
+}
+
+// past is a deadline that has been missed.
+var past = time.Unix(1, 0)
+
+// endLocked has the server stop waiting for a request. It does not close the connection, as the server itself would under
+// way: where a request has come in meanwhile, it is answered.
+func (c *limitedConn) endLocked() {
+	c.leaveLocked()
+	c.ended = true
+	_ = c.Conn.SetReadDeadline(past) // who can not be told goes by the idle timeout
+}
+
+func (c *limitedConn) leaveLocked() {
+	if c.waiting != nil {
+		c.listener.idle.Remove(c.waiting)
+		c.waiting = nil
+	}
+}
+
+// SetReadDeadline implements [net.Conn]. The server sets one when it begins to wait for a request, be it that the
+// connection is to end already, and takes it away when one has come in.
+func (c *limitedConn) SetReadDeadline(t time.Time) error {
+	c.listener.mu.Lock()
+	defer c.listener.mu.Unlock()
+	if t.IsZero() {
+		c.leaveLocked()
+		c.ended = false
+	} else if c.ended {
+		t = past
+	}
+	return c.Conn.SetReadDeadline(t)
 }

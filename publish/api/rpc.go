@@ -23,6 +23,8 @@ type RPC struct {
 	MinimumTrust pannier.Trust
 	// ToolTrust returns what runtime tools of a kind take beside that; without it they take no more.
 	ToolTrust func(pannier.RuntimeToolKind) pannier.Trust
+	// Rejection returns the word that a resolution has for why no turn can use a skill; without it no reason is told.
+	Rejection func(*pannier.Entry) string
 	// Updated returns when a skill was last written, the zero time where that is not known.
 	Updated func(*pannier.Skill) time.Time
 	// Subscribe returns a channel that has the newest snapshot whenever there is one that was not fetched, the current one
@@ -121,6 +123,7 @@ func (h *Handler) socket(w http.ResponseWriter, r *http.Request, _ *pannier.Snap
 	defer cancel()
 	err := h.calls.Accept(w, r, stop)
 	if errors.Is(err, rpc.ErrFull) {
+		endConnection(w)
 		return &statusError{http.StatusServiceUnavailable, "too_many_sockets", fmt.Sprintf("%d WebSockets are open already", h.room.WebSockets), "close one that nobody uses"}
 	}
 	if e, ok := errors.AsType[*rpc.HandshakeError](err); ok {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"encoding/hex"
 	"fmt"
 	"net/http"
 
@@ -29,7 +30,7 @@ type rpcUpdateParams struct {
 	Slug         string             `json:"slug"`
 	SourceKind   pannier.SourceKind `json:"source_kind"`
 	Source       *rpcSourceParam    `json:"source"`
-	Expected     rpcFingerprint     `json:"expected_previous_fingerprint"`
+	Expected     *string            `json:"expected_previous_fingerprint"`
 	AllowMissing bool               `json:"allow_missing"`
 }
 
@@ -37,18 +38,6 @@ type rpcUninstallParams struct {
 	inWorkspace
 	Slug       string             `json:"slug"`
 	SourceKind pannier.SourceKind `json:"source_kind"`
-}
-
-// rpcFingerprint is one with or without `sha256:` in front.
-type rpcFingerprint struct{ pannier.Digest }
-
-// UnmarshalText implements [encoding.TextUnmarshaler].
-func (f *rpcFingerprint) UnmarshalText(text []byte) (err error) {
-	if len(text) == 64 {
-		text = append([]byte("sha256:"), text...)
-	}
-	f.Digest, err = parseFingerprint(string(text))
-	return err
 }
 
 type rpcInstallResult struct {
@@ -88,9 +77,22 @@ func (h *Handler) rpcUpdateSkill(r *http.Request, _ *pannier.Snapshot, p rpcUpda
 	if p.Slug == "" {
 		return nil, rpcFault(rpc.CodeInvalidParams, rpcInvalid, "slug is missing", "name the skill as skills/list does")
 	}
-	return h.rpcTake(r, p.Source, pannier.InstallRequest{
-		Slug: p.Slug, SourceKind: p.SourceKind, Expected: p.Expected.Digest, AllowMissing: p.AllowMissing,
-	})
+	req := pannier.InstallRequest{Slug: p.Slug, SourceKind: p.SourceKind, AllowMissing: p.AllowMissing}
+	if p.Expected != nil {
+		var err error
+		if req.Expected, err = expectedFingerprint("expected_previous_fingerprint", rpcPrefixed(*p.Expected)); err != nil {
+			return nil, err
+		}
+	}
+	return h.rpcTake(r, p.Source, req)
+}
+
+// rpcPrefixed returns a fingerprint as the rest of the API writes it. The protocol leaves out `sha256:`.
+func rpcPrefixed(fingerprint string) string {
+	if len(fingerprint) == hex.EncodedLen(len(pannier.Digest{})) {
+		return "sha256:" + fingerprint
+	}
+	return fingerprint
 }
 
 func (h *Handler) rpcTake(r *http.Request, src *rpcSourceParam, req pannier.InstallRequest) (any, error) {

@@ -101,7 +101,7 @@ func (h *Handler) rpcItemOf(e *pannier.Entry, with inclusion) rpcItem {
 	if e.Health != nil {
 		item.Health = new(rpcHealthOf(*e.Health))
 	}
-	item.Status, item.StatusReason = rpcStatus(e)
+	item.Status, item.StatusReason = h.rpcStatus(e)
 	return item
 }
 
@@ -124,18 +124,17 @@ func (h *Handler) updatedAt(s *pannier.Skill) int64 {
 }
 
 // rpcStatus returns the status of a skill and, where it can not be used, why, in the words of a resolution.
-func rpcStatus(e *pannier.Entry) (status, reason string) {
+func (h *Handler) rpcStatus(e *pannier.Entry) (status, reason string) {
+	if h.RPC.Rejection != nil {
+		reason = h.RPC.Rejection(e)
+	}
 	switch e.State {
 	case pannier.StateEligible:
 		return rpcReady, ""
 	case pannier.StateDisabled:
-		return rpcDisabled, pannier.RejectedDisabled
-	case pannier.StateIneligible:
-		if len(e.Reasons) > 0 {
-			return rpcBlocked, e.Reasons[0].Code
-		}
+		return rpcDisabled, reason
 	}
-	return rpcBlocked, string(e.State)
+	return rpcBlocked, reason
 }
 
 // rpcTrust returns a level in the words of the protocol.

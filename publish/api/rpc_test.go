@@ -15,6 +15,7 @@ import (
 
 	"pannier"
 	"pannier/publish/api"
+	"pannier/registry/resolve"
 )
 
 // protocolID is that of the workspace in the examples of the Pioneer skills protocol.
@@ -74,7 +75,8 @@ func newCallable(s *pannier.Snapshot) *callable {
 	c.options.Scans = api.Scans{Fingerprint: func(s *pannier.Skill) pannier.Digest { return pannier.DigestOf([]byte("print " + s.Slug)) }}
 	c.options.RPC = api.RPC{
 		WorkspaceID: protocolID, Workspace: "/path/on", MinimumTrust: pannier.TrustCommunity, Subscribe: c.feed.subscribe,
-		Updated: func(*pannier.Skill) time.Time { return time.Unix(1777900000, 5) },
+		Rejection: resolve.Rejection,
+		Updated:   func(*pannier.Skill) time.Time { return time.Unix(1777900000, 5) },
 	}
 	c.options.Mutations = api.Mutations{SetPolicy: c.setPolicy, Audit: func(slug string, limit int) ([]pannier.AuditEntry, error) {
 		at := time.Unix(1777900001, 0)
@@ -230,7 +232,7 @@ func TestListShowsEverySort(t *testing.T) {
 	s := catalog()
 	s.Entries[3].TrustLevel = pannier.TrustInternal
 	disabled := entry("off", pannier.StateDisabled)
-	disabled.Reasons = []pannier.Reason{{Code: pannier.ReasonDisabled}}
+	disabled.Reasons, disabled.Policy.Enabled = []pannier.Reason{{Code: pannier.ReasonDisabled}}, false
 	disabled.TrustLevel = pannier.TrustCommunity
 	s.Entries = append(s.Entries, disabled)
 	var answer struct {
@@ -259,7 +261,7 @@ func TestListShowsEverySort(t *testing.T) {
 		got = append(got, fmt.Sprint(i.Slug, " ", i.TrustLevel, " ", i.Status, " ", i.StatusReason, " ", i.Health.Status, " ", i.Health.Deps, " ", i.Health.Issues))
 	}
 	want := []string{
-		"alpha untrusted ready  ok [] [{skill.x warning}]", "beta untrusted blocked missing_binary blocked [{bin jq missing install jq}] []",
+		"alpha untrusted ready  ok [] [{skill.x warning}]", "beta untrusted blocked dependency_missing blocked [{bin jq missing install jq}] []",
 		"delta untrusted blocked unlisted blocked [{bin jq missing install jq}] []", "gamma trusted ready  ok [] [{skill.yaml error}]",
 		"omega untrusted ready  ok [] []", "zeta untrusted blocked shadowed ok [] []", "off community disabled disabled_by_policy ok [] []",
 	}

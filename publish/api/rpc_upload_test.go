@@ -230,6 +230,7 @@ func TestUploadErrors(t *testing.T) {
 		code, reason   string
 	}{
 		{"start", `{}`, -32602, "skills.upload.invalid_request", "upload.digest"},
+		{"start", start("tar_gz", 1, strings.Repeat("0", 64)), -32602, "skills.upload.invalid_request", "upload.digest"},
 		{"start", start("tar_gz", 1, strings.ToUpper("a"+good[1:])), -32602, "skills.upload.invalid_request", "upload.digest"},
 		{"start", start("rar", 1, good), -32602, "skills.upload.invalid_request", "upload.format"},
 		{"start", start("tar_gz", 0, good), -32602, "skills.upload.size_limit", "upload.size_limit"},

@@ -25,7 +25,7 @@ const shutdownGrace = 3 * time.Second
 // Serve answers requests until ctx is done, gives those under way a moment to end, and closes the listener. What has not
 // ended by then loses its connection, and its context is done. Serve returns nil where nothing but ctx ended it.
 func Serve(ctx context.Context, ln net.Listener, h http.Handler, log hclog.Logger) error {
-	return serve(ctx, h, log, func(server *http.Server) error { return server.Serve(limit(ln)) })
+	return serve(ctx, limit(ln, CapacityNow().Connections), h, log, (*http.Server).Serve)
 }
 
 // ServeTCP is [Serve] for a listener of TCP and a handler of [Handler.WithTokens]. run has the server serve the listener that
@@ -34,17 +34,16 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, log hclog.Logge
 // It speaks HTTP/1.1 only: over HTTP/2 one connection would be many, and the bound of connections would hold nobody. There
 // are half as many as on the socket, so that descriptors are left when both are full.
 func ServeTCP(ctx context.Context, ln net.Listener, h http.Handler, log hclog.Logger, run func(*http.Server, net.Listener) error) error {
-	return serve(ctx, h, log, func(server *http.Server) error {
+	limited := limit(ln, max(1, CapacityNow().Connections/2))
+	return serve(ctx, limited, h, log, func(server *http.Server, ln net.Listener) error {
 		server.Protocols = &http.Protocols{}
 		server.Protocols.SetHTTP1(true)
-		limited := limit(ln)
-		limited.slots = make(chan struct{}, max(1, cap(limited.slots)/2))
-		return run(server, limited)
+		return run(server, ln)
 	})
 }
 
-// serve has run serve h until ctx is done.
-func serve(ctx context.Context, h http.Handler, log hclog.Logger, run func(*http.Server) error) error {
+// serve has run serve h on ln until ctx is done.
+func serve(ctx context.Context, ln *limitedListener, h http.Handler, log hclog.Logger, run func(*http.Server, net.Listener) error) error {
 	away := &upgraded{}
 	base := context.WithValue(context.WithValue(context.WithoutCancel(ctx), servingKey{}, ctx), upgradedKey{}, away)
 	requests, cut := context.WithCancel(base)
@@ -53,9 +52,10 @@ func serve(ctx context.Context, h http.Handler, log hclog.Logger, run func(*http
 		away.wait(base)
 	}()
 	server := &http.Server{
-		Handler:           h,
+		Handler:           ln.telling(h),
 		BaseContext:       func(net.Listener) context.Context { return requests },
 		ConnContext:       withPeer,
+		ConnState:         ln.noteState,
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout,
 		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
 		// It tells of panics and of accepting that fails.
@@ -72,7 +72,7 @@ func serve(ctx context.Context, h http.Handler, log hclog.Logger, run func(*http
 		}
 		away.wait(grace)
 	})
-	err := run(server)
+	err := run(server, ln)
 	if stop() { // ctx is not what ended it
 		server.Close()
 		return err

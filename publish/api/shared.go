@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"net/http"
 	"sync"
 
@@ -19,7 +20,7 @@ type sharedAnswers struct {
 	spare sync.Pool // of *turnAnswer
 }
 
-// sharedAnswer is one encoded answer. The one who makes it holds the others up, once.
+// sharedAnswer is one encoded answer. The one who makes it holds the others up, once. One that can not be made is not kept.
 type sharedAnswer struct {
 	once sync.Once
 	body encoded
@@ -32,8 +33,28 @@ const maxShared = 16
 // of returns the answer of a snapshot to a question, and makes it where nobody has asked yet.
 func (a *sharedAnswers) of(s *pannier.Snapshot, generation uint64, question string, make func() (encoded, error)) (encoded, error) {
 	answer := a.slot(s, generation, question)
-	answer.once.Do(func() { answer.body, answer.err = make() })
+	answer.once.Do(func() {
+		answer.err = errUnmade // what stays where make panics
+		defer func() {
+			if answer.err != nil {
+				a.drop(question, answer)
+			}
+		}()
+		answer.body, answer.err = make()
+	})
 	return answer.body, answer.err
+}
+
+// errUnmade is what those get who waited for somebody who did not come to the end.
+var errUnmade = errors.New("whoever made the answer broke off")
+
+// drop has the next caller make an answer anew.
+func (a *sharedAnswers) drop(question string, answer *sharedAnswer) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.answers[question] == answer {
+		delete(a.answers, question)
+	}
 }
 
 func (a *sharedAnswers) slot(s *pannier.Snapshot, generation uint64, question string) *sharedAnswer {

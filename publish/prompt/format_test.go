@@ -113,19 +113,19 @@ func TestGoldenFormats(t *testing.T) {
 		{file: "available_skills_reference.xml", format: prompt.AvailableSkillsReference},
 		{file: "available_skills_reference.xml", format: prompt.AvailableSkillsReference, reason: pannier.ViaPath, show: all},
 		{file: "openclaw.txt", format: prompt.OpenClaw},
-		{file: "openclaw_compact.txt", format: prompt.OpenClaw, limit: 970},
-		{file: "openclaw_truncated.txt", format: prompt.OpenClaw, limit: 800, omitted: "quiet tidy"},
+		{file: "openclaw_compact.txt", format: prompt.OpenClaw, limit: 970, omitted: "brew pdf-forms tidy"},
+		{file: "openclaw_truncated.txt", format: prompt.OpenClaw, limit: 800, omitted: "brew pdf-forms quiet tidy"},
 		{file: "openclaw_show.txt", format: prompt.OpenClaw, reason: pannier.ViaPath, show: all},
 		{file: "skills_xml.xml", format: prompt.SkillsXML, reason: pannier.ViaImplicit},
 		{file: "skills_xml_show.xml", format: prompt.SkillsXML, reason: pannier.ViaImplicit, show: all},
-		{file: "skills_xml_short.xml", format: prompt.SkillsXML, limit: 1100, reason: pannier.ViaImplicit, long: true},
+		{file: "skills_xml_short.xml", format: prompt.SkillsXML, limit: 1100, reason: pannier.ViaImplicit, omitted: "tidy", long: true},
 		{file: "skills_xml_omitted.xml", format: prompt.SkillsXML, limit: 800, reason: pannier.ViaImplicit, omitted: "tidy", long: true},
 		{file: "molecule.md", format: prompt.Molecule},
-		{file: "molecule_short.md", format: prompt.Molecule, limit: 390},
-		{file: "molecule_omitted.md", format: prompt.Molecule, limit: 330, omitted: "tidy"},
+		{file: "molecule_short.md", format: prompt.Molecule, limit: 390, omitted: "pdf-forms"},
+		{file: "molecule_omitted.md", format: prompt.Molecule, limit: 330, omitted: "pdf-forms tidy"},
 		{file: "molecule_show.md", format: prompt.Molecule, reason: pannier.ViaImplicit, show: all},
 		{file: "molecule_system.md", format: prompt.MoleculeSystem},
-		{file: "molecule_system_omitted.md", format: prompt.MoleculeSystem, limit: 330, omitted: "tidy"},
+		{file: "molecule_system_omitted.md", format: prompt.MoleculeSystem, limit: 330, omitted: "pdf-forms tidy"},
 		{file: "molecule_system_show.md", format: prompt.MoleculeSystem, limit: 1500, reason: pannier.ViaImplicit, show: all},
 	} {
 		o := prompt.Options{Format: tt.format, MaxChars: tt.limit, Show: tt.show}
@@ -185,7 +185,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestLimits tries every limit that there can be: no text is over it, and each skill is in the text or named. The format
+// TestLimits tries every limit that there can be: no text is over it, and each skill is in it in full or named. The format
 // that has more than skills is tried by TestMoleculeSystem.
 func TestLimits(t *testing.T) {
 	for _, format := range prompt.Formats() {
@@ -199,15 +199,15 @@ func TestLimits(t *testing.T) {
 			if runes(p) > limit || p.Truncated != (len(p.Omitted) > 0) {
 				t.Fatalf("%s, limit %d: %d characters, omitted %v", format, limit, runes(p), p.Omitted)
 			}
-			for slug, name := range map[string]string{"pdf-forms": "PDF Forms", "tidy": "Tidy"} {
+			for slug, last := range map[string]string{"pdf-forms": "PDF Forms", "tidy": "Tidy"} {
 				switch format {
-				case prompt.Molecule:
-					name = "\n### " + name + "\n"
-				case prompt.SkillsXML:
-					name = `name="` + name + `"`
+				case prompt.Molecule, prompt.SkillsXML:
+					last = map[string]string{"pdf-forms": "two ways to read it.", "tidy": "Then tidy."}[slug]
+				case prompt.OpenClaw:
+					last = map[string]string{"pdf-forms": "quick.", "tidy": "Tidies a folder."}[slug]
 				}
-				if shown := strings.Contains(p.Text, name); shown == slices.Contains(p.Omitted, slug) {
-					t.Fatalf("%s, limit %d: %s shown %t, omitted %v", format, limit, slug, shown, p.Omitted)
+				if shown := strings.Contains(p.Text, last); shown == slices.Contains(p.Omitted, slug) {
+					t.Fatalf("%s, limit %d: %s shown in full %t, omitted %v", format, limit, slug, shown, p.Omitted)
 				}
 			}
 			kept = 4 - len(p.Omitted)

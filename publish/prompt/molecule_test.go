@@ -40,8 +40,19 @@ func TestMoleculeNamedFirst(t *testing.T) {
 	r := pannier.Resolution{Active: []pannier.ActiveSkill{{Slug: "b", Reason: pannier.ViaReference}, {Slug: "a", Reason: pannier.ViaImplicit}}}
 	p := prompt.Render(s, r, bodies, prompt.Options{Format: prompt.Molecule, MaxChars: 370})
 	want := "\n## Your Skills\n\n### first\nThe instructions are not shown here. Read them with `GET /v1/skills/a/content`.\n\n### second\n" + strings.TrimSpace(long) + "\n"
-	if p.Text != want || p.Truncated {
+	if p.Text != want || !p.Truncated || !slices.Equal(p.Omitted, []string{"a"}) {
 		t.Errorf("got %+v", p)
+	}
+}
+
+// TestBodyThatDoesNotFitIsOmitted in every format with bodies, though the skill is in the text.
+func TestBodyThatDoesNotFitIsOmitted(t *testing.T) {
+	bodies := map[string]string{"big": strings.Repeat("x", 10_000), "small": "fits"}
+	for _, format := range []string{prompt.SkillsXML, prompt.Molecule, prompt.MoleculeSystem} {
+		p := renderAs(format, 5000, bodies, skill("big", "Big", ""), skill("small", "Small", ""))
+		if !p.Truncated || !slices.Equal(p.Omitted, []string{"big"}) || !strings.Contains(p.Text, "/v1/skills/big/content") || !strings.Contains(p.Text, "fits") {
+			t.Errorf("%s: truncated %t, omitted %v in\n%s", format, p.Truncated, p.Omitted, p.Text)
+		}
 	}
 }
 

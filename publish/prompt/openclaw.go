@@ -19,11 +19,12 @@ const (
 		"Use the read tool to load a skill's file when the task matches its %s.\n" +
 		"When a skill file references a relative path, resolve it against the skill directory (parent of SKILL.md / dirname of the path)" +
 		" and use that absolute path in tool commands.\n\n<available_skills>\n"
-	openClawAudit = " Run `openclaw skills check` to audit."
+	openClawDescribed = "    <description>%s</description>\n"
+	openClawAudit     = " Run `openclaw skills check` to audit."
 )
 
 // openClaw has three tiers: every skill in full; or every skill without its description; or as many of those, from the
-// start, as fit. A notice stands before all but the first.
+// start, as fit. A notice stands before all but the first, and a skill that has lost its description counts as omitted.
 func (r *Renderer) openClaw(into *Section) {
 	total := len(into.items)
 	if total == 0 {
@@ -91,9 +92,14 @@ func (r *Renderer) openClawShow(head string, items []item, described bool, into 
 	into.add(head)
 	for _, e := range items {
 		into.add(r.openClawBlock(e, described).text)
-		into.shown[e.place] = true
+		into.shown[e.place] = described || r.openClawSilent(e)
 	}
 	into.add(closing)
+}
+
+// openClawSilent reports whether a skill loses nothing with its description.
+func (r *Renderer) openClawSilent(e item) bool {
+	return r.openClawBlock(e, true).size-r.openClawBlock(e, false).size == len(openClawDescribed)-len("%s")
 }
 
 // openClawBlock returns the element of a skill, with its description or without.
@@ -105,7 +111,7 @@ func (r *Renderer) openClawBlock(e item, described bool) *block {
 	return r.block(f, e, func(e *pannier.Entry) string {
 		text := "  <skill>\n    <name>" + openClawEscape(displayName(e)) + "</name>\n"
 		if described {
-			text += "    <description>" + openClawEscape(fold(e.Description)) + "</description>\n"
+			text += fmt.Sprintf(openClawDescribed, openClawEscape(fold(e.Description)))
 			for _, x := range r.show.of(e) {
 				text += "    <" + x.key + ">" + openClawEscape(x.value) + "</" + x.key + ">\n"
 			}

@@ -27,23 +27,23 @@ func TestOpenClawTiers(t *testing.T) {
 	full := head + 100*(97+name+10+location)
 	compact := head - len("description") + len("name") + 100*(65+name+location) + 150
 	for _, tt := range []struct {
-		what             string
-		skills, limit    int
-		included, length int
-		notice           string
+		what                      string
+		skills, limit             int
+		included, omitted, length int
+		notice                    string
 	}{
-		{"full", 100, full, 100, full, ""},
-		{"compact", 100, full - 1, 100, 0, "⚠️ Skills catalog using compact format (descriptions omitted). Run `openclaw skills check` to audit.\n\n\n"},
-		{"compact to the reserve", 100, compact, 100, 0, "⚠️ Skills catalog using compact format (descriptions omitted). Run `openclaw skills check` to audit.\n\n\n"},
-		{"prefix", 100, compact - 1, 99, 0, "⚠️ Skills truncated: included 99 of 100 (compact format, descriptions omitted). Run `openclaw skills check` to audit.\n\n\n"},
-		{"prefix of one", 100, compact - 99*(65+name+location), 1, 0, "⚠️ Skills truncated: included 1 of 100 (compact format, descriptions omitted). Run `openclaw skills check` to audit.\n\n\n"},
-		{"notice alone", 100, compact - 99*(65+name+location) - 1, 0, 0, "⚠️ Skills truncated: included 0 of 100 (compact format, descriptions omitted). Run `openclaw skills check` to audit."},
-		{"nothing", 100, 10, 0, 0, ""},
-		{"as many as there may be", 150, 0, 150, 0, ""},
-		{"too many", 200, 0, 150, 0, "⚠️ Skills truncated: included 150 of 200. Run `openclaw skills check` to audit.\n\n\n"},
+		{"full", 100, full, 100, 0, full, ""},
+		{"compact", 100, full - 1, 100, 100, 0, "⚠️ Skills catalog using compact format (descriptions omitted). Run `openclaw skills check` to audit.\n\n\n"},
+		{"compact to the reserve", 100, compact, 100, 100, 0, "⚠️ Skills catalog using compact format (descriptions omitted). Run `openclaw skills check` to audit.\n\n\n"},
+		{"prefix", 100, compact - 1, 99, 100, 0, "⚠️ Skills truncated: included 99 of 100 (compact format, descriptions omitted). Run `openclaw skills check` to audit.\n\n\n"},
+		{"prefix of one", 100, compact - 99*(65+name+location), 1, 100, 0, "⚠️ Skills truncated: included 1 of 100 (compact format, descriptions omitted). Run `openclaw skills check` to audit.\n\n\n"},
+		{"notice alone", 100, compact - 99*(65+name+location) - 1, 0, 100, 0, "⚠️ Skills truncated: included 0 of 100 (compact format, descriptions omitted). Run `openclaw skills check` to audit."},
+		{"nothing", 100, 10, 0, 100, 0, ""},
+		{"as many as there may be", 150, 0, 150, 0, 0, ""},
+		{"too many", 200, 0, 150, 50, 0, "⚠️ Skills truncated: included 150 of 200. Run `openclaw skills check` to audit.\n\n\n"},
 	} {
 		p := renderAs(prompt.OpenClaw, tt.limit, nil, many(tt.skills, 10)...)
-		if n := strings.Count(p.Text, "<skill>"); n != tt.included || len(p.Omitted) != tt.skills-tt.included || !strings.HasPrefix(p.Text, tt.notice) {
+		if n := strings.Count(p.Text, "<skill>"); n != tt.included || len(p.Omitted) != tt.omitted || p.Truncated != (tt.omitted > 0) || !strings.HasPrefix(p.Text, tt.notice) {
 			t.Errorf("%s: %d skills, omitted %d, text %.200q", tt.what, n, len(p.Omitted), p.Text)
 		}
 		if tt.notice == "" && strings.Contains(p.Text, "⚠") || tt.length > 0 && runes(p) != tt.length || tt.limit > 0 && runes(p) > tt.limit {
@@ -59,7 +59,7 @@ func TestOpenClawTiers(t *testing.T) {
 func TestOpenClawNoticeIsWithinTheLimit(t *testing.T) {
 	whole := renderAs(prompt.OpenClaw, 0, nil, many(200, 10)...)
 	p := renderAs(prompt.OpenClaw, runes(whole)-1, nil, many(200, 10)...)
-	if strings.Contains(p.Text, "<description>") || strings.Count(p.Text, "<skill>") != 150 || len(p.Omitted) != 50 {
+	if strings.Contains(p.Text, "<description>") || strings.Count(p.Text, "<skill>") != 150 || len(p.Omitted) != 200 {
 		t.Errorf("%d skills in %.200q", strings.Count(p.Text, "<skill>"), p.Text)
 	}
 }

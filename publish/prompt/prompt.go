@@ -103,8 +103,8 @@ type Options struct {
 }
 
 // Render returns the section for the active skills of a resolution. bodies are the texts of skills by slug, of those that
-// [Bodies] names; where one is missing, the skill is omitted. The section is never longer than the limit, and whatever is
-// not in it at all is named, in the order of the resolution.
+// [Bodies] names; where one is missing, the skill is omitted. The section is never longer than the limit, and every skill
+// that it does not show in full is named, in the order of the resolution.
 func Render(s *pannier.Snapshot, r pannier.Resolution, bodies map[string]string, o Options) pannier.Prompt {
 	var section Section
 	NewRenderer(s, o.Workspace).Showing(o.Show).WithPeers(o.Peers).Render(r, bodies, o.Format, o.MaxChars, &section)

@@ -12,13 +12,14 @@ type Section struct {
 	Format string
 	// Parts are the text, one behind the other. No character spans two of them.
 	Parts []string
-	// Omitted are the slugs of what is not in the text at all.
+	// Omitted are the slugs of the skills that the text does not show in full: they are not in it, or in it without the body
+	// or the description that the format has.
 	Omitted []string
 
 	maxChars       int
 	active         int // how many skills the turn has, whether they are shown or not
 	items, ordered []item
-	shown          []bool // by the place of an item
+	shown          []bool // by the place of an item, whether it is shown in full
 }
 
 // item is a skill to be shown.
@@ -59,7 +60,7 @@ func (s *Section) fits(size int) bool { return s.maxChars <= 0 || size <= s.maxC
 
 func (s *Section) add(part string) { s.Parts = append(s.Parts, part) }
 
-// omit notes what is not shown, in the order of the resolution.
+// omit notes what is not shown in full, in the order of the resolution.
 func (s *Section) omit() {
 	for i := range s.items {
 		if !s.shown[i] {

@@ -6,11 +6,12 @@ import "math"
 //
 // Over a limit, a skill becomes short first and is left out last: the short form of every skill that fits is set aside, in
 // the order of the resolution, so that what the turn names comes before what it does not; then bodies are put in, in the
-// same order, as far as there is room.
+// same order, as far as there is room. A skill whose body is not shown counts as omitted, though it is in the text.
 type tier struct {
 	item
 	short     string
 	shortSize int
+	complete  bool   // the short form has the whole body
 	text      string // what is shown
 }
 
@@ -28,7 +29,7 @@ func tiers(bodies map[string]string, into *Section, short func(item) string, who
 		t := &tier{item: e, short: short(e)}
 		if t.shortSize = runes(t.short); !exceeds(body, hintSize) {
 			if text := whole(t); runes(text) <= t.shortSize {
-				t.short, t.shortSize = text, runes(text)
+				t.short, t.shortSize, t.complete = text, runes(text), true
 			}
 		}
 		skills = append(skills, t)
@@ -41,7 +42,7 @@ func keepShort(skills []*tier, used int, into *Section) int {
 	for _, t := range skills {
 		if into.fits(used + t.shortSize) {
 			used += t.shortSize
-			t.text, into.shown[t.place] = t.short, true
+			t.text, into.shown[t.place] = t.short, t.complete
 		}
 	}
 	return used
@@ -51,13 +52,13 @@ func keepShort(skills []*tier, used int, into *Section) int {
 func showWhole(skills []*tier, used int, bodies map[string]string, into *Section, whole func(*tier) string) int {
 	for _, t := range skills {
 		room := into.room(used - t.shortSize)
-		if !into.shown[t.place] || exceeds(bodies[t.Slug], room) {
+		if t.text == "" || exceeds(bodies[t.Slug], room) {
 			continue
 		}
 		text := whole(t)
 		if size := runes(text); size <= room {
 			used += size - t.shortSize
-			t.text = text
+			t.text, into.shown[t.place] = text, true
 		}
 	}
 	return used

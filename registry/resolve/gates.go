@@ -20,15 +20,10 @@ func (r *resolver) judge(e *pannier.Entry, via string) verdict {
 	against := reasons(e, r.turn.Runtime)
 	is := func(reason, detail string) verdict { return verdict{reason, detail, against} }
 	explicit := via == pannier.ViaCapability || via == pannier.ViaReference
+	if reason, detail := outside(e); reason != "" {
+		return is(reason, detail)
+	}
 	switch {
-	case e.State == pannier.StateShadowed:
-		return is(pannier.RejectedShadowed, "the slug belongs to "+e.ShadowedBy)
-	case e.State == pannier.StateUnlisted:
-		return is(pannier.RejectedUnlisted, fmt.Sprintf("config.yaml has a list under skills without it; add %q there", e.PathBelowRoot))
-	case !e.Policy.Enabled:
-		return is(pannier.RejectedDisabled, fmt.Sprintf("the %s policy has disabled the skill", e.Policy.Source))
-	case e.Disabled:
-		return is(pannier.RejectedDisabled, "the skill itself says that it is not to be used (eligibility.enabled)")
 	case via == "":
 		return is(pannier.RejectedNotMatched, notMatched(e))
 	case explicit && !e.UserInvocable:
@@ -40,6 +35,31 @@ func (r *resolver) judge(e *pannier.Entry, via string) verdict {
 		return is(reason, detail)
 	}
 	return verdict{}
+}
+
+// outside tells why a skill is no matter of turns at all.
+func outside(e *pannier.Entry) (reason, detail string) {
+	switch {
+	case e.State == pannier.StateShadowed:
+		return pannier.RejectedShadowed, "the slug belongs to " + e.ShadowedBy
+	case e.State == pannier.StateUnlisted:
+		return pannier.RejectedUnlisted, fmt.Sprintf("config.yaml has a list under skills without it; add %q there", e.PathBelowRoot)
+	case !e.Policy.Enabled:
+		return pannier.RejectedDisabled, fmt.Sprintf("the %s policy has disabled the skill", e.Policy.Source)
+	case e.Disabled:
+		return pannier.RejectedDisabled, "the skill itself says that it is not to be used (eligibility.enabled)"
+	}
+	return "", ""
+}
+
+// Rejection returns the reason that every turn has against a skill, one of the Rejected constants; empty where some turn can
+// have it active.
+func Rejection(e *pannier.Entry) string {
+	reason, _ := outside(e)
+	if reason == "" && len(e.Reasons) > 0 {
+		reason, _ = first(e, e.Reasons)
+	}
+	return reason
 }
 
 // wayIn returns the way in that a turn has for a skill that it does not name. Globs say when a skill is wanted, and not

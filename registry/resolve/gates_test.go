@@ -226,3 +226,36 @@ func checkParts(t *testing.T, s *pannier.Snapshot, turn pannier.Turn, out pannie
 		t.Errorf("of parts %s\nwhole %s", got, want)
 	}
 }
+
+// TestRejection has the word that a turn has which names the skill, and none where the turn can have it.
+func TestRejection(t *testing.T) {
+	blocked := func(code, subject string) func(*pannier.Entry) {
+		return func(e *pannier.Entry) {
+			e.State, e.Usable = pannier.StateIneligible, false
+			e.Reasons = append(e.Reasons, pannier.Reason{Code: code, Subject: subject})
+		}
+	}
+	for name, tt := range map[string]struct {
+		changes []func(*pannier.Entry)
+		want    string
+	}{
+		"usable":         {nil, ""},
+		"a binary":       {[]func(*pannier.Entry){blocked(pannier.ReasonMissingBinary, "jq")}, pannier.RejectedDependencyMissing},
+		"the system":     {[]func(*pannier.Entry){blocked(pannier.ReasonMissingBinary, "jq"), blocked(pannier.ReasonOSUnsupported, "linux")}, pannier.RejectedUnsupportedPlatform},
+		"unreadable":     {[]func(*pannier.Entry){blocked(pannier.ReasonInvalid, "skill.yaml")}, pannier.RejectedInvalidMetadata},
+		"a profile":      {[]func(*pannier.Entry){blocked(pannier.ReasonInvalid, "agentskills_strict"), func(e *pannier.Entry) { e.Blocked = []string{"agentskills_strict"} }}, pannier.RejectedValidation},
+		"policy":         {[]func(*pannier.Entry){blocked(pannier.ReasonMissingBinary, "jq"), func(e *pannier.Entry) { e.State, e.Policy.Enabled = pannier.StateDisabled, false }}, pannier.RejectedDisabled},
+		"by itself":      {[]func(*pannier.Entry){func(e *pannier.Entry) { e.State, e.Disabled, e.Usable = pannier.StateDisabled, true, false }}, pannier.RejectedDisabled},
+		"another's slug": {[]func(*pannier.Entry){func(e *pannier.Entry) { e.State, e.Usable = pannier.StateShadowed, false }}, pannier.RejectedShadowed},
+		"not listed":     {[]func(*pannier.Entry){func(e *pannier.Entry) { e.State, e.Usable = pannier.StateUnlisted, false }}, pannier.RejectedUnlisted},
+	} {
+		e := entry("it", tt.changes...)
+		named := ""
+		if r := resolve.Resolve(snapshot(e), pannier.Turn{Text: "$it"}); len(r.Rejected) > 0 {
+			named = r.Rejected[0].Reason
+		}
+		if got := resolve.Rejection(&e); got != tt.want || got != named {
+			t.Errorf("%s: %q, and a turn says %q", name, got, named)
+		}
+	}
+}

@@ -64,7 +64,10 @@ func (p *planner) skill(e *pannier.Entry) {
 		var d declaration
 		err := json.Unmarshal(tool.Declaration, &d)
 		name := runtimeToolNamePart + e.Slug + "." + tool.Name
-		reason, detail := exclusion(e, tool, &d, err, name, p.tools[from:])
+		if err != nil || minimumTrust[d.Kind] == "" {
+			d.Kind = ""
+		}
+		reason, detail := exclusion(e, tool, d.Kind, name, len(p.tools)-from)
 		if reason != "" {
 			p.excluded = append(p.excluded, pannier.ExcludedTool{
 				Name: name, Description: describe(tool), Kind: d.Kind, Skill: e.Slug, Reason: reason, Detail: detail,
@@ -75,20 +78,21 @@ func (p *planner) skill(e *pannier.Entry) {
 	}
 }
 
-// exclusion tells why a tool is kept back; accepted are those of the same skill before it.
-func exclusion(e *pannier.Entry, tool *pannier.Tool, d *declaration, err error, name string, accepted []pannier.RuntimeTool) (reason, detail string) {
-	minimum, known := minimumTrust[d.Kind]
+// exclusion tells why a tool is kept back; accepted is how many of the same skill before it are not. What is wrong with the
+// declaration, the loader has found.
+func exclusion(e *pannier.Entry, tool *pannier.Tool, kind pannier.RuntimeToolKind, name string, accepted int) (reason, detail string) {
+	minimum := minimumTrust[kind]
 	switch {
-	case err != nil || !known:
+	case tool.Fault != "":
+		return tool.Fault, tool.FaultDetail
+	case kind == "":
 		return pannier.ToolInvalidDeclaration, "what the skill says of it can not be read; `pannier show` tells more"
 	case !e.TrustLevel.AtLeast(minimum):
-		return pannier.ToolTrustTooLow, fmt.Sprintf("a tool of kind %s takes trust of at least %s, and the skill has %s; raise `trust` of the root that it lies in", d.Kind, minimum, cmp.Or(e.TrustLevel, pannier.TrustUntrusted))
-	case len(accepted) >= maxToolsPerSkill:
+		return pannier.ToolTrustTooLow, fmt.Sprintf("a tool of kind %s takes trust of at least %s, and the skill has %s; raise `trust` of the root that it lies in", kind, minimum, cmp.Or(e.TrustLevel, pannier.TrustUntrusted))
+	case accepted >= maxToolsPerSkill:
 		return pannier.ToolTooMany, fmt.Sprintf("a skill has at most %d tools, and this one declares %d", maxToolsPerSkill, len(e.RuntimeTools))
-	case tool.Name == "" || tool.Name != pannier.Slugify(tool.Name) || len(name) > maxToolName:
-		return pannier.ToolInvalidSlug, fmt.Sprintf("its name takes letters or digits, and %d of them at most, with that of the skill", maxToolName)
-	case slices.ContainsFunc(accepted, func(t pannier.RuntimeTool) bool { return t.Name == name }):
-		return pannier.ToolDuplicateName, "the skill declares another tool of that name before it"
+	case len(name) > maxToolName:
+		return pannier.ToolInvalidSlug, fmt.Sprintf("its name has %d bytes with that of the skill; it may have %d", len(name), maxToolName)
 	}
 	return "", ""
 }

@@ -17,6 +17,14 @@ func declaresTool(name, declaration string) func(*pannier.Entry) {
 	}
 }
 
+// faulty says what is wrong with the last tool.
+func faulty(fault string) func(*pannier.Entry) {
+	return func(e *pannier.Entry) {
+		tool := &e.RuntimeTools[len(e.RuntimeTools)-1]
+		tool.Fault, tool.FaultDetail = fault, "detail"
+	}
+}
+
 func trusted(level pannier.Trust) func(*pannier.Entry) {
 	return func(e *pannier.Entry) { e.TrustLevel = level }
 }
@@ -61,9 +69,9 @@ func TestExcludedTools(t *testing.T) {
 		{"a proxy takes community", []func(*pannier.Entry){declaresTool("x", `{"kind":"function_proxy"}`), trusted(pannier.TrustUntrusted)}, 0, pannier.ToolTrustTooLow},
 		{"no kind", []func(*pannier.Entry){declaresTool("x", `{"kind":"magic"}`), trusted(pannier.TrustInternal)}, 0, pannier.ToolInvalidDeclaration},
 		{"no JSON", []func(*pannier.Entry){declaresTool("x", `{"kind":5}`), trusted(pannier.TrustInternal)}, 0, pannier.ToolInvalidDeclaration},
-		{"no slug", []func(*pannier.Entry){declaresTool("", `{"kind":"http"}`), trusted(pannier.TrustInternal)}, 0, pannier.ToolInvalidSlug},
 		{"long slug", []func(*pannier.Entry){declaresTool(strings.Repeat("x", 200), `{"kind":"http"}`), trusted(pannier.TrustInternal)}, 0, pannier.ToolInvalidSlug},
-		{"twice", []func(*pannier.Entry){declaresTool("x", `{"kind":"http"}`), declaresTool("x", `{"kind":"shell"}`), trusted(pannier.TrustInternal)}, 1, pannier.ToolDuplicateName},
+		{"a fault", []func(*pannier.Entry){declaresTool("x", `{"kind":"http"}`), declaresTool("x", `{"kind":"shell"}`), faulty(pannier.ToolDuplicateName), trusted(pannier.TrustInternal)}, 1, pannier.ToolDuplicateName},
+		{"a fault before trust", []func(*pannier.Entry){declaresTool("", `5`), faulty(pannier.ToolInvalidSlug), trusted(pannier.TrustUntrusted)}, 0, pannier.ToolInvalidSlug},
 	} {
 		r := resolve.Resolve(snapshot(entry("it", append(tt.change, implicit)...)), pannier.Turn{})
 		if len(r.Tools) != tt.kept || len(r.ExcludedTools) != 1 || r.ExcludedTools[0].Reason != tt.reason || r.ExcludedTools[0].Detail == "" {

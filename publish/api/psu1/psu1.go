@@ -159,18 +159,19 @@ func sum(name string, value json.Token) (pannier.Digest, error) {
 			return d, nil
 		}
 	}
-	return pannier.Digest{}, fmt.Errorf("%s is not 64 lower-case hexadecimal digits", name)
+	return pannier.Digest{}, fmt.Errorf("%s is not 64 lower-case hexadecimal digits, or nothing but zeros", name)
 }
 
 // ParseSHA256 reads a SHA-256 as the protocol writes it: 64 lower-case hexadecimal digits, before which "sha256:" may
-// stand, as it does in the text form of a [pannier.Digest].
+// stand, as it does in the text form of a [pannier.Digest]. Nothing has the one of zeros, and it must not be taken for none.
 func ParseSHA256(s string) (pannier.Digest, bool) {
 	s = strings.TrimPrefix(s, "sha256:")
 	raw, err := hex.DecodeString(s)
 	if err != nil || len(raw) != len(pannier.Digest{}) || strings.ToLower(s) != s {
 		return pannier.Digest{}, false
 	}
-	return pannier.Digest(raw), true
+	d := pannier.Digest(raw)
+	return d, !d.IsZero()
 }
 
 // header is the JSON of a header as it is written.

@@ -68,6 +68,7 @@ func TestParseHeaderRefuses(t *testing.T) {
 		"a null workspace": {frameOf(`{"workspace_id":null}`, ""), "workspace_id is no string, or empty"},
 		"a short sum":      {frameOf(`{"chunk_sha256":"00"}`, ""), "chunk_sha256 is not 64"},
 		"capital digits":   {frameOf(`{"chunk_sha256":"A`+zeros[1:]+`"}`, ""), "chunk_sha256 is not 64"},
+		"a sum of zeros":   {frameOf(`{"chunk_sha256":"`+strings.Repeat("0", 64)+`"}`, ""), "or nothing but zeros"},
 		"a sum as number":  {frameOf(`{"chunk_sha256":1}`, ""), "chunk_sha256 is not 64"},
 	} {
 		_, err := psu1.ParseHeader(strings.NewReader(tt.frame))
