@@ -187,11 +187,14 @@ func (w *writing) commit() error {
 	if err := w.overtaken(); err != nil {
 		return err
 	}
-	if err := unix.Fdatasync(int(w.file.Fd())); err != nil {
+	if err := w.sync(); err != nil {
 		return w.wrap(err)
 	}
 	w.store.mu.Lock()
 	defer w.store.mu.Unlock()
+	if err := w.overtakenLocked(); err != nil { // while it was synced: that chunk was held against what was received before this one
+		return err
+	}
 	w.session.sum = w.sum
 	w.session.Received = w.chunk.Offset + w.chunk.Len
 	return nil
@@ -213,6 +216,18 @@ func (w *writing) cutBack() {
 func (w *writing) overtaken() error {
 	w.store.mu.Lock()
 	defer w.store.mu.Unlock()
+	return w.overtakenLocked()
+}
+
+// sync has what was written reach the disk.
+func (w *writing) sync() error {
+	if w.store.syncing != nil {
+		w.store.syncing()
+	}
+	return unix.Fdatasync(int(w.file.Fd()))
+}
+
+func (w *writing) overtakenLocked() error {
 	if status := w.session.Status; status != pannier.UploadReceiving { // one that comes in does not expire
 		return fault(w.chunk, -1, wrongStatus(w.chunk.UploadID, status, "take in chunks"))
 	}

@@ -8,10 +8,12 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"pannier"
 )
@@ -142,6 +144,39 @@ func TestOvertaken(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestOvertakenWhileItIsSynced: the same chunk begins once more, behind a cut, while the first is on its way to the disk.
+func TestOvertakenWhileItIsSynced(t *testing.T) {
+	b, text := newBench(t), archive(100_000)
+	up := b.start(t, text)
+	again := make(chan error, 1)
+	var once sync.Once
+	b.BeforeSync(func() {
+		once.Do(func() {
+			b.clock.turn(time.Minute)
+			before, _ := b.Status(t.Context(), me, up.ID)
+			go func() {
+				_, err := b.Append(t.Context(), me, pannier.UploadChunk{UploadID: up.ID, Len: 60_000}, bytes.NewReader(text[:60_000]))
+				again <- err
+			}()
+			for { // until it has begun, which moves the end of the session
+				if now, _ := b.Status(t.Context(), me, up.ID); now.ExpiresAt.After(before.ExpiresAt) || t.Context().Err() != nil {
+					return
+				}
+				runtime.Gosched()
+			}
+		})
+	})
+	_, err := b.Append(t.Context(), me, pannier.UploadChunk{UploadID: up.ID, Len: 60_000}, bytes.NewReader(text[:60_000]))
+	faulted(t, err, "upload.chunk_overtaken", 0)
+	if err := <-again; err != nil {
+		t.Fatal(err)
+	}
+	b.sent(t, up.ID, text, 60_000, 100_000)
+	if _, err := b.Finish(t.Context(), me, up.ID); err != nil {
+		t.Error(err)
 	}
 }
 

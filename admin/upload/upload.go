@@ -85,6 +85,9 @@ type Store struct {
 
 	mu       sync.Mutex
 	sessions map[string]*session
+
+	// syncing is called before a chunk is synced, for the tests; nil does nothing.
+	syncing func()
 }
 
 // Open takes up the sessions of the process before, and removes what belongs to none and what has expired.
