@@ -240,15 +240,15 @@ func (d *Door) commit(ctx context.Context, actor pannier.Actor, req pannier.Inst
 	if err != nil || req.DryRun {
 		return change{plan: result}, err
 	}
-	return d.show(ctx, result, req.Origin)
+	return d.show(ctx, result, req.Origin), nil
 }
 
 // show looks at what has changed on disk, and returns it with the snapshot that shows it.
-func (d *Door) show(ctx context.Context, result pannier.InstallResult, origin string) (change, error) {
+func (d *Door) show(ctx context.Context, result pannier.InstallResult, origin string) change {
 	c := change{plan: result}
 	c.event = installEvents[result.Status]
 	if c.event == "" {
-		return c, nil
+		return c
 	}
 	c.data = pannier.SkillInstalled{InstalledSkill: result.Skill, Previous: result.Previous, Origin: origin}
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
@@ -258,7 +258,7 @@ func (d *Door) show(ctx context.Context, result pannier.InstallResult, origin st
 	if c.snapshot, err = d.o.Install.Look(ctx, at, filepath.Dir(at)); err != nil {
 		d.o.Logger.Warn("an installation is done, and not served yet", "slug", result.Skill.Slug, "error", err)
 	}
-	return c, nil
+	return c
 }
 
 // installEvents are told of what has changed something.
@@ -308,11 +308,11 @@ func (d *Door) remove(ctx context.Context, actor pannier.Actor, action string, r
 	if err != nil {
 		return d.installed(intent, change{}, err)
 	}
-	c, err := d.show(ctx, result, "")
-	if err == nil && result.Status == pannier.StatusUninstalled {
+	c := d.show(ctx, result, "")
+	if result.Status == pannier.StatusUninstalled {
 		c.snapshot = d.forgetPolicy(pannier.PolicyKey{Slug: result.Skill.Slug, SourceKind: result.Skill.SourceKind}, c.snapshot)
 	}
-	return d.installed(intent, c, err)
+	return d.installed(intent, c, nil)
 }
 
 // forgetPolicy removes what clients have set of a skill that is gone, and returns a snapshot that shows it. Another skill of
