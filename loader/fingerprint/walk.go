@@ -103,7 +103,7 @@ func (w *walker) entry(ctx context.Context, dir *os.Root, rel, name string, dept
 
 // enter goes into a directory, unless another one, or a link to one, has taken its place.
 func (w *walker) enter(ctx context.Context, parent *os.Root, rel, name string, info fs.FileInfo, depth int) error {
-	dir, err := parent.OpenRoot(name)
+	dir, err := openDir(parent, name)
 	if err != nil {
 		if now, gone := parent.Lstat(name); gone != nil || !os.SameFile(now, info) {
 			err = pannier.ErrChanged
@@ -119,6 +119,16 @@ func (w *walker) enter(ctx context.Context, parent *os.Root, rel, name string, i
 		return inPath(rel, err)
 	}
 	return w.walk(ctx, dir, rel, depth)
+}
+
+// openDir opens a directory. [os.Root.OpenRoot] alone would wait for ever where a FIFO has taken its place.
+func openDir(parent *os.Root, name string) (*os.Root, error) {
+	f, err := parent.OpenFile(name, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
 }
 
 // fileTries bounds how often a file that changes while it is read is read.
