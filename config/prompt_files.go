@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"pannier"
+	"pannier/internal/beneath"
 )
 
 // The bounds of the system prompt, of one file and of all: a model reads far less.
@@ -77,7 +78,7 @@ func (r *promptReader) look(listed []listedPrompt, at time.Time) *promptLook {
 // open returns the workspace as a root that nothing is opened outside of.
 func (l *promptLook) open() (*os.Root, error) {
 	if l.root == nil && l.err == nil {
-		l.root, l.err = os.OpenRoot(l.dir)
+		l.root, l.err = beneath.Open(l.dir)
 	}
 	return l.root, l.err
 }

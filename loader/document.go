@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pannier"
+	"pannier/internal/beneath"
 	"pannier/loader/repair"
 )
 
@@ -41,7 +42,7 @@ func (l *Loader) Read(ctx context.Context, s *pannier.Skill) (pannier.Document, 
 // readWhole returns the bytes of a SKILL.md. That it was read once is known, so whatever now stands in its place, or in
 // the way to it, is a change; only what says nothing of the file is another error.
 func (l *Loader) readWhole(s *pannier.Skill) ([]byte, error) {
-	root, err := os.OpenRoot(l.rules.Roots[s.RootIndex].Path)
+	root, err := beneath.Open(l.rules.Roots[s.RootIndex].Path)
 	if err != nil {
 		return nil, changedUnlessBusy(err)
 	}
@@ -104,12 +105,12 @@ const maxFileEntries = 10 * MaxFiles
 // Directories that discovery skips are not entered, nor are links to directories; a link to a file within the root is listed
 // as that file. What is neither a file nor a directory is left out.
 func (l *Loader) Files(ctx context.Context, s *pannier.Skill) (files []pannier.File, truncated bool, err error) {
-	root, err := os.OpenRoot(l.rules.Roots[s.RootIndex].Path)
+	root, err := beneath.Open(l.rules.Roots[s.RootIndex].Path)
 	if err != nil {
 		return nil, false, fmt.Errorf("list %s: %w", s.Path, err)
 	}
 	defer root.Close()
-	dir, err := root.OpenRoot(s.PathBelowRoot)
+	dir, err := beneath.OpenIn(root, s.PathBelowRoot)
 	if err != nil {
 		return nil, false, fmt.Errorf("list %s: %w", s.Path, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pannier"
+	"pannier/internal/beneath"
 )
 
 // MaxFileBytes bounds a file that [Loader.Open] opens.
@@ -86,7 +87,7 @@ func digestIn(s *pannier.Skill, name string) pannier.Digest {
 
 // openBelow opens a file below the skill directory; SKILL.md below the root, as discovery does.
 func (l *Loader) openBelow(s *pannier.Skill, name string) (openFile, error) {
-	root, err := os.OpenRoot(l.rules.Roots[s.RootIndex].Path)
+	root, err := beneath.Open(l.rules.Roots[s.RootIndex].Path)
 	if err != nil {
 		return openFile{}, changedUnlessBusy(err)
 	}
@@ -94,7 +95,7 @@ func (l *Loader) openBelow(s *pannier.Skill, name string) (openFile, error) {
 	if name == s.File {
 		return openIn(root, path.Join(s.PathBelowRoot, name))
 	}
-	dir, err := root.OpenRoot(path.Clean(s.PathBelowRoot))
+	dir, err := beneath.OpenIn(root, path.Clean(s.PathBelowRoot))
 	if err != nil {
 		return openFile{}, changedUnlessBusy(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pannier"
+	"pannier/internal/beneath"
 	"pannier/internal/yamldoc"
 	"pannier/loader/installspec"
 	"pannier/loader/profile"
@@ -73,7 +74,7 @@ func (l *Loader) openInspector(ctx context.Context, s *pannier.Skill) (*inspecto
 	if in.files = files; truncated {
 		in.note("skill.files.truncated", "", 0, "there are more files than were looked at", "keep what is no part of the skill out of its directory")
 	}
-	in.root, err = os.OpenRoot(l.rules.Roots[s.RootIndex].Path)
+	in.root, err = beneath.Open(l.rules.Roots[s.RootIndex].Path)
 	if err != nil {
 		return nil, changedUnlessBusy(err)
 	}

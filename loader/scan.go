@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pannier"
+	"pannier/internal/beneath"
 )
 
 // scan is one look at a root. It is used by one load and then closed.
@@ -33,7 +34,7 @@ type scan struct {
 // openScan opens a root. Where that is another directory than before, or was renamed meanwhile, all that is known below
 // it is looked at anew.
 func openScan(t *tree) (*scan, error) {
-	root, err := os.OpenRoot(t.root.Path)
+	root, err := beneath.Open(t.root.Path)
 	if err != nil {
 		return nil, err
 	}

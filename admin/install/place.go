@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pannier"
+	"pannier/internal/beneath"
 	"pannier/loader/fingerprint"
 )
 
@@ -66,7 +67,7 @@ func (s *Store) enter(ctx context.Context, root pannier.Root) (*place, error) {
 }
 
 func (s *Store) open(root pannier.Root) (*place, error) {
-	dir, err := os.OpenRoot(root.Path)
+	dir, err := beneath.Open(root.Path)
 	if err != nil {
 		return nil, explain(root, err)
 	}

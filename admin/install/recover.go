@@ -9,6 +9,7 @@ import (
 	"path"
 
 	"pannier"
+	"pannier/internal/beneath"
 )
 
 // Repair is one thing that was put in order.
@@ -54,7 +55,7 @@ func (s *Store) Recover(ctx context.Context) ([]Repair, error) {
 
 // recoverRoot repairs a root, unless nothing was ever installed there.
 func (s *Store) recoverRoot(ctx context.Context, root pannier.Root) ([]Repair, error) {
-	dir, err := os.OpenRoot(root.Path)
+	dir, err := beneath.Open(root.Path)
 	if err != nil {
 		return nil, unlessMissing(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"pannier"
+	"pannier/internal/beneath"
 )
 
 // Rehearse is as [Store.Stage] for a dry run: it writes nothing into a root, but stages in a directory of its own below
@@ -47,7 +48,7 @@ func (s *Store) view(root pannier.Root, do func(*place) error) error {
 		return err
 	}
 	p := &place{store: s, root: root}
-	dir, err := os.OpenRoot(root.Path)
+	dir, err := beneath.Open(root.Path)
 	if err == nil {
 		p.dir = dir
 		defer dir.Close()

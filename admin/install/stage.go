@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pannier"
+	"pannier/internal/beneath"
 	"pannier/loader/fingerprint"
 	"pannier/loader/scan"
 )
@@ -221,7 +222,7 @@ func (p *place) makeRoom(rel string) (*os.Root, error) {
 	if err := errors.Join(p.dir.Mkdir(rel, 0o755), p.dir.Chmod(rel, 0o755)); err != nil {
 		return nil, err
 	}
-	return p.dir.OpenRoot(rel)
+	return beneath.OpenIn(p.dir, rel)
 }
 
 // call renames the directory.
@@ -236,7 +237,7 @@ func (st *Staged) call(folder, slug string) error {
 
 // judge computes the fingerprint and scans. Links may not leave the skill itself.
 func (st *Staged) judge(ctx context.Context) error {
-	root, err := st.area.p.dir.OpenRoot(path.Join(st.area.rel(), "new", st.Skill.Slug))
+	root, err := beneath.OpenIn(st.area.p.dir, path.Join(st.area.rel(), "new", st.Skill.Slug))
 	if err != nil {
 		return err
 	}

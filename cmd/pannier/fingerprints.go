@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -14,6 +13,7 @@ import (
 
 	"pannier"
 	"pannier/admin/scans"
+	"pannier/internal/beneath"
 	"pannier/loader/fingerprint"
 	"pannier/registry"
 )
@@ -231,7 +231,7 @@ func (f *fingerprints) read(ctx context.Context, s *pannier.Skill, pace func(con
 		o.Known = d.files
 	}
 	f.mu.Unlock()
-	root, err := os.OpenRoot(f.rules.Roots[s.RootIndex].Path)
+	root, err := beneath.Open(f.rules.Roots[s.RootIndex].Path)
 	if err != nil {
 		return fingerprint.Print{Known: o.Known}, err
 	}

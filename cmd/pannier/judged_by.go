@@ -1,12 +1,12 @@
 package main
 
 import (
-	"os"
 	"slices"
 	"sync"
 
 	"pannier"
 	"pannier/config"
+	"pannier/internal/beneath"
 )
 
 // environments are what is known of containers: that of the sidecar, what the agent put, and the environment file.
@@ -83,7 +83,7 @@ func configItems(workspace string, skills []*pannier.Skill, keys []string) []str
 	if len(asked) == 0 {
 		return keys
 	}
-	root, err := os.OpenRoot(workspace)
+	root, err := beneath.Open(workspace)
 	if err != nil {
 		return keys // health says what is wrong with the workspace
 	}

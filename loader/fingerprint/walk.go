@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pannier"
+	"pannier/internal/beneath"
 )
 
 // walker goes through one skill directory once.
@@ -35,7 +36,7 @@ var buffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
 
 // top goes through the skill directory. A link on the way to it is followed within the root, because discovery does so too.
 func (w *walker) top(ctx context.Context, root *os.Root, dir string) error {
-	top, err := root.OpenRoot(dir)
+	top, err := beneath.OpenIn(root, dir)
 	if err != nil {
 		return told(err)
 	}
@@ -103,7 +104,7 @@ func (w *walker) entry(ctx context.Context, dir *os.Root, rel, name string, dept
 
 // enter goes into a directory, unless another one, or a link to one, has taken its place.
 func (w *walker) enter(ctx context.Context, parent *os.Root, rel, name string, info fs.FileInfo, depth int) error {
-	dir, err := openDir(parent, name)
+	dir, err := beneath.OpenIn(parent, name)
 	if err != nil {
 		if now, gone := parent.Lstat(name); gone != nil || !os.SameFile(now, info) {
 			err = pannier.ErrChanged
@@ -119,16 +120,6 @@ func (w *walker) enter(ctx context.Context, parent *os.Root, rel, name string, i
 		return inPath(rel, err)
 	}
 	return w.walk(ctx, dir, rel, depth)
-}
-
-// openDir opens a directory. [os.Root.OpenRoot] alone would wait for ever where a FIFO has taken its place.
-func openDir(parent *os.Root, name string) (*os.Root, error) {
-	f, err := parent.OpenFile(name, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
 }
 
 // fileTries bounds how often a file that changes while it is read is read.

@@ -130,7 +130,7 @@ func (a *auditor) scan(ctx context.Context, s *pannier.Skill) []pannier.Problem 
 	if root == nil {
 		return nil
 	}
-	report, _ := scan.Directory(ctx, root, s.PathBelowRoot, scan.Options{}) // an error is that ctx is done, which ends the audit
+	report, _ := scan.Directory(ctx, root, s.PathBelowRoot, scan.Options{RootPath: a.Rules.Roots[s.RootIndex].Path}) // an error is that ctx is done, which ends the audit
 	var problems []pannier.Problem
 	for _, f := range report.Findings {
 		message := f.Message

@@ -26,6 +26,7 @@ import (
 	"sync/atomic"
 
 	"pannier"
+	"pannier/internal/beneath"
 	"pannier/loader"
 )
 
@@ -140,7 +141,7 @@ func newAuditor(o Options) (*auditor, error) {
 	}
 	a := &auditor{Options: o, profiles: profiles, loader: loader.New(loader.Options{Rules: o.Rules})}
 	for _, r := range o.Rules.Roots {
-		root, err := os.OpenRoot(r.Path)
+		root, err := beneath.Open(r.Path)
 		if err != nil {
 			root = nil
 		}

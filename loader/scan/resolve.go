@@ -78,8 +78,8 @@ func (w *walker) follow(at, link string, ahead []string) (string, []string, erro
 
 // belowRoot returns what is below the root of an absolute path that begins with the root's own.
 func (w *walker) belowRoot(target string) (string, bool) {
-	root, err := filepath.Abs(w.root.Name())
-	if err != nil {
+	root, err := filepath.Abs(w.options.RootPath)
+	if err != nil || w.options.RootPath == "" {
 		return "", false
 	}
 	names := []string{root}

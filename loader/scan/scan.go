@@ -34,6 +34,7 @@ import (
 	"slices"
 
 	"pannier"
+	"pannier/internal/beneath"
 )
 
 // The decisions of a [Report].
@@ -50,6 +51,8 @@ type Options struct {
 	MaxEntries, MaxDepth int
 	// MaxFileBytes bounds what is read of one file, usually 8 MiB; MaxBytes of all, usually 64 MiB.
 	MaxFileBytes, MaxBytes int64
+	// RootPath is where the root lies, for links that say so from the beginning; where it is empty, such links lead out.
+	RootPath string
 	// Builtin says that the skill comes with the product. The commands in its texts are then told, and block nothing.
 	Builtin bool
 }
@@ -91,13 +94,14 @@ func Directory(ctx context.Context, root *os.Root, dir string, o Options) (Repor
 // Path scans a skill directory as [Directory] does, below a root that it opens itself. A root that can not be opened is a
 // finding.
 func Path(ctx context.Context, root, dir string, o Options) (Report, error) {
-	opened, err := os.OpenRoot(root)
+	opened, err := beneath.Open(root)
 	if err != nil {
 		found := newFindings(o.Builtin)
 		found.add("scan.path.root_missing", ".", 0, cause(err))
 		return Report{Findings: found.sorted(), Decision: Block}, ctx.Err()
 	}
 	defer opened.Close()
+	o.RootPath = root
 	return Directory(ctx, opened, dir, o)
 }
 

@@ -11,6 +11,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"pannier/internal/beneath"
 )
 
 // walker goes through one skill directory once.
@@ -49,7 +51,7 @@ func (w *walker) scan(ctx context.Context, dir string) error {
 		return nil
 	}
 	w.skill = real
-	top, err := w.root.OpenRoot(real)
+	top, err := beneath.OpenIn(w.root, real)
 	if err != nil {
 		w.findings.add(whyClosed(err), ".", 0, cause(err))
 		return nil
@@ -151,7 +153,7 @@ func (w *walker) enter(ctx context.Context, parent *os.Root, rel string, info fs
 	if w.full {
 		return nil
 	}
-	dir, err := parent.OpenRoot(info.Name())
+	dir, err := beneath.OpenIn(parent, info.Name())
 	if err != nil {
 		w.unreadable(rel, err)
 		return nil
