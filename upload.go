@@ -1,6 +1,9 @@
 package pannier
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // UploadStatus says where an upload stands. It is ready once all of it is here and its digest is right, consumed once
 // it was installed.
@@ -80,4 +83,16 @@ type UploadFault struct {
 	Offset   int64
 	// Next is where the next chunk has to begin; -1 where there is no such upload.
 	Next int64
+}
+
+// GivenName keeps of a name that a caller gives to an archive what is harmless to show and to log: ASCII letters, digits, dots,
+// hyphens and underscores, and an underscore for each other character; at most so many bytes. It names no file on this side.
+func GivenName(name string, most int) string {
+	clean := strings.Map(func(r rune) rune {
+		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '.' || r == '-' || r == '_' {
+			return r
+		}
+		return '_'
+	}, strings.TrimSpace(name))
+	return clean[:min(len(clean), most)]
 }

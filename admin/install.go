@@ -116,26 +116,15 @@ func (d *Door) installs() error {
 func originOf(src pannier.InstallSource) string {
 	switch {
 	case src.UploadID != "":
-		return "upload:" + harmless(src.UploadID)
+		return "upload:" + pannier.GivenName(src.UploadID, maxOriginBytes)
 	case strings.TrimSpace(src.Name) != "":
-		return "archive:" + harmless(src.Name)
+		return "archive:" + pannier.GivenName(src.Name, maxOriginBytes)
 	}
 	return "archive"
 }
 
-// maxNameBytes bounds what is kept of a name that a caller gives.
-const maxNameBytes = 255
-
-// harmless keeps of a name what is harmless to show, as uploads do with the name of a file: it names no file here.
-func harmless(name string) string {
-	clean := strings.Map(func(r rune) rune {
-		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '.' || r == '-' || r == '_' {
-			return r
-		}
-		return '_'
-	}, strings.TrimSpace(name))
-	return clean[:min(len(clean), maxNameBytes)]
-}
+// maxOriginBytes bounds what is kept of a name that a caller gives.
+const maxOriginBytes = 255
 
 // change is a done installation: what came of it, and the plan that its caller is told.
 type change struct {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -44,18 +43,18 @@ var errLeft = errors.New("it stays as it is")
 
 // list brings the list of config.yaml in line with an intent.
 func (p *place) list(in *intent) edited {
-	outcome, change := configAdded, withEntry
+	outcome, change := configAdded, yamldoc.Enlist
 	switch in.Action {
 	case pannier.ActionUninstall:
 		if p.elsewhere(in.Slug) {
 			return edited{}
 		}
-		outcome, change = configRemoved, withoutEntry
+		outcome, change = configRemoved, yamldoc.Delist
 	case pannier.ActionInstall:
 	default:
 		return edited{}
 	}
-	changed, err := p.store.editConfig(func(text []byte) ([]byte, error) { return change(text, in.Slug) })
+	changed, err := p.store.editConfig(func(text []byte) ([]byte, error) { return change(text, skillsKey, in.Slug) })
 	switch {
 	case err != nil:
 		return edited{problem: leftAlone(in, err)}
@@ -190,61 +189,4 @@ func (s *Store) clearConfig() {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		s.log.Warn("files beside config.yaml may stay", "error", err)
 	}
-}
-
-// withEntry returns a config.yaml whose list, where it has one, names a skill.
-func withEntry(text []byte, slug string) ([]byte, error) {
-	entries, listed, err := listOf(text)
-	if err != nil || !listed || indexOf(entries, slug) >= 0 {
-		return text, err
-	}
-	return yamldoc.AppendItem(text, skillsKey, slug)
-}
-
-// withoutEntry returns a config.yaml whose list does not name a skill.
-func withoutEntry(text []byte, slug string) ([]byte, error) {
-	for {
-		entries, listed, err := listOf(text)
-		at := indexOf(entries, slug)
-		if err != nil || !listed || at < 0 {
-			return text, err
-		}
-		if text, err = yamldoc.RemoveItem(text, skillsKey, at); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// listOf returns the entries of the list, as they are written. A list that is none, and yet not nothing, is an error.
-func listOf(text []byte) (entries []string, listed bool, err error) {
-	doc, _, err := yamldoc.Parse(text)
-	if err != nil {
-		return nil, false, err
-	}
-	list := doc.Get(skillsKey)
-	switch list.Kind() {
-	case yamldoc.Missing, yamldoc.Null:
-		return nil, false, nil
-	case yamldoc.Text, yamldoc.Map:
-		return nil, false, fmt.Errorf("%w: it is %s, not a list", errLeft, list.Kind())
-	}
-	for item := range list.Items() {
-		if item.Kind() == yamldoc.Map {
-			item = item.Get("name")
-		}
-		entry, _ := item.Text()
-		entries = append(entries, entry)
-	}
-	return entries, true, nil
-}
-
-// indexOf returns which entry means the directory right below a root that has a name, -1 where none does. The ornaments of
-// a shell do not count, as where config.yaml is read.
-func indexOf(entries []string, slug string) int {
-	for i, entry := range entries {
-		if entry = strings.TrimSpace(entry); entry != "" && path.Clean(entry) == slug {
-			return i
-		}
-	}
-	return -1
 }

@@ -124,16 +124,10 @@ const (
 	unnamed = "skill.tar.gz"
 )
 
-// cleanName keeps of a file name what is harmless to show: it names no file here.
+// cleanName returns what a file name is kept as.
 func cleanName(name string) string {
-	clean := strings.Map(func(r rune) rune {
-		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '.' || r == '-' || r == '_' {
-			return r
-		}
-		return '_'
-	}, strings.TrimSpace(name))
-	if strings.Trim(clean, ".") == "" {
-		return unnamed
+	if clean := pannier.GivenName(name, maxName); strings.Trim(clean, ".") != "" {
+		return clean
 	}
-	return clean[:min(len(clean), maxName)]
+	return unnamed
 }

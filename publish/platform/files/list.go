@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"path"
-	"slices"
 	"strings"
 
 	"pannier"
@@ -25,7 +23,7 @@ type List struct {
 }
 
 // Has reports whether the list names the folder of a skill.
-func (l List) Has(folder string) bool { return indexOf(l.Entries, folder) >= 0 }
+func (l List) Has(folder string) bool { return yamldoc.IndexEntry(l.Entries, folder) >= 0 }
 
 // List reads the list of config.yaml. What can not be read as one is a [*pannier.Refusal].
 func (c *Client) List(ctx context.Context) (List, error) {
@@ -33,36 +31,22 @@ func (c *Client) List(ctx context.Context) (List, error) {
 	if err != nil || len(text) == 0 {
 		return List{}, err
 	}
-	entries, there, err := listOf(text)
-	return List{there, entries}, err
+	entries, there, err := yamldoc.Entries(text, skillsKey)
+	if err != nil {
+		return List{}, left(err.Error())
+	}
+	return List{there, entries}, nil
 }
 
 // Enlist has the list name a skill, where there is a list, and reports whether it was changed. Comments and all other
 // bytes stay, but for the blank lines around the text, which the platform does not tell of.
 func (c *Client) Enlist(ctx context.Context, folder string) (bool, error) {
-	return c.editConfig(ctx, func(text []byte) ([]byte, error) {
-		entries, there, err := listOf(text)
-		if err != nil || !there || indexOf(entries, folder) >= 0 {
-			return text, err
-		}
-		return yamldoc.AppendItem(text, skillsKey, folder)
-	})
+	return c.editConfig(ctx, func(text []byte) ([]byte, error) { return yamldoc.Enlist(text, skillsKey, folder) })
 }
 
 // Delist has the list name a skill no longer, and reports whether it was changed, as [Client.Enlist] does.
 func (c *Client) Delist(ctx context.Context, folder string) (bool, error) {
-	return c.editConfig(ctx, func(text []byte) ([]byte, error) {
-		for {
-			entries, _, err := listOf(text)
-			at := indexOf(entries, folder)
-			if err != nil || at < 0 {
-				return text, err
-			}
-			if text, err = yamldoc.RemoveItem(text, skillsKey, at); err != nil {
-				return nil, err
-			}
-		}
-	})
+	return c.editConfig(ctx, func(text []byte) ([]byte, error) { return yamldoc.Delist(text, skillsKey, folder) })
 }
 
 // editConfig changes config.yaml, where there is one, and reads it back.
@@ -72,11 +56,8 @@ func (c *Client) editConfig(ctx context.Context, change func([]byte) ([]byte, er
 		return false, err
 	}
 	changed, err := change(text)
-	if err != nil && !is(err, "files.config") {
-		err = left(err.Error())
-	}
 	if err != nil {
-		return false, err
+		return false, left(err.Error())
 	}
 	if bytes.Equal(changed, text) {
 		return false, nil
@@ -105,35 +86,4 @@ func (c *Client) readConfig(ctx context.Context) ([]byte, error) {
 
 func left(why string) error {
 	return refuse("files.config", "config.yaml was left as it is: "+why, "edit the list under skills: by hand")
-}
-
-// listOf returns the entries of the list, as they are written. What is not nothing, and yet no list, is an error.
-func listOf(text []byte) (entries []string, there bool, err error) {
-	doc, _, err := yamldoc.Parse(text)
-	if err != nil {
-		return nil, false, left(err.Error())
-	}
-	list := doc.Get(skillsKey)
-	switch list.Kind() {
-	case yamldoc.Missing, yamldoc.Null:
-		return nil, false, nil
-	case yamldoc.Text, yamldoc.Map:
-		return nil, false, left("what stands under skills: is " + list.Kind().String() + ", not a list")
-	}
-	for item := range list.Items() {
-		if item.Kind() == yamldoc.Map {
-			item = item.Get("name")
-		}
-		entry, _ := item.Text()
-		entries = append(entries, entry)
-	}
-	return entries, true, nil
-}
-
-// indexOf returns which entry means a folder, -1 where none does.
-func indexOf(entries []string, folder string) int {
-	return slices.IndexFunc(entries, func(entry string) bool {
-		entry = strings.TrimSpace(entry)
-		return entry != "" && path.Clean(entry) == folder
-	})
 }
