@@ -14,9 +14,6 @@ func (d *Door) preflight(req pannier.InstallRequest, skill *pannier.Skill) ([]pa
 	placed.TrustLevel, placed.Managed = d.o.Install.Trust, true
 	before := d.o.Install.Current()
 	e, after := d.o.Install.Preflight(&placed)
-	if e == nil {
-		return nil, nil
-	}
 	if other := rival(e, after); other != nil {
 		return nil, &pannier.Refusal{
 			Code: "install.collision", Message: fmt.Sprintf("the slug %s belongs to %s already", e.Slug, other.Path),

@@ -11,20 +11,24 @@ import (
 
 // build makes a snapshot of its inputs, all but version and time. It is pure: same inputs, same digest.
 func build(in Inputs) *pannier.Snapshot {
+	s := assess(in)
+	s.TreeDigest = pannier.TreeDigest(in.Catalog.Skills)
+	usable := s.Ranked()
+	nameCards(usable)
+	s.Digest = digest(s, usable)
+	return s
+}
+
+// assess judges every skill. What is returned has no digests yet, and the ids of cards are folders.
+func assess(in Inputs) *pannier.Snapshot {
 	if in.Runtime != "" {
 		in.Workspace.Runtime = in.Runtime
 	}
-	s := &pannier.Snapshot{
-		Workspace: in.Workspace, Environment: in.Environment, Policies: in.Policies,
-		TreeDigest: pannier.TreeDigest(in.Catalog.Skills),
-	}
+	s := &pannier.Snapshot{Workspace: in.Workspace, Environment: in.Environment, Policies: in.Policies}
 	choices, missing := choose(in.Catalog.Skills, in.Workspace)
 	s.Problems = slices.Concat(in.Workspace.Problems, in.Catalog.Problems, missing)
 	s.Entries = arrange(choices, in.Policies, in.Workspace.Listed)
 	judge(s.Entries, &in)
-	usable := s.Ranked()
-	nameCards(usable)
-	s.Digest = digest(s, usable)
 	return s
 }
 

@@ -10,9 +10,9 @@ import (
 )
 
 // Preflight judges a skill as if it lay already where its path says, in the place of what lies there now, and returns its
-// entry with the snapshot that it is from. Nobody else sees that snapshot, and it has no version. What scans have held
-// against the place is left out: it is of other content. Where config.yaml has a list, the skill counts as its last entry,
-// because an installation adds it.
+// entry with the snapshot that it is from. Nobody else sees that snapshot, and it has neither version nor digests. What scans
+// have held against the place is left out: it is of other content. Where config.yaml has a list, the skill counts as its last
+// entry, because an installation adds it.
 func (r *Registry) Preflight(skill *pannier.Skill) (*pannier.Entry, *pannier.Snapshot) {
 	r.mu.Lock()
 	in := r.inputs
@@ -22,13 +22,9 @@ func (r *Registry) Preflight(skill *pannier.Skill) (*pannier.Entry, *pannier.Sna
 	if in.Workspace.Listed {
 		in.Workspace.Skills = append(slices.Clip(in.Workspace.Skills), skill.PathBelowRoot)
 	}
-	s := build(in)
-	for i := range s.Entries {
-		if s.Entries[i].Skill == skill {
-			return &s.Entries[i], s
-		}
-	}
-	return nil, s // it is in the catalog, so this does not come up
+	s := assess(in)
+	at := slices.IndexFunc(s.Entries, func(e pannier.Entry) bool { return e.Skill == skill })
+	return &s.Entries[at], s
 }
 
 // withSkill returns a catalog's skills with another in its order, in the place of the one at its path.
