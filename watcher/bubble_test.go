@@ -125,6 +125,7 @@ type bubble struct {
 	workspace string
 	root      string
 	skill     string
+	jump      func() // of the clock
 
 	seq uint64 // of the batch last taken
 
@@ -175,6 +176,10 @@ func inBubble(t *testing.T, change func(*watcher.Options, *bubble), test func(b 
 			t.Fatal(err)
 		}
 		b.Watcher = w
+		w.SetClockListener(func(jumped func()) func() {
+			b.jump = jumped
+			return func() {}
+		})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- w.Run(ctx) }()

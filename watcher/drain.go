@@ -50,6 +50,15 @@ func (w *Watcher) noticeError(err error) {
 	w.ledger.pending.all(pannier.TriggerError, time.Now())
 }
 
+// noticeClock asks for a resync after a jump of the clock.
+func (w *Watcher) noticeClock() {
+	w.log.Info("the clock was set, or the machine has slept, so everything is compared")
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.todo.jumped = true
+	w.signal()
+}
+
 // noticeEnd tells Run if the backend ended although nobody closed it.
 func (w *Watcher) noticeEnd(b backend) {
 	w.mu.Lock()

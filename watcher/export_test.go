@@ -17,8 +17,14 @@ func NewWith(o Options, open func() (Backend, error)) (*Watcher, error) {
 	w, err := New(o)
 	if err == nil {
 		w.openBackend = open
+		w.listenForClock = func(func()) func() { return func() {} }
 	}
 	return w, err
+}
+
+// SetClockListener stands in for the kernel where it tells of jumps of the clock.
+func (w *Watcher) SetClockListener(listen func(jumped func()) (end func())) {
+	w.listenForClock = listen
 }
 
 // SetPollInterval makes polling faster than any product should be.

@@ -18,6 +18,7 @@ type todo struct {
 	turned map[string]struct{} // entries on the ways to what the consumer wants that changed
 	wanted bool                // there is a new WatchSet, or what the last one named may be found elsewhere
 	rearm  bool                // the kernel lost events
+	jumped bool                // the clock did
 	deaf   bool                // the backend ended by itself
 	err    error               // the latest that the backend reported
 }
@@ -58,7 +59,7 @@ func (w *Watcher) next(ctx context.Context) (batch pannier.Batch, offer chan<- p
 	w.poll(ctx, false)
 	w.retry(ctx)
 	w.attend(ctx)
-	if now := time.Now(); w.resync > 0 && !now.Before(w.nextResync) {
+	if now := time.Now(); w.resyncDue(now) {
 		w.scheduleResync(now)
 		w.poll(ctx, true) // what it finds, the resync did not
 		w.attend(ctx)
@@ -73,6 +74,13 @@ func (w *Watcher) next(ctx context.Context) (batch pannier.Batch, offer chan<- p
 		batch, offer = w.offer(), w.batches
 	}
 	return batch, offer, w.patience(due, ok && due > 0)
+}
+
+// resyncDue reports whether it is time to compare everything: at the interval, if there is one, and after each jump of the clock.
+func (w *Watcher) resyncDue(now time.Time) bool {
+	jumped := w.jumped
+	w.jumped = false
+	return jumped || w.resync > 0 && !now.Before(w.nextResync)
 }
 
 // callBack asks for a batch if it is time for the one that the consumer wants.
@@ -129,6 +137,7 @@ func (w *Watcher) attend(ctx context.Context) {
 		w.rearm = true
 		w.markAll(pannier.TriggerOverflow, false)
 	}
+	w.jumped = w.jumped || t.jumped
 	if t.deaf {
 		w.lose(ctx)
 	}

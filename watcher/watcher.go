@@ -55,13 +55,15 @@ func (o Options) check() error {
 // Watcher watches a workspace. Its methods are safe for any number of goroutines, and none but [Watcher.Run] blocks for
 // longer than the lock is held for.
 type Watcher struct {
-	rules       pannier.DiscoveryRules
-	resync      time.Duration
-	mode        Mode
-	log         hclog.Logger
-	metrics     *metrics
-	openBackend func() (backend, error)  // replaced in tests
-	remoteKind  func(path string) string // too
+	rules   pannier.DiscoveryRules
+	resync  time.Duration
+	mode    Mode
+	log     hclog.Logger
+	metrics *metrics
+	// These ask the kernel, and are replaced in tests.
+	openBackend    func() (backend, error)
+	remoteKind     func(path string) string
+	listenForClock func(jumped func()) (end func())
 
 	batches chan pannier.Batch
 	wake    chan struct{} // tells Run that there is something to do; one signal is enough for any number of reasons
@@ -91,6 +93,7 @@ type Watcher struct {
 	recheck    bool   // a watch was dropped that something besides the tree stood on
 	rearm      bool   // events were lost: arm everything anew before the next batch
 	verifying  bool   // a resync goes on, which marks everything behind it
+	jumped     bool   // the clock did, and no resync has followed yet
 	nextResync time.Time
 	poller     poller
 	backoff    backoff
@@ -118,18 +121,18 @@ func New(o Options) (*Watcher, error) {
 		log:         log.Named("watcher"),
 		metrics:     m,
 		openBackend: openNotify,
-		remoteKind:  remoteKind,
-		batches:     make(chan pannier.Batch),
-		wake:        make(chan struct{}, 1),
-		ledger:      ledger{debounce: debounce{settle: o.Settle, quiet: o.Debounce, maxWait: o.MaxWait}},
-		table:       newTable(),
-		places:      newPlaces(o.Rules),
-		wanted:      pannier.WatchSet{Entries: pannier.UsualEntries()},
-		health:      pannier.WatchHealth{Mode: modeDegraded, Roots: []string{}, Problem: "watching has not begun"},
-		failed:      make(failures),
-		told:        modeInotify,
-		poller:      poller{interval: pollInterval, quick: o.Settle / 2},
-		kinds:       make(map[uint64]string),
+		remoteKind:  remoteKind, listenForClock: listenForClock,
+		batches: make(chan pannier.Batch),
+		wake:    make(chan struct{}, 1),
+		ledger:  ledger{debounce: debounce{settle: o.Settle, quiet: o.Debounce, maxWait: o.MaxWait}},
+		table:   newTable(),
+		places:  newPlaces(o.Rules),
+		wanted:  pannier.WatchSet{Entries: pannier.UsualEntries()},
+		health:  pannier.WatchHealth{Mode: modeDegraded, Roots: []string{}, Problem: "watching has not begun"},
+		failed:  make(failures),
+		told:    modeInotify,
+		poller:  poller{interval: pollInterval, quick: o.Settle / 2},
+		kinds:   make(map[uint64]string),
 	}, nil
 }
 
@@ -237,6 +240,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 		return err
 	}
 	defer w.end()
+	defer w.listenForClock(w.noticeClock)()
 	w.start(ctx)
 	timer := time.NewTimer(0)
 	defer timer.Stop()
