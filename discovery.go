@@ -51,6 +51,8 @@ type Root struct {
 	Trust Trust
 	// Implicit allows the agent to use the root's skills without being told to.
 	Implicit bool
+	// LinkTargets are directories, absolute and clean, that links in the root may lead into besides the root itself.
+	LinkTargets []string
 }
 
 // DiscoveryRules say where skills are looked for and how far. The watcher and the loader go by the same rules, so that

@@ -68,9 +68,9 @@ func (l *loader) completeRoots() {
 
 // in returns the root as it is once the workspace is known.
 func (r writtenRoot) in(workspace string) pannier.Root {
-	root := pannier.Root{Path: filepath.Clean(r.path), Kind: r.kind, Trust: cmp.Or(r.trust, rootTrust)}
-	if !filepath.IsAbs(root.Path) {
-		root.Path = filepath.Join(workspace, r.path)
+	root := pannier.Root{Path: pathIn(workspace, r.path), Kind: r.kind, Trust: cmp.Or(r.trust, rootTrust)}
+	for _, dir := range r.targets {
+		root.LinkTargets = append(root.LinkTargets, pathIn(workspace, dir))
 	}
 	root.Name = root.Path
 	place := pannier.SourceExtra
@@ -83,6 +83,14 @@ func (r writtenRoot) in(workspace string) pannier.Root {
 		root.Implicit = *r.implicit
 	}
 	return root
+}
+
+// pathIn returns a path that is below the workspace where it is relative.
+func pathIn(workspace, path string) string {
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(workspace, path)
 }
 
 func (l *loader) completeSocket() {

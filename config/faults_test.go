@@ -100,6 +100,7 @@ func TestFaults(t *testing.T) {
 		{name: "text for a root", file: "roots: [skills]\n", line: 1, setting: "roots[0]", message: "a text, not a mapping"},
 		{name: "root without path", file: "roots:\n- kind: extra\n", line: 2, setting: "roots[0]", message: "empty"},
 		{name: "kind of a root", file: "roots:\n- path: a\n  kind: mine\n", line: 3, setting: "roots[0].kind", hint: "workspace, managed, bundled or extra"},
+		{name: "empty link target", file: "roots:\n- path: a\n  link_targets: [b, '']\n", line: 3, setting: "roots[0].link_targets[1]", message: "empty"},
 		{name: "unknown key of a root", file: "roots:\n- path: a\n  implict: true\n", line: 3, setting: "roots[0].implict", hint: "did you mean implicit?"},
 		{name: "trust of a root", file: "roots:\n- path: a\n  trust: full\n", line: 3, setting: "roots[0].trust", hint: "untrusted, community, verified or internal"},
 		{name: "least trust", args: []string{"--trust-minimum=some"}, setting: "--trust-minimum", hint: "untrusted, community, verified or internal"},

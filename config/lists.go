@@ -19,6 +19,7 @@ type writtenRoot struct {
 	kind     pannier.SourceKind // empty: what its place says
 	trust    pannier.Trust      // empty: the default
 	implicit *bool              // nil: what its kind says
+	targets  []string           // of links
 }
 
 // readRoots reads the roots: paths alone from flags and variables, mappings from the file.
@@ -80,12 +81,24 @@ func (r *writtenRoot) readKey(g given, key string) []*Fault {
 	case "implicit":
 		r.implicit = new(bool)
 		return scalar(func(*draft) *bool { return r.implicit }, parseBool)(nil, g)
+	case "link_targets":
+		return g.each(r.addTarget)
 	}
-	hint := "a root has path, kind, trust and implicit"
-	if near, ok := nearest(key, []string{"path", "kind", "trust", "implicit"}); ok {
+	hint := "a root has path, kind, trust, implicit and link_targets"
+	if near, ok := nearest(key, []string{"path", "kind", "trust", "implicit", "link_targets"}); ok {
 		hint = "did you mean " + near + "?"
 	}
 	return []*Fault{g.fault("there is no such setting", hint)}
+}
+
+// addTarget adds a directory that links may lead into.
+func (r *writtenRoot) addTarget(g given, text string) []*Fault {
+	dir, fault := parseGivenPath(text)
+	if fault != nil {
+		return []*Fault{g.placed(fault)}
+	}
+	r.targets = append(r.targets, dir)
+	return nil
 }
 
 func parseKind(text string) (pannier.SourceKind, *Fault) { return oneWord(pannier.SourceKinds(), text) }

@@ -337,6 +337,9 @@ func TestRoots(t *testing.T) {
 		{"beside the workspace", []string{"--root=../opt/b"}, nil, "", []pannier.Root{outside}},
 		{"the workspace itself", []string{"--root=."}, nil, "", []pannier.Root{{Path: "/w", Name: ".", Kind: "workspace", Trust: pannier.TrustVerified, Implicit: true}}},
 		{"dots in a name", []string{"--root=..a"}, nil, "", []pannier.Root{{Path: "/w/..a", Name: "..a", Kind: "workspace", Trust: pannier.TrustVerified, Implicit: true}}},
+		{"link targets", nil, nil, "roots: [{path: a, link_targets: [/opt//b/, ../c]}]\n", []pannier.Root{
+			{Path: "/w/a", Name: "a", Kind: pannier.SourceWorkspace, Trust: pannier.TrustVerified, Implicit: true, LinkTargets: []string{"/opt/b", "/c"}},
+		}},
 		{"told otherwise", nil, nil, "roots: [{path: a, kind: managed}, {path: /opt/b, implicit: true}, {path: c, implicit: false, trust: community}]\n", []pannier.Root{
 			{Path: "/w/a", Name: "a", Kind: pannier.SourceManaged, Trust: pannier.TrustVerified},
 			{Path: "/opt/b", Name: "/opt/b", Kind: pannier.SourceExtra, Trust: pannier.TrustVerified, Implicit: true},

@@ -42,12 +42,7 @@ func (l *Loader) Read(ctx context.Context, s *pannier.Skill) (pannier.Document, 
 // readWhole returns the bytes of a SKILL.md. That it was read once is known, so whatever now stands in its place, or in
 // the way to it, is a change; only what says nothing of the file is another error.
 func (l *Loader) readWhole(s *pannier.Skill) ([]byte, error) {
-	root, err := beneath.Open(l.rules.Roots[s.RootIndex].Path)
-	if err != nil {
-		return nil, changedUnlessBusy(err)
-	}
-	defer root.Close()
-	file, err := root.OpenFile(path.Join(s.PathBelowRoot, s.File), os.O_RDONLY|unix.O_NONBLOCK, 0)
+	file, err := l.placeOf(s).File(path.Join(s.PathBelowRoot, s.File))
 	if err != nil {
 		return nil, changedUnlessBusy(err)
 	}
@@ -63,6 +58,9 @@ func (l *Loader) readWhole(s *pannier.Skill) ([]byte, error) {
 	}
 	return text[:n], nil
 }
+
+// placeOf returns the root of a skill.
+func (l *Loader) placeOf(s *pannier.Skill) beneath.Place { return placeOf(l.rules.Roots[s.RootIndex]) }
 
 func changedUnlessBusy(err error) error {
 	for _, busy := range []error{unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.EIO} {
@@ -105,17 +103,13 @@ const maxFileEntries = 10 * MaxFiles
 // Directories that discovery skips are not entered, nor are links to directories; a link to a file within the root is listed
 // as that file. What is neither a file nor a directory is left out.
 func (l *Loader) Files(ctx context.Context, s *pannier.Skill) (files []pannier.File, truncated bool, err error) {
-	root, err := beneath.Open(l.rules.Roots[s.RootIndex].Path)
-	if err != nil {
-		return nil, false, fmt.Errorf("list %s: %w", s.Path, err)
-	}
-	defer root.Close()
-	dir, err := beneath.OpenIn(root, s.PathBelowRoot)
+	place := l.placeOf(s)
+	dir, err := place.Dir(s.PathBelowRoot)
 	if err != nil {
 		return nil, false, fmt.Errorf("list %s: %w", s.Path, err)
 	}
 	defer dir.Close()
-	w := lister{rules: l.rules, skill: s, root: root, dir: dir}
+	w := lister{rules: l.rules, skill: s, place: place, dir: dir}
 	if s.File != "" {
 		w.add(s.File)
 	}
@@ -130,7 +124,8 @@ func (l *Loader) Files(ctx context.Context, s *pannier.Skill) (files []pannier.F
 type lister struct {
 	rules     pannier.DiscoveryRules
 	skill     *pannier.Skill
-	root, dir *os.Root // dir is that of the skill
+	place     beneath.Place
+	dir       *os.Root // of the skill
 	files     []pannier.File
 	entries   int // how many were looked at
 	full      bool
@@ -199,7 +194,7 @@ func (w *lister) listIn(ctx context.Context, name string) (dirs []string, err er
 func (w *lister) add(name string) {
 	info, err := w.dir.Lstat(name)
 	if err == nil && info.Mode().Type() == fs.ModeSymlink {
-		info, err = w.root.Stat(path.Join(w.skill.PathBelowRoot, name))
+		info, err = w.place.Stat(path.Join(w.skill.PathBelowRoot, name))
 	}
 	if err != nil || !info.Mode().IsRegular() {
 		return

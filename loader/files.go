@@ -38,7 +38,7 @@ type File struct {
 // every file of a skill that has vanished.
 //
 // No path leads out of the skill directory: the kernel keeps to it in one step, and where it can not, [os.Root] does. A
-// SKILL.md that is itself a link may lead elsewhere in its root, as it may for discovery.
+// SKILL.md that is itself a link may lead elsewhere in its root, or into its link targets, as it may for discovery.
 func (l *Loader) Open(ctx context.Context, s *pannier.Skill, name string) (*File, error) {
 	if fault := l.checkPath(name); fault != "" {
 		return nil, &pannier.FileError{Fault: fault, Path: name}
@@ -85,17 +85,17 @@ func digestIn(s *pannier.Skill, name string) pannier.Digest {
 	return pannier.Digest{}
 }
 
-// openBelow opens a file below the skill directory; SKILL.md below the root, as discovery does.
+// openBelow opens a file below the skill directory; SKILL.md as discovery does.
 func (l *Loader) openBelow(s *pannier.Skill, name string) (openFile, error) {
-	root, err := beneath.Open(l.rules.Roots[s.RootIndex].Path)
-	if err != nil {
-		return openFile{}, changedUnlessBusy(err)
-	}
-	defer root.Close()
 	if name == s.File {
-		return openIn(root, path.Join(s.PathBelowRoot, name))
+		found, err := l.placeOf(s).Find(path.Join(s.PathBelowRoot, name))
+		if err != nil {
+			return openFile{}, changedUnlessBusy(err)
+		}
+		defer found.Root.Close()
+		return openIn(found.Root, found.Rel)
 	}
-	dir, err := beneath.OpenIn(root, path.Clean(s.PathBelowRoot))
+	dir, err := l.placeOf(s).Dir(path.Clean(s.PathBelowRoot))
 	if err != nil {
 		return openFile{}, changedUnlessBusy(err)
 	}
@@ -140,17 +140,15 @@ func describeOpen(err error, s *pannier.Skill, name string) error {
 	return &pannier.FileError{Fault: fault, Path: name}
 }
 
-// faultOf returns what an error of os.Root says of a file; empty where it says nothing of it. That a path leads out has no
-// error of the system, and none that could be told from others.
+// faultOf returns what an error of os.Root says of a file; empty where it says nothing of it.
 func faultOf(err error) pannier.FileFault {
-	number, ok := errors.AsType[syscall.Errno](err)
-	if !ok {
+	if beneath.Escapes(err) {
 		return pannier.FileOutside
 	}
-	switch number {
+	switch number, _ := errors.AsType[syscall.Errno](err); number {
 	case unix.ENOENT, unix.ENOTDIR, unix.ENAMETOOLONG, unix.EINVAL:
 		return pannier.FileMissing
-	case unix.ELOOP, unix.EXDEV:
+	case unix.ELOOP:
 		return pannier.FileOutside
 	case unix.EACCES, unix.EPERM:
 		return pannier.FileUnreadable

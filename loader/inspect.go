@@ -5,11 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
 	"slices"
-
-	"golang.org/x/sys/unix"
 
 	"pannier"
 	"pannier/internal/beneath"
@@ -30,7 +27,6 @@ func (l *Loader) Inspect(ctx context.Context, s *pannier.Skill) (pannier.Inspect
 	if err != nil {
 		return pannier.Inspection{}, fmt.Errorf("inspect %s: %w", s.Path, err)
 	}
-	defer in.root.Close()
 	i := pannier.Inspection{
 		Conformance: in.conformance(), Commands: append([]pannier.Command{}, s.Commands...), Install: in.install(),
 	}
@@ -48,7 +44,7 @@ func (l *Loader) Inspect(ctx context.Context, s *pannier.Skill) (pannier.Inspect
 type inspector struct {
 	contract
 	ctx   context.Context // of the one call that it lives for; a callback is handed none
-	root  *os.Root
+	place beneath.Place
 	skill *pannier.Skill
 	parts parts
 	files []pannier.File
@@ -56,7 +52,7 @@ type inspector struct {
 }
 
 func (l *Loader) openInspector(ctx context.Context, s *pannier.Skill) (*inspector, error) {
-	in := &inspector{ctx: ctx, skill: s, contract: contract{path: s.FilePath(), problems: []pannier.Problem{}}}
+	in := &inspector{ctx: ctx, skill: s, place: l.placeOf(s), contract: contract{path: s.FilePath(), problems: []pannier.Problem{}}}
 	if !s.FileDigest.IsZero() {
 		text, err := l.readWhole(s)
 		if err != nil {
@@ -73,10 +69,6 @@ func (l *Loader) openInspector(ctx context.Context, s *pannier.Skill) (*inspecto
 	}
 	if in.files = files; truncated {
 		in.note("skill.files.truncated", "", 0, "there are more files than were looked at", "keep what is no part of the skill out of its directory")
-	}
-	in.root, err = beneath.Open(l.rules.Roots[s.RootIndex].Path)
-	if err != nil {
-		return nil, changedUnlessBusy(err)
 	}
 	return in, nil
 }
@@ -114,7 +106,7 @@ func (in *inspector) readFile(file string, limit int64) ([]byte, error) {
 	if err := in.ctx.Err(); err != nil {
 		return nil, err
 	}
-	f, err := in.root.OpenFile(path.Join(in.skill.PathBelowRoot, file), os.O_RDONLY|unix.O_NONBLOCK, 0)
+	f, err := in.place.File(path.Join(in.skill.PathBelowRoot, file))
 	if err != nil {
 		return nil, err
 	}

@@ -10,11 +10,29 @@ import (
 	"slices"
 
 	"pannier"
+	"pannier/internal/beneath"
 )
 
-// statIn returns the stat of what a path leads to within the root.
-func (s *scan) statIn(rel string) (fileStat, error) {
+// placeOf returns the root with where its links may lead.
+func placeOf(root pannier.Root) beneath.Place {
+	return beneath.Place{Path: root.Path, Targets: root.LinkTargets}
+}
+
+// mayLeadOut reports whether an error of the root says that a path leads out of it, and links may.
+func (s *scan) mayLeadOut(err error) bool { return len(s.place.Targets) > 0 && beneath.Escapes(err) }
+
+// lookUp tells of what a path leads to, within the root or in a target of its links.
+func (s *scan) lookUp(rel string) (fs.FileInfo, error) {
 	info, err := s.root.Stat(rel)
+	if s.mayLeadOut(err) {
+		return s.place.Stat(rel)
+	}
+	return info, err
+}
+
+// statIn returns the stat of what a path leads to, as lookUp does.
+func (s *scan) statIn(rel string) (fileStat, error) {
+	info, err := s.lookUp(rel)
 	if err != nil {
 		return fileStat{}, err
 	}
@@ -23,14 +41,15 @@ func (s *scan) statIn(rel string) (fileStat, error) {
 
 // followLinks returns the children of a directory, those that links lead to included. Where a link leads can change
 // without the directory that it is in, so they are followed at every look.
-func (s *scan) followLinks(n *node, children []*node) []*node {
+func (s *scan) followLinks(n *node, children []*node, r *reader) []*node {
 	children = slices.DeleteFunc(slices.Clone(children), func(c *node) bool { return c.linked })
 	var lost, ways []string
 	var why error
 	for _, e := range n.links {
 		rel := n.at(e.name)
 		w := s.findWay(rel)
-		leads, err := s.leadsToDir(rel)
+		r.volumes = append(r.volumes, w.volumes...)
+		leads, err := s.leadsToDir(rel, w.real)
 		switch {
 		case leads:
 			child := s.childFor(n, e, true)
@@ -63,18 +82,22 @@ func (s *scan) linkProblem(lost []string, err error) pannier.Problem {
 	}
 	return pannier.Problem{
 		Code: "root.link_outside", Severity: pannier.SeverityWarning, Path: path.Join(s.tree.root.Name, lost[0]), Message: message,
-		Hint: "links are followed where they are relative and stay within their root; mend the link, or copy the skill into the root",
+		Hint: "links are followed where they are relative and stay within their root; mend the link, copy the skill into the root, or name the directory under link_targets of the root",
 	}
 }
 
-// leadsToDir reports whether a link leads to a directory within the root, other than one that the link lies in itself.
-func (s *scan) leadsToDir(rel string) (bool, error) {
-	target, err := s.root.Stat(rel)
+// leadsToDir reports whether a link leads to a directory within the root or a target of links, other than one that the link or
+// the root lies in itself. real is where its way ends.
+func (s *scan) leadsToDir(rel, real string) (bool, error) {
+	target, err := s.lookUp(rel)
 	if err != nil || !target.IsDir() {
 		return false, err
 	}
+	if _, holdsRoot := below(real, s.real); holdsRoot && real != "" && s.real != "" {
+		return false, nil
+	}
 	for dir := path.Dir(rel); ; dir = path.Dir(dir) {
-		if above, err := s.root.Stat(dir); err != nil || os.SameFile(above, target) {
+		if above, err := s.lookUp(dir); err != nil || os.SameFile(above, target) {
 			return false, nil
 		}
 		if dir == "." {

@@ -27,7 +27,7 @@ func (r *reader) open(rel string) (openFile, error) {
 	fd, err := unix.Openat2(r.scan.fd, rel, &how)
 	f := openFile{fd: fd}
 	if err != nil {
-		file, err := r.scan.root.OpenFile(rel, os.O_RDONLY|unix.O_NONBLOCK, 0)
+		file, err := r.scan.openFile(rel)
 		if err != nil {
 			return openFile{}, err
 		}
@@ -37,6 +37,15 @@ func (r *reader) open(rel string) (openFile, error) {
 		opened(rel)
 	}
 	return f, nil
+}
+
+// openFile opens a file below the root, or one in a target that a link leads to.
+func (s *scan) openFile(rel string) (*os.File, error) {
+	file, err := s.root.OpenFile(rel, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if s.mayLeadOut(err) {
+		return s.place.File(rel)
+	}
+	return file, err
 }
 
 // Read implements [io.Reader].

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -27,6 +28,9 @@ type scan struct {
 	dir  *os.File // the root's directory, for looks that only stat
 	fd   int
 	now  time.Time
+	// place is the root with the targets of its links, and real the path without links of the root where it has such targets.
+	place beneath.Place
+	real  string
 
 	readers []*reader // one for each goroutine that looks
 }
@@ -43,7 +47,13 @@ func openScan(t *tree) (*scan, error) {
 		root.Close()
 		return nil, err
 	}
-	s := &scan{tree: t, root: root, dir: dir, fd: int(dir.Fd()), now: t.now()}
+	s := &scan{tree: t, root: root, dir: dir, fd: int(dir.Fd()), now: t.now(), place: placeOf(t.root)}
+	if len(s.place.Targets) > 0 {
+		if s.real, err = filepath.EvalSymlinks(t.root.Path); err != nil {
+			s.close()
+			return nil, err
+		}
+	}
 	st, err := statOpen(s.fd)
 	if err != nil {
 		s.close()
@@ -209,7 +219,7 @@ func (s *scan) list(n *node, r *reader) {
 		r.enter(n)
 	}
 	if read || len(n.links) > 0 {
-		n.adopt(s.followLinks(n, children), s.tree.rules.MaxDepth)
+		n.adopt(s.followLinks(n, children, r), s.tree.rules.MaxDepth)
 	}
 	s.openToolbox(n, r)
 }
@@ -239,6 +249,9 @@ func (s *scan) obscure(n *node, err error) {
 // readEntries reads the names in a directory. It returns nodes for the directories among them and keeps the links.
 func (s *scan) readEntries(n *node, r *reader) ([]*node, error) {
 	dir, err := s.root.Open(dirPath(n.rel))
+	if s.mayLeadOut(err) {
+		dir, err = s.place.File(dirPath(n.rel))
+	}
 	if err != nil {
 		return nil, err
 	}

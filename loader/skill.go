@@ -27,13 +27,13 @@ func (s *scan) refresh(n *node, st fileStat, r *reader) {
 	var ways []string
 	if f.linked {
 		r.enter(n)
-		ways = s.appendFileWay(ways, n.at(f.file))
+		ways = r.appendFileWay(ways, n.at(f.file))
 		st = s.follow(n, st)
 	}
 	metaStat, linked := s.metaStat(n)
 	if linked {
 		f.linked = true
-		ways = s.appendFileWay(ways, n.at(pannier.MetaFile))
+		ways = r.appendFileWay(ways, n.at(pannier.MetaFile))
 	}
 	n.setWays(ways)
 	if f.skill != nil && f.proven && st == f.stat && metaStat == f.meta {

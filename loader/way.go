@@ -22,27 +22,30 @@ type way struct {
 	// dirs are the directories in which a change can make the way lead elsewhere: each that holds a link on it, and, where
 	// nothing is at its end, the one in which it ends.
 	dirs []string
+	// volumes are those that it leads through.
+	volumes []volume
 }
 
-// findWay goes along a path below the root. It does not leave the root: what a link says of elsewhere is the end.
+// findWay goes along a path below the root. It does not leave the root, unless links of the root may: what a link says of
+// elsewhere is the end.
 func (s *scan) findWay(rel string) (w way) {
-	at, rest, links := "", rel, 0 // at is what of the way is behind, without links
+	at, rest, links := "", rel, 0 // at is what of the way is behind, without links; absolute outside of the root
 	for rest != "" {
 		var name string
 		switch name, rest, _ = strings.Cut(rest, "/"); name {
 		case "", ".":
 			continue
 		case "..":
-			if at == "" {
+			if at == "" && s.real == "" {
 				return w
 			}
-			at = upTo(at)
+			at = s.above(at)
 			continue
 		}
 		target, isLink, err := s.readLink(path.Join(at, name))
 		switch {
 		case errors.Is(err, errNotDir):
-			w.pass(s.abs(upTo(at)))
+			w.pass(s.abs(s.above(at)))
 			return w
 		case err != nil:
 			w.pass(s.abs(at))
@@ -52,13 +55,41 @@ func (s *scan) findWay(rel string) (w way) {
 			continue
 		}
 		w.pass(s.abs(at))
-		if links++; links > maxLinks || path.IsAbs(target) {
+		if name == volumeLink {
+			w.volumes = append(w.volumes, volume{link: filepath.Join(s.abs(at), name), target: target})
+		}
+		if links++; links > maxLinks || path.IsAbs(target) && s.real == "" {
 			return w
+		}
+		if path.IsAbs(target) {
+			at = "/"
 		}
 		rest = target + "/" + rest
 	}
-	w.real = s.abs(at)
+	if s.follows(at) {
+		w.real = s.abs(at)
+	}
 	return w
+}
+
+// above returns the directory that holds what a way has come to.
+func (s *scan) above(at string) string {
+	switch {
+	case path.IsAbs(at):
+		return path.Dir(at)
+	case at == "":
+		return path.Dir(s.real)
+	}
+	return upTo(at)
+}
+
+// follows reports whether a way may end there.
+func (s *scan) follows(at string) bool {
+	if !path.IsAbs(at) {
+		return true
+	}
+	_, within := below(s.real, at)
+	return within || s.place.Holds(at)
 }
 
 // pass notes a directory.
@@ -78,8 +109,13 @@ func (s *scan) readLink(rel string) (target string, isLink bool, err error) {
 	return string(buf[:max(0, size)]), err == nil, err
 }
 
-// abs returns the path of what lies in the root.
-func (s *scan) abs(rel string) string { return filepath.Join(s.tree.root.Path, rel) }
+// abs returns the path of what a way has come to.
+func (s *scan) abs(at string) string {
+	if path.IsAbs(at) {
+		return at
+	}
+	return filepath.Join(s.tree.root.Path, at)
+}
 
 // upTo returns the directory that holds an entry, both below the root, which is "".
 func upTo(rel string) string {
@@ -100,9 +136,10 @@ func isRead(name string) bool {
 }
 
 // appendFileWay appends the directories in which a change can make something else of a file that is a link.
-func (s *scan) appendFileWay(dirs []string, rel string) []string {
-	w := s.findWay(rel)
+func (r *reader) appendFileWay(dirs []string, rel string) []string {
+	w := r.scan.findWay(rel)
 	w.passFile()
+	r.volumes = append(r.volumes, w.volumes...)
 	return append(dirs, w.dirs...)
 }
 

@@ -1,6 +1,10 @@
 package main
 
-import "testing"
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
 
 // TestFaultLinkOnTheWayIsTurned changes links that lie between a skill's own link, or that of its SKILL.md, and what they lead
 // to, in directories that are not searched.
@@ -32,5 +36,35 @@ func TestFaultLinkOnTheWayIsTurned(t *testing.T) {
 	// A directory on the way is another one.
 	s.write(t, `cd skills/.hub; mkdir -p next/v3; cp v0/SKILL.md next/v3; mv later old; mv next later`)
 	serves(0)
+	s.heard(t)
+}
+
+// TestFaultLinkTargetChanges has skills that are links into a directory beside the workspace, which the settings allow.
+func TestFaultLinkTargetChanges(t *testing.T) {
+	t.Parallel()
+	w := newWorkspace(t)
+	store := t.TempDir()
+	settings := filepath.Join(t.TempDir(), "pannier.yaml")
+	if err := os.WriteFile(settings, []byte("roots:\n  - path: skills\n    link_targets: ["+store+"]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	writeIn(t, store, `for v in 0 1; do mkdir -p v$v/one/refs; echo $v > v$v/one/refs/r.txt
+		printf -- "---\nname: n\ndescription: number $v\n---\nx\n" > v$v/one/SKILL.md; done; ln -s v0 cur`)
+	writeIn(t, w, "ln -s "+store+"/cur/one skills/one")
+	s := startFault(t, w, "--config", settings)
+	s.serves(t, "one", number(0))
+	writeIn(t, store, "ln -s v1 t; mv -T t cur")
+	s.serves(t, "one", number(1))
+	writeIn(t, store, "sed -i 's/number ./number 2/' v1/one/SKILL.md")
+	s.serves(t, "one", number(2))
+	if out, code := s.run("scan", "one"); code != exitYes {
+		t.Errorf("scan: exit code %d\n%s", code, out)
+	}
+	s.heard(t)
+	// The link leads to what no setting allows.
+	writeIn(t, store, "mkdir ../secret; cp -r v1/one ../secret; ln -s ../secret t; mv -T t cur")
+	s.gone(t, "one")
+	s.write(t, "rm skills/one; ln -s "+store+"/v0/one skills/one")
+	s.serves(t, "one", number(0))
 	s.heard(t)
 }

@@ -231,12 +231,12 @@ func (f *fingerprints) read(ctx context.Context, s *pannier.Skill, pace func(con
 		o.Known = d.files
 	}
 	f.mu.Unlock()
-	root, err := beneath.Open(f.rules.Roots[s.RootIndex].Path)
+	found, err := placeOf(f.rules.Roots[s.RootIndex]).Find(s.PathBelowRoot)
 	if err != nil {
 		return fingerprint.Print{Known: o.Known}, err
 	}
-	defer root.Close()
-	return fingerprint.Of(ctx, root, s.PathBelowRoot, o)
+	defer found.Root.Close()
+	return fingerprint.Of(ctx, found.Root, found.Rel, o)
 }
 
 // learn keeps what was computed, unless what was begun later is known already.
@@ -273,4 +273,9 @@ func (f *fingerprints) complainLocked(s *pannier.Skill, d *directory, err error)
 		f.log.Warn("a skill has no fingerprint", "path", s.Path, "error", trouble)
 	}
 	d.trouble = trouble
+}
+
+// placeOf returns a root with where its links may lead.
+func placeOf(root pannier.Root) beneath.Place {
+	return beneath.Place{Path: root.Path, Targets: root.LinkTargets}
 }

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"path"
 	"slices"
-
-	"golang.org/x/sys/unix"
 
 	"pannier"
 	"pannier/loader/profile"
@@ -100,11 +97,7 @@ func (a *auditor) textOf(s *pannier.Skill) ([]byte, error) {
 
 // readBelow returns the beginning of a regular file of a skill.
 func (a *auditor) readBelow(s *pannier.Skill, name string, most int64) ([]byte, error) {
-	root := a.roots[s.RootIndex]
-	if root == nil {
-		return nil, os.ErrNotExist
-	}
-	file, err := root.OpenFile(path.Join(s.PathBelowRoot, name), os.O_RDONLY|unix.O_NONBLOCK, 0)
+	file, err := a.places[s.RootIndex].File(path.Join(s.PathBelowRoot, name))
 	if err != nil {
 		return nil, err
 	}
@@ -126,11 +119,7 @@ func (a *auditor) readBelow(s *pannier.Skill, name string, most int64) ([]byte, 
 
 // scan returns the findings of the security scan as problems of the skill.
 func (a *auditor) scan(ctx context.Context, s *pannier.Skill) []pannier.Problem {
-	root := a.roots[s.RootIndex]
-	if root == nil {
-		return nil
-	}
-	report, _ := scan.Directory(ctx, root, s.PathBelowRoot, scan.Options{RootPath: a.Rules.Roots[s.RootIndex].Path}) // an error is that ctx is done, which ends the audit
+	report, _ := scan.Path(ctx, a.places[s.RootIndex], s.PathBelowRoot, scan.Options{}) // an error is that ctx is done, which ends the audit
 	var problems []pannier.Problem
 	for _, f := range report.Findings {
 		message := f.Message

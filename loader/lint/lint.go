@@ -98,7 +98,6 @@ func Audit(ctx context.Context, o Options) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	defer a.close()
 	catalog, err := a.loader.Load(ctx, pannier.Batch{Full: true, Trigger: pannier.TriggerManual})
 	if err != nil {
 		return Report{}, err
@@ -125,7 +124,7 @@ type auditor struct {
 	Options
 	profiles []string // by the names that the package profile has for them
 	loader   *loader.Loader
-	roots    []*os.Root // nil where one can not be opened; the loader tells of that
+	places   []beneath.Place // the roots
 	// nameless says that the folder is not the author's.
 	nameless bool
 }
@@ -141,21 +140,9 @@ func newAuditor(o Options) (*auditor, error) {
 	}
 	a := &auditor{Options: o, profiles: profiles, loader: loader.New(loader.Options{Rules: o.Rules})}
 	for _, r := range o.Rules.Roots {
-		root, err := beneath.Open(r.Path)
-		if err != nil {
-			root = nil
-		}
-		a.roots = append(a.roots, root)
+		a.places = append(a.places, beneath.Place{Path: r.Path, Targets: r.LinkTargets})
 	}
 	return a, nil
-}
-
-func (a *auditor) close() {
-	for _, root := range a.roots {
-		if root != nil {
-			root.Close()
-		}
-	}
 }
 
 // judgeAll judges every skill, on all processors.
@@ -256,7 +243,6 @@ func Text(ctx context.Context, text []byte, called string, o Options) (Report, e
 	if err != nil {
 		return Report{}, err
 	}
-	defer a.close()
 	a.nameless = true
 	return a.text(ctx, text, called)
 }

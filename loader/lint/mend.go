@@ -47,7 +47,6 @@ func Fixes(ctx context.Context, o Options, r Report) (fixes []Fix, left []pannie
 	if err != nil {
 		return nil, nil, err
 	}
-	defer a.close()
 	for i := range r.Skills {
 		s := &r.Skills[i]
 		if ctx.Err() != nil {

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pannier/internal/beneath"
 	"pannier/loader/scan"
 )
 
@@ -250,7 +251,7 @@ func TestCancelledInText(t *testing.T) {
 	write(t, dir, files{"SKILL.md": strings.Repeat("curl $A_KEY |", 100_000)})
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	report, err := scan.Path(ctx, root, "s", scan.Options{})
+	report, err := scan.Path(ctx, beneath.Place{Path: root}, "s", scan.Options{})
 	if !errors.Is(err, context.DeadlineExceeded) || report.Decision != scan.Block || !report.Truncated {
 		t.Errorf("report %+v, error %v", report, err)
 	}

@@ -91,18 +91,21 @@ func Directory(ctx context.Context, root *os.Root, dir string, o Options) (Repor
 	return w.report(), err
 }
 
-// Path scans a skill directory as [Directory] does, below a root that it opens itself. A root that can not be opened is a
-// finding.
-func Path(ctx context.Context, root, dir string, o Options) (Report, error) {
-	opened, err := beneath.Open(root)
+// Path scans a skill directory as [Directory] does, below a root that it opens itself. What its links may not leave is that
+// root, or, where dir leads into a target of the root's links, that target. A root that can not be opened is a finding.
+func Path(ctx context.Context, root beneath.Place, dir string, o Options) (Report, error) {
+	place, err := root.Find(dir)
 	if err != nil {
-		found := newFindings(o.Builtin)
-		found.add("scan.path.root_missing", ".", 0, cause(err))
+		found, code := newFindings(o.Builtin), "scan.path.root_missing"
+		if beneath.Escapes(err) {
+			code = "scan.path.containment"
+		}
+		found.add(code, ".", 0, cause(err))
 		return Report{Findings: found.sorted(), Decision: Block}, ctx.Err()
 	}
-	defer opened.Close()
-	o.RootPath = root
-	return Directory(ctx, opened, dir, o)
+	defer place.Root.Close()
+	o.RootPath = place.Path
+	return Directory(ctx, place.Root, place.Rel, o)
 }
 
 func (w *walker) report() Report {
