@@ -17,6 +17,7 @@ type mark struct {
 	mtime, ctime int64 // unix nanoseconds
 	mode         uint32
 	proven       bool // an equal stat proves that nothing has changed
+	at           time.Time
 }
 
 // markOf returns the mark of a file that is read after a look at it at that time.
@@ -25,14 +26,20 @@ func markOf(info fs.FileInfo, look time.Time) mark {
 	if !ok {
 		return mark{}
 	}
-	m := mark{dev: uint64(st.Dev), ino: st.Ino, size: st.Size, mode: uint32(st.Mode), mtime: st.Mtim.Nano(), ctime: st.Ctim.Nano()}
+	m := mark{dev: uint64(st.Dev), ino: st.Ino, size: st.Size, mode: uint32(st.Mode), mtime: st.Mtim.Nano(), ctime: st.Ctim.Nano(), at: look}
 	edge := look.Add(-racyWindow).UnixNano()
 	m.proven = m.mtime < edge && m.ctime < edge
 	return m
 }
 
+// contentInterval is for how long an equal stat proves anything: a write through a mapping need not move it.
+const contentInterval = 5 * time.Minute
+
 // holds reports whether a file is certain to be what it was at the mark, now that a look finds it at another.
 func (m mark) holds(now mark) bool {
-	now.proven = true
+	if now.at.Sub(m.at) >= contentInterval {
+		return false
+	}
+	now.proven, now.at = true, m.at
 	return m.proven && m == now
 }

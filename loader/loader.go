@@ -5,7 +5,8 @@
 //
 // The disk. A [pannier.Batch] only names directories to look at first. A full batch compares everything: the stat of
 // every directory and file that counts, and the content of those whose stat moved, or moved so shortly before the last
-// look that an equal stat proves nothing.
+// look that an equal stat proves nothing. Every five minutes a full batch reads everything, since there are writes that
+// move no stat.
 //
 // # What it opens
 //
@@ -146,6 +147,8 @@ type tree struct {
 	// now is the clock. opened, where it is set, is told of each file that was opened.
 	now    func() time.Time
 	opened func(rel string)
+	// readAll is when every file was last read.
+	readAll time.Time
 	// past counts the directories that lie beyond a bound, for the problem that tells of them.
 	pastDepth, pastCount int
 	lock                 lock
@@ -175,8 +178,12 @@ func (t *tree) load(ctx context.Context, full bool) error {
 	}
 	defer s.close()
 	t.failure = nil
+	s.thorough = full && s.now.Sub(t.readAll) >= contentInterval
 	if err := s.walk(ctx, full); err != nil {
 		return err
+	}
+	if s.thorough {
+		t.readAll = s.now
 	}
 	t.volumes = s.volumes()
 	return nil

@@ -58,7 +58,7 @@ func (s *scan) openLock() {
 		l.dir, s.tree.moved = dir, true
 	}
 	st, err := s.lockStat()
-	if err == nil && l.proven && st == l.stat {
+	if err == nil && l.proven && !s.thorough && st == l.stat {
 		return
 	}
 	before := *l

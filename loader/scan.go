@@ -31,6 +31,8 @@ type scan struct {
 	// place is the root with the targets of its links, and real the path without links of the root where it has such targets.
 	place beneath.Place
 	real  string
+	// thorough says that an equal stat proves nothing this time.
+	thorough bool
 
 	readers []*reader // one for each goroutine that looks
 }

@@ -36,7 +36,7 @@ func (s *scan) refresh(n *node, st fileStat, r *reader) {
 		ways = r.appendFileWay(ways, n.at(pannier.MetaFile))
 	}
 	n.setWays(ways)
-	if f.skill != nil && f.proven && st == f.stat && metaStat == f.meta {
+	if f.skill != nil && f.proven && !s.thorough && st == f.stat && metaStat == f.meta {
 		return
 	}
 	read := r.read(n, st, metaStat)

@@ -58,6 +58,10 @@ func (s fileStat) proves(look time.Time) bool {
 	return s.mtime < edge && s.ctime < edge && !s.isLink()
 }
 
+// contentInterval is how often a full load reads every file again, however its stat is: a write through a mapping need not move
+// that, nor one of a file server whose clock stands still.
+const contentInterval = 5 * time.Minute
+
 // renamedSince reports whether the directory itself was renamed, or its mode changed, since that look, and its entries
 // were not.
 func (s fileStat) renamedSince(before fileStat) bool {

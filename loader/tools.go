@@ -36,7 +36,7 @@ func (s *scan) openToolbox(n *node, r *reader) {
 	st, linked := s.metaStat(n)
 	b := n.box
 	b.linked = linked
-	if b.read != nil && b.proven && st == b.meta {
+	if b.read != nil && b.proven && !s.thorough && st == b.meta {
 		return
 	}
 	b.read, b.meta = r.readToolbox(n, st)
