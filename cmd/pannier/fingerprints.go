@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -180,12 +181,12 @@ func (f *fingerprints) waiting() bool {
 // plan returns the skills in the order in which they are gone through: those of which nothing is known first, then those
 // that have waited longest. What is gone is forgotten.
 func (f *fingerprints) plan() []*pannier.Skill {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	snapshot := f.registry.Current()
 	if snapshot == nil {
 		return nil
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.seeLocked(snapshot)
 	there := map[string]*directory{}
 	var skills []*pannier.Skill
@@ -209,6 +210,26 @@ func (f *fingerprints) plan() []*pannier.Skill {
 	f.directories = there
 	slices.SortStableFunc(skills, func(a, b *pannier.Skill) int { return cmp.Compare(turn[a.Path], turn[b.Path]) })
 	return skills
+}
+
+// showTimeout bounds how long an installation waits for fingerprints. What takes longer is shown later.
+const showTimeout = time.Second
+
+// show computes the fingerprints of the skills in directories that pannier itself has changed, so that whoever is told of the
+// change is shown them with it, and returns a snapshot that does.
+func (f *fingerprints) show(ctx context.Context, snapshot *pannier.Snapshot, dirs []string) *pannier.Snapshot {
+	ctx, cancel := context.WithTimeout(ctx, showTimeout)
+	defer cancel()
+	for i := range snapshot.Entries {
+		e := &snapshot.Entries[i]
+		if e.State == pannier.StateShadowed || e.Skill.Deleting {
+			continue
+		}
+		if slices.Contains(dirs, filepath.Join(f.rules.Roots[e.Skill.RootIndex].Path, e.Skill.PathBelowRoot)) {
+			f.compute(ctx, e.Skill, nil) // where that fails, the next round says so
+		}
+	}
+	return f.tell()
 }
 
 // now computes the fingerprint of a skill for somebody who waits for it.

@@ -103,7 +103,11 @@ func (c *sidecar) openUploads(reg prometheus.Registerer, dir string, s config.In
 
 // lookAt has the watcher look at directories that pannier itself has changed, and waits for what follows.
 func (c *sidecar) lookAt(ctx context.Context, dirs ...string) (*pannier.Snapshot, error) {
-	return c.registry.Wait(ctx, c.watcher.Look(dirs...))
+	snapshot, err := c.registry.Wait(ctx, c.watcher.Look(dirs...))
+	if err != nil {
+		return nil, err
+	}
+	return c.prints.show(ctx, snapshot, dirs), nil
 }
 
 // expireUploads removes the uploads that nobody goes on with, until ctx is done.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -15,7 +16,8 @@ func TestMain(m *testing.M) {
 	os.Exit(withBinary(m.Run))
 }
 
-// withBinary builds the program as a release is built, for as long as the tests run.
+// withBinary builds the program as a release is built, for as long as the tests run; with the race detector in it where the tests
+// have it, and then a race ends the program, which fails the test.
 func withBinary(run func() int) int {
 	dir, err := os.MkdirTemp("", "pannier-e2e-")
 	if err != nil {
@@ -26,6 +28,11 @@ func withBinary(run func() int) int {
 	binary = filepath.Join(dir, "pannier")
 	build := exec.Command("go", "build", "-trimpath", "-o", binary, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if detecting {
+		build.Args = slices.Insert(build.Args, 2, "-race")
+		build.Env = os.Environ()
+		os.Setenv("GORACE", "halt_on_error=1 atexit_sleep_ms=0")
+	}
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
 		return 1

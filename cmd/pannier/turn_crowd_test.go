@@ -56,7 +56,7 @@ func TestCrowd(t *testing.T) {
 	}
 	most := resident(t, s.cmd.Process.Pid)
 	t.Logf("resident at most: %.1f MB, %d events for each of %d streams", most, last, crowdStreams)
-	if most > crowdMemory {
+	if !detecting && most > crowdMemory {
 		t.Errorf("the sidecar took %.1f MB", most)
 	}
 }

@@ -48,7 +48,7 @@ func TestManyUploadsAtATime(t *testing.T) {
 	}
 	most := s.resident(t, "VmHWM")
 	t.Logf("%d uploads of %d MiB: resident %d MiB before, %d MiB at most", peers, size>>20, before>>10, most>>10)
-	if most > maxResident {
+	if !detecting && most > maxResident {
 		t.Errorf("resident %d KiB, of which %d are too many", most, most-maxResident)
 	}
 	for i, p := range uploads {
