@@ -78,7 +78,8 @@ func skip(frame io.Reader) error {
 	return err
 }
 
-// countedFrame reads a frame, and notes of each part that it came. In between it is worked on.
+// countedFrame reads a frame, and notes of each part that it came. In between it is worked on. What the socket hands over with an
+// error is dropped: it has not undone the mask of that part (RFC 6455, section 5.3), so that those are not the peer's bytes.
 type countedFrame struct {
 	frame io.Reader
 	conn  *conn
@@ -88,7 +89,11 @@ type countedFrame struct {
 func (f *countedFrame) Read(b []byte) (int, error) {
 	f.conn.taking.Add(1)
 	defer f.conn.taking.Add(1)
-	return f.frame.Read(b)
+	n, err := f.frame.Read(b)
+	if err != nil && err != io.EOF {
+		return 0, err
+	}
+	return n, err
 }
 
 // signs are what tells that a peer lives although it does not answer a ping.

@@ -272,3 +272,38 @@ func TestStopInTheMidst(t *testing.T) {
 		conn.Close()
 	})
 }
+
+// TestFrameThatIsCutOff: of a connection that ends within a frame nothing is taken in but what the peer has sent.
+func TestFrameThatIsCutOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		payload, mask := []byte(strings.Repeat("0123456789", 100)), []byte{1, 2, 3, 4}
+		taken := make(chan string, 1)
+		o := options(nil)
+		o.MaxBinary = 2000
+		o.Binary = func(_ *http.Request, frame io.Reader) rpc.Notification {
+			var got []byte
+			for part := make([]byte, 256); ; {
+				n, err := frame.Read(part)
+				if got = append(got, part[:n]...); err != nil {
+					taken <- fmt.Sprintf("%s, %t", got, err == io.EOF)
+					return rpc.Notification{Method: "took"}
+				}
+			}
+		}
+		s := serve(t.Context(), o)
+		defer s.end()
+		conn := s.shake(t)
+		go io.Copy(io.Discard, conn)
+		sent := append(binary.BigEndian.AppendUint16([]byte{0x82, 0x80 | 126}, uint16(len(payload))), mask...)
+		for i := range 700 {
+			sent = append(sent, payload[i]^mask[i%4])
+		}
+		if _, err := conn.Write(sent); err != nil {
+			t.Fatal(err)
+		}
+		conn.Close()
+		if got, want := <-taken, string(payload[:512])+", false"; got != want {
+			t.Errorf("taken in: %q, want %q", got, want)
+		}
+	})
+}
