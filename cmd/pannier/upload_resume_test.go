@@ -97,6 +97,7 @@ func (j *journey) arrive(p *peer, id string, archive []byte, kill bool) *peer {
 	for offset := 0; ; {
 		err := p.send(id, archive, offset, chunk)
 		if err == nil {
+			p.wire.cutAfter(uncut) // it may be cut off behind the last chunk else
 			return p
 		}
 		if !p.wire.wasCut() {
