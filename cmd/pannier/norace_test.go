@@ -2,5 +2,8 @@
 
 package main
 
-// detecting says that the race detector is on.
-const detecting = false
+// detecting says that the race detector is on, and crowdth what part of a crowd there is.
+const (
+	detecting = false
+	crowdth   = 1
+)

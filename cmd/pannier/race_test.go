@@ -2,5 +2,9 @@
 
 package main
 
-// detecting says that the race detector is on. A program with it takes several times the memory.
-const detecting = true
+// detecting says that the race detector is on. A program with it takes several times the memory and the time, so that a crowd is a
+// crowdth of what it is else.
+const (
+	detecting = true
+	crowdth   = 8
+)

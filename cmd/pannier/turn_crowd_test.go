@@ -16,9 +16,9 @@ import (
 
 // The crowd of TestCrowd, and what the sidecar may take of memory with it.
 const (
-	crowdStreams    = 1000
+	crowdStreams    = 1000 / crowdth
 	crowdSlow       = 20 // of the streams, which leave what they are sent unread until they are dropped
-	crowdWebSockets = 200
+	crowdWebSockets = 200 / crowdth
 	crowdChanges    = 50
 	crowdMemory     = 150 // MB
 )

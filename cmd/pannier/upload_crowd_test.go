@@ -16,9 +16,9 @@ const maxResident = 100 << 10
 
 // TestManyUploadsAtATime have their bytes on disk and not in memory.
 func TestManyUploadsAtATime(t *testing.T) {
-	peers, size := 64, 10<<20
+	peers, size := 64/crowdth, 10<<20
 	if testing.Short() {
-		peers, size = 16, 2<<20
+		peers, size = 16/crowdth, 2<<20
 	}
 	stateDir := t.TempDir()
 	s := startSidecar(t, newWorkspace(t), "--platform-url", "off", "--state-dir", stateDir, "--log-level", "warn", "--install-max-upload-bytes-pending", "2147483648")
