@@ -66,10 +66,12 @@ func (l *Loader) lookAtMounts() {
 	l.mounts, l.mountProblems = text, nil
 	for _, point := range mountPoints(text) {
 		shown, ok := l.mattersAt(point)
-		if info, err := os.Stat(point); !ok || err != nil || !info.Mode().IsRegular() {
-			continue
+		if !ok {
+			continue // nor may it be looked at: the disk of a mount elsewhere may not answer
 		}
-		l.mountProblems = append(l.mountProblems, mountProblem(shown))
+		if info, err := os.Stat(point); err == nil && info.Mode().IsRegular() {
+			l.mountProblems = append(l.mountProblems, mountProblem(shown))
+		}
 	}
 	slices.SortFunc(l.mountProblems, pannier.CompareProblems)
 }

@@ -206,7 +206,7 @@ func TestDeadSender(t *testing.T) {
 			t.Fatal(err)
 		}
 		conn.Close()
-		if n := <-came; n != 100 {
+		if n := <-came; n != 0 { // what comes with the end of the connection is dropped
 			t.Errorf("%d bytes came", n)
 		}
 		s.end()
