@@ -67,7 +67,7 @@ func (p *Publisher) tell(ctx context.Context, target *url.URL, value any) error 
 			a, err = p.post(ctx, target, body, token)
 		}
 	}
-	if classify(a, err).plan == planDone {
+	if p.classify(a, err).plan == planDone {
 		return nil
 	}
 	return errors.New(secretsOf(token, p.header).complaint(a, err))

@@ -24,7 +24,7 @@ const (
 	retry = "another try after a backoff"
 	once  = "another try at once, then slow ones"
 	slow  = "slow tries"
-	never = "no try before the card changes"
+	never = "no try before the card changes, but now and then"
 )
 
 // follows pushes a card to a real server and returns what follows the answer, by the wait that is asked for.
@@ -94,8 +94,9 @@ func TestAnswers(t *testing.T) {
 		{"404", status(404, ""), slow, "404", "X-Molecule-Org-Id"},
 		{"405", status(405, ""), slow, "405", "url"},
 		{"408", status(408, ""), retry, "408", "overloaded"},
-		{"409", status(409, ""), slow, "409", "url"},
-		{"412", status(412, ""), slow, "412", "url"},
+		{"407", status(407, ""), slow, "407", "HTTP_PROXY"},
+		{"409", status(409, ""), slow, "409", "something else wrote"},
+		{"412", status(412, ""), slow, "412", "something else wrote"},
 		{"413", status(413, ""), never, "413", "shorten"},
 		{"422", status(422, ""), never, "422", "workspace id"},
 		{"425", status(425, ""), retry, "425", "requests"},

@@ -58,10 +58,11 @@ func (p *Publisher) reconcile(ctx context.Context) {
 	p.mu.Unlock()
 	c, ok := p.inStep()
 	switch {
-	case !ok || ctx.Err() != nil:
-	case !p.registry.off:
-		p.check(ctx, c)
-	case overwritten:
+	case ctx.Err() != nil:
+	case !ok:
+		p.refusal.hasten(time.Now(), slowLeast+p.jitter(slowSpread))
+	case !p.registry.off && p.check(ctx, c) != resultUnreadable:
+	case overwritten: // which is all that is known where the card can not be read
 		p.replaced(c)
 		p.metrics.reconciles.WithLabelValues(resultReplaced).Inc()
 	}

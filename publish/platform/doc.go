@@ -20,14 +20,17 @@
 //	425, 429                                the same
 //	401, 403                                once more at once with the token read anew, then about every 30 s, or as
 //	                                        soon as the token is another one, which is looked at every second
-//	400, 413, 422                           not again before the card changes
+//	400, 413, 422                           not before the card changes, about every 15 minutes, or about 30 s after the
+//	                                        platform was heard of again; told once
 //	307, 308 to the same scheme and host    followed, three times at most
 //	any other answer                        again, about every 30 s
 //	2xx, but read back and not stored       the same
 //
 // `Retry-After` lengthens each of these waits, to five minutes at most. Dialing and the TLS handshake may take 5 s each,
 // the head of the answer 10 s, everything together 15 s; 64 KiB of the body are read. Proxies are those of the
-// environment. When the context of Run ends, the request in flight has 2 s to finish and no other one starts.
+// environment; where one is named that is no URL, nothing is sent past it, unless NO_PROXY has the host. The CA file is looked
+// at before each request, and read again when it is another one; while it can not be used the authorities before it count, and
+// health says so (ca_file_unreadable). When the context of Run ends, the request in flight has 2 s to finish and no other one starts.
 //
 // # Outbox
 //
@@ -57,12 +60,20 @@
 // stay behind where the card would become larger than that, and health names them (card_foreign_keys_dropped) until a push
 // has room for all. All digests are those of our own card, without what is sent along.
 //
-// A description of a workspace is read up to 4 MiB and what our own card may take in it. A larger one has a card that is not
-// ours, whatever it is.
+// A description of a workspace is read up to 64 MiB, of which the card and the status count, and of the card 4 MiB and what our
+// own may take in it. A larger one is not ours, whatever it is. A text with a card in it is that card.
 //
-// Reading never keeps a card from being pushed, and an answer that tells nothing leaves a 2xx what it is. If the first
-// answers show that the platform has no such route (404 without a word of a workspace, 405, a page, a redirect elsewhere),
-// it is not asked again; after one that could be read, and after failures that pass, it is.
+// A first push waits for the first read, up to 30 s where that fails in a way that passes (no connection, timeout, 408, 425,
+// 429, 5xx) and for as long as the platform is not reached at all: a push without it takes away the url of the agent and what
+// others have written. One that was made all the same is told for an hour, or until somebody writes beside our card again
+// (card_pushed_unread).
+//
+// Reading never keeps a later card from being pushed, and an answer that tells nothing leaves a 2xx what it is. While the platform
+// takes cards and does not show what it holds, health says so (read_back_unavailable), and events of the stream are believed as
+// they are without read-back. It is asked again every five minutes, after each connection of the stream, and before the push
+// that follows one that failed. Where the answer was that there is no such route (404 without a word of a workspace, 405, a page,
+// a redirect elsewhere), or none came in time, it is not asked around other pushes until then, and where the platform said when
+// (Retry-After), not at all.
 //
 // # Events
 //

@@ -13,15 +13,13 @@ func (p *Publisher) SetTransport(t http.RoundTripper) { p.transport = t }
 
 // SetDial keeps the real transport, on connections that dial makes, without a proxy.
 func (p *Publisher) SetDial(dial func(ctx context.Context, network, addr string) (net.Conn, error)) {
-	t := p.transport.(*http.Transport)
-	t.DialContext, t.Proxy = dial, nil
+	p.network.now.DialContext, p.network.now.Proxy = dial, nil
 }
 
 // SetHosts has addresses stand for others, and keeps the rest of the real transport, its proxies among it.
 func (p *Publisher) SetHosts(hosts map[string]string) {
-	t := p.transport.(*http.Transport)
-	dial := t.DialContext
-	t.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+	dial := p.network.now.DialContext
+	p.network.now.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		return dial(ctx, network, cmp.Or(hosts[addr], addr))
 	}
 }
@@ -68,3 +66,6 @@ const (
 	BackoffBase = backoffBase
 	SlowSpread  = slowSpread
 )
+
+// Difference is difference.
+var Difference = difference

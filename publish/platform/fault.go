@@ -20,7 +20,7 @@ type fault struct {
 // The hints of what is beside the pushes.
 const (
 	hintNoStream = "nothing is lost: the card is checked and the peers are read every five minutes. If the platform has no event stream, set platform.events to false; a hosted one answers so when the header X-Molecule-Org-Id is missing"
-	hintPeerSize = "the list of peers is larger than pannier reads: see which workspace publishes a card of many megabytes, and have it made smaller"
+	hintPeerSize = "the answer is larger than pannier reads: see which workspace publishes a card of many megabytes, and have it made smaller"
 	hintNoPeers  = "the platform does not know the workspace, or has no list of peers; a hosted one answers so when the header X-Molecule-Org-Id is missing"
 )
 
@@ -59,11 +59,11 @@ func (p *Publisher) acquit(place **fault) (news bool) {
 
 // besides makes the outcome of a request that is no push. It returns an error that is free of secrets.
 func (p *Publisher) besides(what, token string, a answer, err error) outcome {
-	o := classify(a, err)
-	if o.plan == planStop || errors.Is(err, errNoStream) || errors.Is(err, errNoList) {
+	o := p.classify(a, err)
+	if o.plan == planStop || errors.Is(err, errNoStream) || errors.Is(err, errNoList) || errors.Is(err, errNoDescription) {
 		o.plan, o.reason, o.hint = planSlow, reasonOther, hintOther
 	}
-	if errors.Is(err, errTooLarge) { // which only a list of peers is here
+	if errors.Is(err, errTooLarge) { // which only a list of peers and a description of a workspace are here
 		o.plan, o.reason, o.hint = planSlow, reasonOther, hintPeerSize
 	}
 	if o.plan != planDone {
@@ -81,13 +81,16 @@ func routeless(status int) bool {
 	return false
 }
 
-// Conditions tells what is wrong beside the pushes: that something else keeps replacing the card, that it has no room for what
-// others have written beside it, that the event stream is not followed, that peers are not those of now. Those of severity
+// Conditions tells what is wrong beside the pushes: that the CA file can not be used, that something else keeps replacing the card, that it has no room for what
+// others have written beside it, that what is registered is not known, that the event stream is not followed, that peers are not those of now. Those of severity
 // info cost nothing but time.
 func (p *Publisher) Conditions() []pannier.Condition {
+	conditions := p.network.condition(p.name)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	conditions := append(p.contest.condition(p.name, time.Now()), p.unkept.condition(p.name)...)
+	conditions = append(conditions, p.contest.condition(p.name, time.Now())...)
+	conditions = append(conditions, p.unkept.condition(p.name)...)
+	conditions = append(conditions, p.sightConditions()...)
 	if f := p.deaf; f != nil {
 		conditions = append(conditions, f.condition("platform_events_lost", p.name, "the platform's event stream is not followed: "+f.err))
 	}

@@ -19,7 +19,7 @@ const (
 	planRetry             // another try after a backoff
 	planToken             // one more try at once with the token read anew, then slow ones
 	planSlow              // another try about every 30 s, since it is a person who has to act
-	planStop              // no try before the card changes
+	planStop              // no try before the card changes, but one now and then
 )
 
 // The reasons of a failure, as the metrics have them.
@@ -49,21 +49,28 @@ func reasons(readBack bool) []string {
 
 // What a person can do about a failure.
 const (
-	hintConnect  = "check the platform's url and that it runs; for a certificate that is not trusted, name its authority in ca_file"
-	hintExpired  = "renew the platform's certificate; if it is good still, set the clock of this machine"
-	hintHostname = "the platform's certificate is for other names than the one in its url; use one of them, or have a certificate made for this one"
-	hintTimeout  = "the platform was reached and did not answer in time; check that it is not overloaded"
-	hintToken    = "check the token file: the platform makes a new token when it restarts the agent, and it is good for one workspace only"
-	hintReadable = "make the token file readable for the user that pannier runs as"
-	hintRejected = "the platform will not take this card as it is, so it is sent again once it changes; check the workspace id and what the message names"
-	hintTooLarge = "the platform or a proxy before it limits the size; shorten examples, tags and descriptions of the skills"
-	hintNotFound = "a hosted platform answers so when the header X-Molecule-Org-Id is missing or names another organisation; else the server is too old for this endpoint or the url's path is wrong"
-	hintThrottle = "too many requests come from this address; pannier waits as long as it is told to"
-	hintServer   = "the platform failed; its own log says why. A workspace id that is not a UUID has the same answer"
-	hintRedirect = "set the platform's url to where it points, if that is the platform"
-	hintOther    = "check that the url is that of the platform"
-	hintUnknown  = "check the workspace id: the platform answers so for workspaces that it does not know or that were removed, and drops their cards"
-	hintLost     = "something else may have written the workspace's card, such as an agent that starts; where that goes on, see what else sends cards, and the platform's own log"
+	hintConnect   = "check the platform's url and that it runs; for a certificate that is not trusted, name its authority in ca_file, which is read again when it changes"
+	hintExpired   = "renew the platform's certificate; if it is good still, set the clock of this machine"
+	hintHostname  = "the platform's certificate is for other names than the one in its url; use one of them, or have a certificate made for this one"
+	hintTimeout   = "the platform was reached and did not answer in time; check that it is not overloaded"
+	hintToken     = "check the token file: the platform makes a new token when it restarts the agent, and it is good for one workspace only"
+	hintTokenForm = "put the token into a regular file, alone on one line in plain ASCII, without a byte order mark, and name that as the token file"
+	hintProxy     = "requests to the platform go by the proxy that HTTP_PROXY or HTTPS_PROXY names: check that its address is right, that it runs, and that it lets this host through; or name the platform's host in NO_PROXY"
+	hintProxyAuth = "the proxy that HTTP_PROXY or HTTPS_PROXY names wants credentials: write them into the variable, as http://user:password@host:port, or mend those that are there"
+	hintNoProxy   = "mend the variable HTTP_PROXY or HTTPS_PROXY, as http://host:port, and restart pannier; or name the platform's host in NO_PROXY, or unset the variable. Nothing is sent past a proxy that is prescribed"
+	hintConflict  = "the url is right: something else wrote the workspace's card in the meantime. What is registered is read anew before the next try; where it goes on, see what else sends cards for this workspace"
+	hintCAFile    = "name a regular file in ca_file that this user may read, with at least one certificate in PEM"
+	hintReadable  = "make the token file readable for the user that pannier runs as"
+	hintRejected  = "the platform will not take this card as it is; check the workspace id and what the message names. It is sent again once it changes and about every 15 minutes; a restart of pannier sends it at once"
+	hintTooLarge  = "the platform or a proxy before it limits the size; shorten examples, tags and descriptions of the skills. Where the limit was raised, the card is sent again about every 15 minutes; a restart of pannier sends it at once"
+	hintNotFound  = "a hosted platform answers so when the header X-Molecule-Org-Id is missing or names another organisation; else the server is too old for this endpoint or the url's path is wrong"
+	hintThrottle  = "too many requests come from this address; pannier waits as long as it is told to"
+	hintServer    = "the platform failed; its own log says why. A workspace id that is not a UUID has the same answer"
+	hintRedirect  = "set the platform's url to where it points, if that is the platform"
+	hintOther     = "check that the url is that of the platform"
+	hintUnknown   = "check the workspace id: the platform answers so for workspaces that it does not know or that were removed, and drops their cards"
+	hintLost      = "something else may have written the workspace's card, such as an agent that starts; where that goes on, see what else sends cards, and the platform's own log"
+	hintAltered   = "the platform stores the card in another form than it was sent in, and not another card: have it store what it gets, or set read_back to false for it, which ends the reading back"
 )
 
 // outcome is what became of one try.
@@ -80,10 +87,13 @@ type outcome struct {
 }
 
 // classify maps an answer, or the error that came instead of it, to an outcome that still lacks its error.
-func classify(a answer, err error) outcome {
+func (p *Publisher) classify(a answer, err error) outcome {
 	o := outcomeOf(a.status)
 	if err != nil {
 		o = outcomeOfError(err)
+	}
+	if o.hint == hintConnect && proxied(p.endpoint) {
+		o.hint = hintProxy
 	}
 	o.after = a.after
 	return o
@@ -107,6 +117,10 @@ func outcomeOf(status int) outcome {
 		return outcome{plan: planToken, reason: reasonUnauthorized, hint: hintToken, untouched: true}
 	case http.StatusNotFound:
 		return outcome{plan: planSlow, reason: reasonNotFound, hint: hintNotFound, untouched: true}
+	case http.StatusProxyAuthRequired:
+		return outcome{plan: planSlow, reason: reasonOther, hint: hintProxyAuth, untouched: true}
+	case http.StatusConflict, http.StatusPreconditionFailed:
+		return outcome{plan: planSlow, reason: reasonOther, hint: hintConflict, untouched: true}
 	case http.StatusRequestTimeout:
 		return outcome{plan: planRetry, reason: reasonTimeout, hint: hintTimeout}
 	case http.StatusTooEarly, http.StatusTooManyRequests:
@@ -117,11 +131,16 @@ func outcomeOf(status int) outcome {
 
 func outcomeOfError(err error) outcome {
 	redirect, redirected := errors.AsType[*redirectError](err)
+	tunnel, refused := errors.AsType[*tunnelError](err)
 	switch {
+	case refused:
+		return outcome{plan: planRetry, reason: reasonConnect, hint: tunnelHint(tunnel.status), untouched: true}
+	case errors.Is(err, errProxy):
+		return outcome{plan: planRetry, reason: reasonConnect, hint: hintNoProxy, untouched: true}
 	case redirected:
 		return outcomeOf(redirect.status)
 	case errors.Is(err, errToken):
-		return outcome{plan: planRetry, reason: reasonUnauthorized, hint: hintReadable, untouched: true}
+		return outcome{plan: planRetry, reason: reasonUnauthorized, hint: tokenHint(err), untouched: true}
 	case errors.Is(err, errEncode):
 		return outcome{plan: planStop, reason: reasonRejected, hint: hintRejected, untouched: true}
 	case errors.Is(err, errStopped):
@@ -130,6 +149,21 @@ func outcomeOfError(err error) outcome {
 		return outcome{plan: planRetry, reason: reasonTimeout, hint: hintTimeout, untouched: isDial(err)}
 	}
 	return outcome{plan: planRetry, reason: reasonConnect, hint: connectHint(err), untouched: isDial(err)}
+}
+
+// tokenHint is what can be done where the token can not be read.
+func tokenHint(err error) string {
+	if errors.Is(err, errNotRegular) || errors.Is(err, errNotToken) {
+		return hintTokenForm
+	}
+	return hintReadable
+}
+
+func tunnelHint(status int) string {
+	if status == http.StatusProxyAuthRequired {
+		return hintProxyAuth
+	}
+	return hintProxy
 }
 
 // connectHint is what can be done where there is no connection.
@@ -151,7 +185,7 @@ func isTimeout(err error) bool {
 // isDial reports whether there never was a connection.
 func isDial(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
-	return ok && op.Op == "dial"
+	return ok && (op.Op == "dial" || op.Op == "proxyconnect")
 }
 
 // retryAfter reads the header of that name: seconds or a date (RFC 9110, 10.2.3). A date is compared with the server's own

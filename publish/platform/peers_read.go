@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"pannier"
 )
@@ -23,6 +24,7 @@ const (
 	maxPeerCardsBytes = 8 << 20 // of all peers together
 	maxPeerCardDepth  = 64
 	maxPeerTextBytes  = 1024
+	maxPeerIDChars    = 100 // as many as prompts show
 )
 
 var errNoList = errors.New("the answer is no list of peers")
@@ -114,7 +116,7 @@ func (f *peersFound) ordered() []pannier.Peer {
 // peerOf reads one row.
 func peerOf(fields map[string]json.RawMessage) (pannier.Peer, bool) {
 	id, _ := decode(fields["id"]).(string)
-	if id == "" || len(id) > maxPeerTextBytes || id != printable(id) {
+	if !isPeerID(id) {
 		return pannier.Peer{}, false
 	}
 	return pannier.Peer{
@@ -123,7 +125,15 @@ func peerOf(fields map[string]json.RawMessage) (pannier.Peer, bool) {
 	}, true
 }
 
-// shortText returns a text, without what steers a terminal; nothing for what is no text.
+// isPeerID reports whether a text can be the id of a peer. Whoever reads a prompt has to tell two of them apart, and hand one
+// back as it is: so it has no blank, nothing that is not seen, and nothing that a prompt would drop of it.
+func isPeerID(id string) bool {
+	return id != "" && utf8.ValidString(id) && utf8.RuneCountInString(id) <= maxPeerIDChars && !strings.ContainsFunc(id, func(r rune) bool {
+		return r == '`' || r == '*' || r == utf8.RuneError || unicode.In(r, unseen...) || unicode.IsSpace(r) || unicode.In(r, unicode.Z)
+	})
+}
+
+// shortText returns a text, without what is not meant to be seen; nothing for what is no text.
 func shortText(value json.RawMessage) string {
 	text, _ := decode(value).(string)
 	if len(text) > maxPeerTextBytes {
@@ -132,13 +142,26 @@ func shortText(value json.RawMessage) string {
 	return printable(strings.ToValidUTF8(text, ""))
 }
 
+// printable drops what steers a terminal, what turns the order of a text, and what shows as nothing. What breaks a line is a
+// blank. Emoji keep what joins them, and what chooses how they look.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
+		switch {
+		case r == '\u200d' || r == '\ufe0e' || r == '\ufe0f':
+			return r
+		case r == '\u2028' || r == '\u2029':
+			return ' '
+		case unicode.In(r, unseen...):
 			return -1
 		}
 		return r
 	}, text)
+}
+
+// unseen are the characters that prompts drop as well.
+var unseen = []*unicode.RangeTable{
+	unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs,
+	unicode.Noncharacter_Code_Point, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector,
 }
 
 // peerCard returns a card as its owner published it, as far as it does no harm: nil for one that is too large or no object,

@@ -164,6 +164,11 @@ func TestPeersOf(t *testing.T) {
 		{"rows that are none", `[null, 1, "x", [], {}, {"id":null}, {"id":7}, {"id":""}, {"id":"a\u0000b"}, {"id":"p"}]`, `[{"id":"p","name":"","status":"","card":null}]`},
 		{"fields of other kinds", `[{"id":"p","name":7,"role":null,"status":{"a":1},"agent_card":{}}]`, `[{"id":"p","name":"","status":"","card":{}}]`},
 		{"control characters", `[{"id":"p","name":"a\u0000\u001b[31mb\n","status":"on\rline"}]`, `[{"id":"p","name":"a[31mb","status":"online","card":null}]`},
+		{
+			"ids that look alike", `[{"id":"aaaa"},{"id":"a\u200ba\u202ea` + "`" + `a"},{"id":"aa*aa"},{"id":"aa aa"},{"id":"aaaa\u2028"},{"id":"aaaa\ufe0f"},{"id":"` + strings.Repeat("é", 101) + `"},{"id":"` + strings.Repeat("é", 100) + `"}]`,
+			`[{"id":"aaaa","name":"","status":"","card":null},{"id":"` + strings.Repeat("é", 100) + `","name":"","status":"","card":null}]`,
+		},
+		{"characters that are not seen", `[{"id":"p","name":"a\u200b\u202eb\u2028c","role":"\u2066r","status":"on\ufeffline"}]`, `[{"id":"p","name":"ab c","role":"r","status":"online","card":null}]`},
 		{"card as a text", row(`"{\"name\": \"Echo\"}"`), `[{"id":"p","name":"P","status":"online","card":{"name":"Echo"}}]`},
 		{"card that is null", row(`null`), `[{"id":"p","name":"P","status":"online","card":null}]`},
 		{"card that is a list", row(`[{}]`), `[{"id":"p","name":"P","status":"online","card":null}]`},

@@ -2,15 +2,11 @@ package platform
 
 import (
 	"cmp"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -52,7 +48,8 @@ type Options struct {
 	Token func() (string, error)
 	// Header holds further headers, such as X-Molecule-Org-Id. It is copied.
 	Header http.Header
-	// CAFile names a file of PEM certificates that are trusted besides the system's. It is read once, by New.
+	// CAFile names a file of PEM certificates that are trusted besides the system's. It is read by New, and again whenever it is
+	// another one.
 	CAFile string
 	// Outbox is a directory in which the newest card outlasts a restart; empty means that it does not. It is made when it
 	// is needed. One process at a time may use it for a platform and a workspace.
@@ -91,8 +88,9 @@ type Publisher struct {
 	log         hclog.Logger
 	emit        func(pannier.EventType, any)
 	metrics     *metrics
+	network     *network
 
-	// transport, jitter, which returns a random duration in [0, most], and how much of a list of peers is read, in bytes, are
+	// transport, which is network, jitter, which returns a random duration in [0, most], and how much of a list of peers is read, in bytes, are
 	// fields for the tests.
 	transport http.RoundTripper
 	jitter    func(most time.Duration) time.Duration
@@ -108,7 +106,8 @@ type Publisher struct {
 	// outboxFails says that the newest access to the outbox failed, which has been told.
 	outboxFails bool
 	// unsure says that it is only known from the outbox that the platform holds the card.
-	unsure bool
+	unsure  bool
+	refusal refusal
 	// dropped is the card that was last told to be accepted and not stored.
 	dropped pannier.Digest
 	// tried is the digest of the token of the newest push.
@@ -127,8 +126,11 @@ type Publisher struct {
 	contest     contest
 	unkept      unkept
 	peers       peerList
-	// deaf says why the event stream is not followed, and stale why the peers are not those of now; nil where all is well.
-	deaf, stale *fault
+	// deaf says why the event stream is not followed, stale why the peers are not those of now, and blind why the registered
+	// card is not known; nil where all is well.
+	deaf, stale, blind *fault
+	// unread is when a card was pushed while no registered card had ever been read, zero where that is of no concern any more.
+	unread time.Time
 }
 
 // New returns a publisher that has nothing to push but what is in the outbox. It checks the options, reads the CA file and
@@ -145,9 +147,9 @@ func New(o Options) (*Publisher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("platform header: %w", err)
 	}
-	transport, err := newTransport(o.CAFile)
+	way, err := newNetwork(o.CAFile)
 	if err != nil {
-		return nil, fmt.Errorf("platform ca file: %w", err)
+		return nil, fmt.Errorf("platform ca file: %w (hint: %s)", err, hintCAFile)
 	}
 	label := cmp.Or(o.Label, base.Host)
 	metrics, err := newMetrics(o.Registerer, label, o)
@@ -168,7 +170,8 @@ func New(o Options) (*Publisher, error) {
 		log:         orNoLogger(o.Logger).Named("platform").With("platform", label),
 		emit:        orNobody(o.Emit),
 		metrics:     metrics,
-		transport:   transport,
+		network:     way,
+		transport:   way,
 		jitter:      func(most time.Duration) time.Duration { return rand.N(most + 1) },
 		peersMost:   maxPeersBytes,
 		step:        func(string) error { return nil },
@@ -233,52 +236,6 @@ func notToken(r rune) bool {
 }
 
 func notValue(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
-
-func newTransport(caFile string) (*http.Transport, error) {
-	roots, err := rootsWith(caFile)
-	if err != nil {
-		return nil, err
-	}
-	return &http.Transport{
-		Proxy:                  proxy,
-		DialContext:            (&net.Dialer{Timeout: dialTimeout}).DialContext,
-		TLSHandshakeTimeout:    handshakeTimeout,
-		ResponseHeaderTimeout:  headerTimeout,
-		IdleConnTimeout:        idleTimeout,
-		MaxIdleConns:           2, // peers are read beside the pushes
-		MaxResponseHeaderBytes: maxAnswerBytes,
-		TLSClientConfig:        &tls.Config{RootCAs: roots},
-		ForceAttemptHTTP2:      true,
-	}, nil
-}
-
-// proxy is that of the environment. The error for one that is not a URL quotes it, password and all, so it is replaced.
-func proxy(r *http.Request) (*url.URL, error) {
-	u, err := http.ProxyFromEnvironment(r)
-	if err != nil {
-		return nil, errors.New("the proxy in the environment is not a valid URL")
-	}
-	return u, nil
-}
-
-// rootsWith returns the system's roots and those of a file; nil, which means the system's, without a file.
-func rootsWith(caFile string) (*x509.CertPool, error) {
-	if caFile == "" {
-		return nil, nil
-	}
-	pem, err := os.ReadFile(caFile)
-	if err != nil {
-		return nil, err
-	}
-	roots, err := x509.SystemCertPool()
-	if err != nil {
-		roots = x509.NewCertPool()
-	}
-	if !roots.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s holds no PEM certificate", caFile)
-	}
-	return roots, nil
-}
 
 func orNoToken(token func() (string, error)) func() (string, error) {
 	if token == nil {

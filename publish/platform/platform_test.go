@@ -1,9 +1,11 @@
 package platform_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,6 +28,10 @@ func TestNewRefusesBadOptions(t *testing.T) {
 	if err := os.WriteFile(notPEM, []byte("nothing"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct {
 		name string
 		o    platform.Options
@@ -41,7 +47,9 @@ func TestNewRefusesBadOptions(t *testing.T) {
 		{"no workspace", platform.Options{URL: "http://platform"}, "workspace id"},
 		{"header", platform.Options{URL: "http://p", WorkspaceID: "w", Header: http.Header{"X-Key": {"hunter2\n"}}}, `"X-Key"`},
 		{"header name", platform.Options{URL: "http://p", WorkspaceID: "w", Header: http.Header{"X Key": {"hunter2"}}}, `"X Key" is not a name`},
-		{"CA file missing", platform.Options{URL: "http://p", WorkspaceID: "w", CAFile: "/does/not/exist"}, "no such file"},
+		{"CA file missing", platform.Options{URL: "http://p", WorkspaceID: "w", CAFile: "/does/not/exist"}, "no such file or directory (hint: name a regular file in ca_file"},
+		{"CA file that is a pipe", platform.Options{URL: "http://p", WorkspaceID: "w", CAFile: pipe}, "is not a regular file (hint: "},
+		{"CA file that is a directory", platform.Options{URL: "http://p", WorkspaceID: "w", CAFile: filepath.Dir(pipe)}, "is not a regular file (hint: "},
 		{"CA file not PEM", platform.Options{URL: "http://p", WorkspaceID: "w", CAFile: notPEM}, "no PEM certificate"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -158,6 +166,75 @@ func TestNothingTellsASecret(t *testing.T) {
 			t.Errorf("what is told does not say what happened:\n%s", all)
 		}
 	})
+}
+
+// TestNoSecretInAnotherForm: a token that is quoted, or written as JSON or into a query, is one still.
+func TestNoSecretInAnotherForm(t *testing.T) {
+	const token = `hun"ter\2<3&4 5`
+	for _, form := range []func() string{
+		func() string { return fmt.Sprintf("%q", token) },
+		func() string { return fmt.Sprintf("%+q", token) },
+		func() string { return url.QueryEscape(token) },
+		func() string { return url.PathEscape(token) },
+		func() string { text, _ := json.Marshal(token); return string(text) },
+		func() string { return `"hun\"ter\\2<3&4 5"` },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p, _ := wired(t, platform.Options{Token: func() (string, error) { return token, nil }},
+				func(int, *http.Request) (*http.Response, error) { return nil, errors.New("malformed: " + form()) })
+			start(t, p)
+			p.Offer(cardOf("a"))
+			synctest.Wait()
+			if got := p.Health().LastError; strings.Trim(strings.TrimPrefix(got, "push card: malformed: "), `"`) != "[redacted]" {
+				t.Errorf("error %q", got)
+			}
+		})
+	}
+}
+
+// TestHintsOnFiles: what is told to do about a file fits what is wrong with it.
+func TestHintsOnFiles(t *testing.T) {
+	dir := t.TempDir()
+	pipe, bom := filepath.Join(dir, "pipe"), filepath.Join(dir, "bom")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(bom, []byte("\ufeffhunter2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{dir, pipe, bom} {
+		synctest.Test(t, func(t *testing.T) {
+			p, _ := wired(t, platform.Options{Token: platform.TokenFile(path)}, always(200, ""))
+			start(t, p)
+			p.Offer(cardOf("a"))
+			synctest.Wait()
+			if h := p.Health(); !strings.Contains(h.Hint, "byte order mark") || strings.Contains(h.LastError, "hunter2") {
+				t.Errorf("%s: health %+v", path, h)
+			}
+		})
+	}
+	for name, occupy := range map[string]func(*platform.Publisher) string{
+		"record":    func(p *platform.Publisher) string { return p.OutboxFile() },
+		"temporary": func(p *platform.Publisher) string { return p.OutboxFile() + ".tmp" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			logs := &buffer{}
+			o := platform.Options{Outbox: t.TempDir(), Logger: hclog.New(&hclog.LoggerOptions{Output: logs, Level: hclog.Warn})}
+			where := newPublisher(t, o)
+			if err := os.MkdirAll(filepath.Join(occupy(where), "x"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Test(t, func(t *testing.T) {
+				p, _ := wired(t, o, always(200, ""))
+				start(t, p)
+				p.Offer(cardOf("a"))
+				synctest.Wait()
+			})
+			if log := logs.String(); !strings.Contains(log, "remove it") || strings.Contains(log, "free space") {
+				t.Errorf("log:\n%s", log)
+			}
+		})
+	}
 }
 
 func TestLogLevels(t *testing.T) {

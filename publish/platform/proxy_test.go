@@ -30,7 +30,7 @@ func TestProxyHere(t *testing.T) {
 	<-told
 	stop()
 	h := p.Health()
-	fmt.Printf("acknowledged %v, error %q\n", !h.Acknowledged.IsZero(), h.LastError)
+	fmt.Printf("acknowledged %v, error %q, hint %q\n", !h.Acknowledged.IsZero(), h.LastError, h.Hint)
 }
 
 // TestProxies: those of the environment are used, with their exceptions, and what is wrong with one is told without its
@@ -51,6 +51,10 @@ func TestProxies(t *testing.T) {
 	t.Cleanup(direct.Close)
 	refusing := httptest.NewServer(note("proxy", 502)) // a tunnel would have to lead somewhere
 	t.Cleanup(refusing.Close)
+	wanting := httptest.NewServer(note("proxy", 407))
+	t.Cleanup(wanting.Close)
+	gone := httptest.NewServer(note("nobody", 200))
+	gone.Close()
 	const local = "http://platform.test"
 	withPassword := strings.Replace(proxy.URL, "http://", "http://ann:s3cret@", 1)
 	for _, test := range []struct {
@@ -62,9 +66,18 @@ func TestProxies(t *testing.T) {
 		{"none", local, nil, "acknowledged true", []string{"platform POST /registry/update-card"}},
 		{"HTTP_PROXY", local, []string{"HTTP_PROXY=" + proxy.URL}, "acknowledged true", []string{"proxy POST " + local + "/registry/update-card"}},
 		{"http_proxy with a password", local, []string{"http_proxy=" + withPassword}, "acknowledged true", []string{"proxy POST " + local + "/registry/update-card Basic YW5uOnMzY3JldA=="}},
-		{"HTTPS_PROXY", "https://platform.test", []string{"HTTPS_PROXY=" + refusing.URL}, "Bad Gateway", []string{"proxy CONNECT platform.test:443"}},
+		{"HTTPS_PROXY", "https://platform.test", []string{"HTTPS_PROXY=" + refusing.URL}, "the proxy answered CONNECT with 502 Bad Gateway", []string{"proxy CONNECT platform.test:443"}},
 		{"NO_PROXY", local, []string{"HTTP_PROXY=" + proxy.URL, "NO_PROXY=other.test,platform.test"}, "acknowledged true", []string{"platform POST /registry/update-card"}},
-		{"one that is no URL counts as none", local, []string{"HTTP_PROXY=http://ann:s3cret@%zz"}, "acknowledged true", []string{"platform POST /registry/update-card"}},
+		{"one that is no URL is not passed by", local, []string{"HTTP_PROXY=http://ann:s3cret@%zz"}, "the proxy that the environment names is not a valid URL", nil},
+		{"one with a port that is none", local, []string{"HTTP_PROXY=127.0.0.1:s3cret"}, "HTTP_PROXY or HTTPS_PROXY, as http://host:port", nil},
+		{"one without a scheme", local, []string{"HTTP_PROXY=" + proxy.Listener.Addr().String()}, "acknowledged true", []string{"proxy POST " + local + "/registry/update-card"}},
+		{"one that is no URL, with an exception", local, []string{"HTTP_PROXY=127.0.0.1:s3cret", "NO_PROXY=other.test, .platform.test"}, "acknowledged true", []string{"platform POST /registry/update-card"}},
+		{"one that is no URL, with exceptions for all", local, []string{"http_proxy=127.0.0.1:s3cret", "no_proxy=*"}, "acknowledged true", []string{"platform POST /registry/update-card"}},
+		{"one that is no URL, for others", local, []string{"HTTPS_PROXY=127.0.0.1:s3cret"}, "acknowledged true", []string{"platform POST /registry/update-card"}},
+		{"one that wants credentials", local, []string{"HTTP_PROXY=" + wanting.URL}, "write them into the variable", []string{"proxy POST " + local + "/registry/update-card"}},
+		{"one that wants credentials for a tunnel", "https://platform.test", []string{"HTTPS_PROXY=" + wanting.URL}, "answered CONNECT with 407 Proxy Authentication Required", []string{"proxy CONNECT platform.test:443"}},
+		{"one that does not run", local, []string{"HTTP_PROXY=" + gone.URL}, "go by the proxy that", nil},
+		{"one that does not run, for a tunnel", "https://platform.test", []string{"HTTPS_PROXY=" + gone.URL}, "go by the proxy that", nil},
 		{"only for https", local, []string{"HTTPS_PROXY=" + proxy.URL}, "acknowledged true", []string{"platform POST /registry/update-card"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -1,9 +1,11 @@
 package platform
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -11,8 +13,12 @@ import (
 	"pannier/publish/card"
 )
 
-// maxWorkspaceBytes is the largest description of a workspace that is read, beside what our own card may take in it.
-const maxWorkspaceBytes = 4 << 20
+const (
+	// maxDescriptionBytes is how much of a description of a workspace is read at most. What is no card in it is read past.
+	maxDescriptionBytes = 64 << 20
+	// maxRegisteredBytes is the largest registered card that is kept, beside what our own card may take in it.
+	maxRegisteredBytes = 4 << 20
+)
 
 // maxEscape is how much longer a text becomes at most where somebody writes it with other escapes: one byte as \u003c.
 const maxEscape = 6
@@ -39,14 +45,19 @@ const (
 
 // registry is what is known of the card that the platform has for the workspace.
 type registry struct {
-	// off says that it is not asked, because nobody wants it or because it can not tell.
+	// off says that it is not asked, because nobody wants it.
 	off bool
-	// proven says that it has told before, so that it will again.
-	proven bool
 	// card is nil where there is none or where that is not known.
 	card json.RawMessage
 	// seen is when the platform last told, checked when it was last asked for a check, and next when the next is due.
 	seen, checked, next time.Time
+	// failed is what the newest read that told nothing came to.
+	failed view
+	// rest is until when reads around a push are left out, after one that will hardly tell more when it is made again at
+	// once, and quiet until when the platform wants none at all.
+	rest, quiet time.Time
+	// waits is since when the first push waits for a first read, zero where none has.
+	waits time.Time
 }
 
 // view is what came of asking.
@@ -55,26 +66,42 @@ type view struct {
 	card json.RawMessage
 	// gone is what the platform said where it does not have the workspace any more, or never had.
 	gone string
-	// err says that nothing was learned, and final that asking again will not help.
+	// err says that nothing was learned, and final that asking again at once will not help.
 	err   error
 	final bool
+	// o is the outcome that err is of.
+	o outcome
 }
 
 // look asks the platform what it holds.
 func (p *Publisher) look(ctx context.Context) view {
+	if time.Now().Before(p.registry.quiet) {
+		return p.registry.failed
+	}
 	v := p.read(ctx)
-	r := &p.registry
-	r.next = time.Now().Add(checkLeast + p.jitter(checkSpread))
-	switch {
-	case v.err == nil:
-		r.card, r.seen, r.proven = v.card, time.Now(), true
-	case v.final && !r.proven:
-		r.off = true
-		p.log.Info("the platform does not show what it holds, so each card that it accepts counts as stored", "cause", v.err)
-	default:
+	p.registry.note(v, time.Now(), checkLeast+p.jitter(checkSpread))
+	if v.err == nil {
+		p.sighted(v.card)
+	} else {
 		p.log.Debug("registered card not read", "error", v.err)
 	}
 	return v
+}
+
+// note takes over what a read came to. The next is due after every.
+func (r *registry) note(v view, now time.Time, every time.Duration) {
+	r.next, r.rest, r.quiet = now.Add(every), time.Time{}, time.Time{}
+	if v.err == nil {
+		r.card, r.seen = v.card, now
+		return
+	}
+	r.failed, r.quiet = v, now.Add(v.o.after)
+	if v.final || v.o.reason == reasonTimeout {
+		r.rest = r.next
+	}
+	if r.next.Before(r.quiet) {
+		r.next = r.quiet
+	}
 }
 
 // read makes the request. Its errors are free of secrets.
@@ -82,19 +109,50 @@ func (p *Publisher) read(ctx context.Context) view {
 	_ = p.step("read")
 	token, err := p.readToken()
 	var a answer
+	var info map[string]json.RawMessage
 	if err == nil {
-		a, err = p.exchange(ctx, call{method: http.MethodGet, target: p.workspace, token: token, most: p.beyondOurs(maxWorkspaceBytes)})
+		a, err = p.exchange(ctx, call{method: http.MethodGet, target: p.workspace, token: token, most: maxDescriptionBytes, take: func(body io.Reader) (err error) {
+			info, err = descriptionOf(body, p.beyondOurs(maxRegisteredBytes))
+			return err
+		}})
 	}
-	hide := secretsOf(token, p.header)
-	v := viewOf(a, err)
-	v.gone = hide.clean(v.gone)
-	if v.err != nil && a.status/100 == 2 {
-		err = v.err
-	}
+	v := viewOf(a, info, err)
+	v.gone = secretsOf(token, p.header).clean(v.gone)
 	if v.err != nil {
-		v.err = errors.New("read card: " + hide.complaint(a, err))
+		v.o = p.besides("read card", token, a, cmp.Or(err, a.broken))
+		v.err = v.o.err
 	}
 	return v
+}
+
+var errNoDescription = errors.New("the answer is no JSON object")
+
+// descriptionOf reads what counts of a description of a workspace. A card of more than most bytes is [foreign].
+func descriptionOf(body io.Reader, most int64) (info map[string]json.RawMessage, err error) {
+	s := newSkim(body)
+	ok, err := s.enter('{')
+	if ok {
+		info, err = s.members(func(key string) int {
+			switch key {
+			case "agent_card":
+				return int(most)
+			case "status":
+				return maxKeyBytes
+			}
+			return 0
+		})
+	}
+	switch {
+	case !ok && err == nil, errors.Is(err, io.EOF):
+		return nil, errNoDescription
+	case err != nil:
+		return nil, err
+	}
+	if card, has := info["agent_card"]; has && card == nil {
+		info["agent_card"] = foreign
+	}
+	_, _ = io.CopyN(io.Discard, body, maxKeyBytes) // so that the connection can be used again
+	return info, nil
 }
 
 // beyondOurs returns a bound that nothing is over which has our newest card in it, in whatever way that is written, and so
@@ -106,13 +164,13 @@ func (p *Publisher) beyondOurs(beside int64) int64 {
 }
 
 // viewOf says what an answer, or the error that came instead of it, tells of the card.
-func viewOf(a answer, err error) view {
+func viewOf(a answer, info map[string]json.RawMessage, err error) view {
 	if err != nil {
 		_, redirected := errors.AsType[*redirectError](err)
 		return view{err: err, final: redirected}
 	}
 	if a.status/100 == 2 {
-		return viewOfBody(a)
+		return viewOfBody(a, info)
 	}
 	v := view{err: errors.New(http.StatusText(a.status))}
 	switch a.status {
@@ -129,29 +187,26 @@ func viewOf(a answer, err error) view {
 	return v
 }
 
-func viewOfBody(a answer) view {
-	switch {
-	case errors.Is(a.broken, errTooLarge):
-		return view{card: foreign}
-	case a.broken != nil:
-		return view{err: a.broken}
+func viewOfBody(a answer, info map[string]json.RawMessage) view {
+	if a.broken != nil {
+		return view{err: a.broken, final: errors.Is(a.broken, errNoDescription) || errors.Is(a.broken, errTooLarge)}
 	}
-	info := objectOf(a.body)
-	if info == nil {
-		return view{err: errors.New("the answer is no JSON object"), final: true}
-	}
-	v := view{card: info["agent_card"]}
+	v := view{card: unwrapped(info["agent_card"])}
 	if status, _ := decode(info["status"]).(string); status == "removed" {
 		v.gone = "workspace removed"
 	}
 	return v
 }
 
-// lookBefore learns what the platform holds where that is not known well enough for a push. It may well fail.
-func (p *Publisher) lookBefore(ctx context.Context) {
-	if !p.registry.off && time.Since(p.registry.seen) >= freshFor {
-		p.look(ctx)
+// lookBefore learns what the platform holds where that is not known well enough for a push. It may well fail; where the
+// push has to wait for it, it returns why.
+func (p *Publisher) lookBefore(ctx context.Context) (o outcome, waits bool) {
+	r, begun := &p.registry, time.Now()
+	if r.off || begun.Sub(r.seen) < freshFor || p.row.failures == 0 && begun.Before(r.rest) {
+		return outcome{}, false
 	}
+	v := p.look(ctx)
+	return v.o, r.keepsWaiting(v, begun)
 }
 
 // verify asks whether an accepted card is stored. An answer that does not tell leaves it accepted.
@@ -159,19 +214,36 @@ func (p *Publisher) verify(ctx context.Context, c card.Card, accepted outcome) o
 	if p.registry.off || ctx.Err() != nil {
 		return accepted
 	}
-	v := p.look(ctx)
-	if v.err != nil || holds(v.card, c.JSON) {
+	v := p.registry.failed
+	if !time.Now().Before(p.registry.rest) {
+		v = p.look(ctx)
+	}
+	switch {
+	case v.err != nil:
+		p.unsighted(v)
+		return accepted
+	case holds(v.card, c.JSON):
 		return accepted
 	}
-	o := outcome{plan: planSlow, reason: reasonNotStored, hint: hintLost}
-	text := "the platform accepted the card but has not stored it: it shows another one"
+	return p.notStored(v, c)
+}
+
+// notStored is what became of a card that was accepted, where the platform shows something else.
+func (p *Publisher) notStored(v view, c card.Card) outcome {
+	o := outcome{plan: planSlow, reason: reasonNotStored, hint: hintUnknown}
+	text := "it shows none"
 	switch {
 	case v.gone != "":
-		o.hint, text = hintUnknown, "the platform accepted the card but has not stored it: "+v.gone
-	case objectOf(v.card) == nil:
-		o.hint, text = hintUnknown, "the platform accepted the card but has not stored it: it shows none"
+		text = v.gone
+	case objectOf(v.card) != nil:
+		place, altered := difference(v.card, c.JSON)
+		token, _ := p.readToken() // that a key of somebody else could be
+		text = "it shows another one, which differs in " + secretsOf(token, p.header).clean(place)
+		if o.hint = hintLost; altered {
+			o.hint = hintAltered
+		}
 	}
-	o.err = errors.New("push card: " + text)
+	o.err = errors.New("push card: the platform accepted the card but has not stored it: " + text)
 	return o
 }
 
@@ -195,6 +267,7 @@ func (p *Publisher) check(ctx context.Context, c card.Card) (result string) {
 	switch {
 	case v.err != nil:
 		result = resultUnreadable
+		p.unsighted(v)
 	case holds(v.card, c.JSON):
 		result = resultSame
 	default:
@@ -203,12 +276,4 @@ func (p *Publisher) check(ctx context.Context, c card.Card) (result string) {
 	}
 	p.metrics.reconciles.WithLabelValues(result).Inc()
 	return result
-}
-
-// checkTimer returns what fires when a check is due; nil where there is nothing to check.
-func (p *Publisher) checkTimer() *time.Timer {
-	if _, ok := p.inStep(); !ok || p.registry.off {
-		return nil
-	}
-	return time.NewTimer(time.Until(p.registry.next))
 }

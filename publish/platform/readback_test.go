@@ -154,7 +154,7 @@ func TestPlatformsThatCanNotTell(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		answer func() (*http.Response, error)
-		off    bool // for good
+		final  bool // asking again at once is of no use
 	}{
 		{"no route", answering(404, "404 page not found"), true},
 		{"no route, in JSON", answering(404, `{"error":"not found"}`), true},
@@ -185,16 +185,35 @@ func TestPlatformsThatCanNotTell(t *testing.T) {
 				if h := p.Health(); h.Acknowledged != cardOf("b").Digest || h.LastError != "" {
 					t.Errorf("health %+v", h)
 				}
-				want := "GET a GET" + strings.Repeat(" GET", 10) + " GET b GET"
-				if test.off {
-					want = "GET a b"
+				want := "a GET" + strings.Repeat(" GET", 10) + " GET b GET"
+				switch {
+				case test.final: // left out around a push, but not forgotten
+					want = "GET a" + strings.Repeat(" GET", 10) + " b"
+				case test.name == "unauthorized":
+					want = "GET " + want
+				default: // which the first push waits for
+					want = strings.Repeat("GET ", 10) + want
 				}
 				if got := m.took(); got != want {
 					t.Errorf("calls %q, want %q", got, want)
 				}
 				told := strings.Count(logs.String(), "does not show what it holds")
-				if test.off && told != 1 || !test.off && told != 0 || strings.Contains(logs.String(), "secret") {
+				if test.final && told != 1 || !test.final && told != 0 || strings.Contains(logs.String(), "secret") {
 					t.Errorf("log:\n%s", logs)
+				}
+				if got := codes(p); got != "read_back_unavailable info" {
+					t.Errorf("conditions %q", got)
+				}
+				m.set(asUsual)
+				pass(6 * time.Minute)
+				if m.took(); codes(p) != "card_pushed_unread info" {
+					t.Errorf("conditions %q once it tells", codes(p))
+				}
+				m.register(t, `{"name":"boot","runtime":"langgraph"}`)
+				pass(6 * time.Minute)
+				m.expectCard(t, `{"name":"b","runtime":"langgraph"}`)
+				if got := codes(p); got != "" {
+					t.Errorf("conditions %q once the agent has registered again", got)
 				}
 			})
 		})
@@ -205,7 +224,7 @@ type brokenReader struct{}
 
 func (brokenReader) Read([]byte) (int, error) { return 0, errBroken }
 
-// TestReadingThatHangs delays a push and does not keep it from happening.
+// TestReadingThatHangs delays the first push, no other one, and does not keep it from happening.
 func TestReadingThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMolecule(t).known(t)
@@ -222,12 +241,16 @@ func TestReadingThatHangs(t *testing.T) {
 		pass(time.Second)
 		p.Offer(cardOf("b"))
 		pass(30 * time.Second)
-		if got := m.took(); got != "GET b GET" || p.Health().Acknowledged != cardOf("b").Digest {
+		if got := m.took(); got != "GET GET b" || p.Health().Acknowledged != cardOf("b").Digest {
 			t.Errorf("calls %q, health %+v", got, p.Health())
 		}
 		pass(time.Minute)
 		p.Offer(cardOf("c"))
 		synctest.Wait()
+		if got := m.took(); got != "c" {
+			t.Errorf("calls %q, want a push at once", got)
+		}
+		pass(4*time.Minute + 30*time.Second) // while it is checked
 		stopped := time.Now()
 		stop()
 		if took := time.Since(stopped); took != 2*time.Second {

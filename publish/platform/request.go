@@ -92,10 +92,12 @@ func (p *Publisher) push(ctx context.Context, c card.Card) outcome {
 		p.tried = digestOfToken(token)
 		a, err = p.send(ctx, c, token)
 	}
-	o := classify(a, err)
+	o := p.classify(a, err)
 	if o.plan != planDone {
 		o.err = errors.New("push card: " + secretsOf(token, p.header).complaint(a, err))
+		return o
 	}
+	p.noteUnread()
 	return o
 }
 

@@ -1,6 +1,25 @@
 package platform
 
-const hintOutbox = "free space on the disk, or make the state directory writable for the user that pannier runs as"
+import (
+	"errors"
+	"syscall"
+)
+
+const (
+	hintOutbox = "free space on the disk, or make the state directory writable for the user that pannier runs as"
+	// hintOccupied is for what lies where the record or its directory belongs.
+	hintOccupied = "something else lies in the place that the error names, where the outbox keeps its record: remove it"
+)
+
+// outboxHint is what can be done where the outbox can not be used.
+func outboxHint(err error) string {
+	for _, occupied := range []error{errNotRegular, syscall.EISDIR, syscall.ENOTDIR, syscall.ENOTEMPTY, syscall.EEXIST, syscall.ELOOP, syscall.ENXIO} {
+		if errors.Is(err, occupied) {
+			return hintOccupied
+		}
+	}
+	return hintOutbox
+}
 
 // restore takes over what the outbox holds.
 func (p *Publisher) restore() {
@@ -41,5 +60,5 @@ func (p *Publisher) noteOutbox(err error, message string) {
 		return
 	}
 	p.outboxFails = true
-	p.log.Warn(message, "error", err, "hint", hintOutbox)
+	p.log.Warn(message, "error", err, "hint", outboxHint(err))
 }

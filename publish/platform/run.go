@@ -111,8 +111,13 @@ func (p *Publisher) turn(ctx context.Context) {
 		p.idle(ctx)
 		return
 	}
-	p.lookBefore(ctx)
+	begun := time.Now()
+	o, waits := p.lookBefore(ctx)
 	if ctx.Err() != nil {
+		return
+	}
+	if waits {
+		p.putOff(ctx, o, begun)
 		return
 	}
 	c, ok := p.take()
@@ -163,23 +168,35 @@ func (p *Publisher) take() (card.Card, bool) {
 	return c, ok
 }
 
-// idle waits for a card, and checks those that are there when it is time to.
+// idle waits for a card, and checks those that are there when it is time to, or tries one again that was refused.
 func (p *Publisher) idle(ctx context.Context) {
-	var checkDue <-chan time.Time
-	if timer := p.checkTimer(); timer != nil {
+	var due <-chan time.Time
+	at, act := p.upkeep()
+	if act != nil {
+		timer := time.NewTimer(time.Until(at))
 		defer timer.Stop()
-		checkDue = timer.C
+		due = timer.C
 	}
 	select {
 	case <-ctx.Done():
 	case <-p.wake:
 	case <-p.alarm:
 		p.reconcile(ctx)
-	case <-checkDue:
-		if c, ok := p.inStep(); ok {
-			p.check(ctx, c)
-		}
+	case <-due:
+		act(ctx)
 	}
+}
+
+// upkeep returns what is to be done while no card is due, and when; nil where that is nothing.
+func (p *Publisher) upkeep() (at time.Time, act func(context.Context)) {
+	c, ok := p.inStep()
+	switch {
+	case ok && !p.registry.off:
+		return p.registry.next, func(ctx context.Context) { p.check(ctx, c) }
+	case !ok && p.Health().Blocked:
+		return p.refusal.next, func(context.Context) { p.Retry() }
+	}
+	return time.Time{}, nil
 }
 
 // try makes one request and tells everybody how it went.
@@ -192,12 +209,20 @@ func (p *Publisher) try(ctx context.Context, c card.Card) outcome {
 	if o.err == nil {
 		o = p.verify(ctx, c, o)
 	}
+	p.conclude(c, o, begun, ended)
+	return o
+}
+
+// conclude tells everybody how a try went.
+func (p *Publisher) conclude(c card.Card, o outcome, begun, ended time.Time) {
 	p.row.note(o)
+	if o.plan == planStop {
+		p.refusal.note(ended, refusedLeast+p.jitter(refusedSpread))
+	}
 	p.metrics.observe(o, begun, ended)
 	p.amend(func(s *slot) { s.settle(o, ended) })
 	p.keep()
 	p.report(c, o)
-	return o
 }
 
 // pause waits for the time of the next try. A newer card cuts it short, but not below what the platform asked for.
@@ -277,7 +302,7 @@ func (p *Publisher) report(c card.Card, o outcome) {
 	push := pannier.CardPush{Platform: p.name, Digest: c.Digest}
 	switch {
 	case o.err == nil:
-		p.dropped = pannier.Digest{}
+		p.dropped, p.refusal.told = pannier.Digest{}, pannier.Digest{}
 		p.logSuccess(c)
 		p.emit(pannier.EventCardPushed, push)
 	case o.reason == reasonNotStored && p.dropped != c.Digest:
@@ -285,8 +310,11 @@ func (p *Publisher) report(c card.Card, o outcome) {
 		p.log.Warn("card accepted but not stored, trying again", "digest", c.Digest.String(), "error", o.err, "hint", o.hint)
 		push.Error = o.err.Error()
 		p.emit(pannier.EventCardRejected, push)
+	case o.plan == planStop && p.refusal.told == c.Digest:
+		p.log.Debug("card refused again", "digest", c.Digest.String(), "error", o.err)
 	case o.plan == planStop:
-		p.log.Warn("card refused, nothing is sent before it changes", "digest", c.Digest.String(), "error", o.err, "hint", o.hint)
+		p.refusal.told = c.Digest
+		p.log.Warn("card refused, it is sent again once it changes, and now and then", "digest", c.Digest.String(), "error", o.err, "hint", o.hint)
 		push.Error = o.err.Error()
 		p.emit(pannier.EventCardRejected, push)
 	default:

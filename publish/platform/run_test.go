@@ -252,19 +252,29 @@ func TestUnauthorizedForLongIsSlow(t *testing.T) {
 	})
 }
 
+// TestRefusedCardBlocksUntilItChanges or is asked for, and else is tried about every 15 minutes, which is told once.
 func TestRefusedCardBlocksUntilItChanges(t *testing.T) {
 	for _, status := range []int{400, 413, 422} {
 		t.Run(http.StatusText(status), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e := newEvents()
-				p, w := wired(t, platform.Options{Emit: e.emit}, inTurn(status, 200))
+				p, w := wired(t, platform.Options{Emit: e.emit}, inTurn(status, status, status, status, status, 200))
 				start(t, p)
 				p.Offer(cardOf("a"))
-				pass(time.Hour)
+				pass(10 * time.Minute)
 				p.Offer(cardOf("a"))
-				pass(time.Hour)
+				pass(6 * time.Minute)
 				if got := w.cards(); got != "a" {
 					t.Fatalf("pushed %q, want a once", got)
+				}
+				pass(40 * time.Minute)
+				if got := w.cards(); got != "a a a a" {
+					t.Fatalf("pushed %q, want a every 16.5 minutes", got)
+				}
+				p.Retry()
+				synctest.Wait()
+				if got := w.cards(); got != "a a a a a" {
+					t.Fatalf("pushed %q, want a at once", got)
 				}
 				if h := p.Health(); !h.Blocked || h.Hint == "" || h.LastError == "" {
 					t.Errorf("health %+v, want blocked with error and hint", h)
@@ -274,7 +284,7 @@ func TestRefusedCardBlocksUntilItChanges(t *testing.T) {
 				}
 				p.Offer(cardOf("b"))
 				synctest.Wait()
-				if h := p.Health(); w.cards() != "a b" || h.Blocked || h.LastError != "" || !h.Since.IsZero() {
+				if h := p.Health(); w.cards() != "a a a a a b" || h.Blocked || h.LastError != "" || !h.Since.IsZero() {
 					t.Errorf("pushed %q, health %+v", w.cards(), h)
 				}
 				if kind, push := e.await(t); kind != pannier.EventCardPushed || push.Error != "" {

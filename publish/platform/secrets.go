@@ -2,10 +2,12 @@ package platform
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -29,12 +31,28 @@ func secretsOf(token string, header http.Header) secrets {
 	return s
 }
 
-// with adds a text, as it is and as it looks in an address.
+// with adds a text, as it is and as it looks in an address, in JSON and between the quotation marks of Go.
 func (s secrets) with(text string) secrets {
 	if text == "" {
 		return s
 	}
-	return append(s, text, url.PathEscape(text))
+	quoted, ascii := strconv.Quote(text), strconv.QuoteToASCII(text)
+	s = append(s, text, url.PathEscape(text), url.QueryEscape(text), quoted[1:len(quoted)-1], ascii[1:len(ascii)-1])
+	for _, escape := range []bool{true, false} {
+		s = append(s, inJSON(text, escape))
+	}
+	return s
+}
+
+// inJSON returns a text as it stands in JSON, without its quotation marks.
+func inJSON(text string, escapeHTML bool) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(escapeHTML)
+	if enc.Encode(text) != nil {
+		return text // which a text always can be
+	}
+	return strings.TrimSuffix(b.String(), "\"\n")[1:]
 }
 
 // complaint says what went wrong with a try. What the platform or the network say may repeat what was sent, so it is

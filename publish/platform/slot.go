@@ -19,8 +19,10 @@ type slot struct {
 	before pannier.Digest
 	// flying is the card of the request in flight.
 	flying pannier.Digest
-	// refused is the card that the platform will not take however often it is sent.
+	// refused is the card that the platform will not take, so that sending it again at once is of no use.
 	refused pannier.Digest
+	// again says that the refused card is to be tried once more.
+	again bool
 
 	acknowledged pannier.Digest
 	lastSuccess  time.Time
@@ -45,7 +47,10 @@ func (s *slot) put(c card.Card) (changed, coalesced bool) {
 func (s *slot) pending() bool { return s.card.Digest != s.held }
 
 // sendable reports whether the newest card is worth a request.
-func (s *slot) sendable() bool { return s.pending() && s.card.Digest != s.refused }
+func (s *slot) sendable() bool { return s.pending() && (!s.blocked() || s.again) }
+
+// blocked reports whether the newest card was refused.
+func (s *slot) blocked() bool { return s.pending() && s.card.Digest == s.refused }
 
 // waits reports whether a push is still to begin.
 func (s *slot) waits() bool { return s.sendable() && s.card.Digest != s.flying }
@@ -55,12 +60,15 @@ func (s *slot) take() (card.Card, bool) {
 	if !s.sendable() {
 		return card.Card{}, false
 	}
-	s.flying, s.before, s.held = s.card.Digest, s.held, pannier.Digest{}
+	s.flying, s.before, s.held, s.again = s.card.Digest, s.held, pannier.Digest{}, false
 	return s.card, true
 }
 
 // settle notes what became of the card in flight.
 func (s *slot) settle(o outcome, now time.Time) {
+	if s.flying == s.refused { // what it is now is said below
+		s.refused = pannier.Digest{}
+	}
 	if o.err == nil {
 		s.held, s.acknowledged, s.lastSuccess = s.flying, s.flying, now
 		s.lastError, s.hint, s.since = "", "", time.Time{}
@@ -118,7 +126,7 @@ func (s *slot) health(platform string) pannier.PushHealth {
 		LastSuccess:  s.lastSuccess,
 		LastError:    s.lastError,
 		Hint:         s.hint,
-		Blocked:      s.pending() && s.card.Digest == s.refused,
+		Blocked:      s.blocked(),
 		Since:        s.since,
 	}
 }

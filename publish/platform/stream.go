@@ -270,6 +270,7 @@ func (p *Publisher) heed(f frame) {
 // begins is settled by that push, and a card of our own from just before may be told late: both call for a look at most. What
 // is told while a card is in flight may have come before it or behind it, so that counts.
 func (p *Publisher) hearOwn(registered json.RawMessage) {
+	registered = unwrapped(registered)
 	p.mu.Lock()
 	newest, waits := p.slot.card.JSON, p.slot.waits()
 	echoes := p.echoes

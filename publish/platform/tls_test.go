@@ -1,6 +1,7 @@
 package platform_test
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -8,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"math/big"
 	"net"
 	"net/http/httptest"
@@ -15,11 +17,13 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
+	"pannier"
 	"pannier/publish/platform"
 )
 
@@ -63,10 +67,77 @@ func newCertificate(t *testing.T, by authority, template x509.Certificate) autho
 func (a authority) file(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw}), 0o600); err != nil {
+	replaceFile(t, path, a.pem())
+	return path
+}
+
+func (a authority) pem() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
+}
+
+// replaceFile puts a text in the place of a file at once.
+func replaceFile(t *testing.T, path string, text []byte) {
+	t.Helper()
+	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return path
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAuthorityThatIsReplaced counts from the next request on; one that can not be read leaves the one before.
+func TestAuthorityThatIsReplaced(t *testing.T) {
+	old, renewed := newAuthority(t), newAuthority(t)
+	soon := time.Now().Add(time.Hour)
+	first, second := old.serve(t, soon), renewed.serve(t, soon)
+	ca, e := old.file(t), newEvents()
+	p := newPublisher(t, platform.Options{URL: first.URL, CAFile: ca, Emit: e.emit})
+	var moved atomic.Bool
+	p.SetDial(func(ctx context.Context, network, _ string) (net.Conn, error) {
+		addr := first.Listener.Addr().String()
+		if moved.Load() {
+			addr = second.Listener.Addr().String()
+		}
+		return new(net.Dialer).DialContext(ctx, network, addr)
+	})
+	p.SetJitter(func(most time.Duration) time.Duration { return min(most, 10*time.Millisecond) })
+	stop := start(t, p)
+	push := func(name string) {
+		t.Helper()
+		p.Offer(cardOf(name))
+		if kind, push := e.await(t); kind != pannier.EventCardPushed || push.Digest != cardOf(name).Digest {
+			t.Fatalf("event %v %+v", kind, push)
+		}
+	}
+	push("a")
+	for i, broken := range []func(){
+		func() { replaceFile(t, ca, []byte("nothing")) },
+		func() { replaceFile(t, ca, nil) },
+		func() {
+			if err := os.Remove(ca); err != nil {
+				t.Fatal(err)
+			}
+		},
+		func() {
+			if err := syscall.Mkfifo(ca, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		broken()
+		push(fmt.Sprint("b", i))
+		if got := codes(p); got != "ca_file_unreadable warning" {
+			t.Errorf("conditions %q", got)
+		}
+	}
+	moved.Store(true)
+	replaceFile(t, ca, renewed.pem())
+	push("c")
+	if got := codes(p); got != "" {
+		t.Errorf("conditions %q", got)
+	}
+	stop()
 }
 
 // serve starts a TLS server on 127.0.0.1 with a certificate of the authority.

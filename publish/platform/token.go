@@ -13,6 +13,22 @@ import (
 // maxTokenBytes is far more than a token has; Molecule's platform makes tokens of 43 characters.
 const maxTokenBytes = 4096
 
+// What a token file can be besides unreadable.
+var (
+	errNotRegular = errors.New("not a regular file")
+	errNotToken   = errors.New("no token")
+)
+
+// formError is a file that is not what it should be; kind is one of the above.
+type formError struct {
+	text string
+	kind error
+}
+
+func (e *formError) Error() string { return e.text }
+
+func (e *formError) Unwrap() error { return e.kind }
+
 // TokenFile returns a function that reads a bearer token from a file, anew each time, since the platform replaces the
 // token whenever it restarts the agent. Blanks around the token are dropped; a file that is empty or missing is no token
 // and no error. An error names the file and never quotes what is in it.
@@ -43,18 +59,18 @@ func readRegular(path string, most int64) ([]byte, error) {
 	if info, err := f.Stat(); err != nil {
 		return nil, err
 	} else if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
+		return nil, &formError{path + " is not a regular file", errNotRegular}
 	}
 	return io.ReadAll(io.LimitReader(f, most+1))
 }
 
 func parseToken(path string, content []byte) (string, error) {
 	if len(content) > maxTokenBytes {
-		return "", fmt.Errorf("%s is larger than %d bytes, which no token is", path, maxTokenBytes)
+		return "", &formError{fmt.Sprintf("%s is larger than %d bytes, which no token is", path, maxTokenBytes), errNotToken}
 	}
 	token := strings.TrimSpace(string(content))
 	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "", fmt.Errorf("%s is not one line of printable characters", path)
+		return "", &formError{path + " is not one line of printable characters", errNotToken}
 	}
 	return token, nil
 }

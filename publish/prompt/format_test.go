@@ -60,7 +60,7 @@ func neighbours() []pannier.Peer {
 		{ID: "p4"},
 		{ID: "p5", Card: []byte(`{"name":`)},
 		{ID: "p6", Card: []byte(`[]`)},
-		{ID: "p`7", Card: []byte(`{"name":7,"skills":{}}`)},
+		{ID: "p7", Card: []byte(`{"name":7,"skills":{}}`)},
 	}
 }
 

@@ -56,15 +56,15 @@ func peersSection(peers []pannier.Peer, room int) (text string, size int) {
 	return peersHead + b.String() + more + peersFoot, size
 }
 
-// peerBlocks returns the lines on each peer that has a card, of the first [peersShown], and the line on those behind them.
+// peerBlocks returns the lines on each peer that has a card and an id that can be shown as it is, of the first [peersShown], and the line on those behind them.
 func peerBlocks(peers []pannier.Peer) (blocks []block, more string) {
 	ordered := slices.Clone(peers)
 	slices.SortStableFunc(ordered, func(a, b pannier.Peer) int { return cmp.Compare(a.ID, b.ID) })
 	left := 0
 	for _, p := range ordered {
 		card, ok := cardOf(p)
-		if !ok {
-			continue
+		if !ok || p.ID == "" || inline(p.ID) != p.ID {
+			continue // an id that would not show as it is could be taken for another one
 		}
 		if len(blocks) == peersShown {
 			left++
@@ -95,8 +95,7 @@ func cardOf(p pannier.Peer) (card *peerCard, ok bool) {
 
 // peerLines returns what is told of a peer.
 func peerLines(p pannier.Peer, card *peerCard) string {
-	id := inline(p.ID)
-	text := fmt.Sprintf("- **%s** (id: `%s`, status: %s)\n", cmp.Or(inlineOf(card.Name), inline(p.Name), id), id, cmp.Or(inline(p.Status), "unknown"))
+	text := fmt.Sprintf("- **%s** (id: `%s`, status: %s)\n", cmp.Or(inlineOf(card.Name), inline(p.Name), p.ID), p.ID, cmp.Or(inline(p.Status), "unknown"))
 	if names := skillNames(card.Skills); len(names) > 0 {
 		text += "  Skills: " + strings.Join(names, ", ") + "\n"
 	}

@@ -79,7 +79,7 @@ func onePeer(t *testing.T, text string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	peer := pannier.Peer{ID: "p" + text, Name: text, Status: text, Card: card}
+	peer := pannier.Peer{ID: "p", Name: text, Status: text, Card: card}
 	return renderVia(pannier.ViaImplicit, prompt.Options{Format: prompt.Molecule, Peers: []pannier.Peer{peer}}, nil).Text
 }
 
@@ -98,6 +98,20 @@ func checkPeers(t *testing.T, section string) {
 	text, foot := strings.CutSuffix(text, "\nHand a task to one of them with `delegate_to_workspace` and its id.\n")
 	if !head || !foot || !peerForm.MatchString(text) || peerMarks.MatchString(text) {
 		t.Errorf("got %q", section)
+	}
+}
+
+// TestPeersThatLookAlike: an id that would not show as it is is none, so that no peer can be taken for another one.
+func TestPeersThatLookAlike(t *testing.T) {
+	peers := []pannier.Peer{{ID: "aaaa", Card: []byte(`{}`)}}
+	for _, id := range []string{
+		"", "a\u200ba\u202ea`a", "aa*aa", " aaaa", "aa\u00a0aa  b", "aaaa\u2028", "aaaa\ufe00", "<s>", strings.Repeat("a", 101), "aa\xffaa",
+	} {
+		peers = append(peers, pannier.Peer{ID: id, Card: []byte(`{}`)})
+	}
+	text := renderVia(pannier.ViaImplicit, prompt.Options{Format: prompt.Molecule, Peers: peers}, nil).Text
+	if n := strings.Count(text, "(id: "); n != 1 || !strings.Contains(text, "- **aaaa** (id: `aaaa`, ") {
+		t.Errorf("%d peers are told of:\n%s", n, text)
 	}
 }
 

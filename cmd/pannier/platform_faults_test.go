@@ -1,0 +1,189 @@
+package main
+
+import (
+	"crypto/tls"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"pannier/publish/platform"
+	"pannier/publish/platform/devplatform"
+)
+
+// oddPlatform is a development platform in this process that something stands before.
+type oddPlatform struct {
+	*devplatform.Platform
+	server *httptest.Server
+	// instead answers where it writes something; the platform answers the rest.
+	instead atomic.Pointer[func(w http.ResponseWriter, r *http.Request) bool]
+}
+
+// newOddPlatform has an agent registered, with a url and a key of its own.
+func newOddPlatform(t *testing.T, instead func(w http.ResponseWriter, r *http.Request) bool) *oddPlatform {
+	t.Helper()
+	p := &oddPlatform{Platform: devplatform.New(devplatform.Options{})}
+	t.Cleanup(p.Close)
+	p.instead.Store(&instead)
+	p.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !(*p.instead.Load())(w, r) {
+			p.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(p.server.Close)
+	if _, err := p.Seed(testWorkspaceID, testToken); err != nil {
+		t.Fatal(err)
+	}
+	p.agentStarts(t)
+	return p
+}
+
+// agentStarts registers the card of an agent, as its runtime does.
+func (p *oddPlatform) agentStarts(t *testing.T) {
+	t.Helper()
+	r := httptest.NewRequest(http.MethodPost, platform.PathRegister, strings.NewReader(`{"id":"`+testWorkspaceID+
+		`","url":"http://agent:8000","agent_card":{"name":"boot","url":"http://agent:8000","x_team":"blue","skills":[]}}`))
+	r.Header.Set("Authorization", "Bearer "+testToken)
+	w := httptest.NewRecorder()
+	if p.ServeHTTP(w, r); w.Code != http.StatusOK {
+		t.Fatalf("register: %d %s", w.Code, w.Body)
+	}
+}
+
+// holds is an outcome: the platform has our card with all of these in it.
+func (p *oddPlatform) holds(t *testing.T, parts ...string) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("the platform holds %q", parts), func() error {
+		card, _ := p.Card(testWorkspaceID)
+		for _, part := range append(parts, "Test desk") {
+			if !strings.Contains(string(card), part) {
+				return fmt.Errorf("it holds %s", card)
+			}
+		}
+		return nil
+	})
+}
+
+// condition is an outcome: health has, or has not, a condition.
+func (s *sidecarUnderTest) condition(t *testing.T, code string, wanted bool) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("condition %s: %v", code, wanted), func() error {
+		h, err := s.Health(t.Context())
+		if err != nil {
+			return err
+		}
+		for _, c := range h.Conditions {
+			if c.Code == code && wanted && c.Hint != "" {
+				return nil
+			}
+			if c.Code == code && !wanted {
+				return fmt.Errorf("%+v", c)
+			}
+		}
+		if wanted {
+			return fmt.Errorf("conditions %+v", h.Conditions)
+		}
+		return nil
+	})
+}
+
+// TestPlatformWhoseFirstReadFails for a moment: the push waits, and the agent keeps its url.
+func TestPlatformWhoseFirstReadFails(t *testing.T) {
+	var reads atomic.Int32
+	p := newOddPlatform(t, func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasPrefix(r.URL.Path, "/workspaces/") || reads.Add(1) > 3 {
+			return false
+		}
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return true
+	})
+	startSidecar(t, newWorkspace(t), "--platform-url", p.server.URL, "--platform-token-file", tokenFile(t))
+	p.holds(t, "http://agent:8000", `"x_team":"blue"`)
+}
+
+// TestPlatformWhoseFirstReadIsOdd is read again once its event stream is there, and until then health says what is lost.
+func TestPlatformWhoseFirstReadIsOdd(t *testing.T) {
+	p := newOddPlatform(t, func(w http.ResponseWriter, r *http.Request) bool {
+		switch {
+		case strings.HasPrefix(r.URL.Path, "/workspaces/"):
+			fmt.Fprint(w, "<html>maintenance</html>")
+		case r.URL.Path == platform.PathEvents:
+			w.WriteHeader(http.StatusBadGateway)
+		default:
+			return false
+		}
+		return true
+	})
+	s := startSidecar(t, newWorkspace(t), "--platform-url", p.server.URL, "--platform-token-file", tokenFile(t))
+	s.condition(t, "read_back_unavailable", true)
+	p.holds(t)
+	p.agentStarts(t)
+	usual := func(http.ResponseWriter, *http.Request) bool { return false }
+	p.instead.Store(&usual)
+	p.holds(t, "http://agent:8000", `"x_team":"blue"`)
+	s.condition(t, "read_back_unavailable", false)
+}
+
+// TestPlatformWhoseAuthorityIsReplaced is trusted again without a restart.
+func TestPlatformWhoseAuthorityIsReplaced(t *testing.T) {
+	p := newOddPlatform(t, func(http.ResponseWriter, *http.Request) bool { return false })
+	secure := httptest.NewUnstartedServer(p.server.Config.Handler)
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	secure.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	secure.StartTLS()
+	t.Cleanup(secure.Close)
+	good := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})
+	dir := t.TempDir()
+	writeCertificate(t, dir) // which is another one
+	ca := filepath.Join(dir, "cert.pem")
+	config := filepath.Join(t.TempDir(), "pannier.yaml")
+	if err := os.WriteFile(config, []byte("platform:\n  url: "+secure.URL+"\n  ca_file: "+ca+"\n  token_file: "+tokenFile(t)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := startSidecar(t, newWorkspace(t), "--config", config)
+	s.condition(t, "push_failing", true)
+	if err := os.WriteFile(ca, good, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.holds(t)
+	if err := os.WriteFile(ca, []byte("nothing"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.write(t, skillScript("haiku", "Writes a haiku."))
+	p.holds(t, "Writes a haiku.")
+	s.condition(t, "ca_file_unreadable", true)
+}
+
+// TestAuthoritiesThatCanNotBeRead end the start at once, with what to do.
+func TestAuthoritiesThatCanNotBeRead(t *testing.T) {
+	dir := t.TempDir()
+	pipe, empty := filepath.Join(dir, "pipe"), filepath.Join(dir, "empty")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, ca := range []string{pipe, empty, filepath.Join(dir, "missing")} {
+		config := filepath.Join(dir, "pannier.yaml")
+		if err := os.WriteFile(config, []byte("platform:\n  url: https://platform.test\n  ca_file: "+ca+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), binary, "run", "--workspace", newWorkspace(t), "--workspace-id", testWorkspaceID,
+			"--socket", filepath.Join(shortDir(t), "s"), "--state-dir", "none", "--config", config)
+		cmd.Env = cleanEnviron()
+		out, err := cmd.CombinedOutput()
+		if err == nil || cmd.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), "name a regular file in ca_file") {
+			t.Errorf("%s: %v\n%s", ca, err, out)
+		}
+	}
+}
