@@ -38,7 +38,8 @@ type File struct {
 // every file of a skill that has vanished.
 //
 // No path leads out of the skill directory: the kernel keeps to it in one step, and where it can not, [os.Root] does. A
-// SKILL.md that is itself a link may lead elsewhere in its root, or into its link targets, as it may for discovery.
+// SKILL.md or _meta.json that is itself a link may lead elsewhere in its root, or into its link targets, as it may for
+// discovery.
 func (l *Loader) Open(ctx context.Context, s *pannier.Skill, name string) (*File, error) {
 	if fault := l.checkPath(name); fault != "" {
 		return nil, &pannier.FileError{Fault: fault, Path: name}
@@ -85,9 +86,9 @@ func digestIn(s *pannier.Skill, name string) pannier.Digest {
 	return pannier.Digest{}
 }
 
-// openBelow opens a file below the skill directory; SKILL.md as discovery does.
+// openBelow opens a file below the skill directory; what discovery has read as discovery does.
 func (l *Loader) openBelow(s *pannier.Skill, name string) (openFile, error) {
-	if name == s.File {
+	if !digestIn(s, name).IsZero() {
 		found, err := l.placeOf(s).Find(path.Join(s.PathBelowRoot, name))
 		if err != nil {
 			return openFile{}, changedUnlessBusy(err)

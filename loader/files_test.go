@@ -163,3 +163,46 @@ func TestOpenNoticesWhatChanges(t *testing.T) {
 		f.Close()
 	}
 }
+
+// TestOpenMetaThatIsALink: a _meta.json that discovery has read by a link is served by it too, and no other file is.
+func TestOpenMetaThatIsALink(t *testing.T) {
+	rules, root, store := storeBeside(t, "in", "target", "out", "dangling")
+	put(t, filepath.Join(root, "shared.json"), []byte(`{"version":"1.2.3"}`))
+	put(t, filepath.Join(store, "shared.json"), []byte(`{"version":"4.5.6"}`))
+	put(t, filepath.Join(filepath.Dir(root), "secret.json"), []byte(`{"version":"7.8.9"}`))
+	link(t, "../shared.json", filepath.Join(root, "in/_meta.json"))
+	link(t, "../shared.json", filepath.Join(root, "in/notes.json"))
+	link(t, store+"/shared.json", filepath.Join(root, "target/_meta.json"))
+	link(t, "../../secret.json", filepath.Join(root, "out/_meta.json"))
+	link(t, store+"/none.json", filepath.Join(root, "dangling/_meta.json"))
+	l := loader.New(loader.Options{Rules: rules})
+	skills := load(t, l, pannier.Batch{Full: true}).Skills
+	for i, want := range []pannier.FileFault{pannier.FileOutside, "", pannier.FileOutside, ""} { // dangling, in, out, target
+		f, err := l.Open(t.Context(), skills[i], "_meta.json")
+		if err == nil {
+			if f.Digest() != skills[i].MetaFileDigest {
+				t.Errorf("%s: %s, want %s", skills[i].Path, f.Digest(), skills[i].MetaFileDigest)
+			}
+			f.Close()
+		}
+		wantFault(t, skills[i].Path, err, want)
+	}
+	_, err := l.Open(t.Context(), skills[1], "notes.json")
+	wantFault(t, "notes.json", err, pannier.FileOutside)
+	link(t, "../../secret.json", filepath.Join(root, "in/turned"))
+	rename(t, filepath.Join(root, "in/turned"), filepath.Join(root, "in/_meta.json"))
+	if _, err := l.Open(t.Context(), skills[1], "_meta.json"); !errors.Is(err, pannier.ErrChanged) {
+		t.Errorf("turned: %v", err)
+	}
+}
+
+func wantFault(t *testing.T, what string, err error, want pannier.FileFault) {
+	t.Helper()
+	fault := pannier.FileFault("")
+	if e, ok := errors.AsType[*pannier.FileError](err); ok {
+		fault = e.Fault
+	}
+	if fault != want || (err == nil) != (want == "") {
+		t.Errorf("%s: %v, want %q", what, err, want)
+	}
+}

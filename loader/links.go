@@ -19,7 +19,50 @@ func placeOf(root pannier.Root) beneath.Place {
 }
 
 // mayLeadOut reports whether an error of the root says that a path leads out of it, and links may.
-func (s *scan) mayLeadOut(err error) bool { return len(s.place.Targets) > 0 && beneath.Escapes(err) }
+func (s *scan) mayLeadOut(err error) bool {
+	return len(s.tree.root.LinkTargets) > 0 && beneath.Escapes(err)
+}
+
+// target opens the target that a path lies in which a way has come to, once for each scan. It returns nil where that is none, or
+// lies within the root.
+func (s *scan) target(real string) (target *os.Root, rel string) {
+	if real == "" || s.real == "" || s.inRoot(real) {
+		return nil, ""
+	}
+	at, rel, ok := s.place.Holder(real)
+	if !ok {
+		return nil, ""
+	}
+	s.targetsMu.Lock()
+	defer s.targetsMu.Unlock()
+	if s.targets[at] == nil {
+		root, err := beneath.Open(at)
+		if err != nil {
+			return nil, ""
+		}
+		if s.targets == nil {
+			s.targets = make(map[string]*os.Root)
+		}
+		s.targets[at] = root
+	}
+	return s.targets[at], rel
+}
+
+// inRoot reports whether a path lies in the root, by either of its names.
+func (s *scan) inRoot(abs string) bool {
+	_, named := below(s.tree.root.Path, abs)
+	_, within := below(s.real, abs)
+	return named || within
+}
+
+// lookAtEnd tells of what is at the end of the way of a link. It goes no way again where that lies in a target: what is opened
+// below the target is in it, whatever was turned meanwhile.
+func (s *scan) lookAtEnd(rel, real string) (fs.FileInfo, error) {
+	if target, rel := s.target(real); target != nil {
+		return target.Stat(rel)
+	}
+	return s.lookUp(rel)
+}
 
 // lookUp tells of what a path leads to, within the root or in a target of its links.
 func (s *scan) lookUp(rel string) (fs.FileInfo, error) {
@@ -89,7 +132,7 @@ func (s *scan) linkProblem(lost []string, err error) pannier.Problem {
 // leadsToDir reports whether a link leads to a directory within the root or a target of links, other than one that the link or
 // the root lies in itself. real is where its way ends.
 func (s *scan) leadsToDir(rel, real string) (bool, error) {
-	target, err := s.lookUp(rel)
+	target, err := s.lookAtEnd(rel, real)
 	if err != nil || !target.IsDir() {
 		return false, err
 	}

@@ -31,6 +31,9 @@ type scan struct {
 	// place is the root with the targets of its links, and real the path without links of the root where it has such targets.
 	place beneath.Place
 	real  string
+	// targets are those that were opened, by their path, under the lock.
+	targetsMu sync.Mutex
+	targets   map[string]*os.Root
 	// thorough says that an equal stat proves nothing this time.
 	thorough bool
 
@@ -50,7 +53,8 @@ func openScan(t *tree) (*scan, error) {
 		return nil, err
 	}
 	s := &scan{tree: t, root: root, dir: dir, fd: int(dir.Fd()), now: t.now(), place: placeOf(t.root)}
-	if len(s.place.Targets) > 0 {
+	if len(t.root.LinkTargets) > 0 {
+		s.place = s.place.Resolved()
 		if s.real, err = filepath.EvalSymlinks(t.root.Path); err != nil {
 			s.close()
 			return nil, err
@@ -69,6 +73,9 @@ func openScan(t *tree) (*scan, error) {
 }
 
 func (s *scan) close() {
+	for _, target := range s.targets {
+		target.Close()
+	}
 	s.dir.Close()
 	s.root.Close()
 }

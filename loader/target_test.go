@@ -52,7 +52,7 @@ func TestLinksIntoTargets(t *testing.T) {
 		if p := c.Problems[0]; p.Path != "skills/outside" || !strings.Contains(p.Message, "2 more") || !strings.Contains(p.Hint, "link_targets") {
 			t.Errorf("told %v", p)
 		}
-		wantWatch(t, c, out, root, root+"/a", root+"/file", store, store+"/abs", store+"/group", store+"/group/x", store+"/rel")
+		wantWatch(t, c, out+"/hop", root, root+"/a", root+"/file", store, store+"/abs", store+"/group", store+"/group/x", store+"/rel")
 	}
 	c := load(t, l, pannier.Batch{Full: true})
 	for _, s := range c.Skills {
@@ -92,7 +92,7 @@ func TestTargetChanges(t *testing.T) {
 	l := loader.New(loader.Options{Rules: rules})
 	c := load(t, l, pannier.Batch{Full: true})
 	wantPaths(t, c, "file")
-	wantWatch(t, c, filepath.Dir(root), root, root+"/file") // the store is not there yet: where it will come is watched
+	wantWatch(t, c, root, root+"/file", store) // the store is not there yet: that it comes is watched
 	for _, version := range []string{"v1", "v2"} {
 		writeSkill(t, store, version+"/a", good(version))
 		write(t, filepath.Join(store, version, "one.md"), good(version))
@@ -171,4 +171,34 @@ func TestTargetThatIsALink(t *testing.T) {
 	c = load(t, loader.New(loader.Options{Rules: rules}), pannier.Batch{Full: true})
 	wantPaths(t, c, "a")
 	wantCodes(t, c.Problems, "root.link_outside")
+}
+
+// TestLinksToWhatNoTargetHolds watches no directory outside for them: anybody may write there at any time. What lies outside is
+// watched by the entry, so that a link that comes there, or is turned, is noticed.
+func TestLinksToWhatNoTargetHolds(t *testing.T) {
+	rules, root, store := storeBeside(t, "a")
+	writeSkill(t, store, "x", good("x"))
+	out := filepath.Join(filepath.Dir(root), "outside")
+	mkdir(t, out)
+	write(t, filepath.Join(out, "file"), "text")
+	mkdir(t, filepath.Join(root, "f"))
+	link(t, filepath.Join(out, "none"), filepath.Join(root, "stale"))
+	link(t, out, filepath.Join(root, "there"))
+	link(t, "../outside/none/deep/er", filepath.Join(root, "deep"))
+	link(t, out+"/file/below", filepath.Join(root, "through"))
+	link(t, out+"/none.md", filepath.Join(root, "f/SKILL.md"))
+	link(t, "../store/not-yet", filepath.Join(out, "soon"))
+	link(t, out+"/soon", filepath.Join(root, "soon"))
+	l := loader.New(loader.Options{Rules: rules})
+	c := load(t, l, pannier.Batch{Full: true})
+	wantPaths(t, c, "a", "f")
+	wantWatch(t, c, out+"/file", out+"/none", out+"/none.md", out+"/soon", root, root+"/a", root+"/f", store)
+	link(t, store+"/x", filepath.Join(out, "none"))
+	link(t, store+"/x/SKILL.md", filepath.Join(out, "none.md"))
+	c = load(t, l, pannier.Batch{Dirs: []string{out + "/none", out + "/none.md"}})
+	wantPaths(t, c, "a", "f", "stale")
+	if f := c.Skills[1]; f.Broken || f.Description != "x" {
+		t.Errorf("%+v", f)
+	}
+	wantWatch(t, c, out+"/file", out+"/none", out+"/none.md", out+"/soon", root, root+"/a", root+"/f", store, store+"/x")
 }

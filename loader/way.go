@@ -19,9 +19,13 @@ const maxLinks = 40
 type way struct {
 	// real is the path without links of what is at its end, empty where nothing is, or nothing within the root.
 	real string
-	// dirs are the directories in which a change can make the way lead elsewhere: each that holds a link on it, and, where
-	// nothing is at its end, the one in which it ends.
+	// dirs are what to watch to learn that the way leads elsewhere: each directory that holds a link on it, and, where nothing is
+	// at its end, the one in which it ends. Outside of where a way may end, where anybody may write at any time, it is not that
+	// directory but the path of the entry, which the watcher takes for a directory that is missing, or that a link leads to.
 	dirs []string
+	// outside are the paths of the links on it that lie there, and strays says that what is at its end does so too.
+	outside []string
+	strays  bool
 	// volumes are those that it leads through.
 	volumes []volume
 }
@@ -29,6 +33,18 @@ type way struct {
 // findWay goes along a path below the root. It does not leave the root, unless links of the root may: what a link says of
 // elsewhere is the end.
 func (s *scan) findWay(rel string) (w way) {
+	s.goAlong(rel, &w)
+	for _, link := range w.outside {
+		if w.strays { // to watch where it leads would be to watch what is nobody's business here
+			link = path.Dir(link)
+		}
+		w.pass(link)
+	}
+	return w
+}
+
+// goAlong notes what is on the way.
+func (s *scan) goAlong(rel string, w *way) {
 	at, rest, links := "", rel, 0 // at is what of the way is behind, without links; absolute outside of the root
 	for rest != "" {
 		var name string
@@ -37,7 +53,7 @@ func (s *scan) findWay(rel string) (w way) {
 			continue
 		case "..":
 			if at == "" && s.real == "" {
-				return w
+				return
 			}
 			at = s.above(at)
 			continue
@@ -45,31 +61,48 @@ func (s *scan) findWay(rel string) (w way) {
 		target, isLink, err := s.readLink(path.Join(at, name))
 		switch {
 		case errors.Is(err, errNotDir):
-			w.pass(s.abs(s.above(at)))
-			return w
+			s.passEnd(w, s.above(at), path.Base(at))
+			return
 		case err != nil:
-			w.pass(s.abs(at))
-			return w
+			s.passEnd(w, at, name)
+			return
 		case !isLink:
 			at = path.Join(at, name)
 			continue
 		}
-		w.pass(s.abs(at))
+		s.passLink(w, at, name)
 		if name == volumeLink {
 			w.volumes = append(w.volumes, volume{link: filepath.Join(s.abs(at), name), target: target})
 		}
 		if links++; links > maxLinks || path.IsAbs(target) && s.real == "" {
-			return w
+			return
 		}
 		if path.IsAbs(target) {
 			at = "/"
 		}
 		rest = target + "/" + rest
 	}
-	if s.follows(at) {
+	if w.strays = !s.follows(at); !w.strays {
 		w.real = s.abs(at)
 	}
-	return w
+}
+
+// passLink notes a link.
+func (s *scan) passLink(w *way, dir, name string) {
+	if s.follows(dir) {
+		w.pass(s.abs(dir))
+		return
+	}
+	w.outside = append(w.outside, path.Join(dir, name))
+}
+
+// passEnd notes the entry at which a way ends because there is nothing, or nothing to go on through.
+func (s *scan) passEnd(w *way, dir, name string) {
+	if s.follows(dir) {
+		w.pass(s.abs(dir))
+		return
+	}
+	w.pass(path.Join(dir, name))
 }
 
 // above returns the directory that holds what a way has come to.
@@ -89,7 +122,11 @@ func (s *scan) follows(at string) bool {
 		return true
 	}
 	_, within := below(s.real, at)
-	return within || s.place.Holds(at)
+	if within {
+		return true
+	}
+	_, _, held := s.place.Holder(at)
+	return held
 }
 
 // pass notes a directory.
@@ -101,8 +138,8 @@ func (w *way) pass(dir string) {
 
 // readLink returns what a link says. Of what is there and no link it says nothing.
 func (s *scan) readLink(rel string) (target string, isLink bool, err error) {
-	buf := make([]byte, unix.PathMax)
-	size, err := unix.Readlinkat(s.fd, rel, buf)
+	var buf [unix.PathMax]byte
+	size, err := unix.Readlinkat(s.fd, rel, buf[:])
 	if err == unix.EINVAL {
 		return "", false, nil
 	}

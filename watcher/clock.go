@@ -10,31 +10,84 @@ import (
 // clockSet tells of each jump of the machine's clock: somebody has set it, or the machine has slept. Both go with changes that
 // nobody told of, such as those that a file server saw meanwhile, and with times of files that prove nothing.
 type clockSet struct {
-	timer *os.File
+	timer jumpTimer
 	ended chan struct{}
 }
 
-// listenForClock calls jumped after each jump, until end has returned. Where the kernel can not be asked it never does; all that
-// is lost then is that the next resync comes at its usual time.
-func listenForClock(jumped func()) (end func()) {
-	fd, err := unix.TimerfdCreate(unix.CLOCK_REALTIME, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK)
+// jumpTimer is how the kernel is asked. Both of its methods fail with [unix.ECANCELED] where the clock has jumped.
+type jumpTimer interface {
+	// arm asks for the next jump, also where it tells of one.
+	arm() error
+	// Read waits for a jump, if the timer is armed, or until Close.
+	Read(expired []byte) (int, error)
+	Close() error
+}
+
+// listenForClock calls jumped after each jump, until end has returned. Where the kernel can not be asked, or not any more, it
+// calls failed; all that is lost then is that the next resync comes at its usual time.
+func listenForClock(jumped func(), failed func(error)) (end func()) {
+	timer, err := openJumpTimer()
 	if err != nil {
+		failed(err)
 		return func() {}
 	}
-	c := &clockSet{timer: os.NewFile(uintptr(fd), "timerfd"), ended: make(chan struct{})}
-	if err := c.arm(); err != nil {
-		c.timer.Close()
+	return listenTo(timer, jumped, failed)
+}
+
+// listenTo is listenForClock with a timer, which it closes.
+func listenTo(timer jumpTimer, jumped func(), failed func(error)) (end func()) {
+	if err := timer.arm(); err != nil && !errors.Is(err, unix.ECANCELED) { // nothing was looked at before the first time
+		timer.Close()
+		failed(err)
 		return func() {}
 	}
-	go c.listen(jumped)
+	c := &clockSet{timer: timer, ended: make(chan struct{})}
+	go c.listen(jumped, failed)
 	return c.close
 }
 
-// arm asks for the next jump, by a timer that does not go off before and is cancelled by one (timerfd_create(2),
-// TFD_TIMER_CANCEL_ON_SET).
-func (c *clockSet) arm() error {
+// listen ends with the timer.
+func (c *clockSet) listen(jumped func(), failed func(error)) {
+	defer close(c.ended)
+	var expired [8]byte
+	for {
+		_, err := c.timer.Read(expired[:])
+		for errors.Is(err, unix.ECANCELED) {
+			jumped()
+			err = c.timer.arm() // which fails so where the next jump came in between
+		}
+		if err != nil {
+			if !errors.Is(err, os.ErrClosed) {
+				failed(err)
+			}
+			return
+		}
+	}
+}
+
+// close waits until nothing is called any more.
+func (c *clockSet) close() {
+	c.timer.Close()
+	<-c.ended
+}
+
+// clockTimer is the timer of the product.
+type clockTimer struct{ *os.File }
+
+func openJumpTimer() (jumpTimer, error) {
+	fd, err := unix.TimerfdCreate(unix.CLOCK_REALTIME, unix.TFD_CLOEXEC|unix.TFD_NONBLOCK)
+	if err != nil {
+		return nil, os.NewSyscallError("timerfd_create", err)
+	}
+	return clockTimer{os.NewFile(uintptr(fd), "timerfd")}, nil
+}
+
+// arm asks by a timer that does not go off before and is cancelled by a jump. Where there was one since the last that the timer
+// told of, this fails with [unix.ECANCELED] and the timer is armed nevertheless (timerfd_create(2), TFD_TIMER_CANCEL_ON_SET and
+// NOTES).
+func (t clockTimer) arm() error {
 	const never = 1 << 40 // seconds, some 35,000 years
-	conn, err := c.timer.SyscallConn()
+	conn, err := t.SyscallConn()
 	if err != nil {
 		return err
 	}
@@ -43,26 +96,5 @@ func (c *clockSet) arm() error {
 		at := unix.ItimerSpec{Value: unix.Timespec{Sec: never}}
 		failed = unix.TimerfdSettime(int(fd), unix.TFD_TIMER_ABSTIME|unix.TFD_TIMER_CANCEL_ON_SET, &at, nil)
 	})
-	return errors.Join(err, failed)
-}
-
-// listen ends with the timer.
-func (c *clockSet) listen(jumped func()) {
-	defer close(c.ended)
-	var expired [8]byte
-	for {
-		if _, err := c.timer.Read(expired[:]); !errors.Is(err, unix.ECANCELED) {
-			return
-		}
-		if c.arm() != nil {
-			return
-		}
-		jumped()
-	}
-}
-
-// close waits until jumped is called no more.
-func (c *clockSet) close() {
-	c.timer.Close()
-	<-c.ended
+	return errors.Join(err, os.NewSyscallError("timerfd_settime", failed))
 }

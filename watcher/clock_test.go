@@ -1,7 +1,9 @@
 package watcher_test
 
 import (
+	"os"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -53,6 +55,63 @@ func TestResyncAfterAJump(t *testing.T) {
 					t.Errorf("%+v after %v", got, took)
 				}
 			})
+		})
+	}
+}
+
+// script is a timer that does what a test wants, one call after the other, and then fails as if it were closed.
+type script struct {
+	t     *testing.T
+	calls []call
+}
+
+type call struct {
+	what string
+	err  error
+}
+
+func (s *script) next(what string) error {
+	if len(s.calls) == 0 {
+		return os.ErrClosed
+	}
+	c := s.calls[0]
+	s.calls = s.calls[1:]
+	if c.what != what {
+		s.t.Errorf("%s, want %s", what, c.what)
+	}
+	return c.err
+}
+
+func (s *script) Arm() error               { return s.next("arm") }
+func (s *script) Read([]byte) (int, error) { return 0, s.next("read") }
+func (s *script) Close() error             { return nil }
+
+// TestJumpsThatFollowEachOther has some before the timer is armed, which says so and is armed nevertheless.
+func TestJumpsThatFollowEachOther(t *testing.T) {
+	jump, broken := unix.ECANCELED, unix.EIO
+	for _, c := range []struct {
+		name  string
+		calls []call
+		jumps int
+		told  error
+	}{
+		{"one", []call{{"arm", nil}, {"read", jump}, {"arm", nil}}, 1, nil},
+		{"before the first arming", []call{{"arm", jump}, {"read", jump}, {"arm", nil}}, 1, nil},
+		{"before it is armed again", []call{{"arm", nil}, {"read", jump}, {"arm", jump}, {"arm", nil}, {"read", jump}, {"arm", nil}}, 3, nil},
+		{"none, and no timer", []call{{"arm", broken}}, 0, broken},
+		{"none, for it breaks", []call{{"arm", nil}, {"read", broken}}, 0, broken},
+		{"one, and then it breaks", []call{{"arm", nil}, {"read", jump}, {"arm", broken}}, 1, broken},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, jumps, told := &script{t: t, calls: c.calls}, 0, error(nil)
+			synctest.Test(t, func(*testing.T) {
+				end := watcher.ListenToClock(s, func() { jumps++ }, func(err error) { told = err })
+				synctest.Wait()
+				end()
+			})
+			if jumps != c.jumps || told != c.told || len(s.calls) > 0 {
+				t.Errorf("%d jumps, told %v, %d calls are left; want %d and %v", jumps, told, len(s.calls), c.jumps, c.told)
+			}
 		})
 	}
 }

@@ -59,6 +59,11 @@ func (w *Watcher) noticeClock() {
 	w.signal()
 }
 
+// noticeNoClock tells that nothing tells of such jumps.
+func (w *Watcher) noticeNoClock(err error) {
+	w.log.Warn("jumps of the clock are not noticed, so what happens with them waits for the next resync", "error", err)
+}
+
 // noticeEnd tells Run if the backend ended although nobody closed it.
 func (w *Watcher) noticeEnd(b backend) {
 	w.mu.Lock()

@@ -17,14 +17,30 @@ func NewWith(o Options, open func() (Backend, error)) (*Watcher, error) {
 	w, err := New(o)
 	if err == nil {
 		w.openBackend = open
-		w.listenForClock = func(func()) func() { return func() {} }
+		w.listenForClock = func(func(), func(error)) func() { return func() {} }
 	}
 	return w, err
 }
 
 // SetClockListener stands in for the kernel where it tells of jumps of the clock.
 func (w *Watcher) SetClockListener(listen func(jumped func()) (end func())) {
-	w.listenForClock = listen
+	w.listenForClock = func(jumped func(), _ func(error)) func() { return listen(jumped) }
+}
+
+// JumpTimer is what a listener asks for jumps of the clock, with a name for its method that tests can give.
+type JumpTimer interface {
+	Arm() error
+	Read([]byte) (int, error)
+	Close() error
+}
+
+type testTimer struct{ JumpTimer }
+
+func (t testTimer) arm() error { return t.Arm() }
+
+// ListenToClock listens to a timer of the test.
+func ListenToClock(timer JumpTimer, jumped func(), failed func(error)) (end func()) {
+	return listenTo(testTimer{timer}, jumped, failed)
 }
 
 // SetPollInterval makes polling faster than any product should be.

@@ -22,6 +22,13 @@ func identify(path string) (fileID, error) {
 	return idOf(path, info)
 }
 
+// replaced reports whether something else is at the path of a directory than what is watched, or nothing. Where that can not be
+// told it is not.
+func (d *watch) replaced() bool {
+	now, err := identify(d.path)
+	return err == nil && now != d.id || err != nil && gone(err)
+}
+
 func idOf(path string, info fs.FileInfo) (fileID, error) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || !info.IsDir() {

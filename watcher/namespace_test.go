@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -216,4 +217,47 @@ func TestOneDirectoryAtTwoPaths(t *testing.T) {
 		l.forget()
 		l.untilDirty(two)
 	})
+}
+
+// TestMountOverASkill mounts over a directory below a root, of which the kernel tells nothing, and takes it away again. From
+// then on it is told of what happens there, once a resync or somebody who asks has made it look.
+func TestMountOverASkill(t *testing.T) {
+	for name, resync := range map[string]time.Duration{"resync": 500 * time.Millisecond, "rescan": 0} {
+		t.Run(name, func(t *testing.T) {
+			inNamespaces(t, func(t *testing.T) {
+				workspace, root := workspaceWithRoot(t)
+				skill, other, wanted := filepath.Join(root, "one"), realDir(t), realDir(t)
+				writer(t, "mkdir "+skill+"/tools", "mkdir "+other+"/tools")
+				o := liveOptions(t, watcher.Auto, rules(workspace, root))
+				o.Resync = resync
+				l := runWith(t, o, watcher.OpenNotify)
+				l.Watch(pannier.WatchSet{Version: 1, Dirs: []string{root, skill, skill + "/tools", wanted}})
+				tells := func(dirs ...string) {
+					t.Helper()
+					l.forget()
+					if resync == 0 {
+						l.Rescan()
+					}
+					l.until("a full batch", func() bool { return l.full })
+					for _, dir := range dirs {
+						l.until("the watch on "+dir, func() bool { writer(t, "write "+dir+"/note"); return l.dirs[dir] })
+					}
+				}
+				tells(skill, skill+"/tools", wanted)
+				for _, dir := range []string{skill, wanted} {
+					if err := unix.Mount(other, dir, "", unix.MS_BIND, ""); err != nil {
+						t.Skipf("can not bind: %v", err)
+					}
+					tells(dir)
+					if dir == skill {
+						tells(dir + "/tools")
+					}
+					if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+						t.Fatal(err)
+					}
+					tells(dir)
+				}
+			})
+		})
+	}
 }

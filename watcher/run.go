@@ -17,6 +17,7 @@ type todo struct {
 	ways   bool                // something on the way to a place changed
 	turned map[string]struct{} // entries on the ways to what the consumer wants that changed
 	wanted bool                // there is a new WatchSet, or what the last one named may be found elsewhere
+	verify bool                // whoever asked for a look may know of what no event told
 	rearm  bool                // the kernel lost events
 	jumped bool                // the clock did
 	deaf   bool                // the backend ended by itself
@@ -142,6 +143,9 @@ func (w *Watcher) attend(ctx context.Context) {
 		w.lose(ctx)
 	}
 	if w.armable() {
+		if t.verify {
+			w.noticeLost(&t)
+		}
 		w.armChanged(ctx, &t)
 		w.armRemote(ctx, &t)
 	}
@@ -213,22 +217,40 @@ func (w *Watcher) verify(ctx context.Context) {
 	w.reportHealth()
 }
 
-// dropLost forgets the watches that the backend has lost, as it does when a file system is unmounted.
+// dropLost forgets the watches that tell of nothing any more.
 func (w *Watcher) dropLost() (lost bool) {
+	for _, path := range w.lost() {
+		if dir := w.table.byPath[path]; dir != nil { // else it went with the one above it
+			w.drop(dir)
+			lost = true
+		}
+	}
+	return lost
+}
+
+// noticeLost leaves them to be armed anew as if an event had told of each.
+func (w *Watcher) noticeLost(t *todo) {
+	for _, path := range w.lost() {
+		put(&t.gone, path)
+	}
+}
+
+// lost returns the directories that the kernel tells nothing of, although it seems so: the backend has lost the watch, as it does
+// when a file system is unmounted, or the watch is on what is not at the path any more, as when something was mounted over it.
+func (w *Watcher) lost() (paths []string) {
 	if w.backend == nil {
-		return false
+		return nil
 	}
 	held := make(map[string]struct{}, len(w.table.byPath))
 	for _, path := range w.backend.WatchList() {
 		held[path] = struct{}{}
 	}
 	for path, dir := range w.table.byPath {
-		if _, ok := held[path]; !ok && dir.heard {
-			w.drop(dir)
-			lost = true
+		if _, ok := held[path]; dir.heard && (!ok || dir.replaced()) {
+			paths = append(paths, path)
 		}
 	}
-	return lost
+	return paths
 }
 
 // The rest is the ledger, under the lock.

@@ -154,3 +154,54 @@ func TestWaysToWhatIsWanted(t *testing.T) {
 		}
 	})
 }
+
+// TestTargetOfLinksIsTurned has a directory that links of a root may lead into come, go and be another one by the links on its
+// own way, while no link leads there.
+func TestTargetOfLinksIsTurned(t *testing.T) {
+	inEachMode(t, func(t *testing.T, mode watcher.Mode) {
+		workspace, root := workspaceWithRoot(t)
+		base := realDir(t)
+		writer(t, "mkdir "+base+"/v1/busy", "mkdir "+base+"/v2", "mkdir "+base+"/in")
+		target := filepath.Join(base, "in", "store")
+		r := rules(workspace, root)
+		r.Roots[0].LinkTargets = []string{target, filepath.Join(base, "v1")}
+		l := run(t, mode, r)
+		l.fence(workspace)
+		for _, script := range [][]string{
+			{"link ../v1 " + target},
+			{"relink ../v2 " + target},
+			{"rm " + target},
+			{"mkdir " + target},
+			{"mv " + base + "/in " + base + "/away"},
+			{"mv " + base + "/away " + base + "/in"},
+		} {
+			writer(t, script...)
+			l.untilDirty(target)
+			l.fence(workspace)
+		}
+		writer(t, "write "+base+"/v1/note", "write "+base+"/v1/busy/note", "write "+base+"/in/note", "write "+target+"/note")
+		if told := l.fence(workspace); len(told) != 1 {
+			t.Errorf("told of %v, want nothing of what is in the targets and beside them", told)
+		}
+		if h := l.Health(); h.Mode != usual(mode) || h.Problem != "" {
+			t.Errorf("health %+v", h)
+		}
+	})
+}
+
+// TestMissingDirectoryAmongOthers wants what is not there: of the directory in which it would come nothing else counts.
+func TestMissingDirectoryAmongOthers(t *testing.T) {
+	inEachMode(t, func(t *testing.T, mode watcher.Mode) {
+		workspace, root := workspaceWithRoot(t)
+		base := realDir(t)
+		l := run(t, mode, rules(workspace, root))
+		l.Watch(pannier.WatchSet{Version: 1, Dirs: []string{root, base + "/none"}})
+		l.fence(workspace)
+		writer(t, "write "+base+"/busy", "mkdir "+base+"/other", "write "+base+"/other/busy", "rm "+base+"/busy")
+		if told := l.fence(workspace); len(told) != 1 {
+			t.Errorf("told of %v, want nothing of what is beside it", told)
+		}
+		writer(t, "link other "+base+"/none")
+		l.untilDirty(base + "/none")
+	})
+}

@@ -63,7 +63,7 @@ type Watcher struct {
 	// These ask the kernel, and are replaced in tests.
 	openBackend    func() (backend, error)
 	remoteKind     func(path string) string
-	listenForClock func(jumped func()) (end func())
+	listenForClock func(jumped func(), failed func(error)) (end func())
 
 	batches chan pannier.Batch
 	wake    chan struct{} // tells Run that there is something to do; one signal is enough for any number of reasons
@@ -168,7 +168,7 @@ func (w *Watcher) Watch(set pannier.WatchSet) {
 func (w *Watcher) Rescan() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.todo.ways, w.todo.wanted = true, true // who asks may know of what no event told
+	w.todo.ways, w.todo.wanted, w.todo.verify = true, true, true
 	w.signal()
 	return w.ledger.rescan(time.Now())
 }
@@ -240,7 +240,7 @@ func (w *Watcher) Run(ctx context.Context) error {
 		return err
 	}
 	defer w.end()
-	defer w.listenForClock(w.noticeClock)()
+	defer w.listenForClock(w.noticeClock, w.noticeNoClock)()
 	w.start(ctx)
 	timer := time.NewTimer(0)
 	defer timer.Stop()

@@ -33,21 +33,47 @@ func (w *Watcher) findWanted(ways finder, turned map[string]struct{}) wishes {
 		}
 		found.add(dir, ways.find(dir), turned)
 	}
+	w.followTargets(&found, ways, turned)
 	if w.backend != nil {
 		w.hold(&found)
 	}
 	return found
 }
 
+// followTargets takes in the ways to what links of the roots may lead into: where such a way leads elsewhere, so may they. What
+// lies there counts only where a link leads to it, and is wanted then. What can not be watched for that is no failure, since there
+// may be no link that needs it.
+func (w *Watcher) followTargets(found *wishes, ways finder, turned map[string]struct{}) {
+	for _, root := range w.rules.Roots {
+		for _, target := range root.LinkTargets {
+			way := ways.find(target)
+			found.follow(target, way, turned)
+			if way.real != "" { // polling notices by itself alone that it is not there any more
+				way.anchors = append(way.anchors, way.real)
+			}
+			for _, a := range way.anchors {
+				if !found.anchors[a] {
+					found.anchors[a] = false
+				}
+			}
+		}
+	}
+}
+
 // add takes in the way to one directory.
 func (s *wishes) add(name string, to way, turned map[string]struct{}) {
-	s.leads[name] = to.real
-	if s.lacking = s.lacking || to.real == ""; to.real != "" {
-		s.names[to.real] = append(s.names[to.real], name)
-	}
+	s.follow(name, to, turned)
 	for _, a := range to.anchors {
 		s.anchors[a] = true
 	}
+	if s.lacking = s.lacking || to.real == ""; to.real != "" {
+		s.names[to.real] = append(s.names[to.real], name)
+	}
+}
+
+// follow takes in a way, and not what is at its end.
+func (s *wishes) follow(name string, to way, turned map[string]struct{}) {
+	s.leads[name] = to.real
 	changed := false
 	for _, entry := range to.entries {
 		s.entries[entry] = struct{}{}

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 )
@@ -67,4 +69,39 @@ func TestFaultLinkTargetChanges(t *testing.T) {
 	s.write(t, "rm skills/one; ln -s "+store+"/v0/one skills/one")
 	s.serves(t, "one", number(0))
 	s.heard(t)
+}
+
+// TestFaultLinkToNowhere has links to what is not there, or not allowed, in a directory where others write all the time: those
+// writes are nobody's business, and what comes there is noticed nevertheless.
+func TestFaultLinkToNowhere(t *testing.T) {
+	t.Parallel()
+	w, _ := oneSkill(t)
+	base, settings := t.TempDir(), filepath.Join(t.TempDir(), "pannier.yaml")
+	if err := os.WriteFile(settings, []byte("roots:\n  - path: skills\n    link_targets: ["+base+"/store]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	writeIn(t, base, "mkdir -p real/two outside; cp "+w+"/skills/one/SKILL.md real/two; ln -s "+base+"/outside/none "+w+"/skills/two")
+	s := startFault(t, w, "--config", settings, "--settle", "1s", "--debounce", "1s", "--max-wait", "1h", "--resync", "0")
+	s.serves(t, "one", number(0))
+	busy := exec.CommandContext(t.Context(), "sh", "-c", "while :; do echo x > outside/f; sleep 0.02; done")
+	busy.Dir = base
+	if err := busy.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Wait()
+	defer busy.Process.Kill()
+	before := s.metric(t, "pannier_watch_events_total")
+	eventually(t, "the kernel tells of the writes", func() error {
+		if s.metric(t, "pannier_watch_events_total") < before+20 {
+			return errors.New("no event")
+		}
+		return nil
+	})
+	s.write(t, "sed -i 's/number ./number 1/' skills/one/SKILL.md")
+	s.serves(t, "one", number(1))
+	writeIn(t, base, "ln -s ../store/two outside/none")
+	writeIn(t, base, "ln -s real store") // what the settings allow is itself a link
+	s.serves(t, "two", number(0))
+	writeIn(t, base, "rm store")
+	s.gone(t, "two")
 }

@@ -1,6 +1,7 @@
 package beneath
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -17,6 +18,24 @@ type Place struct {
 	Path string
 	// Targets are absolute. A link may lead into each, whether it says so by an absolute path or by a relative one.
 	Targets []string
+	// resolved says that the paths of the targets lead through no links.
+	resolved bool
+}
+
+// Resolved returns the place with its targets as they are called without links, those that are there. It is for one look, which
+// asks for that once: links on the ways of the targets that are turned later lead nowhere else for it.
+func (p Place) Resolved() Place {
+	if p.resolved {
+		return p
+	}
+	targets := p.Targets
+	p.Targets, p.resolved = nil, true
+	for _, t := range targets {
+		if t, err := filepath.EvalSymlinks(t); err == nil {
+			p.Targets = append(p.Targets, t)
+		}
+	}
+	return p
 }
 
 // Found is where a path below a [Place] leads. Whoever has it closes Root.
@@ -45,7 +64,7 @@ func (p Place) Find(rel string) (Found, error) {
 	if gone != nil {
 		return Found{}, gone
 	}
-	target, below, ok := p.holder(real)
+	target, below, ok := p.Holder(real)
 	if !ok {
 		return Found{}, err
 	}
@@ -85,23 +104,13 @@ func (p Place) Stat(rel string) (fs.FileInfo, error) {
 	return found.Root.Stat(found.Rel)
 }
 
-// Holds reports whether a path without links lies in a target.
-func (p Place) Holds(real string) bool {
-	_, _, ok := p.holder(real)
-	return ok
-}
-
-// holder returns the target that a path without links lies in, and the path below it. Where targets lie in each other it is the
+// Holder returns the target that a path without links lies in, and the path below it. Where targets lie in each other it is the
 // outermost, so that links among them stay in it.
-func (p Place) holder(real string) (target, below string, ok bool) {
-	for _, t := range p.Targets {
-		t, err := filepath.EvalSymlinks(t)
-		if err != nil {
-			continue
-		}
-		rest, inside := strings.CutPrefix(real+"/", strings.TrimSuffix(t, "/")+"/")
-		if inside && (!ok || len(t) < len(target)) {
-			target, below, ok = t, filepath.Clean(rest), true
+func (p Place) Holder(real string) (target, below string, ok bool) {
+	for _, t := range p.Resolved().Targets {
+		rest, inside := strings.CutPrefix(real, strings.TrimSuffix(t, "/"))
+		if inside && (rest == "" || rest[0] == '/') && (!ok || len(t) < len(target)) {
+			target, below, ok = t, cmp.Or(strings.TrimPrefix(rest, "/"), "."), true
 		}
 	}
 	return target, below, ok
