@@ -50,6 +50,18 @@ func BenchmarkRescanUnchanged(b *testing.B) {
 	}
 }
 
+// BenchmarkContentPass is the look, every five minutes, that reads all files again.
+func BenchmarkContentPass(b *testing.B) {
+	l := benchLoader(benchRoot(b))
+	now := time.Now().Add(time.Hour)
+	l.SetClock(func() time.Time { return now })
+	load(b, l, pannier.Batch{Full: true})
+	for b.Loop() {
+		now = now.Add(time.Hour)
+		load(b, l, pannier.Batch{Full: true})
+	}
+}
+
 func BenchmarkOneDirectory(b *testing.B) {
 	root := benchRoot(b)
 	l := benchLoader(root)

@@ -36,13 +36,35 @@ func (s *scan) refresh(n *node, st fileStat, r *reader) {
 		ways = r.appendFileWay(ways, n.at(pannier.MetaFile))
 	}
 	n.setWays(ways)
-	if f.skill != nil && f.proven && !s.thorough && st == f.stat && metaStat == f.meta {
+	if f.skill != nil && f.proven && st == f.stat && metaStat == f.meta && (!s.thorough || r.holds(n, st, metaStat)) {
 		return
 	}
 	read := r.read(n, st, metaStat)
 	f.stat, f.meta = read.stat, read.metaStat
 	f.proven = read.quiet && read.stat.proves(s.now) && read.metaStat.proves(s.now)
 	s.settle(f, read.skill)
+}
+
+// holds reports whether the files of a skill are, to the byte, what the catalog has of them.
+func (r *reader) holds(n *node, st, metaStat fileStat) bool {
+	known := n.skill.skill
+	if known.FileDigest.IsZero() {
+		return false // it could not be read
+	}
+	file, err := r.open(n.at(n.skill.file))
+	if err != nil {
+		return false
+	}
+	defer file.close()
+	var now pannier.Digest
+	if _, _, err := r.digest(file, st.size); err != nil || pannier.Digest(r.hash.Sum(now[:0])) != known.FileDigest {
+		return false
+	}
+	if metaStat == (fileStat{}) {
+		return known.MetaFileDigest.IsZero()
+	}
+	text, _, err := r.slurp(n.at(pannier.MetaFile), metaStat, maxMetaBytes)
+	return err == nil && pannier.DigestOf(text) == known.MetaFileDigest
 }
 
 // settle decides which skill goes into the catalog after a reading.
