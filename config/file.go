@@ -11,7 +11,7 @@ import (
 // settingsFile is what the settings file gives, by the key of the setting.
 type settingsFile struct {
 	path   string
-	values map[string]given
+	values map[string]given // nil where the file could not be read or parsed
 	// further are the platforms behind the first, each as values is, with where it stands under platformSection.
 	further []map[string]given
 	faults  []*Fault
@@ -19,7 +19,7 @@ type settingsFile struct {
 
 // openSettings reads the settings file at path.
 func openSettings(path string) *settingsFile {
-	f := &settingsFile{path: path, values: map[string]given{}}
+	f := &settingsFile{path: path}
 	text, _, err := readFile(path)
 	if err != nil {
 		f.add(f.unreadable(err))
@@ -33,6 +33,7 @@ func openSettings(path string) *settingsFile {
 		f.add(f.syntax(fault))
 		return f
 	}
+	f.values = map[string]given{}
 	f.walk("", "", doc, f.values)
 	return f
 }

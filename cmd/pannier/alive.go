@@ -3,7 +3,12 @@ package main
 import (
 	"fmt"
 	"time"
+
+	"pannier"
 )
+
+// codeLooksOverdue is the code of the condition that /livez says no.
+const codeLooksOverdue = "looks_overdue"
 
 // livenessGrace is how much longer than three resyncs a sidecar may go without a look, so that a slow disk is not taken
 // for a loop that stands.
@@ -30,4 +35,16 @@ func (c *sidecar) alive() error {
 		last = *at
 	}
 	return alive(time.Now(), last, c.settings.Resync)
+}
+
+// overdueConditions tell in health what /livez tells of.
+func (c *sidecar) overdueConditions() []pannier.Condition {
+	err := c.alive()
+	if err == nil {
+		return nil
+	}
+	return []pannier.Condition{{
+		Code: codeLooksOverdue, Severity: pannier.SeverityError, Subject: c.settings.Workspace, Message: err.Error(),
+		Hint: "see whether the disk of the workspace answers; where it does, restart the sidecar",
+	}}
 }

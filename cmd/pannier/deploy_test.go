@@ -241,8 +241,32 @@ func TestPodOverTCP(t *testing.T) {
 				t.Errorf("web_config: %v %v %s", err, faults, web.JSON())
 			}
 		}
+		if o.text("kind") == "Service" {
+			for _, port := range o.each("spec", "ports") {
+				if !hasPort(sidecar, port["targetPort"]) {
+					t.Errorf("the service leads to the port %v, which is no number of the sidecar's: names of a native sidecar's ports are not found before Kubernetes 1.32", port["targetPort"])
+				}
+			}
+		}
 		if o.text("kind") == "Service" && strings.HasPrefix(o.text("metadata", "name"), "pannier") {
 			t.Error("the variables of that service would look like settings")
+		}
+	}
+}
+
+// hasPort reports whether a container has the port of that number.
+func hasPort(c object, number any) bool {
+	return slices.ContainsFunc(c.each("ports"), func(p object) bool { return p["containerPort"] == number })
+}
+
+// TestProbesLeaveTimeToAlerts: a restart must not come before Prometheus has seen what is wrong.
+func TestProbesLeaveTimeToAlerts(t *testing.T) {
+	sidecar := deployment(t, "kubernetes/base/agent.yaml").each("initContainers")[0]
+	for probe, least := range map[string]float64{"startupProbe": 600, "livenessProbe": 60} {
+		period, _ := sidecar.at(probe, "periodSeconds").(float64)
+		times, _ := sidecar.at(probe, "failureThreshold").(float64)
+		if period*times < least {
+			t.Errorf("%s gives up after %v seconds, want %v", probe, period*times, least)
 		}
 	}
 }
@@ -309,6 +333,9 @@ func TestSystemdUnit(t *testing.T) {
 			t.Errorf("%s=%q, want %q", key, got, want)
 		}
 	}
+	if manual := settings["Documentation"]; len(manual) > 0 {
+		t.Errorf("Documentation=%q, and nobody installs a manual", manual)
+	}
 	if len(settings["WatchdogSec"]) != 1 {
 		t.Errorf("WatchdogSec=%q", settings["WatchdogSec"])
 	}
@@ -335,7 +362,6 @@ func verifyUnit(t *testing.T, path, command string) {
 	}
 	judged := filepath.Join(t.TempDir(), filepath.Base(path))
 	text = bytes.ReplaceAll(text, []byte("ExecStart="+command), []byte("ExecStart="+binary))
-	text = regexp.MustCompile(`(?m)^Documentation=.*$`).ReplaceAll(text, nil) // the manual is not installed here
 	if err := os.WriteFile(judged, text, 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-hclog"
-	"golang.org/x/sync/errgroup"
 
 	"pannier/config"
 	"pannier/publish/platform/devplatform"
@@ -17,7 +16,7 @@ import (
 
 // embedPlatform starts a development platform in this process, seeds the workspace in it, and points the settings at it.
 // The token that it returns never leaves the process.
-func embedPlatform(ctx context.Context, group *errgroup.Group, s *config.Settings, log hclog.Logger) (token string, err error) {
+func embedPlatform(all *parts, s *config.Settings, log hclog.Logger) (token string, err error) {
 	dev := devplatform.New(devplatform.Options{Logger: log})
 	if token, err = dev.Seed(s.Platforms[0].WorkspaceID, ""); err != nil {
 		dev.Close()
@@ -29,7 +28,7 @@ func embedPlatform(ctx context.Context, group *errgroup.Group, s *config.Setting
 		return "", fmt.Errorf("embedded platform: %w", err)
 	}
 	s.Platforms[0].URL = "http://" + ln.Addr().String()
-	group.Go(func() error { return servePlatform(ctx, ln, dev) })
+	all.do("development platform", func(ctx context.Context) error { return servePlatform(ctx, ln, dev) })
 	log.Info("embedded development platform", "url", s.Platforms[0].URL, "workspace_id", s.Platforms[0].WorkspaceID)
 	return token, nil
 }

@@ -21,13 +21,15 @@ func commandIn(dir, name string, args ...string) (string, error) {
 }
 
 // startUnprivileged is startFault for a sidecar that can not read what the modes of files do not let it.
-func startUnprivileged(t *testing.T, workspace string) *sidecarUnderTest {
+func startUnprivileged(t *testing.T, workspace string, args ...string) *sidecarUnderTest {
 	t.Helper()
 	socket := filepath.Join(shortDir(t), "s")
 	s := &sidecarUnderTest{workspace: workspace, socket: socket, Client: client.New(socket)}
-	s.process = startCommand(t, workspace, "setpriv", "--bounding-set", "-dac_override,-dac_read_search", "--inh-caps", "-all",
+	s.process = startCommand(t, "/", "setpriv", append([]string{
+		"--bounding-set", "-dac_override,-dac_read_search", "--inh-caps", "-all",
 		binary, "run", "--workspace", workspace, "--workspace-id", testWorkspaceID, "--socket", socket, "--state-dir", "none",
-		"--environment-own", "block", "--log-level", "debug", "--platform-url", "off", "--settle", "50ms", "--debounce", "100ms", "--resync", "1s")
+		"--environment-own", "block", "--log-level", "debug", "--platform-url", "off", "--settle", "50ms", "--debounce", "100ms", "--resync", "1s",
+	}, args...)...)
 	t.Cleanup(s.Close)
 	eventually(t, "the sidecar is ready", func() error {
 		_, err := s.Skills(t.Context(), "", false)

@@ -94,16 +94,15 @@ func (c *sidecar) health() pannier.Health {
 		}
 		h.Conditions = append(h.Conditions, snapshotConditions(s)...)
 	} else {
-		h.Conditions = append(h.Conditions, pannier.Condition{
-			Code: "starting", Severity: pannier.SeverityWarning, Subject: c.settings.Workspace,
-			Message: "the first look at the workspace has not ended yet", Hint: "wait a moment",
-		})
+		h.Conditions = append(h.Conditions, startingCondition(c.settings))
 	}
+	h.Conditions = append(h.Conditions, c.overdueConditions()...)
 	h.Conditions = append(h.Conditions, c.watchConditions(h.Watch)...)
 	for _, p := range slices.Concat(c.restartNeeded(), c.census.problems()) {
 		h.Conditions = append(h.Conditions, problemCondition(p))
 	}
 	h.Conditions = append(h.Conditions, c.memory.conditions()...)
+	h.Conditions = append(h.Conditions, c.spoolConditions()...)
 	h.Conditions = append(h.Conditions, c.installed.Unsettled()...)
 	h.Conditions = append(h.Conditions, capacityConditions(api.CapacityNow())...)
 	h.Conditions = append(h.Conditions, c.tcp.conditions()...)

@@ -8,20 +8,20 @@ import (
 
 // alerted are the conditions that people are woken for, whose series are there from the start. Others come and go.
 var alerted = []string{
-	"api_tokens_unreadable", "api_without_tls", "audit_unusable", "push_failing", "skills_unreadable", "state_in_memory", "state_unwritable", "watch_degraded",
+	"api_tokens_unreadable", "api_without_tls", "audit_unusable", codeCardWithheld, codeLooksOverdue, "push_failing", "skills_unreadable", "state_in_memory", "state_unwritable", "watch_degraded",
 }
 
 // healthMetrics tell health to Prometheus: what is wrong by its own judgement, at the moment that it is asked.
 type healthMetrics struct {
-	sidecar    *sidecar
+	front      *front
 	ready      *prometheus.Desc
 	status     *prometheus.Desc
 	conditions *prometheus.Desc
 }
 
-func newHealthMetrics(c *sidecar) *healthMetrics {
+func newHealthMetrics(f *front) *healthMetrics {
 	return &healthMetrics{
-		sidecar:    c,
+		front:      f,
 		ready:      prometheus.NewDesc("pannier_ready", "1 once the first look at the workspace is served.", nil, nil),
 		status:     prometheus.NewDesc("pannier_health_status", "1 for the status of health, 0 for the others.", []string{"status"}, nil),
 		conditions: prometheus.NewDesc("pannier_health_conditions", "Conditions that health tells of, by code.", []string{"code"}, nil),
@@ -37,8 +37,8 @@ func (m *healthMetrics) Describe(to chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector].
 func (m *healthMetrics) Collect(to chan<- prometheus.Metric) {
-	h := m.sidecar.health()
-	to <- prometheus.MustNewConstMetric(m.ready, prometheus.GaugeValue, oneIf(m.sidecar.registry.Current() != nil))
+	h := m.front.health()
+	to <- prometheus.MustNewConstMetric(m.ready, prometheus.GaugeValue, oneIf(m.front.snapshot() != nil))
 	for _, status := range []pannier.HealthStatus{pannier.HealthOK, pannier.HealthDegraded, pannier.HealthFailing} {
 		to <- prometheus.MustNewConstMetric(m.status, prometheus.GaugeValue, oneIf(h.Status == status), string(status))
 	}

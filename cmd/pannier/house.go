@@ -26,6 +26,7 @@ type house struct {
 	workspace *config.WorkspaceReader
 	judgedBy  *environments
 	wanted    wanted
+	unread    *unread // nil where no card is pushed
 	registry  *registry.Registry
 	cards     cards
 	// changed is told what has changed in config.yaml and the files of the system prompt since the look before; nil tells
@@ -60,7 +61,7 @@ func (h *house) look(ctx context.Context, b pannier.Batch) (*pannier.Snapshot, p
 	if err != nil {
 		return nil, pannier.WatchSet{}, err
 	}
-	workspace.Problems = slices.Concat(workspace.Problems, h.judgedBy.look(), h.openTools())
+	workspace.Problems = slices.Concat(workspace.Problems, h.judgedBy.look(), h.openTools(), h.unread.problems(catalog, workspace))
 	items := configItems(h.settings.Workspace, catalog.Skills, workspace.Keys)
 	s := h.registry.Update(func(in *registry.Inputs) {
 		in.Catalog, in.Workspace, in.Config, in.Environment = catalog, workspace, items, h.judgedBy.choose()

@@ -32,6 +32,9 @@ const (
 	peerShare        = 2
 )
 
+// spoolHint is what to do about a directory that nothing can come in to.
+const spoolHint = "make what lies there a directory that this user can read and write, or remove it, and restart"
+
 // openInstalls opens what moves skills, and repairs what a process before left half done. look returns a snapshot of a look
 // that began after the call, at directories that pannier has changed.
 func (c *sidecar) openInstalls(ctx context.Context, reg prometheus.Registerer, look func(context.Context, ...string) (*pannier.Snapshot, error)) (admin.InstallOptions, error) {
@@ -42,9 +45,7 @@ func (c *sidecar) openInstalls(ctx context.Context, reg prometheus.Registerer, l
 		Preflight: c.registry.Preflight, Look: look,
 	}
 	scratch, err := c.scratch()
-	if err != nil {
-		return o, err
-	}
+	c.spoolFailed = err
 	// Repaired even where nothing may be installed any more: what is half done is so all the same.
 	if o.Store, err = install.Open(ctx, install.Options{
 		Rules: c.rules, Trust: c.settings.InstallTrust, Scratch: scratch, Logger: c.log,
@@ -52,17 +53,16 @@ func (c *sidecar) openInstalls(ctx context.Context, reg prometheus.Registerer, l
 		return o, fmt.Errorf("open what is installed: %w", err)
 	}
 	c.installed = o.Store
-	if o.Refused = c.installsRefused(); o.Refused != nil {
-		return o, nil
+	if o.Refused = c.installsRefused(); o.Refused == nil {
+		o.Spool = filepath.Join(c.memory.dir, uploadsDir)
+		if c.uploads, c.spoolFailed = c.openUploads(reg, o.Spool, s); c.spoolFailed == nil {
+			o.Take = c.uploads.Take
+		}
+		o.Refused = c.installsRefused()
 	}
-	o.Spool = filepath.Join(c.memory.dir, uploadsDir)
-	if err := os.MkdirAll(o.Spool, 0o700); err != nil {
-		return o, fmt.Errorf("make room for uploads: %w", err)
+	if c.spoolFailed != nil {
+		c.log.Error("nothing can be installed", "error", c.spoolFailed)
 	}
-	if c.uploads, err = c.openUploads(reg, o.Spool, s); err != nil {
-		return o, err
-	}
-	o.Take = c.uploads.Take
 	return o, nil
 }
 
@@ -86,11 +86,28 @@ func (c *sidecar) installsRefused() *pannier.Refusal {
 		return &pannier.Refusal{Code: "install.disabled", Message: "the settings let nobody install", Hint: "set install.enabled to true, and restart"}
 	case c.memory.dir == "":
 		return &pannier.Refusal{Code: "install.unavailable", Message: "the state is kept in memory, so that an installation could not be audited for good", Hint: "give the sidecar a state directory with --state-dir"}
+	case c.spoolFailed != nil:
+		return &pannier.Refusal{Code: "install.unavailable", Message: "there is no room for what comes in: " + c.spoolFailed.Error(), Hint: spoolHint}
 	}
 	return nil
 }
 
+// spoolConditions tell why nothing can be installed. Skills are served all the same.
+func (c *sidecar) spoolConditions() []pannier.Condition {
+	if c.spoolFailed == nil {
+		return nil
+	}
+	return []pannier.Condition{{
+		Code: "installs_unavailable", Severity: pannier.SeverityWarning, Subject: "state",
+		Message: "nothing can be installed: " + c.spoolFailed.Error(), Hint: spoolHint,
+	}}
+}
+
+// openUploads returns no store where it fails.
 func (c *sidecar) openUploads(reg prometheus.Registerer, dir string, s config.Install) (*upload.Store, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make room for uploads: %w", err)
+	}
 	return upload.Open(upload.Options{
 		Dir: dir, Values: c.memory.store, Logger: c.log, Registerer: reg,
 		Limits: pannier.UploadLimits{

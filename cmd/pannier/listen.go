@@ -31,7 +31,7 @@ func listen(ctx context.Context, s config.Settings) (net.Listener, error) {
 
 // listenTCP opens a listener for an address that a flag gives.
 func listenTCP(ctx context.Context, address, flag, webConfig string) (net.Listener, error) {
-	if err := web.Validate(webConfig); err != nil {
+	if err := validateWebConfig(webConfig); err != nil {
 		return nil, &exitError{
 			code: exitUnknown, message: fmt.Sprintf("web_config %s: %v", webConfig, err),
 			hint: "it is a file of Prometheus's exporter-toolkit, with tls_server_config and basic_auth_users",
@@ -50,6 +50,15 @@ func listenTCP(ctx context.Context, address, flag, webConfig string) (net.Listen
 		e.hint = "this port needs a privilege; choose one above 1023 with " + flag
 	}
 	return nil, e
+}
+
+// validateWebConfig fails where there could be no serving by a web configuration. A FIFO is not opened: whoever reads one
+// waits for who writes it.
+func validateWebConfig(path string) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return errors.New("this is no regular file")
+	}
+	return web.Validate(path)
 }
 
 // serveProbes answers on a TCP listener until ctx is done, gives requests under way a moment to end, and closes it.

@@ -115,7 +115,7 @@ func promTokens(expr string) (tokens []string, err error) {
 }
 
 var (
-	promFunctions = []string{"rate", "increase", "sum", "time", "histogram_quantile", "max", "min", "avg", "count"}
+	promFunctions = []string{"rate", "increase", "sum", "time", "histogram_quantile", "max", "min", "avg", "count", "max_over_time", "changes", "absent"}
 	promWords     = []string{"by", "on", "and", "or", "unless", "without", "ignoring"}
 	promBinary    = []string{"+", "-", "*", "/", "%", "^", "<", ">", "==", "!=", ">=", "<=", "and", "or", "unless"}
 )
@@ -144,7 +144,7 @@ func checkShape(tokens []string) error {
 			if next == "" || before == "" || slices.Contains(promBinary, before) || before == "(" || next == ")" {
 				return fmt.Errorf("%s has nothing on one side", token)
 			}
-		case slices.Contains([]string{"rate", "increase"}, token) && next != "(":
+		case slices.Contains([]string{"rate", "increase", "max_over_time", "changes", "absent"}, token) && next != "(":
 			return fmt.Errorf("%s is not called", token)
 		case next == "(" && !slices.Contains(promFunctions, token) && !slices.Contains(promWords, token):
 			return fmt.Errorf("%s is no function that is known here", token)

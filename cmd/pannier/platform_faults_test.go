@@ -187,3 +187,31 @@ func TestAuthoritiesThatCanNotBeRead(t *testing.T) {
 		}
 	}
 }
+
+// TestPlatformThatRefusedTheCard takes it once somebody asks: by a SIGHUP, and by a rescan.
+func TestPlatformThatRefusedTheCard(t *testing.T) {
+	tooLarge := func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path != platform.PathUpdateCard {
+			return false
+		}
+		w.WriteHeader(http.StatusRequestEntityTooLarge)
+		return true
+	}
+	usual := func(http.ResponseWriter, *http.Request) bool { return false }
+	for name, ask := range map[string]func(t *testing.T, s *sidecarUnderTest) error{
+		"hangup": func(_ *testing.T, s *sidecarUnderTest) error { return s.cmd.Process.Signal(syscall.SIGHUP) },
+		"rescan": func(t *testing.T, s *sidecarUnderTest) error { return s.Rescan(t.Context()) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newOddPlatform(t, tooLarge)
+			s := startSidecar(t, newWorkspace(t), "--platform-url", p.server.URL, "--platform-events=false", "--platform-token-file", tokenFile(t))
+			s.condition(t, "push_failing", true)
+			p.instead.Store(&usual)
+			if err := ask(t, s); err != nil {
+				t.Fatal(err)
+			}
+			p.holds(t)
+			s.condition(t, "push_failing", false)
+		})
+	}
+}

@@ -117,6 +117,13 @@ func (p *publishers) offer(c card.Card) {
 	p.once.Do(func() { close(p.offered) })
 }
 
+// retry sends what a platform has refused once more, since somebody asks for everything to be looked at again.
+func (p *publishers) retry() {
+	for _, pub := range p.all {
+		pub.Retry()
+	}
+}
+
 // run pushes cards until ctx is done. It begins with the first card of this process: what a process before has left in the
 // outbox may be older, and must not be seen again.
 func (p *publishers) run(ctx context.Context) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pannier"
+	"pannier/config"
 	"pannier/publish/client"
 )
 
@@ -28,14 +29,14 @@ func (p *program) probeCommand() *cobra.Command {
 		Long: `Asks the sidecar on its socket, for containers without a shell. It has two seconds to answer.
 
 --startup and --ready ask whether the first look at the workspace is served; a sidecar does not take that back. --live
-asks whether a restart would help; what the platform does has no part in that.
+asks whether a restart would help; what the platform does has no part in that, and no other setting than the socket has.
 
 Exit codes: 0 yes; 1 no; 2 it could not be found out; 3 nobody answers on the socket.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s, err := p.settings()
+			socket, err := config.SocketPath(p.root.PersistentFlags(), p.environ)
 			if err != nil {
-				return err
+				return fmt.Errorf("settings: %w", err)
 			}
 			path := "/readyz"
 			if live {
@@ -43,7 +44,7 @@ Exit codes: 0 yes; 1 no; 2 it could not be found out; 3 nobody answers on the so
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), probePatience)
 			defer cancel()
-			return probe(ctx, s.Socket, path)
+			return probe(ctx, socket, path)
 		},
 	}
 	cmd.Flags().BoolVar(&startup, "startup", false, "ask whether the first look is served")

@@ -55,18 +55,15 @@ func readmeCommand(t *testing.T, beginning string) string {
 	return ""
 }
 
-const goRun = "go run ./cmd/pannier "
-
-// TestReadmeTranscript runs the sidecar as the README says and then each command of its transcript, with the built binary
-// in the place of `go run`. A command that only reads is repeated until it prints what the README shows, because a
-// change takes a moment to be seen.
-func TestReadmeTranscript(t *testing.T) {
-	dir := shortDir(t)
+// readmeSidecar runs the sidecar as the README says, in a directory with the examples, until the test ends.
+func readmeSidecar(t *testing.T) (dir string, environ []string) {
+	t.Helper()
+	dir = shortDir(t)
 	if err := os.CopyFS(filepath.Join(dir, "examples"), os.DirFS("../../examples")); err != nil {
 		t.Fatal(err)
 	}
 	socket := filepath.Join(dir, "s")
-	environ := append(cleanEnviron(), "PANNIER_SOCKET="+socket, "PANNIER_STATE_DIR="+filepath.Join(dir, "state"))
+	environ = append(cleanEnviron(), "PANNIER_SOCKET="+socket, "PANNIER_STATE_DIR="+filepath.Join(dir, "state"))
 
 	run := strings.TrimPrefix(readmeCommand(t, goRun+"run "), goRun)
 	p := &process{cmd: exec.Command(binary, strings.Fields(run)...), done: make(chan error, 1), log: &lockedBuffer{}}
@@ -82,7 +79,37 @@ func TestReadmeTranscript(t *testing.T) {
 		_, err := c.Card(t.Context())
 		return err
 	})
+	return dir, environ
+}
 
+// TestReadmeTranscriptPasted runs the whole transcript in one go, as somebody does who pastes it. A machine that is too
+// busy for the waits in it gets a second chance, and a third.
+func TestReadmeTranscriptPasted(t *testing.T) {
+	t.Parallel()
+	dir, environ := readmeSidecar(t)
+	var script, output strings.Builder
+	for _, s := range readmeSteps(t) {
+		script.WriteString(strings.ReplaceAll(s.command, strings.TrimSpace(goRun), binary) + "\n")
+		output.WriteString(s.output)
+	}
+	want := outputPattern(output.String())
+	eventually(t, "the transcript", func() error {
+		cmd := exec.Command("sh", "-c", script.String())
+		cmd.Dir, cmd.Env = dir, environ
+		if out, err := cmd.CombinedOutput(); !want.Match(out) {
+			return fmt.Errorf("printed\n%s(%v), want\n%s", out, err, &output)
+		}
+		return nil
+	})
+}
+
+const goRun = "go run ./cmd/pannier "
+
+// TestReadmeTranscript runs the sidecar as the README says and then each command of its transcript, with the built binary
+// in the place of `go run`. A command that only reads is repeated until it prints what the README shows, because a
+// change takes a moment to be seen.
+func TestReadmeTranscript(t *testing.T) {
+	dir, environ := readmeSidecar(t)
 	steps := readmeSteps(t)
 	if len(steps) < 5 {
 		t.Fatalf("the transcript has %d commands", len(steps))

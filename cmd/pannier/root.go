@@ -44,6 +44,14 @@ func execute(ctx context.Context, args []string, std streams, environ []string) 
 	return e.code
 }
 
+// exitCode returns the code that an error ends the process with.
+func exitCode(err error) int {
+	if e, ok := errors.AsType[*exitError](err); ok {
+		return e.code
+	}
+	return exitUnknown
+}
+
 // program is what every subcommand has at hand.
 type program struct {
 	streams

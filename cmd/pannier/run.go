@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"os/signal"
 	"slices"
@@ -14,9 +14,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
 	"pannier"
 	"pannier/admin"
@@ -41,6 +39,8 @@ names. --platform-url=off pushes nothing.`,
 			// From the first moment to the last, or else a SIGHUP then would end the process.
 			hangups := make(chan os.Signal, 1)
 			signal.Notify(hangups, syscall.SIGHUP)
+			// A log whose reader has gone is no reason to end. Other commands do end when nobody takes their output.
+			signal.Ignore(syscall.SIGPIPE)
 			s, err := p.settings()
 			if err != nil {
 				return err
@@ -59,7 +59,10 @@ names. --platform-url=off pushes nothing.`,
 // checkWorkspace refuses a workspace that nobody chose and that is not there: that is a command line without
 // --workspace. One that somebody chose may come later.
 func checkWorkspace(s config.Settings) error {
-	if _, err := os.Stat(s.Workspace); err != nil && !s.WorkspaceGiven {
+	if s.WorkspaceGiven {
+		return nil // and is not looked at here: a disk that does not answer must not hold up the socket
+	}
+	if _, err := os.Stat(s.Workspace); err != nil {
 		return &exitError{
 			code: exitUnknown, message: "there is no workspace at " + s.Workspace,
 			hint: "name the agent's configuration directory with --workspace",
@@ -81,81 +84,40 @@ type sidecar struct {
 	events    *eventLog
 	door      *admin.Door
 	uploads   *upload.Store // nil where nothing can be installed
-	installed *install.Store
-	tcp       *apiListener              // nil where the API is not served over TCP
-	manager   *manager                  // nil where systemd did not start this process
-	looked    atomic.Pointer[time.Time] // when the last look ended, nil before the first
-	catchUp   func()                    // collects the garbage of the first scan
+	// spoolFailed is why the directories for what is installed can not be used.
+	spoolFailed error
+	installed   *install.Store
+	tcp         *apiListener              // nil where the API is not served over TCP
+	manager     *manager                  // nil where systemd did not start this process
+	looked      atomic.Pointer[time.Time] // when the last look ended, nil before the first
+	catchUp     func()                    // collects the garbage of the first scan
 }
 
-// serve runs a sidecar until ctx is done. Each of its goroutines belongs to the group that it waits for. It looks at
-// everything again whenever there is something in hangups.
+// serve runs a sidecar until ctx is done. It looks at everything again whenever there is something in hangups.
 func (p *program) serve(ctx context.Context, s config.Settings, hangups <-chan os.Signal) error {
-	log := p.logger(s)
+	log := p.openLog(s)
 	reg := newMetricsRegistry()
-	ln, err := api.Listen(ctx, s.Socket, s.SocketMode)
-	if err != nil {
-		return socketError(err, s)
+	log.register(reg)
+	on, err := openListeners(ctx, s, log)
+	if err == nil {
+		l := &life{program: p, settings: s, hangups: hangups, on: on, reg: reg, log: log}
+		err = l.live(ctx)
+		on.close()
 	}
-	defer ln.Close()
-	probes, err := listen(ctx, s)
-	if err != nil {
-		return err
-	}
-	if probes != nil {
-		defer probes.Close()
-	}
-	tcp, err := listenAPI(ctx, s, log)
-	if err != nil {
-		return err
-	}
-	if tcp != nil {
-		defer tcp.Close()
-	}
-	mem, err := openMemory(s, reg, log)
-	if err != nil {
-		return err
-	}
-	defer mem.close()
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	group, ctx := errgroup.WithContext(ctx)
-	to := remote{outbox: mem.outbox()}
-	if s.Platforms[0].URL == "" {
-		own, err := embedPlatform(ctx, group, &s, log)
-		if err != nil {
-			return err
-		}
-		to.token = func() (string, error) { return own, nil }
-		to.outbox = "" // that platform ends with this process, and the next one has another address
-	}
-	c, err := newSidecar(ctx, s, p.environ, mem, to, reg, log)
-	if err != nil {
-		stop()
-		return errors.Join(err, group.Wait())
-	}
-	c.tcp = tcp
-	handler := c.handler(reg)
-	group.Go(func() error { return api.Serve(ctx, ln, handler, log.Named("api")) })
-	if probes != nil {
-		group.Go(func() error { return serveProbes(ctx, probes, handler.Probes(), s.WebConfig, log.Named("listen")) })
-	}
-	if tcp != nil {
-		group.Go(func() error { return tcp.serve(ctx, handler) })
-	}
-	group.Go(func() error { return c.watcher.Run(ctx) })
-	group.Go(func() error { c.follow(ctx); return nil })
-	group.Go(func() error { c.census.run(ctx); return nil })
-	group.Go(func() error { c.prints.run(ctx); return nil })
-	group.Go(func() error { c.rescanOnHangup(ctx, hangups); return nil })
-	group.Go(func() error { c.announce(ctx); return nil })
-	group.Go(func() error { return c.expireUploads(ctx) })
-	group.Go(func() error { c.tellManager(ctx); return nil })
-	group.Go(func() error { return c.platforms.run(ctx) })
-	log.Info("serving", "workspace", s.Workspace, "workspace_id", s.WorkspaceID, "socket", s.Socket, "version", version())
-	err = group.Wait()
-	log.Info("stopped", "cause", context.Cause(ctx))
-	return err
+	return log.end(err)
+}
+
+// run runs the parts that the way from the disk to the platforms is made of.
+func (c *sidecar) run(all *parts, hangups <-chan os.Signal) {
+	all.do("watcher", c.watcher.Run)
+	all.do("looks", func(ctx context.Context) error { c.follow(ctx); return nil })
+	all.do("census", func(ctx context.Context) error { c.census.run(ctx); return nil })
+	all.do("fingerprints", func(ctx context.Context) error { c.prints.run(ctx); return nil })
+	all.do("hangups", func(ctx context.Context) error { c.rescanOnHangup(ctx, hangups); return nil })
+	all.do("announcements", func(ctx context.Context) error { c.announce(ctx); return nil })
+	all.do("uploads", c.expireUploads)
+	all.do("systemd", func(ctx context.Context) error { c.tellManager(ctx); return nil })
+	all.do("platforms", c.platforms.run)
 }
 
 func newSidecar(ctx context.Context, s config.Settings, environ []string, mem *memory, to remote, reg prometheus.Registerer, log hclog.Logger) (*sidecar, error) {
@@ -175,20 +137,22 @@ func newSidecar(ctx context.Context, s config.Settings, environ []string, mem *m
 		return nil, fmt.Errorf("watch: %w", err)
 	}
 	c.platforms, err = newPublishers(s, to, c.events.emit, reg, log)
-	if err == nil {
-		err = c.openDoor(ctx, reg, c.lookAt)
+	if err != nil {
+		return nil, err
 	}
-	return c, err
+	if len(c.platforms.all) > 0 {
+		c.unread = newUnread(c.rules)
+	}
+	return c, c.openDoor(ctx, reg, c.lookAt)
 }
 
 // handler composes what the socket answers with.
-func (c *sidecar) handler(reg *prometheus.Registry) *api.Handler {
+func (c *sidecar) handler(reg prometheus.Registerer, metrics http.Handler) *api.Handler {
 	o := c.handlerOptions(c.log.Named("api"))
 	o.Rescan, o.Health, o.Alive, o.Emit, o.Registerer = c.rescan, c.health, c.alive, c.events.emit, reg
 	o.Events, o.Mutations, o.Peers = c.eventSource(), c.mutations(), c.platforms.peers
 	o.Scans, o.RPC, o.Installs = c.scans(), c.rpc(), c.installs()
-	reg.MustRegister(newHealthMetrics(c))
-	o.Metrics = promhttp.HandlerFor(reg, promhttp.HandlerOpts{Registry: nil})
+	o.Metrics = metrics
 	return api.New(o)
 }
 
@@ -204,6 +168,9 @@ func (c *sidecar) follow(ctx context.Context) {
 	}
 }
 
+// slowLook is how long a look may take before people are told of it: a file system that hardly answers is most often why.
+const slowLook = 5 * time.Second
+
 func (c *sidecar) takeIn(ctx context.Context, b pannier.Batch) {
 	before, start := c.registry.Current(), time.Now()
 	after, watch, err := c.look(ctx, b)
@@ -217,7 +184,11 @@ func (c *sidecar) takeIn(ctx context.Context, b pannier.Batch) {
 	c.watcher.RevisitAt(c.revisit())
 	changed := before == nil || before.Version != after.Version
 	c.metrics.observe(b.Trigger, changed, took)
-	c.log.Debug("looked", "seq", b.Seq, "trigger", b.Trigger, "full", b.Full, "dirs", len(b.Dirs), "changed", changed, "took", took)
+	level := hclog.Debug
+	if took > slowLook {
+		level = hclog.Warn
+	}
+	c.log.Log(level, "looked", "seq", b.Seq, "trigger", b.Trigger, "full", b.Full, "dirs", len(b.Dirs), "changed", changed, "took", took)
 	c.census.ask(changed)
 	if changed || !b.Full || b.Trigger == pannier.TriggerManual {
 		c.prints.ask()
@@ -236,11 +207,17 @@ func (c *sidecar) revisit() time.Time {
 
 // rescan looks at everything again; see [api.Options.Rescan].
 func (c *sidecar) rescan(ctx context.Context, wait bool) (*pannier.Snapshot, error) {
-	seq := c.watcher.Rescan()
+	seq := c.lookAgain()
 	if !wait {
 		return c.registry.Current(), nil
 	}
 	return c.registry.Wait(ctx, seq)
+}
+
+// lookAgain asks for a look at everything, and has the platforms asked again that have refused the card.
+func (c *sidecar) lookAgain() (seq uint64) {
+	c.platforms.retry()
+	return c.watcher.Rescan()
 }
 
 // rescanOnHangup looks at everything again at each SIGHUP.
@@ -280,10 +257,12 @@ func (c *sidecar) announce(ctx context.Context) {
 	}
 }
 
-// offer hands the card of a snapshot to the platforms. While the workspace itself is not there, nothing is known of its
-// skills, and an empty card must not take the place of what the platform holds.
+// offer hands the card of a snapshot to the platforms. While not all is known of the workspace that a card has to tell, it
+// must not take the place of what the platform holds.
 func (c *sidecar) offer(s *pannier.Snapshot) {
-	if slices.ContainsFunc(s.Problems, func(p pannier.Problem) bool { return p.Code == config.CodeWorkspaceMissing }) {
+	if slices.ContainsFunc(s.Problems, func(p pannier.Problem) bool {
+		return p.Code == config.CodeWorkspaceMissing || p.Code == codeCardWithheld
+	}) {
 		return
 	}
 	made, err := c.cards.of(s)
@@ -292,23 +271,6 @@ func (c *sidecar) offer(s *pannier.Snapshot) {
 		return
 	}
 	c.platforms.offer(made)
-}
-
-func socketError(err error, s config.Settings) error {
-	e := &exitError{code: exitUnknown, message: err.Error()}
-	switch {
-	case errors.Is(err, api.ErrInUse):
-		e.hint = "another sidecar may run for a workspace already; give this one a socket of its own with --socket"
-	case errors.Is(err, os.ErrPermission):
-		e.hint = fmt.Sprintf("make %s writable for this user, or choose another path with --socket", s.Socket)
-	}
-	return e
-}
-
-func (p *program) logger(s config.Settings) hclog.Logger {
-	return hclog.New(&hclog.LoggerOptions{
-		Name: "pannier", Level: hclog.LevelFromString(s.LogLevel), Output: p.err, JSONFormat: s.LogFormat == "json",
-	})
 }
 
 func newMetricsRegistry() *prometheus.Registry {

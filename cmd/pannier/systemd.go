@@ -137,11 +137,11 @@ func (c *sidecar) tellManager(ctx context.Context) {
 // load again.
 func (c *sidecar) reload(ctx context.Context) {
 	if c.registry.Current() == nil {
-		c.watcher.Rescan()
+		c.lookAgain()
 		return
 	}
 	done := c.manager.reloading()
-	if _, err := c.registry.Wait(ctx, c.watcher.Rescan()); err == nil {
+	if _, err := c.registry.Wait(ctx, c.lookAgain()); err == nil {
 		done()
 	}
 }

@@ -27,6 +27,8 @@ func stake(name string) (*claim, error) {
 		}
 		err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if err == nil && lies(file, name) {
+			// The umask may have taken away what the next process needs for finding out that it is locked.
+			_ = file.Chmod(0o600) // which fails for the file that another user's process left; it can be opened as it is
 			return &claim{file, name}, nil
 		}
 		file.Close()

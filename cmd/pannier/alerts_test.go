@@ -1,0 +1,102 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// alertNamed returns the expression of an alert.
+func alertNamed(t *testing.T, name string) string {
+	t.Helper()
+	for _, group := range documents(t, filepath.Join(deployDir, "prometheus/alerts.yaml"))[0].each("groups") {
+		for _, rule := range group.each("rules") {
+			if rule.text("alert") == name {
+				return rule.text("expr")
+			}
+		}
+	}
+	t.Fatalf("there is no alert %s", name)
+	return ""
+}
+
+var clause = regexp.MustCompile(`^(?:max_over_time\()?\(?(time\(\) - )?([a-z_]+(?:\{[^}]*\})?)\)?(?:\[\w+\]\))? (==|>) ([0-9]+)$`)
+
+// fires evaluates an expression on the metrics as they are: comparisons of one metric with a number, joined by `and`. A
+// metric that carries labels fires for any of its series.
+func (s *sidecarUnderTest) fires(t *testing.T, expr string) bool {
+	t.Helper()
+	text, err := s.Metrics(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for part := range strings.SplitSeq(expr, " and ") {
+		m := clause.FindStringSubmatch(part)
+		if m == nil {
+			t.Fatalf("%s is more than is evaluated here", part)
+		}
+		want, _ := strconv.ParseFloat(m[4], 64)
+		holds := false
+		for line := range strings.Lines(text) {
+			series, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+			if series != m[2] && !strings.HasPrefix(series, m[2]+"{") {
+				continue
+			}
+			value, err := strconv.ParseFloat(rest, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m[1] != "" {
+				value = float64(time.Now().Unix()) - value
+			}
+			holds = holds || m[3] == "==" && value == want || m[3] == ">" && value > want
+		}
+		if !holds {
+			return false
+		}
+	}
+	return true
+}
+
+// eventuallyFires waits until an alert would begin to count.
+func (s *sidecarUnderTest) eventuallyFires(t *testing.T, name string) {
+	t.Helper()
+	expr := alertNamed(t, name)
+	eventually(t, name+" fires", func() error {
+		if !s.fires(t, expr) {
+			return fmt.Errorf("%s is false", expr)
+		}
+		return nil
+	})
+}
+
+// TestAlertsOfAPlatformThatIsAway: since the start is not since 1970.
+func TestAlertsOfAPlatformThatIsAway(t *testing.T) {
+	platform := newRecorder(t)
+	s := startSidecar(t, newWorkspace(t), "--platform-url", "http://"+platform.addr, "--platform-token-file", tokenFile(t))
+	s.eventuallyFires(t, "PannierNeverPublished")
+	if s.fires(t, alertNamed(t, "PannierPlatformBehind")) {
+		t.Error("PannierPlatformBehind fires, and nothing is known of the last time")
+	}
+	platform.up(t)
+	s.acknowledged(t)
+	for _, name := range []string{"PannierNeverPublished", "PannierPlatformBehind", "PannierFailing", "PannierCardWithheld", "PannierLooksOverdue", "PannierNotReady"} {
+		if s.fires(t, alertNamed(t, name)) {
+			t.Errorf("%s fires, and all is well", name)
+		}
+	}
+}
+
+// TestAlertOfUsedUpWatches has watches and instances used up, as the runbook of the alert says.
+func TestAlertOfUsedUpWatches(t *testing.T) {
+	for _, limit := range []string{"echo 5 > /proc/sys/user/max_inotify_watches", "echo 0 > /proc/sys/user/max_inotify_instances"} {
+		w, _ := oneSkill(t)
+		runWriter(t, "skills", filepath.Join(w, "skills"), 20, 1)
+		s := startIsolated(t, w, limit)
+		s.eventuallyFires(t, "PannierWatchDegraded")
+	}
+}

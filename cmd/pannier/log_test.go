@@ -1,0 +1,174 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"pannier/publish/client"
+)
+
+// startLoggingTo runs a sidecar whose log goes to a file of this process.
+func startLoggingTo(t *testing.T, to *os.File, workspace string, args ...string) *sidecarUnderTest {
+	t.Helper()
+	socket := filepath.Join(shortDir(t), "s")
+	s := &sidecarUnderTest{workspace: workspace, socket: socket, Client: client.New(socket)}
+	s.process = &process{cmd: exec.Command(binary, append([]string{
+		"run", "--workspace", workspace, "--workspace-id", testWorkspaceID, "--socket", socket, "--state-dir", "none",
+		"--environment-own", "block", "--settle", "50ms", "--debounce", "100ms", "--resync", "200ms",
+	}, args...)...), done: make(chan error, 1), log: &lockedBuffer{}}
+	s.cmd.Env, s.cmd.Stderr = cleanEnviron(), to
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { s.done <- s.cmd.Wait() }()
+	t.Cleanup(s.process.kill)
+	t.Cleanup(s.Close)
+	eventually(t, "the sidecar is ready", func() error {
+		_, err := s.Skills(t.Context(), "", false)
+		return err
+	})
+	return s
+}
+
+// pipeOf returns a pipe that holds as much as the kernel lets it hold at least.
+func pipeOf(t *testing.T) (r, w *os.File) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close(); w.Close() })
+	if _, err := unix.FcntlInt(w.Fd(), unix.F_SETPIPE_SZ, 4096); err != nil {
+		t.Fatal(err)
+	}
+	return r, w
+}
+
+// flood has a sidecar log far more than its backlog holds.
+func (s *sidecarUnderTest) flood(t *testing.T) {
+	t.Helper()
+	long := "/" + strings.Repeat("a-path-that-the-log-repeats-", 150)
+	eventually(t, "lines are dropped", func() error {
+		for range 200 {
+			if err := s.ask(t, long); err != nil {
+				return err
+			}
+		}
+		if n := s.metric(t, "pannier_log_dropped_lines_total"); n == 0 {
+			return fmt.Errorf("%v lines are dropped", n)
+		}
+		return nil
+	})
+}
+
+// TestLogThatNobodyReads holds up nothing: skills are served, their card is pushed, and SIGTERM ends the process.
+func TestLogThatNobodyReads(t *testing.T) {
+	t.Parallel()
+	platform := newRecorder(t)
+	platform.up(t)
+	w := newWorkspace(t)
+	_, to := pipeOf(t)
+	s := startLoggingTo(t, to, w, "--log-level", "debug", "--platform-url", "http://"+platform.addr, "--platform-token-file", tokenFile(t))
+	s.flood(t)
+	for i := range 40 {
+		writeIn(t, w, skillScript(fmt.Sprintf("s%d", i), "One of many."))
+	}
+	s.servesCount(t, 40)
+	s.acknowledged(t)
+	if got := platform.received(); strings.Count(got[len(got)-1], "One of many.") != 40 {
+		t.Errorf("the platform has %s", got[len(got)-1])
+	}
+	if code := s.terminate(t); code != exitYes {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestLogThatIsReadAgain tells where lines are missing, and how many.
+func TestLogThatIsReadAgain(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ format, told string }{
+		{"text", "[WARN]  pannier: lines of the log were dropped, because nobody read it: lines="},
+		{"json", `"@message":"lines of the log were dropped, because nobody read it"`},
+	} {
+		r, to := pipeOf(t)
+		s := startLoggingTo(t, to, newWorkspace(t), "--log-level", "debug", "--log-format", tt.format, "--platform-url", "off")
+		to.Close()
+		s.flood(t)
+		read := &lockedBuffer{}
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			io.Copy(read, r)
+		}()
+		eventually(t, "the log tells what is missing", func() error {
+			if !strings.Contains(read.String(), tt.told) {
+				return fmt.Errorf("%d bytes do not", len(read.String()))
+			}
+			return nil
+		})
+		if code := s.terminate(t); code != exitYes {
+			t.Errorf("exit code %d", code)
+		}
+		<-ended
+		if !strings.Contains(read.String(), "stopped") || !strings.HasSuffix(read.String(), "\n") {
+			t.Error("the log does not go on to the end")
+		}
+	}
+}
+
+// TestLogWhoseReaderIsGone: a collector that ends is no reason to end.
+func TestLogWhoseReaderIsGone(t *testing.T) {
+	t.Parallel()
+	w := newWorkspace(t)
+	r, to := pipeOf(t)
+	s := startLoggingTo(t, to, w, "--platform-url", "off")
+	to.Close()
+	r.Close()
+	writeIn(t, w, skillScript("one", "number 1"))
+	s.serves(t, "one", number(1))
+	writeIn(t, w, skillScript("one", "number 2"))
+	s.serves(t, "one", number(2))
+	if n := s.metric(t, "pannier_log_dropped_lines_total"); n == 0 {
+		t.Error("no lines are counted, and nobody can read them")
+	}
+	if code := s.terminate(t); code != exitYes {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestOutputWhoseReaderIsGone: other commands do end.
+func TestOutputWhoseReaderIsGone(t *testing.T) {
+	r, to := pipeOf(t)
+	r.Close()
+	w := newWorkspace(t)
+	writeIn(t, w, skillScript("one", "number 1"))
+	cmd := exec.Command(binary, "list", "--workspace", w)
+	cmd.Env, cmd.Stdout = append(cleanEnviron(), "XDG_RUNTIME_DIR="+t.TempDir()), to
+	err := cmd.Run()
+	if status := cmd.ProcessState.Sys().(syscall.WaitStatus); !status.Signaled() || status.Signal() != syscall.SIGPIPE {
+		t.Errorf("it ended with %v", err)
+	}
+}
+
+// TestFatalErrorIsTold: what ends the process stands behind what was logged before it.
+func TestFatalErrorIsTold(t *testing.T) {
+	w, stateDir := newWorkspace(t), t.TempDir()
+	startSidecar(t, w, "--platform-url", "off", "--state-dir", stateDir)
+	cmd := exec.Command(binary, "run", "--workspace", w, "--workspace-id", testWorkspaceID, "--state-dir", stateDir,
+		"--socket", filepath.Join(shortDir(t), "s"), "--platform-url", "off")
+	cmd.Env = cleanEnviron()
+	out, err := cmd.CombinedOutput()
+	stopped, told := bytes.Index(out, []byte("stopped")), bytes.Index(out, []byte("pannier: another sidecar keeps the state"))
+	if err == nil || stopped < 0 || told < stopped {
+		t.Errorf("%v\n%s", err, out)
+	}
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"pannier"
+)
+
+// TestUnreadableIsNotPushed starts a sidecar where something can not be read that the sidecar before could: the platform
+// keeps its card, health says why, and the card goes out once it can be read again.
+func TestUnreadableIsNotPushed(t *testing.T) {
+	try := exec.Command("setpriv", "--bounding-set", "-dac_override,-dac_read_search", "--inh-caps", "-all", "cat", "/proc/self/status")
+	if out, err := try.CombinedOutput(); err != nil {
+		t.Skipf("nobody can be kept from reading here: %v %s", err, out)
+	}
+	for _, tt := range []struct{ name, breaks, mends, subject string }{
+		{"a root", "chmod 0 skills", "chmod 755 skills", "skills"},
+		{"a file in its place", "mv skills moved; touch skills", "rm skills; mv moved skills", "skills"},
+		{"the workspace", "chmod 0 .", "chmod 755 .", "config.yaml"},
+		{"config.yaml", "chmod 0 config.yaml", "chmod 644 config.yaml", "config.yaml"},
+		{"the text of config.yaml", "cp config.yaml c; echo 'name: [' > config.yaml", "mv c config.yaml", "config.yaml"},
+		{"each skill", "chmod 0 skills/*", "chmod 755 skills/*", "skills"},
+		{"each SKILL.md", "chmod 0 skills/*/SKILL.md", "chmod 644 skills/*/SKILL.md", "skills"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w, platform := newWorkspace(t), newRecorder(t)
+			writeIn(t, w, skillScript("one", "number 1")+skillScript("two", "number 2"))
+			platform.up(t)
+			args := []string{"--platform-url", "http://" + platform.addr, "--platform-token-file", tokenFile(t), "--state-dir", t.TempDir()}
+			s := startUnprivileged(t, w, args...)
+			s.acknowledged(t)
+			s.terminate(t)
+			before := len(platform.received())
+
+			broken := exec.Command("sh", "-euc", tt.breaks)
+			broken.Dir = w
+			if out, err := broken.CombinedOutput(); err != nil {
+				t.Fatalf("%v %s", err, out)
+			}
+			s = startUnprivileged(t, w, args...)
+			c := s.tellsOf(t, codeCardWithheld)
+			if c.Subject != tt.subject || c.Severity != pannier.SeverityError {
+				t.Errorf("condition %+v, want %s", c, tt.subject)
+			}
+			// A change that the look sees leads to a card of its own, if any.
+			if err := s.Rescan(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, "a push would have come", func() error {
+				if s.metric(t, `pannier_scans_total{result="unchanged",trigger="resync"}`) < 2 {
+					return errors.New("the sidecar has hardly looked")
+				}
+				return nil
+			})
+			if got := platform.received(); len(got) != before {
+				t.Fatalf("the card of the platform was replaced by %s", got[len(got)-1])
+			}
+
+			writeIn(t, w, tt.mends+"; sed -i 's/number 1/number 3/' skills/one/SKILL.md")
+			eventually(t, "the card is pushed", func() error {
+				got := platform.received()
+				last := sentCard(got[len(got)-1])
+				if !strings.Contains(string(last), "number 3") || skillsOf(t, last) != 2 || !strings.Contains(string(last), "Test desk") {
+					return fmt.Errorf("%d cards, the last one %s", len(got), last)
+				}
+				return nil
+			})
+			if h, err := s.Health(t.Context()); err != nil || strings.Contains(fmt.Sprint(h.Conditions), codeCardWithheld) {
+				t.Errorf("health %+v, %v", h, err)
+			}
+		})
+	}
+}
+
+func skillsOf(t *testing.T, card json.RawMessage) int {
+	t.Helper()
+	var c struct{ Skills []any }
+	if err := json.Unmarshal(card, &c); err != nil {
+		t.Fatal(err)
+	}
+	return len(c.Skills)
+}
+
+// TestMissingIsPushed: what does not exist is no fault, and what was read once is served and pushed on.
+func TestMissingIsPushed(t *testing.T) {
+	w, platform := newWorkspace(t), newRecorder(t)
+	writeIn(t, w, skillScript("one", "number 1"))
+	platform.up(t)
+	args := []string{"--platform-url", "http://" + platform.addr, "--platform-token-file", tokenFile(t)}
+	s := startUnprivileged(t, w, args...)
+	s.acknowledged(t)
+	writeIn(t, w, "chmod 0 skills; printf 'name: Other desk\\n' > config.yaml")
+	eventually(t, "the card is pushed with the skills that were read", func() error {
+		got := platform.received()
+		if last := sentCard(got[len(got)-1]); !strings.Contains(string(last), "Other desk") || skillsOf(t, last) != 1 {
+			return fmt.Errorf("%s", last)
+		}
+		return nil
+	})
+	writeIn(t, w, "chmod 755 skills; rm -r skills config.yaml")
+	eventually(t, "the card without skills is pushed", func() error {
+		got := platform.received()
+		if last := sentCard(got[len(got)-1]); skillsOf(t, last) != 0 {
+			return fmt.Errorf("%s", last)
+		}
+		return nil
+	})
+	s.terminate(t)
+	if err := os.WriteFile(w+"/config.yaml", []byte("name: Third desk\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s = startUnprivileged(t, w, args...)
+	s.acknowledged(t)
+	if got := platform.received(); !strings.Contains(got[len(got)-1], "Third desk") {
+		t.Errorf("the last card is %s", got[len(got)-1])
+	}
+}
