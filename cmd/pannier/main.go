@@ -6,8 +6,15 @@ package main
 import (
 	"context"
 	"os"
+	"runtime"
 )
 
+// The kernel hands a signal to the first thread where that one does not block it, even while it waits for a disk that does not
+// answer; and then nobody hears it. So the first thread does nothing but wait.
+func init() { runtime.LockOSThread() }
+
 func main() {
-	os.Exit(execute(context.Background(), os.Args[1:], openStreams(os.Environ()), os.Environ()))
+	code := make(chan int)
+	go func() { code <- execute(context.Background(), os.Args[1:], openStreams(os.Environ()), os.Environ()) }()
+	os.Exit(<-code)
 }

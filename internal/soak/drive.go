@@ -40,6 +40,7 @@ type soak struct {
 	pens      []*pen
 	side      *sidecar
 	life      life
+	untold    bool // the writers do what the kernel does not tell of, so that a life without resyncs would not see it
 	chaos     chaos
 	tally     tally
 	states    states
@@ -138,7 +139,7 @@ func (s *soak) end() error {
 func (s *soak) revive(ctx context.Context) error {
 	s.life.number++
 	s.life.resync, s.life.files = resyncNever, 0
-	if s.rng.IntN(2) == 0 {
+	if s.untold || s.rng.IntN(2) == 0 {
 		s.life.resync = resyncOften
 		s.life.files = []int{0, 0, 128}[s.rng.IntN(3)]
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -40,6 +41,9 @@ func dataSwap(w *writer) error {
 			return err
 		}
 	}
+	if err := w.noteTorn(t, filepath.Join(mount, generation)); err != nil {
+		return err
+	}
 	old, _ := os.Readlink(filepath.Join(mount, "..data"))
 	if err := symlinkOver(generation, filepath.Join(mount, "..data")); err != nil {
 		return err
@@ -54,6 +58,21 @@ func dataSwap(w *writer) error {
 		return nil
 	}
 	return os.RemoveAll(filepath.Join(mount, old))
+}
+
+// noteTorn names a generation that another writer has torn by moving the root away meanwhile, before anybody can see it.
+func (w *writer) noteTorn(t token, generation string) error {
+	for _, name := range groupSkills {
+		if _, err := os.Stat(filepath.Join(generation, name, "SKILL.md")); err != nil {
+			list, err := os.OpenFile(tornList(w.workspace), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(list, t)
+			return errors.Join(err, list.Close())
+		}
+	}
+	return nil
 }
 
 // symlinkOver makes a link in one step, whatever was there before.

@@ -36,7 +36,7 @@ func (s *soak) round(ctx context.Context) error {
 // churn lets the writers work for a while. When it returns, nobody writes and nobody makes trouble.
 func (s *soak) churn(ctx context.Context, untold bool) error {
 	command := commandGo
-	if untold {
+	if s.untold = untold; untold {
 		command = commandGoAny
 	}
 	var errs []error

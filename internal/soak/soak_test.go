@@ -115,6 +115,25 @@ func TestJudgeTellsMixedCards(t *testing.T) {
 	}
 }
 
+// TestJudgeKnowsTornGenerations writes one that lacks a skill because the root was moved away meanwhile.
+func TestJudgeKnowsTornGenerations(t *testing.T) {
+	w := newWriter(t, 1)
+	card := json.RawMessage(`{"skills":[
+		{"id":"data-a0","name":"w0-1","description":"begins w0-1 and ends w0-1","tags":["w0-1"]},
+		{"id":"data-b0","name":"w0-2","description":"begins w0-2 and ends w0-2","tags":["w0-2"]}]}`)
+	s := states{workspace: w.workspace}
+	if err := w.noteTorn(newToken(0, 2), filepath.Join(w.workspace, "none")); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.judge(card); err != nil {
+		t.Error(err)
+	}
+	s.workspace += "-other"
+	if err := s.judge(card); err == nil {
+		t.Error("two whole generations may be mixed")
+	}
+}
+
 func TestJudgeTellsWhatWasGone(t *testing.T) {
 	workspace := t.TempDir()
 	if err := writeFile(filepath.Join(workspace, "SKILL.md"), newToken(0, 3).text(0)); err != nil {

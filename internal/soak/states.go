@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -77,7 +78,7 @@ func (s *states) judge(text json.RawMessage) error {
 			continue
 		}
 		mount := skill.ID[len(skill.ID)-1:]
-		if other := generation[mount]; other != "" && other != skill.Name && s.complete(mount) {
+		if other := generation[mount]; other != "" && other != skill.Name && !s.torn(other) && !s.torn(skill.Name) {
 			errs = append(errs, fmt.Errorf("mount %s: %w: %s and %s", mount, errMixed, other, skill.Name))
 		}
 		generation[mount] = skill.Name
@@ -85,22 +86,18 @@ func (s *states) judge(text json.RawMessage) error {
 	return errors.Join(errs...)
 }
 
-// complete reports whether the generation of a mount has all of its skills. Where another writer moved the root away while it
+// torn reports whether a generation of a mount never had all of its skills. Where another writer moved the root away while it
 // was written it has not, and what it lacks is rightly shown from the generation before, for its grace.
-func (s *states) complete(mount string) bool {
+func (s *states) torn(generation string) bool {
 	s.mu.Lock()
 	workspace := s.workspace
 	s.mu.Unlock()
-	if workspace == "" {
-		return true
-	}
-	for _, name := range groupSkills {
-		if _, err := os.Stat(filepath.Join(workspace, "skills", "mount"+mount, "..data", name, "SKILL.md")); err != nil {
-			return false
-		}
-	}
-	return true
+	text, _ := os.ReadFile(tornList(workspace)) // there is none where none was torn
+	return slices.Contains(strings.Fields(string(text)), generation)
 }
+
+// tornList is the file that writers name torn generations in.
+func tornList(workspace string) string { return workspace + ".torn" }
 
 // possible returns nil where the content of a skill was there when all was last quiet, or was made since.
 func (s *states) possible(skill cardSkill) error {
