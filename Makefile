@@ -3,13 +3,17 @@
 DURATION ?= 10m
 SOAK_FLAGS ?=
 
-.PHONY: build test ci soak latency
+.PHONY: build test race ci soak latency
 
 build:
 	CGO_ENABLED=0 go build -trimpath ./cmd/pannier
 
 test:
 	go test ./...
+
+# With the detector also in the program that the end-to-end tests run, which .ci/run has no time for.
+race:
+	go test -race -shuffle=on -count=1 ./...
 
 ci:
 	.ci/run

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -17,7 +18,7 @@ func TestMain(m *testing.M) {
 }
 
 // withBinary builds the program as a release is built, for as long as the tests run; with the race detector in it where the tests
-// have it, and then a race ends the program, which fails the test.
+// have it and are not short, and then a race ends the program, which fails the test.
 func withBinary(run func() int) int {
 	dir, err := os.MkdirTemp("", "pannier-e2e-")
 	if err != nil {
@@ -28,7 +29,8 @@ func withBinary(run func() int) int {
 	binary = filepath.Join(dir, "pannier")
 	build := exec.Command("go", "build", "-trimpath", "-o", binary, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if detecting {
+	flag.Parse()
+	if detecting && !testing.Short() {
 		build.Args = slices.Insert(build.Args, 2, "-race")
 		build.Env = os.Environ()
 		os.Setenv("GORACE", "halt_on_error=1 atexit_sleep_ms=0")
