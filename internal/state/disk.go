@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"sync/atomic"
 
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
@@ -18,6 +19,9 @@ const maxKeyBytes = bbolt.MaxKeySize
 type disk struct {
 	db   *bbolt.DB
 	lock *os.File // its own Close makes closing twice harmless
+	// stuck says that a write has panicked in bbolt. It may have kept the lock of writers then, so that the next one, and the
+	// closing, would wait for ever.
+	stuck atomic.Bool
 }
 
 func (d *disk) get(bucket, key string) (raw []byte, err error) {
@@ -32,7 +36,7 @@ func (d *disk) put(bucket, key string, raw []byte) error {
 	if err := checkNames(bucket, key); err != nil {
 		return d.unlessClosed(err)
 	}
-	return d.guard(func() error {
+	return d.guardWrite(func() error {
 		return d.db.Update(func(tx *bbolt.Tx) error {
 			b, err := tx.CreateBucketIfNotExists([]byte(bucket))
 			if err != nil {
@@ -49,7 +53,7 @@ func (d *disk) remove(bucket, key string) error {
 	if err != nil || raw == nil {
 		return err
 	}
-	return d.guard(func() error {
+	return d.guardWrite(func() error {
 		return d.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket([]byte(bucket)).Delete([]byte(key)) })
 	})
 }
@@ -64,8 +68,9 @@ func (d *disk) all(bucket string) (entries []entry, err error) {
 	return entries, err
 }
 
+// close leaves a database that is stuck to the end of the process.
 func (d *disk) close() error {
-	err := d.guard(d.db.Close)
+	err := d.guardWrite(d.db.Close)
 	if unlock := d.lock.Close(); !errors.Is(unlock, os.ErrClosed) {
 		err = errors.Join(err, unlock)
 	}
@@ -98,6 +103,18 @@ func (d *disk) guard(call func() error) error {
 	err := contain(call)
 	if errors.Is(err, bolterrors.ErrDatabaseNotOpen) {
 		return ErrClosed
+	}
+	return err
+}
+
+// guardWrite is guard for what takes the lock of writers.
+func (d *disk) guardWrite(call func() error) error {
+	if d.stuck.Load() {
+		return fmt.Errorf("%w: an earlier write has failed in it", errBroken)
+	}
+	err := d.guard(call)
+	if errors.Is(err, errBroken) {
+		d.stuck.Store(true)
 	}
 	return err
 }
