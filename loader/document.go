@@ -60,7 +60,7 @@ func (l *Loader) readWhole(s *pannier.Skill) ([]byte, error) {
 }
 
 // placeOf returns the root of a skill.
-func (l *Loader) placeOf(s *pannier.Skill) beneath.Place { return placeOf(l.rules.Roots[s.RootIndex]) }
+func (l *Loader) placeOf(s *pannier.Skill) beneath.Place { return PlaceOf(l.rules.Roots[s.RootIndex]) }
 
 func changedUnlessBusy(err error) error {
 	for _, busy := range []error{unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.EIO} {

@@ -13,8 +13,8 @@ import (
 	"pannier/internal/beneath"
 )
 
-// placeOf returns the root with where its links may lead.
-func placeOf(root pannier.Root) beneath.Place {
+// PlaceOf returns a root with where its links may lead.
+func PlaceOf(root pannier.Root) beneath.Place {
 	return beneath.Place{Path: root.Path, Targets: root.LinkTargets}
 }
 
@@ -136,7 +136,7 @@ func (s *scan) leadsToDir(rel, real string) (bool, error) {
 	if err != nil || !target.IsDir() {
 		return false, err
 	}
-	if _, holdsRoot := below(real, s.real); holdsRoot && real != "" && s.real != "" {
+	if _, holdsRoot := below(real, s.real); holdsRoot && real != "" {
 		return false, nil
 	}
 	for dir := path.Dir(rel); ; dir = path.Dir(dir) {

@@ -52,7 +52,7 @@ func openScan(t *tree) (*scan, error) {
 		root.Close()
 		return nil, err
 	}
-	s := &scan{tree: t, root: root, dir: dir, fd: int(dir.Fd()), now: t.now(), place: placeOf(t.root)}
+	s := &scan{tree: t, root: root, dir: dir, fd: int(dir.Fd()), now: t.now(), place: PlaceOf(t.root)}
 	if len(t.root.LinkTargets) > 0 {
 		s.place = s.place.Resolved()
 		if s.real, err = filepath.EvalSymlinks(t.root.Path); err != nil {

@@ -118,11 +118,7 @@ func (s *scan) above(at string) string {
 
 // follows reports whether a way may end there.
 func (s *scan) follows(at string) bool {
-	if !path.IsAbs(at) {
-		return true
-	}
-	_, within := below(s.real, at)
-	if within {
+	if !path.IsAbs(at) || s.inRoot(at) {
 		return true
 	}
 	_, _, held := s.place.Holder(at)

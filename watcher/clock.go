@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clockSet tells of each jump of the machine's clock: somebody has set it, or the machine has slept. Both go with changes that
+// clockListener tells of each jump of the machine's clock: somebody has set it, or the machine has slept. Both go with changes that
 // nobody told of, such as those that a file server saw meanwhile, and with times of files that prove nothing.
-type clockSet struct {
+type clockListener struct {
 	timer jumpTimer
 	ended chan struct{}
 }
@@ -41,13 +41,13 @@ func listenTo(timer jumpTimer, jumped func(), failed func(error)) (end func()) {
 		failed(err)
 		return func() {}
 	}
-	c := &clockSet{timer: timer, ended: make(chan struct{})}
+	c := &clockListener{timer: timer, ended: make(chan struct{})}
 	go c.listen(jumped, failed)
 	return c.close
 }
 
 // listen ends with the timer.
-func (c *clockSet) listen(jumped func(), failed func(error)) {
+func (c *clockListener) listen(jumped func(), failed func(error)) {
 	defer close(c.ended)
 	var expired [8]byte
 	for {
@@ -66,7 +66,7 @@ func (c *clockSet) listen(jumped func(), failed func(error)) {
 }
 
 // close waits until nothing is called any more.
-func (c *clockSet) close() {
+func (c *clockListener) close() {
 	c.timer.Close()
 	<-c.ended
 }

@@ -115,13 +115,16 @@ func New(o Options) (*Watcher, error) {
 		log = hclog.NewNullLogger()
 	}
 	return &Watcher{
-		rules:       o.Rules,
-		resync:      o.Resync,
-		mode:        o.Mode,
-		log:         log.Named("watcher"),
-		metrics:     m,
-		openBackend: openNotify,
-		remoteKind:  remoteKind, listenForClock: listenForClock,
+		rules:   o.Rules,
+		resync:  o.Resync,
+		mode:    o.Mode,
+		log:     log.Named("watcher"),
+		metrics: m,
+
+		openBackend:    openNotify,
+		remoteKind:     remoteKind,
+		listenForClock: listenForClock,
+
 		batches: make(chan pannier.Batch),
 		wake:    make(chan struct{}, 1),
 		ledger:  ledger{debounce: debounce{settle: o.Settle, quiet: o.Debounce, maxWait: o.MaxWait}},

@@ -14,7 +14,7 @@ import (
 
 	"pannier"
 	"pannier/admin/scans"
-	"pannier/internal/beneath"
+	"pannier/loader"
 	"pannier/loader/fingerprint"
 	"pannier/registry"
 )
@@ -252,7 +252,7 @@ func (f *fingerprints) read(ctx context.Context, s *pannier.Skill, pace func(con
 		o.Known = d.files
 	}
 	f.mu.Unlock()
-	found, err := placeOf(f.rules.Roots[s.RootIndex]).Find(s.PathBelowRoot)
+	found, err := loader.PlaceOf(f.rules.Roots[s.RootIndex]).Find(s.PathBelowRoot)
 	if err != nil {
 		return fingerprint.Print{Known: o.Known}, err
 	}
@@ -294,9 +294,4 @@ func (f *fingerprints) complainLocked(s *pannier.Skill, d *directory, err error)
 		f.log.Warn("a skill has no fingerprint", "path", s.Path, "error", trouble)
 	}
 	d.trouble = trouble
-}
-
-// placeOf returns a root with where its links may lead.
-func placeOf(root pannier.Root) beneath.Place {
-	return beneath.Place{Path: root.Path, Targets: root.LinkTargets}
 }

@@ -11,6 +11,7 @@ import (
 	"pannier"
 	"pannier/admin"
 	"pannier/admin/scans"
+	"pannier/loader"
 	"pannier/loader/scan"
 	"pannier/publish/api"
 	"pannier/publish/client"
@@ -30,7 +31,7 @@ func (c *sidecar) openScans() (admin.ScanOptions, error) {
 
 // scanDirectory scans a skill directory as it is now.
 func (c *sidecar) scanDirectory(ctx context.Context, s *pannier.Skill) (pannier.ScanReport, error) {
-	found, err := scan.Path(ctx, placeOf(c.rules.Roots[s.RootIndex]), s.PathBelowRoot, scan.Options{Builtin: s.SourceKind == pannier.SourceBundled})
+	found, err := scan.Path(ctx, loader.PlaceOf(c.rules.Roots[s.RootIndex]), s.PathBelowRoot, scan.Options{Builtin: s.SourceKind == pannier.SourceBundled})
 	return pannier.ScanReport{
 		ScanVerdict: pannier.ScanVerdict{
 			Decision: pannier.ScanDecision(found.Decision), Findings: found.Findings, Truncated: found.Truncated,

@@ -54,8 +54,10 @@ func (p Place) Find(rel string) (Found, error) {
 	if err != nil {
 		return Found{}, err
 	}
-	_, err = root.Stat(rel)
-	if !Escapes(err) || len(p.Targets) == 0 {
+	if len(p.Targets) > 0 {
+		_, err = root.Stat(rel)
+	}
+	if !Escapes(err) {
 		return Found{root, p.Path, rel}, nil // whoever opens it meets what is wrong with it
 	}
 	root.Close()

@@ -140,7 +140,7 @@ func newAuditor(o Options) (*auditor, error) {
 	}
 	a := &auditor{Options: o, profiles: profiles, loader: loader.New(loader.Options{Rules: o.Rules})}
 	for _, r := range o.Rules.Roots {
-		a.places = append(a.places, beneath.Place{Path: r.Path, Targets: r.LinkTargets})
+		a.places = append(a.places, loader.PlaceOf(r))
 	}
 	return a, nil
 }

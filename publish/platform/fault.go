@@ -20,7 +20,7 @@ type fault struct {
 // The hints of what is beside the pushes.
 const (
 	hintNoStream = "nothing is lost: the card is checked and the peers are read every five minutes. If the platform has no event stream, set platform.events to false; a hosted one answers so when the header X-Molecule-Org-Id is missing"
-	hintPeerSize = "the answer is larger than pannier reads: see which workspace publishes a card of many megabytes, and have it made smaller"
+	hintSize     = "the answer is larger than pannier reads: see which workspace publishes a card of many megabytes, and have it made smaller"
 	hintNoPeers  = "the platform does not know the workspace, or has no list of peers; a hosted one answers so when the header X-Molecule-Org-Id is missing"
 )
 
@@ -64,7 +64,7 @@ func (p *Publisher) besides(what, token string, a answer, err error) outcome {
 		o.plan, o.reason, o.hint = planSlow, reasonOther, hintOther
 	}
 	if errors.Is(err, errTooLarge) { // which only a list of peers and a description of a workspace are here
-		o.plan, o.reason, o.hint = planSlow, reasonOther, hintPeerSize
+		o.plan, o.reason, o.hint = planSlow, reasonOther, hintSize
 	}
 	if o.plan != planDone {
 		o.err = errors.New(what + ": " + secretsOf(token, p.header).complaint(a, err))
@@ -81,9 +81,9 @@ func routeless(status int) bool {
 	return false
 }
 
-// Conditions tells what is wrong beside the pushes: that the CA file can not be used, that something else keeps replacing the card, that it has no room for what
-// others have written beside it, that what is registered is not known, that the event stream is not followed, that peers are not those of now. Those of severity
-// info cost nothing but time.
+// Conditions tells what is wrong beside the pushes: that the CA file can not be used, that something else keeps replacing
+// the card, that it has no room for what others have written beside it, that what is registered is not known, that the event
+// stream is not followed, that peers are not those of now. Those of severity info cost nothing but time.
 func (p *Publisher) Conditions() []pannier.Condition {
 	conditions := p.network.condition(p.name)
 	p.mu.Lock()

@@ -198,6 +198,17 @@ func viewOfBody(a answer, info map[string]json.RawMessage) view {
 	return v
 }
 
+// unwrapped returns the card in a text: some servers hold cards as texts.
+func unwrapped(card json.RawMessage) json.RawMessage {
+	if len(card) == 0 || card[0] != '"' {
+		return card
+	}
+	if text, _ := decode(card).(string); objectOf(json.RawMessage(text)) != nil {
+		return json.RawMessage(text)
+	}
+	return card
+}
+
 // lookBefore learns what the platform holds where that is not known well enough for a push. It may well fail; where the
 // push has to wait for it, it returns why.
 func (p *Publisher) lookBefore(ctx context.Context) (o outcome, waits bool) {

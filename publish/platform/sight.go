@@ -95,14 +95,3 @@ func (p *Publisher) sightConditions() []pannier.Condition {
 	return []pannier.Condition{f.condition("card_pushed_unread", p.name,
 		"the card was pushed while the registered one could not be read, so what others had written beside it, such as its url, may be gone")}
 }
-
-// unwrapped returns the card in a text: some servers hold cards as texts.
-func unwrapped(card json.RawMessage) json.RawMessage {
-	if len(card) == 0 || card[0] != '"' {
-		return card
-	}
-	if text, _ := decode(card).(string); objectOf(json.RawMessage(text)) != nil {
-		return json.RawMessage(text)
-	}
-	return card
-}
