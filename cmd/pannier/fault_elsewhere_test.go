@@ -9,7 +9,7 @@ func TestFaultDiskElsewhereHangs(t *testing.T) {
 	w, _ := oneSkill(t)
 	s := startFault(t, w, "--resync", "1s")
 	s.serves(t, "one", number(0))
-	d.hang()
+	d.hang(t)
 	writeIn(t, w, skillScript("two", "Comes meanwhile."))
 	s.serves(t, "two", "Comes meanwhile.")
 	other := startFault(t, w)

@@ -19,6 +19,7 @@ type hangingDisk struct {
 	fd    int
 	files map[string]string // by path; directories end in a slash
 	nodes []string          // paths, by node - 1
+	begun chan struct{}     // closed once the kernel has been greeted: what waits for that can be killed, other than what waits for a disk
 
 	mu   sync.Mutex
 	away bool
@@ -46,7 +47,7 @@ const (
 // mountDisk mounts a disk with these files until the test ends. The test is skipped where that is not allowed.
 func mountDisk(t *testing.T, files map[string]string) *hangingDisk {
 	t.Helper()
-	d := &hangingDisk{dir: shortDir(t), files: map[string]string{"/": ""}}
+	d := &hangingDisk{dir: shortDir(t), files: map[string]string{"/": ""}, begun: make(chan struct{})}
 	for name, text := range files {
 		d.files[name] = text
 		for dir := path.Dir(name); dir != "/"; dir = path.Dir(dir) {
@@ -77,15 +78,20 @@ func mountDisk(t *testing.T, files map[string]string) *hangingDisk {
 		<-ended
 		syscall.Close(d.fd)
 	})
+	<-d.begun
 	return d
 }
 
-// hang stops answering; answer goes on, with the requests that came meanwhile.
-func (d *hangingDisk) hang() {
+// hang stops answering until the test ends; answer goes on before, with the requests that came meanwhile.
+func (d *hangingDisk) hang(t *testing.T) {
+	d.answersAtTheEnd(t)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.away = true
 }
+
+// answersAtTheEnd has the disk answer before what the test has started so far is ended: the kernel does not even let go what is killed.
+func (d *hangingDisk) answersAtTheEnd(t *testing.T) { t.Cleanup(d.answer) }
 
 func (d *hangingDisk) answer() {
 	d.mu.Lock()
@@ -133,6 +139,7 @@ func (d *hangingDisk) take(request []byte) {
 		native.PutUint32(out[4:], 31)
 		native.PutUint32(out[20:], 1<<16) // max_write
 		d.reply(unique, 0, out)
+		close(d.begun)
 	case fuseLookup:
 		child, _, _ := strings.Cut(string(body), "\x00")
 		found := slices.IndexFunc(d.nodes, func(n string) bool { return n == name+child || n == name+child+"/" })

@@ -27,7 +27,7 @@ func TestDiskHangs(t *testing.T) {
 	if n := s.metric(t, `pannier_health_conditions{code="looks_overdue"}`); n != 0 {
 		t.Errorf("%v looks are overdue", n)
 	}
-	d.hang()
+	d.hang(t)
 	for range 2 { // livenessGrace alone is as long as the patience of a test
 		if s.overdue(t) {
 			break
@@ -115,6 +115,7 @@ func startHanging(t *testing.T, d *hangingDisk) *sidecarUnderTest {
 	s := &sidecarUnderTest{workspace: d.dir, socket: socket, Client: client.New(socket)}
 	s.process = start(t, "run", "--workspace", d.dir, "--workspace-id", testWorkspaceID, "--socket", socket, "--state-dir", shortDir(t),
 		"--environment-own", "block", "--platform-url", "off", "--resync", "1s")
+	d.answersAtTheEnd(t)
 	t.Cleanup(s.Close)
 	eventually(t, "the socket answers", func() error {
 		return s.ask(t, "/healthz")
@@ -126,7 +127,7 @@ func startHanging(t *testing.T, d *hangingDisk) *sidecarUnderTest {
 func TestDiskHangsAtTheStart(t *testing.T) {
 	t.Parallel()
 	d := diskWithSkill(t)
-	d.hang()
+	d.hang(t)
 	s := startHanging(t, d)
 	socket := s.socket
 	checkProbe(t, socket, exitNo, "the first look at the workspace has not ended yet", "--startup")
@@ -147,7 +148,7 @@ func TestDiskHangsAtTheStart(t *testing.T) {
 func TestDiskAnswersAfterAll(t *testing.T) {
 	t.Parallel()
 	d := diskWithSkill(t)
-	d.hang()
+	d.hang(t)
 	s := startHanging(t, d)
 	d.answer()
 	s.serves(t, "one", number(0))

@@ -144,7 +144,7 @@ func TestUmaskThatTakesEverything(t *testing.T) {
 func TestFrontBeforeTheSidecar(t *testing.T) {
 	t.Parallel()
 	d := diskWithSkill(t)
-	d.hang()
+	d.hang(t)
 	s := startHanging(t, d)
 	for path, want := range map[string]int{
 		"/healthz": http.StatusOK, "/livez": http.StatusOK, "/readyz": http.StatusServiceUnavailable, "/metrics": http.StatusOK, "/v1/health": http.StatusOK,
