@@ -47,20 +47,20 @@ func TestWriteThatMovesNoStat(t *testing.T) {
 	now := time.Now().Add(time.Hour) // so that the stat of a file that was just written counts
 	l := loader.New(loader.Options{Rules: rulesFor(root)})
 	l.SetClock(func() time.Time { return now })
-	number := func(n byte) {
+	number := func(n, m byte) {
 		text[bytes.IndexByte(text, 'b')+4] = n // number ?
-		meta[bytes.IndexByte(meta, ':')+2] = n
+		meta[bytes.IndexByte(meta, ':')+2] = m
 	}
 	served := func() string {
 		s := only(t, load(t, l, pannier.Batch{Full: true}))
 		return s.Description + " " + s.Version
 	}
-	number('1')
+	number('1', '1')
 	if got := served(); got != "number 1 1" {
 		t.Fatalf("served %q", got)
 	}
 	before := statsIn(t, root)
-	number('2')
+	number('2', '2')
 	if statsIn(t, root) != before {
 		t.Skip("the kernel has written the file back meanwhile")
 	}
@@ -68,10 +68,10 @@ func TestWriteThatMovesNoStat(t *testing.T) {
 	if got := served(); got != "number 1 1" {
 		t.Errorf("served %q, although nothing tells of it", got)
 	}
-	for _, n := range []byte("34") {
-		number(n)
+	for _, n := range []string{"3 3", "3 4", "5 4", "6 6"} { // each of the two alone, too
+		number(n[0], n[2])
 		now = now.Add(5 * time.Minute)
-		if got, want := served(), "number "+string(n)+" "+string(n); got != want {
+		if got, want := served(), "number "+n; got != want {
 			t.Errorf("served %q, want %q", got, want)
 		}
 	}

@@ -51,10 +51,20 @@ func TestFilesThatAreMountedAlone(t *testing.T) {
 	workspace := filepath.Dir(root)
 	write(t, filepath.Join(workspace, "config.yaml"), "name: n\n")
 	write(t, filepath.Join(root, "a/notes.md"), "")
+	write(t, filepath.Join(root, "a/_meta.json"), "{}")
 	real, err := filepath.EvalSymlinks(workspace)
 	if err != nil {
 		t.Fatal(err)
 	}
+	alias := filepath.Join(t.TempDir(), "alias") // mounts are told by paths without links
+	link(t, real, alias)
+	for name, workspace := range map[string]string{"by its own path": real, "behind a link": alias} {
+		t.Run(name, func(t *testing.T) { mountsAlone(t, filepath.Join(workspace, "skills"), real) })
+	}
+}
+
+// mountsAlone tells a loader of mounts in the workspace at a path without links.
+func mountsAlone(t *testing.T, root, real string) {
 	l := loader.New(loader.Options{Rules: rulesFor(root)})
 	list := filepath.Join(t.TempDir(), "mountinfo")
 	l.SetMountsFile(list)
@@ -62,14 +72,17 @@ func TestFilesThatAreMountedAlone(t *testing.T) {
 	wantCodes(t, load(t, l, pannier.Batch{Full: true}).Problems)
 
 	var text strings.Builder
-	for _, point := range []string{"/", "/proc", real, root, "/elsewhere/SKILL.md", real + "/skills/a", real + "/config.yaml", real + "/skills/g/b/SKILL.md", real + "/skills/a/notes.md", real + "/skills/gone/SKILL.md"} {
+	for _, point := range []string{"/", "/proc", real, root, "/elsewhere/SKILL.md", real + "/skills/a", real + "/config.yaml", real + "/skills/g/b/SKILL.md", real + "/skills/a/_meta.json", real + "/skills/a/notes.md", real + "/skills/gone/SKILL.md"} {
 		text.WriteString("1 0 0:1 / " + point + " rw - ext4 a rw\n")
 	}
 	write(t, list, text.String())
-	c := load(t, l, pannier.Batch{Full: true})
-	wantCodes(t, c.Problems, "mount.single_file", "mount.single_file")
-	if c.Problems[0].Path != "config.yaml" || c.Problems[1].Path != "skills/g/b/SKILL.md" {
-		t.Errorf("%v", c.Problems)
+	var told []string
+	for _, p := range load(t, l, pannier.Batch{Full: true}).Problems {
+		told = append(told, p.Code+" "+p.Path)
+	}
+	want := []string{"mount.single_file config.yaml", "mount.single_file skills/a/_meta.json", "mount.single_file skills/g/b/SKILL.md"}
+	if !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
 	}
 
 	write(t, list, "")

@@ -98,6 +98,24 @@ func TestRootsOfOneVolume(t *testing.T) {
 	}
 }
 
+// TestSteady asks behind a load whether what was read is still what is there.
+func TestSteady(t *testing.T) {
+	root := tree(t)
+	publish(t, root, "..2026_1", generation(1))
+	l := loader.New(loader.Options{Rules: rulesFor(root)})
+	load(t, l, pannier.Batch{Full: true})
+	if publish(t, root, "..2026_2", generation(2)); l.Steady() {
+		t.Error("a swap behind the load is not noticed")
+	}
+	if load(t, l, pannier.Batch{Full: true}); !l.Steady() {
+		t.Error("not steady, although nothing has changed")
+	}
+	rename(t, root, root+"_old")
+	if mkdir(t, root); l.Steady() {
+		t.Error("another root behind the load is not noticed")
+	}
+}
+
 // TestSameContentSwapIsNoChange swaps a volume for an equal one.
 func TestSameContentSwapIsNoChange(t *testing.T) {
 	root := tree(t)

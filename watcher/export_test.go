@@ -58,6 +58,9 @@ func (w *Watcher) ArmAndLook(ctx context.Context) (look, end func()) {
 // RemoteKind asks the kernel.
 var RemoteKind = remoteKind
 
+// RemoteKinds are the names of file systems by their numbers.
+var RemoteKinds = remoteKinds
+
 // OpenNotify opens the backend of the product.
 var OpenNotify = openNotify
 

@@ -129,6 +129,18 @@ func TestMarksAccumulateWhileConsumerIsBusy(t *testing.T) {
 	})
 }
 
+// TestAnyKindOfEventIsAHint has each kind alone: what is made executable, linked, or moved in from elsewhere makes no other.
+func TestAnyKindOfEventIsAHint(t *testing.T) {
+	for _, op := range []fsnotify.Op{fsnotify.Create, fsnotify.Write, fsnotify.Remove, fsnotify.Rename, fsnotify.Chmod} {
+		t.Run(op.String(), func(t *testing.T) {
+			inBubble(t, nil, func(b *bubble) {
+				b.kernel().events <- fsnotify.Event{Name: b.skill + "/SKILL.md", Op: op}
+				b.takeAfter(settle, b.event(2, b.skill))
+			})
+		})
+	}
+}
+
 // An offer that nobody took is held back while the tree moves again, so that no half of a change is looked at.
 func TestOfferWaitsForQuietAgain(t *testing.T) {
 	inBubble(t, nil, func(b *bubble) {

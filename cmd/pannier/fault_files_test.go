@@ -34,7 +34,7 @@ func TestFaultFileIsReplacedWhileSomebodyReadsIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer reader.Close()
-	runWriter(t, "replace", file, 1, "0s")
+	s.write(t, "sed 's/number ./number 1/' skills/one/SKILL.md > t; mv t skills/one/SKILL.md") // the one event is that of the directory
 	s.serves(t, "one", number(1))
 	s.heard(t)
 }
@@ -72,7 +72,7 @@ func TestFaultRestoredTimes(t *testing.T) {
 func TestFaultUnusualWaysToMakeAFile(t *testing.T) {
 	t.Parallel()
 	w, file := oneSkill(t)
-	s := startFault(t, w)
+	s := startFault(t, w, "--delete-grace", "1h") // the look at the end of a grace would find what no event told of
 	s.write(t, "mkdir skills/.other; sed 's/number ./number 1/' skills/one/SKILL.md > skills/.other/SKILL.md")
 	runWriter(t, "exchange", file, filepath.Join(w, "skills/.other/SKILL.md"))
 	s.serves(t, "one", number(1))
@@ -80,7 +80,13 @@ func TestFaultUnusualWaysToMakeAFile(t *testing.T) {
 	runWriter(t, "exchange", filepath.Dir(file), filepath.Join(w, "skills/.third")) // directories
 	s.serves(t, "one", number(2))
 	s.write(t, "rm skills/one/SKILL.md")
-	runWriter(t, "tmpfile", file, 3)
+	eventually(t, "the file is missed", func() error {
+		if e, err := s.entry(t, "one"); err != nil || !e.Deleting {
+			return fmt.Errorf("%+v, %v", e, err)
+		}
+		return nil
+	})
+	runWriter(t, "tmpfile", file, "500ms", 3)
 	s.serves(t, "one", number(3))
 	s.heard(t)
 }

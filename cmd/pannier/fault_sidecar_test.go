@@ -206,6 +206,9 @@ func (s *sidecarUnderTest) watching(t *testing.T) (end func() []pannier.List) {
 			stopped = true
 			cancel()
 			wg.Wait()
+			if len(seen) == 0 { // every check of what was seen would hold
+				t.Error("no snapshot was seen")
+			}
 		}
 		return seen
 	}

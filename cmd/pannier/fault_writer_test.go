@@ -43,7 +43,7 @@ var faultWrites = map[string]func(args []string) error{
 	"rewrite":  rewrite,        // rewrite FILE COUNT PAUSE: in place
 	"mmap":     writeMapped,    // mmap FILE FROM TO: through a shared mapping
 	"exchange": exchange,       // exchange A B: RENAME_EXCHANGE
-	"tmpfile":  linkUnnamed,    // tmpfile FILE NUMBER: O_TMPFILE and linkat
+	"tmpfile":  linkUnnamed,    // tmpfile FILE PAUSE NUMBER: O_TMPFILE, and linkat after the pause
 	"socket":   leaveSocket,    // socket PATH
 	"halves":   writeHalves,    // halves FILE PAUSE NUMBER: in place, with a pause in the frontmatter
 	"entries":  makeEntries,    // entries DIR COUNT
@@ -283,9 +283,10 @@ func linkUnnamed(args []string) error {
 	}
 	file := os.NewFile(uintptr(fd), "unnamed")
 	defer file.Close()
-	if _, err := file.WriteString(numbered("one", atoi(args[1]))); err != nil {
+	if _, err := file.WriteString(numbered("one", atoi(args[2]))); err != nil {
 		return err
 	}
+	pause(args[1]) // the kernel tells of the writing too
 	return unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), unix.AT_FDCWD, args[0], unix.AT_SYMLINK_FOLLOW)
 }
 

@@ -1,0 +1,106 @@
+package watcher_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"pannier/watcher"
+)
+
+// TestEverythingIsWatchedBeforeTheFirstLook takes no batch, so that nothing is armed behind the offer of the first.
+func TestEverythingIsWatchedBeforeTheFirstLook(t *testing.T) {
+	workspace, root := workspaceWithRoot(t)
+	skill := filepath.Join(root, "one")
+	mkdir(t, skill)
+	synctest.Test(t, func(t *testing.T) {
+		k := newKernel()
+		w, err := watcher.NewWith(watcher.Options{Rules: rules(workspace, root)}, func() (watcher.Backend, error) { return k, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- w.Run(ctx) }()
+		synctest.Wait()
+		for _, dir := range []string{workspace, root, skill} {
+			if !k.watches(dir) {
+				t.Errorf("%s is not watched when the start batch is offered", dir)
+			}
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// crowdedKernel takes in no watch before it has got rid of some events.
+type crowdedKernel struct{ *kernel }
+
+func (k crowdedKernel) Add(path string) error {
+	for range 3 {
+		k.tell(filepath.Join(path, "SKILL.md"))
+	}
+	return k.kernel.Add(path)
+}
+
+// TestEventsAreTakenWhileTheKernelIsAsked would not get to its start batch where whoever asks the kernel keeps the reader of its
+// events waiting.
+func TestEventsAreTakenWhileTheKernelIsAsked(t *testing.T) {
+	workspace, root := workspaceWithRoot(t)
+	k := crowdedKernel{newKernel()}
+	w, err := watcher.NewWith(watcher.Options{Rules: rules(workspace, root)}, func() (watcher.Backend, error) { return k, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- w.Run(ctx) }()
+	select {
+	case <-w.Batches():
+	case <-time.After(patience):
+		t.Error("nobody takes the events")
+		_ = k.Close() // which lets the others go on
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// stubbornKernel does not close before it has got rid of what it still has to tell.
+type stubbornKernel struct{ *kernel }
+
+func (k stubbornKernel) Close() error {
+	for range 3 {
+		k.events <- fsnotify.Event{Name: "/late", Op: fsnotify.Write}
+		k.errors <- errors.New("late")
+	}
+	return k.kernel.Close()
+}
+
+// TestEventsAreTakenUntilTheKernelIsClosed ends a watcher that is told of changes to the last.
+func TestEventsAreTakenUntilTheKernelIsClosed(t *testing.T) {
+	workspace := realDir(t)
+	synctest.Test(t, func(t *testing.T) {
+		k := stubbornKernel{newKernel()}
+		w, err := watcher.NewWith(watcher.Options{Rules: rules(workspace)}, func() (watcher.Backend, error) { return k, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- w.Run(ctx) }()
+		synctest.Wait()
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
