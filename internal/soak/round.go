@@ -24,7 +24,9 @@ func (s *soak) round(ctx context.Context) error {
 	}
 	s.tally.rounds++
 	if err := s.converges(ctx, untold); err != nil {
-		s.tally.divergences++
+		if ctx.Err() == nil { // who is told to end has not compared to the end
+			s.tally.divergences++
+		}
 		return err
 	}
 	if err := s.published(ctx); err != nil {
