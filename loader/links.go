@@ -91,7 +91,7 @@ func (s *scan) followLinks(n *node, children []*node, r *reader) []*node {
 	for _, e := range n.links {
 		rel := n.at(e.name)
 		w := s.findWay(rel)
-		r.volumes = append(r.volumes, w.volumes...)
+		r.pass(w)
 		leads, err := s.leadsToDir(rel, w.real)
 		switch {
 		case leads:

@@ -22,8 +22,9 @@
 //
 // # What a catalog shows
 //
-// One state of each volume. Where one was swapped, or a root replaced, while it was read, it is read again, and a catalog
-// never shows some skills as they were before and others as they are after.
+// One state of each volume, and of each directory that is replaced in one step or behind a link that is turned. Where that
+// happens while it is read, it is read again, so that a catalog does not show some skills as they were before and others as they
+// are after.
 //
 // # What it leaves for later
 //
@@ -156,9 +157,11 @@ type tree struct {
 	// began is when the load began that goes on. grace keeps what has vanished.
 	began time.Time
 	grace grace
-	// volumes are those that the last load read from, and restless says that one of them did not hold still.
-	volumes  []volume
-	restless bool
+	// volumes are those that the last load read from, and restless says that one of them did not hold still. links are the
+	// other links that it went through, and fresh the directories of which it learned something. They are let go of with its end.
+	volumes, links targets
+	fresh          []*node
+	restless       bool
 }
 
 func newTree(rules pannier.DiscoveryRules, index int, root pannier.Root) *tree {
@@ -170,7 +173,7 @@ func (t *tree) load(ctx context.Context, full bool) error {
 	if !full && !t.anyMarked() {
 		return ctx.Err()
 	}
-	t.volumes = nil
+	t.volumes, t.links, t.fresh = nil, nil, nil
 	s, err := openScan(t)
 	if err != nil {
 		t.fail(err)
@@ -185,7 +188,7 @@ func (t *tree) load(ctx context.Context, full bool) error {
 	if s.thorough {
 		t.readAll = s.now
 	}
-	t.volumes = s.volumes()
+	t.gather(s.readers)
 	return nil
 }
 

@@ -32,7 +32,8 @@ type node struct {
 	ways     []string // the directories on the ways of those links, and of a SKILL.md and _meta.json that are some; in bytes
 	problems []pannier.Problem
 
-	abs string
+	parent *node // nil of the root
+	abs    string
 	// name is the last part of abs, and rel what of it lies below the root, with slashes; "" is the root.
 	name, rel string
 	real      string
@@ -126,7 +127,7 @@ func (n *node) unbecome() {
 // reset forgets everything about the directory but its name.
 func (n *node) reset() {
 	*n = node{
-		name: n.name, rel: n.rel, abs: n.abs, ino: n.ino, depth: n.depth,
+		parent: n.parent, name: n.name, rel: n.rel, abs: n.abs, ino: n.ino, depth: n.depth,
 		linked: n.linked, shifting: n.shifting, shallow: n.shallow, real: n.real,
 		moved: n.moved || n.known,
 	}

@@ -7,10 +7,15 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
+	"math"
 	"path"
 	"slices"
 
+	"golang.org/x/sys/unix"
+
 	"pannier"
+	"pannier/internal/beneath"
 	"pannier/loader/repair"
 )
 
@@ -21,11 +26,17 @@ type reader struct {
 	metaBuf []byte // of _meta.json, and for what is only streamed
 	hash    hash.Hash
 	room    room // of what stays
-	volumes []volume
+
+	// volumes and links are those that were gone through, and fresh the directories of which something else is known now.
+	volumes, links targets
+	fresh          []*node
 }
 
 func newReader(s *scan) *reader {
-	return &reader{scan: s, buf: make([]byte, s.tree.rules.MaxFrontmatterBytes+4<<10), metaBuf: make([]byte, 8<<10), hash: sha256.New()}
+	return &reader{
+		scan: s, buf: make([]byte, s.tree.rules.MaxFrontmatterBytes+4<<10), metaBuf: make([]byte, 8<<10), hash: sha256.New(),
+		volumes: targets{}, links: targets{},
+	}
 }
 
 // reading is what one pass over a skill's files gave.
@@ -33,6 +44,7 @@ type reading struct {
 	skill          *pannier.Skill
 	stat, metaStat fileStat
 	quiet          bool // nothing moved between the look before and the look after
+	gone           bool // there is no SKILL.md any more
 }
 
 // readTries is how often a skill is read again because somebody wrote to it meanwhile. What still moves then is taken as
@@ -44,13 +56,41 @@ func (r *reader) read(n *node, st, metaStat fileStat) reading {
 		skill := r.blank(n, n.skill.file)
 		fileAfter, front := r.readFile(n, skill, st)
 		metaAfter, m, metaText := r.readMeta(n, skill, metaStat)
-		quiet := fileAfter == st && metaAfter == metaStat
+		fileNow, gone := r.scan.skillStat(n, st)
+		metaNow, _ := r.scan.metaStat(n)
+		// What was opened may have held still while its names came to lead elsewhere, the one of _meta.json before it was read.
+		quiet := fileAfter == st && metaAfter == metaStat && fileNow == st && metaNow == metaStat
 		if quiet || try == readTries {
 			r.finish(skill, front, m, metaText)
-			return reading{skill: skill, stat: fileAfter, metaStat: metaAfter, quiet: quiet}
+			return reading{skill: skill, stat: fileAfter, metaStat: metaAfter, quiet: quiet, gone: gone}
 		}
-		st, metaStat = fileAfter, metaAfter
+		st, metaStat = fileNow, metaNow
 	}
+}
+
+// skillStat returns the stat of the SKILL.md of a skill by its name, and whether there is none any more. Where it can not be
+// told it is the one before.
+func (s *scan) skillStat(n *node, before fileStat) (st fileStat, gone bool) {
+	st, err := statAt(s.fd, n.at(n.skill.file))
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, errNotDir):
+		return fileStat{}, true
+	case err != nil:
+		return before, false
+	case st.isLink():
+		return s.follow(n, st), false
+	}
+	return st, false
+}
+
+// unopened returns the stat of a file that can not be opened: where it was there a moment ago and is not any more, or not to be
+// reached, one that equals no other, so that it is looked for again.
+func unopened(before fileStat, err error) fileStat {
+	gone := errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir) || errors.Is(err, unix.ELOOP) || beneath.Escapes(err)
+	if gone && !before.isLink() { // a link that leads nowhere is as it was
+		return fileStat{dev: math.MaxUint64, ino: math.MaxUint64}
+	}
+	return before
 }
 
 // blank returns the skill that a directory holds before anything of it is read. file is the name of its SKILL.md.
@@ -66,14 +106,14 @@ func (r *reader) blank(n *node, file string) *pannier.Skill {
 
 // readFile reads SKILL.md up to the closing fence, streams the rest through the digest, and returns the stat after that.
 func (r *reader) readFile(n *node, skill *pannier.Skill, before fileStat) (fileStat, parts) {
-	if !before.isRegular() && !before.isLink() {
+	if before != (fileStat{}) && !before.isRegular() && !before.isLink() {
 		r.refuse(skill, "skill.file.kind", "SKILL.md is "+before.what(), "put a regular file in its place")
 		return before, parts{}
 	}
 	file, err := r.open(n.at(n.skill.file))
 	if err != nil {
 		r.refuse(skill, "skill.file.unreadable", "SKILL.md can not be read: "+cause(err), "make it readable for the user that pannier runs as; a link must stay within its root")
-		return before, parts{}
+		return unopened(before, err), parts{}
 	}
 	defer file.close()
 	opened, err := file.stat()
@@ -192,7 +232,7 @@ func (r *reader) slurp(rel string, before fileStat, limit int64) ([]byte, fileSt
 	}
 	file, err := r.open(rel)
 	if err != nil {
-		return nil, before, err
+		return nil, unopened(before, err), err
 	}
 	defer file.close()
 	opened, err := file.stat()

@@ -179,7 +179,17 @@ func (s *scan) look(n *node, r *reader) {
 		s.list(n, r)
 	case err == nil:
 		n.become(pannier.SkillFile)
-		s.refresh(n, st, r)
+		if !s.refresh(n, st, r) {
+			s.lookPast(n, r, fs.ErrNotExist)
+		}
+	default:
+		s.lookPast(n, r, err)
+	}
+}
+
+// lookPast brings what is known of a directory up to date in which SKILL.md is not found.
+func (s *scan) lookPast(n *node, r *reader, err error) {
+	switch {
 	case n.shallow && (n.skill == nil || errors.Is(err, fs.ErrNotExist)):
 		n.unbecome()
 	case errors.Is(err, fs.ErrNotExist):
@@ -212,12 +222,15 @@ func (s *scan) list(n *node, r *reader) {
 			return
 		}
 		n.listed, n.listedAt, read = st, s.now, true
+		r.fresh = append(r.fresh, n)
 	}
 	if n.otherCase != "" && n.rel != "" {
 		if file, err := statAt(s.fd, n.at(n.otherCase)); err == nil {
 			n.become(n.otherCase)
-			s.refresh(n, file, r)
-			return
+			if s.refresh(n, file, r) {
+				return
+			}
+			read = true // it has no children any more
 		}
 	}
 	n.unbecome()
@@ -309,7 +322,7 @@ func (s *scan) childFor(n *node, e dirent, linked bool) *node {
 		rel = abs[len(abs)-len(n.rel)-1-len(name):]
 	}
 	return &node{
-		name: name, rel: rel, abs: abs, ino: e.ino, depth: n.depth + 1,
+		parent: n, name: name, rel: rel, abs: abs, ino: e.ino, depth: n.depth + 1,
 		linked: linked, shifting: linked || n.shifting, shallow: s.tree.rules.Skips(e.name),
 	}
 }

@@ -20,8 +20,9 @@ type found struct {
 	good  *pannier.Skill // as it was when it last could be used
 }
 
-// refresh brings a skill up to date. st is the stat of its SKILL.md, of a link that of the link.
-func (s *scan) refresh(n *node, st fileStat, r *reader) {
+// refresh brings a skill up to date, and reports whether there is one still. st is the stat of its SKILL.md, of a link that of
+// the link.
+func (s *scan) refresh(n *node, st fileStat, r *reader) bool {
 	f := n.skill
 	f.linked = st.isLink()
 	var ways []string
@@ -37,12 +38,17 @@ func (s *scan) refresh(n *node, st fileStat, r *reader) {
 	}
 	n.setWays(ways)
 	if f.skill != nil && f.proven && st == f.stat && metaStat == f.meta && (!s.thorough || r.holds(n, st, metaStat)) {
-		return
+		return true
 	}
+	r.fresh = append(r.fresh, n)
 	read := r.read(n, st, metaStat)
+	if read.gone {
+		return false
+	}
 	f.stat, f.meta = read.stat, read.metaStat
 	f.proven = read.quiet && read.stat.proves(s.now) && read.metaStat.proves(s.now)
 	s.settle(f, read.skill)
+	return true
 }
 
 // holds reports whether the files of a skill are, to the byte, what the catalog has of them.

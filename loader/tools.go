@@ -39,6 +39,7 @@ func (s *scan) openToolbox(n *node, r *reader) {
 	if b.read != nil && b.proven && !s.thorough && st == b.meta {
 		return
 	}
+	r.fresh = append(r.fresh, n)
 	b.read, b.meta = r.readToolbox(n, st)
 	b.proven = b.meta == st && st.proves(s.now)
 }

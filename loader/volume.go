@@ -1,10 +1,7 @@
 package loader
 
 import (
-	"context"
-	"os"
 	"path/filepath"
-	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,56 +13,34 @@ const volumeLink = "..data"
 // volumePrefix begins the names that are a volume's own: its data, of which the links beside them show what is to be seen.
 const volumePrefix = ".."
 
-// volume is where the link of one volume led when it was first gone through in a look.
-type volume struct {
+// turning is where a link led when it was gone through.
+type turning struct {
 	link   string // absolute
 	target string
 }
 
-// steadyTries is how often a load begins anew because a volume was swapped, or a root replaced, in the midst of it.
-const steadyTries = 8
+// targets are where links led when they were first gone through in a look, by their absolute paths. One that led elsewhere later
+// in the same look has an empty one, which none ever leads to.
+type targets map[string]string
 
-// loadSteady loads all trees, and again where something was swapped meanwhile, so that a catalog shows it as it was before or
-// after and never half of both. Roots that do not hold still are restless, and keep what the catalog has of them.
-func (l *Loader) loadSteady(ctx context.Context, full bool) error {
-	for try := 1; ; try++ {
-		for _, t := range l.trees {
-			if err := t.load(ctx, full); err != nil {
-				return err
-			}
-		}
-		again := false
-		for _, t := range l.trees {
-			if t.restless = t.swapped(); t.restless {
-				t.top.markAll()
-				again = true
-			}
-		}
-		if !again || try == steadyTries {
-			return nil
-		}
+func (t targets) add(link, target string) {
+	if before, again := t[link]; again && before != target {
+		target = ""
+	}
+	t[link] = target
+}
+
+func (t targets) addAll(others targets) {
+	for link, target := range others {
+		t.add(link, target)
 	}
 }
 
-// Steady reports whether what the last load read is still what the paths of the roots lead to. What else was read between that
-// load and this call is then of the same volumes as the skills.
-func (l *Loader) Steady() bool {
-	return !slices.ContainsFunc(l.trees, (*tree).swapped)
-}
-
-// swapped reports whether the root, or a volume that it was read from, is another one than when the load began.
-func (t *tree) swapped() bool {
-	if t.failure != nil {
-		return false
-	}
-	if st, err := os.Stat(t.root.Path); err == nil {
-		now := fromSys(st.Sys().(*unixStat))
-		if now.dev != t.dev || now.ino != t.top.ino {
-			return true
-		}
-	}
-	for _, v := range t.volumes {
-		if now, err := os.Readlink(v.link); err != nil || now != v.target {
+// turned reports whether one of the links leads elsewhere now.
+func (t targets) turned() bool {
+	var buf [unix.PathMax]byte
+	for link, target := range t {
+		if size, err := unix.Readlink(link, buf[:]); err != nil || string(buf[:size]) != target {
 			return true
 		}
 	}
@@ -80,13 +55,19 @@ func (r *reader) enter(n *node) {
 	if err != nil || size == len(buf) {
 		return
 	}
-	r.volumes = append(r.volumes, volume{link: filepath.Join(r.scan.tree.root.Path, n.at(volumeLink)), target: string(buf[:size])})
+	r.volumes.add(filepath.Join(r.scan.tree.root.Path, n.at(volumeLink)), string(buf[:size]))
 }
 
-// volumes returns the volumes that were read from.
-func (s *scan) volumes() (all []volume) {
-	for _, r := range s.readers {
-		all = append(all, r.volumes...)
+// pass notes the links on a way, unless it ends where nothing is read.
+func (r *reader) pass(w way) {
+	if w.strays {
+		return
 	}
-	return all
+	for _, l := range w.links {
+		if filepath.Base(l.link) == volumeLink {
+			r.volumes.add(l.link, l.target)
+		} else {
+			r.links.add(l.link, l.target)
+		}
+	}
 }

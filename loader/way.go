@@ -26,8 +26,8 @@ type way struct {
 	// outside are the paths of the links on it that lie there, and strays says that what is at its end does so too.
 	outside []string
 	strays  bool
-	// volumes are those that it leads through.
-	volumes []volume
+	// links are those that it leads through, with what they say.
+	links []turning
 }
 
 // findWay goes along a path below the root. It does not leave the root, unless links of the root may: what a link says of
@@ -71,9 +71,7 @@ func (s *scan) goAlong(rel string, w *way) {
 			continue
 		}
 		s.passLink(w, at, name)
-		if name == volumeLink {
-			w.volumes = append(w.volumes, volume{link: filepath.Join(s.abs(at), name), target: target})
-		}
+		w.links = append(w.links, turning{link: filepath.Join(s.abs(at), name), target: target})
 		if links++; links > maxLinks || path.IsAbs(target) && s.real == "" {
 			return
 		}
@@ -172,7 +170,7 @@ func isRead(name string) bool {
 func (r *reader) appendFileWay(dirs []string, rel string) []string {
 	w := r.scan.findWay(rel)
 	w.passFile()
-	r.volumes = append(r.volumes, w.volumes...)
+	r.pass(w)
 	return append(dirs, w.dirs...)
 }
 

@@ -1,0 +1,129 @@
+package loader
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// steadyTries is how often a load begins anew because a volume was swapped, or a root replaced, in the midst of it.
+const steadyTries = 8
+
+// shiftTries is the same for directories that are replaced and links that are turned. They are fewer, and what still moves then
+// is taken as it is: anybody may turn a link without end, and that must not keep other skills from the catalog. The event of
+// the last turn brings the next look.
+const shiftTries = 4
+
+// loadSteady loads all trees, and again where something was swapped meanwhile, so that a catalog shows it as it was before or
+// after and never half of both. Roots whose volumes do not hold still are restless, and keep what the catalog has of them.
+func (l *Loader) loadSteady(ctx context.Context, full bool) error {
+	defer l.letGo()
+	for try, learned := 1, false; ; try++ {
+		for _, t := range l.trees {
+			if err := t.load(ctx, full); err != nil {
+				return err
+			}
+		}
+		again := l.markSwapped() && try < steadyTries
+		// Where nothing was learned the catalog is what it was, whatever was turned meanwhile.
+		learned = learned || slices.ContainsFunc(l.trees, func(t *tree) bool { return len(t.fresh) > 0 })
+		if learned && try < shiftTries && l.markShifted() {
+			again = true
+		}
+		if !again {
+			return nil
+		}
+	}
+}
+
+// letGo drops what is compared behind a look only.
+func (l *Loader) letGo() {
+	for _, t := range l.trees {
+		t.links, t.fresh = nil, nil
+	}
+}
+
+// markSwapped asks for another look at each root that was replaced, or a volume of it swapped, and reports whether there is one.
+func (l *Loader) markSwapped() (again bool) {
+	for _, t := range l.trees {
+		if t.restless = t.swapped(); t.restless {
+			t.top.markAll()
+			again = true
+		}
+	}
+	return again
+}
+
+// markShifted asks for another look where a directory was replaced or a link turned, and reports whether that is so anywhere.
+// What lies behind links is looked at each time and needs no mark.
+func (l *Loader) markShifted() (again bool) {
+	for _, t := range l.trees {
+		replaced := t.markReplaced()
+		again = again || replaced || t.links.turned()
+	}
+	return again
+}
+
+// Steady reports whether what the last load read is still what the paths of the roots lead to. What else was read between that
+// load and this call is then of the same volumes as the skills.
+func (l *Loader) Steady() bool {
+	return !slices.ContainsFunc(l.trees, (*tree).swapped)
+}
+
+// swapped reports whether the root, or a volume that it was read from, is another one than when the load began.
+func (t *tree) swapped() bool {
+	if t.failure != nil {
+		return false
+	}
+	if st, err := os.Stat(t.root.Path); err == nil {
+		now := fromSys(st.Sys().(*unixStat))
+		if now.dev != t.dev || now.ino != t.top.ino {
+			return true
+		}
+	}
+	return t.volumes.turned()
+}
+
+// gather takes over what the readers have gone through and learned.
+func (t *tree) gather(readers []*reader) {
+	t.volumes, t.links = targets{}, targets{}
+	for _, r := range readers {
+		t.volumes.addAll(r.volumes)
+		t.links.addAll(r.links)
+		t.fresh = append(t.fresh, r.fresh...)
+	}
+}
+
+// markReplaced marks the directories around what was learned that are others now than when their entries were read, with all
+// that is known below them. Of a skill itself its reader has made sure.
+func (t *tree) markReplaced() (any bool) {
+	seen := map[*node]bool{t.top: true} // which swapped compares
+	for _, n := range t.fresh {
+		for ; n != nil && !seen[n]; n = n.parent {
+			if n.skill != nil {
+				continue
+			}
+			if seen[n] = true; n.replaced() {
+				n.markAll()
+				any = true
+			}
+		}
+	}
+	return any
+}
+
+// replaced reports whether there is another directory now at the path of one whose entries were read, or none.
+func (n *node) replaced() bool {
+	if n.listed == (fileStat{}) {
+		return false
+	}
+	now, err := statAt(unix.AT_FDCWD, n.abs+"/.")
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir)
+	}
+	return now.dev != n.listed.dev || now.ino != n.listed.ino
+}
