@@ -26,16 +26,17 @@ func NewEnvironmentReader(path string) *EnvironmentReader {
 	return &EnvironmentReader{path: path, now: time.Now}
 }
 
-// Directory returns the directory of the file, absolute, to be watched; empty where there is no file.
-func (r *EnvironmentReader) Directory() string {
+// Watched returns what is to be watched, absolute and sorted: the directory of the file, and its own path where it is a link, as
+// [WorkspaceReader.Watched] has it. It is empty where there is no file.
+func (r *EnvironmentReader) Watched() []string {
 	if r.path == "" {
-		return ""
+		return nil
 	}
-	dir, err := filepath.Abs(filepath.Dir(r.path))
+	file, err := filepath.Abs(r.path)
 	if err != nil {
-		return "" // the working directory is gone
+		return nil // the working directory is gone
 	}
-	return dir
+	return append([]string{filepath.Dir(file)}, linked(file)...)
 }
 
 // Read looks at the file and returns what it says, nil where there is none. One that can not be read or parsed is what it

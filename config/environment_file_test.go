@@ -70,8 +70,8 @@ func checkEnvironmentProblem(t *testing.T, problems []pannier.Problem, code stri
 func TestEnvironmentFileOverTime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "environment.json")
 	r := config.NewEnvironmentReader(path)
-	if r.Directory() != filepath.Dir(path) {
-		t.Errorf("directory %s", r.Directory())
+	if diff := cmp.Diff([]string{filepath.Dir(path)}, r.Watched()); diff != "" {
+		t.Errorf("watched: %s", diff)
 	}
 	steps := []struct {
 		name string
@@ -99,6 +99,12 @@ func TestEnvironmentFileOverTime(t *testing.T) {
 			t.Errorf("%s: %q, want %q", step.name, got, step.os)
 		}
 		checkEnvironmentProblem(t, problems, step.code)
+	}
+	if err := os.Symlink("nowhere", path); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{filepath.Dir(path), path}, r.Watched()); diff != "" {
+		t.Errorf("of a link is watched: %s", diff)
 	}
 	if env, problems := config.NewEnvironmentReader("").Read(); env != nil || problems != nil {
 		t.Error("there is an environment without a file")

@@ -67,7 +67,7 @@ func checkSkills(t *testing.T, w pannier.Workspace) {
 	}
 }
 
-// checkPrompts checks that prompt files are below the workspace, each once, and that what is watched is there.
+// checkPrompts checks that prompt files are below the workspace, each once, and so is what is watched.
 func checkPrompts(t *testing.T, w pannier.Workspace, watched []string, dir string) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -81,8 +81,8 @@ func checkPrompts(t *testing.T, w pannier.Workspace, watched []string, dir strin
 		seen[f.Path] = true
 	}
 	for _, d := range watched {
-		if info, err := os.Stat(d); err != nil || !info.IsDir() || !strings.HasPrefix(d, dir+"/") {
-			t.Errorf("%q is watched: %v", d, err)
+		if filepath.Clean(d) != d || !strings.HasPrefix(d, dir+"/") {
+			t.Errorf("%q is watched", d)
 		}
 	}
 }

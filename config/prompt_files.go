@@ -8,7 +8,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -42,7 +41,6 @@ type knownPrompt struct {
 	mark     mark
 	file     pannier.PromptFile
 	problems []pannier.Problem
-	linked   string // the directory below the workspace that a link in its path leads to; empty where none does
 }
 
 func (r *promptReader) forget() { r.known, r.watched, r.entries = nil, nil, nil }
@@ -54,7 +52,8 @@ type promptLook struct {
 	root  *os.Root // opened when it is first needed
 	err   error    // why it could not be
 	next  map[string]*knownPrompt
-	dirs  map[string]bool // below the workspace, as far as they are there
+	dirs  []string // below the workspace, to be watched
+	ends  []string // files that are links, absolute
 	bytes int64
 
 	files    []pannier.PromptFile
@@ -63,7 +62,7 @@ type promptLook struct {
 
 // look reads what is listed and what the agent adds to it.
 func (r *promptReader) look(listed []listedPrompt, at time.Time) *promptLook {
-	l := &promptLook{promptReader: r, time: at, next: map[string]*knownPrompt{}, dirs: map[string]bool{}}
+	l := &promptLook{promptReader: r, time: at, next: map[string]*knownPrompt{}}
 	all := withMemory(listed)
 	for _, p := range all {
 		l.take(p)
@@ -83,35 +82,45 @@ func (l *promptLook) open() (*os.Root, error) {
 	return l.root, l.err
 }
 
-// take adds one file. Its stat, which opens nothing, may well be that of a file outside; whether it is, is found out
-// before it is read, and a file that has been read is the same wherever the way to it leads now.
+// take adds one file. One that is outside is not looked at. A file that has been read is the same wherever the way to it leads
+// now, within the workspace.
 func (l *promptLook) take(p listedPrompt) {
-	info, err := os.Stat(filepath.Join(l.dir, filepath.FromSlash(p.path)))
+	if links, out := outward(l.dir, p.path); out {
+		for _, dir := range links {
+			l.dirs = appendParents(l.dirs, dir)
+		}
+		l.add(refused(p.path, outside()))
+		return
+	}
+	file := filepath.Join(l.dir, filepath.FromSlash(p.path))
+	l.dirs, l.ends = appendParents(l.dirs, path.Dir(p.path)), append(l.ends, linked(file)...)
+	info, err := os.Stat(file)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
-		l.addDirs(path.Dir(p.path), l.isDir)
 		l.missing(p)
 		return
 	}
-	var k *knownPrompt
+	l.found(p.path, info, err)
+}
+
+// found adds a file that is there, or of which that is not known.
+func (l *promptLook) found(name string, info fs.FileInfo, err error) {
 	switch {
 	case err != nil:
-		k = refused(p.path, err)
+		l.add(refused(name, err))
 	case info.Mode().IsRegular() && info.Size() <= maxPromptBytes && l.bytes+info.Size() > maxAllPromptBytes:
-		k = refused(p.path, tooMuch())
+		l.add(refused(name, tooMuch()))
 	default:
-		k = l.file(p.path, info)
+		k := l.file(name, info)
+		if l.add(k); !k.file.Digest.IsZero() {
+			l.bytes += info.Size()
+			l.next[name] = k
+		}
 	}
+}
+
+func (l *promptLook) add(k *knownPrompt) {
 	l.files = append(l.files, k.file)
 	l.problems = append(l.problems, k.problems...)
-	if k.file.Digest.IsZero() {
-		l.addDirs(path.Dir(p.path), l.isDir)
-		return
-	}
-	l.bytes += info.Size()
-	l.next[p.path] = k
-	found := func(string) bool { return true } // for the file was
-	l.addDirs(path.Dir(p.path), found)
-	l.addDirs(k.linked, found)
 }
 
 func (l *promptLook) missing(p listedPrompt) {
@@ -137,7 +146,7 @@ func (l *promptLook) file(name string, info fs.FileInfo) *knownPrompt {
 	if err != nil {
 		return refused(name, err)
 	}
-	k := &knownPrompt{mark: markOf(opened, l.time), linked: l.linked(name)}
+	k := &knownPrompt{mark: markOf(opened, l.time)}
 	if r, ok := errors.AsType[*refusal](checkUTF8(text)); ok {
 		k.problems = []pannier.Problem{promptProblem(name, pannier.SeverityWarning, r)}
 	}
@@ -178,10 +187,14 @@ func refused(name string, err error) *knownPrompt {
 	_, own := errors.AsType[*refusal](err)
 	_, system := errors.AsType[syscall.Errno](err)
 	if !own && !system { // os.Root itself refuses the way
-		r = &refusal{code: refusedOutside, message: "a link in the path leads out of the workspace, or is absolute", hint: "copy the file into the workspace, or make the link a relative one within it"}
+		r = outside()
 	}
 	k.problems = []pannier.Problem{promptProblem(name, pannier.SeverityError, r)}
 	return k
+}
+
+func outside() *refusal {
+	return &refusal{code: refusedOutside, message: "a link in the path leads out of the workspace, or is absolute", hint: "copy the file into the workspace, or make the link a relative one within it"}
 }
 
 func promptProblem(name string, s pannier.Severity, r *refusal) pannier.Problem {
@@ -192,72 +205,20 @@ func tooMuch() error {
 	return &refusal{code: "too_large", message: fmt.Sprintf("with this file the system prompt has more than %d bytes; it is left out", maxAllPromptBytes), hint: promptHint}
 }
 
-// addDirs notes a directory below the workspace, and those on the way to it, as far as they are there: each can be
-// replaced by another.
-func (l *promptLook) addDirs(dir string, there func(dir string) bool) {
-	for i := range len(dir) + 1 {
-		if i > 0 && i < len(dir) && dir[i] != '/' {
-			continue
-		}
-		part := dir[:i]
-		if part == "" || part == "." {
-			continue
-		}
-		if !l.dirs[part] && !there(part) {
-			return
-		}
-		l.dirs[part] = true
-	}
-}
-
-func (l *promptLook) isDir(dir string) bool {
-	root, err := l.open()
-	if err != nil {
-		return false
-	}
-	info, err := root.Stat(dir)
-	return err == nil && info.IsDir()
-}
-
-// watch returns the directories that are there.
+// watch returns what wants watching below the workspace.
 func (l *promptLook) watch() []string {
-	all := make([]string, 0, len(l.dirs))
-	for dir := range l.dirs {
-		all = append(all, filepath.Join(l.dir, filepath.FromSlash(dir)))
-	}
-	slices.Sort(all)
-	return all
+	return sorted(l.ends, below(l.dir, l.dirs))
 }
 
 // names returns the first parts of the paths that the files are found by.
 func (l *promptLook) names(listed []listedPrompt) []string {
 	all := make([]string, 0, len(listed)+len(l.dirs))
 	for _, p := range listed {
-		name, _, _ := strings.Cut(p.path, "/")
-		all = append(all, name)
+		all = append(all, p.path)
 	}
-	for dir := range l.dirs {
-		name, _, _ := strings.Cut(dir, "/")
-		all = append(all, name)
+	all = append(all, l.dirs...)
+	for i := range all {
+		all[i], _, _ = strings.Cut(all[i], "/")
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
-// linked returns the directory that a file lies in, where a link leads there. Those of volumes that swap a link (`..data`)
-// are left out: the link itself is watched, and they go when it is swapped.
-func (l *promptLook) linked(name string) string {
-	base, err := filepath.EvalSymlinks(l.dir)
-	if err != nil {
-		return ""
-	}
-	file, err := filepath.EvalSymlinks(filepath.Join(base, filepath.FromSlash(name)))
-	if err != nil {
-		return ""
-	}
-	dir, err := filepath.Rel(base, filepath.Dir(file))
-	if err != nil || strings.HasPrefix(dir, "..") {
-		return ""
-	}
-	return filepath.ToSlash(dir)
+	return sorted(all)
 }

@@ -204,16 +204,23 @@ func TestWatched(t *testing.T) {
 		t.Errorf("%v and %v are watched before the first look", watched(), r.Entries())
 	}
 	r.Read()
-	if diff := cmp.Diff([]string{"MEMORY.md", "USER.md", "d", "e.md", "far", "k8s.md", "ln.md", "no", "p", "real", "top.md"}, r.Entries()); diff != "" {
+	if diff := cmp.Diff([]string{"MEMORY.md", "USER.md", "d", "e.md", "k8s.md", "ln.md", "no", "p", "top.md"}, r.Entries()); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]string{"d", "far", "far/away", "p", "p/q", "p/r", "real"}, watched()); diff != "" {
+	if diff := cmp.Diff([]string{"d", "e.md", "k8s.md", "ln.md", "no", "p", "p/q", "p/r", "p/r/s"}, watched()); diff != "" {
 		t.Error(diff)
 	}
-	writeFile(t, dir, "no/x", "")
-	check(t, os.RemoveAll(filepath.Join(dir, "p")))
+	// What leads out of the workspace is not followed, but the links that lead there are watched, and config.yaml if it is one.
+	writeFile(t, dir, "in/x", "")
+	link(t, dir, "/etc", "in/out")
+	link(t, dir, "in", "a")
+	link(t, dir, "loop", "loop")
+	writeConfig(t, dir, "prompt_files: [a/out/passwd, later/q.md, loop]\n")
+	check(t, os.Rename(filepath.Join(dir, pannier.WorkspaceFile), filepath.Join(dir, "real.yaml")))
+	link(t, dir, "real.yaml", pannier.WorkspaceFile)
+	link(t, dir, "nowhere", "later")
 	r.Read()
-	if diff := cmp.Diff([]string{"d", "far", "far/away", "no", "real"}, watched()); diff != "" {
+	if diff := cmp.Diff([]string{"config.yaml", "in", "later", "loop"}, watched()); diff != "" {
 		t.Error(diff)
 	}
 }

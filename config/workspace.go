@@ -28,6 +28,7 @@ type WorkspaceReader struct {
 	grace     time.Duration
 	gone      time.Time // when a look first did not find the file; zero where the last one did, or nobody has
 	prompts   promptReader
+	watched   []string
 }
 
 // reading is what a config.yaml says.
@@ -62,16 +63,20 @@ func (r *WorkspaceReader) Read() pannier.Workspace {
 	w := read.w
 	if slices.ContainsFunc(w.Problems, func(p pannier.Problem) bool { return p.Code == CodeWorkspaceMissing }) {
 		r.prompts.forget()
+		r.watched = nil
 		return w
 	}
 	found := r.prompts.look(read.prompts, look)
+	r.watched = sorted(linked(r.path), r.prompts.watched)
 	w.Prompts, w.Problems = found.files, slices.Concat(w.Problems, found.problems)
 	return w
 }
 
-// Watched returns the directories below the workspace, absolute and sorted, that the files of the system prompt lie in as
-// of the last [WorkspaceReader.Read]. The workspace itself is not among them.
-func (r *WorkspaceReader) Watched() []string { return r.prompts.watched }
+// Watched returns what is to be watched besides the workspace itself, absolute and sorted, as of the last
+// [WorkspaceReader.Read]: the directories below it that the files of the system prompt lie in, whether they are there or not,
+// and the path of each of these files and of config.yaml that is a link. The watcher takes such a path for a directory that is
+// missing, and goes its way.
+func (r *WorkspaceReader) Watched() []string { return r.watched }
 
 // Entries returns the names right in the workspace, sorted, that the files of the system prompt are found by, whether they
 // are there or not: those of the files themselves, or of the first directories on the way. It is nil before the first

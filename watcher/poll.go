@@ -164,12 +164,23 @@ func (w *Watcher) sight(dir *watch, at time.Time) sighting {
 	return s
 }
 
-// files returns the files that matter in a directory, without their stamps. A directory on the way to a place is not read:
-// where the way leads is looked at anyhow.
-func (w *Watcher) files(dir *watch) ([]file, error) {
-	if dir.roles == roleWay {
-		return nil, nil
+// files returns the files that matter in a directory, without their stamps. One that is no more than on a way is not read for
+// that: where the way leads is looked at anyhow, and what is at its end is known.
+func (w *Watcher) files(dir *watch) (files []file, err error) {
+	if dir.roles != roleWay {
+		if files, err = w.held(dir); err != nil {
+			return nil, err
+		}
 	}
+	for _, end := range w.wishes.files[dir.path] {
+		files = append(files, file{path: end})
+	}
+	slices.SortFunc(files, func(a, b file) int { return cmp.Compare(a.path, b.path) })
+	return slices.Compact(files), nil
+}
+
+// held returns the files in a directory that are read, or that lie where the consumer asked for all.
+func (w *Watcher) held(dir *watch) ([]file, error) {
 	d, err := os.Open(dir.path)
 	if err != nil {
 		return nil, err
@@ -185,7 +196,6 @@ func (w *Watcher) files(dir *watch) ([]file, error) {
 			}
 		}
 		if errors.Is(err, io.EOF) {
-			slices.SortFunc(files, func(a, b file) int { return cmp.Compare(a.path, b.path) })
 			return files, nil
 		}
 		if err != nil {
@@ -238,5 +248,20 @@ func (w *Watcher) noticeDifference(dir *watch, d difference, again bool, at time
 	if _, holds := w.wishes.holders[dir.path]; d.dir && holds { // which of them changed is not known
 		w.todo.wanted = true
 	}
+	if d.files {
+		w.noticeEnds(dir.path, again, at)
+	}
 	w.signal()
+}
+
+// noticeEnds notes that a file in a polled directory changed, which may be one at the end of a way.
+func (w *Watcher) noticeEnds(dir string, again bool, at time.Time) {
+	for _, end := range w.wishes.files[dir] {
+		w.poller.found = true
+		if again {
+			w.ledger.pending.check(end, at)
+		} else {
+			put(&w.todo.turned, end)
+		}
+	}
 }

@@ -35,6 +35,7 @@ func (w *Watcher) settleWanted(turned map[string]struct{}) (settled bool) {
 	ways := make(finder)
 	before, now := w.wishes, w.findWanted(ways, turned)
 	w.setWishes(now)
+	w.expectFiles(before, now)
 	w.tellWanted(before, now)
 	settled = true
 	for a, needed := range now.anchors {
@@ -96,6 +97,15 @@ func (w *Watcher) tellWanted(before, now wishes) {
 		}
 	}
 	w.markNames(now.turned)
+}
+
+// expectFiles notes where polling has other files to look at than before.
+func (w *Watcher) expectFiles(before, now wishes) {
+	for above, files := range now.files {
+		if dir := w.table.byPath[above]; dir != nil && !slices.Equal(files, before.files[above]) {
+			dir.seen.stale = true
+		}
+	}
 }
 
 // dropWanted ends the watches that only what was wanted before needed.

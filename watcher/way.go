@@ -1,6 +1,7 @@
 package watcher
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -18,6 +19,8 @@ type way struct {
 	real string
 	id   fileID
 	err  error
+	// file is the path without links of what the path leads to where that is no directory.
+	file string
 	// entries are all that lies on the way, whether it is there or not: where one changes, the way may.
 	entries []string
 	// anchors are the directories to watch besides real to learn of that: each that holds a link on the way, and the one
@@ -81,6 +84,9 @@ func (f finder) find(path string) way {
 		w.entries = append(w.entries, entry)
 		s := f.look(entry)
 		if s.err != nil {
+			if len(rest) == 0 && errors.Is(s.err, syscall.ENOTDIR) {
+				w.file = entry
+			}
 			return w.end(s.err)
 		}
 		if !s.link {

@@ -10,6 +10,8 @@ type wishes struct {
 	lacking bool                // one leads nowhere
 	// entries are all that lies on the ways, whether it is there or not, and holders the directories that hold them.
 	entries, holders map[string]struct{}
+	// files are those at the ends of ways, by the directory that holds them.
+	files map[string][]string
 	// anchors are the directories to watch besides those to learn that a way leads elsewhere; true stands for one that
 	// would be missed, since nothing else tells of what may come in it.
 	anchors map[string]bool
@@ -22,6 +24,7 @@ func (w *Watcher) findWanted(ways finder, turned map[string]struct{}) wishes {
 	found := wishes{
 		names: make(map[string][]string), leads: make(map[string]string),
 		entries: make(map[string]struct{}), holders: make(map[string]struct{}), anchors: make(map[string]bool),
+		files: make(map[string][]string),
 	}
 	for _, dir := range w.wantedDirs() {
 		if w.isRoot(dir) {
@@ -66,14 +69,18 @@ func (s *wishes) add(name string, to way, turned map[string]struct{}) {
 	for _, a := range to.anchors {
 		s.anchors[a] = true
 	}
-	if s.lacking = s.lacking || to.real == ""; to.real != "" {
+	if s.lacking = s.lacking || to.real+to.file == ""; to.real != "" {
 		s.names[to.real] = append(s.names[to.real], name)
 	}
 }
 
 // follow takes in a way, and not what is at its end.
 func (s *wishes) follow(name string, to way, turned map[string]struct{}) {
-	s.leads[name] = to.real
+	s.leads[name] = to.real + to.file // of which one is empty
+	if to.file != "" {
+		above := filepath.Dir(to.file)
+		s.files[above] = append(s.files[above], to.file)
+	}
 	changed := false
 	for _, entry := range to.entries {
 		s.entries[entry] = struct{}{}

@@ -68,10 +68,7 @@ func (h *house) look(ctx context.Context, b pannier.Batch) (*pannier.Snapshot, p
 	})
 	h.compare(&workspace) // behind the update, so that whoever is told of a change finds it served
 	h.judged()
-	extra := h.workspace.Watched()
-	if dir := h.judgedBy.file.Directory(); dir != "" {
-		extra = append(slices.Clip(extra), dir)
-	}
+	extra := slices.Concat(h.workspace.Watched(), h.judgedBy.file.Watched())
 	return s, h.wanted.with(catalog.Watch, extra, h.workspace.Entries()), nil
 }
 
