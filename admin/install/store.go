@@ -62,7 +62,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if s.step == nil {
 		s.step = func(string) error { return nil }
 	}
-	if _, err := s.Recover(ctx); ctx.Err() != nil {
+	_, _ = s.Recover(ctx) // has logged what it could not do
+	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	return s, nil

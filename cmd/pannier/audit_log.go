@@ -1,14 +1,11 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	"pannier"
 	"pannier/admin/audit"
-	"pannier/internal/state"
 )
 
 // auditDir is the directory of the audit log below that of the state.
@@ -18,6 +15,8 @@ const auditDir = "audit"
 // nothing is changed, health says why, and the next change tries again. It is for any number of callers.
 type auditLog struct {
 	options audit.Options
+	// inPlace fails where an entry would be lost with this process.
+	inPlace func() error
 
 	mu     sync.Mutex
 	log    *audit.Log // nil until it could be opened
@@ -25,8 +24,8 @@ type auditLog struct {
 }
 
 // newAuditLog opens the log, if it can be.
-func newAuditLog(o audit.Options) *auditLog {
-	l := &auditLog{options: o}
+func newAuditLog(o audit.Options, inPlace func() error) *auditLog {
+	l := &auditLog{options: o, inPlace: inPlace}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.openLocked(); err != nil {
@@ -43,8 +42,11 @@ func (l *auditLog) openLocked() error {
 	return l.failed
 }
 
-// Append implements [pannier/admin.Auditor].
+// Append implements [pannier/admin.Auditor]. Where the state directory is gone, none is made anew for the log alone.
 func (l *auditLog) Append(e pannier.AuditEntry) (pannier.AuditEntry, error) {
+	if err := l.inPlace(); err != nil {
+		return pannier.AuditEntry{}, fmt.Errorf("%w: %w", pannier.ErrNotAudited, err)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.openLocked(); err != nil {
@@ -86,38 +88,4 @@ func (l *auditLog) close() error {
 		return nil
 	}
 	return l.log.Close()
-}
-
-// store is the state store, and remembers whether it can be written.
-type store struct {
-	*state.Store
-	failed atomic.Pointer[error] // of the last write; nil after one that did not fail
-}
-
-// Put keeps a value.
-func (s *store) Put(bucket, key string, value any) error {
-	return s.note(s.Store.Put(bucket, key, value))
-}
-
-// Delete removes a value.
-func (s *store) Delete(bucket, key string) error { return s.note(s.Store.Delete(bucket, key)) }
-
-func (s *store) note(err error) error {
-	if err == nil {
-		s.failed.Store(nil)
-	} else if !errors.Is(err, state.ErrClosed) {
-		s.failed.Store(&err)
-	}
-	return err
-}
-
-func (s *store) conditions() []pannier.Condition {
-	err := s.failed.Load()
-	if err == nil {
-		return nil
-	}
-	return []pannier.Condition{{
-		Code: "state_unwritable", Severity: pannier.SeverityError, Subject: "state", Message: "what must outlive the sidecar can not be kept: " + (*err).Error(),
-		Hint: "make room in the state directory, and make it writable; the next change tries again",
-	}}
 }

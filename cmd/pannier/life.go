@@ -106,6 +106,7 @@ func (l *life) begin(ctx context.Context) error {
 		return err
 	}
 	l.memory.Store(mem)
+	l.parts.do("state", mem.store.watch)
 	to := remote{outbox: mem.outbox()}
 	if l.settings.Platforms[0].URL == "" {
 		if to, err = l.embed(); err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -32,13 +33,17 @@ func newParts(ctx context.Context) *parts {
 	return p
 }
 
-// do runs a part in a goroutine of its own, until the context that it gets is done.
+// do runs a part in a goroutine of its own, until the context that it gets is done. That it was interrupted by that, in the
+// midst of its start for instance, is no failure.
 func (p *parts) do(name string, f func(context.Context) error) {
 	p.mu.Lock()
 	p.running = append(p.running, name)
 	p.mu.Unlock()
 	p.group.Go(func() error {
 		err := f(p.ctx)
+		if p.ctx.Err() != nil && errors.Is(err, context.Canceled) {
+			err = nil
+		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		i := slices.Index(p.running, name)

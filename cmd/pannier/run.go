@@ -98,7 +98,7 @@ func (p *program) serve(ctx context.Context, s config.Settings, hangups <-chan o
 	log := p.openLog(s)
 	reg := newMetricsRegistry()
 	log.register(reg)
-	on, err := openListeners(ctx, s, log)
+	on, err := openListeners(context.WithoutCancel(ctx), s, log) // cut off, it would look as if it had failed; the life that follows ends
 	if err == nil {
 		l := &life{program: p, settings: s, hangups: hangups, on: on, reg: reg, log: log}
 		err = l.live(ctx)

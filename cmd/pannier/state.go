@@ -58,7 +58,7 @@ func openMemory(s config.Settings, reg prometheus.Registerer, log hclog.Logger) 
 }
 
 func (m *memory) open(reg prometheus.Registerer) (err error) {
-	m.store = &store{Store: state.Memory()}
+	m.store = &store{Store: state.Memory(), log: m.log}
 	if m.dir != "" {
 		if m.store.Store, err = state.Open(m.dir); err != nil {
 			return err
@@ -78,7 +78,7 @@ func (m *memory) open(reg prometheus.Registerer) (err error) {
 	if m.dir != "" {
 		own.Dir = filepath.Join(m.dir, auditDir)
 	}
-	m.audit = newAuditLog(own)
+	m.audit = newAuditLog(own, m.store.inPlace)
 	return nil
 }
 
@@ -117,7 +117,7 @@ func (m *memory) registryOptions() registry.Options {
 }
 
 func (m *memory) remember(mark registry.Mark) {
-	if err := m.store.Put(bucketSnapshot, keyNewest, mark); err != nil {
+	if err := m.store.remember(bucketSnapshot, keyNewest, mark); err != nil {
 		m.log.Warn("the version of the snapshot is not kept", "version", mark.Version, "error", err)
 	}
 }

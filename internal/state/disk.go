@@ -17,7 +17,7 @@ const maxKeyBytes = bbolt.MaxKeySize
 
 // disk is an engine over a bbolt file.
 type disk struct {
-	db   *bbolt.DB
+	db   *database
 	lock *os.File // its own Close makes closing twice harmless
 	// stuck says that a write has panicked in bbolt. It may have kept the lock of writers then, so that the next one, and the
 	// closing, would wait for ever.

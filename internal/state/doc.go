@@ -19,6 +19,13 @@
 // it would then protect the wrong file; bbolt's own lock is taken too, against its tools. The kernel lets go of both when
 // the process ends, however it ends.
 //
+// # When the directory goes
+//
+// Files that are open can be written although their directory was deleted, moved away or replaced, and the next process does
+// not find what was put into them. [Store.InPlace] says whether that is so, by device and inode of what the paths lead to. A
+// directory that comes back is the same one as before. Put does not ask by itself: whoever tells somebody else that a
+// change is kept asks first.
+//
 // # When the file is broken
 //
 // A sidecar that does not start over a broken file helps nobody. Open reads every value once, which costs nothing for

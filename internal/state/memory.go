@@ -66,6 +66,8 @@ func (m *memory) all(bucket string) ([]entry, error) {
 	return entries, nil
 }
 
+func (m *memory) inPlace() error { return nil }
+
 func (m *memory) close() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

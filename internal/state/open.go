@@ -84,8 +84,14 @@ func waitForLock(ctx context.Context, f *os.File) error {
 	}
 }
 
+// database is one of bbolt with the file that bbolt has open, and closes.
+type database struct {
+	*bbolt.DB
+	file *os.File
+}
+
 // openDatabase opens a database that can be read to the end, or fails with errBroken where its bytes are at fault.
-func openDatabase(path string) (*bbolt.DB, error) {
+func openDatabase(path string) (*database, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return nil, fmt.Errorf("%w: %s is no file", errBroken, path)
 	}
@@ -93,7 +99,7 @@ func openDatabase(path string) (*bbolt.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = contain(func() error { return check(db) })
+	err = contain(func() error { return check(db.DB) })
 	if err == nil {
 		err = syncDirectory(filepath.Dir(path))
 	}
@@ -104,25 +110,25 @@ func openDatabase(path string) (*bbolt.DB, error) {
 }
 
 // openBolt holds on to the file, because bbolt leaves it open and locked when it panics.
-func openBolt(path string) (db *bbolt.DB, err error) {
-	var file *os.File
+func openBolt(path string) (*database, error) {
+	var db database
 	options := bbolt.Options{
 		Timeout:      lockTimeout,
 		FreelistType: bbolt.FreelistMapType,
 		OpenFile: func(name string, flag int, mode os.FileMode) (f *os.File, err error) {
-			file, err = os.OpenFile(name, flag, mode)
-			return file, err
+			db.file, err = os.OpenFile(name, flag, mode)
+			return db.file, err
 		},
 	}
-	err = contain(func() (err error) {
-		db, err = bbolt.Open(path, 0o600, &options)
+	err := contain(func() (err error) {
+		db.DB, err = bbolt.Open(path, 0o600, &options)
 		return err
 	})
 	if err == nil {
-		return db, nil
+		return &db, nil
 	}
-	if file != nil {
-		_ = file.Close() // bbolt has closed it, unless it panicked
+	if db.file != nil {
+		_ = db.file.Close() // bbolt has closed it, unless it panicked
 	}
 	return nil, classify(err)
 }

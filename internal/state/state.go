@@ -28,6 +28,8 @@ type engine interface {
 	remove(bucket, key string) error
 	// all returns what a bucket holds at one instant, in the order of the keys.
 	all(bucket string) ([]entry, error)
+	// inPlace asks what [Store.InPlace] says.
+	inPlace() error
 	close() error
 }
 

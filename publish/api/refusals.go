@@ -46,6 +46,7 @@ var refusals = map[string]refusalClass{
 	"install.read_only":      {http.StatusConflict, rpc.CodeServer, rpcNotAvailable},
 	"install.disabled":       {http.StatusForbidden, rpc.CodeInvalidRequest, rpcForbidden},
 	"install.unavailable":    {http.StatusForbidden, rpc.CodeServer, rpcNotAvailable},
+	"state.gone":             {http.StatusServiceUnavailable, rpc.CodeServer, rpcNotAvailable},
 	"upload.not_found":       {http.StatusNotFound, rpc.CodeInvalidParams, "skills.upload.not_found"},
 	"upload.expired":         {http.StatusGone, rpc.CodeInvalidRequest, "skills.upload.expired"},
 	"upload.size_limit":      {http.StatusRequestEntityTooLarge, rpc.CodeInvalidParams, "skills.upload.size_limit"},

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pannier"
+	"pannier/publish/client"
+)
+
+// refusesChanges checks that nothing is answered as done that would be lost.
+func (s *sidecarUnderTest) refusesChanges(t *testing.T, what string) {
+	t.Helper()
+	no := false
+	_, err := s.SetPolicy(t.Context(), "two", "", pannier.PolicyChange{Enabled: pannier.Toggle{Given: true, To: &no}})
+	if e, ok := errors.AsType[*client.Error](err); !ok || e.Status != http.StatusServiceUnavailable || e.Code != "state.gone" {
+		t.Errorf("%s: a policy is answered with %v", what, err)
+	}
+	for _, args := range [][]string{
+		{"policy", "set", "two", "--enabled=false"}, {"environment", "--put"}, {"install", filepath.Join(s.workspace, "skills/two")},
+	} {
+		if out, code := s.run(args...); code == exitYes || !strings.Contains(out, "nothing was changed") || !strings.Contains(out, "hint: move the directory back, or restart") {
+			t.Errorf("%s: %q: exit code %d\n%s", what, args, code, out)
+		}
+	}
+	s.judged(t, "two", pannier.StateEligible, pannier.EnvironmentSidecar)
+}
+
+// TestStateThatGoes has the state directory deleted, moved and replaced under a running sidecar. What nobody would find any
+// more is refused, and health tells of it, until the directory is back or the sidecar restarted.
+func TestStateThatGoes(t *testing.T) {
+	for name, tt := range map[string]struct{ goes, back string }{
+		"deleted":                   {"rm -r s", ""},
+		"deleted file":              {"rm s/*/state.db", ""},
+		"deleted lock":              {"rm s/*/state.lock", ""},
+		"moved":                     {"mv s t", "mv t s"},
+		"replaced by an empty one":  {"mv s t; mkdir s", "rmdir s; mv t s"},
+		"replaced by a copy":        {"mv s t; cp -a t s", "rm -r s; mv t s"},
+		"replaced by a file":        {"mv s t; : > s", "rm s; mv t s"},
+		"a link in its place":       {"mv s t; ln -s t s", "true"},
+		"one of another's in place": {"mv s t; mkdir -p s/" + testWorkspaceID + "/audit; : > s/" + testWorkspaceID + "/state.db", "rm -r s; mv t s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, dir := newWorkspace(t), t.TempDir()
+			writeIn(t, w, skillScript("one", "One.")+skillScript("two", "Two."))
+			args := []string{"--platform-url", "off", "--state-dir", filepath.Join(dir, "s")}
+			s := startSidecar(t, w, args...)
+			if out, code := s.run("policy", "set", "one", "--enabled=false"); code != exitYes {
+				t.Fatalf("exit code %d\n%s", code, out)
+			}
+			writeIn(t, dir, tt.goes)
+			if tt.back != "true" {
+				s.refusesChanges(t, name)
+				s.alarms(t)
+			}
+			if tt.back != "" {
+				writeIn(t, dir, tt.back)
+				s.condition(t, "state_gone", false)
+				s.keeps(t, "two")
+			}
+			if code := s.terminate(t); code != exitYes {
+				t.Errorf("exit code %d", code)
+			}
+			s = startSidecar(t, w, args...)
+			s.keeps(t, "one")
+			if tt.back != "" {
+				s.judged(t, "two", pannier.StateDisabled, pannier.EnvironmentSidecar)
+			}
+			s.condition(t, "state_gone", false)
+		})
+	}
+}
+
+// keeps sets a policy, which is taken.
+func (s *sidecarUnderTest) keeps(t *testing.T, slug string) {
+	t.Helper()
+	if out, code := s.run("policy", "set", slug, "--enabled=false"); code != exitYes {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	s.judged(t, slug, pannier.StateDisabled, pannier.EnvironmentSidecar)
+}
+
+// alarms checks that people are told.
+func (s *sidecarUnderTest) alarms(t *testing.T) {
+	t.Helper()
+	if c := s.tellsOf(t, "state_gone"); c.Severity != pannier.SeverityError || !strings.Contains(c.Message, testWorkspaceID) {
+		t.Errorf("condition %+v", c)
+	}
+	if n := s.metric(t, `pannier_health_conditions{code="state_gone"}`); n != 1 {
+		t.Errorf("the metric is %v", n)
+	}
+	s.loggedOnce(t, "changes are refused, because they would be lost")
+}
+
+// TestStateThatIsGoneIsNotMadeAnew: what comes back must find its place free.
+func TestStateThatIsGoneIsNotMadeAnew(t *testing.T) {
+	w, dir := newWorkspace(t), t.TempDir()
+	writeIn(t, w, skillScript("two", "Two."))
+	s := startSidecar(t, w, "--platform-url", "off", "--state-dir", filepath.Join(dir, "s"))
+	writeIn(t, dir, "mv s t")
+	s.refusesChanges(t, "moved")
+	s.write(t, skillScript("three", "Comes meanwhile."))
+	s.serves(t, "three", "Comes meanwhile.")
+	if _, err := os.Lstat(filepath.Join(dir, "s")); err == nil {
+		t.Error("there is a new state directory")
+	}
+}
+
+// TestStateThatGoesToADiskThatHangs turns the link that the state directory is behind: whoever follows it waits, and nobody
+// else does.
+func TestStateThatGoesToADiskThatHangs(t *testing.T) {
+	t.Parallel()
+	d := mountDisk(t, map[string]string{"/" + testWorkspaceID + "/state.db": "", "/" + testWorkspaceID + "/state.lock": ""})
+	w, dir := newWorkspace(t), t.TempDir()
+	writeIn(t, dir, "mkdir t; ln -s t s")
+	s := startSidecar(t, w, "--platform-url", "off", "--state-dir", filepath.Join(dir, "s"))
+	d.hang(t)
+	writeIn(t, dir, "ln -s "+d.dir+" u; mv -T u s")
+	eventually(t, "the state directory is looked at", d.waitedFor)
+	for _, path := range []string{"/v1/health", "/livez", "/readyz", "/metrics"} {
+		if status := s.status(t, path); status != http.StatusOK {
+			t.Errorf("%s: %d", path, status)
+		}
+	}
+	s.write(t, skillScript("one", "Comes meanwhile."))
+	s.serves(t, "one", "Comes meanwhile.")
+	s.endsWhileHanging(t, d)
+}

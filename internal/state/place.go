@@ -1,0 +1,39 @@
+package state
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"syscall"
+)
+
+// ErrGone says that the directory of a store no longer leads to the files that the store has open. The kernel writes to those
+// all the same, and whoever opens the directory next does not find it.
+var ErrGone = errors.New("the state directory was deleted, moved away or replaced")
+
+// InPlace fails with [ErrGone] unless whoever opened the directory now would find what is put. It asks the disk, and so takes
+// as long as the disk does. Nothing is wrong with a store in memory, nor with one that is closed, or whose disk does not say.
+func (s *Store) InPlace() error { return s.engine.inPlace() }
+
+func (d *disk) inPlace() error {
+	for _, f := range []*os.File{d.db.file, d.lock} {
+		if gone(f) {
+			return fmt.Errorf("%w: %s is not the file that is open", ErrGone, f.Name())
+		}
+	}
+	return nil
+}
+
+// gone reports whether the path of an open file leads elsewhere by now. As long as a file is open, no other one has its inode.
+func gone(f *os.File) bool {
+	open, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Stat(f.Name())
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+	}
+	return !os.SameFile(open, there)
+}
