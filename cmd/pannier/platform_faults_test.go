@@ -3,13 +3,13 @@ package main
 import (
 	"crypto/tls"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -136,20 +136,12 @@ func TestPlatformWhoseFirstReadIsOdd(t *testing.T) {
 // TestPlatformWhoseAuthorityIsReplaced is trusted again without a restart.
 func TestPlatformWhoseAuthorityIsReplaced(t *testing.T) {
 	p := newOddPlatform(t, func(http.ResponseWriter, *http.Request) bool { return false })
-	secure := httptest.NewUnstartedServer(p.server.Config.Handler)
-	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
-	secure.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
-	secure.StartTLS()
-	t.Cleanup(secure.Close)
+	secure := p.secure(t)
 	good := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})
 	dir := t.TempDir()
 	writeCertificate(t, dir) // which is another one
 	ca := filepath.Join(dir, "cert.pem")
-	config := filepath.Join(t.TempDir(), "pannier.yaml")
-	if err := os.WriteFile(config, []byte("platform:\n  url: "+secure.URL+"\n  ca_file: "+ca+"\n  token_file: "+tokenFile(t)+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s := startSidecar(t, newWorkspace(t), "--config", config)
+	s := startSidecar(t, newWorkspace(t), "--config", configOf(t, secure, ca))
 	s.condition(t, "push_failing", true)
 	if err := os.WriteFile(ca, good, 0o600); err != nil {
 		t.Fatal(err)
@@ -163,29 +155,53 @@ func TestPlatformWhoseAuthorityIsReplaced(t *testing.T) {
 	s.condition(t, "ca_file_unreadable", true)
 }
 
-// TestAuthoritiesThatCanNotBeRead end the start at once, with what to do.
-func TestAuthoritiesThatCanNotBeRead(t *testing.T) {
-	dir := t.TempDir()
-	pipe, empty := filepath.Join(dir, "pipe"), filepath.Join(dir, "empty")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+// TestAuthoritiesThatComeLate do not end the start: the card follows once they are there.
+func TestAuthoritiesThatComeLate(t *testing.T) {
+	for name, before := range map[string]func(path string) error{
+		"pipe":    func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"empty":   func(path string) error { return os.WriteFile(path, nil, 0o600) },
+		"missing": func(string) error { return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newOddPlatform(t, func(http.ResponseWriter, *http.Request) bool { return false })
+			secure := p.secure(t)
+			ca := filepath.Join(t.TempDir(), "ca.pem")
+			if err := before(ca); err != nil {
+				t.Fatal(err)
+			}
+			s := startSidecar(t, newWorkspace(t), "--config", configOf(t, secure, ca))
+			s.condition(t, "ca_file_unreadable", true)
+			s.condition(t, "push_failing", true)
+			good := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})
+			if err := errors.Join(os.WriteFile(ca+".new", good, 0o600), os.Rename(ca+".new", ca)); err != nil {
+				t.Fatal(err)
+			}
+			p.holds(t)
+			s.condition(t, "ca_file_unreadable", false)
+			s.condition(t, "push_failing", false)
+		})
+	}
+}
+
+// secure serves the platform with a certificate of its own.
+func (p *oddPlatform) secure(t *testing.T) *httptest.Server {
+	t.Helper()
+	secure := httptest.NewUnstartedServer(p.server.Config.Handler)
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	secure.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	secure.StartTLS()
+	t.Cleanup(secure.Close)
+	return secure
+}
+
+// configOf names a platform and its authorities.
+func configOf(t *testing.T, secure *httptest.Server, ca string) string {
+	t.Helper()
+	config := filepath.Join(t.TempDir(), "pannier.yaml")
+	if err := os.WriteFile(config, []byte("platform:\n  url: "+secure.URL+"\n  ca_file: "+ca+"\n  token_file: "+tokenFile(t)+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(empty, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, ca := range []string{pipe, empty, filepath.Join(dir, "missing")} {
-		config := filepath.Join(dir, "pannier.yaml")
-		if err := os.WriteFile(config, []byte("platform:\n  url: https://platform.test\n  ca_file: "+ca+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		cmd := exec.CommandContext(t.Context(), binary, "run", "--workspace", newWorkspace(t), "--workspace-id", testWorkspaceID,
-			"--socket", filepath.Join(shortDir(t), "s"), "--state-dir", "none", "--config", config)
-		cmd.Env = cleanEnviron()
-		out, err := cmd.CombinedOutput()
-		if err == nil || cmd.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), "name a regular file in ca_file") {
-			t.Errorf("%s: %v\n%s", ca, err, out)
-		}
-	}
+	return config
 }
 
 // TestPlatformThatRefusedTheCard takes it once somebody asks: by a SIGHUP, and by a rescan.

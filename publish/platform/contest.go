@@ -39,10 +39,12 @@ func (c *contest) running(now time.Time) bool {
 	return c.count >= contestTold && now.Sub(c.last) <= contestQuiet
 }
 
-// suspect says that the platform may hold another card; overwritten, that it was heard to take one.
+// suspect says that the platform may hold another card, so that what was read of it before is not to be relied on any more;
+// overwritten, that it was heard to take one.
 func (p *Publisher) suspect(overwritten bool) {
 	p.mu.Lock()
 	p.overwritten = p.overwritten || overwritten
+	p.told = time.Now()
 	p.mu.Unlock()
 	ring(p.alarm)
 }
@@ -61,8 +63,27 @@ func (p *Publisher) reconcile(ctx context.Context) {
 	case ctx.Err() != nil:
 	case !ok:
 		p.refusal.hasten(time.Now(), slowLeast+p.jitter(slowSpread))
-	case !p.registry.off && p.check(ctx, c) != resultUnreadable:
-	case overwritten: // which is all that is known where the card can not be read
+	case p.registry.off:
+		p.believe(c, overwritten)
+	default:
+		p.answer(c, p.check(ctx, c), overwritten)
+	}
+}
+
+// answer follows a check after an alarm. Where the platform was heard to take another card and shows ours all the same, it
+// may be one whose reads lag behind what it takes, so it is looked at once more.
+func (p *Publisher) answer(c card.Card, result string, overwritten bool) {
+	switch {
+	case result == resultUnreadable:
+		p.believe(c, overwritten)
+	case result == resultSame && overwritten:
+		ring(p.alarm)
+	}
+}
+
+// believe takes an event for true, which is all that is known where the card can not be read.
+func (p *Publisher) believe(c card.Card, overwritten bool) {
+	if overwritten {
 		p.replaced(c)
 		p.metrics.reconciles.WithLabelValues(resultReplaced).Inc()
 	}

@@ -21,7 +21,8 @@
 //	401, 403                                once more at once with the token read anew, then about every 30 s, or as
 //	                                        soon as the token is another one, which is looked at every second
 //	400, 413, 422                           not before the card changes, about every 15 minutes, or about 30 s after the
-//	                                        platform was heard of again; told once
+//	                                        platform was heard of again; told once. Where [Publisher.Retry] asks
+//	                                        for it at once, but two seconds apart at least
 //	307, 308 to the same scheme and host    followed, three times at most
 //	any other answer                        again, about every 30 s
 //	2xx, but read back and not stored       the same
@@ -29,8 +30,9 @@
 // `Retry-After` lengthens each of these waits, to five minutes at most. Dialing and the TLS handshake may take 5 s each,
 // the head of the answer 10 s, everything together 15 s; 64 KiB of the body are read. Proxies are those of the
 // environment; where one is named that is no URL, nothing is sent past it, unless NO_PROXY has the host. The CA file is looked
-// at before each request, and read again when it is another one; while it can not be used the authorities before it count, and
-// health says so (ca_file_unreadable). When the context of Run ends, the request in flight has 2 s to finish and no other one starts.
+// at before each request, and read again when it is another one; while it can not be used the authorities before it count, or
+// where there are none nothing is sent, and health says so (ca_file_unreadable). A connection of HTTP/2 on which nothing came for
+// 10 s is asked for a sign of life, and closed without one after 5 s. When the context of Run ends, the request in flight has 2 s to finish and no other one starts.
 //
 // # Outbox
 //
@@ -55,7 +57,14 @@
 // not count. A card that was accepted and is not there is a failure (`not_stored`), tried again about every 30 s and told
 // as refused once. A card that was there and is not any more is pushed again.
 //
-// Before a push the registered card is read too, unless that was done in the last five seconds. Its top-level keys that
+// Reads may lag behind what was pushed, where a replica or a cache answers them. So each asks for no cached answer
+// (`Cache-Control: no-cache`), and a card that was accepted and is not shown is looked for once more after two seconds before
+// it counts as not stored. A card that the read before a push shows already is not pushed, and counts as taken; but not where
+// another one was pushed in between, since what is shown may be from before that. Where the stream tells of another card and
+// ours is still shown, that is looked at once more too.
+//
+// Before a push the registered card is read too, unless that was done in the last five seconds and the event stream has told of
+// nothing since that may have changed it. Its top-level keys that
 // pannier does not write are sent along, and its url where our card has none. With [Options.CardMaxBytes] the largest of them
 // stay behind where the card would become larger than that, and health names them (card_foreign_keys_dropped) until a push
 // has room for all. All digests are those of our own card, without what is sent along.

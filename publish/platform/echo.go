@@ -1,6 +1,7 @@
 package platform
 
 import (
+	"bytes"
 	"encoding/json"
 	"time"
 )
@@ -26,6 +27,11 @@ type echoes [echoCards]echo
 func (e *echoes) note(card json.RawMessage, now time.Time) {
 	copy(e[1:], e[:])
 	e[0] = echo{card, now}
+}
+
+// endIn reports whether no other card than this one was pushed last.
+func (e *echoes) endIn(card json.RawMessage) bool {
+	return e[0].card == nil || bytes.Equal(e[0].card, card)
 }
 
 // have reports whether what the platform tells of is one of them.

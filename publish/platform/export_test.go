@@ -16,6 +16,13 @@ func (p *Publisher) SetDial(dial func(ctx context.Context, network, addr string)
 	p.network.now.DialContext, p.network.now.Proxy = dial, nil
 }
 
+// SetSilence sets how long nothing may come on a connection of HTTP/2 before it is asked for a sign of life, how long that may
+// take, and how long the head of an answer may.
+func (p *Publisher) SetSilence(after, ping, head time.Duration) {
+	t := p.network.now
+	t.HTTP2.SendPingTimeout, t.HTTP2.PingTimeout, t.ResponseHeaderTimeout = after, ping, head
+}
+
 // SetHosts has addresses stand for others, and keeps the rest of the real transport, its proxies among it.
 func (p *Publisher) SetHosts(hosts map[string]string) {
 	dial := p.network.now.DialContext

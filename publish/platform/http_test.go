@@ -253,9 +253,9 @@ func TestPlatformThatStartsLater(t *testing.T) {
 }
 
 // piped returns a publisher whose connections are pipes that serve gets the far end of, for use in a bubble.
-func piped(t *testing.T, url string, serve func(net.Conn)) *platform.Publisher {
+func piped(t *testing.T, o platform.Options, serve func(net.Conn)) *platform.Publisher {
 	t.Helper()
-	p := newPublisher(t, platform.Options{URL: url})
+	p := newPublisher(t, o)
 	var served sync.WaitGroup
 	t.Cleanup(served.Wait)
 	p.SetDial(func(context.Context, string, string) (net.Conn, error) {
@@ -301,7 +301,7 @@ func TestServersThatHang(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := piped(t, test.url, test.serve)
+				p := piped(t, platform.Options{URL: test.url}, test.serve)
 				p.SetJitter(func(time.Duration) time.Duration { return time.Hour })
 				stop := start(t, p)
 				p.Offer(cardOf("a"))

@@ -60,8 +60,13 @@ func (m *metrics) observe(o outcome, begun, ended time.Time) {
 		m.successful.Set(0)
 		return
 	}
+	m.took(ended)
+}
+
+// took notes when the platform took a card.
+func (m *metrics) took(at time.Time) {
 	m.successful.Set(1)
-	m.lastSuccess.Set(float64(ended.UnixMilli()) / 1000)
+	m.lastSuccess.Set(float64(at.UnixMilli()) / 1000)
 }
 
 // pending tells whether the platform is still to get the newest card.

@@ -59,7 +59,8 @@ const (
 	hintProxyAuth = "the proxy that HTTP_PROXY or HTTPS_PROXY names wants credentials: write them into the variable, as http://user:password@host:port, or mend those that are there"
 	hintNoProxy   = "mend the variable HTTP_PROXY or HTTPS_PROXY, as http://host:port, and restart pannier; or name the platform's host in NO_PROXY, or unset the variable. Nothing is sent past a proxy that is prescribed"
 	hintConflict  = "the url is right: something else wrote the workspace's card in the meantime. What is registered is read anew before the next try; where it goes on, see what else sends cards for this workspace"
-	hintCAFile    = "name a regular file in ca_file that this user may read, with at least one certificate in PEM"
+	hintCAFile    = "name a regular file in ca_file that this user may read, with at least one certificate in PEM; it is looked at again before each request, without a restart"
+	hintSwitched  = "nobody asked for another protocol: check that url and path are those of the platform, and not of an event stream or a terminal, and what a proxy before it makes of requests"
 	hintReadable  = "make the token file readable for the user that pannier runs as"
 	hintRejected  = "the platform will not take this card as it is; check the workspace id and what the message names. It is sent again once it changes and about every 15 minutes; a SIGHUP sends it at once"
 	hintTooLarge  = "the platform or a proxy before it limits the size; shorten examples, tags and descriptions of the skills. Where the limit was raised, the card is sent again about every 15 minutes; a SIGHUP sends it at once"
@@ -109,6 +110,8 @@ func outcomeOf(status int) outcome {
 		return outcome{plan: planRetry, reason: reasonServer, hint: hintServer}
 	}
 	switch status {
+	case http.StatusSwitchingProtocols:
+		return outcome{plan: planSlow, reason: reasonOther, hint: hintSwitched, untouched: true}
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
 		return outcome{plan: planStop, reason: reasonRejected, hint: hintRejected, untouched: true}
 	case http.StatusRequestEntityTooLarge:
@@ -137,6 +140,8 @@ func outcomeOfError(err error) outcome {
 		return outcome{plan: planRetry, reason: reasonConnect, hint: tunnelHint(tunnel.status), untouched: true}
 	case errors.Is(err, errProxy):
 		return outcome{plan: planRetry, reason: reasonConnect, hint: hintNoProxy, untouched: true}
+	case errors.Is(err, errAuthorities):
+		return outcome{plan: planRetry, reason: reasonConnect, hint: hintCAFile, untouched: true}
 	case redirected:
 		return outcomeOf(redirect.status)
 	case errors.Is(err, errToken):

@@ -27,7 +27,11 @@ const (
 	headerTimeout    = 10 * time.Second
 	totalTimeout     = 15 * time.Second
 	idleTimeout      = 90 * time.Second
-	maxAnswerBytes   = 64 << 10
+	// A connection of HTTP/2 on which nothing came for silenceTimeout is asked for a sign of life, and given up without one
+	// after silencePing. Requests that end by their own time leave it in use: the next ones would go down the same hole.
+	silenceTimeout = 10 * time.Second
+	silencePing    = 5 * time.Second
+	maxAnswerBytes = 64 << 10
 )
 
 // Options say which platform a [Publisher] pushes to and how. URL and WorkspaceID are required.
@@ -49,7 +53,7 @@ type Options struct {
 	// Header holds further headers, such as X-Molecule-Org-Id. It is copied.
 	Header http.Header
 	// CAFile names a file of PEM certificates that are trusted besides the system's. It is read by New, and again whenever it is
-	// another one.
+	// another one. Nothing is sent before it could be read once.
 	CAFile string
 	// Outbox is a directory in which the newest card outlasts a restart; empty means that it does not. It is made when it
 	// is needed. One process at a time may use it for a platform and a workspace.
@@ -122,10 +126,12 @@ type Publisher struct {
 	slot slot
 	// overwritten says that the event stream told of another card, and was not only interrupted.
 	overwritten bool
-	echoes      echoes
-	contest     contest
-	unkept      unkept
-	peers       peerList
+	// told is when something last was heard of that may have changed the registered card, other than by ourselves.
+	told    time.Time
+	echoes  echoes
+	contest contest
+	unkept  unkept
+	peers   peerList
 	// deaf says why the event stream is not followed, stale why the peers are not those of now, and blind why the registered
 	// card is not known; nil where all is well.
 	deaf, stale, blind *fault
@@ -147,16 +153,13 @@ func New(o Options) (*Publisher, error) {
 	if err != nil {
 		return nil, fmt.Errorf("platform header: %w", err)
 	}
-	way, err := newNetwork(o.CAFile)
-	if err != nil {
-		return nil, fmt.Errorf("platform ca file: %w (hint: %s)", err, hintCAFile)
-	}
 	label := cmp.Or(o.Label, base.Host)
 	metrics, err := newMetrics(o.Registerer, label, o)
 	if err != nil {
 		return nil, fmt.Errorf("platform metrics: %w", err)
 	}
 	endpoint := base.JoinPath(cmp.Or(o.Path, DefaultPath))
+	way := newNetwork(o.CAFile)
 	p := &Publisher{
 		name:        cmp.Or(o.Name, endpoint.String()),
 		endpoint:    endpoint,
@@ -191,6 +194,9 @@ func New(o Options) (*Publisher, error) {
 		step: func(name string) error { return p.step(name) },
 	}
 	p.restore()
+	if f := way.broken.Load(); f != nil {
+		p.log.Warn("ca_file not read, trying again before each request", "error", f.err, "hint", f.hint)
+	}
 	return p, nil
 }
 

@@ -1,6 +1,7 @@
 package platform_test
 
 import (
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -53,10 +54,18 @@ func TestProxies(t *testing.T) {
 	t.Cleanup(refusing.Close)
 	wanting := httptest.NewServer(note("proxy", 407))
 	t.Cleanup(wanting.Close)
+	repeating := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		sent := r.Header.Get("Proxy-Authorization")
+		plain, _ := base64.StdEncoding.DecodeString(strings.TrimPrefix(sent, "Basic "))
+		note("proxy", 503)(w, r)
+		fmt.Fprintf(w, `{"error":"no to %s, which is %s"}`, sent, plain)
+	}))
+	t.Cleanup(repeating.Close)
 	gone := httptest.NewServer(note("nobody", 200))
 	gone.Close()
 	const local = "http://platform.test"
-	withPassword := strings.Replace(proxy.URL, "http://", "http://ann:s3cret@", 1)
+	as := func(user string, s *httptest.Server) string { return strings.Replace(s.URL, "//", "//"+user+"@", 1) }
+	posted := "proxy POST " + local + "/registry/update-card"
 	for _, test := range []struct {
 		name, url string
 		env       []string
@@ -65,7 +74,7 @@ func TestProxies(t *testing.T) {
 	}{
 		{"none", local, nil, "acknowledged true", []string{"platform POST /registry/update-card"}},
 		{"HTTP_PROXY", local, []string{"HTTP_PROXY=" + proxy.URL}, "acknowledged true", []string{"proxy POST " + local + "/registry/update-card"}},
-		{"http_proxy with a password", local, []string{"http_proxy=" + withPassword}, "acknowledged true", []string{"proxy POST " + local + "/registry/update-card Basic YW5uOnMzY3JldA=="}},
+		{"http_proxy with a password", local, []string{"http_proxy=" + as("ann:s3cret", proxy)}, "acknowledged true", []string{"proxy POST " + local + "/registry/update-card Basic YW5uOnMzY3JldA=="}},
 		{"HTTPS_PROXY", "https://platform.test", []string{"HTTPS_PROXY=" + refusing.URL}, "the proxy answered CONNECT with 502 Bad Gateway", []string{"proxy CONNECT platform.test:443"}},
 		{"NO_PROXY", local, []string{"HTTP_PROXY=" + proxy.URL, "NO_PROXY=other.test,platform.test"}, "acknowledged true", []string{"platform POST /registry/update-card"}},
 		{"one that is no URL is not passed by", local, []string{"HTTP_PROXY=http://ann:s3cret@%zz"}, "the proxy that the environment names is not a valid URL", nil},
@@ -76,6 +85,9 @@ func TestProxies(t *testing.T) {
 		{"one that is no URL, for others", local, []string{"HTTPS_PROXY=127.0.0.1:s3cret"}, "acknowledged true", []string{"platform POST /registry/update-card"}},
 		{"one that wants credentials", local, []string{"HTTP_PROXY=" + wanting.URL}, "write them into the variable", []string{"proxy POST " + local + "/registry/update-card"}},
 		{"one that wants credentials for a tunnel", "https://platform.test", []string{"HTTPS_PROXY=" + wanting.URL}, "answered CONNECT with 407 Proxy Authentication Required", []string{"proxy CONNECT platform.test:443"}},
+		{"one that repeats a password", local, []string{"HTTP_PROXY=" + as("ann:s3cret", repeating)}, "no to Basic [redacted], which is ann:[redacted]", []string{posted + " Basic YW5uOnMzY3JldA=="}},
+		{"one that repeats a password with escapes", local, []string{"http_proxy=" + as("ann:s3cret%2Fx%40", repeating)}, "no to Basic [redacted], which is ann:[redacted]\"", []string{posted + " Basic YW5uOnMzY3JldC94QA=="}},
+		{"one that repeats a token", local, []string{"HTTP_PROXY=" + as("s3cret", repeating)}, "no to Basic [redacted], which is [redacted]:", []string{posted + " Basic czNjcmV0Og=="}},
 		{"one that does not run", local, []string{"HTTP_PROXY=" + gone.URL}, "go by the proxy that", nil},
 		{"one that does not run, for a tunnel", "https://platform.test", []string{"HTTPS_PROXY=" + gone.URL}, "go by the proxy that", nil},
 		{"only for https", local, []string{"HTTPS_PROXY=" + proxy.URL}, "acknowledged true", []string{"platform POST /registry/update-card"}},
@@ -87,7 +99,7 @@ func TestProxies(t *testing.T) {
 			child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestProxyHere$")
 			child.Env = append(withoutProxies(), append(test.env, "PANNIER_TEST_PLATFORM="+test.url, "PANNIER_TEST_DIRECT="+direct.Listener.Addr().String())...)
 			out, err := child.CombinedOutput()
-			if err != nil || !strings.Contains(string(out), test.want) || strings.Contains(string(out), "s3cret") {
+			if err != nil || !strings.Contains(string(out), test.want) || strings.Contains(string(out), "s3cret") || strings.Contains(string(out), "3Jl") {
 				t.Errorf("%v\n%s", err, out)
 			}
 			mu.Lock()

@@ -34,6 +34,9 @@ const (
 	// A check comes after checkLeast and a random part of checkSpread: every five minutes, give or take a tenth.
 	checkLeast  = 270 * time.Second
 	checkSpread = 60 * time.Second
+	// verifyAgain is how long a card that was accepted has to be shown where the first look shows something else: a replica
+	// or a cache may answer reads, and lag behind what was written.
+	verifyAgain = 2 * time.Second
 )
 
 // The results of a check, as the metrics have them.
@@ -49,8 +52,9 @@ type registry struct {
 	off bool
 	// card is nil where there is none or where that is not known.
 	card json.RawMessage
-	// seen is when the platform last told, checked when it was last asked for a check, and next when the next is due.
-	seen, checked, next time.Time
+	// seen is when the platform last told, asked when that was asked for, checked when it was last asked for a check, and
+	// next when the next is due.
+	seen, asked, checked, next time.Time
 	// failed is what the newest read that told nothing came to.
 	failed view
 	// rest is until when reads around a push are left out, after one that will hardly tell more when it is made again at
@@ -78,8 +82,9 @@ func (p *Publisher) look(ctx context.Context) view {
 	if time.Now().Before(p.registry.quiet) {
 		return p.registry.failed
 	}
+	begun := time.Now()
 	v := p.read(ctx)
-	p.registry.note(v, time.Now(), checkLeast+p.jitter(checkSpread))
+	p.registry.note(v, begun, time.Now(), checkLeast+p.jitter(checkSpread))
 	if v.err == nil {
 		p.sighted(v.card)
 	} else {
@@ -88,11 +93,11 @@ func (p *Publisher) look(ctx context.Context) view {
 	return v
 }
 
-// note takes over what a read came to. The next is due after every.
-func (r *registry) note(v view, now time.Time, every time.Duration) {
+// note takes over what a read that began then came to. The next is due after every.
+func (r *registry) note(v view, begun, now time.Time, every time.Duration) {
 	r.next, r.rest, r.quiet = now.Add(every), time.Time{}, time.Time{}
 	if v.err == nil {
-		r.card, r.seen = v.card, now
+		r.card, r.seen, r.asked = v.card, now, begun
 		return
 	}
 	r.failed, r.quiet = v, now.Add(v.o.after)
@@ -213,11 +218,19 @@ func unwrapped(card json.RawMessage) json.RawMessage {
 // push has to wait for it, it returns why.
 func (p *Publisher) lookBefore(ctx context.Context) (o outcome, waits bool) {
 	r, begun := &p.registry, time.Now()
-	if r.off || begun.Sub(r.seen) < freshFor || p.row.failures == 0 && begun.Before(r.rest) {
+	if r.off || p.fresh(begun) || p.row.failures == 0 && begun.Before(r.rest) {
 		return outcome{}, false
 	}
 	v := p.look(ctx)
 	return v.o, r.keepsWaiting(v, begun)
+}
+
+// fresh reports whether what was read last is good enough for a push. Once something was heard of that may have changed it,
+// it is not: an agent that starts twice has another URL the second time.
+func (p *Publisher) fresh(now time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return now.Sub(p.registry.seen) < freshFor && !p.told.After(p.registry.asked)
 }
 
 // verify asks whether an accepted card is stored. An answer that does not tell leaves it accepted.
@@ -227,16 +240,57 @@ func (p *Publisher) verify(ctx context.Context, c card.Card, accepted outcome) o
 	}
 	v := p.registry.failed
 	if !time.Now().Before(p.registry.rest) {
-		v = p.look(ctx)
+		v = p.lookFor(ctx, c)
 	}
 	switch {
 	case v.err != nil:
 		p.unsighted(v)
 		return accepted
-	case holds(v.card, c.JSON):
+	case ctx.Err() != nil, holds(v.card, c.JSON): // a start asks again
 		return accepted
 	}
 	return p.notStored(v, c)
+}
+
+// lookFor asks what the platform holds, where that is not c once more after a while. A workspace that is not there does not
+// come by waiting.
+func (p *Publisher) lookFor(ctx context.Context, c card.Card) view {
+	v := p.look(ctx)
+	if v.err != nil || v.gone != "" || holds(v.card, c.JSON) {
+		return v
+	}
+	if wait(ctx, verifyAgain, nil); ctx.Err() != nil {
+		return v
+	}
+	return p.look(ctx)
+}
+
+// shown settles the newest card without a push where the platform was asked since then and shows it already. A card that
+// another one was pushed behind is pushed again all the same: what is shown may be from before.
+func (p *Publisher) shown(since time.Time) bool {
+	p.mu.Lock()
+	c, repeated := p.slot.card, p.echoes.endIn(p.slot.card.JSON)
+	p.mu.Unlock()
+	if p.registry.asked.Before(since) || !repeated || !holds(p.registry.card, c.JSON) {
+		return false
+	}
+	p.settle(c, time.Now())
+	return true
+}
+
+// settle counts a card as taken that was not pushed now.
+func (p *Publisher) settle(c card.Card, now time.Time) {
+	p.row.note(outcome{})
+	p.mu.Lock()
+	news := p.slot.show(c.Digest, now)
+	p.metrics.pending(p.slot.pending())
+	p.mu.Unlock()
+	p.keep()
+	p.log.Debug("the platform holds the card already", "digest", c.Digest.String())
+	if news || p.row.ended > 0 {
+		p.metrics.took(now)
+		p.report(c, outcome{})
+	}
 }
 
 // notStored is what became of a card that was accepted, where the platform shows something else.

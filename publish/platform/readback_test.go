@@ -61,7 +61,8 @@ func TestReadBackOnTheWire(t *testing.T) {
 		if want := "http://platform.test/base/workspaces/" + workspaceID; got.URL.String() != want {
 			t.Errorf("read %s, want %s", got.URL, want)
 		}
-		if got.Header.Get("Authorization") != "Bearer "+token || got.Header.Get("X-Molecule-Org-Id") != "org-1" || got.Header.Get("Content-Type") != "" {
+		if got.Header.Get("Authorization") != "Bearer "+token || got.Header.Get("X-Molecule-Org-Id") != "org-1" ||
+			got.Header.Get("Content-Type") != "" || got.Header.Get("Cache-Control") != "no-cache" {
 			t.Errorf("headers %v", got.Header)
 		}
 	})
@@ -114,7 +115,7 @@ func TestAcceptedButNotStored(t *testing.T) {
 				p.Offer(cardOf("a"))
 				pass(2 * time.Minute)
 				p.Offer(cardOf("b"))
-				synctest.Wait()
+				pass(3 * time.Second)
 				if h := p.Health(); !strings.Contains(h.LastError, test.err) || !strings.Contains(h.Hint, test.hint) {
 					t.Errorf("health %+v", h)
 				}

@@ -162,6 +162,9 @@ func (p *Publisher) roundTrip(ctx context.Context, c call) (answer, error) {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	req.Header.Set("Accept", "application/json")
+	if c.method == http.MethodGet {
+		req.Header.Set("Cache-Control", "no-cache") // what a cache before the platform holds may be older than our own push
+	}
 	req.Header.Set("User-Agent", "pannier")
 	req.Header.Set(WorkspaceHeader, p.workspaceID)
 	if c.token != "" {
@@ -172,6 +175,11 @@ func (p *Publisher) roundTrip(ctx context.Context, c call) (answer, error) {
 		return answer{}, causeOf(ctx, err)
 	}
 	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		return answer{status: resp.StatusCode}, nil // what follows is the bare connection, which has no end
+	}
+	stop := context.AfterFunc(ctx, func() { _ = resp.Body.Close() }) // no body outlasts its request, whatever the transport does
+	defer stop()
 	a := readAnswer(resp, c)
 	if a.broken != nil {
 		a.broken = causeOf(ctx, a.broken)

@@ -120,6 +120,9 @@ func (p *Publisher) turn(ctx context.Context) {
 		p.putOff(ctx, o, begun)
 		return
 	}
+	if p.shown(begun) {
+		return
+	}
 	c, ok := p.take()
 	p.keep()
 	if !ok {
@@ -134,7 +137,7 @@ func (p *Publisher) turn(ctx context.Context) {
 func (p *Publisher) due() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.slot.sendable()
+	return p.slot.sendable() && !p.resting(time.Now())
 }
 
 // inStep returns the newest card, and whether the platform is known to hold it.
@@ -194,7 +197,7 @@ func (p *Publisher) upkeep() (at time.Time, act func(context.Context)) {
 	case ok && !p.registry.off:
 		return p.registry.next, func(ctx context.Context) { p.check(ctx, c) }
 	case !ok && p.Health().Blocked:
-		return p.refusal.next, func(context.Context) { p.Retry() }
+		return p.retryAt(), func(context.Context) { p.Retry() }
 	}
 	return time.Time{}, nil
 }
@@ -204,6 +207,9 @@ func (p *Publisher) try(ctx context.Context, c card.Card) outcome {
 	begun := time.Now()
 	_ = p.step("send")
 	o := p.push(ctx, c)
+	if o.plan == planStop {
+		o.hint += p.hintBeside(c)
+	}
 	ended := time.Now()
 	_ = p.step("sent")
 	if o.err == nil {

@@ -2,10 +2,12 @@ package platform
 
 import (
 	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,10 +16,11 @@ import (
 // secrets are the texts that must not be told to anybody, the longest first, so that none hides a part of another one.
 type secrets []string
 
-// minSecret is the fewest bytes of a header's value that are hidden. Shorter ones ("1", "on") are no secrets, and hiding
+// minSecret is the fewest bytes of a header's value, or a proxy's password, that are hidden. Shorter ones ("1", "on") are no secrets, and hiding
 // them would leave no message readable.
 const minSecret = 4
 
+// secretsOf are the token, the values of the headers of the settings, and the credentials of proxies.
 func secretsOf(token string, header http.Header) secrets {
 	s := secrets{}.with(token)
 	for _, values := range header {
@@ -27,7 +30,45 @@ func secretsOf(token string, header http.Header) secrets {
 			}
 		}
 	}
+	s = s.withProxies()
 	slices.SortFunc(s, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
+	return s
+}
+
+// withProxies adds the credentials of the proxies of the environment: what a proxy says may repeat them.
+func (s secrets) withProxies() secrets {
+	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy"} {
+		user, password := credentialsOf(os.Getenv(name))
+		s = s.withLogin(user, password)
+		if plain, err := url.PathUnescape(user); err == nil {
+			user = plain
+		}
+		if plain, err := url.PathUnescape(password); err == nil {
+			password = plain
+		}
+		s = s.withLogin(user, password)
+	}
+	return s
+}
+
+// credentialsOf returns those of an address, as they are written there, also where it is no URL.
+func credentialsOf(address string) (user, password string) {
+	if _, rest, ok := strings.Cut(address, "://"); ok {
+		address = rest
+	}
+	user, password, _ = strings.Cut(address[:max(strings.LastIndexByte(address, '@'), 0)], ":")
+	return user, password
+}
+
+// withLogin adds what is sent of a login (RFC 7617, 2), and its password; a user without one may be a token.
+func (s secrets) withLogin(user, password string) secrets {
+	if user+password == "" {
+		return s
+	}
+	s = s.with(base64.StdEncoding.EncodeToString([]byte(user + ":" + password)))
+	if secret := cmp.Or(password, user); len(secret) >= minSecret {
+		s = s.with(secret)
+	}
 	return s
 }
 

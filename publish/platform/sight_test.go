@@ -76,7 +76,7 @@ func TestReadingThatComesBack(t *testing.T) {
 					return nil, nil
 				})
 				p.Offer(cardOf("b"))
-				synctest.Wait()
+				pass(3 * time.Second)
 				if h := p.Health(); !strings.Contains(h.LastError, "has not stored it") {
 					t.Errorf("health %+v", h)
 				}
@@ -347,7 +347,7 @@ func TestCardStoredInAnotherForm(t *testing.T) {
 		p := facing(t, m, platform.Options{ReadBack: true})
 		start(t, p)
 		p.Offer(cardOf("a"))
-		synctest.Wait()
+		pass(3 * time.Second)
 		if h := p.Health(); !strings.HasSuffix(h.LastError, "it shows another one, which differs in name") {
 			t.Errorf("health %+v", h)
 		}

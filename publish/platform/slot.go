@@ -92,6 +92,19 @@ func (s *slot) fail(o outcome, now time.Time) {
 	s.lastError, s.hint = o.err.Error(), o.hint
 }
 
+// show notes that the platform was seen to hold a card, and reports whether that is news.
+func (s *slot) show(d pannier.Digest, now time.Time) (news bool) {
+	s.held, s.again = d, false
+	if s.refused == d {
+		s.refused = pannier.Digest{}
+	}
+	if news = s.acknowledged != d; news {
+		s.acknowledged, s.lastSuccess = d, now
+	}
+	s.forgetError()
+	return news
+}
+
 // restore takes over what an outbox remembers. It comes before everything else.
 func (s *slot) restore(r record) {
 	s.card, s.acknowledged, s.lastSuccess = r.card, r.acknowledged, r.at

@@ -267,16 +267,20 @@ func (p *Publisher) heed(f frame) {
 }
 
 // hearOwn takes in which card the platform has for our workspace; nil where it does not say. What was told before a push
-// begins is settled by that push, and a card of our own from just before may be told late: both call for a look at most. What
-// is told while a card is in flight may have come before it or behind it, so that counts.
+// begins is settled by that push, which reads anew what it has to keep, and a card of our own from just before may be told
+// late: both call for a look at most. What is told while a card is in flight may have come before it or behind it, so that
+// counts.
 func (p *Publisher) hearOwn(registered json.RawMessage) {
 	registered = unwrapped(registered)
 	p.mu.Lock()
 	newest, waits := p.slot.card.JSON, p.slot.waits()
 	echoes := p.echoes
 	p.mu.Unlock()
-	if registered != nil && newest != nil && holds(registered, newest) {
-		return
+	switch {
+	case registered != nil && newest != nil && holds(registered, newest):
+	case registered != nil && echoes.have(registered, time.Now()):
+		ring(p.alarm)
+	default:
+		p.suspect(registered != nil && !waits)
 	}
-	p.suspect(registered != nil && !waits && !echoes.have(registered, time.Now()))
 }

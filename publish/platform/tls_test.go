@@ -140,8 +140,90 @@ func TestAuthorityThatIsReplaced(t *testing.T) {
 	stop()
 }
 
+// TestAuthorityThatIsMended is no condition any more, also where no request is made.
+func TestAuthorityThatIsMended(t *testing.T) {
+	a := newAuthority(t)
+	s, ca, e := a.serve(t, time.Now().Add(time.Hour)), a.file(t), newEvents()
+	p := newPublisher(t, platform.Options{URL: s.URL, CAFile: ca, Emit: e.emit})
+	stop := start(t, p)
+	replaceFile(t, ca, []byte("nothing"))
+	p.Offer(cardOf("a"))
+	if kind, push := e.await(t); kind != pannier.EventCardPushed {
+		t.Fatalf("event %v %+v", kind, push)
+	}
+	stop()
+	if got := codes(p); got != "ca_file_unreadable warning" {
+		t.Errorf("conditions %q", got)
+	}
+	replaceFile(t, ca, a.pem())
+	if got := codes(p); got != "" {
+		t.Errorf("conditions %q", got)
+	}
+}
+
+// TestAuthorityThatComesLate: nothing is sent before it is there, and the card behind it.
+func TestAuthorityThatComesLate(t *testing.T) {
+	a := newAuthority(t)
+	s := a.serve(t, time.Now().Add(time.Hour))
+	for _, test := range []struct {
+		name   string
+		before func(path string) error
+		want   string
+	}{
+		{"missing", func(string) error { return nil }, "no such file or directory"},
+		{"empty", func(path string) error { return os.WriteFile(path, nil, 0o600) }, "holds no PEM certificate"},
+		{"no PEM", func(path string) error { return os.WriteFile(path, []byte("nothing"), 0o600) }, "holds no PEM certificate"},
+		{"pipe", func(path string) error { return syscall.Mkfifo(path, 0o600) }, "is not a regular file"},
+		{"directory", func(path string) error { return os.Mkdir(path, 0o700) }, "is not a regular file"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			ca, e := filepath.Join(t.TempDir(), "ca.pem"), newEvents()
+			if err := test.before(ca); err != nil {
+				t.Fatal(err)
+			}
+			told := make(tries, 10)
+			p := newPublisher(t, platform.Options{URL: s.URL, CAFile: ca, Emit: e.emit, Logger: hclog.New(&hclog.LoggerOptions{Output: told, Exclude: func(_ hclog.Level, message string, _ ...any) bool {
+				return !strings.HasPrefix(message, "card ")
+			}})})
+			var dials atomic.Int32
+			p.SetDial(func(ctx context.Context, network, addr string) (net.Conn, error) {
+				dials.Add(1)
+				return new(net.Dialer).DialContext(ctx, network, addr)
+			})
+			p.SetJitter(func(most time.Duration) time.Duration { return min(most, 10*time.Millisecond) })
+			if got := p.Conditions(); len(got) != 1 || got[0].Code != "ca_file_unreadable" || !strings.Contains(got[0].Message, test.want) || got[0].Hint == "" {
+				t.Errorf("conditions %+v", got)
+			}
+			stop := start(t, offered(p, "a"))
+			<-told
+			if h := p.Health(); !strings.Contains(h.LastError, "nothing is sent to the platform before") || !strings.Contains(h.Hint, "ca_file") || dials.Load() > 0 {
+				t.Errorf("%d connections, health %+v", dials.Load(), h)
+			}
+			if err := os.RemoveAll(ca); err != nil {
+				t.Fatal(err)
+			}
+			replaceFile(t, ca, a.pem())
+			if kind, push := e.await(t); kind != pannier.EventCardPushed || push.Digest != cardOf("a").Digest {
+				t.Errorf("event %v %+v", kind, push)
+			}
+			stop()
+		})
+	}
+}
+
 // serve starts a TLS server on 127.0.0.1 with a certificate of the authority.
 func (a authority) serve(t *testing.T, until time.Time, names ...string) *httptest.Server {
+	t.Helper()
+	s := httptest.NewUnstartedServer(status(200, `{"status":"updated"}`))
+	s.Config.ErrorLog = hclog.NewNullLogger().StandardLogger(nil)
+	s.TLS = &tls.Config{Certificates: []tls.Certificate{a.certificate(t, until, names...)}}
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	return s
+}
+
+// certificate makes one for these names, or for 127.0.0.1.
+func (a authority) certificate(t *testing.T, until time.Time, names ...string) tls.Certificate {
 	t.Helper()
 	template := x509.Certificate{
 		SerialNumber: big.NewInt(2), NotBefore: time.Now().Add(-2 * time.Hour), NotAfter: until,
@@ -151,12 +233,7 @@ func (a authority) serve(t *testing.T, until time.Time, names ...string) *httpte
 		template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
 	}
 	own := newCertificate(t, a, template)
-	s := httptest.NewUnstartedServer(status(200, `{"status":"updated"}`))
-	s.Config.ErrorLog = hclog.NewNullLogger().StandardLogger(nil)
-	s.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{own.cert.Raw}, PrivateKey: own.key}}}
-	s.StartTLS()
-	t.Cleanup(s.Close)
-	return s
+	return tls.Certificate{Certificate: [][]byte{own.cert.Raw}, PrivateKey: own.key}
 }
 
 // TestCertificates are checked against the authority of the settings, and what is wrong with one is told.

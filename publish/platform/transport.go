@@ -24,7 +24,8 @@ import (
 const maxCAFileBytes = 16 << 20
 
 // network is the way to the platform. It is made anew whenever the CA file is another one, which is looked at before each
-// request: authorities are renewed while pannier runs. While the file can not be used, the authorities before it count.
+// request: authorities are renewed while pannier runs. While the file can not be used, the authorities before it count; where
+// there are none, nothing is sent: those of the system alone are not what was asked for.
 type network struct {
 	caFile string // empty for none
 	// broken says why the CA file of now does not count; nil where it does.
@@ -32,8 +33,11 @@ type network struct {
 
 	mu    sync.Mutex
 	now   *http.Transport
-	state fileState // of the CA file that counts
+	state fileState // of the CA file that counts; zero while none could be read
 }
+
+// errAuthorities is a CA file that never could be read.
+var errAuthorities = errors.New("nothing is sent to the platform before its authorities can be read")
 
 // fileState tells one content of a file from another without reading it.
 type fileState struct {
@@ -51,16 +55,12 @@ func stateOf(path string) (fileState, error) {
 	return fileState{s.Dev, s.Ino, s.Size, s.Ctim, s.Mtim}, nil
 }
 
-// newNetwork reads the CA file, where there is one.
-func newNetwork(caFile string) (*network, error) {
+// newNetwork reads the CA file, where there is one. One that can not be read is waited for: a sidecar that did not start
+// would take the agent's skills away as well.
+func newNetwork(caFile string) *network {
 	n := &network{caFile: caFile, now: newTransport()}
-	if caFile == "" {
-		return n, nil
-	}
-	if err := n.renew(); err != nil {
-		return nil, err
-	}
-	return n, nil
+	_ = n.look() // which notes what is wrong
+	return n
 }
 
 func newTransport() *http.Transport {
@@ -75,12 +75,20 @@ func newTransport() *http.Transport {
 		MaxResponseHeaderBytes: maxAnswerBytes,
 		TLSClientConfig:        &tls.Config{},
 		ForceAttemptHTTP2:      true,
+		HTTP2:                  &http.HTTP2Config{SendPingTimeout: silenceTimeout, PingTimeout: silencePing},
 	}
 }
 
 // RoundTrip makes a request with the authorities of now.
 func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
-	return n.current().RoundTrip(r)
+	t, err := n.current()
+	if err != nil {
+		if r.Body != nil {
+			_ = r.Body.Close() // as a RoundTripper has to
+		}
+		return nil, err
+	}
+	return t.RoundTrip(r)
 }
 
 // CloseIdleConnections closes those that no request is on.
@@ -90,20 +98,34 @@ func (n *network) CloseIdleConnections() {
 	n.now.CloseIdleConnections()
 }
 
-func (n *network) current() *http.Transport {
+func (n *network) current() (*http.Transport, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if err := n.look(); errors.Is(err, errAuthorities) {
+		return nil, err
+	}
+	return n.now, nil
+}
+
+// look renews what is of the CA file, and notes whether it counts. The caller holds mu.
+func (n *network) look() error {
 	if n.caFile == "" {
-		return n.now
+		return nil
 	}
 	err := n.renew()
-	switch before := n.broken.Load(); {
+	switch {
 	case err == nil:
 		n.broken.Store(nil)
-	case before == nil || before.err != err.Error():
+		return nil
+	case n.state == fileState{}:
+		err = fmt.Errorf("%w: %w", errAuthorities, err)
+	default:
+		err = fmt.Errorf("the authorities that were read last are trusted still: %w", err)
+	}
+	if before := n.broken.Load(); before == nil || before.err != err.Error() {
 		n.broken.Store(&fault{err: err.Error(), hint: hintCAFile, severity: pannier.SeverityWarning, since: time.Now()})
 	}
-	return n.now
+	return err
 }
 
 // renew takes over the authorities of the CA file where it is another one.
@@ -123,13 +145,18 @@ func (n *network) renew() error {
 	return nil
 }
 
-// condition tells of a CA file that does not count.
+// condition tells of a CA file that does not count. Such a one is looked at anew, since the next request may be minutes away;
+// not while somebody else does, so that a disk which does not answer holds up one who asks, and not all.
 func (n *network) condition(subject string) []pannier.Condition {
+	if n.broken.Load() != nil && n.mu.TryLock() {
+		_ = n.look() // which notes what is wrong
+		n.mu.Unlock()
+	}
 	f := n.broken.Load()
 	if f == nil {
 		return nil
 	}
-	return []pannier.Condition{f.condition("ca_file_unreadable", subject, "the authorities that were read last are trusted still: "+f.err)}
+	return []pannier.Condition{f.condition("ca_file_unreadable", subject, f.err)}
 }
 
 // rootsWith returns the system's roots and those of a file.
