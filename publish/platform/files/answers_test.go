@@ -24,6 +24,7 @@ func TestAnswers(t *testing.T) {
 		{"redirect", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "/elsewhere", http.StatusPermanentRedirect)
 		}, "platform.redirect"},
+		{"another protocol", switches, "platform.answer"},
 		{"no JSON", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }, "platform.answer"},
 		{"too large", func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, `{"content":"`+strings.Repeat("x", 9<<20)+`"}`)
@@ -55,6 +56,17 @@ func TestAnswers(t *testing.T) {
 
 func status(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+}
+
+// switches hands over the bare connection, and keeps it open until the client closes it.
+func switches(w http.ResponseWriter, _ *http.Request) {
+	conn, _, err := w.(http.Hijacker).Hijack()
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+	_, _ = io.Copy(io.Discard, conn)
 }
 
 func TestNoToken(t *testing.T) {

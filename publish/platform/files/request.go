@@ -85,6 +85,11 @@ func (c *Client) exchange(ctx context.Context, do call) (answer, error) {
 		return answer{}, unreachable(ctx, c.clean(token, err.Error()))
 	}
 	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusSwitchingProtocols {
+		return answer{status: resp.StatusCode}, nil // what follows is the bare connection, which has no end
+	}
+	stop := context.AfterFunc(ctx, func() { _ = resp.Body.Close() }) // no body outlasts its request, whatever the transport does
+	defer stop()
 	return c.read(ctx, resp, do.most, token)
 }
 
