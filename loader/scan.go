@@ -191,11 +191,14 @@ func (s *scan) look(n *node, r *reader) {
 func (s *scan) lookPast(n *node, r *reader, err error) {
 	switch {
 	case n.shallow && (n.skill == nil || errors.Is(err, fs.ErrNotExist)):
+		if n.skill != nil {
+			r.fresh = append(r.fresh, n)
+		}
 		n.unbecome()
 	case errors.Is(err, fs.ErrNotExist):
 		s.list(n, r)
 	default:
-		s.obscure(n, err)
+		s.obscure(n, r, err)
 	}
 }
 
@@ -212,13 +215,13 @@ func (s *scan) strayProblem(file string) pannier.Problem {
 func (s *scan) list(n *node, r *reader) {
 	st, err := statAt(s.fd, dirPath(n.rel))
 	if err != nil {
-		s.obscure(n, err)
+		s.obscure(n, r, err)
 		return
 	}
 	children, read := n.children, st != n.listed || !st.proves(n.listedAt)
 	if read || len(n.links) > 0 && n.depth == s.tree.rules.MaxDepth { // where children are only counted
 		if children, err = s.readEntries(n, r); err != nil {
-			s.obscure(n, err)
+			s.obscure(n, r, err)
 			return
 		}
 		n.listed, n.listedAt, read = st, s.now, true
@@ -255,8 +258,9 @@ func dirPath(rel string) string {
 }
 
 // obscure keeps what is known of a directory that can not be read, and says so; one that is gone has nothing.
-func (s *scan) obscure(n *node, err error) {
+func (s *scan) obscure(n *node, r *reader, err error) {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir) {
+		r.fresh = append(r.fresh, n) // perhaps it is not this one that is gone, but one above it that was replaced
 		n.reset()
 		n.known = true
 		return

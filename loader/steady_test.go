@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -115,6 +116,23 @@ func TestReplacedBeforeALookThatIsToldOfLess(t *testing.T) {
 		if got := wantOne(t, c); got != "generation 2" || len(c.Skills) != 3 {
 			t.Errorf("%s: served %q of %d skills", name, got, len(c.Skills))
 		}
+	}
+}
+
+// TestReplacedByOneWithOtherSkills exchanges a group behind its own look and before that at what it holds, so that all that there
+// is to learn of is that skills are gone.
+func TestReplacedByOneWithOtherSkills(t *testing.T) {
+	for grace, want := range map[time.Duration][]string{0: {"first/a", "later/d", "later/e"}, time.Hour: {"first/a", "later/b", "later/c", "later/d", "later/e"}} {
+		root := tree(t, "first/a", "later/b", "later/c", "node_modules/new/d", "node_modules/new/e")
+		l := loader.New(loader.Options{Rules: rulesFor(root), DeleteGrace: grace})
+		l.SetClock(func() time.Time { return time.Now().Add(time.Hour) })
+		load(t, l, pannier.Batch{Full: true})
+		writeSkill(t, root, "first/a", good("changed, and longer than before"))
+		l.OnOpen(func(string) {
+			l.OnOpen(nil)
+			exchange(t, filepath.Join(root, "later"), filepath.Join(root, "node_modules/new"))
+		})
+		wantPaths(t, load(t, l, pannier.Batch{Full: true}), want...)
 	}
 }
 
