@@ -5,6 +5,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"pannier"
 	"pannier/internal/yamldoc"
@@ -15,6 +16,9 @@ const keyPrompts = "prompt_files"
 
 // maxPromptFiles bounds the list: far more than anybody keeps apart.
 const maxPromptFiles = 64
+
+// maxPromptDepth bounds the directories on the way to a file: each is watched, whether it is there or not.
+const maxPromptDepth = 32
 
 // listedPrompt is a file that the agent's system prompt is made of.
 type listedPrompt struct {
@@ -102,6 +106,8 @@ func (p *workspaceParser) addPrompt(field string, v yamldoc.Value, entry string)
 		p.warn(codePromptPrefix+refusedOutside, field, v, shown(entry)+" is not a path below the workspace; it is left out", "copy the file into the workspace and write its path from there")
 	case lists(p.prompts, name):
 		p.warn(codePromptRepeated, field, v, shown(name)+" stands here again; the first counts", "remove one of the two")
+	case strings.Count(name, "/") > maxPromptDepth:
+		p.warn(codePromptPrefix+"too_deep", field, v, fmt.Sprintf("%s lies more than %d directories below the workspace; it is left out", shown(name), maxPromptDepth), "move it up")
 	case len(p.prompts) == maxPromptFiles:
 		p.warn(codePromptTooMany, field, v, fmt.Sprintf("%s is left out: there are more than %d files", shown(name), maxPromptFiles), "join some of them")
 	default:

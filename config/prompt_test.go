@@ -75,6 +75,10 @@ func TestPromptFiles(t *testing.T) {
 			{"config.prompt_outside", "prompt_files[7]", 9},
 			{"config.prompt_repeated", "prompt_files[9]", 11},
 		}},
+		{name: "too deep", config: "prompt_files:\n- " + strings.Repeat("a/", 32) + "a.md\n- " + strings.Repeat("a/", 33) + "a.md\n", problems: []problem{
+			{"config.prompt_too_deep", "prompt_files[1]", 3},
+			{"config.prompt_missing", "prompt_files[0]", 2},
+		}},
 		{name: "nothing that is listed can be", config: "prompt_files: [/x]\n", files: map[string]string{"system-prompt.md": "S"}, problems: []problem{{"config.prompt_outside", "prompt_files[0]", 1}}},
 		{name: "missing", config: "prompt_files:\n- a.md\n- no.md\n- a.md/no.md\n- no/no.md\n- system-prompt.md\n", files: map[string]string{"a.md": "A"}, want: []string{"a.md=A"}, problems: []problem{
 			{"config.prompt_missing", "prompt_files[1]", 3},
