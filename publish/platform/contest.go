@@ -44,9 +44,16 @@ func (c *contest) running(now time.Time) bool {
 func (p *Publisher) suspect(overwritten bool) {
 	p.mu.Lock()
 	p.overwritten = p.overwritten || overwritten
-	p.told = time.Now()
 	p.mu.Unlock()
+	p.outdate()
 	ring(p.alarm)
+}
+
+// outdate has the next push ask what is registered, and not rely on what was read before.
+func (p *Publisher) outdate() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.told = time.Now()
 }
 
 // reconcile brings the platform back to our card after an alarm. Where somebody else keeps replacing it, as a second

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -149,23 +150,51 @@ func TestAgentThatStartsWhereReadsLag(t *testing.T) {
 // a moment before.
 func TestAgentThatStartsTwice(t *testing.T) {
 	for _, again := range []func(*live, *testing.T, string){(*live).restart, (*live).replace} {
-		synctest.Test(t, func(t *testing.T) {
-			l := newLive(t)
-			l.restart(t, `{"name":"boot","url":"http://agent:1"}`)
-			p := on(t, l, platform.Options{Events: true, ReadBack: true})
-			stop := start(t, offered(p, "a"))
-			pass(10 * time.Second)
-			l.restart(t, `{"name":"boot","url":"http://agent:2"}`)
-			pass(700 * time.Millisecond)
-			l.holds(t, `{"name":"a","url":"http://agent:2"}`)
-			again(l, t, `{"name":"boot","url":"http://agent:3"}`)
-			pass(50 * time.Millisecond)
-			p.Offer(cardOf("b"))
-			pass(time.Minute)
-			l.holds(t, `{"name":"b","url":"http://agent:3"}`)
-			stop()
-		})
+		for _, name := range []string{"boot", "a"} { // with a card of its own, or with ours as it has read it
+			synctest.Test(t, func(t *testing.T) {
+				l := newLive(t)
+				l.restart(t, `{"name":"boot","url":"http://agent:1"}`)
+				p := on(t, l, platform.Options{Events: true, ReadBack: true})
+				stop := start(t, offered(p, "a"))
+				pass(10 * time.Second)
+				l.restart(t, `{"name":"boot","url":"http://agent:2"}`)
+				pass(700 * time.Millisecond)
+				l.holds(t, `{"name":"a","url":"http://agent:2"}`)
+				again(l, t, `{"name":"`+name+`","url":"http://agent:3"}`)
+				pass(50 * time.Millisecond)
+				p.Offer(cardOf("b"))
+				pass(time.Minute)
+				l.holds(t, `{"name":"b","url":"http://agent:3"}`)
+				stop()
+			})
+		}
 	}
+}
+
+// TestAgentThatStartsDuringTheRead registers while the read before a push is on its way back with what was there before.
+func TestAgentThatStartsDuringTheRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLive(t)
+		l.restart(t, `{"name":"boot","url":"http://agent:1"}`)
+		p := on(t, l, platform.Options{Events: true, ReadBack: true})
+		stop := start(t, offered(p, "a"))
+		pass(time.Minute)
+		var late sync.Once
+		l.set(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method+" "+r.URL.Path == readCall {
+				late.Do(func() {
+					pass(500 * time.Millisecond)
+					status(200, `{"agent_card":{"name":"a","url":"http://agent:1"}}`)(w, r)
+				})
+			}
+		})
+		p.Offer(cardOf("b"))
+		pass(100 * time.Millisecond)
+		l.restart(t, `{"name":"boot","url":"http://agent:2"}`)
+		pass(time.Minute)
+		l.holds(t, `{"name":"b","url":"http://agent:2"}`)
+		stop()
+	})
 }
 
 // TestEventsBetweenPushes cost each push one read before it, however many there are.

@@ -156,7 +156,7 @@ func (b *outbox) replace(text []byte) error {
 	if err := b.step("create"); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(b.dir, 0o700); err != nil {
+	if err := os.Mkdir(b.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) { // what holds it was there, and may have been moved away
 		return err
 	}
 	if err := b.writeFile(temp, text); err != nil {

@@ -46,7 +46,7 @@ func readRecord(t *testing.T, p *platform.Publisher) outboxRecord {
 
 func TestOutboxFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dir := filepath.Join(t.TempDir(), "state", "outbox")
+		dir := filepath.Join(t.TempDir(), "outbox")
 		m := newMolecule(t).known(t)
 		o := platform.Options{Outbox: dir, Header: http.Header{"X-Molecule-Org-Id": {"org-secret"}}}
 		p := facing(t, m, o)

@@ -2,6 +2,7 @@ package platform
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -56,7 +57,7 @@ type Options struct {
 	// another one. Nothing is sent before it could be read once.
 	CAFile string
 	// Outbox is a directory in which the newest card outlasts a restart; empty means that it does not. It is made when it
-	// is needed. One process at a time may use it for a platform and a workspace.
+	// is needed, what holds it is not. One process at a time may use it for a platform and a workspace.
 	Outbox string
 	// CardMaxBytes bounds a card with what is kept of the registered one, in bytes; 0 is no bound. Our own card is not cut.
 	CardMaxBytes int
@@ -127,7 +128,9 @@ type Publisher struct {
 	// overwritten says that the event stream told of another card, and was not only interrupted.
 	overwritten bool
 	// told is when something last was heard of that may have changed the registered card, other than by ourselves.
-	told    time.Time
+	told time.Time
+	// sent is the card that was pushed last, with what went along; nil before the first.
+	sent    json.RawMessage
 	echoes  echoes
 	contest contest
 	unkept  unkept

@@ -222,6 +222,9 @@ func (p *Publisher) lookBefore(ctx context.Context) (o outcome, waits bool) {
 		return outcome{}, false
 	}
 	v := p.look(ctx)
+	if v.err == nil && !p.fresh(time.Now()) { // something was told of while the answer was on its way; after that, the alarm looks
+		v = p.look(ctx)
+	}
 	return v.o, r.keepsWaiting(v, begun)
 }
 

@@ -274,8 +274,11 @@ func (p *Publisher) hearOwn(registered json.RawMessage) {
 	registered = unwrapped(registered)
 	p.mu.Lock()
 	newest, waits := p.slot.card.JSON, p.slot.waits()
-	echoes := p.echoes
+	echoes, sent := p.echoes, p.sent
 	p.mu.Unlock()
+	if registered != nil && !equal(decode(registered), decode(sent)) {
+		p.outdate() // what is beside our card may be another
+	}
 	switch {
 	case registered != nil && newest != nil && holds(registered, newest):
 	case registered != nil && echoes.have(registered, time.Now()):
