@@ -19,7 +19,7 @@ import (
 
 // openScans reads what scans have found before this process.
 func (c *sidecar) openScans() (admin.ScanOptions, error) {
-	verdicts, err := scans.Open(c.memory.store)
+	verdicts, err := scans.Open(keeper{c.memory.store}) // a scan that somebody asks for is refused by the audit log
 	if err != nil {
 		return admin.ScanOptions{}, &exitError{code: exitUnknown, message: err.Error(), hint: "a scan may block a skill, so pannier does not start without it; repair the state directory, or remove state.db in it and scan anew"}
 	}

@@ -97,18 +97,25 @@ func (s *sidecarUnderTest) alarms(t *testing.T) {
 	s.loggedOnce(t, "changes are refused, because they would be lost")
 }
 
-// TestStateThatIsGoneIsNotMadeAnew: what comes back must find its place free.
+// TestStateThatIsGoneIsNotMadeAnew, neither for the audit log nor for the outbox: what comes back must find its place free.
 func TestStateThatIsGoneIsNotMadeAnew(t *testing.T) {
+	p := newOddPlatform(t, func(http.ResponseWriter, *http.Request) bool { return false })
 	w, dir := newWorkspace(t), t.TempDir()
 	writeIn(t, w, skillScript("two", "Two."))
-	s := startSidecar(t, w, "--platform-url", "off", "--state-dir", filepath.Join(dir, "s"))
+	s := startSidecar(t, w, "--platform-url", p.server.URL, "--platform-token-file", tokenFile(t), "--state-dir", filepath.Join(dir, "s"))
+	p.holds(t, "Two.")
 	writeIn(t, dir, "mv s t")
 	s.refusesChanges(t, "moved")
 	s.write(t, skillScript("three", "Comes meanwhile."))
-	s.serves(t, "three", "Comes meanwhile.")
+	p.holds(t, "Comes meanwhile.")
 	if _, err := os.Lstat(filepath.Join(dir, "s")); err == nil {
 		t.Error("there is a new state directory")
 	}
+	writeIn(t, dir, "mv -T t s")
+	s.condition(t, "state_gone", false)
+	s.write(t, skillScript("four", "Comes later."))
+	p.holds(t, "Comes later.")
+	s.keeps(t, "two")
 }
 
 // TestStateThatGoesToADiskThatHangs turns the link that the state directory is behind: whoever follows it waits, and nobody

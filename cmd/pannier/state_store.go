@@ -41,6 +41,16 @@ func (s *store) remember(bucket, key string, value any) error {
 	return s.note(s.Store.Put(bucket, key, value))
 }
 
+// keeper is the store for what follows from something else, such as which skills are blocked, which nobody is there to be refused:
+// where the directory comes back it has to have come along.
+type keeper struct{ *store }
+
+// Put keeps a value.
+func (k keeper) Put(bucket, key string, value any) error { return k.remember(bucket, key, value) }
+
+// Delete removes a value.
+func (k keeper) Delete(bucket, key string) error { return k.note(k.Store.Delete(bucket, key)) }
+
 func (s *store) change(write func() error) error {
 	if err := s.inPlace(); err != nil {
 		return err

@@ -106,7 +106,7 @@ func (d *disk) makeRoom(seq uint64, bytes int64) error {
 
 // begin creates the segment whose first event is seq.
 func (d *disk) begin(seq uint64) error {
-	if err := os.MkdirAll(d.dir, 0o700); err != nil {
+	if err := os.Mkdir(d.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	path := segmentPath(d.dir, seq)

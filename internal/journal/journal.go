@@ -21,7 +21,7 @@ const (
 
 // Options say where a journal is and how much it keeps. The zero value keeps 16 MiB in memory.
 type Options struct {
-	// Dir is the directory of the segments, made with the first event. It is this journal's alone: whoever opens it holds
+	// Dir is the directory of the segments, made with the first event, other than what holds it. It is this journal's alone: whoever opens it holds
 	// a lock around it. Empty means that nothing is kept on disk.
 	Dir string
 	// MaxBytes bounds the segments together, or without a directory the events in memory; 0 or less means 16 MiB.

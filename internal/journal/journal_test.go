@@ -22,7 +22,7 @@ import (
 
 // each runs a test on a journal on disk and on one in memory.
 func each(t *testing.T, test func(*testing.T, *journal.Journal)) {
-	t.Run("disk", func(t *testing.T) { test(t, open(t, journal.Options{Dir: filepath.Join(t.TempDir(), "a", "b")})) })
+	t.Run("disk", func(t *testing.T) { test(t, open(t, journal.Options{Dir: filepath.Join(t.TempDir(), "a")})) })
 	t.Run("memory", func(t *testing.T) { test(t, open(t, journal.Options{})) })
 }
 
