@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"runtime"
 	"strconv"
 	"syscall"
 	"testing"
@@ -49,7 +50,8 @@ func octal(variable string) uint64 {
 
 func hold(path string) int {
 	io.ReadFull(os.Stdin, make([]byte, 1)) // the starting gun
-	_, err := api.Listen(context.Background(), path, fs.FileMode(octal(modeVariable)))
+	l, err := api.Listen(context.Background(), path, fs.FileMode(octal(modeVariable)))
+	defer runtime.KeepAlive(l) // a listener that nobody has any more is closed, and what it holds given up
 	switch {
 	case err == nil:
 		fmt.Println("won")
