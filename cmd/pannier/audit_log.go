@@ -15,8 +15,8 @@ const auditDir = "audit"
 // nothing is changed, health says why, and the next change tries again. It is for any number of callers.
 type auditLog struct {
 	options audit.Options
-	// inPlace fails where an entry would be lost with this process.
-	inPlace func() error
+	// checkPlace fails where an entry would be lost with this process.
+	checkPlace func() error
 
 	mu     sync.Mutex
 	log    *audit.Log // nil until it could be opened
@@ -24,8 +24,8 @@ type auditLog struct {
 }
 
 // newAuditLog opens the log, if it can be.
-func newAuditLog(o audit.Options, inPlace func() error) *auditLog {
-	l := &auditLog{options: o, inPlace: inPlace}
+func newAuditLog(o audit.Options, checkPlace func() error) *auditLog {
+	l := &auditLog{options: o, checkPlace: checkPlace}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.openLocked(); err != nil {
@@ -44,7 +44,7 @@ func (l *auditLog) openLocked() error {
 
 // Append implements [pannier/admin.Auditor]. Where the state directory is gone, none is made anew for the log alone.
 func (l *auditLog) Append(e pannier.AuditEntry) (pannier.AuditEntry, error) {
-	if err := l.inPlace(); err != nil {
+	if err := l.checkPlace(); err != nil {
 		return pannier.AuditEntry{}, fmt.Errorf("%w: %w", pannier.ErrNotAudited, err)
 	}
 	l.mu.Lock()

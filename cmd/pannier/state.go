@@ -78,7 +78,7 @@ func (m *memory) open(reg prometheus.Registerer) (err error) {
 	if m.dir != "" {
 		own.Dir = filepath.Join(m.dir, auditDir)
 	}
-	m.audit = newAuditLog(own, m.store.inPlace)
+	m.audit = newAuditLog(own, m.store.checkPlace)
 	return nil
 }
 
@@ -117,7 +117,8 @@ func (m *memory) registryOptions() registry.Options {
 }
 
 func (m *memory) remember(mark registry.Mark) {
-	if err := m.store.remember(bucketSnapshot, keyNewest, mark); err != nil {
+	kept := keeper{m.store}
+	if err := kept.Put(bucketSnapshot, keyNewest, mark); err != nil {
 		m.log.Warn("the version of the snapshot is not kept", "version", mark.Version, "error", err)
 	}
 }

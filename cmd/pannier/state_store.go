@@ -36,23 +36,8 @@ func (s *store) Delete(bucket, key string) error {
 	return s.change(func() error { return s.Store.Delete(bucket, key) })
 }
 
-// remember keeps a value that nobody has asked for. It asks the disk for nothing else.
-func (s *store) remember(bucket, key string, value any) error {
-	return s.note(s.Store.Put(bucket, key, value))
-}
-
-// keeper is the store for what follows from something else, such as which skills are blocked, which nobody is there to be refused:
-// where the directory comes back it has to have come along.
-type keeper struct{ *store }
-
-// Put keeps a value.
-func (k keeper) Put(bucket, key string, value any) error { return k.remember(bucket, key, value) }
-
-// Delete removes a value.
-func (k keeper) Delete(bucket, key string) error { return k.note(k.Store.Delete(bucket, key)) }
-
 func (s *store) change(write func() error) error {
-	if err := s.inPlace(); err != nil {
+	if err := s.checkPlace(); err != nil {
 		return err
 	}
 	return s.note(write())
@@ -67,8 +52,8 @@ func (s *store) note(err error) error {
 	return err
 }
 
-// inPlace refuses where a change would be lost with this process, because the state directory is gone.
-func (s *store) inPlace() error {
+// checkPlace refuses where a change would be lost with this process, because the state directory is gone.
+func (s *store) checkPlace() error {
 	err := s.look()
 	if err == nil {
 		return nil
@@ -119,3 +104,16 @@ func (s *store) conditions() (conditions []pannier.Condition) {
 	}
 	return conditions
 }
+
+// keeper is the store for what nobody asks to be kept, such as the version of the snapshot, or which skills are blocked. There is
+// nobody to refuse it to: it is written wherever the directory is by now, and is there once that is moved back. Nothing else is
+// asked of the disk.
+type keeper struct{ *store }
+
+// Put keeps a value.
+func (k keeper) Put(bucket, key string, value any) error {
+	return k.note(k.Store.Put(bucket, key, value))
+}
+
+// Delete removes a value.
+func (k keeper) Delete(bucket, key string) error { return k.note(k.Store.Delete(bucket, key)) }

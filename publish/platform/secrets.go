@@ -16,8 +16,8 @@ import (
 // secrets are the texts that must not be told to anybody, the longest first, so that none hides a part of another one.
 type secrets []string
 
-// minSecret is the fewest bytes of a header's value, or a proxy's password, that are hidden. Shorter ones ("1", "on") are no secrets, and hiding
-// them would leave no message readable.
+// minSecret is the fewest bytes of a header's value, or a proxy's password, that are hidden. Shorter ones ("1", "on") are no
+// secrets, and hiding them would leave no message readable.
 const minSecret = 4
 
 // secretsOf are the token, the values of the headers of the settings, and the credentials of proxies.
