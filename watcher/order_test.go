@@ -10,8 +10,27 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
+	"pannier"
 	"pannier/watcher"
 )
+
+// runOn runs a watcher on a kernel of the test until it is ended.
+func runOn(t *testing.T, k watcher.Backend, rules pannier.DiscoveryRules) (w *watcher.Watcher, end func()) {
+	t.Helper()
+	w, err := watcher.NewWith(watcher.Options{Rules: rules}, func() (watcher.Backend, error) { return k, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- w.Run(ctx) }()
+	return w, func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}
 
 // TestEverythingIsWatchedBeforeTheFirstLook takes no batch, so that nothing is armed behind the offer of the first.
 func TestEverythingIsWatchedBeforeTheFirstLook(t *testing.T) {
@@ -20,23 +39,14 @@ func TestEverythingIsWatchedBeforeTheFirstLook(t *testing.T) {
 	mkdir(t, skill)
 	synctest.Test(t, func(t *testing.T) {
 		k := newKernel()
-		w, err := watcher.NewWith(watcher.Options{Rules: rules(workspace, root)}, func() (watcher.Backend, error) { return k, nil })
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error)
-		go func() { ended <- w.Run(ctx) }()
+		_, end := runOn(t, k, rules(workspace, root))
 		synctest.Wait()
 		for _, dir := range []string{workspace, root, skill} {
 			if !k.watches(dir) {
 				t.Errorf("%s is not watched when the start batch is offered", dir)
 			}
 		}
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		end()
 	})
 }
 
@@ -55,23 +65,14 @@ func (k crowdedKernel) Add(path string) error {
 func TestEventsAreTakenWhileTheKernelIsAsked(t *testing.T) {
 	workspace, root := workspaceWithRoot(t)
 	k := crowdedKernel{newKernel()}
-	w, err := watcher.NewWith(watcher.Options{Rules: rules(workspace, root)}, func() (watcher.Backend, error) { return k, nil })
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() { ended <- w.Run(ctx) }()
+	w, end := runOn(t, k, rules(workspace, root))
 	select {
 	case <-w.Batches():
 	case <-time.After(patience):
 		t.Error("nobody takes the events")
 		_ = k.Close() // which lets the others go on
 	}
-	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	end()
 }
 
 // stubbornKernel does not close before it has got rid of what it still has to tell.
@@ -90,17 +91,8 @@ func TestEventsAreTakenUntilTheKernelIsClosed(t *testing.T) {
 	workspace := realDir(t)
 	synctest.Test(t, func(t *testing.T) {
 		k := stubbornKernel{newKernel()}
-		w, err := watcher.NewWith(watcher.Options{Rules: rules(workspace)}, func() (watcher.Backend, error) { return k, nil })
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error)
-		go func() { ended <- w.Run(ctx) }()
+		_, end := runOn(t, k, rules(workspace))
 		synctest.Wait()
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		end()
 	})
 }
