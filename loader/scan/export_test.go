@@ -8,7 +8,7 @@ import (
 
 // Text returns what is found in the text of one file.
 func Text(path string, text []byte) []pannier.Finding {
-	found, places := newFindings(false), maxPlaces
+	found, places := newFindings(Options{}), maxPlaces
 	found.addHits(path, searchText(context.Background(), toUTF8(text), &places))
 	return found.sorted()
 }

@@ -6,7 +6,6 @@ import (
 	"math"
 	"regexp"
 	"slices"
-	"strings"
 )
 
 // fakeWords are in placeholders, and in a secret that was drawn by lot about once in ten thousand.
@@ -45,7 +44,51 @@ func isFake(secret []byte) bool {
 			run = 1
 		}
 	}
-	return distinct < minDistinct
+	return distinct < minDistinct || ascends(lower)
+}
+
+// The runs of letters and of digits, each without the other, that make a secret a fake: a1b2c3d4e5, abc123def456.
+const (
+	minLetters = 5
+	minDigits  = 6
+)
+
+// ascends reports whether the letters of a text in lower case, or its digits, go up one by one for long enough.
+func ascends(lower []byte) bool {
+	letters, digits := 1, 1
+	var letter, digit byte
+	for _, c := range lower {
+		switch {
+		case 'a' <= c && c <= 'z':
+			letters = extend(letters, letter, c)
+			letter = c
+		case '0' <= c && c <= '9':
+			digits = extend(digits, digit, c)
+			digit = c
+		}
+		if letters == minLetters || digits == minDigits {
+			return true
+		}
+	}
+	return false
+}
+
+// extend returns the length of a run of characters with one more.
+func extend(run int, last, next byte) int {
+	if next == last+1 {
+		return run + 1
+	}
+	return 1
+}
+
+// allowances are what authors write beside a secret that is none, for the tools that look for secrets.
+var allowances = [][]byte{[]byte("gitleaks:allow"), []byte("pragma: allowlist secret"), []byte("trufflehog:ignore")}
+
+// isAllowed reports whether the line around a place says that the secret in it is none.
+func isAllowed(text []byte, at int) bool {
+	start := max(bytes.LastIndexByte(text[:at], '\n')+1, at-reach)
+	line, _, _ := bytes.Cut(text[start:min(len(text), at+reach)], []byte{'\n'})
+	return slices.ContainsFunc(allowances, func(a []byte) bool { return bytes.Contains(line, a) })
 }
 
 // minEntropy is what a character of a secret tells at least, in bits. Thirty-two hexadecimal digits have a little more.
@@ -156,7 +199,7 @@ var address = regexp.MustCompile(`^(?:0x[0-9A-Fa-f]{40}|[1-9A-HJ-NP-Za-km-z]{43,
 func hasSecret(hits []hit, from, to int) bool {
 	i, _ := slices.BinarySearchFunc(hits, from, func(h hit, from int) int { return cmp.Compare(h.at, from) })
 	for ; i < len(hits) && hits[i].at < to; i++ {
-		if strings.HasPrefix(hits[i].code, "scan.secret.") {
+		if isSecret(hits[i].code) {
 			return true
 		}
 	}

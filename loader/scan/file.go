@@ -36,7 +36,7 @@ func (w *walker) file(ctx context.Context, dir *os.Root, rel string, info fs.Fil
 	if code := program(data); code != "" {
 		w.findings.add(code, shown(rel), 0, "")
 	}
-	w.checkEnding(rel)
+	w.checkEnding(rel, data)
 	before := w.places
 	w.findings.addHits(shown(rel), searchText(ctx, toUTF8(data), &w.places))
 	if before >= 0 && w.places < 0 {
@@ -108,17 +108,20 @@ func program(data []byte) string {
 	}
 	magic := binary.BigEndian.Uint32(data)
 	switch order := fat[magic]; {
-	case bytes.HasPrefix(data, elf):
+	case bytes.Contains(head(data, firstPage), elf):
 		return "scan.file.elf"
 	case macho[magic]:
 		return "scan.file.macho"
 	case order != nil && (len(data) < 8 || order.Uint32(data[4:]) <= maxArchitectures):
 		return "scan.file.macho"
-	case data[0] == 'M' && data[1] == 'Z' && (bytes.IndexByte(head(data, 256), 0) >= 0 || bytes.Contains(head(data, 4096), []byte("PE\x00\x00"))):
+	case data[0] == 'M' && data[1] == 'Z' && (bytes.IndexByte(head(data, 256), 0) >= 0 || bytes.Contains(head(data, firstPage), []byte("PE\x00\x00"))):
 		return "scan.file.pe"
 	}
 	return ""
 }
+
+// firstPage is how far into a file a program for Linux is looked for: a script can carry one behind its first lines.
+const firstPage = 4096
 
 func head(data []byte, n int) []byte { return data[:min(n, len(data))] }
 
@@ -134,8 +137,10 @@ const (
 	archive = "scan.file.archive"
 )
 
-func (w *walker) checkEnding(rel string) {
-	if code := endings[strings.ToLower(path.Ext(rel))]; code != "" {
+// checkEnding reports a file by its ending. A script with an interpreter line is what its name says, and its text is searched.
+func (w *walker) checkEnding(rel string, data []byte) {
+	code := endings[strings.ToLower(path.Ext(rel))]
+	if code != "" && (code != script || !bytes.HasPrefix(data, []byte("#!"))) {
 		w.findings.add(code, shown(rel), 0, "")
 	}
 }

@@ -57,6 +57,18 @@ var owners = []struct {
 	{"NOTION_", []string{"notion.com", "notion.so"}},
 }
 
+// gateways are the domains of services that pass requests on to many providers. They are sent the keys of all of them.
+var gateways = []string{
+	"gateway.ai.cloudflare.com", "gateway.ai.vercel.com", "ai-gateway.vercel.sh", "openrouter.ai", "api.portkey.ai", "oai.helicone.ai",
+	"anthropic.helicone.ai", "gateway.helicone.ai", "router.huggingface.co", "gateway.braintrust.dev", "api.braintrust.dev", "api.keywordsai.co",
+	"gateway.truefoundry.ai", "gateway.requesty.ai", "router.requesty.ai",
+}
+
+// isWithin reports whether a host is one of the domains, or below one.
+func isWithin(host string, domains []string) bool {
+	return slices.ContainsFunc(domains, func(d string) bool { return host == d || strings.HasSuffix(host, "."+d) })
+}
+
 var (
 	url      = regexp.MustCompile(`https?://[^\s"'` + "`" + `<>|\\)]+`)
 	bareHost = regexp.MustCompile(`(?:^|[\s"'])(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}(?:[/:\s"']|$)`)
@@ -139,7 +151,7 @@ func isForeign(name string, hosts []string) bool {
 			continue
 		}
 		return !slices.ContainsFunc(hosts, func(host string) bool {
-			return isLocal(host) || slices.ContainsFunc(o.domains, func(d string) bool { return host == d || strings.HasSuffix(host, "."+d) })
+			return isLocal(host) || isWithin(host, o.domains) || isWithin(host, gateways)
 		})
 	}
 	return false

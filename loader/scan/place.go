@@ -12,7 +12,7 @@ import (
 // Entry judges the name of an entry of an archive, before anything is unpacked. Backslashes and drives count, because
 // archives come from Windows too.
 func Entry(name string) []pannier.Finding {
-	found := newFindings(false)
+	found := newFindings(Options{})
 	slashed := strings.ReplaceAll(name, `\`, "/")
 	drive := len(slashed) >= 2 && slashed[1] == ':' && isLetter(slashed[0])
 	if drive || path.IsAbs(slashed) {
@@ -32,7 +32,7 @@ func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 // Destination judges the place that a skill is to be installed to, below the install root. What does not exist yet is
 // judged by the directory that it will be in.
 func Destination(root *os.Root, dir string) []pannier.Finding {
-	found := newFindings(false)
+	found := newFindings(Options{})
 	w := &walker{root: root}
 	_, err := w.resolve(path.Clean(dir))
 	if errors.Is(err, os.ErrNotExist) {

@@ -40,8 +40,14 @@ func (r Rule) finding(path string, line int, detail string) pannier.Finding {
 	}
 }
 
+// knownInstaller is the rule that [Options].BlockInstallers makes a blocking one.
+const knownInstaller = "scan.command.known_installer"
+
 // isCommand reports whether a rule is about a command in a text.
 func isCommand(code string) bool { return strings.HasPrefix(code, "scan.command.") }
+
+// isSecret reports whether a rule is about a secret that is written down.
+func isSecret(code string) bool { return strings.HasPrefix(code, "scan.secret.") }
 
 // rules are all rules by their code.
 var rules = byCode(slices.Concat(pathRules, fileRules, boundRules, commandRules, unicodeRules, secretRules))
@@ -92,7 +98,7 @@ var fileRules = []Rule{
 	blocks("scan.file.elf", "a program for Linux (ELF)", noPrograms),
 	blocks("scan.file.macho", "a program for macOS (Mach-O)", noPrograms),
 	blocks("scan.file.pe", "a program for Windows (PE)", noPrograms),
-	warns("scan.file.suspicious_executable", "a script that a shell runs, or a file that is named like a program", "read what it does before the skill is used"),
+	warns("scan.file.suspicious_executable", "a file named like a script or a program, without an interpreter line", "read what it does before the skill is used"),
 	warns("scan.file.archive", "an archive; what is in it is not scanned", "unpack it into the skill, so that it is scanned, or remove it"),
 	blocks("scan.file.setuid", "the set-user-id or set-group-id bit is set", "clear it: chmod u-s,g-s"),
 	warns("scan.file.world_writable", "everybody on the machine may change it", "let others only read it: chmod o-w"),
@@ -118,7 +124,7 @@ var commandRules = []Rule{
 	blocks("scan.command.reverse_shell_nc", "nc hands a program to the network", removeCommand),
 	blocks("scan.command.rm_root", "everything on the machine or in the home directory is removed", removeCommand),
 	blocks("scan.command.pipe_shell", "what a host answers is run by a shell, unseen", "fetch it into a file, check it against a digest, then run it; or use a package manager"),
-	warns("scan.command.known_installer", "the installer of a well-known project is run unseen", "use a package manager where there is one"),
+	warns(knownInstaller, "the installer of a well-known project is run unseen", "use a package manager where there is one"),
 	blocks("scan.command.decode_shell", "encoded text is decoded and run by a shell", "write the command so that people can read it"),
 	blocks("scan.command.env_exfil", "a credential is sent to a host that it is not for", removeCommand),
 	warns("scan.command.env_sent", "a secret of the environment is sent, in an address or a body, to a host that it does not name", "send it in a header, and check the host"),

@@ -55,6 +55,8 @@ type Options struct {
 	RootPath string
 	// Builtin says that the skill comes with the product. The commands in its texts are then told, and block nothing.
 	Builtin bool
+	// BlockInstallers makes scan.command.known_installer block. By default it is a warning.
+	BlockInstallers bool
 }
 
 func (o Options) withDefaults() Options {
@@ -82,7 +84,7 @@ type Report struct {
 // What is wrong with the directory is a finding. An error means that ctx was done before the end; the report then tells
 // what was found until then, and that this is not all. Any number of scans may run at a time.
 func Directory(ctx context.Context, root *os.Root, dir string, o Options) (Report, error) {
-	w := &walker{root: root, options: o.withDefaults(), findings: newFindings(o.Builtin), places: maxPlaces}
+	w := &walker{root: root, options: o.withDefaults(), findings: newFindings(o), places: maxPlaces}
 	err := w.scan(ctx, dir)
 	if err != nil {
 		w.truncated = true
@@ -96,7 +98,7 @@ func Directory(ctx context.Context, root *os.Root, dir string, o Options) (Repor
 func Path(ctx context.Context, root beneath.Place, dir string, o Options) (Report, error) {
 	place, err := root.Find(dir)
 	if err != nil {
-		found, code := newFindings(o.Builtin), "scan.path.root_missing"
+		found, code := newFindings(o), "scan.path.root_missing"
 		if beneath.Escapes(err) {
 			code = "scan.path.containment"
 		}
@@ -140,17 +142,21 @@ const maxPlaces = 200_000
 
 // findings collects what is found, within those bounds.
 type findings struct {
-	builtin         bool
+	options         Options
 	blocking, other []pannier.Finding
 	left            int // how many are not told
 }
 
-func newFindings(builtin bool) *findings { return &findings{builtin: builtin} }
+func newFindings(o Options) *findings { return &findings{options: o} }
 
 // add adds a finding. detail, where there is one, goes to the end of the message, and is never a secret.
 func (f *findings) add(code, path string, line int, detail string) {
-	finding := rules[code].finding(path, line, detail)
-	if f.builtin && isCommand(code) {
+	rule := rules[code]
+	if f.options.BlockInstallers && code == knownInstaller {
+		rule.Severity, rule.Blocking = pannier.SeverityError, true
+	}
+	finding := rule.finding(path, line, detail)
+	if f.options.Builtin && isCommand(code) {
 		finding.Blocking = false
 	}
 	list := &f.other
@@ -180,7 +186,7 @@ func (f *findings) addHits(path string, hits []hit) {
 	}
 	for _, code := range codes {
 		told := 1
-		if rules[code].Blocking {
+		if rules[code].Blocking || code == knownInstaller && f.options.BlockInstallers {
 			told = maxLines
 		}
 		told = min(told, len(lines[code]))

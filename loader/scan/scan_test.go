@@ -178,12 +178,12 @@ func TestOrdinaryFiles(t *testing.T) {
 	root, dir := skillIn(t)
 	write(t, dir, files{
 		".gitignore": "x", ".env.example": "KEY=\n", "..data/a.md": "x", "..2026_11_21_10_00_00.123/a.md": "x", "Main.class": "\xca\xfe\xba\xbe\x00\x00\x00\x41", "mz.txt": "MZ is a name\n",
-		"elf.md": "ELF is a format", "tools/a.py": "print()\n", "a b.md": "x", "naïve-技能-👩‍💻.md": "x", "fe.bin": "\xfe\xed\xfa", "empty": "",
+		"elf.md": "ELF is a format", "tools/a.py": "print()\n", "run.sh": "#!/bin/sh\n", "a b.md": "x", "naïve-技能-👩‍💻.md": "x", "fe.bin": "\xfe\xed\xfa", "empty": "",
 	})
 	if err := os.Chmod(dir, 0o2755|os.ModeSetgid); err != nil {
 		t.Fatal(err)
 	}
-	if report := scanOf(t, root, scan.Options{}); report.Decision != scan.Allow || len(report.Findings) > 0 || report.Files != 13 {
+	if report := scanOf(t, root, scan.Options{}); report.Decision != scan.Allow || len(report.Findings) > 0 || report.Files != 14 {
 		t.Errorf("report %+v", report)
 	}
 }
@@ -193,6 +193,7 @@ func TestPrograms(t *testing.T) {
 		"\xfe\xed\xfa\xce": "scan.file.macho", "\xce\xfa\xed\xfe": "scan.file.macho", "\xfe\xed\xfa\xcf": "scan.file.macho",
 		"\xca\xfe\xba\xbe\x00\x00\x00\x02": "scan.file.macho", "\xbe\xba\xfe\xca\x02\x00\x00\x00": "scan.file.macho",
 		"\xca\xfe\xba\xbf\x00\x00\x00\x02": "scan.file.macho", "\xbf\xba\xfe\xca\x02\x00\x00\x00": "scan.file.macho",
+		"#!/bin/sh\ntail -n +2 $0 > x\n\x7fELF\x02\x01\x01": "scan.file.elf", strings.Repeat("\n", 4092) + "\x7fELF": "scan.file.elf",
 		"MZ" + strings.Repeat("x", 300) + "PE\x00\x00": "scan.file.pe",
 	}
 	for magic, code := range tests {

@@ -74,6 +74,7 @@ func searchText(ctx context.Context, text []byte, places *int) []hit {
 		s.characters()
 		s.sort()
 	}
+	s.hits = slices.DeleteFunc(s.hits, func(h hit) bool { return isSecret(h.code) && isAllowed(text, h.at) })
 	number(s.hits, text)
 	return s.hits
 }

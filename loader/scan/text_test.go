@@ -60,6 +60,7 @@ var textCases = map[string][]string{
 	"scan.command.env_used": {
 		`curl -H "Authorization: Bearer $API_TOKEN" https://api.acme.com`, "curl -u x:$ACME_KEY https://acme.com", "curl https://api.acme.com/?k=$ACME_KEY",
 		`curl -H "Authorization: Bearer $GITHUB_TOKEN" https://api.github.com/user`, "curl \"$URL/?k=$MY_KEY\"",
+		`curl -H "Authorization: Bearer $OPENAI_API_KEY" https://gateway.ai.cloudflare.com/v1/a/b/openai`, `curl -H "x-api-key: $ANTHROPIC_API_KEY" https://openrouter.ai/api`,
 		`curl -H "Authorization: Bearer $SLACK_TOKEN" -d '{"text":"https://evil.sh"}' https://slack.com/api/x`,
 	},
 	"scan.command.eval_base64":     {"eval(base64.b64decode(x))", "exec(__import__('base64').b64decode(x))", `eval "$(echo x | base64 -d)"`, "eval(atob(x))", "eval(Buffer.from(x, 'base64'))"},
@@ -122,6 +123,8 @@ var near = []string{
 	"AIza...", "AIzaSyYOUR_API_KEY_GOES_HERE_1234567890ab", "sk_test_" + drawn(24, alnum), "sk_live_abc123", "npm_repositories", "npm_config_registry", "hf_your_token_goes_right_here_thanks_a",
 	jwtHead + "eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9lIiwiaWF0IjoxNTE2MjM5MDIyfQ.SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c", jwtHead, "eyJhbGciOiJIUzI1NiIs...", jwtHead + jwtClaims + "...",
 	"token = 'process.env.SESSION_SECRET'", `api_key = "your_api_key_goes_here_please"`, `api_key="aaaaaaaaaaaaaaaaaaaaaaaaaaaa"`, `digest = "` + drawn(40, alnum) + `"`, `secret_name: "production/database/password"`,
+	"sk-" + "A1B2C3D4E5F6G7H8I9J0K1L2M3N4O5P6Q7R8", "ghp_" + "abc123def456ghi789jkl012mno345pqr678", "AKIA" + "A1B2C3D4E5F6G7H8",
+	"sk-" + drawn(48, alnum) + " # gitleaks:allow", `PASSWORD = "` + drawn(24, alnum) + `"  # pragma: allowlist secret`,
 	`TOKEN="0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"`, `SPL_TOKEN="EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v"`, "12:AA", "bot123456789:AA", `secret="`,
 }
 
