@@ -3,6 +3,7 @@ package pannier
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,6 +45,18 @@ func (d *Digest) UnmarshalText(text []byte) error {
 	}
 	*d = Digest(sum)
 	return nil
+}
+
+// ParseFingerprint reads a fingerprint that a caller expects a skill to have. An empty text and the zero digest are errors,
+// because either would switch the check off.
+func ParseFingerprint(text string) (d Digest, err error) {
+	if text == "" {
+		return d, errors.New("it is empty")
+	}
+	if err = d.UnmarshalText([]byte(text)); err == nil && d.IsZero() {
+		err = errors.New("no skill has the fingerprint of zeros")
+	}
+	return d, err
 }
 
 // TreeDigest returns the digest of the raw files of skills: the SHA-256 of one line for each, ordered by path in bytes.

@@ -13,12 +13,15 @@
 // removed without it. The fingerprint is taken when a change is decided, and again when the old directory is out of its place,
 // so that nothing is lost that somebody writes between.
 //
+// A change that is refused leaves nothing behind: in a root in which nothing is installed, pannier's own directory is removed
+// again, and so is a root that was made for the change.
+//
 // A dry run reads a root and makes nothing in it; what it needs to unpack, [Store.Rehearse] stages elsewhere.
 //
 // # On disk
 //
 //	<root>/.pannier/lock.json          what is installed, for the loader too
-//	<root>/.pannier/busy               locked by the process that changes the root; never removed
+//	<root>/.pannier/busy               locked by the process that changes the root
 //	<root>/.pannier/intent.json        the change that is under way
 //	<root>/.pannier/previous/<slug>    the version before
 //	<root>/.pannier/staging/<id>/      one for each change; whose `held` no process has locked is rubbish

@@ -60,7 +60,11 @@ func (p *place) lock() (lockText, error) {
 
 // readFile returns a regular file within a bound.
 func (p *place) readFile(rel string, limit int64) ([]byte, error) {
-	f, err := p.dir.OpenFile(rel, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	err := p.plainFile(rel)
+	var f *os.File
+	if err == nil {
+		f, err = p.dir.OpenFile(rel, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	}
 	if errors.Is(err, fs.ErrPermission) {
 		return nil, unreadable(err)
 	}
@@ -68,8 +72,14 @@ func (p *place) readFile(rel string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > limit {
-		return nil, errors.Join(err, fmt.Errorf("%s is no file of at most %d bytes", rel, limit))
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is not a regular file", rel)
+	case info.Size() > limit:
+		return nil, refuse("install.own_directory", fmt.Sprintf("%s has %d bytes, more than %d", path.Join(p.root.Path, rel), info.Size(), limit), "restore the file, or remove it and install the skills again")
 	}
 	return io.ReadAll(io.LimitReader(f, limit))
 }

@@ -45,7 +45,16 @@ type place struct {
 }
 
 // enter opens a root for a change, makes what is missing, and finishes or undoes what another process left.
-func (s *Store) enter(ctx context.Context, root pannier.Root) (*place, error) {
+func (s *Store) enter(ctx context.Context, root pannier.Root) (p *place, err error) {
+	for range maxTidied {
+		if p, err = s.enterOnce(ctx, root); !errors.Is(err, errTidied) {
+			break
+		}
+	}
+	return p, err
+}
+
+func (s *Store) enterOnce(ctx context.Context, root pannier.Root) (*place, error) {
 	if err := s.makeRoot(root); err != nil {
 		return nil, err
 	}
@@ -74,9 +83,10 @@ func (s *Store) open(root pannier.Root) (*place, error) {
 	return &place{store: s, root: root, dir: dir}, nil
 }
 
-// leave lets others in.
+// leave tidies up and lets others in.
 func (p *place) leave() {
 	if p.busy != nil {
+		p.tidy()
 		unlock(p.busy)
 	}
 	p.dir.Close()
@@ -91,6 +101,7 @@ func (s *Store) makeRoot(root pannier.Root) error {
 	if err := s.step("own.make"); err != nil {
 		return err
 	}
+	s.noteMade(root)
 	return explain(root, os.MkdirAll(root.Path, 0o755))
 }
 
@@ -125,22 +136,46 @@ func (p *place) makeOwn() error {
 			return err
 		}
 		if err := p.dir.Mkdir(rel, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-			return err
+			return orTidied(err)
 		}
 		if err := p.sync(path.Dir(rel)); err != nil {
-			return err
+			return orTidied(err)
 		}
 	}
 	return nil
 }
 
-// claim waits until no other process changes the root.
+// orTidied adds [errTidied] to an error that says that something is gone.
+func orTidied(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		err = errors.Join(errTidied, err)
+	}
+	return err
+}
+
+// claim waits until no other process changes the root. A file that is locked and is no longer there locks nothing.
 func (p *place) claim(ctx context.Context) error {
-	f, err := p.dir.OpenFile(busyRel, os.O_RDWR|os.O_CREATE, 0o644)
-	if err != nil {
+	if err := p.plainFile(busyRel); err != nil {
 		return err
 	}
+	f, err := p.dir.OpenFile(busyRel, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return orTidied(err)
+	}
+	if err := p.waitFor(ctx, f); err != nil {
+		f.Close()
+		return err
+	}
+	if !p.isStill(f, busyRel) {
+		unlock(f)
+		return errTidied
+	}
 	p.busy = f
+	return nil
+}
+
+// waitFor locks a file.
+func (p *place) waitFor(ctx context.Context, f *os.File) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, busyTimeout, refuse("install.busy", "another process changes what is installed in "+p.root.Path, "try again when it is done"))
 	defer cancel()
 	for {

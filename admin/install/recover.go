@@ -64,10 +64,13 @@ func (s *Store) recoverRoot(ctx context.Context, root pannier.Root) ([]Repair, e
 	if left, err := p.leftBehind(); !left || err != nil {
 		return nil, err
 	}
-	if err := p.makeOwn(); err != nil {
-		return nil, err
+	if err = p.makeOwn(); err == nil {
+		err = p.claim(ctx)
 	}
-	if err := p.claim(ctx); err != nil {
+	switch {
+	case errors.Is(err, errTidied): // another process has recovered it
+		return nil, nil
+	case err != nil:
 		return nil, err
 	}
 	return p.recover(ctx)

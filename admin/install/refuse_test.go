@@ -142,6 +142,10 @@ func TestRefusals(t *testing.T) {
 		{"an entry that can not be read", "install.lock", "entry", func() error { return puts("1.0.0", false)(t.Context(), s) }},
 		{"an intent that can not be read", "install.intent", "intent", func() error { return puts("1.0.0", false)(t.Context(), s) }},
 		{"pannier's own directory is a link", "install.own_directory", "own", func() error { return puts("1.0.0", false)(t.Context(), s) }},
+		{"the lock file is a link", "install.own_directory", "link of lock.json", func() error { return puts("1.0.0", false)(t.Context(), s) }},
+		{"the intent is a link", "install.own_directory", "link of intent.json", func() error { return puts("1.0.0", false)(t.Context(), s) }},
+		{"the file that is locked is a link", "install.own_directory", "link of busy", func() error { return puts("1.0.0", false)(t.Context(), s) }},
+		{"the lock file is large", "install.own_directory", "large", func() error { return puts("1.0.0", false)(t.Context(), s) }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir = workspace(t, listing)
@@ -163,6 +167,17 @@ func TestRefusals(t *testing.T) {
 				write(t, filepath.Join(skills, ".pannier/intent.json"), `{"version":1,"id":"../..","slug":"pdf"}`)
 			case "own":
 				if err := errors.Join(os.Rename(filepath.Join(skills, ".pannier"), filepath.Join(dir, "elsewhere")), os.Symlink("../elsewhere", filepath.Join(skills, ".pannier"))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if name, ok := strings.CutPrefix(tt.script, "link of "); ok {
+				_ = os.Remove(filepath.Join(skills, ".pannier", name))
+				if err := os.Symlink("/etc/hostname", filepath.Join(skills, ".pannier", name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if tt.script == "large" {
+				if err := os.Truncate(filepath.Join(skills, ".pannier/lock.json"), 5<<20); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -70,7 +70,14 @@ func (s *Store) staged(ctx context.Context, root pannier.Root, a *area, fill Fil
 // Discard removes what is staged. Where that fails, the next recovery does it, and [LeftBehind] tells of it. Done again, it
 // does nothing.
 func (st *Staged) Discard() error {
-	if err := st.area.close(); err != nil {
+	if st.area.p == nil {
+		return nil
+	}
+	err := st.area.close()
+	if st.area.outside == "" {
+		st.store.tidy(st.root)
+	}
+	if err != nil {
 		return fmt.Errorf("discard what was staged for %s: %w", st.root.Path, err)
 	}
 	return nil

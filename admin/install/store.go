@@ -50,12 +50,14 @@ type Store struct {
 	mu sync.Mutex
 	// unsettled has, by the path of its root, each intent that could neither be finished nor undone.
 	unsettled map[string]pannier.Condition
+	// made has, by the path of a root, the directories that were made for it, the deepest first, until something is installed.
+	made map[string][]string
 }
 
 // Open repairs every root and returns a store. A root that can not be repaired is logged, and tried again before it is
 // changed. It fails only when ctx is done.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	s := &Store{rules: o.Rules, trust: cmp.Or(o.Trust, pannier.TrustUntrusted), scan: o.Scan, scratch: cmp.Or(o.Scratch, os.TempDir()), log: o.Logger, step: o.Step, changing: make(chan struct{}, 1), unsettled: map[string]pannier.Condition{}}
+	s := &Store{rules: o.Rules, trust: cmp.Or(o.Trust, pannier.TrustUntrusted), scan: o.Scan, scratch: cmp.Or(o.Scratch, os.TempDir()), log: o.Logger, step: o.Step, changing: make(chan struct{}, 1), unsettled: map[string]pannier.Condition{}, made: map[string][]string{}}
 	if s.log == nil {
 		s.log = hclog.NewNullLogger()
 	}

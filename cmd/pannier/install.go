@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -17,9 +16,10 @@ import (
 
 // movingFlags are those of the commands that change what is installed.
 type movingFlags struct {
-	kind, expected string
-	allowMissing   bool
-	dryRun         bool
+	kind         string
+	expected     pannier.Digest // zero where the flag is not given
+	allowMissing bool
+	dryRun       bool
 }
 
 func (f *movingFlags) add(cmd *cobra.Command) {
@@ -28,26 +28,19 @@ func (f *movingFlags) add(cmd *cobra.Command) {
 }
 
 func (f *movingFlags) addExpected(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.expected, "expected-fingerprint", "", "change the skill only if this is its fingerprint")
+	cmd.Flags().Func("expected-fingerprint", "change the skill only if this is its `fingerprint`", func(text string) (err error) {
+		if f.expected, err = pannier.ParseFingerprint(text); err != nil {
+			return &exitError{
+				code: exitUnknown, message: "invalid --expected-fingerprint: " + err.Error(),
+				hint: "give the fingerprint that `pannier show --json` tells while a sidecar runs: sha256: and 64 digits; leave the flag out to accept any",
+			}
+		}
+		return nil
+	})
 }
 
 func (f *movingFlags) addAllowMissing(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.allowMissing, "allow-missing", false, "install a skill that lacks what it needs")
-}
-
-// fingerprint reads the one that is expected; zero where none is.
-func (f *movingFlags) fingerprint() (digest pannier.Digest, err error) {
-	if f.expected == "" {
-		return digest, nil
-	}
-	err = digest.UnmarshalText([]byte(f.expected))
-	if err == nil && digest.IsZero() {
-		err = errors.New("nothing has that one")
-	}
-	if err != nil {
-		return digest, &exitError{code: exitUnknown, message: "--expected-fingerprint: " + err.Error(), hint: "give the fingerprint that `pannier show --json` tells while a sidecar runs: sha256: and 64 digits"}
-	}
-	return digest, nil
 }
 
 func (p *program) installCommand() *cobra.Command {
@@ -109,13 +102,9 @@ func (p *program) removalCommand(use, short, long string, do func(*client.Client
 		Use: use, Short: short, Long: long,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			expected, err := f.fingerprint()
-			if err != nil {
-				return err
-			}
 			return p.changing(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				result, err := do(c, ctx, pannier.RemoveRequest{
-					Slug: args[0], SourceKind: pannier.SourceKind(f.kind), Expected: expected, DryRun: f.dryRun,
+					Slug: args[0], SourceKind: pannier.SourceKind(f.kind), Expected: f.expected, DryRun: f.dryRun,
 				})
 				if err != nil {
 					return err
@@ -131,17 +120,13 @@ func (p *program) removalCommand(use, short, long string, do func(*client.Client
 
 // move installs or updates a skill from a folder or an archive.
 func (p *program) move(ctx context.Context, f movingFlags, slug, from string) error {
-	expected, err := f.fingerprint()
-	if err != nil {
-		return err
-	}
 	src, err := p.openSource(ctx, from)
 	if err != nil {
 		return err
 	}
 	defer src.close()
 	req := pannier.InstallRequest{
-		Slug: slug, SourceKind: pannier.SourceKind(f.kind), Expected: expected, AllowMissing: f.allowMissing, DryRun: f.dryRun,
+		Slug: slug, SourceKind: pannier.SourceKind(f.kind), Expected: f.expected, AllowMissing: f.allowMissing, DryRun: f.dryRun,
 	}
 	return p.changing(ctx, func(ctx context.Context, c *client.Client) error {
 		body := io.Reader(src)

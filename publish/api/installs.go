@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -133,8 +132,8 @@ func removeRequest(r *http.Request, slug string) (pannier.RemoveRequest, error) 
 	query := r.URL.Query()
 	req := pannier.RemoveRequest{Slug: slug, SourceKind: pannier.SourceKind(query.Get("source_kind"))}
 	var err error
-	if text := query.Get("expected_fingerprint"); text != "" {
-		if req.Expected, err = expectedFingerprint("expected_fingerprint", text); err != nil {
+	if query.Has("expected_fingerprint") {
+		if req.Expected, err = expectedFingerprint("expected_fingerprint", query.Get("expected_fingerprint")); err != nil {
 			return req, err
 		}
 	}
@@ -142,14 +141,12 @@ func removeRequest(r *http.Request, slug string) (pannier.RemoveRequest, error) 
 	return req, err
 }
 
-// expectedFingerprint reads the parameter that says what has to lie there. Neither an empty text nor the fingerprint of zeros,
-// which is that of nothing, must be taken for a parameter that was left out.
-func expectedFingerprint(parameter, text string) (digest pannier.Digest, err error) {
-	if err = digest.UnmarshalText([]byte(text)); err == nil && digest.IsZero() {
-		err = errors.New("nothing has that one")
-	}
+// expectedFingerprint reads the parameter that names the fingerprint the skill must have.
+func expectedFingerprint(parameter, text string) (pannier.Digest, error) {
+	digest, err := pannier.ParseFingerprint(text)
 	if err != nil {
-		return digest, invalidParameter(parameter, parameter+" is no fingerprint: "+err.Error(), "give that of the skill as it was listed: sha256: and 64 hexadecimal digits")
+		return digest, invalidParameter(parameter, "invalid "+parameter+": "+err.Error(),
+			"give the fingerprint of the skill as it was listed, sha256: and 64 hexadecimal digits; leave the parameter out to accept any")
 	}
 	return digest, nil
 }

@@ -99,6 +99,10 @@ func TestInstallRoutes(t *testing.T) {
 		{"POST", "/v1/skills?allow_missing=maybe", "application/gzip", "archive", 400, pannier.InstallRequest{}, pannier.RemoveRequest{}, ""},
 		{"PUT", "/v1/skills/documents?expected_fingerprint=sha256:1", "application/gzip", "archive", 400, pannier.InstallRequest{}, pannier.RemoveRequest{}, ""},
 		{"PUT", "/v1/skills/documents?expected_fingerprint=sha256:" + strings.Repeat("0", 64), "application/gzip", "archive", 400, pannier.InstallRequest{}, pannier.RemoveRequest{}, ""},
+		{"PUT", "/v1/skills/documents?expected_fingerprint=", "application/gzip", "archive", 400, pannier.InstallRequest{}, pannier.RemoveRequest{}, ""},
+		{"DELETE", "/v1/skills/documents?expected_fingerprint=", "", "", 400, pannier.InstallRequest{}, pannier.RemoveRequest{}, ""},
+		{"DELETE", "/v1/skills/documents?expected_fingerprint", "", "", 400, pannier.InstallRequest{}, pannier.RemoveRequest{}, ""},
+		{"POST", "/v1/skills/documents/rollback?expected_fingerprint=", "", "", 400, pannier.InstallRequest{}, pannier.RemoveRequest{}, ""},
 		{"DELETE", "/v1/skills/no", "", "", 404, pannier.InstallRequest{}, pannier.RemoveRequest{Slug: "no"}, ""},
 	}
 	for _, tt := range tests {
@@ -196,8 +200,8 @@ func TestRPCInstalls(t *testing.T) {
 	for _, fingerprint := range []string{strings.Repeat("0", 64), "sha256:" + strings.Repeat("0", 64), "", "f"} {
 		m := newMover()
 		w := m.ask(t, api.Peer{}, "POST", "/v1/rpc", "application/json", `{"jsonrpc":"2.0","id":"1","method":"skills/update","params":{"slug":"documents",`+source+`,"expected_previous_fingerprint":"`+fingerprint+`"}}`)
-		if text := w.Body.String(); !strings.Contains(text, `"code":"skills.invalid_request","details":{"error":"expected_previous_fingerprint is no fingerprint: `) ||
-			!strings.Contains(text, `"hint":"give that of the skill`) || m.install.Slug != "" {
+		if text := w.Body.String(); !strings.Contains(text, `"code":"skills.invalid_request","details":{"error":"invalid expected_previous_fingerprint: `) ||
+			!strings.Contains(text, `"hint":"give the fingerprint of the skill`) || m.install.Slug != "" {
 			t.Errorf("%q: %s", fingerprint, text)
 		}
 	}

@@ -41,6 +41,7 @@ var refusals = map[string]refusalClass{
 	"install.disk_full":      {http.StatusInsufficientStorage, rpc.CodeServer, rpcNotAvailable},
 	"install.busy":           {http.StatusConflict, rpc.CodeServer, rpcNotAvailable},
 	"install.lock":           {http.StatusConflict, rpc.CodeServer, rpcNotAvailable},
+	"install.own_directory":  {http.StatusConflict, rpc.CodeServer, rpcNotAvailable},
 	"install.intent":         {http.StatusConflict, rpc.CodeServer, rpcNotAvailable},
 	"install.root_missing":   {http.StatusConflict, rpc.CodeServer, rpcNotAvailable},
 	"install.read_only":      {http.StatusConflict, rpc.CodeServer, rpcNotAvailable},
