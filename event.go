@@ -124,8 +124,8 @@ type EnvironmentChanged struct {
 type PolicyChanged struct {
 	PolicyKey
 	// Before and After are the workspace layer, Effective what follows.
-	Before    Switches        `json:"before"`
-	After     Switches        `json:"after"`
+	Before    PolicyEntry     `json:"before"`
+	After     PolicyEntry     `json:"after"`
 	Effective EffectivePolicy `json:"effective"`
 }
 

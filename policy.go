@@ -131,12 +131,71 @@ func (k PolicyKey) Compare(other PolicyKey) int {
 	return cmp.Or(cmp.Compare(k.Slug, other.Slug), cmp.Compare(k.SourceKind, other.SourceKind))
 }
 
+// PolicyEntry is what clients set of one key.
+//
+// A switch that is true is a grant: it holds only for the skill at Path. A switch that is false is a refusal: it holds for
+// every skill of the slug, and for the skill at Path whatever slug it claims later.
+type PolicyEntry struct {
+	Switches
+	// Path is the skill directory that the switches were set for, as [Skill.Path] has it. It is empty only in an entry of
+	// an older version that was not bound to a skill yet; its grants hold for every skill of the slug.
+	Path string `json:"path,omitempty"`
+}
+
+// Equal reports whether both entries are the same.
+func (e PolicyEntry) Equal(other PolicyEntry) bool {
+	return e.Path == other.Path && e.Switches.Equal(other.Switches)
+}
+
+// Change returns the entry after a change by a client who means the skill at a path. An entry that moves to another path
+// keeps its refusals, and of its grants only those that the change repeats.
+func (e PolicyEntry) Change(c PolicyChange, path string) PolicyEntry {
+	s := e.Switches
+	if e.Path != path && e.Path != "" {
+		s = s.refusals()
+	}
+	after := PolicyEntry{Switches: c.Apply(s), Path: path}
+	if after.IsZero() {
+		return PolicyEntry{}
+	}
+	return after
+}
+
+// refusals returns the switches that are false.
+func (s Switches) refusals() Switches {
+	if s.Enabled != nil && *s.Enabled {
+		s.Enabled = nil
+	}
+	if s.AllowImplicit != nil && *s.AllowImplicit {
+		s.AllowImplicit = nil
+	}
+	return s
+}
+
+// or returns the switches of s, and those of other where s has none.
+func (s Switches) or(other Switches) Switches {
+	return Switches{Enabled: cmp.Or(s.Enabled, other.Enabled), AllowImplicit: cmp.Or(s.AllowImplicit, other.AllowImplicit)}
+}
+
 // Policies are the layers above the start values, for all skills. Neither map is changed once it is handed over.
 type Policies struct {
 	// Gateway is that of the settings by slug. What they say of a whole root is in [Skill.Implicit].
 	Gateway map[string]Switches
 	// Workspace is what clients set.
-	Workspace map[PolicyKey]Switches
+	Workspace map[PolicyKey]PolicyEntry
+	// Refused are the refusals of Workspace by path; Indexed sets it.
+	Refused map[string]Switches
+}
+
+// Indexed returns the policies with an index of the refusals by path. Without it they hold for slugs alone.
+func (p Policies) Indexed() Policies {
+	p.Refused = map[string]Switches{}
+	for _, e := range p.Workspace {
+		if s := e.refusals(); !s.IsZero() && e.Path != "" {
+			p.Refused[e.Path] = p.Refused[e.Path].or(s)
+		}
+	}
+	return p
 }
 
 // Layers returns what each layer says of a skill.
@@ -145,23 +204,34 @@ func (p Policies) Layers(s *Skill) PolicyLayers {
 	if gateway.AllowImplicit == nil && s.Implicit {
 		gateway.AllowImplicit = &s.Implicit
 	}
-	return PolicyLayers{Start: StartSwitches(), Gateway: gateway, Workspace: p.Workspace[PolicyKey{s.Slug, s.SourceKind}]}
+	return PolicyLayers{Start: StartSwitches(), Gateway: gateway, Workspace: p.workspace(s)}
+}
+
+// workspace returns what clients set of a skill. What they set of its own slug and path comes before a refusal that its path
+// has from a slug that it claimed before.
+func (p Policies) workspace(s *Skill) Switches {
+	e := p.Workspace[PolicyKey{s.Slug, s.SourceKind}]
+	if e.Path != s.Path && e.Path != "" {
+		e.Switches = e.refusals()
+	}
+	return e.or(p.Refused[s.Path])
 }
 
 // Of returns the policy of what a key names; s is the skill, nil where there is none.
 func (p Policies) Of(key PolicyKey, s *Skill) Policy {
+	e := p.Workspace[key]
 	if s == nil {
-		s = &Skill{Slug: key.Slug, SourceKind: key.SourceKind}
+		s = &Skill{Slug: key.Slug, SourceKind: key.SourceKind, Path: e.Path}
 	}
 	layers := p.Layers(s)
-	return Policy{PolicyKey: key, Switches: layers.Workspace, Effective: layers.Effective(), Layers: layers}
+	return Policy{PolicyKey: key, PolicyEntry: e, Effective: layers.Effective(), Layers: layers}
 }
 
 // Policy is what the layers say of one skill, and what follows.
 type Policy struct {
 	PolicyKey
-	// Switches are those of the workspace layer.
-	Switches
+	// PolicyEntry is what clients set. Layers.Workspace is the part of it that holds for the skill.
+	PolicyEntry
 	Effective EffectivePolicy `json:"effective"`
 	Layers    PolicyLayers    `json:"layers"`
 }

@@ -30,7 +30,7 @@ func TestPolicyLayers(t *testing.T) {
 			s := &pannier.Skill{Slug: "pdf", SourceKind: pannier.SourceWorkspace, Implicit: tt.rootImplicit}
 			p := pannier.Policies{
 				Gateway:   map[string]pannier.Switches{"pdf": tt.gateway},
-				Workspace: map[pannier.PolicyKey]pannier.Switches{{Slug: "pdf", SourceKind: pannier.SourceWorkspace}: tt.workspace, {Slug: "pdf", SourceKind: pannier.SourceManaged}: set(&no, &no)},
+				Workspace: map[pannier.PolicyKey]pannier.PolicyEntry{{Slug: "pdf", SourceKind: pannier.SourceWorkspace}: {Switches: tt.workspace}, {Slug: "pdf", SourceKind: pannier.SourceManaged}: {Switches: set(&no, &no)}},
 			}
 			if got := p.Layers(s).Effective(); got != tt.want {
 				t.Errorf("got %+v, want %+v", got, tt.want)
@@ -63,5 +63,81 @@ func TestPolicyChange(t *testing.T) {
 	var change pannier.PolicyChange
 	if err := json.Unmarshal([]byte(`{"enabled":"no"}`), &change); err == nil {
 		t.Error("a text is taken for a switch")
+	}
+}
+
+// TestGrantsHoldForAPath checks every pair of an entry and a skill: a grant holds for the path that it was given for, a
+// refusal for the slug and for the path.
+func TestGrantsHoldForAPath(t *testing.T) {
+	grant := pannier.PolicyEntry{Switches: pannier.Switches{Enabled: &yes, AllowImplicit: &yes}, Path: "skills/pdf"}
+	refusal := pannier.PolicyEntry{Switches: pannier.Switches{Enabled: &no, AllowImplicit: &no}, Path: "skills/pdf"}
+	old := pannier.PolicyEntry{Switches: grant.Switches}
+	at := func(slug string) pannier.PolicyKey {
+		return pannier.PolicyKey{Slug: slug, SourceKind: pannier.SourceWorkspace}
+	}
+	const granted, refused, silent = "enabled implicit", "", "implicit by default"
+	for _, tt := range []struct {
+		name       string
+		set        map[pannier.PolicyKey]pannier.PolicyEntry
+		slug, path string
+		want       string
+	}{
+		{"grant, its skill", map[pannier.PolicyKey]pannier.PolicyEntry{at("pdf"): grant}, "pdf", "skills/pdf", granted},
+		{"grant, a stranger of the slug", map[pannier.PolicyKey]pannier.PolicyEntry{at("pdf"): grant}, "pdf", "skills/aaa", silent},
+		{"grant, the path with another slug", map[pannier.PolicyKey]pannier.PolicyEntry{at("pdf"): grant}, "other", "skills/pdf", silent},
+		{"grant of an older version", map[pannier.PolicyKey]pannier.PolicyEntry{at("pdf"): old}, "pdf", "skills/aaa", granted},
+		{"refusal, its skill", map[pannier.PolicyKey]pannier.PolicyEntry{at("pdf"): refusal}, "pdf", "skills/pdf", refused},
+		{"refusal, a stranger of the slug", map[pannier.PolicyKey]pannier.PolicyEntry{at("pdf"): refusal}, "pdf", "skills/aaa", refused},
+		{"refusal, the path with another slug", map[pannier.PolicyKey]pannier.PolicyEntry{at("pdf"): refusal}, "other", "skills/pdf", refused},
+		{"refusal, another skill", map[pannier.PolicyKey]pannier.PolicyEntry{at("pdf"): refusal}, "other", "skills/other", silent},
+		{
+			"granted anew with its new slug",
+			map[pannier.PolicyKey]pannier.PolicyEntry{at("pdf"): refusal, at("other"): grant}, "other", "skills/pdf", granted,
+		},
+		{
+			"refused by path, and a grant of the slug for another path",
+			map[pannier.PolicyKey]pannier.PolicyEntry{at("aaa"): {Switches: refusal.Switches, Path: "skills/aaa"}, at("pdf"): grant}, "pdf", "skills/aaa", refused,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			off := false // the settings switch every skill off, so that enabled is a grant
+			p := pannier.Policies{Gateway: map[string]pannier.Switches{tt.slug: {Enabled: &off}}, Workspace: tt.set}.Indexed()
+			e := p.Layers(&pannier.Skill{Slug: tt.slug, Path: tt.path, SourceKind: pannier.SourceWorkspace, Implicit: true}).Effective()
+			got := silent
+			switch {
+			case e.Enabled && e.AllowImplicit && e.Source == pannier.PolicyWorkspace:
+				got = granted
+			case !e.Enabled && !e.AllowImplicit && e.Source == pannier.PolicyWorkspace && e.ImplicitSource == pannier.PolicyWorkspace:
+				got = refused
+			}
+			if got != tt.want {
+				t.Errorf("got %q, want %q: %+v", got, tt.want, e)
+			}
+		})
+	}
+}
+
+// TestEntryMovesToAnotherPath checks what a change keeps of an entry that was made for another skill.
+func TestEntryMovesToAnotherPath(t *testing.T) {
+	for _, tt := range []struct{ before, change, path, want string }{
+		{`{}`, `{"enabled":true}`, "b", `{"enabled":true,"path":"b"}`},
+		{`{"enabled":true,"path":"a"}`, `{"allow_implicit_invocation":true}`, "b", `{"allow_implicit_invocation":true,"path":"b"}`},
+		{`{"enabled":true,"path":"a"}`, `{"enabled":true}`, "b", `{"enabled":true,"path":"b"}`},
+		{`{"enabled":false,"path":"a"}`, `{"allow_implicit_invocation":true}`, "b", `{"enabled":false,"allow_implicit_invocation":true,"path":"b"}`},
+		{`{"enabled":true,"path":"a"}`, `{}`, "b", `{}`},
+		{`{"enabled":true}`, `{"allow_implicit_invocation":true}`, "b", `{"enabled":true,"allow_implicit_invocation":true,"path":"b"}`},
+		{`{"enabled":false,"path":"a"}`, `{"enabled":null}`, "a", `{}`},
+	} {
+		var before pannier.PolicyEntry
+		var change pannier.PolicyChange
+		if err := json.Unmarshal([]byte(tt.before), &before); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal([]byte(tt.change), &change); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := json.Marshal(before.Change(change, tt.path)); err != nil || string(got) != tt.want {
+			t.Errorf("%s on %s: %s (%v), want %s", tt.change, tt.before, got, err, tt.want)
+		}
 	}
 }

@@ -102,6 +102,17 @@ func (s *Snapshot) LookupPath(ref, path string) (*Entry, bool) {
 	return nil, false
 }
 
+// Holder returns the skill that a policy of a key is about: of those with its slug in a root of its kind, the one of highest
+// precedence.
+func (s *Snapshot) Holder(key PolicyKey) (*Entry, bool) {
+	for i := s.search(key.Slug); i < len(s.Entries) && s.Entries[i].Slug == key.Slug; i++ {
+		if s.Entries[i].SourceKind == key.SourceKind {
+			return &s.Entries[i], true
+		}
+	}
+	return nil, false
+}
+
 // search returns the index of the first entry whose slug is not less than slug.
 func (s *Snapshot) search(slug string) int {
 	i, _ := slices.BinarySearchFunc(s.Entries, slug, func(e Entry, slug string) int { return cmp.Compare(e.Slug, slug) })

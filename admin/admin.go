@@ -38,7 +38,7 @@ type Values interface {
 	Put(bucket, key string, value any) error
 }
 
-// Options are what a door leads to. All are needed but Emit and Logger.
+// Options are what a door leads to. All are needed but PolicyPath, Emit and Logger.
 type Options struct {
 	Audit  Auditor
 	Policy *policy.Store
@@ -46,8 +46,11 @@ type Options struct {
 	Values Values
 	// SetPolicies and SetEnvironment hand a change to the registry and return a snapshot that shows it. The map is that
 	// of [policy.Store.All], and never changed.
-	SetPolicies    func(map[pannier.PolicyKey]pannier.Switches) *pannier.Snapshot
+	SetPolicies    func(map[pannier.PolicyKey]pannier.PolicyEntry) *pannier.Snapshot
 	SetEnvironment func(pannier.Environment) *pannier.Snapshot
+	// PolicyPath returns the directory that a policy of a key is about: that of the present skill, else of the one that an
+	// installation would make. Where it is nil, grants hold for every skill of the slug.
+	PolicyPath func(pannier.PolicyKey) string
 	// Install is what [Door.Install] and its kin need; the zero value refuses them.
 	Install InstallOptions
 	// Scans are what [Door.Scan] needs.
@@ -76,6 +79,9 @@ type Door struct {
 func New(o Options) *Door {
 	if o.Emit == nil {
 		o.Emit = func(pannier.EventType, any) {}
+	}
+	if o.PolicyPath == nil {
+		o.PolicyPath = func(pannier.PolicyKey) string { return "" }
 	}
 	if o.Logger == nil {
 		o.Logger = hclog.NewNullLogger()

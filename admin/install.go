@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -299,21 +298,26 @@ func (d *Door) remove(ctx context.Context, actor pannier.Actor, action string, r
 	}
 	c := d.show(ctx, result, "")
 	if result.Status == pannier.StatusUninstalled {
-		c.snapshot = d.forgetPolicy(pannier.PolicyKey{Slug: result.Skill.Slug, SourceKind: result.Skill.SourceKind}, c.snapshot)
+		c.snapshot = d.forgetPolicy(result.Skill, c.snapshot)
 	}
 	return d.installed(intent, c, nil)
 }
 
-// forgetPolicy removes what clients have set of a skill that is gone, and returns a snapshot that shows it. Another skill of
-// the slug, which was shadowed until now, keeps it; and so does one that nobody could look for. The skill is gone whether it
-// succeeds or not.
-func (d *Door) forgetPolicy(key pannier.PolicyKey, s *pannier.Snapshot) *pannier.Snapshot {
-	if s == nil || slices.ContainsFunc(s.Entries, func(e pannier.Entry) bool { return e.Slug == key.Slug && e.SourceKind == key.SourceKind }) {
+// forgetPolicy removes what clients have set of a skill that was uninstalled, and returns a snapshot that shows it. Where
+// another skill of the slug was shadowed until now, and where no look succeeded, the refusals stay. The skill is gone whether
+// forgetPolicy succeeds or not.
+func (d *Door) forgetPolicy(skill pannier.InstalledSkill, s *pannier.Snapshot) *pannier.Snapshot {
+	if s == nil {
 		return s
 	}
-	_, _, err := d.o.Policy.Set(key, pannier.PolicyChange{Enabled: pannier.Toggle{Given: true}, AllowImplicit: pannier.Toggle{Given: true}})
+	key := pannier.PolicyKey{Slug: skill.Slug, SourceKind: skill.SourceKind}
+	e := d.o.Policy.All()[key]
+	_, another := s.Holder(key)
+	own := e.Path == "" || e.Path == skill.Path
+	forget := func(is *bool) pannier.Toggle { return pannier.Toggle{Given: !another || own && is != nil && *is} }
+	_, _, err := d.o.Policy.Set(key, e.Path, pannier.PolicyChange{Enabled: forget(e.Enabled), AllowImplicit: forget(e.AllowImplicit)})
 	if err != nil {
-		d.o.Logger.Warn("the policy of an uninstalled skill is still kept", "slug", key.Slug, "error", err)
+		d.o.Logger.Warn("the policy of an uninstalled skill is still kept", "slug", skill.Slug, "error", err)
 		return s
 	}
 	return d.o.SetPolicies(d.o.Policy.All())

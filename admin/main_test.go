@@ -50,7 +50,7 @@ func dieIn(mutation, dir string) {
 	die := func() { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) }
 	d := admin.New(admin.Options{
 		Audit: log, Policy: rows, Values: store,
-		SetPolicies:    func(map[pannier.PolicyKey]pannier.Switches) *pannier.Snapshot { die(); select {} },
+		SetPolicies:    func(map[pannier.PolicyKey]pannier.PolicyEntry) *pannier.Snapshot { die(); select {} },
 		SetEnvironment: func(pannier.Environment) *pannier.Snapshot { die(); select {} },
 	})
 	mutations[mutation](d)
@@ -170,7 +170,7 @@ func (h *house) change(change func(*pannier.Snapshot)) *pannier.Snapshot {
 	return &s
 }
 
-func (h *house) setPolicies(rows map[pannier.PolicyKey]pannier.Switches) *pannier.Snapshot {
+func (h *house) setPolicies(rows map[pannier.PolicyKey]pannier.PolicyEntry) *pannier.Snapshot {
 	return h.change(func(s *pannier.Snapshot) { s.Policies.Workspace = rows })
 }
 

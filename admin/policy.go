@@ -21,13 +21,13 @@ type policyIntent struct {
 
 // policyOutcome is what it says of one that was set: the workspace layer.
 type policyOutcome struct {
-	SourceKind pannier.SourceKind `json:"source_kind"`
-	Before     pannier.Switches   `json:"before"`
-	After      pannier.Switches   `json:"after"`
+	SourceKind pannier.SourceKind  `json:"source_kind"`
+	Before     pannier.PolicyEntry `json:"before"`
+	After      pannier.PolicyEntry `json:"after"`
 }
 
 // Policies returns the workspace layer, for the registry to begin with. The map is never changed.
-func (d *Door) Policies() map[pannier.PolicyKey]pannier.Switches { return d.o.Policy.All() }
+func (d *Door) Policies() map[pannier.PolicyKey]pannier.PolicyEntry { return d.o.Policy.All() }
 
 // SetPolicy changes the workspace layer of a skill, and returns how the skill's policy stands in the snapshot that shows
 // it. The slug of the key may have an owner before it, which does not count; without a kind of root, the workspace is
@@ -50,7 +50,7 @@ func (d *Door) SetPolicy(ctx context.Context, actor pannier.Actor, key pannier.P
 }
 
 func (d *Door) setPolicy(key pannier.PolicyKey, change pannier.PolicyChange) (pannier.Policy, done, error) {
-	before, after, err := d.o.Policy.Set(key, change)
+	before, after, err := d.o.Policy.Set(key, d.o.PolicyPath(key), change)
 	if errors.Is(err, policy.ErrFull) {
 		err = &pannier.Refusal{Code: "policy.too_many", Message: err.Error(), Hint: "remove those of skills that are gone: set both switches to null"}
 	}
@@ -69,11 +69,25 @@ func (d *Door) setPolicy(key pannier.PolicyKey, change pannier.PolicyChange) (pa
 
 // policyIn returns how the policy of a key stands in a snapshot.
 func policyIn(s *pannier.Snapshot, key pannier.PolicyKey) pannier.Policy {
-	i := slices.IndexFunc(s.Entries, func(e pannier.Entry) bool { return e.Slug == key.Slug && e.SourceKind == key.SourceKind })
-	if i < 0 {
-		return s.Policies.Of(key, nil)
+	if e, ok := s.Holder(key); ok {
+		return s.Policies.Of(key, e.Skill)
 	}
-	return s.Policies.Of(key, s.Entries[i].Skill)
+	return s.Policies.Of(key, nil)
+}
+
+// BindPolicies gives the entries of an older version, which name no path, the path that a client who set them now would mean,
+// so that no other skill of the slug inherits their grants. It is called once the skills of the workspace are known.
+func (d *Door) BindPolicies(ctx context.Context) error {
+	if !d.o.Policy.Unbound() {
+		return nil
+	}
+	if err := enter(ctx, d.turn); err != nil {
+		return err
+	}
+	defer func() { <-d.turn }()
+	err := d.o.Policy.Bind(d.o.PolicyPath)
+	d.o.SetPolicies(d.o.Policy.All())
+	return err
 }
 
 func checkKey(key pannier.PolicyKey) (pannier.PolicyKey, error) {

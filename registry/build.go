@@ -24,6 +24,7 @@ func assess(in Inputs) *pannier.Snapshot {
 	if in.Runtime != "" {
 		in.Workspace.Runtime = in.Runtime
 	}
+	in.Policies = in.Policies.Indexed()
 	s := &pannier.Snapshot{Workspace: in.Workspace, Environment: in.Environment, Policies: in.Policies}
 	choices, missing := choose(in.Catalog.Skills, in.Workspace)
 	s.Problems = slices.Concat(in.Workspace.Problems, in.Catalog.Problems, missing)

@@ -53,10 +53,10 @@ func appendEnvironment(b []byte, e *pannier.Environment) []byte {
 }
 
 // appendPolicies appends what clients set, also for skills that are not there. What the settings say shows in the entries.
-func appendPolicies(b []byte, set map[pannier.PolicyKey]pannier.Switches) []byte {
+func appendPolicies(b []byte, set map[pannier.PolicyKey]pannier.PolicyEntry) []byte {
 	b = binary.AppendUvarint(b, uint64(len(set)))
 	for _, key := range slices.SortedFunc(maps.Keys(set), pannier.PolicyKey.Compare) {
-		b = appendTexts(b, key.Slug, string(key.SourceKind))
+		b = appendTexts(b, key.Slug, string(key.SourceKind), set[key].Path)
 		for _, toggle := range []*bool{set[key].Enabled, set[key].AllowImplicit} {
 			b = append(b, switchByte(toggle))
 		}

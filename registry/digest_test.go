@@ -12,7 +12,7 @@ import (
 )
 
 // policyLines are what JSON can not have as a map.
-func policyLines(set map[pannier.PolicyKey]pannier.Switches) []string {
+func policyLines(set map[pannier.PolicyKey]pannier.PolicyEntry) []string {
 	var lines []string
 	for key, says := range set {
 		text, _ := json.Marshal(says)
@@ -104,10 +104,10 @@ func (d draw) environment() pannier.Environment {
 }
 
 func (d draw) policies() pannier.Policies {
-	p := pannier.Policies{Gateway: map[string]pannier.Switches{}, Workspace: map[pannier.PolicyKey]pannier.Switches{}}
+	p := pannier.Policies{Gateway: map[string]pannier.Switches{}, Workspace: map[pannier.PolicyKey]pannier.PolicyEntry{}}
 	for _, slug := range d.some("a", "b", "gone") {
 		on, off := d.IntN(2) == 0, d.IntN(2) == 0
-		p.Workspace[pannier.PolicyKey{Slug: slug, SourceKind: pannier.SourceWorkspace}] = pannier.Switches{Enabled: &on}
+		p.Workspace[pannier.PolicyKey{Slug: slug, SourceKind: pannier.SourceWorkspace}] = pannier.PolicyEntry{Switches: pannier.Switches{Enabled: &on}}
 		p.Gateway[slug] = pannier.Switches{AllowImplicit: &off}
 	}
 	return p

@@ -31,9 +31,9 @@ func TestPolicy(t *testing.T) {
 			in := of(pannier.Workspace{}, skill)
 			in.Policies = pannier.Policies{
 				Gateway: map[string]pannier.Switches{"pdf": tt.gateway},
-				Workspace: map[pannier.PolicyKey]pannier.Switches{
-					{Slug: "pdf", SourceKind: skill.SourceKind}:      tt.workspace,
-					{Slug: "pdf", SourceKind: pannier.SourceBundled}: {Enabled: &no}, // another skill's
+				Workspace: map[pannier.PolicyKey]pannier.PolicyEntry{
+					{Slug: "pdf", SourceKind: skill.SourceKind}:      {Switches: tt.workspace, Path: tt.path},
+					{Slug: "pdf", SourceKind: pannier.SourceBundled}: {Switches: pannier.Switches{Enabled: &no}}, // another skill's
 				},
 			}
 			reasons, _, state := judged(t, in)
@@ -66,7 +66,7 @@ func TestTransitions(t *testing.T) {
 	in := of(pannier.Workspace{}, skillAt("skills/a"), skillAt("skills/b"), skillAt("skills/same"), skillAt("managed/same"))
 	before := build(t, in)
 	in.Catalog.Skills = []*pannier.Skill{skillAt("skills/b"), skillAt("skills/c", broken), skillAt("managed/same")}
-	in.Policies.Workspace = map[pannier.PolicyKey]pannier.Switches{{Slug: "b", SourceKind: pannier.SourceWorkspace}: {Enabled: &no}}
+	in.Policies.Workspace = map[pannier.PolicyKey]pannier.PolicyEntry{{Slug: "b", SourceKind: pannier.SourceWorkspace}: {Switches: pannier.Switches{Enabled: &no}}}
 	after := build(t, in)
 	const kind = pannier.SourceWorkspace
 	want := []pannier.SkillStateChanged{

@@ -12,7 +12,7 @@ func TestPrepare(t *testing.T) {
 	off := false
 	r := registry.New(registry.Options{})
 	r.Prepare(func(in *registry.Inputs) {
-		in.Policies.Workspace = map[pannier.PolicyKey]pannier.Switches{{Slug: "a", SourceKind: pannier.SourceWorkspace}: {Enabled: &off}}
+		in.Policies.Workspace = map[pannier.PolicyKey]pannier.PolicyEntry{{Slug: "a", SourceKind: pannier.SourceWorkspace}: {Switches: pannier.Switches{Enabled: &off}}}
 	})
 	if s := r.Current(); s != nil {
 		t.Fatalf("there is a snapshot: %+v", s)

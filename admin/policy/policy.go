@@ -38,7 +38,7 @@ type Rows interface {
 type Store struct {
 	rows Rows
 	mu   sync.Mutex // held while a row is written
-	all  atomic.Pointer[map[pannier.PolicyKey]pannier.Switches]
+	all  atomic.Pointer[map[pannier.PolicyKey]pannier.PolicyEntry]
 }
 
 // Open reads the rows that are kept. It fails where one makes no sense: it may be the one that disables a skill.
@@ -47,14 +47,14 @@ func Open(rows Rows) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open policy: %w", err)
 	}
-	all := map[pannier.PolicyKey]pannier.Switches{}
+	all := map[pannier.PolicyKey]pannier.PolicyEntry{}
 	for name, raw := range kept {
 		kind, slug, ok := strings.Cut(name, "/")
-		var switches pannier.Switches
-		if err := json.Unmarshal(raw, &switches); err != nil || !ok {
+		var entry pannier.PolicyEntry
+		if err := json.Unmarshal(raw, &entry); err != nil || !ok {
 			return nil, fmt.Errorf("open policy: row %q is %.100s: %w", name, raw, errors.Join(err, errName(ok)))
 		}
-		all[pannier.PolicyKey{Slug: slug, SourceKind: pannier.SourceKind(kind)}] = switches
+		all[pannier.PolicyKey{Slug: slug, SourceKind: pannier.SourceKind(kind)}] = entry
 	}
 	s := &Store{rows: rows}
 	s.all.Store(&all)
@@ -69,16 +69,16 @@ func errName(ok bool) error {
 }
 
 // All returns every row. The map is never changed.
-func (s *Store) All() map[pannier.PolicyKey]pannier.Switches { return *s.all.Load() }
+func (s *Store) All() map[pannier.PolicyKey]pannier.PolicyEntry { return *s.all.Load() }
 
-// Set changes what one row says, and returns how it was before and how it is then. Where it fails, it is as it was. A
-// change that changes nothing does not reach the disk, and a row that [ErrFull] keeps out is not made.
-func (s *Store) Set(key pannier.PolicyKey, change pannier.PolicyChange) (before, after pannier.Switches, err error) {
+// Set changes what one row says of the skill at a path, and returns how it was before and how it is then. Where it fails, it
+// is as it was. A change that changes nothing does not reach the disk, and a row that [ErrFull] keeps out is not made.
+func (s *Store) Set(key pannier.PolicyKey, path string, change pannier.PolicyChange) (before, after pannier.PolicyEntry, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := s.All()
 	before = all[key]
-	after = own(change.Apply(before))
+	after = own(before.Change(change, path))
 	if after.Equal(before) {
 		return before, before, nil
 	}
@@ -96,16 +96,50 @@ func (s *Store) Set(key pannier.PolicyKey, change pannier.PolicyChange) (before,
 	return before, after, nil
 }
 
-func (s *Store) write(key pannier.PolicyKey, switches pannier.Switches) error {
+func (s *Store) write(key pannier.PolicyKey, entry pannier.PolicyEntry) error {
 	name := string(key.SourceKind) + "/" + key.Slug
-	if switches.IsZero() {
+	if entry.IsZero() {
 		return s.rows.Delete(bucket, name)
 	}
-	return s.rows.Put(bucket, name, switches)
+	return s.rows.Put(bucket, name, entry)
 }
 
-// own returns switches that whoever asked for them has no pointer to.
-func own(s pannier.Switches) pannier.Switches {
+// Unbound reports whether there is a row without a path. Only an older version writes one.
+func (s *Store) Unbound() bool {
+	for _, e := range s.All() {
+		if e.Path == "" {
+			return true
+		}
+	}
+	return false
+}
+
+// Bind gives every row without a path the one that path returns. Where it fails, the paths hold for as long as the process
+// runs.
+func (s *Store) Bind(path func(pannier.PolicyKey) string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := maps.Clone(s.All())
+	var failed error
+	for key, e := range next {
+		if e.Path != "" {
+			continue
+		}
+		e.Path = path(key)
+		next[key] = e
+		if failed == nil {
+			failed = s.write(key, e)
+		}
+	}
+	s.all.Store(&next)
+	if failed != nil {
+		return fmt.Errorf("keep the paths of policies: %w", failed)
+	}
+	return nil
+}
+
+// own returns an entry that shares no pointer with the caller's.
+func own(s pannier.PolicyEntry) pannier.PolicyEntry {
 	if s.Enabled != nil {
 		s.Enabled = new(*s.Enabled)
 	}

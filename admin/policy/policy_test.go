@@ -38,7 +38,7 @@ func change(t *testing.T, text string) (c pannier.PolicyChange) {
 
 func set(t *testing.T, s *policy.Store, key pannier.PolicyKey, text string) {
 	t.Helper()
-	if _, _, err := s.Set(key, change(t, text)); err != nil {
+	if _, _, err := s.Set(key, "skills/pdf", change(t, text)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -64,11 +64,11 @@ func TestSet(t *testing.T) {
 	}{
 		{pdf, `{}`, map[string]string{}},
 		{pdf, `{"enabled":null}`, map[string]string{}},
-		{pdf, `{"enabled":false}`, map[string]string{"workspace pdf": `{"enabled":false}`}},
-		{pdf, `{"allow_implicit_invocation":true}`, map[string]string{"workspace pdf": `{"enabled":false,"allow_implicit_invocation":true}`}},
-		{managed, `{"enabled":true}`, map[string]string{"workspace pdf": `{"enabled":false,"allow_implicit_invocation":true}`, "managed pdf": `{"enabled":true}`}},
-		{pdf, `{"enabled":null}`, map[string]string{"workspace pdf": `{"allow_implicit_invocation":true}`, "managed pdf": `{"enabled":true}`}},
-		{pdf, `{"enabled":null,"allow_implicit_invocation":null}`, map[string]string{"managed pdf": `{"enabled":true}`}},
+		{pdf, `{"enabled":false}`, map[string]string{"workspace pdf": `{"enabled":false,"path":"skills/pdf"}`}},
+		{pdf, `{"allow_implicit_invocation":true}`, map[string]string{"workspace pdf": `{"enabled":false,"allow_implicit_invocation":true,"path":"skills/pdf"}`}},
+		{managed, `{"enabled":true}`, map[string]string{"workspace pdf": `{"enabled":false,"allow_implicit_invocation":true,"path":"skills/pdf"}`, "managed pdf": `{"enabled":true,"path":"skills/pdf"}`}},
+		{pdf, `{"enabled":null}`, map[string]string{"workspace pdf": `{"allow_implicit_invocation":true,"path":"skills/pdf"}`, "managed pdf": `{"enabled":true,"path":"skills/pdf"}`}},
+		{pdf, `{"enabled":null,"allow_implicit_invocation":null}`, map[string]string{"managed pdf": `{"enabled":true,"path":"skills/pdf"}`}},
 		{managed, `{"enabled":null}`, map[string]string{}},
 	} {
 		held := s.All()
@@ -89,12 +89,12 @@ func TestSet(t *testing.T) {
 func TestBeforeAndAfter(t *testing.T) {
 	s := open(t, state.Memory())
 	c := change(t, `{"enabled":false}`)
-	before, after, err := s.Set(pdf, c)
+	before, after, err := s.Set(pdf, "skills/pdf", c)
 	if err != nil || !before.IsZero() || *after.Enabled {
 		t.Errorf("%+v, %+v, %v", before, after, err)
 	}
 	*c.Enabled.To = true // the caller's own
-	before, after, err = s.Set(pdf, change(t, `{"enabled":false}`))
+	before, after, err = s.Set(pdf, "skills/pdf", change(t, `{"enabled":false}`))
 	if err != nil || *before.Enabled || !before.Equal(after) {
 		t.Errorf("%+v, %+v, %v", before, after, err)
 	}
@@ -127,7 +127,7 @@ func TestFailure(t *testing.T) {
 	want := said(s)
 	rows.err = errors.New("disk full")
 	for _, text := range []string{`{"enabled":true}`, `{"enabled":null}`} {
-		before, after, err := s.Set(pdf, change(t, text))
+		before, after, err := s.Set(pdf, "skills/pdf", change(t, text))
 		if !errors.Is(err, rows.err) || !before.Equal(after) {
 			t.Errorf("%s: %+v, %+v, %v", text, before, after, err)
 		}
@@ -164,7 +164,7 @@ func TestFull(t *testing.T) {
 		}
 	}
 	s := open(t, rows)
-	if _, _, err := s.Set(pdf, change(t, `{"enabled":false}`)); !errors.Is(err, policy.ErrFull) {
+	if _, _, err := s.Set(pdf, "skills/pdf", change(t, `{"enabled":false}`)); !errors.Is(err, policy.ErrFull) {
 		t.Errorf("got %v", err)
 	}
 	set(t, s, pannier.PolicyKey{Slug: "skill-7", SourceKind: pannier.SourceWorkspace}, `{"enabled":null,"allow_implicit_invocation":null}`)
@@ -180,7 +180,7 @@ func TestManyCallers(t *testing.T) {
 			for n := range 50 {
 				key := pannier.PolicyKey{Slug: fmt.Sprint("s", n%10), SourceKind: pannier.SourceWorkspace}
 				on := c%2 == 0
-				_, after, err := s.Set(key, pannier.PolicyChange{Enabled: pannier.Toggle{Given: true, To: &on}})
+				_, after, err := s.Set(key, "skills/pdf", pannier.PolicyChange{Enabled: pannier.Toggle{Given: true, To: &on}})
 				if err != nil || *after.Enabled != on || len(s.All()) == 0 {
 					t.Errorf("%+v, %v", after, err)
 				}
@@ -190,5 +190,32 @@ func TestManyCallers(t *testing.T) {
 	callers.Wait()
 	if diff := cmp.Diff(said(s), said(open(t, rows))); diff != "" || len(s.All()) != 10 {
 		t.Errorf("kept %d (-live +kept):\n%s", len(s.All()), diff)
+	}
+}
+
+// TestBind gives the rows of an older version a path, once, and leaves the others.
+func TestBind(t *testing.T) {
+	rows := &failing{Store: state.Memory()}
+	if err := rows.Put("policy", "workspace/pdf", json.RawMessage(`{"enabled":true}`)); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, rows)
+	set(t, s, pannier.PolicyKey{Slug: "pdf", SourceKind: pannier.SourceManaged}, `{"enabled":true}`)
+	winner := func(k pannier.PolicyKey) string { return "skills/winner-of-" + k.Slug }
+	want := map[string]string{"workspace pdf": `{"enabled":true,"path":"skills/winner-of-pdf"}`, "managed pdf": `{"enabled":true,"path":"skills/pdf"}`}
+	rows.err = errors.New("disk full")
+	if err := s.Bind(winner); !errors.Is(err, rows.err) || cmp.Diff(want, said(s)) != "" {
+		t.Errorf("%v (-want +got):\n%s", err, cmp.Diff(want, said(s)))
+	}
+	rows.err = nil
+	s = open(t, rows)
+	if !s.Unbound() {
+		t.Error("the next process does not bind it")
+	}
+	if err := s.Bind(winner); err != nil || s.Unbound() {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(want, said(open(t, rows))); diff != "" {
+		t.Errorf("opened again (-want +got):\n%s", diff)
 	}
 }

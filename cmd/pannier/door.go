@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"path"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -33,6 +35,7 @@ func (c *sidecar) openDoor(ctx context.Context, reg prometheus.Registerer, look 
 		Activity: func(ctx context.Context, p pannier.Promotion) []pannier.ActivityResult {
 			return c.platforms.promote(ctx, p, c.settings.PromotionHeartbeat)
 		},
+		PolicyPath:  c.policyPath,
 		SetPolicies: c.takePolicies, SetEnvironment: c.takeEnvironment,
 	})
 	set, blocked := c.door.Policies(), c.prints.blockedBy()
@@ -45,6 +48,20 @@ func (c *sidecar) openDoor(ctx context.Context, reg prometheus.Registerer, look 
 		c.judgedBy.take(put)
 	}
 	return nil
+}
+
+// policyPath returns the directory that a policy of a key is about; see [admin.Options.PolicyPath].
+func (c *sidecar) policyPath(key pannier.PolicyKey) string {
+	if s := c.registry.Current(); s != nil {
+		if e, ok := s.Holder(key); ok {
+			return e.Path
+		}
+	}
+	root := string(key.SourceKind) // settings without a root of the kind
+	if i := slices.IndexFunc(c.rules.Roots, func(r pannier.Root) bool { return r.Kind == key.SourceKind }); i >= 0 {
+		root = c.rules.Roots[i].Name
+	}
+	return path.Join(root, key.Slug)
 }
 
 // mutations are what the socket lets peers change.

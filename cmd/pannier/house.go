@@ -132,7 +132,7 @@ func (h *house) judged() {
 }
 
 // takePolicies takes in the workspace layer of policy, and returns the snapshot that shows it.
-func (h *house) takePolicies(set map[pannier.PolicyKey]pannier.Switches) *pannier.Snapshot {
+func (h *house) takePolicies(set map[pannier.PolicyKey]pannier.PolicyEntry) *pannier.Snapshot {
 	return h.registry.Update(func(in *registry.Inputs) { in.Policies.Workspace = set })
 }
 

@@ -30,7 +30,7 @@ func TestPolicySet(t *testing.T) {
 	if err != nil || len(r.Active) != 0 || len(r.Rejected) != 1 || r.Rejected[0].Reason != pannier.RejectedDisabled {
 		t.Errorf("%+v, %v", r, err)
 	}
-	s.hasEvent(t, pannier.EventPolicyChanged, `"slug":"pdf","source_kind":"workspace","before":{},"after":{"enabled":false}`)
+	s.hasEvent(t, pannier.EventPolicyChanged, `"slug":"pdf","source_kind":"workspace","before":{},"after":{"enabled":false,"path":"skills/pdf"}`)
 	s.hasEvent(t, pannier.EventSkillStateChanged, `"to":"disabled","cause":"disabled: workspace policy"`)
 
 	s.kill()

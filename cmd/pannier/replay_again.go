@@ -30,7 +30,7 @@ type replaying struct {
 }
 
 // begin looks at the workspace, with the policy that clients had set.
-func (p *program) begin(ctx context.Context, s config.Settings, policies map[pannier.PolicyKey]pannier.Switches) (*replaying, error) {
+func (p *program) begin(ctx context.Context, s config.Settings, policies map[pannier.PolicyKey]pannier.PolicyEntry) (*replaying, error) {
 	o := registry.Options{FirstVersion: uint64(time.Now().Unix())}
 	o.Inputs.Policies.Workspace = policies
 	h := newHouse(s, p.environ, o)

@@ -19,7 +19,7 @@ type history struct {
 	seq     uint64
 	slugs   map[string]bool
 	// policies are what clients had set. whole says that nothing of it can be missing.
-	policies map[pannier.PolicyKey]pannier.Switches
+	policies map[pannier.PolicyKey]pannier.PolicyEntry
 	whole    bool
 	// environment is what skills were judged by; nil where that never changed.
 	environment *pannier.EnvironmentChanged
@@ -37,7 +37,7 @@ func doing(kind pannier.EventType) bool {
 
 func historyOf(r recording) (*history, error) {
 	h := &history{
-		recording: r, whole: !r.gap && r.first() == 1, policies: map[pannier.PolicyKey]pannier.Switches{},
+		recording: r, whole: !r.gap && r.first() == 1, policies: map[pannier.PolicyKey]pannier.PolicyEntry{},
 		blocked: map[string]bool{}, slugOf: map[string]string{},
 	}
 	for _, e := range r.events {

@@ -244,6 +244,7 @@ func (c *sidecar) announce(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case s := <-snapshots:
+			c.bindPolicies(ctx, s)
 			c.events.emit(pannier.EventCatalogUpdated, registry.Diff(before, s, c.rules))
 			for _, warning := range registry.Warnings(before, s) {
 				c.events.emit(pannier.EventSkillWarning, warning)
@@ -257,12 +258,27 @@ func (c *sidecar) announce(ctx context.Context) {
 	}
 }
 
+// bindPolicies binds the policies of an older version to the skills that they are about, once these are known.
+func (c *sidecar) bindPolicies(ctx context.Context, s *pannier.Snapshot) {
+	if !isWorkspaceKnown(s) {
+		return
+	}
+	if err := c.door.BindPolicies(ctx); err != nil {
+		c.log.Warn("policies not bound to their skills on disk, the next start does it", "error", err)
+	}
+}
+
+// isWorkspaceKnown reports whether a snapshot shows all of the workspace that a card has to tell.
+func isWorkspaceKnown(s *pannier.Snapshot) bool {
+	return !slices.ContainsFunc(s.Problems, func(p pannier.Problem) bool {
+		return p.Code == config.CodeWorkspaceMissing || p.Code == codeCardWithheld
+	})
+}
+
 // offer hands the card of a snapshot to the platforms. While not all is known of the workspace that a card has to tell, it
 // must not take the place of what the platform holds.
 func (c *sidecar) offer(s *pannier.Snapshot) {
-	if slices.ContainsFunc(s.Problems, func(p pannier.Problem) bool {
-		return p.Code == config.CodeWorkspaceMissing || p.Code == codeCardWithheld
-	}) {
+	if !isWorkspaceKnown(s) {
 		return
 	}
 	made, err := c.cards.of(s)

@@ -105,8 +105,8 @@ func TestPolicyAndEnvironmentAreTold(t *testing.T) {
 	no := false
 	h := newHouse()
 	h.snapshot.Environment = pannier.Environment{OS: "linux", Arch: "arm64", Bins: []string{"git"}, Env: []string{"HOME"}, Config: []string{}, MCP: []string{"files"}, Source: pannier.EnvironmentFile}
-	h.snapshot.Policies = pannier.Policies{Workspace: map[pannier.PolicyKey]pannier.Switches{
-		{Slug: "beta", SourceKind: pannier.SourceWorkspace}: {Enabled: &no}, {Slug: "yet-to-come", SourceKind: pannier.SourceManaged}: {Enabled: &no},
+	h.snapshot.Policies = pannier.Policies{Workspace: map[pannier.PolicyKey]pannier.PolicyEntry{
+		{Slug: "beta", SourceKind: pannier.SourceWorkspace}: {Switches: pannier.Switches{Enabled: &no}}, {Slug: "yet-to-come", SourceKind: pannier.SourceManaged}: {Switches: pannier.Switches{Enabled: &no}},
 	}}
 	if got := decode[pannier.Environment](t, ask(h.handler(), "GET", "/v1/environment", "")); !cmp.Equal(got, h.snapshot.Environment) {
 		t.Errorf("environment %+v", got)

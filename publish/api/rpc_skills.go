@@ -150,11 +150,11 @@ type rpcPolicy struct {
 	WorkspaceID string             `json:"workspace_id"`
 	SkillSlug   string             `json:"skill_slug"`
 	SourceKind  pannier.SourceKind `json:"source_kind"`
-	pannier.Switches
+	pannier.PolicyEntry
 }
 
 func (h *Handler) rpcPolicyOf(p pannier.Policy) rpcPolicy {
-	return rpcPolicy{h.RPC.WorkspaceID, p.Slug, p.SourceKind, p.Switches}
+	return rpcPolicy{h.RPC.WorkspaceID, p.Slug, p.SourceKind, p.PolicyEntry}
 }
 
 type rpcPoliciesResult struct {
@@ -165,7 +165,7 @@ type rpcPoliciesResult struct {
 func (h *Handler) rpcPolicies(_ *http.Request, s *pannier.Snapshot, _ inWorkspace) (any, error) {
 	result := rpcPoliciesResult{[]rpcPolicy{}}
 	for _, p := range policiesOf(s).Policies {
-		if !p.Switches.IsZero() {
+		if !p.IsZero() {
 			result.Policies = append(result.Policies, h.rpcPolicyOf(p))
 		}
 	}

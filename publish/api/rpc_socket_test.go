@@ -188,7 +188,7 @@ func TestBrowsersGetNoWebSocket(t *testing.T) {
 // TestChangesToldTogether: whoever was told of policies alone may keep the rest, so nothing else may have changed.
 func TestChangesToldTogether(t *testing.T) {
 	off := false
-	policy := map[pannier.PolicyKey]pannier.Switches{{Slug: "beta", SourceKind: pannier.SourceWorkspace}: {Enabled: &off}}
+	policy := map[pannier.PolicyKey]pannier.PolicyEntry{{Slug: "beta", SourceKind: pannier.SourceWorkspace}: {Switches: pannier.Switches{Enabled: &off}}}
 	for _, tt := range []struct {
 		name   string
 		change func(*pannier.Snapshot)

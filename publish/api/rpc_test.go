@@ -99,11 +99,11 @@ func (c *callable) setPolicy(_ context.Context, _ pannier.Actor, key pannier.Pol
 	before := c.feed.get()
 	after := *before
 	after.Version++
-	after.Policies.Workspace = map[pannier.PolicyKey]pannier.Switches{}
+	after.Policies.Workspace = map[pannier.PolicyKey]pannier.PolicyEntry{}
 	for k, v := range before.Policies.Workspace {
 		after.Policies.Workspace[k] = v
 	}
-	after.Policies.Workspace[key] = change.Apply(after.Policies.Workspace[key])
+	after.Policies.Workspace[key] = after.Policies.Workspace[key].Change(change, "")
 	c.feed.set(&after)
 	return after.Policies.Of(key, nil), &after, nil
 }
