@@ -150,11 +150,11 @@ type rpcPolicy struct {
 	WorkspaceID string             `json:"workspace_id"`
 	SkillSlug   string             `json:"skill_slug"`
 	SourceKind  pannier.SourceKind `json:"source_kind"`
-	pannier.PolicyEntry
+	pannier.Switches
 }
 
 func (h *Handler) rpcPolicyOf(p pannier.Policy) rpcPolicy {
-	return rpcPolicy{h.RPC.WorkspaceID, p.Slug, p.SourceKind, p.PolicyEntry}
+	return rpcPolicy{h.RPC.WorkspaceID, p.Slug, p.SourceKind, p.Switches}
 }
 
 type rpcPoliciesResult struct {
