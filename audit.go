@@ -18,6 +18,9 @@ type Refusal struct {
 // Error implements error.
 func (r *Refusal) Error() string { return r.Message }
 
+// ActorSidecar is the kind of actor of what the sidecar does by itself.
+const ActorSidecar = "sidecar"
+
 // Actor is who asks for a mutation.
 type Actor struct {
 	// Kind says how the actor came in: "socket", "tcp", "command", "settings" or "sidecar".
@@ -59,6 +62,8 @@ const (
 	ActionUninstall      = "skill.uninstall"
 	ActionRollback       = "skill.rollback"
 	ActionPromote        = "skill.promote"
+	// ActionAuditBroken records that the log was found changed or cut off, with the reason as Error.
+	ActionAuditBroken = "audit.broken"
 )
 
 // AuditEntry is one line of the audit log.

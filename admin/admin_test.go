@@ -128,8 +128,8 @@ func TestKillBetweenIntentAndOutcome(t *testing.T) {
 			if err := mutations[name](h.Door); err != nil {
 				t.Fatal(err)
 			}
-			if entries, err := audit.Verify(filepath.Join(dir, "audit")); err != nil || entries != 3 {
-				t.Errorf("verified %d, %v", entries, err)
+			if report, err := audit.Verify(filepath.Join(dir, "audit"), nil); err != nil || report.Entries != 3 {
+				t.Errorf("verified %+v, %v", report, err)
 			}
 			if last := h.happened[len(h.happened)-1]; last != "audit outcome" {
 				t.Errorf("what had been stored already is news: %q", last)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
 )
@@ -37,11 +38,24 @@ type disk struct {
 	active file
 	// end is where its last whole line ends.
 	end int64
+	// next is the number of the entry that continues that file.
+	next uint64
 	// torn says that something can lie behind end.
 	torn bool
 	// unnamed says that its name has not reached the disk for certain.
 	unnamed bool
+	// kept is what readers see: files and end after the newest whole line.
+	kept atomic.Pointer[extent]
 }
+
+// extent is what of a log is on disk. It is never changed.
+type extent struct {
+	files []uint64
+	end   int64
+}
+
+// publish lets readers see what is kept now.
+func (d *disk) publish() { d.kept.Store(&extent{slices.Clone(d.files), d.end}) }
 
 const (
 	nameDigits = 20
@@ -74,6 +88,42 @@ func (d *disk) write(seq uint64, line []byte) error {
 		return errors.Join(err, d.mend())
 	}
 	d.end += int64(len(line))
+	d.next = seq + 1
+	return nil
+}
+
+// damage looks for files that were removed, and for bytes that were added or cut off. Changes of lines are for the chain to
+// show.
+func (d *disk) damage() string {
+	if errors.Join(d.reopen(), d.mend()) != nil {
+		return "" // the write fails for the same reason
+	}
+	for i, name := range d.files {
+		info, err := os.Lstat(d.path(name))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return fmt.Sprintf("the file of entry %d was removed while the log was open", name)
+		case err == nil && i == len(d.files)-1 && info.Size() != d.end:
+			return fmt.Sprintf("the file of entry %d was cut or written to while the log was open", name)
+		}
+	}
+	return ""
+}
+
+// confirm writes the head before it removes the oldest files, or else a crash between the two would look as if they had
+// been taken away. Where that fails the head is the one before, so the line is taken back.
+func (d *disk) confirm(newest Point, length int64, broken string) error {
+	surplus := max(0, len(d.files)-d.maxFiles)
+	if err := writeHead(d.dir+headSuffix, head{First: d.files[surplus], Point: newest, Broken: broken}); err != nil {
+		d.end, d.next, d.torn = d.end-length, newest.Seq, true
+		return errors.Join(err, d.mend())
+	}
+	if surplus > 0 {
+		if err := syncDirectory(filepath.Dir(d.dir)); err == nil { // a power cut must not bring back a head from before
+			d.prune()
+		}
+	}
+	d.publish()
 	return nil
 }
 
@@ -82,7 +132,7 @@ func (d *disk) prepare(seq uint64, more int64) error {
 	if err := errors.Join(d.reopen(), d.mend()); err != nil {
 		return err
 	}
-	if full := d.end > 0 && d.end+more > d.maxBytes; full || !d.intact() {
+	if full := d.end > 0 && d.end+more > d.maxBytes; full || seq != d.next || !d.intact() {
 		if err := d.begin(seq); err != nil {
 			return err
 		}
@@ -149,7 +199,6 @@ func (d *disk) begin(seq uint64) error {
 	})
 	d.files = append(d.files, seq)
 	d.active, d.end, d.torn, d.unnamed = f, 0, false, true
-	d.prune()
 	return nil
 }
 
@@ -173,7 +222,7 @@ func syncDirectory(dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// prune removes the oldest files. One that can not be removed is tried again when the next file begins.
+// prune removes the oldest files. One that cannot be removed is tried again with the next entry.
 func (d *disk) prune() {
 	for len(d.files) > d.maxFiles {
 		if err := os.Remove(d.path(d.files[0])); err != nil && !errors.Is(err, fs.ErrNotExist) {

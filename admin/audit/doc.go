@@ -18,8 +18,23 @@
 //
 // "previous" in a line is the SHA-256 of the line before it without its line feed, also where that one ends another file.
 // So a line that was changed, taken out or put in shows, and [Verify] says where. The chain begins with the oldest line
-// that is kept. It does not show that the newest lines were taken off, nor that the whole log was written anew: whoever
-// must know that compares with a copy elsewhere, such as the log that the entries are shipped to.
+// that is kept.
+//
+// # The head
+//
+// What the chain cannot show is that the newest lines were cut off or changed. So the file DIR.head beside the directory
+// holds the number and digest of the newest line and the number of the oldest file. It is written after the line has
+// reached the disk. [Open] and Verify compare:
+//
+//	log ahead of a head that is in its chain   adopted: a crash came between the two
+//	head past the end, or not in the chain     broken
+//	oldest file newer than the head says       broken
+//	head file damaged                          broken
+//	no head beside a log                       of an older version, or lost: logged, and adopted with the next entry
+//
+// A log that is broken goes on in a file of its own, whose first entry, "audit.broken", records the reason; no number is
+// given twice. [Log.Broken] says so, also after a restart, until [Log.Acknowledge]. A user who can write the directory can
+// still replace log and head together: to know that, compare with a [Point] noted elsewhere, or with a copy.
 //
 // # What survives
 //

@@ -16,15 +16,17 @@ import (
 // load reads what is in the directory, mends it, and returns the number of the next entry and the digest of the newest
 // line. A directory that is missing is empty; it is made with the first file.
 func (d *disk) load() (next uint64, previous pannier.Digest, err error) {
+	d.publish()
 	if d.files, err = fileNames(d.dir); err != nil || len(d.files) == 0 {
 		return 1, pannier.Digest{}, err
 	}
-	d.prune()
 	d.unnamed = true // the process before may have ended right behind the creation
 	if err := d.measure(); err != nil {
 		return 0, pannier.Digest{}, err
 	}
-	return d.tip()
+	d.publish()
+	d.next, previous, err = d.tip()
+	return d.next, previous, err
 }
 
 // fileNames returns the numbers in the names of the files of a directory, ascending.
@@ -43,11 +45,26 @@ func fileNames(dir string) ([]uint64, error) {
 	return names, nil
 }
 
-// measure finds where the last whole line of the newest file ends, and cuts off what lies behind it.
-func (d *disk) measure() error {
-	f, err := os.Open(d.newestPath())
+// Read returns the newest entries of the log of a directory as [Log.Newest] does, and changes nothing. A directory that is
+// missing is a log without entries.
+func Read(dir, slug string, limit int) ([]pannier.AuditEntry, error) {
+	d := &disk{dir: dir}
+	var err error
+	if d.files, err = fileNames(dir); err == nil && len(d.files) > 0 {
+		_, err = d.findEnd()
+	}
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("read audit log: %w", err)
+	}
+	d.publish()
+	return (&Log{medium: d}).Newest(slug, limit)
+}
+
+// findEnd finds where the last whole line of the newest file ends, and returns how many bytes stand after it.
+func (d *disk) findEnd() (torn int64, err error) {
+	f, err := openRegular(d.newestPath())
+	if err != nil {
+		return 0, err
 	}
 	defer f.Close()
 	info, err := f.Stat()
@@ -55,12 +72,21 @@ func (d *disk) measure() error {
 		d.end, err = wholeEnd(f, info.Size())
 	}
 	if err != nil {
-		return fmt.Errorf("read %s: %w", f.Name(), err)
+		return 0, fmt.Errorf("read %s: %w", f.Name(), err)
 	}
-	if d.torn = d.end < info.Size(); d.torn {
-		d.log.Warn("the last line of the audit log is torn, as a crash leaves it; it is cut off", "file", f.Name(), "bytes", info.Size()-d.end)
+	return info.Size() - d.end, nil
+}
+
+// measure finds where the last whole line of the newest file ends, and cuts off what lies behind it.
+func (d *disk) measure() error {
+	torn, err := d.findEnd()
+	if err != nil {
+		return err
+	}
+	if d.torn = torn > 0; d.torn {
+		d.log.Warn("the last line of the audit log is torn, as a crash leaves it; it is cut off", "file", d.newestPath(), "bytes", torn)
 		if err := errors.Join(d.reopen(), d.mend()); err != nil {
-			d.log.Warn("the audit log can not be mended yet", "file", f.Name(), "error", err)
+			d.log.Warn("the audit log cannot be repaired yet", "file", d.newestPath(), "error", err)
 		}
 	}
 	return nil
@@ -106,11 +132,11 @@ func (d *disk) tip() (next uint64, previous pannier.Digest, err error) {
 }
 
 func (d *disk) newest() iter.Seq2[[]byte, error] {
-	names, end := slices.Clone(d.files), d.end
+	kept := d.kept.Load()
 	return func(yield func([]byte, error) bool) {
-		for i, name := range slices.Backward(names) {
-			upTo := end
-			if i < len(names)-1 {
+		for i, name := range slices.Backward(kept.files) {
+			upTo := kept.end
+			if i < len(kept.files)-1 {
 				upTo = -1
 			}
 			if !eachLine(d.path(name), upTo, yield) {
@@ -123,7 +149,7 @@ func (d *disk) newest() iter.Seq2[[]byte, error] {
 // eachLine yields the lines of a file below end, the last first; a negative end is that of the file. A file that is gone
 // was the oldest.
 func eachLine(path string, end int64, yield func([]byte, error) bool) bool {
-	f, err := os.Open(path)
+	f, err := openRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return true
 	}

@@ -4,15 +4,20 @@ import (
 	"bytes"
 	"iter"
 	"slices"
+	"sync"
 )
 
 // memory is a medium without a disk. It keeps the newest lines up to a limit in bytes, and one in any case.
 type memory struct {
-	limit, size int64
-	lines       [][]byte
+	limit int64
+	mu    sync.Mutex
+	size  int64
+	lines [][]byte
 }
 
 func (m *memory) write(_ uint64, line []byte) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.lines = append(m.lines, bytes.TrimSuffix(bytes.Clone(line), []byte("\n")))
 	m.size += int64(len(line))
 	drop := 0
@@ -24,7 +29,9 @@ func (m *memory) write(_ uint64, line []byte) error {
 }
 
 func (m *memory) newest() iter.Seq2[[]byte, error] {
+	m.mu.Lock()
 	lines := slices.Clone(m.lines)
+	m.mu.Unlock()
 	return func(yield func([]byte, error) bool) {
 		for _, line := range slices.Backward(lines) {
 			if !yield(line, nil) {
@@ -33,5 +40,11 @@ func (m *memory) newest() iter.Seq2[[]byte, error] {
 		}
 	}
 }
+
+// damage is impossible in memory.
+func (m *memory) damage() string { return "" }
+
+// confirm does nothing: what is in memory has no head.
+func (m *memory) confirm(Point, int64, string) error { return nil }
 
 func (m *memory) close() error { return nil }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"pannier"
 	"pannier/admin/audit"
@@ -11,35 +12,50 @@ import (
 // auditDir is the directory of the audit log below that of the state.
 const auditDir = "audit"
 
-// auditLog is the audit log of a sidecar. That it can not be opened or written is no reason not to serve skills: then
-// nothing is changed, health says why, and the next change tries again. It is for any number of callers.
+// auditLog is the audit log of a sidecar. A log that cannot be opened or written does not keep skills from being served:
+// changes are refused, health says why, and the next change tries again. It is for any number of callers. Readers never
+// wait for a writer.
 type auditLog struct {
 	options audit.Options
 	// checkPlace fails where an entry would be lost with this process.
 	checkPlace func() error
 
-	mu     sync.Mutex
-	log    *audit.Log // nil until it could be opened
-	failed error      // of the last attempt; nil after one that did not fail
+	log    atomic.Pointer[audit.Log] // nil until it could be opened
+	failed atomic.Pointer[error]     // of the last attempt; nil after a success
+
+	opening sync.Mutex // held over disk I/O, by writers alone
 }
 
 // newAuditLog opens the log, if it can be.
 func newAuditLog(o audit.Options, checkPlace func() error) *auditLog {
 	l := &auditLog{options: o, checkPlace: checkPlace}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.openLocked(); err != nil {
-		o.Logger.Error("changes are refused, because they can not be audited", "error", err)
+	if _, err := l.open(); err != nil {
+		o.Logger.Error("changes are refused, because they cannot be audited", "error", err)
 	}
 	return l
 }
 
-func (l *auditLog) openLocked() error {
-	if l.log != nil {
-		return nil
+func (l *auditLog) open() (*audit.Log, error) {
+	l.opening.Lock()
+	defer l.opening.Unlock()
+	if log := l.log.Load(); log != nil {
+		return log, nil
 	}
-	l.log, l.failed = audit.Open(l.options)
-	return l.failed
+	log, err := audit.Open(l.options)
+	l.record(err)
+	if err == nil {
+		l.log.Store(log)
+	}
+	return log, err
+}
+
+// record keeps the result of an attempt for health.
+func (l *auditLog) record(err error) {
+	if err == nil {
+		l.failed.Store(nil)
+	} else {
+		l.failed.Store(&err)
+	}
 }
 
 // Append implements [pannier/admin.Auditor]. Where the state directory is gone, none is made anew for the log alone.
@@ -47,45 +63,51 @@ func (l *auditLog) Append(e pannier.AuditEntry) (pannier.AuditEntry, error) {
 	if err := l.checkPlace(); err != nil {
 		return pannier.AuditEntry{}, fmt.Errorf("%w: %w", pannier.ErrNotAudited, err)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.openLocked(); err != nil {
+	log, err := l.open()
+	if err != nil {
 		return pannier.AuditEntry{}, fmt.Errorf("%w: %w", pannier.ErrNotAudited, err)
 	}
-	e, l.failed = l.log.Append(e)
-	return e, l.failed
+	e, err = log.Append(e)
+	l.record(err)
+	return e, err
 }
 
-// Newest returns the newest entries of the log, newest first.
+// Newest returns the newest entries of the log, newest first. It opens no log that could not be opened before: the next
+// change does.
 func (l *auditLog) Newest(slug string, limit int) ([]pannier.AuditEntry, error) {
-	l.mu.Lock()
-	err := l.openLocked()
-	log := l.log
-	l.mu.Unlock()
-	if err != nil {
-		return nil, err
+	log, failed := l.log.Load(), l.failed.Load()
+	if log == nil && failed != nil {
+		return nil, *failed
+	}
+	if log == nil {
+		return nil, nil
 	}
 	return log.Newest(slug, limit)
 }
 
-// conditions tells what is wrong with the log.
-func (l *auditLog) conditions() []pannier.Condition {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.failed == nil {
-		return nil
+// conditions returns what is wrong with the log.
+func (l *auditLog) conditions() (conditions []pannier.Condition) {
+	if failed := l.failed.Load(); failed != nil {
+		conditions = append(conditions, pannier.Condition{
+			Code: "audit_unusable", Severity: pannier.SeverityError, Subject: auditDir, Message: "changes are refused, because they cannot be audited: " + (*failed).Error(),
+			Hint: "make the directory readable and writable, and make room; the next change tries again",
+		})
 	}
-	return []pannier.Condition{{
-		Code: "audit_unusable", Severity: pannier.SeverityError, Subject: auditDir, Message: "changes are refused, because they can not be audited: " + l.failed.Error(),
-		Hint: "make the directory readable and writable, and make room; the next change tries again",
-	}}
+	if log := l.log.Load(); log != nil && log.Broken() != "" {
+		conditions = append(conditions, pannier.Condition{
+			Code: codeAuditBroken, Severity: pannier.SeverityError, Subject: auditDir, Message: "the audit log is not what was written: " + log.Broken(),
+			Hint: "keep a copy of the directory, compare it with what was shipped elsewhere, then run \"pannier health acknowledge audit_broken\"",
+		})
+	}
+	return conditions
 }
 
+// codeAuditBroken is the condition of a log whose entries were changed or removed.
+const codeAuditBroken = "audit_broken"
+
 func (l *auditLog) close() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.log == nil {
-		return nil
+	if log := l.log.Load(); log != nil {
+		return log.Close()
 	}
-	return l.log.Close()
+	return nil
 }

@@ -32,26 +32,55 @@ func (p *program) auditLogListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [SLUG]",
 		Short: "List the newest entries, newest first",
+		Long:  "Lists the newest entries of the audit log, newest first. Where no sidecar runs, reads the log below the state directory.",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			slug := ""
 			if len(args) > 0 {
 				slug = args[0]
 			}
-			return p.asking(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			ask := func(ctx context.Context, c *client.Client) error {
 				list, err := c.Audit(ctx, slug, limit)
 				if err != nil {
 					return err
 				}
-				if p.json {
-					return p.printJSON(list)
+				return p.printAuditList(list)
+			}
+			return p.askingOr(cmd.Context(), ask, func(s config.Settings) error {
+				dir, err := auditDirectory(s)
+				if err != nil {
+					return err
 				}
-				return p.printAuditLog(list.Entries)
+				_, slug := pannier.SplitQualified(slug)
+				entries, err := audit.Read(dir, slug, limit)
+				if err != nil {
+					return unreadableAudit(err)
+				}
+				return p.printAuditList(pannier.AuditList{Entries: entries})
 			})
 		},
 	}
 	cmd.Flags().IntVar(&limit, "limit", 20, "how many entries")
 	return p.jsonFlag(cmd)
+}
+
+func (p *program) printAuditList(list pannier.AuditList) error {
+	if p.json {
+		return p.printJSON(list)
+	}
+	return p.printAuditLog(list.Entries)
+}
+
+// auditDirectory returns the directory of the audit log of a workspace.
+func auditDirectory(s config.Settings) (string, error) {
+	if s.StateDir == config.StateNone {
+		return "", &exitError{code: exitUnknown, message: "the state is kept in memory, so there is no audit log on disk", hint: "name the sidecar's directory with --state-dir"}
+	}
+	return filepath.Join(s.StateDir, directoryName(s.WorkspaceID), auditDir), nil
+}
+
+func unreadableAudit(err error) error {
+	return &exitError{code: exitUnknown, message: err.Error(), hint: "run as the sidecar's user, or name its directory with --state-dir"}
 }
 
 func (s streams) printAuditLog(entries []pannier.AuditEntry) error {
@@ -80,47 +109,87 @@ func (s streams) printAuditLog(entries []pannier.AuditEntry) error {
 type verified struct {
 	Directory string `json:"directory"`
 	Entries   int    `json:"entries"`
-	// Break says where the chain breaks; empty where it does not.
+	// Newest is the newest entry as SEQ:DIGEST; empty where there is none.
+	Newest string `json:"newest,omitempty"`
+	// RecordedBreaks counts entries that record that the log was found broken before.
+	RecordedBreaks int `json:"recorded_breaks,omitempty"`
+	// Head says whether the log has a head; without one, nothing shows that the newest entries were removed.
+	Head bool `json:"head"`
+	// Break says where the log is not what was written; empty where it is.
 	Break string `json:"break,omitempty"`
 }
 
 func (p *program) auditLogVerifyCommand() *cobra.Command {
-	return p.jsonFlag(&cobra.Command{
+	var expect string
+	cmd := &cobra.Command{
 		Use:   "verify",
-		Short: "Check that no entry of the audit log was changed or taken out",
-		Long: `Reads the audit log of the workspace below the state directory, and follows the chain of digests from the oldest
-entry that is kept to the newest. A sidecar may be running. The exit code is 1 where the chain breaks.`,
+		Short: "Check that no entry of the audit log was changed or removed",
+		Long: `Reads the audit log of the workspace below the state directory, follows the chain of digests from the oldest entry
+that is kept to the newest, and compares the end with the head file beside the log. A sidecar may be running. Prints the
+newest entry as SEQ:DIGEST: note it elsewhere, and give it to --expect later to prove that the log still has that entry.
+The exit code is 1 where the log is not what was written.`,
+		Example: `  pannier audit-log verify --workspace /workspace
+  pannier audit-log verify --workspace /workspace --expect "$(cat /backup/audit-point)"`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			s, err := p.settings()
 			if err != nil {
 				return err
 			}
-			if s.StateDir == config.StateNone {
-				return &exitError{code: exitUnknown, message: "the state is kept in memory, so there is no log to verify", hint: "name the sidecar's directory with --state-dir"}
+			dir, err := auditDirectory(s)
+			if err != nil {
+				return err
 			}
-			return p.verifyAuditLog(filepath.Join(s.StateDir, directoryName(s.WorkspaceID), auditDir))
+			var point *audit.Point
+			if expect != "" {
+				parsed, err := audit.ParsePoint(expect)
+				if err != nil {
+					return &exitError{code: exitUnknown, message: "--expect: " + err.Error(), hint: `give what "pannier audit-log verify" printed before`}
+				}
+				point = &parsed
+			}
+			return p.verifyAuditLog(dir, point)
 		},
-	})
+	}
+	cmd.Flags().StringVar(&expect, "expect", "", "fail unless the log has this entry, `SEQ:DIGEST`")
+	return p.jsonFlag(cmd)
 }
 
-func (p *program) verifyAuditLog(dir string) error {
-	entries, err := audit.Verify(dir)
+func (p *program) verifyAuditLog(dir string, expect *audit.Point) error {
+	report, err := audit.Verify(dir, expect)
 	broken, breaks := errors.AsType[*audit.BreakError](err)
 	if err != nil && !breaks {
-		return &exitError{code: exitUnknown, message: err.Error(), hint: "run as the sidecar's user, or name its directory with --state-dir"}
+		return unreadableAudit(err)
 	}
-	v := verified{Directory: dir, Entries: entries}
+	v := verified{Directory: dir, Entries: report.Entries, RecordedBreaks: report.Recorded, Head: !report.Headless}
+	if report.Entries > 0 {
+		v.Newest = report.Newest.String()
+	}
 	if breaks {
 		v.Break = broken.Error()
 	}
 	if p.json {
 		err = p.printJSON(v)
 	} else {
-		_, err = fmt.Fprintf(p.out, "%s: %d entries follow from one another\n", printable(dir), entries)
+		_, err = fmt.Fprintln(p.out, v.text())
 	}
 	if err == nil && breaks {
 		err = &exitError{code: exitNo, message: "the audit log is not what was written: " + v.Break, hint: "keep a copy of the directory, and compare with what was shipped elsewhere"}
 	}
 	return err
+}
+
+// text returns the report as people read it.
+func (v verified) text() string {
+	text := fmt.Sprintf("%s: %d entries follow from one another", printable(v.Directory), v.Entries)
+	if v.Newest != "" {
+		text += ", newest " + v.Newest
+	}
+	if v.RecordedBreaks > 0 {
+		text += fmt.Sprintf("\n%d of them record that the log was found broken before", v.RecordedBreaks)
+	}
+	if !v.Head {
+		text += "\nthe log has no head file, so nothing shows whether its newest entries were removed"
+	}
+	return text
 }

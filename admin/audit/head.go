@@ -1,0 +1,152 @@
+package audit
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"pannier"
+)
+
+// headSuffix follows the name of the log's directory in the name of the head file. The head lies beside the directory, so
+// that it outlives the loss of the whole directory.
+const headSuffix = ".head"
+
+// maxHead bounds the head file, in bytes.
+const maxHead = 4 << 10
+
+// head says where a log ends, apart from the log itself: what the chain of digests cannot show is that its newest lines
+// were cut off or changed. It is written after each line has reached the disk, so that after a crash the log may be ahead
+// of the head, and never the head of the log.
+type head struct {
+	// First is the number in the name of the oldest file that is kept.
+	First uint64 `json:"first"`
+	Point
+	// Broken says what did not match when the log was opened; it stays until an operator has acknowledged it.
+	Broken string `json:"broken,omitempty"`
+}
+
+// Point names a line of a log. As text it is SEQ:DIGEST.
+type Point struct {
+	Seq uint64 `json:"seq"`
+	// Digest is that of the line without its line feed.
+	Digest pannier.Digest `json:"digest"`
+}
+
+// String returns the text that [ParsePoint] reads.
+func (p Point) String() string { return fmt.Sprintf("%d:%s", p.Seq, p.Digest) }
+
+// ParsePoint reads SEQ:DIGEST.
+func ParsePoint(text string) (p Point, err error) {
+	var digest string
+	if _, err = fmt.Sscanf(text, "%d:%s", &p.Seq, &digest); err == nil {
+		err = p.Digest.UnmarshalText([]byte(digest))
+	}
+	if err != nil || p.Seq == 0 || p.String() != text {
+		return Point{}, fmt.Errorf("%.100q is not a point of an audit log such as 12:sha256:… (entry number, digest of its line)", text)
+	}
+	return p, nil
+}
+
+// errHead says that a head file does not hold what a log writes there.
+var errHead = errors.New("the head file is damaged")
+
+// readHead returns the head of a log, nil where there is none. It fails with errHead where the content is at fault.
+func readHead(path string) (*head, error) {
+	f, err := openRegular(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if errors.Is(err, errNotRegular) {
+		return nil, fmt.Errorf("%w: %w", errHead, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the head of the audit log: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxHead+1))
+	if err != nil {
+		return nil, fmt.Errorf("read the head of the audit log: %w", err)
+	}
+	var h head
+	if err := json.Unmarshal(text, &h); err != nil || len(text) > maxHead || h.Seq == 0 || h.Seq > maxSeq || h.Digest.IsZero() {
+		return nil, errHead
+	}
+	return &h, nil
+}
+
+// writeHead replaces the head file. The directory is not synced: a rename that a power cut undoes leaves an older head, and a
+// log that is ahead of it.
+func writeHead(path string, h head) error {
+	text, err := json.Marshal(h)
+	if err != nil {
+		return err
+	}
+	temporary := path + ".new"
+	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(temporary, path)
+	}
+	if errors.Is(err, fs.ErrExist) { // a directory in its place
+		err = errors.Join(os.Rename(path, path+".damaged"), os.Rename(temporary, path))
+	}
+	if err != nil {
+		_ = os.Remove(temporary) // frees its blocks where the disk is full
+	}
+	return err
+}
+
+var errNotRegular = errors.New("not a regular file")
+
+// openRegular opens a regular file for reading, and never waits for the writer of a FIFO in its place.
+func openRegular(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: path, Err: errNotRegular}
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// differenceFrom compares the log that was loaded with its head, and returns what does not match: entries that were cut off,
+// changed or removed. It is empty where the log ends at the head, or goes on after it.
+func (d *disk) differenceFrom(h *head, next uint64) (string, error) {
+	switch {
+	case h.Seq >= next:
+		return fmt.Sprintf("the log ends at entry %d, and its head says %d: the newest entries were removed", next-1, h.Seq), nil
+	case d.files[0] > h.First:
+		return fmt.Sprintf("the log begins at entry %d, and its head says %d: the oldest entries were removed", d.files[0], h.First), nil
+	}
+	seq := next
+	for line, err := range d.newest() {
+		if err != nil {
+			return "", err
+		}
+		if seq--; seq == h.Seq {
+			if pannier.DigestOf(line) == h.Digest {
+				return "", nil
+			}
+			break
+		}
+	}
+	return fmt.Sprintf("entry %d is not the one that the head was written after: it was changed or replaced", h.Seq), nil
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestAuditLogThatWasCut removes the newest entry of the audit log while no sidecar runs: the next one serves skills, takes
+// changes, and says that the log is broken, also after another restart.
+func TestAuditLogThatWasCut(t *testing.T) {
+	w, stateDir := newWorkspace(t), t.TempDir()
+	writeIn(t, w, skillScript("pdf", "Reads it."))
+	set := func(s *sidecarUnderTest, enabled string) {
+		t.Helper()
+		if out, code := s.run("policy", "set", "pdf", "--enabled="+enabled); code != 0 {
+			t.Fatalf("exit code %d\n%s", code, out)
+		}
+	}
+	s := startSidecar(t, w, "--platform-url", "off", "--state-dir", stateDir)
+	set(s, "false")
+	set(s, "true")
+	s.kill()
+	paths, err := filepath.Glob(filepath.Join(stateDir, testWorkspaceID, "audit", "*.jsonl"))
+	if err != nil || len(paths) != 1 {
+		t.Fatal(paths, err)
+	}
+	text, err := os.ReadFile(paths[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(paths[0], text[:bytes.LastIndexByte(text[:len(text)-1], '\n')+1], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		s := startSidecar(t, w, "--platform-url", "off", "--state-dir", stateDir)
+		s.hasCondition(t, "audit_broken")
+		set(s, "false")
+		out, code := s.run("audit-log", "verify", "--workspace-id", testWorkspaceID, "--state-dir", stateDir)
+		if code != exitNo || !strings.Contains(out, "newest entries were removed") {
+			t.Errorf("verify: exit code %d\n%s", code, out)
+		}
+		s.kill()
+	}
+}
