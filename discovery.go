@@ -82,6 +82,29 @@ func (r DiscoveryRules) Skips(name string) bool {
 	return strings.HasPrefix(name, ".") || slices.Contains(r.Skip, name)
 }
 
+// dotFiles are the files with a dot in front that are part of a skill. All others, such as .env and .netrc, commonly hold
+// secrets or the state of a tool, and are not served.
+var dotFiles = []string{
+	".clawhubignore", ".dockerignore", ".editorconfig", ".env.example", ".gitattributes", ".gitignore", ".gitkeep", ".npmignore",
+}
+
+// Serves reports whether a file of a skill is served, by its path below the skill directory: it lies in no directory that is
+// skipped, and its name has a dot in front only where it is one of a short list.
+func (r DiscoveryRules) Serves(file string) bool {
+	dirs := strings.Split(file, "/")
+	name := dirs[len(dirs)-1]
+	return !slices.ContainsFunc(dirs[:len(dirs)-1], r.Skips) && (name == "" || name[0] != '.' || slices.Contains(dotFiles, name))
+}
+
+// ServesResolved is as [DiscoveryRules.Serves] for the path that links lead to. Directories whose names begin with two dots are
+// passed through: Kubernetes keeps the files of a volume in them, and links to them.
+func (r DiscoveryRules) ServesResolved(file string) bool {
+	dirs := strings.Split(file, "/")
+	name := dirs[len(dirs)-1]
+	dirs = slices.DeleteFunc(dirs[:len(dirs)-1], func(dir string) bool { return strings.HasPrefix(dir, "..") })
+	return r.Serves(strings.Join(append(dirs, name), "/"))
+}
+
 // IsSkillFile reports whether a file called name makes its directory a skill. Cases other than [SkillFile] are taken,
 // with a warning.
 func IsSkillFile(name string) bool {

@@ -11,8 +11,11 @@ const (
 	FileIsDirectory FileFault = "file_is_directory"
 	// FileOutside is a path, or a link on it, that leads out of the skill directory.
 	FileOutside FileFault = "file_outside"
-	// FileSkipped is a path through a directory that discovery skips, so that it is no part of the skill.
+	// FileSkipped is a path that is, or that links lead to, a file in a directory that discovery skips, or a dot file that is not
+	// served ([DiscoveryRules.Serves]).
 	FileSkipped FileFault = "file_skipped"
+	// FileForeign is a file with several hard links whose owner is not that of the skill directory.
+	FileForeign FileFault = "file_foreign"
 	// FileSpecial is a FIFO, a socket or a device.
 	FileSpecial FileFault = "file_not_regular"
 	// FileTooLarge is a file that is larger than what is served.

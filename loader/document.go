@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -101,8 +102,14 @@ const maxFileEntries = 10 * MaxFiles
 // Files lists the files of a skill of a catalog, by path in bytes, SKILL.md included. truncated says that there are more
 // than [MaxFiles], or deeper ones, or a directory that can not be read; which of too many files are listed is not said.
 // Directories that discovery skips are not entered, nor are links to directories; a link to a file within the root is listed
-// as that file. What is neither a file nor a directory is left out.
+// as that file. What is neither a file nor a directory is left out, and so is what [pannier.DiscoveryRules.Serves] does not serve.
 func (l *Loader) Files(ctx context.Context, s *pannier.Skill) (files []pannier.File, truncated bool, err error) {
+	files, truncated, err = l.allFiles(ctx, s)
+	return slices.DeleteFunc(files, func(f pannier.File) bool { return !l.rules.Serves(f.Path) }), truncated, err
+}
+
+// allFiles lists dot files too.
+func (l *Loader) allFiles(ctx context.Context, s *pannier.Skill) (files []pannier.File, truncated bool, err error) {
 	place := l.placeOf(s)
 	dir, err := place.Dir(s.PathBelowRoot)
 	if err != nil {
@@ -194,6 +201,9 @@ func (w *lister) listIn(ctx context.Context, name string) (dirs []string, err er
 func (w *lister) add(name string) {
 	info, err := w.dir.Lstat(name)
 	if err == nil && info.Mode().Type() == fs.ModeSymlink {
+		if !w.leadsToServed(name) {
+			return
+		}
 		info, err = w.place.Stat(path.Join(w.skill.PathBelowRoot, name))
 	}
 	if err != nil || !info.Mode().IsRegular() {
@@ -204,4 +214,23 @@ func (w *lister) add(name string) {
 		return
 	}
 	w.files = append(w.files, pannier.File{Path: name, Size: info.Size(), Executable: info.Mode()&0o111 != 0})
+}
+
+// leadsToServed reports whether a link leads to a file that is served by its path: below the skill directory, or else below the
+// root or one of its link targets.
+func (w *lister) leadsToServed(name string) bool {
+	of := filepath.Join(w.place.Path, w.skill.PathBelowRoot)
+	real, err := filepath.EvalSymlinks(filepath.Join(of, name))
+	if err != nil {
+		return false
+	}
+	for _, base := range append([]string{of, w.place.Path}, w.place.Targets...) {
+		if base, err = filepath.EvalSymlinks(base); err != nil {
+			continue
+		}
+		if below, ok := strings.CutPrefix(real, strings.TrimSuffix(base, "/")+"/"); ok {
+			return w.rules.ServesResolved(below)
+		}
+	}
+	return false
 }

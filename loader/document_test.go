@@ -98,7 +98,7 @@ func TestReadOfWhatIsNotServable(t *testing.T) {
 func TestFiles(t *testing.T) {
 	root := tree(t, "s")
 	dir := filepath.Join(root, "s")
-	for _, name := range []string{"scripts/run.sh", "scripts.txt", "a/b/c.md", "_meta.json", ".clawhubignore", ".git/config", "node_modules/x/y.js"} {
+	for _, name := range []string{"scripts/run.sh", "scripts.txt", "a/b/c.md", "_meta.json", ".clawhubignore", ".git/config", ".env", "a/.npmrc", "node_modules/x/y.js"} {
 		mkdir(t, filepath.Dir(filepath.Join(dir, name)))
 		write(t, filepath.Join(dir, name), "text")
 	}

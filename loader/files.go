@@ -39,7 +39,7 @@ type File struct {
 //
 // No path leads out of the skill directory: the kernel keeps to it in one step, and where it can not, [os.Root] does. A
 // SKILL.md or _meta.json that is itself a link may lead elsewhere in its root, or into its link targets, as it may for
-// discovery.
+// discovery. What the rules do not serve is not served through a link either.
 func (l *Loader) Open(ctx context.Context, s *pannier.Skill, name string) (*File, error) {
 	if fault := l.checkPath(name); fault != "" {
 		return nil, &pannier.FileError{Fault: fault, Path: name}
@@ -67,10 +67,8 @@ func (l *Loader) checkPath(name string) pannier.FileFault {
 	case !fs.ValidPath(name):
 		return pannier.FileOutside
 	}
-	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
-		if l.rules.Skips(path.Base(dir)) {
-			return pannier.FileSkipped
-		}
+	if !l.rules.Serves(name) {
+		return pannier.FileSkipped
 	}
 	return ""
 }
@@ -88,20 +86,75 @@ func digestIn(s *pannier.Skill, name string) pannier.Digest {
 
 // openBelow opens a file below the skill directory; what discovery has read as discovery does.
 func (l *Loader) openBelow(s *pannier.Skill, name string) (openFile, error) {
-	if !digestIn(s, name).IsZero() {
-		found, err := l.placeOf(s).Find(path.Join(s.PathBelowRoot, name))
-		if err != nil {
-			return openFile{}, changedUnlessBusy(err)
-		}
-		defer found.Root.Close()
-		return openIn(found.Root, found.Rel)
-	}
 	dir, err := l.placeOf(s).Dir(path.Clean(s.PathBelowRoot))
 	if err != nil {
 		return openFile{}, changedUnlessBusy(err)
 	}
 	defer dir.Close()
-	return openIn(dir, name)
+	if digestIn(s, name).IsZero() {
+		return l.openServed(name, dir, name, dir)
+	}
+	found, err := l.placeOf(s).Find(path.Join(s.PathBelowRoot, name))
+	if err != nil {
+		return openFile{}, changedUnlessBusy(err)
+	}
+	defer found.Root.Close()
+	return l.openServed(name, found.Root, found.Rel, dir)
+}
+
+// openServed opens a file below a directory, and refuses one that is not served by the path that links have led to. name is what
+// was asked for, dir is the skill directory.
+func (l *Loader) openServed(name string, root *os.Root, rel string, dir *os.Root) (openFile, error) {
+	file, err := openIn(root, rel)
+	if err != nil {
+		return openFile{}, err
+	}
+	fault, err := l.checkOpen(file, dir, root)
+	if err == nil && fault != "" {
+		err = &pannier.FileError{Fault: fault, Path: name}
+	}
+	if err != nil {
+		file.close()
+	}
+	return file, err
+}
+
+// checkOpen says why an open file is not served. The kernel says where it lies, whatever links led there: below the skill
+// directory, or else below the root that it was opened in.
+func (l *Loader) checkOpen(file openFile, dir, root *os.Root) (pannier.FileFault, error) {
+	at, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", file.fd))
+	if err != nil {
+		return "", err
+	}
+	for _, base := range []*os.Root{dir, root} {
+		top, err := base.Open(".")
+		if err != nil {
+			return "", err
+		}
+		defer top.Close()
+		above, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", top.Fd()))
+		if err != nil {
+			return "", err
+		}
+		below, ok := strings.CutPrefix(at, strings.TrimSuffix(above, "/")+"/")
+		switch {
+		case !ok:
+			continue
+		case !l.rules.ServesResolved(below):
+			return pannier.FileSkipped, nil
+		case base == dir && isForeign(file.fd, int(top.Fd())):
+			return pannier.FileForeign, nil
+		}
+		return "", nil
+	}
+	return "", pannier.ErrChanged // it was moved since it was opened
+}
+
+// isForeign reports whether a file has several hard links and another owner than the directory of the skill: whoever linked it
+// there need not be allowed to read it.
+func isForeign(file, dir int) bool {
+	var of, in unix.Stat_t
+	return unix.Fstat(file, &of) == nil && unix.Fstat(dir, &in) == nil && of.Mode&unix.S_IFMT == unix.S_IFREG && of.Nlink > 1 && of.Uid != in.Uid
 }
 
 // openIn opens a file below a directory, as [reader.open] does, and without ever waiting for a writer of a FIFO. Its errors
@@ -128,6 +181,9 @@ func openIn(root *os.Root, name string) (openFile, error) {
 // describeOpen says why a file could not be opened. What a snapshot has read has changed where it can not be opened; of any
 // other file that is the answer.
 func describeOpen(err error, s *pannier.Skill, name string) error {
+	if _, refused := errors.AsType[*pannier.FileError](err); refused {
+		return err
+	}
 	if errors.Is(err, pannier.ErrChanged) {
 		return fmt.Errorf("open %s/%s: %w", s.Path, name, err)
 	}

@@ -50,7 +50,7 @@ func TestOpen(t *testing.T) {
 		large[i] = byte(rand.Uint32())
 	}
 	for name, want := range map[string][]byte{
-		"empty": {}, "refs/a.md": []byte("text\r\n\xff"), "data.bin": large, "chunk": large[:256<<10], "a b/ü?%2e.txt": []byte("x"), ".hidden": []byte("h"),
+		"empty": {}, "refs/a.md": []byte("text\r\n\xff"), "data.bin": large, "chunk": large[:256<<10], "a b/ü?%2e.txt": []byte("x"), ".gitignore": []byte("h"),
 	} {
 		put(t, filepath.Join(dir, name), want)
 		f, err := l.Open(t.Context(), s, name)
@@ -102,6 +102,87 @@ func TestOpenRefuses(t *testing.T) {
 		}
 		if fault != want || (err == nil) != (want == "") {
 			t.Errorf("%q: %v, want %q", name, err, want)
+		}
+	}
+}
+
+// TestOpenFollowsToWhatIsServed refuses what the rules do not serve, whatever links lead to it, and serves a volume of Kubernetes.
+func TestOpenFollowsToWhatIsServed(t *testing.T) {
+	base := t.TempDir()
+	root, target := filepath.Join(base, "skills"), filepath.Join(base, "shared")
+	writeSkill(t, root, "pdf", "---\nname: pdf\ndescription: d\n---\nbody\n")
+	dir := filepath.Join(root, "pdf")
+	put(t, filepath.Join(target, ".git/config"), []byte("secret"))
+	put(t, filepath.Join(target, "meta.json"), []byte("{}"))
+	for _, name := range []string{
+		".git/config", ".env", ".netrc", ".env.example", "sub/.env", "sub/.gitignore", "sub/plain.md", "node_modules/m.js",
+		"..2026_11/a.md", "..2026_11/refs/b.md", "..2026_11/.git/config", "..2026_11/.env",
+	} {
+		put(t, filepath.Join(dir, name), []byte("text"))
+	}
+	for name, to := range map[string]string{
+		"config": ".git/config", "twice": "config", "vcs": ".git", "sub/up": "../.git/config", "nested": "sub/up", "env": ".env", ".gitkeep": ".env",
+		"module": "node_modules/m.js", "plain.md": "sub/plain.md", "ignore": ".gitkeep-not", "ok": "sub/.gitignore",
+		"..data": "..2026_11", "a.md": "..data/a.md", "refs": "..data/refs", "data-config": "..data/.git/config", "data-env": "..data/.env",
+	} {
+		must(t, os.Symlink(to, filepath.Join(dir, name)))
+	}
+	must(t, os.Symlink(filepath.Join(target, ".git/config"), filepath.Join(dir, "_meta.json")))
+	rules := rulesFor(root)
+	rules.Roots[0].LinkTargets = []string{target}
+	l := loader.New(loader.Options{Rules: rules})
+	s := only(t, load(t, l, pannier.Batch{Full: true}))
+	wants := map[string]pannier.FileFault{
+		".git/config": pannier.FileSkipped, "config": pannier.FileSkipped, "twice": pannier.FileSkipped, "vcs/config": pannier.FileSkipped,
+		"sub/up": pannier.FileSkipped, "nested": pannier.FileSkipped, "module": pannier.FileSkipped, "data-config": pannier.FileSkipped,
+		".env": pannier.FileSkipped, "env": pannier.FileSkipped, ".gitkeep": pannier.FileSkipped, ".netrc": pannier.FileSkipped,
+		"sub/.env": pannier.FileSkipped, "data-env": pannier.FileSkipped, "..data/a.md": pannier.FileSkipped, "_meta.json": pannier.FileSkipped,
+		".env.example": "", "sub/.gitignore": "", "ok": "", "plain.md": "", "a.md": "", "refs/b.md": "", "SKILL.md": "", "sub/plain.md": "",
+	}
+	for name, want := range wants {
+		f, err := l.Open(t.Context(), s, name)
+		if err == nil {
+			f.Close()
+		}
+		fault := pannier.FileFault("")
+		if e, ok := errors.AsType[*pannier.FileError](err); ok {
+			fault = e.Fault
+		}
+		if fault != want || (err == nil) != (want == "") {
+			t.Errorf("%q: %v, want %q", name, err, want)
+		}
+	}
+	files, _, err := l.Files(t.Context(), s)
+	must(t, err)
+	for _, f := range files {
+		if want, known := wants[f.Path]; !known || want != "" {
+			t.Errorf("%s is listed", f.Path)
+		}
+	}
+	if len(files) != 7 { // all that are served but refs/b.md, because links to directories are not entered
+		t.Errorf("listed %+v", files)
+	}
+}
+
+// TestOpenRefusesForeignHardLinks of a file whose owner is not that of the skill directory.
+func TestOpenRefusesForeignHardLinks(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give a file to another user")
+	}
+	l, s, dir := withFiles(t)
+	for name, uid := range map[string]int{"foreign": 65533, "own": 0, "alone": 65533} {
+		put(t, filepath.Join(dir, name), []byte("text"))
+		must(t, os.Chown(filepath.Join(dir, name), uid, -1))
+		if name != "alone" {
+			must(t, os.Link(filepath.Join(dir, name), filepath.Join(filepath.Dir(dir), name)))
+		}
+		f, err := l.Open(t.Context(), s, name)
+		if err == nil {
+			f.Close()
+		}
+		e, ok := errors.AsType[*pannier.FileError](err)
+		if refused := ok && e.Fault == pannier.FileForeign; refused != (name == "foreign") || err != nil && !refused {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

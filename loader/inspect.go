@@ -63,7 +63,7 @@ func (l *Loader) openInspector(ctx context.Context, s *pannier.Skill) (*inspecto
 		}
 		in.parse(text, l.rules.MaxFrontmatterBytes)
 	}
-	files, truncated, err := l.Files(ctx, s)
+	files, truncated, err := l.allFiles(ctx, s)
 	if err != nil {
 		return nil, changedUnlessBusy(err)
 	}

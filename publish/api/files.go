@@ -123,9 +123,11 @@ func fileRefused(e *pannier.Entry, err error) error {
 	case pannier.FileIsDirectory:
 		answer.status, answer.detail, answer.hint = http.StatusNotFound, fmt.Sprintf("%.200q of %s is a directory", fault.Path, e.Slug), "name a file in it; "+listed
 	case pannier.FileSkipped:
-		answer.status, answer.detail, answer.hint = http.StatusNotFound, fmt.Sprintf("%.200q lies in a directory that is skipped, so it is no part of %s", fault.Path, e.Slug), "directories with a dot in front and those of the setting skip are not looked into; "+listed
+		answer.status, answer.detail, answer.hint = http.StatusNotFound, fmt.Sprintf("%.200q is, or leads to, a dot file or a file in a skipped directory, so it is not a file of %s", fault.Path, e.Slug), "rename it without a dot, and keep it out of directories that the setting skip names; "+listed
 	case pannier.FileOutside:
 		answer.detail, answer.hint = fmt.Sprintf("%.200q leads out of the directory of %s", fault.Path, e.Slug), "name the file by its path below the skill directory; links must stay in it"
+	case pannier.FileForeign:
+		answer.detail, answer.hint = fmt.Sprintf("%.200q has several hard links, and another owner than the directory of %s", fault.Path, e.Slug), "replace the hard link by a copy, or give both the same owner"
 	case pannier.FileSpecial:
 		answer.detail, answer.hint = fmt.Sprintf("%.200q of %s is no regular file", fault.Path, e.Slug), "only regular files are served"
 	case pannier.FileTooLarge:
