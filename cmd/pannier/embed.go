@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -14,28 +15,39 @@ import (
 	"pannier/publish/platform/devplatform"
 )
 
-// embedPlatform starts a development platform in this process, seeds the workspace in it, and points the settings at it.
-// The token that it returns never leaves the process.
-func embedPlatform(all *parts, s *config.Settings, log hclog.Logger) (token string, err error) {
+// embeddedName is what health, events and the log call the embedded development platform.
+const embeddedName = "embedded development platform"
+
+// embeddedURL is the base URL of requests to the embedded platform. Nothing resolves it: connections stay in the process.
+const embeddedURL = "http://localhost"
+
+// embedPlatform starts a development platform in this process, seeds the workspace in it, and returns how to reach it. No
+// other process can reach it, and the token never leaves this one. The platform keeps nothing over a restart, so there is
+// no outbox.
+func embedPlatform(all *parts, s config.Settings, log hclog.Logger) (remote, error) {
 	dev := devplatform.New(devplatform.Options{Logger: log})
-	if token, err = dev.Seed(s.Platforms[0].WorkspaceID, ""); err != nil {
-		dev.Close()
-		return "", &exitError{code: exitUnknown, message: "embedded platform: " + err.Error(), hint: "give a UUID with --workspace-id, a platform with --platform-url, or push nothing with --platform-url=off"}
-	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	workspace := s.Platforms[0].WorkspaceID
+	token, err := dev.Seed(workspace, "")
 	if err != nil {
 		dev.Close()
-		return "", fmt.Errorf("embedded platform: %w", err)
+		return remote{}, &exitError{code: exitUnknown, message: "embedded platform: " + err.Error(), hint: "give a UUID with --workspace-id, a platform with --platform-url, or push nothing with --platform-url=off"}
 	}
-	s.Platforms[0].URL = "http://" + ln.Addr().String()
-	all.do("development platform", func(ctx context.Context) error { return servePlatform(ctx, ln, dev) })
-	log.Info("embedded development platform", "url", s.Platforms[0].URL, "workspace_id", s.Platforms[0].WorkspaceID)
-	return token, nil
+	ln := newPipeListener()
+	all.do("development platform", func(ctx context.Context) error { return servePlatform(ctx, newPlatformServer(dev), ln, dev) })
+	log.Info(embeddedName+", reachable in this process only", "workspace_id", workspace)
+	return remote{token: func() (string, error) { return token, nil }, dial: ln.dial}, nil
+}
+
+// newPlatformServer returns a server of a development platform. Its timeouts do not hold for event streams.
+func newPlatformServer(dev *devplatform.Platform) *http.Server {
+	return &http.Server{
+		Handler: dev, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, WriteTimeout: 30 * time.Second,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
+	}
 }
 
 // servePlatform answers for a development platform until ctx is done.
-func servePlatform(ctx context.Context, ln net.Listener, dev *devplatform.Platform) error {
-	server := &http.Server{Handler: dev, ReadHeaderTimeout: 5 * time.Second}
+func servePlatform(ctx context.Context, server *http.Server, ln net.Listener, dev *devplatform.Platform) error {
 	stop := context.AfterFunc(ctx, func() { server.Close() })
 	defer stop()
 	defer dev.Close()
@@ -44,3 +56,53 @@ func servePlatform(ctx context.Context, ln net.Listener, dev *devplatform.Platfo
 	}
 	return nil
 }
+
+// pipeListener is a listener for this process alone: its connections are pairs of [net.Pipe].
+type pipeListener struct {
+	conns chan net.Conn
+	done  chan struct{}
+	close func()
+}
+
+func newPipeListener() *pipeListener {
+	l := &pipeListener{conns: make(chan net.Conn), done: make(chan struct{})}
+	l.close = sync.OnceFunc(func() { close(l.done) })
+	return l
+}
+
+// dial opens a connection to the listener, whatever the address.
+func (l *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	near, far := net.Pipe()
+	select {
+	case l.conns <- far:
+		return near, nil
+	case <-l.done:
+		return nil, net.ErrClosed
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Accept implements [net.Listener].
+func (l *pipeListener) Accept() (net.Conn, error) {
+	select {
+	case conn := <-l.conns:
+		return conn, nil
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements [net.Listener]. It may be called more than once.
+func (l *pipeListener) Close() error {
+	l.close()
+	return nil
+}
+
+// Addr implements [net.Listener].
+func (l *pipeListener) Addr() net.Addr { return pipeAddr{} }
+
+type pipeAddr struct{}
+
+func (pipeAddr) Network() string { return "pipe" }
+func (pipeAddr) String() string  { return "pipe" }

@@ -109,7 +109,7 @@ func (l *life) begin(ctx context.Context) error {
 	l.parts.do("state", mem.store.watch)
 	to := remote{outbox: mem.outbox()}
 	if l.settings.Platforms[0].URL == "" {
-		if to, err = l.embed(); err != nil {
+		if to, err = embedPlatform(l.parts, l.settings, l.log); err != nil {
 			return err
 		}
 	}
@@ -127,11 +127,4 @@ func (l *life) begin(ctx context.Context) error {
 	s := l.settings
 	l.log.Info("serving", "workspace", s.Workspace, "workspace_id", s.WorkspaceID, "socket", s.Socket, "version", version())
 	return nil
-}
-
-// embed starts a platform in this process. Nothing waits for it on disk: it ends with this process, and the next one has
-// another address.
-func (l *life) embed() (remote, error) {
-	own, err := embedPlatform(l.parts, &l.settings, l.log)
-	return remote{token: func() (string, error) { return own, nil }}, err
 }

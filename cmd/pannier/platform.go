@@ -11,8 +11,12 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
+	"pannier/publish/api"
 	"pannier/publish/platform/devplatform"
 )
+
+// maxPlatformConns is how many connections a development platform takes at one time; half of them can be event streams.
+const maxPlatformConns = 512
 
 func (p *program) platformCommand() *cobra.Command {
 	var workspaces []string
@@ -21,7 +25,12 @@ func (p *program) platformCommand() *cobra.Command {
 		Use:   "platform --workspace ID[:TOKEN]",
 		Short: "Run the embedded development platform on its own",
 		Long: `Runs a platform for development: the registry endpoint, the workspaces and the event stream of Molecule's platform, in
-memory. Each --workspace is known to it from the start; without a token one is made and printed.`,
+memory. Each --workspace is known to it from the start; without a token one is made and printed.
+
+It is for programs, not for web pages: a request with an Origin or a Referer is refused, and so is one that reaches it on a
+loopback address and names a host that is neither localhost nor a loopback address. On another address, which --listen can
+give, every host name is taken, and every machine that reaches the port can register workspaces. A body must be
+application/json of at most 8 MiB; all cards together have at most 32 MiB.`,
 		Example: `  pannier platform --listen 127.0.0.1:8080 --workspace 6c5f6b0e-3c52-4d0e-9f4e-0f4a3c9a2b11:secret`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -56,5 +65,6 @@ func (p *program) runPlatform(ctx context.Context, listen string, workspaces []s
 		return fmt.Errorf("listen: %w", err)
 	}
 	fmt.Fprintf(p.out, "platform http://%s\n", ln.Addr())
-	return servePlatform(ctx, ln, dev)
+	server := newPlatformServer(dev)
+	return servePlatform(ctx, server, api.Bound(server, ln, maxPlatformConns), dev)
 }

@@ -53,6 +53,7 @@ func (p *oddPlatform) agentStarts(t *testing.T) {
 	r := httptest.NewRequest(http.MethodPost, platform.PathRegister, strings.NewReader(`{"id":"`+testWorkspaceID+
 		`","url":"http://agent:8000","agent_card":{"name":"boot","url":"http://agent:8000","x_team":"blue","skills":[]}}`))
 	r.Header.Set("Authorization", "Bearer "+testToken)
+	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	if p.ServeHTTP(w, r); w.Code != http.StatusOK {
 		t.Fatalf("register: %d %s", w.Code, w.Body)

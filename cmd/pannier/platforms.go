@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -28,8 +29,10 @@ type publishers struct {
 
 // remote is what reaching the platforms takes beside the settings.
 type remote struct {
-	// token is that of the embedded platform; nil has the files read that the settings name.
+	// token and dial are those of the embedded platform. Where token is nil the files are read that the settings name, and
+	// where dial is nil connections go over the network.
 	token  func() (string, error)
+	dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	outbox string // the directory of the cards that wait; empty keeps them in memory
 }
 
@@ -40,7 +43,9 @@ func newPublishers(s config.Settings, to remote, emit func(pannier.EventType, an
 			continue
 		}
 		o := platformOptions(at, to)
-		o.Name, o.Label = platformNames(s.Platforms, i)
+		if o.Name, o.Label = platformNames(s.Platforms, i); to.dial != nil {
+			o.URL, o.Name, o.Label = embeddedURL, embeddedName, "embedded"
+		}
 		o.CardMaxBytes, o.Emit, o.Registerer, o.Logger = s.CardMaxBytes, emit, reg, log
 		pub, err := platform.New(o)
 		if err != nil {
@@ -60,7 +65,7 @@ func platformOptions(at config.Platform, to remote) platform.Options {
 	}
 	o := platform.Options{
 		URL: at.URL, Path: at.Path, WorkspaceID: at.WorkspaceID, Token: to.token, Header: header, CAFile: at.CAFile,
-		Outbox: to.outbox, ReadBack: at.ReadBack, Events: at.Events, Peers: true,
+		Dial: to.dial, Outbox: to.outbox, ReadBack: at.ReadBack, Events: at.Events, Peers: true,
 	}
 	if o.Token == nil && at.TokenFile != "" {
 		o.Token = platform.TokenFile(at.TokenFile)

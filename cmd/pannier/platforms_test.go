@@ -152,6 +152,7 @@ func (p *platformUnderTest) register(t *testing.T, id, token, card string) strin
 	if err != nil {
 		t.Fatal(err)
 	}
+	req.Header.Set("Content-Type", "application/json")
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}

@@ -32,8 +32,8 @@ func (p *program) runCommand() *cobra.Command {
 		Short: "Run the sidecar",
 		Long: `Runs the sidecar until it is told to stop by SIGTERM or SIGINT. SIGHUP makes it look at everything again.
 
-Without --platform-url an embedded development platform takes the agent card, on a free port of 127.0.0.1 that the log
-names. --platform-url=off pushes nothing.`,
+Without --platform-url an embedded development platform takes the agent card. It has no port: only this process reaches it.
+--platform-url=off pushes nothing.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			// From the first moment to the last, or else a SIGHUP then would end the process.

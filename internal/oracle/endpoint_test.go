@@ -40,6 +40,7 @@ func push(t *testing.T, e *oracle.Endpoint, card string) int {
 		t.Fatal(err)
 	}
 	req.Header.Set("Authorization", "Bearer "+authToken)
+	req.Header.Set("Content-Type", "application/json")
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	res, err := client.Do(req)
 	if err != nil {

@@ -67,6 +67,17 @@ func limit(ln net.Listener, conns int) *limitedListener {
 	return l
 }
 
+// Bound has a server that is about to serve ln take so many connections at one time, idle ones making room for new ones, and
+// returns the listener to serve. It must be called before the server serves, once its handler is set. The server speaks
+// HTTP/1.1 only: over HTTP/2 one connection would be many.
+func Bound(server *http.Server, ln net.Listener, conns int) net.Listener {
+	limited := limit(ln, conns)
+	server.Handler, server.ConnState = limited.telling(server.Handler), limited.noteState
+	server.Protocols = &http.Protocols{}
+	server.Protocols.SetHTTP1(true)
+	return limited
+}
+
 // Accept implements [net.Listener].
 func (l *limitedListener) Accept() (net.Conn, error) {
 	select {

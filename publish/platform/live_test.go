@@ -174,6 +174,7 @@ func (l *live) ask(t *testing.T, method, path, bearer, body string) {
 	t.Helper()
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
 	r.Header.Set("Authorization", "Bearer "+bearer)
+	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	if l.Platform.ServeHTTP(w, r); w.Code != http.StatusOK {
 		t.Fatalf("%s %s: %d %s", method, path, w.Code, w.Body)

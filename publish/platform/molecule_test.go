@@ -110,6 +110,7 @@ func (m *molecule) register(t *testing.T, card string) {
 	r := httptest.NewRequest(http.MethodPost, platform.PathRegister,
 		strings.NewReader(`{"id":"`+workspaceID+`","url":"http://agent.test","agent_card":`+card+`}`))
 	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	if m.ServeHTTP(w, r); w.Code != http.StatusOK {
 		t.Fatalf("register: %d %s", w.Code, w.Body)

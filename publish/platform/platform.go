@@ -2,10 +2,12 @@ package platform
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -56,6 +58,8 @@ type Options struct {
 	// CAFile names a file of PEM certificates that are trusted besides the system's. It is read by New, and again whenever it is
 	// another one. Nothing is sent before it could be read once.
 	CAFile string
+	// Dial, where it is set, opens every connection to the platform, and no proxy is used: the platform is in this process.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Outbox is a directory in which the newest card outlasts a restart; empty means that it does not. It is made when it
 	// is needed, what holds it is not. One process at a time may use it for a platform and a workspace.
 	Outbox string
@@ -162,7 +166,7 @@ func New(o Options) (*Publisher, error) {
 		return nil, fmt.Errorf("platform metrics: %w", err)
 	}
 	endpoint := base.JoinPath(cmp.Or(o.Path, DefaultPath))
-	way := newNetwork(o.CAFile)
+	way := newNetwork(o.CAFile, o.Dial)
 	p := &Publisher{
 		name:        cmp.Or(o.Name, endpoint.String()),
 		endpoint:    endpoint,

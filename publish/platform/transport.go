@@ -36,6 +36,9 @@ type network struct {
 	state fileState // of the CA file that counts; zero while none could be read
 }
 
+// dialFunc opens a connection; see [Options.Dial].
+type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
+
 // errAuthorities is a CA file that never could be read.
 var errAuthorities = errors.New("nothing is sent to the platform before its authorities can be read")
 
@@ -57,8 +60,11 @@ func stateOf(path string) (fileState, error) {
 
 // newNetwork reads the CA file, where there is one. One that can not be read is waited for: a sidecar that did not start
 // would take the agent's skills away as well.
-func newNetwork(caFile string) *network {
+func newNetwork(caFile string, dial dialFunc) *network {
 	n := &network{caFile: caFile, now: newTransport()}
+	if dial != nil {
+		n.now.DialContext, n.now.Proxy = dial, nil
+	}
 	_ = n.look() // which notes what is wrong
 	return n
 }

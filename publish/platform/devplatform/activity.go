@@ -19,9 +19,11 @@ const (
 // serveActivity logs an activity, and keeps nothing of it.
 func (p *Platform) serveActivity(w http.ResponseWriter, r *http.Request) {
 	var req platform.ActivityRequest
-	if !read(w, r, &req) {
+	release, ok := p.read(w, r, &req)
+	if !ok {
 		return
 	}
+	defer release()
 	id := r.PathValue("id")
 	p.mu.Lock()
 	err := p.authorizeLocked(id, r.Header)

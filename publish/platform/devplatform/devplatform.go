@@ -19,14 +19,20 @@
 // real server's database orders keys and drops repeated ones: compare cards as values. The host of a registration's URL
 // is checked by itself and never looked up. UUIDs are taken in their usual form only. A heartbeat does not move the
 // status, peers come ordered by id and `?q=` is ignored, nothing is limited by rate and nobody is timed out. The texts
-// of errors are the real ones for tokens, registration and cards, and its own elsewhere. Browsers reach /ws only from a
-// page of the same host.
+// of errors are the real ones for tokens, registration and cards, and its own elsewhere.
+//
+// # What is refused
+//
+// Workspaces without a token are open to each program that reaches the platform, so web pages must not reach it: a request
+// with an Origin or a Referer is 403, and so is one that came in on a loopback address with a Host that is neither
+// localhost nor a loopback address. On another address, which an operator has chosen, each Host is taken. The body of a
+// POST must be application/json (415).
 //
 // # Bounds
 //
-// A body may have 32 MiB (413 beyond), all cards together 512 MiB and the workspaces number 10000 (507 beyond); 256
-// clients may listen at a time (503 beyond), and each may fall 256 events behind, after which it misses events. A slow
-// client costs nobody else anything.
+// A body may have 8 MiB (413 beyond). All cards, URLs and tasks together may have 32 MiB, and the workspaces number 10000
+// (507 beyond). Bodies and answers in flight may have 16 MiB together (503 beyond). 256 clients may listen at a time (503
+// beyond), each may fall 256 events behind and all together 32 MiB, after which a client misses events.
 //
 // # Ownership
 //
@@ -45,17 +51,20 @@ import (
 	"sync"
 
 	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sync/semaphore"
 
 	"pannier/publish/platform"
 )
 
 // The bounds of the package documentation.
 const (
-	maxBodyBytes   = 32 << 20
-	maxStoredBytes = 512 << 20
-	maxWorkspaces  = 10000
-	maxClients     = 256
-	maxBacklog     = 256
+	maxBodyBytes     = 8 << 20
+	maxStoredBytes   = 32 << 20
+	maxInFlightBytes = 16 << 20
+	maxQueuedBytes   = 32 << 20
+	maxWorkspaces    = 10000
+	maxClients       = 256
+	maxBacklog       = 256
 )
 
 // Options are what a [Platform] needs.
@@ -75,12 +84,16 @@ type Platform struct {
 	// serving counts the clients of /ws. It only grows with mu held and closed unset.
 	serving sync.WaitGroup
 
+	// inFlight counts the bytes of bodies and answers, up to maxInFlightBytes.
+	inFlight *semaphore.Weighted
+
 	// mu guards the fields that follow. Events are queued with it held, so that their order is that of the changes.
 	mu         sync.Mutex
 	closed     bool
 	workspaces map[string]*workspace
-	stored     int // bytes of all cards
+	stored     int // bytes of all cards, URLs and tasks
 	maxStored  int // maxStoredBytes, but in tests
+	queued     int // bytes of the events that clients have not been sent yet, each event counted once
 	clients    map[*client]struct{}
 }
 
@@ -96,6 +109,7 @@ func New(o Options) *Platform {
 		mux:        http.NewServeMux(),
 		ctx:        ctx,
 		cancel:     cancel,
+		inFlight:   semaphore.NewWeighted(maxInFlightBytes),
 		workspaces: map[string]*workspace{},
 		maxStored:  maxStoredBytes,
 		clients:    map[*client]struct{}{},
@@ -118,7 +132,13 @@ func (p *Platform) route() {
 }
 
 // ServeHTTP implements [http.Handler].
-func (p *Platform) ServeHTTP(w http.ResponseWriter, r *http.Request) { p.mux.ServeHTTP(w, r) }
+func (p *Platform) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if status, text := guard(r); status != 0 {
+		refuse(w, status, text)
+		return
+	}
+	p.mux.ServeHTTP(w, r)
+}
 
 // Close ends every client of /ws, waits for them, and lets no new one in. The other routes go on.
 func (p *Platform) Close() {

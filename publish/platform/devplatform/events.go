@@ -15,7 +15,7 @@ import (
 type client struct {
 	// workspace is the UUID of the workspace that it speaks for; empty hears everything.
 	workspace string
-	queue     chan []byte
+	queue     chan *frame
 	// dropped counts the events that found the queue full. It is guarded by Platform.mu.
 	dropped int
 }
@@ -24,6 +24,8 @@ type client struct {
 type frame struct {
 	workspace string // UUID
 	text      []byte
+	// waiting counts the clients that have it in their queue or are being sent it. It is guarded by Platform.mu.
+	waiting int
 }
 
 // outgoing is a [platform.Frame] whose payload is encoded along with it. The outer field hides the inner one.
@@ -33,32 +35,44 @@ type outgoing struct {
 }
 
 // newFrame encodes an event. A card in it comes out without blanks and with <, > and & escaped.
-func newFrame(event, workspaceID string, payload any) (frame, error) {
+func newFrame(event, workspaceID string, payload any) (*frame, error) {
 	text, err := json.Marshal(outgoing{
 		Frame:   platform.Frame{Event: event, WorkspaceID: workspaceID, Timestamp: time.Now().UTC()},
 		Payload: payload,
 	})
 	key, _ := parseUUID(workspaceID)
-	return frame{workspace: key, text: text}, err
+	return &frame{workspace: key, text: text}, err
 }
 
 // broadcastLocked queues an event for each client that may have it. It never waits: a client that is too slow misses it.
-func (p *Platform) broadcastLocked(f frame) {
+func (p *Platform) broadcastLocked(f *frame) {
+	fits := p.queued+len(f.text) <= maxQueuedBytes
 	for c := range p.clients {
 		if !p.hearsLocked(c, f) {
 			continue
 		}
-		select {
-		case c.queue <- f.text:
-		default:
+		if !fits || len(c.queue) == cap(c.queue) {
 			c.dropped++
+			continue
 		}
+		c.queue <- f // only with mu held, so there is room
+		f.waiting++
+	}
+	if f.waiting > 0 {
+		p.queued += len(f.text)
+	}
+}
+
+// sentLocked gives back the bytes of an event that one client has been sent, or never will be.
+func (p *Platform) sentLocked(f *frame) {
+	if f.waiting--; f.waiting == 0 {
+		p.queued -= len(f.text)
 	}
 }
 
 // hearsLocked reports whether a client may have an event: its own, or, all workspaces being siblings, that of another
 // workspace which is known, if its own is known too.
-func (p *Platform) hearsLocked(c *client, f frame) bool {
+func (p *Platform) hearsLocked(c *client, f *frame) bool {
 	if c.workspace == "" || c.workspace == f.workspace {
 		return true
 	}
@@ -66,7 +80,7 @@ func (p *Platform) hearsLocked(c *client, f frame) bool {
 }
 
 func (p *Platform) serveEvents(w http.ResponseWriter, r *http.Request) {
-	c := &client{queue: make(chan []byte, maxBacklog)}
+	c := &client{queue: make(chan *frame, maxBacklog)}
 	if status, text := p.admit(c, r.Header); status != http.StatusOK {
 		refuse(w, status, text)
 		return
@@ -106,6 +120,9 @@ func (p *Platform) admit(c *client, h http.Header) (status int, text string) {
 func (p *Platform) leave(c *client) {
 	p.mu.Lock()
 	delete(p.clients, c)
+	for len(c.queue) > 0 {
+		p.sentLocked(<-c.queue)
+	}
 	dropped := c.dropped
 	p.mu.Unlock()
 	if dropped > 0 {
@@ -127,8 +144,12 @@ func (p *Platform) stream(conn *websocket.Conn, c *client) {
 		select {
 		case <-ctx.Done():
 			return
-		case text := <-c.queue:
-			if conn.Write(ctx, websocket.MessageText, text) != nil {
+		case f := <-c.queue:
+			err := conn.Write(ctx, websocket.MessageText, f.text)
+			p.mu.Lock()
+			p.sentLocked(f)
+			p.mu.Unlock()
+			if err != nil {
 				return
 			}
 		}

@@ -53,6 +53,7 @@ func TestEventsComeBeforeTheResponse(t *testing.T) {
 		event = f.Event
 	}}
 	r := httptest.NewRequest("POST", "/registry/update-card", strings.NewReader(update(unknown, "{}")))
+	r.Header.Set("Content-Type", "application/json")
 	p.ServeHTTP(w, r)
 	if event != "AGENT_CARD_UPDATED" {
 		t.Errorf("event %q", event)

@@ -48,6 +48,7 @@ func call(h http.Handler, method, path, auth, body string) (int, string) {
 	if auth != "" {
 		r.Header.Set("Authorization", auth)
 	}
+	r.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	return w.Code, strings.TrimSpace(w.Body.String())
@@ -113,6 +114,7 @@ func post(t *testing.T, url, auth, body string) (int, string) {
 		t.Fatal(err)
 	}
 	r.Header.Set("Authorization", auth)
+	r.Header.Set("Content-Type", "application/json; charset=utf-8")
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)

@@ -29,9 +29,11 @@ func (p *Platform) serveHealth(w http.ResponseWriter, _ *http.Request) {
 
 func (p *Platform) serveUpdateCard(w http.ResponseWriter, r *http.Request) {
 	var req platform.UpdateCardRequest
-	if !read(w, r, &req) {
+	release, ok := p.read(w, r, &req)
+	if !ok {
 		return
 	}
+	defer release()
 	if req.WorkspaceID == "" || req.AgentCard == nil {
 		refuse(w, http.StatusBadRequest, textInvalidBody)
 		return
@@ -61,7 +63,9 @@ func (p *Platform) updateCard(req platform.UpdateCardRequest, h http.Header) err
 		return errNotStored
 	}
 	if ws := p.lookupLocked(req.WorkspaceID); ws != nil {
-		if err := p.storeLocked(ws, compact(req.AgentCard)); err != nil {
+		next := ws.content
+		next.card = compact(req.AgentCard)
+		if err := p.storeLocked(ws, next); err != nil {
 			return err
 		}
 		ws.updates++
@@ -73,9 +77,11 @@ func (p *Platform) updateCard(req platform.UpdateCardRequest, h http.Header) err
 
 func (p *Platform) serveRegister(w http.ResponseWriter, r *http.Request) {
 	var req platform.RegisterRequest
-	if !read(w, r, &req) {
+	release, ok := p.read(w, r, &req)
+	if !ok {
 		return
 	}
+	defer release()
 	if req.ID == "" || req.URL == "" || req.AgentCard == nil || !mayRegister(req.URL) {
 		refuse(w, http.StatusBadRequest, textInvalidBody)
 		return
@@ -107,10 +113,12 @@ func (p *Platform) register(req platform.RegisterRequest, h http.Header) (string
 	if err != nil {
 		return "", err
 	}
-	if err := p.storeLocked(ws, compact(req.AgentCard)); err != nil {
+	next := ws.content
+	next.card, next.url = compact(req.AgentCard), req.URL
+	if err := p.storeLocked(ws, next); err != nil {
 		return "", err
 	}
-	ws.url, ws.status = req.URL, statusOnline
+	ws.status = statusOnline
 	p.broadcastLocked(f)
 	p.log.Info("workspace registered", "workspace", req.ID)
 	return ws.firstToken(), nil
@@ -128,9 +136,11 @@ func (ws *workspace) firstToken() string {
 
 func (p *Platform) serveHeartbeat(w http.ResponseWriter, r *http.Request) {
 	var req platform.HeartbeatRequest
-	if !read(w, r, &req) {
+	release, ok := p.read(w, r, &req)
+	if !ok {
 		return
 	}
+	defer release()
 	if req.WorkspaceID == "" {
 		refuse(w, http.StatusBadRequest, textInvalidBody)
 		return
@@ -161,18 +171,19 @@ func (p *Platform) heartbeat(req platform.HeartbeatRequest, h http.Header) error
 	if _, ok := parseUUID(req.WorkspaceID); !ok {
 		return errNotStored
 	}
-	if ws := p.lookupLocked(req.WorkspaceID); ws != nil && ws.beat(req) {
-		p.broadcastLocked(task)
+	if ws := p.lookupLocked(req.WorkspaceID); ws != nil {
+		next, before := ws.content, ws.currentTask
+		next.currentTask = req.CurrentTask
+		if err := p.storeLocked(ws, next); err != nil {
+			return err
+		}
+		ws.activeTasks = req.ActiveTasks
+		if ws.currentTask != before {
+			p.broadcastLocked(task)
+		}
 	}
 	p.broadcastLocked(beat)
 	return nil
-}
-
-// beat stores a heartbeat and reports whether the task has changed.
-func (ws *workspace) beat(req platform.HeartbeatRequest) bool {
-	changed := ws.currentTask != req.CurrentTask
-	ws.currentTask, ws.activeTasks = req.CurrentTask, req.ActiveTasks
-	return changed
 }
 
 func (p *Platform) serveWorkspace(w http.ResponseWriter, r *http.Request) {
@@ -185,7 +196,7 @@ func (p *Platform) serveWorkspace(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, textUnknown)
 		return
 	}
-	answer(w, http.StatusOK, info)
+	p.answerLarge(w, len(info.AgentCard)+len(info.URL), info)
 }
 
 func (p *Platform) info(id string) (platform.WorkspaceInfo, bool) {
@@ -204,7 +215,22 @@ func (p *Platform) servePeers(w http.ResponseWriter, r *http.Request) {
 		refuseFor(w, err, textPeersFailed)
 		return
 	}
-	answer(w, http.StatusOK, peers)
+	bytes := 0
+	for _, peer := range peers {
+		bytes += len(peer.AgentCard) + len(peer.URL)
+	}
+	p.answerLarge(w, bytes, peers)
+}
+
+// answerLarge answers with a value that holds cards of so many bytes, unless too much is in flight.
+func (p *Platform) answerLarge(w http.ResponseWriter, bytes int, v any) {
+	release, err := p.reserve(int64(bytes))
+	if err != nil {
+		refuseFor(w, err, "")
+		return
+	}
+	defer release()
+	answer(w, http.StatusOK, v)
 }
 
 var errUnknown = errors.New(textUnknown)
@@ -233,18 +259,25 @@ func (p *Platform) peers(id string, h http.Header) ([]platform.Peer, error) {
 	return peers, nil
 }
 
-// read decodes the first JSON value of a body, whatever follows it, and answers itself where that can not be done.
-func read(w http.ResponseWriter, r *http.Request, v any) bool {
-	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBodyBytes)).Decode(v)
+// read decodes the first JSON value of a body, whatever follows it, and answers itself where it fails. The caller releases
+// the memory of the body once it is done with v.
+func (p *Platform) read(w http.ResponseWriter, r *http.Request, v any) (release func(), ok bool) {
+	release, err := p.reserveBody(r)
+	if err != nil {
+		refuseFor(w, err, "")
+		return nil, false
+	}
+	err = json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBodyBytes)).Decode(v)
+	if err == nil {
+		return release, true
+	}
+	release()
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		refuse(w, http.StatusRequestEntityTooLarge, textTooLarge)
-		return false
+		return nil, false
 	}
-	if err != nil {
-		refuse(w, http.StatusBadRequest, textInvalidBody)
-		return false
-	}
-	return true
+	refuse(w, http.StatusBadRequest, textInvalidBody)
+	return nil, false
 }
 
 // refuseFor answers an error; text is what is told of those that the real server keeps to itself.
@@ -254,6 +287,9 @@ func refuseFor(w http.ResponseWriter, err error, text string) {
 		refuse(w, http.StatusUnauthorized, err.Error())
 	case errors.Is(err, errUnknown):
 		refuse(w, http.StatusNotFound, err.Error())
+	case errors.Is(err, errBusy):
+		w.Header().Set("Retry-After", "1")
+		refuse(w, http.StatusServiceUnavailable, err.Error())
 	case errors.Is(err, errFull):
 		refuse(w, http.StatusInsufficientStorage, err.Error())
 	default:

@@ -23,17 +23,22 @@ const (
 // workspace is a row. It is guarded by Platform.mu.
 type workspace struct {
 	id     string
-	url    string
 	status string
 	// tokens are the SHA-256 sums of those that are live.
 	tokens map[[sha256.Size]byte]struct{}
-	// card is nil before the first. It is replaced and never changed, so it may be read without the lock.
-	card    json.RawMessage
-	updates int
-
+	content
+	updates     int
 	activeTasks int
-	currentTask string
 }
+
+// content is what clients fill a row with, and what the bound of stored bytes counts.
+type content struct {
+	// card is nil before the first. It is replaced and never changed, so it may be read without the lock.
+	card             json.RawMessage
+	url, currentTask string
+}
+
+func (c content) bytes() int { return len(c.card) + len(c.url) + len(c.currentTask) }
 
 // lookupLocked returns the workspace, nil where it is unknown or id is no UUID.
 func (p *Platform) lookupLocked(id string) *workspace {
@@ -56,13 +61,13 @@ func (p *Platform) upsertLocked(key string) (*workspace, error) {
 	return ws, nil
 }
 
-// storeLocked replaces the card of a workspace.
-func (p *Platform) storeLocked(ws *workspace, card json.RawMessage) error {
-	stored := p.stored - len(ws.card) + len(card)
+// storeLocked replaces the content of a workspace.
+func (p *Platform) storeLocked(ws *workspace, next content) error {
+	stored := p.stored - ws.bytes() + next.bytes()
 	if stored > p.maxStored {
 		return errFull
 	}
-	p.stored, ws.card = stored, card
+	p.stored, ws.content = stored, next
 	return nil
 }
 
