@@ -51,6 +51,7 @@ var house = map[string]room{
 	"pannier/internal/beneath":             {nil, "how a directory is opened is the same for whoever opens one"},
 	"pannier/internal/yamldoc":             {nil, "the ground that stages stand on knows no stage"},
 	"pannier/internal/journal":             {nil, "the journal keeps events, whatever they are about"},
+	"pannier/internal/latest":              {nil, "a value is written in the background the same way whatever it is"},
 	"pannier/internal/logpipe":             {nil, "how lines reach a slow reader is the same whatever they say"},
 	"pannier/internal/oracle":              {[]string{"pannier/publish/platform", "pannier/publish/platform/devplatform"}, "what says whether the stages are right shares no code with them; the endpoint speaks the wire"},
 	"pannier/internal/soak":                {[]string{"pannier/internal/oracle"}, "the soak drives the built binary from outside, as anybody does"},

@@ -38,11 +38,12 @@ type Inputs struct {
 type Options struct {
 	// Inputs are those that do not come with a batch.
 	Inputs Inputs
-	// Last is the newest snapshot of the process before; zero where nobody knows.
+	// Last is the newest snapshot of the process before. A snapshot with its digest gets its version again; every other one gets a
+	// higher version. Last has no digest where the process before may have served later snapshots.
 	Last Mark
-	// FirstVersion is the least version of the first snapshot, unless that is the one of Last; 0 means 1.
+	// FirstVersion is the least version of a snapshot that is not Last; 0 means 1.
 	FirstVersion uint64
-	// Remember keeps the mark of a new snapshot for the next process, before anybody sees the snapshot; nil does not.
+	// Remember receives the mark of each new snapshot after the snapshot is served. It must not block. Nil is allowed.
 	Remember func(Mark)
 	// Registerer takes the metrics; nil leaves them out.
 	Registerer prometheus.Registerer
@@ -99,22 +100,22 @@ func (r *Registry) Update(change func(*Inputs)) *pannier.Snapshot {
 		r.current.Store(s)
 		r.metrics.observe(s)
 		r.announceLocked(s)
+		if r.remember != nil {
+			r.remember(r.last)
+		}
 	}
 	close(r.updated)
 	r.updated = make(chan struct{})
 	return r.current.Load()
 }
 
-// versionLocked returns the version of a snapshot and remembers it. That of the same state as before keeps its version,
-// also over a restart.
+// versionLocked returns the version of a snapshot. A snapshot with the digest of the one before keeps its version, also over
+// a restart.
 func (r *Registry) versionLocked(digest pannier.Digest) uint64 {
 	if digest == r.last.Digest && r.last.Version > 0 {
 		return r.last.Version
 	}
 	r.last = Mark{Version: max(r.last.Version+1, r.first), Digest: digest}
-	if r.remember != nil {
-		r.remember(r.last)
-	}
 	return r.last.Version
 }
 

@@ -42,6 +42,42 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
+// TestRememberComesAfterServing has a snapshot served and announced before its mark is kept.
+func TestRememberComesAfterServing(t *testing.T) {
+	var r *registry.Registry
+	var announced <-chan *pannier.Snapshot
+	remembered := 0
+	r = registry.New(registry.Options{Remember: func(m registry.Mark) {
+		remembered++
+		if s := r.Current(); s == nil || s.Version != m.Version || s.Digest != m.Digest || len(announced) != 1 {
+			t.Errorf("%+v is kept while %+v is served", m, s)
+		}
+	}})
+	var cancel func()
+	announced, cancel = r.Subscribe()
+	defer cancel()
+	r.Update(put(1, skillsAt("skills/a")...))
+	<-announced
+	r.Update(put(2, skillsAt("skills/b")...))
+	r.Update(put(3, skillsAt("skills/b")...))
+	if remembered != 2 {
+		t.Errorf("%d marks are kept", remembered)
+	}
+}
+
+func TestVersionOfTheProcessBefore(t *testing.T) {
+	last := registry.Mark{Version: 5, Digest: build(t, registry.Inputs{}).Digest}
+	for want, o := range map[uint64]registry.Options{
+		5: {Last: last, FirstVersion: 9},
+		9: {Last: registry.Mark{Version: 5}, FirstVersion: 9},
+		6: {Last: registry.Mark{Version: 5}},
+	} {
+		if s := registry.New(o).Update(func(*registry.Inputs) {}); s.Version != want {
+			t.Errorf("version %d, want %d", s.Version, want)
+		}
+	}
+}
+
 func TestFirstVersionIsAtLeastOne(t *testing.T) {
 	if s := build(t, registry.Inputs{}); s.Version != 1 {
 		t.Errorf("version %d", s.Version)

@@ -31,7 +31,7 @@ func (p *program) changeDirectory(ctx context.Context, s config.Settings, do fun
 	if err != nil {
 		return err
 	}
-	defer mem.close()
+	defer mem.close(true)
 	c := &sidecar{house: newHouse(s, p.environ, mem.registryOptions()), log: log, memory: mem, platforms: &publishers{}}
 	c.events = &eventLog{log: log, workspaceID: s.WorkspaceID, current: c.registry.Current, journal: mem.journal}
 	look := func(ctx context.Context, _ ...string) (*pannier.Snapshot, error) { return c.lookAtAll(ctx) }

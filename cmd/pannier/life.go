@@ -78,13 +78,13 @@ func (l *life) live(ctx context.Context) error {
 	if len(left) > 0 {
 		l.log.Warn("not everything has ended, perhaps because a disk does not answer; ending without it", "left", left, "after", endPatience)
 	}
-	l.closeMemory()
+	l.closeMemory(len(left) == 0)
 	l.log.Info("stopped", "cause", context.Cause(l.parts.ctx))
 	return err
 }
 
 // closeMemory closes the state that there is, and does not wait for a disk that does not answer.
-func (l *life) closeMemory() {
+func (l *life) closeMemory(clean bool) {
 	mem := l.memory.Load()
 	if mem == nil {
 		return
@@ -92,7 +92,7 @@ func (l *life) closeMemory() {
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
-		mem.close()
+		mem.close(clean)
 	}()
 	if !within(closePatience, closed) {
 		l.log.Warn("state not closed", "error", "the disk does not answer")

@@ -113,7 +113,7 @@ func (p *program) readDirectory(ctx context.Context, s config.Settings) (*client
 	if err := requireDirectory(s); err != nil {
 		return nil, err
 	}
-	h := newHouse(s, p.environ, registry.Options{FirstVersion: uint64(time.Now().Unix())})
+	h := newHouse(s, p.environ, registry.Options{FirstVersion: uint64(time.Now().UnixMilli())})
 	look := func(ctx context.Context, _ bool) (*pannier.Snapshot, error) { return h.lookAtAll(ctx) }
 	if _, err := look(ctx, true); err != nil {
 		return nil, err

@@ -31,7 +31,7 @@ type replaying struct {
 
 // begin looks at the workspace, with the policy that clients had set.
 func (p *program) begin(ctx context.Context, s config.Settings, policies map[pannier.PolicyKey]pannier.PolicyEntry) (*replaying, error) {
-	o := registry.Options{FirstVersion: uint64(time.Now().Unix())}
+	o := registry.Options{FirstVersion: uint64(time.Now().UnixMilli())}
 	o.Inputs.Policies.Workspace = policies
 	h := newHouse(s, p.environ, o)
 	look := func(ctx context.Context, _ bool) (*pannier.Snapshot, error) {

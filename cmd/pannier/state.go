@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,7 +15,6 @@ import (
 	"pannier/config"
 	"pannier/internal/journal"
 	"pannier/internal/state"
-	"pannier/registry"
 )
 
 // Where things lie in the state store.
@@ -25,12 +23,13 @@ const (
 	keyNewest      = "newest"
 )
 
-// memory is what a sidecar remembers over a restart: the newest snapshot's mark, and the journal.
+// memory is what a sidecar keeps over a restart.
 type memory struct {
 	log     hclog.Logger
 	store   *store
 	journal *journal.Journal
 	audit   *auditLog
+	*versions
 	// dir is the directory of the state, empty where it is kept in memory; problem says why, where nobody asked for that.
 	dir, problem string
 }
@@ -79,6 +78,7 @@ func (m *memory) open(reg prometheus.Registerer) (err error) {
 		own.Dir = filepath.Join(m.dir, auditDir)
 	}
 	m.audit = newAuditLog(own, m.store.checkPlace)
+	m.versions = openVersions(m.store, m.dir, m.log)
 	return nil
 }
 
@@ -99,27 +99,14 @@ func (m *memory) outbox() string {
 	return filepath.Join(m.dir, "outbox")
 }
 
-// close ends the memory. What it holds is on disk already.
-func (m *memory) close() {
-	if err := errors.Join(m.audit.close(), m.journal.Close(), m.store.Close()); err != nil {
+// close closes the state. clean says that everything that uses it has ended.
+func (m *memory) close(clean bool) {
+	err := errors.Join(m.audit.close(), m.journal.Close())
+	if err == nil && clean {
+		err = m.versions.stop()
+	}
+	if err := errors.Join(err, m.store.Close()); err != nil {
 		m.log.Warn("state not closed", "error", err)
-	}
-}
-
-// registryOptions returns what the registry has to know of the process before. Where nothing is known, the clock makes
-// the first version larger than any that there can have been.
-func (m *memory) registryOptions() registry.Options {
-	o := registry.Options{Remember: m.remember}
-	if found, err := m.store.Get(bucketSnapshot, keyNewest, &o.Last); err != nil || !found {
-		o.FirstVersion = uint64(time.Now().Unix())
-	}
-	return o
-}
-
-func (m *memory) remember(mark registry.Mark) {
-	kept := keeper{m.store}
-	if err := kept.Put(bucketSnapshot, keyNewest, mark); err != nil {
-		m.log.Warn("the version of the snapshot is not kept", "version", mark.Version, "error", err)
 	}
 }
 
