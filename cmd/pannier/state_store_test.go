@@ -16,6 +16,9 @@ import (
 func TestKeeper(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "s")
 	s := &store{Store: openState(t, dir), log: hclog.NewNullLogger()}
+	if err := s.Put("b", "before", 0); err != nil {
+		t.Fatal(err)
+	}
 	move(t, dir, dir+".away")
 	if r, ok := errors.AsType[*pannier.Refusal](s.Put("b", "asked", 1)); !ok || r.Code != "state.gone" {
 		t.Errorf("what somebody asked for: %v", r)

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"sync/atomic"
 
@@ -22,6 +24,8 @@ type disk struct {
 	// stuck says that a write has panicked in bbolt. It may have kept the lock of writers then, so that the next one, and the
 	// closing, would wait for ever.
 	stuck atomic.Bool
+	// named says that the name of the database has reached the disk. It is synced before the first write.
+	named atomic.Bool
 }
 
 func (d *disk) get(bucket, key string) (raw []byte, err error) {
@@ -36,6 +40,9 @@ func (d *disk) put(bucket, key string, raw []byte) error {
 	if err := checkNames(bucket, key); err != nil {
 		return d.unlessClosed(err)
 	}
+	if err := d.syncName(); err != nil {
+		return err
+	}
 	return d.guardWrite(func() error {
 		return d.db.Update(func(tx *bbolt.Tx) error {
 			b, err := tx.CreateBucketIfNotExists([]byte(bucket))
@@ -45,6 +52,19 @@ func (d *disk) put(bucket, key string, raw []byte) error {
 			return b.Put([]byte(key), raw)
 		})
 	})
+}
+
+// syncName has the name of the database reach the disk. A directory that was moved away is synced once it is back.
+func (d *disk) syncName() error {
+	if d.named.Load() {
+		return nil
+	}
+	err := syncDirectory(filepath.Dir(d.db.file.Name()))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	d.named.Store(err == nil)
+	return err
 }
 
 // remove begins a writing transaction only where there is something to remove, since each costs a sync.

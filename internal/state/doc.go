@@ -15,6 +15,9 @@
 // [Store.Put] and [Store.Delete] return when the change has reached the disk. A change is there whole or not at all,
 // whether the process is killed, the power is cut or the disk is full: where a call returns an error, the old value stays.
 //
+// Open only reads. A database that does not exist is created in the background, and only writes wait for it: a start must not
+// wait for a slow disk when there is nothing to read.
+//
 // One process has a directory at a time. The lock is a file of its own, since state.db may be moved aside, and a lock on
 // it would then protect the wrong file; bbolt's own lock is taken too, against its tools. The kernel lets go of both when
 // the process ends, however it ends.

@@ -29,8 +29,9 @@ const (
 	lockRetry   = 20 * time.Millisecond
 )
 
-// openDisk opens the database, or moves it aside and begins another one, and returns where the broken one is.
-func openDisk(dir string) (d *disk, broken string, err error) {
+// openDisk opens the database, or moves it aside and begins another one, and returns where the broken one is. It only reads: a new
+// database is created in the background.
+func openDisk(dir string) (e engine, broken string, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, "", err
 	}
@@ -39,10 +40,13 @@ func openDisk(dir string) (d *disk, broken string, err error) {
 		return nil, "", err
 	}
 	path := filepath.Join(dir, databaseName)
+	if info, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().IsRegular() && info.Size() == 0 {
+		return newFresh(path, lock), "", nil
+	}
 	db, err := openDatabase(path)
 	if errors.Is(err, errBroken) {
 		if broken, err = moveAside(path, err); err == nil {
-			db, err = openDatabase(path)
+			return newFresh(path, lock), broken, nil
 		}
 	}
 	if err != nil {
@@ -99,11 +103,7 @@ func openDatabase(path string) (*database, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = contain(func() error { return check(db.DB) })
-	if err == nil {
-		err = syncDirectory(filepath.Dir(path))
-	}
-	if err != nil {
+	if err := contain(func() error { return check(db.DB) }); err != nil {
 		return nil, errors.Join(err, contain(db.Close))
 	}
 	return db, nil

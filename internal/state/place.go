@@ -17,7 +17,11 @@ var ErrGone = errors.New("the state directory was deleted, moved away or replace
 func (s *Store) InPlace() error { return s.engine.inPlace() }
 
 func (d *disk) inPlace() error {
-	for _, f := range []*os.File{d.db.file, d.lock} {
+	return placeOf(d.db.file, d.lock)
+}
+
+func placeOf(files ...*os.File) error {
+	for _, f := range files {
 		if gone(f) {
 			return fmt.Errorf("%w: %s is not the file that is open", ErrGone, f.Name())
 		}

@@ -42,11 +42,11 @@ type entry struct {
 // second for a process that is about to let go of the directory, then fails with [ErrLocked]. A file that can not be read
 // as a database is moved aside; see [Store.Recovered].
 func Open(dir string) (*Store, error) {
-	d, recovered, err := openDisk(dir)
+	e, recovered, err := openDisk(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open state in %s: %w", dir, err)
 	}
-	return &Store{engine: d, recovered: recovered}, nil
+	return &Store{engine: e, recovered: recovered}, nil
 }
 
 // Memory returns an empty store that keeps nothing on disk.
