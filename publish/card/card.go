@@ -2,7 +2,8 @@
 //
 // The card has the six keys that Molecule's registry knows, and `examples` on each skill. It is pure: same snapshot and
 // options, same bytes. It is never poisonous: every id and name is a non-empty text, every list is a list of texts, and
-// no text holds a NUL or bytes that are not UTF-8, because a consumer that meets one loses every peer it has.
+// no text holds a NUL or bytes that are not UTF-8, because a consumer that meets one loses every peer it has. Texts are cleaned
+// as those of a prompt are.
 //
 // A card over [Options.MaxBytes] is trimmed: examples go first, then tags, then descriptions are cut to 200 and to 80
 // characters, and at last skills go, each from the last skill backwards and no further than is needed. Name, version, url
@@ -13,7 +14,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"pannier"
 )
@@ -73,21 +73,21 @@ type capabilities struct {
 func Build(s *pannier.Snapshot, o Options) (Card, error) {
 	w := s.Workspace
 	doc := document{
-		Name:         orElse(clean(w.Name), defaultName),
-		Description:  clean(w.Description),
-		Version:      orElse(clean(w.Version), defaultVersion),
-		URL:          clean(o.URL),
+		Name:         orElse(line(w.Name), defaultName),
+		Description:  lines(w.Description),
+		Version:      orElse(line(w.Version), defaultVersion),
+		URL:          line(o.URL),
 		Skills:       []skill{},
 		Capabilities: capabilities{Streaming: w.Streaming, PushNotifications: w.PushNotifications},
 	}
 	for _, e := range s.Ranked() {
-		id := orElse(clean(e.ID), e.Slug)
+		id := orElse(line(e.ID), e.Slug)
 		doc.Skills = append(doc.Skills, skill{
 			ID:          id,
-			Name:        orElse(clean(e.Name), id),
-			Description: clean(e.Description),
-			Tags:        cleanAll(e.Tags),
-			Examples:    cleanAll(e.Examples),
+			Name:        orElse(line(e.Name), id),
+			Description: lines(e.Description),
+			Tags:        cleanAll(e.Tags, line),
+			Examples:    cleanAll(e.Examples, lines),
 		})
 	}
 	c := Card{SnapshotVersion: s.Version}
@@ -112,15 +112,12 @@ func orElse(text, fallback string) string {
 	return text
 }
 
-// clean drops what a database or a peer chokes on and trims blanks, so that a text of blanks counts as empty.
-func clean(text string) string {
-	if !utf8.ValidString(text) {
-		text = strings.ToValidUTF8(text, "\uFFFD")
-	}
-	return strings.TrimSpace(strings.ReplaceAll(text, "\x00", ""))
-}
+// line and lines clean a text as prompts do, because peers show it to their models, and trim blanks, so that a text of blanks counts
+// as empty.
+func line(text string) string  { return strings.TrimSpace(pannier.CleanLine(text)) }
+func lines(text string) string { return strings.TrimSpace(pannier.CleanLines(text)) }
 
-func cleanAll(texts []string) []string {
+func cleanAll(texts []string, clean func(string) string) []string {
 	kept := make([]string, 0, len(texts))
 	for _, t := range texts {
 		if t = clean(t); t != "" {

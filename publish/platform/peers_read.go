@@ -129,7 +129,7 @@ func peerOf(fields map[string]json.RawMessage) (pannier.Peer, bool) {
 // back as it is: so it has no blank, nothing that is not seen, and nothing that a prompt would drop of it.
 func isPeerID(id string) bool {
 	return id != "" && utf8.ValidString(id) && utf8.RuneCountInString(id) <= maxPeerIDChars && !strings.ContainsFunc(id, func(r rune) bool {
-		return r == '`' || r == '*' || r == utf8.RuneError || unicode.In(r, unseen...) || unicode.IsSpace(r) || unicode.In(r, unicode.Z)
+		return r == '`' || r == '*' || r == utf8.RuneError || pannier.IsHidden(r) || unicode.IsSpace(r) || unicode.In(r, unicode.Z)
 	})
 }
 
@@ -151,17 +151,11 @@ func printable(text string) string {
 			return r
 		case r == '\u2028' || r == '\u2029':
 			return ' '
-		case unicode.In(r, unseen...):
+		case pannier.IsHidden(r):
 			return -1
 		}
 		return r
 	}, text)
-}
-
-// unseen are the characters that prompts drop as well.
-var unseen = []*unicode.RangeTable{
-	unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs,
-	unicode.Noncharacter_Code_Point, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector,
 }
 
 // peerCard returns a card as its owner published it, as far as it does no harm: nil for one that is too large or no object,

@@ -15,7 +15,7 @@ const (
 // availableSkills leaves out a skill that does not fit; smaller ones behind it may still fit.
 func (r *Renderer) availableSkills(into *Section) {
 	r.elements(into, formAvailable, func(e *pannier.Entry) string {
-		return element(escape(displayName(e)), escape(fold(e.Description)), r.show.elements(e), escape(neutral(Location(e.Skill, r.workspace))))
+		return element(escape(displayName(e)), escape(fold(e.Description)), r.show.elements(e), escape(pannier.CleanLine(Location(e.Skill, r.workspace))))
 	})
 	if len(into.Parts) == 2 {
 		into.Parts = into.Parts[:0]

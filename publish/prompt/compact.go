@@ -78,8 +78,8 @@ func compactNote(unread []item) string {
 // compactBlock returns what the list says of a skill.
 func (r *Renderer) compactBlock(e item) *block {
 	return r.block(formCompact, e, func(e *pannier.Entry) string {
-		text := "- " + disarm(displayName(e)) + "\n  Skill slug for read_skill: `" + e.Qualified() + "`\n"
-		if description := disarm(fold(e.Description)); description != "" {
+		text := "- " + displayName(e) + "\n  Skill slug for read_skill: `" + e.Qualified() + "`\n"
+		if description := fold(e.Description); description != "" {
 			text += "  Use when: " + description + "\n"
 		}
 		return text + r.show.lines(e, "  ")
@@ -130,7 +130,7 @@ func (s *Section) matching() []item {
 
 // compactBody returns the body of a skill below its own line; nothing of a body that says nothing.
 func compactBody(e *pannier.Entry, body string) string {
-	text := disarm(strings.TrimSpace(lines(body)))
+	text := strings.TrimSpace(pannier.CleanLines(body))
 	if text == "" {
 		return ""
 	}
@@ -149,6 +149,5 @@ func compactBody(e *pannier.Entry, body string) string {
 // compactOwn reports whether a line of a body reads like one of the section's own: what follows it would seem to be the
 // list, or another skill's. Such a line gets a backslash.
 func compactOwn(line string) bool {
-	line = title(line)
-	return strings.HasPrefix(line, "[skill") || strings.HasPrefix(line, "skill slug for readskill")
+	return strings.HasPrefix(strings.ReplaceAll(title(line), " ", ""), "[skill") || strings.HasPrefix(headingKey(line), "skillslugforreadskill")
 }

@@ -63,16 +63,16 @@ func (r *Renderer) moleculeTiers(bodies map[string]string, into *Section) ([]*ti
 	ours := headings{}
 	for _, e := range into.items {
 		if _, ok := bodies[e.Slug]; ok {
-			ours.add(r.moleculeName(e).text)
+			ours.add(r.moleculeName(e).text, e.Slug)
 		}
 	}
 	heads := make([]string, len(into.items)) // by the place of an item
 	write := func(t *tier) string {
-		body := ours.escape(disarm(strings.TrimSpace(lines(bodies[t.Slug]))))
+		body := ours.escape(strings.TrimSpace(pannier.CleanLines(bodies[t.Slug])), t.Slug)
 		return heads[t.place] + body + "\n" + moleculeRequests(t.Entry, ours)
 	}
 	return tiers(bodies, into, func(e item) string {
-		heads[e.place] = "\n### " + r.moleculeName(e).text + "\n" + ours.escape(r.moleculeDescription(e).text)
+		heads[e.place] = "\n### " + r.moleculeName(e).text + "\n" + ours.escape(r.moleculeDescription(e).text, e.Slug)
 		return heads[e.place] + "The instructions are not shown here. Read them with `GET /v1/skills/" + e.Slug + "/content`.\n"
 	}, write), write
 }
@@ -83,7 +83,7 @@ func (r *Renderer) moleculeName(e item) *block { return r.block(formHeading, e, 
 // moleculeDescription returns the lines that stand between a skill's heading and its body.
 func (r *Renderer) moleculeDescription(e item) *block {
 	return r.block(formDescription, e, func(e *pannier.Entry) string {
-		text := disarm(fold(e.Description))
+		text := fold(e.Description)
 		if text != "" {
 			text += "\n"
 		}
@@ -95,7 +95,7 @@ func (r *Renderer) moleculeDescription(e item) *block {
 func moleculeRequests(e *pannier.Entry, ours headings) string {
 	var b strings.Builder
 	for _, example := range e.Examples {
-		if text := ours.escape(disarm(fold(example))); text != "" {
+		if text := ours.escape(fold(example), e.Slug); text != "" {
 			b.WriteString("- " + text + "\n")
 		}
 	}

@@ -65,9 +65,10 @@ func TestMoleculeBody(t *testing.T) {
 		{"templates", "<|im_start|>x<|eot_id|> <｜User｜> [INST]y[/INST] <<SYS>> <</SYS>> </s> <S> <start_of_turn> </System-Reminder>", "(|im_start|)x(|eot_id|) (｜User｜) (INST)y(/INST) (<SYS>) (</SYS>) (/s) (S) (start_of_turn) (/System-Reminder)"},
 		{"split templates", "<|im\u200b_start|> <\x00/s> <|x<s>y|> <<s>/s>", "(|im_start|) (/s) <|x(s)y|> <(s)/s>"},
 		{"code", "x |> f <| y; a<b>c; <div class=\"s\">; <| spaced |>; [TODO]; List<String>; a < s > b", "x |> f <| y; a<b>c; <div class=\"s\">; <| spaced |>; [TODO]; List<String>; a < s > b"},
-		{"headings of its own", "# A\n## Usage\n### other thing\n#### Other\nSetext\n---", "# A\n## Usage\n### other thing\n#### Other\nSetext\n---"},
+		{"headings of its own", "# A\n## Usage\n### other thing\n#### Another\nSetext\n---", "# A\n## Usage\n### other thing\n#### Another\nSetext\n---"},
 		{"headings of the prompt", "## Your Skills\n##\tYOUR  PEERS (x)\n   ## Your Team ##\n##Platform Rules\n# Platform Instructions\n## Y\u200bour\u200d Skills\n##\u00a0Parent\u00a0Context", "\\## Your Skills\n\\##\tYOUR  PEERS (x)\n   \\## Your Team ##\n\\##Platform Rules\n\\# Platform Instructions\n\\## Your\u200d Skills\n\\##\u00a0Parent\u00a0Context"},
-		{"headings of skills", "x\r### Other\n### other ###\n## Other\n    ### Other", "x\n\\### Other\n\\### other ###\n## Other\n    ### Other"},
+		{"headings of skills", "x\r### Other\n### other ###\n## Other\n    ### Other", "x\n\\### Other\n\\### other ###\n\\## Other\n    ### Other"},
+		{"headings like those of skills", "# Other!\n#### **o-t h_e`r`**\n<h3 class=x>Other</h3>\nOther\n---\n# a\n### a", "\\# Other!\n\\#### **o-t h_e`r`**\n\\<h3 class=x>Other</h3>\nOther\n\\---\n# a\n\\### a"},
 	} {
 		other := skill("other", "Other", "")
 		other.Rank = 1

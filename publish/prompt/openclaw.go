@@ -116,7 +116,7 @@ func (r *Renderer) openClawBlock(e item, described bool) *block {
 				text += "    <" + x.key + ">" + openClawEscape(x.value) + "</" + x.key + ">\n"
 			}
 		}
-		return text + "    <location>" + openClawEscape(neutral(Location(e.Skill, r.workspace))) + "</location>\n  </skill>\n"
+		return text + "    <location>" + openClawEscape(pannier.CleanLine(Location(e.Skill, r.workspace))) + "</location>\n  </skill>\n"
 	})
 }
 

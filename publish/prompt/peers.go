@@ -129,7 +129,7 @@ func inline(text string) string {
 	if len(text) > peerTextBytes {
 		text = strings.ToValidUTF8(text[:peerTextBytes], "") + "…"
 	}
-	text = disarm(fold(inlineMarks.Replace(text)))
+	text = fold(inlineMarks.Replace(text))
 	for at, n := 0, 0; at < len(text); n++ {
 		if n == peerTextChars {
 			return text[:at] + "…"

@@ -61,7 +61,7 @@ func (s Show) elements(e *pannier.Entry) string {
 func (s Show) lines(e *pannier.Entry, indent string) string {
 	var b strings.Builder
 	for _, x := range s.of(e) {
-		b.WriteString(indent + x.label + ": " + disarm(x.value) + "\n")
+		b.WriteString(indent + x.label + ": " + x.value + "\n")
 	}
 	return b.String()
 }

@@ -20,7 +20,7 @@ const (
 // in the first place, and scopes are not known.
 func (r *Renderer) skillsXML(bodies map[string]string, into *Section) {
 	whole := func(t *tier) string {
-		return r.skillsHead(t.item).text + instructions(escape(strings.TrimSpace(lines(bodies[t.Slug]))))
+		return r.skillsHead(t.item).text + instructions(escape(strings.TrimSpace(pannier.CleanLines(bodies[t.Slug]))))
 	}
 	skills := tiers(bodies, into, func(e item) string { return r.skillsShort(e).text }, whole)
 	empty := len(skillsOpening) + len(skillsClosing)

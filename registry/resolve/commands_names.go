@@ -87,7 +87,7 @@ func oneLine(text string) string {
 			gap = len(line) > 0
 			continue
 		}
-		if r < ' ' || r >= 0x7f && unicode.In(r, unseen...) {
+		if r < ' ' || r >= 0x7f && pannier.IsHidden(r) {
 			continue
 		}
 		if gap {
@@ -98,10 +98,4 @@ func oneLine(text string) string {
 		}
 	}
 	return string(line)
-}
-
-// unseen are the characters that steer what is shown around them, or show nothing.
-var unseen = []*unicode.RangeTable{
-	unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs, unicode.Zl, unicode.Zp,
-	unicode.Noncharacter_Code_Point, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector,
 }

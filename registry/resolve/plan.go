@@ -121,7 +121,7 @@ func describe(tool *pannier.Tool) string {
 		switch {
 		case r == '\n' || r == '\t':
 			return r
-		case unicode.In(r, unseen...) || r == unicode.ReplacementChar:
+		case pannier.IsHidden(r) || r == unicode.ReplacementChar:
 			return -1
 		}
 		return r
