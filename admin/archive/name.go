@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -103,4 +104,21 @@ func visible(r rune) rune {
 		return -1
 	}
 	return r
+}
+
+// VersionControl are the directories in which version control systems keep a repository, and the files that lead to one. Their
+// configuration names commands that the system runs wherever it is called below them, so no archive may bring one. CVS stands
+// apart: people call other things so in lower case.
+var VersionControl = []string{".git", ".hg", ".svn", ".bzr", ".jj", "_darcs", "CVS"}
+
+// isVersionControl reports whether a component of a path is one of [VersionControl] on any file system: some tell neither case nor
+// Unicode forms apart, leave out what can not be seen, drop dots and blanks at the end, take a colon for the start of a stream, or
+// have short names.
+func isVersionControl(part string, isDir bool) bool {
+	name, _, _ := strings.Cut(folded(part), ":")
+	name = strings.TrimRight(name, ". ")
+	if name == "cvs" {
+		return isDir && part == "CVS"
+	}
+	return name == "git~1" || slices.Contains(VersionControl, name)
 }

@@ -30,7 +30,7 @@ var hints = map[string]string{
 	"traversal":       "give paths below the directory, with slashes and without dots",
 	"top_level":       "pack the directory of the skill itself: tar -czf skill.tar.gz my-skill",
 	"no_skill":        "pack the directory that has SKILL.md in it, spelled like that",
-	"reserved":        "leave the directory out; pannier keeps its own files there",
+	"reserved":        "leave it out, as git archive and tar --exclude-vcs do; in .pannier, pannier keeps its own files",
 	"duplicate":       "pack the archive anew from a directory",
 	"collision":       "rename one of them",
 	"conflict":        "pack the archive anew from a directory",

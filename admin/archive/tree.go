@@ -120,6 +120,11 @@ func (t *tree) place(e entry, parts []string) (string, error) {
 	if len(parts) > 0 && folded(parts[0]) == pannier.OwnDir {
 		return "", refuseEntry("reserved", e.name, "is in the directory that is pannier's own")
 	}
+	for i, part := range parts {
+		if isVersionControl(part, e.dir || i < len(parts)-1) {
+			return "", refuseEntry("reserved", e.name, "is, or is in, the directory of a version control system")
+		}
+	}
 	for i := 1; i < len(parts); i++ {
 		if err := t.note(e.name, strings.Join(parts[:i], "/"), impliedDirectory); err != nil {
 			return "", err

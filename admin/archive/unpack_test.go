@@ -327,3 +327,11 @@ func TestModes(t *testing.T) {
 		}
 	}
 }
+
+// TestNamesLikeVersionControl are common in skills, and taken.
+func TestNamesLikeVersionControl(t *testing.T) {
+	packed := tarFiles("sk/SKILL.md", "sk/.gitignore", "sk/.gitmodules", "sk/.github/x", "sk/git/x", "sk/.git-hooks/x", "sk/cvs/anna.md", "sk/a/CVS", "sk/darcs/x", "sk/x.git/y")
+	if c, _, err := unpackTo(t, packed, pannier.TarGz, small); err != nil || c.Files != 10 {
+		t.Errorf("%+v, %v", c, err)
+	}
+}

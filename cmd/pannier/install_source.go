@@ -79,7 +79,7 @@ func packFolder(ctx context.Context, dir string) (*sourceBody, error) {
 }
 
 // notPacked are directories that no skill is made of.
-var notPacked = []string{".git", ".svn", ".hg", pannier.OwnDir, "__MACOSX", "node_modules", ".venv", "venv", "__pycache__"}
+var notPacked = append([]string{pannier.OwnDir, "__MACOSX", "node_modules", ".venv", "venv", "__pycache__"}, archive.VersionControl...)
 
 // filesToPack lists the files of a folder, and what is left out of it. A link is refused, because what it leads to would be missing, or would be
 // something else, where the skill is installed.
@@ -91,7 +91,7 @@ func filesToPack(root *os.Root) (files, skipped []string, err error) {
 		case e.IsDir() && slices.Contains(notPacked, e.Name()):
 			skipped = append(skipped, path+"/")
 			return fs.SkipDir
-		case e.Name() == ".DS_Store":
+		case e.Name() == ".DS_Store", e.Name() == ".git": // the latter leads to the repository of a submodule or a worktree
 			skipped = append(skipped, path)
 			return nil
 		case e.IsDir():
