@@ -78,6 +78,7 @@ const (
 	ReasonConflict            = "conflict"
 	ReasonTrustBlocked        = "trust_blocked"
 	ReasonSecurityBlocked     = "security_blocked"
+	ReasonSecurityPending     = "security_pending"
 )
 
 // CompareProblems orders problems for people: the gravest first, then by place.

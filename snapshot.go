@@ -44,10 +44,12 @@ type Entry struct {
 	ShadowedBy string `json:"shadowed_by,omitempty"`
 	// Problems are those of the skill and those that judging it added.
 	Problems []Problem `json:"problems,omitempty"`
-	// Fingerprint covers every file of the skill directory, Health is derived from the rest. Neither is set in a snapshot:
+	// Fingerprint covers every file of the skill directory, Health is derived from the rest. None of these is set in a snapshot:
 	// whoever serves it fills them in, where they are known and asked for.
 	Fingerprint Digest       `json:"fingerprint,omitzero"`
 	Health      *SkillHealth `json:"health,omitempty"`
+	// ScanSummary is the verdict of the fingerprint, filled in as those are; nil where there is none.
+	ScanSummary *ScanSummary `json:"scan_summary,omitempty"`
 	// Rank orders the skills as config.yaml lists them; without a list, as they are ordered by slug.
 	Rank int `json:"-"`
 }

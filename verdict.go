@@ -18,12 +18,28 @@ const (
 	ScanBlock ScanDecision = "block"
 )
 
+// ScanOrigin says what a verdict was made for.
+type ScanOrigin string
+
+// The origins.
+const (
+	// ScanBackground: the sidecar scanned a new or changed skill by itself. Its findings block only where scans are enforced.
+	ScanBackground ScanOrigin = "background"
+	// ScanInstall: the skill was scanned before it was installed.
+	ScanInstall ScanOrigin = "install"
+	// ScanExplicit: a client asked for the scan.
+	ScanExplicit ScanOrigin = "explicit"
+)
+
 // ScanVerdict is what a security scan found of a skill directory. It holds for every directory with that fingerprint, and
 // for none with another.
 type ScanVerdict struct {
 	Fingerprint Digest       `json:"fingerprint,omitzero"`
 	At          time.Time    `json:"at"`
 	Decision    ScanDecision `json:"decision"`
+	Origin      ScanOrigin   `json:"origin"`
+	// Ruleset tells one set of rules from another. The sidecar scans again what older rules did not block.
+	Ruleset string `json:"ruleset,omitempty"`
 	// Findings are those that are kept, blocking ones before others where there are too many for all.
 	Findings []Finding `json:"findings"`
 	// Truncated says that not everything was looked at, or that there are more findings.
@@ -62,7 +78,19 @@ type SkillScanned struct {
 	Fingerprint Digest       `json:"fingerprint"`
 	Decision    ScanDecision `json:"decision"`
 	// Findings counts them.
+	Findings int        `json:"findings"`
+	Origin   ScanOrigin `json:"origin"`
+}
+
+// ScanSummary is a verdict without its findings.
+type ScanSummary struct {
+	Decision ScanDecision `json:"decision"`
+	Origin   ScanOrigin   `json:"origin"`
+	At       time.Time    `json:"at"`
+	// Findings counts them.
 	Findings int `json:"findings"`
+	// Blocking are the rules with a blocking finding, whether it blocks by the settings or not.
+	Blocking []string `json:"blocking,omitempty"`
 }
 
 // SkillHealthStatus says in one word how a skill is.
@@ -98,7 +126,7 @@ func HealthOf(e *Entry) SkillHealth {
 		switch r.Code {
 		case ReasonDisabled:
 			continue
-		case ReasonTrustBlocked, ReasonSecurityBlocked:
+		case ReasonTrustBlocked, ReasonSecurityBlocked, ReasonSecurityPending:
 			h.SecurityBlocks = append(h.SecurityBlocks, r)
 		case ReasonInvalid: // its problems say more
 		default:

@@ -87,7 +87,7 @@ func (d *Door) Scan(ctx context.Context, actor pannier.Actor, skill *pannier.Ski
 
 func (d *Door) scan(ctx context.Context, skill *pannier.Skill) (pannier.ScanReport, done, error) {
 	report, through, err := d.examine(ctx, skill)
-	report.Slug, report.Path, report.At = skill.Slug, skill.Path, time.Now().UTC().Round(0)
+	report.Slug, report.Path, report.At, report.Origin = skill.Slug, skill.Path, time.Now().UTC().Round(0), pannier.ScanExplicit
 	blocks := len(report.Blocking()) > 0
 	if err != nil || !through && !blocks {
 		return report, done{detail: outcomeOf(report)}, err
@@ -147,7 +147,7 @@ func (d *Door) keepVerdict(skill *pannier.Skill, report pannier.ScanReport) (pan
 	result.snapshot = d.o.Scans.ApplyVerdict(skill, report.Fingerprint)
 	if report.Unkept == "" {
 		result.event, result.data = pannier.EventSkillScanned, pannier.SkillScanned{
-			Slug: report.Slug, Path: report.Path, Fingerprint: report.Fingerprint, Decision: report.Decision, Findings: len(report.Findings),
+			Slug: report.Slug, Path: report.Path, Fingerprint: report.Fingerprint, Decision: report.Decision, Origin: report.Origin, Findings: len(report.Findings),
 		}
 	}
 	return report, result, nil

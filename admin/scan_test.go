@@ -81,7 +81,7 @@ func TestScan(t *testing.T) {
 	}
 	want := []string{
 		"audit intent", "put scans/" + content.String(), "apply", "judge by " + content.String(), "audit outcome",
-		fmt.Sprintf(`emit skill_scanned {"slug":"pdf","path":"skills/pdf","fingerprint":"%s","decision":"block","findings":1}`, content),
+		fmt.Sprintf(`emit skill_scanned {"slug":"pdf","path":"skills/pdf","fingerprint":"%s","decision":"block","findings":1,"origin":"explicit"}`, content),
 	}
 	if diff := cmp.Diff(want, h.happened); diff != "" {
 		t.Errorf("happened (-want +got):\n%s", diff)

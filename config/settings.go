@@ -13,6 +13,16 @@ const PlatformOff = "off"
 // StateNone is the [Settings.StateDir] with which everything is kept in memory.
 const StateNone = "none"
 
+// The values of [Settings.Scan]. Installations and explicit scans block in each of them.
+const (
+	// ScanOff scans nothing in the background.
+	ScanOff = "off"
+	// ScanReport scans new and changed skills in the background, and shows what it finds.
+	ScanReport = "report"
+	// ScanEnforce keeps a skill from being used until it is scanned, and while a finding blocks.
+	ScanEnforce = "enforce"
+)
+
 // Settings are the settings of a sidecar, complete and checked: defaults are filled in and paths are resolved.
 type Settings struct {
 	// Workspace is the agent's configuration directory, absolute and clean. Nobody has looked whether it exists.
@@ -83,6 +93,8 @@ type Settings struct {
 	Blocking []string
 	// MinimumTrust is what the origin of a skill must be trusted at least.
 	MinimumTrust pannier.Trust
+	// Scan says what background scans do: one of [ScanOff], [ScanReport] and [ScanEnforce]. ScanInstallers is warn or block.
+	Scan, ScanInstallers string
 	// InstallTrust is given to uploaded skills.
 	InstallTrust pannier.Trust
 	// Install bounds what clients put into the workspace.

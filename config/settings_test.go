@@ -102,6 +102,8 @@ var samples = map[string]sample{
 	"install.upload_ttl":                   {"5m", "", func(s config.Settings) any { return s.Install.UploadTTL }, 5 * time.Minute},
 	"install.max_upload_bytes_pending":     {"1000", "", func(s config.Settings) any { return s.Install.MaxUploadBytesPending }, int64(1000)},
 	"promotion.heartbeat":                  {"true", "", func(s config.Settings) any { return s.PromotionHeartbeat }, true},
+	"scan":                                 {"enforce", "", func(s config.Settings) any { return s.Scan }, config.ScanEnforce},
+	"scan_installers":                      {"block", "", func(s config.Settings) any { return s.ScanInstallers }, "block"},
 	"trust.minimum":                        {"community", "", func(s config.Settings) any { return s.MinimumTrust }, pannier.TrustCommunity},
 	"policy.skills":                        {"pdf:enabled=false", "{pdf: {enabled: false}}", func(s config.Settings) any { return s.PolicySkills }, map[string]pannier.Switches{"pdf": {Enabled: new(false)}}},
 	"policy.profile":                       {"full_auto", "", func(s config.Settings) any { return s.PolicyProfile }, "full_auto"},
@@ -193,7 +195,7 @@ func TestDefaults(t *testing.T) {
 			Enabled: true, MaxCompressedBytes: 100 << 20, MaxUncompressedBytes: 500 << 20, MaxFileBytes: 50 << 20, MaxEntries: 2048,
 			UploadTTL: time.Hour, MaxUploadBytesPending: 1 << 30,
 		},
-		CardMaxBytes: 262144, EnvironmentOwn: "auto", MinimumTrust: pannier.TrustUntrusted, PolicyProfile: "default", PromptFormat: "compact", PromptMaxChars: 24000,
+		CardMaxBytes: 262144, EnvironmentOwn: "auto", MinimumTrust: pannier.TrustUntrusted, PolicyProfile: "default", Scan: config.ScanReport, ScanInstallers: "warn", PromptFormat: "compact", PromptMaxChars: 24000,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

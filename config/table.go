@@ -216,6 +216,16 @@ var table = []setting{
 		read:     scalar(func(d *draft) *pannier.Trust { return &d.MinimumTrust }, parseTrust),
 	},
 	{
+		key: "scan", kind: "mode", help: "background security scans of new and changed skills: off; report, which shows findings and blocks nothing; or enforce, which blocks a skill until it is scanned and while a finding blocks",
+		fallback: ScanReport,
+		read:     scalar(func(d *draft) *string { return &d.Scan }, oneOf(ScanOff, ScanReport, ScanEnforce)),
+	},
+	{
+		key: "scan_installers", kind: "weight", help: "what a security scan makes of the installer of a known project that is piped into a shell: warn or block",
+		fallback: "warn",
+		read:     scalar(func(d *draft) *string { return &d.ScanInstallers }, oneOf("warn", "block")),
+	},
+	{
 		key: "prompt.format", kind: "format", help: "format of the system prompt where a turn names none", fallback: "compact",
 		read: scalar(func(d *draft) *string { return &d.PromptFormat }, oneOf(promptFormats...)),
 	},

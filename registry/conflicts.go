@@ -66,7 +66,7 @@ func byPrecedence(entries []pannier.Entry) []*pannier.Entry {
 // addConflict puts the reason where the order of checks has it: before trust and security.
 func addConflict(e *pannier.Entry, slug string) {
 	at := slices.IndexFunc(e.Reasons, func(r pannier.Reason) bool {
-		return r.Code == pannier.ReasonTrustBlocked || r.Code == pannier.ReasonSecurityBlocked
+		return r.Code == pannier.ReasonTrustBlocked || r.Code == pannier.ReasonSecurityBlocked || r.Code == pannier.ReasonSecurityPending
 	})
 	if at < 0 {
 		at = len(e.Reasons)

@@ -170,8 +170,14 @@ func (j judgement) trust() {
 	}
 }
 
-// security holds against a skill what a scan has found in it. One that nobody has scanned is not blocked.
+// security adds the rules that block a skill. Where scans are enforced, a skill without a verdict is pending.
 func (j judgement) security() {
+	if in := j.in; in.Scanned != nil && len(in.Scans[j.entry.Path]) == 0 {
+		if of, scanned := in.Scanned[j.entry.Path]; !scanned || of != j.entry.Sum {
+			j.against(pannier.ReasonSecurityPending, "not scanned yet", "wait for the background scan of its newest content, or run `pannier scan "+j.entry.Slug+"`; health shows what keeps skills from being scanned")
+			return
+		}
+	}
 	for _, rule := range j.in.Scans[j.entry.Path] {
 		j.against(pannier.ReasonSecurityBlocked, rule, "look at what `pannier scan` says of it, remove or replace the file, and scan again")
 	}

@@ -11,14 +11,14 @@ import (
 
 // Preflight judges a skill as if it lay already where its path says, in the place of what lies there now, and returns its
 // entry with the snapshot that it is from. Nobody else sees that snapshot, and it has neither version nor digests. What scans
-// have held against the place is left out: it is of other content. Where config.yaml has a list, the skill counts as its last
+// have held against the place is left out: it is of other content. The skill counts as scanned: an installation scans it. Where config.yaml has a list, the skill counts as its last
 // entry, because an installation adds it.
 func (r *Registry) Preflight(skill *pannier.Skill) (*pannier.Entry, *pannier.Snapshot) {
 	r.mu.Lock()
 	in := r.inputs
 	r.mu.Unlock()
 	in.Catalog.Skills = withSkill(in.Catalog.Skills, skill)
-	in.Scans = withoutScan(in.Scans, skill.Path)
+	in.Scans, in.Scanned = withoutScan(in.Scans, skill.Path), withScanned(in.Scanned, skill)
 	if in.Workspace.Listed {
 		in.Workspace.Skills = append(slices.Clip(in.Workspace.Skills), skill.PathBelowRoot)
 	}
@@ -48,4 +48,14 @@ func withoutScan(scans map[string][]string, path string) map[string][]string {
 	scans = maps.Clone(scans)
 	delete(scans, path)
 	return scans
+}
+
+// withScanned returns the scanned skills with another, nil where scans are not enforced.
+func withScanned(scanned map[string]pannier.Digest, skill *pannier.Skill) map[string]pannier.Digest {
+	if scanned == nil {
+		return nil
+	}
+	scanned = maps.Clone(scanned)
+	scanned[skill.Path] = skill.Sum
+	return scanned
 }

@@ -30,6 +30,9 @@ type Inputs struct {
 	Config []string
 	// Scans are the rules with a blocking finding, by the path of the skill that they were found in as it is now.
 	Scans map[string][]string
+	// Scanned has, by the path of each skill whose content has a scan verdict, the [pannier.Skill.Sum] that it was found
+	// with. A skill that is not in it, or has another sum, is pending. Nil lets skills be used before they are scanned.
+	Scanned map[string]pannier.Digest
 	// Runtime names the agent's adapter; empty leaves it to config.yaml.
 	Runtime string
 }

@@ -24,7 +24,9 @@ type Held struct {
 	Digest, MetaDigest pannier.Digest
 	// Rules are those that block. The list is never changed.
 	Rules []string
-	at    time.Time
+	// Findings counts them.
+	Findings int
+	At       time.Time
 }
 
 // heldRow is such a verdict as it is kept.
@@ -36,7 +38,7 @@ type heldRow struct {
 }
 
 func (r heldRow) held() Held {
-	return Held{Digest: r.Digest, MetaDigest: r.MetaDigest, Rules: r.Verdict.Blocking(), at: r.Verdict.At}
+	return Held{Digest: r.Digest, MetaDigest: r.MetaDigest, Rules: r.Verdict.Blocking(), Findings: len(r.Verdict.Findings), At: r.Verdict.At}
 }
 
 func heldKey(path string) string { return pannier.DigestOf([]byte(path)).String() }
@@ -69,7 +71,7 @@ func (s *Store) Hold(skill *pannier.Skill, v pannier.ScanVerdict) error {
 	defer s.mu.Unlock()
 	if _, ok := s.held[skill.Path]; !ok && len(s.held) >= MaxHeld {
 		oldest := slices.MinFunc(slices.Collect(maps.Keys(s.held)), func(a, b string) int {
-			return cmp.Or(s.held[a].at.Compare(s.held[b].at), cmp.Compare(a, b))
+			return cmp.Or(s.held[a].At.Compare(s.held[b].At), cmp.Compare(a, b))
 		})
 		if err := s.releaseLocked(oldest); err != nil {
 			return err

@@ -19,7 +19,7 @@
 // # Bounds
 //
 // A verdict keeps [MaxFindings] findings, those that block before the others. There are [MaxVerdicts] of them. Where there
-// is no room for one more, the oldest goes that blocks nothing, and only where there is none, the oldest of all. Of those
+// is no room for one more, the oldest goes that blocks nothing, then the oldest of the background, then the oldest of all. Of those
 // that belong to a place there are [MaxHeld].
 package scans
 
@@ -32,7 +32,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	"pannier"
 )
@@ -64,14 +63,29 @@ type Store struct {
 
 	mu sync.Mutex
 	// kept is of every verdict what is needed to judge by it. The findings stay in the rows.
-	kept    map[pannier.Digest]summary
+	kept    map[pannier.Digest]Summary
 	blocked map[string]pannier.Digest // never changed, only replaced
 	held    map[string]Held           // by path; never changed, only replaced
 }
 
-type summary struct {
-	at       time.Time
-	blocking []string // the rules
+// Summary is what is needed to judge by a verdict. Its list is never changed.
+type Summary struct {
+	pannier.ScanSummary
+	Ruleset string
+}
+
+// Holds reports whether the verdict blocks in every mode: background scans block only where scans are enforced.
+func (s Summary) Holds() bool { return len(s.Blocking) > 0 && s.Origin != pannier.ScanBackground }
+
+// weight orders the verdicts by what is lost with them.
+func (s Summary) weight() int {
+	switch {
+	case s.Holds():
+		return 2
+	case len(s.Blocking) > 0:
+		return 1
+	}
+	return 0
 }
 
 // Open reads what is kept. It fails where a row makes no sense: it may be the one that blocks a skill.
@@ -80,7 +94,7 @@ func Open(rows Rows) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open scans: %w", err)
 	}
-	s := &Store{rows: rows, kept: map[pannier.Digest]summary{}}
+	s := &Store{rows: rows, kept: map[pannier.Digest]Summary{}}
 	for name, raw := range kept {
 		var v pannier.ScanVerdict
 		if err := errors.Join(json.Unmarshal(raw, &v), checkName(name, v)); err != nil {
@@ -104,14 +118,25 @@ func checkName(name string, v pannier.ScanVerdict) error {
 	return nil
 }
 
-func summarize(v pannier.ScanVerdict) summary { return summary{at: v.At, blocking: v.Blocking()} }
+// summarize returns the summary of a verdict. Verdicts of versions without origins were asked for by clients.
+func summarize(v pannier.ScanVerdict) Summary {
+	return Summary{
+		ScanSummary: pannier.ScanSummary{
+			Decision: v.Decision, Origin: cmp.Or(v.Origin, pannier.ScanExplicit), At: v.At, Findings: len(v.Findings), Blocking: v.Blocking(),
+		},
+		Ruleset: v.Ruleset,
+	}
+}
 
 // Put keeps a verdict, in the place of one with the same fingerprint, and returns it as it is kept. Where it fails, what
-// was kept stays.
+// was kept stays. A verdict of the background does not replace one that blocks in every mode.
 func (s *Store) Put(v pannier.ScanVerdict) (pannier.ScanVerdict, error) {
 	v = bounded(v)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if v.Origin == pannier.ScanBackground && s.kept[v.Fingerprint].Holds() {
+		return v, nil
+	}
 	if err := s.makeRoomLocked(v.Fingerprint); err != nil {
 		return v, fmt.Errorf("keep the scan of %s: %w", v.Fingerprint, err)
 	}
@@ -160,7 +185,7 @@ func (s *Store) makeRoomLocked(fingerprint pannier.Digest) error {
 	victim := slices.MinFunc(slices.Collect(maps.Keys(s.kept)), func(a, b pannier.Digest) int {
 		of, other := s.kept[a], s.kept[b]
 		return cmp.Or(
-			cmp.Compare(min(len(of.blocking), 1), min(len(other.blocking), 1)), of.at.Compare(other.at), cmp.Compare(a.String(), b.String()),
+			cmp.Compare(of.weight(), other.weight()), of.At.Compare(other.At), cmp.Compare(a.String(), b.String()),
 		)
 	})
 	if err := s.rows.Delete(bucket, victim.String()); err != nil {
@@ -182,14 +207,16 @@ func (s *Store) Get(fingerprint pannier.Digest) (v pannier.ScanVerdict, found bo
 	if err != nil || !found {
 		return pannier.ScanVerdict{}, false, err
 	}
+	v.Origin = cmp.Or(v.Origin, pannier.ScanExplicit)
 	return v, true, nil
 }
 
-// Rules returns the rules that block what has a fingerprint: none, where there is no verdict. The list is never changed.
-func (s *Store) Rules(fingerprint pannier.Digest) []string {
+// Summary returns the summary of the verdict of a fingerprint, and false where there is none.
+func (s *Store) Summary(fingerprint pannier.Digest) (Summary, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.kept[fingerprint].blocking
+	v, kept := s.kept[fingerprint]
+	return v, kept
 }
 
 // Blocked returns which directories were blocked last, with the fingerprint that they had. The map is never changed.

@@ -29,6 +29,12 @@ func open(t *testing.T, rows scans.Rows) *scans.Store {
 	return s
 }
 
+// rules returns those that block a fingerprint.
+func rules(s *scans.Store, n int) []string {
+	v, _ := s.Summary(digest(n))
+	return v.Blocking
+}
+
 func put(t *testing.T, s *scans.Store, v pannier.ScanVerdict) pannier.ScanVerdict {
 	t.Helper()
 	v, err := s.Put(v)
@@ -39,7 +45,7 @@ func put(t *testing.T, s *scans.Store, v pannier.ScanVerdict) pannier.ScanVerdic
 }
 
 func verdict(n int, rules ...string) pannier.ScanVerdict {
-	v := pannier.ScanVerdict{Fingerprint: digest(n), At: noon.Add(time.Duration(n) * time.Second), Decision: pannier.ScanAllow}
+	v := pannier.ScanVerdict{Fingerprint: digest(n), At: noon.Add(time.Duration(n) * time.Second), Decision: pannier.ScanAllow, Origin: pannier.ScanExplicit}
 	for _, rule := range rules {
 		v.Decision = pannier.ScanBlock
 		v.Findings = append(v.Findings, pannier.Finding{Rule: rule, Severity: pannier.SeverityError, Path: "bin/x", Message: "m", Hint: "h", Blocking: true})
@@ -71,10 +77,10 @@ func TestVerdictsSurviveARestart(t *testing.T) {
 			t.Errorf("%t, %v, (-put +got):\n%s", found, err, diff)
 		}
 	}
-	if got := s.Rules(digest(1)); !slices.Equal(got, []string{"scan.a", "scan.b"}) {
+	if got := rules(s, 1); !slices.Equal(got, []string{"scan.a", "scan.b"}) {
 		t.Errorf("rules %q", got)
 	}
-	if len(s.Rules(digest(2))) != 0 || len(s.Rules(digest(3))) != 0 {
+	if len(rules(s, 2)) != 0 || len(rules(s, 3)) != 0 {
 		t.Error("what was not found blocks")
 	}
 	if _, found, err := s.Get(digest(3)); found || err != nil {
@@ -149,7 +155,7 @@ func TestWhatIsNotKeptDoesNotCount(t *testing.T) {
 	if err := s.SetBlocked(map[string]pannier.Digest{"a": digest(1)}); err == nil || len(s.Blocked()) != 0 {
 		t.Errorf("%v, %v", err, s.Blocked())
 	}
-	if got := s.Rules(digest(1)); !slices.Equal(got, []string{"scan.a"}) {
+	if got := rules(s, 1); !slices.Equal(got, []string{"scan.a"}) {
 		t.Errorf("rules %q", got)
 	}
 }
@@ -185,7 +191,7 @@ func TestManyAtATime(t *testing.T) {
 				if _, err := s.Put(verdict(k, fmt.Sprint("rule.", n))); err != nil {
 					t.Error(err)
 				}
-				s.Rules(digest(k))
+				rules(s, k)
 				if _, found, err := s.Get(digest(k)); !found || err != nil {
 					t.Errorf("%t, %v", found, err)
 				}
@@ -197,4 +203,41 @@ func TestManyAtATime(t *testing.T) {
 		})
 	}
 	callers.Wait()
+}
+
+// TestBackgroundDoesNotUnblock: a background scan replaces its own verdicts, and none that a client asked for and that blocks.
+func TestBackgroundDoesNotUnblock(t *testing.T) {
+	s := open(t, state.Memory())
+	background := func(n int, rules ...string) pannier.ScanVerdict {
+		v := verdict(n, rules...)
+		v.Origin = pannier.ScanBackground
+		return v
+	}
+	for n, first := range []pannier.ScanVerdict{verdict(0, "scan.a"), verdict(1), background(2, "scan.a")} {
+		put(t, s, first)
+		put(t, s, background(n, "scan.b"))
+	}
+	for n, want := range []struct {
+		origin pannier.ScanOrigin
+		rule   string
+	}{{pannier.ScanExplicit, "scan.a"}, {pannier.ScanBackground, "scan.b"}, {pannier.ScanBackground, "scan.b"}} {
+		v, found := s.Summary(digest(n))
+		if !found || v.Origin != want.origin || !slices.Equal(v.Blocking, []string{want.rule}) {
+			t.Errorf("verdict %d is %+v, want %+v", n, v, want)
+		}
+	}
+}
+
+// TestBlockingVerdictsAreKeptLongest: a skill that changes all the time pushes no verdict out that a client asked for.
+func TestBlockingVerdictsAreKeptLongest(t *testing.T) {
+	s := open(t, state.Memory())
+	put(t, s, verdict(0, "scan.a"))
+	for n := range scans.MaxVerdicts + 1 {
+		v := verdict(n+1, "scan.b")
+		v.Origin = pannier.ScanBackground
+		put(t, s, v)
+	}
+	if v, found := s.Summary(digest(0)); !found || !v.Holds() {
+		t.Errorf("the verdict of a client is gone: %+v", v)
+	}
 }

@@ -22,7 +22,7 @@ func (c *sidecar) openDoor(ctx context.Context, reg prometheus.Registerer, look 
 	if err != nil {
 		return &exitError{code: exitUnknown, message: err.Error(), hint: "a policy may disable a skill, so pannier does not start without it; repair the state directory, or remove state.db in it and set policies anew"}
 	}
-	scans, err := c.openScans()
+	scans, err := c.openScans(reg)
 	if err != nil {
 		return err
 	}
@@ -38,8 +38,10 @@ func (c *sidecar) openDoor(ctx context.Context, reg prometheus.Registerer, look 
 		PolicyPath:  c.policyPath,
 		SetPolicies: c.takePolicies, SetEnvironment: c.takeEnvironment,
 	})
-	set, blocked := c.door.Policies(), c.prints.blockedBy()
-	c.registry.Prepare(func(in *registry.Inputs) { in.Policies.Workspace, in.Scans = set, blocked })
+	c.scanning = newBackgroundScans(c.prints, c.door.ScanInBackground, reg, c.log)
+	set := c.door.Policies()
+	blocked, scanned := c.prints.blockedBy()
+	c.registry.Prepare(func(in *registry.Inputs) { in.Policies.Workspace, in.Scans, in.Scanned = set, blocked, scanned })
 	put, found, err := c.door.Environment()
 	if err != nil {
 		c.log.Warn("the environment that the agent put can not be read; it has to put it again", "error", err)

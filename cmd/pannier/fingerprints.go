@@ -33,31 +33,39 @@ const (
 	// showEvery is how often new fingerprints are shown while there are more to come: each time makes the lists anew that
 	// the socket serves.
 	showEvery = time.Second
+	// clearEvery is how often skills become usable while more are read or scanned.
+	clearEvery = 250 * time.Millisecond
 )
 
 // fingerprints computes, apart from the reload path, the fingerprint of every skill that is not shadowed, and holds against
 // each what a scan has found of that fingerprint.
 type fingerprints struct {
-	rules    pannier.DiscoveryRules
-	registry *registry.Registry
-	verdicts *scans.Store
-	log      hclog.Logger
-	due      chan struct{} // has one where all skills are to be gone through
-	tickets  atomic.Uint64 // numbers the computations in the order in which they begin
-	shown    atomic.Pointer[shownFingerprints]
+	rules     pannier.DiscoveryRules
+	registry  *registry.Registry
+	verdicts  *scans.Store
+	policy    scanPolicy
+	log       hclog.Logger
+	due       chan struct{} // has one where all skills are to be gone through
+	unscanned chan struct{} // has one where there may be a fingerprint without a verdict
+	tickets   atomic.Uint64 // numbers the computations in the order in which they begin
+	shown     atomic.Pointer[shownFingerprints]
 
-	mu          sync.Mutex
-	directories map[string]*directory // by path
-	blocked     map[string]verdict    // by path; of some it is only presumed
-	texts       map[string]text       // of the newest snapshot that was gone through, by path; nil before the first
-	unshown     bool                  // there are fingerprints that are not shown
-	unjudged    bool                  // there are verdicts that the registry does not know
-	told        time.Time             // when fingerprints were shown last
+	mu           sync.Mutex
+	directories  map[string]*directory     // by path
+	blocked      map[string]verdict        // by path; of some it is only presumed
+	texts        map[string]text           // of the newest snapshot that was gone through, by path; nil before the first
+	unshown      bool                      // there are fingerprints that are not shown
+	unjudged     bool                      // there are verdicts that the registry does not know
+	cleared      map[string]pannier.Digest // what the registry knows as scanned: the Sum of the skill by its path
+	uncleared    bool                      // there are more
+	hinted       map[string]bool           // paths of skills that a change was noticed in
+	told, judged time.Time                 // when fingerprints were shown, and when verdicts were handed over last
 }
 
 // directory is what is known of a skill directory.
 type directory struct {
 	digest  pannier.Digest // zero where it could not be computed
+	since   uint64         // the ticket of the computation that first had this digest
 	of      pannier.Digest // the Sum of the skill that it was computed for
 	files   *fingerprint.Known
 	ticket  uint64
@@ -84,17 +92,22 @@ type shownFingerprints struct {
 	byPath     map[string]shownFingerprint
 }
 
-type shownFingerprint struct{ digest, of pannier.Digest }
+type shownFingerprint struct {
+	digest, of pannier.Digest
+	scan       *pannier.ScanSummary // of digest, or held of the place; nil where there is none
+	trouble    string
+}
 
 // newFingerprints presumes of what was blocked last that it still is what it was: a restart must not let it be used until
 // somebody has read it.
-func newFingerprints(rules pannier.DiscoveryRules, r *registry.Registry, verdicts *scans.Store, log hclog.Logger) *fingerprints {
+func newFingerprints(rules pannier.DiscoveryRules, r *registry.Registry, verdicts *scans.Store, policy scanPolicy, log hclog.Logger) *fingerprints {
 	f := &fingerprints{
-		rules: rules, registry: r, verdicts: verdicts, log: log.Named("fingerprints"), due: make(chan struct{}, 1),
-		directories: map[string]*directory{}, blocked: map[string]verdict{},
+		rules: rules, registry: r, verdicts: verdicts, policy: policy, log: log.Named("fingerprints"),
+		due: make(chan struct{}, 1), unscanned: make(chan struct{}, 1),
+		directories: map[string]*directory{}, blocked: map[string]verdict{}, cleared: map[string]pannier.Digest{},
 	}
 	for path, digest := range verdicts.Blocked() {
-		if by := verdicts.Rules(digest); len(by) > 0 {
+		if by := f.rulesOf(digest); len(by) > 0 {
 			f.blocked[path] = verdict{digest, by}
 		}
 	}
@@ -110,14 +123,33 @@ func (f *fingerprints) of(s *pannier.Skill) pannier.Digest {
 	return pannier.Digest{}
 }
 
+// summary returns what the last scan found of a skill as the snapshot has it, nil where there is none.
+func (f *fingerprints) summary(s *pannier.Skill) *pannier.ScanSummary {
+	if p := f.shown.Load().byPath[s.Path]; p.of == s.Sum {
+		return p.scan
+	}
+	return nil
+}
+
+// trouble says why a skill has no fingerprint; empty where it has one or may get one.
+func (f *fingerprints) trouble(s *pannier.Skill) string {
+	if p := f.shown.Load().byPath[s.Path]; p.of == s.Sum {
+		return p.trouble
+	}
+	return ""
+}
+
 // generation is another number whenever of has other answers.
 func (f *fingerprints) generation() uint64 { return f.shown.Load().generation }
 
 // ask has all skills gone through after a look that may have changed something.
-func (f *fingerprints) ask() {
+func (f *fingerprints) ask() { wake(f.due) }
+
+// wake puts one into a channel for one, unless it is there already.
+func wake(to chan<- struct{}) {
 	select {
-	case f.due <- struct{}{}:
-	default: // they are already
+	case to <- struct{}{}:
+	default:
 	}
 }
 
@@ -175,7 +207,7 @@ func (f *fingerprints) goThrough(ctx context.Context, pace func(context.Context,
 func (f *fingerprints) waiting() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.unjudged || f.unshown && time.Since(f.told) >= showEvery
+	return f.unjudged || f.unshown && time.Since(f.told) >= showEvery || f.uncleared && time.Since(f.judged) >= clearEvery
 }
 
 // plan returns the skills in the order in which they are gone through: those of which nothing is known first, then those
@@ -277,10 +309,14 @@ func (f *fingerprints) learn(s *pannier.Skill, ticket uint64, p fingerprint.Prin
 		return // that somebody did not wait says nothing of the directory
 	}
 	f.unshown = f.unshown || d.digest != p.Digest || d.of != s.Sum
+	if d.digest != p.Digest {
+		d.since = ticket
+	}
 	d.digest, d.of = p.Digest, s.Sum
 	if err == nil {
 		f.judgeLocked(s.Path, p.Digest)
 	}
+	f.clearLocked(s.Path, d)
 	f.complainLocked(s, d, err)
 }
 
@@ -290,6 +326,7 @@ func (f *fingerprints) complainLocked(s *pannier.Skill, d *directory, err error)
 	if err != nil && !errors.Is(err, pannier.ErrChanged) {
 		trouble = err.Error()
 	}
+	f.unshown = f.unshown || trouble != d.trouble
 	if trouble != "" && trouble != d.trouble {
 		f.log.Warn("a skill has no fingerprint", "path", s.Path, "error", trouble)
 	}

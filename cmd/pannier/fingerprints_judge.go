@@ -18,7 +18,7 @@ const maxBlocked = 10_000
 // judgeLocked holds against a directory what a scan has found of its fingerprint. A directory without a fingerprint stays
 // as it was judged last.
 func (f *fingerprints) judgeLocked(path string, digest pannier.Digest) {
-	now := verdict{digest, f.verdicts.Rules(digest)}
+	now := verdict{digest, f.rulesOf(digest)}
 	before, blocked := f.blocked[path]
 	switch {
 	case len(now.rules) == 0 && !blocked, blocked && before.fingerprint == now.fingerprint && slices.Equal(before.rules, now.rules):
@@ -29,6 +29,46 @@ func (f *fingerprints) judgeLocked(path string, digest pannier.Digest) {
 		f.blocked[path] = now
 	}
 	f.unjudged = true
+}
+
+// rulesOf returns the rules that block a fingerprint. What a background scan found blocks only where scans are enforced.
+func (f *fingerprints) rulesOf(digest pannier.Digest) []string {
+	if v, _ := f.verdicts.Summary(digest); f.policy.enforce || v.Holds() {
+		return v.Blocking
+	}
+	return nil
+}
+
+// clearLocked compares whether a directory has a verdict with what the registry knows.
+func (f *fingerprints) clearLocked(path string, d *directory) {
+	_, scanned := f.verdicts.Summary(d.digest)
+	if !scanned && !d.digest.IsZero() {
+		wake(f.unscanned)
+	}
+	if !f.policy.enforce {
+		return
+	}
+	of, cleared := f.cleared[path]
+	cleared = cleared && of == d.of
+	f.unjudged = f.unjudged || cleared && !scanned
+	f.uncleared = f.uncleared || scanned && !cleared
+}
+
+// kept takes in that a background scan kept a verdict. It is shown with the next call of tell.
+func (f *fingerprints) kept(digest pannier.Digest) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.keptLocked(digest)
+}
+
+func (f *fingerprints) keptLocked(digest pannier.Digest) {
+	for path, d := range f.directories {
+		if d.digest == digest {
+			f.judgeLocked(path, digest)
+			f.clearLocked(path, d)
+			f.unshown = true
+		}
+	}
 }
 
 // apply judges by what is held of a skill and by the newest verdict on a fingerprint, and returns a snapshot that shows it.
@@ -42,10 +82,8 @@ func (f *fingerprints) apply(s *pannier.Skill, digest pannier.Digest) *pannier.S
 	if d := f.directories[s.Path]; digest.IsZero() && (d == nil || d.digest.IsZero()) {
 		delete(f.blocked, s.Path)
 	}
-	for path, d := range f.directories {
-		if !digest.IsZero() && d.digest == digest {
-			f.judgeLocked(path, digest)
-		}
+	if f.unshown = true; !digest.IsZero() {
+		f.keptLocked(digest)
 	}
 	f.mu.Unlock()
 	return f.tell()
@@ -94,10 +132,10 @@ func (f *fingerprints) tell() *pannier.Snapshot {
 	if f.unshown {
 		f.showLocked()
 	}
-	if !f.unjudged {
+	if !f.unjudged && !f.uncleared {
 		return f.registry.Current()
 	}
-	f.unjudged = false
+	f.unjudged, f.uncleared, f.judged = false, false, time.Now()
 	f.dropLocked()
 	kept := make(map[string]pannier.Digest, len(f.blocked))
 	for path, v := range f.blocked {
@@ -106,17 +144,42 @@ func (f *fingerprints) tell() *pannier.Snapshot {
 	if err := f.verdicts.SetBlocked(kept); err != nil {
 		f.log.Warn("which skills are blocked is not kept over a restart", "error", err)
 	}
-	rules := f.rulesLocked()
-	return f.registry.Update(func(in *registry.Inputs) { in.Scans = rules })
+	rules, scanned := f.rulesLocked(), f.scannedLocked()
+	return f.registry.Update(func(in *registry.Inputs) { in.Scans, in.Scanned = rules, scanned })
+}
+
+// scannedLocked returns the Sum of each skill whose content has a verdict, nil where scans are not enforced.
+func (f *fingerprints) scannedLocked() map[string]pannier.Digest {
+	if !f.policy.enforce {
+		return nil
+	}
+	f.cleared = make(map[string]pannier.Digest, len(f.directories))
+	for path, d := range f.directories {
+		if _, scanned := f.verdicts.Summary(d.digest); scanned {
+			f.cleared[path] = d.of
+		}
+	}
+	return f.cleared
 }
 
 func (f *fingerprints) showLocked() {
 	f.unshown, f.told = false, time.Now()
 	next := &shownFingerprints{generation: f.shown.Load().generation + 1, byPath: make(map[string]shownFingerprint, len(f.directories))}
 	for path, d := range f.directories {
-		next.byPath[path] = shownFingerprint{d.digest, d.of}
+		next.byPath[path] = shownFingerprint{d.digest, d.of, f.summaryLocked(path, d), d.trouble}
 	}
 	f.shown.Store(next)
+}
+
+// summaryLocked returns what the last scan found of a directory: what is held of it, or else what is kept for its fingerprint.
+func (f *fingerprints) summaryLocked(path string, d *directory) *pannier.ScanSummary {
+	if h, held := f.verdicts.Held()[path]; held && holds(h, f.texts[path]) {
+		return &pannier.ScanSummary{Decision: pannier.ScanBlock, Origin: pannier.ScanExplicit, At: h.At, Findings: h.Findings, Blocking: h.Rules}
+	}
+	if v, kept := f.verdicts.Summary(d.digest); kept {
+		return &v.ScanSummary
+	}
+	return nil
 }
 
 // dropLocked forgets, where there are too many, what is presumed of directories in which there is no skill now.
@@ -126,11 +189,11 @@ func (f *fingerprints) dropLocked() {
 	}
 }
 
-// blockedBy returns the rules that block each directory, for the registry to begin with.
-func (f *fingerprints) blockedBy() map[string][]string {
+// blockedBy returns the rules that block each directory and which are scanned, for the registry to begin with.
+func (f *fingerprints) blockedBy() (rules map[string][]string, scanned map[string]pannier.Digest) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.rulesLocked()
+	return f.rulesLocked(), f.scannedLocked()
 }
 
 func (f *fingerprints) rulesLocked() map[string][]string {

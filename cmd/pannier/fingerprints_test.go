@@ -46,8 +46,8 @@ func newPrinted(t *testing.T, dir string, store *state.Store) *printed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &printed{house: h, fingerprints: newFingerprints(h.rules, h.registry, verdicts, hclog.NewNullLogger()), dir: dir}
-	blocked := p.blockedBy()
+	p := &printed{house: h, fingerprints: newFingerprints(h.rules, h.registry, verdicts, newScanPolicy(settings), hclog.NewNullLogger()), dir: dir}
+	blocked, _ := p.blockedBy()
 	h.registry.Prepare(func(in *registry.Inputs) { in.Scans = blocked })
 	return p
 }

@@ -93,6 +93,7 @@ func (c *sidecar) health() pannier.Health {
 			h.Conditions = append(h.Conditions, problemCondition(*made.Problem))
 		}
 		h.Conditions = append(h.Conditions, snapshotConditions(s)...)
+		h.Conditions = append(h.Conditions, c.scanConditions(s)...)
 	} else {
 		h.Conditions = append(h.Conditions, startingCondition(c.settings))
 	}

@@ -43,6 +43,9 @@ func newHouse(s config.Settings, environ []string, o registry.Options) *house {
 	judgedBy := newEnvironments(s, environ)
 	o.Inputs.Environment, o.Inputs.Runtime, o.Inputs.Policies.Gateway = judgedBy.choose(), s.Runtime, s.PolicySkills
 	o.Inputs.MinimumTrust = s.MinimumTrust
+	if s.Scan == config.ScanEnforce {
+		o.Inputs.Scanned = map[string]pannier.Digest{} // until the verdicts are read
+	}
 	return &house{
 		judgedBy:  judgedBy,
 		settings:  s,

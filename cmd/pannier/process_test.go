@@ -158,7 +158,7 @@ func startSidecar(t *testing.T, workspace string, args ...string) *sidecarUnderT
 	s := &sidecarUnderTest{workspace: workspace, socket: socket, Client: client.New(socket)}
 	s.process = start(t, append([]string{
 		"run", "--workspace", workspace, "--workspace-id", testWorkspaceID, "--socket", socket,
-		"--state-dir", "none", "--environment-own", "block", "--resync", "0", "--debounce", "300ms", "--delete-grace", "0", "--log-level", "debug",
+		"--state-dir", "none", "--environment-own", "block", "--scan", "off", "--resync", "0", "--debounce", "300ms", "--delete-grace", "0", "--log-level", "debug",
 	}, args...)...)
 	t.Cleanup(s.Close)
 	eventually(t, "the sidecar is ready", func() error {

@@ -78,6 +78,7 @@ type sidecar struct {
 	memory    *memory
 	census    *census
 	prints    *fingerprints
+	scanning  *backgroundScans
 	metrics   *scanMetrics
 	watcher   *watcher.Watcher
 	platforms *publishers
@@ -113,6 +114,9 @@ func (c *sidecar) run(all *parts, hangups <-chan os.Signal) {
 	all.do("looks", func(ctx context.Context) error { c.follow(ctx); return nil })
 	all.do("census", func(ctx context.Context) error { c.census.run(ctx); return nil })
 	all.do("fingerprints", func(ctx context.Context) error { c.prints.run(ctx); return nil })
+	if c.settings.Scan != config.ScanOff {
+		all.do("scans", func(ctx context.Context) error { c.scanning.run(ctx); return nil })
+	}
 	all.do("hangups", func(ctx context.Context) error { c.rescanOnHangup(ctx, hangups); return nil })
 	all.do("announcements", func(ctx context.Context) error { c.announce(ctx); return nil })
 	all.do("uploads", c.expireUploads)

@@ -6,6 +6,7 @@ import (
 	"path"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
 	"pannier"
@@ -18,15 +19,52 @@ import (
 )
 
 // openScans reads what scans have found before this process.
-func (c *sidecar) openScans() (admin.ScanOptions, error) {
+func (c *sidecar) openScans(reg prometheus.Registerer) (admin.ScanOptions, error) {
 	verdicts, err := scans.Open(keeper{c.memory.store}) // a scan that somebody asks for is refused by the audit log
 	if err != nil {
 		return admin.ScanOptions{}, &exitError{code: exitUnknown, message: err.Error(), hint: "a scan may block a skill, so pannier does not start without it; repair the state directory, or remove state.db in it and scan anew"}
 	}
-	c.prints = newFingerprints(c.rules, c.registry, verdicts, c.log)
+	c.prints = newFingerprints(c.rules, c.registry, verdicts, newScanPolicy(c.settings), c.log)
 	return admin.ScanOptions{
-		Verdicts: verdicts, Fingerprint: c.prints.now, Scan: c.scanDirectory, ApplyVerdict: c.prints.apply,
+		Verdicts: newCountedVerdicts(verdicts, reg), Fingerprint: c.prints.now, Scan: c.scanDirectory, ApplyVerdict: c.prints.apply,
 	}, nil
+}
+
+// countedVerdicts counts the verdicts that are kept.
+type countedVerdicts struct {
+	*scans.Store
+	scans *prometheus.CounterVec
+}
+
+func newCountedVerdicts(s *scans.Store, reg prometheus.Registerer) countedVerdicts {
+	count := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "pannier_skill_scans_total", Help: "Security scans whose verdict was kept, by what they were made for and by their decision.",
+	}, []string{"origin", "decision"})
+	for _, origin := range []pannier.ScanOrigin{pannier.ScanBackground, pannier.ScanInstall, pannier.ScanExplicit} {
+		for _, decision := range []pannier.ScanDecision{pannier.ScanAllow, pannier.ScanWarn, pannier.ScanBlock} {
+			count.WithLabelValues(string(origin), string(decision))
+		}
+	}
+	reg.MustRegister(count)
+	return countedVerdicts{s, count}
+}
+
+// Put implements [admin.Verdicts].
+func (c countedVerdicts) Put(v pannier.ScanVerdict) (pannier.ScanVerdict, error) {
+	kept, err := c.Store.Put(v)
+	if err == nil {
+		c.scans.WithLabelValues(string(v.Origin), string(v.Decision)).Inc()
+	}
+	return kept, err
+}
+
+// Hold implements [admin.Verdicts].
+func (c countedVerdicts) Hold(skill *pannier.Skill, v pannier.ScanVerdict) error {
+	err := c.Store.Hold(skill, v)
+	if err == nil {
+		c.scans.WithLabelValues(string(v.Origin), string(v.Decision)).Inc()
+	}
+	return err
 }
 
 // scanDirectory scans a skill directory as it is now.
@@ -34,7 +72,7 @@ func (c *sidecar) scanDirectory(ctx context.Context, s *pannier.Skill) (pannier.
 	found, err := scan.Path(ctx, loader.PlaceOf(c.rules.Roots[s.RootIndex]), s.PathBelowRoot, scan.Options{Builtin: s.SourceKind == pannier.SourceBundled})
 	return pannier.ScanReport{
 		ScanVerdict: pannier.ScanVerdict{
-			Decision: pannier.ScanDecision(found.Decision), Findings: found.Findings, Truncated: found.Truncated,
+			Ruleset: c.prints.policy.ruleset, Decision: pannier.ScanDecision(found.Decision), Findings: found.Findings, Truncated: found.Truncated,
 		},
 		Files: found.Files, Bytes: found.Bytes,
 	}, err
@@ -42,7 +80,7 @@ func (c *sidecar) scanDirectory(ctx context.Context, s *pannier.Skill) (pannier.
 
 // scans is what the socket shows of fingerprints and verdicts.
 func (c *sidecar) scans() api.Scans {
-	return api.Scans{Fingerprint: c.prints.of, Generation: c.prints.generation, Verdict: c.prints.found}
+	return api.Scans{Fingerprint: c.prints.of, Generation: c.prints.generation, Verdict: c.prints.found, Summary: c.prints.summary}
 }
 
 func (p *program) scanCommand() *cobra.Command {

@@ -27,6 +27,7 @@ var words = map[reflect.Type][]any{
 	reflect.TypeFor[pannier.HealthStatus]():      anyOf(pannier.HealthOK, pannier.HealthDegraded, pannier.HealthFailing),
 	reflect.TypeFor[pannier.SkillHealthStatus](): anyOf(pannier.SkillOK, pannier.SkillDegraded, pannier.SkillBlocked),
 	reflect.TypeFor[pannier.ScanDecision]():      anyOf(pannier.ScanAllow, pannier.ScanWarn, pannier.ScanBlock),
+	reflect.TypeFor[pannier.ScanOrigin]():        anyOf(pannier.ScanBackground, pannier.ScanInstall, pannier.ScanExplicit),
 	reflect.TypeFor[pannier.ToolKind]():          anyOf(pannier.ToolDeclared, pannier.ToolFunction, pannier.ToolScript),
 	reflect.TypeFor[pannier.AuditPhase]():        anyOf(pannier.AuditIntent, pannier.AuditOutcome),
 	reflect.TypeFor[pannier.InvocationMode]():    anyOf(pannier.InvokedManually),

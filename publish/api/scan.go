@@ -15,6 +15,8 @@ type Scans struct {
 	Generation func() uint64
 	// Verdict returns what a scan has found of a skill as the snapshot has it.
 	Verdict func(*pannier.Skill) (v pannier.ScanVerdict, found bool, err error)
+	// Summary returns the same without the findings, nil where there is none. It does not wait for a disk.
+	Summary func(*pannier.Skill) *pannier.ScanSummary
 }
 
 // generation is asked for before the answers that it tells the age of.
@@ -30,6 +32,13 @@ func (s Scans) fingerprint(skill *pannier.Skill) pannier.Digest {
 		return pannier.Digest{}
 	}
 	return s.Fingerprint(skill)
+}
+
+func (s Scans) summary(skill *pannier.Skill) *pannier.ScanSummary {
+	if s.Summary == nil {
+		return nil
+	}
+	return s.Summary(skill)
 }
 
 // verdict returns what a scan has found of a skill. Where the store can not be read, that is nothing, and not a

@@ -38,7 +38,8 @@ func (h *Handler) listOf(s *pannier.Snapshot, state pannier.State, with inclusio
 		if state != "" && e.State != state {
 			continue
 		}
-		if e.Fingerprint = h.fingerprint(e.Skill); with.health {
+		e.Fingerprint, e.ScanSummary = h.fingerprint(e.Skill), h.summary(e.Skill)
+		if with.health {
 			e.Health = new(pannier.HealthOf(&e))
 		}
 		if !with.problems {

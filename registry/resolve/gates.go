@@ -114,7 +114,7 @@ func rejection(e *pannier.Entry, r pannier.Reason) string {
 		return pannier.RejectedUnsupportedPlatform
 	case pannier.ReasonTrustBlocked:
 		return pannier.RejectedTrustBlocked
-	case pannier.ReasonSecurityBlocked:
+	case pannier.ReasonSecurityBlocked, pannier.ReasonSecurityPending:
 		return pannier.RejectedSecurityBlocked
 	case pannier.ReasonConflict:
 		return pannier.RejectedConflict
