@@ -79,7 +79,7 @@ type SkillScanned struct {
 	Decision    ScanDecision `json:"decision"`
 	// Findings counts them.
 	Findings int        `json:"findings"`
-	Origin   ScanOrigin `json:"origin"`
+	Origin   ScanOrigin `json:"origin,omitempty"` // absent from events of older versions
 }
 
 // ScanSummary is a verdict without its findings.

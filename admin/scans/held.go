@@ -123,5 +123,6 @@ func (s *Store) HeldAt(path string) (v pannier.ScanVerdict, found bool, err erro
 	if err != nil || !found {
 		return pannier.ScanVerdict{}, false, err
 	}
+	row.Verdict.Origin = cmp.Or(row.Verdict.Origin, pannier.ScanExplicit)
 	return row.Verdict, true, nil
 }

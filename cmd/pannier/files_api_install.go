@@ -15,6 +15,7 @@ import (
 	"pannier"
 	"pannier/admin/archive"
 	"pannier/admin/install"
+	"pannier/loader/scan"
 	"pannier/publish/platform/files"
 )
 
@@ -122,7 +123,7 @@ func (r *remoteFiles) stage(ctx context.Context, root string, body *os.File, for
 	rules := r.settings.Rules()
 	rules.Workspace = filepath.Dir(root)
 	rules.Roots = []pannier.Root{{Path: root, Name: remoteSkillsDir, Kind: pannier.SourceWorkspace}}
-	store, err := install.Open(ctx, install.Options{Rules: rules})
+	store, err := install.Open(ctx, install.Options{Rules: rules, Scan: scan.Options{BlockInstallers: r.settings.ScanInstallers == "block"}})
 	if err != nil {
 		return nil, err
 	}

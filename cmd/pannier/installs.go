@@ -48,7 +48,7 @@ func (c *sidecar) openInstalls(ctx context.Context, reg prometheus.Registerer, l
 	c.spoolFailed = err
 	// Repaired even where nothing may be installed any more: what is half done is so all the same.
 	if o.Store, err = install.Open(ctx, install.Options{
-		Rules: c.rules, Trust: c.settings.InstallTrust, Scratch: scratch, Logger: c.log,
+		Rules: c.rules, Trust: c.settings.InstallTrust, Scan: c.scanOptions(pannier.SourceWorkspace), Scratch: scratch, Logger: c.log,
 	}); err != nil {
 		return o, fmt.Errorf("open what is installed: %w", err)
 	}

@@ -69,13 +69,18 @@ func (c countedVerdicts) Hold(skill *pannier.Skill, v pannier.ScanVerdict) error
 
 // scanDirectory scans a skill directory as it is now.
 func (c *sidecar) scanDirectory(ctx context.Context, s *pannier.Skill) (pannier.ScanReport, error) {
-	found, err := scan.Path(ctx, loader.PlaceOf(c.rules.Roots[s.RootIndex]), s.PathBelowRoot, scan.Options{Builtin: s.SourceKind == pannier.SourceBundled})
+	found, err := scan.Path(ctx, loader.PlaceOf(c.rules.Roots[s.RootIndex]), s.PathBelowRoot, c.scanOptions(s.SourceKind))
 	return pannier.ScanReport{
 		ScanVerdict: pannier.ScanVerdict{
 			Ruleset: c.prints.policy.ruleset, Decision: pannier.ScanDecision(found.Decision), Findings: found.Findings, Truncated: found.Truncated,
 		},
 		Files: found.Files, Bytes: found.Bytes,
 	}, err
+}
+
+// scanOptions are those of every scan by these settings.
+func (h *house) scanOptions(kind pannier.SourceKind) scan.Options {
+	return scan.Options{Builtin: kind == pannier.SourceBundled, BlockInstallers: h.settings.ScanInstallers == "block"}
 }
 
 // scans is what the socket shows of fingerprints and verdicts.

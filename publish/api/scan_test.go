@@ -38,7 +38,7 @@ func newPrinted() *printed {
 }
 
 var verdict = pannier.ScanVerdict{
-	Fingerprint: pannier.DigestOf([]byte("f")), At: catalog().Time, Decision: pannier.ScanWarn,
+	Fingerprint: pannier.DigestOf([]byte("f")), At: catalog().Time, Decision: pannier.ScanWarn, Origin: pannier.ScanExplicit,
 	Findings: []pannier.Finding{{Rule: "scan.path.hidden", Severity: pannier.SeverityWarning, Path: ".x", Message: "m", Hint: "h"}},
 }
 
