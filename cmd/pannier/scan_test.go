@@ -108,7 +108,7 @@ func TestScanBlocksASkill(t *testing.T) {
 	}
 	version := s.version(t)
 
-	s.kill()
+	s.terminate(t)
 	s = startSidecar(t, w, args...)
 	if e, err := s.entry(t, "tool"); err != nil || e.State != pannier.StateIneligible { // from the first answer on
 		t.Errorf("after a restart %+v, %v", e, err)
