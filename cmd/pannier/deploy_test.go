@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -209,6 +210,32 @@ func mounted(c object, path string) string {
 		}
 	}
 	return ""
+}
+
+// TestNetworkPolicyGuardsMetrics holds the policy against the pod: it selects it, and opens the port of the metrics to
+// Prometheus alone.
+func TestNetworkPolicyGuardsMetrics(t *testing.T) {
+	const dir = "kubernetes/base"
+	if resources, _ := documents(t, filepath.Join(deployDir, dir, "kustomization.yaml"))[0].at("resources").([]any); !slices.Contains(resources, any("networkpolicy.yaml")) {
+		t.Errorf("the resources are %v", resources)
+	}
+	policy := documents(t, filepath.Join(deployDir, dir, "networkpolicy.yaml"))[0]
+	labels := documents(t, filepath.Join(deployDir, dir, "agent.yaml"))[0].at("spec", "template", "metadata", "labels")
+	if selected := policy.at("spec", "podSelector", "matchLabels"); !reflect.DeepEqual(selected, labels) {
+		t.Errorf("the policy selects %v, the pod has %v", selected, labels)
+	}
+	for _, rule := range policy.each("spec", "ingress") {
+		for _, port := range rule.each("ports") {
+			first, _ := port.at("port").(float64)
+			last, ranged := port.at("endPort").(float64)
+			if !ranged {
+				last = first
+			}
+			if open := len(rule.each("from")) == 0; open == (first <= 9090 && 9090 <= last) {
+				t.Errorf("ports %v to %v are open to all: %t", first, last, open)
+			}
+		}
+	}
 }
 
 // podSettings reads the variables of a container as the sidecar does, with those of the image. One that is no setting is an

@@ -45,9 +45,21 @@ func (f *front) open(c *sidecar, h *api.Handler) {
 // ServeHTTP implements [http.Handler].
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) { f.choose(r).ServeHTTP(w, r) }
 
-// probes is what monitoring asks; see [api.Handler.Probes].
+// probes is what monitoring asks; see [api.Handler.Probes]. Of requests for metrics, which cost most, it takes a few at one
+// time.
 func (f *front) probes() http.Handler {
+	scrapes := make(chan struct{}, maxScrapes)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/metrics" {
+			select {
+			case scrapes <- struct{}{}:
+				defer func() { <-scrapes }()
+			default:
+				w.Header().Set("Retry-After", "1")
+				http.Error(w, "too many requests for metrics are in flight", http.StatusServiceUnavailable)
+				return
+			}
+		}
 		if h := f.handler.Load(); h != nil {
 			h.Probes().ServeHTTP(w, r)
 			return

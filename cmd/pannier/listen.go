@@ -15,10 +15,18 @@ import (
 	"github.com/prometheus/exporter-toolkit/web"
 
 	"pannier/config"
+	"pannier/publish/api"
 )
 
 // probeTimeout bounds one exchange on the TCP listener, and how long those under way may take at the end.
 const probeTimeout = 3 * time.Second
+
+// The bounds of the TCP listener, so that who reaches it takes neither the descriptors nor the memory of the sidecar.
+const (
+	maxProbeConns = 64
+	maxScrapes    = 4 // requests for metrics at one time
+	probeIdle     = 15 * time.Second
+)
 
 // listen opens the TCP listener for metrics and probes, nil where the settings have none, and checks its web
 // configuration, so that a sidecar that could not serve it does not start.
@@ -65,7 +73,7 @@ func validateWebConfig(path string) error {
 func serveProbes(ctx context.Context, ln net.Listener, h http.Handler, webConfig string, log hclog.Logger) error {
 	server := &http.Server{
 		Handler:           h,
-		ReadHeaderTimeout: probeTimeout, ReadTimeout: probeTimeout, WriteTimeout: 10 * probeTimeout, IdleTimeout: 2 * time.Minute,
+		ReadHeaderTimeout: probeTimeout, ReadTimeout: probeTimeout, WriteTimeout: 10 * probeTimeout, IdleTimeout: probeIdle,
 		MaxHeaderBytes: 32 << 10,
 		ErrorLog:       log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Warn}),
 	}
@@ -79,6 +87,7 @@ func serveProbes(ctx context.Context, ln net.Listener, h http.Handler, webConfig
 		}
 	})
 	log.Info("serving metrics and probes", "address", ln.Addr(), "web_config", webConfig)
+	ln = api.Bound(server, ln, maxProbeConns)
 	err := web.Serve(ln, server, &web.FlagConfig{WebConfigFile: &webConfig}, slog.New(toolkitLog{log}))
 	if stop() { // ctx is not what ended it
 		server.Close()

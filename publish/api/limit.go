@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -46,20 +47,30 @@ func capacityOf(files uint64) Capacity {
 	return Capacity{Connections: conns, Streams: max(1, conns*streamShares/shares), WebSockets: max(1, conns*webSocketShare/shares)}
 }
 
-// limitedListener accepts so many connections at one time. When nearly all are taken it ends those on which nothing is
-// asked, the longest idle first, so that whoever keeps connections does not keep others out.
+// freshGrace is how long a new connection has for its first byte before it makes room for others.
+const freshGrace = 100 * time.Millisecond
+
+// limitedListener accepts so many connections at one time. When nearly all are taken it closes those that have sent nothing
+// since they were accepted, the oldest first, and ends the longest idle one.
 type limitedListener struct {
 	net.Listener
 	slots chan struct{}
 	done  chan struct{}
 	close func() error
+	// anonymous bounds the connections of one address that have not come with a valid token; 0 is no bound.
+	anonymous int
 
-	mu   sync.Mutex
-	idle list.List // of *limitedConn, the longest idle first
+	mu    sync.Mutex
+	fresh list.List // of *limitedConn that have sent nothing yet, the oldest first
+	idle  list.List // of *limitedConn, the longest idle first
+	// strangers are the connections without a valid token by address, the oldest first. Each list has an element.
+	strangers map[netip.Prefix]*list.List
 }
 
 func limit(ln net.Listener, conns int) *limitedListener {
-	l := &limitedListener{Listener: ln, slots: make(chan struct{}, conns), done: make(chan struct{})}
+	l := &limitedListener{
+		Listener: ln, slots: make(chan struct{}, conns), done: make(chan struct{}), strangers: map[netip.Prefix]*list.List{},
+	}
 	l.close = sync.OnceValue(func() error {
 		close(l.done)
 		return ln.Close()
@@ -67,9 +78,9 @@ func limit(ln net.Listener, conns int) *limitedListener {
 	return l
 }
 
-// Bound has a server that is about to serve ln take so many connections at one time, idle ones making room for new ones, and
-// returns the listener to serve. It must be called before the server serves, once its handler is set. The server speaks
-// HTTP/1.1 only: over HTTP/2 one connection would be many.
+// Bound has a server that is about to serve ln take so many connections at one time, and returns the listener to serve.
+// Silent and idle connections make room for new ones. It must be called before the server serves, once its handler is set.
+// The server speaks HTTP/1.1 only: over HTTP/2 one connection would be many.
 func Bound(server *http.Server, ln net.Listener, conns int) net.Listener {
 	limited := limit(ln, conns)
 	server.Handler, server.ConnState = limited.telling(server.Handler), limited.noteState
@@ -80,9 +91,7 @@ func Bound(server *http.Server, ln net.Listener, conns int) net.Listener {
 
 // Accept implements [net.Listener].
 func (l *limitedListener) Accept() (net.Conn, error) {
-	select {
-	case l.slots <- struct{}{}:
-	case <-l.done:
+	if !l.acquire() {
 		return nil, net.ErrClosed
 	}
 	l.makeRoom()
@@ -91,7 +100,49 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 		<-l.slots
 		return nil, err
 	}
-	return &limitedConn{Conn: conn, listener: l, release: sync.OnceFunc(func() { <-l.slots })}, nil
+	c := &limitedConn{Conn: conn, listener: l, release: sync.OnceFunc(func() { <-l.slots })}
+	if excess := l.admit(c, time.Now()); excess != nil {
+		_ = excess.Close()
+	}
+	return c, nil
+}
+
+// acquire waits for a slot, and fails once the listener is closed.
+func (l *limitedListener) acquire() bool {
+	for {
+		select {
+		case l.slots <- struct{}{}:
+			return true
+		case <-l.done:
+			return false
+		case <-time.After(freshGrace):
+			l.makeRoom()
+		}
+	}
+}
+
+// admit takes a new connection up, and returns the one that its address has too many of.
+func (l *limitedListener) admit(c *limitedConn, now time.Time) (excess *limitedConn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c.accepted = now
+	c.enterLocked(&l.fresh)
+	if l.anonymous == 0 {
+		return nil
+	}
+	c.address = addressOf(c.RemoteAddr().String())
+	same := l.strangers[c.address]
+	if same == nil {
+		same = list.New()
+		l.strangers[c.address] = same
+	}
+	c.stranger = same.PushBack(c)
+	if same.Len() <= l.anonymous {
+		return nil
+	}
+	excess = same.Front().Value.(*limitedConn)
+	excess.proveLocked()
+	return excess
 }
 
 // Close implements [net.Listener]. It may be called more than once.
@@ -100,9 +151,13 @@ func (l *limitedListener) Close() error { return l.close() }
 // crowded reports whether fewer than one connection in sixteen is free, the one counted in that is waited for.
 func (l *limitedListener) crowded() bool { return len(l.slots) >= cap(l.slots)-cap(l.slots)/16 }
 
-// makeRoom ends the longest idle connection where it is crowded. Every connection that comes or falls idle then ends one,
-// so those that are idle never fill the listener.
+// makeRoom closes silent connections for as long as it is crowded, and then ends the longest idle one. Every connection that
+// comes or falls idle then ends one, so neither those that are silent nor those that are idle ever fill the listener.
 func (l *limitedListener) makeRoom() {
+	silent := l.takeSilent(time.Now())
+	for _, c := range silent {
+		_ = c.Close()
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if longest := l.idle.Front(); longest != nil && l.crowded() {
@@ -110,17 +165,32 @@ func (l *limitedListener) makeRoom() {
 	}
 }
 
+// takeSilent gives back the slots of silent connections while it is crowded. The caller closes them.
+func (l *limitedListener) takeSilent(now time.Time) (silent []*limitedConn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.crowded() && l.fresh.Len() > 0 {
+		oldest := l.fresh.Front().Value.(*limitedConn)
+		if now.Sub(oldest.accepted) < freshGrace {
+			break
+		}
+		oldest.leaveLocked()
+		oldest.release()
+		silent = append(silent, oldest)
+	}
+	return silent
+}
+
 // noteState is told the states of connections by the server.
 func (l *limitedListener) noteState(conn net.Conn, state http.ConnState) {
 	c := limitedOf(conn)
-	if c == nil {
+	if c == nil || state == http.StateNew {
 		return
 	}
 	l.mu.Lock()
+	c.leaveLocked()
 	if state == http.StateIdle {
-		c.waiting = l.idle.PushBack(c)
-	} else {
-		c.leaveLocked()
+		c.enterLocked(&l.idle)
 	}
 	l.mu.Unlock()
 	if state == http.StateIdle {
@@ -157,16 +227,47 @@ type limitedConn struct {
 	listener *limitedListener
 	release  func()
 
-	// Of the listener, under its lock: where the connection stands while it is idle, and whether it is to end.
-	waiting *list.Element
-	ended   bool
+	// Of the listener, under its lock: when the connection came, where it stands while it is silent or idle, among which
+	// connections of its address while no valid token has come on it, and whether it is to end.
+	accepted time.Time
+	list     *list.List
+	waiting  *list.Element
+	address  netip.Prefix
+	stranger *list.Element
+	ended    bool
 }
 
 // Close implements [net.Conn].
 func (c *limitedConn) Close() error {
+	c.listener.mu.Lock()
+	c.leaveLocked()
+	c.proveLocked()
+	c.listener.mu.Unlock()
 	defer c.release()
 	return c.Conn.Close()
 }
+
+// prove notes that a valid token has come on the connection.
+func (c *limitedConn) prove() {
+	c.listener.mu.Lock()
+	defer c.listener.mu.Unlock()
+	c.proveLocked()
+}
+
+// proveLocked takes the connection from those of its address that have no valid token.
+func (c *limitedConn) proveLocked() {
+	if c.stranger == nil {
+		return
+	}
+	same := c.listener.strangers[c.address]
+	same.Remove(c.stranger)
+	c.stranger = nil
+	if same.Len() == 0 {
+		delete(c.listener.strangers, c.address)
+	}
+}
+
+func (c *limitedConn) enterLocked(to *list.List) { c.list, c.waiting = to, to.PushBack(c) }
 
 // past is a deadline that has been missed.
 var past = time.Unix(1, 0)
@@ -181,7 +282,7 @@ func (c *limitedConn) endLocked() {
 
 func (c *limitedConn) leaveLocked() {
 	if c.waiting != nil {
-		c.listener.idle.Remove(c.waiting)
+		c.list.Remove(c.waiting)
 		c.waiting = nil
 	}
 }

@@ -13,10 +13,12 @@ import (
 // The bounds of one exchange. A caller that is slower costs itself its answer.
 const (
 	headerTimeout = 5 * time.Second
-	readTimeout   = 30 * time.Second
-	writeTimeout  = 60 * time.Second
-	idleTimeout   = 2 * time.Minute
-	maxHeader     = 32 << 10
+	// tcpHeaderTimeout is for callers over TCP, who may be strangers. It bounds a TLS handshake too.
+	tcpHeaderTimeout = 2 * time.Second
+	readTimeout      = 30 * time.Second
+	writeTimeout     = 60 * time.Second
+	idleTimeout      = 2 * time.Minute
+	maxHeader        = 32 << 10
 )
 
 // shutdownGrace is how long requests under way may take once the process is told to stop.
@@ -32,14 +34,24 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, log hclog.Logge
 // it is given, which may put TLS around it, and returns when the server does.
 //
 // It speaks HTTP/1.1 only: over HTTP/2 one connection would be many, and the bound of connections would hold nobody. There
-// are half as many as on the socket, so that descriptors are left when both are full.
+// are half as many as on the socket, so that descriptors are left when both are full. Of one address at most 64 connections may
+// have brought no valid token yet; the oldest of them is closed for one more.
 func ServeTCP(ctx context.Context, ln net.Listener, h http.Handler, log hclog.Logger, run func(*http.Server, net.Listener) error) error {
 	limited := limit(ln, max(1, CapacityNow().Connections/2))
+	limited.anonymous = anonymousConns
 	return serve(ctx, limited, h, log, func(server *http.Server, ln net.Listener) error {
+		server.ReadHeaderTimeout = tcpHeaderTimeout
 		server.Protocols = &http.Protocols{}
 		server.Protocols.SetHTTP1(true)
 		return run(server, ln)
 	})
+}
+
+// connKey is the key of the [*limitedConn] that a request came on.
+type connKey struct{}
+
+func withConn(ctx context.Context, conn net.Conn) context.Context {
+	return context.WithValue(withPeer(ctx, conn), connKey{}, limitedOf(conn))
 }
 
 // serve has run serve h on ln until ctx is done.
@@ -54,7 +66,7 @@ func serve(ctx context.Context, ln *limitedListener, h http.Handler, log hclog.L
 	server := &http.Server{
 		Handler:           ln.telling(h),
 		BaseContext:       func(net.Listener) context.Context { return requests },
-		ConnContext:       withPeer,
+		ConnContext:       withConn,
 		ConnState:         ln.noteState,
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout,
 		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,

@@ -136,16 +136,27 @@ func holder(tokens []Token, text string) (found Token, ok bool) {
 // else. tokens returns those that hold now; it is called for each request, and every second while one is under way: event
 // streams and WebSockets end with their token. A connection that is refused is closed, so that nobody keeps one without a
 // token.
+//
+// An address that keeps coming without a valid token waits for its answers, up to two seconds.
 func (h *Handler) WithTokens(tokens func() []Token) http.Handler {
+	failed := &throttle{}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := admitProgram(r)
 		var token Token
 		if err == nil {
 			token, err = authorize(r, tokens())
 		}
+		from := addressOf(r.RemoteAddr)
 		if err != nil {
+			if isUnauthorized(err) {
+				sleep(r.Context(), failed.fail(from, time.Now()))
+			}
 			h.turnAway(w, r, err)
 			return
+		}
+		failed.forget(from)
+		if conn, ok := r.Context().Value(connKey{}).(*limitedConn); ok && conn != nil {
+			conn.prove()
 		}
 		ctx, release := whileHeld(r.Context(), tokens, token)
 		defer release()
@@ -177,7 +188,7 @@ func whileHeld(ctx context.Context, tokens func() []Token, token Token) (context
 }
 
 func (h *Handler) turnAway(w http.ResponseWriter, r *http.Request, err error) {
-	if e, ok := errors.AsType[*statusError](err); ok && e.status == http.StatusUnauthorized {
+	if isUnauthorized(err) {
 		challenge := `Bearer realm="pannier"`
 		if r.Header.Get("Authorization") != "" {
 			challenge += `, error="invalid_token"`
@@ -189,6 +200,11 @@ func (h *Handler) turnAway(w http.ResponseWriter, r *http.Request, err error) {
 	h.fail(counted, r, err)
 	h.metrics.count("", counted.status)
 	h.tell(r, counted.status)
+}
+
+func isUnauthorized(err error) bool {
+	e, ok := errors.AsType[*statusError](err)
+	return ok && e.status == http.StatusUnauthorized
 }
 
 // authorize returns the token that a request came with.

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"pannier/publish/client"
+)
+
+// TestListenUnderManyConnections holds 2,000 silent connections to the listener of a sidecar that may open 1,024 files. The
+// socket and the probes answer, and so does the listener.
+func TestListenUnderManyConnections(t *testing.T) {
+	const flood = 2000
+	needFiles(t, flood+200)
+	socket := filepath.Join(shortDir(t), "s")
+	p := startCommand(t, "", "sh", "-c", `ulimit -n 1024; exec "$@"`, "sh", binary, "run", "--workspace", newWorkspace(t), "--socket", socket,
+		"--workspace-id", testWorkspaceID, "--state-dir", "none", "--environment-own", "block", "--platform-url", "off", "--listen", "127.0.0.1:0")
+	s := &sidecarUnderTest{process: p, socket: socket, Client: client.New(socket)}
+	t.Cleanup(s.Close)
+	eventually(t, "the sidecar is ready", func() error {
+		_, err := s.Health(t.Context())
+		return err
+	})
+	address := s.listenAddress(t)
+	for range flood {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+	}
+	for range 3 {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		probe := exec.CommandContext(ctx, binary, "probe", "--live", "--socket", socket)
+		probe.Env = cleanEnviron()
+		if out, err := probe.CombinedOutput(); err != nil {
+			t.Errorf("probe: %v %s", err, out)
+		}
+		if _, err := s.Client.Health(ctx); err != nil {
+			t.Errorf("the socket: %v", err)
+		}
+		cancel()
+	}
+	if fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.cmd.Process.Pid)); err != nil || len(fds) > 200 {
+		t.Errorf("%d descriptors are open, %v", len(fds), err)
+	}
+	c := &http.Client{Timeout: patience}
+	for _, path := range []string{"/livez", "/metrics"} {
+		if status, body := fetch(t, c, "http://"+address+path, "", ""); status != http.StatusOK {
+			t.Errorf("%s over TCP: %d %s", path, status, body)
+		}
+	}
+}
+
+// flooding opens silent connections at a rate, from each of the source addresses in turn, until the test ends.
+func flooding(t *testing.T, address string, perSecond int, sources []string) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() {
+		var open []net.Conn
+		defer func() {
+			for _, conn := range open {
+				conn.Close()
+			}
+		}()
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for n := 0; ; {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			for range perSecond / 100 {
+				dialer := net.Dialer{Timeout: time.Second, LocalAddr: &net.TCPAddr{IP: net.ParseIP(sources[n%len(sources)])}}
+				n++
+				if conn, err := dialer.DialContext(ctx, "tcp", address); err == nil {
+					open = append(open, conn)
+				}
+			}
+			for len(open) > 4000 {
+				open[0].Close()
+				open = open[1:]
+			}
+		}
+	})
+	t.Cleanup(func() { cancel(); running.Wait() })
+}
+
+// TestTokenHoldersAreServedInAFlood opens 500 silent connections a second, from one address and from many, while the holder of
+// a token asks over new connections from another address.
+func TestTokenHoldersAreServedInAFlood(t *testing.T) {
+	needFiles(t, 4500)
+	many := make([]string, 100)
+	for i := range many {
+		many[i] = fmt.Sprintf("127.0.1.%d", i+1)
+	}
+	for name, sources := range map[string][]string{"one address": {"127.0.0.2"}, "many addresses": many} {
+		t.Run(name, func(t *testing.T) {
+			file, token := newTokens(t)
+			s := startSidecar(t, newWorkspace(t), "--platform-url", "off", "--api-listen", "127.0.0.1:0", "--api-tokens", file)
+			address := s.apiAddress(t)
+			flooding(t, address, 500, sources)
+			f := far{client: &http.Client{Timeout: patience}, base: "http://" + address}
+			until := time.Now().Add(8 * time.Second)
+			var slowest time.Duration
+			for asked := 0; time.Now().Before(until); asked++ {
+				begun := time.Now()
+				if status, body := f.ask(t, token["read"], "GET", "/v1/skills", ""); status != http.StatusOK {
+					t.Fatalf("request %d: %d %s", asked, status, body)
+				}
+				slowest = max(slowest, time.Since(begun))
+				time.Sleep(50 * time.Millisecond)
+			}
+			t.Logf("the slowest request took %v", slowest)
+			if slowest > 1500*time.Millisecond {
+				t.Errorf("the slowest request took %v", slowest)
+			}
+		})
+	}
+}
+
+// TestRepeatedFailuresAreSlow guesses tokens from one address, while the holder of one is served at once.
+func TestRepeatedFailuresAreSlow(t *testing.T) {
+	file, token := newTokens(t)
+	s := startSidecar(t, newWorkspace(t), "--platform-url", "off", "--api-listen", "127.0.0.1:0", "--api-tokens", file)
+	address := s.apiAddress(t)
+	from := func(source string) far {
+		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(source)}}
+		return far{client: &http.Client{Timeout: patience, Transport: &http.Transport{DialContext: dialer.DialContext}}, base: "http://" + address}
+	}
+	guesser, holder := from("127.0.0.2"), from("127.0.0.1")
+	begun := time.Now()
+	for range 14 { // of which four wait: 100, 200, 400 and 800 ms
+		if status, body := guesser.ask(t, "guess", "GET", "/v1/skills", ""); status != http.StatusUnauthorized {
+			t.Fatalf("a guess: %d %s", status, body)
+		}
+	}
+	if took := time.Since(begun); took < 1500*time.Millisecond {
+		t.Errorf("14 guesses took %v", took)
+	}
+	if status, body := holder.ask(t, token["read"], "GET", "/v1/skills", ""); status != http.StatusOK {
+		t.Errorf("the holder: %d %s", status, body)
+	}
+	begun = time.Now()
+	if status, body := guesser.ask(t, token["read"], "GET", "/v1/skills", ""); status != http.StatusOK || time.Since(begun) > time.Second {
+		t.Errorf("a good token from the address of the guesses: %d %s after %v", status, body, time.Since(begun))
+	}
+}
