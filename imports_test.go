@@ -21,8 +21,8 @@ type room struct {
 var house = map[string]room{
 	"pannier":                              {nil, "the root package holds values: whoever needs a value must not get a room with it"},
 	"pannier/config":                       {[]string{"pannier/internal/beneath", "pannier/internal/yamldoc"}, "settings are read before there is anything else"},
-	"pannier/watcher":                      {nil, "a watcher that knows the loader would believe its own events"},
-	"pannier/loader":                       {[]string{"pannier/internal/beneath", "pannier/internal/yamldoc", "pannier/loader/installspec", "pannier/loader/profile", "pannier/loader/pytool", "pannier/loader/repair"}, "the loader hands its watch set on as a value; it never calls the watcher"},
+	"pannier/watcher":                      {[]string{"pannier/internal/fsx"}, "a watcher that knows the loader would believe its own events"},
+	"pannier/loader":                       {[]string{"pannier/internal/beneath", "pannier/internal/fsx", "pannier/internal/yamldoc", "pannier/loader/installspec", "pannier/loader/profile", "pannier/loader/pytool", "pannier/loader/repair"}, "the loader hands its watch set on as a value; it never calls the watcher"},
 	"pannier/loader/scan":                  {[]string{"pannier/internal/beneath"}, "a scan judges a directory, whoever asks; discovery and reload never pay for it"},
 	"pannier/loader/fingerprint":           {[]string{"pannier/internal/beneath"}, "a fingerprint is of a directory, whoever asks; discovery and reload never pay for it"},
 	"pannier/loader/installspec":           {[]string{"pannier/internal/yamldoc"}, "an install spec is values from values: it is shown, and nothing here can run it"},
@@ -49,6 +49,7 @@ var house = map[string]room{
 	"pannier/admin/scans":                  {nil, "what scans have found is rows of a store that is handed in, whoever scanned"},
 	"pannier/admin/upload":                 {nil, "uploads are a directory, and rows of a store that is handed in; it knows neither the wire nor what is installed"},
 	"pannier/internal/beneath":             {nil, "how a directory is opened is the same for whoever opens one"},
+	"pannier/internal/fsx":                 {nil, "what a file system can be trusted with is the same for every stage"},
 	"pannier/internal/yamldoc":             {nil, "the ground that stages stand on knows no stage"},
 	"pannier/internal/journal":             {nil, "the journal keeps events, whatever they are about"},
 	"pannier/internal/latest":              {nil, "a value is written in the background the same way whatever it is"},

@@ -6,7 +6,8 @@
 // The disk. A [pannier.Batch] only names directories to look at first. A full batch compares everything: the stat of
 // every directory and file that counts, and the content of those whose stat moved, or moved so shortly before the last
 // look that an equal stat proves nothing. Every five minutes a full batch reads everything, since there are writes that
-// move no stat.
+// move no stat; that one and a manual one also list every directory. On remote file systems and overlays, where the times
+// of a directory may stand still, every look lists it.
 //
 // # What it opens
 //
@@ -86,6 +87,7 @@ func (l *Loader) Load(ctx context.Context, b pannier.Batch) (pannier.Catalog, er
 	full := b.Full || l.interrupted
 	l.interrupted = true
 	for _, t := range l.trees {
+		t.listAll = full && b.Trigger == pannier.TriggerManual
 		t.began = t.now()
 		t.markOverdue()
 		if !full {
@@ -148,8 +150,9 @@ type tree struct {
 	// now is the clock. opened, where it is set, is told of each file that was opened.
 	now    func() time.Time
 	opened func(rel string)
-	// readAll is when every file was last read.
+	// readAll is when every file was last read, listAll says that every directory is listed this time.
 	readAll time.Time
+	listAll bool
 	// past counts the directories that lie beyond a bound, for the problem that tells of them.
 	pastDepth, pastCount int
 	lock                 lock

@@ -19,6 +19,7 @@ import (
 
 	"pannier"
 	"pannier/internal/beneath"
+	"pannier/internal/fsx"
 )
 
 // scan is one look at a root. It is used by one load and then closed.
@@ -34,6 +35,9 @@ type scan struct {
 	// targets are those that were opened, by their path, under the lock.
 	targetsMu sync.Mutex
 	targets   map[string]*os.Root
+	// timesHoldOn is, by device and under the lock, whether times of directories show changes of their entries.
+	kindsMu     sync.Mutex
+	timesHoldOn map[uint64]bool
 	// thorough says that an equal stat proves nothing this time.
 	thorough bool
 
@@ -52,7 +56,7 @@ func openScan(t *tree) (*scan, error) {
 		root.Close()
 		return nil, err
 	}
-	s := &scan{tree: t, root: root, dir: dir, fd: int(dir.Fd()), now: t.now(), place: PlaceOf(t.root)}
+	s := &scan{tree: t, root: root, dir: dir, fd: int(dir.Fd()), now: t.now(), place: PlaceOf(t.root), timesHoldOn: map[uint64]bool{}}
 	if len(t.root.LinkTargets) > 0 {
 		s.place = s.place.Resolved()
 		if s.real, err = filepath.EvalSymlinks(t.root.Path); err != nil {
@@ -218,7 +222,7 @@ func (s *scan) list(n *node, r *reader) {
 		s.obscure(n, r, err)
 		return
 	}
-	children, read := n.children, st != n.listed || !st.proves(n.listedAt)
+	children, read := n.children, st != n.listed || !st.proves(n.listedAt) || !s.timesHold(n, st)
 	if read || len(n.links) > 0 && n.depth == s.tree.rules.MaxDepth { // where children are only counted
 		if children, err = s.readEntries(n, r); err != nil {
 			s.obscure(n, r, err)
@@ -247,6 +251,22 @@ func (s *scan) list(n *node, r *reader) {
 		n.adopt(s.followLinks(n, children, r), s.tree.rules.MaxDepth)
 	}
 	s.openToolbox(n, r)
+}
+
+// timesHold reports whether the equal times of a directory prove that its entries are the same. It asks once a look for each
+// file system.
+func (s *scan) timesHold(n *node, st fileStat) bool {
+	if s.thorough || s.tree.listAll {
+		return false
+	}
+	s.kindsMu.Lock()
+	defer s.kindsMu.Unlock()
+	hold, known := s.timesHoldOn[st.dev]
+	if !known {
+		hold = fsx.DirTimesHold(n.abs)
+		s.timesHoldOn[st.dev] = hold
+	}
+	return hold
 }
 
 // dirPath returns a path that stands for the directory itself where rel is a link to it.

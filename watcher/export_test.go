@@ -55,12 +55,6 @@ func (w *Watcher) ArmAndLook(ctx context.Context) (look, end func()) {
 	return func() { w.poll(ctx, true) }, w.end
 }
 
-// RemoteKind asks the kernel.
-var RemoteKind = remoteKind
-
-// RemoteKinds are the names of file systems by their numbers.
-var RemoteKinds = remoteKinds
-
 // OpenNotify opens the backend of the product.
 var OpenNotify = openNotify
 

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pannier"
+	"pannier/internal/fsx"
 	"pannier/watcher"
 )
 
@@ -176,7 +177,7 @@ func TestMountOverRoot(t *testing.T) {
 				t.Skipf("can not mount %s: %v", m.kind, err)
 			}
 			l.until("a full batch", func() bool { return l.full })
-			if kind := watcher.RemoteKind(root); kind != "" {
+			if kind := fsx.RemoteKind(root); kind != "" {
 				t.Errorf("%s is taken for %s", m.kind, kind)
 			}
 			writer(t, "mkdir "+root+"/one", "write "+root+"/one/SKILL.md")

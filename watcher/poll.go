@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"hash/maphash"
 	"io"
 	"maps"
 	"os"
@@ -146,14 +147,15 @@ func (w *Watcher) visit(dir *watch) {
 // sight looks at a directory and at the files that matter in it, which are valid until the next call. It reads the
 // directory only where other files may matter by now.
 func (w *Watcher) sight(dir *watch, at time.Time) sighting {
-	s := sighting{dir: stampOf(dir.path), files: dir.seen.files, stale: dir.seen.stale}
+	s := sighting{dir: stampOf(dir.path), names: dir.seen.names, files: dir.seen.files, stale: dir.seen.stale}
 	if s.dir.err != 0 {
 		return s
 	}
-	if s.dir != dir.seen.dir || s.stale || dir.seen.ripe(at) {
-		files, err := w.files(dir)
+	// On a remote file system the times of a directory prove nothing.
+	if s.dir != dir.seen.dir || s.stale || dir.kind != "" || dir.seen.ripe(at) {
+		files, names, err := w.files(dir)
 		if s.stale = err != nil; !s.stale {
-			s.files = files
+			s.files, s.names = files, names
 		}
 	}
 	w.poller.scratch = append(w.poller.scratch[:0], s.files...)
@@ -164,26 +166,27 @@ func (w *Watcher) sight(dir *watch, at time.Time) sighting {
 	return s
 }
 
-// files returns the files that matter in a directory, without their stamps. One that is no more than on a way is not read for
-// that: where the way leads is looked at anyhow, and what is at its end is known.
-func (w *Watcher) files(dir *watch) (files []file, err error) {
+// files returns the files that matter in a directory, without their stamps, and the sum over its entries. One that is no
+// more than on a way is not read for that: where the way leads is looked at anyhow, and what is at its end is known.
+func (w *Watcher) files(dir *watch) (files []file, names uint64, err error) {
 	if dir.roles != roleWay {
-		if files, err = w.held(dir); err != nil {
-			return nil, err
+		if files, names, err = w.held(dir); err != nil {
+			return nil, 0, err
 		}
 	}
 	for _, end := range w.wishes.files[dir.path] {
 		files = append(files, file{path: end})
 	}
 	slices.SortFunc(files, func(a, b file) int { return cmp.Compare(a.path, b.path) })
-	return slices.Compact(files), nil
+	return slices.Compact(files), names, nil
 }
 
-// held returns the files in a directory that are read, or that lie where the consumer asked for all.
-func (w *Watcher) held(dir *watch) ([]file, error) {
+// held returns the files in a directory that are read, or that lie where the consumer asked for all, and a sum over all
+// entries, whatever their order, where the directory's times do not show which there are.
+func (w *Watcher) held(dir *watch) (_ []file, names uint64, err error) {
 	d, err := os.Open(dir.path)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer d.Close()
 	var files []file
@@ -191,18 +194,24 @@ func (w *Watcher) held(dir *watch) ([]file, error) {
 	for {
 		entries, err := d.ReadDir(256)
 		for _, e := range entries {
+			if dir.kind != "" {
+				names += maphash.String(entrySeed, e.Name()) ^ uint64(e.Type())
+			}
 			if name := e.Name(); matters(dir, name, e.IsDir(), named) && (len(files) < maxFiles || pannier.IsSkillFile(name)) {
 				files = append(files, file{path: filepath.Join(dir.path, name)})
 			}
 		}
 		if errors.Is(err, io.EOF) {
-			return files, nil
+			return files, names, nil
 		}
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
 }
+
+// entrySeed is that of the sums over entries, which no other process can foresee.
+var entrySeed = maphash.MakeSeed()
 
 // matters reports whether an entry of a polled directory is looked at by itself. Besides the files that are read, those
 // are all that lie where the consumer asked for it: the SKILL.md of a link may have any name there. That others come and

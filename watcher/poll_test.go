@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pannier"
+	"pannier/internal/fsx"
 	"pannier/watcher"
 )
 
@@ -269,7 +270,7 @@ func TestRemoteFileSystems(t *testing.T) {
 func TestLocalFileSystemsAreTrusted(t *testing.T) {
 	for _, path := range []string{t.TempDir(), "/dev/shm", "/proc", "/nowhere"} {
 		if _, err := os.Stat(path); err == nil || path == "/nowhere" {
-			if kind := watcher.RemoteKind(path); kind != "" {
+			if kind := fsx.RemoteKind(path); kind != "" {
 				t.Errorf("%s is on %s", path, kind)
 			}
 		}

@@ -78,6 +78,7 @@ func (d difference) and(other difference) difference {
 // sighting is what polling saw of a directory. It does no I/O and knows no clock.
 type sighting struct {
 	dir   stamp
+	names uint64 // a sum over the entries, of a directory whose times prove nothing; else 0
 	files []file // that matter, by path
 	stale bool   // other files may matter by now
 	// owed is a difference that is told once more at the time of again. The stat may have stayed the same since while what
@@ -99,8 +100,8 @@ func (s *sighting) ripe(at time.Time) bool { return s.owed.any() && !at.Before(s
 // take compares with what is seen now, and goes on from there. It copies the files, and only where they differ. again says that
 // nothing differs that was not told before.
 func (s *sighting) take(now sighting, at time.Time) (told difference, again bool) {
-	d := difference{dir: now.dir != s.dir, files: !slices.Equal(now.files, s.files)}
-	s.dir, s.stale = now.dir, now.stale
+	d := difference{dir: now.dir != s.dir || now.names != s.names, files: !slices.Equal(now.files, s.files)}
+	s.dir, s.names, s.stale = now.dir, now.names, now.stale
 	if d.files {
 		s.files = slices.Clone(now.files)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"pannier"
+	"pannier/internal/fsx"
 )
 
 // Options configure a [Watcher].
@@ -122,7 +123,7 @@ func New(o Options) (*Watcher, error) {
 		metrics: m,
 
 		openBackend:    openNotify,
-		remoteKind:     remoteKind,
+		remoteKind:     fsx.RemoteKind,
 		listenForClock: listenForClock,
 
 		batches: make(chan pannier.Batch),

@@ -327,6 +327,10 @@ func (s *inNamespace) changesBehindAnOverlay(t *testing.T) {
 	s.serves(t, "one", number(5))
 	s.write(t, "sed 's/number ./number 6/' lower/one/SKILL.md > t6; cat t6 > lower/one/SKILL.md") // behind the overlay
 	s.serves(t, "one", number(6))
+	s.write(t, "cp -r lower/one lower/two; sed -i 's/name: one/name: two/' lower/two/SKILL.md") // the merged directory keeps its times
+	s.serves(t, "two", number(6))
+	s.write(t, "mv lower/two lower/three")
+	s.servesSlugs(t, "one", "three")
 }
 
 // TestFaultSingleFileIsMounted mounts one SKILL.md and config.yaml alone, as subPath does.

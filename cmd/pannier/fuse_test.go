@@ -12,7 +12,7 @@ import (
 )
 
 // hangingDisk is a file system in this process (fuse(4)), which can be told to stop answering, as a network file system
-// does whose server is away. What is in it does not change. Only other processes may look into it: a thread of this one that
+// does whose server is away, and whose times never change. Only other processes may look into it: a thread of this one that
 // waits for an answer may be the one that the runtime needs for giving it.
 type hangingDisk struct {
 	dir   string
@@ -88,6 +88,36 @@ func (d *hangingDisk) hang(t *testing.T) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.away = true
+}
+
+// put adds a file and the directories above it, or replaces it.
+func (d *hangingDisk) put(name, text string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.files[name] = text
+	for n := name; n != "//"; n = path.Dir(strings.TrimSuffix(n, "/")) + "/" {
+		if !slices.Contains(d.nodes, n) {
+			d.nodes = append(d.nodes, n) // the others keep their numbers
+		}
+	}
+}
+
+// rename renames a directory; an empty name removes it.
+func (d *hangingDisk) rename(from, to string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i, n := range d.nodes {
+		rest, below := strings.CutPrefix(n, from+"/")
+		if !below {
+			continue
+		}
+		text := d.files[n]
+		delete(d.files, n)
+		if d.nodes[i] = "removed"; to != "" {
+			d.nodes[i] = to + "/" + rest
+			d.files[d.nodes[i]] = text
+		}
+	}
 }
 
 // answersAtTheEnd has the disk answer before what the test has started so far is ended: the kernel does not even let go what is killed.

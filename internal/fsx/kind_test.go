@@ -1,11 +1,9 @@
-package watcher_test
+package fsx
 
 import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-
-	"pannier/watcher"
 )
 
 // TestNumbersOfRemoteFileSystems holds the table against the numbers that golang.org/x/sys has from the kernel's headers.
@@ -15,7 +13,7 @@ func TestNumbersOfRemoteFileSystems(t *testing.T) {
 		unix.FUSE_SUPER_MAGIC: "FUSE", unix.OCFS2_SUPER_MAGIC: "OCFS2", unix.AFS_SUPER_MAGIC: "AFS", unix.AFS_FS_MAGIC: "AFS",
 		unix.CEPH_SUPER_MAGIC: "Ceph", unix.CODA_SUPER_MAGIC: "Coda",
 	} {
-		if got := watcher.RemoteKinds[number]; got != want {
+		if got := remoteKinds[number]; got != want {
 			t.Errorf("%#x is %q, want %q", number, got, want)
 		}
 	}
@@ -23,9 +21,20 @@ func TestNumbersOfRemoteFileSystems(t *testing.T) {
 
 // TestKindIsAskedOfTheKernel takes a file system that every machine has for one that others change.
 func TestKindIsAskedOfTheKernel(t *testing.T) {
-	watcher.RemoteKinds[unix.PROC_SUPER_MAGIC] = "proc"
-	defer delete(watcher.RemoteKinds, unix.PROC_SUPER_MAGIC)
-	if kind := watcher.RemoteKind("/proc"); kind != "proc" {
+	remoteKinds[unix.PROC_SUPER_MAGIC] = "proc"
+	defer delete(remoteKinds, unix.PROC_SUPER_MAGIC)
+	if kind := RemoteKind("/proc"); kind != "proc" {
 		t.Errorf("/proc is on %q", kind)
+	}
+}
+
+func TestDirTimesHold(t *testing.T) {
+	remoteKinds[unix.PROC_SUPER_MAGIC] = "proc"
+	defer delete(remoteKinds, unix.PROC_SUPER_MAGIC)
+	if DirTimesHold("/proc") || DirTimesHold("/proc/absent") {
+		t.Error("times are trusted on a remote file system, or on none")
+	}
+	if overlayKind != unix.OVERLAYFS_SUPER_MAGIC {
+		t.Error("not the number of an overlay")
 	}
 }
