@@ -39,7 +39,9 @@ const (
 	faint  = "2"
 )
 
+// in colours a text, which is cleaned first, so that the only codes in it are those of the colour.
 func (p palette) in(colour, text string) string {
+	text = printableLines(text)
 	if !p.on || text == "" {
 		return text
 	}
@@ -58,7 +60,7 @@ func (p palette) severity(s pannier.Severity) string {
 	case pannier.SeverityWarning:
 		return p.in(yellow, string(s))
 	}
-	return string(s)
+	return printable(string(s))
 }
 
 // state colours words that begin with the name of a state.

@@ -101,14 +101,10 @@ func (s streams) printRun(run pannier.CommandRun) error {
 	for _, warning := range run.Warnings {
 		fmt.Fprintf(s.err, "%s %s\n", s.complain.severity(pannier.SeverityWarning), printable(warning))
 	}
-	var text strings.Builder
-	for line := range strings.Lines(run.Text) {
-		cells := strings.Split(strings.TrimRight(line, "\r\n"), "\t")
-		for i, cell := range cells {
-			cells[i] = printable(cell)
-		}
-		text.WriteString(strings.Join(cells, "\t") + "\n")
+	text := printableLines(run.Text)
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
 	}
-	_, err := io.WriteString(s.out, text.String())
+	_, err := io.WriteString(s.out, text)
 	return err
 }

@@ -73,10 +73,9 @@ func (p *program) putEnvironment(ctx context.Context, env pannier.Environment) e
 			return err
 		}
 		if taken.Source != pannier.EnvironmentAgent {
-			fmt.Fprintf(p.err, "it is kept, and does not count: the environment of the %s is newer\n", taken.Source)
+			_ = sayf(p.err, "it is kept, and does not count: the environment of the %s is newer", taken.Source)
 		}
-		_, err = fmt.Fprintf(p.out, "skills are judged by the environment of the %s: %s/%s, %d executables, %d variables\n", taken.Source, taken.OS, taken.Arch, len(taken.Bins), len(taken.Env))
-		return err
+		return sayf(p.out, "skills are judged by the environment of the %s: %s/%s, %d executables, %d variables", taken.Source, taken.OS, taken.Arch, len(taken.Bins), len(taken.Env))
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"os/signal"
 	"syscall"
 	"time"
@@ -129,6 +128,5 @@ func (p *program) printEvent(e pannier.Event) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(p.out, "%d  %s  %s  %s\n", e.Seq, e.Time.Format(time.RFC3339), e.Type, text)
-	return err
+	return sayf(p.out, "%d  %s  %s  %s", e.Seq, e.Time.Format(time.RFC3339), e.Type, string(text))
 }

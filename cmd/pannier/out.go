@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -21,7 +22,7 @@ import (
 //   - Data goes to stdout, everything else to stderr.
 //   - An error is one line "pannier: ...", followed by "hint: ..." where there is something to do.
 //   - A problem is one line as a compiler prints it, followed by its hint.
-//   - Text that comes from a skill is printed without its control characters.
+//   - Text that comes from a skill or a sidecar is printed without its control characters: by [sayf], a table, or [printable].
 //   - Colour is on terminals only, and says nothing that the words do not.
 
 // streams are where output goes.
@@ -164,6 +165,36 @@ func printable(text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, "\uFFFD"))
+}
+
+// printableLines drops what a terminal would obey from a text of several lines, and keeps lines and tabs.
+func printableLines(text string) string {
+	clean := strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && obeyed(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(strings.ReplaceAll(text, "\r\n", "\n"), "\uFFFD"))
+	if strings.Contains(text, "\r\n") && strings.Count(text, "\r\n") == strings.Count(text, "\n") {
+		clean = strings.ReplaceAll(clean, "\n", "\r\n") // the ends of lines are the author's
+	}
+	return clean
+}
+
+// sayf prints a line. Every argument that is a text is made printable.
+func sayf(w io.Writer, format string, args ...any) error {
+	for i, arg := range args {
+		switch v := reflect.ValueOf(arg); {
+		case v.Kind() == reflect.String:
+			args[i] = printable(v.String())
+		default:
+			if s, ok := arg.(fmt.Stringer); ok {
+				args[i] = printable(s.String())
+			}
+		}
+	}
+	_, err := fmt.Fprintf(w, format+"\n", args...)
+	return err
 }
 
 // cells returns how many cells of a terminal a text takes: two for wide characters, none for marks on others (Unicode

@@ -20,14 +20,14 @@ func (p *program) promptCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.reading(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				prompt, err := c.Prompt(ctx, pannier.Turn{Format: format})
+				section, err := c.Prompt(ctx, pannier.Turn{Format: format})
 				if err != nil {
 					return err
 				}
 				if p.json {
-					return p.printJSON(prompt)
+					return p.printJSON(section)
 				}
-				return p.printPrompt(prompt)
+				return p.printPrompt(section, format == prompt.AvailableSkillsReference)
 			})
 		},
 	}
@@ -35,14 +35,19 @@ func (p *program) promptCommand() *cobra.Command {
 	return p.jsonFlag(cmd)
 }
 
-func (s streams) printPrompt(prompt pannier.Prompt) error {
+// printPrompt prints the section. exact leaves the text as it is, for the format that is byte for byte that of another tool.
+func (s streams) printPrompt(prompt pannier.Prompt, exact bool) error {
 	if prompt.Truncated {
-		fmt.Fprintf(s.err, "left out, over the limit or not readable: %s\n", strings.Join(prompt.Omitted, ", "))
+		_ = sayf(s.err, "left out, over the limit or not readable: %s", strings.Join(prompt.Omitted, ", "))
 	}
 	if prompt.Text == "" {
 		fmt.Fprintln(s.err, "no skill is available, so there is no section")
 		return nil
 	}
-	_, err := fmt.Fprintln(s.out, prompt.Text)
+	text := prompt.Text
+	if !exact {
+		text = printableLines(text)
+	}
+	_, err := fmt.Fprintln(s.out, text)
 	return err
 }

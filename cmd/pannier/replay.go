@@ -153,7 +153,7 @@ func (p *program) printReplay(r replayReport) error {
 		return p.printJSON(r)
 	}
 	for _, d := range r.Differences {
-		fmt.Fprintf(p.out, "seq %d %s %s\n", d.Seq, d.Type, printable(d.words()))
+		_ = sayf(p.out, "seq %d %s %s", d.Seq, d.Type, d.words())
 	}
 	for _, why := range r.Unknown {
 		fmt.Fprintf(p.out, "unknown: %s\n", printable(why))
