@@ -39,6 +39,7 @@ func (c *sidecar) openDoor(ctx context.Context, reg prometheus.Registerer, look 
 		SetPolicies: c.takePolicies, SetEnvironment: c.takeEnvironment,
 	})
 	c.scanning = newBackgroundScans(c.prints, c.door.ScanInBackground, reg, c.log)
+	c.deepDirs = c.prints.deepDirs
 	set := c.door.Policies()
 	blocked, scanned := c.prints.blockedBy()
 	c.registry.Prepare(func(in *registry.Inputs) { in.Policies.Workspace, in.Scans, in.Scanned = set, blocked, scanned })

@@ -46,9 +46,12 @@ type fingerprints struct {
 	policy    scanPolicy
 	log       hclog.Logger
 	due       chan struct{} // has one where all skills are to be gone through
+	deeper    chan struct{} // has one where other directories inside of skills want watching
 	unscanned chan struct{} // has one where there may be a fingerprint without a verdict
 	tickets   atomic.Uint64 // numbers the computations in the order in which they begin
+	hints     hints         // of the skills in them, the next round goes through first
 	shown     atomic.Pointer[shownFingerprints]
+	deep      atomic.Pointer[[]string] // the directories inside of skills that want watching, sorted
 
 	mu           sync.Mutex
 	directories  map[string]*directory     // by path
@@ -58,7 +61,7 @@ type fingerprints struct {
 	unjudged     bool                      // there are verdicts that the registry does not know
 	cleared      map[string]pannier.Digest // what the registry knows as scanned: the Sum of the skill by its path
 	uncleared    bool                      // there are more
-	hinted       map[string]bool           // paths of skills that a change was noticed in
+	undeep       bool                      // deep is not that of directories
 	told, judged time.Time                 // when fingerprints were shown, and when verdicts were handed over last
 }
 
@@ -68,6 +71,7 @@ type directory struct {
 	since   uint64         // the ticket of the computation that first had this digest
 	of      pannier.Digest // the Sum of the skill that it was computed for
 	files   *fingerprint.Known
+	dirs    []string // inside of it, absolute; only where scans are enforced
 	ticket  uint64
 	trouble string
 }
@@ -103,7 +107,7 @@ type shownFingerprint struct {
 func newFingerprints(rules pannier.DiscoveryRules, r *registry.Registry, verdicts *scans.Store, policy scanPolicy, log hclog.Logger) *fingerprints {
 	f := &fingerprints{
 		rules: rules, registry: r, verdicts: verdicts, policy: policy, log: log.Named("fingerprints"),
-		due: make(chan struct{}, 1), unscanned: make(chan struct{}, 1),
+		due: make(chan struct{}, 1), unscanned: make(chan struct{}, 1), deeper: make(chan struct{}, 1),
 		directories: map[string]*directory{}, blocked: map[string]verdict{}, cleared: map[string]pannier.Digest{},
 	}
 	for path, digest := range verdicts.Blocked() {
@@ -222,7 +226,7 @@ func (f *fingerprints) plan() []*pannier.Skill {
 	f.seeLocked(snapshot)
 	there := map[string]*directory{}
 	var skills []*pannier.Skill
-	turn := map[string]uint64{}
+	turn, hinted := map[string]uint64{}, f.hints.take()
 	for i := range snapshot.Entries {
 		s := snapshot.Entries[i].Skill
 		if snapshot.Entries[i].State == pannier.StateShadowed {
@@ -233,12 +237,12 @@ func (f *fingerprints) plan() []*pannier.Skill {
 		}
 		if d := f.directories[s.Path]; d != nil {
 			there[s.Path] = d
-			if d.of == s.Sum {
+			if d.of == s.Sum && !f.holdsOneOf(s, hinted) {
 				turn[s.Path] = d.ticket
 			}
 		}
 	}
-	f.unshown = f.unshown || len(there) < len(f.directories)
+	f.unshown, f.undeep = f.unshown || len(there) < len(f.directories), f.undeep || f.policy.enforce && len(there) < len(f.directories)
 	f.directories = there
 	slices.SortStableFunc(skills, func(a, b *pannier.Skill) int { return cmp.Compare(turn[a.Path], turn[b.Path]) })
 	return skills
@@ -315,6 +319,7 @@ func (f *fingerprints) learn(s *pannier.Skill, ticket uint64, p fingerprint.Prin
 	d.digest, d.of = p.Digest, s.Sum
 	if err == nil {
 		f.judgeLocked(s.Path, p.Digest)
+		f.deepenLocked(s, d, p.Dirs)
 	}
 	f.clearLocked(s.Path, d)
 	f.complainLocked(s, d, err)

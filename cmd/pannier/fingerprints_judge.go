@@ -132,6 +132,9 @@ func (f *fingerprints) tell() *pannier.Snapshot {
 	if f.unshown {
 		f.showLocked()
 	}
+	if f.undeep {
+		f.showDeepLocked()
+	}
 	if !f.unjudged && !f.uncleared {
 		return f.registry.Current()
 	}

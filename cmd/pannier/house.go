@@ -34,6 +34,9 @@ type house struct {
 	changed func(pannier.WorkspaceChanged)
 	// judgedAnew is told of another environment that skills are judged by; nil tells nobody.
 	judgedAnew func(pannier.Environment)
+	// loaderSet is the loader's watch set of the last look. deepDirs adds directories inside of skills; nil adds none.
+	loaderSet pannier.WatchSet
+	deepDirs  func() []string
 	// first is the workspace as it was at the first look, latest as it was at the newest.
 	first, latest atomic.Pointer[pannier.Workspace]
 }
@@ -71,8 +74,17 @@ func (h *house) look(ctx context.Context, b pannier.Batch) (*pannier.Snapshot, p
 	})
 	h.compare(&workspace) // behind the update, so that whoever is told of a change finds it served
 	h.judged()
+	h.loaderSet = catalog.Watch
+	return s, h.watchSet(), nil
+}
+
+// watchSet returns what wants watching after the last look. It is for the caller of look.
+func (h *house) watchSet() pannier.WatchSet {
 	extra := slices.Concat(h.workspace.Watched(), h.judgedBy.file.Watched())
-	return s, h.wanted.with(catalog.Watch, extra, h.workspace.Entries()), nil
+	if h.deepDirs != nil {
+		extra = append(extra, h.deepDirs()...)
+	}
+	return h.wanted.with(h.loaderSet, extra, h.workspace.Entries())
 }
 
 // lookAtAll looks at everything, for whoever has no watcher.

@@ -114,11 +114,8 @@ func (w *wanted) with(set pannier.WatchSet, dirs, entries []string) pannier.Watc
 	}
 	w.loaders, w.added = set.Version, slices.Clone(dirs)
 	w.versions++
-	w.set = pannier.WatchSet{Dirs: set.Dirs, Entries: entries, Version: w.versions}
-	for _, dir := range dirs {
-		if !slices.Contains(w.set.Dirs, dir) {
-			w.set.Dirs = append(slices.Clip(w.set.Dirs), dir) // the loader's own is not written to
-		}
-	}
+	all := slices.Concat(set.Dirs, dirs) // the loader's own is not written to
+	slices.Sort(all)
+	w.set = pannier.WatchSet{Dirs: slices.Compact(all), Entries: entries, Version: w.versions}
 	return w.set
 }

@@ -168,6 +168,8 @@ func (c *sidecar) follow(ctx context.Context) {
 			return
 		case b := <-c.watcher.Batches():
 			c.takeIn(ctx, b)
+		case <-c.prints.deeper:
+			c.watcher.Watch(c.watchSet())
 		}
 	}
 }
@@ -195,6 +197,7 @@ func (c *sidecar) takeIn(ctx context.Context, b pannier.Batch) {
 	c.log.Log(level, "looked", "seq", b.Seq, "trigger", b.Trigger, "full", b.Full, "dirs", len(b.Dirs), "changed", changed, "took", took)
 	c.census.ask(changed)
 	if changed || !b.Full || b.Trigger == pannier.TriggerManual {
+		c.prints.hints.add(b.Dirs)
 		c.prints.ask()
 	}
 	c.catchUp()

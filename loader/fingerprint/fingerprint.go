@@ -103,6 +103,8 @@ type Print struct {
 	// Files is the number of lines, Bytes the size of all regular files, Read how much of that was read now.
 	Files       int
 	Bytes, Read int64
+	// Dirs are the directories below the skill's own that were listed, with slashes.
+	Dirs []string
 	// Known is for the next time. It is never changed.
 	Known *Known
 }
@@ -113,7 +115,7 @@ func Of(ctx context.Context, root *os.Root, dir string, o Options) (Print, error
 	w := &walker{o: o.withDefaults(), known: o.Known}
 	w.look = w.o.now()
 	err := w.top(ctx, root, dir)
-	p := Print{Files: len(w.lines), Bytes: w.bytes, Read: w.read, Known: w.learned(err == nil)}
+	p := Print{Files: len(w.lines), Bytes: w.bytes, Read: w.read, Dirs: w.dirs, Known: w.learned(err == nil)}
 	if err != nil {
 		return p, fmt.Errorf("fingerprint of %s: %w", dir, err)
 	}

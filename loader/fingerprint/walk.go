@@ -26,6 +26,7 @@ type walker struct {
 	look         time.Time
 
 	lines   []line
+	dirs    []string
 	entries int
 	bytes   int64 // of all regular files
 	read    int64
@@ -57,6 +58,9 @@ func (w *walker) walk(ctx context.Context, dir *os.Root, rel string, depth int) 
 		return inPath(rel, err)
 	}
 	defer list.Close()
+	if rel != "" {
+		w.dirs = append(w.dirs, rel)
+	}
 	for {
 		entries, err := list.ReadDir(listBatch)
 		for _, e := range entries {
