@@ -113,10 +113,13 @@ type SkillInstalled struct {
 
 // LockEntry is one skill in a lock file.
 type LockEntry struct {
-	Slug        string    `json:"slug"`
-	Owner       string    `json:"owner,omitempty"`
-	Version     string    `json:"version,omitempty"`
-	Fingerprint Digest    `json:"fingerprint"`
+	Slug        string `json:"slug"`
+	Owner       string `json:"owner,omitempty"`
+	Version     string `json:"version,omitempty"`
+	Fingerprint Digest `json:"fingerprint"`
+	// Digest is that of SKILL.md as it was installed. It tells without reading the rest of the directory whether the entry
+	// is still about the skill that lies there. Entries of older versions have none.
+	Digest      Digest    `json:"digest,omitzero"`
 	Trust       Trust     `json:"trust"`
 	Origin      string    `json:"origin,omitempty"`
 	InstalledAt time.Time `json:"installed_at"`

@@ -161,6 +161,9 @@ func (e PolicyEntry) Change(c PolicyChange, path string) PolicyEntry {
 	return after
 }
 
+// Grants reports whether a switch is true.
+func (e PolicyEntry) Grants() bool { return !e.Switches.Equal(e.refusals()) }
+
 // refusals returns the switches that are false.
 func (s Switches) refusals() Switches {
 	if s.Enabled != nil && *s.Enabled {

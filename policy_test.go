@@ -92,11 +92,13 @@ func TestGrantsHoldForAPath(t *testing.T) {
 		{"refusal, another skill", map[pannier.PolicyKey]pannier.PolicyEntry{at("pdf"): refusal}, "other", "skills/other", silent},
 		{
 			"granted anew with its new slug",
-			map[pannier.PolicyKey]pannier.PolicyEntry{at("pdf"): refusal, at("other"): grant}, "other", "skills/pdf", granted,
+			map[pannier.PolicyKey]pannier.PolicyEntry{at("pdf"): refusal, at("other"): grant},
+			"other", "skills/pdf", granted,
 		},
 		{
 			"refused by path, and a grant of the slug for another path",
-			map[pannier.PolicyKey]pannier.PolicyEntry{at("aaa"): {Switches: refusal.Switches, Path: "skills/aaa"}, at("pdf"): grant}, "pdf", "skills/aaa", refused,
+			map[pannier.PolicyKey]pannier.PolicyEntry{at("aaa"): {Switches: refusal.Switches, Path: "skills/aaa"}, at("pdf"): grant},
+			"pdf", "skills/aaa", refused,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

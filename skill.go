@@ -64,6 +64,10 @@ type Skill struct {
 	// Managed is set on a skill that pannier has installed: the lock file of its root names it.
 	Managed bool `json:"managed,omitempty"`
 
+	// Locked is set on a managed skill whose entry in the lock file is valid: it has a fingerprint, names this slug, and its
+	// digest is that of SKILL.md as served. An entry of an older version has no digest and is valid by its path. Fingerprints
+	// are computed in the background; they are not compared, so that precedence never depends on how far that has come.
+	Locked bool `json:"-"`
 	// Commands are those that the skill declares.
 	Commands []Command `json:"-"`
 	// RuntimeTools are those that the frontmatter declares, with those that have a Fault, each of kind [ToolDeclared] with its
@@ -137,12 +141,22 @@ func (s *Skill) FilePath() string {
 type Catalog struct {
 	// Seq is that of the [Batch] that it was made for.
 	Seq uint64
+	// Locks are, by [Skill.RootIndex], what the lock files name with a fingerprint, whether the skill is there or not, ordered
+	// by path. The lists are never changed.
+	Locks [][]LockedSlug
 	// Skills are ordered by root, then by path below the root in bytes.
 	Skills []*Skill
 	// Problems are those of the roots themselves.
 	Problems []Problem
 	// Watch is what was looked into.
 	Watch WatchSet
+}
+
+// LockedSlug is a skill that a lock file names.
+type LockedSlug struct {
+	Slug string
+	// Path is as [Skill.Path] has it.
+	Path string
 }
 
 // configEndings are those of file names among the items of [Requirements.Config]; a dotted key can look like any other.

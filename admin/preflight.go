@@ -11,7 +11,7 @@ import (
 // refuses it unless the caller knows that.
 func (d *Door) preflight(req pannier.InstallRequest, skill *pannier.Skill) ([]pannier.Reason, error) {
 	placed := *skill
-	placed.TrustLevel, placed.Managed = d.o.Install.Trust, true
+	placed.TrustLevel, placed.Managed, placed.Locked = d.o.Install.Trust, true, true
 	before := d.o.Install.Current()
 	e, after := d.o.Install.Preflight(&placed)
 	if other := rival(e, after); other != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 	"time"
+
+	"pannier"
 )
 
 // OnOpen makes the loader call f for each file that it has opened, with the path below its root. f may be called by
@@ -52,5 +54,15 @@ func (l *Loader) CensusPaths(ctx context.Context) (map[string][]string, error) {
 	return paths, err
 }
 
-// ParseLock reads a lock file.
-var ParseLock = parseLock
+// ParseLock reads a lock file: the trust of each path, and the keys that are none.
+func ParseLock(text []byte) (map[string]pannier.Trust, []string, error) {
+	entries, strange, err := parseLock(text)
+	if err != nil {
+		return nil, nil, err
+	}
+	trust := map[string]pannier.Trust{}
+	for rel, e := range entries {
+		trust[rel] = e.trust
+	}
+	return trust, strange, nil
+}

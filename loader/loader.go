@@ -105,6 +105,7 @@ func (l *Loader) Load(ctx context.Context, b pannier.Batch) (pannier.Catalog, er
 	for _, t := range l.trees {
 		c.Problems = append(c.Problems, t.problems()...)
 		c.Skills = t.serve(c.Skills, b.Sure)
+		c.Locks = append(c.Locks, t.lock.named)
 	}
 	c.Watch = l.watchSet()
 	return c, nil
@@ -233,7 +234,7 @@ func (t *tree) forget() {
 	t.moved = t.moved || t.top.known
 	t.top = &node{abs: t.root.Path}
 	t.pastDepth, t.pastCount = 0, 0
-	t.lock = lock{trust: t.lock.trust} // whoever breaks it next must not gain by that
+	t.lock = lock{entries: t.lock.entries} // whoever breaks it next must not gain by that
 }
 
 // mark notes which directories a batch names. A directory that is not known concerns the nearest known one above it. One

@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -22,9 +23,10 @@ const lockRel = pannier.OwnDir + "/" + pannier.LockFile
 type lock struct {
 	stat   fileStat // when it was last read; zero where there is none
 	proven bool     // an equal stat means an equal file
-	// trust holds what the last readable lock file says, by path below the root.
-	trust map[string]pannier.Trust
-	// read says that trust is from the lock file, and not that none was readable yet.
+	// entries holds what the last readable lock file says, by path below the root. named are those with a fingerprint.
+	entries map[string]lockEntry
+	named   []pannier.LockedSlug
+	// read says that entries are from the lock file, and not that none was readable yet.
 	read bool
 	// failed says that there is a lock file that can not be read, so that nobody knows what it says now.
 	failed   bool
@@ -34,16 +36,24 @@ type lock struct {
 	moved bool
 }
 
+// lockEntry is what a lock file says of one skill. vouches says that it has a fingerprint.
+type lockEntry struct {
+	trust   pannier.Trust
+	slug    string
+	digest  pannier.Digest
+	vouches bool
+}
+
 // trustOf returns how far the skill at a path below the root is trusted, and whether pannier has installed it. Where the
 // lock file can not be read, what it may name is not trusted: what it named before, or, as long as that is not known, and in
 // a managed root, every skill.
 func (t *tree) trustOf(rel string) (trust pannier.Trust, managed bool) {
-	trust, managed = t.lock.trust[rel]
+	entry, managed := t.lock.entries[rel]
 	switch {
 	case t.lock.failed && (managed || t.doubtsAll()):
 		return pannier.TrustUntrusted, managed
 	case managed:
-		return trust, true
+		return entry.trust, true
 	}
 	return t.root.Trust, false
 }
@@ -67,13 +77,13 @@ func (s *scan) openLock() {
 	case err != nil:
 		s.failLock("lock.unreadable", 0, "the file can not be read: "+cause(err))
 	case st == (fileStat{}):
-		l.trust, l.read = nil, false
+		l.entries, l.named, l.read = nil, nil, false
 	default:
 		st = s.readLock(st)
 	}
 	l.proven = err == nil && st.proves(s.now)
 	l.stat = st
-	l.moved = l.moved || l.failed != before.failed || l.read != before.read || !maps.Equal(l.trust, before.trust)
+	l.moved = l.moved || l.failed != before.failed || l.read != before.read || !maps.Equal(l.entries, before.entries)
 }
 
 // readLock reads the lock file and returns its stat after that.
@@ -89,7 +99,7 @@ func (s *scan) readLock(st fileStat) fileStat {
 		s.failLock("lock.syntax", jsonLine(text, err), "this is not the lock file that it should be"+lockCause(err))
 		return after
 	}
-	l.trust, l.read = entries, true
+	l.entries, l.named, l.read = entries, namedIn(entries, s.tree.root), true
 	if len(strange) > 0 {
 		l.problems = append(l.problems, pannier.Problem{
 			Code: "lock.path", Severity: pannier.SeverityWarning, Path: s.lockPath(), Field: "skills",
@@ -139,7 +149,7 @@ func lockCause(err error) string {
 
 // parseLock reads a lock file: how far each skill that it names is trusted, and which keys are no paths below the root. A
 // level that is not known is untrusted; of two keys for one path the lesser level counts.
-func parseLock(text []byte) (entries map[string]pannier.Trust, strange []string, err error) {
+func parseLock(text []byte) (entries map[string]lockEntry, strange []string, err error) {
 	file, err := jsonObject(text)
 	if err != nil {
 		return nil, nil, err
@@ -155,7 +165,7 @@ func parseLock(text []byte) (entries map[string]pannier.Trust, strange []string,
 	if err := file.read("skills", &skills); err != nil {
 		return nil, nil, err
 	}
-	entries = make(map[string]pannier.Trust, len(skills))
+	entries = make(map[string]lockEntry, len(skills))
 	for key, entry := range skills {
 		var trust pannier.Trust
 		if err := entry.read("trust", &trust); err != nil {
@@ -168,13 +178,36 @@ func parseLock(text []byte) (entries map[string]pannier.Trust, strange []string,
 		}
 		levels := pannier.TrustLevels()
 		level := max(0, slices.Index(levels, trust))
+		e := entry.identity()
 		if other, again := entries[rel]; again {
-			level = min(level, slices.Index(levels, other))
+			level = min(level, slices.Index(levels, other.trust))
+			e.vouches = false // it is not known which of the two is meant
 		}
-		entries[rel] = levels[level]
+		e.trust = levels[level]
+		entries[rel] = e
 	}
 	slices.Sort(strange)
 	return entries, strange, nil
+}
+
+// identity returns what an entry says of which skill it is about. A field that is not well formed says nothing.
+func (f jsonFields) identity() (e lockEntry) {
+	var fingerprint pannier.Digest
+	err := errors.Join(f.read("slug", &e.slug), f.read("fingerprint", &fingerprint), f.read("digest", &e.digest))
+	e.vouches = err == nil && !fingerprint.IsZero() && e.slug != ""
+	return e
+}
+
+// namedIn returns the skills that a lock file names with a fingerprint, by path.
+func namedIn(entries map[string]lockEntry, root pannier.Root) []pannier.LockedSlug {
+	var named []pannier.LockedSlug
+	for rel, e := range entries {
+		if e.vouches {
+			named = append(named, pannier.LockedSlug{Slug: e.slug, Path: path.Join(root.Name, rel)})
+		}
+	}
+	slices.SortFunc(named, func(a, b pannier.LockedSlug) int { return cmp.Compare(a.Path, b.Path) })
+	return named
 }
 
 // lockStat returns the stat of the lock file, zero where there is none.
@@ -231,12 +264,23 @@ func (n *node) applyLock(t *tree) {
 
 // trusted returns a skill as the lock file has it now: another one where that is something else than before.
 func (t *tree) trusted(skill *pannier.Skill) *pannier.Skill {
-	trust, managed := t.trustOf(skill.PathBelowRoot)
-	if trust == skill.TrustLevel && managed == skill.Managed {
+	s := *skill
+	t.applyEntry(&s)
+	if s.TrustLevel == skill.TrustLevel && s.Managed == skill.Managed && s.Locked == skill.Locked {
 		return skill
 	}
-	s := *skill
-	s.TrustLevel, s.Managed = trust, managed
 	s.Sum = sum(&s)
 	return &s
+}
+
+// applyEntry sets what a skill has from the lock file. An entry that is about another slug or another SKILL.md gives no trust:
+// what lies there now is trusted no more than what was put into the root by hand.
+func (t *tree) applyEntry(s *pannier.Skill) {
+	s.TrustLevel, s.Managed = t.trustOf(s.PathBelowRoot)
+	e := t.lock.entries[s.PathBelowRoot]
+	mine := (e.slug == "" || e.slug == s.Slug) && (e.digest.IsZero() || e.digest == s.Digest)
+	s.Locked = s.Managed && !t.lock.failed && e.vouches && mine
+	if s.Managed && !mine && !t.root.Trust.AtLeast(s.TrustLevel) {
+		s.TrustLevel = t.root.Trust
+	}
 }

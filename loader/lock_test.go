@@ -20,7 +20,7 @@ func lockOf(entries ...string) string {
 	var skills []string
 	for _, e := range entries {
 		path, trust, _ := strings.Cut(e, " ")
-		skills = append(skills, `"`+path+`":{"slug":"s","trust":"`+trust+`","fingerprint":"sha256:00","source":"x","installed_at":"2026-01-02T03:04:05Z"}`)
+		skills = append(skills, `"`+path+`":{"slug":"`+filepath.Base(path)+`","trust":"`+trust+`","fingerprint":"sha256:00","source":"x","installed_at":"2026-01-02T03:04:05Z"}`)
 	}
 	return `{"version":1,"skills":{` + strings.Join(skills, ",") + `}}`
 }

@@ -96,11 +96,10 @@ func unopened(before fileStat, err error) fileStat {
 // blank returns the skill that a directory holds before anything of it is read. file is the name of its SKILL.md.
 func (r *reader) blank(n *node, file string) *pannier.Skill {
 	root := r.scan.tree.root
-	trust, managed := r.scan.tree.trustOf(n.rel)
 	return &pannier.Skill{
 		Path: n.shown(root), Root: root.Name, SourceKind: root.Kind, Implicit: root.Implicit,
 		RootIndex: r.scan.tree.index, PathBelowRoot: n.rel, Folder: n.name, File: file,
-		UserInvocable: true, TrustLevel: trust, Managed: managed,
+		UserInvocable: true,
 	}
 }
 

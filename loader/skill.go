@@ -84,6 +84,7 @@ func (s *scan) settle(f *found, read *pannier.Skill) {
 	case f.good != nil:
 		read = lastGood(f.good, read)
 	}
+	s.tree.applyEntry(read)
 	read.Sum = sum(read)
 	if f.skill == nil || f.skill.Sum != read.Sum {
 		f.skill = read
@@ -98,7 +99,6 @@ func lastGood(good, broken *pannier.Skill) *pannier.Skill {
 	s := *good
 	s.LastGood = true
 	s.Problems = broken.Problems
-	s.TrustLevel, s.Managed = broken.TrustLevel, broken.Managed
 	s.FileDigest, s.MetaFileDigest = broken.FileDigest, broken.MetaFileDigest
 	return &s
 }
@@ -110,7 +110,7 @@ func sum(s *pannier.Skill, scripts ...string) pannier.Digest {
 		b = append(append(b, text...), 0)
 	}
 	b = strconv.AppendInt(b, int64(s.RootIndex), 10)
-	for _, is := range []bool{s.Implicit, s.LastGood, s.Broken, s.Managed} {
+	for _, is := range []bool{s.Implicit, s.LastGood, s.Broken, s.Managed, s.Locked} {
 		b = strconv.AppendBool(append(b, 0), is)
 	}
 	for _, d := range []*pannier.Digest{&s.Digest, &s.MetaDigest, &s.FileDigest, &s.MetaFileDigest} {

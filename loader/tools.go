@@ -61,6 +61,7 @@ func (r *reader) readToolbox(n *node, metaStat fileStat) (*pannier.Skill, fileSt
 		Hint:    "add a SKILL.md beside " + toolsDir + "/: `---`, lines with `name:` and `description:`, `---`, and what the agent shall do",
 	})
 	slices.SortStableFunc(skill.Problems, pannier.CompareProblems)
+	r.scan.tree.applyEntry(skill)
 	return skill, after
 }
 

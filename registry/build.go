@@ -2,6 +2,7 @@ package registry
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -30,6 +31,7 @@ func assess(in Inputs) *pannier.Snapshot {
 	s.Problems = slices.Concat(in.Workspace.Problems, in.Catalog.Problems, missing)
 	s.Entries = arrange(choices, in.Policies, in.Workspace.Listed)
 	judge(s.Entries, &in)
+	s.Problems = append(s.Problems, contests(s, in.Catalog.Locks)...)
 	return s
 }
 
@@ -50,6 +52,9 @@ func arrange(choices []choice, policies pannier.Policies, listed bool) []pannier
 		switch {
 		case winner < i:
 			e.State, e.ShadowedBy = pannier.StateShadowed, entries[winner].Path
+			if c.rank != unranked && choices[winner].rank == unranked {
+				e.Problems = append(e.Problems, listedAndShadowed(e))
+			}
 		case c.rank == unranked:
 			e.State = pannier.StateUnlisted
 		}
@@ -61,6 +66,15 @@ func arrange(choices []choice, policies pannier.Policies, listed bool) []pannier
 	return entries
 }
 
+// listedAndShadowed reports that the list of config.yaml names a skill that another one keeps from being used.
+func listedAndShadowed(e *pannier.Entry) pannier.Problem {
+	return pannier.Problem{
+		Code: "config.skill_shadowed", Severity: pannier.SeverityWarning, Path: e.Path, Field: "skills",
+		Message: fmt.Sprintf("config.yaml lists this skill, but its slug %q belongs to %s, which is not listed", e.Slug, e.ShadowedBy),
+		Hint:    "give one of the two another `slug` in its frontmatter, or list the other one",
+	}
+}
+
 func bySlug(a, b choice) int {
 	if d := strings.Compare(a.skill.Slug, b.skill.Slug); d != 0 {
 		return d
@@ -68,17 +82,49 @@ func bySlug(a, b choice) int {
 	return precedence(a, b)
 }
 
-// precedence orders skills that want the same slug: what config.yaml lists wins over what it does not, what can be read
-// over what can not, then the root listed first, the shallower path, the smaller path in bytes.
+// precedence orders skills that claim the same slug. It depends on the tree, the lock files, the settings and the list of
+// config.yaml alone, never on the order in which anything was found or computed:
+//
+//  1. one that can be read over one that cannot
+//  2. the root listed first in the settings
+//  3. one that the lock file of its root vouches for ([pannier.Skill.Locked])
+//  4. one that config.yaml lists over one that it does not
+//  5. by its claim: the folder is the slug; the folder becomes the slug; _meta.json or the frontmatter says so
+//  6. the shallower path, then the smaller path in bytes
+//
+// The list comes after the lock file: a list decides which skills the agent uses, and must not let another directory take over
+// the slug of an installed skill.
 func precedence(a, b choice) int {
-	below, other := a.skill.PathBelowRoot, b.skill.PathBelowRoot
-	return cmp.Or(
-		compareBool(a.rank == unranked, b.rank == unranked),
+	if d := cmp.Or(
 		compareBool(a.skill.Broken, b.skill.Broken),
 		cmp.Compare(a.skill.RootIndex, b.skill.RootIndex),
-		cmp.Compare(strings.Count(below, "/"), strings.Count(other, "/")),
-		cmp.Compare(below, other),
-	)
+		compareBool(!a.skill.Locked, !b.skill.Locked),
+		compareBool(a.rank == unranked, b.rank == unranked),
+	); d != 0 {
+		return d
+	}
+	if d := cmp.Compare(claim(a.skill), claim(b.skill)); d != 0 {
+		return d
+	}
+	below, other := a.skill.PathBelowRoot, b.skill.PathBelowRoot
+	return cmp.Or(cmp.Compare(strings.Count(below, "/"), strings.Count(other, "/")), cmp.Compare(below, other))
+}
+
+// claim returns how strongly a skill claims its slug: 0 is the strongest.
+func claim(s *pannier.Skill) int {
+	switch {
+	case s.Folder == s.Slug:
+		return 0
+	case claimsByFolder(s):
+		return 1
+	}
+	return 2
+}
+
+// claimsByFolder reports whether a skill would have its slug without anything that its files say.
+func claimsByFolder(s *pannier.Skill) bool {
+	own := pannier.Slugify(s.Folder)
+	return own == s.Slug || own == "" && pannier.FallbackSlug(s.PathBelowRoot) == s.Slug
 }
 
 // compareBool orders false before true.

@@ -2,6 +2,7 @@ package registry_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"pannier"
@@ -43,7 +44,7 @@ func TestCollisions(t *testing.T) {
 			"a folder and the slug of another",
 			[]*pannier.Skill{skillAt("skills/a", as("b")), skillAt("skills/b")},
 			pannier.Workspace{},
-			"b skills/a eligible\nb skills/b shadowed by skills/a",
+			"b skills/b eligible\nb skills/a shadowed by skills/b",
 		},
 		{
 			"one that can not be read never wins",
@@ -64,14 +65,20 @@ func TestCollisions(t *testing.T) {
 			"pdf skills/pdf ineligible\npdf managed/pdf shadowed by skills/pdf",
 		},
 		{
-			"what is listed beats what is not", skillsAt("skills/pdf", "managed/x/pdf"), listing("x/pdf"),
-			"pdf managed/x/pdf eligible\npdf skills/pdf shadowed by managed/x/pdf",
+			"what is listed beats what is not, in one root", skillsAt("skills/pdf", "skills/x/pdf"), listing("x/pdf"),
+			"pdf skills/x/pdf eligible\npdf skills/pdf shadowed by skills/x/pdf",
 		},
 		{
-			"even where it can not be read",
-			[]*pannier.Skill{skillAt("skills/pdf"), skillAt("managed/x/pdf", broken)},
-			listing("x/pdf"),
-			"pdf managed/x/pdf ineligible\npdf skills/pdf shadowed by managed/x/pdf",
+			"but not the root listed first", skillsAt("skills/pdf", "managed/x/pdf"), listing("x/pdf"),
+			"pdf skills/pdf unlisted\npdf managed/x/pdf shadowed by skills/pdf",
+		},
+		{
+			"and not one that is installed", []*pannier.Skill{skillAt("skills/pdf", locked), skillAt("skills/x/pdf")}, listing("x/pdf"),
+			"pdf skills/pdf unlisted\npdf skills/x/pdf shadowed by skills/pdf",
+		},
+		{
+			"nor where it can not be read", []*pannier.Skill{skillAt("skills/pdf"), skillAt("skills/x/pdf", broken)}, listing("x/pdf"),
+			"pdf skills/pdf unlisted\npdf skills/x/pdf shadowed by skills/pdf",
 		},
 		{
 			"both listed: not the list's order", skillsAt("skills/pdf", "managed/x/pdf"), listing("x/pdf", "pdf"),
@@ -108,6 +115,79 @@ func TestCollisions(t *testing.T) {
 				t.Errorf("got\n%s\nwant\n%s", got, test.want)
 			}
 		})
+	}
+}
+
+// TestPrecedence takes each rule by itself: of two skills that differ in more than one, the rule listed first decides. The winner
+// is the same in whatever order the skills come.
+func TestPrecedence(t *testing.T) {
+	slug := func(s *pannier.Skill) { s.Slug = "pdf-forms" }
+	for _, tt := range []struct {
+		name          string
+		winner, loser *pannier.Skill
+		list          pannier.Workspace
+	}{
+		{"readable over broken", skillAt("/opt/skills/zzz/zzz", slug), skillAt("skills/pdf-forms", slug, locked, broken), pannier.Workspace{}},
+		{"root over lock", skillAt("skills/zzz/zzz", slug), skillAt("managed/pdf-forms", slug, locked), pannier.Workspace{}},
+		{"lock over list", skillAt("skills/z/zzz", slug, locked), skillAt("skills/pdf-forms", slug), listing("pdf-forms")},
+		{"lock over folder", skillAt("skills/z/zzz", slug, locked), skillAt("skills/pdf-forms", slug), pannier.Workspace{}},
+		{"list over folder", skillAt("skills/z/zzz", slug), skillAt("skills/pdf-forms", slug), listing("zzz")},
+		{"folder over a folder that becomes the slug", skillAt("skills/z/pdf-forms", slug), skillAt("skills/PDF-Forms", slug), pannier.Workspace{}},
+		{"folder over a claim", skillAt("skills/z/pdf-forms", slug), skillAt("skills/aaa", slug), pannier.Workspace{}},
+		{"a folder that becomes the slug over a claim", skillAt("skills/z/PDF_Forms", slug), skillAt("skills/aaa", slug), pannier.Workspace{}},
+		{"depth", skillAt("skills/z/pdf-forms", slug), skillAt("skills/a/a/pdf-forms", slug), pannier.Workspace{}},
+		{"bytes", skillAt("skills/A/pdf-forms", slug), skillAt("skills/a/pdf-forms", slug), pannier.Workspace{}},
+		{
+			"a disabled skill wins", skillAt("skills/pdf-forms", slug, func(s *pannier.Skill) { s.Disabled = true }),
+			skillAt("skills/aaa", slug), pannier.Workspace{},
+		},
+		{
+			"a slug made of the path over a claim", skillAt("skills/z/\u6280\u80fd", func(s *pannier.Skill) {}),
+			skillAt("skills/a", func(s *pannier.Skill) { s.Slug = pannier.FallbackSlug("z/\u6280\u80fd") }), pannier.Workspace{},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, skills := range [][]*pannier.Skill{{tt.winner, tt.loser}, {tt.loser, tt.winner}} {
+				s := build(t, of(tt.list, skills...))
+				if s.Entries[0].Path != tt.winner.Path || s.Entries[1].ShadowedBy != tt.winner.Path {
+					t.Errorf("got\n%s", states(s))
+				}
+			}
+		})
+	}
+}
+
+// TestWinnerIsTheSameInEveryOrder draws skills that claim few slugs, and shuffles them.
+func TestWinnerIsTheSameInEveryOrder(t *testing.T) {
+	folders := []string{"pdf", "PDF", "aaa", "x/pdf", "x/y/pdf", "z/Pdf", "zzz"}
+	for seed := range uint64(300) {
+		d := rand.New(rand.NewPCG(seed, 1))
+		var skills []*pannier.Skill
+		for _, root := range []string{"skills", "managed", "/opt/skills"} {
+			for _, folder := range folders {
+				if d.IntN(2) == 0 {
+					continue
+				}
+				skills = append(skills, skillAt(root+"/"+folder, func(s *pannier.Skill) {
+					s.Slug = []string{"pdf", "aaa"}[d.IntN(2)]
+					s.Locked = d.IntN(4) == 0
+					if d.IntN(5) == 0 {
+						broken(s)
+					}
+				}))
+			}
+		}
+		list := pannier.Workspace{}
+		if d.IntN(2) == 0 {
+			list = listing(folders[d.IntN(len(folders))], folders[d.IntN(len(folders))])
+		}
+		want := build(t, of(list, skills...))
+		for range 5 {
+			d.Shuffle(len(skills), func(i, j int) { skills[i], skills[j] = skills[j], skills[i] })
+			if got := build(t, of(list, skills...)); states(got) != states(want) || got.Digest != want.Digest {
+				t.Fatalf("seed %d: got\n%s\nwant\n%s", seed, states(got), states(want))
+			}
+		}
 	}
 }
 

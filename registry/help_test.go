@@ -64,6 +64,8 @@ func broken(s *pannier.Skill) {
 	})
 }
 
+func locked(s *pannier.Skill) { s.Managed, s.Locked = true, true }
+
 // listing returns a config.yaml with a list.
 func listing(names ...string) pannier.Workspace {
 	return pannier.Workspace{Listed: true, Skills: names}

@@ -14,18 +14,23 @@ const maxWarnings = 100
 // The kinds of warning that are no problem of one skill.
 const (
 	kindSharedName = "skill.name.shared"
+	kindSharedSlug = "skill.slug.shared"
 	kindMore       = "skill.more"
 )
 
-// Warnings returns what is wrong with skills in a snapshot and was not before, by slug. Of the first snapshot of a process,
-// whose before is nil, these are only the errors, and the names that several skills share: the warnings were told when they
-// came.
+// Warnings returns what is wrong with skills in a snapshot and was not before: contested slugs, new collisions, then the
+// problems of skills by slug. Of the first snapshot of a process, whose before is nil, these are only the contested slugs, the
+// errors, and the names that several skills share: the warnings were told when they came.
 func Warnings(before, after *pannier.Snapshot) []pannier.SkillWarning {
 	worst := pannier.SeverityWarning
-	if before == nil {
+	first := before == nil
+	if first {
 		before, worst = &pannier.Snapshot{}, pannier.SeverityError
 	}
-	var warnings []pannier.SkillWarning
+	warnings := newContests(before, after)
+	if !first {
+		warnings = append(warnings, newCollisions(before, after)...)
+	}
 	names := false
 	for old, now := range pairs(before, after) {
 		if now == nil || old != nil && old.Skill == now.Skill && len(old.Problems) == len(now.Problems) {
@@ -43,6 +48,35 @@ func Warnings(before, after *pannier.Snapshot) []pannier.SkillWarning {
 	}
 	if more := len(warnings) - maxWarnings; more > 0 {
 		warnings = append(warnings[:maxWarnings], pannier.SkillWarning{Kind: kindMore, Detail: fmt.Sprintf("there are %d more; `pannier list` shows all", more)})
+	}
+	return warnings
+}
+
+// newContests returns the contested slugs that were not contested before, or not by the same skills.
+func newContests(before, after *pannier.Snapshot) (warnings []pannier.SkillWarning) {
+	for _, p := range after.Problems {
+		if p.Code == kindContested && !slices.Contains(before.Problems, p) {
+			warnings = append(warnings, pannier.SkillWarning{Name: p.Path, Kind: kindContested, Detail: p.Message})
+		}
+	}
+	return warnings
+}
+
+// newCollisions returns the collisions that were not there before, but for those of contested slugs.
+func newCollisions(before, after *pannier.Snapshot) (warnings []pannier.SkillWarning) {
+	for i := range after.Entries {
+		e := &after.Entries[i]
+		if e.State != pannier.StateShadowed {
+			continue
+		}
+		if old, ok := before.LookupPath(e.Slug, e.Path); ok && old.ShadowedBy == e.ShadowedBy {
+			continue
+		}
+		if !isContested(after, e.Slug) {
+			warnings = append(warnings, pannier.SkillWarning{
+				Name: e.Slug, Kind: kindSharedSlug, Detail: fmt.Sprintf("%s and %s claim the slug %q; %s holds it", e.ShadowedBy, e.Path, e.Slug, e.ShadowedBy),
+			})
+		}
 	}
 	return warnings
 }

@@ -213,8 +213,8 @@ func (p *place) replaceBy(ctx context.Context, st *Staged, req pannier.InstallRe
 		return st.area.unlessGone(errors.Join(errStaged, err))
 	}
 	in.After = &pannier.LockEntry{
-		Slug: st.Skill.Slug, Owner: st.Skill.Owner, Version: st.Skill.Version, Fingerprint: st.Fingerprint, Trust: st.store.trust,
-		Origin: req.Origin, InstalledAt: time.Now().UTC(), By: by, Previous: c.previous(p.root, st.Skill.Slug),
+		Slug: st.Skill.Slug, Owner: st.Skill.Owner, Version: st.Skill.Version, Fingerprint: st.Fingerprint, Digest: st.Skill.Digest,
+		Trust: st.store.trust, Origin: req.Origin, InstalledAt: time.Now().UTC(), By: by, Previous: c.previous(p.root, st.Skill.Slug),
 	}
 	e, err := p.run(ctx, in)
 	e.tell(result)
@@ -229,6 +229,9 @@ func (c current) previous(root pannier.Root, slug string) *pannier.LockEntry {
 	e := pannier.LockEntry{Slug: slug, Trust: root.Trust}
 	if c.entry != nil {
 		e = *c.entry
+	}
+	if e.Fingerprint != c.print {
+		e.Digest = pannier.Digest{} // it was changed by hand
 	}
 	e.Fingerprint, e.Previous = c.print, nil
 	return &e

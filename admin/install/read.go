@@ -45,7 +45,7 @@ func (st *Staged) read(ctx context.Context, folder string) (*pannier.Skill, erro
 	for _, skill := range c.Skills {
 		if skill.PathBelowRoot == folder && !skill.ToolsOnly {
 			s := *skill
-			s.Path, s.Managed = path.Join(st.root.Name, folder), true
+			s.Path, s.Managed, s.Locked = path.Join(st.root.Name, folder), true, true
 			s.RootIndex = slices.IndexFunc(st.store.rules.Roots, func(r pannier.Root) bool { return r.Path == st.root.Path })
 			return &s, nil
 		}

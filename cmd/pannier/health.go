@@ -94,6 +94,7 @@ func (c *sidecar) health() pannier.Health {
 		}
 		h.Conditions = append(h.Conditions, snapshotConditions(s)...)
 		h.Conditions = append(h.Conditions, c.scanConditions(s)...)
+		h.Conditions = append(h.Conditions, c.takeovers.Conditions(s)...)
 	} else {
 		h.Conditions = append(h.Conditions, startingCondition(c.settings))
 	}

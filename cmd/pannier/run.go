@@ -90,6 +90,7 @@ type sidecar struct {
 	installed   *install.Store
 	tcp         *apiListener              // nil where the API is not served over TCP
 	manager     *manager                  // nil where systemd did not start this process
+	takeovers   registry.Takeovers
 	looked      atomic.Pointer[time.Time] // when the last look ended, nil before the first
 	catchUp     func()                    // collects the garbage of the first scan
 }
@@ -256,6 +257,7 @@ func (c *sidecar) announce(ctx context.Context) {
 			for _, warning := range registry.Warnings(before, s) {
 				c.events.emit(pannier.EventSkillWarning, warning)
 			}
+			c.takeovers.Observe(before, s)
 			for _, change := range registry.Transitions(before, s) {
 				c.events.emit(pannier.EventSkillStateChanged, change)
 			}
