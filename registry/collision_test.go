@@ -73,11 +73,15 @@ func TestCollisions(t *testing.T) {
 			"pdf skills/pdf unlisted\npdf managed/x/pdf shadowed by skills/pdf",
 		},
 		{
-			"and not one that is installed", []*pannier.Skill{skillAt("skills/pdf", locked), skillAt("skills/x/pdf")}, listing("x/pdf"),
+			"and not one that is installed",
+			[]*pannier.Skill{skillAt("skills/pdf", locked), skillAt("skills/x/pdf")},
+			listing("x/pdf"),
 			"pdf skills/pdf unlisted\npdf skills/x/pdf shadowed by skills/pdf",
 		},
 		{
-			"nor where it can not be read", []*pannier.Skill{skillAt("skills/pdf"), skillAt("skills/x/pdf", broken)}, listing("x/pdf"),
+			"nor where it can not be read",
+			[]*pannier.Skill{skillAt("skills/pdf"), skillAt("skills/x/pdf", broken)},
+			listing("x/pdf"),
 			"pdf skills/pdf unlisted\npdf skills/x/pdf shadowed by skills/pdf",
 		},
 		{
@@ -139,11 +143,13 @@ func TestPrecedence(t *testing.T) {
 		{"bytes", skillAt("skills/A/pdf-forms", slug), skillAt("skills/a/pdf-forms", slug), pannier.Workspace{}},
 		{
 			"a disabled skill wins", skillAt("skills/pdf-forms", slug, func(s *pannier.Skill) { s.Disabled = true }),
-			skillAt("skills/aaa", slug), pannier.Workspace{},
+			skillAt("skills/aaa", slug),
+			pannier.Workspace{},
 		},
 		{
 			"a slug made of the path over a claim", skillAt("skills/z/\u6280\u80fd", func(s *pannier.Skill) {}),
-			skillAt("skills/a", func(s *pannier.Skill) { s.Slug = pannier.FallbackSlug("z/\u6280\u80fd") }), pannier.Workspace{},
+			skillAt("skills/a", func(s *pannier.Skill) { s.Slug = pannier.FallbackSlug("z/\u6280\u80fd") }),
+			pannier.Workspace{},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

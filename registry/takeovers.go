@@ -37,7 +37,7 @@ func (t *Takeovers) Observe(before, after *pannier.Snapshot) {
 	}
 	for i := range after.Entries {
 		e := &after.Entries[i]
-		if e.State != pannier.StateShadowed {
+		if e.State != pannier.StateShadowed || e.Deleting {
 			continue
 		}
 		old, held := before.LookupPath(e.Slug, e.Path)

@@ -62,14 +62,18 @@ func newContests(before, after *pannier.Snapshot) (warnings []pannier.SkillWarni
 	return warnings
 }
 
-// newCollisions returns the collisions that were not there before, but for those of contested slugs.
+// newCollisions returns the collisions that were not there before, but for those of contested slugs. A skill that is about to
+// go does not count: a renamed skill is no collision with itself.
 func newCollisions(before, after *pannier.Snapshot) (warnings []pannier.SkillWarning) {
 	for i := range after.Entries {
 		e := &after.Entries[i]
-		if e.State != pannier.StateShadowed {
+		if e.State != pannier.StateShadowed || e.Deleting {
 			continue
 		}
-		if old, ok := before.LookupPath(e.Slug, e.Path); ok && old.ShadowedBy == e.ShadowedBy {
+		if winner, ok := after.Lookup(e.Slug); !ok || winner.Deleting {
+			continue
+		}
+		if old, ok := before.LookupPath(e.Slug, e.Path); ok && old.ShadowedBy == e.ShadowedBy && !old.Deleting {
 			continue
 		}
 		if !isContested(after, e.Slug) {

@@ -88,8 +88,8 @@ type sidecar struct {
 	// spoolFailed is why the directories for what is installed can not be used.
 	spoolFailed error
 	installed   *install.Store
-	tcp         *apiListener              // nil where the API is not served over TCP
-	manager     *manager                  // nil where systemd did not start this process
+	tcp         *apiListener // nil where the API is not served over TCP
+	manager     *manager     // nil where systemd did not start this process
 	takeovers   registry.Takeovers
 	looked      atomic.Pointer[time.Time] // when the last look ended, nil before the first
 	catchUp     func()                    // collects the garbage of the first scan
