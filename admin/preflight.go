@@ -14,7 +14,7 @@ func (d *Door) preflight(req pannier.InstallRequest, skill *pannier.Skill) ([]pa
 	placed.TrustLevel, placed.Managed, placed.Locked = d.o.Install.Trust, true, true
 	before := d.o.Install.Current()
 	e, after := d.o.Install.Preflight(&placed)
-	if other := rival(e, after); other != nil {
+	if other := rival(e, after); other != nil && !keepsSlug(e, before) {
 		return nil, &pannier.Refusal{
 			Code: "install.collision", Message: fmt.Sprintf("the slug %s belongs to %s already", e.Slug, other.Path),
 			Hint: "remove that one, or give one of the two another `slug` in its frontmatter",
@@ -29,6 +29,16 @@ func (d *Door) preflight(req pannier.InstallRequest, skill *pannier.Skill) ([]pa
 		return nil, conflict(e.Slug, other.Slug, "disable "+other.Slug+", or remove it from `conflicts`")
 	}
 	return e.Reasons, nil
+}
+
+// keepsSlug reports whether an update leaves the slug with the installed skill that has it: another skill that claims the slug
+// must not keep it from being updated.
+func keepsSlug(e *pannier.Entry, before *pannier.Snapshot) bool {
+	if before == nil || e.State == pannier.StateShadowed {
+		return false
+	}
+	now, ok := before.LookupPath(e.Slug, e.Path)
+	return ok && now.Managed
 }
 
 // displaced returns a skill that is usable, and would not be any more because a new one comes before it and conflicts with it.

@@ -55,6 +55,7 @@ func (s streams) printDetail(d pannier.Detail) error {
 		{"root", fmt.Sprintf("%s (%s)", d.Root, d.SourceKind)},
 		{"trust", trustWords(d.Skill)},
 		{"shadowed by", d.ShadowedBy},
+		{"also claimed by", alsoClaimedBy(d)},
 		{"runtime", strings.Join(d.Runtimes, ", ")},
 		{"tags", strings.Join(d.Tags, ", ")},
 		{"allowed tools", strings.Join(d.AllowedTools, " ")},
@@ -82,6 +83,12 @@ func (s streams) printDetail(d pannier.Detail) error {
 	}
 	s.printProblems(d.Problems)
 	return nil
+}
+
+// alsoClaimedBy names the other skills of the slug but the one that shadows this one.
+func alsoClaimedBy(d pannier.Detail) string {
+	others := slices.DeleteFunc(slices.Clone(d.CollidesWith), func(path string) bool { return path == d.ShadowedBy })
+	return strings.Join(others, ", ")
 }
 
 // inspectionRows tell what was found by looking into the skill's directory.
