@@ -67,6 +67,7 @@ type Reason struct {
 // The codes of a [Reason], in the order in which they are checked.
 const (
 	ReasonDisabled            = "disabled"
+	ReasonStateLost           = "state_lost"
 	ReasonInvalid             = "invalid"
 	ReasonRuntimeIncompatible = "runtime_incompatible"
 	ReasonOSUnsupported       = "os_unsupported"

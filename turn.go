@@ -70,6 +70,7 @@ const (
 	RejectedNotMatched             = "not_matched"
 	RejectedNotUserInvocable       = "not_user_invocable"
 	RejectedDisableModelInvocation = "disabled_model_invocation"
+	RejectedStateLost              = "state_lost"
 	RejectedValidation             = "validation_rejected"
 	RejectedInvalidMetadata        = "invalid_metadata"
 	RejectedRuntimeIncompatible    = "runtime_incompatible"

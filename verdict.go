@@ -126,7 +126,7 @@ func HealthOf(e *Entry) SkillHealth {
 		switch r.Code {
 		case ReasonDisabled:
 			continue
-		case ReasonTrustBlocked, ReasonSecurityBlocked, ReasonSecurityPending:
+		case ReasonTrustBlocked, ReasonSecurityBlocked, ReasonSecurityPending, ReasonStateLost:
 			h.SecurityBlocks = append(h.SecurityBlocks, r)
 		case ReasonInvalid: // its problems say more
 		default:

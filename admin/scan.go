@@ -52,6 +52,14 @@ type scanOutcome struct {
 	Findings    int                  `json:"findings"`
 	Blocking    []string             `json:"blocking,omitempty"`
 	Unkept      string               `json:"unkept,omitempty"`
+	// HeldBy are the files that a verdict without a fingerprint is held by.
+	HeldBy *heldBy `json:"held_by,omitempty"`
+}
+
+// heldBy are the digests of a SKILL.md and a _meta.json.
+type heldBy struct {
+	Digest     pannier.Digest `json:"digest,omitzero"`
+	MetaDigest pannier.Digest `json:"meta_digest,omitzero"`
 }
 
 // Scan scans a skill directory as it is now, keeps the verdict for its fingerprint, and returns it with the snapshot that
@@ -90,7 +98,7 @@ func (d *Door) scan(ctx context.Context, skill *pannier.Skill) (pannier.ScanRepo
 	report.Slug, report.Path, report.At, report.Origin = skill.Slug, skill.Path, time.Now().UTC().Round(0), pannier.ScanExplicit
 	blocks := len(report.Blocking()) > 0
 	if err != nil || !through && !blocks {
-		return report, done{detail: outcomeOf(report)}, err
+		return report, done{detail: outcomeOf(skill, report)}, err
 	}
 	if blocks {
 		report.Unkept = ""
@@ -140,7 +148,7 @@ func (d *Door) examine(ctx context.Context, skill *pannier.Skill) (report pannie
 func (d *Door) keepVerdict(skill *pannier.Skill, report pannier.ScanReport) (pannier.ScanReport, done, error) {
 	d.turn <- struct{}{}
 	defer func() { <-d.turn }()
-	result := done{detail: outcomeOf(report)}
+	result := done{detail: outcomeOf(skill, report)}
 	if err := d.store(skill, report.ScanVerdict); err != nil {
 		return report, result, err
 	}
@@ -167,8 +175,12 @@ func (d *Door) store(skill *pannier.Skill, v pannier.ScanVerdict) error {
 	return d.o.Scans.Verdicts.Release(skill.Path)
 }
 
-func outcomeOf(r pannier.ScanReport) scanOutcome {
-	return scanOutcome{
+func outcomeOf(skill *pannier.Skill, r pannier.ScanReport) scanOutcome {
+	o := scanOutcome{
 		Path: r.Path, Fingerprint: r.Fingerprint, Decision: r.Decision, Findings: len(r.Findings), Blocking: r.Blocking(), Unkept: r.Unkept,
 	}
+	if o.Fingerprint.IsZero() && len(o.Blocking) > 0 {
+		o.HeldBy = &heldBy{skill.Digest, skill.MetaDigest}
+	}
+	return o
 }

@@ -14,6 +14,7 @@ import (
 	"pannier"
 	"pannier/admin"
 	"pannier/admin/scans"
+	"pannier/internal/policyfile"
 )
 
 // scanned is a house whose directory is what a test says.
@@ -39,7 +40,7 @@ func newScanned(t *testing.T, dir string) *scanned {
 		return pannier.ScanReport{ScanVerdict: pannier.ScanVerdict{Decision: pannier.ScanBlock, Findings: []pannier.Finding{elf}}, Files: 2, Bytes: 7}, nil
 	}
 	var err error
-	if h.verdicts, err = scans.Open(h.house); err != nil {
+	if h.verdicts, err = scans.Open(h.house, policyfile.New(policyfile.Generation{})); err != nil {
 		t.Fatal(err)
 	}
 	h.Door = admin.New(admin.Options{

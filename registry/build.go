@@ -29,6 +29,9 @@ func assess(in Inputs) *pannier.Snapshot {
 	s := &pannier.Snapshot{Workspace: in.Workspace, Environment: in.Environment, Policies: in.Policies}
 	choices, missing := choose(in.Catalog.Skills, in.Workspace)
 	s.Problems = slices.Concat(in.Workspace.Problems, in.Catalog.Problems, missing)
+	if in.Lost != nil {
+		s.Problems = append(s.Problems, in.Lost.problem())
+	}
 	s.Entries = arrange(choices, in.Policies, in.Workspace.Listed)
 	judge(s.Entries, &in)
 	s.Problems = append(s.Problems, contests(s, in.Catalog.Locks)...)

@@ -14,6 +14,7 @@ func judge(entries []pannier.Entry, in *Inputs) {
 	for i := range entries {
 		j := judgement{entry: &entries[i], in: in, environment: &in.Environment, texts: texts}
 		j.disabled()
+		j.lost()
 		j.invalid()
 		j.runtime(in.Workspace.Runtime)
 		j.system()
@@ -85,6 +86,17 @@ func (j judgement) disabled() {
 	if j.entry.Disabled {
 		j.against(pannier.ReasonDisabled, "eligibility.enabled", "the skill itself says that it is not to be used; set `eligibility.enabled` to true in its SKILL.md")
 	}
+}
+
+// lost refuses every skill while it is unknown which ones were disabled or blocked.
+func (j judgement) lost() {
+	if j.in.Lost == nil {
+		return
+	}
+	if sum, released := j.in.Lost.Released[j.entry.Path]; released && sum == j.entry.Sum {
+		return
+	}
+	j.against(pannier.ReasonStateLost, "state", "policy and scan results were lost; `pannier health` says how to recover them")
 }
 
 func (j judgement) invalid() {

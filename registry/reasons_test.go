@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"pannier"
+	"pannier/registry"
 )
 
 // TestEveryReason has a skill that everything stands against, and takes the obstacles away one by one.
@@ -24,6 +25,7 @@ func TestEveryReason(t *testing.T) {
 	in.MinimumTrust = pannier.TrustVerified
 	in.Catalog.Skills[1].TrustLevel = pannier.TrustInternal
 	in.Scans = map[string][]string{"skills/all": {"scan.elf"}}
+	in.Lost = &registry.Lost{Why: "test", Released: map[string]pannier.Digest{"skills/aaa": in.Catalog.Skills[1].Sum}}
 	find := func() (reasons, problems string) {
 		s := build(t, in)
 		e, ok := s.Lookup("all")
@@ -41,7 +43,7 @@ func TestEveryReason(t *testing.T) {
 		}
 		return reasons, problems
 	}
-	const all = "disabled(gateway policy) disabled(eligibility.enabled) invalid(agentskills_strict) invalid(skill.x) runtime_incompatible(crewai) " +
+	const all = "disabled(gateway policy) disabled(eligibility.enabled) state_lost(state) invalid(agentskills_strict) invalid(skill.x) runtime_incompatible(crewai) " +
 		"os_unsupported(linux) missing_binary(jq) missing_any_binary(node) missing_env(HOST) missing_api_key(KEY) missing_mcp(files) " +
 		"conflict(aaa) trust_blocked(community) security_blocked(scan.elf) "
 	if reasons, problems := find(); reasons != all || problems != "missing_config missing_config " {
@@ -54,6 +56,10 @@ func TestEveryReason(t *testing.T) {
 	}{
 		{"enabled", func(*pannier.Skill) { in.Policies.Gateway = nil }, []string{"disabled(gateway policy)"}},
 		{"enabled by itself", func(s *pannier.Skill) { s.Disabled = false }, []string{"disabled(eligibility.enabled)"}},
+		{"scanned since the loss", func(s *pannier.Skill) {
+			in.Lost = &registry.Lost{Released: map[string]pannier.Digest{"skills/aaa": in.Catalog.Skills[1].Sum, "skills/all": s.Sum}}
+		}, []string{"state_lost(state)"}},
+		{"recovered", func(*pannier.Skill) { in.Lost = nil }, nil},
 		{"mended", func(s *pannier.Skill) { s.Blocked, s.Broken = nil, false }, []string{"invalid(agentskills_strict)", "invalid(skill.x)"}},
 		{"always", func(s *pannier.Skill) { s.Requirements.Always = true }, []string{"missing_binary(jq)", "missing_any_binary(node)", "missing_env(HOST)", "missing_api_key(KEY)", "missing_mcp(files)"}},
 		{"the other is off", func(*pannier.Skill) {

@@ -33,8 +33,31 @@ type Inputs struct {
 	// Scanned has, by the path of each skill whose content has a scan verdict, the [pannier.Skill.Sum] that it was found
 	// with. A skill that is not in it, or has another sum, is pending. Nil lets skills be used before they are scanned.
 	Scanned map[string]pannier.Digest
+	// Lost is set while it is unknown which skills were disabled or blocked; nil means that it is known.
+	Lost *Lost
 	// Runtime names the agent's adapter; empty leaves it to config.yaml.
 	Runtime string
+}
+
+// Lost says that policy or scan results were lost. It is never changed.
+type Lost struct {
+	// Why says what was lost.
+	Why string
+	// Released are the skills that were scanned since then, by path, with the [pannier.Skill.Sum] that was scanned. Nil
+	// releases none.
+	Released map[string]pannier.Digest
+}
+
+// CodeStateLost is the code of the problem of a snapshot while state is lost.
+const CodeStateLost = "state_lost"
+
+// problem returns what health says meanwhile.
+func (l *Lost) problem() pannier.Problem {
+	return pannier.Problem{
+		Code: CodeStateLost, Severity: pannier.SeverityError, Path: "state",
+		Message: "it is unknown which skills were disabled or blocked, so none can be used and no card is pushed: " + l.Why,
+		Hint:    "restore the state directory from a backup and restart, or check policy and scans and run \"pannier health acknowledge state_lost\"",
+	}
 }
 
 // Options configure a [Registry].

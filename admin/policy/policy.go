@@ -18,8 +18,8 @@ import (
 	"pannier"
 )
 
-// bucket is where the rows lie in the state store. A key is the kind of root, a slash and the slug.
-const bucket = "policy"
+// Bucket is where the rows lie in the state store. A key is the kind of root, a slash and the slug.
+const Bucket = "policy"
 
 // MaxRows bounds the rows, since a slug needs no skill.
 const MaxRows = 20_000
@@ -43,7 +43,7 @@ type Store struct {
 
 // Open reads the rows that are kept. It fails where one makes no sense: it may be the one that disables a skill.
 func Open(rows Rows) (*Store, error) {
-	kept, err := rows.All(bucket)
+	kept, err := rows.All(Bucket)
 	if err != nil {
 		return nil, fmt.Errorf("open policy: %w", err)
 	}
@@ -96,12 +96,30 @@ func (s *Store) Set(key pannier.PolicyKey, path string, change pannier.PolicyCha
 	return before, after, nil
 }
 
+// Restore sets one row to what it was known to be, whatever it is now.
+func (s *Store) Restore(key pannier.PolicyKey, to pannier.PolicyEntry) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if to.Equal(s.All()[key]) {
+		return nil
+	}
+	if err := s.write(key, to); err != nil {
+		return fmt.Errorf("restore the policy of %s: %w", key.Slug, err)
+	}
+	next := maps.Clone(s.All())
+	if next[key] = to; to.IsZero() {
+		delete(next, key)
+	}
+	s.all.Store(&next)
+	return nil
+}
+
 func (s *Store) write(key pannier.PolicyKey, entry pannier.PolicyEntry) error {
 	name := string(key.SourceKind) + "/" + key.Slug
 	if entry.IsZero() {
-		return s.rows.Delete(bucket, name)
+		return s.rows.Delete(Bucket, name)
 	}
-	return s.rows.Put(bucket, name, entry)
+	return s.rows.Put(Bucket, name, entry)
 }
 
 // Unbound reports whether there is a row without a path. Only an older version writes one.

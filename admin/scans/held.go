@@ -2,7 +2,6 @@ package scans
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,7 +11,7 @@ import (
 	"pannier"
 )
 
-// bucketHeld has the verdicts that belong to a place. The key of one is the digest of its path, which may be of any bytes.
+// bucketHeld has the verdicts that belong to a place, with their findings.
 const bucketHeld = "scans_held"
 
 // MaxHeld bounds the verdicts that belong to a place.
@@ -29,6 +28,19 @@ type Held struct {
 	At       time.Time
 }
 
+// blockRow is such a verdict without its findings.
+type blockRow struct {
+	Path       []byte         `json:"path"` // of any bytes
+	Digest     pannier.Digest `json:"digest"`
+	MetaDigest pannier.Digest `json:"meta_digest"`
+	Findings   int            `json:"findings"`
+	rulesRow
+}
+
+func (r blockRow) held() Held {
+	return Held{r.Digest, r.MetaDigest, r.Rules, max(r.Findings, len(r.Rules)), r.At}
+}
+
 // heldRow is such a verdict as it is kept.
 type heldRow struct {
 	Path       []byte              `json:"path"` // of any bytes too
@@ -37,31 +49,20 @@ type heldRow struct {
 	Verdict    pannier.ScanVerdict `json:"verdict"`
 }
 
-func (r heldRow) held() Held {
-	return Held{Digest: r.Digest, MetaDigest: r.MetaDigest, Rules: r.Verdict.Blocking(), Findings: len(r.Verdict.Findings), At: r.Verdict.At}
+func (r heldRow) block() blockRow {
+	return blockRow{r.Path, r.Digest, r.MetaDigest, len(r.Verdict.Findings), rulesRow{r.Verdict.At, r.Verdict.Blocking()}}
 }
-
-func heldKey(path string) string { return pannier.DigestOf([]byte(path)).String() }
 
 // openHeld reads what is held. It fails where a row makes no sense.
 func (s *Store) openHeld() error {
-	kept, err := s.rows.All(bucketHeld)
-	if err != nil {
-		return err
-	}
 	s.held = map[string]Held{}
-	for name, raw := range kept {
-		var row heldRow
-		err := json.Unmarshal(raw, &row)
-		if err == nil && heldKey(string(row.Path)) != name {
-			err = errors.New("its name is not the digest of its path")
-		}
-		if err != nil {
-			return fmt.Errorf("row %q is %.100s: %w", name, raw, err)
+	return eachRow(s.blocks, sectionHeld, func(key string, row blockRow) error {
+		if pathKey(string(row.Path)) != key {
+			return errors.New("its name is not the digest of its path")
 		}
 		s.held[string(row.Path)] = row.held()
-	}
-	return nil
+		return nil
+	})
 }
 
 // Hold keeps a verdict that there is no fingerprint for, by the place of the skill. Where it fails, what was held stays.
@@ -77,12 +78,15 @@ func (s *Store) Hold(skill *pannier.Skill, v pannier.ScanVerdict) error {
 			return err
 		}
 	}
-	if err := s.rows.Put(bucketHeld, heldKey(skill.Path), row); err != nil {
+	if err := s.blocks.Put(sectionHeld, pathKey(skill.Path), row.block()); err != nil {
 		return fmt.Errorf("keep the scan of %s: %w", skill.Path, err)
 	}
 	held := maps.Clone(s.held)
-	held[skill.Path] = row.held()
+	held[skill.Path] = row.block().held()
 	s.held = held
+	if err := s.rows.Put(bucketHeld, pathKey(skill.Path), row); err != nil {
+		return fmt.Errorf("keep the findings in %s: %w", skill.Path, err)
+	}
 	return nil
 }
 
@@ -97,7 +101,7 @@ func (s *Store) releaseLocked(path string) error {
 	if _, ok := s.held[path]; !ok {
 		return nil
 	}
-	if err := s.rows.Delete(bucketHeld, heldKey(path)); err != nil {
+	if err := errors.Join(s.rows.Delete(bucketHeld, pathKey(path)), s.blocks.Delete(sectionHeld, pathKey(path))); err != nil {
 		return fmt.Errorf("forget the scan of %s: %w", path, err)
 	}
 	held := maps.Clone(s.held)
@@ -115,14 +119,15 @@ func (s *Store) Held() map[string]Held {
 
 // HeldAt returns the verdict that is held of a place, and false where there is none.
 func (s *Store) HeldAt(path string) (v pannier.ScanVerdict, found bool, err error) {
-	if _, held := s.Held()[path]; !held {
+	h, held := s.Held()[path]
+	if !held {
 		return pannier.ScanVerdict{}, false, nil
 	}
 	var row heldRow
-	found, err = s.rows.Get(bucketHeld, heldKey(path), &row)
-	if err != nil || !found {
-		return pannier.ScanVerdict{}, false, err
+	found, err = s.rows.Get(bucketHeld, pathKey(path), &row)
+	if err == nil && found && slices.Equal(row.Verdict.Blocking(), h.Rules) {
+		row.Verdict.Origin = cmp.Or(row.Verdict.Origin, pannier.ScanExplicit)
+		return row.Verdict, true, nil
 	}
-	row.Verdict.Origin = cmp.Or(row.Verdict.Origin, pannier.ScanExplicit)
-	return row.Verdict, true, nil
+	return withoutPlaces(pannier.Digest{}, h.At, h.Rules), true, nil
 }

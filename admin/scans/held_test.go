@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -61,7 +62,7 @@ func TestHeldIsBounded(t *testing.T) {
 	rows := state.Memory()
 	for n := range scans.MaxHeld {
 		path := fmt.Append(nil, "skills/", n)
-		if err := rows.Put("scans_held", pannier.DigestOf(path).String(), map[string]any{"path": path, "verdict": unprinted(n, "scan.a")}); err != nil {
+		if err := rows.Put("scan_held", pannier.DigestOf(path).String(), map[string]any{"path": path, "at": noon.Add(time.Duration(n) * time.Second), "rules": []string{"scan.a"}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -16,6 +16,12 @@
 // lost, and whoever wrote the skill could see to that. So it is held by the place of the skill and the digests of its
 // SKILL.md and _meta.json, until another scan says otherwise or the skill is gone: [Store.Hold].
 //
+// # Where it lies
+//
+// Verdicts with their findings lie in the state store, which can be lost: a scan finds the same again. What blocks is a
+// refusal and must not be lost with it. So the rules that block a fingerprint, the blocked directories and what is held
+// lie in a [Blocks] as well. Where only those are left, a verdict names the rules and not the places.
+//
 // # Bounds
 //
 // A verdict keeps [MaxFindings] findings, those that block before the others. There are [MaxVerdicts] of them. Where there
@@ -32,15 +38,20 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"pannier"
 )
 
-// Where things lie in the state store. The key of a verdict is its fingerprint.
+// bucket has the verdicts in the state store. The key of one is its fingerprint.
+const bucket = "scans"
+
+// The sections of [Blocks]. The key of a rule set is its fingerprint, that of a directory the digest of its path, which may
+// be of any bytes.
 const (
-	bucket        = "scans"
-	bucketBlocked = "scans_blocked"
-	keyBlocked    = "newest"
+	sectionRules   = "scan_rules"
+	sectionBlocked = "scan_blocked"
+	sectionHeld    = "scan_held"
 )
 
 // The bounds of what is kept.
@@ -57,9 +68,37 @@ type Rows interface {
 	All(bucket string) (iter.Seq2[string, json.RawMessage], error)
 }
 
+// Blocks keeps what must not be lost. A change is on disk when a call returns, or not made where it fails.
+type Blocks interface {
+	All(section string) (iter.Seq2[string, json.RawMessage], error)
+	Put(section, key string, value any) error
+	Delete(section, key string) error
+	// Replace changes all rows of a section.
+	Replace(section string, rows map[string]json.RawMessage) error
+}
+
+// rulesRow is which rules block a fingerprint.
+type rulesRow struct {
+	At    time.Time `json:"at"`
+	Rules []string  `json:"rules"`
+}
+
+func (r rulesRow) summary() Summary {
+	return Summary{ScanSummary: pannier.ScanSummary{
+		Decision: pannier.ScanBlock, Origin: pannier.ScanExplicit, At: r.At, Findings: len(r.Rules), Blocking: r.Rules,
+	}}
+}
+
+// blockedRow is a blocked directory.
+type blockedRow struct {
+	Path        []byte         `json:"path"` // of any bytes
+	Fingerprint pannier.Digest `json:"fingerprint"`
+}
+
 // Store keeps the verdicts. It is for any number of callers, and the only one that writes its rows.
 type Store struct {
-	rows Rows
+	rows   Rows
+	blocks Blocks
 
 	mu sync.Mutex
 	// kept is of every verdict what is needed to judge by it. The findings stay in the rows.
@@ -88,28 +127,110 @@ func (s Summary) weight() int {
 	return 0
 }
 
-// Open reads what is kept. It fails where a row makes no sense: it may be the one that blocks a skill.
-func Open(rows Rows) (*Store, error) {
+// Open reads what is kept. It fails where a row of blocks makes no sense: it may be the one that blocks a skill. A verdict
+// that makes no sense is dropped.
+func Open(rows Rows, blocks Blocks) (*Store, error) {
 	kept, err := rows.All(bucket)
 	if err != nil {
 		return nil, fmt.Errorf("open scans: %w", err)
 	}
-	s := &Store{rows: rows, kept: map[pannier.Digest]Summary{}}
+	s := &Store{rows: rows, blocks: blocks, kept: map[pannier.Digest]Summary{}}
 	for name, raw := range kept {
 		var v pannier.ScanVerdict
-		if err := errors.Join(json.Unmarshal(raw, &v), checkName(name, v)); err != nil {
-			return nil, fmt.Errorf("open scans: row %q is %.100s: %w", name, raw, err)
+		if err := errors.Join(json.Unmarshal(raw, &v), checkName(name, v)); err == nil {
+			s.kept[v.Fingerprint] = summarize(v)
 		}
-		s.kept[v.Fingerprint] = summarize(v)
 	}
-	if _, err := rows.Get(bucketBlocked, keyBlocked, &s.blocked); err != nil {
-		return nil, fmt.Errorf("open scans: %w", err)
-	}
-	if err := s.openHeld(); err != nil {
+	if err := errors.Join(s.openRules(), s.openBlocked(), s.openHeld()); err != nil {
 		return nil, fmt.Errorf("open scans: %w", err)
 	}
 	return s, nil
 }
+
+// TakeOver copies what blocks from the rows of a version that had no [Blocks].
+func TakeOver(rows Rows, blocks Blocks) error {
+	verdicts, err := rows.All(bucket)
+	if err != nil {
+		return err
+	}
+	for name, raw := range verdicts {
+		var v pannier.ScanVerdict
+		if err := errors.Join(json.Unmarshal(raw, &v), checkName(name, v)); err != nil {
+			return fmt.Errorf("row %q is %.100s: %w", name, raw, err)
+		}
+		if of := summarize(v); of.Holds() {
+			if err := blocks.Put(sectionRules, name, rulesRow{of.At, of.Blocking}); err != nil {
+				return err
+			}
+		}
+	}
+	held, err := rows.All(bucketHeld)
+	if err != nil {
+		return err
+	}
+	for name, raw := range held {
+		var row heldRow
+		if err := json.Unmarshal(raw, &row); err != nil {
+			return fmt.Errorf("row %q is %.100s: %w", name, raw, err)
+		}
+		if err := blocks.Put(sectionHeld, name, row.block()); err != nil {
+			return err
+		}
+	}
+	s := &Store{blocks: blocks}
+	var blocked map[string]pannier.Digest
+	if _, err := rows.Get("scans_blocked", "newest", &blocked); err != nil {
+		return err
+	}
+	return s.SetBlocked(blocked)
+}
+
+// openRules takes the rules that block from either place.
+func (s *Store) openRules() error {
+	return eachRow(s.blocks, sectionRules, func(key string, row rulesRow) error {
+		var fingerprint pannier.Digest
+		if err := fingerprint.UnmarshalText([]byte(key)); err != nil || fingerprint.IsZero() || len(row.Rules) == 0 {
+			return errors.Join(errors.New("it has no fingerprint or no rule"), err)
+		}
+		if of := s.kept[fingerprint]; !of.Holds() || !slices.Equal(of.Blocking, row.Rules) {
+			s.kept[fingerprint] = row.summary()
+		}
+		return nil
+	})
+}
+
+func (s *Store) openBlocked() error {
+	s.blocked = map[string]pannier.Digest{}
+	return eachRow(s.blocks, sectionBlocked, func(key string, row blockedRow) error {
+		if pathKey(string(row.Path)) != key {
+			return errors.New("its name is not the digest of its path")
+		}
+		s.blocked[string(row.Path)] = row.Fingerprint
+		return nil
+	})
+}
+
+// eachRow calls take with every row of a section.
+func eachRow[T any](blocks Blocks, section string, take func(key string, row T) error) error {
+	rows, err := blocks.All(section)
+	if err != nil {
+		return err
+	}
+	for key, raw := range rows {
+		var row T
+		err := json.Unmarshal(raw, &row)
+		if err == nil {
+			err = take(key, row)
+		}
+		if err != nil {
+			return fmt.Errorf("%s row %q is %.100s: %w", section, key, raw, err)
+		}
+	}
+	return nil
+}
+
+// pathKey names a directory, whose path may be of any bytes.
+func pathKey(path string) string { return pannier.DigestOf([]byte(path)).String() }
 
 func checkName(name string, v pannier.ScanVerdict) error {
 	if v.Fingerprint.IsZero() || v.Fingerprint.String() != name {
@@ -140,11 +261,26 @@ func (s *Store) Put(v pannier.ScanVerdict) (pannier.ScanVerdict, error) {
 	if err := s.makeRoomLocked(v.Fingerprint); err != nil {
 		return v, fmt.Errorf("keep the scan of %s: %w", v.Fingerprint, err)
 	}
-	if err := s.rows.Put(bucket, v.Fingerprint.String(), v); err != nil {
+	if err := s.putLocked(v); err != nil {
 		return v, fmt.Errorf("keep the scan of %s: %w", v.Fingerprint, err)
 	}
 	s.kept[v.Fingerprint] = summarize(v)
 	return v, nil
+}
+
+// putLocked writes in an order that leaves a block in place where the second write fails.
+func (s *Store) putLocked(v pannier.ScanVerdict) error {
+	key, sum := v.Fingerprint.String(), summarize(v)
+	if sum.Holds() {
+		if err := s.blocks.Put(sectionRules, key, rulesRow{sum.At, sum.Blocking}); err != nil {
+			return err
+		}
+		return s.rows.Put(bucket, key, v)
+	}
+	if err := s.rows.Put(bucket, key, v); err != nil {
+		return err
+	}
+	return s.blocks.Delete(sectionRules, key)
 }
 
 // bounded returns a verdict with as many findings as are kept, in their order. Every rule that blocks stays.
@@ -188,7 +324,7 @@ func (s *Store) makeRoomLocked(fingerprint pannier.Digest) error {
 			cmp.Compare(of.weight(), other.weight()), of.At.Compare(other.At), cmp.Compare(a.String(), b.String()),
 		)
 	})
-	if err := s.rows.Delete(bucket, victim.String()); err != nil {
+	if err := errors.Join(s.rows.Delete(bucket, victim.String()), s.blocks.Delete(sectionRules, victim.String())); err != nil {
 		return err
 	}
 	delete(s.kept, victim)
@@ -198,17 +334,32 @@ func (s *Store) makeRoomLocked(fingerprint pannier.Digest) error {
 // Get returns the verdict of a fingerprint, and false where there is none.
 func (s *Store) Get(fingerprint pannier.Digest) (v pannier.ScanVerdict, found bool, err error) {
 	s.mu.Lock()
-	_, kept := s.kept[fingerprint]
+	sum, kept := s.kept[fingerprint]
 	s.mu.Unlock()
 	if !kept {
 		return pannier.ScanVerdict{}, false, nil
 	}
 	found, err = s.rows.Get(bucket, fingerprint.String(), &v)
-	if err != nil || !found {
+	if err == nil && found && slices.Equal(v.Blocking(), sum.Blocking) {
+		v.Origin = cmp.Or(v.Origin, pannier.ScanExplicit)
+		return v, true, nil
+	}
+	if !sum.Holds() {
 		return pannier.ScanVerdict{}, false, err
 	}
-	v.Origin = cmp.Or(v.Origin, pannier.ScanExplicit)
-	return v, true, nil
+	return withoutPlaces(fingerprint, sum.At, sum.Blocking), true, nil
+}
+
+// withoutPlaces returns the verdict of which only the blocking rules are left.
+func withoutPlaces(fingerprint pannier.Digest, at time.Time, rules []string) pannier.ScanVerdict {
+	v := pannier.ScanVerdict{Fingerprint: fingerprint, At: at, Decision: pannier.ScanBlock, Origin: pannier.ScanExplicit, Truncated: true}
+	for _, rule := range rules {
+		v.Findings = append(v.Findings, pannier.Finding{
+			Rule: rule, Severity: pannier.SeverityError, Blocking: true,
+			Message: "an earlier scan found this; its details are lost", Hint: "scan the skill again to see where",
+		})
+	}
+	return v
 }
 
 // Summary returns the summary of the verdict of a fingerprint, and false where there is none.
@@ -231,12 +382,68 @@ func (s *Store) Blocked() map[string]pannier.Digest {
 func (s *Store) SetBlocked(blocked map[string]pannier.Digest) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.setBlockedLocked(blocked)
+}
+
+func (s *Store) setBlockedLocked(blocked map[string]pannier.Digest) error {
 	if maps.Equal(s.blocked, blocked) {
 		return nil
 	}
-	if err := s.rows.Put(bucketBlocked, keyBlocked, blocked); err != nil {
+	rows := make(map[string]json.RawMessage, len(blocked))
+	for path, fingerprint := range blocked {
+		raw, err := json.Marshal(blockedRow{[]byte(path), fingerprint})
+		if err != nil {
+			return err
+		}
+		rows[pathKey(path)] = raw
+	}
+	if err := s.blocks.Replace(sectionBlocked, rows); err != nil {
 		return fmt.Errorf("keep which skills are blocked: %w", err)
 	}
 	s.blocked = blocked
+	return nil
+}
+
+// Restore sets which rules block a fingerprint, none where the list is empty, and that the directory at a path has it.
+func (s *Store) Restore(path string, fingerprint pannier.Digest, rules []string, at time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.releaseLocked(path); err != nil {
+		return err
+	}
+	blocked := maps.Clone(s.blocked)
+	before := s.kept[fingerprint]
+	switch {
+	case len(rules) > 0:
+		blocked[path] = fingerprint
+		if before.Holds() && slices.Equal(before.Blocking, rules) {
+			break
+		}
+		if err := s.blocks.Put(sectionRules, fingerprint.String(), rulesRow{at, rules}); err != nil {
+			return err
+		}
+		s.kept[fingerprint] = rulesRow{at, rules}.summary()
+	case before.Holds():
+		if err := s.blocks.Delete(sectionRules, fingerprint.String()); err != nil {
+			return err
+		}
+		delete(s.kept, fingerprint)
+	}
+	if len(rules) == 0 {
+		delete(blocked, path)
+	}
+	return s.setBlockedLocked(blocked)
+}
+
+// RestoreHeld sets which rules block the skill at a path for as long as its files have these digests.
+func (s *Store) RestoreHeld(path string, digest, metaDigest pannier.Digest, rules []string, at time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row := blockRow{[]byte(path), digest, metaDigest, len(rules), rulesRow{at, rules}}
+	if err := s.blocks.Put(sectionHeld, pathKey(path), row); err != nil {
+		return err
+	}
+	s.held = maps.Clone(s.held)
+	s.held[path] = row.held()
 	return nil
 }

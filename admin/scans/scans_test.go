@@ -1,6 +1,7 @@
 package scans_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -20,9 +21,26 @@ var noon = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 func digest(n int) pannier.Digest { return pannier.DigestOf(fmt.Append(nil, n)) }
 
+// blocksIn keeps blocks in the same store as the verdicts, so that one failing store fails both.
+type blocksIn struct{ scans.Rows }
+
+func (b blocksIn) Replace(section string, rows map[string]json.RawMessage) error {
+	before, err := b.All(section)
+	if err != nil {
+		return err
+	}
+	for key := range before {
+		err = errors.Join(err, b.Delete(section, key))
+	}
+	for key, raw := range rows {
+		err = errors.Join(err, b.Put(section, key, raw))
+	}
+	return err
+}
+
 func open(t *testing.T, rows scans.Rows) *scans.Store {
 	t.Helper()
-	s, err := scans.Open(rows)
+	s, err := scans.Open(rows, blocksIn{rows})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,21 +183,63 @@ func TestRowsThatMakeNoSense(t *testing.T) {
 		bucket, key string
 		value       any
 	}{
-		"no verdict":                {"scans", digest(1).String(), "text"},
-		"another fingerprint":       {"scans", digest(1).String(), verdict(2)},
-		"no fingerprint":            {"scans", "x", pannier.ScanVerdict{}},
-		"blocked is not what it is": {"scans_blocked", "newest", []int{1}},
-		"nothing that is held":      {"scans_held", digest(1).String(), "text"},
-		"held of another path":      {"scans_held", digest(1).String(), map[string]any{"path": []byte("skills/x")}},
+		"no rules":                {"scan_rules", digest(1).String(), "text"},
+		"an empty list of rules":  {"scan_rules", digest(1).String(), map[string]any{"rules": []string{}}},
+		"rules of no fingerprint": {"scan_rules", "x", map[string]any{"rules": []string{"r"}}},
+		"no blocked directory":    {"scan_blocked", digest(1).String(), []int{1}},
+		"blocked elsewhere":       {"scan_blocked", digest(1).String(), map[string]any{"path": []byte("skills/x")}},
+		"nothing that is held":    {"scan_held", digest(1).String(), "text"},
+		"held of another path":    {"scan_held", digest(1).String(), map[string]any{"path": []byte("skills/x")}},
 	} {
 		rows := state.Memory()
 		if err := rows.Put(row.bucket, row.key, row.value); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := scans.Open(rows); err == nil {
+		if _, err := scans.Open(rows, blocksIn{rows}); err == nil {
 			t.Errorf("%s: opened", name)
 		}
 	}
+}
+
+// TestWhatBlocksSurvivesTheDatabase loses the database: everything that blocks still blocks, and its verdict names the rules.
+func TestWhatBlocksSurvivesTheDatabase(t *testing.T) {
+	blocks := state.Memory()
+	before, err := scans.Open(state.Memory(), blocksIn{blocks})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, before, verdict(1, "scan.a"))
+	put(t, before, verdict(2, "scan.old"))
+	put(t, before, verdict(2))
+	err = errors.Join(before.SetBlocked(map[string]pannier.Digest{"skills/\xff": digest(1)}), before.Hold(skillOf("skills/y"), unprinted(3, "scan.b")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, rows := range map[string]scans.Rows{"an empty one": state.Memory(), "rows that make no sense": nonsense(t)} {
+		s, err := scans.Open(rows, blocksIn{blocks})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(rules(s, 1), []string{"scan.a"}) || len(rules(s, 2)) > 0 || s.Blocked()["skills/\xff"] != digest(1) {
+			t.Errorf("%s: rules %q and %q, blocked %v", name, rules(s, 1), rules(s, 2), s.Blocked())
+		}
+		v, found, err := s.Get(digest(1))
+		if !found || err != nil || v.Decision != pannier.ScanBlock || !slices.Equal(v.Blocking(), []string{"scan.a"}) {
+			t.Errorf("%s: %+v, %t, %v", name, v, found, err)
+		}
+		v, found, err = s.HeldAt("skills/y")
+		if !found || err != nil || !slices.Equal(v.Blocking(), []string{"scan.b"}) {
+			t.Errorf("%s: held %+v, %t, %v", name, v, found, err)
+		}
+	}
+}
+
+func nonsense(t *testing.T) scans.Rows {
+	rows := state.Memory()
+	if err := errors.Join(rows.Put("scans", digest(1).String(), "text"), rows.Put("scans", digest(2).String(), verdict(3))); err != nil {
+		t.Fatal(err)
+	}
+	return rows
 }
 
 func TestManyAtATime(t *testing.T) {

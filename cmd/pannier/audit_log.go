@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"pannier"
+	"pannier/admin"
 	"pannier/admin/audit"
 )
 
@@ -83,6 +84,27 @@ func (l *auditLog) Newest(slug string, limit int) ([]pannier.AuditEntry, error) 
 		return nil, nil
 	}
 	return log.Newest(slug, limit)
+}
+
+// last returns the number of the newest entry, and false where the log cannot be used.
+func (l *auditLog) last() (seq uint64, known bool) {
+	if log := l.log.Load(); log != nil {
+		return log.Last(), true
+	}
+	return 0, false
+}
+
+// after returns the entries about policy and scans after a number, oldest first; none where the log cannot be read.
+func (l *auditLog) after(seq uint64) []pannier.AuditEntry {
+	log := l.log.Load()
+	if log == nil {
+		return nil
+	}
+	entries, err := log.After(seq, admin.Relevant)
+	if err != nil {
+		l.options.Logger.Warn("the newest audit entries cannot be compared with the policy file", "error", err)
+	}
+	return entries
 }
 
 // conditions returns what is wrong with the log.

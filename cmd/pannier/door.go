@@ -9,7 +9,6 @@ import (
 
 	"pannier"
 	"pannier/admin"
-	"pannier/admin/policy"
 	"pannier/publish/api"
 	"pannier/registry"
 )
@@ -18,20 +17,13 @@ import (
 // began after the call, at directories that pannier has changed.
 func (c *sidecar) openDoor(ctx context.Context, reg prometheus.Registerer, look func(context.Context, ...string) (*pannier.Snapshot, error)) error {
 	m := c.memory
-	policies, err := policy.Open(m.store)
-	if err != nil {
-		return &exitError{code: exitUnknown, message: err.Error(), hint: "a policy may disable a skill, so pannier does not start without it; repair the state directory, or remove state.db in it and set policies anew"}
-	}
-	scans, err := c.openScans(reg)
-	if err != nil {
-		return err
-	}
+	scans := c.openScans(reg)
 	installs, err := c.openInstalls(ctx, reg, look)
 	if err != nil {
 		return err
 	}
 	c.door = admin.New(admin.Options{
-		Audit: m.audit, Policy: policies, Scans: scans, Install: installs, Values: m.store, Emit: c.events.emit, Logger: c.log,
+		Audit: m.audit, Policy: m.refusals.policies, Scans: scans, Install: installs, Values: m.store, Emit: c.events.emit, Logger: c.log,
 		Activity: func(ctx context.Context, p pannier.Promotion) []pannier.ActivityResult {
 			return c.platforms.promote(ctx, p, c.settings.PromotionHeartbeat)
 		},
@@ -42,7 +34,9 @@ func (c *sidecar) openDoor(ctx context.Context, reg prometheus.Registerer, look 
 	c.deepDirs = c.prints.deepDirs
 	set := c.door.Policies()
 	blocked, scanned := c.prints.blockedBy()
-	c.registry.Prepare(func(in *registry.Inputs) { in.Policies.Workspace, in.Scans, in.Scanned = set, blocked, scanned })
+	c.registry.Prepare(func(in *registry.Inputs) {
+		in.Policies.Workspace, in.Scans, in.Scanned, in.Lost = set, blocked, scanned, m.refusals.input(nil)
+	})
 	put, found, err := c.door.Environment()
 	if err != nil {
 		c.log.Warn("the environment that the agent put can not be read; it has to put it again", "error", err)

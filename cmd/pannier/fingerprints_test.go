@@ -18,6 +18,7 @@ import (
 	"pannier"
 	"pannier/admin/scans"
 	"pannier/config"
+	"pannier/internal/policyfile"
 	"pannier/internal/state"
 	"pannier/registry"
 )
@@ -42,7 +43,7 @@ func newPrinted(t *testing.T, dir string, store *state.Store) *printed {
 	}
 	settings.DeleteGrace = 0 // what is gone is gone
 	h := newHouse(settings, nil, registry.Options{})
-	verdicts, err := scans.Open(store)
+	verdicts, err := scans.Open(store, blocksOf(store))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,6 +51,14 @@ func newPrinted(t *testing.T, dir string, store *state.Store) *printed {
 	blocked, _ := p.blockedBy()
 	h.registry.Prepare(func(in *registry.Inputs) { in.Scans = blocked })
 	return p
+}
+
+// blocks are the policy files that belong to a store.
+var blocks sync.Map
+
+func blocksOf(store *state.Store) *policyfile.File {
+	file, _ := blocks.LoadOrStore(store, policyfile.New(policyfile.Generation{}))
+	return file.(*policyfile.File)
 }
 
 // lookAt looks at everything and returns the skill at skills/slug.

@@ -106,7 +106,7 @@ func (l *life) begin(ctx context.Context) error {
 		return err
 	}
 	l.memory.Store(mem)
-	l.parts.do("state", mem.store.watch)
+	l.parts.do("state", mem.watch)
 	to := remote{outbox: mem.outbox()}
 	if l.settings.Platforms[0].URL == "" {
 		if to, err = embedPlatform(l.parts, l.settings, l.log); err != nil {

@@ -280,7 +280,7 @@ func (c *sidecar) bindPolicies(ctx context.Context, s *pannier.Snapshot) {
 // isWorkspaceKnown reports whether a snapshot shows all of the workspace that a card has to tell.
 func isWorkspaceKnown(s *pannier.Snapshot) bool {
 	return !slices.ContainsFunc(s.Problems, func(p pannier.Problem) bool {
-		return p.Code == config.CodeWorkspaceMissing || p.Code == codeCardWithheld
+		return p.Code == config.CodeWorkspaceMissing || p.Code == codeCardWithheld || p.Code == registry.CodeStateLost
 	})
 }
 

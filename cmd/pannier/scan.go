@@ -18,16 +18,13 @@ import (
 	"pannier/publish/client"
 )
 
-// openScans reads what scans have found before this process.
-func (c *sidecar) openScans(reg prometheus.Registerer) (admin.ScanOptions, error) {
-	verdicts, err := scans.Open(keeper{c.memory.store}) // a scan that somebody asks for is refused by the audit log
-	if err != nil {
-		return admin.ScanOptions{}, &exitError{code: exitUnknown, message: err.Error(), hint: "a scan may block a skill, so pannier does not start without it; repair the state directory, or remove state.db in it and scan anew"}
-	}
+// openScans begins with what scans have found before this process.
+func (c *sidecar) openScans(reg prometheus.Registerer) admin.ScanOptions {
+	verdicts := c.memory.refusals.verdicts
 	c.prints = newFingerprints(c.rules, c.registry, verdicts, newScanPolicy(c.settings), c.log)
 	return admin.ScanOptions{
 		Verdicts: newCountedVerdicts(verdicts, reg), Fingerprint: c.prints.now, Scan: c.scanDirectory, ApplyVerdict: c.prints.apply,
-	}, nil
+	}
 }
 
 // countedVerdicts counts the verdicts that are kept.

@@ -2,7 +2,9 @@ package main
 
 import (
 	"errors"
+	"io/fs"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,61 +27,125 @@ const (
 
 // memory is what a sidecar keeps over a restart.
 type memory struct {
-	log     hclog.Logger
-	store   *store
-	journal *journal.Journal
-	audit   *auditLog
+	log      hclog.Logger
+	store    *store
+	journal  *journal.Journal
+	audit    *auditLog
+	refusals *refusals
 	*versions
-	// dir is the directory of the state, empty where it is kept in memory; problem says why, where nobody asked for that.
-	dir, problem string
+	// dir is the directory of the state, empty where it is kept in memory.
+	dir string
+	// problems are the parts that cannot be used as they should, since the start. They are never changed.
+	problems []pannier.Condition
 }
 
-// openMemory opens the state of a workspace. That another sidecar has it is an error. A directory that can not be used is
-// none, because skills are better served without memory than not at all; health tells of it.
+// openMemory opens the state of a workspace. That another sidecar has it is an error. Its parts fail apart: one that cannot
+// be used is kept in memory, and health says so. Where policy and blocks are lost with that, no skill can be used.
 func openMemory(s config.Settings, reg prometheus.Registerer, log hclog.Logger) (*memory, error) {
 	m := &memory{log: log}
 	if s.StateDir != config.StateNone {
 		m.dir = filepath.Join(s.StateDir, directoryName(s.WorkspaceID))
 	}
-	err := m.open(reg)
+	gone, err := m.openStore()
 	if errors.Is(err, state.ErrLocked) {
 		return nil, &exitError{
 			code: exitUnknown, message: "another sidecar keeps the state of this workspace in " + m.dir,
 			hint: "stop it, or give this one a directory of its own with --state-dir",
 		}
 	}
-	if err != nil {
-		log.Warn("state is kept in memory and lost with this process", "error", err)
-		m.dir, m.problem = "", err.Error()
-		return m, m.open(reg)
+	dir := m.dir
+	if gone != nil {
+		m.dir = ""
 	}
-	return m, nil
-}
-
-func (m *memory) open(reg prometheus.Registerer) (err error) {
-	m.store = &store{Store: state.Memory(), log: m.log}
-	if m.dir != "" {
-		if m.store.Store, err = state.Open(m.dir); err != nil {
-			return err
-		}
+	if err := m.openJournal(reg); err != nil {
+		return nil, errors.Join(err, m.store.Close())
 	}
-	if broken := m.store.Recovered(); broken != "" {
-		m.log.Warn("the state could not be read and begins anew", "moved_to", broken)
-	}
-	o := journal.Options{Logger: m.log, Registerer: reg}
-	if m.dir != "" {
-		o.Dir = filepath.Join(m.dir, "journal")
-	}
-	if m.journal, err = journal.Open(o); err != nil {
-		return errors.Join(err, m.store.Close())
-	}
-	own := audit.Options{Logger: m.log}
+	own := audit.Options{Logger: log}
 	if m.dir != "" {
 		own.Dir = filepath.Join(m.dir, auditDir)
 	}
 	m.audit = newAuditLog(own, m.store.checkPlace)
 	m.versions = openVersions(m.store, m.dir, m.log)
-	return nil
+	if m.refusals, err = openRefusals(m, unusable(dir, gone), err); err != nil {
+		return nil, errors.Join(err, m.audit.close(), m.journal.Close(), m.store.Close())
+	}
+	return m, nil
+}
+
+// openStore opens the database. gone says why the directory cannot be used at all, failed why the database cannot: then it is
+// kept in memory.
+func (m *memory) openStore() (gone, failed error) {
+	m.store = &store{Store: state.Memory(), log: m.log}
+	if m.dir == "" {
+		return nil, nil
+	}
+	if err := os.MkdirAll(m.dir, 0o700); err != nil {
+		m.inMemory("state", "state", err)
+		return err, err
+	}
+	opened, err := state.Open(m.dir)
+	switch {
+	case errors.Is(err, state.ErrLocked):
+		return nil, err
+	case err != nil:
+		m.inMemory("state", "state.db", err)
+		return nil, err
+	}
+	m.store.Store = opened
+	if why := opened.ReadOnly(); why != nil {
+		m.tell(pannier.Condition{
+			Code: "state_read_only", Severity: pannier.SeverityError, Subject: "state", Message: "the state can be read and not changed: " + why.Error(),
+			Hint: "make the state directory writable for the user that pannier runs as, and restart",
+		})
+	}
+	if broken := opened.Recovered(); broken != "" {
+		m.tell(pannier.Condition{
+			Code: "state_reset", Severity: pannier.SeverityWarning, Subject: "state", Message: "state.db was damaged and starts empty; the damaged file is " + broken,
+			Hint: "the agent has to report its environment again, and uploads start again; remove the damaged file once it is not needed",
+		})
+	}
+	return nil, nil
+}
+
+// openJournal opens the journal, in memory where its directory cannot be used.
+func (m *memory) openJournal(reg prometheus.Registerer) (err error) {
+	o := journal.Options{Logger: m.log, Registerer: reg}
+	if m.dir != "" {
+		o.Dir = filepath.Join(m.dir, "journal")
+		if m.journal, err = journal.Open(o); err == nil {
+			return nil
+		}
+		m.inMemory("journal", "journal", err)
+		o.Dir = ""
+	}
+	m.journal, err = journal.Open(o)
+	return err
+}
+
+// tell adds a condition that lasts as long as the process.
+func (m *memory) tell(c pannier.Condition) {
+	m.log.Warn(c.Message, "subject", c.Subject, "code", c.Code)
+	m.problems = append(m.problems, c)
+}
+
+// inMemory says that a part is kept in memory.
+func (m *memory) inMemory(part, subject string, err error) {
+	m.tell(pannier.Condition{
+		Code: part + "_in_memory", Severity: pannier.SeverityWarning, Subject: subject, Message: "kept in memory and lost with this process: " + err.Error(),
+		Hint: "make it usable or choose another directory with --state-dir, and restart; --state-dir=none keeps the state in memory on purpose",
+	})
+}
+
+// unusable returns why policy and blocks cannot be read where the directory cannot be used. A directory that does not exist
+// has none.
+func unusable(dir string, gone error) error {
+	if gone == nil {
+		return nil
+	}
+	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return gone
 }
 
 // directoryName returns a workspace's id as the name of a directory, whatever is in it.
@@ -101,7 +167,7 @@ func (m *memory) outbox() string {
 
 // close closes the state. clean says that everything that uses it has ended.
 func (m *memory) close(clean bool) {
-	err := errors.Join(m.audit.close(), m.journal.Close())
+	err := errors.Join(m.refusals.file.Close(), m.audit.close(), m.journal.Close())
 	if err == nil && clean {
 		err = m.versions.stop()
 	}
@@ -112,12 +178,5 @@ func (m *memory) close(clean bool) {
 
 // conditions tells what is wrong with the memory.
 func (m *memory) conditions() []pannier.Condition {
-	conditions := slices.Concat(m.audit.conditions(), m.store.conditions())
-	if m.problem == "" {
-		return conditions
-	}
-	return append(conditions, pannier.Condition{
-		Code: "state_in_memory", Severity: pannier.SeverityWarning, Subject: "state", Message: m.problem,
-		Hint: "make the directory usable or choose another with --state-dir, and restart; --state-dir=none keeps the state in memory on purpose",
-	})
+	return slices.Concat(m.problems, m.audit.conditions(), m.store.conditions(), m.refusals.conditions(m.dir == ""))
 }

@@ -76,7 +76,8 @@ func (s *store) look() error {
 }
 
 // watch looks again and again until ctx is done, apart from everything else: the disk may not answer.
-func (s *store) watch(ctx context.Context) error {
+func (m *memory) watch(ctx context.Context) error {
+	m.refusals.settle()
 	tick := time.NewTicker(placeEvery)
 	defer tick.Stop()
 	for {
@@ -84,7 +85,8 @@ func (s *store) watch(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			s.look()
+			m.store.look()
+			m.refusals.settle()
 		}
 	}
 }

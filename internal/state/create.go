@@ -38,7 +38,7 @@ func (f *fresh) createLocked() (*disk, error) {
 	if err := placeOf(f.lock); err != nil { // another process may use what is there now
 		return nil, err
 	}
-	db, err := openDatabase(f.path)
+	db, err := openDatabase(f.path, false)
 	if err != nil {
 		return nil, fmt.Errorf("create %s: %w", f.path, err)
 	}

@@ -91,6 +91,9 @@ func (d *disk) all(bucket string) (entries []entry, err error) {
 // close leaves a database that is stuck to the end of the process.
 func (d *disk) close() error {
 	err := d.guardWrite(d.db.Close)
+	if d.lock == nil {
+		return err
+	}
 	if unlock := d.lock.Close(); !errors.Is(unlock, os.ErrClosed) {
 		err = errors.Join(err, unlock)
 	}

@@ -29,35 +29,65 @@ const (
 	lockRetry   = 20 * time.Millisecond
 )
 
-// openDisk opens the database, or moves it aside and begins another one, and returns where the broken one is. It only reads: a new
-// database is created in the background.
-func openDisk(dir string) (e engine, broken string, err error) {
+// openDisk opens the database, or moves it aside and begins another one. It only reads: a new database is created in the
+// background. What cannot be written is opened for reading.
+func openDisk(dir string) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, "", err
+		return nil, err
 	}
-	lock, err := lockFile(filepath.Join(dir, lockName))
+	lock, err := lockFile(filepath.Join(dir, lockName), os.O_RDWR|os.O_CREATE)
+	if errors.Is(err, ErrLocked) {
+		return nil, err
+	}
 	if err != nil {
-		return nil, "", err
+		return openReadOnly(dir, err)
 	}
-	path := filepath.Join(dir, databaseName)
+	s, err := openWritable(filepath.Join(dir, databaseName), lock)
+	if err != nil {
+		err = errors.Join(err, lock.Close())
+	}
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		return openReadOnly(dir, err)
+	}
+	return s, err
+}
+
+func openWritable(path string, lock *os.File) (*Store, error) {
 	if info, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().IsRegular() && info.Size() == 0 {
-		return newFresh(path, lock), "", nil
+		return &Store{engine: newFresh(path, lock)}, nil
 	}
-	db, err := openDatabase(path)
+	db, err := openDatabase(path, false)
 	if errors.Is(err, errBroken) {
+		var broken string
 		if broken, err = moveAside(path, err); err == nil {
-			return newFresh(path, lock), broken, nil
+			return &Store{engine: newFresh(path, lock), existed: true, recovered: broken}, nil
 		}
 	}
 	if err != nil {
-		return nil, "", errors.Join(err, lock.Close())
+		return nil, err
 	}
-	return &disk{db: db, lock: lock}, broken, nil
+	return &Store{engine: &disk{db: db, lock: lock}, existed: true}, nil
+}
+
+// openReadOnly opens the database of a directory in which something cannot be written. why says what.
+func openReadOnly(dir string, why error) (*Store, error) {
+	lock, err := lockFile(filepath.Join(dir, lockName), os.O_RDONLY)
+	if errors.Is(err, ErrLocked) {
+		return nil, err
+	}
+	db, err := openDatabase(filepath.Join(dir, databaseName), true)
+	if err != nil {
+		if lock != nil {
+			_ = lock.Close()
+		}
+		return nil, errors.Join(why, err)
+	}
+	return &Store{engine: &disk{db: db, lock: lock}, existed: true, readOnly: why}, nil
 }
 
 // lockFile opens a file and locks it. The lock goes with the file: it ends when the file is closed or the process ends.
-func lockFile(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+func lockFile(path string, flags int) (*os.File, error) {
+	f, err := os.OpenFile(path, flags|syscall.O_NONBLOCK, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -95,11 +125,11 @@ type database struct {
 }
 
 // openDatabase opens a database that can be read to the end, or fails with errBroken where its bytes are at fault.
-func openDatabase(path string) (*database, error) {
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%w: %s is no file", errBroken, path)
+func openDatabase(path string, readOnly bool) (*database, error) {
+	if err := checkFile(path); err != nil {
+		return nil, err
 	}
-	db, err := openBolt(path)
+	db, err := openBolt(path, readOnly)
 	if err != nil {
 		return nil, err
 	}
@@ -110,13 +140,14 @@ func openDatabase(path string) (*database, error) {
 }
 
 // openBolt holds on to the file, because bbolt leaves it open and locked when it panics.
-func openBolt(path string) (*database, error) {
+func openBolt(path string, readOnly bool) (*database, error) {
 	var db database
 	options := bbolt.Options{
 		Timeout:      lockTimeout,
 		FreelistType: bbolt.FreelistMapType,
+		ReadOnly:     readOnly,
 		OpenFile: func(name string, flag int, mode os.FileMode) (f *os.File, err error) {
-			db.file, err = os.OpenFile(name, flag, mode)
+			db.file, err = os.OpenFile(name, flag|syscall.O_NONBLOCK, mode) // a FIFO in its place must not wait
 			return db.file, err
 		},
 	}

@@ -22,7 +22,7 @@ func (d *disk) inPlace() error {
 
 func placeOf(files ...*os.File) error {
 	for _, f := range files {
-		if gone(f) {
+		if f != nil && gone(f) {
 			return fmt.Errorf("%w: %s is not the file that is open", ErrGone, f.Name())
 		}
 	}

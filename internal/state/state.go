@@ -17,6 +17,8 @@ var ErrClosed = errors.New("the state store is closed")
 type Store struct {
 	engine    engine
 	recovered string
+	existed   bool
+	readOnly  error
 }
 
 // engine keeps raw values. Methods are for any number of callers and fail with ErrClosed once it is closed; bytes that go
@@ -40,17 +42,24 @@ type entry struct {
 
 // Open opens the store in a directory and makes both where they are missing, readable by the owner alone. It waits a
 // second for a process that is about to let go of the directory, then fails with [ErrLocked]. A file that can not be read
-// as a database is moved aside; see [Store.Recovered].
+// as a database is moved aside; see [Store.Recovered]. Where the directory cannot be written, a database that is there is
+// opened for reading; see [Store.ReadOnly].
 func Open(dir string) (*Store, error) {
-	e, recovered, err := openDisk(dir)
+	s, err := openDisk(dir)
 	if err != nil {
 		return nil, fmt.Errorf("open state in %s: %w", dir, err)
 	}
-	return &Store{engine: e, recovered: recovered}, nil
+	return s, nil
 }
 
 // Memory returns an empty store that keeps nothing on disk.
 func Memory() *Store { return &Store{engine: newMemory()} }
+
+// Existed reports whether Open found a database, intact or broken.
+func (s *Store) Existed() bool { return s.existed }
+
+// ReadOnly returns why the values can be read and not changed, and nil where they can.
+func (s *Store) ReadOnly() error { return s.readOnly }
 
 // Recovered returns where Open moved a broken database. It is empty where there was none.
 func (s *Store) Recovered() string { return s.recovered }

@@ -84,7 +84,7 @@ func notMatched(e *pannier.Entry) string {
 
 // gates are the words for the reasons against a skill, in the order in which they are asked for.
 var gates = []string{
-	pannier.RejectedValidation, pannier.RejectedInvalidMetadata, pannier.RejectedRuntimeIncompatible,
+	pannier.RejectedStateLost, pannier.RejectedValidation, pannier.RejectedInvalidMetadata, pannier.RejectedRuntimeIncompatible,
 	pannier.RejectedUnsupportedPlatform, pannier.RejectedTrustBlocked, pannier.RejectedSecurityBlocked,
 	pannier.RejectedDependencyMissing, pannier.RejectedConflict,
 }
@@ -103,6 +103,8 @@ func first(e *pannier.Entry, against []pannier.Reason) (word, detail string) {
 // rejection returns the word that a turn has for a reason.
 func rejection(e *pannier.Entry, r pannier.Reason) string {
 	switch r.Code {
+	case pannier.ReasonStateLost:
+		return pannier.RejectedStateLost
 	case pannier.ReasonInvalid:
 		if slices.Contains(e.Blocked, r.Subject) {
 			return pannier.RejectedValidation

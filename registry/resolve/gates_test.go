@@ -33,6 +33,7 @@ func TestEveryReason(t *testing.T) {
 		pannier.RejectedUnlisted:               {fails, against(pannier.ReasonInvalid, pannier.ReasonConflict), unlisted, func(e *pannier.Entry) { e.Policy.Enabled = false }},
 		pannier.RejectedDisabled:               {fails, disabled, notForUsers},
 		pannier.RejectedNotUserInvocable:       {notForUsers, noModel, fails},
+		pannier.RejectedStateLost:              {implicit, against(pannier.ReasonStateLost, pannier.ReasonInvalid, pannier.ReasonConflict), fails},
 		pannier.RejectedValidation:             {implicit, against(pannier.ReasonInvalid, pannier.ReasonConflict), fails},
 		pannier.RejectedInvalidMetadata:        last(pannier.ReasonConflict, pannier.ReasonRuntimeIncompatible, pannier.ReasonInvalid),
 		pannier.RejectedRuntimeIncompatible:    last(pannier.ReasonTrustBlocked, pannier.ReasonOSUnsupported, pannier.ReasonRuntimeIncompatible),
