@@ -28,8 +28,16 @@ func alive(now, last time.Time, resync time.Duration) error {
 	return nil
 }
 
-// alive says whether the sidecar still takes in what it watches.
+// alive says whether a restart would help: the sidecar no longer scans what it watches, or clients find no socket.
 func (c *sidecar) alive() error {
+	if err := c.socket.Lost(); err != nil {
+		return err
+	}
+	return c.overdue()
+}
+
+// overdue says whether the sidecar still scans what it watches.
+func (c *sidecar) overdue() error {
 	var last time.Time
 	if at := c.looked.Load(); at != nil {
 		last = *at
@@ -39,12 +47,24 @@ func (c *sidecar) alive() error {
 
 // overdueConditions tell in health what /livez tells of.
 func (c *sidecar) overdueConditions() []pannier.Condition {
-	err := c.alive()
+	err := c.overdue()
 	if err == nil {
 		return nil
 	}
 	return []pannier.Condition{{
 		Code: codeLooksOverdue, Severity: pannier.SeverityError, Subject: c.settings.Workspace, Message: err.Error(),
 		Hint: "see whether the disk of the workspace answers; where it does, restart the sidecar",
+	}}
+}
+
+// socketConditions say that clients find no socket of this process.
+func (c *sidecar) socketConditions() []pannier.Condition {
+	err := c.socket.Lost()
+	if err == nil {
+		return nil
+	}
+	return []pannier.Condition{{
+		Code: "socket_lost", Severity: pannier.SeverityError, Subject: c.settings.Socket, Message: err.Error(),
+		Hint: "remove what stands in the way; the sidecar tries again each second, and keeps the connections that it has",
 	}}
 }

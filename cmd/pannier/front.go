@@ -28,9 +28,9 @@ type front struct {
 	handler  atomic.Pointer[api.Handler]
 }
 
-func newFront(s config.Settings, reg *prometheus.Registry) *front {
+func newFront(s config.Settings, reg *prometheus.Registry, alive func() error) *front {
 	f := &front{settings: s, begun: make(chan struct{}), metrics: promhttp.HandlerFor(reg, promhttp.HandlerOpts{Registry: nil})}
-	f.early = api.New(api.Options{Snapshot: f.snapshot, Health: f.health, Metrics: f.metrics})
+	f.early = api.New(api.Options{Snapshot: f.snapshot, Health: f.health, Alive: alive, Metrics: f.metrics})
 	reg.MustRegister(newHealthMetrics(f))
 	return f
 }

@@ -99,6 +99,7 @@ func (c *sidecar) health() pannier.Health {
 		h.Conditions = append(h.Conditions, startingCondition(c.settings))
 	}
 	h.Conditions = append(h.Conditions, c.overdueConditions()...)
+	h.Conditions = append(h.Conditions, c.socketConditions()...)
 	h.Conditions = append(h.Conditions, c.watchConditions(h.Watch)...)
 	for _, p := range slices.Concat(c.restartNeeded(), c.census.problems()) {
 		h.Conditions = append(h.Conditions, problemCondition(p))

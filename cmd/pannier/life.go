@@ -66,8 +66,9 @@ type life struct {
 func (l *life) live(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	l.parts, l.front = newParts(ctx), newFront(l.settings, l.reg)
+	l.parts, l.front = newParts(ctx), newFront(l.settings, l.reg, l.on.socket.Lost)
 	l.parts.do("socket", func(ctx context.Context) error { return api.Serve(ctx, l.on.socket, l.front, l.log.Named("api")) })
+	l.parts.do("socket file", func(ctx context.Context) error { l.on.socket.Watch(ctx, l.log.Named("api")); return nil })
 	if l.on.probes != nil {
 		l.parts.do("listen", func(ctx context.Context) error {
 			return serveProbes(ctx, l.on.probes, l.front.probes(), l.settings.WebConfig, l.log.Named("listen"))
@@ -117,7 +118,7 @@ func (l *life) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.tcp = l.on.tcp
+	c.socket, c.tcp = l.on.socket, l.on.tcp
 	handler := c.handler(l.reg, l.front.metrics)
 	l.front.open(c, handler)
 	if c.tcp != nil {

@@ -88,6 +88,7 @@ type sidecar struct {
 	// spoolFailed is why the directories for what is installed can not be used.
 	spoolFailed error
 	installed   *install.Store
+	socket      *api.Listener
 	tcp         *apiListener // nil where the API is not served over TCP
 	manager     *manager     // nil where systemd did not start this process
 	takeovers   registry.Takeovers

@@ -21,14 +21,15 @@ type claim struct {
 // stake takes the claim, or fails with [ErrInUse] where another holds it.
 func stake(name string) (*claim, error) {
 	for {
-		file, err := os.OpenFile(name, os.O_RDONLY|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
+		file, err := openLock(name)
+		if errors.Is(err, errGone) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
 		err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if err == nil && lies(file, name) {
-			// The umask may have taken away what the next process needs for finding out that it is locked.
-			_ = file.Chmod(0o600) // which fails for the file that another user's process left; it can be opened as it is
 			return &claim{file, name}, nil
 		}
 		file.Close()
@@ -40,6 +41,26 @@ func stake(name string) (*claim, error) {
 		}
 		// The last holder removed the file after it was opened here: what is locked, nobody else will find.
 	}
+}
+
+// errGone is a file that its holder removed before it could be opened.
+var errGone = errors.New("the file has just been removed")
+
+// openLock makes the file, or opens the one that is there, whose mode stays as it is: it may be another's.
+func openLock(name string) (*os.File, error) {
+	const flags = os.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK
+	file, err := os.OpenFile(name, flags|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		if file, err = os.OpenFile(name, flags, 0); errors.Is(err, fs.ErrNotExist) {
+			err = errGone
+		}
+		return file, err
+	}
+	if err == nil {
+		// The umask may have taken away what the next process needs for finding out that it is locked.
+		err = file.Chmod(0o600)
+	}
+	return file, err
 }
 
 // lies reports whether an open file is the one with that name.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -21,13 +22,25 @@ var ErrInUse = errors.New("another process is listening there")
 // MaxSocketPath is the longest path of a unix socket in bytes (unix(7)).
 const MaxSocketPath = 107
 
-// Listener is a unix socket that removes its own file, and no other, when it is closed.
+// Listener is a unix socket that removes its own file, and no other, when it is closed. [Listener.Watch] listens anew where
+// the file is removed or replaced.
 type Listener struct {
-	*net.UnixListener
 	path  string
-	made  fs.FileInfo
-	claim *claim
+	mode  fs.FileMode
 	close func() error
+	now   atomic.Pointer[boundSocket]
+	lost  atomic.Pointer[string] // why there is no socket at the path; nil while there is one
+
+	// mu is held while the file is made or removed, and guards the fields that follow.
+	mu     sync.Mutex
+	claim  *claim
+	closed bool
+}
+
+// boundSocket is a listening socket with the file that it is bound to.
+type boundSocket struct {
+	*net.UnixListener
+	made fs.FileInfo
 }
 
 // Listen makes a unix socket with that mode, and the directory that it lies in. A file that a process left behind when it
@@ -47,17 +60,19 @@ func Listen(ctx context.Context, path string, mode fs.FileMode) (*Listener, erro
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
 	}
-	l, err := listen(ctx, path, mode)
+	socket, err := listen(ctx, path, mode)
 	if err != nil {
 		claim.release()
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
 	}
-	l.claim = claim
+	l := &Listener{path: path, mode: mode, claim: claim}
+	l.close = sync.OnceValue(l.closeOnce)
+	l.now.Store(socket)
 	return l, nil
 }
 
 // listen is for the holder of the claim.
-func listen(ctx context.Context, path string, mode fs.FileMode) (*Listener, error) {
+func listen(ctx context.Context, path string, mode fs.FileMode) (*boundSocket, error) {
 	if err := clearStale(ctx, path); err != nil {
 		return nil, err
 	}
@@ -66,14 +81,13 @@ func listen(ctx context.Context, path string, mode fs.FileMode) (*Listener, erro
 	if err != nil {
 		return nil, err
 	}
-	l := &Listener{UnixListener: ln.(*net.UnixListener), path: path}
-	l.close = sync.OnceValue(l.closeOnce)
-	if err := l.own(mode); err != nil {
-		l.UnixListener.Close() // which removes the file too
+	socket := &boundSocket{UnixListener: ln.(*net.UnixListener)}
+	if socket.made, err = own(path, mode); err != nil {
+		socket.Close() // which removes the file too
 		return nil, err
 	}
-	l.SetUnlinkOnClose(false)
-	return l, nil
+	socket.SetUnlinkOnClose(false)
+	return socket, nil
 }
 
 // chmodBeforeBind gives the socket its mode before it has a name: the kernel takes over the mode of the descriptor, less
@@ -88,27 +102,49 @@ func chmodBeforeBind(mode fs.FileMode) func(string, string, syscall.RawConn) err
 	}
 }
 
-// own gives the file back what the umask took and remembers which one it is.
-func (l *Listener) own(mode fs.FileMode) error {
-	if err := os.Chmod(l.path, mode.Perm()); err != nil {
-		return err
+// own gives the file back what the umask took and returns which one it is.
+func own(path string, mode fs.FileMode) (fs.FileInfo, error) {
+	if err := os.Chmod(path, mode.Perm()); err != nil {
+		return nil, err
 	}
-	made, err := os.Lstat(l.path)
-	l.made = made
-	return err
+	return os.Lstat(path)
 }
+
+// isAt reports whether the file of the socket is the one with that path. As long as the socket is open, no other file can
+// have its inode.
+func (s *boundSocket) isAt(path string) bool {
+	now, err := os.Lstat(path)
+	return err == nil && os.SameFile(now, s.made)
+}
+
+// Accept implements [net.Listener]. It goes on over a socket that is made anew.
+func (l *Listener) Accept() (net.Conn, error) {
+	for {
+		now := l.now.Load()
+		conn, err := now.Accept()
+		if err == nil || now == l.now.Load() {
+			return conn, err
+		}
+	}
+}
+
+// Addr implements [net.Listener].
+func (l *Listener) Addr() net.Addr { return l.now.Load().Addr() }
 
 // Close stops listening and removes the file, unless another process has put its own in its place. Every further call
 // does nothing, because the file that is there by then may be another's.
 func (l *Listener) Close() error { return l.close() }
 
-// closeOnce removes the file while the socket is open: as long as it is, no other file can have its inode.
 func (l *Listener) closeOnce() error {
-	if now, err := os.Lstat(l.path); err == nil && os.SameFile(now, l.made) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	now := l.now.Load()
+	if now.isAt(l.path) {
 		os.Remove(l.path)
 	}
 	defer l.claim.release()
-	return l.UnixListener.Close()
+	return now.Close()
 }
 
 // clearStale removes a socket that nobody answers on.

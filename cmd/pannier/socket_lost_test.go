@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"pannier/publish/client"
+)
+
+// keptConnection is a connection to a socket that is used for one request after the other.
+type keptConnection struct {
+	net.Conn
+	read *bufio.Reader
+}
+
+func keepConnection(t *testing.T, socket string) *keptConnection {
+	t.Helper()
+	conn, err := net.Dial("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return &keptConnection{conn, bufio.NewReader(conn)}
+}
+
+func (k *keptConnection) get(t *testing.T, path string) (int, string) {
+	t.Helper()
+	if err := k.SetDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Fprintf(k, "GET %s HTTP/1.1\r\nHost: pannier\r\n\r\n", path); err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.ReadResponse(k.read, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(body)
+}
+
+// answersAt waits until a new connection to a socket is answered.
+func answersAt(t *testing.T, socket string) {
+	t.Helper()
+	eventually(t, "a new connection is answered", func() error {
+		c := client.New(socket)
+		defer c.Close()
+		_, err := c.Health(t.Context())
+		return err
+	})
+}
+
+func remove(t *testing.T, paths ...string) {
+	t.Helper()
+	for _, path := range paths {
+		if err := os.RemoveAll(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestSocketFileThatIsRemoved takes away the file, the file and its lock, and the directory. The sidecar listens anew each
+// time, and connections go on.
+func TestSocketFileThatIsRemoved(t *testing.T) {
+	s := startSidecar(t, newWorkspace(t), "--platform-url", "off")
+	kept := keepConnection(t, s.socket)
+	for _, gone := range [][]string{{s.socket}, {s.socket, s.socket + ".lock"}, {filepath.Dir(s.socket)}} {
+		remove(t, gone...)
+		answersAt(t, s.socket)
+		if info, err := os.Lstat(s.socket + ".lock"); err != nil || !info.Mode().IsRegular() {
+			t.Errorf("after %v the lock is %v, %v", gone, info, err)
+		}
+		if status, body := kept.get(t, "/livez"); status != http.StatusOK {
+			t.Errorf("after %v the kept connection has %d %s", gone, status, body)
+		}
+	}
+	if code := s.terminate(t); code != exitYes {
+		t.Errorf("exit code %d", code)
+	}
+	if left, err := os.ReadDir(filepath.Dir(s.socket)); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v %v", left, err)
+	}
+}
+
+// TestSocketFileThatIsReplaced puts a file in the place of the socket. The sidecar is not live until it is gone, and leaves
+// it alone.
+func TestSocketFileThatIsReplaced(t *testing.T) {
+	s := startSidecar(t, newWorkspace(t), "--platform-url", "off", "--listen", "127.0.0.1:0")
+	live := "http://" + s.listenAddress(t) + "/livez"
+	kept := keepConnection(t, s.socket)
+	remove(t, s.socket)
+	if err := os.WriteFile(s.socket, []byte("kept"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the sidecar is not live", func() error {
+		if status, body := fetch(t, http.DefaultClient, live, "", ""); status != http.StatusServiceUnavailable || !strings.Contains(body, s.socket) {
+			return fmt.Errorf("%d %s", status, body)
+		}
+		return nil
+	})
+	if status, body := kept.get(t, "/v1/health"); status != http.StatusOK || !strings.Contains(body, `"socket_lost"`) {
+		t.Errorf("health on the kept connection: %d %s", status, body)
+	}
+	if text, err := os.ReadFile(s.socket); err != nil || string(text) != "kept" {
+		t.Errorf("the file holds %q, %v", text, err)
+	}
+	remove(t, s.socket)
+	answersAt(t, s.socket)
+	eventually(t, "the sidecar is live", func() error {
+		if status, body := fetch(t, http.DefaultClient, live, "", ""); status != http.StatusOK {
+			return fmt.Errorf("%d %s", status, body)
+		}
+		return nil
+	})
+}
+
+// TestSocketOfAnotherSidecarIsNotTaken removes the socket and the lock of one sidecar, and starts another one there before
+// the first has noticed. The first is not live and takes nothing; once the second has ended, it listens again.
+func TestSocketOfAnotherSidecarIsNotTaken(t *testing.T) {
+	first := startSidecar(t, newWorkspace(t), "--platform-url", "off", "--listen", "127.0.0.1:0")
+	live := "http://" + first.listenAddress(t) + "/livez"
+	w := newWorkspace(t)
+	writeIn(t, w, skillScript("second", "Is the other one."))
+	// The path is another one for the second, so that its start does not wait for the first to notice.
+	socket := filepath.Join(shortDir(t), "s")
+	second := start(t, "run", "--workspace", w, "--socket", socket, "--state-dir", "none", "--environment-own", "block", "--platform-url", "off")
+	answersAt(t, socket)
+	for _, name := range []string{"", ".lock"} { // in one step each, as a second sidecar that was quicker would have it
+		if err := os.Link(socket+name, first.socket+".new"); err != nil {
+			t.Skip(err)
+		}
+		if err := os.Rename(first.socket+".new", first.socket+name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "the first sidecar is not live", func() error {
+		if status, body := fetch(t, http.DefaultClient, live, "", ""); status != http.StatusServiceUnavailable {
+			return fmt.Errorf("%d %s", status, body)
+		}
+		return nil
+	})
+	c := client.New(first.socket)
+	defer c.Close()
+	for until := time.Now().Add(3 * time.Second); time.Now().Before(until); time.Sleep(100 * time.Millisecond) {
+		if list, err := c.Skills(t.Context(), "", true); err != nil || len(list.Skills) != 1 {
+			t.Fatalf("the second sidecar answers %+v %v", list, err)
+		}
+	}
+	second.kill()
+	eventually(t, "the first sidecar listens again", func() error {
+		c := client.New(first.socket)
+		defer c.Close()
+		list, err := c.Skills(t.Context(), "", true)
+		if err == nil && len(list.Skills) != 0 {
+			err = errors.New("this is the second one")
+		}
+		return err
+	})
+}
+
+// TestLockFileOfOthersKeepsItsMode has a file of others in the place of the lock.
+func TestLockFileOfOthersKeepsItsMode(t *testing.T) {
+	socket := filepath.Join(shortDir(t), "s")
+	if err := os.WriteFile(socket+".lock", []byte("notes"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(socket+".lock", 0o644); err != nil {
+		t.Fatal(err)
+	}
+	start(t, "run", "--workspace", newWorkspace(t), "--socket", socket, "--state-dir", "none", "--environment-own", "block", "--platform-url", "off")
+	answersAt(t, socket)
+	if info, err := os.Stat(socket + ".lock"); err != nil || info.Mode().Perm() != 0o644 {
+		t.Errorf("the lock is %v, %v", info, err)
+	}
+}
