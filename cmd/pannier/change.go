@@ -33,7 +33,7 @@ func (p *program) changeDirectory(ctx context.Context, s config.Settings, do fun
 	}
 	defer mem.close(true)
 	c := &sidecar{house: newHouse(s, p.environ, mem.registryOptions()), log: log, memory: mem, platforms: &publishers{}}
-	c.events = &eventLog{log: log, workspaceID: s.WorkspaceID, current: c.registry.Current, journal: mem.journal}
+	c.events = mem.newEventLog(s.WorkspaceID, c.registry.Current)
 	look := func(ctx context.Context, _ ...string) (*pannier.Snapshot, error) { return c.lookAtAll(ctx) }
 	if err := c.openDoor(ctx, reg, look); err != nil {
 		return err

@@ -8,42 +8,13 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
 	"pannier"
-	"pannier/internal/journal"
 	"pannier/publish/api"
 	"pannier/publish/client"
 	"pannier/registry"
 )
-
-// eventLog takes events in: they go to the journal, which numbers them, and to the log.
-type eventLog struct {
-	log         hclog.Logger
-	workspaceID string
-	current     func() *pannier.Snapshot
-	journal     *journal.Journal
-}
-
-// emit takes an event in. data is one of the values that the root package has for the type.
-func (l *eventLog) emit(kind pannier.EventType, data any) {
-	e := pannier.Event{Time: time.Now().UTC(), Type: kind, WorkspaceID: l.workspaceID, Data: data}
-	if s := l.current(); s != nil {
-		e.SnapshotVersion = s.Version
-	}
-	e, err := l.journal.Append(e)
-	if err != nil {
-		l.log.Error("event not kept", "type", kind, "error", err)
-		return
-	}
-	fields, err := fieldsOf(e.Data)
-	if err != nil {
-		l.log.Error("event can not be encoded", "type", e.Type, "error", err)
-		return
-	}
-	l.log.Info(string(e.Type), append([]any{"seq", e.Seq, "snapshot_version", e.SnapshotVersion}, fields...)...)
-}
 
 // fieldsOf returns the fields of an event's data as a logger takes them, in the order of its JSON.
 func fieldsOf(data any) ([]any, error) {
@@ -83,7 +54,7 @@ func logValue(value json.RawMessage) any {
 func (c *sidecar) eventSource() *api.EventSource {
 	return &api.EventSource{
 		Follow:      func(after uint64) api.EventReader { return c.memory.journal.Follow(after) },
-		Last:        c.memory.journal.Last,
+		Last:        c.events.last,
 		Whole:       func(s *pannier.Snapshot) pannier.CatalogUpdated { return registry.Diff(nil, s, c.rules) },
 		WorkspaceID: c.settings.WorkspaceID,
 	}

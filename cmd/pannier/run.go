@@ -131,7 +131,7 @@ func newSidecar(ctx context.Context, s config.Settings, environ []string, mem *m
 	o.Registerer = reg
 	c := &sidecar{house: newHouse(s, environ, o), log: log, memory: mem, metrics: newScanMetrics(reg), catchUp: putOffCollection()}
 	c.census, c.manager = newCensus(c.loader), findManager(log)
-	c.events = &eventLog{log: log.Named("event"), workspaceID: s.WorkspaceID, current: c.registry.Current, journal: mem.journal}
+	c.events = mem.newEventLog(s.WorkspaceID, c.registry.Current)
 	c.changed = func(changes pannier.WorkspaceChanged) { c.events.emit(pannier.EventWorkspaceChanged, changes) }
 	c.judgedAnew = func(env pannier.Environment) { c.events.emit(pannier.EventEnvironmentChanged, env.Changed()) }
 	var err error

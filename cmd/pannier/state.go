@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"net/url"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
@@ -30,6 +32,7 @@ type memory struct {
 	log      hclog.Logger
 	store    *store
 	journal  *journal.Journal
+	events   atomic.Pointer[eventLog] // nil until there is one
 	audit    *auditLog
 	refusals *refusals
 	*versions
@@ -165,8 +168,18 @@ func (m *memory) outbox() string {
 	return filepath.Join(m.dir, "outbox")
 }
 
+// newEventLog returns the log of the events of a workspace, which ends with the state.
+func (m *memory) newEventLog(workspaceID string, current func() *pannier.Snapshot) *eventLog {
+	l := newEventLog(m.log, workspaceID, current, m.journal)
+	m.events.Store(l)
+	return l
+}
+
 // close closes the state. clean says that everything that uses it has ended.
 func (m *memory) close(clean bool) {
+	if l := m.events.Load(); l != nil {
+		l.wait(context.Background()) // the caller does not wait for a disk that does not answer
+	}
 	err := errors.Join(m.refusals.file.Close(), m.audit.close(), m.journal.Close())
 	if err == nil && clean {
 		err = m.versions.stop()

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"syscall"
 
 	"pannier"
 )
@@ -39,6 +40,8 @@ type disk struct {
 	gap bool
 	// mark is the empty segment that holds numbers while writing fails.
 	mark string
+	// syncs are those under way.
+	syncs syncs
 }
 
 // write writes the events that are not written yet: those after d.written, or some of them where others are lost.
@@ -90,9 +93,7 @@ func (d *disk) makeRoom(seq uint64, bytes int64) error {
 	}
 	if d.active != nil {
 		if s := d.segments[len(d.segments)-1]; !s.empty() && s.end+bytes > d.segmentBytes {
-			if err := d.finish(); err != nil {
-				return err
-			}
+			d.finish()
 		}
 	}
 	if d.active == nil {
@@ -120,18 +121,16 @@ func (d *disk) begin(seq uint64) error {
 	d.active = f
 	d.segments = slices.DeleteFunc(d.segments, segment.empty)
 	d.segments = append(d.segments, segment{name: seq, first: seq, last: seq - 1})
-	syncDirectory(d.dir)
+	d.syncs.begin(func() error { syncDirectory(d.dir); return nil }, func() error { return nil })
 	return nil
 }
 
-// finish closes the active segment for good.
-func (d *disk) finish() error {
-	if d.active == nil {
-		return nil
+// finish syncs and closes the active segment for good, in the background.
+func (d *disk) finish() {
+	if f := d.active; f != nil {
+		d.syncs.begin(f.Sync, f.Close)
 	}
-	err := errors.Join(d.active.Sync(), d.active.Close())
 	d.active = nil
-	return err
 }
 
 // trim removes the oldest segments until there is room for more bytes, but never the newest.
@@ -165,7 +164,7 @@ func (d *disk) hold(next uint64) (err error) {
 	}
 	if d.mark == "" || err != nil {
 		var f *os.File
-		if f, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600); err == nil {
+		if f, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|syscall.O_NONBLOCK, 0o600); err == nil {
 			err = f.Close()
 		}
 	}
@@ -193,7 +192,7 @@ func (d *disk) size() (sum int64) {
 }
 
 func createFile(path string) (file, error) {
-	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NONBLOCK, 0o600)
 }
 
 // syncDirectory makes the names of segments last. Not every file system can, and only a power cut tells, so an error is

@@ -17,7 +17,10 @@ import (
 )
 
 // sick is a disk that fails where it is told to. A write that fails leaves half of itself.
-type sick struct{ create, write, truncate, sync atomic.Bool }
+type sick struct {
+	create, write, truncate, sync atomic.Bool
+	synced                        chan struct{} // syncs wait until it is closed; nil does not wait
+}
 
 type sickFile struct {
 	journal.File
@@ -48,6 +51,9 @@ func (f sickFile) Truncate(size int64) error {
 }
 
 func (f sickFile) Sync() error {
+	if f.disk.synced != nil {
+		<-f.disk.synced
+	}
 	if f.disk.sync.Load() {
 		return syscall.EIO
 	}
@@ -184,14 +190,70 @@ func TestFailingSync(t *testing.T) {
 	p := newPatient(t, 16<<10)
 	p.disk.sync.Store(true)
 	add(t, p.Journal, 60)
-	if p.errors() == 0 {
-		t.Error("no error")
-	}
 	inRange(t, p.Journal, 1, 60)
 	if err := p.Close(); !errors.Is(err, syscall.EIO) {
 		t.Errorf("closing: %v", err)
 	}
+	if p.errors() == 0 {
+		t.Error("no error")
+	}
 	inRange(t, open(t, journal.Options{Dir: p.dir}), 1, 60)
+}
+
+// TestSyncThatDoesNotEnd has events kept and read over more segments than are synced at a time, while no sync ends.
+func TestSyncThatDoesNotEnd(t *testing.T) {
+	p := newPatient(t, 16<<10)
+	p.disk.synced = make(chan struct{})
+	r := p.Follow(0)
+	for last := uint64(20); last <= 400; last += 20 {
+		add(t, p.Journal, last)
+		reads(t, r, last-19, last)
+	}
+	j := p.reopened(t)
+	inRange(t, j, j.First(), 400)
+	close(p.disk.synced)
+	closes(t, p.Journal)
+}
+
+// TestSkip gives up what is kept: a reader on either side of the gap learns of it, also after a restart.
+func TestSkip(t *testing.T) {
+	each(t, func(t *testing.T, j *journal.Journal) {
+		add(t, j, 5)
+		behind, waiting := j.Follow(2), j.Follow(5)
+		j.Skip()
+		tooOld(t, behind, 0)
+		tooOld(t, waiting, 0)
+		now := j.Follow(j.Last())
+		add(t, j, 9)
+		reads(t, now, 7, 9)
+		inRange(t, j, 7, 9)
+	})
+	dir := t.TempDir()
+	j := open(t, journal.Options{Dir: dir})
+	add(t, j, 5)
+	j.Skip()
+	add(t, j, 8)
+	closes(t, j)
+	inRange(t, open(t, journal.Options{Dir: dir}), 7, 8)
+}
+
+// TestPipeInPlaceOfASegment replaces a segment that is open by a FIFO, which nothing may wait for.
+func TestPipeInPlaceOfASegment(t *testing.T) {
+	dir, paths := many(t, 60)
+	j := open(t, journal.Options{Dir: dir, MaxBytes: 16 << 10})
+	if err := errors.Join(os.Remove(paths[1]), syscall.Mkfifo(paths[1], 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	r := j.Follow(0)
+	reads(t, r, 1, firstOf(t, paths[1])-1)
+	tooOld(t, r, firstOf(t, paths[2]))
+	closes(t, j)
+	if err := syscall.Mkfifo(paths[1], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := journal.Open(journal.Options{Dir: dir}); err == nil {
+		t.Error("a FIFO as a segment is no error")
+	}
 }
 
 // mount puts a small file system over a directory.

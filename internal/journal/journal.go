@@ -51,6 +51,7 @@ type Journal struct {
 	kept    []segment     // what can be read of the disk; with the tail it is one range
 	last    uint64        // the newest number given away
 	changed chan struct{} // closed by the next event; nil while nobody waits
+	ended   uint64        // how often readers were ended by Interrupt
 	closed  chan struct{}
 }
 
@@ -73,7 +74,16 @@ func Open(o Options) (*Journal, error) {
 		return nil, errors.Join(fmt.Errorf("register metrics of the journal: %w", err), j.closeDisk())
 	}
 	j.metrics.bytes.Set(float64(j.size()))
+	if j.disk != nil {
+		j.disk.syncs.failed = j.syncFailed
+	}
 	return j, nil
+}
+
+// syncFailed counts a sync that failed. What was to be synced can be read all the same.
+func (j *Journal) syncFailed(err error) {
+	j.metrics.writeErrors.Inc()
+	j.log.Warn("a segment cannot be synced", "dir", j.disk.dir, "error", err)
 }
 
 func (j *Journal) openDisk(o Options) error {
@@ -116,6 +126,40 @@ func (j *Journal) Append(e pannier.Event) (pannier.Event, error) {
 	return e, nil
 }
 
+// Skip gives up what is kept because events were not appended: a reader that has not read everything yet gets [ErrTooOld], and the
+// next event is not the one after the newest.
+func (j *Journal) Skip() {
+	j.appending.Lock()
+	defer j.appending.Unlock()
+	if j.isClosed() {
+		return
+	}
+	j.metrics.skips.Inc()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.last++
+	j.tail = tail{limit: j.tail.limit}
+	j.kept = nil
+	j.wake()
+}
+
+// Interrupt ends all readers that there are with [ErrTooOld], so that they look at the whole: an event is on its way that the disk
+// does not take.
+func (j *Journal) Interrupt() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.ended++
+	j.wake()
+}
+
+// wake has readers look again. The caller holds mu.
+func (j *Journal) wake() {
+	if j.changed != nil {
+		close(j.changed)
+		j.changed = nil
+	}
+}
+
 // write brings to the disk what is not there yet, with events at the end. The caller holds appending.
 func (j *Journal) write(events ...pannier.Event) {
 	if j.disk == nil {
@@ -150,10 +194,7 @@ func (j *Journal) publish(e pannier.Event) {
 	j.tail.push(e)
 	j.last = e.Seq
 	j.show()
-	if j.changed != nil {
-		close(j.changed)
-		j.changed = nil
-	}
+	j.wake()
 	j.mu.Unlock()
 	j.metrics.events.Inc()
 	j.metrics.bytes.Set(float64(j.size()))
@@ -222,7 +263,8 @@ func (j *Journal) closeDisk() error {
 		return nil
 	}
 	j.write()
-	err := j.disk.finish()
+	j.disk.finish()
+	err := j.disk.syncs.wait()
 	if j.failing {
 		err = errors.Join(err, fmt.Errorf("events after %d could not be written", j.disk.written))
 	}

@@ -276,7 +276,7 @@ func TestMetrics(t *testing.T) {
 	for _, f := range families {
 		got = append(got, f.GetName())
 	}
-	want := []string{"pannier_journal_bytes", "pannier_journal_events_total", "pannier_journal_write_errors_total"}
+	want := []string{"pannier_journal_bytes", "pannier_journal_events_total", "pannier_journal_gaps_total", "pannier_journal_write_errors_total"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("series (-want +got):\n%s", diff)
 	}
@@ -285,7 +285,7 @@ func TestMetrics(t *testing.T) {
 	}
 	add(t, j, 3)
 	size := len(read(t, segments(t, o.Dir)[0]))
-	for name, want := range map[string]int{want[0]: size, want[1]: 3, want[2]: 0} {
+	for name, want := range map[string]int{want[0]: size, want[1]: 3, want[2]: 0, want[3]: 0} {
 		if got := metric(t, registry, name); got != float64(want) {
 			t.Errorf("%s is %v, want %d", name, got, want)
 		}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"syscall"
 )
 
 // load reads what is in the directory. A directory that is missing is empty; it is made with the first segment.
@@ -76,14 +77,14 @@ func (d *disk) giveUp() {
 // resume opens the newest segment, to go on behind its last whole line. It returns nil where that can not be: then the
 // next event begins another segment, and what is torn stays behind the end of this one.
 func resume(dir string, s segment, size int64) file {
-	f, err := os.OpenFile(segmentPath(dir, s.name), os.O_WRONLY, 0)
+	f, err := os.OpenFile(segmentPath(dir, s.name), os.O_WRONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil
 	}
 	if s.end == size {
 		return f
 	}
-	if err := errors.Join(f.Truncate(s.end), f.Sync()); err != nil {
+	if err := f.Truncate(s.end); err != nil {
 		_ = f.Close()
 		return nil
 	}

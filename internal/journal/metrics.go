@@ -8,8 +8,8 @@ import (
 
 // metrics are the series of a journal. They all exist from the start.
 type metrics struct {
-	events, writeErrors prometheus.Counter
-	bytes               prometheus.Gauge
+	events, writeErrors, skips prometheus.Counter
+	bytes                      prometheus.Gauge
 }
 
 // newMetrics registers the metrics, unless reg is nil.
@@ -21,6 +21,9 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		writeErrors: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "pannier_journal_write_errors_total", Help: "Writes to the disk of the journal that failed; the events are in memory until one succeeds.",
 		}),
+		skips: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "pannier_journal_gaps_total", Help: "Gaps in the journal: events were dropped because its disk did not take those before them in time.",
+		}),
 		bytes: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "pannier_journal_bytes", Help: "Size of the events that the journal keeps.",
 		}),
@@ -28,5 +31,5 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	if reg == nil {
 		return m, nil
 	}
-	return m, errors.Join(reg.Register(m.events), reg.Register(m.writeErrors), reg.Register(m.bytes))
+	return m, errors.Join(reg.Register(m.events), reg.Register(m.writeErrors), reg.Register(m.skips), reg.Register(m.bytes))
 }

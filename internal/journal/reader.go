@@ -14,6 +14,7 @@ type Reader struct {
 	want    uint64          // the number of the next event
 	ahead   []pannier.Event // read from disk already, beginning with want
 	at      position        // how far the segments were read
+	begun   uint64          // how often readers had been ended by then
 	err     error           // the end
 }
 
@@ -22,7 +23,7 @@ type Reader struct {
 func (j *Journal) Follow(after uint64) *Reader {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	r := &Reader{journal: j, want: after + 1}
+	r := &Reader{journal: j, want: after + 1, begun: j.ended}
 	if after > j.last {
 		seq := max(r.want, after) // behind the largest number, want is 0
 		r.err = &TooOldError{Seq: seq, First: j.first(), Last: j.last}
@@ -63,7 +64,7 @@ func (r *Reader) take() pannier.Event {
 
 // fetch gets events, or waits until that is worth another try. An error that ends the reader goes to r.err.
 func (r *Reader) fetch(ctx context.Context) error {
-	f := r.journal.find(r.want)
+	f := r.journal.find(r.want, r.begun)
 	switch {
 	case f.err != nil:
 		r.err = f.err
@@ -105,10 +106,13 @@ type found struct {
 	err     error
 }
 
-// find looks for an event. Memory comes first.
-func (j *Journal) find(seq uint64) found {
+// find looks for an event, for a reader that began when so many had been ended. Memory comes first.
+func (j *Journal) find(seq, begun uint64) found {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if begun != j.ended {
+		return found{err: &TooOldError{Seq: seq, First: j.first(), Last: j.last}}
+	}
 	if seq > j.last {
 		if j.changed == nil {
 			j.changed = make(chan struct{})
