@@ -34,7 +34,7 @@ var house = map[string]room{
 	"pannier/registry/resolve":             {nil, "resolving is pure over one snapshot"},
 	"pannier/publish/card":                 {nil, "the card is pure over one snapshot"},
 	"pannier/publish/prompt":               {nil, "the prompt is pure over one resolution"},
-	"pannier/publish/platform":             {[]string{"pannier/publish/card"}, "what is pushed is a card, whoever made the snapshot"},
+	"pannier/publish/platform":             {[]string{"pannier/internal/latest", "pannier/publish/card"}, "what is pushed is a card, whoever made the snapshot"},
 	"pannier/publish/platform/devplatform": {[]string{"pannier/publish/platform"}, "the development platform shares the wire with the client, nothing else"},
 	"pannier/publish/platform/files":       {[]string{"pannier/internal/yamldoc"}, "moving files over a platform's API knows neither what a skill is judged by nor the cards that are pushed"},
 	"pannier/publish/api":                  {[]string{"pannier/publish/api/psu1", "pannier/publish/api/rpc", "pannier/publish/card", "pannier/publish/prompt"}, "the socket declares what it needs as interfaces; handlers never reach into loader or registry"},

@@ -108,7 +108,7 @@ func (l *life) begin(ctx context.Context) error {
 	}
 	l.memory.Store(mem)
 	l.parts.do("state", mem.watch)
-	to := remote{outbox: mem.outbox()}
+	to := remote{outbox: mem.outbox(), stale: !mem.clean}
 	if l.settings.Platforms[0].URL == "" {
 		if to, err = embedPlatform(l.parts, l.settings, l.log); err != nil {
 			return err

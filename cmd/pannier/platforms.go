@@ -34,6 +34,7 @@ type remote struct {
 	token  func() (string, error)
 	dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	outbox string // the directory of the cards that wait; empty keeps them in memory
+	stale  bool   // the outbox may be older than what was pushed
 }
 
 func newPublishers(s config.Settings, to remote, emit func(pannier.EventType, any), reg prometheus.Registerer, log hclog.Logger) (*publishers, error) {
@@ -65,7 +66,7 @@ func platformOptions(at config.Platform, to remote) platform.Options {
 	}
 	o := platform.Options{
 		URL: at.URL, Path: at.Path, WorkspaceID: at.WorkspaceID, Token: to.token, Header: header, CAFile: at.CAFile,
-		Dial: to.dial, Outbox: to.outbox, ReadBack: at.ReadBack, Events: at.Events, Peers: true,
+		Dial: to.dial, Outbox: to.outbox, OutboxStale: to.stale, ReadBack: at.ReadBack, Events: at.Events, Peers: true,
 	}
 	if o.Token == nil && at.TokenFile != "" {
 		o.Token = platform.TokenFile(at.TokenFile)

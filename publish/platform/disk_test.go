@@ -60,9 +60,15 @@ func TestOutboxOnARealDisk(t *testing.T) {
 				}
 			}
 			push("a")
+			if err := p.AwaitOutbox(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 			test.break_(t, dir)
 			push(test.cards[0])
 			push(test.cards[1])
+			if err := p.AwaitOutbox(t.Context()); err != nil {
+				t.Fatal(err)
+			}
 			_, err := os.Stat(p.OutboxFile())
 			if kept := err == nil; kept != (test.says != "no space left") {
 				t.Errorf("the record: %v", err)

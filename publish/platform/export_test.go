@@ -53,6 +53,9 @@ func (p *Publisher) SetStep(step func(name string) error) { p.step = step }
 // OutboxFile is the path of the record.
 func (p *Publisher) OutboxFile() string { return p.outbox.path() }
 
+// AwaitOutbox returns when the outbox says what the publisher knows.
+func (p *Publisher) AwaitOutbox(ctx context.Context) error { return p.records.Wait(ctx) }
+
 // SetPeersMost bounds how much of a list of peers is read, in bytes.
 func (p *Publisher) SetPeersMost(most int64) { p.peersMost = most }
 

@@ -52,6 +52,9 @@ func TestOutboxFile(t *testing.T) {
 		p := facing(t, m, o)
 		var before outboxRecord
 		m.set(func(*http.Request) (*http.Response, error) {
+			if err := p.AwaitOutbox(t.Context()); err != nil {
+				return nil, err
+			}
 			text, err := os.ReadFile(p.OutboxFile())
 			return nil, errors.Join(err, json.Unmarshal(text, &before))
 		})
@@ -62,7 +65,7 @@ func TestOutboxFile(t *testing.T) {
 		synctest.Wait()
 		stop()
 		if !before.Pending || before.Digest != c.Digest || string(before.Card) != string(c.JSON) {
-			t.Errorf("before the try the outbox held %+v", before)
+			t.Errorf("during the try the outbox held %+v", before)
 		}
 		after := readRecord(t, p)
 		if after.Pending || after.Acknowledged != c.Digest || after.Platform != "http://platform.test:8080/registry/update-card" {
@@ -82,6 +85,35 @@ func TestOutboxFile(t *testing.T) {
 		o.URL = "http://platform.test:8080/other"
 		if other := facing(t, m, o); other.OutboxFile() == p.OutboxFile() || !other.Health().Desired.IsZero() {
 			t.Error("two platforms share a file")
+		}
+	})
+}
+
+// TestOutboxThatDoesNotAnswer has cards pushed while the disk of the outbox does not answer; then it holds the newest one.
+func TestOutboxThatDoesNotAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMolecule(t).known(t)
+		p := facing(t, m, platform.Options{Outbox: t.TempDir(), ReadBack: true})
+		answers := make(chan struct{})
+		p.SetStep(func(name string) error {
+			if name == "sync" {
+				<-answers
+			}
+			return nil
+		})
+		stop := start(t, p)
+		for _, name := range []string{"a", "b", "c"} {
+			begun := time.Now()
+			p.Offer(cardOf(name))
+			synctest.Wait()
+			if h := p.Health(); h.Acknowledged != cardOf(name).Digest || time.Since(begun) > 0 {
+				t.Errorf("%s: health %+v after %s", name, h, time.Since(begun))
+			}
+		}
+		close(answers)
+		stop()
+		if r := readRecord(t, p); r.Pending || r.Digest != cardOf("c").Digest {
+			t.Errorf("outbox %+v", r)
 		}
 	})
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"pannier"
+	"pannier/internal/latest"
 )
 
 // DefaultPath is where Molecule's platform takes cards.
@@ -63,6 +64,9 @@ type Options struct {
 	// Outbox is a directory in which the newest card outlasts a restart; empty means that it does not. It is made when it
 	// is needed, what holds it is not. One process at a time may use it for a platform and a workspace.
 	Outbox string
+	// OutboxStale says that the process before did not stop cleanly, so that it may have pushed a later card than the outbox says. A
+	// card of which only the outbox says that the platform holds it is then pushed again, unless it is read back.
+	OutboxStale bool
 	// CardMaxBytes bounds a card with what is kept of the registered one, in bytes; 0 is no bound. Our own card is not cut.
 	CardMaxBytes int
 	// ReadBack has the platform asked what it holds: before and after a push, and every five minutes.
@@ -111,9 +115,6 @@ type Publisher struct {
 	// The fields down to wake are only touched by the goroutine of Run, so they need no lock.
 	row      row
 	registry registry
-	outbox   outbox
-	// outboxFails says that the newest access to the outbox failed, which has been told.
-	outboxFails bool
 	// unsure says that it is only known from the outbox that the platform holds the card.
 	unsure  bool
 	refusal refusal
@@ -121,6 +122,12 @@ type Publisher struct {
 	dropped pannier.Digest
 	// tried is the digest of the token of the newest push.
 	tried pannier.Digest
+
+	// records writes to the outbox in the background. outbox and outboxFails, which says that the newest access to the outbox
+	// failed and that this has been logged, belong to it.
+	records     *latest.Writer[record]
+	outbox      outbox
+	outboxFails bool
 
 	// These have room for one signal each, and whoever takes it looks at what there is: wake, that the slot holds a card
 	// which Run has not looked at; alarm, that the platform may hold another card; kin, that it may have other peers.
@@ -200,7 +207,8 @@ func New(o Options) (*Publisher, error) {
 		dir: o.Outbox, platform: endpoint.String(), workspaceID: o.WorkspaceID,
 		step: func(name string) error { return p.step(name) },
 	}
-	p.restore()
+	p.records = latest.NewWriter(p.writeRecord)
+	p.restore(o.OutboxStale)
 	if f := way.broken.Load(); f != nil {
 		p.log.Warn("ca_file not read, trying again before each request", "error", f.err, "hint", f.hint)
 	}

@@ -21,8 +21,8 @@ func outboxHint(err error) string {
 	return hintOutbox
 }
 
-// restore takes over what the outbox holds.
-func (p *Publisher) restore() {
+// restore takes over what the outbox holds. stale says that a later card may have been pushed.
+func (p *Publisher) restore(stale bool) {
 	r, found, err := p.outbox.load()
 	if err != nil {
 		p.noteOutbox(err, "outbox not readable, what it holds is ignored")
@@ -32,17 +32,24 @@ func (p *Publisher) restore() {
 	}
 	p.slot.restore(r)
 	p.unsure = !r.pending && !p.registry.off
+	if stale && p.registry.off {
+		p.slot.doubt()
+	}
 	p.metrics.pending(p.slot.pending())
 }
 
-// keep brings the outbox up to date. Where it can not, the card is only in memory from then on.
+// keep brings the outbox up to date in the background.
 func (p *Publisher) keep() {
 	p.mu.Lock()
 	r := p.slot.record()
 	p.mu.Unlock()
-	if r.card.Digest.IsZero() {
-		return
+	if !r.card.Digest.IsZero() {
+		p.records.Put(r)
 	}
+}
+
+// writeRecord brings the outbox up to date. Where it cannot, the card is only in memory from then on.
+func (p *Publisher) writeRecord(r record) {
 	err := p.outbox.keep(r)
 	if err == nil && p.outboxFails && p.outbox.known {
 		p.outboxFails = false

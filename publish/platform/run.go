@@ -100,7 +100,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 		p.turn(ctx)
 	}
 	p.keep()
-	return nil
+	return p.records.Wait(context.WithoutCancel(ctx)) // the caller does not wait for a disk that does not answer
 }
 
 // turn makes one try with the card that is due, or waits until one is. A card that is offered after due has been asked is
