@@ -79,7 +79,13 @@ func (b *lockedBuffer) String() string {
 // start runs the binary until the test ends. Its output is shown where the test fails.
 func start(t *testing.T, args ...string) *process {
 	t.Helper()
-	p := &process{cmd: exec.Command(binary, args...), done: make(chan error, 1), log: &lockedBuffer{}}
+	return startBinary(t, binary, args...)
+}
+
+// startBinary runs a program until the test ends. Its output is shown where the test fails.
+func startBinary(t *testing.T, program string, args ...string) *process {
+	t.Helper()
+	p := &process{cmd: exec.Command(program, args...), done: make(chan error, 1), log: &lockedBuffer{}}
 	p.cmd.Env = cleanEnviron()
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	if err := p.cmd.Start(); err != nil {

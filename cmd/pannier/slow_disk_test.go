@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"pannier"
+	"pannier/publish/client"
+)
+
+// diskDelay is how long each fsync and each fdatasync takes on a slow disk.
+const diskDelay = 8 * time.Second
+
+// promptly is how long an answer may take that must not wait for the disk. It is far below diskDelay, and leaves room for a
+// machine that does other work.
+const promptly = 3 * time.Second
+
+// startOnSlowDisk runs a sidecar whose every fsync and fdatasync is delayed by strace. It does not wait for anything.
+func startOnSlowDisk(t *testing.T, workspace string, args ...string) *sidecarUnderTest {
+	t.Helper()
+	strace, err := exec.LookPath("strace")
+	if err != nil {
+		t.Skip("delaying fsync needs strace")
+	}
+	delay := []string{
+		"-D", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync,fdatasync",
+		"-e", fmt.Sprintf("inject=fsync,fdatasync:delay_enter=%d", diskDelay.Microseconds()),
+	}
+	if out, err := exec.Command(strace, append(delay, "true")...).CombinedOutput(); err != nil {
+		t.Skipf("strace cannot delay calls here: %v: %s", err, out)
+	}
+	socket := filepath.Join(shortDir(t), "s")
+	s := &sidecarUnderTest{workspace: workspace, socket: socket, Client: client.New(socket)}
+	s.process = startBinary(t, strace, append(append(delay, binary,
+		"run", "--workspace", workspace, "--workspace-id", testWorkspaceID, "--socket", socket,
+		"--environment-own", "block", "--resync", "0", "--debounce", "100ms", "--delete-grace", "0", "--log-level", "debug",
+	), args...)...)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// within fails the test where do does not succeed in time.
+func (s *sidecarUnderTest) within(t *testing.T, limit time.Duration, what string, do func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	begun := time.Now()
+	err := do(ctx)
+	for ; err != nil && ctx.Err() == nil; err = do(ctx) {
+		time.Sleep(20 * time.Millisecond)
+	}
+	if took := time.Since(begun); err != nil || took > limit {
+		t.Errorf("%s: %v after %s", what, err, took)
+	}
+}
+
+// answersPromptly asks what clients, monitoring and probes ask, and fails the test where an answer waits for the disk.
+func (s *sidecarUnderTest) answersPromptly(t *testing.T) {
+	t.Helper()
+	for _, path := range []string{"/v1/health", "/metrics", "/v1/skills", "/readyz", "/livez", "/healthz", "/v1/environment"} {
+		s.within(t, promptly, path, func(ctx context.Context) error {
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://pannier"+path, http.NoBody)
+			if err != nil {
+				return err
+			}
+			res, err := s.HTTP.Do(req)
+			if err != nil {
+				return err
+			}
+			defer res.Body.Close()
+			if res.StatusCode != http.StatusOK {
+				return errors.New(res.Status)
+			}
+			return nil
+		})
+	}
+	for _, command := range []string{"list", "probe"} {
+		s.within(t, promptly, command, func(ctx context.Context) error {
+			cmd := exec.CommandContext(ctx, binary, command, "--socket", s.socket)
+			cmd.Env = cleanEnviron()
+			if out, err := cmd.CombinedOutput(); err != nil {
+				return fmt.Errorf("%w: %s", err, out)
+			}
+			return nil
+		})
+	}
+}
+
+// goesLive writes a skill and fails the test where it is not served, told of and pushed promptly.
+func (s *sidecarUnderTest) goesLive(t *testing.T, platform *recorder, name string) {
+	t.Helper()
+	s.write(t, skillScript(name, "Does not wait for the disk."))
+	s.within(t, promptly, name+" is served", func(context.Context) error {
+		_, err := s.entry(t, name)
+		return err
+	})
+	s.within(t, promptly, name+" is pushed", func(context.Context) error {
+		if cards := platform.received(); len(cards) == 0 || !strings.Contains(cards[len(cards)-1], name) {
+			return fmt.Errorf("the platform received %d cards", len(cards))
+		}
+		return nil
+	})
+	s.within(t, promptly, "an event tells of "+name, func(ctx context.Context) error {
+		found := false
+		err := s.Events(ctx, client.EventQuery{}, func(e pannier.Event) error {
+			found = found || strings.Contains(fmt.Sprintf("%s", e.Data), name)
+			return nil
+		})
+		if err == nil && !found {
+			err = errors.New("no event")
+		}
+		return err
+	})
+	s.within(t, promptly, "rescan", s.Rescan)
+}
+
+// TestSlowDisk delays each fsync and each fdatasync by eight seconds: the sidecar starts, answers, serves and pushes new
+// skills without waiting for one, also while a policy change waits for the disk.
+func TestSlowDisk(t *testing.T) {
+	t.Parallel()
+	platform := newRecorder(t)
+	platform.up(t)
+	stateDir := shortDir(t)
+	w := newWorkspace(t)
+	writeIn(t, w, skillScript("first", "Is there before."))
+	args := []string{"--state-dir", stateDir, "--platform-url", "http://" + platform.addr, "--platform-token-file", tokenFile(t)}
+	for _, start := range []string{"new", "again"} {
+		s := startOnSlowDisk(t, w, args...)
+		s.within(t, promptly, "a "+start+" state directory: the sidecar is ready", func(ctx context.Context) error {
+			_, err := s.Skills(ctx, "", false)
+			return err
+		})
+		s.answersPromptly(t)
+		s.goesLive(t, platform, start+"-one")
+		changed := make(chan error, 1)
+		go func() {
+			_, err := s.SetPolicy(t.Context(), "first", "", pannier.PolicyChange{AllowImplicit: pannier.Toggle{Given: true, To: new(false)}})
+			changed <- err
+		}()
+		time.Sleep(200 * time.Millisecond)
+		s.answersPromptly(t)
+		s.goesLive(t, platform, start+"-two")
+		select {
+		case err := <-changed:
+			t.Errorf("a policy change was acknowledged before it reached the disk: %v", err)
+		default:
+		}
+		s.process.kill()
+		<-changed
+	}
+}
