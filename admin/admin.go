@@ -20,6 +20,7 @@ package admin
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -73,6 +74,8 @@ type Door struct {
 	// spooling has a slot for each body that comes in, until its installation has ended, preparing one for each
 	// installation that is unpacked and read.
 	spooling, preparing chan struct{}
+	// staged counts the bytes that installations under way have unpacked.
+	staged atomic.Int64
 }
 
 // New returns a door.

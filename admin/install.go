@@ -167,7 +167,9 @@ func (d *Door) install(ctx context.Context, actor pannier.Actor, req pannier.Ins
 		return change{}, errors.Join(err, a.release(false))
 	}
 	defer func() { <-d.preparing }()
-	staged, contents, err := d.stage(ctx, req, a)
+	room := &stagingRoom{door: d}
+	defer room.free()
+	staged, contents, err := d.stage(ctx, req, a, room)
 	if err != nil {
 		return change{}, errors.Join(err, a.release(spoilt(err)))
 	}
@@ -193,18 +195,43 @@ func spoilt(err error) bool {
 }
 
 // stage unpacks an archive beside the skills, or for a dry run outside of the workspace, and reads what is in it.
-func (d *Door) stage(ctx context.Context, req pannier.InstallRequest, a opened) (*install.Staged, archive.Contents, error) {
+func (d *Door) stage(ctx context.Context, req pannier.InstallRequest, a opened, room *stagingRoom) (*install.Staged, archive.Contents, error) {
 	var contents archive.Contents
+	limits := d.o.Install.Archive
+	limits.Reserve = room.reserve
 	stage := d.o.Install.Store.Stage
 	if req.DryRun {
 		stage = d.o.Install.Store.Rehearse
 	}
 	staged, err := stage(ctx, req.SourceKind, func(ctx context.Context, into *os.Root) (folder string, err error) {
-		contents, err = archive.Unpack(ctx, a.file, a.size, a.format, into, d.o.Install.Archive)
+		contents, err = archive.Unpack(ctx, a.file, a.size, a.format, into, limits)
 		return contents.Top, err
 	})
 	return staged, contents, err
 }
+
+// stagingRoom is what one installation has of the bytes that all installations under way may unpack together, which are those of
+// one archive of the largest size.
+type stagingRoom struct {
+	door  *Door
+	bytes int64
+}
+
+// reserve takes room for a file, and refuses where others leave none. It never waits: two that wait for each other would both wait
+// for ever.
+func (r *stagingRoom) reserve(bytes int64) error {
+	most := r.door.o.Install.Archive.MaxUncompressed
+	r.bytes += bytes
+	if all := r.door.staged.Add(bytes); all > most && all > r.bytes {
+		return &pannier.Refusal{
+			Code: "install.staging_full", Message: fmt.Sprintf("the installations under way unpack more than %d bytes together", most),
+			Hint: "try again when they have ended; nothing was changed",
+		}
+	}
+	return nil
+}
+
+func (r *stagingRoom) free() { r.door.staged.Add(-r.bytes) }
 
 // commit puts a staged skill in its place. It waits for its turn as long as somebody waits for it; from then on nobody's
 // going away stops it.

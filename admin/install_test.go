@@ -312,3 +312,36 @@ func TestWhereNothingIsInstalled(t *testing.T) {
 		t.Errorf("did %q", h.happened)
 	}
 }
+
+// TestStagingIsBounded refuses an archive that comes to more than the bound with what another installation has unpacked, and takes
+// it when that has ended.
+func TestStagingIsBounded(t *testing.T) {
+	w := newWorkshop(t)
+	large := pack(map[string]string{"it/SKILL.md": skillText("1"), "it/data": strings.Repeat("x", 600<<10)})
+	plan := func() error {
+		_, _, err := w.Install(t.Context(), actor, pannier.InstallRequest{DryRun: true}, body(large))
+		return err
+	}
+	asked := 0
+	w.before = func(step string) error {
+		if step == "lock.write" {
+			asked++
+			if r, ok := errors.AsType[*pannier.Refusal](plan()); !ok || r.Code != "install.staging_full" || r.Hint == "" {
+				t.Errorf("beside another: %+v", r)
+			}
+		}
+		return nil
+	}
+	for _, version := range []string{"", "it"} {
+		large := pack(map[string]string{"it/SKILL.md": skillText("2" + version), "it/data": strings.Repeat("x", 600<<10)})
+		if _, _, err := w.Install(t.Context(), actor, pannier.InstallRequest{Slug: version}, body(large)); err != nil {
+			t.Error(err)
+		}
+		if err := plan(); err == nil || !strings.Contains(err.Error(), "is there already") {
+			t.Errorf("alone: %v", err)
+		}
+	}
+	if asked != 2 {
+		t.Errorf("asked %d times beside another", asked)
+	}
+}

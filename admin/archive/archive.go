@@ -19,6 +19,8 @@ const maxIgnored = 20
 type Limits struct {
 	MaxUncompressed, MaxFile int64
 	MaxEntries               int
+	// Reserve is asked before each file is written; its error ends the unpacking. Nil allows all.
+	Reserve func(bytes int64) error
 }
 
 // Contents says what was unpacked.
@@ -57,7 +59,7 @@ func Unpack(ctx context.Context, src io.ReaderAt, size int64, format pannier.Arc
 	if err := checkFormat(source, format); err != nil {
 		return Contents{}, err
 	}
-	t, w := newTree(l), &writer{ctx: ctx, root: into, buf: make([]byte, blockBytes)}
+	t, w := newTree(l), &writer{ctx: ctx, root: into, reserve: l.Reserve, buf: make([]byte, blockBytes)}
 	unpack := unpackTarGz
 	if format == pannier.Zip {
 		unpack = unpackZip

@@ -20,6 +20,8 @@ const (
 type writer struct {
 	ctx   context.Context
 	root  *os.Root
+	// reserve is [Limits.Reserve], which can be nil.
+	reserve func(bytes int64) error
 	buf   []byte
 	files int
 	bytes int64
@@ -56,6 +58,11 @@ func (w *writer) directory(rel string) error {
 
 // write makes the file of an entry with what comes from a reader, whose errors come out as they are.
 func (w *writer) write(rel string, e entry, from io.Reader) error {
+	if w.reserve != nil {
+		if err := w.reserve(e.size); err != nil {
+			return targetError{err}
+		}
+	}
 	if err := w.directory(path.Dir(rel)); err != nil {
 		return err
 	}

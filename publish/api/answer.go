@@ -41,14 +41,14 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if refusal, ok := errors.AsType[*pannier.Refusal](err); ok {
 		e = &statusError{classOf(refusal.Code).status, refusal.Code, refusal.Message, refusal.Hint}
 	} else if errors.Is(err, pannier.ErrNotAudited) {
-		h.Logger.Error("refused, because it could not be audited", "path", r.URL.Path, "error", err)
+		h.Logger.Error("refused, because it could not be audited", "path", r.URL.EscapedPath(), "error", err)
 		e = &statusError{http.StatusServiceUnavailable, "not_audited", "nothing was changed, because " + err.Error(), "make room in the state directory, or make it writable"}
 	} else if !errors.As(err, &e) {
 		if r.Context().Err() != nil {
 			w.WriteHeader(statusCallerGone)
 			return
 		}
-		h.Logger.Error("request failed", "path", r.URL.Path, "error", err)
+		h.Logger.Error("request failed", "path", r.URL.EscapedPath(), "error", err)
 		e = &statusError{http.StatusInternalServerError, "internal", "the request failed: " + err.Error(), "the sidecar's log says more"}
 	}
 	doc, _ := json.Marshal(pannier.ErrorDocument{

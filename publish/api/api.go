@@ -213,7 +213,7 @@ func (h *Handler) tell(r *http.Request, status int) {
 	if !h.Logger.IsDebug() {
 		return
 	}
-	fields := []any{"method", r.Method, "path", r.URL.Path, "status", status}
+	fields := []any{"method", r.Method, "path", r.URL.EscapedPath(), "status", status}
 	if peer, ok := PeerFrom(r.Context()); ok && peer.Token != "" {
 		fields = append(fields, "token", peer.Token)
 	} else if ok {

@@ -78,7 +78,7 @@ func (h *Handler) writeFile(w http.ResponseWriter, r *http.Request, f SkillFile,
 	switch {
 	case err == nil:
 	case out.begun: // too late for another answer: it ends short of its length, and the connection with it
-		h.Logger.Debug("a file was not served to its end", "path", r.URL.Path, "error", err)
+		h.Logger.Debug("a file was not served to its end", "path", r.URL.EscapedPath(), "error", err)
 	default:
 		header.Del("ETag")
 		header.Del("Content-Length")

@@ -38,6 +38,7 @@ var refusals = map[string]refusalClass{
 	"install.unreadable":     {http.StatusConflict, rpc.CodeServer, rpcNotAvailable},
 	"install.unsettled":      {http.StatusConflict, rpc.CodeServer, rpcNotAvailable},
 	"install.body_timeout":   {http.StatusRequestTimeout, rpc.CodeServer, rpcNotAvailable},
+	"install.staging_full":   {http.StatusServiceUnavailable, rpc.CodeServer, rpcNotAvailable},
 	"install.disk_full":      {http.StatusInsufficientStorage, rpc.CodeServer, rpcNotAvailable},
 	"install.busy":           {http.StatusConflict, rpc.CodeServer, rpcNotAvailable},
 	"install.lock":           {http.StatusConflict, rpc.CodeServer, rpcNotAvailable},

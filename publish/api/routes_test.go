@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/go-hclog"
 
 	"pannier"
 )
@@ -231,5 +233,19 @@ func TestPromptLimits(t *testing.T) {
 	r := decode[pannier.Resolution](t, ask(h.handler(), "POST", "/v1/resolve", `{"format":"available_skills","limits":{"max_chars":0}}`))
 	if !strings.Contains(r.Prompt.Text, "/configs/skills/alpha/SKILL.md") || r.Prompt.Truncated {
 		t.Errorf("prompt of a resolution: %+v", r.Prompt)
+	}
+}
+
+// TestLogKeepsOneLine logs a path with a line feed in it on one line.
+func TestLogKeepsOneLine(t *testing.T) {
+	var log bytes.Buffer
+	h := newHouse()
+	h.options.Logger = hclog.New(&hclog.LoggerOptions{Output: &log, Level: hclog.Debug})
+	for _, target := range []string{"/v1/skills/a%0a2026-01-01T00:00:00Z%20[ERROR]%20forged", "/nothing%0d%0ahere%1b[31m"} {
+		log.Reset()
+		h.handler().ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", target, nil))
+		if strings.Count(log.String(), "\n") != 1 || strings.ContainsAny(log.String(), "\r\x1b") {
+			t.Errorf("%s: %q", target, log.String())
+		}
 	}
 }

@@ -36,13 +36,13 @@ func (h *Handler) tellRPC(r *http.Request, err error) *rpc.Error {
 	}
 	switch {
 	case errors.Is(err, pannier.ErrNotAudited):
-		h.Logger.Error("refused, because it could not be audited", "path", r.URL.Path, "error", err)
+		h.Logger.Error("refused, because it could not be audited", "path", r.URL.EscapedPath(), "error", err)
 		return rpc.NewError(rpc.CodeServer, rpcNotAvailable, rpc.Details{Error: "nothing was changed, because " + err.Error(), Hint: "make room in the state directory, or make it writable", Code: "not_audited"})
 	case errors.Is(err, context.DeadlineExceeded):
 		return rpcFault(rpc.CodeServer, rpcNotAvailable, "the call took too long", "try again")
 	case errors.Is(err, context.Canceled): // nobody waits for it
 	default:
-		h.Logger.Error("request failed", "path", r.URL.Path, "error", err)
+		h.Logger.Error("request failed", "path", r.URL.EscapedPath(), "error", err)
 	}
 	return rpcFault(rpc.CodeInternal, rpcInternal, "the call failed: "+err.Error(), "the sidecar's log says more")
 }
