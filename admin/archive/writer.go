@@ -18,13 +18,13 @@ const (
 
 // writer puts files below a directory, and syncs them.
 type writer struct {
-	ctx   context.Context
-	root  *os.Root
+	ctx  context.Context
+	root *os.Root
 	// reserve is [Limits.Reserve], which can be nil.
 	reserve func(bytes int64) error
-	buf   []byte
-	files int
-	bytes int64
+	buf     []byte
+	files   int
+	bytes   int64
 }
 
 // targetError is an error of this side, whatever the archive is like.
