@@ -3,21 +3,35 @@ package scan
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 // commandProbes look for commands in any text: an agent runs what a document says as well as a script.
-var commandProbes = []probe{
-	{keys: []string{"/dev/tcp/", "/dev/udp/"}, find: findDevTCP},
-	{keys: []string{"nc ", "ncat ", "netcat "}, word: true, find: matching("scan.command.reverse_shell_nc", netcat)},
+var commandProbes = slices.Concat([]probe{
 	{keys: []string{"rm "}, word: true, find: findRemoveRoot},
-	{keys: []string{"curl ", "wget "}, word: true, find: findPipe},
-	{keys: []string{"iwr ", "irm ", "Invoke-WebRequest ", "Invoke-RestMethod "}, word: true, find: findPowerShellPipe},
-	{keys: []string{"base64 -d", "base64 --decode", "base64 -D"}, word: true, find: matching("scan.command.decode_shell", decodeShell)},
+	{keys: []string{"find "}, word: true, find: matching(removesRoot, findDelete)},
+	{keys: []string{"dd ", "mkfs", "shred ", "wipefs "}, word: true, find: matching(removesRoot, wipesDisk)},
+	{keys: []string{"rmtree(", "rmSync(", "rmdirSync(", "rimraf(", "rimraf ", "remove_entry_secure ", "rm_rf("}, find: removing(removeTree)},
+	{keys: []string{`"rm"`, "'rm'"}, find: removing(removeWords)},
+	{keys: []string{"Remove-Item ", "rd ", "rmdir ", "del "}, word: true, find: matching(removesRoot, removeWindows)},
+	{keys: []string{":(){"}, find: matching(removesRoot, forkBomb)},
+	{keys: []string{"curl ", "wget ", "curl.exe "}, word: true, find: findPipe},
 	{keys: []string{"curl ", "wget "}, word: true, find: findSentSecret},
-	{keys: []string{"eval", "exec"}, word: true, find: matching("scan.command.eval_base64", evalBase64)},
+	{keys: []string{"curl ", "wget ", "base64 ", "fetch ", "aria2c ", "certutil ", "iwr ", "Invoke-WebRequest ", "urlretrieve(", "printf ", "echo "}, word: true, find: findFetchAndRun},
+	{keys: sinkKeys(), find: findSink},
+	{keys: []string{"iwr ", "irm ", "Invoke-WebRequest ", "Invoke-RestMethod ", "invoke-webrequest ", "invoke-restmethod "}, word: true, find: findPowerShellPipe},
+	{keys: []string{"iex", "IEX", "Iex", "Invoke-Expression", "invoke-expression"}, word: true, find: findExpression},
+	{keys: []string{"DownloadString(", "DownloadFile(", "downloadstring(", "DownloadData("}, find: findDownload},
+	{keys: []string{"powershell", "PowerShell", "pwsh", "POWERSHELL"}, word: true, find: matching("scan.command.decode_shell", encodedCommand)},
+	{keys: []string{"mshta ", "regsvr32 ", "bitsadmin ", "msiexec ", "rundll32 "}, word: true, find: findWindowsLoader},
+	{keys: []string{"base64 ", "base32 ", "xxd ", "openssl ", "gunzip ", "zcat ", "uudecode ", "rev "}, word: true, find: findDecode},
+	{keys: []string{"eval", "exec", "Function(", "compile(", "loads("}, word: true, find: findEval},
+	{keys: []string{"$(curl", "$(wget", "`curl", "`wget"}, find: findAssigned},
+	{keys: []string{"$(printf ", "$(echo ", "`printf ", "`echo "}, find: findSpelled},
 	{keys: []string{".aws/credentials", ".ssh/id_", ".git-credentials", "/.netrc", "/etc/shadow", "secrets/vault", "secrets.vault"}, find: findCredentialPath},
-}
+	{keys: []string{"169.254.169.254", "metadata.google.internal", "169.254.170.2", "fd00:ec2::254"}, find: matching("scan.command.metadata_credentials", metadata)},
+}, shellProbes, exfilProbes, persistenceProbes)
 
 // matching makes the find of a probe that has one rule and one pattern.
 func matching(code string, re *regexp.Regexp) func([]byte, int) (string, string) {
@@ -29,41 +43,64 @@ func matching(code string, re *regexp.Regexp) func([]byte, int) (string, string)
 	}
 }
 
-// A shell, as the end of a pipe names it, and what comes between a command and it: anything on the line, and on the lines
-// that a backslash joins to it.
+// byProgram is the detail of a removal that is a call, so that its place on the line says nothing.
+const byProgram = "by a program"
+
+// removing makes the find of a probe for calls that remove everything.
+func removing(re *regexp.Regexp) func([]byte, int) (string, string) {
+	return func(text []byte, at int) (string, string) {
+		if re.Match(window(text, at)) {
+			return removesRoot, byProgram
+		}
+		return "", ""
+	}
+}
+
+// A shell, as the end of a pipe names it, and what comes between a command and it. Other interpreters count without a
+// program of their own in -c or -e, because then they run what they read.
 const (
-	shell   = `(?:sudo\s+(?:-\S+\s+)*)?(?:/usr)?(?:/bin/)?(?:env\s+)?(?:(?:ba|z|da|k)?sh)(?:[\s"'` + "`" + `;&|)\\]|$)`
-	between = `(?:[^\n]|\\\r?\n)`
+	prefix  = `(?:(?:sudo|doas)\s+(?:-\S+(?:\s+root)?\s+)*|nohup\s+|exec\s+|command\s+|time\s+|busybox\s+|env\s+(?:-\S+\s+|\w+=\S*\s+)*|\w+=\S*\s+)*`
+	binary_ = `(?:(?:/usr)?(?:/local)?/bin/)?(?:env\s+)?`
+	endWord = `(?:[\s"'` + "`" + `;&|)\\<>]|$)`
+	script_ = `(?:python[23]?(?:\.\d+)?|perl|node|ruby|php|deno\s+run|bun\s+run|pwsh|powershell)(?:\s+-)?\s*(?:["'` + "`" + `;)&>]|2>|$|\n)`
+	shells  = `(?:(?:ba|z|da|k|a|fi)?sh|\$\{?SHELL\}?|\$\{SHELL:-[^}]*\}|\$0|\$BASH)` + endWord
+	source_ = `(?:source|\.)\s+/dev/stdin`
+	through = `xargs\s[^\n|;]{0,60}?\b(?:(?:ba|z|da|k)?sh|eval)\b|parallel\s*(?:$|\n|["'` + "`" + `])`
+	sink    = prefix + binary_ + `(?:` + shells + `|` + script_ + `|` + source_ + `|` + through + `)`
 )
 
 var (
-	devTCP      = anchored(`/dev/(?:tcp|udp)/([A-Za-z0-9$<{(][^\s/"']*)/[0-9$<{A-Za-z(]`)
-	netcat      = anchored(`(?:nc|ncat|netcat)(?:\s[^\n|;]{0,40}?)?\s(?:-[a-zA-Z]{0,4}e|--exec|--sh-exec)\s+["']?[\w/$.]`)
-	removeRoot  = anchored(`rm\s+((?:-{1,2}[a-zA-Z-]+\s+)+)["']?(?:/|~/?|\$HOME/?|\$\{HOME\}/?)(\*|\.\*)?["']?(?:[\s;&|)` + "`" + `"'\\,]|$)`)
-	pipe        = anchored(`(?:curl|wget)\s(` + between + `{0,160}?)\\?\|\s*(?:` + shell + `|(?:sudo\s+)?python3?(?:\s+-)?\s*(?:["'` + "`" + `;)]|$|\n))`)
-	decodeShell = anchored(`base64 (?:-d|-D|--decode)[^\n|]{0,80}\|\s*` + shell)
-	evalBase64  = anchored(`(?:eval|exec)\b[^\n]{0,80}?(?:b64decode|base64_decode|decodebytes|atob\s*\(|base64\s+(?:-d|-D|--decode)|['"]base64['"])`)
-	psPipe      = anchored(`(?:iwr|irm|Invoke-WebRequest|Invoke-RestMethod)\s[^\n]{0,160}?\\?\|\s*(?:iex|Invoke-Expression)\b`)
-	intoShell   = regexp.MustCompile(`(?:^|[\s"'` + "`" + `/(])(?:(?:ba|z|da|k)?sh\s+(?:-\S+\s+)*\\?["']?(?:\$\(|<\(|` + "`" + `)|(?:eval|source|\.)\s+\\?["']?(?:\$\(|<\(|` + "`" + `))\s*$`)
+	sinkAt        = anchored(`\|&?\s?` + sink)
+	removeRoot    = anchored(`rm\s+((?:-{1,2}[a-zA-Z-]+\s+)+)(?:--\s+)?["']?(?:/(?:etc|usr|home|boot|bin|lib|sbin|var|root|Users|System|Library)?/?|~/?|\$HOME/?|\$\{HOME\}/?)(\*|\.\*)?["']?(?:[\s;&|)` + "`" + `"'\\,#]|$)`)
+	findDelete    = anchored(`find\s+(?:-[HLP]\s+)?["']?(?:/|~/?|\$\{?HOME\}?/?)["']?\s+(?:-(?:xdev|mindepth|maxdepth|type|depth|not|user)\b\s*(?:[\w-]+\s+)?)*(?:-delete\b|-exec\s+(?:sudo\s+)?(?:/bin/)?(?:rm|shred)\s)`)
+	wipesDisk     = anchored(`(?:dd\s[^\n|;]{0,80}?\bif=/dev/(?:zero|u?random)\b[^\n|;]{0,80}?\bof=/dev/(?:sd[a-z]|nvme\dn\d|hd[a-z]|vd[a-z]|disk\d|xvd[a-z])|(?:mkfs(?:\.\w+)?|shred|wipefs)\s[^\n|;]{0,60}?/dev/(?:sda|nvme0n1|hda|vda|xvda|disk0)\b)`)
+	removeTree    = anchored(`(?:rmtree|rmSync|rmdirSync|rimraf|remove_entry_secure|rm_rf)[(\s]\s*(?:["']?(?:/|~/?|/home|/etc|/usr)["']?\s*[,)]|os\.path\.expanduser\(\s*["']?~/?["']?\s*\)|Path\.home\(\)|(?:os|require\(["']?os["']?\))\.homedir\(\)|process\.env\.HOME|os\.environ\[["']HOME["']\]|Dir\.home|/\s*(?:$|\n|[;&"']))`)
+	removeWords   = anchored(`["']rm["']\s*,\s*(?:\[\s*)?(?:["'](?:-[rRf]+|--[a-z-]+)["']\s*,\s*)+["'](?:/|/\*|~|~/)["']`)
+	removeWindows = anchored(`(?i)(?:Remove-Item\s[^\n;|]{0,60}?(?:["']?[a-z]:\\?["']?(?:\*|\s|$)|\$(?:HOME|env:USERPROFILE|env:SystemDrive)\\?\*?(?:\s|["']|$|\n))|(?:rd|rmdir|del)\s+(?:/[sqf]\s+){1,3}["']?(?:[a-z]:\\(?:\*(?:\.\*)?)?|%USERPROFILE%|%SystemDrive%\\?)["']?\s*(?:$|\n|[&"'` + "`" + `]))`)
+	forkBomb      = anchored(`:\(\)\{ ?:\|:& ?\};? ?:`)
+	metadata      = anchored(`(?:169\.254\.169\.254|\[?fd00:ec2::254\]?)/(?:latest/(?:meta-data/iam/(?:security-credentials|info)|api/token|user-data)|metadata/identity/oauth2/token|computeMetadata/v1/instance/service-accounts)|(?:metadata\.google\.internal/computeMetadata/v1/instance/service-accounts/[^\s/]{1,80}/(?:token|identity))|(?:169\.254\.170\.2[/$])`)
 )
 
-// findDevTCP finds a connection of a shell. To the machine itself it is how scripts wait for a service.
-func findDevTCP(text []byte, at int) (string, string) {
-	m := devTCP.FindSubmatch(window(text, at))
-	if m == nil {
-		return "", ""
+// sinkKeys are what the end of a pipe begins with.
+func sinkKeys() []string {
+	var keys []string
+	for _, word := range []string{
+		"sh", "bash", "zsh", "dash", "ksh", "ash", "fish", "sudo", "doas", "/bin/", "/usr/", "env ", "nohup ", "exec ", "command ", "busybox ", "python", "perl",
+		"node", "ruby", "php", "deno ", "bun ", "pwsh", "powershell", "source ", ". /dev", "xargs ", "parallel", "$SHELL", "${SHELL", "$0", "$BASH", "time ",
+	} {
+		keys = append(keys, "|"+word, "| "+word, "|& "+word)
 	}
-	switch string(m[1]) {
-	case "localhost", "127.0.0.1", "0.0.0.0":
-		return "", ""
-	}
-	return "scan.command.reverse_shell_devtcp", ""
+	return append(keys, "|\nsh", "|\nbash", "| \nsh", "| \nbash")
 }
 
 // findRemoveRoot finds the removal of everything. Without a flag to go into directories, and without a pattern for what is
 // in them, rm refuses.
 func findRemoveRoot(text []byte, at int) (string, string) {
-	m := removeRoot.FindSubmatch(window(text, at))
+	here := window(text, at)
+	if removesAfterChange(text, at) {
+		return removesRoot, ""
+	}
+	m := removeRoot.FindSubmatch(here)
 	if m == nil {
 		return "", ""
 	}
@@ -71,68 +108,31 @@ func findRemoveRoot(text []byte, at int) (string, string) {
 		long := strings.HasPrefix(flag, "--")
 		if long && (flag == "--recursive" || flag == "--no-preserve-root") || !long && strings.ContainsAny(flag, "rR") ||
 			len(m[2]) > 0 && (flag == "--force" || !long && strings.Contains(flag, "f")) {
-			return "scan.command.rm_root", ""
+			return removesRoot, ""
 		}
 	}
 	return "", ""
 }
 
-// findPipe finds a download that a shell runs: piped to it, or put into its command line.
-func findPipe(text []byte, at int) (string, string) {
-	here := window(text, at)
-	before := text[max(0, at-60):at]
-	before = before[bytes.LastIndexByte(before, '\n')+1:]
-	if bytes.ContainsAny(before, "(`") && intoShell.Match(before) {
-		if end := bytes.IndexAny(here, ")`\n"); end >= 0 {
-			here = here[:end]
-		}
-		return judgePipe(here)
-	}
-	if bytes.IndexByte(here, '|') < 0 {
-		return "", ""
-	}
-	if m := pipe.FindSubmatch(here); m != nil {
-		return judgePipe(m[1])
-	}
-	return "", ""
+var (
+	changesTo = regexp.MustCompile(`(?:^|[\s;&|])cd(?:\s+(?:/|~|"?\$HOME"?))?\s*(?:&&|;)\s*(?:sudo\s+)?$`)
+	removeAll = anchored(`rm\s+-[a-zA-Z]*[rR][a-zA-Z]*\s+(?:-\w+\s+)*(?:\./)?\*(?:[\s;&|)]|$)`)
+)
+
+// removesAfterChange reports whether everything is removed of a directory that the same line changes to.
+func removesAfterChange(text []byte, at int) bool {
+	return bytes.IndexByte(head(window(text, at), 40), '*') >= 0 && removeAll.Match(window(text, at)) && changesTo.Match(lineBefore(text, at, 80))
 }
 
-func findPowerShellPipe(text []byte, at int) (string, string) {
-	if m := psPipe.Find(window(text, at)); m != nil {
-		return judgePipe(m)
-	}
-	return "", ""
+// lineBefore returns what comes before a place on its line, at most so many bytes.
+func lineBefore(text []byte, at, most int) []byte {
+	before := text[max(0, at-most):at]
+	return before[bytes.LastIndexByte(before, '\n')+1:]
 }
 
-// judgePipe returns the rule for what a shell runs. Talk about it, which names nothing to fetch, is none.
-func judgePipe(args []byte) (string, string) {
-	if talk(args) {
-		return "", ""
-	}
-	urls := url.FindAll(args, -1)
-	for _, u := range urls {
-		if !isInstaller(string(u)) {
-			return "scan.command.pipe_shell", ""
-		}
-	}
-	if len(urls) == 0 || bareHost.Match(args) {
-		return "scan.command.pipe_shell", ""
-	}
-	return "scan.command.known_installer", ""
-}
-
-// talk reports whether a command names nothing that could be fetched: "curl | sh", "curl -fsSL [url] | sh".
-func talk(args []byte) bool {
-	for word := range strings.FieldsSeq(string(args)) {
-		word = strings.Trim(word, "`\"'\\")
-		if word != "" && word[0] != '-' && !strings.ContainsAny(word[:1], "[<.|") && !strings.HasPrefix(word, "…") {
-			return false
-		}
-	}
-	return true
-}
-
-var credentialPath = anchored(`(?:\.ssh/id_(?:rsa|dsa|ecdsa|ed25519)|\.aws/credentials|\.git-credentials|/\.netrc|/etc/shadow|secrets[/.]vault)(\.pub)?(?:[^\w-]|$)`)
+var (
+	credentialPath = anchored(`(?:\.ssh/id_(?:rsa|dsa|ecdsa|ed25519)|\.aws/credentials|\.git-credentials|/\.netrc|/etc/shadow|secrets[/.]vault)(\.pub)?(?:[^\w-]|$)`)
+)
 
 // findCredentialPath finds the name of a file that holds credentials. The public half of a key is none.
 func findCredentialPath(text []byte, at int) (string, string) {

@@ -1,6 +1,7 @@
 package scan_test
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -34,8 +35,47 @@ func corpusSkills(tb testing.TB) (string, []string) {
 	return corpus, dirs
 }
 
+// minPrecision is the least part of the blocking findings in published skills that has to be deserved.
+const minPrecision = 0.9
+
+// verdicts returns what the golden file says of each blocking finding: "deserved" or "undeserved", and why. A person has
+// looked at each of them.
+func verdicts(tb testing.TB) map[string]string {
+	tb.Helper()
+	golden, err := os.ReadFile(corpusGolden)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	m := map[string]string{}
+	for line := range strings.Lines(string(golden)) {
+		if finding, verdict, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t"); ok {
+			m[finding] = verdict
+		}
+	}
+	return m
+}
+
+// TestCorpusPrecision counts the verdicts. It needs no corpus: [TestCorpus] holds the findings against it.
+func TestCorpusPrecision(t *testing.T) {
+	deserved := 0
+	all := verdicts(t)
+	for finding, verdict := range all {
+		kind, why, _ := strings.Cut(verdict, ": ")
+		if kind != "deserved" && kind != "undeserved" || why == "" {
+			t.Errorf("%s: verdict %q; write deserved or undeserved, and why", finding, verdict)
+		}
+		if kind == "deserved" {
+			deserved++
+		}
+	}
+	t.Logf("%d of %d blocking findings are deserved", deserved, len(all))
+	if len(all) == 0 || float64(deserved) < minPrecision*float64(len(all)) {
+		t.Errorf("%d of %d blocking findings are deserved", deserved, len(all))
+	}
+}
+
 // TestCorpus scans skills as people publish them. How often each rule finds something, and what blocks, is pinned in a
-// golden file: a rule that blocks what people do in good faith shows there.
+// golden file: a rule that blocks what people do in good faith shows there. -update keeps the verdicts that are there.
 func TestCorpus(t *testing.T) {
 	corpus, dirs := corpusSkills(t)
 	root, err := os.OpenRoot(corpus)
@@ -66,8 +106,9 @@ func TestCorpus(t *testing.T) {
 	for _, what := range slices.Sorted(maps.Keys(counts)) {
 		fmt.Fprintf(&text, "%6d %s\n", counts[what], what)
 	}
+	judged := verdicts(t)
 	for _, line := range blocking {
-		fmt.Fprintln(&text, line)
+		fmt.Fprintf(&text, "%s\t%s\n", line, cmp.Or(judged[line], "not judged"))
 	}
 	realskills.CheckGolden(t, corpusGolden, text.String())
 }

@@ -33,12 +33,22 @@ func (w *walker) file(ctx context.Context, dir *os.Root, rel string, info fs.Fil
 	w.files++
 	data := w.read(f, rel, info.Size())
 	w.bytes += int64(len(data))
+	w.content(ctx, rel, data)
+	if why, ok := w.unpack(ctx, rel, data, 0); ok || endings[strings.ToLower(path.Ext(rel))] == archive {
+		if why != "" || !ok {
+			w.findings.add(archive, shown(rel), 0, why)
+		}
+	}
+}
+
+// content judges the bytes of a file, or of an entry of an archive.
+func (w *walker) content(ctx context.Context, rel string, data []byte) {
 	if code := program(data); code != "" {
 		w.findings.add(code, shown(rel), 0, "")
 	}
 	w.checkEnding(rel, data)
 	before := w.places
-	w.findings.addHits(shown(rel), searchText(ctx, toUTF8(data), &w.places))
+	w.findings.addHits(shown(rel), searchFile(ctx, rel, data, &w.places))
 	if before >= 0 && w.places < 0 {
 		w.truncated = true
 		w.findings.add("scan.bound.places", shown(rel), 0, fmt.Sprintf("more than %d; in this and the files after it", maxPlaces))
@@ -123,7 +133,7 @@ func program(data []byte) string {
 // firstPage is how far into a file a program for Linux is looked for: a script can carry one behind its first lines.
 const firstPage = 4096
 
-func head(data []byte, n int) []byte { return data[:min(n, len(data))] }
+func head[T ~string | ~[]byte](data T, n int) T { return data[:min(n, len(data))] }
 
 // The endings of files that are told by their name.
 var endings = map[string]string{
@@ -140,7 +150,7 @@ const (
 // checkEnding reports a file by its ending. A script with an interpreter line is what its name says, and its text is searched.
 func (w *walker) checkEnding(rel string, data []byte) {
 	code := endings[strings.ToLower(path.Ext(rel))]
-	if code != "" && (code != script || !bytes.HasPrefix(data, []byte("#!"))) {
+	if code == script && !bytes.HasPrefix(data, []byte("#!")) {
 		w.findings.add(code, shown(rel), 0, "")
 	}
 }

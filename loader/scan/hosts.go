@@ -10,8 +10,8 @@ import (
 // installers are the beginnings of addresses from which well-known projects tell people to run an installer. Each is on a
 // host where nobody else can put a file, or names the project, or the file, on a shared one.
 var installers = []string{
-	"aka.ms/InstallAzureCLI", "aka.ms/aspire/", "aka.ms/install-azd", "aspire.dev/install", "astral.sh/", "bootstrap.pypa.io/", "bun.com/install",
-	"bun.sh/install", "claude.ai/install.", "cli.doppler.com/install.sh", "cursor.com/install", "deb.nodesource.com/", "deno.land/install.sh",
+	"aka.ms/", "aspire.dev/install", "astral.sh/", "bootstrap.pypa.io/", "bun.com/install",
+	"bun.sh/install", "chocolatey.org/install.ps1", "claude.ai/install.", "community.chocolatey.org/install.ps1", "cli.doppler.com/install.sh", "cursor.com/install", "deb.nodesource.com/", "deno.land/install.sh",
 	"dot.net/v1/", "fluxcd.io/install.sh", "fly.io/install.sh", "foundry.paradigm.xyz", "get.docker.com", "get.helm.sh/", "get.jetify.com/",
 	"get.k3s.io", "get.pnpm.io/", "get.sdkman.io", "get.volta.sh", "golangci-lint.run/install.sh", "install.determinate.systems/",
 	"install.python-poetry.org", "just.systems/install.sh", "mise.run", "nixos.org/nix/install", "ollama.com/install.sh", "pixi.sh/install.sh",

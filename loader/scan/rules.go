@@ -43,6 +43,12 @@ func (r Rule) finding(path string, line int, detail string) pannier.Finding {
 // knownInstaller is the rule that [Options].BlockInstallers makes a blocking one.
 const knownInstaller = "scan.command.known_installer"
 
+// The removal of everything, where it is run and where it is only named.
+const (
+	removesRoot  = "scan.command.rm_root"
+	removalNamed = "scan.command.rm_root_named"
+)
+
 // isCommand reports whether a rule is about a command in a text.
 func isCommand(code string) bool { return strings.HasPrefix(code, "scan.command.") }
 
@@ -99,7 +105,7 @@ var fileRules = []Rule{
 	blocks("scan.file.macho", "a program for macOS (Mach-O)", noPrograms),
 	blocks("scan.file.pe", "a program for Windows (PE)", noPrograms),
 	warns("scan.file.suspicious_executable", "a file named like a script or a program, without an interpreter line", "read what it does before the skill is used"),
-	warns("scan.file.archive", "an archive; what is in it is not scanned", "unpack it into the skill, so that it is scanned, or remove it"),
+	warns("scan.file.archive", "an archive; not all that is in it is scanned", "unpack it into the skill, so that it is scanned, or remove it"),
 	blocks("scan.file.setuid", "the set-user-id or set-group-id bit is set", "clear it: chmod u-s,g-s"),
 	warns("scan.file.world_writable", "everybody on the machine may change it", "let others only read it: chmod o-w"),
 	blocks("scan.file.special", "no regular file", "remove it; a skill consists of regular files and directories"),
@@ -121,16 +127,23 @@ const removeCommand = "remove the command, unless you know why it is there; a te
 
 var commandRules = []Rule{
 	blocks("scan.command.reverse_shell_devtcp", "a shell talks to the network by /dev/tcp", removeCommand),
-	blocks("scan.command.reverse_shell_nc", "nc hands a program to the network", removeCommand),
-	blocks("scan.command.rm_root", "everything on the machine or in the home directory is removed", removeCommand),
+	blocks("scan.command.reverse_shell_nc", "nc or socat hands a program to the network", removeCommand),
+	blocks("scan.command.reverse_shell_script", "a script hands a shell to the network", removeCommand),
+	blocks(removesRoot, "everything on the machine or in the home directory is removed", removeCommand),
+	tells(removalNamed, "a text names a command that removes everything, and does not run it", "check that no instruction tells the agent to run it"),
 	blocks("scan.command.pipe_shell", "what a host answers is run by a shell, unseen", "fetch it into a file, check it against a digest, then run it; or use a package manager"),
-	warns(knownInstaller, "the installer of a well-known project is run unseen", "use a package manager where there is one"),
-	blocks("scan.command.decode_shell", "encoded text is decoded and run by a shell", "write the command so that people can read it"),
+	warns(knownInstaller, "the installer of a project is run unseen", "use a package manager where there is one"),
+	blocks("scan.command.decode_shell", "encoded text is decoded and run", "write the command so that people can read it"),
 	blocks("scan.command.env_exfil", "a credential is sent to a host that it is not for", removeCommand),
+	blocks("scan.command.data_exfil", "credentials or the whole environment are sent to a host", removeCommand),
 	warns("scan.command.env_sent", "a secret of the environment is sent, in an address or a body, to a host that it does not name", "send it in a header, and check the host"),
 	tells("scan.command.env_used", "a secret of the environment is sent along with a request", "check that the host is the one that the secret is for"),
 	warns("scan.command.eval_base64", "encoded text is decoded and evaluated", "write the code so that people can read it"),
 	warns("scan.command.credential_path", "a file is named that holds credentials", "check what the skill does with it"),
+	warns("scan.command.metadata_credentials", "the credentials of a cloud machine are read from its metadata service", "check what the skill does with them"),
+	blocks("scan.command.persistence", "a command is left behind that runs at each login, or by a timer, or lets another person log in", removeCommand),
+	blocks("scan.command.injection", "the reader is told to ignore its instructions, and to run a command", "remove the text"),
+	warns(described, "a command that would block stands in a comment, or in a passage about attacks", "check that no instruction tells the agent to run it"),
 }
 
 const removeCharacters = "remove the characters; an editor that shows them helps, or: grep -nP '[^\\x00-\\x7F]'"

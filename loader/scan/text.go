@@ -19,8 +19,8 @@ type hit struct {
 	detail string
 }
 
-// probe looks for one thing in a text. keys are literals that it begins with, which are much faster to find than a pattern
-// is to match; find then judges each place that a key is at.
+// probe looks for one thing in a text. keys are literals of two bytes or more that it begins with, which are much faster to
+// find than a pattern is to match; find then judges each place that a key is at.
 type probe struct {
 	keys []string
 	// word says that the key begins a word: none of the letters, digits, _ and - comes before it.
@@ -29,7 +29,37 @@ type probe struct {
 	find func(text []byte, at int) (code, detail string)
 }
 
-var probes = slices.Concat(commandProbes, secretProbes)
+// matcher finds the keys of many probes in one pass, by their first two bytes.
+type matcher struct {
+	group  [1 << 16]uint16 // an index of groups, plus one
+	groups [][]keyed
+}
+
+type keyed struct {
+	key   []byte
+	probe probe
+}
+
+func newMatcher(probes []probe) *matcher {
+	m := &matcher{}
+	for _, p := range probes {
+		for _, key := range p.keys {
+			first := int(key[0])<<8 | int(key[1])
+			if m.group[first] == 0 {
+				m.groups = append(m.groups, nil)
+				m.group[first] = uint16(len(m.groups))
+			}
+			g := &m.groups[m.group[first]-1]
+			*g = append(*g, keyed{key: []byte(key), probe: p})
+		}
+	}
+	return m
+}
+
+var (
+	secretKeys  = newMatcher(secretProbes)
+	commandKeys = newMatcher(commandProbes)
+)
 
 // search is one search of one text.
 type search struct {
@@ -56,18 +86,25 @@ func (s *search) stop() bool {
 	return s.judged%64 == 0 && s.ctx.Err() != nil
 }
 
-// searchText returns what is found in a text, by place, as far as it came until ctx was done. Nothing in a file keeps
+// searchFile returns what is found in a file, by line. A file that begins as UTF-16 does is searched as that, and as the
+// bytes that a shell reads.
+func searchFile(ctx context.Context, path string, data []byte, places *int) []hit {
+	hits := searchText(ctx, path, data, places)
+	if text, ok := fromUTF16(data); ok {
+		hits = append(searchText(ctx, path, text, places), hits...)
+		slices.SortStableFunc(hits, byLine)
+	}
+	return hits
+}
+
+// searchText returns what is found in a text, by line, as far as it came until ctx was done. Nothing in a file keeps
 // commands and secrets from being found: not a NUL, which a shell reads over, nor bytes that are no UTF-8. Characters and
-// assignments count in texts only.
+// assignments count in texts only. Commands are searched in the folded text, everything else in the text as it is.
 //
 // places is how many keys are judged at most; less than zero afterwards means that there were more.
-func searchText(ctx context.Context, text []byte, places *int) []hit {
+func searchText(ctx context.Context, path string, text []byte, places *int) []hit {
 	s := &search{ctx: ctx, text: text, counts: map[string]int{}, places: places}
-	for _, p := range probes {
-		for _, key := range p.keys {
-			s.probe(p, []byte(key))
-		}
-	}
+	s.match(secretKeys)
 	s.sort()
 	if !isBinary(text) {
 		s.assignments()
@@ -75,42 +112,64 @@ func searchText(ctx context.Context, text []byte, places *int) []hit {
 		s.sort()
 	}
 	s.hits = slices.DeleteFunc(s.hits, func(h hit) bool { return isSecret(h.code) && isAllowed(text, h.at) })
-	number(s.hits, text)
-	return s.hits
+	number(s.hits, folded{text: text})
+
+	plain := fold(text)
+	c := &search{ctx: ctx, text: plain.text, counts: map[string]int{}, places: places}
+	c.match(commandKeys)
+	c.sort()
+	c.hits = newPassages(path, plain.text).judge(c.hits)
+	number(c.hits, plain)
+	hits := append(s.hits, c.hits...)
+	slices.SortStableFunc(hits, byLine)
+	return hits
 }
+
+func byLine(a, b hit) int { return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.code, b.code)) }
 
 func (s *search) sort() {
 	slices.SortStableFunc(s.hits, func(a, b hit) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.code, b.code)) })
 }
 
-// probe judges each place that a key of a probe is at. It goes on right behind the key, so that a find hides no other.
-func (s *search) probe(p probe, key []byte) {
-	for from := 0; !s.stop(); {
-		i := bytes.Index(s.text[from:], key)
-		if i < 0 {
-			return
-		}
-		at := from + i
-		from = at + len(key)
-		if p.word && at > 0 && isWord(s.text[at-1]) {
+// match judges each place that a key is at, in one pass.
+func (s *search) match(m *matcher) {
+	for i := 0; i+1 < len(s.text); i++ {
+		g := m.group[int(s.text[i])<<8|int(s.text[i+1])]
+		if g == 0 {
 			continue
 		}
-		if *s.places--; *s.places < 0 {
-			return
-		}
-		if code, detail := p.find(s.text, at); code != "" {
-			s.add(code, at, detail)
+		for _, k := range m.groups[g-1] {
+			if !bytes.HasPrefix(s.text[i:], k.key) || k.probe.word && !beginsWord(s.text, i) {
+				continue
+			}
+			if s.stop() {
+				return
+			}
+			if *s.places--; *s.places < 0 {
+				return
+			}
+			if code, detail := k.probe.find(s.text, i); code != "" {
+				s.add(code, i, detail)
+			}
 		}
 	}
 }
 
+// beginsWord reports whether a word begins at a place. A line end that is written as \n in a string ends a word too.
+func beginsWord(text []byte, at int) bool {
+	if at == 0 || !isWord(text[at-1]) {
+		return true
+	}
+	return at > 1 && text[at-2] == '\\' && (text[at-1] == 'n' || text[at-1] == 't' || text[at-1] == 'r')
+}
+
 // number sets the lines of hits, which are in order.
-func number(hits []hit, text []byte) {
+func number(hits []hit, f folded) {
 	line, from := 1, 0
 	for i := range hits {
-		line += bytes.Count(text[from:hits[i].at], []byte{'\n'})
+		line += bytes.Count(f.text[from:hits[i].at], []byte{'\n'})
 		from = hits[i].at
-		hits[i].line = line
+		hits[i].line = line + f.joined(from)
 	}
 }
 
@@ -130,9 +189,8 @@ func anchored(pattern string) *regexp.Regexp { return regexp.MustCompile(`^(?:` 
 // isBinary reports whether a file is no text, by a NUL near its beginning, as git has it.
 func isBinary(data []byte) bool { return bytes.IndexByte(head(data, 8000), 0) >= 0 }
 
-// toUTF8 returns a text in UTF-16 that begins with a byte order mark as UTF-8, and any other as it is. PowerShell writes
-// scripts so.
-func toUTF8(data []byte) []byte {
+// fromUTF16 returns a text in UTF-16 that begins with a byte order mark as UTF-8. PowerShell writes scripts so.
+func fromUTF16(data []byte) ([]byte, bool) {
 	var order binary.ByteOrder
 	switch {
 	case bytes.HasPrefix(data, []byte{0xff, 0xfe}):
@@ -140,7 +198,7 @@ func toUTF8(data []byte) []byte {
 	case bytes.HasPrefix(data, []byte{0xfe, 0xff}):
 		order = binary.BigEndian
 	default:
-		return data
+		return nil, false
 	}
 	data = data[2:]
 	text := make([]byte, 0, len(data))
@@ -154,5 +212,5 @@ func toUTF8(data []byte) []byte {
 		}
 		text = utf8.AppendRune(text, r)
 	}
-	return text
+	return text, true
 }

@@ -26,6 +26,7 @@ type walker struct {
 	files   int
 	bytes   int64
 	places  int // in texts, that may still be judged
+	packed  packed
 	buf     []byte
 
 	truncated bool

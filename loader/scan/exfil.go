@@ -1,0 +1,158 @@
+package scan
+
+import (
+	"bytes"
+	"regexp"
+)
+
+const dataExfil = "scan.command.data_exfil"
+
+// exfilProbes look for credentials, and for the whole environment, that are sent away.
+var exfilProbes = []probe{
+	{keys: []string{"curl ", "wget ", "http "}, word: true, find: findUpload},
+	{keys: []string{"| curl ", "|curl ", "| wget ", "|wget ", "| nc ", "|nc ", "| ncat ", "|ncat ", "| netcat ", "| socat ", "|socat ", "| ssh ", "|ssh ", "| openssl s_client", "| telnet ", "|telnet "}, find: findPipedAway},
+	{keys: []string{"> /dev/tcp/", ">/dev/tcp/", "> /dev/udp/", ">/dev/udp/"}, find: findPipedAway},
+	{keys: []string{"nc ", "ncat ", "netcat "}, word: true, find: matching(dataExfil, fileToNetcat)},
+	{keys: []string{"scp ", "rsync ", "sftp ", "s3 cp ", "s3 sync ", "gsutil cp ", "gist create ", "rclone copy "}, word: true, find: findCopiedAway},
+	{keys: []string{"dig ", "nslookup ", "host ", "ping "}, word: true, find: matching(dataExfil, overDNS)},
+	{keys: []string{"requests.post(", "requests.put(", "requests.get(", "httpx.post(", "urlopen(", "urllib.request.Request(", "fetch(", "axios.post(", "axios.get(", ".sendall(", "https.request(", "http.request(", "UploadString(", "Net::HTTP.post", "post_form("}, find: findSentByCode},
+	{keys: []string{"ChildItem Env:", "ChildItem env:", "gci env:", "gci Env:", "dir env:", "dir Env:", "ls env:", "GetEnvironmentVariables("}, find: findPowerShellEnv},
+	{keys: []string{"ignore ", "Ignore ", "IGNORE ", "disregard ", "Disregard ", "DISREGARD ", "forget ", "Forget ", "FORGET ", "override ", "Override ", "OVERRIDE ", "bypass ", "Bypass "}, word: true, find: findInjection},
+}
+
+// Places of credentials, as a shell or a program names them, and commands that print them.
+const (
+	credentials = `(?:(?:~|\$\{?HOME\}?|/root|/home/[^/\s]+|%USERPROFILE%|\$env:USERPROFILE|HOME["'\])}]{0,3}\s*[+/,]?\s*["']?|\.\.?)?[/\\]?\.(?:ssh(?:/id_\w+|/\*|/?(?:[\s"'` + "`" + `);|]|$))|aws(?:/credentials|/?(?:[\s"'` + "`" + `);|]|$))|netrc|git-credentials|kube/config|docker/config\.json|npmrc|pypirc|gnupg|config/gcloud|config/gh/hosts|azure|bash_history|zsh_history|pgpass|my\.cnf|env(?:\.\w+)?(?:[\s"'` + "`" + `);|]|$)|openclaw|claude/\.credentials|claude\.json|vault-token|terraform\.d/credentials|electrum|bitcoin|ethereum/keystore|solana/id)` +
+		`|/etc/(?:shadow|passwd)|/proc/(?:self|\d+|\*|\$\$)/environ|\bid_(?:rsa|ed25519|ecdsa|dsa)\b|wallet\.dat|Login Data|logins\.json|keychain-db|login\.keychain|aws[/\\]credentials|ssh[/\\]id_(?:rsa|ed25519))`
+	prints  = `(?:gh auth token|security find-(?:generic|internet)-password|kubectl get secrets?|secretsmanager get-secret-value|vault kv get|op read|pass show|aws configure export-credentials|git credential fill)`
+	allEnv  = `(?:env|printenv|set|export(?:\s+-p)?|declare\s+-[xp]+|compgen\s+-[ve]+|history)`
+	ownKeys = `169\.254\.169\.254|metadata\.google\.internal`
+)
+
+var (
+	inUpload = regexp.MustCompile(`(?:\s(?:-d|--data(?:-\w+)*|--json|-F|--form(?:-string)?|-T|--upload-file|--post-data|--post-file|--body-data|--body-file|-H|--header|-u|-A|-b)[\s=]*|[?&/=][^\s]*)["']?[^\n]{0,80}?(?:(?:\$\(|` + "`" + `|<\()\s*(?:` + allEnv + `\s*[|)` + "`" + `]|(?:printenv|env)\b[^)\n]{0,40}[|)]|[^)\n]{0,80}?(?:` + credentials + `|` + prints + `|` + ownKeys + `))|[@=]["']?` + credentials + `|\s["']?` + credentials + `)`)
+	keyFlag  = regexp.MustCompile(`\s(?:--cert|--key|--cacert|-E|-K|--config|--netrc-file|--env-file|-i|--identity)[\s=]+\S+|ssh\s+-i\s*[^\s"']+`)
+	pipedEnv = regexp.MustCompile(`(?:^|[;&|({` + "`" + `"']|\$\s|\bsudo\s)\s*(?:` + allEnv + `\s*(?:2>\S+\s*)?$|` + allEnv + `\s*\||printenv\b)`)
+	secretIn = regexp.MustCompile(credentials + `|` + prints + `|` + ownKeys)
+
+	fileToNetcat = anchored(`(?:nc|ncat|netcat)\s[^\n;]{0,80}?<\s*["']?(?:\(\s*(?:` + allEnv + `\s*\)|[^)\n]{0,60}?` + credentials + `)|` + credentials + `)`)
+	overDNS      = anchored(`(?:dig|nslookup|host|ping)\s[^\n;]{0,60}?(?:(?:\$\(|` + "`" + `)[^)\n]{0,120}?(?:base64|base32|xxd|\bod\b|cat\s|` + allEnv + `\b|whoami|TOKEN|KEY|SECRET|PASSWORD)[^\n]{0,120}?[)` + "`" + `]["']?|\$\{?\w*(?:TOKEN|KEY|SECRET|PASSWORD)\w*\}?)\.[\w$.{-]*\w`)
+	remote       = regexp.MustCompile(`\s["']?(?:[\w.$-]+@)?[\w$][\w.$-]*:|\ss3://|\sgs://|gist create|\s\w+:`)
+	readSecret   = regexp.MustCompile(`(?:open|readFileSync|readFile|read_text|read_bytes|Path|expanduser|File\.read|file_get_contents|Get-Content|ReadAllText|join)\b[^\n]{0,100}?` + credentials)
+	wholeEnv     = regexp.MustCompile(`(?:dict\(\s*)?os\.environ\b(?:[)\s,}]|\.copy|\.items|$)|JSON\.stringify\(\s*process\.env\s*[,)]|(?:body|data|env|e|json)["']?\s*[:=]\s*process\.env\s*[,})\n]|\bENV\.(?:to_h|to_a|inspect|to_json)|\.\.\.process\.env\b`)
+	psSends      = regexp.MustCompile(`(?i)-Body\b|-InFile\b|UploadString|Invoke-RestMethod|Invoke-WebRequest|\birm\b|\biwr\b`)
+	sendsData    = regexp.MustCompile(`\b(?:data|json|files|body|params|content|method|stringify|environ)\b|\?|\+|sendall\(|write\(`)
+
+	ignoring = anchored(`(?i)(?:ignore|disregard|forget|override|bypass)\s+(?:(?:all|any|the|your|my|of|these|every|other|about|everything|and)\s+){0,5}(?:(?:previous|previously|prior|above|earlier|preceding|existing|system|safety|former|foregoing|developer|original|given)\s+(?:and\s+\w+\s+)?){1,2}(?:(?:system|user|safety)\s+)?(?:instructions?|prompts?|rules?|guidelines?|messages?|directives?|context|constraints?|polic(?:y|ies)|restrictions?|orders?)`)
+	ordered  = regexp.MustCompile(`(?:^|[\s"'` + "`" + `$(>])(?:curl|wget|rm\s+-\w+|nc|ncat|bash|sh\s+-\w+|scp|ssh|sudo|chmod|eval|python3?|node|powershell|iex|cat\s+["']?[~/.$]\S*|printenv|env\s*[|>` + "`" + `]|base64|tar|dd\s+if=\S+|git\s+(?:push|remote|config)|npm|pip3?|crontab|find\s+/\S*)(?:\s|` + "`" + `|$)`)
+)
+
+// findUpload finds a request that takes a file with credentials along, or the whole environment.
+func findUpload(text []byte, at int) (string, string) {
+	command := wholeCommand(text, at)
+	if !bytes.ContainsAny(command, "@`~<") && !bytes.Contains(command, []byte("$(")) && !bytes.Contains(command, []byte("/.")) && !bytes.Contains(command, []byte("id_")) {
+		return "", ""
+	}
+	command = keyFlag.ReplaceAll(command, nil)
+	if inUpload.Match(command) && !localOnly(command) {
+		return dataExfil, ""
+	}
+	return "", ""
+}
+
+// localOnly reports whether every host that a command names is the machine itself.
+func localOnly(command []byte) bool {
+	hosts := hostsOf(command)
+	for _, h := range hosts {
+		if !isLocal(h) {
+			return false
+		}
+	}
+	return len(hosts) > 0
+}
+
+// wholeCommand returns a command up to the end of its line, or to a separator outside of $(…) and quotes.
+func wholeCommand(text []byte, at int) []byte {
+	command := window(text, at)
+	depth, quote := 0, byte(0)
+	for i, c := range command {
+		switch {
+		case c == '\n':
+			return command[:i]
+		case c == '(':
+			depth++
+		case c == ')':
+			depth--
+		case (c == '"' || c == '\'') && depth <= 0:
+			if quote == 0 {
+				quote = c
+			} else if quote == c {
+				quote = 0
+			}
+		case (c == '|' || c == ';') && depth <= 0 && quote == 0:
+			return command[:i]
+		}
+		if depth < 0 {
+			return command[:i]
+		}
+	}
+	return command
+}
+
+// findPipedAway finds credentials, and the whole environment, that a pipe sends away.
+func findPipedAway(text []byte, at int) (string, string) {
+	before := lineBefore(text, at, 300)
+	for _, separator := range []string{";", "&&", "`"} {
+		if i := bytes.LastIndex(before, []byte(separator)); i >= 0 && len(bytes.TrimSpace(before[i+len(separator):])) > 1 {
+			before = before[i+len(separator):]
+		}
+	}
+	before = keyFlag.ReplaceAll(before, nil)
+	if pipedEnv.Match(before) || secretIn.Match(before) && !localOnly(window(text, at)) {
+		if i := bytes.IndexByte(window(text, at), '\n'); i < 0 || !localOnly(window(text, at)[:i]) {
+			return dataExfil, ""
+		}
+	}
+	return "", ""
+}
+
+func findCopiedAway(text []byte, at int) (string, string) {
+	command := keyFlag.ReplaceAll(commandAt(text, at), nil)
+	m := secretIn.FindIndex(command)
+	if m == nil {
+		return "", ""
+	}
+	if rest := command[m[1]:]; remote.Match(rest) || remote.Match(append([]byte(" "), rest...)) || bytes.HasPrefix(command, []byte("gist create")) {
+		return dataExfil, ""
+	}
+	return "", ""
+}
+
+// findSentByCode finds a program that sends credentials or its whole environment, some lines apart at most.
+func findSentByCode(text []byte, at int) (string, string) {
+	here := text[at:min(len(text), at+300)]
+	if wholeEnv.Match(here) && sendsData.Match(here) {
+		return dataExfil, ""
+	}
+	if around := text[max(0, at-300):min(len(text), at+300)]; readSecret.Match(around) && sendsData.Match(here) {
+		return dataExfil, ""
+	}
+	return "", ""
+}
+
+func findPowerShellEnv(text []byte, at int) (string, string) {
+	if psSends.Match(text[max(0, at-200):min(len(text), at+300)]) {
+		return dataExfil, ""
+	}
+	return "", ""
+}
+
+// findInjection finds a text that tells its reader to drop its instructions, with a command to run instead.
+func findInjection(text []byte, at int) (string, string) {
+	here := window(text, at)
+	m := ignoring.FindIndex(here)
+	if m == nil || !ordered.Match(here[m[1]:]) {
+		return "", ""
+	}
+	return "scan.command.injection", ""
+}

@@ -1,0 +1,339 @@
+package scan
+
+import (
+	"bytes"
+	"sort"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// folded is a text as commands are searched in it: what a shell would read, with the disguises of a command word removed.
+type folded struct {
+	text []byte
+	// joins are the places in text where a continuation line was joined, in order. Each stands for one line end of the file.
+	joins []int
+}
+
+// joined returns how many line ends of the file come before a place.
+func (f folded) joined(at int) int { return sort.SearchInts(f.joins, at+1) }
+
+// folder folds one text in one pass.
+type folder struct {
+	in     []byte
+	out    []byte
+	joins  []int
+	indent bool // since the last line end only blanks
+}
+
+// special are the bytes that fold looks at more closely. Every other byte is copied.
+var special = func() (t [256]bool) {
+	for _, c := range []byte(" \t\v\f\r\n\\'\"$`^{") {
+		t[c] = true
+	}
+	for c := 0x80; c < 0x100; c++ {
+		t[c] = true
+	}
+	return t
+}()
+
+// fold returns a text with blanks of every kind as one blank, continuation lines joined, quotes and backslashes inside
+// words removed, $IFS and escapes in $'…' expanded, and letters that only look like ASCII replaced.
+func fold(in []byte) folded {
+	f := &folder{in: in, out: make([]byte, 0, len(in)), indent: true}
+	for i := 0; i < len(in); {
+		start := i
+		for i < len(in) && !special[in[i]] {
+			i++
+		}
+		if i > start {
+			f.out, f.indent = append(f.out, in[start:i]...), false
+		}
+		if i < len(in) {
+			i += f.step(i)
+		}
+	}
+	return folded{text: f.out, joins: f.joins}
+}
+
+// step folds what begins at a special byte, and returns how many bytes that is.
+func (f *folder) step(i int) int {
+	switch c := f.in[i]; c {
+	case '\n':
+		f.out, f.indent = append(f.out, c), true
+		return 1
+	case ' ', '\t', '\v', '\f':
+		f.blank(c)
+		return 1
+	case '\r':
+		if i+1 == len(f.in) || f.in[i+1] != '\n' {
+			f.blank(' ')
+		}
+		return 1
+	case '\\', '`', '^':
+		return f.escape(i)
+	case '\'', '"':
+		return f.quote(i)
+	case '$':
+		return f.dollar(i)
+	case '{':
+		return f.braces(i)
+	default:
+		return f.character(i)
+	}
+}
+
+func (f *folder) blank(c byte) {
+	switch {
+	case f.indent && c == '\t':
+		f.out = append(f.out, "    "...)
+	case f.indent || len(f.out) > 0 && f.out[len(f.out)-1] != ' ':
+		f.out = append(f.out, ' ')
+	}
+}
+
+func (f *folder) emit(text ...byte) { f.out, f.indent = append(f.out, text...), false }
+
+func (f *folder) last() byte {
+	if len(f.out) == 0 {
+		return '\n'
+	}
+	return f.out[len(f.out)-1]
+}
+
+// inWord reports whether a byte can be part of a command word or of an argument without blanks.
+func inWord(c byte) bool { return isWord(c) || c == '/' || c == '.' || c == '~' || c >= 0x80 }
+
+// escape folds a backslash, and the characters that PowerShell (`) and cmd (^) use instead.
+func (f *folder) escape(i int) int {
+	c, rest := f.in[i], f.in[i+1:]
+	end := 0
+	if bytes.HasPrefix(rest, []byte("\r\n")) {
+		end = 2
+	} else if bytes.HasPrefix(rest, []byte("\n")) {
+		end = 1
+	}
+	if end > 0 && (c == '\\' || f.last() == ' ') {
+		f.joins = append(f.joins, len(f.out))
+		return 1 + end
+	}
+	if c == '`' && len(rest) > 1 && rest[0] == '`' && isWord(f.last()) && isWord(rest[1]) {
+		return 2
+	}
+	drop := end == 0 && len(rest) > 0 && isLetter(f.last()) && isLetter(rest[0])
+	if drop && (c != '\\' || bytes.IndexByte([]byte("ntr"), rest[0]) < 0 || f.spells(rest)) {
+		return 1
+	}
+	f.emit(c)
+	return 1
+}
+
+// commandWords are the words that a backslash before n, t or r can hide in, where it would be the end of a line elsewhere.
+var commandWords = map[string]bool{"curl": true, "wget": true, "nc": true, "ncat": true, "python": true, "python3": true, "perl": true, "rm": true, "eval": true, "printenv": true, "env": true}
+
+// spells reports whether the word that ends the output goes on to be a command word.
+func (f *folder) spells(rest []byte) bool {
+	start := len(f.out)
+	for start > 0 && len(f.out)-start < 12 && isWord(f.out[start-1]) {
+		start--
+	}
+	end := 0
+	for end < len(rest) && end < 12 && isWord(rest[end]) {
+		end++
+	}
+	return commandWords[string(f.out[start:])+string(rest[:end])]
+}
+
+// maxQuoted bounds a quoted part of a word.
+const maxQuoted = 64
+
+// quote removes the quotes around a part of a word, or around a whole word that stands as a command does. Quotes with
+// blanks between them hold a text, and stay.
+func (f *folder) quote(i int) int {
+	end := i + 1
+	for end < len(f.in) && end-i <= maxQuoted && (inWord(f.in[end]) || f.in[end] == '\\') {
+		end++
+	}
+	if end == len(f.in) || f.in[end] != f.in[i] {
+		f.emit(f.in[i])
+		return 1
+	}
+	if hasEscape(f.in[i+1 : end]) {
+		f.emit(f.in[i : end+1]...)
+		return end + 1 - i
+	}
+	next := byte('\n')
+	if end+1 < len(f.in) {
+		next = f.in[end+1]
+	}
+	joined := isWord(f.last()) || f.last() == '/' || isWord(next) || next == '/' || (next == '\'' || next == '"') && end > i+1
+	alone := bytes.IndexByte([]byte(" \n|;&("), f.last()) >= 0 && bytes.IndexByte([]byte(" \n\r|;&)"), next) >= 0
+	if !joined && !alone {
+		f.emit(f.in[i])
+		return 1
+	}
+	for _, c := range f.in[i+1 : end] {
+		if c != '\\' {
+			f.emit(c)
+		}
+	}
+	return end + 1 - i
+}
+
+// hasEscape reports whether a quoted text spells characters by their numbers, which printf and echo -e read.
+func hasEscape(text []byte) bool {
+	for i, c := range text[:max(0, len(text)-1)] {
+		if c == '\\' && (text[i+1] == 'x' || '0' <= text[i+1] && text[i+1] <= '7') {
+			return true
+		}
+	}
+	return false
+}
+
+// dollar expands what stands for nothing or for a blank, and escapes in $'…'.
+func (f *folder) dollar(i int) int {
+	rest := f.in[i+1 : min(len(f.in), i+1+4*maxQuoted)]
+	switch {
+	case bytes.HasPrefix(rest, []byte("IFS")) && (len(rest) == 3 || !isWord(rest[3])):
+		f.blank(' ')
+		n := 4
+		if len(rest) > 4 && rest[3] == '$' && '0' <= rest[4] && rest[4] <= '9' {
+			n += 2
+		}
+		return n
+	case bytes.HasPrefix(rest, []byte("{IFS")):
+		if end := bytes.IndexByte(rest, '}'); end >= 0 && end < 16 {
+			f.blank(' ')
+			return end + 2
+		}
+	case len(rest) > 1 && (rest[0] == '@' || rest[0] == '*') && isWord(f.last()) && isWord(rest[1]):
+		return 2
+	case (bytes.HasPrefix(rest, []byte("{@}")) || bytes.HasPrefix(rest, []byte("{*}"))) && isWord(f.last()):
+		return 4
+	case bytes.HasPrefix(rest, []byte("()")) && isWord(f.last()):
+		return 3
+	case len(rest) > 0 && rest[0] == '\'':
+		if end := bytes.IndexByte(rest[1:], '\''); end >= 0 && bytes.IndexByte(rest[1:1+end], '\\') >= 0 {
+			f.emit(unescape(rest[1 : 1+end])...)
+			return end + 3
+		}
+	}
+	f.emit('$')
+	return 1
+}
+
+// unescape decodes \xHH, \NNN and \uHHHH. Line ends do not come out of it, so that lines keep their numbers.
+func unescape(text []byte) []byte {
+	var out []byte
+	for i := 0; i < len(text); {
+		if text[i] != '\\' || i+1 == len(text) {
+			out = append(out, text[i])
+			i++
+			continue
+		}
+		base, width, from := rune(8), 3, i+1
+		switch text[i+1] {
+		case 'x':
+			base, width, from = 16, 2, i+2
+		case 'u':
+			base, width, from = 16, 4, i+2
+		}
+		value, n := rune(0), from
+		for n < len(text) && n-from < width {
+			d := digit(text[n])
+			if d >= base {
+				break
+			}
+			value, n = value*base+d, n+1
+		}
+		switch {
+		case n == from:
+			out = append(out, text[i+1])
+			n = i + 2
+		case value >= ' ' && value < utf8.RuneSelf:
+			out = append(out, byte(value))
+		default:
+			out = append(out, ' ')
+		}
+		i = n
+	}
+	return out
+}
+
+// digit returns the value of a hexadecimal digit, and 99 for any other character.
+func digit(c byte) rune {
+	switch {
+	case '0' <= c && c <= '9':
+		return rune(c - '0')
+	case 'a' <= c|0x20 && c|0x20 <= 'f':
+		return rune(c|0x20-'a') + 10
+	}
+	return 99
+}
+
+// braces expands {curl,-s,https://x}, which a shell reads as words with blanks between them.
+func (f *folder) braces(i int) int {
+	end := i + 1
+	commas := 0
+	for end < len(f.in) && end-i < 4*maxQuoted && f.in[end] != '}' {
+		if f.in[end] == ',' {
+			commas++
+		}
+		if bytes.IndexByte([]byte(" \n\t\"'`;(){"), f.in[end]) >= 0 {
+			f.emit('{')
+			return 1
+		}
+		end++
+	}
+	before := f.last()
+	if commas == 0 || end == len(f.in) || f.in[end] != '}' || isWord(before) || before == '$' || !isLetter(f.in[i+1]) {
+		f.emit('{')
+		return 1
+	}
+	for _, c := range f.in[i+1 : end] {
+		if c == ',' {
+			c = ' '
+		}
+		f.emit(c)
+	}
+	return end + 1 - i
+}
+
+// lookalikes are letters of other alphabets, and punctuation, that look like ASCII.
+var lookalikes = map[rune]byte{
+	'а': 'a', 'в': 'b', 'с': 'c', 'ԁ': 'd', 'е': 'e', 'һ': 'h', 'і': 'i', 'ј': 'j', 'к': 'k', 'ӏ': 'l', 'м': 'm', 'п': 'n', 'о': 'o', 'р': 'p', 'ԛ': 'q',
+	'г': 'r', 'ѕ': 's', 'т': 't', 'ц': 'u', 'ѵ': 'v', 'ԝ': 'w', 'х': 'x', 'у': 'y', 'А': 'A', 'В': 'B', 'С': 'C', 'Е': 'E', 'Н': 'H', 'І': 'I', 'К': 'K',
+	'М': 'M', 'О': 'O', 'Р': 'P', 'Ѕ': 'S', 'Т': 'T', 'Х': 'X', 'α': 'a', 'ϲ': 'c', 'ε': 'e', 'η': 'n', 'ι': 'i', 'κ': 'k', 'ν': 'v', 'ο': 'o', 'ρ': 'p',
+	'τ': 't', 'υ': 'u', 'ω': 'w', 'χ': 'x', 'γ': 'y', 'ı': 'i', 'ȷ': 'j', 'ɑ': 'a', 'ɡ': 'g', 'ɩ': 'i', 'ʏ': 'y', 'ᴄ': 'c', 'ᴏ': 'o', 'ᴜ': 'u', 'ᴠ': 'v',
+	'ᴡ': 'w', 'ᴢ': 'z', 'ꜱ': 's', 'ʟ': 'l', 'ʀ': 'r', 'ɴ': 'n', 'ʜ': 'h', 'ʙ': 'b', 'ｌ': 'l', 'ǀ': '|', '∣': '|', '❘': '|', '‖': '|', '⁄': '/', '∕': '/',
+	'‐': '-', '‑': '-', '‒': '-', '–': '-', '—': '-', '−': '-', '“': '"', '”': '"', '‘': '\'', '’': '\'', '․': '.', '˗': '-', '∶': ':',
+}
+
+// character folds a character that is not ASCII.
+func (f *folder) character(i int) int {
+	r, size := utf8.DecodeRune(f.in[i:])
+	ascii, similar := lookalikes[r]
+	switch {
+	case r == utf8.RuneError && size == 1:
+		f.emit(f.in[i])
+	case unicode.Is(unicode.Zs, r):
+		f.blank(' ')
+	case isInvisible(r), isVariation(r), isBidi(r), r == 0xad:
+	case similar:
+		f.emit(ascii)
+	case isCompatible(r):
+		for _, c := range norm.NFKC.Bytes(f.in[i : i+size]) {
+			f.emit(c)
+		}
+	default:
+		f.emit(f.in[i : i+size]...)
+	}
+	return size
+}
+
+// isCompatible reports whether a character is of a block whose characters are other forms of ASCII.
+func isCompatible(r rune) bool {
+	return 0xff01 <= r && r <= 0xffee || 0x1d400 <= r && r <= 0x1d7ff || 0x2070 <= r && r <= 0x209c || 0x2100 <= r && r <= 0x214f ||
+		0x2460 <= r && r <= 0x24ff || 0xfb00 <= r && r <= 0xfb06 || 0x1f100 <= r && r <= 0x1f169 || 0x2b0 <= r && r <= 0x2e4
+}

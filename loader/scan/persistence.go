@@ -1,0 +1,72 @@
+package scan
+
+import (
+	"bytes"
+	"regexp"
+)
+
+const persists = "scan.command.persistence"
+
+// persistenceProbes look for commands that are left behind.
+var persistenceProbes = []probe{
+	{keys: []string{"authorized_keys"}, find: findAuthorizedKey},
+	{keys: []string{".bashrc", ".zshrc", ".profile", ".bash_profile", ".zprofile", ".zshenv", "/etc/profile", "config.fish", "/etc/rc.local", "/etc/cron", "/var/spool/cron", "LaunchAgents/", "LaunchDaemons/", "/etc/systemd/system/", "systemd/user/", ".config/autostart/", ".git/hooks/", "/etc/ld.so.preload", "Startup\\"}, find: findStartupFile},
+	{keys: []string{"| crontab", "|crontab"}, find: findCrontab},
+	{keys: []string{"ExecStart=", "PROMPT_COMMAND=", "alias "}, find: matching(persists, startsHidden)},
+	{keys: []string{"NOPASSWD"}, find: matching(persists, sudoers)},
+	{keys: []string{"chmod "}, word: true, find: matching(persists, setsShell)},
+	{keys: []string{"schtasks ", "reg add ", "New-ItemProperty ", "Set-ItemProperty "}, find: matching(persists, windowsTimer)},
+}
+
+var (
+	publicKey = regexp.MustCompile(`(?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-\w+)\s+AAAA[A-Za-z0-9+/]{8,}|(?:curl|wget)\s[^\n|;]{0,200}$`)
+	appends   = regexp.MustCompile(`(?:>>?|\btee\s+(?:-a\s+)?|(?:open|appendFileSync|writeFileSync|Add-Content|Out-File)\b[^\n]{0,40})\s*["'(]*[\w~/$.{}:\\-]*$`)
+	suspects  = regexp.MustCompile(`(?:curl|wget)\s[^\n]{0,200}(?:\||-o|>|\))|/dev/tcp/|\bn(?:c|cat)\s+\S+\s+\d|base64\s+(?:-d|-D|--decode)|(?:^|[\s"'=(])(?:/tmp/|/dev/shm/|/var/tmp/)[\w.]|\bnohup\s|\b(?:python3?|perl|ruby)\s+-[ce]|\b(?:ba|z)?sh\s+-i\b|alias\s+(?:sudo|su|ls|cd|ssh|git)=|DownloadString|\biex\b`)
+
+	startsHidden = anchored(`ExecStart=[-@]?(?:["']?(?:/tmp/|/dev/shm/|/var/tmp/|\S*/\.[\w-]+(?:\s|$))|\S*(?:ba|z)?sh\s+-c\s[^\n]{0,120}?(?:curl|wget|/dev/tcp/|base64\s+-d|\bnc\s))|PROMPT_COMMAND=["'][^\n]{0,120}?(?:curl|wget|\bnc\s|/dev/tcp/|/tmp/)|alias\s+(?:sudo|su|ls|cd|ssh|git)=["'][^\n]{0,120}?(?:curl\s|wget\s|\bnc\s|/dev/tcp/|/tmp/)`)
+	sudoers      = anchored(`NOPASSWD:\s*ALL["']?\s*(?:>>?|\|\s*(?:sudo\s+)?tee\b)[^\n]{0,40}/etc/sudoers`)
+	setsShell    = anchored(`chmod\s+(?:-\w+\s+)*(?:[ugao]*\+[rwx]*s|[2467]\d{3})\s+["']?(?:\S*/)?(?:ba|z|da|k)?sh(?:[\s;&|"']|$)`)
+	windowsTimer = anchored(`(?i)(?:schtasks\s[^\n]{0,40}/create[^\n]{0,300}?(?:powershell|mshta|https?://|\\temp\\|\\appdata\\|%temp%|%appdata%)|(?:reg\s+add|(?:New|Set)-ItemProperty)\s[^\n]{0,120}?\\?CurrentVersion\\?Run[^\n]{0,300}?(?:powershell|mshta|https?://|\\temp\\|\\appdata\\|%temp%|%appdata%|\$env:(?:temp|appdata)))`)
+)
+
+// findAuthorizedKey finds a key that is written down, or fetched, and let in.
+func findAuthorizedKey(text []byte, at int) (string, string) {
+	before := lineBefore(text, at, 400)
+	if !appends.Match(before) {
+		return "", ""
+	}
+	after := text[at:min(len(text), at+300)]
+	if publicKey.Match(before) || publicKey.Match(bytes.TrimRight(before, ` >~/.sh"'$HOMEtea-|`)) || keyAfter.Match(after) {
+		return persists, ""
+	}
+	return "", ""
+}
+
+var keyAfter = anchored(`(?s).{0,80}?(?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-\w+)\s+AAAA[A-Za-z0-9+/]{8,}`)
+
+// findStartupFile finds a file that a login, a timer or a service reads, with a command written to it that fetches, hides or
+// talks to the network.
+func findStartupFile(text []byte, at int) (string, string) {
+	before := lineBefore(text, at, 400)
+	if !appends.Match(before) {
+		return "", ""
+	}
+	if bytes.HasPrefix(text[at:], []byte("/etc/ld.so.preload")) {
+		return persists, ""
+	}
+	after := text[at:min(len(text), at+300)]
+	if end := bytes.IndexByte(after, '\n'); end >= 0 && !bytes.Contains(after[:end], []byte("<<")) && bytes.IndexByte(after[:end], '(') < 0 && bytes.IndexByte(after[:end], ',') < 0 {
+		after = after[:end]
+	}
+	if suspects.Match(before) || suspects.Match(after) {
+		return persists, ""
+	}
+	return "", ""
+}
+
+func findCrontab(text []byte, at int) (string, string) {
+	if suspects.Match(lineBefore(text, at, 400)) {
+		return persists, ""
+	}
+	return "", ""
+}

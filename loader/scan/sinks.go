@@ -1,0 +1,339 @@
+package scan
+
+import (
+	"bytes"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var (
+	intoShell = regexp.MustCompile(`(?:^|[\s"'` + "`" + `/(=])(?:(?:(?:ba|z|da|k|a)?sh|python[23]?|perl|ruby|node|php)\s+(?:-\S+\s+)*(?:<<<\s*)?\\?["']?(?:\$\(|<\(|` + "`" + `)|(?:eval|source|\.|exec)\s+(?:<<<\s*)?\\?["']?(?:\$\(|<\(|` + "`" + `))\s*$`)
+	// decodeInto is intoShell with other commands before the one that decodes.
+	decodeInto = regexp.MustCompile(`(?:(?:^|[\s"'` + "`" + `/(=])(?:(?:(?:ba|z|da|k|a)?sh|python[23]?|perl|ruby|node)\s+(?:-\S+\s+)*(?:<<<\s*)?|(?:eval|source|\.|exec)\s+)\\?["']?(?:\$\(|<\(|` + "`" + `)|^\s*(?:\$ )?["']?\$\()[^)\n]*$`)
+	decoding   = anchored(`(?:base64|base32|basenc)\s[^\n|)]{0,80}?(?:-[a-zA-Z]*[dD]\w*|--decode)\b|xxd\s[^\n|)]{0,40}?-r|openssl\s+(?:enc|base64|aes)[^\n|)]{0,80}?\s-d\b|(?:gunzip|zcat|uudecode)\s|rev\b`)
+	decodes    = regexp.MustCompile(`(?:^|[\s|(/` + "`" + `"'])(?:(?:base64|base32|basenc)\s[^|]{0,80}?(?:-[a-zA-Z]*[dD]\w*|--decode)(?:\s|$)|xxd\s[^|]{0,40}?-r|openssl\s+(?:enc|base64|aes)[^|]{0,80}?\s-d\b|uudecode\b|rev\s*(?:\||\\?$)|(?:gunzip|zcat|gzip\s+-d)\b|tr\s+["'\[]?[A-Za-z0-9\[])`)
+	fetches    = regexp.MustCompile(`(?:^|[\s|("'` + "`" + `@=/&{>])(curl|wget|curl\.exe|fetch|aria2c|httpie|http|https|lynx|w3m|links|lwp-request|lwp-download|GET|nscurl|ftp|axel|xh)\s`)
+	resolves   = regexp.MustCompile(`(?:^|[\s|("'` + "`" + `/])(?:dig|drill|nslookup|host)\s[^|]*\w\.\w`)
+	listens    = regexp.MustCompile(`(?:^|[\s|("'` + "`" + `/])(?:nc|ncat|netcat|telnet|socat)\s+(?:-\S+\s+)*[^\s|]+\s+[0-9$]`)
+	hidden     = regexp.MustCompile(`(?:^|[\s(])(?:echo|printf|cat\s*<<<)\s[^|]*?(?:[A-Za-z0-9+/]{28,}={0,2}|(?:[0-9a-fA-F]{2} ?){16,})[^|]*\|`)
+	escapes    = regexp.MustCompile(`(?:echo|printf)\s[^|\n]*?(?:(?:\\\\?x[2-7][0-9a-fA-F]){3}|(?:\\\\?0?[01][0-7]{2}){3})`)
+	byVariable = regexp.MustCompile(`^\s*(?:\$ )?["']?(?:\$\{?\w|(?:python[23]?|perl|ruby|php|node)\s+-\w*[cer])`)
+)
+
+// findSink finds the end of a pipe that runs what it reads, and judges it by what comes before.
+func findSink(text []byte, at int) (string, string) {
+	if !sinkAt.Match(window(text, at)) {
+		return "", ""
+	}
+	from := lineBefore(text, at, reach)
+	if bytes.HasPrefix(bytes.TrimLeft(from, " "), []byte("|")) && from[len(from)-1] != '\\' && bytes.Count(from, []byte("`"))%2 == 0 {
+		return "", "" // it parts the cells of a table
+	}
+	for _, separator := range []string{";", "&&", "||", "`", " do "} {
+		if i := bytes.LastIndex(from, []byte(separator)); i >= 0 && !bytes.HasPrefix(bytes.TrimSpace(from[i+len(separator):]), []byte("|")) && len(bytes.TrimSpace(from[i+len(separator):])) > 1 {
+			from = from[i+len(separator):]
+		}
+	}
+	switch m := fetches.FindSubmatchIndex(from); {
+	case m != nil:
+		return judgePipe(bytes.TrimRight(from[m[1]:], `\ `))
+	case listens.Match(from):
+		return "scan.command.reverse_shell_nc", ""
+	case url.Match(from) && byVariable.Match(from), resolves.Match(from):
+		return judgePipe(from)
+	case decodes.Match(from), hidden.Match(from), escapes.Match(from):
+		return "scan.command.decode_shell", ""
+	}
+	return "", ""
+}
+
+// findPipe finds a download that is put into the command line of a shell. [findSink] finds the piped ones.
+func findPipe(text []byte, at int) (string, string) {
+	before := lineBefore(text, at, 80)
+	if !bytes.ContainsAny(before, "(`") || !intoShell.Match(before) {
+		if m := intoProcess.FindSubmatch(window(text, at)); m != nil {
+			return judgePipe(m[1])
+		}
+		return "", ""
+	}
+	here := window(text, at)
+	if end := bytes.IndexAny(here, ")`\n"); end >= 0 {
+		here = here[:end]
+	}
+	_, args, _ := bytes.Cut(here, []byte(" "))
+	return judgePipe(args)
+}
+
+// intoProcess is a download that is written to a shell as to a file.
+var intoProcess = anchored(`\w+\s([^\n|;]{0,200}?)>\s*>\(\s*(?:sudo\s+)?(?:/bin/)?(?:ba|z)?sh\b`)
+
+var assignedTo = regexp.MustCompile(`(?:^|[\s;&(])(\w+)=["']?$`)
+
+// findAssigned finds a download that is kept in a variable, which a shell then runs.
+func findAssigned(text []byte, at int) (string, string) {
+	before := bytes.TrimRight(text[max(0, at-2):at], `"'`)
+	if len(before) == 0 || before[len(before)-1] != '=' {
+		return "", ""
+	}
+	m := assignedTo.FindSubmatch(lineBefore(text, at, 80))
+	if m == nil {
+		return "", ""
+	}
+	here := window(text, at)
+	end := bytes.IndexAny(here[2:], ")`\n")
+	if end < 0 {
+		return "", ""
+	}
+	args, rest := here[2:2+end], here[2+end:]
+	for _, use := range []string{"$" + string(m[1]), "${" + string(m[1]) + "}"} {
+		for from := 0; ; {
+			i := bytes.Index(rest[from:], []byte(use))
+			if i < 0 {
+				break
+			}
+			i += from
+			from = i + len(use)
+			if from < len(rest) && isWord(rest[from]) && rest[from] != '-' {
+				continue
+			}
+			before := lineBefore(rest, i, 40)
+			if runsText.Match(before) || sinkAt.Match(bytes.TrimLeft(rest[from:], ` "'`)) {
+				_, args, _ := bytes.Cut(args, []byte(" "))
+				return judgePipe(args)
+			}
+		}
+	}
+	return "", ""
+}
+
+var runsText = regexp.MustCompile(`(?:\beval|\b(?:ba|z|da)?sh\s+-\w*c|\bpython3?\s+-c|<<<)\s+["']?$`)
+
+// judgePipe returns the rule for what a shell runs, and the address where there is one. Talk about it, which names nothing
+// to fetch, is none.
+func judgePipe(args []byte) (string, string) {
+	if talk(args) {
+		return "", ""
+	}
+	urls := url.FindAll(args, -1)
+	for _, u := range urls {
+		if !isInstaller(string(u)) {
+			if len(urls) > 1 || bareHost.Match(args) {
+				return "scan.command.pipe_shell", ""
+			}
+			return "scan.command.pipe_shell", string(u)
+		}
+	}
+	if len(urls) == 0 || bareHost.Match(args) {
+		return "scan.command.pipe_shell", ""
+	}
+	return knownInstaller, ""
+}
+
+// talk reports whether a command names nothing that could be fetched: "curl | sh", "curl -fsSL [url] | sh".
+func talk(args []byte) bool {
+	for word := range strings.FieldsSeq(string(args)) {
+		word = strings.Trim(word, "`\"'\\")
+		if word != "" && word[0] != '-' && !strings.ContainsAny(word[:1], "[<.|*") && !strings.HasPrefix(word, "…") {
+			return false
+		}
+	}
+	return true
+}
+
+// findDecode finds encoded text that is decoded into the command line of a shell. [findSink] finds the piped ones.
+func findDecode(text []byte, at int) (string, string) {
+	if decoding.Match(window(text, at)) && decodeInto.Match(lineBefore(text, at, 300)) {
+		return "scan.command.decode_shell", ""
+	}
+	return "", ""
+}
+
+var spelled = anchored("(?:\\$\\(|`)(?:printf|echo\\s+-e)\\s[^)\\n]*?(?:(?:\\\\\\\\?x[2-7][0-9a-fA-F]){3}|(?:\\\\\\\\?0?[01][0-7]{2}){3})")
+
+// findSpelled finds a command that is spelled out in escapes.
+func findSpelled(text []byte, at int) (string, string) {
+	if spelled.Match(window(text, at)) {
+		return "scan.command.decode_shell", ""
+	}
+	return "", ""
+}
+
+var (
+	evalDecoded = anchored(`(?:(?:eval|exec)\b|Function\(|compile\(|loads\()[^\n]{0,160}?(?:b64decode|base64_decode|b32decode|a85decode|decodebytes|atob\s*\(|[,(]\s?["']?base64["']?\)|fromhex\(|unhexlify|fromCharCode|rot_?13|,\s?["']?hex["']?\))`)
+	evalFetched = anchored(`(?:eval|exec)\s*\(+[^\n]{0,120}?(?:urlopen|urllib|requests\.get|httpx\.get|fetch\(|https?\.get\(|axios\.get|file_get_contents\(\s*["']https?:)`)
+	literal     = regexp.MustCompile(`["'][A-Za-z0-9+/_-]{20,}={0,2}["']|\((?:\s*\d{2,3}\s*,){6}`)
+)
+
+// findEval finds code that is decoded, or fetched, and evaluated. Where the encoded text is a literal beside it, nothing but
+// hiding it explains the form.
+func findEval(text []byte, at int) (string, string) {
+	here := window(text, at)
+	if bytes.HasPrefix(here, []byte("loads(")) && !bytes.HasSuffix(text[max(0, at-8):at], []byte("marshal.")) && !bytes.HasSuffix(text[max(0, at-8):at], []byte("pickle.")) {
+		return "", ""
+	}
+	if evalDecoded.Match(here) {
+		line, _, _ := bytes.Cut(here, []byte{'\n'})
+		if literal.Match(line) {
+			return "scan.command.decode_shell", ""
+		}
+		return "scan.command.eval_base64", ""
+	}
+	if m := evalFetched.FindIndex(here); m != nil {
+		line, _, _ := bytes.Cut(here[m[0]:], []byte{'\n'})
+		return judgePipe(line)
+	}
+	return "", ""
+}
+
+var (
+	psPipe         = anchored(`(?i)(?:iwr|irm|Invoke-WebRequest|Invoke-RestMethod)\s[^\n]{0,160}?\\?\|\s*(?:iex|Invoke-Expression)\b`)
+	psExpression   = anchored(`(?i)(?:iex|Invoke-Expression)[\s(&"'$]{1,8}[^\n|;]{0,120}?(?:iwr|irm|curl|wget|Invoke-WebRequest|Invoke-RestMethod|DownloadString|FromBase64String)\b[^\n]{0,200}`)
+	psDownload     = anchored(`(?i)Download(?:String|Data)\([^\n]{0,200}?\)\s*\|\s*(?:iex|Invoke-Expression)|(?is)DownloadFile\(.{0,240}?(?:Start-Process|Invoke-Item|\bii\s|[;\n]\s*&\s)`)
+	psVariable     = regexp.MustCompile(`(?i)\$(\w+)\s*=\s*[^\n]{0,80}$`)
+	psDecoded      = regexp.MustCompile(`(?i)FromBase64String`)
+	encodedCommand = anchored(`(?i)(?:powershell|pwsh)(?:\.exe)?\s[^\n|;]{0,100}?-(?:e|ec|en|enc|enco\w*)\s+["']?[A-Za-z0-9+/]{16,}`)
+	windowsLoader  = anchored(`(?i)(?:mshta\s+["']?(?:https?|javascript|vbscript):|regsvr32\s[^\n]{0,80}/i:["']?https?:|bitsadmin\s[^\n]{0,120}/transfer[^\n]{0,120}https?://|rundll32\s[^\n]{0,40}javascript:)`)
+)
+
+func findPowerShellPipe(text []byte, at int) (string, string) {
+	if m := psPipe.Find(window(text, at)); m != nil {
+		_, args, _ := bytes.Cut(m, []byte(" "))
+		return judgePipe(args)
+	}
+	return "", ""
+}
+
+// findExpression finds an expression of PowerShell that is fetched or decoded.
+func findExpression(text []byte, at int) (string, string) {
+	m := psExpression.Find(window(text, at))
+	switch {
+	case m == nil:
+		return "", ""
+	case psDecoded.Match(m):
+		return "scan.command.decode_shell", ""
+	}
+	return judgePipe(m)
+}
+
+func findDownload(text []byte, at int) (string, string) {
+	if m := psDownload.Find(window(text, at)); m != nil {
+		return judgePipe(m)
+	}
+	// The variable that keeps the answer is evaluated on one of the next lines.
+	if m := psVariable.FindSubmatch(lineBefore(text, at, 120)); m != nil {
+		rest := bytes.ToLower(window(text, at))
+		name := append([]byte("$"), bytes.ToLower(m[1])...)
+		for _, word := range []string{"iex ", "iex(", "invoke-expression "} {
+			if bytes.Contains(rest, append([]byte(word), name...)) {
+				return judgePipe(head(window(text, at), 200))
+			}
+		}
+	}
+	return "", ""
+}
+
+func findWindowsLoader(text []byte, at int) (string, string) {
+	if windowsLoader.Match(window(text, at)) {
+		return "scan.command.pipe_shell", ""
+	}
+	return "", ""
+}
+
+var (
+	outputTo  = regexp.MustCompile(`(?:\s(?:-[a-zA-Z]*[oO]|--output|--output-document|-OutFile|-Out)[\s=]\s*|>\s*)["']?([\w./~$@{}\\%:-]+)`)
+	checked   = regexp.MustCompile(`\b(?:sha(?:1|224|256|384|512)(?:sum)?|shasum|md5(?:sum)?|gpg|cosign|minisign|signify|dgst|less|more|vim|nano|Get-FileHash|slsa-verifier|gh attestation)\b`)
+	decodesIn = regexp.MustCompile(`(?:-[a-zA-Z]*[dD]|--decode)\b`)
+	// commandEnd parts commands, also those of cmd.
+	commandEnd = regexp.MustCompile(`\s*(?:&&|\|\||;|\n| & |` + "`" + `)\s*`)
+)
+
+// maxSteps is how many commands after a download are looked at.
+const maxSteps = 4
+
+// findFetchAndRun finds a file that is fetched or decoded and then run, in the same passage and without a look at it.
+func findFetchAndRun(text []byte, at int) (string, string) {
+	here := window(text, at)
+	if bytes.IndexAny(here, "\n;&") < 0 {
+		return "", ""
+	}
+	steps := commandEnd.Split(string(here), maxSteps+2)
+	first := steps[0]
+	file := ""
+	encoded := strings.HasPrefix(first, "base64")
+	switch m := outputTo.FindStringSubmatch(first); {
+	case encoded && (m == nil || !decodesIn.MatchString(first)):
+		return "", ""
+	case strings.HasPrefix(first, "certutil"):
+		words := strings.Fields(first)
+		if !strings.Contains(strings.ToLower(first), "-urlcache") || len(words) < 3 {
+			return "", ""
+		}
+		file = words[len(words)-1]
+	case m != nil && !strings.HasPrefix(m[1], "http") && m[1] != "-" && m[1] != "/dev/null":
+		file = m[1]
+	case strings.HasPrefix(first, "wget"), strings.Contains(first, " -O"), strings.Contains(first, " -LO"), strings.Contains(first, "O "):
+		if u := url.FindString(first); u != "" {
+			file = path.Base(u)
+		}
+	}
+	file = strings.Trim(strings.TrimPrefix(file, "./"), `"'`)
+	if len(file) < 1 || strings.HasPrefix(file, "$(") {
+		return "", ""
+	}
+	if !isRunAfter(file, steps[1:min(len(steps), maxSteps+1)]) {
+		return "", ""
+	}
+	if encoded {
+		return "scan.command.decode_shell", ""
+	}
+	_, args, _ := strings.Cut(first, " ")
+	args = strings.ReplaceAll(args, file, "")
+	if u := url.FindString(first); u != "" {
+		if isInstaller(u) {
+			return knownInstaller, ""
+		}
+		return "scan.command.pipe_shell", u
+	}
+	if talk([]byte(args)) || !bareHost.MatchString(args) {
+		return "", ""
+	}
+	return "scan.command.pipe_shell", ""
+}
+
+var interpreters = []string{"sh", "bash", "zsh", "dash", "ksh", "source", ".", "python", "python3", "perl", "node", "ruby", "php", "start", "Start-Process", "cmd", "exec", "eval", "&"}
+
+// isRunAfter reports whether one of the next commands runs a file.
+func isRunAfter(file string, steps []string) bool {
+	for _, step := range steps {
+		if checked.MatchString(step) {
+			return false
+		}
+		words := strings.Fields(step)
+		for len(words) > 0 && (slices.Contains([]string{"sudo", "nohup", "exec", "env", "$", "doas", "command", "start", "&", "setsid", "time"}, words[0]) || strings.HasPrefix(words[0], "-") || strings.Contains(words[0], "=")) {
+			words = words[1:]
+		}
+		if len(words) == 0 {
+			continue
+		}
+		name := func(word string) string {
+			return strings.TrimPrefix(strings.TrimPrefix(strings.Trim(word, `"'()&`), "./"), `.\`)
+		}
+		if name(words[0]) == file && (strings.ContainsAny(words[0], `/\`) || strings.HasSuffix(file, ".exe")) {
+			return true
+		}
+		if !slices.Contains(interpreters, path.Base(words[0])) {
+			continue
+		}
+		for _, word := range words[1:] {
+			if !strings.HasPrefix(word, "-") {
+				if name(word) == file {
+					return true
+				}
+				break
+			}
+		}
+	}
+	return false
+}
