@@ -230,3 +230,38 @@ func TestLockIsReadOnlyWhenItMoved(t *testing.T) {
 		t.Errorf("trust %s", s.TrustLevel)
 	}
 }
+
+// TestEntryOfAnotherSkill checks when an entry of the lock file vouches for the skill at its path, and what trust it gives.
+func TestEntryOfAnotherSkill(t *testing.T) {
+	const print = `"fingerprint":"sha256:1111111111111111111111111111111111111111111111111111111111111111"`
+	text := good("it")
+	digest := pannier.DigestOf([]byte(text)).String()
+	for _, tt := range []struct {
+		name, entry string
+		want        string
+	}{
+		{"as installed", `"slug":"a",` + print + `,"digest":"` + digest + `"`, "verified locked"},
+		{"of an older version", `"slug":"a",` + print, "verified locked"},
+		{"without a fingerprint", `"slug":"a"`, "verified"},
+		{"a fingerprint that is none", `"slug":"a","fingerprint":"yes"`, "verified"},
+		{"another text", `"slug":"a",` + print + `,"digest":"sha256:2222222222222222222222222222222222222222222222222222222222222222"`, "untrusted"},
+		{"another slug", `"slug":"b",` + print, "untrusted"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			root := tree(t, "a", ".pannier")
+			remove(t, filepath.Join(root, ".pannier/SKILL.md"))
+			writeSkill(t, root, "a", text)
+			write(t, filepath.Join(root, ".pannier/lock.json"), `{"version":1,"skills":{"a":{"trust":"verified",`+tt.entry+`}}}`)
+			rules := trustRules(root, pannier.SourceManaged)
+			rules.Roots[0].Trust = pannier.TrustUntrusted
+			s := only(t, load(t, loader.New(loader.Options{Rules: rules}), pannier.Batch{Full: true}))
+			got := string(s.TrustLevel)
+			if s.Locked {
+				got += " locked"
+			}
+			if got != tt.want || !s.Managed {
+				t.Errorf("got %s, managed %t, want %s", got, s.Managed, tt.want)
+			}
+		})
+	}
+}
