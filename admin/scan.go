@@ -103,7 +103,7 @@ func (d *Door) scan(ctx context.Context, skill *pannier.Skill) (pannier.ScanRepo
 	if blocks {
 		report.Unkept = ""
 	}
-	return d.keepVerdict(skill, report)
+	return d.keepVerdict(ctx, skill, report)
 }
 
 // examine finds out what a directory holds, and by which fingerprint. That is one thing only where the fingerprint is the
@@ -144,11 +144,13 @@ func (d *Door) examine(ctx context.Context, skill *pannier.Skill) (report pannie
 	return pannier.ScanReport{}, false, pannier.ErrChanged
 }
 
-// keepVerdict keeps what was found, hands it to the registry, and says so. It waits for its turn, whoever goes away.
-func (d *Door) keepVerdict(skill *pannier.Skill, report pannier.ScanReport) (pannier.ScanReport, done, error) {
-	d.turn <- struct{}{}
-	defer func() { <-d.turn }()
+// keepVerdict keeps what was found, hands it to the registry, and says so. A caller that goes away before its turn gets none.
+func (d *Door) keepVerdict(ctx context.Context, skill *pannier.Skill, report pannier.ScanReport) (pannier.ScanReport, done, error) {
 	result := done{detail: outcomeOf(skill, report)}
+	if err := enter(ctx, d.turn); err != nil {
+		return report, result, err
+	}
+	defer func() { <-d.turn }()
 	if err := d.store(skill, report.ScanVerdict); err != nil {
 		return report, result, err
 	}

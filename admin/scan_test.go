@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,7 +33,7 @@ var (
 	skill   = &pannier.Skill{Slug: "pdf", Path: "skills/pdf", SourceKind: pannier.SourceWorkspace}
 )
 
-func newScanned(t *testing.T, dir string) *scanned {
+func newScanned(t *testing.T, dir string, more ...func(*admin.Options)) *scanned {
 	t.Helper()
 	h := &scanned{house: newHouse(t, dir)}
 	h.prints = func() (pannier.Digest, error) { return content, nil }
@@ -43,7 +44,7 @@ func newScanned(t *testing.T, dir string) *scanned {
 	if h.verdicts, err = scans.Open(h.house, policyfile.New(policyfile.Generation{})); err != nil {
 		t.Fatal(err)
 	}
-	h.Door = admin.New(admin.Options{
+	o := admin.Options{
 		Audit: h.house, Values: h.house, SetEnvironment: h.setEnvironment, Emit: h.emit,
 		Scans: admin.ScanOptions{
 			Verdicts:    h.verdicts,
@@ -53,7 +54,11 @@ func newScanned(t *testing.T, dir string) *scanned {
 				return h.change(func(*pannier.Snapshot) { h.note("judge by %s", fingerprint) })
 			},
 		},
-	})
+	}
+	for _, change := range more {
+		change(&o)
+	}
+	h.Door = admin.New(o)
 	return h
 }
 
@@ -240,5 +245,32 @@ func TestLongScan(t *testing.T) {
 		if err != nil || report.Unkept != "the scan was ended after 45s" || h.kept(t) {
 			t.Errorf("%+v, %v", report, err)
 		}
+	})
+}
+
+// TestScanWhileAnotherMutationIsUnderWay ends the wait of a scan for its turn once the caller goes away, and lets the next one in.
+func TestScanWhileAnotherMutationIsUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answers := make(chan struct{})
+		h := newScanned(t, t.TempDir(), func(o *admin.Options) {
+			set := o.SetEnvironment
+			o.SetEnvironment = func(env pannier.Environment) *pannier.Snapshot { <-answers; return set(env) }
+		})
+		var other sync.WaitGroup
+		other.Go(func() {
+			if _, _, err := h.PutEnvironment(t.Context(), actor, pannier.Environment{OS: "linux"}); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		for range 2 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			if _, _, err := h.Scan(ctx, actor, skill); !errors.Is(err, context.DeadlineExceeded) || h.kept(t) {
+				t.Errorf("got %v", err)
+			}
+			cancel()
+		}
+		close(answers)
+		other.Wait()
 	})
 }

@@ -68,8 +68,8 @@ func (s *Store) openHeld() error {
 // Hold keeps a verdict that there is no fingerprint for, by the place of the skill. Where it fails, what was held stays.
 func (s *Store) Hold(skill *pannier.Skill, v pannier.ScanVerdict) error {
 	row := heldRow{[]byte(skill.Path), skill.Digest, skill.MetaDigest, bounded(v)}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.writing.Lock()
+	defer s.writing.Unlock()
 	if _, ok := s.held[skill.Path]; !ok && len(s.held) >= MaxHeld {
 		oldest := slices.MinFunc(slices.Collect(maps.Keys(s.held)), func(a, b string) int {
 			return cmp.Or(s.held[a].At.Compare(s.held[b].At), cmp.Compare(a, b))
@@ -83,7 +83,7 @@ func (s *Store) Hold(skill *pannier.Skill, v pannier.ScanVerdict) error {
 	}
 	held := maps.Clone(s.held)
 	held[skill.Path] = row.block().held()
-	s.held = held
+	s.show(func() { s.held = held })
 	if err := s.rows.Put(bucketHeld, pathKey(skill.Path), row); err != nil {
 		return fmt.Errorf("keep the findings in %s: %w", skill.Path, err)
 	}
@@ -92,8 +92,8 @@ func (s *Store) Hold(skill *pannier.Skill, v pannier.ScanVerdict) error {
 
 // Release forgets what is held of a place, if anything is.
 func (s *Store) Release(path string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.writing.Lock()
+	defer s.writing.Unlock()
 	return s.releaseLocked(path)
 }
 
@@ -106,7 +106,7 @@ func (s *Store) releaseLocked(path string) error {
 	}
 	held := maps.Clone(s.held)
 	delete(held, path)
-	s.held = held
+	s.show(func() { s.held = held })
 	return nil
 }
 

@@ -100,7 +100,10 @@ type Store struct {
 	rows   Rows
 	blocks Blocks
 
-	mu sync.Mutex
+	// writing is held over writes to the disk, by writers alone. mu guards what readers see and is held for a moment; only
+	// writers change that, so a writer reads it without mu.
+	writing sync.Mutex
+	mu      sync.Mutex
 	// kept is of every verdict what is needed to judge by it. The findings stay in the rows.
 	kept    map[pannier.Digest]Summary
 	blocked map[string]pannier.Digest // never changed, only replaced
@@ -193,7 +196,7 @@ func (s *Store) openRules() error {
 			return errors.Join(errors.New("it has no fingerprint or no rule"), err)
 		}
 		if of := s.kept[fingerprint]; !of.Holds() || !slices.Equal(of.Blocking, row.Rules) {
-			s.kept[fingerprint] = row.summary()
+			s.show(func() { s.kept[fingerprint] = row.summary() })
 		}
 		return nil
 	})
@@ -249,12 +252,19 @@ func summarize(v pannier.ScanVerdict) Summary {
 	}
 }
 
+// show changes what readers see.
+func (s *Store) show(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+}
+
 // Put keeps a verdict, in the place of one with the same fingerprint, and returns it as it is kept. Where it fails, what
 // was kept stays. A verdict of the background does not replace one that blocks in every mode.
 func (s *Store) Put(v pannier.ScanVerdict) (pannier.ScanVerdict, error) {
 	v = bounded(v)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.writing.Lock()
+	defer s.writing.Unlock()
 	if v.Origin == pannier.ScanBackground && s.kept[v.Fingerprint].Holds() {
 		return v, nil
 	}
@@ -264,7 +274,7 @@ func (s *Store) Put(v pannier.ScanVerdict) (pannier.ScanVerdict, error) {
 	if err := s.putLocked(v); err != nil {
 		return v, fmt.Errorf("keep the scan of %s: %w", v.Fingerprint, err)
 	}
-	s.kept[v.Fingerprint] = summarize(v)
+	s.show(func() { s.kept[v.Fingerprint] = summarize(v) })
 	return v, nil
 }
 
@@ -327,7 +337,7 @@ func (s *Store) makeRoomLocked(fingerprint pannier.Digest) error {
 	if err := errors.Join(s.rows.Delete(bucket, victim.String()), s.blocks.Delete(sectionRules, victim.String())); err != nil {
 		return err
 	}
-	delete(s.kept, victim)
+	s.show(func() { delete(s.kept, victim) })
 	return nil
 }
 
@@ -380,8 +390,8 @@ func (s *Store) Blocked() map[string]pannier.Digest {
 // SetBlocked keeps which directories are blocked. The map must not be changed any more. What is so already does not reach
 // the disk.
 func (s *Store) SetBlocked(blocked map[string]pannier.Digest) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.writing.Lock()
+	defer s.writing.Unlock()
 	return s.setBlockedLocked(blocked)
 }
 
@@ -400,14 +410,14 @@ func (s *Store) setBlockedLocked(blocked map[string]pannier.Digest) error {
 	if err := s.blocks.Replace(sectionBlocked, rows); err != nil {
 		return fmt.Errorf("keep which skills are blocked: %w", err)
 	}
-	s.blocked = blocked
+	s.show(func() { s.blocked = blocked })
 	return nil
 }
 
 // Restore sets which rules block a fingerprint, none where the list is empty, and that the directory at a path has it.
 func (s *Store) Restore(path string, fingerprint pannier.Digest, rules []string, at time.Time) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.writing.Lock()
+	defer s.writing.Unlock()
 	if err := s.releaseLocked(path); err != nil {
 		return err
 	}
@@ -422,12 +432,12 @@ func (s *Store) Restore(path string, fingerprint pannier.Digest, rules []string,
 		if err := s.blocks.Put(sectionRules, fingerprint.String(), rulesRow{at, rules}); err != nil {
 			return err
 		}
-		s.kept[fingerprint] = rulesRow{at, rules}.summary()
+		s.show(func() { s.kept[fingerprint] = rulesRow{at, rules}.summary() })
 	case before.Holds():
 		if err := s.blocks.Delete(sectionRules, fingerprint.String()); err != nil {
 			return err
 		}
-		delete(s.kept, fingerprint)
+		s.show(func() { delete(s.kept, fingerprint) })
 	}
 	if len(rules) == 0 {
 		delete(blocked, path)
@@ -437,13 +447,14 @@ func (s *Store) Restore(path string, fingerprint pannier.Digest, rules []string,
 
 // RestoreHeld sets which rules block the skill at a path for as long as its files have these digests.
 func (s *Store) RestoreHeld(path string, digest, metaDigest pannier.Digest, rules []string, at time.Time) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.writing.Lock()
+	defer s.writing.Unlock()
 	row := blockRow{[]byte(path), digest, metaDigest, len(rules), rulesRow{at, rules}}
 	if err := s.blocks.Put(sectionHeld, pathKey(path), row); err != nil {
 		return err
 	}
-	s.held = maps.Clone(s.held)
-	s.held[path] = row.held()
+	held := maps.Clone(s.held)
+	held[path] = row.held()
+	s.show(func() { s.held = held })
 	return nil
 }

@@ -53,6 +53,8 @@ type fingerprints struct {
 	shown     atomic.Pointer[shownFingerprints]
 	deep      atomic.Pointer[[]string] // the directories inside of skills that want watching, sorted
 
+	keeping sync.Mutex // held while the disk takes what is blocked; taken before mu
+
 	mu           sync.Mutex
 	directories  map[string]*directory     // by path
 	blocked      map[string]verdict        // by path; of some it is only presumed

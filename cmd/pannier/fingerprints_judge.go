@@ -125,8 +125,16 @@ func (f *fingerprints) found(s *pannier.Skill) (v pannier.ScanVerdict, found boo
 }
 
 // tell hands what is new to the registry and to those who ask for fingerprints, and returns a snapshot that shows it. The
-// lock is held throughout, so that nothing older overtakes.
+// lock is held throughout, so that nothing older overtakes. What is blocked counts before it is kept.
 func (f *fingerprints) tell() *pannier.Snapshot {
+	s, judged := f.update()
+	if judged {
+		f.keepBlocked()
+	}
+	return s
+}
+
+func (f *fingerprints) update() (s *pannier.Snapshot, judged bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.unshown {
@@ -136,19 +144,27 @@ func (f *fingerprints) tell() *pannier.Snapshot {
 		f.showDeepLocked()
 	}
 	if !f.unjudged && !f.uncleared {
-		return f.registry.Current()
+		return f.registry.Current(), false
 	}
 	f.unjudged, f.uncleared, f.judged = false, false, time.Now()
 	f.dropLocked()
+	rules, scanned := f.rulesLocked(), f.scannedLocked()
+	return f.registry.Update(func(in *registry.Inputs) { in.Scans, in.Scanned = rules, scanned }), true
+}
+
+// keepBlocked keeps which directories are blocked for the next process. It returns once the disk has that.
+func (f *fingerprints) keepBlocked() {
+	f.keeping.Lock()
+	defer f.keeping.Unlock()
+	f.mu.Lock()
 	kept := make(map[string]pannier.Digest, len(f.blocked))
 	for path, v := range f.blocked {
 		kept[path] = v.fingerprint
 	}
+	f.mu.Unlock()
 	if err := f.verdicts.SetBlocked(kept); err != nil {
 		f.log.Warn("which skills are blocked is not kept over a restart", "error", err)
 	}
-	rules, scanned := f.rulesLocked(), f.scannedLocked()
-	return f.registry.Update(func(in *registry.Inputs) { in.Scans, in.Scanned = rules, scanned })
 }
 
 // scannedLocked returns the Sum of each skill whose content has a verdict, nil where scans are not enforced.

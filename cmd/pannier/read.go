@@ -68,7 +68,11 @@ func (p *program) reach(ctx context.Context, s config.Settings) (*client.Client,
 	c := client.New(s.Socket)
 	asking, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
-	h, err := c.Health(asking)
+	err := c.Answers(asking)
+	var h pannier.Health
+	if err == nil && s.WorkspaceGiven { // health alone says which workspace is served
+		h, err = c.Health(asking)
+	}
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		err = &exitError{
 			code: exitUnknown, message: fmt.Sprintf("the sidecar at %s does not answer within %s", s.Socket, reachTimeout),

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -25,13 +26,25 @@ import (
 // two seconds on some file systems).
 const racy = 2 * time.Second
 
+// tokensPatience is how long a request waits for the file of tokens. While its disk does not answer, the tokens that were read last
+// hold.
+const tokensPatience = 250 * time.Millisecond
+
 // tokenList is the file with the tokens that callers may come in with over TCP. It is read again when it has changed; while it
-// can not be read, what it was last holds. It is for any number of callers.
+// cannot be read, what it was last holds. It is for any number of callers, who take no lock that is held over I/O.
 type tokenList struct {
 	path string
 	log  hclog.Logger
 
-	mu     sync.Mutex
+	mu      sync.Mutex    // held for a moment
+	next    chan struct{} // closed when the look that is to begin next has ended; nil if none is wanted
+	looking bool
+
+	newest atomic.Pointer[knownTokens] // written by one look at a time
+}
+
+// knownTokens is what a look at the file found. It is never changed.
+type knownTokens struct {
 	mark   fileMark
 	read   time.Time // when it was, zero before
 	mode   fs.FileMode
@@ -57,35 +70,76 @@ func markOf(info fs.FileInfo) fileMark {
 // openTokens reads the file for the first time. Here what can not be read is an error: there is nothing before it.
 func openTokens(path string, log hclog.Logger) (*tokenList, error) {
 	f := &tokenList{path: path, log: log}
-	f.current()
-	if f.failed == nil {
+	f.newest.Store(&knownTokens{})
+	f.look()
+	failed := f.newest.Load().failed
+	if failed == nil {
 		return f, nil
 	}
 	hint := "it has to be readable for this user; `pannier token NAME SCOPE` makes its lines"
-	if refusal, ok := errors.AsType[*pannier.Refusal](f.failed); ok {
+	if refusal, ok := errors.AsType[*pannier.Refusal](failed); ok {
 		hint = refusal.Hint
 	}
-	return nil, &exitError{code: exitUnknown, message: fmt.Sprintf("api_tokens %s: %v", path, f.failed), hint: hint}
+	return nil, &exitError{code: exitUnknown, message: fmt.Sprintf("api_tokens %s: %v", path, failed), hint: hint}
 }
 
 // current returns the tokens that hold now. Nobody may change them.
-func (f *tokenList) current() []api.Token {
+func (f *tokenList) current() []api.Token { return f.refreshed().tokens }
+
+// refreshed returns what a look that began after the call found, or what is known where that takes longer than tokensPatience.
+func (f *tokenList) refreshed() *knownTokens {
 	f.mu.Lock()
-	defer f.mu.Unlock()
+	if f.next == nil {
+		f.next = make(chan struct{})
+	}
+	ended := f.next
+	if !f.looking {
+		f.looking = true
+		go f.lookOn()
+	}
+	f.mu.Unlock()
+	within(tokensPatience, ended)
+	return f.newest.Load()
+}
+
+// lookOn looks at the file for as long as a look is wanted.
+func (f *tokenList) lookOn() {
+	for {
+		f.mu.Lock()
+		ended := f.next
+		f.next = nil
+		f.looking = ended != nil
+		f.mu.Unlock()
+		if ended == nil {
+			return
+		}
+		f.look()
+		close(ended)
+	}
+}
+
+// look reads the file where it has changed. It is for one caller at a time.
+func (f *tokenList) look() {
+	now := *f.newest.Load()
 	info, err := os.Stat(f.path)
-	if err == nil && markOf(info) == f.mark && f.read.Sub(f.mark.changed) > racy {
-		return f.tokens
+	if err == nil && markOf(info) == now.mark && now.read.Sub(now.mark.changed) > racy {
+		return
 	}
 	var tokens []api.Token
 	if err == nil {
-		f.mark, f.read = markOf(info), time.Now()
+		now.mark, now.read = markOf(info), time.Now()
 		tokens, err = readTokens(f.path, info)
 		if info.Mode().IsRegular() {
-			f.mode = info.Mode()
+			now.mode = info.Mode()
 		}
 	}
-	f.noteLocked(tokens, err)
-	return f.tokens
+	if err == nil {
+		now.tokens = tokens
+	} else if !now.read.IsZero() && (now.failed == nil || now.failed.Error() != err.Error()) {
+		f.log.Error("the tokens can not be read, and stay what they were", "file", f.path, "error", err)
+	}
+	now.failed = err
+	f.newest.Store(&now)
 }
 
 func readTokens(path string, info fs.FileInfo) ([]api.Token, error) {
@@ -99,33 +153,21 @@ func readTokens(path string, info fs.FileInfo) ([]api.Token, error) {
 	return api.ParseTokens(text)
 }
 
-// noteLocked takes in what was read, and tells of what was not, once.
-func (f *tokenList) noteLocked(tokens []api.Token, err error) {
-	if err == nil {
-		f.tokens = tokens
-	} else if !f.read.IsZero() && (f.failed == nil || f.failed.Error() != err.Error()) {
-		f.log.Error("the tokens can not be read, and stay what they were", "file", f.path, "error", err)
-	}
-	f.failed = err
-}
-
 // conditions tells what is wrong with the file.
 func (f *tokenList) conditions() []pannier.Condition {
-	known := len(f.current())
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	now := f.refreshed()
 	var conditions []pannier.Condition
 	add := func(code, message, hint string) {
 		conditions = append(conditions, pannier.Condition{Code: code, Severity: pannier.SeverityWarning, Subject: f.path, Message: message, Hint: hint})
 	}
 	switch {
-	case f.failed != nil:
-		add("api_tokens_unreadable", "the tokens stay what they were: "+f.failed.Error(), "mend the file; it is read again when it changes")
-	case known == 0:
+	case now.failed != nil:
+		add("api_tokens_unreadable", "the tokens stay what they were: "+now.failed.Error(), "mend the file; it is read again when it changes")
+	case len(now.tokens) == 0:
 		add("api_tokens_none", "there is no token, so nobody gets in over TCP", "make one with `pannier token NAME SCOPE --append "+f.path+"`")
 	}
-	if f.mode&0o027 != 0 {
-		add("api_tokens_exposed", fmt.Sprintf("others than its owner and its group can read the file, or others than its owner can write to it: its mode is %04o", f.mode.Perm()), "chmod 600 it, or 640")
+	if now.mode&0o027 != 0 {
+		add("api_tokens_exposed", fmt.Sprintf("others than its owner and its group can read the file, or others than its owner can write to it: its mode is %04o", now.mode.Perm()), "chmod 600 it, or 640")
 	}
 	return conditions
 }

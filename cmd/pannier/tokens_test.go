@@ -152,6 +152,33 @@ func TestTokensAreReadAgain(t *testing.T) {
 	}
 }
 
+// TestTokensWhileTheDiskDoesNotAnswer has a look at the file that does not end: callers get what was read last, and the next look
+// that ends counts.
+func TestTokensWhileTheDiskDoesNotAnswer(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "tokens")
+	write := func(name string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(name+" read "+pannier.DigestOf([]byte(name)).String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("a")
+	tokens, err := openTokens(file, hclog.NewNullLogger())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens.looking = true // and does not end
+	write("b")
+	begun := time.Now()
+	if got := tokens.current(); len(got) != 1 || got[0].Name != "a" || time.Since(begun) > patience {
+		t.Errorf("got %v after %s", got, time.Since(begun))
+	}
+	tokens.lookOn() // goes on
+	if got := tokens.current(); len(got) != 1 || got[0].Name != "b" {
+		t.Errorf("got %v", got)
+	}
+}
+
 // TestTokensThatRestAreNotReadAgain has the file read once more only as long as a change could hide.
 func TestTokensThatRestAreNotReadAgain(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tokens")
@@ -162,9 +189,11 @@ func TestTokensThatRestAreNotReadAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tokens.read = tokens.read.Add(time.Minute) // as if it had rested for that long by then
+	rested := *tokens.newest.Load()
+	rested.read = rested.read.Add(time.Minute) // as if it had rested for that long by then
 	kept := []api.Token{{Name: "kept"}}
-	tokens.tokens = kept
+	rested.tokens = kept
+	tokens.newest.Store(&rested)
 	if got := tokens.current(); !slices.Equal(got, kept) {
 		t.Errorf("read again: %v", got)
 	}

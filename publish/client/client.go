@@ -117,6 +117,19 @@ func skillPath(slug string) string { return "/v1/skills/" + escapeSegment(slug) 
 // escapeSegment returns a slug as one part of a path. One of dots must not be taken for a way up.
 func escapeSegment(slug string) string { return strings.ReplaceAll(url.PathEscape(slug), ".", "%2E") }
 
+// Answers returns nil where a sidecar answers at all, whatever the answer is. It asks for nothing that takes time.
+func (c *Client) Answers(ctx context.Context) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://pannier/livez", http.NoBody)
+	if err != nil {
+		return fmt.Errorf("make request: %w", err)
+	}
+	res, err := c.HTTP.Do(req)
+	if err != nil {
+		return classify(err)
+	}
+	return res.Body.Close()
+}
+
 // Health tells what is wrong with the sidecar and its workspace.
 func (c *Client) Health(ctx context.Context) (pannier.Health, error) {
 	return get[pannier.Health](ctx, c, "/v1/health", nil)
