@@ -149,7 +149,7 @@ var table = []setting{
 		read: scalar(func(d *draft) *string { return &d.platform.TokenFile }, parseText),
 	},
 	{
-		key: "platform.headers", single: "platform.header", kind: "name=value", help: "a header for each request; repeatable", told: "none",
+		key: "platform.headers", single: "platform.header", kind: "name=value", help: "a header for each request; a value @FILE is read from that file; repeatable", told: "none",
 		split: splitHeaders, read: readHeaders,
 	},
 	{

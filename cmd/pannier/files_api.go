@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"path"
 	"path/filepath"
 	"slices"
@@ -86,9 +85,9 @@ func (p *program) openFilesAPI(cmd *cobra.Command, args []string) (*remoteFiles,
 	if at.WorkspaceID == noID {
 		return nil, &exitError{code: exitUnknown, message: "--files-api needs the workspace's id", hint: "give the UUID that the platform has for it with --workspace-id"}
 	}
-	header := http.Header{}
-	for name, value := range at.Headers {
-		header.Set(name, value)
+	header, err := platformHeader(at.Headers)
+	if err != nil {
+		return nil, err
 	}
 	c, err := files.New(files.Options{URL: far.url, WorkspaceID: at.WorkspaceID, Token: far.readToken, Header: header, CAs: authorities})
 	return &remoteFiles{p, c, s, cmd.Flags(), args}, err

@@ -22,6 +22,8 @@ import (
 // where nothing is pushed.
 type publishers struct {
 	all []*platform.Publisher
+	// tokens are the token files of the platforms that have one.
+	tokens []*platform.FileToken
 	// offered is closed once there is a card of this process.
 	offered chan struct{}
 	once    sync.Once
@@ -43,7 +45,15 @@ func newPublishers(s config.Settings, to remote, emit func(pannier.EventType, an
 		if at.URL == config.PlatformOff {
 			continue
 		}
-		o := platformOptions(at, to)
+		o, err := platformOptions(at, to)
+		if err != nil {
+			return nil, err
+		}
+		if o.Token == nil && at.TokenFile != "" {
+			token := platform.NewFileToken(at.TokenFile)
+			p.tokens = append(p.tokens, token)
+			o.Token = token.Read
+		}
 		if o.Name, o.Label = platformNames(s.Platforms, i); to.dial != nil {
 			o.URL, o.Name, o.Label = embeddedURL, embeddedName, "embedded"
 		}
@@ -59,19 +69,38 @@ func newPublishers(s config.Settings, to remote, emit func(pannier.EventType, an
 
 // platformOptions turns settings into options. Platforms share the directory of the outbox: its files are called by
 // endpoint and workspace, so each finds its own again, also where the settings name them in another order.
-func platformOptions(at config.Platform, to remote) platform.Options {
-	header := http.Header{}
-	for name, value := range at.Headers {
-		header.Set(name, value)
-	}
-	o := platform.Options{
+func platformOptions(at config.Platform, to remote) (platform.Options, error) {
+	header, err := platformHeader(at.Headers)
+	return platform.Options{
 		URL: at.URL, Path: at.Path, WorkspaceID: at.WorkspaceID, Token: to.token, Header: header, CAFile: at.CAFile,
 		Dial: to.dial, Outbox: to.outbox, OutboxStale: to.stale, ReadBack: at.ReadBack, Events: at.Events, Peers: true,
+	}, err
+}
+
+// maxHeaderFile bounds a file with the value of a header.
+const maxHeaderFile = 16 << 10
+
+// platformHeader returns the headers of the settings. A value that begins with @ names a file that holds the value, so that it
+// stands neither in a list of processes nor in a settings file; @@ stands for one @.
+func platformHeader(settings map[string]string) (http.Header, error) {
+	header := http.Header{}
+	for name, value := range settings {
+		path, inFile := strings.CutPrefix(value, "@")
+		if inFile && !strings.HasPrefix(path, "@") {
+			text, err := platform.ReadFile(path, maxHeaderFile)
+			if err != nil {
+				return nil, &exitError{
+					code: exitUnknown, message: fmt.Sprintf("read the value of the platform header %s: %v", name, err),
+					hint: "name a regular file of at most 16 KiB after the @, or write @@ for a value that begins with @",
+				}
+			}
+			value = strings.TrimSpace(string(text))
+		} else if inFile {
+			value = path
+		}
+		header.Set(name, value)
 	}
-	if o.Token == nil && at.TokenFile != "" {
-		o.Token = platform.TokenFile(at.TokenFile)
-	}
-	return o
+	return header, nil
 }
 
 // platformNames returns what health and events call a platform, empty for its usual name, and its label in metrics: its
@@ -149,6 +178,9 @@ func (p *publishers) run(ctx context.Context) error {
 // health tells of each platform, in the order of the settings.
 func (p *publishers) health() (pushes []pannier.PushHealth, conditions []pannier.Condition) {
 	pushes = []pannier.PushHealth{}
+	for _, token := range p.tokens {
+		conditions = append(conditions, token.Conditions()...)
+	}
 	for _, pub := range p.all {
 		push := pub.Health()
 		pushes = append(pushes, push)

@@ -47,6 +47,20 @@ func (f farFlags) or(environ []string) farFlags {
 	return f
 }
 
+// refuseFarFlags fails where the flags of [farFlags] are given to `pannier run`, which asks no sidecar, and names those that
+// were meant.
+func refuseFarFlags(flags *pflag.FlagSet) error {
+	for given, meant := range map[string]string{"url": "platform-url", "token-file": "platform-token-file", "ca-file": "platform-ca-file"} {
+		if flags.Changed(given) {
+			return &exitError{
+				code: exitUnknown, message: fmt.Sprintf(`--%s is not a flag of "pannier run": it says which sidecar other commands ask`, given),
+				hint: fmt.Sprintf("use --%s for the platform that gets the card", meant),
+			}
+		}
+	}
+	return nil
+}
+
 // withoutFar returns variables without those of [farFlags], which settings do not know.
 func withoutFar(environ []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(v string) bool {

@@ -36,6 +36,9 @@ Without --platform-url an embedded development platform takes the agent card. It
 --platform-url=off pushes nothing.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := refuseFarFlags(cmd.Flags()); err != nil {
+				return err
+			}
 			// From the first moment to the last, or else a SIGHUP then would end the process.
 			hangups := make(chan os.Signal, 1)
 			signal.Notify(hangups, syscall.SIGHUP)

@@ -49,17 +49,17 @@ func reasons(readBack bool) []string {
 
 // What a person can do about a failure.
 const (
-	hintConnect   = "check the platform's url and that it runs; for a certificate that is not trusted, name its authority in ca_file, which is read again when it changes"
+	hintConnect   = "check the platform's url and that it runs; for a certificate that is not trusted, name its authority with --platform-ca-file (platform.ca_file), which is read again when it changes"
 	hintExpired   = "renew the platform's certificate; if it is good still, set the clock of this machine"
 	hintHostname  = "the platform's certificate is for other names than the one in its url; use one of them, or have a certificate made for this one"
 	hintTimeout   = "the platform was reached and did not answer in time; check that it is not overloaded"
-	hintToken     = "check the token file: the platform makes a new token when it restarts the agent, and it is good for one workspace only"
-	hintTokenForm = "put the token into a regular file, alone on one line in plain ASCII, without a byte order mark, and name that as the token file"
+	hintToken     = "check the token file (--platform-token-file, platform.token_file): the platform makes a new token when it restarts the agent, and it is good for one workspace only"
+	hintTokenForm = "put the token into a regular file, alone on one line in plain ASCII, without a byte order mark, and name that with --platform-token-file (platform.token_file)"
 	hintProxy     = "requests to the platform go by the proxy that HTTP_PROXY or HTTPS_PROXY names: check that its address is right, that it runs, and that it lets this host through; or name the platform's host in NO_PROXY"
 	hintProxyAuth = "the proxy that HTTP_PROXY or HTTPS_PROXY names wants credentials: write them into the variable, as http://user:password@host:port, or mend those that are there"
 	hintNoProxy   = "mend the variable HTTP_PROXY or HTTPS_PROXY, as http://host:port, and restart pannier; or name the platform's host in NO_PROXY, or unset the variable. Nothing is sent past a proxy that is prescribed"
 	hintConflict  = "the url is right: something else wrote the workspace's card in the meantime. What is registered is read anew before the next try; where it goes on, see what else sends cards for this workspace"
-	hintCAFile    = "name a regular file in ca_file that this user may read, with at least one certificate in PEM; it is looked at again before each request, without a restart"
+	hintCAFile    = "name a regular file with --platform-ca-file (platform.ca_file) that this user may read, with at least one certificate in PEM; it is looked at again before each request, without a restart"
 	hintSwitched  = "nobody asked for another protocol: check that url and path are those of the platform, and not of an event stream or a terminal, and what a proxy before it makes of requests"
 	hintReadable  = "make the token file readable for the user that pannier runs as"
 	hintRejected  = "the platform will not take this card as it is; check the workspace id and what the message names. It is sent again once it changes and about every 15 minutes; a SIGHUP sends it at once"
