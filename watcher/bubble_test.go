@@ -20,9 +20,8 @@ import (
 
 // The waiting times of most tests in a bubble.
 const (
-	settle   = 50 * time.Millisecond
-	debounce = 2 * time.Second
-	maxWait  = 5 * time.Second
+	settle  = 50 * time.Millisecond
+	maxWait = 5 * time.Second
 )
 
 // kernel is a backend that tells what a test wants it to. It arms real directories, as far as it is let.
@@ -103,7 +102,7 @@ func (k *kernel) Close() error {
 	return nil
 }
 
-// tell sends an event, or nothing once the backend is closed.
+// tell sends an event that fits what is at path, or nothing once the backend is closed.
 func (k *kernel) tell(path string) {
 	k.telling.RLock()
 	defer k.telling.RUnlock()
@@ -112,8 +111,14 @@ func (k *kernel) tell(path string) {
 		return
 	default:
 	}
+	op := fsnotify.Write
+	if info, err := os.Lstat(path); err != nil {
+		op = fsnotify.Remove
+	} else if info.IsDir() {
+		op = fsnotify.Create
+	}
 	select {
-	case k.events <- fsnotify.Event{Name: path, Op: fsnotify.Write}:
+	case k.events <- fsnotify.Event{Name: path, Op: op}:
 	case <-k.closing:
 	}
 }
@@ -167,7 +172,7 @@ func inBubble(t *testing.T, change func(*watcher.Options, *bubble), test func(b 
 	mkdir(t, b.skill)
 	synctest.Test(t, func(t *testing.T) {
 		b.t = t
-		o := watcher.Options{Rules: rules(workspace, b.root), Settle: settle, Debounce: debounce, MaxWait: maxWait}
+		o := watcher.Options{Rules: rules(workspace, b.root), Settle: settle, MaxWait: maxWait}
 		if change != nil {
 			change(&o, b)
 		}
@@ -256,6 +261,26 @@ func (b *bubble) untilTold(dir string) pannier.Batch {
 	}
 }
 
+// keepTelling tells of a path all the time, until stop is called.
+func (b *bubble) keepTelling(path string, every time.Duration) (stop func()) {
+	stopping, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-stopping:
+				return
+			case <-time.After(every):
+				b.kernel().tell(path)
+			}
+		}
+	}()
+	return func() {
+		close(stopping)
+		<-stopped
+	}
+}
+
 func (b *bubble) nothing(during time.Duration) {
 	b.t.Helper()
 	select {
@@ -266,7 +291,7 @@ func (b *bubble) nothing(during time.Duration) {
 }
 
 func (b *bubble) event(seq uint64, dirs ...string) pannier.Batch {
-	return pannier.Batch{Seq: seq, Dirs: dirs, Trigger: pannier.TriggerEvent}
+	return pannier.Batch{Seq: seq, Dirs: slices.Sorted(slices.Values(dirs)), Trigger: pannier.TriggerEvent}
 }
 
 func full(seq uint64, trigger pannier.Trigger) pannier.Batch {

@@ -52,7 +52,7 @@ func TestRootRemovedAndMadeAgain(t *testing.T) {
 				for range 10 {
 					writer(t, "rm "+root, "mkdir "+root+"/one", "write "+root+"/one/SKILL.md")
 					l.until("a batch of the root", func() bool { // a new directory can have the inode number of the old one
-						return l.full || mode == watcher.Poll && l.dirs[root]
+						return l.full || mode == watcher.Poll && (l.dirs[root] || l.dirs[root+"/one"])
 					})
 					l.fence(workspace)
 					writer(t, "over "+root+"/one/SKILL.md")

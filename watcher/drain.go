@@ -47,7 +47,7 @@ func (w *Watcher) noticeError(err error) {
 		w.todo.rearm = true
 		return
 	}
-	w.ledger.pending.all(pannier.TriggerError, time.Now())
+	w.pending.all(pannier.TriggerError, false, time.Now())
 }
 
 // noticeClock asks for a resync after a jump of the clock.
@@ -74,7 +74,8 @@ func (w *Watcher) noticeEnd(b backend) {
 	}
 }
 
-// noticeEvent marks what an event concerns. The kind of the event matters only where a watch ends with it.
+// noticeEvent marks what an event concerns. The kind of the event matters only where it says what became of a directory: the
+// disk tells the rest.
 func (w *Watcher) noticeEvent(event fsnotify.Event) {
 	if event.Name == "" { // of a watch that has just ended
 		return
@@ -83,18 +84,29 @@ func (w *Watcher) noticeEvent(event fsnotify.Event) {
 	path, now := filepath.Clean(event.Name), time.Now()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.noticeLocked(path, event.Has(fsnotify.Remove) || event.Has(fsnotify.Rename), now)
+	from := w.moved
+	w.moved = ""
+	if event.Has(fsnotify.Rename) {
+		w.moved = filepath.Dir(path) // the next event tells where to
+	}
+	if !event.Has(fsnotify.Create) {
+		from = ""
+	}
+	w.noticeLocked(path, event.Op, from, now)
 }
 
-// noticeLocked marks what a change at path concerns. ended says that what was there is not there any more.
-func (w *Watcher) noticeLocked(path string, ended bool, now time.Time) {
-	self := w.noticeSelf(path, ended, now)
-	entry := w.noticeEntry(path, now)
+// noticeLocked marks what a change at path concerns. from is the directory that path was moved from, where that is known.
+func (w *Watcher) noticeLocked(path string, op fsnotify.Op, from string, now time.Time) {
+	self := w.noticeSelf(path, ended(op), now)
+	entry := w.noticeEntry(path, op, from, now)
 	onWay := w.noticeWays(path)
 	if self || entry || onWay {
 		w.signal()
 	}
 }
+
+// ended reports whether what was there is not there any more.
+func ended(op fsnotify.Op) bool { return op.Has(fsnotify.Remove) || op.Has(fsnotify.Rename) }
 
 // noticeWays notes that something on the way to a place or to what is wanted changed. It reports whether it did.
 func (w *Watcher) noticeWays(path string) bool {
@@ -118,32 +130,48 @@ func (w *Watcher) noticeSelf(path string, ended bool, now time.Time) bool {
 	}
 	counts := self.has(roleTree | roleExtra)
 	if counts {
-		w.markLocked(path, now)
+		w.markLocked(self, now)
 	}
 	return ended || counts
 }
 
 // noticeEntry marks the watched directory that holds the entry that an event is about. It reports whether it matters.
-func (w *Watcher) noticeEntry(path string, now time.Time) bool {
+func (w *Watcher) noticeEntry(path string, op fsnotify.Op, from string, now time.Time) bool {
 	dir, name := w.table.parentOf(path), filepath.Base(path)
-	if dir == nil || !w.counts(dir, path, name) {
+	if dir == nil {
 		return false
 	}
-	w.markLocked(dir.path, now)
 	switch {
-	case !dir.has(roleReached):
+	case w.counts(dir, path, name), ended(op) && w.knows(dir, path, name):
+		w.markEntryLocked(dir, name, now)
+		if from != "" {
+			w.pending.join(from, dir.path)
+		}
+	case !dir.has(roleTree | roleExtra):
+		return false
+	case op.Has(fsnotify.Create), op.Has(fsnotify.Chmod) && dir.entered(): // what is it?
+		w.todo.look(path, arrival{at: now, from: from})
+		return true
+	default:
+		w.touchLocked(dir)
+		return false
+	}
+	switch {
+	case !dir.has(roleReached | roleExtra):
 	case pannier.IsSkillFile(name):
 		put(&w.todo.relist, dir.path)
 	case dir.entered():
-		w.todo.look(path)
+		w.todo.look(path, arrival{at: now, from: from})
 	}
 	return true
 }
 
-// counts reports whether an entry of a watched directory matters.
+// counts reports whether an entry of a watched directory matters by its name.
 func (w *Watcher) counts(dir *watch, path, name string) bool {
 	switch {
-	case dir.has(roleTree | roleExtra):
+	case dir.has(roleExtra) && !dir.skill:
+		return true
+	case dir.has(roleTree|roleExtra) && decides(name):
 		return true
 	case dir.has(roleProbe) && pannier.IsSkillFile(name):
 		return true
@@ -154,22 +182,57 @@ func (w *Watcher) counts(dir *watch, path, name string) bool {
 	return false
 }
 
+// knows reports whether an entry of a directory was a directory or a link, as far as that is known.
+func (w *Watcher) knows(dir *watch, path, name string) bool {
+	_, link := dir.links[name]
+	return dir.has(roleTree|roleExtra) && (link || w.table.byPath[path] != nil)
+}
+
+// linksFile lies beside a SKILL.md and names other skills.
+const linksFile = "links.yaml"
+
+// decides reports whether a file of that name decides what a skill is, wherever it lies in a tree. Of all other names only
+// directories and links matter: logs, backups and temporary files may come and go at any time.
+func decides(name string) bool {
+	switch name {
+	case pannier.MetaFile, pannier.LockFile, linksFile:
+		return true
+	}
+	return pannier.IsSkillFile(name) || strings.HasPrefix(name, "..") // as in ..data, by which a volume is swapped
+}
+
 // ofWorkspace reports whether an entry right in the workspace matters by its name, where those that are named do.
 func ofWorkspace(name string, named []string) bool {
 	return name == pannier.WorkspaceFile || strings.HasPrefix(name, "..") || slices.Contains(named, name)
 }
 
-// markLocked marks the directory at a path without links by every name that the consumer has for it.
-func (w *Watcher) markLocked(path string, now time.Time) {
-	for _, name := range w.namesLocked(path) {
-		w.ledger.pending.dirty(name, now)
+// markEntryLocked marks a directory because of an entry in it, with all that settles together with that: everything below a
+// directory whose entries come and go, and everything there is with config.yaml, which decides on all skills.
+func (w *Watcher) markEntryLocked(dir *watch, name string, now time.Time) {
+	names := w.namesLocked(dir.path)
+	switch {
+	case dir.has(roleWorkspace) && name == pannier.WorkspaceFile:
+		w.pending.change(everything, true, now, names...)
+	case dir.has(roleTree | roleExtra):
+		w.pending.change(dir.path, !dir.skill, now, names...)
+	default:
+		w.pending.change(dir.path, strings.HasPrefix(name, ".."), now, names...)
 	}
 }
 
-// checkLocked marks it as one to be looked at although nothing was noticed in it.
-func (w *Watcher) checkLocked(path string, now time.Time) {
-	for _, name := range w.namesLocked(path) {
-		w.ledger.pending.check(name, now)
+// markLocked marks a watched directory by every name that the consumer has for it.
+func (w *Watcher) markLocked(dir *watch, now time.Time) {
+	w.pending.change(dir.path, !dir.skill && dir.has(roleTree), now, w.namesLocked(dir.path)...)
+}
+
+// touchLocked tells that something in a skill changed that no look at the catalog shows.
+func (w *Watcher) touchLocked(dir *watch) {
+	if dir.entered() { // it is no skill
+		return
+	}
+	select {
+	case w.touched <- struct{}{}:
+	default:
 	}
 }
 

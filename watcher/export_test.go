@@ -61,23 +61,25 @@ var OpenNotify = openNotify
 // MaxDirty is the bound on the directories of a batch.
 const MaxDirty = maxDirty
 
-// Due asks the debounce when marks are given out. All times are on one scale.
-func Due(settle, quiet, maxWait time.Duration, scanned, first, told, last time.Time) time.Time {
-	return debounce{settle: settle, quiet: quiet, maxWait: maxWait, scanned: scanned}.due(first, told, last)
-}
+// Pending is what a watcher keeps until it is handed over.
+type Pending struct{ pending }
 
-// Ledger is the ledger alone, with everything due at once.
-type Ledger struct{ ledger }
+// NewPending returns one that is given out by those waits.
+func NewPending(settle, maxWait time.Duration) *Pending { return &Pending{newPending(settle, maxWait)} }
 
-// The steps of a ledger.
-func (l *Ledger) Dirty(dir string, at time.Time)            { l.pending.dirty(dir, at) }
-func (l *Ledger) All(trigger pannier.Trigger, at time.Time) { l.pending.all(trigger, at) }
-func (l *Ledger) Rescan(at time.Time) uint64                { return l.rescan(at) }
-func (l *Ledger) Offer() pannier.Batch                      { return l.offer(l.pending.last) }
-func (l *Ledger) Look(at time.Time, dirs ...string) uint64  { return l.look(dirs, at) }
-func (l *Ledger) Withdraw()                                 { l.withdraw() }
-func (l *Ledger) Delivered(at time.Time)                    { l.delivered(at) }
-func (l *Ledger) Due() (time.Time, bool)                    { return l.due() }
+// The steps of what is pending.
+func (p *Pending) Change(dir string, covers bool, at time.Time) { p.change(dir, covers, at, dir) }
+
+func (p *Pending) Check(dir string, hurry bool, at time.Time)             { p.check(dir, hurry, at, dir) }
+func (p *Pending) Join(a, b string)                                       { p.join(a, b) }
+func (p *Pending) All(trigger pannier.Trigger, urgent bool, at time.Time) { p.all(trigger, urgent, at) }
+func (p *Pending) Rescan(at time.Time) uint64                             { return p.rescan(at) }
+func (p *Pending) Look(at time.Time, dirs ...string) uint64               { return p.look(dirs, at) }
+func (p *Pending) Offer(at time.Time) pannier.Batch                       { return p.offer(at) }
+func (p *Pending) Withdraw()                                              { p.withdraw() }
+func (p *Pending) Delivered(at time.Time)                                 { p.delivered(at) }
+func (p *Pending) Due() (time.Time, bool)                                 { return p.due() }
+func (p *Pending) Quiet(seq uint64) bool                                  { return p.quiet(seq) }
 
 // Backoff plans retries with the delays of the product.
 type Backoff struct{ backoff }
@@ -123,5 +125,6 @@ func (s *Sighting) Look(seen Seen, at time.Time) string {
 		return ""
 	}
 	d, _ := s.take(now, at)
-	return map[difference]string{{true, false}: "dir", {false, true}: "files", {true, true}: "dir files"}[d]
+	d.entries = false
+	return map[difference]string{{dir: true}: "dir", {files: true}: "files", {dir: true, files: true}: "dir files"}[d]
 }

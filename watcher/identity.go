@@ -41,6 +41,7 @@ func idOf(path string, info fs.FileInfo) (fileID, error) {
 type listing struct {
 	holdsSkill bool
 	dirs       []string
+	links      map[string]struct{}
 }
 
 // list reads a directory in portions, so that one with a million files costs little memory, and stats none of them.
@@ -57,9 +58,11 @@ func list(path string) (listing, error) {
 			switch {
 			case e.IsDir():
 				l.dirs = append(l.dirs, e.Name())
-			case pannier.IsSkillFile(e.Name()):
-				l.holdsSkill = true
+				continue
+			case e.Type() == fs.ModeSymlink:
+				put(&l.links, e.Name())
 			}
+			l.holdsSkill = l.holdsSkill || pannier.IsSkillFile(e.Name())
 		}
 		if errors.Is(err, io.EOF) {
 			return l, nil

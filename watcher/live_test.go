@@ -76,7 +76,7 @@ func run(t *testing.T, mode watcher.Mode, r pannier.DiscoveryRules) *live {
 
 func liveOptions(t *testing.T, mode watcher.Mode, r pannier.DiscoveryRules) watcher.Options {
 	return watcher.Options{
-		Rules: r, Settle: 5 * time.Millisecond, Debounce: 20 * time.Millisecond, MaxWait: 200 * time.Millisecond, Mode: mode,
+		Rules: r, Settle: 5 * time.Millisecond, MaxWait: 200 * time.Millisecond, Mode: mode,
 		Logger: hclog.New(&hclog.LoggerOptions{Output: t.Output(), Level: hclog.Debug}),
 	}
 }

@@ -8,13 +8,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"pannier"
 	"pannier/watcher"
 )
 
 // sure is the batch of what pannier itself has changed.
 func sure(seq uint64, dirs ...string) pannier.Batch {
-	return pannier.Batch{Seq: seq, Dirs: dirs, Sure: dirs, Trigger: pannier.TriggerManual}
+	return pannier.Batch{Seq: seq, Dirs: slices.Sorted(slices.Values(dirs)), Sure: dirs, Trigger: pannier.TriggerManual}
 }
 
 func TestLookIsAtOnce(t *testing.T) {
@@ -64,15 +66,19 @@ func TestLookWhileBatchIsOnOffer(t *testing.T) {
 		if seq := b.Look(other); seq != 3 {
 			t.Errorf("promised %d, want 3", seq)
 		}
-		b.takeAfter(0, b.event(2, b.skill))
-		b.takeAfter(0, sure(3, other))
+		got := b.take()
+		want := pannier.Batch{Seq: 3, Dirs: []string{b.skill, other}, Sure: []string{other}, Trigger: pannier.TriggerManual}
+		slices.Sort(want.Dirs)
+		if diff := cmp.Diff(want, got, ignoreSince); diff != "" {
+			t.Errorf("batch (-want +got):\n%s", diff)
+		}
 		b.nothing(time.Hour)
 	})
 }
 
-// TestLedgerLook asks at every moment that there is, and checks that the batch that was promised names the directory and is
+// TestPendingLook asks at every moment that there is, and checks that the batch that was promised names the directory and is
 // handed over after the call, and that no other mark is lost.
-func TestLedgerLook(t *testing.T) {
+func TestPendingLook(t *testing.T) {
 	const moments = 8
 	for moment := range moments {
 		t.Run(fmt.Sprint(moment), func(t *testing.T) { testLookAt(t, moment) })
@@ -81,32 +87,33 @@ func TestLedgerLook(t *testing.T) {
 
 func testLookAt(t *testing.T, moment int) {
 	var (
-		l        watcher.Ledger
+		p        = newPending()
 		offered  pannier.Batch
 		taken    []pannier.Batch
 		promised uint64
 		before   int
 	)
-	offer := func() { offered = l.Offer() }
-	deliver := func() { taken = append(taken, offered); l.Delivered(at(10)) }
+	offer := func() { offered = p.Offer(at(10)) }
+	deliver := func() { taken = append(taken, offered); p.Delivered(at(10)) }
 	steps := []func(){
-		func() { l.Dirty("/a", at(1)) }, offer, func() { l.Dirty("/b", at(2)) }, l.Withdraw,
-		func() { l.Look(at(3), "/mine") }, offer, deliver, func() {},
+		func() { p.Change("/a", false, at(1)) }, offer, func() { p.Change("/b", false, at(2)) }, p.Withdraw,
+		func() { p.Look(at(3), "/mine") }, offer, deliver, func() {},
 	}
 	for i, step := range steps {
 		if i == moment {
-			promised, before = l.Look(at(9), "/own"), len(taken)
+			promised, before = p.Look(at(9), "/own"), len(taken)
 		}
 		step()
 	}
-	for _, ok := l.Due(); ok; _, ok = l.Due() {
+	for _, ok := p.Due(); ok; _, ok = p.Due() {
 		offer()
 		deliver()
 	}
-	if promised <= uint64(before) || promised > uint64(len(taken)) {
-		t.Fatalf("promised %d when %d batches were taken; in the end it were %d", promised, before, len(taken))
+	kept := slices.IndexFunc(taken, func(b pannier.Batch) bool { return b.Seq == promised })
+	if kept < before {
+		t.Fatalf("promised %d when %d batches were taken, of %+v in the end", promised, before, taken)
 	}
-	if b := taken[promised-1]; b.Full || !slices.Contains(b.Dirs, "/own") || !slices.Contains(b.Sure, "/own") {
+	if b := taken[kept]; b.Full || !slices.Contains(b.Dirs, "/own") || !slices.Contains(b.Sure, "/own") {
 		t.Errorf("the promised batch is %+v", b)
 	}
 	for _, dir := range []string{"/a", "/b", "/mine"} {
@@ -117,11 +124,11 @@ func testLookAt(t *testing.T, moment int) {
 }
 
 func TestManyLooksAreBounded(t *testing.T) {
-	var l watcher.Ledger
+	p := newPending()
 	for i := range watcher.MaxDirty + 1 {
-		l.Look(at(1), fmt.Sprintf("/%d", i))
+		p.Look(at(1), fmt.Sprintf("/%d", i))
 	}
-	if b := l.Offer(); !b.Full || len(b.Dirs) > 0 || len(b.Sure) != watcher.MaxDirty {
+	if b := p.Offer(at(1)); !b.Full || len(b.Dirs) > 0 || len(b.Sure) != watcher.MaxDirty {
 		t.Errorf("full %v, %d directories, %d sure", b.Full, len(b.Dirs), len(b.Sure))
 	}
 }
@@ -147,11 +154,11 @@ func TestRevisit(t *testing.T) {
 	})
 }
 
-// TestLedgerLosesNothing takes random steps and checks that each mark is in a batch that was put on offer behind it, and that
+// TestPendingLosesNothing takes random steps and checks that each mark is in a batch that was put on offer behind it, and that
 // what was promised is in the batch of that number.
-func TestLedgerLosesNothing(t *testing.T) {
+func TestPendingLosesNothing(t *testing.T) {
 	for seed := range uint64(500) {
-		m := ledgerModel{t: t, seed: seed, random: rand.New(rand.NewPCG(seed, 1)), open: map[string]time.Duration{}}
+		m := pendingModel{Pending: newPending(), t: t, seed: seed, random: rand.New(rand.NewPCG(seed, 1)), open: map[string]time.Duration{}}
 		for range 100 {
 			m.step()
 		}
@@ -166,9 +173,9 @@ func TestLedgerLosesNothing(t *testing.T) {
 	}
 }
 
-// ledgerModel knows what a ledger still owes.
-type ledgerModel struct {
-	watcher.Ledger
+// pendingModel knows what is still to be handed over.
+type pendingModel struct {
+	*watcher.Pending
 	t         *testing.T
 	seed      uint64
 	random    *rand.Rand
@@ -185,13 +192,15 @@ type promise struct {
 	seq uint64
 }
 
-func (m *ledgerModel) step() {
+func (m *pendingModel) step() {
 	m.now++
-	dir := fmt.Sprintf("/%d", m.random.IntN(8))
-	switch m.random.IntN(7) {
+	dir := [...]string{"/a", "/a/b", "/a/b/c", "/a/d", "/e", "/e/f", "/g", "/e/f/h"}[m.random.IntN(8)]
+	switch m.random.IntN(8) {
 	case 0, 1:
-		m.Dirty(dir, at(m.now))
+		m.Change(dir, m.random.IntN(3) == 0, at(m.now))
 		m.open[dir] = m.now
+	case 7:
+		m.Join(dir, "/e")
 	case 2:
 		m.promised = append(m.promised, promise{dir, m.Look(at(m.now), dir)})
 	case 3:
@@ -210,13 +219,13 @@ func (m *ledgerModel) step() {
 	}
 }
 
-func (m *ledgerModel) offer() {
+func (m *pendingModel) offer() {
 	m.now++
-	b := m.Offer()
+	b := m.Offer(at(m.now))
 	m.offered, m.offeredAt = &b, m.now
 }
 
-func (m *ledgerModel) deliver() {
+func (m *pendingModel) deliver() {
 	m.Delivered(at(m.now))
 	b := m.offered
 	m.offered = nil
@@ -227,9 +236,9 @@ func (m *ledgerModel) deliver() {
 	}
 	m.promised = slices.DeleteFunc(m.promised, func(p promise) bool {
 		kept := b.Full && p.dir == "" || p.dir != "" && slices.Contains(b.Sure, p.dir) && (b.Full || slices.Contains(b.Dirs, p.dir))
-		if p.seq == b.Seq && !kept || p.seq < b.Seq {
+		if p.seq <= b.Seq && !kept {
 			m.t.Fatalf("seed %d: batch %+v does not keep %+v", m.seed, b, p)
 		}
-		return p.seq == b.Seq
+		return p.seq <= b.Seq
 	})
 }

@@ -160,6 +160,6 @@ func touch(dir string) error {
 		if err != nil || !e.IsDir() {
 			return err
 		}
-		return os.WriteFile(filepath.Join(path, "touched"), nil, 0o644)
+		return os.WriteFile(filepath.Join(path, "_meta.json"), nil, 0o644)
 	})
 }

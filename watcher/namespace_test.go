@@ -188,7 +188,7 @@ func TestMountOverRoot(t *testing.T) {
 			}
 			l.until("a full batch", func() bool { return l.full })
 			l.fence(workspace)
-			writer(t, "write "+root+"/one/note")
+			writer(t, "write "+root+"/one/_meta.json")
 			l.untilDirty(filepath.Join(root, "one"))
 			clear(l.seen)
 		}
@@ -241,7 +241,7 @@ func TestMountOverASkill(t *testing.T) {
 					}
 					l.until("a full batch", func() bool { return l.full })
 					for _, dir := range dirs {
-						l.until("the watch on "+dir, func() bool { writer(t, "write "+dir+"/note"); return l.dirs[dir] })
+						l.until("the watch on "+dir, func() bool { writer(t, "write "+dir+"/_meta.json"); return l.dirs[dir] })
 					}
 				}
 				tells(skill, skill+"/tools", wanted)

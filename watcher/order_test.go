@@ -10,14 +10,13 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
-	"pannier"
 	"pannier/watcher"
 )
 
 // runOn runs a watcher on a kernel of the test until it is ended.
-func runOn(t *testing.T, k watcher.Backend, rules pannier.DiscoveryRules) (w *watcher.Watcher, end func()) {
+func runOn(t *testing.T, k watcher.Backend, o watcher.Options) (w *watcher.Watcher, end func()) {
 	t.Helper()
-	w, err := watcher.NewWith(watcher.Options{Rules: rules}, func() (watcher.Backend, error) { return k, nil })
+	w, err := watcher.NewWith(o, func() (watcher.Backend, error) { return k, nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +38,7 @@ func TestEverythingIsWatchedBeforeTheFirstLook(t *testing.T) {
 	mkdir(t, skill)
 	synctest.Test(t, func(t *testing.T) {
 		k := newKernel()
-		_, end := runOn(t, k, rules(workspace, root))
+		_, end := runOn(t, k, watcher.Options{Rules: rules(workspace, root)})
 		synctest.Wait()
 		for _, dir := range []string{workspace, root, skill} {
 			if !k.watches(dir) {
@@ -65,7 +64,7 @@ func (k crowdedKernel) Add(path string) error {
 func TestEventsAreTakenWhileTheKernelIsAsked(t *testing.T) {
 	workspace, root := workspaceWithRoot(t)
 	k := crowdedKernel{newKernel()}
-	w, end := runOn(t, k, rules(workspace, root))
+	w, end := runOn(t, k, watcher.Options{Rules: rules(workspace, root)})
 	select {
 	case <-w.Batches():
 	case <-time.After(patience):
@@ -91,7 +90,7 @@ func TestEventsAreTakenUntilTheKernelIsClosed(t *testing.T) {
 	workspace := realDir(t)
 	synctest.Test(t, func(t *testing.T) {
 		k := stubbornKernel{newKernel()}
-		_, end := runOn(t, k, rules(workspace))
+		_, end := runOn(t, k, watcher.Options{Rules: rules(workspace)})
 		synctest.Wait()
 		end()
 	})

@@ -6,11 +6,14 @@ import (
 	"errors"
 	"hash/maphash"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/fsnotify/fsnotify"
 
 	"pannier"
 )
@@ -40,6 +43,7 @@ type poller struct {
 	took     time.Duration
 	found    bool
 	scratch  []file
+	seed     maphash.Seed // of the sums of names
 }
 
 // startPolling takes what dir is now as what it was when its polling began. Whoever looks at it later sees no less.
@@ -147,15 +151,15 @@ func (w *Watcher) visit(dir *watch) {
 // sight looks at a directory and at the files that matter in it, which are valid until the next call. It reads the
 // directory only where other files may matter by now.
 func (w *Watcher) sight(dir *watch, at time.Time) sighting {
-	s := sighting{dir: stampOf(dir.path), names: dir.seen.names, files: dir.seen.files, stale: dir.seen.stale}
+	s := sighting{dir: stampOf(dir.path), files: dir.seen.files, entries: dir.seen.entries, stale: dir.seen.stale}
 	if s.dir.err != 0 {
 		return s
 	}
 	// On a remote file system the times of a directory prove nothing.
 	if s.dir != dir.seen.dir || s.stale || dir.kind != "" || dir.seen.ripe(at) {
-		files, names, err := w.files(dir)
+		files, entries, err := w.files(dir)
 		if s.stale = err != nil; !s.stale {
-			s.files, s.names = files, names
+			s.files, s.entries = files, entries
 		}
 	}
 	w.poller.scratch = append(w.poller.scratch[:0], s.files...)
@@ -166,11 +170,12 @@ func (w *Watcher) sight(dir *watch, at time.Time) sighting {
 	return s
 }
 
-// files returns the files that matter in a directory, without their stamps, and the sum over its entries. One that is no
-// more than on a way is not read for that: where the way leads is looked at anyhow, and what is at its end is known.
-func (w *Watcher) files(dir *watch) (files []file, names uint64, err error) {
+// files returns the files that matter in a directory, without their stamps, and the sum of the names of its directories and
+// links. One that is no more than on a way is not read for that: where the way leads is looked at anyhow, and what is at its end is
+// known.
+func (w *Watcher) files(dir *watch) (files []file, entries uint64, err error) {
 	if dir.roles != roleWay {
-		if files, names, err = w.held(dir); err != nil {
+		if files, entries, err = w.held(dir); err != nil {
 			return nil, 0, err
 		}
 	}
@@ -178,31 +183,30 @@ func (w *Watcher) files(dir *watch) (files []file, names uint64, err error) {
 		files = append(files, file{path: end})
 	}
 	slices.SortFunc(files, func(a, b file) int { return cmp.Compare(a.path, b.path) })
-	return slices.Compact(files), names, nil
+	return slices.Compact(files), entries, nil
 }
 
-// held returns the files in a directory that are read, or that lie where the consumer asked for all, and a sum over all
-// entries, whatever their order, where the directory's times do not show which there are.
-func (w *Watcher) held(dir *watch) (_ []file, names uint64, err error) {
+// held returns the files in a directory that are read, the links, or all where everything counts.
+func (w *Watcher) held(dir *watch) (files []file, entries uint64, err error) {
 	d, err := os.Open(dir.path)
 	if err != nil {
 		return nil, 0, err
 	}
 	defer d.Close()
-	var files []file
 	named := w.wantedEntries()
 	for {
-		entries, err := d.ReadDir(256)
-		for _, e := range entries {
-			if dir.kind != "" {
-				names += maphash.String(entrySeed, e.Name()) ^ uint64(e.Type())
+		batch, err := d.ReadDir(256)
+		for _, e := range batch {
+			name := e.Name()
+			if e.IsDir() || e.Type() == fs.ModeSymlink {
+				entries += maphash.String(w.poller.seed, name) ^ uint64(e.Type())
 			}
-			if name := e.Name(); matters(dir, name, e.IsDir(), named) && (len(files) < maxFiles || pannier.IsSkillFile(name)) {
+			if matters(dir, e, named) && (len(files) < maxFiles || pannier.IsSkillFile(name)) {
 				files = append(files, file{path: filepath.Join(dir.path, name)})
 			}
 		}
 		if errors.Is(err, io.EOF) {
-			return files, names, nil
+			return files, entries, nil
 		}
 		if err != nil {
 			return nil, 0, err
@@ -210,21 +214,19 @@ func (w *Watcher) held(dir *watch) (_ []file, names uint64, err error) {
 	}
 }
 
-// entrySeed is that of the sums over entries, which no other process can foresee.
-var entrySeed = maphash.MakeSeed()
-
-// matters reports whether an entry of a polled directory is looked at by itself. Besides the files that are read, those
+// matters reports whether an entry of a polled directory is looked at by itself. Besides the files that are read, and links, those
 // are all that lie where the consumer asked for it: the SKILL.md of a link may have any name there. That others come and
 // go, the directory shows.
-func matters(dir *watch, name string, isDir bool, named []string) bool {
+func matters(dir *watch, e fs.DirEntry, named []string) bool {
+	name := e.Name()
 	switch {
 	case dir.has(roleWorkspace) && ofWorkspace(name, named):
 		return true
-	case isDir:
+	case e.IsDir():
 		return false
-	case dir.has(roleExtra):
+	case dir.has(roleExtra) && !dir.skill:
 		return true
-	case dir.has(roleTree) && name == pannier.MetaFile:
+	case dir.has(roleTree|roleExtra) && (decides(name) || e.Type() == fs.ModeSymlink):
 		return true
 	}
 	return dir.has(roleReached) && pannier.IsSkillFile(name)
@@ -235,7 +237,7 @@ func (w *Watcher) noticeGone(dir *watch, at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.poller.found = true
-	w.noticeLocked(dir.path, true, at)
+	w.noticeLocked(dir.path, fsnotify.Remove, "", at)
 }
 
 // noticeDifference marks a polled directory, and leaves to be armed what may be new in it. again says that the difference was
@@ -243,18 +245,22 @@ func (w *Watcher) noticeGone(dir *watch, at time.Time) {
 func (w *Watcher) noticeDifference(dir *watch, d difference, again bool, at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if dir.has(roleTree|roleExtra) || d.files && dir.has(roleProbe|roleWorkspace) {
+	switch {
+	case w.differs(dir, d):
 		w.poller.found = true
+		names := w.namesLocked(dir.path)
 		if again {
-			w.checkLocked(dir.path, at)
+			w.pending.check(dir.path, false, at, names...)
 		} else {
-			w.markLocked(dir.path, at)
+			w.pending.change(dir.path, dir.has(roleTree|roleExtra) && !dir.skill, at, names...)
 		}
+	case d.dir && !again:
+		w.touchLocked(dir)
 	}
 	if dir.has(roleReached) {
 		put(&w.todo.relist, dir.path)
 	}
-	if _, holds := w.wishes.holders[dir.path]; d.dir && holds { // which of them changed is not known
+	if _, holds := w.wishes.holders[dir.path]; (d.dir || d.entries) && holds { // which of them changed is not known
 		w.todo.wanted = true
 	}
 	if d.files {
@@ -263,12 +269,23 @@ func (w *Watcher) noticeDifference(dir *watch, d difference, again bool, at time
 	w.signal()
 }
 
+// differs reports whether a difference counts.
+func (w *Watcher) differs(dir *watch, d difference) bool {
+	switch {
+	case dir.has(roleExtra) && !dir.skill:
+		return true
+	case dir.has(roleTree | roleExtra):
+		return d.entries || d.files
+	}
+	return d.files && dir.has(roleProbe|roleWorkspace)
+}
+
 // noticeEnds notes that a file in a polled directory changed, which may be one at the end of a way.
 func (w *Watcher) noticeEnds(dir string, again bool, at time.Time) {
 	for _, end := range w.wishes.files[dir] {
 		w.poller.found = true
 		if again {
-			w.ledger.pending.check(end, at)
+			w.pending.check(end, false, at, end)
 		} else {
 			put(&w.todo.turned, end)
 		}

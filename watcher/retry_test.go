@@ -82,7 +82,7 @@ func TestRefusedDirectoryIsNotPolledWhereThatIsNotWanted(t *testing.T) {
 	change := func(o *watcher.Options, _ *bubble) { o.Mode, o.Resync = watcher.Inotify, resync }
 	inBubble(t, change, func(b *bubble) {
 		b.take()
-		b.pass(debounce)
+		b.pass(time.Second)
 		refused := makeRefused(b)
 		b.takeAfter(settle, b.event(3, b.root))
 		h := b.Health()

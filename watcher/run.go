@@ -11,7 +11,7 @@ import (
 // ends in the same: gone directories are dropped first, and what is there then is looked up on the disk.
 type todo struct {
 	gone   map[string]struct{} // watched directories that were removed or renamed
-	fresh  map[string]struct{} // entries that may be new directories
+	fresh  map[string]arrival  // entries that may be new directories or links
 	relist map[string]struct{} // directories in which a SKILL.md came, changed or went
 	all    bool                // so many entries that everything is looked through instead
 	ways   bool                // something on the way to a place changed
@@ -34,11 +34,20 @@ func put(set *map[string]struct{}, path string) {
 	(*set)[path] = struct{}{}
 }
 
-func (t *todo) look(path string) {
+// arrival is when an entry came, and the directory that it was moved from, where that is known.
+type arrival struct {
+	at   time.Time
+	from string
+}
+
+func (t *todo) look(path string, a arrival) {
 	if t.all {
 		return
 	}
-	put(&t.fresh, path)
+	if t.fresh == nil {
+		t.fresh = make(map[string]arrival)
+	}
+	t.fresh[path] = a
 	if len(t.fresh) > maxFresh {
 		t.fresh, t.all = nil, true
 	}
@@ -48,9 +57,16 @@ func (t *todo) look(path string) {
 func (w *Watcher) start(ctx context.Context) {
 	w.scheduleResync(time.Now())
 	w.open()
+	w.armUnmarked(ctx)
+	w.markAll(pannier.TriggerStart, true)
+}
+
+// armUnmarked arms everything that there is without marking it: a full batch follows.
+func (w *Watcher) armUnmarked(ctx context.Context) {
+	w.verifying = true
+	defer func() { w.verifying = false }()
 	w.armAll(ctx)
 	w.reportHealth()
-	w.markAll(pannier.TriggerStart, true)
 }
 
 // next does what there is to do and returns the batch to offer, with a nil channel where none is due, and how long to
@@ -77,11 +93,23 @@ func (w *Watcher) next(ctx context.Context) (batch pannier.Batch, offer chan<- p
 	return batch, offer, w.patience(due, ok && due > 0)
 }
 
-// resyncDue reports whether it is time to compare everything: at the interval, if there is one, and after each jump of the clock.
+// resyncDue reports whether it is time to compare everything: at the interval, if there is one, and after each jump of the
+// clock, which moves the time of the next.
 func (w *Watcher) resyncDue(now time.Time) bool {
-	jumped := w.jumped
-	w.jumped = false
-	return jumped || w.resync > 0 && !now.Before(w.nextResync)
+	if now.Before(w.nextResync.Add(w.resyncDelay())) {
+		return false
+	}
+	return w.jumped || w.resync > 0
+}
+
+// resyncDelay returns how much longer a resync waits: while something is settling, so that half of it is not looked at.
+func (w *Watcher) resyncDelay() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.pending.units) == 0 && !w.pending.offering {
+		return 0
+	}
+	return w.pending.maxWait
 }
 
 // callBack asks for a batch if it is time for the one that the consumer wants.
@@ -93,8 +121,7 @@ func (w *Watcher) callBack() {
 		return
 	}
 	w.revisit = time.Time{}
-	w.ledger.own.pending.note(pannier.TriggerGrace, now)
-	w.ledger.own.pending.urgent = true
+	w.pending.own.note(pannier.TriggerGrace, now)
 }
 
 // revisitIn returns how long it is until the consumer wants a batch, if it does.
@@ -108,8 +135,8 @@ func (w *Watcher) revisitIn() (time.Duration, bool) {
 // else to do.
 func (w *Watcher) patience(due time.Duration, coming bool) time.Duration {
 	wait := time.Hour // any long time
-	if w.resync > 0 {
-		wait = time.Until(w.nextResync)
+	if w.resync > 0 || w.jumped {
+		wait = time.Until(w.nextResync.Add(w.resyncDelay()))
 	}
 	if at := w.backoff.at; !at.IsZero() {
 		wait = min(wait, time.Until(at))
@@ -126,7 +153,9 @@ func (w *Watcher) patience(due time.Duration, coming bool) time.Duration {
 	return wait
 }
 
-func (w *Watcher) scheduleResync(now time.Time) { w.nextResync = now.Add(spread(w.resync)) }
+func (w *Watcher) scheduleResync(now time.Time) {
+	w.nextResync, w.jumped = now.Add(spread(w.resync)), false
+}
 
 // attend does what the drain goroutine and the consumer left to do.
 func (w *Watcher) attend(ctx context.Context) {
@@ -138,7 +167,9 @@ func (w *Watcher) attend(ctx context.Context) {
 		w.rearm = true
 		w.markAll(pannier.TriggerOverflow, false)
 	}
-	w.jumped = w.jumped || t.jumped
+	if t.jumped {
+		w.jumped, w.nextResync = true, time.Now()
+	}
 	if t.deaf {
 		w.lose(ctx)
 	}
@@ -158,18 +189,19 @@ func (w *Watcher) armChanged(ctx context.Context, t *todo) {
 		if dir := w.table.byPath[path]; dir != nil {
 			w.drop(dir)
 		}
-		put(&t.fresh, path)
+		t.look(path, arrival{at: time.Now()})
 	}
 	for path := range t.relist {
 		if dir := w.table.byPath[path]; dir != nil {
 			w.explore(ctx, false, dir)
 		}
 	}
-	if t.all {
+	if t.all { // which of them are links is not known
 		w.armReached(ctx)
+		w.markAll(pannier.TriggerEvent, false)
 	}
-	for path := range t.fresh {
-		w.armFresh(ctx, path)
+	for path, a := range t.fresh {
+		w.armFresh(ctx, path, a)
 	}
 }
 
@@ -197,8 +229,7 @@ func (w *Watcher) rearmAll(ctx context.Context) {
 	w.metrics.rearms.WithLabelValues(rearmOverflow).Inc()
 	w.closeBackend()
 	w.open()
-	w.armAll(ctx)
-	w.reportHealth()
+	w.armUnmarked(ctx)
 }
 
 // verify finds at a resync what no event told, and tries again what failed.
@@ -253,23 +284,22 @@ func (w *Watcher) lost() (paths []string) {
 	return paths
 }
 
-// The rest is the ledger, under the lock.
+// The rest is what is pending, under the lock.
 
 func (w *Watcher) markAll(trigger pannier.Trigger, urgent bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.ledger.pending.all(trigger, time.Now())
-	w.ledger.pending.urgent = w.ledger.pending.urgent || urgent
+	w.pending.all(trigger, urgent, time.Now())
 }
 
-// markDir marks a directory that has just been armed. What a resync has armed is in its batch anyway, and no event told of it.
-func (w *Watcher) markDir(path string) {
+// markDir marks a directory that has just been armed. Before a full batch that is for nothing, and no event told of it.
+func (w *Watcher) markDir(dir *watch) {
 	if w.verifying {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.markLocked(path, time.Now())
+	w.markLocked(dir, time.Now())
 }
 
 func (w *Watcher) takeTodo() todo {
@@ -283,25 +313,25 @@ func (w *Watcher) takeTodo() todo {
 func (w *Watcher) withdraw() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.ledger.withdraw()
+	w.pending.withdraw()
 }
 
 // due returns how long it is until a batch is due, and whether one is.
 func (w *Watcher) due() (time.Duration, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	at, ok := w.ledger.due()
+	at, ok := w.pending.due()
 	return time.Until(at), ok
 }
 
 func (w *Watcher) offer() pannier.Batch {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.ledger.offer(time.Now())
+	return w.pending.offer(time.Now())
 }
 
 func (w *Watcher) delivered() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.ledger.delivered(time.Now())
+	w.pending.delivered(time.Now())
 }

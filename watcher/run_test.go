@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -17,32 +18,60 @@ import (
 	"pannier/watcher"
 )
 
-func TestIsolatedChangeWaitsForSettle(t *testing.T) {
+func TestEachChangeWaitsForSettle(t *testing.T) {
 	inBubble(t, nil, func(b *bubble) {
-		b.kernel().tell(b.skill + "/SKILL.md")
-		b.takeAfter(settle, b.event(2, b.skill))
-		b.kernel().tell(b.skill + "/SKILL.md")
-		b.takeAfter(debounce, b.event(3, b.skill))
-		b.pass(debounce)
-		b.kernel().tell(b.skill + "/SKILL.md")
-		b.takeAfter(settle, b.event(4, b.skill))
-	})
-}
-
-func TestLookWithoutAChangeLeavesTheNextOneIsolated(t *testing.T) {
-	inBubble(t, nil, func(b *bubble) {
-		b.Rescan()
-		if got := b.take(); got.Trigger != pannier.TriggerManual {
-			t.Fatalf("batch %+v, want the rescan", got)
+		for i := range uint64(4) {
+			b.kernel().tell(b.skill + "/SKILL.md")
+			b.takeAfter(settle, b.event(i+2, b.skill))
 		}
-		b.kernel().tell(b.skill + "/SKILL.md")
-		b.takeAfter(settle, b.event(3, b.skill))
 	})
 }
 
-// TestNewlyWatchedDirectoryLeavesTheNextChangeIsolated names a directory that is looked at once more because it may have changed
-// before it was watched.
-func TestNewlyWatchedDirectoryLeavesTheNextChangeIsolated(t *testing.T) {
+// TestFirstChangeAfterALookWaitsForSettle has nothing of what was armed, looked at or lost before count as a change.
+func TestFirstChangeAfterALookWaitsForSettle(t *testing.T) {
+	looks := map[string]func(b *bubble){
+		"rescan":   func(b *bubble) { b.Rescan() },
+		"overflow": func(b *bubble) { b.kernel().errors <- fsnotify.ErrEventOverflow },
+		"error":    func(b *bubble) { b.kernel().errors <- errors.New("odd") },
+	}
+	for name, look := range looks {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, nil, func(b *bubble) {
+				look(b)
+				if got := b.take(); !got.Full {
+					t.Fatalf("batch %+v, want a full one", got)
+				}
+				b.kernel().tell(b.skill + "/SKILL.md")
+				b.takeAfter(settle, b.event(3, b.skill))
+			})
+		})
+	}
+}
+
+// TestFirstChangeAfterTheStartWaitsForSettle makes it right after the start batch, of a tree with directories that were armed during
+// the start.
+func TestFirstChangeAfterTheStartWaitsForSettle(t *testing.T) {
+	workspace, root := workspaceWithRoot(t)
+	skill := filepath.Join(root, "one")
+	mkdir(t, skill)
+	synctest.Test(t, func(t *testing.T) {
+		k := newKernel()
+		w, end := runOn(t, k, watcher.Options{Rules: rules(workspace, root), Settle: settle, MaxWait: maxWait})
+		<-w.Batches()
+		w.Watch(pannier.WatchSet{Version: 1, Dirs: []string{root, skill}})
+		k.tell(skill + "/SKILL.md")
+		began := time.Now()
+		got := <-w.Batches()
+		if took := time.Since(began); took != settle || !slices.Equal(got.Dirs, []string{skill}) {
+			t.Errorf("batch %+v after %v, want the skill after %v", got, took, settle)
+		}
+		end()
+	})
+}
+
+// TestNewlyWatchedDirectoryKeepsNoChangeWaiting names a directory that is looked at once more because it may have changed before
+// it was watched.
+func TestNewlyWatchedDirectoryKeepsNoChangeWaiting(t *testing.T) {
 	elsewhere := realDir(t)
 	inBubble(t, nil, func(b *bubble) {
 		b.Watch(pannier.WatchSet{Version: 1, Dirs: []string{b.root, b.skill, elsewhere}})
@@ -50,9 +79,10 @@ func TestNewlyWatchedDirectoryLeavesTheNextChangeIsolated(t *testing.T) {
 		b.kernel().tell(elsewhere + "/SKILL.md")
 		b.takeAfter(settle, b.event(3, elsewhere))
 		b.kernel().tell(b.skill + "/SKILL.md")
-		b.pass(debounce / 2)
+		b.pass(settle / 2)
 		b.Watch(pannier.WatchSet{Version: 2, Dirs: []string{b.root, b.skill}, Entries: []string{"other"}})
-		b.takeAfter(debounce/2, b.event(4, b.skill, b.workspace)) // which does not make it wait longer
+		b.takeAfter(settle/2, b.event(4, b.skill))
+		b.takeAfter(settle/2, b.event(5, b.workspace))
 	})
 }
 
@@ -76,25 +106,132 @@ func TestBurstIsOneBatch(t *testing.T) {
 func TestNoSettle(t *testing.T) {
 	inBubble(t, func(o *watcher.Options, _ *bubble) { o.Settle = 0 }, func(b *bubble) {
 		b.kernel().tell(b.skill + "/SKILL.md")
-		b.takeAfter(debounce, b.event(2, b.skill))
+		b.takeAfter(0, b.event(2, b.skill))
+	})
+}
+
+// TestNoiseOfOneSkillDelaysNoOther has one skill written all the time, and another one now and then.
+func TestNoiseOfOneSkillDelaysNoOther(t *testing.T) {
+	inBubble(t, func(_ *watcher.Options, b *bubble) { mkdir(b.t, filepath.Join(b.root, "two")) }, func(b *bubble) {
+		two := filepath.Join(b.root, "two")
+		stop := b.keepTelling(b.skill+"/SKILL.md", settle/5)
+		for range 10 {
+			b.kernel().tell(two + "/SKILL.md")
+			began := time.Now()
+			if b.untilTold(two); time.Since(began) > settle+settle/4 {
+				t.Errorf("the other skill came after %v, want %v", time.Since(began), settle)
+			}
+			b.takeAll(time.Second)
+		}
+		stop()
+	})
+}
+
+// TestOtherNamesDoNotCount tells of files that decide nothing, in a skill and in a root.
+func TestOtherNamesDoNotCount(t *testing.T) {
+	inBubble(t, func(_ *watcher.Options, b *bubble) { edit(b.t, filepath.Join(b.skill, "SKILL.md")) }, func(b *bubble) {
+		for _, name := range []string{"run.log", ".SKILL.md.swp", "SKILL.md~", "4913", "data.json"} {
+			for _, dir := range []string{b.skill, b.root} {
+				path := filepath.Join(dir, name)
+				edit(t, path)
+				b.kernel().events <- fsnotify.Event{Name: path, Op: fsnotify.Create}
+				b.kernel().tell(path)
+				b.kernel().events <- fsnotify.Event{Name: path, Op: fsnotify.Chmod}
+				b.kernel().events <- fsnotify.Event{Name: path, Op: fsnotify.Rename}
+				b.kernel().events <- fsnotify.Event{Name: path, Op: fsnotify.Remove}
+			}
+		}
+		b.nothing(time.Hour)
+		select {
+		case <-b.Touched():
+		default:
+			t.Error("nobody is told that the files of a skill are others")
+		}
+		for i, name := range []string{"skill.md", "_meta.json", "links.yaml", "lock.json", "..data"} {
+			b.kernel().tell(filepath.Join(b.skill, name))
+			b.takeAfter(settle, b.event(uint64(i+2), b.skill))
+		}
+	})
+}
+
+// TestDirectoriesAndLinksCount has them come and go, in a skill and in a root.
+func TestDirectoriesAndLinksCount(t *testing.T) {
+	inBubble(t, func(_ *watcher.Options, b *bubble) { edit(b.t, filepath.Join(b.skill, "SKILL.md")) }, func(b *bubble) {
+		for _, dir := range []string{b.skill, b.root} {
+			link, sub := filepath.Join(dir, "link"), filepath.Join(dir, "scripts")
+			if err := os.Symlink("nowhere", link); err != nil {
+				t.Fatal(err)
+			}
+			mkdir(t, sub)
+			for _, path := range []string{link, sub} {
+				b.kernel().events <- fsnotify.Event{Name: path, Op: fsnotify.Create}
+				b.untilTold(dir)
+			}
+			if err := os.Remove(link); err != nil {
+				t.Fatal(err)
+			}
+			b.kernel().events <- fsnotify.Event{Name: link, Op: fsnotify.Remove}
+			b.takeAfter(settle, b.event(b.seq+1, dir))
+		}
+	})
+}
+
+// TestMoveBetweenDirectoriesIsOneBatch moves a skill from one directory to another, in which changes go on.
+func TestMoveBetweenDirectoriesIsOneBatch(t *testing.T) {
+	change := func(_ *watcher.Options, b *bubble) {
+		mkdir(b.t, filepath.Join(b.root, "from", "x"))
+		mkdir(b.t, filepath.Join(b.root, "to"))
+	}
+	inBubble(t, change, func(b *bubble) {
+		from, to := filepath.Join(b.root, "from"), filepath.Join(b.root, "to")
+		if err := os.Rename(from+"/x", to+"/x"); err != nil {
+			t.Fatal(err)
+		}
+		b.kernel().events <- fsnotify.Event{Name: from + "/x", Op: fsnotify.Rename}
+		b.kernel().events <- fsnotify.Event{Name: to + "/x", Op: fsnotify.Create}
+		b.pass(settle / 2)
+		b.kernel().tell(to + "/x/SKILL.md")
+		got := b.take()
+		for _, dir := range []string{from, to, to + "/x"} {
+			if !slices.Contains(got.Dirs, dir) {
+				t.Errorf("batch %+v, want %s in it", got, dir)
+			}
+		}
+		b.nothing(time.Hour)
+	})
+}
+
+// TestConfigurationSettlesWithTheSkills writes config.yaml while a skill settles.
+func TestConfigurationSettlesWithTheSkills(t *testing.T) {
+	inBubble(t, nil, func(b *bubble) {
+		b.kernel().tell(filepath.Join(b.workspace, pannier.WorkspaceFile))
+		b.pass(settle / 2)
+		b.kernel().tell(b.skill + "/SKILL.md")
+		b.takeAfter(settle, b.event(2, b.workspace, b.skill))
+	})
+}
+
+// TestResyncWaitsForWhatSettles has resyncs fall due in the midst of changes. They come right after those, when nothing settles.
+func TestResyncWaitsForWhatSettles(t *testing.T) {
+	inBubble(t, func(o *watcher.Options, _ *bubble) { o.Resync = 10 * time.Second }, func(b *bubble) {
+		b.take() // due while the bubble came to rest
+		stop := b.keepTelling(b.skill+"/SKILL.md", settle/2)
+		resyncs := 0
+		for last := time.Now(); resyncs < 20; last = time.Now() {
+			if got := b.take(); got.Trigger == pannier.TriggerResync {
+				resyncs++
+				if waited := time.Since(last); waited > 0 {
+					t.Errorf("a resync %v after the change before, in the midst of the next", waited)
+				}
+			}
+		}
+		stop()
 	})
 }
 
 func TestConstantNoiseEndsAtMaxWait(t *testing.T) {
 	inBubble(t, nil, func(b *bubble) {
-		stop := make(chan struct{})
-		stopped := make(chan struct{})
-		go func() {
-			defer close(stopped)
-			for {
-				select {
-				case <-stop:
-					return
-				case <-time.After(settle / 5):
-					b.kernel().tell(b.skill + "/SKILL.md")
-				}
-			}
-		}()
+		stop := b.keepTelling(b.skill+"/SKILL.md", settle/5)
 		for range 5 {
 			began := time.Now()
 			got := b.take()
@@ -103,8 +240,7 @@ func TestConstantNoiseEndsAtMaxWait(t *testing.T) {
 				t.Errorf("batch %d came after %v, want %v", got.Seq, took, maxWait)
 			}
 		}
-		close(stop)
-		<-stopped
+		stop()
 	})
 }
 
@@ -118,7 +254,6 @@ func TestMarksAccumulateWhileConsumerIsBusy(t *testing.T) {
 		b.kernel().tell(other)
 		b.pass(time.Minute)
 		got := b.take()
-		slices.Sort(got.Dirs)
 		if diff := cmp.Diff(b.event(2, b.root, b.skill, other), got, ignoreSince); diff != "" {
 			t.Error(diff)
 		}
@@ -180,7 +315,6 @@ func TestRescanWhileBatchIsOnOffer(t *testing.T) {
 		b.pass(time.Minute)
 		seq := b.Rescan()
 		again := b.Rescan()
-		b.takeAfter(0, b.event(2, b.skill))
 		b.takeAfter(0, full(3, pannier.TriggerManual))
 		if seq != 3 || again != 3 {
 			t.Errorf("promised %d and %d, want 3 twice", seq, again)
@@ -306,7 +440,7 @@ func TestWorkspaceCountsForItsConfigurationAlone(t *testing.T) {
 			b.kernel().tell(filepath.Join(b.workspace, name))
 			want := b.event(uint64(i+2), b.workspace)
 			if name == "skills" {
-				want.Dirs = []string{b.root, b.workspace}
+				want.Dirs = []string{b.workspace, b.root}
 			}
 			b.takeAfter(settle, want)
 			b.pass(time.Minute)

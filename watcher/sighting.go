@@ -66,21 +66,22 @@ type file struct {
 func (f file) young(at time.Time) bool { return f.stamp.young(at) }
 
 // difference says in what a directory is another than before: in itself, so that entries may have come, gone or been
-// renamed, or in the files that matter in it.
-type difference struct{ dir, files bool }
+// renamed, in the names of the directories and links in it or in who may read it, or in the files that matter in it.
+type difference struct{ dir, entries, files bool }
 
-func (d difference) any() bool { return d.dir || d.files }
+func (d difference) any() bool { return d.dir || d.entries || d.files }
 
 func (d difference) and(other difference) difference {
-	return difference{d.dir || other.dir, d.files || other.files}
+	return difference{d.dir || other.dir, d.entries || other.entries, d.files || other.files}
 }
 
 // sighting is what polling saw of a directory. It does no I/O and knows no clock.
 type sighting struct {
 	dir   stamp
-	names uint64 // a sum over the entries, of a directory whose times prove nothing; else 0
 	files []file // that matter, by path
-	stale bool   // other files may matter by now
+	// entries is the sum of the names of all directories and links in it.
+	entries uint64
+	stale   bool // other files may matter by now
 	// owed is a difference that is told once more at the time of again. The stat may have stayed the same since while what
 	// it is of did not.
 	owed  difference
@@ -100,8 +101,9 @@ func (s *sighting) ripe(at time.Time) bool { return s.owed.any() && !at.Before(s
 // take compares with what is seen now, and goes on from there. It copies the files, and only where they differ. again says that
 // nothing differs that was not told before.
 func (s *sighting) take(now sighting, at time.Time) (told difference, again bool) {
-	d := difference{dir: now.dir != s.dir || now.names != s.names, files: !slices.Equal(now.files, s.files)}
-	s.dir, s.names, s.stale = now.dir, now.names, now.stale
+	access := now.dir.mode != s.dir.mode || now.dir.err != s.dir.err
+	d := difference{dir: now.dir != s.dir, entries: now.entries != s.entries || access, files: !slices.Equal(now.files, s.files)}
+	s.dir, s.entries, s.stale = now.dir, now.entries, now.stale
 	if d.files {
 		s.files = slices.Clone(now.files)
 	}

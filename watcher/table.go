@@ -10,7 +10,7 @@ import (
 type role uint8
 
 const (
-	// roleTree was reached from a root by the rules. Everything in it counts.
+	// roleTree was reached from a root by the rules. Directories and links in it count, and the files that decide what a skill is.
 	roleTree role = 1 << iota
 	// roleProbe is skipped by its name, and would be a skill if it held a SKILL.md. Only that counts.
 	roleProbe
@@ -18,7 +18,7 @@ const (
 	roleWorkspace
 	// roleWay lies on the way to a place. Only the entries on that way count.
 	roleWay
-	// roleExtra is wanted by the consumer. Everything in it counts.
+	// roleExtra is wanted by the consumer. Everything in it counts, unless it is a skill, of which the same counts as in a tree.
 	roleExtra
 
 	roleReached = roleTree | roleProbe
@@ -37,11 +37,12 @@ type watch struct {
 
 	// The rest is for directories that were reached by the rules.
 
-	place   *place // whose budget it counts against
-	top     bool   // a root itself, which is entered whatever it holds
-	skipped bool   // the rules skip its name
-	skill   bool   // it holds a SKILL.md, so that nothing below it can be a skill
-	reach   int    // how many levels below it may still be entered
+	place   *place              // whose budget it counts against
+	top     bool                // a root itself, which is entered whatever it holds
+	skipped bool                // the rules skip its name
+	skill   bool                // it holds a SKILL.md, so that nothing below it can be a skill
+	links   map[string]struct{} // the names of links in it, as far as they are known
+	reach   int                 // how many levels below it may still be entered
 	parent  *watch
 	below   map[string]*watch // by path
 }

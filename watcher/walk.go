@@ -2,6 +2,8 @@ package watcher
 
 import (
 	"context"
+	"io/fs"
+	"os"
 	"path/filepath"
 )
 
@@ -28,10 +30,10 @@ func (w *Watcher) armReached(ctx context.Context) {
 	}
 }
 
-// armFresh arms the directory at path if it is new, and what is below it.
-func (w *Watcher) armFresh(ctx context.Context, path string) {
+// armFresh marks the directory in which path came, if path is a directory or a link, arms what is new, and what is below it.
+func (w *Watcher) armFresh(ctx context.Context, path string, a arrival) {
 	parent := w.table.parentOf(path)
-	if parent == nil || !parent.entered() {
+	if parent == nil || !w.markFresh(parent, path, a) || !parent.entered() {
 		return
 	}
 	if _, err := identify(path); err != nil && gone(err) {
@@ -41,6 +43,31 @@ func (w *Watcher) armFresh(ctx context.Context, path string) {
 	if dir, _ := w.armBelow(parent, filepath.Base(path)); dir != nil {
 		w.explore(ctx, false, dir)
 	}
+}
+
+// markFresh marks a directory in which a directory or a link came. It reports whether a directory may have.
+func (w *Watcher) markFresh(parent *watch, path string, a arrival) bool {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return true
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	link := info.Mode().Type() == fs.ModeSymlink
+	if !link && !info.IsDir() {
+		w.touchLocked(parent)
+		return false
+	}
+	if link {
+		put(&parent.links, filepath.Base(path))
+	}
+	if parent.has(roleTree | roleExtra) {
+		w.markEntryLocked(parent, filepath.Base(path), a.at)
+	}
+	if a.from != "" {
+		w.pending.join(a.from, parent.path)
+	}
+	return !link
 }
 
 // explore looks through directories and, level by level, those below them. A directory is armed before it is read, so
@@ -66,7 +93,7 @@ func (w *Watcher) enter(dir *watch, again bool) []*watch {
 		return nil
 	}
 	w.mend(dir.path)
-	w.classify(dir, l.holdsSkill)
+	w.classify(dir, l)
 	if !dir.entered() {
 		w.abandon(dir)
 		return nil
@@ -83,9 +110,11 @@ func (w *Watcher) enter(dir *watch, again bool) []*watch {
 	return next
 }
 
-// classify notes whether a directory holds a SKILL.md, which decides whether it counts and whether it is entered.
-func (w *Watcher) classify(dir *watch, holdsSkill bool) {
+// classify notes whether a directory holds a SKILL.md, which decides what counts in it and whether it is entered.
+func (w *Watcher) classify(dir *watch, l listing) {
 	w.mu.Lock()
+	holdsSkill := l.holdsSkill
+	dir.links = l.links
 	probed := dir.has(roleProbe)
 	roles := dir.roles
 	dir.skill = holdsSkill && !dir.top
@@ -98,7 +127,7 @@ func (w *Watcher) classify(dir *watch, holdsSkill bool) {
 	dir.seen.stale = dir.seen.stale || dir.roles != roles
 	w.mu.Unlock()
 	if probed && dir.skill {
-		w.markDir(dir.path)
+		w.markDir(dir)
 	}
 }
 
@@ -124,7 +153,7 @@ func (w *Watcher) armBelow(parent *watch, name string) (dir *watch, fresh bool) 
 	dir.skipped = skips
 	w.join(dir, parent.place, parent, parent.reach-1)
 	if fresh && !skips {
-		w.markDir(path)
+		w.markDir(dir)
 	}
 	return dir, fresh
 }

@@ -48,7 +48,8 @@ func (w *Watcher) settleWanted(turned map[string]struct{}) (settled bool) {
 			continue
 		}
 		settled = false
-		w.checkNames(names)
+		w.classifyExtra(real)
+		w.checkNames(names, false)
 	}
 	w.dropWanted(before, now)
 	return settled
@@ -91,7 +92,7 @@ func (w *Watcher) tellWanted(before, now wishes) {
 	for name, real := range now.leads {
 		switch was, known := before.leads[name]; {
 		case !known:
-			w.markWanted(name)
+			w.checkNames([]string{name}, true) // it was looked at before it was armed, and nothing else will tell
 		case was != real:
 			w.markNames([]string{name})
 		}
@@ -164,31 +165,33 @@ func (w *Watcher) setWishes(now wishes) {
 	w.wishes = now
 }
 
-// markNames marks directories by the names that the consumer has for them.
+// markNames marks directories by the names that the consumer has for them, since what they lead to is another.
 func (w *Watcher) markNames(names []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, name := range names {
-		w.ledger.pending.dirty(name, time.Now())
+		w.pending.change(name, true, time.Now(), name)
 	}
 }
 
-// checkNames marks directories that are to be looked at although nothing was noticed in them.
-func (w *Watcher) checkNames(names []string) {
+// checkNames marks directories that are to be looked at although nothing was noticed in them. With hurry they wait for no quiet.
+func (w *Watcher) checkNames(names []string, hurry bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, name := range names {
-		w.ledger.pending.check(name, time.Now())
+		w.pending.check(name, hurry, time.Now(), name)
 	}
 }
 
-// markWanted marks a directory: the consumer has looked at it before it was armed, and nothing else will tell. That need
-// not wait for quiet, unless there is a change that does, which would be given out half done with it.
-func (w *Watcher) markWanted(name string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	pending := &w.ledger.pending
-	alone := pending.empty()
-	pending.check(name, time.Now())
-	pending.urgent = pending.urgent || alone
+// classifyExtra notes whether a directory that only the consumer wants holds a SKILL.md, which decides what counts in it.
+func (w *Watcher) classifyExtra(path string) {
+	dir := w.table.byPath[path]
+	if dir == nil || dir.has(roleReached) {
+		return
+	}
+	if l, err := list(path); err == nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		dir.skill, dir.links = l.holdsSkill, l.links
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -21,12 +22,10 @@ type Options struct {
 	// Rules say what is watched: the directory Rules.Workspace for its config.yaml, and each root as far down as the
 	// rules reach. They are not changed while the watcher lives.
 	Rules pannier.DiscoveryRules
-	// Settle is how long the tree must have been quiet after an isolated change: none was noticed, or handed over, for
-	// Debounce before it. Zero treats every change alike, so that all of them wait for Debounce.
+	// Settle is how long a unit must have been quiet before it is handed over: a skill directory, or a directory whose entries
+	// come and go, with everything below it.
 	Settle time.Duration
-	// Debounce is how long the tree must have been quiet after changes that follow soon upon a batch.
-	Debounce time.Duration
-	// MaxWait is the longest that a change waits, however noisy the tree is.
+	// MaxWait is the longest that a change waits, however noisy its unit is.
 	MaxWait time.Duration
 	// Resync is how often everything is compared, give or take a tenth; zero means never.
 	Resync time.Duration
@@ -47,7 +46,7 @@ func (o Options) check() error {
 			return fmt.Errorf("root %q is not an absolute path", root.Path)
 		}
 	}
-	if min(o.Settle, o.Debounce, o.MaxWait, o.Resync) < 0 {
+	if min(o.Settle, o.MaxWait, o.Resync) < 0 {
 		return errors.New("a duration is negative")
 	}
 	return o.Mode.check()
@@ -68,11 +67,13 @@ type Watcher struct {
 
 	batches chan pannier.Batch
 	wake    chan struct{} // tells Run that there is something to do; one signal is enough for any number of reasons
+	touched chan struct{} // tells the consumer of what no batch does
 
 	// mu guards the fields up to the next blank line. Those of the table and of the places are written by the goroutine of
 	// Run alone, which may therefore read them without the lock.
 	mu      sync.Mutex
-	ledger  ledger
+	pending pending
+	moved   string // the directory from which something was moved, where the next event tells to which
 	todo    todo
 	table   table
 	places  []*place
@@ -128,14 +129,15 @@ func New(o Options) (*Watcher, error) {
 
 		batches: make(chan pannier.Batch),
 		wake:    make(chan struct{}, 1),
-		ledger:  ledger{debounce: debounce{settle: o.Settle, quiet: o.Debounce, maxWait: o.MaxWait}},
+		touched: make(chan struct{}, 1),
+		pending: newPending(o.Settle, o.MaxWait),
 		table:   newTable(),
 		places:  newPlaces(o.Rules),
 		wanted:  pannier.WatchSet{Entries: pannier.UsualEntries()},
 		health:  pannier.WatchHealth{Mode: modeDegraded, Roots: []string{}, Problem: "watching has not begun"},
 		failed:  make(failures),
 		told:    modeInotify,
-		poller:  poller{interval: pollInterval, quick: o.Settle / 2},
+		poller:  poller{interval: pollInterval, quick: o.Settle / 2, seed: maphash.MakeSeed()},
 		kinds:   make(map[uint64]string),
 	}, nil
 }
@@ -143,6 +145,17 @@ func New(o Options) (*Watcher, error) {
 // Batches returns the channel that batches are handed over on. It is unbuffered, so that what changes while the consumer
 // is busy joins the batch that it gets next, and it is never closed.
 func (w *Watcher) Batches() <-chan pannier.Batch { return w.batches }
+
+// Touched returns a channel that has a value when something in a skill changed that decides nothing about the catalog: what
+// covers all files of a skill is another. Nothing is handed over for it.
+func (w *Watcher) Touched() <-chan struct{} { return w.touched }
+
+// Quiet reports whether batches up to the one with that Seq carry all that was noticed, so that nothing is settling.
+func (w *Watcher) Quiet(seq uint64) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.pending.quiet(seq)
+}
 
 // Watch takes the directories that the consumer looked into. Those that are not armed yet will be, and are in a batch at
 // once, because they may have changed between the look and the arming. Directories that only an earlier set named are
@@ -159,7 +172,7 @@ func (w *Watcher) Watch(set pannier.WatchSet) {
 		set.Entries = pannier.UsualEntries()
 	}
 	if !slices.Equal(set.Entries, w.wanted.Entries) { // one may have changed when nobody knew that it matters
-		w.ledger.pending.check(w.rules.Workspace, time.Now())
+		w.pending.check(w.rules.Workspace, false, time.Now(), w.rules.Workspace)
 	}
 	w.wanted = set
 	w.todo.wanted = true
@@ -174,7 +187,7 @@ func (w *Watcher) Rescan() uint64 {
 	defer w.mu.Unlock()
 	w.todo.ways, w.todo.wanted, w.todo.verify = true, true, true
 	w.signal()
-	return w.ledger.rescan(time.Now())
+	return w.pending.rescan(time.Now())
 }
 
 // Look asks for a look at directories that pannier itself has changed, absolute and clean, at once: neither does it wait for the
@@ -184,7 +197,7 @@ func (w *Watcher) Look(dirs ...string) uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.signal()
-	return w.ledger.look(dirs, time.Now())
+	return w.pending.look(dirs, time.Now())
 }
 
 // RevisitAt asks for a batch that names nothing, at that time, unless one is handed over then or later anyway; zero takes it
@@ -231,7 +244,7 @@ func (w *Watcher) begin() error {
 func (w *Watcher) end() {
 	w.closeBackend()
 	w.mu.Lock()
-	w.ledger.withdraw()
+	w.pending.withdraw()
 	w.mu.Unlock()
 	w.setHealth(pannier.WatchHealth{Mode: modeDegraded, Roots: []string{}, Problem: "watching has ended"})
 }

@@ -139,7 +139,7 @@ func newSidecar(ctx context.Context, s config.Settings, environ []string, mem *m
 	c.judgedAnew = func(env pannier.Environment) { c.events.emit(pannier.EventEnvironmentChanged, env.Changed()) }
 	var err error
 	c.watcher, err = watcher.New(watcher.Options{
-		Rules: c.rules, Settle: s.Settle, Debounce: s.Debounce, MaxWait: s.MaxWait, Resync: s.Resync, Mode: watcher.Mode(s.Watch),
+		Rules: c.rules, Settle: s.Settle, MaxWait: s.MaxWait, Resync: s.Resync, Mode: watcher.Mode(s.Watch),
 		Logger: log, Registerer: reg,
 	})
 	if err != nil {

@@ -1,0 +1,298 @@
+package watcher
+
+import (
+	"path/filepath"
+	"slices"
+	"time"
+
+	"pannier"
+)
+
+// everything is the key of the unit that covers all others.
+const everything = "/"
+
+// scanGap is the part of settle that passes between two scans at least, so that many units that settle one after the other do
+// not make a scan each.
+const scanGap = 4
+
+// unit is what settles together: the changes in one directory, or in a directory with everything below it.
+type unit struct {
+	marks
+	keys   map[string]bool // directories without links; true where everything below the directory belongs to the unit
+	last   time.Time       // when the latest change was noticed
+	urgent bool            // not to wait for quiet
+	hurry  bool            // not to wait for quiet as long as there is no change
+}
+
+// pending keeps what was noticed until the batch that carries it is handed over, by unit. It does no I/O and knows no clock; the
+// lock of the [Watcher] guards it.
+//
+// A unit is given out once it has been quiet for settle, and no later than maxWait after its first change. What pannier itself
+// has changed is complete, so it is in no unit (own) and waits for nothing.
+//
+// While a batch is on offer only the channel knows whether the consumer has taken it. So what is promised meanwhile is kept
+// apart (later) until that is known, and is promised for the batch after it.
+type pending struct {
+	settle, maxWait time.Duration
+
+	seq      uint64           // of the batch handed over last
+	next     uint64           // of the batch to offer, or on offer
+	scanned  time.Time        // when a batch was handed over last
+	units    map[string]*unit // by each of their keys
+	own      marks
+	later    struct{ all, own marks }
+	offering bool
+	offered  struct {
+		units []*unit
+		own   marks
+	}
+}
+
+func newPending(settle, maxWait time.Duration) pending {
+	return pending{settle: settle, maxWait: maxWait, next: 1, units: make(map[string]*unit)}
+}
+
+// change marks names, which are what the consumer calls a directory, because an entry of it changed. With covers, everything
+// below the directory settles with it.
+func (p *pending) change(dir string, covers bool, at time.Time, names ...string) {
+	u := p.touch(dir, covers)
+	u.note(pannier.TriggerEvent, at)
+	u.mark(names...)
+	if at.After(u.last) {
+		u.last = at
+	}
+	u.hurry = false // else half of the change would be given out
+	p.bound()
+}
+
+// check marks names to be looked at although nothing was noticed there, because something may have been missed. It keeps no
+// change waiting, and with hurry it does not wait itself unless there is one.
+func (p *pending) check(dir string, hurry bool, at time.Time, names ...string) {
+	u := p.touch(dir, false)
+	if u.empty() {
+		u.last, u.hurry = at, hurry
+	}
+	u.note(pannier.TriggerEvent, at)
+	u.mark(names...)
+	p.bound()
+}
+
+// all marks everything.
+func (p *pending) all(trigger pannier.Trigger, urgent bool, at time.Time) {
+	u := p.touch(everything, true)
+	u.note(trigger, at)
+	u.fill()
+	if !urgent && at.After(u.last) {
+		u.last = at
+	}
+	u.urgent = u.urgent || urgent
+}
+
+// join makes one unit of two directories, as far as both are pending: something was moved from one to the other.
+func (p *pending) join(a, b string) {
+	if from, to := p.find(a), p.find(b); from != nil && to != nil {
+		p.absorb(to, from)
+	}
+}
+
+// find returns the unit that a directory belongs to, nil where none is pending.
+func (p *pending) find(dir string) *unit {
+	for at := dir; ; at = filepath.Dir(at) {
+		if u := p.units[at]; u != nil && (at == dir || u.keys[at]) {
+			return u
+		}
+		if at == everything {
+			return nil
+		}
+	}
+}
+
+// touch returns the unit that a directory belongs to. With covers it takes in what is pending below the directory.
+func (p *pending) touch(dir string, covers bool) *unit {
+	return p.claim(&unit{keys: make(map[string]bool)}, dir, covers)
+}
+
+// claim makes a directory belong to a unit, or the unit a part of the one that the directory belongs to, and returns that one.
+func (p *pending) claim(u *unit, dir string, covers bool) *unit {
+	if now := p.find(dir); now != nil && now != u {
+		p.absorb(now, u)
+		u = now
+		if p.units[dir] != u { // one above it covers it
+			return u
+		}
+	}
+	if p.units[dir] == u && (u.keys[dir] || !covers) {
+		return u
+	}
+	p.units[dir], u.keys[dir] = u, covers
+	if covers {
+		for key, other := range p.units {
+			if _, below := under(dir, key); below {
+				p.absorb(u, other)
+			}
+		}
+	}
+	return u
+}
+
+// absorb adds the marks and the directories of other to u.
+func (p *pending) absorb(u, other *unit) {
+	if u == other {
+		return
+	}
+	u.urgent = u.urgent || other.urgent
+	if !other.empty() {
+		u.hurry = other.hurry && (u.hurry || u.empty())
+	}
+	u.merge(&other.marks)
+	if other.last.After(u.last) {
+		u.last = other.last
+	}
+	for key, covers := range other.keys {
+		p.units[key], u.keys[key] = u, covers || u.keys[key]
+	}
+}
+
+// bound makes one unit of everything where there are too many.
+func (p *pending) bound() {
+	if len(p.units) > maxDirty {
+		p.touch(everything, true).fill()
+	}
+}
+
+// promise returns the Seq of a batch that is not handed over yet, and whether what it is to carry must be kept for later. The lock
+// makes that sure: with nothing on offer the next batch is still to be made, by a goroutine that needs the lock for that.
+func (p *pending) promise() (seq uint64, later bool) {
+	if p.offering {
+		return p.next + 1, true
+	}
+	return p.next, false
+}
+
+// rescan asks for everything at once and returns the Seq of the batch that will carry it.
+func (p *pending) rescan(at time.Time) uint64 {
+	seq, later := p.promise()
+	if later {
+		p.later.all.note(pannier.TriggerManual, at)
+	} else {
+		p.all(pannier.TriggerManual, true, at)
+	}
+	return seq
+}
+
+// look asks for a look at directories that pannier itself has changed, as rescan does for everything.
+func (p *pending) look(dirs []string, at time.Time) uint64 {
+	seq, later := p.promise()
+	m := &p.own
+	if later {
+		m = &p.later.own
+	}
+	m.note(pannier.TriggerManual, at)
+	m.mark(dirs...)
+	m.trust(dirs...)
+	return seq
+}
+
+// due returns when a batch is to be offered, if there is anything to offer.
+func (p *pending) due() (at time.Time, ok bool) {
+	if !p.own.empty() {
+		return p.own.first, true
+	}
+	for _, u := range p.units {
+		if due := p.settled(u); !ok || due.Before(at) {
+			at, ok = due, true
+		}
+	}
+	return at, ok
+}
+
+// settled returns when a unit is given out.
+func (p *pending) settled(u *unit) time.Time {
+	if u.urgent || u.hurry {
+		return u.first
+	}
+	at := u.last.Add(p.settle)
+	if latest := u.first.Add(p.maxWait); latest.Before(at) {
+		at = latest
+	}
+	if least := p.scanned.Add(p.settle / scanGap); at.Before(least) {
+		return least
+	}
+	return at
+}
+
+// offer returns a batch of all that is due at a time.
+func (p *pending) offer(at time.Time) pannier.Batch {
+	var m marks
+	seen := make(map[*unit]struct{})
+	for key, u := range p.units {
+		if p.settled(u).After(at) {
+			continue
+		}
+		delete(p.units, key)
+		if _, again := seen[u]; !again {
+			seen[u] = struct{}{}
+			p.offered.units = append(p.offered.units, u)
+			m.merge(&u.marks)
+		}
+	}
+	m.merge(&p.own)
+	p.offered.own, p.own = p.own, marks{}
+	p.offering = true
+	slices.Sort(m.dirs)
+	return pannier.Batch{
+		Seq: p.next, Full: m.full, Dirs: slices.Clip(m.dirs), Sure: slices.Clip(m.sure), Trigger: m.trigger, Since: m.first,
+	}
+}
+
+// withdraw takes the batch on offer back; the consumer has not taken it. Where something was promised for the batch after it, that
+// is the next one.
+func (p *pending) withdraw() {
+	if !p.offering {
+		return
+	}
+	for _, u := range p.offered.units {
+		p.put(u)
+	}
+	p.own.merge(&p.offered.own)
+	if p.settleOffer() {
+		p.next++
+	}
+}
+
+// put adds a unit that was on offer to what has become pending meanwhile.
+func (p *pending) put(u *unit) {
+	now := u
+	for key, covers := range u.keys {
+		now = p.claim(now, key, covers)
+	}
+}
+
+// delivered records that the consumer took the batch on offer.
+func (p *pending) delivered(at time.Time) {
+	p.seq, p.scanned = p.next, at
+	p.next++
+	p.settleOffer()
+}
+
+// settleOffer ends the offer, and reports whether anything was promised for the batch after it.
+func (p *pending) settleOffer() (promised bool) {
+	p.offering, p.offered.units, p.offered.own = false, nil, marks{}
+	if all := p.later.all; !all.empty() {
+		p.all(all.trigger, true, all.first)
+		promised = true
+	}
+	if !p.later.own.empty() {
+		p.own.merge(&p.later.own)
+		promised = true
+	}
+	p.later.all, p.later.own = marks{}, marks{}
+	return promised
+}
+
+// quiet reports whether nothing is pending that batches up to the one with that Seq do not carry. A batch on offer with that Seq
+// was taken.
+func (p *pending) quiet(seq uint64) bool {
+	taken := !p.offering || seq >= p.next
+	return seq >= p.seq && taken && len(p.units) == 0 && p.own.empty() && p.later.all.empty() && p.later.own.empty()
+}
