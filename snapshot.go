@@ -81,6 +81,8 @@ type Snapshot struct {
 	Entries []Entry
 	// Problems are those of config.yaml and the roots.
 	Problems []Problem
+	// Paced says that the card may wait a moment for other changes: nobody asked for this one.
+	Paced bool
 }
 
 // Lookup returns the skill that owns a slug. ref is a slug or "owner/slug"; a wrong owner finds nothing.

@@ -146,16 +146,17 @@ func defaultSocket(uid int, v variables) string {
 	return ""
 }
 
-// checkWaits compares the two bounds of waiting. The fault is told of one that somebody gave.
+// checkWaits compares the two bounds of waiting. max_wait follows debounce where only that is given.
 func (l *loader) checkWaits() {
 	d := &l.draft
 	if l.bad["debounce"] || l.bad["max_wait"] || d.MaxWait >= d.Debounce {
 		return
 	}
+	if _, given := l.from["max_wait"]; !given {
+		d.MaxWait = d.Debounce
+		return
+	}
 	debounce, maxWait := l.place("debounce"), l.place("max_wait")
 	fault := maxWait.fault(fmt.Sprintf("%s is less than %s, which is %s", d.MaxWait, debounce.name, d.Debounce), "raise it, or lower the other")
-	if _, ok := l.from["max_wait"]; !ok {
-		fault = debounce.fault(fmt.Sprintf("%s is more than %s, which is %s", d.Debounce, maxWait.name, d.MaxWait), "lower it, or raise the other")
-	}
 	l.faults = append(l.faults, fault)
 }

@@ -73,7 +73,6 @@ func TestFaults(t *testing.T) {
 		{name: "no duration", env: []string{"PANNIER_RESYNC=soon"}, setting: "PANNIER_RESYNC", message: `"soon" is no duration`},
 		{name: "negative duration", file: "resync: -1s\n", line: 1, setting: "resync", message: "negative", hint: "0 or more"},
 		{name: "waits", args: []string{"--max-wait=1s"}, env: []string{"PANNIER_DEBOUNCE=3s"}, setting: "--max-wait", message: "1s is less than PANNIER_DEBOUNCE, which is 3s"},
-		{name: "waits by debounce alone", env: []string{"PANNIER_DEBOUNCE=30s"}, setting: "PANNIER_DEBOUNCE", message: "30s is more than max_wait, which is 10s"},
 		{name: "mode not octal", file: "socket_mode: 0999\n", line: 1, setting: "socket_mode", message: "no octal number"},
 		{name: "mode with sticky bit", args: []string{"--socket-mode=1777"}, setting: "--socket-mode", message: "more than permissions"},
 		{name: "level", args: []string{"--log-level=loud"}, setting: "--log-level", message: `"loud"`, hint: "write trace, debug, info, warn or error"},

@@ -62,9 +62,9 @@ type Settings struct {
 	// MaxSkillBytes and MaxFrontmatterBytes bound a SKILL.md and the part of it between the fences.
 	MaxSkillBytes, MaxFrontmatterBytes int64
 
-	// Settle is how long the tree must have been still before an isolated change is read; 0 leaves it to Debounce, which
-	// is the same for the changes that follow. MaxWait, never less than Debounce, is how long a tree that does not come
-	// to rest is waited for.
+	// Settle is how long a skill directory must have been quiet before a change of it is read. Debounce is the time between two
+	// pushes of a card that keeps changing. MaxWait, never less than Debounce, is how long a change waits at most to be read, or to
+	// be pushed, while others follow.
 	Settle, Debounce, MaxWait time.Duration
 	// Resync is how often everything is compared, changed or not; 0 is never.
 	Resync time.Duration

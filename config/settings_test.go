@@ -188,7 +188,7 @@ func TestDefaults(t *testing.T) {
 		Roots:    []pannier.Root{{Path: "/configs/skills", Name: "skills", Kind: pannier.SourceWorkspace, Trust: pannier.TrustVerified, Implicit: true}},
 		Skip:     []string{".git", "node_modules", ".venv", "venv", "__pycache__"},
 		MaxDepth: 6, MaxDirs: 20000, MaxSkillBytes: 1 << 20, MaxFrontmatterBytes: 64 << 10,
-		Settle: 100 * time.Millisecond, Debounce: 2 * time.Second, MaxWait: 10 * time.Second, Resync: 10 * time.Second, Watch: "auto",
+		Settle: 100 * time.Millisecond, Debounce: 2 * time.Second, MaxWait: 3 * time.Second, Resync: 10 * time.Second, Watch: "auto",
 		Platforms:    []config.Platform{{Path: "/registry/update-card", WorkspaceID: configsID, TokenFile: "/configs/.auth_token", ReadBack: true, Events: true}},
 		InstallTrust: pannier.TrustCommunity, DeleteGrace: 2 * time.Second,
 		Install: config.Install{
@@ -238,6 +238,12 @@ func TestWhatIsOverriddenIsNotLookedAt(t *testing.T) {
 	s := mustLoad(t, []string{"--max-wait=20s"}, []string{"PANNIER_MAX_WAIT=x"}, "max_wait: [y]\n")
 	if s.MaxWait != 20*time.Second {
 		t.Errorf("max_wait %s, want that of the flag", s.MaxWait)
+	}
+}
+
+func TestMaxWaitFollowsDebounce(t *testing.T) {
+	if s := mustLoad(t, nil, []string{"PANNIER_DEBOUNCE=30s"}, ""); s.MaxWait != 30*time.Second {
+		t.Errorf("max_wait %s, want that of debounce, which alone is set", s.MaxWait)
 	}
 }
 

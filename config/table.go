@@ -106,15 +106,15 @@ var table = []setting{
 		read: scalar(func(d *draft) *int64 { return &d.MaxFrontmatterBytes }, atLeast[int64](1)),
 	},
 	{
-		key: "settle", kind: "duration", help: "how long the tree must be still after an isolated change; 0 leaves it to debounce", fallback: "100ms",
+		key: "settle", kind: "duration", help: "how long a skill directory must be quiet before a change of it is read", fallback: "100ms",
 		read: scalar(func(d *draft) *time.Duration { return &d.Settle }, parseDuration),
 	},
 	{
-		key: "debounce", kind: "duration", help: "how long the tree must be still after the changes that follow", fallback: "2s",
+		key: "debounce", kind: "duration", help: "time between pushes of a card that keeps changing, at least 1s", fallback: "2s",
 		read: scalar(func(d *draft) *time.Duration { return &d.Debounce }, parseDuration),
 	},
 	{
-		key: "max_wait", kind: "duration", help: "how long to wait for a tree that is never still", fallback: "10s",
+		key: "max_wait", kind: "duration", help: "longest time that a change waits to be read or pushed while others follow", fallback: "3s",
 		read: scalar(func(d *draft) *time.Duration { return &d.MaxWait }, parseDuration),
 	},
 	{

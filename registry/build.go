@@ -16,7 +16,7 @@ func build(in Inputs) *pannier.Snapshot {
 	s.TreeDigest = pannier.TreeDigest(in.Catalog.Skills)
 	usable := s.Ranked()
 	nameCards(usable)
-	s.Digest = digest(s, usable)
+	s.Digest, s.Paced = digest(s, usable), in.Paced
 	return s
 }
 

@@ -37,6 +37,8 @@ type Inputs struct {
 	Lost *Lost
 	// Runtime names the agent's adapter; empty leaves it to config.yaml.
 	Runtime string
+	// Paced is [pannier.Snapshot.Paced]. It counts for one update.
+	Paced bool
 }
 
 // Lost says that policy or scan results were lost. It is never changed.
@@ -119,6 +121,7 @@ func (r *Registry) Current() *pannier.Snapshot { return r.current.Load() }
 func (r *Registry) Update(change func(*Inputs)) *pannier.Snapshot {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.inputs.Paced = false
 	change(&r.inputs)
 	s := build(r.inputs)
 	if current := r.current.Load(); current == nil || current.Digest != s.Digest {

@@ -71,6 +71,7 @@ func (h *house) look(ctx context.Context, b pannier.Batch) (*pannier.Snapshot, p
 	items := configItems(h.settings.Workspace, catalog.Skills, workspace.Keys)
 	s := h.registry.Update(func(in *registry.Inputs) {
 		in.Catalog, in.Workspace, in.Config, in.Environment = catalog, workspace, items, h.judgedBy.choose()
+		in.Paced = isPaced(b)
 	})
 	h.compare(&workspace) // behind the update, so that whoever is told of a change finds it served
 	h.judged()
@@ -85,6 +86,11 @@ func (h *house) watchSet() pannier.WatchSet {
 		extra = append(extra, h.deepDirs()...)
 	}
 	return h.wanted.with(h.loaderSet, extra, h.workspace.Entries())
+}
+
+// isPaced reports whether what a batch brings was not asked for, so that its card may wait for others.
+func isPaced(b pannier.Batch) bool {
+	return b.Trigger != pannier.TriggerStart && b.Trigger != pannier.TriggerManual && len(b.Sure) == 0
 }
 
 // lookAtAll looks at everything, for whoever has no watcher.

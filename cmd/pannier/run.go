@@ -96,6 +96,8 @@ type sidecar struct {
 	manager     *manager     // nil where systemd did not start this process
 	takeovers   registry.Takeovers
 	looked      atomic.Pointer[time.Time] // when the last look ended, nil before the first
+	taken       atomic.Uint64             // the Seq of the batch that was taken in last
+	tookIn      chan struct{}             // has a value after a batch was taken in
 	catchUp     func()                    // collects the garbage of the first scan
 }
 
@@ -123,6 +125,7 @@ func (c *sidecar) run(all *parts, hangups <-chan os.Signal) {
 		all.do("scans", func(ctx context.Context) error { c.scanning.run(ctx); return nil })
 	}
 	all.do("hangups", func(ctx context.Context) error { c.rescanOnHangup(ctx, hangups); return nil })
+	all.do("touches", func(ctx context.Context) error { c.printTouched(ctx); return nil })
 	all.do("announcements", func(ctx context.Context) error { c.announce(ctx); return nil })
 	all.do("uploads", c.expireUploads)
 	all.do("systemd", func(ctx context.Context) error { c.tellManager(ctx); return nil })
@@ -132,7 +135,7 @@ func (c *sidecar) run(all *parts, hangups <-chan os.Signal) {
 func newSidecar(ctx context.Context, s config.Settings, environ []string, mem *memory, to remote, reg prometheus.Registerer, log hclog.Logger) (*sidecar, error) {
 	o := mem.registryOptions()
 	o.Registerer = reg
-	c := &sidecar{house: newHouse(s, environ, o), log: log, memory: mem, metrics: newScanMetrics(reg), catchUp: putOffCollection()}
+	c := &sidecar{house: newHouse(s, environ, o), log: log, memory: mem, metrics: newScanMetrics(reg), catchUp: putOffCollection(), tookIn: make(chan struct{}, 1)}
 	c.census, c.manager = newCensus(c.loader), findManager(log)
 	c.events = mem.newEventLog(s.WorkspaceID, c.registry.Current)
 	c.changed = func(changes pannier.WorkspaceChanged) { c.events.emit(pannier.EventWorkspaceChanged, changes) }
@@ -193,6 +196,8 @@ func (c *sidecar) takeIn(ctx context.Context, b pannier.Batch) {
 	c.looked.Store(&now)
 	c.watcher.Watch(watch)
 	c.watcher.RevisitAt(c.revisit())
+	c.taken.Store(b.Seq)
+	ring(c.tookIn)
 	changed := before == nil || before.Version != after.Version
 	c.metrics.observe(b.Trigger, changed, took)
 	level := hclog.Debug
@@ -206,6 +211,32 @@ func (c *sidecar) takeIn(ctx context.Context, b pannier.Batch) {
 		c.prints.ask()
 	}
 	c.catchUp()
+}
+
+// printTouched has fingerprints computed where files of skills changed that no look at the catalog shows, now and then however
+// often that happens.
+func (c *sidecar) printTouched(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.watcher.Touched():
+		}
+		c.prints.ask()
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(c.settings.Debounce):
+		}
+	}
+}
+
+// ring signals on a channel with room for one.
+func ring(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }
 
 // revisit returns when the next look is wanted although nothing has changed; zero is never.
@@ -245,29 +276,15 @@ func (c *sidecar) rescanOnHangup(ctx context.Context, hangups <-chan os.Signal) 
 	}
 }
 
-// announce tells of every new snapshot, whoever made it, and then hands its card to the platforms; in this order, so that
-// the events tell of a change before they tell that the platform has it.
-func (c *sidecar) announce(ctx context.Context) {
-	snapshots, cancel := c.registry.Subscribe()
-	defer cancel()
-	var before *pannier.Snapshot
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case s := <-snapshots:
-			c.bindPolicies(ctx, s)
-			c.events.emit(pannier.EventCatalogUpdated, registry.Diff(before, s, c.rules))
-			for _, warning := range registry.Warnings(before, s) {
-				c.events.emit(pannier.EventSkillWarning, warning)
-			}
-			c.takeovers.Observe(before, s)
-			for _, change := range registry.Transitions(before, s) {
-				c.events.emit(pannier.EventSkillStateChanged, change)
-			}
-			c.offer(s)
-			before = s
-		}
+// report emits what is new in a snapshot.
+func (c *sidecar) report(before, s *pannier.Snapshot) {
+	c.events.emit(pannier.EventCatalogUpdated, registry.Diff(before, s, c.rules))
+	for _, warning := range registry.Warnings(before, s) {
+		c.events.emit(pannier.EventSkillWarning, warning)
+	}
+	c.takeovers.Observe(before, s)
+	for _, change := range registry.Transitions(before, s) {
+		c.events.emit(pannier.EventSkillStateChanged, change)
 	}
 }
 
