@@ -1,5 +1,12 @@
 // Package watcher turns what the kernel tells of a workspace, or what polling finds, into settled [pannier.Batch] values:
-// hints where to look, given once the tree has been quiet for a moment.
+// hints where to look, given once what changed has been quiet for a moment.
+//
+// # Units
+//
+// A unit settles by itself: a skill's directory, or a directory whose entries come and go, with everything below it. In a skill
+// these names count: SKILL.md in any case, _meta.json, lock.json, links.yaml, names that begin with "..", directories and symlinks.
+// Other names only signal [Watcher.Touched]. What is moved from one unit to another makes one unit of both. config.yaml settles
+// with everything.
 //
 // # What a batch promises
 //
@@ -50,9 +57,9 @@
 // all are, with [Inotify] none.
 //
 // To poll is to look at the stat of each directory and of the files that matter in it, about once a second, and to mark
-// what is another than before in the same ledger as events do: (dev, ino, size, mode, mtime, ctime) of what the path shows
+// what is another than before as events do: (dev, ino, size, mode, mtime, ctime) of what the path shows
 // now. A difference is told once more two seconds later, since clocks of file systems are coarse; that is no change of its own,
-// so it neither keeps others waiting nor makes the next one less isolated. What polling can not see
+// so it keeps no other waiting. What polling can not see
 // is a write that changes nothing of that, as one through a mapping may do; a resync may not see it either. A file system
 // that does not answer holds up all of watching, as it holds up whoever else looks at it.
 //
