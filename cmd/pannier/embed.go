@@ -25,7 +25,7 @@ const embeddedURL = "http://localhost"
 // other process can reach it, and the token never leaves this one. The platform keeps nothing over a restart, so there is
 // no outbox.
 func embedPlatform(all *parts, s config.Settings, log hclog.Logger) (remote, error) {
-	dev := devplatform.New(devplatform.Options{Logger: log})
+	dev := devplatform.New(devplatform.Options{Logger: log, RateLimit: devplatform.RateLimit})
 	workspace := s.Platforms[0].WorkspaceID
 	token, err := dev.Seed(workspace, "")
 	if err != nil {

@@ -21,6 +21,7 @@ const maxPlatformConns = 512
 func (p *program) platformCommand() *cobra.Command {
 	var workspaces []string
 	var listen string
+	var rateLimit int
 	cmd := &cobra.Command{
 		Use:   "platform --workspace ID[:TOKEN]",
 		Short: "Run the embedded development platform on its own",
@@ -36,18 +37,19 @@ application/json of at most 8 MiB; all cards together have at most 32 MiB.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
 			defer stop()
-			return p.runPlatform(ctx, listen, workspaces)
+			return p.runPlatform(ctx, listen, rateLimit, workspaces)
 		},
 	}
 	cmd.Flags().StringArrayVar(&workspaces, "workspace", nil, "a workspace as ID or ID:TOKEN, the ID a UUID; repeatable")
+	cmd.Flags().IntVar(&rateLimit, "rate-limit", devplatform.RateLimit, "how many requests one address may make in a minute; 0 is no limit")
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "the TCP address; port 0 takes a free one")
 	return cmd
 }
 
 // runPlatform serves a development platform until ctx is done. Its address and the tokens that it made go to stdout.
-func (p *program) runPlatform(ctx context.Context, listen string, workspaces []string) error {
+func (p *program) runPlatform(ctx context.Context, listen string, rateLimit int, workspaces []string) error {
 	log := hclog.New(&hclog.LoggerOptions{Name: "pannier", Output: p.err, Level: hclog.Info})
-	dev := devplatform.New(devplatform.Options{Logger: log})
+	dev := devplatform.New(devplatform.Options{Logger: log, RateLimit: rateLimit})
 	for _, w := range workspaces {
 		id, token, given := strings.Cut(w, ":")
 		made, err := dev.Seed(id, token)

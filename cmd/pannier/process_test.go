@@ -255,7 +255,7 @@ type platformUnderTest struct {
 
 func startPlatform(t *testing.T) *platformUnderTest {
 	t.Helper()
-	p := &platformUnderTest{process: start(t, "platform", "--workspace", testWorkspaceID+":"+testToken)}
+	p := &platformUnderTest{process: start(t, "platform", "--rate-limit", "0", "--workspace", testWorkspaceID+":"+testToken)}
 	eventually(t, "the platform listens", func() error {
 		_, rest, ok := strings.Cut(p.log.String(), "platform http://")
 		if !ok || !strings.Contains(rest, "\n") {

@@ -111,9 +111,16 @@ func (p *Publisher) calm() time.Duration {
 // replaced has a card pushed again that the platform does not hold any more.
 func (p *Publisher) replaced(c card.Card) {
 	p.mu.Lock()
-	times := p.contest.note(time.Now())
+	restarted := p.registered
+	p.registered = false
+	times := 0
+	if !restarted {
+		times = p.contest.note(time.Now())
+	}
 	p.mu.Unlock()
 	switch {
+	case restarted:
+		p.log.Info("the agent has registered the card that it knows, pushing the newest again", "digest", c.Digest.String())
 	case times < contestTold:
 		p.log.Info("the platform does not hold the card any more, pushing it again", "digest", c.Digest.String())
 	case times == contestTold:

@@ -81,16 +81,20 @@ func routeless(status int) bool {
 	return false
 }
 
-// Conditions tells what is wrong beside the pushes: that the CA file can not be used, that something else keeps replacing
+// Conditions tells what is wrong beside the pushes: that the workspace was removed, that requests are refused for their rate, that the CA file can not be used, that something else keeps replacing
 // the card, that it has no room for what others have written beside it, that what is registered is not known, that the event
 // stream is not followed, that peers are not those of now. Those of severity info cost nothing but time.
 func (p *Publisher) Conditions() []pannier.Condition {
 	conditions := p.network.condition(p.name)
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	conditions = append(conditions, p.throttle.condition(p.name, time.Now())...)
 	conditions = append(conditions, p.contest.condition(p.name, time.Now())...)
 	conditions = append(conditions, p.unkept.condition(p.name)...)
 	conditions = append(conditions, p.sightConditions()...)
+	if f := p.removed; f != nil {
+		conditions = append(conditions, f.condition("workspace_removed", p.name, "the platform does not have this workspace: "+f.err))
+	}
 	if f := p.deaf; f != nil {
 		conditions = append(conditions, f.condition("platform_events_lost", p.name, "the platform's event stream is not followed: "+f.err))
 	}

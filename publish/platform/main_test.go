@@ -2,6 +2,7 @@ package platform_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -110,7 +111,7 @@ func newPublisher(t *testing.T, o platform.Options) *platform.Publisher {
 	if o.URL == "" {
 		o.URL = "http://platform.test:8080"
 	}
-	o.WorkspaceID = workspaceID
+	o.WorkspaceID = cmp.Or(o.WorkspaceID, workspaceID)
 	p, err := platform.New(o)
 	if err != nil {
 		t.Fatal(err)

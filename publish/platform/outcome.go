@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -85,6 +86,8 @@ type outcome struct {
 	after time.Duration
 	// untouched says that the platform certainly did not take the card.
 	untouched bool
+	// refused says that nothing listens at the address, or that no route leads there.
+	refused bool
 }
 
 // classify maps an answer, or the error that came instead of it, to an outcome that still lacks its error.
@@ -153,7 +156,12 @@ func outcomeOfError(err error) outcome {
 	case isTimeout(err):
 		return outcome{plan: planRetry, reason: reasonTimeout, hint: hintTimeout, untouched: isDial(err)}
 	}
-	return outcome{plan: planRetry, reason: reasonConnect, hint: connectHint(err), untouched: isDial(err)}
+	return outcome{plan: planRetry, reason: reasonConnect, hint: connectHint(err), untouched: isDial(err), refused: isRefused(err)}
+}
+
+// isRefused reports whether nothing listens at an address, or no route leads there, which costs nobody anything to ask.
+func isRefused(err error) bool {
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ENETUNREACH)
 }
 
 // tokenHint is what can be done where the token can not be read.

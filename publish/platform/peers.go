@@ -12,10 +12,14 @@ import (
 )
 
 const (
-	// kinQuiet is how long after an event the peers are read: events come in bunches.
-	kinQuiet = 250 * time.Millisecond
-	// kinApart is the least between two readings, however many events there are. The platform counts requests.
-	kinApart = 2 * time.Second
+	// kinQuiet is the least time after an event at which the peers are read, since events come in bunches, and kinSpread the
+	// random part that is added: all sidecars hear the same event, and the platform counts requests by address.
+	kinQuiet  = 250 * time.Millisecond
+	kinSpread = 2 * time.Second
+	// streamFirst is how long the first reading waits for the event stream.
+	streamFirst = time.Second
+	// kinApart is the least between two readings, however many events there are.
+	kinApart = 10 * time.Second
 )
 
 // peerList is what the platform last told of the peers.
@@ -39,23 +43,31 @@ func (p *Publisher) Peers() []pannier.Peer {
 	return p.peers.list
 }
 
-// keepPeers reads the peers now, after each signal of kin, and every five minutes.
+// keepPeers reads the peers at once, after each signal of kin, and every five minutes. What it reads first should be of after
+// the connection to the event stream, or else it has to be read again for that.
 func (p *Publisher) keepPeers(ctx context.Context) {
+	if p.stream != nil {
+		wait(ctx, streamFirst, p.kin)
+	}
 	for failures := 0; ctx.Err() == nil; {
 		begun := time.Now()
 		o, status := p.readPeers(ctx)
 		if ctx.Err() != nil {
 			return
 		}
+		var signalled bool
 		if o.err == nil {
 			failures = 0
-			wait(ctx, checkLeast+p.jitter(checkSpread), p.kin)
+			signalled = wait(ctx, checkLeast+p.jitter(checkSpread), p.kin)
 		} else {
 			failures++
 			wait(ctx, o.after, nil)
-			wait(ctx, p.besidesDelay(o, status, failures)-o.after, p.kin)
+			signalled = wait(ctx, p.besidesDelay(o, status, failures)-o.after, p.kin)
 		}
-		wait(ctx, max(kinQuiet, kinApart-time.Since(begun)), nil)
+		if signalled {
+			wait(ctx, max(kinQuiet+p.jitter(kinSpread), kinApart-time.Since(begun)), nil)
+		}
+		wait(ctx, p.throttle.left(time.Now()), nil)
 		select {
 		case <-p.kin: // what it is about is read now
 		default:
@@ -106,6 +118,7 @@ func (p *Publisher) takePeers(list []pannier.Peer) {
 			*peer = *old
 		}
 	}
+	p.noteStrangersLocked(list)
 	p.peers = peerList{list, now}
 }
 

@@ -102,6 +102,7 @@ type Publisher struct {
 	emit        func(pannier.EventType, any)
 	metrics     *metrics
 	network     *network
+	throttle    throttle
 
 	// transport, which is network, jitter, which returns a random duration in [0, most], and how much of a list of peers is read, in bytes, are
 	// fields for the tests.
@@ -138,6 +139,8 @@ type Publisher struct {
 	slot slot
 	// overwritten says that the event stream told of another card, and was not only interrupted.
 	overwritten bool
+	// registered says that the newest other card came with a registration: that is the agent, which starts, and no rival.
+	registered bool
 	// told is when something last was heard of that may have changed the registered card, other than by ourselves.
 	told time.Time
 	// sent is the card that was pushed last, with what went along; nil before the first.
@@ -146,9 +149,14 @@ type Publisher struct {
 	contest contest
 	unkept  unkept
 	peers   peerList
+	// unknown are workspaces that an event named since the last reading of the peers, strangers those that are no peers, by
+	// their ids in lower case.
+	unknown, strangers map[string]struct{}
 	// deaf says why the event stream is not followed, stale why the peers are not those of now, and blind why the registered
 	// card is not known; nil where all is well.
 	deaf, stale, blind *fault
+	// removed says that the platform does not have the workspace; nil while it does.
+	removed *fault
 	// unread is when a card was pushed while no registered card had ever been read, zero where that is of no concern any more.
 	unread time.Time
 }

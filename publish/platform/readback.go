@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"pannier"
 	"pannier/publish/card"
 )
 
@@ -245,6 +246,7 @@ func (p *Publisher) verify(ctx context.Context, c card.Card, accepted outcome) o
 	if !time.Now().Before(p.registry.rest) {
 		v = p.lookFor(ctx, c)
 	}
+	p.noteRemoved(v)
 	switch {
 	case v.err != nil:
 		p.unsighted(v)
@@ -296,6 +298,20 @@ func (p *Publisher) settle(c card.Card, now time.Time) {
 	}
 }
 
+// hintRemoved is what to do about a workspace that is gone.
+const hintRemoved = "stop this sidecar if the workspace is no longer needed; else restore the workspace on the platform, or give the id of the new one with --workspace-id"
+
+// noteRemoved takes in whether the platform still has the workspace. It may keep the card of one that was removed.
+func (p *Publisher) noteRemoved(v view) {
+	switch {
+	case v.err != nil:
+	case v.gone == "":
+		p.acquit(&p.removed)
+	case p.blame(&p.removed, &fault{err: v.gone, hint: hintRemoved, severity: pannier.SeverityWarning, since: time.Now()}):
+		p.log.Warn("the platform does not have the workspace any more", "answer", v.gone, "hint", hintRemoved)
+	}
+}
+
 // notStored is what became of a card that was accepted, where the platform shows something else.
 func (p *Publisher) notStored(v view, c card.Card) outcome {
 	o := outcome{plan: planSlow, reason: reasonNotStored, hint: hintUnknown}
@@ -332,6 +348,7 @@ func (p *Publisher) confirm(ctx context.Context) {
 func (p *Publisher) check(ctx context.Context, c card.Card) (result string) {
 	p.registry.checked = time.Now()
 	v := p.look(ctx)
+	p.noteRemoved(v)
 	switch {
 	case v.err != nil:
 		result = resultUnreadable

@@ -202,7 +202,11 @@ func TestPlatformsThatCanNotTell(t *testing.T) {
 				if test.final && told != 1 || !test.final && told != 0 || strings.Contains(logs.String(), "secret") {
 					t.Errorf("log:\n%s", logs)
 				}
-				if got := codes(p); got != "read_back_unavailable info" {
+				want = "read_back_unavailable info"
+				if test.name == "throttled" {
+					want = "platform_rate_limited warning, " + want
+				}
+				if got := codes(p); got != want {
 					t.Errorf("conditions %q", got)
 				}
 				m.set(asUsual)

@@ -178,6 +178,7 @@ func (p *Publisher) roundTrip(ctx context.Context, c call) (answer, error) {
 		return answer{}, causeOf(ctx, err)
 	}
 	defer resp.Body.Close()
+	p.throttle.note(resp.StatusCode, resp.Header, time.Now())
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		return answer{status: resp.StatusCode}, nil // what follows is the bare connection, which has no end
 	}

@@ -16,6 +16,9 @@ import (
 const (
 	backoffBase = 100 * time.Millisecond
 	backoffCap  = 30 * time.Second
+	// refusedCap is the most that is waited where nothing listens: such a try costs no platform anything, and the card
+	// should be there soon after the platform is back.
+	refusedCap = 2 * time.Second
 	// A slow retry comes after slowLeast and a random part of slowSpread: about every 30 s.
 	slowLeast  = 24 * time.Second
 	slowSpread = 12 * time.Second
@@ -195,7 +198,7 @@ func (p *Publisher) upkeep() (at time.Time, act func(context.Context)) {
 	c, ok := p.inStep()
 	switch {
 	case ok && !p.registry.off:
-		return p.registry.next, func(ctx context.Context) { p.check(ctx, c) }
+		return later(p.registry.next, time.Now().Add(p.throttle.left(time.Now()))), func(ctx context.Context) { p.check(ctx, c) }
 	case !ok && p.Health().Blocked:
 		return p.retryAt(), func(context.Context) { p.Retry() }
 	}
@@ -267,11 +270,19 @@ func digestOfToken(token string) pannier.Digest {
 func (p *Publisher) delay(o outcome) time.Duration {
 	switch {
 	case o.plan == planRetry:
-		return p.jitter(backoff(p.row.failures))
+		return p.jitter(o.mostWait(p.row.failures))
 	case o.plan == planToken && p.row.unauthorized == 1:
 		return 0
 	}
 	return slowLeast + p.jitter(slowSpread)
+}
+
+// mostWait is the most that is waited after so many failures in a row.
+func (o outcome) mostWait(failures int) time.Duration {
+	if o.refused {
+		return min(backoff(failures), refusedCap)
+	}
+	return backoff(failures)
 }
 
 // backoff is the most that is waited after so many failures in a row, counted from 1.

@@ -48,7 +48,7 @@ func (p *Publisher) follow(ctx context.Context) {
 		}
 		row.note(held)
 		p.noteStream(o, row.failures)
-		wait(ctx, max(o.after, p.besidesDelay(o, status, row.failures)), nil)
+		wait(ctx, max(o.after, p.throttle.left(time.Now()), p.besidesDelay(o, status, row.failures)), nil)
 	}
 }
 
@@ -68,7 +68,7 @@ func (p *Publisher) besidesDelay(o outcome, status, failures int) time.Duration 
 	case routeless(status):
 		return checkLeast + p.jitter(checkSpread)
 	case o.plan == planRetry:
-		return p.jitter(backoff(failures))
+		return p.jitter(o.mostWait(failures))
 	}
 	return slowLeast + p.jitter(slowSpread)
 }
@@ -111,6 +111,7 @@ func (p *Publisher) dial(ctx context.Context, token string) (*websocket.Conn, an
 	if resp == nil || resp.StatusCode == http.StatusSwitchingProtocols {
 		return nil, answer{}, err
 	}
+	p.throttle.note(resp.StatusCode, resp.Header, time.Now())
 	var body []byte
 	if resp.Body != nil {
 		body, _ = io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes))
@@ -254,23 +255,29 @@ func (p *Publisher) heed(f frame) {
 	switch f.Event {
 	case FrameCardUpdated, FrameOnline:
 		if own {
-			p.hearOwn(f.Payload.AgentCard)
+			p.hearOwn(f.Payload.AgentCard, f.Event == FrameOnline)
 			return
 		}
-	case FrameOffline, FrameExpanded, FrameCollapsed, FrameRemoved:
+	case FrameRemoved:
+		if own {
+			p.suspect(false)
+			return
+		}
+	case FrameOffline, FrameExpanded, FrameCollapsed:
 	default:
 		return
 	}
-	if !own {
+	if !own && !p.applyToPeers(f) {
 		ring(p.kin)
 	}
 }
 
-// hearOwn takes in which card the platform has for our workspace; nil where it does not say. What was told before a push
+// hearOwn takes in which card the platform has for our workspace; nil where it does not say. registration says that it came
+// with an agent's registration. What was told before a push
 // begins is settled by that push, which reads anew what it has to keep, and a card of our own from just before may be told
 // late: both call for a look at most. What is told while a card is in flight may have come before it or behind it, so that
 // counts.
-func (p *Publisher) hearOwn(registered json.RawMessage) {
+func (p *Publisher) hearOwn(registered json.RawMessage, registration bool) {
 	registered = unwrapped(registered)
 	p.mu.Lock()
 	newest, waits := p.slot.card.JSON, p.slot.waits()
@@ -284,6 +291,9 @@ func (p *Publisher) hearOwn(registered json.RawMessage) {
 	case registered != nil && echoes.have(registered, time.Now()):
 		ring(p.alarm)
 	default:
+		p.mu.Lock()
+		p.registered = registered != nil && registration
+		p.mu.Unlock()
 		p.suspect(registered != nil && !waits)
 	}
 }

@@ -6,19 +6,23 @@
 //	POST /registry/heartbeat      says that an agent lives
 //	GET  /registry/{id}/peers     lists the other workspaces
 //	GET  /workspaces/{id}         shows what is stored, to everybody
+//	DELETE /workspaces/{id}       removes a workspace, with its token
 //	GET  /ws                      streams events over a WebSocket
 //	GET  /health                  answers
 //
 // Statuses, bodies and the order of effects are those of the real server, its oddities included: a workspace without a
 // live token needs none, an update for an unknown workspace is answered with 200 and broadcast but stored nowhere, and
-// what a database could not store (NUL, half a surrogate pair, bytes that are not UTF-8) is a 500.
+// what a database could not store (NUL, half a surrogate pair, bytes that are not UTF-8) is a 500. A workspace that was
+// removed keeps its card, and takes another one; only its status says so. Requests are limited by rate for each address where
+// [Options.RateLimit] says so, as the real server does.
 //
 // # What differs
 //
 // All workspaces are roots, and so siblings of one another. Cards are kept as they came, without blanks, where the
 // real server's database orders keys and drops repeated ones: compare cards as values. The host of a registration's URL
 // is checked by itself and never looked up. UUIDs are taken in their usual form only. A heartbeat does not move the
-// status, peers come ordered by id and `?q=` is ignored, nothing is limited by rate and nobody is timed out. The texts
+// status, peers come ordered by id and `?q=` is ignored, and nobody is timed out. A workspace is removed with its own token,
+// where the real server wants an administrator's. The texts
 // of errors are the real ones for tokens, registration and cards, and its own elsewhere.
 //
 // # What is refused
@@ -49,6 +53,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sync/semaphore"
@@ -71,7 +76,13 @@ const (
 type Options struct {
 	// Logger gets what happens to workspaces; nil means none.
 	Logger hclog.Logger
+	// RateLimit is how many requests one address may make in a minute, event streams included; 0 is no bound. The real
+	// server has [RateLimit].
+	RateLimit int
 }
+
+// RateLimit is the real server's default: requests in a minute, for each address.
+const RateLimit = 600
 
 // Platform is a development platform. Its methods may be called from any goroutine.
 type Platform struct {
@@ -83,6 +94,8 @@ type Platform struct {
 	cancel context.CancelFunc
 	// serving counts the clients of /ws. It only grows with mu held and closed unset.
 	serving sync.WaitGroup
+
+	rate rate
 
 	// inFlight counts the bytes of bodies and answers, up to maxInFlightBytes.
 	inFlight *semaphore.Weighted
@@ -109,6 +122,7 @@ func New(o Options) *Platform {
 		mux:        http.NewServeMux(),
 		ctx:        ctx,
 		cancel:     cancel,
+		rate:       rate{most: o.RateLimit},
 		inFlight:   semaphore.NewWeighted(maxInFlightBytes),
 		workspaces: map[string]*workspace{},
 		maxStored:  maxStoredBytes,
@@ -124,6 +138,7 @@ func (p *Platform) route() {
 	p.mux.HandleFunc("POST "+platform.PathHeartbeat, p.serveHeartbeat)
 	p.mux.HandleFunc("GET /registry/{id}/peers", p.servePeers)
 	p.mux.HandleFunc("GET /workspaces/{id}", p.serveWorkspace)
+	p.mux.HandleFunc("DELETE /workspaces/{id}", p.serveRemove)
 	p.mux.HandleFunc("POST /workspaces/{id}/activity", p.serveActivity)
 	p.mux.HandleFunc("GET "+platform.PathEvents, p.serveEvents)
 	p.mux.HandleFunc("GET /health", p.serveHealth)
@@ -137,7 +152,9 @@ func (p *Platform) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, status, text)
 		return
 	}
-	p.mux.ServeHTTP(w, r)
+	if p.rate.admit(w, r, time.Now()) {
+		p.mux.ServeHTTP(w, r)
+	}
 }
 
 // Close ends every client of /ws, waits for them, and lets no new one in. The other routes go on.

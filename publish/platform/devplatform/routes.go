@@ -118,7 +118,9 @@ func (p *Platform) register(req platform.RegisterRequest, h http.Header) (string
 	if err := p.storeLocked(ws, next); err != nil {
 		return "", err
 	}
-	ws.status = statusOnline
+	if ws.status != statusRemoved {
+		ws.status = statusOnline
+	}
 	p.broadcastLocked(f)
 	p.log.Info("workspace registered", "workspace", req.ID)
 	return ws.firstToken(), nil
@@ -209,6 +211,40 @@ func (p *Platform) info(id string) (platform.WorkspaceInfo, bool) {
 	return ws.info(), true
 }
 
+func (p *Platform) serveRemove(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	err := p.authorizeLocked(r.PathValue("id"), r.Header)
+	p.mu.Unlock()
+	if err == nil && !p.Remove(r.PathValue("id")) {
+		err = errUnknown
+	}
+	if err != nil {
+		refuseFor(w, err, textLookupFailed)
+		return
+	}
+	answer(w, http.StatusOK, platform.StatusResponse{Status: statusRemoved})
+}
+
+// Remove removes a workspace: its tokens end, and it is no peer any more. Its row stays, with its card, as in the real
+// server's database. It returns false for one that is not known.
+func (p *Platform) Remove(id string) bool {
+	f, err := newFrame(platform.FrameRemoved, id, struct{}{})
+	if err != nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	ws := p.lookupLocked(id)
+	if ws == nil {
+		return false
+	}
+	clear(ws.tokens)
+	ws.status = statusRemoved
+	p.broadcastLocked(f)
+	p.log.Info("workspace removed", "workspace", id)
+	return true
+}
+
 func (p *Platform) servePeers(w http.ResponseWriter, r *http.Request) {
 	peers, err := p.peers(r.PathValue("id"), r.Header)
 	if err != nil {
@@ -251,7 +287,7 @@ func (p *Platform) peers(id string, h http.Header) ([]platform.Peer, error) {
 	}
 	peers := []platform.Peer{}
 	for other, ws := range p.workspaces {
-		if other != key {
+		if other != key && ws.status != statusRemoved {
 			peers = append(peers, ws.peer())
 		}
 	}

@@ -18,6 +18,7 @@ const (
 	defaultTier    = 1
 	statusNew      = "provisioning"
 	statusOnline   = "online"
+	statusRemoved  = "removed"
 )
 
 // workspace is a row. It is guarded by Platform.mu.
