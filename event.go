@@ -43,7 +43,7 @@ func EventTypes() []EventType {
 
 // Event is something that happened to the skills of a workspace. Every surface shows the same one.
 type Event struct {
-	// Seq numbers the events without gaps from 1.
+	// Seq numbers the events from 1. A gap is where events were dropped.
 	Seq             uint64    `json:"seq"`
 	Time            time.Time `json:"time"`
 	Type            EventType `json:"type"`

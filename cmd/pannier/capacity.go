@@ -3,9 +3,26 @@ package main
 import (
 	"fmt"
 
+	"golang.org/x/sys/unix"
+
 	"pannier"
 	"pannier/publish/api"
 )
+
+// minDescriptors is how many files the process must be allowed to open: what an idle sidecar has open, and a few callers.
+const minDescriptors = 64
+
+// checkDescriptors refuses a process that could not answer once it is ready.
+func checkDescriptors() error {
+	var files unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil || files.Cur >= minDescriptors {
+		return nil
+	}
+	return &exitError{
+		code: exitUnknown, message: fmt.Sprintf("the process may open %d files, and the sidecar needs at least %d", files.Cur, minDescriptors),
+		hint: "raise the hard limit (ulimit -Hn, LimitNOFILE=, --ulimit nofile=)",
+	}
+}
 
 // capacityConditions tell that the socket takes fewer callers than it would, because the process may open few files only.
 func capacityConditions(now api.Capacity) []pannier.Condition {

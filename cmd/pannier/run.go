@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -48,7 +49,7 @@ Without --platform-url an embedded development platform takes the agent card. It
 			if err != nil {
 				return err
 			}
-			if err := checkWorkspace(s); err != nil {
+			if err := errors.Join(checkWorkspace(s), checkDescriptors()); err != nil {
 				return err
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)

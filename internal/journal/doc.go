@@ -50,8 +50,9 @@
 //
 // # Who waits for whom
 //
-// Append waits for the disk: for a write, and for a sync each time that a segment is full. First, Last and readers of the
-// newest events do not. The package has no goroutines. One process may have a directory open at a time; the journal does not
+// Append waits until the kernel has the event, and never for a sync: a segment that is full is synced in the background, and Close
+// waits for that. First, Last and readers of the newest events wait for nothing. A disk that does not answer holds Append up;
+// [Journal.Interrupt] then has readers look at the whole, and [Journal.Skip] tells them of events that were dropped meanwhile. One process may have a directory open at a time; the journal does not
 // lock it, since the state store beside it does.
 //
 // # Metrics
@@ -59,6 +60,7 @@
 // Each exists from the start:
 //
 //	pannier_journal_events_total        events appended
-//	pannier_journal_write_errors_total  writes that failed
+//	pannier_journal_write_errors_total  writes and syncs that failed
+//	pannier_journal_gaps_total          gaps, made by Skip
 //	pannier_journal_bytes               size of what is kept: of the segments, or in memory where there is no directory
 package journal
