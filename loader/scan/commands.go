@@ -130,9 +130,7 @@ func lineBefore(text []byte, at, most int) []byte {
 	return before[bytes.LastIndexByte(before, '\n')+1:]
 }
 
-var (
-	credentialPath = anchored(`(?:\.ssh/id_(?:rsa|dsa|ecdsa|ed25519)|\.aws/credentials|\.git-credentials|/\.netrc|/etc/shadow|secrets[/.]vault)(\.pub)?(?:[^\w-]|$)`)
-)
+var credentialPath = anchored(`(?:\.ssh/id_(?:rsa|dsa|ecdsa|ed25519)|\.aws/credentials|\.git-credentials|/\.netrc|/etc/shadow|secrets[/.]vault)(\.pub)?(?:[^\w-]|$)`)
 
 // findCredentialPath finds the name of a file that holds credentials. The public half of a key is none.
 func findCredentialPath(text []byte, at int) (string, string) {

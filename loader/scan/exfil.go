@@ -15,9 +15,9 @@ var exfilProbes = []probe{
 	{keys: []string{"nc ", "ncat ", "netcat "}, word: true, find: matching(dataExfil, fileToNetcat)},
 	{keys: []string{"scp ", "rsync ", "sftp ", "s3 cp ", "s3 sync ", "gsutil cp ", "gist create ", "rclone copy "}, word: true, find: findCopiedAway},
 	{keys: []string{"dig ", "nslookup ", "host ", "ping "}, word: true, find: matching(dataExfil, overDNS)},
-	{keys: []string{"requests.post(", "requests.put(", "requests.get(", "httpx.post(", "urlopen(", "urllib.request.Request(", "fetch(", "axios.post(", "axios.get(", ".sendall(", "https.request(", "http.request(", "UploadString(", "Net::HTTP.post", "post_form("}, find: findSentByCode},
+	{keys: []string{"requests.post(", "requests.put(", "requests.get(", "httpx.post(", "urlopen(", "urllib.request.Request(", "fetch(", "axios.post(", "axios.get(", ".sendall(", "https.request(", "http.request(", "UploadString(", "Net::HTTP.post", "post_form("}, stride: 150, find: findSentByCode},
 	{keys: []string{"ChildItem Env:", "ChildItem env:", "gci env:", "gci Env:", "dir env:", "dir Env:", "ls env:", "GetEnvironmentVariables("}, find: findPowerShellEnv},
-	{keys: []string{"ignore ", "Ignore ", "IGNORE ", "disregard ", "Disregard ", "DISREGARD ", "forget ", "Forget ", "FORGET ", "override ", "Override ", "OVERRIDE ", "bypass ", "Bypass "}, word: true, find: findInjection},
+	{keys: []string{"ignore ", "Ignore ", "IGNORE ", "disregard ", "Disregard ", "DISREGARD ", "forget ", "Forget ", "FORGET ", "override ", "Override ", "OVERRIDE ", "bypass ", "Bypass "}, word: true, stride: 20, find: findInjection},
 }
 
 // Places of credentials, as a shell or a program names them, and commands that print them.

@@ -15,14 +15,14 @@ var shellProbes = []probe{
 	{keys: []string{"/dev/tcp/", "/dev/udp/"}, find: findDevTCP},
 	{keys: []string{"nc ", "ncat ", "netcat ", "telnet ", "openssl s_client"}, word: true, find: findNetcat},
 	{keys: []string{"socat "}, word: true, find: matching(netShell, socat)},
-	{keys: []string{"socket.socket(", "import socket", "socket(socket.", "create_connection("}, find: near(scriptShell, pythonShell, 1200)},
-	{keys: []string{"use Socket", "IO::Socket"}, find: near(scriptShell, perlShell, 600)},
-	{keys: []string{"TCPSocket."}, find: near(scriptShell, rubyShell, 400)},
-	{keys: []string{"fsockopen("}, find: near(scriptShell, phpShell, 400)},
-	{keys: []string{"net.connect(", "net.Socket(", "net.createConnection(", `require("net")`, "require('net')"}, find: near(scriptShell, nodeShell, 600)},
-	{keys: []string{"/inet/tcp/"}, find: near(scriptShell, awkShell, 400)},
-	{keys: []string{"Sockets.T"}, find: near(scriptShell, powerShell, 1200)},
-	{keys: []string{`require("socket")`, "require('socket')"}, find: near(scriptShell, luaShell, 400)},
+	{keys: []string{"socket.socket(", "import socket", "socket(socket.", "create_connection("}, stride: 150, find: near(scriptShell, pythonShell, 1200)},
+	{keys: []string{"use Socket", "IO::Socket"}, stride: 150, find: near(scriptShell, perlShell, 600)},
+	{keys: []string{"TCPSocket."}, stride: 150, find: near(scriptShell, rubyShell, 400)},
+	{keys: []string{"fsockopen("}, stride: 150, find: near(scriptShell, phpShell, 400)},
+	{keys: []string{"net.connect(", "net.Socket(", "net.createConnection(", `require("net")`, "require('net')"}, stride: 150, find: near(scriptShell, nodeShell, 600)},
+	{keys: []string{"/inet/tcp/"}, stride: 150, find: near(scriptShell, awkShell, 400)},
+	{keys: []string{"Sockets.T"}, stride: 150, find: near(scriptShell, powerShell, 1200)},
+	{keys: []string{`require("socket")`, "require('socket')"}, stride: 150, find: near(scriptShell, luaShell, 400)},
 }
 
 // near makes the find of a probe with a pattern over several lines.

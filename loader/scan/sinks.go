@@ -255,7 +255,7 @@ const maxSteps = 4
 // findFetchAndRun finds a file that is fetched or decoded and then run, in the same passage and without a look at it.
 func findFetchAndRun(text []byte, at int) (string, string) {
 	here := window(text, at)
-	if bytes.IndexAny(here, "\n;&") < 0 {
+	if !bytes.ContainsAny(here, "\n;&") {
 		return "", ""
 	}
 	steps := commandEnd.Split(string(here), maxSteps+2)

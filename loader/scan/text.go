@@ -25,6 +25,8 @@ type probe struct {
 	keys []string
 	// word says that the key begins a word: none of the letters, digits, _ and - comes before it.
 	word bool
+	// stride is the least distance between two places that are judged, for a probe that looks far and is slow.
+	stride int
 	// find returns the code of the rule for what stands at a place, and a detail for the message; "" where it is nothing.
 	find func(text []byte, at int) (code, detail string)
 }
@@ -36,13 +38,14 @@ type matcher struct {
 }
 
 type keyed struct {
+	id    int // of the probe
 	key   []byte
 	probe probe
 }
 
 func newMatcher(probes []probe) *matcher {
 	m := &matcher{}
-	for _, p := range probes {
+	for id, p := range probes {
 		for _, key := range p.keys {
 			first := int(key[0])<<8 | int(key[1])
 			if m.group[first] == 0 {
@@ -50,7 +53,7 @@ func newMatcher(probes []probe) *matcher {
 				m.group[first] = uint16(len(m.groups))
 			}
 			g := &m.groups[m.group[first]-1]
-			*g = append(*g, keyed{key: []byte(key), probe: p})
+			*g = append(*g, keyed{id: id, key: []byte(key), probe: p})
 		}
 	}
 	return m
@@ -133,6 +136,7 @@ func (s *search) sort() {
 
 // match judges each place that a key is at, in one pass.
 func (s *search) match(m *matcher) {
+	next := map[int]int{} // of a probe with a stride, the first place that is judged again
 	for i := 0; i+1 < len(s.text); i++ {
 		g := m.group[int(s.text[i])<<8|int(s.text[i+1])]
 		if g == 0 {
@@ -141,6 +145,12 @@ func (s *search) match(m *matcher) {
 		for _, k := range m.groups[g-1] {
 			if !bytes.HasPrefix(s.text[i:], k.key) || k.probe.word && !beginsWord(s.text, i) {
 				continue
+			}
+			if k.probe.stride > 0 {
+				if i < next[k.id] {
+					continue
+				}
+				next[k.id] = i + k.probe.stride
 			}
 			if s.stop() {
 				return
