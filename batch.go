@@ -48,7 +48,9 @@ type WatchSet struct {
 	// Entries are the names of what matters right in the workspace besides config.yaml, sorted: whatever else lies there
 	// is the agent's own, and may change all the time. Nil stands for [UsualEntries].
 	Entries []string
-	// Version changes whenever Dirs or Entries do, so that an equal set needs no comparison.
+	// Files are single files that are mounted by themselves: their directories tell of no change behind the mount.
+	Files []string
+	// Version changes whenever Dirs, Entries or Files do, so that an equal set needs no comparison.
 	Version uint64
 }
 

@@ -67,7 +67,8 @@ type Loader struct {
 	mountsFile    string
 	mounts        []byte
 	mountProblems []pannier.Problem
-	census        census // has a lock of its own
+	mountedFiles  []string // the files that are mounted alone, sorted
+	census        census   // has a lock of its own
 }
 
 // New returns a loader that knows nothing yet. It touches no file.
@@ -124,6 +125,10 @@ func (l *Loader) Revisit() (at time.Time) {
 
 // watchSet returns the directories that were looked into. It makes a new set only where they are others than before.
 func (l *Loader) watchSet() pannier.WatchSet {
+	if files := l.mountedFiles; !slices.Equal(files, l.watch.Files) {
+		l.watch.Files = files
+		l.watch.Version++
+	}
 	if l.watch.Version > 0 && !slices.ContainsFunc(l.trees, func(t *tree) bool { return t.moved }) {
 		return l.watch
 	}
@@ -134,7 +139,7 @@ func (l *Loader) watchSet() pannier.WatchSet {
 	}
 	slices.Sort(dirs)
 	if dirs = slices.Compact(dirs); l.watch.Version == 0 || !slices.Equal(dirs, l.watch.Dirs) {
-		l.watch = pannier.WatchSet{Dirs: dirs, Version: l.watch.Version + 1}
+		l.watch = pannier.WatchSet{Dirs: dirs, Files: l.mountedFiles, Version: l.watch.Version + 1}
 	}
 	return l.watch
 }

@@ -63,17 +63,20 @@ func (l *Loader) lookAtMounts() {
 	if err != nil || bytes.Equal(text, l.mounts) {
 		return
 	}
-	l.mounts, l.mountProblems = text, nil
+	l.mounts, l.mountProblems, l.mountedFiles = text, nil, nil
 	for _, point := range mountPoints(text) {
-		shown, ok := l.mattersAt(point)
-		if !ok {
+		dir, rest, shown := l.mattersAt(point)
+		if shown == "" {
 			continue // nor may it be looked at: the disk of a mount elsewhere may not answer
 		}
 		if info, err := os.Stat(point); err == nil && info.Mode().IsRegular() {
 			l.mountProblems = append(l.mountProblems, mountProblem(shown))
+			l.mountedFiles = append(l.mountedFiles, path.Join(dir, rest))
 		}
 	}
 	slices.SortFunc(l.mountProblems, pannier.CompareProblems)
+	slices.Sort(l.mountedFiles)
+	l.mountedFiles = slices.Compact(l.mountedFiles)
 }
 
 func mountProblem(shown string) pannier.Problem {
@@ -84,20 +87,21 @@ func mountProblem(shown string) pannier.Problem {
 	}
 }
 
-// mattersAt returns, as people are shown it, the path of a file that is read, where one is at a path without links.
-func (l *Loader) mattersAt(point string) (shown string, ok bool) {
+// mattersAt returns the path of a file that is read, where one is at a path without links: below the workspace or a root, and as
+// people are shown it.
+func (l *Loader) mattersAt(point string) (dir, rest, shown string) {
 	name := path.Base(point)
 	if rest, ok := belowReal(l.rules.Workspace, point); ok && rest == name {
 		if name == pannier.WorkspaceFile || slices.Contains(pannier.UsualEntries(), name) {
-			return name, true
+			return l.rules.Workspace, name, name
 		}
 	}
 	for _, root := range l.rules.Roots {
 		if rest, ok := belowReal(root.Path, point); ok && (pannier.IsSkillFile(name) || name == pannier.MetaFile) {
-			return path.Join(root.Name, rest), true
+			return root.Path, rest, path.Join(root.Name, rest)
 		}
 	}
-	return "", false
+	return "", "", ""
 }
 
 // belowReal is below for a path without links.

@@ -43,7 +43,8 @@ type poller struct {
 	took     time.Duration
 	found    bool
 	scratch  []file
-	seed     maphash.Seed // of the sums of names
+	seed     maphash.Seed     // of the sums of names
+	mounted  map[string]stamp // files that are mounted by themselves, of which no directory tells
 }
 
 // startPolling takes what dir is now as what it was when its polling began. Whoever looks at it later sees no less.
@@ -55,8 +56,50 @@ func (w *Watcher) startPolling(dir *watch) {
 	dir.seen.begin(w.sight(dir, time.Time{}), time.Now())
 	dir.seen.files = slices.Clone(dir.seen.files)
 	w.changed, w.poller.grown = true, true
-	if w.poller.next.IsZero() {
-		w.poller.next = time.Now().Add(spread(w.poller.interval))
+	w.poller.begin()
+}
+
+// begin plans the first look.
+func (p *poller) begin() {
+	if p.next.IsZero() {
+		p.next = time.Now().Add(spread(p.interval))
+	}
+}
+
+// takeMounted takes over which files are mounted by themselves. They are marked, since they may have changed since the consumer
+// looked at them.
+func (w *Watcher) takeMounted() {
+	if !w.mode.polls() {
+		return
+	}
+	p, files := &w.poller, w.wantedFiles()
+	if len(files)+len(p.mounted) == 0 {
+		return
+	}
+	before := p.mounted
+	p.mounted = make(map[string]stamp, len(files))
+	for _, path := range files {
+		seen, known := before[path]
+		if !known {
+			seen = stampOf(path)
+			w.checkNames([]string{filepath.Dir(path)}, true)
+			p.begin()
+		}
+		p.mounted[path] = seen
+	}
+}
+
+// visitMounted looks at the files that are mounted by themselves.
+func (w *Watcher) visitMounted() {
+	for path, seen := range w.poller.mounted {
+		now := stampOf(path)
+		if now == seen {
+			continue
+		}
+		w.poller.mounted[path], w.poller.found = now, true
+		w.mu.Lock()
+		w.pending.change(filepath.Dir(path), false, time.Now(), filepath.Dir(path))
+		w.mu.Unlock()
 	}
 }
 
@@ -72,7 +115,8 @@ func (w *Watcher) stopPolling(dir *watch) {
 // poll looks at the polled directories, if it is time to: at a portion of them. At all of them it looks at once.
 func (w *Watcher) poll(ctx context.Context, all bool) {
 	p := &w.poller
-	if len(w.table.polled) == 0 {
+	w.takeMounted()
+	if len(w.table.polled)+len(p.mounted) == 0 {
 		p.queue, p.order, p.next = nil, nil, time.Time{}
 		return
 	}
@@ -107,6 +151,7 @@ func (w *Watcher) beginLook() {
 		p.grown = false
 	}
 	p.took, p.found, p.queue = 0, false, p.order
+	w.visitMounted()
 	moved := func(p *place) bool { return !findWay(p.path).same(p.way) }
 	if slices.ContainsFunc(w.places, moved) {
 		w.mu.Lock()

@@ -153,6 +153,12 @@ func (w *Watcher) wantedDirs() []string {
 	return w.wanted.Dirs
 }
 
+func (w *Watcher) wantedFiles() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.wanted.Files
+}
+
 func (w *Watcher) wantedEntries() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -349,6 +349,26 @@ func TestFaultSingleFileIsMounted(t *testing.T) {
 	s.healthy(t)
 }
 
+// TestFaultMountedFileIsPolled writes behind the mounts of single files. No directory tells of that, and there are no resyncs.
+func TestFaultMountedFileIsPolled(t *testing.T) {
+	t.Parallel()
+	w, _ := oneSkill(t)
+	writeIn(t, w, "mkdir src; cp skills/one/SKILL.md src; cp config.yaml src")
+	s := startIsolated(t, w, "mount --bind src/SKILL.md skills/one/SKILL.md; mount --bind src/config.yaml config.yaml", "--resync", "0")
+	s.tellsOf(t, "mount.single_file")
+	for n := 1; n <= 3; n++ {
+		s.write(t, fmt.Sprintf("sed 's/number ./number %d/' src/SKILL.md > t1; cat t1 > src/SKILL.md", n))
+		s.serves(t, "one", number(n))
+	}
+	s.write(t, "echo 'skills: [none]' >> src/config.yaml")
+	eventually(t, "config.yaml is read", func() error {
+		if e, err := s.Skill(t.Context(), "one", ""); err != nil || e.State != pannier.StateUnlisted {
+			return fmt.Errorf("skill %+v, error %v", e, err)
+		}
+		return nil
+	})
+}
+
 // TestFaultDirectoryIsMounted changes the directory behind a bind mount.
 func TestFaultDirectoryIsMounted(t *testing.T) {
 	t.Parallel()

@@ -116,6 +116,6 @@ func (w *wanted) with(set pannier.WatchSet, dirs, entries []string) pannier.Watc
 	w.versions++
 	all := slices.Concat(set.Dirs, dirs) // the loader's own is not written to
 	slices.Sort(all)
-	w.set = pannier.WatchSet{Dirs: slices.Compact(all), Entries: entries, Version: w.versions}
+	w.set = pannier.WatchSet{Dirs: slices.Compact(all), Entries: entries, Files: set.Files, Version: w.versions}
 	return w.set
 }
