@@ -269,3 +269,27 @@ func TestDeepChangeUnderEnforce(t *testing.T) {
 	s.standsAt(t, "tool", pannier.StateIneligible, pannier.ReasonSecurityBlocked)
 	s.standsAt(t, "fine", pannier.StateEligible)
 }
+
+// TestFirstCardUnderEnforce restarts a sidecar: the platform never gets a card without the skills that are not read yet.
+func TestFirstCardUnderEnforce(t *testing.T) {
+	p := startPlatform(t)
+	w, stateDir, token := newWorkspace(t), t.TempDir(), tokenFile(t)
+	writeIn(t, w, skillScript("fine", "Does good."))
+	for range 2 {
+		s := startSidecar(t, w, "--platform-url", p.url, "--platform-token-file", token, "--state-dir", stateDir, "--scan", "enforce")
+		s.standsAt(t, "fine", pannier.StateEligible)
+		s.acknowledged(t)
+		if n := s.terminate(t); n != exitYes {
+			t.Errorf("exit code %d", n)
+		}
+	}
+	cards := p.frames()
+	if len(cards) == 0 {
+		t.Error("no card came")
+	}
+	for _, card := range cards[min(1, len(cards)):] { // the first start has no verdict yet
+		if !strings.Contains(card, "fine") {
+			t.Errorf("a card without the skill: %s", card)
+		}
+	}
+}

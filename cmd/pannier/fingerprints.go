@@ -30,6 +30,8 @@ const (
 	fingerprintRate = 32 << 20
 	// fingerprintTimeout bounds one skill. What is known of it by then is kept for the next time.
 	fingerprintTimeout = 2 * time.Minute
+	// readTimeout bounds how long the first card waits for fingerprints where scans are enforced.
+	readTimeout = 30 * time.Second
 	// showEvery is how often new fingerprints are shown while there are more to come: each time makes the lists anew that
 	// the socket serves.
 	showEvery = time.Second
@@ -49,9 +51,12 @@ type fingerprints struct {
 	deeper    chan struct{} // has one where other directories inside of skills want watching
 	unscanned chan struct{} // has one where there may be a fingerprint without a verdict
 	tickets   atomic.Uint64 // numbers the computations in the order in which they begin
-	hints     hints         // of the skills in them, the next round goes through first
-	shown     atomic.Pointer[shownFingerprints]
-	deep      atomic.Pointer[[]string] // the directories inside of skills that want watching, sorted
+	// firstRead is closed once every skill was read, or readTimeout has passed.
+	firstRead   chan struct{}
+	isFirstRead sync.Once
+	hints       hints // of the skills in them, the next round goes through first
+	shown       atomic.Pointer[shownFingerprints]
+	deep        atomic.Pointer[[]string] // the directories inside of skills that want watching, sorted
 
 	keeping sync.Mutex // held while the disk takes what is blocked; taken before mu
 
@@ -112,6 +117,10 @@ func newFingerprints(rules pannier.DiscoveryRules, r *registry.Registry, verdict
 		due: make(chan struct{}, 1), unscanned: make(chan struct{}, 1), deeper: make(chan struct{}, 1),
 		directories: map[string]*directory{}, blocked: map[string]verdict{}, cleared: map[string]pannier.Digest{},
 	}
+	f.firstRead = make(chan struct{})
+	if !policy.enforce {
+		f.endFirstRead()
+	}
 	for path, digest := range verdicts.Blocked() {
 		if by := f.rulesOf(digest); len(by) > 0 {
 			f.blocked[path] = verdict{digest, by}
@@ -163,6 +172,8 @@ func wake(to chan<- struct{}) {
 func (f *fingerprints) run(ctx context.Context) {
 	next := time.NewTimer(fingerprintEvery)
 	defer next.Stop()
+	late := time.AfterFunc(readTimeout, f.endFirstRead)
+	defer late.Stop()
 	pace := &pace{rate: fingerprintRate}
 	for {
 		select {
@@ -204,9 +215,23 @@ func (f *fingerprints) goThrough(ctx context.Context, pace func(context.Context,
 		default:
 		}
 	}
-	f.tell()
+	if f.tell(); f.registry.Current() != nil {
+		f.endFirstRead()
+	}
 	giveBack() // the first time all files are read
 	return next
+}
+
+func (f *fingerprints) endFirstRead() { f.isFirstRead.Do(func() { close(f.firstRead) }) }
+
+// isRead reports whether the first card may be pushed.
+func (f *fingerprints) isRead() bool {
+	select {
+	case <-f.firstRead:
+		return true
+	default:
+		return false
+	}
 }
 
 // waiting reports whether something should be told now: what somebody is blocked by at once, the rest now and then.

@@ -124,6 +124,7 @@ func (c *sidecar) announce(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	var before *pannier.Snapshot
+	read := c.prints.firstRead
 	for {
 		timer.Stop()
 		if at := p.next(time.Now()); !at.IsZero() {
@@ -138,6 +139,10 @@ func (c *sidecar) announce(ctx context.Context) {
 			c.report(before, s)
 			p.put(s, time.Now())
 			before = s
+		case <-read:
+			if read = nil; before != nil {
+				c.offer(before)
+			}
 		case <-c.tookIn: // the tree may be quiet now
 		case <-timer.C:
 		}

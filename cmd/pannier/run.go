@@ -307,9 +307,10 @@ func isWorkspaceKnown(s *pannier.Snapshot) bool {
 }
 
 // offer hands the card of a snapshot to the platforms. While not all is known of the workspace that a card has to tell, it
-// must not take the place of what the platform holds.
+// must not take the place of what the platform holds; nor must one without the skills that are not read yet, where scans are
+// enforced.
 func (c *sidecar) offer(s *pannier.Snapshot) {
-	if !isWorkspaceKnown(s) {
+	if !isWorkspaceKnown(s) || !c.prints.isRead() {
 		return
 	}
 	made, err := c.cards.of(s)
