@@ -40,6 +40,8 @@ type InstallRequest struct {
 	Origin string
 	// AllowMissing installs a skill that lacks what it needs where it is to run. It can be used once that is there.
 	AllowMissing bool
+	// Accept installs a skill despite the blocking findings of these rules.
+	Accept AcceptRequest
 	// DryRun stops before anything is touched.
 	DryRun bool
 }
@@ -83,6 +85,8 @@ type InstallResult struct {
 	Reasons  []Reason  `json:"reasons,omitempty"`
 	Findings []Finding `json:"findings,omitempty"`
 	Problems []Problem `json:"problems,omitempty"`
+	// Accepted are the rules whose blocking findings were accepted.
+	Accepted []Acceptance `json:"accepted,omitempty"`
 	// Config says what became of the `skills:` list of config.yaml: "added", "removed", or empty where it was left alone.
 	Config string `json:"config,omitempty"`
 	// AuditEntries counts those that were written.
@@ -125,6 +129,8 @@ type LockEntry struct {
 	InstalledAt time.Time `json:"installed_at"`
 	// By is who asked for it.
 	By Actor `json:"by"`
+	// Accepted are the rules whose blocking findings were accepted. It is a record: what counts is in the state store.
+	Accepted []Acceptance `json:"accepted,omitempty"`
 	// Previous is what a rollback brings back; nil where there is nothing.
 	Previous *LockEntry `json:"previous,omitempty"`
 }

@@ -44,13 +44,15 @@ type ScanVerdict struct {
 	Findings []Finding `json:"findings"`
 	// Truncated says that not everything was looked at, or that there are more findings.
 	Truncated bool `json:"truncated,omitempty"`
+	// Accepted are the rules whose blocking findings do not block this skill.
+	Accepted []Acceptance `json:"accepted,omitempty"`
 }
 
-// Blocking returns the rules with a blocking finding, sorted, without repeats.
+// Blocking returns the rules with a blocking finding that is not accepted, sorted, without repeats.
 func (v ScanVerdict) Blocking() []string {
 	var rules []string
 	for _, f := range v.Findings {
-		if f.Blocking {
+		if f.Blocking && !v.isAccepted(f.Rule) {
 			rules = append(rules, f.Rule)
 		}
 	}
@@ -91,6 +93,8 @@ type ScanSummary struct {
 	Findings int `json:"findings"`
 	// Blocking are the rules with a blocking finding, whether it blocks by the settings or not.
 	Blocking []string `json:"blocking,omitempty"`
+	// Accepted are the rules whose blocking findings were accepted.
+	Accepted []string `json:"accepted,omitempty"`
 }
 
 // SkillHealthStatus says in one word how a skill is.

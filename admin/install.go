@@ -50,6 +50,7 @@ type installIntent struct {
 	Origin       string             `json:"origin,omitempty"`
 	Expected     pannier.Digest     `json:"expected_fingerprint,omitzero"`
 	AllowMissing bool               `json:"allow_missing,omitempty"`
+	*pannier.AcceptRequest
 }
 
 // installOutcome is what it says of one that was made.
@@ -60,6 +61,7 @@ type installOutcome struct {
 	Previous    pannier.Digest        `json:"previous_fingerprint,omitzero"`
 	Trust       pannier.Trust         `json:"trust,omitempty"`
 	Findings    int                   `json:"findings,omitempty"`
+	Accepted    []pannier.Acceptance  `json:"accepted,omitempty"`
 	Reasons     []pannier.Reason      `json:"reasons,omitempty"`
 	Config      string                `json:"config,omitempty"`
 }
@@ -80,6 +82,9 @@ func (d *Door) Install(ctx context.Context, actor pannier.Actor, req pannier.Ins
 		}
 		defer func() { <-d.spooling }()
 	}
+	if err := d.checkAccept(req.Accept); err != nil {
+		return pannier.InstallResult{}, nil, err
+	}
 	req.Origin = originOf(src)
 	action := pannier.ActionInstall
 	if req.Slug != "" {
@@ -91,13 +96,21 @@ func (d *Door) Install(ctx context.Context, actor pannier.Actor, req pannier.Ins
 	}
 	intent, err := d.o.Audit.Append(pannier.AuditEntry{
 		Phase: pannier.AuditIntent, Action: action, Actor: actor, Slug: req.Slug,
-		Detail: installIntent{req.SourceKind, req.Origin, req.Expected, req.AllowMissing},
+		Detail: installIntentOf(req),
 	})
 	if err != nil {
 		return pannier.InstallResult{}, nil, fmt.Errorf("%s: %w", action, err)
 	}
 	result, err := d.install(ctx, actor, req, src)
 	return d.installed(intent, result, err)
+}
+
+func installIntentOf(req pannier.InstallRequest) installIntent {
+	intent := installIntent{SourceKind: req.SourceKind, Origin: req.Origin, Expected: req.Expected, AllowMissing: req.AllowMissing}
+	if len(req.Accept.Rules) > 0 {
+		intent.AcceptRequest = &req.Accept
+	}
+	return intent
 }
 
 // installs refuses where nothing is installed.
@@ -153,7 +166,7 @@ func (d *Door) installed(intent pannier.AuditEntry, c change, failed error) (pan
 func outcomeOfInstall(r pannier.InstallResult) installOutcome {
 	return installOutcome{
 		Status: r.Status, Path: r.Skill.Path, Fingerprint: r.Skill.Fingerprint, Previous: r.Previous, Trust: r.Skill.TrustLevel,
-		Findings: len(r.Findings), Reasons: r.Reasons, Config: r.Config,
+		Findings: len(r.Findings), Accepted: r.Accepted, Reasons: r.Reasons, Config: r.Config,
 	}
 }
 
@@ -206,7 +219,7 @@ func (d *Door) stage(ctx context.Context, req pannier.InstallRequest, a opened, 
 	staged, err := stage(ctx, req.SourceKind, func(ctx context.Context, into *os.Root) (folder string, err error) {
 		contents, err = archive.Unpack(ctx, a.file, a.size, a.format, into, limits)
 		return contents.Top, err
-	})
+	}, req.Accept.Rules...)
 	return staged, contents, err
 }
 
@@ -245,15 +258,22 @@ func (d *Door) commit(ctx context.Context, actor pannier.Actor, req pannier.Inst
 	if err != nil {
 		return change{}, err
 	}
+	undo, accepted, err := d.keepStaged(actor, req, staged)
+	if err != nil {
+		return change{}, err
+	}
 	var result pannier.InstallResult
 	if req.Slug == "" {
 		result, err = d.o.Install.Store.Install(ctx, staged, req, actor)
 	} else {
 		result, err = d.o.Install.Store.Update(ctx, staged, req, actor)
 	}
-	result.Reasons = reasons
-	if err != nil || req.DryRun {
-		return change{plan: result}, err
+	result.Reasons, result.Accepted = reasons, accepted
+	if err != nil {
+		return change{plan: result}, errors.Join(err, undo())
+	}
+	if req.DryRun {
+		return change{plan: result}, nil
 	}
 	return d.show(ctx, result, req.Origin), nil
 }

@@ -16,6 +16,11 @@ type Verdicts interface {
 	// Hold keeps one without a fingerprint by the place of the skill, and Release forgets what is held of a place.
 	Hold(*pannier.Skill, pannier.ScanVerdict) error
 	Release(path string) error
+	// Accept keeps what is accepted of a fingerprint at a path, in the place of what was; nothing takes it back. Accepted returns it.
+	Accept(path string, fingerprint pannier.Digest, accepted []pannier.Acceptance) error
+	Accepted(path string, fingerprint pannier.Digest) []pannier.Acceptance
+	// Withdraw takes back all that is accepted at a path.
+	Withdraw(path string) error
 }
 
 // ScanOptions are what a scan leads to. All are needed where [Door.Scan] is called.
@@ -27,6 +32,9 @@ type ScanOptions struct {
 	// Scan returns what is found in a skill directory as it is now. Fingerprint, time, slug and path are filled in here.
 	// Where it fails because ctx is done, the report tells what was found until then.
 	Scan func(context.Context, *pannier.Skill) (pannier.ScanReport, error)
+	// IsRule reports whether a scan has a rule, Ruleset names the set of them.
+	IsRule  func(string) bool
+	Ruleset string
 	// ApplyVerdict judges again by what is held of a skill and kept for a fingerprint, which is zero where it has none, and
 	// returns a snapshot that shows it.
 	ApplyVerdict func(*pannier.Skill, pannier.Digest) *pannier.Snapshot
@@ -42,6 +50,8 @@ const (
 // scanIntent is what the audit log says of a scan that was asked for.
 type scanIntent struct {
 	Path string `json:"path"`
+	*pannier.AcceptRequest
+	Withdraw bool `json:"withdraw,omitempty"`
 }
 
 // scanOutcome is what it says of one that was made. The findings are in the state store.
@@ -51,6 +61,7 @@ type scanOutcome struct {
 	Decision    pannier.ScanDecision `json:"decision,omitempty"`
 	Findings    int                  `json:"findings"`
 	Blocking    []string             `json:"blocking,omitempty"`
+	Accepted    []pannier.Acceptance `json:"accepted,omitempty"`
 	Unkept      string               `json:"unkept,omitempty"`
 	// HeldBy are the files that a verdict without a fingerprint is held by.
 	HeldBy *heldBy `json:"held_by,omitempty"`
@@ -71,18 +82,25 @@ type heldBy struct {
 // and the report says so; if the scan went through, nothing is held of the skill any more.
 //
 // A caller that goes away before the verdict is there ends the scan, and nothing is kept.
-func (d *Door) Scan(ctx context.Context, actor pannier.Actor, skill *pannier.Skill) (pannier.ScanReport, *pannier.Snapshot, error) {
+//
+// With rules to accept, their blocking findings do not block the skill as long as it has this fingerprint at this path. Where one
+// has none, that is a [*pannier.Refusal], and nothing is kept. Acceptances stay over later scans of the same content until they
+// are withdrawn.
+func (d *Door) Scan(ctx context.Context, actor pannier.Actor, skill *pannier.Skill, req pannier.ScanRequest) (pannier.ScanReport, *pannier.Snapshot, error) {
+	if err := d.checkAccept(req.Accept); err != nil {
+		return pannier.ScanReport{}, nil, err
+	}
 	if err := enter(ctx, d.scanning); err != nil {
 		return pannier.ScanReport{}, nil, err
 	}
 	defer func() { <-d.scanning }()
 	intent, err := d.o.Audit.Append(pannier.AuditEntry{
-		Phase: pannier.AuditIntent, Action: pannier.ActionScan, Actor: actor, Slug: skill.Slug, Detail: scanIntent{skill.Path},
+		Phase: pannier.AuditIntent, Action: pannier.ActionScan, Actor: actor, Slug: skill.Slug, Detail: scanIntentOf(skill, req),
 	})
 	if err != nil {
 		return pannier.ScanReport{}, nil, fmt.Errorf("scan %s: %w", skill.Slug, err)
 	}
-	report, result, err := d.scan(ctx, skill)
+	report, result, err := d.scan(ctx, actor, skill, req)
 	d.conclude(intent, result, err)
 	if err != nil {
 		return pannier.ScanReport{}, nil, fmt.Errorf("scan %s: %w", skill.Slug, err)
@@ -93,17 +111,41 @@ func (d *Door) Scan(ctx context.Context, actor pannier.Actor, skill *pannier.Ski
 	return report, result.snapshot, nil
 }
 
-func (d *Door) scan(ctx context.Context, skill *pannier.Skill) (pannier.ScanReport, done, error) {
+func (d *Door) scan(ctx context.Context, actor pannier.Actor, skill *pannier.Skill, req pannier.ScanRequest) (pannier.ScanReport, done, error) {
 	report, through, err := d.examine(ctx, skill)
 	report.Slug, report.Path, report.At, report.Origin = skill.Slug, skill.Path, time.Now().UTC().Round(0), pannier.ScanExplicit
 	blocks := len(report.Blocking()) > 0
+	if err == nil {
+		err = acceptable(report, req.Accept)
+	}
 	if err != nil || !through && !blocks {
 		return report, done{detail: outcomeOf(skill, report)}, err
 	}
 	if blocks {
 		report.Unkept = ""
 	}
-	return d.keepVerdict(ctx, skill, report)
+	return d.keepVerdict(ctx, actor, skill, report, req)
+}
+
+// checkAccept refuses rules that cannot be accepted, before anything is done.
+func (d *Door) checkAccept(req pannier.AcceptRequest) error {
+	return req.Check(func(rule string) bool { return d.o.Scans.IsRule != nil && d.o.Scans.IsRule(rule) })
+}
+
+// acceptable refuses to accept what was not found, and what there is no fingerprint to accept by.
+func acceptable(report pannier.ScanReport, req pannier.AcceptRequest) error {
+	if len(req.Rules) > 0 && report.Fingerprint.IsZero() {
+		return &pannier.Refusal{Code: "scan.accept.fingerprint", Message: "the skill has no fingerprint, so its findings cannot be accepted", Hint: "make every file of the skill readable, and remove large data from it"}
+	}
+	return req.CheckFound(report.Findings)
+}
+
+func scanIntentOf(skill *pannier.Skill, req pannier.ScanRequest) scanIntent {
+	intent := scanIntent{Path: skill.Path, Withdraw: req.Withdraw}
+	if len(req.Accept.Rules) > 0 {
+		intent.AcceptRequest = &req.Accept
+	}
+	return intent
 }
 
 // examine finds out what a directory holds, and by which fingerprint. That is one thing only where the fingerprint is the
@@ -145,13 +187,17 @@ func (d *Door) examine(ctx context.Context, skill *pannier.Skill) (report pannie
 }
 
 // keepVerdict keeps what was found, hands it to the registry, and says so. A caller that goes away before its turn gets none.
-func (d *Door) keepVerdict(ctx context.Context, skill *pannier.Skill, report pannier.ScanReport) (pannier.ScanReport, done, error) {
-	result := done{detail: outcomeOf(skill, report)}
+func (d *Door) keepVerdict(ctx context.Context, actor pannier.Actor, skill *pannier.Skill, report pannier.ScanReport, req pannier.ScanRequest) (pannier.ScanReport, done, error) {
 	if err := enter(ctx, d.turn); err != nil {
-		return report, result, err
+		return report, done{detail: outcomeOf(skill, report)}, err
 	}
 	defer func() { <-d.turn }()
-	if err := d.store(skill, report.ScanVerdict); err != nil {
+	found := report.ScanVerdict
+	if err := d.accept(actor, skill, &report, req); err != nil {
+		return report, done{detail: outcomeOf(skill, report)}, err
+	}
+	result := done{detail: outcomeOf(skill, report)}
+	if err := d.store(skill, found); err != nil {
 		return report, result, err
 	}
 	result.snapshot = d.o.Scans.ApplyVerdict(skill, report.Fingerprint)
@@ -161,6 +207,28 @@ func (d *Door) keepVerdict(ctx context.Context, skill *pannier.Skill, report pan
 		}
 	}
 	return report, result, nil
+}
+
+// accept keeps what is accepted of a scan, and adds it to the report.
+func (d *Door) accept(actor pannier.Actor, skill *pannier.Skill, report *pannier.ScanReport, req pannier.ScanRequest) error {
+	verdicts := d.o.Scans.Verdicts
+	if req.Withdraw {
+		if err := verdicts.Withdraw(skill.Path); err != nil {
+			return err
+		}
+	}
+	if report.Fingerprint.IsZero() {
+		return nil
+	}
+	accepted := verdicts.Accepted(skill.Path, report.Fingerprint)
+	if len(req.Accept.Rules) > 0 {
+		accepted = req.Accept.Acceptances(accepted, actor, report.At)
+		if err := verdicts.Accept(skill.Path, report.Fingerprint, accepted); err != nil {
+			return err
+		}
+	}
+	report.ScanVerdict = report.ScanVerdict.Accept(accepted)
+	return nil
 }
 
 // store keeps a verdict by its fingerprint, or holds it where it blocks and has none. What was held before is superseded,
@@ -177,9 +245,12 @@ func (d *Door) store(skill *pannier.Skill, v pannier.ScanVerdict) error {
 	return d.o.Scans.Verdicts.Release(skill.Path)
 }
 
+// outcomeOf returns what the audit log says of a scan. Blocking has the accepted rules too, so that a state that is recovered from
+// the log blocks them.
 func outcomeOf(skill *pannier.Skill, r pannier.ScanReport) scanOutcome {
 	o := scanOutcome{
-		Path: r.Path, Fingerprint: r.Fingerprint, Decision: r.Decision, Findings: len(r.Findings), Blocking: r.Blocking(), Unkept: r.Unkept,
+		Path: r.Path, Fingerprint: r.Fingerprint, Decision: r.Decision, Findings: len(r.Findings),
+		Blocking: pannier.ScanVerdict{Findings: r.Findings}.Blocking(), Accepted: r.Accepted, Unkept: r.Unkept,
 	}
 	if o.Fingerprint.IsZero() && len(o.Blocking) > 0 {
 		o.HeldBy = &heldBy{skill.Digest, skill.MetaDigest}

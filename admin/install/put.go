@@ -215,6 +215,7 @@ func (p *place) replaceBy(ctx context.Context, st *Staged, req pannier.InstallRe
 	in.After = &pannier.LockEntry{
 		Slug: st.Skill.Slug, Owner: st.Skill.Owner, Version: st.Skill.Version, Fingerprint: st.Fingerprint, Digest: st.Skill.Digest,
 		Trust: st.store.trust, Origin: req.Origin, InstalledAt: time.Now().UTC(), By: by, Previous: c.previous(p.root, st.Skill.Slug),
+		Accepted: req.Accept.Acceptances(nil, by, time.Now().UTC()),
 	}
 	e, err := p.run(ctx, in)
 	e.tell(result)

@@ -87,18 +87,21 @@ func worst(problems []pannier.Problem) string {
 	return some(named)
 }
 
-// blocked refuses what a scan says must not be installed.
-func blocked(findings []pannier.Finding) error {
+// blocked refuses blocking findings of rules that are not accepted. It reports a rule that is accepted and was not found.
+func blocked(findings []pannier.Finding, accepted ...string) error {
+	if err := (pannier.AcceptRequest{Rules: accepted}).CheckFound(findings); err != nil {
+		return err
+	}
 	var named []string
 	for _, f := range findings {
-		if f.Blocking {
+		if f.Blocking && !slices.Contains(accepted, f.Rule) {
 			named = append(named, fmt.Sprintf("%s:%d: %s (%s)", f.Path, f.Line, f.Message, f.Rule))
 		}
 	}
 	if len(named) == 0 {
 		return nil
 	}
-	return refuse("install.security", "the security scan says no: "+some(named), "take out what it found, and install it again")
+	return refuse("install.security", "the security scan says no: "+some(named), "take out what it found, and install it again; or accept its rule with a reason, if you know that it does no harm")
 }
 
 func some(texts []string) string {

@@ -13,7 +13,7 @@ import (
 
 // Rehearse is as [Store.Stage] for a dry run: it writes nothing into a root, but stages in a directory of its own below
 // [Options.Scratch]. What is staged so can be planned with, and not be installed.
-func (s *Store) Rehearse(ctx context.Context, kind pannier.SourceKind, fill Fill) (*Staged, error) {
+func (s *Store) Rehearse(ctx context.Context, kind pannier.SourceKind, fill Fill, accept ...string) (*Staged, error) {
 	roots, err := s.rootsOf(kind)
 	if err != nil {
 		return nil, err
@@ -22,7 +22,7 @@ func (s *Store) Rehearse(ctx context.Context, kind pannier.SourceKind, fill Fill
 	if err != nil {
 		return nil, err
 	}
-	return s.staged(ctx, roots[0], a, fill)
+	return s.staged(ctx, roots[0], a, fill, accept)
 }
 
 // newScratch makes a directory of staging that lies in no root.

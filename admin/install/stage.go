@@ -30,13 +30,17 @@ type Staged struct {
 	// Problems are those of the skill's files, Findings what the scan says; none of them keeps it from being installed.
 	Problems []pannier.Problem
 	Findings []pannier.Finding
+	// Decision is that of the scan, Truncated says that not every finding is told.
+	Decision  pannier.ScanDecision
+	Truncated bool
 	// Files and Bytes count what is in it.
 	Files int
 	Bytes int64
 
-	store *Store
-	root  pannier.Root
-	area  *area
+	store  *Store
+	root   pannier.Root
+	area   *area
+	accept []string // rules whose blocking findings are accepted
 }
 
 // Fill writes the files of a skill right into an empty directory, and returns what the directory that they come from is called,
@@ -45,8 +49,8 @@ type Fill func(ctx context.Context, into *os.Root) (folder string, err error)
 
 // Stage makes a directory, fills it, syncs what is in it, and reads and judges that. A skill that says no slug is called by
 // the folder that it comes from, or else by its name. What is no skill, or is not to be installed, is a [*pannier.Refusal]. An
-// error of fill is returned. What was written is removed after an error.
-func (s *Store) Stage(ctx context.Context, kind pannier.SourceKind, fill Fill) (*Staged, error) {
+// error of fill is returned. What was written is removed after an error. Blocking findings of the accepted rules do not refuse it.
+func (s *Store) Stage(ctx context.Context, kind pannier.SourceKind, fill Fill, accept ...string) (*Staged, error) {
 	roots, err := s.rootsOf(kind)
 	if err != nil {
 		return nil, err
@@ -55,12 +59,12 @@ func (s *Store) Stage(ctx context.Context, kind pannier.SourceKind, fill Fill) (
 	if err != nil {
 		return nil, err
 	}
-	return s.staged(ctx, roots[0], a, fill)
+	return s.staged(ctx, roots[0], a, fill, accept)
 }
 
 // staged fills and judges an area that was made for a root.
-func (s *Store) staged(ctx context.Context, root pannier.Root, a *area, fill Fill) (*Staged, error) {
-	st := &Staged{store: s, root: root, area: a}
+func (s *Store) staged(ctx context.Context, root pannier.Root, a *area, fill Fill, accept []string) (*Staged, error) {
+	st := &Staged{store: s, root: root, area: a, accept: accept}
 	if err := st.take(ctx, fill); err != nil {
 		return nil, explain(root, errors.Join(a.unlessGone(err), st.Discard()))
 	}
@@ -253,8 +257,8 @@ func (st *Staged) judge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	st.Findings = report.Findings
-	if err := blocked(report.Findings); err != nil {
+	st.Findings, st.Decision, st.Truncated = report.Findings, pannier.ScanDecision(report.Decision), report.Truncated
+	if err := blocked(report.Findings, st.accept...); err != nil {
 		return err
 	}
 	print, err := fingerprint.Of(ctx, root, ".", fingerprint.Options{})

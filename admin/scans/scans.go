@@ -20,13 +20,13 @@
 //
 // Verdicts with their findings lie in the state store, which can be lost: a scan finds the same again. What blocks is a
 // refusal and must not be lost with it. So the rules that block a fingerprint, the blocked directories and what is held
-// lie in a [Blocks] as well. Where only those are left, a verdict names the rules and not the places.
+// lie in a [Blocks] as well, and so does what was accepted: [Store.Accept]. Where only those are left, a verdict names the rules and not the places.
 //
 // # Bounds
 //
 // A verdict keeps [MaxFindings] findings, those that block before the others. There are [MaxVerdicts] of them. Where there
 // is no room for one more, the oldest goes that blocks nothing, then the oldest of the background, then the oldest of all. Of those
-// that belong to a place there are [MaxHeld].
+// that belong to a place there are [MaxHeld], and accepted contents [MaxAccepted].
 package scans
 
 import (
@@ -105,9 +105,10 @@ type Store struct {
 	writing sync.Mutex
 	mu      sync.Mutex
 	// kept is of every verdict what is needed to judge by it. The findings stay in the rows.
-	kept    map[pannier.Digest]Summary
-	blocked map[string]pannier.Digest // never changed, only replaced
-	held    map[string]Held           // by path; never changed, only replaced
+	kept     map[pannier.Digest]Summary
+	blocked  map[string]pannier.Digest // never changed, only replaced
+	held     map[string]Held           // by path; never changed, only replaced
+	accepted map[content][]pannier.Acceptance
 }
 
 // Summary is what is needed to judge by a verdict. Its list is never changed.
@@ -144,7 +145,7 @@ func Open(rows Rows, blocks Blocks) (*Store, error) {
 			s.kept[v.Fingerprint] = summarize(v)
 		}
 	}
-	if err := errors.Join(s.openRules(), s.openBlocked(), s.openHeld()); err != nil {
+	if err := errors.Join(s.openRules(), s.openBlocked(), s.openHeld(), s.openAccepted()); err != nil {
 		return nil, fmt.Errorf("open scans: %w", err)
 	}
 	return s, nil

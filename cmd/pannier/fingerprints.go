@@ -122,7 +122,7 @@ func newFingerprints(rules pannier.DiscoveryRules, r *registry.Registry, verdict
 		f.endFirstRead()
 	}
 	for path, digest := range verdicts.Blocked() {
-		if by := f.rulesOf(digest); len(by) > 0 {
+		if by := f.rulesOf(path, digest); len(by) > 0 {
 			f.blocked[path] = verdict{digest, by}
 		}
 	}

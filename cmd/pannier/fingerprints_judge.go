@@ -18,7 +18,7 @@ const maxBlocked = 10_000
 // judgeLocked holds against a directory what a scan has found of its fingerprint. A directory without a fingerprint stays
 // as it was judged last.
 func (f *fingerprints) judgeLocked(path string, digest pannier.Digest) {
-	now := verdict{digest, f.rulesOf(digest)}
+	now := verdict{digest, f.rulesOf(path, digest)}
 	before, blocked := f.blocked[path]
 	switch {
 	case len(now.rules) == 0 && !blocked, blocked && before.fingerprint == now.fingerprint && slices.Equal(before.rules, now.rules):
@@ -32,11 +32,29 @@ func (f *fingerprints) judgeLocked(path string, digest pannier.Digest) {
 }
 
 // rulesOf returns the rules that block a fingerprint. What a background scan found blocks only where scans are enforced.
-func (f *fingerprints) rulesOf(digest pannier.Digest) []string {
-	if v, _ := f.verdicts.Summary(digest); f.policy.enforce || v.Holds() {
-		return v.Blocking
+// What is accepted at the path does not block.
+func (f *fingerprints) rulesOf(path string, digest pannier.Digest) []string {
+	v, _ := f.verdicts.Summary(digest)
+	if !f.policy.enforce && !v.Holds() {
+		return nil
 	}
-	return nil
+	rules, _ := splitAccepted(v.Blocking, f.verdicts.Accepted(path, digest))
+	return rules
+}
+
+// splitAccepted divides rules into those that block and those that are accepted.
+func splitAccepted(rules []string, accepted []pannier.Acceptance) (blocking, taken []string) {
+	if len(accepted) == 0 {
+		return rules, nil
+	}
+	for _, rule := range rules {
+		if slices.ContainsFunc(accepted, func(a pannier.Acceptance) bool { return a.Rule == rule }) {
+			taken = append(taken, rule)
+		} else {
+			blocking = append(blocking, rule)
+		}
+	}
+	return blocking, taken
 }
 
 // clearLocked compares whether a directory has a verdict with what the registry knows.
@@ -121,7 +139,9 @@ func (f *fingerprints) found(s *pannier.Skill) (v pannier.ScanVerdict, found boo
 	if h, held := f.verdicts.Held()[s.Path]; held && holds(h, textOf(s)) {
 		return f.verdicts.HeldAt(s.Path)
 	}
-	return f.verdicts.Get(f.of(s))
+	digest := f.of(s)
+	v, found, err = f.verdicts.Get(digest)
+	return v.Accept(f.verdicts.Accepted(s.Path, digest)), found, err
 }
 
 // tell hands what is new to the registry and to those who ask for fingerprints, and returns a snapshot that shows it. The
@@ -195,10 +215,16 @@ func (f *fingerprints) summaryLocked(path string, d *directory) *pannier.ScanSum
 	if h, held := f.verdicts.Held()[path]; held && holds(h, f.texts[path]) {
 		return &pannier.ScanSummary{Decision: pannier.ScanBlock, Origin: pannier.ScanExplicit, At: h.At, Findings: h.Findings, Blocking: h.Rules}
 	}
-	if v, kept := f.verdicts.Summary(d.digest); kept {
-		return &v.ScanSummary
+	v, kept := f.verdicts.Summary(d.digest)
+	if !kept {
+		return nil
 	}
-	return nil
+	sum := v.ScanSummary
+	sum.Blocking, sum.Accepted = splitAccepted(v.Blocking, f.verdicts.Accepted(path, d.digest))
+	if sum.Decision == pannier.ScanBlock && len(sum.Blocking) == 0 && len(sum.Accepted) > 0 {
+		sum.Decision = pannier.ScanWarn
+	}
+	return &sum
 }
 
 // dropLocked forgets, where there are too many, what is presumed of directories in which there is no skill now.

@@ -33,8 +33,8 @@ const (
 
 func (h *Handler) installs() {
 	if h.Install != nil {
-		h.handle(installPattern, h.install, "source_kind", "file_name", "allow_missing", "dry_run")
-		h.handle(updatePattern, h.update, "source_kind", "file_name", "allow_missing", "dry_run", "expected_fingerprint")
+		h.handle(installPattern, h.install, "source_kind", "file_name", "allow_missing", "accept", "reason", "dry_run")
+		h.handle(updatePattern, h.update, "source_kind", "file_name", "allow_missing", "accept", "reason", "dry_run", "expected_fingerprint")
 	}
 	if h.Uninstall != nil {
 		h.handle("DELETE /v1/skills/{slug}", h.uninstall, "source_kind", "expected_fingerprint", "dry_run")
@@ -83,6 +83,10 @@ func (h *Handler) takeArchive(w http.ResponseWriter, r *http.Request, slug strin
 	if err != nil {
 		return err
 	}
+	accept, err := acceptRequest(r)
+	if err != nil {
+		return err
+	}
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	format, ok := archiveTypes[media]
 	if !ok {
@@ -92,7 +96,7 @@ func (h *Handler) takeArchive(w http.ResponseWriter, r *http.Request, slug strin
 		}
 	}
 	req := pannier.InstallRequest{
-		SourceKind: remove.SourceKind, Slug: slug, Expected: remove.Expected, DryRun: remove.DryRun, AllowMissing: allow,
+		SourceKind: remove.SourceKind, Slug: slug, Expected: remove.Expected, DryRun: remove.DryRun, AllowMissing: allow, Accept: accept,
 	}
 	src := pannier.InstallSource{Body: patient(w, r), Format: format, Name: r.URL.Query().Get("file_name")}
 	result, _, err := h.Install(r.Context(), actorOf(r), req, src)

@@ -17,8 +17,8 @@ type Mutations struct {
 	PutEnvironment func(context.Context, pannier.Actor, pannier.Environment) (pannier.Environment, *pannier.Snapshot, error)
 	// SetPolicy changes the workspace layer of a skill's policy.
 	SetPolicy func(context.Context, pannier.Actor, pannier.PolicyKey, pannier.PolicyChange) (pannier.Policy, *pannier.Snapshot, error)
-	// Scan scans a skill directory as it is now, and keeps the verdict.
-	Scan func(context.Context, pannier.Actor, *pannier.Skill) (pannier.ScanReport, *pannier.Snapshot, error)
+	// Scan scans a skill directory as it is now, and keeps the verdict and what is accepted of it.
+	Scan func(context.Context, pannier.Actor, *pannier.Skill, pannier.ScanRequest) (pannier.ScanReport, *pannier.Snapshot, error)
 	// Audit returns the newest entries of the audit log, newest first; an empty slug is all.
 	Audit func(slug string, limit int) ([]pannier.AuditEntry, error)
 	// Uploads takes in archives by chunks; without it there is no method of uploads, and binary frames are refused.
@@ -35,7 +35,7 @@ func (h *Handler) mutations() {
 		h.handle("PUT /v1/policy/{slug}", h.setPolicy, "source_kind")
 	}
 	if h.Scan != nil {
-		h.handle("POST /v1/skills/{slug}/scan", h.scan, "path")
+		h.handle("POST /v1/skills/{slug}/scan", h.scan, "path", "accept", "reason")
 	}
 	if h.Audit != nil {
 		h.handleAlways("GET /v1/audit", h.audit, "slug", "limit")

@@ -50,7 +50,7 @@ var operations = map[string]operation{
 	},
 	"POST /v1/skills/{slug}/scan": {
 		id: "scanSkill", summary: "Scans a skill as it is now.", answer: pannier.ScanReport{},
-		parameters: []parameter{query("path", "string", "The path of the skill directory that is meant.")},
+		parameters: append([]parameter{query("path", "string", "The path of the skill directory that is meant.")}, acceptParameters...),
 	},
 	"GET /v1/card":                     {id: "getCard", summary: "The agent card, byte for byte as it is pushed.", answer: map[string]json.RawMessage{}},
 	"GET /.well-known/agent-card.json": {id: "getWellKnownCard", summary: "The agent card, where agents look for one.", answer: map[string]json.RawMessage{}},
@@ -123,11 +123,15 @@ var (
 	dryRunParameter   = query("dry_run", "boolean", "Tells what would come of it, and touches nothing.")
 	expectedParameter = query("expected_fingerprint", "string", "The fingerprint that the skill must have.")
 	removalParameters = []parameter{kindParameter, expectedParameter, dryRunParameter}
-	archiveParameters = []parameter{
+	acceptParameters  = []parameter{
+		query("accept", "string", "Rules whose blocking findings are accepted for exactly this content at this path, with commas between. For a scan, none takes all acceptances back."),
+		query("reason", "string", "Why they are accepted: at most 500 bytes on one line."),
+	}
+	archiveParameters = append([]parameter{
 		kindParameter, dryRunParameter,
 		query("file_name", "string", "What the archive is called where it comes from."),
 		query("allow_missing", "boolean", "Installs a skill that lacks what it needs."),
-	}
+	}, acceptParameters...)
 )
 
 // promotionBody names what a packet must have.

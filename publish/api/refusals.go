@@ -64,6 +64,8 @@ func classOf(code string) refusalClass {
 		return class
 	}
 	switch {
+	case code == "scan.accept.not_found", code == "scan.accept.fingerprint", code == "scan.accept.full":
+		return refusalClass{http.StatusConflict, rpc.CodeInvalidRequest, rpcInvalid}
 	case strings.HasPrefix(code, "archive."):
 		return refusalClass{http.StatusUnprocessableEntity, rpc.CodeInvalidRequest, "skills.upload.invalid_archive"}
 	case strings.HasPrefix(code, "upload."):

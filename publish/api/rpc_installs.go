@@ -23,6 +23,17 @@ type rpcInstallParams struct {
 	Source           *rpcSourceParam    `json:"source"`
 	TargetSourceKind pannier.SourceKind `json:"target_source_kind"`
 	AllowMissing     bool               `json:"allow_missing"`
+	rpcAcceptParams
+}
+
+// rpcAcceptParams are the rules whose blocking findings are accepted.
+type rpcAcceptParams struct {
+	Accept []string `json:"accept"`
+	Reason string   `json:"reason"`
+}
+
+func (p rpcAcceptParams) request() pannier.AcceptRequest {
+	return pannier.AcceptRequest{Rules: p.Accept, Reason: p.Reason}
 }
 
 type rpcUpdateParams struct {
@@ -32,6 +43,7 @@ type rpcUpdateParams struct {
 	Source       *rpcSourceParam    `json:"source"`
 	Expected     *string            `json:"expected_previous_fingerprint"`
 	AllowMissing bool               `json:"allow_missing"`
+	rpcAcceptParams
 }
 
 type rpcUninstallParams struct {
@@ -69,7 +81,7 @@ type rpcUninstallResult struct {
 
 // rpcInstall is skills/install.
 func (h *Handler) rpcInstallSkill(r *http.Request, _ *pannier.Snapshot, p rpcInstallParams) (any, error) {
-	return h.rpcTake(r, p.Source, pannier.InstallRequest{SourceKind: p.TargetSourceKind, AllowMissing: p.AllowMissing})
+	return h.rpcTake(r, p.Source, pannier.InstallRequest{SourceKind: p.TargetSourceKind, AllowMissing: p.AllowMissing, Accept: p.request()})
 }
 
 // rpcUpdate is skills/update.
@@ -77,7 +89,7 @@ func (h *Handler) rpcUpdateSkill(r *http.Request, _ *pannier.Snapshot, p rpcUpda
 	if p.Slug == "" {
 		return nil, rpcFault(rpc.CodeInvalidParams, rpcInvalid, "slug is missing", "name the skill as skills/list does")
 	}
-	req := pannier.InstallRequest{Slug: p.Slug, SourceKind: p.SourceKind, AllowMissing: p.AllowMissing}
+	req := pannier.InstallRequest{Slug: p.Slug, SourceKind: p.SourceKind, AllowMissing: p.AllowMissing, Accept: p.request()}
 	if p.Expected != nil {
 		var err error
 		if req.Expected, err = expectedFingerprint("expected_previous_fingerprint", rpcPrefixed(*p.Expected)); err != nil {

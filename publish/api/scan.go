@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 	"net/http"
+	"strings"
 
 	"pannier"
 )
@@ -57,6 +58,18 @@ func (h *Handler) verdict(s *pannier.Skill) *pannier.ScanVerdict {
 	return &v
 }
 
+// acceptRequest reads which rules are to be accepted, with commas between. An empty parameter is not one that was left out.
+func acceptRequest(r *http.Request) (req pannier.AcceptRequest, err error) {
+	query := r.URL.Query()
+	if query.Has("accept") {
+		req.Rules = strings.Split(query.Get("accept"), ",")
+	}
+	if req.Reason = query.Get("reason"); query.Has("reason") && strings.TrimSpace(req.Reason) == "" {
+		err = invalidParameter("reason", "reason is empty", "say why the finding is accepted, in a few words")
+	}
+	return req, err
+}
+
 // scan scans a skill as it is now. What that finds can block it, so it is for those who may write.
 func (h *Handler) scan(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
 	if err := h.mayWrite(r); err != nil {
@@ -66,7 +79,13 @@ func (h *Handler) scan(w http.ResponseWriter, r *http.Request, s *pannier.Snapsh
 	if err != nil {
 		return err
 	}
-	report, _, err := h.Scan(r.Context(), actorOf(r), e.Skill)
+	req := pannier.ScanRequest{Withdraw: r.URL.Query().Get("accept") == pannier.AcceptNone}
+	if !req.Withdraw {
+		if req.Accept, err = acceptRequest(r); err != nil {
+			return err
+		}
+	}
+	report, _, err := h.Scan(r.Context(), actorOf(r), e.Skill, req)
 	if errors.Is(err, pannier.ErrChanged) {
 		return errMoving
 	}

@@ -223,12 +223,30 @@ func (c *Client) SetPolicy(ctx context.Context, slug string, kind pannier.Source
 }
 
 // Scan has a skill directory scanned as it is now. path, where it is not empty, chooses among several with one slug.
-func (c *Client) Scan(ctx context.Context, slug, path string) (pannier.ScanReport, error) {
-	target := skillPath(slug) + "/scan"
+func (c *Client) Scan(ctx context.Context, slug, path string, req pannier.ScanRequest) (pannier.ScanReport, error) {
+	query := url.Values{}
 	if path != "" {
-		target += "?" + url.Values{"path": {path}}.Encode()
+		query.Set("path", path)
+	}
+	if req.Withdraw {
+		query.Set("accept", pannier.AcceptNone)
+	}
+	acceptQuery(query, req.Accept)
+	target := skillPath(slug) + "/scan"
+	if len(query) > 0 {
+		target += "?" + query.Encode()
 	}
 	return post[pannier.ScanReport](ctx, c, target, nil)
+}
+
+// acceptQuery adds the rules that are to be accepted.
+func acceptQuery(query url.Values, req pannier.AcceptRequest) {
+	if len(req.Rules) > 0 {
+		query.Set("accept", strings.Join(req.Rules, ","))
+	}
+	if req.Reason != "" {
+		query.Set("reason", req.Reason)
+	}
 }
 
 // Audit returns the newest entries of the audit log, newest first; an empty slug is all of them.

@@ -23,6 +23,7 @@ func (c *Client) Install(ctx context.Context, req pannier.InstallRequest, src pa
 	if req.AllowMissing {
 		query.Set("allow_missing", "1")
 	}
+	acceptQuery(query, req.Accept)
 	if src.Name != "" {
 		query.Set("file_name", src.Name)
 	}
