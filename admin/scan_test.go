@@ -48,6 +48,7 @@ func newScanned(t *testing.T, dir string, more ...func(*admin.Options)) *scanned
 		Audit: h.house, Values: h.house, SetEnvironment: h.setEnvironment, Emit: h.emit,
 		Scans: admin.ScanOptions{
 			Verdicts:    h.verdicts,
+			IsRule:      func(name string) bool { return name == elf.Rule || name == "scan.file.pe" },
 			Fingerprint: func(context.Context, *pannier.Skill) (pannier.Digest, error) { return h.prints() },
 			Scan:        func(ctx context.Context, _ *pannier.Skill) (pannier.ScanReport, error) { return h.report(ctx) },
 			ApplyVerdict: func(_ *pannier.Skill, fingerprint pannier.Digest) *pannier.Snapshot {
@@ -74,7 +75,7 @@ func (h *scanned) kept(t *testing.T) bool {
 
 func TestScan(t *testing.T) {
 	h := newScanned(t, t.TempDir())
-	report, s, err := h.Scan(t.Context(), actor, skill)
+	report, s, err := h.Scan(t.Context(), actor, skill, pannier.ScanRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +124,7 @@ func TestScansThatKeepNothing(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			h := newScanned(t, t.TempDir())
 			tt.arrange(h)
-			report, s, err := h.Scan(t.Context(), actor, skill)
+			report, s, err := h.Scan(t.Context(), actor, skill, pannier.ScanRequest{})
 			if !errors.Is(err, tt.fails) || report.Unkept != tt.unkept || s != nil || h.kept(t) {
 				t.Errorf("%v, %+v, %v", err, report, s)
 			}
@@ -179,7 +180,7 @@ func TestScanWithoutFingerprint(t *testing.T) {
 		{"the fingerprint is lost meanwhile", lost, blocking, "", true, 1},
 	} {
 		h.prints, h.report, h.happened = tt.prints, tt.report, nil
-		report, _, err := h.Scan(t.Context(), actor, skill)
+		report, _, err := h.Scan(t.Context(), actor, skill, pannier.ScanRequest{})
 		if err != nil || report.Unkept != tt.unkept || strings.Count(strings.Join(h.happened, " "), "emit skill_scanned") != tt.events {
 			t.Errorf("%s: %v, %+v, %q", tt.name, err, report, h.happened)
 		}
@@ -189,7 +190,7 @@ func TestScanWithoutFingerprint(t *testing.T) {
 		}
 	}
 	h.unkept = errDiskFull
-	if _, s, err := h.Scan(t.Context(), actor, skill); !errors.Is(err, errDiskFull) || s != nil {
+	if _, s, err := h.Scan(t.Context(), actor, skill, pannier.ScanRequest{}); !errors.Is(err, errDiskFull) || s != nil {
 		t.Errorf("%v, %v", err, s)
 	}
 }
@@ -208,7 +209,7 @@ func TestScanOfWhatChangesOnce(t *testing.T) {
 		scans++
 		return pannier.ScanReport{Files: scans}, nil
 	}
-	report, _, err := h.Scan(t.Context(), actor, skill)
+	report, _, err := h.Scan(t.Context(), actor, skill, pannier.ScanRequest{})
 	if err != nil || report.Fingerprint != content || report.Files != 2 || !h.kept(t) {
 		t.Errorf("%+v, %v", report, err)
 	}
@@ -225,7 +226,7 @@ func TestLongScan(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() {
-			_, _, err := h.Scan(ctx, actor, skill)
+			_, _, err := h.Scan(ctx, actor, skill, pannier.ScanRequest{})
 			ended <- err
 		}()
 		synctest.Wait()
@@ -234,14 +235,14 @@ func TestLongScan(t *testing.T) {
 		}
 		impatient, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, _, err := h.Scan(impatient, actor, skill); !errors.Is(err, context.DeadlineExceeded) {
+		if _, _, err := h.Scan(impatient, actor, skill, pannier.ScanRequest{}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a second scan: %v", err)
 		}
 		leave()
 		if err := <-ended; !errors.Is(err, context.Canceled) {
 			t.Errorf("whoever went away: %v", err)
 		}
-		report, _, err := h.Scan(t.Context(), actor, skill)
+		report, _, err := h.Scan(t.Context(), actor, skill, pannier.ScanRequest{})
 		if err != nil || report.Unkept != "the scan was ended after 45s" || h.kept(t) {
 			t.Errorf("%+v, %v", report, err)
 		}

@@ -81,6 +81,9 @@ func (s streams) printSkillHealth(d pannier.Detail, text json.RawMessage) error 
 	}
 	rows = append(rows, h.rows()...)
 	rows = append(rows, []string{"scan", orNone(scanWords(d.Scan), "none of the skill as it is; `pannier scan "+d.Slug+"` makes one")})
+	if d.Scan != nil {
+		rows = append(rows, acceptedRows(d.Scan.Accepted)...)
+	}
 	if err := s.fields(rows, "status", s.paint.skillStatus); err != nil {
 		return err
 	}

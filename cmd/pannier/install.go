@@ -19,6 +19,7 @@ type movingFlags struct {
 	kind         string
 	expected     pannier.Digest // zero where the flag is not given
 	allowMissing bool
+	accept       acceptFlags
 	dryRun       bool
 }
 
@@ -41,6 +42,7 @@ func (f *movingFlags) addExpected(cmd *cobra.Command) {
 
 func (f *movingFlags) addAllowMissing(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.allowMissing, "allow-missing", false, "install a skill that lacks what it needs")
+	f.accept.add(cmd, "install despite the blocking findings of this rule, for exactly this content; repeatable; needs --reason")
 }
 
 func (p *program) installCommand() *cobra.Command {
@@ -51,6 +53,9 @@ func (p *program) installCommand() *cobra.Command {
 		Long: `Puts a skill into the workspace: from its folder, from a tar.gz or zip archive of it, or from one on standard input.
 The skill is read and scanned before anything is touched, lies in its place in one step, and is served when the command
 ends. Without a sidecar the same is done to the directory itself.
+
+A skill with a blocking finding is refused. --accept RULE --reason TEXT installs it all the same: the findings of that rule do not
+block this content at this path. The lock file and the audit log record who accepted it and why.
 
 What is not there cannot be used: a skill that lacks an executable or a variable is refused, unless --allow-missing says that
 this is known. The list under skills: in config.yaml gets an entry where there is one.`,
@@ -126,7 +131,7 @@ func (p *program) move(ctx context.Context, f movingFlags, slug, from string) er
 	}
 	defer src.close()
 	req := pannier.InstallRequest{
-		Slug: slug, SourceKind: pannier.SourceKind(f.kind), Expected: f.expected, AllowMissing: f.allowMissing, DryRun: f.dryRun,
+		Slug: slug, SourceKind: pannier.SourceKind(f.kind), Expected: f.expected, AllowMissing: f.allowMissing, Accept: f.accept.request(), DryRun: f.dryRun,
 	}
 	return p.changing(ctx, func(ctx context.Context, c *client.Client) error {
 		body := io.Reader(src)
@@ -170,6 +175,7 @@ func (p *program) printMove(r pannier.InstallResult) error {
 			rows = append(rows, row)
 		}
 	}
+	rows = append(rows, acceptedRows(r.Accepted)...)
 	if err := p.fields(rows, "status", p.paint.good); err != nil {
 		return err
 	}

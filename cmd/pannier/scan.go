@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,7 +24,7 @@ func (c *sidecar) openScans(reg prometheus.Registerer) admin.ScanOptions {
 	verdicts := c.memory.refusals.verdicts
 	c.prints = newFingerprints(c.rules, c.registry, verdicts, newScanPolicy(c.settings), c.log)
 	return admin.ScanOptions{
-		Verdicts: newCountedVerdicts(verdicts, reg), Fingerprint: c.prints.now, Scan: c.scanDirectory, ApplyVerdict: c.prints.apply,
+		IsRule: isScanRule, Ruleset: c.prints.policy.ruleset, Verdicts: newCountedVerdicts(verdicts, reg), Fingerprint: c.prints.now, Scan: c.scanDirectory, ApplyVerdict: c.prints.apply,
 	}
 }
 
@@ -75,6 +76,11 @@ func (c *sidecar) scanDirectory(ctx context.Context, s *pannier.Skill) (pannier.
 	}, err
 }
 
+// isScanRule reports whether a scan has a rule.
+func isScanRule(name string) bool {
+	return slices.ContainsFunc(scan.Rules(), func(r scan.Rule) bool { return r.Code == name })
+}
+
 // scanOptions are those of every scan by these settings.
 func (h *house) scanOptions(kind pannier.SourceKind) scan.Options {
 	return scan.Options{Builtin: kind == pannier.SourceBundled, BlockInstallers: h.settings.ScanInstallers == "block"}
@@ -87,6 +93,7 @@ func (c *sidecar) scans() api.Scans {
 
 func (p *program) scanCommand() *cobra.Command {
 	var at string
+	var accept acceptFlags
 	cmd := &cobra.Command{
 		Use:   "scan SLUG",
 		Short: "Look through the files of a skill for what would do harm",
@@ -94,11 +101,15 @@ func (p *program) scanCommand() *cobra.Command {
 else, links that lead out, characters that nobody sees. What is found is kept until a file of the skill changes, and while
 one of the findings blocks, the skill can not be used. A skill that nobody has scanned is not blocked.
 
+With --accept RULE --reason TEXT the blocking findings of a rule no longer block this content at this path. This ends as soon as
+a file of the skill changes, and with --accept none. Later scans of the same content keep it.
+
 The exit code is 1 where a finding blocks.`,
-		Args: cobra.ExactArgs(1),
+		Example: "  pannier scan pdf-forms\n  pannier scan pdf-forms --accept scan.command.pipe_shell --reason 'our own host'\n  pannier scan pdf-forms --accept none",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.asking(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				report, err := c.Scan(ctx, args[0], at)
+				report, err := c.Scan(ctx, args[0], at, accept.scan())
 				if err != nil {
 					return err
 				}
@@ -115,7 +126,39 @@ The exit code is 1 where a finding blocks.`,
 		},
 	}
 	cmd.Flags().StringVar(&at, "path", "", "the directory of the skill that is meant, where several have the slug")
+	accept.add(cmd, "accept the blocking findings of this rule for exactly this content; repeatable; none takes all acceptances of the skill back")
 	return p.jsonFlag(cmd)
+}
+
+// acceptFlags say which rules are accepted, and why.
+type acceptFlags struct {
+	rules  []string
+	reason string
+}
+
+func (f *acceptFlags) add(cmd *cobra.Command, help string) {
+	cmd.Flags().StringSliceVar(&f.rules, "accept", nil, help)
+	cmd.Flags().StringVar(&f.reason, "reason", "", "why the findings are accepted")
+}
+
+func (f *acceptFlags) request() pannier.AcceptRequest {
+	return pannier.AcceptRequest{Rules: f.rules, Reason: f.reason}
+}
+
+// scan returns the request of a scan, where one word in the place of a rule takes acceptances back.
+func (f *acceptFlags) scan() pannier.ScanRequest {
+	if slices.Equal(f.rules, []string{pannier.AcceptNone}) && f.reason == "" {
+		return pannier.ScanRequest{Withdraw: true}
+	}
+	return pannier.ScanRequest{Accept: f.request()}
+}
+
+// acceptedRows tell what is accepted, by whom and why.
+func acceptedRows(accepted []pannier.Acceptance) (rows [][]string) {
+	for _, a := range accepted {
+		rows = append(rows, []string{"accepted", fmt.Sprintf("%s by %s at %s: %s", a.Rule, a.By.Owner(), a.At.Format(time.RFC3339), a.Reason)})
+	}
+	return rows
 }
 
 func (s streams) printScan(r pannier.ScanReport) error {
@@ -128,6 +171,7 @@ func (s streams) printScan(r pannier.ScanReport) error {
 	if !r.Fingerprint.IsZero() {
 		rows = append(rows, []string{"fingerprint", r.Fingerprint.String()})
 	}
+	rows = append(rows, acceptedRows(r.Accepted)...)
 	if r.Unkept != "" {
 		rows = append(rows, []string{"not kept", r.Unkept})
 	}
@@ -149,7 +193,7 @@ func scanWords(v *pannier.ScanVerdict) string {
 	if v == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s, %d findings, %s", v.Decision, len(v.Findings), v.At.Format(time.RFC3339))
+	return fmt.Sprintf("%s, %d findings, %s, %s", v.Decision, len(v.Findings), v.At.Format(time.RFC3339), v.Origin)
 }
 
 // decision colours what follows from a scan.

@@ -71,6 +71,9 @@ func (s streams) printDetail(d pannier.Detail) error {
 			kept = append(kept, row)
 		}
 	}
+	if d.Scan != nil {
+		kept = append(kept, acceptedRows(d.Scan.Accepted)...)
+	}
 	for _, r := range d.Reasons {
 		kept = append(kept, []string{"reason", fmt.Sprintf("%s: %s; %s", r.Code, r.Subject, r.Remedy)})
 	}

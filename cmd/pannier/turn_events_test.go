@@ -41,7 +41,7 @@ var causes = []struct {
 		return err
 	}},
 	{pannier.EventSkillScanned, func(ctx context.Context, s *sidecarUnderTest) error {
-		_, err := s.Scan(ctx, "pdf", "")
+		_, err := s.Scan(ctx, "pdf", "", pannier.ScanRequest{})
 		return err
 	}},
 	{pannier.EventPolicyChanged, func(ctx context.Context, s *sidecarUnderTest) error {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -103,6 +104,8 @@ func TestInstallRoutes(t *testing.T) {
 		{"DELETE", "/v1/skills/documents?expected_fingerprint=", "", "", 400, pannier.InstallRequest{}, pannier.RemoveRequest{}, ""},
 		{"DELETE", "/v1/skills/documents?expected_fingerprint", "", "", 400, pannier.InstallRequest{}, pannier.RemoveRequest{}, ""},
 		{"POST", "/v1/skills/documents/rollback?expected_fingerprint=", "", "", 400, pannier.InstallRequest{}, pannier.RemoveRequest{}, ""},
+		{"POST", "/v1/skills?accept=scan.a,scan.b&reason=it+is+ours", "application/gzip", "archive", 200, pannier.InstallRequest{Accept: pannier.AcceptRequest{Rules: []string{"scan.a", "scan.b"}, Reason: "it is ours"}}, pannier.RemoveRequest{}, pannier.TarGz},
+		{"POST", "/v1/skills?accept=scan.a&reason=", "application/gzip", "archive", 400, pannier.InstallRequest{}, pannier.RemoveRequest{}, ""},
 		{"DELETE", "/v1/skills/no", "", "", 404, pannier.InstallRequest{}, pannier.RemoveRequest{Slug: "no"}, ""},
 	}
 	for _, tt := range tests {
@@ -111,7 +114,7 @@ func TestInstallRoutes(t *testing.T) {
 		if w.Code != tt.status {
 			t.Errorf("%s %s: %d %s", tt.method, tt.target, w.Code, w.Body)
 		}
-		if m.install != tt.install || m.remove != tt.remove || m.source.Format != tt.format {
+		if !reflect.DeepEqual(m.install, tt.install) || m.remove != tt.remove || m.source.Format != tt.format {
 			t.Errorf("%s %s: %+v, %+v, %q", tt.method, tt.target, m.install, m.remove, m.source.Format)
 		}
 		if tt.media != "" && tt.status == 200 && m.body != "archive" {
@@ -208,7 +211,7 @@ func TestRPCInstalls(t *testing.T) {
 	m := newMover()
 	m.ask(t, api.Peer{}, "POST", "/v1/rpc", "application/json", `{"jsonrpc":"2.0","id":"1","method":"skills/update","params":{"slug":"acme/documents","source_kind":"managed",`+source+`,"expected_previous_fingerprint":"`+f+`"}}`)
 	want := pannier.InstallRequest{Slug: "acme/documents", SourceKind: "managed", Expected: pannier.DigestOf([]byte("f"))}
-	if m.install != want || m.source.UploadID != "upl_000000000000000001" {
+	if !reflect.DeepEqual(m.install, want) || m.source.UploadID != "upl_000000000000000001" {
 		t.Errorf("%+v, %+v", m.install, m.source)
 	}
 }

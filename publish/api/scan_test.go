@@ -30,8 +30,12 @@ func newPrinted() *printed {
 			return verdict, s.Path == "skills/alpha", p.failing
 		},
 	}
-	p.options.Scan = func(_ context.Context, actor pannier.Actor, s *pannier.Skill) (pannier.ScanReport, *pannier.Snapshot, error) {
-		p.noted = append(p.noted, fmt.Sprintf("scan %s by %d", s.Path, *actor.UID))
+	p.options.Scan = func(_ context.Context, actor pannier.Actor, s *pannier.Skill, req pannier.ScanRequest) (pannier.ScanReport, *pannier.Snapshot, error) {
+		note := fmt.Sprintf("scan %s by %d", s.Path, *actor.UID)
+		if req.Withdraw || len(req.Accept.Rules) > 0 {
+			note += fmt.Sprintf(" %t %q %s", req.Withdraw, req.Accept.Rules, req.Accept.Reason)
+		}
+		p.noted = append(p.noted, note)
 		return pannier.ScanReport{Slug: s.Slug, Path: s.Path, ScanVerdict: verdict, Files: 3}, p.snapshot, p.fail
 	}
 	return p
@@ -116,6 +120,10 @@ func TestScanRoute(t *testing.T) {
 		{name: "with an owner", target: "/v1/skills/acme%2Falpha/scan", uid: 4242, status: 200, noted: "scan skills/alpha by 4242"},
 		{name: "one that is shadowed", target: "/v1/skills/omega/scan?path=extra/omega", status: 200, noted: "scan extra/omega by 0"},
 		{name: "a member of the group", target: "/v1/skills/alpha/scan", uid: 1000, status: 403, code: "forbidden"},
+		{name: "accepting", target: "/v1/skills/alpha/scan?accept=scan.a,scan.b&reason=ours", status: 200, noted: `scan skills/alpha by 0 false ["scan.a" "scan.b"] ours`},
+		{name: "taking back", target: "/v1/skills/alpha/scan?accept=none", status: 200, noted: `scan skills/alpha by 0 true [] `},
+		{name: "an empty reason", target: "/v1/skills/alpha/scan?accept=scan.a&reason=", status: 400, code: "invalid_parameter.reason"},
+		{name: "a rule that was not found", target: "/v1/skills/alpha/scan?accept=scan.a&reason=r", fail: &pannier.Refusal{Code: "scan.accept.not_found", Message: "m", Hint: "h"}, status: 409, code: "scan.accept.not_found", noted: `scan skills/alpha by 0 false ["scan.a"] r`},
 		{name: "no such skill", target: "/v1/skills/none/scan", status: 404, code: "skill_not_found"},
 		{name: "no such parameter", target: "/v1/skills/alpha/scan?force=1", status: 400, code: "unknown_parameter"},
 		{name: "it keeps changing", target: "/v1/skills/alpha/scan", fail: fmt.Errorf("scan: %w", pannier.ErrChanged), status: 503, code: "changing", noted: "scan skills/alpha by 0"},

@@ -46,7 +46,10 @@ var calls = map[string]func(*testing.T, *client.Client) error{
 		_, err := c.Promote(t.Context(), []byte("{}"))
 		return err
 	},
-	"POST /v1/skills/{slug}/scan":      func(t *testing.T, c *client.Client) error { _, err := c.Scan(t.Context(), "..", ""); return err },
+	"POST /v1/skills/{slug}/scan": func(t *testing.T, c *client.Client) error {
+		_, err := c.Scan(t.Context(), "..", "", pannier.ScanRequest{})
+		return err
+	},
 	"GET /v1/card":                     func(t *testing.T, c *client.Client) error { _, err := c.Card(t.Context()); return err },
 	"GET /.well-known/agent-card.json": func(t *testing.T, c *client.Client) error { _, err := c.WellKnownCard(t.Context()); return err },
 	"GET /v1/prompt": func(t *testing.T, c *client.Client) error {
