@@ -266,7 +266,7 @@ func TestScanWhileAnotherMutationIsUnderWay(t *testing.T) {
 		synctest.Wait()
 		for range 2 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			if _, _, err := h.Scan(ctx, actor, skill); !errors.Is(err, context.DeadlineExceeded) || h.kept(t) {
+			if _, _, err := h.Scan(ctx, actor, skill, pannier.ScanRequest{}); !errors.Is(err, context.DeadlineExceeded) || h.kept(t) {
 				t.Errorf("got %v", err)
 			}
 			cancel()

@@ -48,8 +48,8 @@ func (s *Store) openAccepted() error {
 // Accept keeps what is accepted of a fingerprint at a path, in the place of what was. An empty list takes it back.
 func (s *Store) Accept(path string, fingerprint pannier.Digest, accepted []pannier.Acceptance) error {
 	of := content{path, fingerprint}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.writing.Lock()
+	defer s.writing.Unlock()
 	if len(accepted) == 0 {
 		return s.withdrawLocked(of)
 	}
@@ -62,7 +62,7 @@ func (s *Store) Accept(path string, fingerprint pannier.Digest, accepted []panni
 	if err := s.blocks.Put(sectionAccepted, of.key(), acceptedRow{[]byte(path), fingerprint, accepted}); err != nil {
 		return fmt.Errorf("keep what is accepted in %s: %w", path, err)
 	}
-	s.accepted[of] = accepted
+	s.show(func() { s.accepted[of] = accepted })
 	return nil
 }
 
@@ -72,8 +72,8 @@ func tooMany(message, hint string) error {
 
 // Withdraw takes back all that is accepted at a path.
 func (s *Store) Withdraw(path string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.writing.Lock()
+	defer s.writing.Unlock()
 	for of := range maps.Clone(s.accepted) {
 		if of.path == path {
 			if err := s.withdrawLocked(of); err != nil {
@@ -91,7 +91,7 @@ func (s *Store) withdrawLocked(of content) error {
 	if err := s.blocks.Delete(sectionAccepted, of.key()); err != nil {
 		return fmt.Errorf("take back what is accepted in %s: %w", of.path, err)
 	}
-	delete(s.accepted, of)
+	s.show(func() { delete(s.accepted, of) })
 	return nil
 }
 

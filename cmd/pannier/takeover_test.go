@@ -40,7 +40,7 @@ func (s *sidecarUnderTest) installPDFForms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Scan(t.Context(), "pdf-forms", ""); err != nil {
+	if _, err := s.Scan(t.Context(), "pdf-forms", "", pannier.ScanRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	p, err := s.SetPolicy(t.Context(), "pdf-forms", kind, pannier.PolicyChange{AllowImplicit: pannier.Toggle{Given: true, To: &on}})
