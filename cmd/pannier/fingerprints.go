@@ -158,15 +158,7 @@ func (f *fingerprints) trouble(s *pannier.Skill) string {
 func (f *fingerprints) generation() uint64 { return f.shown.Load().generation }
 
 // ask has all skills gone through after a look that may have changed something.
-func (f *fingerprints) ask() { wake(f.due) }
-
-// wake puts one into a channel for one, unless it is there already.
-func wake(to chan<- struct{}) {
-	select {
-	case to <- struct{}{}:
-	default:
-	}
-}
+func (f *fingerprints) ask() { ring(f.due) }
 
 // run goes through all skills whenever it is asked to, and now and then besides, until ctx is done.
 func (f *fingerprints) run(ctx context.Context) {

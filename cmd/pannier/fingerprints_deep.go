@@ -81,7 +81,7 @@ func (f *fingerprints) showDeepLocked() {
 	deep = deep[:min(len(deep), f.rules.MaxDirs)]
 	slices.Sort(deep)
 	f.deep.Store(&deep)
-	wake(f.deeper)
+	ring(f.deeper)
 }
 
 // deepDirs returns the directories inside of skills that want watching. The list is never changed.

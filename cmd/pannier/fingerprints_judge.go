@@ -61,7 +61,7 @@ func splitAccepted(rules []string, accepted []pannier.Acceptance) (blocking, tak
 func (f *fingerprints) clearLocked(path string, d *directory) {
 	_, scanned := f.verdicts.Summary(d.digest)
 	if !scanned && !d.digest.IsZero() {
-		wake(f.unscanned)
+		ring(f.unscanned)
 	}
 	if !f.policy.enforce {
 		return
