@@ -12,24 +12,20 @@ import (
 // not audited, because no client asked for it, and it does not wait for mutations or explicit scans. [pannier.ErrChanged] says
 // that the directory has another fingerprint now; no verdict is kept then. A scan that takes longer than it may is kept with the
 // finding that says so.
-//
-// worked is how long it read and matched. Writing the verdict does not count.
-func (d *Door) ScanInBackground(ctx context.Context, skill *pannier.Skill, fingerprint pannier.Digest) (worked time.Duration, err error) {
-	began := time.Now()
+func (d *Door) ScanInBackground(ctx context.Context, skill *pannier.Skill, fingerprint pannier.Digest) error {
 	report, err := d.examineOnce(ctx, skill, fingerprint)
-	worked = time.Since(began)
 	if err != nil {
-		return worked, err
+		return err
 	}
 	v := report.ScanVerdict
 	v.Fingerprint, v.At, v.Origin = fingerprint, time.Now().UTC().Round(0), pannier.ScanBackground
 	if v, err = d.o.Scans.Verdicts.Put(v); err != nil {
-		return worked, err
+		return err
 	}
 	d.o.Emit(pannier.EventSkillScanned, pannier.SkillScanned{
 		Slug: skill.Slug, Path: skill.Path, Fingerprint: fingerprint, Decision: v.Decision, Origin: v.Origin, Findings: len(report.Findings),
 	})
-	return worked, nil
+	return nil
 }
 
 // examineOnce scans a directory, and fails where it has another fingerprint after that.

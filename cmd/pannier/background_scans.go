@@ -47,8 +47,8 @@ func newScanPolicy(s config.Settings) scanPolicy {
 // first, and resting in between. Its queue is the catalog, so each skill waits in it once.
 type backgroundScans struct {
 	prints *fingerprints
-	// scan scans a skill, keeps the verdict, and returns how long it worked.
-	scan func(context.Context, *pannier.Skill, pannier.Digest) (worked time.Duration, err error)
+	// scan scans a skill and keeps the verdict.
+	scan func(context.Context, *pannier.Skill, pannier.Digest) error
 	log  hclog.Logger
 	// pending is the number of skills that wait.
 	pending atomic.Int64
@@ -56,7 +56,7 @@ type backgroundScans struct {
 	putOff map[string]time.Time
 }
 
-func newBackgroundScans(prints *fingerprints, scan func(context.Context, *pannier.Skill, pannier.Digest) (time.Duration, error), reg prometheus.Registerer, log hclog.Logger) *backgroundScans {
+func newBackgroundScans(prints *fingerprints, scan func(context.Context, *pannier.Skill, pannier.Digest) error, reg prometheus.Registerer, log hclog.Logger) *backgroundScans {
 	b := &backgroundScans{prints: prints, scan: scan, log: log.Named("scans"), putOff: map[string]time.Time{}}
 	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "pannier_skill_scans_pending", Help: "Skills that wait for their background scan.",
@@ -113,7 +113,8 @@ func (b *backgroundScans) scanAll(ctx context.Context) time.Duration {
 
 // scanOne scans one skill, shows the verdict at once where it is the last one, and rests. It returns false once ctx is done.
 func (b *backgroundScans) scanOne(ctx context.Context, w waitingScan, last bool) bool {
-	worked, err := b.scan(ctx, w.skill, w.digest)
+	began := time.Now()
+	err := b.scan(ctx, w.skill, w.digest)
 	switch {
 	case ctx.Err() != nil:
 		return false
@@ -128,7 +129,7 @@ func (b *backgroundScans) scanOne(ctx context.Context, w waitingScan, last bool)
 	if last || b.prints.waiting() {
 		b.prints.tell()
 	}
-	timer := time.NewTimer(restFactor * worked)
+	timer := time.NewTimer(restFactor * time.Since(began))
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

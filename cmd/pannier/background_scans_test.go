@@ -179,7 +179,7 @@ func TestBackgroundScansRest(t *testing.T) {
 		p.round(t)
 		var order []string
 		work, working, most := time.Duration(0), 0, 0
-		b := newBackgroundScans(p.fingerprints, func(_ context.Context, s *pannier.Skill, digest pannier.Digest) (time.Duration, error) {
+		b := newBackgroundScans(p.fingerprints, func(_ context.Context, s *pannier.Skill, digest pannier.Digest) error {
 			working++
 			most = max(most, working)
 			time.Sleep(20 * time.Millisecond)
@@ -189,7 +189,7 @@ func TestBackgroundScansRest(t *testing.T) {
 			_, err := p.verdicts.Put(pannier.ScanVerdict{
 				Fingerprint: digest, Decision: pannier.ScanAllow, Origin: pannier.ScanBackground, Ruleset: p.policy.ruleset,
 			})
-			return 20 * time.Millisecond, err
+			return err
 		}, prometheus.NewRegistry(), hclog.NewNullLogger())
 		ctx, cancel := context.WithCancel(t.Context())
 		began := time.Now()
