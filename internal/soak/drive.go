@@ -67,7 +67,12 @@ func drive(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	if o.latency {
-		return s.measure(ctx)
+		if err := s.measure(ctx); err != nil {
+			return err
+		}
+	}
+	if o.latency || o.cadence {
+		return s.measureCadences(ctx)
 	}
 	return s.run(ctx)
 }

@@ -21,8 +21,7 @@ import (
 type setting struct {
 	name string
 	args []string
-	// rest is how long nothing is written before the next change, so that it counts as isolated: there can be one more look
-	// after a change is visible, a debounce later, and another debounce must pass since that one.
+	// rest is how long nothing is written before the next change, so that nothing settles any more.
 	rest time.Duration
 	// together measures all kinds at the same time, which disturbs nothing where they mostly wait.
 	together bool
@@ -30,8 +29,8 @@ type setting struct {
 
 func measuredSettings() []setting {
 	return []setting{
-		{"`--settle 1ms --debounce 1ms`", []string{"--settle", "1ms", "--debounce", "1ms"}, 100 * time.Millisecond, false},
-		{"defaults", nil, 4500 * time.Millisecond, true},
+		{"`--settle 1ms`", []string{"--settle", "1ms"}, 100 * time.Millisecond, false},
+		{"defaults", nil, 700 * time.Millisecond, true},
 	}
 }
 

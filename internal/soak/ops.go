@@ -35,6 +35,8 @@ func operations() []operation {
 		{name: "checkout", weight: 2, do: checkout},
 		{name: "same size and times", weight: 3, do: sameSizeAndTimes},
 		{name: "config", weight: 2, do: editConfig},
+		{name: "grow a log", weight: 8, do: growLog},
+		{name: "series of edits", weight: 2, do: editSeries},
 		{name: "vanish and return", weight: 3, do: vanishAndReturn},
 	}, append(linkOperations(), oddOperations()...)...)
 }
@@ -136,6 +138,33 @@ func appendText(w *writer) error {
 	defer f.Close()
 	_, err = f.WriteString("And " + string(w.token()) + ".\n")
 	return err
+}
+
+// growLog appends to a file that decides nothing, beside a skill or in the root.
+func growLog(w *writer) error {
+	dir := w.existing()
+	if w.rng.IntN(4) == 0 {
+		dir = w.skills()
+	}
+	f, err := openAlone(filepath.Join(dir, "run.log"), os.O_WRONLY|os.O_CREATE|os.O_APPEND)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = f.WriteString("line\n")
+	return err
+}
+
+// editSeries replaces one skill again and again, a little more or less than settle apart.
+func editSeries(w *writer) error {
+	file := w.file()
+	for range 5 {
+		if err := replaceFile(file, w.text()); err != nil {
+			return err
+		}
+		w.rest(settle/2 + time.Duration(w.rng.Int64N(int64(settle))))
+	}
+	return nil
 }
 
 func remove(w *writer) error {
