@@ -36,6 +36,9 @@ func TestAcceptedSkill(t *testing.T) {
 			t.Errorf("%s:\n%s", command, out)
 		}
 	}
+	if out, code := s.run("health", "evil", "--json"); code != exitYes || strings.Contains(strings.ReplaceAll(out, " ", ""), `"severity":"block"`) || !strings.Contains(out, "pipe_shell") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
 	s.terminate(t)
 	s = startSidecar(t, w, args...)
 	s.standsAt(t, "evil", pannier.StateEligible)

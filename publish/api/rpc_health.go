@@ -213,9 +213,10 @@ func findings(v *pannier.ScanVerdict) []rpcFinding {
 	if v == nil {
 		return found
 	}
+	blocking := v.Blocking() // without what is accepted
 	for _, f := range v.Findings {
 		severity := "warn"
-		if f.Blocking {
+		if f.Blocking && slices.Contains(blocking, f.Rule) {
 			severity = "block"
 		}
 		found = append(found, rpcFinding{f.Rule, severity, f.Message, f.Path})
