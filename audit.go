@@ -56,6 +56,7 @@ const (
 const (
 	ActionPutEnvironment = "environment.put"
 	ActionSetPolicy      = "policy.set"
+	ActionAcknowledge    = "health.acknowledge"
 	ActionScan           = "skill.scan"
 	ActionInstall        = "skill.install"
 	ActionUpdate         = "skill.update"

@@ -52,6 +52,8 @@ type Options struct {
 	// PolicyPath returns the directory that a policy of a key is about: that of the present skill, else of the one that an
 	// installation would make. Where it is nil, grants hold for every skill of the slug.
 	PolicyPath func(pannier.PolicyKey) string
+	// Acknowledge ends a condition of health and returns a snapshot that shows it. It refuses one that cannot be ended.
+	Acknowledge func(condition string) (*pannier.Snapshot, error)
 	// Install is what [Door.Install] and its kin need; the zero value refuses them.
 	Install InstallOptions
 	// Scans are what [Door.Scan] needs.

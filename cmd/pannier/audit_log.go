@@ -127,6 +127,16 @@ func (l *auditLog) conditions() (conditions []pannier.Condition) {
 // codeAuditBroken is the condition of a log whose entries were changed or removed.
 const codeAuditBroken = "audit_broken"
 
+// acknowledge ends the condition of a broken log with the next entry, and reports whether there is one.
+func (l *auditLog) acknowledge() bool {
+	log := l.log.Load()
+	if log == nil || log.Broken() == "" {
+		return false
+	}
+	log.Acknowledge()
+	return true
+}
+
 func (l *auditLog) close() error {
 	if log := l.log.Load(); log != nil {
 		return log.Close()

@@ -28,6 +28,7 @@ func (c *sidecar) openDoor(ctx context.Context, reg prometheus.Registerer, look 
 			return c.platforms.promote(ctx, p, c.settings.PromotionHeartbeat)
 		},
 		PolicyPath:  c.policyPath,
+		Acknowledge: c.acknowledge,
 		SetPolicies: c.takePolicies, SetEnvironment: c.takeEnvironment,
 	})
 	c.scanning = newBackgroundScans(c.prints, c.door.ScanInBackground, reg, c.log)
@@ -64,7 +65,7 @@ func (c *sidecar) policyPath(key pannier.PolicyKey) string {
 // mutations are what the socket lets peers change.
 func (c *sidecar) mutations() api.Mutations {
 	m := api.Mutations{
-		PutEnvironment: c.door.PutEnvironment, SetPolicy: c.door.SetPolicy, Scan: c.door.Scan,
+		PutEnvironment: c.door.PutEnvironment, SetPolicy: c.door.SetPolicy, Scan: c.door.Scan, Acknowledge: c.door.Acknowledge,
 		Audit: c.memory.audit.Newest, WriteUIDs: c.settings.WriteUIDs,
 	}
 	if c.uploads != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 func (p *program) healthCommand() *cobra.Command {
-	return p.jsonFlag(&cobra.Command{
+	cmd := p.jsonFlag(&cobra.Command{
 		Use:   "health [SLUG]",
 		Short: "Tell what is wrong with the sidecar and its workspace, or with one skill, and what to do",
 		Args:  cobra.MaximumNArgs(1),
@@ -40,6 +40,8 @@ func (p *program) healthCommand() *cobra.Command {
 			})
 		},
 	})
+	cmd.AddCommand(p.acknowledgeCommand())
+	return cmd
 }
 
 func (s streams) printHealth(h pannier.Health) error {

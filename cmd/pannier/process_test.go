@@ -85,7 +85,14 @@ func start(t *testing.T, args ...string) *process {
 // startBinary runs a program until the test ends. Its output is shown where the test fails.
 func startBinary(t *testing.T, program string, args ...string) *process {
 	t.Helper()
-	p := &process{cmd: exec.Command(program, args...), done: make(chan error, 1), log: &lockedBuffer{}}
+	return startProcess(t, exec.Command(program, args...))
+}
+
+// startProcess runs a command until the test ends. Its output is shown where the test fails.
+func startProcess(t *testing.T, cmd *exec.Cmd) *process {
+	t.Helper()
+	p := &process{cmd: cmd, done: make(chan error, 1), log: &lockedBuffer{}}
+	args := cmd.Args[1:]
 	p.cmd.Env = cleanEnviron()
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	if err := p.cmd.Start(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
@@ -45,6 +46,8 @@ type refusals struct {
 	lost atomic.Pointer[string]
 	// replayed says that the audit log has the whole policy, so that scans are all that is missing while state is lost.
 	replayed bool
+	// ending is held while a loss ends, or what the start left to write is written; it guards unsaved.
+	ending sync.Mutex
 	// unsaved says that the rows are not those of the current file.
 	unsaved bool
 	// problems are what was found at the start and has not been acknowledged. The list is never changed.
@@ -117,7 +120,7 @@ func openRefusals(m *memory, inaccessible, unread error) (*refusals, error) {
 	if lost != nil {
 		r.lose(m, lost)
 	}
-	if err := r.file.Attach(m.dir, from, m.audit.last); err != nil && lost == nil {
+	if err := r.file.Attach(m.dir, from, m.audit.last, r.mark); err != nil && lost == nil {
 		r.lose(m, err)
 	}
 	if r.lost.Load() == nil {
@@ -167,6 +170,8 @@ func (r *refusals) mark() {
 // settle writes what the start left to write: the policy of an older version, or what was restored. It is for the goroutine
 // that watches the state, again and again.
 func (r *refusals) settle() {
+	r.ending.Lock()
+	defer r.ending.Unlock()
 	lost := r.lost.Load() != nil
 	if r.unsaved && !lost {
 		if err := r.file.Resume(true); err != nil {
@@ -177,6 +182,19 @@ func (r *refusals) settle() {
 	if lost || r.file.OnDisk() {
 		r.mark()
 	}
+}
+
+// end ends a loss: what is known becomes the policy file.
+func (r *refusals) end() error {
+	r.ending.Lock()
+	defer r.ending.Unlock()
+	if err := r.file.Resume(true); err != nil {
+		return err
+	}
+	r.unsaved = false
+	r.lost.Store(nil)
+	r.log.Info("policy and blocks are known again")
+	return nil
 }
 
 // marked reports whether the database says that there is a policy file.

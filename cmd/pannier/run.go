@@ -120,6 +120,7 @@ func (p *program) serve(ctx context.Context, s config.Settings, hangups <-chan o
 func (c *sidecar) run(all *parts, hangups <-chan os.Signal) {
 	all.do("watcher", c.watcher.Run)
 	all.do("looks", func(ctx context.Context) error { c.follow(ctx); return nil })
+	all.do("recovery", c.recoverRefusals)
 	all.do("census", func(ctx context.Context) error { c.census.run(ctx); return nil })
 	all.do("fingerprints", func(ctx context.Context) error { c.prints.run(ctx); return nil })
 	if c.settings.Scan != config.ScanOff {

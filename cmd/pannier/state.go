@@ -14,6 +14,8 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"golang.org/x/sys/unix"
+
 	"pannier"
 	"pannier/admin/audit"
 	"pannier/config"
@@ -95,7 +97,11 @@ func (m *memory) openStore() (gone, failed error) {
 		return nil, err
 	}
 	m.store.Store = opened
-	if why := opened.ReadOnly(); why != nil {
+	why := opened.ReadOnly()
+	if why == nil {
+		why = unix.Access(m.dir, unix.W_OK) // files are replaced, which takes more than writing them
+	}
+	if why != nil {
 		m.tell(pannier.Condition{
 			Code: "state_read_only", Severity: pannier.SeverityError, Subject: "state", Message: "the state can be read and not changed: " + why.Error(),
 			Hint: "make the state directory writable for the user that pannier runs as, and restart",

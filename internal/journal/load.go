@@ -16,7 +16,7 @@ func (d *disk) load() error {
 		return err
 	}
 	for i, name := range names {
-		s, size, err := scanFile(d.dir, name)
+		s, size, err := scanFile(d.dir, name, d.segmentBytes+maxLine) // a journal writes none that is longer
 		if err != nil {
 			return fmt.Errorf("read segment: %w", err)
 		}

@@ -67,14 +67,14 @@ func scan(r io.ReaderAt, name uint64, size int64) (segment, error) {
 	}
 }
 
-// scanFile scans a segment and says how long its file is.
-func scanFile(dir string, name uint64) (segment, int64, error) {
+// scanFile scans a segment up to a limit and says how long its file is.
+func scanFile(dir string, name uint64, limit int64) (segment, int64, error) {
 	f, info, err := openSegment(dir, name)
 	if err != nil {
 		return segment{}, 0, err
 	}
 	defer f.Close()
-	s, err := scan(f, name, info.Size())
+	s, err := scan(f, name, min(info.Size(), limit))
 	return s, info.Size(), err
 }
 

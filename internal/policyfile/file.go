@@ -20,6 +20,8 @@ import (
 // its files. Readers never wait for the disk.
 type File struct {
 	auditSeq func() (seq uint64, known bool)
+	// begun is called once a first generation, or one after damage, is on disk; nil calls nothing.
+	begun    func()
 	sections atomic.Pointer[Sections]
 	failed   atomic.Pointer[error]
 
@@ -42,9 +44,10 @@ func New(g Generation) *File {
 }
 
 // Attach names the directory that changes are written to, empty for none, where the rows came from, and a function that
-// returns the number of the newest audit entry, or false where no entry can be added. Nothing is written yet. It must be called before the file is shared.
-func (f *File) Attach(dir string, from Source, auditSeq func() (seq uint64, known bool)) error {
-	f.auditSeq, f.intact = auditSeq, from == Current
+// returns the number of the newest audit entry, or false where no entry can be added. begun is called once the first generation
+// of this process is on disk where there was no intact one, before the change that it was written for. Nothing is written yet. It must be called before the file is shared.
+func (f *File) Attach(dir string, from Source, auditSeq func() (seq uint64, known bool), begun func()) error {
+	f.auditSeq, f.intact, f.begun = auditSeq, from == Current, begun
 	if dir == "" {
 		return nil
 	}
@@ -188,13 +191,16 @@ func (f *File) commit(s Sections) error {
 	if f.root == nil {
 		return nil
 	}
-	err := f.replace(s)
-	if err != nil {
+	first := !f.intact
+	if err := f.replace(s); err != nil {
 		f.failed.Store(&err)
-	} else {
-		f.failed.Store(nil)
+		return err
 	}
-	return err
+	f.failed.Store(nil)
+	if first && f.begun != nil {
+		f.begun()
+	}
+	return nil
 }
 
 func (f *File) replace(s Sections) error {

@@ -19,6 +19,10 @@ type Mutations struct {
 	SetPolicy func(context.Context, pannier.Actor, pannier.PolicyKey, pannier.PolicyChange) (pannier.Policy, *pannier.Snapshot, error)
 	// Scan scans a skill directory as it is now, and keeps the verdict and what is accepted of it.
 	Scan func(context.Context, pannier.Actor, *pannier.Skill, pannier.ScanRequest) (pannier.ScanReport, *pannier.Snapshot, error)
+	// Scan scans a skill directory as it is now, and keeps the verdict.
+	Scan func(context.Context, pannier.Actor, *pannier.Skill) (pannier.ScanReport, *pannier.Snapshot, error)
+	// Acknowledge ends a condition of health that lasts until an operator has looked at it.
+	Acknowledge func(ctx context.Context, actor pannier.Actor, condition string) (*pannier.Snapshot, error)
 	// Audit returns the newest entries of the audit log, newest first; an empty slug is all.
 	Audit func(slug string, limit int) ([]pannier.AuditEntry, error)
 	// Uploads takes in archives by chunks; without it there is no method of uploads, and binary frames are refused.
@@ -36,6 +40,9 @@ func (h *Handler) mutations() {
 	}
 	if h.Scan != nil {
 		h.handle("POST /v1/skills/{slug}/scan", h.scan, "path", "accept", "reason")
+	}
+	if h.Acknowledge != nil {
+		h.handle("POST /v1/health/acknowledge", h.acknowledge)
 	}
 	if h.Audit != nil {
 		h.handleAlways("GET /v1/audit", h.audit, "slug", "limit")
@@ -109,6 +116,26 @@ func (h *Handler) setPolicy(w http.ResponseWriter, r *http.Request, s *pannier.S
 		return err
 	}
 	return writeJSON(w, r, policy)
+}
+
+// acknowledgement is the body that names a condition.
+type acknowledgement struct {
+	Condition string `json:"condition"`
+}
+
+// acknowledge ends a condition, and answers with health as it is then.
+func (h *Handler) acknowledge(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
+	if err := h.mayWrite(r); err != nil {
+		return err
+	}
+	var body acknowledgement
+	if err := readJSON(r, &body); err != nil {
+		return err
+	}
+	if _, err := h.Acknowledge(r.Context(), actorOf(r), body.Condition); err != nil {
+		return err
+	}
+	return writeJSON(w, r, h.Health())
 }
 
 // The bounds of how many audit entries are answered with.

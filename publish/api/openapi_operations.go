@@ -110,11 +110,14 @@ var operations = map[string]operation{
 	},
 	"GET /v1/peers":  {id: "listPeers", summary: "The workspaces that the agent can delegate to, by the order of the platforms, then by id.", answer: pannier.PeerList{}},
 	"GET /v1/health": {id: "getHealth", summary: "What is wrong, and what to do.", answer: pannier.Health{}},
-	"GET /healthz":   {id: "getHealthz", summary: "Success while the process answers.", texts: []string{"text/plain"}},
-	"GET /readyz":    {id: "getReadyz", summary: "Success once the first scan is served.", texts: []string{"text/plain"}},
-	"GET /livez":     {id: "getLivez", summary: "Success unless a restart would help.", texts: []string{"text/plain"}},
-	"GET /metrics":   {id: "getMetrics", summary: "The metrics, as Prometheus reads them.", texts: []string{"text/plain"}, untagged: true},
-	openAPIPattern:   {id: "getOpenAPI", summary: "This document.", answer: map[string]json.RawMessage{}},
+	"POST /v1/health/acknowledge": {
+		id: "acknowledgeCondition", summary: "Ends a condition of health that lasts until an operator has looked at it.", body: acknowledgement{}, answer: pannier.Health{},
+	},
+	"GET /healthz": {id: "getHealthz", summary: "Success while the process answers.", texts: []string{"text/plain"}},
+	"GET /readyz":  {id: "getReadyz", summary: "Success once the first scan is served.", texts: []string{"text/plain"}},
+	"GET /livez":   {id: "getLivez", summary: "Success unless a restart would help.", texts: []string{"text/plain"}},
+	"GET /metrics": {id: "getMetrics", summary: "The metrics, as Prometheus reads them.", texts: []string{"text/plain"}, untagged: true},
+	openAPIPattern: {id: "getOpenAPI", summary: "This document.", answer: map[string]json.RawMessage{}},
 }
 
 // The parameters of the routes that move skills.

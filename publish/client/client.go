@@ -208,6 +208,11 @@ func (c *Client) PutEnvironment(ctx context.Context, env pannier.Environment) (p
 	return send[pannier.Environment](ctx, c, http.MethodPut, "/v1/environment", env)
 }
 
+// Acknowledge ends a condition of health that lasts until an operator has looked at it, and returns health as it is then.
+func (c *Client) Acknowledge(ctx context.Context, condition string) (pannier.Health, error) {
+	return post[pannier.Health](ctx, c, "/v1/health/acknowledge", map[string]string{"condition": condition})
+}
+
 // Policies returns the policy of every skill.
 func (c *Client) Policies(ctx context.Context) (pannier.PolicyList, error) {
 	return get[pannier.PolicyList](ctx, c, "/v1/policy", nil)

@@ -69,6 +69,10 @@ var calls = map[string]func(*testing.T, *client.Client) error{
 		_, err := c.RunCommand(t.Context(), "/a", "")
 		return err
 	},
+	"POST /v1/health/acknowledge": func(t *testing.T, c *client.Client) error {
+		_, err := c.Acknowledge(t.Context(), "state_lost")
+		return err
+	},
 	"POST /v1/rescan":     func(t *testing.T, c *client.Client) error { return c.Rescan(t.Context()) },
 	"GET /v1/environment": func(t *testing.T, c *client.Client) error { _, err := c.Environment(t.Context()); return err },
 	"PUT /v1/environment": func(t *testing.T, c *client.Client) error {
