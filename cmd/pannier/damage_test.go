@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +14,8 @@ import (
 	"time"
 
 	"pannier"
+	"pannier/internal/policyfile"
+	"pannier/internal/state"
 	"pannier/publish/client"
 )
 
@@ -381,4 +384,59 @@ func TestStartOnDamageIsQuick(t *testing.T) {
 	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("the start took %s", took)
 	}
+}
+
+// TestPolicyOfAnOlderVersionIsTakenOver starts on a state directory whose policy and blocks are in the database.
+func TestPolicyOfAnOlderVersionIsTakenOver(t *testing.T) {
+	t.Parallel()
+	d := newDamaged(t)
+	dir := filepath.Join(d.state, testWorkspaceID)
+	file, from, err := policyfile.Load(dir)
+	if err != nil || from != policyfile.Current {
+		t.Fatal(from, err)
+	}
+	older, err := state.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer older.Close()
+	for key, raw := range file.Sections["policy"] {
+		err = errors.Join(err, older.Put("policy", key, raw))
+	}
+	blocked := map[string]pannier.Digest{}
+	for _, raw := range file.Sections["scan_blocked"] {
+		var row struct {
+			Path        []byte
+			Fingerprint pannier.Digest
+		}
+		err = errors.Join(err, json.Unmarshal(raw, &row))
+		blocked[string(row.Path)] = row.Fingerprint
+	}
+	err = errors.Join(err, older.Put("scans_blocked", "newest", blocked), older.Delete("policy_file", "taken_over"), older.Close())
+	if err != nil || len(blocked) != 1 {
+		t.Fatal(blocked, err)
+	}
+	s, _ := d.start(t, damage{script: "rm policy.json policy.json.previous"})
+	s.refuses(t)
+	s.judged(t, "plain", pannier.StateEligible, pannier.EnvironmentSidecar)
+	base := filepath.Dir(filepath.Dir(s.socket))
+	taken := filepath.Join(base, "state", testWorkspaceID)
+	eventually(t, "the policy file is written", func() error {
+		_, from, err := policyfile.Load(taken)
+		if from != policyfile.Current {
+			err = errors.Join(err, errors.New("no"))
+		}
+		return err
+	})
+	if out, code := s.run("audit-log", "verify", "--workspace-id", testWorkspaceID, "--state-dir", filepath.Join(base, "state")); code != exitYes {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	s.process.kill()
+	s = d.run(t, base, &recorder{addr: d.platform}, false)
+	s.refuses(t)
+	s.condition(t, lost, false)
+
+	// The database alone, without what the audit log says that it had.
+	s, _ = d.start(t, damage{script: "rm policy.json policy.json.previous state.db"})
+	s.refuses(t)
 }

@@ -4,11 +4,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"pannier"
+	"pannier/registry"
 )
 
 // alerted are the conditions that people are woken for, whose series are there from the start. Others come and go.
 var alerted = []string{
-	"api_tokens_unreadable", "api_without_tls", codeAuditBroken, "audit_unusable", codeCardWithheld, codeLooksOverdue, "push_failing", "skills_unreadable", "state_gone", "state_in_memory", "state_unwritable", "watch_degraded",
+	"api_tokens_unreadable", "api_without_tls", codeAuditBroken, "audit_unusable", codeCardWithheld, codeLooksOverdue, "policy_unwritable", "push_failing", "skills_unreadable", "state_gone", "state_in_memory", registry.CodeStateLost, "state_read_only", "state_unwritable", "watch_degraded",
 }
 
 // healthMetrics tell health to Prometheus: what is wrong by its own judgement, at the moment that it is asked.

@@ -35,6 +35,10 @@ func newMutable() *mutable {
 			m.noted = append(m.noted, fmt.Sprintf("policy %s %s enabled given %t", key.SourceKind, key.Slug, change.Enabled.Given))
 			return pannier.Policies{}.Of(key, nil), m.snapshot, m.fail
 		},
+		Acknowledge: func(_ context.Context, actor pannier.Actor, condition string) (*pannier.Snapshot, error) {
+			m.noted = append(m.noted, fmt.Sprintf("acknowledge %s by %s", condition, actor.Kind))
+			return m.snapshot, m.fail
+		},
 		Audit: func(slug string, limit int) ([]pannier.AuditEntry, error) {
 			m.noted = append(m.noted, fmt.Sprintf("audit %q %d", slug, limit))
 			return nil, nil
@@ -71,6 +75,8 @@ func TestMutations(t *testing.T) {
 		{name: "not a field", method: "PUT", target: "/v1/policy/alpha", body: `{"disabled":true}`, status: 400, code: "invalid_body"},
 		{name: "refused below", method: "PUT", target: "/v1/policy/alpha", body: `{}`, fail: &pannier.Refusal{Code: "policy.slug", Message: "m", Hint: "h"}, status: 400, code: "policy.slug", noted: "policy workspace alpha enabled given false"},
 		{name: "no audit", method: "PUT", target: "/v1/environment", body: `{}`, fail: fmt.Errorf("%w: full", pannier.ErrNotAudited), status: 503, code: "not_audited", noted: "environment  by socket 0"},
+		{name: "root acknowledges a condition", method: "POST", target: "/v1/health/acknowledge", body: `{"condition":"state_lost"}`, status: 200, noted: "acknowledge state_lost by socket"},
+		{name: "a member of the group does", method: "POST", target: "/v1/health/acknowledge", body: `{"condition":"state_lost"}`, uid: 1000, status: 403, code: "forbidden"},
 		{name: "the audit log", method: "GET", target: "/v1/audit?slug=pdf&limit=7", uid: 1000, status: 200, noted: `audit "pdf" 7`},
 		{name: "the usual part of it", method: "GET", target: "/v1/audit", uid: 1000, status: 200, noted: `audit "" 100`},
 		{name: "too much of it", method: "GET", target: "/v1/audit?limit=10001", status: 400, code: "invalid_parameter.limit"},

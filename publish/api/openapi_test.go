@@ -78,6 +78,7 @@ func newWhole() *house {
 		Last:   func() uint64 { return uint64(len(told)) },
 		Whole:  func(*pannier.Snapshot) pannier.CatalogUpdated { return pannier.CatalogUpdated{} },
 	}
+	p.options.Acknowledge = func(context.Context, pannier.Actor, string) (*pannier.Snapshot, error) { return p.snapshot, nil }
 	p.options.Audit = func(string, int) ([]pannier.AuditEntry, error) {
 		uid := uint32(7)
 		return []pannier.AuditEntry{{Seq: 1, Time: time.Unix(1, 0), Phase: pannier.AuditIntent, Action: pannier.ActionScan, Actor: pannier.Actor{Kind: "socket", UID: &uid}, Detail: map[string]any{"a": 1}}}, nil
@@ -238,6 +239,7 @@ var asked = map[string][]struct {
 	"POST /v1/resolve":                      {{"/v1/resolve", `{"text":"/skill:alpha now, $beta","capabilities":[{"id":"1","slug":"no"}]}`, "", 200}, {"/v1/resolve", `{"no":1}`, "", 400}},
 	"GET /v1/commands":                      {{"/v1/commands", "", "", 200}, {"/v1/commands?x=1", "", "", 400}},
 	"POST /v1/commands/{name}":              {{"/v1/commands/alpha", `{"args":"now"}`, "", 200}, {"/v1/commands/alpha", "", "", 200}, {"/v1/commands/no", "", "", 404}},
+	"POST /v1/health/acknowledge":           {{"/v1/health/acknowledge", `{"condition":"state_lost"}`, "", 200}, {"/v1/health/acknowledge", `{"code":1}`, "", 400}},
 	"POST /v1/rescan":                       {{"/v1/rescan?wait=1", "", "", 200}, {"/v1/rescan?wait=no", "", "", 400}},
 	"GET /v1/environment":                   {{"/v1/environment", "", "", 200}, {"/v1/environment?x=1", "", "", 400}},
 	"PUT /v1/environment":                   {{"/v1/environment", `{"os":"linux","arch":"arm64","bins":["git"],"env":[],"config":[],"mcp":[]}`, "", 200}, {"/v1/environment", `{"no":1}`, "", 400}},

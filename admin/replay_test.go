@@ -1,0 +1,102 @@
+package admin_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"pannier"
+	"pannier/admin"
+	"pannier/admin/audit"
+	"pannier/admin/policy"
+	"pannier/admin/scans"
+	"pannier/internal/policyfile"
+	"pannier/internal/state"
+)
+
+// replayed applies entries to nothing.
+func replayed(t *testing.T, entries []pannier.AuditEntry) (*policy.Store, *scans.Store, *admin.Replay, error) {
+	t.Helper()
+	file := policyfile.New(policyfile.Generation{})
+	policies, err := policy.Open(file)
+	verdicts, err2 := scans.Open(state.Memory(), file)
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	r := &admin.Replay{Policy: policies, Verdicts: verdicts}
+	for _, e := range entries {
+		r.Apply(e)
+	}
+	return policies, verdicts, r, r.Finish()
+}
+
+// TestReplay leads from nothing to the policy and the blocks that were made, by the audit log alone.
+func TestReplay(t *testing.T) {
+	dir := t.TempDir()
+	h := newScanned(t, dir)
+	for range 2 {
+		if _, _, err := h.house.Door.SetPolicy(t.Context(), actor, pdf, off); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := h.Scan(t.Context(), actor, skill); err != nil {
+		t.Fatal(err)
+	}
+	h.prints = func() (pannier.Digest, error) { return pannier.Digest{}, errDiskFull }
+	other := &pannier.Skill{Slug: "big", Path: "skills/big", Digest: content}
+	if _, _, err := h.Scan(t.Context(), actor, other); err != nil {
+		t.Fatal(err)
+	}
+	var entries []pannier.AuditEntry
+	report, err := audit.Each(dir+"/audit", func(e pannier.AuditEntry) { entries = append(entries, e) })
+	if err != nil || report.Newest.Seq != uint64(len(entries)) || len(entries) != 8 {
+		t.Fatalf("%+v, %d entries, %v", report, len(entries), err)
+	}
+	for range 2 {
+		policies, verdicts, r, err := replayed(t, entries)
+		if err != nil || r.Interrupted {
+			t.Errorf("interrupted %t, %v", r.Interrupted, err)
+		}
+		if got := policies.All()[pdf]; !got.Equal(h.house.Door.Policies()[pdf]) || *got.Enabled {
+			t.Errorf("policy %+v", got)
+		}
+		if of, _ := verdicts.Summary(content); !of.Holds() || verdicts.Blocked()["skills/pdf"] != content {
+			t.Errorf("verdict %+v, blocked %v", of, verdicts.Blocked())
+		}
+		if held := verdicts.Held()["skills/big"]; held.Digest != content || !slices.Equal(held.Rules, []string{elf.Rule}) {
+			t.Errorf("held %+v", held)
+		}
+		entries = append(entries, entries[:2]...) // applying an outcome twice changes nothing
+	}
+}
+
+// TestReplayOfIntents: of a change that a crash interrupted, a refusal counts and a grant does not.
+func TestReplayOfIntents(t *testing.T) {
+	intent := func(seq uint64, action string, detail any) pannier.AuditEntry {
+		return pannier.AuditEntry{Seq: seq, Phase: pannier.AuditIntent, Action: action, Slug: "pdf", Detail: detail}
+	}
+	said := func(enabled string) map[string]any {
+		return map[string]any{"source_kind": "workspace", "enabled": map[string]any{"true": true, "false": false, "null": nil}[enabled]}
+	}
+	outcome := pannier.AuditEntry{Seq: 2, Intent: 1, Phase: pannier.AuditOutcome, Action: pannier.ActionSetPolicy, Slug: "pdf", Detail: map[string]any{
+		"source_kind": "workspace", "after": map[string]any{"enabled": false, "path": "skills/pdf"},
+	}}
+	for _, enabled := range []string{"true", "null"} {
+		policies, _, _, err := replayed(t, []pannier.AuditEntry{intent(1, pannier.ActionSetPolicy, said("false")), outcome, intent(3, pannier.ActionSetPolicy, said(enabled))})
+		if got := policies.All()[pdf]; err != nil || got.Enabled == nil || *got.Enabled || got.Path != "skills/pdf" {
+			t.Errorf("%s: %+v, %v", enabled, got, err)
+		}
+	}
+	policies, _, _, err := replayed(t, []pannier.AuditEntry{intent(1, pannier.ActionSetPolicy, said("false"))})
+	if got := policies.All()[pdf]; err != nil || got.Enabled == nil || *got.Enabled {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, _, r, err := replayed(t, []pannier.AuditEntry{intent(1, pannier.ActionScan, map[string]any{"path": "skills/pdf"})}); err != nil || !r.Interrupted {
+		t.Errorf("interrupted %t, %v", r.Interrupted, err)
+	}
+	failed := outcome
+	failed.Error = "disk full"
+	if policies, _, _, err = replayed(t, []pannier.AuditEntry{failed}); err != nil || len(policies.All()) > 0 {
+		t.Errorf("%v, %v", policies.All(), err)
+	}
+}
