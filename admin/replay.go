@@ -16,6 +16,8 @@ import (
 type RestoredVerdicts interface {
 	// Restore sets which rules block a fingerprint, none where the list is empty, for the skill at a path.
 	Restore(path string, fingerprint pannier.Digest, rules []string, at time.Time) error
+	// Accept sets what is accepted of a fingerprint at a path, nothing where the list is empty.
+	Accept(path string, fingerprint pannier.Digest, accepted []pannier.Acceptance) error
 	// RestoreHeld sets which rules block the skill at a path as long as its files have these digests.
 	RestoreHeld(path string, digest, metaDigest pannier.Digest, rules []string, at time.Time) error
 }
@@ -112,7 +114,7 @@ func (r *Replay) scan(e pannier.AuditEntry) error {
 	}
 	switch {
 	case !o.Fingerprint.IsZero():
-		return r.Verdicts.Restore(o.Path, o.Fingerprint, o.Blocking, e.Time)
+		return errors.Join(r.Verdicts.Restore(o.Path, o.Fingerprint, o.Blocking, e.Time), r.Verdicts.Accept(o.Path, o.Fingerprint, o.Accepted))
 	case len(o.Blocking) > 0 && o.HeldBy == nil:
 		return fmt.Errorf("entry %d does not say which files of %s it is about", e.Seq, e.Slug) // of an older version
 	case len(o.Blocking) > 0:

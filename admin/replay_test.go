@@ -39,12 +39,12 @@ func TestReplay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, _, err := h.Scan(t.Context(), actor, skill); err != nil {
+	if _, _, err := h.Scan(t.Context(), actor, skill, pannier.ScanRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	h.prints = func() (pannier.Digest, error) { return pannier.Digest{}, errDiskFull }
 	other := &pannier.Skill{Slug: "big", Path: "skills/big", Digest: content}
-	if _, _, err := h.Scan(t.Context(), actor, other); err != nil {
+	if _, _, err := h.Scan(t.Context(), actor, other, pannier.ScanRequest{}); err != nil {
 		t.Fatal(err)
 	}
 	var entries []pannier.AuditEntry

@@ -137,17 +137,21 @@ func mountFull(t *testing.T, dir string) {
 
 // damaged is a workspace with a skill that was never refused, one that policy disables, and one that a scan blocks, with the
 // state that a killed sidecar left.
-type damaged struct{ workspace, state, program, platform string }
+type damaged struct {
+	workspace, state, program string
+	platform                  *recorder
+}
 
 func newDamaged(t *testing.T) damaged {
 	t.Helper()
 	base := shortDir(t)
 	platform := newRecorder(t)
-	d := damaged{filepath.Join(base, "w"), filepath.Join(base, "state"), filepath.Join(base, "pannier"), platform.addr}
+	platform.up(t)
+	d := damaged{filepath.Join(base, "w"), filepath.Join(base, "state"), filepath.Join(base, "pannier"), platform}
 	writeIn(t, base, "mkdir w w/skills state; chmod 755 . w; chmod 777 state; cp "+binary+" pannier; chmod 755 pannier")
 	writeIn(t, d.workspace, `printf 'name: Desk\n' > config.yaml; `+skillScript("plain", "Never refused.")+skillScript("off", "Disabled by policy.")+
 		skillScript("evil", "Blocked by a scan.")+`printf '\177ELF\002\001\001' > skills/evil/tool; chmod -R a+rX .`)
-	s := startSidecar(t, d.workspace, "--platform-url", "http://"+d.platform, "--state-dir", d.state)
+	s := startSidecar(t, d.workspace, "--platform-url", "http://"+d.platform.addr, "--state-dir", d.state)
 	if out, code := s.run("policy", "set", "off", "--enabled=false"); code != exitYes {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
@@ -155,7 +159,7 @@ func newDamaged(t *testing.T) damaged {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
 	s.refuses(t)
-	eventually(t, "a card waits in the outbox", func() error {
+	eventually(t, "a card is in the outbox", func() error {
 		waiting, err := filepath.Glob(filepath.Join(d.state, testWorkspaceID, "outbox", "*.json"))
 		if len(waiting) == 0 {
 			err = errors.Join(err, errors.New("none"))
@@ -166,8 +170,8 @@ func newDamaged(t *testing.T) damaged {
 	return d
 }
 
-// start starts a sidecar on a copy of the state that was damaged.
-func (d damaged) start(t *testing.T, how damage) (*sidecarUnderTest, *recorder) {
+// start starts a sidecar on a copy of the state that was damaged. The platform has forgotten its cards.
+func (d damaged) start(t *testing.T, how damage) *sidecarUnderTest {
 	t.Helper()
 	base := shortDir(t)
 	writeIn(t, base, "chmod 755 .; mkdir run; chmod 777 run; cp -a "+d.state+" state; chmod 777 state")
@@ -180,17 +184,22 @@ func (d damaged) start(t *testing.T, how damage) (*sidecarUnderTest, *recorder) 
 		how.mount(t, dir)
 	}
 	writeIn(t, dir, how.script)
-	platform := &recorder{addr: d.platform}
-	platform.up(t)
-	return d.run(t, base, platform, how.restricted), platform
+	d.platform.forget()
+	return d.run(t, base, how.restricted)
 }
 
-func (d damaged) run(t *testing.T, base string, platform *recorder, restricted bool) *sidecarUnderTest {
+func (r *recorder) forget() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cards = nil
+}
+
+func (d damaged) run(t *testing.T, base string, restricted bool) *sidecarUnderTest {
 	t.Helper()
 	socket := filepath.Join(base, "run", "s")
 	cmd := exec.Command(d.program, "run", "--workspace", d.workspace, "--workspace-id", testWorkspaceID, "--socket", socket,
 		"--state-dir", filepath.Join(base, "state"), "--environment-own", "block", "--resync", "0", "--log-level", "debug",
-		"--platform-url", "http://"+platform.addr)
+		"--platform-url", "http://"+d.platform.addr)
 	cmd.Dir = base
 	if restricted && os.Geteuid() == 0 {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: otherUser, Gid: otherUser}}
@@ -297,7 +306,7 @@ func TestRefusalsSurviveDamage(t *testing.T) {
 	d := newDamaged(t)
 	for _, how := range damages {
 		t.Run(how.name, func(t *testing.T) {
-			s, platform := d.start(t, how)
+			s := d.start(t, how)
 			s.refuses(t)
 			if status := s.status(t, "/livez"); status != 200 {
 				t.Errorf("/livez answers %d", status)
@@ -310,12 +319,12 @@ func TestRefusalsSurviveDamage(t *testing.T) {
 				if err != nil || e.State != pannier.StateIneligible || e.Reasons[0].Code != pannier.ReasonStateLost {
 					t.Errorf("the other skill is %s, %+v, %v", e.State, e.Reasons, err)
 				}
-				if cards := platform.received(); len(cards) > 0 {
+				if cards := d.platform.received(); len(cards) > 0 {
 					t.Errorf("the platform lost its card: %q", cards)
 				}
 			}
 			s.refuses(t)
-			platform.offeredNothing(t)
+			d.platform.offeredNothing(t)
 		})
 	}
 }
@@ -325,7 +334,7 @@ func TestRefusalsSurviveDamage(t *testing.T) {
 func TestLossThatIsAcknowledged(t *testing.T) {
 	t.Parallel()
 	d := newDamaged(t)
-	s, platform := d.start(t, damage{script: "rm -r policy.json policy.json.previous audit audit.head"})
+	s := d.start(t, damage{script: "rm -r policy.json policy.json.previous audit audit.head"})
 	s.tellsOne(t, []string{lost})
 	no := false
 	change := pannier.PolicyChange{Enabled: pannier.Toggle{Given: true, To: &no}}
@@ -341,7 +350,7 @@ func TestLossThatIsAcknowledged(t *testing.T) {
 	}
 	s.judged(t, "plain", pannier.StateEligible, pannier.EnvironmentSidecar)
 	eventually(t, "the platform has a card", func() error {
-		if len(platform.received()) == 0 {
+		if len(d.platform.received()) == 0 {
 			return errors.New("none")
 		}
 		return nil
@@ -354,7 +363,7 @@ func TestLossThatIsAcknowledged(t *testing.T) {
 		t.Errorf("audit log %+v, %v", entries, err)
 	}
 	s.process.kill()
-	s = d.run(t, filepath.Dir(filepath.Dir(s.socket)), platform, false)
+	s = d.run(t, filepath.Dir(filepath.Dir(s.socket)), false)
 	s.judged(t, "plain", pannier.StateDisabled, pannier.EnvironmentSidecar)
 	s.condition(t, lost, false)
 }
@@ -416,7 +425,7 @@ func TestPolicyOfAnOlderVersionIsTakenOver(t *testing.T) {
 	if err != nil || len(blocked) != 1 {
 		t.Fatal(blocked, err)
 	}
-	s, _ := d.start(t, damage{script: "rm policy.json policy.json.previous"})
+	s := d.start(t, damage{script: "rm policy.json policy.json.previous"})
 	s.refuses(t)
 	s.judged(t, "plain", pannier.StateEligible, pannier.EnvironmentSidecar)
 	base := filepath.Dir(filepath.Dir(s.socket))
@@ -432,11 +441,11 @@ func TestPolicyOfAnOlderVersionIsTakenOver(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 	s.process.kill()
-	s = d.run(t, base, &recorder{addr: d.platform}, false)
+	s = d.run(t, base, false)
 	s.refuses(t)
 	s.condition(t, lost, false)
 
 	// The database alone, without what the audit log says that it had.
-	s, _ = d.start(t, damage{script: "rm policy.json policy.json.previous state.db"})
+	s = d.start(t, damage{script: "rm policy.json policy.json.previous state.db"})
 	s.refuses(t)
 }

@@ -93,7 +93,7 @@ func unreleased(s *pannier.Snapshot, released map[string]pannier.Digest) *pannie
 }
 
 func (c *sidecar) scanOne(ctx context.Context, s *pannier.Skill) error {
-	report, _, err := c.door.Scan(ctx, pannier.Actor{Kind: pannier.ActorSidecar}, s)
+	report, _, err := c.door.Scan(ctx, pannier.Actor{Kind: pannier.ActorSidecar}, s, pannier.ScanRequest{})
 	if err == nil && report.Unkept != "" && report.Truncated {
 		err = errors.New(report.Unkept)
 	}

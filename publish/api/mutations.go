@@ -19,8 +19,6 @@ type Mutations struct {
 	SetPolicy func(context.Context, pannier.Actor, pannier.PolicyKey, pannier.PolicyChange) (pannier.Policy, *pannier.Snapshot, error)
 	// Scan scans a skill directory as it is now, and keeps the verdict and what is accepted of it.
 	Scan func(context.Context, pannier.Actor, *pannier.Skill, pannier.ScanRequest) (pannier.ScanReport, *pannier.Snapshot, error)
-	// Scan scans a skill directory as it is now, and keeps the verdict.
-	Scan func(context.Context, pannier.Actor, *pannier.Skill) (pannier.ScanReport, *pannier.Snapshot, error)
 	// Acknowledge ends a condition of health that lasts until an operator has looked at it.
 	Acknowledge func(ctx context.Context, actor pannier.Actor, condition string) (*pannier.Snapshot, error)
 	// Audit returns the newest entries of the audit log, newest first; an empty slug is all.
