@@ -33,6 +33,8 @@ type ActivityResult struct {
 	Platform string `json:"platform"`
 	// Error is empty where it did.
 	Error string `json:"error,omitempty"`
+	// Kept says that the activity waits in the outbox and is sent again.
+	Kept bool `json:"kept,omitempty"`
 }
 
 // noSummary is what a packet without one is called.

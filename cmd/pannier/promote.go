@@ -54,14 +54,38 @@ activity on the platform. PACKET is a file, or - for standard input.`,
 				return err
 			}
 			return p.asking(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				_, err := c.Promote(ctx, promotion.Packet)
-				return err
+				recorded, err := c.Promote(ctx, promotion.Packet)
+				if err != nil {
+					return err
+				}
+				return p.printPromotion(recorded)
 			})
 		},
 	}
 	cmd.Flags().StringVar(&to, "to", "", "the directory that the folder of the draft is written into")
 	cmd.Flags().BoolVar(&record, "record", false, "tell the sidecar of the packet")
 	return cmd
+}
+
+// printPromotion says what became of a promotion that was recorded. A platform that did not take it is a "no".
+func (p *program) printPromotion(recorded pannier.SkillPromotion) error {
+	var refused []string
+	fmt.Fprintf(p.out, "recorded: %s\n", printable(recorded.Summary))
+	for _, r := range recorded.Platforms {
+		if r.Error == "" {
+			fmt.Fprintf(p.out, "%s: taken\n", printable(r.Platform))
+			continue
+		}
+		kept := "not kept"
+		if r.Kept {
+			kept = "kept, and sent again until it is taken"
+		}
+		refused = append(refused, fmt.Sprintf("%s: %s (%s)", r.Platform, r.Error, kept))
+	}
+	if len(refused) == 0 {
+		return nil
+	}
+	return &exitError{code: exitNo, message: "recorded, but not taken by " + strings.Join(refused, "; "), hint: "\"pannier health\" shows what still waits as promotion_pending"}
 }
 
 func readPacket(name string) ([]byte, error) {

@@ -21,8 +21,9 @@ func (p *publishers) promote(ctx context.Context, promotion pannier.Promotion, h
 
 func tell(ctx context.Context, to *platform.Publisher, promotion pannier.Promotion, heartbeat bool) pannier.ActivityResult {
 	result := pannier.ActivityResult{Platform: to.Name()}
-	if err := to.Promote(ctx, promotion, heartbeat); err != nil {
-		result.Error = err.Error()
+	kept, err := to.Promote(ctx, promotion, heartbeat)
+	if err != nil {
+		result.Error, result.Kept = err.Error(), kept
 	}
 	return result
 }

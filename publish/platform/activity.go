@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"time"
@@ -14,10 +15,9 @@ import (
 // activityTimeout bounds what telling of a promotion takes: activity and heartbeat together.
 const activityTimeout = 5 * time.Second
 
-// Promote tells the platform that a packet asks for a workflow to become a skill: as an activity, and with heartbeat as what
-// the agent is at, which zeroes whatever else a heartbeat tells. It tries once, and with a token that was replaced meanwhile
-// once more. Errors are free of secrets.
-func (p *Publisher) Promote(ctx context.Context, promotion pannier.Promotion, heartbeat bool) error {
+// announce tells the platform of a promotion once. A heartbeat replaces all that the one before said, so this one repeats what
+// the platform shows of it.
+func (p *Publisher) announce(ctx context.Context, promotion pannier.Promotion, heartbeat bool) error {
 	ctx, cancel := context.WithTimeout(ctx, activityTimeout)
 	defer cancel()
 	err := p.tell(ctx, p.activity, ActivityRequest{
@@ -27,9 +27,39 @@ func (p *Publisher) Promote(ctx context.Context, promotion pannier.Promotion, he
 	if err != nil || !heartbeat {
 		return err
 	}
-	return p.tell(ctx, p.heartbeat, HeartbeatRequest{
-		WorkspaceID: p.workspaceID, ActiveTasks: 1, CurrentTask: promotionTask + promotion.Summary,
-	})
+	beat := p.lastHeartbeat(ctx)
+	beat.WorkspaceID, beat.ActiveTasks, beat.CurrentTask = p.workspaceID, max(1, beat.ActiveTasks), promotionTask+promotion.Summary
+	return p.tell(ctx, p.heartbeat, beat)
+}
+
+// lastHeartbeat returns what the platform shows of the agent's newest heartbeat; what it does not show is zero.
+func (p *Publisher) lastHeartbeat(ctx context.Context) (beat HeartbeatRequest) {
+	token, err := p.readToken()
+	if err != nil {
+		return beat
+	}
+	_, _ = p.exchange(ctx, call{method: http.MethodGet, target: p.workspace, token: token, most: maxDescriptionBytes, take: func(body io.Reader) error {
+		s := newSkim(body)
+		if ok, err := s.enter('{'); !ok {
+			return err
+		}
+		shown, err := s.members(func(string) int { return maxKeyBytes })
+		for _, field := range []struct {
+			into  any
+			names [2]string
+		}{
+			{&beat.ActiveTasks, [2]string{"active_tasks"}},
+			{&beat.UptimeSeconds, [2]string{"uptime_seconds"}},
+			{&beat.ErrorRate, [2]string{"error_rate", "last_error_rate"}},
+			{&beat.SampleError, [2]string{"sample_error", "last_sample_error"}},
+		} {
+			for _, name := range field.names {
+				_ = json.Unmarshal(shown[name], field.into) // an absent one stays zero
+			}
+		}
+		return err
+	}})
+	return beat
 }
 
 // Name returns what health and events call the platform.

@@ -30,19 +30,23 @@ func TestPromote(t *testing.T) {
 			if r.Header.Get("Authorization") != "Bearer new" {
 				w.WriteHeader(http.StatusUnauthorized)
 			}
+			if r.Method == http.MethodGet {
+				_, _ = io.WriteString(w, `{"agent_card":{},"active_tasks":3,"uptime_seconds":77}`)
+			}
 		}))
 		defer server.Close()
 		token := &atomic.Int32{}
 		p := newPublisher(t, platform.Options{URL: server.URL, Token: func() (string, error) {
 			return [...]string{"old", "new", "new"}[min(token.Add(1)-1, 2)], nil
 		}})
-		if err := p.Promote(t.Context(), promotion, heartbeat); err != nil {
+		if _, err := p.Promote(t.Context(), promotion, heartbeat); err != nil {
 			t.Fatal(err)
 		}
 		const activity = ` POST /workspaces/6f1d4a52-3c0e-4d0a-9d5f-1f0c9a7b1e11/activity {"activity_type":"skill_promotion","method":"memory/skill-promotion","summary":"Back up","status":"ok","source_id":"6f1d4a52-3c0e-4d0a-9d5f-1f0c9a7b1e11","request_body":{"promote_to_skill":true,"repetition_signal":3,"scope":"TEAM","memory_id":"m1"},"metadata":{"source":"memory-curation","scope":"TEAM","memory_id":"m1","promote_to_skill":true,"repetition_signal":3,"memory_packet":{"promote_to_skill":true,"repetition_signal":3,"scope":"TEAM","memory_id":"m1"}}}`
 		want := []string{"Bearer old" + activity, "Bearer new" + activity}
 		if heartbeat {
-			want = append(want, `Bearer new POST /registry/heartbeat {"workspace_id":"6f1d4a52-3c0e-4d0a-9d5f-1f0c9a7b1e11","error_rate":0,"sample_error":"","active_tasks":1,"uptime_seconds":0,"current_task":"Skill promotion: Back up"}`)
+			want = append(want, "Bearer new GET /workspaces/6f1d4a52-3c0e-4d0a-9d5f-1f0c9a7b1e11 ")
+			want = append(want, `Bearer new POST /registry/heartbeat {"workspace_id":"6f1d4a52-3c0e-4d0a-9d5f-1f0c9a7b1e11","error_rate":0,"sample_error":"","active_tasks":3,"uptime_seconds":77,"current_task":"Skill promotion: Back up"}`)
 		}
 		if diff := cmp.Diff(want, told); diff != "" {
 			t.Errorf("heartbeat %v (-want +got):\n%s", heartbeat, diff)
@@ -59,7 +63,7 @@ func TestPromoteThatFails(t *testing.T) {
 	}))
 	defer server.Close()
 	p := newPublisher(t, platform.Options{URL: server.URL, Token: func() (string, error) { return "secret-token", nil }})
-	err := p.Promote(t.Context(), promotion, true)
+	_, err := p.Promote(t.Context(), promotion, true)
 	if err == nil || strings.Contains(err.Error(), "secret-token") || !strings.Contains(err.Error(), "403") || asked != 1 {
 		t.Errorf("%v after %d requests", err, asked)
 	}

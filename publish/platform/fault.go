@@ -92,6 +92,7 @@ func (p *Publisher) Conditions() []pannier.Condition {
 	conditions = append(conditions, p.contest.condition(p.name, time.Now())...)
 	conditions = append(conditions, p.unkept.condition(p.name)...)
 	conditions = append(conditions, p.sightConditions()...)
+	conditions = append(conditions, p.promotionConditionLocked()...)
 	if f := p.removed; f != nil {
 		conditions = append(conditions, f.condition("workspace_removed", p.name, "the platform does not have this workspace: "+f.err))
 	}

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -248,6 +249,48 @@ func TestRateOfTheDevelopmentPlatform(t *testing.T) {
 		pass(40 * time.Second)
 		if w := ask("10.0.0.1:1"); w.Code != http.StatusOK {
 			t.Errorf("after the minute: %d", w.Code)
+		}
+	})
+}
+
+// TestPromotionThatIsRefused is kept, over a restart too, and sent again until the platform takes it.
+func TestPromotionThatIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, dir := newLive(t), t.TempDir()
+		options := platform.Options{Outbox: dir}
+		p := on(t, l, options)
+		stop := start(t, offered(p, "a"))
+		pass(time.Second)
+		l.set(status(http.StatusForbidden, `{"error":"not now"}`))
+		kept, err := p.Promote(t.Context(), promotion, false)
+		if !kept || err == nil || codes(p) != "promotion_pending warning" {
+			t.Fatalf("kept %t, %v, conditions %q", kept, err, codes(p))
+		}
+		if kept, err := p.Promote(t.Context(), promotion, false); !kept || err == nil { // the same packet waits once
+			t.Errorf("kept %t, %v", kept, err)
+		}
+		pass(10 * time.Minute)
+		l.mu.Lock()
+		tries := strings.Count(strings.Join(l.seen, "\n"), "/activity")
+		l.mu.Unlock()
+		if tries < 4 || tries > 10 || codes(p) != "promotion_pending warning" {
+			t.Errorf("%d tries in ten minutes, conditions %q", tries, codes(p))
+		}
+		stop()
+
+		p = on(t, l, options)
+		stop = start(t, offered(p, "a"))
+		if codes(p) != "promotion_pending warning" {
+			t.Errorf("conditions %q after the restart", codes(p))
+		}
+		l.set(nil)
+		pass(time.Minute)
+		if codes(p) != "" {
+			t.Errorf("conditions %q once it was taken", codes(p))
+		}
+		stop()
+		if left, _ := filepath.Glob(filepath.Join(dir, "*promotion*")); len(left) > 0 {
+			t.Errorf("left %q", left)
 		}
 	})
 }

@@ -149,10 +149,13 @@ func (b *outbox) encode(r record) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// replace puts text in the place of the file so that whoever reads it finds all of the old or all of the new one, also
-// after the power went.
-func (b *outbox) replace(text []byte) error {
-	temp := b.path() + ".tmp" // one name, so that what a crash leaves does not add up
+// replace puts text in the place of the record.
+func (b *outbox) replace(text []byte) error { return b.write(b.path(), text) }
+
+// write puts text in the place of a file so that a reader finds all of the old or all of the new one, also after the power
+// went.
+func (b *outbox) write(path string, text []byte) error {
+	temp := path + ".tmp" // one name, so that what a crash leaves does not add up
 	if err := b.step("create"); err != nil {
 		return err
 	}
@@ -163,7 +166,7 @@ func (b *outbox) replace(text []byte) error {
 		_ = os.Remove(temp)
 		return err
 	}
-	if err := b.rename(temp); err != nil {
+	if err := b.rename(temp, path); err != nil {
 		_ = os.Remove(temp)
 		return err
 	}
@@ -173,11 +176,11 @@ func (b *outbox) replace(text []byte) error {
 	return syncDirectory(b.dir)
 }
 
-func (b *outbox) rename(temp string) error {
+func (b *outbox) rename(temp, path string) error {
 	if err := b.step("rename"); err != nil {
 		return err
 	}
-	return os.Rename(temp, b.path())
+	return os.Rename(temp, path)
 }
 
 func (b *outbox) writeFile(path string, text []byte) error {

@@ -96,6 +96,9 @@ func (p *Publisher) classify(a answer, err error) outcome {
 	if err != nil {
 		o = outcomeOfError(err)
 	}
+	if o.reason == reasonNotFound && strings.Contains(strings.ToLower(a.message), "workspace not found") {
+		o.hint = hintUnknown // the route is there, and it is not the tenant that is missing
+	}
 	if o.hint == hintConnect && proxied(p.endpoint) {
 		o.hint = hintProxy
 	}

@@ -133,6 +133,8 @@ type Publisher struct {
 	// These have room for one signal each, and whoever takes it looks at what there is: wake, that the slot holds a card
 	// which Run has not looked at; alarm, that the platform may hold another card; kin, that it may have other peers.
 	wake, alarm, kin chan struct{}
+	// promoted signals that a promotion waits.
+	promoted chan struct{}
 
 	// mu guards the fields that follow. Nothing is called with it held that could block.
 	mu   sync.Mutex
@@ -152,6 +154,8 @@ type Publisher struct {
 	// unknown are workspaces that an event named since the last reading of the peers, strangers those that are no peers, by
 	// their ids in lower case.
 	unknown, strangers map[string]struct{}
+	// promotions wait to be sent again.
+	promotions []pendingPromotion
 	// deaf says why the event stream is not followed, stale why the peers are not those of now, and blind why the registered
 	// card is not known; nil where all is well.
 	deaf, stale, blind *fault
@@ -204,6 +208,7 @@ func New(o Options) (*Publisher, error) {
 		wake:        make(chan struct{}, 1),
 		alarm:       make(chan struct{}, 1),
 		kin:         make(chan struct{}, 1),
+		promoted:    make(chan struct{}, 1),
 	}
 	if o.Events {
 		p.stream = base.JoinPath(PathEvents)
@@ -217,6 +222,7 @@ func New(o Options) (*Publisher, error) {
 	}
 	p.records = latest.NewWriter(p.writeRecord)
 	p.restore(o.OutboxStale)
+	p.restorePromotions()
 	if f := way.broken.Load(); f != nil {
 		p.log.Warn("ca_file not read, trying again before each request", "error", f.err, "hint", f.hint)
 	}

@@ -95,6 +95,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 	if p.stream != nil {
 		beside.Go(func() { p.follow(ctx) })
 	}
+	beside.Go(func() { p.sendPromotions(ctx) })
 	if p.family != nil {
 		beside.Go(func() { p.keepPeers(ctx) })
 	}
