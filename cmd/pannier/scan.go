@@ -196,6 +196,14 @@ func scanWords(v *pannier.ScanVerdict) string {
 	return fmt.Sprintf("%s, %d findings, %s, %s", v.Decision, len(v.Findings), v.At.Format(time.RFC3339), v.Origin)
 }
 
+// shownScan is as scanWords, and leaves out a background scan that found nothing.
+func shownScan(v *pannier.ScanVerdict) string {
+	if v != nil && v.Origin == pannier.ScanBackground && len(v.Findings) == 0 {
+		return ""
+	}
+	return scanWords(v)
+}
+
 // decision colours what follows from a scan.
 func (p palette) decision(word string) string {
 	switch pannier.ScanDecision(word) {

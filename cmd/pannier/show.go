@@ -62,7 +62,7 @@ func (s streams) printDetail(d pannier.Detail) error {
 		{"license", d.License},
 		{"homepage", d.Homepage},
 		{"digest", d.Digest.String()},
-		{"scan", scanWords(d.Scan)},
+		{"scan", shownScan(d.Scan)},
 		{"files", fileWords(d)},
 	}
 	kept := rows[:0]
