@@ -57,7 +57,7 @@ func TestFaults(t *testing.T) {
 		{name: "nothing near", file: "orchard: x\n", line: 1, setting: "orchard", message: noSetting, hint: "not built yet"},
 		{name: "config in the file", file: "config: x\n", line: 1, setting: "config", message: noSetting},
 		{name: "key twice", file: "settle: 1s\nsettle: 2s\n", line: 2, message: `"settle" stands here again`, hint: "remove one"},
-		{name: "not YAML", file: "a: b: c\n", line: 1, message: "mapping values", hint: "double quotes"},
+		{name: "not YAML", file: "a: b: c\n", line: 1, message: "a colon and a blank", hint: "double quotes"},
 		{name: "two documents", file: "settle: 1s\n---\nsettle: 2s\n", line: 2, message: "more text follows"},
 		{name: "not a mapping", file: "- settle\n", line: 1, message: "not a mapping"},
 		{name: "not UTF-8", file: "# x\nruntime: \xff\n", line: 2, message: "UTF-8"},

@@ -48,14 +48,9 @@ func (f *settingsFile) unreadable(err error) *Fault {
 	return &Fault{File: f.path, Line: r.line, Message: r.message, Hint: r.hint}
 }
 
-// syntax takes over a fault of the YAML itself. What the library says of an alias names it, and it may be the value of a
-// header that somebody forgot to quote.
+// syntax takes over a fault of the YAML itself.
 func (f *settingsFile) syntax(fault *yamldoc.Fault) *Fault {
-	message := strings.TrimSuffix(fault.Message, "; this one counts")
-	if strings.HasPrefix(message, "unknown anchor") {
-		message = "an alias (*name) is refused"
-	}
-	return &Fault{File: f.path, Line: fault.Line, Message: message, Hint: fault.Hint}
+	return &Fault{File: f.path, Line: fault.Line, Message: strings.TrimSuffix(fault.Message, "; this one counts"), Hint: fault.Hint}
 }
 
 // walk takes the settings of a mapping into values: the whole file, or a section of it. called is what faults call the

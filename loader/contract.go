@@ -12,6 +12,7 @@ import (
 // contract reads the fields of one frontmatter. What is of a wrong shape counts as absent, and is told of.
 type contract struct {
 	front  yamldoc.Value
+	source []byte // that front was read from, with LF line ends
 	path   string // of the SKILL.md, for problems
 	offset int    // lines of the file before the frontmatter
 	// within is the text that a mapping stands in as JSON, while that is read.
@@ -22,10 +23,7 @@ type contract struct {
 // fill sets the fields of a skill that its frontmatter and its _meta.json decide.
 func (c *contract) fill(s *pannier.Skill, m meta) {
 	s.Name = firstText(c.text("name"), m.displayName, s.Folder)
-	s.Description = c.text("description")
-	if s.Description == "" {
-		c.tell("skill.description.missing", "description", c.front.Get("description"), "there is no description, so no agent can tell when to use the skill", "add `description:` with what the skill does and when to use it")
-	}
+	s.Description = c.description()
 	s.Version = c.version(s, m)
 	s.License, s.Compatibility = c.text("license"), c.text("compatibility")
 	s.Homepage, s.Emoji = c.text("homepage"), c.text("emoji")

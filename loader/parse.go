@@ -10,7 +10,10 @@ import (
 	"pannier/loader/repair"
 )
 
-const codeRepaired = "skill.frontmatter.repaired"
+const (
+	codeRepaired = "skill.frontmatter.repaired"
+	codeDropped  = "skill.frontmatter.dropped"
+)
 
 // cutGlued finds a closing fence that text is glued to, in what follows the opening one, where there is no other within
 // the limit. What stands before it must be readable: else nothing says that it was meant to be frontmatter.
@@ -60,9 +63,13 @@ func (c *contract) parse(skill *pannier.Skill, p parts) parts {
 		c.problems = append(c.problems, c.fault("skill.frontmatter.syntax", pannier.SeverityError, &f))
 		return p
 	}
-	c.front = r.Value
+	c.front, c.source = r.Value, linesToLF(p.front)
 	for _, m := range r.Repairs {
-		problem := c.fault(codeRepaired, pannier.SeverityWarning, &yamldoc.Fault{Line: m.Line, Column: m.Column, Message: m.Message, Hint: m.Hint})
+		code, severity := codeRepaired, pannier.SeverityWarning
+		if m.Dropped {
+			code, severity = codeDropped, pannier.SeverityError
+		}
+		problem := c.fault(code, severity, &yamldoc.Fault{Line: m.Line, Column: m.Column, Message: m.Message, Hint: m.Hint})
 		problem.Field = m.Field
 		c.problems = append(c.problems, problem)
 	}

@@ -51,7 +51,7 @@ func TestRepairs(t *testing.T) {
 }
 
 func TestGuessOfWhatCanNotBeRepaired(t *testing.T) {
-	s := read(t, "---\nname: PDF tools\ndescription: What it does.\ntags: [a\n---\nbody\n")
+	s := read(t, "---\nname: PDF tools\ndescription: What it does.\nrequires: [a\n---\nbody\n")
 	if !s.Broken || s.Name != "pdf" {
 		t.Fatalf("broken %t, name %q", s.Broken, s.Name)
 	}

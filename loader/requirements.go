@@ -37,11 +37,75 @@ func (c *contract) requirements(s *pannier.Skill) {
 	}
 }
 
-// needs adds the items of a list below a mapping.
+// needs adds the names in a list below a mapping.
 func (c *contract) needs(list *[]string, v yamldoc.Value, field, key string) {
 	if v := v.Get(key); v.Kind() != yamldoc.Missing {
-		*list = append(*list, c.listOf(v, field+"."+key, commas)...)
+		*list = append(*list, c.namesOf(v, field+"."+key)...)
 	}
+}
+
+// namesOf returns the names of what is needed. They are a text or a list of texts; people also write mappings, of which the name
+// is read unless they say that it is optional.
+func (c *contract) namesOf(v yamldoc.Value, field string) []string {
+	if v.Kind() == yamldoc.Map {
+		return c.describedNames(v, field)
+	}
+	if v.Kind() != yamldoc.List {
+		return c.listOf(v, field, commas)
+	}
+	var names []string
+	for item := range v.Items() {
+		if item.Kind() == yamldoc.Map {
+			names = append(names, c.describedNames(item, field)...)
+		} else if name := strings.TrimSpace(c.textOf(item, field)); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// describedNames returns the names in a mapping: `name: X` with more beside it, or one key for each name.
+func (c *contract) describedNames(v yamldoc.Value, field string) []string {
+	var names []string
+	add := func(name string, says yamldoc.Value) {
+		if name = strings.TrimSpace(name); name != "" && !isOptional(says) {
+			names = append(names, name)
+		}
+	}
+	if name, ok := v.Get("name").Text(); ok {
+		add(name, v)
+	} else {
+		for pair := range v.Pairs() {
+			if !slices.Contains(describing, pair.Key) {
+				add(pair.Key, pair.Value)
+			}
+		}
+	}
+	c.tell("skill.type", field, v, "this is a mapping where names belong; "+namesRead(names), "write the names alone, as a list; leave out what is optional")
+	return names
+}
+
+// describing are keys beside a name that are none themselves.
+var describing = []string{"name", "required", "optional", "description", "default", "example", "type", "hint", "url", "version", "secret", "sensitive"}
+
+func namesRead(names []string) string {
+	if len(names) == 0 {
+		return "nothing in it is required"
+	}
+	return "it is read as " + strings.Join(names, ", ")
+}
+
+// isOptional reports whether what stands beside a name, or is its value, says that it is not required.
+func isOptional(v yamldoc.Value) bool {
+	if required, ok := v.Bool(); ok {
+		return !required
+	}
+	if text, ok := v.Text(); ok {
+		return strings.EqualFold(strings.TrimSpace(text), "optional")
+	}
+	required, said := v.Get("required").Bool()
+	optional, _ := v.Get("optional").Bool()
+	return said && !required || optional
 }
 
 // binaries adds the items of a list of executables, which are looked for by their names.
@@ -80,9 +144,9 @@ func (c *contract) dialect(s *pannier.Skill, v yamldoc.Value, field string) {
 	requires := v.Get("requires")
 	switch requires.Kind() {
 	case yamldoc.Text, yamldoc.List:
-		c.tell("skill.type", field+".requires", requires, "this is "+requires.Kind().String()+" where a mapping belongs, and counts as absent", "write bins, anyBins, env and config below it")
-	}
-	if requires.Kind() != yamldoc.Map {
+		c.bareRequires(r, requires, field+".requires")
+		return
+	case yamldoc.Missing, yamldoc.Null:
 		return
 	}
 	field += ".requires"
@@ -91,6 +155,24 @@ func (c *contract) dialect(s *pannier.Skill, v yamldoc.Value, field string) {
 	c.binaries(&r.AnyBins, requires, field, "anyBins")
 	c.needs(&r.Env, requires, field, "env")
 	c.needs(&r.Config, requires, field, "config")
+}
+
+// bareRequires reads `requires` where it is a list of names: those in capitals are variables, all others executables.
+func (c *contract) bareRequires(r *pannier.Requirements, v yamldoc.Value, field string) {
+	names := c.namesOf(v, field)
+	for _, name := range names {
+		if isVariable(name) {
+			r.Env = append(r.Env, name)
+		} else {
+			r.Bins = append(r.Bins, name)
+		}
+	}
+	c.tell("skill.type", field, v, "this is "+v.Kind().String()+" where a mapping belongs; names in capitals are read as variables, all others as executables", "write bins, anyBins, env and config below it")
+}
+
+// isVariable reports whether a name is written as variables are, such as API_KEY.
+func isVariable(name string) bool {
+	return strings.Contains(name, "_") && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""
 }
 
 // systems reads what OpenClaw and Aleph call alike.

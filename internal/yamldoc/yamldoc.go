@@ -11,9 +11,6 @@ import (
 	"bytes"
 	"fmt"
 	"iter"
-	"regexp"
-	"strconv"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -271,6 +268,11 @@ func (v Value) plain() bool {
 // Quoted reports whether a scalar is marked as text by its quotes or as a block.
 func (v Value) Quoted() bool { return v.Kind() == Text && !v.plain() }
 
+// Flow reports whether a list or a mapping is written in brackets or braces.
+func (v Value) Flow() bool {
+	return v.node != nil && v.node.Kind != yaml.ScalarNode && v.node.Style&yaml.FlowStyle != 0
+}
+
 // Items returns the items of a list.
 func (v Value) Items() iter.Seq[Value] {
 	return func(yield func(Value) bool) {
@@ -324,48 +326,4 @@ func (v Value) Get(key string) Value {
 		return Value{v.node.Content[i+1]}
 	}
 	return Value{}
-}
-
-var (
-	errorLine = regexp.MustCompile(`^(?:yaml: )?line (\d+): (.*)$`)
-	// fromZero are the errors of the library's parser, whose lines it counts from 0; those of its scanner count from 1.
-	fromZero      = regexp.MustCompile(`^did not find expected (<|node content|'-' indicator|key$|',' or )|^found (duplicate|incompatible|undefined tag)`)
-	unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced`)
-)
-
-// syntaxFault makes a fault of an error of the library, which tells the line in the text of its message, if at all.
-func syntaxFault(text []byte, err error) *Fault {
-	message := strings.TrimPrefix(err.Error(), "yaml: ")
-	line := 1
-	if m := errorLine.FindStringSubmatch(message); m != nil {
-		line, _ = strconv.Atoi(m[1])
-		message = m[2]
-		if fromZero.MatchString(message) {
-			line = min(line+1, max(1, len(bytes.SplitAfter(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"))))) // the end is no line
-		}
-	} else if m := unknownAnchor.FindStringSubmatch(message); m != nil {
-		before, _, _ := bytes.Cut(text, []byte("*"+m[1]))
-		line += bytes.Count(before, []byte("\n"))
-	}
-	return &Fault{Line: line, Message: message, Hint: hintFor(message)}
-}
-
-func hintFor(message string) string {
-	switch {
-	case strings.Contains(message, "mapping values are not allowed"):
-		return "a colon and a blank begin a new key: put the whole value in double quotes, or, if the line is a key of its own, indent it like the others"
-	case strings.Contains(message, "cannot start any token"), strings.Contains(message, "tab character"):
-		return "indent with blanks, not tabs, and put a value that starts with @, ` or % in double quotes"
-	case strings.Contains(message, "anchor"), strings.Contains(message, "alphabetic or numeric"):
-		return "a value that starts with * or & is taken for an alias: put it in double quotes"
-	case strings.Contains(message, "could not find expected ':'"):
-		return "every line needs the form `key: value`; indent the further lines of a long text"
-	case strings.Contains(message, "unexpected end of stream"), strings.Contains(message, "did not find expected"):
-		return "look for a quote or bracket that is not closed, and for lines that are indented differently"
-	case strings.Contains(message, "escape code"):
-		return "write the character itself in place of its escape"
-	case strings.Contains(message, "control characters"):
-		return "remove the invisible characters"
-	}
-	return "check the quotes, colons and indentation around this line"
 }

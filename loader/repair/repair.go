@@ -5,9 +5,10 @@
 // an emoji that a JSON encoder wrote as two escapes. Other agents read them, so refusing them helps nobody.
 //
 // A repair reads one top-level field of free text as the text that stands there, joins JSON surrogate pairs, or lets a
-// closing fence with text glued to it close. Each is told with its line. What is strictly YAML is never touched, no
-// line is moved, and no key is lost. What is refused although it is YAML (anchors, aliases, tags, merge keys, the
-// bounds) stays refused: nobody mistyped it.
+// closing fence with text glued to it close. Each is told with its line. What is strictly YAML is never touched, and no
+// line is moved. Where one other field is the only one that is not YAML, it is left out; name, description, slug and every
+// field that restricts the skill never are ([restricts]). What is refused although it is YAML (anchors, aliases, tags,
+// merge keys, the bounds) stays refused: nobody mistyped it.
 package repair
 
 import (
@@ -43,6 +44,8 @@ type Repair struct {
 	Field string
 	// Message says how the place is read and why, Hint how to write it.
 	Message, Hint string
+	// Dropped says that the field is left out.
+	Dropped bool
 }
 
 // Parse reads what stands between the fences, with LF as line ends: strictly by [yamldoc.Parse], and if that fails, with
@@ -110,7 +113,19 @@ func (s *sheet) read(limit int) (Result, bool) {
 		repairs = append(repairs, r)
 	}
 	v, repeated, err := yamldoc.Parse(bytes.Join(s.mended, []byte("\n")))
-	if err != nil || !s.keepsKeys(v) {
+	dropped := ""
+	if err != nil && !isRefusal(err) && len(repairs) < limit {
+		if b, f, ok := s.broken(); ok {
+			s.clear(b)
+			v, repeated, err = yamldoc.Parse(bytes.Join(s.mended, []byte("\n")))
+			if err == nil && !s.canMiss(b, v) {
+				return Result{}, false
+			}
+			dropped = b.key
+			repairs = append(repairs, dropRepair(b, f))
+		}
+	}
+	if err != nil || !s.keepsKeys(v, dropped) {
 		return Result{}, false
 	}
 	slices.SortStableFunc(repairs, func(a, b Repair) int { return a.Line - b.Line })
@@ -144,14 +159,14 @@ func isFaulty(source []byte) bool {
 	return err != nil && !isRefusal(err)
 }
 
-// keepsKeys reports whether every top-level key that stands in the text is in what was read.
-func (s *sheet) keepsKeys(v yamldoc.Value) bool {
+// keepsKeys reports whether every top-level key that stands in the text, but the dropped one, is in what was read.
+func (s *sheet) keepsKeys(v yamldoc.Value, dropped string) bool {
 	read := map[string]bool{}
 	for pair := range v.Pairs() {
 		read[pair.Key] = true
 	}
 	for _, b := range s.blocks {
-		if b.key != "" && !read[b.key] {
+		if b.key != "" && b.key != dropped && !read[b.key] {
 			return false
 		}
 	}

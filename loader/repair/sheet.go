@@ -26,7 +26,7 @@ type block struct {
 	value int
 	// loose is the index of the first line that is neither indented nor a key nor within quotes or brackets, or 0.
 	loose int
-	// torn says that a loose line does not follow its text directly, or can not belong to one.
+	// torn says that a comment stands before a loose line, or that one can not belong to a text.
 	torn bool
 }
 
@@ -73,8 +73,13 @@ func (s *sheet) loosen(i int) {
 	if b.loose == 0 {
 		b.loose = i
 	}
-	b.torn = b.torn || b.end != i || isForeign(s.lines[i])
+	b.torn = b.torn || !s.areBlank(b.end, i) || isForeign(s.lines[i])
 	b.end = i + 1
+}
+
+// areBlank reports whether the lines from one index to another are empty: a text that people write has paragraphs.
+func (s *sheet) areBlank(from, to int) bool {
+	return !slices.ContainsFunc(s.lines[from:to], func(line []byte) bool { return !isBlank(line) })
 }
 
 // foreign are the beginnings of lines that no sentence goes on with: fences, the marks of a conflict, the end of a bracket.
@@ -84,7 +89,8 @@ var foreign = []string{"---", "...", "<<<<<<<", "|||||||", "=======", ">>>>>>>",
 var mistypedKey = regexp.MustCompile(`^\W?[\w-]+\W?:(?:[^/]|/[^/]|$)`)
 
 func isForeign(line []byte) bool {
-	if mistypedKey.Match(line) {
+	word, _, _ := bytes.Cut(line, []byte(" "))
+	if mistypedKey.Match(line) || slices.Contains(restrictingFields, string(word)) {
 		return true
 	}
 	for _, mark := range foreign {

@@ -26,7 +26,7 @@ func (s *sheet) tell(b block, p prose) Repair {
 		r.Message = fmt.Sprintf("the quotes of %s do not enclose one text; it is read as text as it stands", b.key)
 		r.Hint = "put the whole text in one pair of double quotes, and write \\\" for those in it"
 	case atStart:
-		r.Message = fmt.Sprintf("%s begins with %c, which has a meaning in YAML; it is read as text", b.key, s.lines[line][at])
+		r.Message = fmt.Sprintf("%s begins with %q, which has a meaning in YAML; it is read as text", b.key, runeAt(s.lines[line], at))
 	case controlWithin:
 		line, at = s.control(b)
 		r.Message = fmt.Sprintf("%s holds the control character %U, which YAML refuses; it is read as text", b.key, runeAt(s.lines[line], at))
