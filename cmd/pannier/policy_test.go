@@ -106,8 +106,13 @@ func TestWhoMayChange(t *testing.T) {
 func TestNoChangeWithoutAudit(t *testing.T) {
 	w, stateDir := newWorkspace(t), t.TempDir()
 	writeIn(t, w, skillScript("pdf", "Reads it."))
-	writeIn(t, stateDir, "mkdir "+testWorkspaceID+"; : > "+testWorkspaceID+"/audit")
 	s := startSidecar(t, w, "--platform-url", "off", "--state-dir", stateDir)
+	if out, code := s.run("policy", "set", "pdf", "--enabled=true"); code != 0 { // from here on there is a policy file
+		t.Fatalf("exit code %d\n%s", code, out)
+	}
+	s.terminate(t)
+	writeIn(t, stateDir, "mv "+testWorkspaceID+"/audit audit.kept; : > "+testWorkspaceID+"/audit")
+	s = startSidecar(t, w, "--platform-url", "off", "--state-dir", stateDir)
 	s.hasCondition(t, "audit_unusable")
 	if out, code := s.run("policy", "set", "pdf", "--enabled=false"); code != exitUnknown || !strings.Contains(out, "nothing was changed") || !strings.Contains(out, "hint: ") {
 		t.Errorf("exit code %d\n%s", code, out)
