@@ -23,7 +23,7 @@ func diffOf(lines []fixedLine) string {
 			all = append(all, diffLine{' ', l.old})
 			continue
 		}
-		if l.new[0] == l.old { // lines were added behind it
+		if len(l.new) > 0 && l.new[0] == l.old { // lines were added behind it
 			all = append(all, diffLine{' ', l.old})
 			l.new = l.new[1:]
 		} else {

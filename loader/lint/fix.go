@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"pannier/internal/yamldoc"
+	"pannier/loader/repair"
 )
 
 // Change is one thing that was mended in a text.
@@ -25,8 +26,8 @@ type Change struct {
 //   - ends lines with LF in the place of CR LF;
 //   - parts a closing fence from the text that is glued to it (`---# Title`), and adds one that is missing where it is
 //     certain which line it follows, if the frontmatter can be read then;
-//   - puts the text of a description, compatibility or when-to-use in quotes where YAML does not take it for a text, such
-//     as one with a colon and a blank in it, if the frontmatter can be read then;
+//   - writes the free texts at the top as the reader reads them (package repair): in quotes, with further lines indented, or as a
+//     block, if the frontmatter can be read then;
 //   - makes `name:` that of the folder, where folder is not empty.
 //
 // It changes nothing else: comments, order and layout stay, and every line that is not mended stays byte for byte. What
@@ -67,7 +68,7 @@ func keepsMeaning(before, after []byte, renamed bool, limit int64) bool {
 	if !ok || int64(len(front)) > limit || !utf8.Valid(front) {
 		return true
 	}
-	was, _, err := yamldoc.Parse(linesToLF(front))
+	was, err := repair.Parse(linesToLF(front))
 	if err != nil {
 		return true
 	}
@@ -75,11 +76,8 @@ func keepsMeaning(before, after []byte, renamed bool, limit int64) bool {
 	if !ok {
 		return false
 	}
-	is, _, err := yamldoc.Parse(linesToLF(mended))
-	if err != nil {
-		return false
-	}
-	return slices.Equal(meaning(was, renamed), meaning(is, renamed))
+	is, err := repair.Parse(linesToLF(mended))
+	return err == nil && slices.Equal(meaning(was.Value, renamed), meaning(is.Value, renamed))
 }
 
 // meaning returns the fields of a frontmatter with their meanings. That of the name is left out where it may change.
@@ -319,15 +317,23 @@ func isHeading(text string) bool {
 
 func isBlank(text string) bool { return strings.Trim(text, " \t") == "" }
 
-// parse reads the lines from the first fence to an index, as they are now.
-func (f *fixer) parse(end int) (yamldoc.Value, error) {
+// source returns the lines from the first fence to an index, as they are now, with LF line ends.
+func (f *fixer) source(end int) []byte {
 	var b strings.Builder
 	for _, l := range f.lines[1:end] {
-		b.WriteString(l.new[0].text + "\n")
+		for _, n := range l.new {
+			b.WriteString(n.text + "\n")
+		}
 	}
-	if !utf8.ValidString(b.String()) {
+	return []byte(b.String())
+}
+
+// parse reads them.
+func (f *fixer) parse(end int) (yamldoc.Value, error) {
+	text := f.source(end)
+	if !utf8.Valid(text) {
 		return yamldoc.Value{}, &yamldoc.Fault{Message: "not UTF-8"}
 	}
-	front, _, err := yamldoc.Parse([]byte(b.String()))
+	front, _, err := yamldoc.Parse(text)
 	return front, err
 }

@@ -62,10 +62,57 @@ var fixes = []struct {
 	},
 	{name: "a colon is no fault in quotes", before: "---\ndescription: \"a: b\"\n---\nx\n"},
 	{name: "a colon in another field is left to its author", before: "---\nname: a: b\ndescription: d\n---\nx\n"},
-	{name: "what may be a comment is left to its author", before: "---\ndescription: a: b # c\n---\nx\n"},
-	{name: "a text that goes on is left to its author", before: "---\ndescription: a: b\n  c\n---\nx\n"},
+	{
+		name: "what looks like a comment", before: "---\ndescription: a: b # c\n---\nx\n", after: "---\ndescription: \"a: b # c\"\n---\nx\n",
+		changes: []string{"2 put the description in quotes"},
+	},
+	{
+		name: "a text that goes on", before: "---\ndescription: a: b\n  c\nx: 1\n---\nx\n", after: "---\ndescription: \"a: b c\"\nx: 1\n---\nx\n",
+		changes: []string{"2 put the description in quotes"},
+	},
 	{name: "a nested text is left to its author", before: "---\nmetadata:\n  description: a: b\n---\nx\n"},
-	{name: "an open quote is left to its author", before: "---\ndescription: \"a: b\n---\nx\n"},
+	{
+		name: "an open quote", before: "---\ndescription: \"a: b\n---\nx\n", after: "---\ndescription: \"a: b\"\n---\nx\n",
+		changes: []string{"2 put the description in quotes"},
+	},
+	{
+		name: "loose lines", before: "---\nname: a # kept\ndescription: b\nc\n\nd\nx:   1\n---\nx\n", after: "---\nname: a # kept\ndescription: b\n  c\n\n  d\nx:   1\n---\nx\n",
+		changes: []string{"3 indented the further lines of the description"},
+	},
+	{
+		name: "loose lines with a colon", before: "---\ndescription: b: c\nd\n---\nx\n", after: "---\ndescription: \"b: c d\"\n---\nx\n",
+		changes: []string{"2 put the description in quotes"},
+	},
+	{
+		name: "loose lines below a bar", before: "---\r\ndescription: |\r\nb, c\r\n\r\nd\r\n---\r\nx\r\n", after: "---\ndescription: |-\n  b, c\n\n  d\n---\nx\n",
+		changes: []string{"1 ended 7 lines with LF", "2 indented the further lines of the description"},
+	},
+	{
+		name: "text behind a bar", before: "---\ndescription: | b\nx: 1\n---\nx\n", after: "---\ndescription: \"b\"\nx: 1\n---\nx\n",
+		changes: []string{"2 put the description in quotes"},
+	},
+	{
+		name: "text behind a bar that goes on", before: "---\ndescription: | b\n  c\n\n    d\nx: 1\n---\nx\n", after: "---\ndescription: |-\n  b\n  c\n\n    d\nx: 1\n---\nx\n",
+		changes: []string{"2 wrote the description as a block"},
+	},
+	{
+		name: "other free texts, comments and a name behind them", folder: "b",
+		before:  "---\nsummary: c: d\nargument-hint: [e] [f]\ndescription: >- g\n# h\n  i: j\nname: a\n---\nx\n",
+		after:   "---\nsummary: \"c: d\"\nargument-hint: \"[e] [f]\"\ndescription: \"g i: j\"\n# h\nname: b\n---\nx\n",
+		changes: []string{"2 put the summary in quotes", "3 put the argument-hint in quotes", "4 put the description in quotes", "7 made the name that of the folder"},
+	},
+	{
+		name: "four slips", before: "---\nsummary: c: d\ntitle: e: f\nauthor: g: h\ndescription: @i\n---\nx\n", after: "---\nsummary: \"c: d\"\ntitle: \"e: f\"\nauthor: \"g: h\"\ndescription: \"@i\"\n---\nx\n",
+		changes: []string{"2 put the summary in quotes", "3 put the title in quotes", "4 put the author in quotes", "5 put the description in quotes"},
+	},
+	{
+		name: "surrogate pairs", before: "---\nmetadata: {\"e\": \"\\ud83d\\udc3e\"}\n---\nx\n", after: "---\nmetadata: {\"e\": \"🐾\"}\n---\nx\n",
+		changes: []string{"2 wrote the characters of metadata in place of their escapes"},
+	},
+	{
+		name: "a field that the reader leaves out stays", before: "---\ndescription: a: b\ntags: [c\n---\nx\n", after: "---\ndescription: \"a: b\"\ntags: [c\n---\nx\n",
+		changes: []string{"2 put the description in quotes"},
+	},
 	{name: "with another fault nothing is quoted", before: "---\ndescription: a: b\nname: [\n---\nx\n"},
 	{
 		name: "glued fence", before: "---\nname: a\ndescription: d\n---# Title\n\nx\n", after: "---\nname: a\ndescription: d\n---\n# Title\n\nx\n",

@@ -4,14 +4,16 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"unicode"
 
 	"pannier"
-	"pannier/internal/yamldoc"
 	"pannier/loader/lint"
+	"pannier/loader/repair"
 )
 
 func changeTexts(changes []lint.Change) []string {
@@ -36,6 +38,11 @@ func checkFix(t *testing.T, before, folder string) {
 	if lost := lostLine(before, string(fixed), folder); lost != "" {
 		t.Errorf("the line %q is lost in %q", lost, fixed)
 	}
+	if body, ok := bodyOf(before); ok {
+		if fixedBody, _ := bodyOf(string(fixed)); fixedBody != body {
+			t.Errorf("the body is %.200q, want %.200q", fixedBody, body)
+		}
+	}
 	if was, ok := readFront(before); ok {
 		is, ok := readFront(string(fixed))
 		if folder != "" {
@@ -54,27 +61,39 @@ func withoutName(fields []string) []string {
 	return slices.DeleteFunc(fields, func(f string) bool { return strings.HasPrefix(f, "name\x00") })
 }
 
-// readFront returns what a strict reading of the frontmatter gives, field by field.
+// readFront returns what the reader reads of the frontmatter, field by field.
 func readFront(text string) ([]string, bool) {
 	front, _, ok := lint.CutText([]byte(text))
 	if !ok {
 		return nil, false
 	}
-	front = bytes.ReplaceAll(bytes.ReplaceAll(front, []byte("\r\n"), []byte("\n")), []byte("\r"), []byte("\n"))
-	v, _, err := yamldoc.Parse(front)
+	r, err := repair.Parse([]byte(toLF(string(front))))
 	if err != nil {
 		return nil, false
 	}
 	var fields []string
-	for pair := range v.Pairs() {
+	for pair := range r.Value.Pairs() {
 		fields = append(fields, pair.Key+"\x00"+string(pair.Value.AppendMeaning(nil)))
 	}
 	return fields, true
 }
 
+// bodyOf returns what follows a frontmatter that no text is glued to.
+func bodyOf(text string) (string, bool) {
+	front, body, ok := lint.CutText([]byte(text))
+	if _, _, glued := repair.Fence(front); !ok || glued {
+		return "", false
+	}
+	return toLF(string(body)), true
+}
+
+func toLF(text string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
+}
+
 // plainLines returns what the lines of a text say, however they end.
 func plainLines(text string) []string {
-	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
+	text = toLF(text)
 	var lines []string
 	for l := range strings.Lines(text) {
 		lines = append(lines, strings.TrimRight(l, " \t\n"))
@@ -82,38 +101,25 @@ func plainLines(text string) []string {
 	return lines
 }
 
-// lostLine returns the first line of a text that its mended form does not hold in its place: as it was, in quotes, parted
-// from a fence, or with another name.
+// lostLine returns the first line of a text whose words its mended form does not hold: only quotes, blanks and the signs of
+// blocks come and go.
 func lostLine(before, after, folder string) string {
-	rest := plainLines(strings.TrimLeft(after, "\ufeff"))
-	for _, l := range plainLines(strings.TrimLeft(before, "\ufeff")) {
-		at := slices.IndexFunc(rest, func(n string) bool { return n == l || isRewritten(l, n, folder) })
-		if glued := strings.TrimPrefix(l, "---"); at < 0 && glued != l {
-			if at = slices.Index(rest, glued); at > 0 && rest[at-1] != "---" {
-				at = -1
-			}
+	rest := squeeze(after)
+	for _, l := range plainLines(before) {
+		if strings.Contains(l, `\u`) || folder != "" && strings.HasPrefix(l, "name:") || strings.ContainsFunc(l, unicode.IsControl) {
+			continue
 		}
-		if at < 0 {
+		if !strings.Contains(rest, squeeze(l)) {
 			return l
 		}
-		rest = rest[at+1:]
 	}
 	return ""
 }
 
-func isRewritten(old, fresh, folder string) bool {
-	key, value, ok := strings.Cut(old, ":")
-	freshKey, freshValue, freshOK := strings.Cut(fresh, ":")
-	if !ok || !freshOK || key != freshKey {
-		return false
-	}
-	if key == "name" && folder != "" {
-		return strings.Contains(freshValue, folder)
-	}
-	v, _, err := yamldoc.Parse([]byte(fresh))
-	text, _ := v.Get(key).Text()
-	return err == nil && text == strings.Trim(value, " \t")
-}
+// blockSign is what begins a block, with what says how it is indented and ends.
+var blockSign = regexp.MustCompile(`[|>][-+0-9]*|[-"'\\\s\x{feff}]`)
+
+func squeeze(text string) string { return blockSign.ReplaceAllString(text, "") }
 
 // checkDiff follows a unified diff from one text to the other.
 func checkDiff(before, after, diff string) error {

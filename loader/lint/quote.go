@@ -1,78 +1,60 @@
 package lint
 
 import (
+	"cmp"
+	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"pannier/internal/yamldoc"
+	"pannier/loader/repair"
 )
 
-// freeText are the fields that hold what a person would write as it comes.
-var freeText = []string{"description", "compatibility", "when-to-use", "when_to_use"}
-
-// readable reports whether the lines from the first fence to an index can be read, as they are or after quotes were put
-// around free texts, and then fulfil a condition. Where not, they stay as they are.
+// readable reports whether the lines from the first fence to an index can be read, as they are or after they were written as the
+// reader reads them, and then fulfil a condition. Where not, they stay as they are.
 func (f *fixer) readable(end int, also func(yamldoc.Value) bool) bool {
-	fine := func(front yamldoc.Value, err error) bool { return err == nil && (also == nil || also(front)) }
 	if front, err := f.parse(end); err == nil {
-		return fine(front, err)
+		return also == nil || also(front)
 	}
-	quoted := map[int]freeLine{}
-	for i := 1; i < end; i++ {
-		if l, ok := freeLineOf(f.lines[i].new[0].text); ok {
-			quoted[i] = l
-			f.lines[i].new[0].text = l.key + ":" + l.blanks + quote(l.value)
-		}
+	before, err := repair.Parse(f.source(end))
+	was := slices.Clone(f.lines)
+	edits := repair.Rewrite(f.source(end))
+	for _, e := range edits {
+		f.edit(e)
 	}
-	front, err := f.parse(end)
-	good := len(quoted) > 0 && fine(front, err)
-	for _, l := range quoted {
-		value, _ := front.Get(l.key).Text()
-		good = good && value == l.value
+	after, errAfter := repair.Parse(f.source(end))
+	good := len(edits) > 0 && errAfter == nil && !after.Glued && !slices.ContainsFunc(after.Repairs, func(r repair.Repair) bool { return !r.Dropped }) &&
+		(err != nil || before.Glued || slices.Equal(meaning(before.Value, false), meaning(after.Value, false))) && (also == nil || also(after.Value))
+	if !good {
+		f.lines = was
+		return false
 	}
-	for i, l := range quoted {
-		if good {
-			f.note(i, "put the "+l.key+" in quotes")
-		} else {
-			f.lines[i].new[0].text = f.lines[i].old.text
-		}
+	for _, e := range edits {
+		f.note(e.First+1, e.What)
 	}
-	return good
+	return true
 }
 
-// freeLine is a line at the top of a frontmatter that holds a free text YAML does not take for one.
-type freeLine struct{ key, blanks, value string }
-
-// freeLineOf returns what a line holds if it is such a line. What may be meant as YAML is left to its author: quotes, a
-// block, brackets, an anchor, a tag, a comment behind the text.
-func freeLineOf(text string) (freeLine, bool) {
-	for _, key := range freeText {
-		rest, ok := strings.CutPrefix(text, key+":")
-		value := strings.Trim(rest, " \t")
-		if !ok || value == "" || rest[0] != ' ' && rest[0] != '\t' {
-			continue
-		}
-		if strings.ContainsAny(value[:1], "\"'|>[{&!#") || strings.Contains(value, " #") || strings.Contains(value, "\t#") {
-			return freeLine{}, false
-		}
-		if strings.ContainsFunc(value, unicode.IsControl) || !utf8.ValidString(value) {
-			return freeLine{}, false
-		}
-		if _, _, err := yamldoc.Parse([]byte(text)); err == nil {
-			return freeLine{}, false
-		}
-		return freeLine{key, rest[:strings.Index(rest, value)], value}, true
+// edit replaces lines of the frontmatter, which begins with the second line of the text.
+func (f *fixer) edit(e repair.Edit) {
+	old := f.lines[e.First+1 : e.End+1]
+	for len(old) > 1 && len(e.Lines) > 1 && e.Lines[len(e.Lines)-1] == old[len(old)-1].old.text { // stays as it is
+		old, e.Lines = old[:len(old)-1], e.Lines[:len(e.Lines)-1]
 	}
-	return freeLine{}, false
-}
-
-// quote puts a text in the quotes that need no escapes in it, or the fewest.
-func quote(text string) string {
-	if !strings.ContainsAny(text, `"\`) {
-		return `"` + text + `"`
+	if len(e.Lines) == len(old) {
+		for i := range old {
+			old[i].new = []line{{e.Lines[i], old[i].old.end}}
+		}
+		return
 	}
-	return "'" + strings.ReplaceAll(text, "'", "''") + "'"
+	end := cmp.Or(old[0].old.end, "\n")
+	var fresh []line
+	for _, text := range e.Lines {
+		fresh = append(fresh, line{text, end})
+	}
+	for i := range old {
+		old[i].new = nil
+	}
+	old[0].new = fresh
 }
 
 // rename makes the name that of the folder, where that can be a name, and where it is sure which characters of the line
@@ -84,10 +66,13 @@ func (f *fixer) rename(end int, folder string) {
 	}
 	v := front.Get("name")
 	was, ok := v.Text()
-	if !ok || was == folder || strings.Contains(was, "\n") || v.Line() >= end {
+	if !ok || was == folder || strings.Contains(was, "\n") {
 		return
 	}
-	l := &f.lines[v.Line()].new[0] // the lines of the frontmatter count from 1, and so do the lines behind the fence
+	index, l, rest := f.find(v.Line(), end)
+	if l == nil {
+		return
+	}
 	at, ok := byteColumn(l.text, v.Column())
 	if !ok || strings.TrimRight(l.text[:at], " \t") != "name:" {
 		return
@@ -97,12 +82,30 @@ func (f *fixer) rename(end int, folder string) {
 		mark := l.text[at : at+1]
 		old, fresh = mark+was+mark, mark+folder+mark
 	}
-	rest, ok := strings.CutPrefix(l.text[at:], old)
-	if !ok || !isNothing(rest) || !endsHere(f, v.Line(), end) {
+	behind, ok := strings.CutPrefix(l.text[at:], old)
+	if !ok || !isNothing(behind) || !endsHere(rest) {
 		return
 	}
-	l.text = l.text[:at] + fresh + rest
-	f.note(v.Line(), "made the name that of the folder")
+	l.text = l.text[:at] + fresh + behind
+	f.note(index, "made the name that of the folder")
+}
+
+// find returns a line of the frontmatter as it is now, counted from 1, with the index of the line that it was and what follows it
+// in the frontmatter.
+func (f *fixer) find(number, end int) (index int, l *line, rest []line) {
+	for i := 1; i < end; i++ {
+		for j := range f.lines[i].new {
+			if number--; number > 0 {
+				continue
+			}
+			if l == nil {
+				index, l = i, &f.lines[i].new[j]
+				continue
+			}
+			rest = append(rest, f.lines[i].new[j])
+		}
+	}
+	return index, l, rest
 }
 
 // isNothing reports whether nothing but blanks, or a comment behind some, follows a value.
@@ -111,11 +114,11 @@ func isNothing(rest string) bool {
 	return trimmed == "" || trimmed[0] == '#' && trimmed != rest
 }
 
-// endsHere reports whether the value in a line does not go on in the next one.
-func endsHere(f *fixer, line, end int) bool {
-	for _, l := range f.lines[line+1 : end] {
-		if text := l.new[0].text; !isBlank(text) {
-			return text[0] != ' ' && text[0] != '\t'
+// endsHere reports whether a value does not go on in the lines behind it.
+func endsHere(rest []line) bool {
+	for _, l := range rest {
+		if !isBlank(l.text) {
+			return l.text[0] != ' ' && l.text[0] != '\t'
 		}
 	}
 	return true

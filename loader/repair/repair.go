@@ -141,6 +141,7 @@ func (s *sheet) mend(b block) (Repair, bool) {
 	}
 	if joined, at := joinPairs(source); at >= 0 && !isFaulty(joined) {
 		s.replace(b, joined)
+		s.recordJoined(b)
 		return pairRepair(b, source, at), true
 	}
 	if freeText[b.key] == 0 {
@@ -151,6 +152,7 @@ func (s *sheet) mend(b block) (Repair, bool) {
 		return Repair{}, false
 	}
 	s.write(b, p)
+	s.recordProse(b, p)
 	return s.tell(b, p), true
 }
 

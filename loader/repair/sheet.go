@@ -14,6 +14,9 @@ type sheet struct {
 	// mended are the lines with what the repairs put in their place. There are always as many, so that every line that a
 	// reading of them tells is one of the text.
 	mended [][]byte
+	// edits are how to write what the repairs read, where they are to be recorded.
+	record bool
+	edits  []Edit
 	steps  int // how far the search for closing brackets may still go in vain
 }
 
