@@ -214,7 +214,8 @@ func (w *Watcher) markEntryLocked(dir *watch, name string, now time.Time) {
 	case dir.has(roleWorkspace) && name == pannier.WorkspaceFile:
 		w.pending.change(everything, true, now, names...)
 	case dir.has(roleTree | roleExtra):
-		w.pending.change(dir.path, !dir.skill, now, names...)
+		key, covers := w.unitOf(dir)
+		w.pending.change(key, covers, now, names...)
 	default:
 		w.pending.change(dir.path, strings.HasPrefix(name, ".."), now, names...)
 	}
@@ -222,7 +223,19 @@ func (w *Watcher) markEntryLocked(dir *watch, name string, now time.Time) {
 
 // markLocked marks a watched directory by every name that the consumer has for it.
 func (w *Watcher) markLocked(dir *watch, now time.Time) {
-	w.pending.change(dir.path, !dir.skill && dir.has(roleTree), now, w.namesLocked(dir.path)...)
+	key, covers := w.unitOf(dir)
+	w.pending.change(key, covers && dir.has(roleTree), now, w.namesLocked(dir.path)...)
+}
+
+// unitOf returns the directory that a directory settles with, which is the skill that it lies in, and whether everything below that
+// does too.
+func (w *Watcher) unitOf(dir *watch) (key string, covers bool) {
+	for at := filepath.Dir(dir.path); at != everything; at = filepath.Dir(at) {
+		if above := w.table.byPath[at]; above != nil && above.skill {
+			return at, false
+		}
+	}
+	return dir.path, !dir.skill
 }
 
 // touchLocked tells that something in a skill changed that no look at the catalog shows.

@@ -201,6 +201,23 @@ func TestMoveBetweenDirectoriesIsOneBatch(t *testing.T) {
 	})
 }
 
+// TestDirectoryInASkillSettlesWithIt wants a directory inside of a skill, which has changes after those of the skill itself.
+func TestDirectoryInASkillSettlesWithIt(t *testing.T) {
+	change := func(_ *watcher.Options, b *bubble) {
+		mkdir(b.t, filepath.Join(b.skill, "tools", "deep"))
+		edit(b.t, filepath.Join(b.skill, "SKILL.md"))
+	}
+	inBubble(t, change, func(b *bubble) {
+		deep := filepath.Join(b.skill, "tools", "deep")
+		b.Watch(pannier.WatchSet{Version: 1, Dirs: []string{b.root, b.skill, deep}})
+		b.takeAll(time.Second)
+		b.kernel().tell(b.skill + "/SKILL.md")
+		b.pass(settle / 2)
+		b.kernel().tell(deep + "/a.py")
+		b.takeAfter(settle, b.event(b.seq+1, b.skill, deep))
+	})
+}
+
 // TestConfigurationSettlesWithTheSkills writes config.yaml while a skill settles.
 func TestConfigurationSettlesWithTheSkills(t *testing.T) {
 	inBubble(t, nil, func(b *bubble) {
