@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -183,7 +184,7 @@ func TestDefaults(t *testing.T) {
 	want := config.Settings{
 		Workspace: "/configs", WorkspaceID: configsID,
 		Socket: config.DefaultSocket(os.Geteuid(), "XDG_RUNTIME_DIR=/run/user/7"), SocketMode: 0o660,
-		StateDir: config.DefaultState(os.Geteuid()),
+		StateDir: config.DefaultState(os.Geteuid(), "HOME=/home/ann"),
 		LogLevel: "info", LogFormat: "text",
 		Roots:    []pannier.Root{{Path: "/configs/skills", Name: "skills", Kind: pannier.SourceWorkspace, Trust: pannier.TrustVerified, Implicit: true}},
 		Skip:     []string{".git", "node_modules", ".venv", "venv", "__pycache__"},
@@ -289,23 +290,28 @@ func TestDerivedDefaults(t *testing.T) {
 	}
 }
 
+// TestDefaultSocket reads the cases that the clients below examples are tested with too.
 func TestDefaultSocket(t *testing.T) {
-	tests := []struct {
-		name    string
-		uid     int
-		environ []string
-		want    string
-	}{
-		{"root", 0, []string{"XDG_RUNTIME_DIR=/run/user/0"}, "/run/pannier/pannier.sock"},
-		{"runtime directory", 7, []string{"XDG_RUNTIME_DIR=/run/user/7", "XDG_STATE_HOME=/s", "HOME=/h"}, "/run/user/7/pannier/pannier.sock"},
-		{"state directory", 7, []string{"XDG_STATE_HOME=/s", "HOME=/h"}, "/s/pannier/pannier.sock"},
-		{"relative does not count", 7, []string{"XDG_RUNTIME_DIR=run", "HOME=/h"}, "/h/.local/state/pannier/pannier.sock"},
-		{"home", 7, []string{"XDG_RUNTIME_DIR=", "HOME=/h"}, "/h/.local/state/pannier/pannier.sock"},
-		{"nowhere", 7, nil, ""},
+	var tests []struct {
+		Name    string
+		UID     int
+		Environ map[string]string
+		Want    string
+	}
+	text, err := os.ReadFile("testdata/sockets.json")
+	if err == nil {
+		err = json.Unmarshal(text, &tests)
+	}
+	if err != nil || len(tests) == 0 {
+		t.Fatalf("%d cases: %v", len(tests), err)
 	}
 	for _, tt := range tests {
-		if got := config.DefaultSocket(tt.uid, tt.environ...); got != tt.want {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
+		var environ []string
+		for name, value := range tt.Environ {
+			environ = append(environ, name+"="+value)
+		}
+		if got := config.DefaultSocket(tt.UID, environ...); got != tt.Want {
+			t.Errorf("%s: %q, want %q", tt.Name, got, tt.Want)
 		}
 	}
 }

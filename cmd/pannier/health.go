@@ -31,7 +31,7 @@ func (p *program) healthCommand() *cobra.Command {
 				if p.json {
 					err = p.printJSON(h)
 				} else {
-					err = p.printHealth(h)
+					err = p.printHealth(h, p.sidecarAddress())
 				}
 				if err == nil && h.Status != pannier.HealthOK {
 					err = &exitError{code: exitNo}
@@ -44,9 +44,11 @@ func (p *program) healthCommand() *cobra.Command {
 	return cmd
 }
 
-func (s streams) printHealth(h pannier.Health) error {
+// printHealth prints what health says, and the address of the sidecar that answered.
+func (s streams) printHealth(h pannier.Health, address []string) error {
 	rows := [][]string{
 		{"status", string(h.Status)},
+		address,
 		{"workspace", h.Workspace},
 		{"workspace id", h.WorkspaceID},
 		{"snapshot", fmt.Sprint(h.SnapshotVersion)},

@@ -84,7 +84,7 @@ is needed.`,
 		p.runCommand(), p.auditCommand(), p.byFilesAPI(p.listCommand(), (*remoteFiles).list), p.showCommand(), p.cardCommand(), p.promptCommand(), p.resolveCommand(), p.commandCommand(),
 		p.byFilesAPI(p.installCommand(), (*remoteFiles).install, "dry-run"), p.byFilesAPI(p.updateCommand(), (*remoteFiles).update, "dry-run"),
 		p.uninstallByFiles(p.uninstallCommand()), p.rollbackCommand(), p.byFilesAPI(p.publishCommand(), (*remoteFiles).publish, "to"), p.promoteCommand(), p.auditLogCommand(),
-		p.healthCommand(), p.policyCommand(), p.scanCommand(), p.environmentCommand(), p.eventsCommand(), p.replayCommand(), p.probeCommand(), p.tokenCommand(), p.platformCommand(), p.versionCommand(), p.manCommand(),
+		p.healthCommand(), p.socketCommand(), p.policyCommand(), p.scanCommand(), p.environmentCommand(), p.eventsCommand(), p.replayCommand(), p.probeCommand(), p.tokenCommand(), p.platformCommand(), p.versionCommand(), p.manCommand(),
 	)
 	return p.root
 }

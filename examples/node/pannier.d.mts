@@ -1,5 +1,5 @@
-/** $PANNIER_SOCKET, else pannier/pannier.sock below $XDG_RUNTIME_DIR, else below /run. */
-export function defaultSocket(environ?: Record<string, string | undefined>): string;
+/** The socket that the sidecar serves by default, which `pannier socket` prints. */
+export function defaultSocket(environ?: Record<string, string | undefined>, uid?: number): string;
 
 /** What went wrong, and what to do about it. `code` is stable; `status` is 0 where there was no whole answer. */
 export class PannierError extends Error {

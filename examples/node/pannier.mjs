@@ -11,9 +11,18 @@ const ANSWER_TIMEOUT = 60_000; // milliseconds of silence before an answer is gi
 const SILENCE = 45_000; // milliseconds after which a stream is lost; the sidecar sends a ping every 15 s
 const FIRST_WAIT = 100, LONGEST_WAIT = 5_000; // milliseconds between two tries to connect
 
-/** $PANNIER_SOCKET, else pannier/pannier.sock below $XDG_RUNTIME_DIR, else below /run. */
-export function defaultSocket({ PANNIER_SOCKET, XDG_RUNTIME_DIR } = process.env) {
-  return PANNIER_SOCKET || path.join(XDG_RUNTIME_DIR || "/run", "pannier", "pannier.sock");
+/**
+ * The socket that the sidecar serves by default, which `pannier socket` prints. The first that applies: $PANNIER_SOCKET;
+ * /run/pannier for root; $XDG_RUNTIME_DIR/pannier; $XDG_STATE_HOME/pannier; $HOME/.local/state/pannier. Relative
+ * directories do not count. Without any of them it is empty.
+ */
+export function defaultSocket(environ = process.env, uid = process.geteuid?.()) {
+  if (environ.PANNIER_SOCKET) return environ.PANNIER_SOCKET;
+  if (uid === 0) return "/run/pannier/pannier.sock";
+  for (const [variable, below] of [["XDG_RUNTIME_DIR", ""], ["XDG_STATE_HOME", ""], ["HOME", ".local/state"]]) {
+    if (environ[variable]?.startsWith("/")) return path.join(environ[variable], below, "pannier", "pannier.sock");
+  }
+  return "";
 }
 
 /** What went wrong, and what to do about it. `code` is stable; `status` is 0 where there was no whole answer. */

@@ -10,7 +10,7 @@ import random
 import socket
 import time
 from contextlib import contextmanager
-from typing import Any, Iterator
+from typing import Any, Iterator, Mapping
 from urllib.parse import quote
 
 ANSWER_TIMEOUT = 60.0  # seconds for one answer
@@ -18,10 +18,20 @@ SILENCE = 45.0  # seconds after which a stream is lost; the sidecar sends a ping
 FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0  # seconds between two tries to connect
 
 
-def default_socket() -> str:
-    """Return $PANNIER_SOCKET, else pannier/pannier.sock below $XDG_RUNTIME_DIR, else below /run."""
-    runtime_dir = os.environ.get("XDG_RUNTIME_DIR") or "/run"
-    return os.environ.get("PANNIER_SOCKET") or os.path.join(runtime_dir, "pannier", "pannier.sock")
+def default_socket(environ: Mapping[str, str] = os.environ, uid: int | None = None) -> str:
+    """Return the socket that the sidecar serves by default, which `pannier socket` prints.
+
+    The first that applies: $PANNIER_SOCKET; /run/pannier for root; $XDG_RUNTIME_DIR/pannier; $XDG_STATE_HOME/pannier;
+    $HOME/.local/state/pannier. Relative directories do not count. Without any of them it is empty.
+    """
+    if environ.get("PANNIER_SOCKET"):
+        return environ["PANNIER_SOCKET"]
+    if (os.geteuid() if uid is None else uid) == 0:
+        return "/run/pannier/pannier.sock"
+    for variable, below in (("XDG_RUNTIME_DIR", ""), ("XDG_STATE_HOME", ""), ("HOME", ".local/state")):
+        if environ.get(variable, "").startswith("/"):
+            return os.path.normpath(os.path.join(environ[variable], below, "pannier", "pannier.sock"))
+    return ""
 
 
 class PannierError(Exception):
