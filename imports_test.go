@@ -55,7 +55,7 @@ var house = map[string]room{
 	"pannier/internal/latest":              {nil, "a value is written in the background the same way whatever it is"},
 	"pannier/internal/logpipe":             {nil, "how lines reach a slow reader is the same whatever they say"},
 	"pannier/internal/oracle":              {[]string{"pannier/publish/platform", "pannier/publish/platform/devplatform"}, "what says whether the stages are right shares no code with them; the endpoint speaks the wire"},
-	"pannier/internal/soak":                {[]string{"pannier/internal/oracle"}, "the soak drives the built binary from outside, as anybody does"},
+	"pannier/internal/soak":                {[]string{"pannier/internal/oracle", "pannier/publish/platform", "pannier/publish/platform/devplatform"}, "the soak drives the built binary from outside, as anybody does"},
 	"pannier/internal/realskills":          {nil, "what tests share knows nothing that is tested"},
 	"pannier/internal/policyfile":          {nil, "the policy file keeps rows, for whoever owns them"},
 	"pannier/internal/state":               {nil, "the store keeps what it is given, for whoever owns it"},

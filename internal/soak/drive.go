@@ -72,7 +72,15 @@ func drive(ctx context.Context, args []string, out io.Writer) error {
 		}
 	}
 	if o.latency || o.cadence {
-		return s.measureCadences(ctx)
+		if err := s.measureCadences(ctx); err != nil {
+			return err
+		}
+	}
+	if o.latency || o.fleet {
+		return s.measureFleets(ctx)
+	}
+	if o.cadence {
+		return nil
 	}
 	return s.run(ctx)
 }

@@ -4,6 +4,7 @@
 //	go run ./internal/soak -duration 10m
 //	go run ./internal/soak -latency
 //	go run ./internal/soak -cadence
+//	go run ./internal/soak -fleet
 //
 // Processes of its own do the writing, because one process hides races. Now and then they pause; the sidecar then has to
 // show the tree as it is, by events alone, and the endpoint has to hold the card of it. Whatever differs ends the soak
@@ -47,6 +48,7 @@ type options struct {
 	report   time.Duration
 	latency  bool
 	cadence  bool
+	fleet    bool
 	samples  int
 	keep     bool
 	binary   string
@@ -90,6 +92,7 @@ func parse(args []string) (options, error) {
 	f.DurationVar(&o.report, "report", 10*time.Second, "how often a line is printed")
 	f.BoolVar(&o.latency, "latency", false, "measure isolated changes instead")
 	f.BoolVar(&o.cadence, "cadence", false, "measure only changes that follow each other, or come beside noise")
+	f.BoolVar(&o.fleet, "fleet", false, "measure only many sidecars of one address, and an outage of their platform")
 	f.IntVar(&o.samples, "samples", 100, "how many changes of each kind are measured")
 	f.BoolVar(&o.keep, "keep", false, "leave the directory also where all went well")
 	f.StringVar(&o.binary, "pannier", "", "drive this binary instead of building one")
