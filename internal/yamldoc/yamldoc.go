@@ -12,7 +12,7 @@ import (
 	"fmt"
 	"iter"
 
-	"go.yaml.in/yaml/v3"
+	"gopkg.in/yaml.v3"
 )
 
 // The bounds of a document.
