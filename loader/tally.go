@@ -70,7 +70,7 @@ func (t *tallies) problems(root string) []pannier.Problem {
 	}
 	for l, text := range lotTexts {
 		if n := t.of[l]; n.count > 0 {
-			tell(text.severity, text.code, fmt.Sprintf("%d SKILL.md %s %s: %s", n.count, plural(n.count, "lies", "lie"), text.lie, n.names()), text.hint)
+			tell(text.severity, text.code, fmt.Sprintf("%d SKILL.md %s %s: %s", n.count, plural(n.count, "lies", "lie"), text.lie, n.names()), text.hint+t.auditHint(lot(l), root))
 		}
 	}
 	if t.closed > 0 {
@@ -78,6 +78,14 @@ func (t *tallies) problems(root string) []pannier.Problem {
 			"move what holds no skills out of the root, and make the rest readable for the user that pannier runs as")
 	}
 	return problems
+}
+
+// auditHint names the command that checks skills where discovery does not go.
+func (t *tallies) auditHint(l lot, root string) string {
+	if l != skipped {
+		return ""
+	}
+	return fmt.Sprintf(", or check them where they are: `pannier audit %s`", path.Join(root, path.Dir(path.Dir(t.of[l].first[0]))))
 }
 
 // names returns the paths that were kept, and how many more there are.

@@ -37,7 +37,9 @@ and what to do. DIR is a workspace, a skill, or a directory of skills; without i
 meant. "-" reads one SKILL.md from standard input. It asks no sidecar.
 
 Exit codes: 0 clean; 1 errors in skills that config.yaml lists (--all: in any), with --strict also warnings; 2 wrong
-usage, or it could not be found out.`,
+usage, or it could not be found out.
+
+In a directory of skills, such as a repository, directories such as .claude/skills and skills/.curated are audited too.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd, args) },
 	}
@@ -123,7 +125,11 @@ func (a *auditing) target(args []string) error {
 		return a.workspace()
 	}
 	a.bare = true
-	return a.rooted(dir, pannier.Root{Path: dir, Name: ".", Kind: pannier.SourceWorkspace})
+	if err := a.rooted(dir, pannier.Root{Path: dir, Name: ".", Kind: pannier.SourceWorkspace}); err != nil {
+		return err
+	}
+	a.options.Rules.Roots = append(a.options.Rules.Roots, lint.HiddenRoots(dir, a.options.Rules)...)
+	return nil
 }
 
 func checkDirectory(dir string) error {
@@ -174,7 +180,18 @@ func (a *auditing) rooted(base string, root pannier.Root) error {
 	}
 	a.base, a.options.Rules = base, s.Rules()
 	a.options.Rules.Workspace, a.options.Rules.Roots = base, []pannier.Root{root}
+	a.options.Configured = inWorkspace(base)
 	return nil
+}
+
+// inWorkspace reports whether a directory lies in the skills of a workspace with a config.yaml.
+func inWorkspace(dir string) bool {
+	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Lstat(filepath.Join(filepath.Dir(dir), pannier.WorkspaceFile)); err == nil && filepath.Base(dir) == "skills" {
+			return true
+		}
+	}
+	return false
 }
 
 // mend shows what can be mended, mends it unless this is a dry run, and returns the report as it then is.
@@ -228,7 +245,7 @@ func (a *auditing) conclude(r lint.Report) error {
 	case a.json:
 		err = a.printJSON(r)
 	case a.sarif:
-		err = a.printJSON(r.SARIF(a.base, version()))
+		err = r.WriteSARIF(a.out, a.base, version(), compactJSON)
 	default:
 		a.printAudit(r)
 	}

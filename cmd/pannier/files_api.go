@@ -305,7 +305,7 @@ func (r *remoteFiles) printRemoteSkills(skills []remoteSkill) error {
 	words := map[bool]string{true: "there", false: "missing"}
 	listed := map[bool]string{true: "listed", false: "not listed"}
 	for _, s := range skills {
-		rows = append(rows, []string{s.Slug, words[s.There], listed[s.Listed]})
+		rows = append(rows, []string{shorten(s.Slug, 40), words[s.There], listed[s.Listed]})
 	}
 	return r.table(rows)
 }

@@ -41,13 +41,25 @@ func (s streams) printList(list pannier.List) error {
 		s.printProblems(list.Problems)
 		return nil
 	}
+	collides := collidingSlugs(list)
 	rows := [][]string{{"SLUG", "STATE", "VERSION", "ABOUT"}}
+	if len(collides) > 0 {
+		rows = [][]string{{"SLUG", "STATE", "VERSION", "PATH", "ABOUT"}}
+	}
 	problems := slices.DeleteFunc(list.Problems, func(p pannier.Problem) bool {
 		return p.Severity == pannier.SeverityInfo && !strings.HasPrefix(p.Code, "root.") // what is not listed is told
 	})
 	for i := range list.Skills {
 		e := &list.Skills[i]
-		rows = append(rows, []string{shorten(e.Slug, 40), stateWords(e), e.Version, about(e)})
+		row := []string{shorten(e.Slug, 40), stateWords(e), shorten(e.Version, 20), about(e)}
+		if len(collides) > 0 {
+			path := ""
+			if collides[e.Slug] {
+				path = e.Path
+			}
+			row = slices.Insert(row, 3, shortenPath(path, 60))
+		}
+		rows = append(rows, row)
 		problems = append(problems, e.Problems...)
 	}
 	paint := func(row, column int, cell string) string {
@@ -67,6 +79,25 @@ func (s streams) printList(list pannier.List) error {
 	}
 	s.printProblems(problems)
 	return nil
+}
+
+// collidingSlugs returns the slugs that several skills claim: their rows need the path to be told apart.
+func collidingSlugs(list pannier.List) map[string]bool {
+	slugs := map[string]bool{}
+	for i := range list.Skills {
+		if e := &list.Skills[i]; e.State == pannier.StateShadowed {
+			slugs[e.Slug] = true
+		}
+	}
+	return slugs
+}
+
+// shortenPath returns the end of a path, which tells it from others.
+func shortenPath(path string, length int) string {
+	if runes := []rune(path); len(runes) > length {
+		return "…" + string(runes[len(runes)-length+1:])
+	}
+	return path
 }
 
 func stateWords(e *pannier.Entry) string {

@@ -62,12 +62,34 @@ func (a *auditor) look(ctx context.Context, s *pannier.Skill) ([]pannier.Problem
 		})
 	}
 	for _, name := range a.profiles {
-		problems = append(problems, found.Conformance[name].Issues...)
+		problems = append(problems, a.graded(found.Conformance[name].Issues)...)
 	}
 	if a.Scan {
 		problems = append(problems, a.scan(ctx, s)...)
 	}
 	return problems, found.Install
+}
+
+// graded returns the problems of a profile. Molecule asks for a version because its workspaces do; most published skills have none,
+// so that is a warning where there is no config.yaml.
+func (a *auditor) graded(problems []pannier.Problem) []pannier.Problem {
+	if a.inWorkspace() {
+		return problems
+	}
+	problems = slices.Clone(problems)
+	for i := range problems {
+		if problems[i].Code == codeNoVersion {
+			problems[i].Severity = pannier.SeverityWarning
+		}
+	}
+	return problems
+}
+
+const codeNoVersion = "molecule.version.missing"
+
+// inWorkspace reports whether there is a config.yaml.
+func (o Options) inWorkspace() bool {
+	return o.Configured || o.Workspace.Fields != nil || o.Workspace.Listed || len(o.Workspace.Problems) > 0
 }
 
 // inspect asks the loader what it finds in the directory of a skill. A text that lies in no folder has no name to be held

@@ -38,6 +38,8 @@ type Options struct {
 	// Only, where it is not empty, is the one folder right below the first root that is audited; paths are then shown as
 	// they are below that folder. Nothing else is gone into, whatever Rules say.
 	Only string
+	// Configured says that what is audited lies in a workspace with a config.yaml, where Workspace is not that.
+	Configured bool
 	// Profile is one of [Profiles].
 	Profile string
 	// Scan adds the findings of the security scan.
@@ -112,6 +114,7 @@ func Audit(ctx context.Context, o Options) (Report, error) {
 		r.Problems = append(r.Problems, nowhere...)
 	}
 	r.Skills = a.choose(catalog.Skills)
+	a.reportShared(r.Skills)
 	if err := a.judgeAll(ctx, r.Skills); err != nil {
 		return Report{}, err
 	}

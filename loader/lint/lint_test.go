@@ -101,16 +101,17 @@ func TestAudit(t *testing.T) {
 		"skills/tools/tools/x.py": "",
 	})
 	b := " molecule.description.missing molecule.version.missing molecule.frontmatter.invalid skill.description.missing"
+	outside := " molecule.description.missing molecule.frontmatter.invalid skill.description.missing molecule.version.missing" // without config.yaml
 	tests := []struct {
 		name   string
 		change func(*lint.Options)
 		want   string
 	}{
-		{"no list", func(o *lint.Options) { o.Workspace = pannier.Workspace{} }, "PASS a skills/a\nFAIL b skills/b" + b + `
+		{"no list", func(o *lint.Options) { o.Workspace = pannier.Workspace{} }, "PASS a skills/a\nFAIL b skills/b" + outside + `
 FAIL tools skills/tools molecule.file.missing skill.tools_only
 PASS c skills/x/c
 FAIL z skills/z molecule.file.name skill.frontmatter.missing skill.file.case
-3/5, 6 errors, 2 warnings
+3/5, 5 errors, 3 warnings
 `},
 		{"empty list", func(o *lint.Options) { o.Workspace = pannier.Workspace{Listed: true} }, "PASS a skills/a unlisted\nFAIL b skills/b unlisted" + b + `
 FAIL tools skills/tools unlisted molecule.file.missing skill.tools_only
@@ -134,7 +135,7 @@ FAIL b skills/b unlisted` + b + `
 FAIL tools skills/tools unlisted molecule.file.missing skill.tools_only
 3/5, 6 errors, 2 warnings
 `},
-		{"one folder", func(o *lint.Options) { o.Only, o.Workspace = "b", pannier.Workspace{} }, "FAIL b ." + b + "\n1/1, 3 errors, 1 warnings\n"},
+		{"one folder", func(o *lint.Options) { o.Only, o.Workspace = "b", pannier.Workspace{} }, "FAIL b ." + outside + "\n1/1, 2 errors, 2 warnings\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,10 +1,14 @@
 package lint
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
+	"iter"
 	"net/url"
 	"path"
 	"slices"
@@ -14,20 +18,14 @@ import (
 	"pannier/loader/scan"
 )
 
-// SARIF is a log in the format that code hosts show beside the lines of a change (OASIS SARIF 2.1.0), of one run.
-type SARIF struct {
-	Schema  string     `json:"$schema"`
-	Version string     `json:"version"`
-	Runs    []sarifRun `json:"runs"`
-}
-
-type sarifRun struct {
+// sarifHead is what stands before the results of a log in the format that code hosts show beside the lines of a change (OASIS
+// SARIF 2.1.0), of one run.
+type sarifHead struct {
 	Tool struct {
 		Driver sarifDriver `json:"driver"`
 	} `json:"tool"`
 	OriginalURIBaseIDs map[string]sarifLocation `json:"originalUriBaseIds,omitempty"`
 	ColumnKind         string                   `json:"columnKind"`
-	Results            []sarifResult            `json:"results"`
 }
 
 type sarifDriver struct {
@@ -82,60 +80,95 @@ const (
 	fingerprint = "pannierProblem/v1"
 )
 
-// SARIF returns the report as a log. workspace is the directory that paths are relative to, absolute; empty where there
-// is none. version is that of the program, and may be empty.
-func (r *Report) SARIF(workspace, version string) SARIF {
-	w := sarifWriter{index: map[string]int{}, again: map[string]int{}, based: workspace != ""}
-	for _, p := range r.Problems {
-		w.add(p, nil)
+// WriteSARIF writes the report as a log, a line for each result. Only one result is in memory at a time. workspace is the
+// directory that paths are relative to, absolute; empty where there is none. version is that of the program, and may be empty.
+// encode returns a value as JSON.
+func (r *Report) WriteSARIF(w io.Writer, workspace, version string, encode func(any) ([]byte, error)) error {
+	head := sarifHead{ColumnKind: "unicodeCodePoints"}
+	rules, index := r.sarifRules()
+	head.Tool.Driver = sarifDriver{Name: "pannier", Version: version, Rules: rules}
+	if workspace != "" {
+		head.OriginalURIBaseIDs = map[string]sarifLocation{sarifBase: {URI: fileURI(workspace + "/")}}
 	}
-	for i := range r.Skills {
-		s := &r.Skills[i]
-		for _, p := range s.Problems {
-			w.add(p, map[string]any{"skill": s.Slug, "listed": s.Listed})
+	text, err := encode(head)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(w)
+	fmt.Fprintf(out, "{\"$schema\":%q,\"version\":\"2.1.0\",\"runs\":[%s,\"results\":[", sarifSchema, bytes.TrimSuffix(text, []byte("}")))
+	results := sarifWriter{index: index, again: map[string]int{}, shared: map[string]int{}, based: workspace != ""}
+	separator := "\n"
+	for p, s := range r.allProblems() {
+		text, err := encode(results.of(p, s))
+		if err != nil {
+			return err
+		}
+		out.WriteString(separator)
+		out.Write(text)
+		separator = ",\n"
+	}
+	out.WriteString("\n]}]}\n")
+	return out.Flush()
+}
+
+// allProblems returns every problem with the skill that it is of, nil for those of the workspace.
+func (r *Report) allProblems() iter.Seq2[pannier.Problem, *Skill] {
+	return func(yield func(pannier.Problem, *Skill) bool) {
+		for _, p := range r.Problems {
+			if !yield(p, nil) {
+				return
+			}
+		}
+		for i := range r.Skills {
+			for _, p := range r.Skills[i].Problems {
+				if !yield(p, &r.Skills[i]) {
+					return
+				}
+			}
 		}
 	}
-	run := sarifRun{ColumnKind: "unicodeCodePoints", Results: w.results}
-	run.Tool.Driver = sarifDriver{Name: "pannier", Version: version, Rules: w.rules}
-	if workspace != "" {
-		run.OriginalURIBaseIDs = map[string]sarifLocation{sarifBase: {URI: fileURI(workspace + "/")}}
-	}
-	if run.Results == nil {
-		run.Results = []sarifResult{}
-	}
-	if run.Tool.Driver.Rules == nil {
-		run.Tool.Driver.Rules = []sarifRule{}
-	}
-	return SARIF{Schema: sarifSchema, Version: "2.1.0", Runs: []sarifRun{run}}
 }
 
-// sarifWriter collects results, and the rules that they are of in the order in which they come.
+// sarifRules returns the rules in the order in which they come, with the place of each by its id.
+func (r *Report) sarifRules() (rules []sarifRule, index map[string]int) {
+	rules, index = []sarifRule{}, map[string]int{}
+	for p := range r.allProblems() {
+		if _, ok := index[p.Code]; !ok {
+			index[p.Code] = len(rules)
+			rules = append(rules, ruleOf(p))
+		}
+	}
+	return rules, index
+}
+
+// sarifWriter makes results.
 type sarifWriter struct {
-	rules   []sarifRule
-	results []sarifResult
-	index   map[string]int // of a rule, by its id
-	again   map[string]int // how often a fingerprint has come
-	based   bool
+	index map[string]int // of a rule, by its id
+	// again is how often a fingerprint of the current skill has come, and shared that of one outside of its directory.
+	again, shared map[string]int
+	skill         *Skill
+	based         bool
 }
 
-func (w *sarifWriter) add(p pannier.Problem, properties map[string]any) {
-	at, ok := w.index[p.Code]
-	if !ok {
-		at = len(w.rules)
-		w.index[p.Code] = at
-		w.rules = append(w.rules, ruleOf(p))
+// of returns the result for a problem of a skill; nil is the workspace.
+func (w *sarifWriter) of(p pannier.Problem, s *Skill) sarifResult {
+	if s != w.skill {
+		w.skill = s
+		clear(w.again)
 	}
 	result := sarifResult{
-		RuleID: p.Code, RuleIndex: at, Level: levelOf(p.Severity),
+		RuleID: p.Code, RuleIndex: w.index[p.Code], Level: levelOf(p.Severity),
 		Message:             sarifText{sentence(p.Message) + " Hint: " + sentence(p.Hint)},
 		Locations:           make([]sarifPlace, 1),
 		PartialFingerprints: map[string]string{fingerprint: w.fingerprint(p)},
-		Properties:          properties,
+	}
+	if s != nil {
+		result.Properties = map[string]any{"skill": s.Slug, "listed": s.Listed}
 	}
 	physical := &result.Locations[0].PhysicalLocation
 	physical.ArtifactLocation = w.location(p.Path)
 	physical.Region = sarifRegion{StartLine: max(1, p.Line), StartColumn: p.Column} // code hosts show nothing without a line
-	w.results = append(w.results, result)
+	return result
 }
 
 // fingerprint tells a problem from others when lines have moved and numbers in messages are others: by rule, file, field
@@ -143,8 +176,12 @@ func (w *sarifWriter) add(p pannier.Problem, properties map[string]any) {
 func (w *sarifWriter) fingerprint(p pannier.Problem) string {
 	sum := sha256.Sum256([]byte(p.Code + "\x00" + p.Path + "\x00" + p.Field))
 	id := hex.EncodeToString(sum[:16])
-	w.again[id]++
-	return fmt.Sprintf("%s:%d", id, w.again[id])
+	counts := w.shared
+	if w.skill != nil && strings.HasPrefix(p.Path, w.skill.Path+"/") {
+		counts = w.again
+	}
+	counts[id]++
+	return fmt.Sprintf("%s:%d", id, counts[id])
 }
 
 func (w *sarifWriter) location(file string) sarifLocation {

@@ -2,7 +2,6 @@ package lint_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"os"
 	"testing"
 
@@ -32,11 +31,7 @@ func TestSARIFSchema(t *testing.T) {
 	}
 	o := sarifTree(t)
 	full := audit(t, o)
-	for _, log := range []lint.SARIF{full.SARIF(o.Rules.Workspace, "v1.2.3"), full.SARIF("", ""), (&lint.Report{}).SARIF("", "")} {
-		text, err := json.Marshal(log)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, text := range [][]byte{sarifText(t, full, o.Rules.Workspace, "v1.2.3"), sarifText(t, full, "", ""), sarifText(t, lint.Report{}, "", "")} {
 		value, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 		if err != nil {
 			t.Fatal(err)

@@ -1,10 +1,12 @@
 package lint_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"net/url"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -48,12 +50,18 @@ type sarifLog struct {
 	}
 }
 
-func sarifOf(t *testing.T, r lint.Report, workspace string) sarifLog {
+func sarifText(t *testing.T, r lint.Report, workspace, version string) []byte {
 	t.Helper()
-	text, err := json.Marshal(r.SARIF(workspace, "v1.2.3"))
-	if err != nil {
+	var text bytes.Buffer
+	if err := r.WriteSARIF(&text, workspace, version, json.Marshal); err != nil {
 		t.Fatal(err)
 	}
+	return text.Bytes()
+}
+
+func sarifOf(t *testing.T, r lint.Report, workspace string) sarifLog {
+	t.Helper()
+	text := sarifText(t, r, workspace, "v1.2.3")
 	var log sarifLog
 	if err := json.Unmarshal(text, &log); err != nil || len(log.Runs) != 1 {
 		t.Fatalf("%v: %s", err, text)
@@ -148,9 +156,46 @@ func TestFingerprintsStay(t *testing.T) {
 
 // TestEmptySARIF has lists where there is nothing to tell.
 func TestEmptySARIF(t *testing.T) {
-	var r lint.Report
-	text, err := json.Marshal(r.SARIF("", ""))
-	if err != nil || !strings.Contains(string(text), `"results":[]`) || !strings.Contains(string(text), `"rules":[]`) || strings.Contains(string(text), "null") {
+	text := sarifText(t, lint.Report{}, "", "")
+	var log sarifLog
+	err := json.Unmarshal(text, &log)
+	if err != nil || len(log.Runs) != 1 || log.Runs[0].Results == nil || log.Runs[0].Tool.Driver.Rules == nil || bytes.Contains(text, []byte("null")) {
 		t.Errorf("%s, %v", text, err)
 	}
 }
+
+// TestSARIFIsStreamed writes a log of many results: what is allocated at a time does not grow with them.
+func TestSARIFIsStreamed(t *testing.T) {
+	report := lint.Report{Skills: make([]lint.Skill, 20_000)}
+	for i := range report.Skills {
+		s := &report.Skills[i]
+		s.Slug, s.Path = "a", fmt.Sprint("a", i)
+		for range 5 {
+			s.Problems = append(s.Problems, pannier.Problem{Code: "skill.type", Path: s.Path + "/SKILL.md", Message: "a message", Hint: "a hint"})
+		}
+	}
+	size, most := 0, 0
+	out := writerFunc(func(text []byte) (int, error) {
+		size, most = size+len(text), max(most, len(text))
+		return len(text), nil
+	})
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if err := report.WriteSARIF(out, "/w", "", json.Marshal); err != nil {
+		t.Fatal(err)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if size < 100_000*100 || most > 64<<10 {
+		t.Errorf("%d bytes, %d at most at once", size, most)
+	}
+	if kept := int64(after.HeapAlloc) - int64(before.HeapAlloc); kept > 1<<20 {
+		t.Errorf("%d bytes are kept", kept)
+	}
+	runtime.KeepAlive(report)
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (f writerFunc) Write(text []byte) (int, error) { return f(text) }
