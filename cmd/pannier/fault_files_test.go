@@ -179,12 +179,6 @@ func TestFaultUnreadableIsNotGone(t *testing.T) {
 	t.Parallel()
 	w, _ := oneSkill(t)
 	writeIn(t, w, skillScript("two", "Stays."))
-	if os.Geteuid() == 0 { // without what lets root read everything
-		try := []string{"--bounding-set", "-dac_override,-dac_read_search", "--inh-caps", "-all", "cat", filepath.Join(w, "config.yaml")}
-		if out, err := commandIn(w, "setpriv", try...); err != nil {
-			t.Skipf("root can not be kept from reading: %v %s", err, out)
-		}
-	}
 	s := startUnprivileged(t, w)
 	s.serves(t, "one", number(0))
 	for _, path := range []string{"skills/one", "skills/one/SKILL.md", "skills"} {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -19,9 +18,7 @@ import (
 // TestOpenAPIOfARun holds what a sidecar answers, and what it tells as events, against its own OpenAPI document.
 func TestOpenAPIOfARun(t *testing.T) {
 	w := newWorkspace(t)
-	if err := os.CopyFS(filepath.Join(w, "skills", "more"), os.DirFS("../../examples/workspace/skills")); err != nil {
-		t.Fatal(err)
-	}
+	copyTracked(t, "../..", "examples/workspace/skills", filepath.Join(w, "skills", "more"))
 	writeIn(t, w, skillScript("asked", "Is asked for.")+"mkdir -p skills/asked/scripts skills/broken; printf 'echo\n' > skills/asked/scripts/x.sh; chmod +x skills/asked/scripts/x.sh; printf -- '---\nname: [\n---\n' > skills/broken/SKILL.md")
 	s := startSidecar(t, w, "--platform-url", "off", "--state-dir", t.TempDir())
 	document, err := s.OpenAPI(t.Context())

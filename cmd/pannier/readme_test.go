@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -59,9 +61,7 @@ func readmeCommand(t *testing.T, beginning string) string {
 func readmeSidecar(t *testing.T) (dir string, environ []string) {
 	t.Helper()
 	dir = shortDir(t)
-	if err := os.CopyFS(filepath.Join(dir, "examples"), os.DirFS("../../examples")); err != nil {
-		t.Fatal(err)
-	}
+	copyTracked(t, "../..", "examples", filepath.Join(dir, "examples"))
 	socket := filepath.Join(dir, "s")
 	environ = append(cleanEnviron(), "PANNIER_SOCKET="+socket, "PANNIER_STATE_DIR="+filepath.Join(dir, "state"))
 
@@ -101,6 +101,57 @@ func TestReadmeTranscriptPasted(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// copyTracked copies a directory of the repository, without what git does not track, such as what an install has left there.
+// Outside a clone it copies everything.
+func copyTracked(t *testing.T, repo, dir, to string) {
+	t.Helper()
+	list := exec.Command("git", "-c", "safe.directory=*", "ls-files", "-z", "--", dir)
+	list.Dir = repo
+	out, err := list.Output()
+	if err != nil || len(out) == 0 {
+		t.Logf("git ls-files: %v; every file of %s is copied", err, dir)
+		if err := os.CopyFS(to, os.DirFS(filepath.Join(repo, dir))); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	for _, name := range strings.FieldsFunc(string(out), func(r rune) bool { return r == 0 }) {
+		rel, err := filepath.Rel(dir, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		from, to := filepath.Join(repo, name), filepath.Join(to, rel)
+		info, err := os.Stat(from)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // removed since, and not committed
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(from)
+		if err = errors.Join(err, os.MkdirAll(filepath.Dir(to), 0o755)); err == nil {
+			err = os.WriteFile(to, text, info.Mode().Perm())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestCopyTracked leaves out what git does not track.
+func TestCopyTracked(t *testing.T) {
+	repo, to := t.TempDir(), filepath.Join(t.TempDir(), "copy")
+	script := "mkdir -p a/skills/one b; echo 1 > a/skills/one/SKILL.md; echo 2 > b/file; git init -q; git add .; mkdir a/skills/.pannier; echo 3 > a/skills/.pannier/lock.json"
+	if out, err := commandIn(repo, "sh", "-euc", script); err != nil {
+		t.Skipf("no repository can be made: %v %s", err, out)
+	}
+	copyTracked(t, repo, "a", to)
+	out, err := commandIn(to, "find", ".", "-type", "f")
+	if err != nil || out != "./skills/one/SKILL.md\n" {
+		t.Errorf("copied (%v)\n%s", err, out)
+	}
 }
 
 const goRun = "go run ./cmd/pannier "

@@ -51,6 +51,7 @@ func TestProbeAsksWhateverTheSettings(t *testing.T) {
 func TestUploadsThatCanNotBeUsed(t *testing.T) {
 	for _, script := range []string{"mkfifo uploads", "touch uploads", "mkdir uploads; chmod 0 uploads", "mkdir -p rehearsals/kept/x; chmod 0 rehearsals/kept"} {
 		stateDir := t.TempDir()
+		t.Cleanup(func() { _ = exec.Command("chmod", "-R", "u+rwX", stateDir).Run() })
 		writeIn(t, stateDir, "mkdir -m 700 "+testWorkspaceID+"; cd "+testWorkspaceID+"; "+script)
 		w := newWorkspace(t)
 		writeIn(t, w, skillScript("one", "number 1"))
@@ -98,13 +99,10 @@ func TestSocketHints(t *testing.T) {
 		{"a lock of another user", dir + "/left/s", "remove it"},
 		{"a directory of another user", dir + "/closed/s", "make " + dir + "/closed/s writable"},
 	} {
-		cmd := exec.Command("setpriv", "--bounding-set", "-dac_override,-dac_read_search", "--inh-caps", "-all",
-			binary, "run", "--workspace", newWorkspace(t), "--socket", tt.socket, "--state-dir", "none", "--platform-url", "off")
+		args := unprivileged(t, binary, "run", "--workspace", newWorkspace(t), "--socket", tt.socket, "--state-dir", "none", "--platform-url", "off")
+		cmd := exec.Command(args[0], args[1:]...)
 		cmd.Env = cleanEnviron()
 		out, err := cmd.CombinedOutput()
-		if cmd.ProcessState == nil {
-			t.Skip(err)
-		}
 		if cmd.ProcessState.ExitCode() != exitUnknown || tt.hint != "" && !strings.Contains(string(out), tt.hint) {
 			t.Errorf("%s: %v, want %q\n%s", tt.name, err, tt.hint, out)
 		}
@@ -124,16 +122,14 @@ func TestSocketHints(t *testing.T) {
 // TestUmaskThatTakesEverything leaves the lock such that a second process can tell whose it is.
 func TestUmaskThatTakesEverything(t *testing.T) {
 	socket := filepath.Join(shortDir(t), "s")
-	args := []string{
-		"--bounding-set", "-dac_override,-dac_read_search", "--inh-caps", "-all", "sh", "-c", `umask 0777; exec "$0" "$@"`,
-		binary, "run", "--workspace", newWorkspace(t), "--socket", socket, "--state-dir", "none", "--platform-url", "off",
-	}
-	startCommand(t, "/", "setpriv", args...)
+	args := unprivileged(t, "sh", "-c", `umask 0777; exec "$0" "$@"`,
+		binary, "run", "--workspace", newWorkspace(t), "--socket", socket, "--state-dir", "none", "--platform-url", "off")
+	startCommand(t, "/", args[0], args[1:]...)
 	eventually(t, "the sidecar listens", func() error {
 		_, err := os.Lstat(socket)
 		return err
 	})
-	second := exec.Command("setpriv", args...)
+	second := exec.Command(args[0], args[1:]...)
 	second.Env = cleanEnviron()
 	if out, err := second.CombinedOutput(); err == nil || !strings.Contains(string(out), "another process is listening there") {
 		t.Errorf("%v\n%s", err, out)

@@ -155,9 +155,11 @@ func TestUnreadable(t *testing.T) {
 	root, dir := skillIn(t)
 	write(t, dir, files{"file": "x", "dir/file": "x"})
 	for path, mode := range map[string]os.FileMode{"file": 0, "dir": 0o311} {
-		if err := os.Chmod(filepath.Join(dir, path), mode); err != nil {
+		path = filepath.Join(dir, path)
+		if err := os.Chmod(path, mode); err != nil {
 			t.Fatal(err)
 		}
+		t.Cleanup(func() { os.Chmod(path, 0o700) }) // so that an ordinary user can remove it
 	}
 	opened, err := os.OpenRoot(root)
 	if err != nil {
