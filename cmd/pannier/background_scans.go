@@ -3,10 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync/atomic"
@@ -35,12 +33,8 @@ type scanPolicy struct {
 }
 
 func newScanPolicy(s config.Settings) scanPolicy {
-	rules, err := json.Marshal(scan.Rules())
-	if err != nil { // rules are plain structs
-		panic(err)
-	}
-	sum := sha256.Sum256(append(rules, s.ScanInstallers...))
-	return scanPolicy{enforce: s.Scan == config.ScanEnforce, ruleset: hex.EncodeToString(sum[:6])}
+	ruleset := fmt.Sprintf("%d %s", scan.Version, s.ScanInstallers)
+	return scanPolicy{enforce: s.Scan == config.ScanEnforce, ruleset: ruleset}
 }
 
 // backgroundScans scans every skill whose fingerprint has no verdict: apart from the reload path, one at a time, the newest

@@ -3,21 +3,19 @@ package scan
 import (
 	"bytes"
 	"regexp"
+	"slices"
 )
-
-const dataExfil = "scan.command.data_exfil"
 
 // exfilProbes look for credentials, and for the whole environment, that are sent away.
 var exfilProbes = []probe{
-	{keys: []string{"curl ", "wget ", "http "}, word: true, find: findUpload},
-	{keys: []string{"| curl ", "|curl ", "| wget ", "|wget ", "| nc ", "|nc ", "| ncat ", "|ncat ", "| netcat ", "| socat ", "|socat ", "| ssh ", "|ssh ", "| openssl s_client", "| telnet ", "|telnet "}, find: findPipedAway},
-	{keys: []string{"> /dev/tcp/", ">/dev/tcp/", "> /dev/udp/", ">/dev/udp/"}, find: findPipedAway},
+	{keys: []string{"curl ", "wget ", "http "}, word: true, worth: mayUpload, cost: 30, find: findUpload},
+	{keys: []string{"| curl ", "|curl ", "| wget ", "|wget ", "| nc ", "|nc ", "| ncat ", "|ncat ", "| netcat ", "| socat ", "|socat ", "| ssh ", "|ssh ", "| openssl s_client", "| telnet ", "|telnet "}, cost: 10, find: findPipedAway},
+	{keys: []string{"> /dev/tcp/", ">/dev/tcp/", "> /dev/udp/", ">/dev/udp/"}, cost: 10, find: findPipedAway},
 	{keys: []string{"nc ", "ncat ", "netcat "}, word: true, find: matching(dataExfil, fileToNetcat)},
-	{keys: []string{"scp ", "rsync ", "sftp ", "s3 cp ", "s3 sync ", "gsutil cp ", "gist create ", "rclone copy "}, word: true, find: findCopiedAway},
-	{keys: []string{"dig ", "nslookup ", "host ", "ping "}, word: true, find: matching(dataExfil, overDNS)},
-	{keys: []string{"requests.post(", "requests.put(", "requests.get(", "httpx.post(", "urlopen(", "urllib.request.Request(", "fetch(", "axios.post(", "axios.get(", ".sendall(", "https.request(", "http.request(", "UploadString(", "Net::HTTP.post", "post_form("}, stride: 150, find: findSentByCode},
-	{keys: []string{"ChildItem Env:", "ChildItem env:", "gci env:", "gci Env:", "dir env:", "dir Env:", "ls env:", "GetEnvironmentVariables("}, find: findPowerShellEnv},
-	{keys: []string{"ignore ", "Ignore ", "IGNORE ", "disregard ", "Disregard ", "DISREGARD ", "forget ", "Forget ", "FORGET ", "override ", "Override ", "OVERRIDE ", "bypass ", "Bypass "}, word: true, stride: 20, find: findInjection},
+	{keys: []string{"scp ", "rsync ", "sftp ", "s3 cp ", "s3 sync ", "gsutil cp ", "gist create ", "rclone copy "}, word: true, cost: 10, find: findCopiedAway},
+	{keys: []string{"dig ", "nslookup ", "host ", "ping "}, word: true, cost: 4, find: matching(dataExfil, overDNS)},
+	{keys: []string{"ChildItem Env:", "ChildItem env:", "gci env:", "gci Env:", "dir env:", "dir Env:", "ls env:", "GetEnvironmentVariables("}, cost: 5, find: findPowerShellEnv},
+	{keys: []string{"ignore ", "Ignore ", "IGNORE ", "disregard ", "Disregard ", "DISREGARD ", "forget ", "Forget ", "FORGET ", "override ", "Override ", "OVERRIDE ", "bypass ", "Bypass "}, word: true, find: findInjection},
 }
 
 // Places of credentials, as a shell or a program names them, and commands that print them.
@@ -33,27 +31,25 @@ var (
 	inUpload = regexp.MustCompile(`(?:\s(?:-d|--data(?:-\w+)*|--json|-F|--form(?:-string)?|-T|--upload-file|--post-data|--post-file|--body-data|--body-file|-H|--header|-u|-A|-b)[\s=]*|[?&/=][^\s]*)["']?[^\n]{0,80}?(?:(?:\$\(|` + "`" + `|<\()\s*(?:` + allEnv + `\s*[|)` + "`" + `]|(?:printenv|env)\b[^)\n]{0,40}[|)]|[^)\n]{0,80}?(?:` + credentials + `|` + prints + `|` + ownKeys + `))|[@=]["']?` + credentials + `|\s["']?` + credentials + `)`)
 	keyFlag  = regexp.MustCompile(`\s(?:--cert|--key|--cacert|-E|-K|--config|--netrc-file|--env-file|-i|--identity)[\s=]+\S+|ssh\s+-i\s*[^\s"']+`)
 	pipedEnv = regexp.MustCompile(`(?:^|[;&|({` + "`" + `"']|\$\s|\bsudo\s)\s*(?:` + allEnv + `\s*(?:2>\S+\s*)?$|` + allEnv + `\s*\||printenv\b)`)
-	secretIn = regexp.MustCompile(credentials + `|` + prints + `|` + ownKeys)
 
 	fileToNetcat = anchored(`(?:nc|ncat|netcat)\s[^\n;]{0,80}?<\s*["']?(?:\(\s*(?:` + allEnv + `\s*\)|[^)\n]{0,60}?` + credentials + `)|` + credentials + `)`)
 	overDNS      = anchored(`(?:dig|nslookup|host|ping)\s[^\n;]{0,60}?(?:(?:\$\(|` + "`" + `)[^)\n]{0,120}?(?:base64|base32|xxd|\bod\b|cat\s|` + allEnv + `\b|whoami|TOKEN|KEY|SECRET|PASSWORD)[^\n]{0,120}?[)` + "`" + `]["']?|\$\{?\w*(?:TOKEN|KEY|SECRET|PASSWORD)\w*\}?)\.[\w$.{-]*\w`)
 	remote       = regexp.MustCompile(`\s["']?(?:[\w.$-]+@)?[\w$][\w.$-]*:|\ss3://|\sgs://|gist create|\s\w+:`)
-	readSecret   = regexp.MustCompile(`(?:open|readFileSync|readFile|read_text|read_bytes|Path|expanduser|File\.read|file_get_contents|Get-Content|ReadAllText|join)\b[^\n]{0,100}?` + credentials)
-	wholeEnv     = regexp.MustCompile(`(?:dict\(\s*)?os\.environ\b(?:[)\s,}]|\.copy|\.items|$)|JSON\.stringify\(\s*process\.env\s*[,)]|(?:body|data|env|e|json)["']?\s*[:=]\s*process\.env\s*[,})\n]|\bENV\.(?:to_h|to_a|inspect|to_json)|\.\.\.process\.env\b`)
 	psSends      = regexp.MustCompile(`(?i)-Body\b|-InFile\b|UploadString|Invoke-RestMethod|Invoke-WebRequest|\birm\b|\biwr\b`)
-	sendsData    = regexp.MustCompile(`\b(?:data|json|files|body|params|content|method|stringify|environ)\b|\?|\+|sendall\(|write\(`)
 
 	ignoring = anchored(`(?i)(?:ignore|disregard|forget|override|bypass)\s+(?:(?:all|any|the|your|my|of|these|every|other|about|everything|and)\s+){0,5}(?:(?:previous|previously|prior|above|earlier|preceding|existing|system|safety|former|foregoing|developer|original|given)\s+(?:and\s+\w+\s+)?){1,2}(?:(?:system|user|safety)\s+)?(?:instructions?|prompts?|rules?|guidelines?|messages?|directives?|context|constraints?|polic(?:y|ies)|restrictions?|orders?)`)
 	ordered  = regexp.MustCompile(`(?:^|[\s"'` + "`" + `$(>])(?:curl|wget|rm\s+-\w+|nc|ncat|bash|sh\s+-\w+|scp|ssh|sudo|chmod|eval|python3?|node|powershell|iex|cat\s+["']?[~/.$]\S*|printenv|env\s*[|>` + "`" + `]|base64|tar|dd\s+if=\S+|git\s+(?:push|remote|config)|npm|pip3?|crontab|find\s+/\S*)(?:\s|` + "`" + `|$)`)
 )
 
+// mayUpload reports whether a command has what names a file or another command.
+func mayUpload(text []byte, at int) bool {
+	command := wholeCommand(text, at)
+	return bytes.ContainsAny(command, "@`~<") || bytes.Contains(command, []byte("$(")) || bytes.Contains(command, []byte("/.")) || bytes.Contains(command, []byte("id_"))
+}
+
 // findUpload finds a request that takes a file with credentials along, or the whole environment.
 func findUpload(text []byte, at int) (string, string) {
-	command := wholeCommand(text, at)
-	if !bytes.ContainsAny(command, "@`~<") && !bytes.Contains(command, []byte("$(")) && !bytes.Contains(command, []byte("/.")) && !bytes.Contains(command, []byte("id_")) {
-		return "", ""
-	}
-	command = keyFlag.ReplaceAll(command, nil)
+	command := keyFlag.ReplaceAll(wholeCommand(text, at), nil)
 	if inUpload.Match(command) && !localOnly(command) {
 		return dataExfil, ""
 	}
@@ -108,7 +104,7 @@ func findPipedAway(text []byte, at int) (string, string) {
 		}
 	}
 	before = keyFlag.ReplaceAll(before, nil)
-	if pipedEnv.Match(before) || secretIn.Match(before) && !localOnly(window(text, at)) {
+	if pipedEnv.Match(before) || credentialIndex(before) != nil && !localOnly(window(text, at)) {
 		if i := bytes.IndexByte(window(text, at), '\n'); i < 0 || !localOnly(window(text, at)[:i]) {
 			return dataExfil, ""
 		}
@@ -118,23 +114,11 @@ func findPipedAway(text []byte, at int) (string, string) {
 
 func findCopiedAway(text []byte, at int) (string, string) {
 	command := keyFlag.ReplaceAll(commandAt(text, at), nil)
-	m := secretIn.FindIndex(command)
+	m := credentialIndex(command)
 	if m == nil {
 		return "", ""
 	}
 	if rest := command[m[1]:]; remote.Match(rest) || remote.Match(append([]byte(" "), rest...)) || bytes.HasPrefix(command, []byte("gist create")) {
-		return dataExfil, ""
-	}
-	return "", ""
-}
-
-// findSentByCode finds a program that sends credentials or its whole environment, some lines apart at most.
-func findSentByCode(text []byte, at int) (string, string) {
-	here := text[at:min(len(text), at+300)]
-	if wholeEnv.Match(here) && sendsData.Match(here) {
-		return dataExfil, ""
-	}
-	if around := text[max(0, at-300):min(len(text), at+300)]; readSecret.Match(around) && sendsData.Match(here) {
 		return dataExfil, ""
 	}
 	return "", ""
@@ -156,3 +140,25 @@ func findInjection(text []byte, at int) (string, string) {
 	}
 	return "scan.command.injection", ""
 }
+
+// credentialIndex returns where the first place of credentials, or the first command that prints them, is in a text.
+func credentialIndex(text []byte) []int {
+	for i := 0; i+2 < len(text); i++ {
+		i = credentialMatcher.next(text, i)
+		if i < 0 {
+			return nil
+		}
+		if m := credential.FindIndex(text[i:min(len(text), i+maxStep)]); m != nil {
+			return []int{i, i + m[1]}
+		}
+	}
+	return nil
+}
+
+var (
+	printKeys = []string{
+		"gh auth token", "security find-", "kubectl get secret", "secretsmanager get-secret-value", "vault kv get", "op read", "pass show",
+		"aws configure export-credentials", "git credential fill", "169.254.169.254", "metadata.google.internal",
+	}
+	credentialMatcher = newMatcher([]probe{{keys: slices.Concat(credentialKeys, printKeys)}}, nil)
+)

@@ -2,13 +2,41 @@ package scan
 
 import (
 	"context"
+	"strings"
 
 	"pannier"
 )
 
 // Text returns what is found in the text of one file.
 func Text(path string, text []byte) []pannier.Finding {
-	found, places := newFindings(Options{}), maxPlaces
-	found.addHits(path, searchFile(context.Background(), path, text, &places))
+	found, b := newFindings(Options{}), budget{work: maxWork}
+	hits, all := searchFile(context.Background(), path, text, &b)
+	found.addHits(path, hits)
+	if !all {
+		found.add("scan.bound.places", path, 0, "")
+	}
 	return found.sorted()
+}
+
+// Keys returns one key of each probe, and the keys of each chain in order, with those of its last step again and again.
+func Keys() []string {
+	var keys []string
+	for _, p := range append(append([]probe{}, secretProbes...), commandProbes...) {
+		keys = append(keys, p.keys[0])
+	}
+	for _, c := range chains {
+		var all []string
+		for _, s := range c.steps {
+			all = append(all, s.keys[0])
+		}
+		keys = append(keys, strings.Join(all, " "), all[0])
+	}
+	return keys
+}
+
+// Work returns how many units of work the search of a text takes, how many it may take, and whether all was searched.
+func Work(path string, text []byte) (used, most int, all bool) {
+	b := budget{work: maxWork}
+	_, all = searchText(context.Background(), path, text, &b)
+	return maxWork - b.work, textWork(text), all
 }

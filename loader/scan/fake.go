@@ -143,6 +143,7 @@ var assigned = regexp.MustCompile(`(?i)(?:secret|token|passw(?:or)?d|api[_-]?key
 // assignments finds the quoted texts that look drawn by lot and have the name of a secret. Where a secret of a known format
 // was found already it says nothing.
 func (s *search) assignments() {
+	s.sort()
 	known := s.hits
 	for i := 0; i < len(s.text) && !s.stop(); i++ {
 		next := bytes.IndexAny(s.text[i:], `"'`)
@@ -154,7 +155,7 @@ func (s *search) assignments() {
 		if len(value) < minAssigned || !isAssigned(s.text[:i]) {
 			continue
 		}
-		if *s.places--; *s.places < 0 {
+		if !s.spend(1) {
 			return
 		}
 		end := i + len(value) + 1

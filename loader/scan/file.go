@@ -47,11 +47,11 @@ func (w *walker) content(ctx context.Context, rel string, data []byte) {
 		w.findings.add(code, shown(rel), 0, "")
 	}
 	w.checkEnding(rel, data)
-	before := w.places
-	w.findings.addHits(shown(rel), searchFile(ctx, rel, data, &w.places))
-	if before >= 0 && w.places < 0 {
+	hits, all := searchFile(ctx, rel, data, &w.budget)
+	w.findings.addHits(shown(rel), hits)
+	if !all {
 		w.truncated = true
-		w.findings.add("scan.bound.places", shown(rel), 0, fmt.Sprintf("more than %d; in this and the files after it", maxPlaces))
+		w.findings.add("scan.bound.places", shown(rel), 0, "")
 	}
 }
 

@@ -39,16 +39,20 @@ var special = func() (t [256]bool) {
 }()
 
 // fold returns a text with blanks of every kind as one blank, continuation lines joined, quotes and backslashes inside
-// words removed, $IFS and escapes in $'…' expanded, and letters that only look like ASCII replaced.
-func fold(in []byte) folded {
-	f := &folder{in: in, out: make([]byte, 0, len(in)), indent: true}
+// words removed, $IFS and escapes in $'…' expanded, and letters that only look like ASCII replaced. The result is in buf where
+// that is large enough.
+func fold(in, buf []byte) folded {
+	if cap(buf) < len(in) {
+		buf = make([]byte, 0, len(in)+len(in)/4)
+	}
+	f := &folder{in: in, out: buf[:0], indent: true}
 	for i := 0; i < len(in); {
 		start := i
-		for i < len(in) && !special[in[i]] {
+		for i < len(in) && (!special[in[i]] || in[i] == '\n' || in[i] == ' ' && i > start && in[i-1] != ' ' && in[i-1] != '\n') {
 			i++
 		}
 		if i > start {
-			f.out, f.indent = append(f.out, in[start:i]...), false
+			f.out, f.indent = append(f.out, in[start:i]...), in[i-1] == '\n'
 		}
 		if i < len(in) {
 			i += f.step(i)
@@ -60,9 +64,6 @@ func fold(in []byte) folded {
 // step folds what begins at a special byte, and returns how many bytes that is.
 func (f *folder) step(i int) int {
 	switch c := f.in[i]; c {
-	case '\n':
-		f.out, f.indent = append(f.out, c), true
-		return 1
 	case ' ', '\t', '\v', '\f':
 		f.blank(c)
 		return 1
@@ -114,7 +115,7 @@ func (f *folder) escape(i int) int {
 	} else if bytes.HasPrefix(rest, []byte("\n")) {
 		end = 1
 	}
-	if end > 0 && (c == '\\' || f.last() == ' ') {
+	if end > 0 && (c == '\\' || f.last() == ' ') && !f.inComment() {
 		f.joins = append(f.joins, len(f.out))
 		return 1 + end
 	}
@@ -127,6 +128,12 @@ func (f *folder) escape(i int) int {
 	}
 	f.emit(c)
 	return 1
+}
+
+// inComment reports whether the line that ends the output is a comment, which a backslash does not continue.
+func (f *folder) inComment() bool {
+	line := bytes.TrimLeft(lineBefore(f.out, len(f.out), 4096), " ")
+	return len(line) > 0 && line[0] == '#'
 }
 
 // commandWords are the words that a backslash before n, t or r can hide in, where it would be the end of a line elsewhere.
@@ -313,6 +320,10 @@ var lookalikes = map[rune]byte{
 // character folds a character that is not ASCII.
 func (f *folder) character(i int) int {
 	r, size := utf8.DecodeRune(f.in[i:])
+	if 0x3400 <= r && r <= 0x9fff || 0xac00 <= r && r <= 0xd7a3 { // Chinese, Japanese and Korean, which are many
+		f.emit(f.in[i : i+size]...)
+		return size
+	}
 	ascii, similar := lookalikes[r]
 	switch {
 	case r == utf8.RuneError && size == 1:

@@ -7,23 +7,50 @@ import (
 	"strings"
 )
 
-// installers are the beginnings of addresses from which well-known projects tell people to run an installer. Each is on a
-// host where nobody else can put a file, or names the project, or the file, on a shared one.
+// installers are the beginnings of addresses from which known projects tell people to run an installer. The list was reviewed
+// entry by entry, and nothing else makes an installer known: an author chooses the words and the homepage of a skill. Each
+// entry is a host for that alone, or names the file or the project on a shared one. A shortener of links has its links here.
 var installers = []string{
-	"aka.ms/", "aspire.dev/install", "astral.sh/", "bootstrap.pypa.io/", "bun.com/install",
-	"bun.sh/install", "chocolatey.org/install.ps1", "claude.ai/install.", "community.chocolatey.org/install.ps1", "cli.doppler.com/install.sh", "cursor.com/install", "deb.nodesource.com/", "deno.land/install.sh",
-	"dot.net/v1/", "fluxcd.io/install.sh", "fly.io/install.sh", "foundry.paradigm.xyz", "get.docker.com", "get.helm.sh/", "get.jetify.com/",
-	"get.k3s.io", "get.pnpm.io/", "get.sdkman.io", "get.volta.sh", "golangci-lint.run/install.sh", "install.determinate.systems/",
-	"install.python-poetry.org", "just.systems/install.sh", "mise.run", "nixos.org/nix/install", "ollama.com/install.sh", "pixi.sh/install.sh",
-	"pyenv.run", "raw.githubusercontent.com/Homebrew/install/", "raw.githubusercontent.com/golangci/golangci-lint/",
-	"raw.githubusercontent.com/helm/helm/", "raw.githubusercontent.com/k3d-io/k3d/", "raw.githubusercontent.com/nvm-sh/nvm/", "release.anza.xyz/",
-	"release.solana.com/", "rpm.nodesource.com/", "run.linkerd.io/install", "sdk.cloud.google.com", "sh.rustup.rs", "starship.rs/install.sh",
-	"storage.googleapis.com/cloud-samples-data/", "tailscale.com/install.sh", "taskfile.dev/install.sh",
+	"aider.chat/install.sh", "aka.ms/InstallAzureCLIDeb", "aka.ms/install-azd.sh", "aka.ms/perfcollect",
+	"ampcode.com/install.sh", "aptos.dev/scripts/install_cli.py", "artifacts-cli.infisical.com/setup.",
+	"aspire.dev/install", "astral.sh/ruff/", "astral.sh/uv/", "awscli.amazonaws.com/", "bootstrap.pypa.io/",
+	"bun.com/install", "bun.sh/install", "chocolatey.org/install.ps1", "claude.ai/install.", "cli.codecov.io/",
+	"cli.doppler.com/install.sh", "cli.inference.sh", "cli.kiro.dev/install", "cli.moonbitlang.com/install/",
+	"cli.openfaas.com", "cli.sentry.dev/install", "community.chocolatey.org/install.ps1", "cursor.com/install",
+	"deb.nodesource.com/setup_", "deno.land/install.sh", "deno.land/x/install/install.", "direnv.net/install.sh",
+	"dl.dagger.io/dagger/install.sh", "docs.swmansion.com/scarb/install.sh", "dot.net/v1/",
+	"elan.lean-lang.org/elan-init.sh", "encore.dev/install.sh", "fluxcd.io/install.sh", "fly.io/install.",
+	"fnm.vercel.app/install", "foundry.paradigm.xyz", "get-ghcup.haskell.org", "get.acme.sh", "get.arkade.dev",
+	"get.chezmoi.io", "get.docker.com", "get.haskellstack.org", "get.helm.sh/", "get.jetify.com/devbox",
+	"get.jetpack.io/devbox", "get.k0s.sh", "get.k3s.io", "get.nextflow.io", "get.opentofu.org/install-opentofu.",
+	"get.pnpm.io/install.", "get.pulumi.com", "get.rke2.io", "get.rvm.io", "get.scoop.sh", "get.sdkman.io",
+	"get.trunk.io", "get.tur.so/install.sh", "get.volta.sh", "gh.io/copilot-install",
+	"github.com/block/goose/releases/", "github.com/cloudflare/cloudflared/releases/", "golangci-lint.run/install.sh",
+	"hf.co/cli/install.", "install.determinate.systems/nix", "install.duckdb.org", "install.python-poetry.org",
+	"istio.io/downloadIstio", "just.systems/install.sh", "lmstudio.ai/install.", "mise.run", "moonrepo.dev/install/",
+	"nixos.org/nix/install", "ollama.ai/install.sh", "ollama.com/install.", "openclaw.ai/install.",
+	"opencode.ai/install", "pdm-project.org/install-pdm.py", "pixi.sh/install.", "pyenv.run", "railway.com/install.sh",
+	"raw.githubusercontent.com/Homebrew/install/", "raw.githubusercontent.com/Schniz/fnm/",
+	"raw.githubusercontent.com/anchore/grype/", "raw.githubusercontent.com/anchore/syft/",
+	"raw.githubusercontent.com/aquasecurity/trivy/", "raw.githubusercontent.com/conda-forge/miniforge/",
+	"raw.githubusercontent.com/dapr/cli/", "raw.githubusercontent.com/golangci/golangci-lint/",
+	"raw.githubusercontent.com/helm/helm/", "raw.githubusercontent.com/infracost/infracost/",
+	"raw.githubusercontent.com/k3d-io/k3d/", "raw.githubusercontent.com/kubernetes-sigs/kustomize/",
+	"raw.githubusercontent.com/kubescape/kubescape/", "raw.githubusercontent.com/nektos/act/",
+	"raw.githubusercontent.com/nodetool-ai/nodetool/", "raw.githubusercontent.com/nvm-sh/nvm/",
+	"raw.githubusercontent.com/ohmyzsh/ohmyzsh/", "raw.githubusercontent.com/pyenv/pyenv-installer/",
+	"raw.githubusercontent.com/rhysd/actionlint/", "raw.githubusercontent.com/securego/gosec/",
+	"raw.githubusercontent.com/terraform-linters/tflint/", "raw.githubusercontent.com/trufflesecurity/trufflehog/",
+	"release.anza.xyz/", "release.solana.com/", "rover.apollo.dev/nix/", "rpm.nodesource.com/setup_",
+	"run.linkerd.io/install", "rustwasm.github.io/wasm-pack/installer/", "sdk.cloud.google.com", "sentry.io/get-cli/",
+	"setup.atuin.sh", "sh.rustup.rs", "starship.rs/install.sh", "static.rust-lang.org/rustup/",
+	"storage.googleapis.com/cloud-samples-data/adc/", "tailscale.com/install.sh", "taskfile.dev/install.sh",
+	"temporal.download/cli.sh", "treeline.money/install.", "wasmtime.dev/install.sh",
 }
 
-// astray is in an address that leads elsewhere than it begins: to another directory, or to a commit, because GitHub shows
-// those of every fork below the name of the project.
-var astray = regexp.MustCompile(`\.\.|%|/[0-9a-f]{7,40}(?:/|$)`)
+// astray is in an address that leads elsewhere than it begins: to another directory, or to a commit or a pull request, because
+// GitHub shows those of every fork below the name of the project.
+var astray = regexp.MustCompile(`\.\.|%|/[0-9a-f]{7,40}(?:/|$)|/pull/`)
 
 // isInstaller reports whether an address is one of the installers', by https.
 func isInstaller(address string) bool {
@@ -80,14 +107,17 @@ var (
 // secretWords make the name of a variable that of a secret.
 var secretWords = []string{"TOKEN", "KEY", "SECRET", "PASSWORD"}
 
+// namesVariable reports whether a command has a variable that could be a secret.
+func namesVariable(text []byte, at int) bool {
+	command := commandAt(text, at)
+	return bytes.IndexByte(command, '$') >= 0 && slices.ContainsFunc(secretWords, func(w string) bool { return bytes.Contains(command, []byte(w)) })
+}
+
 // findSentSecret finds a request that takes a secret of the environment along. Asking an API with the token for it is what
 // many skills are for, so that alone is an information; what blocks is a credential whose service is known, and a host
 // that is another one.
 func findSentSecret(text []byte, at int) (string, string) {
 	command := commandAt(text, at)
-	if bytes.IndexByte(command, '$') < 0 {
-		return "", ""
-	}
 	var hosts []string
 	code, detail := "", ""
 	for _, m := range variable.FindAllSubmatchIndex(command, -1) {
@@ -169,3 +199,12 @@ func namesHost(name string, hosts []string) bool {
 }
 
 func isLocal(host string) bool { return host == "localhost" || strings.HasPrefix(host, "127.") }
+
+// hostOf returns the host of an address for a message, and "" where there is none that could be shown.
+func hostOf(address string) string {
+	m := urlHost.FindStringSubmatch(address + " ")
+	if m == nil {
+		return ""
+	}
+	return m[1]
+}

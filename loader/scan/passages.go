@@ -8,31 +8,47 @@ import (
 	"strings"
 )
 
-// described is the rule for a command that would block where it stands in a passage that tells of an attack.
-const described = "scan.command.described"
+// The rules for a command that would block where it stands in a passage that describes an attack, or in a comment.
+const (
+	described = "scan.command.described"
+	commented = "scan.command.commented"
+)
 
 // passages judges hits by where they stand in a text. It goes through the lines once, so hits have to be in order.
 type passages struct {
 	text     []byte
 	document bool // Markdown or plain prose, in which commands stand in fenced blocks
-	at       int  // the line that is read next begins here
-	end      int  // where that line ends, once it is known
+	strict   bool // SKILL.md, which an agent follows: headings do not describe what is below them
+	ext      string
+	at       int // the line that is read next begins here
+	end      int // where that line ends, once it is known
 
 	fence    []byte    // the mark of the fenced block, nil outside
+	language string    // of the fenced block, as it says
 	headings [7][]byte // the heading of each level that the place is below
 	intro    []byte    // the last paragraph of prose
 	inIntro  bool
-	lower    []byte // the whole text in lower case, once something asks for it
-	vendors  map[string]bool
 }
 
 func newPassages(file string, text []byte) *passages {
-	p := &passages{text: text, vendors: map[string]bool{}}
-	switch strings.ToLower(path.Ext(file)) {
+	p := &passages{text: text, ext: strings.ToLower(path.Ext(file))}
+	switch p.ext {
 	case ".md", ".mdx", ".markdown", ".txt", ".rst", ".adoc", ".html":
-		p.document = true
+		p.document = !isExecuted(file, text)
 	}
+	p.strict = strings.EqualFold(path.Base(file), "SKILL.md")
 	return p
+}
+
+// isExecuted reports whether a file is run, whatever its name: it is in a directory for programs, or names an interpreter.
+func isExecuted(file string, text []byte) bool {
+	if bytes.HasPrefix(text, []byte("#!")) {
+		return true
+	}
+	return slices.ContainsFunc(strings.Split(path.Dir(file), "/"), func(dir string) bool {
+		dir = strings.ToLower(dir)
+		return dir == "scripts" || dir == "tools" || dir == "bin" || dir == "hooks"
+	})
 }
 
 // judge returns the hits with the codes that they have in their place.
@@ -48,9 +64,6 @@ func (p *passages) judge(hits []hit) []hit {
 
 func (p *passages) codeOf(h *hit) string {
 	if h.code == "scan.command.pipe_shell" {
-		if p.isVendor(h.detail) {
-			h.code = knownInstaller
-		}
 		h.detail = hostOf(h.detail)
 	}
 	rule := rules[h.code]
@@ -69,11 +82,15 @@ func (p *passages) codeOf(h *hit) string {
 		}
 		return h.code
 	}
-	if p.isComment(line) || p.isDescribed(line) {
-		h.detail = strings.TrimPrefix(h.code, "scan.command.")
-		return described
+	place := described
+	switch {
+	case p.isComment(line):
+		place = commented
+	case !p.isDescribed(line, h.at):
+		return h.code
 	}
-	return h.code
+	h.detail = strings.TrimPrefix(h.code, "scan.command.")
+	return place
 }
 
 // span is the line that a hit is on.
@@ -105,7 +122,7 @@ func (p *passages) read(line []byte) {
 	if mark := fenceMark(trimmed); mark != nil {
 		switch {
 		case p.fence == nil:
-			p.fence = mark
+			p.fence, p.language = mark, languageOf(trimmed[len(mark):])
 		case mark[0] == p.fence[0] && len(mark) >= len(p.fence):
 			p.fence, p.inIntro = nil, false
 		}
@@ -129,6 +146,12 @@ func (p *passages) read(line []byte) {
 	default:
 		p.intro, p.inIntro = head(trimmed, reach), true
 	}
+}
+
+// languageOf returns the language that a fenced block says it is in, in lower case.
+func languageOf(info []byte) string {
+	word, _, _ := strings.Cut(strings.TrimSpace(string(head(info, maxStep))), " ")
+	return strings.ToLower(strings.Trim(word, "{}."))
 }
 
 func fenceMark(line []byte) []byte {
@@ -162,29 +185,79 @@ var (
 		`injection|red flags?|dangerous|destructive|suspicious|unsafe|insecure|anti-?patterns?|deny ?-?list|block ?-?list|black ?-?list|forbidden|prohibited|disallowed|hijack(?:ed|ing)?|catastrophic|threats?|risky|never do|bad examples?)\b`)
 	refusals   = regexp.MustCompile(`(?i)\b(?:never|do not|don'?t|must not|should not|shouldn'?t|avoid|refuses?|rejects?|blocks?|blocked|denys?|denies|denied|forbids?|detects?|flags?|warns? (?:about|against|of|on)|instead of|rather than)\b[^.!;]{0,80}$`)
 	webAddress = regexp.MustCompile(`https?://\S+`)
-	remark     = regexp.MustCompile(`(?i)(?:#|//|<!--|/\*)[^\n]{0,60}\b(?:never|do not|don'?t|dangerous|danger|bad|wrong|unsafe|insecure|vulnerable|malicious|destructive|blocked|denied|attack(?:er)?)\b`)
+	remark     = regexp.MustCompile(`(?i)(?:#|//|<!--|/\*)[^\w\n]{0,8}(?:never|do not|don'?t|dangerous|danger|bad|wrong|unsafe|insecure|vulnerable|malicious|destructive|blocked|denied|attack(?:er)?)\b`)
+	// orders tell a reader to run what follows, unless a word before them says not to.
+	orders  = regexp.MustCompile(`(?i)(?:^|[\s*_("'])(?:run|execute|paste|type|enter|install|set ?up|setup|use|invoke|start|apply|copy|perform|launch|try|quick ?start|usage|prerequisites?|requirements?|steps?|first|must|need to|required)(?:[\s:,.*_)"']|$)`)
+	negated = regexp.MustCompile(`(?i)\b(?:never|not|don'?t|cannot|avoid|refuses? to|no)\s+(?:\w+\s+){0,2}(?:run|execute|paste|type|enter|install|use|invoke|start|apply|copy|perform|launch|try)\b`)
 )
 
-// isDescribed reports whether a document tells of the command on a line, not to run it: by a heading above it, by the
-// paragraph that leads to it, or on the line itself. Addresses do not count, because their owners choose them.
-func (p *passages) isDescribed(line span) bool {
+// isDescribed reports whether a document describes the command on a line, and does not tell its reader to run it. The words
+// for that are in the sentence or list item that has the command, in a remark after it, or in the sentence that leads to its
+// fenced block. Outside of SKILL.md the paragraph before the block, and the headings, count as well. Nothing of that counts
+// below an order to run something. Addresses do not count, because their owners choose them.
+func (p *passages) isDescribed(line span, at int) bool {
 	if !p.document {
 		return false
 	}
-	for _, h := range p.headings {
-		if attackWords.Match(h) {
-			return true
+	var intro, lead []byte
+	if p.fence != nil || p.inIntro {
+		intro = webAddress.ReplaceAll(p.intro, nil)
+		lead = lastSentence(intro)
+	}
+	var own, before []byte
+	if p.fence == nil {
+		own, before = p.sentence(line, at)
+		if begun := bytes.TrimSpace(intro); len(begun) > 0 && bytes.IndexByte([]byte(".!?"), begun[len(begun)-1]) >= 0 {
+			lead = nil // it is another sentence
+		}
+	} else if remark.Match(p.text[line.start:min(line.end, line.start+2*reach)]) {
+		own = []byte("dangerous")
+	}
+	if isOrder(lead) || isOrder(before) || !p.strict && isOrder(intro) {
+		return false
+	}
+	if attackWords.Match(own) || refusals.Match(before) || attackWords.Match(lead) || refusals.Match(lead) {
+		return true
+	}
+	return !p.strict && (attackWords.Match(intro) || slices.ContainsFunc(p.headings[:], attackWords.Match))
+}
+
+// sentence returns the sentence of prose that a place is in, and the part before the place, both without code spans and
+// addresses.
+func (p *passages) sentence(line span, at int) (all, before []byte) {
+	start, end := max(line.start, at-reach), min(line.end, at+reach)
+	code := bytes.Count(p.text[start:at], []byte("`"))%2 == 1
+	for i := start; i < at; i++ {
+		if isSentenceEnd(p.text[i:end]) {
+			start = i + 1
 		}
 	}
-	text := p.text[line.start:min(line.end, line.start+2*reach)]
-	if remark.Match(text) && p.fence != nil {
-		return true
+	from := at
+	if code {
+		if n := bytes.IndexByte(p.text[at:end], '`'); n >= 0 {
+			from = at + n + 1
+		}
+		if n := bytes.LastIndexByte(p.text[start:at], '`'); n >= 0 {
+			at = start + n
+		}
 	}
-	if p.fence == nil && (attackWords.Match(outsideCode(text)) || refusals.Match(beforeCode(text))) {
-		return true
+	for i := from; i < end; i++ {
+		if isSentenceEnd(p.text[i:end]) {
+			end = i
+		}
 	}
-	intro := webAddress.ReplaceAll(p.intro, nil)
-	return (p.fence != nil || p.inIntro) && (attackWords.Match(intro) || refusals.Match(lastSentence(intro)))
+	before = outsideCode(p.text[start:at])
+	return append(append(bytes.Clone(before), ' '), outsideCode(p.text[min(from, end):end])...), before
+}
+
+// isSentenceEnd reports whether a text begins with the end of a sentence.
+func isSentenceEnd(text []byte) bool {
+	return len(text) > 1 && bytes.IndexByte([]byte(".!?;"), text[0]) >= 0 && text[1] == ' '
+}
+
+// isOrder reports whether a text tells its reader to run something.
+func isOrder(text []byte) bool {
+	return orders.Match(negated.ReplaceAll(text, nil))
 }
 
 // outsideCode returns a line of prose without its code spans and addresses.
@@ -198,30 +271,36 @@ func outsideCode(line []byte) []byte {
 	return webAddress.ReplaceAll(out, nil)
 }
 
-// beforeCode returns what comes before the first code span of a line.
-func beforeCode(line []byte) []byte {
-	before, _, ok := bytes.Cut(line, []byte("`"))
-	if !ok {
-		return nil
-	}
-	return before
-}
-
 func lastSentence(text []byte) []byte {
 	text = bytes.TrimRight(text, ":. ")
 	return text[bytes.LastIndexAny(text, ".!?")+1:]
 }
 
-// isComment reports whether a line is a comment of a script or a fenced block, which no shell runs.
+// Languages in which a comment does not begin with #.
+var comments = map[string][]string{
+	".js": {"//"}, ".mjs": {"//"}, ".cjs": {"//"}, ".ts": {"//"}, ".go": {"//"}, ".rs": {"//"}, ".java": {"//"}, ".c": {"//"}, ".php": {"//", "#"},
+	".bat": {"::", "rem ", "REM "}, ".cmd": {"::", "rem ", "REM "}, ".lua": {"--"}, ".sql": {"--"},
+	".javascript": {"//"}, ".typescript": {"//"}, ".jsx": {"//"}, ".tsx": {"//"}, ".rust": {"//"}, ".golang": {"//"}, ".jsonc": {"//"},
+}
+
+// isComment reports whether a line is a comment of a script or a fenced block, which no interpreter runs.
 func (p *passages) isComment(line span) bool {
-	if p.document && p.fence == nil {
-		return false
+	language := p.ext
+	if p.document {
+		if p.fence == nil {
+			return false
+		}
+		language = "." + p.language
 	}
 	text := bytes.TrimLeft(p.text[line.start:min(line.end, line.start+reach)], " ")
 	if bytes.HasPrefix(text, []byte("#!")) {
 		return false
 	}
-	return slices.ContainsFunc([]string{"#", "//", "* ", "<!--", "::", "REM ", "rem ", "-- "}, func(m string) bool { return bytes.HasPrefix(text, []byte(m)) })
+	marks, ok := comments[language]
+	if !ok {
+		marks = []string{"#"}
+	}
+	return slices.ContainsFunc(marks, func(m string) bool { return bytes.HasPrefix(text, []byte(m)) })
 }
 
 var (
@@ -239,7 +318,7 @@ var (
 func (p *passages) runs(line span, at int) bool {
 	text := p.text[line.start:min(line.end, at+2*reach)]
 	before := p.text[max(line.start, at-2*reach):at]
-	if p.isComment(line) || p.isDescribed(line) || remark.Match(text) {
+	if p.isComment(line) || p.isDescribed(line, at) || p.document && remark.Match(text) {
 		return false
 	}
 	if called.Match(before) {
@@ -271,7 +350,7 @@ func (p *passages) runs(line span, at int) bool {
 func (p *passages) calls(line span, at int) bool {
 	text := p.text[line.start:min(line.end, at+2*reach)]
 	before := p.text[max(line.start, at-2*reach):at]
-	return !p.isComment(line) && !p.isDescribed(line) && !remark.Match(text) && (!p.document || p.fence != nil) && !quotesOpen(before)
+	return !p.isComment(line) && !p.isDescribed(line, at) && (!p.document || !remark.Match(text)) && (!p.document || p.fence != nil) && !quotesOpen(before)
 }
 
 // isWholeLine reports whether a line of prose is a command and nothing else, with or without a prompt.

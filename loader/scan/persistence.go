@@ -9,10 +9,10 @@ const persists = "scan.command.persistence"
 
 // persistenceProbes look for commands that are left behind.
 var persistenceProbes = []probe{
-	{keys: []string{"authorized_keys"}, find: findAuthorizedKey},
-	{keys: []string{".bashrc", ".zshrc", ".profile", ".bash_profile", ".zprofile", ".zshenv", "/etc/profile", "config.fish", "/etc/rc.local", "/etc/cron", "/var/spool/cron", "LaunchAgents/", "LaunchDaemons/", "/etc/systemd/system/", "systemd/user/", ".config/autostart/", ".git/hooks/", "/etc/ld.so.preload", "Startup\\"}, find: findStartupFile},
-	{keys: []string{"| crontab", "|crontab"}, find: findCrontab},
-	{keys: []string{"ExecStart=", "PROMPT_COMMAND=", "alias "}, find: matching(persists, startsHidden)},
+	{keys: []string{"authorized_keys"}, cost: 6, find: findAuthorizedKey},
+	{keys: []string{".bashrc", ".zshrc", ".profile", ".bash_profile", ".zprofile", ".zshenv", "/etc/profile", "config.fish", "/etc/rc.local", "/etc/cron", "/var/spool/cron", "LaunchAgents/", "LaunchDaemons/", "/etc/systemd/system/", "systemd/user/", ".config/autostart/", ".git/hooks/", "/etc/ld.so.preload", "Startup\\"}, cost: 8, find: findStartupFile},
+	{keys: []string{"| crontab", "|crontab"}, cost: 10, find: findCrontab},
+	{keys: []string{"ExecStart=", "PROMPT_COMMAND=", "alias "}, cost: 6, find: matching(persists, startsHidden)},
 	{keys: []string{"NOPASSWD"}, find: matching(persists, sudoers)},
 	{keys: []string{"chmod "}, word: true, find: matching(persists, setsShell)},
 	{keys: []string{"schtasks ", "reg add ", "New-ItemProperty ", "Set-ItemProperty "}, find: matching(persists, windowsTimer)},

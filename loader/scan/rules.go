@@ -8,6 +8,10 @@ import (
 	"pannier"
 )
 
+// Version numbers the rules. It grows with every change that may find more, or less, in the same files, so that kept verdicts
+// of older rules are known for that. A test compares the sources of this package with it.
+const Version = 2
+
 // Rule is one thing that a scan looks for.
 type Rule struct {
 	// Code is stable and dotted, such as "scan.file.elf".
@@ -143,7 +147,8 @@ var commandRules = []Rule{
 	warns("scan.command.metadata_credentials", "the credentials of a cloud machine are read from its metadata service", "check what the skill does with them"),
 	blocks("scan.command.persistence", "a command is left behind that runs at each login, or by a timer, or lets another person log in", removeCommand),
 	blocks("scan.command.injection", "the reader is told to ignore its instructions, and to run a command", "remove the text"),
-	warns(described, "a command that would block stands in a comment, or in a passage about attacks", "check that no instruction tells the agent to run it"),
+	warns(described, "a command that would block stands in a passage about attacks", "check that no instruction tells the agent to run it"),
+	warns(commented, "a command that would block stands in a comment", "check that no instruction tells the agent to run it"),
 }
 
 const removeCharacters = "remove the characters; an editor that shows them helps, or: grep -nP '[^\\x00-\\x7F]'"

@@ -84,7 +84,14 @@ type Report struct {
 // What is wrong with the directory is a finding. An error means that ctx was done before the end; the report then tells
 // what was found until then, and that this is not all. Any number of scans may run at a time.
 func Directory(ctx context.Context, root *os.Root, dir string, o Options) (Report, error) {
-	w := &walker{root: root, options: o.withDefaults(), findings: newFindings(o), places: maxPlaces}
+	kept := spare.Get().(*buffers)
+	w := &walker{root: root, options: o.withDefaults(), findings: newFindings(o), buf: kept.read, budget: budget{work: maxWork, fold: kept.fold}}
+	defer func() {
+		if cap(w.buf) <= maxSpare && cap(w.budget.fold) <= maxSpare {
+			kept.read, kept.fold = w.buf, w.budget.fold
+			spare.Put(kept)
+		}
+	}()
 	err := w.scan(ctx, dir)
 	if err != nil {
 		w.truncated = true
@@ -135,10 +142,6 @@ const (
 	maxFindings = 1000
 	maxLines    = 10
 )
-
-// maxPlaces bounds the places in texts where one scan looks closer. Ordinary skills have some hundreds; one that is made of
-// nothing else would keep a scan busy for minutes.
-const maxPlaces = 200_000
 
 // findings collects what is found, within those bounds.
 type findings struct {

@@ -12,7 +12,7 @@ import (
 var secretProbes = []probe{
 	{keys: []string{"-----BEGIN "}, find: findPrivateKey},
 	format("aws_access_key", `((?:AKIA|ASIA)[A-Z0-9]{16})`, "AKIA", "ASIA"),
-	{keys: []string{"secret", "SECRET", "Secret"}, find: findAWSSecret},
+	{keys: []string{"secret", "SECRET", "Secret"}, worth: hasLongWord, find: findAWSSecret},
 	format("github", `(gh[pousr]_[A-Za-z0-9]{36,255})`, "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
 	format("github", `(github_pat_[A-Za-z0-9_]{50,255})`, "github_pat_"),
 	format("gitlab", `(glpat-[A-Za-z0-9_-]{20,64})`, "glpat-"),
@@ -67,6 +67,19 @@ var (
 	awsSecret = anchored(`(?i:secret)[A-Za-z_ -]{0,24}["'` + "`" + `]?\s{0,4}(?:=>|[:=])?\s{0,4}["'` + "`" + `]?([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|$)`)
 	aws       = regexp.MustCompile(`(?i)\baws|amazon`)
 )
+
+// hasLongWord reports whether forty characters that could be a secret come soon after a place.
+func hasLongWord(text []byte, at int) bool {
+	run := 0
+	for _, c := range text[at:min(len(text), at+90)] {
+		if !isWord(c) && c != '/' && c != '+' {
+			run = 0
+		} else if run++; run == 40 {
+			return true
+		}
+	}
+	return false
+}
 
 // findAWSSecret finds forty characters behind the word, which says nothing without AWS close by.
 func findAWSSecret(text []byte, at int) (string, string) {

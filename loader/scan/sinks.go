@@ -49,6 +49,11 @@ func findSink(text []byte, at int) (string, string) {
 	return "", ""
 }
 
+// mayPipe reports whether a download is in brackets, or is written to some.
+func mayPipe(text []byte, at int) bool {
+	return bytes.ContainsAny(lineBefore(text, at, 80), "(`") || bytes.Contains(window(text, at), []byte(">("))
+}
+
 // findPipe finds a download that is put into the command line of a shell. [findSink] finds the piped ones.
 func findPipe(text []byte, at int) (string, string) {
 	before := lineBefore(text, at, 80)
@@ -245,21 +250,51 @@ var (
 	outputTo  = regexp.MustCompile(`(?:\s(?:-[a-zA-Z]*[oO]|--output|--output-document|-OutFile|-Out)[\s=]\s*|>\s*)["']?([\w./~$@{}\\%:-]+)`)
 	checked   = regexp.MustCompile(`\b(?:sha(?:1|224|256|384|512)(?:sum)?|shasum|md5(?:sum)?|gpg|cosign|minisign|signify|dgst|less|more|vim|nano|Get-FileHash|slsa-verifier|gh attestation)\b`)
 	decodesIn = regexp.MustCompile(`(?:-[a-zA-Z]*[dD]|--decode)\b`)
-	// commandEnd parts commands, also those of cmd.
-	commandEnd = regexp.MustCompile(`\s*(?:&&|\|\||;|\n| & |` + "`" + `)\s*`)
 )
 
 // maxSteps is how many commands after a download are looked at.
 const maxSteps = 4
 
+// cutCommand returns a text up to the end of its first command, also one of cmd, and what comes after that.
+func cutCommand(text []byte) (command, rest []byte, more bool) {
+	for i, c := range text {
+		n := 0
+		switch {
+		case c == ';' || c == '\n' || c == '`':
+			n = 1
+		case (c == '&' || c == '|') && i+1 < len(text) && text[i+1] == c:
+			n = 2
+		case c == '&' && i > 0 && text[i-1] == ' ' && i+1 < len(text) && text[i+1] == ' ':
+			n = 1
+		default:
+			continue
+		}
+		return bytes.TrimSpace(text[:i]), bytes.TrimSpace(text[i+n:]), true
+	}
+	return bytes.TrimSpace(text), nil, false
+}
+
+// savesFile reports whether a command may write a file, and another one follows.
+func savesFile(text []byte, at int) bool {
+	first, _, more := cutCommand(window(text, at))
+	switch {
+	case !more:
+		return false
+	case bytes.HasPrefix(first, []byte("echo ")), bytes.HasPrefix(first, []byte("printf ")):
+		return bytes.IndexByte(first, '>') >= 0
+	case bytes.HasPrefix(first, []byte("certutil")):
+		return true
+	}
+	return bytes.IndexByte(first, '>') >= 0 || bytes.HasPrefix(first, []byte("wget")) || outputFlag.Match(first)
+}
+
+// outputFlag is an option that could name a file to write.
+var outputFlag = regexp.MustCompile(`\s-[\w-]*[oO]`)
+
 // findFetchAndRun finds a file that is fetched or decoded and then run, in the same passage and without a look at it.
 func findFetchAndRun(text []byte, at int) (string, string) {
-	here := window(text, at)
-	if !bytes.ContainsAny(here, "\n;&") {
-		return "", ""
-	}
-	steps := commandEnd.Split(string(here), maxSteps+2)
-	first := steps[0]
+	command, rest, _ := cutCommand(window(text, at))
+	first := string(command)
 	file := ""
 	encoded := strings.HasPrefix(first, "base64")
 	switch m := outputTo.FindStringSubmatch(first); {
@@ -282,7 +317,12 @@ func findFetchAndRun(text []byte, at int) (string, string) {
 	if len(file) < 1 || strings.HasPrefix(file, "$(") {
 		return "", ""
 	}
-	if !isRunAfter(file, steps[1:min(len(steps), maxSteps+1)]) {
+	var steps []string
+	for more := true; more && len(steps) < maxSteps; {
+		command, rest, more = cutCommand(rest)
+		steps = append(steps, string(command))
+	}
+	if !isRunAfter(file, steps) {
 		return "", ""
 	}
 	if encoded {

@@ -114,14 +114,18 @@ func compressed(decode func(io.Reader) (io.Reader, error)) openArchive {
 		}
 		left := min(maxPackedBytes-w.packed.bytes, 4*maxPackedFile)
 		inner, err := io.ReadAll(io.LimitReader(r, left+1))
+		if err == nil && int64(len(inner)) > left {
+			err = errPackedBound
+		}
 		if err != nil {
+			w.packed.bytes += int64(len(inner))
 			return err
 		}
-		if int64(len(inner)) > left {
-			return errPackedBound
-		}
 		if len(inner) > 262 && string(inner[257:262]) == "ustar" {
-			return openTar(ctx, w, rel, inner, depth)
+			before := w.packed.bytes
+			err := openTar(ctx, w, rel, inner, depth)
+			w.packed.bytes = max(w.packed.bytes, before+int64(len(inner))) // also what is no file was decompressed
+			return err
 		}
 		name := strings.TrimSuffix(path.Base(rel), path.Ext(rel))
 		return w.packedFile(ctx, rel, name, bytes.NewReader(inner), depth)

@@ -25,7 +25,7 @@ type walker struct {
 	entries int
 	files   int
 	bytes   int64
-	places  int // in texts, that may still be judged
+	budget  budget
 	packed  packed
 	buf     []byte
 

@@ -1,0 +1,145 @@
+package scan
+
+import "regexp"
+
+// chain is a sequence of places that together are one finding, such as a socket, a connection and a shell. Each place
+// follows the one before it within a distance. The search goes through a text once and remembers for each step how far it
+// reaches, so that any number of places costs no more than finding their keys.
+type chain struct {
+	code  string
+	steps []step
+	// confirm, where there is one, decides whether the finding at the place of the last step stands.
+	confirm func(text []byte, at int) bool
+}
+
+// step is one place of a chain.
+type step struct {
+	keys []string
+	// word says that the key begins a word, ends that it ends one, anyCase that upper and lower case are the same.
+	word, ends, anyCase bool
+	// within is the most bytes between the step before and this one.
+	within int
+	// sameLine says that no line end comes between the step before and this one.
+	sameLine bool
+	// check, where there is one, decides whether a place of the key is one of the step. It looks maxStep bytes far at most.
+	check func(text []byte, at int) bool
+}
+
+// maxStep is how far the check of a step looks.
+const maxStep = 64
+
+// from makes the check of a step with an anchored pattern.
+func from(re *regexp.Regexp) func(text []byte, at int) bool {
+	return func(text []byte, at int) bool { return re.Match(text[at:min(len(text), at+maxStep)]) }
+}
+
+// maxChainSteps is how many steps a chain has at most.
+const maxChainSteps = 4
+
+// chainState is, for each step of one chain, the place up to which the next step continues the sequence; -1 is none.
+type chainState [maxChainSteps]int
+
+func newChainState(chains []chain) []chainState {
+	s := make([]chainState, len(chains))
+	for i := range s {
+		s[i] = chainState{-1, -1, -1, -1}
+	}
+	return s
+}
+
+const (
+	netShell    = "scan.command.reverse_shell_nc"
+	scriptShell = "scan.command.reverse_shell_script"
+	dataExfil   = "scan.command.data_exfil"
+)
+
+// The names of shells as programs of other languages have them.
+var (
+	shellPaths  = []string{"/bin/sh", "/bin/bash", "/bin/zsh"}
+	quotedShell = []string{`"sh"`, `'sh'`, `"bash"`, `'bash'`, `"zsh"`, `'zsh'`}
+	windowShell = []string{`"cmd"`, `'cmd'`, `"cmd.exe`, `'cmd.exe`, `"powershell`, `'powershell`}
+)
+
+var (
+	pythonSocket = step{keys: []string{"socket.socket(", "import socket", "socket(socket.", "create_connection("}}
+	connects     = step{keys: []string{"connect(", "connect_ex("}, within: 800}
+	nodeSocket   = step{keys: []string{"net.connect(", "net.Socket(", "net.createConnection(", `require("net")`, "require('net')"}}
+	sendCall     = step{keys: []string{
+		"requests.post(", "requests.put(", "requests.get(", "httpx.post(", "urlopen(", "urllib.request.Request(", "fetch(", "axios.post(", "axios.get(",
+		".sendall(", "https.request(", "http.request(", "UploadString(", "Net::HTTP.post", "post_form(",
+	}}
+	readCall = step{keys: []string{
+		"open", "readFileSync", "readFile", "read_text", "read_bytes", "Path", "expanduser", "File.read", "file_get_contents", "Get-Content", "ReadAllText", "join",
+	}, ends: true}
+)
+
+// chains are shells that a program hands to the network, and credentials or an environment that it sends.
+var chains = []chain{
+	{code: scriptShell, steps: []step{pythonSocket, connects, {keys: join3([]string{"dup2(", "pty.spawn"}, shellPaths, windowShell), within: 400}}},
+	{code: scriptShell, steps: []step{pythonSocket, connects, {keys: []string{"recv("}, within: 400}, {keys: []string{"subprocess.", "os.popen", "os.system", "exec("}, within: 300}}},
+	{code: scriptShell, steps: []step{
+		{keys: []string{"use Socket", "IO::Socket"}},
+		{keys: []string{"connect", "INET"}, within: 300},
+		{keys: []string{"exec", "system", "open"}, ends: true, within: 300},
+		{keys: join3([]string{"STDIN", "cmd"}, shellPaths), within: 80},
+	}},
+	{code: scriptShell, steps: []step{{keys: []string{"TCPSocket.new", "TCPSocket.open"}}, {keys: join3([]string{"exec", "IO.popen", "spawn", "Open3"}, shellPaths), within: 200}}},
+	{code: scriptShell, steps: []step{
+		{keys: []string{"fsockopen("}},
+		{keys: join3([]string{"exec(", "exec (", "proc_open", "popen(", "popen (", "system(", "system (", "passthru"}, shellPaths), within: 200},
+	}},
+	{code: scriptShell, steps: []step{nodeSocket, {keys: join3([]string{"cmd.exe", "child_process"}, shellPaths, quotedShell), within: 400}, {keys: []string{".pipe(", "connect("}, within: 400}}},
+	{code: scriptShell, steps: []step{nodeSocket, {keys: []string{".pipe("}, within: 400, check: from(anchored(`\.pipe\([^)]{0,40}(?:stdin|sh\.)`))}}},
+	{code: scriptShell, steps: []step{{keys: []string{"/inet/tcp/"}}, {keys: []string{"getline", "|& ", "|&s"}, within: 200}}},
+	{code: scriptShell, steps: []step{
+		{keys: []string{"Sockets.TcpClient"}, anyCase: true},
+		{keys: []string{"iex", "Invoke-Expression", "cmd.exe", "powershell"}, anyCase: true, word: true, ends: true, within: 900},
+	}},
+	{code: scriptShell, steps: []step{
+		{keys: []string{`require("socket")`, "require('socket')"}}, {keys: []string{"tcp(", "connect("}, within: 250}, {keys: []string{"os.execute", "io.popen"}, within: 250},
+	}},
+	{code: dataExfil, confirm: sends, steps: []step{sendCall, {keys: []string{"os.environ", "process.env", "ENV."}, check: isWholeEnv, within: 300}}},
+	{code: dataExfil, confirm: sends, steps: []step{sendCall, inReach(readCall, 400), {keys: credentialKeys, word: true, check: from(credential), within: 120, sameLine: true}}},
+	{code: dataExfil, confirm: sends, steps: []step{readCall, {keys: credentialKeys, word: true, check: from(credential), within: 120, sameLine: true}, inReach(sendCall, 300)}},
+}
+
+func inReach(s step, within int) step {
+	s.within = within
+	return s
+}
+
+func join3(lists ...[]string) []string {
+	var all []string
+	for _, l := range lists {
+		all = append(all, l...)
+	}
+	return all
+}
+
+// Credentials in a program: the core of the path, which the keys begin.
+var (
+	credentialKeys = []string{
+		".ssh", ".aws", ".netrc", ".git-credentials", ".kube/config", ".docker/config.json", ".npmrc", ".pypirc", ".gnupg", ".config/gcloud", ".config/gh/hosts",
+		".azure", ".bash_history", ".zsh_history", ".pgpass", ".my.cnf", ".env", ".openclaw", ".claude/.credentials", ".claude.json", ".vault-token",
+		".terraform.d/credentials", ".electrum", ".bitcoin", ".ethereum/keystore", ".solana/id", "/etc/shadow", "/etc/passwd", "/proc/", "id_rsa", "id_ed25519",
+		"id_ecdsa", "id_dsa", "wallet.dat", "Login Data", "logins.json", "keychain-db", "login.keychain", "aws/credentials", `aws\credentials`, "ssh/id_", `ssh\id_`,
+	}
+	credential = anchored(credentials + `|` + prints + `|` + ownKeys)
+
+	environAfter  = anchored(`os\.environ\b(?:[)\s,}]|\.copy|\.items|$)|ENV\.(?:to_h|to_a|inspect|to_json)|process\.env\s*[,)}\n]`)
+	environBefore = regexp.MustCompile(`\.\.\.$|JSON\.stringify\(\s*$|(?:body|data|env|\be|json)["']?\s*[:=]\s*$`)
+	sendsData     = regexp.MustCompile(`\b(?:data|json|files|body|params|content|method|stringify|environ)\b|\?|\+|sendall\(|write\(`)
+)
+
+// isWholeEnv reports whether a place names the whole environment, not one variable.
+func isWholeEnv(text []byte, at int) bool {
+	if !from(environAfter)(text, at) {
+		return false
+	}
+	return text[at] != 'p' || environBefore.Match(text[max(0, at-30):at])
+}
+
+// sends reports whether a program around a place sends more than a plain request.
+func sends(text []byte, at int) bool {
+	return sendsData.Match(text[max(0, at-300):min(len(text), at+300)])
+}
