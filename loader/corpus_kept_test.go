@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"flag"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -27,7 +26,7 @@ func TestCorpusKeepsWhatWasRead(t *testing.T) {
 	if *recordRead {
 		recordGolden(t, skills)
 	}
-	recorded, header := readRecorded(t)
+	recorded, meant := readRecorded(t)
 	var differences []string
 	for _, s := range skills {
 		was, known := recorded[shortDigest(s.PathBelowRoot)]
@@ -46,8 +45,8 @@ func TestCorpusKeepsWhatWasRead(t *testing.T) {
 		t.Errorf("%d skills that were found before are not found any more", len(recorded))
 	}
 	slices.Sort(differences)
-	if want := header; !slices.Equal(differences, want) {
-		t.Errorf("read differently than before:\n%s\n%s says:\n%s", strings.Join(differences, "\n"), readGolden, strings.Join(want, "\n"))
+	if !slices.Equal(differences, meant) {
+		t.Errorf("read differently than before:\n%s\n%s says:\n%s", strings.Join(differences, "\n"), readGolden, strings.Join(meant, "\n"))
 	}
 }
 
@@ -72,7 +71,7 @@ func recordGolden(t *testing.T, skills []*pannier.Skill) {
 		lines = append(lines, shortDigest(s.PathBelowRoot)+digestOfRead(s))
 	}
 	slices.Sort(lines)
-	text := "# What the version before reading leniently read of the corpus: path, usable (+) or not (-), slug, name and description.\n" +
+	text := "# What this version read of the corpus: path, usable (+) or not (-), slug, name and description, as digests.\n" +
 		strings.Join(lines, "\n") + "\n"
 	if err := os.WriteFile(readGolden, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
@@ -95,7 +94,7 @@ func readRecorded(t *testing.T) (recorded map[string]string, differences []strin
 		case !strings.HasPrefix(line, "#"):
 			at := strings.IndexAny(line, "+-")
 			if at < 0 {
-				t.Fatal(fmt.Errorf("%s: %q", readGolden, line))
+				t.Fatalf("%s: %q", readGolden, line)
 			}
 			recorded[line[:at]] = line[at:]
 		}

@@ -3,6 +3,7 @@ package lint_test
 import (
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -52,6 +53,12 @@ func TestCorpus(t *testing.T) {
 		before := readFile(t, filepath.Join(o.Rules.Workspace, f.Path))
 		checkFix(t, before, filepath.Base(filepath.Dir(f.Path)))
 	}
+	for _, s := range audit(t, o).Skills {
+		if before := filepath.Join(o.Rules.Workspace, s.Path, pannier.SkillFile); isFile(before) {
+			checkFix(t, readFile(t, before), "")
+			checkMended(t, readFile(t, before))
+		}
+	}
 	fmt.Fprintf(&text, "could be mended: %d files, left alone: %d\n", len(fixes), len(left))
 	for _, what := range slices.Sorted(maps.Keys(counts)) {
 		fmt.Fprintf(&text, "%5d %s\n", counts[what], what)
@@ -77,4 +84,9 @@ func BenchmarkFixText(b *testing.B) {
 			b.Fatal(changes)
 		}
 	}
+}
+
+func isFile(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular()
 }

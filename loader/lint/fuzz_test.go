@@ -78,6 +78,25 @@ func readFront(text string) ([]string, bool) {
 	return fields, true
 }
 
+// checkMended fails where the reader still repairs what could be mended.
+func checkMended(t *testing.T, before string) {
+	t.Helper()
+	fixed, _ := lint.FixText([]byte(before), "")
+	front, _, ok := lint.CutText(fixed)
+	if !ok {
+		return
+	}
+	r, err := repair.Parse(front)
+	if err != nil {
+		return
+	}
+	for _, p := range r.Repairs {
+		if !p.Dropped {
+			t.Errorf("%d: %s is left in %q", p.Line, p.Message, fixed)
+		}
+	}
+}
+
 // bodyOf returns what follows a frontmatter that no text is glued to.
 func bodyOf(text string) (string, bool) {
 	front, body, ok := lint.CutText([]byte(text))

@@ -26,6 +26,7 @@ func TestFixPublishedKinds(t *testing.T) {
 		for _, folder := range []string{"", "folder"} {
 			checkFix(t, string(f.Data), folder)
 		}
+		checkMended(t, string(f.Data))
 		if diff := lint.DiffText(string(f.Data), ""); diff != "" {
 			fmt.Fprintf(&text, "-- %s --\n%s", name, diff)
 		}

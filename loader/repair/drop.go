@@ -19,13 +19,13 @@ var restricting = []string{
 // restrictingFields begin no sentence: a line that begins with one is a field without its colon.
 var restrictingFields = []string{"allowed-tools", "allowed_tools", "disallowed-tools", "disable-model-invocation", "user-invocable", "eligibility"}
 
-// systemKeys restrict too, and are too short to be looked for as parts of a name.
-var systemKeys = []string{"os", "platform", "platforms", "bins", "anybins"}
+// restrictingKeys restrict too, for pannier or for another agent, and are too short to be looked for as parts of a name.
+var restrictingKeys = []string{"os", "platform", "platforms", "bins", "anybins", "agent", "context", "paths", "globs"}
 
 // restricts reports whether a field of this name, at any depth, may restrict the skill.
 func restricts(key string) bool {
 	key = strings.NewReplacer("-", "", "_", "", ".", "").Replace(strings.ToLower(key))
-	return slices.Contains(systemKeys, key) || slices.ContainsFunc(restricting, func(part string) bool { return strings.Contains(key, part) })
+	return slices.Contains(restrictingKeys, key) || slices.ContainsFunc(restricting, func(part string) bool { return strings.Contains(key, part) })
 }
 
 // identifying are the fields that say which skill this is and what for.
