@@ -24,7 +24,7 @@ func readmeSteps(t *testing.T) []step {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, rest, ok := strings.Cut(string(readme), "<!-- transcript:")
+	_, rest, ok := strings.Cut(string(readme), "<!-- tested by TestReadmeTranscript: it runs these")
 	_, rest, opened := strings.Cut(rest, "```console\n")
 	block, _, closed := strings.Cut(rest, "```\n")
 	if !ok || !opened || !closed {

@@ -184,7 +184,7 @@ func (p *program) tokenCommand() *cobra.Command {
 --api-tokens: the line is printed beside it, on stderr, or added to the file with --append.
 
 The scopes: read; environment, which is to read and to put the agent's environment; write, which is everything.`,
-		Example: "  pannier token grafana read\n  pannier token agent environment --append /etc/pannier/tokens > agent.token",
+		Example: "  pannier token grafana read\n  pannier token agent environment --append /etc/pannier/tokens > agent.new && mv agent.new agent.token",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			err := p.makeToken(args[0], args[1], file)
