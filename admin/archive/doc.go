@@ -41,7 +41,8 @@
 //	archive.traversal         a component ".."
 //	archive.top_level         more than one top-level directory, or a file beside it
 //	archive.no_skill          no SKILL.md that is a regular file where it must be
-//	archive.reserved          .pannier at the top of the skill, which is pannier's own, or .git and its like ([VersionControl]) anywhere
+//	archive.reserved          .pannier at the top of the skill, which is pannier's own, or .git and its like ([VersionControl]) anywhere,
+//	                          or a directory that git takes for a bare repository
 //	archive.duplicate         the same path twice
 //	archive.collision         paths that are one where case or Unicode forms are not told apart
 //	archive.conflict          a path that is a file and a directory

@@ -177,7 +177,25 @@ func (t *tree) complete() error {
 	case t.kinds[skillFile] != file:
 		return refuse("no_skill", fmt.Sprintf("the archive has no file %s in its directory %s", skillFile, shown(t.top)))
 	}
+	if head, found := t.bareRepository(); found {
+		return refuseEntry("reserved", head, "is in a directory that git takes for a repository without a working tree")
+	}
 	return nil
+}
+
+// bareRepository returns the HEAD of a directory that git takes for a repository, as gitrepository-layout(5) describes one: its
+// config can run commands when the agent calls git there, as that of .git can. With commondir the rest lies elsewhere.
+func (t *tree) bareRepository() (head string, found bool) {
+	for key, rel := range t.spelled {
+		if path.Base(key) != "head" {
+			continue
+		}
+		has := func(name string) bool { return t.spelled[path.Join(path.Dir(key), name)] != "" }
+		if has("commondir") || has("objects") && has("refs") {
+			return rel, true
+		}
+	}
+	return "", false
 }
 
 // directories returns the directories below the skill directory, the deepest first.
