@@ -136,6 +136,9 @@ func (l *Loader) checkOpen(file openFile, dir, root *os.Root) (pannier.FileFault
 		if err != nil {
 			return "", err
 		}
+		if at == above {
+			return "", nil // a directory, which is refused as such
+		}
 		below, ok := strings.CutPrefix(at, strings.TrimSuffix(above, "/")+"/")
 		switch {
 		case !ok:

@@ -75,7 +75,7 @@ func TestOpenRefuses(t *testing.T) {
 	put(t, filepath.Join(dir, ".git/config"), []byte("secret"))
 	put(t, filepath.Join(filepath.Dir(dir), "beside.md"), []byte("b"))
 	for name, target := range map[string]string{
-		"out": "../beside.md", "absolute": filepath.Join(dir, "refs/a.md"), "passwd": "/etc/passwd", "up": "..", "loop": "loop", "gone": "nowhere", "in": "refs/a.md", "refs/back": "../refs/a.md",
+		"out": "../beside.md", "absolute": filepath.Join(dir, "refs/a.md"), "passwd": "/etc/passwd", "up": "..", "loop": "loop", "gone": "nowhere", "in": "refs/a.md", "self": ".", "refs/top": "..", "refs/back": "../refs/a.md",
 	} {
 		must(t, os.Symlink(target, filepath.Join(dir, name)))
 	}
@@ -90,6 +90,7 @@ func TestOpenRefuses(t *testing.T) {
 		"out": pannier.FileOutside, "absolute": pannier.FileOutside, "passwd": pannier.FileOutside, "up/beside.md": pannier.FileOutside, "loop": pannier.FileOutside,
 		"gone": pannier.FileMissing, "none": pannier.FileMissing, "refs/a.md/b": pannier.FileMissing, "nul\x00": pannier.FileMissing, strings.Repeat("n", 300): pannier.FileMissing,
 		"node_modules/m.js": pannier.FileSkipped, ".git/config": pannier.FileSkipped, "refs/.x/y": pannier.FileSkipped,
+		"self": pannier.FileIsDirectory, "refs/top": pannier.FileIsDirectory, "self/.git/config": pannier.FileSkipped,
 		"fifo": pannier.FileSpecial, "large": pannier.FileTooLarge, "in": "", "refs/back": "",
 	} {
 		f, err := l.Open(t.Context(), s, name)
