@@ -90,6 +90,7 @@ var elementMarks = map[string]bool{
 	"function_calls": true, "function_call": true, "function_results": true, "function_result": true, "invoke": true,
 	"tool_use": true, "tool_result": true, "tool_results": true,
 	"tool_call": true, "tool_calls": true, "tool_response": true, "tool_responses": true,
+	"tool_code": false, "think": false,
 }
 
 // maxElementName bounds how much of a text is compared with the names of [elementMarks], with a prefix and a colon.
@@ -157,6 +158,9 @@ func angleMark(text string) (size int, closed bool) {
 	}
 	word := strings.ToLower(name[:end])
 	word = word[strings.LastIndexByte(word, ':')+1:]
+	if end < len(name) && name[end] == '=' && (word == "function" || word == "parameter") { // <function=NAME>
+		return from + end, false
+	}
 	attributes, known := elementMarks[word]
 	closed = end < len(name) && name[end] == '>'
 	switch {
