@@ -91,7 +91,7 @@ func (p *program) acknowledgeCommand() *cobra.Command {
 				if p.json {
 					return p.printJSON(h)
 				}
-				fmt.Fprintf(p.out, "acknowledged %s; health is %s\n", args[0], h.Status)
+				fmt.Fprintf(p.out, "acknowledged %s; health is %s\n", printable(args[0]), printable(string(h.Status)))
 				return nil
 			})
 		},

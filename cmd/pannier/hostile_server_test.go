@@ -135,6 +135,7 @@ mkdir skills/needy; printf -- '---\nname: needy\ndescription: d\ndependencies:\n
 		{"show", "none"},
 		{"health"},
 		{"health", "needy"},
+		{"health", "acknowledge", "audit_broken"},
 		{"events"},
 		{"audit-log", "list"},
 		{"prompt"},
