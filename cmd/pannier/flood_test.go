@@ -60,6 +60,60 @@ func TestListenUnderManyConnections(t *testing.T) {
 	}
 }
 
+// TestListenDoesNotWaitForBodies sends the listener requests whose bodies never come. It answers others meanwhile.
+func TestListenDoesNotWaitForBodies(t *testing.T) {
+	const flood = 600
+	needFiles(t, 2*flood)
+	s := startSidecar(t, newWorkspace(t), "--platform-url", "off", "--listen", "127.0.0.1:0")
+	address := s.listenAddress(t)
+	sendHalfRequests(t, address, flood)
+	begun := time.Now()
+	if status, body := fetch(t, &http.Client{Timeout: patience}, "http://"+address+"/livez", "", ""); status != http.StatusOK {
+		t.Errorf("/livez: %d %s", status, body)
+	}
+	if took := time.Since(begun); took > 15*time.Second {
+		t.Errorf("it answered after %v", took)
+	}
+}
+
+// sendHalfRequests sends requests whose bodies never come, each over a connection from another address.
+func sendHalfRequests(t *testing.T, address string, n int) {
+	t.Helper()
+	for i := range n {
+		dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, byte(1+i/200), byte(1+i%200))}}
+		conn, err := dialer.DialContext(t.Context(), "tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		head := "Content-Length: 1000"
+		if i%2 == 1 {
+			head = "Transfer-Encoding: chunked"
+		}
+		if _, err := fmt.Fprintf(conn, "POST /v1/rescan HTTP/1.1\r\nHost: x\r\n%s\r\n\r\n", head); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestTokenHoldersDoNotWaitForBodies sends the API requests without a token whose bodies never come.
+func TestTokenHoldersDoNotWaitForBodies(t *testing.T) {
+	const flood = 2000
+	needFiles(t, 2*flood)
+	file, token := newTokens(t)
+	s := startSidecar(t, newWorkspace(t), "--platform-url", "off", "--api-listen", "127.0.0.1:0", "--api-tokens", file)
+	address := s.apiAddress(t)
+	sendHalfRequests(t, address, flood)
+	f := far{client: &http.Client{Timeout: patience}, base: "http://" + address}
+	begun := time.Now()
+	if status, body := f.ask(t, token["read"], "GET", "/v1/skills", ""); status != http.StatusOK {
+		t.Errorf("%d %s", status, body)
+	}
+	if took := time.Since(begun); took > 5*time.Second {
+		t.Errorf("it answered after %v", took)
+	}
+}
+
 // flooding opens silent connections at a rate, from each of the source addresses in turn, until the test ends.
 func flooding(t *testing.T, address string, perSecond int, sources []string) {
 	ctx, cancel := context.WithCancel(t.Context())

@@ -72,7 +72,7 @@ func validateWebConfig(path string) error {
 // serveProbes answers on a TCP listener until ctx is done, gives requests under way a moment to end, and closes it.
 func serveProbes(ctx context.Context, ln net.Listener, h http.Handler, webConfig string, log hclog.Logger) error {
 	server := &http.Server{
-		Handler:           h,
+		Handler:           withoutBodies(h),
 		ReadHeaderTimeout: probeTimeout, ReadTimeout: probeTimeout, WriteTimeout: 10 * probeTimeout, IdleTimeout: probeIdle,
 		MaxHeaderBytes: 32 << 10,
 		ErrorLog:       log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Warn}),
@@ -98,6 +98,14 @@ func serveProbes(ctx context.Context, ln net.Listener, h http.Handler, webConfig
 		return nil
 	}
 	return err
+}
+
+// withoutBodies answers requests without their bodies: no request here needs one.
+func withoutBodies(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		api.DropBody(w, r)
+		h.ServeHTTP(w, r)
+	})
 }
 
 // toolkitLog hands what exporter-toolkit logs to the sidecar's logger. Its announcements are details there; a web

@@ -212,6 +212,15 @@ func (l *limitedListener) telling(h http.Handler) http.Handler {
 // endConnection has the server close the connection behind this answer.
 func endConnection(w http.ResponseWriter) { w.Header().Set("Connection", "close") }
 
+// DropBody has the server close the connection of a request after the answer, without waiting for the rest of the body: a client
+// that sends its body slowly would keep the connection until the read timeout. Without a body it does nothing.
+func DropBody(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength != 0 {
+		endConnection(w)
+		_ = http.NewResponseController(w).SetReadDeadline(past) // without it the read timeout ends the wait
+	}
+}
+
 // limitedOf returns the connection that a listener has accepted, below TLS where there is some; nil of any other.
 func limitedOf(conn net.Conn) *limitedConn {
 	if over, ok := conn.(interface{ NetConn() net.Conn }); ok {

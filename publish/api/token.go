@@ -195,7 +195,8 @@ func (h *Handler) turnAway(w http.ResponseWriter, r *http.Request, err error) {
 		}
 		w.Header().Set("WWW-Authenticate", challenge)
 	}
-	w.Header().Set("Connection", "close")
+	endConnection(w)
+	DropBody(w, r)
 	counted := &countingWriter{ResponseWriter: w, status: http.StatusOK}
 	h.fail(counted, r, err)
 	h.metrics.count("", counted.status)
