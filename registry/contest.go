@@ -39,6 +39,15 @@ func contests(s *pannier.Snapshot, locks [][]pannier.LockedSlug) []pannier.Probl
 			problems = append(problems, p)
 		}
 	}
+	for _, p := range borrowedNames(s, granted) {
+		switch {
+		case slices.ContainsFunc(problems, func(other pannier.Problem) bool { return other.Path == p.Path }):
+		case len(problems) == maxContests:
+			more++
+		default:
+			problems = append(problems, p)
+		}
+	}
 	if more > 0 {
 		problems = append(problems, pannier.Problem{
 			Code: kindContested, Severity: pannier.SeverityWarning, Path: "skills",
@@ -47,6 +56,47 @@ func contests(s *pannier.Snapshot, locks [][]pannier.LockedSlug) []pannier.Probl
 		})
 	}
 	return problems
+}
+
+// borrowedNames returns a problem for every installed or allowed skill whose slug or name another skill shows as its own name. A
+// model that chooses by name takes one for the other, though each keeps its slug.
+func borrowedNames(s *pannier.Snapshot, granted map[string][]string) []pannier.Problem {
+	owners := map[string]*pannier.Entry{}
+	for i := range s.Entries {
+		e := &s.Entries[i]
+		if e.State == pannier.StateShadowed || !e.Locked && !slices.Contains(granted[e.Slug], e.Path) {
+			continue
+		}
+		owners[e.Slug] = e
+		if shown := shownName(e); owners[shown] == nil {
+			owners[shown] = e
+		}
+	}
+	if len(owners) == 0 {
+		return nil
+	}
+	var problems []pannier.Problem
+	for i := range s.Entries {
+		e := &s.Entries[i]
+		owner := owners[shownName(e)]
+		if owner == nil || owner.Slug == e.Slug || e.State == pannier.StateShadowed || e.Locked || slices.Contains(granted[e.Slug], e.Path) {
+			continue
+		}
+		problems = append(problems, pannier.Problem{
+			Code: kindContested, Severity: pannier.SeverityWarning, Path: owner.Slug,
+			Message: fmt.Sprintf("%s shows the name %q, which a model can take for %s", e.Path, e.Name, owner.Path),
+			Hint:    fmt.Sprintf("look at %s; remove it, give it another name, or accept it by setting its policy (pannier policy set %s)", e.Path, e.Slug),
+		})
+	}
+	return problems
+}
+
+// shownName returns what the name of a skill is compared by: what a reader sees of it, as a slug.
+func shownName(e *pannier.Entry) string {
+	if e.Name == e.Slug {
+		return e.Slug
+	}
+	return pannier.Slugify(pannier.CleanLine(e.Name))
 }
 
 // grantedPaths returns the directories that clients granted something, sorted, by slug.

@@ -14,6 +14,11 @@ func pdfForms(where string, change ...func(*pannier.Skill)) *pannier.Skill {
 	return skillAt(where, append([]func(*pannier.Skill){func(s *pannier.Skill) { s.Slug = "pdf-forms" }}, change...)...)
 }
 
+// named returns a skill at a path that shows a name.
+func named(where, name string, change ...func(*pannier.Skill)) *pannier.Skill {
+	return skillAt(where, append([]func(*pannier.Skill){func(s *pannier.Skill) { s.Name = name }}, change...)...)
+}
+
 // contested returns the contested slugs of a snapshot with their messages, one a line.
 func contested(s *pannier.Snapshot) string {
 	var lines []string
@@ -54,6 +59,10 @@ func TestContests(t *testing.T) {
 		{"allowed and removed, and a stranger", []*pannier.Skill{pdfForms("skills/aaa")}, set("skills/pdf-forms", implicit), nil, fmt.Sprintf(taken, "skills/aaa")},
 		{"allowed, and an installed stranger", []*pannier.Skill{pdfForms("skills/aaa", locked)}, set("skills/pdf-forms", implicit), nil, fmt.Sprintf(taken, "skills/aaa")},
 		{"broken, and a stranger", []*pannier.Skill{pdfForms("skills/pdf-forms", broken), pdfForms("skills/aaa")}, nil, lock, fmt.Sprintf(taken, "skills/aaa")},
+		{"installed, and its name", []*pannier.Skill{original, named("skills/aaa", "PDF\u200b Forms")}, nil, lock, `skills/aaa shows the name "PDF\u200b Forms", which a model can take for skills/pdf-forms`},
+		{"allowed, and its name", []*pannier.Skill{pdfForms("skills/pdf-forms"), named("skills/aaa", "pdf-forms")}, set("skills/pdf-forms", implicit), nil, `skills/aaa shows the name "pdf-forms", which a model can take for skills/pdf-forms`},
+		{"installed, and its name in an installed skill", []*pannier.Skill{original, named("skills/aaa", "pdf-forms", locked)}, nil, lock, ""},
+		{"neither installed nor allowed, and its name", []*pannier.Skill{pdfForms("skills/pdf-forms"), named("skills/aaa", "pdf-forms")}, nil, nil, ""},
 		{"a stranger that a client accepted", []*pannier.Skill{pdfForms("skills/aaa")}, set("skills/aaa", implicit), lock, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
