@@ -1,6 +1,7 @@
 package watcher
 
 import (
+	"maps"
 	"path/filepath"
 	"slices"
 	"time"
@@ -35,10 +36,12 @@ type unit struct {
 type pending struct {
 	settle, maxWait time.Duration
 
-	seq      uint64           // of the batch handed over last
-	next     uint64           // of the batch to offer, or on offer
-	scanned  time.Time        // when a batch was handed over last
-	units    map[string]*unit // by each of their keys
+	seq     uint64           // of the batch handed over last
+	next    uint64           // of the batch to offer, or on offer
+	scanned time.Time        // when a batch was handed over last
+	units   map[string]*unit // by each of their keys
+	// restless is when the units were handed over that had not become quiet, by each of their keys.
+	restless map[string]time.Time
 	own      marks
 	later    struct{ all, own marks }
 	offering bool
@@ -49,7 +52,7 @@ type pending struct {
 }
 
 func newPending(settle, maxWait time.Duration) pending {
-	return pending{settle: settle, maxWait: maxWait, next: 1, units: make(map[string]*unit)}
+	return pending{settle: settle, maxWait: maxWait, next: 1, units: make(map[string]*unit), restless: make(map[string]time.Time)}
 }
 
 // change marks names, which are what the consumer calls a directory, because an entry of it changed. With covers, everything
@@ -270,9 +273,35 @@ func (p *pending) put(u *unit) {
 
 // delivered records that the consumer took the batch on offer.
 func (p *pending) delivered(at time.Time) {
+	for _, u := range p.offered.units {
+		p.recordRest(u, at)
+	}
 	p.seq, p.scanned = p.next, at
 	p.next++
 	p.settleOffer()
+}
+
+// recordRest records whether a unit that is handed over has become quiet.
+func (p *pending) recordRest(u *unit, at time.Time) {
+	noisy := !u.urgent && !u.hurry && at.Sub(u.last) < p.settle && len(p.restless) < maxDirty
+	for key := range u.keys {
+		if noisy {
+			p.restless[key] = at
+		} else {
+			delete(p.restless, key)
+		}
+	}
+	maps.DeleteFunc(p.restless, func(_ string, since time.Time) bool { return at.Sub(since) > 2*p.maxWait })
+}
+
+// isRestless reports whether a unit has not been quiet since it was handed over at maxWait.
+func (p *pending) isRestless(u *unit) bool {
+	for key := range u.keys {
+		if since, ok := p.restless[key]; !ok || u.first.Sub(since) > p.settle {
+			return false
+		}
+	}
+	return true
 }
 
 // settleOffer ends the offer, and reports whether anything was promised for the batch after it.
@@ -291,8 +320,15 @@ func (p *pending) settleOffer() (promised bool) {
 }
 
 // quiet reports whether nothing is pending that batches up to the one with that Seq do not carry. A batch on offer with that Seq
-// was taken.
+// was taken. A unit that never becomes quiet does not count after maxWait, since what waits for it would wait for ever.
 func (p *pending) quiet(seq uint64) bool {
-	taken := !p.offering || seq >= p.next
-	return seq >= p.seq && taken && len(p.units) == 0 && p.own.empty() && p.later.all.empty() && p.later.own.empty()
+	if p.offering && seq < p.next || seq < p.seq || !p.own.empty() || !p.later.all.empty() || !p.later.own.empty() {
+		return false
+	}
+	for _, u := range p.units {
+		if !p.isRestless(u) {
+			return false
+		}
+	}
+	return true
 }

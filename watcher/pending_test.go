@@ -199,6 +199,41 @@ func TestPendingIsQuiet(t *testing.T) {
 	quiet(1, false)
 }
 
+// TestNoiseWithoutEndIsQuiet makes changes in one unit without a pause. After max-wait the tree counts as quiet in spite of it, until it has
+// settled once. Another unit counts.
+func TestNoiseWithoutEndIsQuiet(t *testing.T) {
+	const ms = time.Millisecond
+	p := watcher.NewPending(100*ms, 3*time.Second)
+	var taken uint64
+	quiet := func(now time.Duration, want bool) {
+		t.Helper()
+		if got := p.Quiet(taken); got != want {
+			t.Errorf("after %v: quiet %t, want %t", now, got, want)
+		}
+	}
+	noise := func(from, to time.Duration) {
+		for now := from; now < to; now += 50 * ms {
+			p.Change("/r/a", false, at(now))
+			if due, _ := p.Due(); !due.After(at(now)) {
+				taken = p.Offer(at(now)).Seq
+				p.Delivered(at(now))
+			}
+		}
+	}
+	noise(0, 2*time.Second)
+	quiet(2*time.Second, false)
+	noise(2*time.Second, 10*time.Second)
+	quiet(10*time.Second, true)
+	p.Change("/r/b", false, at(10*time.Second))
+	quiet(10*time.Second, false)
+	now := 10*time.Second + 200*ms
+	taken = p.Offer(at(now)).Seq
+	p.Delivered(at(now))
+	quiet(now, true)
+	noise(now, now+ms) // a new burst, which may become quiet
+	quiet(now, false)
+}
+
 // TestPendingRescan asks at every moment that there is, and checks that the batch that was promised is full and is handed
 // over after the call.
 func TestPendingRescan(t *testing.T) {

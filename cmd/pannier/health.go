@@ -11,6 +11,7 @@ import (
 
 	"pannier"
 	"pannier/publish/api"
+	"pannier/publish/card"
 	"pannier/publish/client"
 )
 
@@ -91,9 +92,11 @@ func (c *sidecar) health() pannier.Health {
 		Workspace: c.settings.Workspace, WorkspaceID: c.settings.WorkspaceID,
 		Conditions: []pannier.Condition{}, Watch: c.watcher.Health(),
 	}
-	if s := c.registry.Current(); s != nil {
+	var made card.Card
+	s := c.registry.Current()
+	if s != nil {
 		h.SnapshotVersion = s.Version
-		if made, err := c.cards.of(s); err == nil && made.Problem != nil {
+		if made, _ = c.cards.of(s); made.Problem != nil { // none without a card
 			h.Conditions = append(h.Conditions, problemCondition(*made.Problem))
 		}
 		h.Conditions = append(h.Conditions, snapshotConditions(s)...)
@@ -116,6 +119,11 @@ func (c *sidecar) health() pannier.Health {
 	var remote []pannier.Condition
 	h.Push, remote = c.platforms.health()
 	h.Conditions = append(h.Conditions, remote...)
+	if c.cardWaits.Load() && !made.Digest.IsZero() {
+		for i := range h.Push {
+			h.Push[i].Desired = made.Digest
+		}
+	}
 	h.Status = worst(h.Conditions)
 	return h
 }

@@ -51,3 +51,50 @@ func TestNoiseBesideASkill(t *testing.T) {
 		})
 	}
 }
+
+// TestNoiseWithoutEndHoldsNoPush touches a skill without a pause. The first card waits for max_wait, and health says that it is on its
+// way. Later ones do not wait for the noise.
+func TestNoiseWithoutEndHoldsNoPush(t *testing.T) {
+	t.Parallel()
+	const maxWait = 5 * time.Second
+	w, file := oneSkill(t)
+	writeIn(t, w, "mkdir skills/noisy; sed 's/^name: .*/name: noisy/' skills/one/SKILL.md > skills/noisy/SKILL.md")
+	platform := newRecorder(t)
+	platform.up(t)
+	s := startSidecar(t, w, "--platform-url", "http://"+platform.addr, "--max-wait", maxWait.String(), "--resync", "0")
+	s.acknowledged(t)
+	busy := exec.CommandContext(t.Context(), "sh", "-c", "while :; do touch skills/noisy/SKILL.md; sleep 0.02; done")
+	busy.Dir = w
+	if err := busy.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Wait()
+	defer busy.Process.Kill()
+	begun := time.Now()
+	time.Sleep(2 * pushInterval) // which is not what the next push waits for
+
+	edit := func(n int) (waited time.Duration) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(numbered("one", n)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		s.serves(t, "one", number(n))
+		h, err := s.Health(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cards := platform.received(); !strings.Contains(cards[len(cards)-1], number(n)) && h.Push[0].Desired == h.Push[0].Acknowledged {
+			t.Error("health says that the platform has the newest card, which waits")
+		}
+		s.acknowledged(t)
+		return time.Since(began)
+	}
+	if took := edit(1); took < time.Second {
+		t.Logf("the first card did not wait, but took %v", took)
+	}
+	time.Sleep(time.Until(begun.Add(2 * maxWait)))
+	if took := edit(2); took > maxWait/2 {
+		t.Errorf("a card was pushed %v after the edit, want it not to wait for the noise", took)
+	}
+}

@@ -130,6 +130,7 @@ func (c *sidecar) announce(ctx context.Context) {
 		if at := p.next(time.Now()); !at.IsZero() {
 			timer.Reset(time.Until(at))
 		}
+		c.cardWaits.Store(p.waiting > 0)
 		select {
 		case <-ctx.Done():
 			p.flush(time.Now()) // for the outbox

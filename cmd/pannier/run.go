@@ -99,6 +99,7 @@ type sidecar struct {
 	looked      atomic.Pointer[time.Time] // when the last look ended, nil before the first
 	taken       atomic.Uint64             // the Seq of the batch that was taken in last
 	tookIn      chan struct{}             // has a value after a batch was taken in
+	cardWaits   atomic.Bool               // the newest card waits for the next push
 	catchUp     func()                    // collects the garbage of the first scan
 }
 
