@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -44,6 +45,7 @@ const (
 	flip      = `flip() { printf X | dd of="$1" bs=1 seek=$(( $(stat -c %s "$1") / 2 )) conv=notrunc status=none; }; flip `
 	lost      = "state_lost"
 	oneLog    = `log=$(ls audit/*.jsonl | tail -1); `
+	older     = `older() { for part; do rm -rf $part*; cp -a older/$part* .; done; }; older `
 	allEvents = `for f in journal/*.jsonl; do `
 )
 
@@ -77,6 +79,13 @@ var damages = []damage{
 	{name: "policy truncated, audit log with a flipped byte", script: ": > " + current + "; " + oneLog + flip + `"$log"`, tells: []string{lost}},
 	{name: "policy truncated, audit log removed", script: ": > " + current + "; rm -r audit audit.head", tells: []string{lost}},
 	{name: "both policies removed, database half cut, no audit log", script: "rm -r " + current + " " + previous + " audit audit.head; " + half + "state.db", tells: []string{lost}},
+
+	{name: "older policy", script: older + "policy", tells: []string{"policy_restored"}, recovers: true},
+	{name: "older policy, audit log removed", script: older + "policy; rm -r audit audit.head", tells: []string{lost}},
+	{name: "older policy, audit log cut", script: older + "policy; " + oneLog + `sed -i '$d' "$log"`, tells: []string{lost}},
+	{name: "older policy, audit log a file", script: older + "policy; rm -r audit; : > audit", tells: []string{lost}},
+	{name: "older policy and audit log", script: older + "policy audit", tells: []string{lost}},
+	{name: "older audit log, both policies removed", script: older + "audit; rm " + current + " " + previous, tells: []string{lost}},
 
 	{name: "audit log truncated", script: oneLog + `: > "$log"`, tells: []string{"audit_broken"}, recovers: true},
 	{name: "audit log half cut", script: oneLog + half + `"$log"`, tells: []string{"audit_broken"}, recovers: true},
@@ -152,6 +161,11 @@ func newDamaged(t *testing.T) damaged {
 	writeIn(t, d.workspace, `printf 'name: Desk\n' > config.yaml; `+skillScript("plain", "Never refused.")+skillScript("off", "Disabled by policy.")+
 		skillScript("evil", "Blocked by a scan.")+`printf '\177ELF\002\001\001' > skills/evil/tool; chmod -R a+rX .`)
 	s := startSidecar(t, d.workspace, "--platform-url", "http://"+d.platform.addr, "--state-dir", d.state)
+	dir := filepath.Join(d.state, testWorkspaceID)
+	if out, code := s.run("policy", "set", "plain", "--implicit=true"); code != exitYes {
+		t.Fatalf("exit code %d\n%s", code, out)
+	}
+	writeIn(t, dir, "mkdir older; cp -a policy.json* audit audit.head older")
 	if out, code := s.run("policy", "set", "off", "--enabled=false"); code != exitYes {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
@@ -165,6 +179,21 @@ func newDamaged(t *testing.T) damaged {
 			err = errors.Join(err, errors.New("none"))
 		}
 		return err
+	})
+	eventually(t, "the database has the mark of the newest policy file", func() error {
+		var newest policyfile.Mark
+		text, err := os.ReadFile(filepath.Join(dir, current))
+		if err != nil {
+			return err
+		}
+		if err := json.Unmarshal(text, &newest); err != nil {
+			return err
+		}
+		mark, _ := json.Marshal(newest)
+		if database, err := os.ReadFile(filepath.Join(dir, "state.db")); err != nil || !bytes.Contains(database, mark) {
+			return fmt.Errorf("%s is not there: %w", mark, err)
+		}
+		return nil
 	})
 	s.process.kill()
 	return d

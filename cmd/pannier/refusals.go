@@ -32,6 +32,8 @@ const codePolicyRestored = "policy_restored"
 const (
 	bucketPolicyFile = "policy_file"
 	keyTakenOver     = "taken_over"
+	// keyNewestFile has the mark of the newest policy file. It is written after the file, so it is never ahead of it.
+	keyNewestFile = "newest"
 )
 
 // refusals are the policy and the blocks of a workspace: what keeps skills from being used. They are known, or lost.
@@ -41,6 +43,8 @@ type refusals struct {
 	file     *policyfile.File
 	policies *policy.Store
 	verdicts *scans.Store
+	// recorded is the newest policy file by what the database said at the start.
+	recorded policyfile.Mark
 
 	// lost says why it is unknown what was refused; nil where it is known.
 	lost atomic.Pointer[string]
@@ -96,11 +100,14 @@ func openRefusals(m *memory, inaccessible, unread error) (*refusals, error) {
 	if m.dir != "" {
 		found, from, damage = policyfile.Load(m.dir)
 	}
+	r.recorded = m.store.newestFile()
+	older := from == policyfile.Current && found.Number < r.recorded.Number
+	found.Number = max(found.Number, r.recorded.Number) // the numbers go on, whatever was lost
 	r.file = policyfile.New(found)
 	legacy := from == policyfile.Absent && !m.store.marked()
 	if err := r.open(legacy); err != nil {
 		from, damage = policyfile.Unreadable, err
-		r.file = policyfile.New(policyfile.Generation{})
+		r.file = policyfile.New(policyfile.Generation{Number: found.Number})
 		if err := r.open(false); err != nil {
 			return nil, err
 		}
@@ -108,6 +115,8 @@ func openRefusals(m *memory, inaccessible, unread error) (*refusals, error) {
 	lost := inaccessible
 	switch {
 	case lost != nil:
+	case older:
+		lost = r.restore(m, found.AuditSeq, errors.New("policy.json is older than the one that was written last"))
 	case from == policyfile.Current:
 		r.catchUp(m, found)
 	case from == policyfile.Previous:
@@ -157,13 +166,17 @@ func takeOverPolicy(from *store, to *policyfile.File) error {
 	return nil
 }
 
-// mark notes in the database that there is a policy file.
+// mark records in the database that there is a policy file, and which one is the newest.
 func (r *refusals) mark() {
-	if r.store.marked() {
-		return
+	var err error
+	if !r.store.marked() {
+		err = keeper{r.store}.Put(bucketPolicyFile, keyTakenOver, true)
 	}
-	if err := (keeper{r.store}).Put(bucketPolicyFile, keyTakenOver, true); err != nil {
-		r.log.Warn("the database does not say that there is a policy file", "error", err)
+	if newest := r.file.Newest(); err == nil && newest.Number > r.store.newestFile().Number {
+		err = keeper{r.store}.Put(bucketPolicyFile, keyNewestFile, newest)
+	}
+	if err != nil {
+		r.log.Warn("the database does not say which policy file is the newest", "error", err)
 	}
 }
 
@@ -204,6 +217,12 @@ func (s *store) marked() bool {
 	return err == nil && found
 }
 
+// newestFile returns the mark of the newest policy file, as far as the database has it.
+func (s *store) newestFile() (newest policyfile.Mark) {
+	_, _ = s.Get(bucketPolicyFile, keyNewestFile, &newest) // without it, an older file is not noticed
+	return newest
+}
+
 // catchUp applies the newest audit entries to the rows of the current file. A change is in the file before its outcome is in
 // the log, so this changes something only where an older file was put in its place.
 func (r *refusals) catchUp(m *memory, found policyfile.Generation) {
@@ -217,18 +236,18 @@ func (r *refusals) catchUp(m *memory, found policyfile.Generation) {
 	r.unsaved = !r.file.Same(found.Sections)
 }
 
-// restore leads from the previous generation to the current one by the audit log.
+// restore leads from an older generation to the current one by the audit log.
 func (r *refusals) restore(m *memory, after uint64, damage error) error {
 	interrupted, err := r.replay(m, after)
 	if err == nil && interrupted {
 		err = errors.New("a crash interrupted a scan, and its result is unknown")
 	}
 	if err != nil {
-		return fmt.Errorf("%w; its previous generation and the audit log do not lead to it: %w", damage, err)
+		return fmt.Errorf("%w; an older generation and the audit log do not lead to the newest: %w", damage, err)
 	}
 	r.tell(pannier.Condition{
 		Code: codePolicyRestored, Severity: pannier.SeverityWarning, Subject: policyfile.Name,
-		Message: "the policy file was damaged; policy and blocks were restored from its previous generation and the audit log: " + damage.Error(),
+		Message: "the policy file was damaged or replaced; policy and blocks were restored from an older generation and the audit log: " + damage.Error(),
 		Hint:    "check the disk, then run \"pannier health acknowledge policy_restored\"",
 	})
 	return nil
@@ -252,8 +271,10 @@ func (r *refusals) replay(m *memory, after uint64) (interrupted bool, err error)
 		return false, err
 	case report.Headless || report.Recorded > 0:
 		return false, errors.New("nothing shows whether the audit log has all entries")
-	case report.Newest.Seq < after || oldest > after+1:
-		return false, fmt.Errorf("the audit log ends at entry %d, and entries after %d are missing", report.Newest.Seq, after)
+	case report.Newest.Seq < max(after, r.recorded.AuditSeq):
+		return false, fmt.Errorf("the audit log ends at entry %d, and had entry %d", report.Newest.Seq, max(after, r.recorded.AuditSeq))
+	case oldest > after+1:
+		return false, fmt.Errorf("the audit log has no entries between %d and %d", after, oldest)
 	}
 	err = replay.Finish()
 	return replay.Interrupted, err

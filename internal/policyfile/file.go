@@ -24,6 +24,7 @@ type File struct {
 	begun    func()
 	sections atomic.Pointer[Sections]
 	failed   atomic.Pointer[error]
+	newest   atomic.Pointer[Mark]
 
 	mu         sync.Mutex // held while the files are written
 	root       *os.Root   // nil keeps the rows in memory
@@ -40,8 +41,12 @@ func New(g Generation) *File {
 	f := &File{generation: g.Number, seq: g.AuditSeq, suspended: true}
 	sections := maps.Clone(g.Sections)
 	f.sections.Store(&sections)
+	f.newest.Store(&Mark{g.Number, g.AuditSeq})
 	return f
 }
+
+// Newest returns the mark of the newest generation. It never waits for the disk.
+func (f *File) Newest() Mark { return *f.newest.Load() }
 
 // Attach names the directory that changes are written to, empty for none, where the rows came from, and a function that
 // returns the number of the newest audit entry, or false where no entry can be added. begun is called once the first generation
@@ -222,7 +227,11 @@ func (f *File) replace(s Sections) error {
 		return err
 	}
 	f.generation, f.seq, f.intact = f.generation+1, seq, true
-	return f.syncDirectory()
+	if err := f.syncDirectory(); err != nil {
+		return err
+	}
+	f.newest.Store(&Mark{f.generation, f.seq})
+	return nil
 }
 
 func (f *File) writeTemporary(text []byte) error {

@@ -41,6 +41,12 @@ type Generation struct {
 	Sections Sections
 }
 
+// Mark names a generation, so that an older file in its place is noticed.
+type Mark struct {
+	Number   uint64 `json:"generation"`
+	AuditSeq uint64 `json:"audit_seq"`
+}
+
 // onDisk is a generation as it is written. Digest covers everything else.
 type onDisk struct {
 	Format     int             `json:"format"`
