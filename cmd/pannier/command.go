@@ -17,7 +17,7 @@ func (p *program) commandCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "command",
 		Short: "Show the commands that skills give to people, and what an agent gets for one",
-		Args:  cobra.NoArgs,
+		Args:  noSuchCommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(p.commandListCommand(), p.commandRunCommand())

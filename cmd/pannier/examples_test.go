@@ -171,6 +171,27 @@ func TestExampleTurn(t *testing.T) {
 	})
 }
 
+// TestExampleTurnReaderEnds closes the pipe that a turn is printed to: that is no error, and prints no stack.
+func TestExampleTurnReaderEnds(t *testing.T) {
+	forEachExample(t, func(t *testing.T, e example) {
+		w := newWorkspace(t)
+		writeIn(t, w, skillScript("asked", "Is asked for."))
+		s := startSidecar(t, w, "--platform-url", "off")
+		r, out, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+		defer out.Close()
+		var noted strings.Builder
+		cmd := e.command(s.socket, e.dir+"/"+e.turn, "/skill:asked")
+		cmd.Stdout, cmd.Stderr = out, &noted
+		if err := cmd.Run(); err != nil || noted.Len() > 0 {
+			t.Errorf("ended with %v and noted\n%s", err, &noted)
+		}
+	})
+}
+
 // startExample runs the agent of an example until the test ends. Prompts come to the first buffer.
 func startExample(t *testing.T, e example, socket string) (p *process, prompts *lockedBuffer) {
 	t.Helper()

@@ -32,6 +32,12 @@ const (
 // configuration, so that a sidecar that could not serve it does not start.
 func listen(ctx context.Context, s config.Settings) (net.Listener, error) {
 	if s.Listen == "" {
+		if s.WebConfig != "" && s.APIListen == "" {
+			return nil, &exitError{
+				code: exitUnknown, message: fmt.Sprintf("web_config %s is for a TCP listener, and there is none", s.WebConfig),
+				hint: "give --listen or --api-listen too, or leave --web-config out",
+			}
+		}
 		return nil, nil
 	}
 	return listenTCP(ctx, s.Listen, "--listen", s.WebConfig)

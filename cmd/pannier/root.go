@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -75,9 +76,11 @@ Exit codes: 0 yes, done; 1 a negative answer; 2 wrong usage, or it could not be 
 is needed.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Version:       versionLine(),
+		Args:          noSuchCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	p.root.SetVersionTemplate("{{.Version}}\n")
 	config.AddFlags(p.root.PersistentFlags())
 	p.far.add(p.root.PersistentFlags())
 	p.root.AddCommand(
@@ -87,6 +90,19 @@ is needed.`,
 		p.healthCommand(), p.socketCommand(), p.policyCommand(), p.scanCommand(), p.environmentCommand(), p.eventsCommand(), p.replayCommand(), p.probeCommand(), p.tokenCommand(), p.platformCommand(), p.versionCommand(), p.manCommand(),
 	)
 	return p.root
+}
+
+// noSuchCommand accepts no argument of a command that has subcommands, and names those that may be meant.
+func noSuchCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	e := &exitError{code: exitUnknown, message: fmt.Sprintf("unknown command %q for %q", args[0], cmd.CommandPath()), hint: fmt.Sprintf("run \"%s --help\" to see all commands", cmd.CommandPath())}
+	cmd.SuggestionsMinimumDistance = 2
+	if meant := cmd.SuggestionsFor(args[0]); len(meant) > 0 {
+		e.message += `; did you mean "` + strings.Join(meant, `" or "`) + `"?`
+	}
+	return e
 }
 
 // settings returns the settings that the command line, the variables and the settings file give.

@@ -22,6 +22,32 @@ func version() string {
 	return "devel"
 }
 
+// versionLine returns what the command and the flag print: the version, the commit where the build knows it, and the toolchain.
+func versionLine() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		info = &debug.BuildInfo{}
+	}
+	return fmt.Sprintf("pannier %s%s %s %s/%s", version(), commitWords(info.Settings), goVersion(), runtime.GOOS, runtime.GOARCH)
+}
+
+// commitWords returns the commit of a build, with a blank before it, and nothing where the build does not know it.
+func commitWords(settings []debug.BuildSetting) string {
+	var commit, modified string
+	for _, s := range settings {
+		switch {
+		case s.Key == "vcs.revision":
+			commit = s.Value
+		case s.Key == "vcs.modified" && s.Value == "true":
+			modified = ", modified"
+		}
+	}
+	if commit == "" {
+		return ""
+	}
+	return " (commit " + commit + modified + ")"
+}
+
 func goVersion() string { return runtime.Version() }
 
 func (p *program) versionCommand() *cobra.Command {
@@ -30,7 +56,7 @@ func (p *program) versionCommand() *cobra.Command {
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(p.out, "pannier %s %s %s/%s\n", version(), goVersion(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintln(p.out, versionLine())
 			return err
 		},
 	}

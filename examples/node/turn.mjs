@@ -20,6 +20,11 @@ async function main(text) {
   for (const { slug, detail } of turn.rejected) console.error(`--- ${slug} is not active: ${detail}`);
 }
 
+process.stdout.on("error", (error) => {
+  if (error.code !== "EPIPE") throw error;
+  process.exit(0); // the reader, such as head, wants no more
+});
+
 main(process.argv.slice(2).join(" ")).catch((error) => {
   if (!(error instanceof PannierError)) throw error;
   console.error(error.message);

@@ -3,6 +3,7 @@
     python3 turn.py '/skill:pdf-forms fill in form.pdf'
 """
 
+import os
 import sys
 
 from pannier import Pannier, PannierError
@@ -27,5 +28,8 @@ def main(text):
 if __name__ == "__main__":
     try:
         main(" ".join(sys.argv[1:]))
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, such as head, wants no more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except PannierError as error:
         sys.exit(str(error))
