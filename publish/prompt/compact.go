@@ -10,10 +10,6 @@ import (
 )
 
 const (
-	// compactThreshold is with how many active skills, at most, bodies are shown: with more of them the model is better
-	// served with the whole list.
-	compactThreshold = 6
-
 	compactHead = "[Skills]\nThe following skills are available for this turn:\n"
 	compactFoot = "\nBefore you do what one of these skills is for, call `read_skill` with the exact value of its slug, not with its display name," +
 		" and follow the instructions that it returns."
@@ -93,7 +89,7 @@ func compactBodies(bodies map[string]string, used int, into *Section) (size int,
 	matching := into.matching()
 	texts, all, complete := make([]*block, len(matching)), used, true
 	for i, e := range matching {
-		if body, ok := bodies[e.Slug]; ok && into.active <= compactThreshold && !exceeds(body, into.room(used)) {
+		if body, ok := bodies[e.Slug]; ok && !exceeds(body, into.room(used)) {
 			text := compactBody(e.Entry, body)
 			texts[i] = &block{text, runes(text)}
 			all += texts[i].size

@@ -28,8 +28,7 @@ func TestBodies(t *testing.T) {
 	}{
 		{"", few, "b d"},
 		{prompt.Compact, few, "b d"},
-		{prompt.Compact, seven, ""},
-		{prompt.Compact, pannier.Resolution{Active: seven.Active[:6]}, "a b c d e f"},
+		{prompt.Compact, seven, "a b c d e f g"},
 		{prompt.AvailableSkills, few, ""},
 		{prompt.AvailableSkillsReference, few, ""},
 		{prompt.OpenClaw, few, ""},
@@ -41,6 +40,31 @@ func TestBodies(t *testing.T) {
 		if got := strings.Join(prompt.Bodies(tt.format, prompt.Active{Named: tt.r.Active}), " "); got != tt.want {
 			t.Errorf("%q: got %q, want %q", tt.format, got, tt.want)
 		}
+	}
+}
+
+// TestCompactBodyAmongManyImplicitSkills holds to the sentence "Full bodies are eligible only for path-matched skills when
+// the prompt budget allows" (Pioneer skills architecture, "Turn Resolution"): how many other skills are active has no say.
+func TestCompactBodyAmongManyImplicitSkills(t *testing.T) {
+	entries := []pannier.Entry{skill("a", "a", "")}
+	r := pannier.Resolution{Active: []pannier.ActiveSkill{{Slug: "a", Reason: pannier.ViaPath}}}
+	for i := range 12 {
+		slug := "b" + string(rune('a'+i))
+		entries = append(entries, skill(slug, slug, ""))
+		r.Active = append(r.Active, pannier.ActiveSkill{Slug: slug, Reason: pannier.ViaImplicit})
+	}
+	bodies := map[string]string{"a": "The body of a."}
+	if got := prompt.Bodies(prompt.Compact, prompt.Active{Named: r.Active}); !slices.Equal(got, []string{"a"}) {
+		t.Errorf("bodies of %q are read, want that of a", got)
+	}
+	s := &pannier.Snapshot{Entries: entries}
+	whole := prompt.Render(s, r, bodies, prompt.Options{MaxChars: prompt.DefaultMaxChars})
+	if !strings.Contains(whole.Text, "[Skill Body: $a]\nThe body of a.\n") || whole.Truncated {
+		t.Errorf("got %q, truncated %v, want the body of a", whole.Text, whole.Truncated)
+	}
+	tight := prompt.Render(s, r, bodies, prompt.Options{MaxChars: len([]rune(whole.Text)) - 1})
+	if strings.Contains(tight.Text, "The body of a.") || !slices.Equal(tight.Omitted, []string{"a"}) {
+		t.Errorf("over the budget: got %q, omitted %q, want no body", tight.Text, tight.Omitted)
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 // The formats.
 const (
 	// Compact is the section "[Skills]" of Pioneer: of each skill its name, what to call `read_skill` with and when to use
-	// it, and with few skills the bodies of those that match a path of the turn. Without a skill it is empty.
+	// it, and the bodies of those that match a path of the turn, as far as they fit. Without a skill it is empty.
 	Compact = "compact"
 	// AvailableSkills is the XML of the Agent Skills reference tool, with everything escaped and folded. Without a skill
 	// it is empty.
@@ -53,9 +53,9 @@ func NeedsBodies(format string) bool {
 }
 
 // Bodies returns the slugs of the skills whose bodies a format can show in a turn, in the order of the resolution: all of
-// them where the format [NeedsBodies], in [Compact] a few at most, else none.
+// them where the format [NeedsBodies], in [Compact] those that match a path, else none.
 func Bodies(format string, a Active) []string {
-	compact := cmp.Or(format, Compact) == Compact && a.count() <= compactThreshold
+	compact := cmp.Or(format, Compact) == Compact
 	if !compact && !NeedsBodies(format) {
 		return nil
 	}

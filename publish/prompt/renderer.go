@@ -63,8 +63,7 @@ func (r *Renderer) RenderActive(active Active, bodies map[string]string, format 
 	into.Empty()
 	into.Format = cmp.Or(format, Compact)
 	into.maxChars = maxChars
-	into.active = active.count()
-	into.items = r.items(active.Named, slices.Grow(into.items, into.active))
+	into.items = r.items(active.Named, slices.Grow(into.items, active.count()))
 	for _, s := range active.Spans {
 		into.items = append(into.items, active.Rest.items[s.From:s.To]...)
 	}

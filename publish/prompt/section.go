@@ -17,7 +17,6 @@ type Section struct {
 	Omitted []string
 
 	maxChars       int
-	active         int // how many skills the turn has, whether they are shown or not
 	items, ordered []item
 	shown          []bool // by the place of an item, whether it is shown in full
 }
