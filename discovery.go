@@ -49,7 +49,7 @@ type Root struct {
 	Kind SourceKind
 	// Trust is that of the skills that somebody put there, without an installation that says otherwise.
 	Trust Trust
-	// Implicit allows the agent to use the root's skills without being told to.
+	// Implicit allows the agent to use the root's skills without being told to, but for those that pannier installed there.
 	Implicit bool
 	// LinkTargets are directories, absolute and clean, that links in the root may lead into besides the root itself.
 	LinkTargets []string

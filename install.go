@@ -127,6 +127,9 @@ type LockEntry struct {
 	Trust       Trust     `json:"trust"`
 	Origin      string    `json:"origin,omitempty"`
 	InstalledAt time.Time `json:"installed_at"`
+	// StartPolicy says that the skill has `allow_implicit_invocation: false` until policy says otherwise. Entries of older
+	// versions do not have it: their skills keep what the root allows.
+	StartPolicy bool `json:"start_policy,omitempty"`
 	// By is who asked for it.
 	By Actor `json:"by"`
 	// Accepted are the rules whose blocking findings were accepted. It is a record: what counts is in the state store.

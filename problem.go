@@ -54,6 +54,9 @@ func (p Problem) Place() string {
 	return fmt.Sprintf("%s:%d:%d", p.Path, p.Line, p.Column)
 }
 
+// CodeEmptyBody is the problem of a SKILL.md without instructions below its frontmatter.
+const CodeEmptyBody = "skill.body.empty"
+
 // Reason says why a skill can not be used, although it was found.
 type Reason struct {
 	// Code is one of the Reason constants.

@@ -254,7 +254,7 @@ func (d *Door) commit(ctx context.Context, actor pannier.Actor, req pannier.Inst
 	}
 	defer func() { <-d.turn }()
 	ctx = context.WithoutCancel(ctx)
-	reasons, err := d.preflight(req, staged.Skill)
+	e, err := d.preflight(req, staged.Skill)
 	if err != nil {
 		return change{}, err
 	}
@@ -268,7 +268,7 @@ func (d *Door) commit(ctx context.Context, actor pannier.Actor, req pannier.Inst
 	} else {
 		result, err = d.o.Install.Store.Update(ctx, staged, req, actor)
 	}
-	result.Reasons, result.Accepted = reasons, accepted
+	result.Reasons, result.Accepted, result.Problems = e.Reasons, accepted, append(result.Problems, explicitOnly(e)...)
 	if err != nil {
 		return change{plan: result}, errors.Join(err, undo())
 	}

@@ -93,6 +93,22 @@ func TestInstallationIsTold(t *testing.T) {
 	}
 }
 
+// TestInstallationTellsOfPolicy holds to the sentence that non-implicit skills are there so that users keep skills installed
+// "without letting the model discover and use them silently" (Pioneer skills architecture, "Policy"): the answer says so.
+func TestInstallationTellsOfPolicy(t *testing.T) {
+	w := newWorkshop(t)
+	w.policy = pannier.PolicyLayers{Start: pannier.StartSwitches()}.Effective()
+	result, _, err := w.Install(t.Context(), actor, pannier.InstallRequest{AllowMissing: true}, body(skillOf("1.0.0")))
+	if err != nil || len(result.Problems) != 1 || result.Problems[0].Code != "install.explicit_only" || !strings.Contains(result.Problems[0].Hint, "policy set it --implicit=true") {
+		t.Errorf("%+v, %v", result.Problems, err)
+	}
+	w = newWorkshop(t)
+	w.policy = pannier.PolicyLayers{Start: pannier.StartSwitches(), Gateway: pannier.Switches{AllowImplicit: new(true)}}.Effective()
+	if result, _, err := w.Install(t.Context(), actor, pannier.InstallRequest{AllowMissing: true}, body(skillOf("1.0.0"))); err != nil || len(result.Problems) != 0 {
+		t.Errorf("where policy allows it: %+v, %v", result.Problems, err)
+	}
+}
+
 // TestUnauditedInstallations are not made; one whose outcome could not be audited is.
 func TestUnauditedInstallations(t *testing.T) {
 	w := newWorkshop(t)

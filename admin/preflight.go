@@ -9,10 +9,13 @@ import (
 
 // preflight judges a staged skill where it is to lie. What keeps it from ever being used there refuses it; what it lacks
 // refuses it unless the caller knows that.
-func (d *Door) preflight(req pannier.InstallRequest, skill *pannier.Skill) ([]pannier.Reason, error) {
+func (d *Door) preflight(req pannier.InstallRequest, skill *pannier.Skill) (*pannier.Entry, error) {
 	placed := *skill
 	placed.TrustLevel, placed.Managed, placed.Locked = d.o.Install.Trust, true, true
 	before := d.o.Install.Current()
+	if now, ok := installedAt(before, skill); ok {
+		placed.Implicit = now.Implicit
+	}
 	e, after := d.o.Install.Preflight(&placed)
 	if other := rival(e, after); other != nil && !keepsSlug(e, before) {
 		return nil, &pannier.Refusal{
@@ -28,7 +31,28 @@ func (d *Door) preflight(req pannier.InstallRequest, skill *pannier.Skill) ([]pa
 	if other := displaced(e, before, after); other != nil {
 		return nil, conflict(e.Slug, other.Slug, "disable "+other.Slug+", or remove it from `conflicts`")
 	}
-	return e.Reasons, nil
+	return e, nil
+}
+
+// installedAt returns the installed skill in whose place another one is put.
+func installedAt(s *pannier.Snapshot, skill *pannier.Skill) (*pannier.Entry, bool) {
+	if s == nil {
+		return nil, false
+	}
+	now, ok := s.LookupPath(skill.Slug, skill.Path)
+	return now, ok && now.Managed
+}
+
+// explicitOnly tells that a skill waits for policy before the model uses it on its own; nil where it does not.
+func explicitOnly(e *pannier.Entry) []pannier.Problem {
+	if e.Policy.AllowImplicit || e.Policy.ImplicitSource != pannier.PolicyStart {
+		return nil
+	}
+	return []pannier.Problem{{
+		Code: "install.explicit_only", Severity: pannier.SeverityInfo, Path: e.Path, Field: "allow_implicit_invocation",
+		Message: "the agent uses the skill only where a turn names it: installed skills start with allow_implicit_invocation: false",
+		Hint:    "run `pannier policy set " + e.Slug + " --implicit=true` to let the model choose it",
+	}}
 }
 
 // keepsSlug reports whether an update leaves the slug with the installed skill that has it: another skill that claims the slug

@@ -42,6 +42,7 @@ type lockEntry struct {
 	slug    string
 	digest  pannier.Digest
 	vouches bool
+	start   bool // it says that the start value of policy counts
 }
 
 // trustOf returns how far the skill at a path below the root is trusted, and whether pannier has installed it. Where the
@@ -181,6 +182,7 @@ func parseLock(text []byte) (entries map[string]lockEntry, strange []string, err
 		e := entry.identity()
 		if other, again := entries[rel]; again {
 			level = min(level, slices.Index(levels, other.trust))
+			e.start = e.start || other.start
 			e.vouches = false // it is not known which of the two is meant
 		}
 		e.trust = levels[level]
@@ -194,6 +196,9 @@ func parseLock(text []byte) (entries map[string]lockEntry, strange []string, err
 func (f jsonFields) identity() (e lockEntry) {
 	var fingerprint pannier.Digest
 	err := errors.Join(f.read("slug", &e.slug), f.read("fingerprint", &fingerprint), f.read("digest", &e.digest))
+	if f.read("start_policy", &e.start) != nil {
+		e.start = true
+	}
 	e.vouches = err == nil && !fingerprint.IsZero() && e.slug != ""
 	return e
 }
@@ -266,7 +271,7 @@ func (n *node) applyLock(t *tree) {
 func (t *tree) trusted(skill *pannier.Skill) *pannier.Skill {
 	s := *skill
 	t.applyEntry(&s)
-	if s.TrustLevel == skill.TrustLevel && s.Managed == skill.Managed && s.Locked == skill.Locked {
+	if s.TrustLevel == skill.TrustLevel && s.Managed == skill.Managed && s.Locked == skill.Locked && s.Implicit == skill.Implicit {
 		return skill
 	}
 	s.Sum = sum(&s)
@@ -278,6 +283,7 @@ func (t *tree) trusted(skill *pannier.Skill) *pannier.Skill {
 func (t *tree) applyEntry(s *pannier.Skill) {
 	s.TrustLevel, s.Managed = t.trustOf(s.PathBelowRoot)
 	e := t.lock.entries[s.PathBelowRoot]
+	s.Implicit = t.root.Implicit && !e.start
 	mine := (e.slug == "" || e.slug == s.Slug) && (e.digest.IsZero() || e.digest == s.Digest)
 	s.Locked = s.Managed && !t.lock.failed && e.vouches && mine
 	if s.Managed && !mine && !t.root.Trust.AtLeast(s.TrustLevel) {

@@ -297,7 +297,7 @@ func (r *reader) metaDigest(front, metaText []byte) (d pannier.Digest) {
 func (c *contract) emptyBody(p parts) {
 	if p.line > 0 && p.isEmpty() {
 		c.problems = append(c.problems, pannier.Problem{
-			Code: "skill.body.empty", Severity: pannier.SeverityWarning, Path: c.path,
+			Code: pannier.CodeEmptyBody, Severity: pannier.SeverityWarning, Path: c.path,
 			Message: "there are no instructions behind the frontmatter", Hint: "write what the agent shall do below the closing `---`",
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -278,6 +279,57 @@ func TestManagedRoot(t *testing.T) {
 	o.Rules.Workspace, o.Rules.Roots[0].Path = dir+"/none", dir+"/none/skills"
 	_, err = put(t.Context(), open(t, o), skillOf("pdf", "1.0.0"), pannier.InstallRequest{}, false)
 	refused(t, err, "install.root_missing")
+}
+
+// TestInstalledSkillIsNotImplicit holds to "Effective skill policy starts with: enabled = true, allow_implicit_invocation =
+// false" (Pioneer skills architecture, "Policy"), also in a root that allows implicit use of what the owner put there. A skill
+// that an older version installed keeps what it has, over an update and a rollback too.
+func TestInstalledSkillIsNotImplicit(t *testing.T) {
+	dir := workspace(t, "")
+	o := optionsFor(dir)
+	for i := range o.Rules.Roots {
+		o.Rules.Roots[i].Implicit = true
+	}
+	s := open(t, o)
+	implicit := func(rules pannier.DiscoveryRules) bool {
+		t.Helper()
+		c, err := loader.New(loader.Options{Rules: rules}).Load(t.Context(), pannier.Batch{Full: true})
+		i := slices.IndexFunc(c.Skills, func(s *pannier.Skill) bool { return s.Path == "skills/pdf" })
+		if err != nil || i < 0 || !c.Skills[i].Managed {
+			t.Fatalf("skill %d of %+v, %v", i, c.Skills, err)
+		}
+		return c.Skills[i].Implicit
+	}
+	if _, err := put(t.Context(), s, skillOf("pdf", "1.0.0"), pannier.InstallRequest{}, false); err != nil {
+		t.Fatal(err)
+	}
+	if implicit(o.Rules) {
+		t.Error("a new installation is implicit")
+	}
+	lock := filepath.Join(dir, "skills/.pannier/lock.json")
+	text, err := os.ReadFile(lock)
+	old := strings.Replace(string(text), `"start_policy": true,`, "", 1)
+	if err != nil || old == string(text) {
+		t.Fatalf("%s, %v", text, err)
+	}
+	if err := os.WriteFile(lock, []byte(old), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []func() error{
+		func() error { return nil },
+		func() error {
+			_, err := put(t.Context(), s, skillOf("pdf", "2.0.0"), pannier.InstallRequest{Slug: "pdf"}, true)
+			return err
+		},
+		func() error {
+			_, err := s.Rollback(t.Context(), pannier.RemoveRequest{Slug: "pdf"}, pannier.Actor{})
+			return err
+		},
+	} {
+		if err := step(); err != nil || !implicit(o.Rules) {
+			t.Errorf("a skill of an older version lost what it has: %v", err)
+		}
+	}
 }
 
 // TestOneAtATime has many callers, of two stores as of two processes.

@@ -215,12 +215,15 @@ func (p *place) replaceBy(ctx context.Context, st *Staged, req pannier.InstallRe
 	in.After = &pannier.LockEntry{
 		Slug: st.Skill.Slug, Owner: st.Skill.Owner, Version: st.Skill.Version, Fingerprint: st.Fingerprint, Digest: st.Skill.Digest,
 		Trust: st.store.trust, Origin: req.Origin, InstalledAt: time.Now().UTC(), By: by, Previous: c.previous(p.root, st.Skill.Slug),
-		Accepted: req.Accept.Acceptances(nil, by, time.Now().UTC()),
+		StartPolicy: c.startPolicy(), Accepted: req.Accept.Acceptances(nil, by, time.Now().UTC()),
 	}
 	e, err := p.run(ctx, in)
 	e.tell(result)
 	return err
 }
+
+// startPolicy reports whether what is installed has the start value of policy: an update keeps what the version before has.
+func (c current) startPolicy() bool { return c.entry == nil || c.entry.StartPolicy }
 
 // previous is what the lock file says of the version before, nil where there is none.
 func (c current) previous(root pannier.Root, slug string) *pannier.LockEntry {

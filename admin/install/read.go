@@ -45,7 +45,7 @@ func (st *Staged) read(ctx context.Context, folder string) (*pannier.Skill, erro
 	for _, skill := range c.Skills {
 		if skill.PathBelowRoot == folder && !skill.ToolsOnly {
 			s := *skill
-			s.Path, s.Managed, s.Locked = path.Join(st.root.Name, folder), true, true
+			s.Path, s.Managed, s.Locked, s.Implicit = path.Join(st.root.Name, folder), true, true, false
 			s.RootIndex = slices.IndexFunc(st.store.rules.Roots, func(r pannier.Root) bool { return r.Path == st.root.Path })
 			return &s, nil
 		}
@@ -57,6 +57,9 @@ func (st *Staged) read(ctx context.Context, folder string) (*pannier.Skill, erro
 func acceptable(s *pannier.Skill, slug string) error {
 	if s.Broken {
 		return refuse("install.invalid", "the skill can not be used: "+worst(s.Problems), "mend the file, and install it again")
+	}
+	if i := slices.IndexFunc(s.Problems, func(p pannier.Problem) bool { return p.Code == pannier.CodeEmptyBody }); i >= 0 {
+		return refuse("install.invalid", "the skill is empty: "+s.Problems[i].Message, s.Problems[i].Hint)
 	}
 	if len(s.Slug) > maxSlugBytes {
 		return longSlug(s.Slug)

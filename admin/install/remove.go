@@ -134,6 +134,7 @@ func (p *place) rollback(ctx context.Context, req *pannier.RemoveRequest, c curr
 	}
 	after := *before
 	after.By, after.InstalledAt, after.Previous = by, time.Now().UTC(), c.previous(p.root, req.Slug)
+	after.StartPolicy = c.startPolicy()
 	result := p.resultOf(after, req, pannier.StatusRolledBack)
 	result.Previous = c.print
 	return result, &intent{Version: 1, Action: pannier.ActionRollback, Slug: req.Slug, New: after.Fingerprint, Old: c.print, After: &after}, nil

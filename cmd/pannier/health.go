@@ -101,6 +101,7 @@ func (c *sidecar) health() pannier.Health {
 		}
 		h.Conditions = append(h.Conditions, snapshotConditions(s)...)
 		h.Conditions = append(h.Conditions, c.scanConditions(s)...)
+		h.Conditions = append(h.Conditions, implicitConditions(s)...)
 		h.Conditions = append(h.Conditions, c.takeovers.Conditions(s)...)
 	} else {
 		h.Conditions = append(h.Conditions, startingCondition(c.settings))
@@ -170,6 +171,26 @@ func snapshotConditions(s *pannier.Snapshot) []pannier.Condition {
 		})
 	}
 	return conditions
+}
+
+// implicitConditions tell of the skills that were installed before installed skills had the start value of policy, and keep
+// that the model may choose them.
+func implicitConditions(s *pannier.Snapshot) []pannier.Condition {
+	var kept []string
+	for i := range s.Entries {
+		e := &s.Entries[i]
+		if e.Managed && e.Implicit && e.Policy.AllowImplicit && e.Policy.ImplicitSource == pannier.PolicyGateway {
+			kept = append(kept, e.Slug)
+		}
+	}
+	if len(kept) == 0 {
+		return nil
+	}
+	return []pannier.Condition{{
+		Code: "implicit_kept", Severity: pannier.SeverityInfo, Subject: shorten(strings.Join(kept, ", "), 200),
+		Message: fmt.Sprintf("the model may choose %d installed skills because an older version allowed it", len(kept)),
+		Hint:    "run `pannier policy set SLUG --implicit=true` for each to keep it so, or --implicit=false",
+	}}
 }
 
 func problemCondition(p pannier.Problem) pannier.Condition {
