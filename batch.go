@@ -43,7 +43,8 @@ type Batch struct {
 
 // WatchSet is the set of directories that were looked into and so want watching.
 type WatchSet struct {
-	// Dirs are absolute and clean, without repeats.
+	// Dirs are absolute and clean, without repeats. A path that leads to a file, or to nothing, stands for that entry: a change of it
+	// counts, whatever its name is.
 	Dirs []string
 	// Entries are the names of what matters right in the workspace besides config.yaml, sorted: whatever else lies there
 	// is the agent's own, and may change all the time. Nil stands for [UsualEntries].

@@ -26,7 +26,7 @@ func TestLinksWithinTheRoot(t *testing.T) {
 	if s := c.Skills[1]; s.Broken || s.Description != "shared" || s.Slug != "s" {
 		t.Errorf("%+v", s)
 	}
-	wantWatch(t, c, root, root+"/file", root+"/g", root+"/g/b", root+"/real", root+"/real/a")
+	wantWatch(t, c, root, root+"/file", root+"/g", root+"/g/b", root+"/real", root+"/real/a", root+"/shared.json", root+"/shared.md")
 }
 
 func TestLinksOutOfTheRoot(t *testing.T) {
@@ -82,7 +82,7 @@ func TestLinkTargetChanges(t *testing.T) {
 			}
 		}
 		in := filepath.Join(store, version)
-		wantWatch(t, c, root, store, in, in+"/a", in+"/group", in+"/group/b", root+"/file")
+		wantWatch(t, c, root, store, in, in+"/a", in+"/group", in+"/group/b", in+"/one.md", root+"/file")
 	}
 	writeSkill(t, store, "v2/group/c", good("v2"))
 	wantPaths(t, load(t, l, pannier.Batch{Dirs: []string{filepath.Join(store, "v2/group")}}), "a", "file", "group/b", "group/c")
@@ -128,11 +128,11 @@ func TestConfigMapOfOneSkill(t *testing.T) {
 	l := loader.New(loader.Options{Rules: rulesFor(root)})
 	c := load(t, l, pannier.Batch{Full: true})
 	wantPaths(t, c, "other", "pdf")
-	wantWatch(t, c, root, root+"/other", dir, dir+"/..2026_1")
+	wantWatch(t, c, root, root+"/other", dir, dir+"/..2026_1", dir+"/..2026_1/SKILL.md", dir+"/..2026_1/_meta.json")
 	publish(t, dir, "..2026_2", map[string]string{"SKILL.md": good("two"), "_meta.json": `{"slug":"two"}`})
 	c = load(t, l, pannier.Batch{Dirs: []string{dir}})
 	wantPaths(t, c, "other", "pdf")
-	wantWatch(t, c, root, root+"/other", dir, dir+"/..2026_2")
+	wantWatch(t, c, root, root+"/other", dir, dir+"/..2026_2", dir+"/..2026_2/SKILL.md", dir+"/..2026_2/_meta.json")
 	if s := c.Skills[1]; s.Description != "two" || s.Slug != "two" {
 		t.Errorf("%q, %q", s.Description, s.Slug)
 	}

@@ -52,7 +52,7 @@ func TestLinksIntoTargets(t *testing.T) {
 		if p := c.Problems[0]; p.Path != "skills/outside" || !strings.Contains(p.Message, "2 more") || !strings.Contains(p.Hint, "link_targets") {
 			t.Errorf("told %v", p)
 		}
-		wantWatch(t, c, out+"/hop", root, root+"/a", root+"/file", store, store+"/abs", store+"/group", store+"/group/x", store+"/rel")
+		wantWatch(t, c, out+"/hop", root, root+"/a", root+"/file", store, store+"/abs", store+"/group", store+"/group/x", store+"/nothing", store+"/one.md", store+"/rel")
 	}
 	c := load(t, l, pannier.Batch{Full: true})
 	for _, s := range c.Skills {
@@ -104,7 +104,7 @@ func TestTargetChanges(t *testing.T) {
 				t.Errorf("%s: %q in %s", s.Path, s.Description, version)
 			}
 		}
-		wantWatch(t, c, root, root+"/file", store, store+"/"+version, store+"/"+version+"/a")
+		wantWatch(t, c, root, root+"/file", store, store+"/"+version, store+"/"+version+"/a", store+"/"+version+"/one.md")
 	}
 	writeSkill(t, store, "v2/a", good("v3"))
 	if s := load(t, l, pannier.Batch{Dirs: []string{store + "/v2/a"}}).Skills[0]; s.Description != "v3" {
@@ -192,7 +192,7 @@ func TestLinksToWhatNoTargetHolds(t *testing.T) {
 	l := loader.New(loader.Options{Rules: rules})
 	c := load(t, l, pannier.Batch{Full: true})
 	wantPaths(t, c, "a", "f")
-	wantWatch(t, c, out+"/file", out+"/none", out+"/none.md", out+"/soon", root, root+"/a", root+"/f", store)
+	wantWatch(t, c, out+"/file", out+"/none", out+"/none.md", out+"/soon", root, root+"/a", root+"/f", store, store+"/not-yet")
 	link(t, store+"/x", filepath.Join(out, "none"))
 	link(t, store+"/x/SKILL.md", filepath.Join(out, "none.md"))
 	c = load(t, l, pannier.Batch{Dirs: []string{out + "/none", out + "/none.md"}})
@@ -200,5 +200,5 @@ func TestLinksToWhatNoTargetHolds(t *testing.T) {
 	if f := c.Skills[1]; f.Broken || f.Description != "x" {
 		t.Errorf("%+v", f)
 	}
-	wantWatch(t, c, out+"/file", out+"/none", out+"/none.md", out+"/soon", root, root+"/a", root+"/f", store, store+"/x")
+	wantWatch(t, c, out+"/file", out+"/none", out+"/none.md", out+"/soon", root, root+"/a", root+"/f", store, store+"/not-yet", store+"/x", store+"/x/SKILL.md", store+"/x/deep")
 }

@@ -20,7 +20,7 @@ type way struct {
 	// real is the path without links of what is at its end, empty where nothing is, or nothing within the root.
 	real string
 	// dirs are what to watch to learn that the way leads elsewhere: each directory that holds a link on it, and, where nothing is
-	// at its end, the one in which it ends. Outside of where a way may end, where anybody may write at any time, it is not that
+	// at its end, the one in which it ends, and what is missing there. Outside of where a way may end, where anybody may write at any time, it is not that
 	// directory but the path of the entry, which the watcher takes for a directory that is missing, or that a link leads to.
 	dirs []string
 	// outside are the paths of the links on it that lie there, and strays says that what is at its end does so too.
@@ -98,9 +98,8 @@ func (s *scan) passLink(w *way, dir, name string) {
 func (s *scan) passEnd(w *way, dir, name string) {
 	if s.follows(dir) {
 		w.pass(s.abs(dir))
-		return
 	}
-	w.pass(path.Join(dir, name))
+	w.pass(path.Join(s.abs(dir), name))
 }
 
 // above returns the directory that holds what a way has come to.
@@ -154,10 +153,12 @@ func upTo(rel string) string {
 	return strings.TrimSuffix(dir, "/")
 }
 
-// passFile notes the directory of the file that is at the end.
+// passFile notes the file that is at the end, and its directory. In a directory that the watcher knows from the rules only some
+// names count, and this file may have any.
 func (w *way) passFile() {
 	if w.real != "" {
 		w.pass(filepath.Dir(w.real))
+		w.pass(w.real)
 	}
 }
 

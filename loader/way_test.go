@@ -39,14 +39,14 @@ func TestEachLinkOnAWayIsWatched(t *testing.T) {
 	l := loader.New(loader.Options{Rules: rulesFor(root)})
 	c := load(t, l, pannier.Batch{Full: true})
 	wantPaths(t, c, "a", "b", "c")
-	wantWatch(t, c, root, hub, hub+"/one", hub+"/x", root+"/.meta", root+"/b", root+"/c")
+	wantWatch(t, c, root, hub, hub+"/one", hub+"/x", hub+"/x/T.md", hub+"/x/meta.json", root+"/.meta", root+"/b", root+"/c")
 
 	write(t, filepath.Join(hub, "two/SKILL.md"), good("two"))
 	turn(t, "two", filepath.Join(hub, "cur"))
 	turn(t, "y/T.md", filepath.Join(hub, "T.md"))
 	turn(t, "../.hub/y/meta.json", filepath.Join(root, ".meta/m"))
 	c = load(t, l, pannier.Batch{Dirs: []string{hub}})
-	wantWatch(t, c, root, hub, hub+"/two", hub+"/y", root+"/.meta", root+"/b", root+"/c")
+	wantWatch(t, c, root, hub, hub+"/two", hub+"/y", hub+"/y/T.md", hub+"/y/meta.json", root+"/.meta", root+"/b", root+"/c")
 	if a, b, c := c.Skills[0], c.Skills[1], c.Skills[2]; a.Description != "two" || b.Description != "y" || c.Slug != "y" {
 		t.Errorf("%q, %q, %q", a.Description, b.Description, c.Slug)
 	}
@@ -98,7 +98,7 @@ func TestWaysAreForgotten(t *testing.T) {
 		link(t, "../.hub/M.md", filepath.Join(root, dir, "SKILL.md"))
 	}
 	l := loader.New(loader.Options{Rules: rulesFor(root)})
-	wantWatch(t, load(t, l, pannier.Batch{Full: true}), root, hub, hub+"/one", root+"/.skipped", root+"/s")
+	wantWatch(t, load(t, l, pannier.Batch{Full: true}), root, hub, hub+"/one", hub+"/one/SKILL.md", root+"/.skipped", root+"/s")
 	remove(t, filepath.Join(root, "a"))
 	remove(t, filepath.Join(root, "s/SKILL.md"))
 	remove(t, filepath.Join(root, ".skipped/SKILL.md"))
