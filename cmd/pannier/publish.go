@@ -129,7 +129,7 @@ func (p *program) printPublished(out published) error {
 	if p.json {
 		return p.printJSON(out)
 	}
-	fmt.Fprintf(p.out, "%s: %d files\n", printable(out.Directory), len(out.Files))
+	fmt.Fprintf(p.out, "%s: %s\n", printable(out.Directory), plural(len(out.Files), "file"))
 	if len(out.LeftOut) > 0 {
 		fmt.Fprintf(p.err, "left out: %s\n", printable(strings.Join(out.LeftOut, ", ")))
 	}

@@ -166,7 +166,7 @@ func (s streams) printScan(r pannier.ScanReport) error {
 		{"slug", r.Slug},
 		{"path", r.Path},
 		{"decision", string(r.Decision)},
-		{"findings", fmt.Sprintf("%d in %d files, %d bytes", len(r.Findings), r.Files, r.Bytes)},
+		{"findings", fmt.Sprintf("%d in %s, %s", len(r.Findings), plural(r.Files, "file"), plural(int(r.Bytes), "byte"))},
 	}
 	if !r.Fingerprint.IsZero() {
 		rows = append(rows, []string{"fingerprint", r.Fingerprint.String()})

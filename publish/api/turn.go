@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"pannier"
 	"pannier/publish/prompt"
@@ -73,7 +74,7 @@ func (h *Handler) complete(turn pannier.Turn) (pannier.Turn, error) {
 
 func checkTurn(turn pannier.Turn) error {
 	if f := turn.Format; f != "" && !slices.Contains(prompt.Formats(), f) {
-		return invalidParameter("format", fmt.Sprintf("there is no prompt format %q", f), fmt.Sprintf("the formats are %v", prompt.Formats()))
+		return invalidParameter("format", fmt.Sprintf("there is no prompt format %q", f), "give one of "+strings.Join(prompt.Formats(), ", "))
 	}
 	if n := turn.Limits.MaxChars; n != nil && *n < 0 {
 		return invalidParameter("max_chars", "max_chars is less than 0", "0 is no limit")
