@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,8 +15,8 @@ import (
 )
 
 // BenchmarkEditToPlatform measures from the rename that ends an edit to the moment when the platform has the card, on the
-// built binary, with the writer in a process of its own and the shortest waits. What a deployment adds to it is settle. It takes
-// more than a second for each edit: use -benchtime 100x.
+// built binary with the shortest waits. The writer is this process, so that no fork is measured. What a deployment adds to it is
+// settle. It takes more than a second for each edit: use -benchtime 100x.
 func BenchmarkEditToPlatform(b *testing.B) {
 	cards := make(chan string, 16)
 	platform := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -45,28 +44,21 @@ func BenchmarkEditToPlatform(b *testing.B) {
 	defer sidecar.Process.Kill()
 	<-cards // the first, without a skill
 
-	// The writer renames a new SKILL.md into place for each line that it reads.
-	writer := exec.Command("sh", "-c", `while read -r n; do printf -- '---\nname: timed\ndescription: Edit %s.\n---\nDo it.\n' "$n" > "$1/new"; mv "$1/new" "$1/skills/timed/SKILL.md"; done`, "sh", dir)
-	orders, err := writer.StdinPipe()
-	if err != nil {
-		b.Fatal(err)
-	}
-	if err := writer.Start(); err != nil {
-		b.Fatal(err)
-	}
-	defer writer.Wait()
-	defer orders.Close()
-	out := bufio.NewWriter(orders)
-	n := 0
+	edited, n := filepath.Join(dir, "new"), 0
 	var took []time.Duration
 	for b.Loop() {
 		b.StopTimer()
 		time.Sleep(pushInterval + 100*time.Millisecond) // so that the push does not wait for the one before
-		b.StartTimer()
 		n++
+		text := fmt.Sprintf("---\nname: timed\ndescription: Edit %d.\n---\nDo it.\n", n)
+		if err := os.WriteFile(edited, []byte(text), 0o600); err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
 		began := time.Now()
-		fmt.Fprintln(out, n)
-		out.Flush()
+		if err := os.Rename(edited, filepath.Join(dir, "skills", "timed", "SKILL.md")); err != nil {
+			b.Fatal(err)
+		}
 		for want := fmt.Sprintf("Edit %d.", n); !strings.Contains(<-cards, want); {
 		}
 		took = append(took, time.Since(began))
