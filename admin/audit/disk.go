@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sys/unix"
 )
 
 // file is what the disk writes to.
@@ -145,7 +146,7 @@ func (d *disk) reopen() error {
 	if d.active != nil || len(d.files) == 0 {
 		return nil
 	}
-	f, err := os.OpenFile(d.newestPath(), os.O_WRONLY, 0)
+	f, err := os.OpenFile(d.newestPath(), os.O_WRONLY|unix.O_NONBLOCK, 0) // a FIFO in its place must not wait
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

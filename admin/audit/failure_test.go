@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -220,6 +221,32 @@ func TestFilesChangedBehindItsBack(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestFIFOInPlaceOfTheNewestFile replaces the file of a log that is open, before the first entry: appending fails, and waits for no reader.
+func TestFIFOInPlaceOfTheNewestFile(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "audit")
+	l := open(t, audit.Options{Dir: dir})
+	add(t, l, 1, 2)
+	closes(t, l)
+	l = open(t, audit.Options{Dir: dir})
+	path := files(t, dir)[0]
+	if err := errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		_, err := l.Append(entry(3))
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		if err == nil {
+			t.Error("appending to a FIFO succeeds")
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("appending waits for a reader of the FIFO")
 	}
 }
 

@@ -169,13 +169,14 @@ func takeOverPolicy(from *store, to *policyfile.File) error {
 // mark records in the database that there is a policy file, and which one is the newest.
 func (r *refusals) mark() {
 	var err error
+	known := r.store.failed.Load() != nil
 	if !r.store.marked() {
 		err = keeper{r.store}.Put(bucketPolicyFile, keyTakenOver, true)
 	}
 	if newest := r.file.Newest(); err == nil && newest.Number > r.store.newestFile().Number {
 		err = keeper{r.store}.Put(bucketPolicyFile, keyNewestFile, newest)
 	}
-	if err != nil {
+	if err != nil && !known {
 		r.log.Warn("the database does not say which policy file is the newest", "error", err)
 	}
 }

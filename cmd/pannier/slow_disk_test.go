@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -44,6 +47,42 @@ func startOnSlowDisk(t *testing.T, workspace string, args ...string) *sidecarUnd
 	), args...)...)
 	t.Cleanup(s.Close)
 	return s
+}
+
+// delayStats delays each stat of the state directory and what is in it from now on.
+func (s *sidecarUnderTest) delayStats(t *testing.T, stateDir string) {
+	t.Helper()
+	strace, err := exec.LookPath("strace")
+	if err != nil {
+		t.Skip("delaying stat needs strace")
+	}
+	const calls = "newfstatat,statx,fstat"
+	args := []string{
+		"-f", "-qq", "-o", "/dev/null", "-e", "trace=" + calls, "-e", fmt.Sprintf("inject=%s:delay_enter=%d", calls, diskDelay.Microseconds()),
+		"-p", strconv.Itoa(s.process.cmd.Process.Pid),
+	}
+	err = filepath.WalkDir(stateDir, func(path string, _ fs.DirEntry, err error) error {
+		args = append(args, "-P", path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tracer := startBinary(t, strace, args...)
+	eventually(t, "strace is attached", func() error {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.process.cmd.Process.Pid))
+		if err == nil && strings.Contains(string(status), "TracerPid:\t0\n") {
+			err = errors.New("it is not")
+		}
+		select {
+		case <-tracer.done:
+			tracer.done <- nil
+			t.Skipf("strace cannot attach here: %s", tracer.log)
+		default:
+		}
+		return err
+	})
+	time.Sleep(200 * time.Millisecond) // to the other threads
 }
 
 // within fails the test where do does not succeed in time.
@@ -155,4 +194,35 @@ func TestSlowDisk(t *testing.T) {
 		s.process.kill()
 		<-changed
 	}
+}
+
+// TestSlowStats delays each stat of the state directory by eight seconds: the sidecar answers, serves and pushes new skills
+// without waiting for one, also while a policy change waits for the disk.
+func TestSlowStats(t *testing.T) {
+	t.Parallel()
+	platform := newRecorder(t)
+	platform.up(t)
+	stateDir := shortDir(t)
+	w := newWorkspace(t)
+	writeIn(t, w, skillScript("first", "Is there before."))
+	s := startSidecar(t, w, "--state-dir", stateDir, "--scan", "report", "--platform-url", "http://"+platform.addr, "--platform-token-file", tokenFile(t))
+	s.goesLive(t, platform, "before")
+	s.delayStats(t, stateDir)
+	s.answersPromptly(t)
+	s.goesLive(t, platform, "one")
+	changed := make(chan error, 1)
+	go func() {
+		_, err := s.SetPolicy(t.Context(), "first", "", pannier.PolicyChange{AllowImplicit: pannier.Toggle{Given: true, To: new(false)}})
+		changed <- err
+	}()
+	time.Sleep(200 * time.Millisecond)
+	s.answersPromptly(t)
+	s.goesLive(t, platform, "two")
+	select {
+	case err := <-changed:
+		t.Errorf("a policy change was acknowledged before the place of its file was known: %v", err)
+	default:
+	}
+	s.process.kill()
+	<-changed
 }

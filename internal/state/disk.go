@@ -21,7 +21,7 @@ const maxKeyBytes = bbolt.MaxKeySize
 type disk struct {
 	db   *database
 	lock *os.File // its own Close makes closing twice harmless
-	// stuck says that a write has panicked in bbolt. It may have kept the lock of writers then, so that the next one, and the
+	// stuck says that a call has panicked in bbolt. It may have kept a lock then, so that the next one, and the
 	// closing, would wait for ever.
 	stuck atomic.Bool
 	// named says that the name of the database has reached the disk. It is synced before the first write.
@@ -43,7 +43,7 @@ func (d *disk) put(bucket, key string, raw []byte) error {
 	if err := d.syncName(); err != nil {
 		return err
 	}
-	return d.guardWrite(func() error {
+	return d.guard(func() error {
 		return d.db.Update(func(tx *bbolt.Tx) error {
 			b, err := tx.CreateBucketIfNotExists([]byte(bucket))
 			if err != nil {
@@ -73,7 +73,7 @@ func (d *disk) remove(bucket, key string) error {
 	if err != nil || raw == nil {
 		return err
 	}
-	return d.guardWrite(func() error {
+	return d.guard(func() error {
 		return d.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket([]byte(bucket)).Delete([]byte(key)) })
 	})
 }
@@ -90,7 +90,7 @@ func (d *disk) all(bucket string) (entries []entry, err error) {
 
 // close leaves a database that is stuck to the end of the process.
 func (d *disk) close() error {
-	err := d.guardWrite(d.db.Close)
+	err := d.guard(d.db.Close)
 	if d.lock == nil {
 		return err
 	}
@@ -121,22 +121,16 @@ func (d *disk) unlessClosed(err error) error {
 }
 
 // guard runs a call of bbolt. A page that makes no sense panics in there, and one that the disk does not give is a fault
-// in the mapping, which would end the process; both become an error.
+// in the mapping, which would end the process; both become an error, and so does every later call.
 func (d *disk) guard(call func() error) error {
-	err := contain(call)
-	if errors.Is(err, bolterrors.ErrDatabaseNotOpen) {
-		return ErrClosed
-	}
-	return err
-}
-
-// guardWrite is guard for what takes the lock of writers.
-func (d *disk) guardWrite(call func() error) error {
 	if d.stuck.Load() {
-		return fmt.Errorf("%w: an earlier write has failed in it", errBroken)
+		return fmt.Errorf("%w: an earlier call has failed in it", errBroken)
 	}
-	err := d.guard(call)
-	if errors.Is(err, errBroken) {
+	err := contain(call)
+	switch {
+	case errors.Is(err, bolterrors.ErrDatabaseNotOpen):
+		return ErrClosed
+	case errors.Is(err, errBroken):
 		d.stuck.Store(true)
 	}
 	return err

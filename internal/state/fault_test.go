@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"go.etcd.io/bbolt"
 
@@ -122,6 +123,45 @@ func TestBroken(t *testing.T) {
 			}
 			put(t, s, "b", "k", 1)
 			holds(t, s, "b", "k", 1)
+		})
+	}
+}
+
+// TestBrokenWhileOpen damages the file of a store that is open: every call ends, also after one that bbolt panicked in.
+func TestBrokenWhileOpen(t *testing.T) {
+	for name, damage := range map[string]func(path string) error{
+		"empty":   func(path string) error { return os.Truncate(path, 0) },
+		"garbage": func(path string) error { return os.WriteFile(path, bytes.Repeat([]byte{0xa5}, 64<<10), 0o600) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			s, err := state.Open(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			put(t, s, "b", "k", 1)
+			if err := damage(filepath.Join(dir, "state.db")); err != nil {
+				t.Fatal(err)
+			}
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				var got int
+				for range 3 {
+					_, _ = s.Get("b", "k", &got)
+					_ = s.Put("b", "k", 2)
+					_ = s.Delete("b", "k")
+				}
+				if err := s.Put("b", "k", 3); err == nil {
+					t.Error("a write in a damaged file succeeds")
+				}
+				_ = s.Close()
+			}()
+			select {
+			case <-done:
+			case <-time.After(10 * time.Second):
+				t.Fatal("a call does not end")
+			}
 		})
 	}
 }
