@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -189,9 +188,8 @@ func newDamaged(t *testing.T) damaged {
 		if err := json.Unmarshal(text, &newest); err != nil {
 			return err
 		}
-		mark, _ := json.Marshal(newest)
-		if database, err := os.ReadFile(filepath.Join(dir, "state.db")); err != nil || !bytes.Contains(database, mark) {
-			return fmt.Errorf("%s is not there: %w", mark, err)
+		if got, err := committedMark(t, dir); err != nil || got != newest {
+			return fmt.Errorf("it has %+v, want %+v: %w", got, newest, err)
 		}
 		return nil
 	})
@@ -221,6 +219,27 @@ func (r *recorder) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.cards = nil
+}
+
+// committedMark returns the mark of the newest policy file from a copy of the database. A look at its bytes would also find a mark
+// whose transaction is not committed yet, which a kill takes back.
+func committedMark(t *testing.T, dir string) (mark policyfile.Mark, err error) {
+	t.Helper()
+	database, err := os.ReadFile(filepath.Join(dir, "state.db"))
+	if err != nil {
+		return mark, err
+	}
+	apart := t.TempDir()
+	if err := os.WriteFile(filepath.Join(apart, "state.db"), database, 0o600); err != nil {
+		return mark, err
+	}
+	s, err := state.Open(apart)
+	if err != nil {
+		return mark, err
+	}
+	defer s.Close()
+	_, err = s.Get(bucketPolicyFile, keyNewestFile, &mark)
+	return mark, err
 }
 
 func (d damaged) run(t *testing.T, base string, restricted bool) *sidecarUnderTest {
