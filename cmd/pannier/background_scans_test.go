@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -177,6 +178,7 @@ func TestBackgroundScansRest(t *testing.T) {
 		p := newPrinted(t, w, state.Memory())
 		p.lookAt(t, "s000")
 		p.round(t)
+		var mu sync.Mutex
 		var order []string
 		work, working, most := time.Duration(0), 0, 0
 		b := newBackgroundScans(p.fingerprints, func(_ context.Context, s *pannier.Skill, digest pannier.Digest) error {
@@ -185,7 +187,9 @@ func TestBackgroundScansRest(t *testing.T) {
 			time.Sleep(20 * time.Millisecond)
 			working--
 			work += 20 * time.Millisecond
+			mu.Lock()
 			order = append(order, s.Slug)
+			mu.Unlock()
 			_, err := p.verdicts.Put(pannier.ScanVerdict{
 				Fingerprint: digest, Decision: pannier.ScanAllow, Origin: pannier.ScanBackground, Ruleset: p.policy.ruleset,
 			})
@@ -198,7 +202,9 @@ func TestBackgroundScansRest(t *testing.T) {
 		writeIn(t, w, skillScript("s042", "Is another one."))
 		p.lookAt(t, "s042")
 		p.round(t)
+		mu.Lock()
 		seen := len(order)
+		mu.Unlock()
 		time.Sleep(time.Minute)
 		cancel()
 		synctest.Wait()
