@@ -63,7 +63,7 @@ var (
 var (
 	pythonSocket = step{keys: []string{"socket.socket(", "import socket", "socket(socket.", "create_connection("}}
 	connects     = step{keys: []string{"connect(", "connect_ex("}, within: 800}
-	nodeSocket   = step{keys: []string{"net.connect(", "net.Socket(", "net.createConnection(", `require("net")`, "require('net')"}}
+	nodeSocket   = step{keys: []string{"net.connect(", "net.Socket(", "net.createConnection(", `require("net")`, "require('net')", "require(net)", "node:net", "from 'net'", `from "net"`}}
 	sendCall     = step{keys: []string{
 		"requests.post(", "requests.put(", "requests.get(", "httpx.post(", "urlopen(", "urllib.request.Request(", "fetch(", "axios.post(", "axios.get(",
 		".sendall(", "https.request(", "http.request(", "UploadString(", "Net::HTTP.post", "post_form(",
@@ -90,6 +90,11 @@ var chains = []chain{
 	}},
 	{code: scriptShell, steps: []step{nodeSocket, {keys: join3([]string{"cmd.exe", "child_process"}, shellPaths, quotedShell), within: 400}, {keys: []string{".pipe(", "connect("}, within: 400}}},
 	{code: scriptShell, steps: []step{nodeSocket, {keys: []string{".pipe("}, within: 400, check: from(anchored(`\.pipe\([^)]{0,40}(?:stdin|sh\.)`))}}},
+	{code: "scan.command.pipe_shell", steps: []step{
+		{keys: []string{"https.get(", "http.get(", "https).get(", "http).get("}},
+		{keys: []string{`.on("end"`, `.on('end'`, ".on(end"}, within: 250},
+		{keys: []string{"eval(", "Function("}, word: true, within: 80},
+	}},
 	{code: scriptShell, steps: []step{{keys: []string{"/inet/tcp/"}}, {keys: []string{"getline", "|& ", "|&s"}, within: 200}}},
 	{code: scriptShell, steps: []step{
 		{keys: []string{"Sockets.TcpClient"}, anyCase: true},

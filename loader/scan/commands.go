@@ -31,7 +31,7 @@ var commandProbes = slices.Concat([]probe{
 	{keys: []string{"$(printf ", "$(echo ", "`printf ", "`echo "}, cost: 3, find: findSpelled},
 	{keys: []string{".aws/credentials", ".ssh/id_", ".git-credentials", "/.netrc", "/etc/shadow", "secrets/vault", "secrets.vault"}, find: findCredentialPath},
 	{keys: []string{"169.254.169.254", "metadata.google.internal", "169.254.170.2", "fd00:ec2::254"}, find: matching("scan.command.metadata_credentials", metadata)},
-}, shellProbes, exfilProbes, persistenceProbes)
+}, shellProbes, exfilProbes, persistenceProbes, fetchedProbes, []probe{instructionProbe})
 
 // matching makes the find of a probe that has one rule and one pattern.
 func matching(code string, re *regexp.Regexp) func([]byte, int) (string, string) {

@@ -50,10 +50,34 @@ func mayUpload(text []byte, at int) bool {
 // findUpload finds a request that takes a file with credentials along, or the whole environment.
 func findUpload(text []byte, at int) (string, string) {
 	command := keyFlag.ReplaceAll(wholeCommand(text, at), nil)
-	if inUpload.Match(command) && !localOnly(command) {
+	if (inUpload.Match(command) || sendsMounted(command)) && !localOnly(command) {
 		return dataExfil, ""
 	}
 	return "", ""
+}
+
+// Files that a container gets its secrets in.
+var (
+	mounted        = regexp.MustCompile(`(?:\$\(|` + "`" + `|<\(|[@=])[^)\n]{0,40}?/run/secrets/(kubernetes\.io/|eks\.amazonaws\.com/)?`)
+	mountedHeader  = regexp.MustCompile(`(?:-H|--header|-u|--user|--oauth2-bearer)(?:=|\s*)(?:"[^"\n]*|'[^'\n]*)$`)
+	clusterDomains = []string{"svc", "cluster.local", "kubernetes.default"}
+)
+
+// sendsMounted reports whether a request takes a mounted secret along. The token of a cluster is for its own API, which has an
+// address of the cluster; another secret may be in a header, by https.
+func sendsMounted(command []byte) bool {
+	m := mounted.FindSubmatchIndex(command)
+	hosts := hostsOf(command)
+	if m == nil || len(hosts) == 0 {
+		return false
+	}
+	if m[2] >= 0 {
+		return slices.ContainsFunc(hosts, func(h string) bool { return !isPrivate(h) && !isWithin(h, clusterDomains) })
+	}
+	if slices.ContainsFunc(hosts, func(h string) bool { return !isPrivate(h) }) {
+		return !mountedHeader.Match(command[:m[0]]) || bytes.Contains(command, []byte("http://"))
+	}
+	return false
 }
 
 // localOnly reports whether every host that a command names is the machine itself.

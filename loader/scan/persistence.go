@@ -14,7 +14,8 @@ var persistenceProbes = []probe{
 	{keys: []string{"| crontab", "|crontab"}, cost: 10, find: findCrontab},
 	{keys: []string{"ExecStart=", "PROMPT_COMMAND=", "alias "}, cost: 6, find: matching(persists, startsHidden)},
 	{keys: []string{"NOPASSWD"}, find: matching(persists, sudoers)},
-	{keys: []string{"chmod "}, word: true, find: matching(persists, setsShell)},
+	{keys: []string{"chmod "}, word: true, cost: 4, find: findSetuid},
+	{keys: []string{"install "}, word: true, find: matching(persists, installsShell)},
 	{keys: []string{"schtasks ", "reg add ", "New-ItemProperty ", "Set-ItemProperty "}, find: matching(persists, windowsTimer)},
 }
 
@@ -23,10 +24,14 @@ var (
 	appends   = regexp.MustCompile(`(?:>>?|\btee\s+(?:-a\s+)?|(?:open|appendFileSync|writeFileSync|Add-Content|Out-File)\b[^\n]{0,40})\s*["'(]*[\w~/$.{}:\\-]*$`)
 	suspects  = regexp.MustCompile(`(?:curl|wget)\s[^\n]{0,200}(?:\||-o|>|\))|/dev/tcp/|\bn(?:c|cat)\s+\S+\s+\d|base64\s+(?:-d|-D|--decode)|(?:^|[\s"'=(])(?:/tmp/|/dev/shm/|/var/tmp/)[\w.]|\bnohup\s|\b(?:python3?|perl|ruby)\s+-[ce]|\b(?:ba|z)?sh\s+-i\b|alias\s+(?:sudo|su|ls|cd|ssh|git)=|DownloadString|\biex\b`)
 
-	startsHidden = anchored(`ExecStart=[-@]?(?:["']?(?:/tmp/|/dev/shm/|/var/tmp/|\S*/\.[\w-]+(?:\s|$))|\S*(?:ba|z)?sh\s+-c\s[^\n]{0,120}?(?:curl|wget|/dev/tcp/|base64\s+-d|\bnc\s))|PROMPT_COMMAND=["'][^\n]{0,120}?(?:curl|wget|\bnc\s|/dev/tcp/|/tmp/)|alias\s+(?:sudo|su|ls|cd|ssh|git)=["'][^\n]{0,120}?(?:curl\s|wget\s|\bnc\s|/dev/tcp/|/tmp/)`)
-	sudoers      = anchored(`NOPASSWD:\s*ALL["']?\s*(?:>>?|\|\s*(?:sudo\s+)?tee\b)[^\n]{0,40}/etc/sudoers`)
-	setsShell    = anchored(`chmod\s+(?:-\w+\s+)*(?:[ugao]*\+[rwx]*s|[2467]\d{3})\s+["']?(?:\S*/)?(?:ba|z|da|k)?sh(?:[\s;&|"']|$)`)
-	windowsTimer = anchored(`(?i)(?:schtasks\s[^\n]{0,40}/create[^\n]{0,300}?(?:powershell|mshta|https?://|\\temp\\|\\appdata\\|%temp%|%appdata%)|(?:reg\s+add|(?:New|Set)-ItemProperty)\s[^\n]{0,120}?\\?CurrentVersion\\?Run[^\n]{0,300}?(?:powershell|mshta|https?://|\\temp\\|\\appdata\\|%temp%|%appdata%|\$env:(?:temp|appdata)))`)
+	startsHidden  = anchored(`ExecStart=[-@]?(?:["']?(?:/tmp/|/dev/shm/|/var/tmp/|\S*/\.[\w-]+(?:\s|$))|\S*(?:ba|z)?sh\s+-c\s[^\n]{0,120}?(?:curl|wget|/dev/tcp/|base64\s+-d|\bnc\s))|PROMPT_COMMAND=["'][^\n]{0,120}?(?:curl|wget|\bnc\s|/dev/tcp/|/tmp/)|alias\s+(?:sudo|su|ls|cd|ssh|git)=["'][^\n]{0,120}?(?:curl\s|wget\s|\bnc\s|/dev/tcp/|/tmp/)`)
+	sudoers       = anchored(`NOPASSWD:\s*ALL["']?\s*(?:>>?|\|\s*(?:sudo\s+)?tee\b)[^\n]{0,40}/etc/sudoers`)
+	setsShell     = anchored(`chmod\s+(?:-\w+\s+)*(?:[ugao]*\+[rwx]*s|[2467]\d{3})\s+["']?(?:\S*/)?(?:ba|z|da|k)?sh(?:[\s;&|"']|$)`)
+	setsBit       = anchored(`chmod\s+(?:-\w+\s+)*(?:[ugao]*\+[rwx]*s[rwx]*|0?[2467]\d{3}|u=[rwx]*s[rwx]*\S*)\s+["']?([^\s;&|"')]+)`)
+	shellCopied   = regexp.MustCompile(`(?:^|[\s;&|("'` + "`" + `])(?:cp|mv|ln|install|dd|cat)\s[^\n;&|]{0,80}?(?:/|which\s+|-v\s+)(?:ba|z|da|k|a)?sh[)` + "`" + `"']*\s+(?:>\s*|of=)?["']?([^\s;&|"')]+)`)
+	installsShell = anchored(`install\s[^\n;&|]{0,80}?(?:-m\s*|--mode[=\s])(?:0?[2467]\d{3}|\S*u[+=]\S*s)\S*\s[^\n;&|]{0,60}?/(?:ba|z|da|k|a)?sh\s`)
+	interpreter   = regexp.MustCompile(`^(?:/usr)?(?:/local)?/bin/(?:python[\d.]*|perl|ruby|node|php|vim?|find|env|awk|busybox)$`)
+	windowsTimer  = anchored(`(?i)(?:schtasks\s[^\n]{0,40}/create[^\n]{0,300}?(?:powershell|mshta|https?://|\\temp\\|\\appdata\\|%temp%|%appdata%)|(?:reg\s+add|(?:New|Set)-ItemProperty)\s[^\n]{0,120}?\\?CurrentVersion\\?Run[^\n]{0,300}?(?:powershell|mshta|https?://|\\temp\\|\\appdata\\|%temp%|%appdata%|\$env:(?:temp|appdata)))`)
 )
 
 // findAuthorizedKey finds a key that is written down, or fetched, and let in.
@@ -67,6 +72,27 @@ func findStartupFile(text []byte, at int) (string, string) {
 func findCrontab(text []byte, at int) (string, string) {
 	if suspects.Match(lineBefore(text, at, 400)) {
 		return persists, ""
+	}
+	return "", ""
+}
+
+// findSetuid finds a shell, a copy of one, or an interpreter that everybody runs with the rights of its owner.
+func findSetuid(text []byte, at int) (string, string) {
+	here := window(text, at)
+	if setsShell.Match(here) {
+		return persists, ""
+	}
+	m := setsBit.FindSubmatch(here)
+	if m == nil {
+		return "", ""
+	}
+	if interpreter.Match(m[1]) {
+		return persists, ""
+	}
+	for _, copied := range shellCopied.FindAllSubmatch(text[max(0, at-300):at], -1) {
+		if bytes.Equal(copied[1], m[1]) {
+			return persists, ""
+		}
 	}
 	return "", ""
 }

@@ -10,7 +10,7 @@ import (
 
 // Version numbers the rules. It grows with every change that may find more, or less, in the same files, so that kept verdicts
 // of older rules are known for that. A test compares the sources of this package with it.
-const Version = 2
+const Version = 3
 
 // Rule is one thing that a scan looks for.
 type Rule struct {
@@ -136,6 +136,7 @@ var commandRules = []Rule{
 	blocks(removesRoot, "everything on the machine or in the home directory is removed", removeCommand),
 	tells(removalNamed, "a text names a command that removes everything, and does not run it", "check that no instruction tells the agent to run it"),
 	blocks("scan.command.pipe_shell", "what a host answers is run by a shell, unseen", "fetch it into a file, check it against a digest, then run it; or use a package manager"),
+	blocks("scan.command.package_http", "a package is installed from an address without https", "install it by its name from an index, or by https with a digest"),
 	warns(knownInstaller, "the installer of a project is run unseen", "use a package manager where there is one"),
 	blocks("scan.command.decode_shell", "encoded text is decoded and run", "write the command so that people can read it"),
 	blocks("scan.command.env_exfil", "a credential is sent to a host that it is not for", removeCommand),
@@ -145,7 +146,7 @@ var commandRules = []Rule{
 	warns("scan.command.eval_base64", "encoded text is decoded and evaluated", "write the code so that people can read it"),
 	warns("scan.command.credential_path", "a file is named that holds credentials", "check what the skill does with it"),
 	warns("scan.command.metadata_credentials", "the credentials of a cloud machine are read from its metadata service", "check what the skill does with them"),
-	blocks("scan.command.persistence", "a command is left behind that runs at each login, or by a timer, or lets another person log in", removeCommand),
+	blocks("scan.command.persistence", "a command is left behind that runs at each login, or by a timer, or lets another person log in or be root", removeCommand),
 	blocks("scan.command.injection", "the reader is told to ignore its instructions, and to run a command", "remove the text"),
 	warns(described, "a command that would block stands in a passage about attacks", "check that no instruction tells the agent to run it"),
 	warns(commented, "a command that would block stands in a comment", "check that no instruction tells the agent to run it"),

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 var (
@@ -167,8 +168,10 @@ func findSpelled(text []byte, at int) (string, string) {
 
 var (
 	evalDecoded = anchored(`(?:(?:eval|exec)\b|Function\(|compile\(|loads\()[^\n]{0,160}?(?:b64decode|base64_decode|b32decode|a85decode|decodebytes|atob\s*\(|[,(]\s?["']?base64["']?\)|fromhex\(|unhexlify|fromCharCode|rot_?13|,\s?["']?hex["']?\))`)
-	evalFetched = anchored(`(?:eval|exec)\s*\(+[^\n]{0,120}?(?:urlopen|urllib|requests\.get|httpx\.get|fetch\(|https?\.get\(|axios\.get|file_get_contents\(\s*["']https?:)`)
+	evalFetched = anchored(`(?:eval|exec)\s*\(+[^\n]{0,120}?(?:urlopen|urllib|requests\.get|httpx\.get|fetch\(|https?\.get\(|axios\.get|file_get_contents\(\s*["']https?:|URI\.open|Net::HTTP\.get|LWP::|open\(\s*["']https?:|URI(?:\.parse)?\(\s*["']https?:|\bget\s*\(?\s*["']https?:)`)
 	literal     = regexp.MustCompile(`["'][A-Za-z0-9+/_-]{20,}={0,2}["']|\((?:\s*\d{2,3}\s*,){6}`)
+	// decodedText is a text that is decoded. The fold removes the quotes of one without blanks.
+	decodedText = regexp.MustCompile(`(?:decode|decodebytes|atob|from)\s*\(\s*b?["']?([A-Za-z0-9+/]{8,}={0,2})["']?\s*[,)]`)
 )
 
 // findEval finds code that is decoded, or fetched, and evaluated. Where the encoded text is a literal beside it, nothing but
@@ -180,7 +183,7 @@ func findEval(text []byte, at int) (string, string) {
 	}
 	if evalDecoded.Match(here) {
 		line, _, _ := bytes.Cut(here, []byte{'\n'})
-		if literal.Match(line) {
+		if m := decodedText.FindSubmatch(line); literal.Match(line) || m != nil && looksEncoded(m[1]) {
 			return "scan.command.decode_shell", ""
 		}
 		return "scan.command.eval_base64", ""
@@ -190,6 +193,11 @@ func findEval(text []byte, at int) (string, string) {
 		return judgePipe(line)
 	}
 	return "", ""
+}
+
+// looksEncoded reports whether a word is encoded text, not the name of a variable: it ends as such, or mixes cases and digits.
+func looksEncoded(word []byte) bool {
+	return word[len(word)-1] == '=' || len(word)%4 == 0 && bytes.ContainsAny(word, "0123456789") && bytes.ContainsFunc(word, unicode.IsUpper) && bytes.ContainsFunc(word[1:], unicode.IsLower)
 }
 
 var (
