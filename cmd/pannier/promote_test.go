@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -48,7 +49,7 @@ func TestPromotionThatAPlatformRefuses(t *testing.T) {
 	s = startSidecar(t, w, args...)
 	eventually(t, "the promotion is taken", func() error {
 		h, err := s.Health(t.Context())
-		if err != nil || taken.Load() == 0 || slicesHasCode(h.Conditions, "promotion_pending") {
+		if err != nil || taken.Load() == 0 || slices.ContainsFunc(h.Conditions, func(c pannier.Condition) bool { return c.Code == "promotion_pending" }) {
 			return io.ErrNoProgress
 		}
 		return nil
@@ -56,13 +57,4 @@ func TestPromotionThatAPlatformRefuses(t *testing.T) {
 	if out, code := s.run("promote", packet, "--record"); code != 0 || !strings.Contains(out, "taken") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
-}
-
-func slicesHasCode(conditions []pannier.Condition, code string) bool {
-	for _, c := range conditions {
-		if c.Code == code {
-			return true
-		}
-	}
-	return false
 }

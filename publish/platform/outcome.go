@@ -162,7 +162,7 @@ func outcomeOfError(err error) outcome {
 	return outcome{plan: planRetry, reason: reasonConnect, hint: connectHint(err), untouched: isDial(err), refused: isRefused(err)}
 }
 
-// isRefused reports whether nothing listens at an address, or no route leads there, which costs nobody anything to ask.
+// isRefused reports whether nothing listens at an address, or no route leads there, where a try costs the platform nothing.
 func isRefused(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ENETUNREACH)
 }

@@ -16,7 +16,7 @@ const (
 	throttleLeast = 5 * time.Second
 	// throttleTold is how long health reports a 429 after the newest.
 	throttleTold = time.Minute
-	// unixTimes are numbers above this: more seconds than anybody is asked to wait.
+	// unixTimes are numbers above this: more seconds than a platform asks to wait.
 	unixTimes = 100_000_000
 	// throttleShare is the part of the allowance, one in so many, that is left to the agents of the address.
 	throttleShare = 10
