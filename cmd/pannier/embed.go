@@ -12,7 +12,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"pannier/config"
-	"pannier/publish/platform/devplatform"
+	"pannier/publish/molecule/dev"
 )
 
 // embeddedName is what health, events and the log call the embedded development platform.
@@ -25,32 +25,34 @@ const embeddedURL = "http://localhost"
 // other process can reach it, and the token never leaves this one. The platform keeps nothing over a restart, so there is
 // no outbox.
 func embedPlatform(all *parts, s config.Settings, log hclog.Logger) (remote, error) {
-	dev := devplatform.New(devplatform.Options{Logger: log, RateLimit: devplatform.RateLimit})
+	devPlatform := dev.New(dev.Options{Logger: log, RateLimit: dev.RateLimit})
 	workspace := s.Platforms[0].WorkspaceID
-	token, err := dev.Seed(workspace, "")
+	token, err := devPlatform.Seed(workspace, "")
 	if err != nil {
-		dev.Close()
+		devPlatform.Close()
 		return remote{}, &exitError{code: exitUnknown, message: "embedded platform: " + err.Error(), hint: "give a UUID with --workspace-id, a platform with --platform-url, or push nothing with --platform-url=off"}
 	}
 	ln := newPipeListener()
-	all.do("development platform", func(ctx context.Context) error { return servePlatform(ctx, newPlatformServer(dev), ln, dev) })
+	all.do("development platform", func(ctx context.Context) error {
+		return servePlatform(ctx, newPlatformServer(devPlatform), ln, devPlatform)
+	})
 	log.Info(embeddedName+", reachable in this process only", "workspace_id", workspace)
 	return remote{token: func() (string, error) { return token, nil }, dial: ln.dial}, nil
 }
 
 // newPlatformServer returns a server of a development platform. Its timeouts do not hold for event streams.
-func newPlatformServer(dev *devplatform.Platform) *http.Server {
+func newPlatformServer(devPlatform *dev.Platform) *http.Server {
 	return &http.Server{
-		Handler: dev, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, WriteTimeout: 30 * time.Second,
+		Handler: devPlatform, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, WriteTimeout: 30 * time.Second,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
 	}
 }
 
 // servePlatform answers for a development platform until ctx is done.
-func servePlatform(ctx context.Context, server *http.Server, ln net.Listener, dev *devplatform.Platform) error {
+func servePlatform(ctx context.Context, server *http.Server, ln net.Listener, devPlatform *dev.Platform) error {
 	stop := context.AfterFunc(ctx, func() { server.Close() })
 	defer stop()
-	defer dev.Close()
+	defer devPlatform.Close()
 	if err := server.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("development platform: %w", err)
 	}

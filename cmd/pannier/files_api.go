@@ -14,7 +14,7 @@ import (
 
 	"pannier"
 	"pannier/config"
-	"pannier/publish/platform/files"
+	"pannier/publish/molecule/files"
 )
 
 // variableAgentID is the variable in which a platform tells an agent its workspace id.

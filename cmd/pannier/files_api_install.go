@@ -16,7 +16,7 @@ import (
 	"pannier/admin/archive"
 	"pannier/admin/install"
 	"pannier/loader/scan"
-	"pannier/publish/platform/files"
+	"pannier/publish/molecule/files"
 )
 
 // movedFar is what came of a change on a platform: what comes of one elsewhere, and how it was looked for.

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pannier/publish/api"
-	"pannier/publish/platform/devplatform"
+	"pannier/publish/molecule/dev"
 )
 
 // maxPlatformConns is how many connections a development platform takes at one time; half of them can be event streams.
@@ -41,7 +41,7 @@ application/json of at most 8 MiB; all cards together have at most 32 MiB.`,
 		},
 	}
 	cmd.Flags().StringArrayVar(&workspaces, "workspace", nil, "a workspace as ID or ID:TOKEN, the ID a UUID; repeatable")
-	cmd.Flags().IntVar(&rateLimit, "rate-limit", devplatform.RateLimit, "how many requests one address may make in a minute; 0 is no limit")
+	cmd.Flags().IntVar(&rateLimit, "rate-limit", dev.RateLimit, "how many requests one address may make in a minute; 0 is no limit")
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "the TCP address; port 0 takes a free one")
 	return cmd
 }
@@ -49,12 +49,12 @@ application/json of at most 8 MiB; all cards together have at most 32 MiB.`,
 // runPlatform serves a development platform until ctx is done. Its address and the tokens that it made go to stdout.
 func (p *program) runPlatform(ctx context.Context, listen string, rateLimit int, workspaces []string) error {
 	log := hclog.New(&hclog.LoggerOptions{Name: "pannier", Output: p.err, Level: hclog.Info})
-	dev := devplatform.New(devplatform.Options{Logger: log, RateLimit: rateLimit})
+	devPlatform := dev.New(dev.Options{Logger: log, RateLimit: rateLimit})
 	for _, w := range workspaces {
 		id, token, given := strings.Cut(w, ":")
-		made, err := dev.Seed(id, token)
+		made, err := devPlatform.Seed(id, token)
 		if err != nil {
-			dev.Close()
+			devPlatform.Close()
 			return fmt.Errorf("--workspace %s: %w", id, err)
 		}
 		if !given {
@@ -63,10 +63,10 @@ func (p *program) runPlatform(ctx context.Context, listen string, rateLimit int,
 	}
 	ln, err := net.Listen("tcp", listen)
 	if err != nil {
-		dev.Close()
+		devPlatform.Close()
 		return fmt.Errorf("listen: %w", err)
 	}
 	fmt.Fprintf(p.out, "platform http://%s\n", ln.Addr())
-	server := newPlatformServer(dev)
-	return servePlatform(ctx, server, api.Bound(server, ln, maxPlatformConns), dev)
+	server := newPlatformServer(devPlatform)
+	return servePlatform(ctx, server, api.Bound(server, ln, maxPlatformConns), devPlatform)
 }

@@ -16,13 +16,13 @@ import (
 	"syscall"
 	"testing"
 
-	"pannier/publish/platform"
-	"pannier/publish/platform/devplatform"
+	"pannier/publish/molecule"
+	"pannier/publish/molecule/dev"
 )
 
 // oddPlatform is a development platform in this process that something stands before.
 type oddPlatform struct {
-	*devplatform.Platform
+	*dev.Platform
 	server *httptest.Server
 	// instead answers where it writes something; the platform answers the rest.
 	instead atomic.Pointer[func(w http.ResponseWriter, r *http.Request) bool]
@@ -31,7 +31,7 @@ type oddPlatform struct {
 // newOddPlatform has an agent registered, with a url and a key of its own.
 func newOddPlatform(t *testing.T, instead func(w http.ResponseWriter, r *http.Request) bool) *oddPlatform {
 	t.Helper()
-	p := &oddPlatform{Platform: devplatform.New(devplatform.Options{})}
+	p := &oddPlatform{Platform: dev.New(dev.Options{})}
 	t.Cleanup(p.Close)
 	p.instead.Store(&instead)
 	p.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -50,7 +50,7 @@ func newOddPlatform(t *testing.T, instead func(w http.ResponseWriter, r *http.Re
 // agentStarts registers the card of an agent, as its runtime does.
 func (p *oddPlatform) agentStarts(t *testing.T) {
 	t.Helper()
-	r := httptest.NewRequest(http.MethodPost, platform.PathRegister, strings.NewReader(`{"id":"`+testWorkspaceID+
+	r := httptest.NewRequest(http.MethodPost, molecule.PathRegister, strings.NewReader(`{"id":"`+testWorkspaceID+
 		`","url":"http://agent:8000","agent_card":{"name":"boot","url":"http://agent:8000","x_team":"blue","skills":[]}}`))
 	r.Header.Set("Authorization", "Bearer "+testToken)
 	r.Header.Set("Content-Type", "application/json")
@@ -117,7 +117,7 @@ func TestPlatformWhoseFirstReadIsOdd(t *testing.T) {
 		switch {
 		case strings.HasPrefix(r.URL.Path, "/workspaces/"):
 			fmt.Fprint(w, "<html>maintenance</html>")
-		case r.URL.Path == platform.PathEvents:
+		case r.URL.Path == molecule.PathEvents:
 			w.WriteHeader(http.StatusBadGateway)
 		default:
 			return false
@@ -208,7 +208,7 @@ func configOf(t *testing.T, secure *httptest.Server, ca string) string {
 // TestPlatformThatRefusedTheCard takes it once somebody asks: by a SIGHUP, and by a rescan.
 func TestPlatformThatRefusedTheCard(t *testing.T) {
 	tooLarge := func(w http.ResponseWriter, r *http.Request) bool {
-		if r.URL.Path != platform.PathUpdateCard {
+		if r.URL.Path != molecule.PathUpdateCard {
 			return false
 		}
 		w.WriteHeader(http.StatusRequestEntityTooLarge)

@@ -15,15 +15,15 @@ import (
 	"pannier"
 	"pannier/config"
 	"pannier/publish/card"
-	"pannier/publish/platform"
+	"pannier/publish/molecule"
 )
 
 // publishers keep every platform holding the newest card, each by itself: one that hangs holds up no other. There is none
 // where nothing is pushed.
 type publishers struct {
-	all []*platform.Publisher
+	all []*molecule.Publisher
 	// tokens are the token files of the platforms that have one.
-	tokens []*platform.FileToken
+	tokens []*molecule.FileToken
 	// offered is closed once there is a card of this process.
 	offered chan struct{}
 	once    sync.Once
@@ -50,7 +50,7 @@ func newPublishers(s config.Settings, to remote, emit func(pannier.EventType, an
 			return nil, err
 		}
 		if o.Token == nil && at.TokenFile != "" {
-			token := platform.NewFileToken(at.TokenFile)
+			token := molecule.NewFileToken(at.TokenFile)
 			p.tokens = append(p.tokens, token)
 			o.Token = token.Read
 		}
@@ -58,7 +58,7 @@ func newPublishers(s config.Settings, to remote, emit func(pannier.EventType, an
 			o.URL, o.Name, o.Label = embeddedURL, embeddedName, "embedded"
 		}
 		o.CardMaxBytes, o.Emit, o.Registerer, o.Logger = s.CardMaxBytes, emit, reg, log
-		pub, err := platform.New(o)
+		pub, err := molecule.New(o)
 		if err != nil {
 			return nil, fmt.Errorf("platform: %w", err)
 		}
@@ -69,9 +69,9 @@ func newPublishers(s config.Settings, to remote, emit func(pannier.EventType, an
 
 // platformOptions turns settings into options. Platforms share the directory of the outbox: its files are called by
 // endpoint and workspace, so each finds its own again, also where the settings name them in another order.
-func platformOptions(at config.Platform, to remote) (platform.Options, error) {
+func platformOptions(at config.Platform, to remote) (molecule.Options, error) {
 	header, err := platformHeader(at.Headers)
-	return platform.Options{
+	return molecule.Options{
 		URL: at.URL, Path: at.Path, WorkspaceID: at.WorkspaceID, Token: to.token, Header: header, CAFile: at.CAFile,
 		Dial: to.dial, Outbox: to.outbox, OutboxStale: to.stale, ReadBack: at.ReadBack, Events: at.Events, Peers: true,
 	}, err
@@ -87,7 +87,7 @@ func platformHeader(settings map[string]string) (http.Header, error) {
 	for name, value := range settings {
 		path, inFile := strings.CutPrefix(value, "@")
 		if inFile && !strings.HasPrefix(path, "@") {
-			text, err := platform.ReadFile(path, maxHeaderFile)
+			text, err := molecule.ReadFile(path, maxHeaderFile)
 			if err != nil {
 				return nil, &exitError{
 					code: exitUnknown, message: fmt.Sprintf("read the value of the platform header %s: %v", name, err),

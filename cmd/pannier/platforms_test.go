@@ -16,7 +16,7 @@ import (
 
 	"pannier"
 	"pannier/config"
-	"pannier/publish/platform"
+	"pannier/publish/molecule"
 )
 
 const peerID = "0e5f6b0e-3c52-4d0e-9f4e-0f4a3c9a2b11"
@@ -77,7 +77,7 @@ func TestPlatformThatHangsHarmsNoOther(t *testing.T) {
 				return fmt.Errorf("push %+v, want %s", push, want)
 			}
 		}
-		if !slices.Equal(addresses, []string{hanging.URL + platform.DefaultPath, failing.URL + platform.DefaultPath, "http://" + good.addr + platform.DefaultPath}) {
+		if !slices.Equal(addresses, []string{hanging.URL + molecule.DefaultPath, failing.URL + molecule.DefaultPath, "http://" + good.addr + molecule.DefaultPath}) {
 			return fmt.Errorf("platforms %q", addresses)
 		}
 		if h.Push[2].Acknowledged != want || h.Push[2].LastError != "" || !strings.Contains(h.Push[1].LastError, "500") || !h.Push[0].Acknowledged.IsZero() {
@@ -85,7 +85,7 @@ func TestPlatformThatHangsHarmsNoOther(t *testing.T) {
 		}
 		return nil
 	})
-	s.hasEvent(t, pannier.EventCardPushed, `"platform":"http://`+good.addr+platform.DefaultPath+`"`)
+	s.hasEvent(t, pannier.EventCardPushed, `"platform":"http://`+good.addr+molecule.DefaultPath+`"`)
 	for _, host := range []string{strings.TrimPrefix(hanging.URL, "http://"), strings.TrimPrefix(failing.URL, "http://"), good.addr} {
 		if metrics, err := s.Metrics(t.Context()); err != nil || !strings.Contains(string(metrics), fmt.Sprintf("pannier_outbox_pending{platform=%q} ", host)) {
 			t.Errorf("no metrics of %s (%v)", host, err)
@@ -148,7 +148,7 @@ func TestKilledSidecarWithSeveralPlatforms(t *testing.T) {
 func (p *platformUnderTest) register(t *testing.T, id, token, card string) string {
 	t.Helper()
 	body := fmt.Sprintf(`{"id":%q,"url":"http://agent.example","agent_card":%s}`, id, card)
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.url+platform.PathRegister, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.url+molecule.PathRegister, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func (p *platformUnderTest) register(t *testing.T, id, token, card string) strin
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	var made platform.RegisterResponse
+	var made molecule.RegisterResponse
 	if err := json.NewDecoder(res.Body).Decode(&made); err != nil || res.StatusCode != http.StatusOK {
 		t.Fatalf("register: %s %v", res.Status, err)
 	}

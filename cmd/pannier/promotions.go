@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"pannier"
-	"pannier/publish/platform"
+	"pannier/publish/molecule"
 )
 
 // promote tells every platform of a promotion at once, and returns what became of it, in the order of the settings.
@@ -19,7 +19,7 @@ func (p *publishers) promote(ctx context.Context, promotion pannier.Promotion, h
 	return results
 }
 
-func tell(ctx context.Context, to *platform.Publisher, promotion pannier.Promotion, heartbeat bool) pannier.ActivityResult {
+func tell(ctx context.Context, to *molecule.Publisher, promotion pannier.Promotion, heartbeat bool) pannier.ActivityResult {
 	result := pannier.ActivityResult{Platform: to.Name()}
 	kept, err := to.Promote(ctx, promotion, heartbeat)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"reflect"
 	"sync"
 
-	"pannier/publish/platform"
-	"pannier/publish/platform/devplatform"
+	"pannier/publish/molecule"
+	"pannier/publish/molecule/dev"
 )
 
 // The bounds of an [Endpoint].
@@ -26,7 +26,7 @@ const (
 // Endpoint is a registry endpoint on the loopback: the development platform, with a memory and with faults on demand. Its
 // methods may be called from any goroutine.
 type Endpoint struct {
-	platform *devplatform.Platform
+	platform *dev.Platform
 	id, addr string
 	judge    func(card json.RawMessage) error
 
@@ -57,7 +57,7 @@ type Counts struct {
 // NewEndpoint starts an endpoint that knows a workspace, a UUID, and its token. judge is called with every card that is
 // taken in, one at a time, and says what is wrong with it; nil means that nothing is.
 func NewEndpoint(id, token string, judge func(card json.RawMessage) error) (*Endpoint, error) {
-	e := &Endpoint{platform: devplatform.New(devplatform.Options{}), id: id, addr: "127.0.0.1:0", judge: judge, over: make(chan struct{})}
+	e := &Endpoint{platform: dev.New(dev.Options{}), id: id, addr: "127.0.0.1:0", judge: judge, over: make(chan struct{})}
 	if _, err := e.platform.Seed(id, token); err != nil {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ func (e *Endpoint) take(w http.ResponseWriter, r *http.Request, lost bool) {
 
 // note remembers a card that was taken in.
 func (e *Endpoint) note(body []byte, lost bool) {
-	var update platform.UpdateCardRequest
+	var update molecule.UpdateCardRequest
 	var card any
 	err := json.Unmarshal(body, &update)
 	if err == nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"pannier/internal/oracle"
-	"pannier/publish/platform"
+	"pannier/publish/molecule"
 )
 
 const (
@@ -35,7 +35,7 @@ func push(t *testing.T, e *oracle.Endpoint, card string) int {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	body := `{"workspace_id":"` + workspaceID + `","agent_card":` + card + `}`
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.URL()+platform.PathUpdateCard, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.URL()+molecule.PathUpdateCard, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}

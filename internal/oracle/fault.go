@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"pannier/publish/platform"
+	"pannier/publish/molecule"
 )
 
 // Fault is how an [Endpoint] fails.
@@ -67,5 +67,5 @@ func refuse(w http.ResponseWriter, status int) {
 
 // isUpdate reports whether a request brings a card.
 func isUpdate(r *http.Request) bool {
-	return r.Method == http.MethodPost && r.URL.Path == platform.PathUpdateCard
+	return r.Method == http.MethodPost && r.URL.Path == molecule.PathUpdateCard
 }

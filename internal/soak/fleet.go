@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"pannier/publish/platform"
-	"pannier/publish/platform/devplatform"
+	"pannier/publish/molecule"
+	"pannier/publish/molecule/dev"
 )
 
 const (
@@ -33,7 +33,7 @@ const (
 // does.
 type fleet struct {
 	dir  string
-	dev  *devplatform.Platform
+	dev  *dev.Platform
 	addr string
 
 	mu        sync.Mutex
@@ -130,7 +130,7 @@ func (s *soak) measureOutage(ctx context.Context) (string, error) {
 
 // newFleet starts sidecars, each with a workspace of one skill, and waits until the platform has the card of each.
 func (s *soak) newFleet(ctx context.Context, size int) (*fleet, error) {
-	f := &fleet{dev: devplatform.New(devplatform.Options{RateLimit: devplatform.RateLimit}), addr: "127.0.0.1:0"}
+	f := &fleet{dev: dev.New(dev.Options{RateLimit: dev.RateLimit}), addr: "127.0.0.1:0"}
 	var err error
 	if f.dir, err = os.MkdirTemp(s.dir, "f"); err != nil {
 		return nil, err
@@ -198,7 +198,7 @@ func (f *fleet) beat(ctx context.Context, i int) {
 	pause(ctx, time.Duration(i)*heartbeatEvery/fleetSize)
 	for ctx.Err() == nil {
 		body := fmt.Appendf(nil, `{"workspace_id":%q}`, f.ids[i])
-		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+f.addr+platform.PathHeartbeat, bytes.NewReader(body))
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+f.addr+molecule.PathHeartbeat, bytes.NewReader(body))
 		if err == nil {
 			req.Header.Set("Content-Type", "application/json")
 			req.Header.Set("Authorization", "Bearer "+authToken)
@@ -216,8 +216,8 @@ func (f *fleet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.dev.ServeHTTP(counted, r)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	beat := r.URL.Path == platform.PathHeartbeat
-	if !beat && r.URL.Path != platform.PathEvents {
+	beat := r.URL.Path == molecule.PathHeartbeat
+	if !beat && r.URL.Path != molecule.PathEvents {
 		f.requests++
 	}
 	if beat && counted.status == http.StatusTooManyRequests {

@@ -1,0 +1,130 @@
+package dev
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+
+	"pannier/publish/molecule"
+)
+
+// What a new row has, as the real server's database fills it in.
+const (
+	defaultRuntime = "langgraph"
+	defaultTier    = 1
+	statusNew      = "provisioning"
+	statusOnline   = "online"
+	statusRemoved  = "removed"
+)
+
+// workspace is a row. It is guarded by Platform.mu.
+type workspace struct {
+	id     string
+	status string
+	// tokens are the SHA-256 sums of those that are live.
+	tokens map[[sha256.Size]byte]struct{}
+	content
+	updates     int
+	activeTasks int
+}
+
+// content is what clients fill a row with, and what the bound of stored bytes counts.
+type content struct {
+	// card is nil before the first. It is replaced and never changed, so it may be read without the lock.
+	card             json.RawMessage
+	url, currentTask string
+}
+
+func (c content) bytes() int { return len(c.card) + len(c.url) + len(c.currentTask) }
+
+// lookupLocked returns the workspace, nil where it is unknown or id is no UUID.
+func (p *Platform) lookupLocked(id string) *workspace {
+	key, ok := parseUUID(id)
+	if !ok {
+		return nil
+	}
+	return p.workspaces[key]
+}
+
+func (p *Platform) upsertLocked(key string) (*workspace, error) {
+	if ws := p.workspaces[key]; ws != nil {
+		return ws, nil
+	}
+	if len(p.workspaces) >= maxWorkspaces {
+		return nil, errFull
+	}
+	ws := &workspace{id: key, status: statusNew, tokens: map[[sha256.Size]byte]struct{}{}}
+	p.workspaces[key] = ws
+	return ws, nil
+}
+
+// storeLocked replaces the content of a workspace.
+func (p *Platform) storeLocked(ws *workspace, next content) error {
+	stored := p.stored - ws.bytes() + next.bytes()
+	if stored > p.maxStored {
+		return errFull
+	}
+	p.stored, ws.content = stored, next
+	return nil
+}
+
+// The two ways in which a token can be wrong, as the wire words them.
+var (
+	errMissingToken = errors.New("missing workspace auth token")
+	errInvalidToken = errors.New("invalid workspace auth token")
+)
+
+// authorizeLocked says whether a request may act for a workspace. A workspace without live tokens lets everybody in, and
+// so does one that is unknown: that rule kept old agents working when the real server got tokens.
+func (p *Platform) authorizeLocked(id string, h http.Header) error {
+	ws := p.lookupLocked(id)
+	if ws == nil || len(ws.tokens) == 0 {
+		return nil
+	}
+	token, ok := strings.CutPrefix(h.Get("Authorization"), "Bearer ")
+	if !ok || token == "" {
+		return errMissingToken
+	}
+	if _, live := ws.tokens[hashToken(token)]; !live {
+		return errInvalidToken
+	}
+	return nil
+}
+
+func hashToken(token string) [sha256.Size]byte { return sha256.Sum256([]byte(token)) }
+
+// newToken returns 32 random bytes as 43 characters.
+func newToken() string {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+func (ws *workspace) info() molecule.WorkspaceInfo {
+	return molecule.WorkspaceInfo{
+		ActiveTasks: ws.activeTasks,
+		AgentCard:   ws.card,
+		ID:          ws.id,
+		Name:        ws.id,
+		Runtime:     defaultRuntime,
+		Status:      ws.status,
+		Tier:        defaultTier,
+		URL:         ws.url,
+	}
+}
+
+func (ws *workspace) peer() molecule.Peer {
+	return molecule.Peer{
+		ActiveTasks: ws.activeTasks,
+		AgentCard:   ws.card,
+		ID:          ws.id,
+		Name:        ws.id,
+		Status:      ws.status,
+		Tier:        defaultTier,
+		URL:         ws.url,
+	}
+}

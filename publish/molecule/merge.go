@@ -1,0 +1,170 @@
+package molecule
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// ownKeys are the top-level keys of a card that pannier writes. What another writer has put there is never kept, also
+// where a card of ours lacks one; for url see [merge].
+var ownKeys = []string{"name", "description", "version", "url", "skills", "capabilities"}
+
+// merge returns our card with what is kept of the registered one behind it, sorted: the top-level keys that pannier does
+// not write, and the url where ours has none. A value that a database or a peer could choke on is not kept. Where either
+// card is no object, nothing is. Where it would have more than most bytes, the largest members go until it has not, and
+// their keys are returned, sorted; with 0 there is no bound.
+func merge(own, registered json.RawMessage, most int) (merged json.RawMessage, dropped []string) {
+	ours := objectOf(own)
+	if ours == nil {
+		return own, nil
+	}
+	merged = bytes.TrimSuffix(bytes.TrimSpace(own), []byte("}"))
+	merged = bytes.TrimRight(bytes.Clone(merged), " \t\r\n")
+	theirs := membersBeside(ours, objectOf(registered))
+	if most > 0 {
+		dropped = dropLargest(theirs, most-len(merged)-len("}"))
+	}
+	first := len(ours) == 0
+	for _, key := range slices.Sorted(maps.Keys(theirs)) {
+		if !first {
+			merged = append(merged, ',')
+		}
+		merged, first = append(merged, theirs[key]...), false
+	}
+	return append(merged, '}'), dropped
+}
+
+// membersBeside returns what is kept of the registered card, each member encoded.
+func membersBeside(ours, registered map[string]json.RawMessage) map[string][]byte {
+	kept := map[string][]byte{}
+	for key, value := range registered {
+		if _, has := ours[key]; has || !keepable(key, value) {
+			continue
+		}
+		if member, ok := memberOf(key, value); ok {
+			kept[key] = member
+		}
+	}
+	return kept
+}
+
+// dropLargest deletes the largest members until the others have no more than room bytes, and returns their keys, sorted.
+func dropLargest(members map[string][]byte, room int) (dropped []string) {
+	size := 0
+	for _, member := range members {
+		size += len(member) + len(",")
+	}
+	keys := slices.SortedFunc(maps.Keys(members), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(members[b]), len(members[a])), cmp.Compare(a, b))
+	})
+	for _, key := range keys {
+		if size <= room {
+			break
+		}
+		size -= len(members[key]) + len(",")
+		delete(members, key)
+		dropped = append(dropped, key)
+	}
+	slices.Sort(dropped)
+	return dropped
+}
+
+// keepable reports whether a key that our card lacks may come from the registered one.
+func keepable(key string, value json.RawMessage) bool {
+	if key == "url" {
+		text, ok := decode(value).(string)
+		return ok && strings.TrimSpace(text) != ""
+	}
+	return !slices.Contains(ownKeys, key)
+}
+
+// memberOf encodes a member of an object anew, so that no half of a surrogate pair and nothing that is not UTF-8 comes
+// through. It refuses one with a NUL in it.
+func memberOf(key string, value json.RawMessage) ([]byte, bool) {
+	v := decode(value)
+	if hasNUL(key) || hasNUL(v) {
+		return nil, false
+	}
+	member, err := json.Marshal(map[string]any{key: v})
+	if err != nil {
+		return nil, false
+	}
+	return member[1 : len(member)-1], true
+}
+
+func hasNUL(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return strings.ContainsRune(v, 0)
+	case []any:
+		return slices.ContainsFunc(v, hasNUL)
+	case map[string]any:
+		for key, member := range v {
+			if hasNUL(key) || hasNUL(member) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// holds reports whether a registered card has each top-level key of ours with an equal value. Other keys are not ours to
+// compare: whoever writes them may change them at any time, and a card that is pushed again for that would start a
+// quarrel.
+func holds(registered, own json.RawMessage) bool {
+	theirs, ours := objectOf(registered), objectOf(own)
+	if theirs == nil || ours == nil {
+		return equal(decode(registered), decode(own))
+	}
+	for key, value := range ours {
+		if their, ok := theirs[key]; !ok || !equal(decode(their), decode(value)) {
+			return false
+		}
+	}
+	return true
+}
+
+// equal compares decoded values as a database does that orders keys and writes numbers in its own way.
+func equal(a, b any) bool {
+	switch a := a.(type) {
+	case json.Number:
+		b, ok := b.(json.Number)
+		return ok && canonical(a.String()) == canonical(b.String())
+	case []any:
+		b, ok := b.([]any)
+		return ok && slices.EqualFunc(a, b, equal)
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		return ok && maps.EqualFunc(a, b, equal)
+	}
+	switch b.(type) {
+	case []any, map[string]any: // these can not be compared by ==
+		return false
+	}
+	return a == b
+}
+
+// decode returns the value of a text, numbers as they are written, and nil for one that is no JSON.
+func decode(text json.RawMessage) any {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	var v any
+	if dec.Decode(&v) != nil {
+		return nil
+	}
+	return v
+}
+
+// objectOf returns the members of an object; of members with one key the last counts, as it does for a database. It is
+// nil for what is no object.
+func objectOf(text json.RawMessage) map[string]json.RawMessage {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(text, &members) != nil {
+		return nil
+	}
+	return members
+}

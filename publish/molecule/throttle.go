@@ -1,0 +1,98 @@
+package molecule
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"pannier"
+)
+
+const (
+	// throttleLeast is how long requests beside the pushes rest after a 429 without Retry-After.
+	throttleLeast = 5 * time.Second
+	// throttleTold is how long health reports a 429 after the newest.
+	throttleTold = time.Minute
+	// unixTimes are numbers above this: more seconds than a platform asks to wait.
+	unixTimes = 100_000_000
+	// throttleShare is the part of the allowance, one in so many, that is left to the agents of the address.
+	throttleShare = 10
+)
+
+// throttle is what the platform said about the rate of requests. The limit is one for all that have the address: agents,
+// whose heartbeats must not be refused, and sidecars. So what can wait rests once little of the allowance is left.
+type throttle struct {
+	mu    sync.Mutex
+	until time.Time // requests that can wait rest until then
+	since time.Time // of the row of refusals, each at most throttleTold after the one before
+	last  time.Time // the newest refusal
+	count int       // in that row
+}
+
+// note takes over what an answer says.
+func (t *throttle) note(status int, h http.Header, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if status == http.StatusTooManyRequests {
+		if now.Sub(t.last) > throttleTold {
+			t.since, t.count = now, 0
+		}
+		t.last = now
+		t.count++
+		t.until = later(t.until, now.Add(max(retryAfter(h, now), throttleLeast)))
+		return
+	}
+	limit, ok := headerNumber(h, "X-RateLimit-Limit")
+	left, ok2 := headerNumber(h, "X-RateLimit-Remaining")
+	if ok && ok2 && limit > 0 && left*throttleShare < limit {
+		t.until = later(t.until, now.Add(resetAfter(h, now)))
+	}
+}
+
+// left is how long requests that can wait have to rest.
+func (t *throttle) left(now time.Time) time.Duration {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return max(0, t.until.Sub(now))
+}
+
+func (t *throttle) condition(subject string, now time.Time) []pannier.Condition {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.count == 0 || now.Sub(t.last) > throttleTold && now.After(t.until) {
+		return nil
+	}
+	return []pannier.Condition{{
+		Code: "platform_rate_limited", Severity: pannier.SeverityWarning, Since: t.since, Subject: subject,
+		Message: fmt.Sprintf("the platform refused %d requests because too many come from this address", t.count),
+		Hint:    "raise the platform's rate limit, or give sidecars and agents addresses of their own; the heartbeats of agents behind this address are refused too",
+	}}
+}
+
+// resetAfter reads when the allowance is renewed: in seconds, or as Unix time.
+func resetAfter(h http.Header, now time.Time) time.Duration {
+	reset, ok := headerNumber(h, "X-RateLimit-Reset")
+	if !ok {
+		return throttleLeast
+	}
+	after := time.Duration(min(reset, int64(maxRetryAfter/time.Second))) * time.Second
+	if reset > unixTimes {
+		after = time.Unix(reset, 0).Sub(now)
+	}
+	return min(max(after, 0), maxRetryAfter)
+}
+
+func headerNumber(h http.Header, name string) (int64, bool) {
+	n, err := strconv.ParseInt(strings.TrimSpace(h.Get(name)), 10, 64)
+	return n, err == nil && n >= 0
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,244 @@
+package molecule
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"pannier"
+)
+
+// maxCAFileBytes is far more than a file of authorities has.
+const maxCAFileBytes = 16 << 20
+
+// network is the way to the platform. It is made anew whenever the CA file is another one, which is looked at before each
+// request: authorities are renewed while pannier runs. While the file can not be used, the authorities before it count; where
+// there are none, nothing is sent: those of the system alone are not what was asked for.
+type network struct {
+	caFile string // empty for none
+	// broken says why the CA file of now does not count; nil where it does.
+	broken atomic.Pointer[fault]
+
+	mu    sync.Mutex
+	now   *http.Transport
+	state fileState // of the CA file that counts; zero while none could be read
+}
+
+// dialFunc opens a connection; see [Options.Dial].
+type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
+
+// errAuthorities is a CA file that never could be read.
+var errAuthorities = errors.New("nothing is sent to the platform before its authorities can be read")
+
+// fileState tells one content of a file from another without reading it.
+type fileState struct {
+	device, inode  uint64
+	size           int64
+	changed, wrote syscall.Timespec
+}
+
+func stateOf(path string) (fileState, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return fileState{}, err
+	}
+	s := info.Sys().(*syscall.Stat_t)
+	return fileState{s.Dev, s.Ino, s.Size, s.Ctim, s.Mtim}, nil
+}
+
+// newNetwork reads the CA file, where there is one. One that can not be read is waited for: a sidecar that did not start
+// would take the agent's skills away as well.
+func newNetwork(caFile string, dial dialFunc) *network {
+	n := &network{caFile: caFile, now: newTransport()}
+	if dial != nil {
+		n.now.DialContext, n.now.Proxy = dial, nil
+	}
+	_ = n.look() // which notes what is wrong
+	return n
+}
+
+func newTransport() *http.Transport {
+	return &http.Transport{
+		Proxy:                  proxy,
+		OnProxyConnectResponse: noTunnel,
+		DialContext:            (&net.Dialer{Timeout: dialTimeout}).DialContext,
+		TLSHandshakeTimeout:    handshakeTimeout,
+		ResponseHeaderTimeout:  headerTimeout,
+		IdleConnTimeout:        idleTimeout,
+		MaxIdleConns:           2, // peers are read beside the pushes
+		MaxResponseHeaderBytes: maxAnswerBytes,
+		TLSClientConfig:        &tls.Config{},
+		ForceAttemptHTTP2:      true,
+		HTTP2:                  &http.HTTP2Config{SendPingTimeout: silenceTimeout, PingTimeout: silencePing},
+	}
+}
+
+// RoundTrip makes a request with the authorities of now.
+func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
+	t, err := n.current()
+	if err != nil {
+		if r.Body != nil {
+			_ = r.Body.Close() // as a RoundTripper has to
+		}
+		return nil, err
+	}
+	return t.RoundTrip(r)
+}
+
+// CloseIdleConnections closes those that no request is on.
+func (n *network) CloseIdleConnections() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.now.CloseIdleConnections()
+}
+
+func (n *network) current() (*http.Transport, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if err := n.look(); errors.Is(err, errAuthorities) {
+		return nil, err
+	}
+	return n.now, nil
+}
+
+// look renews what is of the CA file, and notes whether it counts. The caller holds mu.
+func (n *network) look() error {
+	if n.caFile == "" {
+		return nil
+	}
+	err := n.renew()
+	switch {
+	case err == nil:
+		n.broken.Store(nil)
+		return nil
+	case n.state == fileState{}:
+		err = fmt.Errorf("%w: %w", errAuthorities, err)
+	default:
+		err = fmt.Errorf("the authorities that were read last are trusted still: %w", err)
+	}
+	if before := n.broken.Load(); before == nil || before.err != err.Error() {
+		n.broken.Store(&fault{err: err.Error(), hint: hintCAFile, severity: pannier.SeverityWarning, since: time.Now()})
+	}
+	return err
+}
+
+// renew takes over the authorities of the CA file where it is another one.
+func (n *network) renew() error {
+	state, err := stateOf(n.caFile)
+	if err != nil || state == n.state {
+		return err
+	}
+	roots, err := rootsWith(n.caFile)
+	if err != nil {
+		return err
+	}
+	before := n.now
+	n.now, n.state = before.Clone(), state
+	n.now.TLSClientConfig.RootCAs = roots
+	before.CloseIdleConnections() // which the authorities of before vouched for
+	return nil
+}
+
+// condition tells of a CA file that does not count. Such a one is looked at anew, since the next request may be minutes away;
+// not while somebody else does, so that a disk which does not answer holds up one who asks, and not all.
+func (n *network) condition(subject string) []pannier.Condition {
+	if n.broken.Load() != nil && n.mu.TryLock() {
+		_ = n.look() // which notes what is wrong
+		n.mu.Unlock()
+	}
+	f := n.broken.Load()
+	if f == nil {
+		return nil
+	}
+	return []pannier.Condition{f.condition("ca_file_unreadable", subject, f.err)}
+}
+
+// rootsWith returns the system's roots and those of a file.
+func rootsWith(caFile string) (*x509.CertPool, error) {
+	pem, err := readRegular(caFile, maxCAFileBytes)
+	if err != nil {
+		return nil, err
+	}
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool()
+	}
+	if len(pem) > maxCAFileBytes || !roots.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s holds no PEM certificate", caFile)
+	}
+	return roots, nil
+}
+
+// tunnelError is a proxy that makes no tunnel to the platform.
+type tunnelError struct{ status int }
+
+func (e *tunnelError) Error() string {
+	return fmt.Sprintf("the proxy answered CONNECT with %d %s", e.status, http.StatusText(e.status))
+}
+
+func noTunnel(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Response) error {
+	if resp.StatusCode == http.StatusOK {
+		return nil
+	}
+	return &tunnelError{resp.StatusCode}
+}
+
+// errProxy is a proxy in the environment that can not be used. Its text has no value of a variable, which may have a
+// password in it.
+var errProxy = errors.New("the proxy that the environment names is not a valid URL")
+
+// proxy is that of the environment. net/http takes one that is no URL for none, and would send the token past the proxy that
+// is prescribed, so that is an error.
+func proxy(r *http.Request) (*url.URL, error) {
+	u, err := http.ProxyFromEnvironment(r)
+	if err != nil || u == nil && misnamedProxy(r.URL) {
+		return nil, errProxy
+	}
+	return u, nil
+}
+
+// proxied reports whether requests to an address go by a proxy.
+func proxied(to *url.URL) bool {
+	u, _ := http.ProxyFromEnvironment(&http.Request{URL: to})
+	return u != nil
+}
+
+// misnamedProxy reports whether the environment names something for an address that is no proxy, and the address is no
+// exception. Of the exceptions those count that are names, addresses or ends of names; a network or a port is none here.
+func misnamedProxy(to *url.URL) bool {
+	name := cmp.Or(os.Getenv("HTTP_PROXY"), os.Getenv("http_proxy"))
+	if to.Scheme == "https" {
+		name = cmp.Or(os.Getenv("HTTPS_PROXY"), os.Getenv("https_proxy"))
+	}
+	if name == "" || isProxy(name) || isProxy("http://"+name) {
+		return false
+	}
+	host := strings.ToLower(to.Hostname())
+	if ip := net.ParseIP(host); host == "localhost" || ip != nil && ip.IsLoopback() {
+		return false
+	}
+	for exception := range strings.SplitSeq(strings.ToLower(cmp.Or(os.Getenv("NO_PROXY"), os.Getenv("no_proxy"))), ",") {
+		bare := strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(exception), "*"), ".")
+		if strings.TrimSpace(exception) == "*" || bare != "" && (host == bare || strings.HasSuffix(host, "."+bare)) {
+			return false
+		}
+	}
+	return true
+}
+
+func isProxy(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Scheme != "" && u.Host != ""
+}
