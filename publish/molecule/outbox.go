@@ -9,10 +9,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"pannier"
+	"pannier/internal/fsx"
 	"pannier/publish/card"
 )
 
@@ -76,7 +76,7 @@ func (b *outbox) load() (record, bool, error) {
 	if b.dir == "" {
 		return record{}, false, nil
 	}
-	text, err := readRegular(b.path(), maxRecordBytes)
+	text, _, err := fsx.ReadRegular(b.path(), 0, maxRecordBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return record{}, false, nil
 	}
@@ -152,64 +152,14 @@ func (b *outbox) encode(r record) ([]byte, error) {
 // replace puts text in the place of the record.
 func (b *outbox) replace(text []byte) error { return b.write(b.path(), text) }
 
-// write puts text in the place of a file so that a reader finds all of the old or all of the new one, also after the power
-// went.
+// write replaces a file atomically.
 func (b *outbox) write(path string, text []byte) error {
-	temp := path + ".tmp" // one name, so that what a crash leaves does not add up
 	if err := b.step("create"); err != nil {
 		return err
 	}
-	if err := os.Mkdir(b.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) { // what holds it was there, and may have been moved away
+	if err := os.Mkdir(b.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) { // its parent existed, and may have been moved away
 		return err
 	}
-	if err := b.writeFile(temp, text); err != nil {
-		_ = os.Remove(temp)
-		return err
-	}
-	if err := b.rename(temp, path); err != nil {
-		_ = os.Remove(temp)
-		return err
-	}
-	if err := b.step("sync directory"); err != nil {
-		return err
-	}
-	return syncDirectory(b.dir)
-}
-
-func (b *outbox) rename(temp, path string) error {
-	if err := b.step("rename"); err != nil {
-		return err
-	}
-	return os.Rename(temp, path)
-}
-
-func (b *outbox) writeFile(path string, text []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if err := b.step("write"); err != nil {
-		return err
-	}
-	if _, err := f.Write(text); err != nil {
-		return err
-	}
-	if err := b.step("sync"); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	return f.Close()
-}
-
-// syncDirectory makes what was done in a directory outlast a loss of power.
-func syncDirectory(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return f.Sync()
+	before := func(s fsx.Step) error { return b.step(string(s)) }
+	return fsx.WriteFile(path, text, fsx.WriteOptions{Temporary: path + ".tmp", Before: before})
 }

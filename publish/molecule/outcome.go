@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"pannier/internal/fsx"
 )
 
 // plan says what follows a try.
@@ -169,7 +171,7 @@ func isRefused(err error) bool {
 
 // tokenHint is what can be done where the token can not be read.
 func tokenHint(err error) string {
-	if errors.Is(err, errNotRegular) || errors.Is(err, errNotToken) {
+	if errors.Is(err, fsx.ErrNotRegular) || errors.Is(err, errNotToken) {
 		return hintTokenForm
 	}
 	return hintReadable

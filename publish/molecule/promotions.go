@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"pannier"
+	"pannier/internal/fsx"
 )
 
 const (
@@ -134,7 +135,7 @@ func (p *Publisher) restorePromotions() {
 }
 
 func readPromotion(path string) (q pendingPromotion, err error) {
-	text, err := readRegular(path, maxPromotionBytes)
+	text, _, err := fsx.ReadRegular(path, 0, maxPromotionBytes)
 	if err == nil {
 		err = json.Unmarshal(text, &q)
 	}

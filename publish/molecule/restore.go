@@ -3,6 +3,8 @@ package molecule
 import (
 	"errors"
 	"syscall"
+
+	"pannier/internal/fsx"
 )
 
 const (
@@ -13,7 +15,7 @@ const (
 
 // outboxHint is what can be done where the outbox can not be used.
 func outboxHint(err error) string {
-	for _, occupied := range []error{errNotRegular, syscall.EISDIR, syscall.ENOTDIR, syscall.ENOTEMPTY, syscall.EEXIST, syscall.ELOOP, syscall.ENXIO} {
+	for _, occupied := range []error{fsx.ErrNotRegular, syscall.EISDIR, syscall.ENOTDIR, syscall.ENOTEMPTY, syscall.EEXIST, syscall.ELOOP, syscall.ENXIO} {
 		if errors.Is(err, occupied) {
 			return hintOccupied
 		}

@@ -3,26 +3,21 @@ package molecule
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"strings"
 	"sync/atomic"
-	"syscall"
 
 	"pannier"
+	"pannier/internal/fsx"
 )
 
 // maxTokenBytes is far more than a token has; Molecule's platform makes tokens of 43 characters.
 const maxTokenBytes = 4096
 
-// What a token file can be besides unreadable.
-var (
-	errNotRegular = errors.New("not a regular file")
-	errNotToken   = errors.New("no token")
-)
+// errNotToken says that the content of a file is not a token.
+var errNotToken = errors.New("no token")
 
-// formError is a file that is not what it should be; kind is one of the above.
+// formError is a file whose content is not what it should be; kind says what was expected.
 type formError struct {
 	text string
 	kind error
@@ -48,8 +43,11 @@ func NewFileToken(path string) *FileToken { return &FileToken{path: path} }
 
 // Read returns the token as it is now.
 func (t *FileToken) Read() (string, error) {
-	content, mode, err := readRegularMode(t.path, maxTokenBytes)
-	t.mode.Store(uint32(mode.Perm()))
+	content, info, err := fsx.ReadRegular(t.path, 0, maxTokenBytes)
+	t.mode.Store(0)
+	if info != nil {
+		t.mode.Store(uint32(info.Mode().Perm()))
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
@@ -78,37 +76,11 @@ func (t *FileToken) Conditions() []pannier.Condition {
 
 // ReadFile returns the content of a regular file of at most so many bytes. It waits for no named pipe.
 func ReadFile(path string, most int64) ([]byte, error) {
-	content, err := readRegular(path, most)
+	content, _, err := fsx.ReadRegular(path, 0, most)
 	if err == nil && int64(len(content)) > most {
 		err = &formError{fmt.Sprintf("%s is larger than %d bytes", path, most), errNotToken}
 	}
 	return content, err
-}
-
-// readRegular returns the content of a file, or its first most+1 bytes where it has more. Anything but a regular file is
-// an error.
-func readRegular(path string, most int64) ([]byte, error) {
-	content, _, err := readRegularMode(path, most)
-	return content, err
-}
-
-// readRegularMode is [readRegular], and returns the mode of the file too.
-func readRegularMode(path string, most int64) ([]byte, fs.FileMode, error) {
-	// Without O_NONBLOCK a named pipe in its place would stop all pushes for ever.
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, 0, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, 0, &formError{path + " is not a regular file", errNotRegular}
-	}
-	content, err := io.ReadAll(io.LimitReader(f, most+1))
-	return content, info.Mode(), err
 }
 
 func parseToken(path string, content []byte) (string, error) {

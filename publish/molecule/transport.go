@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"pannier"
+	"pannier/internal/fsx"
 )
 
 // maxCAFileBytes is far more than a file of authorities has.
@@ -167,7 +168,7 @@ func (n *network) condition(subject string) []pannier.Condition {
 
 // rootsWith returns the system's roots and those of a file.
 func rootsWith(caFile string) (*x509.CertPool, error) {
-	pem, err := readRegular(caFile, maxCAFileBytes)
+	pem, _, err := fsx.ReadRegular(caFile, 0, maxCAFileBytes)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,90 @@
+package fsx
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrNotRegular says that something other than a regular file is at a path.
+var ErrNotRegular = errors.New("is not a regular file")
+
+// OpenRegular opens a regular file for reading and returns its stat. It does not wait for the writer of a FIFO. flag is
+// added to the flags of the open call: [unix.O_NOFOLLOW] refuses a symlink.
+func OpenRegular(path string, flag int) (*os.File, fs.FileInfo, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|flag, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: path, Err: ErrNotRegular}
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+// ReadRegular returns the content and the stat of a regular file. Of a file with more than limit bytes it returns the first
+// limit+1, which the caller refuses in its own words. The flags are those of [OpenRegular].
+func ReadRegular(path string, flag int, limit int64) ([]byte, fs.FileInfo, error) {
+	f, info, err := OpenRegular(path, flag)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, limit+1))
+	return content, info, err
+}
+
+// SyncDir makes the names in a directory survive a power cut. A file system that cannot sync a directory is no error.
+func SyncDir(dir string) error {
+	f, err := os.Open(dir)
+	return syncDir(f, err)
+}
+
+// SyncDirIn is [SyncDir] for a directory below a root.
+func SyncDirIn(root *os.Root, dir string) error {
+	f, err := root.Open(dir)
+	return syncDir(f, err)
+}
+
+func syncDir(f *os.File, err error) error {
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := f.Sync(); err != nil && !errors.Is(err, unix.EINVAL) {
+		return err
+	}
+	return nil
+}
+
+// TryLock locks an open file exclusively and reports whether it did; false means that another open file holds the lock. The
+// lock ends with [Unlock], or when the last copy of the descriptor is closed.
+func TryLock(f *os.File) (bool, error) {
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		switch err {
+		case nil:
+			return true, nil
+		case unix.EINTR:
+			continue
+		case unix.EWOULDBLOCK:
+			return false, nil
+		}
+		return false, &fs.PathError{Op: "lock", Path: f.Name(), Err: err}
+	}
+}
+
+// Unlock releases the lock of a file and closes it. Closing alone is not enough while a child process that is being started
+// has a copy of the descriptor.
+func Unlock(f *os.File) {
+	_ = unix.Flock(int(f.Fd()), unix.LOCK_UN)
+	f.Close()
+}
