@@ -50,6 +50,8 @@ type Entry struct {
 	Health      *SkillHealth `json:"health,omitempty"`
 	// ScanSummary is the verdict of the fingerprint, filled in as those are; nil where there is none.
 	ScanSummary *ScanSummary `json:"scan_summary,omitempty"`
+	// Activity is when the skill was last used, where a client asks for it. No snapshot holds it.
+	Activity *Activity `json:"activity,omitempty"`
 	// Rank orders the skills as config.yaml lists them; without a list, as they are ordered by slug.
 	Rank int `json:"-"`
 }

@@ -112,6 +112,9 @@ const (
 // SkillHealth is what is wrong with one skill, by what has to be done about it (Pioneer skills protocol, "Health").
 type SkillHealth struct {
 	Status SkillHealthStatus `json:"status"`
+	// Usable says whether an agent can use the skill, Policy how its switches stand; neither is part of Status.
+	Usable bool            `json:"usable"`
+	Policy EffectivePolicy `json:"policy"`
 	// DependencyFailures are what it lacks where it is to run, SecurityBlocks what nobody should trust it for.
 	DependencyFailures []Reason `json:"dependency_failures"`
 	SecurityBlocks     []Reason `json:"security_blocks"`
@@ -120,9 +123,11 @@ type SkillHealth struct {
 }
 
 // HealthOf derives the health of a skill from the reasons against it and its problems. Policy and config.yaml choose, and
-// have no part in it.
+// have no part in its status.
 func HealthOf(e *Entry) SkillHealth {
-	h := SkillHealth{Status: SkillOK, DependencyFailures: []Reason{}, SecurityBlocks: []Reason{}, ValidationIssues: append([]Problem{}, e.Problems...)}
+	h := SkillHealth{
+		Status: SkillOK, Usable: e.Usable, Policy: e.Policy, DependencyFailures: []Reason{}, SecurityBlocks: []Reason{}, ValidationIssues: append([]Problem{}, e.Problems...),
+	}
 	if slices.ContainsFunc(e.Problems, func(p Problem) bool { return p.Severity != SeverityInfo }) || e.LastGood {
 		h.Status = SkillDegraded
 	}

@@ -28,6 +28,15 @@ type List struct {
 	Skills   []Entry   `json:"skills"`
 }
 
+// Activity is when a skill was last used, to the second, since the sidecar started. A time is zero where that has not
+// happened.
+type Activity struct {
+	// LoadedAt is when the body of the skill was last handed out: as content, in a prompt, by a command or over JSON-RPC.
+	LoadedAt time.Time `json:"loaded_at,omitzero"`
+	// ActiveAt is when the skill was last active in a turn, or invoked by name.
+	ActiveAt time.Time `json:"active_at,omitzero"`
+}
+
 // Detail is all that is known of one skill.
 type Detail struct {
 	Entry

@@ -20,7 +20,7 @@ func (p *program) listCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.reading(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				list, err := c.Skills(ctx, pannier.State(state), true)
+				list, err := c.List(ctx, client.ListQuery{State: pannier.State(state), Problems: true, Activity: p.json})
 				if err != nil {
 					return err
 				}

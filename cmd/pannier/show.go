@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -71,6 +72,7 @@ func (s streams) printDetail(d pannier.Detail) error {
 			kept = append(kept, row)
 		}
 	}
+	kept = append(kept, activityRows(d.Activity)...)
 	if d.Scan != nil {
 		kept = append(kept, acceptedRows(d.Scan.Accepted)...)
 	}
@@ -86,6 +88,22 @@ func (s streams) printDetail(d pannier.Detail) error {
 	}
 	s.printProblems(d.Problems)
 	return nil
+}
+
+// activityRows tell when a skill was last used; none where it was not, or is not known.
+func activityRows(a *pannier.Activity) (rows [][]string) {
+	if a == nil {
+		return nil
+	}
+	for _, use := range []struct {
+		name string
+		at   time.Time
+	}{{"last loaded", a.LoadedAt}, {"last active", a.ActiveAt}} {
+		if !use.at.IsZero() {
+			rows = append(rows, []string{use.name, use.at.Format(time.RFC3339)})
+		}
+	}
+	return rows
 }
 
 // alsoClaimedBy names the other skills of the slug but the one that shadows this one.

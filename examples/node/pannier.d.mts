@@ -17,6 +17,8 @@ export interface Skill {
   description: string;
   state: string;
   usable: boolean;
+  /** When it was last used; there with `include=activity` alone. Times are RFC 3339 in UTC, absent where that has not happened. */
+  activity?: { loaded_at?: string; active_at?: string };
   [field: string]: unknown;
 }
 

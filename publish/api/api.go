@@ -94,6 +94,7 @@ type Handler struct {
 	streams  atomic.Int64 // event streams that are open
 	frames   frames
 	shared   sharedAnswers
+	activity activity
 	kept     keptBodies
 	calls    *rpc.Server
 }
@@ -117,7 +118,7 @@ type route func(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) err
 
 func (h *Handler) routes() {
 	h.handle("GET /v1/skills", h.list, "state", "include")
-	h.handle("GET /v1/skills/{slug}", h.detail, "path")
+	h.handle("GET /v1/skills/{slug}", h.detail, "path", "include")
 	h.handle("GET /v1/skills/{slug}/content", h.content, "expand")
 	if h.OpenFile != nil {
 		h.handle(filePattern, h.file)

@@ -22,7 +22,7 @@ func (h *Handler) answer(ctx context.Context, s *pannier.Snapshot, turn pannier.
 	start := time.Now()
 	defer func() { h.metrics.resolve.Observe(time.Since(start).Seconds()) }()
 	for rescans := 0; ; rescans++ {
-		t := h.shared.turnsOf(s, h.Options)
+		t := h.shared.turnsOf(s, h.Options, &h.activity)
 		into.resolve(t, turn)
 		bodies, err := h.bodies(ctx, s, wanted(turn, into.active()), rescans == promptRescans)
 		if errors.Is(err, pannier.ErrChanged) {
@@ -35,6 +35,7 @@ func (h *Handler) answer(ctx context.Context, s *pannier.Snapshot, turn pannier.
 		}
 		h.tellWidened(into.AllowedTools)
 		h.withPeers(t.sections).RenderActive(into.active(), bodies, turn.Format, h.maxChars(turn), &into.section)
+		h.recordBodies(bodies, into.section.Omitted)
 		return nil
 	}
 }

@@ -63,6 +63,7 @@ func (h *Handler) runCommand(w http.ResponseWriter, r *http.Request, s *pannier.
 	if len(c.Others) > 0 {
 		run.Warnings = append(run.Warnings, fmt.Sprintf("%q is declared more than once: this is %s, the others are %s", c.Command, c.Name, strings.Join(c.Others, ", ")))
 	}
+	h.recordInvocation(c.Skill)
 	h.Emit(pannier.EventSkillLoaded, pannier.SkillLoaded{Name: c.Skill.Name, Path: c.Path, Digest: run.Digest, Frontmatter: doc.Frontmatter})
 	h.Emit(pannier.EventSkillInvoked, pannier.SkillInvoked{
 		Name: c.Skill.Name, Slug: c.Slug, Command: c.Command, Args: args, Mode: pannier.InvokedManually, EffectiveAllowedTools: c.Skill.AllowedTools,

@@ -13,12 +13,15 @@ var operations = map[string]operation{
 		id: "listSkills", summary: "Every skill that was found, usable or not, by slug.", answer: pannier.List{},
 		parameters: []parameter{
 			{"state", "query", "Only the skills in this state.", object{"type": "string", "enum": pannier.States()}},
-			query("include", "string", "What to add to each skill: problems, policy and health, with commas between."),
+			query("include", "string", "What to add to each skill: activity, problems, policy and health, with commas between. With activity, the ETag changes with each use of a skill."),
 		},
 	},
 	"GET /v1/skills/{slug}": {
 		id: "getSkill", summary: "All that is known of one skill.", answer: pannier.Detail{},
-		parameters: []parameter{query("path", "string", "The path of the skill directory that is meant; it reaches a skill that is shadowed.")},
+		parameters: []parameter{
+			query("path", "string", "The path of the skill directory that is meant; it reaches a skill that is shadowed."),
+			{"include", "query", "Adds when the skill was last used. The ETag then changes with each use.", object{"type": "string", "enum": []string{"activity"}}},
+		},
 	},
 	"GET /v1/skills/{slug}/content": {
 		id: "getContent", summary: "What an agent needs to follow a skill. Emits skill_loaded.", answer: pannier.Content{}, texts: []string{"text/markdown"},

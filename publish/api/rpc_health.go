@@ -50,7 +50,9 @@ var rpcKinds = map[string]string{
 // rpcHealthOf puts the health of a skill into the words of the protocol, which knows blocked and nothing between that and
 // ok.
 func rpcHealthOf(health pannier.SkillHealth) rpcSkillHealth {
-	h := rpcSkillHealth{"ok", []rpcDependency{}, []rpcFinding{}, []rpcIssue{}}
+	h := rpcSkillHealth{
+		Status: "ok", DependencyFailures: []rpcDependency{}, SecurityBlocks: []rpcFinding{}, ValidationIssues: []rpcIssue{},
+	}
 	if health.Status == pannier.SkillBlocked {
 		h.Status = rpcBlocked
 	}
@@ -98,10 +100,13 @@ type rpcHealthItem struct {
 	SourceKind pannier.SourceKind `json:"source_kind"`
 	TrustLevel string             `json:"trust_level"`
 	rpcSkillHealth
-	DependencyDiagnostics []rpcDependency `json:"dependency_diagnostics"`
-	SecurityFindings      []rpcFinding    `json:"security_findings"`
-	TrustGate             []rpcGate       `json:"trust_gate"`
-	RecentAudit           []rpcAudit      `json:"recent_audit"`
+	Usable                bool              `json:"usable"`
+	Policy                rpcSwitches       `json:"policy"`
+	DependencyDiagnostics []rpcDependency   `json:"dependency_diagnostics"`
+	SecurityFindings      []rpcFinding      `json:"security_findings"`
+	TrustGate             []rpcGate         `json:"trust_gate"`
+	RecentAudit           []rpcAudit        `json:"recent_audit"`
+	Activity              *pannier.Activity `json:"activity"`
 }
 
 type rpcGate struct {
@@ -126,7 +131,7 @@ func (h *Handler) rpcHealth(_ *http.Request, s *pannier.Snapshot, p rpcHealthPar
 	if limit < 1 || limit > rpcMaxAudit {
 		return nil, rpcFault(rpc.CodeInvalidParams, rpcInvalid, fmt.Sprintf("audit_limit is %d", limit), fmt.Sprintf("give a number from 1 to %d", rpcMaxAudit))
 	}
-	list := h.listOf(s, "", inclusion{problems: true, policy: true, health: true})
+	list := h.listOf(s, "", inclusion{problems: true, policy: true, health: true, activity: true})
 	chosen, err := choose(winners(list.Skills), p.Skills)
 	if err != nil {
 		return nil, err
@@ -139,8 +144,9 @@ func (h *Handler) rpcHealth(_ *http.Request, s *pannier.Snapshot, p rpcHealthPar
 	for _, e := range chosen {
 		result.Skills = append(result.Skills, rpcHealthItem{
 			Slug: e.Slug, SourceKind: e.SourceKind, TrustLevel: rpcTrust(e.TrustLevel), rpcSkillHealth: rpcHealthOf(*e.Health),
+			Usable: e.Usable, Policy: rpcSwitches{e.Policy.Enabled, e.Policy.AllowImplicit},
 			DependencyDiagnostics: diagnostics(e), SecurityFindings: findings(h.verdict(e.Skill)),
-			TrustGate: h.trustGate(e), RecentAudit: append([]rpcAudit{}, audit[e.Slug]...),
+			TrustGate: h.trustGate(e), RecentAudit: append([]rpcAudit{}, audit[e.Slug]...), Activity: e.Activity,
 		})
 	}
 	return result, nil

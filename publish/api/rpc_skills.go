@@ -24,6 +24,7 @@ type rpcItem struct {
 	Install      rpcInstall         `json:"install"`
 	Policy       *rpcSwitches       `json:"policy,omitempty"`
 	Health       *rpcSkillHealth    `json:"health,omitempty"`
+	Activity     *pannier.Activity  `json:"activity,omitempty"`
 	Status       string             `json:"status"`
 	StatusReason string             `json:"status_reason,omitempty"`
 }
@@ -51,6 +52,8 @@ type rpcListParams struct {
 	inWorkspace
 	IncludeHealth *bool `json:"include_health"`
 	IncludePolicy *bool `json:"include_policy"`
+	// IncludeActivity is off by default: the result changes with each use.
+	IncludeActivity bool `json:"include_activity"`
 }
 
 type rpcListResult struct {
@@ -62,15 +65,22 @@ type rpcListResult struct {
 // rpcList is skills/list.
 func (h *Handler) rpcList(_ *http.Request, s *pannier.Snapshot, p rpcListParams) (any, error) {
 	with := inclusion{problems: true, policy: orTrue(p.IncludePolicy), health: orTrue(p.IncludeHealth)}
+	if with.activity = p.IncludeActivity; with.activity {
+		return h.rpcListOf(s, with), nil
+	}
 	answer, err := h.shared.of(s, h.generation(), fmt.Sprintf("skills/list %v", with), func() (encoded, error) {
-		list := h.listOf(s, "", with)
-		result := rpcListResult{list.SnapshotVersion, list.GeneratedAt.Unix(), []rpcItem{}}
-		for _, e := range winners(list.Skills) {
-			result.Skills = append(result.Skills, h.rpcItemOf(e, with))
-		}
-		return encode(result)
+		return encode(h.rpcListOf(s, with))
 	})
 	return json.RawMessage(answer.body), err
+}
+
+func (h *Handler) rpcListOf(s *pannier.Snapshot, with inclusion) rpcListResult {
+	list := h.listOf(s, "", with)
+	result := rpcListResult{list.SnapshotVersion, list.GeneratedAt.Unix(), []rpcItem{}}
+	for _, e := range winners(list.Skills) {
+		result.Skills = append(result.Skills, h.rpcItemOf(e, with))
+	}
+	return result
 }
 
 func orTrue(b *bool) bool { return b == nil || *b }
@@ -101,6 +111,7 @@ func (h *Handler) rpcItemOf(e *pannier.Entry, with inclusion) rpcItem {
 	if e.Health != nil {
 		item.Health = new(rpcHealthOf(*e.Health))
 	}
+	item.Activity = e.Activity
 	item.Status, item.StatusReason = h.rpcStatus(e)
 	return item
 }

@@ -212,11 +212,13 @@ func TestProtocolExamples(t *testing.T) {
   }
 }`, `{"jsonrpc": "2.0", "id": "fffffffffffffffffffff", "result": {"snapshot_version": 12, "generated_at": 1777900000, "skills": [{
   "slug": "documents", "source_kind": "workspace", "trust_level": "trusted", "status": "ok",
-  "dependency_failures": [], "security_blocks": [], "validation_issues": [], "dependency_diagnostics": [], "security_findings": [],
+  "dependency_failures": [], "security_blocks": [], "validation_issues": [],
+  "usable": true, "policy": {"enabled": true, "allow_implicit_invocation": false}, "dependency_diagnostics": [], "security_findings": [],
   "trust_gate": [{"tool_kind": "shell", "minimum_trust": "community", "allowed": true}, {"tool_kind": "http", "minimum_trust": "community", "allowed": true},
     {"tool_kind": "function_proxy", "minimum_trust": "community", "allowed": true}],
   "recent_audit": [{"action": "skill.scan", "decision": "blocked", "created_at": 1777900001, "details_json": "{\"error\":\"no room\"}"},
-    {"action": "policy.set", "decision": "allowed", "created_at": 1777900001, "details_json": "{\"detail\":{\"a\":\"\\u003cb\\u003e\"}}"}]
+    {"action": "policy.set", "decision": "allowed", "created_at": 1777900001, "details_json": "{\"detail\":{\"a\":\"\\u003cb\\u003e\"}}"}],
+  "activity": {}
 }]}}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -46,6 +46,7 @@ func (h *Handler) rpcTurn(r *http.Request, s *pannier.Snapshot, p rpcTurnParams,
 	if err := h.answer(r.Context(), s, turn, answer); err != nil {
 		return nil, err
 	}
+	h.recordTurn(answer)
 	answer.body = render(answer, answer.body)
 	return json.RawMessage(bytes.Clone(answer.body)), nil
 }
@@ -106,6 +107,7 @@ func (h *Handler) rpcRead(r *http.Request, s *pannier.Snapshot, p rpcReadParams)
 	if err != nil {
 		return nil, err
 	}
+	h.recordLoad(e)
 	h.Emit(pannier.EventSkillLoaded, pannier.SkillLoaded{Name: e.Name, Path: e.Path, Digest: e.Digest, Frontmatter: doc.Frontmatter})
 	result := rpcReadResult{
 		Slug: e.Slug, Offset: p.Offset, AssetRoot: path.Dir(prompt.Location(e.Skill, h.AgentWorkspace)),

@@ -74,12 +74,12 @@ func (a *sharedAnswers) slot(s *pannier.Snapshot, generation uint64, question st
 }
 
 // turnsOf returns what the answers to turns about a snapshot have in common.
-func (a *sharedAnswers) turnsOf(s *pannier.Snapshot, o Options) *turns {
+func (a *sharedAnswers) turnsOf(s *pannier.Snapshot, o Options, used *activity) *turns {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.turnToLocked(s)
 	if a.turns == nil {
-		a.turns = newTurns(s, o)
+		a.turns = newTurns(s, o, used)
 	}
 	return a.turns
 }

@@ -23,6 +23,9 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request, s *pannier.Snapsh
 	if err != nil {
 		return err
 	}
+	if with.activity { // changes with each use, so the answer is not kept
+		return writeJSON(w, r, h.listOf(s, state, with))
+	}
 	return h.writeShared(w, r, s, fmt.Sprintf("list %s %v", state, with), func() (any, error) {
 		return h.listOf(s, state, with), nil
 	})
@@ -34,6 +37,10 @@ func (h *Handler) listOf(s *pannier.Snapshot, state pannier.State, with inclusio
 		SnapshotVersion: s.Version, Digest: s.Digest, TreeDigest: s.TreeDigest, GeneratedAt: s.Time,
 		EnvironmentSource: s.Environment.Source, Held: s.Held(), Problems: s.Problems, Skills: make([]pannier.Entry, 0, len(s.Entries)),
 	}
+	var uses *skillUses
+	if with.activity {
+		uses = h.activity.of(s)
+	}
 	for _, e := range s.Entries {
 		if state != "" && e.State != state {
 			continue
@@ -41,6 +48,9 @@ func (h *Handler) listOf(s *pannier.Snapshot, state pannier.State, with inclusio
 		e.Fingerprint, e.ScanSummary = h.fingerprint(e.Skill), h.summary(e.Skill)
 		if with.health {
 			e.Health = new(pannier.HealthOf(&e))
+		}
+		if with.activity {
+			e.Activity = uses.times(&e)
 		}
 		if !with.problems {
 			e.Problems = nil
@@ -54,7 +64,7 @@ func (h *Handler) listOf(s *pannier.Snapshot, state pannier.State, with inclusio
 }
 
 // inclusion says what a list holds of each skill beside the skill itself.
-type inclusion struct{ problems, policy, health bool }
+type inclusion struct{ problems, policy, health, activity bool }
 
 // included reads which of it a request asks for.
 func included(r *http.Request) (with inclusion, err error) {
@@ -67,8 +77,10 @@ func included(r *http.Request) (with inclusion, err error) {
 			with.policy = true
 		case "health":
 			with.health = true
+		case "activity":
+			with.activity = true
 		default:
-			return inclusion{}, invalidParameter("include", fmt.Sprintf("%q can not be included", part), "health, policy and problems can")
+			return inclusion{}, invalidParameter("include", fmt.Sprintf("%q can not be included", part), "activity, health, policy and problems can")
 		}
 	}
 	return with, nil
@@ -76,6 +88,14 @@ func included(r *http.Request) (with inclusion, err error) {
 
 // detail answers with all that is known of one skill. One that keeps changing is told without its frontmatter.
 func (h *Handler) detail(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
+	withActivity := false
+	switch r.URL.Query().Get("include") {
+	case "":
+	case "activity":
+		withActivity = true
+	default:
+		return invalidParameter("include", fmt.Sprintf("%.40q cannot be included", r.URL.Query().Get("include")), "give activity; a skill shows the rest anyway")
+	}
 	var d pannier.Detail
 	err := h.fresh(r.Context(), s, func(s *pannier.Snapshot) (err error) {
 		d, err = h.describe(r.Context(), s, r.PathValue("slug"), r.URL.Query().Get("path"))
@@ -83,6 +103,9 @@ func (h *Handler) detail(w http.ResponseWriter, r *http.Request, s *pannier.Snap
 	})
 	if err != nil && !errors.Is(err, errMoving) {
 		return err
+	}
+	if withActivity {
+		d.Activity = h.activity.of(h.Snapshot()).times(&d.Entry)
 	}
 	return writeJSON(w, r, d)
 }
@@ -168,6 +191,7 @@ func (h *Handler) content(w http.ResponseWriter, r *http.Request, s *pannier.Sna
 		return err
 	}
 	if r.Method != http.MethodHead {
+		h.recordLoad(e)
 		h.Emit(pannier.EventSkillLoaded, pannier.SkillLoaded{Name: e.Name, Path: e.Path, Digest: e.Digest, Frontmatter: doc.Frontmatter})
 	}
 	if prefers(w, r, "text/markdown", "application/json") {

@@ -16,6 +16,7 @@ type turns struct {
 	resolve  func(*pannier.Snapshot, pannier.Turn) pannier.Resolution
 	snapshot *pannier.Snapshot
 	sections *prompt.Renderer
+	used     *activity
 
 	mu        sync.Mutex
 	automatic map[string]*automatic // by the runtime of the turn
@@ -24,8 +25,8 @@ type turns struct {
 // maxRuntimes bounds the runtimes that something is kept for. An agent has one.
 const maxRuntimes = 16
 
-func newTurns(s *pannier.Snapshot, o Options) *turns {
-	return &turns{resolve: o.Resolve, snapshot: s, sections: prompt.NewRenderer(s, o.AgentWorkspace).Showing(o.Show)}
+func newTurns(s *pannier.Snapshot, o Options, used *activity) *turns {
+	return &turns{resolve: o.Resolve, snapshot: s, used: used, sections: prompt.NewRenderer(s, o.AgentWorkspace).Showing(o.Show)}
 }
 
 // automatic is what is automatically available in a runtime, ordered by slug.
@@ -33,6 +34,7 @@ type automatic struct {
 	active                 []pannier.ActiveSkill
 	looked                 *prompt.Looked
 	skills, tools, without keptList
+	uses                   []*skillUse // of active
 }
 
 // automaticIn may be made by several callers at once, of whom one's stays.
@@ -45,7 +47,11 @@ func (t *turns) automaticIn(runtime string) *automatic {
 	}
 	r := t.resolve(t.snapshot, pannier.Turn{Runtime: runtime})
 	made := &automatic{active: r.Active, looked: t.sections.Look(r.Active)}
+	uses := t.used.of(t.snapshot)
 	for i := range r.Active {
+		if use := uses.find(r.Active[i].Slug, ""); use != nil {
+			made.uses = append(made.uses, use)
+		}
 		made.skills.add(r.Active[i].Slug, func(dst []byte) []byte { return appendActive(dst, &r.Active[i]) })
 	}
 	for i := range r.Tools {

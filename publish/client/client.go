@@ -76,8 +76,8 @@ func (c *Client) Skills(ctx context.Context, state pannier.State, problems bool)
 type ListQuery struct {
 	// State is the state that they are in; empty is any.
 	State pannier.State
-	// Health, Policy and Problems are those of each skill.
-	Health, Policy, Problems bool
+	// Health, Policy, Problems and Activity are those of each skill.
+	Health, Policy, Problems, Activity bool
 }
 
 // List returns the catalog, or a part of it.
@@ -87,7 +87,7 @@ func (c *Client) List(ctx context.Context, q ListQuery) (pannier.List, error) {
 		query.Set("state", string(q.State))
 	}
 	var include []string
-	for name, wanted := range map[string]bool{"health": q.Health, "policy": q.Policy, "problems": q.Problems} {
+	for name, wanted := range map[string]bool{"activity": q.Activity, "health": q.Health, "policy": q.Policy, "problems": q.Problems} {
 		if wanted {
 			include = append(include, name)
 		}
@@ -100,7 +100,7 @@ func (c *Client) List(ctx context.Context, q ListQuery) (pannier.List, error) {
 
 // Skill returns all that is known of one skill. path, where it is not empty, chooses among several with one slug.
 func (c *Client) Skill(ctx context.Context, slug, path string) (pannier.Detail, error) {
-	query := url.Values{}
+	query := url.Values{"include": {"activity"}}
 	if path != "" {
 		query.Set("path", path)
 	}
