@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/mod/semver"
+
 	"pannier"
 	"pannier/internal/yamldoc"
 )
@@ -66,9 +68,16 @@ func (c *contract) version(s *pannier.Skill, m meta) string {
 		path, v = path[:len(path)-len(s.File)]+pannier.MetaFile, yamldoc.Value{}
 	}
 	if version != "" && !isSemanticVersion(version) {
-		c.tellIn(path, "skill.version.format", "version", v, "this is no semantic version, so nobody can tell which of two is newer", `write three numbers with dots, such as "1.0.0"`)
+		c.tellIn(path, "skill.version.format", "version", v, "not a semantic version; versions cannot be compared", `write three numbers with dots, such as "1.0.0"`)
 	}
 	return version
+}
+
+// isSemanticVersion reports whether a text is a version by Semantic Versioning 2.0.0. The library also takes versions of one or
+// two numbers, which it completes in the canonical form.
+func isSemanticVersion(text string) bool {
+	version := "v" + text
+	return semver.IsValid(version) && semver.Canonical(version)+semver.Build(version) == version
 }
 
 // triggers are the texts that call for the skill: its own, and Aleph's `when-to-use`.

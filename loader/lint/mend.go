@@ -108,7 +108,8 @@ func (a *auditor) plan(s *Skill) (Fix, error) {
 		folder = read.Folder
 	}
 	fixed := fix(string(f.text), folder, a.Rules.MaxFrontmatterBytes)
-	f.fixed, f.Changes, f.Diff = []byte(fixed.text()), fixed.changes, diffOf(fixed.lines)
+	f.fixed, f.Changes = []byte(fixed.text()), fixed.changes
+	f.Diff = unifiedDiff(f.text, f.fixed)
 	if read.File != pannier.SkillFile {
 		f.to = pannier.SkillFile
 		f.To = path.Join(s.Path, f.to)
