@@ -79,6 +79,7 @@ type directory struct {
 	of      pannier.Digest // the Sum of the skill that it was computed for
 	files   *fingerprint.Known
 	dirs    []string // inside of it, absolute; only where scans are enforced
+	parts   fingerprint.Parts
 	ticket  uint64
 	trouble string
 }
@@ -105,6 +106,7 @@ type shownFingerprints struct {
 
 type shownFingerprint struct {
 	digest, of pannier.Digest
+	parts      fingerprint.Parts
 	scan       *pannier.ScanSummary // of digest, or held of the place; nil where there is none
 	trouble    string
 }
@@ -152,6 +154,12 @@ func (f *fingerprints) trouble(s *pannier.Skill) string {
 		return p.trouble
 	}
 	return ""
+}
+
+// mayHaveResources reports whether links or examples of a skill are to be read: it has some, or that is not known yet.
+func (f *fingerprints) mayHaveResources(s *pannier.Skill) bool {
+	p := f.shown.Load().byPath[s.Path]
+	return p.of != s.Sum || p.digest.IsZero() || p.parts.Resources
 }
 
 // generation is another number whenever of has other answers.
@@ -335,7 +343,7 @@ func (f *fingerprints) learn(s *pannier.Skill, ticket uint64, p fingerprint.Prin
 	if d.digest != p.Digest {
 		d.since = ticket
 	}
-	d.digest, d.of = p.Digest, s.Sum
+	d.digest, d.of, d.parts = p.Digest, s.Sum, p.Parts
 	if err == nil {
 		f.judgeLocked(s.Path, p.Digest)
 		f.deepenLocked(s, d, p.Dirs)

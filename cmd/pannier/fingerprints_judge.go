@@ -205,7 +205,7 @@ func (f *fingerprints) showLocked() {
 	f.unshown, f.told = false, time.Now()
 	next := &shownFingerprints{generation: f.shown.Load().generation + 1, byPath: make(map[string]shownFingerprint, len(f.directories))}
 	for path, d := range f.directories {
-		next.byPath[path] = shownFingerprint{d.digest, d.of, f.summaryLocked(path, d), d.trouble}
+		next.byPath[path] = shownFingerprint{d.digest, d.of, d.parts, f.summaryLocked(path, d), d.trouble}
 	}
 	f.shown.Store(next)
 }

@@ -166,7 +166,7 @@ func (h *house) handlerOptions(log hclog.Logger) api.Options {
 		OpenFile: func(ctx context.Context, s *pannier.Skill, path string) (api.SkillFile, error) {
 			return h.loader.Open(ctx, s, path)
 		},
-		Inspect: h.loader.Inspect, Environment: h.judgedBy.choose, AgentWorkspace: h.agentWorkspace(), Logger: log,
+		Inspect: h.loader.Inspect, Resources: h.loader.Resources, Environment: h.judgedBy.choose, AgentWorkspace: h.agentWorkspace(), Logger: log,
 		Format: h.settings.PromptFormat, MaxChars: h.settings.PromptMaxChars,
 		Show: prompt.Show{Compatibility: h.settings.PromptShowCompatibility, AllowedTools: h.settings.PromptShowAllowedTools},
 	}

@@ -167,8 +167,16 @@ func (c *sidecar) handler(reg prometheus.Registerer, metrics http.Handler) *api.
 	o.Rescan, o.Health, o.Alive, o.Emit, o.Registerer = c.rescan, c.health, c.alive, c.events.emit, reg
 	o.Events, o.Mutations, o.Peers = c.eventSource(), c.mutations(), c.platforms.peers
 	o.Scans, o.RPC, o.Installs = c.scans(), c.rpc(), c.installs()
-	o.Metrics = metrics
+	o.Metrics, o.Resources = metrics, c.resources
 	return api.New(o)
+}
+
+// resources reads the links and examples of a skill, unless it is known to have none.
+func (c *sidecar) resources(ctx context.Context, s *pannier.Skill) (pannier.Resources, error) {
+	if !c.prints.mayHaveResources(s) {
+		return pannier.Resources{}, nil
+	}
+	return c.loader.Resources(ctx, s)
 }
 
 // follow takes in one batch after the other until ctx is done.

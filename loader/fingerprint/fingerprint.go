@@ -105,6 +105,8 @@ type Print struct {
 	Bytes, Read int64
 	// Dirs are the directories below the skill's own that were listed, with slashes.
 	Dirs []string
+	// Parts are those of the skill that a prompt or a turn shows beside SKILL.md.
+	Parts Parts
 	// Known is for the next time. It is never changed.
 	Known *Known
 }
@@ -119,8 +121,23 @@ func Of(ctx context.Context, root *os.Root, dir string, o Options) (Print, error
 	if err != nil {
 		return p, fmt.Errorf("fingerprint of %s: %w", dir, err)
 	}
-	p.Digest = digest(w.lines)
+	p.Digest, p.Parts = digest(w.lines), partsOf(w.lines)
 	return p, nil
+}
+
+// Parts tell which parts a skill has beside SKILL.md.
+type Parts struct {
+	// Resources is set where there is a links.yaml or a file in examples/, Tools where there is a file in tools/ or scripts/.
+	Resources, Tools bool
+}
+
+func partsOf(lines []line) (p Parts) {
+	for i := range lines {
+		dir, _, below := strings.Cut(lines[i].path, "/")
+		p.Resources = p.Resources || dir == "links.yaml" || dir == "examples"
+		p.Tools = p.Tools || below && (dir == "tools" || dir == "scripts")
+	}
+	return p
 }
 
 // line is what a file adds to a fingerprint.

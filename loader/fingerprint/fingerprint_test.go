@@ -243,3 +243,24 @@ func TestPace(t *testing.T) {
 		t.Errorf("not ended: %v", err)
 	}
 }
+
+// TestParts tells which parts a skill has beside SKILL.md.
+func TestParts(t *testing.T) {
+	for _, tt := range []struct {
+		file string
+		want fingerprint.Parts
+	}{
+		{"README.md", fingerprint.Parts{}},
+		{"references/links.yaml", fingerprint.Parts{}},
+		{"tools", fingerprint.Parts{}},
+		{"links.yaml", fingerprint.Parts{Resources: true}},
+		{"examples/a.md", fingerprint.Parts{Resources: true}},
+		{"tools/a.py", fingerprint.Parts{Tools: true}},
+		{"scripts/deep/a.sh", fingerprint.Parts{Tools: true}},
+	} {
+		root, _ := open(t, fmt.Sprintf("mkdir -p $(dirname %[1]s); printf x > %[1]s", tt.file))
+		if got := of(t, root, fingerprint.Options{}).Parts; got != tt.want {
+			t.Errorf("%s: %+v", tt.file, got)
+		}
+	}
+}

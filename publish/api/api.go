@@ -67,6 +67,8 @@ type Options struct {
 	OpenFile OpenFile
 	// Inspect looks into a skill directory; optional. It fails as Texts.Read does.
 	Inspect func(context.Context, *pannier.Skill) (pannier.Inspection, error)
+	// Resources reads the links and examples of a skill for the prompt formats that show bodies; optional.
+	Resources func(context.Context, *pannier.Skill) (pannier.Resources, error)
 	// Mutations are what peers that may can change; the zero value is nothing.
 	Mutations
 	// Installs are how a peer can move skills; the zero value is not at all.

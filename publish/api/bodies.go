@@ -3,6 +3,8 @@ package api
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"pannier"
@@ -14,6 +16,8 @@ const (
 	maxBodies     = 1000
 	maxBodyBytes  = 32 << 20 // of all bodies together
 	promptRescans = 1
+	// maxResourceBytes bounds the links and examples of all skills together.
+	maxResourceBytes = 8 << 20
 )
 
 // answer fills in what is active in a turn, and the prompt of that. Where the format shows bodies and the disk has moved on
@@ -34,7 +38,11 @@ func (h *Handler) answer(ctx context.Context, s *pannier.Snapshot, turn pannier.
 			return err
 		}
 		h.tellWidened(into.AllowedTools)
-		h.withPeers(t.sections).RenderActive(into.active(), bodies, turn.Format, h.maxChars(turn), &into.section)
+		resources, err := h.resources(ctx, s, turn.Format, bodies)
+		if err != nil {
+			return err
+		}
+		h.withPeers(t.sections).WithResources(resources).RenderActive(into.active(), bodies, turn.Format, h.maxChars(turn), &into.section)
 		h.recordBodies(bodies, into.section.Omitted)
 		return nil
 	}
@@ -81,6 +89,48 @@ func (h *Handler) bodies(ctx context.Context, s *pannier.Snapshot, slugs []strin
 		bodies[e.Slug] = body
 	}
 	return bodies, nil
+}
+
+// resources reads the links and examples of the skills that have a body, by slug. What can not be read is left out, and counts
+// as incomplete.
+func (h *Handler) resources(ctx context.Context, s *pannier.Snapshot, format string, bodies map[string]string) (map[string]pannier.Resources, error) {
+	if h.Resources == nil || !prompt.NeedsBodies(format) {
+		return nil, nil
+	}
+	resources := map[string]pannier.Resources{}
+	size := 0
+	for _, slug := range slices.Sorted(maps.Keys(bodies)) {
+		e, ok := s.Lookup(slug)
+		if !ok {
+			continue
+		}
+		found, err := h.Resources(ctx, e.Skill)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			h.Logger.Warn("a prompt omits the links and examples of a skill", "skill", slug, "error", err)
+		}
+		if size += sizeOf(found); err != nil || size > maxResourceBytes {
+			found = pannier.Resources{Incomplete: true}
+		}
+		if len(found.Links)+len(found.Examples) > 0 || found.Incomplete {
+			resources[slug] = found
+		}
+	}
+	return resources, nil
+}
+
+// sizeOf returns how many bytes the texts of resources have together.
+func sizeOf(r pannier.Resources) int {
+	size := 0
+	for _, l := range r.Links {
+		size += len(l.URL) + len(l.Title) + len(l.Description)
+	}
+	for _, e := range r.Examples {
+		size += len(e.Text)
+	}
+	return size
 }
 
 // body returns the body of a skill for a prompt, from memory or the disk.

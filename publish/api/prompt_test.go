@@ -87,6 +87,27 @@ func TestDefaultLimitByFormat(t *testing.T) {
 	}
 }
 
+// TestResources reads links and examples for the formats that show bodies, and tells where they cannot be read.
+func TestResources(t *testing.T) {
+	h := newHouse()
+	var read []string
+	h.options.Resources = func(_ context.Context, s *pannier.Skill) (pannier.Resources, error) {
+		read = append(read, s.Slug)
+		if s.Slug == "omega" {
+			return pannier.Resources{}, errors.New("input/output error")
+		}
+		return pannier.Resources{Links: []pannier.Link{{URL: "https://a.example/" + s.Slug}}}, nil
+	}
+	for _, format := range prompt.Formats() {
+		read = nil
+		p := decode[pannier.Prompt](t, ask(h.handler(), "GET", "/v1/prompt?format="+format, "", "Accept", jsonType))
+		shows := prompt.NeedsBodies(format)
+		if strings.Contains(p.Text, "https://a.example/alpha") != shows || slices.Contains(p.Omitted, "omega") != shows || slices.Contains(p.Omitted, "alpha") || (len(read) > 0) != shows {
+			t.Errorf("%s: read %v, omitted %v in\n%s", format, read, p.Omitted, p.Text)
+		}
+	}
+}
+
 // TestBodies reads the texts of active skills for the formats that show them, and omits those that have none.
 func TestBodies(t *testing.T) {
 	h := newHouse()

@@ -15,18 +15,18 @@ const (
 )
 
 // molecule shows every skill that has a body, in the order of config.yaml, with the requests that its author gives as
-// examples, and the peers behind them. Over a limit, skills keep their names and descriptions first, then peers are put
-// in, then bodies.
-//
-// Links are not part of it: nothing reads them.
+// examples, its links and the files of its examples/, and the peers behind them. Over a limit, skills keep their names and
+// descriptions first, then peers are put in, then bodies, links and files.
 func (r *Renderer) molecule(bodies map[string]string, into *Section) {
-	skills, write := r.moleculeTiers(bodies, into)
+	ours := r.moleculeHeadings(bodies, into)
+	skills, write := r.moleculeTiers(bodies, ours, into)
 	used := keepShort(skills, len(moleculeHead), into)
 	if used == len(moleculeHead) {
 		used = 0
 	}
 	peers, size := peersSection(r.peers, into.room(used))
-	if showWhole(skills, used+size, bodies, into, write) > size {
+	used = showWhole(skills, used+size, bodies, into, write)
+	if used = r.showResources(skills, used, moleculeResources(ours), into); used > size {
 		slices.SortStableFunc(skills, func(a, b *tier) int { return cmp.Compare(a.Rank, b.Rank) })
 		into.add(moleculeHead)
 		for _, s := range skills {
@@ -58,14 +58,19 @@ func (r *Renderer) moleculeSystem(bodies map[string]string, into *Section) {
 	}
 }
 
-// moleculeTiers returns the skills that have a body, and what writes one whole.
-func (r *Renderer) moleculeTiers(bodies map[string]string, into *Section) ([]*tier, func(*tier) string) {
+// moleculeHeadings returns the headings of the skills that have a body.
+func (r *Renderer) moleculeHeadings(bodies map[string]string, into *Section) headings {
 	ours := headings{}
 	for _, e := range into.items {
 		if _, ok := bodies[e.Slug]; ok {
 			ours.add(r.moleculeName(e).text, e.Slug)
 		}
 	}
+	return ours
+}
+
+// moleculeTiers returns the skills that have a body, and what writes one whole.
+func (r *Renderer) moleculeTiers(bodies map[string]string, ours headings, into *Section) ([]*tier, func(*tier) string) {
 	heads := make([]string, len(into.items)) // by the place of an item
 	write := func(t *tier) string {
 		body := ours.escape(strings.TrimSpace(pannier.CleanLines(bodies[t.Slug])), t.Slug)

@@ -4,7 +4,7 @@
 // bidirectional layout or a chat template would take for more than text; names and descriptions are folded to one line.
 // The one exception is [AvailableSkillsReference], which is there to be compared with. Bodies are never part of a
 // catalog, where an agent reads them when it uses the skill; [SkillsXML], [Molecule] and [MoleculeSystem] show them,
-// because that is what they are, and [Compact] those of the skills that match the files of the turn. The files of the
+// because that is what they are, with links and examples, and [Compact] those of the skills that match the files of the turn. The files of the
 // prompt are the owner's own, and stay as they are.
 package prompt
 
@@ -100,6 +100,8 @@ type Options struct {
 	Show Show
 	// Peers are those that the agent can delegate to, for the formats that tell of them.
 	Peers []pannier.Peer
+	// Resources are the links and examples of skills by slug, for the formats that [NeedsBodies].
+	Resources map[string]pannier.Resources
 }
 
 // Render returns the section for the active skills of a resolution. bodies are the texts of skills by slug, of those that
@@ -107,7 +109,7 @@ type Options struct {
 // that it does not show in full is named, in the order of the resolution.
 func Render(s *pannier.Snapshot, r pannier.Resolution, bodies map[string]string, o Options) pannier.Prompt {
 	var section Section
-	NewRenderer(s, o.Workspace).Showing(o.Show).WithPeers(o.Peers).Render(r, bodies, o.Format, o.MaxChars, &section)
+	NewRenderer(s, o.Workspace).Showing(o.Show).WithPeers(o.Peers).WithResources(o.Resources).Render(r, bodies, o.Format, o.MaxChars, &section)
 	return section.Prompt()
 }
 

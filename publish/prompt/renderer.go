@@ -18,6 +18,7 @@ type Renderer struct {
 	workspace string
 	show      Show
 	peers     []pannier.Peer
+	resources map[string]pannier.Resources // by slug
 	kept      *blocks
 }
 
@@ -39,6 +40,14 @@ func (r *Renderer) Showing(show Show) *Renderer {
 func (r *Renderer) WithPeers(peers []pannier.Peer) *Renderer {
 	with := *r
 	with.peers = peers
+	return &with
+}
+
+// WithResources returns the renderer with the resources of skills by slug, for the formats that show bodies. It costs next to
+// nothing, as [Renderer.WithPeers] does.
+func (r *Renderer) WithResources(resources map[string]pannier.Resources) *Renderer {
+	with := *r
+	with.resources = resources
 	return &with
 }
 

@@ -12,8 +12,8 @@ type Section struct {
 	Format string
 	// Parts are the text, one behind the other. No character spans two of them.
 	Parts []string
-	// Omitted are the slugs of the skills that the text does not show in full: they are not in it, or in it without the body
-	// or the description that the format has.
+	// Omitted are the slugs of the skills that the text does not show in full: they are not in it, or in it without the body,
+	// the description, a link or an example that the format has.
 	Omitted []string
 
 	maxChars       int

@@ -11,9 +11,10 @@ import (
 const (
 	skillsOpening = "<skills>\n"
 	skillsClosing = "</skills>"
+	skillEnd      = "</skill>\n"
 )
 
-// skillsXML shows every skill that has a body, ordered by slug. Over a limit a skill keeps its triggers, and gets its
+// skillsXML shows every skill that has a body, ordered by slug, with its links and the files of its examples/. Over a limit a skill keeps its triggers, and gets its
 // description, which else nothing tells.
 //
 // Aleph leaves a skill out that is disabled or of a scope that the turn has no use for. What is disabled is not active here
@@ -25,7 +26,8 @@ func (r *Renderer) skillsXML(bodies map[string]string, into *Section) {
 	skills := tiers(bodies, into, func(e item) string { return r.skillsShort(e).text }, whole)
 	empty := len(skillsOpening) + len(skillsClosing)
 	used := keepShort(skills, empty, into)
-	if showWhole(skills, used, bodies, into, whole) == empty {
+	used = showWhole(skills, used, bodies, into, whole)
+	if r.showResources(skills, used, skillsResources, into) == empty {
 		return
 	}
 	slices.SortFunc(skills, func(a, b *tier) int { return cmp.Compare(a.Slug, b.Slug) })
@@ -71,5 +73,5 @@ func triggers(e *pannier.Entry) string {
 
 // instructions ends the element of a skill.
 func instructions(text string) string {
-	return "<instructions>\n" + text + "\n</instructions>\n</skill>\n"
+	return "<instructions>\n" + text + "\n</instructions>\n" + skillEnd
 }
