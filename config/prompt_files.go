@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"pannier"
-	"pannier/internal/beneath"
+	"pannier/internal/fsx"
 )
 
 // The bounds of the system prompt, of one file and of all: a model reads far less.
@@ -77,7 +77,7 @@ func (r *promptReader) look(listed []listedPrompt, at time.Time) *promptLook {
 // open returns the workspace as a root that nothing is opened outside of.
 func (l *promptLook) open() (*os.Root, error) {
 	if l.root == nil && l.err == nil {
-		l.root, l.err = beneath.Open(l.dir)
+		l.root, l.err = fsx.OpenRoot(l.dir)
 	}
 	return l.root, l.err
 }

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pannier"
-	"pannier/internal/beneath"
+	"pannier/internal/fsx"
 )
 
 // The bounds of a census, for each root: how many directories are gone into that discovery does not enter, and how deep
@@ -103,7 +103,7 @@ func (c *census) of(ctx context.Context, rules pannier.DiscoveryRules, index, na
 	if c.tops == nil {
 		c.tops, c.seed = make([]*counted, len(rules.Roots)), maphash.MakeSeed()
 	}
-	root, err := beneath.Open(rules.Roots[index].Path)
+	root, err := fsx.OpenRoot(rules.Roots[index].Path)
 	if err != nil {
 		c.tops[index] = nil
 		return tallies{}, ctx.Err()

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pannier"
-	"pannier/internal/beneath"
+	"pannier/internal/fsx"
 	"pannier/loader/repair"
 )
 
@@ -61,7 +61,7 @@ func (l *Loader) readWhole(s *pannier.Skill) ([]byte, error) {
 }
 
 // placeOf returns the root of a skill.
-func (l *Loader) placeOf(s *pannier.Skill) beneath.Place { return PlaceOf(l.rules.Roots[s.RootIndex]) }
+func (l *Loader) placeOf(s *pannier.Skill) fsx.Place { return PlaceOf(l.rules.Roots[s.RootIndex]) }
 
 func changedUnlessBusy(err error) error {
 	for _, busy := range []error{unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.EIO} {
@@ -131,7 +131,7 @@ func (l *Loader) allFiles(ctx context.Context, s *pannier.Skill) (files []pannie
 type lister struct {
 	rules     pannier.DiscoveryRules
 	skill     *pannier.Skill
-	place     beneath.Place
+	place     fsx.Place
 	dir       *os.Root // of the skill
 	files     []pannier.File
 	entries   int // how many were looked at

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pannier"
-	"pannier/internal/beneath"
+	"pannier/internal/fsx"
 )
 
 // MaxFileBytes bounds a file that [Loader.Open] opens.
@@ -160,15 +160,10 @@ func isForeign(file, dir int) bool {
 	return unix.Fstat(file, &of) == nil && unix.Fstat(dir, &in) == nil && of.Mode&unix.S_IFMT == unix.S_IFREG && of.Nlink > 1 && of.Uid != in.Uid
 }
 
-// openIn opens a file below a directory, as [reader.open] does, and without ever waiting for a writer of a FIFO. Its errors
-// are those of os.Root, so that one set of rules decides.
+// openIn opens a file below a directory, as [reader.open] does. Its errors are those of [os.Root].
 func openIn(root *os.Root, name string) (openFile, error) {
-	how := unix.OpenHow{
-		Flags:   unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC | unix.O_NOCTTY,
-		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS,
-	}
 	if dir, err := root.Open("."); err == nil {
-		fd, err := unix.Openat2(int(dir.Fd()), name, &how)
+		fd, err := fsx.OpenAt(int(dir.Fd()), name)
 		dir.Close()
 		if err == nil {
 			return openFile{fd: fd}, nil
@@ -202,7 +197,7 @@ func describeOpen(err error, s *pannier.Skill, name string) error {
 
 // faultOf returns what an error of os.Root says of a file; empty where it says nothing of it.
 func faultOf(err error) pannier.FileFault {
-	if beneath.Escapes(err) {
+	if fsx.EscapesRoot(err) {
 		return pannier.FileOutside
 	}
 	switch number, _ := errors.AsType[syscall.Errno](err); number {

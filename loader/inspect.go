@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"pannier"
-	"pannier/internal/beneath"
+	"pannier/internal/fsx"
 	"pannier/internal/yamldoc"
 	"pannier/loader/installspec"
 	"pannier/loader/profile"
@@ -44,7 +44,7 @@ func (l *Loader) Inspect(ctx context.Context, s *pannier.Skill) (pannier.Inspect
 type inspector struct {
 	contract
 	ctx   context.Context // of the one call that it lives for; a callback is handed none
-	place beneath.Place
+	place fsx.Place
 	skill *pannier.Skill
 	parts parts
 	files []pannier.File

@@ -10,17 +10,17 @@ import (
 	"slices"
 
 	"pannier"
-	"pannier/internal/beneath"
+	"pannier/internal/fsx"
 )
 
 // PlaceOf returns a root with where its links may lead.
-func PlaceOf(root pannier.Root) beneath.Place {
-	return beneath.Place{Path: root.Path, Targets: root.LinkTargets}
+func PlaceOf(root pannier.Root) fsx.Place {
+	return fsx.Place{Path: root.Path, Targets: root.LinkTargets}
 }
 
 // mayLeadOut reports whether an error of the root says that a path leads out of it, and links may.
 func (s *scan) mayLeadOut(err error) bool {
-	return len(s.tree.root.LinkTargets) > 0 && beneath.Escapes(err)
+	return len(s.tree.root.LinkTargets) > 0 && fsx.EscapesRoot(err)
 }
 
 // target opens the target that a path lies in which a way has come to, once for each scan. It returns nil where that is none, or
@@ -29,14 +29,14 @@ func (s *scan) target(real string) (target *os.Root, rel string) {
 	if real == "" || s.real == "" || s.inRoot(real) {
 		return nil, ""
 	}
-	at, rel, ok := s.place.Holder(real)
+	at, rel, ok := s.place.TargetOf(real)
 	if !ok {
 		return nil, ""
 	}
 	s.targetsMu.Lock()
 	defer s.targetsMu.Unlock()
 	if s.targets[at] == nil {
-		root, err := beneath.Open(at)
+		root, err := fsx.OpenRoot(at)
 		if err != nil {
 			return nil, ""
 		}

@@ -5,6 +5,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"pannier/internal/fsx"
 )
 
 // openFile is a file below a root that is open for reading. It goes by its descriptor, because a regular file has no use
@@ -14,17 +16,9 @@ type openFile struct {
 	file *os.File // owns the descriptor, where os.Root has opened it
 }
 
-// open opens a file below the root without ever waiting for a writer of a FIFO.
-//
-// The kernel keeps it below the root in one step (openat2(2), RESOLVE_BENEATH), which costs a third of what [os.Root]
-// needs to do the same component by component. Whatever the kernel refuses, or does not know, is left to os.Root, so that
-// one set of rules decides and gives the error.
+// open opens a file below the root. It does not wait for the writer of a FIFO.
 func (r *reader) open(rel string) (openFile, error) {
-	how := unix.OpenHow{
-		Flags:   unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC | unix.O_NOCTTY,
-		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS,
-	}
-	fd, err := unix.Openat2(r.scan.fd, rel, &how)
+	fd, err := fsx.OpenAt(r.scan.fd, rel)
 	f := openFile{fd: fd}
 	if err != nil {
 		file, err := r.scan.openFile(rel)

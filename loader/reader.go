@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pannier"
-	"pannier/internal/beneath"
+	"pannier/internal/fsx"
 	"pannier/loader/repair"
 )
 
@@ -86,7 +86,7 @@ func (s *scan) skillStat(n *node, before fileStat) (st fileStat, gone bool) {
 // unopened returns the stat of a file that can not be opened: where it was there a moment ago and is not any more, or not to be
 // reached, one that equals no other, so that it is looked for again.
 func unopened(before fileStat, err error) fileStat {
-	gone := errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir) || errors.Is(err, unix.ELOOP) || beneath.Escapes(err)
+	gone := errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir) || errors.Is(err, unix.ELOOP) || fsx.EscapesRoot(err)
 	if gone && !before.isLink() { // a link that leads nowhere is as it was
 		return fileStat{dev: math.MaxUint64, ino: math.MaxUint64}
 	}

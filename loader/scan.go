@@ -18,7 +18,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pannier"
-	"pannier/internal/beneath"
 	"pannier/internal/fsx"
 )
 
@@ -30,7 +29,7 @@ type scan struct {
 	fd   int
 	now  time.Time
 	// place is the root with the targets of its links, and real the path without links of the root where it has such targets.
-	place beneath.Place
+	place fsx.Place
 	real  string
 	// targets are those that were opened, by their path, under the lock.
 	targetsMu sync.Mutex
@@ -47,7 +46,7 @@ type scan struct {
 // openScan opens a root. Where that is another directory than before, or was renamed meanwhile, all that is known below
 // it is looked at anew.
 func openScan(t *tree) (*scan, error) {
-	root, err := beneath.Open(t.root.Path)
+	root, err := fsx.OpenRoot(t.root.Path)
 	if err != nil {
 		return nil, err
 	}

@@ -118,7 +118,7 @@ func (s *scan) follows(at string) bool {
 	if !path.IsAbs(at) || s.inRoot(at) {
 		return true
 	}
-	_, _, held := s.place.Holder(at)
+	_, _, held := s.place.TargetOf(at)
 	return held
 }
 

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pannier"
-	"pannier/internal/beneath"
+	"pannier/internal/fsx"
 )
 
 // maxLockBytes bounds a lock file, as the loader does.
@@ -27,7 +27,7 @@ type lockText struct {
 
 // readLock reads the lock file of a root. One that is not there is empty, and so is that of a root that is not.
 func readLock(root pannier.Root) (lockText, error) {
-	dir, err := beneath.Open(root.Path)
+	dir, err := fsx.OpenRoot(root.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return lockText{}, nil
 	}

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pannier"
-	"pannier/internal/beneath"
+	"pannier/internal/fsx"
 	"pannier/loader/fingerprint"
 )
 
@@ -76,7 +76,7 @@ func (s *Store) enterOnce(ctx context.Context, root pannier.Root) (*place, error
 }
 
 func (s *Store) open(root pannier.Root) (*place, error) {
-	dir, err := beneath.Open(root.Path)
+	dir, err := fsx.OpenRoot(root.Path)
 	if err != nil {
 		return nil, explain(root, err)
 	}

@@ -9,7 +9,7 @@ import (
 	"path"
 
 	"pannier"
-	"pannier/internal/beneath"
+	"pannier/internal/fsx"
 )
 
 // Repair is one thing that was put in order.
@@ -55,7 +55,7 @@ func (s *Store) Recover(ctx context.Context) ([]Repair, error) {
 
 // recoverRoot repairs a root, unless nothing was ever installed there.
 func (s *Store) recoverRoot(ctx context.Context, root pannier.Root) ([]Repair, error) {
-	dir, err := beneath.Open(root.Path)
+	dir, err := fsx.OpenRoot(root.Path)
 	if err != nil {
 		return nil, unlessMissing(err)
 	}

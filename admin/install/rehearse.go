@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 
 	"pannier"
-	"pannier/internal/beneath"
+	"pannier/internal/fsx"
 )
 
 // Rehearse is as [Store.Stage] for a dry run: it writes nothing into a root, but stages in a directory of its own below
@@ -48,7 +48,7 @@ func (s *Store) view(root pannier.Root, do func(*place) error) error {
 		return err
 	}
 	p := &place{store: s, root: root}
-	dir, err := beneath.Open(root.Path)
+	dir, err := fsx.OpenRoot(root.Path)
 	if err == nil {
 		p.dir = dir
 		defer dir.Close()

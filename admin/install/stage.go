@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pannier"
-	"pannier/internal/beneath"
+	"pannier/internal/fsx"
 	"pannier/loader/fingerprint"
 	"pannier/loader/scan"
 )
@@ -233,7 +233,7 @@ func (p *place) makeRoom(rel string) (*os.Root, error) {
 	if err := errors.Join(p.dir.Mkdir(rel, 0o755), p.dir.Chmod(rel, 0o755)); err != nil {
 		return nil, err
 	}
-	return beneath.OpenIn(p.dir, rel)
+	return fsx.OpenRootIn(p.dir, rel)
 }
 
 // call renames the directory.
@@ -248,7 +248,7 @@ func (st *Staged) call(folder, slug string) error {
 
 // judge computes the fingerprint and scans. Links may not leave the skill itself.
 func (st *Staged) judge(ctx context.Context) error {
-	root, err := beneath.OpenIn(st.area.p.dir, path.Join(st.area.rel(), "new", st.Skill.Slug))
+	root, err := fsx.OpenRootIn(st.area.p.dir, path.Join(st.area.rel(), "new", st.Skill.Slug))
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"pannier"
-	"pannier/internal/beneath"
+	"pannier/internal/fsx"
 )
 
 // errTidied says that another change has removed what this one was about to use. Entering the root again makes it anew.
@@ -53,7 +53,7 @@ func (p *place) tidy() {
 
 // tidy claims a root in which nothing is installed, and tidies it up.
 func (s *Store) tidy(root pannier.Root) {
-	dir, err := beneath.Open(root.Path)
+	dir, err := fsx.OpenRoot(root.Path)
 	if err != nil {
 		return
 	}

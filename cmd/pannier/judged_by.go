@@ -6,7 +6,7 @@ import (
 
 	"pannier"
 	"pannier/config"
-	"pannier/internal/beneath"
+	"pannier/internal/fsx"
 )
 
 // environments are what is known of containers: that of the sidecar, what the agent put, and the environment file.
@@ -83,7 +83,7 @@ func configItems(workspace string, skills []*pannier.Skill, keys []string) []str
 	if len(asked) == 0 {
 		return keys
 	}
-	root, err := beneath.Open(workspace)
+	root, err := fsx.OpenRoot(workspace)
 	if err != nil {
 		return keys // health says what is wrong with the workspace
 	}

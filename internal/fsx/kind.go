@@ -1,4 +1,7 @@
-// Package fsx holds what several packages need to know of file systems.
+// Package fsx has the operations on files that several packages need, each in one place.
+//
+// No function waits for the writer of a FIFO that was put in the place of a file or a directory: a process that can write
+// beside the skills could block a scan for good.
 package fsx
 
 import "golang.org/x/sys/unix"

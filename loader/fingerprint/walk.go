@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pannier"
-	"pannier/internal/beneath"
+	"pannier/internal/fsx"
 )
 
 // walker goes through one skill directory once.
@@ -37,7 +37,7 @@ var buffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
 
 // top goes through the skill directory. A link on the way to it is followed within the root, because discovery does so too.
 func (w *walker) top(ctx context.Context, root *os.Root, dir string) error {
-	top, err := beneath.OpenIn(root, dir)
+	top, err := fsx.OpenRootIn(root, dir)
 	if err != nil {
 		return told(err)
 	}
@@ -108,7 +108,7 @@ func (w *walker) entry(ctx context.Context, dir *os.Root, rel, name string, dept
 
 // enter goes into a directory, unless another one, or a link to one, has taken its place.
 func (w *walker) enter(ctx context.Context, parent *os.Root, rel, name string, info fs.FileInfo, depth int) error {
-	dir, err := beneath.OpenIn(parent, name)
+	dir, err := fsx.OpenRootIn(parent, name)
 	if err != nil {
 		if now, gone := parent.Lstat(name); gone != nil || !os.SameFile(now, info) {
 			err = pannier.ErrChanged

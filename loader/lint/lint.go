@@ -26,7 +26,7 @@ import (
 	"sync/atomic"
 
 	"pannier"
-	"pannier/internal/beneath"
+	"pannier/internal/fsx"
 	"pannier/loader"
 )
 
@@ -127,7 +127,7 @@ type auditor struct {
 	Options
 	profiles []string // by the names that the package profile has for them
 	loader   *loader.Loader
-	places   []beneath.Place // the roots
+	places   []fsx.Place // the roots
 	// nameless says that the folder is not the author's.
 	nameless bool
 }

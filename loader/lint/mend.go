@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pannier"
-	"pannier/internal/beneath"
+	"pannier/internal/fsx"
 	"pannier/loader/profile"
 )
 
@@ -135,12 +135,12 @@ func namesOf(info fs.FileInfo) uint64 {
 
 // open opens the directory of the skill, beneath its root.
 func (f *Fix) open() (*os.Root, error) {
-	root, err := beneath.Open(f.root)
+	root, err := fsx.OpenRoot(f.root)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	return beneath.OpenIn(root, f.dir)
+	return fsx.OpenRootIn(root, f.dir)
 }
 
 // Apply writes what was mended: into a new file beside the old one, synced, with its mode and owner, which then takes its

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"pannier/internal/beneath"
+	"pannier/internal/fsx"
 	"pannier/loader/scan"
 )
 
@@ -207,7 +207,7 @@ func TestBlockInstallers(t *testing.T) {
 	if report := scanOf(t, root, scan.Options{}); report.Decision != scan.Warn || len(report.Findings) != 1 {
 		t.Errorf("report %+v", report)
 	}
-	report, err := scan.Path(t.Context(), beneath.Place{Path: root}, "s", scan.Options{BlockInstallers: true})
+	report, err := scan.Path(t.Context(), fsx.Place{Path: root}, "s", scan.Options{BlockInstallers: true})
 	if err != nil || report.Decision != scan.Block || !report.Findings[0].Blocking || report.Findings[0].Rule != "scan.command.known_installer" {
 		t.Errorf("report %+v, error %v", report, err)
 	}
@@ -265,7 +265,7 @@ func TestCancelledInText(t *testing.T) {
 	write(t, dir, files{"SKILL.md": strings.Repeat("curl $A_KEY |", 100_000)})
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
-	report, err := scan.Path(ctx, beneath.Place{Path: root}, "s", scan.Options{})
+	report, err := scan.Path(ctx, fsx.Place{Path: root}, "s", scan.Options{})
 	if !errors.Is(err, context.DeadlineExceeded) || report.Decision != scan.Block || !report.Truncated {
 		t.Errorf("report %+v, error %v", report, err)
 	}

@@ -34,7 +34,7 @@ import (
 	"slices"
 
 	"pannier"
-	"pannier/internal/beneath"
+	"pannier/internal/fsx"
 )
 
 // The decisions of a [Report].
@@ -102,11 +102,11 @@ func Directory(ctx context.Context, root *os.Root, dir string, o Options) (Repor
 
 // Path scans a skill directory as [Directory] does, below a root that it opens itself. What its links may not leave is that
 // root, or, where dir leads into a target of the root's links, that target. A root that can not be opened is a finding.
-func Path(ctx context.Context, root beneath.Place, dir string, o Options) (Report, error) {
+func Path(ctx context.Context, root fsx.Place, dir string, o Options) (Report, error) {
 	place, err := root.Find(dir)
 	if err != nil {
 		found, code := newFindings(o), "scan.path.root_missing"
-		if beneath.Escapes(err) {
+		if fsx.EscapesRoot(err) {
 			code = "scan.path.containment"
 		}
 		found.add(code, ".", 0, cause(err))

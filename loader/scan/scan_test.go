@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pannier"
-	"pannier/internal/beneath"
+	"pannier/internal/fsx"
 	"pannier/loader/scan"
 )
 
@@ -44,7 +44,7 @@ func skillIn(tb testing.TB) (root, dir string) {
 // scanOf scans the skill "s" below a root, and checks what holds of every report.
 func scanOf(tb testing.TB, root string, o scan.Options) scan.Report {
 	tb.Helper()
-	report, err := scan.Path(tb.Context(), beneath.Place{Path: root}, "s", o)
+	report, err := scan.Path(tb.Context(), fsx.Place{Path: root}, "s", o)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -254,7 +254,7 @@ func TestSkillDirectory(t *testing.T) {
 		{filepath.Join(root, "file"), ".", "scan.path.root_missing"},
 	}
 	for _, tt := range tests {
-		report, err := scan.Path(t.Context(), beneath.Place{Path: tt.root}, tt.dir, scan.Options{})
+		report, err := scan.Path(t.Context(), fsx.Place{Path: tt.root}, tt.dir, scan.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

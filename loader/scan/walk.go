@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"pannier/internal/beneath"
+	"pannier/internal/fsx"
 )
 
 // walker goes through one skill directory once.
@@ -52,7 +52,7 @@ func (w *walker) scan(ctx context.Context, dir string) error {
 		return nil
 	}
 	w.skill = real
-	top, err := beneath.OpenIn(w.root, real)
+	top, err := fsx.OpenRootIn(w.root, real)
 	if err != nil {
 		w.findings.add(whyClosed(err), ".", 0, cause(err))
 		return nil
@@ -154,7 +154,7 @@ func (w *walker) enter(ctx context.Context, parent *os.Root, rel string, info fs
 	if w.full {
 		return nil
 	}
-	dir, err := beneath.OpenIn(parent, info.Name())
+	dir, err := fsx.OpenRootIn(parent, info.Name())
 	if err != nil {
 		w.unreadable(rel, err)
 		return nil

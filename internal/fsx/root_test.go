@@ -1,4 +1,4 @@
-package beneath_test
+package fsx_test
 
 import (
 	"errors"
@@ -8,10 +8,10 @@ import (
 	"syscall"
 	"testing"
 
-	"pannier/internal/beneath"
+	"pannier/internal/fsx"
 )
 
-// TestOpen opens directories, by links within the parent too, and nothing else; and it waits for nobody.
+// TestOpen opens directories, by links within the parent too, and nothing else, and does not wait.
 func TestOpen(t *testing.T) {
 	dir := t.TempDir()
 	in := func(name string) string { return filepath.Join(dir, name) }
@@ -20,7 +20,7 @@ func TestOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	top, err := beneath.Open(dir)
+	top, err := fsx.OpenRoot(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,8 +30,8 @@ func TestOpen(t *testing.T) {
 		"fifo": syscall.ENOTDIR, "to-fifo": syscall.ENOTDIR, "sub/deep/file": syscall.ENOTDIR, "absent": fs.ErrNotExist,
 	} {
 		for how, open := range map[string]func() (*os.Root, error){
-			"by its path": func() (*os.Root, error) { return beneath.Open(in(name)) },
-			"in a parent": func() (*os.Root, error) { return beneath.OpenIn(top, name) },
+			"by its path": func() (*os.Root, error) { return fsx.OpenRoot(in(name)) },
+			"in a parent": func() (*os.Root, error) { return fsx.OpenRootIn(top, name) },
 		} {
 			root, err := open()
 			if !errors.Is(err, want) || (root == nil) != (want != nil) {
@@ -47,7 +47,7 @@ func TestOpen(t *testing.T) {
 			}
 		}
 	}
-	if root, err := beneath.OpenIn(top, "out"); err == nil {
+	if root, err := fsx.OpenRootIn(top, "out"); err == nil {
 		root.Close()
 		t.Error("a link leads out of the parent")
 	}

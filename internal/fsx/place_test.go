@@ -1,4 +1,4 @@
-package beneath_test
+package fsx_test
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"pannier/internal/beneath"
+	"pannier/internal/fsx"
 )
 
 // TestPlace follows links out of a directory into those that it may lead to, and nowhere else.
@@ -31,7 +31,7 @@ func TestPlace(t *testing.T) {
 	if err := errors.Join(append(errs, syscall.Mkfifo(in("two/fifo"), 0o600))...); err != nil {
 		t.Fatal(err)
 	}
-	p := beneath.Place{Path: in("place"), Targets: []string{in("gone"), in("one"), in("alias")}}
+	p := fsx.Place{Path: in("place"), Targets: []string{in("gone"), in("one"), in("alias")}}
 	for name, want := range map[string]string{
 		"sub/file": "place/sub", "in/file": "place/sub", "abs/file": "one/deep", "rel/deep/file": "one/deep", "hop/deep/file": "one/deep",
 		"rel/on/file": "two", "rel/within/file": "one/deep", "alias": "two",
@@ -51,10 +51,10 @@ func TestPlace(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"prefix/file", "out/file", "rel/off/file", "back/file", "rel/../secret/file", "../secret/file"} {
-		if _, err := p.File(name); !beneath.Escapes(err) {
+		if _, err := p.File(name); !fsx.EscapesRoot(err) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := (beneath.Place{Path: p.Path}).File(name); !beneath.Escapes(err) {
+		if _, err := (fsx.Place{Path: p.Path}).File(name); !fsx.EscapesRoot(err) {
 			t.Errorf("%s without targets: %v", name, err)
 		}
 	}
@@ -69,11 +69,11 @@ func TestPlace(t *testing.T) {
 		dir.Close()
 	}
 	if f, err := p.File("fifo"); err != nil {
-		t.Error(err) // whoever reads it sees what it is, and has not waited
+		t.Error(err) // the reader sees what it is
 	} else {
 		f.Close()
 	}
-	if _, err := p.Stat("loop"); err == nil || beneath.Escapes(err) {
+	if _, err := p.Stat("loop"); err == nil || fsx.EscapesRoot(err) {
 		t.Errorf("loop: %v", err)
 	}
 }

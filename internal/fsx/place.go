@@ -1,4 +1,4 @@
-package beneath
+package fsx
 
 import (
 	"cmp"
@@ -12,18 +12,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Place is a directory, and what links in it may lead to besides what lies in it.
+// Place is a directory together with the targets outside of it that symlinks in it may lead to.
 type Place struct {
 	// Path is the directory.
 	Path string
-	// Targets are absolute. A link may lead into each, whether it says so by an absolute path or by a relative one.
+	// Targets are absolute. A symlink may lead into each, by an absolute or by a relative path.
 	Targets []string
-	// resolved says that the paths of the targets lead through no links.
+	// resolved says that the paths of the targets contain no symlinks.
 	resolved bool
 }
 
-// Resolved returns the place with its targets as they are called without links, those that are there. It is for one look, which
-// asks for that once: links on the ways of the targets that are turned later lead nowhere else for it.
+// Resolved returns the place with the paths of its existing targets free of symlinks. It is for one scan: symlinks in the paths of
+// the targets that are changed later have no effect on it.
 func (p Place) Resolved() Place {
 	if p.resolved {
 		return p
@@ -38,55 +38,55 @@ func (p Place) Resolved() Place {
 	return p
 }
 
-// Found is where a path below a [Place] leads. Whoever has it closes Root.
+// Found is where a path below a [Place] leads. The caller closes Root.
 type Found struct {
-	// Root is the place, or the target that the path leads into, and Path how it is called.
+	// Root is the place, or the target that the path leads into, and Path its path.
 	Root *os.Root
 	Path string
 	// Rel is the path below Root, with slashes.
 	Rel string
 }
 
-// Find opens what a path leads into: the place, or, where it leads out of that, one of the targets. It fails as [os.Root] does
-// where it leads into none of them ([Escapes]), and with [fs.ErrNotExist] where it leads to nothing.
+// Find opens the directory that a path leads into: the place, or one of its targets. It fails as [os.Root] does if the path leads
+// elsewhere ([EscapesRoot]), and with [fs.ErrNotExist] if it leads to nothing.
 func (p Place) Find(rel string) (Found, error) {
-	root, err := Open(p.Path)
+	root, err := OpenRoot(p.Path)
 	if err != nil {
 		return Found{}, err
 	}
 	if len(p.Targets) > 0 {
 		_, err = root.Stat(rel)
 	}
-	if !Escapes(err) {
-		return Found{root, p.Path, rel}, nil // whoever opens it meets what is wrong with it
+	if !EscapesRoot(err) {
+		return Found{root, p.Path, rel}, nil // opening it gives any other error
 	}
 	root.Close()
-	// What this says may be outdated at once. What is opened below the target is in it nevertheless.
+	// The answer may be outdated at once. What is opened below the target is in it nevertheless.
 	real, gone := filepath.EvalSymlinks(p.Path + "/" + rel)
 	if gone != nil {
 		return Found{}, gone
 	}
-	target, below, ok := p.Holder(real)
+	target, below, ok := p.TargetOf(real)
 	if !ok {
 		return Found{}, err
 	}
-	if root, err = Open(target); err != nil {
+	if root, err = OpenRoot(target); err != nil {
 		return Found{}, err
 	}
 	return Found{root, target, below}, nil
 }
 
-// Dir opens a directory, without ever waiting.
+// Dir opens a directory. It does not wait for the writer of a FIFO.
 func (p Place) Dir(rel string) (*os.Root, error) {
 	found, err := p.Find(rel)
 	if err != nil {
 		return nil, err
 	}
 	defer found.Root.Close()
-	return OpenIn(found.Root, found.Rel)
+	return OpenRootIn(found.Root, found.Rel)
 }
 
-// File opens a file for reading, without ever waiting for the writer of a FIFO.
+// File opens a file for reading. It does not wait for the writer of a FIFO.
 func (p Place) File(rel string) (*os.File, error) {
 	found, err := p.Find(rel)
 	if err != nil {
@@ -96,7 +96,7 @@ func (p Place) File(rel string) (*os.File, error) {
 	return found.Root.OpenFile(found.Rel, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
 }
 
-// Stat tells of what a path leads to.
+// Stat returns the stat of what a path leads to.
 func (p Place) Stat(rel string) (fs.FileInfo, error) {
 	found, err := p.Find(rel)
 	if err != nil {
@@ -106,9 +106,9 @@ func (p Place) Stat(rel string) (fs.FileInfo, error) {
 	return found.Root.Stat(found.Rel)
 }
 
-// Holder returns the target that a path without links lies in, and the path below it. Where targets lie in each other it is the
-// outermost, so that links among them stay in it.
-func (p Place) Holder(real string) (target, below string, ok bool) {
+// TargetOf returns the target that contains a path without symlinks, and the path below it. Of nested targets it returns the
+// outermost, so that symlinks among them stay in it.
+func (p Place) TargetOf(real string) (target, below string, ok bool) {
 	for _, t := range p.Resolved().Targets {
 		rest, inside := strings.CutPrefix(real, strings.TrimSuffix(t, "/"))
 		if inside && (rest == "" || rest[0] == '/') && (!ok || len(t) < len(target)) {
@@ -118,9 +118,9 @@ func (p Place) Holder(real string) (target, below string, ok bool) {
 	return target, below, ok
 }
 
-// Escapes reports whether an error of an [os.Root] says that a path leads out of it. That has no error of the system, and none
-// that could be told from others.
-func Escapes(err error) bool {
+// EscapesRoot reports whether an error of an [os.Root] says that a path leads out of it. The package os exports no error for that;
+// it is the only one without an error of the system.
+func EscapesRoot(err error) bool {
 	if err == nil {
 		return false
 	}

@@ -1,0 +1,54 @@
+package fsx
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+// asDirectory are the flags of an open call that fails at once for anything that is not a directory.
+const asDirectory = os.O_RDONLY | unix.O_DIRECTORY | unix.O_NONBLOCK
+
+// OpenRoot opens a directory as [os.OpenRoot] does, but does not wait for the writer of a FIFO in its place: that is an error,
+// as for any other file.
+func OpenRoot(dir string) (*os.Root, error) {
+	f, err := os.OpenFile(dir, asDirectory, 0)
+	return rootOf(f, err, func() (*os.Root, error) { return os.OpenRoot(dir) })
+}
+
+// OpenRootIn opens a directory below a parent as [os.Root.OpenRoot] does, and does not wait either.
+func OpenRootIn(parent *os.Root, name string) (*os.Root, error) {
+	f, err := parent.OpenFile(name, asDirectory, 0)
+	return rootOf(f, err, func() (*os.Root, error) { return parent.OpenRoot(name) })
+}
+
+// rootOf returns the root of an open directory, which it closes. On Linux the directory is reopened by its descriptor, which no
+// rename can interfere with; elsewhere it is reopened by its name, and compared.
+func rootOf(f *os.File, err error, again func() (*os.Root, error)) (*os.Root, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if runtime.GOOS == "linux" {
+		return os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
+	}
+	root, err := again()
+	if err != nil {
+		return nil, err
+	}
+	opened, err := f.Stat()
+	if err == nil {
+		var now fs.FileInfo
+		if now, err = root.Stat("."); err == nil && !os.SameFile(opened, now) {
+			err = &fs.PathError{Op: "open", Path: f.Name(), Err: unix.ENOTDIR}
+		}
+	}
+	if err != nil {
+		root.Close()
+		return nil, err
+	}
+	return root, nil
+}
