@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"maps"
 	"net"
 	"net/netip"
 	"slices"
@@ -24,6 +25,9 @@ func Told() map[string][]string {
 	}
 	return told
 }
+
+// FieldSchemas returns the fields whose schemas are written down.
+func FieldSchemas() []string { return slices.Sorted(maps.Keys(fieldSchemas)) }
 
 // queryOf returns the names of the query parameters that the document tells of a route.
 func (o operation) queryOf() []string {

@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -28,10 +29,6 @@ func (h *Handler) openAPIRoute() {
 // openAPI returns the OpenAPI document (OpenAPI Specification 3.1.1) of the routes that the handler has.
 func (h *Handler) openAPI() object {
 	s := schemas{named: object{}}
-	problem := object{
-		"description": "An error (RFC 9457).",
-		"content":     object{"application/problem+json": object{"schema": s.of(reflect.TypeFor[pannier.ErrorDocument]())}},
-	}
 	paths := object{}
 	for pattern := range h.patterns {
 		op, ok := operations[pattern]
@@ -46,18 +43,62 @@ func (h *Handler) openAPI() object {
 		}
 		item[strings.ToLower(method)] = op.describe(s, method, path)
 	}
-	s.event()
+	failed := object{
+		"description": "An error (RFC 9457).",
+		"content":     object{"application/problem+json": object{"schema": s.of(reflect.TypeFor[pannier.ErrorDocument]())}},
+	}
 	return object{
 		"openapi": "3.1.1",
 		"info": object{
-			"title": "pannier", "version": "v1",
+			"title": "pannier", "version": "v1", "license": object{"name": "Apache-2.0", "identifier": "Apache-2.0"},
 			"description": "The socket of pannier, the sidecar that keeps an agent's skills live: HTTP/1.1 on a unix socket. " +
 				"Every GET answers HEAD too. Requests with an Origin or a Referer are refused, and so is what a route does not know: parameters and fields.",
 		},
-		"servers":    []any{object{"url": "http://pannier", "description": "The host is not looked at: the connection is the unix socket, as with curl --unix-socket."}},
-		"paths":      paths,
-		"components": object{"schemas": s.named, "responses": object{"Problem": problem}},
+		"servers": []any{object{"url": "http://pannier", "description": "The host is not looked at: the connection is the unix socket, as with curl --unix-socket."}},
+		"tags":    describeTags(),
+		"paths":   paths,
+		// Either suffices: the empty one is the unix socket.
+		"security": []any{object{}, object{"token": []string{}}},
+		"components": object{
+			"schemas": s.named, "responses": object{"Failed": failed},
+			"securitySchemes": object{"token": object{
+				"type": "http", "scheme": "bearer",
+				"description": "A token of the file that --api-tokens names, for the TCP listener of --api-listen. The unix socket needs none: its file mode decides who can connect.",
+			}},
+		},
 	}
+}
+
+// tags group the operations, by the beginnings of their paths.
+var tags = []struct {
+	name, description string
+	paths             []string
+}{
+	{"skills", "The catalog, the files of skills, and installations.", []string{"/v1/skills", "/v1/promotions", "/v1/rescan"}},
+	{"turns", "What an agent gets for a turn: prompts, active skills, commands.", []string{"/v1/prompt", "/v1/resolve", "/v1/commands"}},
+	{"cards", "The agent card, and those of peers.", []string{"/v1/card", "/.well-known/", "/v1/peers"}},
+	{"policy", "Policy, and the environment that skills are checked against.", []string{"/v1/policy", "/v1/environment"}},
+	{"events", "The event stream and the audit log.", []string{"/v1/events", "/v1/audit"}},
+	{"rpc", "JSON-RPC 2.0.", []string{"/v1/rpc"}},
+	{"health", "Health, probes, metrics and this document.", []string{"/v1/health", "/healthz", "/readyz", "/livez", "/metrics", "/openapi.json"}},
+}
+
+func describeTags() []any {
+	var all []any
+	for _, tag := range tags {
+		all = append(all, object{"name": tag.name, "description": tag.description})
+	}
+	return all
+}
+
+// tagsOf returns the tags of the operations at a path.
+func tagsOf(path string) []string {
+	for _, tag := range tags {
+		if slices.ContainsFunc(tag.paths, func(prefix string) bool { return strings.HasPrefix(path, prefix) }) {
+			return []string{tag.name}
+		}
+	}
+	return nil
 }
 
 // pathOf returns the method and the path of a pattern of the router, as OpenAPI writes them.
@@ -88,17 +129,22 @@ type operation struct {
 // parameter is one of the query or of the header.
 type parameter struct {
 	name, in, description string
-	schema                object
+	schema                any // as [schemas.shape] takes it
 }
 
 func query(name, kind, description string) parameter {
 	return parameter{name, "query", description, object{"type": kind}}
 }
 
+// queryList returns a parameter of the query that holds values with commas between.
+func queryList(name string, items any, description string) parameter {
+	return parameter{name, "query", description, listOf{items}}
+}
+
 // describe returns the operation object of a route.
 func (o operation) describe(s schemas, method, path string) object {
 	described := object{
-		"operationId": o.id, "summary": o.summary, "parameters": o.describeParameters(path),
+		"operationId": o.id, "summary": o.summary, "tags": tagsOf(path), "parameters": o.describeParameters(s, path),
 		"responses": o.describeAnswers(s, method),
 	}
 	if o.body != nil {
@@ -116,7 +162,7 @@ func (o operation) describe(s schemas, method, path string) object {
 	return described
 }
 
-func (o operation) describeParameters(path string) []any {
+func (o operation) describeParameters(s schemas, path string) []any {
 	all := []any{}
 	for rest := path; ; {
 		_, after, ok := strings.Cut(rest, "{")
@@ -128,7 +174,11 @@ func (o operation) describeParameters(path string) []any {
 		all = append(all, object{"name": name, "in": "path", "required": true, "description": pathParameters[name], "schema": object{"type": "string"}})
 	}
 	for _, p := range o.parameters {
-		all = append(all, object{"name": p.name, "in": p.in, "description": p.description, "schema": p.schema})
+		described := object{"name": p.name, "in": p.in, "description": p.description, "schema": s.shape(p.schema)}
+		if _, ok := p.schema.(listOf); ok {
+			described["style"], described["explode"] = "form", false
+		}
+		all = append(all, described)
 	}
 	return all
 }
@@ -146,10 +196,11 @@ func (o operation) describeAnswers(s schemas, method string) object {
 		content["application/json"] = object{"schema": s.shape(o.answer)}
 	}
 	for _, media := range o.texts {
-		content[media] = object{"schema": textSchema(media)}
+		content[media] = object{"schema": s.text(media)}
 	}
 	ok := object{"description": "The answer.", "content": content}
-	answers := object{"200": ok, "default": object{"$ref": "#/components/responses/Problem"}}
+	failed := object{"$ref": "#/components/responses/Failed"}
+	answers := object{"200": ok, "4XX": failed, "5XX": failed}
 	if method == http.MethodGet && !o.untagged {
 		ok["headers"] = object{"ETag": object{"description": "Strong, and another one for other bytes.", "schema": object{"type": "string"}}}
 		answers["304"] = object{"description": "The caller has the answer already: its ETag is among If-None-Match."}
@@ -163,9 +214,14 @@ func (o operation) describeAnswers(s schemas, method string) object {
 	return answers
 }
 
-func textSchema(media string) object {
-	if media == "application/octet-stream" {
+// text returns the schema of an answer that is not JSON. OpenAPI 3.1 has none for streams: that of server-sent events is the
+// schema of the data of each.
+func (s schemas) text(media string) object {
+	switch media {
+	case "application/octet-stream":
 		return object{} // bytes
+	case "text/event-stream":
+		return s.event()
 	}
 	return object{"type": "string"}
 }

@@ -12,8 +12,8 @@ var operations = map[string]operation{
 	"GET /v1/skills": {
 		id: "listSkills", summary: "Every skill that was found, usable or not, by slug.", answer: pannier.List{},
 		parameters: []parameter{
-			{"state", "query", "Only the skills in this state.", object{"type": "string", "enum": pannier.States()}},
-			query("include", "string", "What to add to each skill: activity, problems, policy and health, with commas between. With activity, the ETag changes with each use of a skill."),
+			{"state", "query", "Only the skills in this state.", pannier.State("")},
+			queryList("include", object{"type": "string", "enum": []string{"activity", "problems", "policy", "health"}}, "What to add to each skill. With activity, the ETag changes with each use of a skill."),
 		},
 	},
 	"GET /v1/skills/{slug}": {
@@ -98,7 +98,7 @@ var operations = map[string]operation{
 	"GET /v1/events": {
 		id: "followEvents", summary: "The events as server-sent events; the data of each is an Event of the components.", texts: []string{"text/event-stream"}, untagged: true,
 		parameters: []parameter{
-			query("types", "string", "Only events of these types, with commas between."),
+			queryList("types", pannier.EventType(""), "Only events of these types."),
 			query("follow", "boolean", "With 0 the stream ends with the newest event there is."),
 			{"Last-Event-ID", "header", "The number of the event to begin behind.", object{"type": "integer", "minimum": 0}},
 		},
@@ -108,7 +108,7 @@ var operations = map[string]operation{
 		others: map[string]string{"101": "The connection is a WebSocket from here on."},
 	},
 	"POST /v1/rpc": {
-		id: "callRPC", summary: "Answers single calls of JSON-RPC 2.0, or a batch.", body: singleOrBatch(rpcCall), answer: singleOrBatch(rpcAnswer),
+		id: "callRPC", summary: "Answers single calls of JSON-RPC 2.0, or a batch.", body: singleOrBatch{rpcCall{}}, answer: singleOrBatch{rpcAnswer{}},
 		others: map[string]string{"204": "There were notifications only, which nobody answers."},
 	},
 	"GET /v1/peers":  {id: "listPeers", summary: "The workspaces that the agent can delegate to, by the order of the platforms, then by id.", answer: pannier.PeerList{}},
@@ -130,7 +130,7 @@ var (
 	expectedParameter = query("expected_fingerprint", "string", "The fingerprint that the skill must have.")
 	removalParameters = []parameter{kindParameter, expectedParameter, dryRunParameter}
 	acceptParameters  = []parameter{
-		query("accept", "string", "Rules whose blocking findings are accepted for exactly this content at this path, with commas between. For a scan, none takes all acceptances back."),
+		queryList("accept", object{"type": "string"}, "Rules whose blocking findings are accepted for exactly this content at this path. For a scan, none takes all acceptances back."),
 		query("reason", "string", "Why they are accepted: at most 500 bytes on one line."),
 	}
 	archiveParameters = append([]parameter{
@@ -148,24 +148,25 @@ type promotionBody struct {
 }
 
 // rpcCall and rpcAnswer are the envelopes of JSON-RPC 2.0.
-var (
-	rpcCall = object{
-		"type": "object", "required": []string{"jsonrpc", "method"},
-		"properties": object{"jsonrpc": object{"const": "2.0"}, "id": rpcID, "method": object{"type": "string"}, "params": object{"type": []string{"object", "array", "null"}}},
+type (
+	rpcCall struct {
+		Version string `json:"jsonrpc"`
+		ID      any    `json:"id,omitempty"`
+		Method  string `json:"method"`
+		Params  any    `json:"params,omitempty"`
 	}
-	rpcAnswer = object{
-		"type": "object", "required": []string{"jsonrpc", "id"},
-		"properties": object{"jsonrpc": object{"const": "2.0"}, "id": rpcID, "result": object{}, "error": object{
-			"type": "object", "required": []string{"code", "message"},
-			"properties": object{"code": object{"type": "integer"}, "message": object{"type": "string"}, "data": object{}},
-		}},
+	rpcAnswer struct {
+		Version string    `json:"jsonrpc"`
+		ID      any       `json:"id"`
+		Result  any       `json:"result,omitempty"`
+		Error   *rpcError `json:"error,omitempty"`
 	}
-	rpcID = object{"type": []string{"string", "number", "null"}}
+	rpcError struct {
+		Code    int    `json:"code"`
+		Message string `json:"message"`
+		Data    any    `json:"data,omitempty"`
+	}
 )
-
-func singleOrBatch(one object) object {
-	return object{"oneOf": []any{one, object{"type": "array", "items": one, "minItems": 1}}}
-}
 
 // rescanned is the answer to a rescan.
 type rescanned struct {

@@ -42,10 +42,22 @@ func anyOf[T any](values ...T) []any {
 	return all
 }
 
+// singleOrBatch is one value of a type, or an array of them; listOf is an array of them.
+type (
+	singleOrBatch struct{ one any }
+	listOf        struct{ items any }
+)
+
 // shape returns the schema of a value's type; a value that is a schema is that.
 func (s schemas) shape(value any) object {
-	if schema, ok := value.(object); ok {
-		return schema
+	switch value := value.(type) {
+	case object:
+		return value
+	case singleOrBatch:
+		one := s.shape(value.one)
+		return object{"oneOf": []any{one, object{"type": "array", "items": one, "minItems": 1}}}
+	case listOf:
+		return object{"type": "array", "items": s.shape(value.items)}
 	}
 	return s.of(reflect.TypeOf(value))
 }
@@ -94,19 +106,51 @@ func plain(kind reflect.Kind) object {
 	return object{} // anything
 }
 
-// name puts a schema among the components, once, and refers to it.
+// name puts the schema of a type among the components, once, and refers to it.
 func (s schemas) name(t reflect.Type, make func() object) object {
 	if t.Name() == "" {
 		return make()
 	}
-	if _, ok := s.named[t.Name()]; !ok {
-		s.named[t.Name()] = nil // a type that holds itself finds its name taken
-		s.named[t.Name()] = make()
+	name := strings.ToUpper(t.Name()[:1]) + t.Name()[1:]
+	if _, ok := s.named[name]; !ok {
+		s.named[name] = nil // a type that holds itself finds its name taken
+		s.named[name] = make()
 	}
-	return reference(t.Name())
+	return reference(name)
 }
 
 func reference(name string) object { return object{"$ref": "#/components/schemas/" + name} }
+
+// fieldSchemas are the schemas of fields whose Go types say too little.
+var fieldSchemas = map[string]object{
+	"AuditEntry.detail":       anyKeys("object"),
+	"Content.frontmatter":     anyKeys("object", "null"),
+	"Peer.card":               anyKeys("object", "null"),
+	"RuntimeTool.config":      anyKeys("object"),
+	"RuntimeTool.parameters":  anyKeys("object"),
+	"SkillLoaded.frontmatter": anyKeys("object", "null"),
+	"SkillPromotion.packet":   anyKeys("object"),
+	"Tool.parameters":         anyKeys("object"),
+
+	"rpcCall.jsonrpc":   rpcVersion,
+	"rpcCall.id":        rpcID,
+	"rpcCall.params":    {"oneOf": []any{anyKeys("object", "null"), object{"type": "array", "items": object{}}}},
+	"rpcAnswer.jsonrpc": rpcVersion,
+	"rpcAnswer.id":      rpcID,
+}
+
+var (
+	rpcVersion = object{"type": "string", "const": "2.0"}
+	rpcID      = object{"oneOf": []any{object{"type": "string"}, object{"type": "number"}, object{"type": "null"}}}
+)
+
+func anyKeys(kinds ...string) object {
+	schema := object{"type": kinds, "additionalProperties": true}
+	if len(kinds) == 1 {
+		schema["type"] = kinds[0]
+	}
+	return schema
+}
 
 // object returns the schema of a struct.
 func (s schemas) object(t reflect.Type) object {
@@ -135,7 +179,11 @@ func (s schemas) fields(t reflect.Type, properties object, required *[]string) {
 		if !f.IsExported() || tag == "-" || name == "" {
 			continue
 		}
-		properties[name] = s.of(f.Type)
+		if schema, ok := fieldSchemas[t.Name()+"."+name]; ok {
+			properties[name] = schema
+		} else {
+			properties[name] = s.of(f.Type)
+		}
 		if !strings.Contains(options, "omit") {
 			*required = append(*required, name)
 		}
@@ -155,17 +203,31 @@ var eventData = map[pannier.EventType]any{
 	pannier.EventCardPushed:     pannier.CardPush{}, pannier.EventCardRejected: pannier.CardPush{},
 }
 
-// event names the envelope of an event among the components, with the data of each type.
-func (s schemas) event() {
-	s.of(reflect.TypeFor[pannier.Event]())
+// event adds the schemas of events: Event is one envelope for each type, told apart by the type.
+func (s schemas) event() object {
 	var each []any
+	schemaOf := object{}
 	for _, kind := range pannier.EventTypes() {
+		envelope := s.object(reflect.TypeFor[pannier.Event]())
+		properties := envelope["properties"].(object)
+		properties["type"] = object{"type": "string", "const": kind}
 		if data, ok := eventData[kind]; ok {
-			each = append(each, object{
-				"if":   object{"properties": object{"type": object{"const": kind}}},
-				"then": object{"properties": object{"data": s.of(reflect.TypeOf(data))}},
-			})
+			properties["data"] = s.of(reflect.TypeOf(data))
 		}
+		name := envelopeName(kind)
+		s.named[name] = envelope
+		each = append(each, reference(name))
+		schemaOf[string(kind)] = reference(name)["$ref"]
 	}
-	s.named["Event"].(object)["allOf"] = each
+	s.named["Event"] = object{"oneOf": each, "discriminator": object{"propertyName": "type", "mapping": schemaOf}}
+	return reference("Event")
+}
+
+// envelopeName returns the name of the envelope of a type of event: CardPushedEvent for card_pushed.
+func envelopeName(kind pannier.EventType) string {
+	var name strings.Builder
+	for word := range strings.SplitSeq(string(kind), "_") {
+		name.WriteString(strings.ToUpper(word[:1]) + word[1:])
+	}
+	return name.String() + "Event"
 }
