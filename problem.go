@@ -54,6 +54,9 @@ func (p Problem) Place() string {
 	return fmt.Sprintf("%s:%d:%d", p.Path, p.Line, p.Column)
 }
 
+// CodeRuntimeValue is the problem of a `runtime` in the frontmatter that names no adapter.
+const CodeRuntimeValue = "skill.runtime.value"
+
 // CodeEmptyBody is the problem of a SKILL.md without instructions below its frontmatter.
 const CodeEmptyBody = "skill.body.empty"
 

@@ -126,5 +126,5 @@ func isName(v yamldoc.Value) bool {
 }
 
 func (c *contract) wrongRuntime(v yamldoc.Value) {
-	c.tell("skill.runtime.value", "runtime", v, "this is not the name of an adapter, so the skill counts as fit for all", "write a name such as claude-code, or a list of names, or remove the field")
+	c.tell(pannier.CodeRuntimeValue, "runtime", v, "this is not the name of an adapter, so the skill counts as fit for all", "write a name such as claude-code, or a list of names, or remove the field")
 }

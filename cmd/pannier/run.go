@@ -293,6 +293,7 @@ func (c *sidecar) report(before, s *pannier.Snapshot) {
 	for _, warning := range registry.Warnings(before, s) {
 		c.events.emit(pannier.EventSkillWarning, warning)
 	}
+	logSkills(c.log, before, s)
 	c.takeovers.Observe(before, s)
 	for _, change := range registry.Transitions(before, s) {
 		c.events.emit(pannier.EventSkillStateChanged, change)
