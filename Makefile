@@ -20,7 +20,7 @@ ci:
 
 # Random churn, by processes of its own, held against an independent walk: make soak DURATION=24h SOAK_FLAGS='-seed 7'
 soak:
-	go run ./internal/soak -duration $(DURATION) $(SOAK_FLAGS)
+	go run ./internal/testbench/soak -duration $(DURATION) $(SOAK_FLAGS)
 
 latency:
-	go run ./internal/soak -latency $(SOAK_FLAGS)
+	go run ./internal/testbench/soak -latency $(SOAK_FLAGS)

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pannier"
-	"pannier/internal/realskills"
+	"pannier/internal/testbench/realskills"
 	"pannier/loader"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"pannier"
-	"pannier/internal/realskills"
+	"pannier/internal/testbench/realskills"
 	"pannier/loader"
 )
 

@@ -19,7 +19,7 @@ import (
 
 	"pannier"
 	"pannier/admin/archive"
-	"pannier/internal/realskills"
+	"pannier/internal/testbench/realskills"
 )
 
 // makeTree runs makeSkill and returns the directory of the skill.

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"pannier"
-	"pannier/internal/realskills"
+	"pannier/internal/testbench/realskills"
 	"pannier/publish/client"
 )
 

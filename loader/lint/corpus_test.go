@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"pannier"
-	"pannier/internal/realskills"
+	"pannier/internal/testbench/realskills"
 	"pannier/loader/lint"
 )
 

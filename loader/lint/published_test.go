@@ -7,7 +7,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"pannier/internal/realskills"
+	"pannier/internal/testbench/realskills"
 	"pannier/loader/lint"
 )
 

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"pannier"
-	"pannier/internal/realskills"
+	"pannier/internal/testbench/realskills"
 	"pannier/loader/profile"
 )
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"pannier/internal/realskills"
+	"pannier/internal/testbench/realskills"
 	"pannier/internal/yamldoc"
 	"pannier/loader/repair"
 )

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"pannier/internal/realskills"
+	"pannier/internal/testbench/realskills"
 	"pannier/loader/scan"
 )
 

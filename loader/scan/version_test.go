@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"pannier/internal/realskills"
+	"pannier/internal/testbench/realskills"
 	"pannier/loader/scan"
 )
 

@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"pannier/internal/oracle"
+	"pannier/internal/testbench/oracle"
 )
 
 // cadence is one way to write, and what is to come of it with the default settings. Times are from a write until its change is

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"time"
 
-	"pannier/internal/oracle"
+	"pannier/internal/testbench/oracle"
 )
 
 const (

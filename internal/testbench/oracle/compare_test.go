@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"pannier/internal/oracle"
+	"pannier/internal/testbench/oracle"
 )
 
 // shown is a list with two skills, as a sidecar shows the tree of the tests here.

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"pannier/internal/oracle"
+	"pannier/internal/testbench/oracle"
 )
 
 // early is how many cards can have been pushed before the end of the first round.

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"pannier/internal/oracle"
+	"pannier/internal/testbench/oracle"
 )
 
 // binary is the built program that the oracle is held against, and holds.

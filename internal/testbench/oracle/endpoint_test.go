@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"pannier/internal/oracle"
+	"pannier/internal/testbench/oracle"
 	"pannier/publish/molecule"
 )
 

@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"pannier/internal/oracle"
+	"pannier/internal/testbench/oracle"
 )
 
 // patience is how long an outcome is waited for. It bounds a failure, and is no measure of anything.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"pannier/internal/oracle"
-	"pannier/internal/realskills"
+	"pannier/internal/testbench/oracle"
+	"pannier/internal/testbench/realskills"
 )
 
 // sum is the SHA-256 of the text that the function skill of a script writes.

@@ -1,10 +1,10 @@
 // The soak drives the built binary through random churn and holds what it serves against an independent walk, for as long as
 // it is told.
 //
-//	go run ./internal/soak -duration 10m
-//	go run ./internal/soak -latency
-//	go run ./internal/soak -cadence
-//	go run ./internal/soak -fleet
+//	go run ./internal/testbench/soak -duration 10m
+//	go run ./internal/testbench/soak -latency
+//	go run ./internal/testbench/soak -cadence
+//	go run ./internal/testbench/soak -fleet
 //
 // Processes of its own do the writing, because one process hides races. Now and then they pause; the sidecar then has to
 // show the tree as it is, by events alone, and the endpoint has to hold the card of it. Whatever differs ends the soak

@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"pannier/internal/oracle"
+	"pannier/internal/testbench/oracle"
 )
 
 // chaos makes trouble for the sidecar while others write.

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"pannier/internal/oracle"
+	"pannier/internal/testbench/oracle"
 )
 
 func TestMain(m *testing.M) {
