@@ -100,9 +100,9 @@ func TestExampleOfTheProtocol(t *testing.T) {
 	e.holds(finished, fmt.Sprintf(`{"upload_id":%q,"status":"ready","sha256":%q,"compressed_size_bytes":73422}`, id, sumOf(archive)))
 
 	installed := e.call(strings.Replace(exampleInstall, "upl_000000000000000001", id, 1))
-	e.has(installed, "status", "skill", "audit")
+	e.has(installed, "status", "skill", "audit", "validation_issues")
 	e.holds(installed, `"status":"installed","skill":{"slug":"documents","source_kind":"workspace","version":"0.1.0","fingerprint":"sha256:`)
-	e.holds(installed, `"trust_level":"trusted","install_path":"`+s.workspace+`/skills/documents"},"audit":{"events_written":2}`)
+	e.holds(installed, `"trust_level":"trusted","install_path":"`+s.workspace+`/skills/documents"},"audit":{"events_written":2},"validation_issues":[{"code":"install.explicit_only","level":"info","message":"`)
 	e.told("skills/changed", `"workspace_id":"ws_000000000000000001"`)
 
 	list := e.call(exampleList)

@@ -24,6 +24,8 @@ type mover struct {
 	remove  pannier.RemoveRequest
 	actor   pannier.Actor
 	refuse  string // the code
+	// problems are those of an installation.
+	problems []pannier.Problem
 }
 
 func newMover() *mover { return &mover{} }
@@ -46,7 +48,7 @@ func (m *mover) take(_ context.Context, actor pannier.Actor, req pannier.Install
 		}
 		m.body = string(text)
 	}
-	return pannier.InstallResult{Status: pannier.StatusInstalled, DryRun: req.DryRun, Skill: moved, AuditEntries: 2}, nil, nil
+	return pannier.InstallResult{Status: pannier.StatusInstalled, DryRun: req.DryRun, Skill: moved, AuditEntries: 2, Problems: m.problems}, nil, nil
 }
 
 func (m *mover) leave(status pannier.InstallStatus) func(context.Context, pannier.Actor, pannier.RemoveRequest) (pannier.InstallResult, *pannier.Snapshot, error) {
@@ -181,6 +183,30 @@ func TestRefusedInstalls(t *testing.T) {
 		}](t, w.Body.Bytes())
 		if e := answer.Error; e.Code != tt.number || e.Data.Code != tt.rpc || e.Data.Details.Code != tt.code {
 			t.Errorf("%s: %+v", tt.code, e)
+		}
+	}
+}
+
+// TestRPCInstallTellsProblems of the skill that was installed, such as that only a turn that names it uses it: "When false, the
+// skill can still be selected explicitly by the user or client flow" (Pioneer skills protocol, allow_implicit_invocation).
+func TestRPCInstallTellsProblems(t *testing.T) {
+	s := newMethodSchemas(t)
+	for _, method := range []string{"skills/install", "skills/update"} {
+		m := newMover()
+		m.problems = []pannier.Problem{{
+			Code: "install.explicit_only", Severity: pannier.SeverityInfo, Path: "skills/documents", Field: "allow_implicit_invocation", Message: "m", Hint: "h",
+		}}
+		asked := rpcRequest("1", method, `{"source":{"type":"uploaded_archive","upload_id":"upl_1"}}`)
+		if method == "skills/update" {
+			asked = rpcRequest("1", method, `{"slug":"documents","source":{"type":"uploaded_archive","upload_id":"upl_1"}}`)
+		}
+		answered := m.ask(t, api.Peer{}, "POST", "/v1/rpc", "application/json", asked).Body.String()
+		if method == "skills/install" {
+			s.exchange(t, asked, answered)
+		}
+		want := `"validation_issues":[{"code":"install.explicit_only","level":"info","message":"m","field_path":"allow_implicit_invocation"}]`
+		if !strings.Contains(answered, want) {
+			t.Errorf("%s: %s, want %s", method, answered, want)
 		}
 	}
 }

@@ -66,10 +66,16 @@ func rpcHealthOf(health pannier.SkillHealth) rpcSkillHealth {
 		}
 		h.SecurityBlocks = append(h.SecurityBlocks, rpcFinding{RuleID: rule, Severity: "block", Message: r.Remedy})
 	}
-	for _, p := range health.ValidationIssues {
-		h.ValidationIssues = append(h.ValidationIssues, rpcIssue{p.Code, p.Severity, p.Message, p.Field})
-	}
+	h.ValidationIssues = append(h.ValidationIssues, rpcIssues(health.ValidationIssues)...)
 	return h
+}
+
+func rpcIssues(problems []pannier.Problem) []rpcIssue {
+	var issues []rpcIssue
+	for _, p := range problems {
+		issues = append(issues, rpcIssue{p.Code, p.Severity, p.Message, p.Field})
+	}
+	return issues
 }
 
 // The bounds of the audit entries that are told of each skill.

@@ -56,6 +56,9 @@ type rpcInstallResult struct {
 	Status pannier.InstallStatus `json:"status"`
 	Skill  rpcInstalled          `json:"skill"`
 	Audit  rpcAudited            `json:"audit"`
+	// Issues are an addition to the protocol: what a client should know of the skill, such as that only a turn that names it
+	// uses it.
+	Issues []rpcIssue `json:"validation_issues,omitempty"`
 }
 
 type rpcInstalled struct {
@@ -125,7 +128,8 @@ func (h *Handler) rpcTake(r *http.Request, src *rpcSourceParam, req pannier.Inst
 	s := result.Skill
 	return rpcInstallResult{
 		Status: result.Status, Audit: rpcAudited{result.AuditEntries},
-		Skill: rpcInstalled{s.Slug, s.SourceKind, s.Version, s.Fingerprint, rpcTrust(s.TrustLevel), s.InstallPath},
+		Skill:  rpcInstalled{s.Slug, s.SourceKind, s.Version, s.Fingerprint, rpcTrust(s.TrustLevel), s.InstallPath},
+		Issues: rpcIssues(result.Problems),
 	}, nil
 }
 

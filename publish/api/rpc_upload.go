@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -155,15 +156,19 @@ type rpcChunkFault struct {
 
 // rpcChunk takes in a binary frame: a chunk of an upload.
 func (h *Handler) rpcChunk(r *http.Request, frame io.Reader) rpc.Notification {
-	c, err := psu1.ParseHeader(frame)
-	if err == nil && c.WorkspaceID != "" {
+	c, fault := psu1.ParseHeader(frame)
+	var err error
+	if c.WorkspaceID != "" {
 		err = h.checkWorkspace(c.WorkspaceID)
 	}
 	if err == nil {
 		err = h.mayWrite(r)
 	}
-	if err != nil {
-		return h.chunkFault(r, c, -1, err)
+	switch {
+	case err != nil:
+		return h.chunkFault(r, c, -1, cmp.Or(fault, err))
+	case fault != nil:
+		return h.chunkFault(r, c, h.nextOf(r, c, fault), fault)
 	}
 	ack, err := h.Uploads.Append(r.Context(), actorOf(r).Owner(), c, frame)
 	if err != nil {

@@ -3,6 +3,7 @@ package api_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -89,6 +90,11 @@ func (u *uploader) frame(frame []byte) string {
 	return text
 }
 
+// psu1Frame is a frame without a chunk whose header is a text.
+func psu1Frame(header string) []byte {
+	return append(binary.BigEndian.AppendUint32([]byte("PSU1"), uint32(len(header))), header...)
+}
+
 func chunkFrame(c pannier.UploadChunk, chunk []byte) []byte {
 	return append(psu1.AppendHeader(nil, c), chunk...)
 }
@@ -170,6 +176,7 @@ func TestUploadFrameFaults(t *testing.T) {
 		want  string
 	}{
 		"no frame":          {[]byte("hello, world"), `"upload_id":"","offset":0,"code":"skills.upload.invalid_request","reason":"upload.frame"`},
+		"a bad sum":         {psu1Frame(`{"chunk_sha256":"00","upload_id":"` + id + `","offset":0,"len":100}`), `"upload_id":"` + id + `","offset":0,"code":"skills.upload.invalid_request","reason":"upload.frame","message":"this is no frame of an upload: its header can not be read: chunk_sha256 is not 64 lower-case hexadecimal digits, or nothing but zeros","next_offset":0`},
 		"another workspace": {chunkFrame(pannier.UploadChunk{WorkspaceID: "ws_other", UploadID: id, Len: 100}, text), `"code":"skills.not_found","message":"there is no workspace \"ws_other\" here","next_offset":-1`},
 		"another upload":    {chunkFrame(pannier.UploadChunk{UploadID: "upl_x", Len: 100}, text), `"upload_id":"upl_x","offset":0,"code":"skills.upload.not_found","reason":"upload.not_found"`},
 		"too much":          {chunkFrame(pannier.UploadChunk{UploadID: id, Len: 101}, append(text, 'z')), `"code":"skills.upload.size_limit","reason":"upload.size_limit"`},

@@ -10,6 +10,7 @@ package psu1
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
@@ -33,7 +34,8 @@ const (
 )
 
 // ParseHeader reads what comes before the chunk, which is the rest of r. workspace_id is optional as it is in all methods,
-// and so is chunk_sha256; nothing else may be left out, added or there twice. What is wrong is a [*pannier.Refusal].
+// and so is chunk_sha256; nothing else may be left out, added or there twice. What is wrong is a [*pannier.Refusal]; the chunk
+// then has the members that could be read, so that a client learns which of its uploads is meant.
 func ParseHeader(r io.Reader) (pannier.UploadChunk, error) {
 	var start [len(magic) + 4]byte
 	if _, err := io.ReadFull(r, start[:]); err != nil {
@@ -52,7 +54,7 @@ func ParseHeader(r io.Reader) (pannier.UploadChunk, error) {
 	}
 	c, err := decode(text)
 	if err != nil {
-		return pannier.UploadChunk{}, refuse("its header can not be read: %v", err)
+		return c, refuse("its header can not be read: %v", err)
 	}
 	return c, nil
 }
@@ -65,7 +67,7 @@ func refuse(format string, args ...any) *pannier.Refusal {
 	}
 }
 
-// decode reads the JSON of a header.
+// decode reads the JSON of a header. It reads on after a member that is wrong, and returns what is wrong with the first.
 func decode(text []byte) (c pannier.UploadChunk, err error) {
 	if !utf8.Valid(text) {
 		return c, errors.New("it is not UTF-8")
@@ -76,10 +78,16 @@ func decode(text []byte) (c pannier.UploadChunk, err error) {
 		return c, errors.New("it is no object")
 	}
 	seen := map[string]bool{}
+	var fault error
 	for dec.More() {
-		if err := member(dec, seen, &c); err != nil {
-			return c, err
+		last, err := member(dec, seen, &c)
+		fault = cmp.Or(fault, err)
+		if last {
+			return c, fault
 		}
+	}
+	if fault != nil {
+		return c, fault
 	}
 	if _, err := dec.Token(); err != nil {
 		return c, errors.New("it does not end")
@@ -95,22 +103,25 @@ func decode(text []byte) (c pannier.UploadChunk, err error) {
 	return c, nil
 }
 
-// member reads one member of a header.
-func member(dec *json.Decoder, seen map[string]bool, c *pannier.UploadChunk) error {
+// member reads one member of a header. last says that none can be read after it: the text is not JSON, or the value is a list
+// or an object, whose members are not those of the header.
+func member(dec *json.Decoder, seen map[string]bool, c *pannier.UploadChunk) (last bool, err error) {
 	token, err := dec.Token()
 	if err != nil {
-		return errors.New("a name is missing")
+		return true, errors.New("a name is missing")
 	}
 	name, _ := token.(string)
-	if seen[name] {
-		return fmt.Errorf("%.40q is there twice", name)
-	}
+	repeated := seen[name]
 	seen[name] = true
 	value, err := dec.Token()
-	if err != nil {
-		return fmt.Errorf("%.40q has no value", name)
+	_, last = value.(json.Delim)
+	switch {
+	case repeated:
+		return last || err != nil, fmt.Errorf("%.40q is there twice", name)
+	case err != nil:
+		return true, fmt.Errorf("%.40q has no value", name)
 	}
-	return set(c, name, value)
+	return last, set(c, name, value)
 }
 
 // set takes in the value of a member.

@@ -79,6 +79,22 @@ func TestParseHeaderRefuses(t *testing.T) {
 	}
 }
 
+// TestParseHeaderNamesUpload: a header that is wrong names its upload where that can be read.
+func TestParseHeaderNamesUpload(t *testing.T) {
+	for header, want := range map[string]pannier.UploadChunk{
+		`{"upload_id":"u","offset":7,"len":1,"chunk_sha256":"00"}`: {UploadID: "u", Offset: 7, Len: 1},
+		`{"chunk_sha256":1,"upload_id":"u","offset":7,"len":1}`:    {UploadID: "u", Offset: 7, Len: 1},
+		`{"len":-1,"x":null,"upload_id":"u","upload_id":"v"}`:      {UploadID: "u"},
+		`{"x":{"upload_id":"v"},"upload_id":"u"}`:                  {},
+		`{"upload_id":"u","offset":7`:                              {UploadID: "u", Offset: 7},
+	} {
+		got, err := psu1.ParseHeader(strings.NewReader(frameOf(header, "")))
+		if diff := cmp.Diff(want, got); diff != "" || err == nil {
+			t.Errorf("%s: %v (-want +got):\n%s", header, err, diff)
+		}
+	}
+}
+
 func FuzzFrame(f *testing.F) {
 	f.Add([]byte(frameOf(`{"workspace_id":"w","upload_id":"u","offset":1,"len":2,"chunk_sha256":"`+zeros+`"}`, "ab")))
 	f.Add([]byte(frameOf(`{"upload_id":"\ud800","offset":0,"len":0}`, "")))
