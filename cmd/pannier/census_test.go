@@ -19,7 +19,7 @@ func TestSkillsThatAreNotReachedAreTold(t *testing.T) {
 			return err
 		}
 		told := fmt.Sprint(h.Conditions)
-		if h.Status != pannier.HealthDegraded || !strings.Contains(told, "root.unreached_skills") || !strings.Contains(told, "root.nested_skills") {
+		if h.Status != pannier.HealthDegraded || !strings.Contains(told, "root_unreached_skills") || !strings.Contains(told, "root_nested_skills") {
 			return fmt.Errorf("%s: %s", h.Status, told)
 		}
 		return nil
@@ -32,7 +32,7 @@ func TestMissingWorkspaceDoesNotEmptyTheCard(t *testing.T) {
 	w := newWorkspace(t)
 	s := startSidecar(t, w+"/not/yet", "--platform-url", "http://"+platform.addr)
 	h, err := s.Health(t.Context())
-	if err != nil || h.Status != pannier.HealthFailing || !strings.Contains(fmt.Sprint(h.Conditions), "workspace.missing") {
+	if err != nil || h.Status != pannier.HealthFailing || !strings.Contains(fmt.Sprint(h.Conditions), "workspace_missing") {
 		t.Errorf("health %+v, %v", h, err)
 	}
 	// A mount comes whole.

@@ -98,7 +98,7 @@ func TestEnvironmentFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "environment.json")
 	s := startSidecar(t, w, "--platform-url", "off", "--environment-file", file)
 	s.judged(t, "needy", pannier.StateIneligible, pannier.EnvironmentSidecar)
-	s.hasCondition(t, "environment.missing")
+	s.hasCondition(t, "environment_missing")
 
 	text, err := json.Marshal(pannier.Environment{OS: "linux", Bins: []string{"no-such-binary-here"}, Env: []string{"NO_SUCH_VARIABLE"}})
 	if err != nil {
@@ -108,7 +108,7 @@ func TestEnvironmentFile(t *testing.T) {
 	s.judged(t, "needy", pannier.StateEligible, pannier.EnvironmentFile)
 
 	writeIn(t, filepath.Dir(file), "printf '{' > environment.json")
-	s.hasCondition(t, "environment.syntax")
+	s.hasCondition(t, "environment_syntax")
 	s.judged(t, "needy", pannier.StateEligible, pannier.EnvironmentFile)
 
 	if out, code := s.run("environment", "--to", file); code != 0 {
@@ -132,7 +132,7 @@ func TestEnvironmentFileWhoseDirectoryComesLater(t *testing.T) {
 			writeIn(t, w, needy)
 			s := startSidecar(t, w, "--platform-url", "off", "--watch", mode, "--environment-file", filepath.Join(base, "envd", "x", "env.json"))
 			s.judged(t, "needy", pannier.StateIneligible, pannier.EnvironmentSidecar)
-			s.hasCondition(t, "environment.missing")
+			s.hasCondition(t, "environment_missing")
 
 			const has, hasNot = `{"os":"linux","bins":["no-such-binary-here"],"env":["NO_SUCH_VARIABLE"]}`, `{"os":"linux"}`
 			writeIn(t, base, "mkdir -p envd/x; printf '%s' '"+has+"' > envd/x/env.json")

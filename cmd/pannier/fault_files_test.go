@@ -1,14 +1,17 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"pannier"
+	"pannier/publish/client"
 )
 
 func TestFaultFileIsReplacedAgainAndAgain(t *testing.T) {
@@ -144,6 +147,27 @@ func TestFaultEditors(t *testing.T) {
 	s.heard(t)
 }
 
+// announcesChanges checks that each update of the catalog adds, changes or removes a skill, and that one removes a slug.
+func (s *sidecarUnderTest) announcesChanges(t *testing.T, removed string) {
+	t.Helper()
+	found := false
+	query := client.EventQuery{Types: []string{string(pannier.EventCatalogUpdated)}}
+	err := s.Events(t.Context(), query, func(e pannier.Event) error {
+		var update pannier.CatalogUpdated
+		if err := json.Unmarshal(e.Data.(json.RawMessage), &update); err != nil {
+			return err
+		}
+		found = found || slices.Contains(update.Removed, removed)
+		if len(update.Added)+len(update.Changed)+len(update.Removed) == 0 {
+			t.Errorf("event %d changes nothing: %+v", e.Seq, update)
+		}
+		return nil
+	})
+	if err != nil || !found {
+		t.Errorf("no update removes %s: %v", removed, err)
+	}
+}
+
 func TestFaultDeletionHasAGrace(t *testing.T) {
 	t.Parallel()
 	w, _ := oneSkill(t)
@@ -163,9 +187,17 @@ func TestFaultDeletionHasAGrace(t *testing.T) {
 	}
 	s.servesSlugs(t, "two")
 	s.heard(t)
+	s.announcesChanges(t, "one")
 
 	s.write(t, "rm -r skills") // the root goes, and its skills with it, no sooner
-	s.tellsOf(t, "root.missing")
+	if c := s.tellsOf(t, "root_missing"); c.Alias != "root.missing" {
+		t.Errorf("condition %+v, want the alias root.missing", c)
+	}
+	for _, code := range []string{"root_missing", "root.missing"} {
+		if n := s.metric(t, `pannier_health_conditions{code="`+code+`"}`); n != 1 {
+			t.Errorf("%g conditions %s in the metrics, want 1", n, code)
+		}
+	}
 	if e, err := s.entry(t, "two"); err != nil || !e.Deleting || !e.Usable {
 		t.Errorf("%+v, %v", e, err)
 	}

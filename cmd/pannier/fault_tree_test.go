@@ -150,7 +150,7 @@ func TestFaultRootComesAndGoes(t *testing.T) {
 	w := t.TempDir()
 	writeIn(t, w, `printf 'name: n\n' > config.yaml`)
 	s := startFault(t, w)
-	s.tellsOf(t, "root.missing")
+	s.tellsOf(t, "root_missing")
 	if n := s.metric(t, "pannier_watch_roots_missing"); n != 1 {
 		t.Errorf("%v roots are missing", n)
 	}
@@ -162,7 +162,7 @@ func TestFaultRootComesAndGoes(t *testing.T) {
 	s.write(t, "rm -r skills; mkdir skills;"+skillScript("one", "number 2")) // is made anew
 	s.serves(t, "one", number(2))
 	s.write(t, "rm -r skills") // goes
-	s.tellsOf(t, "root.missing")
+	s.tellsOf(t, "root_missing")
 	s.gone(t, "one")
 	if n := s.metric(t, `pannier_watch_errors_total{kind="lost_root"}`); n == 0 {
 		t.Error("no lost root was counted")
@@ -356,7 +356,7 @@ func TestFaultSingleFileIsMounted(t *testing.T) {
 	w, _ := oneSkill(t)
 	writeIn(t, w, "mkdir src; cp skills/one/SKILL.md src; cp config.yaml src")
 	s := startIsolated(t, w, "mount --bind src/SKILL.md skills/one/SKILL.md; mount --bind src/config.yaml config.yaml", "--resync", "500ms")
-	c := s.tellsOf(t, "mount.single_file")
+	c := s.tellsOf(t, "mount_single_file")
 	if c.Severity != pannier.SeverityWarning || !strings.Contains(c.Hint, "mount the directory") || c.Subject != "config.yaml" {
 		t.Errorf("condition %+v", c)
 	}
@@ -372,7 +372,7 @@ func TestFaultMountedFileIsPolled(t *testing.T) {
 	w, _ := oneSkill(t)
 	writeIn(t, w, "mkdir src; cp skills/one/SKILL.md src; cp config.yaml src")
 	s := startIsolated(t, w, "mount --bind src/SKILL.md skills/one/SKILL.md; mount --bind src/config.yaml config.yaml", "--resync", "0")
-	s.tellsOf(t, "mount.single_file")
+	s.tellsOf(t, "mount_single_file")
 	for n := 1; n <= 3; n++ {
 		s.write(t, fmt.Sprintf("sed 's/number ./number %d/' src/SKILL.md > t1; cat t1 > src/SKILL.md", n))
 		s.serves(t, "one", number(n))

@@ -193,8 +193,19 @@ func implicitConditions(s *pannier.Snapshot) []pannier.Condition {
 	}}
 }
 
+// problemCondition returns a problem as a condition of health.
 func problemCondition(p pannier.Problem) pannier.Condition {
-	return pannier.Condition{Code: p.Code, Severity: p.Severity, Subject: p.Place(), Message: p.Message, Hint: p.Hint}
+	code, alias := conditionCode(p.Code)
+	return pannier.Condition{Code: code, Alias: alias, Severity: p.Severity, Subject: p.Place(), Message: p.Message, Hint: p.Hint}
+}
+
+// conditionCode returns the code that health has for the code of a problem: underscores instead of dots. The alias is the code
+// with dots, which health used before; it is empty where there is none.
+func conditionCode(problem string) (code, alias string) {
+	if code = strings.ReplaceAll(problem, ".", "_"); code != problem {
+		alias = problem
+	}
+	return code, alias
 }
 
 func pushConditions(push pannier.PushHealth) []pannier.Condition {

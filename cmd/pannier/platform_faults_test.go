@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pannier"
 	"pannier/publish/molecule"
 	"pannier/publish/molecule/dev"
 )
@@ -231,4 +232,25 @@ func TestPlatformThatRefusedTheCard(t *testing.T) {
 			s.condition(t, "push_failing", false)
 		})
 	}
+}
+
+// TestCardWithoutURL: health tells that a platform has a card without url, until the settings or an agent give it one.
+func TestCardWithoutURL(t *testing.T) {
+	r := newRecorder(t)
+	r.up(t)
+	args := []string{"--platform-url", "http://" + r.addr, "--platform-token-file", tokenFile(t)}
+	w := newWorkspace(t)
+	s := startSidecar(t, w, args...)
+	if c := s.tellsOf(t, "card_without_url"); c.Severity != pannier.SeverityInfo || !strings.Contains(c.Hint, "--agent-url") {
+		t.Errorf("condition %+v", c)
+	}
+	s.terminate(t)
+	s = startSidecar(t, w, append(args, "--agent-url", "http://agent:8000")...)
+	s.acknowledged(t)
+	s.condition(t, "card_without_url", false)
+
+	p := newOddPlatform(t, func(http.ResponseWriter, *http.Request) bool { return false })
+	s = startSidecar(t, newWorkspace(t), "--platform-url", p.server.URL, "--platform-token-file", tokenFile(t))
+	p.holds(t, `"url":"http://agent:8000"`)
+	s.condition(t, "card_without_url", false)
 }

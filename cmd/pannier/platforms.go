@@ -186,8 +186,22 @@ func (p *publishers) health() (pushes []pannier.PushHealth, conditions []pannier
 		pushes = append(pushes, push)
 		conditions = append(conditions, pushConditions(push)...)
 		conditions = append(conditions, pub.Conditions()...)
+		conditions = append(conditions, urlConditions(pub)...)
 	}
 	return pushes, conditions
+}
+
+// urlConditions tells that a platform has a card without url. Platforms take such a card and route by the url of the agent's
+// registration, so that it is for information; the embedded platform has no agents that could call this one.
+func urlConditions(pub *molecule.Publisher) []pannier.Condition {
+	if !pub.LacksURL() || pub.Name() == embeddedName {
+		return nil
+	}
+	return []pannier.Condition{{
+		Code: "card_without_url", Severity: pannier.SeverityInfo, Subject: pub.Name(),
+		Message: "the card has no url: agents that read the card cannot call this agent",
+		Hint:    "set --agent-url (agent_url), or have the agent register with a url; the next push keeps that",
+	}}
 }
 
 // peers returns those that any platform tells of, by the order of the platforms, then by id. Of those with one id the first

@@ -96,6 +96,7 @@ type sidecar struct {
 	tcp         *apiListener // nil where the API is not served over TCP
 	manager     *manager     // nil where systemd did not start this process
 	takeovers   registry.Takeovers
+	announced   pannier.Digest            // of the newest skill_catalog_updated; belongs to report
 	looked      atomic.Pointer[time.Time] // when the last look ended, nil before the first
 	taken       atomic.Uint64             // the Seq of the batch that was taken in last
 	tookIn      chan struct{}             // has a value after a batch was taken in
@@ -289,7 +290,10 @@ func (c *sidecar) rescanOnHangup(ctx context.Context, hangups <-chan os.Signal) 
 
 // report emits what is new in a snapshot.
 func (c *sidecar) report(before, s *pannier.Snapshot) {
-	c.events.emit(pannier.EventCatalogUpdated, registry.Diff(before, s, c.rules))
+	if update := registry.Diff(before, s, c.rules); !isPassing(update, s, c.announced) {
+		c.announced = update.Digest
+		c.events.emit(pannier.EventCatalogUpdated, update)
+	}
 	for _, warning := range registry.Warnings(before, s) {
 		c.events.emit(pannier.EventSkillWarning, warning)
 	}
@@ -298,6 +302,15 @@ func (c *sidecar) report(before, s *pannier.Snapshot) {
 	for _, change := range registry.Transitions(before, s) {
 		c.events.emit(pannier.EventSkillStateChanged, change)
 	}
+}
+
+// isPassing reports whether an update shows nothing that is new to those who know the announced catalog: a removed skill that is
+// kept for delete_grace, or its return. The snapshot at the end of the grace is announced.
+func isPassing(update pannier.CatalogUpdated, s *pannier.Snapshot, announced pannier.Digest) bool {
+	if announced.IsZero() || len(update.Added)+len(update.Changed)+len(update.Removed) > 0 {
+		return false
+	}
+	return update.Digest == announced || len(s.Held().Deleting) > 0
 }
 
 // bindPolicies binds the policies of an older version to the skills that they are about, once these are known.

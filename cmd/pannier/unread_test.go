@@ -41,7 +41,7 @@ func TestUnreadableIsNotPushed(t *testing.T) {
 				t.Fatalf("%v %s", err, out)
 			}
 			s = startUnprivileged(t, w, args...)
-			c := s.tellsOf(t, codeCardWithheld)
+			c := s.tellsOf(t, "card_withheld")
 			if c.Subject != tt.subject || c.Severity != pannier.SeverityError {
 				t.Errorf("condition %+v, want %s", c, tt.subject)
 			}

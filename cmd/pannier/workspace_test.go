@@ -15,8 +15,8 @@ func TestWorkspaceChanges(t *testing.T) {
 
 	s.write(t, `printf 'name: Other desk\nversion: "1.0"\nruntime: crewai\ntier: 4\nsomething: new\nprompt_files: [prompts/one.md, system-prompt.md]\n' > config.yaml`)
 	s.hasEvent(t, pannier.EventWorkspaceChanged, `{"files":["config.yaml"],"fields":{"hot":["name","prompt_files"],"restart":["runtime"],"ignored":["something","tier"]}}`)
-	s.hasCondition(t, "config.restart_needed")
-	s.hasCondition(t, "config.prompt_missing")
+	s.hasCondition(t, "config_restart_needed")
+	s.hasCondition(t, "config_prompt_missing")
 
 	s.write(t, "mkdir prompts; printf 'Be brief.\n' > prompts/one.md")
 	s.hasEvent(t, pannier.EventWorkspaceChanged, `{"files":["prompts/one.md"],"fields":{"hot":[],"restart":[],"ignored":[]}}`)

@@ -65,6 +65,13 @@ func (p *Publisher) lastHeartbeat(ctx context.Context) (beat HeartbeatRequest) {
 // Name returns what health and events call the platform.
 func (p *Publisher) Name() string { return p.name }
 
+// LacksURL reports whether the newest card that was pushed has no url: neither the settings nor the platform has one.
+func (p *Publisher) LacksURL() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lacksURL
+}
+
 // promotionTask is what the canvas knows a promotion under way by.
 const promotionTask = "Skill promotion: "
 

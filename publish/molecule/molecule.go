@@ -145,12 +145,13 @@ type Publisher struct {
 	registered bool
 	// told is when something last was heard of that may have changed the registered card, other than by ourselves.
 	told time.Time
-	// sent is the card that was pushed last, with what went along; nil before the first.
-	sent    json.RawMessage
-	echoes  echoes
-	contest contest
-	unkept  unkept
-	peers   peerList
+	// sent is the card that was pushed last, with what went along; nil before the first. lacksURL says that it has no url.
+	sent     json.RawMessage
+	lacksURL bool
+	echoes   echoes
+	contest  contest
+	unkept   unkept
+	peers    peerList
 	// unknown are workspaces that an event named since the last reading of the peers, strangers those that are no peers, by
 	// their ids in lower case.
 	unknown, strangers map[string]struct{}

@@ -225,6 +225,28 @@ func TestHintsOnFiles(t *testing.T) {
 	}
 }
 
+// TestLogOfChangedFailure: a failure for another reason is logged, whatever its number.
+func TestLogOfChangedFailure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		logs := &buffer{}
+		p, _ := wired(t, molecule.Options{
+			Logger: hclog.New(&hclog.LoggerOptions{Output: logs, Level: hclog.Info, DisableTime: true}),
+		}, inTurn(503, 503, 429, 429, 503, 503, 429, 200))
+		start(t, p)
+		p.Offer(cardOf("a"))
+		pass(10 * time.Minute)
+		var lines []string
+		for line := range strings.Lines(logs.String()) {
+			_, number, _ := strings.Cut(line, "failures=")
+			number, _, _ = strings.Cut(number, " ")
+			lines = append(lines, strings.Fields(line)[0]+number)
+		}
+		if diff := cmp.Diff([]string{"[INFO]1", "[INFO]3", "[WARN]5", "[WARN]7", "[INFO]7\n"}, lines); diff != "" {
+			t.Errorf("lines (-want +got):\n%s\n%s", diff, logs)
+		}
+	})
+}
+
 func TestLogLevels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		logs := &buffer{}
@@ -245,7 +267,7 @@ func TestLogLevels(t *testing.T) {
 		for line := range strings.Lines(logs.String()) {
 			levels = append(levels, strings.Fields(line)[0])
 		}
-		want := []string{"[INFO]", "[INFO]", "[INFO]", "[INFO]", "[WARN]", "[DEBUG]", "[DEBUG]", "[INFO]", "[DEBUG]"}
+		want := []string{"[INFO]", "[DEBUG]", "[DEBUG]", "[DEBUG]", "[WARN]", "[DEBUG]", "[DEBUG]", "[INFO]", "[DEBUG]"}
 		if diff := cmp.Diff(want, levels); diff != "" {
 			t.Errorf("levels (-want +got):\n%s\n%s", diff, logs)
 		}

@@ -114,8 +114,9 @@ func (p *Publisher) readToken() (string, error) {
 func (p *Publisher) send(ctx context.Context, c card.Card, token string) (answer, error) {
 	merged, dropped := merge(c.JSON, p.registry.card, p.cardMost)
 	p.noteUnkept(dropped)
+	_, hasURL := objectOf(merged)["url"]
 	p.mu.Lock()
-	p.sent = merged
+	p.sent, p.lacksURL = merged, !hasURL
 	p.mu.Unlock()
 	body, err := json.Marshal(UpdateCardRequest{WorkspaceID: p.workspaceID, AgentCard: merged})
 	if err != nil {

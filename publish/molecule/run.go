@@ -26,15 +26,17 @@ const (
 	maxRetryAfter = 5 * time.Minute
 )
 
-// warnAfter is the failure of a row that is told as a warning. Those before it are ordinary, since the platform often
-// starts after its sidecars; those behind it bring no news.
+// warnAfter is the failure of a row that is logged as a warning. The first one is ordinary, since the platform often starts
+// after its sidecars; between and after the two, only a failure for another reason is logged.
 const warnAfter = 5
 
 // row counts failures in a row.
 type row struct {
 	failures     int
-	unauthorized int // of them, the newest that were about the token
-	ended        int // of the row that the newest success ended
+	unauthorized int    // of them, the newest that were about the token
+	ended        int    // of the row that the newest success ended
+	reason       string // of the newest failure
+	changed      bool   // the newest failure has another reason than the one before it, or there is none before it
 }
 
 func (r *row) note(o outcome) {
@@ -43,6 +45,7 @@ func (r *row) note(o outcome) {
 		return
 	}
 	r.failures++
+	r.changed, r.reason = o.reason != r.reason, o.reason
 	if o.plan == planToken {
 		r.unauthorized++
 	} else {
@@ -336,7 +339,7 @@ func (p *Publisher) report(c card.Card, o outcome) {
 		push.Error = o.err.Error()
 		p.emit(pannier.EventCardRejected, push)
 	default:
-		p.log.Log(failureLevel(p.row.failures), "card not pushed, trying again",
+		p.log.Log(p.row.level(), "card not pushed, trying again",
 			"digest", c.Digest.String(), "failures", p.row.failures, "error", o.err, "hint", o.hint)
 	}
 }
@@ -349,12 +352,13 @@ func (p *Publisher) logSuccess(c card.Card) {
 	p.log.Debug("card pushed", "digest", c.Digest.String())
 }
 
-func failureLevel(failures int) hclog.Level {
+// level is that of the newest failure in the log.
+func (r *row) level() hclog.Level {
 	switch {
-	case failures < warnAfter:
-		return hclog.Info
-	case failures == warnAfter:
+	case r.failures == warnAfter, r.changed && r.failures > warnAfter:
 		return hclog.Warn
+	case r.changed:
+		return hclog.Info
 	}
 	return hclog.Debug
 }

@@ -151,7 +151,7 @@ func (s *soak) withheld(ctx context.Context) bool {
 		return false
 	}
 	health, err := s.side.get(ctx, "/v1/health")
-	return err == nil && bytes.Contains(health, []byte(`"card.withheld"`))
+	return err == nil && bytes.Contains(health, []byte(`"card_withheld"`))
 }
 
 // named returns nil where a card has the name that config.yaml gives, or config.yaml can not be read.
