@@ -17,6 +17,7 @@ const (
 	EventSkillLoaded        EventType = "skill_loaded"          // SkillLoaded
 	EventSkillFileRead      EventType = "skill_file_read"       // SkillFileRead
 	EventSkillInvoked       EventType = "skill_invoked"         // SkillInvoked
+	EventTurnResolved       EventType = "turn_resolved"         // TurnResolved
 	EventSkillStateChanged  EventType = "skill_state_changed"   // SkillStateChanged
 	EventSkillWarning       EventType = "skill_warning"         // SkillWarning
 	EventWorkspaceChanged   EventType = "workspace_changed"     // WorkspaceChanged
@@ -35,7 +36,7 @@ const (
 // EventTypes lists every type, for whoever checks that a name is one.
 func EventTypes() []EventType {
 	return []EventType{
-		EventCatalogUpdated, EventSkillLoaded, EventSkillFileRead, EventSkillInvoked, EventSkillStateChanged, EventSkillWarning, EventSkillScanned,
+		EventCatalogUpdated, EventSkillLoaded, EventSkillFileRead, EventSkillInvoked, EventTurnResolved, EventSkillStateChanged, EventSkillWarning, EventSkillScanned,
 		EventWorkspaceChanged, EventEnvironmentChanged, EventPolicyChanged, EventInstallAdded, EventInstallReplaced, EventInstallRemoved, EventInstallRolledBack, EventSkillPromotion,
 		EventCardPushed, EventCardRejected,
 	}
@@ -135,6 +136,8 @@ type SkillLoaded struct {
 	Path        string `json:"path"`
 	Digest      Digest `json:"digest"`
 	Frontmatter any    `json:"frontmatter"`
+	// TurnDigest is that of the turn whose prompt showed the content; none for any other request.
+	TurnDigest Digest `json:"turn_digest,omitzero"`
 }
 
 // SkillFileRead tells that a file of a skill was served.
@@ -148,8 +151,12 @@ type SkillFileRead struct {
 // InvocationMode says who invoked a skill.
 type InvocationMode string
 
-// InvokedManually is an invocation by whoever named the command.
-const InvokedManually InvocationMode = "manual"
+const (
+	// InvokedManually is an invocation by a client, a command or a turn that named the skill.
+	InvokedManually InvocationMode = "manual"
+	// InvokedAutomatically is an invocation by a turn that matched the skill without naming it.
+	InvokedAutomatically InvocationMode = "auto"
+)
 
 // SkillInvoked tells that a skill was given to an agent to follow (OpenSkills contract, "skill_invoked").
 type SkillInvoked struct {
@@ -162,7 +169,52 @@ type SkillInvoked struct {
 	Mode    InvocationMode `json:"mode"`
 	// EffectiveAllowedTools are those that the skill narrows the agent to.
 	EffectiveAllowedTools []string `json:"effective_allowed_tools,omitempty"`
+	// TurnDigest is that of the turn that invoked the skill; none for a command.
+	TurnDigest Digest `json:"turn_digest,omitzero"`
 }
+
+// TurnResolved records what a turn resolved to.
+type TurnResolved struct {
+	// Digest is that of the snapshot, TurnDigest that of the JSON of the turn.
+	Digest     Digest `json:"digest"`
+	TurnDigest Digest `json:"turn_digest"`
+	Format     string `json:"format,omitempty"`
+	// Active and Rejected count skills by reason.
+	Active   map[string]int `json:"active"`
+	Rejected map[string]int `json:"rejected"`
+	// Skills are the chosen skills, then the rejected ones, at most [MaxTurnSkills]; Truncated says that there are more.
+	Skills    []TurnSkill `json:"skills"`
+	Truncated bool        `json:"truncated,omitempty"`
+	// Bodies counts the skills whose bodies the prompt shows.
+	Bodies int `json:"bodies"`
+	// Verbose says that skills which the turn did not name are among the rejected ones.
+	Verbose bool `json:"verbose,omitempty"`
+	// Unrecorded counts the turns since the last recorded one.
+	Unrecorded uint64 `json:"unrecorded,omitempty"`
+	// Turn is the turn itself, if the settings allow it and it is not too long.
+	Turn *Turn `json:"turn,omitempty"`
+}
+
+// MaxTurnSkills bounds [TurnResolved].Skills, MaxTurnSlugBytes each slug in it.
+const (
+	MaxTurnSkills    = 64
+	MaxTurnSlugBytes = 128
+)
+
+// TurnSkill is a skill that a turn chose or rejected.
+type TurnSkill struct {
+	Slug string `json:"slug"`
+	// State is active or rejected.
+	State string `json:"state"`
+	// Reason is one of the Via or Rejected constants.
+	Reason string `json:"reason"`
+}
+
+// The values of [TurnSkill].State.
+const (
+	TurnActive   = "active"
+	TurnRejected = "rejected"
+)
 
 // CardPush tells what became of a card that was offered to a platform.
 type CardPush struct {

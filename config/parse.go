@@ -94,6 +94,21 @@ func atLeast[T int | int64](least T) func(string) (T, *Fault) {
 	}
 }
 
+// parseTurnEvents parses a rate per minute.
+func parseTurnEvents(text string) (int, *Fault) {
+	switch text {
+	case "off":
+		return 0, nil
+	case "all":
+		return TurnEventsAll, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return 0, &Fault{Message: shown(text) + " is not a number of events a minute", Hint: "write 1 or more, off or all"}
+	}
+	return n, nil
+}
+
 // oneOf returns the parser of one of a few words.
 func oneOf(words ...string) func(string) (string, *Fault) {
 	hint := "write " + strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]

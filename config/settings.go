@@ -2,6 +2,7 @@ package config
 
 import (
 	"io/fs"
+	"math"
 	"time"
 
 	"pannier"
@@ -114,7 +115,14 @@ type Settings struct {
 	PromptMaxChars int
 	// PromptShowCompatibility and PromptShowAllowedTools show what skills say under these keys of their frontmatter.
 	PromptShowCompatibility, PromptShowAllowedTools bool
+	// TurnEvents is how many events of turns are recorded in a minute; 0 is none, [TurnEventsAll] no bound. TurnEventsText
+	// records the turns themselves.
+	TurnEvents     int
+	TurnEventsText bool
 }
+
+// TurnEventsAll is the [Settings.TurnEvents] with which every turn is recorded.
+const TurnEventsAll = math.MaxInt
 
 // Install bounds uploads and what is unpacked of them.
 type Install struct {

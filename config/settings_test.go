@@ -112,6 +112,8 @@ var samples = map[string]sample{
 	"prompt.format":                        {"molecule_system", "", func(s config.Settings) any { return s.PromptFormat }, "molecule_system"},
 	"prompt.show_allowed_tools":            {"true", "", func(s config.Settings) any { return s.PromptShowAllowedTools }, true},
 	"prompt.show_compatibility":            {"true", "", func(s config.Settings) any { return s.PromptShowCompatibility }, true},
+	"turn_events":                          {"all", "", func(s config.Settings) any { return s.TurnEvents }, config.TurnEventsAll},
+	"turn_events_text":                     {"true", "", func(s config.Settings) any { return s.TurnEventsText }, true},
 	"prompt.max_chars":                     {"0", "", func(s config.Settings) any { return s.PromptMaxChars }, 0},
 }
 
@@ -197,6 +199,7 @@ func TestDefaults(t *testing.T) {
 			UploadTTL: time.Hour, MaxUploadBytesPending: 1 << 30,
 		},
 		CardMaxBytes: 262144, EnvironmentOwn: "auto", MinimumTrust: pannier.TrustUntrusted, PolicyProfile: "default", Scan: config.ScanReport, ScanInstallers: "warn", PromptFormat: "compact", PromptMaxChars: 24000,
+		TurnEvents: 120,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -242,6 +242,14 @@ var table = []setting{
 		read: scalar(func(d *draft) *bool { return &d.PromptShowAllowedTools }, parseBool),
 	},
 	{
+		key: "turn_events", kind: "n", help: "events of turns that are recorded in a minute, turns with all of theirs or none; or off, or all", fallback: "120",
+		read: scalar(func(d *draft) *int { return &d.TurnEvents }, parseTurnEvents),
+	},
+	{
+		key: "turn_events_text", kind: kindBool, help: "record turns themselves in their events, with their text, so that pannier replay can resolve them again", fallback: "false",
+		read: scalar(func(d *draft) *bool { return &d.TurnEventsText }, parseBool),
+	},
+	{
 		key: "install.enabled", kind: kindBool, help: "let clients install, update and uninstall skills", fallback: "true",
 		read: scalar(func(d *draft) *bool { return &d.Install.Enabled }, parseBool),
 	},

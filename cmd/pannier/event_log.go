@@ -20,6 +20,8 @@ const (
 	stallAfter = time.Second
 	// lastPatience is how long the newest number may wait for events that were emitted before.
 	lastPatience = 100 * time.Millisecond
+	// offeredShare is the part of the queue that offered events may fill.
+	offeredShare = 4
 )
 
 // eventLog takes events: they go to the journal, which numbers and keeps them, and to the log, in the order of emit and in the
@@ -59,24 +61,60 @@ func newEventLog(log hclog.Logger, workspaceID string, current func() *pannier.S
 
 // emit takes an event. data is one of the values that the root package has for the type.
 func (l *eventLog) emit(kind pannier.EventType, data any) {
+	if e, ok := l.encode(kind, data); ok {
+		l.enqueue(e)
+	}
+}
+
+// offer takes an event as emit does and reports whether there is room for it. Offered events leave most of the queue to emitted
+// ones; one that is refused leaves no gap.
+func (l *eventLog) offer(kind pannier.EventType, data any) bool {
+	e, ok := l.encode(kind, data)
+	if !ok {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.dropped > 0 || !l.hasRoomLocked(e, offeredShare) {
+		return false
+	}
+	l.addLocked(e)
+	return true
+}
+
+func (l *eventLog) encode(kind pannier.EventType, data any) (pannier.Event, bool) {
 	text, err := json.Marshal(data)
 	if err != nil {
 		l.log.Error("event cannot be encoded", "type", kind, "error", err)
-		return
+		return pannier.Event{}, false
 	}
 	e := pannier.Event{Time: time.Now().UTC(), Type: kind, WorkspaceID: l.workspaceID, Data: json.RawMessage(text)}
 	if s := l.current(); s != nil {
 		e.SnapshotVersion = s.Version
 	}
+	return e, true
+}
+
+func (l *eventLog) enqueue(e pannier.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.untold = l.untold || kind == pannier.EventCatalogUpdated
-	if l.dropped > 0 || len(l.queue) > 0 && (len(l.queue) >= maxEventsQueued || l.bytes+len(text) > maxEventBytesQueued) {
+	l.untold = l.untold || e.Type == pannier.EventCatalogUpdated
+	if l.dropped > 0 || !l.hasRoomLocked(e, 1) {
 		l.dropped++
 		return
 	}
+	l.addLocked(e)
+}
+
+// hasRoomLocked reports whether an event fits into a share of the queue: all of it, or one in so many parts.
+func (l *eventLog) hasRoomLocked(e pannier.Event, share int) bool {
+	size := len(e.Data.(json.RawMessage))
+	return len(l.queue) == 0 || len(l.queue) < maxEventsQueued/share && l.bytes+size <= maxEventBytesQueued/share
+}
+
+func (l *eventLog) addLocked(e pannier.Event) {
 	l.queue = append(l.queue, e)
-	l.bytes += len(text)
+	l.bytes += len(e.Data.(json.RawMessage))
 	if l.idle == nil || closed(l.idle) {
 		l.idle = make(chan struct{})
 		go l.write()

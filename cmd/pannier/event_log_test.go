@@ -75,6 +75,37 @@ func TestEventsWhileTheDiskHangs(t *testing.T) {
 	})
 }
 
+// TestOfferedEventsLeaveRoom offers more than may wait: a quarter of the queue is taken, the rest is refused without a gap, and
+// emitted events still find room.
+func TestOfferedEventsLeaveRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, j := newStuckLog(t)
+		taken := 0
+		for range maxEventsQueued {
+			if l.offer(pannier.EventTurnResolved, "x") {
+				taken++
+			}
+		}
+		if most := maxEventsQueued/offeredShare + 1; taken < most-1 || taken > most { // one may be written already
+			t.Errorf("took %d events, want %d", taken, most)
+		}
+		if l.offer(pannier.EventTurnResolved, make(chan int)) {
+			t.Error("took an event that has no JSON")
+		}
+		l.emit(pannier.EventSkillWarning, "y")
+		close(j.answers)
+		l.wait(t.Context())
+		if j.First() != 1 || j.Last() != uint64(taken+1) {
+			t.Errorf("the journal has %d to %d, want 1 to %d", j.First(), j.Last(), taken+1)
+		}
+		if !l.offer(pannier.EventTurnResolved, strings.Repeat("x", maxEventBytesQueued/offeredShare)) {
+			t.Error("an empty queue refuses an event")
+		}
+		l.wait(t.Context())
+		time.Sleep(2 * stallAfter)
+	})
+}
+
 // TestEventsThatFindNoRoom emits more than may wait: what is dropped is a gap, and the queue takes events again behind it.
 func TestEventsThatFindNoRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -168,7 +168,8 @@ func (h *house) handlerOptions(log hclog.Logger) api.Options {
 		},
 		Inspect: h.loader.Inspect, Resources: h.loader.Resources, Environment: h.judgedBy.choose, AgentWorkspace: h.agentWorkspace(), Logger: log,
 		Format: h.settings.PromptFormat, MaxChars: h.settings.PromptMaxChars,
-		Show: prompt.Show{Compatibility: h.settings.PromptShowCompatibility, AllowedTools: h.settings.PromptShowAllowedTools},
+		Show:       prompt.Show{Compatibility: h.settings.PromptShowCompatibility, AllowedTools: h.settings.PromptShowAllowedTools},
+		TurnEvents: api.TurnEvents{PerMinute: h.settings.TurnEvents, Text: h.settings.TurnEventsText},
 	}
 }
 

@@ -17,8 +17,8 @@ func (p *program) replayCommand() *cobra.Command {
 		Short: "Compare recorded events with what the workspace gives now",
 		Long: `Reads recorded events, makes the catalog anew from the workspace as it is, by the same code, and tells where the
 two differ: the last catalog that was recorded, and what was loaded, invoked and read of skills that no later event
-says changed. Those are loaded, invoked and read again, and what that emits is compared. Policy is replayed from the
-events; settings and environment are those of this command, so give it those that the sidecar had.
+says changed. Those are loaded, invoked and read again, and what that emits is compared. A turn is resolved again if
+its event holds the turn (--turn-events-text) and the catalog is the same. Policy is replayed from the events; settings and environment are those of this command, so give it those that the sidecar had.
 
 JOURNAL is the directory of a journal (<state_dir>/<workspace_id>/journal, which is only read), a file of events as
 "pannier events --json" prints them, or "-" for the same on stdin.
@@ -111,10 +111,10 @@ func (p *program) replay(ctx context.Context, s config.Settings, recorded record
 		Events: len(recorded.events), First: recorded.first(), Last: recorded.last(), Digest: a.snapshot.Digest,
 		Replayed: map[pannier.EventType]int{}, Differences: []difference{}, Unknown: []string{},
 	}
-	current := h.unsuperseded(a.slugAt)
+	current := h.unsuperseded(a.snapshot.Digest, a.slugAt)
 	r.Superseded = h.doings - len(current)
 	for _, e := range current {
-		found, err := a.again(ctx, e)
+		found, err := a.again(ctx, h, e)
 		if err != nil {
 			return replayReport{}, err
 		}

@@ -48,6 +48,7 @@ func (p *program) begin(ctx context.Context, s config.Settings, policies map[pan
 	handler.Emit = func(kind pannier.EventType, data any) {
 		a.emitted = append(a.emitted, pannier.Event{Type: kind, Data: data})
 	}
+	handler.TurnEvents = api.TurnEvents{PerMinute: config.TurnEventsAll, Text: true}
 	a.Client = client.InProcess(api.New(handler))
 	return a, nil
 }
@@ -65,9 +66,9 @@ func (a *replaying) slugAt(path string) string {
 }
 
 // again does once more what an event tells of, and returns how what is emitted differs from it.
-func (a *replaying) again(ctx context.Context, e pannier.Event) ([]difference, error) {
+func (a *replaying) again(ctx context.Context, h *history, e pannier.Event) ([]difference, error) {
 	a.emitted = nil
-	subject, err := a.do(ctx, e)
+	subject, err := a.do(ctx, h, e)
 	if refused, ok := errors.AsType[*client.Error](err); ok {
 		return []difference{{Seq: e.Seq, Type: e.Type, Subject: subject, Detail: refused.Detail}}, nil
 	}
@@ -75,6 +76,9 @@ func (a *replaying) again(ctx context.Context, e pannier.Event) ([]difference, e
 		return nil, err
 	}
 	for _, now := range a.emitted {
+		if run, ok := now.Data.(pannier.SkillInvoked); ok && run.Slug != subject {
+			continue // a turn can invoke several
+		}
 		if now.Type == e.Type {
 			return differences(e, now.Data, subject)
 		}
@@ -83,7 +87,7 @@ func (a *replaying) again(ctx context.Context, e pannier.Event) ([]difference, e
 }
 
 // do asks for what an event tells of, and returns what that is about.
-func (a *replaying) do(ctx context.Context, e pannier.Event) (subject string, err error) {
+func (a *replaying) do(ctx context.Context, h *history, e pannier.Event) (subject string, err error) {
 	switch e.Type {
 	case pannier.EventSkillLoaded:
 		at := pathOf(e)
@@ -99,12 +103,29 @@ func (a *replaying) do(ctx context.Context, e pannier.Event) (subject string, er
 			_, _, err = a.File(ctx, read.Slug, read.Path)
 		}
 		return read.Slug + "/" + read.Path, err
+	case pannier.EventTurnResolved:
+		recorded, err := dataOf[pannier.TurnResolved](e)
+		if err == nil {
+			err = a.resolve(ctx, recorded)
+		}
+		return recorded.TurnDigest.String(), err
 	}
 	run, err := dataOf[pannier.SkillInvoked](e)
-	if err == nil {
+	switch {
+	case err != nil:
+	case run.TurnDigest.IsZero():
 		_, err = a.RunCommand(ctx, a.commandOf(run), run.Args)
+	default:
+		err = a.resolve(ctx, h.turnOf(run))
 	}
 	return run.Slug, err
+}
+
+func (a *replaying) resolve(ctx context.Context, recorded pannier.TurnResolved) error {
+	turn := *recorded.Turn
+	turn.Verbose = recorded.Verbose
+	_, err := a.Resolve(ctx, turn)
+	return err
 }
 
 func gone(detail string) error {
@@ -134,6 +155,12 @@ func differences(recorded pannier.Event, now any, subject string) ([]difference,
 	after, err := fieldsByName(text)
 	if err != nil {
 		return nil, err
+	}
+	for _, fields := range []map[string]any{before, after} { // neither is what a request led to
+		delete(fields, "unrecorded")
+		if recorded.Type != pannier.EventTurnResolved {
+			delete(fields, "turn_digest")
+		}
 	}
 	names := maps.Clone(before)
 	maps.Copy(names, after)

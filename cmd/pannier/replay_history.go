@@ -27,18 +27,27 @@ type history struct {
 	blocked map[string]bool
 	// slugOf has the slugs that events tell of paths.
 	slugOf map[string]string
-	doings int // loads, invocations and reads
+	// turns are the turns that were recorded themselves in the last catalog, by digest.
+	turns  map[pannier.Digest]pannier.TurnResolved
+	doings int // loads, invocations, reads, and turns that were recorded themselves
 }
 
-// doing reports whether events of a type tell what somebody asked for, so that it can be asked for again.
-func doing(kind pannier.EventType) bool {
-	return kind == pannier.EventSkillLoaded || kind == pannier.EventSkillInvoked || kind == pannier.EventSkillFileRead
+// repeatable reports whether an event records a request that can be made again.
+func repeatable(e pannier.Event) bool {
+	switch e.Type {
+	case pannier.EventSkillLoaded, pannier.EventSkillInvoked, pannier.EventSkillFileRead:
+		return true
+	case pannier.EventTurnResolved:
+		turn, err := dataOf[pannier.TurnResolved](e)
+		return err == nil && turn.Turn != nil
+	}
+	return false
 }
 
 func historyOf(r recording) (*history, error) {
 	h := &history{
 		recording: r, whole: !r.gap && r.first() == 1, policies: map[pannier.PolicyKey]pannier.PolicyEntry{},
-		blocked: map[string]bool{}, slugOf: map[string]string{},
+		blocked: map[string]bool{}, slugOf: map[string]string{}, turns: map[pannier.Digest]pannier.TurnResolved{},
 	}
 	for _, e := range r.events {
 		if err := h.take(e); err != nil {
@@ -65,6 +74,14 @@ func (h *history) take(e pannier.Event) error {
 			return err
 		}
 		h.takeCatalog(e.Seq, c)
+		clear(h.turns)
+	case pannier.EventTurnResolved:
+		turn, err := dataOf[pannier.TurnResolved](e)
+		if err != nil || turn.Turn == nil {
+			return err
+		}
+		h.turns[turn.TurnDigest] = turn
+		h.doings++
 	case pannier.EventPolicyChanged:
 		c, err := dataOf[pannier.PolicyChanged](e)
 		if err != nil {
@@ -86,7 +103,7 @@ func (h *history) take(e pannier.Event) error {
 		h.slugOf[c.Path] = c.Slug
 		return err
 	default:
-		if doing(e.Type) {
+		if repeatable(e) {
 			h.doings++
 		}
 	}
@@ -114,12 +131,12 @@ func isWhole(c pannier.CatalogUpdated) bool {
 	return len(c.Changed)+len(c.Removed) == 0 && len(c.Added) == c.Count-len(c.Collisions)
 }
 
-// unsuperseded returns the events of what was done with skills that did not change afterwards. slugAt tells the slug of
-// the skill that is at a path now, empty where there is none.
-func (h *history) unsuperseded(slugAt func(string) string) []pannier.Event {
+// unsuperseded returns the events of what was done with skills that did not change afterwards, and of turns in the catalog as
+// it is; digest is that of its snapshot. slugAt tells the slug of the skill that is at a path now, empty where there is none.
+func (h *history) unsuperseded(digest pannier.Digest, slugAt func(string) string) []pannier.Event {
 	var current []pannier.Event
 	for _, e := range h.recording.events {
-		if doing(e.Type) {
+		if repeatable(e) {
 			current = append(current, e)
 			continue
 		}
@@ -132,11 +149,40 @@ func (h *history) unsuperseded(slugAt func(string) string) []pannier.Event {
 			return isWhole(c) || slices.Contains(moved, h.slug(e, slugAt))
 		})
 	}
-	return current
+	return slices.DeleteFunc(current, func(e pannier.Event) bool { return h.isOtherTurn(e, digest) })
+}
+
+// isOtherTurn reports whether an event is of a turn that cannot be resolved again: the snapshot is another one, or the turn
+// matched a skill and was not recorded itself.
+func (h *history) isOtherTurn(e pannier.Event, digest pannier.Digest) bool {
+	switch e.Type {
+	case pannier.EventTurnResolved:
+		turn, _ := dataOf[pannier.TurnResolved](e)
+		return turn.Digest != digest
+	case pannier.EventSkillInvoked:
+		run, _ := dataOf[pannier.SkillInvoked](e)
+		return run.Mode == pannier.InvokedAutomatically && h.turns[run.TurnDigest].Digest != digest
+	}
+	return false
+}
+
+// turnOf returns the turn that invoked a skill, or one that invokes it by name where that turn was not recorded itself.
+func (h *history) turnOf(run pannier.SkillInvoked) pannier.TurnResolved {
+	if turn, ok := h.turns[run.TurnDigest]; ok {
+		return turn
+	}
+	turn := pannier.Turn{Capabilities: []pannier.Capability{{Slug: run.Slug}}}
+	if run.Args != "" {
+		turn.Text = "/skill:" + run.Slug + " " + run.Args
+	}
+	return pannier.TurnResolved{Turn: &turn}
 }
 
 // slug returns that of the skill that something was done with.
 func (h *history) slug(e pannier.Event, slugAt func(string) string) string {
+	if e.Type == pannier.EventTurnResolved {
+		return ""
+	}
 	if e.Type != pannier.EventSkillLoaded {
 		named, _ := dataOf[pannier.SkillInvoked](e) // a file that was read is of a slug too
 		return named.Slug

@@ -166,6 +166,7 @@ func newSidecar(ctx context.Context, s config.Settings, environ []string, mem *m
 func (c *sidecar) handler(reg prometheus.Registerer, metrics http.Handler) *api.Handler {
 	o := c.handlerOptions(c.log.Named("api"))
 	o.Rescan, o.Health, o.Alive, o.Emit, o.Registerer = c.rescan, c.health, c.alive, c.events.emit, reg
+	o.TurnEvents.Emit = c.events.offer
 	o.Events, o.Mutations, o.Peers = c.eventSource(), c.mutations(), c.platforms.peers
 	o.Scans, o.RPC, o.Installs = c.scans(), c.rpc(), c.installs()
 	o.Metrics, o.Resources = metrics, c.resources

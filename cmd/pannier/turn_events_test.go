@@ -40,6 +40,10 @@ var causes = []struct {
 		_, err := s.RunCommand(ctx, "pdf", "a \"b\" <c>")
 		return err
 	}},
+	{pannier.EventTurnResolved, func(ctx context.Context, s *sidecarUnderTest) error {
+		_, err := s.Resolve(ctx, pannier.Turn{Text: "/skill:pdf fill in"})
+		return err
+	}},
 	{pannier.EventSkillScanned, func(ctx context.Context, s *sidecarUnderTest) error {
 		_, err := s.Scan(ctx, "pdf", "", pannier.ScanRequest{})
 		return err

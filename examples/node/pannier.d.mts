@@ -70,13 +70,30 @@ export interface CatalogUpdated {
   removed: string[];
 }
 
+/** What a turn resolved to; `active` and `rejected` count skills by reason. */
+export interface TurnResolved {
+  digest: string;
+  turn_digest: string;
+  format?: string;
+  active: Record<string, number>;
+  rejected: Record<string, number>;
+  /** The chosen skills, then the rejected ones; `truncated` says that there are more. */
+  skills: { slug: string; state: "active" | "rejected"; reason: string }[];
+  truncated?: boolean;
+  bodies: number;
+  verbose?: boolean;
+  unrecorded?: number;
+  turn?: Turn;
+}
+
 export type PannierEvent =
   | { type: "connected" }
   | { type: "disconnected"; error: PannierError }
   | Sent<"skill_catalog_updated", CatalogUpdated>
-  | Sent<"skill_loaded", { name: string; path: string; digest: string; frontmatter: unknown }>
+  | Sent<"skill_loaded", { name: string; path: string; digest: string; frontmatter: unknown; turn_digest?: string }>
   | Sent<"skill_file_read", { slug: string; path: string; digest: string }>
-  | Sent<"skill_invoked", { name: string; slug: string; command?: string; args?: string; mode: string; effective_allowed_tools?: string[] }>
+  | Sent<"skill_invoked", { name: string; slug: string; command?: string; args?: string; mode: "manual" | "auto"; effective_allowed_tools?: string[]; turn_digest?: string }>
+  | Sent<"turn_resolved", TurnResolved>
   | Sent<"card_pushed" | "card_rejected", { platform: string; digest: string; error?: string }>;
 
 export class Pannier {

@@ -101,18 +101,14 @@ func (h *Handler) recordLoad(e *pannier.Entry) {
 	}
 }
 
-// recordBodies records the bodies that a prompt shows: those that were read, without those that it omits.
-func (h *Handler) recordBodies(bodies map[string]string, omitted []string) {
-	if len(bodies) == 0 {
+// recordBodies records the bodies that a prompt shows.
+func (h *Handler) recordBodies(shown []readBody) {
+	if len(shown) == 0 {
 		return
 	}
-	without := make(map[string]bool, len(omitted))
-	for _, slug := range omitted {
-		without[slug] = true
-	}
 	uses, now := h.activity.of(h.Snapshot()), time.Now().Unix()
-	for slug := range bodies {
-		if use := uses.find(slug, ""); use != nil && !without[slug] {
+	for _, b := range shown {
+		if use := uses.find(b.Slug, ""); use != nil {
 			advance(&use.loaded, now)
 		}
 	}
@@ -127,8 +123,8 @@ func (h *Handler) recordInvocation(e *pannier.Entry) {
 	}
 }
 
-// recordTurn records the skills that are active in a turn.
-func (h *Handler) recordTurn(answer *turnAnswer) {
+// recordActive records the skills that are active in a turn.
+func (h *Handler) recordActive(answer *turnAnswer) {
 	uses, now := h.activity.of(h.Snapshot()), time.Now().Unix()
 	for i := range answer.Active {
 		if use := uses.find(answer.Active[i].Slug, ""); use != nil {

@@ -81,6 +81,7 @@ type Options struct {
 	Alive      func() error                 // optional: tells why a restart would help, for /livez
 	Events     *EventSource                 // optional: serves the event stream
 	Emit       func(pannier.EventType, any) // optional
+	TurnEvents TurnEvents                   // the zero value records no turn
 	Metrics    http.Handler                 // optional: serves /metrics
 	Registerer prometheus.Registerer        // optional
 	Logger     hclog.Logger                 // optional
@@ -99,6 +100,7 @@ type Handler struct {
 	activity activity
 	kept     keptBodies
 	calls    *rpc.Server
+	sampler  *turnSampler
 }
 
 // New returns a handler.
@@ -109,7 +111,13 @@ func New(o Options) *Handler {
 	if o.Emit == nil {
 		o.Emit = func(pannier.EventType, any) {}
 	}
-	h := &Handler{Options: o, mux: http.NewServeMux(), patterns: map[string][]string{}, room: CapacityNow(), metrics: newMetrics(o.Registerer)}
+	if o.TurnEvents.Emit == nil {
+		o.TurnEvents.Emit = func(kind pannier.EventType, data any) bool {
+			o.Emit(kind, data)
+			return true
+		}
+	}
+	h := &Handler{Options: o, mux: http.NewServeMux(), patterns: map[string][]string{}, room: CapacityNow(), metrics: newMetrics(o.Registerer), sampler: newTurnSampler(o.TurnEvents.PerMinute)}
 	h.calls = h.newRPC()
 	h.routes()
 	return h

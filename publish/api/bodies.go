@@ -28,7 +28,9 @@ func (h *Handler) answer(ctx context.Context, s *pannier.Snapshot, turn pannier.
 	for rescans := 0; ; rescans++ {
 		t := h.shared.turnsOf(s, h.Options, &h.activity)
 		into.resolve(t, turn)
-		bodies, err := h.bodies(ctx, s, wanted(turn, into.active()), rescans == promptRescans)
+		clear(into.read)
+		into.snapshot, into.read = s, into.read[:0]
+		bodies, err := h.bodies(ctx, wanted(turn, into.active()), rescans == promptRescans, into)
 		if errors.Is(err, pannier.ErrChanged) {
 			if s, err = h.Rescan(ctx, true); err == nil {
 				continue
@@ -43,7 +45,8 @@ func (h *Handler) answer(ctx context.Context, s *pannier.Snapshot, turn pannier.
 			return err
 		}
 		h.withPeers(t.sections).WithResources(resources).RenderActive(into.active(), bodies, turn.Format, h.maxChars(turn), &into.section)
-		h.recordBodies(bodies, into.section.Omitted)
+		into.keepShown()
+		h.recordBodies(into.read)
 		return nil
 	}
 }
@@ -58,20 +61,21 @@ func wanted(turn pannier.Turn, active prompt.Active) []string {
 	return slugs[:min(len(slugs), limit)]
 }
 
-// bodies reads those of some skills, by slug. One that can not be read is left out: the others are still worth having.
-// With settle that is so for one that has changed too, else it is [pannier.ErrChanged].
-func (h *Handler) bodies(ctx context.Context, s *pannier.Snapshot, slugs []string, settle bool) (map[string]string, error) {
+// bodies reads those of some skills of the answer's snapshot, by slug, and lists what it read in the answer. One that cannot be
+// read is left out: the others are still worth having. With settle that is so for one that has changed too, else it is
+// [pannier.ErrChanged].
+func (h *Handler) bodies(ctx context.Context, slugs []string, settle bool, into *turnAnswer) (map[string]string, error) {
 	if len(slugs) == 0 {
 		return nil, nil
 	}
 	bodies := map[string]string{}
 	size, pass := 0, h.kept.begin()
 	for _, slug := range slugs {
-		e, ok := s.Lookup(slug)
+		e, ok := into.snapshot.Lookup(slug)
 		if !ok {
 			continue
 		}
-		body, err := h.body(ctx, e.Skill, pass)
+		doc, err := h.document(ctx, e.Skill, pass)
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
@@ -83,10 +87,11 @@ func (h *Handler) bodies(ctx context.Context, s *pannier.Snapshot, slugs []strin
 			h.Logger.Warn("a prompt omits a skill whose text can not be read", "skill", e.Slug, "error", err)
 			continue
 		}
-		if size += len(body); size > maxBodyBytes {
+		if size += len(doc.Body); size > maxBodyBytes {
 			break
 		}
-		bodies[e.Slug] = body
+		bodies[e.Slug] = doc.Body
+		into.read = append(into.read, readBody{e, doc.Frontmatter})
 	}
 	return bodies, nil
 }
@@ -133,14 +138,14 @@ func sizeOf(r pannier.Resources) int {
 	return size
 }
 
-// body returns the body of a skill for a prompt, from memory or the disk.
-func (h *Handler) body(ctx context.Context, s *pannier.Skill, pass uint64) (string, error) {
-	if body, ok := h.kept.of(s, pass); ok {
-		return body, nil
+// document returns the document of a skill for a prompt, from memory or the disk.
+func (h *Handler) document(ctx context.Context, s *pannier.Skill, pass uint64) (pannier.Document, error) {
+	if doc, ok := h.kept.of(s, pass); ok {
+		return doc, nil
 	}
 	doc, err := h.Texts.Read(ctx, s)
 	if err == nil {
-		h.kept.keep(s, doc.Body, pass)
+		h.kept.keep(s, doc, pass)
 	}
-	return doc.Body, err
+	return doc, err
 }

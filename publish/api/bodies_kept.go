@@ -21,9 +21,12 @@ type keptBodies struct {
 }
 
 type keptBody struct {
-	text string
-	pass uint64 // that of the last prompt with it
+	doc  pannier.Document // without warnings
+	pass uint64           // that of the last prompt with it
 }
+
+// keptSize returns how many bytes a document counts for.
+func keptSize(doc pannier.Document) int { return len(doc.Body) + len(doc.Frontmatter) }
 
 const (
 	// maxKeptBytes bounds the bodies that are kept together.
@@ -50,40 +53,41 @@ func (k *keptBodies) drop() {
 	k.bodies, k.bytes = nil, 0
 }
 
-// of returns the body of a skill for a prompt.
-func (k *keptBodies) of(s *pannier.Skill, pass uint64) (string, bool) {
+// of returns the document of a skill for a prompt.
+func (k *keptBodies) of(s *pannier.Skill, pass uint64) (pannier.Document, bool) {
 	if !keepable(s) {
-		return "", false
+		return pannier.Document{}, false
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	kept, ok := k.bodies[s.Digest]
 	if !ok {
-		return "", false
+		return pannier.Document{}, false
 	}
 	kept.pass = pass
-	return kept.text, true
+	return kept.doc, true
 }
 
-// keep takes in a body that was read for a prompt. Where there is no room, those go that neither this prompt nor the one
+// keep stores a document that was read for a prompt. Where there is no room, those go that neither this prompt nor the one
 // before had; without such ones the body is not kept, so that those that are stay of use to the next prompt.
-func (k *keptBodies) keep(s *pannier.Skill, text string, pass uint64) {
+func (k *keptBodies) keep(s *pannier.Skill, doc pannier.Document, pass uint64) {
 	if !keepable(s) {
 		return
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.bytes+len(text) > maxKeptBytes && k.swept != pass {
+	size := keptSize(doc)
+	if k.bytes+size > maxKeptBytes && k.swept != pass {
 		k.makeRoomLocked(pass)
 	}
-	if _, there := k.bodies[s.Digest]; there || k.bytes+len(text) > maxKeptBytes {
+	if _, there := k.bodies[s.Digest]; there || k.bytes+size > maxKeptBytes {
 		return
 	}
 	if k.bodies == nil {
 		k.bodies = map[pannier.Digest]*keptBody{}
 	}
-	k.bodies[s.Digest] = &keptBody{text, pass}
-	k.bytes += len(text)
+	k.bodies[s.Digest] = &keptBody{pannier.Document{Frontmatter: doc.Frontmatter, Body: doc.Body}, pass}
+	k.bytes += size
 }
 
 func (k *keptBodies) makeRoomLocked(pass uint64) {
@@ -91,7 +95,7 @@ func (k *keptBodies) makeRoomLocked(pass uint64) {
 	for digest, kept := range k.bodies {
 		if kept.pass+1 < pass {
 			delete(k.bodies, digest)
-			k.bytes -= len(kept.text)
+			k.bytes -= keptSize(kept.doc)
 		}
 	}
 }

@@ -13,6 +13,7 @@ type metrics struct {
 	requests *prometheus.CounterVec
 	dropped  prometheus.Counter
 	resolve  prometheus.Histogram
+	turns    *prometheus.CounterVec
 }
 
 // resolveBuckets are around the millisecond that a turn may cost.
@@ -25,12 +26,17 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		Name: "pannier_event_streams_dropped_total", Help: "Event streams whose reader was too slow.",
 	}), resolve: prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "pannier_resolve_duration_seconds", Help: "How long it took to resolve a turn and to render its prompt.", Buckets: resolveBuckets,
-	})}
+	}), turns: prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "pannier_turns_total", Help: "Turns that were answered, by whether their events were recorded.",
+	}, []string{"recorded"})}
+	for _, recorded := range []bool{true, false} {
+		m.turns.WithLabelValues(strconv.FormatBool(recorded))
+	}
 	for _, status := range []int{http.StatusNotFound, http.StatusMethodNotAllowed} {
 		m.requests.WithLabelValues(unrouted, strconv.Itoa(status))
 	}
 	if reg != nil {
-		reg.MustRegister(m.requests, m.dropped, m.resolve)
+		reg.MustRegister(m.requests, m.dropped, m.resolve, m.turns)
 	}
 	return m
 }

@@ -65,10 +65,10 @@ var operations = map[string]operation{
 		},
 	},
 	"POST /v1/prompt": {
-		id: "promptTurn", summary: "The skills section of the system prompt for a turn.", body: pannier.Turn{}, answer: pannier.Prompt{}, texts: []string{"text/plain"},
+		id: "promptTurn", summary: "The skills section of the system prompt for a turn. Emits turn_resolved.", body: pannier.Turn{}, answer: pannier.Prompt{}, texts: []string{"text/plain"},
 	},
 	"POST /v1/resolve": {
-		id: "resolveTurn", summary: "Which skills are active in a turn, and their prompt.", body: pannier.Turn{}, answer: pannier.Resolution{},
+		id: "resolveTurn", summary: "Which skills are active in a turn, and their prompt. Emits turn_resolved.", body: pannier.Turn{}, answer: pannier.Resolution{},
 		parameters: []parameter{query("verbose", "boolean", "Tells of every skill that is not active, named or not.")},
 	},
 	"GET /v1/commands": {id: "listCommands", summary: "What can be given to the agent by name, by slug.", answer: pannier.CommandList{}},

@@ -194,6 +194,7 @@ func (s schemas) fields(t reflect.Type, properties object, required *[]string) {
 var eventData = map[pannier.EventType]any{
 	pannier.EventCatalogUpdated: pannier.CatalogUpdated{}, pannier.EventSkillLoaded: pannier.SkillLoaded{},
 	pannier.EventSkillFileRead: pannier.SkillFileRead{}, pannier.EventSkillInvoked: pannier.SkillInvoked{},
+	pannier.EventTurnResolved:      pannier.TurnResolved{},
 	pannier.EventSkillStateChanged: pannier.SkillStateChanged{}, pannier.EventSkillWarning: pannier.SkillWarning{},
 	pannier.EventWorkspaceChanged: pannier.WorkspaceChanged{}, pannier.EventEnvironmentChanged: pannier.EnvironmentChanged{},
 	pannier.EventPolicyChanged: pannier.PolicyChanged{}, pannier.EventSkillScanned: pannier.SkillScanned{},

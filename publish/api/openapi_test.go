@@ -30,7 +30,11 @@ var told = []any{
 	pannier.CatalogUpdated{Count: 1, Roots: []string{"skills"}, Collisions: []pannier.Collision{{Slug: "a", Winner: "skills/a", Loser: "extra/a"}}, Digest: pannier.DigestOf(nil), Added: []string{"a"}, Changed: []string{}, Removed: []string{}},
 	pannier.SkillLoaded{Name: "a", Path: "skills/a", Digest: pannier.DigestOf(nil), Frontmatter: json.RawMessage(`{"name":"a"}`)},
 	pannier.SkillFileRead{Slug: "a", Path: "b", Digest: pannier.DigestOf(nil)},
-	pannier.SkillInvoked{Name: "a", Slug: "a", Args: "x", Mode: pannier.InvokedManually, EffectiveAllowedTools: []string{"Read"}},
+	pannier.SkillInvoked{Name: "a", Slug: "a", Args: "x", Mode: pannier.InvokedManually, EffectiveAllowedTools: []string{"Read"}, TurnDigest: pannier.DigestOf(nil)},
+	pannier.TurnResolved{
+		Digest: pannier.DigestOf(nil), TurnDigest: pannier.DigestOf(nil), Active: map[string]int{pannier.ViaPath: 1}, Rejected: map[string]int{},
+		Skills: []pannier.TurnSkill{{Slug: "a", State: pannier.TurnActive, Reason: pannier.ViaPath}}, Bodies: 1, Turn: &pannier.Turn{Text: "x"},
+	},
 	pannier.SkillStateChanged{Slug: "a", SourceKind: pannier.SourceWorkspace, Path: "skills/a", To: pannier.StateEligible, Cause: "new"},
 	pannier.SkillWarning{Name: "a", Kind: "skill.x", Detail: "d"},
 	pannier.WorkspaceChanged{Files: []string{"config.yaml"}, Fields: pannier.FieldChanges{Hot: []string{}, Restart: []string{}, Ignored: []string{}}},
@@ -45,7 +49,7 @@ var told = []any{
 var toldInstall = pannier.SkillInstalled{InstalledSkill: pannier.InstalledSkill{Slug: "a", SourceKind: pannier.SourceWorkspace, Fingerprint: pannier.DigestOf(nil), Path: "skills/a", InstallPath: "/w/skills/a"}, Origin: "archive"}
 
 var toldTypes = []pannier.EventType{
-	pannier.EventCatalogUpdated, pannier.EventSkillLoaded, pannier.EventSkillFileRead, pannier.EventSkillInvoked, pannier.EventSkillStateChanged, pannier.EventSkillWarning,
+	pannier.EventCatalogUpdated, pannier.EventSkillLoaded, pannier.EventSkillFileRead, pannier.EventSkillInvoked, pannier.EventTurnResolved, pannier.EventSkillStateChanged, pannier.EventSkillWarning,
 	pannier.EventWorkspaceChanged, pannier.EventEnvironmentChanged, pannier.EventPolicyChanged, pannier.EventSkillScanned, pannier.EventCardPushed,
 	pannier.EventInstallAdded, pannier.EventInstallReplaced, pannier.EventInstallRemoved, pannier.EventInstallRolledBack, pannier.EventSkillPromotion,
 }

@@ -46,7 +46,7 @@ func (h *Handler) rpcTurn(r *http.Request, s *pannier.Snapshot, p rpcTurnParams,
 	if err := h.answer(r.Context(), s, turn, answer); err != nil {
 		return nil, err
 	}
-	h.recordTurn(answer)
+	h.recordTurn(turn, answer)
 	answer.body = render(answer, answer.body)
 	return json.RawMessage(bytes.Clone(answer.body)), nil
 }

@@ -26,7 +26,7 @@ func (h *Handler) resolve(w http.ResponseWriter, r *http.Request, s *pannier.Sna
 	if err := h.answer(r.Context(), s, turn, answer); err != nil {
 		return err
 	}
-	h.recordTurn(answer)
+	h.recordTurn(turn, answer)
 	answer.body = answer.appendJSON(answer.body)
 	writeEncoded(w, r, "application/json", encoded{body: answer.body})
 	return nil
@@ -172,9 +172,9 @@ func (h *Handler) writePrompt(w http.ResponseWriter, r *http.Request, s *pannier
 	answer.body = answer.appendPrompt(answer.body, asJSON)
 	body := encoded{body: answer.body}
 	if r.Method == http.MethodPost { // only a POST is a turn; its answer has no tag
-		h.recordTurn(answer)
-	} else {
-		body = withTag(answer.body)
+		h.recordTurn(turn, answer)
+	} else if body = withTag(answer.body); r.Method == http.MethodGet && !matches(r.Header.Values("If-None-Match"), body.tag[0]) {
+		h.recordPrompt(answer)
 	}
 	writeEncoded(w, r, promptType(asJSON), body)
 	return nil

@@ -133,6 +133,9 @@ type turnAnswer struct {
 	// Resolution has of Active those that are named, and of the tools those that are not of automatic.
 	pannier.Resolution
 	section prompt.Section
+	// snapshot is the one that the answer is of, read the bodies that the prompt shows.
+	snapshot *pannier.Snapshot
+	read     []readBody
 	// Behind those of Active come those spans of automatic; nil where nothing is kept.
 	automatic *automatic
 	spans     []prompt.Span
@@ -174,5 +177,6 @@ func (a *turnAnswer) empty() {
 		*a = turnAnswer{}
 	}
 	a.section.Empty()
-	*a = turnAnswer{section: a.section, body: a.body[:0], spans: a.spans[:0]}
+	clear(a.read)
+	*a = turnAnswer{section: a.section, body: a.body[:0], spans: a.spans[:0], read: a.read[:0]}
 }

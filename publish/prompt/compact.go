@@ -105,6 +105,7 @@ func compactBodies(bodies map[string]string, used int, into *Section) (size int,
 		if b := texts[i]; b != nil && into.fits(used+reserved+b.size) {
 			used += b.size
 			into.add(b.text)
+			into.Bodies = append(into.Bodies, e.slug)
 		} else {
 			into.shown[e.place] = false
 			unread = append(unread, e)

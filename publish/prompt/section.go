@@ -15,6 +15,9 @@ type Section struct {
 	// Omitted are the slugs of the skills that the text does not show in full: they are not in it, or in it without the body,
 	// the description, a link or an example that the format has.
 	Omitted []string
+	// Bodies are the slugs of the skills whose whole bodies the text shows, in no order. One that is shown without a link or an
+	// example is among the omitted ones too.
+	Bodies []string
 
 	maxChars       int
 	items, ordered []item
@@ -49,9 +52,10 @@ func (s *Section) Truncated() bool { return len(s.Omitted) > 0 }
 func (s *Section) Empty() {
 	clear(s.Parts)
 	clear(s.Omitted)
+	clear(s.Bodies)
 	clear(s.items)
 	clear(s.ordered)
-	*s = Section{Parts: s.Parts[:0], Omitted: s.Omitted[:0], items: s.items[:0], ordered: s.ordered[:0], shown: s.shown[:0]}
+	*s = Section{Parts: s.Parts[:0], Omitted: s.Omitted[:0], Bodies: s.Bodies[:0], items: s.items[:0], ordered: s.ordered[:0], shown: s.shown[:0]}
 }
 
 // fits reports whether so many code points are within the limit.

@@ -42,7 +42,9 @@ func keepShort(skills []*tier, used int, into *Section) int {
 	for _, t := range skills {
 		if into.fits(used + t.shortSize) {
 			used += t.shortSize
-			t.text, into.shown[t.place] = t.short, t.complete
+			if t.text, into.shown[t.place] = t.short, t.complete; t.complete {
+				into.Bodies = append(into.Bodies, t.slug)
+			}
 		}
 	}
 	return used
@@ -58,7 +60,9 @@ func showWhole(skills []*tier, used int, bodies map[string]string, into *Section
 		text := whole(t)
 		if size := runes(text); size <= room {
 			used += size - t.shortSize
-			t.text, into.shown[t.place] = text, true
+			if t.text, into.shown[t.place] = text, true; !t.complete {
+				into.Bodies = append(into.Bodies, t.slug)
+			}
 		}
 	}
 	return used

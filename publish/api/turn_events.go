@@ -1,0 +1,226 @@
+package api
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"pannier"
+)
+
+// TurnEvents say which events turns leave; the zero value is none.
+type TurnEvents struct {
+	// PerMinute bounds the events; 0 is none, and math.MaxInt no bound.
+	PerMinute int
+	// Text records turns themselves, with their text.
+	Text bool
+	// Emit takes an event and reports whether there is room for it. Nil means Options.Emit.
+	Emit func(pannier.EventType, any) bool
+}
+
+// The bounds of the events of one turn.
+const (
+	// maxTurnLoaded and maxTurnInvoked count the events of each type.
+	maxTurnLoaded  = 100
+	maxTurnInvoked = 100
+	// maxTurnBytes bounds a turn that is recorded itself.
+	maxTurnBytes = 16 << 10
+	// maxTurnArgs bounds the arguments of an invocation.
+	maxTurnArgs = 4 << 10
+)
+
+// readBody is a skill whose body was read for a prompt.
+type readBody struct {
+	*pannier.Entry
+	frontmatter json.RawMessage
+}
+
+// recordTurn records which skills are active in a turn and emits its events, unless it is sampled out: turn_resolved, skill_loaded
+// of each body in the prompt, and skill_invoked of each chosen skill.
+func (h *Handler) recordTurn(turn pannier.Turn, a *turnAnswer) {
+	h.recordActive(a)
+	unrecorded, ok := h.sampler.admit(time.Now())
+	if ok {
+		ok = h.emitTurn(turn, a, unrecorded)
+	}
+	h.metrics.turns.WithLabelValues(recordedLabel(ok)).Inc()
+}
+
+func recordedLabel(recorded bool) string {
+	if recorded {
+		return "true"
+	}
+	return "false"
+}
+
+func (h *Handler) emitTurn(turn pannier.Turn, a *turnAnswer, unrecorded uint64) bool {
+	text, err := json.Marshal(turn)
+	if err != nil { // a turn is made of texts and numbers
+		return false
+	}
+	e := a.event(turn)
+	e.TurnDigest, e.Unrecorded = pannier.DigestOf(text), unrecorded
+	if h.TurnEvents.Text && len(text) <= maxTurnBytes {
+		e.Turn = &turn
+	}
+	if !h.TurnEvents.Emit(pannier.EventTurnResolved, e) {
+		h.sampler.refuse(unrecorded)
+		return false
+	}
+	h.sampler.spend(h.emitLoaded(a.read, e.TurnDigest) + h.emitInvoked(a, e.TurnDigest))
+	return true
+}
+
+// recordPrompt emits the events of a prompt in which no skill is named, unless it is sampled out: skill_loaded of each body.
+func (h *Handler) recordPrompt(a *turnAnswer) {
+	if len(a.read) == 0 {
+		return
+	}
+	if unrecorded, ok := h.sampler.admit(time.Now()); ok {
+		h.sampler.restore(unrecorded)
+		h.sampler.spend(h.emitLoaded(a.read, pannier.Digest{}) - 1)
+	}
+}
+
+func (h *Handler) emitLoaded(shown []readBody, turn pannier.Digest) (emitted int) {
+	for _, b := range shown[:min(len(shown), maxTurnLoaded)] {
+		if !h.TurnEvents.Emit(pannier.EventSkillLoaded, pannier.SkillLoaded{
+			Name: b.Name, Path: b.Path, Digest: b.Digest, Frontmatter: b.frontmatter, TurnDigest: turn,
+		}) {
+			break
+		}
+		emitted++
+	}
+	return emitted
+}
+
+func (h *Handler) emitInvoked(a *turnAnswer, turn pannier.Digest) (emitted int) {
+	for i := range a.Active {
+		s := &a.Active[i]
+		mode := pannier.InvokedManually
+		switch s.Reason {
+		case pannier.ViaImplicit:
+			continue // offered, not invoked
+		case pannier.ViaPath:
+			mode = pannier.InvokedAutomatically
+		}
+		found, ok := a.snapshot.Lookup(s.Slug)
+		if !ok {
+			continue
+		}
+		if emitted == maxTurnInvoked || !h.TurnEvents.Emit(pannier.EventSkillInvoked, pannier.SkillInvoked{
+			Name: s.Name, Slug: s.Slug, Args: cutText(s.Arguments, maxTurnArgs), Mode: mode,
+			EffectiveAllowedTools: found.AllowedTools, TurnDigest: turn,
+		}) {
+			break
+		}
+		emitted++
+	}
+	return emitted
+}
+
+// event returns what a turn resolved to, without what depends on settings.
+func (a *turnAnswer) event(turn pannier.Turn) pannier.TurnResolved {
+	e := pannier.TurnResolved{
+		Digest: a.snapshot.Digest, Format: turn.Format, Verbose: turn.Verbose, Bodies: len(a.read),
+		Active: map[string]int{}, Rejected: map[string]int{}, Skills: []pannier.TurnSkill{},
+	}
+	add := func(slug, state, reason string) {
+		if e.Truncated = e.Truncated || len(e.Skills) >= pannier.MaxTurnSkills; !e.Truncated {
+			e.Skills = append(e.Skills, pannier.TurnSkill{Slug: cutText(slug, pannier.MaxTurnSlugBytes), State: state, Reason: reason})
+		}
+	}
+	for i := range a.Active {
+		s := &a.Active[i]
+		if e.Active[s.Reason]++; s.Reason != pannier.ViaImplicit {
+			add(s.Slug, pannier.TurnActive, s.Reason)
+		}
+	}
+	for _, span := range a.spans {
+		e.Active[pannier.ViaImplicit] += span.To - span.From
+	}
+	for i := range a.Rejected {
+		s := &a.Rejected[i]
+		e.Rejected[s.Reason]++
+		add(s.Slug, pannier.TurnRejected, s.Reason)
+	}
+	return e
+}
+
+// keepShown drops the bodies that were read and that the prompt does not show.
+func (a *turnAnswer) keepShown() {
+	if len(a.read) == len(a.section.Bodies) {
+		return
+	}
+	shown := make(map[string]bool, len(a.section.Bodies))
+	for _, slug := range a.section.Bodies {
+		shown[slug] = true
+	}
+	a.read = slices.DeleteFunc(a.read, func(b readBody) bool { return !shown[b.Slug] })
+}
+
+// cutText returns the beginning of a text, at most so many bytes, in memory of its own if it is cut.
+func cutText(text string, bytes int) string {
+	if len(text) <= bytes {
+		return text
+	}
+	return strings.ToValidUTF8(strings.Clone(text[:bytes]), "")
+}
+
+// turnSampler decides which turns are recorded. It has a credit of events, which grows with time up to what a minute brings.
+// A turn is recorded while there is credit, and all of its events are taken off, below zero too.
+type turnSampler struct {
+	perMinute int
+
+	mu         sync.Mutex
+	credit     float64
+	at         time.Time // when the credit last grew
+	unrecorded uint64    // turns since the last recorded one
+}
+
+func newTurnSampler(perMinute int) *turnSampler {
+	return &turnSampler{perMinute: perMinute, credit: float64(perMinute)}
+}
+
+// admit reports whether a turn is recorded, and takes off its first event. unrecorded counts the turns before it that were not
+// recorded.
+func (s *turnSampler) admit(now time.Time) (unrecorded uint64, ok bool) {
+	if s.perMinute == 0 {
+		return 0, false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.perMinute != math.MaxInt {
+		if since := now.Sub(s.at); !s.at.IsZero() && since > 0 {
+			s.credit = min(float64(s.perMinute), s.credit+since.Minutes()*float64(s.perMinute))
+		}
+		s.at = now
+		if s.credit < 1 {
+			s.unrecorded++
+			return 0, false
+		}
+		s.credit--
+	}
+	unrecorded, s.unrecorded = s.unrecorded, 0
+	return unrecorded, true
+}
+
+// spend takes off further events of a turn that was admitted.
+func (s *turnSampler) spend(events int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.credit -= float64(events)
+}
+
+// refuse counts a turn that was admitted as unrecorded, with those before it.
+func (s *turnSampler) refuse(unrecorded uint64) { s.restore(unrecorded + 1) }
+
+// restore counts turns as unrecorded again.
+func (s *turnSampler) restore(unrecorded uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unrecorded += unrecorded
+}

@@ -1,0 +1,201 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pannier"
+	"pannier/publish/api"
+)
+
+// recordingTurns is a workshop that records the events of turns as "type data".
+func recordingTurns(o api.TurnEvents) (*house, *[]string) {
+	h, events := workshop(), &[]string{}
+	o.Emit = func(kind pannier.EventType, data any) bool {
+		text, _ := json.Marshal(data)
+		*events = append(*events, fmt.Sprintf("%s %s", kind, text))
+		return true
+	}
+	h.options.TurnEvents = o
+	return h, events
+}
+
+func digestOf(text string) string { return pannier.DigestOf([]byte(text)).String() }
+
+// TestTurnsAreRecorded resolves one turn by each entry point: the events are the same.
+//
+// The OpenSkills contract: "skill_loaded: {name, path, digest, frontmatter, warnings?}", "skill_invoked: {name, args?,
+// mode:manual|auto, effective_allowed_tools?}", and "every skill load/invocation is logged as structured events".
+func TestTurnsAreRecorded(t *testing.T) {
+	const turn = `{"text":"/skill:alpha fill in\n$beta @skill:none","paths":["src/a.go"],"format":"compact"}`
+	digest := digestOf(turn)
+	want := []string{
+		`turn_resolved {"digest":"` + digestOf("s") + `","turn_digest":"` + digest + `","format":"compact",` +
+			`"active":{"explicit_reference":1,"implicit":2,"path_match":1},"rejected":{"dependency_missing":1,"not_found":1},"skills":[` +
+			`{"slug":"alpha","state":"active","reason":"explicit_reference"},{"slug":"go-tools","state":"active","reason":"path_match"},` +
+			`{"slug":"beta","state":"rejected","reason":"dependency_missing"},{"slug":"none","state":"rejected","reason":"not_found"}],"bodies":1}`,
+		`skill_loaded {"name":"go-tools","path":"skills/go-tools","digest":"` + digestOf("go-tools") +
+			`","frontmatter":{"name":"go-tools","z":1,"a":[true]},"turn_digest":"` + digest + `"}`,
+		`skill_invoked {"name":"alpha","slug":"alpha","args":"fill in","mode":"manual","effective_allowed_tools":["Read"],"turn_digest":"` + digest + `"}`,
+		`skill_invoked {"name":"go-tools","slug":"go-tools","mode":"auto","effective_allowed_tools":["Read","Bash(go:*)"],"turn_digest":"` + digest + `"}`,
+	}
+	for _, way := range [][]string{{"/v1/resolve", turn}, {"/v1/prompt", turn}, {"/v1/rpc", call("skills/resolve", turn)}, {"/v1/rpc", call("skills/prompt", turn)}} {
+		h, events := recordingTurns(api.TurnEvents{PerMinute: 100})
+		handler := h.handler()
+		for range 2 { // from the disk, then from memory
+			*events = nil
+			if w := ask(handler, "POST", way[0], way[1]); w.Code != 200 {
+				t.Fatalf("%s: %d %s", way[0], w.Code, w.Body)
+			}
+			if diff := cmp.Diff(want, *events); diff != "" {
+				t.Errorf("%s (-want +got):\n%s", way, diff)
+			}
+		}
+	}
+}
+
+func call(method, params string) string {
+	return `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":` + params + `}`
+}
+
+// TestBodiesInPromptsAreLoaded emits skill_loaded for the bodies that a prompt shows, and for no other.
+func TestBodiesInPromptsAreLoaded(t *testing.T) {
+	for _, format := range []string{"molecule", "skills_xml"} {
+		h, events := recordingTurns(api.TurnEvents{PerMinute: 100})
+		h.options.Resources = func(context.Context, *pannier.Skill) (pannier.Resources, error) {
+			return pannier.Resources{Incomplete: true}, nil // so each skill counts as omitted
+		}
+		handler := h.handler()
+		loaded := func() (names []string) {
+			for _, e := range *events {
+				if data, ok := strings.CutPrefix(e, "skill_loaded "); ok {
+					names = append(names, decodeText[pannier.SkillLoaded](t, data).Name)
+				}
+			}
+			*events = nil
+			return names
+		}
+		all := []string{"alpha", "go-tools", "omega"} // gamma has no readable text
+		w := ask(handler, "GET", "/v1/prompt?format="+format, "")
+		if diff := cmp.Diff(all, loaded()); diff != "" {
+			t.Errorf("%s by GET: %s", format, diff)
+		}
+		ask(handler, "GET", "/v1/prompt?format="+format, "", "If-None-Match", w.Header().Get("ETag"))
+		ask(handler, "HEAD", "/v1/prompt?format="+format, "")
+		if got := loaded(); got != nil {
+			t.Errorf("%s: answers without a prompt load %s", format, got)
+		}
+		ask(handler, "POST", "/v1/prompt", `{"format":"`+format+`"}`)
+		if diff := cmp.Diff(all, loaded()); diff != "" {
+			t.Errorf("%s by POST: %s", format, diff)
+		}
+		ask(handler, "POST", "/v1/resolve", `{"format":"`+format+`","limits":{"max_bodies":1}}`)
+		if diff := cmp.Diff(all[:1], loaded()); diff != "" {
+			t.Errorf("%s with one body: %s", format, diff)
+		}
+		ask(handler, "POST", "/v1/resolve", `{"format":"`+format+`","limits":{"max_chars":1}}`)
+		if got := loaded(); got != nil {
+			t.Errorf("%s without room loads %s", format, got)
+		}
+	}
+}
+
+func decodeText[T any](t *testing.T, text string) (value T) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// TestTextOfATurn is recorded only if the settings allow it, and only up to a bound.
+func TestTextOfATurn(t *testing.T) {
+	for _, tt := range []struct {
+		text     bool
+		turn     string
+		recorded bool
+	}{{false, "secret plan", false}, {true, "secret plan", true}, {true, strings.Repeat("x", 16<<10), false}} {
+		h, events := recordingTurns(api.TurnEvents{PerMinute: 100, Text: tt.text})
+		ask(h.handler(), "POST", "/v1/resolve", `{"text":"`+tt.turn+`"}`)
+		if len(*events) != 1 || strings.Contains((*events)[0], tt.turn) != tt.recorded {
+			t.Errorf("text %t, %.20s: %.200q", tt.text, tt.turn, *events)
+		}
+	}
+}
+
+// TestTurnsAreSampled asks 50 times a second for two minutes: what is recorded is the setting, and each event tells how many turns
+// came between.
+func TestTurnsAreSampled(t *testing.T) {
+	for _, tt := range []struct {
+		perMinute, least, most int
+		body                   string
+	}{
+		{0, 0, 0, `{}`},
+		{30, 85, 90, `{}`}, // one minute at the start, then two
+		{30, 84, 93, `{"text":"$alpha $go-tools"}`},      // three events a turn
+		{1, 3, 6, `{"text":"$alpha $go-tools"}`},         // whole turns, if there is room for one event
+		{math.MaxInt, 6000, 6000, `{}`},                  // all
+		{math.MaxInt, 12000, 12000, `{"text":"$alpha"}`}, // all
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			h, events := recordingTurns(api.TurnEvents{PerMinute: tt.perMinute})
+			handler := h.handler()
+			for range 6000 {
+				ask(handler, "POST", "/v1/resolve", tt.body)
+				time.Sleep(20 * time.Millisecond)
+			}
+			got, turns := len(*events), 0
+			for _, e := range *events {
+				if data, ok := strings.CutPrefix(e, "turn_resolved "); ok {
+					turns += 1 + int(decodeText[pannier.TurnResolved](t, data).Unrecorded)
+				}
+			}
+			if got < tt.least || got > tt.most || turns > 6000 || tt.perMinute == 30 && turns < 5800 {
+				t.Errorf("%d a minute, %s: %d events, want %d to %d; they tell of %d turns", tt.perMinute, tt.body, got, tt.least, tt.most, turns)
+			}
+		})
+	}
+}
+
+// TestRefusedTurnEvents counts a turn whose events find no room in the event that finds room again.
+func TestRefusedTurnEvents(t *testing.T) {
+	h, events := recordingTurns(api.TurnEvents{PerMinute: 100})
+	take, full := h.options.TurnEvents.Emit, true
+	h.options.TurnEvents.Emit = func(kind pannier.EventType, data any) bool { return !full && take(kind, data) }
+	handler := h.handler()
+	for range 3 {
+		ask(handler, "POST", "/v1/resolve", `{"text":"$alpha"}`)
+	}
+	full = false
+	ask(handler, "POST", "/v1/resolve", `{}`)
+	if len(*events) != 1 || !strings.Contains((*events)[0], `"unrecorded":3`) {
+		t.Errorf("%q", *events)
+	}
+}
+
+// TestEventsOfATurnAreBounded resolves a turn that names more than an event lists.
+func TestEventsOfATurnAreBounded(t *testing.T) {
+	h, events := recordingTurns(api.TurnEvents{PerMinute: 1000})
+	handler := h.handler()
+	long := strings.Repeat("x", 5000)
+	capabilities := strings.Repeat(`{"id":"c","slug":"`+long+`"},`, 100) + `{"id":"d","slug":"alpha"}`
+	if w := ask(handler, "POST", "/v1/resolve", `{"capabilities":[`+capabilities+`],"text":"/skill:alpha `+long+`"}`); w.Code != 200 {
+		t.Fatal(w.Body)
+	}
+	turn := decodeText[pannier.TurnResolved](t, strings.TrimPrefix((*events)[0], "turn_resolved "))
+	if len(turn.Skills) != pannier.MaxTurnSkills || !turn.Truncated || turn.Rejected[pannier.RejectedNotFound] != 100 || len(turn.Skills[1].Slug) != pannier.MaxTurnSlugBytes {
+		t.Errorf("%d skills, %t, %v, a slug of %d bytes", len(turn.Skills), turn.Truncated, turn.Rejected, len(turn.Skills[1].Slug))
+	}
+	run := decodeText[pannier.SkillInvoked](t, strings.TrimPrefix((*events)[1], "skill_invoked "))
+	if len(*events) != 2 || len(run.Args) != 4<<10 {
+		t.Errorf("%d events, arguments of %d bytes", len(*events), len(run.Args))
+	}
+}
