@@ -39,7 +39,7 @@ func execute(ctx context.Context, args []string, std streams, environ []string) 
 	if err == nil {
 		return exitYes
 	}
-	e := &exitError{code: exitUnknown, message: err.Error()}
+	e := groupError(err)
 	errors.As(err, &e)
 	std.printError(e)
 	return e.code
@@ -89,6 +89,8 @@ is needed.`,
 		p.uninstallByFiles(p.uninstallCommand()), p.rollbackCommand(), p.byFilesAPI(p.publishCommand(), (*remoteFiles).publish, "to"), p.promoteCommand(), p.auditLogCommand(),
 		p.healthCommand(), p.socketCommand(), p.policyCommand(), p.scanCommand(), p.environmentCommand(), p.eventsCommand(), p.replayCommand(), p.probeCommand(), p.tokenCommand(), p.platformCommand(), p.versionCommand(), p.manCommand(),
 	)
+	explainUsage(p.root)
+	p.completeArguments()
 	return p.root
 }
 

@@ -65,7 +65,7 @@ func TestTokenCommandRefuses(t *testing.T) {
 	}{
 		{[]string{"two words", "read"}, "no name of a token"},
 		{[]string{"ci", "admin"}, "no scope"},
-		{[]string{"ci"}, "accepts 2 arg"},
+		{[]string{"ci"}, `"pannier token" needs SCOPE`},
 		{[]string{"x", "read", "--append", filepath.Join(dir, "broken")}, "line 1: it has 1 words"},
 		{[]string{"ci", "read", "--append", filepath.Join(dir, "good")}, "once more"},
 		{[]string{"x", "read", "--append", filepath.Join(dir, "none", "file")}, "no such file"},

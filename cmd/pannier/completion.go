@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pannier"
+	"pannier/publish/client"
+	"pannier/publish/prompt"
+)
+
+// completionTimeout bounds how long a shell waits for the sidecar when a user presses the key for completion.
+const completionTimeout = 500 * time.Millisecond
+
+// completion returns the words that can stand at a place of a command line, with a tab and a description after each.
+type completion func(context.Context) []string
+
+// completeArguments adds the completion of slugs, commands, states, prompt formats and event types to the commands.
+func (p *program) completeArguments() {
+	for _, path := range [][]string{
+		{"show"}, {"health"}, {"scan"}, {"update"}, {"uninstall"}, {"rollback"}, {"publish"}, {"policy", "set"}, {"audit-log", "list"},
+	} {
+		completeArgument(p.root, path, p.slugs)
+	}
+	completeArgument(p.root, []string{"command", "run"}, p.commandNames)
+	completeFlag(p.root, []string{"list"}, "state", fixed(pannier.States()))
+	completeFlag(p.root, []string{"prompt"}, "format", fixed(prompt.Formats()))
+	completeFlag(p.root, []string{"events"}, "types", fixed(pannier.EventTypes()))
+	completeFlag(p.root, []string{"resolve"}, "skill", p.slugs)
+}
+
+// completeArgument completes the first argument of a command. Where the second one is a file, the shell completes it.
+func completeArgument(root *cobra.Command, path []string, words completion) {
+	cmd, _, err := root.Find(path)
+	if err != nil {
+		panic(err) // a command was renamed
+	}
+	required, optional := operands(cmd)
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+		switch {
+		case len(args) == 0:
+			return beginning(words(cmd.Context()), begun), cobra.ShellCompDirectiveNoFileComp
+		case len(args) < len(required)+optional:
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completeFlag completes the value of a flag, or of a list the part after the last comma.
+func completeFlag(root *cobra.Command, path []string, flag string, words completion) {
+	cmd, _, err := root.Find(path)
+	if err == nil {
+		list := cmd.Flags().Lookup(flag).Value.Type() == "stringSlice"
+		err = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
+			all := words(cmd.Context())
+			if at := strings.LastIndex(begun, ","); list && at >= 0 {
+				for i := range all {
+					all[i] = begun[:at+1] + all[i]
+				}
+			}
+			return beginning(all, begun), cobra.ShellCompDirectiveNoFileComp
+		})
+	}
+	if err != nil {
+		panic(err) // a command or a flag was renamed
+	}
+}
+
+// beginning returns the words that begin with a text.
+func beginning(words []string, begun string) []string {
+	return slices.DeleteFunc(words, func(word string) bool { return !strings.HasPrefix(word, begun) })
+}
+
+// fixed completes a fixed list.
+func fixed[T ~string](all []T) completion {
+	return func(context.Context) []string {
+		words := make([]string, len(all))
+		for i, word := range all {
+			words[i] = string(word)
+		}
+		return words
+	}
+}
+
+// slugs returns the slugs of the running sidecar; none where none answers in time.
+func (p *program) slugs(ctx context.Context) []string {
+	return p.askedFor(ctx, func(ctx context.Context, c *client.Client) (words []string, err error) {
+		list, err := c.Skills(ctx, "", false)
+		for i := range list.Skills {
+			e := &list.Skills[i]
+			words = append(words, described(e.Slug, e.Description))
+		}
+		return slices.CompactFunc(words, func(a, b string) bool { return firstField(a) == firstField(b) }), err
+	})
+}
+
+// commandNames returns the commands of the running sidecar; none where none answers in time.
+func (p *program) commandNames(ctx context.Context) []string {
+	return p.askedFor(ctx, func(ctx context.Context, c *client.Client) (words []string, err error) {
+		list, err := c.Commands(ctx)
+		for _, c := range list.Commands {
+			words = append(words, described(c.Name, c.Description))
+		}
+		return words, err
+	})
+}
+
+// askedFor asks the running sidecar for words. An error gives none: a shell that completes has no place for it.
+func (p *program) askedFor(ctx context.Context, ask func(context.Context, *client.Client) ([]string, error)) (words []string) {
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
+	defer cancel()
+	err := p.asking(ctx, func(ctx context.Context, c *client.Client) (err error) {
+		words, err = ask(ctx, c)
+		return err
+	})
+	if err != nil {
+		return nil
+	}
+	return words
+}
+
+// described returns a word with its description, without characters that a shell or a terminal would obey.
+func described(word, description string) string {
+	if description = shorten(printable(description), 60); description != "" {
+		return printable(word) + "\t" + description
+	}
+	return printable(word)
+}
+
+func firstField(word string) string {
+	first, _, _ := strings.Cut(word, "\t")
+	return first
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// explainUsage gives the errors of wrong usage of a command and its subcommands the form of all other errors.
+func explainUsage(cmd *cobra.Command) {
+	cmd.SetFlagErrorFunc(flagError)
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error { return argumentError(cmd, args, check(cmd, args)) }
+	}
+	for _, sub := range cmd.Commands() {
+		explainUsage(sub)
+	}
+}
+
+// argumentError returns which argument of a command is missing or one too many, where err says that the number is wrong.
+func argumentError(cmd *cobra.Command, args []string, err error) error {
+	if _, ok := errors.AsType[*exitError](err); ok || err == nil {
+		return err
+	}
+	required, optional := operands(cmd)
+	e := &exitError{code: exitUnknown, hint: fmt.Sprintf(`use it as "%s"; run "%s --help" to see its flags`, usageOf(cmd), cmd.CommandPath())}
+	switch most := len(required) + optional; {
+	case len(args) < len(required):
+		e.message = fmt.Sprintf("%q needs %s", cmd.CommandPath(), strings.Join(required[len(args):], " and "))
+		if required[len(args)] == "SLUG" {
+			e.hint += `; run "pannier list" to see the slugs`
+		}
+	case len(args) > most:
+		e.message = fmt.Sprintf("unexpected argument %q for %q", args[most], cmd.CommandPath())
+	default:
+		e.message = err.Error()
+	}
+	return e
+}
+
+// operands returns the arguments that a command needs, as its usage names them, and how many more it takes.
+func operands(cmd *cobra.Command) (required []string, optional int) {
+	rest := cmd.Use
+	for {
+		before, after, ok := strings.Cut(rest, "[")
+		_, tail, closed := strings.Cut(after, "]")
+		if !ok || !closed {
+			break
+		}
+		rest, optional = before+tail, optional+1
+	}
+	words := strings.Fields(rest)[1:]
+	if flag := slices.IndexFunc(words, func(word string) bool { return strings.HasPrefix(word, "-") && word != "-" }); flag >= 0 {
+		words = words[:flag]
+	}
+	return words, optional
+}
+
+// usageOf returns how a command is written, without its flags.
+func usageOf(cmd *cobra.Command) string {
+	if cmd.HasParent() {
+		return cmd.Parent().CommandPath() + " " + cmd.Use
+	}
+	return cmd.Use
+}
+
+// flagError explains an error of the flags of a command line.
+func flagError(cmd *cobra.Command, err error) error {
+	e := &exitError{code: exitUnknown, message: err.Error(), hint: fmt.Sprintf(`run "%s --help" to see its flags`, cmd.CommandPath())}
+	if missing, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		name := missing.GetSpecifiedName()
+		if missing.GetSpecifiedShortnames() != "" { // of flags of one letter, the name is the letter
+			e.message = fmt.Sprintf("unknown flag -%s for %q", name, cmd.CommandPath())
+			return e
+		}
+		e.message = fmt.Sprintf("unknown flag --%s for %q", name, cmd.CommandPath())
+		if meant := similarFlag(cmd, name); meant != "" {
+			e.message += fmt.Sprintf("; did you mean --%s?", meant)
+		}
+	}
+	if bare, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		e.message = fmt.Sprintf("flag --%s needs a value", bare.GetFlag().Name)
+		e.hint = fmt.Sprintf("write --%s=VALUE: %s", bare.GetFlag().Name, bare.GetFlag().Usage)
+	}
+	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		flag := wrong.GetFlag()
+		e.message = fmt.Sprintf("invalid value %q for --%s", wrong.GetValue(), flag.Name)
+		e.hint = fmt.Sprintf("give %s: %s", valueWords(flag), flag.Usage)
+	}
+	return e
+}
+
+// valueWords says what the value of a flag looks like.
+func valueWords(flag *pflag.Flag) string {
+	switch kind := flag.Value.Type(); kind {
+	case "bool":
+		return "true or false"
+	case "int", "int64", "uint", "uint64":
+		return "a number"
+	case "duration":
+		return "a duration such as 2s or 5m"
+	default:
+		return "a " + kind
+	}
+}
+
+// similarFlag returns the flag of a command that a name may stand for; empty where there is none.
+func similarFlag(cmd *cobra.Command, name string) string {
+	names := &cobra.Command{SuggestionsMinimumDistance: 2}
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
+		if !flag.Hidden {
+			names.AddCommand(&cobra.Command{Use: flag.Name, Run: func(*cobra.Command, []string) {}})
+		}
+	})
+	meant := names.SuggestionsFor(name)
+	if len(meant) == 0 {
+		return ""
+	}
+	begun := slices.IndexFunc(meant, func(flag string) bool { return strings.HasPrefix(flag, name) })
+	return meant[max(begun, 0)]
+}
+
+// groupError explains an error of flags that exclude one another, which the library reports as text alone.
+func groupError(err error) *exitError {
+	text := err.Error()
+	if _, after, ok := strings.Cut(text, "if any flags in the group ["); ok {
+		if group, _, ok := strings.Cut(after, "]"); ok {
+			flags := "--" + strings.Join(strings.Fields(group), ", --")
+			return &exitError{code: exitUnknown, message: "only one of " + flags + " can be given", hint: "leave the others out"}
+		}
+	}
+	return &exitError{code: exitUnknown, message: text}
+}

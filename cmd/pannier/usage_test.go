@@ -1,0 +1,91 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"time"
+)
+
+// runHere runs a command line in this process.
+func runHere(t *testing.T, args ...string) (code int, out, complaint string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	code = execute(context.Background(), args, streams{out: &stdout, err: &stderr}, []string{"HOME=" + t.TempDir()})
+	return code, stdout.String(), stderr.String()
+}
+
+func TestWrongUsage(t *testing.T) {
+	for _, tt := range []struct{ line, message, hint string }{
+		{"show", `"pannier show" needs SLUG`, `use it as "pannier show SLUG"; run "pannier show --help" to see its flags; run "pannier list" to see the slugs`},
+		{"show a b", `unexpected argument "b" for "pannier show"`, `use it as "pannier show SLUG"; run "pannier show --help" to see its flags`},
+		{"list x", `unexpected argument "x" for "pannier list"`, `use it as "pannier list"; run "pannier list --help" to see its flags`},
+		{"update a", `"pannier update" needs DIR|ARCHIVE|-`, `use it as "pannier update SLUG DIR|ARCHIVE|-"; run "pannier update --help" to see its flags`},
+		{"token", `"pannier token" needs NAME and SCOPE`, `use it as "pannier token NAME SCOPE"; run "pannier token --help" to see its flags`},
+		{"audit a b", `unexpected argument "b" for "pannier audit"`, `use it as "pannier audit [DIR | -]"; run "pannier audit --help" to see its flags`},
+		{"list --stat eligible", `unknown flag --stat for "pannier list"; did you mean --state?`, `run "pannier list --help" to see its flags`},
+		{"list --xyzzy", `unknown flag --xyzzy for "pannier list"`, `run "pannier list --help" to see its flags`},
+		{"list -q", `unknown flag -q for "pannier list"`, `run "pannier list --help" to see its flags`},
+		{"list --state", "flag --state needs a value", "write --state=VALUE: "},
+		{"audit-log list --limit x", `invalid value "x" for --limit`, "give a number: "},
+		{"resolve --verbose=maybe", `invalid value "maybe" for --verbose`, "give true or false: "},
+		{"audit --json --sarif", "only one of --json, --sarif can be given", "leave the others out"},
+	} {
+		code, out, complaint := runHere(t, strings.Fields(tt.line)...)
+		message, hint, _ := strings.Cut(complaint, "\n")
+		if code != exitUnknown || out != "" || message != "pannier: "+tt.message || !strings.HasPrefix(hint, "hint: "+tt.hint) {
+			t.Errorf("pannier %s: exit code %d\n%s%s", tt.line, code, out, complaint)
+		}
+	}
+}
+
+// completed returns what a shell is offered for a command line whose last word is begun.
+func completed(t *testing.T, args ...string) []string {
+	t.Helper()
+	code, out, _ := runHere(t, append([]string{"__complete"}, args...)...)
+	if code != exitYes {
+		t.Errorf("%q: exit code %d", args, code)
+	}
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	return lines[:len(lines)-1] // the last one is for the shell
+}
+
+func TestCompletion(t *testing.T) {
+	dir := newWorkspace(t)
+	writeIn(t, dir, skillScript("pdf-forms", "Fills in forms.")+skillScript("report", "Writes a report."))
+	s := startSidecar(t, dir)
+	for _, tt := range []struct{ line, want string }{
+		{"show |", "pdf-forms\tFills in forms. report\tWrites a report."},
+		{"show r|", "report\tWrites a report."},
+		{"policy set pdf|", "pdf-forms\tFills in forms."},
+		{"resolve --skill rep|", "report\tWrites a report."},
+		{"command run r|", "report\tWrites a report."},
+		{"show report |", ""},
+		{"list --state el|", "eligible"},
+		{"prompt --format skills|", "skills_xml"},
+		{"events --types skill_loaded,skill_inv|", "skill_loaded,skill_invoked"},
+	} {
+		words := strings.Split(strings.TrimSuffix(tt.line, "|"), " ")
+		last := len(words) - 1
+		args := append(append(words[:last:last], "--socket", s.socket), words[last])
+		if words[last-1] == "--state" || words[last-1] == "--format" || words[last-1] == "--types" || words[last-1] == "--skill" {
+			args = append([]string{words[0], "--socket", s.socket}, words[1:]...)
+		}
+		if got := strings.Join(completed(t, args...), " "); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.line, got, tt.want)
+		}
+	}
+}
+
+// TestCompletionWithoutASidecar offers nothing, says nothing, and does not keep a user waiting.
+func TestCompletionWithoutASidecar(t *testing.T) {
+	start := time.Now()
+	code, out, complaint := runHere(t, "__complete", "show", "--socket", shortDir(t)+"/none", "")
+	if code != exitYes || out != ":4\n" || strings.Contains(complaint, "hint:") {
+		t.Errorf("exit code %d\n%s%s", code, out, complaint)
+	}
+	if took := time.Since(start); took > 10*completionTimeout {
+		t.Errorf("took %s", took)
+	}
+}
