@@ -93,13 +93,21 @@ const (
 
 // Health is what is wrong with the sidecar and its workspace, with what to do.
 type Health struct {
-	Status          HealthStatus `json:"status"`
-	Workspace       string       `json:"workspace"`
-	WorkspaceID     string       `json:"workspace_id"`
-	SnapshotVersion uint64       `json:"snapshot_version"`
-	Conditions      []Condition  `json:"conditions"`
-	Watch           WatchHealth  `json:"watch"`
-	Push            []PushHealth `json:"push"`
+	Status HealthStatus `json:"status"`
+	// Version and Commit are those of the sidecar. Commit is empty where the build does not know it.
+	Version   string    `json:"version"`
+	Commit    string    `json:"commit,omitempty"`
+	StartedAt time.Time `json:"started_at"`
+	// Socket is the path of the unix socket.
+	Socket          string `json:"socket"`
+	Workspace       string `json:"workspace"`
+	WorkspaceID     string `json:"workspace_id"`
+	SnapshotVersion uint64 `json:"snapshot_version"`
+	// Skills counts the skills by state. Every state is there.
+	Skills     map[State]int `json:"skills"`
+	Conditions []Condition   `json:"conditions"`
+	Watch      WatchHealth   `json:"watch"`
+	Push       []PushHealth  `json:"push"`
 }
 
 // Condition is one thing that is wrong.

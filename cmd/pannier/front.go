@@ -114,10 +114,9 @@ func (f *front) health() pannier.Health {
 	if c := f.sidecar.Load(); c != nil {
 		return c.health()
 	}
-	h := pannier.Health{
-		Workspace: f.settings.Workspace, WorkspaceID: f.settings.WorkspaceID, Conditions: []pannier.Condition{startingCondition(f.settings)},
-		Watch: pannier.WatchHealth{Mode: "degraded", Roots: []string{}, Problem: "watching has not begun"}, Push: []pannier.PushHealth{},
-	}
+	h := newHealth(f.settings, nil)
+	h.Conditions = []pannier.Condition{startingCondition(f.settings)}
+	h.Watch = pannier.WatchHealth{Mode: "degraded", Roots: []string{}, Problem: "watching has not begun"}
 	h.Status = worst(h.Conditions)
 	return h
 }

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"pannier"
+	"pannier/config"
 	"pannier/publish/api"
 	"pannier/publish/card"
 	"pannier/publish/client"
@@ -49,9 +51,12 @@ func (p *program) healthCommand() *cobra.Command {
 func (s streams) printHealth(h pannier.Health, address []string) error {
 	rows := [][]string{
 		{"status", string(h.Status)},
+		{"version", h.Version + commitWords(h.Commit)},
+		{"uptime", uptimeWords(time.Since(h.StartedAt))},
 		address,
 		{"workspace", h.Workspace},
 		{"workspace id", h.WorkspaceID},
+		{"skills", countWords(h.Skills)},
 		{"snapshot", fmt.Sprint(h.SnapshotVersion)},
 		{"watching", watchWords(h.Watch)},
 	}
@@ -66,6 +71,34 @@ func (s streams) printHealth(h pannier.Health, address []string) error {
 		s.printFault(c.Subject, c.Severity, c.Message, c.Code, c.Hint)
 	}
 	return nil
+}
+
+// uptimeWords returns a duration in its two largest units. A clock that was set back makes it zero.
+func uptimeWords(d time.Duration) string {
+	if day := 24 * time.Hour; d >= day {
+		return fmt.Sprintf("%dd%dh", d/day, d%day/time.Hour)
+	}
+	words := max(0, d).Truncate(time.Second).String()
+	if d >= time.Hour {
+		words = words[:strings.IndexByte(words, 'm')+1]
+	}
+	return words
+}
+
+// countWords returns the number of skills, and of those in each state, the usable first.
+func countWords(counts map[pannier.State]int) string {
+	total := 0
+	var words []string
+	for _, state := range slices.Backward(pannier.States()) {
+		if n := counts[state]; n > 0 {
+			total += n
+			words = append(words, fmt.Sprintf("%d %s", n, state))
+		}
+	}
+	if total == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%d: %s", total, strings.Join(words, ", "))
 }
 
 func watchWords(watch pannier.WatchHealth) string {
@@ -86,16 +119,43 @@ func pushWords(push pannier.PushHealth) string {
 	return "the newest card is on its way"
 }
 
+// startedAt is when this process started.
+var startedAt = time.Now()
+
+// newHealth returns a health without conditions. The snapshot is nil before the first scan.
+func newHealth(s config.Settings, current *pannier.Snapshot) pannier.Health {
+	h := pannier.Health{
+		Version: version(), Commit: commit(), StartedAt: startedAt.UTC(), Socket: s.Socket,
+		Workspace: s.Workspace, WorkspaceID: s.WorkspaceID, Skills: countStates(current),
+		Conditions: []pannier.Condition{}, Push: []pannier.PushHealth{},
+	}
+	if current != nil {
+		h.SnapshotVersion = current.Version
+	}
+	return h
+}
+
+// countStates counts the skills of a snapshot by state. The snapshot may be nil.
+func countStates(s *pannier.Snapshot) map[pannier.State]int {
+	counts := map[pannier.State]int{}
+	for _, state := range pannier.States() {
+		counts[state] = 0
+	}
+	if s != nil {
+		for i := range s.Entries {
+			counts[s.Entries[i].State]++
+		}
+	}
+	return counts
+}
+
 // health tells what is wrong with the sidecar and the workspace.
 func (c *sidecar) health() pannier.Health {
-	h := pannier.Health{
-		Workspace: c.settings.Workspace, WorkspaceID: c.settings.WorkspaceID,
-		Conditions: []pannier.Condition{}, Watch: c.watcher.Health(),
-	}
-	var made card.Card
 	s := c.registry.Current()
+	h := newHealth(c.settings, s)
+	h.Watch = c.watcher.Health()
+	var made card.Card
 	if s != nil {
-		h.SnapshotVersion = s.Version
 		if made, _ = c.cards.of(s); made.Problem != nil { // none without a card
 			h.Conditions = append(h.Conditions, problemCondition(*made.Problem))
 		}

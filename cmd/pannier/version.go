@@ -24,15 +24,19 @@ func version() string {
 
 // versionLine returns what the command and the flag print: the version, the commit where the build knows it, and the toolchain.
 func versionLine() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		info = &debug.BuildInfo{}
-	}
-	return fmt.Sprintf("pannier %s%s %s %s/%s", version(), commitWords(info.Settings), goVersion(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("pannier %s%s %s %s/%s", version(), commitWords(commit()), goVersion(), runtime.GOOS, runtime.GOARCH)
 }
 
-// commitWords returns the commit of a build, with a blank before it, and nothing where the build does not know it.
-func commitWords(settings []debug.BuildSetting) string {
+// commit returns the commit of this build, empty where the build does not know it.
+func commit() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	return commitOf(info.Settings)
+}
+
+func commitOf(settings []debug.BuildSetting) string {
 	var commit, modified string
 	for _, s := range settings {
 		switch {
@@ -45,7 +49,15 @@ func commitWords(settings []debug.BuildSetting) string {
 	if commit == "" {
 		return ""
 	}
-	return " (commit " + commit + modified + ")"
+	return commit + modified
+}
+
+// commitWords returns a commit in brackets with a blank before it, and nothing for an empty one.
+func commitWords(commit string) string {
+	if commit == "" {
+		return ""
+	}
+	return " (commit " + commit + ")"
 }
 
 func goVersion() string { return runtime.Version() }

@@ -12,7 +12,7 @@ func TestCommitWords(t *testing.T) {
 		" (commit 0a1b2c)":           {commit, {Key: "vcs.modified", Value: "false"}},
 		" (commit 0a1b2c, modified)": {commit, {Key: "vcs.modified", Value: "true"}},
 	} {
-		if got := commitWords(settings); got != want {
+		if got := commitWords(commitOf(settings)); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -121,7 +121,8 @@ func newHouse() *house {
 		},
 		Health: func() pannier.Health {
 			return pannier.Health{
-				Status: pannier.HealthDegraded, Workspace: "/w", WorkspaceID: "id", SnapshotVersion: 7,
+				Status: pannier.HealthDegraded, Version: "devel", StartedAt: h.snapshot.Time, Socket: "/s", Skills: map[pannier.State]int{pannier.StateEligible: 1},
+				Workspace: "/w", WorkspaceID: "id", SnapshotVersion: 7,
 				Conditions: []pannier.Condition{{Code: "c", Severity: pannier.SeverityWarning, Subject: "s", Message: "m", Hint: "h", Since: h.snapshot.Time}},
 				Watch:      pannier.WatchHealth{Mode: "inotify", Watches: 3, Roots: []string{"skills"}},
 				Push:       []pannier.PushHealth{{Platform: "https://p.example", Desired: pannier.DigestOf(cardText), LastError: "refused", Since: h.snapshot.Time}},
