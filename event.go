@@ -222,4 +222,6 @@ type CardPush struct {
 	Digest   Digest `json:"digest"`
 	// Error is empty where the platform took the card.
 	Error string `json:"error,omitempty"`
+	// DurationMS is how long the request took, in milliseconds, at least 1; 0 where no request was made.
+	DurationMS int64 `json:"duration_ms,omitempty"`
 }

@@ -76,7 +76,7 @@ func TestFaults(t *testing.T) {
 		{name: "mode not octal", file: "socket_mode: 0999\n", line: 1, setting: "socket_mode", message: "no octal number"},
 		{name: "mode with sticky bit", args: []string{"--socket-mode=1777"}, setting: "--socket-mode", message: "more than permissions"},
 		{name: "level", args: []string{"--log-level=loud"}, setting: "--log-level", message: `"loud"`, hint: "write trace, debug, info, warn or error"},
-		{name: "format", args: []string{"--log-format=xml"}, setting: "--log-format", hint: "write text or json"},
+		{name: "format", args: []string{"--log-format=xml"}, setting: "--log-format", hint: "write auto, text or json"},
 		{name: "environment", args: []string{"--environment-own=no"}, setting: "--environment-own", hint: "auto, block or warn"},
 		{name: "truth", file: "validation:\n  allow_missing_frontmatter: yes\n", line: 2, setting: "validation.allow_missing_frontmatter", message: `"yes"`, hint: "true or false"},
 		{name: "number with unit", args: []string{"--max-skill-bytes=1MiB"}, setting: "--max-skill-bytes", message: "no whole number"},

@@ -51,7 +51,7 @@ type Settings struct {
 	// StateDir is where the sidecar keeps what outlives it, or [StateNone]. Each workspace has a directory of its own in it.
 	StateDir string
 
-	// LogLevel is trace, debug, info, warn or error. LogFormat is text or json.
+	// LogLevel is trace, debug, info, warn or error. LogFormat is auto, text or json.
 	LogLevel, LogFormat string
 
 	// Roots are the directories of skills, the first of which wins a collision. There is at least one.

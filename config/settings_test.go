@@ -187,7 +187,7 @@ func TestDefaults(t *testing.T) {
 		Workspace: "/configs", WorkspaceID: configsID,
 		Socket: config.DefaultSocket(os.Geteuid(), "XDG_RUNTIME_DIR=/run/user/7"), SocketMode: 0o660,
 		StateDir: config.DefaultState(os.Geteuid(), "HOME=/home/ann"),
-		LogLevel: "info", LogFormat: "text",
+		LogLevel: "info", LogFormat: "auto",
 		Roots:    []pannier.Root{{Path: "/configs/skills", Name: "skills", Kind: pannier.SourceWorkspace, Trust: pannier.TrustVerified, Implicit: true}},
 		Skip:     []string{".git", "node_modules", ".venv", "venv", "__pycache__"},
 		MaxDepth: 6, MaxDirs: 20000, MaxSkillBytes: 1 << 20, MaxFrontmatterBytes: 64 << 10,

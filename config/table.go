@@ -78,8 +78,8 @@ var table = []setting{
 		read: scalar(func(d *draft) *string { return &d.LogLevel }, oneOf("trace", "debug", "info", "warn", "error")),
 	},
 	{
-		key: "log_format", kind: "format", help: "text or json", fallback: "text",
-		read: scalar(func(d *draft) *string { return &d.LogFormat }, oneOf("text", "json")),
+		key: "log_format", kind: "format", help: "auto, text or json; auto prints short lines on a terminal and text elsewhere", fallback: "auto",
+		read: scalar(func(d *draft) *string { return &d.LogFormat }, oneOf("auto", "text", "json")),
 	},
 	{
 		key: "roots", single: "root", kind: "dir", help: "a directory of skills, below the workspace where it is relative; repeatable",

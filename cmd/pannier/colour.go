@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -26,8 +27,25 @@ func paletteFor(file *os.File, environ []string) palette {
 	if says("NO_COLOR") != "" || says("TERM") == "dumb" || says("TERM") == "" {
 		return palette{}
 	}
+	return palette{on: isTerminal(file)}
+}
+
+func isTerminal(file *os.File) bool {
 	_, err := unix.IoctlGetTermios(int(file.Fd()), unix.TCGETS)
-	return palette{on: err == nil}
+	return err == nil
+}
+
+// columns returns the width of the terminal that w is, 0 if it is not one or its width is unknown.
+func columns(w io.Writer) int {
+	file, ok := w.(*os.File)
+	if !ok {
+		return 0
+	}
+	size, err := unix.IoctlGetWinsize(int(file.Fd()), unix.TIOCGWINSZ)
+	if err != nil {
+		return 0
+	}
+	return int(size.Col)
 }
 
 // The colours (ECMA-48, "Select graphic rendition"): those of the sixteen that themes make readable on any background.

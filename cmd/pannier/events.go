@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os/signal"
 	"syscall"
 	"time"
@@ -38,6 +39,12 @@ func fieldsOf(data any) ([]any, error) {
 	return fields, nil
 }
 
+// jsonText is an object of an event in a log record.
+type jsonText string
+
+// MarshalJSON implements [json.Marshaler]. A JSON log has the object as a string.
+func (t jsonText) MarshalJSON() ([]byte, error) { return json.Marshal(string(t)) }
+
 // logValue returns a value as the logger prints it best: an object stays the JSON that it is.
 func logValue(value json.RawMessage) any {
 	var v any
@@ -45,7 +52,7 @@ func logValue(value json.RawMessage) any {
 		return string(value)
 	}
 	if _, ok := v.(map[string]any); ok {
-		return string(value)
+		return jsonText(value)
 	}
 	return v
 }
@@ -67,7 +74,9 @@ func (p *program) eventsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "events",
 		Short: "Print the events that are kept, and with --follow those to come",
-		Args:  cobra.NoArgs,
+		Long: `Prints the events that are kept, and with --follow those to come: on a terminal a short line for each with its number, time,
+type and summary, elsewhere or with --json one JSON object a line.`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
 			defer stop()
@@ -86,18 +95,25 @@ func (p *program) eventsCommand() *cobra.Command {
 	return p.jsonFlag(cmd)
 }
 
-// printEvent prints an event on one line.
+// printEvent prints an event on one line: a summary on a terminal, JSON elsewhere.
 func (p *program) printEvent(e pannier.Event) error {
-	if p.json {
+	if p.json || !p.outTerminal {
 		text, err := compactJSON(e)
 		if err != nil {
 			return err
 		}
 		return p.printLine(text)
 	}
-	text, err := compactJSON(e.Data)
+	data, err := json.Marshal(e.Data)
 	if err != nil {
 		return err
 	}
-	return sayf(p.out, "%d  %s  %s  %s", e.Seq, e.Time.Format(time.RFC3339), e.Type, string(text))
+	layout := time.TimeOnly
+	if now := time.Now(); e.Time.Local().YearDay() != now.YearDay() || now.Sub(e.Time) > 24*time.Hour {
+		layout = time.Stamp
+	}
+	seq, at, kind := fmt.Sprintf("%4d", e.Seq), e.Time.Local().Format(layout), fmt.Sprintf("%-21s", printable(string(e.Type)))
+	width := columns(p.out) - len(seq) - len(at) - cells(kind) - 3
+	_, err = fmt.Fprintln(p.out, p.paint.quiet(seq), p.paint.quiet(at), kind, p.paint.summary(summarize(e.Type, data), width))
+	return err
 }

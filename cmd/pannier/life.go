@@ -118,14 +118,14 @@ func (l *life) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.socket, c.tcp = l.on.socket, l.on.tcp
+	c.socket, c.probes, c.tcp = l.on.socket, l.on.probes, l.on.tcp
 	handler := c.handler(l.reg, l.front.metrics)
 	l.front.open(c, handler)
 	if c.tcp != nil {
 		l.parts.do("tcp", func(ctx context.Context) error { return c.tcp.serve(ctx, handler) })
 	}
-	c.run(l.parts, l.hangups)
 	s := l.settings
 	l.log.Info("serving", "workspace", s.Workspace, "workspace_id", s.WorkspaceID, "socket", s.Socket, "version", version())
+	c.run(l.parts, l.hangups)
 	return nil
 }

@@ -33,13 +33,23 @@ type sidecarLog struct {
 	lines *logpipe.Writer
 }
 
+// newLogger returns the log of a sidecar: short lines where err is a terminal and the settings do not say otherwise.
+func (p *program) newLogger(s config.Settings, to io.Writer) hclog.Logger {
+	if s.LogFormat != "auto" || !p.errTerminal {
+		return hclog.New(logOptions(s, to))
+	}
+	log := hclog.NewInterceptLogger(&hclog.LoggerOptions{Name: "pannier", Level: hclog.Off, Output: io.Discard})
+	log.RegisterSink(&terminalLog{to: to, level: hclog.LevelFromString(s.LogLevel), paint: p.complain})
+	return log
+}
+
 func (p *program) openLog(s config.Settings) *sidecarLog {
 	out := logpipe.New(logpipe.Options{To: p.err, MaxBytes: maxLogBacklog, Told: func(dropped uint64) []byte {
 		var line bytes.Buffer
-		hclog.New(logOptions(s, &line)).Warn("lines of the log were dropped, because nobody read it", "lines", dropped)
+		p.newLogger(s, &line).Warn("lines of the log were dropped, because nobody read it", "lines", dropped)
 		return line.Bytes()
 	}})
-	return &sidecarLog{Logger: hclog.New(logOptions(s, out)), lines: out}
+	return &sidecarLog{Logger: p.newLogger(s, out), lines: out}
 }
 
 // register adds the metric of what was dropped.

@@ -30,11 +30,16 @@ type streams struct {
 	out, err io.Writer
 	// paint colours what goes to out, complain what goes to err.
 	paint, complain palette
+	// outTerminal and errTerminal report whether out and err are terminals, with colour or without.
+	outTerminal, errTerminal bool
 }
 
 // openStreams returns the streams of this process.
 func openStreams(environ []string) streams {
-	return streams{out: os.Stdout, err: os.Stderr, paint: paletteFor(os.Stdout, environ), complain: paletteFor(os.Stderr, environ)}
+	return streams{
+		out: os.Stdout, err: os.Stderr, paint: paletteFor(os.Stdout, environ), complain: paletteFor(os.Stderr, environ),
+		outTerminal: isTerminal(os.Stdout), errTerminal: isTerminal(os.Stderr),
+	}
 }
 
 func (s streams) printError(e *exitError) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -34,7 +35,10 @@ func (p *program) runCommand() *cobra.Command {
 		Long: `Runs the sidecar until it is told to stop by SIGTERM or SIGINT. SIGHUP makes it look at everything again.
 
 Without --platform-url an embedded development platform takes the agent card. It has no port: only this process reaches it.
---platform-url=off pushes nothing.`,
+--platform-url=off pushes nothing.
+
+On a terminal the log has short lines: a summary once the sidecar is ready, then one for each change, push and problem.
+Elsewhere, or with --log-format=text or json, it has every record with all of its fields.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := refuseFarFlags(cmd.Flags()); err != nil {
@@ -93,6 +97,7 @@ type sidecar struct {
 	spoolFailed error
 	installed   *install.Store
 	socket      *api.Listener
+	probes      net.Listener // nil where metrics and probes are not served over TCP
 	tcp         *apiListener // nil where the API is not served over TCP
 	manager     *manager     // nil where systemd did not start this process
 	takeovers   registry.Takeovers
@@ -291,7 +296,9 @@ func (c *sidecar) rescanOnHangup(ctx context.Context, hangups <-chan os.Signal) 
 
 // report emits what is new in a snapshot.
 func (c *sidecar) report(before, s *pannier.Snapshot) {
-	if update := registry.Diff(before, s, c.rules); !isPassing(update, s, c.announced) {
+	update, transitions := registry.Diff(before, s, c.rules), registry.Transitions(before, s)
+	c.logReport(before, s, update.Changed, transitions)
+	if !isPassing(update, s, c.announced) {
 		c.announced = update.Digest
 		c.events.emit(pannier.EventCatalogUpdated, update)
 	}
@@ -300,7 +307,7 @@ func (c *sidecar) report(before, s *pannier.Snapshot) {
 	}
 	logSkills(c.log, before, s)
 	c.takeovers.Observe(before, s)
-	for _, change := range registry.Transitions(before, s) {
+	for _, change := range transitions {
 		c.events.emit(pannier.EventSkillStateChanged, change)
 	}
 }

@@ -61,7 +61,7 @@ func TestRoutes(t *testing.T) {
 		{"GET", "/v1/card", "", "", jsonType, nil},
 		{"GET", "/.well-known/agent-card.json", "", "", jsonType, nil},
 		{"GET", "/v1/health", "", "", jsonType, map[string]string{
-			"":             "conditions push snapshot_version status watch workspace workspace_id",
+			"":             "conditions push skills snapshot_version socket started_at status version watch workspace workspace_id",
 			"conditions 0": "code hint message severity since subject", "watch": "mode polled roots watches",
 			"push 0": "desired last_error platform since",
 		}},

@@ -294,7 +294,7 @@ func (p *Publisher) settle(c card.Card, now time.Time) {
 	p.log.Debug("the platform holds the card already", "digest", c.Digest.String())
 	if news || p.row.ended > 0 {
 		p.metrics.took(now)
-		p.report(c, outcome{})
+		p.report(c, outcome{}, 0)
 	}
 }
 

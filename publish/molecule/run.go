@@ -235,7 +235,7 @@ func (p *Publisher) conclude(c card.Card, o outcome, begun, ended time.Time) {
 	p.metrics.observe(o, begun, ended)
 	p.amend(func(s *slot) { s.settle(o, ended) })
 	p.keep()
-	p.report(c, o)
+	p.report(c, o, ended.Sub(begun))
 }
 
 // pause waits for the time of the next try. A newer card cuts it short, but not below what the platform asked for.
@@ -318,9 +318,13 @@ func wait(ctx context.Context, d time.Duration, wake <-chan struct{}) (woken boo
 	return false
 }
 
-// report logs and emits what became of a card. It runs after the health has been brought up to date.
-func (p *Publisher) report(c card.Card, o outcome) {
+// report logs and emits what became of a card. It runs after the health has been brought up to date. took is the duration of
+// the request, 0 where none was made.
+func (p *Publisher) report(c card.Card, o outcome, took time.Duration) {
 	push := pannier.CardPush{Platform: p.name, Digest: c.Digest}
+	if took > 0 {
+		push.DurationMS = max(1, took.Milliseconds())
+	}
 	switch {
 	case o.err == nil:
 		p.dropped, p.refusal.told = pannier.Digest{}, pannier.Digest{}

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sys/unix"
+
+	"pannier"
+	"pannier/publish/client"
+)
+
+// openTerminal returns a pseudo terminal of 80 columns, and what is written to it.
+func openTerminal(t *testing.T) (terminal *os.File, shown *lockedBuffer) {
+	t.Helper()
+	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("no pseudo terminal: %v", err)
+	}
+	t.Cleanup(func() { screen.Close() })
+	if err := unix.IoctlSetPointerInt(int(screen.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	n, err := unix.IoctlGetInt(int(screen.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.IoctlSetWinsize(int(screen.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: 80}); err != nil {
+		t.Fatal(err)
+	}
+	terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { terminal.Close() })
+	shown = &lockedBuffer{}
+	go io.Copy(shown, screen) // ends with the terminal
+	return terminal, shown
+}
+
+// runOnTerminal runs a sidecar whose log goes to a terminal.
+func runOnTerminal(t *testing.T, workspace string, environ []string, args ...string) (*sidecarUnderTest, *lockedBuffer) {
+	t.Helper()
+	terminal, shown := openTerminal(t)
+	socket := filepath.Join(shortDir(t), "s")
+	s := &sidecarUnderTest{workspace: workspace, socket: socket, Client: client.New(socket)}
+	s.process = &process{cmd: exec.Command(binary, append([]string{
+		"run", "--workspace", workspace, "--workspace-id", testWorkspaceID, "--socket", socket, "--state-dir", "none",
+		"--environment-own", "block", "--settle", "50ms", "--debounce", "100ms", "--delete-grace", "0",
+	}, args...)...), done: make(chan error, 1), log: shown}
+	s.cmd.Env, s.cmd.Stderr = append(cleanEnviron(), environ...), terminal
+	if err := s.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() { s.done <- s.cmd.Wait() }()
+	t.Cleanup(s.process.kill)
+	t.Cleanup(s.Close)
+	return s, shown
+}
+
+// shows waits until a terminal shows what a pattern matches.
+func shows(t *testing.T, shown *lockedBuffer, pattern string) {
+	t.Helper()
+	want := regexp.MustCompile(pattern)
+	eventually(t, "the terminal shows "+pattern, func() error {
+		if text := shown.String(); !want.MatchString(text) {
+			return fmt.Errorf("it shows\n%s", text)
+		}
+		return nil
+	})
+}
+
+// TestRunOnATerminal prints short lines.
+func TestRunOnATerminal(t *testing.T) {
+	t.Parallel()
+	w := newWorkspace(t)
+	writeIn(t, w, skillScript("one", "The first.")+skillScript("two", "The second.")+
+		"sed -i '2a requires: {bins: [no-such-program-here]}' skills/two/SKILL.md\n")
+	s, shown := runOnTerminal(t, w, []string{"TERM=dumb"}, "--listen", "127.0.0.1:0")
+	const at = `(?m)^\d\d:\d\d:\d\d `
+	shows(t, shown, at+`pannier \S+.* /`)
+	shows(t, shown, at+`ready in \d+ ms: 2 skills, [12] usable`)
+	shows(t, shown, `socket +`+s.socket+`\r\n +metrics +http://127\.0\.0\.1:\d+/metrics\r\n +platform +embedded development platform\r\n`)
+	shows(t, shown, at+`card pushed in \d+ ms to embedded development platform\r\n`)
+	writeIn(t, w, skillScript("three", "The third."))
+	shows(t, shown, at+`three added: eligible\r\n`)
+	writeIn(t, w, "echo More. >> skills/one/SKILL.md")
+	shows(t, shown, at+`one changed\r\n`)
+	s.command(t, "policy", "set", "one", "--enabled=false")
+	shows(t, shown, at+`one changed: eligible → disabled \(workspace policy\)\r\n`)
+	writeIn(t, w, `printf -- '---\nname: three\ntags: [x\n---\n' > skills/three/SKILL.md`)
+	shows(t, shown, at+"three warning: .*SKILL.md:3: .*\r\n +hint: run `pannier health three`")
+	writeIn(t, w, "rm -r skills/three")
+	shows(t, shown, at+`three removed\r\n`)
+	if code := s.terminate(t); code != exitYes {
+		t.Errorf("exit code %d", code)
+	}
+	shows(t, shown, at+`stopped \(cause terminated.*\)\r\n`)
+	if text := shown.String(); strings.Contains(text, "\x1b") || strings.Contains(text, "sha256:") || strings.Contains(text, "[INFO]") {
+		t.Errorf("it shows escapes, whole digests or lines of the text log:\n%s", text)
+	}
+}
+
+// TestColourOfTheLog is on terminals that have it, unless the user does not want it.
+func TestColourOfTheLog(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		environ []string
+		want    bool
+	}{
+		{[]string{"TERM=xterm", "NO_COLOR="}, true}, {[]string{"TERM=xterm", "NO_COLOR=1"}, false},
+	} {
+		_, shown := runOnTerminal(t, newWorkspace(t), tt.environ, "--platform-url", "off")
+		shows(t, shown, `ready.* in \d+ ms: 0 skills, 0 usable`)
+		if got := strings.Contains(shown.String(), "\x1b[32mready\x1b[0m"); got != tt.want {
+			t.Errorf("%v: colour %t:\n%s", tt.environ, got, shown)
+		}
+	}
+}
+
+// TestLogFormatOnATerminal is what the setting says.
+func TestLogFormatOnATerminal(t *testing.T) {
+	t.Parallel()
+	for format, want := range map[string]string{"text": `\[INFO\]  pannier: serving: workspace=`, "json": `"@message":"serving"`} {
+		_, shown := runOnTerminal(t, newWorkspace(t), nil, "--platform-url", "off", "--log-format", format)
+		shows(t, shown, want)
+	}
+}
+
+// TestEventsOnATerminal are one line each, whatever a skill says; JSON lines elsewhere.
+func TestEventsOnATerminal(t *testing.T) {
+	t.Parallel()
+	w := newWorkspace(t)
+	s := startSidecar(t, w, "--platform-url", "off")
+	writeIn(t, w, `mkdir skills/bad; printf -- '---\nname: bad\ndescription: d\n"\\e[31mred\\u202e %s": 1\n---\nDo it.\n' `+
+		strings.Repeat("long", 50)+` > skills/bad/SKILL.md`+"\n"+skillScript("good", "Good."))
+	s.servesCount(t, 2)
+	terminal, shown := openTerminal(t)
+	cmd := exec.Command(binary, "events", "--socket", s.socket, "--workspace", w)
+	cmd.Env, cmd.Stdout = append(cleanEnviron(), "TERM=dumb"), terminal
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	shows(t, shown, `(?m)^ +\d+ \d\d:\d\d:\d\d skill_state_changed +good added: eligible\r\n`)
+	for line := range strings.Lines(shown.String()) {
+		if line = strings.TrimSuffix(line, "\r\n"); cells(line) > 80 || strings.ContainsAny(line, "\x1b\u202e") {
+			t.Errorf("%d columns: %q", cells(line), line)
+		}
+	}
+	piped := lines[pannier.Event](t, s.command(t, "events"))
+	if len(piped) == 0 || piped[0].Seq == 0 || piped[0].Type != pannier.EventCatalogUpdated {
+		t.Errorf("through a pipe: %v", piped)
+	}
+}
+
+// TestEverySummary has each type of event, and no text of a skill reaches the terminal as it is.
+func TestEverySummary(t *testing.T) {
+	for _, kind := range pannier.EventTypes() {
+		if summaries[kind] == nil {
+			t.Errorf("event_summary.go has no summary of %s", kind)
+			continue
+		}
+		s, err := summaries[kind](json.RawMessage(`{}`))
+		if err != nil || s.text == "" {
+			t.Errorf("%s: %+v, %v", kind, s, err)
+		}
+	}
+	for _, tt := range []struct {
+		kind       pannier.EventType
+		data, want string
+	}{
+		{pannier.EventCardPushed, `{"platform":"https://p.example","duration_ms":12}`, "card pushed in 12 ms to https://p.example"},
+		{pannier.EventSkillStateChanged, `{"slug":"pdf","from":"eligible","to":"ineligible","cause":"missing_binary: tool"}`, "pdf changed: eligible → ineligible (missing_binary: tool)"},
+		{pannier.EventSkillWarning, `{"name":"pdf","kind":"code","detail":"\u001b[2J\nred"}`, "pdf warning: [2J red (code)"},
+		{pannier.EventCatalogUpdated, `{"count":9,"added":["a","b","c","d","e","f"],"removed":["z"]}`, "9 skills; added a, b, c, d and 2 more; removed z"},
+		{"turn_done", `{"slug":"pdf","digest":"sha256:` + strings.Repeat("0123456789abcdef", 4) + `","count":2}`, "pdf turn done, digest 0123456789ab, count 2"},
+		{pannier.EventSkillLoaded, `[1]`, "skill loaded: [1]"},
+	} {
+		if got := (palette{}).summary(summarize(tt.kind, json.RawMessage(tt.data)), 0); got != tt.want {
+			t.Errorf("%s: %q, want %q", tt.kind, got, tt.want)
+		}
+	}
+}
+
+// TestTerminalLog prints errors with their hints, and nothing below its level.
+func TestTerminalLog(t *testing.T) {
+	var out bytes.Buffer
+	l := &terminalLog{to: &out, level: hclog.Info}
+	digest := pannier.DigestOf([]byte("card"))
+	l.Accept("pannier.platform", hclog.Warn, "card refused", "digest", digest.String(), "error", io.ErrUnexpectedEOF, "hint", "check the token", "took", 3*time.Second)
+	l.Accept("pannier.platform", hclog.Error, "\x1b[2Jlost\n")
+	l.Accept("pannier", hclog.Debug, "looked")
+	got := slices.Collect(strings.Lines(regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d `).ReplaceAllString(out.String(), "")))
+	want := []string{
+		"warning: card refused: unexpected EOF (digest " + digest.String()[7:19] + ", took 3s)\n", "         hint: check the token\n", "error: [2Jlost\n",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
