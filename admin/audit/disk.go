@@ -14,6 +14,8 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
+
+	"pannier/internal/fsx"
 )
 
 // file is what the disk writes to.
@@ -120,7 +122,7 @@ func (d *disk) confirm(newest Point, length int64, broken string) error {
 		return errors.Join(err, d.mend())
 	}
 	if surplus > 0 {
-		if err := syncDirectory(filepath.Dir(d.dir)); err == nil { // a power cut must not bring back a head from before
+		if err := fsx.SyncDir(filepath.Dir(d.dir)); err == nil { // a power cut must not bring back a head from before
 			d.prune()
 		}
 	}
@@ -208,19 +210,11 @@ func (d *disk) name() error {
 	if !d.unnamed {
 		return nil
 	}
-	if err := errors.Join(syncDirectory(d.dir), syncDirectory(filepath.Dir(d.dir))); err != nil {
+	if err := errors.Join(fsx.SyncDir(d.dir), fsx.SyncDir(filepath.Dir(d.dir))); err != nil {
 		return err
 	}
 	d.unnamed = false
 	return nil
-}
-
-func syncDirectory(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
 }
 
 // prune removes the oldest files. One that cannot be removed is tried again with the next entry.

@@ -4,13 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 
-	"golang.org/x/sys/unix"
-
 	"pannier"
+	"pannier/internal/fsx"
 )
 
 // headSuffix follows the name of the log's directory in the name of the head file. The head lies beside the directory, so
@@ -58,19 +56,13 @@ var errHead = errors.New("the head file is damaged")
 
 // readHead returns the head of a log, nil where there is none. It fails with errHead where the content is at fault.
 func readHead(path string) (*head, error) {
-	f, err := openRegular(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	text, _, err := fsx.ReadRegular(path, 0, maxHead)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
-	}
-	if errors.Is(err, errNotRegular) {
+	case errors.Is(err, fsx.ErrNotRegular):
 		return nil, fmt.Errorf("%w: %w", errHead, err)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the head of the audit log: %w", err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxHead+1))
-	if err != nil {
+	case err != nil:
 		return nil, fmt.Errorf("read the head of the audit log: %w", err)
 	}
 	var h head
@@ -87,44 +79,14 @@ func writeHead(path string, h head) error {
 	if err != nil {
 		return err
 	}
-	temporary := path + ".new"
-	f, err := os.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(temporary, path)
-	}
+	o := fsx.WriteOptions{Temporary: path + ".new", SkipDirSync: true}
+	err = fsx.WriteFile(path, text, o)
 	if errors.Is(err, fs.ErrExist) { // a directory in its place
-		err = errors.Join(os.Rename(path, path+".damaged"), os.Rename(temporary, path))
-	}
-	if err != nil {
-		_ = os.Remove(temporary) // frees its blocks where the disk is full
+		if err = os.Rename(path, path+".damaged"); err == nil {
+			err = fsx.WriteFile(path, text, o)
+		}
 	}
 	return err
-}
-
-var errNotRegular = errors.New("not a regular file")
-
-// openRegular opens a regular file for reading, and never waits for the writer of a FIFO in its place.
-func openRegular(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "open", Path: path, Err: errNotRegular}
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
 }
 
 // differenceFrom compares the log that was loaded with its head, and returns what does not match: entries that were cut off,

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"pannier"
+	"pannier/internal/fsx"
 )
 
 // load reads what is in the directory, mends it, and returns the number of the next entry and the digest of the newest
@@ -62,7 +63,7 @@ func Read(dir, slug string, limit int) ([]pannier.AuditEntry, error) {
 
 // findEnd finds where the last whole line of the newest file ends, and returns how many bytes stand after it.
 func (d *disk) findEnd() (torn int64, err error) {
-	f, err := openRegular(d.newestPath())
+	f, _, err := fsx.OpenRegular(d.newestPath(), 0)
 	if err != nil {
 		return 0, err
 	}
@@ -149,7 +150,7 @@ func (d *disk) newest() iter.Seq2[[]byte, error] {
 // eachLine yields the lines of a file below end, the last first; a negative end is that of the file. A file that is gone
 // was the oldest.
 func eachLine(path string, end int64, yield func([]byte, error) bool) bool {
-	f, err := openRegular(path)
+	f, _, err := fsx.OpenRegular(path, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return true
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"pannier"
+	"pannier/internal/fsx"
 )
 
 // Each calls each with every entry that a directory keeps, oldest first, and returns what [Verify] says of it. It calls
@@ -29,7 +30,7 @@ func Each(dir string, each func(pannier.AuditEntry)) (Report, error) {
 
 // eachEntry yields the entries of a file up to its last line feed.
 func eachEntry(path string, yield func(pannier.AuditEntry)) error {
-	f, err := openRegular(path)
+	f, _, err := fsx.OpenRegular(path, 0)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 
 	"pannier"
+	"pannier/internal/fsx"
 )
 
 // BreakError says where the chain of a log breaks.
@@ -141,7 +142,7 @@ func (c *chain) checkExpected(path string) error {
 
 // file follows one file.
 func (c *chain) file(path string, name uint64, newest bool) error {
-	f, err := openRegular(path)
+	f, _, err := fsx.OpenRegular(path, 0)
 	if err != nil {
 		return err
 	}

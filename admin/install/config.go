@@ -4,17 +4,16 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"pannier"
+	"pannier/internal/fsx"
 	"pannier/internal/yamldoc"
 )
 
@@ -108,74 +107,38 @@ func (s *Store) editConfig(change func([]byte) ([]byte, error)) (bool, error) {
 }
 
 func readConfig(name string) ([]byte, error) {
-	f, err := os.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxConfigBytes+1))
+	text, _, err := fsx.ReadRegular(name, unix.O_NOFOLLOW, maxConfigBytes)
 	if err == nil && len(text) > maxConfigBytes {
 		err = fmt.Errorf("%w: it has more than %d bytes", errLeft, maxConfigBytes)
 	}
 	return text, err
 }
 
-// replaceConfig puts another text in the place of config.yaml, unless somebody has written to it since.
+// replaceConfig replaces config.yaml, unless it was changed since.
 func (s *Store) replaceConfig(name string, before fs.FileInfo, text []byte) error {
 	if err := unix.Access(name, unix.W_OK); err != nil || before.Mode().Perm()&0o200 == 0 {
 		return fmt.Errorf("%w: it may not be written", errLeft)
 	}
-	temp := filepath.Join(s.rules.Workspace, configTemp+"-"+randomName())
-	err := s.writeConfig(temp, before, text)
-	if err == nil {
-		err = s.step("config.commit")
-	}
-	now, statErr := os.Lstat(name)
-	if err == nil && (statErr != nil || !os.SameFile(before, now) || before.Size() != now.Size() || !before.ModTime().Equal(now.ModTime())) {
-		err = fmt.Errorf("%w: somebody has written to it meanwhile", errLeft)
-	}
-	if err == nil {
-		err = os.Rename(temp, name)
-	}
-	if err != nil {
-		_ = os.Remove(temp)
-		return err
-	}
-	return syncDirectory(s.rules.Workspace)
-}
-
-// writeConfig writes a text to a file that is like config.yaml.
-func (s *Store) writeConfig(temp string, like fs.FileInfo, text []byte) error {
 	if err := s.step("config.write"); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if owner, ok := like.Sys().(*syscall.Stat_t); ok {
-		_ = f.Chown(int(owner.Uid), int(owner.Gid)) // only root may
-	}
-	if err := f.Chmod(like.Mode().Perm()); err != nil {
-		return err
-	}
-	if _, err := f.Write(text); err != nil {
-		return err
-	}
-	return f.Sync()
-}
-
-func syncDirectory(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	if err := d.Sync(); err != nil && !errors.Is(err, unix.EINVAL) {
-		return err
-	}
-	return nil
+	return fsx.WriteFile(name, text, fsx.WriteOptions{
+		Temporary: filepath.Join(s.rules.Workspace, configTemp+"-"+randomName()),
+		Prepare:   fsx.KeepOwner(before),
+		Before: func(step fsx.Step) error {
+			if step != fsx.StepRename {
+				return nil
+			}
+			if err := s.step("config.commit"); err != nil {
+				return err
+			}
+			now, err := os.Lstat(name)
+			if err != nil || !os.SameFile(before, now) || before.Size() != now.Size() || !before.ModTime().Equal(now.ModTime()) {
+				return fmt.Errorf("%w: it was changed meanwhile", errLeft)
+			}
+			return nil
+		},
+	})
 }
 
 // clearConfig removes the files beside config.yaml that processes left. What is no regular file is nobody's of ours.

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pannier"
+	"pannier/internal/fsx"
 	"pannier/loader/fingerprint"
 )
 
@@ -98,18 +99,8 @@ func (p *place) syncBoth(from, to string) error {
 	return p.sync(path.Dir(from))
 }
 
-// sync makes what was done in a directory outlast a loss of power. Not every file system can.
-func (p *place) sync(rel string) error {
-	d, err := p.dir.Open(rel)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	if err := d.Sync(); err != nil && !errors.Is(err, unix.EINVAL) {
-		return err
-	}
-	return nil
-}
+// sync makes what was done in a directory survive a power cut.
+func (p *place) sync(rel string) error { return fsx.SyncDirIn(p.dir, rel) }
 
 // write is a step: a whole file, synced.
 func (p *place) write(step, rel string, text []byte) error {

@@ -3,15 +3,12 @@ package install
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"pannier"
 	"pannier/internal/fsx"
@@ -87,7 +84,7 @@ func (s *Store) open(root pannier.Root) (*place, error) {
 func (p *place) leave() {
 	if p.busy != nil {
 		p.tidy()
-		unlock(p.busy)
+		fsx.Unlock(p.busy)
 	}
 	p.dir.Close()
 }
@@ -167,7 +164,7 @@ func (p *place) claim(ctx context.Context) error {
 		return err
 	}
 	if !p.isStill(f, busyRel) {
-		unlock(f)
+		fsx.Unlock(f)
 		return errTidied
 	}
 	p.busy = f
@@ -179,7 +176,7 @@ func (p *place) waitFor(ctx context.Context, f *os.File) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, busyTimeout, refuse("install.busy", "another process changes what is installed in "+p.root.Path, "try again when it is done"))
 	defer cancel()
 	for {
-		held, err := lockFile(f)
+		held, err := fsx.TryLock(f)
 		if held || err != nil {
 			return err
 		}
@@ -189,24 +186,4 @@ func (p *place) waitFor(ctx context.Context, f *os.File) error {
 			return context.Cause(ctx)
 		}
 	}
-}
-
-// lockFile locks a file for this open of it, and reports whether nobody else has it. The lock ends with [unlock], or with the
-// process.
-func lockFile(f *os.File) (bool, error) {
-	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	switch {
-	case err == nil:
-		return true, nil
-	case errors.Is(err, unix.EWOULDBLOCK), errors.Is(err, unix.EINTR):
-		return false, nil
-	}
-	return false, fmt.Errorf("lock %s: %w", f.Name(), err)
-}
-
-// unlock gives up a lock and closes the file. To close it would not be enough: a process that is being started has a copy of
-// the descriptor for a moment.
-func unlock(f *os.File) {
-	_ = unix.Flock(int(f.Fd()), unix.LOCK_UN)
-	f.Close()
 }

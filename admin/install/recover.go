@@ -191,7 +191,7 @@ func (p *place) isHeld(rel string) bool {
 	if err != nil {
 		return false
 	}
-	defer unlock(f)
-	free, err := lockFile(f)
+	defer fsx.Unlock(f)
+	free, err := fsx.TryLock(f)
 	return !free && err == nil
 }

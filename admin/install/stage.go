@@ -141,7 +141,7 @@ func (a *area) make() error {
 		return err
 	}
 	a.held = f
-	_, err = lockFile(f)
+	_, err = fsx.TryLock(f)
 	return errors.Join(err, a.p.sync(a.rel()), a.p.sync(stagingRel))
 }
 
@@ -157,7 +157,7 @@ func (a *area) close() error {
 		err = errors.Join(err, os.RemoveAll(a.outside))
 	}
 	if a.held != nil {
-		unlock(a.held)
+		fsx.Unlock(a.held)
 	}
 	a.p.leave()
 	a.p = nil

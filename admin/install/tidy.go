@@ -68,10 +68,10 @@ func (s *Store) tidy(root pannier.Root) {
 		if err != nil {
 			return
 		}
-		if held, err := lockFile(f); held {
+		if held, err := fsx.TryLock(f); held {
 			p.busy = f
 			if !p.isStill(f, busyRel) {
-				unlock(f)
+				fsx.Unlock(f)
 				p.busy = nil
 			}
 			return

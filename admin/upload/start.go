@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"pannier"
+	"pannier/internal/fsx"
 )
 
 // Start begins a session. What it is refused for is the caller's to mend.
@@ -99,7 +100,7 @@ func (s *Store) create(up pannier.Upload, owner string) error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(f.Close(), syncDir(s.o.Dir))
+	err = errors.Join(f.Close(), fsx.SyncDir(s.o.Dir))
 	if err == nil {
 		err = s.o.Values.Put(bucket, up.ID, row{Owner: owner, Upload: up})
 	}
@@ -107,15 +108,6 @@ func (s *Store) create(up pannier.Upload, owner string) error {
 		return errors.Join(err, os.Remove(s.path(up.ID)))
 	}
 	return nil
-}
-
-// syncDir has the names in a directory reach the disk.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // maxName bounds a file name in bytes, unnamed is what one is called that has none.

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"pannier"
+	"pannier/internal/fsx"
 	"pannier/publish/client"
 )
 
@@ -85,20 +85,13 @@ func writeEnvironment(path string, env pannier.Environment) error {
 	if err != nil {
 		return err
 	}
-	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
+	created := false
+	err = fsx.WriteFile(path, append(text, '\n'), fsx.WriteOptions{Prepare: func(f *os.File) error {
+		created = true
+		return f.Chmod(0o644) // the sidecar may run as another user
+	}})
+	if err != nil && !created {
 		return &exitError{code: exitUnknown, message: "write environment: " + err.Error(), hint: "name a file in a directory that is there and can be written to"}
-	}
-	defer os.Remove(temporary.Name()) // where it was not renamed
-	_, err = temporary.Write(append(text, '\n'))
-	if err == nil {
-		err = temporary.Chmod(0o644) // the sidecar may run as another user
-	}
-	if closing := temporary.Close(); err == nil {
-		err = closing
-	}
-	if err == nil {
-		err = os.Rename(temporary.Name(), path)
 	}
 	if err != nil {
 		return fmt.Errorf("write environment: %w", err)

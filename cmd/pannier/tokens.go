@@ -16,9 +16,9 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"pannier"
+	"pannier/internal/fsx"
 	"pannier/publish/api"
 )
 
@@ -247,41 +247,25 @@ func appendToken(path, line string) error {
 	return nil
 }
 
-// lockDirectory has others who add to a file of a directory wait.
+// lockDirectory locks a directory, and waits until other processes that add to a file in it have released it.
 func lockDirectory(dir string) (unlock func(), err error) {
 	held, err := os.Open(dir)
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Flock(int(held.Fd()), unix.LOCK_EX); err != nil {
+	if err := fsx.Lock(held); err != nil {
 		held.Close()
-		return nil, &fs.PathError{Op: "lock", Path: dir, Err: err}
+		return nil, err
 	}
 	return func() { held.Close() }, nil
 }
 
-// replaceSecret replaces a file by rename. A new one is for its owner alone; one that was there keeps its mode and, where this
-// user may give it away, its owner.
+// replaceSecret replaces a file atomically. A new one is private; an existing one keeps its mode and, where this user may change
+// it, its owner.
 func replaceSecret(path string, text []byte) error {
-	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // with the mode 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temporary.Name()) // where it was not renamed
-	defer temporary.Close()
+	var o fsx.WriteOptions
 	if was, err := os.Stat(path); err == nil {
-		if s, ok := was.Sys().(*syscall.Stat_t); ok {
-			_ = temporary.Chown(int(s.Uid), int(s.Gid)) // only root may
-		}
-		if err := temporary.Chmod(was.Mode().Perm()); err != nil {
-			return err
-		}
+		o.Prepare = fsx.KeepOwner(was)
 	}
-	if _, err := temporary.Write(text); err != nil {
-		return err
-	}
-	if err := temporary.Sync(); err != nil {
-		return err
-	}
-	return os.Rename(temporary.Name(), path)
+	return fsx.WriteFile(path, text, o)
 }

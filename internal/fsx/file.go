@@ -68,17 +68,26 @@ func syncDir(f *os.File, err error) error {
 // TryLock locks an open file exclusively and reports whether it did; false means that another open file holds the lock. The
 // lock ends with [Unlock], or when the last copy of the descriptor is closed.
 func TryLock(f *os.File) (bool, error) {
+	err := lock(f, unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Lock is [TryLock], and waits until the lock is released.
+func Lock(f *os.File) error { return lock(f, unix.LOCK_EX) }
+
+func lock(f *os.File, how int) error {
 	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		switch err {
-		case nil:
-			return true, nil
-		case unix.EINTR:
+		err := unix.Flock(int(f.Fd()), how)
+		if err == unix.EINTR {
 			continue
-		case unix.EWOULDBLOCK:
-			return false, nil
 		}
-		return false, &fs.PathError{Op: "lock", Path: f.Name(), Err: err}
+		if err != nil {
+			return &fs.PathError{Op: "lock", Path: f.Name(), Err: err}
+		}
+		return nil
 	}
 }
 

@@ -76,6 +76,9 @@ func TestTryLock(t *testing.T) {
 	if held, err := TryLock(files[1]); !held || err != nil {
 		t.Errorf("after the unlock: %v, %v", held, err)
 	}
+	if err := Lock(files[1]); err != nil {
+		t.Errorf("lock again: %v", err)
+	}
 	if _, err := TryLock(files[0]); err == nil {
 		t.Error("a closed file was locked")
 	}

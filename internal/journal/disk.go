@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"pannier"
+	"pannier/internal/fsx"
 )
 
 // batch is how many events are written at a time after a failure: a try that fails again must not cost much.
@@ -121,7 +122,7 @@ func (d *disk) begin(seq uint64) error {
 	d.active = f
 	d.segments = slices.DeleteFunc(d.segments, segment.empty)
 	d.segments = append(d.segments, segment{name: seq, first: seq, last: seq - 1})
-	d.syncs.begin(func() error { syncDirectory(d.dir); return nil }, func() error { return nil })
+	d.syncs.begin(func() error { _ = fsx.SyncDir(d.dir); return nil }, func() error { return nil })
 	return nil
 }
 
@@ -193,15 +194,6 @@ func (d *disk) size() (sum int64) {
 
 func createFile(path string) (file, error) {
 	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NONBLOCK, 0o600)
-}
-
-// syncDirectory makes the names of segments last. Not every file system can, and only a power cut tells, so an error is
-// not worth an event.
-func syncDirectory(dir string) {
-	if d, err := os.Open(dir); err == nil {
-		_ = d.Sync()
-		_ = d.Close()
-	}
 }
 
 // forget gives up the segments up to the one with the name, and reports whether it was there. Whoever removes one behind

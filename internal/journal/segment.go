@@ -5,13 +5,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"pannier"
+	"pannier/internal/fsx"
 )
 
 // readAhead is how many bytes of a segment are read at a time.
@@ -69,7 +68,7 @@ func scan(r io.ReaderAt, name uint64, size int64) (segment, error) {
 
 // scanFile scans a segment up to a limit and says how long its file is.
 func scanFile(dir string, name uint64, limit int64) (segment, int64, error) {
-	f, info, err := openSegment(dir, name)
+	f, info, err := fsx.OpenRegular(segmentPath(dir, name), 0)
 	if err != nil {
 		return segment{}, 0, err
 	}
@@ -77,25 +76,6 @@ func scanFile(dir string, name uint64, limit int64) (segment, int64, error) {
 	s, err := scan(f, name, min(info.Size(), limit))
 	return s, info.Size(), err
 }
-
-// openSegment opens a segment for reading. It never waits for what lies in its place, such as a FIFO.
-func openSegment(dir string, name uint64) (*os.File, fs.FileInfo, error) {
-	f, err := os.OpenFile(segmentPath(dir, name), os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s %w", f.Name(), errNotRegular)
-	}
-	if err != nil {
-		return nil, nil, errors.Join(err, f.Close())
-	}
-	return f, info, nil
-}
-
-// errNotRegular says that something else lies in the place of a segment.
-var errNotRegular = errors.New("is not a regular file")
 
 // position is where in a segment the line of an event begins.
 type position struct {
@@ -106,7 +86,7 @@ type position struct {
 // read returns the event seq and those behind it that lie within one read. It goes on from p where it can, else searches
 // from the start of the segment, and moves p behind what it returns.
 func (s segment) read(dir string, seq uint64, p *position) ([]pannier.Event, error) {
-	f, _, err := openSegment(dir, s.name)
+	f, _, err := fsx.OpenRegular(segmentPath(dir, s.name), 0)
 	if err != nil {
 		return nil, err
 	}
@@ -140,5 +120,5 @@ func (s segment) readOn(l *lines, p *position) (events []pannier.Event, err erro
 
 // damaged tells whether a read failed for what is on disk, rather than for something that may pass.
 func damaged(err error) bool {
-	return errors.Is(err, errBadLine) || errors.Is(err, io.EOF) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotRegular)
+	return errors.Is(err, errBadLine) || errors.Is(err, io.EOF) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fsx.ErrNotRegular)
 }

@@ -12,8 +12,9 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
+
+	"pannier/internal/fsx"
 )
 
 // File holds the rows, and writes them where it has a directory. It is for any number of callers, and the only writer of
@@ -217,37 +218,24 @@ func (f *File) replace(s Sections) error {
 	if err != nil {
 		return err
 	}
-	if err := f.writeTemporary(text); err != nil {
-		return err
-	}
-	if err := f.keepPrevious(); err != nil {
-		return err
-	}
-	if err := f.root.Rename(temporaryName, Name); err != nil {
-		return err
-	}
-	f.generation, f.seq, f.intact = f.generation+1, seq, true
-	if err := f.syncDirectory(); err != nil {
+	_ = f.root.RemoveAll(temporaryName) // of a process that was killed, or put there
+	err = fsx.WriteFileIn(f.root, Name, text, fsx.WriteOptions{
+		Temporary: temporaryName,
+		Before: func(step fsx.Step) error {
+			switch step {
+			case fsx.StepRename:
+				return f.keepPrevious()
+			case fsx.StepSyncDir:
+				f.generation, f.seq, f.intact = f.generation+1, seq, true
+			}
+			return nil
+		},
+	})
+	if err != nil {
 		return err
 	}
 	f.newest.Store(&Mark{f.generation, f.seq})
 	return nil
-}
-
-func (f *File) writeTemporary(text []byte) error {
-	_ = f.root.RemoveAll(temporaryName) // of a process that was killed, or put there
-	t, err := f.root.OpenFile(temporaryName, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = t.Write(text)
-	if err == nil {
-		err = t.Sync()
-	}
-	if err = errors.Join(err, t.Close()); err != nil {
-		_ = f.root.Remove(temporaryName)
-	}
-	return err
 }
 
 // keepPrevious keeps the current file as the previous one, or moves it aside where it is damaged. A link leaves no moment
@@ -287,14 +275,6 @@ func (f *File) moveAside(name string) error {
 			return err
 		}
 	}
-}
-
-func (f *File) syncDirectory() error {
-	d, err := f.root.Open(".")
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // Close lets go of the directory. Later changes fail.

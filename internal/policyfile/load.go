@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
-	"syscall"
 
+	"golang.org/x/sys/unix"
 	"pannier"
+
+	"pannier/internal/fsx"
 )
 
 // The files of a state directory.
@@ -92,29 +92,19 @@ func Load(dir string) (Generation, Source, error) {
 	return Generation{}, Unreadable, errors.Join(err, err2)
 }
 
-// read reads one file. It never waits for a FIFO and never follows a link.
+// read reads one file. It does not wait for a FIFO or follow a symlink.
 func read(dir, name string) (Generation, error) {
-	f, err := os.OpenFile(dir+"/"+name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+	path := dir + "/" + name
+	text, _, err := fsx.ReadRegular(path, unix.O_NOFOLLOW, MaxBytes)
 	if err != nil {
 		return Generation{}, err
 	}
-	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return Generation{}, err
-	case !info.Mode().IsRegular():
-		return Generation{}, fmt.Errorf("%s is not a regular file", f.Name())
-	case info.Size() > MaxBytes:
-		return Generation{}, fmt.Errorf("%s has %d bytes, at most %d are allowed", f.Name(), info.Size(), MaxBytes)
-	}
-	text, err := io.ReadAll(io.LimitReader(f, MaxBytes+1))
-	if err != nil {
-		return Generation{}, err
+	if len(text) > MaxBytes {
+		return Generation{}, fmt.Errorf("%s has more than %d bytes", path, MaxBytes)
 	}
 	g, err := decode(text)
 	if err != nil {
-		return Generation{}, fmt.Errorf("%s: %w", f.Name(), err)
+		return Generation{}, fmt.Errorf("%s: %w", path, err)
 	}
 	return g, nil
 }

@@ -12,6 +12,8 @@ import (
 
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
+
+	"pannier/internal/fsx"
 )
 
 // maxKeyBytes is bbolt's bound on keys, to which names of buckets are held as well.
@@ -59,7 +61,7 @@ func (d *disk) syncName() error {
 	if d.named.Load() {
 		return nil
 	}
-	err := syncDirectory(filepath.Dir(d.db.file.Name()))
+	err := fsx.SyncDir(filepath.Dir(d.db.file.Name()))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

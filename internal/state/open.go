@@ -14,6 +14,8 @@ import (
 
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
+
+	"pannier/internal/fsx"
 )
 
 // The files of a state directory.
@@ -103,12 +105,8 @@ func waitForLock(ctx context.Context, f *os.File) error {
 	retry := time.NewTicker(lockRetry)
 	defer retry.Stop()
 	for {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return nil
-		}
-		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
-			return fmt.Errorf("lock %s: %w", f.Name(), err)
+		if held, err := fsx.TryLock(f); held || err != nil {
+			return err
 		}
 		select {
 		case <-ctx.Done():
@@ -215,13 +213,4 @@ func moveAside(path string, why error) (string, error) {
 		}
 		return aside, nil
 	}
-}
-
-// syncDirectory makes the name of a new database as lasting as what is in it.
-func syncDirectory(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -172,7 +171,7 @@ func (f *Fix) apply(dir *os.Root) error {
 			return err
 		}
 	}
-	return syncDir(dir)
+	return fsx.SyncDirIn(dir, ".")
 }
 
 // unchanged fails where the file is not what it was when it was judged.
@@ -205,39 +204,17 @@ func sameStat(a, b fs.FileInfo) bool {
 	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime()) && a.Mode() == b.Mode() && namesOf(a) == namesOf(b)
 }
 
-// replace writes the mended text into a new file and gives it the name of the old one.
+// replace replaces the file, unless it was changed since.
 func (f *Fix) replace(dir *os.Root) error {
-	temporary := "." + f.file + "." + rand.Text()
-	err := f.write(dir, temporary)
-	if err == nil {
-		err = f.unchanged(dir) // as late as can be
-	}
-	if err == nil {
-		err = dir.Rename(temporary, f.file)
-	}
-	if err != nil {
-		return cmp.Or(err, dir.Remove(temporary))
-	}
-	return nil
-}
-
-func (f *Fix) write(dir *os.Root, name string) (err error) {
-	file, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if closed := file.Close(); err == nil {
-			err = closed
-		}
-	}()
-	if err := f.own(file); err != nil {
-		return err
-	}
-	if _, err := file.Write(f.fixed); err != nil {
-		return err
-	}
-	return file.Sync()
+	return fsx.WriteFileIn(dir, f.file, f.fixed, fsx.WriteOptions{
+		Prepare: f.own, SkipDirSync: true,
+		Before: func(step fsx.Step) error {
+			if step == fsx.StepRename {
+				return f.unchanged(dir) // as late as possible
+			}
+			return nil
+		},
+	})
 }
 
 // own gives a new file the owner and the mode of the old one.
@@ -272,19 +249,6 @@ func renameTo(dir *os.Root, from, to string) error {
 		return dir.Rename(from, to)
 	}
 	return err
-}
-
-// syncDir makes sure that a new name outlives a crash. Not every file system can.
-func syncDir(dir *os.Root) error {
-	own, err := dir.Open(".")
-	if err != nil {
-		return err
-	}
-	defer own.Close()
-	if err := own.Sync(); err != nil && !errors.Is(err, unix.EINVAL) {
-		return err
-	}
-	return nil
 }
 
 // Heading returns the lines that begin the diff of a file.

@@ -6,6 +6,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"pannier/internal/fsx"
 )
 
 // claim is the right to listen on a path, held from before the look at what lies there until the socket is gone. Without
@@ -28,16 +30,16 @@ func stake(name string) (*claim, error) {
 		if err != nil {
 			return nil, err
 		}
-		err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil && lies(file, name) {
+		held, err := fsx.TryLock(file)
+		if held && lies(file, name) {
 			return &claim{file, name}, nil
 		}
 		file.Close()
-		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, ErrInUse
-		}
 		if err != nil {
-			return nil, &fs.PathError{Op: "lock", Path: name, Err: err}
+			return nil, err
+		}
+		if !held {
+			return nil, ErrInUse
 		}
 		// The last holder removed the file after it was opened here: what is locked, nobody else will find.
 	}
