@@ -18,7 +18,7 @@ type EnvironmentReader struct {
 	path string
 	now  func() time.Time
 	good *pannier.Environment // nil while there is nothing to go by
-	seen mark                 // of the file that good is of
+	seen readState            // of the file that good is of
 }
 
 // NewEnvironmentReader returns a reader for the file at path, which need not exist; an empty path is of no file.
@@ -47,12 +47,12 @@ func (r *EnvironmentReader) Read() (*pannier.Environment, []pannier.Problem) {
 	}
 	info, err := os.Stat(r.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		r.good, r.seen = nil, mark{}
+		r.good, r.seen = nil, readState{}
 		return nil, []pannier.Problem{r.problem(pannier.SeverityWarning, "missing", "the environment file is not there",
 			"run `pannier environment --to` it in the agent's container; it is found without a restart")}
 	}
 	look := r.now()
-	if err == nil && r.good != nil && r.seen.holds(markOf(info, look)) {
+	if err == nil && r.good != nil && r.seen.holds(readStateOf(info, look)) {
 		return r.good, nil
 	}
 	env, seen, problem := r.parse(look)
@@ -64,23 +64,23 @@ func (r *EnvironmentReader) Read() (*pannier.Environment, []pannier.Problem) {
 }
 
 // parse returns what the file says, and its state after a look at that time.
-func (r *EnvironmentReader) parse(look time.Time) (*pannier.Environment, mark, *pannier.Problem) {
+func (r *EnvironmentReader) parse(look time.Time) (*pannier.Environment, readState, *pannier.Problem) {
 	text, info, err := readFile(r.path)
 	if err != nil {
 		refused := refusalOf(err)
 		p := r.problem(pannier.SeverityError, refused.code, refused.message, refused.hint)
-		return nil, mark{}, &p
+		return nil, readState{}, &p
 	}
 	var env pannier.Environment
 	if err := decodeStrictly(text, &env); err != nil {
 		// The error may repeat a value, so it is not told.
 		p := r.problem(pannier.SeverityError, "syntax", "this is not the JSON that `pannier environment` writes, or has fields that an environment has not", "write it anew with `pannier environment --to`")
-		return nil, mark{}, &p
+		return nil, readState{}, &p
 	}
 	env, err = env.Normalized()
 	if refusal, ok := errors.AsType[*pannier.Refusal](err); ok {
 		p := r.problem(pannier.SeverityError, "names", refusal.Message, refusal.Hint)
-		return nil, mark{}, &p
+		return nil, readState{}, &p
 	}
 	env.Source = pannier.EnvironmentFile
 	if env.At.IsZero() {
@@ -89,7 +89,7 @@ func (r *EnvironmentReader) parse(look time.Time) (*pannier.Environment, mark, *
 	if env.At.After(look) { // a wrong clock in one container must not keep newer facts out for good
 		env.At = look.UTC()
 	}
-	return &env, markOf(info, look), nil
+	return &env, readStateOf(info, look), nil
 }
 
 func decodeStrictly(text []byte, value any) error {

@@ -38,7 +38,7 @@ type promptReader struct {
 
 // knownPrompt is a file as it was last read.
 type knownPrompt struct {
-	mark     mark
+	state    readState
 	file     pannier.PromptFile
 	problems []pannier.Problem
 }
@@ -136,7 +136,7 @@ func (l *promptLook) missing(p listedPrompt) {
 
 // file returns a file as it is known, or reads it.
 func (l *promptLook) file(name string, info fs.FileInfo) *knownPrompt {
-	if k := l.known[name]; k != nil && k.mark.holds(markOf(info, l.time)) {
+	if k := l.known[name]; k != nil && k.state.holds(readStateOf(info, l.time)) {
 		return k
 	}
 	if l.read != nil {
@@ -146,7 +146,7 @@ func (l *promptLook) file(name string, info fs.FileInfo) *knownPrompt {
 	if err != nil {
 		return refused(name, err)
 	}
-	k := &knownPrompt{mark: markOf(opened, l.time)}
+	k := &knownPrompt{state: readStateOf(opened, l.time)}
 	if r, ok := errors.AsType[*refusal](checkUTF8(text)); ok {
 		k.problems = []pannier.Problem{promptProblem(name, pannier.SeverityWarning, r)}
 	}

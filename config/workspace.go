@@ -23,8 +23,8 @@ const (
 type WorkspaceReader struct {
 	dir, path string
 	now       func() time.Time
-	good      *reading // nil until the file was read once
-	seen      mark     // of the file that good is of
+	good      *reading  // nil until the file was read once
+	seen      readState // of the file that good is of
 	grace     time.Duration
 	gone      time.Time // when a look first did not find the file; zero where the last one did, or nobody has
 	prompts   promptReader
@@ -84,7 +84,7 @@ func (r *WorkspaceReader) Watched() []string { return r.watched }
 func (r *WorkspaceReader) Entries() []string { return r.prompts.entries }
 
 func (r *WorkspaceReader) readConfig(look time.Time) reading {
-	if info, err := os.Stat(r.path); err == nil && r.seen.holds(markOf(info, look)) {
+	if info, err := os.Stat(r.path); err == nil && r.seen.holds(readStateOf(info, look)) {
 		r.gone = time.Time{}
 		return *r.good
 	}
@@ -103,7 +103,7 @@ func (r *WorkspaceReader) readConfig(look time.Time) reading {
 	if problem != nil {
 		return r.last(*problem)
 	}
-	r.good, r.seen = &read, markOf(info, look)
+	r.good, r.seen = &read, readStateOf(info, look)
 	return read
 }
 
@@ -118,7 +118,7 @@ func (r *WorkspaceReader) missed(look time.Time) reading {
 	if look.Before(r.gone.Add(r.grace)) {
 		return r.last(vanished())
 	}
-	r.good, r.seen, r.gone = nil, mark{}, time.Time{}
+	r.good, r.seen, r.gone = nil, readState{}, time.Time{}
 	return nothing(missing())
 }
 

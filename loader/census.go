@@ -189,11 +189,11 @@ func (n *counter) enter(at *stop) bool {
 
 // look brings what is known of a directory up to date.
 func (n *counter) look(d *counted, rel string) error {
-	st, err := statAt(n.fd, cmp.Or(rel, ".")) // of a link, the link
+	st, err := fsx.LstatAt(n.fd, cmp.Or(rel, ".")) // of a link, the link
 	switch {
 	case err != nil:
 		return err
-	case !st.isDir():
+	case !st.IsDir():
 		return errNotDir
 	case d.mark != 0 && d.mark == n.markOf(st):
 		return nil
@@ -203,8 +203,8 @@ func (n *counter) look(d *counted, rel string) error {
 		return err
 	}
 	defer dir.Close()
-	opened, err := statOpen(int(dir.Fd()))
-	if err != nil || opened.dev != st.dev || opened.ino != st.ino {
+	opened, err := fsx.Fstat(int(dir.Fd()))
+	if err != nil || opened.Dev != st.Dev || opened.Ino != st.Ino {
 		return errors.Join(err, errNotDir) // another one has taken its place
 	}
 	entries, err := readDirents(dir, n.buf)
@@ -213,14 +213,14 @@ func (n *counter) look(d *counted, rel string) error {
 	}
 	n.take(d, rel, entries)
 	d.mark = 0
-	if opened.proves(n.now) {
+	if proves(opened, n.now) {
 		d.mark = n.markOf(opened)
 	}
 	return nil
 }
 
 // markOf returns what stands for a stat where there are so many that their size counts.
-func (n *counter) markOf(st fileStat) uint64 { return max(1, maphash.Comparable(n.seed, st)) }
+func (n *counter) markOf(st fsx.Stamp) uint64 { return max(1, maphash.Comparable(n.seed, st)) }
 
 // take keeps what counts of the entries of a directory. What is known of those that were there before stays.
 func (n *counter) take(d *counted, rel string, entries []dirent) {

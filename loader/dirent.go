@@ -7,6 +7,8 @@ import (
 	"path"
 
 	"golang.org/x/sys/unix"
+
+	"pannier/internal/fsx"
 )
 
 // dirent is one entry of a directory. Its inode tells a directory that was replaced by another one of the same name,
@@ -63,13 +65,13 @@ func resolveKind(root int, rel string, e dirent) uint8 {
 	if e.kind != unix.DT_UNKNOWN {
 		return e.kind
 	}
-	st, err := statAt(root, path.Join(rel, e.name))
+	st, err := fsx.LstatAt(root, path.Join(rel, e.name))
 	switch {
 	case err != nil:
 		return unix.DT_UNKNOWN
-	case st.isDir():
+	case st.IsDir():
 		return unix.DT_DIR
-	case st.isLink():
+	case st.IsSymlink():
 		return unix.DT_LNK
 	}
 	return unix.DT_REG

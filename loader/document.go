@@ -48,11 +48,11 @@ func (l *Loader) readWhole(s *pannier.Skill) ([]byte, error) {
 		return nil, changedUnlessBusy(err)
 	}
 	defer file.Close()
-	st, err := statOpen(int(file.Fd()))
-	if err != nil || !st.isRegular() || st.size > l.rules.MaxSkillBytes {
+	st, err := fsx.Fstat(int(file.Fd()))
+	if err != nil || !st.IsRegular() || st.Size > l.rules.MaxSkillBytes {
 		return nil, pannier.ErrChanged
 	}
-	text := make([]byte, st.size)
+	text := make([]byte, st.Size)
 	n, err := io.ReadFull(file, text)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, err

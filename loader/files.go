@@ -219,11 +219,11 @@ func (f *File) identify(name string, want pannier.Digest) error {
 	if err != nil {
 		return fmt.Errorf("read %s: %w", name, err)
 	}
-	f.size = before.size
+	f.size = before.Size
 	switch {
-	case before.isDir():
+	case before.IsDir():
 		return &pannier.FileError{Fault: pannier.FileIsDirectory, Path: name}
-	case !before.isRegular():
+	case !before.IsRegular():
 		return &pannier.FileError{Fault: pannier.FileSpecial, Path: name}
 	case f.size > MaxFileBytes:
 		return &pannier.FileError{Fault: pannier.FileTooLarge, Path: name}

@@ -111,11 +111,11 @@ func (in *inspector) readFile(file string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	st, err := statOpen(int(f.Fd()))
-	if err != nil || !st.isRegular() {
-		return nil, errors.New("it is " + st.what())
+	st, err := fsx.Fstat(int(f.Fd()))
+	if err != nil || !st.IsRegular() {
+		return nil, errors.New("it is " + st.KindName())
 	}
-	text := make([]byte, min(st.size, limit))
+	text := make([]byte, min(st.Size, limit))
 	n, err := io.ReadFull(f, text)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = nil // it has become shorter

@@ -74,12 +74,12 @@ func (s *scan) lookUp(rel string) (fs.FileInfo, error) {
 }
 
 // statIn returns the stat of what a path leads to, as lookUp does.
-func (s *scan) statIn(rel string) (fileStat, error) {
+func (s *scan) statIn(rel string) (fsx.Stamp, error) {
 	info, err := s.lookUp(rel)
 	if err != nil {
-		return fileStat{}, err
+		return fsx.Stamp{}, err
 	}
-	return fromSys(info.Sys().(*unixStat)), nil
+	return fsx.StampOf(info), nil
 }
 
 // followLinks returns the children of a directory, those that links lead to included. Where a link leads can change

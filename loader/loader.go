@@ -44,6 +44,7 @@ import (
 	"time"
 
 	"pannier"
+	"pannier/internal/fsx"
 )
 
 // Options configure a [Loader].
@@ -190,7 +191,7 @@ func (t *tree) load(ctx context.Context, full bool) error {
 	}
 	defer s.close()
 	t.failure = nil
-	s.thorough = full && s.now.Sub(t.readAll) >= contentInterval
+	s.thorough = full && s.now.Sub(t.readAll) >= fsx.ContentInterval
 	if err := s.walk(ctx, full); err != nil {
 		return err
 	}
@@ -338,7 +339,3 @@ func cause(err error) string {
 	}
 	return err.Error()
 }
-
-// racyWindow is how long before a look a file may have changed so that its stat may stay the same when it changes again:
-// clocks of file systems are coarse, and some count whole seconds.
-const racyWindow = 2 * time.Second

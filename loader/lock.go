@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"pannier"
+	"pannier/internal/fsx"
 )
 
 // maxLockBytes bounds a lock file. An entry has about three hundred bytes.
@@ -21,8 +22,8 @@ const lockRel = pannier.OwnDir + "/" + pannier.LockFile
 // lock is what is known of the lock file of a root, which names the skills that pannier has installed there and how far
 // each is trusted.
 type lock struct {
-	stat   fileStat // when it was last read; zero where there is none
-	proven bool     // an equal stat means an equal file
+	stat   fsx.Stamp // when it was last read; zero where there is none
+	proven bool      // an equal stat means an equal file
 	// entries holds what the last readable lock file says, by path below the root. named are those with a fingerprint.
 	entries map[string]lockEntry
 	named   []pannier.LockedSlug
@@ -77,18 +78,18 @@ func (s *scan) openLock() {
 	switch {
 	case err != nil:
 		s.failLock("lock.unreadable", 0, "the file can not be read: "+cause(err))
-	case st == (fileStat{}):
+	case st == (fsx.Stamp{}):
 		l.entries, l.named, l.read = nil, nil, false
 	default:
 		st = s.readLock(st)
 	}
-	l.proven = err == nil && st.proves(s.now)
+	l.proven = err == nil && proves(st, s.now)
 	l.stat = st
 	l.moved = l.moved || l.failed != before.failed || l.read != before.read || !maps.Equal(l.entries, before.entries)
 }
 
 // readLock reads the lock file and returns its stat after that.
-func (s *scan) readLock(st fileStat) fileStat {
+func (s *scan) readLock(st fsx.Stamp) fsx.Stamp {
 	l := &s.tree.lock
 	text, after, err := s.reader(0).slurp(lockRel, st, maxLockBytes)
 	if err != nil {
@@ -216,24 +217,24 @@ func namedIn(entries map[string]lockEntry, root pannier.Root) []pannier.LockedSl
 }
 
 // lockStat returns the stat of the lock file, zero where there is none.
-func (s *scan) lockStat() (fileStat, error) {
-	st, err := statAt(s.fd, lockRel)
-	if err == nil && st.isLink() {
+func (s *scan) lockStat() (fsx.Stamp, error) {
+	st, err := fsx.LstatAt(s.fd, lockRel)
+	if err == nil && st.IsSymlink() {
 		st, err = s.statIn(lockRel)
 	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir) {
-		return fileStat{}, nil
+		return fsx.Stamp{}, nil
 	}
 	return st, err
 }
 
 // lockDir returns the directory of the lock file, where there is one.
 func (s *scan) lockDir() string {
-	st, err := statAt(s.fd, pannier.OwnDir)
+	st, err := fsx.LstatAt(s.fd, pannier.OwnDir)
 	switch {
-	case err == nil && st.isDir():
+	case err == nil && st.IsDir():
 		return path.Join(s.tree.root.Path, pannier.OwnDir)
-	case err == nil && st.isLink():
+	case err == nil && st.IsSymlink():
 		return s.findWay(pannier.OwnDir).real
 	}
 	return ""

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pannier"
+	"pannier/internal/fsx"
 )
 
 var errNotDir = unix.ENOTDIR
@@ -42,7 +43,7 @@ type node struct {
 	depth int
 
 	own       found
-	listed    fileStat // of the directory when its entries were read
+	listed    fsx.Stamp // of the directory when its entries were read
 	listedAt  time.Time
 	otherCase string   // a SKILL.md by another case of its name
 	scripts   []string // where its Python files count: their names, in bytes
@@ -106,7 +107,7 @@ func (n *node) become(file string) {
 	n.moved = n.moved || len(n.children) > 0
 	n.children, n.tooDeep, n.box, n.scripts = nil, 0, nil, nil
 	if file == pannier.SkillFile {
-		n.listed, n.links = fileStat{}, nil // the entries are not kept up to date any more
+		n.listed, n.links = fsx.Stamp{}, nil // the entries are not kept up to date any more
 	}
 	if n.skill == nil || n.skill.file != file {
 		n.moved = n.moved || n.shallow

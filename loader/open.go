@@ -58,7 +58,7 @@ func (f openFile) Read(b []byte) (int, error) {
 	}
 }
 
-func (f openFile) stat() (fileStat, error) { return statOpen(f.fd) }
+func (f openFile) stat() (fsx.Stamp, error) { return fsx.Fstat(f.fd) }
 
 // close gives the descriptor back.
 func (f openFile) close() {

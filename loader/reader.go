@@ -42,7 +42,7 @@ func newReader(s *scan) *reader {
 // reading is what one pass over a skill's files gave.
 type reading struct {
 	skill          *pannier.Skill
-	stat, metaStat fileStat
+	stat, metaStat fsx.Stamp
 	quiet          bool // nothing moved between the look before and the look after
 	gone           bool // there is no SKILL.md any more
 }
@@ -51,7 +51,7 @@ type reading struct {
 // it is, and looked at again at the next opportunity.
 const readTries = 3
 
-func (r *reader) read(n *node, st, metaStat fileStat) reading {
+func (r *reader) read(n *node, st, metaStat fsx.Stamp) reading {
 	for try := 1; ; try++ {
 		skill := r.blank(n, n.skill.file)
 		fileAfter, front := r.readFile(n, skill, st)
@@ -70,14 +70,14 @@ func (r *reader) read(n *node, st, metaStat fileStat) reading {
 
 // skillStat returns the stat of the SKILL.md of a skill by its name, and whether there is none any more. Where it can not be
 // told it is the one before.
-func (s *scan) skillStat(n *node, before fileStat) (st fileStat, gone bool) {
-	st, err := statAt(s.fd, n.at(n.skill.file))
+func (s *scan) skillStat(n *node, before fsx.Stamp) (st fsx.Stamp, gone bool) {
+	st, err := fsx.LstatAt(s.fd, n.at(n.skill.file))
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, errNotDir):
-		return fileStat{}, true
+		return fsx.Stamp{}, true
 	case err != nil:
 		return before, false
-	case st.isLink():
+	case st.IsSymlink():
 		return s.follow(n, st), false
 	}
 	return st, false
@@ -85,10 +85,10 @@ func (s *scan) skillStat(n *node, before fileStat) (st fileStat, gone bool) {
 
 // unopened returns the stat of a file that can not be opened: where it was there a moment ago and is not any more, or not to be
 // reached, one that equals no other, so that it is looked for again.
-func unopened(before fileStat, err error) fileStat {
+func unopened(before fsx.Stamp, err error) fsx.Stamp {
 	gone := errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir) || errors.Is(err, unix.ELOOP) || fsx.EscapesRoot(err)
-	if gone && !before.isLink() { // a link that leads nowhere is as it was
-		return fileStat{dev: math.MaxUint64, ino: math.MaxUint64}
+	if gone && !before.IsSymlink() { // a link that leads nowhere is as it was
+		return fsx.Stamp{FileID: fsx.FileID{Dev: math.MaxUint64, Ino: math.MaxUint64}}
 	}
 	return before
 }
@@ -104,9 +104,9 @@ func (r *reader) blank(n *node, file string) *pannier.Skill {
 }
 
 // readFile reads SKILL.md up to the closing fence, streams the rest through the digest, and returns the stat after that.
-func (r *reader) readFile(n *node, skill *pannier.Skill, before fileStat) (fileStat, parts) {
-	if before != (fileStat{}) && !before.isRegular() && !before.isLink() {
-		r.refuse(skill, "skill.file.kind", "SKILL.md is "+before.what(), "put a regular file in its place")
+func (r *reader) readFile(n *node, skill *pannier.Skill, before fsx.Stamp) (fsx.Stamp, parts) {
+	if before != (fsx.Stamp{}) && !before.IsRegular() && !before.IsSymlink() {
+		r.refuse(skill, "skill.file.kind", "SKILL.md is "+before.KindName(), "put a regular file in its place")
 		return before, parts{}
 	}
 	file, err := r.open(n.at(n.skill.file))
@@ -116,15 +116,15 @@ func (r *reader) readFile(n *node, skill *pannier.Skill, before fileStat) (fileS
 	}
 	defer file.close()
 	opened, err := file.stat()
-	if err != nil || !opened.isRegular() {
-		r.refuse(skill, "skill.file.kind", "SKILL.md is "+opened.what(), "put a regular file in its place")
+	if err != nil || !opened.IsRegular() {
+		r.refuse(skill, "skill.file.kind", "SKILL.md is "+opened.KindName(), "put a regular file in its place")
 		return before, parts{}
 	}
-	if limit := r.scan.tree.rules.MaxSkillBytes; opened.size > limit {
-		r.refuse(skill, "skill.file.too_long", fmt.Sprintf("SKILL.md has %d bytes, more than %d", opened.size, limit), "move what is not needed at once into files beside it; the bound is max_skill_bytes")
+	if limit := r.scan.tree.rules.MaxSkillBytes; opened.Size > limit {
+		r.refuse(skill, "skill.file.too_long", fmt.Sprintf("SKILL.md has %d bytes, more than %d", opened.Size, limit), "move what is not needed at once into files beside it; the bound is max_skill_bytes")
 		return opened, parts{}
 	}
-	text, rest, err := r.digest(file, opened.size)
+	text, rest, err := r.digest(file, opened.Size)
 	if err != nil {
 		r.refuse(skill, "skill.file.unreadable", "SKILL.md can not be read: "+cause(err), "check the disk and the file's permissions")
 		return opened, parts{}
@@ -204,8 +204,8 @@ func (r *reader) cut(skill *pannier.Skill, text []byte, rest rest) parts {
 }
 
 // readMeta reads _meta.json where there is one.
-func (r *reader) readMeta(n *node, skill *pannier.Skill, before fileStat) (fileStat, meta, []byte) {
-	if before == (fileStat{}) {
+func (r *reader) readMeta(n *node, skill *pannier.Skill, before fsx.Stamp) (fsx.Stamp, meta, []byte) {
+	if before == (fsx.Stamp{}) {
 		return before, meta{}, nil
 	}
 	rel := n.at(pannier.MetaFile)
@@ -225,9 +225,9 @@ func (r *reader) readMeta(n *node, skill *pannier.Skill, before fileStat) (fileS
 }
 
 // slurp reads a regular file of at most limit bytes whole, and returns its stat after that.
-func (r *reader) slurp(rel string, before fileStat, limit int64) ([]byte, fileStat, error) {
-	if !before.isRegular() && !before.isLink() {
-		return nil, before, errors.New("it is " + before.what())
+func (r *reader) slurp(rel string, before fsx.Stamp, limit int64) ([]byte, fsx.Stamp, error) {
+	if !before.IsRegular() && !before.IsSymlink() {
+		return nil, before, errors.New("it is " + before.KindName())
 	}
 	file, err := r.open(rel)
 	if err != nil {
@@ -238,15 +238,15 @@ func (r *reader) slurp(rel string, before fileStat, limit int64) ([]byte, fileSt
 	switch {
 	case err != nil:
 		return nil, before, err
-	case !opened.isRegular():
-		return nil, before, errors.New("it is " + opened.what())
-	case opened.size > limit:
+	case !opened.IsRegular():
+		return nil, before, errors.New("it is " + opened.KindName())
+	case opened.Size > limit:
 		return nil, opened, fmt.Errorf("it has more than %d bytes", limit)
 	}
-	if int64(len(r.metaBuf)) < opened.size {
-		r.metaBuf = make([]byte, max(opened.size, maxMetaBytes))
+	if int64(len(r.metaBuf)) < opened.Size {
+		r.metaBuf = make([]byte, max(opened.Size, maxMetaBytes))
 	}
-	n, err := io.ReadFull(file, r.metaBuf[:opened.size])
+	n, err := io.ReadFull(file, r.metaBuf[:opened.Size])
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, opened, err
 	}

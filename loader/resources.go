@@ -232,7 +232,7 @@ func (r *resourceReader) read(name string, limit int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !st.isRegular() || st.size > int64(limit) {
+	if !st.IsRegular() || st.Size > int64(limit) {
 		return nil, errIncomplete
 	}
 	text, err := io.ReadAll(io.LimitReader(file, int64(limit)+1))

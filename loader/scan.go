@@ -63,13 +63,13 @@ func openScan(t *tree) (*scan, error) {
 			return nil, err
 		}
 	}
-	st, err := statOpen(s.fd)
+	st, err := fsx.Fstat(s.fd)
 	if err != nil {
 		s.close()
 		return nil, err
 	}
-	if before := t.top.listed; st.dev != t.dev || st.ino != t.top.ino || st.renamedSince(before) {
-		t.dev, t.top.ino = st.dev, st.ino
+	if before := t.top.listed; st.Dev != t.dev || st.Ino != t.top.ino || renamedSince(before, st) {
+		t.dev, t.top.ino = st.Dev, st.Ino
 		t.top.markAll()
 	}
 	return s, nil
@@ -175,7 +175,7 @@ func (s *scan) note(looked []*node) {
 func (s *scan) look(n *node, r *reader) {
 	n.moved = n.moved || !n.known
 	n.marked, n.known, n.problems = false, true, nil
-	st, err := statAt(s.fd, n.at(pannier.SkillFile))
+	st, err := fsx.LstatAt(s.fd, n.at(pannier.SkillFile))
 	switch {
 	case err == nil && n.rel == "":
 		n.problems = append(n.problems, s.strayProblem(pannier.SkillFile))
@@ -216,12 +216,12 @@ func (s *scan) strayProblem(file string) pannier.Problem {
 
 // list brings the entries of a directory that holds no SKILL.md up to date, or takes a skill.md of another case.
 func (s *scan) list(n *node, r *reader) {
-	st, err := statAt(s.fd, dirPath(n.rel))
+	st, err := fsx.LstatAt(s.fd, dirPath(n.rel))
 	if err != nil {
 		s.obscure(n, r, err)
 		return
 	}
-	children, read := n.children, st != n.listed || !st.proves(n.listedAt) || !s.timesHold(n, st)
+	children, read := n.children, st != n.listed || !proves(st, n.listedAt) || !s.timesHold(n, st)
 	if read || len(n.links) > 0 && n.depth == s.tree.rules.MaxDepth { // where children are only counted
 		if children, err = s.readEntries(n, r); err != nil {
 			s.obscure(n, r, err)
@@ -231,7 +231,7 @@ func (s *scan) list(n *node, r *reader) {
 		r.fresh = append(r.fresh, n)
 	}
 	if n.otherCase != "" && n.rel != "" {
-		if file, err := statAt(s.fd, n.at(n.otherCase)); err == nil {
+		if file, err := fsx.LstatAt(s.fd, n.at(n.otherCase)); err == nil {
 			n.become(n.otherCase)
 			if s.refresh(n, file, r) {
 				return
@@ -254,16 +254,16 @@ func (s *scan) list(n *node, r *reader) {
 
 // timesHold reports whether the equal times of a directory prove that its entries are the same. It asks once a look for each
 // file system.
-func (s *scan) timesHold(n *node, st fileStat) bool {
+func (s *scan) timesHold(n *node, st fsx.Stamp) bool {
 	if s.thorough || s.tree.listAll {
 		return false
 	}
 	s.kindsMu.Lock()
 	defer s.kindsMu.Unlock()
-	hold, known := s.timesHoldOn[st.dev]
+	hold, known := s.timesHoldOn[st.Dev]
 	if !known {
 		hold = fsx.DirTimesHold(n.abs)
-		s.timesHoldOn[st.dev] = hold
+		s.timesHoldOn[st.Dev] = hold
 	}
 	return hold
 }

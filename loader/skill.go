@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"pannier"
+	"pannier/internal/fsx"
 )
 
 // found is what is known of one skill directory.
@@ -13,7 +14,7 @@ type found struct {
 	linked bool
 	// stats are those of SKILL.md and _meta.json when they were last read; a missing _meta.json has a zero one. proven
 	// says that equal stats mean equal files.
-	stat, meta fileStat
+	stat, meta fsx.Stamp
 	proven     bool
 
 	skill *pannier.Skill // as it goes into the catalog
@@ -22,9 +23,9 @@ type found struct {
 
 // refresh brings a skill up to date, and reports whether there is one still. st is the stat of its SKILL.md, of a link that of
 // the link.
-func (s *scan) refresh(n *node, st fileStat, r *reader) bool {
+func (s *scan) refresh(n *node, st fsx.Stamp, r *reader) bool {
 	f := n.skill
-	f.linked = st.isLink()
+	f.linked = st.IsSymlink()
 	var ways []string
 	if f.linked {
 		r.enter(n)
@@ -46,13 +47,13 @@ func (s *scan) refresh(n *node, st fileStat, r *reader) bool {
 		return false
 	}
 	f.stat, f.meta = read.stat, read.metaStat
-	f.proven = read.quiet && read.stat.proves(s.now) && read.metaStat.proves(s.now)
+	f.proven = read.quiet && proves(read.stat, s.now) && proves(read.metaStat, s.now)
 	s.settle(f, read.skill)
 	return true
 }
 
 // holds reports whether the files of a skill are, to the byte, what the catalog has of them.
-func (r *reader) holds(n *node, st, metaStat fileStat) bool {
+func (r *reader) holds(n *node, st, metaStat fsx.Stamp) bool {
 	known := n.skill.skill
 	if known.FileDigest.IsZero() {
 		return false // it could not be read
@@ -63,10 +64,10 @@ func (r *reader) holds(n *node, st, metaStat fileStat) bool {
 	}
 	defer file.close()
 	var now pannier.Digest
-	if _, _, err := r.digest(file, st.size); err != nil || pannier.Digest(r.hash.Sum(now[:0])) != known.FileDigest {
+	if _, _, err := r.digest(file, st.Size); err != nil || pannier.Digest(r.hash.Sum(now[:0])) != known.FileDigest {
 		return false
 	}
-	if metaStat == (fileStat{}) {
+	if metaStat == (fsx.Stamp{}) {
 		return known.MetaFileDigest.IsZero()
 	}
 	text, _, err := r.slurp(n.at(pannier.MetaFile), metaStat, maxMetaBytes)
@@ -127,7 +128,7 @@ func sum(s *pannier.Skill, scripts ...string) pannier.Digest {
 }
 
 // follow returns the stat of the file that a link leads to, within the root.
-func (s *scan) follow(n *node, link fileStat) fileStat {
+func (s *scan) follow(n *node, link fsx.Stamp) fsx.Stamp {
 	st, err := s.statIn(n.at(n.skill.file))
 	if err != nil {
 		return link // reading it says what is wrong
@@ -136,13 +137,13 @@ func (s *scan) follow(n *node, link fileStat) fileStat {
 }
 
 // metaStat returns the stat of the _meta.json in a directory, zero where there is none, and whether that is a link.
-func (s *scan) metaStat(n *node) (st fileStat, linked bool) {
+func (s *scan) metaStat(n *node) (st fsx.Stamp, linked bool) {
 	rel := n.at(pannier.MetaFile)
-	st, err := statAt(s.fd, rel)
+	st, err := fsx.LstatAt(s.fd, rel)
 	if err != nil {
-		return fileStat{}, false
+		return fsx.Stamp{}, false
 	}
-	if !st.isLink() {
+	if !st.IsSymlink() {
 		return st, false
 	}
 	if target, err := s.statIn(rel); err == nil {

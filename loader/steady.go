@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"golang.org/x/sys/unix"
+
+	"pannier/internal/fsx"
 )
 
 // steadyTries is how often a load begins anew because a volume was swapped, or a root replaced, in the midst of it.
@@ -80,8 +82,8 @@ func (t *tree) swapped() bool {
 		return false
 	}
 	if st, err := os.Stat(t.root.Path); err == nil {
-		now := fromSys(st.Sys().(*unixStat))
-		if now.dev != t.dev || now.ino != t.top.ino {
+		now := fsx.StampOf(st)
+		if now.Dev != t.dev || now.Ino != t.top.ino {
 			return true
 		}
 	}
@@ -118,12 +120,12 @@ func (t *tree) markReplaced() (any bool) {
 
 // replaced reports whether there is another directory now at the path of one whose entries were read, or none.
 func (n *node) replaced() bool {
-	if n.listed == (fileStat{}) {
+	if n.listed == (fsx.Stamp{}) {
 		return false
 	}
-	now, err := statAt(unix.AT_FDCWD, n.abs+"/.")
+	now, err := fsx.LstatAt(unix.AT_FDCWD, n.abs+"/.")
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir)
 	}
-	return now.dev != n.listed.dev || now.ino != n.listed.ino
+	return now.Dev != n.listed.Dev || now.Ino != n.listed.Ino
 }

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pannier"
+	"pannier/internal/fsx"
 )
 
 // toolsDir is the directory whose Python files make a skill of the one that it lies in, where no SKILL.md does.
@@ -17,7 +18,7 @@ const toolsDir = "tools"
 type toolbox struct {
 	// meta is the stat of _meta.json when it was last read, zero where there is none. proven says that an equal one means an
 	// equal file, linked that it is a link, so that what is read changes without the directory.
-	meta           fileStat
+	meta           fsx.Stamp
 	proven, linked bool
 
 	read  *pannier.Skill // what _meta.json makes of it
@@ -41,11 +42,11 @@ func (s *scan) openToolbox(n *node, r *reader) {
 	}
 	r.fresh = append(r.fresh, n)
 	b.read, b.meta = r.readToolbox(n, st)
-	b.proven = b.meta == st && st.proves(s.now)
+	b.proven = b.meta == st && proves(st, s.now)
 }
 
 // readToolbox returns the skill that tools without instructions make, and the stat of its _meta.json after that was read.
-func (r *reader) readToolbox(n *node, metaStat fileStat) (*pannier.Skill, fileStat) {
+func (r *reader) readToolbox(n *node, metaStat fsx.Stamp) (*pannier.Skill, fsx.Stamp) {
 	skill := r.blank(n, "")
 	skill.ToolsOnly = true
 	after, m, text := r.readMeta(n, skill, metaStat)
@@ -96,7 +97,7 @@ func (s *scan) scriptsIn(n *node) []string {
 		if !isScript(l.name) {
 			continue
 		}
-		if st, err := s.statIn(n.at(l.name)); err == nil && st.isRegular() {
+		if st, err := s.statIn(n.at(l.name)); err == nil && st.IsRegular() {
 			scripts = append(slices.Clip(scripts), l.name)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"pannier"
+	"pannier/internal/fsx"
 )
 
 // errDeaf is why the kernel tells of nothing when the backend ended although nobody closed it.
@@ -133,7 +134,7 @@ func (w *Watcher) ask(dir *watch) error {
 // evict makes room for an inode that is watched by another path, for which the kernel would return that watch again, and
 // fsnotify go on to call it by the other path. Most often the directory was renamed, and the event for it is still to
 // come. It is an error where both paths lead to it.
-func (w *Watcher) evict(id fileID) error {
+func (w *Watcher) evict(id fsx.FileID) error {
 	other := w.table.byID[id]
 	if other == nil {
 		return nil

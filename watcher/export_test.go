@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pannier"
+	"pannier/internal/fsx"
 )
 
 // Backend lets tests stand in for the kernel.
@@ -111,12 +112,12 @@ type Sighting struct {
 
 // Look shows it a directory and returns what it tells of.
 func (s *Sighting) Look(seen Seen, at time.Time) string {
-	now := sighting{dir: stamp{mtime: seen.Changed.UnixNano()}}
+	now := sighting{dir: stamp{Stamp: fsx.Stamp{MTime: seen.Changed.UnixNano()}}}
 	if seen.Failed {
 		now.dir = stamp{err: unix.EIO}
 	}
 	for _, f := range seen.Files {
-		stamp := stamp{id: fileID{ino: f.Inode}, size: f.Size, ctime: f.Changed.UnixNano()}
+		stamp := stamp{Stamp: fsx.Stamp{FileID: fsx.FileID{Ino: f.Inode}, Size: f.Size, CTime: f.Changed.UnixNano()}}
 		now.files = append(now.files, file{path: f.Name, stamp: stamp})
 	}
 	if !s.begun {

@@ -8,16 +8,14 @@ import (
 	"syscall"
 
 	"pannier"
+	"pannier/internal/fsx"
 )
 
-// fileID tells what the kernel watches: an inode, whatever path leads to it.
-type fileID struct{ dev, ino uint64 }
-
 // identify returns the identity of the directory at path. A link is no directory.
-func identify(path string) (fileID, error) {
+func identify(path string) (fsx.FileID, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
-		return fileID{}, err
+		return fsx.FileID{}, err
 	}
 	return idOf(path, info)
 }
@@ -29,12 +27,11 @@ func (d *watch) replaced() bool {
 	return err == nil && now != d.id || err != nil && gone(err)
 }
 
-func idOf(path string, info fs.FileInfo) (fileID, error) {
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || !info.IsDir() {
-		return fileID{}, &fs.PathError{Op: "watch", Path: path, Err: syscall.ENOTDIR}
+func idOf(path string, info fs.FileInfo) (fsx.FileID, error) {
+	if !info.IsDir() {
+		return fsx.FileID{}, &fs.PathError{Op: "watch", Path: path, Err: syscall.ENOTDIR}
 	}
-	return fileID{dev: uint64(st.Dev), ino: st.Ino}, nil // Dev is narrower on other systems
+	return fsx.StampOf(info).FileID, nil
 }
 
 // listing is what of the entries of a directory decides where to go on.

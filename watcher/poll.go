@@ -177,7 +177,7 @@ func (w *Watcher) visit(dir *watch) {
 	}
 	at := time.Now()
 	now := w.sight(dir, at)
-	if fault := now.dir.fault(); fault != nil && gone(fault) || fault == nil && now.dir.id != dir.id {
+	if fault := now.dir.fault(); fault != nil && gone(fault) || fault == nil && now.dir.FileID != dir.id {
 		w.noticeGone(dir, at)
 		return
 	}

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+
+	"pannier/internal/fsx"
 )
 
 // role says why a directory is watched, and so which of its events count. A directory can have several.
@@ -26,8 +28,8 @@ const (
 
 // watch is one watched directory.
 type watch struct {
-	path  string // without links, as the backend knows it
-	id    fileID // what was at path when it was armed
+	path  string     // without links, as the backend knows it
+	id    fsx.FileID // what was at path when it was armed
 	roles role
 	kind  string // of the file system, if others may change it unseen
 	heard bool   // the kernel tells of changes in it
@@ -55,13 +57,13 @@ func (d *watch) entered() bool { return d.has(roleTree) && !d.skill && d.reach >
 // table holds the watches by path and by identity. The goroutine of Run is the only one that writes it.
 type table struct {
 	byPath map[string]*watch
-	byID   map[fileID]*watch // of two paths to one directory, that which came first
+	byID   map[fsx.FileID]*watch // of two paths to one directory, that which came first
 	polled map[*watch]struct{}
 }
 
 func newTable() table {
 	return table{
-		byPath: make(map[string]*watch), byID: make(map[fileID]*watch), polled: make(map[*watch]struct{}),
+		byPath: make(map[string]*watch), byID: make(map[fsx.FileID]*watch), polled: make(map[*watch]struct{}),
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"pannier/internal/fsx"
 )
 
 // maxLinks bounds the links on one way, as the kernel does.
@@ -17,7 +19,7 @@ type way struct {
 	// real is the path without links of the directory that the path leads to, and id what is there. real is empty where
 	// it leads nowhere; err says why if that is not just because nothing is there.
 	real string
-	id   fileID
+	id   fsx.FileID
 	err  error
 	// file is the path without links of what the path leads to where that is no directory.
 	file string
@@ -35,7 +37,7 @@ func (w way) same(other way) bool {
 
 // step is what lies at one entry of a way.
 type step struct {
-	id     fileID // of a directory
+	id     fsx.FileID // of a directory
 	link   bool
 	target string // of a link
 	err    error  // why it is no directory

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -21,10 +20,6 @@ import (
 	"pannier/internal/fsx"
 	"pannier/publish/api"
 )
-
-// racy is how young a file may be so that a change after it was read may not show in its times (a clock tick of the kernel,
-// two seconds on some file systems).
-const racy = 2 * time.Second
 
 // tokensPatience is how long a request waits for the file of tokens. While its disk does not answer, the tokens that were read last
 // hold.
@@ -45,26 +40,11 @@ type tokenList struct {
 
 // knownTokens is what a look at the file found. It is never changed.
 type knownTokens struct {
-	mark   fileMark
+	stamp  fsx.Stamp
 	read   time.Time // when it was, zero before
 	mode   fs.FileMode
 	tokens []api.Token
 	failed error // of the last attempt
-}
-
-// fileMark is another one when a file has changed, unless that was just now.
-type fileMark struct {
-	device, inode    uint64
-	size             int64
-	written, changed time.Time
-}
-
-func markOf(info fs.FileInfo) fileMark {
-	m := fileMark{size: info.Size(), written: info.ModTime()}
-	if s, ok := info.Sys().(*syscall.Stat_t); ok {
-		m.device, m.inode, m.changed = s.Dev, s.Ino, time.Unix(s.Ctim.Unix())
-	}
-	return m
 }
 
 // openTokens reads the file for the first time. Here what can not be read is an error: there is nothing before it.
@@ -122,12 +102,12 @@ func (f *tokenList) lookOn() {
 func (f *tokenList) look() {
 	now := *f.newest.Load()
 	info, err := os.Stat(f.path)
-	if err == nil && markOf(info) == now.mark && now.read.Sub(now.mark.changed) > racy {
+	if err == nil && fsx.StampOf(info) == now.stamp && !now.stamp.WithinRacyWindow(now.read) {
 		return
 	}
 	var tokens []api.Token
 	if err == nil {
-		now.mark, now.read = markOf(info), time.Now()
+		now.stamp, now.read = fsx.StampOf(info), time.Now()
 		tokens, err = readTokens(f.path, info)
 		if info.Mode().IsRegular() {
 			now.mode = info.Mode()

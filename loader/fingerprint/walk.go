@@ -132,7 +132,7 @@ const fileTries = 3
 // file adds a regular file, from what is known of it or from its bytes.
 func (w *walker) file(ctx context.Context, dir *os.Root, rel, name string, info fs.FileInfo) error {
 	for range fileTries {
-		mark, proves := markOf(rel, statOf(info), w.look)
+		mark, proves := markOf(rel, fsx.StampOf(info), w.look)
 		content, known := w.known.content(mark)
 		if !known {
 			var err error
@@ -199,7 +199,7 @@ func unchanged(f *os.File, info fs.FileInfo) error {
 	if err != nil {
 		return err
 	}
-	if !sameState(statOf(opened), statOf(info)) {
+	if fsx.StampOf(opened) != fsx.StampOf(info) {
 		return pannier.ErrChanged
 	}
 	return nil
