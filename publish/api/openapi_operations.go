@@ -100,7 +100,7 @@ var operations = map[string]operation{
 		parameters: []parameter{
 			queryList("types", pannier.EventType(""), "Only events of these types."),
 			query("follow", "boolean", "With 0 the stream ends with the newest event there is."),
-			{"Last-Event-ID", "header", "The number of the event to begin behind.", object{"type": "integer", "minimum": 0}},
+			{"Last-Event-ID", "header", "The number of the event to begin behind.", uint64(0)},
 		},
 	},
 	"GET /v1/rpc": {

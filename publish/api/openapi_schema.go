@@ -96,12 +96,16 @@ func plain(kind reflect.Kind) object {
 		return object{"type": "string"}
 	case reflect.Bool:
 		return object{"type": "boolean"}
-	case reflect.Int, reflect.Int64, reflect.Int32:
+	case reflect.Int, reflect.Int32:
 		return object{"type": "integer"}
-	case reflect.Uint, reflect.Uint64, reflect.Uint32:
+	case reflect.Int64:
+		return object{"type": "integer", "format": "int64"}
+	case reflect.Uint, reflect.Uint32:
 		return object{"type": "integer", "minimum": 0}
+	case reflect.Uint64:
+		return object{"type": "integer", "format": "int64", "minimum": 0}
 	case reflect.Float64:
-		return object{"type": "number"}
+		return object{"type": "number", "format": "double"}
 	}
 	return object{} // anything
 }
@@ -141,7 +145,7 @@ var fieldSchemas = map[string]object{
 
 var (
 	rpcVersion = object{"type": "string", "const": "2.0"}
-	rpcID      = object{"oneOf": []any{object{"type": "string"}, object{"type": "number"}, object{"type": "null"}}}
+	rpcID      = object{"oneOf": []any{object{"type": "string"}, object{"type": "number", "format": "double"}, object{"type": "null"}}}
 )
 
 func anyKeys(kinds ...string) object {
