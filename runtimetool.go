@@ -2,8 +2,8 @@ package pannier
 
 import "encoding/json"
 
-// RuntimeToolKind says how an agent runs a tool that a skill declares (Pioneer skills architecture, "Runtime tools").
-// pannier runs none.
+// RuntimeToolKind says how an agent runs a tool of a skill: one that it declares (Pioneer skills architecture, "Runtime tools"), or
+// one in its files. pannier runs none.
 type RuntimeToolKind string
 
 // The kinds of runtime tool.
@@ -11,16 +11,20 @@ const (
 	RuntimeShell RuntimeToolKind = "shell"
 	RuntimeHTTP  RuntimeToolKind = "http"
 	RuntimeProxy RuntimeToolKind = "function_proxy"
+	// RuntimePython is a `@tool` function in a Python file, RuntimeScript an executable file in scripts/.
+	RuntimePython RuntimeToolKind = "python"
+	RuntimeScript RuntimeToolKind = "script"
 )
 
-// Why a declared tool is kept back. The first that fits is told: what is wrong with the declaration, then trust, then the
-// bounds.
+// Why a tool is kept back. The first that fits is told: what is wrong with the declaration, then trust, then the bounds. A tool
+// in a file that nothing else is against is kept back by [ToolsDisabled].
 const (
 	ToolInvalidDeclaration = "invalid_declaration"
 	ToolTrustTooLow        = "trust_level_too_low"
 	ToolTooMany            = "max_dynamic_tools_per_skill"
 	ToolInvalidSlug        = "invalid_tool_slug"
 	ToolDuplicateName      = "duplicate_canonical_name"
+	ToolsDisabled          = "dynamic_tools_disabled"
 )
 
 // RuntimeTool is a tool that an active skill declares, as an agent can offer it to its model.
@@ -43,7 +47,7 @@ type RuntimeTool struct {
 	Diagnostics []ToolDiagnostic `json:"diagnostics,omitempty"`
 }
 
-// ExcludedTool is a declared tool that is kept back.
+// ExcludedTool is a tool that is kept back.
 type ExcludedTool struct {
 	// Name is as of a [RuntimeTool], with nothing behind the last dot where the tool has no name.
 	Name        string          `json:"name"`

@@ -52,14 +52,16 @@ type Entry struct {
 	ScanSummary *ScanSummary `json:"scan_summary,omitempty"`
 	// Activity is when the skill was last used, where a client asks for it. No snapshot holds it.
 	Activity *Activity `json:"activity,omitempty"`
+	// FileTools are the tools in files of the skill, FoundDigest that of all that was found in them; none until they were looked at.
+	FileTools   []Tool `json:"-"`
+	FoundDigest Digest `json:"-"`
 	// Rank orders the skills as config.yaml lists them; without a list, as they are ordered by slug.
 	Rank int `json:"-"`
 }
 
-// Automatic reports whether the model is offered the skill without anybody naming it. There is nothing to offer of one that
-// has tools only.
+// Automatic reports whether the model is offered the skill in turns that do not name it.
 func (e *Entry) Automatic() bool {
-	return e.Usable && e.Policy.AllowImplicit && !e.DisableModelInvocation && !e.ToolsOnly
+	return e.Usable && e.Policy.AllowImplicit && !e.DisableModelInvocation
 }
 
 // Snapshot is one immutable state of the registry.

@@ -111,8 +111,8 @@ type Resolution struct {
 	Digest          Digest          `json:"digest"`
 	Active          []ActiveSkill   `json:"active"`
 	Rejected        []RejectedSkill `json:"rejected"`
-	// Tools are the runtime tools that the active skills declare, ExcludedTools those that are kept back; by skill, then by
-	// name.
+	// Tools are the runtime tools that the active skills declare, ExcludedTools those that are kept back, tools in files
+	// among them; by skill, then by name.
 	Tools         []RuntimeTool  `json:"tools"`
 	ExcludedTools []ExcludedTool `json:"excluded_tools"`
 	// AllowedTools are what is left of the caller's own tools.

@@ -7,6 +7,9 @@ import (
 	"pannier/internal/yamldoc"
 )
 
+// codeNoDescription is the code of the problem of a skill without a description of its own.
+const codeNoDescription = "skill.description.missing"
+
 // description returns what the skill does. One that begins with a bracket or a brace, such as `[TODO: write this]`, is the text
 // that stands there, as other readers have it: nobody means a list or a mapping.
 func (c *contract) description() string {
@@ -26,7 +29,7 @@ func (c *contract) description() string {
 	if v.Kind() == yamldoc.Null && strings.HasPrefix(c.sourceOf(field), "#") {
 		message, hint = "the description is empty, because `#` begins a comment", "put the text in double quotes"
 	}
-	c.tell("skill.description.missing", field, v, message, hint)
+	c.tell(codeNoDescription, field, v, message, hint)
 	return ""
 }
 

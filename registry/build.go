@@ -33,6 +33,7 @@ func assess(in Inputs) *pannier.Snapshot {
 		s.Problems = append(s.Problems, in.Lost.problem())
 	}
 	s.Entries = arrange(choices, in.Policies, in.Workspace.Listed)
+	describe(s.Entries, in.Contents)
 	judge(s.Entries, &in)
 	s.Problems = append(s.Problems, contests(s, in.Catalog.Locks)...)
 	return s
@@ -67,6 +68,26 @@ func arrange(choices []choice, policies pannier.Policies, listed bool) []pannier
 		}
 	}
 	return entries
+}
+
+// describe adds what was found in the files of skills. A description that a skill has of its own counts before that.
+func describe(entries []pannier.Entry, contents map[string]pannier.Contents) {
+	if len(contents) == 0 {
+		return
+	}
+	for i := range entries {
+		e := &entries[i]
+		found, ok := contents[e.Path]
+		if !ok {
+			continue
+		}
+		e.FileTools, e.FoundDigest = found.Tools, found.Digest
+		if e.Description == "" && found.Description != "" {
+			described := *e.Skill
+			described.Description = found.Description
+			e.Skill = &described
+		}
+	}
 }
 
 // listedAndShadowed reports that the list of config.yaml names a skill that another one keeps from being used.

@@ -51,7 +51,7 @@ func owners(s *pannier.Snapshot) []*pannier.Entry {
 
 // differs reports whether an entry shows anything else than it did. Sum covers what the skill itself says.
 func differs(a, b *pannier.Entry) bool {
-	return a.Sum != b.Sum || a.State != b.State || a.ID != b.ID || a.Policy != b.Policy || !slices.Equal(a.Reasons, b.Reasons) ||
+	return a.Sum != b.Sum || a.State != b.State || a.ID != b.ID || a.Policy != b.Policy || a.FoundDigest != b.FoundDigest || !slices.Equal(a.Reasons, b.Reasons) ||
 		!slices.Equal(a.Problems[len(a.Skill.Problems):], b.Problems[len(b.Skill.Problems):])
 }
 

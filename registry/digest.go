@@ -81,6 +81,9 @@ func appendEntry(b []byte, e *pannier.Entry) []byte {
 	if e.Deleting {
 		b = appendTexts(b, "deleting")
 	}
+	if !e.FoundDigest.IsZero() {
+		b = append(appendTexts(b, "found"), e.FoundDigest[:]...)
+	}
 	b = appendTexts(b, string(e.State), e.ID, string(e.Policy.Source), string(e.Policy.ImplicitSource))
 	b = strconv.AppendBool(strconv.AppendBool(b, e.Policy.Enabled), e.Policy.AllowImplicit)
 	b = binary.AppendUvarint(b, uint64(len(e.Reasons)))

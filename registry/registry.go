@@ -33,6 +33,8 @@ type Inputs struct {
 	// Scanned has, by the path of each skill whose content has a scan verdict, the [pannier.Skill.Sum] that it was found
 	// with. A skill that is not in it, or has another sum, is pending. Nil lets skills be used before they are scanned.
 	Scanned map[string]pannier.Digest
+	// Contents are what was found in the files of skills, by their paths. They may be those of a moment ago.
+	Contents map[string]pannier.Contents
 	// Lost is set while it is unknown which skills were disabled or blocked; nil means that it is known.
 	Lost *Lost
 	// Runtime names the agent's adapter; empty leaves it to config.yaml.

@@ -52,7 +52,9 @@ type fingerprints struct {
 	unscanned chan struct{} // has one where there may be a fingerprint without a verdict
 	tickets   atomic.Uint64 // numbers the computations in the order in which they begin
 	// firstRead is closed once every skill was read, or readTimeout has passed.
-	firstRead   chan struct{}
+	firstRead chan struct{}
+	// contents looks into the files of a skill; nil does not.
+	contents    func(context.Context, *pannier.Skill) (pannier.Contents, error)
 	isFirstRead sync.Once
 	hints       hints // of the skills in them, the next round goes through first
 	shown       atomic.Pointer[shownFingerprints]
@@ -68,20 +70,24 @@ type fingerprints struct {
 	unjudged     bool                      // there are verdicts that the registry does not know
 	cleared      map[string]pannier.Digest // what the registry knows as scanned: the Sum of the skill by its path
 	uncleared    bool                      // there are more
+	unfound      bool                      // there are contents that the registry does not know
 	undeep       bool                      // deep is not that of directories
 	told, judged time.Time                 // when fingerprints were shown, and when verdicts were handed over last
 }
 
 // directory is what is known of a skill directory.
 type directory struct {
-	digest  pannier.Digest // zero where it could not be computed
-	since   uint64         // the ticket of the computation that first had this digest
-	of      pannier.Digest // the Sum of the skill that it was computed for
-	files   *fingerprint.Known
-	dirs    []string // inside of it, absolute; only where scans are enforced
-	parts   fingerprint.Parts
-	ticket  uint64
-	trouble string
+	digest pannier.Digest // zero where it could not be computed
+	since  uint64         // the ticket of the computation that first had this digest
+	of     pannier.Digest // the Sum of the skill that it was computed for
+	files  *fingerprint.Known
+	dirs   []string // inside of it, absolute; only where scans are enforced
+	parts  fingerprint.Parts
+	// contents are what was found with the fingerprint foundIn.
+	contents pannier.Contents
+	foundIn  pannier.Digest
+	ticket   uint64
+	trouble  string
 }
 
 // verdict is why a directory is blocked.
@@ -305,6 +311,9 @@ func (f *fingerprints) compute(ctx context.Context, s *pannier.Skill, pace func(
 	ticket := f.tickets.Add(1)
 	p, err := f.read(ctx, s, pace)
 	f.learn(s, ticket, p, err)
+	if err == nil {
+		f.lookInto(ctx, s, p)
+	}
 	return p.Digest, err
 }
 

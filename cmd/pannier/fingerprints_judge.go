@@ -164,12 +164,16 @@ func (f *fingerprints) update() (s *pannier.Snapshot, judged bool) {
 		f.showDeepLocked()
 	}
 	if !f.unjudged && !f.uncleared {
-		return f.registry.Current(), false
+		if !f.unfound {
+			return f.registry.Current(), false
+		}
+		contents := f.contentsLocked()
+		return f.registry.Update(func(in *registry.Inputs) { in.Contents = contents }), false
 	}
 	f.unjudged, f.uncleared, f.judged = false, false, time.Now()
 	f.dropLocked()
-	rules, scanned := f.rulesLocked(), f.scannedLocked()
-	return f.registry.Update(func(in *registry.Inputs) { in.Scans, in.Scanned = rules, scanned }), true
+	rules, scanned, contents := f.rulesLocked(), f.scannedLocked(), f.contentsLocked()
+	return f.registry.Update(func(in *registry.Inputs) { in.Scans, in.Scanned, in.Contents = rules, scanned, contents }), true
 }
 
 // keepBlocked keeps which directories are blocked for the next process. It returns once the disk has that.

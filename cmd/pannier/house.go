@@ -99,6 +99,28 @@ func (h *house) lookAtAll(ctx context.Context) (*pannier.Snapshot, error) {
 	return s, err
 }
 
+// lookInside looks at everything and into the files of the skills, which a sidecar does in the background.
+func (h *house) lookInside(ctx context.Context) (*pannier.Snapshot, error) {
+	s, err := h.lookAtAll(ctx)
+	if err != nil {
+		return nil, err
+	}
+	contents := map[string]pannier.Contents{}
+	for i := range s.Entries {
+		e := &s.Entries[i]
+		if e.State == pannier.StateShadowed || e.Deleting {
+			continue
+		}
+		if found, err := h.loader.Contents(ctx, e.Skill); err == nil && !found.Digest.IsZero() {
+			contents[e.Path] = found
+		}
+	}
+	if err := ctx.Err(); err != nil || len(contents) == 0 {
+		return s, err
+	}
+	return h.registry.Update(func(in *registry.Inputs) { in.Contents = contents }), nil
+}
+
 // gatherTries is how often skills and config.yaml are read again because the volume that they lie in was swapped between them.
 const gatherTries = 4
 

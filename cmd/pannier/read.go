@@ -118,7 +118,7 @@ func (p *program) readDirectory(ctx context.Context, s config.Settings) (*client
 		return nil, err
 	}
 	h := newHouse(s, p.environ, registry.Options{FirstVersion: uint64(time.Now().UnixMilli())})
-	look := func(ctx context.Context, _ bool) (*pannier.Snapshot, error) { return h.lookAtAll(ctx) }
+	look := func(ctx context.Context, _ bool) (*pannier.Snapshot, error) { return h.lookInside(ctx) }
 	if _, err := look(ctx, true); err != nil {
 		return nil, err
 	}

@@ -74,7 +74,12 @@ func compactNote(unread []item) string {
 // compactBlock returns what the list says of a skill.
 func (r *Renderer) compactBlock(e item) *block {
 	return r.block(formCompact, e, func(e *pannier.Entry) string {
-		text := "- " + displayName(e) + "\n  Skill slug for read_skill: `" + e.Qualified() + "`\n"
+		text := "- " + displayName(e) + "\n"
+		if e.ToolsOnly {
+			text += "  Tools, without instructions to read: " + toolNames(e) + "\n"
+		} else {
+			text += "  Skill slug for read_skill: `" + e.Qualified() + "`\n"
+		}
 		if description := fold(e.Description); description != "" {
 			text += "  Use when: " + description + "\n"
 		}

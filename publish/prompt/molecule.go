@@ -14,7 +14,7 @@ const (
 	moleculeExamples = "\nExamples of requests that this skill is for:\n\n"
 )
 
-// molecule shows every skill that has a body, in the order of config.yaml, with the requests that its author gives as
+// molecule shows every skill that has a body or tools only, in the order of config.yaml, with the requests that its author gives as
 // examples, its links and the files of its examples/, and the peers behind them. Over a limit, skills keep their names and
 // descriptions first, then peers are put in, then bodies, links and files.
 func (r *Renderer) molecule(bodies map[string]string, into *Section) {
@@ -62,7 +62,7 @@ func (r *Renderer) moleculeSystem(bodies map[string]string, into *Section) {
 func (r *Renderer) moleculeHeadings(bodies map[string]string, into *Section) headings {
 	ours := headings{}
 	for _, e := range into.items {
-		if _, ok := bodies[e.Slug]; ok {
+		if _, ok := bodies[e.Slug]; ok || e.toolsOnly {
 			ours.add(r.moleculeName(e).text, e.Slug)
 		}
 	}
@@ -78,6 +78,9 @@ func (r *Renderer) moleculeTiers(bodies map[string]string, ours headings, into *
 	}
 	return tiers(bodies, into, func(e item) string {
 		heads[e.place] = "\n### " + r.moleculeName(e).text + "\n" + ours.escape(r.moleculeDescription(e).text, e.Slug)
+		if e.toolsOnly {
+			return heads[e.place] + "Tools: " + toolNames(e.Entry) + "\n"
+		}
 		return heads[e.place] + "The instructions are not shown here. Read them with `GET /v1/skills/" + e.Slug + "/content`.\n"
 	}, write), write
 }

@@ -76,7 +76,7 @@ func (r *Renderer) RenderActive(active Active, bodies map[string]string, format 
 	for _, s := range active.Spans {
 		into.items = append(into.items, active.Rest.items[s.From:s.To]...)
 	}
-	into.items = slices.DeleteFunc(into.items, item.unreadable)
+	into.items = slices.DeleteFunc(into.items, item.missing)
 	for i := range into.items {
 		into.items[i].place = int32(i)
 	}

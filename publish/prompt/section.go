@@ -32,11 +32,11 @@ type item struct {
 	place     int32  // among the items, in the order of the resolution
 	implicit  bool   // nobody named it
 	byPath    bool   // a file of the turn did
-	toolsOnly bool
+	toolsOnly bool   // it has no body to show, and nothing is omitted without one
 }
 
-// unreadable reports whether there is nothing to show of a skill: it is not there, or it has tools only.
-func (e item) unreadable() bool { return e.Entry == nil || e.toolsOnly }
+// missing reports whether the snapshot has no such skill.
+func (e item) missing() bool { return e.Entry == nil }
 
 // Prompt returns the prompt in memory of its own.
 func (s *Section) Prompt() pannier.Prompt {

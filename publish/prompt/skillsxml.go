@@ -14,7 +14,7 @@ const (
 	skillEnd      = "</skill>\n"
 )
 
-// skillsXML shows every skill that has a body, ordered by slug, with its links and the files of its examples/. Over a limit a skill keeps its triggers, and gets its
+// skillsXML shows every skill that has a body or tools only, ordered by slug, with its links and the files of its examples/. Over a limit a skill keeps its triggers, and gets its
 // description, which else nothing tells.
 //
 // Aleph leaves a skill out that is disabled or of a scope that the turn has no use for. What is disabled is not active here
@@ -51,6 +51,9 @@ func (r *Renderer) skillsShort(e item) *block {
 		text := `<skill id="` + e.Slug + `" name="` + escape(displayName(e)) + "\">\n"
 		if description := escape(fold(e.Description)); description != "" {
 			text += "<description>\n" + description + "\n</description>\n"
+		}
+		if e.ToolsOnly {
+			return text + triggers(e) + r.show.elements(e) + "<tools>\n" + escape(toolNames(e)) + "\n</tools>\n" + skillEnd
 		}
 		return text + triggers(e) + r.show.elements(e) +
 			instructions("The instructions are not shown here. Read them with `GET /v1/skills/"+e.Slug+"/content`.")

@@ -18,15 +18,22 @@ type tier struct {
 // hintSize is about what telling how to read a skill takes. A body of more than that is never shorter.
 const hintSize = 200
 
-// tiers returns the skills that have a body.
+// tiers returns the skills that have a body, or tools only.
 func tiers(bodies map[string]string, into *Section, short func(item) string, whole func(*tier) string) []*tier {
 	var skills []*tier
 	for _, e := range into.items {
+		t := &tier{item: e}
 		body, ok := bodies[e.Slug]
-		if !ok {
+		switch {
+		case e.toolsOnly:
+			t.short, t.complete = short(e), true
+			t.shortSize = runes(t.short)
+			skills = append(skills, t)
+			continue
+		case !ok:
 			continue
 		}
-		t := &tier{item: e, short: short(e)}
+		t.short = short(e)
 		if t.shortSize = runes(t.short); !exceeds(body, hintSize) {
 			if text := whole(t); runes(text) <= t.shortSize {
 				t.short, t.shortSize, t.complete = text, runes(text), true
@@ -54,7 +61,7 @@ func keepShort(skills []*tier, used int, into *Section) int {
 func showWhole(skills []*tier, used int, bodies map[string]string, into *Section, whole func(*tier) string) int {
 	for _, t := range skills {
 		room := into.room(used - t.shortSize)
-		if t.text == "" || exceeds(bodies[t.Slug], room) {
+		if t.text == "" || t.toolsOnly || exceeds(bodies[t.Slug], room) {
 			continue
 		}
 		text := whole(t)

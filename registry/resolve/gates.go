@@ -25,7 +25,7 @@ func (r *resolver) judge(e *pannier.Entry, via string) verdict {
 	}
 	switch {
 	case via == "":
-		return is(pannier.RejectedNotMatched, notMatched(e))
+		return is(pannier.RejectedNotMatched, notMatched)
 	case explicit && !e.UserInvocable:
 		return is(pannier.RejectedNotUserInvocable, "the skill says user-invocable: false, so nobody selects it by name")
 	case !explicit && e.DisableModelInvocation:
@@ -67,7 +67,7 @@ func Rejection(e *pannier.Entry) string {
 // frontmatter (Pioneer skills architecture, "Policy").
 func (r *resolver) wayIn(e *pannier.Entry) string {
 	switch {
-	case !e.Policy.AllowImplicit || e.ToolsOnly:
+	case !e.Policy.AllowImplicit:
 		return ""
 	case r.files.match(e.Paths):
 		return pannier.ViaPath
@@ -75,12 +75,7 @@ func (r *resolver) wayIn(e *pannier.Entry) string {
 	return pannier.ViaImplicit
 }
 
-func notMatched(e *pannier.Entry) string {
-	if e.ToolsOnly {
-		return "the turn does not name it, and it has no instructions that the model could be offered"
-	}
-	return "the turn does not name it, and policy does not let it be used unasked (allow_implicit_invocation)"
-}
+const notMatched = "the turn does not name it, and policy does not let it be used unasked (allow_implicit_invocation)"
 
 // gates are the words for the reasons against a skill, in the order in which they are asked for.
 var gates = []string{

@@ -76,9 +76,12 @@ func TestVerbose(t *testing.T) {
 	s := snapshot(slices.Concat(slices.Clone(house.Entries), []pannier.Entry{entry("zz-tools", implicit, toolsOnly)})...)
 	r := resolve.Resolve(s, pannier.Turn{Verbose: true, Text: "@skill:mac @skill:gone", Capabilities: []pannier.Capability{{ID: "z", Slug: "zeta/csv"}}})
 	_, rejected := said(r)
+	if !slices.ContainsFunc(r.Active, func(a pannier.ActiveSkill) bool { return a.Slug == "zz-tools" }) {
+		t.Errorf("active %+v: a skill of tools only is offered too", r.Active)
+	}
 	want := "z=csv:shadowed mac:unsupported_platform gone:not_found broken:invalid_metadata csv:not_matched hidden-broken:not_matched " +
 		"needy:not_matched no-any:not_matched no-env:not_matched other-runtime:not_matched quiet:disabled_model_invocation " +
-		"unlisted:unlisted unlisted-broken:unlisted wanted:not_matched zz-tools:not_matched"
+		"unlisted:unlisted unlisted-broken:unlisted wanted:not_matched"
 	if rejected != want {
 		t.Errorf("got  %s\nwant %s", rejected, want)
 	}

@@ -27,7 +27,13 @@ var minimumTrust = map[pannier.RuntimeToolKind]pannier.Trust{
 	pannier.RuntimeShell: pannier.TrustVerified,
 	pannier.RuntimeHTTP:  pannier.TrustCommunity,
 	pannier.RuntimeProxy: pannier.TrustCommunity,
+	// Those in files run with what the agent may do too.
+	pannier.RuntimePython: pannier.TrustVerified,
+	pannier.RuntimeScript: pannier.TrustVerified,
 }
+
+// declarable are the kinds of tool that a frontmatter can declare.
+var declarable = []pannier.RuntimeToolKind{pannier.RuntimeShell, pannier.RuntimeHTTP, pannier.RuntimeProxy}
 
 // ToolTrust returns the trust that the origin of a skill must have for its tools of a kind, empty for a kind that there is
 // not.
@@ -58,13 +64,13 @@ type declaration struct {
 }
 
 func (p *planner) skill(e *pannier.Entry) {
-	from := len(p.tools)
+	from, before := len(p.tools), len(p.excluded)
 	for i := range e.RuntimeTools {
 		tool := &e.RuntimeTools[i]
 		var d declaration
 		err := json.Unmarshal(tool.Declaration, &d)
 		name := runtimeToolNamePart + e.Slug + "." + tool.Name
-		if err != nil || minimumTrust[d.Kind] == "" {
+		if err != nil || !slices.Contains(declarable, d.Kind) {
 			d.Kind = ""
 		}
 		reason, detail := exclusion(e, tool, d.Kind, name, len(p.tools)-from)
@@ -75,6 +81,40 @@ func (p *planner) skill(e *pannier.Entry) {
 			continue
 		}
 		p.tools = append(p.tools, materialise(e, tool, &d, name))
+	}
+	if len(e.FileTools) > 0 {
+		p.files(e, from)
+		slices.SortStableFunc(p.excluded[before:], func(a, b pannier.ExcludedTool) int { return strings.Compare(a.Name, b.Name) })
+	}
+}
+
+// files keeps back the tools in files of a skill, because nothing runs them. Its tools from an index on are those that are not.
+func (p *planner) files(e *pannier.Entry, from int) {
+	taken := map[string]bool{}
+	for i := range p.tools[from:] {
+		taken[p.tools[from+i].Name] = true
+	}
+	for i := range e.FileTools {
+		tool := &e.FileTools[i]
+		kind := pannier.RuntimePython
+		if tool.Kind == pannier.ToolScript {
+			kind = pannier.RuntimeScript
+		}
+		slug := pannier.Slugify(tool.Name)
+		name := runtimeToolNamePart + e.Slug + "." + slug
+		reason, detail := exclusion(e, tool, kind, name, 0)
+		switch {
+		case slug == "":
+			reason, detail = pannier.ToolInvalidSlug, "its name has no ASCII letter and no digit"
+		case taken[name]:
+			reason, detail = pannier.ToolDuplicateName, "another tool of the skill has this name"
+		case reason == "":
+			reason, detail = pannier.ToolsDisabled, fmt.Sprintf("tools of kind %s are listed and not run", kind)
+		}
+		taken[name] = true
+		p.excluded = append(p.excluded, pannier.ExcludedTool{
+			Name: name, Description: describe(tool), Kind: kind, Skill: e.Slug, Reason: reason, Detail: detail,
+		})
 	}
 }
 

@@ -195,3 +195,52 @@ func FuzzOutputPolicy(f *testing.F) {
 		}
 	})
 }
+
+// TestToolsInFiles are told and kept back: "Tools from tools/ are registered as MCP tools available to the agent" (Molecule, "How
+// skills reach the agent"), and nothing here runs them.
+func TestToolsInFiles(t *testing.T) {
+	holds := func(tools ...pannier.Tool) func(*pannier.Entry) {
+		return func(e *pannier.Entry) { e.FileTools = tools }
+	}
+	function, script := pannier.ToolFunction, pannier.ToolScript
+	s := snapshot(
+		entry("idle", holds(pannier.Tool{Name: "x", Kind: function}), trusted(pannier.TrustVerified)), // it is not active
+		entry("low", implicit, holds(pannier.Tool{Name: "x", Kind: function}), trusted(pannier.TrustCommunity)),
+		entry("work", implicit, declaresTool("run", `{"kind":"http"}`), trusted(pannier.TrustVerified), holds(
+			pannier.Tool{Name: "write_page", Kind: function, Description: "Writes\x1b it."}, pannier.Tool{Name: "運", Kind: function},
+			pannier.Tool{Name: "run", Kind: function}, pannier.Tool{Name: "a.sh", Kind: script}, pannier.Tool{Name: "write-page", Kind: script},
+		)),
+	)
+	r := resolve.Resolve(s, pannier.Turn{})
+	if len(r.Tools) != 1 {
+		t.Errorf("tools %+v", r.Tools)
+	}
+	var got []string
+	for _, x := range r.ExcludedTools {
+		got = append(got, fmt.Sprintf("%s %s %s %s", x.Name, x.Kind, x.Reason, x.Description))
+		if x.Detail == "" {
+			t.Errorf("%s: no detail", x.Name)
+		}
+	}
+	want := []string{
+		"skill.low.x python trust_level_too_low Runtime tool 'x'",
+		"skill.work. python invalid_tool_slug Runtime tool '運'",
+		"skill.work.a-sh script dynamic_tools_disabled Runtime tool 'a.sh'",
+		"skill.work.run python duplicate_canonical_name Runtime tool 'run'",
+		"skill.work.write-page python dynamic_tools_disabled Writes it.",
+		"skill.work.write-page script duplicate_canonical_name Runtime tool 'write-page'",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestDeclaredKinds: a frontmatter declares no tool of a kind that only files have.
+func TestDeclaredKinds(t *testing.T) {
+	for _, kind := range []string{"python", "script"} {
+		s := snapshot(entry("a", implicit, declaresTool("x", `{"kind":"`+kind+`"}`), trusted(pannier.TrustInternal)))
+		if r := resolve.Resolve(s, pannier.Turn{}); len(r.Tools) != 0 || len(r.ExcludedTools) != 1 || r.ExcludedTools[0].Reason != pannier.ToolInvalidDeclaration {
+			t.Errorf("%s: %+v, excluded %+v", kind, r.Tools, r.ExcludedTools)
+		}
+	}
+}

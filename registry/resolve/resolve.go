@@ -73,7 +73,7 @@ type resolver struct {
 	active   map[*pannier.Entry]int  // what is not implicit: index in out.Active, while that grows by names
 	refused  map[string]bool         // what the text named and did not get, told once
 	told     map[*pannier.Entry]bool // what is rejected
-	tooled   []*pannier.Entry        // the active ones that declare tools
+	tooled   []*pannier.Entry        // the active ones that have tools
 	out      pannier.Resolution
 }
 
@@ -195,7 +195,7 @@ func (r *resolver) add(e *pannier.Entry, via, arguments string) {
 	r.out.Active = append(r.out.Active, pannier.ActiveSkill{
 		Slug: e.Slug, SourceKind: e.SourceKind, Name: e.Name, Reason: via, Digest: e.Digest, Arguments: arguments,
 	})
-	if len(e.RuntimeTools) > 0 {
+	if len(e.RuntimeTools)+len(e.FileTools) > 0 {
 		r.tooled = append(r.tooled, e)
 	}
 }

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pannier"
+	"pannier/internal/testbench/realskills"
+)
+
+// TestSkillParts follows Molecule's "How skills reach the agent" over a sidecar: "Tools from tools/ are registered as MCP tools
+// available to the agent", "Examples from examples/ are injected as few-shot context", "Links from links.yaml are included as
+// reference material".
+func TestSkillParts(t *testing.T) {
+	workspace := newWorkspace(t)
+	writeIn(t, workspace, `
+mkdir -p skills/calc/tools skills/seo/examples
+printf 'from langchain_core.tools import tool\n\n@tool\ndef add(a: int, b: int) -> int:\n    """Adds two numbers."""\n    return a + b\n' > skills/calc/tools/calc.py
+printf -- '---\nname: seo\n---\n\n# Write pages\n' > skills/seo/SKILL.md
+printf 'In: renovation\n' > skills/seo/examples/one.md
+printf -- '- https://a.example/guide\n' > skills/seo/links.yaml`)
+	s := startFault(t, workspace)
+	s.serves(t, "calc", "Adds two numbers.")
+	s.serves(t, "seo", "Write pages")
+	s.promptHas(t, "molecule", "### calc\nAdds two numbers.\nTools: `add`\n", "- https://a.example/guide\n", "Example `examples/one.md`:\n\nIn: renovation\n")
+	s.promptHas(t, "compact", "- calc\n  Tools, without instructions to read: `add`\n  Use when: Adds two numbers.\n")
+	card, err := s.Card(t.Context())
+	if err != nil || !strings.Contains(string(card), "Adds two numbers.") {
+		t.Errorf("card %s, %v", card, err)
+	}
+	r, err := s.Resolve(t.Context(), pannier.Turn{})
+	if err != nil || len(r.ExcludedTools) != 1 || r.ExcludedTools[0].Name != "skill.calc.add" || r.ExcludedTools[0].Kind != pannier.RuntimePython {
+		t.Errorf("excluded %+v, %v", r.ExcludedTools, err)
+	}
+
+	writeIn(t, workspace, `printf 'changed\n' > skills/seo/examples/one.md; printf -- '- https://a.example/other\n' > skills/seo/links.yaml`)
+	s.promptHas(t, "skills_xml", `<link href="https://a.example/other">`, "changed")
+	writeIn(t, workspace, `mkdir skills/calc/examples; printf 'from langchain_core.tools import tool\n\n@tool\ndef mul() -> int:\n    """Multiplies."""\n' > skills/calc/tools/more.py`)
+	s.serves(t, "calc", "Adds two numbers. Multiplies.")
+	var alone pannier.List
+	list, err := s.Skills(t.Context(), "", false)
+	out, _ := runCommand(t, cleanEnviron(), "list", "--json", "--workspace", workspace, "--socket", filepath.Join(t.TempDir(), "none"))
+	if err := errors.Join(err, json.Unmarshal([]byte(out), &alone)); err != nil || alone.Skills[0].Description != list.Skills[0].Description {
+		t.Errorf("%v: a bare directory has %q, the sidecar %q", err, alone.Skills[0].Description, list.Skills[0].Description)
+	}
+}
+
+// TestRealParts shows the examples and executables of skills as people publish them.
+func TestRealParts(t *testing.T) {
+	corpus := realskills.Dir(t)
+	workspace := newWorkspace(t)
+	writeIn(t, workspace, fmt.Sprintf("cp -r %[1]s/wshobson+agents/plugins/startup-business-analyst/skills/market-sizing-analysis %[1]s/obra+superpowers/skills/writing-skills skills; chmod -R u+w skills", corpus))
+	s := startFault(t, workspace)
+	s.promptHas(t, "molecule", "Example `examples/saas-market-sizing.md`:\n", "Example `examples/CLAUDE_MD_TESTING.md`:\n")
+}
+
+// promptHas waits until a prompt has some texts.
+func (s *sidecarUnderTest) promptHas(t *testing.T, format string, texts ...string) {
+	t.Helper()
+	eventually(t, format+" has the texts", func() error {
+		p, err := s.AutomaticPrompt(t.Context(), format, nil)
+		if err != nil {
+			return err
+		}
+		for _, text := range texts {
+			if !strings.Contains(p.Text, text) {
+				return fmt.Errorf("no %q in\n%s", text, p.Text)
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,131 @@
+package loader
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"pannier"
+)
+
+// The bounds of [pannier.Contents].
+const (
+	maxContentTools       = 128
+	maxContentDescription = 1024 // characters
+)
+
+// LacksDescription reports whether a skill has no description of its own, whatever it is shown with.
+func LacksDescription(s *pannier.Skill) bool {
+	return s.ToolsOnly || slices.ContainsFunc(s.Problems, func(p pannier.Problem) bool { return p.Code == codeNoDescription })
+}
+
+// Contents looks into the files of a skill of a catalog for tools and, where it lacks a description, for words to describe it.
+// It opens the Python files right in tools/ and scripts/, within the bounds of [Loader.Inspect], and runs nothing. It returns an
+// error that is [pannier.ErrChanged] where the disk has moved on from what the catalog says.
+func (l *Loader) Contents(ctx context.Context, s *pannier.Skill) (pannier.Contents, error) {
+	in := &inspector{ctx: ctx, skill: s, place: l.placeOf(s), contract: contract{path: s.FilePath()}}
+	dir, err := in.place.Dir(s.PathBelowRoot)
+	if err != nil {
+		return pannier.Contents{}, fmt.Errorf("look into %s: %w", s.Path, changedUnlessBusy(err))
+	}
+	defer dir.Close()
+	w := lister{rules: l.rules, skill: s, place: in.place, dir: dir}
+	for _, name := range []string{scriptsDir, toolsDir} {
+		if _, err := w.listIn(ctx, name); err != nil {
+			return pannier.Contents{}, err
+		}
+	}
+	slices.SortFunc(w.files, func(a, b pannier.File) int { return strings.Compare(a.Path, b.Path) })
+	in.files = slices.DeleteFunc(w.files, func(f pannier.File) bool { return !l.rules.Serves(f.Path) })
+	found := pannier.Contents{Tools: projectedTools(in.toolFiles())}
+	if LacksDescription(s) {
+		if found.Description, err = l.describe(ctx, s, found.Tools); err != nil {
+			return pannier.Contents{}, err
+		}
+	}
+	if found.Description != "" || len(found.Tools) > 0 {
+		text, err := json.Marshal(found)
+		if err != nil {
+			return pannier.Contents{}, err
+		}
+		found.Digest = pannier.DigestOf(text)
+	}
+	return found, ctx.Err()
+}
+
+// projectedTools returns the tools that a turn tells of: every function, and of the executable files those in scripts/.
+func projectedTools(tools []pannier.Tool) []pannier.Tool {
+	tools = slices.DeleteFunc(tools, func(t pannier.Tool) bool {
+		return t.Kind == pannier.ToolScript && path.Dir(t.Path) != scriptsDir
+	})
+	tools = tools[:min(len(tools), maxContentTools)]
+	for i := range tools {
+		tools[i].Parameters = nil
+	}
+	return slices.Clip(tools)
+}
+
+// describe returns the words that stand in for a description that is missing.
+func (l *Loader) describe(ctx context.Context, s *pannier.Skill, tools []pannier.Tool) (string, error) {
+	if s.ToolsOnly {
+		return describeTools(tools), nil
+	}
+	doc, err := l.Read(ctx, s)
+	if errors.Is(err, pannier.ErrNotServable) {
+		return "", nil
+	}
+	return firstBodyLine(doc.Body), err
+}
+
+// firstBodyLine returns the first line of a body that says something, without the marks of a heading (Pioneer skills
+// architecture, "description").
+func firstBodyLine(body string) string {
+	for line := range strings.Lines(pannier.CleanLines(body)) {
+		if text := strings.Join(strings.Fields(strings.TrimLeft(strings.TrimSpace(line), "#")), " "); text != "" {
+			return shortened(text)
+		}
+	}
+	return ""
+}
+
+// describeTools returns the first sentence of each docstring, as many of them as fit.
+func describeTools(tools []pannier.Tool) string {
+	text := ""
+	for _, t := range tools {
+		sentence := firstSentence(t.Description)
+		if sentence == "" {
+			continue
+		}
+		if text == "" {
+			text = shortened(sentence)
+		} else if longer := text + " " + sentence; longer == shortened(longer) {
+			text = longer
+		}
+	}
+	return text
+}
+
+// firstSentence returns the first sentence of the first paragraph of a text, on one line and with a full stop.
+func firstSentence(text string) string {
+	paragraph, _, _ := strings.Cut(strings.TrimSpace(pannier.CleanLines(text)), "\n\n")
+	line := strings.Join(strings.Fields(paragraph), " ")
+	if sentence, _, more := strings.Cut(line, ". "); more {
+		return sentence + "."
+	}
+	if line != "" && !strings.ContainsAny(line[len(line)-1:], ".!?") {
+		line += "."
+	}
+	return line
+}
+
+// shortened keeps a description within its bound.
+func shortened(text string) string {
+	if characters := []rune(text); len(characters) > maxContentDescription {
+		return string(characters[:maxContentDescription-1]) + "…"
+	}
+	return text
+}
