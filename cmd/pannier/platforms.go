@@ -16,17 +16,25 @@ import (
 	"pannier/config"
 	"pannier/publish/card"
 	"pannier/publish/molecule"
+	"pannier/publish/push"
 )
 
 // publishers keep every platform holding the newest card, each by itself: one that hangs holds up no other. There is none
 // where nothing is pushed.
 type publishers struct {
-	all []*molecule.Publisher
+	all []platformPublisher
 	// tokens are the token files of the platforms that have one.
 	tokens []*molecule.FileToken
 	// offered is closed once there is a card of this process.
 	offered chan struct{}
 	once    sync.Once
+}
+
+// platformPublisher pushes to one platform.
+type platformPublisher struct {
+	*push.Publisher
+	target   *molecule.Target
+	promoter *molecule.Promoter
 }
 
 // remote is what reaching the platforms takes beside the settings.
@@ -45,20 +53,28 @@ func newPublishers(s config.Settings, to remote, emit func(pannier.EventType, an
 		if at.URL == config.PlatformOff {
 			continue
 		}
-		o, err := platformOptions(at, to)
+		header, err := platformHeader(at.Headers)
 		if err != nil {
 			return nil, err
+		}
+		o := molecule.Options{
+			URL: at.URL, Path: at.Path, WorkspaceID: at.WorkspaceID, Token: to.token, Header: header, CAFile: at.CAFile,
+			Dial: to.dial, CardMaxBytes: s.CardMaxBytes, Logger: log,
 		}
 		if o.Token == nil && at.TokenFile != "" {
 			token := molecule.NewFileToken(at.TokenFile)
 			p.tokens = append(p.tokens, token)
 			o.Token = token.Read
 		}
-		if o.Name, o.Label = platformNames(s.Platforms, i); to.dial != nil {
-			o.URL, o.Name, o.Label = embeddedURL, embeddedName, "embedded"
+		name, label := platformNames(s.Platforms, i)
+		if to.dial != nil {
+			o.URL, name, label = embeddedURL, embeddedName, "embedded"
 		}
-		o.CardMaxBytes, o.Emit, o.Registerer, o.Logger = s.CardMaxBytes, emit, reg, log
-		pub, err := molecule.New(o)
+		// Platforms share the directory of the outbox: its files are named by endpoint and workspace.
+		pub, err := newPlatformPublisher(o, push.Options{
+			Name: name, Label: label, Outbox: to.outbox, OutboxStale: to.stale, ReadBack: at.ReadBack, Follow: at.Events, Peers: true,
+			Logger: log, Registerer: reg, Emit: emit,
+		})
 		if err != nil {
 			return nil, fmt.Errorf("platform: %w", err)
 		}
@@ -67,14 +83,17 @@ func newPublishers(s config.Settings, to remote, emit func(pannier.EventType, an
 	return p, nil
 }
 
-// platformOptions turns settings into options. Platforms share the directory of the outbox: its files are called by
-// endpoint and workspace, so each finds its own again, also where the settings name them in another order.
-func platformOptions(at config.Platform, to remote) (molecule.Options, error) {
-	header, err := platformHeader(at.Headers)
-	return molecule.Options{
-		URL: at.URL, Path: at.Path, WorkspaceID: at.WorkspaceID, Token: to.token, Header: header, CAFile: at.CAFile,
-		Dial: to.dial, Outbox: to.outbox, OutboxStale: to.stale, ReadBack: at.ReadBack, Events: at.Events, Peers: true,
-	}, err
+func newPlatformPublisher(to molecule.Options, o push.Options) (platformPublisher, error) {
+	if to.Logger != nil {
+		to.Logger = to.Logger.Named("platform").With("platform", o.Label)
+	}
+	target, err := molecule.New(to)
+	if err != nil {
+		return platformPublisher{}, err
+	}
+	o.Endpoint, o.WorkspaceID = target.Endpoint(), target.WorkspaceID()
+	pub, err := push.New(target, o)
+	return platformPublisher{pub, target, molecule.NewPromoter(target, o.Outbox, o.Name, to.Logger)}, err
 }
 
 // maxHeaderFile bounds a file with the value of a header.
@@ -170,8 +189,12 @@ func (p *publishers) run(ctx context.Context) error {
 	var running sync.WaitGroup
 	for _, pub := range p.all {
 		running.Go(func() { _ = pub.Run(ctx) }) // which is always nil
+		running.Go(func() { pub.promoter.Run(ctx) })
 	}
 	running.Wait()
+	for _, pub := range p.all {
+		pub.target.Close()
+	}
 	return nil
 }
 
@@ -186,6 +209,7 @@ func (p *publishers) health() (pushes []pannier.PushHealth, conditions []pannier
 		pushes = append(pushes, push)
 		conditions = append(conditions, pushConditions(push)...)
 		conditions = append(conditions, pub.Conditions()...)
+		conditions = append(conditions, pub.promoter.Conditions()...)
 		conditions = append(conditions, urlConditions(pub)...)
 	}
 	return pushes, conditions
@@ -193,8 +217,8 @@ func (p *publishers) health() (pushes []pannier.PushHealth, conditions []pannier
 
 // urlConditions tells that a platform has a card without url. Platforms take such a card and route by the url of the agent's
 // registration, so that it is for information; the embedded platform has no agents that could call this one.
-func urlConditions(pub *molecule.Publisher) []pannier.Condition {
-	if !pub.LacksURL() || pub.Name() == embeddedName {
+func urlConditions(pub platformPublisher) []pannier.Condition {
+	if !pub.target.LacksURL() || pub.Name() == embeddedName {
 		return nil
 	}
 	return []pannier.Condition{{

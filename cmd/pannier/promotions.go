@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"pannier"
-	"pannier/publish/molecule"
 )
 
 // promote tells every platform of a promotion at once, and returns what became of it, in the order of the settings.
@@ -19,9 +18,9 @@ func (p *publishers) promote(ctx context.Context, promotion pannier.Promotion, h
 	return results
 }
 
-func tell(ctx context.Context, to *molecule.Publisher, promotion pannier.Promotion, heartbeat bool) pannier.ActivityResult {
+func tell(ctx context.Context, to platformPublisher, promotion pannier.Promotion, heartbeat bool) pannier.ActivityResult {
 	result := pannier.ActivityResult{Platform: to.Name()}
-	kept, err := to.Promote(ctx, promotion, heartbeat)
+	kept, err := to.promoter.Promote(ctx, promotion, heartbeat)
 	if err != nil {
 		result.Error, result.Kept = err.Error(), kept
 	}

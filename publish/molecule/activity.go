@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pannier"
+	"pannier/publish/push"
 )
 
 // activityTimeout bounds what telling of a promotion takes: activity and heartbeat together.
@@ -17,10 +18,10 @@ const activityTimeout = 5 * time.Second
 
 // announce tells the platform of a promotion once. A heartbeat replaces all that the one before said, so this one repeats what
 // the platform shows of it.
-func (p *Publisher) announce(ctx context.Context, promotion pannier.Promotion, heartbeat bool) error {
+func (p *Promoter) announce(ctx context.Context, promotion pannier.Promotion, heartbeat bool) error {
 	ctx, cancel := context.WithTimeout(ctx, activityTimeout)
 	defer cancel()
-	err := p.tell(ctx, p.activity, ActivityRequest{
+	err := p.report(ctx, p.activity, ActivityRequest{
 		Type: ActivityPromotion, Method: MethodPromotion, Summary: promotion.Summary, Status: "ok", SourceID: p.workspaceID,
 		RequestBody: promotion.Packet, Metadata: promotionMetadata(promotion),
 	})
@@ -29,21 +30,17 @@ func (p *Publisher) announce(ctx context.Context, promotion pannier.Promotion, h
 	}
 	beat := p.lastHeartbeat(ctx)
 	beat.WorkspaceID, beat.ActiveTasks, beat.CurrentTask = p.workspaceID, max(1, beat.ActiveTasks), promotionTask+promotion.Summary
-	return p.tell(ctx, p.heartbeat, beat)
+	return p.report(ctx, p.heartbeat, beat)
 }
 
 // lastHeartbeat returns what the platform shows of the agent's newest heartbeat; what it does not show is zero.
-func (p *Publisher) lastHeartbeat(ctx context.Context) (beat HeartbeatRequest) {
-	token, err := p.readToken()
-	if err != nil {
-		return beat
-	}
-	_, _ = p.exchange(ctx, call{method: http.MethodGet, target: p.workspace, token: token, most: maxDescriptionBytes, take: func(body io.Reader) error {
-		s := newSkim(body)
-		if ok, err := s.enter('{'); !ok {
+func (p *Promoter) lastHeartbeat(ctx context.Context) (beat HeartbeatRequest) {
+	_, _, _ = p.do(ctx, call{method: http.MethodGet, target: p.workspace, most: maxDescriptionBytes, take: func(body io.Reader) error {
+		d := newBoundedDecoder(body)
+		if ok, err := d.enter('{'); !ok {
 			return err
 		}
-		shown, err := s.members(func(string) int { return maxKeyBytes })
+		shown, err := d.members(func(string) int { return maxKeyBytes })
 		for _, field := range []struct {
 			into  any
 			names [2]string
@@ -62,16 +59,6 @@ func (p *Publisher) lastHeartbeat(ctx context.Context) (beat HeartbeatRequest) {
 	return beat
 }
 
-// Name returns what health and events call the platform.
-func (p *Publisher) Name() string { return p.name }
-
-// LacksURL reports whether the newest card that was pushed has no url: neither the settings nor the platform has one.
-func (p *Publisher) LacksURL() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.lacksURL
-}
-
 // promotionTask is what the canvas knows a promotion under way by.
 const promotionTask = "Skill promotion: "
 
@@ -87,29 +74,21 @@ func promotionMetadata(promotion pannier.Promotion) PromotionMetadata {
 	}
 }
 
-// tell posts a value to the platform. A token that is refused is read again, and counts where it is another one.
-func (p *Publisher) tell(ctx context.Context, target *url.URL, value any) error {
+// report posts a value to the platform. A token that is refused is read again, and counts where it is another one.
+func (p *Promoter) report(ctx context.Context, target *url.URL, value any) error {
 	body, err := json.Marshal(value)
 	if err != nil {
 		return err
 	}
-	token, err := p.readToken()
-	if err != nil {
-		return errors.New(secretsOf("", p.header).complaint(answer{}, err))
-	}
-	a, err := p.post(ctx, target, body, token)
+	r := call{method: http.MethodPost, target: target, body: body, most: maxAnswerBytes}
+	a, token, err := p.do(ctx, r)
 	if err == nil && a.status == http.StatusUnauthorized {
 		if again, failed := p.readToken(); failed == nil && again != token {
-			token = again
-			a, err = p.post(ctx, target, body, token)
+			a, token, err = p.do(ctx, r)
 		}
 	}
-	if p.classify(a, err).plan == planDone {
+	if p.classify(a, err).Plan == push.Done {
 		return nil
 	}
-	return errors.New(secretsOf(token, p.header).complaint(a, err))
-}
-
-func (p *Publisher) post(ctx context.Context, target *url.URL, body []byte, token string) (answer, error) {
-	return p.exchange(ctx, call{method: http.MethodPost, target: target, body: body, token: token, most: maxAnswerBytes})
+	return errors.New(p.complaint(token, a, err))
 }

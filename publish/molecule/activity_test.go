@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pannier"
-	"pannier/publish/molecule"
 )
 
 var promotion = pannier.Promotion{
@@ -36,7 +35,7 @@ func TestPromote(t *testing.T) {
 		}))
 		defer server.Close()
 		token := &atomic.Int32{}
-		p := newPublisher(t, molecule.Options{URL: server.URL, Token: func() (string, error) {
+		p := newPublisher(t, options{URL: server.URL, Token: func() (string, error) {
 			return [...]string{"old", "new", "new"}[min(token.Add(1)-1, 2)], nil
 		}})
 		if _, err := p.Promote(t.Context(), promotion, heartbeat); err != nil {
@@ -62,7 +61,7 @@ func TestPromoteThatFails(t *testing.T) {
 		http.Error(w, `{"error":"no secret-token here"}`, http.StatusForbidden)
 	}))
 	defer server.Close()
-	p := newPublisher(t, molecule.Options{URL: server.URL, Token: func() (string, error) { return "secret-token", nil }})
+	p := newPublisher(t, options{URL: server.URL, Token: func() (string, error) { return "secret-token", nil }})
 	_, err := p.Promote(t.Context(), promotion, true)
 	if err == nil || strings.Contains(err.Error(), "secret-token") || !strings.Contains(err.Error(), "403") || asked != 1 {
 		t.Errorf("%v after %d requests", err, asked)

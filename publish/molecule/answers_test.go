@@ -28,7 +28,7 @@ const (
 )
 
 // follows pushes a card to a real server and returns what follows the answer, by the wait that is asked for.
-func follows(t *testing.T, o molecule.Options, requests *atomic.Int32) (string, pannier.PushHealth) {
+func follows(t *testing.T, o options, requests *atomic.Int32) (string, pannier.PushHealth) {
 	t.Helper()
 	told, waits := make(tries, 1), make(chan time.Duration, 100)
 	o.Logger = hclog.New(&hclog.LoggerOptions{Output: told, Level: hclog.Debug, Exclude: func(_ hclog.Level, message string, _ ...any) bool {
@@ -56,11 +56,11 @@ func follows(t *testing.T, o molecule.Options, requests *atomic.Int32) (string, 
 		select {
 		case most := <-waits:
 			switch {
-			case most == molecule.BackoffBase:
+			case most == backoffBase:
 				return retry, p.Health()
-			case most == molecule.SlowSpread && requests.Load() > 1:
+			case most == slowSpread && requests.Load() > 1:
 				return once, p.Health()
-			case most == molecule.SlowSpread:
+			case most == slowSpread:
 				return slow, p.Health()
 			}
 		case <-late:
@@ -120,7 +120,7 @@ func TestAnswers(t *testing.T) {
 				test.answer(w, r)
 			}))
 			t.Cleanup(s.Close)
-			got, h := follows(t, molecule.Options{URL: s.URL, Token: func() (string, error) { return token, nil }}, &requests)
+			got, h := follows(t, options{URL: s.URL, Token: func() (string, error) { return token, nil }}, &requests)
 			if got != test.follows {
 				t.Errorf("what follows is %s, want %s", got, test.follows)
 			}
@@ -147,7 +147,7 @@ func TestAcceptedForNobody(t *testing.T) {
 	}))
 	t.Cleanup(s.Close)
 	e := newEvents()
-	got, h := follows(t, molecule.Options{URL: s.URL, ReadBack: true, Emit: e.emit}, &requests)
+	got, h := follows(t, options{URL: s.URL, ReadBack: true, Emit: e.emit}, &requests)
 	if got != slow || !strings.Contains(h.LastError, "has not stored it: workspace not found") || !strings.Contains(h.Hint, "workspace id") {
 		t.Errorf("%s, %+v", got, h)
 	}
@@ -213,7 +213,7 @@ func TestConnectionsThatBreak(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			var requests atomic.Int32
-			got, h := follows(t, molecule.Options{URL: raw(t, &requests, test.serve)}, &requests)
+			got, h := follows(t, options{URL: raw(t, &requests, test.serve)}, &requests)
 			if got != test.follows || !strings.Contains(h.LastError, test.message) {
 				t.Errorf("%s, %+v; want %s", got, h, test.follows)
 			}
@@ -226,7 +226,7 @@ func TestConnectionsThatBreak(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = ln.Close()
-		got, h := follows(t, molecule.Options{URL: "http://" + ln.Addr().String()}, &requests)
+		got, h := follows(t, options{URL: "http://" + ln.Addr().String()}, &requests)
 		if got != retry || !strings.Contains(h.LastError, "refused") {
 			t.Errorf("%s, %+v", got, h)
 		}

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"pannier/publish/molecule"
 )
 
 // TestPlatformThatWasAwayForLong gets the newest card within one step of the backoff, once, however many were offered.
@@ -17,7 +15,7 @@ func TestPlatformThatWasAwayForLong(t *testing.T) {
 		t.Run(fmt.Sprintf("events %v", events), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLive(t)
-				p := on(t, l, molecule.Options{Events: events, ReadBack: true})
+				p := on(t, l, options{Events: events, ReadBack: true})
 				stop := start(t, offered(p, "a"))
 				pass(10 * time.Second)
 				l.down()
@@ -53,7 +51,7 @@ func TestPlatformThatIsBackIsNotWaitedFor(t *testing.T) {
 				w.WriteHeader(http.StatusNotFound) // which is tried again about every 30 s
 			}
 		})
-		p := on(t, l, molecule.Options{Events: true})
+		p := on(t, l, options{Events: true})
 		stop := start(t, offered(p, "a"))
 		pass(time.Second)
 		l.down()
@@ -68,7 +66,7 @@ func TestPlatformThatIsBackIsNotWaitedFor(t *testing.T) {
 
 // TestNoOfferIsLost: a card that comes while another one is on its way is the next, however the two fall together.
 func TestNoOfferIsLost(t *testing.T) {
-	p, w := wired(t, molecule.Options{}, always(200, ""))
+	p, w := wired(t, options{}, always(200, ""))
 	stop := start(t, p)
 	late := time.After(60 * time.Second)
 	for i := range 10_000 {

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"pannier/publish/molecule"
 )
 
 // TestAnswerThatSwitchesTheProtocol hands over the bare connection, which nothing bounds: it is closed, and the request has
@@ -19,12 +17,12 @@ import (
 func TestAnswerThatSwitchesTheProtocol(t *testing.T) {
 	for _, test := range []struct {
 		name  string
-		o     molecule.Options
+		o     options
 		codes string
 	}{
-		{"push", molecule.Options{URL: "http://platform.test"}, ""},
-		{"read-back", molecule.Options{URL: "http://platform.test", ReadBack: true}, ""},
-		{"peers", molecule.Options{URL: "http://platform.test", Peers: true}, "peers_stale info"},
+		{"push", options{URL: "http://platform.test"}, ""},
+		{"read-back", options{URL: "http://platform.test", ReadBack: true}, ""},
+		{"peers", options{URL: "http://platform.test", Peers: true}, "peers_stale info"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -78,7 +76,7 @@ func TestBodyThatOnlyItsClosingEnds(t *testing.T) {
 		want string
 	}{{200, ""}, {500, "push card: the platform answered 500 Internal Server Error"}} {
 		synctest.Test(t, func(t *testing.T) {
-			p, _ := wired(t, molecule.Options{}, func(int, *http.Request) (*http.Response, error) {
+			p, _ := wired(t, options{}, func(int, *http.Request) (*http.Response, error) {
 				body, _ := io.Pipe()
 				return &http.Response{StatusCode: test.code, Header: http.Header{}, Body: body}, nil
 			})

@@ -55,7 +55,7 @@ func TestCardTooLargeToBeOurs(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLive(t)
 				l.restart(t, vast)
-				p := on(t, l, molecule.Options{Events: true, ReadBack: readBack})
+				p := on(t, l, options{Events: true, ReadBack: readBack})
 				stop := start(t, offered(p, "a"))
 				synctest.Wait()
 				l.holds(t, `{"name":"a"}`)
@@ -79,7 +79,7 @@ func TestOwnCardThatIsLarge(t *testing.T) {
 	for _, readBack := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			l := newLive(t)
-			p := on(t, l, molecule.Options{Events: true, ReadBack: readBack})
+			p := on(t, l, options{Events: true, ReadBack: readBack})
 			stop := start(t, offered(p, strings.Repeat("<", molecule.MaxFrameBytes)))
 			pass(time.Hour)
 			if n := l.count(pushCall); n != 1 || p.Health().LastError != "" || codes(p) != "" {
@@ -107,7 +107,7 @@ func TestEventsThatDoNotStop(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLive(t)
 				frames := feed(t, l)
-				p := on(t, l, molecule.Options{Events: true, ReadBack: true, Peers: true})
+				p := on(t, l, options{Events: true, ReadBack: true, Peers: true})
 				stop := start(t, offered(p, "a"))
 				pass(10 * time.Second)
 				l.count(readCall)
@@ -141,7 +141,7 @@ func TestEchoesOfOurOwnCards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLive(t)
 		frames := feed(t, l)
-		p := on(t, l, molecule.Options{Events: true})
+		p := on(t, l, options{Events: true})
 		stop := start(t, p)
 		for i := range 10 {
 			p.Offer(cardOf(fmt.Sprint("c", i)))
@@ -168,7 +168,7 @@ func TestEventsBeforeACardIsSent(t *testing.T) {
 		l := newLive(t)
 		frames := feed(t, l)
 		var unreadable atomic.Bool
-		p := on(t, l, molecule.Options{Events: true, Token: func() (string, error) {
+		p := on(t, l, options{Events: true, Token: func() (string, error) {
 			if unreadable.Load() {
 				return "", errBroken
 			}

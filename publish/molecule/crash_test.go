@@ -17,8 +17,6 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
-
-	"pannier/publish/molecule"
 )
 
 // writing are the steps of a write to the outbox, in order.
@@ -30,7 +28,7 @@ func TestCrashHere(t *testing.T) {
 	if at == "" {
 		t.Skip("only a process that TestCrash starts has something to do here")
 	}
-	p := newPublisher(t, molecule.Options{
+	p := newPublisher(t, options{
 		URL: os.Getenv("PANNIER_CRASH_URL"), Outbox: os.Getenv("PANNIER_CRASH_OUTBOX"),
 		Token: func() (string, error) { return token, nil },
 	})
@@ -98,8 +96,8 @@ func crash(t *testing.T, step, offer string, readBack, keeps bool) {
 	m := newMolecule(t).known(t)
 	s := httptest.NewServer(m.Platform)
 	t.Cleanup(s.Close)
-	o := molecule.Options{URL: s.URL, Outbox: t.TempDir(), ReadBack: readBack}
-	run := func(name string) (p *molecule.Publisher) {
+	o := options{URL: s.URL, Outbox: t.TempDir(), ReadBack: readBack}
+	run := func(name string) (p *publisher) {
 		synctest.Test(t, func(t *testing.T) {
 			p = facing(t, m, o)
 			if name != "" {
@@ -152,7 +150,7 @@ func TestOutboxThatCanNotBeWritten(t *testing.T) {
 		t.Run(step, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m, reg, logs := newMolecule(t).known(t), prometheus.NewRegistry(), &buffer{}
-				o := molecule.Options{
+				o := options{
 					Outbox: t.TempDir(), Registerer: reg,
 					Logger: hclog.New(&hclog.LoggerOptions{Output: logs, Level: hclog.Info}),
 				}
@@ -201,7 +199,7 @@ func TestOutboxBelowAFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		m, reg := newMolecule(t).known(t), prometheus.NewRegistry()
-		p := facing(t, m, molecule.Options{Outbox: filepath.Join(file, "outbox"), Registerer: reg})
+		p := facing(t, m, options{Outbox: filepath.Join(file, "outbox"), Registerer: reg})
 		expectOutboxErrors(t, reg, 1)
 		start(t, offered(p, "a"))
 		pass(time.Minute)

@@ -11,7 +11,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"pannier"
-	"pannier/publish/molecule"
 )
 
 // mountTmpfs returns a directory on a file system of its own, of a size.
@@ -46,7 +45,7 @@ func TestOutboxOnARealDisk(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			dir, logs, e := mountTmpfs(t, "256k"), &buffer{}, newEvents()
 			s := serve(t, newVisits(), status(200, `{"status":"updated"}`))
-			o := molecule.Options{
+			o := options{
 				URL: s.URL, Outbox: filepath.Join(dir, "outbox"), Emit: e.emit,
 				Logger: hclog.New(&hclog.LoggerOptions{Output: logs, Level: hclog.Info}),
 			}

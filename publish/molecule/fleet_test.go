@@ -22,14 +22,14 @@ import (
 func TestFleetBehindOneAddress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLive(t)
-		var all []*molecule.Publisher
+		var all []*publisher
 		var stops []func()
 		for i := range 32 {
 			id := fmt.Sprintf("dddddddd-3c0e-4d0a-9d5f-%012d", i)
 			if _, err := l.Seed(id, token); err != nil {
 				t.Fatal(err)
 			}
-			p := newPublisher(t, molecule.Options{
+			p := newPublisher(t, options{
 				WorkspaceID: id, Events: true, Peers: true, ReadBack: true, Token: func() (string, error) { return token, nil },
 			})
 			p.SetDial(func(ctx context.Context, _, _ string) (net.Conn, error) { return l.network().dial(ctx) })
@@ -83,7 +83,7 @@ func TestRefusedConnectionIsTriedSoonAgain(t *testing.T) {
 		t.Run(away.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLive(t)
-				p := on(t, l, molecule.Options{Events: true, ReadBack: true})
+				p := on(t, l, options{Events: true, ReadBack: true})
 				stop := start(t, offered(p, "a"))
 				pass(10 * time.Second)
 				l.down()
@@ -102,7 +102,7 @@ func TestRefusedConnectionIsTriedSoonAgain(t *testing.T) {
 func TestRateLimitIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLive(t)
-		p := on(t, l, molecule.Options{Peers: true, ReadBack: true})
+		p := on(t, l, options{Peers: true, ReadBack: true})
 		stop := start(t, offered(p, "a"))
 		pass(time.Minute)
 		l.all()
@@ -130,7 +130,7 @@ func TestRateLimitIsTold(t *testing.T) {
 func TestAllowanceIsLeftToTheAgents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLive(t)
-		p := on(t, l, molecule.Options{Events: true, Peers: true})
+		p := on(t, l, options{Events: true, Peers: true})
 		stop := start(t, offered(p, "a"))
 		pass(time.Minute)
 		l.set(func(w http.ResponseWriter, _ *http.Request) {
@@ -161,7 +161,7 @@ func TestRemovedWorkspace(t *testing.T) {
 		t.Run(fmt.Sprintf("events %t", events), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLive(t)
-				p := on(t, l, molecule.Options{Events: events, ReadBack: true})
+				p := on(t, l, options{Events: events, ReadBack: true})
 				stop := start(t, offered(p, "a"))
 				pass(30 * time.Second)
 				l.Remove(workspaceID)
@@ -200,7 +200,7 @@ func TestRemovedWorkspace(t *testing.T) {
 func TestAgentThatRestarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLive(t)
-		p := on(t, l, molecule.Options{Events: true, ReadBack: true})
+		p := on(t, l, options{Events: true, ReadBack: true})
 		stop := start(t, offered(p, "a"))
 		pass(10 * time.Second)
 		for i := range 8 {
@@ -257,8 +257,8 @@ func TestRateOfTheDevelopmentPlatform(t *testing.T) {
 func TestPromotionThatIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l, dir := newLive(t), t.TempDir()
-		options := molecule.Options{Outbox: dir}
-		p := on(t, l, options)
+		o := options{Outbox: dir}
+		p := on(t, l, o)
 		stop := start(t, offered(p, "a"))
 		pass(time.Second)
 		l.set(status(http.StatusForbidden, `{"error":"not now"}`))
@@ -278,7 +278,7 @@ func TestPromotionThatIsRefused(t *testing.T) {
 		}
 		stop()
 
-		p = on(t, l, options)
+		p = on(t, l, o)
 		stop = start(t, offered(p, "a"))
 		if codes(p) != "promotion_pending warning" {
 			t.Errorf("conditions %q after the restart", codes(p))

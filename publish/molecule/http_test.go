@@ -21,7 +21,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"pannier"
-	"pannier/publish/molecule"
 )
 
 // visits tells of each request that a server gets; it has room for more than any test makes.
@@ -64,7 +63,7 @@ func (c tries) Write(line []byte) (int, error) {
 }
 
 // healthAfterOne lets a publisher with these options make its first try and returns the health after it.
-func healthAfterOne(t *testing.T, o molecule.Options) pannier.PushHealth {
+func healthAfterOne(t *testing.T, o options) pannier.PushHealth {
 	t.Helper()
 	ended := make(tries, 1)
 	o.Logger = hclog.New(&hclog.LoggerOptions{Output: ended, Level: hclog.Debug})
@@ -88,7 +87,7 @@ func TestRequestOnTheWire(t *testing.T) {
 		got, path = r.Header.Clone(), r.URL.Path
 		_, _ = io.WriteString(w, `{"status":"updated"}`)
 	})
-	p := newPublisher(t, molecule.Options{
+	p := newPublisher(t, options{
 		URL: s.URL + "/base/", Emit: e.emit,
 		Header: http.Header{"x-molecule-org-id": {"org-1"}, "content-type": {"text/plain"}},
 		Token:  func() (string, error) { return "secret-token", nil },
@@ -120,7 +119,7 @@ func TestRedirectToTheSameHostIsFollowed(t *testing.T) {
 				http.Redirect(w, r, "/moved?x=1", status)
 			}
 		})
-		p := newPublisher(t, molecule.Options{URL: s.URL, Emit: e.emit})
+		p := newPublisher(t, options{URL: s.URL, Emit: e.emit})
 		stop := start(t, p)
 		p.Offer(cardOf("a"))
 		if kind, push := e.await(t); kind != pannier.EventCardPushed {
@@ -160,7 +159,7 @@ func TestRedirectsThatAreNotFollowed(t *testing.T) {
 				}
 				w.WriteHeader(test.status)
 			})
-			h := healthAfterOne(t, molecule.Options{URL: s.URL})
+			h := healthAfterOne(t, options{URL: s.URL})
 			if !strings.HasSuffix(h.LastError, test.want) {
 				t.Errorf("error %q, want %q at its end", h.LastError, test.want)
 			}
@@ -178,7 +177,7 @@ func TestTooLargeCardIsExplained(t *testing.T) {
 	s := serve(t, v, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusRequestEntityTooLarge)
 	})
-	h := healthAfterOne(t, molecule.Options{URL: s.URL})
+	h := healthAfterOne(t, options{URL: s.URL})
 	if !h.Blocked || !strings.Contains(h.Hint, "shorten") {
 		t.Errorf("health %+v", h)
 	}
@@ -195,7 +194,7 @@ func TestResetConnection(t *testing.T) {
 		_ = conn.(*net.TCPConn).SetLinger(0) // so that Close resets
 		_ = conn.Close()
 	})
-	h := healthAfterOne(t, molecule.Options{URL: s.URL})
+	h := healthAfterOne(t, options{URL: s.URL})
 	if h.LastError == "" || h.Blocked || !h.Acknowledged.IsZero() {
 		t.Errorf("health %+v, want an error that is tried again", h)
 	}
@@ -211,12 +210,12 @@ func TestOwnAuthority(t *testing.T) {
 	if err := os.WriteFile(ca, cert, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	h := healthAfterOne(t, molecule.Options{URL: s.URL, CAFile: ca})
+	h := healthAfterOne(t, options{URL: s.URL, CAFile: ca})
 	if h.Acknowledged != h.Desired {
 		t.Errorf("health with the CA file: %+v", h)
 	}
 
-	if h := healthAfterOne(t, molecule.Options{URL: s.URL}); !strings.Contains(h.LastError, "certificate") || !strings.Contains(h.Hint, "ca_file") {
+	if h := healthAfterOne(t, options{URL: s.URL}); !strings.Contains(h.LastError, "certificate") || !strings.Contains(h.Hint, "ca_file") {
 		t.Errorf("health without the CA file: %+v", h)
 	}
 }
@@ -225,7 +224,7 @@ func TestOwnAuthority(t *testing.T) {
 func TestPlatformThatStartsLater(t *testing.T) {
 	e, v := newEvents(), newVisits()
 	s := serve(t, v, func(http.ResponseWriter, *http.Request) {})
-	p := newPublisher(t, molecule.Options{URL: s.URL, Emit: e.emit})
+	p := newPublisher(t, options{URL: s.URL, Emit: e.emit})
 	var up atomic.Bool
 	refused := make(chan struct{}, 1000)
 	p.SetDial(func(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -253,7 +252,7 @@ func TestPlatformThatStartsLater(t *testing.T) {
 }
 
 // piped returns a publisher whose connections are pipes that serve gets the far end of, for use in a bubble.
-func piped(t *testing.T, o molecule.Options, serve func(net.Conn)) *molecule.Publisher {
+func piped(t *testing.T, o options, serve func(net.Conn)) *publisher {
 	t.Helper()
 	p := newPublisher(t, o)
 	var served sync.WaitGroup
@@ -301,7 +300,7 @@ func TestServersThatHang(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := piped(t, molecule.Options{URL: test.url}, test.serve)
+				p := piped(t, options{URL: test.url}, test.serve)
 				p.SetJitter(func(time.Duration) time.Duration { return time.Hour })
 				stop := start(t, p)
 				p.Offer(cardOf("a"))
@@ -331,7 +330,7 @@ func TestLargeAnswerIsNotReadToItsEnd(t *testing.T) {
 			}
 		}
 	})
-	h := healthAfterOne(t, molecule.Options{URL: s.URL})
+	h := healthAfterOne(t, options{URL: s.URL})
 	if !h.Blocked || h.LastError != "push card: the platform answered 400 Bad Request" {
 		t.Errorf("health %+v", h)
 	}

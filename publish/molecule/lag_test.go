@@ -11,8 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/go-hclog"
-
-	"pannier/publish/molecule"
 )
 
 // lagging answers reads with what the platform held before the newest push, for so long after it.
@@ -49,7 +47,7 @@ func TestReadsThatLag(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m, e, logs := newMolecule(t).known(t), newEvents(), &buffer{}
 				m.set(lagging(m, test.lag))
-				p := facing(t, m, molecule.Options{
+				p := facing(t, m, options{
 					ReadBack: true, Emit: e.emit, Logger: hclog.New(&hclog.LoggerOptions{Output: logs, Level: hclog.Info}),
 				})
 				start(t, p)
@@ -78,7 +76,7 @@ func TestReadsThatLag(t *testing.T) {
 
 // TestRestartWhileThePlatformFails does not push a card again that is stored.
 func TestRestartWhileThePlatformFails(t *testing.T) {
-	o := molecule.Options{ReadBack: true, Outbox: t.TempDir()}
+	o := options{ReadBack: true, Outbox: t.TempDir()}
 	synctest.Test(t, func(t *testing.T) {
 		m := newMolecule(t).known(t)
 		p := facing(t, m, o)
@@ -106,7 +104,7 @@ func TestRestartWhileThePlatformFails(t *testing.T) {
 func TestCardThatGoesBackIsPushed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMolecule(t).known(t)
-		p := facing(t, m, molecule.Options{ReadBack: true})
+		p := facing(t, m, options{ReadBack: true})
 		start(t, offered(p, "a"))
 		pass(10 * time.Second)
 		m.set(func(r *http.Request) (*http.Response, error) {
@@ -130,7 +128,7 @@ func TestCardThatGoesBackIsPushed(t *testing.T) {
 func TestAgentThatStartsWhereReadsLag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLive(t)
-		p := on(t, l, molecule.Options{Events: true, ReadBack: true})
+		p := on(t, l, options{Events: true, ReadBack: true})
 		stop := start(t, offered(p, "a"))
 		pass(10 * time.Second)
 		lags := time.Now().Add(time.Second)
@@ -154,7 +152,7 @@ func TestAgentThatStartsTwice(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLive(t)
 				l.restart(t, `{"name":"boot","url":"http://agent:1"}`)
-				p := on(t, l, molecule.Options{Events: true, ReadBack: true})
+				p := on(t, l, options{Events: true, ReadBack: true})
 				stop := start(t, offered(p, "a"))
 				pass(10 * time.Second)
 				l.restart(t, `{"name":"boot","url":"http://agent:2"}`)
@@ -176,7 +174,7 @@ func TestAgentThatStartsDuringTheRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLive(t)
 		l.restart(t, `{"name":"boot","url":"http://agent:1"}`)
-		p := on(t, l, molecule.Options{Events: true, ReadBack: true})
+		p := on(t, l, options{Events: true, ReadBack: true})
 		stop := start(t, offered(p, "a"))
 		pass(time.Minute)
 		var late sync.Once
@@ -202,7 +200,7 @@ func TestEventsBetweenPushes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLive(t)
 		frames := feed(t, l)
-		p := on(t, l, molecule.Options{Events: true, ReadBack: true})
+		p := on(t, l, options{Events: true, ReadBack: true})
 		stop := start(t, offered(p, "a"))
 		pass(10 * time.Second)
 		l.count(readCall)

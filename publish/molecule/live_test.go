@@ -210,7 +210,7 @@ func (l *live) holds(t *testing.T, want string) {
 }
 
 // on returns a publisher on the network, with waits as long as they can be.
-func on(t *testing.T, l *live, o molecule.Options) *molecule.Publisher {
+func on(t *testing.T, l *live, o options) *publisher {
 	t.Helper()
 	if o.Token == nil {
 		o.Token = func() (string, error) { return token, nil }
@@ -222,7 +222,7 @@ func on(t *testing.T, l *live, o molecule.Options) *molecule.Publisher {
 }
 
 // codes are those of the conditions, with their severity.
-func codes(p *molecule.Publisher) string {
+func codes(p *publisher) string {
 	var all []string
 	for _, c := range p.Conditions() {
 		all = append(all, c.Code+" "+string(c.Severity))

@@ -106,13 +106,13 @@ func inTurn(statuses ...int) func(int, *http.Request) (*http.Response, error) {
 	}
 }
 
-func newPublisher(t *testing.T, o molecule.Options) *molecule.Publisher {
+func newPublisher(t *testing.T, o options) *publisher {
 	t.Helper()
 	if o.URL == "" {
 		o.URL = "http://platform.test:8080"
 	}
 	o.WorkspaceID = cmp.Or(o.WorkspaceID, workspaceID)
-	p, err := molecule.New(o)
+	p, err := build(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func newPublisher(t *testing.T, o molecule.Options) *molecule.Publisher {
 }
 
 // wired returns a publisher on a fake wire whose waits are as long as they can be.
-func wired(t *testing.T, o molecule.Options, answer func(int, *http.Request) (*http.Response, error)) (*molecule.Publisher, *wire) {
+func wired(t *testing.T, o options, answer func(int, *http.Request) (*http.Response, error)) (*publisher, *wire) {
 	t.Helper()
 	p, w := newPublisher(t, o), &wire{answer: answer}
 	p.SetTransport(w)
@@ -129,7 +129,7 @@ func wired(t *testing.T, o molecule.Options, answer func(int, *http.Request) (*h
 }
 
 // start runs p until stop is called, which waits for it.
-func start(t *testing.T, p *molecule.Publisher) (stop func()) {
+func start(t *testing.T, p *publisher) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

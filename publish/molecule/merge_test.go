@@ -80,7 +80,7 @@ func TestForeignKeysOverTheBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMolecule(t).known(t)
 		m.register(t, `{"name":"boot","runtime":"langgraph","junk\u001b`+strings.Repeat("k", 100)+`":"`+strings.Repeat("x", 200)+`","more":"`+strings.Repeat("x", 100)+`"}`)
-		p := facing(t, m, molecule.Options{ReadBack: true, CardMaxBytes: 100})
+		p := facing(t, m, options{ReadBack: true, CardMaxBytes: 100})
 		start(t, p)
 		p.Offer(cardOf("a"))
 		synctest.Wait()

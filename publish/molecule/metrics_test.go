@@ -5,16 +5,14 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
-
-	"pannier/publish/molecule"
 )
 
 // TestSeriesFromTheStart: what only read-back can fail with has a series only with it.
 func TestSeriesFromTheStart(t *testing.T) {
 	for _, readBack := range []bool{false, true} {
 		reg := prometheus.NewRegistry()
-		newPublisher(t, molecule.Options{Registerer: reg, ReadBack: readBack, Outbox: t.TempDir()})
-		newPublisher(t, molecule.Options{Registerer: reg, ReadBack: readBack, URL: "https://other.test"})
+		newPublisher(t, options{Registerer: reg, ReadBack: readBack, Outbox: t.TempDir()})
+		newPublisher(t, options{Registerer: reg, ReadBack: readBack, URL: "https://other.test"})
 		problems, err := testutil.GatherAndLint(reg)
 		if err != nil || len(problems) != 0 {
 			t.Errorf("lint: %v %v", problems, err)

@@ -19,7 +19,6 @@ import (
 
 	"pannier"
 	"pannier/publish/card"
-	"pannier/publish/molecule"
 )
 
 // outboxRecord is what the tests look at in the file.
@@ -31,7 +30,7 @@ type outboxRecord struct {
 	Card         json.RawMessage `json:"card"`
 }
 
-func readRecord(t *testing.T, p *molecule.Publisher) outboxRecord {
+func readRecord(t *testing.T, p *publisher) outboxRecord {
 	t.Helper()
 	text, err := os.ReadFile(p.OutboxFile())
 	if err != nil {
@@ -48,7 +47,7 @@ func TestOutboxFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "outbox")
 		m := newMolecule(t).known(t)
-		o := molecule.Options{Outbox: dir, Header: http.Header{"X-Molecule-Org-Id": {"org-secret"}}}
+		o := options{Outbox: dir, Header: http.Header{"X-Molecule-Org-Id": {"org-secret"}}}
 		p := facing(t, m, o)
 		var before outboxRecord
 		m.set(func(*http.Request) (*http.Response, error) {
@@ -93,7 +92,7 @@ func TestOutboxFile(t *testing.T) {
 func TestOutboxThatDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMolecule(t).known(t)
-		p := facing(t, m, molecule.Options{Outbox: t.TempDir(), ReadBack: true})
+		p := facing(t, m, options{Outbox: t.TempDir(), ReadBack: true})
 		answers := make(chan struct{})
 		p.SetStep(func(name string) error {
 			if name == "sync" {
@@ -120,15 +119,15 @@ func TestOutboxThatDoesNotAnswer(t *testing.T) {
 
 // TestRestart has a second publisher follow a first one on one outbox.
 func TestRestart(t *testing.T) {
-	accepted := func(p *molecule.Publisher, m *moleculeServer) { p.Offer(cardOf("a")) }
-	unanswered := func(p *molecule.Publisher, m *moleculeServer) {
+	accepted := func(p *publisher, m *moleculeServer) { p.Offer(cardOf("a")) }
+	unanswered := func(p *publisher, m *moleculeServer) {
 		m.set(func(*http.Request) (*http.Response, error) { return nil, errBroken })
 		p.Offer(cardOf("a"))
 	}
 	for _, test := range []struct {
 		name     string
 		readBack bool
-		before   func(*molecule.Publisher, *moleculeServer)
+		before   func(*publisher, *moleculeServer)
 		between  string // the card that an agent registers
 		offered  string // after the restart
 		calls    string
@@ -149,7 +148,7 @@ func TestRestart(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m, reg := newMolecule(t).known(t), prometheus.NewRegistry()
-				o := molecule.Options{Outbox: t.TempDir(), ReadBack: test.readBack}
+				o := options{Outbox: t.TempDir(), ReadBack: test.readBack}
 				first := facing(t, m, o)
 				stop := start(t, first)
 				test.before(first, m)
@@ -209,7 +208,7 @@ func TestRestartWithoutAnAnswerToTheReading(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := newMolecule(t).known(t)
-				o := molecule.Options{Outbox: t.TempDir(), ReadBack: true}
+				o := options{Outbox: t.TempDir(), ReadBack: true}
 				stop := start(t, offered(facing(t, m, o), "a"))
 				synctest.Wait()
 				stop()
@@ -225,7 +224,7 @@ func TestRestartWithoutAnAnswerToTheReading(t *testing.T) {
 	}
 }
 
-func offered(p *molecule.Publisher, name string) *molecule.Publisher {
+func offered(p *publisher, name string) *publisher {
 	p.Offer(cardOf(name))
 	return p
 }
@@ -234,7 +233,7 @@ func offered(p *molecule.Publisher, name string) *molecule.Publisher {
 func TestOutboxFollowsTheSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMolecule(t).known(t)
-		p := facing(t, m, molecule.Options{Outbox: t.TempDir()})
+		p := facing(t, m, options{Outbox: t.TempDir()})
 		stop := start(t, p)
 		p.Offer(cardOf("a"))
 		synctest.Wait()
@@ -262,7 +261,7 @@ func TestOutboxFollowsTheSlot(t *testing.T) {
 func TestOutboxThatIsCorrupt(t *testing.T) {
 	good := func(t *testing.T, dir string) (path, text string) {
 		m := newMolecule(t).known(t)
-		p := facing(t, m, molecule.Options{Outbox: dir})
+		p := facing(t, m, options{Outbox: dir})
 		stop := start(t, offered(p, "a"))
 		synctest.Wait()
 		stop()
@@ -317,7 +316,7 @@ func TestOutboxThatIsCorrupt(t *testing.T) {
 				path, text := good(t, dir)
 				spoil(t, path, text)
 				m := newMolecule(t).known(t)
-				p := facing(t, m, molecule.Options{
+				p := facing(t, m, options{
 					Outbox: dir, Registerer: reg,
 					Logger: hclog.New(&hclog.LoggerOptions{Output: logs, Level: hclog.Warn}),
 				})

@@ -12,45 +12,10 @@ import (
 	"time"
 
 	"pannier/internal/fsx"
+	"pannier/publish/push"
 )
 
-// plan says what follows a try.
-type plan int
-
-const (
-	planDone  plan = iota // nothing, the platform has the card
-	planRetry             // another try after a backoff
-	planToken             // one more try at once with the token read anew, then slow ones
-	planSlow              // another try about every 30 s, since it is a person who has to act
-	planStop              // no try before the card changes, but one now and then
-)
-
-// The reasons of a failure, as the metrics have them.
-const (
-	reasonConnect      = "connect"
-	reasonTimeout      = "timeout"
-	reasonUnauthorized = "unauthorized"
-	reasonRejected     = "rejected"
-	reasonNotFound     = "not_found"
-	reasonThrottled    = "throttled"
-	reasonServer       = "server"
-	reasonRedirect     = "redirect"
-	reasonOther        = "other"
-	reasonNotStored    = "not_stored" // only with read-back
-)
-
-func reasons(readBack bool) []string {
-	all := []string{
-		reasonConnect, reasonTimeout, reasonUnauthorized, reasonRejected, reasonNotFound,
-		reasonThrottled, reasonServer, reasonRedirect, reasonOther,
-	}
-	if readBack {
-		all = append(all, reasonNotStored)
-	}
-	return all
-}
-
-// What a person can do about a failure.
+// What an operator can do about a failure.
 const (
 	hintConnect   = "check the platform's url and that it runs; for a certificate that is not trusted, name its authority with --platform-ca-file (platform.ca_file), which is read again when it changes"
 	hintExpired   = "renew the platform's certificate; if it is good still, set the clock of this machine"
@@ -74,94 +39,80 @@ const (
 	hintOther     = "check that the url is that of the platform"
 	hintUnknown   = "check the workspace id: the platform answers so for workspaces that it does not know or that were removed, and drops their cards"
 	hintLost      = "something else may have written the workspace's card, such as an agent that starts; where that goes on, see what else sends cards, and the platform's own log"
+	hintNoStream  = "nothing is lost: the card is checked and the peers are read every five minutes. If the platform has no event stream, set platform.events to false; a hosted one answers so when the header X-Molecule-Org-Id is missing"
+	hintSize      = "the answer is larger than pannier reads: see which workspace publishes a card of many megabytes, and have it made smaller"
+	hintNoPeers   = "the platform does not know the workspace, or has no list of peers; a hosted one answers so when the header X-Molecule-Org-Id is missing"
 	hintAltered   = "the platform stores the card in another form than it was sent in, and not another card: have it store what it gets, or set read_back to false for it, which ends the reading back"
 )
 
-// outcome is what became of one try.
-type outcome struct {
-	plan plan
-	// err is nil for planDone, and reason and hint are empty then.
-	err    error
-	reason string
-	hint   string
-	// after is how long the platform asked to be left alone, within bounds.
-	after time.Duration
-	// untouched says that the platform certainly did not take the card.
-	untouched bool
-	// refused says that nothing listens at the address, or that no route leads there.
-	refused bool
-}
-
-// classify maps an answer, or the error that came instead of it, to an outcome that still lacks its error.
-func (p *Publisher) classify(a answer, err error) outcome {
+// classify returns the outcome of an answer, or of the error that came instead of it.
+func (c *client) classify(a answer, err error) push.Outcome {
 	o := outcomeOf(a.status)
 	if err != nil {
 		o = outcomeOfError(err)
 	}
-	if o.reason == reasonNotFound && strings.Contains(strings.ToLower(a.message), "workspace not found") {
-		o.hint = hintUnknown // the route is there, and it is not the tenant that is missing
+	if o.Reason == push.NotFound && strings.Contains(strings.ToLower(a.message), "workspace not found") {
+		o.Hint = hintUnknown // the route is there, and it is not the tenant that is missing
 	}
-	if o.hint == hintConnect && proxied(p.endpoint) {
-		o.hint = hintProxy
+	if o.Hint == hintConnect && proxied(c.base) {
+		o.Hint = hintProxy
 	}
-	o.after = a.after
+	o.After = a.after
 	return o
 }
 
-func outcomeOf(status int) outcome {
+func outcomeOf(status int) push.Outcome {
 	switch {
 	case status/100 == 2:
-		return outcome{plan: planDone}
+		return push.Outcome{Plan: push.Done}
 	case status/100 == 3:
-		return outcome{plan: planSlow, reason: reasonRedirect, hint: hintRedirect, untouched: true}
+		return push.Outcome{Plan: push.Slow, Reason: push.Redirect, Hint: hintRedirect, Untouched: true}
 	case status/100 == 5:
-		return outcome{plan: planRetry, reason: reasonServer, hint: hintServer}
+		return push.Outcome{Plan: push.Retry, Reason: push.Server, Hint: hintServer}
 	}
 	switch status {
 	case http.StatusSwitchingProtocols:
-		return outcome{plan: planSlow, reason: reasonOther, hint: hintSwitched, untouched: true}
+		return push.Outcome{Plan: push.Slow, Reason: push.Other, Hint: hintSwitched, Untouched: true}
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
-		return outcome{plan: planStop, reason: reasonRejected, hint: hintRejected, untouched: true}
+		return push.Outcome{Plan: push.Stop, Reason: push.Rejected, Hint: hintRejected, Untouched: true}
 	case http.StatusRequestEntityTooLarge:
-		return outcome{plan: planStop, reason: reasonRejected, hint: hintTooLarge, untouched: true}
+		return push.Outcome{Plan: push.Stop, Reason: push.Rejected, Hint: hintTooLarge, Untouched: true}
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return outcome{plan: planToken, reason: reasonUnauthorized, hint: hintToken, untouched: true}
+		return push.Outcome{Plan: push.Token, Reason: push.Unauthorized, Hint: hintToken, Untouched: true}
 	case http.StatusNotFound:
-		return outcome{plan: planSlow, reason: reasonNotFound, hint: hintNotFound, untouched: true}
+		return push.Outcome{Plan: push.Slow, Reason: push.NotFound, Hint: hintNotFound, Untouched: true}
 	case http.StatusProxyAuthRequired:
-		return outcome{plan: planSlow, reason: reasonOther, hint: hintProxyAuth, untouched: true}
+		return push.Outcome{Plan: push.Slow, Reason: push.Other, Hint: hintProxyAuth, Untouched: true}
 	case http.StatusConflict, http.StatusPreconditionFailed:
-		return outcome{plan: planSlow, reason: reasonOther, hint: hintConflict, untouched: true}
+		return push.Outcome{Plan: push.Slow, Reason: push.Other, Hint: hintConflict, Untouched: true}
 	case http.StatusRequestTimeout:
-		return outcome{plan: planRetry, reason: reasonTimeout, hint: hintTimeout}
+		return push.Outcome{Plan: push.Retry, Reason: push.Timeout, Hint: hintTimeout}
 	case http.StatusTooEarly, http.StatusTooManyRequests:
-		return outcome{plan: planRetry, reason: reasonThrottled, hint: hintThrottle, untouched: true}
+		return push.Outcome{Plan: push.Retry, Reason: push.Throttled, Hint: hintThrottle, Untouched: true}
 	}
-	return outcome{plan: planSlow, reason: reasonOther, hint: hintOther, untouched: true}
+	return push.Outcome{Plan: push.Slow, Reason: push.Other, Hint: hintOther, Untouched: true}
 }
 
-func outcomeOfError(err error) outcome {
+func outcomeOfError(err error) push.Outcome {
 	redirect, redirected := errors.AsType[*redirectError](err)
 	tunnel, refused := errors.AsType[*tunnelError](err)
 	switch {
 	case refused:
-		return outcome{plan: planRetry, reason: reasonConnect, hint: tunnelHint(tunnel.status), untouched: true}
+		return push.Outcome{Plan: push.Retry, Reason: push.Connect, Hint: tunnelHint(tunnel.status), Untouched: true}
 	case errors.Is(err, errProxy):
-		return outcome{plan: planRetry, reason: reasonConnect, hint: hintNoProxy, untouched: true}
+		return push.Outcome{Plan: push.Retry, Reason: push.Connect, Hint: hintNoProxy, Untouched: true}
 	case errors.Is(err, errAuthorities):
-		return outcome{plan: planRetry, reason: reasonConnect, hint: hintCAFile, untouched: true}
+		return push.Outcome{Plan: push.Retry, Reason: push.Connect, Hint: hintCAFile, Untouched: true}
 	case redirected:
 		return outcomeOf(redirect.status)
 	case errors.Is(err, errToken):
-		return outcome{plan: planRetry, reason: reasonUnauthorized, hint: tokenHint(err), untouched: true}
-	case errors.Is(err, errEncode):
-		return outcome{plan: planStop, reason: reasonRejected, hint: hintRejected, untouched: true}
+		return push.Outcome{Plan: push.Retry, Reason: push.Unauthorized, Hint: tokenHint(err), Untouched: true}
 	case errors.Is(err, errStopped):
-		return outcome{plan: planRetry, reason: reasonOther, hint: hintTimeout}
+		return push.Outcome{Plan: push.Retry, Reason: push.Other, Hint: hintTimeout}
 	case isTimeout(err):
-		return outcome{plan: planRetry, reason: reasonTimeout, hint: hintTimeout, untouched: isDial(err)}
+		return push.Outcome{Plan: push.Retry, Reason: push.Timeout, Hint: hintTimeout, Untouched: isDial(err)}
 	}
-	return outcome{plan: planRetry, reason: reasonConnect, hint: connectHint(err), untouched: isDial(err), refused: isRefused(err)}
+	return push.Outcome{Plan: push.Retry, Reason: push.Connect, Hint: connectHint(err), Untouched: isDial(err), Refused: isRefused(err)}
 }
 
 // isRefused reports whether nothing listens at an address, or no route leads there, where a try costs the platform nothing.
@@ -205,6 +156,21 @@ func isDial(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && (op.Op == "dial" || op.Op == "proxyconnect")
 }
+
+// withoutRoute is the outcome of a request to a route that may be missing, which does not change within minutes.
+func withoutRoute(o push.Outcome, status int, hint string) push.Outcome {
+	switch status {
+	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusGone, http.StatusNotImplemented:
+		o.Plan = push.Never
+	}
+	if o.Reason == push.NotFound {
+		o.Hint = hint
+	}
+	return o
+}
+
+// maxRetryAfter bounds what the platform can ask for.
+const maxRetryAfter = 5 * time.Minute
 
 // retryAfter reads the header of that name: seconds or a date (RFC 9110, 10.2.3). A date is compared with the server's own
 // clock where it tells it, so that clocks which differ do no harm.

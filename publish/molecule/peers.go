@@ -2,126 +2,229 @@ package molecule
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"fmt"
+	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
-	"time"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"pannier"
+	"pannier/publish/push"
 )
 
+// The bounds of what is taken over of peers.
 const (
-	// kinQuiet is the least time after an event at which the peers are read, since events come in bunches, and kinSpread the
-	// random part that is added: all sidecars hear the same event, and the platform counts requests by address.
-	kinQuiet  = 250 * time.Millisecond
-	kinSpread = 2 * time.Second
-	// streamFirst is how long the first reading waits for the event stream.
-	streamFirst = time.Second
-	// kinApart is the least between two readings, however many events there are.
-	kinApart = 10 * time.Second
+	// maxPeersBytes is far more than a list should have: the platform takes cards of 20 MiB, and each is read past.
+	maxPeersBytes    = 64 << 20
+	maxPeers         = 1000
+	maxPeerRows      = 10 * maxPeers // that are looked at
+	maxPeerCardBytes = 256 << 10
+	maxPeerCardDepth = 64
+	maxPeerTextBytes = 1024
+	maxPeerIDChars   = 100 // as many as prompts show
 )
 
-// peerList is what the platform last told of the peers.
-type peerList struct {
-	list []pannier.Peer // ordered by id; never changed once it is here
-	at   time.Time      // when that was, zero before the first time
-}
+var errNoList = errors.New("the answer is no list of peers")
 
-func (l peerList) words() string {
-	if l.at.IsZero() {
-		return "the peers of the workspace are not known"
-	}
-	return fmt.Sprintf("the list of peers is still that of %s, with %d in it", l.at.UTC().Format(time.RFC3339), len(l.list))
-}
-
-// Peers returns the peers of the workspace, as the platform last told of them, ordered by id. The caller must not change
-// them.
-func (p *Publisher) Peers() []pannier.Peer {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.peers.list
-}
-
-// keepPeers reads the peers at once, after each signal of kin, and every five minutes. What it reads first should be of after
-// the connection to the event stream, or else it has to be read again for that.
-func (p *Publisher) keepPeers(ctx context.Context) {
-	if p.stream != nil {
-		wait(ctx, streamFirst, p.kin)
-	}
-	for failures := 0; ctx.Err() == nil; {
-		begun := time.Now()
-		o, status := p.readPeers(ctx)
-		if ctx.Err() != nil {
-			return
-		}
-		var signalled bool
-		if o.err == nil {
-			failures = 0
-			signalled = wait(ctx, checkLeast+p.jitter(checkSpread), p.kin)
-		} else {
-			failures++
-			wait(ctx, o.after, nil)
-			signalled = wait(ctx, p.besidesDelay(o, status, failures)-o.after, p.kin)
-		}
-		if signalled {
-			wait(ctx, max(kinQuiet+p.jitter(kinSpread), kinApart-time.Since(begun)), nil)
-		}
-		wait(ctx, p.throttle.left(time.Now()), nil)
-		select {
-		case <-p.kin: // what it is about is read now
-		default:
-		}
-	}
-}
-
-// readPeers asks for the peers once.
-func (p *Publisher) readPeers(ctx context.Context) (o outcome, status int) {
-	token, err := p.readToken()
-	var a answer
-	var list []pannier.Peer
-	if err == nil {
-		a, err = p.exchange(ctx, call{method: http.MethodGet, target: p.family, token: token, most: p.peersMost, take: func(body io.Reader) (err error) {
-			list, err = peersOf(body, p.workspaceID)
-			return err
-		}})
-	}
+// Peers reads the peers of the workspace.
+func (t *Target) Peers(ctx context.Context) (list []pannier.Peer, o push.Outcome, err error) {
+	a, token, err := t.do(ctx, call{method: http.MethodGet, target: t.peersURL, most: t.peersMax, take: func(body io.Reader) (err error) {
+		list, err = peersOf(body, t.workspaceID)
+		return err
+	}})
 	if err == nil && a.status/100 == 2 {
 		err = a.broken
 	}
-	o = p.besides("read peers", token, a, err)
-	if o.err == nil {
-		p.takePeers(list)
-		return o, a.status
-	}
-	if ctx.Err() == nil && p.blame(&p.stale, faultOf(o, hintNoPeers)) {
-		p.log.Debug("peers not read", "error", o.err)
-	}
-	return o, a.status
+	o, err = t.sideRequestOutcome("read peers", token, a, err)
+	return list, withoutRoute(o, a.status, hintNoPeers), err
 }
 
-// takePeers takes over a list. A peer that is as it was keeps its time.
-func (p *Publisher) takePeers(list []pannier.Peer) {
-	now := time.Now()
-	p.acquit(&p.stale)
-	p.metrics.peers.Set(float64(len(list)))
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	before := make(map[string]*pannier.Peer, len(p.peers.list))
-	for i := range p.peers.list {
-		before[p.peers.list[i].ID] = &p.peers.list[i]
+// peersOf reads a list of peers, ordered by id, without self. A row that is not what it should be harms no other one: what
+// can be told of it stays, and only one without an id is left out, since nobody could delegate to it.
+func peersOf(body io.Reader, self string) ([]pannier.Peer, error) {
+	d := newBoundedDecoder(body)
+	if ok, err := d.enter('['); !ok {
+		return nil, noList(err)
 	}
-	for i := range list {
-		peer := &list[i]
-		peer.UpdatedAt = now.UTC().Truncate(time.Millisecond)
-		if old := before[peer.ID]; old != nil && samePeer(old, peer) {
-			*peer = *old
+	var found peersFound
+	for rows, stop := 0, byte(','); stop == ',' && rows < maxPeerRows; rows++ {
+		fields, end, err := peerRow(d)
+		if err != nil || end == '}' {
+			return nil, noList(err)
+		}
+		stop = end
+		if peer, ok := peerOf(fields); ok && !strings.EqualFold(peer.ID, self) {
+			found.add(peer)
 		}
 	}
-	p.noteStrangersLocked(list)
-	p.peers = peerList{list, now}
+	return found.ordered(), nil
 }
 
-func samePeer(a, b *pannier.Peer) bool {
-	return a.Name == b.Name && a.Role == b.Role && a.Status == b.Status && bytes.Equal(a.Card, b.Card)
+// noList says of a list that ends too early that it is none, and of any other error what it is.
+func noList(err error) error {
+	if err == nil || errors.Is(err, io.EOF) {
+		return errNoList
+	}
+	return err
+}
+
+// peerRow reads one row and what stands behind it. The fields are nil for what is no object.
+func peerRow(d boundedDecoder) (fields map[string]json.RawMessage, stop byte, err error) {
+	ok, err := d.enter('{')
+	if ok {
+		fields, err = d.members(peerFieldBytes)
+	}
+	if err == nil {
+		_, stop, err = d.part(",", 0)
+	}
+	return fields, stop, err
+}
+
+// peerFieldBytes is how much of a field is kept.
+func peerFieldBytes(key string) int {
+	switch key {
+	case "id", "name", "role", "status", "agent_card":
+		return maxPeerCardBytes
+	}
+	return 0
+}
+
+// peersFound are the peers of a list, while it is read.
+type peersFound struct {
+	list  []pannier.Peer
+	cards int // bytes of them all
+}
+
+// add takes a peer in. Where the cards of all become too much, the largest go first, so that those of others stay.
+func (f *peersFound) add(peer pannier.Peer) {
+	f.list = append(f.list, peer)
+	for f.cards += len(peer.Card); f.cards > push.MaxPeerCardsBytes; {
+		i := f.largest()
+		f.cards -= len(f.list[i].Card)
+		f.list[i].Card = nil
+	}
+}
+
+// largest returns whose card that is; of those with equal ones, who has the last id.
+func (f *peersFound) largest() (at int) {
+	for i := range f.list {
+		a, b := &f.list[i], &f.list[at]
+		if cmp.Or(cmp.Compare(len(a.Card), len(b.Card)), cmp.Compare(a.ID, b.ID)) > 0 {
+			at = i
+		}
+	}
+	return at
+}
+
+// ordered returns the peers by id, each once.
+func (f *peersFound) ordered() []pannier.Peer {
+	slices.SortStableFunc(f.list, func(a, b pannier.Peer) int { return cmp.Compare(a.ID, b.ID) })
+	list := slices.CompactFunc(f.list, func(a, b pannier.Peer) bool { return a.ID == b.ID })
+	return slices.Clip(append([]pannier.Peer{}, list[:min(len(list), maxPeers)]...))
+}
+
+// peerOf reads one row.
+func peerOf(fields map[string]json.RawMessage) (pannier.Peer, bool) {
+	id, _ := decode(fields["id"]).(string)
+	if !isPeerID(id) {
+		return pannier.Peer{}, false
+	}
+	return pannier.Peer{
+		ID: id, Name: shortText(fields["name"]), Role: shortText(fields["role"]), Status: shortText(fields["status"]),
+		Card: peerCard(fields["agent_card"]),
+	}, true
+}
+
+// isPeerID reports whether a text can be the id of a peer. Whoever reads a prompt has to tell two of them apart, and hand one
+// back as it is: so it has no blank, nothing that is not seen, and nothing that a prompt would drop of it.
+func isPeerID(id string) bool {
+	return id != "" && utf8.ValidString(id) && utf8.RuneCountInString(id) <= maxPeerIDChars && !strings.ContainsFunc(id, func(r rune) bool {
+		return r == '`' || r == '*' || r == utf8.RuneError || pannier.IsHidden(r) || unicode.IsSpace(r) || unicode.In(r, unicode.Z)
+	})
+}
+
+// shortText returns a text, without what is not meant to be seen; nothing for what is no text.
+func shortText(value json.RawMessage) string {
+	text, _ := decode(value).(string)
+	if len(text) > maxPeerTextBytes {
+		text = text[:maxPeerTextBytes]
+	}
+	return printable(strings.ToValidUTF8(text, ""))
+}
+
+// printable drops what steers a terminal, what turns the order of a text, and what shows as nothing. What breaks a line is a
+// blank. Emoji keep what joins them, and what chooses how they look.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\u200d' || r == '\ufe0e' || r == '\ufe0f':
+			return r
+		case r == '\u2028' || r == '\u2029':
+			return ' '
+		case pannier.IsHidden(r):
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// peerCard returns a card as its owner published it, as far as it does no harm: nil for one that is too large or no object,
+// and without NUL, halves of surrogate pairs and what is nested beyond all reason, which break readers in other languages.
+// Some servers hold cards as texts, so a text with an object in it is one too.
+func peerCard(value json.RawMessage) json.RawMessage {
+	if len(value) == 0 || len(value) > maxPeerCardBytes {
+		return nil
+	}
+	v := decode(value)
+	if text, ok := v.(string); ok {
+		v = decode(json.RawMessage(text))
+	}
+	object, ok := v.(map[string]any)
+	if !ok {
+		return nil
+	}
+	var card bytes.Buffer
+	enc := json.NewEncoder(&card)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(sanitize(object, maxPeerCardDepth)) != nil || card.Len() > maxPeerCardBytes {
+		return nil
+	}
+	return bytes.TrimSpace(card.Bytes())
+}
+
+// sanitize returns a value without NUL, and with null in the place of what is nested deeper.
+func sanitize(v any, depth int) any {
+	switch v := v.(type) {
+	case string:
+		return strings.ReplaceAll(v, "\x00", "")
+	case []any:
+		if depth == 0 {
+			return nil
+		}
+		for i := range v {
+			v[i] = sanitize(v[i], depth-1)
+		}
+	case map[string]any:
+		if depth == 0 {
+			return nil
+		}
+		return sanitizeObject(v, depth)
+	}
+	return v
+}
+
+// sanitizeObject drops a member whose key has a NUL: without it the key could be that of another one.
+func sanitizeObject(v map[string]any, depth int) map[string]any {
+	sanitized := make(map[string]any, len(v))
+	for key, member := range v {
+		if !hasNUL(key) {
+			sanitized[key] = sanitize(member, depth-1)
+		}
+	}
+	return sanitized
 }

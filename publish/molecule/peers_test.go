@@ -14,6 +14,7 @@ import (
 
 	"pannier"
 	"pannier/publish/molecule"
+	"pannier/publish/push"
 )
 
 const (
@@ -27,7 +28,7 @@ func TestPeers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLive(t)
 		l.join(t, peerB, `{"name":"Echo"}`)
-		p := on(t, l, molecule.Options{Events: true, Peers: true})
+		p := on(t, l, options{Events: true, Peers: true})
 		stop := start(t, offered(p, "a"))
 		synctest.Wait()
 		first := p.Peers()
@@ -65,7 +66,7 @@ func TestPeers(t *testing.T) {
 func TestPeersAreReadNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLive(t)
-		p := on(t, l, molecule.Options{Peers: true})
+		p := on(t, l, options{Peers: true})
 		stop := start(t, offered(p, "a"))
 		pass(time.Second)
 		l.join(t, peerA, `{}`)
@@ -75,7 +76,7 @@ func TestPeersAreReadNowAndThen(t *testing.T) {
 		}
 		stop()
 
-		p = on(t, l, molecule.Options{Events: true, Peers: true})
+		p = on(t, l, options{Events: true, Peers: true})
 		stop = start(t, offered(p, "a"))
 		pass(10 * time.Second)
 		l.count(peersCall)
@@ -128,7 +129,7 @@ func TestPeersWhileThePlatformIsAway(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLive(t)
 				l.join(t, peerA, `{"name":"Echo"}`)
-				p := on(t, l, molecule.Options{Peers: true})
+				p := on(t, l, options{Peers: true})
 				p.SetPeersMost(1000)
 				stop := start(t, offered(p, "a"))
 				pass(time.Minute)
@@ -282,7 +283,7 @@ func TestPeerThatIsTooLarge(t *testing.T) {
 			t.Errorf("the card of %s is kept, and that of %s is smaller", p.ID, peers[first].ID)
 		}
 	}
-	if err != nil || len(peers) != 100 || total > molecule.MaxPeerCardsBytes || total < molecule.MaxPeerCardsBytes-200<<10 {
+	if err != nil || len(peers) != 100 || total > push.MaxPeerCardsBytes || total < push.MaxPeerCardsBytes-200<<10 {
 		t.Errorf("%d peers, %d bytes, %v", len(peers), total, err)
 	}
 }
@@ -292,7 +293,7 @@ func TestListOfPeersThatIsTooLarge(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLive(t)
 		l.join(t, peerA, `{"name":"`+strings.Repeat("x", 1000)+`"}`)
-		p := on(t, l, molecule.Options{Peers: true})
+		p := on(t, l, options{Peers: true})
 		p.SetPeersMost(1000)
 		stop := start(t, offered(p, "a"))
 		synctest.Wait()

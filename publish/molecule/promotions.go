@@ -2,19 +2,25 @@ package molecule
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
+	"sync"
 	"time"
+
+	"github.com/hashicorp/go-hclog"
 
 	"pannier"
 	"pannier/internal/fsx"
+	"pannier/publish/push"
 )
 
 const (
@@ -29,6 +35,33 @@ const (
 	promotionMost  = 15 * time.Minute
 	promotionInfix = "-promotion-"
 )
+
+// Promoter reports promotions to the platform of a target. Its methods may be called from any goroutine, Run once.
+type Promoter struct {
+	*client
+	workspace, activity, heartbeat *url.URL
+	endpoint, outbox               string
+	name                           string
+	log                            hclog.Logger
+	added                          chan struct{} // has room for one signal
+
+	mu      sync.Mutex
+	waiting []pendingPromotion
+}
+
+// NewPromoter returns a promoter that keeps promotions in the directory of an outbox; empty keeps them in memory. name is that
+// of the target in health. It reads those that wait there.
+func NewPromoter(t *Target, outbox, name string, log hclog.Logger) *Promoter {
+	p := &Promoter{
+		client: t.client, workspace: t.workspace, activity: t.workspace.JoinPath("activity"), heartbeat: t.base.JoinPath(PathHeartbeat),
+		endpoint: t.Endpoint(), outbox: outbox, name: cmp.Or(name, t.Endpoint()), log: log, added: make(chan struct{}, 1),
+	}
+	if p.log == nil {
+		p.log = hclog.NewNullLogger()
+	}
+	p.restore()
+	return p
+}
 
 // pendingPromotion is one that the platform has not taken.
 type pendingPromotion struct {
@@ -47,91 +80,97 @@ func (q pendingPromotion) promotion() pannier.Promotion {
 	return pannier.Promotion{Packet: q.Packet, Summary: q.Summary, Repetition: q.Repetition}
 }
 
-// path names the file of a promotion by the digest of its packet, so that the same packet waits once. It is empty where
-// there is no outbox.
-func (q pendingPromotion) path(b *outbox) string {
-	if b.dir == "" {
+// path names the file of a promotion by the digest of its packet, so that the same packet waits once. It is empty if there is
+// no outbox.
+func (p *Promoter) path(q pendingPromotion) string {
+	if p.outbox == "" {
 		return ""
 	}
 	sum := pannier.DigestOf(q.Packet)
-	return strings.TrimSuffix(b.path(), ".json") + promotionInfix + hex.EncodeToString(sum[:8]) + ".json"
+	return push.OutboxPath(p.outbox, p.endpoint, p.workspaceID) + promotionInfix + hex.EncodeToString(sum[:8]) + ".json"
 }
 
 // Promote tells the platform that a packet asks for a workflow to become a skill: as an activity, and with heartbeat as what
 // the agent is at. It tries once, and with a token that was replaced meanwhile once more. A promotion that the platform does
 // not take is kept in the outbox, and sent again until it is taken or a week has passed; kept reports that. Errors are free
 // of secrets.
-func (p *Publisher) Promote(ctx context.Context, promotion pannier.Promotion, heartbeat bool) (kept bool, err error) {
+func (p *Promoter) Promote(ctx context.Context, promotion pannier.Promotion, heartbeat bool) (kept bool, err error) {
 	if err = p.announce(ctx, promotion, heartbeat); err == nil {
 		return false, nil
 	}
 	q := pendingPromotion{
-		Platform: p.outbox.platform, WorkspaceID: p.workspaceID, At: time.Now().UTC(), Summary: promotion.Summary, Repetition: promotion.Repetition,
+		Platform: p.endpoint, WorkspaceID: p.workspaceID, At: time.Now().UTC(), Summary: promotion.Summary, Repetition: promotion.Repetition,
 		Packet: promotion.Packet, Heartbeat: heartbeat, failed: err.Error(),
 	}
-	if unkept := p.keepPromotion(q); unkept != nil {
+	if unkept := p.keep(q); unkept != nil {
 		return false, fmt.Errorf("%w; nor could it be kept: %w", err, unkept)
 	}
 	return true, err
 }
 
-// keepPromotion puts a promotion at the end of those that wait, on disk first. Without an outbox it waits in memory.
-func (p *Publisher) keepPromotion(q pendingPromotion) error {
-	if path := q.path(&p.outbox); path != "" {
+// keep puts a promotion at the end of those that wait, on disk first. Without an outbox it waits in memory.
+func (p *Promoter) keep(q pendingPromotion) error {
+	if path := p.path(q); path != "" {
 		text, err := json.Marshal(q)
-		if err == nil {
-			err = p.outbox.write(path, text)
-		}
 		if err != nil {
+			return err
+		}
+		if err := os.Mkdir(p.outbox, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		if err := fsx.WriteFile(path, text, fsx.WriteOptions{Temporary: path + ".tmp"}); err != nil {
 			return err
 		}
 	}
 	p.mu.Lock()
 	p.removeLocked(q)
-	p.promotions = append(p.promotions, q)
+	p.waiting = append(p.waiting, q)
 	var surplus []pendingPromotion
-	if n := len(p.promotions) - maxPromotions; n > 0 {
-		surplus = slices.Clone(p.promotions[:n])
-		p.promotions = slices.Delete(p.promotions, 0, n)
+	if n := len(p.waiting) - maxPromotions; n > 0 {
+		surplus = slices.Clone(p.waiting[:n])
+		p.waiting = slices.Delete(p.waiting, 0, n)
 	}
 	p.mu.Unlock()
 	for _, old := range surplus {
 		p.log.Warn("promotion given up, because too many wait", "summary", old.Summary, "error", old.failed)
 		p.removeFile(old)
 	}
-	ring(p.promoted)
+	select {
+	case p.added <- struct{}{}:
+	default:
+	}
 	return nil
 }
 
-func (p *Publisher) removeLocked(q pendingPromotion) {
-	p.promotions = slices.DeleteFunc(p.promotions, func(other pendingPromotion) bool { return bytes.Equal(other.Packet, q.Packet) })
+func (p *Promoter) removeLocked(q pendingPromotion) {
+	p.waiting = slices.DeleteFunc(p.waiting, func(other pendingPromotion) bool { return bytes.Equal(other.Packet, q.Packet) })
 }
 
 // removeFile removes a promotion from the disk. Where that fails it is sent once more after the next start, which does no harm.
-func (p *Publisher) removeFile(q pendingPromotion) {
-	if path := q.path(&p.outbox); path != "" {
+func (p *Promoter) removeFile(q pendingPromotion) {
+	if path := p.path(q); path != "" {
 		_ = os.Remove(path)
 	}
 }
 
-// restorePromotions takes up those that waited when the process before ended.
-func (p *Publisher) restorePromotions() {
-	if p.outbox.dir == "" {
+// restore takes up those that waited when the process before ended.
+func (p *Promoter) restore() {
+	if p.outbox == "" {
 		return
 	}
-	paths, _ := filepath.Glob(strings.TrimSuffix(p.outbox.path(), ".json") + promotionInfix + "*.json")
+	paths, _ := filepath.Glob(push.OutboxPath(p.outbox, p.endpoint, p.workspaceID) + promotionInfix + "*.json")
 	for _, path := range paths[:min(len(paths), maxPromotions)] {
 		q, err := readPromotion(path)
-		if err == nil && (q.Platform != p.outbox.platform || q.WorkspaceID != p.workspaceID || len(q.Packet) == 0) {
+		if err == nil && (q.Platform != p.endpoint || q.WorkspaceID != p.workspaceID || len(q.Packet) == 0) {
 			err = errors.New("it belongs to another platform or workspace")
 		}
 		if err != nil {
 			p.log.Warn("promotion in the outbox not read", "file", path, "error", err)
 			continue
 		}
-		p.promotions = append(p.promotions, q)
+		p.waiting = append(p.waiting, q)
 	}
-	slices.SortFunc(p.promotions, func(a, b pendingPromotion) int { return a.At.Compare(b.At) })
+	slices.SortFunc(p.waiting, func(a, b pendingPromotion) int { return a.At.Compare(b.At) })
 }
 
 func readPromotion(path string) (q pendingPromotion, err error) {
@@ -143,30 +182,28 @@ func readPromotion(path string) (q pendingPromotion, err error) {
 	return q, err
 }
 
-// sendPromotions sends those that wait, the oldest first, until ctx is done.
-func (p *Publisher) sendPromotions(ctx context.Context) {
+// Run sends promotions that wait, the oldest first, until ctx is done.
+func (p *Promoter) Run(ctx context.Context) {
 	for failures := 0; ctx.Err() == nil; {
-		q, ok := p.oldestPromotion()
+		q, ok := p.oldest()
 		if !ok {
 			failures = 0
 			select {
 			case <-ctx.Done():
-				return
-			case <-p.promoted:
+			case <-p.added:
 			}
 			continue
 		}
-		wait(ctx, max(promotionDelay(failures), p.throttle.left(time.Now())), nil)
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(max(promotionDelay(failures), p.Wait())):
+		}
+		err := p.announce(ctx, q.promotion(), q.Heartbeat)
 		if ctx.Err() != nil {
 			return
 		}
-		timed, cancel := context.WithTimeout(ctx, activityTimeout)
-		err := p.announce(timed, q.promotion(), q.Heartbeat)
-		cancel()
-		if ctx.Err() != nil {
-			return
-		}
-		p.settlePromotion(q, err)
+		p.record(q, err)
 		if failures++; err == nil {
 			failures = 0
 		}
@@ -181,23 +218,23 @@ func promotionDelay(failures int) time.Duration {
 	return delay
 }
 
-func (p *Publisher) oldestPromotion() (pendingPromotion, bool) {
+func (p *Promoter) oldest() (pendingPromotion, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.promotions) == 0 {
+	if len(p.waiting) == 0 {
 		return pendingPromotion{}, false
 	}
-	return p.promotions[0], true
+	return p.waiting[0], true
 }
 
-// settlePromotion takes in how a try went. One that failed goes behind the others, so that it holds up none.
-func (p *Publisher) settlePromotion(q pendingPromotion, err error) {
+// record records an attempt. A promotion that failed goes to the end, so that it delays no other one.
+func (p *Promoter) record(q pendingPromotion, err error) {
 	over := time.Since(q.At) > promotionLasts
 	p.mu.Lock()
 	p.removeLocked(q)
 	if err != nil && !over {
 		q.failed = err.Error()
-		p.promotions = append(p.promotions, q)
+		p.waiting = append(p.waiting, q)
 	}
 	p.mu.Unlock()
 	switch {
@@ -210,15 +247,17 @@ func (p *Publisher) settlePromotion(q pendingPromotion, err error) {
 	}
 }
 
-// promotionConditionLocked says that promotions wait.
-func (p *Publisher) promotionConditionLocked() []pannier.Condition {
-	if len(p.promotions) == 0 {
+// Conditions says that promotions wait.
+func (p *Promoter) Conditions() []pannier.Condition {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.waiting) == 0 {
 		return nil
 	}
-	oldest := slices.MinFunc(p.promotions, func(a, b pendingPromotion) int { return a.At.Compare(b.At) })
+	oldest := slices.MinFunc(p.waiting, func(a, b pendingPromotion) int { return a.At.Compare(b.At) })
 	return []pannier.Condition{{
 		Code: "promotion_pending", Severity: pannier.SeverityWarning, Since: oldest.At, Subject: p.name,
-		Message: fmt.Sprintf("the platform has not taken %d promotions, the oldest %q: %s", len(p.promotions), oldest.Summary, oldest.failed),
+		Message: fmt.Sprintf("the platform has not taken %d promotions, the oldest %q: %s", len(p.waiting), oldest.Summary, oldest.failed),
 		Hint:    "see the error; each is sent again until the platform takes it, for a week",
 	}}
 }

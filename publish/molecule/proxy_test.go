@@ -14,8 +14,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/go-hclog"
-
-	"pannier/publish/molecule"
 )
 
 // TestProxyHere is the process that TestProxies starts: net/http reads the variables once. It makes one try.
@@ -25,7 +23,7 @@ func TestProxyHere(t *testing.T) {
 		t.Skip("only a process that TestProxies starts has something to do here")
 	}
 	told := make(tries, 1)
-	p := newPublisher(t, molecule.Options{URL: url, Logger: hclog.New(&hclog.LoggerOptions{Output: told, Level: hclog.Debug})})
+	p := newPublisher(t, options{URL: url, Logger: hclog.New(&hclog.LoggerOptions{Output: told, Level: hclog.Debug})})
 	p.SetHosts(map[string]string{"platform.test:80": os.Getenv("PANNIER_TEST_DIRECT")})
 	stop := start(t, offered(p, "a"))
 	<-told

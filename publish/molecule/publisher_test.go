@@ -26,22 +26,22 @@ import (
 func TestNewRefusesBadOptions(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		o    molecule.Options
+		o    options
 		want string
 	}{
-		{"no URL", molecule.Options{}, "scheme"},
-		{"no scheme", molecule.Options{URL: "platform:8080"}, "scheme"},
-		{"other scheme", molecule.Options{URL: "ws://platform"}, "scheme"},
-		{"no host", molecule.Options{URL: "http:///x"}, "host"},
-		{"credentials", molecule.Options{URL: "http://user:hunter2@platform"}, "token file"},
-		{"query", molecule.Options{URL: "http://platform?key=hunter2"}, "query"},
-		{"not a URL", molecule.Options{URL: "http://user:hunter2"}, "not a valid URL"},
-		{"no workspace", molecule.Options{URL: "http://platform"}, "workspace id"},
-		{"header", molecule.Options{URL: "http://p", WorkspaceID: "w", Header: http.Header{"X-Key": {"hunter2\n"}}}, `"X-Key"`},
-		{"header name", molecule.Options{URL: "http://p", WorkspaceID: "w", Header: http.Header{"X Key": {"hunter2"}}}, `"X Key" is not a name`},
+		{"no URL", options{}, "scheme"},
+		{"no scheme", options{URL: "platform:8080"}, "scheme"},
+		{"other scheme", options{URL: "ws://platform"}, "scheme"},
+		{"no host", options{URL: "http:///x"}, "host"},
+		{"credentials", options{URL: "http://user:hunter2@platform"}, "token file"},
+		{"query", options{URL: "http://platform?key=hunter2"}, "query"},
+		{"not a URL", options{URL: "http://user:hunter2"}, "not a valid URL"},
+		{"no workspace", options{URL: "http://platform"}, "workspace id"},
+		{"header", options{URL: "http://p", WorkspaceID: "w", Header: http.Header{"X-Key": {"hunter2\n"}}}, `"X-Key"`},
+		{"header name", options{URL: "http://p", WorkspaceID: "w", Header: http.Header{"X Key": {"hunter2"}}}, `"X Key" is not a name`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			_, err := molecule.New(test.o)
+			_, err := build(test.o)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Fatalf("error %v, want one with %q", err, test.want)
 			}
@@ -54,7 +54,7 @@ func TestNewRefusesBadOptions(t *testing.T) {
 
 func TestCardsWithoutContentOrDigest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, w := wired(t, molecule.Options{}, always(200, ""))
+		p, w := wired(t, options{}, always(200, ""))
 		start(t, p)
 		p.Offer(card.Card{})
 		synctest.Wait()
@@ -128,7 +128,7 @@ func TestNothingTellsASecret(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		logs, e := &buffer{}, newEvents()
 		var told strings.Builder
-		p, w := wired(t, molecule.Options{
+		p, w := wired(t, options{
 			Token:  func() (string, error) { return token + "\n", nil },
 			Header: http.Header{"X-Molecule-Org-Id": {org}, "X-Short": {"on"}},
 			Logger: hclog.New(&hclog.LoggerOptions{Output: logs, Level: hclog.Trace}),
@@ -168,7 +168,7 @@ func TestNoSecretInAnotherForm(t *testing.T) {
 		func() string { return `"hun\"ter\\2<3&4 5"` },
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			p, _ := wired(t, molecule.Options{Token: func() (string, error) { return token, nil }},
+			p, _ := wired(t, options{Token: func() (string, error) { return token, nil }},
 				func(int, *http.Request) (*http.Response, error) { return nil, errors.New("malformed: " + form()) })
 			start(t, p)
 			p.Offer(cardOf("a"))
@@ -192,7 +192,7 @@ func TestHintsOnFiles(t *testing.T) {
 	}
 	for _, path := range []string{dir, pipe, bom} {
 		synctest.Test(t, func(t *testing.T) {
-			p, _ := wired(t, molecule.Options{Token: molecule.TokenFile(path)}, always(200, ""))
+			p, _ := wired(t, options{Token: molecule.TokenFile(path)}, always(200, ""))
 			start(t, p)
 			p.Offer(cardOf("a"))
 			synctest.Wait()
@@ -201,13 +201,13 @@ func TestHintsOnFiles(t *testing.T) {
 			}
 		})
 	}
-	for name, occupy := range map[string]func(*molecule.Publisher) string{
-		"record":    func(p *molecule.Publisher) string { return p.OutboxFile() },
-		"temporary": func(p *molecule.Publisher) string { return p.OutboxFile() + ".tmp" },
+	for name, occupy := range map[string]func(*publisher) string{
+		"record":    func(p *publisher) string { return p.OutboxFile() },
+		"temporary": func(p *publisher) string { return p.OutboxFile() + ".tmp" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			logs := &buffer{}
-			o := molecule.Options{Outbox: t.TempDir(), Logger: hclog.New(&hclog.LoggerOptions{Output: logs, Level: hclog.Warn})}
+			o := options{Outbox: t.TempDir(), Logger: hclog.New(&hclog.LoggerOptions{Output: logs, Level: hclog.Warn})}
 			where := newPublisher(t, o)
 			if err := os.MkdirAll(filepath.Join(occupy(where), "x"), 0o700); err != nil {
 				t.Fatal(err)
@@ -229,7 +229,7 @@ func TestHintsOnFiles(t *testing.T) {
 func TestLogOfChangedFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		logs := &buffer{}
-		p, _ := wired(t, molecule.Options{
+		p, _ := wired(t, options{
 			Logger: hclog.New(&hclog.LoggerOptions{Output: logs, Level: hclog.Info, DisableTime: true}),
 		}, inTurn(503, 503, 429, 429, 503, 503, 429, 200))
 		start(t, p)
@@ -250,7 +250,7 @@ func TestLogOfChangedFailure(t *testing.T) {
 func TestLogLevels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		logs := &buffer{}
-		p, _ := wired(t, molecule.Options{
+		p, _ := wired(t, options{
 			Logger: hclog.New(&hclog.LoggerOptions{Output: logs, Level: hclog.Debug, DisableTime: true}),
 		}, func(n int, _ *http.Request) (*http.Response, error) {
 			if n <= 7 {
@@ -277,9 +277,9 @@ func TestLogLevels(t *testing.T) {
 func TestMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg := prometheus.NewRegistry()
-		p, _ := wired(t, molecule.Options{Registerer: reg}, inTurn(503, 200, 400))
-		newPublisher(t, molecule.Options{URL: "https://other.test", Registerer: reg})
-		newPublisher(t, molecule.Options{URL: "https://other.test/twice", Registerer: reg})
+		p, _ := wired(t, options{Registerer: reg}, inTurn(503, 200, 400))
+		newPublisher(t, options{URL: "https://other.test", Registerer: reg})
+		newPublisher(t, options{URL: "https://other.test/twice", Registerer: reg})
 
 		problems, err := testutil.GatherAndLint(reg)
 		if err != nil || len(problems) != 0 {

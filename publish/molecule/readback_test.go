@@ -13,14 +13,12 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
-
-	"pannier/publish/molecule"
 )
 
 func TestReadBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, e := newMolecule(t).known(t), newEvents()
-		p := facing(t, m, molecule.Options{ReadBack: true, Emit: e.emit})
+		p := facing(t, m, options{ReadBack: true, Emit: e.emit})
 		start(t, p)
 		p.Offer(cardOf("a"))
 		synctest.Wait()
@@ -51,7 +49,7 @@ func TestReadBackOnTheWire(t *testing.T) {
 			}
 			return nil, nil
 		})
-		p := facing(t, m, molecule.Options{
+		p := facing(t, m, options{
 			URL: "http://platform.test/base/", Path: "/elsewhere/x", ReadBack: true, Header: http.Header{"X-Molecule-Org-Id": {"org-1"}},
 		})
 		stop := start(t, p)
@@ -72,7 +70,7 @@ func TestReadBackOnTheWire(t *testing.T) {
 func TestUnknownWorkspace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, e := newMolecule(t), newEvents()
-		p := facing(t, m, molecule.Options{ReadBack: true, Emit: e.emit})
+		p := facing(t, m, options{ReadBack: true, Emit: e.emit})
 		start(t, p)
 		p.Offer(cardOf("a"))
 		synctest.Wait()
@@ -110,7 +108,7 @@ func TestAcceptedButNotStored(t *testing.T) {
 				m, e := newMolecule(t), newEvents()
 				m.set(onRead(func() (*http.Response, error) { return respond(200, test.info) }))
 				reg := prometheus.NewRegistry()
-				p := facing(t, m, molecule.Options{ReadBack: true, Emit: e.emit, Registerer: reg})
+				p := facing(t, m, options{ReadBack: true, Emit: e.emit, Registerer: reg})
 				start(t, p)
 				p.Offer(cardOf("a"))
 				pass(2 * time.Minute)
@@ -175,7 +173,7 @@ func TestPlatformsThatCanNotTell(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m, logs := newMolecule(t).known(t), &buffer{}
 				m.set(onRead(test.answer))
-				p := facing(t, m, molecule.Options{
+				p := facing(t, m, options{
 					ReadBack: true, Logger: hclog.New(&hclog.LoggerOptions{Output: logs, Level: hclog.Info}),
 				})
 				start(t, p)
@@ -240,7 +238,7 @@ func TestReadingThatHangs(t *testing.T) {
 			}
 			return nil, nil
 		})
-		p := facing(t, m, molecule.Options{ReadBack: true})
+		p := facing(t, m, options{ReadBack: true})
 		stop := start(t, p)
 		p.Offer(cardOf("a"))
 		pass(time.Second)
@@ -279,7 +277,7 @@ func TestCheck(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m, reg := newMolecule(t).known(t), prometheus.NewRegistry()
-				p := facing(t, m, molecule.Options{ReadBack: true, Registerer: reg})
+				p := facing(t, m, options{ReadBack: true, Registerer: reg})
 				p.SetJitter(test.jitter)
 				start(t, p)
 				p.Offer(cardOf("a"))
@@ -327,7 +325,7 @@ pannier_reconcile_total{platform="platform.test:8080",result="unreadable"} 2
 func TestCheckThatFindsNoWorkspace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMolecule(t).known(t)
-		p := facing(t, m, molecule.Options{ReadBack: true})
+		p := facing(t, m, options{ReadBack: true})
 		start(t, p)
 		p.Offer(cardOf("a"))
 		synctest.Wait()
@@ -345,7 +343,7 @@ func TestKeysOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMolecule(t).known(t)
 		m.register(t, `{"name":"boot","skills":[{"id":"old"}],"url":"http://old.test","runtime":"langgraph","configuration_status":"ready"}`)
-		p := facing(t, m, molecule.Options{ReadBack: true})
+		p := facing(t, m, options{ReadBack: true})
 		start(t, p)
 		p.Offer(cardOf("a"))
 		synctest.Wait()
@@ -379,7 +377,7 @@ func TestPlatformThatComesLateIsReadFirst(t *testing.T) {
 			}
 			return nil, nil
 		})
-		p := facing(t, m, molecule.Options{ReadBack: true})
+		p := facing(t, m, options{ReadBack: true})
 		start(t, p)
 		p.Offer(cardOf("a"))
 		pass(time.Minute)

@@ -8,14 +8,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
-	"pannier/publish/molecule"
 )
 
 // TestRefusedCardThatIsAskedForOften is tried once in two seconds, and the last time that it is asked for counts.
 func TestRefusedCardThatIsAskedForOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, w := wired(t, molecule.Options{}, always(400, ""))
+		p, w := wired(t, options{}, always(400, ""))
 		start(t, p)
 		p.Offer(cardOf("a"))
 		synctest.Wait()
@@ -57,7 +55,7 @@ func TestRefusedCardWithKeysOfOthers(t *testing.T) {
 					}
 					return nil, nil
 				})
-				p := facing(t, m, molecule.Options{ReadBack: true})
+				p := facing(t, m, options{ReadBack: true})
 				start(t, offered(p, "a"))
 				synctest.Wait()
 				h := p.Health()

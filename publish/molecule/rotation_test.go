@@ -64,7 +64,7 @@ func TestTokenThatIsReplacedAllTheTime(t *testing.T) {
 		}
 	}
 	replace()
-	p := newPublisher(t, molecule.Options{URL: s.URL, Token: molecule.TokenFile(file)})
+	p := newPublisher(t, options{URL: s.URL, Token: molecule.TokenFile(file)})
 	stop := start(t, p)
 	tick, card := time.NewTicker(10*time.Millisecond), time.NewTicker(time.Millisecond)
 	defer tick.Stop()
@@ -109,7 +109,7 @@ func TestTokenThatComesLate(t *testing.T) {
 			}
 			return "new\n", nil
 		}
-		p, w := wired(t, molecule.Options{Token: token}, func(_ int, r *http.Request) (*http.Response, error) {
+		p, w := wired(t, options{Token: token}, func(_ int, r *http.Request) (*http.Response, error) {
 			if r.Header.Get("Authorization") != "Bearer new" {
 				return respond(401, `{"error":"invalid workspace auth token"}`)
 			}

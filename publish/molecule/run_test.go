@@ -18,7 +18,7 @@ import (
 
 func TestNewestCardWins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, w := wired(t, molecule.Options{}, always(200, `{"status":"updated"}`))
+		p, w := wired(t, options{}, always(200, `{"status":"updated"}`))
 		for _, name := range []string{"a", "b", "c"} {
 			p.Offer(cardOf(name))
 		}
@@ -42,7 +42,7 @@ func TestNewestCardWins(t *testing.T) {
 
 func TestAcknowledgedCardIsNotPushedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, w := wired(t, molecule.Options{}, always(204, ""))
+		p, w := wired(t, options{}, always(204, ""))
 		start(t, p)
 		for range 3 {
 			p.Offer(cardOf("a"))
@@ -57,7 +57,7 @@ func TestAcknowledgedCardIsNotPushedAgain(t *testing.T) {
 func TestCardOfferedDuringPushIsNext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		p, w := wired(t, molecule.Options{}, func(int, *http.Request) (*http.Response, error) {
+		p, w := wired(t, options{}, func(int, *http.Request) (*http.Response, error) {
 			<-release
 			return respond(200, "")
 		})
@@ -83,7 +83,7 @@ func TestCardOfferedDuringPushIsNext(t *testing.T) {
 func TestBackAndForthDuringPush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		p, w := wired(t, molecule.Options{}, func(n int, _ *http.Request) (*http.Response, error) {
+		p, w := wired(t, options{}, func(n int, _ *http.Request) (*http.Response, error) {
 			if n == 2 {
 				<-release
 			}
@@ -105,7 +105,7 @@ func TestBackAndForthDuringPush(t *testing.T) {
 
 func TestBackoffDoublesToItsCap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, w := wired(t, molecule.Options{}, always(503, ""))
+		p, w := wired(t, options{}, always(503, ""))
 		start(t, p)
 		p.Offer(cardOf("a"))
 		pass(3 * time.Minute)
@@ -121,7 +121,7 @@ func TestBackoffDoublesToItsCap(t *testing.T) {
 }
 
 func TestJitterIsFull(t *testing.T) {
-	p := newPublisher(t, molecule.Options{})
+	p := newPublisher(t, options{})
 	const most = 1000
 	low, high := false, false
 	for range 10000 {
@@ -138,7 +138,7 @@ func TestJitterIsFull(t *testing.T) {
 
 func TestNewCardCutsBackoffShortOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, w := wired(t, molecule.Options{}, always(500, ""))
+		p, w := wired(t, options{}, always(500, ""))
 		start(t, p)
 		p.Offer(cardOf("a"))
 		pass(3*time.Minute + time.Second)
@@ -172,7 +172,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { // a bubble's clock starts with the year 2000
-				p, w := wired(t, molecule.Options{}, always(429, "", "Retry-After", test.value))
+				p, w := wired(t, options{}, always(429, "", "Retry-After", test.value))
 				start(t, p)
 				p.Offer(cardOf("a"))
 				pass(6 * time.Minute)
@@ -196,7 +196,7 @@ func TestRetryAfterDateGoesByTheServersClock(t *testing.T) {
 
 func TestNewCardWaitsOutRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, w := wired(t, molecule.Options{}, func(n int, _ *http.Request) (*http.Response, error) {
+		p, w := wired(t, options{}, func(n int, _ *http.Request) (*http.Response, error) {
 			if n == 1 {
 				return respond(503, "", "Retry-After", "60")
 			}
@@ -221,7 +221,7 @@ func TestUnauthorizedReadsTheTokenAgain(t *testing.T) {
 			tokens = tokens[1:]
 			return next, nil
 		}
-		p, w := wired(t, molecule.Options{Token: token}, inTurn(401, 200))
+		p, w := wired(t, options{Token: token}, inTurn(401, 200))
 		start(t, p)
 		p.Offer(cardOf("a"))
 		synctest.Wait() // no time passes
@@ -239,7 +239,7 @@ func TestUnauthorizedReadsTheTokenAgain(t *testing.T) {
 
 func TestUnauthorizedForLongIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, w := wired(t, molecule.Options{}, always(403, `{"error":"no"}`))
+		p, w := wired(t, options{}, always(403, `{"error":"no"}`))
 		start(t, p)
 		p.Offer(cardOf("a"))
 		pass(100 * time.Second)
@@ -258,7 +258,7 @@ func TestRefusedCardBlocksUntilItChanges(t *testing.T) {
 		t.Run(http.StatusText(status), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				e := newEvents()
-				p, w := wired(t, molecule.Options{Emit: e.emit}, inTurn(status, status, status, status, status, 200))
+				p, w := wired(t, options{Emit: e.emit}, inTurn(status, status, status, status, status, 200))
 				start(t, p)
 				p.Offer(cardOf("a"))
 				pass(10 * time.Minute)
@@ -312,7 +312,7 @@ func TestCardThatGoesBack(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p, w := wired(t, molecule.Options{}, func(n int, _ *http.Request) (*http.Response, error) {
+				p, w := wired(t, options{}, func(n int, _ *http.Request) (*http.Response, error) {
 					if n != 2 {
 						return respond(200, "")
 					}
@@ -342,7 +342,7 @@ func TestCardThatGoesBack(t *testing.T) {
 func TestAnswersThatWaitForAPerson(t *testing.T) {
 	for status, hint := range map[int]string{404: "X-Molecule-Org-Id", 409: "url", 302: "url"} {
 		synctest.Test(t, func(t *testing.T) {
-			p, w := wired(t, molecule.Options{}, always(status, ""))
+			p, w := wired(t, options{}, always(status, ""))
 			p.SetJitter(func(time.Duration) time.Duration { return 0 })
 			start(t, p)
 			p.Offer(cardOf("a"))
@@ -366,7 +366,7 @@ func TestTokenThatCanNotBeRead(t *testing.T) {
 			}
 			return "good", nil
 		}
-		p, w := wired(t, molecule.Options{Token: token}, always(200, ""))
+		p, w := wired(t, options{Token: token}, always(200, ""))
 		start(t, p)
 		p.Offer(cardOf("a"))
 		synctest.Wait()

@@ -125,7 +125,7 @@ func (m *moleculeServer) expectCard(t *testing.T, want string) {
 }
 
 // facing returns a publisher that reads back from m, with waits as long as they can be.
-func facing(t *testing.T, m *moleculeServer, o molecule.Options) *molecule.Publisher {
+func facing(t *testing.T, m *moleculeServer, o options) *publisher {
 	t.Helper()
 	o.Token = func() (string, error) { return token, nil }
 	p := newPublisher(t, o)

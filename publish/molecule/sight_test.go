@@ -41,7 +41,7 @@ func TestReadingThatComesBack(t *testing.T) {
 					}
 					return respond(404, "default backend - 404")
 				})
-				p := facing(t, m, molecule.Options{ReadBack: true})
+				p := facing(t, m, options{ReadBack: true})
 				start(t, p)
 				p.Offer(cardOf("a"))
 				pass(3 * time.Second)
@@ -60,7 +60,7 @@ func TestReadingThatComesBack(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := newMolecule(t).known(t)
 				m.set(onRead(answer))
-				p := facing(t, m, molecule.Options{ReadBack: true})
+				p := facing(t, m, options{ReadBack: true})
 				start(t, p)
 				p.Offer(cardOf("a"))
 				pass(3 * time.Second)
@@ -94,7 +94,7 @@ func TestReadingComesBackWithTheStream(t *testing.T) {
 				status(404, "default backend - 404")(w, r)
 			}
 		})
-		p := on(t, l, molecule.Options{Events: true, ReadBack: true})
+		p := on(t, l, options{Events: true, ReadBack: true})
 		stop := start(t, offered(p, "a"))
 		pass(10 * time.Second)
 		if got := codes(p); !strings.Contains(got, "read_back_unavailable info") {
@@ -121,7 +121,7 @@ func TestOverwritingIsBelievedWhereNothingCanBeRead(t *testing.T) {
 				status(405, "")(w, r)
 			}
 		})
-		p := on(t, l, molecule.Options{Events: true, ReadBack: true})
+		p := on(t, l, options{Events: true, ReadBack: true})
 		stop := start(t, offered(p, "a"))
 		pass(2 * time.Minute)
 		l.replace(t, bootCard)
@@ -144,7 +144,7 @@ func TestFirstPushWaitsForTheFirstRead(t *testing.T) {
 				m := newMolecule(t).known(t)
 				m.register(t, bootCard)
 				m.set(onRead(answer))
-				p := facing(t, m, molecule.Options{ReadBack: true})
+				p := facing(t, m, options{ReadBack: true})
 				start(t, p)
 				p.Offer(cardOf("a"))
 				pass(10 * time.Second)
@@ -169,7 +169,7 @@ func TestFirstPushDoesNotWaitForEver(t *testing.T) {
 		m := newMolecule(t).known(t)
 		m.register(t, bootCard)
 		m.set(onRead(answering(503, "")))
-		p := facing(t, m, molecule.Options{ReadBack: true})
+		p := facing(t, m, options{ReadBack: true})
 		start(t, p)
 		p.Offer(cardOf("a"))
 		pass(time.Minute)
@@ -193,7 +193,7 @@ func TestFirstPushDoesNotWaitForEver(t *testing.T) {
 func TestReadsThatThePlatformWantsLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMolecule(t).known(t)
-		p := facing(t, m, molecule.Options{ReadBack: true})
+		p := facing(t, m, options{ReadBack: true})
 		start(t, p)
 		p.Offer(cardOf("a"))
 		pass(10 * time.Second)
@@ -226,7 +226,7 @@ func TestRefusedCardIsTriedWhereSomethingHappens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLive(t)
 		frames := feed(t, l)
-		p := on(t, l, molecule.Options{Events: true, ReadBack: true})
+		p := on(t, l, options{Events: true, ReadBack: true})
 		stop := start(t, offered(p, "a"))
 		pass(10 * time.Second)
 		stream := l.instead
@@ -270,7 +270,7 @@ func TestLargeDescriptionOfAWorkspace(t *testing.T) {
 			}
 			return respond(200, `{"log":"`+vast+`","agent_card":`+string(card)+`,"status":"online","more":["`+vast+`"]}`)
 		}))
-		p := facing(t, m, molecule.Options{ReadBack: true})
+		p := facing(t, m, options{ReadBack: true})
 		start(t, p)
 		p.Offer(cardOf("a"))
 		synctest.Wait()
@@ -296,7 +296,7 @@ func TestCardAsAText(t *testing.T) {
 			card, _ := m.Card(workspaceID)
 			return respond(200, `{"agent_card":`+text(string(card))+`}`)
 		}))
-		p := facing(t, m, molecule.Options{ReadBack: true})
+		p := facing(t, m, options{ReadBack: true})
 		start(t, p)
 		p.Offer(cardOf("a"))
 		synctest.Wait()
@@ -308,7 +308,7 @@ func TestCardAsAText(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLive(t)
 		frames := feed(t, l)
-		p := on(t, l, molecule.Options{Events: true})
+		p := on(t, l, options{Events: true})
 		stop := start(t, offered(p, "a"))
 		pass(2 * time.Minute)
 		frames <- updated(workspaceID, text(`{"name":"a"}`))
@@ -344,7 +344,7 @@ func TestCardStoredInAnotherForm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMolecule(t).known(t)
 		m.set(onRead(answering(200, `{"agent_card":{"name":{"`+token+`":1}}}`)))
-		p := facing(t, m, molecule.Options{ReadBack: true})
+		p := facing(t, m, options{ReadBack: true})
 		start(t, p)
 		p.Offer(cardOf("a"))
 		pass(3 * time.Second)

@@ -14,7 +14,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"pannier"
-	"pannier/publish/molecule"
 )
 
 // relay passes connections on to a server. Those from before a silence stay open, and pass nothing on any more.
@@ -70,7 +69,7 @@ func TestConnectionThatFallsSilent(t *testing.T) {
 	t.Cleanup(s.CloseClientConnections) // one that was not idle yet when Run ended would be kept for its idle time
 
 	logs, e := &buffer{}, newEvents()
-	p := newPublisher(t, molecule.Options{URL: url, CAFile: a.file(t), Emit: e.emit, Logger: hclog.New(&hclog.LoggerOptions{Output: logs, Level: hclog.Debug})})
+	p := newPublisher(t, options{URL: url, CAFile: a.file(t), Emit: e.emit, Logger: hclog.New(&hclog.LoggerOptions{Output: logs, Level: hclog.Debug})})
 	p.SetSilence(100*time.Millisecond, 2*time.Second, 300*time.Millisecond)
 	p.SetJitter(func(most time.Duration) time.Duration { return min(most, 10*time.Millisecond) })
 	stop := start(t, p)

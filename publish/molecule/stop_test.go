@@ -7,13 +7,11 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"pannier/publish/molecule"
 )
 
 func TestHangingRequestEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p, w := wired(t, molecule.Options{}, func(_ int, r *http.Request) (*http.Response, error) {
+		p, w := wired(t, options{}, func(_ int, r *http.Request) (*http.Response, error) {
 			<-r.Context().Done()
 			return nil, r.Context().Err()
 		})
@@ -39,7 +37,7 @@ func TestStopWaitsForTheRequestInFlight(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p, w := wired(t, molecule.Options{}, func(_ int, r *http.Request) (*http.Response, error) {
+				p, w := wired(t, options{}, func(_ int, r *http.Request) (*http.Response, error) {
 					select {
 					case <-time.After(test.takes):
 						return respond(200, "")
@@ -68,7 +66,7 @@ func TestStopWaitsForTheRequestInFlight(t *testing.T) {
 }
 
 func TestRunWithEndedContextPushesNothing(t *testing.T) {
-	p, w := wired(t, molecule.Options{}, always(200, ""))
+	p, w := wired(t, options{}, always(200, ""))
 	p.Offer(cardOf("a"))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

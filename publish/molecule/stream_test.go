@@ -27,7 +27,7 @@ func TestCardThatIsReplacedIsPushedAgain(t *testing.T) {
 		t.Run(fmt.Sprintf("read back %v", readBack), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLive(t)
-				p := on(t, l, molecule.Options{Events: true, ReadBack: readBack})
+				p := on(t, l, options{Events: true, ReadBack: readBack})
 				stop := start(t, offered(p, "a"))
 				pass(10 * time.Second)
 				if l.count(pushCall) != 1 || codes(p) != "" {
@@ -63,7 +63,7 @@ func TestOnlineWithoutCardIsLookedAt(t *testing.T) {
 				stream(t, w, r, 30*time.Second, `{"event":"WORKSPACE_ONLINE","workspace_id":"`+strings.ToUpper(workspaceID)+`","payload":{"recovered_from":"offline"}}`)
 			}
 		})
-		p := on(t, l, molecule.Options{Events: true, ReadBack: true})
+		p := on(t, l, options{Events: true, ReadBack: true})
 		stop := start(t, offered(p, "a"))
 		pass(20 * time.Second)
 		l.count(readCall)
@@ -96,7 +96,7 @@ func stream(t *testing.T, w http.ResponseWriter, r *http.Request, after time.Dur
 func TestWhatHappenedWhileTheStreamWasAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLive(t)
-		p := on(t, l, molecule.Options{Events: true, Peers: true, ReadBack: true})
+		p := on(t, l, options{Events: true, Peers: true, ReadBack: true})
 		stop := start(t, offered(p, "a"))
 		pass(10 * time.Second)
 		l.down()
@@ -125,8 +125,8 @@ func TestTwoSidecarsOnOneWorkspace(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l, logs := newLive(t), &buffer{}
 				logger := hclog.New(&hclog.LoggerOptions{Output: logs, Level: hclog.Info})
-				a := on(t, l, molecule.Options{Events: true, ReadBack: readBack, Logger: logger})
-				b := on(t, l, molecule.Options{Events: true, ReadBack: readBack})
+				a := on(t, l, options{Events: true, ReadBack: readBack, Logger: logger})
+				b := on(t, l, options{Events: true, ReadBack: readBack})
 				stopA := start(t, offered(a, "a"))
 				pass(time.Second)
 				stopB := start(t, offered(b, "b"))
@@ -179,7 +179,7 @@ func TestStreamThatIsRefused(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l, logs := newLive(t), &buffer{}
-				p := on(t, l, molecule.Options{Events: true, Logger: hclog.New(&hclog.LoggerOptions{Output: logs, Level: hclog.Info})})
+				p := on(t, l, options{Events: true, Logger: hclog.New(&hclog.LoggerOptions{Output: logs, Level: hclog.Info})})
 				l.set(func(w http.ResponseWriter, r *http.Request) {
 					if r.URL.Path == "/ws" {
 						test.answer(w, r)
@@ -232,7 +232,7 @@ func TestTokenOfTheStreamIsReadAtEachConnect(t *testing.T) {
 		l := newLive(t)
 		var now atomic.Value
 		now.Store("old")
-		p := on(t, l, molecule.Options{Events: true, Token: func() (string, error) { return now.Load().(string), nil }})
+		p := on(t, l, options{Events: true, Token: func() (string, error) { return now.Load().(string), nil }})
 		stop := start(t, offered(p, "a"))
 		pass(time.Minute)
 		if got := codes(p); got != "platform_events_lost warning" {
@@ -254,7 +254,7 @@ func TestStreamThatIsSilent(t *testing.T) {
 		t.Run(fmt.Sprintf("pings are lost: %v", lost), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := newLive(t)
-				p := on(t, l, molecule.Options{Events: true})
+				p := on(t, l, options{Events: true})
 				gone := make(chan struct{})
 				l.set(func(w http.ResponseWriter, r *http.Request) {
 					if r.URL.Path == "/ws" {
@@ -324,7 +324,7 @@ func TestFramesThatCanNotBeRead(t *testing.T) {
 				)
 			}
 		})
-		p := on(t, l, molecule.Options{Events: true, ReadBack: true})
+		p := on(t, l, options{Events: true, ReadBack: true})
 		stop := start(t, offered(p, "a"))
 		pass(10 * time.Second)
 		if l.count(wsCall) != 1 || l.count(pushCall) != 1 || codes(p) != "" {
@@ -339,7 +339,7 @@ func TestHugeFrame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLive(t)
 		frames := feed(t, l)
-		p := on(t, l, molecule.Options{Events: true, ReadBack: true})
+		p := on(t, l, options{Events: true, ReadBack: true})
 		stop := start(t, offered(p, "a"))
 		pass(30 * time.Second)
 		l.restart(t, `{"name":"boot"}`)

@@ -42,13 +42,19 @@ func (t *throttle) note(status int, h http.Header, now time.Time) {
 		}
 		t.last = now
 		t.count++
-		t.until = later(t.until, now.Add(max(retryAfter(h, now), throttleLeast)))
+		t.restUntil(now.Add(max(retryAfter(h, now), throttleLeast)))
 		return
 	}
 	limit, ok := headerNumber(h, "X-RateLimit-Limit")
 	left, ok2 := headerNumber(h, "X-RateLimit-Remaining")
 	if ok && ok2 && limit > 0 && left*throttleShare < limit {
-		t.until = later(t.until, now.Add(resetAfter(h, now)))
+		t.restUntil(now.Add(resetAfter(h, now)))
+	}
+}
+
+func (t *throttle) restUntil(at time.Time) {
+	if at.After(t.until) {
+		t.until = at
 	}
 }
 
@@ -59,7 +65,7 @@ func (t *throttle) left(now time.Time) time.Duration {
 	return max(0, t.until.Sub(now))
 }
 
-func (t *throttle) condition(subject string, now time.Time) []pannier.Condition {
+func (t *throttle) conditions(subject string, now time.Time) []pannier.Condition {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.count == 0 || now.Sub(t.last) > throttleTold && now.After(t.until) {
@@ -88,11 +94,4 @@ func resetAfter(h http.Header, now time.Time) time.Duration {
 func headerNumber(h http.Header, name string) (int64, bool) {
 	n, err := strconv.ParseInt(strings.TrimSpace(h.Get(name)), 10, 64)
 	return n, err == nil && n >= 0
-}
-
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
 }

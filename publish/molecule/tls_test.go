@@ -24,7 +24,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"pannier"
-	"pannier/publish/molecule"
 )
 
 // authority is one that makes certificates.
@@ -92,7 +91,7 @@ func TestAuthorityThatIsReplaced(t *testing.T) {
 	soon := time.Now().Add(time.Hour)
 	first, second := old.serve(t, soon), renewed.serve(t, soon)
 	ca, e := old.file(t), newEvents()
-	p := newPublisher(t, molecule.Options{URL: first.URL, CAFile: ca, Emit: e.emit})
+	p := newPublisher(t, options{URL: first.URL, CAFile: ca, Emit: e.emit})
 	var moved atomic.Bool
 	p.SetDial(func(ctx context.Context, network, _ string) (net.Conn, error) {
 		addr := first.Listener.Addr().String()
@@ -144,7 +143,7 @@ func TestAuthorityThatIsReplaced(t *testing.T) {
 func TestAuthorityThatIsMended(t *testing.T) {
 	a := newAuthority(t)
 	s, ca, e := a.serve(t, time.Now().Add(time.Hour)), a.file(t), newEvents()
-	p := newPublisher(t, molecule.Options{URL: s.URL, CAFile: ca, Emit: e.emit})
+	p := newPublisher(t, options{URL: s.URL, CAFile: ca, Emit: e.emit})
 	stop := start(t, p)
 	replaceFile(t, ca, []byte("nothing"))
 	p.Offer(cardOf("a"))
@@ -182,7 +181,7 @@ func TestAuthorityThatComesLate(t *testing.T) {
 				t.Fatal(err)
 			}
 			told := make(tries, 10)
-			p := newPublisher(t, molecule.Options{URL: s.URL, CAFile: ca, Emit: e.emit, Logger: hclog.New(&hclog.LoggerOptions{Output: told, Exclude: func(_ hclog.Level, message string, _ ...any) bool {
+			p := newPublisher(t, options{URL: s.URL, CAFile: ca, Emit: e.emit, Logger: hclog.New(&hclog.LoggerOptions{Output: told, Exclude: func(_ hclog.Level, message string, _ ...any) bool {
 				return !strings.HasPrefix(message, "card ")
 			}})})
 			var dials atomic.Int32
@@ -256,7 +255,7 @@ func TestCertificates(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var requests atomic.Int32
-			got, h := follows(t, molecule.Options{URL: test.server.URL, CAFile: test.ca}, &requests)
+			got, h := follows(t, options{URL: test.server.URL, CAFile: test.ca}, &requests)
 			if got != test.follows || !strings.Contains(h.LastError, test.message) || !strings.Contains(h.Hint, test.hint) {
 				t.Errorf("%s, %+v", got, h)
 			}

@@ -30,11 +30,17 @@ const maxCAFileBytes = 16 << 20
 type network struct {
 	caFile string // empty for none
 	// broken says why the CA file of now does not count; nil where it does.
-	broken atomic.Pointer[fault]
+	broken atomic.Pointer[caFault]
 
 	mu    sync.Mutex
 	now   *http.Transport
 	state fileState // of the CA file that counts; zero while none could be read
+}
+
+// caFault is why the CA file does not count.
+type caFault struct {
+	err   string
+	since time.Time
 }
 
 // dialFunc opens a connection; see [Options.Dial].
@@ -130,7 +136,7 @@ func (n *network) look() error {
 		err = fmt.Errorf("the authorities that were read last are trusted still: %w", err)
 	}
 	if before := n.broken.Load(); before == nil || before.err != err.Error() {
-		n.broken.Store(&fault{err: err.Error(), hint: hintCAFile, severity: pannier.SeverityWarning, since: time.Now()})
+		n.broken.Store(&caFault{err.Error(), time.Now()})
 	}
 	return err
 }
@@ -154,7 +160,7 @@ func (n *network) renew() error {
 
 // condition tells of a CA file that does not count. Such a one is looked at anew, since the next request may be minutes away;
 // not while somebody else does, so that a disk which does not answer holds up one who asks, and not all.
-func (n *network) condition(subject string) []pannier.Condition {
+func (n *network) conditions(subject string) []pannier.Condition {
 	if n.broken.Load() != nil && n.mu.TryLock() {
 		_ = n.look() // which notes what is wrong
 		n.mu.Unlock()
@@ -163,7 +169,7 @@ func (n *network) condition(subject string) []pannier.Condition {
 	if f == nil {
 		return nil
 	}
-	return []pannier.Condition{f.condition("ca_file_unreadable", subject, f.err)}
+	return []pannier.Condition{{Code: "ca_file_unreadable", Severity: pannier.SeverityWarning, Since: f.since, Subject: subject, Message: f.err, Hint: hintCAFile}}
 }
 
 // rootsWith returns the system's roots and those of a file.

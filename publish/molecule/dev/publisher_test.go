@@ -11,7 +11,18 @@ import (
 	"pannier"
 	"pannier/publish/card"
 	"pannier/publish/molecule"
+	"pannier/publish/push"
 )
+
+func newPublisher(t *testing.T, to molecule.Options, o push.Options) (*push.Publisher, error) {
+	target, err := molecule.New(to)
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(target.Close)
+	o.Endpoint, o.WorkspaceID = target.Endpoint(), target.WorkspaceID()
+	return push.New(target, o)
+}
 
 // TestPublisher has both sides of the wire meet, with a token that is replaced in between.
 func TestPublisher(t *testing.T) {
@@ -24,8 +35,7 @@ func TestPublisher(t *testing.T) {
 	}
 	writeToken(token)
 	pushed := make(chan pannier.CardPush, 10)
-	publisher, err := molecule.New(molecule.Options{
-		URL: url, WorkspaceID: first, Token: molecule.TokenFile(file),
+	publisher, err := newPublisher(t, molecule.Options{URL: url, WorkspaceID: first, Token: molecule.TokenFile(file)}, push.Options{
 		Emit: func(_ pannier.EventType, data any) { pushed <- data.(pannier.CardPush) },
 	})
 	if err != nil {
@@ -39,9 +49,9 @@ func TestPublisher(t *testing.T) {
 		c := card.Card{JSON: json.RawMessage(text), Digest: pannier.DigestOf([]byte(text))}
 		publisher.Offer(c)
 		select {
-		case push := <-pushed:
-			if push.Digest != c.Digest || push.Error != "" {
-				t.Errorf("event %+v", push)
+		case event := <-pushed:
+			if event.Digest != c.Digest || event.Error != "" {
+				t.Errorf("event %+v", event)
 			}
 		case <-time.After(deadline):
 			t.Fatalf("not pushed: %+v", publisher.Health())
@@ -68,15 +78,12 @@ func TestPublisher(t *testing.T) {
 func TestPublisherAfterAgent(t *testing.T) {
 	p, url := newPlatform(t)
 	pushed := make(chan pannier.EventType, 10)
-	o := molecule.Options{
-		URL: url, WorkspaceID: first, Outbox: t.TempDir(), ReadBack: true,
-		Token: func() (string, error) { return token, nil },
-		Emit:  func(kind pannier.EventType, _ any) { pushed <- kind },
-	}
+	to := molecule.Options{URL: url, WorkspaceID: first, Token: func() (string, error) { return token, nil }}
+	o := push.Options{Outbox: t.TempDir(), ReadBack: true, Emit: func(kind pannier.EventType, _ any) { pushed <- kind }}
 	text := json.RawMessage(`{"name":"a"}`)
 	run := func() {
 		t.Helper()
-		publisher, err := molecule.New(o)
+		publisher, err := newPublisher(t, to, o)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,34 +8,34 @@ import (
 	"strings"
 )
 
-// skim reads JSON of any size from a stream and keeps little of it: a value that is too large is read past, and costs
+// boundedDecoder reads JSON of any size from a stream and keeps little of it: a value that is too large is read past, and costs
 // nobody else his place. It judges nothing of what is between brackets and commas: encoding/json refuses a whole list for
 // one value in it that is nested too deeply, and anybody may publish such a card.
-type skim struct{ r *bufio.Reader }
+type boundedDecoder struct{ r *bufio.Reader }
 
-func newSkim(r io.Reader) skim { return skim{bufio.NewReader(r)} }
+func newBoundedDecoder(r io.Reader) boundedDecoder { return boundedDecoder{bufio.NewReader(r)} }
 
 // enter reads the bracket that a list or an object begins with. Where something else stands there, it stays.
-func (s skim) enter(bracket byte) (ok bool, err error) {
+func (d boundedDecoder) enter(bracket byte) (ok bool, err error) {
 	for {
-		c, err := s.r.ReadByte()
+		c, err := d.r.ReadByte()
 		switch {
 		case err != nil:
 			return false, err
 		case c == bracket:
 			return true, nil
 		case c != ' ' && c != '\t' && c != '\r' && c != '\n':
-			return false, s.r.UnreadByte()
+			return false, d.r.UnreadByte()
 		}
 	}
 }
 
 // part reads up to one of the stops, or to the bracket that closes what it is in, and returns which it was. The text before
 // it is nil where it has more bytes than keep.
-func (s skim) part(stops string, keep int) (text []byte, stop byte, err error) {
+func (d boundedDecoder) part(stops string, keep int) (text []byte, stop byte, err error) {
 	depth, quoted, escaped := 0, false, false
 	for {
-		c, err := s.r.ReadByte()
+		c, err := d.r.ReadByte()
 		switch {
 		case err != nil:
 			return nil, 0, err
@@ -64,11 +64,11 @@ func (s skim) part(stops string, keep int) (text []byte, stop byte, err error) {
 
 // members reads the rest of an object, and returns the values that keep has room for, as they stand there; those that are
 // larger than that are nil. Of members with one key the last counts.
-func (s skim) members(keep func(key string) int) (members map[string]json.RawMessage, err error) {
+func (d boundedDecoder) members(keep func(key string) int) (members map[string]json.RawMessage, err error) {
 	members = map[string]json.RawMessage{}
 	for stop := byte(','); stop == ','; {
 		var text, value []byte
-		if text, stop, err = s.part(",:", maxKeyBytes); err != nil {
+		if text, stop, err = d.part(",:", maxKeyBytes); err != nil {
 			return nil, err
 		}
 		if stop != ':' {
@@ -76,7 +76,7 @@ func (s skim) members(keep func(key string) int) (members map[string]json.RawMes
 		}
 		var key string
 		_ = json.Unmarshal(text, &key) // one that can not be read is empty, and nobody keeps that
-		if value, stop, err = s.part(",", keep(key)); err != nil {
+		if value, stop, err = d.part(",", keep(key)); err != nil {
 			return nil, err
 		}
 		if keep(key) > 0 {

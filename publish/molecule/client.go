@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"pannier/publish/card"
+	"pannier/publish/push"
 )
 
 // shutdownGrace is what a request in flight has to finish once Run is told to stop.
@@ -26,7 +26,6 @@ var (
 	errTooLong = fmt.Errorf("no complete answer within %v: %w", totalTimeout, context.DeadlineExceeded)
 	errStopped = errors.New("stopped before the platform answered")
 	errToken   = errors.New("read token")
-	errEncode  = errors.New("encode card")
 )
 
 // redirectError is a redirect that is not followed.
@@ -84,58 +83,77 @@ func (b *bounded) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// push makes one try with the card and says what became of it, free of secrets.
-func (p *Publisher) push(ctx context.Context, c card.Card) outcome {
-	token, err := p.readToken()
-	var a answer
-	if err == nil {
-		p.tried = digestOfToken(token)
-		a, err = p.send(ctx, c, token)
-	}
-	o := p.classify(a, err)
-	if o.plan != planDone {
-		o.err = errors.New("push card: " + secretsOf(token, p.header).complaint(a, err))
-		return o
-	}
-	p.noteUnread()
-	return o
+// client makes requests for one workspace. It is safe for concurrent use.
+type client struct {
+	base        *url.URL
+	workspaceID string
+	header      http.Header
+	token       func() (string, error)
+	network     *network
+	transport   http.RoundTripper // network; a field for the tests
+	throttle    throttle
 }
 
-// readToken asks for the token as it is now.
-func (p *Publisher) readToken() (string, error) {
-	token, err := p.token()
+// readToken returns the present token.
+func (c *client) readToken() (string, error) {
+	token, err := c.token()
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", errToken, err)
 	}
 	return strings.TrimSpace(token), nil
 }
 
-// send posts the card, with what is kept of the one that the platform has.
-func (p *Publisher) send(ctx context.Context, c card.Card, token string) (answer, error) {
-	merged, dropped := merge(c.JSON, p.registry.card, p.cardMost)
-	p.noteUnkept(dropped)
-	_, hasURL := objectOf(merged)["url"]
-	p.mu.Lock()
-	p.sent, p.lacksURL = merged, !hasURL
-	p.mu.Unlock()
-	body, err := json.Marshal(UpdateCardRequest{WorkspaceID: p.workspaceID, AgentCard: merged})
-	if err != nil {
-		return answer{}, fmt.Errorf("%w: %w", errEncode, err)
+// do makes a request with the present token, which it returns.
+func (c *client) do(ctx context.Context, r call) (a answer, token string, err error) {
+	if token, err = c.readToken(); err != nil {
+		return answer{}, "", err
 	}
-	return p.exchange(ctx, call{method: http.MethodPost, target: p.endpoint, body: body, token: token, most: maxAnswerBytes})
+	r.token = token
+	a, err = c.exchange(ctx, r)
+	return a, token, err
+}
+
+// complaint says what went wrong with a request, without secrets.
+func (c *client) complaint(token string, a answer, err error) string {
+	return secretsOf(token, c.header).complaint(a, err)
+}
+
+// sideRequestOutcome returns the outcome of a request that is not a push, with the name of what failed.
+func (c *client) sideRequestOutcome(what, token string, a answer, err error) (push.Outcome, error) {
+	o := c.classify(a, err)
+	switch {
+	case errors.Is(err, errTooLarge):
+		o.Plan, o.Reason, o.Hint = push.Slow, push.Other, hintSize
+	case o.Plan == push.Stop || errors.Is(err, errNoStream) || errors.Is(err, errNoList) || errors.Is(err, errNoDescription):
+		o.Plan, o.Reason, o.Hint = push.Slow, push.Other, hintOther
+	}
+	if o.Plan == push.Done {
+		return o, nil
+	}
+	return o, errors.New(what + ": " + c.complaint(token, a, err))
+}
+
+// Wait is how long requests rest that can wait; see [push.Throttler].
+func (c *client) Wait() time.Duration { return c.throttle.left(time.Now()) }
+
+// Close closes the connections that no request is on.
+func (c *client) Close() {
+	if t, ok := c.transport.(interface{ CloseIdleConnections() }); ok {
+		t.CloseIdleConnections()
+	}
 }
 
 // exchange makes a request and follows redirects. It goes to the transport itself and not through an [http.Client],
 // because the errors of that quote addresses as they came.
-func (p *Publisher) exchange(ctx context.Context, c call) (answer, error) {
+func (c *client) exchange(ctx context.Context, r call) (answer, error) {
 	ctx, cancel := requestContext(ctx)
 	defer cancel()
 	for range maxRedirects + 1 {
-		a, err := p.roundTrip(ctx, c)
+		a, err := c.roundTrip(ctx, r)
 		if err != nil || a.location == "" {
 			return a, err
 		}
-		if c.target, err = follow(c.target, a); err != nil {
+		if r.target, err = follow(r.target, a); err != nil {
 			return answer{}, err
 		}
 	}
@@ -156,36 +174,36 @@ func requestContext(parent context.Context) (context.Context, context.CancelFunc
 	}
 }
 
-func (p *Publisher) roundTrip(ctx context.Context, c call) (answer, error) {
-	req, err := http.NewRequestWithContext(ctx, c.method, c.target.String(), bytes.NewReader(c.body))
+func (c *client) roundTrip(ctx context.Context, r call) (answer, error) {
+	req, err := http.NewRequestWithContext(ctx, r.method, r.target.String(), bytes.NewReader(r.body))
 	if err != nil {
 		return answer{}, errors.New("the address can not be requested")
 	}
-	maps.Copy(req.Header, p.header)
-	if c.body != nil {
+	maps.Copy(req.Header, c.header)
+	if r.body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
 	req.Header.Set("Accept", "application/json")
-	if c.method == http.MethodGet {
+	if r.method == http.MethodGet {
 		req.Header.Set("Cache-Control", "no-cache") // what a cache before the platform holds may be older than our own push
 	}
 	req.Header.Set("User-Agent", "pannier")
-	req.Header.Set(WorkspaceHeader, p.workspaceID)
-	if c.token != "" {
-		req.Header.Set("Authorization", "Bearer "+c.token)
+	req.Header.Set(WorkspaceHeader, c.workspaceID)
+	if r.token != "" {
+		req.Header.Set("Authorization", "Bearer "+r.token)
 	}
-	resp, err := p.transport.RoundTrip(req)
+	resp, err := c.transport.RoundTrip(req)
 	if err != nil {
 		return answer{}, causeOf(ctx, err)
 	}
 	defer resp.Body.Close()
-	p.throttle.note(resp.StatusCode, resp.Header, time.Now())
+	c.throttle.note(resp.StatusCode, resp.Header, time.Now())
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		return answer{status: resp.StatusCode}, nil // what follows is the bare connection, which has no end
 	}
 	stop := context.AfterFunc(ctx, func() { _ = resp.Body.Close() }) // no body outlasts its request, whatever the transport does
 	defer stop()
-	a := readAnswer(resp, c)
+	a := readAnswer(resp, r)
 	if a.broken != nil {
 		a.broken = causeOf(ctx, a.broken)
 	}

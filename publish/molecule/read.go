@@ -1,0 +1,175 @@
+package molecule
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"pannier"
+	"pannier/publish/card"
+	"pannier/publish/push"
+)
+
+const (
+	// maxDescriptionBytes is how much of a description of a workspace is read at most. What is no card in it is read past.
+	maxDescriptionBytes = 64 << 20
+	// maxRegisteredBytes is the largest registered card that is kept, beside what our own card may take in it.
+	maxRegisteredBytes = 4 << 20
+	// maxEscape is how much longer a text becomes at most if it is written with other escapes: one byte as \u003c.
+	maxEscape = 6
+	// unreadFor is how long a push without a reading is reported.
+	unreadFor = time.Hour
+)
+
+// foreign stands for a registered card that is too large to be ours, and so not read.
+var foreign = json.RawMessage(`{}`)
+
+var errNoDescription = errors.New("the answer is no JSON object")
+
+// reading is what the platform showed of the workspace.
+type reading struct {
+	// card is the registered card, null or nil for none.
+	card json.RawMessage
+	// missing is what the platform said if it does not have the workspace any more, or never had.
+	missing string
+	clean   func(string) string // removes secrets
+}
+
+func (r reading) Holds(c card.Card) bool { return holds(r.card, c.JSON) }
+
+func (r reading) Missing() string { return r.missing }
+
+func (r reading) Difference(c card.Card) (text, hint string) {
+	switch {
+	case r.missing != "":
+		return r.missing, hintUnknown
+	case objectOf(r.card) == nil:
+		return "it shows none", hintUnknown
+	}
+	place, altered := difference(r.card, c.JSON)
+	if hint = hintLost; altered {
+		hint = hintAltered
+	}
+	return "it shows another one, which differs in " + r.clean(place), hint // a key of another writer could be a token
+}
+
+// Read asks the platform what it stores of the workspace. The registered card is kept for the next push.
+func (t *Target) Read(ctx context.Context, newest card.Card) (push.Reading, push.Outcome, error) {
+	var info map[string]json.RawMessage
+	a, token, err := t.do(ctx, call{method: http.MethodGet, target: t.workspace, most: maxDescriptionBytes, take: func(body io.Reader) (err error) {
+		info, err = descriptionOf(body, sizeLimit(maxRegisteredBytes, newest.JSON))
+		return err
+	}})
+	clean := secretsOf(token, t.header).clean
+	if err == nil && a.status/100 == 2 {
+		err = a.broken
+	}
+	// A server without the route has other words for it.
+	missing := err == nil && (a.status == http.StatusNotFound || a.status == http.StatusGone) && strings.Contains(strings.ToLower(a.message), "workspace")
+	switch {
+	case missing:
+		return t.recordReading(reading{missing: clean(a.message), clean: clean}, newest), push.Outcome{}, nil
+	case err == nil && a.status/100 == 2:
+		r := reading{card: unwrapped(info["agent_card"]), clean: clean}
+		if status, _ := decode(info["status"]).(string); status == "removed" {
+			r.missing = "workspace removed"
+		}
+		return t.recordReading(r, newest), push.Outcome{}, nil
+	}
+	t.readFailed = true
+	o, failure := t.sideRequestOutcome("read card", token, a, err)
+	o.Final = isFinal(a.status, err)
+	return nil, o, failure
+}
+
+// isFinal reports whether reading again soon will fail in the same way.
+func isFinal(status int, err error) bool {
+	if err != nil {
+		_, redirected := errors.AsType[*redirectError](err)
+		return redirected || errors.Is(err, errNoDescription) || errors.Is(err, errTooLarge)
+	}
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return false
+	}
+	return status/100 != 5 || status == http.StatusNotImplemented
+}
+
+// recordReading keeps what was read.
+func (t *Target) recordReading(r reading, newest card.Card) reading {
+	t.registered = r.card
+	t.state.mu.Lock()
+	defer t.state.mu.Unlock()
+	t.state.wasRead = true
+	if len(membersBeside(objectOf(newest.JSON), objectOf(r.card))) > 0 {
+		t.state.unread = time.Time{} // another writer has written again since
+	}
+	return r
+}
+
+// recordUnread records a push that the platform accepted before any reading succeeded.
+func (t *Target) recordUnread() {
+	t.state.mu.Lock()
+	defer t.state.mu.Unlock()
+	if t.readFailed && !t.state.wasRead {
+		t.state.unread = time.Now()
+	}
+}
+
+// unreadConditions reports such a push for an hour after it, once the platform shows what it holds.
+func (s *state) unreadConditions(subject string) []pannier.Condition {
+	if s.unread.IsZero() || !s.wasRead || time.Since(s.unread) > unreadFor {
+		return nil
+	}
+	return []pannier.Condition{{
+		Code: "card_pushed_unread", Severity: pannier.SeverityInfo, Since: s.unread, Subject: subject,
+		Message: "the card was pushed while the registered one could not be read, so what others had written beside it, such as its url, may be gone",
+		Hint:    "have the agent register again, as it does when it is restarted",
+	}}
+}
+
+// sizeLimit returns how large a text with our own card in it may be, in whatever way that is written, and so much beside it.
+func sizeLimit(beside int64, own json.RawMessage) int64 { return beside + maxEscape*int64(len(own)) }
+
+// descriptionOf reads the needed members of a description of a workspace. A card of more than limit bytes is [foreign].
+func descriptionOf(body io.Reader, limit int64) (info map[string]json.RawMessage, err error) {
+	d := newBoundedDecoder(body)
+	ok, err := d.enter('{')
+	if ok {
+		info, err = d.members(func(key string) int {
+			switch key {
+			case "agent_card":
+				return int(limit)
+			case "status":
+				return maxKeyBytes
+			}
+			return 0
+		})
+	}
+	switch {
+	case !ok && err == nil, errors.Is(err, io.EOF):
+		return nil, errNoDescription
+	case err != nil:
+		return nil, err
+	}
+	if card, has := info["agent_card"]; has && card == nil {
+		info["agent_card"] = foreign
+	}
+	_, _ = io.CopyN(io.Discard, body, maxKeyBytes) // so that the connection can be used again
+	return info, nil
+}
+
+// unwrapped returns the card in a text: some servers hold cards as texts.
+func unwrapped(card json.RawMessage) json.RawMessage {
+	if len(card) == 0 || card[0] != '"' {
+		return card
+	}
+	if text, _ := decode(card).(string); objectOf(json.RawMessage(text)) != nil {
+		return json.RawMessage(text)
+	}
+	return card
+}

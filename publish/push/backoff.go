@@ -1,0 +1,130 @@
+package push
+
+import (
+	"context"
+	"time"
+)
+
+// How long to wait between attempts.
+const (
+	backoffBase = 100 * time.Millisecond
+	backoffCap  = 30 * time.Second
+	// refusedCap bounds the wait if nothing listens: such an attempt costs no target anything, and the card should be there
+	// soon after the target is back.
+	refusedCap = 2 * time.Second
+	// A slow retry comes after slowLeast and a random part of slowSpread: about every 30 s.
+	slowLeast  = 24 * time.Second
+	slowSpread = 12 * time.Second
+	// credentialsPoll is how often credentials that were refused are compared with the present ones: a platform revokes a
+	// token a moment before it writes the next one.
+	credentialsPoll = time.Second
+)
+
+// failureRow counts failures in a row.
+type failureRow struct {
+	count        int
+	unauthorized int    // of them, the newest that were about credentials
+	ended        int    // the length of the row that the newest success ended
+	reason       Reason // of the newest failure
+	changed      bool   // the newest failure is the first, or has another reason than the one before it
+}
+
+func (r *failureRow) record(a attempt) {
+	if a.err == nil {
+		*r = failureRow{ended: r.count}
+		return
+	}
+	r.count++
+	r.changed, r.reason = a.Reason != r.reason, a.Reason
+	if a.Plan == Token {
+		r.unauthorized++
+	} else {
+		r.unauthorized = 0
+	}
+}
+
+// pause waits until the next attempt. A newer card ends the wait, but not before the time that the target asked for.
+func (p *Publisher) pause(ctx context.Context, a attempt) {
+	delay := p.delay(a.Outcome)
+	wait(ctx, a.After, nil)
+	if a.Plan == Token {
+		p.awaitCredentials(ctx, delay-a.After)
+		return
+	}
+	wait(ctx, delay-a.After, p.cardReady)
+}
+
+// awaitCredentials waits for d, or until there are other credentials than those that were refused.
+func (p *Publisher) awaitCredentials(ctx context.Context, d time.Duration) {
+	target, ok := p.target.(Authenticator)
+	end := time.Now().Add(d)
+	for left := d; left > 0 && ctx.Err() == nil; left = time.Until(end) {
+		if wait(ctx, min(left, credentialsPoll), p.cardReady) || ok && target.CredentialsChanged() {
+			return
+		}
+	}
+}
+
+// delay is how long the next push waits, without what the target asks for.
+func (p *Publisher) delay(o Outcome) time.Duration {
+	switch {
+	case o.Plan == Retry:
+		return p.jitter(longestWait(o, p.loop.failures.count))
+	case o.Plan == Token && p.loop.failures.unauthorized == 1:
+		return 0
+	}
+	return slowLeast + p.jitter(slowSpread)
+}
+
+// otherDelay is how long the next request waits that is not a push, after so many failures in a row.
+func (p *Publisher) otherDelay(o Outcome, failures int) time.Duration {
+	switch o.Plan {
+	case Never:
+		return p.checkInterval()
+	case Retry:
+		return p.jitter(longestWait(o, failures))
+	}
+	return slowLeast + p.jitter(slowSpread)
+}
+
+func longestWait(o Outcome, failures int) time.Duration {
+	if o.Refused {
+		return min(backoff(failures), refusedCap)
+	}
+	return backoff(failures)
+}
+
+// backoff is the longest wait after so many failures in a row, counted from 1.
+func backoff(failures int) time.Duration {
+	most := backoffBase
+	for range failures - 1 {
+		if most >= backoffCap {
+			break
+		}
+		most *= 2
+	}
+	return min(most, backoffCap)
+}
+
+// wait returns after d, or earlier if ctx is done or wake is signalled, and reports whether it was the latter.
+func wait(ctx context.Context, d time.Duration, wake <-chan struct{}) (woken bool) {
+	if d <= 0 {
+		return false
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case <-wake:
+		return true
+	}
+	return false
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

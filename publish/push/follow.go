@@ -1,0 +1,75 @@
+package push
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// streamSteady is how long a connection must have held for the next failure to count as the first.
+const streamSteady = time.Minute
+
+var errEnded = errors.New("the connection ended")
+
+// follow keeps a connection to the target's events until ctx is done.
+func (p *Publisher) follow(ctx context.Context) {
+	defer p.metrics.following.Set(0)
+	for failures := 0; ctx.Err() == nil; {
+		var connected time.Time
+		o, err := p.follower.Follow(ctx, func(e Event) {
+			if e.Kind == Connected {
+				connected = time.Now()
+			}
+			p.handle(e)
+		})
+		if ctx.Err() != nil {
+			return
+		}
+		p.metrics.following.Set(0)
+		if !connected.IsZero() && time.Since(connected) >= streamSteady {
+			failures = 0
+		}
+		failures++
+		if err == nil {
+			err = errEnded
+		}
+		p.reportStream(attempt{o, err}, failures)
+		wait(ctx, max(o.After, p.throttled(), p.otherDelay(o, failures)), nil)
+	}
+}
+
+// reportStream reports a connection that failed or ended. One that comes back at once is no news for an operator.
+func (p *Publisher) reportStream(a attempt, failures int) {
+	if p.streamFault.set(faultOf(a)) && failures == 1 {
+		p.log.Info("event stream not followed, trying again", "error", a.err, "hint", a.Hint)
+		return
+	}
+	p.log.Debug("event stream not followed", "error", a.err, "failures", failures)
+}
+
+// handle does what an event calls for.
+func (p *Publisher) handle(e Event) {
+	switch e.Kind {
+	case Connected: // events before it were missed; and a target that is back need not be waited for any longer
+		p.metrics.following.Set(1)
+		if p.streamFault.clear() {
+			p.log.Debug("event stream followed again")
+		}
+		p.suspect(false)
+		signal(p.peersChanged)
+		signal(p.cardReady)
+	case Uncertain:
+		p.suspect(false)
+		signal(p.peersChanged)
+	case CardChanged:
+		p.cardChanged(e)
+	case PeersChanged:
+		signal(p.peersChanged)
+	case PeerChanged:
+		if n, done := p.peers.apply(e.Peer); done {
+			p.metrics.peers.Set(float64(n))
+		} else {
+			signal(p.peersChanged)
+		}
+	}
+}

@@ -1,0 +1,251 @@
+package push
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"pannier"
+	"pannier/internal/fsx"
+	"pannier/internal/latest"
+	"pannier/publish/card"
+)
+
+const (
+	recordVersion = 1
+	// maxRecordBytes is far more than a record has. A larger file is damaged.
+	maxRecordBytes = 64 << 20
+)
+
+// record is the content of an outbox: the newest card and the state of its push.
+type record struct {
+	card card.Card
+	// pending says that the target is not known to hold the card.
+	pending bool
+	// acknowledged is the card that the target last stored, at the time at.
+	acknowledged pannier.Digest
+	at           time.Time
+}
+
+func (r record) same(other record) bool {
+	return r.card.Digest == other.card.Digest && r.card.SnapshotVersion == other.card.SnapshotVersion &&
+		r.pending == other.pending && r.acknowledged == other.acknowledged && r.at.Equal(other.at)
+}
+
+// recordFile is the format of a record on disk.
+type recordFile struct {
+	Version         int            `json:"version"`
+	Platform        string         `json:"platform"`
+	WorkspaceID     string         `json:"workspace_id"`
+	Pending         bool           `json:"pending"`
+	Digest          pannier.Digest `json:"digest"`
+	SnapshotVersion uint64         `json:"snapshot_version"`
+	Acknowledged    pannier.Digest `json:"acknowledged,omitzero"`
+	AcknowledgedAt  time.Time      `json:"acknowledged_at,omitzero"`
+	// Card is kept byte for byte, since Digest is that of its bytes.
+	Card json.RawMessage `json:"card"`
+}
+
+// outbox writes the record of one publisher to a file, in the background. It does nothing if dir is empty. A slow or full
+// disk delays no push.
+type outbox struct {
+	dir                   string
+	endpoint, workspaceID string
+	before                func(step string) error
+	log                   hclog.Logger
+	errors                prometheus.Counter
+	writer                *latest.Writer[record]
+
+	// The fields that follow belong to New, then to the goroutine of writer.
+
+	saved   record // the content of the file, if known is set
+	known   bool
+	failing bool // the newest access failed, and that has been logged
+}
+
+func newOutbox(o Options, log hclog.Logger, m *metrics) *outbox {
+	b := &outbox{
+		dir: o.Outbox, endpoint: o.Endpoint, workspaceID: o.WorkspaceID, before: o.BeforeOutbox, log: log, errors: m.outboxErrors,
+	}
+	if b.before == nil {
+		b.before = func(string) error { return nil }
+	}
+	b.writer = latest.NewWriter(b.write)
+	return b
+}
+
+// OutboxPath returns the file of a publisher in the directory of an outbox, without its extension. It is named by a hash,
+// since neither an endpoint nor a workspace id has to be a file name.
+func OutboxPath(dir, endpoint, workspaceID string) string {
+	sum := pannier.DigestOf([]byte(endpoint + "\x00" + workspaceID))
+	return filepath.Join(dir, hex.EncodeToString(sum[:16]))
+}
+
+func (b *outbox) path() string { return OutboxPath(b.dir, b.endpoint, b.workspaceID) + ".json" }
+
+// load returns the record of the file, and false if there is none.
+func (b *outbox) load() (record, bool, error) {
+	if b.dir == "" {
+		return record{}, false, nil
+	}
+	text, _, err := fsx.ReadRegular(b.path(), 0, maxRecordBytes)
+	if errors.Is(err, fs.ErrNotExist) {
+		return record{}, false, nil
+	}
+	if err != nil {
+		return record{}, false, err
+	}
+	r, err := b.parse(text)
+	if err != nil {
+		return record{}, false, fmt.Errorf("%s: %w", b.path(), err)
+	}
+	b.saved, b.known = r, true
+	return r, true, nil
+}
+
+// parse refuses a record that is damaged or belongs to another publisher.
+func (b *outbox) parse(text []byte) (record, error) {
+	var f recordFile
+	if err := json.Unmarshal(text, &f); err != nil {
+		return record{}, err
+	}
+	switch {
+	case f.Version != recordVersion:
+		return record{}, fmt.Errorf("version %d is not %d", f.Version, recordVersion)
+	case f.Platform != b.endpoint || f.WorkspaceID != b.workspaceID:
+		return record{}, errors.New("it belongs to another platform or workspace")
+	case len(f.Card) == 0 || f.Digest != pannier.DigestOf(f.Card):
+		return record{}, errors.New("the card is not the one that was written")
+	case !f.Pending && f.Acknowledged != f.Digest:
+		return record{}, errors.New("the card is neither pending nor acknowledged")
+	}
+	return record{
+		card:    card.Card{JSON: f.Card, Digest: f.Digest, SnapshotVersion: f.SnapshotVersion},
+		pending: f.Pending, acknowledged: f.Acknowledged, at: f.AcknowledgedAt,
+	}, nil
+}
+
+// write is called by the writer. If the record cannot be written, the card is only in memory from then on.
+func (b *outbox) write(r record) {
+	err := b.save(r)
+	if err == nil && b.failing && b.known {
+		b.failing = false
+		b.log.Info("outbox written again")
+	}
+	if err != nil {
+		b.report(err, "outbox not writable, cards are kept in memory only")
+	}
+}
+
+// report counts an error and logs the first in a row.
+func (b *outbox) report(err error, message string) {
+	b.errors.Inc()
+	if !b.failing {
+		b.failing = true
+		b.log.Warn(message, "error", err, "hint", outboxHint(err))
+	}
+}
+
+// save replaces the file. If that fails, the old file is removed, since it is not true any more and its blocks may be what
+// a full disk lacks, and the write is tried once more.
+func (b *outbox) save(r record) error {
+	if b.dir == "" || b.known && b.saved.same(r) {
+		return nil
+	}
+	b.known = false
+	text, err := b.encode(r)
+	if err != nil {
+		_ = os.Remove(b.path())
+		return err
+	}
+	for range 2 {
+		if err = b.replace(text); err == nil {
+			b.saved, b.known = r, true
+			return nil
+		}
+		if os.Remove(b.path()) != nil {
+			break
+		}
+	}
+	return err
+}
+
+func (b *outbox) encode(r record) ([]byte, error) {
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false) // which would change the card
+	err := enc.Encode(recordFile{
+		Version: recordVersion, Platform: b.endpoint, WorkspaceID: b.workspaceID, Pending: r.pending,
+		Digest: r.card.Digest, SnapshotVersion: r.card.SnapshotVersion,
+		Acknowledged: r.acknowledged, AcknowledgedAt: r.at, Card: r.card.JSON,
+	})
+	return text.Bytes(), err
+}
+
+// replace replaces the file atomically.
+func (b *outbox) replace(text []byte) error {
+	if err := b.before("create"); err != nil {
+		return err
+	}
+	if err := os.Mkdir(b.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) { // its parent existed, and may have been moved away
+		return err
+	}
+	before := func(s fsx.Step) error { return b.before(string(s)) }
+	return fsx.WriteFile(b.path(), text, fsx.WriteOptions{Temporary: b.path() + ".tmp", Before: before})
+}
+
+const (
+	hintOutbox = "free space on the disk, or make the state directory writable for the user that pannier runs as"
+	// hintOccupied is for something else in the place of the file or its directory.
+	hintOccupied = "something else lies in the place that the error names, where the outbox keeps its record: remove it"
+)
+
+func outboxHint(err error) string {
+	for _, occupied := range []error{fsx.ErrNotRegular, syscall.EISDIR, syscall.ENOTDIR, syscall.ENOTEMPTY, syscall.EEXIST, syscall.ELOOP, syscall.ENXIO} {
+		if errors.Is(err, occupied) {
+			return hintOccupied
+		}
+	}
+	return hintOutbox
+}
+
+// restore sets the slot from the outbox. stale says that a later card may have been pushed.
+func (p *Publisher) restore(stale bool) {
+	r, found, err := p.outbox.load()
+	if err != nil {
+		p.outbox.report(err, "outbox not readable, what it holds is ignored")
+	}
+	if !found {
+		return
+	}
+	p.state.slot.restore(r)
+	p.loop.unconfirmed = !r.pending && p.reader != nil
+	if stale && p.reader == nil {
+		p.state.slot.forgetHeld()
+	}
+	p.metrics.setPending(p.state.slot.pending())
+}
+
+// saveRecord updates the outbox in the background.
+func (p *Publisher) saveRecord() {
+	p.state.mu.Lock()
+	r := p.state.slot.record()
+	p.state.mu.Unlock()
+	if !r.card.Digest.IsZero() {
+		p.outbox.writer.Put(r)
+	}
+}
+
+// Flush returns when the outbox holds the newest state, or with the error of ctx.
+func (p *Publisher) Flush(ctx context.Context) error { return p.outbox.writer.Wait(ctx) }

@@ -1,0 +1,56 @@
+package push
+
+import (
+	"time"
+
+	"pannier"
+)
+
+// A refused card is pushed again after refusedLeast and a random part of refusedSpread, about every 15 minutes: what was wrong
+// may have been repaired in the target, which reports no such thing.
+const (
+	refusedLeast  = 13*time.Minute + 30*time.Second
+	refusedSpread = 3 * time.Minute
+	// retryApart is the least between two attempts of a refused card, however often they are asked for.
+	retryApart = 2 * time.Second
+)
+
+// refusedRetry schedules the next attempt of a refused card.
+type refusedRetry struct {
+	at, next time.Time // of the newest attempt, and of the next
+	reported pannier.Digest
+}
+
+func (r *refusedRetry) schedule(now time.Time, after time.Duration) {
+	r.at, r.next = now, now.Add(after)
+}
+
+func (r *refusedRetry) tooSoon(now time.Time) bool { return now.Before(r.at.Add(retryApart)) }
+
+// hasten brings the next attempt forward after an event that may have changed the target's mind, to least after the newest.
+func (r *refusedRetry) hasten(now time.Time, least time.Duration) {
+	if soon := later(now, r.at.Add(least)); soon.Before(r.next) {
+		r.next = soon
+	}
+}
+
+// Retry pushes a card again that the target refused: at once, or two seconds after the newest attempt. It never blocks, and
+// does nothing if no card was refused.
+func (p *Publisher) Retry() {
+	p.state.mu.Lock()
+	defer p.state.mu.Unlock()
+	if p.state.slot.blocked() {
+		p.state.slot.again = true
+		signal(p.cardReady)
+	}
+}
+
+// retryAt is when a refused card is pushed next.
+func (p *Publisher) retryAt() time.Time {
+	p.state.mu.Lock()
+	defer p.state.mu.Unlock()
+	if p.state.slot.again {
+		return p.loop.retry.at.Add(retryApart)
+	}
+	return p.loop.retry.next
+}
