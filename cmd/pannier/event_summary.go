@@ -42,6 +42,16 @@ var summaries = map[pannier.EventType]func(json.RawMessage) (eventSummary, error
 	pannier.EventSkillInvoked: summaryOf(func(d pannier.SkillInvoked) eventSummary {
 		return eventSummary{d.Slug, joinWords("invoked:", string(d.Mode), d.Command, d.Args), ""}
 	}),
+	pannier.EventTurnResolved: summaryOf(func(d pannier.TurnResolved) eventSummary {
+		active, rejected := 0, 0
+		for _, n := range d.Active {
+			active += n
+		}
+		for _, n := range d.Rejected {
+			rejected += n
+		}
+		return eventSummary{"", fmt.Sprintf("turn resolved: %d active, %d rejected", active, rejected), ""}
+	}),
 	pannier.EventSkillScanned: summaryOf(func(d pannier.SkillScanned) eventSummary {
 		colour := map[pannier.ScanDecision]string{pannier.ScanAllow: green, pannier.ScanWarn: yellow, pannier.ScanBlock: red}[d.Decision]
 		return eventSummary{d.Slug, fmt.Sprintf("scanned: %s, %s", d.Decision, plural(d.Findings, "finding")), colour}

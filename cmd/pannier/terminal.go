@@ -147,6 +147,8 @@ func (l *terminalLog) generic(level hclog.Level, message string, fields []any) s
 		case value == "" || name == "code":
 		case name == "error":
 			message += ": " + value
+		case name == "at" || name == "problem":
+			message += ": " + value
 		case name == "hint":
 			hint = value
 		default:

@@ -200,10 +200,12 @@ func TestTerminalLog(t *testing.T) {
 	digest := pannier.DigestOf([]byte("card"))
 	l.Accept("pannier.platform", hclog.Warn, "card refused", "digest", digest.String(), "error", io.ErrUnexpectedEOF, "hint", "check the token", "took", 3*time.Second)
 	l.Accept("pannier.platform", hclog.Error, "\x1b[2Jlost\n")
+	l.Accept("pannier", hclog.Warn, "skill is broken", "skill", "pdf", "at", "skills/pdf/SKILL.md:3", "problem", "no mapping", "hint", "mend it")
 	l.Accept("pannier", hclog.Debug, "looked")
 	got := slices.Collect(strings.Lines(regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d `).ReplaceAllString(out.String(), "")))
 	want := []string{
 		"warning: card refused: unexpected EOF (digest " + digest.String()[7:19] + ", took 3s)\n", "         hint: check the token\n", "error: [2Jlost\n",
+		"warning: skill is broken: skills/pdf/SKILL.md:3: no mapping (skill pdf)\n", "         hint: mend it\n",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
