@@ -85,7 +85,7 @@ func (l *promptLook) open() (*os.Root, error) {
 // take adds one file. One that is outside is not looked at. A file that has been read is the same wherever the way to it leads
 // now, within the workspace.
 func (l *promptLook) take(p listedPrompt) {
-	if links, out := outward(l.dir, p.path); out {
+	if links, out := escapesRoot(l.dir, p.path); out {
 		for _, dir := range links {
 			l.dirs = appendParents(l.dirs, dir)
 		}

@@ -33,7 +33,7 @@ type vanished struct {
 // serve appends the skills of the tree to those of a catalog: what the looks have found, and what is in its grace. sure are
 // the directories that pannier itself has changed.
 func (t *tree) serve(skills []*pannier.Skill, sure []string) []*pannier.Skill {
-	if t.restless && t.grace.served {
+	if t.unstable && t.grace.served {
 		return t.grace.appendTo(skills, t.grace.shown)
 	}
 	from := len(skills)
@@ -167,7 +167,7 @@ const restlessPause = 100 * time.Millisecond
 
 // revisit returns when the tree wants to be looked at again although nothing has changed; zero is never.
 func (t *tree) revisit() (at time.Time) {
-	if t.restless {
+	if t.unstable {
 		at = t.began.Add(restlessPause)
 	}
 	for _, v := range t.grace.held {

@@ -63,7 +63,7 @@ func bombs() []bomb {
 		{name: "NUL", text: front("a: b\nc: x\x00"), code: "skill.nul", line: 3, column: 5},
 		{name: "no UTF-8", text: front("a: b\nc: ä\xff"), code: "skill.frontmatter.encoding", line: 3, column: 5},
 		{name: "UTF-16", text: "\xff\xfe-\x00-\x00-\x00\n\x00a\x00", code: "skill.nul", line: 1},
-		{name: "UTF-16, the other way", text: "\xfe\xff\x00-\x00-\x00-\x00\n", code: "skill.nul", line: 1},
+		{name: "UTF-16, the other symlinkChain", text: "\xfe\xff\x00-\x00-\x00-\x00\n", code: "skill.nul", line: 1},
 		{name: "byte order mark", text: "\ufeff" + front("description: d"), code: "skill.bom", line: 1, usable: true},
 		{name: "controls", text: front("a: \x07"), code: syntax, line: 2},
 		{name: "60 kB of colons", text: front(strings.Repeat("k: v: w\n", 7_000)), code: syntax},

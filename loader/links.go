@@ -90,7 +90,7 @@ func (s *scan) followLinks(n *node, children []*node, r *reader) []*node {
 	var why error
 	for _, e := range n.links {
 		rel := n.at(e.name)
-		w := s.findWay(rel)
+		w := s.findChain(rel)
 		r.pass(w)
 		leads, err := s.leadsToDir(rel, w.real)
 		switch {

@@ -167,11 +167,11 @@ type tree struct {
 	// began is when the load began that goes on. grace keeps what has vanished.
 	began time.Time
 	grace grace
-	// volumes are those that the last load read from, and restless says that one of them did not hold still. links are the
+	// volumes are those that the last load read from, and unstable says that one of them did not hold still. links are the
 	// other links that it went through, and fresh the directories of which it learned something. They are let go of with its end.
 	volumes, links targets
 	fresh          []*node
-	restless       bool
+	unstable       bool
 }
 
 func newTree(rules pannier.DiscoveryRules, index int, root pannier.Root) *tree {

@@ -52,7 +52,7 @@ type lockEntry struct {
 func (t *tree) trustOf(rel string) (trust pannier.Trust, managed bool) {
 	entry, managed := t.lock.entries[rel]
 	switch {
-	case t.lock.failed && (managed || t.doubtsAll()):
+	case t.lock.failed && (managed || t.lockUnreadable()):
 		return pannier.TrustUntrusted, managed
 	case managed:
 		return entry.trust, true
@@ -60,8 +60,8 @@ func (t *tree) trustOf(rel string) (trust pannier.Trust, managed bool) {
 	return t.root.Trust, false
 }
 
-// doubtsAll reports whether a lock file that can not be read may name any skill of the root.
-func (t *tree) doubtsAll() bool { return !t.lock.read || t.root.Kind == pannier.SourceManaged }
+// lockUnreadable reports whether a lock file that can not be read may name any skill of the root.
+func (t *tree) lockUnreadable() bool { return !t.lock.read || t.root.Kind == pannier.SourceManaged }
 
 // openLock brings what is known of the lock file up to date. It is read anew only where its stat moved.
 func (s *scan) openLock() {
@@ -130,7 +130,7 @@ func (s *scan) failLock(code string, line int, message string) {
 	l := &s.tree.lock
 	l.failed = true
 	doubted := "; the skills that it named when it was last read count as untrusted"
-	if s.tree.doubtsAll() {
+	if s.tree.lockUnreadable() {
 		doubted = "; every skill of the root counts as untrusted, because it may name any of them"
 	}
 	l.problems = append(l.problems, pannier.Problem{
@@ -235,7 +235,7 @@ func (s *scan) lockDir() string {
 	case err == nil && st.IsDir():
 		return path.Join(s.tree.root.Path, pannier.OwnDir)
 	case err == nil && st.IsSymlink():
-		return s.findWay(pannier.OwnDir).real
+		return s.findChain(pannier.OwnDir).real
 	}
 	return ""
 }

@@ -116,8 +116,8 @@ func (n *node) become(file string) {
 	}
 }
 
-// unbecome makes the directory one that is no skill.
-func (n *node) unbecome() {
+// clearSkill makes the directory one that is no skill.
+func (n *node) clearSkill() {
 	if n.skill != nil {
 		n.moved = n.moved || n.shallow
 		n.setWays(nil)

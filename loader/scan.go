@@ -197,11 +197,11 @@ func (s *scan) lookPast(n *node, r *reader, err error) {
 		if n.skill != nil {
 			r.fresh = append(r.fresh, n)
 		}
-		n.unbecome()
+		n.clearSkill()
 	case errors.Is(err, fs.ErrNotExist):
 		s.list(n, r)
 	default:
-		s.obscure(n, r, err)
+		s.markUnreadable(n, r, err)
 	}
 }
 
@@ -218,13 +218,13 @@ func (s *scan) strayProblem(file string) pannier.Problem {
 func (s *scan) list(n *node, r *reader) {
 	st, err := fsx.LstatAt(s.fd, dirPath(n.rel))
 	if err != nil {
-		s.obscure(n, r, err)
+		s.markUnreadable(n, r, err)
 		return
 	}
 	children, read := n.children, st != n.listed || !proves(st, n.listedAt) || !s.timesHold(n, st)
 	if read || len(n.links) > 0 && n.depth == s.tree.rules.MaxDepth { // where children are only counted
 		if children, err = s.readEntries(n, r); err != nil {
-			s.obscure(n, r, err)
+			s.markUnreadable(n, r, err)
 			return
 		}
 		n.listed, n.listedAt, read = st, s.now, true
@@ -239,7 +239,7 @@ func (s *scan) list(n *node, r *reader) {
 			read = true // it has no children any more
 		}
 	}
-	n.unbecome()
+	n.clearSkill()
 	if n.otherCase != "" && n.rel == "" && len(n.problems) == 0 {
 		n.problems = append(n.problems, s.strayProblem(n.otherCase))
 	}
@@ -276,8 +276,8 @@ func dirPath(rel string) string {
 	return rel + "/."
 }
 
-// obscure keeps what is known of a directory that can not be read, and says so; one that is gone has nothing.
-func (s *scan) obscure(n *node, r *reader, err error) {
+// markUnreadable keeps what is known of a directory that can not be read, and says so; one that is gone has nothing.
+func (s *scan) markUnreadable(n *node, r *reader, err error) {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir) {
 		r.fresh = append(r.fresh, n) // perhaps it is not this one that is gone, but one above it that was replaced
 		n.reset()

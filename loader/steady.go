@@ -21,7 +21,7 @@ const steadyTries = 8
 const shiftTries = 4
 
 // loadSteady loads all trees, and again where something was swapped meanwhile, so that a catalog shows it as it was before or
-// after and never half of both. Roots whose volumes do not hold still are restless, and keep what the catalog has of them.
+// after and never half of both. Roots whose volumes do not hold still are unstable, and keep what the catalog has of them.
 func (l *Loader) loadSteady(ctx context.Context, full bool) error {
 	defer l.letGo()
 	for try, learned := 1, false; ; try++ {
@@ -52,7 +52,7 @@ func (l *Loader) letGo() {
 // markSwapped asks for another look at each root that was replaced, or a volume of it swapped, and reports whether there is one.
 func (l *Loader) markSwapped() (again bool) {
 	for _, t := range l.trees {
-		if t.restless = t.swapped(); t.restless {
+		if t.unstable = t.swapped(); t.unstable {
 			t.top.markAll()
 			again = true
 		}

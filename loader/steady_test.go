@@ -96,7 +96,7 @@ func TestReplacedInTheMidstOfALook(t *testing.T) {
 					t.Errorf("served %q of %d skills, %d files opened", got, len(c.Skills), opened)
 				}
 				if !l.Revisit().IsZero() {
-					t.Error("the root is taken for a restless one")
+					t.Error("the root is taken for a unstable one")
 				}
 			})
 		}
@@ -173,7 +173,7 @@ func TestLinkThatNeverHoldsStill(t *testing.T) {
 		t.Errorf("served %q of %d skills", own.Description, len(c.Skills))
 	}
 	if !l.Revisit().IsZero() {
-		t.Error("the root is taken for a restless one")
+		t.Error("the root is taken for a unstable one")
 	}
 	l.OnOpen(nil)
 	remove(t, filepath.Join(root, "own"))

@@ -59,7 +59,7 @@ func (r *reader) enter(n *node) {
 }
 
 // pass notes the links on a way, unless it ends where nothing is read.
-func (r *reader) pass(w way) {
+func (r *reader) pass(w symlinkChain) {
 	if w.strays {
 		return
 	}

@@ -143,6 +143,6 @@ func TestLinkThatEndsAtNoVolume(t *testing.T) {
 	}
 	wantPaths(t, load(t, l, pannier.Batch{Full: true}), "a", "b")
 	if !l.Revisit().IsZero() {
-		t.Error("the root is taken for a restless one")
+		t.Error("the root is taken for a unstable one")
 	}
 }

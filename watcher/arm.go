@@ -58,7 +58,7 @@ func (w *Watcher) reset() {
 	w.table = newTable()
 	w.wishes = wishes{}
 	for _, p := range w.places {
-		p.way, p.dirs, p.armed, p.crowded = way{}, 0, false, false
+		p.chain, p.dirs, p.armed, p.crowded = symlinkChain{}, 0, false, false
 	}
 	w.changed = true
 }

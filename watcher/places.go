@@ -14,7 +14,7 @@ const maxSettle = 16
 type place struct {
 	path    string
 	root    *pannier.Root // nil for the workspace
-	way     way           // how the path led to what is armed; zero before it was armed
+	chain   symlinkChain  // how the path led to what is armed; zero before it was armed
 	armed   bool          // what it led to was armed
 	dirs    int           // how many directories count against the budget of the root
 	crowded bool          // that there are more was logged
@@ -37,10 +37,10 @@ func (p *place) role() role {
 
 // holds reports whether a directory belongs to the place, and returns what is left of its path.
 func (p *place) holds(dir string) (rest string, ok bool) {
-	if p.way.real == "" {
+	if p.chain.real == "" {
 		return "", false
 	}
-	rest, ok = under(p.way.real, dir)
+	rest, ok = under(p.chain.real, dir)
 	return rest, ok && (p.root != nil || rest == "")
 }
 
@@ -59,14 +59,14 @@ func (w *Watcher) settlePlaces() (changed bool) {
 // settle arms one place. It goes the way again after the arming, because what is armed may have been replaced just before.
 func (w *Watcher) settle(p *place) (changed bool) {
 	for range maxSettle {
-		way := findWay(p.path)
-		if way.err != nil && w.failed[p.path] == nil {
-			w.fail(p.path, way.err)
+		chain := findChain(p.path)
+		if chain.err != nil && w.failed[p.path] == nil {
+			w.fail(p.path, chain.err)
 		}
-		if way.same(p.way) && w.placed(p) {
+		if chain.same(p.chain) && w.placed(p) {
 			return changed
 		}
-		w.move(p, way)
+		w.move(p, chain)
 		changed = true
 	}
 	return changed
@@ -74,18 +74,18 @@ func (w *Watcher) settle(p *place) (changed bool) {
 
 // placed reports whether all that p needs is armed, or has failed and waits for the next resync.
 func (w *Watcher) placed(p *place) bool {
-	if dir := w.table.byPath[p.way.real]; p.way.real != "" && (dir == nil || dir.id != p.way.id || !dir.has(p.role())) {
-		return w.failed[p.way.real] != nil
+	if dir := w.table.byPath[p.chain.real]; p.chain.real != "" && (dir == nil || dir.id != p.chain.id || !dir.has(p.role())) {
+		return w.failed[p.chain.real] != nil
 	}
-	return !slices.ContainsFunc(p.way.anchors, func(a string) bool {
+	return !slices.ContainsFunc(p.chain.anchors, func(a string) bool {
 		dir := w.table.byPath[a]
 		return (dir == nil || !dir.has(roleWay)) && w.failed[a] == nil
 	})
 }
 
 // move arms p by another way than before, or by the same after its watch was lost.
-func (w *Watcher) move(p *place, to way) {
-	from := p.way
+func (w *Watcher) move(p *place, to symlinkChain) {
+	from := p.chain
 	stays := from.real == to.real && from.id == to.id
 	intact := stays && w.table.byPath[to.real] != nil
 	w.setWay(p, to)
@@ -107,13 +107,13 @@ func (w *Watcher) move(p *place, to way) {
 }
 
 // setWay lets the drain goroutine know what lies on the ways.
-func (w *Watcher) setWay(p *place, to way) {
+func (w *Watcher) setWay(p *place, to symlinkChain) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	p.way = to
+	p.chain = to
 	w.entries = make(map[string]struct{})
 	for _, p := range w.places {
-		for _, entry := range p.way.entries {
+		for _, entry := range p.chain.entries {
 			w.entries[entry] = struct{}{}
 		}
 	}
@@ -123,7 +123,7 @@ func (w *Watcher) setWay(p *place, to way) {
 // tell logs and counts that a root went, came or was replaced, unless this is the first that is known of it.
 func (w *Watcher) tell(p *place, first bool) {
 	had := p.armed
-	p.armed = w.table.byPath[p.way.real] != nil
+	p.armed = w.table.byPath[p.chain.real] != nil
 	if p.root == nil || first {
 		if p.root != nil && !p.armed {
 			w.log.Info("a root is not there yet", "root", p.path)
@@ -144,7 +144,7 @@ func (w *Watcher) tell(p *place, first bool) {
 func (w *Watcher) dropAnchors() {
 	needed := make(map[string]struct{})
 	for _, p := range w.places {
-		for _, a := range p.way.anchors {
+		for _, a := range p.chain.anchors {
 			needed[a] = struct{}{}
 		}
 	}
@@ -168,7 +168,7 @@ func (w *Watcher) dropAnchor(a string) {
 func (w *Watcher) armedRoots() []string {
 	names := []string{}
 	for _, p := range w.places {
-		if p.root != nil && w.table.byPath[p.way.real] != nil {
+		if p.root != nil && w.table.byPath[p.chain.real] != nil {
 			names = append(names, p.root.Name)
 		}
 	}

@@ -152,7 +152,7 @@ func (w *Watcher) beginLook() {
 	}
 	p.took, p.found, p.queue = 0, false, p.order
 	w.visitMounted()
-	moved := func(p *place) bool { return !findWay(p.path).same(p.way) }
+	moved := func(p *place) bool { return !findChain(p.path).same(p.chain) }
 	if slices.ContainsFunc(w.places, moved) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -188,7 +188,7 @@ func (w *Watcher) visit(dir *watch) {
 	if !reachable {
 		w.changed = true
 	}
-	if dir.heard && dir.kind == "" && !dir.seen.owed.any() {
+	if dir.heard && dir.kind == "" && !dir.seen.pending.any() {
 		w.stopPolling(dir)
 	}
 }
@@ -201,7 +201,7 @@ func (w *Watcher) sight(dir *watch, at time.Time) sighting {
 		return s
 	}
 	// On a remote file system the times of a directory prove nothing.
-	if s.dir != dir.seen.dir || s.stale || dir.kind != "" || dir.seen.ripe(at) {
+	if s.dir != dir.seen.dir || s.stale || dir.kind != "" || dir.seen.due(at) {
 		files, entries, err := w.files(dir)
 		if s.stale = err != nil; !s.stale {
 			s.files, s.entries = files, entries

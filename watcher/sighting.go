@@ -62,21 +62,21 @@ type sighting struct {
 	// entries is the sum of the names of all directories and links in it.
 	entries uint64
 	stale   bool // other files may matter by now
-	// owed is a difference that is told once more at the time of again. The stat may have stayed the same since while what
+	// pending is a difference that is reported once more at the time of again. The stat may have stayed the same since while what
 	// it is of did not.
-	owed  difference
-	again time.Time
+	pending difference
+	again   time.Time
 }
 
 // begin makes the first sighting the one to compare with.
 func (s *sighting) begin(first sighting, at time.Time) {
 	*s = first
 	racy := func(f file) bool { return f.stamp.withinRacyWindow(at) }
-	s.owe(difference{dir: first.dir.withinRacyWindow(at), files: slices.ContainsFunc(first.files, racy)}, at)
+	s.scheduleRecheck(difference{dir: first.dir.withinRacyWindow(at), files: slices.ContainsFunc(first.files, racy)}, at)
 }
 
-// ripe reports whether the time has come to tell a difference once more.
-func (s *sighting) ripe(at time.Time) bool { return s.owed.any() && !at.Before(s.again) }
+// due reports whether the time has come to report a difference once more.
+func (s *sighting) due(at time.Time) bool { return s.pending.any() && !at.Before(s.again) }
 
 // take compares with what is seen now, and goes on from there. It copies the files, and only where they differ. again says that
 // nothing differs that was not told before.
@@ -88,15 +88,15 @@ func (s *sighting) take(now sighting, at time.Time) (told difference, again bool
 		s.files = slices.Clone(now.files)
 	}
 	told = d
-	if s.ripe(at) {
-		told, s.owed = d.and(s.owed), difference{}
+	if s.due(at) {
+		told, s.pending = d.and(s.pending), difference{}
 	}
-	s.owe(d, at)
+	s.scheduleRecheck(d, at)
 	return told, !d.any()
 }
 
-func (s *sighting) owe(d difference, at time.Time) {
+func (s *sighting) scheduleRecheck(d difference, at time.Time) {
 	if d.any() {
-		s.owed, s.again = s.owed.and(d), at.Add(fsx.RacyWindow)
+		s.pending, s.again = s.pending.and(d), at.Add(fsx.RacyWindow)
 	}
 }

@@ -20,10 +20,10 @@ func (w *Watcher) armAll(ctx context.Context) {
 // armReached arms every directory that the rules reach and that is not armed.
 func (w *Watcher) armReached(ctx context.Context) {
 	for _, p := range w.places {
-		if p.root == nil || p.way.real == "" {
+		if p.root == nil || p.chain.real == "" {
 			continue
 		}
-		if top, _ := w.arm(p.way.real, roleTree); top != nil {
+		if top, _ := w.arm(p.chain.real, roleTree); top != nil {
 			w.join(top, p, nil, w.rules.MaxDepth)
 			w.explore(ctx, true, top)
 		}

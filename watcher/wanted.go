@@ -11,7 +11,7 @@ import (
 // those that it wanted before. turned are entries on those ways that have changed. It goes the ways again after the
 // arming, because what is on them may have changed just before.
 func (w *Watcher) armWanted(turned map[string]struct{}) {
-	if dir := w.table.byPath[w.places[0].way.real]; dir != nil {
+	if dir := w.table.byPath[w.places[0].chain.real]; dir != nil {
 		dir.seen.stale = true // the consumer may name other files in the workspace
 	}
 	for range maxSettle {
@@ -132,10 +132,10 @@ func (w *Watcher) reached(dir string) (real string, ok bool) {
 	}
 	for _, p := range w.places {
 		rest, ok := under(p.path, dir)
-		if !ok || p.way.real == "" {
+		if !ok || p.chain.real == "" {
 			continue
 		}
-		if known := w.table.byPath[p.way.real+rest]; known != nil && known.has(roleTree) {
+		if known := w.table.byPath[p.chain.real+rest]; known != nil && known.has(roleTree) {
 			return known.path, true
 		}
 	}

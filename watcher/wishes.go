@@ -49,12 +49,12 @@ func (w *Watcher) findWanted(ways finder, turned map[string]struct{}) wishes {
 func (w *Watcher) followTargets(found *wishes, ways finder, turned map[string]struct{}) {
 	for _, root := range w.rules.Roots {
 		for _, target := range root.LinkTargets {
-			way := ways.find(target)
-			found.follow(target, way, turned)
-			if way.real != "" { // polling notices by itself alone that it is not there any more
-				way.anchors = append(way.anchors, way.real)
+			chain := ways.find(target)
+			found.follow(target, chain, turned)
+			if chain.real != "" { // polling notices by itself alone that it is not there any more
+				chain.anchors = append(chain.anchors, chain.real)
 			}
-			for _, a := range way.anchors {
+			for _, a := range chain.anchors {
 				if !found.anchors[a] {
 					found.anchors[a] = false
 				}
@@ -64,7 +64,7 @@ func (w *Watcher) followTargets(found *wishes, ways finder, turned map[string]st
 }
 
 // add takes in the way to one directory.
-func (s *wishes) add(name string, to way, turned map[string]struct{}) {
+func (s *wishes) add(name string, to symlinkChain, turned map[string]struct{}) {
 	s.follow(name, to, turned)
 	for _, a := range to.anchors {
 		s.anchors[a] = true
@@ -75,7 +75,7 @@ func (s *wishes) add(name string, to way, turned map[string]struct{}) {
 }
 
 // follow takes in a way, and not what is at its end.
-func (s *wishes) follow(name string, to way, turned map[string]struct{}) {
+func (s *wishes) follow(name string, to symlinkChain, turned map[string]struct{}) {
 	s.leads[name] = to.real + to.file // of which one is empty
 	if to.file != "" {
 		above := filepath.Dir(to.file)

@@ -10,13 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pannier"
+	"pannier/internal/fsx"
 )
 
-// maxLinks bounds the links on one way, as the kernel does.
-const maxLinks = 40
+// errOutside ends a path that leads out of the root, where symlinks may not.
+var errOutside = errors.New("outside of the root")
 
-// way is how a path below the root leads on, link by link. Paths in it are absolute, by the name that the root has.
-type way struct {
+// symlinkChain is how a path below the root leads on, symlink by symlink. Paths in it are absolute, by the name that the root has.
+type symlinkChain struct {
 	// real is the path without links of what is at its end, empty where nothing is, or nothing within the root.
 	real string
 	// dirs are what to watch to learn that the way leads elsewhere: each directory that holds a link on it, and, where nothing is
@@ -30,10 +31,10 @@ type way struct {
 	links []turning
 }
 
-// findWay goes along a path below the root. It does not leave the root, unless links of the root may: what a link says of
+// findChain goes along a path below the root. It does not leave the root, unless links of the root may: what a link says of
 // elsewhere is the end.
-func (s *scan) findWay(rel string) (w way) {
-	s.goAlong(rel, &w)
+func (s *scan) findChain(rel string) (w symlinkChain) {
+	s.followLink(rel, &w)
 	for _, link := range w.outside {
 		if w.strays { // to watch where it leads would be to watch what is nobody's business here
 			link = path.Dir(link)
@@ -43,42 +44,39 @@ func (s *scan) findWay(rel string) (w way) {
 	return w
 }
 
-// goAlong notes what is on the way.
-func (s *scan) goAlong(rel string, w *way) {
-	at, rest, links := "", rel, 0 // at is what of the way is behind, without links; absolute outside of the root
-	for rest != "" {
-		var name string
-		switch name, rest, _ = strings.Cut(rest, "/"); name {
-		case "", ".":
-			continue
-		case "..":
-			if at == "" && s.real == "" {
-				return
+// followLink records what is on the way.
+func (s *scan) followLink(rel string, w *symlinkChain) {
+	at, _, err := fsx.FollowPath("", rel, fsx.LinkRules{
+		Readlink: func(dir, name string) (string, error) {
+			target, isLink, err := s.readLink(path.Join(dir, name))
+			switch {
+			case errors.Is(err, errNotDir):
+				s.passEnd(w, s.above(dir), path.Base(dir))
+			case err != nil:
+				s.passEnd(w, dir, name)
+			case !isLink:
+				return "", unix.EINVAL
+			default:
+				s.passLink(w, dir, name)
+				w.links = append(w.links, turning{link: filepath.Join(s.abs(dir), name), target: target})
 			}
-			at = s.above(at)
-			continue
-		}
-		target, isLink, err := s.readLink(path.Join(at, name))
-		switch {
-		case errors.Is(err, errNotDir):
-			s.passEnd(w, s.above(at), path.Base(at))
-			return
-		case err != nil:
-			s.passEnd(w, at, name)
-			return
-		case !isLink:
-			at = path.Join(at, name)
-			continue
-		}
-		s.passLink(w, at, name)
-		w.links = append(w.links, turning{link: filepath.Join(s.abs(at), name), target: target})
-		if links++; links > maxLinks || path.IsAbs(target) && s.real == "" {
-			return
-		}
-		if path.IsAbs(target) {
-			at = "/"
-		}
-		rest = target + "/" + rest
+			return target, err
+		},
+		Parent: func(dir string) (string, error) {
+			if dir == "" && s.real == "" {
+				return "", errOutside
+			}
+			return s.above(dir), nil
+		},
+		Absolute: func() (string, error) {
+			if s.real == "" {
+				return "", errOutside
+			}
+			return "/", nil
+		},
+	})
+	if err != nil {
+		return
 	}
 	if w.strays = !s.follows(at); !w.strays {
 		w.real = s.abs(at)
@@ -86,7 +84,7 @@ func (s *scan) goAlong(rel string, w *way) {
 }
 
 // passLink notes a link.
-func (s *scan) passLink(w *way, dir, name string) {
+func (s *scan) passLink(w *symlinkChain, dir, name string) {
 	if s.follows(dir) {
 		w.pass(s.abs(dir))
 		return
@@ -95,7 +93,7 @@ func (s *scan) passLink(w *way, dir, name string) {
 }
 
 // passEnd notes the entry at which a way ends because there is nothing, or nothing to go on through.
-func (s *scan) passEnd(w *way, dir, name string) {
+func (s *scan) passEnd(w *symlinkChain, dir, name string) {
 	if s.follows(dir) {
 		w.pass(s.abs(dir))
 	}
@@ -123,7 +121,7 @@ func (s *scan) follows(at string) bool {
 }
 
 // pass notes a directory.
-func (w *way) pass(dir string) {
+func (w *symlinkChain) pass(dir string) {
 	if !slices.Contains(w.dirs, dir) {
 		w.dirs = append(w.dirs, dir)
 	}
@@ -155,7 +153,7 @@ func upTo(rel string) string {
 
 // passFile notes the file that is at the end, and its directory. In a directory that the watcher knows from the rules only some
 // names count, and this file may have any.
-func (w *way) passFile() {
+func (w *symlinkChain) passFile() {
 	if w.real != "" {
 		w.pass(filepath.Dir(w.real))
 		w.pass(w.real)
@@ -169,7 +167,7 @@ func isRead(name string) bool {
 
 // appendFileWay appends the directories in which a change can make something else of a file that is a link.
 func (r *reader) appendFileWay(dirs []string, rel string) []string {
-	w := r.scan.findWay(rel)
+	w := r.scan.findChain(rel)
 	w.passFile()
 	r.pass(w)
 	return append(dirs, w.dirs...)

@@ -6,16 +6,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"pannier/internal/fsx"
 )
 
-// maxLinks bounds the links on one way, as the kernel does.
-const maxLinks = 40
-
-// way is how a path leads to a directory, link by link.
-type way struct {
+// symlinkChain is how a path leads to a directory, symlink by symlink.
+type symlinkChain struct {
 	// real is the path without links of the directory that the path leads to, and id what is there. real is empty where
 	// it leads nowhere; err says why if that is not just because nothing is there.
 	real string
@@ -30,7 +28,7 @@ type way struct {
 	anchors []string
 }
 
-func (w way) same(other way) bool {
+func (w symlinkChain) same(other symlinkChain) bool {
 	return w.real == other.real && w.id == other.id && (w.err == nil) == (other.err == nil) &&
 		slices.Equal(w.entries, other.entries) && slices.Equal(w.anchors, other.anchors)
 }
@@ -70,50 +68,39 @@ func lookAt(entry string) (s step) {
 	return s
 }
 
-// findWay goes along an absolute path.
-func findWay(path string) way { return make(finder).find(path) }
+// findChain goes along an absolute path.
+func findChain(path string) symlinkChain { return make(finder).find(path) }
 
-func (f finder) find(path string) way {
-	rest := split(path)
-	w := way{real: "/", entries: make([]string, 0, len(rest))}
-	for links := 0; len(rest) > 0; {
-		entry := filepath.Join(w.real, rest[0])
-		rest = rest[1:]
-		if entry == w.real || filepath.Dir(w.real) == entry { // "." and ".." come from links only
-			w.real = entry
-			continue
-		}
+func (f finder) find(path string) symlinkChain {
+	w := symlinkChain{entries: make([]string, 0, strings.Count(path, "/"))}
+	var rest string
+	var err error
+	w.real, rest, err = fsx.FollowPath("/", path, fsx.LinkRules{Readlink: func(dir, name string) (string, error) {
+		entry := filepath.Join(dir, name)
 		w.entries = append(w.entries, entry)
 		s := f.look(entry)
-		if s.err != nil {
-			if len(rest) == 0 && errors.Is(s.err, syscall.ENOTDIR) {
-				w.file = entry
-			}
-			return w.end(s.err)
+		switch {
+		case s.err != nil:
+			return "", s.err
+		case !s.link:
+			return "", unix.EINVAL
 		}
-		if !s.link {
-			w.real = entry
-			continue
-		}
-		if links++; links > maxLinks {
-			return w.end(&os.PathError{Op: "follow", Path: path, Err: syscall.ELOOP})
-		}
-		w.turn(s.target, &rest)
+		w.anchors = append(w.anchors, dir)
+		return s.target, nil
+	}})
+	switch {
+	case err == nil:
+		return w.arrive(f.look(w.real))
+	case err == unix.ELOOP:
+		err = &os.PathError{Op: "follow", Path: path, Err: err}
+	case rest == "" && errors.Is(err, unix.ENOTDIR):
+		w.file = w.entries[len(w.entries)-1]
 	}
-	return w.arrive(f.look(w.real))
+	return w.end(err)
 }
 
-// turn follows a link in w.real.
-func (w *way) turn(target string, rest *[]string) {
-	w.anchors = append(w.anchors, w.real)
-	if filepath.IsAbs(target) {
-		w.real = "/"
-	}
-	*rest = append(split(target), *rest...)
-}
-
-// end returns the way that leads no further than to w.real.
-func (w way) end(err error) way {
+// end returns the chain that leads no further than to w.real.
+func (w symlinkChain) end(err error) symlinkChain {
 	if !gone(err) {
 		w.err = err
 	}
@@ -122,7 +109,7 @@ func (w way) end(err error) way {
 	return w
 }
 
-func (w way) arrive(at step) way {
+func (w symlinkChain) arrive(at step) symlinkChain {
 	if at.err != nil {
 		w.err, w.real = at.err, ""
 		return w

@@ -6,13 +6,14 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"pannier/internal/fsx"
 )
 
-// maxLinks bounds the links on one way, as the kernel does.
-const maxLinks = 40
+// errOutside ends a path that leads out of the workspace.
+var errOutside = errors.New("outside of the workspace")
 
 // linked returns what to watch of a file that is a link, besides the directory that holds it: its own path. The watcher goes
 // the way of that as it does for a directory that is missing, link by link and to what is at the end, and of each directory on
@@ -24,40 +25,33 @@ func linked(file string) []string {
 	return []string{file}
 }
 
-// outward goes along a path below dir, and opens nothing. Where a link leads out of dir, or is absolute, which [os.Root] takes
-// for the same, it returns the directories, below dir, that hold the links up to there. Nothing outside of dir is looked at, so
-// that no disk that does not answer there stops the look.
-func outward(dir, name string) (links []string, out bool) {
-	at, rest := ".", name // at is what of the way is behind, without links
-	for rest != "" {
-		var next string
-		switch next, rest, _ = strings.Cut(rest, "/"); {
-		case next == "..":
-			if at == "." {
-				return links, true
+// escapesRoot follows a path below dir. If a symlink leads out of dir, or is absolute, which [os.Root] treats the same, it returns the
+// directories below dir that contain the symlinks up to there. It stats nothing outside of dir: a disk that does not answer there
+// must not block the scan.
+func escapesRoot(dir, name string) (links []string, escapes bool) {
+	_, _, err := fsx.FollowPath(".", name, fsx.LinkRules{
+		Readlink: func(at, entry string) (string, error) {
+			target, err := os.Readlink(filepath.Join(dir, filepath.FromSlash(at), entry))
+			switch {
+			case errors.Is(err, unix.EINVAL):
+				return "", unix.EINVAL
+			case err == nil:
+				links = append(links, at)
 			}
-			at = path.Dir(at)
-			continue
-		case next == "" || next == ".":
-			continue
-		}
-		target, err := os.Readlink(filepath.Join(dir, filepath.FromSlash(at), next))
-		if errors.Is(err, unix.EINVAL) { // no link
-			at = path.Join(at, next)
-			continue
-		}
-		if err != nil { // what is missing leads nowhere
-			return nil, false
-		}
-		if links = append(links, at); path.IsAbs(target) {
-			return links, true
-		}
-		if len(links) > maxLinks {
-			return nil, false
-		}
-		rest = target + "/" + rest
+			return target, err
+		},
+		Parent: func(at string) (string, error) {
+			if at == "." {
+				return "", errOutside
+			}
+			return path.Dir(at), nil
+		},
+		Absolute: func() (string, error) { return "", errOutside },
+	})
+	if err != errOutside {
+		return nil, false
 	}
-	return nil, false
+	return links, true
 }
 
 // appendParents appends a directory below the workspace and those on the way to it, whether they are there or not: each can
