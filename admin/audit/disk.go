@@ -8,14 +8,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
-	"strings"
 	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
 	"golang.org/x/sys/unix"
 
 	"pannier/internal/fsx"
+
+	"pannier/internal/seqlog"
 )
 
 // file is what the disk writes to.
@@ -60,21 +60,7 @@ type extent struct {
 // publish lets readers see what is kept now.
 func (d *disk) publish() { d.kept.Store(&extent{slices.Clone(d.files), d.end}) }
 
-const (
-	nameDigits = 20
-	nameSuffix = ".jsonl"
-)
-
-func (d *disk) path(name uint64) string {
-	return filepath.Join(d.dir, fmt.Sprintf("%0*d%s", nameDigits, name, nameSuffix))
-}
-
-// fileName returns the number in the name of a file, and false for one that is not of a log.
-func fileName(name string) (uint64, bool) {
-	digits, ok := strings.CutSuffix(name, nameSuffix)
-	number, err := strconv.ParseUint(digits, 10, 64)
-	return number, ok && err == nil && len(digits) == nameDigits && number > 0 && number <= maxName
-}
+func (d *disk) path(name uint64) string { return seqlog.SegmentPath(d.dir, name) }
 
 // write takes back what it wrote where it fails. That also goes for a sync that fails, since nobody knows then what has
 // reached the disk.

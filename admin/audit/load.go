@@ -7,18 +7,18 @@ import (
 	"io"
 	"io/fs"
 	"iter"
-	"os"
 	"slices"
 
 	"pannier"
 	"pannier/internal/fsx"
+	"pannier/internal/seqlog"
 )
 
 // load reads what is in the directory, mends it, and returns the number of the next entry and the digest of the newest
 // line. A directory that is missing is empty; it is made with the first file.
 func (d *disk) load() (next uint64, previous pannier.Digest, err error) {
 	d.publish()
-	if d.files, err = fileNames(d.dir); err != nil || len(d.files) == 0 {
+	if d.files, err = seqlog.Segments(d.dir, maxName); err != nil || len(d.files) == 0 {
 		return 1, pannier.Digest{}, err
 	}
 	d.unnamed = true // the process before may have ended right behind the creation
@@ -30,28 +30,12 @@ func (d *disk) load() (next uint64, previous pannier.Digest, err error) {
 	return d.next, previous, err
 }
 
-// fileNames returns the numbers in the names of the files of a directory, ascending.
-func fileNames(dir string) ([]uint64, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("list files: %w", err)
-	}
-	var names []uint64
-	for _, e := range entries {
-		if name, ok := fileName(e.Name()); ok {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names, nil
-}
-
 // Read returns the newest entries of the log of a directory as [Log.Newest] does, and changes nothing. A directory that is
 // missing is a log without entries.
 func Read(dir, slug string, limit int) ([]pannier.AuditEntry, error) {
 	d := &disk{dir: dir}
 	var err error
-	if d.files, err = fileNames(dir); err == nil && len(d.files) > 0 {
+	if d.files, err = seqlog.Segments(dir, maxName); err == nil && len(d.files) > 0 {
 		_, err = d.findEnd()
 	}
 	if err != nil {

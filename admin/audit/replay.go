@@ -7,6 +7,7 @@ import (
 
 	"pannier"
 	"pannier/internal/fsx"
+	"pannier/internal/seqlog"
 )
 
 // Each calls each with every entry that a directory keeps, oldest first, and returns what [Verify] says of it. It calls
@@ -16,12 +17,12 @@ func Each(dir string, each func(pannier.AuditEntry)) (Report, error) {
 	if err != nil {
 		return report, err
 	}
-	names, err := fileNames(dir)
+	names, err := seqlog.Segments(dir, maxName)
 	if err != nil {
 		return report, fmt.Errorf("read audit log: %w", err)
 	}
 	for _, name := range names {
-		if err := eachEntry((&disk{dir: dir}).path(name), each); err != nil {
+		if err := eachEntry(seqlog.SegmentPath(dir, name), each); err != nil {
 			return report, fmt.Errorf("read audit log: %w", err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"pannier"
 	"pannier/internal/fsx"
+	"pannier/internal/seqlog"
 )
 
 // BreakError says where the chain of a log breaks.
@@ -90,12 +91,12 @@ type chain struct {
 
 // follow reads all files of a log.
 func (c *chain) follow(dir string) error {
-	names, err := fileNames(dir)
+	names, err := seqlog.Segments(dir, maxName)
 	if err != nil {
 		return err
 	}
 	for i, name := range names {
-		path := (&disk{dir: dir}).path(name)
+		path := seqlog.SegmentPath(dir, name)
 		err := c.file(path, name, i == len(names)-1)
 		if errors.Is(err, fs.ErrNotExist) && c.entries == 0 {
 			continue // rotated away just now

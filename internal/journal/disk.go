@@ -11,6 +11,7 @@ import (
 
 	"pannier"
 	"pannier/internal/fsx"
+	"pannier/internal/seqlog"
 )
 
 // batch is how many events are written at a time after a failure: a try that fails again must not cost much.
@@ -111,7 +112,7 @@ func (d *disk) begin(seq uint64) error {
 	if err := os.Mkdir(d.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	path := segmentPath(d.dir, seq)
+	path := seqlog.SegmentPath(d.dir, seq)
 	f, err := d.create(path)
 	if err != nil {
 		return err
@@ -152,14 +153,14 @@ func (d *disk) drop(n int) {
 		d.active = nil
 	}
 	for _, s := range d.segments[:n] {
-		_ = os.Remove(segmentPath(d.dir, s.name))
+		_ = os.Remove(seqlog.SegmentPath(d.dir, s.name))
 	}
 	d.segments = slices.Delete(d.segments, 0, n)
 }
 
 // hold keeps the numbers below next from being given away again after a restart.
 func (d *disk) hold(next uint64) (err error) {
-	path := segmentPath(d.dir, next)
+	path := seqlog.SegmentPath(d.dir, next)
 	if d.mark != "" {
 		err = os.Rename(d.mark, path)
 	}
@@ -201,7 +202,7 @@ func createFile(path string) (file, error) {
 func (d *disk) forget(name uint64) bool {
 	n := 0
 	for i, s := range d.segments {
-		_, err := os.Lstat(segmentPath(d.dir, s.name))
+		_, err := os.Lstat(seqlog.SegmentPath(d.dir, s.name))
 		if s.name == name || errors.Is(err, fs.ErrNotExist) {
 			n = i + 1
 		}

@@ -1,17 +1,16 @@
 package journal
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"slices"
 	"syscall"
+
+	"pannier/internal/seqlog"
 )
 
 // load reads what is in the directory. A directory that is missing is empty; it is made with the first segment.
 func (d *disk) load() error {
-	names, err := segmentNames(d.dir)
+	names, err := seqlog.Segments(d.dir, maxSeq)
 	if err != nil {
 		return err
 	}
@@ -25,29 +24,13 @@ func (d *disk) load() error {
 		case taken && newest:
 			d.active = resume(d.dir, s, size)
 		case newest:
-			d.mark = segmentPath(d.dir, name) // it is there for its name
+			d.mark = seqlog.SegmentPath(d.dir, name) // it is there for its name
 		case !taken:
-			_ = os.Remove(segmentPath(d.dir, name))
+			_ = os.Remove(seqlog.SegmentPath(d.dir, name))
 		}
 	}
 	d.trim(0)
 	return nil
-}
-
-// segmentNames returns the numbers in the names of the segments of a directory, ascending.
-func segmentNames(dir string) ([]uint64, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("list segments: %w", err)
-	}
-	var names []uint64
-	for _, e := range entries {
-		if name, ok := segmentName(e.Name()); ok {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names, nil
 }
 
 // take adds the next segment, unless it has nothing new, and gives up what it does not go on from.
@@ -77,7 +60,7 @@ func (d *disk) giveUp() {
 // resume opens the newest segment, to go on behind its last whole line. It returns nil where that can not be: then the
 // next event begins another segment, and what is torn stays behind the end of this one.
 func resume(dir string, s segment, size int64) file {
-	f, err := os.OpenFile(segmentPath(dir, s.name), os.O_WRONLY|syscall.O_NONBLOCK, 0)
+	f, err := os.OpenFile(seqlog.SegmentPath(dir, s.name), os.O_WRONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil
 	}

@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path/filepath"
-	"strconv"
-	"strings"
 
 	"pannier"
 	"pannier/internal/fsx"
+	"pannier/internal/seqlog"
 )
 
 // readAhead is how many bytes of a segment are read at a time.
@@ -21,22 +19,6 @@ type segment struct {
 	name        uint64 // the number in its name; its first event may be a later one where others got lost
 	first, last uint64
 	offset, end int64 // where the line of the first event begins, and that of the last ends
-}
-
-const (
-	nameDigits = 20
-	nameSuffix = ".jsonl"
-)
-
-func segmentPath(dir string, name uint64) string {
-	return filepath.Join(dir, fmt.Sprintf("%0*d%s", nameDigits, name, nameSuffix))
-}
-
-// segmentName returns the number in the name of a segment, and false for a file that is none.
-func segmentName(file string) (uint64, bool) {
-	digits, ok := strings.CutSuffix(file, nameSuffix)
-	name, err := strconv.ParseUint(digits, 10, 64)
-	return name, ok && err == nil && len(digits) == nameDigits && name > 0 && name <= maxSeq
 }
 
 func (s segment) holds(seq uint64) bool { return s.first <= seq && seq <= s.last }
@@ -68,7 +50,7 @@ func scan(r io.ReaderAt, name uint64, size int64) (segment, error) {
 
 // scanFile scans a segment up to a limit and says how long its file is.
 func scanFile(dir string, name uint64, limit int64) (segment, int64, error) {
-	f, info, err := fsx.OpenRegular(segmentPath(dir, name), 0)
+	f, info, err := fsx.OpenRegular(seqlog.SegmentPath(dir, name), 0)
 	if err != nil {
 		return segment{}, 0, err
 	}
@@ -86,7 +68,7 @@ type position struct {
 // read returns the event seq and those behind it that lie within one read. It goes on from p where it can, else searches
 // from the start of the segment, and moves p behind what it returns.
 func (s segment) read(dir string, seq uint64, p *position) ([]pannier.Event, error) {
-	f, _, err := fsx.OpenRegular(segmentPath(dir, s.name), 0)
+	f, _, err := fsx.OpenRegular(seqlog.SegmentPath(dir, s.name), 0)
 	if err != nil {
 		return nil, err
 	}
