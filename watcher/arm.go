@@ -9,8 +9,8 @@ import (
 	"pannier/internal/fsx"
 )
 
-// errDeaf is why the kernel tells of nothing when the backend ended although nobody closed it.
-var errDeaf = errors.New("the kernel's queue was closed")
+// errQueueClosed is why the kernel tells of nothing when the backend ended although nobody closed it.
+var errQueueClosed = errors.New("the kernel's queue was closed")
 
 // armable reports whether there is a way to learn of changes.
 func (w *Watcher) armable() bool { return w.backend != nil || w.mode.polls() }
@@ -56,7 +56,7 @@ func (w *Watcher) reset() {
 	w.backend = nil
 	w.todo.deaf = false // of the last one
 	w.table = newTable()
-	w.wishes = wishes{}
+	w.watchRequests = watchRequests{}
 	for _, p := range w.places {
 		p.chain, p.dirs, p.armed, p.crowded = symlinkChain{}, 0, false, false
 	}
@@ -67,7 +67,7 @@ func (w *Watcher) reset() {
 // the mark before the polling has begun.
 func (w *Watcher) lose(ctx context.Context) {
 	w.closeBackend()
-	w.fail("", errDeaf)
+	w.fail("", errQueueClosed)
 	w.armAll(ctx)
 	w.markAll(pannier.TriggerError, false)
 }

@@ -111,7 +111,7 @@ func ended(op fsnotify.Op) bool { return op.Has(fsnotify.Remove) || op.Has(fsnot
 // noticeWays notes that something on the way to a place or to what is wanted changed. It reports whether it did.
 func (w *Watcher) noticeWays(path string) bool {
 	_, toPlace := w.entries[path]
-	_, toWanted := w.wishes.entries[path]
+	_, toWanted := w.watchRequests.entries[path]
 	w.todo.ways = w.todo.ways || toPlace
 	if toWanted {
 		put(&w.todo.turned, path)
@@ -257,7 +257,7 @@ func (w *Watcher) namesLocked(path string) []string {
 			names = append(names, p.path+rest)
 		}
 	}
-	names = append(names, w.wishes.names[path]...)
+	names = append(names, w.watchRequests.names[path]...)
 	if names == nil {
 		return []string{path}
 	}

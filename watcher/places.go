@@ -150,7 +150,7 @@ func (w *Watcher) dropAnchors() {
 	}
 	for a := range w.anchors {
 		_, ok := needed[a]
-		if _, wanted := w.wishes.anchors[a]; !ok && !wanted {
+		if _, wanted := w.watchRequests.anchors[a]; !ok && !wanted {
 			w.dropAnchor(a)
 		}
 	}

@@ -224,7 +224,7 @@ func (w *Watcher) files(dir *watch) (files []file, entries uint64, err error) {
 			return nil, 0, err
 		}
 	}
-	for _, end := range w.wishes.files[dir.path] {
+	for _, end := range w.watchRequests.files[dir.path] {
 		files = append(files, file{path: end})
 	}
 	slices.SortFunc(files, func(a, b file) int { return cmp.Compare(a.path, b.path) })
@@ -305,7 +305,7 @@ func (w *Watcher) noticeDifference(dir *watch, d difference, again bool, at time
 	if dir.has(roleReached) {
 		put(&w.todo.relist, dir.path)
 	}
-	if _, holds := w.wishes.holders[dir.path]; (d.dir || d.entries) && holds { // which of them changed is not known
+	if _, holds := w.watchRequests.holders[dir.path]; (d.dir || d.entries) && holds { // which of them changed is not known
 		w.todo.wanted = true
 	}
 	if d.files {
@@ -327,7 +327,7 @@ func (w *Watcher) differs(dir *watch, d difference) bool {
 
 // noticeEnds notes that a file in a polled directory changed, which may be one at the end of a way.
 func (w *Watcher) noticeEnds(dir string, again bool, at time.Time) {
-	for _, end := range w.wishes.files[dir] {
+	for _, end := range w.watchRequests.files[dir] {
 		w.poller.found = true
 		if again {
 			w.pending.check(end, false, at, end)

@@ -184,13 +184,13 @@ func (w *Watcher) reportHealth() {
 		}
 	}
 	w.setHealth(h)
-	w.metrics.watches.Set(float64(h.Watches - w.unheardOf()))
+	w.metrics.watches.Set(float64(h.Watches - w.unconfirmedWatches()))
 	w.metrics.missing.Set(float64(len(w.rules.Roots) - len(h.Roots)))
 	w.tellMode(h, why)
 }
 
-// unheardOf counts the directories that the kernel does not watch.
-func (w *Watcher) unheardOf() (n int) {
+// unconfirmedWatches counts the directories that the kernel does not watch.
+func (w *Watcher) unconfirmedWatches() (n int) {
 	for dir := range w.table.polled {
 		if !dir.heard {
 			n++

@@ -24,7 +24,7 @@ func (w *Watcher) armWanted(turned map[string]struct{}) {
 
 // armMissing looks for what is wanted and was nowhere to be found, for a look is to come that may find it.
 func (w *Watcher) armMissing() {
-	if w.wishes.lacking && w.armable() {
+	if w.watchRequests.lacking && w.armable() {
 		w.armWanted(nil)
 		w.reportHealth()
 	}
@@ -33,8 +33,8 @@ func (w *Watcher) armMissing() {
 // settleWanted goes all ways once and reports whether everything on them was armed before.
 func (w *Watcher) settleWanted(turned map[string]struct{}) (settled bool) {
 	ways := make(finder)
-	before, now := w.wishes, w.findWanted(ways, turned)
-	w.setWishes(now)
+	before, now := w.watchRequests, w.findWanted(ways, turned)
+	w.setRequests(now)
 	w.expectFiles(before, now)
 	w.tellWanted(before, now)
 	settled = true
@@ -88,7 +88,7 @@ func (w *Watcher) hearable(path string) bool {
 
 // tellWanted marks what the consumer has looked at, or may have, before it is watched where it is now. No batch is given
 // out before that is done.
-func (w *Watcher) tellWanted(before, now wishes) {
+func (w *Watcher) tellWanted(before, now watchRequests) {
 	for name, real := range now.leads {
 		switch was, known := before.leads[name]; {
 		case !known:
@@ -101,7 +101,7 @@ func (w *Watcher) tellWanted(before, now wishes) {
 }
 
 // expectFiles notes where polling has other files to look at than before.
-func (w *Watcher) expectFiles(before, now wishes) {
+func (w *Watcher) expectFiles(before, now watchRequests) {
 	for above, files := range now.files {
 		if dir := w.table.byPath[above]; dir != nil && !slices.Equal(files, before.files[above]) {
 			dir.seen.stale = true
@@ -110,7 +110,7 @@ func (w *Watcher) expectFiles(before, now wishes) {
 }
 
 // dropWanted ends the watches that only what was wanted before needed.
-func (w *Watcher) dropWanted(before, now wishes) {
+func (w *Watcher) dropWanted(before, now watchRequests) {
 	for real := range before.names {
 		if dir := w.table.byPath[real]; dir != nil && now.names[real] == nil {
 			w.revoke(dir, roleExtra)
@@ -165,10 +165,10 @@ func (w *Watcher) wantedEntries() []string {
 	return w.wanted.Entries
 }
 
-func (w *Watcher) setWishes(now wishes) {
+func (w *Watcher) setRequests(now watchRequests) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.wishes = now
+	w.watchRequests = now
 }
 
 // markNames marks directories by the names that the consumer has for them, since what they lead to is another.

@@ -71,19 +71,19 @@ type Watcher struct {
 
 	// mu guards the fields up to the next blank line. Those of the table and of the places are written by the goroutine of
 	// Run alone, which may therefore read them without the lock.
-	mu      sync.Mutex
-	pending pending
-	moved   string // the directory from which something was moved, where the next event tells to which
-	todo    todo
-	table   table
-	places  []*place
-	wishes  wishes
-	entries map[string]struct{} // all that lies on the way to a place
-	wanted  pannier.WatchSet
-	revisit time.Time // when the consumer wants a batch whatever happens; zero is never
-	health  pannier.WatchHealth
-	backend backend // nil where the kernel could not be asked
-	begun   bool    // Run was called
+	mu            sync.Mutex
+	pending       pending
+	moved         string // the directory from which something was moved, where the next event tells to which
+	todo          todo
+	table         table
+	places        []*place
+	watchRequests watchRequests
+	entries       map[string]struct{} // all that lies on the way to a place
+	wanted        pannier.WatchSet
+	revisit       time.Time // when the consumer wants a batch whatever happens; zero is never
+	health        pannier.WatchHealth
+	backend       backend // nil where the kernel could not be asked
+	begun         bool    // Run was called
 
 	// What follows belongs to the goroutine of Run.
 

@@ -20,8 +20,8 @@ type claim struct {
 	name string
 }
 
-// stake takes the claim, or fails with [ErrInUse] where another holds it.
-func stake(name string) (*claim, error) {
+// acquire takes the claim, or fails with [ErrInUse] where another holds it.
+func acquire(name string) (*claim, error) {
 	for {
 		file, err := openLock(name)
 		if errors.Is(err, errGone) {
@@ -31,7 +31,7 @@ func stake(name string) (*claim, error) {
 			return nil, err
 		}
 		held, err := fsx.TryLock(file)
-		if held && lies(file, name) {
+		if held && isSameFile(file, name) {
 			return &claim{file, name}, nil
 		}
 		file.Close()
@@ -65,8 +65,8 @@ func openLock(name string) (*os.File, error) {
 	return file, err
 }
 
-// lies reports whether an open file is the one with that name.
-func lies(file *os.File, name string) bool {
+// isSameFile reports whether an open file is the one with that name.
+func isSameFile(file *os.File, name string) bool {
 	held, err := file.Stat()
 	if err != nil {
 		return false
@@ -78,7 +78,7 @@ func lies(file *os.File, name string) bool {
 // release gives the claim up. The file goes first, so that a process of another user can make its own; one that somebody
 // has put in its place stays.
 func (c *claim) release() {
-	if lies(c.file, c.name) {
+	if isSameFile(c.file, c.name) {
 		os.Remove(c.name)
 	}
 	c.file.Close()

@@ -56,7 +56,7 @@ func Listen(ctx context.Context, path string, mode fs.FileMode) (*Listener, erro
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("make the socket's directory: %w", err)
 	}
-	claim, err := stake(path + ".lock")
+	claim, err := acquire(path + ".lock")
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
 	}

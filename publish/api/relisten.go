@@ -72,8 +72,8 @@ func (l *Listener) relisten(ctx context.Context) error {
 	if err := os.MkdirAll(filepath.Dir(l.path), 0o755); err != nil {
 		return err
 	}
-	if !lies(l.claim.file, l.claim.name) {
-		renewed, err := stake(l.claim.name)
+	if !isSameFile(l.claim.file, l.claim.name) {
+		renewed, err := acquire(l.claim.name)
 		if err != nil {
 			return err
 		}

@@ -2,9 +2,9 @@ package watcher
 
 import "path/filepath"
 
-// wishes are the directories that the consumer wants besides the trees, and where they were found. It is made anew
+// watchRequests are the directories that the consumer wants besides the trees, and where they were found. It is made anew
 // whenever they are looked for, and never changed.
-type wishes struct {
+type watchRequests struct {
 	names   map[string][]string // those that the consumer has for each directory that was found, by its path without links
 	leads   map[string]string   // the path without links for each name, empty where it leads nowhere
 	lacking bool                // one leads nowhere
@@ -20,8 +20,8 @@ type wishes struct {
 
 // findWanted goes the ways to all that is wanted. What it costs grows with the entries that lie there, and not with the
 // depth of each way. What the rules reach is watched in its tree, so only that it goes counts.
-func (w *Watcher) findWanted(ways finder, turned map[string]struct{}) wishes {
-	found := wishes{
+func (w *Watcher) findWanted(ways finder, turned map[string]struct{}) watchRequests {
+	found := watchRequests{
 		names: make(map[string][]string), leads: make(map[string]string),
 		entries: make(map[string]struct{}), holders: make(map[string]struct{}), anchors: make(map[string]bool),
 		files: make(map[string][]string),
@@ -46,7 +46,7 @@ func (w *Watcher) findWanted(ways finder, turned map[string]struct{}) wishes {
 // followTargets takes in the ways to what links of the roots may lead into: where such a way leads elsewhere, so may they. What
 // lies there counts only where a link leads to it, and is wanted then. What can not be watched for that is no failure, since there
 // may be no link that needs it.
-func (w *Watcher) followTargets(found *wishes, ways finder, turned map[string]struct{}) {
+func (w *Watcher) followTargets(found *watchRequests, ways finder, turned map[string]struct{}) {
 	for _, root := range w.rules.Roots {
 		for _, target := range root.LinkTargets {
 			chain := ways.find(target)
@@ -64,7 +64,7 @@ func (w *Watcher) followTargets(found *wishes, ways finder, turned map[string]st
 }
 
 // add takes in the way to one directory.
-func (s *wishes) add(name string, to symlinkChain, turned map[string]struct{}) {
+func (s *watchRequests) add(name string, to symlinkChain, turned map[string]struct{}) {
 	s.follow(name, to, turned)
 	for _, a := range to.anchors {
 		s.anchors[a] = true
@@ -75,7 +75,7 @@ func (s *wishes) add(name string, to symlinkChain, turned map[string]struct{}) {
 }
 
 // follow takes in a way, and not what is at its end.
-func (s *wishes) follow(name string, to symlinkChain, turned map[string]struct{}) {
+func (s *watchRequests) follow(name string, to symlinkChain, turned map[string]struct{}) {
 	s.leads[name] = to.real + to.file // of which one is empty
 	if to.file != "" {
 		above := filepath.Dir(to.file)
@@ -96,7 +96,7 @@ func (s *wishes) follow(name string, to symlinkChain, turned map[string]struct{}
 
 // hold adds the directories above what is there, which the kernel has to be asked about: a directory that is renamed with
 // all above it tells of nothing itself, while polling looks at its path. What lies on the way to a place is left to that.
-func (w *Watcher) hold(found *wishes) {
+func (w *Watcher) hold(found *watchRequests) {
 	for entry := range found.entries {
 		above := filepath.Dir(entry)
 		_, placed := w.entries[entry]
