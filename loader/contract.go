@@ -9,6 +9,7 @@ import (
 
 	"pannier"
 	"pannier/internal/yamldoc"
+	"pannier/loader/profile"
 )
 
 // contract reads the fields of one frontmatter. What is of a wrong shape counts as absent, and is told of.
@@ -59,8 +60,8 @@ func (c *contract) identity(s *pannier.Skill, m meta) {
 	c.tell("skill.slug.empty", "slug", c.front.Get("slug"), fmt.Sprintf("neither names of the skill nor its folder hold an ASCII letter or digit, so its slug is %s", s.Slug), hint)
 }
 
-// version decides the version: _meta.json, then frontmatter. One that is no semantic version is kept as it is written,
-// because that is what its author calls it.
+// version decides the version: _meta.json, then `version`, then `metadata.version`, which may be any text. One that is no semantic
+// version is kept as it is written, because that is what its author calls it.
 func (c *contract) version(s *pannier.Skill, m meta) string {
 	own, path, v := c.text("version"), c.path, c.front.Get("version")
 	version := firstText(m.version, own)
@@ -69,6 +70,10 @@ func (c *contract) version(s *pannier.Skill, m meta) string {
 	}
 	if version != "" && !isSemanticVersion(version) {
 		c.tellIn(path, "skill.version.format", "version", v, "not a semantic version; versions cannot be compared", `write three numbers with dots, such as "1.0.0"`)
+	}
+	if version == "" {
+		text, _ := profile.Version(c.front).Text()
+		version = strings.TrimSpace(text)
 	}
 	return version
 }

@@ -61,9 +61,14 @@ func (a *auditor) look(ctx context.Context, s *pannier.Skill) ([]pannier.Problem
 			Message: "the file changed while it was read", Hint: "audit again once nobody writes to it",
 		})
 	}
+	var issues []pannier.Problem
 	for _, name := range a.profiles {
-		problems = append(problems, a.graded(found.Conformance[name].Issues)...)
+		issues = append(issues, a.graded(found.Conformance[name].Issues)...)
 	}
+	if a.Profile == ProfileAll {
+		issues = reconcile(issues)
+	}
+	problems = append(problems, issues...)
 	if a.Scan {
 		problems = append(problems, a.scan(ctx, s)...)
 	}

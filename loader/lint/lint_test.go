@@ -240,7 +240,7 @@ func TestText(t *testing.T) {
 	o := optionsFor("/nowhere")
 	o.Profile = lint.ProfileAll
 	for text, want := range map[string]string{
-		"---\nname: pdf-tools\ndescription: d\nversion: 1.0.0\nmetadata:\n  openclaw:\n    os:\n      - linux\n---\nx\n": "FAIL pdf-tools stdin strict.field.unknown openclaw.name.snake_case\n1/1, 1 errors, 1 warnings\n",
+		"---\nname: pdf-tools\ndescription: d\nversion: 1.0.0\nmetadata:\n  openclaw:\n    os:\n      - linux\n---\nx\n": "FAIL pdf-tools stdin strict.field.unknown audit.profile_conflict\n1/1, 1 errors, 0 warnings\n",
 		"no frontmatter":             "FAIL stdin stdin skill.frontmatter.missing\n1/1, 1 errors, 0 warnings\n",
 		strings.Repeat("x", 1<<20+1): "FAIL stdin stdin skill.file.too_long\n1/1, 1 errors, 0 warnings\n",
 	} {

@@ -46,6 +46,27 @@ func FromJSON(text string) (yamldoc.Value, error) {
 	return v, err
 }
 
+// Version returns the version that a skill gives itself: `version`, else `metadata.version`, where the Agent Skills specification
+// has it. It is missing where neither is a text.
+func Version(front yamldoc.Value) yamldoc.Value {
+	if v := front.Get("version"); isFilled(v) {
+		return v
+	}
+	all := front.Get("metadata")
+	if text, ok := all.Text(); ok {
+		all, _ = FromJSON(text)
+	}
+	if v := all.Get("version"); isFilled(v) {
+		return v
+	}
+	return yamldoc.Value{}
+}
+
+func isFilled(v yamldoc.Value) bool {
+	text, ok := v.Text()
+	return ok && strings.TrimSpace(text) != ""
+}
+
 // isText reports whether a value is a text to readers that know types: `1.0` and `true` are none.
 func isText(v yamldoc.Value) bool {
 	return v.Kind() == yamldoc.Text && (v.Quoted() || v.JSON()[0] == '"')

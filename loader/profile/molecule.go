@@ -8,7 +8,8 @@ import (
 )
 
 // Molecule judges a skill as `molecli agent skill audit` does: there is a SKILL.md, its frontmatter parses, and name,
-// description and version stand in it (Molecule skills, "Skill Audit"). What _meta.json says of them does not count.
+// description and version stand in it (Molecule skills, "Skill Audit"). A version below `metadata` counts too, so that a skill can
+// fit the Agent Skills specification as well. What _meta.json says of them does not count.
 func Molecule(s Skill) []pannier.Problem {
 	c := newCheck(&s, "molecule")
 	c.file("SKILL.md")
@@ -16,7 +17,9 @@ func Molecule(s Skill) []pannier.Problem {
 		c.faults()
 		c.moleculeField("name", moleculeNameHint(s.Folder))
 		c.moleculeField("description", "add `description:` with a short summary of what the skill does")
-		c.moleculeField("version", "add `version:` with a semantic version, such as `version: 1.0.0`")
+		if top := c.Front.Get("version").Kind(); top == yamldoc.List || top == yamldoc.Map || Version(c.Front).Kind() == yamldoc.Missing {
+			c.moleculeField("version", "add `version: \"1.0.0\"`, a semantic version, below `metadata:`, or `version: 1.0.0` at the top")
+		}
 	}
 	return c.done()
 }

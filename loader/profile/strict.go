@@ -18,11 +18,11 @@ const (
 // allowedFields are the keys that the standard knows.
 var allowedFields = []string{"name", "description", "license", "compatibility", "metadata", "allowed-tools"}
 
-// pioneerRule marks a rule that the reference validator does not have.
-const pioneerRule = "; this rule is Pioneer's, the reference validator lets it pass"
+// textRule marks a rule of the specification's text that the reference validator does not check.
+const textRule = "; the Agent Skills specification says so, its reference validator lets it pass"
 
 // AgentSkills judges a skill as the reference validator of the Agent Skills specification does (skills-ref 0.1.0, the
-// command validate), and by three rules of Pioneer's strict profile: strict.allowed_tools.format,
+// command validate), and by three rules of the specification's text beyond it: strict.allowed_tools.format,
 // strict.metadata.value_type and, for what is empty, strict.compatibility.length.
 //
 // It differs from the reference validator where that finds the end of the frontmatter by accident, at any `---`: fences
@@ -114,18 +114,18 @@ func strictCompatibility(c *check) {
 	case !ok:
 		c.fail("strict.compatibility.type", "compatibility", placeOf(v), "this is "+v.Kind().String()+" where a text belongs", "write what the skill needs in one text")
 	case length == 0:
-		c.fail("strict.compatibility.length", "compatibility", placeOf(v), "the compatibility is empty"+pioneerRule, "say what the skill needs, or remove the field")
+		c.fail("strict.compatibility.length", "compatibility", placeOf(v), "the compatibility is empty"+textRule, "say what the skill needs, or remove the field")
 	case length > maxCompatibilityLength:
 		c.fail("strict.compatibility.length", "compatibility", placeOf(v),
 			fmt.Sprintf("the compatibility has %d characters, and at most %d are allowed", length, maxCompatibilityLength), "keep what the skill needs, and move the rest below the frontmatter")
 	}
 }
 
-// strictTools wants the tools in one text (Pioneer skills architecture, "Supported Frontmatter").
+// strictTools wants the tools in one text: "A space-separated string of tools" (Agent Skills specification, "allowed-tools field").
 func strictTools(c *check) {
 	v := c.Front.Get("allowed-tools")
 	if v.Kind() == yamldoc.List || v.Kind() == yamldoc.Map {
-		c.fail("strict.allowed_tools.format", "allowed-tools", placeOf(v), "this is "+v.Kind().String()+" where a text belongs"+pioneerRule, toolsHint(v))
+		c.fail("strict.allowed_tools.format", "allowed-tools", placeOf(v), "this is "+v.Kind().String()+" where a text belongs"+textRule, toolsHint(v))
 	}
 }
 
@@ -156,7 +156,7 @@ func strictMetadata(c *check) {
 			if isText(v) || v.Kind() == yamldoc.Map && (pair.Key == "openclaw" || pair.Key == "clawdbot") {
 				continue
 			}
-			c.fail("strict.metadata.value_type", key("metadata", pair.Key), placeOf(v), "this is "+shapeOf(v)+" where a text belongs"+pioneerRule, valueHint(pair))
+			c.fail("strict.metadata.value_type", key("metadata", pair.Key), placeOf(v), "this is "+shapeOf(v)+" where a text belongs"+textRule, valueHint(pair))
 		}
 	})
 }
