@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"bufio"
 	"fmt"
 	"slices"
 
@@ -31,18 +30,17 @@ func Each(dir string, each func(pannier.AuditEntry)) (Report, error) {
 
 // eachEntry yields the entries of a file up to its last line feed.
 func eachEntry(path string, yield func(pannier.AuditEntry)) error {
-	f, _, err := fsx.OpenRegular(path, 0)
+	f, info, err := fsx.OpenRegular(path, 0)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	r := bufio.NewReaderSize(f, maxLine)
-	for {
-		line, err := r.ReadSlice('\n')
+	for l := seqlog.NewLines(f, 0, info.Size(), maxLine); ; {
+		line, err := l.Next()
 		if err != nil {
 			return nil // the end; Verify has read it all
 		}
-		e, err := decode(line[:len(line)-1])
+		e, err := decode(line)
 		if err != nil {
 			return err
 		}

@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -143,22 +142,22 @@ func (c *chain) checkExpected(path string) error {
 
 // file follows one file.
 func (c *chain) file(path string, name uint64, newest bool) error {
-	f, _, err := fsx.OpenRegular(path, 0)
+	f, info, err := fsx.OpenRegular(path, 0)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	r := bufio.NewReaderSize(f, maxLine)
+	l := seqlog.NewLines(f, 0, info.Size(), maxLine)
 	for at := (BreakError{File: path, Line: 1}); ; at.Line++ {
-		line, err := r.ReadSlice('\n')
+		line, err := l.Next()
 		switch {
-		case errors.Is(err, io.EOF) && (newest || len(line) == 0 && at.Line > 1):
+		case errors.Is(err, io.EOF) && (newest || at.Line > 1), errors.Is(err, seqlog.ErrNotEnded) && newest:
 			return nil
-		case errors.Is(err, io.EOF) && len(line) == 0:
-			return at.because("the file is empty, and another one follows")
 		case errors.Is(err, io.EOF):
+			return at.because("the file is empty, and another one follows")
+		case errors.Is(err, seqlog.ErrNotEnded):
 			return at.because("the line is not ended")
-		case errors.Is(err, bufio.ErrBufferFull):
+		case errors.Is(err, seqlog.ErrTooLong):
 			return at.because("the line is too long for an entry")
 		case err != nil:
 			return fmt.Errorf("read %s: %w", path, err)
@@ -169,9 +168,9 @@ func (c *chain) file(path string, name uint64, newest bool) error {
 	}
 }
 
-// line follows one line, which has its line feed.
+// line follows one line, without its line feed.
 func (c *chain) line(line []byte, name uint64, at BreakError) error {
-	e, err := decode(line[:len(line)-1])
+	e, err := decode(line)
 	switch {
 	case err != nil:
 		return at.because("the line is no entry: " + err.Error())
@@ -184,7 +183,7 @@ func (c *chain) line(line []byte, name uint64, at BreakError) error {
 	case e.Seq == 1 && !e.Previous.IsZero():
 		return at.because("the first entry of all names one before it")
 	}
-	c.entries, c.seq, c.digest, c.at = c.entries+1, e.Seq, digestOf(line), at
+	c.entries, c.seq, c.digest, c.at = c.entries+1, e.Seq, pannier.DigestOf(line), at
 	if c.entries == 1 {
 		c.oldest = e.Seq
 	}

@@ -1,13 +1,13 @@
 package journal
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 
 	"pannier"
+	"pannier/internal/seqlog"
 )
 
 const (
@@ -61,21 +61,16 @@ func decode(line []byte) (pannier.Event, error) {
 // errBadLine says that a line is longer than maxLine, is not ended, or is not the event that belongs there.
 var errBadLine = errors.New("the line is no event")
 
-// lines reads a segment line by line.
-type lines struct {
-	r *bufio.Reader
-	// offset is where in the segment the next line begins.
-	offset int64
-	long   []byte
-}
+// lines reads the events of a segment.
+type lines struct{ *seqlog.Lines }
 
 // newLines reads what lies in a segment from one offset up to another.
-func newLines(r io.ReaderAt, offset, end int64) *lines {
-	return &lines{r: bufio.NewReaderSize(io.NewSectionReader(r, offset, end-offset), readAhead), offset: offset}
+func newLines(r io.ReaderAt, offset, end int64) lines {
+	return lines{seqlog.NewLines(r, offset, end, maxLine)}
 }
 
 // event returns the event of the next line; errors are those of next.
-func (l *lines) event() (pannier.Event, error) {
+func (l lines) event() (pannier.Event, error) {
 	line, err := l.next()
 	if err != nil {
 		return pannier.Event{}, err
@@ -87,36 +82,11 @@ func (l *lines) event() (pannier.Event, error) {
 	return e, nil
 }
 
-// next returns a line without its line feed, valid until the next call; errBadLine where it can not be one, after which
-// the next call goes on behind it; io.EOF at the end.
-func (l *lines) next() ([]byte, error) {
-	l.long = l.long[:0]
-	part, err := l.r.ReadSlice('\n')
-	for ; errors.Is(err, bufio.ErrBufferFull); part, err = l.r.ReadSlice('\n') {
-		l.take(part)
-	}
-	begun := len(l.long) > 0 || len(part) > 0
-	if len(l.long) > 0 {
-		l.take(part)
-		part = l.long
-	} else {
-		l.offset += int64(len(part))
-	}
-	switch {
-	case errors.Is(err, io.EOF) && begun:
-		return nil, errBadLine
-	case err != nil:
-		return nil, err
-	case len(part) > maxLine:
+// next returns the next line, errBadLine for a line that cannot be an event, or io.EOF at the end.
+func (l lines) next() ([]byte, error) {
+	line, err := l.Next()
+	if errors.Is(err, seqlog.ErrTooLong) || errors.Is(err, seqlog.ErrNotEnded) {
 		return nil, errBadLine
 	}
-	return part[:len(part)-1], nil
-}
-
-// take collects a long line, but of one that is too long no more than shows that it is.
-func (l *lines) take(part []byte) {
-	l.offset += int64(len(part))
-	if len(l.long) <= maxLine {
-		l.long = append(l.long, part...)
-	}
+	return line, err
 }

@@ -31,7 +31,7 @@ func scan(r io.ReaderAt, name uint64, size int64) (segment, error) {
 	run := segment{name: name, first: name, last: name - 1}
 	broken := false
 	for l := newLines(r, 0, size); ; {
-		begin := l.offset
+		begin := l.Offset
 		e, err := l.event()
 		switch {
 		case errors.Is(err, errBadLine), err == nil && e.Seq <= run.last: // numbers never go back
@@ -44,7 +44,7 @@ func scan(r io.ReaderAt, name uint64, size int64) (segment, error) {
 		case broken || e.Seq != run.last+1:
 			run.first, run.offset, broken = e.Seq, begin, false
 		}
-		run.last, run.end = e.Seq, l.offset
+		run.last, run.end = e.Seq, l.Offset
 	}
 }
 
@@ -85,8 +85,8 @@ func (s segment) read(dir string, seq uint64, p *position) ([]pannier.Event, err
 	return s.readOn(l, p)
 }
 
-func (s segment) readOn(l *lines, p *position) (events []pannier.Event, err error) {
-	for stop := l.offset + readAhead; p.seq <= s.last && l.offset < stop; p.seq++ {
+func (s segment) readOn(l lines, p *position) (events []pannier.Event, err error) {
+	for stop := l.Offset + readAhead; p.seq <= s.last && l.Offset < stop; p.seq++ {
 		e, err := l.event()
 		if err == nil && e.Seq != p.seq {
 			err = errBadLine
@@ -96,7 +96,7 @@ func (s segment) readOn(l *lines, p *position) (events []pannier.Event, err erro
 		}
 		events = append(events, e)
 	}
-	p.offset = l.offset
+	p.offset = l.Offset
 	return events, nil
 }
 
