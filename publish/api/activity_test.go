@@ -40,6 +40,7 @@ func TestActivity(t *testing.T) {
 		{"another skill's content", "GET", "/v1/skills/alpha/content", "", "omega", false, false},
 		{"refused content", "GET", "/v1/skills/beta/content", "", "beta", false, false},
 		{"prompt with bodies", "GET", "/v1/prompt?format=molecule", "", "omega", true, false},
+		{"prompt with bodies, without its body", "HEAD", "/v1/prompt?format=molecule", "", "omega", false, false},
 		{"prompt that omits the body", "GET", "/v1/prompt?format=molecule&max_chars=1", "", "omega", false, false},
 		{"prompt without bodies", "GET", "/v1/prompt?format=compact", "", "omega", false, false},
 		{"turn that makes it automatic", "POST", "/v1/resolve", `{"text":"hello"}`, "omega", false, true},

@@ -46,7 +46,6 @@ func (h *Handler) answer(ctx context.Context, s *pannier.Snapshot, turn pannier.
 		}
 		h.withPeers(t.sections).WithResources(resources).RenderActive(into.active(), bodies, turn.Format, h.maxChars(turn), &into.section)
 		into.keepShown()
-		h.recordBodies(into.read)
 		return nil
 	}
 }

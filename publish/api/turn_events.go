@@ -42,6 +42,7 @@ type readBody struct {
 // of each body in the prompt, and skill_invoked of each chosen skill.
 func (h *Handler) recordTurn(turn pannier.Turn, a *turnAnswer) {
 	h.recordActive(a)
+	h.recordBodies(a.read)
 	unrecorded, ok := h.sampler.admit(time.Now())
 	if ok {
 		ok = h.emitTurn(turn, a, unrecorded)
@@ -79,6 +80,7 @@ func (h *Handler) recordPrompt(a *turnAnswer) {
 	if len(a.read) == 0 {
 		return
 	}
+	h.recordBodies(a.read)
 	if unrecorded, ok := h.sampler.admit(time.Now()); ok {
 		h.sampler.restore(unrecorded)
 		h.sampler.spend(h.emitLoaded(a.read, pannier.Digest{}) - 1)
