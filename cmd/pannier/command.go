@@ -86,8 +86,9 @@ func (s streams) printCommands(commands []pannier.SkillCommand) error {
 		if c.Args != "" {
 			about = c.Args + ": " + about
 		}
-		rows = append(rows, []string{c.Name, shorten(c.Slug, 40), string(c.SourceKind), shorten(about, 72)})
+		rows = append(rows, []string{c.Name, shorten(c.Slug, 40), string(c.SourceKind), strings.Join(strings.Fields(about), " ")})
 	}
+	s.fit(rows)
 	return s.paintedTable(rows, func(row, _ int, cell string) string {
 		if row == 0 {
 			return s.paint.head(cell)

@@ -62,6 +62,7 @@ func (s streams) printList(list pannier.List) error {
 		rows = append(rows, row)
 		problems = append(problems, e.Problems...)
 	}
+	s.fit(rows)
 	paint := func(row, column int, cell string) string {
 		switch {
 		case row == 0:
@@ -124,5 +125,5 @@ func about(e *pannier.Entry) string {
 		}
 		return strings.Join(words, ", ")
 	}
-	return shorten(e.Description, 72)
+	return strings.Join(strings.Fields(e.Description), " ")
 }

@@ -95,9 +95,11 @@ func compactJSON(value any) ([]byte, error) {
 // table prints rows in aligned columns.
 func (s streams) table(rows [][]string) error { return s.paintedTable(rows, nil) }
 
+// columnGap is how many blanks stand between two columns of a table.
+const columnGap = 2
+
 // paintedTable prints rows in aligned columns. paint, where it is not nil, colours the cell in a column of a row.
 func (s streams) paintedTable(rows [][]string, paint func(row, column int, cell string) string) error {
-	const gap = 2
 	var widths []int
 	for _, row := range rows {
 		for i, cell := range row {
@@ -116,7 +118,7 @@ func (s streams) paintedTable(rows [][]string, paint func(row, column int, cell 
 				text.WriteString(strings.Repeat(" ", padding))
 				padding = 0
 			}
-			padding += widths[i] - cells(cell) + gap
+			padding += widths[i] - cells(cell) + columnGap
 			if paint != nil {
 				cell = paint(r, i, cell)
 			}

@@ -49,3 +49,24 @@ func TestColour(t *testing.T) {
 		t.Errorf("got %q", out.String())
 	}
 }
+
+// TestFitWidth cuts the last column alone, by the cells that it takes, and nothing without a terminal.
+func TestFitWidth(t *testing.T) {
+	table := func() [][]string {
+		return [][]string{{"SLUG", "ABOUT"}, {"pdf-forms", "Fills in the fields of a form, and says which are left."}, {"x", strings.Repeat("日本", 12)}}
+	}
+	for width, want := range map[int][2]string{
+		0:   {table()[1][1], table()[2][1]},
+		100: {table()[1][1], table()[2][1]},
+		40:  {"Fills in the fields of a for…", strings.Repeat("日本", 7) + "…"},
+		5:   {"Fills in the fields…", strings.Repeat("日本", 4) + "日…"},
+	} {
+		rows := table()
+		if fitWidth(rows, width); rows[1][1] != want[0] || rows[2][1] != want[1] || rows[1][0] != "pdf-forms" {
+			t.Errorf("width %d: %q", width, rows)
+		}
+	}
+	if width := columns(&bytes.Buffer{}); width != 0 {
+		t.Errorf("a buffer has %d cells", width)
+	}
+}
