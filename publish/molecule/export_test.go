@@ -41,9 +41,7 @@ var (
 	RetryAfter = retryAfter
 	Merge      = merge
 	Holds      = holds
-	Canonical  = canonical
 	PeersOf    = peersOf
-	Difference = difference
 )
 
 // The bounds of what is taken over of peers, and of events.

@@ -112,28 +112,30 @@ func hasNUL(v any) bool {
 	return false
 }
 
-// holds reports whether a registered card has each top-level key of ours with an equal value. Other keys are not ours to
-// compare: whoever writes them may change them at any time, and a card that is pushed again for that would start a
-// quarrel.
+// holds reports whether a registered card has each top-level key of ours with an equal value. Other keys are not compared:
+// their writers may change them at any time, and a push for that would make two writers answer each other for ever.
 func holds(registered, own json.RawMessage) bool {
 	theirs, ours := objectOf(registered), objectOf(own)
 	if theirs == nil || ours == nil {
 		return equal(decode(registered), decode(own))
 	}
-	for key, value := range ours {
-		if their, ok := theirs[key]; !ok || !equal(decode(their), decode(value)) {
-			return false
-		}
-	}
-	return true
+	return differingKey(theirs, ours) == ""
 }
 
-// equal compares decoded values as a database does that orders keys and writes numbers in its own way.
+// differingKey returns the first top-level key of ours that the registered card lacks or has with another value, or "".
+func differingKey(theirs, ours map[string]json.RawMessage) string {
+	for _, key := range slices.Sorted(maps.Keys(ours)) {
+		if their, has := theirs[key]; !has || !equal(decode(their), decode(ours[key])) {
+			return key
+		}
+	}
+	return ""
+}
+
+// equal compares decoded values without the order of keys, which a database does not keep. Numbers are compared as they are
+// written: our card has none.
 func equal(a, b any) bool {
 	switch a := a.(type) {
-	case json.Number:
-		b, ok := b.(json.Number)
-		return ok && canonical(a.String()) == canonical(b.String())
 	case []any:
 		b, ok := b.([]any)
 		return ok && slices.EqualFunc(a, b, equal)
@@ -142,7 +144,7 @@ func equal(a, b any) bool {
 		return ok && maps.EqualFunc(a, b, equal)
 	}
 	switch b.(type) {
-	case []any, map[string]any: // these can not be compared by ==
+	case []any, map[string]any: // == would panic
 		return false
 	}
 	return a == b

@@ -36,7 +36,6 @@ type reading struct {
 	card json.RawMessage
 	// missing is what the platform said if it does not have the workspace any more, or never had.
 	missing string
-	clean   func(string) string // removes secrets
 }
 
 func (r reading) Holds(c card.Card) bool { return holds(r.card, c.JSON) }
@@ -50,11 +49,7 @@ func (r reading) Difference(c card.Card) (text, hint string) {
 	case objectOf(r.card) == nil:
 		return "it shows none", hintUnknown
 	}
-	place, altered := difference(r.card, c.JSON)
-	if hint = hintLost; altered {
-		hint = hintAltered
-	}
-	return "it shows another one, which differs in " + r.clean(place), hint // a key of another writer could be a token
+	return "it shows another one, which differs in " + differingKey(objectOf(r.card), objectOf(c.JSON)), hintLost
 }
 
 // Read asks the platform what it stores of the workspace. The registered card is kept for the next push.
@@ -64,7 +59,6 @@ func (t *Target) Read(ctx context.Context, newest card.Card) (push.Reading, push
 		info, err = descriptionOf(body, sizeLimit(maxRegisteredBytes, newest.JSON))
 		return err
 	}})
-	clean := secretsOf(token, t.header).clean
 	if err == nil && a.status/100 == 2 {
 		err = a.broken
 	}
@@ -72,9 +66,9 @@ func (t *Target) Read(ctx context.Context, newest card.Card) (push.Reading, push
 	missing := err == nil && (a.status == http.StatusNotFound || a.status == http.StatusGone) && strings.Contains(strings.ToLower(a.message), "workspace")
 	switch {
 	case missing:
-		return t.recordReading(reading{missing: clean(a.message), clean: clean}, newest), push.Outcome{}, nil
+		return t.recordReading(reading{missing: secretsOf(token, t.header).clean(a.message)}, newest), push.Outcome{}, nil
 	case err == nil && a.status/100 == 2:
-		r := reading{card: unwrapped(info["agent_card"]), clean: clean}
+		r := reading{card: unwrapped(info["agent_card"])}
 		if status, _ := decode(info["status"]).(string); status == "removed" {
 			r.missing = "workspace removed"
 		}

@@ -3,24 +3,24 @@ package molecule
 import (
 	"cmp"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 )
 
-// secrets are the texts that must not be told to anybody, the longest first, so that none hides a part of another one.
+// secrets are the texts that no log, error or health may hold, the longest first, so that none hides a part of another one. A
+// platform or a proxy may repeat in an error what it was sent: as it is, or in an address. Other encodings do not occur: an
+// error is decoded before it is cleaned, and tokens have no character that JSON or Go would quote.
 type secrets []string
 
-// minSecret is the fewest bytes of a header's value, or a proxy's password, that are hidden. Shorter ones ("1", "on") are no
-// secrets, and hiding them would leave no message readable.
+// minSecret is the fewest bytes of the value of a header, or of a proxy's password, that are hidden. Shorter ones ("1", "on") are
+// not secret, and hiding them would leave no message readable.
 const minSecret = 4
 
-// secretsOf are the token, the values of the headers of the settings, and the credentials of proxies.
+// secretsOf returns the token, the values of the headers of the settings, and the credentials of proxies.
 func secretsOf(token string, header http.Header) secrets {
 	s := secrets{}.with(token)
 	for _, values := range header {
@@ -30,74 +30,40 @@ func secretsOf(token string, header http.Header) secrets {
 			}
 		}
 	}
-	s = s.withProxies()
+	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy"} {
+		s = s.withProxy(os.Getenv(name))
+	}
 	slices.SortFunc(s, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	return s
 }
 
-// withProxies adds the credentials of the proxies of the environment: what a proxy says may repeat them.
-func (s secrets) withProxies() secrets {
-	for _, name := range []string{"HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy"} {
-		user, password := credentialsOf(os.Getenv(name))
-		s = s.withLogin(user, password)
-		if plain, err := url.PathUnescape(user); err == nil {
-			user = plain
-		}
-		if plain, err := url.PathUnescape(password); err == nil {
-			password = plain
-		}
-		s = s.withLogin(user, password)
+// withProxy adds the credentials in the address of a proxy, as they are sent (RFC 7617, 2), and the password of them. A user
+// without a password may be a token.
+func (s secrets) withProxy(address string) secrets {
+	if !strings.Contains(address, "://") {
+		address = "http://" + address
 	}
-	return s
-}
-
-// credentialsOf returns those of an address, as they are written there, also where it is no URL.
-func credentialsOf(address string) (user, password string) {
-	if _, rest, ok := strings.Cut(address, "://"); ok {
-		address = rest
+	u, err := url.Parse(address)
+	if err != nil || u.User.String() == "" {
+		return s // net/http does not use it either
 	}
-	user, password, _ = strings.Cut(address[:max(strings.LastIndexByte(address, '@'), 0)], ":")
-	return user, password
-}
-
-// withLogin adds what is sent of a login (RFC 7617, 2), and its password; a user without one may be a token.
-func (s secrets) withLogin(user, password string) secrets {
-	if user+password == "" {
-		return s
-	}
-	s = s.with(base64.StdEncoding.EncodeToString([]byte(user + ":" + password)))
-	if secret := cmp.Or(password, user); len(secret) >= minSecret {
+	password, _ := u.User.Password()
+	s = s.with(base64.StdEncoding.EncodeToString([]byte(u.User.Username() + ":" + password)))
+	if secret := cmp.Or(password, u.User.Username()); len(secret) >= minSecret {
 		s = s.with(secret)
 	}
 	return s
 }
 
-// with adds a text, as it is and as it looks in an address, in JSON and between the quotation marks of Go.
+// with adds a text, as it is and as it looks in an address.
 func (s secrets) with(text string) secrets {
 	if text == "" {
 		return s
 	}
-	quoted, ascii := strconv.Quote(text), strconv.QuoteToASCII(text)
-	s = append(s, text, url.PathEscape(text), url.QueryEscape(text), quoted[1:len(quoted)-1], ascii[1:len(ascii)-1])
-	for _, escape := range []bool{true, false} {
-		s = append(s, inJSON(text, escape))
-	}
-	return s
+	return append(s, text, url.PathEscape(text), url.QueryEscape(text))
 }
 
-// inJSON returns a text as it stands in JSON, without its quotation marks.
-func inJSON(text string, escapeHTML bool) string {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(escapeHTML)
-	if enc.Encode(text) != nil {
-		return text // which a text always can be
-	}
-	return strings.TrimSuffix(b.String(), "\"\n")[1:]
-}
-
-// complaint says what went wrong with a try. What the platform or the network say may repeat what was sent, so it is
-// cleaned, and comes out as text: an error that is wrapped would still have the secrets in it.
+// complaint says what went wrong with a request, as text: an error that is wrapped would still hold the secrets.
 func (s secrets) complaint(a answer, err error) string {
 	if err != nil {
 		return s.clean(err.Error())
@@ -109,8 +75,8 @@ func (s secrets) complaint(a answer, err error) string {
 	return text
 }
 
-// clean hides the secrets of a text and brings it on one line of bounded length. It is cut last: a secret that was cut in
-// two could not be found.
+// clean hides secrets in a text and brings it on one line of bounded length. The text is cut last, since a secret that is cut in
+// two cannot be found.
 func (s secrets) clean(text string) string {
 	const most = 500
 	for _, secret := range s {
