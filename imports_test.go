@@ -37,7 +37,7 @@ var house = map[string]room{
 	"pannier/publish/push":                  {[]string{"pannier/internal/fsx", "pannier/internal/latest", "pannier/publish/card"}, "a publisher knows cards and no target"},
 	"pannier/publish/molecule":              {[]string{"pannier/internal/fsx", "pannier/publish/card", "pannier/publish/push"}, "a target sends the card that it is given"},
 	"pannier/publish/molecule/dev":          {[]string{"pannier/publish/molecule"}, "the development platform shares the wire with the client, nothing else"},
-	"pannier/publish/molecule/files":        {[]string{"pannier/internal/yamldoc"}, "moving files over a platform's API knows neither what a skill is judged by nor the cards that are pushed"},
+	"pannier/publish/molecule/files":        {[]string{"pannier/internal/yamldoc", "pannier/publish/molecule"}, "moving files over a platform's API knows neither what a skill is judged by nor the cards that are pushed"},
 	"pannier/publish/api":                   {[]string{"pannier/internal/fsx", "pannier/publish/api/psu1", "pannier/publish/api/rpc", "pannier/publish/card", "pannier/publish/prompt"}, "the socket declares what it needs as interfaces; handlers never reach into loader or registry"},
 	"pannier/publish/api/psu1":              {nil, "the header of a frame is bytes to values, for whoever sends frames and whoever takes them in"},
 	"pannier/publish/api/rpc":               {nil, "framing and connections know no method, so that no method knows the wire"},

@@ -89,7 +89,7 @@ func (p *program) openFilesAPI(cmd *cobra.Command, args []string) (*remoteFiles,
 	if err != nil {
 		return nil, err
 	}
-	c, err := files.New(files.Options{URL: far.url, WorkspaceID: at.WorkspaceID, Token: far.readToken, Header: header, CAs: authorities})
+	c, err := files.New(files.Options{URL: far.url, WorkspaceID: at.WorkspaceID, Token: far.readToken, Header: header, RootCAs: authorities})
 	return &remoteFiles{p, c, s, cmd.Flags(), args}, err
 }
 

@@ -35,7 +35,7 @@ func (p *Promoter) announce(ctx context.Context, promotion pannier.Promotion, he
 
 // lastHeartbeat returns what the platform shows of the agent's newest heartbeat; what it does not show is zero.
 func (p *Promoter) lastHeartbeat(ctx context.Context) (beat HeartbeatRequest) {
-	_, _, _ = p.do(ctx, call{method: http.MethodGet, target: p.workspace, most: maxDescriptionBytes, take: func(body io.Reader) error {
+	_, _, _ = p.do(ctx, Call{Method: http.MethodGet, Target: p.workspace, Limit: maxDescriptionBytes, take: func(body io.Reader) error {
 		d := newBoundedDecoder(body)
 		if ok, err := d.enter('{'); !ok {
 			return err
@@ -80,9 +80,9 @@ func (p *Promoter) report(ctx context.Context, target *url.URL, value any) error
 	if err != nil {
 		return err
 	}
-	r := call{method: http.MethodPost, target: target, body: body, most: maxAnswerBytes}
+	r := Call{Method: http.MethodPost, Target: target, Body: body, Limit: maxAnswerBytes}
 	a, token, err := p.do(ctx, r)
-	if err == nil && a.status == http.StatusUnauthorized {
+	if err == nil && a.Status == http.StatusUnauthorized {
 		if again, failed := p.readToken(); failed == nil && again != token {
 			a, token, err = p.do(ctx, r)
 		}

@@ -1,13 +1,10 @@
 package molecule
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -16,75 +13,69 @@ import (
 	"pannier/publish/push"
 )
 
-// shutdownGrace is what a request in flight has to finish once Run is told to stop.
-const shutdownGrace = 2 * time.Second
-
-const maxRedirects = 3
-
-// What a request can end with besides the errors of net/http.
+// What a request can end with besides the errors of net/http. [Client.Call] returns errors that are one of the exported ones.
 var (
+	ErrToken    = errors.New("read token")
+	ErrTooLarge = errors.New("the answer is too large")
+	ErrRedirect = errors.New("redirected to another address")
+
 	errTooLong = fmt.Errorf("no complete answer within %v: %w", totalTimeout, context.DeadlineExceeded)
 	errStopped = errors.New("stopped before the platform answered")
-	errToken   = errors.New("read token")
 )
 
 // redirectError is a redirect that is not followed.
 type redirectError struct {
 	status int
-	// target is where it pointed, without credentials and query.
-	target string
+	target string // without credentials and query
 }
 
 func (e *redirectError) Error() string {
 	return fmt.Sprintf("the platform answered %d and pointed to %s", e.status, e.target)
 }
 
-// answer is what is kept of a response.
-type answer struct {
-	status int
-	// message is what the platform says about an error, empty where it says nothing readable.
-	message  string
-	location string
-	after    time.Duration
-	// body is what was read of it, and broken says why that is not all.
-	body   []byte
-	broken error
+func (e *redirectError) Is(err error) bool { return err == ErrRedirect }
+
+// callError is the text of an error without secrets. It is what the error was, and does not unwrap to it.
+type callError struct {
+	text  string
+	cause error
 }
 
-// call is a request to the platform.
-type call struct {
-	method string
-	target *url.URL
-	body   []byte // nil for none
-	token  string
-	// most is how much of an answer is read; one that has more is broken.
-	most int64
-	// take, where there is one, reads a 2xx as it comes, in the place of keeping it.
+func (e *callError) Error() string { return e.text }
+
+func (e *callError) Is(err error) bool { return errors.Is(e.cause, err) }
+
+// Call is a request to the platform.
+type Call struct {
+	Method string
+	Target *url.URL
+	Body   []byte // JSON; nil for none
+	// Limit bounds the answer, in bytes; a larger one is [ErrTooLarge].
+	Limit int64
+	// Timeout is of the whole request, which also ends with its context. With 0 it is 15 s, and a request in flight has 2 s when
+	// its context ends.
+	Timeout time.Duration
+
+	token string
+	// take, if it is set, reads a 2xx as it comes, and the body is not kept.
 	take func(body io.Reader) error
 }
 
-var errTooLarge = errors.New("the answer is too large")
+// Answer is what is kept of a response.
+type Answer struct {
+	Status int
+	Body   []byte
+	// Message is what the platform says about an error; empty if it says nothing readable.
+	Message string
+	// RetryAfter is how long the platform asks to be left alone.
+	RetryAfter time.Duration
 
-// bounded reads so many bytes, and then ends in [errTooLarge] where there are more.
-type bounded struct {
-	r    io.Reader
-	left int64
+	location string
+	broken   error // why Body is not complete
 }
 
-func (b *bounded) Read(into []byte) (int, error) {
-	if int64(len(into)) > b.left+1 {
-		into = into[:b.left+1]
-	}
-	n, err := b.r.Read(into)
-	if int64(n) > b.left {
-		n, err = int(b.left), errTooLarge
-	}
-	b.left -= int64(n)
-	return n, err
-}
-
-// client makes requests for one workspace. It is safe for concurrent use.
-type client struct {
+// Client makes requests for one workspace of a platform. It is safe for concurrent use.
+type Client struct {
 	base        *url.URL
 	workspaceID string
 	header      http.Header
@@ -94,35 +85,78 @@ type client struct {
 	throttle    throttle
 }
 
-// readToken returns the present token.
-func (c *client) readToken() (string, error) {
-	token, err := c.token()
+// NewClient returns a client. It uses the options of the connection alone; see [New]. Nothing is sent.
+func NewClient(o Options) (*Client, error) {
+	base, err := baseOf(o.URL)
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", errToken, err)
+		return nil, fmt.Errorf("platform url: %w", err)
 	}
-	return strings.TrimSpace(token), nil
+	if o.WorkspaceID == "" {
+		return nil, errors.New("platform: the workspace id is missing")
+	}
+	header, err := headerOf(o.Header)
+	if err != nil {
+		return nil, fmt.Errorf("platform header: %w", err)
+	}
+	token := o.Token
+	if token == nil {
+		token = func() (string, error) { return "", nil }
+	}
+	network := newNetwork(o)
+	return &Client{base: base, workspaceID: o.WorkspaceID, header: header, token: token, network: network, transport: network}, nil
+}
+
+// URL returns an address below that of the platform. The parts are escaped.
+func (c *Client) URL(parts ...string) *url.URL {
+	for i := range parts {
+		parts[i] = url.PathEscape(parts[i])
+	}
+	return c.base.JoinPath(parts...)
+}
+
+// Call makes a request with the present token. Neither its errors nor the message of the answer hold a secret.
+func (c *Client) Call(ctx context.Context, r Call) (Answer, error) {
+	a, token, err := c.do(ctx, r)
+	if err == nil {
+		err = a.broken
+	}
+	clean := secretsOf(token, c.header).clean
+	if err != nil {
+		return Answer{}, &callError{clean(err.Error()), err}
+	}
+	a.Message = clean(a.Message)
+	return a, nil
 }
 
 // do makes a request with the present token, which it returns.
-func (c *client) do(ctx context.Context, r call) (a answer, token string, err error) {
+func (c *Client) do(ctx context.Context, r Call) (a Answer, token string, err error) {
 	if token, err = c.readToken(); err != nil {
-		return answer{}, "", err
+		return Answer{}, "", err
 	}
 	r.token = token
 	a, err = c.exchange(ctx, r)
 	return a, token, err
 }
 
+// readToken returns the present token.
+func (c *Client) readToken() (string, error) {
+	token, err := c.token()
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrToken, err)
+	}
+	return strings.TrimSpace(token), nil
+}
+
 // complaint says what went wrong with a request, without secrets.
-func (c *client) complaint(token string, a answer, err error) string {
+func (c *Client) complaint(token string, a Answer, err error) string {
 	return secretsOf(token, c.header).complaint(a, err)
 }
 
-// sideRequestOutcome returns the outcome of a request that is not a push, with the name of what failed.
-func (c *client) sideRequestOutcome(what, token string, a answer, err error) (push.Outcome, error) {
+// sideRequestOutcome returns the outcome of a request that is not a push. what names the request in the error.
+func (c *Client) sideRequestOutcome(what, token string, a Answer, err error) (push.Outcome, error) {
 	o := c.classify(a, err)
 	switch {
-	case errors.Is(err, errTooLarge):
+	case errors.Is(err, ErrTooLarge):
 		o.Plan, o.Reason, o.Hint = push.Slow, push.Other, hintSize
 	case o.Plan == push.Stop || errors.Is(err, errNoStream) || errors.Is(err, errNoList) || errors.Is(err, errNoDescription):
 		o.Plan, o.Reason, o.Hint = push.Slow, push.Other, hintOther
@@ -134,129 +168,11 @@ func (c *client) sideRequestOutcome(what, token string, a answer, err error) (pu
 }
 
 // Wait is how long requests rest that can wait; see [push.Throttler].
-func (c *client) Wait() time.Duration { return c.throttle.left(time.Now()) }
+func (c *Client) Wait() time.Duration { return c.throttle.left(time.Now()) }
 
 // Close closes the connections that no request is on.
-func (c *client) Close() {
+func (c *Client) Close() {
 	if t, ok := c.transport.(interface{ CloseIdleConnections() }); ok {
 		t.CloseIdleConnections()
 	}
-}
-
-// exchange makes a request and follows redirects. It goes to the transport itself and not through an [http.Client],
-// because the errors of that quote addresses as they came.
-func (c *client) exchange(ctx context.Context, r call) (answer, error) {
-	ctx, cancel := requestContext(ctx)
-	defer cancel()
-	for range maxRedirects + 1 {
-		a, err := c.roundTrip(ctx, r)
-		if err != nil || a.location == "" {
-			return a, err
-		}
-		if r.target, err = follow(r.target, a); err != nil {
-			return answer{}, err
-		}
-	}
-	return answer{}, &redirectError{http.StatusPermanentRedirect, "itself again and again"}
-}
-
-// requestContext returns the context of a request: it outlives parent by the grace, and ends after the total timeout.
-func requestContext(parent context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(context.WithoutCancel(parent))
-	stop := context.AfterFunc(parent, func() {
-		time.AfterFunc(shutdownGrace, func() { cancel(errStopped) })
-	})
-	timer := time.AfterFunc(totalTimeout, func() { cancel(errTooLong) })
-	return ctx, func() {
-		stop()
-		timer.Stop()
-		cancel(nil)
-	}
-}
-
-func (c *client) roundTrip(ctx context.Context, r call) (answer, error) {
-	req, err := http.NewRequestWithContext(ctx, r.method, r.target.String(), bytes.NewReader(r.body))
-	if err != nil {
-		return answer{}, errors.New("the address can not be requested")
-	}
-	maps.Copy(req.Header, c.header)
-	if r.body != nil {
-		req.Header.Set("Content-Type", "application/json")
-	}
-	req.Header.Set("Accept", "application/json")
-	if r.method == http.MethodGet {
-		req.Header.Set("Cache-Control", "no-cache") // what a cache before the platform holds may be older than our own push
-	}
-	req.Header.Set("User-Agent", "pannier")
-	req.Header.Set(WorkspaceHeader, c.workspaceID)
-	if r.token != "" {
-		req.Header.Set("Authorization", "Bearer "+r.token)
-	}
-	resp, err := c.transport.RoundTrip(req)
-	if err != nil {
-		return answer{}, causeOf(ctx, err)
-	}
-	defer resp.Body.Close()
-	c.throttle.note(resp.StatusCode, resp.Header, time.Now())
-	if resp.StatusCode == http.StatusSwitchingProtocols {
-		return answer{status: resp.StatusCode}, nil // what follows is the bare connection, which has no end
-	}
-	stop := context.AfterFunc(ctx, func() { _ = resp.Body.Close() }) // no body outlasts its request, whatever the transport does
-	defer stop()
-	a := readAnswer(resp, r)
-	if a.broken != nil {
-		a.broken = causeOf(ctx, a.broken)
-	}
-	return a, nil
-}
-
-// causeOf says why the context ended where that is what ended the request.
-func causeOf(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
-	}
-	return err
-}
-
-// readAnswer reads what is needed of a response. A body that breaks off changes nothing for a push: the status has been
-// said. It is read so that the connection can be used again.
-func readAnswer(resp *http.Response, c call) answer {
-	bound := &bounded{resp.Body, c.most}
-	if c.take != nil && resp.StatusCode/100 == 2 {
-		return answer{status: resp.StatusCode, broken: c.take(bound)}
-	}
-	body, err := io.ReadAll(bound)
-	a := answer{status: resp.StatusCode, body: body, broken: err}
-	switch {
-	case a.status/100 == 2:
-		return a
-	case a.status/100 == 3:
-		a.location = resp.Header.Get("Location")
-	}
-	a.message = messageOf(body)
-	a.after = retryAfter(resp.Header, time.Now())
-	return a
-}
-
-// messageOf returns what an error body says.
-func messageOf(body []byte) string {
-	var e ErrorResponse
-	if json.Unmarshal(body, &e) != nil {
-		return ""
-	}
-	return e.Error
-}
-
-// follow returns where a redirect leads. Only those that keep the method, to the same scheme and host, are followed:
-// anybody else must not get the token.
-func follow(from *url.URL, a answer) (*url.URL, error) {
-	to, err := from.Parse(a.location)
-	if err != nil || to.Host == "" {
-		return nil, &redirectError{a.status, "an address that can not be read"}
-	}
-	keeps := a.status == http.StatusTemporaryRedirect || a.status == http.StatusPermanentRedirect
-	if !keeps || to.User != nil || to.Scheme != from.Scheme || !strings.EqualFold(to.Host, from.Host) {
-		return nil, &redirectError{a.status, (&url.URL{Scheme: to.Scheme, Host: to.Host, Path: to.Path}).String()}
-	}
-	return to, nil
 }

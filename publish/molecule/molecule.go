@@ -3,6 +3,7 @@ package molecule
 import (
 	"cmp"
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -54,6 +55,10 @@ type Options struct {
 	// CAFile names a file of PEM certificates that are trusted besides the system's. It is read by New, and again whenever it
 	// changes. Nothing is sent before it could be read once.
 	CAFile string
+	// RootCAs are trusted in place of the system's; nil is those. They are not used with CAFile.
+	RootCAs *x509.CertPool
+	// HeaderTimeout bounds the time until an answer begins; 0 is 10 s.
+	HeaderTimeout time.Duration
 	// Dial, if it is set, opens every connection to the platform, and no proxy is used: the platform is in this process.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// CardMaxBytes bounds a card with what is kept of the registered one, in bytes; 0 is no bound. Our own card is not cut.
@@ -64,7 +69,7 @@ type Options struct {
 
 // Target is a workspace of a Molecule platform. See [push.Target] for which methods may be called at the same time.
 type Target struct {
-	*client
+	*Client
 	endpoint  *url.URL
 	workspace *url.URL // where the card is read back
 	stream    *url.URL // of events
@@ -97,31 +102,19 @@ type state struct {
 
 // New returns a target. It checks the options and reads the CA file; nothing is sent.
 func New(o Options) (*Target, error) {
-	base, err := baseOf(o.URL)
+	c, err := NewClient(o)
 	if err != nil {
-		return nil, fmt.Errorf("platform url: %w", err)
+		return nil, err
 	}
-	if o.WorkspaceID == "" {
-		return nil, errors.New("platform: the workspace id is missing")
-	}
-	header, err := headerOf(o.Header)
-	if err != nil {
-		return nil, fmt.Errorf("platform header: %w", err)
-	}
-	endpoint, id := base.JoinPath(cmp.Or(o.Path, DefaultPath)), url.PathEscape(o.WorkspaceID)
-	network := newNetwork(o.CAFile, o.Dial)
 	t := &Target{
-		client: &client{
-			base: base, workspaceID: o.WorkspaceID, header: header, token: orNoToken(o.Token), network: network, transport: network,
-		},
-		endpoint: endpoint, workspace: base.JoinPath("workspaces", id), stream: base.JoinPath(PathEvents),
-		peersURL: base.JoinPath("registry", id, "peers"),
-		cardMax:  o.CardMaxBytes, peersMax: maxPeersBytes, log: o.Logger,
+		Client: c, endpoint: c.base.JoinPath(cmp.Or(o.Path, DefaultPath)), workspace: c.URL("workspaces", o.WorkspaceID),
+		stream: c.base.JoinPath(PathEvents), peersURL: c.URL("registry", o.WorkspaceID, "peers"),
+		cardMax: o.CardMaxBytes, peersMax: maxPeersBytes, log: o.Logger,
 	}
 	if t.log == nil {
 		t.log = hclog.NewNullLogger()
 	}
-	if f := network.broken.Load(); f != nil {
+	if f := c.network.broken.Load(); f != nil {
 		t.log.Warn("ca_file not read, trying again before each request", "error", f.err, "hint", hintCAFile)
 	}
 	return t, nil
@@ -145,8 +138,8 @@ func (t *Target) Push(ctx context.Context, c card.Card) (push.Outcome, error) {
 	if err != nil {
 		return push.Outcome{Plan: push.Stop, Reason: push.Rejected, Hint: hintRejected, Untouched: true}, fmt.Errorf("push card: encode card: %w", err)
 	}
-	a, token, err := t.do(ctx, call{method: http.MethodPost, target: t.endpoint, body: body, most: maxAnswerBytes})
-	if !errors.Is(err, errToken) {
+	a, token, err := t.do(ctx, Call{Method: http.MethodPost, Target: t.endpoint, Body: body, Limit: maxAnswerBytes})
+	if !errors.Is(err, ErrToken) {
 		t.pushedToken = digestOfToken(token)
 	}
 	o := t.classify(a, err)
@@ -231,10 +224,3 @@ func notToken(r rune) bool {
 }
 
 func notValue(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
-
-func orNoToken(token func() (string, error)) func() (string, error) {
-	if token == nil {
-		return func() (string, error) { return "", nil }
-	}
-	return token
-}

@@ -45,18 +45,18 @@ const (
 )
 
 // classify returns the outcome of an answer, or of the error that came instead of it.
-func (c *client) classify(a answer, err error) push.Outcome {
-	o := outcomeOf(a.status)
+func (c *Client) classify(a Answer, err error) push.Outcome {
+	o := outcomeOf(a.Status)
 	if err != nil {
 		o = outcomeOfError(err)
 	}
-	if o.Reason == push.NotFound && strings.Contains(strings.ToLower(a.message), "workspace not found") {
+	if o.Reason == push.NotFound && strings.Contains(strings.ToLower(a.Message), "workspace not found") {
 		o.Hint = hintUnknown // the route is there, and it is not the tenant that is missing
 	}
 	if o.Hint == hintConnect && proxied(c.base) {
 		o.Hint = hintProxy
 	}
-	o.After = a.after
+	o.After = a.RetryAfter
 	return o
 }
 
@@ -104,7 +104,7 @@ func outcomeOfError(err error) push.Outcome {
 		return push.Outcome{Plan: push.Retry, Reason: push.Connect, Hint: hintCAFile, Untouched: true}
 	case redirected:
 		return outcomeOf(redirect.status)
-	case errors.Is(err, errToken):
+	case errors.Is(err, ErrToken):
 		return push.Outcome{Plan: push.Retry, Reason: push.Unauthorized, Hint: tokenHint(err), Untouched: true}
 	case errors.Is(err, errStopped):
 		return push.Outcome{Plan: push.Retry, Reason: push.Other, Hint: hintTimeout}

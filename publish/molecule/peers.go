@@ -33,15 +33,15 @@ var errNoList = errors.New("the answer is no list of peers")
 
 // Peers reads the peers of the workspace.
 func (t *Target) Peers(ctx context.Context) (list []pannier.Peer, o push.Outcome, err error) {
-	a, token, err := t.do(ctx, call{method: http.MethodGet, target: t.peersURL, most: t.peersMax, take: func(body io.Reader) (err error) {
+	a, token, err := t.do(ctx, Call{Method: http.MethodGet, Target: t.peersURL, Limit: t.peersMax, take: func(body io.Reader) (err error) {
 		list, err = peersOf(body, t.workspaceID)
 		return err
 	}})
-	if err == nil && a.status/100 == 2 {
+	if err == nil && a.Status/100 == 2 {
 		err = a.broken
 	}
 	o, err = t.sideRequestOutcome("read peers", token, a, err)
-	return list, withoutRoute(o, a.status, hintNoPeers), err
+	return list, withoutRoute(o, a.Status, hintNoPeers), err
 }
 
 // peersOf reads a list of peers, ordered by id, without self. A row that is not what it should be harms no other one: what

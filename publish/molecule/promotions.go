@@ -38,7 +38,7 @@ const (
 
 // Promoter reports promotions to the platform of a target. Its methods may be called from any goroutine, Run once.
 type Promoter struct {
-	*client
+	*Client
 	workspace, activity, heartbeat *url.URL
 	endpoint, outbox               string
 	name                           string
@@ -53,7 +53,7 @@ type Promoter struct {
 // of the target in health. It reads those that wait there.
 func NewPromoter(t *Target, outbox, name string, log hclog.Logger) *Promoter {
 	p := &Promoter{
-		client: t.client, workspace: t.workspace, activity: t.workspace.JoinPath("activity"), heartbeat: t.base.JoinPath(PathHeartbeat),
+		Client: t.Client, workspace: t.workspace, activity: t.workspace.JoinPath("activity"), heartbeat: t.base.JoinPath(PathHeartbeat),
 		endpoint: t.Endpoint(), outbox: outbox, name: cmp.Or(name, t.Endpoint()), log: log, added: make(chan struct{}, 1),
 	}
 	if p.log == nil {

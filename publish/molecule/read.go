@@ -55,19 +55,19 @@ func (r reading) Difference(c card.Card) (text, hint string) {
 // Read asks the platform what it stores of the workspace. The registered card is kept for the next push.
 func (t *Target) Read(ctx context.Context, newest card.Card) (push.Reading, push.Outcome, error) {
 	var info map[string]json.RawMessage
-	a, token, err := t.do(ctx, call{method: http.MethodGet, target: t.workspace, most: maxDescriptionBytes, take: func(body io.Reader) (err error) {
+	a, token, err := t.do(ctx, Call{Method: http.MethodGet, Target: t.workspace, Limit: maxDescriptionBytes, take: func(body io.Reader) (err error) {
 		info, err = descriptionOf(body, sizeLimit(maxRegisteredBytes, newest.JSON))
 		return err
 	}})
-	if err == nil && a.status/100 == 2 {
+	if err == nil && a.Status/100 == 2 {
 		err = a.broken
 	}
 	// A server without the route has other words for it.
-	missing := err == nil && (a.status == http.StatusNotFound || a.status == http.StatusGone) && strings.Contains(strings.ToLower(a.message), "workspace")
+	missing := err == nil && (a.Status == http.StatusNotFound || a.Status == http.StatusGone) && strings.Contains(strings.ToLower(a.Message), "workspace")
 	switch {
 	case missing:
-		return t.recordReading(reading{missing: secretsOf(token, t.header).clean(a.message)}, newest), push.Outcome{}, nil
-	case err == nil && a.status/100 == 2:
+		return t.recordReading(reading{missing: secretsOf(token, t.header).clean(a.Message)}, newest), push.Outcome{}, nil
+	case err == nil && a.Status/100 == 2:
 		r := reading{card: unwrapped(info["agent_card"])}
 		if status, _ := decode(info["status"]).(string); status == "removed" {
 			r.missing = "workspace removed"
@@ -76,7 +76,7 @@ func (t *Target) Read(ctx context.Context, newest card.Card) (push.Reading, push
 	}
 	t.readFailed = true
 	o, failure := t.sideRequestOutcome("read card", token, a, err)
-	o.Final = isFinal(a.status, err)
+	o.Final = isFinal(a.Status, err)
 	return nil, o, failure
 }
 
@@ -84,7 +84,7 @@ func (t *Target) Read(ctx context.Context, newest card.Card) (push.Reading, push
 func isFinal(status int, err error) bool {
 	if err != nil {
 		_, redirected := errors.AsType[*redirectError](err)
-		return redirected || errors.Is(err, errNoDescription) || errors.Is(err, errTooLarge)
+		return redirected || errors.Is(err, errNoDescription) || errors.Is(err, ErrTooLarge)
 	}
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:

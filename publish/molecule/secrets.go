@@ -64,13 +64,13 @@ func (s secrets) with(text string) secrets {
 }
 
 // complaint says what went wrong with a request, as text: an error that is wrapped would still hold the secrets.
-func (s secrets) complaint(a answer, err error) string {
+func (s secrets) complaint(a Answer, err error) string {
 	if err != nil {
 		return s.clean(err.Error())
 	}
-	text := strings.TrimSpace(fmt.Sprintf("the platform answered %d %s", a.status, http.StatusText(a.status)))
-	if a.message != "" {
-		text += ": " + s.clean(a.message)
+	text := strings.TrimSpace(fmt.Sprintf("the platform answered %d %s", a.Status, http.StatusText(a.Status)))
+	if a.Message != "" {
+		text += ": " + s.clean(a.Message)
 	}
 	return text
 }

@@ -34,21 +34,21 @@ var (
 func (t *Target) Follow(ctx context.Context, handle func(push.Event)) (push.Outcome, error) {
 	token, err := t.readToken()
 	var conn *websocket.Conn
-	var a answer
+	var a Answer
 	if err == nil {
 		conn, a, err = t.dial(ctx, token)
 	}
 	if conn != nil {
 		handle(push.Event{Kind: push.Connected})
 		err = t.readEvents(ctx, conn, handle)
-		a = answer{}
+		a = Answer{}
 	}
 	o, err := t.sideRequestOutcome("follow events", token, a, err)
-	return withoutRoute(o, a.status, hintNoStream), err
+	return withoutRoute(o, a.Status, hintNoStream), err
 }
 
 // dial makes the handshake. Where the platform answers something else, that is returned.
-func (t *Target) dial(ctx context.Context, token string) (*websocket.Conn, answer, error) {
+func (t *Target) dial(ctx context.Context, token string) (*websocket.Conn, Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, totalTimeout)
 	defer cancel()
 	header := t.header.Clone()
@@ -61,18 +61,18 @@ func (t *Target) dial(ctx context.Context, token string) (*websocket.Conn, answe
 		HTTPClient: &http.Client{Transport: t.transport, CheckRedirect: sameHost}, HTTPHeader: header,
 	})
 	if err == nil {
-		return conn, answer{}, nil
+		return conn, Answer{}, nil
 	}
 	if resp == nil || resp.StatusCode == http.StatusSwitchingProtocols {
-		return nil, answer{}, err
+		return nil, Answer{}, err
 	}
 	t.throttle.note(resp.StatusCode, resp.Header, time.Now())
 	var body []byte
 	if resp.Body != nil {
 		body, _ = io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes))
 	}
-	a := answer{status: resp.StatusCode, message: messageOf(body), after: retryAfter(resp.Header, time.Now())}
-	if a.status/100 == 2 { // which is no success here
+	a := Answer{Status: resp.StatusCode, Message: messageOf(body), RetryAfter: retryAfter(resp.Header, time.Now())}
+	if a.Status/100 == 2 { // which is no success here
 		return nil, a, errNoStream
 	}
 	return nil, a, nil

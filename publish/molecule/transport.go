@@ -43,9 +43,6 @@ type caFault struct {
 	since time.Time
 }
 
-// dialFunc opens a connection; see [Options.Dial].
-type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
-
 // errAuthorities is a CA file that never could be read.
 var errAuthorities = errors.New("nothing is sent to the platform before its authorities can be read")
 
@@ -67,10 +64,14 @@ func stateOf(path string) (fileState, error) {
 
 // newNetwork reads the CA file, where there is one. One that can not be read is waited for: a sidecar that did not start
 // would take the agent's skills away as well.
-func newNetwork(caFile string, dial dialFunc) *network {
-	n := &network{caFile: caFile, now: newTransport()}
-	if dial != nil {
-		n.now.DialContext, n.now.Proxy = dial, nil
+func newNetwork(o Options) *network {
+	n := &network{caFile: o.CAFile, now: newTransport()}
+	if o.Dial != nil {
+		n.now.DialContext, n.now.Proxy = o.Dial, nil
+	}
+	n.now.TLSClientConfig.RootCAs = o.RootCAs
+	if o.HeaderTimeout > 0 {
+		n.now.ResponseHeaderTimeout = o.HeaderTimeout
 	}
 	_ = n.look() // which notes what is wrong
 	return n

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"pannier"
+	"pannier/publish/molecule"
 )
 
 // Entry is a file or directory of the workspace.
@@ -33,11 +34,9 @@ const (
 func (c *Client) target(name string) *url.URL {
 	parts := []string{"workspaces", c.workspace, "files"}
 	if name != "" {
-		for part := range strings.SplitSeq(name, "/") {
-			parts = append(parts, url.PathEscape(part))
-		}
+		parts = append(parts, strings.Split(name, "/")...)
 	}
-	return c.base.JoinPath(parts...)
+	return c.platform.URL(parts...)
 }
 
 // list returns one listing, with paths below the configuration directory.
@@ -45,7 +44,7 @@ func (c *Client) list(ctx context.Context, dir string, depth int) ([]Entry, erro
 	target := c.target("")
 	target.RawQuery = url.Values{"root": {"/configs"}, "path": {dir}, "depth": {strconv.Itoa(depth)}}.Encode()
 	var entries []Entry
-	if err := c.ask(ctx, call{method: http.MethodGet, target: target, most: maxAnswerBytes}, &entries); err != nil {
+	if err := c.ask(ctx, molecule.Call{Method: http.MethodGet, Target: target, Limit: maxAnswerBytes}, &entries); err != nil {
 		return nil, c.unlessMissing(ctx, dir, err)
 	}
 	for i := range entries {
@@ -127,7 +126,7 @@ func (c *Client) Read(ctx context.Context, name string) (string, error) {
 	if err := CheckName(name); err != nil {
 		return "", err
 	}
-	err := c.ask(ctx, call{method: http.MethodGet, target: c.target(name), most: maxAnswerBytes}, &got)
+	err := c.ask(ctx, molecule.Call{Method: http.MethodGet, Target: c.target(name), Limit: maxAnswerBytes}, &got)
 	return got.Content, err
 }
 
@@ -145,6 +144,6 @@ func (c *Client) write(ctx context.Context, files []File) (string, error) {
 	var got struct {
 		Source string `json:"source"`
 	}
-	err = c.ask(ctx, call{method: http.MethodPut, target: c.target(""), body: body, most: maxErrorBytes}, &got)
+	err = c.ask(ctx, molecule.Call{Method: http.MethodPut, Target: c.target(""), Body: body, Limit: maxErrorBytes}, &got)
 	return got.Source, err
 }

@@ -2,22 +2,19 @@ package files
 
 import (
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"net"
 	"net/http"
-	"net/url"
 	"regexp"
 	"strings"
 	"time"
 
 	"pannier"
+	"pannier/publish/molecule"
 )
 
 // The bounds of one request.
 const (
-	dialTimeout    = 5 * time.Second
 	requestTimeout = 30 * time.Second
 	maxErrorBytes  = 64 << 10
 	maxAnswerBytes = 8 << 20  // of a file or a listing
@@ -32,20 +29,17 @@ type Options struct {
 	WorkspaceID string
 	// Token returns the bearer token. It is called for each request.
 	Token func() (string, error)
-	// Header holds further headers, such as X-Molecule-Org-Id. It must not be changed afterwards.
+	// Header holds further headers, such as X-Molecule-Org-Id. It is copied.
 	Header http.Header
-	// CAs are whom to trust in the place of the system's authorities; nil is those.
-	CAs *x509.CertPool
+	// RootCAs are trusted in place of the system's; nil is those.
+	RootCAs *x509.CertPool
 }
 
-// Client speaks to the files API for one workspace. Its methods may be called from any goroutine, one after another.
+// Client sends requests to the files API for one workspace. Its methods may be called from any goroutine, one after another.
 type Client struct {
-	base      *url.URL // of the platform
+	platform  *molecule.Client
 	workspace string
-	token     func() (string, error)
-	header    http.Header
-	transport *http.Transport
-	// wait ends after a time, or with its context. A field for the tests.
+	// wait returns after a time, or with its context. A field for the tests.
 	wait func(context.Context, time.Duration) error
 }
 
@@ -53,35 +47,28 @@ var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{1
 
 // New returns a client that has not connected yet. A wrong option is a [*pannier.Refusal].
 func New(o Options) (*Client, error) {
-	base, err := url.Parse(o.URL)
-	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Hostname() == "" || base.User != nil || base.RawQuery != "" || base.Fragment != "" {
-		return nil, refuse("platform.address", "the address of the platform is not http:// or https:// with a host", "write it like https://molecule.example, without a password in it")
-	}
 	if !uuid.MatchString(o.WorkspaceID) {
 		return nil, refuse("platform.address", "the workspace id is no UUID", "give the id that the platform has for the workspace")
 	}
-	dialer := net.Dialer{Timeout: dialTimeout}
-	return &Client{
-		base: base, workspace: strings.ToLower(o.WorkspaceID), token: o.Token, header: o.Header, wait: wait,
-		transport: &http.Transport{
-			Proxy: proxy, DialContext: dialer.DialContext, TLSHandshakeTimeout: dialTimeout, ResponseHeaderTimeout: requestTimeout,
-			MaxResponseHeaderBytes: maxErrorBytes, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.CAs},
-		},
-	}, nil
-}
-
-// proxy returns the proxy that the environment names, as for the agent card. Its errors would quote an address with a
-// password in it.
-func proxy(r *http.Request) (*url.URL, error) {
-	u, err := http.ProxyFromEnvironment(r)
-	if err != nil {
-		return nil, errors.New("the proxy in the environment is not a valid URL")
+	workspace := strings.ToLower(o.WorkspaceID)
+	token := func() (string, error) {
+		text, err := o.Token()
+		if err == nil && (text == "" || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })) {
+			err = errors.New("it is empty, or holds something that no token can")
+		}
+		return text, err
 	}
-	return u, nil
+	platform, err := molecule.NewClient(molecule.Options{
+		URL: o.URL, WorkspaceID: workspace, Token: token, Header: o.Header, RootCAs: o.RootCAs, HeaderTimeout: requestTimeout,
+	})
+	if err != nil {
+		return nil, refuse("platform.address", err.Error(), "write it like https://molecule.example, without a password in it")
+	}
+	return &Client{platform: platform, workspace: workspace, wait: wait}, nil
 }
 
-// Close gives up idle connections.
-func (c *Client) Close() { c.transport.CloseIdleConnections() }
+// Close closes idle connections.
+func (c *Client) Close() { c.platform.Close() }
 
 // wait ends after d, or with ctx.
 func wait(ctx context.Context, d time.Duration) error {

@@ -14,7 +14,7 @@
 //
 // # Requests
 //
-// Each is bounded in time and in bytes, carries the token that is read anew for it, and follows no redirect. One that was
+// Each is bounded in time and in bytes, carries the token that is read anew for it, and follows redirects to the same scheme and host alone. One that was
 // too many (status 429) is sent again when the platform says, up to three times. No error holds the token, the value of a
 // header, or the address of a request.
 //

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pannier"
+	"pannier/publish/molecule"
 )
 
 // Fetched is a skill of the workspace as far as the platform gives it away. All lists are sorted.
@@ -101,7 +102,7 @@ func (c *Client) exported(ctx context.Context, folder string) (map[string]string
 			Files map[string]string `json:"files"`
 		} `json:"skills"`
 	}
-	err := c.ask(ctx, call{method: http.MethodGet, target: c.base.JoinPath("bundles", "export", c.workspace), most: maxExportBytes}, &bundle)
+	err := c.ask(ctx, molecule.Call{Method: http.MethodGet, Target: c.platform.URL("bundles", "export", c.workspace), Limit: maxExportBytes}, &bundle)
 	if is(err, "platform.unauthorized") || is(err, "platform.forbidden") || is(err, "platform.not_found") {
 		return nil, nil // an administrator may; whoever may not asks file by file
 	}

@@ -3,6 +3,8 @@ package files
 import (
 	"context"
 	"net/http"
+
+	"pannier/publish/molecule"
 )
 
 // RemoveAll removes files below a directory, all but those that keep says, and looks which of them are still there. why is
@@ -41,5 +43,5 @@ func (c *Client) remove(ctx context.Context, name string) error {
 	if err := CheckName(name); err != nil {
 		return err
 	}
-	return c.ask(ctx, call{method: http.MethodDelete, target: c.target(name), most: maxErrorBytes}, nil)
+	return c.ask(ctx, molecule.Call{Method: http.MethodDelete, Target: c.target(name), Limit: maxErrorBytes}, nil)
 }
