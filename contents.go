@@ -8,6 +8,8 @@ type Contents struct {
 	// Tools are the `@tool` functions in tools/ and scripts/ and the executable files in scripts/, by path and line, without
 	// their parameters.
 	Tools []Tool
-	// Digest covers the rest; zero where there is nothing.
+	// Digest covers Description and Tools; zero where there is nothing.
 	Digest Digest
+	// Of is the digest of the SKILL.md that they belong to: they do not count for another one. Zero counts for any.
+	Of Digest
 }

@@ -78,7 +78,7 @@ func describe(entries []pannier.Entry, contents map[string]pannier.Contents) {
 	for i := range entries {
 		e := &entries[i]
 		found, ok := contents[e.Path]
-		if !ok {
+		if !ok || !found.Of.IsZero() && found.Of != e.Digest {
 			continue
 		}
 		e.FileTools, e.FoundDigest = found.Tools, found.Digest

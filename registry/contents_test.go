@@ -35,3 +35,18 @@ func TestContents(t *testing.T) {
 		t.Errorf("digest %s after %s", again.Digest, after.Digest)
 	}
 }
+
+// TestContentsOfAnotherText leaves out what was found with another SKILL.md.
+func TestContentsOfAnotherText(t *testing.T) {
+	silent := skillAt("skills/a", func(s *pannier.Skill) { s.Description = "" })
+	in := of(pannier.Workspace{}, silent)
+	for _, tt := range []struct {
+		of   pannier.Digest
+		want string
+	}{{silent.Digest, "found"}, {pannier.Digest{}, "found"}, {pannier.DigestOf([]byte("other")), ""}} {
+		in.Contents = map[string]pannier.Contents{"skills/a": {Description: "found", Digest: pannier.DigestOf([]byte("x")), Of: tt.of}}
+		if e, _ := build(t, in).Lookup("a"); e.Description != tt.want || e.FoundDigest.IsZero() != (tt.want == "") {
+			t.Errorf("of %s: %q, found %s", tt.of, e.Description, e.FoundDigest)
+		}
+	}
+}

@@ -35,8 +35,9 @@ func (c *sidecar) openDoor(ctx context.Context, reg prometheus.Registerer, look 
 	c.deepDirs = c.prints.deepDirs
 	set := c.door.Policies()
 	blocked, scanned := c.prints.blockedBy()
+	contents := c.prints.restore(c.memory.contents.read())
 	c.registry.Prepare(func(in *registry.Inputs) {
-		in.Policies.Workspace, in.Scans, in.Scanned, in.Lost = set, blocked, scanned, m.refusals.input(nil)
+		in.Policies.Workspace, in.Scans, in.Scanned, in.Contents, in.Lost = set, blocked, scanned, contents, m.refusals.input(nil)
 	})
 	put, found, err := c.door.Environment()
 	if err != nil {

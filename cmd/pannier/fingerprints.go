@@ -54,25 +54,28 @@ type fingerprints struct {
 	// firstRead is closed once every skill was read, or readTimeout has passed.
 	firstRead chan struct{}
 	// contents looks into the files of a skill; nil does not.
-	contents    func(context.Context, *pannier.Skill) (pannier.Contents, error)
-	isFirstRead sync.Once
-	hints       hints // of the skills in them, the next round goes through first
-	shown       atomic.Pointer[shownFingerprints]
-	deep        atomic.Pointer[[]string] // the directories inside of skills that want watching, sorted
+	contents func(context.Context, *pannier.Skill) (pannier.Contents, error)
+	// keepContents keeps what was found for the next process, in the background; nil keeps nothing.
+	keepContents func(map[string]pannier.Contents)
+	isFirstRead  sync.Once
+	hints        hints // of the skills in them, the next round goes through first
+	shown        atomic.Pointer[shownFingerprints]
+	deep         atomic.Pointer[[]string] // the directories inside of skills that want watching, sorted
 
 	keeping sync.Mutex // held while the disk takes what is blocked; taken before mu
 
 	mu           sync.Mutex
-	directories  map[string]*directory     // by path
-	blocked      map[string]verdict        // by path; of some it is only presumed
-	texts        map[string]text           // of the newest snapshot that was gone through, by path; nil before the first
-	unshown      bool                      // there are fingerprints that are not shown
-	unjudged     bool                      // there are verdicts that the registry does not know
-	cleared      map[string]pannier.Digest // what the registry knows as scanned: the Sum of the skill by its path
-	uncleared    bool                      // there are more
-	unfound      bool                      // there are contents that the registry does not know
-	undeep       bool                      // deep is not that of directories
-	told, judged time.Time                 // when fingerprints were shown, and when verdicts were handed over last
+	directories  map[string]*directory       // by path
+	blocked      map[string]verdict          // by path; of some it is only presumed
+	texts        map[string]text             // of the newest snapshot that was gone through, by path; nil before the first
+	unshown      bool                        // there are fingerprints that are not shown
+	unjudged     bool                        // there are verdicts that the registry does not know
+	cleared      map[string]pannier.Digest   // what the registry knows as scanned: the Sum of the skill by its path
+	uncleared    bool                        // there are more
+	unfound      bool                        // there are contents that the registry does not know
+	restored     map[string]pannier.Contents // what the process before found in skills that were not looked into since, by path
+	undeep       bool                        // deep is not that of directories
+	told, judged time.Time                   // when fingerprints were shown, and when verdicts were handed over last
 }
 
 // directory is what is known of a skill directory.
@@ -83,7 +86,7 @@ type directory struct {
 	files  *fingerprint.Known
 	dirs   []string // inside of it, absolute; only where scans are enforced
 	parts  fingerprint.Parts
-	// contents are what was found with the fingerprint foundIn.
+	// contents are what was found with the fingerprint foundIn, and Of the SKILL.md then.
 	contents pannier.Contents
 	foundIn  pannier.Digest
 	ticket   uint64
@@ -275,6 +278,7 @@ func (f *fingerprints) plan() []*pannier.Skill {
 			}
 		}
 	}
+	f.dropRestoredLocked(snapshot)
 	f.unshown, f.undeep = f.unshown || len(there) < len(f.directories), f.undeep || f.policy.enforce && len(there) < len(f.directories)
 	f.directories = there
 	slices.SortStableFunc(skills, func(a, b *pannier.Skill) int { return cmp.Compare(turn[a.Path], turn[b.Path]) })

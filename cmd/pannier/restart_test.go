@@ -120,6 +120,55 @@ func TestKilledSidecarLeavesTheNewestCardToTheNext(t *testing.T) {
 	}
 }
 
+// TestRestartKeepsWhatWasFound restarts over skills that are described by their files, which are read in the background.
+func TestRestartKeepsWhatWasFound(t *testing.T) {
+	platform := newRecorder(t)
+	platform.up(t)
+	w, stateDir := newWorkspace(t), t.TempDir()
+	writeIn(t, w, `
+mkdir -p skills/calc/tools skills/seo
+printf 'from langchain_core.tools import tool\n\n@tool\ndef add(a: int, b: int) -> int:\n    """Adds two numbers."""\n    return a + b\n' > skills/calc/tools/calc.py
+printf -- '---\nname: seo\n---\n\n# Write pages\n' > skills/seo/SKILL.md`)
+	args := []string{"--platform-url", "http://" + platform.addr, "--platform-token-file", tokenFile(t), "--state-dir", stateDir}
+	start := func() (*sidecarUnderTest, pannier.List) {
+		s := startSidecar(t, w, args...)
+		list, err := s.Skills(t.Context(), "", false) // before the files are read again
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s, list
+	}
+	s, _ := start()
+	s.serves(t, "calc", "Adds two numbers.")
+	s.serves(t, "seo", "Write pages")
+	s.acknowledged(t)
+	before, err := s.Skills(t.Context(), "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pushed := len(platform.received())
+	for range 2 {
+		s.terminate(t)
+		var first pannier.List
+		s, first = start()
+		s.hasFingerprint(t, "calc")
+		s.hasFingerprint(t, "seo")
+		after, err := s.Skills(t.Context(), "", false)
+		s.acknowledged(t)
+		if now := len(platform.received()); err != nil || first.SnapshotVersion != before.SnapshotVersion || after.Digest != before.Digest || after.SnapshotVersion != before.SnapshotVersion || now != pushed {
+			t.Errorf("version %d, then %d, digest %s, %d cards; before %d, %s, %d (%v)", first.SnapshotVersion, after.SnapshotVersion, after.Digest, now, before.SnapshotVersion, before.Digest, pushed, err)
+		}
+	}
+
+	s.terminate(t)
+	writeIn(t, w, `printf -- '---\nname: seo\n---\n\n# Sell pages\n' > skills/seo/SKILL.md; rm -r skills/calc`)
+	s, first := start()
+	if len(first.Skills) != 1 || first.Skills[0].Description == "Write pages" {
+		t.Errorf("a skill is described by what another SKILL.md had: %+v", first.Skills)
+	}
+	s.serves(t, "seo", "Sell pages")
+}
+
 func TestEventsAreFollowed(t *testing.T) {
 	s := startSidecar(t, newWorkspace(t), "--platform-url", "off")
 	follower := exec.Command(binary, "events", "--follow", "--json", "--types", "skill_catalog_updated,skill_loaded", "--socket", s.socket)

@@ -23,7 +23,7 @@ import (
 func (c *sidecar) openScans(reg prometheus.Registerer) admin.ScanOptions {
 	verdicts := c.memory.refusals.verdicts
 	c.prints = newFingerprints(c.rules, c.registry, verdicts, newScanPolicy(c.settings), c.log)
-	c.prints.contents = c.loader.Contents
+	c.prints.contents, c.prints.keepContents = c.loader.Contents, c.memory.contents.writer.Put
 	return admin.ScanOptions{
 		IsRule: isScanRule, Ruleset: c.prints.policy.ruleset, Verdicts: newCountedVerdicts(verdicts, reg), Fingerprint: c.prints.now, Scan: c.scanDirectory, ApplyVerdict: c.prints.apply,
 	}

@@ -37,6 +37,7 @@ type memory struct {
 	events   atomic.Pointer[eventLog] // nil until there is one
 	audit    *auditLog
 	refusals *refusals
+	contents *contentsStore
 	*versions
 	// dir is the directory of the state, empty where it is kept in memory.
 	dir string
@@ -71,6 +72,7 @@ func openMemory(s config.Settings, reg prometheus.Registerer, log hclog.Logger) 
 	}
 	m.audit = newAuditLog(own, m.store.checkPlace)
 	m.versions = openVersions(m.store, m.dir, m.log)
+	m.contents = newContentsStore(m.store, m.log)
 	if m.refusals, err = openRefusals(m, unusable(dir, gone), err); err != nil {
 		return nil, errors.Join(err, m.audit.close(), m.journal.Close(), m.store.Close())
 	}
@@ -186,6 +188,7 @@ func (m *memory) close(clean bool) {
 	if l := m.events.Load(); l != nil {
 		l.wait(context.Background()) // the caller does not wait for a disk that does not answer
 	}
+	m.contents.writer.Wait(context.Background())
 	err := errors.Join(m.refusals.file.Close(), m.audit.close(), m.journal.Close())
 	if err == nil && clean {
 		err = m.versions.stop()
