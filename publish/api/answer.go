@@ -10,8 +10,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -192,31 +190,6 @@ func checkEnd(dec *json.Decoder) error {
 		return err
 	}
 	return errors.New("more follows behind the value")
-}
-
-// checkQuery refuses what a route would not look at: a query that can not be parsed, a parameter that the route does not
-// have, and a second value of one that it has. So a misspelt one is noticed.
-func checkQuery(r *http.Request, known []string) error {
-	if r.URL.RawQuery == "" {
-		return nil
-	}
-	query, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		return &statusError{http.StatusBadRequest, "invalid_query", "the query can not be parsed: " + err.Error(), "escape what is special in a URL"}
-	}
-	for name, values := range query {
-		if !slices.Contains(known, name) {
-			hint := "this route takes no parameters"
-			if len(known) > 0 {
-				hint = "this route takes " + strings.Join(known, ", ")
-			}
-			return &statusError{http.StatusBadRequest, "unknown_parameter", fmt.Sprintf("there is no parameter %q here", name), hint}
-		}
-		if len(values) > 1 {
-			return invalidParameter(name, name+" is given more than once", "give it once")
-		}
-	}
-	return nil
 }
 
 // invalidParameter is about a parameter that a route has, so that the codes can be counted.

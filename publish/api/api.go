@@ -14,6 +14,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
@@ -90,17 +91,18 @@ type Options struct {
 // Handler answers the requests of the socket. It is for any number of callers.
 type Handler struct {
 	Options
-	mux      *http.ServeMux
-	patterns map[string][]string // of the routes, with the names that the query of each may hold
-	metrics  *metrics
-	room     Capacity
-	streams  atomic.Int64 // event streams that are open
-	frames   frames
-	shared   sharedAnswers
-	activity activity
-	kept     keptBodies
-	calls    *rpc.Server
-	sampler  *turnSampler
+	mux         *http.ServeMux
+	routes      map[string]route // by pattern
+	openAPIText func() (encoded, error)
+	metrics     *metrics
+	room        Capacity
+	streams     atomic.Int64 // event streams that are open
+	frames      frames
+	shared      sharedAnswers
+	activity    activity
+	kept        keptBodies
+	calls       *rpc.Server
+	sampler     *turnSampler
 }
 
 // New returns a handler.
@@ -117,81 +119,18 @@ func New(o Options) *Handler {
 			return true
 		}
 	}
-	h := &Handler{Options: o, mux: http.NewServeMux(), patterns: map[string][]string{}, room: CapacityNow(), metrics: newMetrics(o.Registerer), sampler: newTurnSampler(o.TurnEvents.PerMinute)}
+	h := &Handler{
+		Options: o, mux: http.NewServeMux(), routes: map[string]route{}, room: CapacityNow(),
+		metrics: newMetrics(o.Registerer), sampler: newTurnSampler(o.TurnEvents.PerMinute),
+	}
 	h.calls = h.newRPC()
-	h.routes()
+	h.openAPIText = sync.OnceValues(func() (encoded, error) { return encode(h.openAPI()) })
+	for _, route := range routes() {
+		if route.has == nil || route.has(&h.Options) {
+			h.add(route)
+		}
+	}
 	return h
-}
-
-// route is a function that answers one kind of request, or fails with an error that [Handler.fail] knows how to tell.
-type route func(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error
-
-func (h *Handler) routes() {
-	h.handle("GET /v1/skills", h.list, "state", "include")
-	h.handle("GET /v1/skills/{slug}", h.detail, "path", "include")
-	h.handle("GET /v1/skills/{slug}/content", h.content, "expand")
-	if h.OpenFile != nil {
-		h.handle(filePattern, h.file)
-	}
-	h.handle("GET /v1/card", h.card)
-	h.handle("GET /.well-known/agent-card.json", h.card)
-	h.handle("GET /v1/prompt", h.prompt, "format", "max_chars")
-	h.handle("POST /v1/prompt", h.turnPrompt)
-	h.handle("POST /v1/resolve", h.resolve, "verbose")
-	h.handle("POST /v1/rescan", h.rescan, "wait")
-	h.handle("GET /v1/environment", h.environment)
-	h.handle("GET /v1/policy", h.policies)
-	h.commandRoutes()
-	h.mutations()
-	h.installs()
-	h.handleAlways("GET /v1/rpc", h.socket)
-	h.handleAlways("POST /v1/rpc", h.call)
-
-	if h.Events != nil {
-		h.handleAlways("GET /v1/events", h.events, "types", "follow")
-	}
-	if h.Peers != nil {
-		h.handleAlways("GET /v1/peers", h.peers)
-	}
-	h.handleAlways("GET /v1/health", h.health)
-	h.handleAlways("GET /healthz", h.answering)
-	h.handleAlways("GET /readyz", h.ready)
-	h.handleAlways("GET /livez", h.live)
-	if h.Metrics != nil {
-		h.known("GET /metrics", nil)
-		h.mux.Handle("GET /metrics", h.Metrics)
-	}
-	h.openAPIRoute()
-}
-
-// handle adds a route that needs a snapshot. parameters are the names that its query may hold.
-func (h *Handler) handle(pattern string, answer route, parameters ...string) {
-	h.handleAlways(pattern, func(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
-		if s == nil {
-			return errNotReady
-		}
-		return answer(w, r, s)
-	}, parameters...)
-}
-
-// handleAlways adds a route that answers before the first snapshot too.
-func (h *Handler) handleAlways(pattern string, answer route, parameters ...string) {
-	h.known(pattern, parameters)
-	h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-		err := checkQuery(r, parameters)
-		if err == nil {
-			err = answer(w, r, h.Snapshot())
-		}
-		if err != nil {
-			h.fail(w, r, err)
-		}
-	})
-}
-
-// known notes a route for whoever tells of all of them.
-func (h *Handler) known(pattern string, parameters []string) {
-	h.metrics.prepare(pattern)
-	h.patterns[pattern] = parameters
 }
 
 // maxRequestBytes bounds the body of a request.

@@ -19,13 +19,7 @@ type Commands struct {
 // maxArgs bounds the arguments of a command, in bytes.
 const maxArgs = 64 << 10
 
-func (h *Handler) commandRoutes() {
-	if h.Commands.List == nil {
-		return
-	}
-	h.handle("GET /v1/commands", h.listCommands)
-	h.handle("POST /v1/commands/{name}", h.runCommand)
-}
+func hasCommands(o *Options) bool { return o.Commands.List != nil }
 
 // listCommands answers with every command that can be run.
 func (h *Handler) listCommands(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
@@ -36,10 +30,10 @@ func (h *Handler) listCommands(w http.ResponseWriter, r *http.Request, s *pannie
 
 // runCommand answers with what an agent needs to follow a command: the text of its skill, and behind it the arguments.
 // Nothing is run here.
-func (h *Handler) runCommand(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
+func (h *Handler) runCommand(r *http.Request, s *pannier.Snapshot) (run pannier.CommandRun, err error) {
 	args, err := readArgs(r)
 	if err != nil {
-		return err
+		return run, err
 	}
 	var c pannier.FoundCommand
 	var doc pannier.Document
@@ -50,9 +44,9 @@ func (h *Handler) runCommand(w http.ResponseWriter, r *http.Request, s *pannier.
 		return err
 	})
 	if err != nil {
-		return err
+		return run, err
 	}
-	run := pannier.CommandRun{
+	run = pannier.CommandRun{
 		Slug: c.Slug, Name: c.Name, Command: c.Command, Args: args, Digest: c.Skill.Digest,
 		Text:      commandText(doc.Body, c.Command, args),
 		Directory: path.Dir(prompt.Location(c.Skill.Skill, h.AgentWorkspace)),
@@ -68,7 +62,7 @@ func (h *Handler) runCommand(w http.ResponseWriter, r *http.Request, s *pannier.
 	h.Emit(pannier.EventSkillInvoked, pannier.SkillInvoked{
 		Name: c.Skill.Name, Slug: c.Slug, Command: c.Command, Args: args, Mode: pannier.InvokedManually, EffectiveAllowedTools: c.Skill.AllowedTools,
 	})
-	return writeJSON(w, r, run)
+	return run, nil
 }
 
 // readArgs reads the arguments. A request without a body has none.

@@ -79,19 +79,8 @@ func (h *Handler) newStream(w http.ResponseWriter, r *http.Request) (*stream, er
 	if text := query.Get("types"); text != "" {
 		s.types = strings.Split(text, ",")
 	}
-	for _, name := range s.types {
-		if !slices.Contains(pannier.EventTypes(), pannier.EventType(name)) {
-			return nil, invalidParameter("types", fmt.Sprintf("there is no event of type %q", name), fmt.Sprintf("the types are %v", pannier.EventTypes()))
-		}
-	}
-	if text := query.Get("follow"); text != "" {
-		follow, err := strconv.ParseBool(text)
-		if err != nil {
-			return nil, invalidParameter("follow", fmt.Sprintf("follow is %q", text), "give 1 or 0")
-		}
-		if !follow {
-			s.until = max(1, s.after)
-		}
+	if query.Get("follow") != "" && !isSet(r, "follow") {
+		s.until = max(1, s.after)
 	}
 	if text := r.Header.Get("Last-Event-ID"); text != "" {
 		seq, err := strconv.ParseUint(text, 10, 64)

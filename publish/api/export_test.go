@@ -15,31 +15,16 @@ func WithPeer(ctx context.Context, p Peer) context.Context {
 }
 
 // Patterns are the routes of a handler, with the names that the query of each may hold.
-func (h *Handler) Patterns() map[string][]string { return h.patterns }
-
-// Told returns the query parameters that the OpenAPI document tells of each route.
-func Told() map[string][]string {
-	told := map[string][]string{}
-	for pattern, o := range operations {
-		told[pattern] = o.queryOf()
+func (h *Handler) Patterns() map[string][]string {
+	patterns := map[string][]string{}
+	for pattern, route := range h.routes {
+		patterns[pattern] = route.query()
 	}
-	return told
+	return patterns
 }
 
 // FieldSchemas returns the fields whose schemas are written down.
 func FieldSchemas() []string { return slices.Sorted(maps.Keys(fieldSchemas)) }
-
-// queryOf returns the names of the query parameters that the document tells of a route.
-func (o operation) queryOf() []string {
-	var names []string
-	for _, p := range o.parameters {
-		if p.in == "query" {
-			names = append(names, p.name)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
 
 // ActorOf is who asks.
 var ActorOf = actorOf

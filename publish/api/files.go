@@ -27,8 +27,6 @@ type SkillFile interface {
 // else as [Texts.Read] does.
 type OpenFile func(ctx context.Context, s *pannier.Skill, path string) (SkillFile, error)
 
-const filePattern = "GET /v1/skills/{slug}/files/{path...}"
-
 // file answers with one file of a usable skill, byte for byte. A HEAD reads nothing for anybody, so it is no event.
 func (h *Handler) file(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
 	var e *pannier.Entry
@@ -149,23 +147,6 @@ func checkWay(r *http.Request) error {
 		return nil
 	}
 	return &statusError{http.StatusForbidden, string(pannier.FileOutside), "the path is not a plain one", "name the file by its path below the skill directory, without `.`, `..` and empty steps"}
-}
-
-// expanded returns a body with the skill directory in the place of what authors write for it, where the request asks for
-// that. As it stands in the file, a body names no place.
-func expanded(r *http.Request, body, directory string) (string, error) {
-	text := r.URL.Query().Get("expand")
-	if text == "" {
-		return body, nil
-	}
-	expand, err := strconv.ParseBool(text)
-	if err != nil {
-		return "", invalidParameter("expand", fmt.Sprintf("expand is %q", text), "give 1 or 0")
-	}
-	if !expand {
-		return body, nil
-	}
-	return strings.NewReplacer("${skill_dir}", directory, "{baseDir}", directory).Replace(body), nil
 }
 
 // textEndings are those of files that are text, whatever else a browser would make of them.

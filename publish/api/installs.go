@@ -6,7 +6,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"strconv"
 	"time"
 
 	"pannier"
@@ -25,32 +24,65 @@ type Installs struct {
 	MaxArchiveBytes int64
 }
 
-// The patterns of the routes whose bodies are archives.
-const (
-	installPattern = "POST /v1/skills"
-	updatePattern  = "PUT /v1/skills/{slug}"
+var installRoutes = []route{
+	{
+		pattern: "POST /v1/skills", endpoint: returns((*Handler).install), scope: ScopeWrite, raw: archiveMedia,
+		id: "installSkill", summary: "Installs the skill of an archive. The answer comes once a snapshot shows it. Emits install_added.",
+		parameters: archiveParameters, has: hasInstall,
+	},
+	{
+		pattern: "PUT /v1/skills/{slug}", endpoint: returns((*Handler).install), scope: ScopeWrite, raw: archiveMedia,
+		id: "updateSkill", summary: "Replaces an installed skill by the one of an archive. Emits install_replaced.",
+		parameters: append([]parameter{expectedParameter}, archiveParameters...), has: hasInstall,
+	},
+	{
+		pattern: "DELETE /v1/skills/{slug}", endpoint: returns((*Handler).uninstall), scope: ScopeWrite,
+		id: "uninstallSkill", summary: "Removes an installed skill, and what clients have set of it. Emits install_removed.",
+		parameters: removalParameters, has: func(o *Options) bool { return o.Uninstall != nil },
+	},
+	{
+		pattern: "POST /v1/skills/{slug}/rollback", endpoint: returns((*Handler).rollback), scope: ScopeWrite,
+		id: "rollBackSkill", summary: "Brings back the version of a skill that was there before the newest. Emits install_rolled_back.",
+		parameters: removalParameters, has: func(o *Options) bool { return o.Rollback != nil },
+	},
+	{
+		pattern: "POST /v1/promotions", endpoint: returns((*Handler).promote), bodySchema: promotionBody{}, scope: ScopeWrite,
+		id: "promote", summary: "Records a packet that asks for a workflow to become a skill. Emits skill_promotion.",
+		has: func(o *Options) bool { return o.Promote != nil },
+	},
+}
+
+func hasInstall(o *Options) bool { return o.Install != nil }
+
+// The parameters of the routes that move skills.
+var (
+	kindParameter     = query("source_kind", "string", "The kind of root: workspace, which is the default, or managed.")
+	dryRunParameter   = query("dry_run", "boolean", "Tells what would come of it, and touches nothing.")
+	expectedParameter = query("expected_fingerprint", "string", "The fingerprint that the skill must have.")
+	removalParameters = []parameter{kindParameter, expectedParameter, dryRunParameter}
+	acceptParameters  = []parameter{
+		queryList("accept", object{"type": "string"}, "Rules whose blocking findings are accepted for exactly this content at this path. For a scan, none takes all acceptances back."),
+		query("reason", "string", "Why they are accepted: at most 500 bytes on one line."),
+	}
+	archiveParameters = append([]parameter{
+		kindParameter, dryRunParameter,
+		query("file_name", "string", "What the archive is called where it comes from."),
+		query("allow_missing", "boolean", "Installs a skill that lacks what it needs."),
+	}, acceptParameters...)
+	archiveMedia = []string{"application/gzip", "application/zip", "application/octet-stream"}
 )
 
-func (h *Handler) installs() {
-	if h.Install != nil {
-		h.handle(installPattern, h.install, "source_kind", "file_name", "allow_missing", "accept", "reason", "dry_run")
-		h.handle(updatePattern, h.update, "source_kind", "file_name", "allow_missing", "accept", "reason", "dry_run", "expected_fingerprint")
-	}
-	if h.Uninstall != nil {
-		h.handle("DELETE /v1/skills/{slug}", h.uninstall, "source_kind", "expected_fingerprint", "dry_run")
-	}
-	if h.Rollback != nil {
-		h.handle("POST /v1/skills/{slug}/rollback", h.rollback, "source_kind", "expected_fingerprint", "dry_run")
-	}
-	if h.Promote != nil {
-		h.handle("POST /v1/promotions", h.promote)
-	}
+// promotionBody names what a packet must have.
+type promotionBody struct {
+	PromoteToSkill   any    `json:"promote_to_skill"`
+	RepetitionSignal any    `json:"repetition_signal"`
+	Summary          string `json:"summary,omitempty"`
 }
 
 // mostBytes bounds the body of a request by its route.
 func (h *Handler) mostBytes(pattern string) int64 {
-	if pattern == installPattern || pattern == updatePattern {
-		return h.MaxArchiveBytes + 1 // so that who is over it is told so by whoever counts
+	if len(h.routes[pattern].raw) > 0 {
+		return h.MaxArchiveBytes + 1 // so that the installer reports a larger archive
 	}
 	return maxRequestBytes
 }
@@ -61,87 +93,58 @@ var archiveTypes = map[string]pannier.ArchiveFormat{
 	"application/octet-stream": "",
 }
 
-// install puts the skill of an archive into the workspace.
-func (h *Handler) install(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
-	return h.takeArchive(w, r, "")
-}
-
-// update replaces an installed skill by the one of an archive.
-func (h *Handler) update(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
-	return h.takeArchive(w, r, r.PathValue("slug"))
-}
-
-func (h *Handler) takeArchive(w http.ResponseWriter, r *http.Request, slug string) error {
-	if err := h.mayWrite(r); err != nil {
-		return err
-	}
-	remove, err := removeRequest(r, slug)
+// install puts the skill of an archive into the workspace. With a slug in the path it replaces that skill.
+func (h *Handler) install(r *http.Request, _ *pannier.Snapshot) (result pannier.InstallResult, err error) {
+	remove, err := removeRequest(r)
 	if err != nil {
-		return err
-	}
-	allow, err := queryBool(r, "allow_missing")
-	if err != nil {
-		return err
+		return result, err
 	}
 	accept, err := acceptRequest(r)
 	if err != nil {
-		return err
+		return result, err
 	}
 	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	format, ok := archiveTypes[media]
 	if !ok {
-		return &statusError{
+		return result, &statusError{
 			http.StatusUnsupportedMediaType, "unsupported_media_type", fmt.Sprintf("the body is said to be %.60q", media),
 			"send a tar.gz as application/gzip, or a zip as application/zip",
 		}
 	}
 	req := pannier.InstallRequest{
-		SourceKind: remove.SourceKind, Slug: slug, Expected: remove.Expected, DryRun: remove.DryRun, AllowMissing: allow, Accept: accept,
+		SourceKind: remove.SourceKind, Slug: remove.Slug, Expected: remove.Expected, DryRun: remove.DryRun,
+		AllowMissing: isSet(r, "allow_missing"), Accept: accept,
 	}
-	src := pannier.InstallSource{Body: patient(w, r), Format: format, Name: r.URL.Query().Get("file_name")}
-	result, _, err := h.Install(r.Context(), actorOf(r), req, src)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, r, result)
+	src := pannier.InstallSource{Body: r.Body, Format: format, Name: r.URL.Query().Get("file_name")}
+	result, _, err = h.Install(r.Context(), actorOf(r), req, src)
+	return result, err
 }
 
 // uninstall removes an installed skill.
-func (h *Handler) uninstall(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
-	return h.takeRemoval(w, r, h.Uninstall)
+func (h *Handler) uninstall(r *http.Request, _ *pannier.Snapshot) (result pannier.InstallResult, err error) {
+	req, err := removeRequest(r)
+	if err == nil {
+		result, _, err = h.Uninstall(r.Context(), actorOf(r), req)
+	}
+	return result, err
 }
 
 // rollback brings back the version of a skill before the newest one.
-func (h *Handler) rollback(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
-	return h.takeRemoval(w, r, h.Rollback)
-}
-
-func (h *Handler) takeRemoval(w http.ResponseWriter, r *http.Request, do func(context.Context, pannier.Actor, pannier.RemoveRequest) (pannier.InstallResult, *pannier.Snapshot, error)) error {
-	if err := h.mayWrite(r); err != nil {
-		return err
+func (h *Handler) rollback(r *http.Request, _ *pannier.Snapshot) (result pannier.InstallResult, err error) {
+	req, err := removeRequest(r)
+	if err == nil {
+		result, _, err = h.Rollback(r.Context(), actorOf(r), req)
 	}
-	req, err := removeRequest(r, r.PathValue("slug"))
-	if err != nil {
-		return err
-	}
-	result, _, err := do(r.Context(), actorOf(r), req)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, r, result)
+	return result, err
 }
 
 // removeRequest reads what the routes of installations have in common.
-func removeRequest(r *http.Request, slug string) (pannier.RemoveRequest, error) {
+func removeRequest(r *http.Request) (req pannier.RemoveRequest, err error) {
 	query := r.URL.Query()
-	req := pannier.RemoveRequest{Slug: slug, SourceKind: pannier.SourceKind(query.Get("source_kind"))}
-	var err error
+	req = pannier.RemoveRequest{Slug: r.PathValue("slug"), SourceKind: pannier.SourceKind(query.Get("source_kind")), DryRun: isSet(r, "dry_run")}
 	if query.Has("expected_fingerprint") {
-		if req.Expected, err = expectedFingerprint("expected_fingerprint", query.Get("expected_fingerprint")); err != nil {
-			return req, err
-		}
+		req.Expected, err = expectedFingerprint("expected_fingerprint", query.Get("expected_fingerprint"))
 	}
-	req.DryRun, err = queryBool(r, "dry_run")
 	return req, err
 }
 
@@ -155,18 +158,6 @@ func expectedFingerprint(parameter, text string) (pannier.Digest, error) {
 	return digest, nil
 }
 
-func queryBool(r *http.Request, name string) (bool, error) {
-	text := r.URL.Query().Get(name)
-	if text == "" {
-		return false, nil
-	}
-	value, err := strconv.ParseBool(text)
-	if err != nil {
-		return false, invalidParameter(name, fmt.Sprintf("%s is %.40q", name, text), "give 1 or 0")
-	}
-	return value, nil
-}
-
 // The bounds of an archive that comes in as a body: how long it may stand still, and how long the rest of the request may
 // take once it is here.
 const (
@@ -174,40 +165,33 @@ const (
 	installWithin = 2 * time.Minute
 )
 
-// patient reads a body that takes longer than a request may otherwise, as long as there is progress.
-func patient(w http.ResponseWriter, r *http.Request) io.Reader {
-	return &patientBody{http.NewResponseController(w), r.Body}
+// withoutReadDeadline replaces the deadline of the whole request by one that each read moves.
+func withoutReadDeadline(w http.ResponseWriter, body io.ReadCloser) io.ReadCloser {
+	return &progressBody{http.NewResponseController(w), body}
 }
 
-type patientBody struct {
+type progressBody struct {
 	connection *http.ResponseController
-	io.Reader
+	io.ReadCloser
 }
 
-// Read implements [io.Reader]. Where there are no deadlines to move, as within one process, none is in the way.
-func (p *patientBody) Read(b []byte) (int, error) {
+// Read implements [io.Reader]. A connection within the process has no deadlines.
+func (p *progressBody) Read(b []byte) (int, error) {
 	now := time.Now()
 	_ = p.connection.SetReadDeadline(now.Add(stillFor))
 	_ = p.connection.SetWriteDeadline(now.Add(stillFor + installWithin))
-	return p.Reader.Read(b)
+	return p.ReadCloser.Read(b)
 }
 
 // promote records a packet.
-func (h *Handler) promote(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
-	if err := h.mayWrite(r); err != nil {
-		return err
-	}
+func (h *Handler) promote(r *http.Request, _ *pannier.Snapshot) (recorded pannier.SkillPromotion, err error) {
 	text, err := io.ReadAll(r.Body)
 	if err != nil {
-		return &statusError{http.StatusBadRequest, "invalid_body", "the body can not be read: " + err.Error(), "send one JSON object of at most 1 MiB"}
+		return recorded, &statusError{http.StatusBadRequest, "invalid_body", "the body can not be read: " + err.Error(), "send one JSON object of at most 1 MiB"}
 	}
 	p, err := pannier.ParsePromotion(text)
 	if err != nil {
-		return err
+		return recorded, err
 	}
-	recorded, err := h.Promote(r.Context(), actorOf(r), p)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, r, recorded)
+	return h.Promote(r.Context(), actorOf(r), p)
 }

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 	"strconv"
@@ -29,46 +28,84 @@ type Mutations struct {
 	WriteUIDs []uint32
 }
 
-func (h *Handler) mutations() {
-	if h.PutEnvironment != nil {
-		h.handle("PUT /v1/environment", h.putEnvironment)
+var changeRoutes = []route{
+	{
+		pattern: "POST /v1/rescan", endpoint: returns((*Handler).rescan),
+		id: "rescan", summary: "Looks at everything again.",
+		parameters: []parameter{query("wait", "boolean", "Answers once a look that began after the call is served.")},
+	},
+	{
+		pattern: "GET /v1/environment", endpoint: returns((*Handler).environment),
+		id: "getEnvironment", summary: "What skills are judged by: names, never values.",
+	},
+	{
+		pattern: "PUT /v1/environment", endpoint: takes((*Handler).putEnvironment), bodySchema: environmentBody{}, scope: ScopeEnvironment,
+		id: "putEnvironment", summary: "Takes in what the agent's container offers.",
+		has: func(o *Options) bool { return o.PutEnvironment != nil },
+	},
+	{
+		pattern: "GET /v1/policy", endpoint: writes[pannier.PolicyList]((*Handler).policies),
+		id: "listPolicies", summary: "The policy of every skill.",
+	},
+	{
+		pattern: "PUT /v1/policy/{slug}", endpoint: takes((*Handler).setPolicy), scope: ScopeWrite,
+		id: "setPolicy", summary: "Changes the workspace layer of a skill's policy: a switch that is left out keeps its value, null takes it back.",
+		parameters: []parameter{query("source_kind", "string", "The kind of root; without it that of the skill is meant.")},
+		has:        func(o *Options) bool { return o.SetPolicy != nil },
+	},
+	{
+		pattern: "GET /v1/audit", endpoint: returns((*Handler).audit), early: true,
+		id: "listAudit", summary: "The newest entries of the audit log, newest first.",
+		parameters: []parameter{
+			query("slug", "string", "Only entries about this skill."),
+			{"limit", "query", "The most entries.", object{"type": "integer", "minimum": 1, "maximum": maxAudit, "default": usualAudit}},
+		},
+		has: func(o *Options) bool { return o.Audit != nil },
+	},
+}
+
+// rescanned is the answer to a rescan.
+type rescanned struct {
+	SnapshotVersion uint64         `json:"snapshot_version"`
+	Digest          pannier.Digest `json:"digest"`
+}
+
+// rescan looks at the disk again.
+func (h *Handler) rescan(r *http.Request, _ *pannier.Snapshot) (answer rescanned, err error) {
+	s, err := h.Rescan(r.Context(), isSet(r, "wait"))
+	if err != nil {
+		return answer, err
 	}
-	if h.SetPolicy != nil {
-		h.handle("PUT /v1/policy/{slug}", h.setPolicy, "source_kind")
-	}
-	if h.Scan != nil {
-		h.handle("POST /v1/skills/{slug}/scan", h.scan, "path", "accept", "reason")
-	}
-	if h.Acknowledge != nil {
-		h.handle("POST /v1/health/acknowledge", h.acknowledge)
-	}
-	if h.Audit != nil {
-		h.handleAlways("GET /v1/audit", h.audit, "slug", "limit")
-	}
+	return rescanned{s.Version, s.Digest}, nil
+}
+
+// environmentBody is an environment as an agent puts it, which may leave out what it does not know.
+type environmentBody struct {
+	OS     string                    `json:"os,omitempty"`
+	Arch   string                    `json:"arch,omitempty"`
+	Bins   []string                  `json:"bins,omitempty"`
+	Env    []string                  `json:"env,omitempty"`
+	Config []string                  `json:"config,omitempty"`
+	MCP    []string                  `json:"mcp,omitempty"`
+	Source pannier.EnvironmentSource `json:"source,omitempty"`
+	At     string                    `json:"at,omitempty"`
 }
 
 // environment answers with what skills are judged by.
-func (h *Handler) environment(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
+func (h *Handler) environment(_ *http.Request, s *pannier.Snapshot) (pannier.Environment, error) {
 	if h.Environment != nil {
-		return writeJSON(w, r, h.Environment())
+		return h.Environment(), nil
 	}
-	return writeJSON(w, r, s.Environment)
+	return s.Environment, nil
 }
 
 // putEnvironment takes in what the agent's container offers.
-func (h *Handler) putEnvironment(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
-	if err := h.mayPutEnvironment(r); err != nil {
-		return err
-	}
-	var env pannier.Environment
-	if err := readJSON(r, &env); err != nil {
-		return err
-	}
+func (h *Handler) putEnvironment(r *http.Request, _ *pannier.Snapshot, env pannier.Environment) (pannier.Environment, error) {
 	_, s, err := h.PutEnvironment(r.Context(), actorOf(r), env)
 	if err != nil {
-		return err
+		return pannier.Environment{}, err
 	}
-	return h.environment(w, r, s)
+	return h.environment(r, s)
 }
 
 // policies answers with the policy of every skill, and of what only a client has named.
@@ -97,43 +134,13 @@ func policiesOf(s *pannier.Snapshot) pannier.PolicyList {
 }
 
 // setPolicy changes the policy of a slug. Without source_kind, that of the skill that owns the slug is meant.
-func (h *Handler) setPolicy(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
-	if err := h.mayWrite(r); err != nil {
-		return err
-	}
-	var change pannier.PolicyChange
-	if err := readJSON(r, &change); err != nil {
-		return err
-	}
+func (h *Handler) setPolicy(r *http.Request, s *pannier.Snapshot, change pannier.PolicyChange) (pannier.Policy, error) {
 	key := pannier.PolicyKey{Slug: r.PathValue("slug"), SourceKind: pannier.SourceKind(r.URL.Query().Get("source_kind"))}
 	if e, ok := s.Lookup(key.Slug); ok && key.SourceKind == "" {
 		key.SourceKind = e.SourceKind
 	}
 	policy, _, err := h.SetPolicy(r.Context(), actorOf(r), key, change)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, r, policy)
-}
-
-// acknowledgement is the body that names a condition.
-type acknowledgement struct {
-	Condition string `json:"condition"`
-}
-
-// acknowledge ends a condition, and answers with health as it is then.
-func (h *Handler) acknowledge(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
-	if err := h.mayWrite(r); err != nil {
-		return err
-	}
-	var body acknowledgement
-	if err := readJSON(r, &body); err != nil {
-		return err
-	}
-	if _, err := h.Acknowledge(r.Context(), actorOf(r), body.Condition); err != nil {
-		return err
-	}
-	return writeJSON(w, r, h.Health())
+	return policy, err
 }
 
 // The bounds of how many audit entries are answered with.
@@ -143,20 +150,14 @@ const (
 )
 
 // audit answers with the newest entries of the audit log.
-func (h *Handler) audit(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
+func (h *Handler) audit(r *http.Request, _ *pannier.Snapshot) (list pannier.AuditList, err error) {
 	query := r.URL.Query()
-	limit := usualAudit
-	if text := query.Get("limit"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > maxAudit {
-			return invalidParameter("limit", fmt.Sprintf("limit is %q", text), fmt.Sprintf("give a number from 1 to %d", maxAudit))
-		}
-		limit = n
+	limit, err := strconv.Atoi(query.Get("limit"))
+	if err != nil { // it is left out
+		limit = usualAudit
 	}
 	_, slug := pannier.SplitQualified(query.Get("slug"))
 	entries, err := h.Audit(slug, limit)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, r, pannier.AuditList{Entries: append([]pannier.AuditEntry{}, entries...)})
+	list.Entries = append([]pannier.AuditEntry{}, entries...)
+	return list, err
 }

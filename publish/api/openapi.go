@@ -1,47 +1,37 @@
 package api
 
 import (
+	"cmp"
 	"net/http"
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 
 	"pannier"
 )
 
-// openAPIPattern is the route of the OpenAPI document.
-const openAPIPattern = "GET /openapi.json"
-
-// route of the OpenAPI document: what this handler answers, and nothing else.
-func (h *Handler) openAPIRoute() {
-	document := sync.OnceValues(func() (encoded, error) { return encode(h.openAPI()) })
-	h.handleAlways(openAPIPattern, func(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
-		answer, err := document()
-		if err != nil {
-			return err
-		}
-		writeEncoded(w, r, "application/json", answer)
-		return nil
-	})
+// writeOpenAPI answers with the document of the routes that the handler has.
+func (h *Handler) writeOpenAPI(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
+	document, err := h.openAPIText()
+	if err != nil {
+		return err
+	}
+	writeEncoded(w, r, "application/json", document)
+	return nil
 }
 
 // openAPI returns the OpenAPI document (OpenAPI Specification 3.1.1) of the routes that the handler has.
 func (h *Handler) openAPI() object {
 	s := schemas{named: object{}}
 	paths := object{}
-	for pattern := range h.patterns {
-		op, ok := operations[pattern]
-		if !ok {
-			continue
-		}
+	for pattern, route := range h.routes {
 		method, path := pathOf(pattern)
 		item, ok := paths[path].(object)
 		if !ok {
 			item = object{}
 			paths[path] = item
 		}
-		item[strings.ToLower(method)] = op.describe(s, method, path)
+		item[strings.ToLower(method)] = route.describe(s, method, path)
 	}
 	failed := object{
 		"description": "An error (RFC 9457).",
@@ -107,49 +97,15 @@ func pathOf(pattern string) (method, path string) {
 	return method, strings.ReplaceAll(path, "...}", "}")
 }
 
-// operation is what the document tells of a route.
-type operation struct {
-	id, summary string
-	// parameters are those of the query and the header; those of the path follow from it.
-	parameters []parameter
-	// body has the type of the request, nil where there is none.
-	body     any
-	optional bool     // the request may have no body
-	raw      []string // the media types of a body that is bytes
-	// answer has the type of the answer as JSON; nil where it has none.
-	answer any
-	// texts are the media types of an answer that is something else.
-	texts []string
-	// untagged is set where an answer to GET has no ETag.
-	untagged bool
-	// others are answers without a body, by status; with 101 there is no 200.
-	others map[string]string
-}
-
-// parameter is one of the query or of the header.
-type parameter struct {
-	name, in, description string
-	schema                any // as [schemas.shape] takes it
-}
-
-func query(name, kind, description string) parameter {
-	return parameter{name, "query", description, object{"type": kind}}
-}
-
-// queryList returns a parameter of the query that holds values with commas between.
-func queryList(name string, items any, description string) parameter {
-	return parameter{name, "query", description, listOf{items}}
-}
-
 // describe returns the operation object of a route.
-func (o operation) describe(s schemas, method, path string) object {
+func (o *route) describe(s schemas, method, path string) object {
 	described := object{
 		"operationId": o.id, "summary": o.summary, "tags": tagsOf(path), "parameters": o.describeParameters(s, path),
 		"responses": o.describeAnswers(s, method),
 	}
-	if o.body != nil {
+	if body := cmp.Or(o.bodySchema, o.body); body != nil {
 		described["requestBody"] = object{
-			"required": !o.optional, "content": object{"application/json": object{"schema": s.shape(o.body)}},
+			"required": !o.optional, "content": object{"application/json": object{"schema": s.shape(body)}},
 		}
 	}
 	if len(o.raw) > 0 {
@@ -162,7 +118,7 @@ func (o operation) describe(s schemas, method, path string) object {
 	return described
 }
 
-func (o operation) describeParameters(s schemas, path string) []any {
+func (o *route) describeParameters(s schemas, path string) []any {
 	all := []any{}
 	for rest := path; ; {
 		_, after, ok := strings.Cut(rest, "{")
@@ -190,7 +146,7 @@ var pathParameters = map[string]string{
 	"name": "The name of a command, a slug, or the name that a skill declares a command by; a slash is written %2F.",
 }
 
-func (o operation) describeAnswers(s schemas, method string) object {
+func (o *route) describeAnswers(s schemas, method string) object {
 	content := object{}
 	if o.answer != nil {
 		content["application/json"] = object{"schema": s.shape(o.answer)}

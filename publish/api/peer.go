@@ -110,30 +110,20 @@ func (h *Handler) scopeOf(p Peer) Scope {
 	return ScopeEnvironment
 }
 
-// mayWrite refuses peers that may not change anything but the environment, and callers that nobody knows.
-func (h *Handler) mayWrite(r *http.Request) error {
-	peer, ok := PeerFrom(r.Context())
-	if !ok {
-		return errMayNotWrite
-	}
-	return h.may(peer, ScopeWrite)
-}
-
-// mayPutEnvironment refuses tokens that may only read. Whoever may open the socket may put it: it is the agent that knows.
-func (h *Handler) mayPutEnvironment(r *http.Request) error {
-	peer, ok := PeerFrom(r.Context())
-	if !ok {
-		return nil
-	}
-	return h.may(peer, ScopeEnvironment)
-}
-
 var errMayNotWrite = &statusError{
 	http.StatusForbidden, "forbidden", "this user may read, and may not change anything",
 	"ask as root or as the sidecar's user, or name the uid with --write-uids",
 }
 
-func (h *Handler) may(peer Peer, needed Scope) error {
+// may refuses peers whose scope does not include the needed one. A caller that is not known may not write.
+func (h *Handler) may(r *http.Request, needed Scope) error {
+	peer, ok := PeerFrom(r.Context())
+	if !ok {
+		if needed == ScopeWrite {
+			return errMayNotWrite
+		}
+		return nil
+	}
 	scope := h.scopeOf(peer)
 	if scope.Includes(needed) {
 		return nil

@@ -8,8 +8,8 @@ import (
 )
 
 // peers answers with the workspaces that the agent can delegate to. They come and go without the snapshot.
-func (h *Handler) peers(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
-	return writeJSON(w, r, pannier.PeerList{Peers: append([]pannier.Peer{}, h.Peers()...)})
+func (h *Handler) peers(*http.Request, *pannier.Snapshot) (pannier.PeerList, error) {
+	return pannier.PeerList{Peers: append([]pannier.Peer{}, h.Peers()...)}, nil
 }
 
 // withPeers has sections tell of the peers of now. Only formats that read bodies tell of any, and their answers are not

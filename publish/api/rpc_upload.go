@@ -26,17 +26,7 @@ type Uploads interface {
 	Limits() pannier.UploadLimits
 }
 
-// uploadMethods adds the methods of uploads, and returns what takes in their frames with the bound of one.
-func (h *Handler) uploadMethods(methods map[string]rpc.Method) (binary func(*http.Request, io.Reader) rpc.Notification, maxBinary int64) {
-	if h.Uploads == nil {
-		return nil, 0
-	}
-	methods["skills/upload/start"] = rpc.Method{Answer: method(h, h.rpcUploadStart)}
-	methods["skills/upload/finish"] = rpc.Method{Answer: method(h, h.rpcUploadFinish)}
-	methods["skills/upload/abort"] = rpc.Method{Answer: method(h, h.rpcUploadAbort)}
-	methods["skills/upload/status"] = rpc.Method{Answer: method(h, h.rpcUploadStatus)}
-	return h.rpcChunk, h.Uploads.Limits().MaxChunk + psu1.MaxPrefix
-}
+func hasUploads(o *Options) bool { return o.Uploads != nil }
 
 type rpcUploadStartParams struct {
 	inWorkspace
@@ -58,9 +48,6 @@ type rpcUploadStarted struct {
 
 // rpcUploadStart is skills/upload/start.
 func (h *Handler) rpcUploadStart(r *http.Request, _ *pannier.Snapshot, p rpcUploadStartParams) (any, error) {
-	if err := h.mayWrite(r); err != nil {
-		return nil, err
-	}
 	sum, ok := psu1.ParseSHA256(p.SHA256)
 	if !ok {
 		return nil, &pannier.Refusal{Code: "upload.digest", Message: "sha256 is no SHA-256", Hint: "give that of the archive in 64 lower-case hexadecimal digits"}
@@ -84,9 +71,6 @@ type rpcUploadParams struct {
 
 // ofUpload asks of the upload that a call names.
 func (h *Handler) ofUpload(r *http.Request, p rpcUploadParams, ask func(ctx context.Context, owner, id string) (pannier.Upload, error)) (pannier.Upload, error) {
-	if err := h.mayWrite(r); err != nil {
-		return pannier.Upload{}, err
-	}
 	if p.UploadID == "" {
 		return pannier.Upload{}, &pannier.Refusal{Code: "upload.id", Message: "upload_id is empty", Hint: "give that of skills/upload/start"}
 	}
@@ -162,7 +146,7 @@ func (h *Handler) rpcChunk(r *http.Request, frame io.Reader) rpc.Notification {
 		err = h.checkWorkspace(c.WorkspaceID)
 	}
 	if err == nil {
-		err = h.mayWrite(r)
+		err = h.may(r, ScopeWrite)
 	}
 	switch {
 	case err != nil:

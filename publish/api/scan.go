@@ -70,27 +70,21 @@ func acceptRequest(r *http.Request) (req pannier.AcceptRequest, err error) {
 	return req, err
 }
 
-// scan scans a skill as it is now. What that finds can block it, so it is for those who may write.
-func (h *Handler) scan(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
-	if err := h.mayWrite(r); err != nil {
-		return err
-	}
+// scan scans a skill as it is now.
+func (h *Handler) scan(r *http.Request, s *pannier.Snapshot) (report pannier.ScanReport, err error) {
 	e, err := find(s, r.PathValue("slug"), r.URL.Query().Get("path"))
 	if err != nil {
-		return err
+		return report, err
 	}
 	req := pannier.ScanRequest{Withdraw: r.URL.Query().Get("accept") == pannier.AcceptNone}
 	if !req.Withdraw {
 		if req.Accept, err = acceptRequest(r); err != nil {
-			return err
+			return report, err
 		}
 	}
-	report, _, err := h.Scan(r.Context(), actorOf(r), e.Skill, req)
+	report, _, err = h.Scan(r.Context(), actorOf(r), e.Skill, req)
 	if errors.Is(err, pannier.ErrChanged) {
-		return errMoving
+		err = errMoving
 	}
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, r, report)
+	return report, err
 }

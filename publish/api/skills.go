@@ -13,15 +13,47 @@ import (
 	"pannier/publish/prompt"
 )
 
+var skillRoutes = []route{
+	{
+		pattern: "GET /v1/skills", endpoint: writes[pannier.List]((*Handler).list),
+		id: "listSkills", summary: "Every skill that was found, usable or not, by slug.",
+		parameters: []parameter{
+			{"state", "query", "Only the skills in this state.", pannier.State("")},
+			queryList("include", object{"type": "string", "enum": []string{"activity", "problems", "policy", "health"}}, "What to add to each skill. With activity, the ETag changes with each use of a skill."),
+		},
+	},
+	{
+		pattern: "GET /v1/skills/{slug}", endpoint: returns((*Handler).detail),
+		id: "getSkill", summary: "All that is known of one skill.",
+		parameters: []parameter{
+			query("path", "string", "The path of the skill directory that is meant; it reaches a skill that is shadowed."),
+			{"include", "query", "Adds when the skill was last used. The ETag then changes with each use.", object{"type": "string", "enum": []string{"activity"}}},
+		},
+	},
+	{
+		pattern: "GET /v1/skills/{slug}/content", endpoint: writes[pannier.Content]((*Handler).content),
+		id: "getContent", summary: "What an agent needs to follow a skill. Emits skill_loaded.", texts: []string{"text/markdown"},
+		parameters: []parameter{query("expand", "boolean", "Puts the skill directory, as the agent sees it, in the place of ${skill_dir} and {baseDir}.")},
+	},
+	{
+		pattern: "GET /v1/skills/{slug}/files/{path...}", endpoint: endpoint{serve: (*Handler).file},
+		id: "getFile", summary: "One file of a skill, byte for byte; its ETag is its digest. Emits skill_file_read.",
+		texts: []string{"text/plain", "application/octet-stream"}, has: func(o *Options) bool { return o.OpenFile != nil },
+	},
+	{
+		pattern: "POST /v1/skills/{slug}/scan", endpoint: returns((*Handler).scan), scope: ScopeWrite,
+		id: "scanSkill", summary: "Scans a skill as it is now.", has: func(o *Options) bool { return o.Scan != nil },
+		parameters: append([]parameter{query("path", "string", "The path of the skill directory that is meant.")}, acceptParameters...),
+	},
+}
+
 // list answers with the whole catalog, or with the skills of one state.
 func (h *Handler) list(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
-	state := pannier.State(r.URL.Query().Get("state"))
-	if state != "" && !slices.Contains(pannier.States(), state) {
-		return invalidParameter("state", fmt.Sprintf("there is no state %q", state), fmt.Sprintf("the states are %v", pannier.States()))
-	}
-	with, err := included(r)
-	if err != nil {
-		return err
+	query := r.URL.Query()
+	state, include := pannier.State(query.Get("state")), strings.Split(query.Get("include"), ",")
+	with := inclusion{
+		problems: slices.Contains(include, "problems"), policy: slices.Contains(include, "policy"),
+		health: slices.Contains(include, "health"), activity: slices.Contains(include, "activity"),
 	}
 	if with.activity { // changes with each use, so the answer is not kept
 		return writeJSON(w, r, h.listOf(s, state, with))
@@ -66,48 +98,20 @@ func (h *Handler) listOf(s *pannier.Snapshot, state pannier.State, with inclusio
 // inclusion says what a list holds of each skill beside the skill itself.
 type inclusion struct{ problems, policy, health, activity bool }
 
-// included reads which of it a request asks for.
-func included(r *http.Request) (with inclusion, err error) {
-	for part := range strings.SplitSeq(r.URL.Query().Get("include"), ",") {
-		switch part {
-		case "":
-		case "problems":
-			with.problems = true
-		case "policy":
-			with.policy = true
-		case "health":
-			with.health = true
-		case "activity":
-			with.activity = true
-		default:
-			return inclusion{}, invalidParameter("include", fmt.Sprintf("%q can not be included", part), "activity, health, policy and problems can")
-		}
-	}
-	return with, nil
-}
-
 // detail answers with all that is known of one skill. One that keeps changing is told without its frontmatter.
-func (h *Handler) detail(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
-	withActivity := false
-	switch r.URL.Query().Get("include") {
-	case "":
-	case "activity":
-		withActivity = true
-	default:
-		return invalidParameter("include", fmt.Sprintf("%.40q cannot be included", r.URL.Query().Get("include")), "give activity; a skill shows the rest anyway")
-	}
-	var d pannier.Detail
-	err := h.fresh(r.Context(), s, func(s *pannier.Snapshot) (err error) {
-		d, err = h.describe(r.Context(), s, r.PathValue("slug"), r.URL.Query().Get("path"))
+func (h *Handler) detail(r *http.Request, s *pannier.Snapshot) (d pannier.Detail, err error) {
+	query := r.URL.Query()
+	err = h.fresh(r.Context(), s, func(s *pannier.Snapshot) (err error) {
+		d, err = h.describe(r.Context(), s, r.PathValue("slug"), query.Get("path"))
 		return err
 	})
 	if err != nil && !errors.Is(err, errMoving) {
-		return err
+		return d, err
 	}
-	if withActivity {
+	if query.Get("include") == "activity" {
 		d.Activity = h.activity.of(h.Snapshot()).times(&d.Entry)
 	}
-	return writeJSON(w, r, d)
+	return d, nil
 }
 
 // describe returns what it could find out along with [pannier.ErrChanged].
@@ -187,8 +191,8 @@ func (h *Handler) content(w http.ResponseWriter, r *http.Request, s *pannier.Sna
 		return err
 	}
 	directory := path.Dir(prompt.Location(e.Skill, h.AgentWorkspace))
-	if doc.Body, err = expanded(r, doc.Body, directory); err != nil {
-		return err
+	if isSet(r, "expand") {
+		doc.Body = strings.NewReplacer("${skill_dir}", directory, "{baseDir}", directory).Replace(doc.Body)
 	}
 	if r.Method != http.MethodHead {
 		h.recordLoad(e)

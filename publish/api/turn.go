@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -12,15 +13,54 @@ import (
 	"pannier/publish/prompt"
 )
 
+var turnRoutes = []route{
+	{
+		pattern: "GET /v1/card", endpoint: writes[map[string]json.RawMessage]((*Handler).card),
+		id: "getCard", summary: "The agent card, byte for byte as it is pushed.",
+	},
+	{
+		pattern: "GET /.well-known/agent-card.json", endpoint: writes[map[string]json.RawMessage]((*Handler).card),
+		id: "getWellKnownCard", summary: "The agent card, where agents look for one.",
+	},
+	{
+		pattern: "GET /v1/prompt", endpoint: writes[pannier.Prompt]((*Handler).prompt),
+		id: "getPrompt", summary: "The skills section of the system prompt for what is automatically available.", texts: []string{"text/plain"},
+		parameters: []parameter{
+			query("format", "string", "The format of the section."),
+			query("max_chars", "integer", "The most characters that it may have; 0 is no limit."),
+		},
+	},
+	{
+		pattern: "POST /v1/prompt", endpoint: endpoint{(*Handler).turnPrompt, pannier.Turn{}, pannier.Prompt{}},
+		id: "promptTurn", summary: "The skills section of the system prompt for a turn. Emits turn_resolved.", texts: []string{"text/plain"},
+	},
+	{
+		pattern: "POST /v1/resolve", endpoint: endpoint{(*Handler).resolve, pannier.Turn{}, pannier.Resolution{}},
+		id: "resolveTurn", summary: "Which skills are active in a turn, and their prompt. Emits turn_resolved.",
+		parameters: []parameter{query("verbose", "boolean", "Tells of every skill that is not active, named or not.")},
+	},
+	{
+		pattern: "GET /v1/commands", endpoint: writes[pannier.CommandList]((*Handler).listCommands),
+		id: "listCommands", summary: "What can be given to the agent by name, by slug.", has: hasCommands,
+	},
+	{
+		pattern: "POST /v1/commands/{name}", endpoint: returns((*Handler).runCommand), bodySchema: pannier.CommandCall{}, optional: true,
+		id: "runCommand", summary: "What an agent needs to follow a command. Emits skill_loaded and skill_invoked.", has: hasCommands,
+	},
+	{
+		pattern: "GET /v1/peers", endpoint: returns((*Handler).peers), early: true,
+		id: "listPeers", summary: "The workspaces that the agent can delegate to, by the order of the platforms, then by id.",
+		has: func(o *Options) bool { return o.Peers != nil },
+	},
+}
+
 // resolve answers with the skills that are active in a turn, and their prompt.
 func (h *Handler) resolve(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
 	turn, err := h.readTurn(r)
 	if err != nil {
 		return err
 	}
-	if turn.Verbose, err = queryFlag(r, "verbose"); err != nil {
-		return err
-	}
+	turn.Verbose = isSet(r, "verbose")
 	answer := h.shared.take()
 	defer h.shared.giveBack(answer)
 	if err := h.answer(r.Context(), s, turn, answer); err != nil {
@@ -30,19 +70,6 @@ func (h *Handler) resolve(w http.ResponseWriter, r *http.Request, s *pannier.Sna
 	answer.body = answer.appendJSON(answer.body)
 	writeEncoded(w, r, "application/json", encoded{body: answer.body})
 	return nil
-}
-
-// queryFlag reads a parameter of the query that is on or off.
-func queryFlag(r *http.Request, name string) (bool, error) {
-	text := r.URL.Query().Get(name)
-	if text == "" {
-		return false, nil
-	}
-	value, err := strconv.ParseBool(text)
-	if err != nil {
-		return false, invalidParameter(name, fmt.Sprintf("%s is %.40q", name, text), "give 1 or 0")
-	}
-	return value, nil
 }
 
 // tellWidened tells of a turn in which skills add to the caller's tools, so that whoever reads the events later can see how
@@ -144,11 +171,7 @@ func (h *Handler) promptQuery(r *http.Request) (turn pannier.Turn, err error) {
 	}
 	query := r.URL.Query()
 	turn.Format = query.Get("format")
-	if text := query.Get("max_chars"); text != "" {
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			return turn, invalidParameter("max_chars", fmt.Sprintf("max_chars is %q", text), "give a number of characters; 0 is no limit")
-		}
+	if n, err := strconv.Atoi(query.Get("max_chars")); err == nil {
 		turn.Limits.MaxChars = &n
 	}
 	return h.complete(turn)
@@ -196,30 +219,4 @@ func (h *Handler) card(w http.ResponseWriter, r *http.Request, _ *pannier.Snapsh
 		return err
 	}
 	return writeBody(w, r, "application/json", c.JSON)
-}
-
-// rescan looks at the disk again.
-func (h *Handler) rescan(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
-	wait, err := queryFlag(r, "wait")
-	if err != nil {
-		return err
-	}
-	s, err := h.Rescan(r.Context(), wait)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, r, map[string]any{"snapshot_version": s.Version, "digest": s.Digest})
-}
-
-// health answers with what is wrong.
-func (h *Handler) health(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
-	return writeJSON(w, r, h.Health())
-}
-
-// ready answers with success once a snapshot is served, and never takes that back.
-func (h *Handler) ready(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
-	if s == nil {
-		return errNotReady
-	}
-	return writeBody(w, r, "text/plain; charset=utf-8", []byte("ready\n"))
 }

@@ -1,0 +1,236 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pannier"
+)
+
+// route declares a route. The router, the checks of its requests, the scope that a token needs, its operation in the OpenAPI
+// document and the check of docs/API.md follow from it.
+type route struct {
+	pattern string // as [http.ServeMux] takes it
+	endpoint
+	id, summary string
+	// scope is what a token must allow; empty is ScopeRead.
+	scope Scope
+	// parameters are those of the query and the header. Those of the path follow from the pattern.
+	parameters []parameter
+	// has reports whether a handler with these options has the route; nil is always.
+	has func(*Options) bool
+	// early routes answer before the first snapshot.
+	early bool
+
+	bodySchema any      // in the place of the type of the body, where that says too little
+	optional   bool     // the request may have no body
+	raw        []string // the media types of a body that is bytes
+	// texts are the media types of an answer that is not JSON.
+	texts []string
+	// untagged is set where an answer to GET has no ETag.
+	untagged bool
+	// others are answers without a body, by status; with 101 there is no 200.
+	others map[string]string
+	// anyQuery is set where the query is not checked.
+	anyQuery bool
+}
+
+// serveFunc answers a request, or fails with an error that [Handler.fail] can write.
+type serveFunc func(*Handler, http.ResponseWriter, *http.Request, *pannier.Snapshot) error
+
+// endpoint is a handler with the types of its request body and its answer.
+type endpoint struct {
+	serve        serveFunc
+	body, answer any // zero values; nil for none
+}
+
+// returns is an endpoint that answers with what a function returns, as JSON.
+func returns[T any](answer func(*Handler, *http.Request, *pannier.Snapshot) (T, error)) endpoint {
+	return writes[T](func(h *Handler, w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
+		value, err := answer(h, r, s)
+		if err != nil {
+			return err
+		}
+		return writeJSON(w, r, value)
+	})
+}
+
+// takes is an endpoint that reads a body of JSON and answers with what a function returns for it, as JSON.
+func takes[B, T any](answer func(*Handler, *http.Request, *pannier.Snapshot, B) (T, error)) endpoint {
+	e := returns(func(h *Handler, r *http.Request, s *pannier.Snapshot) (answered T, err error) {
+		var body B
+		if err := readJSON(r, &body); err != nil {
+			return answered, err
+		}
+		return answer(h, r, s, body)
+	})
+	e.body = *new(B)
+	return e
+}
+
+// writes is an endpoint that writes an answer of a type itself.
+func writes[T any](serve serveFunc) endpoint { return endpoint{serve: serve, answer: *new(T)} }
+
+// routes returns every route.
+func routes() []route {
+	return slices.Concat(skillRoutes, turnRoutes, changeRoutes, installRoutes, streamRoutes, probeRoutes)
+}
+
+// parameter is one of the query or of the header. Its schema says which values are accepted.
+type parameter struct {
+	name, in, description string
+	schema                any // as [schemas.shape] takes it
+}
+
+func query(name, kind, description string) parameter {
+	return parameter{name, "query", description, object{"type": kind}}
+}
+
+// queryList returns a parameter of the query that holds values with commas between.
+func queryList(name string, items any, description string) parameter {
+	return parameter{name, "query", description, listOf{items}}
+}
+
+// check refuses a value that does not fit the schema. An empty one counts as left out.
+func (p parameter) check(text string) error {
+	list, ok := p.schema.(listOf)
+	if !ok {
+		return p.checkValue(p.schema, text)
+	}
+	for item := range strings.SplitSeq(text, ",") {
+		if err := p.checkValue(list.items, item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p parameter) checkValue(schema any, text string) error {
+	if text == "" {
+		return nil
+	}
+	kind, _ := schema.(object)
+	detail, hint := fmt.Sprintf("%s is %.40q", p.name, text), ""
+	switch kind["type"] {
+	case "boolean":
+		if _, err := strconv.ParseBool(text); err != nil {
+			hint = "give 1 or 0"
+		}
+	case "integer":
+		n, err := strconv.Atoi(text)
+		least, bounded := kind["minimum"].(int)
+		most, _ := kind["maximum"].(int)
+		if err != nil || bounded && (n < least || n > most) {
+			hint = "give a whole number"
+			if bounded {
+				hint = fmt.Sprintf("give a number from %d to %d", least, most)
+			}
+		}
+	default:
+		values, ok := words[reflect.TypeOf(schema)]
+		if enum, given := kind["enum"].([]string); given {
+			values, ok = anyOf(enum...), true
+		}
+		if ok && !slices.ContainsFunc(values, func(v any) bool { return fmt.Sprint(v) == text }) {
+			hint = "give " + strings.Trim(strings.ReplaceAll(fmt.Sprint(values), " ", ", "), "[]")
+		}
+	}
+	if hint == "" {
+		return nil
+	}
+	return invalidParameter(p.name, detail, hint)
+}
+
+// isSet reads a boolean parameter of the query, which has been checked.
+func isSet(r *http.Request, name string) bool {
+	value, _ := strconv.ParseBool(r.URL.Query().Get(name))
+	return value
+}
+
+// add adds a route to the router.
+func (h *Handler) add(route route) {
+	h.metrics.prepare(route.pattern)
+	h.routes[route.pattern] = route
+	h.mux.HandleFunc(route.pattern, func(w http.ResponseWriter, r *http.Request) {
+		s := h.Snapshot()
+		err := h.check(&route, r, s)
+		if err == nil {
+			if len(route.raw) > 0 {
+				r.Body = withoutReadDeadline(w, r.Body)
+			}
+			err = route.serve(h, w, r, s)
+		}
+		if err != nil {
+			h.fail(w, r, err)
+		}
+	})
+}
+
+// check refuses what must not reach the handler of a route.
+func (h *Handler) check(route *route, r *http.Request, s *pannier.Snapshot) error {
+	values, err := route.readQuery(r)
+	if err != nil {
+		return err
+	}
+	if s == nil && !route.early {
+		return errNotReady
+	}
+	if route.scope != "" {
+		if err := h.may(r, route.scope); err != nil {
+			return err
+		}
+	}
+	if len(values) == 0 {
+		return nil
+	}
+	for _, p := range route.parameters {
+		if p.in != "query" {
+			continue
+		}
+		if err := p.check(values.Get(p.name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readQuery refuses a query that cannot be parsed, a parameter that the route does not have, and a second value of one that it
+// has.
+func (o *route) readQuery(r *http.Request) (url.Values, error) {
+	if r.URL.RawQuery == "" || o.anyQuery {
+		return nil, nil
+	}
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, &statusError{http.StatusBadRequest, "invalid_query", "invalid query: " + err.Error(), "escape what is special in a URL"}
+	}
+	known := o.query()
+	for name, given := range values {
+		if !slices.Contains(known, name) {
+			hint := "this route has no parameters"
+			if len(known) > 0 {
+				hint = "this route has " + strings.Join(known, ", ")
+			}
+			return nil, &statusError{http.StatusBadRequest, "unknown_parameter", fmt.Sprintf("unknown parameter %.40q", name), hint}
+		}
+		if len(given) > 1 {
+			return nil, invalidParameter(name, name+" is given more than once", "give it once")
+		}
+	}
+	return values, nil
+}
+
+// query returns the names of the parameters of the query.
+func (o *route) query() (names []string) {
+	for _, p := range o.parameters {
+		if p.in == "query" {
+			names = append(names, p.name)
+		}
+	}
+	return names
+}
