@@ -89,6 +89,7 @@ is needed.`,
 		p.uninstallByFiles(p.uninstallCommand()), p.rollbackCommand(), p.byFilesAPI(p.publishCommand(), (*remoteFiles).publish, "to"), p.promoteCommand(), p.auditLogCommand(),
 		p.healthCommand(), p.socketCommand(), p.policyCommand(), p.scanCommand(), p.environmentCommand(), p.eventsCommand(), p.replayCommand(), p.probeCommand(), p.tokenCommand(), p.platformCommand(), p.versionCommand(), p.manCommand(),
 	)
+	checkDefaultCommands(p.root)
 	explainUsage(p.root)
 	p.completeArguments()
 	return p.root

@@ -302,10 +302,10 @@ func (c *sidecar) report(before, s *pannier.Snapshot) {
 		c.announced = update.Digest
 		c.events.emit(pannier.EventCatalogUpdated, update)
 	}
+	logSkills(c.log, before, s) // before the events: see terminalLog.reported
 	for _, warning := range registry.Warnings(before, s) {
 		c.events.emit(pannier.EventSkillWarning, warning)
 	}
-	logSkills(c.log, before, s)
 	c.takeovers.Observe(before, s)
 	for _, change := range transitions {
 		c.events.emit(pannier.EventSkillStateChanged, change)

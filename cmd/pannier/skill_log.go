@@ -46,10 +46,10 @@ func skillLines(s *pannier.Snapshot) (lines []skillLine) {
 			continue
 		}
 		if at := slices.IndexFunc(e.Problems, func(p pannier.Problem) bool { return p.Severity == pannier.SeverityError }); at >= 0 {
-			lines = append(lines, problemLine("skill is broken", e, e.Problems[at]))
+			lines = append(lines, problemLine(logBroken, e, e.Problems[at]))
 		}
 		if at := slices.IndexFunc(e.Problems, func(p pannier.Problem) bool { return p.Code == pannier.CodeRuntimeValue }); at >= 0 {
-			lines = append(lines, problemLine("runtime of a skill is malformed", e, e.Problems[at]))
+			lines = append(lines, problemLine(logMalformed, e, e.Problems[at]))
 		}
 		for _, r := range e.Reasons {
 			if r.Code == pannier.ReasonRuntimeIncompatible {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -15,9 +16,11 @@ import (
 
 // Messages of records that [terminalLog] prints in its own way.
 const (
-	logServing = "serving"
-	logReady   = "ready"
-	logChanged = "skills changed"
+	logServing   = "serving"
+	logReady     = "ready"
+	logChanged   = "skills changed"
+	logBroken    = "skill is broken"
+	logMalformed = "runtime of a skill is malformed"
 )
 
 // logReport logs what no event says: that the sidecar is ready, with its addresses, and which skills changed without a change of
@@ -52,6 +55,10 @@ type terminalLog struct {
 	to    io.Writer
 	level hclog.Level
 	paint palette
+
+	mu sync.Mutex
+	// reported are the problems that a record told, with their places, until the event of the same problem follows.
+	reported map[string]bool
 }
 
 // Accept implements [hclog.SinkAdapter].
@@ -83,6 +90,8 @@ func (l *terminalLog) record(name string, level hclog.Level, message string, fie
 	case message == logChanged:
 		slugs, _ := fieldOf(fields, "slugs").([]string)
 		return l.paint.summary(eventSummary{subject: someOf(slugs), text: "changed"}, 0)
+	case message == logBroken || message == logMalformed:
+		l.report(fmt.Sprint(fieldOf(fields, "at")) + ": " + fmt.Sprint(fieldOf(fields, "problem")))
 	case level == hclog.Info && (module == "devplatform" || strings.HasPrefix(message, "serving ") || strings.HasPrefix(message, embeddedName)):
 		return "" // the ready line and card_pushed have it
 	}
@@ -105,6 +114,10 @@ func (l *terminalLog) event(kind pannier.EventType, fields []any) string {
 	switch kind {
 	case pannier.EventCatalogUpdated, pannier.EventCardRejected: // see logChanged, the state changes, and the warning with its hint
 		return ""
+	case pannier.EventSkillWarning:
+		if detail, _ := data["detail"].(string); l.wasReported(printable(detail)) {
+			return ""
+		}
 	case pannier.EventSkillScanned:
 		if data["decision"] == string(pannier.ScanAllow) {
 			return ""
@@ -119,6 +132,25 @@ func (l *terminalLog) event(kind pannier.EventType, fields []any) string {
 		line += l.detail("hint:", "run `pannier health "+s.subject+"` to see what to do")
 	}
 	return line
+}
+
+// report records that a record told a problem.
+func (l *terminalLog) report(problem string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.reported == nil || len(l.reported) >= 2*maxSkillLines {
+		l.reported = map[string]bool{}
+	}
+	l.reported[problem] = true
+}
+
+// wasReported reports whether a record told the problem of an event, once for each record.
+func (l *terminalLog) wasReported(problem string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	was := l.reported[problem]
+	delete(l.reported, problem)
+	return was
 }
 
 // ready returns the summary of a start.

@@ -100,13 +100,16 @@ func TestRunOnATerminal(t *testing.T) {
 	s.command(t, "policy", "set", "one", "--enabled=false")
 	shows(t, shown, at+`one changed: eligible → disabled \(workspace policy\)\r\n`)
 	writeIn(t, w, `printf -- '---\nname: three\ntags: [x\n---\n' > skills/three/SKILL.md`)
-	shows(t, shown, at+"three warning: .*SKILL.md:3: .*\r\n +hint: run `pannier health three`")
+	shows(t, shown, at+`warning: skill is broken: skills/three/SKILL.md:3: .* \(skill three\)\r\n +hint: `)
 	writeIn(t, w, "rm -r skills/three")
 	shows(t, shown, at+`three removed\r\n`)
 	if code := s.terminate(t); code != exitYes {
 		t.Errorf("exit code %d", code)
 	}
 	shows(t, shown, at+`stopped \(cause terminated.*\)\r\n`)
+	if lines := strings.Count(shown.String(), "three/SKILL.md:3: "); lines != 1 {
+		t.Errorf("%d lines on one problem:\n%s", lines, shown)
+	}
 	if text := shown.String(); strings.Contains(text, "\x1b") || strings.Contains(text, "sha256:") || strings.Contains(text, "[INFO]") {
 		t.Errorf("it shows escapes, whole digests or lines of the text log:\n%s", text)
 	}
@@ -201,11 +204,15 @@ func TestTerminalLog(t *testing.T) {
 	l.Accept("pannier.platform", hclog.Warn, "card refused", "digest", digest.String(), "error", io.ErrUnexpectedEOF, "hint", "check the token", "took", 3*time.Second)
 	l.Accept("pannier.platform", hclog.Error, "\x1b[2Jlost\n")
 	l.Accept("pannier", hclog.Warn, "skill is broken", "skill", "pdf", "at", "skills/pdf/SKILL.md:3", "problem", "no mapping", "hint", "mend it")
+	for range 2 { // a record stands for one event
+		l.Accept("pannier.event", hclog.Info, "skill_warning", "seq", 1, "name", "pdf", "kind", "k", "detail", "skills/pdf/SKILL.md:3: no mapping")
+	}
 	l.Accept("pannier", hclog.Debug, "looked")
 	got := slices.Collect(strings.Lines(regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d `).ReplaceAllString(out.String(), "")))
 	want := []string{
 		"warning: card refused: unexpected EOF (digest " + digest.String()[7:19] + ", took 3s)\n", "         hint: check the token\n", "error: [2Jlost\n",
 		"warning: skill is broken: skills/pdf/SKILL.md:3: no mapping (skill pdf)\n", "         hint: mend it\n",
+		"pdf warning: skills/pdf/SKILL.md:3: no mapping (k)\n", "         hint: run `pannier health pdf` to see what to do\n",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)

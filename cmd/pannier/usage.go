@@ -21,6 +21,26 @@ func explainUsage(cmd *cobra.Command) {
 	}
 }
 
+// checkDefaultCommands lets the commands of the library, completion and help, refuse what they do not know.
+func checkDefaultCommands(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		switch cmd.Name() {
+		case "completion":
+			cmd.Args, cmd.RunE = noSuchCommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		case "help":
+			cmd.Args = func(cmd *cobra.Command, args []string) error {
+				found, rest, err := cmd.Root().Find(args)
+				if err != nil || !found.HasSubCommands() {
+					return err
+				}
+				return noSuchCommand(found, rest)
+			}
+		}
+	}
+}
+
 // argumentError returns which argument of a command is missing or one too many, where err says that the number is wrong.
 func argumentError(cmd *cobra.Command, args []string, err error) error {
 	if _, ok := errors.AsType[*exitError](err); ok || err == nil {

@@ -30,6 +30,10 @@ func TestWrongUsage(t *testing.T) {
 		{"list --state", "flag --state needs a value", "write --state=VALUE: "},
 		{"audit-log list --limit x", `invalid value "x" for --limit`, "give a number: "},
 		{"resolve --verbose=maybe", `invalid value "maybe" for --verbose`, "give true or false: "},
+		{"completion basj", `unknown command "basj" for "pannier completion"; did you mean "bash"?`, `run "pannier completion --help" to see all commands`},
+		{"completion bash x", `unexpected argument "x" for "pannier completion bash"`, `use it as "pannier completion bash"; run "pannier completion bash --help"`},
+		{"help lisst", `unknown command "lisst" for "pannier"; did you mean "list"?`, `run "pannier --help" to see all commands`},
+		{"help policy sett", `unknown command "sett" for "pannier policy"; did you mean "set"?`, `run "pannier policy --help" to see all commands`},
 		{"audit --json --sarif", "only one of --json, --sarif can be given", "leave the others out"},
 	} {
 		code, out, complaint := runHere(t, strings.Fields(tt.line)...)
