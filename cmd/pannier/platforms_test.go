@@ -17,6 +17,7 @@ import (
 	"pannier"
 	"pannier/config"
 	"pannier/publish/molecule"
+	"pannier/publish/molecule/dev"
 )
 
 const peerID = "0e5f6b0e-3c52-4d0e-9f4e-0f4a3c9a2b11"
@@ -161,7 +162,7 @@ func (p *platformUnderTest) register(t *testing.T, id, token, card string) strin
 		t.Fatal(err)
 	}
 	defer res.Body.Close()
-	var made molecule.RegisterResponse
+	var made dev.RegisterResponse
 	if err := json.NewDecoder(res.Body).Decode(&made); err != nil || res.StatusCode != http.StatusOK {
 		t.Fatalf("register: %s %v", res.Status, err)
 	}

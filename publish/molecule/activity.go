@@ -13,11 +13,11 @@ import (
 	"pannier/publish/push"
 )
 
-// activityTimeout bounds what telling of a promotion takes: activity and heartbeat together.
+// activityTimeout bounds activity and heartbeat together.
 const activityTimeout = 5 * time.Second
 
-// announce tells the platform of a promotion once. A heartbeat replaces all that the one before said, so this one repeats what
-// the platform shows of it.
+// announce reports a promotion once. A heartbeat replaces every field of the one before, so this one repeats what the
+// platform shows of it.
 func (p *Promoter) announce(ctx context.Context, promotion pannier.Promotion, heartbeat bool) error {
 	ctx, cancel := context.WithTimeout(ctx, activityTimeout)
 	defer cancel()
@@ -33,7 +33,7 @@ func (p *Promoter) announce(ctx context.Context, promotion pannier.Promotion, he
 	return p.report(ctx, p.heartbeat, beat)
 }
 
-// lastHeartbeat returns what the platform shows of the agent's newest heartbeat; what it does not show is zero.
+// lastHeartbeat returns what the platform shows of the agent's newest heartbeat; other fields are zero.
 func (p *Promoter) lastHeartbeat(ctx context.Context) (beat HeartbeatRequest) {
 	_, _, _ = p.do(ctx, Call{Method: http.MethodGet, Target: p.workspace, Limit: maxDescriptionBytes, take: func(body io.Reader) error {
 		d := newBoundedDecoder(body)
@@ -59,7 +59,7 @@ func (p *Promoter) lastHeartbeat(ctx context.Context) (beat HeartbeatRequest) {
 	return beat
 }
 
-// promotionTask is what the canvas knows a promotion under way by.
+// promotionTask is the prefix by which the canvas recognizes a promotion.
 const promotionTask = "Skill promotion: "
 
 func promotionMetadata(promotion pannier.Promotion) PromotionMetadata {
@@ -74,7 +74,7 @@ func promotionMetadata(promotion pannier.Promotion) PromotionMetadata {
 	}
 }
 
-// report posts a value to the platform. A token that is refused is read again, and counts where it is another one.
+// report posts a value to the platform, once more if the token was refused and has been replaced.
 func (p *Promoter) report(ctx context.Context, target *url.URL, value any) error {
 	body, err := json.Marshal(value)
 	if err != nil {

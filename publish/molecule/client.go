@@ -13,7 +13,8 @@ import (
 	"pannier/publish/push"
 )
 
-// What a request can end with besides the errors of net/http. [Client.Call] returns errors that are one of the exported ones.
+// What a request can end with besides the errors of net/http. [Client.Call] returns errors that are one of the exported
+// ones.
 var (
 	ErrToken    = errors.New("read token")
 	ErrTooLarge = errors.New("the answer is too large")
@@ -52,8 +53,8 @@ type Call struct {
 	Body   []byte // JSON; nil for none
 	// Limit bounds the answer, in bytes; a larger one is [ErrTooLarge].
 	Limit int64
-	// Timeout is of the whole request, which also ends with its context. With 0 it is 15 s, and a request in flight has 2 s when
-	// its context ends.
+	// Timeout is of the whole request, which also ends with its context. With 0 it is 15 s, and a request in flight has
+	// 2 s when its context ends.
 	Timeout time.Duration
 
 	token string

@@ -8,14 +8,15 @@ import (
 	"strings"
 )
 
-// boundedDecoder reads JSON of any size from a stream and keeps little of it: a value that is too large is read past, and costs
-// nobody else his place. It judges nothing of what is between brackets and commas: encoding/json refuses a whole list for
-// one value in it that is nested too deeply, and anybody may publish such a card.
+// boundedDecoder reads JSON of any size from a stream and keeps little of it: a value that is too large is skipped. It
+// protects from a peer that publishes a card of many megabytes, or one that is nested so deeply that encoding/json
+// refuses the whole list: such a card costs neither the memory of the sidecar nor the other peers their place. It does
+// not validate what is between brackets and commas.
 type boundedDecoder struct{ r *bufio.Reader }
 
 func newBoundedDecoder(r io.Reader) boundedDecoder { return boundedDecoder{bufio.NewReader(r)} }
 
-// enter reads the bracket that a list or an object begins with. Where something else stands there, it stays.
+// enter reads the bracket that begins a list or an object. Anything else is not read.
 func (d boundedDecoder) enter(bracket byte) (ok bool, err error) {
 	for {
 		c, err := d.r.ReadByte()
@@ -30,8 +31,8 @@ func (d boundedDecoder) enter(bracket byte) (ok bool, err error) {
 	}
 }
 
-// part reads up to one of the stops, or to the bracket that closes what it is in, and returns which it was. The text before
-// it is nil where it has more bytes than keep.
+// part reads up to one of the stops, or to the closing bracket, and returns which it was. The text before it is nil if
+// it has more bytes than keep.
 func (d boundedDecoder) part(stops string, keep int) (text []byte, stop byte, err error) {
 	depth, quoted, escaped := 0, false, false
 	for {
@@ -62,8 +63,8 @@ func (d boundedDecoder) part(stops string, keep int) (text []byte, stop byte, er
 	}
 }
 
-// members reads the rest of an object, and returns the values that keep has room for, as they stand there; those that are
-// larger than that are nil. Of members with one key the last counts.
+// members reads the rest of an object and returns the encoded values of the keys for which keep is not 0; those of more
+// bytes than that are nil. Of members with the same key the last counts.
 func (d boundedDecoder) members(keep func(key string) int) (members map[string]json.RawMessage, err error) {
 	members = map[string]json.RawMessage{}
 	for stop := byte(','); stop == ','; {
@@ -75,7 +76,7 @@ func (d boundedDecoder) members(keep func(key string) int) (members map[string]j
 			continue
 		}
 		var key string
-		_ = json.Unmarshal(text, &key) // one that can not be read is empty, and nobody keeps that
+		_ = json.Unmarshal(text, &key) // an invalid key is empty, which keep does not list
 		if value, stop, err = d.part(",", keep(key)); err != nil {
 			return nil, err
 		}
@@ -86,5 +87,5 @@ func (d boundedDecoder) members(keep func(key string) int) (members map[string]j
 	return members, nil
 }
 
-// maxKeyBytes is far more than a key has that anybody looks for, with all of it written as escapes.
+// maxKeyBytes is far more than any key that is looked up, even if all of it is escaped.
 const maxKeyBytes = 256

@@ -9,19 +9,14 @@ import (
 	"pannier"
 )
 
-// droppedKeys are the top-level keys of the registered card that the newest push had no room for.
+// droppedKeys are the top-level keys of the registered card that the newest push had no room for. Without the
+// condition, what another writer registers would vanish unexplained once our card grows towards card_max_bytes.
 type droppedKeys struct {
 	keys  []string // sorted
 	since time.Time
 }
 
-// The bounds of what is told of them: they are somebody else's texts.
-const (
-	droppedTold     = 10
-	droppedKeyBytes = 64
-)
-
-const hintUnkept = "see what else writes so much into the workspace's card; where it is meant to be there, raise card_max_bytes, or shorten examples, tags and descriptions of the skills"
+const hintDropped = "see what else writes so much into the workspace's card; where it is meant to be there, raise card_max_bytes, or shorten examples, tags and descriptions of the skills"
 
 func (d *droppedKeys) set(keys []string) {
 	if !slices.Equal(d.keys, keys) {
@@ -35,20 +30,22 @@ func (d *droppedKeys) conditions(subject string) []pannier.Condition {
 	}
 	return []pannier.Condition{{
 		Code: "card_foreign_keys_dropped", Severity: pannier.SeverityWarning, Since: d.since, Subject: subject,
-		Message: "the card has no room for what others have written beside it: " + d.words(), Hint: hintUnkept,
+		Message: "the card has no room for what others have written beside it: " + d.words(), Hint: hintDropped,
 	}}
 }
 
+// words lists the keys within bounds: they are texts of other writers.
 func (d *droppedKeys) words() string {
-	var told []string
-	for _, key := range d.keys[:min(len(d.keys), droppedTold)] {
-		if len(key) > droppedKeyBytes {
-			key = key[:droppedKeyBytes] + "..."
+	const maxKeys, maxBytes = 10, 64
+	var words []string
+	for _, key := range d.keys[:min(len(d.keys), maxKeys)] {
+		if len(key) > maxBytes {
+			key = key[:maxBytes] + "..."
 		}
-		told = append(told, printable(strings.ToValidUTF8(key, "")))
+		words = append(words, printable(strings.ToValidUTF8(key, "")))
 	}
-	if more := len(d.keys) - droppedTold; more > 0 {
-		told = append(told, fmt.Sprintf("and %d more", more))
+	if more := len(d.keys) - maxKeys; more > 0 {
+		words = append(words, fmt.Sprintf("and %d more", more))
 	}
-	return strings.Join(told, ", ")
+	return strings.Join(words, ", ")
 }

@@ -148,7 +148,7 @@ func TestRedirectsThatAreNotFollowed(t *testing.T) {
 		{"other scheme", 308, "https://" + otherHost + "/x", "push card: the platform answered 308 and pointed to https://" + otherHost + "/x"},
 		{"other method", 303, "/login?secret=1", "/login"},
 		{"endless", 307, "/registry/update-card", "itself again and again"},
-		{"not a URL", 307, "http://user:pass@[", "an address that can not be read"},
+		{"not a URL", 307, "http://user:pass@[", "an address that cannot be read"},
 		{"nowhere", 307, "", "push card: the platform answered 307 Temporary Redirect"},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// ownKeys are the top-level keys of a card that pannier writes. What another writer has put there is never kept, also
-// where a card of ours lacks one; for url see [merge].
+// ownKeys are the top-level keys of a card that pannier writes. They are never kept of the registered card, even if our
+// card lacks one; for url see [merge].
 var ownKeys = []string{"name", "description", "version", "url", "skills", "capabilities"}
 
-// merge returns our card with what is kept of the registered one behind it, sorted: the top-level keys that pannier does
-// not write, and the url where ours has none. A value that a database or a peer could choke on is not kept. Where either
-// card is no object, nothing is. Where it would have more than most bytes, the largest members go until it has not, and
-// their keys are returned, sorted; with 0 there is no bound.
-func merge(own, registered json.RawMessage, most int) (merged json.RawMessage, dropped []string) {
+// merge returns our card, followed by what is kept of the registered one, sorted: the top-level keys that pannier does
+// not write, and the url if ours has none. Values that a database or a peer could choke on are not kept. With a limit
+// that is not 0, the largest of them are dropped until the card has no more bytes than that, and their keys are
+// returned, sorted.
+func merge(own, registered json.RawMessage, limit int) (merged json.RawMessage, dropped []string) {
 	ours := objectOf(own)
 	if ours == nil {
 		return own, nil
@@ -25,8 +25,8 @@ func merge(own, registered json.RawMessage, most int) (merged json.RawMessage, d
 	merged = bytes.TrimSuffix(bytes.TrimSpace(own), []byte("}"))
 	merged = bytes.TrimRight(bytes.Clone(merged), " \t\r\n")
 	theirs := membersBeside(ours, objectOf(registered))
-	if most > 0 {
-		dropped = dropLargest(theirs, most-len(merged)-len("}"))
+	if limit > 0 {
+		dropped = dropLargest(theirs, limit-len(merged)-len("}"))
 	}
 	first := len(ours) == 0
 	for _, key := range slices.Sorted(maps.Keys(theirs)) {
@@ -52,20 +52,19 @@ func membersBeside(ours, registered map[string]json.RawMessage) map[string][]byt
 	return kept
 }
 
-// dropLargest deletes the largest members until the others have no more than room bytes, and returns their keys, sorted.
-func dropLargest(members map[string][]byte, room int) (dropped []string) {
-	size := 0
+// dropLargest deletes the largest members until the others have at most size bytes, and returns their keys, sorted.
+func dropLargest(members map[string][]byte, size int) (dropped []string) {
 	for _, member := range members {
-		size += len(member) + len(",")
+		size -= len(member) + len(",")
 	}
 	keys := slices.SortedFunc(maps.Keys(members), func(a, b string) int {
 		return cmp.Or(cmp.Compare(len(members[b]), len(members[a])), cmp.Compare(a, b))
 	})
 	for _, key := range keys {
-		if size <= room {
+		if size >= 0 {
 			break
 		}
-		size -= len(members[key]) + len(",")
+		size += len(members[key]) + len(",")
 		delete(members, key)
 		dropped = append(dropped, key)
 	}
@@ -82,8 +81,8 @@ func keepable(key string, value json.RawMessage) bool {
 	return !slices.Contains(ownKeys, key)
 }
 
-// memberOf encodes a member of an object anew, so that no half of a surrogate pair and nothing that is not UTF-8 comes
-// through. It refuses one with a NUL in it.
+// memberOf encodes a member of an object again, which replaces halves of surrogate pairs and invalid UTF-8. It refuses
+// one with a NUL.
 func memberOf(key string, value json.RawMessage) ([]byte, bool) {
 	v := decode(value)
 	if hasNUL(key) || hasNUL(v) {
@@ -112,8 +111,9 @@ func hasNUL(v any) bool {
 	return false
 }
 
-// holds reports whether a registered card has each top-level key of ours with an equal value. Other keys are not compared:
-// their writers may change them at any time, and a push for that would make two writers answer each other for ever.
+// holds reports whether a registered card has each top-level key of ours with an equal value. Other keys are not
+// compared: their writers may change them at any time, and a push for that would make two writers answer each other for
+// ever.
 func holds(registered, own json.RawMessage) bool {
 	theirs, ours := objectOf(registered), objectOf(own)
 	if theirs == nil || ours == nil {
@@ -132,8 +132,8 @@ func differingKey(theirs, ours map[string]json.RawMessage) string {
 	return ""
 }
 
-// equal compares decoded values without the order of keys, which a database does not keep. Numbers are compared as they are
-// written: our card has none.
+// equal compares decoded values without the order of keys, which a database does not keep. Numbers are compared as they
+// are written: our card has none.
 func equal(a, b any) bool {
 	switch a := a.(type) {
 	case []any:
@@ -150,7 +150,7 @@ func equal(a, b any) bool {
 	return a == b
 }
 
-// decode returns the value of a text, numbers as they are written, and nil for one that is no JSON.
+// decode returns the value of a text, with numbers as they are written; nil if it is not JSON.
 func decode(text json.RawMessage) any {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
@@ -161,8 +161,8 @@ func decode(text json.RawMessage) any {
 	return v
 }
 
-// objectOf returns the members of an object; of members with one key the last counts, as it does for a database. It is
-// nil for what is no object.
+// objectOf returns the members of an object; nil for anything else. Of members with the same key the last counts, as in
+// a database.
 func objectOf(text json.RawMessage) map[string]json.RawMessage {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(text, &members) != nil {

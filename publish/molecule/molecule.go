@@ -32,8 +32,9 @@ const (
 	headerTimeout    = 10 * time.Second
 	totalTimeout     = 15 * time.Second
 	idleTimeout      = 90 * time.Second
-	// A connection of HTTP/2 on which nothing came for silenceTimeout is asked for a sign of life, and given up without one
-	// after silencePing. Requests that end by their own time leave it in use: the next ones would go down the same hole.
+	// A connection of HTTP/2 on which nothing came for silenceTimeout is asked for a sign of life, and given up without
+	// one after silencePing. Requests that end by their own time leave it in use: the next ones would go down the same
+	// hole.
 	silenceTimeout = 10 * time.Second
 	silencePing    = 5 * time.Second
 	maxAnswerBytes = 64 << 10
@@ -47,21 +48,23 @@ type Options struct {
 	Path string
 	// WorkspaceID is the platform's id for the workspace.
 	WorkspaceID string
-	// Token returns the workspace's bearer token and is called before each request. An empty token sends no Authorization
-	// header, and so does a nil Token. See [TokenFile].
+	// Token returns the workspace's bearer token and is called before each request. An empty token sends no
+	// Authorization header, and so does a nil Token. See [TokenFile].
 	Token func() (string, error)
 	// Header holds further headers, such as X-Molecule-Org-Id. It is copied.
 	Header http.Header
-	// CAFile names a file of PEM certificates that are trusted besides the system's. It is read by New, and again whenever it
-	// changes. Nothing is sent before it could be read once.
+	// CAFile names a file of PEM certificates that are trusted besides the system's. It is read by New, and again
+	// whenever it changes. Nothing is sent before it could be read once.
 	CAFile string
 	// RootCAs are trusted in place of the system's; nil is those. They are not used with CAFile.
 	RootCAs *x509.CertPool
 	// HeaderTimeout bounds the time until an answer begins; 0 is 10 s.
 	HeaderTimeout time.Duration
-	// Dial, if it is set, opens every connection to the platform, and no proxy is used: the platform is in this process.
+	// Dial, if it is set, opens every connection to the platform, and no proxy is used: the platform is in this
+	// process.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// CardMaxBytes bounds a card with what is kept of the registered one, in bytes; 0 is no bound. Our own card is not cut.
+	// CardMaxBytes bounds a card with what is kept of the registered one, in bytes; 0 for no limit. Our own card is not
+	// cut.
 	CardMaxBytes int
 	// Logger gets what is not part of an error; nil discards it.
 	Logger hclog.Logger
@@ -74,12 +77,12 @@ type Target struct {
 	workspace *url.URL // where the card is read back
 	stream    *url.URL // of events
 	peersURL  *url.URL
-	cardMax   int   // bytes; 0 is no bound
+	cardMax   int   // bytes; 0 for no limit
 	peersMax  int64 // bytes of a list of peers; a field for the tests
 	log       hclog.Logger
 
-	// The goroutine of Push and Read alone uses these: the card that was read last, whether a reading failed, and the digest of
-	// the token of the newest push.
+	// The goroutine of Push and Read alone uses these: the card that was read last, whether a reading failed, and the
+	// digest of the token of the newest push.
 	registered  json.RawMessage
 	readFailed  bool
 	pushedToken pannier.Digest
@@ -90,12 +93,13 @@ type Target struct {
 // state is shared by the methods of a target.
 type state struct {
 	mu sync.Mutex
-	// sent is the card that was pushed last, with what other writers keep beside it; nil before the first. lacksURL says that
-	// it has no url.
+	// sent is the card that was pushed last, with what other writers keep beside it; nil before the first. lacksURL
+	// says that it has no url.
 	sent     json.RawMessage
 	lacksURL bool
 	dropped  droppedKeys
-	// wasRead says that a reading succeeded. unread is when a card was pushed before the first, zero if nothing was lost by it.
+	// wasRead says that a reading succeeded. unread is when a card was pushed before the first, zero if nothing was
+	// lost by it.
 	wasRead bool
 	unread  time.Time
 }
@@ -182,7 +186,7 @@ func (t *Target) Conditions(subject string) []pannier.Condition {
 	return slices.Concat(conditions, t.state.dropped.conditions(subject), t.state.unreadConditions(subject))
 }
 
-// baseOf parses the platform's URL. Its errors never quote it: what is wrong in it may be a password.
+// baseOf parses the platform's URL. Its errors never quote it, since it may hold a password.
 func baseOf(base string) (*url.URL, error) {
 	u, err := url.Parse(base)
 	switch {
@@ -200,8 +204,8 @@ func baseOf(base string) (*url.URL, error) {
 	return u, nil
 }
 
-// headerOf copies the extra headers, under their canonical names so that those of each request can replace them. It
-// refuses what net/http would refuse at each push, and names a header but never its value.
+// headerOf copies the extra headers under their canonical names, so that those of each request replace them. It refuses
+// what net/http would refuse at each push. Its errors name a header and never its value.
 func headerOf(extra http.Header) (http.Header, error) {
 	h := http.Header{}
 	for name, values := range extra {
@@ -218,7 +222,7 @@ func headerOf(extra http.Header) (http.Header, error) {
 	return h, nil
 }
 
-// notToken and notValue are what can not stand in the name and in the value of a header (RFC 9110, 5.5 and 5.6.2).
+// notToken and notValue report what the name and the value of a header cannot hold (RFC 9110, 5.5 and 5.6.2).
 func notToken(r rune) bool {
 	return r <= ' ' || r > '~' || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
 }

@@ -25,10 +25,10 @@ const (
 	hintTokenForm = "put the token into a regular file, alone on one line in plain ASCII, without a byte order mark, and name that with --platform-token-file (platform.token_file)"
 	hintProxy     = "requests to the platform go by the proxy that HTTP_PROXY or HTTPS_PROXY names: check that its address is right, that it runs, and that it lets this host through; or name the platform's host in NO_PROXY"
 	hintProxyAuth = "the proxy that HTTP_PROXY or HTTPS_PROXY names wants credentials: write them into the variable, as http://user:password@host:port, or mend those that are there"
-	hintNoProxy   = "mend the variable HTTP_PROXY or HTTPS_PROXY, as http://host:port, and restart pannier; or name the platform's host in NO_PROXY, or unset the variable. Nothing is sent past a proxy that is prescribed"
-	hintConflict  = "the url is right: something else wrote the workspace's card in the meantime. What is registered is read anew before the next try; where it goes on, see what else sends cards for this workspace"
+	hintNoProxy   = "mend the variable HTTP_PROXY or HTTPS_PROXY, as http://host:port, and restart pannier; or name the platform's host in NO_PROXY, or unset the variable. A configured proxy is never bypassed"
+	hintConflict  = "the url is right: something else wrote the workspace's card in the meantime. The registered card is read again before the next attempt; if it goes on, see what else sends cards for this workspace"
 	hintCAFile    = "name a regular file with --platform-ca-file (platform.ca_file) that this user may read, with at least one certificate in PEM; it is looked at again before each request, without a restart"
-	hintSwitched  = "nobody asked for another protocol: check that url and path are those of the platform, and not of an event stream or a terminal, and what a proxy before it makes of requests"
+	hintSwitched  = "pannier did not ask for another protocol: check that url and path are those of the platform, and not of an event stream or a terminal, and what a proxy before it makes of requests"
 	hintReadable  = "make the token file readable for the user that pannier runs as"
 	hintRejected  = "the platform will not take this card as it is; check the workspace id and what the message names. It is sent again once it changes and about every 15 minutes; a SIGHUP sends it at once"
 	hintTooLarge  = "the platform or a proxy before it limits the size; shorten examples, tags and descriptions of the skills. Where the limit was raised, the card is sent again about every 15 minutes; a SIGHUP sends it at once"
@@ -38,7 +38,7 @@ const (
 	hintRedirect  = "set the platform's url to where it points, if that is the platform"
 	hintOther     = "check that the url is that of the platform"
 	hintUnknown   = "check the workspace id: the platform answers so for workspaces that it does not know or that were removed, and drops their cards"
-	hintLost      = "something else may have written the workspace's card, such as an agent that starts; where that goes on, see what else sends cards, and the platform's own log. A platform that stores cards in another form than they were sent in needs read_back set to false"
+	hintLost      = "something else may have written the workspace's card, such as an agent that starts; if that goes on, see what else sends cards, and the platform's own log. A platform that stores cards in another form than they were sent in needs read_back set to false"
 	hintNoStream  = "nothing is lost: the card is checked and the peers are read every five minutes. If the platform has no event stream, set platform.events to false; a hosted one answers so when the header X-Molecule-Org-Id is missing"
 	hintSize      = "the answer is larger than pannier reads: see which workspace publishes a card of many megabytes, and have it made smaller"
 	hintNoPeers   = "the platform does not know the workspace, or has no list of peers; a hosted one answers so when the header X-Molecule-Org-Id is missing"
@@ -114,12 +114,13 @@ func outcomeOfError(err error) push.Outcome {
 	return push.Outcome{Plan: push.Retry, Reason: push.Connect, Hint: connectHint(err), Untouched: isDial(err), Refused: isRefused(err)}
 }
 
-// isRefused reports whether nothing listens at an address, or no route leads there, where a try costs the platform nothing.
+// isRefused reports whether nothing listens at an address, or no route leads there, so that an attempt costs the
+// platform nothing.
 func isRefused(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ENETUNREACH)
 }
 
-// tokenHint is what can be done where the token can not be read.
+// tokenHint is the hint for a token that cannot be read.
 func tokenHint(err error) string {
 	if errors.Is(err, fsx.ErrNotRegular) || errors.Is(err, errNotToken) {
 		return hintTokenForm
@@ -134,7 +135,7 @@ func tunnelHint(status int) string {
 	return hintProxy
 }
 
-// connectHint is what can be done where there is no connection.
+// connectHint is the hint for a connection that failed.
 func connectHint(err error) string {
 	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
 		return hintExpired
@@ -171,8 +172,8 @@ func withoutRoute(o push.Outcome, status int, hint string) push.Outcome {
 // maxRetryAfter bounds what the platform can ask for.
 const maxRetryAfter = 5 * time.Minute
 
-// retryAfter reads the header of that name: seconds or a date (RFC 9110, 10.2.3). A date is compared with the server's own
-// clock where it tells it, so that clocks which differ do no harm.
+// retryAfter reads the header of that name: seconds or a date (RFC 9110, 10.2.3). A date is compared with the server's
+// own clock if the answer has it, since clocks differ.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	text := strings.TrimSpace(h.Get("Retry-After"))
 	if seconds, err := strconv.ParseUint(text, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {

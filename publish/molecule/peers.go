@@ -17,9 +17,9 @@ import (
 	"pannier/publish/push"
 )
 
-// The bounds of what is taken over of peers.
+// The bounds of what is kept of peers.
 const (
-	// maxPeersBytes is far more than a list should have: the platform takes cards of 20 MiB, and each is read past.
+	// maxPeersBytes is far more than a list should have: platforms accept cards of 20 MiB, which are skipped.
 	maxPeersBytes    = 64 << 20
 	maxPeers         = 1000
 	maxPeerRows      = 10 * maxPeers // that are looked at
@@ -44,8 +44,8 @@ func (t *Target) Peers(ctx context.Context) (list []pannier.Peer, o push.Outcome
 	return list, withoutRoute(o, a.Status, hintNoPeers), err
 }
 
-// peersOf reads a list of peers, ordered by id, without self. A row that is not what it should be harms no other one: what
-// can be told of it stays, and only one without an id is left out, since nobody could delegate to it.
+// peersOf reads a list of peers, ordered by id, without self. A malformed row affects no other row: its valid fields
+// are kept, and only a row without an id is left out, since no agent could delegate to it.
 func peersOf(body io.Reader, self string) ([]pannier.Peer, error) {
 	d := newBoundedDecoder(body)
 	if ok, err := d.enter('['); !ok {
@@ -65,7 +65,7 @@ func peersOf(body io.Reader, self string) ([]pannier.Peer, error) {
 	return found.ordered(), nil
 }
 
-// noList says of a list that ends too early that it is none, and of any other error what it is.
+// noList returns errNoList for a list that ends too early, and any other error as it is.
 func noList(err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return errNoList
@@ -73,7 +73,7 @@ func noList(err error) error {
 	return err
 }
 
-// peerRow reads one row and what stands behind it. The fields are nil for what is no object.
+// peerRow reads one row and the stop after it. The fields are nil if the row is not an object.
 func peerRow(d boundedDecoder) (fields map[string]json.RawMessage, stop byte, err error) {
 	ok, err := d.enter('{')
 	if ok {
@@ -100,7 +100,7 @@ type peersFound struct {
 	cards int // bytes of them all
 }
 
-// add takes a peer in. Where the cards of all become too much, the largest go first, so that those of others stay.
+// add adds a peer. If all cards together become too large, the largest are dropped first, so that those of others stay.
 func (f *peersFound) add(peer pannier.Peer) {
 	f.list = append(f.list, peer)
 	for f.cards += len(peer.Card); f.cards > push.MaxPeerCardsBytes; {
@@ -110,7 +110,7 @@ func (f *peersFound) add(peer pannier.Peer) {
 	}
 }
 
-// largest returns whose card that is; of those with equal ones, who has the last id.
+// largest returns the peer with the largest card; of equal ones the one with the last id.
 func (f *peersFound) largest() (at int) {
 	for i := range f.list {
 		a, b := &f.list[i], &f.list[at]
@@ -140,15 +140,15 @@ func peerOf(fields map[string]json.RawMessage) (pannier.Peer, bool) {
 	}, true
 }
 
-// isPeerID reports whether a text can be the id of a peer. Whoever reads a prompt has to tell two of them apart, and hand one
-// back as it is: so it has no blank, nothing that is not seen, and nothing that a prompt would drop of it.
+// isPeerID reports whether a text can be the id of a peer. A model that reads a prompt has to copy it exactly: so it
+// has no blanks, no hidden characters, and nothing that a prompt would drop.
 func isPeerID(id string) bool {
 	return id != "" && utf8.ValidString(id) && utf8.RuneCountInString(id) <= maxPeerIDChars && !strings.ContainsFunc(id, func(r rune) bool {
 		return r == '`' || r == '*' || r == utf8.RuneError || pannier.IsHidden(r) || unicode.IsSpace(r) || unicode.In(r, unicode.Z)
 	})
 }
 
-// shortText returns a text, without what is not meant to be seen; nothing for what is no text.
+// shortText returns a text without hidden characters; empty if the value is not a text.
 func shortText(value json.RawMessage) string {
 	text, _ := decode(value).(string)
 	if len(text) > maxPeerTextBytes {
@@ -157,8 +157,8 @@ func shortText(value json.RawMessage) string {
 	return printable(strings.ToValidUTF8(text, ""))
 }
 
-// printable drops what steers a terminal, what turns the order of a text, and what shows as nothing. What breaks a line is a
-// blank. Emoji keep what joins them, and what chooses how they look.
+// printable drops control characters, those that change the direction of a text, and invisible ones. A line break
+// becomes a blank. Emoji keep their joiners and variation selectors.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -173,9 +173,9 @@ func printable(text string) string {
 	}, text)
 }
 
-// peerCard returns a card as its owner published it, as far as it does no harm: nil for one that is too large or no object,
-// and without NUL, halves of surrogate pairs and what is nested beyond all reason, which break readers in other languages.
-// Some servers hold cards as texts, so a text with an object in it is one too.
+// peerCard returns a card as its owner published it: nil if it is too large or not an object, and without NUL, halves
+// of surrogate pairs and what is nested too deeply, which break readers in other languages. Some servers hold cards as
+// texts, so a text with an object in it is a card too.
 func peerCard(value json.RawMessage) json.RawMessage {
 	if len(value) == 0 || len(value) > maxPeerCardBytes {
 		return nil
@@ -197,7 +197,7 @@ func peerCard(value json.RawMessage) json.RawMessage {
 	return bytes.TrimSpace(card.Bytes())
 }
 
-// sanitize returns a value without NUL, and with null in the place of what is nested deeper.
+// sanitize returns a value without NUL, and with null in place of what is nested deeper than depth.
 func sanitize(v any, depth int) any {
 	switch v := v.(type) {
 	case string:
@@ -218,7 +218,7 @@ func sanitize(v any, depth int) any {
 	return v
 }
 
-// sanitizeObject drops a member whose key has a NUL: without it the key could be that of another one.
+// sanitizeObject drops members whose key has a NUL: without it the key could be that of another member.
 func sanitizeObject(v map[string]any, depth int) map[string]any {
 	sanitized := make(map[string]any, len(v))
 	for key, member := range v {

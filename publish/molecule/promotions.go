@@ -24,13 +24,13 @@ import (
 )
 
 const (
-	// maxPromotions bounds the promotions that wait for a platform; the oldest is dropped for a new one.
+	// maxPromotions bounds the promotions that wait; the oldest is dropped for a new one.
 	maxPromotions = 32
-	// promotionLasts is how long one is tried.
+	// promotionLasts is how long a promotion is sent.
 	promotionLasts = 7 * 24 * time.Hour
 	// maxPromotionBytes bounds the file of one.
 	maxPromotionBytes = 4 << 20
-	// A promotion that was not taken is tried again after promotionLeast, doubled up to promotionMost.
+	// A promotion that failed is sent again after promotionLeast, doubled up to promotionMost.
 	promotionLeast = 15 * time.Second
 	promotionMost  = 15 * time.Minute
 	promotionInfix = "-promotion-"
@@ -49,8 +49,8 @@ type Promoter struct {
 	waiting []pendingPromotion
 }
 
-// NewPromoter returns a promoter that keeps promotions in the directory of an outbox; empty keeps them in memory. name is that
-// of the target in health. It reads those that wait there.
+// NewPromoter returns a promoter that keeps promotions in the directory of an outbox; empty keeps them in memory. name
+// is that of the target in health. It reads those that wait there.
 func NewPromoter(t *Target, outbox, name string, log hclog.Logger) *Promoter {
 	p := &Promoter{
 		Client: t.Client, workspace: t.workspace, activity: t.workspace.JoinPath("activity"), heartbeat: t.base.JoinPath(PathHeartbeat),
@@ -63,7 +63,7 @@ func NewPromoter(t *Target, outbox, name string, log hclog.Logger) *Promoter {
 	return p
 }
 
-// pendingPromotion is one that the platform has not taken.
+// pendingPromotion is a promotion that the platform has not accepted.
 type pendingPromotion struct {
 	Platform    string          `json:"platform"`
 	WorkspaceID string          `json:"workspace_id"`
@@ -72,7 +72,7 @@ type pendingPromotion struct {
 	Repetition  json.RawMessage `json:"repetition_signal"`
 	Packet      json.RawMessage `json:"packet"`
 	Heartbeat   bool            `json:"heartbeat"`
-	// failed is why the newest try failed.
+	// failed is why the newest attempt failed.
 	failed string
 }
 
@@ -80,8 +80,8 @@ func (q pendingPromotion) promotion() pannier.Promotion {
 	return pannier.Promotion{Packet: q.Packet, Summary: q.Summary, Repetition: q.Repetition}
 }
 
-// path names the file of a promotion by the digest of its packet, so that the same packet waits once. It is empty if there is
-// no outbox.
+// path names the file of a promotion by the digest of its packet, so that the same packet waits once. It is empty if
+// there is no outbox.
 func (p *Promoter) path(q pendingPromotion) string {
 	if p.outbox == "" {
 		return ""
@@ -90,10 +90,9 @@ func (p *Promoter) path(q pendingPromotion) string {
 	return push.OutboxPath(p.outbox, p.endpoint, p.workspaceID) + promotionInfix + hex.EncodeToString(sum[:8]) + ".json"
 }
 
-// Promote tells the platform that a packet asks for a workflow to become a skill: as an activity, and with heartbeat as what
-// the agent is at. It tries once, and with a token that was replaced meanwhile once more. A promotion that the platform does
-// not take is kept in the outbox, and sent again until it is taken or a week has passed; kept reports that. Errors are free
-// of secrets.
+// Promote reports that a packet asks for a workflow to become a skill: as an activity, and with heartbeat as the
+// agent's current task. A promotion that fails is kept in the outbox and sent again until the platform accepts it or a
+// week has passed; kept reports that. Errors hold no secret.
 func (p *Promoter) Promote(ctx context.Context, promotion pannier.Promotion, heartbeat bool) (kept bool, err error) {
 	if err = p.announce(ctx, promotion, heartbeat); err == nil {
 		return false, nil
@@ -108,7 +107,7 @@ func (p *Promoter) Promote(ctx context.Context, promotion pannier.Promotion, hea
 	return true, err
 }
 
-// keep puts a promotion at the end of those that wait, on disk first. Without an outbox it waits in memory.
+// keep adds a promotion to those that wait, on disk first. Without an outbox it waits in memory.
 func (p *Promoter) keep(q pendingPromotion) error {
 	if path := p.path(q); path != "" {
 		text, err := json.Marshal(q)
@@ -146,14 +145,15 @@ func (p *Promoter) removeLocked(q pendingPromotion) {
 	p.waiting = slices.DeleteFunc(p.waiting, func(other pendingPromotion) bool { return bytes.Equal(other.Packet, q.Packet) })
 }
 
-// removeFile removes a promotion from the disk. Where that fails it is sent once more after the next start, which does no harm.
+// removeFile removes a promotion from the disk. If that fails it is sent again after the next start, which does no
+// harm.
 func (p *Promoter) removeFile(q pendingPromotion) {
 	if path := p.path(q); path != "" {
 		_ = os.Remove(path)
 	}
 }
 
-// restore takes up those that waited when the process before ended.
+// restore reads the promotions that waited when the last process ended.
 func (p *Promoter) restore() {
 	if p.outbox == "" {
 		return

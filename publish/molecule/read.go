@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// maxDescriptionBytes is how much of a description of a workspace is read at most. What is no card in it is read past.
+	// maxDescriptionBytes is how much of a description of a workspace is read at most. Other members than the card are
+	// skipped.
 	maxDescriptionBytes = 64 << 20
 	// maxRegisteredBytes is the largest registered card that is kept, beside what our own card may take in it.
 	maxRegisteredBytes = 4 << 20
@@ -126,7 +127,8 @@ func (s *state) unreadConditions(subject string) []pannier.Condition {
 	}}
 }
 
-// sizeLimit returns how large a text with our own card in it may be, in whatever way that is written, and so much beside it.
+// sizeLimit returns how large a text with our own card in it may be, in whatever way that is written, and so much
+// beside it.
 func sizeLimit(beside int64, own json.RawMessage) int64 { return beside + maxEscape*int64(len(own)) }
 
 // descriptionOf reads the needed members of a description of a workspace. A card of more than limit bytes is [foreign].

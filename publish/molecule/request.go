@@ -36,8 +36,8 @@ func (b *bounded) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// exchange makes a request and follows redirects. It goes to the transport itself and not through an [http.Client],
-// because the errors of that quote addresses as they came.
+// exchange makes a request and follows redirects. It uses the transport and not an [http.Client], whose errors quote
+// addresses.
 func (c *Client) exchange(ctx context.Context, r Call) (Answer, error) {
 	ctx, cancel := requestContext(ctx, r.Timeout)
 	defer cancel()
@@ -73,7 +73,7 @@ func requestContext(parent context.Context, timeout time.Duration) (context.Cont
 func (c *Client) roundTrip(ctx context.Context, r Call) (Answer, error) {
 	req, err := http.NewRequestWithContext(ctx, r.Method, r.Target.String(), bytes.NewReader(r.Body))
 	if err != nil {
-		return Answer{}, errors.New("the address can not be requested")
+		return Answer{}, errors.New("the address cannot be requested")
 	}
 	maps.Copy(req.Header, c.header)
 	if r.Body != nil {
@@ -81,7 +81,7 @@ func (c *Client) roundTrip(ctx context.Context, r Call) (Answer, error) {
 	}
 	req.Header.Set("Accept", "application/json")
 	if r.Method == http.MethodGet {
-		req.Header.Set("Cache-Control", "no-cache") // what a cache before the platform holds may be older than our own push
+		req.Header.Set("Cache-Control", "no-cache") // a cache before the platform may be older than our own push
 	}
 	req.Header.Set("User-Agent", "pannier")
 	req.Header.Set(WorkspaceHeader, c.workspaceID)
@@ -93,9 +93,9 @@ func (c *Client) roundTrip(ctx context.Context, r Call) (Answer, error) {
 		return Answer{}, causeOf(ctx, err)
 	}
 	defer resp.Body.Close()
-	c.throttle.note(resp.StatusCode, resp.Header, time.Now())
+	c.throttle.record(resp.StatusCode, resp.Header, time.Now())
 	if resp.StatusCode == http.StatusSwitchingProtocols {
-		return Answer{Status: resp.StatusCode}, nil // what follows is the bare connection, which has no end
+		return Answer{Status: resp.StatusCode}, nil // the body would be the bare connection, which has no end
 	}
 	stop := context.AfterFunc(ctx, func() { _ = resp.Body.Close() }) // no body outlasts its request, whatever the transport does
 	defer stop()
@@ -106,7 +106,7 @@ func (c *Client) roundTrip(ctx context.Context, r Call) (Answer, error) {
 	return a, nil
 }
 
-// causeOf says why the context ended where that is what ended the request.
+// causeOf returns why the context ended, if that is what ended the request.
 func causeOf(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -114,8 +114,8 @@ func causeOf(ctx context.Context, err error) error {
 	return err
 }
 
-// readAnswer reads what is needed of a response. A body that breaks off changes nothing for a push: the status has been
-// said. It is read so that the connection can be used again.
+// readAnswer reads a response. A body that breaks off changes nothing for a push, which has its status. It is read so
+// that the connection can be used again.
 func readAnswer(resp *http.Response, c Call) Answer {
 	bound := &bounded{resp.Body, c.Limit}
 	if c.take != nil && resp.StatusCode/100 == 2 {
@@ -134,7 +134,7 @@ func readAnswer(resp *http.Response, c Call) Answer {
 	return a
 }
 
-// messageOf returns what an error body says.
+// messageOf returns the message of an error body.
 func messageOf(body []byte) string {
 	var e ErrorResponse
 	if json.Unmarshal(body, &e) != nil {
@@ -143,12 +143,12 @@ func messageOf(body []byte) string {
 	return e.Error
 }
 
-// follow returns where a redirect leads. Only those that keep the method, to the same scheme and host, are followed:
-// anybody else must not get the token.
+// follow returns the target of a redirect. Only redirects that keep the method, to the same scheme and host, are
+// followed: no other host may get the token.
 func follow(from *url.URL, a Answer) (*url.URL, error) {
 	to, err := from.Parse(a.location)
 	if err != nil || to.Host == "" {
-		return nil, &redirectError{a.Status, "an address that can not be read"}
+		return nil, &redirectError{a.Status, "an address that cannot be read"}
 	}
 	keeps := a.Status == http.StatusTemporaryRedirect || a.Status == http.StatusPermanentRedirect
 	if !keeps || to.User != nil || to.Scheme != from.Scheme || !strings.EqualFold(to.Host, from.Host) {

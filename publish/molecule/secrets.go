@@ -11,13 +11,13 @@ import (
 	"strings"
 )
 
-// secrets are the texts that no log, error or health may hold, the longest first, so that none hides a part of another one. A
-// platform or a proxy may repeat in an error what it was sent: as it is, or in an address. Other encodings do not occur: an
-// error is decoded before it is cleaned, and tokens have no character that JSON or Go would quote.
+// secrets are the texts that no log, error or health may hold, the longest first, so that none hides a part of another
+// one. A platform or a proxy may repeat in an error what it was sent: as it is, or in an address. Other encodings do
+// not occur: an error is decoded before it is cleaned, and tokens have no character that JSON or Go would quote.
 type secrets []string
 
-// minSecret is the fewest bytes of the value of a header, or of a proxy's password, that are hidden. Shorter ones ("1", "on") are
-// not secret, and hiding them would leave no message readable.
+// minSecret is the fewest bytes of the value of a header, or of a proxy's password, that are hidden. Shorter ones ("1",
+// "on") are not secret, and hiding them would leave no message readable.
 const minSecret = 4
 
 // secretsOf returns the token, the values of the headers of the settings, and the credentials of proxies.
@@ -37,8 +37,8 @@ func secretsOf(token string, header http.Header) secrets {
 	return s
 }
 
-// withProxy adds the credentials in the address of a proxy, as they are sent (RFC 7617, 2), and the password of them. A user
-// without a password may be a token.
+// withProxy adds the credentials in the address of a proxy, as they are sent (RFC 7617, 2), and the password of them. A
+// user without a password may be a token.
 func (s secrets) withProxy(address string) secrets {
 	if !strings.Contains(address, "://") {
 		address = "http://" + address
@@ -75,8 +75,8 @@ func (s secrets) complaint(a Answer, err error) string {
 	return text
 }
 
-// clean hides secrets in a text and brings it on one line of bounded length. The text is cut last, since a secret that is cut in
-// two cannot be found.
+// clean hides secrets in a text and brings it on one line of bounded length. The text is cut last, since a secret that
+// is cut in two cannot be found.
 func (s secrets) clean(text string) string {
 	const most = 500
 	for _, secret := range s {

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// maxFrameBytes is the largest event that is kept in memory, beside what our own card may take in it. Of a larger one only
-	// the members are read that say what it is about.
+	// maxFrameBytes is the largest event that is kept in memory, beside what our own card may take in it. Of a larger
+	// one only the members are read that say what it is about.
 	maxFrameBytes = 1 << 20
 	// The platform neither pings nor has deadlines, so that only a ping finds a connection that is dead.
 	pingInterval = 30 * time.Second
@@ -47,7 +47,7 @@ func (t *Target) Follow(ctx context.Context, handle func(push.Event)) (push.Outc
 	return withoutRoute(o, a.Status, hintNoStream), err
 }
 
-// dial makes the handshake. Where the platform answers something else, that is returned.
+// dial makes the handshake. If the platform answers something else, that is returned.
 func (t *Target) dial(ctx context.Context, token string) (*websocket.Conn, Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, totalTimeout)
 	defer cancel()
@@ -66,19 +66,19 @@ func (t *Target) dial(ctx context.Context, token string) (*websocket.Conn, Answe
 	if resp == nil || resp.StatusCode == http.StatusSwitchingProtocols {
 		return nil, Answer{}, err
 	}
-	t.throttle.note(resp.StatusCode, resp.Header, time.Now())
+	t.throttle.record(resp.StatusCode, resp.Header, time.Now())
 	var body []byte
 	if resp.Body != nil {
 		body, _ = io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes))
 	}
 	a := Answer{Status: resp.StatusCode, Message: messageOf(body), RetryAfter: retryAfter(resp.Header, time.Now())}
-	if a.Status/100 == 2 { // which is no success here
+	if a.Status/100 == 2 { // not a success here
 		return nil, a, errNoStream
 	}
 	return nil, a, nil
 }
 
-// sameHost follows redirects as a push does: to the same scheme and host, a few times.
+// sameHost follows a few redirects to the same scheme and host, as a push does.
 func sameHost(next *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	if len(via) > maxRedirects || next.URL.Scheme != first.Scheme || !strings.EqualFold(next.URL.Host, first.Host) {

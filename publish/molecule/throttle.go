@@ -14,30 +14,31 @@ import (
 const (
 	// throttleLeast is how long requests beside the pushes rest after a 429 without Retry-After.
 	throttleLeast = 5 * time.Second
-	// throttleTold is how long health reports a 429 after the newest.
-	throttleTold = time.Minute
+	// throttleReported is how long health reports a 429 after the newest.
+	throttleReported = time.Minute
 	// unixTimes are numbers above this: more seconds than a platform asks to wait.
 	unixTimes = 100_000_000
 	// throttleShare is the part of the allowance, one in so many, that is left to the agents of the address.
 	throttleShare = 10
 )
 
-// throttle is what the platform said about the rate of requests. The limit is one for all that have the address: agents,
-// whose heartbeats must not be refused, and sidecars. So what can wait rests once little of the allowance is left.
+// throttle is what the platform said about the rate of requests. All agents and sidecars behind an address share its
+// limit, and an agent whose heartbeats are refused (429) goes offline. So requests that can wait rest once little of
+// the allowance is left.
 type throttle struct {
 	mu    sync.Mutex
 	until time.Time // requests that can wait rest until then
-	since time.Time // of the row of refusals, each at most throttleTold after the one before
+	since time.Time // of the row of refusals, each at most throttleReported after the one before
 	last  time.Time // the newest refusal
 	count int       // in that row
 }
 
-// note takes over what an answer says.
-func (t *throttle) note(status int, h http.Header, now time.Time) {
+// record records the status and the rate-limit headers of an answer.
+func (t *throttle) record(status int, h http.Header, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if status == http.StatusTooManyRequests {
-		if now.Sub(t.last) > throttleTold {
+		if now.Sub(t.last) > throttleReported {
 			t.since, t.count = now, 0
 		}
 		t.last = now
@@ -58,7 +59,7 @@ func (t *throttle) restUntil(at time.Time) {
 	}
 }
 
-// left is how long requests that can wait have to rest.
+// left is how long requests that can wait rest.
 func (t *throttle) left(now time.Time) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,7 +69,7 @@ func (t *throttle) left(now time.Time) time.Duration {
 func (t *throttle) conditions(subject string, now time.Time) []pannier.Condition {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.count == 0 || now.Sub(t.last) > throttleTold && now.After(t.until) {
+	if t.count == 0 || now.Sub(t.last) > throttleReported && now.After(t.until) {
 		return nil
 	}
 	return []pannier.Condition{{
@@ -78,7 +79,7 @@ func (t *throttle) conditions(subject string, now time.Time) []pannier.Condition
 	}}
 }
 
-// resetAfter reads when the allowance is renewed: in seconds, or as Unix time.
+// resetAfter returns when the allowance is renewed. The header has seconds, or Unix time.
 func resetAfter(h http.Header, now time.Time) time.Duration {
 	reset, ok := headerNumber(h, "X-RateLimit-Reset")
 	if !ok {

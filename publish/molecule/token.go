@@ -27,9 +27,9 @@ func (e *formError) Error() string { return e.text }
 
 func (e *formError) Unwrap() error { return e.kind }
 
-// TokenFile returns a function that reads a bearer token from a file, anew each time, since the platform replaces the
-// token whenever it restarts the agent. Blanks around the token are dropped; a file that is empty or missing is no token
-// and no error. An error names the file and never quotes what is in it.
+// TokenFile returns a function that reads a bearer token from a file each time, since the platform replaces the token
+// whenever it restarts the agent. Blanks around the token are dropped; an empty or missing file is an empty token and
+// not an error. An error names the file and never quotes its content.
 func TokenFile(path string) func() (string, error) { return NewFileToken(path).Read }
 
 // FileToken is a bearer token in a file; see [TokenFile]. It may be used from any goroutine.
@@ -57,8 +57,8 @@ func (t *FileToken) Read() (string, error) {
 	return parseToken(t.path, content)
 }
 
-// Conditions says that others than the owner and the group can read the file, or others than the owner can write to it, as
-// it was when it was read last. It does no I/O.
+// Conditions says that others than the owner and the group can read the file, or others than the owner can write to it,
+// as it was when it was read last. It does no I/O.
 func (t *FileToken) Conditions() []pannier.Condition {
 	mode, severity := t.mode.Load(), pannier.SeverityInfo
 	switch {

@@ -24,29 +24,29 @@ import (
 // maxCAFileBytes is far more than a file of authorities has.
 const maxCAFileBytes = 16 << 20
 
-// network is the way to the platform. It is made anew whenever the CA file is another one, which is looked at before each
-// request: authorities are renewed while pannier runs. While the file can not be used, the authorities before it count; where
-// there are none, nothing is sent: those of the system alone are not what was asked for.
+// network is the transport to the platform. The CA file is checked before each request, and a changed one makes a new
+// transport, since authorities are replaced while pannier runs. While the file cannot be used, the authorities before
+// it count; if there are none, nothing is sent: the system's alone are not what the operator asked for.
 type network struct {
 	caFile string // empty for none
-	// broken says why the CA file of now does not count; nil where it does.
+	// broken says why the present CA file is not used; nil if it is.
 	broken atomic.Pointer[caFault]
 
 	mu    sync.Mutex
 	now   *http.Transport
-	state fileState // of the CA file that counts; zero while none could be read
+	state fileState // of the CA file in use; zero before the first
 }
 
-// caFault is why the CA file does not count.
+// caFault is why the CA file is not used.
 type caFault struct {
 	err   string
 	since time.Time
 }
 
-// errAuthorities is a CA file that never could be read.
+// errAuthorities says that the CA file could never be read.
 var errAuthorities = errors.New("nothing is sent to the platform before its authorities can be read")
 
-// fileState tells one content of a file from another without reading it.
+// fileState identifies the content of a file without reading it.
 type fileState struct {
 	device, inode  uint64
 	size           int64
@@ -62,7 +62,7 @@ func stateOf(path string) (fileState, error) {
 	return fileState{s.Dev, s.Ino, s.Size, s.Ctim, s.Mtim}, nil
 }
 
-// newNetwork reads the CA file, where there is one. One that can not be read is waited for: a sidecar that did not start
+// newNetwork reads the CA file, if there is one. One that cannot be read is no error: a sidecar that did not start
 // would take the agent's skills away as well.
 func newNetwork(o Options) *network {
 	n := &network{caFile: o.CAFile, now: newTransport()}
@@ -73,7 +73,7 @@ func newNetwork(o Options) *network {
 	if o.HeaderTimeout > 0 {
 		n.now.ResponseHeaderTimeout = o.HeaderTimeout
 	}
-	_ = n.look() // which notes what is wrong
+	_ = n.checkCAFile() // which records the fault
 	return n
 }
 
@@ -93,7 +93,7 @@ func newTransport() *http.Transport {
 	}
 }
 
-// RoundTrip makes a request with the authorities of now.
+// RoundTrip makes a request with the present authorities.
 func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	t, err := n.current()
 	if err != nil {
@@ -105,7 +105,7 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.RoundTrip(r)
 }
 
-// CloseIdleConnections closes those that no request is on.
+// CloseIdleConnections closes the connections that no request is on.
 func (n *network) CloseIdleConnections() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -115,18 +115,18 @@ func (n *network) CloseIdleConnections() {
 func (n *network) current() (*http.Transport, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if err := n.look(); errors.Is(err, errAuthorities) {
+	if err := n.checkCAFile(); errors.Is(err, errAuthorities) {
 		return nil, err
 	}
 	return n.now, nil
 }
 
-// look renews what is of the CA file, and notes whether it counts. The caller holds mu.
-func (n *network) look() error {
+// checkCAFile reloads the CA file if it has changed, and records whether it can be used. The caller holds mu.
+func (n *network) checkCAFile() error {
 	if n.caFile == "" {
 		return nil
 	}
-	err := n.renew()
+	err := n.reloadCAFile()
 	switch {
 	case err == nil:
 		n.broken.Store(nil)
@@ -142,8 +142,8 @@ func (n *network) look() error {
 	return err
 }
 
-// renew takes over the authorities of the CA file where it is another one.
-func (n *network) renew() error {
+// reloadCAFile makes a new transport if the CA file has changed.
+func (n *network) reloadCAFile() error {
 	state, err := stateOf(n.caFile)
 	if err != nil || state == n.state {
 		return err
@@ -155,15 +155,15 @@ func (n *network) renew() error {
 	before := n.now
 	n.now, n.state = before.Clone(), state
 	n.now.TLSClientConfig.RootCAs = roots
-	before.CloseIdleConnections() // which the authorities of before vouched for
+	before.CloseIdleConnections() // the old authorities vouched for them
 	return nil
 }
 
-// condition tells of a CA file that does not count. Such a one is looked at anew, since the next request may be minutes away;
-// not while somebody else does, so that a disk which does not answer holds up one who asks, and not all.
+// conditions reports a CA file that is not used. It is checked again first, since the next request may be minutes away;
+// not during another check, so that a disk that does not answer blocks one caller and not all.
 func (n *network) conditions(subject string) []pannier.Condition {
 	if n.broken.Load() != nil && n.mu.TryLock() {
-		_ = n.look() // which notes what is wrong
+		_ = n.checkCAFile() // which records the fault
 		n.mu.Unlock()
 	}
 	f := n.broken.Load()
@@ -173,7 +173,7 @@ func (n *network) conditions(subject string) []pannier.Condition {
 	return []pannier.Condition{{Code: "ca_file_unreadable", Severity: pannier.SeverityWarning, Since: f.since, Subject: subject, Message: f.err, Hint: hintCAFile}}
 }
 
-// rootsWith returns the system's roots and those of a file.
+// rootsWith returns the system's roots with those of a file.
 func rootsWith(caFile string) (*x509.CertPool, error) {
 	pem, _, err := fsx.ReadRegular(caFile, 0, maxCAFileBytes)
 	if err != nil {
@@ -189,7 +189,7 @@ func rootsWith(caFile string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// tunnelError is a proxy that makes no tunnel to the platform.
+// tunnelError is a proxy that refuses a tunnel to the platform.
 type tunnelError struct{ status int }
 
 func (e *tunnelError) Error() string {
@@ -203,12 +203,12 @@ func noTunnel(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Respons
 	return &tunnelError{resp.StatusCode}
 }
 
-// errProxy is a proxy in the environment that can not be used. Its text has no value of a variable, which may have a
-// password in it.
+// errProxy says that the proxy of the environment cannot be used. It does not quote the variable, which may hold a
+// password.
 var errProxy = errors.New("the proxy that the environment names is not a valid URL")
 
-// proxy is that of the environment. net/http takes one that is no URL for none, and would send the token past the proxy that
-// is prescribed, so that is an error.
+// proxy returns the proxy of the environment. net/http ignores one that is not a URL and would send the token past the
+// proxy that the operator prescribes, so that is an error.
 func proxy(r *http.Request) (*url.URL, error) {
 	u, err := http.ProxyFromEnvironment(r)
 	if err != nil || u == nil && misnamedProxy(r.URL) {
@@ -217,14 +217,14 @@ func proxy(r *http.Request) (*url.URL, error) {
 	return u, nil
 }
 
-// proxied reports whether requests to an address go by a proxy.
+// proxied reports whether requests to an address use a proxy.
 func proxied(to *url.URL) bool {
 	u, _ := http.ProxyFromEnvironment(&http.Request{URL: to})
 	return u != nil
 }
 
-// misnamedProxy reports whether the environment names something for an address that is no proxy, and the address is no
-// exception. Of the exceptions those count that are names, addresses or ends of names; a network or a port is none here.
+// misnamedProxy reports whether the proxy variable for an address is not a URL, and NO_PROXY does not list the address.
+// Of NO_PROXY, names, addresses and suffixes of names count; networks and ports do not.
 func misnamedProxy(to *url.URL) bool {
 	name := cmp.Or(os.Getenv("HTTP_PROXY"), os.Getenv("http_proxy"))
 	if to.Scheme == "https" {

@@ -9,14 +9,14 @@ import (
 const (
 	backoffBase = 100 * time.Millisecond
 	backoffCap  = 30 * time.Second
-	// refusedCap bounds the wait if nothing listens: such an attempt costs no target anything, and the card should be there
-	// soon after the target is back.
+	// refusedCap bounds the wait if nothing listens: such an attempt costs no target anything, and the card should be
+	// there soon after the target is back.
 	refusedCap = 2 * time.Second
 	// A slow retry comes after slowLeast and a random part of slowSpread: about every 30 s.
 	slowLeast  = 24 * time.Second
 	slowSpread = 12 * time.Second
-	// credentialsPoll is how often credentials that were refused are compared with the present ones: a platform revokes a
-	// token a moment before it writes the next one.
+	// credentialsPoll is how often credentials that were refused are compared with the present ones: a platform revokes
+	// a token a moment before it writes the next one.
 	credentialsPoll = time.Second
 )
 

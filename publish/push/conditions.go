@@ -75,9 +75,9 @@ func (p *Publisher) Health() pannier.PushHealth {
 	return p.state.slot.health(p.name)
 }
 
-// Conditions returns what is wrong besides the pushes: those of the target, and that another writer keeps replacing the card,
-// that the target does not show what it holds, that it has removed the workspace, that events are not followed, and that
-// the peers are outdated. Those of severity info cost nothing but time.
+// Conditions returns what is wrong besides the pushes: those of the target, and that another writer keeps replacing the
+// card, that the target does not show what it holds, that it has removed the workspace, that events are not followed,
+// and that the peers are outdated. Those of severity info cost nothing but time.
 func (p *Publisher) Conditions() []pannier.Condition {
 	var all []pannier.Condition
 	if t, ok := p.target.(Conditioner); ok {

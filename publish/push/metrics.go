@@ -22,26 +22,27 @@ type metrics struct {
 	peers        prometheus.Gauge
 }
 
-const platformLabel = "platform"
+const (
+	namespace     = "pannier"
+	platformLabel = "platform"
+)
 
 // newMetrics registers the metrics, or uses those that another publisher has registered.
 func newMetrics(reg prometheus.Registerer, label string, readBack bool) (*metrics, error) {
-	v := newVectors()
-	if err := v.register(reg); err != nil {
-		return nil, err
-	}
+	r := registration{reg: reg, label: prometheus.Labels{platformLabel: label}}
 	m := &metrics{
-		pushes:       v.pushes.WithLabelValues(label),
-		failures:     v.failures.MustCurryWith(prometheus.Labels{platformLabel: label}),
-		duration:     v.duration.WithLabelValues(label),
-		successful:   v.successful.WithLabelValues(label),
-		lastSuccess:  v.lastSuccess.WithLabelValues(label),
-		coalesced:    v.coalesced.WithLabelValues(label),
-		outbox:       v.outbox.WithLabelValues(label),
-		outboxErrors: v.outboxErrors.WithLabelValues(label),
-		reconciles:   v.reconciles.MustCurryWith(prometheus.Labels{platformLabel: label}),
+		pushes:       r.counter("publish_total", "Tries to push the agent card, failed ones included.").WithLabelValues(),
+		failures:     r.counter("publish_failed_total", "Tries to push the agent card that failed, by reason.", "reason"),
+		duration:     r.duration("publish_duration_seconds", "How long a try to push the agent card took."),
+		successful:   r.gauge("last_publish_successful", "Whether the newest try to push the agent card succeeded; 0 before the first."),
+		lastSuccess:  r.gauge("last_publish_success_timestamp_seconds", "When the platform last took the agent card, in Unix time; 0 before the first time."),
+		coalesced:    r.counter("coalesced_total", "Cards that a newer one replaced before the platform had them.").WithLabelValues(),
+		outbox:       r.gauge("outbox_pending", "Whether a card waits for the platform to take it."),
+		outboxErrors: r.counter("outbox_errors_total", "Times that the outbox could not be read or written.").WithLabelValues(),
+		reconciles:   r.counter("reconcile_total", "Checks whether the platform still holds the card, by result.", "result"),
+		following:    r.gauge("platform_events_connected", "Whether the platform's event stream is followed."),
+		peers:        r.gauge("peers", "Peers of the workspace, as the platform last told."),
 	}
-	m.following, m.peers = v.following.WithLabelValues(label), v.peers.WithLabelValues(label)
 	for _, reason := range []Reason{Connect, Timeout, Unauthorized, Rejected, NotFound, Throttled, Server, Redirect, Other} {
 		m.failures.WithLabelValues(string(reason))
 	}
@@ -51,7 +52,7 @@ func newMetrics(reg prometheus.Registerer, label string, readBack bool) (*metric
 	for _, result := range []string{resultSame, resultReplaced, resultUnreadable} {
 		m.reconciles.WithLabelValues(result)
 	}
-	return m, nil
+	return m, r.err
 }
 
 // observe counts one attempt.
@@ -81,70 +82,43 @@ func (m *metrics) setPending(yes bool) {
 	}
 }
 
-// vectors are the metrics of all platforms that share a registerer.
-type vectors struct {
-	pushes, failures, coalesced     *prometheus.CounterVec
-	outboxErrors, reconciles        *prometheus.CounterVec
-	duration                        *prometheus.HistogramVec
-	successful, lastSuccess, outbox *prometheus.GaugeVec
-	following, peers                *prometheus.GaugeVec
+// registration makes the metrics of one platform. All platforms that share a registerer share the vectors.
+type registration struct {
+	reg   prometheus.Registerer // nil for none
+	label prometheus.Labels
+	err   error
 }
 
-func newVectors() *vectors {
-	return &vectors{
-		pushes:       counterVec("publish_total", "Tries to push the agent card, failed ones included."),
-		failures:     counterVec("publish_failed_total", "Tries to push the agent card that failed, by reason.", "reason"),
-		coalesced:    counterVec("coalesced_total", "Cards that a newer one replaced before the platform had them."),
-		duration:     durationVec("publish_duration_seconds", "How long a try to push the agent card took."),
-		successful:   gaugeVec("last_publish_successful", "Whether the newest try to push the agent card succeeded; 0 before the first."),
-		lastSuccess:  gaugeVec("last_publish_success_timestamp_seconds", "When the platform last took the agent card, in Unix time; 0 before the first time."),
-		outbox:       gaugeVec("outbox_pending", "Whether a card waits for the platform to take it."),
-		outboxErrors: counterVec("outbox_errors_total", "Times that the outbox could not be read or written."),
-		reconciles:   counterVec("reconcile_total", "Checks whether the platform still holds the card, by result.", "result"),
-		following:    gaugeVec("platform_events_connected", "Whether the platform's event stream is followed."),
-		peers:        gaugeVec("peers", "Peers of the workspace, as the platform last told."),
-	}
+func (r *registration) counter(name, help string, labels ...string) *prometheus.CounterVec {
+	v := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, append([]string{platformLabel}, labels...))
+	return share(r, v).MustCurryWith(r.label)
 }
 
-const namespace = "pannier"
-
-func counterVec(name, help string, labels ...string) *prometheus.CounterVec {
-	return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help},
-		append([]string{platformLabel}, labels...))
+func (r *registration) gauge(name, help string) prometheus.Gauge {
+	v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, []string{platformLabel})
+	return share(r, v).With(r.label)
 }
 
-func gaugeVec(name, help string) *prometheus.GaugeVec {
-	return prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, []string{platformLabel})
-}
-
-// durationVec has buckets up to the total timeout.
-func durationVec(name, help string) *prometheus.HistogramVec {
-	return prometheus.NewHistogramVec(prometheus.HistogramOpts{
+// duration has buckets up to the longest attempt.
+func (r *registration) duration(name, help string) prometheus.Observer {
+	v := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Namespace: namespace, Name: name, Help: help,
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 15},
 	}, []string{platformLabel})
+	return share(r, v).With(r.label)
 }
 
-// register registers each vector, or puts the one that is registered already in its place.
-func (v *vectors) register(reg prometheus.Registerer) error {
-	if reg == nil {
-		return nil
+// share registers a vector, and returns the one that is registered already if there is one.
+func share[C prometheus.Collector](r *registration, vector C) C {
+	if r.reg == nil {
+		return vector
 	}
-	return errors.Join(
-		share(reg, &v.pushes), share(reg, &v.failures), share(reg, &v.coalesced), share(reg, &v.duration),
-		share(reg, &v.successful), share(reg, &v.lastSuccess), share(reg, &v.outbox), share(reg, &v.outboxErrors),
-		share(reg, &v.reconciles), share(reg, &v.following), share(reg, &v.peers),
-	)
-}
-
-func share[C prometheus.Collector](reg prometheus.Registerer, c *C) error {
-	err := reg.Register(*c)
+	err := r.reg.Register(vector)
 	if already, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
-		existing, ok := already.ExistingCollector.(C)
-		if ok {
-			*c = existing
-			return nil
+		if existing, ok := already.ExistingCollector.(C); ok {
+			return existing
 		}
 	}
-	return err
+	r.err = errors.Join(r.err, err)
+	return vector
 }

@@ -57,8 +57,8 @@ type recordFile struct {
 	Card json.RawMessage `json:"card"`
 }
 
-// outbox writes the record of one publisher to a file, in the background. It does nothing if dir is empty. A slow or full
-// disk delays no push.
+// outbox writes the record of one publisher to a file, in the background. It does nothing if dir is empty. A slow or
+// full disk delays no push.
 type outbox struct {
 	dir                   string
 	endpoint, workspaceID string
@@ -85,8 +85,8 @@ func newOutbox(o Options, log hclog.Logger, m *metrics) *outbox {
 	return b
 }
 
-// OutboxPath returns the file of a publisher in the directory of an outbox, without its extension. It is named by a hash,
-// since neither an endpoint nor a workspace id has to be a file name.
+// OutboxPath returns the file of a publisher in the directory of an outbox, without its extension. It is named by a
+// hash, since neither an endpoint nor a workspace id has to be a file name.
 func OutboxPath(dir, endpoint, workspaceID string) string {
 	sum := pannier.DigestOf([]byte(endpoint + "\x00" + workspaceID))
 	return filepath.Join(dir, hex.EncodeToString(sum[:16]))
@@ -157,8 +157,8 @@ func (b *outbox) report(err error, message string) {
 	}
 }
 
-// save replaces the file. If that fails, the old file is removed, since it is not true any more and its blocks may be what
-// a full disk lacks, and the write is tried once more.
+// save replaces the file. If that fails, the old file is removed, since it is not true any more and its blocks may be
+// what a full disk lacks, and the write is tried once more.
 func (b *outbox) save(r record) error {
 	if b.dir == "" || b.known && b.saved.same(r) {
 		return nil

@@ -11,22 +11,23 @@ import (
 )
 
 const (
-	// contestQuiet is how long the card must stay in place before the next replacement counts as the first. It is longer than
-	// the waits of two sidecars together, each at most backoffCap, so that they cannot reset each other's count.
+	// contestQuiet is how long the card must stay in place before the next replacement counts as the first. It is
+	// longer than the waits of two sidecars together, each at most backoffCap, so that they cannot reset each other's
+	// count.
 	contestQuiet = 5 * time.Minute
 	// contestAfter is the replacement in a row from which on it is not an agent that starts.
 	contestAfter = 4
 	// checkApart is the least between two checks, however many events there are: platforms limit requests.
 	checkApart = 2 * time.Second
-	// recentCards is how many of our cards are recognized in events, and recentFor for how long: an event may come when a newer
-	// card was pushed already. One of ours that is reported later was put there by another writer.
+	// recentCards is how many of our cards are recognized in events, and recentFor for how long: an event may come when
+	// a newer card was pushed already. One of ours that is reported later was put there by another writer.
 	recentCards = 4
 	recentFor   = time.Minute
 )
 
-// overwriteDetector counts how often another writer has replaced our card in a row. It tells a second sidecar on the same
-// workspace from an agent that starts, and slows the answers down: without it two sidecars would replace each other's card
-// as fast as they can, for ever.
+// overwriteDetector counts how often another writer has replaced our card in a row. It tells a second sidecar on the
+// same workspace from an agent that starts, and slows the answers down: without it two sidecars would replace each
+// other's card as fast as they can, for ever.
 type overwriteDetector struct {
 	count       int
 	first, last time.Time
@@ -53,8 +54,9 @@ func (d *overwriteDetector) conditions(subject string, now time.Time) []pannier.
 	}}
 }
 
-// recentPushes are the cards that were pushed last, newest first. An event about one of them is an echo of our own push, not
-// another writer: without it, quick edits would be pushed twice and reported as contested where nothing can be read back.
+// recentPushes are the cards that were pushed last, newest first. An event about one of them is an echo of our own
+// push, not another writer: without it, quick edits would be pushed twice and reported as contested where nothing can
+// be read back.
 type recentPushes [recentCards]struct {
 	card card.Card
 	at   time.Time // when the push began
@@ -79,9 +81,9 @@ func (r *recentPushes) contain(shown Reading, now time.Time) bool {
 	return false
 }
 
-// cardChanged handles an event about the card of the workspace. An event from before a push begins is settled by that push,
-// which reads anew what it keeps, and an echo of a recent push is worth a check at most. An event during a push may be from
-// before or after it, so it counts.
+// cardChanged handles an event about the card of the workspace. An event from before a push begins is settled by that
+// push, which reads anew what it keeps, and an echo of a recent push is worth a check at most. An event during a push
+// may be from before or after it, so it counts.
 func (p *Publisher) cardChanged(e Event) {
 	if e.Beside {
 		p.outdate()
@@ -117,8 +119,8 @@ func (p *Publisher) outdate() {
 	p.state.changed = time.Now()
 }
 
-// reconcile brings the target back to our card after events. While another writer keeps replacing it, each answer comes later
-// than the one before. Events during the wait are answered together.
+// reconcile brings the target back to our card after events. While another writer keeps replacing it, each answer comes
+// later than the one before. Events during the wait are answered together.
 func (p *Publisher) reconcile(ctx context.Context) {
 	wait(ctx, p.reconcileDelay(), p.cardReady)
 	p.state.mu.Lock()

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// peersQuiet is the least time after an event at which the peers are read, since events come in bursts. A random part of
-	// peersSpread is added: all sidecars get the same event, and the platform limits requests for each address.
+	// peersQuiet is the least time after an event at which the peers are read, since events come in bursts. A random
+	// part of peersSpread is added: all sidecars get the same event, and the platform limits requests for each address.
 	peersQuiet  = 250 * time.Millisecond
 	peersSpread = 2 * time.Second
 	// peersApart is the least between two readings, however many events there are.
@@ -66,8 +66,8 @@ func (l *peerList) replace(list []pannier.Peer, now time.Time) {
 	l.list, l.at = list, now
 }
 
-// recordStrangersLocked records that a list that was read after events does not have their workspaces. If there are too many,
-// all are forgotten, and each costs one reading again.
+// recordStrangersLocked records that a list that was read after events does not have their workspaces. If there are too
+// many, all are forgotten, and each costs one reading again.
 func (l *peerList) recordStrangersLocked(list []pannier.Peer) {
 	if l.strangers == nil || len(l.strangers)+len(l.unknown) > maxStrangers {
 		l.strangers = map[string]struct{}{}
@@ -81,9 +81,9 @@ func (l *peerList) recordStrangersLocked(list []pannier.Peer) {
 	l.unknown = nil
 }
 
-// apply updates the list by an event and reports whether that is enough. Events carry the whole card, and all sidecars behind
-// one address share the platform's rate limit, so the list is read only if an event is about a workspace that is neither in it
-// nor known not to be a peer. It returns the number of peers.
+// apply updates the list by an event and reports whether that is enough. Events carry the whole card, and all sidecars
+// behind one address share the platform's rate limit, so the list is read only if an event is about a workspace that is
+// neither in it nor known not to be a peer. It returns the number of peers.
 func (l *peerList) apply(c PeerChange) (n int, done bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -129,7 +129,8 @@ func isSamePeer(a, b *pannier.Peer) bool {
 	return a.Name == b.Name && a.Role == b.Role && a.Status == b.Status && bytes.Equal(a.Card, b.Card)
 }
 
-// Peers returns the peers of the workspace ordered by id, as the target last reported them. The caller must not change them.
+// Peers returns the peers of the workspace ordered by id, as the target last reported them. The caller must not change
+// them.
 func (p *Publisher) Peers() []pannier.Peer {
 	p.peers.mu.Lock()
 	defer p.peers.mu.Unlock()

@@ -21,11 +21,11 @@ type Options struct {
 	Name string
 	// Label is the target's name in metrics and logs.
 	Label string
-	// Outbox is a directory in which the newest card survives a restart; empty keeps cards in memory. It is created when it
-	// is needed, its parent is not. Only one process at a time may use it for an endpoint and a workspace.
+	// Outbox is a directory in which the newest card survives a restart; empty keeps cards in memory. It is created
+	// when it is needed, its parent is not. Only one process at a time may use it for an endpoint and a workspace.
 	Outbox string
-	// OutboxStale says that the last process did not stop cleanly, so that it may have pushed a later card than the outbox
-	// has. A card that the target holds only by the outbox is then pushed again, unless it is read back.
+	// OutboxStale says that the last process did not stop cleanly, so that it may have pushed a later card than the
+	// outbox has. A card that the target holds only by the outbox is then pushed again, unless it is read back.
 	OutboxStale bool
 	// ReadBack uses the target as a [Reader]: before and after each push, and every five minutes.
 	ReadBack bool
@@ -33,14 +33,16 @@ type Options struct {
 	Follow, Peers bool
 	// Logger is told what happens to the pushes; nil discards it.
 	Logger hclog.Logger
-	// Registerer gets the metrics; nil for none. Publishers may share one; those with the same label share their series.
+	// Registerer gets the metrics; nil for none. Publishers may share one; those with the same label share their
+	// series.
 	Registerer prometheus.Registerer
-	// Emit is called with a [pannier.CardPush] for each card that was stored or rejected, from the goroutine of Run; nil
-	// discards it.
+	// Emit is called with a [pannier.CardPush] for each card that was stored or rejected, from the goroutine of Run;
+	// nil discards it.
 	Emit func(pannier.EventType, any)
 	// Jitter returns a random duration in [0, most]; nil is math/rand. For tests.
 	Jitter func(most time.Duration) time.Duration
-	// BeforeOutbox is called with each step of a write to the outbox, and an error ends the write; nil does nothing. For tests.
+	// BeforeOutbox is called with each step of a write to the outbox, and an error ends the write; nil does nothing.
+	// For tests.
 	BeforeOutbox func(step string) error
 }
 
@@ -56,14 +58,15 @@ type Publisher struct {
 	metrics  *metrics
 	jitter   func(most time.Duration) time.Duration
 	outbox   *outbox
-	// Each of these channels has room for one signal. retryNow says that the target may hold another card, peersChanged that
-	// there may be other peers, cardReady that Run has not looked at the card in the slot.
+	// Each of these channels has room for one signal. retryNow says that the target may hold another card, peersChanged
+	// that there may be other peers, cardReady that Run has not looked at the card in the slot.
 	cardReady, retryNow, peersChanged chan struct{}
 
 	loop  loop
 	state state
 	peers peerList
-	// Why something other than the pushes fails: the event stream, the list of peers, reading back, and the workspace itself.
+	// Why something other than the pushes fails: the event stream, the list of peers, reading back, and the workspace
+	// itself.
 	streamFault, peersFault, readFault, missingFault faultSlot
 }
 

@@ -11,17 +11,17 @@ import (
 
 // When a target is read.
 const (
-	// freshFor is how long a reading is good enough for the next push. It is short because an agent that starts registers its
-	// new URL, and a push with the old one would take that away again.
+	// freshFor is how long a reading is good enough for the next push. It is short because an agent that starts
+	// registers its new URL, and a push with the old one would take that away again.
 	freshFor = 5 * time.Second
 	// A check comes after checkLeast and a random part of checkSpread: about every five minutes.
 	checkLeast  = 270 * time.Second
 	checkSpread = 60 * time.Second
-	// verifyAgain is how long a card that was accepted has to be shown if the first reading shows something else: a replica
-	// or a cache may answer reads, and lag behind writes.
+	// verifyAgain is how long a card that was accepted has to be shown if the first reading shows something else: a
+	// replica or a cache may answer reads, and lag behind writes.
 	verifyAgain = 2 * time.Second
-	// firstReadTimeout is how long a first push waits for a first reading. Without one, the push removes what other writers
-	// keep in the target, such as the URL of the agent. It is enough for a platform that starts.
+	// firstReadTimeout is how long a first push waits for a first reading. Without one, the push removes what other
+	// writers keep in the target, such as the URL of the agent. It is enough for a platform that starts.
 	firstReadTimeout = 30 * time.Second
 )
 
@@ -51,8 +51,8 @@ type readSchedule struct {
 	// failed is the newest failed reading.
 	failed        reading
 	checked, next time.Time // the newest check, and the next
-	// Until skip, reads around a push are left out, since the answer would be the same failure. Until quiet the target wants no
-	// read at all.
+	// Until skip, reads around a push are left out, since the answer would be the same failure. Until quiet the target
+	// wants no read at all.
 	skip, quiet time.Time
 	// waitingSince is when the first push began to wait for a first reading, zero if none has.
 	waitingSince time.Time
@@ -71,8 +71,8 @@ func (s *readSchedule) record(r reading, sent, now time.Time, interval time.Dura
 	s.next = later(s.next, s.quiet)
 }
 
-// mustWait reports whether a push has to wait for another reading after one that failed. A target that was not reached at all
-// would not accept the push either.
+// mustWait reports whether a push has to wait for another reading after one that failed. A target that was not reached
+// at all would not accept the push either.
 func (s *readSchedule) mustWait(r reading, begun time.Time) bool {
 	if r.err == nil || r.Final || !s.at.IsZero() || r.Plan != Retry || r.Reason == Unauthorized {
 		return false
@@ -108,8 +108,8 @@ func (p *Publisher) read(ctx context.Context) reading {
 	return r
 }
 
-// readBefore reads what the target holds if that is not known well enough for a push. It reports whether the push has to wait
-// for another reading, and why.
+// readBefore reads what the target holds if that is not known well enough for a push. It reports whether the push has
+// to wait for another reading, and why.
 func (p *Publisher) readBefore(ctx context.Context) (a attempt, waits bool) {
 	s, begun := &p.loop.reads, time.Now()
 	if p.reader == nil || p.isFresh(begun) || p.loop.failures.count == 0 && begun.Before(s.skip) {
@@ -122,8 +122,8 @@ func (p *Publisher) readBefore(ctx context.Context) (a attempt, waits bool) {
 	return r.attempt, s.mustWait(r, begun)
 }
 
-// isFresh reports whether the last reading is good enough for a push. It is not after an event that may have changed it: an
-// agent that starts twice has another URL the second time.
+// isFresh reports whether the last reading is good enough for a push. It is not after an event that may have changed
+// it: an agent that starts twice has another URL the second time.
 func (p *Publisher) isFresh(now time.Time) bool {
 	p.state.mu.Lock()
 	defer p.state.mu.Unlock()
@@ -144,8 +144,8 @@ func (p *Publisher) postpone(ctx context.Context, a attempt, begun time.Time) {
 	p.pause(ctx, a)
 }
 
-// acceptShown settles the newest card without a push if the target was read since then and shows it. A card that another push
-// came after is pushed again all the same: the reading may lag behind.
+// acceptShown settles the newest card without a push if the target was read since then and shows it. A card that
+// another push came after is pushed again all the same: the reading may lag behind.
 func (p *Publisher) acceptShown(since time.Time) bool {
 	s := &p.loop.reads
 	p.state.mu.Lock()
@@ -191,7 +191,8 @@ func (p *Publisher) verify(ctx context.Context, c card.Card, accepted attempt) a
 	}
 }
 
-// readFor reads the target, and once more after a while if it does not show c. A missing workspace does not come by waiting.
+// readFor reads the target, and once more after a while if it does not show c. A missing workspace does not come by
+// waiting.
 func (p *Publisher) readFor(ctx context.Context, c card.Card) reading {
 	r := p.read(ctx)
 	if r.err != nil || r.Missing() != "" || r.Holds(c) {
@@ -203,7 +204,8 @@ func (p *Publisher) readFor(ctx context.Context, c card.Card) reading {
 	return p.read(ctx)
 }
 
-// confirm reads whether the target still holds the card of the outbox. If that fails the card is pushed, which does no harm.
+// confirm reads whether the target still holds the card of the outbox. If that fails the card is pushed, which does no
+// harm.
 func (p *Publisher) confirm(ctx context.Context) {
 	if !p.loop.unconfirmed {
 		return

@@ -6,8 +6,8 @@ import (
 	"pannier"
 )
 
-// A refused card is pushed again after refusedLeast and a random part of refusedSpread, about every 15 minutes: what was wrong
-// may have been repaired in the target, which reports no such thing.
+// A refused card is pushed again after refusedLeast and a random part of refusedSpread, about every 15 minutes: what
+// was wrong may have been repaired in the target, which reports no such thing.
 const (
 	refusedLeast  = 13*time.Minute + 30*time.Second
 	refusedSpread = 3 * time.Minute
@@ -27,15 +27,16 @@ func (r *refusedRetry) schedule(now time.Time, after time.Duration) {
 
 func (r *refusedRetry) tooSoon(now time.Time) bool { return now.Before(r.at.Add(retryApart)) }
 
-// hasten brings the next attempt forward after an event that may have changed the target's mind, to least after the newest.
+// hasten brings the next attempt forward after an event that may have changed the target's mind, to least after the
+// newest.
 func (r *refusedRetry) hasten(now time.Time, least time.Duration) {
 	if soon := later(now, r.at.Add(least)); soon.Before(r.next) {
 		r.next = soon
 	}
 }
 
-// Retry pushes a card again that the target refused: at once, or two seconds after the newest attempt. It never blocks, and
-// does nothing if no card was refused.
+// Retry pushes a card again that the target refused: at once, or two seconds after the newest attempt. It never blocks,
+// and does nothing if no card was refused.
 func (p *Publisher) Retry() {
 	p.state.mu.Lock()
 	defer p.state.mu.Unlock()

@@ -17,8 +17,8 @@ type attempt struct {
 	err error
 }
 
-// Offer makes c the card that the target should hold; the newest wins. It never blocks. A card without content is ignored. c
-// must not be changed afterwards.
+// Offer makes c the card that the target should hold; the newest wins. It never blocks. A card without content is
+// ignored. c must not be changed afterwards.
 func (p *Publisher) Offer(c card.Card) {
 	if len(c.JSON) == 0 {
 		return
@@ -73,8 +73,8 @@ func (p *Publisher) Run(ctx context.Context) error {
 	return p.Flush(context.WithoutCancel(ctx)) // the caller does not wait for a disk that does not answer
 }
 
-// step makes one attempt with the card that is due, or waits until one is. A card that is offered after sendable was checked
-// is left to the next step.
+// step makes one attempt with the card that is due, or waits until one is. A card that is offered after sendable was
+// checked is left to the next step.
 func (p *Publisher) step(ctx context.Context) {
 	if !p.sendable() {
 		p.saveRecord()
@@ -238,8 +238,8 @@ func (p *Publisher) reject(event pannier.CardPush, a attempt, message string) {
 	p.emit(pannier.EventCardRejected, event)
 }
 
-// warnAfter is the number of failures in a row that is logged as a warning. The first one is ordinary, since the platform often
-// starts after its sidecars; of the others only a failure for another reason is logged.
+// warnAfter is the number of failures in a row that is logged as a warning. The first one is ordinary, since the
+// platform often starts after its sidecars; of the others only a failure for another reason is logged.
 const warnAfter = 5
 
 func (r failureRow) level() hclog.Level {

@@ -7,12 +7,13 @@ import (
 	"pannier/publish/card"
 )
 
-// slot is the newest card and the state of its push. It is level-triggered: it holds the desired card, never a list of events.
+// slot is the newest card and the state of its push. It is level-triggered: it holds the desired card, never a list of
+// events.
 type slot struct {
 	// card is the newest; its digest is zero before the first.
 	card card.Card
-	// held is the digest of the card that the target is known to hold. It is zero while that is unknown: before the first
-	// answer, while a request is in flight, and after a request that ended without an answer.
+	// held is the digest of the card that the target is known to hold. It is zero while that is unknown: before the
+	// first answer, while a request is in flight, and after a request that ended without an answer.
 	held pannier.Digest
 	// before is the value of held before the request in flight.
 	before pannier.Digest
@@ -122,8 +123,8 @@ func (s *slot) forgetHeld() { s.held = pannier.Digest{} }
 // rejectCard records that the target does not hold our card.
 func (s *slot) rejectCard() { s.held, s.acknowledged = pannier.Digest{}, pannier.Digest{} }
 
-// forgetError drops the error of an older card once the target holds the newest. No answer is needed for that if the card
-// went back to what it was.
+// forgetError drops the error of an older card once the target holds the newest. No answer is needed for that if the
+// card went back to what it was.
 func (s *slot) forgetError() {
 	if !s.pending() {
 		s.lastError, s.hint, s.since = "", "", time.Time{}

@@ -10,15 +10,15 @@ import (
 )
 
 // Target is a place that holds one card. A target may also be a [Reader], [Follower], [PeerLister], [Authenticator],
-// [Throttler] or [Conditioner]. Push and Read are called from the goroutine of [Publisher.Run] alone; the other methods may be
-// called at the same time.
+// [Throttler] or [Conditioner]. Push and Read are called from the goroutine of [Publisher.Run] alone; the other methods
+// may be called at the same time.
 type Target interface {
 	// Push makes one attempt to store c. The error is nil if and only if the plan is [Done], and holds no secret.
 	Push(ctx context.Context, c card.Card) (Outcome, error)
 }
 
-// Reader is a target that shows what it holds. It protects from targets that report success for a card that they have not
-// stored, and from other writers.
+// Reader is a target that shows what it holds. It protects from targets that report success for a card that they have
+// not stored, and from other writers.
 type Reader interface {
 	// Read asks the target what it holds. newest is what the publisher compares the answer with; a reader may bound the
 	// answer by its size.
@@ -37,8 +37,8 @@ type Reading interface {
 
 // Follower is a target that reports changes.
 type Follower interface {
-	// Follow connects and calls handle with each event, [Connected] first, until the connection ends or ctx is done. It says
-	// why it ended.
+	// Follow connects and calls handle with each event, [Connected] first, until the connection ends or ctx is done. It
+	// says why it ended.
 	Follow(ctx context.Context, handle func(Event)) (Outcome, error)
 }
 

@@ -37,6 +37,6 @@ func (p *Platform) serveActivity(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusForbidden, textNotOwn)
 	default:
 		p.log.Info("activity", "workspace", id, "type", req.Type, "summary", req.Summary)
-		answer(w, http.StatusOK, molecule.StatusResponse{Status: "logged"})
+		answer(w, http.StatusOK, statusResponse{Status: "logged"})
 	}
 }

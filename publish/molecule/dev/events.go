@@ -28,16 +28,16 @@ type frame struct {
 	waiting int
 }
 
-// outgoing is a [molecule.Frame] whose payload is encoded along with it. The outer field hides the inner one.
+// outgoing is a [Frame] whose payload is encoded along with it. The outer field hides the inner one.
 type outgoing struct {
-	molecule.Frame
+	Frame
 	Payload any `json:"payload"`
 }
 
 // newFrame encodes an event. A card in it comes out without blanks and with <, > and & escaped.
 func newFrame(event, workspaceID string, payload any) (*frame, error) {
 	text, err := json.Marshal(outgoing{
-		Frame:   molecule.Frame{Event: event, WorkspaceID: workspaceID, Timestamp: time.Now().UTC()},
+		Frame:   Frame{Event: event, WorkspaceID: workspaceID, Timestamp: time.Now().UTC()},
 		Payload: payload,
 	})
 	key, _ := parseUUID(workspaceID)

@@ -13,7 +13,6 @@ import (
 	"github.com/coder/websocket"
 	"go.uber.org/goleak"
 
-	"pannier/publish/molecule"
 	"pannier/publish/molecule/dev"
 )
 
@@ -89,7 +88,7 @@ func dial(t *testing.T, url, workspace, auth string) (*websocket.Conn, int, erro
 }
 
 // next returns the next event of a connection.
-func next(t *testing.T, conn *websocket.Conn) (molecule.Frame, string) {
+func next(t *testing.T, conn *websocket.Conn) (dev.Frame, string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	defer cancel()
@@ -97,7 +96,7 @@ func next(t *testing.T, conn *websocket.Conn) (molecule.Frame, string) {
 	if err != nil {
 		t.Fatalf("read event: %v", err)
 	}
-	var f molecule.Frame
+	var f dev.Frame
 	if err := json.Unmarshal(text, &f); err != nil {
 		t.Fatalf("event %s: %v", text, err)
 	}

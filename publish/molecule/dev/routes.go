@@ -24,7 +24,7 @@ const (
 )
 
 func (p *Platform) serveHealth(w http.ResponseWriter, _ *http.Request) {
-	answer(w, http.StatusOK, molecule.StatusResponse{Status: "ok"})
+	answer(w, http.StatusOK, statusResponse{Status: "ok"})
 }
 
 func (p *Platform) serveUpdateCard(w http.ResponseWriter, r *http.Request) {
@@ -43,14 +43,14 @@ func (p *Platform) serveUpdateCard(w http.ResponseWriter, r *http.Request) {
 		refuseFor(w, err, textUpdateFailed)
 		return
 	}
-	answer(w, http.StatusOK, molecule.StatusResponse{Status: "updated"})
+	answer(w, http.StatusOK, statusResponse{Status: "updated"})
 }
 
 // errNotStored stands for every error that the real server's database would have.
 var errNotStored = errors.New("can not be stored")
 
 func (p *Platform) updateCard(req molecule.UpdateCardRequest, h http.Header) error {
-	f, err := newFrame(molecule.FrameCardUpdated, req.WorkspaceID, molecule.CardUpdatedPayload{AgentCard: req.AgentCard})
+	f, err := newFrame(molecule.FrameCardUpdated, req.WorkspaceID, cardUpdatedPayload{AgentCard: req.AgentCard})
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (p *Platform) updateCard(req molecule.UpdateCardRequest, h http.Header) err
 }
 
 func (p *Platform) serveRegister(w http.ResponseWriter, r *http.Request) {
-	var req molecule.RegisterRequest
+	var req registerRequest
 	release, ok := p.read(w, r, &req)
 	if !ok {
 		return
@@ -91,12 +91,12 @@ func (p *Platform) serveRegister(w http.ResponseWriter, r *http.Request) {
 		refuseFor(w, err, textRegisterFailed)
 		return
 	}
-	answer(w, http.StatusOK, molecule.RegisterResponse{AuthToken: token, Status: "registered"})
+	answer(w, http.StatusOK, RegisterResponse{AuthToken: token, Status: "registered"})
 }
 
 // register stores the row and returns the new token, empty where the workspace has one already.
-func (p *Platform) register(req molecule.RegisterRequest, h http.Header) (string, error) {
-	f, err := newFrame(molecule.FrameOnline, req.ID, molecule.OnlinePayload{AgentCard: req.AgentCard, URL: req.URL})
+func (p *Platform) register(req registerRequest, h http.Header) (string, error) {
+	f, err := newFrame(molecule.FrameOnline, req.ID, onlinePayload{AgentCard: req.AgentCard, URL: req.URL})
 	if err != nil {
 		return "", err
 	}
@@ -151,17 +151,17 @@ func (p *Platform) serveHeartbeat(w http.ResponseWriter, r *http.Request) {
 		refuseFor(w, err, textBeatFailed)
 		return
 	}
-	answer(w, http.StatusOK, molecule.StatusResponse{Status: "ok"})
+	answer(w, http.StatusOK, statusResponse{Status: "ok"})
 }
 
 func (p *Platform) heartbeat(req molecule.HeartbeatRequest, h http.Header) error {
-	task, err := newFrame(molecule.FrameTaskUpdated, req.WorkspaceID,
-		molecule.TaskUpdatedPayload{ActiveTasks: req.ActiveTasks, CurrentTask: req.CurrentTask})
+	task, err := newFrame(frameTaskUpdated, req.WorkspaceID,
+		taskUpdatedPayload{ActiveTasks: req.ActiveTasks, CurrentTask: req.CurrentTask})
 	if err != nil {
 		return err
 	}
-	beat, err := newFrame(molecule.FrameHeartbeat, req.WorkspaceID,
-		molecule.HeartbeatPayload{ActiveTasks: req.ActiveTasks, UptimeSeconds: req.UptimeSeconds})
+	beat, err := newFrame(frameHeartbeat, req.WorkspaceID,
+		heartbeatPayload{ActiveTasks: req.ActiveTasks, UptimeSeconds: req.UptimeSeconds})
 	if err != nil {
 		return err
 	}
@@ -201,12 +201,12 @@ func (p *Platform) serveWorkspace(w http.ResponseWriter, r *http.Request) {
 	p.answerLarge(w, len(info.AgentCard)+len(info.URL), info)
 }
 
-func (p *Platform) info(id string) (molecule.WorkspaceInfo, bool) {
+func (p *Platform) info(id string) (workspaceInfo, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	ws := p.lookupLocked(id)
 	if ws == nil {
-		return molecule.WorkspaceInfo{}, false
+		return workspaceInfo{}, false
 	}
 	return ws.info(), true
 }
@@ -222,7 +222,7 @@ func (p *Platform) serveRemove(w http.ResponseWriter, r *http.Request) {
 		refuseFor(w, err, textLookupFailed)
 		return
 	}
-	answer(w, http.StatusOK, molecule.StatusResponse{Status: statusRemoved})
+	answer(w, http.StatusOK, statusResponse{Status: statusRemoved})
 }
 
 // Remove removes a workspace: its tokens end, and it is no peer any more. Its row stays, with its card, as in the real
@@ -272,7 +272,7 @@ func (p *Platform) answerLarge(w http.ResponseWriter, bytes int, v any) {
 var errUnknown = errors.New(textUnknown)
 
 // peers returns every workspace but the one that asks, ordered by id. There may be none, but never null.
-func (p *Platform) peers(id string, h http.Header) ([]molecule.Peer, error) {
+func (p *Platform) peers(id string, h http.Header) ([]peer, error) {
 	key, ok := parseUUID(id)
 	if !ok {
 		return nil, errNotStored
@@ -285,13 +285,13 @@ func (p *Platform) peers(id string, h http.Header) ([]molecule.Peer, error) {
 	if p.workspaces[key] == nil {
 		return nil, errUnknown
 	}
-	peers := []molecule.Peer{}
+	peers := []peer{}
 	for other, ws := range p.workspaces {
 		if other != key && ws.status != statusRemoved {
 			peers = append(peers, ws.peer())
 		}
 	}
-	slices.SortFunc(peers, func(a, b molecule.Peer) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(peers, func(a, b peer) int { return strings.Compare(a.ID, b.ID) })
 	return peers, nil
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"pannier/publish/molecule"
 	"pannier/publish/molecule/dev"
 )
 
@@ -136,7 +135,7 @@ func TestRegisterGivesOneToken(t *testing.T) {
 	p, _ := newPlatform(t)
 	body := `{"id":"` + second + `","url":"http://agent.example","agent_card":{"name":"boot"}}`
 	status, text := call(p, "POST", "/registry/register", "", body)
-	var resp molecule.RegisterResponse
+	var resp dev.RegisterResponse
 	if err := json.Unmarshal([]byte(text), &resp); err != nil || status != 200 || len(resp.AuthToken) != 43 {
 		t.Fatalf("answered %d %s, want a token of 43 characters", status, text)
 	}

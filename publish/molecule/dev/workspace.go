@@ -8,8 +8,6 @@ import (
 	"errors"
 	"net/http"
 	"strings"
-
-	"pannier/publish/molecule"
 )
 
 // What a new row has, as the real server's database fills it in.
@@ -104,8 +102,8 @@ func newToken() string {
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-func (ws *workspace) info() molecule.WorkspaceInfo {
-	return molecule.WorkspaceInfo{
+func (ws *workspace) info() workspaceInfo {
+	return workspaceInfo{
 		ActiveTasks: ws.activeTasks,
 		AgentCard:   ws.card,
 		ID:          ws.id,
@@ -117,8 +115,8 @@ func (ws *workspace) info() molecule.WorkspaceInfo {
 	}
 }
 
-func (ws *workspace) peer() molecule.Peer {
-	return molecule.Peer{
+func (ws *workspace) peer() peer {
+	return peer{
 		ActiveTasks: ws.activeTasks,
 		AgentCard:   ws.card,
 		ID:          ws.id,

@@ -16,7 +16,7 @@ import (
 
 // Entry is a file or directory of the workspace.
 type Entry struct {
-	// Path is below the configuration directory, with slashes. It is as the platform told it, see [CheckName].
+	// Path is below the configuration directory, with slashes. It is as the platform sent it; see [CheckName].
 	Path string `json:"path"`
 	// Size is in bytes, as it lies there, and means nothing of a directory.
 	Size int64 `json:"size"`
@@ -48,12 +48,12 @@ func (c *Client) list(ctx context.Context, dir string, depth int) ([]Entry, erro
 		return nil, c.unlessMissing(ctx, dir, err)
 	}
 	for i := range entries {
-		entries[i].Path = strings.TrimPrefix(dir+"/"+entries[i].Path, "/") // not cleaned: whoever uses it checks it
+		entries[i].Path = strings.TrimPrefix(dir+"/"+entries[i].Path, "/") // not cleaned: callers check it
 	}
 	return entries, nil
 }
 
-// unlessMissing returns why a directory can not be listed, and nil where it is not there: what a platform answers then is
+// unlessMissing returns why a directory cannot be listed, and nil if it does not exist: what a platform answers then is
 // left to it, and the same answers have other causes.
 func (c *Client) unlessMissing(ctx context.Context, dir string, why error) error {
 	if dir == "" || !is(why, "platform.not_found") && !is(why, "platform.answer") {
@@ -91,7 +91,7 @@ func (c *Client) Tree(ctx context.Context, dir string) ([]Entry, error) {
 	return slices.CompactFunc(all, func(a, b Entry) bool { return a.Path == b.Path }), nil
 }
 
-// deepest returns the directories at the bottom of a listing, below which it does not tell.
+// deepest returns the directories at the bottom of a listing, which does not list their content.
 func deepest(from string, entries []Entry) []string {
 	var dirs []string
 	for _, e := range entries {

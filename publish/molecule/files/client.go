@@ -48,7 +48,7 @@ var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{1
 // New returns a client that has not connected yet. A wrong option is a [*pannier.Refusal].
 func New(o Options) (*Client, error) {
 	if !uuid.MatchString(o.WorkspaceID) {
-		return nil, refuse("platform.address", "the workspace id is no UUID", "give the id that the platform has for the workspace")
+		return nil, refuse("platform.address", "the workspace id is not a UUID", "give the id that the platform has for the workspace")
 	}
 	workspace := strings.ToLower(o.WorkspaceID)
 	token := func() (string, error) {

@@ -104,7 +104,7 @@ func (c *Client) exported(ctx context.Context, folder string) (map[string]string
 	}
 	err := c.ask(ctx, molecule.Call{Method: http.MethodGet, Target: c.platform.URL("bundles", "export", c.workspace), Limit: maxExportBytes}, &bundle)
 	if is(err, "platform.unauthorized") || is(err, "platform.forbidden") || is(err, "platform.not_found") {
-		return nil, nil // an administrator may; whoever may not asks file by file
+		return nil, nil // only an administrator may; others read file by file
 	}
 	if err != nil || !strings.EqualFold(bundle.ID, c.workspace) {
 		return nil, err

@@ -25,7 +25,7 @@ type List struct {
 // Has reports whether the list names the folder of a skill.
 func (l List) Has(folder string) bool { return yamldoc.IndexEntry(l.Entries, folder) >= 0 }
 
-// List reads the list of config.yaml. What can not be read as one is a [*pannier.Refusal].
+// List reads the list of config.yaml. A list that cannot be read is a [*pannier.Refusal].
 func (c *Client) List(ctx context.Context) (List, error) {
 	text, err := c.readConfig(ctx)
 	if err != nil || len(text) == 0 {
@@ -39,7 +39,7 @@ func (c *Client) List(ctx context.Context) (List, error) {
 }
 
 // Enlist has the list name a skill, where there is a list, and reports whether it was changed. Comments and all other
-// bytes stay, but for the blank lines around the text, which the platform does not tell of.
+// bytes stay, but for the blank lines around the text, which the platform leaves out.
 func (c *Client) Enlist(ctx context.Context, folder string) (bool, error) {
 	return c.editConfig(ctx, func(text []byte) ([]byte, error) { return yamldoc.Enlist(text, skillsKey, folder) })
 }

@@ -43,7 +43,7 @@ type Arrival struct {
 	Source string `json:"source,omitempty"`
 }
 
-// Check refuses files that the API can not carry.
+// Check refuses files that the API cannot carry.
 func Check(files []File) error {
 	total := 0
 	for _, f := range files {
@@ -51,7 +51,7 @@ func Check(files []File) error {
 			return err
 		}
 		if !utf8.ValidString(f.Content) || strings.ContainsRune(f.Content, 0) {
-			return refuse("files.text", f.Path+" is no UTF-8 text, and the platform's API would make something else of it", "leave it out, or copy the skill into the workspace itself")
+			return refuse("files.text", f.Path+" is not UTF-8 text, and the platform's API would change it", "leave it out, or copy the skill into the workspace itself")
 		}
 		if len(f.Content) > MaxFileBytes {
 			return refuse("files.size", fmt.Sprintf("%s has more than %d bytes", f.Path, MaxFileBytes), "leave it out, or copy the skill into the workspace itself")
@@ -76,7 +76,7 @@ func CheckName(name string) error {
 }
 
 // Put writes files and reads every one back. The first goes ahead, and nothing else is sent where it does not arrive; SKILL.md
-// goes last, so that nobody finds a skill that is half there. What [Check] refuses is not sent. After an error some of the
+// goes last, so that no agent loads a skill that is incomplete. What [Check] refuses is not sent. After an error some of the
 // files may have been written.
 func (c *Client) Put(ctx context.Context, files []File) (Arrival, error) {
 	if err := Check(files); err != nil || len(files) == 0 {
@@ -187,5 +187,5 @@ func (c *Client) astray(ctx context.Context, f File, got string) error {
 	case got == "":
 		return refuse("files.not_stored", "the platform said that it saved "+f.Path+", and it is not there", "look at the platform's log, and whether the workspace runs")
 	}
-	return refuse("files.not_stored", "the platform has something else in "+f.Path+" than was sent", "look whether somebody else writes to the workspace, and try again")
+	return refuse("files.not_stored", "the platform has something else in "+f.Path+" than was sent", "check whether another writer changes the workspace, and try again")
 }

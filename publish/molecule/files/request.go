@@ -62,7 +62,7 @@ func (c *Client) call(ctx context.Context, do molecule.Call) (molecule.Answer, e
 	case errors.Is(err, context.DeadlineExceeded):
 		err = fmt.Errorf("no complete answer within %v", requestTimeout)
 	}
-	return a, refuse("platform.unreachable", "the platform can not be asked: "+err.Error(), "look at its address, and whether it runs")
+	return a, refuse("platform.unreachable", "the platform cannot be reached: "+err.Error(), "check its address, and that it runs")
 }
 
 // refusalOf says what an answer that is no success means.
@@ -79,7 +79,7 @@ func refusalOf(a molecule.Answer) error {
 	case a.Status == http.StatusNotFound:
 		return refuse("platform.not_found", said, "look at --workspace-id and at --url; a hosted platform answers this where the tenant is missing, --platform-header X-Molecule-Org-Id=…; others do where the workspace does not run")
 	case a.Status == http.StatusTooManyRequests:
-		return refuse("platform.busy", said, "try again in a minute; the platform counts everybody behind one address together")
+		return refuse("platform.busy", said, "try again in a minute; the platform counts all clients behind one address together")
 	}
 	return refuse("platform.answer", said, "look at the platform's log")
 }
