@@ -14,6 +14,7 @@ import (
 
 	"pannier"
 	"pannier/config"
+	"pannier/internal/plain"
 	"pannier/loader/lint"
 )
 
@@ -220,7 +221,7 @@ func (a *auditing) mend(ctx context.Context, report lint.Report) (lint.Report, e
 	if a.dryRun {
 		words = "could be mended"
 	}
-	fmt.Fprintf(to.out, "%s %s\n", plural(len(fixes)-len(failed), "file"), words)
+	fmt.Fprintf(to.out, "%s %s\n", plain.Count(len(fixes)-len(failed), "file"), words)
 	if len(failed) > 0 {
 		return report, &exitError{code: exitUnknown, message: strings.Join(failed, "\n"), hint: "check who else writes there, and the permissions, then audit again"}
 	}
@@ -274,10 +275,10 @@ func (s streams) printAudit(r lint.Report) {
 			where += ", not in config.yaml"
 			others++
 		}
-		fmt.Fprintf(s.out, "[%s] %s %s\n", s.verdict(skill.Status), printable(skill.Slug), s.paint.quiet("("+printable(where)+")"))
+		fmt.Fprintf(s.out, "[%s] %s %s\n", s.verdict(skill.Status), plain.Text(skill.Slug), s.paint.quiet("("+plain.Text(where)+")"))
 		s.printProblems(skill.Problems)
 		for _, spec := range skill.Install {
-			fmt.Fprintf(s.out, "  %s %s\n", s.paint.quiet("install:"), printable(installWords(spec)))
+			fmt.Fprintf(s.out, "  %s %s\n", s.paint.quiet("install:"), plain.Text(installWords(spec)))
 		}
 	}
 	fmt.Fprintln(s.out, summaryWords(r, others))
@@ -293,25 +294,18 @@ func (s streams) verdict(status lint.Status) string {
 // summaryWords sums a report up. others is how many of its skills config.yaml does not list.
 func summaryWords(r lint.Report, others int) string {
 	sum := r.Summary
-	words := plural(sum.Checked, "skill") + " passed"
+	words := plain.Count(sum.Checked, "skill") + " passed"
 	switch {
 	case sum.Checked == 0:
 		words = "no skill was checked"
 	case sum.Failed > 0:
-		words = fmt.Sprintf("%d of %s failed", sum.Failed, plural(sum.Checked, "skill"))
+		words = fmt.Sprintf("%d of %s failed", sum.Failed, plain.Count(sum.Checked, "skill"))
 	}
-	words += fmt.Sprintf(" (%s): %s, %s", r.Profile, plural(sum.Errors, "error"), plural(sum.Warnings, "warning"))
+	words += fmt.Sprintf(" (%s): %s, %s", r.Profile, plain.Count(sum.Errors, "error"), plain.Count(sum.Warnings, "warning"))
 	if more := len(r.Skills) - sum.Checked; others > 0 && more > 0 {
 		words += fmt.Sprintf("; %d more not in config.yaml, which do not count without --all", more)
 	}
 	return words
-}
-
-func plural(count int, word string) string {
-	if count != 1 {
-		word += "s"
-	}
-	return fmt.Sprintf("%d %s", count, word)
 }
 
 // printDiff prints a unified diff. A CR, which a terminal would obey, shows as its symbol.
@@ -321,7 +315,7 @@ func (s streams) printDiff(text string) {
 			switch {
 			case r == '\r':
 				return '␍'
-			case r != '\t' && obeyed(r):
+			case r != '\t' && plain.IsControl(r):
 				return -1
 			}
 			return r

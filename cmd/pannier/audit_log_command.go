@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -13,7 +12,9 @@ import (
 	"pannier"
 	"pannier/admin/audit"
 	"pannier/config"
+	"pannier/internal/plain"
 	"pannier/publish/client"
+	"pannier/sidecar"
 )
 
 func (p *program) auditLogCommand() *cobra.Command {
@@ -76,7 +77,7 @@ func auditDirectory(s config.Settings) (string, error) {
 	if s.StateDir == config.StateNone {
 		return "", &exitError{code: exitUnknown, message: "the state is kept in memory, so there is no audit log on disk", hint: "name the sidecar's directory with --state-dir"}
 	}
-	return filepath.Join(s.StateDir, directoryName(s.WorkspaceID), auditDir), nil
+	return sidecar.AuditDirectory(s), nil
 }
 
 func unreadableAudit(err error) error {
@@ -91,7 +92,7 @@ func (s streams) printAuditLog(entries []pannier.AuditEntry) error {
 	rows := [][]string{{"SEQ", "TIME", "ACTION", "PHASE", "WHO", "SLUG", "ERROR"}}
 	for _, e := range entries {
 		rows = append(rows, []string{
-			strconv.FormatUint(e.Seq, 10), e.Time.Format(time.RFC3339), e.Action, string(e.Phase), e.Actor.Owner(), shorten(e.Slug, 40), shorten(e.Error, 80),
+			strconv.FormatUint(e.Seq, 10), e.Time.Format(time.RFC3339), e.Action, string(e.Phase), e.Actor.Owner(), plain.Shorten(e.Slug, 40), plain.Shorten(e.Error, 80),
 		})
 	}
 	return s.paintedTable(rows, func(row, column int, cell string) string {
@@ -181,7 +182,7 @@ func (p *program) verifyAuditLog(dir string, expect *audit.Point) error {
 
 // text returns the report as people read it.
 func (v verified) text() string {
-	text := fmt.Sprintf("%s: %d entries follow from one another", printable(v.Directory), v.Entries)
+	text := fmt.Sprintf("%s: %d entries follow from one another", plain.Text(v.Directory), v.Entries)
 	if v.Newest != "" {
 		text += ", newest " + v.Newest
 	}

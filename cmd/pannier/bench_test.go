@@ -48,7 +48,7 @@ func BenchmarkEditToPlatform(b *testing.B) {
 	var took []time.Duration
 	for b.Loop() {
 		b.StopTimer()
-		time.Sleep(pushInterval + 100*time.Millisecond) // so that the push does not wait for the one before
+		time.Sleep(time.Second + 100*time.Millisecond) // so that the push does not wait for the one before
 		n++
 		text := fmt.Sprintf("---\nname: timed\ndescription: Edit %d.\n---\nDo it.\n", n)
 		if err := os.WriteFile(edited, []byte(text), 0o600); err != nil {

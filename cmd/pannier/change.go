@@ -4,12 +4,11 @@ import (
 	"context"
 
 	"github.com/hashicorp/go-hclog"
-	"github.com/prometheus/client_golang/prometheus"
 
-	"pannier"
 	"pannier/config"
 	"pannier/publish/api"
 	"pannier/publish/client"
+	"pannier/sidecar"
 )
 
 // changing runs a command that changes the workspace: it asks the sidecar that --url names, or else the one that runs for the
@@ -26,26 +25,12 @@ func (p *program) changeDirectory(ctx context.Context, s config.Settings, do fun
 	}
 	log := p.logger(s)
 	log.SetLevel(hclog.Error) // what went as it should is told by the answer
-	reg := prometheus.NewRegistry()
-	mem, err := openMemory(s, reg, log)
+	handler, end, err := sidecar.ChangeDirectory(ctx, s, p.environ, log)
 	if err != nil {
 		return err
 	}
-	defer mem.close(true)
-	c := &sidecar{house: newHouse(s, p.environ, mem.registryOptions()), log: log, memory: mem, platforms: &publishers{}}
-	c.events = mem.newEventLog(s.WorkspaceID, c.registry.Current)
-	look := func(ctx context.Context, _ ...string) (*pannier.Snapshot, error) { return c.lookAtAll(ctx) }
-	if err := c.openDoor(ctx, reg, look); err != nil {
-		return err
-	}
-	if _, err := look(ctx); err != nil {
-		return err
-	}
-	o := c.handlerOptions(hclog.NewNullLogger())
-	o.Installs = c.installs()
-	o.Rescan = func(ctx context.Context, _ bool) (*pannier.Snapshot, error) { return look(ctx) }
-	o.Health = func() pannier.Health { return pannier.Health{} } // nobody asks: health needs a sidecar
-	here := client.InProcess(api.AsOwn(api.New(o)))
+	defer end()
+	here := client.InProcess(api.AsOwn(handler))
 	defer here.Close()
 	return negative(do(ctx, here))
 }

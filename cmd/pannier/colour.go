@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"pannier/internal/plain"
+
 	"golang.org/x/sys/unix"
 
 	"pannier"
@@ -59,7 +61,7 @@ const (
 
 // in colours a text, which is cleaned first, so that the only codes in it are those of the colour.
 func (p palette) in(colour, text string) string {
-	text = printableLines(text)
+	text = plain.Lines(text)
 	if !p.on || text == "" {
 		return text
 	}
@@ -78,7 +80,7 @@ func (p palette) severity(s pannier.Severity) string {
 	case pannier.SeverityWarning:
 		return p.in(yellow, string(s))
 	}
-	return printable(string(s))
+	return plain.Text(string(s))
 }
 
 // state colours words that begin with the name of a state.

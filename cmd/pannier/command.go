@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pannier"
+	"pannier/internal/plain"
 	"pannier/publish/client"
 )
 
@@ -86,7 +87,7 @@ func (s streams) printCommands(commands []pannier.SkillCommand) error {
 		if c.Args != "" {
 			about = c.Args + ": " + about
 		}
-		rows = append(rows, []string{c.Name, shorten(c.Slug, 40), string(c.SourceKind), strings.Join(strings.Fields(about), " ")})
+		rows = append(rows, []string{c.Name, plain.Shorten(c.Slug, 40), string(c.SourceKind), strings.Join(strings.Fields(about), " ")})
 	}
 	s.fit(rows)
 	return s.paintedTable(rows, func(row, _ int, cell string) string {
@@ -100,9 +101,9 @@ func (s streams) printCommands(commands []pannier.SkillCommand) error {
 // printRun prints the text line by line, without what a terminal would obey.
 func (s streams) printRun(run pannier.CommandRun) error {
 	for _, warning := range run.Warnings {
-		fmt.Fprintf(s.err, "%s %s\n", s.complain.severity(pannier.SeverityWarning), printable(warning))
+		fmt.Fprintf(s.err, "%s %s\n", s.complain.severity(pannier.SeverityWarning), plain.Text(warning))
 	}
-	text := printableLines(run.Text)
+	text := plain.Lines(run.Text)
 	if text != "" && !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}

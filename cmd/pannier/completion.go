@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pannier"
+	"pannier/internal/plain"
 	"pannier/publish/client"
 	"pannier/publish/prompt"
 )
@@ -129,10 +130,10 @@ func (p *program) askedFor(ctx context.Context, ask func(context.Context, *clien
 
 // described returns a word with its description, without characters that a shell or a terminal would obey.
 func described(word, description string) string {
-	if description = shorten(printable(description), 60); description != "" {
-		return printable(word) + "\t" + description
+	if description = plain.Shorten(plain.Text(description), 60); description != "" {
+		return plain.Text(word) + "\t" + description
 	}
-	return printable(word)
+	return plain.Text(word)
 }
 
 func firstField(word string) string {

@@ -238,7 +238,7 @@ func committedMark(t *testing.T, dir string) (mark policyfile.Mark, err error) {
 		return mark, err
 	}
 	defer s.Close()
-	_, err = s.Get(bucketPolicyFile, keyNewestFile, &mark)
+	_, err = s.Get("policy_file", "newest", &mark)
 	return mark, err
 }
 

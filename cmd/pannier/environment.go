@@ -12,6 +12,7 @@ import (
 	"pannier"
 	"pannier/internal/fsx"
 	"pannier/publish/client"
+	"pannier/sidecar"
 )
 
 func (p *program) environmentCommand() *cobra.Command {
@@ -39,7 +40,7 @@ setting environment.file names.`,
 					return p.printJSON(env)
 				})
 			}
-			env := ownEnvironment(p.environ, "")
+			env := sidecar.OwnEnvironment(p.environ, "")
 			env.At = time.Now().UTC().Truncate(time.Second)
 			env.Config, env.MCP = sortedNames(config), sortedNames(mcp)
 			switch {

@@ -6,6 +6,9 @@ import (
 	"regexp"
 	"strings"
 
+	"pannier/internal/plain"
+	"pannier/sidecar"
+
 	"pannier"
 )
 
@@ -19,7 +22,7 @@ type eventSummary struct {
 // summaries has every type of event. Types that are missing here are summarized by their fields.
 var summaries = map[pannier.EventType]func(json.RawMessage) (eventSummary, error){
 	pannier.EventCatalogUpdated: summaryOf(func(d pannier.CatalogUpdated) eventSummary {
-		s := eventSummary{text: plural(d.Count, "skill")}
+		s := eventSummary{text: plain.Count(d.Count, "skill")}
 		for _, part := range []struct {
 			name  string
 			slugs []string
@@ -29,7 +32,7 @@ var summaries = map[pannier.EventType]func(json.RawMessage) (eventSummary, error
 			}
 		}
 		if n := len(d.Collisions); n > 0 {
-			s.text += "; " + plural(n, "collision")
+			s.text += "; " + plain.Count(n, "collision")
 		}
 		return s
 	}),
@@ -54,7 +57,7 @@ var summaries = map[pannier.EventType]func(json.RawMessage) (eventSummary, error
 	}),
 	pannier.EventSkillScanned: summaryOf(func(d pannier.SkillScanned) eventSummary {
 		colour := map[pannier.ScanDecision]string{pannier.ScanAllow: green, pannier.ScanWarn: yellow, pannier.ScanBlock: red}[d.Decision]
-		return eventSummary{d.Slug, fmt.Sprintf("scanned: %s, %s", d.Decision, plural(d.Findings, "finding")), colour}
+		return eventSummary{d.Slug, fmt.Sprintf("scanned: %s, %s", d.Decision, plain.Count(d.Findings, "finding")), colour}
 	}),
 	pannier.EventWorkspaceChanged: summaryOf(func(d pannier.WorkspaceChanged) eventSummary {
 		s := eventSummary{subject: someOf(d.Files), text: "changed"}
@@ -67,7 +70,7 @@ var summaries = map[pannier.EventType]func(json.RawMessage) (eventSummary, error
 		return s
 	}),
 	pannier.EventEnvironmentChanged: summaryOf(func(d pannier.EnvironmentChanged) eventSummary {
-		return eventSummary{"environment", fmt.Sprintf("of the %s: %s/%s, %s, %s", d.Source, d.OS, d.Arch, plural(d.Bins, "program"), plural(d.Env, "variable")), ""}
+		return eventSummary{"environment", fmt.Sprintf("of the %s: %s/%s, %s, %s", d.Source, d.OS, d.Arch, plain.Count(d.Bins, "program"), plain.Count(d.Env, "variable")), ""}
 	}),
 	pannier.EventPolicyChanged: summaryOf(func(d pannier.PolicyChanged) eventSummary {
 		return eventSummary{d.Slug, fmt.Sprintf("policy: enabled %t, implicit %t", d.Effective.Enabled, d.Effective.AllowImplicit), ""}
@@ -138,7 +141,7 @@ func summarize(kind pannier.EventType, data json.RawMessage) eventSummary {
 		}
 	}
 	s := eventSummary{text: strings.ReplaceAll(string(kind), "_", " ")}
-	fields, err := fieldsOf(data)
+	fields, err := sidecar.EventFields(data)
 	if err != nil {
 		s.text += ": " + string(data)
 		return s

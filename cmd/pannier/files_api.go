@@ -14,7 +14,9 @@ import (
 
 	"pannier"
 	"pannier/config"
+	"pannier/internal/plain"
 	"pannier/publish/molecule/files"
+	"pannier/sidecar"
 )
 
 // variableAgentID is the variable in which a platform tells an agent its workspace id.
@@ -85,7 +87,7 @@ func (p *program) openFilesAPI(cmd *cobra.Command, args []string) (*remoteFiles,
 	if at.WorkspaceID == noID {
 		return nil, &exitError{code: exitUnknown, message: "--files-api needs the workspace's id", hint: "give the UUID that the platform has for it with --workspace-id"}
 	}
-	header, err := platformHeader(at.Headers)
+	header, err := sidecar.PlatformHeader(at.Headers)
 	if err != nil {
 		return nil, err
 	}
@@ -260,7 +262,7 @@ func (r *remoteFiles) warnOfLosses(got files.Fetched) {
 		{got.LeftOut, "a name that no directory here should get; not written"},
 	} {
 		if len(loss.of) > 0 {
-			fmt.Fprintf(r.err, "%s: %s\n", loss.what, printable(strings.Join(loss.of, ", ")))
+			fmt.Fprintf(r.err, "%s: %s\n", loss.what, plain.Text(strings.Join(loss.of, ", ")))
 		}
 	}
 	fmt.Fprintln(r.err, "the platform does not tell which files are executable: none of these is")
@@ -305,7 +307,7 @@ func (r *remoteFiles) printRemoteSkills(skills []remoteSkill) error {
 	words := map[bool]string{true: "there", false: "missing"}
 	listed := map[bool]string{true: "listed", false: "not listed"}
 	for _, s := range skills {
-		rows = append(rows, []string{shorten(s.Slug, 40), words[s.There], listed[s.Listed]})
+		rows = append(rows, []string{plain.Shorten(s.Slug, 40), words[s.There], listed[s.Listed]})
 	}
 	return r.table(rows)
 }

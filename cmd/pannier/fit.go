@@ -1,5 +1,7 @@
 package main
 
+import "pannier/internal/plain"
+
 // minLastColumn is how many cells the last column of a table has at least, however narrow the terminal is.
 const minLastColumn = 20
 
@@ -15,23 +17,23 @@ func fitWidth(rows [][]string, width int) {
 	for column := range last {
 		widest := 0
 		for _, row := range rows {
-			widest = max(widest, cells(printable(row[column])))
+			widest = max(widest, plain.Cells(plain.Text(row[column])))
 		}
 		used += widest + columnGap
 	}
 	for _, row := range rows {
-		row[last] = cutCells(printable(row[last]), max(width-used, minLastColumn))
+		row[last] = cutCells(plain.Text(row[last]), max(width-used, minLastColumn))
 	}
 }
 
 // cutCells cuts a text to so many cells of a terminal, and marks the cut.
 func cutCells(text string, width int) string {
-	if cells(text) <= width {
+	if plain.Cells(text) <= width {
 		return text
 	}
 	used := 1 // of the mark
 	for i, r := range text {
-		if used += cells(string(r)); used > width {
+		if used += plain.Cells(string(r)); used > width {
 			return text[:i] + "…"
 		}
 	}

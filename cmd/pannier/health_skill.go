@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pannier"
+	"pannier/internal/plain"
 	"pannier/publish/client"
 )
 
@@ -122,7 +123,7 @@ func (h skillHealth) rows() (rows [][]string) {
 	}
 	for _, entry := range slices.Backward(h.RecentAudit) {
 		at := time.Unix(entry.CreatedAt, 0).UTC().Format(time.RFC3339)
-		rows = append(rows, []string{"audit", fmt.Sprintf("%s %s %s %s", at, entry.Action, entry.Decision, shorten(entry.Details, 72))})
+		rows = append(rows, []string{"audit", fmt.Sprintf("%s %s %s %s", at, entry.Action, entry.Decision, plain.Shorten(entry.Details, 72))})
 	}
 	return rows
 }

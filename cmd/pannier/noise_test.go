@@ -71,7 +71,7 @@ func TestNoiseWithoutEndHoldsNoPush(t *testing.T) {
 	defer busy.Wait()
 	defer busy.Process.Kill()
 	begun := time.Now()
-	time.Sleep(2 * pushInterval) // which is not what the next push waits for
+	time.Sleep(2 * time.Second) // which is not what the next push waits for
 
 	edit := func(n int) (waited time.Duration) {
 		t.Helper()

@@ -8,11 +8,10 @@ import (
 	"os"
 	"reflect"
 	"strings"
-	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"golang.org/x/text/width"
+	"pannier/internal/plain"
 
 	"pannier"
 )
@@ -44,10 +43,10 @@ func openStreams(environ []string) streams {
 
 func (s streams) printError(e *exitError) {
 	for line := range strings.Lines(e.message) {
-		fmt.Fprintf(s.err, "%s %s\n", s.complain.bad("pannier:"), printable(strings.TrimRight(line, "\n")))
+		fmt.Fprintf(s.err, "%s %s\n", s.complain.bad("pannier:"), plain.Text(strings.TrimRight(line, "\n")))
 	}
 	if e.hint != "" {
-		fmt.Fprintf(s.err, "%s %s\n", s.complain.quiet("hint:"), printable(e.hint))
+		fmt.Fprintf(s.err, "%s %s\n", s.complain.quiet("hint:"), plain.Text(e.hint))
 	}
 }
 
@@ -81,7 +80,7 @@ func compactJSON(value any) ([]byte, error) {
 	}
 	escaped := make([]byte, 0, text.Len())
 	for _, r := range strings.TrimSuffix(text.String(), "\n") {
-		if r >= 0x7f && obeyed(r) {
+		if r >= 0x7f && plain.IsControl(r) {
 			for _, unit := range utf16.Encode([]rune{r}) {
 				escaped = fmt.Appendf(escaped, `\u%04x`, unit)
 			}
@@ -103,11 +102,11 @@ func (s streams) paintedTable(rows [][]string, paint func(row, column int, cell 
 	var widths []int
 	for _, row := range rows {
 		for i, cell := range row {
-			row[i] = printable(cell)
+			row[i] = plain.Text(cell)
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], cells(row[i]))
+			widths[i] = max(widths[i], plain.Cells(row[i]))
 		}
 	}
 	var text strings.Builder
@@ -118,7 +117,7 @@ func (s streams) paintedTable(rows [][]string, paint func(row, column int, cell 
 				text.WriteString(strings.Repeat(" ", padding))
 				padding = 0
 			}
-			padding += widths[i] - cells(cell) + columnGap
+			padding += widths[i] - plain.Cells(cell) + columnGap
 			if paint != nil {
 				cell = paint(r, i, cell)
 			}
@@ -151,41 +150,8 @@ func (s streams) printProblems(problems []pannier.Problem) {
 
 // printFault prints what is wrong on one line as a compiler would, and what to do on the next.
 func (s streams) printFault(place string, severity pannier.Severity, message, code, hint string) {
-	fmt.Fprintf(s.out, "%s: %s: %s %s\n  %s %s\n", printable(place), s.paint.severity(severity), printable(message),
-		s.paint.quiet("("+code+")"), s.paint.quiet("hint:"), printable(hint))
-}
-
-// obeyed reports whether a terminal obeys a character instead of showing it, or shows nothing: control, format and
-// bidirectional characters, and ends of lines. The joiner of emoji is shown with them.
-func obeyed(r rune) bool {
-	return r != '\u200d' && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co)
-}
-
-// printable drops what a terminal would obey, and folds a text to one line.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t' || r == '\r':
-			return ' '
-		case obeyed(r):
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(text, "\uFFFD"))
-}
-
-// printableLines drops what a terminal would obey from a text of several lines, and keeps lines and tabs.
-func printableLines(text string) string {
-	clean := strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && obeyed(r) {
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(strings.ReplaceAll(text, "\r\n", "\n"), "\uFFFD"))
-	if strings.Contains(text, "\r\n") && strings.Count(text, "\r\n") == strings.Count(text, "\n") {
-		clean = strings.ReplaceAll(clean, "\n", "\r\n") // the ends of lines are the author's
-	}
-	return clean
+	fmt.Fprintf(s.out, "%s: %s: %s %s\n  %s %s\n", plain.Text(place), s.paint.severity(severity), plain.Text(message),
+		s.paint.quiet("("+code+")"), s.paint.quiet("hint:"), plain.Text(hint))
 }
 
 // sayf prints a line. Every argument that is a text is made printable.
@@ -193,41 +159,13 @@ func sayf(w io.Writer, format string, args ...any) error {
 	for i, arg := range args {
 		switch v := reflect.ValueOf(arg); {
 		case v.Kind() == reflect.String:
-			args[i] = printable(v.String())
+			args[i] = plain.Text(v.String())
 		default:
 			if s, ok := arg.(fmt.Stringer); ok {
-				args[i] = printable(s.String())
+				args[i] = plain.Text(s.String())
 			}
 		}
 	}
 	_, err := fmt.Fprintf(w, format+"\n", args...)
 	return err
-}
-
-// cells returns how many cells of a terminal a text takes: two for wide characters, none for marks on others (Unicode
-// Standard Annex 11).
-func cells(text string) int {
-	n := 0
-	for _, r := range text {
-		switch {
-		case r < 0x300:
-			n++
-		case unicode.In(r, unicode.Mn, unicode.Me) || r == '\u200d':
-		default:
-			kind := width.LookupRune(r).Kind()
-			if n++; kind == width.EastAsianWide || kind == width.EastAsianFullwidth {
-				n++
-			}
-		}
-	}
-	return n
-}
-
-// shorten cuts a text to a number of characters.
-func shorten(text string, length int) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if utf8.RuneCountInString(text) <= length {
-		return text
-	}
-	return string([]rune(text)[:length-1]) + "…"
 }

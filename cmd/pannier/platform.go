@@ -67,6 +67,6 @@ func (p *program) runPlatform(ctx context.Context, listen string, rateLimit int,
 		return fmt.Errorf("listen: %w", err)
 	}
 	fmt.Fprintf(p.out, "platform http://%s\n", ln.Addr())
-	server := newPlatformServer(devPlatform)
-	return servePlatform(ctx, server, api.Bound(server, ln, maxPlatformConns), devPlatform)
+	server := devPlatform.Server()
+	return devPlatform.Serve(ctx, server, api.Bound(server, ln, maxPlatformConns))
 }

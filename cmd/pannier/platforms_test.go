@@ -12,10 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"pannier"
-	"pannier/config"
 	"pannier/publish/molecule"
 	"pannier/publish/molecule/dev"
 )
@@ -256,31 +253,5 @@ func TestPeersGoLive(t *testing.T) {
 	list, err := s.Peers(t.Context())
 	if err != nil || len(list.Peers) != 1 || list.Peers[0].UpdatedAt.IsZero() || !json.Valid(list.Peers[0].Card) {
 		t.Errorf("peers %+v, %v", list, err)
-	}
-}
-
-func TestPlatformNames(t *testing.T) {
-	at := func(url, path, id string) config.Platform {
-		return config.Platform{URL: url, Path: path, WorkspaceID: id}
-	}
-	all := []config.Platform{
-		at("https://alone.example:1/x", "/card", "w"),
-		at("http://paths.example/a/", "/card", "w"), at("https://paths.example/b", "/card", "w"),
-		at("http://both.example", "/card", "v"), at("http://both.example", "/card", "w"),
-	}
-	var got [][2]string
-	for i := range all {
-		name, label := platformNames(all, i)
-		got = append(got, [2]string{name, label})
-	}
-	want := [][2]string{
-		{"", "alone.example:1"},
-		{"", "paths.example/a/card"},
-		{"", "paths.example/b/card"},
-		{"http://both.example/card#v", "http://both.example/card#v"},
-		{"http://both.example/card#w", "http://both.example/card#w"},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pannier"
+	"pannier/internal/plain"
 	"pannier/publish/client"
 )
 
@@ -106,7 +107,7 @@ func (s streams) printPolicies(policies []pannier.Policy) error {
 	for _, policy := range policies {
 		e := policy.Effective
 		rows = append(rows, []string{
-			shorten(policy.Slug, 40), string(policy.SourceKind), strconv.FormatBool(e.Enabled), string(e.Source), strconv.FormatBool(e.AllowImplicit), string(e.ImplicitSource),
+			plain.Shorten(policy.Slug, 40), string(policy.SourceKind), strconv.FormatBool(e.Enabled), string(e.Source), strconv.FormatBool(e.AllowImplicit), string(e.ImplicitSource),
 		})
 	}
 	return s.paintedTable(rows, func(row, column int, cell string) string {

@@ -15,6 +15,7 @@ import (
 
 	"pannier"
 	"pannier/config"
+	"pannier/internal/plain"
 	"pannier/publish/client"
 )
 
@@ -77,7 +78,7 @@ func probe(ctx context.Context, socket, path string) error {
 	no := &exitError{code: exitNo, message: fmt.Sprintf("the answer to %s is %s", path, res.Status)}
 	var doc pannier.ErrorDocument
 	if json.Unmarshal(text, &doc) == nil && doc.Detail != "" {
-		no.message, no.hint = printable(doc.Detail), printable(doc.Hint)
+		no.message, no.hint = plain.Text(doc.Detail), plain.Text(doc.Hint)
 	}
 	return no
 }

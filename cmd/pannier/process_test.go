@@ -21,35 +21,32 @@ import (
 	"github.com/coder/websocket"
 
 	"pannier"
+	"pannier/internal/testbench/fixture"
 	"pannier/publish/client"
 )
 
-// patience is how long a test waits for an outcome. It bounds a failure, and is no measure of anything.
-const patience = 30 * time.Second
+const patience = fixture.Patience
+
+func eventually(t *testing.T, what string, outcome func() error) {
+	t.Helper()
+	fixture.Eventually(t, what, outcome)
+}
+
+func newWorkspace(t *testing.T) string { return fixture.NewWorkspace(t) }
+
+func shortDir(t *testing.T) string { return fixture.ShortDir(t) }
+
+func skillScript(name, description string) string { return fixture.SkillScript(name, description) }
+
+func writeIn(t *testing.T, dir, script string) {
+	t.Helper()
+	fixture.WriteIn(t, dir, script)
+}
 
 const (
 	testWorkspaceID = "6c5f6b0e-3c52-4d0e-9f4e-0f4a3c9a2b11"
 	testToken       = "test-token-that-no-log-may-hold"
 )
-
-// eventually waits until an outcome is there, looking again and again.
-func eventually(t *testing.T, what string, outcome func() error) {
-	t.Helper()
-	deadline := time.After(patience)
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		err := outcome()
-		if err == nil {
-			return
-		}
-		select {
-		case <-deadline:
-			t.Fatalf("%s: %v", what, err)
-		case <-tick.C:
-		}
-	}
-}
 
 // process is a running command of the built binary.
 type process struct {
@@ -146,17 +143,6 @@ func (p *process) terminate(t *testing.T) int {
 	return p.cmd.ProcessState.ExitCode()
 }
 
-// shortDir returns a directory whose path leaves room for the name of a socket.
-func shortDir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "p")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
-}
-
 // sidecarUnderTest is a sidecar process on a workspace of its own.
 type sidecarUnderTest struct {
 	*process
@@ -185,28 +171,6 @@ func startSidecar(t *testing.T, workspace string, args ...string) *sidecarUnderT
 func (s *sidecarUnderTest) write(t *testing.T, script string) {
 	t.Helper()
 	writeIn(t, s.workspace, script)
-}
-
-func writeIn(t *testing.T, dir, script string) {
-	t.Helper()
-	cmd := exec.Command("sh", "-euc", script)
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("writer: %v\n%s", err, out)
-	}
-}
-
-// newWorkspace returns a workspace with the config.yaml and nothing else.
-func newWorkspace(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	writeIn(t, dir, `mkdir skills; printf 'name: Test desk\nversion: "1.0"\nruntime: langgraph\n' > config.yaml`)
-	return dir
-}
-
-// skillScript returns a script that writes a skill with that description.
-func skillScript(name, description string) string {
-	return fmt.Sprintf("mkdir -p skills/%[1]s; printf -- '---\\nname: %[1]s\\ndescription: %[2]s\\n---\\nDo it.\\n' > skills/%[1]s/SKILL.md\n", name, description)
 }
 
 // entry returns a skill of the list.

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pannier"
+	"pannier/internal/plain"
 	"pannier/publish/client"
 )
 
@@ -70,10 +71,10 @@ activity on the platform. PACKET is a file, or - for standard input.`,
 // printPromotion says what became of a promotion that was recorded. A platform that did not take it is a "no".
 func (p *program) printPromotion(recorded pannier.SkillPromotion) error {
 	var refused []string
-	fmt.Fprintf(p.out, "recorded: %s\n", printable(recorded.Summary))
+	fmt.Fprintf(p.out, "recorded: %s\n", plain.Text(recorded.Summary))
 	for _, r := range recorded.Platforms {
 		if r.Error == "" {
-			fmt.Fprintf(p.out, "%s: taken\n", printable(r.Platform))
+			fmt.Fprintf(p.out, "%s: taken\n", plain.Text(r.Platform))
 			continue
 		}
 		kept := "not kept"
@@ -124,7 +125,7 @@ func (p *program) draft(promotion pannier.Promotion, to string) error {
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		return &exitError{code: exitUnknown, message: errors.Join(err, os.RemoveAll(dir)).Error()}
 	}
-	_, err := fmt.Fprintln(p.out, printable(file))
+	_, err := fmt.Fprintln(p.out, plain.Text(file))
 	return err
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pannier"
+	"pannier/internal/plain"
 	"pannier/publish/client"
 	"pannier/publish/prompt"
 )
@@ -46,7 +47,7 @@ func (s streams) printPrompt(prompt pannier.Prompt, exact bool) error {
 	}
 	text := prompt.Text
 	if !exact {
-		text = printableLines(text)
+		text = plain.Lines(text)
 	}
 	_, err := fmt.Fprintln(s.out, text)
 	return err

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pannier"
+	"pannier/internal/plain"
 	"pannier/loader/profile"
 	"pannier/publish/client"
 )
@@ -129,9 +130,9 @@ func (p *program) printPublished(out published) error {
 	if p.json {
 		return p.printJSON(out)
 	}
-	fmt.Fprintf(p.out, "%s: %s\n", printable(out.Directory), plural(len(out.Files), "file"))
+	fmt.Fprintf(p.out, "%s: %s\n", plain.Text(out.Directory), plain.Count(len(out.Files), "file"))
 	if len(out.LeftOut) > 0 {
-		fmt.Fprintf(p.err, "left out: %s\n", printable(strings.Join(out.LeftOut, ", ")))
+		fmt.Fprintf(p.err, "left out: %s\n", plain.Text(strings.Join(out.LeftOut, ", ")))
 	}
 	return nil
 }

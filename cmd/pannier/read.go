@@ -10,13 +10,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
-
 	"pannier"
 	"pannier/config"
-	"pannier/publish/api"
 	"pannier/publish/client"
-	"pannier/registry"
+	"pannier/sidecar"
 )
 
 // reading runs a command that reads: it asks the sidecar that --url names, or else the one that runs for the workspace, and
@@ -117,31 +114,11 @@ func (p *program) readDirectory(ctx context.Context, s config.Settings) (*client
 	if err := requireDirectory(s); err != nil {
 		return nil, err
 	}
-	h := newHouse(s, p.environ, registry.Options{FirstVersion: uint64(time.Now().UnixMilli())})
-	look := func(ctx context.Context, _ bool) (*pannier.Snapshot, error) { return h.lookInside(ctx) }
-	if _, err := look(ctx, true); err != nil {
-		return nil, err
-	}
-	unmade, err := h.loader.Census(ctx)
+	d, err := sidecar.ReadDirectory(ctx, sidecar.DirectoryOptions{Settings: s, Environ: p.environ})
 	if err != nil {
 		return nil, err
 	}
-	o := h.handlerOptions(hclog.NewNullLogger())
-	o.Rescan = look
-	o.Snapshot = func() *pannier.Snapshot { return withProblems(h.registry.Current(), unmade) }
-	o.Health = func() pannier.Health { return pannier.Health{} } // nobody asks: health needs a sidecar
-	return client.InProcess(api.New(o)), nil
-}
-
-// withProblems returns a snapshot that tells of more problems. They have no part in its digest, so that it is that of a
-// sidecar, whose health tells of them.
-func withProblems(s *pannier.Snapshot, more []pannier.Problem) *pannier.Snapshot {
-	if len(more) == 0 {
-		return s
-	}
-	told := *s
-	told.Problems = slices.Concat(s.Problems, more)
-	return &told
+	return client.InProcess(d.Handler), nil
 }
 
 // negativeAnswers are the statuses of a "no": the question was understood.

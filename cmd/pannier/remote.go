@@ -6,13 +6,12 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
+	"pannier/internal/fsx"
 	"pannier/publish/client"
 )
 
@@ -104,7 +103,7 @@ func (f farFlags) client() (*client.Client, error) {
 }
 
 func (f farFlags) readToken() (string, error) {
-	text, err := readBounded(f.tokenFile)
+	text, err := fsx.ReadAtMost(f.tokenFile, maxSecretFile)
 	return string(bytes.TrimSpace(text)), err
 }
 
@@ -113,7 +112,7 @@ func (f farFlags) authorities() (*x509.CertPool, error) {
 	if f.caFile == "" {
 		return nil, nil
 	}
-	text, err := readBounded(f.caFile)
+	text, err := fsx.ReadAtMost(f.caFile, maxSecretFile)
 	if err != nil {
 		return nil, &exitError{code: exitUnknown, message: "read the authorities: " + err.Error(), hint: "name a PEM file with --ca-file or " + variableCAFile}
 	}
@@ -122,18 +121,4 @@ func (f farFlags) authorities() (*x509.CertPool, error) {
 		return nil, &exitError{code: exitUnknown, message: "there is no certificate in " + f.caFile, hint: "it has to be a PEM file"}
 	}
 	return pool, nil
-}
-
-// readBounded reads a small file.
-func readBounded(path string) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, maxSecretFile+1))
-	if err == nil && len(text) > maxSecretFile {
-		err = fmt.Errorf("%s has more than %d bytes", path, maxSecretFile)
-	}
-	return text, err
 }

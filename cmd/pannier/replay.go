@@ -9,6 +9,7 @@ import (
 
 	"pannier"
 	"pannier/config"
+	"pannier/internal/plain"
 )
 
 func (p *program) replayCommand() *cobra.Command {
@@ -156,7 +157,7 @@ func (p *program) printReplay(r replayReport) error {
 		_ = sayf(p.out, "seq %d %s %s", d.Seq, d.Type, d.words())
 	}
 	for _, why := range r.Unknown {
-		fmt.Fprintf(p.out, "unknown: %s\n", printable(why))
+		fmt.Fprintf(p.out, "unknown: %s\n", plain.Text(why))
 	}
 	again := 0
 	for _, n := range r.Replayed {
@@ -184,5 +185,5 @@ func brief(value any) string {
 	if err != nil {
 		return "?"
 	}
-	return shorten(string(text), 120)
+	return plain.Shorten(string(text), 120)
 }

@@ -9,16 +9,13 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"time"
-
-	"github.com/hashicorp/go-hclog"
 
 	"pannier"
 	"pannier/config"
-	"pannier/publish/api"
 	"pannier/publish/client"
 	"pannier/registry"
 	"pannier/registry/resolve"
+	"pannier/sidecar"
 )
 
 // replaying is a house in which things are done again, through the handler that the socket has.
@@ -31,25 +28,17 @@ type replaying struct {
 
 // begin looks at the workspace, with the policy that clients had set.
 func (p *program) begin(ctx context.Context, s config.Settings, policies map[pannier.PolicyKey]pannier.PolicyEntry) (*replaying, error) {
-	o := registry.Options{FirstVersion: uint64(time.Now().UnixMilli())}
-	o.Inputs.Policies.Workspace = policies
-	h := newHouse(s, p.environ, o)
-	look := func(ctx context.Context, _ bool) (*pannier.Snapshot, error) {
-		snapshot, _, err := h.look(ctx, pannier.Batch{Full: true, Trigger: pannier.TriggerManual})
-		return snapshot, err
-	}
-	snapshot, err := look(ctx, true)
+	a := &replaying{}
+	d, err := sidecar.ReadDirectory(ctx, sidecar.DirectoryOptions{
+		Settings: s, Environ: p.environ, Policies: policies,
+		Emit: func(kind pannier.EventType, data any) {
+			a.emitted = append(a.emitted, pannier.Event{Type: kind, Data: data})
+		},
+	})
 	if err != nil {
 		return nil, err
 	}
-	a := &replaying{snapshot: snapshot, rules: h.rules}
-	handler := h.handlerOptions(hclog.NewNullLogger())
-	handler.Rescan, handler.Health = look, func() pannier.Health { return pannier.Health{} } // nobody asks for it
-	handler.Emit = func(kind pannier.EventType, data any) {
-		a.emitted = append(a.emitted, pannier.Event{Type: kind, Data: data})
-	}
-	handler.TurnEvents = api.TurnEvents{PerMinute: config.TurnEventsAll, Text: true}
-	a.Client = client.InProcess(api.New(handler))
+	a.snapshot, a.rules, a.Client = d.Snapshot, d.Rules, client.InProcess(d.Handler)
 	return a, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pannier"
+	"pannier/internal/plain"
 	"pannier/publish/client"
 )
 
@@ -69,10 +70,10 @@ func (s streams) printActive(r pannier.Resolution) error {
 		if a.Arguments != "" {
 			why += ": " + a.Arguments
 		}
-		rows = append(rows, []string{shorten(a.Slug, 40), "yes", why})
+		rows = append(rows, []string{plain.Shorten(a.Slug, 40), "yes", why})
 	}
 	for _, x := range r.Rejected {
-		rows = append(rows, []string{shorten(x.Slug, 40), "no", x.Reason + ": " + x.Detail})
+		rows = append(rows, []string{plain.Shorten(x.Slug, 40), "no", x.Reason + ": " + x.Detail})
 	}
 	return s.table(rows)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pannier/config"
+	"pannier/sidecar"
 )
 
 // The exit codes, everywhere the same.
@@ -40,17 +41,12 @@ func execute(ctx context.Context, args []string, std streams, environ []string) 
 		return exitYes
 	}
 	e := groupError(err)
+	if failed, ok := errors.AsType[*sidecar.Error](err); ok {
+		e.message, e.hint = failed.Message, failed.Hint
+	}
 	errors.As(err, &e)
 	std.printError(e)
 	return e.code
-}
-
-// exitCode returns the code that an error ends the process with.
-func exitCode(err error) int {
-	if e, ok := errors.AsType[*exitError](err); ok {
-		return e.code
-	}
-	return exitUnknown
 }
 
 // program is what every subcommand has at hand.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pannier"
+	"pannier/internal/plain"
 	"pannier/publish/client"
 )
 
@@ -126,10 +127,10 @@ func inspectionRows(d pannier.Detail) (rows [][]string) {
 		if tool.Path != "" {
 			place += " in " + tool.Path
 		}
-		rows = append(rows, []string{"tool", strings.TrimSuffix(fmt.Sprintf("%s (%s): %s", tool.Name, place, shorten(tool.Description, 72)), ": ")})
+		rows = append(rows, []string{"tool", strings.TrimSuffix(fmt.Sprintf("%s (%s): %s", tool.Name, place, plain.Shorten(tool.Description, 72)), ": ")})
 	}
 	for _, c := range d.Commands {
-		rows = append(rows, []string{"command", strings.TrimSuffix(strings.TrimSpace(c.Name+" "+c.Args)+": "+shorten(c.Description, 72), ": ")})
+		rows = append(rows, []string{"command", strings.TrimSuffix(strings.TrimSpace(c.Name+" "+c.Args)+": "+plain.Shorten(c.Description, 72), ": ")})
 	}
 	for _, spec := range d.Install {
 		rows = append(rows, []string{"install", installWords(spec)})

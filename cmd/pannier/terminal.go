@@ -9,46 +9,13 @@ import (
 	"sync"
 	"time"
 
+	"pannier/internal/plain"
+	"pannier/sidecar"
+
 	"github.com/hashicorp/go-hclog"
 
 	"pannier"
 )
-
-// Messages of records that [terminalLog] prints in its own way.
-const (
-	logServing   = "serving"
-	logReady     = "ready"
-	logChanged   = "skills changed"
-	logBroken    = "skill is broken"
-	logMalformed = "runtime of a skill is malformed"
-)
-
-// logReport logs what no event says: that the sidecar is ready, with its addresses, and which skills changed without a change of
-// their state.
-func (c *sidecar) logReport(before, s *pannier.Snapshot, changed []string, transitions []pannier.SkillStateChanged) {
-	if before == nil {
-		counts := countStates(s)
-		fields := []any{"skills", len(s.Entries), "usable", counts[pannier.StateEligible], "took", time.Since(startedAt), "socket", c.settings.Socket}
-		if c.probes != nil {
-			fields = append(fields, "metrics", fmt.Sprintf("http://%s/metrics", c.probes.Addr()))
-		}
-		if c.tcp != nil {
-			fields = append(fields, "api", c.tcp.Addr().String())
-		}
-		pushes, _ := c.platforms.health()
-		for _, push := range pushes {
-			fields = append(fields, "platform", push.Platform)
-		}
-		c.log.Debug(logReady, fields...)
-		return
-	}
-	changed = slices.DeleteFunc(slices.Clone(changed), func(slug string) bool {
-		return slices.ContainsFunc(transitions, func(t pannier.SkillStateChanged) bool { return t.Slug == slug })
-	})
-	if len(changed) > 0 {
-		c.log.Debug(logChanged, "slugs", changed)
-	}
-}
 
 // terminalLog prints the records of a log as short lines for people. It implements [hclog.SinkAdapter].
 type terminalLog struct {
@@ -63,7 +30,7 @@ type terminalLog struct {
 
 // Accept implements [hclog.SinkAdapter].
 func (l *terminalLog) Accept(name string, level hclog.Level, message string, fields ...any) {
-	if message == logReady || message == logChanged {
+	if message == sidecar.LogReady || message == sidecar.LogChanged {
 		level = hclog.Info
 	}
 	if level < l.level {
@@ -83,16 +50,16 @@ func (l *terminalLog) record(name string, level hclog.Level, message string, fie
 	switch {
 	case module == "event" && level == hclog.Info:
 		return l.event(pannier.EventType(message), fields)
-	case message == logServing:
-		return l.paint.head("pannier "+version()) + " " + printable(fmt.Sprint(fieldOf(fields, "workspace")))
-	case message == logReady:
+	case message == sidecar.LogServing:
+		return l.paint.head("pannier "+version()) + " " + plain.Text(fmt.Sprint(fieldOf(fields, "workspace")))
+	case message == sidecar.LogReady:
 		return l.ready(fields)
-	case message == logChanged:
+	case message == sidecar.LogChanged:
 		slugs, _ := fieldOf(fields, "slugs").([]string)
 		return l.paint.summary(eventSummary{subject: someOf(slugs), text: "changed"}, 0)
-	case message == logBroken || message == logMalformed:
+	case message == sidecar.LogBroken || message == sidecar.LogMalformed:
 		l.report(fmt.Sprint(fieldOf(fields, "at")) + ": " + fmt.Sprint(fieldOf(fields, "problem")))
-	case level == hclog.Info && (module == "devplatform" || strings.HasPrefix(message, "serving ") || strings.HasPrefix(message, embeddedName)):
+	case level == hclog.Info && (module == "devplatform" || strings.HasPrefix(message, "serving ") || strings.HasPrefix(message, sidecar.EmbeddedPlatform)):
 		return "" // the ready line and card_pushed have it
 	}
 	return l.generic(level, message, fields)
@@ -103,7 +70,7 @@ func (l *terminalLog) event(kind pannier.EventType, fields []any) string {
 	data := map[string]any{}
 	for i := 0; i+1 < len(fields); i += 2 {
 		value := fields[i+1]
-		if text, ok := value.(jsonText); ok {
+		if text, ok := value.(sidecar.JSONText); ok {
 			value = json.RawMessage(text)
 		}
 		if name := fmt.Sprint(fields[i]); name != "seq" && name != "snapshot_version" {
@@ -112,10 +79,10 @@ func (l *terminalLog) event(kind pannier.EventType, fields []any) string {
 	}
 	text, err := json.Marshal(data)
 	switch kind {
-	case pannier.EventCatalogUpdated, pannier.EventCardRejected: // see logChanged, the state changes, and the warning with its hint
+	case pannier.EventCatalogUpdated, pannier.EventCardRejected: // see sidecar.LogChanged, the state changes, and the warning with its hint
 		return ""
 	case pannier.EventSkillWarning:
-		if detail, _ := data["detail"].(string); l.wasReported(printable(detail)) {
+		if detail, _ := data["detail"].(string); l.wasReported(plain.Text(detail)) {
 			return ""
 		}
 	case pannier.EventSkillScanned:
@@ -138,7 +105,7 @@ func (l *terminalLog) event(kind pannier.EventType, fields []any) string {
 func (l *terminalLog) report(problem string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.reported == nil || len(l.reported) >= 2*maxSkillLines {
+	if l.reported == nil || len(l.reported) >= 2*sidecar.MaxSkillLines {
 		l.reported = map[string]bool{}
 	}
 	l.reported[problem] = true
@@ -158,7 +125,7 @@ func (l *terminalLog) ready(fields []any) string {
 	skills, _ := fieldOf(fields, "skills").(int)
 	usable, _ := fieldOf(fields, "usable").(int)
 	took, _ := fieldOf(fields, "took").(time.Duration)
-	text := l.paint.good("ready") + fmt.Sprintf(" in %d ms: %s, %d usable", max(1, took.Milliseconds()), plural(skills, "skill"), usable)
+	text := l.paint.good("ready") + fmt.Sprintf(" in %d ms: %s, %d usable", max(1, took.Milliseconds()), plain.Count(skills, "skill"), usable)
 	if usable < skills {
 		text += l.paint.quiet(" (`pannier list` says why)")
 	}
@@ -225,15 +192,15 @@ const maxLineText = 400
 
 // clean returns a text on one line without what a terminal obeys, with short digests.
 func (palette) clean(text string) string {
-	return shorten(shortenDigests(printable(text)), maxLineText)
+	return plain.Shorten(shortenDigests(plain.Text(text)), maxLineText)
 }
 
 // summary returns an event in colour, cut to a width if that is positive.
 func (p palette) summary(s eventSummary, width int) string {
 	subject, text := p.clean(s.subject), p.clean(s.text)
 	if width > 0 {
-		subject = shorten(subject, max(10, width))
-		text = shorten(text, max(10, width-cells(subject)-1))
+		subject = plain.Shorten(subject, max(10, width))
+		text = plain.Shorten(text, max(10, width-plain.Cells(subject)-1))
 	}
 	if s.colour != "" {
 		text = p.in(s.colour, text)

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pannier"
+	"pannier/internal/plain"
 	"pannier/publish/client"
 )
 
@@ -157,8 +158,8 @@ func TestEventsOnATerminal(t *testing.T) {
 	}
 	shows(t, shown, `(?m)^ +\d+ \d\d:\d\d:\d\d skill_state_changed +good added: eligible\r\n`)
 	for line := range strings.Lines(shown.String()) {
-		if line = strings.TrimSuffix(line, "\r\n"); cells(line) > 80 || strings.ContainsAny(line, "\x1b\u202e") {
-			t.Errorf("%d columns: %q", cells(line), line)
+		if line = strings.TrimSuffix(line, "\r\n"); plain.Cells(line) > 80 || strings.ContainsAny(line, "\x1b\u202e") {
+			t.Errorf("%d columns: %q", plain.Cells(line), line)
 		}
 	}
 	piped := lines[pannier.Event](t, s.command(t, "events"))

@@ -268,14 +268,14 @@ func same(t *testing.T, surface string, events, others []pannier.Event) {
 		t.Fatalf("%s has %d of %d events", surface, len(others), len(events))
 	}
 	for i := range events {
-		if got, want := plain(t, others[i]), plain(t, events[i]); !reflect.DeepEqual(got, want) {
+		if got, want := wireValue(t, others[i]), wireValue(t, events[i]); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %v, want %v", surface, got, want)
 		}
 	}
 }
 
-// plain returns a value as it is on the wire.
-func plain(t *testing.T, value any) (wire any) {
+// wireValue returns a value as it is on the wire.
+func wireValue(t *testing.T, value any) (wire any) {
 	t.Helper()
 	text, err := json.Marshal(value)
 	if err == nil {
@@ -302,7 +302,7 @@ func logged(t *testing.T, events []pannier.Event, log string) {
 		if entry["@message"] != string(e.Type) || entry["snapshot_version"] != float64(e.SnapshotVersion) {
 			t.Errorf("the log has %v of event %d, %s", entry, e.Seq, e.Type)
 		}
-		for name, want := range plain(t, e.Data).(map[string]any) {
+		for name, want := range wireValue(t, e.Data).(map[string]any) {
 			got := entry[name]
 			if text, ok := got.(string); ok && reflect.TypeOf(want).Kind() == reflect.Map {
 				if err := json.Unmarshal([]byte(text), &got); err != nil {

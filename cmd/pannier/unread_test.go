@@ -71,7 +71,7 @@ func TestUnreadableIsNotPushed(t *testing.T) {
 				}
 				return nil
 			})
-			if h, err := s.Health(t.Context()); err != nil || strings.Contains(fmt.Sprint(h.Conditions), codeCardWithheld) {
+			if h, err := s.Health(t.Context()); err != nil || strings.Contains(fmt.Sprint(h.Conditions), "card.withheld") {
 				t.Errorf("health %+v, %v", h, err)
 			}
 		})

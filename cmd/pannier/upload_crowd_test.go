@@ -57,7 +57,7 @@ func TestManyUploadsAtATime(t *testing.T) {
 			t.Errorf("%+v, %v", aborted, err)
 		}
 	}
-	if left, err := filepath.Glob(filepath.Join(stateDir, "*", uploadsDir, "*")); err != nil || len(left) > 0 {
+	if left, err := filepath.Glob(filepath.Join(stateDir, "*", "uploads", "*")); err != nil || len(left) > 0 {
 		t.Errorf("left on disk: %v, %v", left, err)
 	}
 }

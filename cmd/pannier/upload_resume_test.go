@@ -56,7 +56,7 @@ func TestUploadsThatAreCutOff(t *testing.T) {
 	if j.cuts < rounds/2 {
 		t.Errorf("%d connections were cut off in %d rounds: the test does not do what it should", j.cuts, rounds)
 	}
-	left, err := filepath.Glob(filepath.Join(stateDir, "*", uploadsDir, "*"))
+	left, err := filepath.Glob(filepath.Join(stateDir, "*", "uploads", "*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left of uploads: %v, %v", left, err)
 	}

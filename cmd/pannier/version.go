@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"pannier/sidecar"
+
 	"github.com/spf13/cobra"
 )
 
@@ -21,6 +23,9 @@ func version() string {
 	}
 	return "devel"
 }
+
+// build returns the name of this build.
+func build() sidecar.Build { return sidecar.Build{Version: version(), Commit: commit()} }
 
 // versionLine returns what the command and the flag print: the version, the commit where the build knows it, and the toolchain.
 func versionLine() string {

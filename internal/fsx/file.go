@@ -2,6 +2,7 @@ package fsx
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -40,6 +41,20 @@ func ReadRegular(path string, flag int, limit int64) ([]byte, fs.FileInfo, error
 	defer f.Close()
 	content, err := io.ReadAll(io.LimitReader(f, limit+1))
 	return content, info, err
+}
+
+// ReadAtMost returns the content of a file of any kind, such as a pipe, and fails where it has more than limit bytes.
+func ReadAtMost(path string, limit int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(content)) > limit {
+		err = fmt.Errorf("%s has more than %d bytes", path, limit)
+	}
+	return content, err
 }
 
 // SyncDir makes the names in a directory survive a power cut. A file system that cannot sync a directory is no error.

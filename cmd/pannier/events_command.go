@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pannier"
+	"pannier/internal/plain"
+	"pannier/publish/client"
+)
+
+func (p *program) eventsCommand() *cobra.Command {
+	var follow bool
+	var after uint64
+	var types []string
+	cmd := &cobra.Command{
+		Use:   "events",
+		Short: "Print the events that are kept, and with --follow those to come",
+		Long: `Prints the events that are kept, and with --follow those to come: on a terminal a short line for each with its number, time,
+type and summary, elsewhere or with --json one JSON object a line.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
+			defer stop()
+			return p.asking(ctx, func(ctx context.Context, c *client.Client) error {
+				err := c.Events(ctx, client.EventQuery{After: after, Types: types, Follow: follow}, p.printEvent)
+				if ctx.Err() != nil {
+					return nil // whoever follows ends it so
+				}
+				return err
+			})
+		},
+	}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with the events to come")
+	cmd.Flags().Uint64Var(&after, "after", 0, "begin behind the event with this number")
+	cmd.Flags().StringSliceVar(&types, "types", nil, "only events of these types, separated by commas")
+	return p.jsonFlag(cmd)
+}
+
+// printEvent prints an event on one line: a summary on a terminal, JSON elsewhere.
+func (p *program) printEvent(e pannier.Event) error {
+	if p.json || !p.outTerminal {
+		text, err := compactJSON(e)
+		if err != nil {
+			return err
+		}
+		return p.printLine(text)
+	}
+	data, err := json.Marshal(e.Data)
+	if err != nil {
+		return err
+	}
+	layout := time.TimeOnly
+	if now := time.Now(); e.Time.Local().YearDay() != now.YearDay() || now.Sub(e.Time) > 24*time.Hour {
+		layout = time.Stamp
+	}
+	seq, at, kind := fmt.Sprintf("%4d", e.Seq), e.Time.Local().Format(layout), fmt.Sprintf("%-21s", plain.Text(string(e.Type)))
+	width := columns(p.out) - len(seq) - len(at) - plain.Cells(kind) - 3
+	_, err = fmt.Fprintln(p.out, p.paint.quiet(seq), p.paint.quiet(at), kind, p.paint.summary(summarize(e.Type, data), width))
+	return err
+}

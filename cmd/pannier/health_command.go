@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pannier"
+	"pannier/publish/client"
+)
+
+func (p *program) healthCommand() *cobra.Command {
+	cmd := p.jsonFlag(&cobra.Command{
+		Use:   "health [SLUG]",
+		Short: "Tell what is wrong with the sidecar and its workspace, or with one skill, and what to do",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.asking(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				if len(args) > 0 {
+					return p.tellSkillHealth(ctx, c, args[0])
+				}
+				h, err := c.Health(ctx)
+				if err != nil {
+					return err
+				}
+				if p.json {
+					err = p.printJSON(h)
+				} else {
+					err = p.printHealth(h, p.sidecarAddress())
+				}
+				if err == nil && h.Status != pannier.HealthOK {
+					err = &exitError{code: exitNo}
+				}
+				return err
+			})
+		},
+	})
+	cmd.AddCommand(p.acknowledgeCommand())
+	return cmd
+}
+
+// printHealth prints what health says, and the address of the sidecar that answered.
+func (s streams) printHealth(h pannier.Health, address []string) error {
+	rows := [][]string{
+		{"status", string(h.Status)},
+		{"version", h.Version + commitWords(h.Commit)},
+		{"uptime", uptimeWords(time.Since(h.StartedAt))},
+		address,
+		{"workspace", h.Workspace},
+		{"workspace id", h.WorkspaceID},
+		{"skills", countWords(h.Skills)},
+		{"snapshot", fmt.Sprint(h.SnapshotVersion)},
+		{"watching", watchWords(h.Watch)},
+	}
+	for _, push := range h.Push {
+		rows = append(rows, []string{"platform", push.Platform + ": " + pushWords(push)})
+	}
+	if err := s.fields(rows, "status", s.paint.health); err != nil {
+		return err
+	}
+	for _, c := range h.Conditions {
+		fmt.Fprintln(s.out)
+		s.printFault(c.Subject, c.Severity, c.Message, c.Code, c.Hint)
+	}
+	return nil
+}
+
+// uptimeWords returns a duration in its two largest units. A clock that was set back makes it zero.
+func uptimeWords(d time.Duration) string {
+	if day := 24 * time.Hour; d >= day {
+		return fmt.Sprintf("%dd%dh", d/day, d%day/time.Hour)
+	}
+	words := max(0, d).Truncate(time.Second).String()
+	if d >= time.Hour {
+		words = words[:strings.IndexByte(words, 'm')+1]
+	}
+	return words
+}
+
+// countWords returns the number of skills, and of those in each state, the usable first.
+func countWords(counts map[pannier.State]int) string {
+	total := 0
+	var words []string
+	for _, state := range slices.Backward(pannier.States()) {
+		if n := counts[state]; n > 0 {
+			total += n
+			words = append(words, fmt.Sprintf("%d %s", n, state))
+		}
+	}
+	if total == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%d: %s", total, strings.Join(words, ", "))
+}
+
+func watchWords(watch pannier.WatchHealth) string {
+	words := fmt.Sprintf("%s, %d directories", watch.Mode, watch.Watches)
+	if watch.Polled > 0 && watch.Polled < watch.Watches {
+		words += fmt.Sprintf(", %d of them polled", watch.Polled)
+	}
+	return words
+}
+
+func pushWords(push pannier.PushHealth) string {
+	switch {
+	case push.LastError != "":
+		return "behind: " + push.LastError
+	case push.Desired == push.Acknowledged:
+		return "has the newest card"
+	}
+	return "the newest card is on its way"
+}

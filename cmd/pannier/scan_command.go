@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pannier"
+	"pannier/internal/plain"
+	"pannier/publish/client"
+)
+
+func (p *program) scanCommand() *cobra.Command {
+	var at string
+	var accept acceptFlags
+	cmd := &cobra.Command{
+		Use:   "scan SLUG",
+		Short: "Look through the files of a skill for what would do harm",
+		Long: `Has the sidecar look through every file of a skill: programs, secrets, commands that hand the machine to somebody
+else, links that lead out, characters that nobody sees. What is found is kept until a file of the skill changes, and while
+one of the findings blocks, the skill can not be used. A skill that nobody has scanned is not blocked.
+
+With --accept RULE --reason TEXT the blocking findings of a rule no longer block this content at this path. This ends as soon as
+a file of the skill changes, and with --accept none. Later scans of the same content keep it.
+
+The exit code is 1 where a finding blocks.`,
+		Example: "  pannier scan pdf-forms\n  pannier scan pdf-forms --accept scan.command.pipe_shell --reason 'our own host'\n  pannier scan pdf-forms --accept none",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.asking(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				report, err := c.Scan(ctx, args[0], at, accept.scan())
+				if err != nil {
+					return err
+				}
+				if p.json {
+					err = p.printJSON(report)
+				} else {
+					err = p.printScan(report)
+				}
+				if err == nil && report.Decision == pannier.ScanBlock {
+					err = &exitError{code: exitNo}
+				}
+				return err
+			})
+		},
+	}
+	cmd.Flags().StringVar(&at, "path", "", "the directory of the skill that is meant, where several have the slug")
+	accept.add(cmd, "accept the blocking findings of this rule for exactly this content; repeatable; none takes all acceptances of the skill back")
+	return p.jsonFlag(cmd)
+}
+
+// acceptFlags say which rules are accepted, and why.
+type acceptFlags struct {
+	rules  []string
+	reason string
+}
+
+func (f *acceptFlags) add(cmd *cobra.Command, help string) {
+	cmd.Flags().StringSliceVar(&f.rules, "accept", nil, help)
+	cmd.Flags().StringVar(&f.reason, "reason", "", "why the findings are accepted")
+}
+
+func (f *acceptFlags) request() pannier.AcceptRequest {
+	return pannier.AcceptRequest{Rules: f.rules, Reason: f.reason}
+}
+
+// scan returns the request of a scan, where one word in the place of a rule takes acceptances back.
+func (f *acceptFlags) scan() pannier.ScanRequest {
+	if slices.Equal(f.rules, []string{pannier.AcceptNone}) && f.reason == "" {
+		return pannier.ScanRequest{Withdraw: true}
+	}
+	return pannier.ScanRequest{Accept: f.request()}
+}
+
+// acceptedRows tell what is accepted, by whom and why.
+func acceptedRows(accepted []pannier.Acceptance) (rows [][]string) {
+	for _, a := range accepted {
+		rows = append(rows, []string{"accepted", fmt.Sprintf("%s by %s at %s: %s", a.Rule, a.By.Owner(), a.At.Format(time.RFC3339), a.Reason)})
+	}
+	return rows
+}
+
+func (s streams) printScan(r pannier.ScanReport) error {
+	rows := [][]string{
+		{"slug", r.Slug},
+		{"path", r.Path},
+		{"decision", string(r.Decision)},
+		{"findings", fmt.Sprintf("%d in %s, %s", len(r.Findings), plain.Count(r.Files, "file"), plain.Count(int(r.Bytes), "byte"))},
+	}
+	if !r.Fingerprint.IsZero() {
+		rows = append(rows, []string{"fingerprint", r.Fingerprint.String()})
+	}
+	rows = append(rows, acceptedRows(r.Accepted)...)
+	if r.Unkept != "" {
+		rows = append(rows, []string{"not kept", r.Unkept})
+	}
+	if err := s.fields(rows, "decision", s.paint.decision); err != nil {
+		return err
+	}
+	if len(r.Findings) > 0 {
+		fmt.Fprintln(s.out)
+	}
+	for _, f := range r.Findings {
+		p := pannier.Problem{Path: path.Join(r.Path, f.Path), Line: f.Line}
+		s.printFault(p.Place(), f.Severity, f.Message, f.Rule, f.Hint)
+	}
+	return nil
+}
+
+// scanWords says what the last scan found, and nothing where there was none.
+func scanWords(v *pannier.ScanVerdict) string {
+	if v == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s, %d findings, %s, %s", v.Decision, len(v.Findings), v.At.Format(time.RFC3339), v.Origin)
+}
+
+// shownScan is as scanWords, and leaves out a background scan that found nothing.
+func shownScan(v *pannier.ScanVerdict) string {
+	if v != nil && v.Origin == pannier.ScanBackground && len(v.Findings) == 0 {
+		return ""
+	}
+	return scanWords(v)
+}
+
+// decision colours what follows from a scan.
+func (p palette) decision(word string) string {
+	switch pannier.ScanDecision(word) {
+	case pannier.ScanAllow:
+		return p.good(word)
+	case pannier.ScanBlock:
+		return p.bad(word)
+	}
+	return p.in(yellow, word)
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+// TestSkillLogOfARun logs each line once, however often the workspace is scanned.
+func TestSkillLogOfARun(t *testing.T) {
+	dir := newWorkspace(t)
+	writeIn(t, dir, skillScript("one", "One.")+skillScript("other", "Other.")+skillScript("odd", "Odd.")+`
+		sed -i 's/^description: Other.$/&\nruntime: hermes/' skills/other/SKILL.md
+		sed -i 's/^description: Odd.$/&\nruntime: 123/' skills/odd/SKILL.md`)
+	s := startSidecar(t, dir)
+	s.settled(t)
+	if err := s.Rescan(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.write(t, skillScript("one", "Changed."))
+	s.settled(t)
+	s.awaitLog(t, "skipping skill: skill=other") // the last line on the first snapshot
+	s.loggedOnce(t, "[WARN]", "runtime of a skill is malformed: skill=odd", "skills/odd/SKILL.md:4")
+	s.loggedOnce(t, "[INFO]", "skipping skill: skill=other", "runtime=[hermes] not compatible with current=langgraph")
+	s.write(t, `printf -- '---\nname: [one\n---\nDo it.\n' > skills/broken; mkdir skills/two; mv skills/broken skills/two/SKILL.md`)
+	s.awaitLog(t, "skill is broken: skill=two")
+	s.loggedOnce(t, "[WARN]", "skill is broken: skill=two", "hint=")
+}
+
+// awaitLog waits until the log holds a text.
+func (s *sidecarUnderTest) awaitLog(t *testing.T, text string) {
+	t.Helper()
+	eventually(t, "the log has "+text, func() error {
+		if !strings.Contains(s.log.String(), text) {
+			return errors.New("it does not")
+		}
+		return nil
+	})
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"pannier"
+	"pannier/internal/fsx"
+	"pannier/publish/api"
+)
+
+// tokenBytes is how much chance is in a token: so much that its digest needs no salt and no stretching.
+const tokenBytes = 32
+
+func (p *program) tokenCommand() *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use:   "token NAME SCOPE",
+		Short: "Make a token for callers over TCP",
+		Long: `Makes a token and prints it, once: it is kept nowhere. The sidecar needs only a line with its digest in the file of
+--api-tokens: the line is printed beside it, on stderr, or added to the file with --append.
+
+The scopes: read; environment, which is to read and to put the agent's environment; write, which is everything.`,
+		Example: "  pannier token grafana read\n  pannier token agent environment --append /etc/pannier/tokens > agent.new && mv agent.new agent.token",
+		Args:    cobra.ExactArgs(2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			err := p.makeToken(args[0], args[1], file)
+			if refusal, ok := errors.AsType[*pannier.Refusal](err); ok {
+				return &exitError{code: exitUnknown, message: refusal.Message, hint: refusal.Hint}
+			}
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&file, "append", "", "add the line to this file, which is made where it is not there")
+	return cmd
+}
+
+func (p *program) makeToken(name, scope, file string) error {
+	if err := api.CheckTokenName(name); err != nil {
+		return err
+	}
+	if _, err := api.ParseScope(scope); err != nil {
+		return err
+	}
+	chance := make([]byte, tokenBytes)
+	rand.Read(chance) // it does not fail
+	token := "pannier_" + base64.RawURLEncoding.EncodeToString(chance)
+	line := fmt.Sprintf("%s %s %s", name, scope, pannier.DigestOf([]byte(token)))
+	if file != "" {
+		if err := appendToken(file, line); err != nil {
+			return err
+		}
+	} else {
+		fmt.Fprintf(p.err, "the line for the file of --api-tokens:\n%s\n", line)
+	}
+	_, err := fmt.Fprintln(p.out, token)
+	return err
+}
+
+// appendToken adds a line to a file of tokens, which a reader sees before or after. A file that has a fault stays as it is.
+func appendToken(path, line string) error {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	unlock, err := lockDirectory(filepath.Dir(path))
+	if err != nil {
+		return fmt.Errorf("add the token: %w", err)
+	}
+	defer unlock()
+	text, err := fsx.ReadAtMost(path, maxSecretFile)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("add the token: %w", err)
+	}
+	if len(text) > 0 && !bytes.HasSuffix(text, []byte("\n")) {
+		text = append(text, '\n')
+	}
+	text = append(text, line+"\n"...)
+	if _, err := api.ParseTokens(text); err != nil {
+		return err
+	}
+	if err := replaceSecret(path, text); err != nil {
+		return fmt.Errorf("add the token: %w", err)
+	}
+	return nil
+}
+
+// lockDirectory locks a directory, and waits until other processes that add to a file in it have released it.
+func lockDirectory(dir string) (unlock func(), err error) {
+	held, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := fsx.Lock(held); err != nil {
+		held.Close()
+		return nil, err
+	}
+	return func() { held.Close() }, nil
+}
+
+// replaceSecret replaces a file atomically. A new one is private; an existing one keeps its mode and, where this user may change
+// it, its owner.
+func replaceSecret(path string, text []byte) error {
+	var o fsx.WriteOptions
+	if was, err := os.Stat(path); err == nil {
+		o.Prepare = fsx.KeepOwner(was)
+	}
+	return fsx.WriteFile(path, text, o)
+}

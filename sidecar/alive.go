@@ -1,0 +1,70 @@
+package sidecar
+
+import (
+	"fmt"
+	"time"
+
+	"pannier"
+)
+
+// codeLooksOverdue is the code of the condition that /livez says no.
+const codeLooksOverdue = "looks_overdue"
+
+// livenessGrace is how much longer than three resyncs a sidecar may go without a look, so that a slow disk is not taken
+// for a loop that stands.
+const livenessGrace = 30 * time.Second
+
+// alive says whether the loop from the watcher to the registry still turns, by the time of the last look that ended. Each
+// resync leads to a look, whatever changed, so that without one for long a restart would help. Before the first look
+// nothing is said: that is what startup probes ask, and a large workspace may take its time. Without resyncs silence says
+// nothing either.
+func alive(now, last time.Time, resync time.Duration) error {
+	if resync == 0 || last.IsZero() {
+		return nil
+	}
+	if silence := now.Sub(last); (silence-livenessGrace)/3 > resync {
+		return fmt.Errorf("no look at the workspace has ended for %s, and one is due every %s", silence.Round(time.Second), resync)
+	}
+	return nil
+}
+
+// alive says whether a restart would help: the sidecar no longer scans what it watches, or clients find no socket.
+func (c *sidecar) alive() error {
+	if err := c.socket.Lost(); err != nil {
+		return err
+	}
+	return c.overdue()
+}
+
+// overdue says whether the sidecar still scans what it watches.
+func (c *sidecar) overdue() error {
+	var last time.Time
+	if at := c.looked.Load(); at != nil {
+		last = *at
+	}
+	return alive(time.Now(), last, c.settings.Resync)
+}
+
+// overdueConditions tell in health what /livez tells of.
+func (c *sidecar) overdueConditions() []pannier.Condition {
+	err := c.overdue()
+	if err == nil {
+		return nil
+	}
+	return []pannier.Condition{{
+		Code: codeLooksOverdue, Severity: pannier.SeverityError, Subject: c.settings.Workspace, Message: err.Error(),
+		Hint: "see whether the disk of the workspace answers; where it does, restart the sidecar",
+	}}
+}
+
+// socketConditions say that clients find no socket of this process.
+func (c *sidecar) socketConditions() []pannier.Condition {
+	err := c.socket.Lost()
+	if err == nil {
+		return nil
+	}
+	return []pannier.Condition{{
+		Code: "socket_lost", Severity: pannier.SeverityError, Subject: c.settings.Socket, Message: err.Error(),
+		Hint: "remove what stands in the way; the sidecar tries again each second, and keeps the connections that it has",
+	}}
+}

@@ -1,0 +1,102 @@
+package sidecar
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"pannier"
+	"pannier/config"
+	"pannier/publish/api"
+	"pannier/registry"
+)
+
+// Directory is a workspace that is read without a running sidecar, through the same code.
+type Directory struct {
+	// Handler answers what a sidecar's socket answers, but for health and events.
+	Handler *api.Handler
+	// Snapshot is that of the scan that opened the directory.
+	Snapshot *pannier.Snapshot
+	Rules    pannier.DiscoveryRules
+}
+
+// DirectoryOptions say how a directory is read.
+type DirectoryOptions struct {
+	Settings config.Settings
+	Environ  []string // the environment of the process, as [os.Environ] returns it
+	// Policies are the policies that clients have set; optional.
+	Policies map[pannier.PolicyKey]pannier.PolicyEntry
+	// Emit receives the events of requests to the handler, of every turn with its text; optional.
+	Emit func(pannier.EventType, any)
+}
+
+// ReadDirectory scans the workspace once, and again at each rescan that the handler is asked for.
+func ReadDirectory(ctx context.Context, o DirectoryOptions) (*Directory, error) {
+	ro := registry.Options{FirstVersion: uint64(time.Now().UnixMilli())}
+	ro.Inputs.Policies.Workspace = o.Policies
+	h := newHouse(o.Settings, o.Environ, ro)
+	s, err := h.lookInside(ctx)
+	if err != nil {
+		return nil, err
+	}
+	unreached, err := h.loader.Census(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ho := h.handlerOptions(hclog.NewNullLogger())
+	ho.Rescan = func(ctx context.Context, _ bool) (*pannier.Snapshot, error) { return h.lookInside(ctx) }
+	ho.Snapshot = func() *pannier.Snapshot { return withProblems(h.registry.Current(), unreached) }
+	ho.Health = noHealth
+	if ho.Emit = o.Emit; o.Emit != nil {
+		ho.TurnEvents = api.TurnEvents{PerMinute: config.TurnEventsAll, Text: true}
+	}
+	return &Directory{Handler: api.New(ho), Snapshot: s, Rules: h.rules}, nil
+}
+
+// noHealth stands in for the health of a directory: only a running sidecar has one.
+func noHealth() pannier.Health { return pannier.Health{} }
+
+// withProblems returns a snapshot with more problems. They are not part of its digest, which is that of a running sidecar: there
+// they are in health.
+func withProblems(s *pannier.Snapshot, more []pannier.Problem) *pannier.Snapshot {
+	if len(more) == 0 {
+		return s
+	}
+	copied := *s
+	copied.Problems = slices.Concat(s.Problems, more)
+	return &copied
+}
+
+// ChangeDirectory opens a workspace for changes while no sidecar runs for it. It holds the state of the workspace until end is
+// called, as a sidecar does, so that changes are audited and no sidecar starts meanwhile.
+func ChangeDirectory(ctx context.Context, s config.Settings, environ []string, log hclog.Logger) (h *api.Handler, end func(), err error) {
+	reg := prometheus.NewRegistry()
+	mem, err := openMemory(s, reg, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := &sidecar{house: newHouse(s, environ, mem.registryOptions()), log: log, memory: mem, platforms: &publishers{}}
+	c.events = mem.newEventLog(s.WorkspaceID, c.registry.Current)
+	look := func(ctx context.Context, _ ...string) (*pannier.Snapshot, error) { return c.lookAtAll(ctx) }
+	err = c.openDoor(ctx, reg, look)
+	if err == nil {
+		_, err = look(ctx)
+	}
+	if err != nil {
+		mem.close(true)
+		return nil, nil, err
+	}
+	o := c.handlerOptions(hclog.NewNullLogger())
+	o.Installs, o.Health = c.installs(), noHealth
+	o.Rescan = func(ctx context.Context, _ bool) (*pannier.Snapshot, error) { return look(ctx) }
+	return api.New(o), func() { mem.close(true) }, nil
+}
+
+// AuditDirectory returns the directory of the audit log of a workspace.
+func AuditDirectory(s config.Settings) string {
+	return filepath.Join(s.StateDir, directoryName(s.WorkspaceID), auditDir)
+}

@@ -1,0 +1,76 @@
+package sidecar
+
+import (
+	"context"
+	"path"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"pannier"
+	"pannier/admin"
+	"pannier/publish/api"
+	"pannier/registry"
+)
+
+// openDoor opens the one door for changes from outside, which lead into the house. look returns a snapshot of a look that
+// began after the call, at directories that pannier has changed.
+func (c *sidecar) openDoor(ctx context.Context, reg prometheus.Registerer, look func(context.Context, ...string) (*pannier.Snapshot, error)) error {
+	m := c.memory
+	scans := c.openScans(reg)
+	installs, err := c.openInstalls(ctx, reg, look)
+	if err != nil {
+		return err
+	}
+	c.door = admin.New(admin.Options{
+		Audit: m.audit, Policy: m.refusals.policies, Scans: scans, Install: installs, Values: m.store, Emit: c.events.emit, Logger: c.log,
+		Activity: func(ctx context.Context, p pannier.Promotion) []pannier.ActivityResult {
+			return c.platforms.promote(ctx, p, c.settings.PromotionHeartbeat)
+		},
+		PolicyPath:  c.policyPath,
+		Acknowledge: c.acknowledge,
+		SetPolicies: c.takePolicies, SetEnvironment: c.takeEnvironment,
+	})
+	c.scanning = newBackgroundScans(c.prints, c.door.ScanInBackground, reg, c.log)
+	c.deepDirs = c.prints.deepDirs
+	set := c.door.Policies()
+	blocked, scanned := c.prints.blockedBy()
+	contents := c.prints.restore(c.memory.contents.read())
+	c.registry.Prepare(func(in *registry.Inputs) {
+		in.Policies.Workspace, in.Scans, in.Scanned, in.Contents, in.Lost = set, blocked, scanned, contents, m.refusals.input(nil)
+	})
+	put, found, err := c.door.Environment()
+	if err != nil {
+		c.log.Warn("the environment that the agent put can not be read; it has to put it again", "error", err)
+	}
+	if found {
+		c.judgedBy.take(put)
+	}
+	return nil
+}
+
+// policyPath returns the directory that a policy of a key is about; see [admin.Options.PolicyPath].
+func (c *sidecar) policyPath(key pannier.PolicyKey) string {
+	if s := c.registry.Current(); s != nil {
+		if e, ok := s.Holder(key); ok {
+			return e.Path
+		}
+	}
+	root := string(key.SourceKind) // settings without a root of the kind
+	if i := slices.IndexFunc(c.rules.Roots, func(r pannier.Root) bool { return r.Kind == key.SourceKind }); i >= 0 {
+		root = c.rules.Roots[i].Name
+	}
+	return path.Join(root, key.Slug)
+}
+
+// mutations are what the socket lets peers change.
+func (c *sidecar) mutations() api.Mutations {
+	m := api.Mutations{
+		PutEnvironment: c.door.PutEnvironment, SetPolicy: c.door.SetPolicy, Scan: c.door.Scan, Acknowledge: c.door.Acknowledge,
+		Audit: c.memory.audit.Newest, WriteUIDs: c.settings.WriteUIDs,
+	}
+	if c.uploads != nil {
+		m.Uploads = c.uploads
+	}
+	return m
+}

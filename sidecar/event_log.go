@@ -1,0 +1,223 @@
+package sidecar
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"pannier"
+)
+
+// The bounds of an event log.
+const (
+	// maxEventsQueued and maxEventBytesQueued bound the events that wait for the disk. Those that find no room are dropped.
+	maxEventsQueued     = 4096
+	maxEventBytesQueued = 4 << 20
+	// stallAfter is how long the disk may take for an event before readers get the whole catalog instead.
+	stallAfter = time.Second
+	// lastPatience is how long the newest number may wait for events that were emitted before.
+	lastPatience = 100 * time.Millisecond
+	// offeredShare is the part of the queue that offered events may fill.
+	offeredShare = 4
+)
+
+// eventLog takes events: they go to the journal, which numbers and keeps them, and to the log, in the order of emit and in the
+// background, so that emit never waits for the disk.
+//
+// An event is numbered and shown once the kernel has it, before it is synced. So a kill loses no event that a reader was given, and
+// no number is given to two events. While the disk takes longer than stallAfter, a reader gets [pannier.ErrTooOld] for each change of
+// the catalog, and so the whole catalog, and the event itself later. Where the queue is full, events are dropped, and the journal
+// begins anew behind a gap.
+type eventLog struct {
+	log         hclog.Logger
+	workspaceID string
+	current     func() *pannier.Snapshot
+	journal     eventJournal
+
+	mu      sync.Mutex
+	queue   []pannier.Event
+	bytes   int           // of the queue
+	dropped int           // events since the queue had room
+	idle    chan struct{} // closed while no event is being written; nil before the first
+	since   time.Time     // when the event that is being written was begun with
+	untold  bool          // a change of the catalog has no number yet, and readers have not been given the whole
+	guarded bool          // checkStall is due
+}
+
+// eventJournal is what is needed of a [pannier/internal/journal.Journal]. Append and Skip may wait for the disk.
+type eventJournal interface {
+	Append(pannier.Event) (pannier.Event, error)
+	Skip()
+	Interrupt()
+	Last() uint64
+}
+
+func newEventLog(log hclog.Logger, workspaceID string, current func() *pannier.Snapshot, j eventJournal) *eventLog {
+	return &eventLog{log: log.Named("event"), workspaceID: workspaceID, current: current, journal: j}
+}
+
+// emit takes an event. data is one of the values that the root package has for the type.
+func (l *eventLog) emit(kind pannier.EventType, data any) {
+	if e, ok := l.encode(kind, data); ok {
+		l.enqueue(e)
+	}
+}
+
+// offer takes an event as emit does and reports whether there is room for it. Offered events leave most of the queue to emitted
+// ones; one that is refused leaves no gap.
+func (l *eventLog) offer(kind pannier.EventType, data any) bool {
+	e, ok := l.encode(kind, data)
+	if !ok {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.dropped > 0 || !l.hasRoomLocked(e, offeredShare) {
+		return false
+	}
+	l.addLocked(e)
+	return true
+}
+
+func (l *eventLog) encode(kind pannier.EventType, data any) (pannier.Event, bool) {
+	text, err := json.Marshal(data)
+	if err != nil {
+		l.log.Error("event cannot be encoded", "type", kind, "error", err)
+		return pannier.Event{}, false
+	}
+	e := pannier.Event{Time: time.Now().UTC(), Type: kind, WorkspaceID: l.workspaceID, Data: json.RawMessage(text)}
+	if s := l.current(); s != nil {
+		e.SnapshotVersion = s.Version
+	}
+	return e, true
+}
+
+func (l *eventLog) enqueue(e pannier.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.untold = l.untold || e.Type == pannier.EventCatalogUpdated
+	if l.dropped > 0 || !l.hasRoomLocked(e, 1) {
+		l.dropped++
+		return
+	}
+	l.addLocked(e)
+}
+
+// hasRoomLocked reports whether an event fits into a share of the queue: all of it, or one in so many parts.
+func (l *eventLog) hasRoomLocked(e pannier.Event, share int) bool {
+	size := len(e.Data.(json.RawMessage))
+	return len(l.queue) == 0 || len(l.queue) < maxEventsQueued/share && l.bytes+size <= maxEventBytesQueued/share
+}
+
+func (l *eventLog) addLocked(e pannier.Event) {
+	l.queue = append(l.queue, e)
+	l.bytes += len(e.Data.(json.RawMessage))
+	if l.idle == nil || closed(l.idle) {
+		l.idle = make(chan struct{})
+		go l.write()
+	}
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// write writes what is queued.
+func (l *eventLog) write() {
+	for {
+		e, dropped, ok := l.next()
+		switch {
+		case ok:
+			l.append(e)
+		case dropped > 0:
+			l.log.Error("events were dropped, because the state directory does not take them in time", "events", dropped)
+			l.journal.Skip()
+		default:
+			return
+		}
+	}
+}
+
+// next takes the next event from the queue, or the number of events that were dropped after it. Where there is neither, it closes
+// idle.
+func (l *eventLog) next() (e pannier.Event, dropped int, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.queue) > 0 {
+		e = l.queue[0]
+		l.queue[0] = pannier.Event{}
+		l.queue = l.queue[1:]
+		l.bytes -= len(e.Data.(json.RawMessage))
+		if l.since = time.Now(); !l.guarded {
+			l.guarded = true
+			time.AfterFunc(stallAfter, l.checkStall)
+		}
+		return e, 0, true
+	}
+	if l.dropped > 0 {
+		dropped, l.dropped = l.dropped, 0
+		return e, dropped, false
+	}
+	l.untold = false
+	close(l.idle)
+	return e, 0, false
+}
+
+func (l *eventLog) append(e pannier.Event) {
+	e, err := l.journal.Append(e)
+	if err != nil {
+		l.log.Error("event not kept", "type", e.Type, "error", err)
+		return
+	}
+	fields, err := EventFields(e.Data)
+	if err != nil {
+		l.log.Error("event cannot be encoded", "type", e.Type, "error", err)
+		return
+	}
+	l.log.Info(string(e.Type), append([]any{"seq", e.Seq, "snapshot_version", e.SnapshotVersion}, fields...)...)
+}
+
+// checkStall gives readers the whole catalog where a change of it waits for the disk.
+func (l *eventLog) checkStall() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.guarded = !closed(l.idle); !l.guarded {
+		return
+	}
+	if l.untold && time.Since(l.since) >= stallAfter {
+		l.untold = false
+		l.journal.Interrupt()
+	}
+	time.AfterFunc(stallAfter, l.checkStall)
+}
+
+// wait returns once everything that was emitted is written, or ctx is done.
+func (l *eventLog) wait(ctx context.Context) {
+	l.mu.Lock()
+	idle := l.idle
+	l.mu.Unlock()
+	if idle == nil {
+		return
+	}
+	select {
+	case <-idle:
+	case <-ctx.Done():
+	}
+}
+
+// last returns the number of the newest event. An event that was emitted before is among those that it counts, unless the disk
+// does not take it at once.
+func (l *eventLog) last() uint64 {
+	ctx, cancel := context.WithTimeout(context.Background(), lastPatience)
+	defer cancel()
+	l.wait(ctx)
+	return l.journal.Last()
+}

@@ -1,0 +1,379 @@
+package sidecar
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"pannier"
+	"pannier/admin/scans"
+	"pannier/loader"
+	"pannier/loader/fingerprint"
+	"pannier/registry"
+)
+
+// How the fingerprints are kept up.
+const (
+	// fingerprintEvery is how often all skills are gone through where no look tells of a change: directories inside of
+	// skills are not watched.
+	fingerprintEvery = 5 * time.Minute
+	// fingerprintAgain is when they are gone through again where one was changing.
+	fingerprintAgain = 5 * time.Second
+	// fingerprintRate is how many bytes are read in a second; a look at a file that has not moved counts as a few.
+	fingerprintRate = 32 << 20
+	// fingerprintTimeout bounds one skill. What is known of it by then is kept for the next time.
+	fingerprintTimeout = 2 * time.Minute
+	// readTimeout bounds how long the first card waits for fingerprints where scans are enforced.
+	readTimeout = 30 * time.Second
+	// showEvery is how often new fingerprints are shown while there are more to come: each time makes the lists anew that
+	// the socket serves.
+	showEvery = time.Second
+	// clearEvery is how often skills become usable while more are read or scanned.
+	clearEvery = 250 * time.Millisecond
+)
+
+// fingerprints computes, apart from the reload path, the fingerprint of every skill that is not shadowed, and holds against
+// each what a scan has found of that fingerprint.
+type fingerprints struct {
+	rules     pannier.DiscoveryRules
+	registry  *registry.Registry
+	verdicts  *scans.Store
+	policy    scanPolicy
+	log       hclog.Logger
+	due       chan struct{} // has one where all skills are to be gone through
+	deeper    chan struct{} // has one where other directories inside of skills want watching
+	unscanned chan struct{} // has one where there may be a fingerprint without a verdict
+	tickets   atomic.Uint64 // numbers the computations in the order in which they begin
+	// firstRead is closed once every skill was read, or readTimeout has passed.
+	firstRead chan struct{}
+	// contents looks into the files of a skill; nil does not.
+	contents func(context.Context, *pannier.Skill) (pannier.Contents, error)
+	// keepContents keeps what was found for the next process, in the background; nil keeps nothing.
+	keepContents func(map[string]pannier.Contents)
+	isFirstRead  sync.Once
+	hints        hints // of the skills in them, the next round goes through first
+	shown        atomic.Pointer[shownFingerprints]
+	deep         atomic.Pointer[[]string] // the directories inside of skills that want watching, sorted
+
+	keeping sync.Mutex // held while the disk takes what is blocked; taken before mu
+
+	mu           sync.Mutex
+	directories  map[string]*directory       // by path
+	blocked      map[string]verdict          // by path; of some it is only presumed
+	texts        map[string]text             // of the newest snapshot that was gone through, by path; nil before the first
+	unshown      bool                        // there are fingerprints that are not shown
+	unjudged     bool                        // there are verdicts that the registry does not know
+	cleared      map[string]pannier.Digest   // what the registry knows as scanned: the Sum of the skill by its path
+	uncleared    bool                        // there are more
+	unfound      bool                        // there are contents that the registry does not know
+	restored     map[string]pannier.Contents // what the process before found in skills that were not looked into since, by path
+	undeep       bool                        // deep is not that of directories
+	told, judged time.Time                   // when fingerprints were shown, and when verdicts were handed over last
+}
+
+// directory is what is known of a skill directory.
+type directory struct {
+	digest pannier.Digest // zero where it could not be computed
+	since  uint64         // the ticket of the computation that first had this digest
+	of     pannier.Digest // the Sum of the skill that it was computed for
+	files  *fingerprint.Known
+	dirs   []string // inside of it, absolute; only where scans are enforced
+	parts  fingerprint.Parts
+	// contents are what was found with the fingerprint foundIn, and Of the SKILL.md then.
+	contents pannier.Contents
+	foundIn  pannier.Digest
+	ticket   uint64
+	trouble  string
+}
+
+// verdict is why a directory is blocked.
+type verdict struct {
+	fingerprint pannier.Digest
+	rules       []string
+}
+
+// text is which SKILL.md and _meta.json lie in a directory, and in which root that is.
+type text struct {
+	digest, meta pannier.Digest
+	root         int
+}
+
+func textOf(s *pannier.Skill) text { return text{s.Digest, s.MetaDigest, s.RootIndex} }
+
+// shownFingerprints is what the API shows. It is never changed.
+type shownFingerprints struct {
+	generation uint64
+	byPath     map[string]shownFingerprint
+}
+
+type shownFingerprint struct {
+	digest, of pannier.Digest
+	parts      fingerprint.Parts
+	scan       *pannier.ScanSummary // of digest, or held of the place; nil where there is none
+	trouble    string
+}
+
+// newFingerprints presumes of what was blocked last that it still is what it was: a restart must not let it be used until
+// somebody has read it.
+func newFingerprints(rules pannier.DiscoveryRules, r *registry.Registry, verdicts *scans.Store, policy scanPolicy, log hclog.Logger) *fingerprints {
+	f := &fingerprints{
+		rules: rules, registry: r, verdicts: verdicts, policy: policy, log: log.Named("fingerprints"),
+		due: make(chan struct{}, 1), unscanned: make(chan struct{}, 1), deeper: make(chan struct{}, 1),
+		directories: map[string]*directory{}, blocked: map[string]verdict{}, cleared: map[string]pannier.Digest{},
+	}
+	f.firstRead = make(chan struct{})
+	if !policy.enforce {
+		f.endFirstRead()
+	}
+	for path, digest := range verdicts.Blocked() {
+		if by := f.rulesOf(path, digest); len(by) > 0 {
+			f.blocked[path] = verdict{digest, by}
+		}
+	}
+	f.shown.Store(&shownFingerprints{})
+	return f
+}
+
+// of returns the fingerprint of a skill as the snapshot has it, zero where it is not known.
+func (f *fingerprints) of(s *pannier.Skill) pannier.Digest {
+	if p := f.shown.Load().byPath[s.Path]; p.of == s.Sum {
+		return p.digest
+	}
+	return pannier.Digest{}
+}
+
+// summary returns what the last scan found of a skill as the snapshot has it, nil where there is none.
+func (f *fingerprints) summary(s *pannier.Skill) *pannier.ScanSummary {
+	if p := f.shown.Load().byPath[s.Path]; p.of == s.Sum {
+		return p.scan
+	}
+	return nil
+}
+
+// trouble says why a skill has no fingerprint; empty where it has one or may get one.
+func (f *fingerprints) trouble(s *pannier.Skill) string {
+	if p := f.shown.Load().byPath[s.Path]; p.of == s.Sum {
+		return p.trouble
+	}
+	return ""
+}
+
+// mayHaveResources reports whether links or examples of a skill are to be read: it has some, or that is not known yet.
+func (f *fingerprints) mayHaveResources(s *pannier.Skill) bool {
+	p := f.shown.Load().byPath[s.Path]
+	return p.of != s.Sum || p.digest.IsZero() || p.parts.Resources
+}
+
+// generation is another number whenever of has other answers.
+func (f *fingerprints) generation() uint64 { return f.shown.Load().generation }
+
+// ask has all skills gone through after a look that may have changed something.
+func (f *fingerprints) ask() { ring(f.due) }
+
+// run goes through all skills whenever it is asked to, and now and then besides, until ctx is done.
+func (f *fingerprints) run(ctx context.Context) {
+	next := time.NewTimer(fingerprintEvery)
+	defer next.Stop()
+	late := time.AfterFunc(readTimeout, f.endFirstRead)
+	defer late.Stop()
+	pace := &pace{rate: fingerprintRate}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-f.due:
+		case <-next.C:
+		}
+		next.Reset(f.goThrough(ctx, pace.wait))
+		giveBack()
+	}
+}
+
+// goThrough computes the fingerprints of the newest snapshot, and returns when to do it again. Where there is news before it
+// is through, that is at once: the next round begins with what is new, then comes what waits longest, so that each has its
+// turn however much changes.
+func (f *fingerprints) goThrough(ctx context.Context, pace func(context.Context, int64) error) (next time.Duration) {
+	next = fingerprintEvery
+	skills := f.plan()
+	if f.waiting() {
+		f.tell()
+	}
+	for _, s := range skills {
+		bounded, cancel := context.WithTimeout(ctx, fingerprintTimeout)
+		_, err := f.compute(bounded, s, pace)
+		cancel()
+		if ctx.Err() != nil {
+			return next
+		}
+		if errors.Is(err, pannier.ErrChanged) || errors.Is(err, context.DeadlineExceeded) {
+			next = fingerprintAgain
+		}
+		if f.waiting() {
+			f.tell()
+		}
+		select {
+		case <-f.due:
+			return 0
+		default:
+		}
+	}
+	if f.tell(); f.registry.Current() != nil {
+		f.endFirstRead()
+	}
+	giveBack() // the first time all files are read
+	return next
+}
+
+func (f *fingerprints) endFirstRead() { f.isFirstRead.Do(func() { close(f.firstRead) }) }
+
+// isRead reports whether the first card may be pushed.
+func (f *fingerprints) isRead() bool {
+	select {
+	case <-f.firstRead:
+		return true
+	default:
+		return false
+	}
+}
+
+// waiting reports whether something should be told now: what somebody is blocked by at once, the rest now and then.
+func (f *fingerprints) waiting() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.unjudged || f.unshown && time.Since(f.told) >= showEvery || f.uncleared && time.Since(f.judged) >= clearEvery
+}
+
+// plan returns the skills in the order in which they are gone through: those of which nothing is known first, then those
+// that have waited longest. What is gone is forgotten.
+func (f *fingerprints) plan() []*pannier.Skill {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	snapshot := f.registry.Current()
+	if snapshot == nil {
+		return nil
+	}
+	f.seeLocked(snapshot)
+	there := map[string]*directory{}
+	var skills []*pannier.Skill
+	turn, hinted := map[string]uint64{}, f.hints.take()
+	for i := range snapshot.Entries {
+		s := snapshot.Entries[i].Skill
+		if snapshot.Entries[i].State == pannier.StateShadowed {
+			continue
+		}
+		if !s.Deleting { // there is nothing to read; what is known of it stays
+			skills = append(skills, s)
+		}
+		if d := f.directories[s.Path]; d != nil {
+			there[s.Path] = d
+			if d.of == s.Sum && !f.holdsOneOf(s, hinted) {
+				turn[s.Path] = d.ticket
+			}
+		}
+	}
+	f.dropRestoredLocked(snapshot)
+	f.unshown, f.undeep = f.unshown || len(there) < len(f.directories), f.undeep || f.policy.enforce && len(there) < len(f.directories)
+	f.directories = there
+	slices.SortStableFunc(skills, func(a, b *pannier.Skill) int { return cmp.Compare(turn[a.Path], turn[b.Path]) })
+	return skills
+}
+
+// showTimeout bounds how long an installation waits for fingerprints. What takes longer is shown later.
+const showTimeout = time.Second
+
+// show computes the fingerprints of the skills in directories that pannier itself has changed, so that whoever is told of the
+// change is shown them with it, and returns a snapshot that does.
+func (f *fingerprints) show(ctx context.Context, snapshot *pannier.Snapshot, dirs []string) *pannier.Snapshot {
+	ctx, cancel := context.WithTimeout(ctx, showTimeout)
+	defer cancel()
+	for i := range snapshot.Entries {
+		e := &snapshot.Entries[i]
+		if e.State == pannier.StateShadowed || e.Skill.Deleting {
+			continue
+		}
+		if slices.Contains(dirs, filepath.Join(f.rules.Roots[e.Skill.RootIndex].Path, e.Skill.PathBelowRoot)) {
+			f.compute(ctx, e.Skill, nil) // where that fails, the next round says so
+		}
+	}
+	return f.tell()
+}
+
+// now computes the fingerprint of a skill for somebody who waits for it.
+func (f *fingerprints) now(ctx context.Context, s *pannier.Skill) (pannier.Digest, error) {
+	return f.compute(ctx, s, nil)
+}
+
+// compute computes the fingerprint of a skill and keeps it.
+func (f *fingerprints) compute(ctx context.Context, s *pannier.Skill, pace func(context.Context, int64) error) (pannier.Digest, error) {
+	ticket := f.tickets.Add(1)
+	p, err := f.read(ctx, s, pace)
+	f.learn(s, ticket, p, err)
+	if err == nil {
+		f.lookInto(ctx, s, p)
+	}
+	return p.Digest, err
+}
+
+func (f *fingerprints) read(ctx context.Context, s *pannier.Skill, pace func(context.Context, int64) error) (fingerprint.Print, error) {
+	o := fingerprint.Options{Pace: pace}
+	f.mu.Lock()
+	if d := f.directories[s.Path]; d != nil {
+		o.Known = d.files
+	}
+	f.mu.Unlock()
+	found, err := loader.PlaceOf(f.rules.Roots[s.RootIndex]).Find(s.PathBelowRoot)
+	if err != nil {
+		return fingerprint.Print{Known: o.Known}, err
+	}
+	defer found.Root.Close()
+	return fingerprint.Of(ctx, found.Root, found.Rel, o)
+}
+
+// learn keeps what was computed, unless what was begun later is known already.
+func (f *fingerprints) learn(s *pannier.Skill, ticket uint64, p fingerprint.Print, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	d := f.directories[s.Path]
+	if d == nil {
+		d = &directory{}
+		f.directories[s.Path] = d
+	}
+	if d.ticket > ticket {
+		return
+	}
+	d.files, d.ticket = p.Known, ticket
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return // that somebody did not wait says nothing of the directory
+	}
+	f.unshown = f.unshown || d.digest != p.Digest || d.of != s.Sum
+	if d.digest != p.Digest {
+		d.since = ticket
+	}
+	d.digest, d.of, d.parts = p.Digest, s.Sum, p.Parts
+	if err == nil {
+		f.judgeLocked(s.Path, p.Digest)
+		f.deepenLocked(s, d, p.Dirs)
+	}
+	f.clearLocked(s.Path, d)
+	f.complainLocked(s, d, err)
+}
+
+// complainLocked logs why there is no fingerprint, once. That a skill changes is no trouble.
+func (f *fingerprints) complainLocked(s *pannier.Skill, d *directory, err error) {
+	trouble := ""
+	if err != nil && !errors.Is(err, pannier.ErrChanged) {
+		trouble = err.Error()
+	}
+	f.unshown = f.unshown || trouble != d.trouble
+	if trouble != "" && trouble != d.trouble {
+		f.log.Warn("a skill has no fingerprint", "path", s.Path, "error", trouble)
+	}
+	d.trouble = trouble
+}

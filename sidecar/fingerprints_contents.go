@@ -1,0 +1,91 @@
+package sidecar
+
+import (
+	"context"
+	"maps"
+
+	"pannier"
+	"pannier/loader"
+	"pannier/loader/fingerprint"
+)
+
+// lookInto looks for tools, and for words to describe a skill that has none, in the files of a skill. It does so once for each
+// fingerprint, and only where there are such files or such a lack.
+func (f *fingerprints) lookInto(ctx context.Context, s *pannier.Skill, p fingerprint.Print) {
+	f.mu.Lock()
+	d := f.directories[s.Path]
+	known := f.contents == nil || d == nil || d.digest != p.Digest || d.foundIn == p.Digest
+	f.mu.Unlock()
+	if known {
+		return
+	}
+	var found pannier.Contents
+	if p.Parts.Tools || loader.LacksDescription(s) {
+		var err error
+		if found, err = f.contents(ctx, s); err != nil {
+			f.log.Debug("the files of a skill cannot be looked into", "path", s.Path, "error", err)
+			return // the next round tries again
+		}
+	}
+	if found.Digest.IsZero() {
+		found = pannier.Contents{}
+	} else {
+		found.Of = s.Digest
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if d := f.directories[s.Path]; d != nil && d.digest == p.Digest {
+		before := d.contents
+		if restored, ok := f.restored[s.Path]; ok {
+			before = restored
+			delete(f.restored, s.Path)
+		}
+		f.unfound = f.unfound || before.Digest != found.Digest || before.Of != found.Of
+		d.contents, d.foundIn = found, p.Digest
+	}
+}
+
+// restore begins with what the process before found, so that a restart with unchanged skills serves the same snapshot. It counts
+// for each skill with the same SKILL.md until that is looked into.
+func (f *fingerprints) restore(contents map[string]pannier.Contents) map[string]pannier.Contents {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.restored = contents
+	return maps.Clone(contents)
+}
+
+// dropRestoredLocked forgets what was restored of skills that are not in the snapshot, or shadowed.
+func (f *fingerprints) dropRestoredLocked(s *pannier.Snapshot) {
+	if len(f.restored) == 0 {
+		return
+	}
+	present := map[string]bool{}
+	for i := range s.Entries {
+		present[s.Entries[i].Path] = s.Entries[i].State != pannier.StateShadowed
+	}
+	before := len(f.restored)
+	maps.DeleteFunc(f.restored, func(path string, _ pannier.Contents) bool { return !present[path] })
+	f.unfound = f.unfound || len(f.restored) < before
+}
+
+// contentsLocked returns what was found in the files of skills, by their paths, and has new contents kept.
+func (f *fingerprints) contentsLocked() map[string]pannier.Contents {
+	contents := make(map[string]pannier.Contents, len(f.restored))
+	maps.Copy(contents, f.restored)
+	for path, d := range f.directories {
+		if !d.contents.Digest.IsZero() {
+			contents[path] = d.contents
+		}
+	}
+	if f.unfound && f.keepContents != nil {
+		f.keepContents(maps.Clone(contents))
+	}
+	f.unfound = false
+	for path, c := range contents {
+		if _, restored := f.restored[path]; !restored {
+			c.Of = pannier.Digest{} // while a changed skill waits to be looked into, what was found before stays
+			contents[path] = c
+		}
+	}
+	return contents
+}

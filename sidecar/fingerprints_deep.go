@@ -1,0 +1,93 @@
+package sidecar
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"pannier"
+)
+
+// maxHints bounds the directories that a change was noticed in. Where there are more, all skills have their usual turn.
+const maxHints = 256
+
+// hints are the directories that a change was noticed in since the last round. The lock is never held over I/O, because the
+// reload path takes it.
+type hints struct {
+	mu   sync.Mutex
+	dirs []string
+}
+
+// add adds directories.
+func (h *hints) add(dirs []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.dirs)+len(dirs) > maxHints {
+		h.dirs = nil
+		return
+	}
+	h.dirs = append(h.dirs, dirs...)
+}
+
+// take returns the directories and forgets them.
+func (h *hints) take() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	dirs := h.dirs
+	h.dirs = nil
+	return dirs
+}
+
+// holdsOneOf reports whether one of the directories is that of a skill or below it.
+func (f *fingerprints) holdsOneOf(s *pannier.Skill, dirs []string) bool {
+	at := f.directoryOf(s)
+	return slices.ContainsFunc(dirs, func(dir string) bool { return dir == at || strings.HasPrefix(dir, at+"/") })
+}
+
+// directoryOf returns the absolute path of a skill directory.
+func (f *fingerprints) directoryOf(s *pannier.Skill) string {
+	return filepath.Join(f.rules.Roots[s.RootIndex].Path, s.PathBelowRoot)
+}
+
+// deepenLocked records the directories inside of a skill. They are watched where scans are enforced, so that a change of any
+// file is noticed at once.
+func (f *fingerprints) deepenLocked(s *pannier.Skill, d *directory, dirs []string) {
+	if !f.policy.enforce {
+		return
+	}
+	at := f.directoryOf(s)
+	absolute := make([]string, 0, len(dirs))
+	for _, dir := range dirs {
+		absolute = append(absolute, filepath.Join(at, dir))
+	}
+	slices.Sort(absolute)
+	f.undeep = f.undeep || !slices.Equal(d.dirs, absolute)
+	d.dirs = absolute
+}
+
+// showDeepLocked publishes the directories to watch, at most max_dirs of them, those of the first skills by path.
+func (f *fingerprints) showDeepLocked() {
+	f.undeep = false
+	paths := make([]string, 0, len(f.directories))
+	for path := range f.directories {
+		paths = append(paths, path)
+	}
+	slices.Sort(paths)
+	var deep []string
+	for _, path := range paths {
+		deep = append(deep, f.directories[path].dirs...)
+	}
+	deep = deep[:min(len(deep), f.rules.MaxDirs)]
+	slices.Sort(deep)
+	f.deep.Store(&deep)
+	ring(f.deeper)
+}
+
+// deepDirs returns the directories inside of skills that want watching. The list is never changed.
+func (f *fingerprints) deepDirs() []string {
+	if deep := f.deep.Load(); deep != nil {
+		return *deep
+	}
+	return nil
+}

@@ -1,0 +1,191 @@
+package sidecar
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"pannier"
+	"pannier/config"
+	"pannier/internal/plain"
+	"pannier/publish/api"
+	"pannier/publish/card"
+)
+
+// startedAt is when this process started.
+var startedAt = time.Now()
+
+// newHealth returns a health without conditions. The snapshot is nil before the first scan.
+func newHealth(s config.Settings, b Build, current *pannier.Snapshot) pannier.Health {
+	h := pannier.Health{
+		Version: b.Version, Commit: b.Commit, StartedAt: startedAt.UTC(), Socket: s.Socket,
+		Workspace: s.Workspace, WorkspaceID: s.WorkspaceID, Skills: countStates(current),
+		Conditions: []pannier.Condition{}, Push: []pannier.PushHealth{},
+	}
+	if current != nil {
+		h.SnapshotVersion = current.Version
+	}
+	return h
+}
+
+// countStates counts the skills of a snapshot by state. The snapshot may be nil.
+func countStates(s *pannier.Snapshot) map[pannier.State]int {
+	counts := map[pannier.State]int{}
+	for _, state := range pannier.States() {
+		counts[state] = 0
+	}
+	if s != nil {
+		for i := range s.Entries {
+			counts[s.Entries[i].State]++
+		}
+	}
+	return counts
+}
+
+// health tells what is wrong with the sidecar and the workspace.
+func (c *sidecar) health() pannier.Health {
+	s := c.registry.Current()
+	h := newHealth(c.settings, c.build, s)
+	h.Watch = c.watcher.Health()
+	var made card.Card
+	if s != nil {
+		if made, _ = c.cards.of(s); made.Problem != nil { // none without a card
+			h.Conditions = append(h.Conditions, problemCondition(*made.Problem))
+		}
+		h.Conditions = append(h.Conditions, snapshotConditions(s)...)
+		h.Conditions = append(h.Conditions, c.scanConditions(s)...)
+		h.Conditions = append(h.Conditions, implicitConditions(s)...)
+		h.Conditions = append(h.Conditions, c.takeovers.Conditions(s)...)
+	} else {
+		h.Conditions = append(h.Conditions, startingCondition(c.settings))
+	}
+	h.Conditions = append(h.Conditions, c.overdueConditions()...)
+	h.Conditions = append(h.Conditions, c.socketConditions()...)
+	h.Conditions = append(h.Conditions, c.watchConditions(h.Watch)...)
+	for _, p := range slices.Concat(c.restartNeeded(), c.census.problems()) {
+		h.Conditions = append(h.Conditions, problemCondition(p))
+	}
+	h.Conditions = append(h.Conditions, c.memory.conditions()...)
+	h.Conditions = append(h.Conditions, c.spoolConditions()...)
+	h.Conditions = append(h.Conditions, c.installed.Unsettled()...)
+	h.Conditions = append(h.Conditions, capacityConditions(api.CapacityNow())...)
+	h.Conditions = append(h.Conditions, c.tcp.conditions()...)
+	var remote []pannier.Condition
+	h.Push, remote = c.platforms.health()
+	h.Conditions = append(h.Conditions, remote...)
+	if c.cardWaits.Load() && !made.Digest.IsZero() {
+		for i := range h.Push {
+			h.Push[i].Desired = made.Digest
+		}
+	}
+	h.Status = worst(h.Conditions)
+	return h
+}
+
+// watchConditions are the reasons why changes are noticed by something else than the kernel. That a network mount is
+// polled is as it should be, and leaves the status alone.
+func (c *sidecar) watchConditions(watch pannier.WatchHealth) []pannier.Condition {
+	var conditions []pannier.Condition
+	for _, r := range watch.Reasons {
+		code := "watch_degraded"
+		if r.Severity == pannier.SeverityInfo {
+			code = "watch_polling"
+		}
+		conditions = append(conditions, pannier.Condition{
+			Code: code, Severity: r.Severity, Subject: cmp.Or(r.Root, c.settings.Workspace), Message: r.Reason, Hint: r.Hint,
+		})
+	}
+	if watch.Problem != "" && len(conditions) == 0 {
+		conditions = append(conditions, pannier.Condition{
+			Code: "watch_degraded", Severity: pannier.SeverityWarning, Subject: c.settings.Workspace, Message: watch.Problem,
+			Hint: "until this is mended, changes are found every " + c.settings.Resync.String() + " only",
+		})
+	}
+	return conditions
+}
+
+// snapshotConditions are the problems of config.yaml and the roots, and one for all skills that can not be read.
+func snapshotConditions(s *pannier.Snapshot) []pannier.Condition {
+	conditions := make([]pannier.Condition, 0, len(s.Problems)+1)
+	for _, p := range s.Problems {
+		conditions = append(conditions, problemCondition(p))
+	}
+	var broken []string
+	for i := range s.Entries {
+		if e := &s.Entries[i]; e.Broken || e.LastGood {
+			broken = append(broken, e.Slug)
+		}
+	}
+	if len(broken) > 0 {
+		conditions = append(conditions, pannier.Condition{
+			Code: "skills_unreadable", Severity: pannier.SeverityWarning, Subject: plain.Shorten(strings.Join(broken, ", "), 200),
+			Message: fmt.Sprintf("%d of %d skills can not be read", len(broken), len(s.Entries)),
+			Hint:    "`pannier list` shows the line of each fault and what to do",
+		})
+	}
+	return conditions
+}
+
+// implicitConditions tell of the skills that were installed before installed skills had the start value of policy, and keep
+// that the model may choose them.
+func implicitConditions(s *pannier.Snapshot) []pannier.Condition {
+	var kept []string
+	for i := range s.Entries {
+		e := &s.Entries[i]
+		if e.Managed && e.Implicit && e.Policy.AllowImplicit && e.Policy.ImplicitSource == pannier.PolicyGateway {
+			kept = append(kept, e.Slug)
+		}
+	}
+	if len(kept) == 0 {
+		return nil
+	}
+	return []pannier.Condition{{
+		Code: "implicit_kept", Severity: pannier.SeverityInfo, Subject: plain.Shorten(strings.Join(kept, ", "), 200),
+		Message: fmt.Sprintf("the model may choose %d installed skills because an older version allowed it", len(kept)),
+		Hint:    "run `pannier policy set SLUG --implicit=true` for each to keep it so, or --implicit=false",
+	}}
+}
+
+// problemCondition returns a problem as a condition of health.
+func problemCondition(p pannier.Problem) pannier.Condition {
+	code, alias := conditionCode(p.Code)
+	return pannier.Condition{Code: code, Alias: alias, Severity: p.Severity, Subject: p.Place(), Message: p.Message, Hint: p.Hint}
+}
+
+// conditionCode returns the code that health has for the code of a problem: underscores instead of dots. The alias is the code
+// with dots, which health used before; it is empty where there is none.
+func conditionCode(problem string) (code, alias string) {
+	if code = strings.ReplaceAll(problem, ".", "_"); code != problem {
+		alias = problem
+	}
+	return code, alias
+}
+
+func pushConditions(push pannier.PushHealth) []pannier.Condition {
+	if push.LastError == "" {
+		return nil
+	}
+	severity := pannier.SeverityWarning
+	if push.Blocked {
+		severity = pannier.SeverityError
+	}
+	return []pannier.Condition{{
+		Code: "push_failing", Severity: severity, Since: push.Since, Subject: push.Platform, Message: push.LastError,
+		Hint: cmp.Or(push.Hint, "the newest card is pushed again until the platform takes it"),
+	}}
+}
+
+func worst(conditions []pannier.Condition) pannier.HealthStatus {
+	status := pannier.HealthOK
+	for _, c := range conditions {
+		switch c.Severity {
+		case pannier.SeverityError:
+			return pannier.HealthFailing
+		case pannier.SeverityWarning:
+			status = pannier.HealthDegraded
+		}
+	}
+	return status
+}

@@ -1,0 +1,70 @@
+package sidecar
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"pannier"
+	"pannier/registry"
+)
+
+// alerted are the conditions that people are woken for, whose series are there from the start. Others come and go.
+var alerted = []string{
+	"api_tokens_unreadable", "api_without_tls", codeAuditBroken, "audit_unusable", codeCardWithheld, codeLooksOverdue, "policy_unwritable", "push_failing", "skills_unreadable", "state_gone", "state_in_memory", registry.CodeStateLost, "state_read_only", "state_unwritable", "watch_degraded",
+}
+
+// healthMetrics tell health to Prometheus: what is wrong by its own judgement, at the moment that it is asked.
+type healthMetrics struct {
+	front      *front
+	ready      *prometheus.Desc
+	status     *prometheus.Desc
+	conditions *prometheus.Desc
+}
+
+func newHealthMetrics(f *front) *healthMetrics {
+	return &healthMetrics{
+		front:      f,
+		ready:      prometheus.NewDesc("pannier_ready", "1 once the first look at the workspace is served.", nil, nil),
+		status:     prometheus.NewDesc("pannier_health_status", "1 for the status of health, 0 for the others.", []string{"status"}, nil),
+		conditions: prometheus.NewDesc("pannier_health_conditions", "Conditions of health, by code; for one release also by the former code with a dot.", []string{"code"}, nil),
+	}
+}
+
+// Describe implements [prometheus.Collector].
+func (m *healthMetrics) Describe(to chan<- *prometheus.Desc) {
+	to <- m.ready
+	to <- m.status
+	to <- m.conditions
+}
+
+// Collect implements [prometheus.Collector].
+func (m *healthMetrics) Collect(to chan<- prometheus.Metric) {
+	h := m.front.health()
+	to <- prometheus.MustNewConstMetric(m.ready, prometheus.GaugeValue, oneIf(m.front.snapshot() != nil))
+	for _, status := range []pannier.HealthStatus{pannier.HealthOK, pannier.HealthDegraded, pannier.HealthFailing} {
+		to <- prometheus.MustNewConstMetric(m.status, prometheus.GaugeValue, oneIf(h.Status == status), string(status))
+	}
+	count := map[string]float64{}
+	for _, name := range alerted {
+		code, alias := conditionCode(name)
+		count[code] = 0
+		if alias != "" {
+			count[alias] = 0
+		}
+	}
+	for _, c := range h.Conditions {
+		count[c.Code]++
+		if c.Alias != "" {
+			count[c.Alias]++
+		}
+	}
+	for code, n := range count {
+		to <- prometheus.MustNewConstMetric(m.conditions, prometheus.GaugeValue, n, code)
+	}
+}
+
+func oneIf(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}

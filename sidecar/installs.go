@@ -1,0 +1,144 @@
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"pannier"
+	"pannier/admin"
+	"pannier/admin/archive"
+	"pannier/admin/install"
+	"pannier/admin/upload"
+	"pannier/config"
+	"pannier/publish/api"
+)
+
+// uploadsDir is the directory below the state of a workspace that archives come in to.
+const uploadsDir = "uploads"
+
+// rehearsalsDir is the one that dry runs are rehearsed in.
+const rehearsalsDir = "rehearsals"
+
+// The sizes of a chunk that the Pioneer skills protocol has in its example, and the part of all uploads that one peer may
+// have under way.
+const (
+	recommendedChunk = 1 << 20
+	maxChunk         = 4 << 20
+	peerShare        = 2
+)
+
+// spoolHint is what to do about a directory that nothing can come in to.
+const spoolHint = "make what lies there a directory that this user can read and write, or remove it, and restart"
+
+// openInstalls opens what moves skills, and repairs what a process before left half done. look returns a snapshot of a look
+// that began after the call, at directories that pannier has changed.
+func (c *sidecar) openInstalls(ctx context.Context, reg prometheus.Registerer, look func(context.Context, ...string) (*pannier.Snapshot, error)) (admin.InstallOptions, error) {
+	s := c.settings.Install
+	o := admin.InstallOptions{
+		Archive:       archive.Limits{MaxUncompressed: s.MaxUncompressedBytes, MaxFile: s.MaxFileBytes, MaxEntries: s.MaxEntries},
+		MaxCompressed: s.MaxCompressedBytes, Trust: c.settings.InstallTrust, Current: c.registry.Current,
+		Preflight: c.registry.Preflight, Look: look,
+	}
+	scratch, err := c.scratch()
+	c.spoolFailed = err
+	// Repaired even where nothing may be installed any more: what is half done is so all the same.
+	if o.Store, err = install.Open(ctx, install.Options{
+		Rules: c.rules, Trust: c.settings.InstallTrust, Scan: c.scanOptions(pannier.SourceWorkspace), Scratch: scratch, Logger: c.log,
+	}); err != nil {
+		return o, fmt.Errorf("open what is installed: %w", err)
+	}
+	c.installed = o.Store
+	if o.Refused = c.installsRefused(); o.Refused == nil {
+		o.Spool = filepath.Join(c.memory.dir, uploadsDir)
+		if c.uploads, c.spoolFailed = c.openUploads(reg, o.Spool, s); c.spoolFailed == nil {
+			o.Take = c.uploads.Take
+		}
+		o.Refused = c.installsRefused()
+	}
+	if c.spoolFailed != nil {
+		c.log.Error("nothing can be installed", "error", c.spoolFailed)
+	}
+	return o, nil
+}
+
+// scratch returns the empty directory that dry runs are rehearsed in, empty where there is no state directory: nothing is
+// installed there.
+func (c *sidecar) scratch() (string, error) {
+	if c.memory.dir == "" {
+		return "", nil
+	}
+	dir := filepath.Join(c.memory.dir, rehearsalsDir)
+	if err := errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700)); err != nil {
+		return "", fmt.Errorf("make room for dry runs: %w", err)
+	}
+	return dir, nil
+}
+
+// installsRefused says why nothing is installed here.
+func (c *sidecar) installsRefused() *pannier.Refusal {
+	switch {
+	case !c.settings.Install.Enabled:
+		return &pannier.Refusal{Code: "install.disabled", Message: "the settings let nobody install", Hint: "set install.enabled to true, and restart"}
+	case c.memory.dir == "":
+		return &pannier.Refusal{Code: "install.unavailable", Message: "the state is kept in memory, so that an installation could not be audited for good", Hint: "give the sidecar a state directory with --state-dir"}
+	case c.spoolFailed != nil:
+		return &pannier.Refusal{Code: "install.unavailable", Message: "there is no room for what comes in: " + c.spoolFailed.Error(), Hint: spoolHint}
+	}
+	return nil
+}
+
+// spoolConditions tell why nothing can be installed. Skills are served all the same.
+func (c *sidecar) spoolConditions() []pannier.Condition {
+	if c.spoolFailed == nil {
+		return nil
+	}
+	return []pannier.Condition{{
+		Code: "installs_unavailable", Severity: pannier.SeverityWarning, Subject: "state",
+		Message: "nothing can be installed: " + c.spoolFailed.Error(), Hint: spoolHint,
+	}}
+}
+
+// openUploads returns no store where it fails.
+func (c *sidecar) openUploads(reg prometheus.Registerer, dir string, s config.Install) (*upload.Store, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make room for uploads: %w", err)
+	}
+	return upload.Open(upload.Options{
+		Dir: dir, Values: c.memory.store, Logger: c.log, Registerer: reg,
+		Limits: pannier.UploadLimits{
+			RecommendedChunk: min(recommendedChunk, s.MaxCompressedBytes), MaxChunk: min(maxChunk, s.MaxCompressedBytes),
+			MaxCompressed: s.MaxCompressedBytes, MaxUnpacked: s.MaxUncompressedBytes,
+			MaxPending: s.MaxUploadBytesPending, MaxPendingOfPeer: max(s.MaxUploadBytesPending/peerShare, s.MaxCompressedBytes), TTL: s.UploadTTL,
+		},
+	})
+}
+
+// lookAt has the watcher look at directories that pannier itself has changed, and waits for what follows.
+func (c *sidecar) lookAt(ctx context.Context, dirs ...string) (*pannier.Snapshot, error) {
+	snapshot, err := c.registry.Wait(ctx, c.watcher.Look(dirs...))
+	if err != nil {
+		return nil, err
+	}
+	return c.prints.show(ctx, snapshot, dirs), nil
+}
+
+// expireUploads removes the uploads that nobody goes on with, until ctx is done.
+func (c *sidecar) expireUploads(ctx context.Context) error {
+	if c.uploads == nil {
+		return nil
+	}
+	return c.uploads.Run(ctx)
+}
+
+// installs are how the socket moves skills.
+func (c *sidecar) installs() api.Installs {
+	return api.Installs{
+		Install: c.door.Install, Uninstall: c.door.Uninstall, Rollback: c.door.Rollback, Promote: c.door.Promote,
+		MaxArchiveBytes: c.settings.Install.MaxCompressedBytes,
+	}
+}

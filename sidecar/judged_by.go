@@ -1,0 +1,121 @@
+package sidecar
+
+import (
+	"slices"
+	"sync"
+
+	"pannier"
+	"pannier/config"
+	"pannier/internal/fsx"
+)
+
+// environments are what is known of containers: that of the sidecar, what the agent put, and the environment file.
+type environments struct {
+	own  pannier.Environment
+	file *config.EnvironmentReader // its owner is who takes batches in
+
+	mu    sync.Mutex
+	put   *pannier.Environment // nil until the agent has put one
+	found *pannier.Environment // what the file says, nil where there is none
+	told  *pannier.Environment // by which skills are judged, as it was last told; nil before the first look
+}
+
+func newEnvironments(s config.Settings, environ []string) *environments {
+	return &environments{own: OwnEnvironment(environ, s.EnvironmentOwn), file: config.NewEnvironmentReader(s.EnvironmentFile)}
+}
+
+// look reads the file and returns what is wrong with it.
+func (e *environments) look() []pannier.Problem {
+	found, problems := e.file.Read()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.found = found
+	return problems
+}
+
+// tell returns what skills are judged by, and whether that is something else than when it was last called. The first call
+// begins with what it finds.
+func (e *environments) tell() (now pannier.Environment, changed bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now = e.chooseLocked()
+	changed = e.told != nil && (e.told.Source != now.Source || !e.told.SameFacts(now))
+	e.told = &now
+	return now, changed
+}
+
+// take keeps what the agent put.
+func (e *environments) take(put pannier.Environment) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.put = &put
+}
+
+// choose returns what skills are judged by: the newer of what the agent put and what the file says, and where there is
+// neither, the sidecar's own.
+func (e *environments) choose() pannier.Environment {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.chooseLocked()
+}
+
+func (e *environments) chooseLocked() pannier.Environment {
+	switch {
+	case e.put == nil && e.found == nil:
+		return e.own
+	case e.put == nil || e.found != nil && e.found.At.After(e.put.At):
+		return *e.found
+	}
+	return *e.put
+}
+
+// configItems returns what the workspace has of the configuration that skills ask for: the dotted keys of config.yaml, and
+// the files below the workspace that some skill names; sorted. A file that comes later is found at the next resync.
+func configItems(workspace string, skills []*pannier.Skill, keys []string) []string {
+	asked := map[string]bool{}
+	for _, s := range skills {
+		for _, item := range s.Requirements.Config {
+			if pannier.IsConfigFile(item) {
+				asked[item] = true
+			}
+		}
+	}
+	if len(asked) == 0 {
+		return keys
+	}
+	root, err := fsx.OpenRoot(workspace)
+	if err != nil {
+		return keys // health says what is wrong with the workspace
+	}
+	defer root.Close()
+	items := slices.Clone(keys)
+	for item := range asked {
+		if _, err := root.Stat(item); err == nil {
+			items = append(items, item)
+		}
+	}
+	slices.Sort(items)
+	return items
+}
+
+// wanted adds directories, and entries of the workspace, to those that the loader wants watched: they decide too. It is for
+// one caller at a time.
+type wanted struct {
+	set      pannier.WatchSet
+	loaders  uint64 // the version of the loader's set that it is made from
+	added    []string
+	versions uint64
+}
+
+// with returns the loader's set with the directories and entries in it.
+func (w *wanted) with(set pannier.WatchSet, dirs, entries []string) pannier.WatchSet {
+	if w.versions > 0 && w.loaders == set.Version && slices.Equal(w.added, dirs) && slices.Equal(w.set.Entries, entries) {
+		return w.set
+	}
+	w.loaders, w.added = set.Version, slices.Clone(dirs)
+	w.versions++
+	all := slices.Concat(set.Dirs, dirs) // the loader's own is not written to
+	slices.Sort(all)
+	w.set = pannier.WatchSet{Dirs: slices.Compact(all), Entries: entries, Files: set.Files, Version: w.versions}
+	return w.set
+}

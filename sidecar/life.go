@@ -1,0 +1,191 @@
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync/atomic"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"pannier/config"
+	"pannier/publish/api"
+)
+
+// listeners are what others reach a sidecar by. All but the socket may be nil.
+type listeners struct {
+	socket *api.Listener
+	probes net.Listener
+	tcp    *apiListener
+}
+
+// openListeners opens the socket first: two sidecars must not share one.
+func openListeners(ctx context.Context, s config.Settings, log hclog.Logger) (*listeners, error) {
+	on := &listeners{}
+	var err error
+	if on.socket, err = api.Listen(ctx, s.Socket, s.SocketMode); err != nil {
+		return nil, socketError(err, s)
+	}
+	if on.probes, err = listen(ctx, s); err == nil {
+		on.tcp, err = listenAPI(ctx, s, log)
+	}
+	if err != nil {
+		on.close()
+		return nil, err
+	}
+	return on, nil
+}
+
+func (on *listeners) close() {
+	on.socket.Close()
+	if on.probes != nil {
+		on.probes.Close()
+	}
+	if on.tcp != nil {
+		on.tcp.Close()
+	}
+}
+
+// Build names the build that runs.
+type Build struct {
+	Version string
+	Commit  string // empty where the build does not know it
+}
+
+// Options are what a sidecar is made of. All but the ones marked optional are needed.
+type Options struct {
+	Settings config.Settings
+	Environ  []string // the environment of the process, as [os.Environ] returns it
+	Build    Build
+	// LogTo receives the log. It may block: lines wait within a bound, and are dropped and counted beyond it.
+	LogTo io.Writer
+	// NewLogger returns a logger that writes to a writer. It is called more than once.
+	NewLogger func(io.Writer) hclog.Logger
+	// Hangups has a value for each rescan that the operator asks for; optional.
+	Hangups <-chan os.Signal
+}
+
+// Sidecar watches a workspace, serves its skills and publishes its card. It is made by [New] and used once, by [Sidecar.Run].
+type Sidecar struct {
+	Options
+	log       *sidecarLog
+	reg       *prometheus.Registry
+	listeners *listeners
+
+	parts  *parts
+	front  *front
+	memory atomic.Pointer[memory] // nil until it is open
+}
+
+// New opens the log and the listeners of a sidecar. Errors that an operator can act on are of type [*Error]. New looks at no
+// disk of the workspace: one that does not answer delays neither the socket nor the end.
+func New(o Options) (*Sidecar, error) {
+	if err := errors.Join(checkWorkspace(o.Settings), checkDescriptors()); err != nil {
+		return nil, err
+	}
+	s := &Sidecar{Options: o, log: openLog(o.LogTo, o.NewLogger), reg: newMetricsRegistry(o.Build)}
+	s.log.register(s.reg)
+	var err error
+	// Not cancelable: a cancelled listen would be reported as a failure; Run handles its context.
+	if s.listeners, err = openListeners(context.Background(), o.Settings, s.log); err != nil {
+		return nil, s.log.end(err)
+	}
+	return s, nil
+}
+
+// Run serves until ctx is done or a part fails, then shuts down and closes what [New] opened. It returns within about seven
+// seconds of the end of ctx, also where a disk does not answer.
+func (s *Sidecar) Run(ctx context.Context) error {
+	err := s.run(ctx)
+	s.listeners.close()
+	return s.log.end(err)
+}
+
+// checkWorkspace refuses a workspace that nobody chose and that is not there: that is a command line without
+// --workspace. One that somebody chose may come later.
+func checkWorkspace(s config.Settings) error {
+	if s.WorkspaceGiven {
+		return nil // and is not looked at here: a disk that does not answer must not hold up the socket
+	}
+	if _, err := os.Stat(s.Workspace); err != nil {
+		return &Error{
+			Message: "there is no workspace at " + s.Workspace,
+			Hint:    "name the agent's configuration directory with --workspace",
+		}
+	}
+	return nil
+}
+
+// run runs the parts of a sidecar, and ends them once ctx is done. Whoever asks is answered from the beginning; all that
+// touches a disk is a part of its own, so that one that does not answer holds up neither that nor the end.
+func (l *Sidecar) run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	l.parts, l.front = newParts(ctx), newFront(l.Settings, l.Build, l.reg, l.listeners.socket.Lost)
+	l.parts.do("socket", func(ctx context.Context) error {
+		return api.Serve(ctx, l.listeners.socket, l.front, l.log.Named("api"))
+	})
+	l.parts.do("socket file", func(ctx context.Context) error { l.listeners.socket.Watch(ctx, l.log.Named("api")); return nil })
+	if l.listeners.probes != nil {
+		l.parts.do("listen", func(ctx context.Context) error {
+			return serveProbes(ctx, l.listeners.probes, l.front.probes(), l.Settings.WebConfig, l.log.Named("listen"))
+		})
+	}
+	l.parts.do("start", l.begin)
+	left, err := l.parts.wait(endPatience)
+	if len(left) > 0 {
+		l.log.Warn("not everything has ended, perhaps because a disk does not answer; ending without it", "left", left, "after", endPatience)
+	}
+	l.closeMemory(len(left) == 0)
+	l.log.Info("stopped", "cause", context.Cause(l.parts.ctx))
+	return err
+}
+
+// closeMemory closes the state that there is, and does not wait for a disk that does not answer.
+func (l *Sidecar) closeMemory(clean bool) {
+	mem := l.memory.Load()
+	if mem == nil {
+		return
+	}
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		mem.close(clean)
+	}()
+	if !within(closePatience, closed) {
+		l.log.Warn("state not closed", "error", "the disk does not answer")
+	}
+}
+
+// begin puts the sidecar together and runs its parts.
+func (l *Sidecar) begin(ctx context.Context) error {
+	mem, err := openMemory(l.Settings, l.reg, l.log)
+	if err != nil {
+		return err
+	}
+	l.memory.Store(mem)
+	l.parts.do("state", mem.watch)
+	to := remote{outbox: mem.outbox(), stale: !mem.clean}
+	if l.Settings.Platforms[0].URL == "" {
+		if to, err = embedPlatform(l.parts, l.Settings, l.log); err != nil {
+			return err
+		}
+	}
+	c, err := newSidecar(ctx, l.Options, mem, to, l.reg, l.log)
+	if err != nil {
+		return err
+	}
+	c.socket, c.probes, c.tcp = l.listeners.socket, l.listeners.probes, l.listeners.tcp
+	handler := c.handler(l.reg, l.front.metrics)
+	l.front.open(c, handler)
+	if c.tcp != nil {
+		l.parts.do("tcp", func(ctx context.Context) error { return c.tcp.serve(ctx, handler) })
+	}
+	s := l.Settings
+	l.log.Info(LogServing, "workspace", s.Workspace, "workspace_id", s.WorkspaceID, "socket", s.Socket, "version", l.Build.Version)
+	c.run(l.parts, l.Hangups)
+	return nil
+}

@@ -1,0 +1,152 @@
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/exporter-toolkit/web"
+
+	"pannier/config"
+	"pannier/publish/api"
+)
+
+// probeTimeout bounds one exchange on the TCP listener, and how long those under way may take at the end.
+const probeTimeout = 3 * time.Second
+
+// The bounds of the TCP listener, so that who reaches it takes neither the descriptors nor the memory of the sidecar.
+const (
+	maxProbeConns = 64
+	maxScrapes    = 4 // requests for metrics at one time
+	probeIdle     = 15 * time.Second
+)
+
+// listen opens the TCP listener for metrics and probes, nil where the settings have none, and checks its web
+// configuration, so that a sidecar that could not serve it does not start.
+func listen(ctx context.Context, s config.Settings) (net.Listener, error) {
+	if s.Listen == "" {
+		if s.WebConfig != "" && s.APIListen == "" {
+			return nil, &Error{
+				Message: fmt.Sprintf("web_config %s is for a TCP listener, and there is none", s.WebConfig),
+				Hint:    "give --listen or --api-listen too, or leave --web-config out",
+			}
+		}
+		return nil, nil
+	}
+	return listenTCP(ctx, s.Listen, "--listen", s.WebConfig)
+}
+
+// listenTCP opens a listener for an address that a flag gives.
+func listenTCP(ctx context.Context, address, flag, webConfig string) (net.Listener, error) {
+	if err := validateWebConfig(webConfig); err != nil {
+		return nil, &Error{
+			Message: fmt.Sprintf("web_config %s: %v", webConfig, err),
+			Hint:    "it is a file of Prometheus's exporter-toolkit, with tls_server_config and basic_auth_users",
+		}
+	}
+	var config net.ListenConfig
+	ln, err := config.Listen(ctx, "tcp", address)
+	if err == nil {
+		return ln, nil
+	}
+	e := &Error{Message: err.Error(), Hint: "give " + flag + " an address of this machine, or only a port, such as :9090"}
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		e.Hint = "another process has that port; choose another one with " + flag
+	case errors.Is(err, os.ErrPermission):
+		e.Hint = "this port needs a privilege; choose one above 1023 with " + flag
+	}
+	return nil, e
+}
+
+// validateWebConfig fails where there could be no serving by a web configuration. A FIFO is not opened: whoever reads one
+// waits for who writes it.
+func validateWebConfig(path string) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return errors.New("this is no regular file")
+	}
+	return web.Validate(path)
+}
+
+// serveProbes answers on a TCP listener until ctx is done, gives requests under way a moment to end, and closes it.
+func serveProbes(ctx context.Context, ln net.Listener, h http.Handler, webConfig string, log hclog.Logger) error {
+	server := &http.Server{
+		Handler:           withoutBodies(h),
+		ReadHeaderTimeout: probeTimeout, ReadTimeout: probeTimeout, WriteTimeout: 10 * probeTimeout, IdleTimeout: probeIdle,
+		MaxHeaderBytes: 32 << 10,
+		ErrorLog:       log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Warn}),
+	}
+	stopped := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), probeTimeout)
+		defer cancel()
+		if server.Shutdown(grace) != nil {
+			server.Close()
+		}
+	})
+	log.Info("serving metrics and probes", "address", ln.Addr(), "web_config", webConfig)
+	ln = api.Bound(server, ln, maxProbeConns)
+	err := web.Serve(ln, server, &web.FlagConfig{WebConfigFile: &webConfig}, slog.New(toolkitLog{log}))
+	if stop() { // ctx is not what ended it
+		server.Close()
+		return fmt.Errorf("listen on %s: %w", ln.Addr(), err)
+	}
+	<-stopped
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
+
+// withoutBodies answers requests without their bodies: no request here needs one.
+func withoutBodies(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		api.DropBody(w, r)
+		h.ServeHTTP(w, r)
+	})
+}
+
+// toolkitLog hands what exporter-toolkit logs to the sidecar's logger. Its announcements are details there; a web
+// configuration that can not be read any more is an error there too.
+type toolkitLog struct{ log hclog.Logger }
+
+// Enabled implements [slog.Handler]: the logger decides.
+func (toolkitLog) Enabled(context.Context, slog.Level) bool { return true }
+
+// Handle implements [slog.Handler].
+func (t toolkitLog) Handle(_ context.Context, r slog.Record) error {
+	var fields []any
+	r.Attrs(func(a slog.Attr) bool {
+		fields = append(fields, a.Key, a.Value.Any())
+		return true
+	})
+	level := hclog.Debug
+	switch {
+	case r.Level >= slog.LevelError:
+		level = hclog.Error
+	case r.Level >= slog.LevelWarn:
+		level = hclog.Warn
+	}
+	t.log.Log(level, r.Message, fields...)
+	return nil
+}
+
+// WithAttrs implements [slog.Handler].
+func (t toolkitLog) WithAttrs(attrs []slog.Attr) slog.Handler {
+	var fields []any
+	for _, a := range attrs {
+		fields = append(fields, a.Key, a.Value.Any())
+	}
+	return toolkitLog{t.log.With(fields...)}
+}
+
+// WithGroup implements [slog.Handler].
+func (t toolkitLog) WithGroup(name string) slog.Handler { return toolkitLog{t.log.Named(name)} }

@@ -1,0 +1,151 @@
+package sidecar
+
+import (
+	"context"
+	"time"
+
+	"pannier"
+)
+
+// pushInterval is the least time between two pushes of what changed on the disk.
+const pushInterval = time.Second
+
+// pacing decides when the card of what changed on the disk is handed to the platforms. It does no I/O; time is passed in.
+//
+// The first change goes out at once when the tree is quiet. Then the intervals grow as long as each push carries several changes:
+// pushInterval, debounce, maxWait. They begin anew after debounce without a change.
+type pacing struct {
+	debounce, maxWait time.Duration
+
+	handed  time.Time // when a card was handed over last
+	grown   int       // how often the interval has grown
+	changed time.Time // when the latest change came
+	first   time.Time // when the first change came that waits
+	waiting int       // changes that wait
+}
+
+// add records a change.
+func (p *pacing) add(now time.Time) {
+	if now.Sub(p.changed) >= p.debounce {
+		p.grown = 0
+	}
+	if p.changed = now; p.waiting == 0 {
+		p.first = now
+	}
+	p.waiting++
+}
+
+// due returns when what waits is handed over, with a tree that is quiet or not.
+func (p *pacing) due(quiet bool) time.Time {
+	at := p.handed.Add(p.interval())
+	if latest := p.first.Add(p.maxWait); !quiet && at.Before(latest) {
+		return latest
+	}
+	return at
+}
+
+func (p *pacing) interval() time.Duration {
+	return max(pushInterval, [...]time.Duration{0, p.debounce, p.maxWait}[p.grown])
+}
+
+// hand records that what waits was handed over.
+func (p *pacing) hand(now time.Time) {
+	if p.waiting > 1 {
+		p.grown = min(p.grown+1, 2)
+	}
+	p.handed, p.waiting = now, 0
+}
+
+// pushes hands the cards of snapshots to the platforms.
+type pushes struct {
+	pacing
+	newest *pannier.Snapshot // whose card waits; nil for none
+	last   pannier.Digest    // of the card that was handed over last
+
+	card  func(*pannier.Snapshot) pannier.Digest // zero where there is none
+	offer func(*pannier.Snapshot)
+	quiet func() bool // the tree is
+}
+
+// put takes a snapshot. What did not change on the disk, or was asked for, is handed over at once with all that waits.
+func (p *pushes) put(s *pannier.Snapshot, now time.Time) {
+	p.newest = s
+	switch {
+	case !s.Paced && p.waiting == 0:
+		p.send()
+	case !s.Paced:
+		p.flush(now)
+	case p.card(s) == p.last: // nothing to push, or not any more
+		p.waiting = 0
+		p.send()
+	default:
+		p.add(now)
+	}
+}
+
+// next hands over what is due, and returns when to ask again; zero is when something happens.
+func (p *pushes) next(now time.Time) time.Time {
+	if p.waiting == 0 {
+		return time.Time{}
+	}
+	due := p.due(p.quiet())
+	if due.After(now) {
+		return due
+	}
+	p.flush(now)
+	return time.Time{}
+}
+
+// flush hands over what waits.
+func (p *pushes) flush(now time.Time) {
+	if p.waiting > 0 {
+		p.hand(now)
+	}
+	p.send()
+}
+
+func (p *pushes) send() {
+	if p.newest != nil {
+		p.offer(p.newest)
+		p.last, p.newest = p.card(p.newest), nil
+	}
+}
+
+// announce reports every new snapshot, whoever made it, and then hands its card to the platforms; in this order, so that
+// the events tell of a change before they tell that the platform has it.
+func (c *sidecar) announce(ctx context.Context) {
+	snapshots, cancel := c.registry.Subscribe()
+	defer cancel()
+	p := &pushes{
+		pacing: pacing{debounce: c.settings.Debounce, maxWait: c.settings.MaxWait},
+		card:   func(s *pannier.Snapshot) pannier.Digest { made, _ := c.cards.of(s); return made.Digest },
+		offer:  c.offer, quiet: func() bool { return c.watcher.Quiet(c.taken.Load()) },
+	}
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	var before *pannier.Snapshot
+	read := c.prints.firstRead
+	for {
+		timer.Stop()
+		if at := p.next(time.Now()); !at.IsZero() {
+			timer.Reset(time.Until(at))
+		}
+		c.cardWaits.Store(p.waiting > 0)
+		select {
+		case <-ctx.Done():
+			p.flush(time.Now()) // for the outbox
+			return
+		case s := <-snapshots:
+			c.bindPolicies(ctx, s)
+			c.report(before, s)
+			p.put(s, time.Now())
+			before = s
+		case <-read:
+			if read = nil; before != nil {
+				c.offer(before)
+			}
+		case <-c.tookIn: // the tree may be quiet now
+		case <-timer.C:
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// endPatience is how long the parts of a sidecar may take to end once it is told to: requests under way have three seconds,
+// a push has two. What has not ended by then waits for a disk that does not answer, and the process ends without it.
+const endPatience = 5 * time.Second
+
+// closePatience is how long the state may take to close. What it holds is on disk already.
+const closePatience = time.Second
+
+// parts are the goroutines of a sidecar, by name. The first that fails ends them all.
+type parts struct {
+	group *errgroup.Group
+	ctx   context.Context // done when the parts have to end
+
+	mu      sync.Mutex
+	running []string
+	failed  error // of the first part that failed
+}
+
+func newParts(ctx context.Context) *parts {
+	p := &parts{}
+	p.group, p.ctx = errgroup.WithContext(ctx)
+	return p
+}
+
+// do runs a part in a goroutine of its own, until the context that it gets is done. That it was interrupted by that, in the
+// midst of its start for instance, is no failure.
+func (p *parts) do(name string, f func(context.Context) error) {
+	p.mu.Lock()
+	p.running = append(p.running, name)
+	p.mu.Unlock()
+	p.group.Go(func() error {
+		err := f(p.ctx)
+		if p.ctx.Err() != nil && errors.Is(err, context.Canceled) {
+			err = nil
+		}
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		i := slices.Index(p.running, name)
+		p.running = slices.Delete(p.running, i, i+1)
+		if p.failed == nil {
+			p.failed = err
+		}
+		return err
+	})
+}
+
+// wait returns once all parts have ended, or patience after they had to, with the names of those that have not ended,
+// sorted, and the error of the first that failed.
+func (p *parts) wait(patience time.Duration) (left []string, err error) {
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = p.group.Wait() // the error is failed
+	}()
+	select {
+	case <-ended:
+	case <-p.ctx.Done():
+		within(patience, ended)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Sorted(slices.Values(p.running)), p.failed
+}
+
+// within reports whether ended is closed before patience is over.
+func within(patience time.Duration, ended <-chan struct{}) bool {
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case <-ended:
+		return true
+	case <-late.C:
+		return false
+	}
+}

@@ -1,0 +1,53 @@
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"pannier/internal/testbench/fixture"
+)
+
+// TestPartsThatAreInterrupted: what the end cuts off is no failure, whatever else fails is one.
+func TestPartsThatAreInterrupted(t *testing.T) {
+	interrupted := fmt.Errorf("open what is installed: %w", context.Canceled)
+	broken := errors.New("broken")
+	for _, tt := range []struct {
+		name   string
+		ended  bool
+		fails  error
+		result error
+	}{
+		{"interrupted by the end", true, interrupted, nil},
+		{"broken at the end", true, broken, broken},
+		{"cut off by itself", false, interrupted, interrupted},
+		{"well", true, nil, nil},
+	} {
+		ctx, end := context.WithCancel(t.Context())
+		p := newParts(ctx)
+		p.do("start", func(ctx context.Context) error {
+			if tt.ended {
+				<-ctx.Done()
+			}
+			return tt.fails
+		})
+		if tt.ended {
+			end()
+		}
+		left, err := p.wait(fixture.Patience)
+		end()
+		if !errors.Is(err, tt.result) || tt.result == nil && err != nil || len(left) > 0 {
+			t.Errorf("%s: %v, %q left, want %v", tt.name, err, left, tt.result)
+		}
+	}
+	p := newParts(t.Context())
+	p.do("first", func(context.Context) error { return broken })
+	p.do("second", func(ctx context.Context) error {
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	if _, err := p.wait(fixture.Patience); !errors.Is(err, broken) {
+		t.Errorf("%v, want what has ended the others", err)
+	}
+}

@@ -1,0 +1,374 @@
+package sidecar
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/hashicorp/go-hclog"
+
+	"pannier"
+	"pannier/admin"
+	"pannier/admin/audit"
+	"pannier/admin/policy"
+	"pannier/admin/scans"
+	"pannier/internal/policyfile"
+	"pannier/internal/state"
+	"pannier/registry"
+)
+
+// codePolicyRestored is the condition of a policy file that was damaged and restored.
+const codePolicyRestored = "policy_restored"
+
+// The key of the database that says that policy and blocks are in the policy file.
+const (
+	bucketPolicyFile = "policy_file"
+	keyTakenOver     = "taken_over"
+	// keyNewestFile has the mark of the newest policy file. It is written after the file, so it is never ahead of it.
+	keyNewestFile = "newest"
+)
+
+// refusals are the policy and the blocks of a workspace: what keeps skills from being used. They are known, or lost.
+type refusals struct {
+	log      hclog.Logger
+	store    *store
+	file     *policyfile.File
+	policies *policy.Store
+	verdicts *scans.Store
+	// recorded is the newest policy file by what the database said at the start.
+	recorded policyfile.Mark
+
+	// lost says why it is unknown what was refused; nil where it is known.
+	lost atomic.Pointer[string]
+	// replayed says that the audit log has the whole policy, so that scans are all that is missing while state is lost.
+	replayed bool
+	// ending is held while a loss ends, or what the start left to write is written; it guards unsaved.
+	ending sync.Mutex
+	// unsaved says that the rows are not those of the current file.
+	unsaved bool
+	// problems are what was found at the start and has not been acknowledged. The list is never changed.
+	problems atomic.Pointer[[]pannier.Condition]
+}
+
+// policyRows are the rows of policy. While state is lost, no policy is set: it would be kept among others that are unknown.
+type policyRows struct{ *refusals }
+
+func (p policyRows) Put(bucket, key string, value any) error {
+	if err := p.writable(); err != nil {
+		return err
+	}
+	return p.file.Put(bucket, key, value)
+}
+
+func (p policyRows) Delete(bucket, key string) error {
+	if err := p.writable(); err != nil {
+		return err
+	}
+	return p.file.Delete(bucket, key)
+}
+
+func (p policyRows) All(bucket string) (iter.Seq2[string, json.RawMessage], error) {
+	return p.file.All(bucket)
+}
+
+// writable refuses a change that would be lost, or be kept among others that are unknown.
+func (r *refusals) writable() error {
+	why := r.lost.Load()
+	if why == nil {
+		return r.store.checkPlace()
+	}
+	return &pannier.Refusal{
+		Code: "state.lost", Message: "nothing was changed, because it is unknown which skills were disabled or blocked: " + *why,
+		Hint: "run \"pannier health acknowledge state_lost\" first",
+	}
+}
+
+// openRefusals reads policy and blocks. inaccessible says why the directory cannot be used, unread why the database cannot;
+// both are nil where they can. It writes nothing.
+func openRefusals(m *memory, inaccessible, unread error) (*refusals, error) {
+	r := &refusals{log: m.log.Named("policy"), store: m.store}
+	var found policyfile.Generation
+	from, damage := policyfile.Absent, error(nil)
+	if m.dir != "" {
+		found, from, damage = policyfile.Load(m.dir)
+	}
+	r.recorded = m.store.newestFile()
+	older := from == policyfile.Current && found.Number < r.recorded.Number
+	found.Number = max(found.Number, r.recorded.Number) // the numbers go on, whatever was lost
+	r.file = policyfile.New(found)
+	legacy := from == policyfile.Absent && !m.store.marked()
+	if err := r.open(legacy); err != nil {
+		from, damage = policyfile.Unreadable, err
+		r.file = policyfile.New(policyfile.Generation{Number: found.Number})
+		if err := r.open(false); err != nil {
+			return nil, err
+		}
+	}
+	lost := inaccessible
+	switch {
+	case lost != nil:
+	case older:
+		lost = r.restore(m, found.AuditSeq, errors.New("policy.json is older than the one that was written last"))
+	case from == policyfile.Current:
+		r.catchUp(m, found)
+	case from == policyfile.Previous:
+		lost = r.restore(m, found.AuditSeq, damage)
+	case from == policyfile.Unreadable:
+		lost = damage
+	default:
+		lost = r.begin(m, unread)
+	}
+	if lost != nil {
+		r.lose(m, lost)
+	}
+	if err := r.file.Attach(m.dir, from, m.audit.last, r.mark); err != nil && lost == nil {
+		r.lose(m, err)
+	}
+	if r.lost.Load() == nil {
+		return r, r.file.Resume(false)
+	}
+	return r, nil
+}
+
+// open opens the stores over the rows of the file, or with legacy over those that an older version kept in the database.
+func (r *refusals) open(legacy bool) (err error) {
+	if legacy {
+		if err := errors.Join(takeOverPolicy(r.store, r.file), scans.TakeOver(r.store, r.file)); err != nil {
+			return err
+		}
+	}
+	if r.policies, err = policy.Open(policyRows{r}); err != nil {
+		return err
+	}
+	r.verdicts, err = scans.Open(keeper{r.store}, r.file) // a scan that a client asks for is refused by the audit log
+	return err
+}
+
+// takeOverPolicy copies the policy of an older version.
+func takeOverPolicy(from *store, to *policyfile.File) error {
+	rows, err := from.All(policy.Bucket)
+	if err != nil {
+		return err
+	}
+	for key, raw := range rows {
+		if err := to.Put(policy.Bucket, key, raw); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mark records in the database that there is a policy file, and which one is the newest.
+func (r *refusals) mark() {
+	var err error
+	known := r.store.failed.Load() != nil
+	if !r.store.marked() {
+		err = keeper{r.store}.Put(bucketPolicyFile, keyTakenOver, true)
+	}
+	if newest := r.file.Newest(); err == nil && newest.Number > r.store.newestFile().Number {
+		err = keeper{r.store}.Put(bucketPolicyFile, keyNewestFile, newest)
+	}
+	if err != nil && !known {
+		r.log.Warn("the database does not say which policy file is the newest", "error", err)
+	}
+}
+
+// settle writes what the start left to write: the policy of an older version, or what was restored. It is for the goroutine
+// that watches the state, again and again.
+func (r *refusals) settle() {
+	r.ending.Lock()
+	defer r.ending.Unlock()
+	lost := r.lost.Load() != nil
+	if r.unsaved && !lost {
+		if err := r.file.Resume(true); err != nil {
+			return // health says why
+		}
+		r.unsaved = false
+	}
+	if lost || r.file.OnDisk() {
+		r.mark()
+	}
+}
+
+// end ends a loss: what is known becomes the policy file.
+func (r *refusals) end() error {
+	r.ending.Lock()
+	defer r.ending.Unlock()
+	if err := r.file.Resume(true); err != nil {
+		return err
+	}
+	r.unsaved = false
+	r.lost.Store(nil)
+	r.log.Info("policy and blocks are known again")
+	return nil
+}
+
+// marked reports whether the database says that there is a policy file.
+func (s *store) marked() bool {
+	var marked bool
+	found, err := s.Get(bucketPolicyFile, keyTakenOver, &marked)
+	return err == nil && found
+}
+
+// newestFile returns the mark of the newest policy file, as far as the database has it.
+func (s *store) newestFile() (newest policyfile.Mark) {
+	_, _ = s.Get(bucketPolicyFile, keyNewestFile, &newest) // without it, an older file is not noticed
+	return newest
+}
+
+// catchUp applies the newest audit entries to the rows of the current file. A change is in the file before its outcome is in
+// the log, so this changes something only where an older file was put in its place.
+func (r *refusals) catchUp(m *memory, found policyfile.Generation) {
+	replay := admin.Replay{Policy: r.policies, Verdicts: r.verdicts}
+	for _, e := range m.audit.after(found.AuditSeq) {
+		replay.Apply(e)
+	}
+	if err := replay.Err(); err != nil {
+		r.log.Warn("the newest audit entries do not match the policy file", "error", err)
+	}
+	r.unsaved = !r.file.Same(found.Sections)
+}
+
+// restore leads from an older generation to the current one by the audit log.
+func (r *refusals) restore(m *memory, after uint64, damage error) error {
+	interrupted, err := r.replay(m, after)
+	if err == nil && interrupted {
+		err = errors.New("a crash interrupted a scan, and its result is unknown")
+	}
+	if err != nil {
+		return fmt.Errorf("%w; an older generation and the audit log do not lead to the newest: %w", damage, err)
+	}
+	r.tell(pannier.Condition{
+		Code: codePolicyRestored, Severity: pannier.SeverityWarning, Subject: policyfile.Name,
+		Message: "the policy file was damaged or replaced; policy and blocks were restored from an older generation and the audit log: " + damage.Error(),
+		Hint:    "check the disk, then run \"pannier health acknowledge policy_restored\"",
+	})
+	return nil
+}
+
+// replay applies all audit entries after a number. interrupted says that the result of a scan is unknown.
+func (r *refusals) replay(m *memory, after uint64) (interrupted bool, err error) {
+	if m.dir == "" {
+		return false, errors.New("there is no audit log on disk")
+	}
+	replay := admin.Replay{Policy: r.policies, Verdicts: r.verdicts}
+	oldest := uint64(math.MaxUint64)
+	report, err := audit.Each(filepath.Join(m.dir, auditDir), func(e pannier.AuditEntry) {
+		if oldest = min(oldest, e.Seq); e.Seq > after {
+			replay.Apply(e)
+		}
+	})
+	r.unsaved = true
+	switch {
+	case err != nil:
+		return false, err
+	case report.Headless || report.Recorded > 0:
+		return false, errors.New("nothing shows whether the audit log has all entries")
+	case report.Newest.Seq < max(after, r.recorded.AuditSeq):
+		return false, fmt.Errorf("the audit log ends at entry %d, and had entry %d", report.Newest.Seq, max(after, r.recorded.AuditSeq))
+	case oldest > after+1:
+		return false, fmt.Errorf("the audit log has no entries between %d and %d", after, oldest)
+	}
+	err = replay.Finish()
+	return replay.Interrupted, err
+}
+
+// begin decides what it means that there is no policy file: a first start, one after an older version, or a loss.
+func (r *refusals) begin(m *memory, unread error) error {
+	switch {
+	case m.dir == "":
+		return nil
+	case m.store.marked():
+		return errors.New("policy.json is missing, and the database says that there was one")
+	case m.store.Recovered() != "":
+		return errors.New("there is no policy.json, and the database is damaged")
+	case unread != nil:
+		if _, err := os.Lstat(filepath.Join(m.dir, "state.db")); !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("there is no policy.json, and the database cannot be read: %w", unread)
+		}
+	}
+	r.unsaved = m.store.Existed()
+	return r.compare(m)
+}
+
+// compare holds the rows of an older version against what the audit log says, as far as that goes back.
+func (r *refusals) compare(m *memory) error {
+	file := policyfile.New(policyfile.Generation{})
+	said := refusals{store: &store{Store: state.Memory(), log: r.log}, file: file}
+	if err := said.open(false); err != nil {
+		return err
+	}
+	replay := admin.Replay{Policy: said.policies, Verdicts: said.verdicts}
+	if _, err := audit.Each(filepath.Join(m.dir, auditDir), replay.Apply); err != nil {
+		return fmt.Errorf("there is no policy.json, and the audit log cannot be read: %w", err)
+	}
+	for key, entry := range said.policies.All() {
+		if !r.policies.All()[key].Switches.Equal(entry.Switches) {
+			return fmt.Errorf("there is no policy.json, and the audit log has a policy of %s that is not kept", key.Slug)
+		}
+	}
+	for path, fingerprint := range said.verdicts.Blocked() {
+		if of, _ := r.verdicts.Summary(fingerprint); !of.Holds() {
+			return fmt.Errorf("there is no policy.json, and the audit log has a scan that blocks %s and is not kept", path)
+		}
+	}
+	return nil
+}
+
+// lose says that it is unknown what was refused. What is known all the same is kept in memory, for an operator who
+// acknowledges the loss. Where the audit log goes back to its first entry, all of the policy is known.
+func (r *refusals) lose(m *memory, err error) {
+	why := err.Error()
+	r.log.Error("policy and scan results are lost; no skill can be used until that is recovered", "error", err)
+	_, err = r.replay(m, 0)
+	r.replayed = err == nil
+	if m.store.Recovered() != "" {
+		r.mark() // the database is a new one, and must not look like one of a first start
+	}
+	r.lost.Store(&why)
+}
+
+// input is what the registry judges by while state is lost; nil where it is not. released are the skills that were scanned since
+// then.
+func (r *refusals) input(released map[string]pannier.Digest) *registry.Lost {
+	why := r.lost.Load()
+	if why == nil {
+		return nil
+	}
+	return &registry.Lost{Why: *why, Released: released}
+}
+
+// tell adds a condition that lasts until it is acknowledged or the process ends.
+func (r *refusals) tell(c pannier.Condition) {
+	r.log.Warn(c.Message, "code", c.Code)
+	r.problems.Store(&[]pannier.Condition{c})
+}
+
+// conditions returns what is wrong with policy and blocks. That they are lost is a problem of the snapshot.
+func (r *refusals) conditions(inMemory bool) []pannier.Condition {
+	var conditions []pannier.Condition
+	if found := r.problems.Load(); found != nil {
+		conditions = slices.Clone(*found)
+	}
+	if err := r.file.Failed(); err != nil {
+		conditions = append(conditions, pannier.Condition{
+			Code: "policy_unwritable", Severity: pannier.SeverityError, Subject: policyfile.Name, Message: "policy and blocks cannot be kept: " + err.Error(),
+			Hint: "make room in the state directory, and make it writable; the next change tries again",
+		})
+	}
+	if count := len(r.policies.All()) + len(r.verdicts.Blocked()); inMemory && count > 0 {
+		conditions = append(conditions, pannier.Condition{
+			Code: "refusals_in_memory", Severity: pannier.SeverityInfo, Subject: "state",
+			Message: fmt.Sprintf("%d policies and blocks end with this process", count), Hint: "give the sidecar a state directory that outlives it with --state-dir",
+		})
+	}
+	return conditions
+}

@@ -1,0 +1,298 @@
+package sidecar
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"pannier"
+	"pannier/admin"
+	"pannier/admin/install"
+	"pannier/admin/upload"
+	"pannier/config"
+	"pannier/publish/api"
+	"pannier/registry"
+	"pannier/watcher"
+)
+
+// sidecar is a running house: it watches, serves and pushes.
+type sidecar struct {
+	*house
+	build     Build
+	log       hclog.Logger
+	memory    *memory
+	census    *census
+	prints    *fingerprints
+	scanning  *backgroundScans
+	metrics   *scanMetrics
+	watcher   *watcher.Watcher
+	platforms *publishers
+	events    *eventLog
+	door      *admin.Door
+	uploads   *upload.Store // nil where nothing can be installed
+	// spoolFailed is why the directories for what is installed can not be used.
+	spoolFailed error
+	installed   *install.Store
+	socket      *api.Listener
+	probes      net.Listener // nil where metrics and probes are not served over TCP
+	tcp         *apiListener // nil where the API is not served over TCP
+	manager     *manager     // nil where systemd did not start this process
+	takeovers   registry.Takeovers
+	announced   pannier.Digest            // of the newest skill_catalog_updated; belongs to report
+	looked      atomic.Pointer[time.Time] // when the last look ended, nil before the first
+	taken       atomic.Uint64             // the Seq of the batch that was taken in last
+	tookIn      chan struct{}             // has a value after a batch was taken in
+	cardWaits   atomic.Bool               // the newest card waits for the next push
+	catchUp     func()                    // collects the garbage of the first scan
+}
+
+// run runs the parts that the way from the disk to the platforms is made of.
+func (c *sidecar) run(all *parts, hangups <-chan os.Signal) {
+	all.do("watcher", c.watcher.Run)
+	all.do("looks", func(ctx context.Context) error { c.follow(ctx); return nil })
+	all.do("recovery", c.recoverRefusals)
+	all.do("census", func(ctx context.Context) error { c.census.run(ctx); return nil })
+	all.do("fingerprints", func(ctx context.Context) error { c.prints.run(ctx); return nil })
+	if c.settings.Scan != config.ScanOff {
+		all.do("scans", func(ctx context.Context) error { c.scanning.run(ctx); return nil })
+	}
+	all.do("hangups", func(ctx context.Context) error { c.rescanOnHangup(ctx, hangups); return nil })
+	all.do("touches", func(ctx context.Context) error { c.printTouched(ctx); return nil })
+	all.do("announcements", func(ctx context.Context) error { c.announce(ctx); return nil })
+	all.do("uploads", c.expireUploads)
+	all.do("systemd", func(ctx context.Context) error { c.tellManager(ctx); return nil })
+	all.do("platforms", c.platforms.run)
+}
+
+func newSidecar(ctx context.Context, opts Options, mem *memory, to remote, reg prometheus.Registerer, log hclog.Logger) (*sidecar, error) {
+	s := opts.Settings
+	o := mem.registryOptions()
+	o.Registerer = reg
+	c := &sidecar{house: newHouse(s, opts.Environ, o), build: opts.Build, log: log, memory: mem, metrics: newScanMetrics(reg), catchUp: putOffCollection(), tookIn: make(chan struct{}, 1)}
+	c.census, c.manager = newCensus(c.loader), findManager(log)
+	c.events = mem.newEventLog(s.WorkspaceID, c.registry.Current)
+	c.changed = func(changes pannier.WorkspaceChanged) { c.events.emit(pannier.EventWorkspaceChanged, changes) }
+	c.judgedAnew = func(env pannier.Environment) { c.events.emit(pannier.EventEnvironmentChanged, env.Changed()) }
+	var err error
+	c.watcher, err = watcher.New(watcher.Options{
+		Rules: c.rules, Settle: s.Settle, MaxWait: s.MaxWait, Resync: s.Resync, Mode: watcher.Mode(s.Watch),
+		Logger: log, Registerer: reg,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("watch: %w", err)
+	}
+	c.platforms, err = newPublishers(s, to, c.events.emit, reg, log)
+	if err != nil {
+		return nil, err
+	}
+	if len(c.platforms.all) > 0 {
+		c.unread = newUnread(c.rules)
+	}
+	return c, c.openDoor(ctx, reg, c.lookAt)
+}
+
+// handler composes what the socket answers with.
+func (c *sidecar) handler(reg prometheus.Registerer, metrics http.Handler) *api.Handler {
+	o := c.handlerOptions(c.log.Named("api"))
+	o.Rescan, o.Health, o.Alive, o.Emit, o.Registerer = c.rescan, c.health, c.alive, c.events.emit, reg
+	o.TurnEvents.Emit = c.events.offer
+	o.Events, o.Mutations, o.Peers = c.eventSource(), c.mutations(), c.platforms.peers
+	o.Scans, o.RPC, o.Installs = c.scans(), c.rpc(), c.installs()
+	o.Metrics, o.Resources = metrics, c.resources
+	return api.New(o)
+}
+
+// resources reads the links and examples of a skill, unless it is known to have none.
+func (c *sidecar) resources(ctx context.Context, s *pannier.Skill) (pannier.Resources, error) {
+	if !c.prints.mayHaveResources(s) {
+		return pannier.Resources{}, nil
+	}
+	return c.loader.Resources(ctx, s)
+}
+
+// follow takes in one batch after the other until ctx is done.
+func (c *sidecar) follow(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case b := <-c.watcher.Batches():
+			c.takeIn(ctx, b)
+		case <-c.prints.deeper:
+			c.watcher.Watch(c.watchSet())
+		}
+	}
+}
+
+// slowLook is how long a look may take before people are told of it: a file system that hardly answers is most often why.
+const slowLook = 5 * time.Second
+
+func (c *sidecar) takeIn(ctx context.Context, b pannier.Batch) {
+	before, start := c.registry.Current(), time.Now()
+	after, watch, err := c.look(ctx, b)
+	if err != nil {
+		return // ctx is done
+	}
+	now := time.Now()
+	took := now.Sub(start)
+	c.looked.Store(&now)
+	c.watcher.Watch(watch)
+	c.watcher.RevisitAt(c.revisit())
+	c.taken.Store(b.Seq)
+	ring(c.tookIn)
+	changed := before == nil || before.Version != after.Version
+	c.metrics.observe(b.Trigger, changed, took)
+	level := hclog.Debug
+	if took > slowLook {
+		level = hclog.Warn
+	}
+	c.log.Log(level, "looked", "seq", b.Seq, "trigger", b.Trigger, "full", b.Full, "dirs", len(b.Dirs), "changed", changed, "took", took)
+	c.census.ask(changed)
+	if changed || !b.Full || b.Trigger == pannier.TriggerManual {
+		c.prints.hints.add(b.Dirs)
+		c.prints.ask()
+	}
+	c.catchUp()
+}
+
+// printTouched has fingerprints computed where files of skills changed that no look at the catalog shows, now and then however
+// often that happens.
+func (c *sidecar) printTouched(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.watcher.Touched():
+		}
+		c.prints.ask()
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(c.settings.Debounce):
+		}
+	}
+}
+
+// ring signals on a channel with room for one.
+func ring(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// revisit returns when the next look is wanted although nothing has changed; zero is never.
+func (c *sidecar) revisit() time.Time {
+	at, due := c.loader.Revisit(), c.workspace.Due()
+	if at.IsZero() || !due.IsZero() && due.Before(at) {
+		return due
+	}
+	return at
+}
+
+// rescan looks at everything again; see [api.Options.Rescan].
+func (c *sidecar) rescan(ctx context.Context, wait bool) (*pannier.Snapshot, error) {
+	seq := c.lookAgain()
+	if !wait {
+		return c.registry.Current(), nil
+	}
+	return c.registry.Wait(ctx, seq)
+}
+
+// lookAgain asks for a look at everything, and has the platforms asked again that have refused the card.
+func (c *sidecar) lookAgain() (seq uint64) {
+	c.platforms.retry()
+	return c.watcher.Rescan()
+}
+
+// rescanOnHangup looks at everything again at each SIGHUP.
+func (c *sidecar) rescanOnHangup(ctx context.Context, hangups <-chan os.Signal) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangups:
+			c.log.Info("looking at everything again", "cause", "SIGHUP")
+			c.reload(ctx)
+		}
+	}
+}
+
+// report emits what is new in a snapshot.
+func (c *sidecar) report(before, s *pannier.Snapshot) {
+	update, transitions := registry.Diff(before, s, c.rules), registry.Transitions(before, s)
+	c.logReport(before, s, update.Changed, transitions)
+	if !isPassing(update, s, c.announced) {
+		c.announced = update.Digest
+		c.events.emit(pannier.EventCatalogUpdated, update)
+	}
+	logSkills(c.log, before, s) // before the events: see terminalLog.reported
+	for _, warning := range registry.Warnings(before, s) {
+		c.events.emit(pannier.EventSkillWarning, warning)
+	}
+	c.takeovers.Observe(before, s)
+	for _, change := range transitions {
+		c.events.emit(pannier.EventSkillStateChanged, change)
+	}
+}
+
+// isPassing reports whether an update shows nothing that is new to those who know the announced catalog: a removed skill that is
+// kept for delete_grace, or its return. The snapshot at the end of the grace is announced.
+func isPassing(update pannier.CatalogUpdated, s *pannier.Snapshot, announced pannier.Digest) bool {
+	if announced.IsZero() || len(update.Added)+len(update.Changed)+len(update.Removed) > 0 {
+		return false
+	}
+	return update.Digest == announced || len(s.Held().Deleting) > 0
+}
+
+// bindPolicies binds the policies of an older version to the skills that they are about, once these are known.
+func (c *sidecar) bindPolicies(ctx context.Context, s *pannier.Snapshot) {
+	if !isWorkspaceKnown(s) {
+		return
+	}
+	if err := c.door.BindPolicies(ctx); err != nil {
+		c.log.Warn("policies not bound to their skills on disk, the next start does it", "error", err)
+	}
+}
+
+// isWorkspaceKnown reports whether a snapshot shows all of the workspace that a card has to tell.
+func isWorkspaceKnown(s *pannier.Snapshot) bool {
+	return !slices.ContainsFunc(s.Problems, func(p pannier.Problem) bool {
+		return p.Code == config.CodeWorkspaceMissing || p.Code == codeCardWithheld || p.Code == registry.CodeStateLost
+	})
+}
+
+// offer hands the card of a snapshot to the platforms. While not all is known of the workspace that a card has to tell, it
+// must not take the place of what the platform holds; nor must one without the skills that are not read yet, where scans are
+// enforced.
+func (c *sidecar) offer(s *pannier.Snapshot) {
+	if !isWorkspaceKnown(s) || !c.prints.isRead() {
+		return
+	}
+	made, err := c.cards.of(s)
+	if err != nil {
+		c.log.Error("no card", "snapshot_version", s.Version, "error", err)
+		return
+	}
+	c.platforms.offer(made)
+}
+
+func newMetricsRegistry(b Build) *prometheus.Registry {
+	reg := prometheus.NewRegistry()
+	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "pannier_build_info", Help: "Always 1; the labels tell which build runs.",
+	}, []string{"version", "goversion"})
+	build.WithLabelValues(b.Version, runtime.Version()).Set(1)
+	reg.MustRegister(build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return reg
+}

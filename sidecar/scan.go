@@ -1,0 +1,88 @@
+package sidecar
+
+import (
+	"context"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"pannier"
+	"pannier/admin"
+	"pannier/admin/scans"
+	"pannier/loader"
+	"pannier/loader/scan"
+	"pannier/publish/api"
+)
+
+// openScans begins with what scans have found before this process.
+func (c *sidecar) openScans(reg prometheus.Registerer) admin.ScanOptions {
+	verdicts := c.memory.refusals.verdicts
+	c.prints = newFingerprints(c.rules, c.registry, verdicts, newScanPolicy(c.settings), c.log)
+	c.prints.contents, c.prints.keepContents = c.loader.Contents, c.memory.contents.writer.Put
+	return admin.ScanOptions{
+		IsRule: isScanRule, Ruleset: c.prints.policy.ruleset, Verdicts: newCountedVerdicts(verdicts, reg), Fingerprint: c.prints.now, Scan: c.scanDirectory, ApplyVerdict: c.prints.apply,
+	}
+}
+
+// countedVerdicts counts the verdicts that are kept.
+type countedVerdicts struct {
+	*scans.Store
+	scans *prometheus.CounterVec
+}
+
+func newCountedVerdicts(s *scans.Store, reg prometheus.Registerer) countedVerdicts {
+	count := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "pannier_skill_scans_total", Help: "Security scans whose verdict was kept, by what they were made for and by their decision.",
+	}, []string{"origin", "decision"})
+	for _, origin := range []pannier.ScanOrigin{pannier.ScanBackground, pannier.ScanInstall, pannier.ScanExplicit} {
+		for _, decision := range []pannier.ScanDecision{pannier.ScanAllow, pannier.ScanWarn, pannier.ScanBlock} {
+			count.WithLabelValues(string(origin), string(decision))
+		}
+	}
+	reg.MustRegister(count)
+	return countedVerdicts{s, count}
+}
+
+// Put implements [admin.Verdicts].
+func (c countedVerdicts) Put(v pannier.ScanVerdict) (pannier.ScanVerdict, error) {
+	kept, err := c.Store.Put(v)
+	if err == nil {
+		c.scans.WithLabelValues(string(v.Origin), string(v.Decision)).Inc()
+	}
+	return kept, err
+}
+
+// Hold implements [admin.Verdicts].
+func (c countedVerdicts) Hold(skill *pannier.Skill, v pannier.ScanVerdict) error {
+	err := c.Store.Hold(skill, v)
+	if err == nil {
+		c.scans.WithLabelValues(string(v.Origin), string(v.Decision)).Inc()
+	}
+	return err
+}
+
+// scanDirectory scans a skill directory as it is now.
+func (c *sidecar) scanDirectory(ctx context.Context, s *pannier.Skill) (pannier.ScanReport, error) {
+	found, err := scan.Path(ctx, loader.PlaceOf(c.rules.Roots[s.RootIndex]), s.PathBelowRoot, c.scanOptions(s.SourceKind))
+	return pannier.ScanReport{
+		ScanVerdict: pannier.ScanVerdict{
+			Ruleset: c.prints.policy.ruleset, Decision: pannier.ScanDecision(found.Decision), Findings: found.Findings, Truncated: found.Truncated,
+		},
+		Files: found.Files, Bytes: found.Bytes,
+	}, err
+}
+
+// isScanRule reports whether a scan has a rule.
+func isScanRule(name string) bool {
+	return slices.ContainsFunc(scan.Rules(), func(r scan.Rule) bool { return r.Code == name })
+}
+
+// scanOptions are those of every scan by these settings.
+func (h *house) scanOptions(kind pannier.SourceKind) scan.Options {
+	return scan.Options{Builtin: kind == pannier.SourceBundled, BlockInstallers: h.settings.ScanInstallers == "block"}
+}
+
+// scans is what the socket shows of fingerprints and verdicts.
+func (c *sidecar) scans() api.Scans {
+	return api.Scans{Fingerprint: c.prints.of, Generation: c.prints.generation, Verdict: c.prints.found, Summary: c.prints.summary}
+}

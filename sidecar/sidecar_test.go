@@ -1,0 +1,75 @@
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"io"
+	"path/filepath"
+	"testing"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/spf13/pflag"
+
+	"pannier/config"
+	"pannier/internal/testbench/fixture"
+	"pannier/publish/client"
+)
+
+// optionsFor returns the options of a sidecar for a workspace, with more flags as "name", "value" pairs.
+func optionsFor(t *testing.T, workspace string, more ...string) Options {
+	t.Helper()
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	config.AddFlags(flags)
+	dir := fixture.ShortDir(t)
+	for pairs := append([]string{"workspace", workspace, "socket", filepath.Join(dir, "s"), "state-dir", filepath.Join(dir, "state")}, more...); len(pairs) > 1; pairs = pairs[2:] {
+		if err := flags.Set(pairs[0], pairs[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	settings, err := config.Load(flags, []string{"HOME=" + t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Options{
+		Settings: settings, Build: Build{Version: "test"}, LogTo: io.Discard,
+		NewLogger: func(io.Writer) hclog.Logger { return hclog.NewNullLogger() },
+	}
+}
+
+func TestRunServesUntilItsContextEnds(t *testing.T) {
+	w := fixture.NewWorkspace(t)
+	fixture.WriteIn(t, w, fixture.SkillScript("haiku", "Writes a haiku."))
+	o := optionsFor(t, w)
+	s, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	c := client.New(o.Settings.Socket)
+	defer c.Close()
+	fixture.Eventually(t, "the skill is served", func() error {
+		_, err := c.Skill(t.Context(), "haiku", "")
+		return err
+	})
+	if _, err := New(o); !errors.As(err, new(*Error)) {
+		t.Errorf("a second sidecar on the socket: %v, want an error with a hint", err)
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestReadDirectoryScansOnce(t *testing.T) {
+	w := fixture.NewWorkspace(t)
+	fixture.WriteIn(t, w, fixture.SkillScript("haiku", "Writes a haiku."))
+	d, err := ReadDirectory(t.Context(), DirectoryOptions{Settings: optionsFor(t, w).Settings})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(d.Snapshot.Entries) != 1 || d.Snapshot.Entries[0].Slug != "haiku" {
+		t.Errorf("got %+v", d.Snapshot.Entries)
+	}
+}

@@ -1,0 +1,204 @@
+package sidecar
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"golang.org/x/sys/unix"
+
+	"pannier"
+	"pannier/admin/audit"
+	"pannier/config"
+	"pannier/internal/journal"
+	"pannier/internal/state"
+)
+
+// Where things lie in the state store.
+const (
+	bucketSnapshot = "snapshot"
+	keyNewest      = "newest"
+)
+
+// memory is what a sidecar keeps over a restart.
+type memory struct {
+	log      hclog.Logger
+	store    *store
+	journal  *journal.Journal
+	events   atomic.Pointer[eventLog] // nil until there is one
+	audit    *auditLog
+	refusals *refusals
+	contents *contentsStore
+	*versions
+	// dir is the directory of the state, empty where it is kept in memory.
+	dir string
+	// problems are the parts that cannot be used as they should, since the start. They are never changed.
+	problems []pannier.Condition
+}
+
+// openMemory opens the state of a workspace. That another sidecar has it is an error. Its parts fail apart: one that cannot
+// be used is kept in memory, and health says so. Where policy and blocks are lost with that, no skill can be used.
+func openMemory(s config.Settings, reg prometheus.Registerer, log hclog.Logger) (*memory, error) {
+	m := &memory{log: log}
+	if s.StateDir != config.StateNone {
+		m.dir = filepath.Join(s.StateDir, directoryName(s.WorkspaceID))
+	}
+	gone, err := m.openStore()
+	if errors.Is(err, state.ErrLocked) {
+		return nil, &Error{
+			Message: "another sidecar keeps the state of this workspace in " + m.dir,
+			Hint:    "stop it, or give this one a directory of its own with --state-dir",
+		}
+	}
+	dir := m.dir
+	if gone != nil {
+		m.dir = ""
+	}
+	if err := m.openJournal(reg); err != nil {
+		return nil, errors.Join(err, m.store.Close())
+	}
+	own := audit.Options{Logger: log}
+	if m.dir != "" {
+		own.Dir = filepath.Join(m.dir, auditDir)
+	}
+	m.audit = newAuditLog(own, m.store.checkPlace)
+	m.versions = openVersions(m.store, m.dir, m.log)
+	m.contents = newContentsStore(m.store, m.log)
+	if m.refusals, err = openRefusals(m, unusable(dir, gone), err); err != nil {
+		return nil, errors.Join(err, m.audit.close(), m.journal.Close(), m.store.Close())
+	}
+	return m, nil
+}
+
+// openStore opens the database. gone says why the directory cannot be used at all, failed why the database cannot: then it is
+// kept in memory.
+func (m *memory) openStore() (gone, failed error) {
+	m.store = &store{Store: state.Memory(), log: m.log}
+	if m.dir == "" {
+		return nil, nil
+	}
+	if err := os.MkdirAll(m.dir, 0o700); err != nil {
+		m.inMemory("state", "state", err)
+		return err, err
+	}
+	opened, err := state.Open(m.dir)
+	switch {
+	case errors.Is(err, state.ErrLocked):
+		return nil, err
+	case err != nil:
+		m.inMemory("state", "state.db", err)
+		return nil, err
+	}
+	m.store.Store = opened
+	why := opened.ReadOnly()
+	if why == nil {
+		why = unix.Access(m.dir, unix.W_OK) // files are replaced, which takes more than writing them
+	}
+	if why != nil {
+		m.tell(pannier.Condition{
+			Code: "state_read_only", Severity: pannier.SeverityError, Subject: "state", Message: "the state can be read and not changed: " + why.Error(),
+			Hint: "make the state directory writable for the user that pannier runs as, and restart",
+		})
+	}
+	if broken := opened.Recovered(); broken != "" {
+		m.tell(pannier.Condition{
+			Code: "state_reset", Severity: pannier.SeverityWarning, Subject: "state", Message: "state.db was damaged and starts empty; the damaged file is " + broken,
+			Hint: "the agent has to report its environment again, and uploads start again; remove the damaged file once it is not needed",
+		})
+	}
+	return nil, nil
+}
+
+// openJournal opens the journal, in memory where its directory cannot be used.
+func (m *memory) openJournal(reg prometheus.Registerer) (err error) {
+	o := journal.Options{Logger: m.log, Registerer: reg}
+	if m.dir != "" {
+		o.Dir = filepath.Join(m.dir, "journal")
+		if m.journal, err = journal.Open(o); err == nil {
+			return nil
+		}
+		m.inMemory("journal", "journal", err)
+		o.Dir = ""
+	}
+	m.journal, err = journal.Open(o)
+	return err
+}
+
+// tell adds a condition that lasts as long as the process.
+func (m *memory) tell(c pannier.Condition) {
+	m.log.Warn(c.Message, "subject", c.Subject, "code", c.Code)
+	m.problems = append(m.problems, c)
+}
+
+// inMemory says that a part is kept in memory.
+func (m *memory) inMemory(part, subject string, err error) {
+	m.tell(pannier.Condition{
+		Code: part + "_in_memory", Severity: pannier.SeverityWarning, Subject: subject, Message: "kept in memory and lost with this process: " + err.Error(),
+		Hint: "make it usable or choose another directory with --state-dir, and restart; --state-dir=none keeps the state in memory on purpose",
+	})
+}
+
+// unusable returns why policy and blocks cannot be read where the directory cannot be used. A directory that does not exist
+// has none.
+func unusable(dir string, gone error) error {
+	if gone == nil {
+		return nil
+	}
+	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return gone
+}
+
+// directoryName returns a workspace's id as the name of a directory, whatever is in it.
+func directoryName(id string) string {
+	name := url.PathEscape(id)
+	if strings.Trim(name, ".") == "" {
+		name = "%" + name // "." and ".." are other directories
+	}
+	return name
+}
+
+// outbox is the directory in which cards wait for the platform, empty where they wait in memory.
+func (m *memory) outbox() string {
+	if m.dir == "" {
+		return ""
+	}
+	return filepath.Join(m.dir, "outbox")
+}
+
+// newEventLog returns the log of the events of a workspace, which ends with the state.
+func (m *memory) newEventLog(workspaceID string, current func() *pannier.Snapshot) *eventLog {
+	l := newEventLog(m.log, workspaceID, current, m.journal)
+	m.events.Store(l)
+	return l
+}
+
+// close closes the state. clean says that everything that uses it has ended.
+func (m *memory) close(clean bool) {
+	if l := m.events.Load(); l != nil {
+		l.wait(context.Background()) // the caller does not wait for a disk that does not answer
+	}
+	m.contents.writer.Wait(context.Background())
+	err := errors.Join(m.refusals.file.Close(), m.audit.close(), m.journal.Close())
+	if err == nil && clean {
+		err = m.versions.stop()
+	}
+	if err := errors.Join(err, m.store.Close()); err != nil {
+		m.log.Warn("state not closed", "error", err)
+	}
+}
+
+// conditions tells what is wrong with the memory.
+func (m *memory) conditions() []pannier.Condition {
+	return slices.Concat(m.problems, m.audit.conditions(), m.store.conditions(), m.refusals.conditions(m.dir == ""))
+}

@@ -1,0 +1,151 @@
+package sidecar
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"pannier"
+	"pannier/internal/fsx"
+	"pannier/publish/api"
+)
+
+// maxTokenFile bounds the file of tokens, in bytes.
+const maxTokenFile = 1 << 20
+
+// tokensPatience is how long a request waits for the file of tokens. While its disk does not answer, the tokens that were read last
+// hold.
+const tokensPatience = 250 * time.Millisecond
+
+// tokenList is the file with the tokens that callers may come in with over TCP. It is read again when it has changed; while it
+// cannot be read, what it was last holds. It is for any number of callers, who take no lock that is held over I/O.
+type tokenList struct {
+	path string
+	log  hclog.Logger
+
+	mu      sync.Mutex    // held for a moment
+	next    chan struct{} // closed when the look that is to begin next has ended; nil if none is wanted
+	looking bool
+
+	newest atomic.Pointer[knownTokens] // written by one look at a time
+}
+
+// knownTokens is what a look at the file found. It is never changed.
+type knownTokens struct {
+	stamp  fsx.Stamp
+	read   time.Time // when it was, zero before
+	mode   fs.FileMode
+	tokens []api.Token
+	failed error // of the last attempt
+}
+
+// openTokens reads the file for the first time. Here what can not be read is an error: there is nothing before it.
+func openTokens(path string, log hclog.Logger) (*tokenList, error) {
+	f := &tokenList{path: path, log: log}
+	f.newest.Store(&knownTokens{})
+	f.look()
+	failed := f.newest.Load().failed
+	if failed == nil {
+		return f, nil
+	}
+	hint := "it has to be readable for this user; `pannier token NAME SCOPE` makes its lines"
+	if refusal, ok := errors.AsType[*pannier.Refusal](failed); ok {
+		hint = refusal.Hint
+	}
+	return nil, &Error{Message: fmt.Sprintf("api_tokens %s: %v", path, failed), Hint: hint}
+}
+
+// current returns the tokens that hold now. Nobody may change them.
+func (f *tokenList) current() []api.Token { return f.refreshed().tokens }
+
+// refreshed returns what a look that began after the call found, or what is known where that takes longer than tokensPatience.
+func (f *tokenList) refreshed() *knownTokens {
+	f.mu.Lock()
+	if f.next == nil {
+		f.next = make(chan struct{})
+	}
+	ended := f.next
+	if !f.looking {
+		f.looking = true
+		go f.lookOn()
+	}
+	f.mu.Unlock()
+	within(tokensPatience, ended)
+	return f.newest.Load()
+}
+
+// lookOn looks at the file for as long as a look is wanted.
+func (f *tokenList) lookOn() {
+	for {
+		f.mu.Lock()
+		ended := f.next
+		f.next = nil
+		f.looking = ended != nil
+		f.mu.Unlock()
+		if ended == nil {
+			return
+		}
+		f.look()
+		close(ended)
+	}
+}
+
+// look reads the file where it has changed. It is for one caller at a time.
+func (f *tokenList) look() {
+	now := *f.newest.Load()
+	info, err := os.Stat(f.path)
+	if err == nil && fsx.StampOf(info) == now.stamp && !now.stamp.WithinRacyWindow(now.read) {
+		return
+	}
+	var tokens []api.Token
+	if err == nil {
+		now.stamp, now.read = fsx.StampOf(info), time.Now()
+		tokens, err = readTokens(f.path, info)
+		if info.Mode().IsRegular() {
+			now.mode = info.Mode()
+		}
+	}
+	if err == nil {
+		now.tokens = tokens
+	} else if !now.read.IsZero() && (now.failed == nil || now.failed.Error() != err.Error()) {
+		f.log.Error("the tokens can not be read, and stay what they were", "file", f.path, "error", err)
+	}
+	now.failed = err
+	f.newest.Store(&now)
+}
+
+func readTokens(path string, info fs.FileInfo) ([]api.Token, error) {
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("it is no file")
+	}
+	text, err := fsx.ReadAtMost(path, maxTokenFile)
+	if err != nil {
+		return nil, err
+	}
+	return api.ParseTokens(text)
+}
+
+// conditions tells what is wrong with the file.
+func (f *tokenList) conditions() []pannier.Condition {
+	now := f.refreshed()
+	var conditions []pannier.Condition
+	add := func(code, message, hint string) {
+		conditions = append(conditions, pannier.Condition{Code: code, Severity: pannier.SeverityWarning, Subject: f.path, Message: message, Hint: hint})
+	}
+	switch {
+	case now.failed != nil:
+		add("api_tokens_unreadable", "the tokens stay what they were: "+now.failed.Error(), "mend the file; it is read again when it changes")
+	case len(now.tokens) == 0:
+		add("api_tokens_none", "there is no token, so nobody gets in over TCP", "make one with `pannier token NAME SCOPE --append "+f.path+"`")
+	}
+	if now.mode&0o027 != 0 {
+		add("api_tokens_exposed", fmt.Sprintf("others than its owner and its group can read the file, or others than its owner can write to it: its mode is %04o", now.mode.Perm()), "chmod 600 it, or 640")
+	}
+	return conditions
+}

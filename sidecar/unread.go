@@ -1,0 +1,94 @@
+package sidecar
+
+import (
+	"path"
+	"slices"
+
+	"pannier"
+)
+
+// codeCardWithheld is the code of the problem that there is no card for the platforms, because something that it would have
+// to tell of could not be read yet.
+const codeCardWithheld = "card.withheld"
+
+// unread finds out what this process could not read yet. The platform may hold a card of a process that could, and one that
+// lacks what can not be read must not take its place. What was read once stays as it was, and so does no harm; what does
+// not exist is no fault. It is for one caller at a time.
+type unread struct {
+	roots []pannier.Root
+	read  map[string]bool // roots that were read, by name
+}
+
+func newUnread(rules pannier.DiscoveryRules) *unread {
+	return &unread{roots: rules.Roots, read: map[string]bool{}}
+}
+
+// problems returns one for each thing that holds the card of a look back. Nil finds none.
+//
+// They go into the snapshot, so that a card is judged by the look that it is made of, and the end of a problem is a new
+// snapshot, whose card is pushed.
+func (u *unread) problems(c pannier.Catalog, w pannier.Workspace) []pannier.Problem {
+	if u == nil {
+		return nil
+	}
+	var problems []pannier.Problem
+	if configUnread(w) {
+		problems = append(problems, withheld(pannier.WorkspaceFile))
+	}
+	for _, root := range u.roots {
+		if u.unreadRoot(root, c) {
+			problems = append(problems, withheld(root.Name))
+		}
+	}
+	if len(problems) == 0 && noneReadable(c) {
+		problems = append(problems, withheld("skills"))
+	}
+	return problems
+}
+
+// configUnread reports whether there is a config.yaml that this process has never read. Without one, the card has its
+// defaults.
+func configUnread(w pannier.Workspace) bool {
+	return !w.LastGood && w.Fields == nil && slices.ContainsFunc(w.Problems, func(p pannier.Problem) bool {
+		return p.Path == pannier.WorkspaceFile && p.Severity == pannier.SeverityError
+	})
+}
+
+// unreadRoot reports whether a root is there and could never be read. Of one that was, the skills are kept.
+func (u *unread) unreadRoot(root pannier.Root, c pannier.Catalog) bool {
+	failed := func(codes ...string) bool {
+		return slices.ContainsFunc(c.Problems, func(p pannier.Problem) bool { return p.Path == root.Name && slices.Contains(codes, p.Code) })
+	}
+	switch {
+	case failed("root.unreadable", "root.not_directory"):
+		return !u.read[root.Name]
+	case failed("root.missing"):
+		delete(u.read, root.Name)
+	default:
+		u.read[root.Name] = true
+	}
+	return false
+}
+
+// noneReadable reports whether there is no skill to tell of, and something that can not be read in its place. One of many
+// skills is another matter: its fault touches that skill alone.
+func noneReadable(c pannier.Catalog) bool {
+	unreadable := slices.ContainsFunc(c.Problems, func(p pannier.Problem) bool {
+		return p.Code == "root.directory_unreadable" && path.Base(p.Path) != "lost+found" // which is in every ext4
+	})
+	for _, s := range c.Skills {
+		if !s.Broken {
+			return false
+		}
+		unreadable = unreadable || slices.ContainsFunc(s.Problems, func(p pannier.Problem) bool { return p.Code == "skill.file.unreadable" })
+	}
+	return unreadable
+}
+
+func withheld(what string) pannier.Problem {
+	return pannier.Problem{
+		Code: codeCardWithheld, Severity: pannier.SeverityError, Path: what,
+		Message: "no card is pushed: this could not be read since the sidecar started, and the platform keeps the card that it has rather than get one without it",
+		Hint:    "make it readable for the user that pannier runs as, as the other conditions say; the card is pushed once it is read, without a restart",
+	}
+}
