@@ -2,21 +2,16 @@
 package client
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
-	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"pannier"
@@ -82,85 +77,69 @@ type ListQuery struct {
 
 // List returns the catalog, or a part of it.
 func (c *Client) List(ctx context.Context, q ListQuery) (pannier.List, error) {
-	query := url.Values{}
-	if q.State != "" {
-		query.Set("state", string(q.State))
-	}
 	var include []string
 	for name, wanted := range map[string]bool{"activity": q.Activity, "health": q.Health, "policy": q.Policy, "problems": q.Problems} {
 		if wanted {
 			include = append(include, name)
 		}
 	}
-	if slices.Sort(include); len(include) > 0 {
-		query.Set("include", strings.Join(include, ","))
-	}
-	return get[pannier.List](ctx, c, "/v1/skills", query)
+	slices.Sort(include)
+	return Get[pannier.List](ctx, c, "/v1/skills", "state", string(q.State), "include", strings.Join(include, ","))
 }
 
 // Skill returns all that is known of one skill. path, where it is not empty, chooses among several with one slug.
 func (c *Client) Skill(ctx context.Context, slug, path string) (pannier.Detail, error) {
-	query := url.Values{"include": {"activity"}}
-	if path != "" {
-		query.Set("path", path)
-	}
-	return get[pannier.Detail](ctx, c, skillPath(slug), query)
+	return Get[pannier.Detail](ctx, c, SkillPath(slug), "include", "activity", "path", path)
 }
 
 // Content returns what an agent needs to follow a skill.
 func (c *Client) Content(ctx context.Context, slug string) (pannier.Content, error) {
-	return get[pannier.Content](ctx, c, skillPath(slug)+"/content", nil)
+	return Get[pannier.Content](ctx, c, SkillPath(slug)+"/content")
 }
 
-func skillPath(slug string) string { return "/v1/skills/" + escapeSegment(slug) }
+// SkillPath returns the path of a skill. What the API has of it is below.
+func SkillPath(slug string) string { return "/v1/skills/" + escapeSegment(slug) }
 
 // escapeSegment returns a slug as one part of a path. One of dots must not be taken for a way up.
 func escapeSegment(slug string) string { return strings.ReplaceAll(url.PathEscape(slug), ".", "%2E") }
 
 // Answers returns nil where a sidecar answers at all, whatever the answer is. It asks for nothing that takes time.
 func (c *Client) Answers(ctx context.Context) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://pannier/livez", http.NoBody)
-	if err != nil {
-		return fmt.Errorf("make request: %w", err)
+	err := c.Live(ctx)
+	if _, ok := errors.AsType[*Error](err); ok {
+		return nil
 	}
-	res, err := c.HTTP.Do(req)
-	if err != nil {
-		return classify(err)
-	}
-	return res.Body.Close()
+	return err
 }
 
 // Health tells what is wrong with the sidecar and its workspace.
 func (c *Client) Health(ctx context.Context) (pannier.Health, error) {
-	return get[pannier.Health](ctx, c, "/v1/health", nil)
+	return Get[pannier.Health](ctx, c, "/v1/health")
 }
 
 // Peers returns the workspaces that the agent can delegate to.
 func (c *Client) Peers(ctx context.Context) (pannier.PeerList, error) {
-	return get[pannier.PeerList](ctx, c, "/v1/peers", nil)
+	return Get[pannier.PeerList](ctx, c, "/v1/peers")
 }
 
 // Card returns the agent card, byte for byte as it is pushed.
 func (c *Client) Card(ctx context.Context) (json.RawMessage, error) {
-	return get[json.RawMessage](ctx, c, "/v1/card", nil)
+	return Get[json.RawMessage](ctx, c, "/v1/card")
 }
 
 // WellKnownCard returns the agent card from where other agents look for it.
 func (c *Client) WellKnownCard(ctx context.Context) (json.RawMessage, error) {
-	return get[json.RawMessage](ctx, c, "/.well-known/agent-card.json", nil)
+	return Get[json.RawMessage](ctx, c, "/.well-known/agent-card.json")
 }
 
 // AutomaticPrompt returns the skills section for what is automatically available. An empty format is the sidecar's own;
 // maxChars, where it is not nil, bounds the section.
 func (c *Client) AutomaticPrompt(ctx context.Context, format string, maxChars *int) (pannier.Prompt, error) {
-	query := url.Values{}
-	if format != "" {
-		query.Set("format", format)
-	}
+	limit := ""
 	if maxChars != nil {
-		query.Set("max_chars", strconv.Itoa(*maxChars))
+		limit = strconv.Itoa(*maxChars)
 	}
-	return get[pannier.Prompt](ctx, c, "/v1/prompt", query)
+	return Get[pannier.Prompt](ctx, c, "/v1/prompt", "format", format, "max_chars", limit)
 }
 
 // Prompt returns the skills section for a turn.
@@ -170,21 +149,17 @@ func (c *Client) Prompt(ctx context.Context, turn pannier.Turn) (pannier.Prompt,
 
 // Resolve returns which skills are active in a turn.
 func (c *Client) Resolve(ctx context.Context, turn pannier.Turn) (pannier.Resolution, error) {
-	target := "/v1/resolve"
-	if turn.Verbose {
-		target += "?verbose=1"
-	}
-	return post[pannier.Resolution](ctx, c, target, turn)
+	return post[pannier.Resolution](ctx, c, target("/v1/resolve", "verbose", flag(turn.Verbose)), turn)
 }
 
 // OpenAPI returns the OpenAPI document of the routes that the sidecar has.
 func (c *Client) OpenAPI(ctx context.Context) (json.RawMessage, error) {
-	return get[json.RawMessage](ctx, c, "/openapi.json", nil)
+	return Get[json.RawMessage](ctx, c, "/openapi.json")
 }
 
 // Commands returns every command that can be run.
 func (c *Client) Commands(ctx context.Context) (pannier.CommandList, error) {
-	return get[pannier.CommandList](ctx, c, "/v1/commands", nil)
+	return Get[pannier.CommandList](ctx, c, "/v1/commands")
 }
 
 // RunCommand returns what an agent needs to follow a command.
@@ -200,7 +175,7 @@ func (c *Client) Rescan(ctx context.Context) error {
 
 // Environment returns what skills are judged by.
 func (c *Client) Environment(ctx context.Context) (pannier.Environment, error) {
-	return get[pannier.Environment](ctx, c, "/v1/environment", nil)
+	return Get[pannier.Environment](ctx, c, "/v1/environment")
 }
 
 // PutEnvironment hands over what the agent's container offers, and returns it as skills are judged by it.
@@ -215,139 +190,24 @@ func (c *Client) Acknowledge(ctx context.Context, condition string) (pannier.Hea
 
 // Policies returns the policy of every skill.
 func (c *Client) Policies(ctx context.Context) (pannier.PolicyList, error) {
-	return get[pannier.PolicyList](ctx, c, "/v1/policy", nil)
+	return Get[pannier.PolicyList](ctx, c, "/v1/policy")
 }
 
 // SetPolicy changes the workspace layer of a skill's policy. An empty kind is that of the skill that owns the slug.
 func (c *Client) SetPolicy(ctx context.Context, slug string, kind pannier.SourceKind, change pannier.PolicyChange) (pannier.Policy, error) {
-	path := "/v1/policy/" + escapeSegment(slug)
-	if kind != "" {
-		path += "?" + url.Values{"source_kind": {string(kind)}}.Encode()
-	}
-	return send[pannier.Policy](ctx, c, http.MethodPut, path, change)
+	return send[pannier.Policy](ctx, c, http.MethodPut, target("/v1/policy/"+escapeSegment(slug), "source_kind", string(kind)), change)
 }
 
 // Scan has a skill directory scanned as it is now. path, where it is not empty, chooses among several with one slug.
 func (c *Client) Scan(ctx context.Context, slug, path string, req pannier.ScanRequest) (pannier.ScanReport, error) {
-	query := url.Values{}
-	if path != "" {
-		query.Set("path", path)
-	}
+	accept := strings.Join(req.Accept.Rules, ",")
 	if req.Withdraw {
-		query.Set("accept", pannier.AcceptNone)
+		accept = cmp.Or(accept, pannier.AcceptNone)
 	}
-	acceptQuery(query, req.Accept)
-	target := skillPath(slug) + "/scan"
-	if len(query) > 0 {
-		target += "?" + query.Encode()
-	}
-	return post[pannier.ScanReport](ctx, c, target, nil)
-}
-
-// acceptQuery adds the rules that are to be accepted.
-func acceptQuery(query url.Values, req pannier.AcceptRequest) {
-	if len(req.Rules) > 0 {
-		query.Set("accept", strings.Join(req.Rules, ","))
-	}
-	if req.Reason != "" {
-		query.Set("reason", req.Reason)
-	}
+	return post[pannier.ScanReport](ctx, c, target(SkillPath(slug)+"/scan", "path", path, "accept", accept, "reason", req.Accept.Reason), nil)
 }
 
 // Audit returns the newest entries of the audit log, newest first; an empty slug is all of them.
 func (c *Client) Audit(ctx context.Context, slug string, limit int) (pannier.AuditList, error) {
-	query := url.Values{"limit": {strconv.Itoa(limit)}}
-	if slug != "" {
-		query.Set("slug", slug)
-	}
-	return get[pannier.AuditList](ctx, c, "/v1/audit", query)
-}
-
-func get[T any](ctx context.Context, c *Client, path string, query url.Values) (T, error) {
-	if len(query) > 0 {
-		path += "?" + query.Encode()
-	}
-	return do[T](ctx, c, http.MethodGet, path, nil)
-}
-
-func post[T any](ctx context.Context, c *Client, path string, body any) (T, error) {
-	return send[T](ctx, c, http.MethodPost, path, body)
-}
-
-func send[T any](ctx context.Context, c *Client, method, path string, body any) (T, error) {
-	var text []byte
-	if body != nil {
-		var err error
-		if text, err = json.Marshal(body); err != nil {
-			var zero T
-			return zero, fmt.Errorf("encode request: %w", err)
-		}
-	}
-	return do[T](ctx, c, method, path, text)
-}
-
-// do sends one request, and reads the answer as JSON.
-func do[T any](ctx context.Context, c *Client, method, path string, body []byte) (answer T, err error) {
-	_, text, err := c.exchange(ctx, method, path, "application/json", body)
-	if err != nil {
-		return answer, err
-	}
-	if err := json.Unmarshal(text, &answer); err != nil {
-		return answer, fmt.Errorf("decode answer of %s: %w", path, err)
-	}
-	return answer, nil
-}
-
-// exchange sends one request, and reads the whole of the answer.
-func (c *Client) exchange(ctx context.Context, method, path, accept string, body []byte) (http.Header, []byte, error) {
-	req, err := http.NewRequestWithContext(ctx, method, "http://pannier"+path, bytes.NewReader(body))
-	if err != nil {
-		return nil, nil, fmt.Errorf("make request: %w", err)
-	}
-	req.Header.Set("Accept", accept)
-	// Not sent: it tells the transport that asking twice does no harm, when a sidecar that restarted has closed the
-	// connection.
-	req.Header["Idempotency-Key"] = nil
-	res, err := c.HTTP.Do(req)
-	if err != nil {
-		return nil, nil, classify(err)
-	}
-	defer res.Body.Close()
-	text, err := c.readAnswer(res.Body)
-	if err != nil {
-		return nil, nil, fmt.Errorf("read answer of %s: %w", path, err)
-	}
-	if res.StatusCode >= http.StatusBadRequest {
-		return nil, nil, decodeError(res, text)
-	}
-	return res.Header, text, nil
-}
-
-// readAnswer reads the whole of an answer, within its bound.
-func (c *Client) readAnswer(body io.Reader) ([]byte, error) {
-	limit := cmp.Or(c.maxAnswer, maxAnswerBytes)
-	text, err := io.ReadAll(io.LimitReader(body, limit+1))
-	if err == nil && int64(len(text)) > limit {
-		err = fmt.Errorf("it has more than %d bytes", limit)
-	}
-	return text, err
-}
-
-// classify tells a sidecar that is not there from one that can not be talked to.
-func classify(err error) error {
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
-		return fmt.Errorf("%w: %w", ErrNoSidecar, err)
-	}
-	return fmt.Errorf("ask the sidecar: %w", err)
-}
-
-// decodeError returns the document of an answer, or what stands for it where something else than a sidecar answered.
-func decodeError(res *http.Response, text []byte) error {
-	e := &Error{}
-	if err := json.Unmarshal(text, &e.ErrorDocument); err != nil || e.Detail == "" {
-		detail := cmp.Or(strings.TrimSpace(string(text)), res.Status)
-		e.ErrorDocument = pannier.ErrorDocument{Title: http.StatusText(res.StatusCode), Detail: detail}
-	}
-	e.Status = res.StatusCode
-	return e
+	return Get[pannier.AuditList](ctx, c, "/v1/audit", "limit", strconv.Itoa(limit), "slug", slug)
 }

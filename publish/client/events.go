@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 
@@ -30,29 +29,18 @@ const maxEventBytes = 8 << 20
 // the events after [EventQuery.After] are not kept any more, the first is one that tells the whole catalog. The data of
 // an event is [json.RawMessage].
 func (c *Client) Events(ctx context.Context, q EventQuery, do func(pannier.Event) error) error {
-	query := url.Values{"follow": {strconv.FormatBool(q.Follow)}}
-	if len(q.Types) > 0 {
-		query.Set("types", strings.Join(q.Types, ","))
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://pannier/v1/events?"+query.Encode(), nil)
+	path := target("/v1/events", "follow", strconv.FormatBool(q.Follow), "types", strings.Join(q.Types, ","))
+	req, err := newRequest(ctx, http.MethodGet, path, http.NoBody)
 	if err != nil {
-		return fmt.Errorf("make request: %w", err)
+		return err
 	}
+	req.Header.Set("Accept", "text/event-stream")
 	req.Header.Set("Last-Event-ID", strconv.FormatUint(q.After, 10))
-	streaming := c.HTTP
-	streaming.Timeout = 0 // a stream has no end
-	res, err := streaming.Do(req)
+	res, err := c.withoutTimeout().open(req)
 	if err != nil {
-		return classify(err)
+		return err
 	}
 	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK {
-		text, err := c.readAnswer(res.Body)
-		if err != nil {
-			return fmt.Errorf("read answer: %w", err)
-		}
-		return decodeError(res, text)
-	}
 	return readEvents(bufio.NewScanner(res.Body), do)
 }
 

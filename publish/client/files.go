@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 
 	"pannier"
@@ -20,7 +19,7 @@ func (c *Client) File(ctx context.Context, slug, path string) (content []byte, d
 	for i := range segments {
 		segments[i] = escapeSegment(segments[i])
 	}
-	header, content, err := c.exchange(ctx, http.MethodGet, skillPath(slug)+"/files/"+strings.Join(segments, "/"), "*/*", nil)
+	header, content, err := c.getText(ctx, SkillPath(slug)+"/files/"+strings.Join(segments, "/"), "*/*")
 	if err != nil {
 		return nil, digest, err
 	}

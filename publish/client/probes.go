@@ -2,12 +2,11 @@ package client
 
 import (
 	"context"
-	"net/http"
 )
 
 // Metrics returns the metrics in the text format of Prometheus.
 func (c *Client) Metrics(ctx context.Context) (string, error) {
-	_, text, err := c.exchange(ctx, http.MethodGet, "/metrics", "text/plain", nil)
+	_, text, err := c.getText(ctx, "/metrics", "text/plain")
 	return string(text), err
 }
 
@@ -21,6 +20,6 @@ func (c *Client) Ready(ctx context.Context) error { return c.probe(ctx, "/readyz
 func (c *Client) Live(ctx context.Context) error { return c.probe(ctx, "/livez") }
 
 func (c *Client) probe(ctx context.Context, path string) error {
-	_, _, err := c.exchange(ctx, http.MethodGet, path, "text/plain", nil)
+	_, _, err := c.getText(ctx, path, "text/plain")
 	return err
 }
