@@ -288,7 +288,7 @@ func TestFilesAPIIsNotThere(t *testing.T) {
 	}
 	runPlain(t, "list", "--files-api", "--url", plain, "--token-file", wrong).has(t, exitUnknown, "needs the workspace's id")
 	runPlain(t, "list", "--files-api", "--workspace-id", testWorkspaceID).has(t, exitUnknown, "--url and --token-file")
-	runPlain(t, "list", "--files-api", "--url", plain, "--token-file", wrong, "--workspace-id", "x").has(t, exitUnknown, "no UUID")
+	runPlain(t, "list", "--files-api", "--url", plain, "--token-file", wrong, "--workspace-id", "x").has(t, exitUnknown, "not a UUID")
 
 	var followed atomic.Bool
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { followed.Store(true) }))
