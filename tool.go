@@ -54,7 +54,25 @@ type InstallSpec struct {
 type Command struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
-	Args        string `json:"args,omitempty"`
+	// Args says in one text what the arguments are. It follows from Arguments where the skill declares these.
+	Args string `json:"args,omitempty"`
+	// Arguments are those that the skill declares one by one, in its order.
+	Arguments []CommandArgument `json:"arguments,omitempty"`
+}
+
+// CommandArgument is an argument that a [Command] declares.
+type CommandArgument struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	Required    bool   `json:"required"`
+}
+
+// Usage returns the argument as a line of usage shows it: `<name>`, or `[name]` where it is optional.
+func (a CommandArgument) Usage() string {
+	if a.Required {
+		return "<" + a.Name + ">"
+	}
+	return "[" + a.Name + "]"
 }
 
 // SkillCommand is a command that can be given to an agent: a usable skill by its own name, or a [Command] that it declares.
@@ -63,13 +81,14 @@ type SkillCommand struct {
 	// to 9 and the underscore.
 	Name string `json:"name"`
 	Slug string `json:"slug"`
-	// Command is the name that the skill declares it by; empty for the skill itself. It, Description and Args are one line of
-	// at most 100 characters each.
-	Command     string     `json:"command,omitempty"`
-	Description string     `json:"description"`
-	Args        string     `json:"args,omitempty"`
-	SourceKind  SourceKind `json:"source_kind"`
-	Path        string     `json:"path"`
+	// Command is the name that the skill declares it by; empty for the skill itself. It, Description, Args and the texts of
+	// Arguments are one line of at most 100 characters each.
+	Command     string            `json:"command,omitempty"`
+	Description string            `json:"description"`
+	Args        string            `json:"args,omitempty"`
+	Arguments   []CommandArgument `json:"arguments,omitempty"`
+	SourceKind  SourceKind        `json:"source_kind"`
+	Path        string            `json:"path"`
 }
 
 // FoundCommand is what a name means that somebody gave as a command. Its skill need not be usable.

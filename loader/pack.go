@@ -44,6 +44,9 @@ func (r *room) pack(s *pannier.Skill) {
 	for i := range s.Commands {
 		cmd := &s.Commands[i]
 		texts = append(texts, &cmd.Name, &cmd.Description, &cmd.Args)
+		for j := range cmd.Arguments {
+			texts = append(texts, &cmd.Arguments[j].Name, &cmd.Arguments[j].Description)
+		}
 	}
 	size, items := 0, 0
 	for _, text := range texts {

@@ -1,12 +1,10 @@
 package loader
 
 import (
-	"fmt"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"pannier"
 	"pannier/internal/yamldoc"
@@ -216,51 +214,4 @@ func (c *contract) conflicts() []string {
 	}
 	slices.Sort(skills)
 	return slices.Compact(skills)
-}
-
-// commands returns the commands that the skill declares. A fault in one drops that one alone.
-func (c *contract) commands() []pannier.Command {
-	v := c.front.Get("commands")
-	if v.Kind() == yamldoc.Text || v.Kind() == yamldoc.Map {
-		c.tell("skill.type", "commands", v, "this is "+v.Kind().String()+" where a list of commands belongs, and counts as absent", commandHint)
-	}
-	var commands []pannier.Command
-	i := 0
-	for item := range v.Items() {
-		field := fmt.Sprintf("commands[%d]", i)
-		i++
-		cmd, fault := c.command(item, field)
-		if fault == "" && slices.ContainsFunc(commands, func(other pannier.Command) bool { return other.Name == cmd.Name }) {
-			fault = "there is a command of that name before it"
-		}
-		if fault != "" {
-			c.tell("skill.command", field, item, fault+", so it is left out", commandHint)
-			continue
-		}
-		commands = append(commands, cmd)
-	}
-	return slices.Clip(commands)
-}
-
-const commandHint = "begin each command with `- name:`, one word, and add `description:` and `args:` below it"
-
-// command reads one command, or returns what is wrong with it.
-func (c *contract) command(v yamldoc.Value, field string) (cmd pannier.Command, fault string) {
-	if v.Kind() != yamldoc.Map {
-		return cmd, "this is " + v.Kind().String() + " where a command belongs"
-	}
-	name, ok := v.Get("name").Text()
-	if name = strings.TrimPrefix(strings.TrimSpace(name), "/"); !ok || name == "" {
-		return cmd, "the command has no name"
-	}
-	if strings.ContainsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
-		return cmd, "the name of the command is more than one word"
-	}
-	args := v.Get("args")
-	if args.Kind() == yamldoc.Map {
-		return cmd, "the arguments are a mapping where a text belongs"
-	}
-	cmd.Name, cmd.Description = name, c.textOf(v.Get("description"), field+".description")
-	cmd.Args = strings.Join(c.listOf(args, field+".args", whole), " ")
-	return cmd, ""
 }

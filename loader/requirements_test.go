@@ -1,6 +1,7 @@
 package loader_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -74,6 +75,36 @@ func TestCommands(t *testing.T) {
 			t.Fatalf("%s: %+v, problems %v", fault, s.Commands, s.Problems)
 		}
 		if p := s.Problems[0]; p.Code != "skill.command" || p.Line != 8 || p.Column != column || p.Field != "commands[2]" {
+			t.Errorf("%s: %v in %s", fault, p, p.Field)
+		}
+	}
+}
+
+// TestCommandArguments: "Skills can expose CLI-style commands: pub struct SkillCommandSpec { pub name: String, pub description:
+// String, pub args: Vec<CommandArg> }" (Skill System, "Skill Commands").
+func TestCommandArguments(t *testing.T) {
+	const declared = "commands:\n  - name: deploy\n    description: Deploys it.\n    args:\n" +
+		"      - {name: target, description: Where to., required: true}\n      - {name: tag}\n      - mode\n"
+	s := front(t, declared)
+	want := []pannier.CommandArgument{{Name: "target", Description: "Where to.", Required: true}, {Name: "tag"}, {Name: "mode"}}
+	if diff := cmp.Diff(want, s.Commands[0].Arguments); diff != "" || s.Commands[0].Args != "<target> [tag] [mode]" || len(s.Problems) > 0 {
+		t.Errorf("want -, got +:\n%s\nargs %q, problems %v", diff, s.Commands[0].Args, s.Problems)
+	}
+	for fault, code := range map[string]string{
+		"{description: d}": "skill.command", "{name: two words}": "skill.command", "{name: tag, required: true}": "skill.command",
+		"{name: [a]}": "skill.command", "[a]": "skill.command", "~": "skill.command", "two words": "skill.command",
+		"{name: x, required: often}": "skill.type", "{name: x, description: {a: b}}": "skill.type",
+	} {
+		s := front(t, declared+"      - "+fault+"\n      - {name: last}\n")
+		left := 4
+		if code == "skill.type" {
+			left = 5 // the argument stays, without what is wrong with it
+		}
+		if len(s.Commands) != 1 || len(s.Commands[0].Arguments) != left || len(s.Problems) != 1 {
+			t.Errorf("%s: %+v, problems %v", fault, s.Commands, s.Problems)
+			continue
+		}
+		if p := s.Problems[0]; p.Code != code || p.Line != 10 || !strings.HasPrefix(p.Field, "commands[0].args[3]") || p.Hint == "" {
 			t.Errorf("%s: %v in %s", fault, p, p.Field)
 		}
 	}

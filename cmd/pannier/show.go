@@ -131,6 +131,9 @@ func inspectionRows(d pannier.Detail) (rows [][]string) {
 	}
 	for _, c := range d.Commands {
 		rows = append(rows, []string{"command", strings.TrimSuffix(strings.TrimSpace(c.Name+" "+c.Args)+": "+plain.Shorten(c.Description, 72), ": ")})
+		for _, a := range c.Arguments {
+			rows = append(rows, []string{"argument", strings.TrimSuffix(c.Name+" "+a.Usage()+": "+plain.Shorten(a.Description, 72), ": ")})
+		}
 	}
 	for _, spec := range d.Install {
 		rows = append(rows, []string{"install", installWords(spec)})

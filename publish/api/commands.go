@@ -57,12 +57,25 @@ func (h *Handler) runCommand(r *http.Request, s *pannier.Snapshot) (run pannier.
 	if len(c.Others) > 0 {
 		run.Warnings = append(run.Warnings, fmt.Sprintf("%q is declared more than once: this is %s, the others are %s", c.Command, c.Name, strings.Join(c.Others, ", ")))
 	}
+	if needed := requiredArguments(c.Arguments); args == "" && len(needed) > 0 {
+		run.Warnings = append(run.Warnings, fmt.Sprintf("%q needs %s, and no arguments are given", c.Command, strings.Join(needed, " ")))
+	}
 	h.recordInvocation(c.Skill)
 	h.Emit(pannier.EventSkillLoaded, pannier.SkillLoaded{Name: c.Skill.Name, Path: c.Path, Digest: run.Digest, Frontmatter: doc.Frontmatter})
 	h.Emit(pannier.EventSkillInvoked, pannier.SkillInvoked{
 		Name: c.Skill.Name, Slug: c.Slug, Command: c.Command, Args: args, Mode: pannier.InvokedManually, EffectiveAllowedTools: c.Skill.AllowedTools,
 	})
 	return run, nil
+}
+
+// requiredArguments returns the arguments that a command needs, as a line of usage shows them.
+func requiredArguments(arguments []pannier.CommandArgument) (needed []string) {
+	for _, a := range arguments {
+		if a.Required {
+			needed = append(needed, a.Usage())
+		}
+	}
+	return needed
 }
 
 // readArgs reads the arguments. A request without a body has none.

@@ -116,6 +116,25 @@ func TestCommandText(t *testing.T) {
 	}
 }
 
+// TestCommandArguments shows the arguments that a skill declares one by one, and warns where those that it needs are missing.
+func TestCommandArguments(t *testing.T) {
+	c := newCommanding()
+	alpha, _ := c.snapshot.Lookup("alpha")
+	alpha.Commands[0].Arguments = []pannier.CommandArgument{{Name: "where", Description: "A place.", Required: true}, {Name: "how"}}
+	h := c.handler()
+	w := ask(h, "GET", "/v1/commands", "")
+	checkKeys(t, w, "commands 1", "name slug command description args arguments source_kind path")
+	if got := decode[pannier.CommandList](t, w).Commands[1].Arguments; !slices.Equal(got, alpha.Commands[0].Arguments) {
+		t.Errorf("arguments %+v", got)
+	}
+	for args, want := range map[string]bool{"": true, "there": false} {
+		run, err := client.InProcess(h).RunCommand(t.Context(), "go", args)
+		if got := slices.Contains(run.Warnings, `"go" needs <where>, and no arguments are given`); err != nil || got != want {
+			t.Errorf("%q: warnings %q, %v", args, run.Warnings, err)
+		}
+	}
+}
+
 func TestAmbiguousCommandIsTold(t *testing.T) {
 	c := newCommanding()
 	alpha, _ := c.snapshot.Lookup("alpha")

@@ -184,6 +184,11 @@ func (c candidate) command() pannier.SkillCommand {
 	d := e.Commands[c.declared]
 	out.Command, out.Args = oneLine(d.Name), oneLine(d.Args)
 	out.Description = cmp.Or(oneLine(d.Description), out.Command)
+	for _, a := range d.Arguments {
+		if a.Name, a.Description = oneLine(a.Name), oneLine(a.Description); a.Name != "" {
+			out.Arguments = append(out.Arguments, a)
+		}
+	}
 	return out
 }
 

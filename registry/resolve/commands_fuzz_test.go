@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -26,7 +27,11 @@ func namesOf(t *testing.T, s *pannier.Snapshot) map[string]string {
 			t.Errorf("name %q, taken %t", c.Name, byName[c.Name])
 		}
 		byName[c.Name] = true
-		for _, text := range []string{c.Command, c.Description, c.Args} {
+		texts := []string{c.Command, c.Description, c.Args}
+		for _, a := range c.Arguments {
+			texts = append(texts, a.Name, a.Description)
+		}
+		for _, text := range texts {
 			if utf8.RuneCountInString(text) > 100 || strings.ContainsAny(text, "\n\r\x1b\u202e\u2028") || !utf8.ValidString(text) {
 				t.Errorf("%s: %q", c.Name, text)
 			}
@@ -34,7 +39,7 @@ func namesOf(t *testing.T, s *pannier.Snapshot) map[string]string {
 		if c.Description == "" {
 			t.Errorf("%s has no description", c.Name)
 		}
-		if found, ok := resolve.Command(s, c.Name); !ok || found.SkillCommand != c {
+		if found, ok := resolve.Command(s, c.Name); !ok || !reflect.DeepEqual(found.SkillCommand, c) {
 			t.Errorf("%s finds %+v", c.Name, found.SkillCommand)
 		}
 		key := c.Slug + ":" + c.Command
@@ -141,7 +146,10 @@ func FuzzCommand(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, asked, one, other, text string) {
 		s := snapshot(
-			entry(cmp.Or(pannier.Slugify(one), "one"), declares(one, other, asked), func(e *pannier.Entry) { e.Description, e.Commands[0].Args = text, text }),
+			entry(cmp.Or(pannier.Slugify(one), "one"), declares(one, other, asked), func(e *pannier.Entry) {
+				e.Description, e.Commands[0].Args = text, text
+				e.Commands[0].Arguments = []pannier.CommandArgument{{Name: asked, Description: text}}
+			}),
 			entry("fixed", bundled, declares(other)),
 			entry("gone", disabled, declares(asked)),
 		)

@@ -3,6 +3,7 @@ package resolve_test
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -95,18 +96,19 @@ func TestCommandTexts(t *testing.T) {
 	huge := strings.Repeat("é", 10_000)
 	e := entry("pdf", func(e *pannier.Entry) {
 		e.Description = " Reads\n\tit.\u202e\x1b[31m\u2028Writes  it. "
-		e.Commands = []pannier.Command{{Name: "fill", Args: " <form>\n[--to FILE]"}, {Name: huge, Description: huge, Args: huge}}
+		arguments := []pannier.CommandArgument{{Name: "form", Description: " The\n form. ", Required: true}, {Name: "\u200b"}, {Name: huge}}
+		e.Commands = []pannier.Command{{Name: "fill", Args: " <form>\n[--to FILE]", Arguments: arguments}, {Name: huge, Description: huge, Args: huge}}
 	})
 	got := resolve.Commands(snapshot(e, entry("quiet", func(e *pannier.Entry) { e.Description = "\u200b " })))
 	cut := strings.Repeat("é", 99) + "…"
 	want := []pannier.SkillCommand{
 		{Name: "pdf", Slug: "pdf", Description: "Reads it.[31m Writes it.", SourceKind: "workspace", Path: "skills/pdf"},
-		{Name: "fill", Slug: "pdf", Command: "fill", Description: "fill", Args: "<form> [--to FILE]", SourceKind: "workspace", Path: "skills/pdf"},
+		{Name: "fill", Slug: "pdf", Command: "fill", Description: "fill", Args: "<form> [--to FILE]", Arguments: []pannier.CommandArgument{{Name: "form", Description: "The form.", Required: true}, {Name: cut}}, SourceKind: "workspace", Path: "skills/pdf"},
 		{Name: "skill", Slug: "pdf", Command: cut, Description: cut, Args: cut, SourceKind: "workspace", Path: "skills/pdf"},
 		{Name: "quiet", Slug: "quiet", Description: "QUIET", SourceKind: "workspace", Path: "skills/quiet"},
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got  %q\nwant %q", got, want)
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 	text, err := json.Marshal(resolve.Commands(&pannier.Snapshot{}))
 	if string(text) != "[]" || err != nil {
