@@ -19,7 +19,6 @@ import (
 	"pannier"
 	"pannier/internal/fsx"
 	"pannier/internal/latest"
-	"pannier/publish/card"
 )
 
 const (
@@ -30,31 +29,23 @@ const (
 
 // record is the content of an outbox: the newest card and the state of its push.
 type record struct {
-	card card.Card
-	// pending says that the target is not known to hold the card.
-	pending bool
-	// acknowledged is the card that the target last stored, at the time at.
-	acknowledged pannier.Digest
-	at           time.Time
-}
-
-func (r record) same(other record) bool {
-	return r.card.Digest == other.card.Digest && r.card.SnapshotVersion == other.card.SnapshotVersion &&
-		r.pending == other.pending && r.acknowledged == other.acknowledged && r.at.Equal(other.at)
-}
-
-// recordFile is the format of a record on disk.
-type recordFile struct {
-	Version         int            `json:"version"`
-	Platform        string         `json:"platform"`
-	WorkspaceID     string         `json:"workspace_id"`
+	Version     int    `json:"version"`
+	Platform    string `json:"platform"` // the endpoint
+	WorkspaceID string `json:"workspace_id"`
+	// Pending says that the target is not known to hold the card.
 	Pending         bool           `json:"pending"`
 	Digest          pannier.Digest `json:"digest"`
 	SnapshotVersion uint64         `json:"snapshot_version"`
-	Acknowledged    pannier.Digest `json:"acknowledged,omitzero"`
-	AcknowledgedAt  time.Time      `json:"acknowledged_at,omitzero"`
+	// Acknowledged is the card that the target last stored.
+	Acknowledged   pannier.Digest `json:"acknowledged,omitzero"`
+	AcknowledgedAt time.Time      `json:"acknowledged_at,omitzero"`
 	// Card is kept byte for byte, since Digest is that of its bytes.
 	Card json.RawMessage `json:"card"`
+}
+
+func (r record) same(other record) bool {
+	return r.Digest == other.Digest && r.SnapshotVersion == other.SnapshotVersion &&
+		r.Pending == other.Pending && r.Acknowledged == other.Acknowledged && r.AcknowledgedAt.Equal(other.AcknowledgedAt)
 }
 
 // outbox writes the record of one publisher to a file, in the background. It does nothing if dir is empty. A slow or
@@ -115,25 +106,21 @@ func (b *outbox) load() (record, bool, error) {
 }
 
 // parse refuses a record that is damaged or belongs to another publisher.
-func (b *outbox) parse(text []byte) (record, error) {
-	var f recordFile
-	if err := json.Unmarshal(text, &f); err != nil {
-		return record{}, err
+func (b *outbox) parse(text []byte) (r record, err error) {
+	if err := json.Unmarshal(text, &r); err != nil {
+		return r, err
 	}
 	switch {
-	case f.Version != recordVersion:
-		return record{}, fmt.Errorf("version %d is not %d", f.Version, recordVersion)
-	case f.Platform != b.endpoint || f.WorkspaceID != b.workspaceID:
-		return record{}, errors.New("it belongs to another platform or workspace")
-	case len(f.Card) == 0 || f.Digest != pannier.DigestOf(f.Card):
-		return record{}, errors.New("the card is not the one that was written")
-	case !f.Pending && f.Acknowledged != f.Digest:
-		return record{}, errors.New("the card is neither pending nor acknowledged")
+	case r.Version != recordVersion:
+		return r, fmt.Errorf("version %d is not %d", r.Version, recordVersion)
+	case r.Platform != b.endpoint || r.WorkspaceID != b.workspaceID:
+		return r, errors.New("it belongs to another platform or workspace")
+	case len(r.Card) == 0 || r.Digest != pannier.DigestOf(r.Card):
+		return r, errors.New("the card is not the one that was written")
+	case !r.Pending && r.Acknowledged != r.Digest:
+		return r, errors.New("the card is neither pending nor acknowledged")
 	}
-	return record{
-		card:    card.Card{JSON: f.Card, Digest: f.Digest, SnapshotVersion: f.SnapshotVersion},
-		pending: f.Pending, acknowledged: f.Acknowledged, at: f.AcknowledgedAt,
-	}, nil
+	return r, nil
 }
 
 // write is called by the writer. If the record cannot be written, the card is only in memory from then on.
@@ -164,13 +151,9 @@ func (b *outbox) save(r record) error {
 		return nil
 	}
 	b.known = false
-	text, err := b.encode(r)
-	if err != nil {
-		_ = os.Remove(b.path())
-		return err
-	}
+	var err error
 	for range 2 {
-		if err = b.replace(text); err == nil {
+		if err = b.replace(r); err == nil {
 			b.saved, b.known = r, true
 			return nil
 		}
@@ -181,20 +164,15 @@ func (b *outbox) save(r record) error {
 	return err
 }
 
-func (b *outbox) encode(r record) ([]byte, error) {
+// replace replaces the file atomically.
+func (b *outbox) replace(r record) error {
+	r.Version, r.Platform, r.WorkspaceID = recordVersion, b.endpoint, b.workspaceID
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false) // which would change the card
-	err := enc.Encode(recordFile{
-		Version: recordVersion, Platform: b.endpoint, WorkspaceID: b.workspaceID, Pending: r.pending,
-		Digest: r.card.Digest, SnapshotVersion: r.card.SnapshotVersion,
-		Acknowledged: r.acknowledged, AcknowledgedAt: r.at, Card: r.card.JSON,
-	})
-	return text.Bytes(), err
-}
-
-// replace replaces the file atomically.
-func (b *outbox) replace(text []byte) error {
+	if err := enc.Encode(r); err != nil {
+		return err
+	}
 	if err := b.before("create"); err != nil {
 		return err
 	}
@@ -202,7 +180,7 @@ func (b *outbox) replace(text []byte) error {
 		return err
 	}
 	before := func(s fsx.Step) error { return b.before(string(s)) }
-	return fsx.WriteFile(b.path(), text, fsx.WriteOptions{Temporary: b.path() + ".tmp", Before: before})
+	return fsx.WriteFile(b.path(), text.Bytes(), fsx.WriteOptions{Temporary: b.path() + ".tmp", Before: before})
 }
 
 const (
@@ -230,7 +208,7 @@ func (p *Publisher) restore(stale bool) {
 		return
 	}
 	p.state.slot.restore(r)
-	p.loop.unconfirmed = !r.pending && p.reader != nil
+	p.loop.unconfirmed = !r.Pending && p.reader != nil
 	if stale && p.reader == nil {
 		p.state.slot.forgetHeld()
 	}
@@ -242,7 +220,7 @@ func (p *Publisher) saveRecord() {
 	p.state.mu.Lock()
 	r := p.state.slot.record()
 	p.state.mu.Unlock()
-	if !r.card.Digest.IsZero() {
+	if !r.Digest.IsZero() {
 		p.outbox.writer.Put(r)
 	}
 }

@@ -106,15 +106,19 @@ func (s *slot) recordShown(d pannier.Digest, now time.Time) (news bool) {
 
 // restore sets the slot from an outbox.
 func (s *slot) restore(r record) {
-	s.card, s.acknowledged, s.lastSuccess = r.card, r.acknowledged, r.at
-	if !r.pending {
-		s.held = r.card.Digest
+	s.card = card.Card{JSON: r.Card, Digest: r.Digest, SnapshotVersion: r.SnapshotVersion}
+	s.acknowledged, s.lastSuccess = r.Acknowledged, r.AcknowledgedAt
+	if !r.Pending {
+		s.held = r.Digest
 	}
 }
 
 // record returns what the outbox should hold.
 func (s *slot) record() record {
-	return record{card: s.card, pending: s.pending(), acknowledged: s.acknowledged, at: s.lastSuccess}
+	return record{
+		Card: s.card.JSON, Digest: s.card.Digest, SnapshotVersion: s.card.SnapshotVersion, Pending: s.pending(),
+		Acknowledged: s.acknowledged, AcknowledgedAt: s.lastSuccess,
+	}
 }
 
 // forgetHeld records that the target may not hold any card of ours.
