@@ -13,7 +13,7 @@ type acknowledgeIntent struct {
 }
 
 // Acknowledge ends a condition of health that lasts until an operator has looked at it.
-func (d *Door) Acknowledge(ctx context.Context, actor pannier.Actor, condition string) (*pannier.Snapshot, error) {
+func (d *Service) Acknowledge(ctx context.Context, actor pannier.Actor, condition string) (*pannier.Snapshot, error) {
 	if len(condition) > maxSlugBytes {
 		return nil, &pannier.Refusal{Code: "health.condition", Message: "the code of the condition is too long", Hint: "give a code that health shows"}
 	}

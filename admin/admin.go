@@ -1,6 +1,6 @@
 // Package admin is the one door for every change that is asked for from outside.
 //
-// A [Door] lets one mutation through at a time, and each goes the same way:
+// A [Service] lets one mutation through at a time, and each goes the same way:
 //
 //  1. What is asked for is checked. What is the caller's to mend is a [*pannier.Refusal], and nothing else happens.
 //  2. The intent is audited. Where that can not be, the error is [pannier.ErrNotAudited], and nothing else happens.
@@ -13,7 +13,7 @@
 // that a crash cut off: what is in the state store then says whether it was made, and the next start hands it to the
 // registry.
 //
-// A scan changes nothing by itself and takes long, so it is made before its turn: see [Door.Scan].
+// A scan changes nothing by itself and takes long, so it is made before its turn: see [Service.Scan].
 //
 // Nobody is asked here who they are: whoever calls has found that the actor may do this.
 package admin
@@ -54,9 +54,9 @@ type Options struct {
 	PolicyPath func(pannier.PolicyKey) string
 	// Acknowledge ends a condition of health and returns a snapshot that shows it. It refuses one that cannot be ended.
 	Acknowledge func(condition string) (*pannier.Snapshot, error)
-	// Install is what [Door.Install] and its kin need; the zero value refuses them.
+	// Install is what [Service.Install] and its kin need; the zero value refuses them.
 	Install InstallOptions
-	// Scans are what [Door.Scan] needs.
+	// Scans are what [Service.Scan] needs.
 	Scans ScanOptions
 	// Activity tells the platforms of a promotion, within a time of its own, and returns what became of it; nil tells nobody.
 	Activity func(context.Context, pannier.Promotion) []pannier.ActivityResult
@@ -66,8 +66,8 @@ type Options struct {
 	Logger hclog.Logger
 }
 
-// Door takes mutations in. It is for any number of callers.
-type Door struct {
+// Service takes mutations in. It is for any number of callers.
+type Service struct {
 	o Options
 	// turn has a slot that is taken by the mutation under way. It is no mutex, so that whoever waits can go away.
 	turn chan struct{}
@@ -81,7 +81,7 @@ type Door struct {
 }
 
 // New returns a door.
-func New(o Options) *Door {
+func New(o Options) *Service {
 	if o.Emit == nil {
 		o.Emit = func(pannier.EventType, any) {}
 	}
@@ -92,7 +92,7 @@ func New(o Options) *Door {
 		o.Logger = hclog.NewNullLogger()
 	}
 	o.Logger = o.Logger.Named("admin")
-	return &Door{
+	return &Service{
 		o: o, turn: make(chan struct{}, 1), scanning: make(chan struct{}, 1),
 		spooling: make(chan struct{}, maxSpooled), preparing: make(chan struct{}, maxPrepared),
 	}
@@ -109,7 +109,7 @@ type done struct {
 }
 
 // mutate takes one mutation through the door: act, between its intent and its outcome.
-func (d *Door) mutate(ctx context.Context, e pannier.AuditEntry, act func() (done, error)) (*pannier.Snapshot, error) {
+func (d *Service) mutate(ctx context.Context, e pannier.AuditEntry, act func() (done, error)) (*pannier.Snapshot, error) {
 	if err := enter(ctx, d.turn); err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func enter(ctx context.Context, turn chan<- struct{}) error {
 }
 
 // conclude audits what became of an intent.
-func (d *Door) conclude(intent pannier.AuditEntry, result done, failed error) {
+func (d *Service) conclude(intent pannier.AuditEntry, result done, failed error) {
 	e := pannier.AuditEntry{
 		Phase: pannier.AuditOutcome, Intent: intent.Seq, Action: intent.Action, Actor: intent.Actor, Slug: intent.Slug,
 		Detail: result.detail,

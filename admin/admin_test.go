@@ -20,7 +20,7 @@ import (
 
 func TestOrder(t *testing.T) {
 	h := newHouse(t, t.TempDir())
-	if err := errors.Join(mutations[pannier.ActionSetPolicy](h.Door), mutations[pannier.ActionPutEnvironment](h.Door)); err != nil {
+	if err := errors.Join(mutations[pannier.ActionSetPolicy](h.Service), mutations[pannier.ActionPutEnvironment](h.Service)); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{
@@ -57,7 +57,7 @@ func TestNothingIsDoneUnaudited(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newHouse(t, t.TempDir())
 			h.unaudited = pannier.AuditIntent
-			if err := mutation(h.Door); !errors.Is(err, pannier.ErrNotAudited) {
+			if err := mutation(h.Service); !errors.Is(err, pannier.ErrNotAudited) {
 				t.Errorf("got %v", err)
 			}
 			_, found, err := h.Environment()
@@ -65,7 +65,7 @@ func TestNothingIsDoneUnaudited(t *testing.T) {
 				t.Errorf("happened %q, kept %v, %v, %v", h.happened, h.Policies(), found, err)
 			}
 			h.unaudited = ""
-			if err := mutation(h.Door); err != nil {
+			if err := mutation(h.Service); err != nil {
 				t.Error(err)
 			}
 		})
@@ -77,7 +77,7 @@ func TestNothingIsAppliedUnkept(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newHouse(t, t.TempDir())
 			h.unkept = errors.New("no room")
-			if err := mutation(h.Door); !errors.Is(err, h.unkept) {
+			if err := mutation(h.Service); !errors.Is(err, h.unkept) {
 				t.Errorf("got %v", err)
 			}
 			if slices.Contains(h.happened, "apply") || len(h.happened) != 3 || len(h.Policies()) > 0 {
@@ -95,7 +95,7 @@ func TestOutcomeThatIsNotAudited(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newHouse(t, t.TempDir())
 			h.unaudited = pannier.AuditOutcome
-			if err := mutation(h.Door); err != nil {
+			if err := mutation(h.Service); err != nil {
 				t.Errorf("it is done, and yet: %v", err)
 			}
 			if !slices.Contains(h.happened, "apply") {
@@ -125,7 +125,7 @@ func TestKillBetweenIntentAndOutcome(t *testing.T) {
 			if kept := len(h.Policies()) == 1 || found; !kept || err != nil {
 				t.Errorf("what was stored is lost: %v", err)
 			}
-			if err := mutations[name](h.Door); err != nil {
+			if err := mutations[name](h.Service); err != nil {
 				t.Fatal(err)
 			}
 			if report, err := audit.Verify(filepath.Join(dir, "audit"), nil); err != nil || report.Entries != 3 {

@@ -37,7 +37,7 @@ type environmentOutcome struct {
 }
 
 // Environment returns what the agent put last, for the registry to begin with, and false where it never did.
-func (d *Door) Environment() (env pannier.Environment, found bool, err error) {
+func (d *Service) Environment() (env pannier.Environment, found bool, err error) {
 	found, err = d.o.Values.Get(bucketEnvironment, keyAgent, &env)
 	if err != nil || !found {
 		return pannier.Environment{}, false, err
@@ -49,7 +49,7 @@ func (d *Door) Environment() (env pannier.Environment, found bool, err error) {
 // agent, and with the time of now where it has none or one that is still to come. Whether skills are judged by it is decided
 // by the registry's side, which may know of a newer one, and which tells of a change by an event: the file of the
 // environment changes without coming by this door.
-func (d *Door) PutEnvironment(ctx context.Context, actor pannier.Actor, env pannier.Environment) (pannier.Environment, *pannier.Snapshot, error) {
+func (d *Service) PutEnvironment(ctx context.Context, actor pannier.Actor, env pannier.Environment) (pannier.Environment, *pannier.Snapshot, error) {
 	env, err := env.Normalized()
 	if err != nil {
 		return pannier.Environment{}, nil, err
@@ -67,7 +67,7 @@ func (d *Door) PutEnvironment(ctx context.Context, actor pannier.Actor, env pann
 	return env, snapshot, nil
 }
 
-func (d *Door) putEnvironment(env pannier.Environment) (done, error) {
+func (d *Service) putEnvironment(env pannier.Environment) (done, error) {
 	before, found, err := d.Environment()
 	if err != nil {
 		d.o.Logger.Warn("the environment that is kept can not be read; it is replaced", "error", err)

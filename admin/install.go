@@ -14,7 +14,7 @@ import (
 	"pannier/admin/install"
 )
 
-// InstallOptions are what [Door.Install] and its kin need. Without a Store nothing is installed.
+// InstallOptions are what [Service.Install] and its kin need. Without a Store nothing is installed.
 type InstallOptions struct {
 	Store *install.Store
 	// Trust is that of what is installed.
@@ -72,7 +72,7 @@ type installOutcome struct {
 //
 // An upload that was refused stays as it was, so that it can be asked for again with other parameters; only one whose archive
 // is not what it should be is used up.
-func (d *Door) Install(ctx context.Context, actor pannier.Actor, req pannier.InstallRequest, src pannier.InstallSource) (pannier.InstallResult, *pannier.Snapshot, error) {
+func (d *Service) Install(ctx context.Context, actor pannier.Actor, req pannier.InstallRequest, src pannier.InstallSource) (pannier.InstallResult, *pannier.Snapshot, error) {
 	if err := d.installs(); err != nil {
 		return pannier.InstallResult{}, nil, err
 	}
@@ -114,7 +114,7 @@ func installIntentOf(req pannier.InstallRequest) installIntent {
 }
 
 // installs refuses where nothing is installed.
-func (d *Door) installs() error {
+func (d *Service) installs() error {
 	switch {
 	case d.o.Install.Refused != nil:
 		return d.o.Install.Refused
@@ -145,7 +145,7 @@ type change struct {
 }
 
 // installed audits what became of an intent, and tells of it.
-func (d *Door) installed(intent pannier.AuditEntry, c change, failed error) (pannier.InstallResult, *pannier.Snapshot, error) {
+func (d *Service) installed(intent pannier.AuditEntry, c change, failed error) (pannier.InstallResult, *pannier.Snapshot, error) {
 	if intent.Slug == "" {
 		intent.Slug = c.plan.Skill.Slug
 	}
@@ -171,7 +171,7 @@ func outcomeOfInstall(r pannier.InstallResult) installOutcome {
 }
 
 // install stages a skill and, in its turn, puts it in its place.
-func (d *Door) install(ctx context.Context, actor pannier.Actor, req pannier.InstallRequest, src pannier.InstallSource) (change, error) {
+func (d *Service) install(ctx context.Context, actor pannier.Actor, req pannier.InstallRequest, src pannier.InstallSource) (change, error) {
 	a, err := d.open(ctx, actor, src)
 	if err != nil {
 		return change{}, err
@@ -208,7 +208,7 @@ func spoilt(err error) bool {
 }
 
 // stage unpacks an archive beside the skills, or for a dry run outside of the workspace, and reads what is in it.
-func (d *Door) stage(ctx context.Context, req pannier.InstallRequest, a opened, room *stagingRoom) (*install.Staged, archive.Contents, error) {
+func (d *Service) stage(ctx context.Context, req pannier.InstallRequest, a opened, room *stagingRoom) (*install.Staged, archive.Contents, error) {
 	var contents archive.Contents
 	limits := d.o.Install.Archive
 	limits.Reserve = room.reserve
@@ -226,7 +226,7 @@ func (d *Door) stage(ctx context.Context, req pannier.InstallRequest, a opened, 
 // stagingRoom is what one installation has of the bytes that all installations under way may unpack together, which are those of
 // one archive of the largest size.
 type stagingRoom struct {
-	door  *Door
+	door  *Service
 	bytes int64
 }
 
@@ -248,7 +248,7 @@ func (r *stagingRoom) free() { r.door.staged.Add(-r.bytes) }
 
 // commit puts a staged skill in its place. It waits for its turn as long as somebody waits for it; from then on nobody's
 // going away stops it.
-func (d *Door) commit(ctx context.Context, actor pannier.Actor, req pannier.InstallRequest, staged *install.Staged) (change, error) {
+func (d *Service) commit(ctx context.Context, actor pannier.Actor, req pannier.InstallRequest, staged *install.Staged) (change, error) {
 	if err := enter(ctx, d.turn); err != nil {
 		return change{}, err
 	}
@@ -279,7 +279,7 @@ func (d *Door) commit(ctx context.Context, actor pannier.Actor, req pannier.Inst
 }
 
 // show looks at what has changed on disk, and returns it with the snapshot that shows it.
-func (d *Door) show(ctx context.Context, result pannier.InstallResult, origin string) change {
+func (d *Service) show(ctx context.Context, result pannier.InstallResult, origin string) change {
 	c := change{plan: result}
 	c.event = installEvents[result.Status]
 	if c.event == "" {
@@ -305,21 +305,21 @@ var installEvents = map[pannier.InstallStatus]pannier.EventType{
 }
 
 // Uninstall removes a skill that pannier has installed, with what clients have set of it.
-func (d *Door) Uninstall(ctx context.Context, actor pannier.Actor, req pannier.RemoveRequest) (pannier.InstallResult, *pannier.Snapshot, error) {
+func (d *Service) Uninstall(ctx context.Context, actor pannier.Actor, req pannier.RemoveRequest) (pannier.InstallResult, *pannier.Snapshot, error) {
 	return d.remove(ctx, actor, pannier.ActionUninstall, req, func(ctx context.Context) (pannier.InstallResult, error) {
 		return d.o.Install.Store.Uninstall(ctx, req, actor)
 	})
 }
 
 // Rollback brings back the version of a skill that was there before the newest one.
-func (d *Door) Rollback(ctx context.Context, actor pannier.Actor, req pannier.RemoveRequest) (pannier.InstallResult, *pannier.Snapshot, error) {
+func (d *Service) Rollback(ctx context.Context, actor pannier.Actor, req pannier.RemoveRequest) (pannier.InstallResult, *pannier.Snapshot, error) {
 	return d.remove(ctx, actor, pannier.ActionRollback, req, func(ctx context.Context) (pannier.InstallResult, error) {
 		return d.o.Install.Store.Rollback(ctx, req, actor)
 	})
 }
 
 // remove takes one change without files of its own through the door.
-func (d *Door) remove(ctx context.Context, actor pannier.Actor, action string, req pannier.RemoveRequest, act func(context.Context) (pannier.InstallResult, error)) (pannier.InstallResult, *pannier.Snapshot, error) {
+func (d *Service) remove(ctx context.Context, actor pannier.Actor, action string, req pannier.RemoveRequest, act func(context.Context) (pannier.InstallResult, error)) (pannier.InstallResult, *pannier.Snapshot, error) {
 	if err := d.installs(); err != nil {
 		return pannier.InstallResult{}, nil, err
 	}
@@ -353,7 +353,7 @@ func (d *Door) remove(ctx context.Context, actor pannier.Actor, action string, r
 // forgetPolicy removes what clients have set of a skill that was uninstalled, and returns a snapshot that shows it. Where
 // another skill of the slug was shadowed until now, and where no look succeeded, the refusals stay. The skill is gone whether
 // forgetPolicy succeeds or not.
-func (d *Door) forgetPolicy(skill pannier.InstalledSkill, s *pannier.Snapshot) *pannier.Snapshot {
+func (d *Service) forgetPolicy(skill pannier.InstalledSkill, s *pannier.Snapshot) *pannier.Snapshot {
 	if s == nil {
 		return s
 	}
@@ -379,7 +379,7 @@ type opened struct {
 }
 
 // open returns the archive of an installation.
-func (d *Door) open(ctx context.Context, actor pannier.Actor, src pannier.InstallSource) (opened, error) {
+func (d *Service) open(ctx context.Context, actor pannier.Actor, src pannier.InstallSource) (opened, error) {
 	if src.UploadID == "" {
 		return d.spool(ctx, src)
 	}

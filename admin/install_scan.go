@@ -10,7 +10,7 @@ import (
 
 // keepStaged keeps the verdict of a staged skill and what is accepted of it, before the skill is put in its place: it must be
 // neither pending nor blocked when it is served. undo takes the acceptances back. A dry run keeps nothing.
-func (d *Door) keepStaged(actor pannier.Actor, req pannier.InstallRequest, st *install.Staged) (undo func() error, accepted []pannier.Acceptance, err error) {
+func (d *Service) keepStaged(actor pannier.Actor, req pannier.InstallRequest, st *install.Staged) (undo func() error, accepted []pannier.Acceptance, err error) {
 	verdicts, at := d.o.Scans.Verdicts, time.Now().UTC().Round(0)
 	keep := func() error { return nil }
 	if verdicts == nil || req.DryRun || st.Fingerprint.IsZero() {

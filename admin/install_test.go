@@ -311,8 +311,8 @@ func TestInstallationsOfOneSlug(t *testing.T) {
 // TestWhereNothingIsInstalled says why.
 func TestWhereNothingIsInstalled(t *testing.T) {
 	h := newHouse(t, t.TempDir())
-	for code, d := range map[string]*admin.Door{
-		"install.unavailable": h.Door,
+	for code, d := range map[string]*admin.Service{
+		"install.unavailable": h.Service,
 		"install.disabled":    admin.New(admin.Options{Install: admin.InstallOptions{Refused: &pannier.Refusal{Code: "install.disabled", Message: "no", Hint: "ask"}}}),
 	} {
 		_, _, err := d.Install(t.Context(), actor, pannier.InstallRequest{}, body(skillOf("1")))

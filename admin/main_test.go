@@ -57,12 +57,12 @@ func dieIn(mutation, dir string) {
 }
 
 // mutations are one of each kind.
-var mutations = map[string]func(*admin.Door) error{
-	pannier.ActionSetPolicy: func(d *admin.Door) error {
+var mutations = map[string]func(*admin.Service) error{
+	pannier.ActionSetPolicy: func(d *admin.Service) error {
 		_, _, err := d.SetPolicy(context.Background(), actor, pdf, off)
 		return err
 	},
-	pannier.ActionPutEnvironment: func(d *admin.Door) error {
+	pannier.ActionPutEnvironment: func(d *admin.Service) error {
 		_, _, err := d.PutEnvironment(context.Background(), actor, pannier.Environment{OS: "linux", Bins: []string{"git"}})
 		return err
 	},
@@ -78,7 +78,7 @@ var (
 
 // house is what a door leads to: a registry that notes what it is told, and a log and a store that fail when told to.
 type house struct {
-	*admin.Door
+	*admin.Service
 	store    *state.Store
 	log      *audit.Log
 	said     *bytes.Buffer
@@ -119,7 +119,7 @@ func newHouse(t *testing.T, dir string, more ...func(*admin.Options)) *house {
 	for _, add := range more {
 		add(&o)
 	}
-	h.Door = admin.New(o)
+	h.Service = admin.New(o)
 	return h
 }
 

@@ -27,12 +27,12 @@ type policyOutcome struct {
 }
 
 // Policies returns the workspace layer, for the registry to begin with. The map is never changed.
-func (d *Door) Policies() map[pannier.PolicyKey]pannier.PolicyEntry { return d.o.Policy.All() }
+func (d *Service) Policies() map[pannier.PolicyKey]pannier.PolicyEntry { return d.o.Policy.All() }
 
 // SetPolicy changes the workspace layer of a skill, and returns how the skill's policy stands in the snapshot that shows
 // it. The slug of the key may have an owner before it, which does not count; without a kind of root, the workspace is
 // meant. There need not be such a skill: policy may come first.
-func (d *Door) SetPolicy(ctx context.Context, actor pannier.Actor, key pannier.PolicyKey, change pannier.PolicyChange) (pannier.Policy, *pannier.Snapshot, error) {
+func (d *Service) SetPolicy(ctx context.Context, actor pannier.Actor, key pannier.PolicyKey, change pannier.PolicyChange) (pannier.Policy, *pannier.Snapshot, error) {
 	key, err := checkKey(key)
 	if err != nil {
 		return pannier.Policy{}, nil, err
@@ -49,7 +49,7 @@ func (d *Door) SetPolicy(ctx context.Context, actor pannier.Actor, key pannier.P
 	return set, snapshot, nil
 }
 
-func (d *Door) setPolicy(key pannier.PolicyKey, change pannier.PolicyChange) (pannier.Policy, done, error) {
+func (d *Service) setPolicy(key pannier.PolicyKey, change pannier.PolicyChange) (pannier.Policy, done, error) {
 	before, after, err := d.o.Policy.Set(key, d.o.PolicyPath(key), change)
 	if errors.Is(err, policy.ErrFull) {
 		err = &pannier.Refusal{Code: "policy.too_many", Message: err.Error(), Hint: "remove those of skills that are gone: set both switches to null"}
@@ -77,7 +77,7 @@ func policyIn(s *pannier.Snapshot, key pannier.PolicyKey) pannier.Policy {
 
 // BindPolicies gives the entries of an older version, which name no path, the path that a client who set them now would mean,
 // so that no other skill of the slug inherits their grants. It is called once the skills of the workspace are known.
-func (d *Door) BindPolicies(ctx context.Context) error {
+func (d *Service) BindPolicies(ctx context.Context) error {
 	if !d.o.Policy.Unbound() {
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 
 // preflight judges a staged skill where it is to lie. What keeps it from ever being used there refuses it; what it lacks
 // refuses it unless the caller knows that.
-func (d *Door) preflight(req pannier.InstallRequest, skill *pannier.Skill) (*pannier.Entry, error) {
+func (d *Service) preflight(req pannier.InstallRequest, skill *pannier.Skill) (*pannier.Entry, error) {
 	placed := *skill
 	placed.TrustLevel, placed.Managed, placed.Locked = d.o.Install.Trust, true, true
 	before := d.o.Install.Current()

@@ -16,7 +16,7 @@ type promotionDetail struct {
 
 // Promote records a packet that asks for a workflow to become a skill, and tells the platforms. It makes no skill. A platform
 // that does not take the activity is told of in the answer, and keeps nothing from being recorded.
-func (d *Door) Promote(ctx context.Context, actor pannier.Actor, p pannier.Promotion) (pannier.SkillPromotion, error) {
+func (d *Service) Promote(ctx context.Context, actor pannier.Actor, p pannier.Promotion) (pannier.SkillPromotion, error) {
 	recorded := pannier.SkillPromotion{Summary: p.Summary, Digest: pannier.DigestOf(p.Packet), Repetition: p.Repetition, Packet: p.Packet}
 	detail := promotionDetail{Summary: p.Summary, Digest: recorded.Digest}
 	intent, err := d.o.Audit.Append(pannier.AuditEntry{Phase: pannier.AuditIntent, Action: pannier.ActionPromote, Actor: actor, Detail: detail})

@@ -23,7 +23,7 @@ type Verdicts interface {
 	Withdraw(path string) error
 }
 
-// ScanOptions are what a scan leads to. All are needed where [Door.Scan] is called.
+// ScanOptions are what a scan leads to. All are needed where [Service.Scan] is called.
 type ScanOptions struct {
 	Verdicts Verdicts
 	// Fingerprint returns that of a skill directory as it is now. It fails with [pannier.ErrChanged] while the directory
@@ -86,7 +86,7 @@ type heldBy struct {
 // With rules to accept, their blocking findings do not block the skill as long as it has this fingerprint at this path. Where one
 // has none, that is a [*pannier.Refusal], and nothing is kept. Acceptances stay over later scans of the same content until they
 // are withdrawn.
-func (d *Door) Scan(ctx context.Context, actor pannier.Actor, skill *pannier.Skill, req pannier.ScanRequest) (pannier.ScanReport, *pannier.Snapshot, error) {
+func (d *Service) Scan(ctx context.Context, actor pannier.Actor, skill *pannier.Skill, req pannier.ScanRequest) (pannier.ScanReport, *pannier.Snapshot, error) {
 	if err := d.checkAccept(req.Accept); err != nil {
 		return pannier.ScanReport{}, nil, err
 	}
@@ -111,7 +111,7 @@ func (d *Door) Scan(ctx context.Context, actor pannier.Actor, skill *pannier.Ski
 	return report, result.snapshot, nil
 }
 
-func (d *Door) scan(ctx context.Context, actor pannier.Actor, skill *pannier.Skill, req pannier.ScanRequest) (pannier.ScanReport, done, error) {
+func (d *Service) scan(ctx context.Context, actor pannier.Actor, skill *pannier.Skill, req pannier.ScanRequest) (pannier.ScanReport, done, error) {
 	report, through, err := d.examine(ctx, skill)
 	report.Slug, report.Path, report.At, report.Origin = skill.Slug, skill.Path, time.Now().UTC().Round(0), pannier.ScanExplicit
 	blocks := len(report.Blocking()) > 0
@@ -128,7 +128,7 @@ func (d *Door) scan(ctx context.Context, actor pannier.Actor, skill *pannier.Ski
 }
 
 // checkAccept refuses rules that cannot be accepted, before anything is done.
-func (d *Door) checkAccept(req pannier.AcceptRequest) error {
+func (d *Service) checkAccept(req pannier.AcceptRequest) error {
 	return req.Check(func(rule string) bool { return d.o.Scans.IsRule != nil && d.o.Scans.IsRule(rule) })
 }
 
@@ -151,7 +151,7 @@ func scanIntentOf(skill *pannier.Skill, req pannier.ScanRequest) scanIntent {
 // examine finds out what a directory holds, and by which fingerprint. That is one thing only where the fingerprint is the
 // same before and after; where it is not, somebody was writing, and it is looked at again. It also returns whether the scan
 // went through.
-func (d *Door) examine(ctx context.Context, skill *pannier.Skill) (report pannier.ScanReport, through bool, err error) {
+func (d *Service) examine(ctx context.Context, skill *pannier.Skill) (report pannier.ScanReport, through bool, err error) {
 	bounded, cancel := context.WithTimeout(ctx, scanTimeout)
 	defer cancel()
 	for range scanTries {
@@ -187,7 +187,7 @@ func (d *Door) examine(ctx context.Context, skill *pannier.Skill) (report pannie
 }
 
 // keepVerdict keeps what was found, hands it to the registry, and says so. A caller that goes away before its turn gets none.
-func (d *Door) keepVerdict(ctx context.Context, actor pannier.Actor, skill *pannier.Skill, report pannier.ScanReport, req pannier.ScanRequest) (pannier.ScanReport, done, error) {
+func (d *Service) keepVerdict(ctx context.Context, actor pannier.Actor, skill *pannier.Skill, report pannier.ScanReport, req pannier.ScanRequest) (pannier.ScanReport, done, error) {
 	if err := enter(ctx, d.turn); err != nil {
 		return report, done{detail: outcomeOf(skill, report)}, err
 	}
@@ -210,7 +210,7 @@ func (d *Door) keepVerdict(ctx context.Context, actor pannier.Actor, skill *pann
 }
 
 // accept keeps what is accepted of a scan, and adds it to the report.
-func (d *Door) accept(actor pannier.Actor, skill *pannier.Skill, report *pannier.ScanReport, req pannier.ScanRequest) error {
+func (d *Service) accept(actor pannier.Actor, skill *pannier.Skill, report *pannier.ScanReport, req pannier.ScanRequest) error {
 	verdicts := d.o.Scans.Verdicts
 	if req.Withdraw {
 		if err := verdicts.Withdraw(skill.Path); err != nil {
@@ -233,7 +233,7 @@ func (d *Door) accept(actor pannier.Actor, skill *pannier.Skill, report *pannier
 
 // store keeps a verdict by its fingerprint, or holds it where it blocks and has none. What was held before is superseded,
 // but only once there is something in its place.
-func (d *Door) store(skill *pannier.Skill, v pannier.ScanVerdict) error {
+func (d *Service) store(skill *pannier.Skill, v pannier.ScanVerdict) error {
 	if v.Fingerprint.IsZero() && len(v.Blocking()) > 0 {
 		return d.o.Scans.Verdicts.Hold(skill, v)
 	}

@@ -12,7 +12,7 @@ import (
 // not audited, because no client asked for it, and it does not wait for mutations or explicit scans. [pannier.ErrChanged] says
 // that the directory has another fingerprint now; no verdict is kept then. A scan that takes longer than it may is kept with the
 // finding that says so.
-func (d *Door) ScanInBackground(ctx context.Context, skill *pannier.Skill, fingerprint pannier.Digest) error {
+func (d *Service) ScanInBackground(ctx context.Context, skill *pannier.Skill, fingerprint pannier.Digest) error {
 	report, err := d.examineOnce(ctx, skill, fingerprint)
 	if err != nil {
 		return err
@@ -29,7 +29,7 @@ func (d *Door) ScanInBackground(ctx context.Context, skill *pannier.Skill, finge
 }
 
 // examineOnce scans a directory, and fails where it has another fingerprint after that.
-func (d *Door) examineOnce(ctx context.Context, skill *pannier.Skill, fingerprint pannier.Digest) (pannier.ScanReport, error) {
+func (d *Service) examineOnce(ctx context.Context, skill *pannier.Skill, fingerprint pannier.Digest) (pannier.ScanReport, error) {
 	bounded, cancel := context.WithTimeout(ctx, scanTimeout)
 	defer cancel()
 	report, err := d.o.Scans.Scan(bounded, skill)

@@ -21,7 +21,7 @@ import (
 // scanned is a house whose directory is what a test says.
 type scanned struct {
 	*house
-	*admin.Door
+	*admin.Service
 	verdicts *scans.Store
 	prints   func() (pannier.Digest, error)
 	report   func(context.Context) (pannier.ScanReport, error)
@@ -59,7 +59,7 @@ func newScanned(t *testing.T, dir string, more ...func(*admin.Options)) *scanned
 	for _, change := range more {
 		change(&o)
 	}
-	h.Door = admin.New(o)
+	h.Service = admin.New(o)
 	return h
 }
 

@@ -14,7 +14,7 @@ import (
 
 // spool takes a body to disk, because an archive is read where it needs to be, and not from its beginning to its end. The
 // file has no name, so that nothing is left behind however this ends.
-func (d *Door) spool(ctx context.Context, src pannier.InstallSource) (opened, error) {
+func (d *Service) spool(ctx context.Context, src pannier.InstallSource) (opened, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, spoolTimeout, &pannier.Refusal{
 		Code: "install.body_timeout", Message: fmt.Sprintf("the archive has not come in within %s", spoolTimeout),
 		Hint: "send it as an upload, which goes on where it was cut off",

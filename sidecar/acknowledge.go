@@ -9,14 +9,14 @@ import (
 )
 
 // acknowledge ends a condition that lasts until an operator has looked at it.
-func (c *sidecar) acknowledge(condition string) (*pannier.Snapshot, error) {
-	r := c.memory.refusals
+func (c *core) acknowledge(condition string) (*pannier.Snapshot, error) {
+	r := c.state.refusals
 	switch condition {
 	case registry.CodeStateLost:
 		if r.lost.Load() == nil {
 			break
 		}
-		if err := r.checkEnd(c.memory.dir); err != nil {
+		if err := r.checkEnd(c.state.dir); err != nil {
 			return nil, err
 		}
 		if err := r.end(); err != nil {
@@ -29,7 +29,7 @@ func (c *sidecar) acknowledge(condition string) (*pannier.Snapshot, error) {
 		}
 		return c.registry.Current(), nil
 	case codeAuditBroken:
-		if !c.memory.audit.acknowledge() {
+		if !c.state.audit.acknowledge() {
 			break
 		}
 		return c.registry.Current(), nil
@@ -41,8 +41,8 @@ func (c *sidecar) acknowledge(condition string) (*pannier.Snapshot, error) {
 }
 
 // showRefusals hands policy and blocks to the registry once they are known.
-func (c *sidecar) showRefusals() *pannier.Snapshot {
-	set := c.memory.refusals.policies.All()
+func (c *core) showRefusals() *pannier.Snapshot {
+	set := c.state.refusals.policies.All()
 	return c.registry.Update(func(in *registry.Inputs) {
 		in.Policies.Workspace, in.Lost = set, nil
 	})

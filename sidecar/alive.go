@@ -29,7 +29,7 @@ func alive(now, last time.Time, resync time.Duration) error {
 }
 
 // alive says whether a restart would help: the sidecar no longer scans what it watches, or clients find no socket.
-func (c *sidecar) alive() error {
+func (c *core) alive() error {
 	if err := c.socket.Lost(); err != nil {
 		return err
 	}
@@ -37,16 +37,16 @@ func (c *sidecar) alive() error {
 }
 
 // overdue says whether the sidecar still scans what it watches.
-func (c *sidecar) overdue() error {
+func (c *core) overdue() error {
 	var last time.Time
-	if at := c.looked.Load(); at != nil {
+	if at := c.lastScan.Load(); at != nil {
 		last = *at
 	}
 	return alive(time.Now(), last, c.settings.Resync)
 }
 
 // overdueConditions tell in health what /livez tells of.
-func (c *sidecar) overdueConditions() []pannier.Condition {
+func (c *core) overdueConditions() []pannier.Condition {
 	err := c.overdue()
 	if err == nil {
 		return nil
@@ -58,7 +58,7 @@ func (c *sidecar) overdueConditions() []pannier.Condition {
 }
 
 // socketConditions say that clients find no socket of this process.
-func (c *sidecar) socketConditions() []pannier.Condition {
+func (c *core) socketConditions() []pannier.Condition {
 	err := c.socket.Lost()
 	if err == nil {
 		return nil

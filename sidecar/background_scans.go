@@ -88,7 +88,7 @@ func (b *backgroundScans) scanAll(ctx context.Context) time.Duration {
 		waiting := b.prints.waitingScans(b.putOff)
 		b.pending.Store(int64(len(waiting)))
 		if len(waiting) == 0 {
-			b.prints.tell()
+			b.prints.updateRegistry()
 			return scanAgain
 		}
 		for i, w := range waiting {
@@ -113,15 +113,15 @@ func (b *backgroundScans) scanOne(ctx context.Context, w waitingScan, last bool)
 	case ctx.Err() != nil:
 		return false
 	case errors.Is(err, pannier.ErrChanged):
-		b.prints.ask() // it is scanned once its new fingerprint is known
+		b.prints.request() // it is scanned once its new fingerprint is known
 	case err != nil:
 		b.log.Warn("background scan failed", "path", w.skill.Path, "error", err)
 		b.putOff[w.skill.Path] = time.Now().Add(scanAgain)
 	default:
-		b.prints.kept(w.digest)
+		b.prints.verdictKept(w.digest)
 	}
 	if last || b.prints.waiting() {
-		b.prints.tell()
+		b.prints.updateRegistry()
 	}
 	timer := time.NewTimer(restFactor * time.Since(began))
 	defer timer.Stop()

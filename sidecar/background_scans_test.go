@@ -27,7 +27,7 @@ func TestBackgroundScansRest(t *testing.T) {
 		for n := range skills {
 			fixture.WriteIn(t, w, fixture.SkillScript(fmt.Sprintf("s%03d", n), fmt.Sprint("Is number ", n)))
 		}
-		p := newPrinted(t, w, state.Memory())
+		p := newEngineWithFingerprints(t, w, state.Memory())
 		p.lookAt(t, "s000")
 		p.round(t)
 		var mu sync.Mutex
@@ -82,7 +82,7 @@ func TestBackgroundScansRest(t *testing.T) {
 func TestOlderRulesAreScannedAgain(t *testing.T) {
 	w := fixture.NewWorkspace(t)
 	fixture.WriteIn(t, w, fixture.SkillScript("a", "Is one.")+fixture.SkillScript("b", "Is two.")+fixture.SkillScript("c", "Is three."))
-	p := newPrinted(t, w, state.Memory())
+	p := newEngineWithFingerprints(t, w, state.Memory())
 	p.lookAt(t, "a")
 	p.round(t)
 	for _, v := range []struct {

@@ -26,8 +26,8 @@ func newCensus(l *loader.Loader) *census {
 	return &census{loader: l, due: make(chan struct{}, 1)}
 }
 
-// ask makes a count due after a look, where the look changed something or the last count is old.
-func (c *census) ask(changed bool) {
+// request makes a count due after a look, where the look changed something or the last count is old.
+func (c *census) request(changed bool) {
 	if !changed && time.Since(c.asked) < censusEvery {
 		return
 	}
@@ -51,7 +51,7 @@ func (c *census) run(ctx context.Context) {
 			return // ctx is done
 		}
 		c.found.Store(&problems)
-		giveBack() // a count is the last thing that follows upon a change
+		releaseMemory() // a count is the last thing that follows upon a change
 	}
 }
 

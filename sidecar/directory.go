@@ -38,8 +38,8 @@ type DirectoryOptions struct {
 func ReadDirectory(ctx context.Context, o DirectoryOptions) (*Directory, error) {
 	ro := registry.Options{FirstVersion: uint64(time.Now().UnixMilli())}
 	ro.Inputs.Policies.Workspace = o.Policies
-	h := newHouse(o.Settings, o.Environ, ro)
-	s, err := h.lookInside(ctx)
+	h := newEngine(o.Settings, o.Environ, ro)
+	s, err := h.scanAllWithContents(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -48,7 +48,7 @@ func ReadDirectory(ctx context.Context, o DirectoryOptions) (*Directory, error) 
 		return nil, err
 	}
 	ho := h.handlerOptions(hclog.NewNullLogger())
-	ho.Rescan = func(ctx context.Context, _ bool) (*pannier.Snapshot, error) { return h.lookInside(ctx) }
+	ho.Rescan = func(ctx context.Context, _ bool) (*pannier.Snapshot, error) { return h.scanAllWithContents(ctx) }
 	ho.Snapshot = func() *pannier.Snapshot { return withProblems(h.registry.Current(), unreached) }
 	ho.Health = noHealth
 	if ho.Emit = o.Emit; o.Emit != nil {
@@ -75,14 +75,14 @@ func withProblems(s *pannier.Snapshot, more []pannier.Problem) *pannier.Snapshot
 // called, as a sidecar does, so that changes are audited and no sidecar starts meanwhile.
 func ChangeDirectory(ctx context.Context, s config.Settings, environ []string, log hclog.Logger) (h *api.Handler, end func(), err error) {
 	reg := prometheus.NewRegistry()
-	mem, err := openMemory(s, reg, log)
+	mem, err := openStateDir(s, reg, log)
 	if err != nil {
 		return nil, nil, err
 	}
-	c := &sidecar{house: newHouse(s, environ, mem.registryOptions()), log: log, memory: mem, platforms: &publishers{}}
+	c := &core{engine: newEngine(s, environ, mem.registryOptions()), log: log, state: mem, platforms: &publishers{}}
 	c.events = mem.newEventLog(s.WorkspaceID, c.registry.Current)
-	look := func(ctx context.Context, _ ...string) (*pannier.Snapshot, error) { return c.lookAtAll(ctx) }
-	err = c.openDoor(ctx, reg, look)
+	look := func(ctx context.Context, _ ...string) (*pannier.Snapshot, error) { return c.scanAll(ctx) }
+	err = c.openAdmin(ctx, reg, look)
 	if err == nil {
 		_, err = look(ctx)
 	}

@@ -50,9 +50,9 @@ func logValue(value json.RawMessage) any {
 }
 
 // eventSource is what the event stream of the socket comes from.
-func (c *sidecar) eventSource() *api.EventSource {
+func (c *core) eventSource() *api.EventSource {
 	return &api.EventSource{
-		Follow:      func(after uint64) api.EventReader { return c.memory.journal.Follow(after) },
+		Follow:      func(after uint64) api.EventReader { return c.state.journal.Follow(after) },
 		Last:        c.events.last,
 		Whole:       func(s *pannier.Snapshot) pannier.CatalogUpdated { return registry.Diff(nil, s, c.rules) },
 		WorkspaceID: c.settings.WorkspaceID,

@@ -157,8 +157,8 @@ func (f *fingerprints) summary(s *pannier.Skill) *pannier.ScanSummary {
 	return nil
 }
 
-// trouble says why a skill has no fingerprint; empty where it has one or may get one.
-func (f *fingerprints) trouble(s *pannier.Skill) string {
+// failure says why a skill has no fingerprint; empty where it has one or may get one.
+func (f *fingerprints) failure(s *pannier.Skill) string {
 	if p := f.shown.Load().byPath[s.Path]; p.of == s.Sum {
 		return p.trouble
 	}
@@ -174,8 +174,8 @@ func (f *fingerprints) mayHaveResources(s *pannier.Skill) bool {
 // generation is another number whenever of has other answers.
 func (f *fingerprints) generation() uint64 { return f.shown.Load().generation }
 
-// ask has all skills gone through after a look that may have changed something.
-func (f *fingerprints) ask() { ring(f.due) }
+// request has all skills gone through after a look that may have changed something.
+func (f *fingerprints) request() { signal(f.due) }
 
 // run goes through all skills whenever it is asked to, and now and then besides, until ctx is done.
 func (f *fingerprints) run(ctx context.Context) {
@@ -191,19 +191,19 @@ func (f *fingerprints) run(ctx context.Context) {
 		case <-f.due:
 		case <-next.C:
 		}
-		next.Reset(f.goThrough(ctx, pace.wait))
-		giveBack()
+		next.Reset(f.computeAll(ctx, pace.wait))
+		releaseMemory()
 	}
 }
 
-// goThrough computes the fingerprints of the newest snapshot, and returns when to do it again. Where there is news before it
+// computeAll computes the fingerprints of the newest snapshot, and returns when to do it again. Where there is news before it
 // is through, that is at once: the next round begins with what is new, then comes what waits longest, so that each has its
 // turn however much changes.
-func (f *fingerprints) goThrough(ctx context.Context, pace func(context.Context, int64) error) (next time.Duration) {
+func (f *fingerprints) computeAll(ctx context.Context, pace func(context.Context, int64) error) (next time.Duration) {
 	next = fingerprintEvery
 	skills := f.plan()
 	if f.waiting() {
-		f.tell()
+		f.updateRegistry()
 	}
 	for _, s := range skills {
 		bounded, cancel := context.WithTimeout(ctx, fingerprintTimeout)
@@ -216,7 +216,7 @@ func (f *fingerprints) goThrough(ctx context.Context, pace func(context.Context,
 			next = fingerprintAgain
 		}
 		if f.waiting() {
-			f.tell()
+			f.updateRegistry()
 		}
 		select {
 		case <-f.due:
@@ -224,10 +224,10 @@ func (f *fingerprints) goThrough(ctx context.Context, pace func(context.Context,
 		default:
 		}
 	}
-	if f.tell(); f.registry.Current() != nil {
+	if f.updateRegistry(); f.registry.Current() != nil {
 		f.endFirstRead()
 	}
-	giveBack() // the first time all files are read
+	releaseMemory() // the first time all files are read
 	return next
 }
 
@@ -259,10 +259,10 @@ func (f *fingerprints) plan() []*pannier.Skill {
 	if snapshot == nil {
 		return nil
 	}
-	f.seeLocked(snapshot)
+	f.syncLocked(snapshot)
 	there := map[string]*directory{}
 	var skills []*pannier.Skill
-	turn, hinted := map[string]uint64{}, f.hints.take()
+	turn, hinted := map[string]uint64{}, f.hints.drain()
 	for i := range snapshot.Entries {
 		s := snapshot.Entries[i].Skill
 		if snapshot.Entries[i].State == pannier.StateShadowed {
@@ -288,9 +288,9 @@ func (f *fingerprints) plan() []*pannier.Skill {
 // showTimeout bounds how long an installation waits for fingerprints. What takes longer is shown later.
 const showTimeout = time.Second
 
-// show computes the fingerprints of the skills in directories that pannier itself has changed, so that whoever is told of the
+// waitFor computes the fingerprints of the skills in directories that pannier itself has changed, so that whoever is told of the
 // change is shown them with it, and returns a snapshot that does.
-func (f *fingerprints) show(ctx context.Context, snapshot *pannier.Snapshot, dirs []string) *pannier.Snapshot {
+func (f *fingerprints) waitFor(ctx context.Context, snapshot *pannier.Snapshot, dirs []string) *pannier.Snapshot {
 	ctx, cancel := context.WithTimeout(ctx, showTimeout)
 	defer cancel()
 	for i := range snapshot.Entries {
@@ -302,7 +302,7 @@ func (f *fingerprints) show(ctx context.Context, snapshot *pannier.Snapshot, dir
 			f.compute(ctx, e.Skill, nil) // where that fails, the next round says so
 		}
 	}
-	return f.tell()
+	return f.updateRegistry()
 }
 
 // now computes the fingerprint of a skill for somebody who waits for it.
@@ -314,9 +314,9 @@ func (f *fingerprints) now(ctx context.Context, s *pannier.Skill) (pannier.Diges
 func (f *fingerprints) compute(ctx context.Context, s *pannier.Skill, pace func(context.Context, int64) error) (pannier.Digest, error) {
 	ticket := f.tickets.Add(1)
 	p, err := f.read(ctx, s, pace)
-	f.learn(s, ticket, p, err)
+	f.record(s, ticket, p, err)
 	if err == nil {
-		f.lookInto(ctx, s, p)
+		f.readContents(ctx, s, p)
 	}
 	return p.Digest, err
 }
@@ -336,8 +336,8 @@ func (f *fingerprints) read(ctx context.Context, s *pannier.Skill, pace func(con
 	return fingerprint.Of(ctx, found.Root, found.Rel, o)
 }
 
-// learn keeps what was computed, unless what was begun later is known already.
-func (f *fingerprints) learn(s *pannier.Skill, ticket uint64, p fingerprint.Print, err error) {
+// record keeps what was computed, unless what was begun later is known already.
+func (f *fingerprints) record(s *pannier.Skill, ticket uint64, p fingerprint.Print, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	d := f.directories[s.Path]
@@ -362,11 +362,11 @@ func (f *fingerprints) learn(s *pannier.Skill, ticket uint64, p fingerprint.Prin
 		f.deepenLocked(s, d, p.Dirs)
 	}
 	f.clearLocked(s.Path, d)
-	f.complainLocked(s, d, err)
+	f.logFailureLocked(s, d, err)
 }
 
-// complainLocked logs why there is no fingerprint, once. That a skill changes is no trouble.
-func (f *fingerprints) complainLocked(s *pannier.Skill, d *directory, err error) {
+// logFailureLocked logs why there is no fingerprint, once. That a skill changes is no trouble.
+func (f *fingerprints) logFailureLocked(s *pannier.Skill, d *directory, err error) {
 	trouble := ""
 	if err != nil && !errors.Is(err, pannier.ErrChanged) {
 		trouble = err.Error()

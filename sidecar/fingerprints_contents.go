@@ -9,9 +9,9 @@ import (
 	"pannier/loader/fingerprint"
 )
 
-// lookInto looks for tools, and for words to describe a skill that has none, in the files of a skill. It does so once for each
+// readContents looks for tools, and for words to describe a skill that has none, in the files of a skill. It does so once for each
 // fingerprint, and only where there are such files or such a lack.
-func (f *fingerprints) lookInto(ctx context.Context, s *pannier.Skill, p fingerprint.Print) {
+func (f *fingerprints) readContents(ctx context.Context, s *pannier.Skill, p fingerprint.Print) {
 	f.mu.Lock()
 	d := f.directories[s.Path]
 	known := f.contents == nil || d == nil || d.digest != p.Digest || d.foundIn == p.Digest

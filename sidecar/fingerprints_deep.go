@@ -30,8 +30,8 @@ func (h *hints) add(dirs []string) {
 	h.dirs = append(h.dirs, dirs...)
 }
 
-// take returns the directories and forgets them.
-func (h *hints) take() []string {
+// drain returns the directories and forgets them.
+func (h *hints) drain() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	dirs := h.dirs
@@ -81,7 +81,7 @@ func (f *fingerprints) showDeepLocked() {
 	deep = deep[:min(len(deep), f.rules.MaxDirs)]
 	slices.Sort(deep)
 	f.deep.Store(&deep)
-	ring(f.deeper)
+	signal(f.deeper)
 }
 
 // deepDirs returns the directories inside of skills that want watching. The list is never changed.

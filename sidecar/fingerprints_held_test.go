@@ -13,7 +13,7 @@ func TestWhatIsHeldBlocks(t *testing.T) {
 	w, store := fixture.NewWorkspace(t), state.Memory()
 	big := "truncate -s 3G skills/tool/model.bin;"
 	fixture.WriteIn(t, w, fixture.SkillScript("tool", "Has a program.")+fixture.SkillScript("other", "Has none.")+big)
-	p := newPrinted(t, w, store)
+	p := newEngineWithFingerprints(t, w, store)
 	e := p.lookAt(t, "tool")
 	v := pannier.ScanVerdict{Decision: pannier.ScanBlock, Findings: []pannier.Finding{{Rule: "scan.test", Blocking: true}}}
 	if err := p.verdicts.Hold(e.Skill, v); err != nil {
@@ -39,7 +39,7 @@ func TestWhatIsHeldBlocks(t *testing.T) {
 		} {
 			fixture.WriteIn(t, w, tt.script)
 			if restart {
-				p = newPrinted(t, w, store)
+				p = newEngineWithFingerprints(t, w, store)
 			}
 			first := p.lookAt(t, "tool").State
 			p.round(t)
@@ -52,7 +52,7 @@ func TestWhatIsHeldBlocks(t *testing.T) {
 	// A workspace that is gone for a while takes nothing away, a skill that is gone does.
 	look := func() {
 		t.Helper()
-		if _, _, err := p.look(t.Context(), pannier.Batch{Full: true}); err != nil {
+		if _, _, err := p.reload(t.Context(), pannier.Batch{Full: true}); err != nil {
 			t.Fatal(err)
 		}
 		p.round(t)

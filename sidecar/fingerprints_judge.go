@@ -61,7 +61,7 @@ func splitAccepted(rules []string, accepted []pannier.Acceptance) (blocking, tak
 func (f *fingerprints) clearLocked(path string, d *directory) {
 	_, scanned := f.verdicts.Summary(d.digest)
 	if !scanned && !d.digest.IsZero() {
-		ring(f.unscanned)
+		signal(f.unscanned)
 	}
 	if !f.policy.enforce {
 		return
@@ -72,14 +72,14 @@ func (f *fingerprints) clearLocked(path string, d *directory) {
 	f.uncleared = f.uncleared || scanned && !cleared
 }
 
-// kept takes in that a background scan kept a verdict. It is shown with the next call of tell.
-func (f *fingerprints) kept(digest pannier.Digest) {
+// verdictKept takes in that a background scan kept a verdict. It is shown with the next call of tell.
+func (f *fingerprints) verdictKept(digest pannier.Digest) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.keptLocked(digest)
+	f.verdictKeptLocked(digest)
 }
 
-func (f *fingerprints) keptLocked(digest pannier.Digest) {
+func (f *fingerprints) verdictKeptLocked(digest pannier.Digest) {
 	for path, d := range f.directories {
 		if d.digest == digest {
 			f.judgeLocked(path, digest)
@@ -101,15 +101,15 @@ func (f *fingerprints) apply(s *pannier.Skill, digest pannier.Digest) *pannier.S
 		delete(f.blocked, s.Path)
 	}
 	if f.unshown = true; !digest.IsZero() {
-		f.keptLocked(digest)
+		f.verdictKeptLocked(digest)
 	}
 	f.mu.Unlock()
-	return f.tell()
+	return f.updateRegistry()
 }
 
-// seeLocked takes in which skills a snapshot has, since what is held counts for those that it was found in. What is held of
+// syncLocked takes in which skills a snapshot has, since what is held counts for those that it was found in. What is held of
 // one that was there and is gone is forgotten, unless its root is gone with it: that comes back.
-func (f *fingerprints) seeLocked(s *pannier.Snapshot) {
+func (f *fingerprints) syncLocked(s *pannier.Snapshot) {
 	before := f.texts
 	f.texts = make(map[string]text, len(s.Entries))
 	for i := range s.Entries {
@@ -144,9 +144,9 @@ func (f *fingerprints) found(s *pannier.Skill) (v pannier.ScanVerdict, found boo
 	return v.Accept(f.verdicts.Accepted(s.Path, digest)), found, err
 }
 
-// tell hands what is new to the registry and to those who ask for fingerprints, and returns a snapshot that shows it. The
+// updateRegistry hands what is new to the registry and to those who ask for fingerprints, and returns a snapshot that shows it. The
 // lock is held throughout, so that nothing older overtakes. What is blocked counts before it is kept.
-func (f *fingerprints) tell() *pannier.Snapshot {
+func (f *fingerprints) updateRegistry() *pannier.Snapshot {
 	s, judged := f.update()
 	if judged {
 		f.keepBlocked()

@@ -24,14 +24,14 @@ import (
 	"pannier/registry"
 )
 
-// printed is a house with fingerprints and without a sidecar around them.
-type printed struct {
-	*house
+// engineWithFingerprints is a house with fingerprints and without a sidecar around them.
+type engineWithFingerprints struct {
+	*engine
 	*fingerprints
 	dir string
 }
 
-func newPrinted(t *testing.T, dir string, store *state.Store) *printed {
+func newEngineWithFingerprints(t *testing.T, dir string, store *state.Store) *engineWithFingerprints {
 	t.Helper()
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	config.AddFlags(flags)
@@ -43,12 +43,12 @@ func newPrinted(t *testing.T, dir string, store *state.Store) *printed {
 		t.Fatal(err)
 	}
 	settings.DeleteGrace = 0 // what is gone is gone
-	h := newHouse(settings, nil, registry.Options{})
+	h := newEngine(settings, nil, registry.Options{})
 	verdicts, err := scans.Open(store, blocksOf(store))
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &printed{house: h, fingerprints: newFingerprints(h.rules, h.registry, verdicts, newScanPolicy(settings), hclog.NewNullLogger()), dir: dir}
+	p := &engineWithFingerprints{engine: h, fingerprints: newFingerprints(h.rules, h.registry, verdicts, newScanPolicy(settings), hclog.NewNullLogger()), dir: dir}
 	blocked, _ := p.blockedBy()
 	h.registry.Prepare(func(in *registry.Inputs) { in.Scans = blocked })
 	return p
@@ -63,9 +63,9 @@ func blocksOf(store *state.Store) *policyfile.File {
 }
 
 // lookAt looks at everything and returns the skill at skills/slug.
-func (p *printed) lookAt(t *testing.T, slug string) pannier.Entry {
+func (p *engineWithFingerprints) lookAt(t *testing.T, slug string) pannier.Entry {
 	t.Helper()
-	s, _, err := p.look(t.Context(), pannier.Batch{Full: true, Trigger: pannier.TriggerManual})
+	s, _, err := p.reload(t.Context(), pannier.Batch{Full: true, Trigger: pannier.TriggerManual})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,13 +77,13 @@ func (p *printed) lookAt(t *testing.T, slug string) pannier.Entry {
 }
 
 // round goes through all skills once.
-func (p *printed) round(t *testing.T) time.Duration {
+func (p *engineWithFingerprints) round(t *testing.T) time.Duration {
 	t.Helper()
-	return p.goThrough(t.Context(), nil)
+	return p.computeAll(t.Context(), nil)
 }
 
 // block keeps a verdict that blocks what a skill is now.
-func (p *printed) block(t *testing.T, e pannier.Entry) {
+func (p *engineWithFingerprints) block(t *testing.T, e pannier.Entry) {
 	t.Helper()
 	digest, err := p.now(t.Context(), e.Skill)
 	if err != nil {
@@ -101,7 +101,7 @@ func (p *printed) block(t *testing.T, e pannier.Entry) {
 func TestWhatBlockedIsPresumed(t *testing.T) {
 	w, store := fixture.NewWorkspace(t), state.Memory()
 	fixture.WriteIn(t, w, fixture.SkillScript("tool", "Has a program.")+fixture.SkillScript("other", "Has none."))
-	p := newPrinted(t, w, store)
+	p := newEngineWithFingerprints(t, w, store)
 	p.block(t, p.lookAt(t, "tool"))
 
 	for _, tt := range []struct {
@@ -115,7 +115,7 @@ func TestWhatBlockedIsPresumed(t *testing.T) {
 		{"what it was", "rm skills/tool/x", pannier.StateIneligible},
 	} {
 		fixture.WriteIn(t, w, tt.script)
-		p = newPrinted(t, w, store) // a restart
+		p = newEngineWithFingerprints(t, w, store) // a restart
 		first := p.lookAt(t, "tool").State
 		p.round(t)
 		if got := p.lookAt(t, "tool"); got.State != tt.read || p.lookAt(t, "other").State != pannier.StateEligible {
@@ -127,7 +127,7 @@ func TestWhatBlockedIsPresumed(t *testing.T) {
 func TestFingerprintIsThatOfTheSnapshot(t *testing.T) {
 	w := fixture.NewWorkspace(t)
 	fixture.WriteIn(t, w, fixture.SkillScript("pdf", "Reads it.")+"mkdir -p skills/a; cp -r skills/pdf skills/a/pdf")
-	p := newPrinted(t, w, state.Memory())
+	p := newEngineWithFingerprints(t, w, state.Memory())
 	e := p.lookAt(t, "pdf")
 	if got := p.of(e.Skill); !got.IsZero() {
 		t.Errorf("before anybody has read it: %s", got)
@@ -151,7 +151,7 @@ func TestFingerprintIsThatOfTheSnapshot(t *testing.T) {
 		t.Error("the skill that changed has no fingerprint")
 	}
 	fixture.WriteIn(t, w, "rm -r skills/pdf skills/a/pdf")
-	if _, _, err := p.look(t.Context(), pannier.Batch{Full: true}); err != nil {
+	if _, _, err := p.reload(t.Context(), pannier.Batch{Full: true}); err != nil {
 		t.Fatal(err)
 	}
 	if p.round(t); !p.of(e.Skill).IsZero() || len(p.directories) != 0 {
@@ -165,11 +165,11 @@ func TestNewsComesFirst(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		fixture.WriteIn(t, w, fixture.SkillScript(name, "Is one."))
 	}
-	p := newPrinted(t, w, state.Memory())
+	p := newEngineWithFingerprints(t, w, state.Memory())
 	p.lookAt(t, "a")
 	var read []string
 	round := func() {
-		p.ask()
+		p.request()
 		before := p.tickets.Load()
 		if next := p.round(t); next != 0 {
 			t.Errorf("the next round comes after %s", next)
@@ -196,7 +196,7 @@ func TestNewsComesFirst(t *testing.T) {
 func TestOlderDoesNotOvertake(t *testing.T) {
 	w := fixture.NewWorkspace(t)
 	fixture.WriteIn(t, w, fixture.SkillScript("pdf", "Reads it."))
-	p := newPrinted(t, w, state.Memory())
+	p := newEngineWithFingerprints(t, w, state.Memory())
 	e := p.lookAt(t, "pdf")
 	older := p.tickets.Add(1)
 	print, err := p.read(t.Context(), e.Skill, nil)
@@ -208,8 +208,8 @@ func TestOlderDoesNotOvertake(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.learn(e.Skill, older, print, nil)
-	if p.tell(); p.of(e.Skill) != newer || print.Digest == newer {
+	p.record(e.Skill, older, print, nil)
+	if p.updateRegistry(); p.of(e.Skill) != newer || print.Digest == newer {
 		t.Errorf("shown %s, want %s", p.of(e.Skill), newer)
 	}
 	// Whoever does not wait for it takes nothing away.
@@ -218,7 +218,7 @@ func TestOlderDoesNotOvertake(t *testing.T) {
 	if _, err := p.now(gone, e.Skill); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
-	if p.tell(); p.of(e.Skill) != newer {
+	if p.updateRegistry(); p.of(e.Skill) != newer {
 		t.Errorf("shown %s, want %s", p.of(e.Skill), newer)
 	}
 }
@@ -227,7 +227,7 @@ func TestOlderDoesNotOvertake(t *testing.T) {
 func TestFingerprintsAtATime(t *testing.T) {
 	w := fixture.NewWorkspace(t)
 	fixture.WriteIn(t, w, fixture.SkillScript("a", "Is one.")+fixture.SkillScript("b", "Is two."))
-	p := newPrinted(t, w, state.Memory())
+	p := newEngineWithFingerprints(t, w, state.Memory())
 	e := p.lookAt(t, "a")
 	p.block(t, e)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -243,7 +243,7 @@ func TestFingerprintsAtATime(t *testing.T) {
 				if digest, err := p.now(t.Context(), e.Skill); err != nil || p.apply(e.Skill, digest) == nil {
 					t.Error(err)
 				}
-				p.ask()
+				p.request()
 				p.of(e.Skill)
 				p.generation()
 			}
@@ -251,13 +251,13 @@ func TestFingerprintsAtATime(t *testing.T) {
 	}
 	all.Go(func() {
 		for range 20 {
-			if _, _, err := p.look(t.Context(), pannier.Batch{Full: true}); err != nil {
+			if _, _, err := p.reload(t.Context(), pannier.Batch{Full: true}); err != nil {
 				t.Error(err)
 			}
 		}
 	})
 	fixture.Eventually(t, "the other skill is read", func() error {
-		if p.of(p.house.registry.Current().Entries[1].Skill).IsZero() {
+		if p.of(p.engine.registry.Current().Entries[1].Skill).IsZero() {
 			return errors.New("not yet")
 		}
 		return nil

@@ -45,13 +45,13 @@ func countStates(s *pannier.Snapshot) map[pannier.State]int {
 }
 
 // health tells what is wrong with the sidecar and the workspace.
-func (c *sidecar) health() pannier.Health {
+func (c *core) health() pannier.Health {
 	s := c.registry.Current()
 	h := newHealth(c.settings, c.build, s)
 	h.Watch = c.watcher.Health()
 	var made card.Card
 	if s != nil {
-		if made, _ = c.cards.of(s); made.Problem != nil { // none without a card
+		if made, _ = c.cards.get(s); made.Problem != nil { // none without a card
 			h.Conditions = append(h.Conditions, problemCondition(*made.Problem))
 		}
 		h.Conditions = append(h.Conditions, snapshotConditions(s)...)
@@ -67,7 +67,7 @@ func (c *sidecar) health() pannier.Health {
 	for _, p := range slices.Concat(c.restartNeeded(), c.census.problems()) {
 		h.Conditions = append(h.Conditions, problemCondition(p))
 	}
-	h.Conditions = append(h.Conditions, c.memory.conditions()...)
+	h.Conditions = append(h.Conditions, c.state.conditions()...)
 	h.Conditions = append(h.Conditions, c.spoolConditions()...)
 	h.Conditions = append(h.Conditions, c.installed.Unsettled()...)
 	h.Conditions = append(h.Conditions, capacityConditions(api.CapacityNow())...)
@@ -86,7 +86,7 @@ func (c *sidecar) health() pannier.Health {
 
 // watchConditions are the reasons why changes are noticed by something else than the kernel. That a network mount is
 // polled is as it should be, and leaves the status alone.
-func (c *sidecar) watchConditions(watch pannier.WatchHealth) []pannier.Condition {
+func (c *core) watchConditions(watch pannier.WatchHealth) []pannier.Condition {
 	var conditions []pannier.Condition
 	for _, r := range watch.Reasons {
 		code := "watch_degraded"

@@ -14,13 +14,13 @@ var alerted = []string{
 
 // healthMetrics tell health to Prometheus: what is wrong by its own judgement, at the moment that it is asked.
 type healthMetrics struct {
-	front      *front
+	front      *startupHandler
 	ready      *prometheus.Desc
 	status     *prometheus.Desc
 	conditions *prometheus.Desc
 }
 
-func newHealthMetrics(f *front) *healthMetrics {
+func newHealthMetrics(f *startupHandler) *healthMetrics {
 	return &healthMetrics{
 		front:      f,
 		ready:      prometheus.NewDesc("pannier_ready", "1 once the first look at the workspace is served.", nil, nil),

@@ -37,7 +37,7 @@ const spoolHint = "make what lies there a directory that this user can read and 
 
 // openInstalls opens what moves skills, and repairs what a process before left half done. look returns a snapshot of a look
 // that began after the call, at directories that pannier has changed.
-func (c *sidecar) openInstalls(ctx context.Context, reg prometheus.Registerer, look func(context.Context, ...string) (*pannier.Snapshot, error)) (admin.InstallOptions, error) {
+func (c *core) openInstalls(ctx context.Context, reg prometheus.Registerer, look func(context.Context, ...string) (*pannier.Snapshot, error)) (admin.InstallOptions, error) {
 	s := c.settings.Install
 	o := admin.InstallOptions{
 		Archive:       archive.Limits{MaxUncompressed: s.MaxUncompressedBytes, MaxFile: s.MaxFileBytes, MaxEntries: s.MaxEntries},
@@ -45,7 +45,7 @@ func (c *sidecar) openInstalls(ctx context.Context, reg prometheus.Registerer, l
 		Preflight: c.registry.Preflight, Look: look,
 	}
 	scratch, err := c.scratch()
-	c.spoolFailed = err
+	c.spoolErr = err
 	// Repaired even where nothing may be installed any more: what is half done is so all the same.
 	if o.Store, err = install.Open(ctx, install.Options{
 		Rules: c.rules, Trust: c.settings.InstallTrust, Scan: c.scanOptions(pannier.SourceWorkspace), Scratch: scratch, Logger: c.log,
@@ -54,25 +54,25 @@ func (c *sidecar) openInstalls(ctx context.Context, reg prometheus.Registerer, l
 	}
 	c.installed = o.Store
 	if o.Refused = c.installsRefused(); o.Refused == nil {
-		o.Spool = filepath.Join(c.memory.dir, uploadsDir)
-		if c.uploads, c.spoolFailed = c.openUploads(reg, o.Spool, s); c.spoolFailed == nil {
+		o.Spool = filepath.Join(c.state.dir, uploadsDir)
+		if c.uploads, c.spoolErr = c.openUploads(reg, o.Spool, s); c.spoolErr == nil {
 			o.Take = c.uploads.Take
 		}
 		o.Refused = c.installsRefused()
 	}
-	if c.spoolFailed != nil {
-		c.log.Error("nothing can be installed", "error", c.spoolFailed)
+	if c.spoolErr != nil {
+		c.log.Error("nothing can be installed", "error", c.spoolErr)
 	}
 	return o, nil
 }
 
 // scratch returns the empty directory that dry runs are rehearsed in, empty where there is no state directory: nothing is
 // installed there.
-func (c *sidecar) scratch() (string, error) {
-	if c.memory.dir == "" {
+func (c *core) scratch() (string, error) {
+	if c.state.dir == "" {
 		return "", nil
 	}
-	dir := filepath.Join(c.memory.dir, rehearsalsDir)
+	dir := filepath.Join(c.state.dir, rehearsalsDir)
 	if err := errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700)); err != nil {
 		return "", fmt.Errorf("make room for dry runs: %w", err)
 	}
@@ -80,36 +80,36 @@ func (c *sidecar) scratch() (string, error) {
 }
 
 // installsRefused says why nothing is installed here.
-func (c *sidecar) installsRefused() *pannier.Refusal {
+func (c *core) installsRefused() *pannier.Refusal {
 	switch {
 	case !c.settings.Install.Enabled:
 		return &pannier.Refusal{Code: "install.disabled", Message: "the settings let nobody install", Hint: "set install.enabled to true, and restart"}
-	case c.memory.dir == "":
+	case c.state.dir == "":
 		return &pannier.Refusal{Code: "install.unavailable", Message: "the state is kept in memory, so that an installation could not be audited for good", Hint: "give the sidecar a state directory with --state-dir"}
-	case c.spoolFailed != nil:
-		return &pannier.Refusal{Code: "install.unavailable", Message: "there is no room for what comes in: " + c.spoolFailed.Error(), Hint: spoolHint}
+	case c.spoolErr != nil:
+		return &pannier.Refusal{Code: "install.unavailable", Message: "there is no room for what comes in: " + c.spoolErr.Error(), Hint: spoolHint}
 	}
 	return nil
 }
 
 // spoolConditions tell why nothing can be installed. Skills are served all the same.
-func (c *sidecar) spoolConditions() []pannier.Condition {
-	if c.spoolFailed == nil {
+func (c *core) spoolConditions() []pannier.Condition {
+	if c.spoolErr == nil {
 		return nil
 	}
 	return []pannier.Condition{{
 		Code: "installs_unavailable", Severity: pannier.SeverityWarning, Subject: "state",
-		Message: "nothing can be installed: " + c.spoolFailed.Error(), Hint: spoolHint,
+		Message: "nothing can be installed: " + c.spoolErr.Error(), Hint: spoolHint,
 	}}
 }
 
 // openUploads returns no store where it fails.
-func (c *sidecar) openUploads(reg prometheus.Registerer, dir string, s config.Install) (*upload.Store, error) {
+func (c *core) openUploads(reg prometheus.Registerer, dir string, s config.Install) (*upload.Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make room for uploads: %w", err)
 	}
 	return upload.Open(upload.Options{
-		Dir: dir, Values: c.memory.store, Logger: c.log, Registerer: reg,
+		Dir: dir, Values: c.state.store, Logger: c.log, Registerer: reg,
 		Limits: pannier.UploadLimits{
 			RecommendedChunk: min(recommendedChunk, s.MaxCompressedBytes), MaxChunk: min(maxChunk, s.MaxCompressedBytes),
 			MaxCompressed: s.MaxCompressedBytes, MaxUnpacked: s.MaxUncompressedBytes,
@@ -118,17 +118,17 @@ func (c *sidecar) openUploads(reg prometheus.Registerer, dir string, s config.In
 	})
 }
 
-// lookAt has the watcher look at directories that pannier itself has changed, and waits for what follows.
-func (c *sidecar) lookAt(ctx context.Context, dirs ...string) (*pannier.Snapshot, error) {
+// scanDirs has the watcher look at directories that pannier itself has changed, and waits for what follows.
+func (c *core) scanDirs(ctx context.Context, dirs ...string) (*pannier.Snapshot, error) {
 	snapshot, err := c.registry.Wait(ctx, c.watcher.Look(dirs...))
 	if err != nil {
 		return nil, err
 	}
-	return c.prints.show(ctx, snapshot, dirs), nil
+	return c.fingerprints.waitFor(ctx, snapshot, dirs), nil
 }
 
 // expireUploads removes the uploads that nobody goes on with, until ctx is done.
-func (c *sidecar) expireUploads(ctx context.Context) error {
+func (c *core) expireUploads(ctx context.Context) error {
 	if c.uploads == nil {
 		return nil
 	}
@@ -136,9 +136,9 @@ func (c *sidecar) expireUploads(ctx context.Context) error {
 }
 
 // installs are how the socket moves skills.
-func (c *sidecar) installs() api.Installs {
+func (c *core) installs() api.Installs {
 	return api.Installs{
-		Install: c.door.Install, Uninstall: c.door.Uninstall, Rollback: c.door.Rollback, Promote: c.door.Promote,
+		Install: c.admin.Install, Uninstall: c.admin.Uninstall, Rollback: c.admin.Rollback, Promote: c.admin.Promote,
 		MaxArchiveBytes: c.settings.Install.MaxCompressedBytes,
 	}
 }

@@ -14,8 +14,8 @@ import (
 const (
 	// maxLogBacklog bounds the lines that wait to be written, in bytes.
 	maxLogBacklog = 1 << 20
-	// logPatience is how long the end of the process waits for them.
-	logPatience = time.Second
+	// logFlushTimeout is how long the end of the process waits for them.
+	logFlushTimeout = time.Second
 )
 
 // sidecarLog is the log of a sidecar. Writing to it never blocks, so that a log collector that hangs does not delay skills.
@@ -43,7 +43,7 @@ func (l *sidecarLog) register(reg prometheus.Registerer) {
 // end flushes the log and returns err. If the log cannot be flushed in time, the error has no message: its reader would not
 // see it either, and writing it could block forever.
 func (l *sidecarLog) end(err error) error {
-	if l.lines.Close(logPatience) || err == nil {
+	if l.lines.Close(logFlushTimeout) || err == nil {
 		return err
 	}
 	return &Error{}

@@ -19,7 +19,7 @@ const (
 
 // logReport logs what no event says: that the sidecar is ready, with its addresses, and which skills changed without a change of
 // their state.
-func (c *sidecar) logReport(before, s *pannier.Snapshot, changed []string, transitions []pannier.SkillStateChanged) {
+func (c *core) logReport(before, s *pannier.Snapshot, changed []string, transitions []pannier.SkillStateChanged) {
 	if before == nil {
 		counts := countStates(s)
 		fields := []any{"skills", len(s.Entries), "usable", counts[pannier.StateEligible], "took", time.Since(startedAt), "socket", c.settings.Socket}

@@ -17,7 +17,7 @@ const pushInterval = time.Second
 type pacing struct {
 	debounce, maxWait time.Duration
 
-	handed  time.Time // when a card was handed over last
+	pushed  time.Time // when a card was handed over last
 	grown   int       // how often the interval has grown
 	changed time.Time // when the latest change came
 	first   time.Time // when the first change came that waits
@@ -37,7 +37,7 @@ func (p *pacing) add(now time.Time) {
 
 // due returns when what waits is handed over, with a tree that is quiet or not.
 func (p *pacing) due(quiet bool) time.Time {
-	at := p.handed.Add(p.interval())
+	at := p.pushed.Add(p.interval())
 	if latest := p.first.Add(p.maxWait); !quiet && at.Before(latest) {
 		return latest
 	}
@@ -48,16 +48,16 @@ func (p *pacing) interval() time.Duration {
 	return max(pushInterval, [...]time.Duration{0, p.debounce, p.maxWait}[p.grown])
 }
 
-// hand records that what waits was handed over.
-func (p *pacing) hand(now time.Time) {
+// recordPush records that what waits was handed over.
+func (p *pacing) recordPush(now time.Time) {
 	if p.waiting > 1 {
 		p.grown = min(p.grown+1, 2)
 	}
-	p.handed, p.waiting = now, 0
+	p.pushed, p.waiting = now, 0
 }
 
-// pushes hands the cards of snapshots to the platforms.
-type pushes struct {
+// pusher hands the cards of snapshots to the platforms.
+type pusher struct {
 	pacing
 	newest *pannier.Snapshot // whose card waits; nil for none
 	last   pannier.Digest    // of the card that was handed over last
@@ -68,7 +68,7 @@ type pushes struct {
 }
 
 // put takes a snapshot. What did not change on the disk, or was asked for, is handed over at once with all that waits.
-func (p *pushes) put(s *pannier.Snapshot, now time.Time) {
+func (p *pusher) put(s *pannier.Snapshot, now time.Time) {
 	p.newest = s
 	switch {
 	case !s.Paced && p.waiting == 0:
@@ -84,7 +84,7 @@ func (p *pushes) put(s *pannier.Snapshot, now time.Time) {
 }
 
 // next hands over what is due, and returns when to ask again; zero is when something happens.
-func (p *pushes) next(now time.Time) time.Time {
+func (p *pusher) next(now time.Time) time.Time {
 	if p.waiting == 0 {
 		return time.Time{}
 	}
@@ -97,14 +97,14 @@ func (p *pushes) next(now time.Time) time.Time {
 }
 
 // flush hands over what waits.
-func (p *pushes) flush(now time.Time) {
+func (p *pusher) flush(now time.Time) {
 	if p.waiting > 0 {
-		p.hand(now)
+		p.recordPush(now)
 	}
 	p.send()
 }
 
-func (p *pushes) send() {
+func (p *pusher) send() {
 	if p.newest != nil {
 		p.offer(p.newest)
 		p.last, p.newest = p.card(p.newest), nil
@@ -113,18 +113,18 @@ func (p *pushes) send() {
 
 // announce reports every new snapshot, whoever made it, and then hands its card to the platforms; in this order, so that
 // the events tell of a change before they tell that the platform has it.
-func (c *sidecar) announce(ctx context.Context) {
+func (c *core) announce(ctx context.Context) {
 	snapshots, cancel := c.registry.Subscribe()
 	defer cancel()
-	p := &pushes{
+	p := &pusher{
 		pacing: pacing{debounce: c.settings.Debounce, maxWait: c.settings.MaxWait},
-		card:   func(s *pannier.Snapshot) pannier.Digest { made, _ := c.cards.of(s); return made.Digest },
-		offer:  c.offer, quiet: func() bool { return c.watcher.Quiet(c.taken.Load()) },
+		card:   func(s *pannier.Snapshot) pannier.Digest { made, _ := c.cards.get(s); return made.Digest },
+		offer:  c.offer, quiet: func() bool { return c.watcher.Quiet(c.lastBatch.Load()) },
 	}
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	var before *pannier.Snapshot
-	read := c.prints.firstRead
+	read := c.fingerprints.firstRead
 	for {
 		timer.Stop()
 		if at := p.next(time.Now()); !at.IsZero() {
@@ -144,7 +144,7 @@ func (c *sidecar) announce(ctx context.Context) {
 			if read = nil; before != nil {
 				c.offer(before)
 			}
-		case <-c.tookIn: // the tree may be quiet now
+		case <-c.batchDone: // the tree may be quiet now
 		case <-timer.C:
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // pushModel drives pushes by a list of changes on the disk, each of which is served settle later. The tree is quiet then, unless
 // another change came.
 type pushModel struct {
-	pushes
+	pusher
 	start   time.Time
 	now     time.Time
 	noisy   time.Time // until when the tree is not quiet
@@ -26,7 +26,7 @@ const modelSettle = 100 * time.Millisecond
 func newPushModel() *pushModel {
 	m := &pushModel{start: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
 	m.now = m.start
-	m.pushes = pushes{
+	m.pusher = pusher{
 		pacing: pacing{debounce: 2 * time.Second, maxWait: 3 * time.Second},
 		card:   func(s *pannier.Snapshot) pannier.Digest { return pannier.Digest{byte(s.Version), byte(s.Version >> 8)} },
 		offer: func(s *pannier.Snapshot) {

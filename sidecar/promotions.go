@@ -12,13 +12,13 @@ func (p *publishers) promote(ctx context.Context, promotion pannier.Promotion, h
 	results := make([]pannier.ActivityResult, len(p.all))
 	var telling sync.WaitGroup
 	for i, to := range p.all {
-		telling.Go(func() { results[i] = tell(ctx, to, promotion, heartbeat) })
+		telling.Go(func() { results[i] = sendPromotion(ctx, to, promotion, heartbeat) })
 	}
 	telling.Wait()
 	return results
 }
 
-func tell(ctx context.Context, to platformPublisher, promotion pannier.Promotion, heartbeat bool) pannier.ActivityResult {
+func sendPromotion(ctx context.Context, to platformPublisher, promotion pannier.Promotion, heartbeat bool) pannier.ActivityResult {
 	result := pannier.ActivityResult{Platform: to.Name()}
 	kept, err := to.promoter.Promote(ctx, promotion, heartbeat)
 	if err != nil {

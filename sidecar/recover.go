@@ -21,8 +21,8 @@ const (
 // recoverRefusals scans every skill while the results of scans are lost and policy is known from the audit log, one at a time.
 // A skill is released once its scan is through; one with a blocking finding is blocked by that. After the last one, nothing is
 // lost any more.
-func (c *sidecar) recoverRefusals(ctx context.Context) error {
-	r := c.memory.refusals
+func (c *core) recoverRefusals(ctx context.Context) error {
+	r := c.state.refusals
 	if !r.replayed {
 		return nil
 	}
@@ -57,7 +57,7 @@ func (c *sidecar) recoverRefusals(ctx context.Context) error {
 }
 
 // scanLost scans the skills that are not released, and fails with the first that cannot be scanned, after the others.
-func (c *sidecar) scanLost(ctx context.Context, released map[string]pannier.Digest) (failed error) {
+func (c *core) scanLost(ctx context.Context, released map[string]pannier.Digest) (failed error) {
 	shown := time.Now()
 	for {
 		s := unreleased(c.registry.Current(), released)
@@ -92,8 +92,8 @@ func unreleased(s *pannier.Snapshot, released map[string]pannier.Digest) *pannie
 	return nil
 }
 
-func (c *sidecar) scanOne(ctx context.Context, s *pannier.Skill) error {
-	report, _, err := c.door.Scan(ctx, pannier.Actor{Kind: pannier.ActorSidecar}, s, pannier.ScanRequest{})
+func (c *core) scanOne(ctx context.Context, s *pannier.Skill) error {
+	report, _, err := c.admin.Scan(ctx, pannier.Actor{Kind: pannier.ActorSidecar}, s, pannier.ScanRequest{})
 	if err == nil && report.Unkept != "" && report.Truncated {
 		err = errors.New(report.Unkept)
 	}
@@ -104,7 +104,7 @@ func (c *sidecar) scanOne(ctx context.Context, s *pannier.Skill) error {
 }
 
 // release lets skills be used that were scanned.
-func (c *sidecar) release(released map[string]pannier.Digest) {
-	lost := c.memory.refusals.input(maps.Clone(released))
+func (c *core) release(released map[string]pannier.Digest) {
+	lost := c.state.refusals.input(maps.Clone(released))
 	c.registry.Update(func(in *registry.Inputs) { in.Lost = lost })
 }

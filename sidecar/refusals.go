@@ -93,7 +93,7 @@ func (r *refusals) writable() error {
 
 // openRefusals reads policy and blocks. inaccessible says why the directory cannot be used, unread why the database cannot;
 // both are nil where they can. It writes nothing.
-func openRefusals(m *memory, inaccessible, unread error) (*refusals, error) {
+func openRefusals(m *stateDir, inaccessible, unread error) (*refusals, error) {
 	r := &refusals{log: m.log.Named("policy"), store: m.store}
 	var found policyfile.Generation
 	from, damage := policyfile.Absent, error(nil)
@@ -127,10 +127,10 @@ func openRefusals(m *memory, inaccessible, unread error) (*refusals, error) {
 		lost = r.begin(m, unread)
 	}
 	if lost != nil {
-		r.lose(m, lost)
+		r.markLost(m, lost)
 	}
 	if err := r.file.Attach(m.dir, from, m.audit.last, r.mark); err != nil && lost == nil {
-		r.lose(m, err)
+		r.markLost(m, err)
 	}
 	if r.lost.Load() == nil {
 		return r, r.file.Resume(false)
@@ -148,7 +148,7 @@ func (r *refusals) open(legacy bool) (err error) {
 	if r.policies, err = policy.Open(policyRows{r}); err != nil {
 		return err
 	}
-	r.verdicts, err = scans.Open(keeper{r.store}, r.file) // a scan that a client asks for is refused by the audit log
+	r.verdicts, err = scans.Open(lenientStore{r.store}, r.file) // a scan that a client asks for is refused by the audit log
 	return err
 }
 
@@ -171,10 +171,10 @@ func (r *refusals) mark() {
 	var err error
 	known := r.store.failed.Load() != nil
 	if !r.store.marked() {
-		err = keeper{r.store}.Put(bucketPolicyFile, keyTakenOver, true)
+		err = lenientStore{r.store}.Put(bucketPolicyFile, keyTakenOver, true)
 	}
 	if newest := r.file.Newest(); err == nil && newest.Number > r.store.newestFile().Number {
-		err = keeper{r.store}.Put(bucketPolicyFile, keyNewestFile, newest)
+		err = lenientStore{r.store}.Put(bucketPolicyFile, keyNewestFile, newest)
 	}
 	if err != nil && !known {
 		r.log.Warn("the database does not say which policy file is the newest", "error", err)
@@ -226,7 +226,7 @@ func (s *store) newestFile() (newest policyfile.Mark) {
 
 // catchUp applies the newest audit entries to the rows of the current file. A change is in the file before its outcome is in
 // the log, so this changes something only where an older file was put in its place.
-func (r *refusals) catchUp(m *memory, found policyfile.Generation) {
+func (r *refusals) catchUp(m *stateDir, found policyfile.Generation) {
 	replay := admin.Replay{Policy: r.policies, Verdicts: r.verdicts}
 	for _, e := range m.audit.after(found.AuditSeq) {
 		replay.Apply(e)
@@ -238,7 +238,7 @@ func (r *refusals) catchUp(m *memory, found policyfile.Generation) {
 }
 
 // restore leads from an older generation to the current one by the audit log.
-func (r *refusals) restore(m *memory, after uint64, damage error) error {
+func (r *refusals) restore(m *stateDir, after uint64, damage error) error {
 	interrupted, err := r.replay(m, after)
 	if err == nil && interrupted {
 		err = errors.New("a crash interrupted a scan, and its result is unknown")
@@ -246,7 +246,7 @@ func (r *refusals) restore(m *memory, after uint64, damage error) error {
 	if err != nil {
 		return fmt.Errorf("%w; an older generation and the audit log do not lead to the newest: %w", damage, err)
 	}
-	r.tell(pannier.Condition{
+	r.addCondition(pannier.Condition{
 		Code: codePolicyRestored, Severity: pannier.SeverityWarning, Subject: policyfile.Name,
 		Message: "the policy file was damaged or replaced; policy and blocks were restored from an older generation and the audit log: " + damage.Error(),
 		Hint:    "check the disk, then run \"pannier health acknowledge policy_restored\"",
@@ -255,7 +255,7 @@ func (r *refusals) restore(m *memory, after uint64, damage error) error {
 }
 
 // replay applies all audit entries after a number. interrupted says that the result of a scan is unknown.
-func (r *refusals) replay(m *memory, after uint64) (interrupted bool, err error) {
+func (r *refusals) replay(m *stateDir, after uint64) (interrupted bool, err error) {
 	if m.dir == "" {
 		return false, errors.New("there is no audit log on disk")
 	}
@@ -282,7 +282,7 @@ func (r *refusals) replay(m *memory, after uint64) (interrupted bool, err error)
 }
 
 // begin decides what it means that there is no policy file: a first start, one after an older version, or a loss.
-func (r *refusals) begin(m *memory, unread error) error {
+func (r *refusals) begin(m *stateDir, unread error) error {
 	switch {
 	case m.dir == "":
 		return nil
@@ -300,7 +300,7 @@ func (r *refusals) begin(m *memory, unread error) error {
 }
 
 // compare holds the rows of an older version against what the audit log says, as far as that goes back.
-func (r *refusals) compare(m *memory) error {
+func (r *refusals) compare(m *stateDir) error {
 	file := policyfile.New(policyfile.Generation{})
 	said := refusals{store: &store{Store: state.Memory(), log: r.log}, file: file}
 	if err := said.open(false); err != nil {
@@ -323,9 +323,9 @@ func (r *refusals) compare(m *memory) error {
 	return nil
 }
 
-// lose says that it is unknown what was refused. What is known all the same is kept in memory, for an operator who
+// markLost says that it is unknown what was refused. What is known all the same is kept in memory, for an operator who
 // acknowledges the loss. Where the audit log goes back to its first entry, all of the policy is known.
-func (r *refusals) lose(m *memory, err error) {
+func (r *refusals) markLost(m *stateDir, err error) {
 	why := err.Error()
 	r.log.Error("policy and scan results are lost; no skill can be used until that is recovered", "error", err)
 	_, err = r.replay(m, 0)
@@ -346,8 +346,8 @@ func (r *refusals) input(released map[string]pannier.Digest) *registry.Lost {
 	return &registry.Lost{Why: *why, Released: released}
 }
 
-// tell adds a condition that lasts until it is acknowledged or the process ends.
-func (r *refusals) tell(c pannier.Condition) {
+// addCondition adds a condition that lasts until it is acknowledged or the process ends.
+func (r *refusals) addCondition(c pannier.Condition) {
 	r.log.Warn(c.Message, "code", c.Code)
 	r.problems.Store(&[]pannier.Condition{c})
 }

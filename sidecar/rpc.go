@@ -11,7 +11,7 @@ import (
 )
 
 // rpc is what the JSON-RPC of the socket takes beside what the routes do.
-func (c *sidecar) rpc() api.RPC {
+func (c *core) rpc() api.RPC {
 	return api.RPC{
 		WorkspaceID: c.settings.WorkspaceID, Workspace: c.settings.Workspace, MinimumTrust: c.settings.MinimumTrust,
 		ToolTrust: resolve.ToolTrust, Rejection: resolve.Rejection, Updated: c.updated, Subscribe: c.registry.Subscribe,
@@ -20,7 +20,7 @@ func (c *sidecar) rpc() api.RPC {
 
 // updated returns when the SKILL.md of a skill was last written, or the directory of one that has none. The zero time is
 // not known.
-func (c *sidecar) updated(s *pannier.Skill) time.Time {
+func (c *core) updated(s *pannier.Skill) time.Time {
 	path := filepath.FromSlash(s.FilePath())
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(c.settings.Workspace, path)

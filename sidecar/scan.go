@@ -15,12 +15,12 @@ import (
 )
 
 // openScans begins with what scans have found before this process.
-func (c *sidecar) openScans(reg prometheus.Registerer) admin.ScanOptions {
-	verdicts := c.memory.refusals.verdicts
-	c.prints = newFingerprints(c.rules, c.registry, verdicts, newScanPolicy(c.settings), c.log)
-	c.prints.contents, c.prints.keepContents = c.loader.Contents, c.memory.contents.writer.Put
+func (c *core) openScans(reg prometheus.Registerer) admin.ScanOptions {
+	verdicts := c.state.refusals.verdicts
+	c.fingerprints = newFingerprints(c.rules, c.registry, verdicts, newScanPolicy(c.settings), c.log)
+	c.fingerprints.contents, c.fingerprints.keepContents = c.loader.Contents, c.state.contents.writer.Put
 	return admin.ScanOptions{
-		IsRule: isScanRule, Ruleset: c.prints.policy.ruleset, Verdicts: newCountedVerdicts(verdicts, reg), Fingerprint: c.prints.now, Scan: c.scanDirectory, ApplyVerdict: c.prints.apply,
+		IsRule: isScanRule, Ruleset: c.fingerprints.policy.ruleset, Verdicts: newCountedVerdicts(verdicts, reg), Fingerprint: c.fingerprints.now, Scan: c.scanDirectory, ApplyVerdict: c.fingerprints.apply,
 	}
 }
 
@@ -62,11 +62,11 @@ func (c countedVerdicts) Hold(skill *pannier.Skill, v pannier.ScanVerdict) error
 }
 
 // scanDirectory scans a skill directory as it is now.
-func (c *sidecar) scanDirectory(ctx context.Context, s *pannier.Skill) (pannier.ScanReport, error) {
+func (c *core) scanDirectory(ctx context.Context, s *pannier.Skill) (pannier.ScanReport, error) {
 	found, err := scan.Path(ctx, loader.PlaceOf(c.rules.Roots[s.RootIndex]), s.PathBelowRoot, c.scanOptions(s.SourceKind))
 	return pannier.ScanReport{
 		ScanVerdict: pannier.ScanVerdict{
-			Ruleset: c.prints.policy.ruleset, Decision: pannier.ScanDecision(found.Decision), Findings: found.Findings, Truncated: found.Truncated,
+			Ruleset: c.fingerprints.policy.ruleset, Decision: pannier.ScanDecision(found.Decision), Findings: found.Findings, Truncated: found.Truncated,
 		},
 		Files: found.Files, Bytes: found.Bytes,
 	}, err
@@ -78,11 +78,11 @@ func isScanRule(name string) bool {
 }
 
 // scanOptions are those of every scan by these settings.
-func (h *house) scanOptions(kind pannier.SourceKind) scan.Options {
+func (h *engine) scanOptions(kind pannier.SourceKind) scan.Options {
 	return scan.Options{Builtin: kind == pannier.SourceBundled, BlockInstallers: h.settings.ScanInstallers == "block"}
 }
 
 // scans is what the socket shows of fingerprints and verdicts.
-func (c *sidecar) scans() api.Scans {
-	return api.Scans{Fingerprint: c.prints.of, Generation: c.prints.generation, Verdict: c.prints.found, Summary: c.prints.summary}
+func (c *core) scans() api.Scans {
+	return api.Scans{Fingerprint: c.fingerprints.of, Generation: c.fingerprints.generation, Verdict: c.fingerprints.found, Summary: c.fingerprints.summary}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // scanConditions tell of blocking findings that do not block, and of skills that cannot be scanned.
-func (c *sidecar) scanConditions(s *pannier.Snapshot) []pannier.Condition {
+func (c *core) scanConditions(s *pannier.Snapshot) []pannier.Condition {
 	if c.settings.Scan == config.ScanOff {
 		return nil
 	}
@@ -22,10 +22,10 @@ func (c *sidecar) scanConditions(s *pannier.Snapshot) []pannier.Condition {
 		if e.State != pannier.StateEligible && e.State != pannier.StateIneligible {
 			continue
 		}
-		if v := c.prints.summary(e.Skill); v != nil && v.Origin == pannier.ScanBackground && len(v.Blocking) > 0 && !c.prints.policy.enforce {
+		if v := c.fingerprints.summary(e.Skill); v != nil && v.Origin == pannier.ScanBackground && len(v.Blocking) > 0 && !c.fingerprints.policy.enforce {
 			found = append(found, e.Slug)
 		}
-		if why := c.prints.trouble(e.Skill); why != "" {
+		if why := c.fingerprints.failure(e.Skill); why != "" {
 			unscanned, trouble = append(unscanned, e.Slug), cmp.Or(trouble, why)
 		}
 	}

@@ -18,7 +18,7 @@ func socketError(err error, s config.Settings) error {
 	switch {
 	case errors.Is(err, api.ErrInUse):
 		e.Hint = "another sidecar may run for a workspace already; give this one a socket of its own with --socket"
-	case errors.Is(err, os.ErrPermission) && failedAt(err, lock) && lies(lock):
+	case errors.Is(err, os.ErrPermission) && failedAt(err, lock) && exists(lock):
 		e.Hint = fmt.Sprintf("a sidecar of another user made %s; where none runs any more, remove it, or choose another path with --socket", lock)
 	case errors.Is(err, os.ErrPermission):
 		e.Hint = fmt.Sprintf("make %s writable for this user, or choose another path with --socket", s.Socket)
@@ -38,7 +38,7 @@ func failedAt(err error, path string) bool {
 	return ok && failed.Path == path
 }
 
-func lies(path string) bool {
+func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
 }

@@ -29,8 +29,8 @@ const (
 	keyNewest      = "newest"
 )
 
-// memory is what a sidecar keeps over a restart.
-type memory struct {
+// stateDir is what a sidecar keeps over a restart.
+type stateDir struct {
 	log      hclog.Logger
 	store    *store
 	journal  *journal.Journal
@@ -45,10 +45,10 @@ type memory struct {
 	problems []pannier.Condition
 }
 
-// openMemory opens the state of a workspace. That another sidecar has it is an error. Its parts fail apart: one that cannot
+// openStateDir opens the state of a workspace. That another sidecar has it is an error. Its parts fail apart: one that cannot
 // be used is kept in memory, and health says so. Where policy and blocks are lost with that, no skill can be used.
-func openMemory(s config.Settings, reg prometheus.Registerer, log hclog.Logger) (*memory, error) {
-	m := &memory{log: log}
+func openStateDir(s config.Settings, reg prometheus.Registerer, log hclog.Logger) (*stateDir, error) {
+	m := &stateDir{log: log}
 	if s.StateDir != config.StateNone {
 		m.dir = filepath.Join(s.StateDir, directoryName(s.WorkspaceID))
 	}
@@ -81,7 +81,7 @@ func openMemory(s config.Settings, reg prometheus.Registerer, log hclog.Logger) 
 
 // openStore opens the database. gone says why the directory cannot be used at all, failed why the database cannot: then it is
 // kept in memory.
-func (m *memory) openStore() (gone, failed error) {
+func (m *stateDir) openStore() (gone, failed error) {
 	m.store = &store{Store: state.Memory(), log: m.log}
 	if m.dir == "" {
 		return nil, nil
@@ -104,13 +104,13 @@ func (m *memory) openStore() (gone, failed error) {
 		why = unix.Access(m.dir, unix.W_OK) // files are replaced, which takes more than writing them
 	}
 	if why != nil {
-		m.tell(pannier.Condition{
+		m.addCondition(pannier.Condition{
 			Code: "state_read_only", Severity: pannier.SeverityError, Subject: "state", Message: "the state can be read and not changed: " + why.Error(),
 			Hint: "make the state directory writable for the user that pannier runs as, and restart",
 		})
 	}
 	if broken := opened.Recovered(); broken != "" {
-		m.tell(pannier.Condition{
+		m.addCondition(pannier.Condition{
 			Code: "state_reset", Severity: pannier.SeverityWarning, Subject: "state", Message: "state.db was damaged and starts empty; the damaged file is " + broken,
 			Hint: "the agent has to report its environment again, and uploads start again; remove the damaged file once it is not needed",
 		})
@@ -119,7 +119,7 @@ func (m *memory) openStore() (gone, failed error) {
 }
 
 // openJournal opens the journal, in memory where its directory cannot be used.
-func (m *memory) openJournal(reg prometheus.Registerer) (err error) {
+func (m *stateDir) openJournal(reg prometheus.Registerer) (err error) {
 	o := journal.Options{Logger: m.log, Registerer: reg}
 	if m.dir != "" {
 		o.Dir = filepath.Join(m.dir, "journal")
@@ -133,15 +133,15 @@ func (m *memory) openJournal(reg prometheus.Registerer) (err error) {
 	return err
 }
 
-// tell adds a condition that lasts as long as the process.
-func (m *memory) tell(c pannier.Condition) {
+// addCondition adds a condition that lasts as long as the process.
+func (m *stateDir) addCondition(c pannier.Condition) {
 	m.log.Warn(c.Message, "subject", c.Subject, "code", c.Code)
 	m.problems = append(m.problems, c)
 }
 
 // inMemory says that a part is kept in memory.
-func (m *memory) inMemory(part, subject string, err error) {
-	m.tell(pannier.Condition{
+func (m *stateDir) inMemory(part, subject string, err error) {
+	m.addCondition(pannier.Condition{
 		Code: part + "_in_memory", Severity: pannier.SeverityWarning, Subject: subject, Message: "kept in memory and lost with this process: " + err.Error(),
 		Hint: "make it usable or choose another directory with --state-dir, and restart; --state-dir=none keeps the state in memory on purpose",
 	})
@@ -169,7 +169,7 @@ func directoryName(id string) string {
 }
 
 // outbox is the directory in which cards wait for the platform, empty where they wait in memory.
-func (m *memory) outbox() string {
+func (m *stateDir) outbox() string {
 	if m.dir == "" {
 		return ""
 	}
@@ -177,14 +177,14 @@ func (m *memory) outbox() string {
 }
 
 // newEventLog returns the log of the events of a workspace, which ends with the state.
-func (m *memory) newEventLog(workspaceID string, current func() *pannier.Snapshot) *eventLog {
+func (m *stateDir) newEventLog(workspaceID string, current func() *pannier.Snapshot) *eventLog {
 	l := newEventLog(m.log, workspaceID, current, m.journal)
 	m.events.Store(l)
 	return l
 }
 
 // close closes the state. clean says that everything that uses it has ended.
-func (m *memory) close(clean bool) {
+func (m *stateDir) close(clean bool) {
 	if l := m.events.Load(); l != nil {
 		l.wait(context.Background()) // the caller does not wait for a disk that does not answer
 	}
@@ -199,6 +199,6 @@ func (m *memory) close(clean bool) {
 }
 
 // conditions tells what is wrong with the memory.
-func (m *memory) conditions() []pannier.Condition {
+func (m *stateDir) conditions() []pannier.Condition {
 	return slices.Concat(m.problems, m.audit.conditions(), m.store.conditions(), m.refusals.conditions(m.dir == ""))
 }

@@ -59,7 +59,7 @@ func (c *contentsStore) write(contents map[string]pannier.Contents) {
 		}
 		rows = append(rows, row)
 	}
-	if err := (keeper{c.store}).Put(bucketSnapshot, keyContents, rows); err != nil {
+	if err := (lenientStore{c.store}).Put(bucketSnapshot, keyContents, rows); err != nil {
 		c.log.Warn("what was found in the files of skills is not kept over a restart", "error", err)
 	}
 }

@@ -40,10 +40,10 @@ func (s *store) change(write func() error) error {
 	if err := s.checkPlace(); err != nil {
 		return err
 	}
-	return s.note(write())
+	return s.recordWrite(write())
 }
 
-func (s *store) note(err error) error {
+func (s *store) recordWrite(err error) error {
 	if err == nil {
 		s.failed.Store(nil)
 	} else if !errors.Is(err, state.ErrClosed) {
@@ -54,15 +54,15 @@ func (s *store) note(err error) error {
 
 // checkPlace refuses where a change would be lost with this process, because the state directory is gone.
 func (s *store) checkPlace() error {
-	err := s.look()
+	err := s.checkPlaceNow()
 	if err == nil {
 		return nil
 	}
 	return &pannier.Refusal{Code: "state.gone", Message: "nothing was changed, because it would be lost with this process: " + err.Error(), Hint: goneHint}
 }
 
-// look finds out whether the directory is in its place, and tells the log where that has changed.
-func (s *store) look() error {
+// checkPlaceNow finds out whether the directory is in its place, and tells the log where that has changed.
+func (s *store) checkPlaceNow() error {
 	err := s.InPlace()
 	switch {
 	case err == nil:
@@ -75,8 +75,8 @@ func (s *store) look() error {
 	return err
 }
 
-// watch looks again and again until ctx is done, apart from everything else: the disk may not answer.
-func (m *memory) watch(ctx context.Context) error {
+// watchPlace looks again and again until ctx is done, apart from everything else: the disk may not answer.
+func (m *stateDir) watchPlace(ctx context.Context) error {
 	m.refusals.settle()
 	tick := time.NewTicker(placeEvery)
 	defer tick.Stop()
@@ -85,7 +85,7 @@ func (m *memory) watch(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			m.store.look()
+			m.store.checkPlaceNow()
 			m.refusals.settle()
 		}
 	}
@@ -107,15 +107,17 @@ func (s *store) conditions() (conditions []pannier.Condition) {
 	return conditions
 }
 
-// keeper is the store for what nobody asks to be kept, such as the version of the snapshot, or which skills are blocked. There is
+// lenientStore is the store for what nobody asks to be kept, such as the version of the snapshot, or which skills are blocked. There is
 // nobody to refuse it to: it is written wherever the directory is by now, and is there once that is moved back. Nothing else is
 // asked of the disk.
-type keeper struct{ *store }
+type lenientStore struct{ *store }
 
 // Put keeps a value.
-func (k keeper) Put(bucket, key string, value any) error {
-	return k.note(k.Store.Put(bucket, key, value))
+func (k lenientStore) Put(bucket, key string, value any) error {
+	return k.recordWrite(k.Store.Put(bucket, key, value))
 }
 
 // Delete removes a value.
-func (k keeper) Delete(bucket, key string) error { return k.note(k.Store.Delete(bucket, key)) }
+func (k lenientStore) Delete(bucket, key string) error {
+	return k.recordWrite(k.Store.Delete(bucket, key))
+}

@@ -23,7 +23,7 @@ func TestKeeper(t *testing.T) {
 	if r, ok := errors.AsType[*pannier.Refusal](s.Put("b", "asked", 1)); !ok || r.Code != "state.gone" {
 		t.Errorf("what somebody asked for: %v", r)
 	}
-	if err := (keeper{s}).Put("b", "follows", 2); err != nil {
+	if err := (lenientStore{s}).Put("b", "follows", 2); err != nil {
 		t.Error(err)
 	}
 	move(t, dir+".away", dir)

@@ -18,21 +18,21 @@ import (
 // is told to, whoever does not listen.
 const notifyPatience = time.Second
 
-// manager is the systemd that started this process, and is told how it is (sd_notify(3)): that it is ready, looks at
+// systemdNotifier is the systemd that started this process, and is told how it is (sd_notify(3)): that it is ready, looks at
 // everything again, stops, and is alive. Nil is none, and is told nothing. It is for any number of callers.
-type manager struct {
+type systemdNotifier struct {
 	log      hclog.Logger
 	send     func(state string) error
 	watchdog time.Duration // how long it waits for a sign of life; 0 is for none
 }
 
-// findManager returns the systemd that the variables of this process tell of, or nil.
-func findManager(log hclog.Logger) *manager {
+// newSystemdNotifier returns the systemd that the variables of this process tell of, or nil.
+func newSystemdNotifier(log hclog.Logger) *systemdNotifier {
 	socket := os.Getenv("NOTIFY_SOCKET")
 	if socket == "" {
 		return nil
 	}
-	m := &manager{log: log.Named("systemd"), send: func(state string) error { return sendDatagram(socket, state) }}
+	m := &systemdNotifier{log: log.Named("systemd"), send: func(state string) error { return sendDatagram(socket, state) }}
 	watchdog, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {
 		m.log.Warn("there is no watchdog", "error", err)
@@ -55,8 +55,8 @@ func sendDatagram(socket, text string) error {
 	return err
 }
 
-// tell sends a message. What can not be sent is logged: systemd will act as it sees fit, and that is no reason to stop.
-func (m *manager) tell(state string) {
+// notify sends a message. What can not be sent is logged: systemd will act as it sees fit, and that is no reason to stop.
+func (m *systemdNotifier) notify(state string) {
 	if m == nil {
 		return
 	}
@@ -67,7 +67,7 @@ func (m *manager) tell(state string) {
 
 // follow tells of the first snapshot, which makes the sidecar ready, of those that come after it, of life at half of the
 // time that the watchdog gives, as long as alive finds any, and of the end.
-func (m *manager) follow(ctx context.Context, snapshots <-chan *pannier.Snapshot, alive func() error) {
+func (m *systemdNotifier) follow(ctx context.Context, snapshots <-chan *pannier.Snapshot, alive func() error) {
 	if m == nil {
 		return
 	}
@@ -81,13 +81,13 @@ func (m *manager) follow(ctx context.Context, snapshots <-chan *pannier.Snapshot
 	for {
 		select {
 		case <-ctx.Done():
-			m.tell(daemon.SdNotifyStopping + "\nSTATUS=stopping")
+			m.notify(daemon.SdNotifyStopping + "\nSTATUS=stopping")
 			return
 		case s := <-snapshots:
-			m.tell(state + status(s))
+			m.notify(state + status(s))
 			state = ""
 		case <-ticks:
-			m.feed(alive())
+			m.feedWatchdog(alive())
 		}
 	}
 }
@@ -103,18 +103,18 @@ func status(s *pannier.Snapshot) string {
 	return fmt.Sprintf("STATUS=%d of %d skills can be used, snapshot %d", usable, len(s.Entries), s.Version)
 }
 
-// feed keeps the watchdog quiet, unless a restart would help.
-func (m *manager) feed(dead error) {
+// feedWatchdog keeps the watchdog quiet, unless a restart would help.
+func (m *systemdNotifier) feedWatchdog(dead error) {
 	if dead != nil {
 		m.log.Error("no sign of life for the watchdog", "error", dead)
 		return
 	}
-	m.tell(daemon.SdNotifyWatchdog)
+	m.notify(daemon.SdNotifyWatchdog)
 }
 
 // reloading tells that everything is looked at again, and returns what tells that it was. The time is what Type=notify-reload
 // asks for.
-func (m *manager) reloading() (done func()) {
+func (m *systemdNotifier) reloading() (done func()) {
 	if m == nil {
 		return func() {}
 	}
@@ -122,26 +122,26 @@ func (m *manager) reloading() (done func()) {
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
 		m.log.Warn("there is no clock", "error", err)
 	}
-	m.tell(fmt.Sprintf("%s\nMONOTONIC_USEC=%d", daemon.SdNotifyReloading, now.Nano()/int64(time.Microsecond)))
-	return func() { m.tell(daemon.SdNotifyReady) }
+	m.notify(fmt.Sprintf("%s\nMONOTONIC_USEC=%d", daemon.SdNotifyReloading, now.Nano()/int64(time.Microsecond)))
+	return func() { m.notify(daemon.SdNotifyReady) }
 }
 
-// tellManager tells systemd how the sidecar is until ctx is done.
-func (c *sidecar) tellManager(ctx context.Context) {
+// notifySystemd tells systemd how the sidecar is until ctx is done.
+func (c *core) notifySystemd(ctx context.Context) {
 	snapshots, cancel := c.registry.Subscribe()
 	defer cancel()
-	c.manager.follow(ctx, snapshots, c.alive)
+	c.systemd.follow(ctx, snapshots, c.alive)
 }
 
-// reload looks at everything again, and tells systemd when it begins and ends. Before the first snapshot there is nothing to
+// rescanNotified looks at everything again, and tells systemd when it begins and ends. Before the first snapshot there is nothing to
 // load again.
-func (c *sidecar) reload(ctx context.Context) {
+func (c *core) rescanNotified(ctx context.Context) {
 	if c.registry.Current() == nil {
-		c.lookAgain()
+		c.requestRescan()
 		return
 	}
-	done := c.manager.reloading()
-	if _, err := c.registry.Wait(ctx, c.lookAgain()); err == nil {
+	done := c.systemd.reloading()
+	if _, err := c.registry.Wait(ctx, c.requestRescan()); err == nil {
 		done()
 	}
 }

@@ -19,7 +19,7 @@ import (
 func TestWatchdogIsFedWhileAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told atomic.Int64
-		m := &manager{log: hclog.NewNullLogger(), watchdog: time.Minute, send: func(string) error {
+		m := &systemdNotifier{log: hclog.NewNullLogger(), watchdog: time.Minute, send: func(string) error {
 			told.Add(1)
 			return nil
 		}}
@@ -71,7 +71,7 @@ func TestFindManager(t *testing.T) {
 		t.Setenv("NOTIFY_SOCKET", tt.socket)
 		t.Setenv("WATCHDOG_USEC", tt.watchdog)
 		t.Setenv("WATCHDOG_PID", tt.pid)
-		m := findManager(hclog.NewNullLogger())
+		m := newSystemdNotifier(hclog.NewNullLogger())
 		if (m != nil) != tt.found || m != nil && m.watchdog != tt.want {
 			t.Errorf("%+v: %+v", tt, m)
 		}

@@ -19,9 +19,9 @@ import (
 // maxTokenFile bounds the file of tokens, in bytes.
 const maxTokenFile = 1 << 20
 
-// tokensPatience is how long a request waits for the file of tokens. While its disk does not answer, the tokens that were read last
+// tokensTimeout is how long a request waits for the file of tokens. While its disk does not answer, the tokens that were read last
 // hold.
-const tokensPatience = 250 * time.Millisecond
+const tokensTimeout = 250 * time.Millisecond
 
 // tokenList is the file with the tokens that callers may come in with over TCP. It is read again when it has changed; while it
 // cannot be read, what it was last holds. It is for any number of callers, who take no lock that is held over I/O.
@@ -31,7 +31,7 @@ type tokenList struct {
 
 	mu      sync.Mutex    // held for a moment
 	next    chan struct{} // closed when the look that is to begin next has ended; nil if none is wanted
-	looking bool
+	reading bool
 
 	newest atomic.Pointer[knownTokens] // written by one look at a time
 }
@@ -49,7 +49,7 @@ type knownTokens struct {
 func openTokens(path string, log hclog.Logger) (*tokenList, error) {
 	f := &tokenList{path: path, log: log}
 	f.newest.Store(&knownTokens{})
-	f.look()
+	f.read()
 	failed := f.newest.Load().failed
 	if failed == nil {
 		return f, nil
@@ -62,42 +62,42 @@ func openTokens(path string, log hclog.Logger) (*tokenList, error) {
 }
 
 // current returns the tokens that hold now. Nobody may change them.
-func (f *tokenList) current() []api.Token { return f.refreshed().tokens }
+func (f *tokenList) current() []api.Token { return f.refresh().tokens }
 
-// refreshed returns what a look that began after the call found, or what is known where that takes longer than tokensPatience.
-func (f *tokenList) refreshed() *knownTokens {
+// refresh returns what a look that began after the call found, or what is known where that takes longer than tokensPatience.
+func (f *tokenList) refresh() *knownTokens {
 	f.mu.Lock()
 	if f.next == nil {
 		f.next = make(chan struct{})
 	}
 	ended := f.next
-	if !f.looking {
-		f.looking = true
-		go f.lookOn()
+	if !f.reading {
+		f.reading = true
+		go f.refreshLoop()
 	}
 	f.mu.Unlock()
-	within(tokensPatience, ended)
+	within(tokensTimeout, ended)
 	return f.newest.Load()
 }
 
-// lookOn looks at the file for as long as a look is wanted.
-func (f *tokenList) lookOn() {
+// refreshLoop looks at the file for as long as a look is wanted.
+func (f *tokenList) refreshLoop() {
 	for {
 		f.mu.Lock()
 		ended := f.next
 		f.next = nil
-		f.looking = ended != nil
+		f.reading = ended != nil
 		f.mu.Unlock()
 		if ended == nil {
 			return
 		}
-		f.look()
+		f.read()
 		close(ended)
 	}
 }
 
-// look reads the file where it has changed. It is for one caller at a time.
-func (f *tokenList) look() {
+// read reads the file where it has changed. It is for one caller at a time.
+func (f *tokenList) read() {
 	now := *f.newest.Load()
 	info, err := os.Stat(f.path)
 	if err == nil && fsx.StampOf(info) == now.stamp && !now.stamp.WithinRacyWindow(now.read) {
@@ -133,7 +133,7 @@ func readTokens(path string, info fs.FileInfo) ([]api.Token, error) {
 
 // conditions tells what is wrong with the file.
 func (f *tokenList) conditions() []pannier.Condition {
-	now := f.refreshed()
+	now := f.refresh()
 	var conditions []pannier.Condition
 	add := func(code, message, hint string) {
 		conditions = append(conditions, pannier.Condition{Code: code, Severity: pannier.SeverityWarning, Subject: f.path, Message: message, Hint: hint})

@@ -69,13 +69,13 @@ func TestTokensWhileTheDiskDoesNotAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tokens.looking = true // and does not end
+	tokens.reading = true // and does not end
 	write("b")
 	begun := time.Now()
 	if got := tokens.current(); len(got) != 1 || got[0].Name != "a" || time.Since(begun) > fixture.Patience {
 		t.Errorf("got %v after %s", got, time.Since(begun))
 	}
-	tokens.lookOn() // goes on
+	tokens.refreshLoop() // goes on
 	if got := tokens.current(); len(got) != 1 || got[0].Name != "b" {
 		t.Errorf("got %v", got)
 	}

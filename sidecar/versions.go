@@ -92,7 +92,7 @@ func (v *versions) remember(m registry.Mark) {
 }
 
 func (v *versions) write(m registry.Mark) {
-	if err := (keeper{v.store}).Put(bucketSnapshot, keyNewest, m); err != nil {
+	if err := (lenientStore{v.store}).Put(bucketSnapshot, keyNewest, m); err != nil {
 		v.log.Warn("the version of the snapshot is not kept", "version", m.Version, "error", err)
 	}
 }

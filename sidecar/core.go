@@ -25,64 +25,64 @@ import (
 	"pannier/watcher"
 )
 
-// sidecar is a running house: it watches, serves and pushes.
-type sidecar struct {
-	*house
-	build     Build
-	log       hclog.Logger
-	memory    *memory
-	census    *census
-	prints    *fingerprints
-	scanning  *backgroundScans
-	metrics   *scanMetrics
-	watcher   *watcher.Watcher
-	platforms *publishers
-	events    *eventLog
-	door      *admin.Door
-	uploads   *upload.Store // nil where nothing can be installed
-	// spoolFailed is why the directories for what is installed can not be used.
-	spoolFailed error
-	installed   *install.Store
-	socket      *api.Listener
-	probes      net.Listener // nil where metrics and probes are not served over TCP
-	tcp         *apiListener // nil where the API is not served over TCP
-	manager     *manager     // nil where systemd did not start this process
-	takeovers   registry.Takeovers
-	announced   pannier.Digest            // of the newest skill_catalog_updated; belongs to report
-	looked      atomic.Pointer[time.Time] // when the last look ended, nil before the first
-	taken       atomic.Uint64             // the Seq of the batch that was taken in last
-	tookIn      chan struct{}             // has a value after a batch was taken in
-	cardWaits   atomic.Bool               // the newest card waits for the next push
-	catchUp     func()                    // collects the garbage of the first scan
+// core is a running house: it watches, serves and pushes.
+type core struct {
+	*engine
+	build        Build
+	log          hclog.Logger
+	state        *stateDir
+	census       *census
+	fingerprints *fingerprints
+	scanning     *backgroundScans
+	metrics      *scanMetrics
+	watcher      *watcher.Watcher
+	platforms    *publishers
+	events       *eventLog
+	admin        *admin.Service
+	uploads      *upload.Store // nil where nothing can be installed
+	// spoolErr is why the directories for what is installed can not be used.
+	spoolErr       error
+	installed      *install.Store
+	socket         *api.Listener
+	probes         net.Listener     // nil where metrics and probes are not served over TCP
+	tcp            *apiListener     // nil where the API is not served over TCP
+	systemd        *systemdNotifier // nil where systemd did not start this process
+	takeovers      registry.Takeovers
+	announced      pannier.Digest            // of the newest skill_catalog_updated; belongs to report
+	lastScan       atomic.Pointer[time.Time] // when the last look ended, nil before the first
+	lastBatch      atomic.Uint64             // the Seq of the batch that was taken in last
+	batchDone      chan struct{}             // has a value after a batch was taken in
+	cardWaits      atomic.Bool               // the newest card waits for the next push
+	collectGarbage func()                    // collects the garbage of the first scan
 }
 
 // run runs the parts that the way from the disk to the platforms is made of.
-func (c *sidecar) run(all *parts, hangups <-chan os.Signal) {
-	all.do("watcher", c.watcher.Run)
-	all.do("looks", func(ctx context.Context) error { c.follow(ctx); return nil })
-	all.do("recovery", c.recoverRefusals)
-	all.do("census", func(ctx context.Context) error { c.census.run(ctx); return nil })
-	all.do("fingerprints", func(ctx context.Context) error { c.prints.run(ctx); return nil })
+func (c *core) run(all *tasks, hangups <-chan os.Signal) {
+	all.run("watcher", c.watcher.Run)
+	all.run("looks", func(ctx context.Context) error { c.processBatches(ctx); return nil })
+	all.run("recovery", c.recoverRefusals)
+	all.run("census", func(ctx context.Context) error { c.census.run(ctx); return nil })
+	all.run("fingerprints", func(ctx context.Context) error { c.fingerprints.run(ctx); return nil })
 	if c.settings.Scan != config.ScanOff {
-		all.do("scans", func(ctx context.Context) error { c.scanning.run(ctx); return nil })
+		all.run("scans", func(ctx context.Context) error { c.scanning.run(ctx); return nil })
 	}
-	all.do("hangups", func(ctx context.Context) error { c.rescanOnHangup(ctx, hangups); return nil })
-	all.do("touches", func(ctx context.Context) error { c.printTouched(ctx); return nil })
-	all.do("announcements", func(ctx context.Context) error { c.announce(ctx); return nil })
-	all.do("uploads", c.expireUploads)
-	all.do("systemd", func(ctx context.Context) error { c.tellManager(ctx); return nil })
-	all.do("platforms", c.platforms.run)
+	all.run("hangups", func(ctx context.Context) error { c.rescanOnHangup(ctx, hangups); return nil })
+	all.run("touches", func(ctx context.Context) error { c.fingerprintTouched(ctx); return nil })
+	all.run("announcements", func(ctx context.Context) error { c.announce(ctx); return nil })
+	all.run("uploads", c.expireUploads)
+	all.run("systemd", func(ctx context.Context) error { c.notifySystemd(ctx); return nil })
+	all.run("platforms", c.platforms.run)
 }
 
-func newSidecar(ctx context.Context, opts Options, mem *memory, to remote, reg prometheus.Registerer, log hclog.Logger) (*sidecar, error) {
+func newCore(ctx context.Context, opts Options, mem *stateDir, to remote, reg prometheus.Registerer, log hclog.Logger) (*core, error) {
 	s := opts.Settings
 	o := mem.registryOptions()
 	o.Registerer = reg
-	c := &sidecar{house: newHouse(s, opts.Environ, o), build: opts.Build, log: log, memory: mem, metrics: newScanMetrics(reg), catchUp: putOffCollection(), tookIn: make(chan struct{}, 1)}
-	c.census, c.manager = newCensus(c.loader), findManager(log)
+	c := &core{engine: newEngine(s, opts.Environ, o), build: opts.Build, log: log, state: mem, metrics: newScanMetrics(reg), collectGarbage: deferCollection(), batchDone: make(chan struct{}, 1)}
+	c.census, c.systemd = newCensus(c.loader), newSystemdNotifier(log)
 	c.events = mem.newEventLog(s.WorkspaceID, c.registry.Current)
-	c.changed = func(changes pannier.WorkspaceChanged) { c.events.emit(pannier.EventWorkspaceChanged, changes) }
-	c.judgedAnew = func(env pannier.Environment) { c.events.emit(pannier.EventEnvironmentChanged, env.Changed()) }
+	c.onWorkspaceChange = func(changes pannier.WorkspaceChanged) { c.events.emit(pannier.EventWorkspaceChanged, changes) }
+	c.onEnvironmentChange = func(env pannier.Environment) { c.events.emit(pannier.EventEnvironmentChanged, env.Changed()) }
 	var err error
 	c.watcher, err = watcher.New(watcher.Options{
 		Rules: c.rules, Settle: s.Settle, MaxWait: s.MaxWait, Resync: s.Resync, Mode: watcher.Mode(s.Watch),
@@ -96,13 +96,13 @@ func newSidecar(ctx context.Context, opts Options, mem *memory, to remote, reg p
 		return nil, err
 	}
 	if len(c.platforms.all) > 0 {
-		c.unread = newUnread(c.rules)
+		c.unread = newUnreadable(c.rules)
 	}
-	return c, c.openDoor(ctx, reg, c.lookAt)
+	return c, c.openAdmin(ctx, reg, c.scanDirs)
 }
 
 // handler composes what the socket answers with.
-func (c *sidecar) handler(reg prometheus.Registerer, metrics http.Handler) *api.Handler {
+func (c *core) handler(reg prometheus.Registerer, metrics http.Handler) *api.Handler {
 	o := c.handlerOptions(c.log.Named("api"))
 	o.Rescan, o.Health, o.Alive, o.Emit, o.Registerer = c.rescan, c.health, c.alive, c.events.emit, reg
 	o.TurnEvents.Emit = c.events.offer
@@ -113,68 +113,68 @@ func (c *sidecar) handler(reg prometheus.Registerer, metrics http.Handler) *api.
 }
 
 // resources reads the links and examples of a skill, unless it is known to have none.
-func (c *sidecar) resources(ctx context.Context, s *pannier.Skill) (pannier.Resources, error) {
-	if !c.prints.mayHaveResources(s) {
+func (c *core) resources(ctx context.Context, s *pannier.Skill) (pannier.Resources, error) {
+	if !c.fingerprints.mayHaveResources(s) {
 		return pannier.Resources{}, nil
 	}
 	return c.loader.Resources(ctx, s)
 }
 
-// follow takes in one batch after the other until ctx is done.
-func (c *sidecar) follow(ctx context.Context) {
+// processBatches takes in one batch after the other until ctx is done.
+func (c *core) processBatches(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case b := <-c.watcher.Batches():
-			c.takeIn(ctx, b)
-		case <-c.prints.deeper:
+			c.processBatch(ctx, b)
+		case <-c.fingerprints.deeper:
 			c.watcher.Watch(c.watchSet())
 		}
 	}
 }
 
-// slowLook is how long a look may take before people are told of it: a file system that hardly answers is most often why.
-const slowLook = 5 * time.Second
+// slowScan is how long a look may take before people are told of it: a file system that hardly answers is most often why.
+const slowScan = 5 * time.Second
 
-func (c *sidecar) takeIn(ctx context.Context, b pannier.Batch) {
+func (c *core) processBatch(ctx context.Context, b pannier.Batch) {
 	before, start := c.registry.Current(), time.Now()
-	after, watch, err := c.look(ctx, b)
+	after, watch, err := c.reload(ctx, b)
 	if err != nil {
 		return // ctx is done
 	}
 	now := time.Now()
 	took := now.Sub(start)
-	c.looked.Store(&now)
+	c.lastScan.Store(&now)
 	c.watcher.Watch(watch)
-	c.watcher.RevisitAt(c.revisit())
-	c.taken.Store(b.Seq)
-	ring(c.tookIn)
+	c.watcher.RevisitAt(c.nextWake())
+	c.lastBatch.Store(b.Seq)
+	signal(c.batchDone)
 	changed := before == nil || before.Version != after.Version
 	c.metrics.observe(b.Trigger, changed, took)
 	level := hclog.Debug
-	if took > slowLook {
+	if took > slowScan {
 		level = hclog.Warn
 	}
 	c.log.Log(level, "looked", "seq", b.Seq, "trigger", b.Trigger, "full", b.Full, "dirs", len(b.Dirs), "changed", changed, "took", took)
-	c.census.ask(changed)
+	c.census.request(changed)
 	if changed || !b.Full || b.Trigger == pannier.TriggerManual {
-		c.prints.hints.add(b.Dirs)
-		c.prints.ask()
+		c.fingerprints.hints.add(b.Dirs)
+		c.fingerprints.request()
 	}
-	c.catchUp()
+	c.collectGarbage()
 }
 
-// printTouched has fingerprints computed where files of skills changed that no look at the catalog shows, now and then however
+// fingerprintTouched has fingerprints computed where files of skills changed that no look at the catalog shows, now and then however
 // often that happens.
-func (c *sidecar) printTouched(ctx context.Context) {
+func (c *core) fingerprintTouched(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-c.watcher.Touched():
 		}
-		c.prints.ask()
+		c.fingerprints.request()
 		select {
 		case <-ctx.Done():
 			return
@@ -183,16 +183,16 @@ func (c *sidecar) printTouched(ctx context.Context) {
 	}
 }
 
-// ring signals on a channel with room for one.
-func ring(c chan<- struct{}) {
+// signal signals on a channel with room for one.
+func signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
 	}
 }
 
-// revisit returns when the next look is wanted although nothing has changed; zero is never.
-func (c *sidecar) revisit() time.Time {
+// nextWake returns when the next look is wanted although nothing has changed; zero is never.
+func (c *core) nextWake() time.Time {
 	at, due := c.loader.Revisit(), c.workspace.Due()
 	if at.IsZero() || !due.IsZero() && due.Before(at) {
 		return due
@@ -201,35 +201,35 @@ func (c *sidecar) revisit() time.Time {
 }
 
 // rescan looks at everything again; see [api.Options.Rescan].
-func (c *sidecar) rescan(ctx context.Context, wait bool) (*pannier.Snapshot, error) {
-	seq := c.lookAgain()
+func (c *core) rescan(ctx context.Context, wait bool) (*pannier.Snapshot, error) {
+	seq := c.requestRescan()
 	if !wait {
 		return c.registry.Current(), nil
 	}
 	return c.registry.Wait(ctx, seq)
 }
 
-// lookAgain asks for a look at everything, and has the platforms asked again that have refused the card.
-func (c *sidecar) lookAgain() (seq uint64) {
+// requestRescan asks for a look at everything, and has the platforms asked again that have refused the card.
+func (c *core) requestRescan() (seq uint64) {
 	c.platforms.retry()
 	return c.watcher.Rescan()
 }
 
 // rescanOnHangup looks at everything again at each SIGHUP.
-func (c *sidecar) rescanOnHangup(ctx context.Context, hangups <-chan os.Signal) {
+func (c *core) rescanOnHangup(ctx context.Context, hangups <-chan os.Signal) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-hangups:
 			c.log.Info("looking at everything again", "cause", "SIGHUP")
-			c.reload(ctx)
+			c.rescanNotified(ctx)
 		}
 	}
 }
 
 // report emits what is new in a snapshot.
-func (c *sidecar) report(before, s *pannier.Snapshot) {
+func (c *core) report(before, s *pannier.Snapshot) {
 	update, transitions := registry.Diff(before, s, c.rules), registry.Transitions(before, s)
 	c.logReport(before, s, update.Changed, transitions)
 	if !isPassing(update, s, c.announced) {
@@ -256,11 +256,11 @@ func isPassing(update pannier.CatalogUpdated, s *pannier.Snapshot, announced pan
 }
 
 // bindPolicies binds the policies of an older version to the skills that they are about, once these are known.
-func (c *sidecar) bindPolicies(ctx context.Context, s *pannier.Snapshot) {
+func (c *core) bindPolicies(ctx context.Context, s *pannier.Snapshot) {
 	if !isWorkspaceKnown(s) {
 		return
 	}
-	if err := c.door.BindPolicies(ctx); err != nil {
+	if err := c.admin.BindPolicies(ctx); err != nil {
 		c.log.Warn("policies not bound to their skills on disk, the next start does it", "error", err)
 	}
 }
@@ -275,11 +275,11 @@ func isWorkspaceKnown(s *pannier.Snapshot) bool {
 // offer hands the card of a snapshot to the platforms. While not all is known of the workspace that a card has to tell, it
 // must not take the place of what the platform holds; nor must one without the skills that are not read yet, where scans are
 // enforced.
-func (c *sidecar) offer(s *pannier.Snapshot) {
-	if !isWorkspaceKnown(s) || !c.prints.isRead() {
+func (c *core) offer(s *pannier.Snapshot) {
+	if !isWorkspaceKnown(s) || !c.fingerprints.isRead() {
 		return
 	}
-	made, err := c.cards.of(s)
+	made, err := c.cards.get(s)
 	if err != nil {
 		c.log.Error("no card", "snapshot_version", s.Version, "error", err)
 		return

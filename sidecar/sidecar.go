@@ -75,9 +75,9 @@ type Sidecar struct {
 	reg       *prometheus.Registry
 	listeners *listeners
 
-	parts  *parts
-	front  *front
-	memory atomic.Pointer[memory] // nil until it is open
+	tasks   *tasks
+	startup *startupHandler
+	state   atomic.Pointer[stateDir] // nil until it is open
 }
 
 // New opens the log and the listeners of a sidecar. Errors that an operator can act on are of type [*Error]. New looks at no
@@ -124,29 +124,29 @@ func checkWorkspace(s config.Settings) error {
 func (l *Sidecar) run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	l.parts, l.front = newParts(ctx), newFront(l.Settings, l.Build, l.reg, l.listeners.socket.Lost)
-	l.parts.do("socket", func(ctx context.Context) error {
-		return api.Serve(ctx, l.listeners.socket, l.front, l.log.Named("api"))
+	l.tasks, l.startup = newTasks(ctx), newStartupHandler(l.Settings, l.Build, l.reg, l.listeners.socket.Lost)
+	l.tasks.run("socket", func(ctx context.Context) error {
+		return api.Serve(ctx, l.listeners.socket, l.startup, l.log.Named("api"))
 	})
-	l.parts.do("socket file", func(ctx context.Context) error { l.listeners.socket.Watch(ctx, l.log.Named("api")); return nil })
+	l.tasks.run("socket file", func(ctx context.Context) error { l.listeners.socket.Watch(ctx, l.log.Named("api")); return nil })
 	if l.listeners.probes != nil {
-		l.parts.do("listen", func(ctx context.Context) error {
-			return serveProbes(ctx, l.listeners.probes, l.front.probes(), l.Settings.WebConfig, l.log.Named("listen"))
+		l.tasks.run("listen", func(ctx context.Context) error {
+			return serveProbes(ctx, l.listeners.probes, l.startup.probes(), l.Settings.WebConfig, l.log.Named("listen"))
 		})
 	}
-	l.parts.do("start", l.begin)
-	left, err := l.parts.wait(endPatience)
+	l.tasks.run("start", l.start)
+	left, err := l.tasks.wait(shutdownTimeout)
 	if len(left) > 0 {
-		l.log.Warn("not everything has ended, perhaps because a disk does not answer; ending without it", "left", left, "after", endPatience)
+		l.log.Warn("not everything has ended, perhaps because a disk does not answer; ending without it", "left", left, "after", shutdownTimeout)
 	}
-	l.closeMemory(len(left) == 0)
-	l.log.Info("stopped", "cause", context.Cause(l.parts.ctx))
+	l.closeState(len(left) == 0)
+	l.log.Info("stopped", "cause", context.Cause(l.tasks.ctx))
 	return err
 }
 
-// closeMemory closes the state that there is, and does not wait for a disk that does not answer.
-func (l *Sidecar) closeMemory(clean bool) {
-	mem := l.memory.Load()
+// closeState closes the state that there is, and does not wait for a disk that does not answer.
+func (l *Sidecar) closeState(clean bool) {
+	mem := l.state.Load()
 	if mem == nil {
 		return
 	}
@@ -155,37 +155,37 @@ func (l *Sidecar) closeMemory(clean bool) {
 		defer close(closed)
 		mem.close(clean)
 	}()
-	if !within(closePatience, closed) {
+	if !within(closeTimeout, closed) {
 		l.log.Warn("state not closed", "error", "the disk does not answer")
 	}
 }
 
-// begin puts the sidecar together and runs its parts.
-func (l *Sidecar) begin(ctx context.Context) error {
-	mem, err := openMemory(l.Settings, l.reg, l.log)
+// start puts the sidecar together and runs its parts.
+func (l *Sidecar) start(ctx context.Context) error {
+	mem, err := openStateDir(l.Settings, l.reg, l.log)
 	if err != nil {
 		return err
 	}
-	l.memory.Store(mem)
-	l.parts.do("state", mem.watch)
+	l.state.Store(mem)
+	l.tasks.run("state", mem.watchPlace)
 	to := remote{outbox: mem.outbox(), stale: !mem.clean}
 	if l.Settings.Platforms[0].URL == "" {
-		if to, err = embedPlatform(l.parts, l.Settings, l.log); err != nil {
+		if to, err = embedPlatform(l.tasks, l.Settings, l.log); err != nil {
 			return err
 		}
 	}
-	c, err := newSidecar(ctx, l.Options, mem, to, l.reg, l.log)
+	c, err := newCore(ctx, l.Options, mem, to, l.reg, l.log)
 	if err != nil {
 		return err
 	}
 	c.socket, c.probes, c.tcp = l.listeners.socket, l.listeners.probes, l.listeners.tcp
-	handler := c.handler(l.reg, l.front.metrics)
-	l.front.open(c, handler)
+	handler := c.handler(l.reg, l.startup.metrics)
+	l.startup.open(c, handler)
 	if c.tcp != nil {
-		l.parts.do("tcp", func(ctx context.Context) error { return c.tcp.serve(ctx, handler) })
+		l.tasks.run("tcp", func(ctx context.Context) error { return c.tcp.serve(ctx, handler) })
 	}
 	s := l.Settings
 	l.log.Info(LogServing, "workspace", s.Workspace, "workspace_id", s.WorkspaceID, "socket", s.Socket, "version", l.Build.Version)
-	c.run(l.parts, l.Hangups)
+	c.run(l.tasks, l.Hangups)
 	return nil
 }

@@ -13,42 +13,44 @@ import (
 	"pannier/publish/api"
 )
 
-// startPatience is how long a request waits for a sidecar that is being put together, which takes some milliseconds unless a
+// startTimeout is how long a request waits for a sidecar that is being put together, which takes some milliseconds unless a
 // disk does not answer.
-const startPatience = time.Second
+const startTimeout = time.Second
 
-// front is what answers from the moment that there is a socket, whatever the start of the sidecar behind it waits for. It is
+// startupHandler is what answers from the moment that there is a socket, whatever the start of the sidecar behind it waits for. It is
 // for any number of callers.
-type front struct {
+type startupHandler struct {
 	settings config.Settings
 	build    Build
 	metrics  http.Handler
 	early    *api.Handler // answers until the sidecar is there
 	begun    chan struct{}
-	sidecar  atomic.Pointer[sidecar]
+	core     atomic.Pointer[core]
 	handler  atomic.Pointer[api.Handler]
 }
 
-func newFront(s config.Settings, b Build, reg *prometheus.Registry, alive func() error) *front {
-	f := &front{settings: s, build: b, begun: make(chan struct{}), metrics: promhttp.HandlerFor(reg, promhttp.HandlerOpts{Registry: nil})}
+func newStartupHandler(s config.Settings, b Build, reg *prometheus.Registry, alive func() error) *startupHandler {
+	f := &startupHandler{settings: s, build: b, begun: make(chan struct{}), metrics: promhttp.HandlerFor(reg, promhttp.HandlerOpts{Registry: nil})}
 	f.early = api.New(api.Options{Snapshot: f.snapshot, Health: f.health, Alive: alive, Metrics: f.metrics})
 	reg.MustRegister(newHealthMetrics(f))
 	return f
 }
 
 // open has a sidecar answer from now on.
-func (f *front) open(c *sidecar, h *api.Handler) {
-	f.sidecar.Store(c)
+func (f *startupHandler) open(c *core, h *api.Handler) {
+	f.core.Store(c)
 	f.handler.Store(h)
 	close(f.begun)
 }
 
 // ServeHTTP implements [http.Handler].
-func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) { f.choose(r).ServeHTTP(w, r) }
+func (f *startupHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f.choose(r).ServeHTTP(w, r)
+}
 
 // probes is what monitoring asks; see [api.Handler.Probes]. Of requests for metrics, which cost most, it takes a few at one
 // time.
-func (f *front) probes() http.Handler {
+func (f *startupHandler) probes() http.Handler {
 	scrapes := make(chan struct{}, maxScrapes)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/metrics" {
@@ -71,7 +73,7 @@ func (f *front) probes() http.Handler {
 
 // choose returns what answers a request. Before the sidecar is there, that is for health, metrics and probes what it will
 // be later; everything else is as far away as /readyz says.
-func (f *front) choose(r *http.Request) http.Handler {
+func (f *startupHandler) choose(r *http.Request) http.Handler {
 	switch r.URL.Path {
 	case "/healthz", "/readyz", "/livez": // they tell how it is now
 	default:
@@ -92,8 +94,8 @@ func (f *front) choose(r *http.Request) http.Handler {
 }
 
 // await waits for the sidecar, for a moment.
-func (f *front) await(r *http.Request) {
-	late := time.NewTimer(startPatience)
+func (f *startupHandler) await(r *http.Request) {
+	late := time.NewTimer(startTimeout)
 	defer late.Stop()
 	select {
 	case <-f.begun:
@@ -103,16 +105,16 @@ func (f *front) await(r *http.Request) {
 }
 
 // snapshot returns the newest snapshot, nil before the first.
-func (f *front) snapshot() *pannier.Snapshot {
-	if c := f.sidecar.Load(); c != nil {
+func (f *startupHandler) snapshot() *pannier.Snapshot {
+	if c := f.core.Load(); c != nil {
 		return c.registry.Current()
 	}
 	return nil
 }
 
 // health tells what is wrong with the sidecar and the workspace.
-func (f *front) health() pannier.Health {
-	if c := f.sidecar.Load(); c != nil {
+func (f *startupHandler) health() pannier.Health {
+	if c := f.core.Load(); c != nil {
 		return c.health()
 	}
 	h := newHealth(f.settings, f.build, nil)

@@ -17,9 +17,9 @@ const startGCPercent = 400
 // little garbage that collecting it twice as often as usual costs some tenths of a percent of a processor.
 const idleGCPercent = 50
 
-// putOffCollection lets garbage pile up until the function that it returns is called, which gives the memory back to the
+// deferCollection lets garbage pile up until the function that it returns is called, which gives the memory back to the
 // system. Where the variable GOGC is set, somebody has decided already, and it stays at that.
-func putOffCollection() (catchUp func()) {
+func deferCollection() (catchUp func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}
 	}
@@ -31,10 +31,10 @@ func putOffCollection() (catchUp func()) {
 	})
 }
 
-// giveBack returns memory to the system at once where more than a quarter as much lies idle as is in use. A large piece of work
+// releaseMemory returns memory to the system at once where more than a quarter as much lies idle as is in use. A large piece of work
 // leaves that behind, which by itself would go back over minutes; a small one does not, and costs no collection. Where the
 // variable GOGC is set, nothing happens.
-func giveBack() {
+func releaseMemory() {
 	const little = 256 << 10
 	if live, idle := heap(); os.Getenv("GOGC") == "" && idle > max(little, live/4) {
 		debug.FreeOSMemory()

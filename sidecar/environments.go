@@ -14,57 +14,57 @@ type environments struct {
 	own  pannier.Environment
 	file *config.EnvironmentReader // its owner is who takes batches in
 
-	mu    sync.Mutex
-	put   *pannier.Environment // nil until the agent has put one
-	found *pannier.Environment // what the file says, nil where there is none
-	told  *pannier.Environment // by which skills are judged, as it was last told; nil before the first look
+	mu       sync.Mutex
+	put      *pannier.Environment // nil until the agent has put one
+	inFile   *pannier.Environment // what the file says, nil where there is none
+	reported *pannier.Environment // by which skills are judged, as it was last told; nil before the first look
 }
 
 func newEnvironments(s config.Settings, environ []string) *environments {
 	return &environments{own: OwnEnvironment(environ, s.EnvironmentOwn), file: config.NewEnvironmentReader(s.EnvironmentFile)}
 }
 
-// look reads the file and returns what is wrong with it.
-func (e *environments) look() []pannier.Problem {
+// readFile reads the file and returns what is wrong with it.
+func (e *environments) readFile() []pannier.Problem {
 	found, problems := e.file.Read()
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.found = found
+	e.inFile = found
 	return problems
 }
 
-// tell returns what skills are judged by, and whether that is something else than when it was last called. The first call
+// changes returns what skills are judged by, and whether that is something else than when it was last called. The first call
 // begins with what it finds.
-func (e *environments) tell() (now pannier.Environment, changed bool) {
+func (e *environments) changes() (now pannier.Environment, changed bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	now = e.chooseLocked()
-	changed = e.told != nil && (e.told.Source != now.Source || !e.told.SameFacts(now))
-	e.told = &now
+	now = e.effectiveLocked()
+	changed = e.reported != nil && (e.reported.Source != now.Source || !e.reported.SameFacts(now))
+	e.reported = &now
 	return now, changed
 }
 
-// take keeps what the agent put.
-func (e *environments) take(put pannier.Environment) {
+// set keeps what the agent put.
+func (e *environments) set(put pannier.Environment) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.put = &put
 }
 
-// choose returns what skills are judged by: the newer of what the agent put and what the file says, and where there is
+// effective returns what skills are judged by: the newer of what the agent put and what the file says, and where there is
 // neither, the sidecar's own.
-func (e *environments) choose() pannier.Environment {
+func (e *environments) effective() pannier.Environment {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.chooseLocked()
+	return e.effectiveLocked()
 }
 
-func (e *environments) chooseLocked() pannier.Environment {
+func (e *environments) effectiveLocked() pannier.Environment {
 	switch {
-	case e.put == nil && e.found == nil:
+	case e.put == nil && e.inFile == nil:
 		return e.own
-	case e.put == nil || e.found != nil && e.found.At.After(e.put.At):
-		return *e.found
+	case e.put == nil || e.inFile != nil && e.inFile.At.After(e.put.At):
+		return *e.inFile
 	}
 	return *e.put
 }
@@ -98,17 +98,17 @@ func configItems(workspace string, skills []*pannier.Skill, keys []string) []str
 	return items
 }
 
-// wanted adds directories, and entries of the workspace, to those that the loader wants watched: they decide too. It is for
+// watchSetMerger adds directories, and entries of the workspace, to those that the loader wants watched: they decide too. It is for
 // one caller at a time.
-type wanted struct {
+type watchSetMerger struct {
 	set      pannier.WatchSet
 	loaders  uint64 // the version of the loader's set that it is made from
 	added    []string
 	versions uint64
 }
 
-// with returns the loader's set with the directories and entries in it.
-func (w *wanted) with(set pannier.WatchSet, dirs, entries []string) pannier.WatchSet {
+// merge returns the loader's set with the directories and entries in it.
+func (w *watchSetMerger) merge(set pannier.WatchSet, dirs, entries []string) pannier.WatchSet {
 	if w.versions > 0 && w.loaders == set.Version && slices.Equal(w.added, dirs) && slices.Equal(w.set.Entries, entries) {
 		return w.set
 	}

@@ -11,23 +11,23 @@ import (
 // to tell of could not be read yet.
 const codeCardWithheld = "card.withheld"
 
-// unread finds out what this process could not read yet. The platform may hold a card of a process that could, and one that
+// unreadable finds out what this process could not read yet. The platform may hold a card of a process that could, and one that
 // lacks what can not be read must not take its place. What was read once stays as it was, and so does no harm; what does
 // not exist is no fault. It is for one caller at a time.
-type unread struct {
+type unreadable struct {
 	roots []pannier.Root
 	read  map[string]bool // roots that were read, by name
 }
 
-func newUnread(rules pannier.DiscoveryRules) *unread {
-	return &unread{roots: rules.Roots, read: map[string]bool{}}
+func newUnreadable(rules pannier.DiscoveryRules) *unreadable {
+	return &unreadable{roots: rules.Roots, read: map[string]bool{}}
 }
 
 // problems returns one for each thing that holds the card of a look back. Nil finds none.
 //
 // They go into the snapshot, so that a card is judged by the look that it is made of, and the end of a problem is a new
 // snapshot, whose card is pushed.
-func (u *unread) problems(c pannier.Catalog, w pannier.Workspace) []pannier.Problem {
+func (u *unreadable) problems(c pannier.Catalog, w pannier.Workspace) []pannier.Problem {
 	if u == nil {
 		return nil
 	}
@@ -55,7 +55,7 @@ func configUnread(w pannier.Workspace) bool {
 }
 
 // unreadRoot reports whether a root is there and could never be read. Of one that was, the skills are kept.
-func (u *unread) unreadRoot(root pannier.Root, c pannier.Catalog) bool {
+func (u *unreadable) unreadRoot(root pannier.Root, c pannier.Catalog) bool {
 	failed := func(codes ...string) bool {
 		return slices.ContainsFunc(c.Problems, func(p pannier.Problem) bool { return p.Path == root.Name && slices.Contains(codes, p.Code) })
 	}

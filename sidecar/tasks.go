@@ -10,15 +10,15 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// endPatience is how long the parts of a sidecar may take to end once it is told to: requests under way have three seconds,
+// shutdownTimeout is how long the parts of a sidecar may take to end once it is told to: requests under way have three seconds,
 // a push has two. What has not ended by then waits for a disk that does not answer, and the process ends without it.
-const endPatience = 5 * time.Second
+const shutdownTimeout = 5 * time.Second
 
-// closePatience is how long the state may take to close. What it holds is on disk already.
-const closePatience = time.Second
+// closeTimeout is how long the state may take to close. What it holds is on disk already.
+const closeTimeout = time.Second
 
-// parts are the goroutines of a sidecar, by name. The first that fails ends them all.
-type parts struct {
+// tasks are the goroutines of a sidecar, by name. The first that fails ends them all.
+type tasks struct {
 	group *errgroup.Group
 	ctx   context.Context // done when the parts have to end
 
@@ -27,15 +27,15 @@ type parts struct {
 	failed  error // of the first part that failed
 }
 
-func newParts(ctx context.Context) *parts {
-	p := &parts{}
+func newTasks(ctx context.Context) *tasks {
+	p := &tasks{}
 	p.group, p.ctx = errgroup.WithContext(ctx)
 	return p
 }
 
-// do runs a part in a goroutine of its own, until the context that it gets is done. That it was interrupted by that, in the
+// run runs a part in a goroutine of its own, until the context that it gets is done. That it was interrupted by that, in the
 // midst of its start for instance, is no failure.
-func (p *parts) do(name string, f func(context.Context) error) {
+func (p *tasks) run(name string, f func(context.Context) error) {
 	p.mu.Lock()
 	p.running = append(p.running, name)
 	p.mu.Unlock()
@@ -57,7 +57,7 @@ func (p *parts) do(name string, f func(context.Context) error) {
 
 // wait returns once all parts have ended, or patience after they had to, with the names of those that have not ended,
 // sorted, and the error of the first that failed.
-func (p *parts) wait(patience time.Duration) (left []string, err error) {
+func (p *tasks) wait(patience time.Duration) (left []string, err error) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

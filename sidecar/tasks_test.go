@@ -25,8 +25,8 @@ func TestPartsThatAreInterrupted(t *testing.T) {
 		{"well", true, nil, nil},
 	} {
 		ctx, end := context.WithCancel(t.Context())
-		p := newParts(ctx)
-		p.do("start", func(ctx context.Context) error {
+		p := newTasks(ctx)
+		p.run("start", func(ctx context.Context) error {
 			if tt.ended {
 				<-ctx.Done()
 			}
@@ -41,9 +41,9 @@ func TestPartsThatAreInterrupted(t *testing.T) {
 			t.Errorf("%s: %v, %q left, want %v", tt.name, err, left, tt.result)
 		}
 	}
-	p := newParts(t.Context())
-	p.do("first", func(context.Context) error { return broken })
-	p.do("second", func(ctx context.Context) error {
+	p := newTasks(t.Context())
+	p.run("first", func(context.Context) error { return broken })
+	p.run("second", func(ctx context.Context) error {
 		<-ctx.Done()
 		return ctx.Err()
 	})

@@ -13,44 +13,44 @@ import (
 	"pannier/registry"
 )
 
-// openDoor opens the one door for changes from outside, which lead into the house. look returns a snapshot of a look that
+// openAdmin opens the one door for changes from outside, which lead into the house. look returns a snapshot of a look that
 // began after the call, at directories that pannier has changed.
-func (c *sidecar) openDoor(ctx context.Context, reg prometheus.Registerer, look func(context.Context, ...string) (*pannier.Snapshot, error)) error {
-	m := c.memory
+func (c *core) openAdmin(ctx context.Context, reg prometheus.Registerer, look func(context.Context, ...string) (*pannier.Snapshot, error)) error {
+	m := c.state
 	scans := c.openScans(reg)
 	installs, err := c.openInstalls(ctx, reg, look)
 	if err != nil {
 		return err
 	}
-	c.door = admin.New(admin.Options{
+	c.admin = admin.New(admin.Options{
 		Audit: m.audit, Policy: m.refusals.policies, Scans: scans, Install: installs, Values: m.store, Emit: c.events.emit, Logger: c.log,
 		Activity: func(ctx context.Context, p pannier.Promotion) []pannier.ActivityResult {
 			return c.platforms.promote(ctx, p, c.settings.PromotionHeartbeat)
 		},
 		PolicyPath:  c.policyPath,
 		Acknowledge: c.acknowledge,
-		SetPolicies: c.takePolicies, SetEnvironment: c.takeEnvironment,
+		SetPolicies: c.setPolicies, SetEnvironment: c.setEnvironment,
 	})
-	c.scanning = newBackgroundScans(c.prints, c.door.ScanInBackground, reg, c.log)
-	c.deepDirs = c.prints.deepDirs
-	set := c.door.Policies()
-	blocked, scanned := c.prints.blockedBy()
-	contents := c.prints.restore(c.memory.contents.read())
+	c.scanning = newBackgroundScans(c.fingerprints, c.admin.ScanInBackground, reg, c.log)
+	c.deepDirs = c.fingerprints.deepDirs
+	set := c.admin.Policies()
+	blocked, scanned := c.fingerprints.blockedBy()
+	contents := c.fingerprints.restore(c.state.contents.read())
 	c.registry.Prepare(func(in *registry.Inputs) {
 		in.Policies.Workspace, in.Scans, in.Scanned, in.Contents, in.Lost = set, blocked, scanned, contents, m.refusals.input(nil)
 	})
-	put, found, err := c.door.Environment()
+	put, found, err := c.admin.Environment()
 	if err != nil {
 		c.log.Warn("the environment that the agent put can not be read; it has to put it again", "error", err)
 	}
 	if found {
-		c.judgedBy.take(put)
+		c.environments.set(put)
 	}
 	return nil
 }
 
 // policyPath returns the directory that a policy of a key is about; see [admin.Options.PolicyPath].
-func (c *sidecar) policyPath(key pannier.PolicyKey) string {
+func (c *core) policyPath(key pannier.PolicyKey) string {
 	if s := c.registry.Current(); s != nil {
 		if e, ok := s.Holder(key); ok {
 			return e.Path
@@ -64,10 +64,10 @@ func (c *sidecar) policyPath(key pannier.PolicyKey) string {
 }
 
 // mutations are what the socket lets peers change.
-func (c *sidecar) mutations() api.Mutations {
+func (c *core) mutations() api.Mutations {
 	m := api.Mutations{
-		PutEnvironment: c.door.PutEnvironment, SetPolicy: c.door.SetPolicy, Scan: c.door.Scan, Acknowledge: c.door.Acknowledge,
-		Audit: c.memory.audit.Newest, WriteUIDs: c.settings.WriteUIDs,
+		PutEnvironment: c.admin.PutEnvironment, SetPolicy: c.admin.SetPolicy, Scan: c.admin.Scan, Acknowledge: c.admin.Acknowledge,
+		Audit: c.state.audit.Newest, WriteUIDs: c.settings.WriteUIDs,
 	}
 	if c.uploads != nil {
 		m.Uploads = c.uploads

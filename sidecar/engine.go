@@ -1,0 +1,247 @@
+package sidecar
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+
+	"github.com/hashicorp/go-hclog"
+
+	"pannier"
+	"pannier/config"
+	"pannier/loader"
+	"pannier/publish/api"
+	"pannier/publish/card"
+	"pannier/publish/prompt"
+	"pannier/registry"
+	"pannier/registry/resolve"
+)
+
+// engine is the part of the way from the disk to an answer that the sidecar and the commands that read a bare directory
+// have in common: loader, config.yaml, registry, card.
+type engine struct {
+	settings     config.Settings
+	rules        pannier.DiscoveryRules
+	loader       *loader.Loader
+	workspace    *config.WorkspaceReader
+	environments *environments
+	watchSets    watchSetMerger
+	unread       *unreadable // nil where no card is pushed
+	registry     *registry.Registry
+	cards        cardCache
+	// onWorkspaceChange is told what has changed in config.yaml and the files of the system prompt since the look before; nil tells
+	// nobody.
+	onWorkspaceChange func(pannier.WorkspaceChanged)
+	// onEnvironmentChange is told of another environment that skills are judged by; nil tells nobody.
+	onEnvironmentChange func(pannier.Environment)
+	// loaderSet is the loader's watch set of the last look. deepDirs adds directories inside of skills; nil adds none.
+	loaderSet pannier.WatchSet
+	deepDirs  func() []string
+	// first is the workspace as it was at the first look, latest as it was at the newest.
+	first, latest atomic.Pointer[pannier.Workspace]
+}
+
+// newEngine returns a house that has not looked yet. o is what the registry has to know beside its inputs.
+func newEngine(s config.Settings, environ []string, o registry.Options) *engine {
+	judgedBy := newEnvironments(s, environ)
+	o.Inputs.Environment, o.Inputs.Runtime, o.Inputs.Policies.Gateway = judgedBy.effective(), s.Runtime, s.PolicySkills
+	o.Inputs.MinimumTrust = s.MinimumTrust
+	if s.Scan == config.ScanEnforce {
+		o.Inputs.Scanned = map[string]pannier.Digest{} // until the verdicts are read
+	}
+	return &engine{
+		environments: judgedBy,
+		settings:     s,
+		rules:        s.Rules(),
+		loader:       loader.New(loader.Options{Rules: s.Rules(), DeleteGrace: s.DeleteGrace}),
+		workspace:    config.NewWorkspaceReader(s.Workspace, s.DeleteGrace),
+		registry:     registry.New(o),
+		cards:        cardCache{options: card.Options{URL: s.AgentURL, MaxBytes: s.CardMaxBytes}},
+	}
+}
+
+// reload takes in what a batch points to and returns the snapshot that follows, and what wants watching. It fails only
+// when ctx is done. It is for one caller at a time.
+func (h *engine) reload(ctx context.Context, b pannier.Batch) (*pannier.Snapshot, pannier.WatchSet, error) {
+	catalog, workspace, err := h.readWorkspace(ctx, b)
+	if err != nil {
+		return nil, pannier.WatchSet{}, err
+	}
+	workspace.Problems = slices.Concat(workspace.Problems, h.environments.readFile(), h.openToolsProblems(), h.unread.problems(catalog, workspace))
+	items := configItems(h.settings.Workspace, catalog.Skills, workspace.Keys)
+	s := h.registry.Update(func(in *registry.Inputs) {
+		in.Catalog, in.Workspace, in.Config, in.Environment = catalog, workspace, items, h.environments.effective()
+		in.Paced = isPaced(b)
+	})
+	h.reportWorkspaceChange(&workspace) // behind the update, so that whoever is told of a change finds it served
+	h.reportEnvironmentChange()
+	h.loaderSet = catalog.Watch
+	return s, h.watchSet(), nil
+}
+
+// watchSet returns what wants watching after the last look. It is for the caller of look.
+func (h *engine) watchSet() pannier.WatchSet {
+	extra := slices.Concat(h.workspace.Watched(), h.environments.file.Watched())
+	if h.deepDirs != nil {
+		extra = append(extra, h.deepDirs()...)
+	}
+	return h.watchSets.merge(h.loaderSet, extra, h.workspace.Entries())
+}
+
+// isPaced reports whether what a batch brings was not asked for, so that its card may wait for others.
+func isPaced(b pannier.Batch) bool {
+	return b.Trigger != pannier.TriggerStart && b.Trigger != pannier.TriggerManual && len(b.Sure) == 0
+}
+
+// scanAll looks at everything, for whoever has no watcher.
+func (h *engine) scanAll(ctx context.Context) (*pannier.Snapshot, error) {
+	s, _, err := h.reload(ctx, pannier.Batch{Full: true, Trigger: pannier.TriggerManual})
+	return s, err
+}
+
+// scanAllWithContents looks at everything and into the files of the skills, which a sidecar does in the background.
+func (h *engine) scanAllWithContents(ctx context.Context) (*pannier.Snapshot, error) {
+	s, err := h.scanAll(ctx)
+	if err != nil {
+		return nil, err
+	}
+	contents := map[string]pannier.Contents{}
+	for i := range s.Entries {
+		e := &s.Entries[i]
+		if e.State == pannier.StateShadowed || e.Deleting {
+			continue
+		}
+		if found, err := h.loader.Contents(ctx, e.Skill); err == nil && !found.Digest.IsZero() {
+			contents[e.Path] = found
+		}
+	}
+	if err := ctx.Err(); err != nil || len(contents) == 0 {
+		return s, err
+	}
+	return h.registry.Update(func(in *registry.Inputs) { in.Contents = contents }), nil
+}
+
+// maxReads is how often skills and config.yaml are read again because the volume that they lie in was swapped between them.
+const maxReads = 4
+
+// readWorkspace returns the skills and the workspace as they belong together.
+func (h *engine) readWorkspace(ctx context.Context, b pannier.Batch) (catalog pannier.Catalog, workspace pannier.Workspace, err error) {
+	for try := 1; ; try++ {
+		if catalog, err = h.loader.Load(ctx, b); err != nil {
+			return catalog, workspace, err
+		}
+		workspace = h.workspace.Read()
+		if try == maxReads || h.loader.Steady() {
+			return catalog, workspace, nil
+		}
+		b.Full = true
+	}
+}
+
+// reportWorkspaceChange tells what has changed in the workspace since the look before.
+func (h *engine) reportWorkspaceChange(now *pannier.Workspace) {
+	before := h.latest.Swap(now)
+	if before == nil {
+		h.first.Store(now)
+		return
+	}
+	if changes, any := config.Changes(*before, *now); any && h.onWorkspaceChange != nil {
+		h.onWorkspaceChange(changes)
+	}
+}
+
+// restartNeeded tells which changes of config.yaml since the first look the agent has not taken in.
+func (h *engine) restartNeeded() []pannier.Problem {
+	first, latest := h.first.Load(), h.latest.Load()
+	if first == nil || latest == nil {
+		return nil
+	}
+	return config.RestartNeeded(*first, *latest)
+}
+
+// setEnvironment takes in what the agent put, and returns the snapshot that shows it.
+func (h *engine) setEnvironment(env pannier.Environment) *pannier.Snapshot {
+	h.environments.set(env)
+	s := h.registry.Update(func(in *registry.Inputs) { in.Environment = h.environments.effective() })
+	h.reportEnvironmentChange()
+	return s
+}
+
+// reportEnvironmentChange tells where skills are judged by another environment than when it was last told.
+func (h *engine) reportEnvironmentChange() {
+	if env, changed := h.environments.changes(); changed && h.onEnvironmentChange != nil {
+		h.onEnvironmentChange(env)
+	}
+}
+
+// setPolicies takes in the workspace layer of policy, and returns the snapshot that shows it.
+func (h *engine) setPolicies(set map[pannier.PolicyKey]pannier.PolicyEntry) *pannier.Snapshot {
+	return h.registry.Update(func(in *registry.Inputs) { in.Policies.Workspace = set })
+}
+
+// handlerOptions returns what the API composes of the house; the caller adds what only a sidecar has.
+func (h *engine) handlerOptions(log hclog.Logger) api.Options {
+	return api.Options{
+		Snapshot: h.registry.Current, Texts: h.loader, Resolve: (&resolve.Resolver{Rules: h.turnRules()}).Resolve,
+		Commands: api.Commands{List: resolve.Commands, Find: resolve.Command},
+		Card:     func() (card.Card, error) { return h.cards.get(h.registry.Current()) },
+		OpenFile: func(ctx context.Context, s *pannier.Skill, path string) (api.SkillFile, error) {
+			return h.loader.Open(ctx, s, path)
+		},
+		Inspect: h.loader.Inspect, Resources: h.loader.Resources, Environment: h.environments.effective, AgentWorkspace: h.agentWorkspace(), Logger: log,
+		Format: h.settings.PromptFormat, MaxChars: h.settings.PromptMaxChars,
+		Show:       prompt.Show{Compatibility: h.settings.PromptShowCompatibility, AllowedTools: h.settings.PromptShowAllowedTools},
+		TurnEvents: api.TurnEvents{PerMinute: h.settings.TurnEvents, Text: h.settings.TurnEventsText},
+	}
+}
+
+// turnRules returns the part of policy that is about turns.
+func (h *engine) turnRules() resolve.Rules {
+	return resolve.Rules{WidenTools: h.settings.WidenTools, Profile: h.settings.PolicyProfile}
+}
+
+// openToolsProblems tells that skills may add to the tools of an agent, where policy lets them: whoever looks at the workspace
+// later has to see that. It is part of the snapshot, so that turns which are resolved by other rules have another digest.
+func (h *engine) openToolsProblems() []pannier.Problem {
+	var setting string
+	switch {
+	case h.settings.PolicyProfile == pannier.ProfileFullAuto:
+		setting = "policy.profile: full_auto"
+	case h.settings.WidenTools:
+		setting = "policy.widen_tools: true"
+	default:
+		return nil
+	}
+	return []pannier.Problem{{
+		Code: "policy.tools.open", Severity: pannier.SeverityInfo, Path: "pannier.yaml",
+		Message: "the settings say " + setting + ", so the skills of a turn may add to the tools of the agent",
+		Hint:    "leave it out where skills come from others; they can then only narrow them",
+	}}
+}
+
+// agentWorkspace returns the workspace's path as the agent sees it.
+func (h *engine) agentWorkspace() string {
+	if h.settings.AgentWorkspace != "" {
+		return h.settings.AgentWorkspace
+	}
+	return h.settings.Workspace
+}
+
+// cardCache makes the card of a snapshot once, however often it is asked for.
+type cardCache struct {
+	options card.Options
+	newest  atomic.Pointer[card.Card]
+}
+
+// get returns the card of a snapshot, which must not be nil.
+func (c *cardCache) get(s *pannier.Snapshot) (card.Card, error) {
+	if made := c.newest.Load(); made != nil && made.SnapshotVersion == s.Version {
+		return *made, nil
+	}
+	made, err := card.Build(s, c.options)
+	if err != nil {
+		return card.Card{}, err
+	}
+	c.newest.Store(&made)
+	return made, nil
+}
