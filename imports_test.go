@@ -20,7 +20,7 @@ type importRule struct {
 // importRules are the rules of docs/ARCHITECTURE.md, "Packages". cmd/pannier may import every package.
 var importRules = map[string]importRule{
 	"pannier":                               {nil, "the root package holds values: who needs a value must not get a package with it"},
-	"pannier/config":                        {[]string{"pannier/internal/fsx", "pannier/internal/yamldoc"}, "settings are read before there is anything else"},
+	"pannier/config":                        {[]string{"pannier/internal/fsx", "pannier/internal/yamldoc", "pannier/publish/prompt"}, "settings are read before anything else; of prompts, they know the names of the formats"},
 	"pannier/watcher":                       {[]string{"pannier/internal/fsx"}, "a watcher that knows the loader would believe its own events"},
 	"pannier/loader":                        {[]string{"pannier/internal/fsx", "pannier/internal/yamldoc", "pannier/loader/installspec", "pannier/loader/profile", "pannier/loader/pytool", "pannier/loader/repair"}, "the loader hands its watch set on as a value; it never calls the watcher"},
 	"pannier/loader/scan":                   {[]string{"pannier/internal/fsx"}, "a scan judges a directory, whoever asks; discovery and reload never pay for it"},

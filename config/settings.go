@@ -109,7 +109,7 @@ type Settings struct {
 	// PolicyProfile is one of the Profile constants of package pannier. WidenTools lets skills add to the caller's tools.
 	PolicyProfile string
 	WidenTools    bool
-	// PromptFormat is the format of the system prompt where a turn names none, by the name it has in publish/prompt.
+	// PromptFormat is the format of the system prompt if a turn names none, one of the names of publish/prompt.
 	PromptFormat string
 	// PromptMaxChars bounds the skills part of the system prompt, in characters; 0 is no limit.
 	PromptMaxChars int

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pannier"
+	"pannier/publish/prompt"
 )
 
 // setting is one setting: the only place where it is declared. Flags, variables, keys of the settings file, help and
@@ -226,8 +227,8 @@ var table = []setting{
 		read:     scalar(func(d *draft) *string { return &d.ScanInstallers }, oneOf("warn", "block")),
 	},
 	{
-		key: "prompt.format", kind: "format", help: "format of the system prompt where a turn names none", fallback: "compact",
-		read: scalar(func(d *draft) *string { return &d.PromptFormat }, oneOf(promptFormats...)),
+		key: "prompt.format", kind: "format", help: "format of the system prompt where a turn names none", fallback: prompt.Formats()[0],
+		read: scalar(func(d *draft) *string { return &d.PromptFormat }, oneOf(prompt.Formats()...)),
 	},
 	{
 		key: "prompt.max_chars", kind: "n", help: "longest skills part of the system prompt, in characters; 0 is no limit",
@@ -282,9 +283,6 @@ var table = []setting{
 		read: scalar(func(d *draft) *bool { return &d.PromotionHeartbeat }, parseBool),
 	},
 }
-
-// promptFormats are the formats of publish/prompt, which settings must not know.
-var promptFormats = []string{"compact", "available_skills", "available_skills_reference", "openclaw", "skills_xml", "molecule", "molecule_system"}
 
 // kindBool is the kind by which pflag knows that a flag can stand without a value.
 const kindBool = "bool"

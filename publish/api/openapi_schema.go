@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pannier"
+	"pannier/publish/prompt"
 )
 
 // object is a part of the OpenAPI document.
@@ -135,6 +136,7 @@ var fieldSchemas = map[string]object{
 	"SkillLoaded.frontmatter": anyKeys("object", "null"),
 	"SkillPromotion.packet":   anyKeys("object"),
 	"Tool.parameters":         anyKeys("object"),
+	"Turn.format":             promptFormat,
 
 	"rpcCall.jsonrpc":   rpcVersion,
 	"rpcCall.id":        rpcID,
@@ -144,6 +146,8 @@ var fieldSchemas = map[string]object{
 }
 
 var (
+	promptFormat = object{"type": "string", "enum": anyOf(prompt.Formats()...)}
+
 	rpcVersion = object{"type": "string", "const": "2.0"}
 	rpcID      = object{"oneOf": []any{object{"type": "string"}, object{"type": "number", "format": "double"}, object{"type": "null"}}}
 )

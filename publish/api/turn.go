@@ -26,7 +26,7 @@ var turnRoutes = []route{
 		pattern: "GET /v1/prompt", endpoint: writes[pannier.Prompt]((*Handler).prompt),
 		id: "getPrompt", summary: "The skills section of the system prompt for what is automatically available.", texts: []string{"text/plain"},
 		parameters: []parameter{
-			query("format", "string", "The format of the section."),
+			{"format", "query", "The format of the section.", promptFormat},
 			query("max_chars", "integer", "The most characters that it may have; 0 is no limit."),
 		},
 	},

@@ -26,12 +26,12 @@ func catalogs() []string {
 func plainly(t *testing.T, s *pannier.Snapshot, turn pannier.Turn) (resolution, section string) {
 	t.Helper()
 	r := resolve.Resolve(s, turn)
-	o := prompt.Options{Format: turn.Format, Workspace: "/configs"}
+	maxChars := 0
 	if prompt.Bounded(turn.Format) {
-		o.MaxChars = 24000
+		maxChars = 24000
 	}
 	if turn.Limits.MaxChars != nil {
-		o.MaxChars = *turn.Limits.MaxChars
+		maxChars = *turn.Limits.MaxChars
 	}
 	bodies := map[string]string{}
 	for _, a := range r.Active {
@@ -42,7 +42,9 @@ func plainly(t *testing.T, s *pannier.Snapshot, turn pannier.Turn) (resolution, 
 			bodies[a.Slug] = "# " + e.Name + " <&>\n"
 		}
 	}
-	p := prompt.Render(s, r, bodies, o)
+	var written prompt.Section
+	prompt.NewRenderer(s, "/configs").Render(r, bodies, turn.Format, maxChars, &written)
+	p := written.Prompt()
 	r.Prompt = &p
 	return encodeJSON(t, r), encodeJSON(t, p)
 }

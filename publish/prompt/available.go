@@ -8,36 +8,61 @@ import (
 )
 
 const (
+	// AvailableSkills is the XML of the Agent Skills reference tool, with everything escaped and folded.
+	AvailableSkills = "available_skills"
+	// AvailableSkillsReference is byte for byte what the reference tool writes. It is not hardened: texts keep their lines
+	// and invisible characters, and locations are not escaped.
+	AvailableSkillsReference = "available_skills_reference"
+
 	opening = "<available_skills>\n"
 	closing = "</available_skills>"
 )
 
-// availableSkills leaves out a skill that does not fit; smaller ones behind it may still fit.
-func (r *Renderer) availableSkills(into *Section) {
-	r.elements(into, formAvailable, func(e *pannier.Entry) string {
-		return element(escape(displayName(e)), escape(fold(e.Description)), r.show.elements(e), escape(pannier.CleanLine(Location(e.Skill, r.workspace))))
-	})
+var availableSkills = format{
+	name:  AvailableSkills,
+	gives: "the XML of the Agent Skills reference tool, with everything escaped and each text folded to one line", empty: "empty",
+	render: (*Renderer).availableSkills,
+}
+
+var availableSkillsReference = format{
+	name: AvailableSkillsReference,
+	gives: "the same byte for byte as the reference tool. **Not hardened**: texts keep their lines and what is invisible in them, " +
+		"and locations are not escaped. For tests, and for those who need exactly that",
+	empty: "`<available_skills>`, line feed, `</available_skills>`", unbounded: true,
+	render: (*Renderer).availableSkillsReference,
+}
+
+var availableElement = newForm(func(r *Renderer, e *pannier.Entry) string {
+	location := escape(pannier.CleanLine(Location(e.Skill, r.workspace)))
+	return element(escape(displayName(e)), escape(fold(e.Description)), r.show.elements(e), location)
+})
+
+var referenceElement = newForm(func(r *Renderer, e *pannier.Entry) string {
+	return element(escape(strip(e.Name)), escape(strip(e.Description)), "", Location(e.Skill, r.workspace))
+})
+
+// availableSkills leaves out a skill that does not fit; smaller ones after it may still fit.
+func (r *Renderer) availableSkills(_ map[string]string, into *Section) {
+	r.elements(into, availableElement)
 	if len(into.Parts) == 2 {
 		into.Parts = into.Parts[:0]
 	}
 }
 
 // availableSkillsReference writes the empty element where there is no skill, as the tool does.
-func (r *Renderer) availableSkillsReference(into *Section) {
+func (r *Renderer) availableSkillsReference(_ map[string]string, into *Section) {
 	if !into.fits(len(opening) + len(closing)) {
 		return
 	}
-	r.elements(into, formReference, func(e *pannier.Entry) string {
-		return element(escape(strip(e.Name)), escape(strip(e.Description)), "", Location(e.Skill, r.workspace))
-	})
+	r.elements(into, referenceElement)
 }
 
 // elements adds the element with those skills that fit.
-func (r *Renderer) elements(into *Section, f form, write func(*pannier.Entry) string) {
+func (r *Renderer) elements(into *Section, f *form) {
 	into.add(opening)
 	used := len(opening) + len(closing)
 	for i, e := range into.items {
-		if b := r.block(f, e, write); into.fits(used + b.size) {
+		if b := r.block(f, e); into.fits(used + b.size) {
 			used += b.size
 			into.shown[i] = true
 			into.add(b.text)

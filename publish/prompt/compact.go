@@ -10,6 +10,9 @@ import (
 )
 
 const (
+	// Compact is the section "[Skills]" of Pioneer.
+	Compact = "compact"
+
 	compactHead = "[Skills]\nThe following skills are available for this turn:\n"
 	compactFoot = "\nBefore you do what one of these skills is for, call `read_skill` with the exact value of its slug, not with its display name," +
 		" and follow the instructions that it returns."
@@ -17,6 +20,13 @@ const (
 	compactCut    = "\nThis list is cut: it has no room for %d of the skills."
 	compactUnread = "\nThese match the files of this turn, and their instructions are not shown here; read them with `read_skill`: %s."
 )
+
+var compact = format{
+	name:  Compact,
+	gives: "the section `[Skills]` of Pioneer: of each skill its name, what to call `read_skill` with, and when to use it",
+	empty: "empty", needsBodies: pathBodies,
+	render: (*Renderer).compact,
+}
 
 // compact lists each skill that fits, and smaller ones behind one that does not may still fit; then come the bodies of
 // those that match a path, as far as there is room, and how to read the others. What the model is to do with the list
@@ -26,14 +36,14 @@ const (
 func (r *Renderer) compact(bodies map[string]string, into *Section) {
 	used, all := len(compactHead)+len(compactFoot), 0
 	for _, e := range into.items {
-		all += r.compactBlock(e).size
+		all += r.block(compactLines, e).size
 	}
 	if !into.fits(used + all) {
 		used += len(fmt.Sprintf(compactCut, len(into.items)))
 	}
 	into.add(compactHead)
 	for i, e := range into.items {
-		if b := r.compactBlock(e); into.fits(used + b.size) {
+		if b := r.block(compactLines, e); into.fits(used + b.size) {
 			used += b.size
 			into.shown[i] = true
 			into.add(b.text)
@@ -71,21 +81,19 @@ func compactNote(unread []item) string {
 	return fmt.Sprintf(compactUnread, strings.Join(slugs, ", "))
 }
 
-// compactBlock returns what the list says of a skill.
-func (r *Renderer) compactBlock(e item) *block {
-	return r.block(formCompact, e, func(e *pannier.Entry) string {
-		text := "- " + displayName(e) + "\n"
-		if e.ToolsOnly {
-			text += "  Tools, without instructions to read: " + toolNames(e) + "\n"
-		} else {
-			text += "  Skill slug for read_skill: `" + e.Qualified() + "`\n"
-		}
-		if description := fold(e.Description); description != "" {
-			text += "  Use when: " + description + "\n"
-		}
-		return text + r.show.lines(e, "  ")
-	})
-}
+// compactLines are what the list says of a skill.
+var compactLines = newForm(func(r *Renderer, e *pannier.Entry) string {
+	text := "- " + displayName(e) + "\n"
+	if e.ToolsOnly {
+		text += "  Tools, without instructions to read: " + toolNames(e) + "\n"
+	} else {
+		text += "  Skill slug for read_skill: `" + e.Qualified() + "`\n"
+	}
+	if description := fold(e.Description); description != "" {
+		text += "  Use when: " + description + "\n"
+	}
+	return text + r.show.lines(e, "  ")
+})
 
 // compactBodies adds the bodies of listed skills that match a path, ordered by slug, as far as they fit. It returns what
 // is used then, and those that it leaves out. Where it leaves some out, the note on them goes before a body, if there is

@@ -58,7 +58,7 @@ func TestCompactBodyAmongManyImplicitSkills(t *testing.T) {
 		t.Errorf("bodies of %q are read, want that of a", got)
 	}
 	s := &pannier.Snapshot{Entries: entries}
-	whole := prompt.Render(s, r, bodies, prompt.Options{MaxChars: prompt.DefaultMaxChars})
+	whole := prompt.Render(s, r, bodies, prompt.Options{MaxChars: 24000})
 	if !strings.Contains(whole.Text, "[Skill Body: $a]\nThe body of a.\n") || whole.Truncated {
 		t.Errorf("got %q, truncated %v, want the body of a", whole.Text, whole.Truncated)
 	}

@@ -9,10 +9,33 @@ import (
 )
 
 const (
+	// Molecule is the section "## Your Skills" of a Molecule workspace.
+	Molecule = "molecule"
+	// MoleculeSystem is the whole system prompt of a Molecule workspace as far as a sidecar knows it.
+	MoleculeSystem = "molecule_system"
+
 	// moleculeHead begins and each skill ends with a line feed, so that the section joins those around it with one between.
 	moleculeHead     = "\n## Your Skills\n"
 	moleculeExamples = "\nExamples of requests that this skill is for:\n\n"
 )
+
+var molecule = format{
+	name: Molecule,
+	gives: "the section `## Your Skills` of a Molecule workspace, with the body, links and examples of each skill in the order of " +
+		"config.yaml",
+	empty: "empty", needsBodies: allBodies, unbounded: true,
+	render: (*Renderer).molecule,
+}
+
+var moleculeSystem = format{
+	name: MoleculeSystem,
+	gives: "the whole system prompt of a Molecule workspace as far as a sidecar knows it: the files of `prompt_files`, MEMORY.md and " +
+		"USER.md (not escaped; blanks at their ends go, CRLF is read as LF, and what is not UTF-8 is replaced), then what `molecule` " +
+		"gives, each a line feed behind the one before. A limit that was set is for the skills alone. The platform's instructions, " +
+		"rules and guidelines, the parent's context and what to do where delegation fails are not known here, and left out",
+	empty: "the files", needsBodies: allBodies, unbounded: true,
+	render: (*Renderer).moleculeSystem,
+}
 
 // molecule shows every skill that has a body or tools only, in the order of config.yaml, with the requests that its author gives as
 // examples, its links and the files of its examples/, and the peers behind them. Over a limit, skills keep their names and
@@ -63,7 +86,7 @@ func (r *Renderer) moleculeHeadings(bodies map[string]string, into *Section) hea
 	ours := headings{}
 	for _, e := range into.items {
 		if _, ok := bodies[e.Slug]; ok || e.toolsOnly {
-			ours.add(r.moleculeName(e).text, e.Slug)
+			ours.add(r.block(moleculeName, e).text, e.Slug)
 		}
 	}
 	return ours
@@ -77,7 +100,7 @@ func (r *Renderer) moleculeTiers(bodies map[string]string, ours headings, into *
 		return heads[t.place] + body + "\n" + moleculeRequests(t.Entry, ours)
 	}
 	return tiers(bodies, into, func(e item) string {
-		heads[e.place] = "\n### " + r.moleculeName(e).text + "\n" + ours.escape(r.moleculeDescription(e).text, e.Slug)
+		heads[e.place] = "\n### " + r.block(moleculeName, e).text + "\n" + ours.escape(r.block(moleculeDescription, e).text, e.Slug)
 		if e.toolsOnly {
 			return heads[e.place] + "Tools: " + toolNames(e.Entry) + "\n"
 		}
@@ -85,19 +108,17 @@ func (r *Renderer) moleculeTiers(bodies map[string]string, ours headings, into *
 	}, write), write
 }
 
-// moleculeName returns what a skill's heading says.
-func (r *Renderer) moleculeName(e item) *block { return r.block(formHeading, e, headingName) }
+// moleculeName is what a skill's heading says.
+var moleculeName = newForm(func(_ *Renderer, e *pannier.Entry) string { return headingName(e) })
 
-// moleculeDescription returns the lines that stand between a skill's heading and its body.
-func (r *Renderer) moleculeDescription(e item) *block {
-	return r.block(formDescription, e, func(e *pannier.Entry) string {
-		text := fold(e.Description)
-		if text != "" {
-			text += "\n"
-		}
-		return text + r.show.lines(e, "")
-	})
-}
+// moleculeDescription is the lines between a skill's heading and its body.
+var moleculeDescription = newForm(func(r *Renderer, e *pannier.Entry) string {
+	text := fold(e.Description)
+	if text != "" {
+		text += "\n"
+	}
+	return text + r.show.lines(e, "")
+})
 
 // moleculeRequests returns the list of a skill's examples, empty where it has none.
 func moleculeRequests(e *pannier.Entry, ours headings) string {

@@ -10,6 +10,9 @@ import (
 )
 
 const (
+	// OpenClaw is the indented XML of OpenClaw.
+	OpenClaw = "openclaw"
+
 	// openClawSkills is how many skills OpenClaw shows at most, whatever the limit is.
 	openClawSkills = 150
 	// openClawReserve is kept free for the notice where descriptions are left out.
@@ -23,9 +26,15 @@ const (
 	openClawAudit     = " Run `openclaw skills check` to audit."
 )
 
+var openClaw = format{
+	name:  OpenClaw,
+	gives: "the indented XML of OpenClaw below three lines for the model", empty: "empty",
+	render: (*Renderer).openClaw,
+}
+
 // openClaw has three tiers: every skill in full; or every skill without its description; or as many of those, from the
 // start, as fit. A notice stands before all but the first, and a skill that has lost its description counts as omitted.
-func (r *Renderer) openClaw(into *Section) {
+func (r *Renderer) openClaw(_ map[string]string, into *Section) {
 	total := len(into.items)
 	if total == 0 {
 		return
@@ -102,22 +111,28 @@ func (r *Renderer) openClawSilent(e item) bool {
 	return r.openClawBlock(e, true).size-r.openClawBlock(e, false).size == len(openClawDescribed)-len("%s")
 }
 
-// openClawBlock returns the element of a skill, with its description or without.
+// openClawFull and openClawShort are the element of a skill, with its description and without.
+var (
+	openClawFull  = newForm(func(r *Renderer, e *pannier.Entry) string { return r.openClawElement(e, true) })
+	openClawShort = newForm(func(r *Renderer, e *pannier.Entry) string { return r.openClawElement(e, false) })
+)
+
 func (r *Renderer) openClawBlock(e item, described bool) *block {
-	f := formOpenClawShort
 	if described {
-		f = formOpenClaw
+		return r.block(openClawFull, e)
 	}
-	return r.block(f, e, func(e *pannier.Entry) string {
-		text := "  <skill>\n    <name>" + openClawEscape(displayName(e)) + "</name>\n"
-		if described {
-			text += fmt.Sprintf(openClawDescribed, openClawEscape(fold(e.Description)))
-			for _, x := range r.show.of(e) {
-				text += "    <" + x.key + ">" + openClawEscape(x.value) + "</" + x.key + ">\n"
-			}
+	return r.block(openClawShort, e)
+}
+
+func (r *Renderer) openClawElement(e *pannier.Entry, described bool) string {
+	text := "  <skill>\n    <name>" + openClawEscape(displayName(e)) + "</name>\n"
+	if described {
+		text += fmt.Sprintf(openClawDescribed, openClawEscape(fold(e.Description)))
+		for _, x := range r.show.of(e) {
+			text += "    <" + x.key + ">" + openClawEscape(x.value) + "</" + x.key + ">\n"
 		}
-		return text + "    <location>" + openClawEscape(pannier.CleanLine(Location(e.Skill, r.workspace))) + "</location>\n  </skill>\n"
-	})
+	}
+	return text + "    <location>" + openClawEscape(pannier.CleanLine(Location(e.Skill, r.workspace))) + "</location>\n  </skill>\n"
 }
 
 // openClawNotice is empty where nothing is left out.

@@ -230,7 +230,7 @@ func BenchmarkRender10k(b *testing.B) {
 		r.Active = append(r.Active, pannier.ActiveSkill{Slug: e.Slug})
 	}
 	for b.Loop() {
-		if p := prompt.Render(s, r, nil, prompt.Options{Format: prompt.AvailableSkills, MaxChars: prompt.DefaultMaxChars}); !p.Truncated {
+		if p := prompt.Render(s, r, nil, prompt.Options{Format: prompt.AvailableSkills, MaxChars: 24000}); !p.Truncated {
 			b.Fatal(len(p.Text))
 		}
 	}

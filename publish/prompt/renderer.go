@@ -70,7 +70,8 @@ type Span struct{ From, To int }
 // RenderActive is Render for turns that have most skills in common, so that these are looked up once.
 func (r *Renderer) RenderActive(active Active, bodies map[string]string, format string, maxChars int, into *Section) {
 	into.Empty()
-	into.Format = cmp.Or(format, Compact)
+	f := formatNamed(format)
+	into.Format = f.name
 	into.maxChars = maxChars
 	into.items = r.items(active.Named, slices.Grow(into.items, active.count()))
 	for _, s := range active.Spans {
@@ -81,22 +82,7 @@ func (r *Renderer) RenderActive(active Active, bodies map[string]string, format 
 		into.items[i].place = int32(i)
 	}
 	into.shown = append(into.shown, make([]bool, len(into.items))...)
-	switch into.Format {
-	case AvailableSkills:
-		r.availableSkills(into)
-	case AvailableSkillsReference:
-		r.availableSkillsReference(into)
-	case OpenClaw:
-		r.openClaw(into)
-	case SkillsXML:
-		r.skillsXML(bodies, into)
-	case Molecule:
-		r.molecule(bodies, into)
-	case MoleculeSystem:
-		r.moleculeSystem(bodies, into)
-	default:
-		r.compact(bodies, into)
-	}
+	f.render(r, bodies, into)
 	into.omit()
 }
 
@@ -151,47 +137,47 @@ type block struct {
 	size int // in code points
 }
 
-// form is one way to say something of a skill.
-type form int
+// form is one text about a skill that a format uses, such as its element without a description.
+type form struct {
+	index int
+	write func(*Renderer, *pannier.Entry) string
+}
 
-const (
-	formCompact form = iota
-	formAvailable
-	formReference
-	formOpenClaw
-	formOpenClawShort
-	formSkillsHead
-	formSkillsShort
-	formHeading
-	formDescription
-	forms
-)
+// forms counts the forms. They are declared as variables of the package, so it is complete before the first renderer exists.
+var forms int
+
+func newForm(write func(*Renderer, *pannier.Entry) string) *form {
+	forms++
+	return &form{forms - 1, write}
+}
 
 // blocks are kept for one snapshot. Each form has one for each entry, once the form is first asked for.
 type blocks struct {
 	entries   int
-	forms     [forms]atomic.Pointer[[]atomic.Pointer[block]]
+	forms     []atomic.Pointer[[]atomic.Pointer[block]] // by the index of a form
 	nameRanks func() []int
 }
 
 func newBlocks(s *pannier.Snapshot) *blocks {
-	return &blocks{entries: len(s.Entries), nameRanks: sync.OnceValue(func() []int { return rankNames(s) })}
+	return &blocks{
+		entries: len(s.Entries), forms: make([]atomic.Pointer[[]atomic.Pointer[block]], forms),
+		nameRanks: sync.OnceValue(func() []int { return rankNames(s) }),
+	}
 }
 
-// block returns a form of an item, and makes it where nobody has asked yet. Callers that ask at once may each make it; all
-// of them make the same.
-func (r *Renderer) block(f form, e item, write func(*pannier.Entry) string) *block {
-	made := r.kept.forms[f].Load()
-	if made == nil {
+// block returns a form of an item, and caches it. Concurrent first calls may each write it; they write the same text.
+func (r *Renderer) block(f *form, e item) *block {
+	cached := r.kept.forms[f.index].Load()
+	if cached == nil {
 		fresh := make([]atomic.Pointer[block], r.kept.entries)
-		r.kept.forms[f].CompareAndSwap(nil, &fresh)
-		made = r.kept.forms[f].Load()
+		r.kept.forms[f.index].CompareAndSwap(nil, &fresh)
+		cached = r.kept.forms[f.index].Load()
 	}
-	slot := &(*made)[e.index]
+	slot := &(*cached)[e.index]
 	if b := slot.Load(); b != nil {
 		return b
 	}
-	text := write(e.Entry)
+	text := f.write(r, e.Entry)
 	b := &block{text, runes(text)}
 	slot.Store(b)
 	return b

@@ -109,7 +109,7 @@ func BenchmarkRenderer(b *testing.B) {
 	renderer := prompt.NewRenderer(s, "/w")
 	var section prompt.Section
 	for _, format := range prompt.Formats() {
-		limits := []int{prompt.DefaultMaxChars}
+		limits := []int{24000}
 		if prompt.NeedsBodies(format) {
 			limits = append(limits, 0)
 		}

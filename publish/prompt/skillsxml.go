@@ -9,10 +9,21 @@ import (
 )
 
 const (
+	// SkillsXML is the element "skills" of Aleph.
+	SkillsXML = "skills_xml"
+
 	skillsOpening = "<skills>\n"
 	skillsClosing = "</skills>"
 	skillEnd      = "</skill>\n"
 )
+
+var skillsXML = format{
+	name: SkillsXML,
+	gives: "the element `<skills>` of Aleph: each skill with `id`, `name`, its triggers, its body as `<instructions>`, its links and " +
+		"examples, ordered by slug",
+	empty: "empty", needsBodies: allBodies,
+	render: (*Renderer).skillsXML,
+}
 
 // skillsXML shows every skill that has a body or tools only, ordered by slug, with its links and the files of its examples/. Over a limit a skill keeps its triggers, and gets its
 // description, which else nothing tells.
@@ -21,9 +32,9 @@ const (
 // in the first place, and scopes are not known.
 func (r *Renderer) skillsXML(bodies map[string]string, into *Section) {
 	whole := func(t *tier) string {
-		return r.skillsHead(t.item).text + instructions(escape(strings.TrimSpace(pannier.CleanLines(bodies[t.Slug]))))
+		return r.block(skillsHead, t.item).text + instructions(escape(strings.TrimSpace(pannier.CleanLines(bodies[t.Slug]))))
 	}
-	skills := tiers(bodies, into, func(e item) string { return r.skillsShort(e).text }, whole)
+	skills := tiers(bodies, into, func(e item) string { return r.block(skillsShort, e).text }, whole)
 	empty := len(skillsOpening) + len(skillsClosing)
 	used := keepShort(skills, empty, into)
 	used = showWhole(skills, used, bodies, into, whole)
@@ -38,26 +49,26 @@ func (r *Renderer) skillsXML(bodies map[string]string, into *Section) {
 	into.add(skillsClosing)
 }
 
-// skillsHead returns the element of a skill up to its instructions.
-func (r *Renderer) skillsHead(e item) *block {
-	return r.block(formSkillsHead, e, func(e *pannier.Entry) string {
-		return `<skill id="` + e.Slug + `" name="` + escape(displayName(e)) + "\">\n" + triggers(e) + r.show.elements(e)
-	})
-}
+// skillsHead is the element of a skill up to its instructions.
+var skillsHead = newForm(func(r *Renderer, e *pannier.Entry) string {
+	return skillsOpen(e) + triggers(e) + r.show.elements(e)
+})
 
-// skillsShort returns the element of a skill without its body.
-func (r *Renderer) skillsShort(e item) *block {
-	return r.block(formSkillsShort, e, func(e *pannier.Entry) string {
-		text := `<skill id="` + e.Slug + `" name="` + escape(displayName(e)) + "\">\n"
-		if description := escape(fold(e.Description)); description != "" {
-			text += "<description>\n" + description + "\n</description>\n"
-		}
-		if e.ToolsOnly {
-			return text + triggers(e) + r.show.elements(e) + "<tools>\n" + escape(toolNames(e)) + "\n</tools>\n" + skillEnd
-		}
-		return text + triggers(e) + r.show.elements(e) +
-			instructions("The instructions are not shown here. Read them with `GET /v1/skills/"+e.Slug+"/content`.")
-	})
+// skillsShort is the element of a skill without its body.
+var skillsShort = newForm(func(r *Renderer, e *pannier.Entry) string {
+	text := skillsOpen(e)
+	if description := escape(fold(e.Description)); description != "" {
+		text += "<description>\n" + description + "\n</description>\n"
+	}
+	text += triggers(e) + r.show.elements(e)
+	if e.ToolsOnly {
+		return text + "<tools>\n" + escape(toolNames(e)) + "\n</tools>\n" + skillEnd
+	}
+	return text + instructions("The instructions are not shown here. Read them with `GET /v1/skills/"+e.Slug+"/content`.")
+})
+
+func skillsOpen(e *pannier.Entry) string {
+	return `<skill id="` + e.Slug + `" name="` + escape(displayName(e)) + "\">\n"
 }
 
 // triggers returns the element with the texts that call for a skill, nothing where there are none.

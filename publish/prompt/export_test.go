@@ -1,0 +1,28 @@
+package prompt
+
+import "pannier"
+
+// Options are what rendering needs beside the skills.
+type Options struct {
+	// Format is one of [Formats]; empty is the default.
+	Format string
+	// MaxChars bounds the section in code points; 0 is no bound. What [MoleculeSystem] puts before it does not count.
+	MaxChars int
+	// Workspace is the workspace as the agent sees it, for locations.
+	Workspace string
+	// Show is what is told of a skill only where somebody wants it.
+	Show Show
+	// Peers are those that the agent can delegate to, for the formats that tell of them.
+	Peers []pannier.Peer
+	// Resources are the links and examples of skills by slug, for the formats that [NeedsBodies].
+	Resources map[string]pannier.Resources
+}
+
+// Render returns the section for the active skills of a resolution. bodies are the texts of skills by slug, of those that
+// [Bodies] names; where one is missing, the skill is omitted. The section is never longer than the limit, and every skill
+// that it does not show in full is named, in the order of the resolution.
+func Render(s *pannier.Snapshot, r pannier.Resolution, bodies map[string]string, o Options) pannier.Prompt {
+	var section Section
+	NewRenderer(s, o.Workspace).Showing(o.Show).WithPeers(o.Peers).WithResources(o.Resources).Render(r, bodies, o.Format, o.MaxChars, &section)
+	return section.Prompt()
+}
