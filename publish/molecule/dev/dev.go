@@ -1,29 +1,29 @@
-// Package dev is the platform that pannier brings along for development and tests: the registry of Molecule's
-// platform, in memory, in one [http.Handler].
+// Package dev is a platform for development and tests: the registry of Molecule's platform, in memory, in one
+// [http.Handler].
 //
-//	POST /registry/register       makes a workspace known, replaces its card, gives it a token
+//	POST /registry/register       registers a workspace, replaces its card, returns its token
 //	POST /registry/update-card    replaces the card of a workspace
-//	POST /registry/heartbeat      says that an agent lives
+//	POST /registry/heartbeat      reports that an agent is alive
 //	GET  /registry/{id}/peers     lists the other workspaces
-//	GET  /workspaces/{id}         shows what is stored, to everybody
+//	GET  /workspaces/{id}         shows what is stored, without a token
 //	DELETE /workspaces/{id}       removes a workspace, with its token
 //	GET  /ws                      streams events over a WebSocket
 //	GET  /health                  answers
 //
-// Statuses, bodies and the order of effects are those of the real server, its oddities included: a workspace without a
+// Statuses, bodies and the order of effects are those of the real server, with their quirks: a workspace without a
 // live token needs none, an update for an unknown workspace is answered with 200 and broadcast but stored nowhere, and
 // what a database could not store (NUL, half a surrogate pair, bytes that are not UTF-8) is a 500. A workspace that was
-// removed keeps its card, and takes another one; only its status says so. Requests are limited by rate for each address where
-// [Options.RateLimit] says so, as the real server does.
+// removed keeps its card, and accepts another one; only its status says so. With [Options.RateLimit] the requests of each
+// address are limited, as by the real server.
 //
 // # What differs
 //
 // All workspaces are roots, and so siblings of one another. Cards are kept as they came, without blanks, where the
 // real server's database orders keys and drops repeated ones: compare cards as values. The host of a registration's URL
-// is checked by itself and never looked up. UUIDs are taken in their usual form only. A heartbeat does not move the
-// status, peers come ordered by id and `?q=` is ignored, and nobody is timed out. A workspace is removed with its own token,
-// where the real server wants an administrator's. The texts
-// of errors are the real ones for tokens, registration and cards, and its own elsewhere.
+// is checked by itself and never looked up. UUIDs are accepted in their usual form only. A heartbeat does not change the
+// status, peers come ordered by id and `?q=` is ignored, and no workspace times out. A workspace is removed with its own
+// token; the real server requires an administrator's. The texts of errors are the real ones for tokens, registration and
+// cards.
 //
 // # What is refused
 //
@@ -43,7 +43,7 @@
 // Each client of /ws has two goroutines, the handler's own, which writes, and one that reads. [Platform.Close] ends and
 // awaits them all.
 //
-// It is no platform for production: it forgets everything, and /ws is open as the real one's is.
+// It is not for production: it keeps everything in memory, and /ws is open, as in the real server.
 package dev
 
 import (
@@ -76,7 +76,7 @@ const (
 type Options struct {
 	// Logger gets what happens to workspaces; nil means none.
 	Logger hclog.Logger
-	// RateLimit is how many requests one address may make in a minute, event streams included; 0 is no bound. The real
+	// RateLimit is how many requests one address may make in a minute, event streams included; 0 for no limit. The real
 	// server has [RateLimit].
 	RateLimit int
 }

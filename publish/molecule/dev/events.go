@@ -96,7 +96,7 @@ func (p *Platform) serveEvents(w http.ResponseWriter, r *http.Request) {
 }
 
 // admit adds a client, or returns the status and the text that it is turned away with. It comes before the handshake, so
-// that whoever has connected misses nothing.
+// that a connected client misses nothing.
 func (p *Platform) admit(c *client, h http.Header) (status int, text string) {
 	id := h.Get(molecule.WorkspaceHeader)
 	key, ok := parseUUID(id)

@@ -20,7 +20,7 @@ const (
 // rate counts the requests of each address in windows of a minute, as the real server does: all that come from one address
 // share one allowance.
 type rate struct {
-	most int // in a window; 0 is no bound
+	most int // in a window; 0 for no limit
 
 	mu      sync.Mutex
 	windows map[string]*window

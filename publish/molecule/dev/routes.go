@@ -11,7 +11,7 @@ import (
 	"pannier/publish/molecule"
 )
 
-// The error texts of the wire. The real server tells no more than these, and neither may this one.
+// The error texts of the wire. The real server says no more than these.
 const (
 	textInvalidBody    = "invalid request body"
 	textTooLarge       = "request body too large"
@@ -47,7 +47,7 @@ func (p *Platform) serveUpdateCard(w http.ResponseWriter, r *http.Request) {
 }
 
 // errNotStored stands for every error that the real server's database would have.
-var errNotStored = errors.New("can not be stored")
+var errNotStored = errors.New("cannot be stored")
 
 func (p *Platform) updateCard(req molecule.UpdateCardRequest, h http.Header) error {
 	f, err := newFrame(molecule.FrameCardUpdated, req.WorkspaceID, cardUpdatedPayload{AgentCard: req.AgentCard})
@@ -345,7 +345,7 @@ func answer(w http.ResponseWriter, status int, v any) {
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // a client that went away has nobody to tell
+	_, _ = w.Write(body) // the client is gone
 }
 
 // compact returns the value without blanks.
