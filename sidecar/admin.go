@@ -13,8 +13,8 @@ import (
 	"pannier/registry"
 )
 
-// openAdmin opens the one door for changes from outside, which lead into the house. look returns a snapshot of a look that
-// began after the call, at directories that pannier has changed.
+// openAdmin opens the service for changes from outside. look returns a snapshot of a scan that began after the call, of the
+// directories that pannier has changed.
 func (c *core) openAdmin(ctx context.Context, reg prometheus.Registerer, look func(context.Context, ...string) (*pannier.Snapshot, error)) error {
 	m := c.state
 	scans := c.openScans(reg)
@@ -41,7 +41,7 @@ func (c *core) openAdmin(ctx context.Context, reg prometheus.Registerer, look fu
 	})
 	put, found, err := c.admin.Environment()
 	if err != nil {
-		c.log.Warn("the environment that the agent put can not be read; it has to put it again", "error", err)
+		c.log.Warn("the environment that the agent put cannot be read; the agent has to put it again", "error", err)
 	}
 	if found {
 		c.environments.set(put)

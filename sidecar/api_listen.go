@@ -15,7 +15,7 @@ import (
 	"pannier/publish/api"
 )
 
-// apiListener serves the whole of the API over TCP, to whoever has a token.
+// apiListener serves the whole API over TCP to clients with a token.
 type apiListener struct {
 	net.Listener
 	tokens    *tokenList
@@ -31,7 +31,7 @@ func listenAPI(ctx context.Context, s config.Settings, log hclog.Logger) (*apiLi
 	}
 	if s.APITokens == "" {
 		return nil, &Error{
-			Message: "api_listen needs api_tokens: without tokens nobody could be let in",
+			Message: "api_listen needs api_tokens: without tokens every client would be refused",
 			Hint:    "make a token with `pannier token NAME SCOPE --append FILE`, and name the file with --api-tokens",
 		}
 	}
@@ -69,7 +69,7 @@ func (a *apiListener) begin(plain bool) {
 	a.plain.Store(plain)
 	a.log.Info("serving the API", "address", a.Addr(), "tls", !plain)
 	if a.exposed() {
-		a.log.Warn("the API is served without TLS: whoever is on the way can read the tokens", "address", a.Addr())
+		a.log.Warn("the API is served without TLS; tokens can be read on the network", "address", a.Addr())
 	}
 }
 
@@ -88,7 +88,7 @@ func (a *apiListener) conditions() []pannier.Condition {
 	if a.exposed() {
 		conditions = append(conditions, pannier.Condition{
 			Code: "api_without_tls", Severity: pannier.SeverityWarning, Subject: a.Addr().String(),
-			Message: "the API is served without TLS, and not on the loopback alone: whoever is on the way can read the tokens",
+			Message: "the API is served without TLS beyond the loopback; tokens can be read on the network",
 			Hint:    "name a file with tls_server_config by --web-config, or listen on 127.0.0.1",
 		})
 	}

@@ -25,7 +25,7 @@ import (
 	"pannier/watcher"
 )
 
-// core is a running house: it watches, serves and pushes.
+// core is a running engine: it watches, serves and pushes.
 type core struct {
 	*engine
 	build        Build
@@ -40,7 +40,7 @@ type core struct {
 	events       *eventLog
 	admin        *admin.Service
 	uploads      *upload.Store // nil where nothing can be installed
-	// spoolErr is why the directories for what is installed can not be used.
+	// spoolErr is why the directories for installations cannot be used.
 	spoolErr       error
 	installed      *install.Store
 	socket         *api.Listener

@@ -29,19 +29,18 @@ type engine struct {
 	unread       *unreadable // nil where no card is pushed
 	registry     *registry.Registry
 	cards        cardCache
-	// onWorkspaceChange is told what has changed in config.yaml and the files of the system prompt since the look before; nil tells
-	// nobody.
+	// onWorkspaceChange receives what changed in config.yaml and the files of the system prompt since the last scan; optional.
 	onWorkspaceChange func(pannier.WorkspaceChanged)
-	// onEnvironmentChange is told of another environment that skills are judged by; nil tells nobody.
+	// onEnvironmentChange receives a new environment that skills are judged by; optional.
 	onEnvironmentChange func(pannier.Environment)
-	// loaderSet is the loader's watch set of the last look. deepDirs adds directories inside of skills; nil adds none.
+	// loaderSet is the loader's watch set of the last scan. deepDirs adds directories inside of skills; optional.
 	loaderSet pannier.WatchSet
 	deepDirs  func() []string
-	// first is the workspace as it was at the first look, latest as it was at the newest.
+	// first is the workspace as it was at the first scan, latest as it was at the last one.
 	first, latest atomic.Pointer[pannier.Workspace]
 }
 
-// newEngine returns a house that has not looked yet. o is what the registry has to know beside its inputs.
+// newEngine returns an engine before its first scan. o is what the registry has to know beside its inputs.
 func newEngine(s config.Settings, environ []string, o registry.Options) *engine {
 	judgedBy := newEnvironments(s, environ)
 	o.Inputs.Environment, o.Inputs.Runtime, o.Inputs.Policies.Gateway = judgedBy.effective(), s.Runtime, s.PolicySkills
@@ -73,7 +72,7 @@ func (h *engine) reload(ctx context.Context, b pannier.Batch) (*pannier.Snapshot
 		in.Catalog, in.Workspace, in.Config, in.Environment = catalog, workspace, items, h.environments.effective()
 		in.Paced = isPaced(b)
 	})
-	h.reportWorkspaceChange(&workspace) // behind the update, so that whoever is told of a change finds it served
+	h.reportWorkspaceChange(&workspace) // after the update, so that a subscriber finds the change served
 	h.reportEnvironmentChange()
 	h.loaderSet = catalog.Watch
 	return s, h.watchSet(), nil
@@ -93,7 +92,7 @@ func isPaced(b pannier.Batch) bool {
 	return b.Trigger != pannier.TriggerStart && b.Trigger != pannier.TriggerManual && len(b.Sure) == 0
 }
 
-// scanAll looks at everything, for whoever has no watcher.
+// scanAll scans everything, for callers without a watcher.
 func (h *engine) scanAll(ctx context.Context) (*pannier.Snapshot, error) {
 	s, _, err := h.reload(ctx, pannier.Batch{Full: true, Trigger: pannier.TriggerManual})
 	return s, err
@@ -179,7 +178,7 @@ func (h *engine) setPolicies(set map[pannier.PolicyKey]pannier.PolicyEntry) *pan
 	return h.registry.Update(func(in *registry.Inputs) { in.Policies.Workspace = set })
 }
 
-// handlerOptions returns what the API composes of the house; the caller adds what only a sidecar has.
+// handlerOptions returns what the API composes of the engine; the caller adds what only a sidecar has.
 func (h *engine) handlerOptions(log hclog.Logger) api.Options {
 	return api.Options{
 		Snapshot: h.registry.Current, Texts: h.loader, Resolve: (&resolve.Resolver{Rules: h.turnRules()}).Resolve,
@@ -200,8 +199,8 @@ func (h *engine) turnRules() resolve.Rules {
 	return resolve.Rules{WidenTools: h.settings.WidenTools, Profile: h.settings.PolicyProfile}
 }
 
-// openToolsProblems tells that skills may add to the tools of an agent, where policy lets them: whoever looks at the workspace
-// later has to see that. It is part of the snapshot, so that turns which are resolved by other rules have another digest.
+// openToolsProblems reports that skills may add to the tools of an agent, where policy allows it. A reader of the workspace has to
+// see that later. It is part of the snapshot, so that turns which are resolved by other rules have another digest.
 func (h *engine) openToolsProblems() []pannier.Problem {
 	var setting string
 	switch {

@@ -121,7 +121,7 @@ type shownFingerprint struct {
 }
 
 // newFingerprints presumes of what was blocked last that it still is what it was: a restart must not let it be used until
-// somebody has read it.
+// its files have been read.
 func newFingerprints(rules pannier.DiscoveryRules, r *registry.Registry, verdicts *scans.Store, policy scanPolicy, log hclog.Logger) *fingerprints {
 	f := &fingerprints{
 		rules: rules, registry: r, verdicts: verdicts, policy: policy, log: log.Named("fingerprints"),
@@ -243,7 +243,7 @@ func (f *fingerprints) isRead() bool {
 	}
 }
 
-// waiting reports whether something should be told now: what somebody is blocked by at once, the rest now and then.
+// waiting reports whether something should be told now: what blocks a skill at once, the rest now and then.
 func (f *fingerprints) waiting() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -251,7 +251,7 @@ func (f *fingerprints) waiting() bool {
 }
 
 // plan returns the skills in the order in which they are gone through: those of which nothing is known first, then those
-// that have waited longest. What is gone is forgotten.
+// that have waited longest. Skills that were removed are dropped.
 func (f *fingerprints) plan() []*pannier.Skill {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -288,8 +288,8 @@ func (f *fingerprints) plan() []*pannier.Skill {
 // showTimeout bounds how long an installation waits for fingerprints. What takes longer is shown later.
 const showTimeout = time.Second
 
-// waitFor computes the fingerprints of the skills in directories that pannier itself has changed, so that whoever is told of the
-// change is shown them with it, and returns a snapshot that does.
+// waitFor computes the fingerprints of the skills in directories that pannier itself has changed, so that
+// subscribers get them with the change, and returns a snapshot that has them.
 func (f *fingerprints) waitFor(ctx context.Context, snapshot *pannier.Snapshot, dirs []string) *pannier.Snapshot {
 	ctx, cancel := context.WithTimeout(ctx, showTimeout)
 	defer cancel()
@@ -305,7 +305,7 @@ func (f *fingerprints) waitFor(ctx context.Context, snapshot *pannier.Snapshot, 
 	return f.updateRegistry()
 }
 
-// now computes the fingerprint of a skill for somebody who waits for it.
+// now computes the fingerprint of a skill for a caller that waits for it.
 func (f *fingerprints) now(ctx context.Context, s *pannier.Skill) (pannier.Digest, error) {
 	return f.compute(ctx, s, nil)
 }
@@ -350,7 +350,7 @@ func (f *fingerprints) record(s *pannier.Skill, ticket uint64, p fingerprint.Pri
 	}
 	d.files, d.ticket = p.Known, ticket
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return // that somebody did not wait says nothing of the directory
+		return // a caller that stopped waiting says nothing about the directory
 	}
 	f.unshown = f.unshown || d.digest != p.Digest || d.of != s.Sum
 	if d.digest != p.Digest {
@@ -365,7 +365,7 @@ func (f *fingerprints) record(s *pannier.Skill, ticket uint64, p fingerprint.Pri
 	f.logFailureLocked(s, d, err)
 }
 
-// logFailureLocked logs why there is no fingerprint, once. That a skill changes is no trouble.
+// logFailureLocked logs why there is no fingerprint, once. A skill that changes meanwhile is not a failure.
 func (f *fingerprints) logFailureLocked(s *pannier.Skill, d *directory, err error) {
 	trouble := ""
 	if err != nil && !errors.Is(err, pannier.ErrChanged) {

@@ -24,7 +24,7 @@ import (
 	"pannier/registry"
 )
 
-// engineWithFingerprints is a house with fingerprints and without a sidecar around them.
+// engineWithFingerprints is an engine with fingerprints, without the rest of a sidecar.
 type engineWithFingerprints struct {
 	*engine
 	*fingerprints
@@ -42,7 +42,7 @@ func newEngineWithFingerprints(t *testing.T, dir string, store *state.Store) *en
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings.DeleteGrace = 0 // what is gone is gone
+	settings.DeleteGrace = 0 // removed skills are dropped at once
 	h := newEngine(settings, nil, registry.Options{})
 	verdicts, err := scans.Open(store, blocksOf(store))
 	if err != nil {
@@ -109,7 +109,7 @@ func TestWhatBlockedIsPresumed(t *testing.T) {
 		read         pannier.State
 	}{
 		{"the same", "", pannier.StateIneligible},
-		{"what can not be read", "truncate -s 1T skills/tool/big", pannier.StateIneligible},
+		{"unreadable file", "truncate -s 1T skills/tool/big", pannier.StateIneligible},
 		{"something else", "rm skills/tool/big; printf x > skills/tool/x", pannier.StateEligible},
 		{"something else again", "", pannier.StateEligible},
 		{"what it was", "rm skills/tool/x", pannier.StateIneligible},
@@ -212,7 +212,7 @@ func TestOlderDoesNotOvertake(t *testing.T) {
 	if p.updateRegistry(); p.of(e.Skill) != newer || print.Digest == newer {
 		t.Errorf("shown %s, want %s", p.of(e.Skill), newer)
 	}
-	// Whoever does not wait for it takes nothing away.
+	// A caller that stops waiting changes nothing for others.
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := p.now(gone, e.Skill); !errors.Is(err, context.Canceled) {

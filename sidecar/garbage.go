@@ -18,12 +18,12 @@ const startGCPercent = 400
 const idleGCPercent = 50
 
 // deferCollection lets garbage pile up until the function that it returns is called, which gives the memory back to the
-// system. Where the variable GOGC is set, somebody has decided already, and it stays at that.
+// system. If the variable GOGC is set, its value is kept.
 func deferCollection() (catchUp func()) {
 	if os.Getenv("GOGC") != "" {
 		return func() {}
 	}
-	runtime.MemProfileRate = 0 // nobody can ask for a profile, and the samples of one lie on a page each
+	runtime.MemProfileRate = 0 // no profile can be requested, and each sample would occupy a page
 	debug.SetGCPercent(startGCPercent)
 	return sync.OnceFunc(func() {
 		debug.SetGCPercent(idleGCPercent)

@@ -106,7 +106,7 @@ func (c *core) watchConditions(watch pannier.WatchHealth) []pannier.Condition {
 	return conditions
 }
 
-// snapshotConditions are the problems of config.yaml and the roots, and one for all skills that can not be read.
+// snapshotConditions are the problems of config.yaml and the roots, and one for all skills that cannot be read.
 func snapshotConditions(s *pannier.Snapshot) []pannier.Condition {
 	conditions := make([]pannier.Condition, 0, len(s.Problems)+1)
 	for _, p := range s.Problems {
@@ -121,7 +121,7 @@ func snapshotConditions(s *pannier.Snapshot) []pannier.Condition {
 	if len(broken) > 0 {
 		conditions = append(conditions, pannier.Condition{
 			Code: "skills_unreadable", Severity: pannier.SeverityWarning, Subject: plain.Shorten(strings.Join(broken, ", "), 200),
-			Message: fmt.Sprintf("%d of %d skills can not be read", len(broken), len(s.Entries)),
+			Message: fmt.Sprintf("%d of %d skills cannot be read", len(broken), len(s.Entries)),
 			Hint:    "`pannier list` shows the line of each fault and what to do",
 		})
 	}

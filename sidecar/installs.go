@@ -83,11 +83,11 @@ func (c *core) scratch() (string, error) {
 func (c *core) installsRefused() *pannier.Refusal {
 	switch {
 	case !c.settings.Install.Enabled:
-		return &pannier.Refusal{Code: "install.disabled", Message: "the settings let nobody install", Hint: "set install.enabled to true, and restart"}
+		return &pannier.Refusal{Code: "install.disabled", Message: "installing is disabled by the settings", Hint: "set install.enabled to true, and restart"}
 	case c.state.dir == "":
 		return &pannier.Refusal{Code: "install.unavailable", Message: "the state is kept in memory, so that an installation could not be audited for good", Hint: "give the sidecar a state directory with --state-dir"}
 	case c.spoolErr != nil:
-		return &pannier.Refusal{Code: "install.unavailable", Message: "there is no room for what comes in: " + c.spoolErr.Error(), Hint: spoolHint}
+		return &pannier.Refusal{Code: "install.unavailable", Message: "the directory for uploads cannot be used: " + c.spoolErr.Error(), Hint: spoolHint}
 	}
 	return nil
 }
@@ -127,7 +127,7 @@ func (c *core) scanDirs(ctx context.Context, dirs ...string) (*pannier.Snapshot,
 	return c.fingerprints.waitFor(ctx, snapshot, dirs), nil
 }
 
-// expireUploads removes the uploads that nobody goes on with, until ctx is done.
+// expireUploads removes abandoned uploads until ctx is done.
 func (c *core) expireUploads(ctx context.Context) error {
 	if c.uploads == nil {
 		return nil

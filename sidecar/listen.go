@@ -66,11 +66,11 @@ func listenTCP(ctx context.Context, address, flag, webConfig string) (net.Listen
 	return nil, e
 }
 
-// validateWebConfig fails where there could be no serving by a web configuration. A FIFO is not opened: whoever reads one
+// validateWebConfig fails if a web configuration cannot be used. A FIFO is not opened: a reader of one
 // waits for who writes it.
 func validateWebConfig(path string) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return errors.New("this is no regular file")
+		return errors.New("not a regular file")
 	}
 	return web.Validate(path)
 }
@@ -115,7 +115,7 @@ func withoutBodies(h http.Handler) http.Handler {
 }
 
 // toolkitLog hands what exporter-toolkit logs to the sidecar's logger. Its announcements are details there; a web
-// configuration that can not be read any more is an error there too.
+// configuration that can no longer be read is an error there too.
 type toolkitLog struct{ log hclog.Logger }
 
 // Enabled implements [slog.Handler]: the logger decides.

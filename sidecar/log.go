@@ -36,7 +36,7 @@ func openLog(to io.Writer, newLogger func(io.Writer) hclog.Logger) *sidecarLog {
 // register adds the metric of what was dropped.
 func (l *sidecarLog) register(reg prometheus.Registerer) {
 	reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
-		Name: "pannier_log_dropped_lines_total", Help: "Lines of the log that nobody read in time, or that could not be written.",
+		Name: "pannier_log_dropped_lines_total", Help: "Log lines that were dropped because the reader of the log was too slow, or that could not be written.",
 	}, func() float64 { return float64(l.lines.Dropped()) }))
 }
 

@@ -171,7 +171,7 @@ func (p *publishers) offer(c card.Card) {
 	p.once.Do(func() { close(p.offered) })
 }
 
-// retry sends what a platform has refused once more, since somebody asks for everything to be looked at again.
+// retry sends once more what a platform has refused, because a client asked for a rescan.
 func (p *publishers) retry() {
 	for _, pub := range p.all {
 		pub.Retry()

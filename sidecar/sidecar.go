@@ -104,22 +104,22 @@ func (s *Sidecar) Run(ctx context.Context) error {
 	return s.log.end(err)
 }
 
-// checkWorkspace refuses a workspace that nobody chose and that is not there: that is a command line without
-// --workspace. One that somebody chose may come later.
+// checkWorkspace refuses a default workspace that does not exist, which is a command line without --workspace. A workspace that was
+// named may be created later.
 func checkWorkspace(s config.Settings) error {
 	if s.WorkspaceGiven {
 		return nil // and is not looked at here: a disk that does not answer must not hold up the socket
 	}
 	if _, err := os.Stat(s.Workspace); err != nil {
 		return &Error{
-			Message: "there is no workspace at " + s.Workspace,
+			Message: "no workspace at " + s.Workspace,
 			Hint:    "name the agent's configuration directory with --workspace",
 		}
 	}
 	return nil
 }
 
-// run runs the parts of a sidecar, and ends them once ctx is done. Whoever asks is answered from the beginning; all that
+// run runs the parts of a sidecar, and ends them once ctx is done. Requests are answered from the beginning; all that
 // touches a disk is a part of its own, so that one that does not answer holds up neither that nor the end.
 func (l *Sidecar) run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)

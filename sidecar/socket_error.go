@@ -11,7 +11,7 @@ import (
 	"pannier/publish/api"
 )
 
-// socketError tells why there is no socket, and what to do.
+// socketError says why the socket could not be opened, and what to do.
 func socketError(err error, s config.Settings) error {
 	e := &Error{Message: err.Error()}
 	lock := s.Socket + ".lock"
@@ -27,7 +27,7 @@ func socketError(err error, s config.Settings) error {
 	case errors.Is(err, syscall.ENOTDIR):
 		e.Hint = "a part of the path is a file, not a directory; choose another path with --socket"
 	case otherFile(s.Socket):
-		e.Hint = fmt.Sprintf("remove %s where nobody needs it, or choose another path with --socket", s.Socket)
+		e.Hint = fmt.Sprintf("remove %s if it is not needed, or choose another path with --socket", s.Socket)
 	}
 	return e
 }

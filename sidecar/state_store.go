@@ -100,15 +100,15 @@ func (s *store) conditions() (conditions []pannier.Condition) {
 	}
 	if err := s.failed.Load(); err != nil {
 		conditions = append(conditions, pannier.Condition{
-			Code: "state_unwritable", Severity: pannier.SeverityError, Subject: "state", Message: "what must outlive the sidecar can not be kept: " + (*err).Error(),
+			Code: "state_unwritable", Severity: pannier.SeverityError, Subject: "state", Message: "state cannot be written: " + (*err).Error(),
 			Hint: "make room in the state directory, and make it writable; the next change tries again",
 		})
 	}
 	return conditions
 }
 
-// lenientStore is the store for what nobody asks to be kept, such as the version of the snapshot, or which skills are blocked. There is
-// nobody to refuse it to: it is written wherever the directory is by now, and is there once that is moved back. Nothing else is
+// lenientStore is the store for what no client asks to be kept, such as the version of the snapshot, or which skills are blocked. No
+// client can be refused: it is written wherever the directory is by now, and is there once that is moved back. Nothing else is
 // asked of the disk.
 type lenientStore struct{ *store }
 

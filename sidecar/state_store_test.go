@@ -12,7 +12,7 @@ import (
 	"pannier/internal/state"
 )
 
-// TestKeeper puts what nobody asked for into a directory that is away, and finds it once that is back.
+// TestKeeper writes what no client asked for into a directory that was moved away, and finds it once that is back.
 func TestKeeper(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "s")
 	s := &store{Store: openState(t, dir), log: hclog.NewNullLogger()}
@@ -21,7 +21,7 @@ func TestKeeper(t *testing.T) {
 	}
 	move(t, dir, dir+".away")
 	if r, ok := errors.AsType[*pannier.Refusal](s.Put("b", "asked", 1)); !ok || r.Code != "state.gone" {
-		t.Errorf("what somebody asked for: %v", r)
+		t.Errorf("what a client asked for: %v", r)
 	}
 	if err := (lenientStore{s}).Put("b", "follows", 2); err != nil {
 		t.Error(err)

@@ -15,7 +15,7 @@ import (
 )
 
 // notifyPatience bounds one message to systemd. The library's own way of sending has no bound, and a sidecar must end when it
-// is told to, whoever does not listen.
+// asks it to, also if systemd does not read.
 const notifyPatience = time.Second
 
 // systemdNotifier is the systemd that started this process, and is told how it is (sd_notify(3)): that it is ready, looks at
@@ -55,7 +55,7 @@ func sendDatagram(socket, text string) error {
 	return err
 }
 
-// notify sends a message. What can not be sent is logged: systemd will act as it sees fit, and that is no reason to stop.
+// notify sends a message. A message that cannot be sent is logged; systemd acts as it sees fit, and the sidecar goes on.
 func (m *systemdNotifier) notify(state string) {
 	if m == nil {
 		return

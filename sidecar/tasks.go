@@ -34,7 +34,7 @@ func newTasks(ctx context.Context) *tasks {
 }
 
 // run runs a part in a goroutine of its own, until the context that it gets is done. That it was interrupted by that, in the
-// midst of its start for instance, is no failure.
+// midst of its start for instance, is not a failure.
 func (p *tasks) run(name string, f func(context.Context) error) {
 	p.mu.Lock()
 	p.running = append(p.running, name)

@@ -9,7 +9,7 @@ import (
 	"pannier/internal/testbench/fixture"
 )
 
-// TestPartsThatAreInterrupted: what the end cuts off is no failure, whatever else fails is one.
+// TestPartsThatAreInterrupted: a task that shutdown interrupts has not failed; any other error is a failure.
 func TestPartsThatAreInterrupted(t *testing.T) {
 	interrupted := fmt.Errorf("open what is installed: %w", context.Canceled)
 	broken := errors.New("broken")

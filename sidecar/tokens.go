@@ -45,7 +45,7 @@ type knownTokens struct {
 	failed error // of the last attempt
 }
 
-// openTokens reads the file for the first time. Here what can not be read is an error: there is nothing before it.
+// openTokens reads the file for the first time. A file that cannot be read is an error here, because no earlier content holds.
 func openTokens(path string, log hclog.Logger) (*tokenList, error) {
 	f := &tokenList{path: path, log: log}
 	f.newest.Store(&knownTokens{})
@@ -61,7 +61,7 @@ func openTokens(path string, log hclog.Logger) (*tokenList, error) {
 	return nil, &Error{Message: fmt.Sprintf("api_tokens %s: %v", path, failed), Hint: hint}
 }
 
-// current returns the tokens that hold now. Nobody may change them.
+// current returns the tokens that hold now. The caller must not change them.
 func (f *tokenList) current() []api.Token { return f.refresh().tokens }
 
 // refresh returns what a look that began after the call found, or what is known where that takes longer than tokensPatience.
@@ -114,7 +114,7 @@ func (f *tokenList) read() {
 	if err == nil {
 		now.tokens = tokens
 	} else if !now.read.IsZero() && (now.failed == nil || now.failed.Error() != err.Error()) {
-		f.log.Error("the tokens can not be read, and stay what they were", "file", f.path, "error", err)
+		f.log.Error("the tokens cannot be read; the earlier ones stay valid", "file", f.path, "error", err)
 	}
 	now.failed = err
 	f.newest.Store(&now)
@@ -122,7 +122,7 @@ func (f *tokenList) read() {
 
 func readTokens(path string, info fs.FileInfo) ([]api.Token, error) {
 	if !info.Mode().IsRegular() {
-		return nil, errors.New("it is no file")
+		return nil, errors.New("not a regular file")
 	}
 	text, err := fsx.ReadAtMost(path, maxTokenFile)
 	if err != nil {
@@ -142,7 +142,7 @@ func (f *tokenList) conditions() []pannier.Condition {
 	case now.failed != nil:
 		add("api_tokens_unreadable", "the tokens stay what they were: "+now.failed.Error(), "mend the file; it is read again when it changes")
 	case len(now.tokens) == 0:
-		add("api_tokens_none", "there is no token, so nobody gets in over TCP", "make one with `pannier token NAME SCOPE --append "+f.path+"`")
+		add("api_tokens_none", "the file has no token, so every client over TCP is refused", "make one with `pannier token NAME SCOPE --append "+f.path+"`")
 	}
 	if now.mode&0o027 != 0 {
 		add("api_tokens_exposed", fmt.Sprintf("others than its owner and its group can read the file, or others than its owner can write to it: its mode is %04o", now.mode.Perm()), "chmod 600 it, or 640")

@@ -7,13 +7,13 @@ import (
 	"pannier"
 )
 
-// codeCardWithheld is the code of the problem that there is no card for the platforms, because something that it would have
+// codeCardWithheld is the code of the problem that no card is offered to the platforms, because something that it would have
 // to tell of could not be read yet.
 const codeCardWithheld = "card.withheld"
 
 // unreadable finds out what this process could not read yet. The platform may hold a card of a process that could, and one that
-// lacks what can not be read must not take its place. What was read once stays as it was, and so does no harm; what does
-// not exist is no fault. It is for one caller at a time.
+// lacks what cannot be read must not take its place. What was read once stays as it was, and so does no harm; what does
+// not exist is not a fault. It is for one caller at a time.
 type unreadable struct {
 	roots []pannier.Root
 	read  map[string]bool // roots that were read, by name

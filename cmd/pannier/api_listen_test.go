@@ -187,7 +187,7 @@ func TestRevokedTokenIsRefused(t *testing.T) {
 	writeIn(t, filepath.Dir(file), "rm tokens")
 	check("write", 200)
 	eventually(t, "the log tells of it", func() error {
-		if !strings.Contains(s.log.String(), "the tokens can not be read, and stay what they were") {
+		if !strings.Contains(s.log.String(), "the tokens cannot be read; the earlier ones stay valid") {
 			return errors.New("not yet")
 		}
 		return nil

@@ -62,7 +62,7 @@ func TestUploadsThatCanNotBeUsed(t *testing.T) {
 		}
 		cmd := exec.Command(binary, "install", filepath.Join(w, "skills/one"), "--socket", s.socket, "--workspace", w)
 		cmd.Env = cleanEnviron()
-		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "no room for what comes in") || !strings.Contains(string(out), "hint: make what lies there a directory") {
+		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "the directory for uploads cannot be used") || !strings.Contains(string(out), "hint: make what lies there a directory") {
 			t.Errorf("%s: install: %v\n%s", script, err, out)
 		}
 		if code := s.terminate(t); code != exitYes {
