@@ -28,6 +28,8 @@ type auditing struct {
 	bare bool
 }
 
+func init() { commands = append(commands, (*program).auditCommand) }
+
 func (p *program) auditCommand() *cobra.Command {
 	a := &auditing{program: p}
 	cmd := &cobra.Command{

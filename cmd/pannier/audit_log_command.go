@@ -17,6 +17,8 @@ import (
 	"pannier/sidecar"
 )
 
+func init() { commands = append(commands, (*program).auditLogCommand) }
+
 func (p *program) auditLogCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "audit-log",

@@ -8,6 +8,8 @@ import (
 	"pannier/publish/client"
 )
 
+func init() { commands = append(commands, (*program).cardCommand) }
+
 func (p *program) cardCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "card",

@@ -14,6 +14,8 @@ import (
 	"pannier/publish/client"
 )
 
+func init() { commands = append(commands, (*program).commandCommand) }
+
 func (p *program) commandCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "command",

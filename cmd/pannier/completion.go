@@ -22,24 +22,28 @@ type completion func(context.Context) []string
 
 // completeArguments adds the completion of slugs, commands, states, prompt formats and event types to the commands.
 func (p *program) completeArguments() {
-	for _, path := range [][]string{
-		{"show"}, {"health"}, {"scan"}, {"update"}, {"uninstall"}, {"rollback"}, {"publish"}, {"policy", "set"}, {"audit-log", "list"},
-	} {
-		completeArgument(p.root, path, p.slugs)
+	p.completeSlugs(p.root)
+	if run, _, err := p.root.Find([]string{"command", "run"}); err == nil {
+		completeArgument(run, p.commandNames)
 	}
-	completeArgument(p.root, []string{"command", "run"}, p.commandNames)
 	completeFlag(p.root, []string{"list"}, "state", fixed(pannier.States()))
 	completeFlag(p.root, []string{"prompt"}, "format", fixed(prompt.Formats()))
 	completeFlag(p.root, []string{"events"}, "types", fixed(pannier.EventTypes()))
 	completeFlag(p.root, []string{"resolve"}, "skill", p.slugs)
 }
 
-// completeArgument completes the first argument of a command. Where the second one is a file, the shell completes it.
-func completeArgument(root *cobra.Command, path []string, words completion) {
-	cmd, _, err := root.Find(path)
-	if err != nil {
-		panic(err) // a command was renamed
+// completeSlugs completes the first argument of every command that calls it SLUG.
+func (p *program) completeSlugs(cmd *cobra.Command) {
+	if words := strings.Fields(cmd.Use); len(words) > 1 && strings.Trim(words[1], "[]") == "SLUG" {
+		completeArgument(cmd, p.slugs)
 	}
+	for _, sub := range cmd.Commands() {
+		p.completeSlugs(sub)
+	}
+}
+
+// completeArgument completes the first argument of a command. Where the second one is a file, the shell completes it.
+func completeArgument(cmd *cobra.Command, words completion) {
 	required, optional := operands(cmd)
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		switch {

@@ -15,6 +15,8 @@ import (
 	"pannier/sidecar"
 )
 
+func init() { commands = append(commands, (*program).environmentCommand) }
+
 func (p *program) environmentCommand() *cobra.Command {
 	var config, mcp []string
 	var file string

@@ -15,6 +15,8 @@ import (
 	"pannier/publish/client"
 )
 
+func init() { commands = append(commands, (*program).eventsCommand) }
+
 func (p *program) eventsCommand() *cobra.Command {
 	var follow bool
 	var after uint64

@@ -13,6 +13,8 @@ import (
 	"pannier/publish/client"
 )
 
+func init() { commands = append(commands, (*program).healthCommand) }
+
 func (p *program) healthCommand() *cobra.Command {
 	cmd := p.jsonFlag(&cobra.Command{
 		Use:   "health [SLUG]",

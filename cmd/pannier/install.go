@@ -45,6 +45,12 @@ func (f *movingFlags) addAllowMissing(cmd *cobra.Command) {
 	f.accept.add(cmd, "install despite the blocking findings of this rule, for exactly this content; repeatable; needs --reason")
 }
 
+func init() {
+	commands = append(commands, func(p *program) *cobra.Command {
+		return p.byFilesAPI(p.installCommand(), (*remoteFiles).install, "dry-run")
+	})
+}
+
 func (p *program) installCommand() *cobra.Command {
 	var f movingFlags
 	cmd := &cobra.Command{
@@ -70,6 +76,12 @@ this is known. The list under skills: in config.yaml gets an entry where there i
 	return p.jsonFlag(cmd)
 }
 
+func init() {
+	commands = append(commands, func(p *program) *cobra.Command {
+		return p.byFilesAPI(p.updateCommand(), (*remoteFiles).update, "dry-run")
+	})
+}
+
 func (p *program) updateCommand() *cobra.Command {
 	var f movingFlags
 	cmd := &cobra.Command{
@@ -89,11 +101,18 @@ A skill that somebody put there without pannier is replaced only with --expected
 	return p.jsonFlag(cmd)
 }
 
+func init() {
+	commands = append(commands, func(p *program) *cobra.Command {
+		return p.uninstallByFiles(p.uninstallCommand())
+	})
+}
+
 func (p *program) uninstallCommand() *cobra.Command {
 	return p.removalCommand("uninstall SLUG", "Remove an installed skill",
 		`Removes a skill that pannier has installed, with what clients have set of its policy. A skill that somebody put there
 without pannier is theirs to remove.`, (*client.Client).Uninstall)
 }
+func init() { commands = append(commands, (*program).rollbackCommand) }
 
 func (p *program) rollbackCommand() *cobra.Command {
 	return p.removalCommand("rollback SLUG", "Bring back the version of a skill before the newest",

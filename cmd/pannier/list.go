@@ -13,6 +13,12 @@ import (
 	"pannier/publish/client"
 )
 
+func init() {
+	commands = append(commands, func(p *program) *cobra.Command {
+		return p.byFilesAPI(p.listCommand(), (*remoteFiles).list)
+	})
+}
+
 func (p *program) listCommand() *cobra.Command {
 	var state string
 	cmd := &cobra.Command{

@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
+func init() { commands = append(commands, (*program).manCommand) }
+
 // manCommand writes the manual, for those who package pannier.
 func (p *program) manCommand() *cobra.Command {
 	return &cobra.Command{

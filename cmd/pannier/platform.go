@@ -18,6 +18,8 @@ import (
 // maxPlatformConns is how many connections a development platform takes at one time; half of them can be event streams.
 const maxPlatformConns = 512
 
+func init() { commands = append(commands, (*program).platformCommand) }
+
 func (p *program) platformCommand() *cobra.Command {
 	var workspaces []string
 	var listen string

@@ -12,6 +12,8 @@ import (
 	"pannier/publish/client"
 )
 
+func init() { commands = append(commands, (*program).policyCommand) }
+
 func (p *program) policyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "policy",

@@ -22,6 +22,8 @@ import (
 // probePatience is how long a probe waits for its answer. A sidecar that takes longer has given one.
 const probePatience = 2 * time.Second
 
+func init() { commands = append(commands, (*program).probeCommand) }
+
 func (p *program) probeCommand() *cobra.Command {
 	var startup, ready, live bool
 	cmd := &cobra.Command{

@@ -20,6 +20,8 @@ import (
 // maxPacket bounds a packet, as the socket does.
 const maxPacket = 1 << 20
 
+func init() { commands = append(commands, (*program).promoteCommand) }
+
 func (p *program) promoteCommand() *cobra.Command {
 	var to string
 	var record bool

@@ -13,6 +13,8 @@ import (
 	"pannier/publish/prompt"
 )
 
+func init() { commands = append(commands, (*program).promptCommand) }
+
 func (p *program) promptCommand() *cobra.Command {
 	var format string
 	cmd := &cobra.Command{

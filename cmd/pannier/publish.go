@@ -20,6 +20,12 @@ import (
 	"pannier/publish/client"
 )
 
+func init() {
+	commands = append(commands, func(p *program) *cobra.Command {
+		return p.byFilesAPI(p.publishCommand(), (*remoteFiles).publish, "to")
+	})
+}
+
 func (p *program) publishCommand() *cobra.Command {
 	var to, by string
 	cmd := &cobra.Command{

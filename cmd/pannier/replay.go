@@ -12,6 +12,8 @@ import (
 	"pannier/internal/plain"
 )
 
+func init() { commands = append(commands, (*program).replayCommand) }
+
 func (p *program) replayCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "replay JOURNAL",

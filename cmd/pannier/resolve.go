@@ -13,6 +13,8 @@ import (
 	"pannier/publish/client"
 )
 
+func init() { commands = append(commands, (*program).resolveCommand) }
+
 func (p *program) resolveCommand() *cobra.Command {
 	var slugs []string
 	var turn pannier.Turn

@@ -58,6 +58,9 @@ type program struct {
 	far     farFlags
 }
 
+// commands make the subcommands. The file of each command adds its own.
+var commands []func(*program) *cobra.Command
+
 func newRoot(std streams, environ []string) *cobra.Command {
 	p := &program{streams: std, environ: environ}
 	p.root = &cobra.Command{
@@ -79,12 +82,9 @@ is needed.`,
 	p.root.SetVersionTemplate("{{.Version}}\n")
 	config.AddFlags(p.root.PersistentFlags())
 	p.far.add(p.root.PersistentFlags())
-	p.root.AddCommand(
-		p.runCommand(), p.auditCommand(), p.byFilesAPI(p.listCommand(), (*remoteFiles).list), p.showCommand(), p.cardCommand(), p.promptCommand(), p.resolveCommand(), p.commandCommand(),
-		p.byFilesAPI(p.installCommand(), (*remoteFiles).install, "dry-run"), p.byFilesAPI(p.updateCommand(), (*remoteFiles).update, "dry-run"),
-		p.uninstallByFiles(p.uninstallCommand()), p.rollbackCommand(), p.byFilesAPI(p.publishCommand(), (*remoteFiles).publish, "to"), p.promoteCommand(), p.auditLogCommand(),
-		p.healthCommand(), p.socketCommand(), p.policyCommand(), p.scanCommand(), p.environmentCommand(), p.eventsCommand(), p.replayCommand(), p.probeCommand(), p.tokenCommand(), p.platformCommand(), p.versionCommand(), p.manCommand(),
-	)
+	for _, command := range commands {
+		p.root.AddCommand(command(p))
+	}
 	checkDefaultCommands(p.root)
 	explainUsage(p.root)
 	p.completeArguments()

@@ -13,6 +13,8 @@ import (
 	"pannier/sidecar"
 )
 
+func init() { commands = append(commands, (*program).runCommand) }
+
 func (p *program) runCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "run",

@@ -14,6 +14,8 @@ import (
 	"pannier/publish/client"
 )
 
+func init() { commands = append(commands, (*program).scanCommand) }
+
 func (p *program) scanCommand() *cobra.Command {
 	var at string
 	var accept acceptFlags

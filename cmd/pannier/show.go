@@ -15,6 +15,8 @@ import (
 	"pannier/publish/client"
 )
 
+func init() { commands = append(commands, (*program).showCommand) }
+
 func (p *program) showCommand() *cobra.Command {
 	var path string
 	cmd := &cobra.Command{

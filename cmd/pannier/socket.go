@@ -8,6 +8,8 @@ import (
 	"pannier/config"
 )
 
+func init() { commands = append(commands, (*program).socketCommand) }
+
 func (p *program) socketCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "socket",

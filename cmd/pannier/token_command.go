@@ -20,6 +20,8 @@ import (
 // tokenBytes is how much chance is in a token: so much that its digest needs no salt and no stretching.
 const tokenBytes = 32
 
+func init() { commands = append(commands, (*program).tokenCommand) }
+
 func (p *program) tokenCommand() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{

@@ -66,6 +66,7 @@ func commitWords(commit string) string {
 }
 
 func goVersion() string { return runtime.Version() }
+func init()             { commands = append(commands, (*program).versionCommand) }
 
 func (p *program) versionCommand() *cobra.Command {
 	return &cobra.Command{

@@ -115,7 +115,7 @@ func (p parameter) checkValue(schema any, text string) error {
 		return nil
 	}
 	kind, _ := schema.(object)
-	detail, hint := fmt.Sprintf("%s is %.40q", p.name, text), ""
+	detail, hint := fmt.Sprintf("invalid %s %.40q", p.name, text), ""
 	switch kind["type"] {
 	case "boolean":
 		if _, err := strconv.ParseBool(text); err != nil {
@@ -137,7 +137,7 @@ func (p parameter) checkValue(schema any, text string) error {
 			values, ok = anyOf(enum...), true
 		}
 		if ok && !slices.ContainsFunc(values, func(v any) bool { return fmt.Sprint(v) == text }) {
-			hint = "give " + strings.Trim(strings.ReplaceAll(fmt.Sprint(values), " ", ", "), "[]")
+			hint = "give one of " + strings.Trim(strings.ReplaceAll(fmt.Sprint(values), " ", ", "), "[]")
 		}
 	}
 	if hint == "" {

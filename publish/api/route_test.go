@@ -11,21 +11,21 @@ import (
 func TestParametersFitTheirSchemas(t *testing.T) {
 	h := newWhole().handler()
 	for target, want := range map[string]string{
-		"/v1/skills?state=gone":                         "state is \"gone\"",
-		"/v1/skills?include=policy,none":                "include is \"none\"",
-		"/v1/skills/none?include=policy":                "include is \"policy\"",
-		"/v1/skills/none/content?expand=maybe":          "expand is \"maybe\"",
-		"/v1/prompt?max_chars=1.5":                      "max_chars is \"1.5\"",
-		"/v1/audit?limit=0":                             "limit is \"0\"",
-		"/v1/audit?limit=10001":                         "limit is \"10001\"",
-		"/v1/events?types=skill_catalog_updated,other":  "types is \"other\"",
-		"/v1/events?follow=sometimes":                   "follow is \"sometimes\"",
+		"/v1/skills?state=gone":                         "invalid state \"gone\"",
+		"/v1/skills?include=policy,none":                "invalid include \"none\"",
+		"/v1/skills/none?include=policy":                "invalid include \"policy\"",
+		"/v1/skills/none/content?expand=maybe":          "invalid expand \"maybe\"",
+		"/v1/prompt?max_chars=1.5":                      "invalid max_chars \"1.5\"",
+		"/v1/audit?limit=0":                             "invalid limit \"0\"",
+		"/v1/audit?limit=10001":                         "invalid limit \"10001\"",
+		"/v1/events?types=skill_catalog_updated,other":  "invalid types \"other\"",
+		"/v1/events?follow=sometimes":                   "invalid follow \"sometimes\"",
 		"/v1/skills?state=eligible&state=disabled":      "state is given more than once",
 		"/v1/skills?stat=eligible":                      "unknown parameter \"stat\"",
 		"/v1/skills?state=%zz":                          "invalid query: invalid URL escape \"%zz\"",
 		"/v1/skills/none/files/a?expand=1":              "unknown parameter \"expand\"",
 		"/v1/health?x=1":                                "unknown parameter \"x\"",
-		"/v1/skills?include=activity,problems&state=no": "state is \"no\"",
+		"/v1/skills?include=activity,problems&state=no": "invalid state \"no\"",
 	} {
 		w := ask(h, "GET", target, "")
 		if got := decode[pannier.ErrorDocument](t, w); got.Status != 400 || got.Detail != want || got.Hint == "" {
