@@ -1,5 +1,5 @@
 # The image of the sidecar: one static binary, the authorities it trusts, and a user who is nobody. There is no shell.
-# How to run it beside an agent: README.md and docker-compose.yml.
+# How to build it: docs/DEPLOY.md. How to run it beside an agent: README.md and docker-compose.yml.
 
 FROM golang:1.26 AS build
 WORKDIR /src
@@ -7,10 +7,20 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 ARG VERSION
-RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.linkedVersion=${VERSION}" -o /out/pannier ./cmd/pannier \
+ARG COMMIT
+RUN : "${VERSION:?is not set: add --build-arg VERSION=\$(git describe --tags --always)}" \
+    && CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.linkedVersion=${VERSION} -X main.linkedCommit=${COMMIT}" \
+        -o /out/pannier ./cmd/pannier \
     && mkdir -p /out/run /out/state
 
 FROM gcr.io/distroless/static-debian12:nonroot
+ARG VERSION
+ARG COMMIT
+LABEL org.opencontainers.image.title="pannier" \
+      org.opencontainers.image.description="A sidecar that keeps an agent's skills live" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${COMMIT}"
 COPY --from=build /out/pannier /pannier
 # A new volume takes its owner from the directory that it covers, and would belong to root without one.
 COPY --from=build --chown=65532:65532 /out/run /run/pannier

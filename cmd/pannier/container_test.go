@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -128,6 +129,44 @@ func TestDockerfile(t *testing.T) {
 		t.Errorf("HEALTHCHECK runs %s", health[0])
 	}
 	checkCommand(t, "HEALTHCHECK", health[1:])
+}
+
+// TestImageVersion builds the program as the Dockerfile does, and compares the names of the image in the manifests.
+func TestImageVersion(t *testing.T) {
+	all := dockerfile(t)
+	labels := last(t, all, "LABEL")
+	for _, label := range []string{`org.opencontainers.image.version="${VERSION}"`, `org.opencontainers.image.revision="${COMMIT}"`} {
+		if !strings.Contains(labels, label) {
+			t.Errorf("the image has no label %s", label)
+		}
+	}
+	var flags string
+	for _, i := range all {
+		if found := regexp.MustCompile(`-ldflags "([^"]+)"`).FindStringSubmatch(i.text); i.name == "RUN" && found != nil {
+			flags = strings.NewReplacer("${VERSION}", "v1.2.3", "${COMMIT}", "0a1b2c").Replace(found[1])
+		}
+	}
+	program := filepath.Join(t.TempDir(), "pannier")
+	if out, err := exec.Command("go", "build", "-trimpath", "-ldflags", flags, "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if out, err := exec.Command(program, "version").Output(); err != nil || !strings.HasPrefix(string(out), "pannier v1.2.3 (commit 0a1b2c) go") {
+		t.Errorf("%s, %v", out, err)
+	}
+
+	text, err := os.ReadFile(filepath.Join(repository, "docker-compose.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile(`image: "pannier:(\$\{VERSION:-(v\d+\.\d+\.\d+)\})"`).FindStringSubmatch(string(text))
+	if named == nil || !strings.Contains(string(text), `VERSION: "`+named[1]+`"`) || !strings.Contains(string(text), `COMMIT: "${COMMIT:-}"`) {
+		t.Fatalf("docker-compose.yml does not name the image as it is built: %q", named)
+	}
+	for _, c := range deployment(t, "kubernetes/base/agent.yaml").each("initContainers") {
+		if got, want := c.text("image"), "pannier:"+named[2]; got != want {
+			t.Errorf("the Kubernetes base has the image %s, docker-compose.yml %s", got, want)
+		}
+	}
 }
 
 // checkCopy fails unless what a COPY takes is there: in the repository, or among what the build has made.

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// linkedVersion is set by the linker in a release: -X main.linkedVersion=v1.2.3.
-var linkedVersion string
+// These are set by the linker in a release and in an image: -X main.linkedVersion=v1.2.3 -X main.linkedCommit=0a1b2c.
+var linkedVersion, linkedCommit string
 
 // version returns the version of this build, "devel" where nobody gave it one.
 func version() string {
@@ -34,6 +34,9 @@ func versionLine() string {
 
 // commit returns the commit of this build, empty where the build does not know it.
 func commit() string {
+	if linkedCommit != "" {
+		return linkedCommit
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return ""
