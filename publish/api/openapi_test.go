@@ -195,9 +195,8 @@ func TestRoutesAreDocumented(t *testing.T) {
 }
 
 var (
-	routeInTable      = regexp.MustCompile("`((?:GET|POST|PUT|DELETE) [^`?]+)`")
-	parametersInTable = regexp.MustCompile("`[?]([^`]+)`")
-	parameterInTable  = regexp.MustCompile("([a-z_]+)=")
+	routeInTable     = regexp.MustCompile("`((?:GET|POST|PUT|DELETE) [^`?]+)`")
+	parameterInTable = regexp.MustCompile("`([a-z_]+)`")
 )
 
 // documented returns the routes of docs/API.md with the names of their parameters.
@@ -208,16 +207,18 @@ func documented(t *testing.T) map[string][]string {
 		t.Fatal(err)
 	}
 	routes := map[string][]string{}
+	var parameters []string
 	for line := range strings.Lines(string(text)) {
-		cells := strings.SplitN(line, "|", 3)
-		if len(cells) < 3 || cells[0] != "" {
+		cells := strings.SplitN(line, "|", 4)
+		if len(cells) < 4 || cells[0] != "" {
 			continue
 		}
-		var parameters []string
-		for _, m := range parametersInTable.FindAllStringSubmatch(cells[1], -1) {
-			for _, name := range parameterInTable.FindAllStringSubmatch(m[1], -1) {
-				parameters = append(parameters, name[1])
-			}
+		if !strings.HasPrefix(cells[2], " the same") {
+			parameters = nil
+		}
+		parameters = slices.Clone(parameters)
+		for _, m := range parameterInTable.FindAllStringSubmatch(cells[2], -1) {
+			parameters = append(parameters, m[1])
 		}
 		slices.Sort(parameters)
 		for _, m := range routeInTable.FindAllStringSubmatch(cells[1], -1) {

@@ -20,15 +20,14 @@ const (
 
 var availableSkills = format{
 	name:  AvailableSkills,
-	gives: "the XML of the Agent Skills reference tool, with everything escaped and each text folded to one line", empty: "empty",
+	gives: "XML of the Agent Skills reference tool, escaped", empty: "empty",
 	render: (*Renderer).availableSkills,
 }
 
 var availableSkillsReference = format{
-	name: AvailableSkillsReference,
-	gives: "the same byte for byte as the reference tool. **Not hardened**: texts keep their lines and what is invisible in them, " +
-		"and locations are not escaped. For tests, and for those who need exactly that",
-	empty: "`<available_skills>`, line feed, `</available_skills>`", unbounded: true,
+	name:  AvailableSkillsReference,
+	gives: "byte for byte the output of the reference tool",
+	empty: "an empty element", unbounded: true,
 	render: (*Renderer).availableSkillsReference,
 }
 

@@ -23,7 +23,7 @@ const (
 
 var compact = format{
 	name:  Compact,
-	gives: "the section `[Skills]` of Pioneer: of each skill its name, what to call `read_skill` with, and when to use it",
+	gives: "section `[Skills]` of Pioneer: names, slugs, descriptions",
 	empty: "empty", needsBodies: pathBodies,
 	render: (*Renderer).compact,
 }

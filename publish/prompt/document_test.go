@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestDocument compares the table of docs/API.md with the list of formats.
+// TestDocument compares the table of docs/PROMPTS.md with the list of formats.
 func TestDocument(t *testing.T) {
-	const file, head = "../../docs/API.md", "| format | gives | without a skill | default limit |\n|---|---|---|---|\n"
+	const file, head = "../../docs/PROMPTS.md", "| format | gives | without a skill | default limit |\n|---|---|---|---|\n"
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

@@ -2,13 +2,13 @@ package prompt
 
 import "pannier"
 
-// formats lists every format, the default first. Settings, API, completion and docs/API.md follow from it.
+// formats lists every format, the default first. Settings, API, completion and docs/PROMPTS.md follow from it.
 var formats = []*format{&compact, &availableSkills, &availableSkillsReference, &openClaw, &skillsXML, &molecule, &moleculeSystem}
 
 // format is one format of the section, declared in the file that renders it.
 type format struct {
 	name string
-	// gives and empty describe the text, with skills and without, in docs/API.md.
+	// gives and empty describe the text, with skills and without, in docs/PROMPTS.md.
 	gives, empty string
 	// needsBodies says whose bodies the format shows.
 	needsBodies bodyNeed

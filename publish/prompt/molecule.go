@@ -20,20 +20,16 @@ const (
 )
 
 var molecule = format{
-	name: Molecule,
-	gives: "the section `## Your Skills` of a Molecule workspace, with the body, links and examples of each skill in the order of " +
-		"config.yaml",
+	name:  Molecule,
+	gives: "section `## Your Skills` of a Molecule workspace, with bodies",
 	empty: "empty", needsBodies: allBodies, unbounded: true,
 	render: (*Renderer).molecule,
 }
 
 var moleculeSystem = format{
-	name: MoleculeSystem,
-	gives: "the whole system prompt of a Molecule workspace as far as a sidecar knows it: the files of `prompt_files`, MEMORY.md and " +
-		"USER.md (not escaped; blanks at their ends go, CRLF is read as LF, and what is not UTF-8 is replaced), then what `molecule` " +
-		"gives, each a line feed behind the one before. A limit that was set is for the skills alone. The platform's instructions, " +
-		"rules and guidelines, the parent's context and what to do where delegation fails are not known here, and left out",
-	empty: "the files", needsBodies: allBodies, unbounded: true,
+	name:  MoleculeSystem,
+	gives: "whole system prompt of a Molecule workspace",
+	empty: "the prompt files", needsBodies: allBodies, unbounded: true,
 	render: (*Renderer).moleculeSystem,
 }
 

@@ -28,7 +28,7 @@ const (
 
 var openClaw = format{
 	name:  OpenClaw,
-	gives: "the indented XML of OpenClaw below three lines for the model", empty: "empty",
+	gives: "indented XML of OpenClaw after three lines of instructions", empty: "empty",
 	render: (*Renderer).openClaw,
 }
 

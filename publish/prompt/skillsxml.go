@@ -18,9 +18,8 @@ const (
 )
 
 var skillsXML = format{
-	name: SkillsXML,
-	gives: "the element `<skills>` of Aleph: each skill with `id`, `name`, its triggers, its body as `<instructions>`, its links and " +
-		"examples, ordered by slug",
+	name:  SkillsXML,
+	gives: "element `<skills>` of Aleph, with bodies",
 	empty: "empty", needsBodies: allBodies,
 	render: (*Renderer).skillsXML,
 }
