@@ -21,10 +21,11 @@ var (
 )
 
 // metricsOfARun returns what a sidecar has from the start, with a platform that it can not reach.
-func metricsOfARun(t *testing.T) metricNames {
+func metricsOfARun(t *testing.T, flags ...string) metricNames {
 	t.Helper()
 	platform := newRecorder(t)
-	s := startSidecar(t, newWorkspace(t), "--platform-url", "http://"+platform.addr, "--platform-token-file", tokenFile(t))
+	flags = append(flags, "--platform-url", "http://"+platform.addr, "--platform-token-file", tokenFile(t))
+	s := startSidecar(t, newWorkspace(t), flags...)
 	text, err := s.Metrics(t.Context())
 	if err != nil {
 		t.Fatal(err)
