@@ -1,0 +1,155 @@
+package pannier_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// sourceStrings returns the string literals of the program, without those of tests and test programs, and the codes of the
+// conditions of health and of the HTTP errors among them.
+func sourceStrings(t *testing.T) (literals, codes map[string]bool) {
+	t.Helper()
+	literals, codes = map[string]bool{}, map[string]bool{}
+	err := filepath.WalkDir(".", func(path string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && slices.Contains([]string{"testdata", "testbench", ".git", ".ci", "examples"}, e.Name()):
+			return fs.SkipDir
+		case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.ImportSpec:
+				return false
+			case *ast.BasicLit:
+				if text, err := strconv.Unquote(n.Value); err == nil && n.Kind == token.STRING {
+					literals[text] = true
+				}
+			case *ast.CompositeLit:
+				if code := codeOf(n); code != "" {
+					codes[code] = true
+				}
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return literals, codes
+}
+
+// codeOf returns the code of a Condition or of a statusError that is written down, and "" for everything else.
+func codeOf(c *ast.CompositeLit) string {
+	var value ast.Expr
+	switch kind := c.Type.(type) {
+	case *ast.Ident:
+		if kind.Name == "statusError" && len(c.Elts) > 1 {
+			value = c.Elts[1]
+		}
+	case *ast.SelectorExpr:
+		for _, element := range c.Elts {
+			pair, ok := element.(*ast.KeyValueExpr)
+			if ok && kind.Sel.Name == "Condition" && pair.Key.(*ast.Ident).Name == "Code" {
+				value = pair.Value
+			}
+		}
+	}
+	if literal, ok := value.(*ast.BasicLit); ok && literal.Kind == token.STRING {
+		code, _ := strconv.Unquote(literal.Value)
+		return code
+	}
+	return ""
+}
+
+// documentedCodes returns the codes in the first column of the tables of documents, or in the second one if the first is a status.
+func documentedCodes(t *testing.T, pages ...string) map[string]bool {
+	t.Helper()
+	quoted := regexp.MustCompile("`([a-z][a-z0-9_]*(?:\\.[a-z0-9_]+)*)`")
+	codes := map[string]bool{}
+	for _, page := range pages {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			cells := strings.Split(line, "|")
+			if len(cells) < 4 || cells[0] != "" {
+				continue
+			}
+			first := cells[1]
+			if _, err := strconv.Atoi(strings.TrimSpace(first)); err == nil {
+				first = cells[2]
+			}
+			for _, m := range quoted.FindAllStringSubmatch(first, -1) {
+				codes[m[1]] = true
+			}
+		}
+	}
+	return codes
+}
+
+// madeOf reports whether a code is one of the literals, or several of them in a row.
+func madeOf(code string, literals map[string]bool) bool {
+	if literals[code] {
+		return true
+	}
+	for i := range code {
+		if i > 0 && literals[code[:i]] && strings.ContainsAny(code[i-1:i+1], "._") && madeOf(code[i:], literals) {
+			return true
+		}
+	}
+	return false
+}
+
+// codeFamily matches the dotted codes of problems, findings and refusals. notCodes are other strings that it matches: actions of
+// the audit log, steps of an installation, fields.
+var (
+	codeFamily = regexp.MustCompile(`^(archive|audit|card|clawhub|config|contract|files|install|lock|meta|molecule|mount|openclaw|platform|profile|promotion|root|scan|skill|state|strict|token|turn|upload|workspace)\.[a-z0-9_]+(\.[a-z0-9_]+)*$`)
+	notCodes   = []string{
+		"audit.broken", "config.commit", "config.fish", "config.write", "config.yaml", "install.duckdb.org", "lock.commit", "lock.json",
+		"lock.write", "platform.header", "skill.install", "skill.md", "skill.promote", "skill.rollback", "skill.scan", "skill.tar.gz",
+		"skill.uninstall", "skill.update", "state.db", "state.lock",
+	}
+)
+
+// TestCodesDocument compares docs/CODES.md, with the tables of API.md that it refers to, with the codes in the source.
+func TestCodesDocument(t *testing.T) {
+	literals, codes := sourceStrings(t)
+	settings := documentedCodes(t, "docs/SETTINGS.md")
+	for text := range literals {
+		if codeFamily.MatchString(text) && !settings[text] && !slices.Contains(notCodes, text) {
+			codes[text] = true
+		}
+	}
+	if len(codes) < 250 {
+		t.Errorf("only %d codes were found: the test does not see them", len(codes))
+	}
+	documented := documentedCodes(t, "docs/CODES.md", "docs/API.md")
+	for code := range codes {
+		if !documented[code] {
+			t.Errorf("docs/CODES.md does not have %s", code)
+		}
+	}
+	for code := range documentedCodes(t, "docs/CODES.md") {
+		if !madeOf(code, literals) && !literals[strings.Replace(code, "_", ".", 1)] { // health shows problems with underscores
+			t.Errorf("docs/CODES.md has %s, which is not in the source", code)
+		}
+	}
+}
