@@ -7,9 +7,9 @@ import (
 )
 
 // ErrNotAudited says that a mutation was refused because its audit entry could not be written.
-var ErrNotAudited = errors.New("the audit log can not be written")
+var ErrNotAudited = errors.New("the audit log cannot be written")
 
-// Refusal is an error that is the caller's to mend: what was asked for can not be done as it was asked.
+// Refusal is an error that the caller can correct.
 type Refusal struct {
 	// Code is stable and dotted. Message says what is wrong, Hint what to do.
 	Code, Message, Hint string

@@ -13,7 +13,7 @@ const (
 	TriggerResync   Trigger = "resync"   // it was time to compare everything
 	TriggerOverflow Trigger = "overflow" // the kernel's queue ran over, so events are missing
 	TriggerError    Trigger = "error"    // watching failed somewhere
-	TriggerManual   Trigger = "manual"   // somebody asked
+	TriggerManual   Trigger = "manual"   // a client asked
 )
 
 // Triggers lists every trigger, for metrics that show each from the start.
@@ -32,7 +32,7 @@ type Batch struct {
 	// Dirs are the directories to look at again, absolute and clean, without repeats, in no order: the directory itself
 	// and the entries right in it. What lies below is looked at where it is new.
 	Dirs []string
-	// Sure are those directories that pannier itself has changed: what is gone from them is gone at once, without the grace
+	// Sure are those directories that pannier itself has changed: what was removed from them is dropped at once, without the grace
 	// that a vanished skill has otherwise. Absolute and clean; they are in Dirs too, unless Full is set.
 	Sure []string
 	// Trigger is why; of several reasons the gravest.

@@ -8,7 +8,7 @@ import (
 )
 
 // CleanLine makes a text one line and drops what is not meant to be seen: control, format and bidirectional characters,
-// fillers and selectors that show as nothing, and what is no character at all. Marks of chat templates and tool calls, and turns
+// fillers and selectors that show as nothing, and what is not a character at all. Marks of chat templates and tool calls, and turns
 // of a conversation, are broken. It is for every text of a skill that reaches a model or a peer. Done again, it changes nothing.
 func CleanLine(text string) string {
 	return breakMarks(cleanRunes(text, func(rune) rune { return ' ' }))

@@ -61,7 +61,7 @@ func ParseFingerprint(text string) (d Digest, err error) {
 
 // TreeDigest returns the digest of the raw files of skills: the SHA-256 of one line for each, ordered by path in bytes.
 // A line is the path of the skill directory as [Skill.Path] has it, a NUL, the hexadecimal SHA-256 of its SKILL.md, a
-// NUL, that of its _meta.json, and a line feed; where a file is missing or can not be read, nothing stands in its place.
+// NUL, that of its _meta.json, and a line feed; where a file is missing or cannot be read, nothing stands in its place.
 // A skill that has tools only has no SKILL.md, and no line; nor has one that is gone and in its grace. What is compared with is a walk that shares no code with the loader.
 func TreeDigest(skills []*Skill) Digest {
 	ordered := skills

@@ -47,7 +47,7 @@ type Root struct {
 	// Name is how the root is called on every surface: its path below the workspace where it lies there, else Path.
 	Name string
 	Kind SourceKind
-	// Trust is that of the skills that somebody put there, without an installation that says otherwise.
+	// Trust is that of the skills that were put there without an installation that says otherwise.
 	Trust Trust
 	// Implicit allows the agent to use the root's skills without being told to, but for those that pannier installed there.
 	Implicit bool

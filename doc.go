@@ -6,7 +6,7 @@
 //
 // # One way
 //
-// Data goes through the house once and one way, and each arrow carries a value of this package:
+// Data flows once and one way, and each arrow carries a value of this package:
 //
 //	disk ─> watcher ─Batch─> loader ─Catalog─> registry ─*Snapshot─> publish/{card,platform,prompt,api}
 //	           ↑               │                  ↑

@@ -8,7 +8,7 @@ import (
 // ErrChanged says that a file is not what the snapshot says any more. The answer to it is to look again.
 var ErrChanged = errors.New("the file has changed since it was last looked at")
 
-// ErrNotServable says that there is no text to serve of a skill: it can not be read, or it is held as it last was while
+// ErrNotServable says that there is no text to serve of a skill: it cannot be read, or it is held as it last was while
 // the disk has moved on.
 var ErrNotServable = errors.New("the skill has no readable text")
 

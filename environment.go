@@ -33,7 +33,7 @@ type Environment struct {
 	Config []string          `json:"config"`
 	MCP    []string          `json:"mcp"`
 	Source EnvironmentSource `json:"source"`
-	// At is when the facts were gathered; zero where nobody said.
+	// At is when the facts were gathered; zero if unknown.
 	At time.Time `json:"at,omitzero"`
 	// Lenient makes an unmet requirement a warning: the environment is not the one that the agent runs in.
 	Lenient bool `json:"-"`
@@ -78,7 +78,7 @@ func (e Environment) Normalized() (Environment, error) {
 		return Environment{}, refuseEnvironment("empty", "it says nothing: neither os nor any list is there", "send what `pannier environment` prints")
 	}
 	if !isWord(e.OS) || !isWord(e.Arch) {
-		return Environment{}, refuseEnvironment("os", "os or arch is no name", "give the words of Go, such as linux and amd64")
+		return Environment{}, refuseEnvironment("os", "os or arch is not a name", "give the words of Go, such as linux and amd64")
 	}
 	total := 0
 	for _, list := range []struct {

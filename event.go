@@ -33,7 +33,7 @@ const (
 	EventCardRejected       EventType = "card_rejected"         // CardPush
 )
 
-// EventTypes lists every type, for whoever checks that a name is one.
+// EventTypes lists every type, to check names against.
 func EventTypes() []EventType {
 	return []EventType{
 		EventCatalogUpdated, EventSkillLoaded, EventSkillFileRead, EventSkillInvoked, EventTurnResolved, EventSkillStateChanged, EventSkillWarning, EventSkillScanned,

@@ -1,7 +1,7 @@
 package pannier
 
 // Inspection is what is known of a skill only by looking into its directory: too dear for every reload, and needed only
-// where somebody asks.
+// on demand.
 type Inspection struct {
 	// Conformance holds the verdict of every profile by its name.
 	Conformance map[string]Conformance `json:"conformance"`

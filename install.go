@@ -48,7 +48,7 @@ type InstallRequest struct {
 
 // InstallSource is where the files of an installation come from: an upload that is ready, or else a body.
 type InstallSource struct {
-	// UploadID names an upload of whoever asks.
+	// UploadID names an upload of the caller.
 	UploadID string
 	// Body is an archive that is read once, Name what it is called where it comes from, for the lock file.
 	Body io.Reader

@@ -60,7 +60,7 @@ const CodeRuntimeValue = "skill.runtime.value"
 // CodeEmptyBody is the problem of a SKILL.md without instructions below its frontmatter.
 const CodeEmptyBody = "skill.body.empty"
 
-// Reason says why a skill can not be used, although it was found.
+// Reason says why a skill cannot be used, although it was found.
 type Reason struct {
 	// Code is one of the Reason constants.
 	Code string `json:"code"`

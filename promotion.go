@@ -48,7 +48,7 @@ const maxSummary = 200
 func ParsePromotion(text []byte) (Promotion, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(text, &fields); err != nil || fields == nil {
-		return Promotion{}, &Refusal{Code: "promotion.packet", Message: "the packet is no JSON object", Hint: "send the memory packet as one JSON object"}
+		return Promotion{}, &Refusal{Code: "promotion.packet", Message: "the packet is not a JSON object", Hint: "send the memory packet as one JSON object"}
 	}
 	if !truthy(fields["promote_to_skill"]) {
 		return Promotion{}, &Refusal{Code: "promotion.not_asked", Message: "the packet does not set promote_to_skill", Hint: "set promote_to_skill to true once the workflow is durable"}

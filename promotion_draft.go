@@ -29,7 +29,7 @@ var draftSteps = []struct{ key, title string }{
 }
 
 // Draft returns the SKILL.md that a packet leads to, for people to review, and the slug of its folder. It says no more than
-// the packet does: what the packet has no words for is left for whoever reviews it.
+// the packet does: what the packet has no words for is left to the reviewer.
 func (p Promotion) Draft() (slug, text string) {
 	var fields map[string]json.RawMessage
 	_ = json.Unmarshal(p.Packet, &fields) // a packet is an object: ParsePromotion has seen to it

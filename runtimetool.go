@@ -34,7 +34,7 @@ type RuntimeTool struct {
 	Description string `json:"description"`
 	// Parameters is a JSON Schema of the arguments, an object.
 	Parameters json.RawMessage `json:"parameters"`
-	// ExecutionClass is shared, exclusive or session_scoped: a hint to whoever schedules calls.
+	// ExecutionClass is shared, exclusive or session_scoped: a hint to the scheduler of calls.
 	ExecutionClass string          `json:"execution_class"`
 	Kind           RuntimeToolKind `json:"kind"`
 	// Skill is the slug.

@@ -40,7 +40,7 @@ type Skill struct {
 
 	// Compatibility is the author's own words on what the skill needs (Agent Skills specification, "compatibility").
 	Compatibility string `json:"compatibility,omitempty"`
-	// Conflicts are skills that must not be usable together with this one: "slug", whoever's that is, or "owner/slug".
+	// Conflicts are skills that must not be usable together with this one: "slug" of any owner, or "owner/slug".
 	Conflicts []string `json:"conflicts,omitempty"`
 	// PrimaryEnv is the variable that holds the skill's main credential, SkillKey what OpenClaw keeps its settings under
 	// (OpenClaw's `primaryEnv` and `skillKey`). Neither is a requirement.
@@ -81,7 +81,7 @@ type Skill struct {
 	Requirements Requirements `json:"-"`
 	// Problems are those of SKILL.md and _meta.json, in the order of [CompareProblems].
 	Problems []Problem `json:"-"`
-	// Broken is set where the skill can not be used at all, whatever the settings say. Problems says why.
+	// Broken is set where the skill cannot be used at all, whatever the settings say. Problems says why.
 	Broken bool `json:"-"`
 	// Implicit says that its root allows use without being told, unless policy says otherwise.
 	Implicit bool `json:"-"`

@@ -45,7 +45,7 @@ type Entry struct {
 	// Problems are those of the skill and those that judging it added.
 	Problems []Problem `json:"problems,omitempty"`
 	// Fingerprint covers every file of the skill directory, Health is derived from the rest. None of these is set in a snapshot:
-	// whoever serves it fills them in, where they are known and asked for.
+	// the API fills them in, where they are known and asked for.
 	Fingerprint Digest       `json:"fingerprint,omitzero"`
 	Health      *SkillHealth `json:"health,omitempty"`
 	// ScanSummary is the verdict of the fingerprint, filled in as those are; nil where there is none.
@@ -85,7 +85,7 @@ type Snapshot struct {
 	Entries []Entry
 	// Problems are those of config.yaml and the roots.
 	Problems []Problem
-	// Paced says that the card may wait a moment for other changes: nobody asked for this one.
+	// Paced says that the card may wait a moment for other changes: this one was not asked for.
 	Paced bool
 }
 

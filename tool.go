@@ -27,7 +27,7 @@ type Tool struct {
 	Line int    `json:"line,omitempty"`
 	// Declaration is what the frontmatter says of a declared tool, as typed JSON in source order.
 	Declaration json.RawMessage `json:"declaration,omitempty"`
-	// Fault is why a declared tool can not be offered, [ToolInvalidDeclaration], [ToolInvalidSlug] or [ToolDuplicateName],
+	// Fault is why a declared tool cannot be offered, [ToolInvalidDeclaration], [ToolInvalidSlug] or [ToolDuplicateName],
 	// FaultDetail the same in a sentence. Both are empty of a sound one.
 	Fault       string `json:"-"`
 	FaultDetail string `json:"-"`
@@ -91,9 +91,9 @@ type SkillCommand struct {
 	Path        string            `json:"path"`
 }
 
-// FoundCommand is what a name means that somebody gave as a command. Its skill need not be usable.
+// FoundCommand is what a name means as a command. Its skill need not be usable.
 type FoundCommand struct {
-	// SkillCommand has no Name where it can not be used as a command just now.
+	// SkillCommand has no Name where it cannot be used as a command just now.
 	SkillCommand
 	Skill *Entry
 	// Others are the names of further commands that are declared by the same name, and are not meant because a skill of

@@ -19,7 +19,7 @@ type Limits struct {
 	MaxBodies *int `json:"max_bodies,omitempty"`
 }
 
-// The bounds of a turn. Whoever takes one from outside refuses what is beyond them; the resolver leaves it out.
+// The bounds of a turn. The API refuses what is beyond them; the resolver leaves it out.
 const (
 	// MaxTurnPaths counts the files of a turn, those of its text too; MaxPathBytes is the longest.
 	MaxTurnPaths = 512
@@ -129,7 +129,7 @@ const (
 )
 
 // AllowedTools are the tools that are left to the caller while it follows the skills that a turn has chosen. What is only
-// [ViaImplicit] has no part in it: such a skill is offered, and nobody follows it yet.
+// [ViaImplicit] has no part in it: such a skill is offered and not followed yet.
 type AllowedTools struct {
 	// Effective are the tools, sorted, as the caller or a skill writes them. Where NarrowedBy is empty and the caller named
 	// no tools, it is empty too, and all of the caller's tools are left.

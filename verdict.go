@@ -14,7 +14,7 @@ const (
 	ScanAllow ScanDecision = "allow"
 	// ScanWarn: a person should look at what was found.
 	ScanWarn ScanDecision = "warn"
-	// ScanBlock: the skill can not be used as it is.
+	// ScanBlock: the skill cannot be used as it is.
 	ScanBlock ScanDecision = "block"
 )
 
@@ -60,7 +60,7 @@ func (v ScanVerdict) Blocking() []string {
 	return slices.Compact(rules)
 }
 
-// ScanReport is the answer to a scan that somebody asked for.
+// ScanReport is the answer to a requested scan.
 type ScanReport struct {
 	Slug string `json:"slug"`
 	// Path is the skill directory, as [Skill.Path] has it.
@@ -105,7 +105,7 @@ const (
 	SkillOK SkillHealthStatus = "ok"
 	// SkillDegraded can be used, though something is wrong with it.
 	SkillDegraded SkillHealthStatus = "degraded"
-	// SkillBlocked can not be used, for another reason than policy.
+	// SkillBlocked cannot be used, for another reason than policy.
 	SkillBlocked SkillHealthStatus = "blocked"
 )
 
@@ -115,7 +115,7 @@ type SkillHealth struct {
 	// Usable says whether an agent can use the skill, Policy how its switches stand; neither is part of Status.
 	Usable bool            `json:"usable"`
 	Policy EffectivePolicy `json:"policy"`
-	// DependencyFailures are what it lacks where it is to run, SecurityBlocks what nobody should trust it for.
+	// DependencyFailures are what it lacks where it is to run, SecurityBlocks why it should not be trusted.
 	DependencyFailures []Reason `json:"dependency_failures"`
 	SecurityBlocks     []Reason `json:"security_blocks"`
 	// ValidationIssues are the faults of its files, and what could not be verified.

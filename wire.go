@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// The shapes in this file are those of the socket that are not values of the house already. The API writes them, the
+// The shapes in this file are those of the socket that are not values of this package already. The API writes them, the
 // client and the command line read them, and `--json` prints them.
 
 // Held names, by slug, the skills that are served as they last were: those that have stopped parsing, and those that are
@@ -54,7 +54,7 @@ type Detail struct {
 	Tools       []Tool                 `json:"tools"`
 	Commands    []Command              `json:"commands"`
 	Install     []InstallSpec          `json:"install"`
-	// Scan is what a scan found of the skill as it is; nil where nobody has scanned it.
+	// Scan is what a scan found of the skill as it is; nil where it was not scanned.
 	Scan *ScanVerdict `json:"scan,omitempty"`
 }
 
@@ -142,7 +142,7 @@ type WatchReason struct {
 	// Root is the name of the root, empty where it concerns the workspace itself or directories outside of the roots.
 	Root string `json:"root"`
 	Mode string `json:"mode"`
-	// Severity is info where polling is what there is to be done, and warning where somebody can do more.
+	// Severity is info where polling is what there is to be done, and warning where an operator can do more.
 	Severity Severity `json:"severity"`
 	Reason   string   `json:"reason"`
 	Hint     string   `json:"hint"`

@@ -31,7 +31,7 @@ type Workspace struct {
 type PromptFile struct {
 	// Path is relative to the workspace, with slashes.
 	Path string
-	// Text is what it says, UTF-8, without blanks at its ends; empty where it can not be read.
+	// Text is what it says, UTF-8, without blanks at its ends; empty where it cannot be read.
 	Text   string
 	Digest Digest
 }

@@ -49,7 +49,7 @@ func TestChanges(t *testing.T) {
 		{name: "memory comes", before: nil, after: map[string]string{"MEMORY.md": "m"}, files: []string{"MEMORY.md"}},
 		{name: "prompt goes", before: map[string]string{"system-prompt.md": "s", "USER.md": "u"}, after: map[string]string{"USER.md": "u"}, files: []string{"system-prompt.md"}},
 		{name: "prompts say something else", before: map[string]string{"system-prompt.md": "s", "USER.md": "u", "MEMORY.md": ""}, after: map[string]string{"system-prompt.md": "S", "USER.md": " u\r\n", "MEMORY.md": "m"}, files: []string{"MEMORY.md", "system-prompt.md"}},
-		{name: "prompt that can not be read any more", before: map[string]string{"system-prompt.md": ""}, after: map[string]string{"system-prompt.md": "\x00"}, files: []string{"system-prompt.md"}},
+		{name: "prompt that cannot be read any more", before: map[string]string{"system-prompt.md": ""}, after: map[string]string{"system-prompt.md": "\x00"}, files: []string{"system-prompt.md"}},
 		{name: "list of prompts", before: map[string]string{"config.yaml": "prompt_files: [a, b]\n", "a": "1", "b": "1", "c": "1"}, after: map[string]string{"config.yaml": "prompt_files: [c, a]\n", "a": "1", "b": "1", "c": "1"}, files: []string{"b", "c", "config.yaml"}, hot: []string{"prompt_files"}},
 		{name: "config.yaml as a prompt", before: configYAML("prompt_files: [config.yaml]\n"), after: configYAML("prompt_files: [config.yaml]\nname: x\n"), files: []string{"config.yaml"}, hot: []string{"name"}},
 		{name: "broken config.yaml of which nothing was known", before: nil, after: configYAML("a: b: c\n")},
@@ -99,7 +99,7 @@ func TestRestartNeeded(t *testing.T) {
 			{"config.restart_needed", "a2a", 0}, {"config.restart_needed", "rbac", 0}, {"config.restart_needed", "runtime", 0},
 		}},
 		{"tier", configYAML("tier: 1\n"), configYAML("tier: 2\n"), []problem{{"config.tier_ignored", "tier", 0}}},
-		{"the agent can not have started before", nil, configYAML("runtime: a\n"), nil},
+		{"the agent cannot have started before", nil, configYAML("runtime: a\n"), nil},
 		{"config.yaml is gone", configYAML("runtime: a\n"), nil, nil},
 	}
 	for _, tt := range tests {

@@ -40,7 +40,7 @@ func (v variables) given(name string, split func(string) []string) (given, bool)
 // pannier-something (Kubernetes documentation, "Environment variables" of services; Docker's legacy links).
 var serviceLink = regexp.MustCompile(`^PANNIER_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT|PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)$`)
 
-// unknown returns a fault for each PANNIER_* variable that is no setting.
+// unknown returns a fault for each PANNIER_* variable that is not a setting.
 func (v variables) unknown() (faults []*Fault) {
 	known := names((*setting).variable)
 	for name := range v {

@@ -39,7 +39,7 @@ func (r *EnvironmentReader) Watched() []string {
 	return append([]string{filepath.Dir(file)}, linked(file)...)
 }
 
-// Read looks at the file and returns what it says, nil where there is none. One that can not be read or parsed is what it
+// Read looks at the file and returns what it says, nil where there is none. One that cannot be read or parsed is what it
 // last said, and the problem tells why. Without a time in it, the facts are as old as the file.
 func (r *EnvironmentReader) Read() (*pannier.Environment, []pannier.Problem) {
 	if r.path == "" {

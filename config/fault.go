@@ -11,7 +11,7 @@ import (
 // Fault is one thing wrong with the settings. The error of [Load] joins them; errors.As finds the first, and its
 // Unwrap() []error lists them all.
 type Fault struct {
-	// Name is the setting in the spelling of whoever gave it: --max-wait, PANNIER_MAX_WAIT or max_wait.
+	// Name is the setting in the spelling of its source: --max-wait, PANNIER_MAX_WAIT or max_wait.
 	Name string
 	// File and Line, counted from 1, are where it stands, if in the settings file.
 	File string

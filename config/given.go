@@ -6,7 +6,7 @@ import (
 	"pannier/internal/yamldoc"
 )
 
-// given is what somebody wrote for a setting, before it is judged: texts of flags or a variable, or a part of the
+// given is the raw value of a setting, before it is checked: texts of flags or a variable, or a part of the
 // settings file.
 type given struct {
 	name  string // of the setting, as the writer spelled it

@@ -64,7 +64,7 @@ func (d *draft) readRoot(g given) (faults []*Fault) {
 	return d.addRoot(r)
 }
 
-// rootTrust is the trust of a root's skills where nobody says otherwise: whoever fills a root may run the agent too.
+// rootTrust is the trust of a root's skills by default: who fills a root may run the agent too.
 const rootTrust = pannier.TrustVerified
 
 func (r *writtenRoot) readKey(g given, key string) []*Fault {
@@ -155,7 +155,7 @@ func readUIDs(d *draft, g given) []*Fault {
 }
 
 func (d *draft) addUID(g given, text string) []*Fault {
-	const none = math.MaxUint32 // the (uid_t) -1 of the kernel is nobody
+	const none = math.MaxUint32 // the (uid_t) -1 of the kernel names no user
 	uid, err := strconv.ParseUint(text, 10, 32)
 	if err != nil || uid == none {
 		return []*Fault{g.fault(shown(text)+" is not the number of a user", "write what `id -u` says, such as 1000")}

@@ -19,7 +19,7 @@ type loader struct {
 	variables variables
 	file      *settingsFile // nil where there is none
 
-	from   map[string]given // who decided a setting, by key; nobody where the default counts
+	from   map[string]given // the source of a setting, by key; none where the default counts
 	bad    map[string]bool  // settings with a fault, by key: they hold their default meanwhile
 	faults []*Fault
 }

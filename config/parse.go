@@ -49,7 +49,7 @@ func parseGivenPath(text string) (string, *Fault) {
 func parseBool(text string) (bool, *Fault) {
 	value, err := strconv.ParseBool(text)
 	if err != nil {
-		return false, &Fault{Message: shown(text) + " is no truth value", Hint: "write true or false"}
+		return false, &Fault{Message: shown(text) + " is not a boolean", Hint: "write true or false"}
 	}
 	return value, nil
 }
@@ -57,7 +57,7 @@ func parseBool(text string) (bool, *Fault) {
 func parseMode(text string) (fs.FileMode, *Fault) {
 	bits, err := strconv.ParseUint(strings.TrimPrefix(text, "0o"), 8, 32)
 	if err != nil {
-		return 0, &Fault{Message: shown(text) + " is no octal number", Hint: "write permissions such as 0660"}
+		return 0, &Fault{Message: shown(text) + " is not an octal number", Hint: "write permissions such as 0660"}
 	}
 	mode := fs.FileMode(bits)
 	if mode&^fs.ModePerm != 0 {
@@ -73,7 +73,7 @@ func parseDuration(text string) (time.Duration, *Fault) {
 	d, err := time.ParseDuration(text)
 	switch {
 	case err != nil:
-		return 0, &Fault{Message: shown(text) + " is no duration", Hint: "write 2s, 500ms or 1m30s"}
+		return 0, &Fault{Message: shown(text) + " is not a duration", Hint: "write 2s, 500ms or 1m30s"}
 	case d < 0:
 		return 0, &Fault{Message: shown(text) + " is negative", Hint: "write 0 or more"}
 	}
@@ -85,7 +85,7 @@ func atLeast[T int | int64](least T) func(string) (T, *Fault) {
 	return func(text string) (T, *Fault) {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || int64(T(n)) != n {
-			return 0, &Fault{Message: shown(text) + " is no whole number", Hint: "write digits alone, without a unit"}
+			return 0, &Fault{Message: shown(text) + " is not a whole number", Hint: "write digits alone, without a unit"}
 		}
 		if T(n) < least {
 			return 0, &Fault{Message: shown(text) + " is too small", Hint: "write " + strconv.FormatInt(int64(least), 10) + " or more"}
@@ -140,7 +140,7 @@ func parseAgentURL(text string) (string, *Fault) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Hostname() == "" || (u.Scheme != "http" && u.Scheme != "https"):
-		return "", &Fault{Message: "this is no absolute http or https URL", Hint: "write an address such as http://platform:8080"}
+		return "", &Fault{Message: "not an absolute http or https URL", Hint: "write an address such as http://platform:8080"}
 	case u.User != nil:
 		return "", &Fault{Message: "the URL holds a user", Hint: "remove what stands before the @ and put the token into platform.token_file"}
 	}
@@ -157,14 +157,14 @@ func parseListen(text string) (string, *Fault) {
 		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil || strings.ContainsFunc(text, unicode.IsControl) {
-		return "", &Fault{Message: shown(text) + " is no TCP address", Hint: "write one such as 127.0.0.1:9090, or :9090 for every interface"}
+		return "", &Fault{Message: shown(text) + " is not a TCP address", Hint: "write one such as 127.0.0.1:9090, or :9090 for every interface"}
 	}
 	return text, nil
 }
 
 func parseURLPath(text string) (string, *Fault) {
 	if !strings.HasPrefix(text, "/") || strings.ContainsAny(text, "?#") || strings.ContainsFunc(text, unicode.IsControl) {
-		return "", &Fault{Message: shown(text) + " is no path of a URL", Hint: "write a path such as /registry/update-card"}
+		return "", &Fault{Message: shown(text) + " is not a path of a URL", Hint: "write a path such as /registry/update-card"}
 	}
 	return text, nil
 }

@@ -75,7 +75,7 @@ func TestFaultsOfPlatforms(t *testing.T) {
 		{name: "embedded and another", file: "platform:\n- path: /p\n- url: http://a\n", setting: "platform.url", message: "has no url", hint: "embedded"},
 		{name: "another without a url", file: good + "- path: /p\n", line: 3, setting: "platform[1]", message: "has no url"},
 		{name: "unknown key", file: good + "- url: http://b\n  tokenfile: x\n", line: 4, setting: "platform[1].tokenfile", message: "no such setting", hint: "did you mean platform.token_file?"},
-		{name: "bad value", file: good + "- url: http://b\n  events: maybe\n", line: 4, setting: "platform[1].events", message: "truth value"},
+		{name: "bad value", file: good + "- url: http://b\n  events: maybe\n", line: 4, setting: "platform[1].events", message: "not a boolean"},
 		{name: "bad url", file: good + "- url: ftp://b\n", line: 3, setting: "platform[1].url", message: "http or https"},
 		{name: "text for another", file: good + "- http://b\n", line: 3, setting: "platform[1]", message: "a text, not a mapping"},
 	} {

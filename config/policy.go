@@ -72,7 +72,7 @@ func (d *draft) setSwitch(g given, slug, name string) []*Fault {
 	said := d.PolicySkills[slug]
 	field := switchField(&said, name)
 	if field == nil {
-		return []*Fault{g.fault(shown(name)+" is no switch of a skill", switchHint(name))}
+		return []*Fault{g.fault(shown(name)+" is not a switch of a skill", switchHint(name))}
 	}
 	if g.node.Kind() == yamldoc.Null {
 		return nil

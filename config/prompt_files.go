@@ -33,7 +33,7 @@ type promptReader struct {
 	known   map[string]*knownPrompt // by path; those of the last look
 	watched []string
 	entries []string
-	read    func(path string) // for tests: told of each file that is read; nil is nobody
+	read    func(path string) // for tests: called for each file that is read; optional
 }
 
 // knownPrompt is a file as it was last read.

@@ -107,7 +107,7 @@ func TestPromptFiles(t *testing.T) {
 		}, want: []string{"in.md=A", "out.md=", "back/a.md="}, problems: []problem{
 			{"config.prompt_outside", "", 0}, {"config.prompt_outside", "", 0}, {"config.prompt_missing", "prompt_files[3]", 1},
 		}},
-		{name: "memory that can not be read", make: func(t *testing.T, dir string) { check(t, os.Mkdir(filepath.Join(dir, "MEMORY.md"), 0o700)) }, want: []string{"MEMORY.md="}, problems: []problem{{"config.prompt_not_regular", "", 0}}},
+		{name: "memory that cannot be read", make: func(t *testing.T, dir string) { check(t, os.Mkdir(filepath.Join(dir, "MEMORY.md"), 0o700)) }, want: []string{"MEMORY.md="}, problems: []problem{{"config.prompt_not_regular", "", 0}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

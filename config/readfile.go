@@ -36,7 +36,7 @@ func refusalOf(err error) *refusal {
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		cause = failed.Err // its path is told already
 	}
-	return &refusal{code: "unreadable", message: "the file can not be read: " + cause.Error(), hint: "check its owner and permissions, and the mount it lies on"}
+	return &refusal{code: "unreadable", message: "the file cannot be read: " + cause.Error(), hint: "check its owner and permissions, and the mount it lies on"}
 }
 
 // source is a file that is to be read.

@@ -26,11 +26,11 @@ const (
 
 // Settings are the settings of a sidecar, complete and checked: defaults are filled in and paths are resolved.
 type Settings struct {
-	// Workspace is the agent's configuration directory, absolute and clean. Nobody has looked whether it exists.
+	// Workspace is the agent's configuration directory, absolute and clean. It may not exist.
 	Workspace string
-	// WorkspaceGiven says that somebody chose the workspace; it is not the default.
+	// WorkspaceGiven says that the workspace was named; it is not the default.
 	WorkspaceGiven bool
-	// WorkspaceID names the workspace on every surface. Where nobody gives one, it is the UUIDv5 of Workspace in the URL
+	// WorkspaceID names the workspace on every surface. By default it is the UUIDv5 of Workspace in the URL
 	// name space (RFC 9562, section 5.5), so that it stays the same from start to start.
 	WorkspaceID string
 	// Runtime names the agent's adapter; where it is empty, config.yaml may know.
@@ -45,7 +45,7 @@ type Settings struct {
 	// Listen is the TCP address that serves metrics and probes; empty is none. Port 0 asks for a free one. WebConfig is
 	// an exporter-toolkit file with TLS and basic auth for it; empty is neither.
 	Listen, WebConfig string
-	// APIListen is the TCP address that serves the API to whoever has a token of APITokens; empty is none.
+	// APIListen is the TCP address that serves the API to clients with a token of APITokens; empty is none.
 	APIListen, APITokens string
 
 	// StateDir is where the sidecar keeps what outlives it, or [StateNone]. Each workspace has a directory of its own in it.
@@ -81,7 +81,7 @@ type Settings struct {
 	// AgentWorkspace is the workspace's path as the agent sees it; empty is the same as Workspace.
 	AgentWorkspace string
 
-	// CardMaxBytes bounds the agent card; 0 is no bound.
+	// CardMaxBytes bounds the agent card; 0 means unbounded.
 	CardMaxBytes int
 
 	// EnvironmentFile holds the facts that `pannier environment` wrote in the agent's container; empty is none. It need
@@ -111,7 +111,7 @@ type Settings struct {
 	WidenTools    bool
 	// PromptFormat is the format of the system prompt if a turn names none, one of the names of publish/prompt.
 	PromptFormat string
-	// PromptMaxChars bounds the skills part of the system prompt, in characters; 0 is no limit.
+	// PromptMaxChars bounds the skills part of the system prompt, in characters; 0 means no limit.
 	PromptMaxChars int
 	// PromptShowCompatibility and PromptShowAllowedTools show what skills say under these keys of their frontmatter.
 	PromptShowCompatibility, PromptShowAllowedTools bool
@@ -146,7 +146,7 @@ type Platform struct {
 	Path string
 	// WorkspaceID is the id that the platform knows the workspace by; unless it is set apart, [Settings.WorkspaceID].
 	WorkspaceID string
-	// TokenFile is the file with the bearer token, read anew before each push. It need not exist. Empty is no token: only
+	// TokenFile is the file with the bearer token, read anew before each push. It need not exist. Empty means no token: only
 	// the first platform has a default, because no other one must see that token.
 	TokenFile string
 	// Headers are sent with each request, by canonical name. The values are secrets: they must never reach a log.

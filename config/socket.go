@@ -3,7 +3,7 @@ package config
 import "github.com/spf13/pflag"
 
 // SocketPath returns the socket that flags, variables and the settings file give, or its default; see [Load]. It reads
-// nothing else: whether a sidecar that runs is alive must not hang on settings that somebody has changed since. The settings
+// nothing else: whether a sidecar that runs is alive must not depend on settings that were changed since. The settings
 // file is opened only where neither a flag nor a variable names the socket. The error joins a [*Fault] for each thing wrong
 // with the socket, or with a file that says nothing at all.
 func SocketPath(flags *pflag.FlagSet, environ []string) (string, error) {

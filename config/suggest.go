@@ -55,7 +55,7 @@ func names(of func(*setting) string) []string {
 	return all
 }
 
-// nearest returns the name that somebody who wrote text most likely meant: one that text is the end of, else the one
+// nearest returns the name that text most likely means: one that text is the end of, else the one
 // with the fewest typing errors, if they are few.
 func nearest(text string, names []string) (string, bool) {
 	best, least := "", max(1, len(text)/3)+1

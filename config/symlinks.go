@@ -17,7 +17,7 @@ var errOutside = errors.New("outside of the workspace")
 
 // linked returns what to watch of a file that is a link, besides the directory that holds it: its own path. The watcher goes
 // the way of that as it does for a directory that is missing, link by link and to what is at the end, and of each directory on
-// it only the entry counts that the way leads through. Of whatever is no link it is empty.
+// it only the entry counts that the way leads through. It is empty for anything but a link.
 func linked(file string) []string {
 	if _, err := os.Readlink(file); err != nil {
 		return nil
@@ -55,7 +55,7 @@ func escapesRoot(dir, name string) (links []string, escapes bool) {
 }
 
 // appendParents appends a directory below the workspace and those on the way to it, whether they are there or not: each can
-// be replaced by another, or come. One that no system call takes can not.
+// be replaced by another, or come. One that no system call takes cannot.
 func appendParents(dirs []string, dir string) []string {
 	if len(dir) >= unix.PathMax {
 		return dirs

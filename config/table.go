@@ -24,7 +24,7 @@ type setting struct {
 	read     reader
 }
 
-// configFile names the settings file, so it can not stand in it.
+// configFile names the settings file, so it cannot stand in it.
 var configFile = setting{key: "config", kind: "file", help: "read settings from this YAML file", told: "none"}
 
 // table holds every setting, in the order in which faults are told.
@@ -63,7 +63,7 @@ var table = []setting{
 		read: scalar(func(d *draft) *string { return &d.WebConfig }, parseText),
 	},
 	{
-		key: "api_listen", kind: "address", help: "TCP address that serves the whole of the API to whoever has a token; needs api_tokens", told: "none",
+		key: "api_listen", kind: "address", help: "TCP address that serves the whole API to clients with a token; needs api_tokens", told: "none",
 		read: scalar(func(d *draft) *string { return &d.APIListen }, parseListen),
 	},
 	{
@@ -174,7 +174,7 @@ var table = []setting{
 		read: scalar(func(d *draft) *string { return &d.AgentWorkspace }, parseText),
 	},
 	{
-		key: "card_max_bytes", kind: "bytes", help: "largest agent card; a larger one is trimmed; 0 is no limit", fallback: "262144",
+		key: "card_max_bytes", kind: "bytes", help: "largest agent card; a larger one is trimmed; 0 means no limit", fallback: "262144",
 		read: scalar(func(d *draft) *int { return &d.CardMaxBytes }, atLeast[int](0)),
 	},
 	{
@@ -231,7 +231,7 @@ var table = []setting{
 		read: scalar(func(d *draft) *string { return &d.PromptFormat }, oneOf(prompt.Formats()...)),
 	},
 	{
-		key: "prompt.max_chars", kind: "n", help: "longest skills part of the system prompt, in characters; 0 is no limit",
+		key: "prompt.max_chars", kind: "n", help: "longest skills part of the system prompt, in characters; 0 means no limit",
 		fallback: "24000", read: scalar(func(d *draft) *int { return &d.PromptMaxChars }, atLeast[int](0)),
 	},
 	{

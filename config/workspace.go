@@ -26,7 +26,7 @@ type WorkspaceReader struct {
 	good      *reading  // nil until the file was read once
 	seen      readState // of the file that good is of
 	grace     time.Duration
-	gone      time.Time // when a look first did not find the file; zero where the last one did, or nobody has
+	gone      time.Time // when a look first did not find the file; zero where the last one did, or there was none
 	prompts   promptReader
 	watched   []string
 }
@@ -51,10 +51,10 @@ func (r *WorkspaceReader) Due() time.Time {
 	return r.gone.Add(r.grace)
 }
 
-// Read looks at the files and returns what they say. It never fails, never blocks on what is no regular file, and its
+// Read looks at the files and returns what they say. It never fails, never blocks on a file that is not regular, and its
 // result is never changed afterwards. A file that is sure not to have changed is not read again.
 //
-// Where there is no config.yaml, and its grace is over, every field has its default and Fields is nil. Where there is one that can not be read
+// Where there is no config.yaml, and its grace is over, every field has its default and Fields is nil. Where there is one that cannot be read
 // or parsed, it is what the file last said, marked [pannier.Workspace.LastGood], or else the defaults; an error among the
 // problems tells why. The files of the system prompt are read in any case, as long as there is a workspace.
 func (r *WorkspaceReader) Read() pannier.Workspace {

@@ -23,7 +23,7 @@ func (p *workspaceParser) fields(doc yamldoc.Value) {
 	p.w.Fields, p.w.Keys = digests(doc), keysOf(doc)
 }
 
-// digests returns the digest of the meaning of each field, so that a new layout or comment is no change.
+// digests returns the digest of the meaning of each field, so that a new layout or comment does not count as a change.
 func digests(doc yamldoc.Value) map[string]pannier.Digest {
 	all := map[string]pannier.Digest{}
 	var b []byte
@@ -71,7 +71,7 @@ func (p *workspaceParser) truth(field *bool, key string, v yamldoc.Value) {
 	case "no", "off", "false":
 		*field = false
 	default:
-		p.warn(codeType, key, v, "this is no truth value", "write true or false")
+		p.warn(codeType, key, v, "not a boolean", "write true or false")
 		return
 	}
 	p.warn(codeBool, key, v, shown(text)+" is a text to some readers and a truth value to others", "write true or false, without quotes")

@@ -12,7 +12,7 @@ import (
 const maxKeyDepth = 8
 
 // keysOf returns the dotted keys of a mapping whose values are something, sorted. A key that holds a dot itself is left
-// out: nobody could ask for it.
+// out: no skill could ask for it.
 func keysOf(doc yamldoc.Value) []string {
 	keys := appendKeys(nil, "", doc, 1)
 	slices.Sort(keys)

@@ -47,13 +47,13 @@ func TestCollisions(t *testing.T) {
 			"b skills/b eligible\nb skills/a shadowed by skills/b",
 		},
 		{
-			"one that can not be read never wins",
+			"one that cannot be read never wins",
 			[]*pannier.Skill{skillAt("skills/pdf", broken), skillAt("/opt/skills/x/pdf")},
 			pannier.Workspace{},
 			"pdf /opt/skills/x/pdf eligible\npdf skills/pdf shadowed by /opt/skills/x/pdf",
 		},
 		{
-			"of two that can not be read the usual one",
+			"of two that cannot be read the usual one",
 			[]*pannier.Skill{skillAt("managed/pdf", broken), skillAt("skills/pdf", broken)},
 			pannier.Workspace{},
 			"pdf skills/pdf ineligible\npdf managed/pdf shadowed by skills/pdf",
@@ -79,7 +79,7 @@ func TestCollisions(t *testing.T) {
 			"pdf skills/pdf unlisted\npdf skills/x/pdf shadowed by skills/pdf",
 		},
 		{
-			"nor where it can not be read",
+			"nor where it cannot be read",
 			[]*pannier.Skill{skillAt("skills/pdf"), skillAt("skills/x/pdf", broken)},
 			listing("x/pdf"),
 			"pdf skills/pdf unlisted\npdf skills/x/pdf shadowed by skills/pdf",

@@ -44,7 +44,7 @@ func judgeConflicts(entries []pannier.Entry) {
 
 // refusal is that a skill names a slug that it conflicts with.
 type refusal struct {
-	owner string // empty means whoever owns it
+	owner string // empty means any owner
 	by    string // the slug of the skill that says so
 }
 

@@ -17,7 +17,7 @@ const maxContests = 100
 // contests returns a problem for every slug of an installed or allowed skill that another skill claims or holds.
 //
 // A skill is installed where a valid entry of a lock file names it, and allowed where a client granted it something at that
-// path. It keeps its protection while it is missing, because whoever takes a slug can also remove the directory. A
+// path. It keeps its protection while it is missing, because a writer that takes a slug can also remove the directory. A
 // skill of the same folder name in another root that loses is ordinary shadowing and reported by its state alone.
 //
 // The problems depend on the snapshot and the lock files alone, so they stay over a restart.

@@ -11,7 +11,7 @@ import (
 	"pannier/registry"
 )
 
-// policyLines are what JSON can not have as a map.
+// policyLines are what JSON cannot have as a map.
 func policyLines(set map[pannier.PolicyKey]pannier.PolicyEntry) []string {
 	var lines []string
 	for key, says := range set {

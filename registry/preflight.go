@@ -10,7 +10,7 @@ import (
 )
 
 // Preflight judges a skill as if it lay already where its path says, in the place of what lies there now, and returns its
-// entry with the snapshot that it is from. Nobody else sees that snapshot, and it has neither version nor digests. What scans
+// entry with the snapshot that it is from. No other caller sees that snapshot, and it has neither version nor digests. What scans
 // have held against the place is left out: it is of other content. The skill counts as scanned: an installation scans it. Where config.yaml has a list, the skill counts as its last
 // entry, because an installation adds it.
 func (r *Registry) Preflight(skill *pannier.Skill) (*pannier.Entry, *pannier.Snapshot) {

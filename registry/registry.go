@@ -2,7 +2,7 @@
 // immutable [pannier.Snapshot], and hands out the newest one.
 //
 // There is one writer at a time, and readers take no lock: [Registry.Current] is one atomic load. A snapshot is replaced
-// as a whole, and only when its digest changes, so whoever holds one never sees half of a change.
+// as a whole, and only when its digest changes, so a holder never sees half of a change.
 package registry
 
 import (
@@ -161,7 +161,7 @@ func (r *Registry) announceLocked(s *pannier.Snapshot) {
 	}
 }
 
-// Subscribe returns a channel that has the newest snapshot whenever it is one that the subscriber has not seen; whoever
+// Subscribe returns a channel that has the newest snapshot whenever it is one that the subscriber has not seen; a subscriber that
 // is slow misses those between. The current one, where there is one, is there at once. cancel ends the subscription and
 // closes the channel.
 func (r *Registry) Subscribe() (snapshots <-chan *pannier.Snapshot, cancel func()) {

@@ -63,7 +63,7 @@ func newContests(before, after *pannier.Snapshot) (warnings []pannier.SkillWarni
 }
 
 // newCollisions returns the collisions that were not there before, but for those of contested slugs. A skill that is about to
-// go does not count: a renamed skill is no collision with itself.
+// go does not count: a renamed skill does not collide with itself.
 func newCollisions(before, after *pannier.Snapshot) (warnings []pannier.SkillWarning) {
 	for i := range after.Entries {
 		e := &after.Entries[i]
@@ -92,7 +92,7 @@ func told(among []pannier.Problem, p pannier.Problem) bool {
 	})
 }
 
-// sharedNames tells of skills that have a name in common with others, where that was not so before: whoever asks for them
+// sharedNames tells of skills that have a name in common with others, where that was not so before: a client that asks for them
 // by name may get another than was meant.
 func sharedNames(before, after *pannier.Snapshot) []pannier.SkillWarning {
 	old := byName(before)

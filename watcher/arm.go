@@ -9,7 +9,7 @@ import (
 	"pannier/internal/fsx"
 )
 
-// errQueueClosed is why the kernel tells of nothing when the backend ended although nobody closed it.
+// errQueueClosed is why no event arrives after the backend ended without being closed.
 var errQueueClosed = errors.New("the kernel's queue was closed")
 
 // armable reports whether there is a way to learn of changes.
@@ -72,7 +72,7 @@ func (w *Watcher) lose(ctx context.Context) {
 	w.markAll(pannier.TriggerError, false)
 }
 
-// arm makes sure that what is at path now is watched in a role, and returns its watch, or nil where that can not be. fresh
+// arm makes sure that what is at path now is watched in a role, and returns its watch, or nil where that cannot be. fresh
 // says that it had not that role before.
 func (w *Watcher) arm(path string, r role) (dir *watch, fresh bool) {
 	id, err := identify(path)

@@ -5,7 +5,7 @@ import "github.com/fsnotify/fsnotify"
 // backend is how the kernel is asked to tell of changes. Add and Remove are called by Run's goroutine alone; both channels
 // are read by the drain goroutine alone, and are closed by the time that Close returns.
 type backend interface {
-	// Add watches a directory, not what is below it. To add it again is no error.
+	// Add watches a directory, not what is below it. Adding it again is not an error.
 	Add(path string) error
 	Remove(path string) error
 	// WatchList returns the paths that are watched, in no order.

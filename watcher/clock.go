@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clockListener tells of each jump of the machine's clock: somebody has set it, or the machine has slept. Both go with changes that
-// nobody told of, such as those that a file server saw meanwhile, and with times of files that prove nothing.
+// clockListener tells of each jump of the machine's clock: it was set, or the machine was suspended. Both go with changes without an
+// event, such as those that a file server saw meanwhile, and with times of files that prove nothing.
 type clockListener struct {
 	timer jumpTimer
 	ended chan struct{}
@@ -23,7 +23,7 @@ type jumpTimer interface {
 	Close() error
 }
 
-// listenForClock calls jumped after each jump, until end has returned. Where the kernel can not be asked, or not any more, it
+// listenForClock calls jumped after each jump, until end has returned. Where the kernel cannot be asked, or not any more, it
 // calls failed; all that is lost then is that the next resync comes at its usual time.
 func listenForClock(jumped func(), failed func(error)) (end func()) {
 	timer, err := openJumpTimer()

@@ -53,19 +53,19 @@
 // # Polling
 //
 // With [Auto] a directory is polled as long as the kernel does not tell of all changes in it: where it refuses the watch,
-// where it can not be asked at all, and beside its events where others than this kernel change the file system. With [Poll]
+// where it cannot be asked at all, and beside its events where others than this kernel change the file system. With [Poll]
 // all are, with [Inotify] none.
 //
 // To poll is to look at the stat of each directory and of the files that matter in it, about once a second, and to mark
 // what is another than before as events do: (dev, ino, size, mode, mtime, ctime) of what the path shows
-// now. A difference is told once more two seconds later, since clocks of file systems are coarse; that is no change of its own,
-// so it keeps no other waiting. What polling can not see
+// now. A difference is told once more two seconds later, since clocks of file systems are coarse; that is not a change of its own,
+// so it keeps no other waiting. What polling cannot see
 // is a write that changes nothing of that, as one through a mapping may do; a resync may not see it either. A file system
-// that does not answer holds up all of watching, as it holds up whoever else looks at it.
+// that does not answer blocks all watching, as it blocks every other reader.
 //
 // # When watching fails
 //
-// Never does it end the process. What can not be armed is polled, shown by [Watcher.Health] with what to do about it, and
+// Never does it end the process. What cannot be armed is polled, shown by [Watcher.Health] with what to do about it, and
 // tried again after a second, then less and less often, but once a minute at least. When it works it is left to the kernel
 // again. Each way is one line in the log and a change of the mode.
 package watcher

@@ -64,7 +64,7 @@ func (w *Watcher) noticeNoClock(err error) {
 	w.log.Warn("jumps of the clock are not noticed, so what happens with them waits for the next resync", "error", err)
 }
 
-// noticeEnd tells Run if the backend ended although nobody closed it.
+// noticeEnd tells Run if the backend ended without being closed.
 func (w *Watcher) noticeEnd(b backend) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -240,7 +240,7 @@ func (w *Watcher) unitOf(dir *watch) (key string, covers bool) {
 
 // touchLocked tells that something in a skill changed that no look at the catalog shows.
 func (w *Watcher) touchLocked(dir *watch) {
-	if dir.entered() { // it is no skill
+	if dir.entered() { // not a skill
 		return
 	}
 	select {

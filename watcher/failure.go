@@ -11,7 +11,7 @@ import (
 // errSameDirectory is why a directory is not armed that is watched by another path, as a bind mount makes it.
 var errSameDirectory = errors.New("it is the same directory as another one that is watched")
 
-// gone reports whether err says no more than that a directory is not there. That is no failure of watching: what holds
+// gone reports whether err says no more than that a directory is not there. That is not a failure of watching: what holds
 // the directory is watched, and tells when it comes back.
 func gone(err error) bool {
 	return err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
@@ -47,7 +47,7 @@ func advice(err error) string {
 	return "look into the log of the kernel"
 }
 
-// failures are the directories that can not be watched, or not be read, by path. The empty path stands for the kernel as
+// failures are the directories that cannot be watched, or not be read, by path. The empty path stands for the kernel as
 // a whole. A directory that is polled because the kernel refuses it is none of them.
 type failures map[string]error
 

@@ -11,7 +11,7 @@ import (
 	"pannier/internal/fsx"
 )
 
-// identify returns the identity of the directory at path. A link is no directory.
+// identify returns the identity of the directory at path. A link is not a directory.
 func identify(path string) (fsx.FileID, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -20,7 +20,7 @@ func identify(path string) (fsx.FileID, error) {
 	return idOf(path, info)
 }
 
-// replaced reports whether something else is at the path of a directory than what is watched, or nothing. Where that can not be
+// replaced reports whether something else is at the path of a directory than what is watched, or nothing. Where that cannot be
 // told it is not.
 func (d *watch) replaced() bool {
 	now, err := identify(d.path)

@@ -29,7 +29,7 @@ type metrics struct {
 	mode    *prometheus.GaugeVec
 }
 
-// newMetrics returns metrics that are registered with r, or with nobody where that is nil.
+// newMetrics returns metrics that are registered with r, if that is not nil.
 func newMetrics(r prometheus.Registerer) (*metrics, error) {
 	m := &metrics{
 		watches: prometheus.NewGauge(prometheus.GaugeOpts{
@@ -39,7 +39,7 @@ func newMetrics(r prometheus.Registerer) (*metrics, error) {
 			Name: "pannier_watches_polled", Help: "Directories that are polled, whether the kernel watches them too or not.",
 		}),
 		missing: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "pannier_watch_roots_missing", Help: "Roots that are not there, or can not be watched.",
+			Name: "pannier_watch_roots_missing", Help: "Roots that are not there, or cannot be watched.",
 		}),
 		events: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "pannier_watch_events_total", Help: "Events that the kernel told of, whether they mattered or not.",

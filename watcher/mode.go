@@ -2,7 +2,7 @@ package watcher
 
 import "fmt"
 
-// Mode is what somebody wants of watching. The zero value is [Auto].
+// Mode is how directories are watched. The zero value is [Auto].
 type Mode string
 
 // The modes.

@@ -60,7 +60,7 @@ func inNamespaces(t *testing.T, test func(t *testing.T)) {
 func limit(t *testing.T, what string, n int) {
 	t.Helper()
 	if err := os.WriteFile(what, fmt.Append(nil, n), 0); err != nil {
-		t.Skipf("can not set a limit: %v", err)
+		t.Skipf("cannot set a limit: %v", err)
 	}
 }
 
@@ -174,7 +174,7 @@ func TestMountOverRoot(t *testing.T) {
 		for _, m := range []struct{ kind, data string }{{"tmpfs", ""}, {"overlay", overlay}} {
 			l.forget()
 			if err := unix.Mount("none", root, m.kind, 0, m.data); err != nil {
-				t.Skipf("can not mount %s: %v", m.kind, err)
+				t.Skipf("cannot mount %s: %v", m.kind, err)
 			}
 			l.until("a full batch", func() bool { return l.full })
 			if kind := fsx.RemoteKind(root); kind != "" {
@@ -202,7 +202,7 @@ func TestOneDirectoryAtTwoPaths(t *testing.T) {
 		one, two := filepath.Join(root, "one"), filepath.Join(root, "two")
 		writer(t, "mkdir "+one, "mkdir "+two)
 		if err := unix.Mount(one, two, "", unix.MS_BIND, ""); err != nil {
-			t.Skipf("can not bind: %v", err)
+			t.Skipf("cannot bind: %v", err)
 		}
 		l := run(t, watcher.Auto, rules(workspace, root))
 		if h := l.Health(); h.Mode != "inotify+poll" || h.Polled != 1 || !containsAll(h.Problem, "same directory", "list one of the two only") {
@@ -247,7 +247,7 @@ func TestMountOverASkill(t *testing.T) {
 				tells(skill, skill+"/tools", wanted)
 				for _, dir := range []string{skill, wanted} {
 					if err := unix.Mount(other, dir, "", unix.MS_BIND, ""); err != nil {
-						t.Skipf("can not bind: %v", err)
+						t.Skipf("cannot bind: %v", err)
 					}
 					tells(dir)
 					if dir == skill {

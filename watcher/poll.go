@@ -47,7 +47,7 @@ type poller struct {
 	mounted  map[string]stamp // files that are mounted by themselves, of which no directory tells
 }
 
-// startPolling takes what dir is now as what it was when its polling began. Whoever looks at it later sees no less.
+// startPolling takes what dir is now as what it was when its polling began. Later readers see no less.
 func (w *Watcher) startPolling(dir *watch) {
 	w.mu.Lock()
 	w.table.polled[dir] = struct{}{}
@@ -161,7 +161,7 @@ func (w *Watcher) beginLook() {
 }
 
 // pause returns how long to wait after a look. One that found something is soon followed by another, because a tree is
-// quiet only when somebody looks and sees nothing move.
+// quiet only when a reader sees nothing change.
 func (p *poller) pause() time.Duration {
 	wait := spread(p.interval)
 	if p.found && p.quick > 0 {
@@ -216,7 +216,7 @@ func (w *Watcher) sight(dir *watch, at time.Time) sighting {
 }
 
 // files returns the files that matter in a directory, without their stamps, and the sum of the names of its directories and
-// links. One that is no more than on a way is not read for that: where the way leads is looked at anyhow, and what is at its end is
+// links. One that is only on a path is not read for that: where the path leads is looked at anyhow, and what is at its end is
 // known.
 func (w *Watcher) files(dir *watch) (files []file, entries uint64, err error) {
 	if dir.roles != roleWay {

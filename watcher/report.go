@@ -136,10 +136,10 @@ func (f *found) reason() pannier.WatchReason {
 		r.Reason = fmt.Sprintf("%s: on %s the kernel tells only of changes that are made on this machine", subject, f.kind)
 		r.Hint = "nothing need be done: it is polled every second; on a local file system changes would show at once"
 	case f.path == "":
-		r.Reason = fmt.Sprintf("can not watch anything: %v", f.err)
+		r.Reason = fmt.Sprintf("cannot watch anything: %v", f.err)
 		r.Hint = advice(f.err) + "; " + meanwhile(f.mode)
 	default:
-		r.Reason = fmt.Sprintf("can not watch %s: %v", subject, f.err)
+		r.Reason = fmt.Sprintf("cannot watch %s: %v", subject, f.err)
 		r.Hint = advice(f.err) + "; " + meanwhile(f.mode)
 	}
 	return r
@@ -199,7 +199,7 @@ func (w *Watcher) unconfirmedWatches() (n int) {
 	return n
 }
 
-// tellMode logs a change of the mode or of the causes. How many directories they concern is no change, so that a line is
+// tellMode logs a change of the mode or of the causes. How many directories they concern does not count as a change, so that a line is
 // written when a limit is reached and not for each directory past it.
 func (w *Watcher) tellMode(h pannier.WatchHealth, why causes) {
 	state := strings.Join(append([]string{h.Mode}, slices.Sorted(maps.Keys(why))...), "\n")

@@ -44,7 +44,7 @@ func (w *Watcher) findWanted(ways finder, turned map[string]struct{}) watchReque
 }
 
 // followTargets takes in the ways to what links of the roots may lead into: where such a way leads elsewhere, so may they. What
-// lies there counts only where a link leads to it, and is wanted then. What can not be watched for that is no failure, since there
+// lies there counts only where a link leads to it, and is wanted then. What cannot be watched for that is not a failure, since there
 // may be no link that needs it.
 func (w *Watcher) followTargets(found *watchRequests, ways finder, turned map[string]struct{}) {
 	for _, root := range w.rules.Roots {

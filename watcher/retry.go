@@ -7,9 +7,9 @@ import (
 	"pannier"
 )
 
-// refuse notes why the kernel does not tell of changes in a directory, which is polled for that; nil is no refusal.
+// refuse notes why the kernel does not tell of changes in a directory, which is polled for that; nil means that it does.
 func (w *Watcher) refuse(dir *watch, err error) {
-	if w.backend == nil { // nobody was asked
+	if w.backend == nil { // there is none
 		return
 	}
 	if dir.refused = err; err != nil {

@@ -17,7 +17,7 @@ type todo struct {
 	ways   bool                // something on the way to a place changed
 	turned map[string]struct{} // entries on the ways to what the consumer wants that changed
 	wanted bool                // there is a new WatchSet, or what the last one named may be found elsewhere
-	verify bool                // whoever asked for a look may know of what no event told
+	verify bool                // the caller that asked for a scan may know of a change without an event
 	rearm  bool                // the kernel lost events
 	jumped bool                // the clock did
 	deaf   bool                // the backend ended by itself
@@ -218,7 +218,7 @@ func (w *Watcher) armRemote(ctx context.Context, t *todo) {
 	}
 }
 
-// rearmAll arms everything anew if events were lost: which directories were renamed or replaced meanwhile can not be
+// rearmAll arms everything anew if events were lost: which directories were renamed or replaced meanwhile cannot be
 // known, and neither the kernel's watches nor the table can be believed. A new queue begins without the old one's events,
 // all of which the full batch covers that follows.
 func (w *Watcher) rearmAll(ctx context.Context) {

@@ -19,7 +19,7 @@ type symlinkChain struct {
 	real string
 	id   fsx.FileID
 	err  error
-	// file is the path without links of what the path leads to where that is no directory.
+	// file is the path without links of what the path leads to where that is not a directory.
 	file string
 	// entries are all that lies on the way, whether it is there or not: where one changes, the way may.
 	entries []string
@@ -38,7 +38,7 @@ type step struct {
 	id     fsx.FileID // of a directory
 	link   bool
 	target string // of a link
-	err    error  // why it is no directory
+	err    error  // why it is not a directory
 }
 
 // finder goes along ways and looks at each entry once, so that ways that have most of themselves in common cost little

@@ -146,7 +146,7 @@ func (w *Watcher) armBelow(parent *watch, name string) (dir *watch, fresh bool) 
 	if dir, fresh = w.arm(path, r); dir == nil {
 		return nil, false
 	}
-	if w.table.byPath[parent.path] != parent { // it was renamed, as arming showed; nobody would drop dir with it
+	if w.table.byPath[parent.path] != parent { // it was renamed, as arming showed; nothing would drop dir with it
 		w.unwatch(dir)
 		return nil, false
 	}

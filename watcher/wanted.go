@@ -55,7 +55,7 @@ func (w *Watcher) settleWanted(turned map[string]struct{}) (settled bool) {
 	return settled
 }
 
-// armed arms a directory in a role and reports whether it had it already, or can not have it. seen is what was found there
+// armed arms a directory in a role and reports whether it had it already, or cannot have it. seen is what was found there
 // a moment ago: what was armed before that and is the same need not be looked at again.
 func (w *Watcher) armed(path string, r role, seen step) bool {
 	if dir := w.table.byPath[path]; dir != nil && seen.err == nil && dir.id == seen.id && dir.has(r) {
@@ -69,7 +69,7 @@ func (w *Watcher) armed(path string, r role, seen step) bool {
 }
 
 // hearable reports whether the kernel may be asked about a directory that is watched for no more than its being renamed
-// with all below it. What is no more than that is no failure where it can not be had.
+// with all below it. It is not a failure where such a directory cannot be watched.
 func (w *Watcher) hearable(path string) bool {
 	if dir := w.table.byPath[path]; dir != nil {
 		return true

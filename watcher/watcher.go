@@ -171,7 +171,7 @@ func (w *Watcher) Watch(set pannier.WatchSet) {
 	if set.Entries == nil {
 		set.Entries = pannier.UsualEntries()
 	}
-	if !slices.Equal(set.Entries, w.wanted.Entries) { // one may have changed when nobody knew that it matters
+	if !slices.Equal(set.Entries, w.wanted.Entries) { // one may have changed before it was known to matter
 		w.pending.check(w.rules.Workspace, false, time.Now(), w.rules.Workspace)
 	}
 	w.wanted = set

@@ -57,7 +57,7 @@ func ReadAtMost(path string, limit int64) ([]byte, error) {
 	return content, err
 }
 
-// SyncDir makes the names in a directory survive a power cut. A file system that cannot sync a directory is no error.
+// SyncDir makes the names in a directory survive a power cut. A file system that cannot sync a directory is not an error.
 func SyncDir(dir string) error {
 	f, err := os.Open(dir)
 	return syncDir(f, err)

@@ -145,11 +145,11 @@ func (d *disk) trim(more int64) {
 	d.drop(n)
 }
 
-// drop gives up the n oldest segments. That a file can not be removed, as on a read-only disk, changes nothing: Open will
+// drop gives up the n oldest segments. That a file cannot be removed, as on a read-only disk, changes nothing: Open will
 // see that the next segment does not go on from it.
 func (d *disk) drop(n int) {
 	if n > 0 && n == len(d.segments) && d.active != nil {
-		_ = d.active.Close() // nobody reads it any more
+		_ = d.active.Close() // it has no readers left
 		d.active = nil
 	}
 	for _, s := range d.segments[:n] {
@@ -197,7 +197,7 @@ func createFile(path string) (file, error) {
 	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NONBLOCK, 0o600)
 }
 
-// forget gives up the segments up to the one with the name, and reports whether it was there. Whoever removes one behind
+// forget gives up the segments up to the one with the name, and reports whether it was there. A writer that removes one behind
 // our back tends to remove others, so newer ones that are gone are given up too: what is written there would be lost.
 func (d *disk) forget(name uint64) bool {
 	n := 0

@@ -1,8 +1,8 @@
-// Package journal keeps the newest events of a workspace, on disk and in order, for whoever wants to follow them.
+// Package journal keeps the newest events of a workspace, on disk and in order, for clients that follow them.
 //
 // A [Journal] numbers events. [Journal.Append] gives an event the next number, from 1, and stores it; a [Reader] of
 // [Journal.Follow] returns the events after a number, one by one, and waits for those to come. Any number of callers may
-// append and any number of readers may follow at their own pace: nobody waits for a reader.
+// append and any number of readers may follow at their own pace: no writer waits for a reader.
 //
 // # What is kept
 //
@@ -27,7 +27,7 @@
 //   - a power cut may lose the events since the last sync, which is made when a segment is full and by [Journal.Close].
 //
 // [Open] reads all segments. Behind the last whole line of the newest one it cuts off what a power cut has left, and goes
-// on with the next number. A line that is no event, has the wrong number, or is missing in between is a gap, and the rule
+// on with the next number. A line that is not an event, has the wrong number, or is missing in between is a gap, and the rule
 // applies. So it does when a reader, later, finds a segment gone or unreadable. A file whose name is not that of a segment
 // is left alone.
 //
@@ -44,9 +44,9 @@
 // A number must not be given away twice, or a reader that comes back with one would miss events. While writing fails, an
 // empty segment is therefore kept whose name is the next number; it takes no space, so that a full disk has room for it.
 // Open never begins below the name of a segment. Only where not even an empty file can be made, as on a read-only disk,
-// and the process then ends, numbers repeat that readers have seen, for events that nobody can read any more. As a guard,
+// and the process then ends, numbers repeat that readers have seen, for events that cannot be read any more. As a guard,
 // a reader that asks for what comes after a number that was not given away yet gets ErrTooOld at once, rather than wait
-// for a number that would be another event. So whoever wants "from now on" follows [Journal.Last].
+// for a number that would be another event. So a reader that wants "from now on" follows [Journal.Last].
 //
 // # Who waits for whom
 //

@@ -7,7 +7,7 @@ import (
 	"pannier"
 )
 
-// ErrTooOld says that a reader can not go on from where it is: its next event is not kept any more. The error is a
+// ErrTooOld says that a reader cannot go on from where it is: its next event is not kept any more. The error is a
 // [*TooOldError]. The answer to it is to look at the whole, and to follow [Journal.Last] from before that look.
 var ErrTooOld = pannier.ErrTooOld
 

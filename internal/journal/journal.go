@@ -21,7 +21,7 @@ const (
 
 // Options say where a journal is and how much it keeps. The zero value keeps 16 MiB in memory.
 type Options struct {
-	// Dir is the directory of the segments, made with the first event, other than what holds it. It is this journal's alone: whoever opens it holds
+	// Dir is the directory of the segments, made with the first event, other than what holds it. It is this journal's alone: its owner holds
 	// a lock around it. Empty means that nothing is kept on disk.
 	Dir string
 	// MaxBytes bounds the segments together, or without a directory the events in memory; 0 or less means 16 MiB.
@@ -50,14 +50,14 @@ type Journal struct {
 	tail    tail
 	kept    []segment     // what can be read of the disk; with the tail it is one range
 	last    uint64        // the newest number given away
-	changed chan struct{} // closed by the next event; nil while nobody waits
+	changed chan struct{} // closed by the next event; nil while no reader waits
 	ended   uint64        // how often readers were ended by Interrupt
 	closed  chan struct{}
 }
 
-// Open opens the journal of a directory, or begins one. It fails where the directory or a segment is there and can not be
+// Open opens the journal of a directory, or begins one. It fails where the directory or a segment is there and cannot be
 // read, since numbers could then be given away twice, and where the metrics are registered already. That the directory can
-// not be written is no error; see the package documentation.
+// not be written is not an error; see the package documentation.
 func Open(o Options) (*Journal, error) {
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = defaultMaxBytes
@@ -180,7 +180,7 @@ func (j *Journal) tell(err error, events int) {
 	case err != nil:
 		j.metrics.writeErrors.Inc()
 		if !j.failing {
-			j.log.Warn("events can not be written; the newest are kept in memory until they can", "dir", j.disk.dir, "error", err)
+			j.log.Warn("events cannot be written; the newest are kept in memory until they can", "dir", j.disk.dir, "error", err)
 		}
 	case j.failing:
 		j.log.Info("events are written again", "dir", j.disk.dir, "events", events)

@@ -13,7 +13,7 @@ import (
 const (
 	// maxLine bounds the line of an event, with its line feed, in bytes.
 	maxLine = 4 << 20
-	// maxSeq bounds numbers, so that no garbage on disk makes them run over. Nobody gets there by counting.
+	// maxSeq bounds numbers, so that no garbage on disk makes them run over. Counting never reaches it.
 	maxSeq = 1<<63 - 1
 )
 

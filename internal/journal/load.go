@@ -57,7 +57,7 @@ func (d *disk) giveUp() {
 	d.drop(len(d.segments))
 }
 
-// resume opens the newest segment, to go on behind its last whole line. It returns nil where that can not be: then the
+// resume opens the newest segment, to go on behind its last whole line. It returns nil where that cannot be: then the
 // next event begins another segment, and what is torn stays behind the end of this one.
 func resume(dir string, s segment, size int64) file {
 	f, err := os.OpenFile(seqlog.SegmentPath(dir, s.name), os.O_WRONLY|syscall.O_NONBLOCK, 0)

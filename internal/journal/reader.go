@@ -130,14 +130,14 @@ func (j *Journal) find(seq, begun uint64) found {
 	return found{err: &TooOldError{Seq: seq, First: j.first(), Last: j.last}}
 }
 
-// giveUp gives up a segment that can not be read, with those before it, unless it is gone by now.
+// giveUp gives up a segment that cannot be read, with those before it, unless it is gone by now.
 func (j *Journal) giveUp(s segment, why error) {
 	j.appending.Lock()
 	defer j.appending.Unlock()
 	if j.isClosed() || !j.disk.forget(s.name) {
 		return
 	}
-	j.log.Error("a segment can not be read; it is given up with those before it", "dir", j.disk.dir, "segment", s.name, "error", why)
+	j.log.Error("a segment cannot be read; it is given up with those before it", "dir", j.disk.dir, "segment", s.name, "error", why)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.show()

@@ -25,8 +25,8 @@ func (s segment) holds(seq uint64) bool { return s.first <= seq && seq <= s.last
 
 func (s segment) empty() bool { return s.last < s.first }
 
-// scan finds the last run of events without a gap in a segment: what lies before it can not be reached without one. A
-// line that is no event is a gap, and so is one whose number does not go on, unless there is nothing behind it.
+// scan finds the last run of events without a gap in a segment: what lies before it cannot be reached without one. A
+// line that is not an event is a gap, and so is one whose number does not go on, unless there is nothing behind it.
 func scan(r io.ReaderAt, name uint64, size int64) (segment, error) {
 	run := segment{name: name, first: name, last: name - 1}
 	broken := false

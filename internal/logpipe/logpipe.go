@@ -1,6 +1,6 @@
-// Package logpipe is a writer for the lines of a log that never holds up whoever writes.
+// Package logpipe is a writer for the lines of a log that never blocks the writer.
 //
-// A log goes to a pipe, and a pipe that nobody reads is full soon: the next write into it waits for as long as nobody does.
+// A log goes to a pipe, and a pipe without a reader is full soon: the next write into it blocks.
 // A [Writer] takes lines into a bounded buffer, and a goroutine of its own writes them out, in their order. What finds no
 // room is dropped, whole lines at a time, and counted.
 package logpipe
@@ -18,7 +18,7 @@ type Options struct {
 	// MaxBytes bounds what waits to be written. One line is taken in any case where none waits.
 	MaxBytes int
 	// Told returns the line that tells how many were dropped, with its end; it is written where they are missing. Nil tells
-	// nobody.
+	// nothing.
 	Told func(dropped uint64) []byte
 }
 
@@ -44,7 +44,7 @@ func New(o Options) *Writer {
 	return w
 }
 
-// Write takes a line, or drops it, and never waits for who reads the log. It does not fail: nobody could be told.
+// Write takes a line, or drops it, and never waits for who reads the log. It does not fail: there is nowhere to report it.
 //
 // Once a line had to be dropped, all are, until what waits is written, so that those that are missing are missing in one
 // place. After [Writer.Close] every line is dropped.
@@ -62,7 +62,7 @@ func (w *Writer) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// Dropped returns how many lines nobody will read: those that found no room, and those that could not be written.
+// Dropped returns how many lines were lost: those that found no room, and those that could not be written.
 func (w *Writer) Dropped() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -265,7 +265,7 @@ func (f *File) keepPrevious() error {
 	return err
 }
 
-// moveAside renames what is no file of ours to a name that is free.
+// moveAside renames a file that is not ours to a name that is free.
 func (f *File) moveAside(name string) error {
 	for now := time.Now().Unix(); ; now++ {
 		aside := fmt.Sprintf("%s%s%d", name, damagedSuffix, now)

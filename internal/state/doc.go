@@ -26,14 +26,14 @@
 //
 // Files that are open can be written although their directory was deleted, moved away or replaced, and the next process does
 // not find what was put into them. [Store.InPlace] says whether that is so, by device and inode of what the paths lead to. A
-// directory that comes back is the same one as before. Put does not ask by itself: whoever tells somebody else that a
+// directory that comes back is the same one as before. Put does not check by itself: a caller that confirms that a
 // change is kept asks first.
 //
 // # When the file is broken
 //
-// A sidecar that does not start over a broken file helps nobody. Open reads every value once, which costs nothing for
+// A sidecar that refuses to start over a broken file does not help. Open reads every value once, which costs nothing for
 // what is small. Where that fails, it moves the file aside, begins an empty one, and [Store.Recovered] says where the old
-// one is: whoever opened the store has to tell people, and to go on without what was in it. Files that were moved aside
+// one is: the opener has to report it, and to go on without what was in it. Files that were moved aside
 // are never removed. What the system refuses, such as a directory without permission, is an error and moves nothing.
 //
 // bbolt reads through a mapping and panics on pages that make no sense. Such a panic, and a fault in the mapping, becomes

@@ -31,7 +31,7 @@ func checkFile(path string) error {
 		return nil
 	}
 	if errors.Is(err, syscall.ENXIO) { // a socket
-		return fmt.Errorf("%w: %s is no file", errBroken, path)
+		return fmt.Errorf("%w: %s is not a regular file", errBroken, path)
 	}
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func checkFile(path string) error {
 	case err != nil:
 		return err
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%w: %s is no file", errBroken, path)
+		return fmt.Errorf("%w: %s is not a regular file", errBroken, path)
 	}
 	if want := lengthOf(f); info.Size() < want {
 		return fmt.Errorf("%w: %s has %d of %d bytes", errBroken, path, info.Size(), want)

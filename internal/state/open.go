@@ -173,7 +173,7 @@ func classify(err error) error {
 	return fmt.Errorf("%w: %w", errBroken, err)
 }
 
-// check reads every key and value. The length comes first: what a shortened file lacks can not be read through a mapping.
+// check reads every key and value. The length comes first: what a shortened file lacks cannot be read through a mapping.
 func check(db *bbolt.DB) error {
 	return db.View(func(tx *bbolt.Tx) error {
 		info, err := os.Stat(db.Path())

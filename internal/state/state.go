@@ -41,7 +41,7 @@ type entry struct {
 }
 
 // Open opens the store in a directory and makes both where they are missing, readable by the owner alone. It waits a
-// second for a process that is about to let go of the directory, then fails with [ErrLocked]. A file that can not be read
+// second for a process that is about to let go of the directory, then fails with [ErrLocked]. A file that cannot be read
 // as a database is moved aside; see [Store.Recovered]. Where the directory cannot be written, a database that is there is
 // opened for reading; see [Store.ReadOnly].
 func Open(dir string) (*Store, error) {
@@ -65,7 +65,7 @@ func (s *Store) ReadOnly() error { return s.readOnly }
 func (s *Store) Recovered() string { return s.recovered }
 
 // Get decodes what is kept under key into value, a pointer, by [json.Unmarshal], so value should be the zero value. It
-// reports whether there is something, also where value can not take it and an error is returned; value is undefined then.
+// reports whether there is something, also where value cannot take it and an error is returned; value is undefined then.
 func (s *Store) Get(bucket, key string, value any) (found bool, err error) {
 	raw, err := s.engine.get(bucket, key)
 	if err != nil || raw == nil {

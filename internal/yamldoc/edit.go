@@ -14,7 +14,7 @@ import (
 var ErrLayout = errors.New("the list is written in a way that is not edited by a program")
 
 // AppendItem returns text with one more item, a text, at the end of the list that stands under a key of the mapping. It is
-// put down as the item before it is, and every byte that was there stays. The error is a [*Fault] where the text can not be
+// put down as the item before it is, and every byte that was there stays. The error is a [*Fault] where the text cannot be
 // read, and [ErrLayout] where there is no list under the key, or one that is written too strangely.
 func AppendItem(text []byte, key, item string) ([]byte, error) {
 	e, err := newEdit(text, key)

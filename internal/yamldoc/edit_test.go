@@ -115,7 +115,7 @@ func listOf(t *testing.T, text []byte) (items, rest []string) {
 	t.Helper()
 	doc, _, err := yamldoc.Parse(text)
 	if err != nil {
-		t.Fatalf("%q can not be read: %v", text, err)
+		t.Fatalf("%q cannot be read: %v", text, err)
 	}
 	for pair := range doc.Pairs() {
 		if pair.Key != "skills" {

@@ -22,7 +22,7 @@ func syntaxFault(text []byte, err error) *Fault {
 		line, _ = strconv.Atoi(m[1])
 		message = m[2]
 		if fromZero.MatchString(message) {
-			line = min(line+1, max(1, len(bytes.SplitAfter(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"))))) // the end is no line
+			line = min(line+1, max(1, len(bytes.SplitAfter(bytes.TrimSuffix(text, []byte("\n")), []byte("\n"))))) // the end is not a line
 		}
 	} else if m := unknownAnchor.FindStringSubmatch(message); m != nil {
 		before, _, _ := bytes.Cut(text, []byte("*"+m[1]))

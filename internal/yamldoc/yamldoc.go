@@ -2,7 +2,7 @@
 // YAML library.
 //
 // What it reads is untrusted: the frontmatter of a SKILL.md, a config.yaml that a canvas wrote. So depth and the number
-// of nodes are bounded, and anchors, aliases, merge keys and tags are refused: nobody means them there, and all that
+// of nodes are bounded, and anchors, aliases, merge keys and tags are refused: no author means them there, and all that
 // they are good for is to make a small text large. Scalars are kept as they are written, so `1.0` stays "1.0" and `yes`
 // stays "yes"; what a scalar means is decided by who asks for it.
 package yamldoc
@@ -166,7 +166,7 @@ func (w *walker) keys(n *yaml.Node) error {
 	for i := 0; i < len(n.Content); i += 2 {
 		key := n.Content[i]
 		if key.Kind != yaml.ScalarNode {
-			continue // visit refuses an alias; Pairs leaves out what is no text
+			continue // visit refuses an alias; Pairs leaves out what is not text
 		}
 		if key.Value == "<<" && key.Style == 0 {
 			return fault(key, "a merge key (<<) is refused", "write the merged values out")
@@ -238,7 +238,7 @@ func (v Value) Column() int {
 	return v.node.Column
 }
 
-// Text returns a scalar as it is written, without its quotes; null and everything that is no scalar is not a text.
+// Text returns a scalar as it is written, without its quotes; null and everything that is not a scalar is not a text.
 func (v Value) Text() (string, bool) {
 	if v.Kind() != Text {
 		return "", false

@@ -9,11 +9,11 @@ import (
 )
 
 // Commands returns every command of a snapshot, ordered by slug, and within a skill the skill itself first, then what it
-// declares, in its order. A skill that can not be used, that nobody may invoke by name, or that has no instructions, has
+// declares, in its order. A skill that cannot be used, that clients may not invoke by name, or that has no instructions, has
 // none.
 //
 // A skill's own name goes before every name that is declared, so that no skill can take over another one by declaring a
-// command of its name; and it is kept for the skill while that can not be used. Among skills, and among what they declare,
+// command of its name; and it is kept for the skill while that cannot be used. Among skills, and among what they declare,
 // the workspace goes before the rest and what is bundled behind it, then the earlier root, then the slug in bytes.
 func Commands(s *pannier.Snapshot) []pannier.SkillCommand {
 	list := []pannier.SkillCommand{}
@@ -27,9 +27,9 @@ func Commands(s *pannier.Snapshot) []pannier.SkillCommand {
 	return list
 }
 
-// Command returns what a name means that somebody gave as a command, and whether it means anything. In this order: the
+// Command returns what a name means as a command, and whether it means anything. In this order: the
 // flat name of a command; a slug, "owner/slug", or either behind "skill:"; the name by which a skill declares a command,
-// of which that of the highest precedence is meant. Skills that can not be used are found too, by what would be theirs, so
+// of which that of the highest precedence is meant. Skills that cannot be used are found too, by what would be theirs, so
 // that the caller can tell why; of declared names they come last.
 //
 // Case does not matter, nor does a slash in front, nor the "@bot" behind a name that chats add to tell bots apart.
@@ -44,7 +44,7 @@ func Command(s *pannier.Snapshot, asked string) (pannier.FoundCommand, bool) {
 	ref, bySlug := cutPrefixFold(asked, "skill:")
 	if e, ok := owner(s, ref); ok {
 		i := slices.IndexFunc(all, func(c candidate) bool { return c.skill == e })
-		if i < 0 { // it is shadowed, and so is no candidate
+		if i < 0 { // it is shadowed, and so not a candidate
 			return candidate{skill: e, declared: itself}.found(), true
 		}
 		return all[i].found(), true
@@ -70,7 +70,7 @@ func owner(s *pannier.Snapshot, ref string) (*pannier.Entry, bool) {
 }
 
 // declared returns the command that is declared by a name: of those that can be used the one of highest precedence, with
-// the names of the others, else one that can not.
+// the names of the others, else one that cannot.
 func declared(s *pannier.Snapshot, all []candidate, asked string) (pannier.FoundCommand, bool) {
 	var found pannier.FoundCommand
 	for _, c := range all {
@@ -155,10 +155,10 @@ func kindRank(kind pannier.SourceKind) int {
 	return 1
 }
 
-// offered reports whether a skill has commands: somebody may name it, and there is something to follow.
+// offered reports whether a skill has commands: clients may name it, and it has instructions.
 func offered(e *pannier.Entry) bool { return e.Usable && e.UserInvocable && !e.ToolsOnly }
 
-// wanted returns the name that a command gets where nobody else has it.
+// wanted returns the name that a command gets if it is free.
 func (c candidate) wanted() string {
 	if c.declared == itself {
 		return flatName(c.skill.Slug)

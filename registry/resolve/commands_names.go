@@ -14,7 +14,7 @@ const (
 	maxLine = 100 // characters of a text beside it
 )
 
-// namelessCommand is the name where nothing is left of what somebody wrote.
+// namelessCommand is the name where nothing is left of a name.
 const namelessCommand = "skill"
 
 // flatName returns a text as a name for a flat namespace: ASCII letters and digits in lower case, every other run one
@@ -33,7 +33,7 @@ func cutName(name string, length int) string {
 }
 
 // giveNames gives every candidate a name of its own. The one that it wants goes to the first that wants it; the others
-// get a number behind theirs. Since no number makes a name that anybody wants, whoever comes moves only those who want its
+// get a number behind theirs. Since no number makes a name that others want, a new command moves only those that want its
 // name, or have one that it wants with a number.
 func giveNames(all []candidate) {
 	n := names{taken: make(map[string]bool, len(all)), next: map[stem]int{}}

@@ -14,7 +14,7 @@ type verdict struct {
 	diagnostics    []pannier.Reason
 }
 
-// judge leads a skill through the gates, and stops at the first that is closed. via is the way in that the turn has for
+// judge leads a skill through the gates, and stops at the first that is closed. via is how the turn names
 // it, empty where there is none.
 func (r *resolver) judge(e *pannier.Entry, via string) verdict {
 	against := reasons(e, r.turn.Runtime)
@@ -27,9 +27,9 @@ func (r *resolver) judge(e *pannier.Entry, via string) verdict {
 	case via == "":
 		return is(pannier.RejectedNotMatched, notMatched)
 	case explicit && !e.UserInvocable:
-		return is(pannier.RejectedNotUserInvocable, "the skill says user-invocable: false, so nobody selects it by name")
+		return is(pannier.RejectedNotUserInvocable, "the skill says user-invocable: false, so it cannot be selected by name")
 	case !explicit && e.DisableModelInvocation:
-		return is(pannier.RejectedDisableModelInvocation, "the skill says disable-model-invocation: true, so somebody has to name it")
+		return is(pannier.RejectedDisableModelInvocation, "the skill says disable-model-invocation: true, so it has to be named")
 	case len(against) > 0:
 		reason, detail := first(e, against)
 		return is(reason, detail)
@@ -37,7 +37,7 @@ func (r *resolver) judge(e *pannier.Entry, via string) verdict {
 	return verdict{}
 }
 
-// outside tells why a skill is no matter of turns at all.
+// outside tells why turns ignore a skill.
 func outside(e *pannier.Entry) (reason, detail string) {
 	switch {
 	case e.State == pannier.StateShadowed:
@@ -62,7 +62,7 @@ func Rejection(e *pannier.Entry) string {
 	return reason
 }
 
-// wayIn returns the way in that a turn has for a skill that it does not name. Globs say when a skill is wanted, and not
+// wayIn returns how a turn reaches a skill that it does not name. Globs say when a skill is wanted, and not
 // whether it may come unasked: that is for policy alone, so that no package decides it by what it writes into its
 // frontmatter (Pioneer skills architecture, "Policy").
 func (r *resolver) wayIn(e *pannier.Entry) string {

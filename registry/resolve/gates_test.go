@@ -154,7 +154,7 @@ func checkActive(t *testing.T, s *pannier.Snapshot, turn pannier.Turn, out panni
 		rank := slices.Index(order, a.Reason)
 		switch {
 		case !e.Usable || turn.Runtime != "" && len(e.Runtimes) > 0 && !slices.Contains(e.Runtimes, turn.Runtime):
-			t.Errorf("%s can not be used", a.Slug)
+			t.Errorf("%s cannot be used", a.Slug)
 		case rank < 0 || rank < 2 && !e.UserInvocable || rank >= 2 && !e.Automatic():
 			t.Errorf("%s is active by %q", a.Slug, a.Reason)
 		}

@@ -10,7 +10,7 @@ import (
 	"pannier"
 )
 
-// The bounds of a glob. One that is beyond them comes from a skill that nobody wrote by hand, and matches nothing.
+// The bounds of a glob. One that is beyond them comes from a skill that was not written by hand, and matches nothing.
 const (
 	maxGlobBytes = 512
 	// maxAlternatives is how many globs its braces stand for; each is tried apart.

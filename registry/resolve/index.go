@@ -10,7 +10,7 @@ import (
 
 // Resolver resolves turns like [Rules.Resolve], to the byte, one after another and for any number of callers at once. It
 // keeps what it has found out about the globs of the newest snapshot that it was asked about, so that a turn looks at the
-// few that can match in the place of all of them. The zero value goes by the rules that are there where nobody sets any.
+// few that can match in the place of all of them. The zero value uses the default rules.
 type Resolver struct {
 	Rules  Rules
 	newest atomic.Pointer[index]

@@ -139,7 +139,7 @@ func (rules Rules) allowedTools(s *pannier.Snapshot, t pannier.Turn, chosen []pa
 		out.Profile = rules.Profile
 	}
 	own := grants(t.Tools, pannier.MaxTurnTools)
-	left, open := least(slices.Clone(own)), t.Tools == nil // open is that nobody has named any yet
+	left, open := least(slices.Clone(own)), t.Tools == nil // open until a skill names tools
 	var added []grant
 	for _, a := range chosen {
 		e, ok := s.Lookup(a.Slug)

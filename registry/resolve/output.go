@@ -145,7 +145,7 @@ func evidence() pannier.RecoveryPart {
 	}
 }
 
-// The tools of an agent that proxies are known to stand for. Of any other nobody knows what becomes of its output.
+// The tools of an agent that proxies are known to stand for. What becomes of the output of any other is unknown.
 var (
 	shellTargets = []string{"exec_command", "write_stdin"}
 	plainTargets = []string{
@@ -166,7 +166,7 @@ func (o *output) startProxy(config json.RawMessage) string {
 	case slices.Contains(shellTargets, c.Target):
 		o.OutputPolicy = defaultOutput(pannier.RuntimeShell)
 	case !slices.Contains(plainTargets, c.Target):
-		o.note(codeTargetMissing, "nobody knows what becomes of the output of the tool that it stands for, so it gets the least")
+		o.note(codeTargetMissing, "what becomes of the output of its target tool is unknown, so it gets the least")
 	}
 	return c.Target
 }
@@ -191,7 +191,7 @@ func (o *output) request(text json.RawMessage) {
 	}
 }
 
-// take sets a part to what is asked for, within the caps. A bound that the mode knows and nobody gives is the cap.
+// take sets a part to what is asked for, within the caps. A bound that the mode has and the skill omits is the cap.
 func (o *output) take(part, asked *pannier.OutputPart, name string, bytes int64) {
 	if asked == nil {
 		return

@@ -6,7 +6,7 @@ import (
 	"pannier"
 )
 
-// narrowHTTP keeps the body of an answer out of what is shown and kept: it is somebody else's, and can be anything.
+// narrowHTTP keeps the body of an answer out of what is shown and kept: it comes from another party and can be anything.
 func (o *output) narrowHTTP() {
 	if o.Timeline.Mode == modeFull {
 		o.lower(&o.Timeline, modeSummary, codeHTTPBody, "the timeline shows a summary of an answer, not the whole")

@@ -126,7 +126,7 @@ func exclusion(e *pannier.Entry, tool *pannier.Tool, kind pannier.RuntimeToolKin
 	case tool.Fault != "":
 		return tool.Fault, tool.FaultDetail
 	case kind == "":
-		return pannier.ToolInvalidDeclaration, "what the skill says of it can not be read; `pannier show` tells more"
+		return pannier.ToolInvalidDeclaration, "what the skill says of it cannot be read; `pannier show` tells more"
 	case !e.TrustLevel.AtLeast(minimum):
 		return pannier.ToolTrustTooLow, fmt.Sprintf("a tool of kind %s takes trust of at least %s, and the skill has %s; raise `trust` of the root that it lies in", kind, minimum, cmp.Or(e.TrustLevel, pannier.TrustUntrusted))
 	case accepted >= maxToolsPerSkill:

@@ -21,7 +21,7 @@ type Rules struct {
 	Profile string
 }
 
-// Resolve resolves a turn by the rules that are there where nobody sets any.
+// Resolve resolves a turn by the default rules.
 func Resolve(s *pannier.Snapshot, t pannier.Turn) pannier.Resolution { return Rules{}.Resolve(s, t) }
 
 // Resolve returns the skills that are active in a turn: those that a client chose, those that the text refers to, those
@@ -154,7 +154,7 @@ func (r *resolver) byPath(globs *index) {
 	}
 }
 
-// implicit activates what is automatically available and not active yet. Nobody named these, so none is rejected. It comes
+// implicit activates what is automatically available and not active yet. The turn names none of these, so none is rejected. It comes
 // last: the snapshot has them in the order that the resolution wants, and there can be thousands.
 func (r *resolver) implicit() {
 	for i := range r.snapshot.Entries {
@@ -168,7 +168,7 @@ func (r *resolver) implicit() {
 	}
 }
 
-// others rejects what nobody named and is not active.
+// others rejects what the turn does not name and is not active.
 func (r *resolver) others() {
 	for i := range r.snapshot.Entries {
 		e := &r.snapshot.Entries[i]

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// List is what a comparison asks of `GET /v1/skills`. It is decoded here, and not by the types of the house, so that what is
+// List is what a comparison asks of `GET /v1/skills`. It is decoded here, and not by the types of the product, so that what is
 // compared is the wire.
 type List struct {
 	SnapshotVersion uint64   `json:"snapshot_version"`
@@ -48,7 +48,7 @@ func ReadList(r io.Reader) (List, error) {
 	return list, nil
 }
 
-// Compare walks the workspace, which nobody may change meanwhile, and returns nil where a list shows it as it is. Else the
+// Compare walks the workspace, which must not change meanwhile, and returns nil where a list shows it as it is. Else the
 // error names what is missing, what should not be there and what differs, a line each, ordered by path.
 func Compare(list List, rules Rules) error {
 	tree, err := Walk(rules)
@@ -139,5 +139,5 @@ func sameNames(a, b []string) bool {
 	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
 }
 
-// wirePath returns a path as JSON can show it: each byte that is no text becomes U+FFFD.
+// wirePath returns a path as JSON can show it: each byte that is not text becomes U+FFFD.
 func wirePath(p string) string { return string([]rune(p)) }

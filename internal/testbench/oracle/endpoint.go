@@ -39,7 +39,7 @@ type Endpoint struct {
 	counts Counts
 	kept   []json.RawMessage
 	last   any // the newest card that was taken in
-	// excused says that the next card may be the same again: nobody told the sidecar that the last one was taken in.
+	// excused says that the next card may be the same again: the sidecar was not told that the last one arrived.
 	excused bool
 	wrong   []error
 }
@@ -69,7 +69,7 @@ func NewEndpoint(id, token string, judge func(card json.RawMessage) error) (*End
 // URL returns where the endpoint is, also while it is down.
 func (e *Endpoint) URL() string { return "http://" + e.addr }
 
-// Set ends the fault that there is and begins another one. It fails where the address can not be had back.
+// Set ends the fault that there is and begins another one. It fails where the address cannot be had back.
 func (e *Endpoint) Set(f Fault) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -38,7 +38,7 @@ type Rules struct {
 // Root is a directory of skills. Name is what paths on the socket begin with.
 type Root struct{ Path, Name string }
 
-// Defaults returns the rules of a sidecar that nobody has told anything but its workspace.
+// Defaults returns the rules of a sidecar with default settings.
 func Defaults(workspace string) Rules {
 	return Rules{
 		Roots:    []Root{{Path: filepath.Join(workspace, "skills"), Name: "skills"}},
@@ -53,8 +53,8 @@ type Skill struct {
 	Path string
 	// ToolsOnly is set where Python files make the skill, and no SKILL.md.
 	ToolsOnly bool
-	// Text and Meta are the hexadecimal SHA-256 of SKILL.md and _meta.json, empty where such a file is missing, can not be
-	// read, is no regular file or is too long.
+	// Text and Meta are the hexadecimal SHA-256 of SKILL.md and _meta.json, empty where such a file is missing, cannot be
+	// read, is not a regular file or is too long.
 	Text, Meta string
 }
 
@@ -72,8 +72,8 @@ func (t Tree) Digest() string {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
-// Walk looks at every root. It fails where a directory can not be read, because what a sidecar knew of it stays then.
-// Whoever changes the tree meanwhile gets a Tree that never was.
+// Walk looks at every root. It fails where a directory cannot be read, because what a sidecar knew of it stays then.
+// A tree that changes meanwhile may give a result that never existed.
 func Walk(rules Rules) (Tree, error) {
 	var (
 		tree Tree

@@ -36,7 +36,7 @@ var trees = []struct {
 	{"other case", "skill a skill.md; skill b Skill.md; skill b; printf x > b/Skill.md", oracle.Tree{{Path: "skills/a", Text: sum}, {Path: "skills/b", Text: sum}}},
 	{"of other cases the last", "skill a SKILL.MD; skill a skill.md; printf x > a/SKILL.MD", oracle.Tree{{Path: "skills/a", Text: sum}}},
 	{"a directory in another case is none", "mkdir -p a/skill.md; skill a/skill.md/b", oracle.Tree{{Path: "skills/a/skill.md/b", Text: sum}}},
-	{"a directory called SKILL.md makes a skill that can not be read", "mkdir -p a/SKILL.md", oracle.Tree{{Path: "skills/a"}}},
+	{"a directory called SKILL.md makes a skill that cannot be read", "mkdir -p a/SKILL.md", oracle.Tree{{Path: "skills/a"}}},
 	{"skipped, unless they are skills themselves", "skill .hidden; skill .other/a; skill node_modules/b; skill .git skill.md; skill x/__pycache__", oracle.Tree{{Path: "skills/.hidden", Text: sum}, {Path: "skills/x/__pycache__", Text: sum}}},
 	{"meta", "skill a; printf 1 > a/_meta.json; skill b; mkdir b/_meta.json; skill c; head -c 70000 /dev/zero > c/_meta.json", oracle.Tree{{Path: "skills/a", Text: sum, Meta: sumOf("1")}, {Path: "skills/b", Text: sum}, {Path: "skills/c", Text: sum}}},
 	{"special files and too long ones", "mkdir a b; mkfifo a/SKILL.md; head -c 1048577 /dev/zero > b/SKILL.md; skill c; mkfifo c/_meta.json", oracle.Tree{{Path: "skills/a"}, {Path: "skills/b"}, {Path: "skills/c", Text: sum}}},

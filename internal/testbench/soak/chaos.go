@@ -14,7 +14,7 @@ import (
 
 // chaos makes trouble for the sidecar while others write.
 type chaos struct {
-	idle    []net.Conn // event streams that nobody reads
+	idle    []net.Conn // event streams without a reader
 	stopped bool       // by SIGSTOP
 	over    time.Time
 }

@@ -36,8 +36,8 @@ const (
 	roleHand     = "hand"
 )
 
-// nobody is the user that a soak of root becomes.
-const nobody = 65534
+// ordinaryUser is the user that a soak of root becomes.
+const ordinaryUser = 65534
 
 // options are the flags.
 type options struct {
@@ -138,10 +138,10 @@ func runDriver(ctx context.Context, dir string, args []string, out io.Writer) er
 	driver.Cancel = func() error { return driver.Process.Signal(syscall.SIGTERM) }
 	driver.WaitDelay = 30 * time.Second
 	if os.Geteuid() == 0 {
-		if err := os.Chown(dir, nobody, nobody); err != nil {
+		if err := os.Chown(dir, ordinaryUser, ordinaryUser); err != nil {
 			return err
 		}
-		driver.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		driver.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ordinaryUser, Gid: ordinaryUser}}
 	}
 	return driver.Run()
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// operation is one way to change a workspace. What can not be done, because others did something meanwhile, is no fault.
+// operation is one way to change a workspace. What cannot be done, because others did something meanwhile, is not a fault.
 type operation struct {
 	name   string
 	weight int

@@ -29,7 +29,7 @@ func exchange(w *writer) error {
 }
 
 // chmod makes something unreadable: a file for good, or a directory for a moment, because what was known of a directory stays,
-// and a walk can not say what that was.
+// and a walk cannot say what that was.
 func chmod(w *writer) error {
 	dir, file := w.existing(), w.file()
 	if w.rng.IntN(2) == 0 {
@@ -90,7 +90,7 @@ func rootAway(w *writer) error {
 	if unix.Renameat2(unix.AT_FDCWD, away, unix.AT_FDCWD, w.skills(), unix.RENAME_NOREPLACE) == nil {
 		return nil
 	}
-	// Somebody has made another one meanwhile.
+	// Another one was made meanwhile.
 	err := unix.Renameat2(unix.AT_FDCWD, away, unix.AT_FDCWD, w.skills(), unix.RENAME_EXCHANGE)
 	return errors.Join(err, os.RemoveAll(away))
 }

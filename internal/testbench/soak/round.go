@@ -35,7 +35,7 @@ func (s *soak) round(ctx context.Context) error {
 	return s.sample(ctx)
 }
 
-// churn lets the writers work for a while. When it returns, nobody writes and nobody makes trouble.
+// churn lets the writers work for a while. When it returns, no writer and no fault is active.
 func (s *soak) churn(ctx context.Context, untold bool) error {
 	command := commandGo
 	if s.untold = untold; untold {
@@ -154,7 +154,7 @@ func (s *soak) withheld(ctx context.Context) bool {
 	return err == nil && bytes.Contains(health, []byte(`"card_withheld"`))
 }
 
-// named returns nil where a card has the name that config.yaml gives, or config.yaml can not be read.
+// named returns nil where a card has the name that config.yaml gives, or config.yaml cannot be read.
 func (s *soak) named(text []byte) error {
 	config, err := os.ReadFile(filepath.Join(s.workspace, "config.yaml"))
 	if err != nil || bytes.Contains(config, []byte("[open")) {

@@ -19,7 +19,7 @@ import (
 	"pannier/internal/testbench/oracle"
 )
 
-// patience is how long an outcome is waited for. It bounds a failure, and is no measure of anything.
+// patience is how long an outcome is waited for. It bounds a failure, and measures nothing.
 const patience = 40 * time.Second
 
 // sidecar is a running sidecar of the built binary.

@@ -25,7 +25,7 @@ type states struct {
 
 var tokenPattern = regexp.MustCompile(`\bw\d+-\d+\b`)
 
-// settle takes over what there is while nobody writes: on the disk, and in what the sidecar shows. issued are how many tokens
+// settle takes over the state while no writer is active: on the disk, and in what the sidecar shows. issued are how many tokens
 // each writer has made.
 func (s *states) settle(workspace string, shown []byte, issued map[int]int) error {
 	alive := map[token]bool{}
@@ -46,7 +46,7 @@ func (s *states) settle(workspace string, shown []byte, issued map[int]int) erro
 	return err
 }
 
-// head returns the beginning of a file, empty where it can not be read. One that can not be read now may be later.
+// head returns the beginning of a file, empty where it cannot be read. One that cannot be read now may be later.
 func head(path string) string {
 	info, err := os.Lstat(path)
 	if err == nil && info.Mode().Perm() == 0 {
