@@ -136,9 +136,15 @@ type SkillLoaded struct {
 	Path        string `json:"path"`
 	Digest      Digest `json:"digest"`
 	Frontmatter any    `json:"frontmatter"`
+	// Warnings are problems of the skill at the time, without its name (OpenSkills contract, "skill_loaded"). There are at most
+	// [MaxLoadWarnings].
+	Warnings []SkillWarning `json:"warnings,omitempty"`
 	// TurnDigest is that of the turn whose prompt showed the content; none for any other request.
 	TurnDigest Digest `json:"turn_digest,omitzero"`
 }
+
+// MaxLoadWarnings bounds the warnings of a [SkillLoaded].
+const MaxLoadWarnings = 10
 
 // SkillFileRead tells that a file of a skill was served.
 type SkillFileRead struct {

@@ -90,7 +90,7 @@ export type PannierEvent =
   | { type: "connected" }
   | { type: "disconnected"; error: PannierError }
   | Sent<"skill_catalog_updated", CatalogUpdated>
-  | Sent<"skill_loaded", { name: string; path: string; digest: string; frontmatter: unknown; turn_digest?: string }>
+  | Sent<"skill_loaded", { name: string; path: string; digest: string; frontmatter: unknown; warnings?: { kind: string; detail: string }[]; turn_digest?: string }>
   | Sent<"skill_file_read", { slug: string; path: string; digest: string }>
   | Sent<"skill_invoked", { name: string; slug: string; command?: string; args?: string; mode: "manual" | "auto"; effective_allowed_tools?: string[]; turn_digest?: string }>
   | Sent<"turn_resolved", TurnResolved>

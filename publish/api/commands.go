@@ -61,7 +61,7 @@ func (h *Handler) runCommand(r *http.Request, s *pannier.Snapshot) (run pannier.
 		run.Warnings = append(run.Warnings, fmt.Sprintf("%q needs %s, and no arguments are given", c.Command, strings.Join(needed, " ")))
 	}
 	h.recordInvocation(c.Skill)
-	h.Emit(pannier.EventSkillLoaded, pannier.SkillLoaded{Name: c.Skill.Name, Path: c.Path, Digest: run.Digest, Frontmatter: doc.Frontmatter})
+	h.Emit(pannier.EventSkillLoaded, skillLoaded(c.Skill, doc.Frontmatter))
 	h.Emit(pannier.EventSkillInvoked, pannier.SkillInvoked{
 		Name: c.Skill.Name, Slug: c.Slug, Command: c.Command, Args: args, Mode: pannier.InvokedManually, EffectiveAllowedTools: c.Skill.AllowedTools,
 	})

@@ -28,7 +28,7 @@ import (
 // told are events of every type.
 var told = []any{
 	pannier.CatalogUpdated{Count: 1, Roots: []string{"skills"}, Collisions: []pannier.Collision{{Slug: "a", Winner: "skills/a", Loser: "extra/a"}}, Digest: pannier.DigestOf(nil), Added: []string{"a"}, Changed: []string{}, Removed: []string{}},
-	pannier.SkillLoaded{Name: "a", Path: "skills/a", Digest: pannier.DigestOf(nil), Frontmatter: json.RawMessage(`{"name":"a"}`)},
+	pannier.SkillLoaded{Name: "a", Path: "skills/a", Digest: pannier.DigestOf(nil), Frontmatter: json.RawMessage(`{"name":"a"}`), Warnings: []pannier.SkillWarning{{Kind: "skill.x", Detail: "d"}}},
 	pannier.SkillFileRead{Slug: "a", Path: "b", Digest: pannier.DigestOf(nil)},
 	pannier.SkillInvoked{Name: "a", Slug: "a", Args: "x", Mode: pannier.InvokedManually, EffectiveAllowedTools: []string{"Read"}, TurnDigest: pannier.DigestOf(nil)},
 	pannier.TurnResolved{

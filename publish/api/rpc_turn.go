@@ -108,7 +108,7 @@ func (h *Handler) rpcRead(r *http.Request, s *pannier.Snapshot, p rpcReadParams)
 		return nil, err
 	}
 	h.recordLoad(e)
-	h.Emit(pannier.EventSkillLoaded, pannier.SkillLoaded{Name: e.Name, Path: e.Path, Digest: e.Digest, Frontmatter: doc.Frontmatter})
+	h.Emit(pannier.EventSkillLoaded, skillLoaded(e, doc.Frontmatter))
 	result := rpcReadResult{
 		Slug: e.Slug, Offset: p.Offset, AssetRoot: path.Dir(prompt.Location(e.Skill, h.AgentWorkspace)),
 		RelativePaths: "relative paths in the body are below skill_asset_root",

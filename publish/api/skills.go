@@ -196,7 +196,7 @@ func (h *Handler) content(w http.ResponseWriter, r *http.Request, s *pannier.Sna
 	}
 	if r.Method != http.MethodHead {
 		h.recordLoad(e)
-		h.Emit(pannier.EventSkillLoaded, pannier.SkillLoaded{Name: e.Name, Path: e.Path, Digest: e.Digest, Frontmatter: doc.Frontmatter})
+		h.Emit(pannier.EventSkillLoaded, skillLoaded(e, doc.Frontmatter))
 	}
 	if prefers(w, r, "text/markdown", "application/json") {
 		return writeBody(w, r, "text/markdown; charset=utf-8", []byte(doc.Body))

@@ -87,11 +87,26 @@ func (h *Handler) recordPrompt(a *turnAnswer) {
 	}
 }
 
+// maxWarningText bounds the detail of a warning of a load, in bytes.
+const maxWarningText = 512
+
+// skillLoaded returns the event that the content of a skill was served.
+func skillLoaded(e *pannier.Entry, frontmatter json.RawMessage) pannier.SkillLoaded {
+	loaded := pannier.SkillLoaded{Name: e.Name, Path: e.Path, Digest: e.Digest, Frontmatter: frontmatter}
+	for _, p := range e.Problems {
+		if p.Severity != pannier.SeverityInfo && len(loaded.Warnings) < pannier.MaxLoadWarnings {
+			detail := cutText(p.Place()+": "+p.Message, maxWarningText)
+			loaded.Warnings = append(loaded.Warnings, pannier.SkillWarning{Kind: p.Code, Detail: detail})
+		}
+	}
+	return loaded
+}
+
 func (h *Handler) emitLoaded(shown []readBody, turn pannier.Digest) (emitted int) {
 	for _, b := range shown[:min(len(shown), maxTurnLoaded)] {
-		if !h.TurnEvents.Emit(pannier.EventSkillLoaded, pannier.SkillLoaded{
-			Name: b.Name, Path: b.Path, Digest: b.Digest, Frontmatter: b.frontmatter, TurnDigest: turn,
-		}) {
+		loaded := skillLoaded(b.Entry, b.frontmatter)
+		loaded.TurnDigest = turn
+		if !h.TurnEvents.Emit(pannier.EventSkillLoaded, loaded) {
 			break
 		}
 		emitted++

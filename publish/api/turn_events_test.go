@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,6 +15,7 @@ import (
 
 	"pannier"
 	"pannier/publish/api"
+	"pannier/registry/resolve"
 )
 
 // recordingTurns is a workshop that records the events of turns as "type data".
@@ -198,4 +200,49 @@ func TestEventsOfATurnAreBounded(t *testing.T) {
 	if len(*events) != 2 || len(run.Args) != 4<<10 {
 		t.Errorf("%d events, arguments of %d bytes", len(*events), len(run.Args))
 	}
+}
+
+// TestLoadsTellWarnings has the problems of a skill in each skill_loaded ("skill_loaded: {name, path, digest, frontmatter,
+// warnings?}", OpenSkills contract), but for those of level info, and not more than their bound.
+func TestLoadsTellWarnings(t *testing.T) {
+	h, events := recordingTurns(api.TurnEvents{PerMinute: 100})
+	h.options.Commands = api.Commands{List: resolve.Commands, Find: resolve.Command}
+	h.options.Emit = func(kind pannier.EventType, data any) { h.options.TurnEvents.Emit(kind, data) }
+	alpha, _ := h.snapshot.Lookup("alpha")
+	add := func(severity pannier.Severity, message string) {
+		alpha.Problems = append(alpha.Problems, pannier.Problem{Code: "skill.x", Severity: severity, Path: "skills/alpha/SKILL.md", Line: 2, Message: message})
+	}
+	alpha.Problems = nil
+	add(pannier.SeverityInfo, "said")
+	add(pannier.SeverityWarning, "wrong")
+	handler := h.handler()
+	loads := func(want func([]pannier.SkillWarning) bool) {
+		t.Helper()
+		for _, way := range [][]string{
+			{"GET", "/v1/skills/alpha/content", ""},
+			{"POST", "/v1/commands/alpha", ""},
+			{"POST", "/v1/rpc", call("skills/read", `{"slug":"alpha"}`)},
+			{"GET", "/v1/prompt?format=molecule", ""},
+		} {
+			*events = nil
+			ask(handler, way[0], way[1], way[2])
+			if len(*events) == 0 || !strings.HasPrefix((*events)[0], "skill_loaded ") {
+				t.Errorf("%s: %q", way, *events)
+				continue
+			}
+			loaded := decodeText[pannier.SkillLoaded](t, strings.TrimPrefix((*events)[0], "skill_loaded "))
+			if loaded.Name != "alpha" || !want(loaded.Warnings) {
+				t.Errorf("%s: %s", way, (*events)[0])
+			}
+		}
+	}
+	loads(func(got []pannier.SkillWarning) bool {
+		return slices.Equal(got, []pannier.SkillWarning{{Kind: "skill.x", Detail: "skills/alpha/SKILL.md:2: wrong"}})
+	})
+	for range 20 {
+		add(pannier.SeverityError, strings.Repeat("long", 1000))
+	}
+	loads(func(got []pannier.SkillWarning) bool {
+		return len(got) == pannier.MaxLoadWarnings && len(got[9].Detail) == 512
+	})
 }
