@@ -49,7 +49,7 @@ type Options struct {
 	// WorkspaceID is the platform's id for the workspace.
 	WorkspaceID string
 	// Token returns the workspace's bearer token and is called before each request. An empty token sends no
-	// Authorization header, and so does a nil Token. See [TokenFile].
+	// Authorization header, and so does a nil Token. See [FileToken].
 	Token func() (string, error)
 	// Header holds further headers, such as X-Molecule-Org-Id. It is copied.
 	Header http.Header

@@ -122,7 +122,7 @@ func isRefused(err error) bool {
 
 // tokenHint is the hint for a token that cannot be read.
 func tokenHint(err error) string {
-	if errors.Is(err, fsx.ErrNotRegular) || errors.Is(err, errNotToken) {
+	if _, malformed := errors.AsType[formError](err); malformed || errors.Is(err, fsx.ErrNotRegular) {
 		return hintTokenForm
 	}
 	return hintReadable

@@ -14,25 +14,12 @@ import (
 // maxTokenBytes is far more than a token has; Molecule's platform makes tokens of 43 characters.
 const maxTokenBytes = 4096
 
-// errNotToken says that the content of a file is not a token.
-var errNotToken = errors.New("no token")
+// formError says that the content of a file is not what was expected. It does not quote the content.
+type formError string
 
-// formError is a file whose content is not what it should be; kind says what was expected.
-type formError struct {
-	text string
-	kind error
-}
+func (e formError) Error() string { return string(e) }
 
-func (e *formError) Error() string { return e.text }
-
-func (e *formError) Unwrap() error { return e.kind }
-
-// TokenFile returns a function that reads a bearer token from a file each time, since the platform replaces the token
-// whenever it restarts the agent. Blanks around the token are dropped; an empty or missing file is an empty token and
-// not an error. An error names the file and never quotes its content.
-func TokenFile(path string) func() (string, error) { return NewFileToken(path).Read }
-
-// FileToken is a bearer token in a file; see [TokenFile]. It may be used from any goroutine.
+// FileToken is a bearer token in a file. It may be used from any goroutine.
 type FileToken struct {
 	path string
 	mode atomic.Uint32 // of the file that was read last; 0 before the first
@@ -41,7 +28,9 @@ type FileToken struct {
 // NewFileToken returns the token of a file, which need not exist.
 func NewFileToken(path string) *FileToken { return &FileToken{path: path} }
 
-// Read returns the token as it is now.
+// Read reads the token, each time again, since the platform replaces it whenever it restarts the agent. Blanks around
+// it are dropped; an empty or missing file is an empty token and not an error. An error names the file and never quotes
+// its content.
 func (t *FileToken) Read() (string, error) {
 	content, info, err := fsx.ReadRegular(t.path, 0, maxTokenBytes)
 	t.mode.Store(0)
@@ -57,8 +46,8 @@ func (t *FileToken) Read() (string, error) {
 	return parseToken(t.path, content)
 }
 
-// Conditions says that others than the owner and the group can read the file, or others than the owner can write to it,
-// as it was when it was read last. It does no I/O.
+// Conditions reports a file that others than the owner and the group can read, or others than the owner can write, as
+// it was when it was read last. It does no I/O.
 func (t *FileToken) Conditions() []pannier.Condition {
 	mode, severity := t.mode.Load(), pannier.SeverityInfo
 	switch {
@@ -74,22 +63,22 @@ func (t *FileToken) Conditions() []pannier.Condition {
 	}}
 }
 
-// ReadFile returns the content of a regular file of at most so many bytes. It waits for no named pipe.
+// ReadFile returns the content of a regular file of at most so many bytes. It does not wait for the writer of a FIFO.
 func ReadFile(path string, most int64) ([]byte, error) {
 	content, _, err := fsx.ReadRegular(path, 0, most)
 	if err == nil && int64(len(content)) > most {
-		err = &formError{fmt.Sprintf("%s is larger than %d bytes", path, most), errNotToken}
+		err = formError(fmt.Sprintf("%s is larger than %d bytes", path, most))
 	}
 	return content, err
 }
 
 func parseToken(path string, content []byte) (string, error) {
 	if len(content) > maxTokenBytes {
-		return "", &formError{fmt.Sprintf("%s is larger than %d bytes, which no token is", path, maxTokenBytes), errNotToken}
+		return "", formError(fmt.Sprintf("%s is larger than %d bytes, which no token is", path, maxTokenBytes))
 	}
 	token := strings.TrimSpace(string(content))
 	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "", &formError{path + " is not one line of printable characters", errNotToken}
+		return "", formError(path + " is not one line of printable characters")
 	}
 	return token, nil
 }
