@@ -114,6 +114,8 @@ func TestContestsAreBounded(t *testing.T) {
 	}
 }
 
+// TestCollisionsAreWarnedOfOnce: "On name collision: deterministically pick a winner (by explicit precedence order), and emit a
+// warning event containing both candidates (so replay is explainable)" (OpenSkills contract, "Discovery").
 func TestCollisionsAreWarnedOfOnce(t *testing.T) {
 	before := build(t, of(pannier.Workspace{}, skillAt("skills/pdf")))
 	after := build(t, of(pannier.Workspace{}, skillAt("skills/pdf"), skillAt("managed/pdf")))

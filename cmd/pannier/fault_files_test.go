@@ -189,6 +189,8 @@ func TestFaultDeletionHasAGrace(t *testing.T) {
 	s.heard(t)
 	s.announcesChanges(t, "one")
 
+	// "Clients should surface blocking diagnostics before letting a user assume a skill is ready" (Pioneer skills protocol,
+	// "Health"). They know a diagnostic by its code: one without dots, and the one of the release before.
 	s.write(t, "rm -r skills") // the root goes, and its skills with it, no sooner
 	if c := s.tellsOf(t, "root_missing"); c.Alias != "root.missing" {
 		t.Errorf("condition %+v, want the alias root.missing", c)

@@ -234,7 +234,8 @@ func TestPlatformThatRefusedTheCard(t *testing.T) {
 	}
 }
 
-// TestCardWithoutURL: health tells that a platform has a card without url, until the settings or an agent give it one.
+// TestCardWithoutURL: "Platform broadcasts AGENT_CARD_UPDATED to all peer workspaces" (Molecule, "Live Reload"), and a peer reaches an
+// agent by the url of its card. Health tells that a platform has a card without url, until the settings or an agent give it one.
 func TestCardWithoutURL(t *testing.T) {
 	r := newRecorder(t)
 	r.up(t)

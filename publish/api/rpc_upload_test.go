@@ -163,7 +163,9 @@ func TestUploadAsPublished(t *testing.T) {
 	}
 }
 
-// TestUploadFrameFaults are told, and the connection goes on.
+// TestUploadFrameFaults are told, and the connection goes on. "Clients should use next_offset for resumable upload UI and retry from
+// the acknowledged offset after reconnect" (Pioneer skills protocol, "Upload Flow"): so a fault names the upload and the offset
+// wherever the header tells them.
 func TestUploadFrameFaults(t *testing.T) {
 	c := newCallable(catalog())
 	c.options.Uploads = newUploads(t, t.TempDir())
