@@ -33,25 +33,20 @@ var (
 // statusCallerGone counts requests whose caller did not wait for the answer. Nobody reads it off the wire.
 const statusCallerGone = 499
 
-// fail tells an error, with what the caller can do about it.
+// fail writes an error as a problem (RFC 9457), with what the caller can do about it.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
-	var e *statusError
-	if refusal, ok := errors.AsType[*pannier.Refusal](err); ok {
-		e = &statusError{classOf(refusal.Code).status, refusal.Code, refusal.Message, refusal.Hint}
-	} else if errors.Is(err, pannier.ErrNotAudited) {
-		h.Logger.Error("refused, because it could not be audited", "path", r.URL.EscapedPath(), "error", err)
-		e = &statusError{http.StatusServiceUnavailable, "not_audited", "nothing was changed, because " + err.Error(), "make room in the state directory, or make it writable"}
-	} else if !errors.As(err, &e) {
+	e := h.statusOf(r, err)
+	if e == nil {
 		if r.Context().Err() != nil {
 			w.WriteHeader(statusCallerGone)
 			return
 		}
 		h.Logger.Error("request failed", "path", r.URL.EscapedPath(), "error", err)
-		e = &statusError{http.StatusInternalServerError, "internal", "the request failed: " + err.Error(), "the sidecar's log says more"}
+		e = &statusError{http.StatusInternalServerError, "internal", "the request failed: " + err.Error(), hintLog}
 	}
 	doc, _ := json.Marshal(pannier.ErrorDocument{
 		Type: "about:blank", Title: http.StatusText(e.status), Status: e.status, Code: e.code,
-		Detail: strings.ReplaceAll(e.detail, "\n", "; "), Hint: e.hint, // several errors that were joined are several lines
+		Detail: strings.ReplaceAll(e.detail, "\n", "; "), Hint: e.hint, // joined errors are several lines
 	})
 	if e.status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
@@ -60,6 +55,21 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(e.status)
 	w.Write(append(doc, '\n'))
+}
+
+const hintLog = "the sidecar's log says more"
+
+// statusOf returns the status, the code and the text of an error; nil of one that is neither a refusal nor expected.
+func (h *Handler) statusOf(r *http.Request, err error) *statusError {
+	if refusal, ok := errors.AsType[*pannier.Refusal](err); ok {
+		return &statusError{classOf(refusal.Code).status, refusal.Code, refusal.Message, refusal.Hint}
+	}
+	if errors.Is(err, pannier.ErrNotAudited) {
+		h.Logger.Error("refused, because it could not be audited", "path", r.URL.EscapedPath(), "error", err)
+		return &statusError{http.StatusServiceUnavailable, "not_audited", "nothing was changed, because " + err.Error(), "make room in the state directory, or make it writable"}
+	}
+	e, _ := errors.AsType[*statusError](err)
+	return e
 }
 
 // encoded is the body of an answer with its strong ETag, as a header has it; nil is none.
@@ -174,10 +184,24 @@ func readJSON(r *http.Request, value any) error {
 	if err == nil {
 		return nil
 	}
+	return bodyError(err, "send one JSON object with known fields only")
+}
+
+// readText reads the body of a request.
+func readText(r *http.Request) ([]byte, error) {
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, bodyError(err, "send all of it")
+	}
+	return text, nil
+}
+
+// bodyError says why a body cannot be read.
+func bodyError(err error, hint string) error {
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return &statusError{http.StatusRequestEntityTooLarge, "body_too_large", fmt.Sprintf("the body has more than %d bytes", maxRequestBytes), "send a smaller one"}
 	}
-	return &statusError{http.StatusBadRequest, "invalid_body", "the body is not the JSON that this route takes: " + strings.TrimPrefix(err.Error(), "json: "), "send one JSON object with known fields only"}
+	return &statusError{http.StatusBadRequest, "invalid_body", "invalid body: " + strings.TrimPrefix(err.Error(), "json: "), hint}
 }
 
 // checkEnd refuses what follows behind the value.

@@ -3,11 +3,9 @@ package api
 import (
 	"fmt"
 	"net/http"
-	"path"
 	"strings"
 
 	"pannier"
-	"pannier/publish/prompt"
 )
 
 // Commands find the commands of a snapshot. Where they are nil, there is no route to them.
@@ -49,7 +47,7 @@ func (h *Handler) runCommand(r *http.Request, s *pannier.Snapshot) (run pannier.
 	run = pannier.CommandRun{
 		Slug: c.Slug, Name: c.Name, Command: c.Command, Args: args, Digest: c.Skill.Digest,
 		Text:      commandText(doc.Body, c.Command, args),
-		Directory: path.Dir(prompt.Location(c.Skill.Skill, h.AgentWorkspace)),
+		Directory: h.directory(c.Skill),
 		// A skill can only narrow, so what it names is what it is left with.
 		EffectiveAllowedTools: append([]string{}, c.Skill.AllowedTools...),
 		Warnings:              append([]string{}, doc.Warnings...),

@@ -185,9 +185,9 @@ func (p *progressBody) Read(b []byte) (int, error) {
 
 // promote records a packet.
 func (h *Handler) promote(r *http.Request, _ *pannier.Snapshot) (recorded pannier.SkillPromotion, err error) {
-	text, err := io.ReadAll(r.Body)
+	text, err := readText(r)
 	if err != nil {
-		return recorded, &statusError{http.StatusBadRequest, "invalid_body", "the body can not be read: " + err.Error(), "send one JSON object of at most 1 MiB"}
+		return recorded, err
 	}
 	p, err := pannier.ParsePromotion(text)
 	if err != nil {

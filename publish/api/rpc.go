@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"time"
 
@@ -106,7 +105,7 @@ var rpcMethods = []rpcMethod{
 
 func (h *Handler) newRPC() *rpc.Server {
 	o := rpc.Options{
-		Methods: map[string]rpc.Method{}, Tell: h.tellRPC, Subscribe: h.RPC.Subscribe, Changed: h.rpcChanged, MaxConns: h.room.WebSockets,
+		Methods: map[string]rpc.Method{}, Tell: h.rpcError, Subscribe: h.RPC.Subscribe, Changed: h.rpcChanged, MaxConns: h.room.WebSockets,
 		Logger: h.Logger, Registerer: h.Registerer,
 	}
 	for _, m := range rpcMethods {
@@ -161,7 +160,7 @@ func calls[P interface{ workspace() *string }](answer func(*Handler, *http.Reque
 func (h *Handler) checkWorkspace(id string) error {
 	switch id {
 	case "":
-		return rpcFault(rpc.CodeInvalidParams, rpcInvalid, "workspace_id is empty", "leave it out, or give that of GET /v1/health")
+		return invalidParams("workspace_id is empty", "leave it out, or give that of GET /v1/health")
 	case h.RPC.WorkspaceID:
 		return nil
 	}
@@ -170,12 +169,9 @@ func (h *Handler) checkWorkspace(id string) error {
 
 // call answers with what the calls of the body lead to.
 func (h *Handler) call(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
-	text, err := io.ReadAll(r.Body)
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return &statusError{http.StatusRequestEntityTooLarge, "body_too_large", fmt.Sprintf("the body has more than %d bytes", maxRequestBytes), "send a smaller one"}
-	}
+	text, err := readText(r)
 	if err != nil {
-		return &statusError{http.StatusBadRequest, "invalid_body", "the body can not be read: " + err.Error(), "send all of it"}
+		return err
 	}
 	answer := h.calls.Answer(r, text)
 	if answer == nil {

@@ -24,27 +24,29 @@ func rpcFault(number int, code, text, hint string) *rpc.Error {
 	return rpc.NewError(number, code, rpc.Details{Error: text, Hint: hint})
 }
 
-// tellRPC tells an error of the handler to a caller of JSON-RPC: the same code and the same words, in another form.
-func (h *Handler) tellRPC(r *http.Request, err error) *rpc.Error {
-	if refusal, ok := errors.AsType[*pannier.Refusal](err); ok {
-		class := classOf(refusal.Code)
-		return rpc.NewError(class.number, class.code, rpc.Details{Error: refusal.Message, Hint: refusal.Hint, Code: refusal.Code})
-	}
-	if e, ok := errors.AsType[*statusError](err); ok {
+func invalidParams(text, hint string) *rpc.Error {
+	return rpcFault(rpc.CodeInvalidParams, rpcInvalid, text, hint)
+}
+
+var errSlugMissing = invalidParams("slug is missing", "name the skill as skills/list does")
+
+// rpcError returns an error of the handler for JSON-RPC, with the code and the text that it has over HTTP.
+func (h *Handler) rpcError(r *http.Request, err error) *rpc.Error {
+	if e := h.statusOf(r, err); e != nil {
 		number, code := rpcNumber(e.status)
+		if refusal, ok := errors.AsType[*pannier.Refusal](err); ok {
+			class := classOf(refusal.Code)
+			number, code = class.number, class.code
+		}
 		return rpc.NewError(number, code, rpc.Details{Error: e.detail, Hint: e.hint, Code: e.code})
 	}
-	switch {
-	case errors.Is(err, pannier.ErrNotAudited):
-		h.Logger.Error("refused, because it could not be audited", "path", r.URL.EscapedPath(), "error", err)
-		return rpc.NewError(rpc.CodeServer, rpcNotAvailable, rpc.Details{Error: "nothing was changed, because " + err.Error(), Hint: "make room in the state directory, or make it writable", Code: "not_audited"})
-	case errors.Is(err, context.DeadlineExceeded):
+	if errors.Is(err, context.DeadlineExceeded) {
 		return rpcFault(rpc.CodeServer, rpcNotAvailable, "the call took too long", "try again")
-	case errors.Is(err, context.Canceled): // nobody waits for it
-	default:
+	}
+	if !errors.Is(err, context.Canceled) { // the caller has gone
 		h.Logger.Error("request failed", "path", r.URL.EscapedPath(), "error", err)
 	}
-	return rpcFault(rpc.CodeInternal, rpcInternal, "the call failed: "+err.Error(), "the sidecar's log says more")
+	return rpcFault(rpc.CodeInternal, rpcInternal, "the call failed: "+err.Error(), hintLog)
 }
 
 // rpcNumber returns number and code for what has a status over HTTP.

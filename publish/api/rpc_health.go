@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"pannier"
-	"pannier/publish/api/rpc"
 )
 
 // rpcSkillHealth is the health of a skill in skills/list and skills/health.
@@ -135,7 +134,7 @@ func (h *Handler) rpcHealth(_ *http.Request, s *pannier.Snapshot, p rpcHealthPar
 		limit = *p.AuditLimit
 	}
 	if limit < 1 || limit > rpcMaxAudit {
-		return nil, rpcFault(rpc.CodeInvalidParams, rpcInvalid, fmt.Sprintf("audit_limit is %d", limit), fmt.Sprintf("give a number from 1 to %d", rpcMaxAudit))
+		return nil, invalidParams(fmt.Sprintf("audit_limit is %d", limit), fmt.Sprintf("give a number from 1 to %d", rpcMaxAudit))
 	}
 	list := h.listOf(s, "", inclusion{problems: true, policy: true, health: true, activity: true})
 	chosen, err := choose(winners(list.Skills), p.Skills)
@@ -167,7 +166,7 @@ func choose(entries []*pannier.Entry, targets []rpcTarget) ([]*pannier.Entry, er
 	for _, t := range targets {
 		owner, slug := pannier.SplitQualified(t.Slug)
 		if slug == "" {
-			return nil, rpcFault(rpc.CodeInvalidParams, rpcInvalid, fmt.Sprintf("%.100q is no slug", t.Slug), "name skills as skills/list does")
+			return nil, invalidParams(fmt.Sprintf("%.100q is no slug", t.Slug), "name skills as skills/list does")
 		}
 		key := pannier.PolicyKey{Slug: slug, SourceKind: t.SourceKind}
 		if key.SourceKind == "" {

@@ -7,7 +7,6 @@ import (
 	"net/http"
 
 	"pannier"
-	"pannier/publish/api/rpc"
 )
 
 // uploadedArchive is the only kind of source that the protocol takes.
@@ -90,7 +89,7 @@ func (h *Handler) rpcInstallSkill(r *http.Request, _ *pannier.Snapshot, p rpcIns
 // rpcUpdate is skills/update.
 func (h *Handler) rpcUpdateSkill(r *http.Request, _ *pannier.Snapshot, p rpcUpdateParams) (any, error) {
 	if p.Slug == "" {
-		return nil, rpcFault(rpc.CodeInvalidParams, rpcInvalid, "slug is missing", "name the skill as skills/list does")
+		return nil, errSlugMissing
 	}
 	req := pannier.InstallRequest{Slug: p.Slug, SourceKind: p.SourceKind, AllowMissing: p.AllowMissing, Accept: p.request()}
 	if p.Expected != nil {
@@ -116,7 +115,7 @@ func (h *Handler) rpcTake(r *http.Request, src *rpcSourceParam, req pannier.Inst
 		if src != nil {
 			kind = src.Type
 		}
-		return nil, rpcFault(rpc.CodeInvalidParams, rpcInvalid, fmt.Sprintf("the source is of type %.40q", kind), `give {"type":"uploaded_archive","upload_id":…} of a finished upload`)
+		return nil, invalidParams(fmt.Sprintf("the source is of type %.40q", kind), `give {"type":"uploaded_archive","upload_id":…} of a finished upload`)
 	}
 	result, _, err := h.Install(r.Context(), actorOf(r), req, pannier.InstallSource{UploadID: src.UploadID})
 	if err != nil {
@@ -133,7 +132,7 @@ func (h *Handler) rpcTake(r *http.Request, src *rpcSourceParam, req pannier.Inst
 // rpcUninstall is skills/uninstall.
 func (h *Handler) rpcUninstall(r *http.Request, _ *pannier.Snapshot, p rpcUninstallParams) (any, error) {
 	if p.Slug == "" {
-		return nil, rpcFault(rpc.CodeInvalidParams, rpcInvalid, "slug is missing", "name the skill as skills/list does")
+		return nil, errSlugMissing
 	}
 	result, _, err := h.Uninstall(r.Context(), actorOf(r), pannier.RemoveRequest{Slug: p.Slug, SourceKind: p.SourceKind})
 	if err != nil {

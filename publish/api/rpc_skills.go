@@ -8,7 +8,6 @@ import (
 	"path"
 
 	"pannier"
-	"pannier/publish/api/rpc"
 	"pannier/publish/prompt"
 )
 
@@ -197,7 +196,7 @@ type rpcPolicyResult struct {
 // rpcSetPolicy is skills/policy/set: PUT /v1/policy, for the same callers.
 func (h *Handler) rpcSetPolicy(r *http.Request, _ *pannier.Snapshot, p rpcSetPolicyParams) (any, error) {
 	if p.SkillSlug == nil {
-		return nil, rpcFault(rpc.CodeInvalidParams, rpcInvalid, "skill_slug is missing", "name the skill as skills/list does")
+		return nil, invalidParams("skill_slug is missing", "name the skill as skills/list does")
 	}
 	key := pannier.PolicyKey{Slug: *p.SkillSlug, SourceKind: cmp.Or(p.SourceKind, pannier.SourceWorkspace)}
 	policy, _, err := h.SetPolicy(r.Context(), actorOf(r), key, p.PolicyChange)

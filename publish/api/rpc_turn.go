@@ -5,13 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"path"
 	"slices"
 	"strings"
 
 	"pannier"
 	"pannier/publish/api/rpc"
-	"pannier/publish/prompt"
 )
 
 type rpcTurnParams struct {
@@ -93,7 +91,7 @@ func (h *Handler) rpcRead(r *http.Request, s *pannier.Snapshot, p rpcReadParams)
 		limit = min(*p.MaxChars, maxReadChars)
 	}
 	if limit < 1 || p.Offset < 0 {
-		return nil, rpcFault(rpc.CodeInvalidParams, rpcInvalid, "max_chars is less than 1, or offset less than 0", "offset is the next_offset of the part before")
+		return nil, invalidParams("max_chars is less than 1, or offset less than 0", "offset is the next_offset of the part before")
 	}
 	var e *pannier.Entry
 	var doc pannier.Document
@@ -110,7 +108,7 @@ func (h *Handler) rpcRead(r *http.Request, s *pannier.Snapshot, p rpcReadParams)
 	h.recordLoad(e)
 	h.Emit(pannier.EventSkillLoaded, skillLoaded(e, doc.Frontmatter))
 	result := rpcReadResult{
-		Slug: e.Slug, Offset: p.Offset, AssetRoot: path.Dir(prompt.Location(e.Skill, h.AgentWorkspace)),
+		Slug: e.Slug, Offset: p.Offset, AssetRoot: h.directory(e),
 		RelativePaths: "relative paths in the body are below skill_asset_root",
 	}
 	if orTrue(p.IncludeMetadata) {
@@ -141,7 +139,7 @@ func named(s *pannier.Snapshot, name string, kind pannier.SourceKind) (string, e
 		kind, ref = pannier.SourceKind(before), after
 	}
 	if strings.TrimSpace(ref) == "" {
-		return "", rpcFault(rpc.CodeInvalidParams, rpcInvalid, "slug is empty", "name the skill as skills/list does")
+		return "", invalidParams("slug is empty", "name the skill as skills/list does")
 	}
 	if e, ok := s.Lookup(ref); ok && (kind == "" || kind == e.SourceKind) {
 		return ref, nil

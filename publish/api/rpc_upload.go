@@ -179,7 +179,7 @@ func (h *Handler) chunkFault(r *http.Request, c pannier.UploadChunk, next int64,
 	}
 	told, ok := errors.AsType[*rpc.Error](err)
 	if !ok {
-		told = h.tellRPC(r, err)
+		told = h.rpcError(r, err)
 	}
 	details := told.Data.Details
 	return rpc.Notification{Method: "skills/upload/chunk_error", Params: rpcChunkFault{c.UploadID, c.Offset, told.Data.Code, details.Code, details.Error, next}}

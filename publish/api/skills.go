@@ -190,7 +190,7 @@ func (h *Handler) content(w http.ResponseWriter, r *http.Request, s *pannier.Sna
 	if err != nil {
 		return err
 	}
-	directory := path.Dir(prompt.Location(e.Skill, h.AgentWorkspace))
+	directory := h.directory(e)
 	if isSet(r, "expand") {
 		doc.Body = strings.NewReplacer("${skill_dir}", directory, "{baseDir}", directory).Replace(doc.Body)
 	}
@@ -216,6 +216,11 @@ func (h *Handler) content(w http.ResponseWriter, r *http.Request, s *pannier.Sna
 		}
 	}
 	return writeJSON(w, r, c)
+}
+
+// directory returns the directory of a skill as the agent sees it.
+func (h *Handler) directory(e *pannier.Entry) string {
+	return path.Dir(prompt.Location(e.Skill, h.AgentWorkspace))
 }
 
 // readTries bounds how often a skill that changes while it is read is read.
