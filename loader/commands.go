@@ -9,6 +9,7 @@ import (
 
 	"pannier"
 	"pannier/internal/yamldoc"
+	"pannier/loader/fields"
 )
 
 // commands returns the commands that the skill declares. A fault in one drops that one alone.
@@ -55,7 +56,7 @@ func (c *contract) command(v yamldoc.Value, field string) (cmd pannier.Command, 
 	}
 	cmd.Name, cmd.Description = name, c.textOf(v.Get("description"), field+".description")
 	if !hasMapping(args) {
-		cmd.Args = strings.Join(c.listOf(args, field+".args", whole), " ")
+		cmd.Args = strings.Join(c.listOf(args, field+".args", fields.Split{}), " ")
 		return cmd, ""
 	}
 	cmd.Arguments = c.arguments(args, field+".args")

@@ -9,6 +9,7 @@ import (
 
 	"pannier"
 	"pannier/internal/yamldoc"
+	"pannier/loader/fields"
 	"pannier/loader/profile"
 )
 
@@ -25,24 +26,32 @@ type contract struct {
 
 // fill sets the fields of a skill that its frontmatter and its _meta.json decide.
 func (c *contract) fill(s *pannier.Skill, m meta) {
+	for i := range fields.Table {
+		if f := &fields.Table[i]; f.Name != "" && !f.Custom {
+			c.field(s, f)
+		}
+	}
 	s.Name = firstText(c.text("name"), m.displayName, s.Folder)
 	s.Description = c.description()
 	s.Version = c.version(s, m)
-	s.License, s.Compatibility = c.text("license"), c.text("compatibility")
-	s.Homepage, s.Emoji = c.text("homepage"), c.text("emoji")
-	s.PrimaryEnv = c.text("primary-env")
 	c.identity(s, m)
-	s.Tags = c.list("tags", commas)
-	s.Examples = c.list("examples", whole)
 	s.Triggers = c.triggers()
-	s.Paths = c.list("paths", globs)
-	s.AllowedTools = c.list("allowed-tools", words)
 	s.Runtimes = c.runtimes()
-	s.UserInvocable = c.flag("user-invocable", true)
-	s.DisableModelInvocation = c.flag("disable-model-invocation", false)
 	s.Conflicts = c.conflicts()
 	s.Commands = c.commands()
 	c.requirements(s)
+}
+
+// field reads a field into the skill, by its type.
+func (c *contract) field(s *pannier.Skill, f *fields.Field) {
+	switch {
+	case f.Text != nil:
+		*f.Text(s) = c.text(f.Name)
+	case f.List != nil:
+		*f.List(s) = c.list(f.Name, f.Split)
+	case f.Flag != nil:
+		*f.Flag(s) = c.flag(f.Name, f.Default)
+	}
 }
 
 // identity decides slug and owner: _meta.json, then frontmatter, then folder.
@@ -87,7 +96,7 @@ func isSemanticVersion(text string) bool {
 
 // triggers are the texts that call for the skill: its own, and Aleph's `when-to-use`.
 func (c *contract) triggers() []string {
-	triggers := c.list("triggers", whole)
+	triggers := c.list("triggers", fields.Split{})
 	if when := c.text("when-to-use"); when != "" && !slices.Contains(triggers, when) {
 		triggers = append(triggers, when)
 	}
@@ -117,7 +126,7 @@ func (c *contract) runtimes() []string {
 			return nil
 		}
 	}
-	names := c.listOf(v, "runtime", whole)
+	names := c.listOf(v, "runtime", fields.Split{})
 	if slices.Contains(names, "*") {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 
 	"pannier"
 	"pannier/internal/yamldoc"
+	"pannier/loader/fields"
 	"pannier/loader/profile"
 )
 
@@ -21,11 +22,11 @@ func (c *contract) textOf(v yamldoc.Value, field string) string {
 }
 
 // list returns a field that may be a text or a list of texts; split says how such a text is a list.
-func (c *contract) list(field string, split splitting) []string {
+func (c *contract) list(field string, split fields.Split) []string {
 	return c.listOf(c.front.Get(field), field, split)
 }
 
-func (c *contract) listOf(v yamldoc.Value, field string, split splitting) []string {
+func (c *contract) listOf(v yamldoc.Value, field string, split fields.Split) []string {
 	var items []string
 	add := func(text string) {
 		if text = strings.TrimSpace(text); text != "" {
@@ -35,7 +36,7 @@ func (c *contract) listOf(v yamldoc.Value, field string, split splitting) []stri
 	switch v.Kind() {
 	case yamldoc.Text:
 		text, _ := v.Text()
-		split.each(text, add)
+		split.Each(text, add)
 	case yamldoc.List:
 		for item := range v.Items() {
 			add(c.textOf(item, field))

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"pannier"
+	"pannier/loader/fields"
 )
 
 // room is where the texts of the skills lie that one reader reads. They come from the YAML library one by one, scattered
@@ -36,11 +37,16 @@ func (r *room) grow(size int) {
 // pack moves the texts of a skill into a room, and its lists into one.
 func (r *room) pack(s *pannier.Skill) {
 	needs := &s.Requirements
-	lists := []*[]string{
-		&s.Runtimes, &s.Tags, &s.Examples, &s.Triggers, &s.Paths, &s.AllowedTools, &s.Conflicts,
-		&needs.Bins, &needs.AnyBins, &needs.Env, &needs.APIKeys, &needs.Config, &needs.MCP, &needs.OS,
+	lists := append(make([]*[]string, 0, len(fields.Table)+7),
+		&needs.Bins, &needs.AnyBins, &needs.Env, &needs.APIKeys, &needs.Config, &needs.MCP, &needs.OS)
+	texts := make([]*string, 0, len(fields.Table))
+	for i := range fields.Table {
+		if f := &fields.Table[i]; f.Text != nil {
+			texts = append(texts, f.Text(s))
+		} else if f.List != nil {
+			lists = append(lists, f.List(s))
+		}
 	}
-	texts := []*string{&s.Slug, &s.Owner, &s.Name, &s.Description, &s.Version, &s.License, &s.Homepage, &s.Emoji, &s.Compatibility, &s.PrimaryEnv, &s.SkillKey}
 	for i := range s.Commands {
 		cmd := &s.Commands[i]
 		texts = append(texts, &cmd.Name, &cmd.Description, &cmd.Args)

@@ -16,7 +16,7 @@ func TestTextsStayApart(t *testing.T) {
 		writeSkill(t, root, fmt.Sprintf("s%03d", i), text(i))
 	}
 	for i, s := range full(t, root).Skills {
-		want := fmt.Sprintf("s%[1]d does %[1]d %[1]d s%03[1]d [a%[1]d b%[1]d] [] [bin%[1]d] [t%[1]d] [p%[1]d] [c%[1]d] k%[1]d [{n%[1]d e%[1]d g%[1]d}] [K%[1]d] [m%[1]d] [f%[1]d] E%[1]d y%[1]d", i)
+		want := fmt.Sprintf("s%[1]d does %[1]d %[1]d s%03[1]d [a%[1]d b%[1]d] [] [bin%[1]d] [t%[1]d] [p%[1]d] [c%[1]d] k%[1]d [{n%[1]d e%[1]d g%[1]d []}] [K%[1]d] [m%[1]d] [f%[1]d] E%[1]d y%[1]d", i)
 		needs := s.Requirements
 		got := fmt.Sprint(s.Name, " ", s.Description, " ", s.Version, " ", s.Slug, " ", s.Tags, " ", s.Examples, " ", needs.Bins)
 		got += fmt.Sprint(" ", s.Triggers, " ", s.Paths, " ", s.Conflicts, " ", s.Compatibility, " ", s.Commands, " ", needs.APIKeys, " ", needs.MCP, " ", needs.Config, " ", s.PrimaryEnv, " ", s.SkillKey)

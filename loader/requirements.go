@@ -8,6 +8,7 @@ import (
 
 	"pannier"
 	"pannier/internal/yamldoc"
+	"pannier/loader/fields"
 )
 
 // dialects are the names below `metadata` that hold OpenClaw's fields, the current one first.
@@ -49,7 +50,7 @@ func (c *contract) namesOf(v yamldoc.Value, field string) []string {
 		return c.describedNames(v, field)
 	}
 	if v.Kind() != yamldoc.List {
-		return c.listOf(v, field, commas)
+		return c.listOf(v, field, fields.Commas)
 	}
 	var names []string
 	for item := range v.Items() {
@@ -129,12 +130,11 @@ func (c *contract) dialects(read func(v yamldoc.Value, field string)) {
 }
 
 func (c *contract) dialect(s *pannier.Skill, v yamldoc.Value, field string) {
-	for _, f := range []struct {
-		text *string
-		key  string
-	}{{&s.Emoji, "emoji"}, {&s.Homepage, "homepage"}, {&s.License, "license"}, {&s.Compatibility, "compatibility"}, {&s.PrimaryEnv, "primaryEnv"}, {&s.SkillKey, "skillKey"}} {
-		if v := v.Get(f.key); v.Kind() != yamldoc.Missing {
-			*f.text = firstText(*f.text, c.textOf(v, field+"."+f.key))
+	for i := range fields.Table {
+		f := &fields.Table[i]
+		if v := v.Get(f.OpenClaw); f.OpenClaw != "" && v.Kind() != yamldoc.Missing {
+			text := f.Text(s)
+			*text = firstText(*text, c.textOf(v, field+"."+f.OpenClaw))
 		}
 	}
 	r := &s.Requirements
@@ -201,7 +201,7 @@ func (c *contract) eligibility(s *pannier.Skill, v yamldoc.Value) {
 // are written.
 func (c *contract) conflicts() []string {
 	var skills []string
-	for _, name := range c.list("conflicts", commas) {
+	for _, name := range c.list("conflicts", fields.Commas) {
 		owner, slug := pannier.SplitQualified(name)
 		if slug == "" {
 			c.tell("skill.conflicts.value", "conflicts", c.front.Get("conflicts"), "there is no slug in "+strconv.Quote(name)+", so it conflicts with nothing", "write the slug of a skill, such as pdf-tools or acme/pdf-tools")

@@ -4,17 +4,20 @@ import (
 	"slices"
 	"strings"
 
+	"pannier/loader/fields"
+
 	"pannier"
 )
 
 // codeConflict is the rule for what one profile asks for and another forbids.
 const codeConflict = "audit.profile_conflict"
 
-// readersOf names the profiles whose readers take a field at the top of the frontmatter only, which agentskills forbids. A version
-// is none of them: each profile takes it below `metadata`.
-var readersOf = map[string]string{
-	"runtime": "molecule and openclaw", "tags": "molecule", "examples": "molecule", "slug": "clawhub and openclaw", "owner": "openclaw",
-	"user-invocable": "openclaw", "disable-model-invocation": "openclaw", "paths": "openclaw", "dependencies": "openclaw",
+// readersOf names the profiles that read a field at the top of the frontmatter only, which agentskills forbids.
+func readersOf(field string) string {
+	if f := fields.Named(field); f != nil {
+		return strings.Join(f.Readers(), " and ")
+	}
+	return ""
 }
 
 // reconcile returns the problems of several profiles of one skill with each conflict between two of them as one problem, for
@@ -25,9 +28,9 @@ func reconcile(problems []pannier.Problem) []pannier.Problem {
 	})
 	for i := range problems {
 		p := &problems[i]
-		readers, known := readersOf[p.Field]
+		readers := readersOf(p.Field)
 		switch {
-		case p.Code == "strict.field.unknown" && known:
+		case p.Code == "strict.field.unknown" && readers != "":
 			p.Message = "profiles conflict: " + readers + " read this field here, agentskills forbids it"
 			p.Hint = "keep the field if a platform that you need reads it, else remove it"
 		case p.Code == "openclaw.name.snake_case" && !refused:

@@ -7,28 +7,35 @@ import (
 
 	"pannier"
 	"pannier/internal/yamldoc"
+	"pannier/loader/fields"
 )
 
 // contract tells what Pioneer's parser holds against the fields of a skill, of those that pannier reads too (Pioneer
 // skills architecture, "Supported Frontmatter"). It knows the types of YAML 1.2, so that `version: 1.0` is a number to it.
 func contract(c *check) {
-	for _, field := range []string{"name", "slug", "owner", "description", "license", "compatibility", "version"} {
+	for _, field := range typed(func(f *fields.Field) bool { return f.Text != nil }) {
 		v := c.Front.Get(field)
 		if v.Kind() != yamldoc.Missing && v.Kind() != yamldoc.Null && !isText(v) {
 			c.fail("contract."+field+".type", field, placeOf(v), "this is "+shapeOf(v)+" where a text belongs"+lost(v), "write one text, in quotes")
 		}
 	}
-	for _, field := range []string{"user-invocable", "disable-model-invocation"} {
+	for _, field := range typed(func(f *fields.Field) bool { return f.Flag != nil }) {
 		v := c.Front.Get(field)
 		if _, ok := v.Bool(); !ok && v.Kind() != yamldoc.Missing {
 			c.fail("contract."+field+".type", field, placeOf(v), "this is neither true nor false", "write true or false, without quotes, or remove the field")
 		}
 	}
-	contractTexts(c, "paths", c.Front.Get("paths"))
-	contractTexts(c, "allowed-tools", c.Front.Get("allowed-tools"))
+	for _, field := range typed(func(f *fields.Field) bool { return f.List != nil }) {
+		contractTexts(c, field, c.Front.Get(field))
+	}
 	contractDependencies(c)
 	contractMetadata(c)
 	contractRuntime(c)
+}
+
+// typed returns the fields of a type that Pioneer checks.
+func typed(is func(*fields.Field) bool) []string {
+	return fields.Names(func(f *fields.Field) bool { return f.Profiles&fields.Pioneer != 0 && is(f) })
 }
 
 // lost says what becomes of a scalar that is no text.

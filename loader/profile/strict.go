@@ -8,6 +8,7 @@ import (
 
 	"pannier"
 	"pannier/internal/yamldoc"
+	"pannier/loader/fields"
 )
 
 const (
@@ -16,7 +17,7 @@ const (
 )
 
 // allowedFields are the keys that the standard knows.
-var allowedFields = []string{"name", "description", "license", "compatibility", "metadata", "allowed-tools"}
+var allowedFields = fields.Names(func(f *fields.Field) bool { return f.Profiles&fields.AgentSkills != 0 })
 
 // textRule marks a rule of the specification's text that the reference validator does not check.
 const textRule = "; the Agent Skills specification says so, its reference validator lets it pass"

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pannier/internal/yamldoc"
+	"pannier/loader/fields"
 )
 
 // restricting are parts of the names of fields that restrict a skill: what it may use, what it needs, when it may be used. A
@@ -16,8 +17,8 @@ var restricting = []string{
 	"eligib", "disabl", "enabl", "invoc", "invok", "conflict", "runtime", "scope", "guard", "limit", "exclu", "approv", "confirm", "hook",
 }
 
-// restrictingFields begin no sentence: a line that begins with one is a field without its colon.
-var restrictingFields = []string{"allowed-tools", "allowed_tools", "disallowed-tools", "disable-model-invocation", "user-invocable", "eligibility"}
+// restrictingFields never begin a sentence: a line that begins with one is a field without its colon.
+var restrictingFields = append(fields.Names(func(f *fields.Field) bool { return f.Restricts }), "allowed_tools", "disallowed-tools")
 
 // restrictingKeys restrict too, for pannier or for another agent, and are too short to be looked for as parts of a name.
 var restrictingKeys = []string{"os", "platform", "platforms", "bins", "anybins", "agent", "context", "paths", "globs"}
@@ -28,8 +29,8 @@ func restricts(key string) bool {
 	return slices.Contains(restrictingKeys, key) || slices.ContainsFunc(restricting, func(part string) bool { return strings.Contains(key, part) })
 }
 
-// identifying are the fields that say which skill this is and what for.
-var identifying = []string{"name", "description", "slug"}
+// required are the fields that identify the skill.
+var required = fields.Names(func(f *fields.Field) bool { return f.Required })
 
 // innerKey is what looks like a key anywhere in a line, also within JSON in a text.
 var innerKey = regexp.MustCompile(`([\w.-]+)\\*["']?[ \t]*:`)
@@ -54,7 +55,7 @@ func (s *sheet) broken() (b block, f *yamldoc.Fault, ok bool) {
 // canDrop reports whether a block can be left out: it is a field of its own that does not restrict the skill, and holds nothing
 // that may be another field, indented or not.
 func (s *sheet) canDrop(b block) bool {
-	if b.key == "" || slices.Contains(identifying, b.key) || restricts(b.key) {
+	if b.key == "" || slices.Contains(required, b.key) || restricts(b.key) {
 		return false
 	}
 	first := bytes.TrimLeft(s.lines[b.line][b.value:], " \t")
@@ -94,7 +95,7 @@ func (s *sheet) canMiss(b block, left yamldoc.Value) bool {
 		return false
 	}
 	for _, key := range innerKey.FindAllSubmatch(s.source(b), -1) {
-		if name := string(key[1]); slices.Contains(identifying[:2], name) && left.Get(name).Kind() == yamldoc.Missing {
+		if name := string(key[1]); (name == "name" || name == "description") && left.Get(name).Kind() == yamldoc.Missing {
 			return false
 		}
 	}

@@ -6,27 +6,9 @@ import (
 	"regexp"
 	"strings"
 	"unicode/utf8"
+
+	"pannier/loader/fields"
 )
-
-// size is how much text a field is for.
-type size int
-
-const (
-	oneLine size = iota + 1
-	manyLines
-)
-
-// freeText are the top-level fields that hold a text that people write for people, in the spellings that occur. In these
-// nobody means the signs of YAML. OpenClaw repairs description, summary and read_when; the others are as free. The name is
-// none of them: it says which skill this is. What stands below a field for one line is more likely a mistyped key than
-// more of its text.
-var freeText = map[string]size{
-	"title": oneLine, "displayName": oneLine, "display_name": oneLine, "display-name": oneLine,
-	"argument-hint": oneLine, "license": oneLine, "author": oneLine,
-	"description": manyLines, "short_description": manyLines, "short-description": manyLines, "summary": manyLines,
-	"read_when": manyLines, "read-when": manyLines, "when_to_use": manyLines, "when-to-use": manyLines,
-	"compatibility": manyLines,
-}
 
 // prose is the text that a block of free text was meant to hold.
 type prose struct {
@@ -58,7 +40,7 @@ var (
 // prose reads a block as the text that its author meant. It returns false where that can not be told, or where it was
 // meant to be something else.
 func (s *sheet) prose(b block) (prose, bool) {
-	if b.torn || freeText[b.key] == oneLine && b.end > b.line+1 {
+	if b.torn || fields.ProseOf(b.key) == fields.OneLine && b.end > b.line+1 {
 		return prose{}, false
 	}
 	more := s.further(b)

@@ -18,6 +18,7 @@ import (
 	"unicode/utf8"
 
 	"pannier/internal/yamldoc"
+	"pannier/loader/fields"
 )
 
 // MaxRepairs is how many repairs one frontmatter gets. What needs more is no slip.
@@ -135,7 +136,7 @@ func (s *sheet) read(limit int) (Result, bool) {
 // mend puts what a block was meant to say in its place. It returns false where it leaves the block as it is.
 func (s *sheet) mend(b block) (Repair, bool) {
 	source := s.source(b)
-	mayMend := freeText[b.key] > 0 || bytes.Contains(source, []byte(`\u`))
+	mayMend := fields.ProseOf(b.key) > 0 || bytes.Contains(source, []byte(`\u`))
 	if !mayMend || !isFaulty(source) {
 		return Repair{}, false
 	}
@@ -144,7 +145,7 @@ func (s *sheet) mend(b block) (Repair, bool) {
 		s.recordJoined(b)
 		return pairRepair(b, source, at), true
 	}
-	if freeText[b.key] == 0 {
+	if fields.ProseOf(b.key) == 0 {
 		return Repair{}, false
 	}
 	p, ok := s.prose(b)
