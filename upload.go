@@ -85,9 +85,9 @@ type UploadFault struct {
 	Next int64
 }
 
-// GivenName keeps of a name that a caller gives to an archive what is harmless to show and to log: ASCII letters, digits, dots,
+// SanitizeFileName keeps of a name that a caller gives to an archive what is harmless to show and to log: ASCII letters, digits, dots,
 // hyphens and underscores, and an underscore for each other character; at most so many bytes. It names no file on this side.
-func GivenName(name string, most int) string {
+func SanitizeFileName(name string, most int) string {
 	clean := strings.Map(func(r rune) rune {
 		if 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '.' || r == '-' || r == '_' {
 			return r

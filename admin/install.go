@@ -128,9 +128,9 @@ func (d *Service) installs() error {
 func originOf(src pannier.InstallSource) string {
 	switch {
 	case src.UploadID != "":
-		return "upload:" + pannier.GivenName(src.UploadID, maxOriginBytes)
+		return "upload:" + pannier.SanitizeFileName(src.UploadID, maxOriginBytes)
 	case strings.TrimSpace(src.Name) != "":
-		return "archive:" + pannier.GivenName(src.Name, maxOriginBytes)
+		return "archive:" + pannier.SanitizeFileName(src.Name, maxOriginBytes)
 	}
 	return "archive"
 }

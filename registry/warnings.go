@@ -38,7 +38,7 @@ func Warnings(before, after *pannier.Snapshot) []pannier.SkillWarning {
 		}
 		names = names || old == nil || old.Name != now.Name
 		for _, p := range now.Problems {
-			if (p.Severity == worst || p.Severity == pannier.SeverityError) && (old == nil || !told(old.Problems, p)) {
+			if (p.Severity == worst || p.Severity == pannier.SeverityError) && (old == nil || !reported(old.Problems, p)) {
 				warnings = append(warnings, pannier.SkillWarning{Name: now.Slug, Kind: p.Code, Detail: p.Place() + ": " + p.Message})
 			}
 		}
@@ -85,8 +85,8 @@ func newCollisions(before, after *pannier.Snapshot) (warnings []pannier.SkillWar
 	return warnings
 }
 
-// told reports whether a problem is among others, on whatever line.
-func told(among []pannier.Problem, p pannier.Problem) bool {
+// reported reports whether a problem is among others, on whatever line.
+func reported(among []pannier.Problem, p pannier.Problem) bool {
 	return slices.ContainsFunc(among, func(q pannier.Problem) bool {
 		return p.Code == q.Code && p.Field == q.Field && p.Message == q.Message
 	})

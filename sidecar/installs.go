@@ -120,7 +120,7 @@ func (c *core) openUploads(reg prometheus.Registerer, dir string, s config.Insta
 
 // scanDirs has the watcher look at directories that pannier itself has changed, and waits for what follows.
 func (c *core) scanDirs(ctx context.Context, dirs ...string) (*pannier.Snapshot, error) {
-	snapshot, err := c.registry.Wait(ctx, c.watcher.Look(dirs...))
+	snapshot, err := c.registry.Wait(ctx, c.watcher.ScanDirs(dirs...))
 	if err != nil {
 		return nil, err
 	}

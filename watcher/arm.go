@@ -26,7 +26,7 @@ func (w *Watcher) open() bool {
 		w.fail("", err)
 		return false
 	}
-	w.mend("")
+	w.clearFailure("")
 	w.mu.Lock()
 	w.backend = b
 	w.mu.Unlock()
@@ -63,9 +63,9 @@ func (w *Watcher) reset() {
 	w.changed = true
 }
 
-// lose gives up a backend that ended by itself. It is marked here and not where it was noticed, so that no batch carries
+// dropBackend gives up a backend that ended by itself. It is marked here and not where it was noticed, so that no batch carries
 // the mark before the polling has begun.
-func (w *Watcher) lose(ctx context.Context) {
+func (w *Watcher) dropBackend(ctx context.Context) {
 	w.closeBackend()
 	w.fail("", errQueueClosed)
 	w.armAll(ctx)
@@ -104,7 +104,7 @@ func (w *Watcher) add(dir *watch) bool {
 	w.changed = true
 	err := twin
 	if err == nil {
-		err = w.ask(dir)
+		err = w.tryAdd(dir)
 	}
 	if err != nil && (gone(err) || !w.mode.polls()) {
 		w.remove(dir)
@@ -112,15 +112,15 @@ func (w *Watcher) add(dir *watch) bool {
 		return false
 	}
 	w.refuse(dir, err)
-	w.mend(dir.path)
+	w.clearFailure(dir.path)
 	if w.mode.polls() && (!dir.heard || dir.kind != "") {
 		w.startPolling(dir)
 	}
 	return true
 }
 
-// ask lets the kernel tell of changes in a directory, if it is there to be asked.
-func (w *Watcher) ask(dir *watch) error {
+// tryAdd lets the kernel tell of changes in a directory, if it is there to be asked.
+func (w *Watcher) tryAdd(dir *watch) error {
 	if w.backend == nil {
 		return nil
 	}

@@ -20,7 +20,7 @@
 // Where events were lost, or may have been, the batch is full. A full batch also comes at the start and at each resync,
 // which finds what no event tells: writes through a mapping, renamed ancestors, mounts.
 //
-// What pannier itself has changed goes by another lane ([Watcher.Look]): it is complete, so it waits neither to settle nor for
+// What pannier itself has changed goes by another lane ([Watcher.ScanDirs]): it is complete, so it waits neither to settle nor for
 // what is settling, which in turn keeps its time. And a consumer that wants to look once more at some moment, because the
 // grace of a skill that vanished ends then, gets a batch for that ([Watcher.RevisitAt]).
 //

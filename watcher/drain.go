@@ -99,7 +99,7 @@ func (w *Watcher) noticeEvent(event fsnotify.Event) {
 func (w *Watcher) noticeLocked(path string, op fsnotify.Op, from string, now time.Time) {
 	self := w.noticeSelf(path, ended(op), now)
 	entry := w.noticeEntry(path, op, from, now)
-	onWay := w.noticeWays(path)
+	onWay := w.noticeSymlinks(path)
 	if self || entry || onWay {
 		w.signal()
 	}
@@ -108,8 +108,8 @@ func (w *Watcher) noticeLocked(path string, op fsnotify.Op, from string, now tim
 // ended reports whether what was there is not there any more.
 func ended(op fsnotify.Op) bool { return op.Has(fsnotify.Remove) || op.Has(fsnotify.Rename) }
 
-// noticeWays notes that something on the way to a place or to what is wanted changed. It reports whether it did.
-func (w *Watcher) noticeWays(path string) bool {
+// noticeSymlinks notes that something on the way to a place or to what is wanted changed. It reports whether it did.
+func (w *Watcher) noticeSymlinks(path string) bool {
 	_, toPlace := w.entries[path]
 	_, toWanted := w.watchRequests.entries[path]
 	w.todo.ways = w.todo.ways || toPlace
@@ -142,7 +142,7 @@ func (w *Watcher) noticeEntry(path string, op fsnotify.Op, from string, now time
 		return false
 	}
 	switch {
-	case w.counts(dir, path, name), ended(op) && w.knows(dir, path, name):
+	case w.counts(dir, path, name), ended(op) && w.isKnownDirOrLink(dir, path, name):
 		w.markEntryLocked(dir, name, now)
 		if from != "" {
 			w.pending.join(from, dir.path)
@@ -150,7 +150,7 @@ func (w *Watcher) noticeEntry(path string, op fsnotify.Op, from string, now time
 	case !dir.has(roleTree | roleExtra):
 		return false
 	case op.Has(fsnotify.Create), op.Has(fsnotify.Chmod) && dir.entered(): // what is it?
-		w.todo.look(path, arrival{at: now, from: from})
+		w.todo.add(path, arrival{at: now, from: from})
 		return true
 	default:
 		w.touchLocked(dir)
@@ -161,7 +161,7 @@ func (w *Watcher) noticeEntry(path string, op fsnotify.Op, from string, now time
 	case pannier.IsSkillFile(name):
 		put(&w.todo.relist, dir.path)
 	case dir.entered():
-		w.todo.look(path, arrival{at: now, from: from})
+		w.todo.add(path, arrival{at: now, from: from})
 	}
 	return true
 }
@@ -182,8 +182,8 @@ func (w *Watcher) counts(dir *watch, path, name string) bool {
 	return false
 }
 
-// knows reports whether an entry of a directory was a directory or a link, as far as that is known.
-func (w *Watcher) knows(dir *watch, path, name string) bool {
+// isKnownDirOrLink reports whether an entry of a directory was a directory or a link, as far as that is known.
+func (w *Watcher) isKnownDirOrLink(dir *watch, path, name string) bool {
 	_, link := dir.links[name]
 	return dir.has(roleTree|roleExtra) && (link || w.table.byPath[path] != nil)
 }

@@ -75,7 +75,7 @@ func (p *Pending) Check(dir string, hurry bool, at time.Time)             { p.ch
 func (p *Pending) Join(a, b string)                                       { p.join(a, b) }
 func (p *Pending) All(trigger pannier.Trigger, urgent bool, at time.Time) { p.all(trigger, urgent, at) }
 func (p *Pending) Rescan(at time.Time) uint64                             { return p.rescan(at) }
-func (p *Pending) Look(at time.Time, dirs ...string) uint64               { return p.look(dirs, at) }
+func (p *Pending) Look(at time.Time, dirs ...string) uint64               { return p.rescanDirs(dirs, at) }
 func (p *Pending) Offer(at time.Time) pannier.Batch                       { return p.offer(at) }
 func (p *Pending) Withdraw()                                              { p.withdraw() }
 func (p *Pending) Delivered(at time.Time)                                 { p.delivered(at) }
@@ -106,13 +106,13 @@ type SeenFile struct {
 
 // Sighting is the ledger of the poller.
 type Sighting struct {
-	sighting
+	sample
 	begun bool
 }
 
 // Look shows it a directory and returns what it tells of.
 func (s *Sighting) Look(seen Seen, at time.Time) string {
-	now := sighting{dir: stamp{Stamp: fsx.Stamp{MTime: seen.Changed.UnixNano()}}}
+	now := sample{dir: stamp{Stamp: fsx.Stamp{MTime: seen.Changed.UnixNano()}}}
 	if seen.Failed {
 		now.dir = stamp{err: unix.EIO}
 	}

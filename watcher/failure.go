@@ -59,7 +59,7 @@ func limited(err error) bool {
 // fail remembers that the directory at path could not be armed or read. It is tried again later.
 func (w *Watcher) fail(path string, err error) {
 	if gone(err) {
-		w.mend(path)
+		w.clearFailure(path)
 		return
 	}
 	w.metrics.errors.WithLabelValues(kindOf(err)).Inc()
@@ -67,8 +67,8 @@ func (w *Watcher) fail(path string, err error) {
 	w.changed = true
 }
 
-// mend forgets that.
-func (w *Watcher) mend(path string) {
+// clearFailure forgets that.
+func (w *Watcher) clearFailure(path string) {
 	if _, failed := w.failed[path]; failed {
 		delete(w.failed, path)
 		w.changed = true

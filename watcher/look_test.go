@@ -21,7 +21,7 @@ func sure(seq uint64, dirs ...string) pannier.Batch {
 
 func TestLookIsAtOnce(t *testing.T) {
 	inBubble(t, nil, func(b *bubble) {
-		if seq := b.Look(b.skill); seq != 2 {
+		if seq := b.ScanDirs(b.skill); seq != 2 {
 			t.Errorf("promised %d, want 2", seq)
 		}
 		b.takeAfter(0, sure(2, b.skill))
@@ -36,7 +36,7 @@ func TestLookOvertakesWhatIsSettling(t *testing.T) {
 		other := filepath.Join(b.root, "other")
 		b.kernel().tell(b.skill + "/SKILL.md")
 		b.pass(settle / 2)
-		seq, again := b.Look(other), b.Look(b.root, other)
+		seq, again := b.ScanDirs(other), b.ScanDirs(b.root, other)
 		b.takeAfter(0, sure(2, other, b.root))
 		b.takeAfter(settle/2, b.event(3, b.skill))
 		if seq != 2 || again != 2 {
@@ -49,7 +49,7 @@ func TestLookOvertakesWhatIsSettling(t *testing.T) {
 func TestLookGoesWithWhatIsDue(t *testing.T) {
 	inBubble(t, nil, func(b *bubble) {
 		other := filepath.Join(b.root, "other")
-		seq, rescan := b.Look(other), b.Rescan()
+		seq, rescan := b.ScanDirs(other), b.Rescan()
 		got := b.take()
 		if !got.Full || !slices.Equal(got.Sure, []string{other}) || got.Seq != seq || seq != rescan {
 			t.Errorf("batch %+v, want the one of both, %d and %d", got, seq, rescan)
@@ -63,7 +63,7 @@ func TestLookWhileBatchIsOnOffer(t *testing.T) {
 		other := filepath.Join(b.root, "other")
 		b.kernel().tell(b.skill + "/SKILL.md")
 		b.pass(time.Minute)
-		if seq := b.Look(other); seq != 3 {
+		if seq := b.ScanDirs(other); seq != 3 {
 			t.Errorf("promised %d, want 3", seq)
 		}
 		got := b.take()

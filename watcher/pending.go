@@ -183,8 +183,8 @@ func (p *pending) rescan(at time.Time) uint64 {
 	return seq
 }
 
-// look asks for a look at directories that pannier itself has changed, as rescan does for everything.
-func (p *pending) look(dirs []string, at time.Time) uint64 {
+// rescanDirs asks for a look at directories that pannier itself has changed, as rescan does for everything.
+func (p *pending) rescanDirs(dirs []string, at time.Time) uint64 {
 	seq, later := p.promise()
 	m := &p.own
 	if later {

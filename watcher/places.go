@@ -88,7 +88,7 @@ func (w *Watcher) move(p *place, to symlinkChain) {
 	from := p.chain
 	stays := from.real == to.real && from.id == to.id
 	intact := stays && w.table.byPath[to.real] != nil
-	w.setWay(p, to)
+	w.setSymlinks(p, to)
 	for _, a := range to.anchors {
 		w.arm(a, roleWay)
 	}
@@ -96,18 +96,18 @@ func (w *Watcher) move(p *place, to symlinkChain) {
 		w.drop(dir)
 	}
 	if to.err == nil {
-		w.mend(p.path)
+		w.clearFailure(p.path)
 	}
 	if to.real != "" {
 		w.arm(to.real, p.role())
 	}
 	if !intact {
-		w.tell(p, from.entries == nil)
+		w.reportRoot(p, from.entries == nil)
 	}
 }
 
-// setWay lets the drain goroutine know what lies on the ways.
-func (w *Watcher) setWay(p *place, to symlinkChain) {
+// setSymlinks lets the drain goroutine know what lies on the ways.
+func (w *Watcher) setSymlinks(p *place, to symlinkChain) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p.chain = to
@@ -120,8 +120,8 @@ func (w *Watcher) setWay(p *place, to symlinkChain) {
 	w.changed = true
 }
 
-// tell logs and counts that a root went, came or was replaced, unless this is the first that is known of it.
-func (w *Watcher) tell(p *place, first bool) {
+// reportRoot logs and counts that a root went, came or was replaced, unless this is the first that is known of it.
+func (w *Watcher) reportRoot(p *place, first bool) {
 	had := p.armed
 	p.armed = w.table.byPath[p.chain.real] != nil
 	if p.root == nil || first {
@@ -158,7 +158,7 @@ func (w *Watcher) dropAnchors() {
 }
 
 func (w *Watcher) dropAnchor(a string) {
-	w.mend(a)
+	w.clearFailure(a)
 	if dir := w.table.byPath[a]; dir != nil {
 		w.revoke(dir, roleWay)
 	}

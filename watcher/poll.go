@@ -52,8 +52,8 @@ func (w *Watcher) startPolling(dir *watch) {
 	w.mu.Lock()
 	w.table.polled[dir] = struct{}{}
 	w.mu.Unlock()
-	dir.seen = sighting{stale: true}
-	dir.seen.begin(w.sight(dir, time.Time{}), time.Now())
+	dir.seen = sample{stale: true}
+	dir.seen.begin(w.compareDir(dir, time.Time{}), time.Now())
 	dir.seen.files = slices.Clone(dir.seen.files)
 	w.changed, w.poller.grown = true, true
 	w.poller.begin()
@@ -66,9 +66,9 @@ func (p *poller) begin() {
 	}
 }
 
-// takeMounted takes over which files are mounted by themselves. They are marked, since they may have changed since the consumer
+// pollMounted takes over which files are mounted by themselves. They are marked, since they may have changed since the consumer
 // looked at them.
-func (w *Watcher) takeMounted() {
+func (w *Watcher) pollMounted() {
 	if !w.mode.polls() {
 		return
 	}
@@ -108,14 +108,14 @@ func (w *Watcher) stopPolling(dir *watch) {
 	w.mu.Lock()
 	delete(w.table.polled, dir)
 	w.mu.Unlock()
-	dir.seen = sighting{}
+	dir.seen = sample{}
 	w.changed = true
 }
 
 // poll looks at the polled directories, if it is time to: at a portion of them. At all of them it looks at once.
 func (w *Watcher) poll(ctx context.Context, all bool) {
 	p := &w.poller
-	w.takeMounted()
+	w.pollMounted()
 	if len(w.table.polled)+len(p.mounted) == 0 {
 		p.queue, p.order, p.next = nil, nil, time.Time{}
 		return
@@ -125,7 +125,7 @@ func (w *Watcher) poll(ctx context.Context, all bool) {
 		if began.Before(p.next) && !all {
 			return
 		}
-		w.beginLook()
+		w.startPoll()
 	}
 	for n := 1; len(p.queue) > 0 && ctx.Err() == nil; n++ {
 		last := len(p.queue) - 1
@@ -142,9 +142,9 @@ func (w *Watcher) poll(ctx context.Context, all bool) {
 	}
 }
 
-// beginLook makes the list of what is to be looked at. Where the places are is asked at once: that costs little, and
+// startPoll makes the list of what is to be looked at. Where the places are is asked at once: that costs little, and
 // shows what no directory below does, such as a mount over one of their ancestors.
-func (w *Watcher) beginLook() {
+func (w *Watcher) startPoll() {
 	p := &w.poller
 	if p.grown || len(p.order) != len(w.table.polled) {
 		p.order = slices.SortedFunc(maps.Keys(w.table.polled), func(a, b *watch) int { return cmp.Compare(a.path, b.path) })
@@ -176,7 +176,7 @@ func (w *Watcher) visit(dir *watch) {
 		return
 	}
 	at := time.Now()
-	now := w.sight(dir, at)
+	now := w.compareDir(dir, at)
 	if fault := now.dir.fault(); fault != nil && gone(fault) || fault == nil && now.dir.FileID != dir.id {
 		w.noticeGone(dir, at)
 		return
@@ -193,10 +193,10 @@ func (w *Watcher) visit(dir *watch) {
 	}
 }
 
-// sight looks at a directory and at the files that matter in it, which are valid until the next call. It reads the
+// compareDir looks at a directory and at the files that matter in it, which are valid until the next call. It reads the
 // directory only where other files may matter by now.
-func (w *Watcher) sight(dir *watch, at time.Time) sighting {
-	s := sighting{dir: stampOf(dir.path), files: dir.seen.files, entries: dir.seen.entries, stale: dir.seen.stale}
+func (w *Watcher) compareDir(dir *watch, at time.Time) sample {
+	s := sample{dir: stampOf(dir.path), files: dir.seen.files, entries: dir.seen.entries, stale: dir.seen.stale}
 	if s.dir.err != 0 {
 		return s
 	}

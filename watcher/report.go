@@ -186,7 +186,7 @@ func (w *Watcher) reportHealth() {
 	w.setHealth(h)
 	w.metrics.watches.Set(float64(h.Watches - w.unconfirmedWatches()))
 	w.metrics.missing.Set(float64(len(w.rules.Roots) - len(h.Roots)))
-	w.tellMode(h, why)
+	w.logMode(h, why)
 }
 
 // unconfirmedWatches counts the directories that the kernel does not watch.
@@ -199,9 +199,9 @@ func (w *Watcher) unconfirmedWatches() (n int) {
 	return n
 }
 
-// tellMode logs a change of the mode or of the causes. How many directories they concern does not count as a change, so that a line is
+// logMode logs a change of the mode or of the causes. How many directories they concern does not count as a change, so that a line is
 // written when a limit is reached and not for each directory past it.
-func (w *Watcher) tellMode(h pannier.WatchHealth, why causes) {
+func (w *Watcher) logMode(h pannier.WatchHealth, why causes) {
 	state := strings.Join(append([]string{h.Mode}, slices.Sorted(maps.Keys(why))...), "\n")
 	if state == w.told {
 		return

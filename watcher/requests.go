@@ -20,7 +20,7 @@ type watchRequests struct {
 
 // findWanted goes the ways to all that is wanted. What it costs grows with the entries that lie there, and not with the
 // depth of each way. What the rules reach is watched in its tree, so only that it goes counts.
-func (w *Watcher) findWanted(ways finder, turned map[string]struct{}) watchRequests {
+func (w *Watcher) findWanted(ways chainFinder, turned map[string]struct{}) watchRequests {
 	found := watchRequests{
 		names: make(map[string][]string), leads: make(map[string]string),
 		entries: make(map[string]struct{}), holders: make(map[string]struct{}), anchors: make(map[string]bool),
@@ -46,7 +46,7 @@ func (w *Watcher) findWanted(ways finder, turned map[string]struct{}) watchReque
 // followTargets takes in the ways to what links of the roots may lead into: where such a way leads elsewhere, so may they. What
 // lies there counts only where a link leads to it, and is wanted then. What cannot be watched for that is not a failure, since there
 // may be no link that needs it.
-func (w *Watcher) followTargets(found *watchRequests, ways finder, turned map[string]struct{}) {
+func (w *Watcher) followTargets(found *watchRequests, ways chainFinder, turned map[string]struct{}) {
 	for _, root := range w.rules.Roots {
 		for _, target := range root.LinkTargets {
 			chain := ways.find(target)

@@ -17,8 +17,8 @@ func (w *Watcher) refuse(dir *watch, err error) {
 	}
 }
 
-// unheard reports whether the kernel is to be asked again about a directory.
-func (w *Watcher) unheard(dir *watch) bool { return !dir.heard && w.mode.asks() }
+// isUnconfirmed reports whether the kernel is to be asked again about a directory.
+func (w *Watcher) isUnconfirmed(dir *watch) bool { return !dir.heard && w.mode.asks() }
 
 // planRetry sees to it that what failed is tried again, at resyncs and besides them.
 func (w *Watcher) planRetry() {
@@ -36,7 +36,7 @@ func (w *Watcher) failing() bool {
 		return true
 	}
 	for dir := range w.table.polled {
-		if w.unheard(dir) {
+		if w.isUnconfirmed(dir) {
 			return true
 		}
 	}
@@ -50,7 +50,7 @@ func (w *Watcher) retry(ctx context.Context) {
 	}
 	w.backoff.at = time.Time{}
 	w.changed = true
-	w.hearAll(ctx)
+	w.retryWatches(ctx)
 	if w.armable() && w.failedSomewhere() {
 		w.armFailed(ctx)
 	}
@@ -62,8 +62,8 @@ func (w *Watcher) failedSomewhere() bool {
 	return len(w.failed) > 1 || len(w.failed) == 1 && !altogether
 }
 
-// hearAll asks the kernel again about everything that it does not tell of.
-func (w *Watcher) hearAll(ctx context.Context) {
+// retryWatches asks the kernel again about everything that it does not tell of.
+func (w *Watcher) retryWatches(ctx context.Context) {
 	if w.backend == nil {
 		if !w.open() {
 			return
@@ -77,21 +77,21 @@ func (w *Watcher) hearAll(ctx context.Context) {
 		w.recheck = true // the ways to what is wanted need more than polling does
 	}
 	for dir := range w.table.polled {
-		if !w.unheard(dir) {
+		if !w.isUnconfirmed(dir) {
 			continue
 		}
-		if err := w.hear(dir); limited(err) || ctx.Err() != nil { // no other would fare better
+		if err := w.retryWatch(dir); limited(err) || ctx.Err() != nil { // no other would fare better
 			return
 		}
 	}
 }
 
-// hear lets the kernel tell of changes in a polled directory. It is looked at once more after that, so that nothing falls
+// retryWatch lets the kernel tell of changes in a polled directory. It is looked at once more after that, so that nothing falls
 // between the last look and the first event.
-func (w *Watcher) hear(dir *watch) error {
+func (w *Watcher) retryWatch(dir *watch) error {
 	err := w.admit(dir)
 	if err == nil {
-		err = w.ask(dir)
+		err = w.tryAdd(dir)
 	}
 	if err != nil {
 		w.refuse(dir, err)

@@ -40,7 +40,7 @@ type arrival struct {
 	from string
 }
 
-func (t *todo) look(path string, a arrival) {
+func (t *todo) add(path string, a arrival) {
 	if t.all {
 		return
 	}
@@ -75,22 +75,22 @@ func (w *Watcher) next(ctx context.Context) (batch pannier.Batch, offer chan<- p
 	w.withdraw()
 	w.poll(ctx, false)
 	w.retry(ctx)
-	w.attend(ctx)
+	w.handleTodo(ctx)
 	if now := time.Now(); w.resyncDue(now) {
 		w.scheduleResync(now)
 		w.poll(ctx, true) // what it finds, the resync did not
-		w.attend(ctx)
+		w.handleTodo(ctx)
 		w.verify(ctx)
 		w.markAll(pannier.TriggerResync, true)
 	}
-	w.callBack()
+	w.rescanIfDue()
 	due, ok := w.due()
 	if ok && due <= 0 {
 		w.rearmAll(ctx)
 		w.armMissing()
 		batch, offer = w.offer(), w.batches
 	}
-	return batch, offer, w.patience(due, ok && due > 0)
+	return batch, offer, w.nextWake(due, ok && due > 0)
 }
 
 // resyncDue reports whether it is time to compare everything: at the interval, if there is one, and after each jump of the
@@ -112,8 +112,8 @@ func (w *Watcher) resyncDelay() time.Duration {
 	return w.pending.maxWait
 }
 
-// callBack asks for a batch if it is time for the one that the consumer wants.
-func (w *Watcher) callBack() {
+// rescanIfDue asks for a batch if it is time for the one that the consumer wants.
+func (w *Watcher) rescanIfDue() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := time.Now()
@@ -131,9 +131,9 @@ func (w *Watcher) revisitIn() (time.Duration, bool) {
 	return time.Until(w.revisit), !w.revisit.IsZero()
 }
 
-// patience returns how long to wait when no event comes: until a batch is due, if one is to come, or there is something
+// nextWake returns how long to wait when no event comes: until a batch is due, if one is to come, or there is something
 // else to do.
-func (w *Watcher) patience(due time.Duration, coming bool) time.Duration {
+func (w *Watcher) nextWake(due time.Duration, coming bool) time.Duration {
 	wait := time.Hour // any long time
 	if w.resync > 0 || w.jumped {
 		wait = time.Until(w.nextResync.Add(w.resyncDelay()))
@@ -157,9 +157,9 @@ func (w *Watcher) scheduleResync(now time.Time) {
 	w.nextResync, w.jumped = now.Add(spread(w.resync)), false
 }
 
-// attend does what the drain goroutine and the consumer left to do.
-func (w *Watcher) attend(ctx context.Context) {
-	t := w.takeTodo()
+// handleTodo does what the drain goroutine and the consumer left to do.
+func (w *Watcher) handleTodo(ctx context.Context) {
+	t := w.drainTodo()
 	if t.err != nil {
 		w.log.Warn("watching failed, so everything is compared", "error", t.err)
 	}
@@ -171,7 +171,7 @@ func (w *Watcher) attend(ctx context.Context) {
 		w.jumped, w.nextResync = true, time.Now()
 	}
 	if t.deaf {
-		w.lose(ctx)
+		w.dropBackend(ctx)
 	}
 	if w.armable() {
 		if t.verify {
@@ -189,7 +189,7 @@ func (w *Watcher) armChanged(ctx context.Context, t *todo) {
 		if dir := w.table.byPath[path]; dir != nil {
 			w.drop(dir)
 		}
-		t.look(path, arrival{at: time.Now()})
+		t.add(path, arrival{at: time.Now()})
 	}
 	for path := range t.relist {
 		if dir := w.table.byPath[path]; dir != nil {
@@ -239,7 +239,7 @@ func (w *Watcher) verify(ctx context.Context) {
 	w.changed = true
 	clear(w.kinds) // numbers of devices are given again
 	if !w.armable() {
-		w.hearAll(ctx)
+		w.retryWatches(ctx)
 	} else if lost, moved := w.dropLost(), w.settlePlaces(); lost || moved || w.failedSomewhere() {
 		w.armFailed(ctx)
 	} else {
@@ -302,7 +302,7 @@ func (w *Watcher) markDir(dir *watch) {
 	w.markLocked(dir, time.Now())
 }
 
-func (w *Watcher) takeTodo() todo {
+func (w *Watcher) drainTodo() todo {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t := w.todo

@@ -55,8 +55,8 @@ func (d difference) and(other difference) difference {
 	return difference{d.dir || other.dir, d.entries || other.entries, d.files || other.files}
 }
 
-// sighting is what polling saw of a directory. It does no I/O and knows no clock.
-type sighting struct {
+// sample is what polling saw of a directory. It does no I/O and knows no clock.
+type sample struct {
 	dir   stamp
 	files []file // that matter, by path
 	// entries is the sum of the names of all directories and links in it.
@@ -69,18 +69,18 @@ type sighting struct {
 }
 
 // begin makes the first sighting the one to compare with.
-func (s *sighting) begin(first sighting, at time.Time) {
+func (s *sample) begin(first sample, at time.Time) {
 	*s = first
 	racy := func(f file) bool { return f.stamp.withinRacyWindow(at) }
 	s.scheduleRecheck(difference{dir: first.dir.withinRacyWindow(at), files: slices.ContainsFunc(first.files, racy)}, at)
 }
 
 // due reports whether the time has come to report a difference once more.
-func (s *sighting) due(at time.Time) bool { return s.pending.any() && !at.Before(s.again) }
+func (s *sample) due(at time.Time) bool { return s.pending.any() && !at.Before(s.again) }
 
 // take compares with what is seen now, and goes on from there. It copies the files, and only where they differ. again says that
 // nothing differs that was not told before.
-func (s *sighting) take(now sighting, at time.Time) (told difference, again bool) {
+func (s *sample) take(now sample, at time.Time) (told difference, again bool) {
 	access := now.dir.Mode != s.dir.Mode || now.dir.err != s.dir.err
 	d := difference{dir: now.dir != s.dir, entries: now.entries != s.entries || access, files: !slices.Equal(now.files, s.files)}
 	s.dir, s.entries, s.stale = now.dir, now.entries, now.stale
@@ -95,7 +95,7 @@ func (s *sighting) take(now sighting, at time.Time) (told difference, again bool
 	return told, !d.any()
 }
 
-func (s *sighting) scheduleRecheck(d difference, at time.Time) {
+func (s *sample) scheduleRecheck(d difference, at time.Time) {
 	if d.any() {
 		s.pending, s.again = s.pending.and(d), at.Add(fsx.RacyWindow)
 	}

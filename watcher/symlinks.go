@@ -41,20 +41,20 @@ type step struct {
 	err    error  // why it is not a directory
 }
 
-// finder goes along ways and looks at each entry once, so that ways that have most of themselves in common cost little
+// chainFinder goes along ways and looks at each entry once, so that ways that have most of themselves in common cost little
 // more than one. What it saw holds for a moment only, so it is used for no longer than that.
-type finder map[string]step
+type chainFinder map[string]step
 
-func (f finder) look(entry string) step {
+func (f chainFinder) stat(entry string) step {
 	s, known := f[entry]
 	if !known {
-		s = lookAt(entry)
+		s = statPath(entry)
 		f[entry] = s
 	}
 	return s
 }
 
-func lookAt(entry string) (s step) {
+func statPath(entry string) (s step) {
 	info, err := os.Lstat(entry)
 	switch {
 	case err != nil:
@@ -69,16 +69,16 @@ func lookAt(entry string) (s step) {
 }
 
 // findChain goes along an absolute path.
-func findChain(path string) symlinkChain { return make(finder).find(path) }
+func findChain(path string) symlinkChain { return make(chainFinder).find(path) }
 
-func (f finder) find(path string) symlinkChain {
+func (f chainFinder) find(path string) symlinkChain {
 	w := symlinkChain{entries: make([]string, 0, strings.Count(path, "/"))}
 	var rest string
 	var err error
 	w.real, rest, err = fsx.FollowPath("/", path, fsx.LinkRules{Readlink: func(dir, name string) (string, error) {
 		entry := filepath.Join(dir, name)
 		w.entries = append(w.entries, entry)
-		s := f.look(entry)
+		s := f.stat(entry)
 		switch {
 		case s.err != nil:
 			return "", s.err
@@ -90,7 +90,7 @@ func (f finder) find(path string) symlinkChain {
 	}})
 	switch {
 	case err == nil:
-		return w.arrive(f.look(w.real))
+		return w.arrive(f.stat(w.real))
 	case err == unix.ELOOP:
 		err = &os.PathError{Op: "follow", Path: path, Err: err}
 	case rest == "" && errors.Is(err, unix.ENOTDIR):

@@ -35,7 +35,7 @@ type watch struct {
 	heard bool   // the kernel tells of changes in it
 	// refused is why it does not, where it was asked.
 	refused error
-	seen    sighting // while it is polled
+	seen    sample // while it is polled
 
 	// The rest is for directories that were reached by the rules.
 

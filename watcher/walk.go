@@ -37,7 +37,7 @@ func (w *Watcher) armFresh(ctx context.Context, path string, a arrival) {
 		return
 	}
 	if _, err := identify(path); err != nil && gone(err) {
-		w.mend(path)
+		w.clearFailure(path)
 		return
 	}
 	if dir, _ := w.armBelow(parent, filepath.Base(path)); dir != nil {
@@ -92,7 +92,7 @@ func (w *Watcher) enter(dir *watch, again bool) []*watch {
 		w.fail(dir.path, err)
 		return nil
 	}
-	w.mend(dir.path)
+	w.clearFailure(dir.path)
 	w.classify(dir, l)
 	if !dir.entered() {
 		w.abandon(dir)

@@ -32,19 +32,19 @@ func (w *Watcher) armMissing() {
 
 // settleWanted goes all ways once and reports whether everything on them was armed before.
 func (w *Watcher) settleWanted(turned map[string]struct{}) (settled bool) {
-	ways := make(finder)
+	ways := make(chainFinder)
 	before, now := w.watchRequests, w.findWanted(ways, turned)
 	w.setRequests(now)
 	w.expectFiles(before, now)
-	w.tellWanted(before, now)
+	w.markWanted(before, now)
 	settled = true
 	for a, needed := range now.anchors {
-		if needed || w.hearable(a) {
-			settled = w.armed(a, roleWay, ways.look(a)) && settled
+		if needed || w.canWatch(a) {
+			settled = w.armed(a, roleWay, ways.stat(a)) && settled
 		}
 	}
 	for real, names := range now.names {
-		if w.armed(real, roleExtra, ways.look(real)) {
+		if w.armed(real, roleExtra, ways.stat(real)) {
 			continue
 		}
 		settled = false
@@ -68,9 +68,9 @@ func (w *Watcher) armed(path string, r role, seen step) bool {
 	return !fresh
 }
 
-// hearable reports whether the kernel may be asked about a directory that is watched for no more than its being renamed
+// canWatch reports whether the kernel may be asked about a directory that is watched for no more than its being renamed
 // with all below it. It is not a failure where such a directory cannot be watched.
-func (w *Watcher) hearable(path string) bool {
+func (w *Watcher) canWatch(path string) bool {
 	if dir := w.table.byPath[path]; dir != nil {
 		return true
 	}
@@ -86,9 +86,9 @@ func (w *Watcher) hearable(path string) bool {
 	return err != nil || there != id
 }
 
-// tellWanted marks what the consumer has looked at, or may have, before it is watched where it is now. No batch is given
+// markWanted marks what the consumer has looked at, or may have, before it is watched where it is now. No batch is given
 // out before that is done.
-func (w *Watcher) tellWanted(before, now watchRequests) {
+func (w *Watcher) markWanted(before, now watchRequests) {
 	for name, real := range now.leads {
 		switch was, known := before.leads[name]; {
 		case !known:

@@ -190,14 +190,14 @@ func (w *Watcher) Rescan() uint64 {
 	return w.pending.rescan(time.Now())
 }
 
-// Look asks for a look at directories that pannier itself has changed, absolute and clean, at once: neither does it wait for the
+// ScanDirs asks for a look at directories that pannier itself has changed, absolute and clean, at once: neither does it wait for the
 // tree to settle, nor for what else is settling. It returns the Seq of the batch that will carry them, as [Watcher.Rescan]
 // does. They are sure in it ([pannier.Batch.Sure]).
-func (w *Watcher) Look(dirs ...string) uint64 {
+func (w *Watcher) ScanDirs(dirs ...string) uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.signal()
-	return w.pending.look(dirs, time.Now())
+	return w.pending.rescanDirs(dirs, time.Now())
 }
 
 // RevisitAt asks for a batch that names nothing, at that time, unless one is handed over then or later anyway; zero takes it

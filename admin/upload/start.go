@@ -118,7 +118,7 @@ const (
 
 // cleanName returns what a file name is kept as.
 func cleanName(name string) string {
-	if clean := pannier.GivenName(name, maxName); strings.Trim(clean, ".") != "" {
+	if clean := pannier.SanitizeFileName(name, maxName); strings.Trim(clean, ".") != "" {
 		return clean
 	}
 	return unnamed

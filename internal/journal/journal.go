@@ -170,12 +170,12 @@ func (j *Journal) write(events ...pannier.Event) {
 		events = append(waiting[:len(waiting):len(waiting)], events...)
 	}
 	if len(events) > 0 {
-		j.tell(j.disk.write(events), len(events))
+		j.logFailure(j.disk.write(events), len(events))
 	}
 }
 
-// tell counts a failure, and logs the first of a row and its end.
-func (j *Journal) tell(err error, events int) {
+// logFailure counts a failure, and logs the first of a row and its end.
+func (j *Journal) logFailure(err error, events int) {
 	switch {
 	case err != nil:
 		j.metrics.writeErrors.Inc()
@@ -193,16 +193,16 @@ func (j *Journal) publish(e pannier.Event) {
 	j.mu.Lock()
 	j.tail.push(e)
 	j.last = e.Seq
-	j.show()
+	j.publishLocked()
 	j.wake()
 	j.mu.Unlock()
 	j.metrics.events.Inc()
 	j.metrics.bytes.Set(float64(j.size()))
 }
 
-// show lets readers see the segments as they are, up to a gap between them and the tail: an event that has left memory
+// publishLocked lets readers see the segments as they are, up to a gap between them and the tail: an event that has left memory
 // before it was written. The caller holds both locks.
-func (j *Journal) show() {
+func (j *Journal) publishLocked() {
 	j.kept = j.kept[:0]
 	if j.disk != nil && (j.disk.written == j.last || j.tail.first() <= j.disk.written+1) {
 		j.kept = append(j.kept, j.disk.segments...)

@@ -140,5 +140,5 @@ func (j *Journal) giveUp(s segment, why error) {
 	j.log.Error("a segment cannot be read; it is given up with those before it", "dir", j.disk.dir, "segment", s.name, "error", why)
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.show()
+	j.publishLocked()
 }

@@ -69,7 +69,7 @@ func pathWord(word string) string {
 	if i := strings.Index(word, "]("); i >= 0 {
 		word = word[i+2:] // a link of Markdown
 	}
-	word = undress(word)
+	word = trimPunctuation(word)
 	if isReference(word) || isAddress(word) {
 		return ""
 	}
@@ -91,9 +91,9 @@ const (
 	brackets = "()[]{}（）【】"
 )
 
-// undress strips quotes, brackets and the punctuation of a sentence from both ends of a word. A bracket that has its other
+// trimPunctuation strips quotes, brackets and the punctuation of a sentence from both ends of a word. A bracket that has its other
 // half within the word is part of a name, such as `app/[id]/page.tsx`.
-func undress(word string) string {
+func trimPunctuation(word string) string {
 	for range 8 { // more layers than this are no path
 		before := word
 		word = strings.TrimLeft(word, quotes+pauses)

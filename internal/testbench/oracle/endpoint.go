@@ -121,14 +121,14 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case fault.fails(w, r, over):
 	case isUpdate(r):
-		e.take(w, r, fault == ResetAfter)
+		e.receive(w, r, fault == ResetAfter)
 	default:
 		e.platform.ServeHTTP(w, r)
 	}
 }
 
-// take takes a card in, and answers unless lost is set.
-func (e *Endpoint) take(w http.ResponseWriter, r *http.Request, lost bool) {
+// receive takes a card in, and answers unless lost is set.
+func (e *Endpoint) receive(w http.ResponseWriter, r *http.Request, lost bool) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxCardBytes))
 	if err != nil {
 		panic(http.ErrAbortHandler)

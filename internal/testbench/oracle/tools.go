@@ -18,8 +18,8 @@ func (w *walk) noteTools(p place) {
 	}
 }
 
-// addToolboxes adds the skills that have tools only: no SKILL.md, none below them, and a regular file *.py right in tools/.
-func (w *walk) addToolboxes() {
+// addToolDirs adds the skills that have tools only: no SKILL.md, none below them, and a regular file *.py right in tools/.
+func (w *walk) addToolDirs() {
 	for _, rel := range w.boxes {
 		shown := path.Join(w.name, rel)
 		holdsSkill := slices.ContainsFunc(w.tree, func(s Skill) bool { return strings.HasPrefix(s.Path, shown+"/") })

@@ -116,7 +116,7 @@ func walkRoot(rules Rules, r Root) (Tree, error) {
 	defer root.Close()
 	w := &walk{rules: rules, name: r.Name, root: root, toolsSeen: map[string]bool{}}
 	w.levels()
-	w.addToolboxes()
+	w.addToolDirs()
 	return w.tree, errors.Join(w.errs...)
 }
 

@@ -19,8 +19,8 @@ type chaos struct {
 	over    time.Time
 }
 
-// reign makes trouble for that long.
-func (c *chaos) reign(ctx context.Context, s *soak, d time.Duration) error {
+// run makes trouble for that long.
+func (c *chaos) run(ctx context.Context, s *soak, d time.Duration) error {
 	deadline := time.Now().Add(d)
 	for time.Now().Before(deadline) && ctx.Err() == nil {
 		if err := c.trouble(ctx, s); err != nil {
@@ -48,7 +48,7 @@ func (c *chaos) trouble(ctx context.Context, s *soak) error {
 	case 4, 5, 6:
 		return s.endpoint.Set(oracle.Up)
 	case 7:
-		return c.murder(ctx, s)
+		return c.kill(ctx, s)
 	case 8:
 		c.stopped = true
 		return s.side.signal(syscall.SIGSTOP)
@@ -58,15 +58,15 @@ func (c *chaos) trouble(ctx context.Context, s *soak) error {
 	case 11, 18:
 		return c.storm(ctx, s)
 	case 12, 13:
-		c.stare(s)
+		c.observe(s)
 	case 14, 15, 16, 17:
 		c.read(ctx, s)
 	}
 	return nil
 }
 
-// murder kills the sidecar and starts it anew. In the second half of a soak it lives on, so that growth would show.
-func (c *chaos) murder(ctx context.Context, s *soak) error {
+// kill kills the sidecar and starts it anew. In the second half of a soak it lives on, so that growth would show.
+func (c *chaos) kill(ctx context.Context, s *soak) error {
 	if time.Since(s.began) > s.duration/2 {
 		return nil
 	}
@@ -97,8 +97,8 @@ func (c *chaos) storm(ctx context.Context, s *soak) error {
 	return nil
 }
 
-// stare opens an event stream and never reads it.
-func (c *chaos) stare(s *soak) {
+// observe opens an event stream and never reads it.
+func (c *chaos) observe(s *soak) {
 	if len(c.idle) >= 8 {
 		return
 	}

@@ -39,7 +39,7 @@ type soak struct {
 	endpoint  *oracle.Endpoint
 	pens      []*pen
 	side      *sidecar
-	life      life
+	life      process
 	untold    bool // the writers do what the kernel does not tell of, so that a life without resyncs would not see it
 	chaos     chaos
 	tally     tally
@@ -48,8 +48,8 @@ type soak struct {
 	reported  time.Time
 }
 
-// life is what one process of the sidecar has been told.
-type life struct {
+// process is what one process of the sidecar has been told.
+type process struct {
 	number int
 	resync time.Duration
 	files  int

@@ -45,7 +45,7 @@ func (s *soak) churn(ctx context.Context, untold bool) error {
 	for _, p := range s.pens {
 		errs = append(errs, p.tell(command))
 	}
-	errs = append(errs, s.chaos.reign(ctx, s, s.churnTime()))
+	errs = append(errs, s.chaos.run(ctx, s, s.churnTime()))
 	for _, p := range s.pens {
 		errs = append(errs, p.tell(commandPause))
 	}
