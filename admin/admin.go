@@ -1,21 +1,20 @@
-// Package admin is the one door for every change that is asked for from outside.
+// Package admin makes every change that a client asks for.
 //
-// A [Service] lets one mutation through at a time, and each goes the same way:
+// A [Service] makes one change at a time, in this sequence:
 //
-//  1. What is asked for is checked. What is the caller's to mend is a [*pannier.Refusal], and nothing else happens.
-//  2. The intent is audited. Where that can not be, the error is [pannier.ErrNotAudited], and nothing else happens.
-//  3. It is kept in the state store. Where that fails, the outcome says so, and nothing else happens.
-//  4. It is handed to the registry, which returns the snapshot that shows it.
-//  5. The outcome is audited. That this fails is logged and no error, since the thing is done.
-//  6. If something has changed, an event tells of it.
+//  1. The request is checked. An error that the client can correct is a [*pannier.Refusal].
+//  2. The intent is audited. If that fails, the error is [pannier.ErrNotAudited] and nothing is changed.
+//  3. The change is written to the state store. If that fails, the audited outcome says so.
+//  4. The registry applies the change and returns the snapshot that shows it.
+//  5. The outcome is audited. A failure is only logged, because the change is made.
+//  6. If something changed, an event is emitted.
 //
-// From the second step on, a caller that goes away changes nothing. An intent without an outcome behind it is a mutation
-// that a crash cut off: what is in the state store then says whether it was made, and the next start hands it to the
-// registry.
+// From step 2 on, a canceled request has no effect. An intent without an outcome is a change that a crash interrupted: the
+// state store says whether it was made, and the next start applies it.
 //
-// A scan changes nothing by itself and takes long, so it is made before its turn: see [Service.Scan].
+// Scans and the preparation of installations take long, so they run outside of the sequence and only commit in it.
 //
-// Nobody is asked here who they are: whoever calls has found that the actor may do this.
+// The package does not authenticate. The caller has checked that the actor may make the change.
 package admin
 
 import (
@@ -28,59 +27,56 @@ import (
 	"pannier/admin/policy"
 )
 
-// Auditor is the audit log. An entry has reached the disk when Append returns; its errors are [pannier.ErrNotAudited].
+// Auditor is the audit log. Append returns after the entry is on disk; its errors are [pannier.ErrNotAudited].
 type Auditor interface {
 	Append(pannier.AuditEntry) (pannier.AuditEntry, error)
 }
 
-// Values is what is needed of the state store. A change is on disk when Put returns, or not made where it fails.
+// Values is the state store. Put returns after the value is on disk; if it fails, the old value is unchanged.
 type Values interface {
 	Get(bucket, key string, value any) (found bool, err error)
 	Put(bucket, key string, value any) error
 }
 
-// Options are what a door leads to. All are needed but PolicyPath, Emit and Logger.
+// Options configure a [Service]. PolicyPath, Activity, Emit and Logger are optional.
 type Options struct {
 	Audit  Auditor
 	Policy *policy.Store
-	// Values keeps the environment that the agent put.
+	// Values stores the environment that the agent reported.
 	Values Values
-	// SetPolicies and SetEnvironment hand a change to the registry and return a snapshot that shows it. The map is that
-	// of [policy.Store.All], and never changed.
+	// SetPolicies and SetEnvironment apply a change in the registry and return a snapshot that shows it. The map is that of
+	// [policy.Store.All] and must not be changed.
 	SetPolicies    func(map[pannier.PolicyKey]pannier.PolicyEntry) *pannier.Snapshot
 	SetEnvironment func(pannier.Environment) *pannier.Snapshot
-	// PolicyPath returns the directory that a policy of a key is about: that of the present skill, else of the one that an
-	// installation would make. Where it is nil, grants hold for every skill of the slug.
+	// PolicyPath returns the directory that the policy of a key is for: that of the present skill, or the one that an
+	// installation would create. If it is nil, grants apply to every skill with the slug.
 	PolicyPath func(pannier.PolicyKey) string
-	// Acknowledge ends a condition of health and returns a snapshot that shows it. It refuses one that cannot be ended.
+	// Acknowledge ends a health condition and returns a snapshot that shows it. It refuses conditions that end by themselves.
 	Acknowledge func(condition string) (*pannier.Snapshot, error)
-	// Install is what [Service.Install] and its kin need; the zero value refuses them.
+	// Install configures [Service.Install], [Service.Uninstall] and [Service.Rollback]; the zero value disables them.
 	Install InstallOptions
-	// Scans are what [Service.Scan] needs.
+	// Scans configure [Service.Scan].
 	Scans ScanOptions
-	// Activity tells the platforms of a promotion, within a time of its own, and returns what became of it; nil tells nobody.
+	// Activity reports a promotion to the platforms, within its own timeout, and returns their results; nil reports nothing.
 	Activity func(context.Context, pannier.Promotion) []pannier.ActivityResult
-	// Emit tells of a change, with the data that belongs to the type. It must not come back through the door.
+	// Emit emits an event with its data. It must not call the Service.
 	Emit func(pannier.EventType, any)
-	// Logger is told of outcomes that could not be audited. Nil means none.
+	// Logger logs outcomes that could not be audited; nil discards.
 	Logger hclog.Logger
 }
 
-// Service takes mutations in. It is for any number of callers.
+// Service makes changes. It is safe for concurrent use.
 type Service struct {
 	o Options
-	// turn has a slot that is taken by the mutation under way. It is no mutex, so that whoever waits can go away.
-	turn chan struct{}
-	// scanning has a slot that is taken by the scan under way.
-	scanning chan struct{}
-	// spooling has a slot for each body that comes in, until its installation has ended, preparing one for each
-	// installation that is unpacked and read.
-	spooling, preparing chan struct{}
-	// staged counts the bytes that installations under way have unpacked.
+	// changing, scanning, spooling and preparing are semaphores: of the change in progress, of the explicit scan in progress,
+	// of the archives received as a body until their installation ends, and of the archives being unpacked and read. A
+	// channel, unlike a mutex, lets a canceled request stop waiting.
+	changing, scanning, spooling, preparing chan struct{}
+	// staged counts the bytes that the installations in progress have unpacked.
 	staged atomic.Int64
 }
 
-// New returns a door.
+// New returns a service.
 func New(o Options) *Service {
 	if o.Emit == nil {
 		o.Emit = func(pannier.EventType, any) {}
@@ -93,69 +89,78 @@ func New(o Options) *Service {
 	}
 	o.Logger = o.Logger.Named("admin")
 	return &Service{
-		o: o, turn: make(chan struct{}, 1), scanning: make(chan struct{}, 1),
+		o: o, changing: make(chan struct{}, 1), scanning: make(chan struct{}, 1),
 		spooling: make(chan struct{}, maxSpooled), preparing: make(chan struct{}, maxPrepared),
 	}
 }
 
-// done is what became of a mutation.
-type done struct {
+// outcome is the result of a change.
+type outcome struct {
 	snapshot *pannier.Snapshot
+	// slug is the skill, if the intent does not name it.
+	slug string
 	// detail goes into the audit log.
 	detail any
-	// event is empty where nothing changed.
+	// event is empty if nothing changed.
 	event pannier.EventType
 	data  any
 }
 
-// mutate takes one mutation through the door: act, between its intent and its outcome.
-func (d *Service) mutate(ctx context.Context, e pannier.AuditEntry, act func() (done, error)) (*pannier.Snapshot, error) {
-	if err := enter(ctx, d.turn); err != nil {
+// mutate is [Service.audited] while no other change is made.
+func (s *Service) mutate(ctx context.Context, e pannier.AuditEntry, apply func() (outcome, error)) (*pannier.Snapshot, error) {
+	if err := acquire(ctx, s.changing); err != nil {
 		return nil, err
 	}
-	defer func() { <-d.turn }()
-	e.Phase = pannier.AuditIntent
-	intent, err := d.o.Audit.Append(e)
-	if err != nil {
-		return nil, err
-	}
-	result, err := act()
-	d.conclude(intent, result, err)
-	if err != nil {
-		return nil, err
-	}
-	if result.event != "" {
-		d.o.Emit(result.event, result.data)
-	}
-	return result.snapshot, nil
+	defer func() { <-s.changing }()
+	return s.audited(e, apply)
 }
 
-// enter waits for its turn. Whoever has gone away meanwhile does not get it.
-func enter(ctx context.Context, turn chan<- struct{}) error {
+// audited audits an intent, applies it, audits the outcome and emits the event.
+func (s *Service) audited(e pannier.AuditEntry, apply func() (outcome, error)) (*pannier.Snapshot, error) {
+	e.Phase = pannier.AuditIntent
+	intent, err := s.o.Audit.Append(e)
+	if err != nil {
+		return nil, err
+	}
+	o, err := apply()
+	s.auditOutcome(intent, o, err)
+	if err != nil {
+		return nil, err
+	}
+	if o.event != "" {
+		s.o.Emit(o.event, o.data)
+	}
+	return o.snapshot, nil
+}
+
+// acquire waits for a slot of a semaphore. It fails if ctx is done, even if a slot is free.
+func acquire(ctx context.Context, slots chan<- struct{}) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	select {
-	case turn <- struct{}{}:
+	case slots <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-// conclude audits what became of an intent.
-func (d *Service) conclude(intent pannier.AuditEntry, result done, failed error) {
+func (s *Service) auditOutcome(intent pannier.AuditEntry, o outcome, failed error) {
 	e := pannier.AuditEntry{
-		Phase: pannier.AuditOutcome, Intent: intent.Seq, Action: intent.Action, Actor: intent.Actor, Slug: intent.Slug,
-		Detail: result.detail,
+		Phase: pannier.AuditOutcome, Intent: intent.Seq, Action: intent.Action, Actor: intent.Actor, Slug: intent.Slug, Detail: o.detail,
 	}
-	if result.snapshot != nil {
-		e.SnapshotVersion = result.snapshot.Version
+	if e.Slug == "" {
+		e.Slug = o.slug
+	}
+	if o.snapshot != nil {
+		e.SnapshotVersion = o.snapshot.Version
 	}
 	if failed != nil {
 		e.Error = failed.Error()
 	}
-	if _, err := d.o.Audit.Append(e); err != nil {
-		d.o.Logger.Error("the outcome of a mutation could not be audited", "action", e.Action, "slug", e.Slug, "intent", e.Intent, "failed", e.Error, "error", err)
+	if _, err := s.o.Audit.Append(e); err != nil {
+		s.o.Logger.Error("the outcome of a change could not be audited",
+			"action", e.Action, "slug", e.Slug, "intent", e.Intent, "failed", e.Error, "error", err)
 	}
 }

@@ -19,7 +19,7 @@ import (
 )
 
 func TestOrder(t *testing.T) {
-	h := newHouse(t, t.TempDir())
+	h := newFixture(t, t.TempDir())
 	if err := errors.Join(mutations[pannier.ActionSetPolicy](h.Service), mutations[pannier.ActionPutEnvironment](h.Service)); err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestOrder(t *testing.T) {
 func TestNothingIsDoneUnaudited(t *testing.T) {
 	for name, mutation := range mutations {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t, t.TempDir())
+			h := newFixture(t, t.TempDir())
 			h.unaudited = pannier.AuditIntent
 			if err := mutation(h.Service); !errors.Is(err, pannier.ErrNotAudited) {
 				t.Errorf("got %v", err)
@@ -75,7 +75,7 @@ func TestNothingIsDoneUnaudited(t *testing.T) {
 func TestNothingIsAppliedUnkept(t *testing.T) {
 	for name, mutation := range mutations {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t, t.TempDir())
+			h := newFixture(t, t.TempDir())
 			h.unkept = errors.New("no room")
 			if err := mutation(h.Service); !errors.Is(err, h.unkept) {
 				t.Errorf("got %v", err)
@@ -93,7 +93,7 @@ func TestNothingIsAppliedUnkept(t *testing.T) {
 func TestOutcomeThatIsNotAudited(t *testing.T) {
 	for name, mutation := range mutations {
 		t.Run(name, func(t *testing.T) {
-			h := newHouse(t, t.TempDir())
+			h := newFixture(t, t.TempDir())
 			h.unaudited = pannier.AuditOutcome
 			if err := mutation(h.Service); err != nil {
 				t.Errorf("it is done, and yet: %v", err)
@@ -117,7 +117,7 @@ func TestKillBetweenIntentAndOutcome(t *testing.T) {
 			if err := cmd.Run(); err == nil {
 				t.Fatal("the process was not killed")
 			}
-			h := newHouse(t, dir)
+			h := newFixture(t, dir)
 			if log := h.audited(t); !strings.HasPrefix(log, "1 intent of 0 "+name) || strings.Contains(log, "\n") {
 				t.Errorf("audit log:\n%s", log)
 			}
@@ -139,7 +139,7 @@ func TestKillBetweenIntentAndOutcome(t *testing.T) {
 }
 
 func TestOneAtATime(t *testing.T) {
-	h := newHouse(t, t.TempDir())
+	h := newFixture(t, t.TempDir())
 	var callers sync.WaitGroup
 	for c := range 8 {
 		callers.Go(func() {
@@ -169,9 +169,9 @@ func TestOneAtATime(t *testing.T) {
 	}
 }
 
-// Whoever gives up while it waits has changed nothing; whoever gives up later has.
+// A request that is canceled while it waits changes nothing; one that is canceled later does.
 func TestCallersThatGoAway(t *testing.T) {
-	h := newHouse(t, t.TempDir())
+	h := newFixture(t, t.TempDir())
 	ctx, cancel := context.WithCancel(t.Context())
 	inside := make(chan struct{})
 	h.during = func() {

@@ -14,7 +14,7 @@ import (
 
 func TestPutEnvironment(t *testing.T) {
 	dir := t.TempDir()
-	h := newHouse(t, dir)
+	h := newFixture(t, dir)
 	if _, found, err := h.Environment(); found || err != nil {
 		t.Errorf("before the first: %v, %v", found, err)
 	}
@@ -42,7 +42,7 @@ func TestPutEnvironment(t *testing.T) {
 }
 
 func TestTimeOfAnEnvironment(t *testing.T) {
-	h := newHouse(t, t.TempDir())
+	h := newFixture(t, t.TempDir())
 	for _, at := range []time.Time{{}, time.Now().Add(time.Hour), time.Date(20_000, 1, 1, 0, 0, 0, 0, time.UTC)} {
 		before := time.Now()
 		env, _, err := h.PutEnvironment(t.Context(), actor, pannier.Environment{OS: "linux", At: at})
@@ -52,9 +52,9 @@ func TestTimeOfAnEnvironment(t *testing.T) {
 	}
 }
 
-// Whoever judges by an environment tells of the change, since there are more ways to one than this door.
+// The registry emits the event, because the environment file can change too.
 func TestNoEventOfAnEnvironment(t *testing.T) {
-	h := newHouse(t, t.TempDir())
+	h := newFixture(t, t.TempDir())
 	if _, _, err := h.PutEnvironment(t.Context(), actor, pannier.Environment{OS: "linux"}); err != nil {
 		t.Fatal(err)
 	}
@@ -65,9 +65,9 @@ func TestNoEventOfAnEnvironment(t *testing.T) {
 	}
 }
 
-// What may be the value of a variable is told to nobody, and the audit log holds no names.
+// Values of variables are rejected without being repeated, and the audit log holds no names.
 func TestNoNamesInTheAuditLog(t *testing.T) {
-	h := newHouse(t, t.TempDir())
+	h := newFixture(t, t.TempDir())
 	const secret = "hunter2"
 	for _, env := range []pannier.Environment{
 		{Env: []string{"TOKEN=" + secret}},
@@ -91,7 +91,7 @@ func TestNoNamesInTheAuditLog(t *testing.T) {
 }
 
 func TestEnvironmentThatCanNotBeRead(t *testing.T) {
-	h := newHouse(t, t.TempDir())
+	h := newFixture(t, t.TempDir())
 	if err := h.store.Put("environment", "agent", "text"); err != nil {
 		t.Fatal(err)
 	}

@@ -122,7 +122,7 @@ func TestRefusedRemovals(t *testing.T) {
 	}
 }
 
-// TestWhatAgentLacks keeps a skill out, unless whoever asks knows it.
+// TestWhatAgentLacks: missing dependencies refuse a skill, unless the request allows them.
 func TestWhatAgentLacks(t *testing.T) {
 	for _, code := range []string{
 		pannier.ReasonMissingBinary, pannier.ReasonMissingAnyBinary, pannier.ReasonMissingEnv, pannier.ReasonMissingAPIKey,
@@ -148,7 +148,7 @@ func TestBodiesThatAreNoArchive(t *testing.T) {
 		src  pannier.InstallSource
 	}{
 		{"upload.size_limit", body(append(skillOf("1"), make([]byte, maxBody)...))},
-		{"archive.format", body([]byte("this is no archive"))},
+		{"archive.format", body([]byte("not an archive"))},
 		{"archive.format", body(nil)},
 		{"archive.format", pannier.InstallSource{Body: bytes.NewReader(skillOf("1")), Format: pannier.Zip}},
 		{"upload.not_found", pannier.InstallSource{UploadID: "upl_of_nobody"}},

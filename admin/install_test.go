@@ -207,7 +207,7 @@ func TestBodyThatStops(t *testing.T) {
 	}
 }
 
-// TestCallerThatGoesAwayWhileWaiting for its turn leaves nothing, and keeps nobody from theirs.
+// TestCallerThatGoesAwayWhileWaiting leaves nothing behind and does not block others.
 func TestCallerThatGoesAwayWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorkshop(t)
@@ -244,12 +244,12 @@ func TestCallerThatGoesAwayWhileWaiting(t *testing.T) {
 // TestDoneIsDone: what fails behind an installation does not make it none.
 func TestDoneIsDone(t *testing.T) {
 	w := newWorkshop(t)
-	w.blind, w.unreleased = errors.New("nobody looks"), errors.New("the store is full")
+	w.blind, w.unreleased = errors.New("no scan"), errors.New("the store is full")
 	result, s, err := w.Install(t.Context(), actor, pannier.InstallRequest{}, w.upload(t, "upl_1", skillOf("1")))
 	if err != nil || s != nil || result.Status != pannier.StatusInstalled {
 		t.Fatalf("%+v, %v", result, err)
 	}
-	for _, want := range []string{"nobody looks", "the store is full"} {
+	for _, want := range []string{"no scan", "the store is full"} {
 		if !strings.Contains(w.said.String(), want) {
 			t.Errorf("the log does not say %q:\n%s", want, w.said)
 		}
@@ -279,7 +279,7 @@ func TestUninstalledSkillHasNoPolicy(t *testing.T) {
 	}
 }
 
-// TestInstallationsOfOneSlug come one after the other, whoever sends them.
+// TestInstallationsOfOneSlug come one after the other, whichever client sends them.
 func TestInstallationsOfOneSlug(t *testing.T) {
 	w := newWorkshop(t)
 	const callers = 8
@@ -310,7 +310,7 @@ func TestInstallationsOfOneSlug(t *testing.T) {
 
 // TestWhereNothingIsInstalled says why.
 func TestWhereNothingIsInstalled(t *testing.T) {
-	h := newHouse(t, t.TempDir())
+	h := newFixture(t, t.TempDir())
 	for code, d := range map[string]*admin.Service{
 		"install.unavailable": h.Service,
 		"install.disabled":    admin.New(admin.Options{Install: admin.InstallOptions{Refused: &pannier.Refusal{Code: "install.disabled", Message: "no", Hint: "ask"}}}),

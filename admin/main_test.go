@@ -76,8 +76,8 @@ var (
 	off   = pannier.PolicyChange{Enabled: pannier.Toggle{Given: true, To: &no}}
 )
 
-// house is what a door leads to: a registry that notes what it is told, and a log and a store that fail when told to.
-type house struct {
+// fixture is a service with a registry that records its calls, and a log and a store that can fail.
+type fixture struct {
 	*admin.Service
 	store    *state.Store
 	log      *audit.Log
@@ -94,10 +94,10 @@ type house struct {
 	happened []string
 }
 
-// newHouse returns a house with its state in dir, whose door leads to more where somebody says to what.
-func newHouse(t *testing.T, dir string, more ...func(*admin.Options)) *house {
+// newFixture returns a fixture with its state in dir and more options.
+func newFixture(t *testing.T, dir string, more ...func(*admin.Options)) *fixture {
 	t.Helper()
-	h := &house{said: &bytes.Buffer{}, registry: pannier.Snapshot{Version: 40, Entries: []pannier.Entry{
+	h := &fixture{said: &bytes.Buffer{}, registry: pannier.Snapshot{Version: 40, Entries: []pannier.Entry{
 		{Skill: &pannier.Skill{Slug: "pdf", SourceKind: pannier.SourceManaged}},
 		{Skill: &pannier.Skill{Slug: "pdf", SourceKind: pannier.SourceWorkspace, Implicit: true}},
 	}}}
@@ -123,13 +123,13 @@ func newHouse(t *testing.T, dir string, more ...func(*admin.Options)) *house {
 	return h
 }
 
-func (h *house) note(format string, args ...any) {
+func (h *fixture) note(format string, args ...any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.happened = append(h.happened, fmt.Sprintf(format, args...))
 }
 
-func (h *house) Append(e pannier.AuditEntry) (pannier.AuditEntry, error) {
+func (h *fixture) Append(e pannier.AuditEntry) (pannier.AuditEntry, error) {
 	h.note("audit %s", e.Phase)
 	if e.Phase == h.unaudited {
 		return e, fmt.Errorf("%w: disk full", pannier.ErrNotAudited)
@@ -137,7 +137,7 @@ func (h *house) Append(e pannier.AuditEntry) (pannier.AuditEntry, error) {
 	return h.log.Append(e)
 }
 
-func (h *house) Put(bucket, key string, value any) error {
+func (h *fixture) Put(bucket, key string, value any) error {
 	h.note("put %s/%s", bucket, key)
 	if h.unkept != nil {
 		return h.unkept
@@ -145,17 +145,17 @@ func (h *house) Put(bucket, key string, value any) error {
 	return h.store.Put(bucket, key, value)
 }
 
-func (h *house) Get(bucket, key string, value any) (bool, error) {
+func (h *fixture) Get(bucket, key string, value any) (bool, error) {
 	return h.store.Get(bucket, key, value)
 }
 
-func (h *house) Delete(bucket, key string) error { return h.store.Delete(bucket, key) }
+func (h *fixture) Delete(bucket, key string) error { return h.store.Delete(bucket, key) }
 
-func (h *house) All(bucket string) (iter.Seq2[string, json.RawMessage], error) {
+func (h *fixture) All(bucket string) (iter.Seq2[string, json.RawMessage], error) {
 	return h.store.All(bucket)
 }
 
-func (h *house) change(change func(*pannier.Snapshot)) *pannier.Snapshot {
+func (h *fixture) change(change func(*pannier.Snapshot)) *pannier.Snapshot {
 	h.note("apply")
 	if h.busy.Add(1) > 1 {
 		panic("two mutations at a time")
@@ -170,21 +170,21 @@ func (h *house) change(change func(*pannier.Snapshot)) *pannier.Snapshot {
 	return &s
 }
 
-func (h *house) setPolicies(rows map[pannier.PolicyKey]pannier.PolicyEntry) *pannier.Snapshot {
+func (h *fixture) setPolicies(rows map[pannier.PolicyKey]pannier.PolicyEntry) *pannier.Snapshot {
 	return h.change(func(s *pannier.Snapshot) { s.Policies.Workspace = rows })
 }
 
-func (h *house) setEnvironment(env pannier.Environment) *pannier.Snapshot {
+func (h *fixture) setEnvironment(env pannier.Environment) *pannier.Snapshot {
 	return h.change(func(s *pannier.Snapshot) { s.Environment = env })
 }
 
-func (h *house) emit(kind pannier.EventType, data any) {
+func (h *fixture) emit(kind pannier.EventType, data any) {
 	text, _ := json.Marshal(data)
 	h.note("emit %s %s", kind, text)
 }
 
 // audited returns the entries of the log, oldest first, one a line.
-func (h *house) audited(t *testing.T) string {
+func (h *fixture) audited(t *testing.T) string {
 	t.Helper()
 	entries, err := h.log.Newest("", 100)
 	if err != nil {

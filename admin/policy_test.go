@@ -25,7 +25,7 @@ func change(t *testing.T, text string) (c pannier.PolicyChange) {
 
 func TestSetPolicy(t *testing.T) {
 	dir := t.TempDir()
-	h := newHouse(t, dir)
+	h := newFixture(t, dir)
 	for _, tt := range []struct {
 		name, slug string
 		kind       pannier.SourceKind
@@ -77,7 +77,7 @@ func told(p pannier.Policy) string {
 }
 
 func TestPoliciesThatAreRefused(t *testing.T) {
-	h := newHouse(t, t.TempDir())
+	h := newFixture(t, t.TempDir())
 	for _, tt := range []struct {
 		key  pannier.PolicyKey
 		code string
@@ -100,7 +100,7 @@ func TestPoliciesThatAreRefused(t *testing.T) {
 }
 
 func TestTooManyPolicies(t *testing.T) {
-	h := newHouse(t, t.TempDir())
+	h := newFixture(t, t.TempDir())
 	full := state.Memory()
 	for n := range policy.MaxRows {
 		if err := full.Put("policy", fmt.Sprint("workspace/skill-", n), pannier.StartSwitches()); err != nil {
@@ -122,7 +122,7 @@ func TestTooManyPolicies(t *testing.T) {
 func TestPoliciesOfAnOlderVersion(t *testing.T) {
 	yes := true
 	holder := "skills/pdf"
-	h := newHouse(t, t.TempDir())
+	h := newFixture(t, t.TempDir())
 	old := state.Memory()
 	if err := old.Put("policy", "workspace/pdf", pannier.Switches{AllowImplicit: &yes}); err != nil {
 		t.Fatal(err)

@@ -18,11 +18,11 @@ func TestPromote(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var h *house
+	var h *fixture
 	ctx, cancel := context.WithCancel(t.Context())
-	h = newHouse(t, t.TempDir(), func(o *admin.Options) {
+	h = newFixture(t, t.TempDir(), func(o *admin.Options) {
 		o.Activity = func(ctx context.Context, p pannier.Promotion) []pannier.ActivityResult {
-			cancel() // whoever asked has gone
+			cancel() // the client has disconnected
 			h.note("tell %s", p.Summary)
 			if ctx.Err() != nil {
 				t.Error("it ends with its caller")
@@ -49,9 +49,9 @@ func TestPromote(t *testing.T) {
 	}
 }
 
-// TestPromotionThatIsNotAudited is told to nobody.
+// TestPromotionThatIsNotAudited is not reported.
 func TestPromotionThatIsNotAudited(t *testing.T) {
-	h := newHouse(t, t.TempDir(), func(o *admin.Options) {
+	h := newFixture(t, t.TempDir(), func(o *admin.Options) {
 		o.Activity = func(context.Context, pannier.Promotion) []pannier.ActivityResult {
 			t.Error("a platform was told")
 			return nil
@@ -65,7 +65,7 @@ func TestPromotionThatIsNotAudited(t *testing.T) {
 
 // TestPromotionWithoutPlatforms is recorded all the same.
 func TestPromotionWithoutPlatforms(t *testing.T) {
-	h := newHouse(t, t.TempDir())
+	h := newFixture(t, t.TempDir())
 	if recorded, err := h.Promote(t.Context(), actor, pannier.Promotion{Packet: json.RawMessage(`{}`), Summary: "x"}); err != nil || recorded.Platforms != nil || len(h.happened) != 3 {
 		t.Errorf("%+v, %v, did %q", recorded, err, h.happened)
 	}

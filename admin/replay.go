@@ -12,30 +12,30 @@ import (
 	"pannier/admin/policy"
 )
 
-// RestoredVerdicts takes in what scans decided, without their findings.
+// RestoredVerdicts stores the decisions of scans, without their findings.
 type RestoredVerdicts interface {
-	// Restore sets which rules block a fingerprint, none where the list is empty, for the skill at a path.
+	// Restore sets the rules that block a fingerprint at a path; an empty list unblocks it.
 	Restore(path string, fingerprint pannier.Digest, rules []string, at time.Time) error
-	// Accept sets what is accepted of a fingerprint at a path, nothing where the list is empty.
+	// Accept sets the acceptances of a fingerprint at a path.
 	Accept(path string, fingerprint pannier.Digest, accepted []pannier.Acceptance) error
-	// RestoreHeld sets which rules block the skill at a path as long as its files have these digests.
+	// RestoreHeld sets the rules that block the skill at a path as long as its files have these digests.
 	RestoreHeld(path string, digest, metaDigest pannier.Digest, rules []string, at time.Time) error
 }
 
-// Replay applies the outcomes of policy and scans in audit entries, in their order: it leads from the policies and blocks
-// of an earlier time to those of a later one. Each outcome has the value after it, so applying one twice changes nothing.
+// Replay applies audited changes of policy and scan verdicts, in their order, to an older state. Outcomes hold the new value, so
+// applying one twice changes nothing.
 type Replay struct {
 	Policy   *policy.Store
 	Verdicts RestoredVerdicts
 
-	// Interrupted says that a scan has no outcome, so that it is unknown whether it blocked a skill. Finish sets it.
+	// Interrupted says that a scan has no outcome: whether it blocked a skill is unknown. Finish sets it.
 	Interrupted bool
 
-	intents map[uint64]pannier.AuditEntry // without an outcome so far
+	intents map[uint64]pannier.AuditEntry // without an outcome
 	err     error
 }
 
-// Relevant reports whether an entry tells of a change that [Replay] applies.
+// Relevant reports whether [Replay] applies an entry.
 func Relevant(e pannier.AuditEntry) bool {
 	return e.Action == pannier.ActionSetPolicy || e.Action == pannier.ActionScan
 }
@@ -63,11 +63,11 @@ func (r *Replay) Apply(e pannier.AuditEntry) {
 	r.err = errors.Join(r.err, apply(e))
 }
 
-// Err returns what made no sense so far.
+// Err returns the errors of the invalid entries so far.
 func (r *Replay) Err() error { return r.err }
 
-// Finish applies the intents without an outcome, of which a crash left unknown whether they were carried out: a policy that
-// refuses counts, one that grants does not. It fails where an entry makes no sense.
+// Finish applies the intents without an outcome, which a crash interrupted: policies that refuse are applied, policies that grant
+// are not. It fails if an entry was invalid.
 func (r *Replay) Finish() error {
 	for _, seq := range slices.Sorted(maps.Keys(r.intents)) {
 		e := r.intents[seq]
@@ -116,11 +116,11 @@ func (r *Replay) scan(e pannier.AuditEntry) error {
 	case !o.Fingerprint.IsZero():
 		return errors.Join(r.Verdicts.Restore(o.Path, o.Fingerprint, o.Blocking, e.Time), r.Verdicts.Accept(o.Path, o.Fingerprint, o.Accepted))
 	case len(o.Blocking) > 0 && o.HeldBy == nil:
-		return fmt.Errorf("entry %d does not say which files of %s it is about", e.Seq, e.Slug) // of an older version
+		return fmt.Errorf("entry %d does not name the files of %s", e.Seq, e.Slug) // of an older version
 	case len(o.Blocking) > 0:
 		return r.Verdicts.RestoreHeld(o.Path, o.HeldBy.Digest, o.HeldBy.MetaDigest, o.Blocking, e.Time)
 	}
-	return nil // it was not kept
+	return nil // the verdict was not stored
 }
 
 func decodeDetail(e pannier.AuditEntry, into any) error {

@@ -35,7 +35,7 @@ func TestReplay(t *testing.T) {
 	dir := t.TempDir()
 	h := newScanned(t, dir)
 	for range 2 {
-		if _, _, err := h.house.Service.SetPolicy(t.Context(), actor, pdf, off); err != nil {
+		if _, _, err := h.fixture.Service.SetPolicy(t.Context(), actor, pdf, off); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -57,7 +57,7 @@ func TestReplay(t *testing.T) {
 		if err != nil || r.Interrupted {
 			t.Errorf("interrupted %t, %v", r.Interrupted, err)
 		}
-		if got := policies.All()[pdf]; !got.Equal(h.house.Service.Policies()[pdf]) || *got.Enabled {
+		if got := policies.All()[pdf]; !got.Equal(h.fixture.Service.Policies()[pdf]) || *got.Enabled {
 			t.Errorf("policy %+v", got)
 		}
 		if of, _ := verdicts.Summary(content); !of.Holds() || verdicts.Blocked()["skills/pdf"] != content {

@@ -18,9 +18,9 @@ import (
 	"pannier/internal/policyfile"
 )
 
-// scanned is a house whose directory is what a test says.
+// scanned is a fixture whose directory is what a test says.
 type scanned struct {
-	*house
+	*fixture
 	*admin.Service
 	verdicts *scans.Store
 	prints   func() (pannier.Digest, error)
@@ -35,17 +35,17 @@ var (
 
 func newScanned(t *testing.T, dir string, more ...func(*admin.Options)) *scanned {
 	t.Helper()
-	h := &scanned{house: newHouse(t, dir)}
+	h := &scanned{fixture: newFixture(t, dir)}
 	h.prints = func() (pannier.Digest, error) { return content, nil }
 	h.report = func(context.Context) (pannier.ScanReport, error) {
 		return pannier.ScanReport{ScanVerdict: pannier.ScanVerdict{Decision: pannier.ScanBlock, Findings: []pannier.Finding{elf}}, Files: 2, Bytes: 7}, nil
 	}
 	var err error
-	if h.verdicts, err = scans.Open(h.house, policyfile.New(policyfile.Generation{})); err != nil {
+	if h.verdicts, err = scans.Open(h.fixture, policyfile.New(policyfile.Generation{})); err != nil {
 		t.Fatal(err)
 	}
 	o := admin.Options{
-		Audit: h.house, Values: h.house, SetEnvironment: h.setEnvironment, Emit: h.emit,
+		Audit: h.fixture, Values: h.fixture, SetEnvironment: h.setEnvironment, Emit: h.emit,
 		Scans: admin.ScanOptions{
 			Verdicts:    h.verdicts,
 			IsRule:      func(name string) bool { return name == elf.Rule || name == "scan.file.pe" },
@@ -117,7 +117,7 @@ func TestScansThatKeepNothing(t *testing.T) {
 		{"it changes for ever", func(h *scanned) {
 			h.prints = func() (pannier.Digest, error) { return pannier.Digest{}, pannier.ErrChanged }
 		}, pannier.ErrChanged, "", 2},
-		{"it can not be scanned", func(h *scanned) {
+		{"it cannot be scanned", func(h *scanned) {
 			h.report = func(context.Context) (pannier.ScanReport, error) { return pannier.ScanReport{}, errDiskFull }
 		}, errDiskFull, "", 2},
 	} {
@@ -173,7 +173,7 @@ func TestScanWithoutFingerprint(t *testing.T) {
 	}{
 		{"it does not block", unreadable, clean, `"x": permission denied`, false, 0},
 		{"it blocks", unreadable, blocking, "", true, 1},
-		{"a scan that was ended says nothing", unreadable, ended, "the scan was ended after 45s", true, 0},
+		{"a scan that was ended says nothing", unreadable, ended, "the scan timed out after 45s", true, 0},
 		{"a scan that went through clears it", unreadable, clean, `"x": permission denied`, false, 0},
 		{"what was found until it was ended", unreadable, endedBlocking, "", true, 1},
 		{"one with a fingerprint takes its place", readable, blocking, "", false, 1},
@@ -215,7 +215,7 @@ func TestScanOfWhatChangesOnce(t *testing.T) {
 	}
 }
 
-// TestLongScan: others go through the door meanwhile, it ends, and whoever goes away ends it.
+// TestLongScan: other changes are made meanwhile; a timeout or a canceled request ends the scan.
 func TestLongScan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newScanned(t, t.TempDir())
@@ -240,10 +240,10 @@ func TestLongScan(t *testing.T) {
 		}
 		leave()
 		if err := <-ended; !errors.Is(err, context.Canceled) {
-			t.Errorf("whoever went away: %v", err)
+			t.Errorf("canceled request: %v", err)
 		}
 		report, _, err := h.Scan(t.Context(), actor, skill, pannier.ScanRequest{})
-		if err != nil || report.Unkept != "the scan was ended after 45s" || h.kept(t) {
+		if err != nil || report.Unkept != "the scan timed out after 45s" || h.kept(t) {
 			t.Errorf("%+v, %v", report, err)
 		}
 	})

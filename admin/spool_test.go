@@ -32,7 +32,7 @@ func (s slowly) Read(b []byte) (int, error) {
 	}
 }
 
-// TestSlowBodies keep nobody from installing, and end.
+// TestSlowBodies do not block installations, and time out.
 func TestSlowBodies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorkshop(t)
@@ -58,7 +58,7 @@ func TestSlowBodies(t *testing.T) {
 	})
 }
 
-// TestSlowBodiesAreBounded: no more than a number of them come in at a time, and whoever goes away gives up the place.
+// TestSlowBodiesAreBounded: no more than a number of them come in at a time, and a canceled request frees its slot.
 func TestSlowBodiesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorkshop(t)
@@ -105,7 +105,7 @@ func TestSpoolIsFull(t *testing.T) {
 	}
 }
 
-// TestOriginIsHarmless wherever it is shown: whoever asks says what the archive is called.
+// TestOriginIsHarmless wherever it is shown: the client chooses the name of the archive.
 func TestOriginIsHarmless(t *testing.T) {
 	w := newWorkshop(t)
 	src := body(skillOf("1"))

@@ -21,9 +21,9 @@ import (
 	"pannier/admin/install"
 )
 
-// workshop is a house whose door leads to a workspace on disk. What judges and what looks is played, and noted.
+// workshop is a fixture with a workspace on disk. Preflight and rescan are fakes that record their calls.
 type workshop struct {
-	*house
+	*fixture
 	dir string
 	// reasons stand against whatever is judged, among others; served are those before.
 	reasons        []pannier.Reason
@@ -49,9 +49,9 @@ func newWorkshop(t *testing.T) *workshop {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.house = newHouse(t, t.TempDir(), func(o *admin.Options) {
+	w.fixture = newFixture(t, t.TempDir(), func(o *admin.Options) {
 		o.Install = admin.InstallOptions{
-			Store: store, Trust: pannier.TrustCommunity, Take: w.take, Current: w.current, Preflight: w.preflight, Look: w.look, Spool: t.TempDir(),
+			Store: store, Trust: pannier.TrustCommunity, HoldUpload: w.take, Current: w.current, Preflight: w.preflight, Rescan: w.look, Spool: t.TempDir(),
 			Archive: archive.Limits{MaxUncompressed: 1 << 20, MaxFile: 1 << 20, MaxEntries: 100}, MaxCompressed: maxBody,
 		}
 	})

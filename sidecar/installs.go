@@ -42,7 +42,7 @@ func (c *core) openInstalls(ctx context.Context, reg prometheus.Registerer, look
 	o := admin.InstallOptions{
 		Archive:       archive.Limits{MaxUncompressed: s.MaxUncompressedBytes, MaxFile: s.MaxFileBytes, MaxEntries: s.MaxEntries},
 		MaxCompressed: s.MaxCompressedBytes, Trust: c.settings.InstallTrust, Current: c.registry.Current,
-		Preflight: c.registry.Preflight, Look: look,
+		Preflight: c.registry.Preflight, Rescan: look,
 	}
 	scratch, err := c.scratch()
 	c.spoolErr = err
@@ -56,7 +56,7 @@ func (c *core) openInstalls(ctx context.Context, reg prometheus.Registerer, look
 	if o.Refused = c.installsRefused(); o.Refused == nil {
 		o.Spool = filepath.Join(c.state.dir, uploadsDir)
 		if c.uploads, c.spoolErr = c.openUploads(reg, o.Spool, s); c.spoolErr == nil {
-			o.Take = c.uploads.Take
+			o.HoldUpload = c.uploads.Hold
 		}
 		o.Refused = c.installsRefused()
 	}

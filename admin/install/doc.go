@@ -16,7 +16,7 @@
 // A change that is refused leaves nothing behind: in a root in which nothing is installed, pannier's own directory is removed
 // again, and so is a root that was made for the change.
 //
-// A dry run reads a root and makes nothing in it; what it needs to unpack, [Store.Rehearse] stages elsewhere.
+// A dry run reads a root and makes nothing in it; what it needs to unpack, [Store.StageDryRun] stages elsewhere.
 //
 // # On disk
 //

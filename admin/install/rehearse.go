@@ -11,9 +11,9 @@ import (
 	"pannier/internal/fsx"
 )
 
-// Rehearse is as [Store.Stage] for a dry run: it writes nothing into a root, but stages in a directory of its own below
+// StageDryRun is as [Store.Stage] for a dry run: it writes nothing into a root, but stages in a directory of its own below
 // [Options.Scratch]. What is staged so can be planned with, and not be installed.
-func (s *Store) Rehearse(ctx context.Context, kind pannier.SourceKind, fill Fill, accept ...string) (*Staged, error) {
+func (s *Store) StageDryRun(ctx context.Context, kind pannier.SourceKind, fill Fill, accept ...string) (*Staged, error) {
 	roots, err := s.rootsOf(kind)
 	if err != nil {
 		return nil, err

@@ -34,7 +34,7 @@ func tree(t *testing.T, dir string) string {
 // rehearsed makes all dry runs there are of the skill pdf, and returns what came of them.
 func rehearsed(t *testing.T, s *install.Store) string {
 	t.Helper()
-	st, err := s.Rehearse(t.Context(), "", fill(skillOf("pdf", "2.0.0")))
+	st, err := s.StageDryRun(t.Context(), "", fill(skillOf("pdf", "2.0.0")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestDryRunsMakeNothing(t *testing.T) {
 func TestRehearsedIsNotInstalled(t *testing.T) {
 	dir := workspace(t, "")
 	s := open(t, optionsFor(dir))
-	st, err := s.Rehearse(t.Context(), "", fill(skillOf("pdf", "1")))
+	st, err := s.StageDryRun(t.Context(), "", fill(skillOf("pdf", "1")))
 	if err != nil {
 		t.Fatal(err)
 	}

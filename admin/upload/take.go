@@ -9,10 +9,10 @@ import (
 	"pannier"
 )
 
-// Take holds an upload that is ready, until done is called with whether it was used up; then archive is closed. One that
+// Hold holds an upload that is ready, until done is called with whether it was used up; then archive is closed. One that
 // was not stays ready. While it is held it neither expires nor can it be aborted or taken again. Calling done again does
 // nothing.
-func (s *Store) Take(_ context.Context, owner, id string) (archive *os.File, up pannier.Upload, done func(consumed bool) error, err error) {
+func (s *Store) Hold(_ context.Context, owner, id string) (archive *os.File, up pannier.Upload, done func(consumed bool) error, err error) {
 	u, err := s.find(owner, id)
 	if err != nil {
 		return nil, pannier.Upload{}, nil, err

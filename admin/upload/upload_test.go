@@ -33,7 +33,7 @@ func TestUpload(t *testing.T) {
 	b.stands(t, up.ID, pannier.UploadReceiving, 70_000)
 	_, err := b.Finish(t.Context(), me, up.ID)
 	refused(t, err, "upload.incomplete")
-	_, _, _, err = b.Take(t.Context(), me, up.ID)
+	_, _, _, err = b.Hold(t.Context(), me, up.ID)
 	refused(t, err, "upload.status")
 	b.sent(t, up.ID, text, 70_000, len(text))
 	for range 2 { // an answer may be lost
@@ -44,7 +44,7 @@ func TestUpload(t *testing.T) {
 	}
 	_, err = b.send(up.ID, text, 0, 10)
 	faulted(t, err, "upload.status", -1)
-	file, held, done, err := b.Take(t.Context(), me, up.ID)
+	file, held, done, err := b.Hold(t.Context(), me, up.ID)
 	if err != nil || held.FileName != "documents.tar.gz" || held.Format != pannier.TarGz {
 		t.Fatalf("%+v, %v", held, err)
 	}
@@ -55,7 +55,7 @@ func TestUpload(t *testing.T) {
 		t.Error(err)
 	}
 	b.stands(t, up.ID, pannier.UploadConsumed, len(text))
-	_, _, _, err = b.Take(t.Context(), me, up.ID)
+	_, _, _, err = b.Hold(t.Context(), me, up.ID)
 	refused(t, err, "upload.status")
 	if n := b.payload(up.ID); n != -1 {
 		t.Errorf("%d bytes stay", n)
@@ -159,7 +159,7 @@ func TestOthers(t *testing.T) {
 		_, finish := b.Finish(t.Context(), you, id)
 		_, abort := b.Abort(t.Context(), you, id)
 		_, status := b.Status(t.Context(), you, id)
-		_, _, _, take := b.Take(t.Context(), you, id)
+		_, _, _, take := b.Hold(t.Context(), you, id)
 		for _, err := range []error{finish, abort, status, take} {
 			refused(t, err, "upload.not_found")
 		}
@@ -223,7 +223,7 @@ func TestExpiry(t *testing.T) {
 	refused(t, err, "upload.expired")
 	_, err = b.Abort(t.Context(), me, up.ID)
 	refused(t, err, "upload.expired")
-	_, _, _, err = b.Take(t.Context(), me, up.ID)
+	_, _, _, err = b.Hold(t.Context(), me, up.ID)
 	refused(t, err, "upload.expired")
 	b.start(t, text)
 	if n := b.payload(up.ID); n != -1 {
@@ -262,11 +262,11 @@ func TestRun(t *testing.T) {
 func TestTaken(t *testing.T) {
 	b, text := newBench(t), archive(100)
 	up := b.ready(t, text)
-	file, _, done, err := b.Take(t.Context(), me, up.ID)
+	file, _, done, err := b.Hold(t.Context(), me, up.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, _, err = b.Take(t.Context(), me, up.ID)
+	_, _, _, err = b.Hold(t.Context(), me, up.ID)
 	refused(t, err, "upload.status")
 	_, err = b.Abort(t.Context(), me, up.ID)
 	refused(t, err, "upload.status")
@@ -280,7 +280,7 @@ func TestTaken(t *testing.T) {
 		t.Errorf("the archive is still open: %v", err)
 	}
 	b.clock.turn(limits.TTL - time.Second)
-	_, _, done, err = b.Take(t.Context(), me, up.ID)
+	_, _, done, err = b.Hold(t.Context(), me, up.ID)
 	if err != nil {
 		t.Fatalf("a failed installation used it up: %v", err)
 	}
@@ -297,7 +297,7 @@ func TestPayloadIsGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if _, _, _, err := b.Take(t.Context(), me, up.ID); !errors.Is(err, os.ErrNotExist) {
+		if _, _, _, err := b.Hold(t.Context(), me, up.ID); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("got %v", err)
 		}
 	}
