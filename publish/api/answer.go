@@ -27,18 +27,18 @@ func (e *statusError) Error() string { return e.detail }
 
 var (
 	errNotReady = &statusError{http.StatusServiceUnavailable, "not_ready", "the first look at the workspace has not ended yet", "try again in a moment; /readyz tells when"}
-	errMoving   = &statusError{http.StatusServiceUnavailable, "changing", "the skill keeps changing while it is read", "try again in a moment"}
+	errChanging = &statusError{http.StatusServiceUnavailable, "changing", "the skill keeps changing while it is read", "try again in a moment"}
 )
 
-// statusCallerGone counts requests whose caller did not wait for the answer. Nobody reads it off the wire.
-const statusCallerGone = 499
+// statusClientClosed counts requests whose caller did not wait for the answer. Nobody reads it off the wire.
+const statusClientClosed = 499
 
 // fail writes an error as a problem (RFC 9457), with what the caller can do about it.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	e := h.statusOf(r, err)
 	if e == nil {
 		if r.Context().Err() != nil {
-			w.WriteHeader(statusCallerGone)
+			w.WriteHeader(statusClientClosed)
 			return
 		}
 		h.Logger.Error("request failed", "path", r.URL.EscapedPath(), "error", err)

@@ -95,12 +95,12 @@ type Handler struct {
 	routes      map[string]route // by pattern
 	openAPIText func() (encoded, error)
 	metrics     *metrics
-	room        Capacity
+	capacity    Capacity
 	streams     atomic.Int64 // event streams that are open
 	frames      frames
 	shared      sharedAnswers
 	activity    activity
-	kept        keptBodies
+	bodyCache   bodyCache
 	calls       *rpc.Server
 	sampler     *turnSampler
 }
@@ -120,7 +120,7 @@ func New(o Options) *Handler {
 		}
 	}
 	h := &Handler{
-		Options: o, mux: http.NewServeMux(), routes: map[string]route{}, room: CapacityNow(),
+		Options: o, mux: http.NewServeMux(), routes: map[string]route{}, capacity: CapacityNow(),
 		metrics: newMetrics(o.Registerer), sampler: newTurnSampler(o.TurnEvents.PerMinute),
 	}
 	h.calls = h.newRPC()
@@ -141,11 +141,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	found, pattern := h.mux.Handler(r)
 	counted := &countingWriter{ResponseWriter: w, status: http.StatusOK}
 	if r.Body != http.NoBody {
-		r.Body = http.MaxBytesReader(w, r.Body, h.mostBytes(pattern))
+		r.Body = http.MaxBytesReader(w, r.Body, h.maxBodyBytes(pattern))
 	}
 	if err := admit(r); err != nil {
 		h.fail(counted, r, err)
-	} else if err := checkWay(r); err != nil {
+	} else if err := checkFilePath(r); err != nil {
 		h.fail(counted, r, err)
 	} else if pattern == "" {
 		h.unrouted(counted, r)
@@ -155,11 +155,11 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		found.ServeHTTP(counted, r)
 	}
 	h.metrics.count(pattern, counted.status)
-	h.tell(r, counted.status)
+	h.logRequest(r, counted.status)
 }
 
-// tell notes who asked for what, for whoever turns the log up.
-func (h *Handler) tell(r *http.Request, status int) {
+// logRequest notes who asked for what, for whoever turns the log up.
+func (h *Handler) logRequest(r *http.Request, status int) {
 	if !h.Logger.IsDebug() {
 		return
 	}

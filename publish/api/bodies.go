@@ -39,7 +39,7 @@ func (h *Handler) answer(ctx context.Context, s *pannier.Snapshot, turn pannier.
 		if err != nil {
 			return err
 		}
-		h.tellWidened(into.AllowedTools)
+		h.emitWidenedTools(into.AllowedTools)
 		resources, err := h.resources(ctx, s, turn.Format, bodies)
 		if err != nil {
 			return err
@@ -68,7 +68,7 @@ func (h *Handler) bodies(ctx context.Context, slugs []string, settle bool, into 
 		return nil, nil
 	}
 	bodies := map[string]string{}
-	size, pass := 0, h.kept.begin()
+	size, pass := 0, h.bodyCache.begin()
 	for _, slug := range slugs {
 		e, ok := into.snapshot.Lookup(slug)
 		if !ok {
@@ -139,12 +139,12 @@ func sizeOf(r pannier.Resources) int {
 
 // document returns the document of a skill for a prompt, from memory or the disk.
 func (h *Handler) document(ctx context.Context, s *pannier.Skill, pass uint64) (pannier.Document, error) {
-	if doc, ok := h.kept.of(s, pass); ok {
+	if doc, ok := h.bodyCache.of(s, pass); ok {
 		return doc, nil
 	}
 	doc, err := h.Texts.Read(ctx, s)
 	if err == nil {
-		h.kept.keep(s, doc, pass)
+		h.bodyCache.store(s, doc, pass)
 	}
 	return doc, err
 }

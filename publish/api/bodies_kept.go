@@ -7,26 +7,26 @@ import (
 	"pannier"
 )
 
-// keptBodies are the bodies that prompts have shown lately, by the digest of the SKILL.md that they are the end of, so that
+// bodyCache are the bodies that prompts have shown lately, by the digest of the SKILL.md that they are the end of, so that
 // a prompt with a thousand of them is not a thousand files to read each time. What has a digest of the snapshot is the text
 // of the snapshot, whatever the disk says by now: a prompt tells what is served, and the watcher of a change. The zero
 // value keeps nothing yet.
-type keptBodies struct {
+type bodyCache struct {
 	mu     sync.Mutex
-	bodies map[pannier.Digest]*keptBody
+	bodies map[pannier.Digest]*cachedBody
 	bytes  int
 	pass   uint64      // counts the prompts
 	swept  uint64      // the pass that room was last made in
 	idle   *time.Timer // drops everything; nil before the first
 }
 
-type keptBody struct {
+type cachedBody struct {
 	doc  pannier.Document // without warnings
 	pass uint64           // that of the last prompt with it
 }
 
-// keptSize returns how many bytes a document counts for.
-func keptSize(doc pannier.Document) int { return len(doc.Body) + len(doc.Frontmatter) }
+// documentSize returns how many bytes a document counts for.
+func documentSize(doc pannier.Document) int { return len(doc.Body) + len(doc.Frontmatter) }
 
 const (
 	// maxKeptBytes bounds the bodies that are kept together.
@@ -36,7 +36,7 @@ const (
 )
 
 // begin counts a prompt. What is kept goes a while after the last one.
-func (k *keptBodies) begin() (pass uint64) {
+func (k *bodyCache) begin() (pass uint64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.idle == nil {
@@ -47,15 +47,15 @@ func (k *keptBodies) begin() (pass uint64) {
 	return k.pass
 }
 
-func (k *keptBodies) drop() {
+func (k *bodyCache) drop() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.bodies, k.bytes = nil, 0
 }
 
 // of returns the document of a skill for a prompt.
-func (k *keptBodies) of(s *pannier.Skill, pass uint64) (pannier.Document, bool) {
-	if !keepable(s) {
+func (k *bodyCache) of(s *pannier.Skill, pass uint64) (pannier.Document, bool) {
+	if !cacheable(s) {
 		return pannier.Document{}, false
 	}
 	k.mu.Lock()
@@ -68,15 +68,15 @@ func (k *keptBodies) of(s *pannier.Skill, pass uint64) (pannier.Document, bool) 
 	return kept.doc, true
 }
 
-// keep stores a document that was read for a prompt. Where there is no room, those go that neither this prompt nor the one
+// store stores a document that was read for a prompt. Where there is no room, those go that neither this prompt nor the one
 // before had; without such ones the body is not kept, so that those that are stay of use to the next prompt.
-func (k *keptBodies) keep(s *pannier.Skill, doc pannier.Document, pass uint64) {
-	if !keepable(s) {
+func (k *bodyCache) store(s *pannier.Skill, doc pannier.Document, pass uint64) {
+	if !cacheable(s) {
 		return
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	size := keptSize(doc)
+	size := documentSize(doc)
 	if k.bytes+size > maxKeptBytes && k.swept != pass {
 		k.makeRoomLocked(pass)
 	}
@@ -84,24 +84,24 @@ func (k *keptBodies) keep(s *pannier.Skill, doc pannier.Document, pass uint64) {
 		return
 	}
 	if k.bodies == nil {
-		k.bodies = map[pannier.Digest]*keptBody{}
+		k.bodies = map[pannier.Digest]*cachedBody{}
 	}
-	k.bodies[s.Digest] = &keptBody{pannier.Document{Frontmatter: doc.Frontmatter, Body: doc.Body}, pass}
+	k.bodies[s.Digest] = &cachedBody{pannier.Document{Frontmatter: doc.Frontmatter, Body: doc.Body}, pass}
 	k.bytes += size
 }
 
-func (k *keptBodies) makeRoomLocked(pass uint64) {
+func (k *bodyCache) makeRoomLocked(pass uint64) {
 	k.swept = pass
 	for digest, kept := range k.bodies {
 		if kept.pass+1 < pass {
 			delete(k.bodies, digest)
-			k.bytes -= keptSize(kept.doc)
+			k.bytes -= documentSize(kept.doc)
 		}
 	}
 }
 
-// keepable reports whether the digest of a skill tells its text. Of one that is held as it last was, the text on the disk is
+// cacheable reports whether the digest of a skill tells its text. Of one that is held as it last was, the text on the disk is
 // another, or gone, and whoever asks for it is told so.
-func keepable(s *pannier.Skill) bool {
+func cacheable(s *pannier.Skill) bool {
 	return !s.Digest.IsZero() && !s.Broken && !s.LastGood && !s.Deleting && !s.ToolsOnly
 }

@@ -46,13 +46,13 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request, _ *pannier.Snap
 	if err != nil {
 		return err
 	}
-	if h.streams.Add(1) > int64(h.room.Streams) {
+	if h.streams.Add(1) > int64(h.capacity.Streams) {
 		h.streams.Add(-1)
 		endConnection(w)
-		return &statusError{http.StatusServiceUnavailable, "too_many_streams", fmt.Sprintf("%d event streams are open already", h.room.Streams), "close one that nobody reads"}
+		return &statusError{http.StatusServiceUnavailable, "too_many_streams", fmt.Sprintf("%d event streams are open already", h.capacity.Streams), "close one that nobody reads"}
 	}
 	defer h.streams.Add(-1)
-	ctx, cancel := whileServing(r.Context())
+	ctx, cancel := untilShutdown(r.Context())
 	defer cancel()
 	if err := s.run(ctx); errors.Is(err, os.ErrDeadlineExceeded) {
 		h.metrics.dropped.Inc()
@@ -63,14 +63,14 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request, _ *pannier.Snap
 
 // stream is one caller that follows the events.
 type stream struct {
-	handler *Handler
-	source  *EventSource
-	out     http.ResponseWriter
-	control *http.ResponseController
-	types   []string // empty for all
-	after   uint64   // the newest event that was sent or left out
-	until   uint64   // the event to end with; 0 for none
-	owed    bool     // the next catalog goes out, whatever was asked for
+	handler    *Handler
+	source     *EventSource
+	out        http.ResponseWriter
+	control    *http.ResponseController
+	types      []string // empty for all
+	after      uint64   // the newest event that was sent or left out
+	until      uint64   // the event to end with; 0 for none
+	catalogDue bool     // the next catalog goes out, whatever was asked for
 }
 
 func (h *Handler) newStream(w http.ResponseWriter, r *http.Request) (*stream, error) {
@@ -144,7 +144,7 @@ func (s *stream) restart() (EventReader, error) {
 	reader := s.source.Follow(last)
 	snapshot := s.handler.Snapshot()
 	if snapshot == nil {
-		s.owed = true
+		s.catalogDue = true
 		return reader, nil
 	}
 	text, err := s.handler.frames.whole(snapshot, last, func() pannier.Event {
@@ -165,7 +165,7 @@ func (s *stream) send(e pannier.Event) error {
 	if !s.wants(e.Type) {
 		return nil
 	}
-	s.owed = s.owed && e.Type != pannier.EventCatalogUpdated
+	s.catalogDue = s.catalogDue && e.Type != pannier.EventCatalogUpdated
 	text, err := s.handler.frames.of(e)
 	if err != nil {
 		return err
@@ -175,7 +175,7 @@ func (s *stream) send(e pannier.Event) error {
 
 // wants reports whether the caller asked for events of a type, or has to be told of them.
 func (s *stream) wants(kind pannier.EventType) bool {
-	return s.owed && kind == pannier.EventCatalogUpdated || len(s.types) == 0 || slices.Contains(s.types, string(kind))
+	return s.catalogDue && kind == pannier.EventCatalogUpdated || len(s.types) == 0 || slices.Contains(s.types, string(kind))
 }
 
 // write sends text at once, and gives the caller a bounded time to take it.
@@ -191,8 +191,8 @@ func (s *stream) write(text []byte) error {
 
 type servingKey struct{}
 
-// whileServing returns a context that is also done when the server stops taking requests: a stream never ends by itself.
-func whileServing(ctx context.Context) (context.Context, context.CancelFunc) {
+// untilShutdown returns a context that is also done when the server stops taking requests: a stream never ends by itself.
+func untilShutdown(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	serving, ok := ctx.Value(servingKey{}).(context.Context)
 	if !ok {

@@ -30,7 +30,7 @@ func FieldSchemas() []string { return slices.Sorted(maps.Keys(fieldSchemas)) }
 var ActorOf = actorOf
 
 // WhileHeld is done when a token does not hold any more.
-var WhileHeld = whileHeld
+var WhileHeld = cancelOnRevoke
 
 // MaxFailing is how many addresses a [Throttle] remembers.
 const MaxFailing = maxFailing
@@ -61,4 +61,4 @@ func LimitAnonymous(ln net.Listener, conns, anonymous int) net.Listener {
 }
 
 // Prove notes that a valid token came on a connection of such a listener.
-func Prove(conn net.Conn) { conn.(*limitedConn).prove() }
+func Prove(conn net.Conn) { conn.(*limitedConn).markAuthenticated() }

@@ -81,7 +81,7 @@ func (h *Handler) writeFile(w http.ResponseWriter, r *http.Request, f SkillFile,
 		header.Del("ETag")
 		header.Del("Content-Length")
 		if errors.Is(err, pannier.ErrChanged) {
-			return errMoving
+			return errChanging
 		}
 		return err
 	}
@@ -107,7 +107,7 @@ func (f *fileWriter) Write(b []byte) (int, error) {
 // fileRefused turns an error of [OpenFile] into an answer.
 func fileRefused(e *pannier.Entry, err error) error {
 	if errors.Is(err, pannier.ErrNotServable) {
-		return held(e)
+		return errHeldFor(e)
 	}
 	fault, ok := errors.AsType[*pannier.FileError](err)
 	if !ok {
@@ -136,9 +136,9 @@ func fileRefused(e *pannier.Entry, err error) error {
 	return answer
 }
 
-// checkWay refuses a way up, or an empty step, in the path of a file. The router would send the caller elsewhere for it, and
+// checkFilePath refuses a way up, or an empty step, in the path of a file. The router would send the caller elsewhere for it, and
 // what was meant as a file must not become another route.
-func checkWay(r *http.Request) error {
+func checkFilePath(r *http.Request) error {
 	at := r.URL.EscapedPath()
 	if all, _ := path.Match("/v1/skills/*/files", at); all {
 		return &statusError{http.StatusNotFound, string(pannier.FileIsDirectory), "this is all of the files", "name one of them; GET /v1/skills/{slug} lists them"}

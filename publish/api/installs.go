@@ -79,8 +79,8 @@ type promotionBody struct {
 	Summary          string `json:"summary,omitempty"`
 }
 
-// mostBytes bounds the body of a request by its route.
-func (h *Handler) mostBytes(pattern string) int64 {
+// maxBodyBytes bounds the body of a request by its route.
+func (h *Handler) maxBodyBytes(pattern string) int64 {
 	if len(h.routes[pattern].raw) > 0 {
 		return h.MaxArchiveBytes + 1 // so that the installer reports a larger archive
 	}
@@ -161,8 +161,8 @@ func expectedFingerprint(parameter, text string) (pannier.Digest, error) {
 // The bounds of an archive that comes in as a body: how long it may stand still, and how long the rest of the request may
 // take once it is here.
 const (
-	stillFor      = 30 * time.Second
-	installWithin = 2 * time.Minute
+	bodyIdleTimeout = 30 * time.Second
+	installTimeout  = 2 * time.Minute
 )
 
 // withoutReadDeadline replaces the deadline of the whole request by one that each read moves.
@@ -178,8 +178,8 @@ type progressBody struct {
 // Read implements [io.Reader]. A connection within the process has no deadlines.
 func (p *progressBody) Read(b []byte) (int, error) {
 	now := time.Now()
-	_ = p.connection.SetReadDeadline(now.Add(stillFor))
-	_ = p.connection.SetWriteDeadline(now.Add(stillFor + installWithin))
+	_ = p.connection.SetReadDeadline(now.Add(bodyIdleTimeout))
+	_ = p.connection.SetWriteDeadline(now.Add(bodyIdleTimeout + installTimeout))
 	return p.ReadCloser.Read(b)
 }
 

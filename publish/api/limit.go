@@ -63,13 +63,13 @@ type limitedListener struct {
 	mu    sync.Mutex
 	fresh list.List // of *limitedConn that have sent nothing yet, the oldest first
 	idle  list.List // of *limitedConn, the longest idle first
-	// strangers are the connections without a valid token by address, the oldest first. Each list has an element.
-	strangers map[netip.Prefix]*list.List
+	// unauthenticated are the connections without a valid token by address, the oldest first. Each list has an element.
+	unauthenticated map[netip.Prefix]*list.List
 }
 
 func limit(ln net.Listener, conns int) *limitedListener {
 	l := &limitedListener{
-		Listener: ln, slots: make(chan struct{}, conns), done: make(chan struct{}), strangers: map[netip.Prefix]*list.List{},
+		Listener: ln, slots: make(chan struct{}, conns), done: make(chan struct{}), unauthenticated: map[netip.Prefix]*list.List{},
 	}
 	l.close = sync.OnceValue(func() error {
 		close(l.done)
@@ -83,7 +83,7 @@ func limit(ln net.Listener, conns int) *limitedListener {
 // The server speaks HTTP/1.1 only: over HTTP/2 one connection would be many.
 func Bound(server *http.Server, ln net.Listener, conns int) net.Listener {
 	limited := limit(ln, conns)
-	server.Handler, server.ConnState = limited.telling(server.Handler), limited.noteState
+	server.Handler, server.ConnState = limited.closeWhenCrowded(server.Handler), limited.noteState
 	server.Protocols = &http.Protocols{}
 	server.Protocols.SetHTTP1(true)
 	return limited
@@ -131,17 +131,17 @@ func (l *limitedListener) admit(c *limitedConn, now time.Time) (excess *limitedC
 		return nil
 	}
 	c.address = addressOf(c.RemoteAddr().String())
-	same := l.strangers[c.address]
+	same := l.unauthenticated[c.address]
 	if same == nil {
 		same = list.New()
-		l.strangers[c.address] = same
+		l.unauthenticated[c.address] = same
 	}
-	c.stranger = same.PushBack(c)
+	c.unauthenticated = same.PushBack(c)
 	if same.Len() <= l.anonymous {
 		return nil
 	}
 	excess = same.Front().Value.(*limitedConn)
-	excess.proveLocked()
+	excess.markAuthenticatedLocked()
 	return excess
 }
 
@@ -198,9 +198,9 @@ func (l *limitedListener) noteState(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// telling has the answers of h say that their connection ends, where it is crowded: whoever reads it sends no further
+// closeWhenCrowded has the answers of h say that their connection ends, where it is crowded: whoever reads it sends no further
 // request on it.
-func (l *limitedListener) telling(h http.Handler) http.Handler {
+func (l *limitedListener) closeWhenCrowded(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if l.crowded() {
 			endConnection(w)
@@ -238,41 +238,41 @@ type limitedConn struct {
 
 	// Of the listener, under its lock: when the connection came, where it stands while it is silent or idle, among which
 	// connections of its address while no valid token has come on it, and whether it is to end.
-	accepted time.Time
-	list     *list.List
-	waiting  *list.Element
-	address  netip.Prefix
-	stranger *list.Element
-	ended    bool
+	accepted        time.Time
+	list            *list.List
+	waiting         *list.Element
+	address         netip.Prefix
+	unauthenticated *list.Element
+	ended           bool
 }
 
 // Close implements [net.Conn].
 func (c *limitedConn) Close() error {
 	c.listener.mu.Lock()
 	c.leaveLocked()
-	c.proveLocked()
+	c.markAuthenticatedLocked()
 	c.listener.mu.Unlock()
 	defer c.release()
 	return c.Conn.Close()
 }
 
-// prove notes that a valid token has come on the connection.
-func (c *limitedConn) prove() {
+// markAuthenticated notes that a valid token has come on the connection.
+func (c *limitedConn) markAuthenticated() {
 	c.listener.mu.Lock()
 	defer c.listener.mu.Unlock()
-	c.proveLocked()
+	c.markAuthenticatedLocked()
 }
 
-// proveLocked takes the connection from those of its address that have no valid token.
-func (c *limitedConn) proveLocked() {
-	if c.stranger == nil {
+// markAuthenticatedLocked takes the connection from those of its address that have no valid token.
+func (c *limitedConn) markAuthenticatedLocked() {
+	if c.unauthenticated == nil {
 		return
 	}
-	same := c.listener.strangers[c.address]
-	same.Remove(c.stranger)
-	c.stranger = nil
+	same := c.listener.unauthenticated[c.address]
+	same.Remove(c.unauthenticated)
+	c.unauthenticated = nil
 	if same.Len() == 0 {
-		delete(c.listener.strangers, c.address)
+		delete(c.listener.unauthenticated, c.address)
 	}
 }
 

@@ -58,7 +58,7 @@ var changeRoutes = []route{
 		id: "listAudit", summary: "The newest entries of the audit log, newest first.",
 		parameters: []parameter{
 			query("slug", "string", "Only entries about this skill."),
-			{"limit", "query", "The most entries.", object{"type": "integer", "minimum": 1, "maximum": maxAudit, "default": usualAudit}},
+			{"limit", "query", "The most entries.", object{"type": "integer", "minimum": 1, "maximum": maxAudit, "default": defaultAudit}},
 		},
 		has: func(o *Options) bool { return o.Audit != nil },
 	},
@@ -145,8 +145,8 @@ func (h *Handler) setPolicy(r *http.Request, s *pannier.Snapshot, change pannier
 
 // The bounds of how many audit entries are answered with.
 const (
-	usualAudit = 100
-	maxAudit   = 10000
+	defaultAudit = 100
+	maxAudit     = 10000
 )
 
 // audit answers with the newest entries of the audit log.
@@ -154,7 +154,7 @@ func (h *Handler) audit(r *http.Request, _ *pannier.Snapshot) (list pannier.Audi
 	query := r.URL.Query()
 	limit, err := strconv.Atoi(query.Get("limit"))
 	if err != nil { // it is left out
-		limit = usualAudit
+		limit = defaultAudit
 	}
 	_, slug := pannier.SplitQualified(query.Get("slug"))
 	entries, err := h.Audit(slug, limit)

@@ -115,8 +115,8 @@ var errMayNotWrite = &statusError{
 	"ask as root or as the sidecar's user, or name the uid with --write-uids",
 }
 
-// may refuses peers whose scope does not include the needed one. A caller that is not known may not write.
-func (h *Handler) may(r *http.Request, needed Scope) error {
+// requireScope refuses peers whose scope does not include the needed one. A caller that is not known may not write.
+func (h *Handler) requireScope(r *http.Request, needed Scope) error {
 	peer, ok := PeerFrom(r.Context())
 	if !ok {
 		if needed == ScopeWrite {

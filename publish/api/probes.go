@@ -19,7 +19,7 @@ var probeRoutes = []route{
 		has: func(o *Options) bool { return o.Acknowledge != nil },
 	},
 	{
-		pattern: "GET /healthz", endpoint: endpoint{serve: (*Handler).answering}, early: true,
+		pattern: "GET /healthz", endpoint: endpoint{serve: (*Handler).healthz}, early: true,
 		id: "getHealthz", summary: "Success while the process answers.", texts: []string{"text/plain"},
 	},
 	{
@@ -80,8 +80,8 @@ func (h *Handler) writeMetrics(w http.ResponseWriter, r *http.Request, _ *pannie
 	return nil
 }
 
-// answering answers with success: that there is an answer is what it tells.
-func (h *Handler) answering(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
+// healthz answers with success: that there is an answer is what it tells.
+func (h *Handler) healthz(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
 	return writeBody(w, r, "text/plain; charset=utf-8", []byte("ok\n"))
 }
 

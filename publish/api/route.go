@@ -181,7 +181,7 @@ func (h *Handler) check(route *route, r *http.Request, s *pannier.Snapshot) erro
 		return errNotReady
 	}
 	if route.scope != "" {
-		if err := h.may(r, route.scope); err != nil {
+		if err := h.requireScope(r, route.scope); err != nil {
 			return err
 		}
 	}

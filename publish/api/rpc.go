@@ -105,7 +105,7 @@ var rpcMethods = []rpcMethod{
 
 func (h *Handler) newRPC() *rpc.Server {
 	o := rpc.Options{
-		Methods: map[string]rpc.Method{}, Tell: h.rpcError, Subscribe: h.RPC.Subscribe, Changed: h.rpcChanged, MaxConns: h.room.WebSockets,
+		Methods: map[string]rpc.Method{}, ErrorOf: h.rpcError, Subscribe: h.RPC.Subscribe, Changed: h.rpcChanged, MaxConns: h.capacity.WebSockets,
 		Logger: h.Logger, Registerer: h.Registerer,
 	}
 	for _, m := range rpcMethods {
@@ -148,7 +148,7 @@ func calls[P interface{ workspace() *string }](answer func(*Handler, *http.Reque
 			return nil, errNotReady
 		}
 		if needed != "" {
-			if err := h.may(r, needed); err != nil {
+			if err := h.requireScope(r, needed); err != nil {
 				return nil, err
 			}
 		}
@@ -184,13 +184,13 @@ func (h *Handler) call(w http.ResponseWriter, r *http.Request, _ *pannier.Snapsh
 
 // socket makes a WebSocket of the request, and ends with it.
 func (h *Handler) socket(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
-	defer whileUpgraded(r.Context())()
-	stop, cancel := whileServing(r.Context())
+	defer trackUpgraded(r.Context())()
+	stop, cancel := untilShutdown(r.Context())
 	defer cancel()
 	err := h.calls.Accept(w, r, stop)
 	if errors.Is(err, rpc.ErrFull) {
 		endConnection(w)
-		return &statusError{http.StatusServiceUnavailable, "too_many_sockets", fmt.Sprintf("%d WebSockets are open already", h.room.WebSockets), "close one that nobody uses"}
+		return &statusError{http.StatusServiceUnavailable, "too_many_sockets", fmt.Sprintf("%d WebSockets are open already", h.capacity.WebSockets), "close one that nobody uses"}
 	}
 	if e, ok := errors.AsType[*rpc.HandshakeError](err); ok {
 		return &statusError{e.Status, "no_websocket", e.Error(), "GET makes a WebSocket (RFC 6455); POST takes single calls"}

@@ -79,8 +79,8 @@ func rpcIssues(problems []pannier.Problem) []rpcIssue {
 
 // The bounds of the audit entries that are told of each skill.
 const (
-	rpcUsualAudit = 16
-	rpcMaxAudit   = 100
+	rpcDefaultAudit = 16
+	rpcMaxAudit     = 100
 )
 
 type rpcTarget struct {
@@ -129,7 +129,7 @@ type rpcAudit struct {
 
 // rpcHealth is skills/health. Skills that are not there are left out.
 func (h *Handler) rpcHealth(_ *http.Request, s *pannier.Snapshot, p rpcHealthParams) (any, error) {
-	limit := rpcUsualAudit
+	limit := rpcDefaultAudit
 	if p.AuditLimit != nil {
 		limit = *p.AuditLimit
 	}
@@ -137,7 +137,7 @@ func (h *Handler) rpcHealth(_ *http.Request, s *pannier.Snapshot, p rpcHealthPar
 		return nil, invalidParams(fmt.Sprintf("audit_limit is %d", limit), fmt.Sprintf("give a number from 1 to %d", rpcMaxAudit))
 	}
 	list := h.listOf(s, "", inclusion{problems: true, policy: true, health: true, activity: true})
-	chosen, err := choose(winners(list.Skills), p.Skills)
+	chosen, err := selectTargets(uniqueSkills(list.Skills), p.Skills)
 	if err != nil {
 		return nil, err
 	}
@@ -157,8 +157,8 @@ func (h *Handler) rpcHealth(_ *http.Request, s *pannier.Snapshot, p rpcHealthPar
 	return result, nil
 }
 
-// choose returns the entries that targets name, each once, in the order of the entries; without targets all.
-func choose(entries []*pannier.Entry, targets []rpcTarget) ([]*pannier.Entry, error) {
+// selectTargets returns the entries that targets name, each once, in the order of the entries; without targets all.
+func selectTargets(entries []*pannier.Entry, targets []rpcTarget) ([]*pannier.Entry, error) {
 	if len(targets) == 0 {
 		return entries, nil
 	}
@@ -193,7 +193,7 @@ func diagnostics(e *pannier.Entry) []rpcDependency {
 	}{
 		{pannier.ReasonMissingEnv, e.Requirements.Env},
 		{pannier.ReasonMissingBinary, e.Requirements.Bins},
-		{pannier.ReasonMissingAnyBinary, oneSubject(e.Requirements.AnyBins)},
+		{pannier.ReasonMissingAnyBinary, joinSubjects(e.Requirements.AnyBins)},
 		{pannier.ReasonMissingMCP, e.Requirements.MCP},
 		{pannier.ReasonMissingAPIKey, e.Requirements.APIKeys},
 	} {
@@ -210,8 +210,8 @@ func diagnostics(e *pannier.Entry) []rpcDependency {
 	return all
 }
 
-// oneSubject returns names of which one is enough as the one subject that a reason has for them.
-func oneSubject(names []string) []string {
+// joinSubjects returns names of which one is enough as the one subject that a reason has for them.
+func joinSubjects(names []string) []string {
 	if len(names) == 0 {
 		return nil
 	}

@@ -83,7 +83,7 @@ type rpcUninstallResult struct {
 
 // rpcInstall is skills/install.
 func (h *Handler) rpcInstallSkill(r *http.Request, _ *pannier.Snapshot, p rpcInstallParams) (any, error) {
-	return h.rpcTake(r, p.Source, pannier.InstallRequest{SourceKind: p.TargetSourceKind, AllowMissing: p.AllowMissing, Accept: p.request()})
+	return h.rpcInstallUpload(r, p.Source, pannier.InstallRequest{SourceKind: p.TargetSourceKind, AllowMissing: p.AllowMissing, Accept: p.request()})
 }
 
 // rpcUpdate is skills/update.
@@ -98,7 +98,7 @@ func (h *Handler) rpcUpdateSkill(r *http.Request, _ *pannier.Snapshot, p rpcUpda
 			return nil, err
 		}
 	}
-	return h.rpcTake(r, p.Source, req)
+	return h.rpcInstallUpload(r, p.Source, req)
 }
 
 // rpcPrefixed returns a fingerprint as the rest of the API writes it. The protocol leaves out `sha256:`.
@@ -109,7 +109,7 @@ func rpcPrefixed(fingerprint string) string {
 	return fingerprint
 }
 
-func (h *Handler) rpcTake(r *http.Request, src *rpcSourceParam, req pannier.InstallRequest) (any, error) {
+func (h *Handler) rpcInstallUpload(r *http.Request, src *rpcSourceParam, req pannier.InstallRequest) (any, error) {
 	if src == nil || src.Type != uploadedArchive || src.UploadID == "" {
 		kind := ""
 		if src != nil {

@@ -76,7 +76,7 @@ func (h *Handler) rpcList(_ *http.Request, s *pannier.Snapshot, p rpcListParams)
 func (h *Handler) rpcListOf(s *pannier.Snapshot, with inclusion) rpcListResult {
 	list := h.listOf(s, "", with)
 	result := rpcListResult{list.SnapshotVersion, list.GeneratedAt.Unix(), []rpcItem{}}
-	for _, e := range winners(list.Skills) {
+	for _, e := range uniqueSkills(list.Skills) {
 		result.Skills = append(result.Skills, h.rpcItemOf(e, with))
 	}
 	return result
@@ -84,8 +84,8 @@ func (h *Handler) rpcListOf(s *pannier.Snapshot, with inclusion) rpcListResult {
 
 func orTrue(b *bool) bool { return b == nil || *b }
 
-// winners returns the first entry of each slug in a kind of root: whoever names a skill by these two means that one.
-func winners(entries []pannier.Entry) []*pannier.Entry {
+// uniqueSkills returns the first entry of each slug in a kind of root: whoever names a skill by these two means that one.
+func uniqueSkills(entries []pannier.Entry) []*pannier.Entry {
 	var first []*pannier.Entry
 	told := map[pannier.PolicyKey]bool{}
 	for i := range entries {

@@ -39,8 +39,8 @@ func (h *Handler) rpcTurn(r *http.Request, s *pannier.Snapshot, p rpcTurnParams,
 	if err != nil {
 		return nil, err
 	}
-	answer := h.shared.take()
-	defer h.shared.giveBack(answer)
+	answer := h.shared.acquire()
+	defer h.shared.release(answer)
 	if err := h.answer(r.Context(), s, turn, answer); err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (h *Handler) rpcRead(r *http.Request, s *pannier.Snapshot, p rpcReadParams)
 	var e *pannier.Entry
 	var doc pannier.Document
 	err := h.fresh(r.Context(), s, func(s *pannier.Snapshot) error {
-		slug, err := named(s, p.Slug, p.SourceKind)
+		slug, err := resolveName(s, p.Slug, p.SourceKind)
 		if err == nil {
 			e, doc, err = h.read(r.Context(), s, slug)
 		}
@@ -130,10 +130,10 @@ func (r *rpcReadResult) cut(body string, limit int) {
 	}
 }
 
-// named returns which skill a name means, as "owner/slug" or slug: one of these, where a `$` and a kind of root may stand
+// resolveName returns which skill a name means, as "owner/slug" or slug: one of these, where a `$` and a kind of root may stand
 // before, or the display name of one skill alone. A slug goes before a display name, so that no skill takes over another
 // by being called like it.
-func named(s *pannier.Snapshot, name string, kind pannier.SourceKind) (string, error) {
+func resolveName(s *pannier.Snapshot, name string, kind pannier.SourceKind) (string, error) {
 	ref := strings.TrimPrefix(strings.TrimSpace(name), "$")
 	if before, after, ok := strings.Cut(ref, ":"); ok && slices.Contains(pannier.SourceKinds(), pannier.SourceKind(before)) {
 		kind, ref = pannier.SourceKind(before), after
@@ -144,7 +144,7 @@ func named(s *pannier.Snapshot, name string, kind pannier.SourceKind) (string, e
 	if e, ok := s.Lookup(ref); ok && (kind == "" || kind == e.SourceKind) {
 		return ref, nil
 	}
-	candidates := called(s, ref, kind)
+	candidates := byDisplayName(s, ref, kind)
 	switch len(candidates) {
 	case 0:
 		return "", rpcFault(rpc.CodeInvalidParams, rpcNotFound, fmt.Sprintf("there is no skill %.100q", name), "skills/list has the slugs of all that were found")
@@ -157,8 +157,8 @@ func named(s *pannier.Snapshot, name string, kind pannier.SourceKind) (string, e
 	})
 }
 
-// called returns the skills in use that have a display name.
-func called(s *pannier.Snapshot, name string, kind pannier.SourceKind) (qualified []string) {
+// byDisplayName returns the skills in use that have a display name.
+func byDisplayName(s *pannier.Snapshot, name string, kind pannier.SourceKind) (qualified []string) {
 	for i := range s.Entries {
 		e := &s.Entries[i]
 		if e.Name == name && e.State != pannier.StateShadowed && (kind == "" || kind == e.SourceKind) {

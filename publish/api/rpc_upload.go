@@ -69,8 +69,8 @@ type rpcUploadParams struct {
 	UploadID string `json:"upload_id"`
 }
 
-// ofUpload asks of the upload that a call names.
-func (h *Handler) ofUpload(r *http.Request, p rpcUploadParams, ask func(ctx context.Context, owner, id string) (pannier.Upload, error)) (pannier.Upload, error) {
+// withUpload asks of the upload that a call names.
+func (h *Handler) withUpload(r *http.Request, p rpcUploadParams, ask func(ctx context.Context, owner, id string) (pannier.Upload, error)) (pannier.Upload, error) {
 	if p.UploadID == "" {
 		return pannier.Upload{}, &pannier.Refusal{Code: "upload.id", Message: "upload_id is empty", Hint: "give that of skills/upload/start"}
 	}
@@ -86,7 +86,7 @@ type rpcUploadFinished struct {
 
 // rpcUploadFinish is skills/upload/finish.
 func (h *Handler) rpcUploadFinish(r *http.Request, _ *pannier.Snapshot, p rpcUploadParams) (any, error) {
-	up, err := h.ofUpload(r, p, h.Uploads.Finish)
+	up, err := h.withUpload(r, p, h.Uploads.Finish)
 	if err != nil {
 		return nil, err
 	}
@@ -100,14 +100,14 @@ type rpcUploadAborted struct {
 
 // rpcUploadAbort is skills/upload/abort.
 func (h *Handler) rpcUploadAbort(r *http.Request, _ *pannier.Snapshot, p rpcUploadParams) (any, error) {
-	up, err := h.ofUpload(r, p, h.Uploads.Abort)
+	up, err := h.withUpload(r, p, h.Uploads.Abort)
 	if err != nil {
 		return nil, err
 	}
 	return rpcUploadAborted{up.ID, up.Status}, nil
 }
 
-type rpcUploadStands struct {
+type rpcUploadState struct {
 	UploadID  string               `json:"upload_id"`
 	Status    pannier.UploadStatus `json:"status"`
 	FileName  string               `json:"file_name"`
@@ -119,11 +119,11 @@ type rpcUploadStands struct {
 
 // rpcUploadStatus is skills/upload/status: whoever comes back goes on at next_offset.
 func (h *Handler) rpcUploadStatus(r *http.Request, _ *pannier.Snapshot, p rpcUploadParams) (any, error) {
-	up, err := h.ofUpload(r, p, h.Uploads.Status)
+	up, err := h.withUpload(r, p, h.Uploads.Status)
 	if err != nil {
 		return nil, err
 	}
-	return rpcUploadStands{up.ID, up.Status, up.FileName, up.Received, up.Received, up.Size, up.ExpiresAt.Unix()}, nil
+	return rpcUploadState{up.ID, up.Status, up.FileName, up.Received, up.Received, up.Size, up.ExpiresAt.Unix()}, nil
 }
 
 // rpcChunkFault tells that a chunk was not taken in.
@@ -146,23 +146,23 @@ func (h *Handler) rpcChunk(r *http.Request, frame io.Reader) rpc.Notification {
 		err = h.checkWorkspace(c.WorkspaceID)
 	}
 	if err == nil {
-		err = h.may(r, ScopeWrite)
+		err = h.requireScope(r, ScopeWrite)
 	}
 	switch {
 	case err != nil:
 		return h.chunkFault(r, c, -1, cmp.Or(fault, err))
 	case fault != nil:
-		return h.chunkFault(r, c, h.nextOf(r, c, fault), fault)
+		return h.chunkFault(r, c, h.nextOffset(r, c, fault), fault)
 	}
 	ack, err := h.Uploads.Append(r.Context(), actorOf(r).Owner(), c, frame)
 	if err != nil {
-		return h.chunkFault(r, c, h.nextOf(r, c, err), err)
+		return h.chunkFault(r, c, h.nextOffset(r, c, err), err)
 	}
 	return rpc.Notification{Method: "skills/upload/chunk_ack", Params: ack}
 }
 
-// nextOf returns where an upload goes on after a chunk that was not taken in.
-func (h *Handler) nextOf(r *http.Request, c pannier.UploadChunk, err error) int64 {
+// nextOffset returns where an upload goes on after a chunk that was not taken in.
+func (h *Handler) nextOffset(r *http.Request, c pannier.UploadChunk, err error) int64 {
 	if fault, ok := errors.AsType[*pannier.UploadFault](err); ok {
 		return fault.Next
 	}

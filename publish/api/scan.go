@@ -84,7 +84,7 @@ func (h *Handler) scan(r *http.Request, s *pannier.Snapshot) (report pannier.Sca
 	}
 	report, _, err = h.Scan(r.Context(), actorOf(r), e.Skill, req)
 	if errors.Is(err, pannier.ErrChanged) {
-		err = errMoving
+		err = errChanging
 	}
 	return report, err
 }

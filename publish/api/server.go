@@ -64,7 +64,7 @@ func serve(ctx context.Context, ln *limitedListener, h http.Handler, log hclog.L
 		away.wait(base)
 	}()
 	server := &http.Server{
-		Handler:           ln.telling(h),
+		Handler:           ln.closeWhenCrowded(h),
 		BaseContext:       func(net.Listener) context.Context { return requests },
 		ConnContext:       withConn,
 		ConnState:         ln.noteState,

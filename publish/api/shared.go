@@ -34,7 +34,7 @@ const maxShared = 16
 func (a *sharedAnswers) of(s *pannier.Snapshot, generation uint64, question string, make func() (encoded, error)) (encoded, error) {
 	answer := a.slot(s, generation, question)
 	answer.once.Do(func() {
-		answer.err = errUnmade // what stays where make panics
+		answer.err = errBuildAborted // what stays where make panics
 		defer func() {
 			if answer.err != nil {
 				a.drop(question, answer)
@@ -45,8 +45,8 @@ func (a *sharedAnswers) of(s *pannier.Snapshot, generation uint64, question stri
 	return answer.body, answer.err
 }
 
-// errUnmade is what those get who waited for somebody who did not come to the end.
-var errUnmade = errors.New("whoever made the answer broke off")
+// errBuildAborted is what those get who waited for somebody who did not come to the end.
+var errBuildAborted = errors.New("whoever made the answer broke off")
 
 // drop has the next caller make an answer anew.
 func (a *sharedAnswers) drop(question string, answer *sharedAnswer) {
@@ -60,7 +60,7 @@ func (a *sharedAnswers) drop(question string, answer *sharedAnswer) {
 func (a *sharedAnswers) slot(s *pannier.Snapshot, generation uint64, question string) *sharedAnswer {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.turnToLocked(s)
+	a.resetLocked(s)
 	if len(a.answers) >= maxShared || a.generation != generation {
 		a.generation = generation
 		a.answers = map[string]*sharedAnswer{}
@@ -77,29 +77,29 @@ func (a *sharedAnswers) slot(s *pannier.Snapshot, generation uint64, question st
 func (a *sharedAnswers) turnsOf(s *pannier.Snapshot, o Options, used *activity) *turns {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.turnToLocked(s)
+	a.resetLocked(s)
 	if a.turns == nil {
 		a.turns = newTurns(s, o, used)
 	}
 	return a.turns
 }
 
-// turnToLocked drops what is kept of any other snapshot.
-func (a *sharedAnswers) turnToLocked(s *pannier.Snapshot) {
+// resetLocked drops what is kept of any other snapshot.
+func (a *sharedAnswers) resetLocked(s *pannier.Snapshot) {
 	if a.snapshot != s {
 		a.snapshot, a.answers, a.turns = s, map[string]*sharedAnswer{}, nil
 	}
 }
 
-// take returns an empty answer to a turn. Whoever takes one gives it back.
-func (a *sharedAnswers) take() *turnAnswer {
+// acquire returns an empty answer to a turn. Whoever takes one gives it back.
+func (a *sharedAnswers) acquire() *turnAnswer {
 	if answer, ok := a.spare.Get().(*turnAnswer); ok {
 		return answer
 	}
 	return &turnAnswer{}
 }
 
-func (a *sharedAnswers) giveBack(answer *turnAnswer) {
+func (a *sharedAnswers) release(answer *turnAnswer) {
 	answer.empty()
 	a.spare.Put(answer)
 }

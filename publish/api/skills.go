@@ -105,7 +105,7 @@ func (h *Handler) detail(r *http.Request, s *pannier.Snapshot) (d pannier.Detail
 		d, err = h.describe(r.Context(), s, r.PathValue("slug"), query.Get("path"))
 		return err
 	})
-	if err != nil && !errors.Is(err, errMoving) {
+	if err != nil && !errors.Is(err, errChanging) {
 		return d, err
 	}
 	if query.Get("include") == "activity" {
@@ -240,7 +240,7 @@ func (h *Handler) fresh(ctx context.Context, s *pannier.Snapshot, answer func(*p
 			return err
 		}
 	}
-	return errMoving
+	return errChanging
 }
 
 // read returns a usable skill with its document.
@@ -257,7 +257,7 @@ func (h *Handler) read(ctx context.Context, s *pannier.Snapshot, ref string) (*p
 	}
 	doc, err := h.Texts.Read(ctx, e.Skill)
 	if errors.Is(err, pannier.ErrNotServable) {
-		return nil, pannier.Document{}, held(e)
+		return nil, pannier.Document{}, errHeldFor(e)
 	}
 	return e, doc, err
 }
@@ -274,7 +274,7 @@ func unusable(e *pannier.Entry) error {
 	return &statusError{http.StatusConflict, "skill_" + string(e.State), detail, hint}
 }
 
-func held(e *pannier.Entry) error {
+func errHeldFor(e *pannier.Entry) error {
 	hint := "mend its SKILL.md"
 	if e.Deleting {
 		hint = "its directory is gone; put it back, or it is listed no more in a moment"

@@ -79,7 +79,7 @@ func ParseTokens(text []byte) ([]Token, error) {
 		}
 		token, err := parseToken(fields)
 		if err == nil {
-			err = fits(tokens, token)
+			err = checkDistinct(tokens, token)
 		}
 		if refusal, ok := errors.AsType[*pannier.Refusal](err); ok {
 			return nil, &pannier.Refusal{Code: refusal.Code, Message: fmt.Sprintf("line %d: %s", number, refusal.Message), Hint: refusal.Hint}
@@ -108,8 +108,8 @@ func parseToken(fields []string) (Token, error) {
 	return token, nil
 }
 
-// fits refuses a token beside others that it could be taken for.
-func fits(tokens []Token, token Token) error {
+// checkDistinct refuses a token beside others that it could be taken for.
+func checkDistinct(tokens []Token, token Token) error {
 	for _, other := range tokens {
 		if other.Name == token.Name || other.Digest == token.Digest {
 			return &pannier.Refusal{Code: "token.twice", Message: "the token is that of " + other.Name + " once more", Hint: "give each token a name of its own, and each name one token"}
@@ -121,8 +121,8 @@ func fits(tokens []Token, token Token) error {
 	return nil
 }
 
-// holder returns the token that a text is. It takes the same time for every text, so that callers learn nothing from it.
-func holder(tokens []Token, text string) (found Token, ok bool) {
+// findToken returns the token that a text is. It takes the same time for every text, so that callers learn nothing from it.
+func findToken(tokens []Token, text string) (found Token, ok bool) {
 	digest := pannier.DigestOf([]byte(text))
 	for _, token := range tokens {
 		if subtle.ConstantTimeCompare(digest[:], token.Digest[:]) == 1 {
@@ -151,14 +151,14 @@ func (h *Handler) WithTokens(tokens func() []Token) http.Handler {
 			if isUnauthorized(err) {
 				sleep(r.Context(), failed.fail(from, time.Now()))
 			}
-			h.turnAway(w, r, err)
+			h.writeUnauthorized(w, r, err)
 			return
 		}
 		failed.forget(from)
 		if conn, ok := r.Context().Value(connKey{}).(*limitedConn); ok && conn != nil {
-			conn.prove()
+			conn.markAuthenticated()
 		}
-		ctx, release := whileHeld(r.Context(), tokens, token)
+		ctx, release := cancelOnRevoke(r.Context(), tokens, token)
 		defer release()
 		peer := peerOrError{peer: Peer{Token: token.Name, Scope: token.Scope}}
 		r = r.WithContext(context.WithValue(ctx, peerKey{}, peer))
@@ -167,27 +167,27 @@ func (h *Handler) WithTokens(tokens func() []Token) http.Handler {
 	})
 }
 
-// recheck is how long a token may be gone before the requests that it began end.
-const recheck = time.Second
+// revokeInterval is how long a token may be gone before the requests that it began end.
+const revokeInterval = time.Second
 
-// whileHeld returns a context that is also done when a token does not hold any more, or another scope belongs to it.
-func whileHeld(ctx context.Context, tokens func() []Token, token Token) (context.Context, context.CancelFunc) {
+// cancelOnRevoke returns a context that is also done when a token does not hold any more, or another scope belongs to it.
+func cancelOnRevoke(ctx context.Context, tokens func() []Token, token Token) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	var again func()
 	again = func() {
 		switch {
 		case ctx.Err() != nil:
 		case slices.Contains(tokens(), token):
-			time.AfterFunc(recheck, again)
+			time.AfterFunc(revokeInterval, again)
 		default:
 			cancel()
 		}
 	}
-	first := time.AfterFunc(recheck, again)
+	first := time.AfterFunc(revokeInterval, again)
 	return ctx, func() { first.Stop(); cancel() }
 }
 
-func (h *Handler) turnAway(w http.ResponseWriter, r *http.Request, err error) {
+func (h *Handler) writeUnauthorized(w http.ResponseWriter, r *http.Request, err error) {
 	if isUnauthorized(err) {
 		challenge := `Bearer realm="pannier"`
 		if r.Header.Get("Authorization") != "" {
@@ -200,7 +200,7 @@ func (h *Handler) turnAway(w http.ResponseWriter, r *http.Request, err error) {
 	counted := &countingWriter{ResponseWriter: w, status: http.StatusOK}
 	h.fail(counted, r, err)
 	h.metrics.count("", counted.status)
-	h.tell(r, counted.status)
+	h.logRequest(r, counted.status)
 }
 
 func isUnauthorized(err error) bool {
@@ -215,7 +215,7 @@ func authorize(r *http.Request, tokens []Token) (Token, error) {
 	if len(values) != 1 || !strings.EqualFold(scheme, "Bearer") {
 		return Token{}, &statusError{http.StatusUnauthorized, "token_missing", "there is no token", "send `Authorization: Bearer` and a token of the api_tokens file"}
 	}
-	token, ok := holder(tokens, strings.TrimSpace(text))
+	token, ok := findToken(tokens, strings.TrimSpace(text))
 	if !ok {
 		return Token{}, &statusError{http.StatusUnauthorized, "token_unknown", "the token is not one of this sidecar", "ask who runs it for one; `pannier token` makes them"}
 	}

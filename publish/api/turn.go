@@ -61,8 +61,8 @@ func (h *Handler) resolve(w http.ResponseWriter, r *http.Request, s *pannier.Sna
 		return err
 	}
 	turn.Verbose = isSet(r, "verbose")
-	answer := h.shared.take()
-	defer h.shared.giveBack(answer)
+	answer := h.shared.acquire()
+	defer h.shared.release(answer)
 	if err := h.answer(r.Context(), s, turn, answer); err != nil {
 		return err
 	}
@@ -72,9 +72,9 @@ func (h *Handler) resolve(w http.ResponseWriter, r *http.Request, s *pannier.Sna
 	return nil
 }
 
-// tellWidened tells of a turn in which skills add to the caller's tools, so that whoever reads the events later can see how
+// emitWidenedTools tells of a turn in which skills add to the caller's tools, so that whoever reads the events later can see how
 // the agent came by them (OpenSkills contract, "Policy").
-func (h *Handler) tellWidened(t pannier.AllowedTools) {
+func (h *Handler) emitWidenedTools(t pannier.AllowedTools) {
 	for _, slug := range t.WidenedBy {
 		h.Emit(pannier.EventSkillWarning, pannier.SkillWarning{
 			Name: slug, Kind: kindToolsWidened,
@@ -187,8 +187,8 @@ func (h *Handler) turnPrompt(w http.ResponseWriter, r *http.Request, s *pannier.
 }
 
 func (h *Handler) writePrompt(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot, turn pannier.Turn, asJSON bool) error {
-	answer := h.shared.take()
-	defer h.shared.giveBack(answer)
+	answer := h.shared.acquire()
+	defer h.shared.release(answer)
 	if err := h.answer(r.Context(), s, turn, answer); err != nil {
 		return err
 	}

@@ -48,9 +48,9 @@ func (u *upgraded) wait(ctx context.Context) {
 	}
 }
 
-// whileUpgraded has the server wait for a request although its connection is not the server's any more. Where the handler
+// trackUpgraded has the server wait for a request although its connection is not the server's any more. Where the handler
 // is called without a server, there is nobody to wait.
-func whileUpgraded(ctx context.Context) (leave func()) {
+func trackUpgraded(ctx context.Context) (leave func()) {
 	if u, ok := ctx.Value(upgradedKey{}).(*upgraded); ok {
 		return u.enter()
 	}

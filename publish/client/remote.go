@@ -36,22 +36,22 @@ func NewRemote(r Remote) (*Client, error) {
 	return &Client{HTTP: http.Client{
 		Timeout:       time.Minute,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &withToken{base: base, token: r.Token, next: &http.Transport{
+		Transport: &tokenTransport{base: base, token: r.Token, next: &http.Transport{
 			IdleConnTimeout: time.Minute, DialContext: dialer.DialContext, TLSHandshakeTimeout: 5 * time.Second,
 			TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: r.CAs},
 		}},
 	}}, nil
 }
 
-// withToken sends requests to one address, with a token.
-type withToken struct {
+// tokenTransport sends requests to one address, with a token.
+type tokenTransport struct {
 	base  *url.URL
 	token func() (string, error)
 	next  *http.Transport
 }
 
 // RoundTrip implements [http.RoundTripper].
-func (t *withToken) RoundTrip(req *http.Request) (*http.Response, error) {
+func (t *tokenTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	text, err := t.token()
 	if err == nil && (text == "" || strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c > '~' })) {
 		err = errors.New("it is empty, or holds something that no token can")
@@ -69,4 +69,4 @@ func (t *withToken) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // CloseIdleConnections is what [http.Client.CloseIdleConnections] calls.
-func (t *withToken) CloseIdleConnections() { t.next.CloseIdleConnections() }
+func (t *tokenTransport) CloseIdleConnections() { t.next.CloseIdleConnections() }

@@ -19,7 +19,7 @@ func (c *conn) next(ctx context.Context) ([]byte, error) {
 		case kind == websocket.MessageText:
 			return c.text(ctx, frame)
 		}
-		if err := c.take(ctx, frame); err != nil {
+		if err := c.receiveBinary(ctx, frame); err != nil {
 			return nil, err
 		}
 	}
@@ -40,16 +40,16 @@ func (c *conn) text(ctx context.Context, frame io.Reader) ([]byte, error) {
 	return nil, err
 }
 
-// take has a binary frame taken in, and tells the peer what came of it.
-func (c *conn) take(ctx context.Context, frame io.Reader) error {
+// receiveBinary has a binary frame taken in, and tells the peer what came of it.
+func (c *conn) receiveBinary(ctx context.Context, frame io.Reader) error {
 	if c.server.Binary == nil {
 		c.send(appendError(nil, nil, newError(CodeInvalidRequest, "rpc.binary_refused", "a frame is text")))
 		return skip(frame)
 	}
-	c.taking.Add(1)
-	defer c.taking.Add(1)
+	c.receiving.Add(1)
+	defer c.receiving.Add(1)
 	frame = &countedFrame{frame, c}
-	told, err := c.takeIn(frame)
+	told, err := c.callBinary(frame)
 	if err != nil {
 		return err
 	}
@@ -57,12 +57,12 @@ func (c *conn) take(ctx context.Context, frame io.Reader) error {
 	if err != nil {
 		return err
 	}
-	c.sendWithRoom(ctx, text)
+	c.sendWaiting(ctx, text)
 	return skip(frame)
 }
 
-// takeIn has a binary frame taken in. A panic costs the connection, since nobody knows how far it got.
-func (c *conn) takeIn(frame io.Reader) (told Notification, err error) {
+// callBinary has a binary frame taken in. A panic costs the connection, since nobody knows how far it got.
+func (c *conn) callBinary(frame io.Reader) (told Notification, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			c.server.Logger.Error("what takes in binary frames panicked", "cause", cause, "stack", string(debug.Stack()))
@@ -87,8 +87,8 @@ type countedFrame struct {
 
 // Read implements [io.Reader].
 func (f *countedFrame) Read(b []byte) (int, error) {
-	f.conn.taking.Add(1)
-	defer f.conn.taking.Add(1)
+	f.conn.receiving.Add(1)
+	defer f.conn.receiving.Add(1)
 	n, err := f.frame.Read(b)
 	if err != nil && err != io.EOF {
 		return 0, err
@@ -99,23 +99,23 @@ func (f *countedFrame) Read(b []byte) (int, error) {
 // signs are what tells that a peer lives although it does not answer a ping.
 type signs struct{ taken, heard uint64 }
 
-func (c *conn) signs() signs { return signs{c.taking.Load(), c.wire.heard.Load()} }
+func (c *conn) activity() signs { return signs{c.receiving.Load(), c.wire.reads.Load()} }
 
-// livesSince reports whether anything came since then, or what came is being worked on: then it is not the peer that is
+// activeSince reports whether anything came since then, or what came is being worked on: then it is not the peer that is
 // waited for.
-func (c *conn) livesSince(before signs) bool {
-	now := c.signs()
+func (c *conn) activeSince(before signs) bool {
+	now := c.activity()
 	return now.taken%2 == 1 || now != before
 }
 
-// sendWithRoom queues a text once there is room. A peer that sends frames faster than it is answered is not dropped, but
+// sendWaiting queues a text once there is room. A peer that sends frames faster than it is answered is not dropped, but
 // slowed down.
-func (c *conn) sendWithRoom(ctx context.Context, text []byte) {
+func (c *conn) sendWaiting(ctx context.Context, text []byte) {
 	for !c.queue.push(text) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-c.queue.room:
+		case <-c.queue.space:
 		}
 	}
 }

@@ -22,15 +22,15 @@ const (
 	MaxConns = 512
 	// maxCalls bounds the frames of one connection whose calls are under way.
 	maxCalls = 16
-	// pingEvery is how often a connection is pinged, pongWithin how long its peer may take to answer.
-	pingEvery  = 15 * time.Second
-	pongWithin = 10 * time.Second
-	// writeWithin is how long a peer may leave one message unread.
-	writeWithin = 10 * time.Second
-	// closeWithin is how long a connection that is ended may take to close.
-	closeWithin = 12 * time.Second
-	// stopWithin is how long calls under way may take once the server stops.
-	stopWithin = 2 * time.Second
+	// pingInterval is how often a connection is pinged, pongWithin how long its peer may take to answer.
+	pingInterval = 15 * time.Second
+	pongTimeout  = 10 * time.Second
+	// writeTimeout is how long a peer may leave one message unread.
+	writeTimeout = 10 * time.Second
+	// closeTimeout is how long a connection that is ended may take to close.
+	closeTimeout = 12 * time.Second
+	// stopTimeout is how long calls under way may take once the server stops.
+	stopTimeout = 2 * time.Second
 )
 
 // ErrFull says that there are as many connections as there may be.
@@ -97,14 +97,14 @@ func (w *refusal) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // wire counts what comes over a connection.
 type wire struct {
 	net.Conn
-	heard atomic.Uint64 // parts
+	reads atomic.Uint64 // parts
 }
 
 // Read implements [net.Conn].
 func (w *wire) Read(b []byte) (int, error) {
 	n, err := w.Conn.Read(b)
 	if n > 0 {
-		w.heard.Add(1)
+		w.reads.Add(1)
 	}
 	return n, err
 }
@@ -123,8 +123,8 @@ type conn struct {
 	changing atomic.Int64
 	// writes is odd while a message is written, and another number after each.
 	writes atomic.Uint64
-	// taking is odd while a part of a binary frame is worked on, and another number after each.
-	taking atomic.Uint64
+	// receiving is odd while a part of a binary frame is worked on, and another number after each.
+	receiving atomic.Uint64
 	// stopping is set once what is queued is the last that is written.
 	stopping atomic.Bool
 }
@@ -176,13 +176,13 @@ func (c *conn) read(ctx context.Context) {
 		case c.slots <- struct{}{}:
 			c.calls.Go(func() { c.answer(text) })
 		default:
-			c.send(decode(text).answer(busy))
+			c.send(decode(text).answer(refuseBusy))
 		}
 	}
 }
 
-// busy answers a call of a connection that has as many under way as it may.
-func busy(c call, dst []byte) []byte {
+// refuseBusy answers a call of a connection that has as many under way as it may.
+func refuseBusy(c call, dst []byte) []byte {
 	if c.fault == nil {
 		c.fault = newError(CodeServer, "rpc.too_many_calls", "too many calls of this connection are under way; ask again after an answer")
 	}
@@ -217,10 +217,10 @@ func (c *conn) write(ctx context.Context) {
 		free := c.changing.Load() == 0 // before the look into the queue: by then it has the answers of calls that have ended
 		text := c.queue.pop()
 		if text == nil && newest != nil && free {
-			text, told, newest = c.news(told, newest), newest, nil
+			text, told, newest = c.notification(told, newest), newest, nil
 		}
 		if text != nil {
-			if err := c.put(ctx, text); err != nil {
+			if err := c.writeText(ctx, text); err != nil {
 				c.socket.CloseNow()
 				return
 			}
@@ -251,7 +251,7 @@ func (c *conn) subscribe() (told *pannier.Snapshot, snapshots <-chan *pannier.Sn
 	return told, snapshots, cancel
 }
 
-func (c *conn) news(told, s *pannier.Snapshot) []byte {
+func (c *conn) notification(told, s *pannier.Snapshot) []byte {
 	text, err := c.server.Changed(told, s).text()
 	if err != nil {
 		c.server.Logger.Error("a notification can not be encoded", "error", err)
@@ -260,12 +260,12 @@ func (c *conn) news(told, s *pannier.Snapshot) []byte {
 	return text
 }
 
-// put writes one text. A peer that does not take it in time is dropped.
-func (c *conn) put(ctx context.Context, text []byte) error {
+// writeText writes one text. A peer that does not take it in time is dropped.
+func (c *conn) writeText(ctx context.Context, text []byte) error {
 	c.writes.Add(1)
 	defer c.writes.Add(1)
-	slow := time.AfterFunc(writeWithin, func() {
-		c.end(ending{websocket.StatusPolicyViolation, "a message was left unread for " + writeWithin.String(), slowReader})
+	slow := time.AfterFunc(writeTimeout, func() {
+		c.end(ending{websocket.StatusPolicyViolation, "a message was left unread for " + writeTimeout.String(), slowReader})
 	})
 	defer slow.Stop()
 	return c.socket.Write(ctx, websocket.MessageText, text)
@@ -274,7 +274,7 @@ func (c *conn) put(ctx context.Context, text []byte) error {
 // ping drops a peer that does not answer. One that is being written to has the time that a write has, and the pong of one
 // that sends a large frame may be behind it.
 func (c *conn) ping(ctx context.Context) {
-	tick := time.NewTicker(pingEvery)
+	tick := time.NewTicker(pingInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -282,18 +282,18 @@ func (c *conn) ping(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		before, signs := c.writes.Load(), c.signs()
-		bounded, cancel := context.WithTimeout(ctx, pongWithin)
+		before, signs := c.writes.Load(), c.activity()
+		bounded, cancel := context.WithTimeout(ctx, pongTimeout)
 		err := c.socket.Ping(bounded)
 		late := bounded.Err() != nil
 		cancel()
 		after := c.writes.Load()
 		switch {
-		case err == nil || after%2 == 1 || !late && after != before || c.livesSince(signs):
+		case err == nil || after%2 == 1 || !late && after != before || c.activeSince(signs):
 		case ctx.Err() != nil || errors.Is(err, net.ErrClosed):
 			return
 		default:
-			c.end(ending{websocket.StatusPolicyViolation, "no pong came within " + pongWithin.String(), missedPong})
+			c.end(ending{websocket.StatusPolicyViolation, "no pong came within " + pongTimeout.String(), missedPong})
 		}
 	}
 }
@@ -317,7 +317,7 @@ func (c *conn) close(ctx context.Context) {
 			c.server.metrics.dropped.WithLabelValues(e.label).Inc()
 			c.server.Logger.Warn("a WebSocket was dropped", "reason", e.reason)
 		}
-		defer time.AfterFunc(closeWithin, func() { c.wire.Close() }).Stop()
+		defer time.AfterFunc(closeTimeout, func() { c.wire.Close() }).Stop()
 		_ = c.socket.Close(e.code, e.reason) // a peer that has gone meanwhile needs no reason
 	}
 }
@@ -330,7 +330,7 @@ func (c *conn) awaitStop(ctx, stop context.Context) {
 		return
 	case <-stop.Done():
 	}
-	inTime, cancel := context.WithTimeout(ctx, stopWithin)
+	inTime, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
 	for range maxCalls {
 		select {

@@ -46,7 +46,7 @@ func options(goOn <-chan struct{}) rpc.Options {
 			"odd":   {Answer: func(*http.Request, json.RawMessage) (any, error) { return func() {}, nil }},
 			"panic": {Answer: func(*http.Request, json.RawMessage) (any, error) { panic("no") }},
 		},
-		Tell: func(_ *http.Request, err error) *rpc.Error {
+		ErrorOf: func(_ *http.Request, err error) *rpc.Error {
 			return rpc.NewError(-32001, "test", rpc.Details{Error: err.Error(), Hint: "hint"})
 		},
 		Changed: func(before, after *pannier.Snapshot) rpc.Notification {

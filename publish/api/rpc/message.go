@@ -25,11 +25,11 @@ type call struct {
 	params json.RawMessage // nil where there are none
 	// fault is what is wrong with the call itself.
 	fault *Error
-	// asks is set where the call is to be answered.
-	asks bool
+	// wantsAnswer is set where the call is to be answered.
+	wantsAnswer bool
 }
 
-func (c call) notification() bool { return !c.asks }
+func (c call) notification() bool { return !c.wantsAnswer }
 
 // refuse appends an error to dst, as the answer to a call; nil where it asks for none.
 func (c call) refuse(e *Error, dst []byte) []byte {
@@ -98,7 +98,7 @@ func decode(text []byte) frame {
 func decodeCall(value json.RawMessage) call {
 	members, err := readObject(value)
 	if err != nil {
-		return call{asks: true, fault: invalidRequest("a call is " + err.Error())}
+		return call{wantsAnswer: true, fault: invalidRequest("a call is " + err.Error())}
 	}
 	var c call
 	id, hasID := members["id"]
@@ -106,7 +106,7 @@ func decodeCall(value json.RawMessage) call {
 		c.id = id
 	}
 	c.fault = c.read(members)
-	c.asks = hasID || c.fault != nil
+	c.wantsAnswer = hasID || c.fault != nil
 	return c
 }
 

@@ -12,15 +12,15 @@ const (
 type queue struct {
 	// ready has one where there may be something new to do for whoever pops.
 	ready chan struct{}
-	// room has one where there may be room for whoever found none.
-	room chan struct{}
+	// space has one where there may be room for whoever found none.
+	space chan struct{}
 
 	mu    sync.Mutex
 	texts [][]byte
 	bytes int
 }
 
-func newQueue() *queue { return &queue{ready: make(chan struct{}, 1), room: make(chan struct{}, 1)} }
+func newQueue() *queue { return &queue{ready: make(chan struct{}, 1), space: make(chan struct{}, 1)} }
 
 // push adds a text. It fails where there is no room.
 func (q *queue) push(text []byte) bool {
@@ -55,7 +55,7 @@ func (q *queue) pop() []byte {
 	q.texts = q.texts[1:]
 	q.bytes -= len(text)
 	select {
-	case q.room <- struct{}{}:
+	case q.space <- struct{}{}:
 	default:
 	}
 	return text

@@ -53,8 +53,8 @@ type Method struct {
 // Options are what a server is made of. All but the ones marked optional are needed.
 type Options struct {
 	Methods map[string]Method
-	// Tell returns how an error of a method is told; it need not know of an [*Error].
-	Tell func(r *http.Request, err error) *Error
+	// ErrorOf returns how an error of a method is told; it need not know of an [*Error].
+	ErrorOf func(r *http.Request, err error) *Error
 	// Subscribe returns a channel that has the newest snapshot whenever there is one that was not fetched, the current one
 	// at once; optional. Without it there are no notifications.
 	Subscribe func() (snapshots <-chan *pannier.Snapshot, cancel func())
@@ -143,7 +143,7 @@ func (s *Server) answer(r *http.Request, c call) (result []byte, fault *Error) {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return nil, e
 	}
-	return nil, s.Tell(r, err)
+	return nil, s.ErrorOf(r, err)
 }
 
 // encode returns a value as JSON on one line.
