@@ -19,6 +19,7 @@ package admin
 
 import (
 	"context"
+	"fmt"
 	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
@@ -122,7 +123,7 @@ func (s *Service) audited(e pannier.AuditEntry, apply func() (outcome, error)) (
 	if err != nil {
 		return nil, err
 	}
-	o, err := apply()
+	o, err := s.applied(intent, apply)
 	s.auditOutcome(intent, o, err)
 	if err != nil {
 		return nil, err
@@ -131,6 +132,17 @@ func (s *Service) audited(e pannier.AuditEntry, apply func() (outcome, error)) (
 		s.o.Emit(o.event, o.data)
 	}
 	return o.snapshot, nil
+}
+
+// applied applies an audited intent. A panic is audited as the outcome and continues.
+func (s *Service) applied(intent pannier.AuditEntry, apply func() (outcome, error)) (outcome, error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			s.auditOutcome(intent, outcome{}, fmt.Errorf("panic: %v; the log of the sidecar has the stack", cause))
+			panic(cause)
+		}
+	}()
+	return apply()
 }
 
 // acquire waits for a slot of a semaphore. It fails if ctx is done, even if a slot is free.

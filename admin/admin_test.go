@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pannier"
+	"pannier/admin"
 	"pannier/admin/audit"
 )
 
@@ -199,5 +200,26 @@ func TestCallersThatGoAway(t *testing.T) {
 	}
 	if log := h.audited(t); strings.Count(log, "\n") != 1 {
 		t.Errorf("audit log:\n%s", log)
+	}
+}
+
+// TestPanicIsAudited wants an outcome for each intent, and the panic to continue.
+func TestPanicIsAudited(t *testing.T) {
+	h := newFixture(t, t.TempDir(), func(o *admin.Options) {
+		o.SetPolicies = func(map[pannier.PolicyKey]pannier.PolicyEntry) *pannier.Snapshot { panic("a defect") }
+	})
+	func() {
+		defer func() {
+			if cause := recover(); cause != "a defect" {
+				t.Errorf("recovered %v", cause)
+			}
+		}()
+		_ = mutations[pannier.ActionSetPolicy](h.Service)
+	}()
+	if log := h.audited(t); !strings.Contains(log, "2 outcome of 1 "+pannier.ActionSetPolicy) || !strings.Contains(log, "panic: a defect") {
+		t.Errorf("audit log:\n%s", log)
+	}
+	if err := mutations[pannier.ActionPutEnvironment](h.Service); err != nil {
+		t.Errorf("the next change: %v", err)
 	}
 }

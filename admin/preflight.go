@@ -81,7 +81,7 @@ func conflict(slug, other, hint string) *pannier.Refusal {
 // sameSlug returns another skill of the same kind of root with the same slug.
 func sameSlug(e *pannier.Entry, s *pannier.Snapshot) *pannier.Entry {
 	at := slices.IndexFunc(s.Entries, func(other pannier.Entry) bool {
-		return other.Slug == e.Slug && other.SourceKind == e.SourceKind && other.Skill != e.Skill
+		return other.Slug == e.Slug && other.SourceKind == e.SourceKind && other.Path != e.Path
 	})
 	if at < 0 {
 		return nil

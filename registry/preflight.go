@@ -23,17 +23,20 @@ func (r *Registry) Preflight(skill *pannier.Skill) (*pannier.Entry, *pannier.Sna
 		in.Workspace.Skills = append(slices.Clip(in.Workspace.Skills), skill.PathBelowRoot)
 	}
 	s := assess(in)
-	at := slices.IndexFunc(s.Entries, func(e pannier.Entry) bool { return e.Skill == skill })
+	// The entry may hold a copy of the skill with a description from its files.
+	at := slices.IndexFunc(s.Entries, func(e pannier.Entry) bool { return samePlace(e.Skill, skill) })
 	return &s.Entries[at], s
 }
 
 // withSkill returns a catalog's skills with another in its order, in the place of the one at its path.
 func withSkill(skills []*pannier.Skill, skill *pannier.Skill) []*pannier.Skill {
-	kept := slices.DeleteFunc(slices.Clone(skills), func(s *pannier.Skill) bool {
-		return s.RootIndex == skill.RootIndex && s.PathBelowRoot == skill.PathBelowRoot
-	})
+	kept := slices.DeleteFunc(slices.Clone(skills), func(s *pannier.Skill) bool { return samePlace(s, skill) })
 	at, _ := slices.BinarySearchFunc(kept, skill, byPlace)
 	return slices.Insert(kept, at, skill)
+}
+
+func samePlace(a, b *pannier.Skill) bool {
+	return a.RootIndex == b.RootIndex && a.PathBelowRoot == b.PathBelowRoot
 }
 
 // byPlace is the order of a catalog.

@@ -55,3 +55,16 @@ func TestPreflight(t *testing.T) {
 		})
 	}
 }
+
+// TestPreflightOfADescribedSkill judges a skill whose description is found in its files.
+func TestPreflightOfADescribedSkill(t *testing.T) {
+	skill := &pannier.Skill{Slug: "nd", Path: "skills/nd", PathBelowRoot: "nd", Folder: "nd", Name: "nd", SourceKind: pannier.SourceWorkspace}
+	r := registry.New(registry.Options{Inputs: registry.Inputs{
+		Catalog:  pannier.Catalog{Skills: []*pannier.Skill{skill}},
+		Contents: map[string]pannier.Contents{"skills/nd": {Description: "First line."}},
+	}})
+	again := *skill
+	if e, s := r.Preflight(&again); e.Path != skill.Path || e.Description != "First line." || len(s.Entries) != 1 {
+		t.Errorf("%+v of %d", e, len(s.Entries))
+	}
+}
