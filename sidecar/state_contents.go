@@ -40,7 +40,7 @@ func newContentsStore(s *store, log hclog.Logger) *contentsStore {
 func (c *contentsStore) read() map[string]pannier.Contents {
 	var rows []contentsRow
 	if _, err := c.store.Get(bucketSnapshot, keyContents, &rows); err != nil {
-		c.log.Warn("what was found in the files of skills cannot be read", "error", err)
+		c.log.Warn("contents of skill files not read from the state; the files are read again", "error", err)
 		return nil
 	}
 	contents := make(map[string]pannier.Contents, len(rows))
@@ -60,6 +60,6 @@ func (c *contentsStore) write(contents map[string]pannier.Contents) {
 		rows = append(rows, row)
 	}
 	if err := (lenientStore{c.store}).Put(bucketSnapshot, keyContents, rows); err != nil {
-		c.log.Warn("what was found in the files of skills is not kept over a restart", "error", err)
+		c.log.Warn("contents of skill files not written to the state; the next start reads the files again", "error", err)
 	}
 }
