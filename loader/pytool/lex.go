@@ -17,11 +17,8 @@ const (
 	tokenNewline // the end of a statement, which may have had several lines
 )
 
-// The bounds of brackets within brackets, as Python has it, and of f-strings that are tried as nested ones and are none.
-const (
-	maxBrackets      = 200
-	maxBrokenNesting = 16
-)
+// maxBrackets bounds brackets within brackets, as Python does.
+const maxBrackets = 200
 
 // token is one word of a program.
 type token struct {
@@ -38,14 +35,13 @@ func (t token) is(op string) bool { return t.kind == tokenOp && t.text == op }
 
 func (t token) isWord(word string) bool { return t.kind == tokenName && t.text == word }
 
-// lexer makes tokens of a text. It never fails: what is no Python becomes a fault, and the rest is read on.
+// lexer makes tokens of a text. It never fails: text that is not Python becomes a fault, and the rest is read.
 type lexer struct {
 	text   string
 	at     int
 	col    int   // of the line
 	fresh  bool  // the line has no token so far
 	open   []int // the tokens that opened a bracket which is not closed
-	broken int   // f-strings that had no end when read as nested ones
 	tokens []token
 	faults []textFault
 }
@@ -137,7 +133,7 @@ func (l *lexer) fault(at int, message string) {
 	}
 }
 
-// statementWords can not stand inside of brackets in any program: who finds one there knows that a bracket is missing.
+// statementWords cannot stand inside of brackets in any program: one there means that a bracket is missing.
 // `async` can, in a comprehension.
 var statementWords = map[string]bool{
 	"def": true, "class": true, "import": true, "return": true, "while": true, "with": true, "try": true, "raise": true,

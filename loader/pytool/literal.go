@@ -4,14 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
-	"math/big"
 	"slices"
 	"strconv"
 	"strings"
 )
-
-// maxDigits bounds the whole numbers that are given as defaults.
-const maxDigits = 64
 
 // object is a JSON object in the order in which it is told.
 type object []member
@@ -110,43 +106,19 @@ func (n node) literalDict() (json.RawMessage, bool) {
 	return o.json(), true
 }
 
-// number returns a number of Python as one of JSON, a whole one as a whole one.
+// number returns a number of Python as one of JSON, if it is one and of usual size.
 func number(text string) (json.RawMessage, bool) {
-	sign := ""
-	if text[0] == '-' || text[0] == '+' {
-		sign, text = strings.TrimPrefix(text[:1], "+"), text[1:]
+	digits := strings.TrimLeft(text, "+-")
+	if len(digits) > 1 && digits[0] == '0' && '0' <= digits[1] && digits[1] <= '9' {
+		return nil, false // Python has no such octal numbers
 	}
-	lower := strings.ToLower(text)
-	based := len(lower) > 1 && lower[0] == '0' && strings.IndexByte("xob", lower[1]) >= 0
-	if len(text) <= maxDigits && (based || !strings.ContainsAny(lower, ".ej")) {
-		// Base 0 reads prefixes and underscores as Python does, but for `017`, which neither Python nor JSON has.
-		whole, ok := new(big.Int).SetString(text, 0)
-		if !ok || (!based && len(strings.Trim(text, "0_")) > 0 && text[0] == '0') {
-			return nil, false
-		}
-		if whole.Sign() == 0 {
-			sign = ""
-		}
-		return json.RawMessage(sign + whole.String()), true
+	if whole, err := strconv.ParseInt(text, 0, 64); err == nil {
+		return strconv.AppendInt(nil, whole, 10), true
 	}
-	if based || !strings.ContainsAny(lower, ".e") || strings.ContainsAny(lower, "xpinf") {
-		return nil, false
-	}
-	return float(sign, text)
-}
-
-func float(sign, text string) (json.RawMessage, bool) {
-	digits := strings.ReplaceAll(text, "_", "")
-	value, err := strconv.ParseFloat(digits, 64)
-	if err != nil || math.IsInf(value, 0) {
+	value, err := strconv.ParseFloat(strings.ReplaceAll(text, "_", ""), 64)
+	if err != nil || math.IsInf(value, 0) || strings.ContainsAny(digits, "xX") || !strings.ContainsAny(digits, ".eE") {
 		return nil, false
 	}
 	short, err := json.Marshal(value)
-	if err != nil {
-		return nil, false
-	}
-	if !bytes.ContainsAny(short, ".e") {
-		short = append(short, ".0"...)
-	}
-	return append(json.RawMessage(sign), short...), true
+	return short, err == nil
 }

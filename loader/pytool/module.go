@@ -1,10 +1,9 @@
 package pytool
 
-// module is what a text says of the functions and classes of its top level, the ones in `if` and `try` included: those are
-// what Python finds in the module once it is imported.
+// module is what a text says of the functions of its top level, those in `if` and `try` included: what Python finds in the
+// imported module.
 type module struct {
 	functions []function
-	classes   map[string][]param // the annotated fields of each class
 	faults    []textFault
 
 	blocks  []block
@@ -27,8 +26,7 @@ type function struct {
 
 // scope says what a block belongs to.
 type scope struct {
-	hidden bool   // no part of the module: the inside of functions and classes, and what runs in scripts only
-	class  string // the class whose fields stand right here
+	hidden bool // not part of the module: the inside of functions and classes, and what runs in scripts only
 }
 
 // block is what is indented alike.
@@ -40,7 +38,7 @@ type block struct {
 // readModule goes over the statements of a text.
 func readModule(text string) *module {
 	tokens, faults := lex(text)
-	m := &module{classes: map[string][]param{}, aliases: map[string]bool{}, blocks: []block{{}}, faults: faults}
+	m := &module{aliases: map[string]bool{}, blocks: []block{{}}, faults: faults}
 	from := 0
 	for i, t := range tokens {
 		if t.kind == tokenNewline {
@@ -62,9 +60,6 @@ func (m *module) statement(s []token) {
 	here := m.enter(s[0].col)
 	m.opened = here
 	m.docstring(s)
-	if here.class != "" {
-		m.field(here.class, s)
-	}
 	if here.hidden {
 		m.opened = scope{hidden: true}
 		return
@@ -82,7 +77,8 @@ func (m *module) statement(s []token) {
 		m.opened = scope{hidden: true}
 		m.define(s, def)
 	case s[0].isWord("class"):
-		m.class(s)
+		m.orphans()
+		m.opened = scope{hidden: true}
 	default:
 		m.orphans()
 		m.imports(s)
@@ -95,7 +91,6 @@ func (m *module) enter(col int) scope {
 	opened := m.opened
 	for len(m.blocks) > 1 && m.blocks[len(m.blocks)-1].col > col {
 		opened = m.blocks[len(m.blocks)-1].scope // for an indentation that no block has
-		opened.class = ""
 		m.blocks = m.blocks[:len(m.blocks)-1]
 	}
 	if m.blocks[len(m.blocks)-1].col < col {
@@ -154,7 +149,7 @@ func (m *module) define(s, def []token) {
 	}
 }
 
-// signature reads what follows `def`. It returns what stands behind the colon, or why it can not be read.
+// signature reads what follows `def`. It returns what stands behind the colon, or why it cannot be read.
 func (f *function) signature(def []token) (inline []token, message string) {
 	if def[0].kind != tokenName || isKeyword(f.name) {
 		return nil, "the decorator is for a tool, and the function has no name"
@@ -164,12 +159,12 @@ func (f *function) signature(def []token) (inline []token, message string) {
 		at += def[at].skip + 1
 	}
 	if at >= len(def) || !def[at].is("(") || def[at].skip == 0 {
-		return nil, "the parameters of the tool " + f.name + " can not be read: there is no closed pair of parentheses"
+		return nil, "the parameters of the tool " + f.name + " cannot be read: their parentheses are not closed"
 	}
 	end := at + def[at].skip
 	colon := indexOp(def[end:], ":")
 	if colon < 0 {
-		return nil, "the tool " + f.name + " can not be read: there is no colon behind its parameters"
+		return nil, "the tool " + f.name + " cannot be read: the colon after its parameters is missing"
 	}
 	f.params, message = readParams(f.name, split(def[at+1:end]))
 	return def[end+colon+1:], message
@@ -191,26 +186,6 @@ func (m *module) docstring(s []token) {
 	}
 	if n := parseExpr(s, 0); n.kind == nodeText {
 		f.doc = cleanDoc(n.text)
-	}
-}
-
-// class notes a class, so that its fields can be read where a tool takes them for its parameters.
-func (m *module) class(s []token) {
-	m.orphans()
-	m.opened = scope{hidden: true}
-	if len(s) > 1 && s[1].kind == tokenName {
-		m.opened.class = s[1].text
-		m.classes[s[1].text] = nil
-	}
-}
-
-// field takes a statement `name: type = value` right in a class.
-func (m *module) field(class string, s []token) {
-	if len(s) < 3 || s[0].kind != tokenName || !s[1].is(":") || isKeyword(s[0].text) || len(m.classes[class]) >= maxParams {
-		return
-	}
-	if p, ok := readParam(s); ok && p.name != "model_config" {
-		m.classes[class] = append(m.classes[class], p)
 	}
 }
 

@@ -1,21 +1,26 @@
 package pytool
 
-import "strings"
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
 
 // maxParams bounds the parameters of one tool.
 const maxParams = 256
 
-// param is a parameter of a function, or a field of a class.
+// param is a parameter of a function.
 type param struct {
 	name       string
-	stars      int // of `*args` and `**kwargs`
+	stars      int     // of `*args` and `**kwargs`
+	hint       []token // the tokens of the type hint
 	annotation node
 	value      node
 	annotated  bool
 	optional   bool
 }
 
-// readParams reads the parameters of a function, or says why it can not.
+// readParams reads the parameters of a function, or says why it cannot.
 func readParams(function string, pieces [][]token) ([]param, string) {
 	if len(pieces) > maxParams {
 		return nil, "the tool " + function + " has too many parameters"
@@ -28,7 +33,7 @@ func readParams(function string, pieces [][]token) ([]param, string) {
 		}
 		p, ok := readParam(piece)
 		if !ok {
-			return nil, "the parameters of the tool " + function + " can not be read"
+			return nil, "the parameters of the tool " + function + " cannot be read"
 		}
 		if seen[p.name] {
 			return nil, "the tool " + function + " has the parameter " + p.name + " twice"
@@ -65,75 +70,36 @@ func readParam(tokens []token) (param, bool) {
 		return p, true
 	}
 	p.annotated = true
-	p.annotation = parseExpr(tokens[1:], 0)
+	p.hint = tokens[1:]
+	p.annotation = parseExpr(p.hint, 0)
 	return p, tokens[0].is(":") && len(tokens) > 1
 }
 
 // injectedTypes are those whose values the runtime puts in by itself, so that no model is asked for them.
 var injectedTypes = map[string]bool{
 	"RunnableConfig": true, "ToolRuntime": true, "CallbackManagerForToolRun": true, "AsyncCallbackManagerForToolRun": true,
-	"Callbacks": true, "BaseCallbackManager": true, "ClassVar": true,
+	"Callbacks": true, "BaseCallbackManager": true,
 }
 
 // injectedNames are the parameters that LangChain never asks for, whatever their type.
 var injectedNames = map[string]bool{"run_manager": true, "callbacks": true}
 
-// isInjected reports whether the runtime fills a parameter, and not the model.
+// isInjected reports whether the runtime fills a parameter, and not the model: a word of its type hint says so.
 func (p param) isInjected() bool {
 	if injectedNames[p.name] {
 		return true
 	}
-	return isInjected(p.annotation, 0, func(name string) bool {
-		return injectedTypes[name] || strings.HasPrefix(name, "Injected") || (p.name == "state" && strings.HasSuffix(name, "State"))
+	return slices.ContainsFunc(p.hint, func(t token) bool {
+		word := t.text
+		if t.kind == tokenString {
+			word = leadingName.FindString(strings.Trim(word, "'\""))
+		}
+		return injectedTypes[word] || t.kind == tokenName && strings.HasPrefix(word, "Injected") || p.name == "state" && strings.HasSuffix(word, "State")
 	})
 }
 
-// isInjected looks for a type that is injected, in Optional, Union and Annotated too.
-func isInjected(n node, depth int, injected func(string) bool) bool {
-	if depth > maxDepth {
-		return false
-	}
-	switch n.kind {
-	case nodeName:
-		return injected(lastName(n.text))
-	case nodeText:
-		return isInjected(parseText(n.text, depth+1), depth+1, injected)
-	case nodeCall: // `Annotated[dict, InjectedState("messages")]`
-		return isInjected(*n.base, depth+1, injected)
-	case nodeUnion:
-		return anyInjected(n.items, depth, injected)
-	case nodeSubscript:
-		if isInjected(*n.base, depth+1, injected) {
-			return true
-		}
-		switch lastName(n.base.text) {
-		case "Annotated":
-			return len(n.items) > 0 && (isInjected(n.items[0], depth+1, injected) || marked(n.items[1:], depth, injected))
-		case "Optional", "Union":
-			return anyInjected(n.items, depth, injected)
-		}
-	}
-	return false
-}
-
-func anyInjected(nodes []node, depth int, injected func(string) bool) bool {
-	for _, n := range nodes {
-		if isInjected(n, depth+1, injected) {
-			return true
-		}
-	}
-	return false
-}
-
-// marked looks at what stands behind the type in Annotated. A text there is a description, not a type.
-func marked(nodes []node, depth int, injected func(string) bool) bool {
-	for _, n := range nodes {
-		if n.kind != nodeText && isInjected(n, depth+1, injected) {
-			return true
-		}
-	}
-	return false
-}
+// leadingName is the name that a quoted type hint begins with.
+var leadingName = regexp.MustCompile(`^\w+`)
 
 // lastName returns what stands behind the last dot.
 func lastName(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }

@@ -1,13 +1,15 @@
-// Package pytool finds the tools in a Python file: functions that are decorated with `@tool`, as LangChain and its kin have
-// it. It reads the text with a lexer of its own and never imports or runs anything, so a file from anywhere can be looked at.
+// Package pytool finds the tools in a Python file: functions with the decorator `@tool`. It reads the text with a lexer of its
+// own and never imports or runs anything, so a file from anywhere can be read.
 //
-// A function counts where an import of the file would find it: on the top level, or in an `if` or a `try` there. Methods and
+// A function counts where an import of the file finds it: on the top level, or in an `if` or a `try` there. Methods and
 // functions within functions do not. The decorator is known by its name: `tool`, with or without a module before it, with or
 // without arguments, or the name that `from … import tool as …` gives it.
 //
-// What can not be known without running the file is not guessed: a default that is computed only makes its parameter
-// optional, a type that the file or a library defines claims nothing. A tool whose name is computed is a [Fault] and is not
-// listed, and costs none of the others.
+// A tool has the name, the docstring and the parameters of its function. Their JSON Schema says what the type hints say in plain
+// types: str, int, float, bool, None, lists, mappings, unions, Literal and described types. Other types claim nothing, and neither
+// do the constraints of libraries such as pydantic, because the call validates its arguments itself. A computed default only makes
+// its parameter optional. A tool with a computed name is a [Fault] and is not listed; it does not affect the others.
+// An f-string in single quotes whose braces span lines, as Python 3.12 allows, is reported as one without an end.
 package pytool
 
 import (
@@ -33,7 +35,7 @@ const (
 	maxName   = 256
 )
 
-// Fault is something that looks like a tool and can not be understood, or only in part.
+// Fault is something that looks like a tool and cannot be understood, or only in part.
 type Fault struct {
 	// Line counts from 1; 0 is the whole file.
 	Line    int
@@ -55,7 +57,7 @@ func Read(text []byte) ([]pannier.Tool, []Fault) {
 	r := newReader(text)
 	for _, f := range r.last() {
 		if len(r.tools) == MaxTools {
-			r.tell(f.at, fmt.Sprintf("there are more than %d tools; those from here on are left out", MaxTools))
+			r.report(f.at, fmt.Sprintf("there are more than %d tools; those from here on are left out", MaxTools))
 			break
 		}
 		r.add(f)
@@ -66,7 +68,6 @@ func Read(text []byte) ([]pannier.Tool, []Fault) {
 // reader makes tools of the functions of a module.
 type reader struct {
 	*module
-	types  schemas
 	starts []int // of the lines
 	tools  []pannier.Tool
 	found  []Fault
@@ -79,15 +80,14 @@ func newReader(text []byte) *reader {
 	r := &reader{starts: lineStarts(plain)}
 	if !utf8.ValidString(plain) {
 		at := strings.IndexFunc(plain, func(c rune) bool { return c == utf8.RuneError })
-		r.tell(at, "this is not UTF-8, so Python may not read the file")
+		r.report(at, "this is not UTF-8, so Python may not read the file")
 		plain = strings.ToValidUTF8(plain, "?")
 		r.starts = lineStarts(plain)
 	}
 	r.module = readModule(plain)
-	r.types = schemas{r.classes}
 	if len(r.functions) > 0 || mentionsTool(plain) {
 		for _, f := range r.faults {
-			r.tell(f.at, f.message)
+			r.report(f.at, f.message)
 		}
 	} else {
 		r.found = nil
@@ -95,7 +95,7 @@ func newReader(text []byte) *reader {
 	return r
 }
 
-// mentionsTool reports whether a line looks like the decorator. In a file without, nobody misses a tool.
+// mentionsTool reports whether a line looks like the decorator. Faults of a file without one are not reported.
 func mentionsTool(text string) bool {
 	for line := range strings.Lines(text) {
 		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "@"); ok && strings.Contains(name, "tool") {
@@ -118,7 +118,7 @@ func lineStarts(text string) []int {
 // line returns the line of a place, counted from 1.
 func (r *reader) line(at int) int { return sort.SearchInts(r.starts, at+1) }
 
-func (r *reader) tell(at int, message string) {
+func (r *reader) report(at int, message string) {
 	r.found = append(r.found, Fault{r.line(at), message})
 }
 
@@ -161,9 +161,9 @@ func (r *reader) add(f function) {
 	}
 	tool := pannier.Tool{Name: name, Kind: pannier.ToolFunction, Line: r.line(f.at)}
 	tool.Description = r.descriptionOf(f, call)
-	tool.Parameters = r.parameters(r.paramsOf(f, call), argumentDocs(f.doc))
+	tool.Parameters = parameters(f.params, argumentDocs(f.doc))
 	if i := slices.IndexFunc(r.tools, func(t pannier.Tool) bool { return t.Name == name }); i >= 0 {
-		r.tell(f.at, fmt.Sprintf("the tool %s is there already, from line %d", name, r.tools[i].Line))
+		r.report(f.at, fmt.Sprintf("the tool %s is there already, from line %d", name, r.tools[i].Line))
 		return
 	}
 	r.tools = append(r.tools, tool)
@@ -178,13 +178,13 @@ func (r *reader) nameOf(f function, call node) (string, bool) {
 	switch {
 	case !ok || (given.kind == nodeName && given.text == "None"):
 		if slices.ContainsFunc(call.keys, func(key string) bool { return strings.HasPrefix(key, "*") }) {
-			r.tell(f.at, "the arguments of the decorator can not be known without running it; the tool "+f.name+" may have another name")
+			r.report(f.at, "the arguments of the decorator cannot be known without running it; the tool "+f.name+" may have another name")
 		}
 		return f.name, true
 	case given.kind != nodeText:
-		r.tell(f.at, "the name that the decorator gives "+f.name+" can not be known without running it: write it as a text")
+		r.report(f.at, "the name that the decorator gives "+f.name+" cannot be known without running it: write it as a text")
 	case strings.TrimSpace(given.text) == "" || len(given.text) > maxName || strings.ContainsFunc(given.text, unicode.IsControl):
-		r.tell(f.at, fmt.Sprintf("the name that the decorator gives %s is empty, longer than %d bytes, or has control characters", f.name, maxName))
+		r.report(f.at, fmt.Sprintf("the name that the decorator gives %s is empty, longer than %d bytes, or has control characters", f.name, maxName))
 	default:
 		return given.text, true
 	}
@@ -198,23 +198,13 @@ func (r *reader) descriptionOf(f function, call node) string {
 		return shorten(strings.TrimSpace(given.text))
 	}
 	if ok && given.kind != nodeText && (given.kind != nodeName || given.text != "None") {
-		r.tell(f.at, "the description that the decorator gives "+f.name+" can not be known without running it: write it as a text")
+		r.report(f.at, "the description that the decorator gives "+f.name+" cannot be known without running it: write it as a text")
 	}
 	return describe(f.doc)
 }
 
-// paramsOf returns the fields of the class that a decorator names as args_schema, where the file defines it, else the
-// parameters of the function.
-func (r *reader) paramsOf(f function, call node) []param {
-	given, ok := call.argument("args_schema", -1)
-	if fields := r.classes[given.text]; ok && given.kind == nodeName && len(fields) > 0 {
-		return fields
-	}
-	return f.params
-}
-
 // parameters returns the schema of the arguments of a tool.
-func (r *reader) parameters(params []param, docs map[string]string) json.RawMessage {
+func parameters(params []param, docs map[string]string) json.RawMessage {
 	var properties object
 	var required []json.RawMessage
 	rest := json.RawMessage(nil)
@@ -222,16 +212,19 @@ func (r *reader) parameters(params []param, docs map[string]string) json.RawMess
 		switch {
 		case p.stars == 2:
 			rest = json.RawMessage("true")
-			if values := r.types.of(p.annotation, 0); len(values) > 0 {
+			if values := schemaOf(p.annotation, 0); len(values) > 0 {
 				rest = values.json()
 			}
 		case p.stars == 0 && !p.isInjected():
-			property, optional := r.property(p)
+			property := slices.Clone(schemaOf(p.annotation, 0))
+			if value, ok := p.value.literal(); ok && p.optional {
+				property.set("default", value)
+			}
 			if said, ok := docs[p.name]; ok && !property.has("description") {
 				property.describe(said)
 			}
 			properties.set(p.name, property.json())
-			if !optional {
+			if !p.optional {
 				required = append(required, quoted(p.name))
 			}
 		}
@@ -245,20 +238,4 @@ func (r *reader) parameters(params []param, docs map[string]string) json.RawMess
 		o.set("additionalProperties", rest)
 	}
 	return o.json()
-}
-
-// property returns the schema of one argument, and whether it may be left out.
-func (r *reader) property(p param) (property object, optional bool) {
-	property = slices.Clone(r.types.of(p.annotation, 0))
-	value, optional := p.value, p.optional
-	if isNamed(value, "Field") {
-		property.field(value)
-		_, computed := value.argument("default_factory", -1)
-		value, optional = value.argument("default", 0)
-		optional = (optional && value.kind != nodeEllipsis) || computed
-	}
-	if text, ok := value.literal(); ok && optional {
-		property.set("default", text)
-	}
-	return property, optional
 }

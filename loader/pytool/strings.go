@@ -6,9 +6,6 @@ import (
 	"unicode/utf8"
 )
 
-// maxNesting bounds f-strings within f-strings.
-const maxNesting = 32
-
 // quoteAt returns where the quote stands of a string that begins at at, behind its prefix if it has one; -1 where no string
 // begins.
 func quoteAt(text string, at int) int {
@@ -43,19 +40,12 @@ func isFormatted(prefix string) bool { return strings.ContainsAny(prefix, "fFtT"
 
 func isRaw(prefix string) bool { return strings.ContainsAny(prefix, "rR") }
 
-// string takes a string whose quote is known. One without an end goes to the end of its line, or of the file.
+// string takes a string whose quote is known. One without an end goes to the end of its line, or of the file. An f-string ends at
+// its quotes too: quotes within its braces come in pairs, so the line is read to the same end.
 func (l *lexer) string(quote int) {
-	prefix, quotes := l.text[l.at:quote], quotesAt(l.text, quote)
+	quotes := quotesAt(l.text, quote)
 	begin := quote + len(quotes)
-	end := -1
-	if isFormatted(prefix) && l.broken < maxBrokenNesting {
-		if end = formattedEnd(l.text, begin, quotes, isRaw(prefix), 0); end < 0 {
-			l.broken++
-		}
-	}
-	if end < 0 {
-		end = stringEnd(l.text, begin, quotes)
-	}
+	end := stringEnd(l.text, begin, quotes)
 	if end < 0 {
 		l.fault(l.at, "a string begins here and never ends")
 		end = len(l.text)
@@ -75,106 +65,6 @@ func stringEnd(text string, at int, quotes string) int {
 		case c == quotes[0] && strings.HasPrefix(text[at:], quotes):
 			return at + len(quotes)
 		case c == '\n' && len(quotes) == 1:
-			return -1
-		default:
-			at++
-		}
-	}
-	return -1
-}
-
-// formattedEnd is stringEnd for an f-string, in which a quote inside of `{}` does not end it.
-func formattedEnd(text string, at int, quotes string, raw bool, depth int) int {
-	for at < len(text) {
-		switch c := text[at]; {
-		case c == '\\':
-			at = escapeEnd(text, at, raw)
-		case c == quotes[0] && strings.HasPrefix(text[at:], quotes):
-			return at + len(quotes)
-		case c == '\n' && len(quotes) == 1:
-			return -1
-		case strings.HasPrefix(text[at:], "{{"):
-			at += 2
-		case c == '{':
-			if at = fieldEnd(text, at+1, quotes, depth+1); at < 0 {
-				return -1
-			}
-		default:
-			at++
-		}
-	}
-	return -1
-}
-
-// escapeEnd returns where an escape in an f-string ends: `\{` still begins an expression, `\N{DASH}` does not.
-func escapeEnd(text string, at int, raw bool) int {
-	rest := text[at+1:]
-	switch {
-	case !raw && strings.HasPrefix(rest, "N{"):
-		if i := strings.IndexAny(rest, "}\n"); i >= 0 && rest[i] == '}' {
-			return at + 1 + i + 1
-		}
-	case strings.HasPrefix(rest, "{"):
-		return at + 1
-	}
-	return at + 2
-}
-
-// fieldEnd returns where an expression in an f-string ends, behind its closing brace, or -1. at is behind the opening one.
-func fieldEnd(text string, at int, quotes string, depth int) int {
-	brackets := 0
-	for at < len(text) && depth < maxNesting {
-		if quote := quoteAt(text, at); quote >= 0 {
-			if at = nestedEnd(text, at, quote, depth); at < 0 {
-				return -1
-			}
-			continue
-		}
-		if end := nameEnd(text, at); end > at {
-			at = end
-			continue
-		}
-		switch c := text[at]; {
-		case c == '#':
-			at = lineEnd(text, at)
-			continue
-		case c == '}' && brackets == 0:
-			return at + 1
-		case c == ':' && brackets == 0:
-			return specEnd(text, at+1, quotes, depth)
-		case c == '(' || c == '[' || c == '{':
-			brackets++
-		case c == ')' || c == ']' || c == '}':
-			brackets--
-		}
-		at++
-	}
-	return -1
-}
-
-// nestedEnd returns where a string in an expression of an f-string ends, or -1.
-func nestedEnd(text string, at, quote, depth int) int {
-	prefix, quotes := text[at:quote], quotesAt(text, quote)
-	begin := quote + len(quotes)
-	if isFormatted(prefix) {
-		return formattedEnd(text, begin, quotes, isRaw(prefix), depth)
-	}
-	return stringEnd(text, begin, quotes)
-}
-
-// specEnd returns where a format specification ends, behind the brace that closes its expression, or -1.
-func specEnd(text string, at int, quotes string, depth int) int {
-	for at < len(text) {
-		switch c := text[at]; {
-		case c == '}':
-			return at + 1
-		case c == '{':
-			if at = fieldEnd(text, at+1, quotes, depth+1); at < 0 {
-				return -1
-			}
-		case c == '\\':
-			at += 2
-		case c == '\n' && len(quotes) == 1, strings.HasPrefix(text[at:], quotes):
 			return -1
 		default:
 			at++
