@@ -78,7 +78,7 @@ type stop struct {
 	dir   *counted
 	rel   string // below the root, with slashes; "" is the root
 	depth int
-	lot   lot
+	lot   entryKind
 }
 
 // counter goes through one root once.
@@ -98,7 +98,7 @@ type counter struct {
 	found    tallies
 }
 
-// of takes the census of one root. A root that can not be opened has none: loading it says what is wrong.
+// of takes the census of one root. A root that cannot be opened has none: loading it says what is wrong.
 func (c *census) of(ctx context.Context, rules pannier.DiscoveryRules, index, named int) (tallies, error) {
 	if c.tops == nil {
 		c.tops, c.seed = make([]*counted, len(rules.Roots)), maphash.MakeSeed()
@@ -132,7 +132,7 @@ func (c *census) of(ctx context.Context, rules pannier.DiscoveryRules, index, na
 }
 
 // rootsBelow returns the roots that lie below one, by their path below it. They have a census of their own. What lies in
-// pannier's own directory is nobody's skill yet.
+// pannier's own directory is not a skill yet.
 func rootsBelow(roots []pannier.Root, index int) map[string]bool {
 	others := map[string]bool{pannier.OwnDir: true}
 	for _, r := range roots {
@@ -176,7 +176,7 @@ func (n *counter) enter(at *stop) bool {
 		}
 		n.entered++
 	}
-	err := n.look(at.dir, at.rel)
+	err := n.scanDir(at.dir, at.rel)
 	if err == nil {
 		return true
 	}
@@ -187,8 +187,8 @@ func (n *counter) enter(at *stop) bool {
 	return false
 }
 
-// look brings what is known of a directory up to date.
-func (n *counter) look(d *counted, rel string) error {
+// scanDir brings what is known of a directory up to date.
+func (n *counter) scanDir(d *counted, rel string) error {
 	st, err := fsx.LstatAt(n.fd, cmp.Or(rel, ".")) // of a link, the link
 	switch {
 	case err != nil:
@@ -211,9 +211,9 @@ func (n *counter) look(d *counted, rel string) error {
 	if err != nil {
 		return err
 	}
-	n.take(d, rel, entries)
+	n.addEntries(d, rel, entries)
 	d.mark = 0
-	if proves(opened, n.now) {
+	if isProof(opened, n.now) {
 		d.mark = n.markOf(opened)
 	}
 	return nil
@@ -222,8 +222,8 @@ func (n *counter) look(d *counted, rel string) error {
 // markOf returns what stands for a stat where there are so many that their size counts.
 func (n *counter) markOf(st fsx.Stamp) uint64 { return max(1, maphash.Comparable(n.seed, st)) }
 
-// take keeps what counts of the entries of a directory. What is known of those that were there before stays.
-func (n *counter) take(d *counted, rel string, entries []dirent) {
+// addEntries keeps what counts of the entries of a directory. What is known of those that were there before stays.
+func (n *counter) addEntries(d *counted, rel string, entries []dirent) {
 	file := ""
 	var children []*counted
 	for _, e := range entries {
@@ -257,7 +257,7 @@ func pickFile(a, b string) string {
 
 // appendChildren counts the SKILL.md of a directory and appends the directories in it.
 func (n *counter) appendChildren(next []stop, at stop) []stop {
-	lot := n.settle(at)
+	lot := n.kindAt(at)
 	if lot != searched && n.others[at.rel] {
 		return next
 	}
@@ -277,8 +277,8 @@ func (n *counter) appendChildren(next []stop, at stop) []stop {
 	return next
 }
 
-// settle counts the SKILL.md of a directory, where no skill is made of it, and returns the lot of what lies below.
-func (n *counter) settle(at stop) lot {
+// kindAt counts the SKILL.md of a directory, where no skill is made of it, and returns the lot of what lies below.
+func (n *counter) kindAt(at stop) entryKind {
 	d := at.dir
 	skips := at.rel != "" && n.rules.Skips(d.name)
 	switch {

@@ -16,7 +16,7 @@ import (
 func (c *contract) commands() []pannier.Command {
 	v := c.front.Get("commands")
 	if v.Kind() == yamldoc.Text || v.Kind() == yamldoc.Map {
-		c.tell("skill.type", "commands", v, "this is "+v.Kind().String()+" where a list of commands belongs, and counts as absent", commandHint)
+		c.warn("skill.type", "commands", v, "this is "+v.Kind().String()+" where a list of commands belongs, and counts as absent", commandHint)
 	}
 	var commands []pannier.Command
 	i := 0
@@ -28,7 +28,7 @@ func (c *contract) commands() []pannier.Command {
 			fault = "there is a command of that name before it"
 		}
 		if fault != "" {
-			c.tell("skill.command", field, item, fault+", so it is left out", commandHint)
+			c.warn("skill.command", field, item, fault+", so it is left out", commandHint)
 			continue
 		}
 		commands = append(commands, cmd)
@@ -82,7 +82,7 @@ func (c *contract) arguments(v yamldoc.Value, list string) []pannier.CommandArgu
 			fault = "the command has an argument " + strconv.Quote(a.Name) + " already"
 		}
 		if fault != "" {
-			c.tell("skill.command", field, item, fault+", so it is left out", argumentHint)
+			c.warn("skill.command", field, item, fault+", so it is left out", argumentHint)
 			continue
 		}
 		arguments = append(arguments, a)

@@ -66,10 +66,10 @@ func (c *contract) identity(s *pannier.Skill, m meta) {
 	if s.ToolsOnly {
 		hint = `add a _meta.json with a "slug" of lower-case letters, digits and hyphens`
 	}
-	c.tell("skill.slug.empty", "slug", c.front.Get("slug"), fmt.Sprintf("neither names of the skill nor its folder hold an ASCII letter or digit, so its slug is %s", s.Slug), hint)
+	c.warn("skill.slug.empty", "slug", c.front.Get("slug"), fmt.Sprintf("neither the skill's name nor its folder contains an ASCII letter or digit; using slug %s", s.Slug), hint)
 }
 
-// version decides the version: _meta.json, then `version`, then `metadata.version`, which may be any text. One that is no semantic
+// version decides the version: _meta.json, then `version`, then `metadata.version`, which may be any text. One that is not a semantic
 // version is kept as it is written, because that is what its author calls it.
 func (c *contract) version(s *pannier.Skill, m meta) string {
 	own, path, v := c.text("version"), c.path, c.front.Get("version")
@@ -78,7 +78,7 @@ func (c *contract) version(s *pannier.Skill, m meta) string {
 		path, v = path[:len(path)-len(s.File)]+pannier.MetaFile, yamldoc.Value{}
 	}
 	if version != "" && !isSemanticVersion(version) {
-		c.tellIn(path, "skill.version.format", "version", v, "not a semantic version; versions cannot be compared", `write three numbers with dots, such as "1.0.0"`)
+		c.warnIn(path, "skill.version.format", "version", v, "not a semantic version; versions cannot be compared", `write three numbers with dots, such as "1.0.0"`)
 	}
 	if version == "" {
 		text, _ := profile.Version(c.front).Text()
@@ -133,12 +133,12 @@ func (c *contract) runtimes() []string {
 	return names
 }
 
-// isName reports whether a value can be the name of an adapter: `runtime: 123` can not.
+// isName reports whether a value can be the name of an adapter: `runtime: 123` cannot.
 func isName(v yamldoc.Value) bool {
 	text, ok := v.Text()
 	return ok && strings.TrimSpace(text) != "" && v.JSON()[0] == '"'
 }
 
 func (c *contract) wrongRuntime(v yamldoc.Value) {
-	c.tell(pannier.CodeRuntimeValue, "runtime", v, "this is not the name of an adapter, so the skill counts as fit for all", "write a name such as claude-code, or a list of names, or remove the field")
+	c.warn(pannier.CodeRuntimeValue, "runtime", v, "this is not the name of an adapter, so the skill counts as fit for all", "write a name such as claude-code, or a list of names, or remove the field")
 }

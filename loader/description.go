@@ -11,13 +11,13 @@ import (
 const codeNoDescription = "skill.description.missing"
 
 // description returns what the skill does. One that begins with a bracket or a brace, such as `[TODO: write this]`, is the text
-// that stands there, as other readers have it: nobody means a list or a mapping.
+// that stands there, as other readers have it: authors do not mean a list or a mapping.
 func (c *contract) description() string {
 	const field = "description"
 	v := c.front.Get(field)
 	if v.Flow() {
 		if text := c.sourceOf(field); text != "" {
-			c.tell("skill.type", field, v, "this is "+v.Kind().String()+" where a text belongs; it is read as the text that stands there", "put the text in double quotes")
+			c.warn("skill.type", field, v, "this is "+v.Kind().String()+" where a text belongs; it is read as the text that stands there", "put the text in double quotes")
 			return text
 		}
 	}
@@ -25,11 +25,11 @@ func (c *contract) description() string {
 	if text != "" {
 		return text
 	}
-	message, hint := "there is no description, so no agent can tell when to use the skill", "add `description:` with what the skill does and when to use it"
+	message, hint := "the description is missing, so agents cannot tell when to use the skill", "add `description:` with what the skill does and when to use it"
 	if v.Kind() == yamldoc.Null && strings.HasPrefix(c.sourceOf(field), "#") {
 		message, hint = "the description is empty, because `#` begins a comment", "put the text in double quotes"
 	}
-	c.tell(codeNoDescription, field, v, message, hint)
+	c.warn(codeNoDescription, field, v, message, hint)
 	return ""
 }
 

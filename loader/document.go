@@ -21,7 +21,7 @@ import (
 )
 
 // Read returns the document of a skill of a catalog, from the same bytes that its digest tells of. It returns an error
-// that is [pannier.ErrChanged] where the disk has moved on, and [pannier.ErrNotServable] for a skill that can not be
+// that is [pannier.ErrChanged] where the disk has moved on, and [pannier.ErrNotServable] for a skill that cannot be
 // read, or has nothing to read.
 func (l *Loader) Read(ctx context.Context, s *pannier.Skill) (pannier.Document, error) {
 	switch {
@@ -85,7 +85,7 @@ func document(text []byte, limit int64) pannier.Document {
 	d.Body = string(p.body)
 	if !utf8.ValidString(d.Body) {
 		d.Body = strings.ToValidUTF8(d.Body, "\uFFFD")
-		d.Warnings = append(d.Warnings, "the body is not UTF-8; what can not be read is replaced")
+		d.Warnings = append(d.Warnings, "the body is not UTF-8; what cannot be read is replaced")
 	}
 	return d
 }
@@ -100,7 +100,7 @@ const maxFileDepth = 8
 const maxFileEntries = 10 * MaxFiles
 
 // Files lists the files of a skill of a catalog, by path in bytes, SKILL.md included. truncated says that there are more
-// than [MaxFiles], or deeper ones, or a directory that can not be read; which of too many files are listed is not said.
+// than [MaxFiles], or deeper ones, or a directory that cannot be read; which of too many files are listed is not said.
 // Directories that discovery skips are not entered, nor are links to directories; a link to a file within the root is listed
 // as that file. What is neither a file nor a directory is left out, and so is what [pannier.DiscoveryRules.Serves] does not serve.
 func (l *Loader) Files(ctx context.Context, s *pannier.Skill) (files []pannier.File, truncated bool, err error) {

@@ -16,7 +16,7 @@ func (c *contract) text(field string) string { return c.textOf(c.front.Get(field
 func (c *contract) textOf(v yamldoc.Value, field string) string {
 	text, ok := v.Text()
 	if !ok && v.Kind() != yamldoc.Missing && v.Kind() != yamldoc.Null {
-		c.tell("skill.type", field, v, "this is "+v.Kind().String()+" where a text belongs, and counts as absent", "write one text, in double quotes where it holds a colon or a bracket")
+		c.warn("skill.type", field, v, "this is "+v.Kind().String()+" where a text belongs, and counts as absent", "write one text, in double quotes where it holds a colon or a bracket")
 	}
 	return strings.TrimSpace(text)
 }
@@ -42,7 +42,7 @@ func (c *contract) listOf(v yamldoc.Value, field string, split fields.Split) []s
 			add(c.textOf(item, field))
 		}
 	case yamldoc.Map:
-		c.tell("skill.type", field, v, "this is a mapping where a text or a list of texts belongs, and counts as absent", "write the items as a list")
+		c.warn("skill.type", field, v, "this is a mapping where a text or a list of texts belongs, and counts as absent", "write the items as a list")
 	}
 	return items
 }
@@ -56,20 +56,20 @@ func (c *contract) flagOf(v yamldoc.Value, field string, fallback bool) bool {
 	value, ok := v.Bool()
 	if !ok {
 		if v.Kind() != yamldoc.Missing && v.Kind() != yamldoc.Null {
-			c.tell("skill.type", field, v, fmt.Sprintf("this is neither true nor false, and counts as %t", fallback), "write true or false, without quotes")
+			c.warn("skill.type", field, v, fmt.Sprintf("this is neither true nor false, and counts as %t", fallback), "write true or false, without quotes")
 		}
 		return fallback
 	}
 	return value
 }
 
-// tell adds a warning about a field.
-func (c *contract) tell(code, field string, v yamldoc.Value, message, hint string) {
-	c.tellIn(c.path, code, field, v, message, hint)
+// warn adds a warning about a field.
+func (c *contract) warn(code, field string, v yamldoc.Value, message, hint string) {
+	c.warnIn(c.path, code, field, v, message, hint)
 }
 
-// tellIn adds a warning about a field of another file.
-func (c *contract) tellIn(path, code, field string, v yamldoc.Value, message, hint string) {
+// warnIn adds a warning about a field of another file.
+func (c *contract) warnIn(path, code, field string, v yamldoc.Value, message, hint string) {
 	p := pannier.Problem{Code: code, Severity: pannier.SeverityWarning, Path: path, Field: field, Message: message, Hint: hint}
 	p.Line, p.Column = c.place(v)
 	c.problems = append(c.problems, p)
@@ -114,7 +114,7 @@ func (c *contract) mapping(v yamldoc.Value, field string, read func(yamldoc.Valu
 	case isText:
 		parsed, err := mappingIn(text)
 		if err != nil {
-			c.tell(code, field, v, "this text can not be read as a mapping: "+syntaxOf(err).Message, "write "+field+" as a mapping")
+			c.warn(code, field, v, "this text cannot be read as a mapping: "+syntaxOf(err).Message, "write "+field+" as a mapping")
 			return
 		}
 		outer := c.within
@@ -122,7 +122,7 @@ func (c *contract) mapping(v yamldoc.Value, field string, read func(yamldoc.Valu
 		read(parsed)
 		c.within = outer
 	case v.Kind() == yamldoc.List:
-		c.tell(code, field, v, "this is a list where a mapping belongs, and counts as absent", "write "+field+" as a mapping")
+		c.warn(code, field, v, "this is a list where a mapping belongs, and counts as absent", "write "+field+" as a mapping")
 	}
 }
 

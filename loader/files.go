@@ -32,12 +32,12 @@ type File struct {
 	digest pannier.Digest
 }
 
-// Open opens a file below the directory of a skill of a catalog. It fails with a [pannier.FileError] where there is no such
+// Open opens a file below the directory of a skill of a catalog. It fails with a [pannier.FileError] if it has no such
 // file to serve. What the snapshot has a digest of must have it: SKILL.md and _meta.json fail with [pannier.ErrChanged]
-// where the disk has moved on, and SKILL.md with [pannier.ErrNotServable] where it can not be read any more, as
+// where the disk has moved on, and SKILL.md with [pannier.ErrNotServable] where it cannot be read any more, as
 // every file of a skill that has vanished.
 //
-// No path leads out of the skill directory: the kernel keeps to it in one step, and where it can not, [os.Root] does. A
+// No path leads out of the skill directory: the kernel keeps to it in one step, and where it cannot, [os.Root] does. A
 // SKILL.md or _meta.json that is itself a link may lead elsewhere in its root, or into its link targets, as it may for
 // discovery. What the rules do not serve is not served through a link either.
 func (l *Loader) Open(ctx context.Context, s *pannier.Skill, name string) (*File, error) {
@@ -153,7 +153,7 @@ func (l *Loader) checkOpen(file openFile, dir, root *os.Root) (pannier.FileFault
 	return "", pannier.ErrChanged // it was moved since it was opened
 }
 
-// isForeign reports whether a file has several hard links and another owner than the directory of the skill: whoever linked it
+// isForeign reports whether a file has several hard links and another owner than the directory of the skill: the one who linked it
 // there need not be allowed to read it.
 func isForeign(file, dir int) bool {
 	var of, in unix.Stat_t
@@ -176,7 +176,7 @@ func openIn(root *os.Root, name string) (openFile, error) {
 	return openFile{fd: int(file.Fd()), file: file}, nil
 }
 
-// describeOpen says why a file could not be opened. What a snapshot has read has changed where it can not be opened; of any
+// describeOpen says why a file could not be opened. What a snapshot has read has changed where it cannot be opened; of any
 // other file that is the answer.
 func describeOpen(err error, s *pannier.Skill, name string) error {
 	if _, refused := errors.AsType[*pannier.FileError](err); refused {

@@ -14,7 +14,7 @@ var utf8BOM = []byte("\xef\xbb\xbf")
 type parts struct {
 	// front is what stands between the fences, body what follows them. Both are slices of the text.
 	front, body []byte
-	// line is the line of the file, counted from 1, that front begins in; 0 means that there is no frontmatter.
+	// line is the line of the file, counted from 1, that front begins in; 0 means that the file has no frontmatter.
 	line int
 	// whole says that body is all that follows, and not the beginning of it.
 	whole bool
@@ -34,7 +34,7 @@ func (f *textFault) problem(path string, severity pannier.Severity) pannier.Prob
 var (
 	faultBOM = &textFault{code: "skill.bom", line: 1, message: "the file begins with a byte order mark", hint: "save it as UTF-8 without one; most other readers find no frontmatter behind it"}
 
-	faultNoFrontmatter = &textFault{code: "skill.frontmatter.missing", line: 1, message: "there is no frontmatter: the first line is not `---`", hint: "begin the file with `---`, lines with `name:` and `description:`, and another `---`"}
+	faultNoFrontmatter = &textFault{code: "skill.frontmatter.missing", line: 1, message: "the frontmatter is missing: the first line is not `---`", hint: "begin the file with `---`, lines with `name:` and `description:`, and another `---`"}
 	faultUnclosed      = &textFault{code: "skill.frontmatter.unclosed", line: 1, message: "the frontmatter is not closed", hint: "put a line with `---`, and nothing else in it, behind the last field"}
 )
 

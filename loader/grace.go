@@ -86,7 +86,7 @@ func (t *tree) release(found []*pannier.Skill, sure []string) {
 	maps.DeleteFunc(t.grace.held, func(rel string, v vanished) bool {
 		_, back := slices.BinarySearchFunc(found, rel, func(s *pannier.Skill, rel string) int { return strings.Compare(s.PathBelowRoot, rel) })
 		_, moved := arrived[v.skill.Slug]
-		return back || moved || t.meant(rel, sure) || t.grace.over(v, t.began)
+		return back || moved || t.isNamedByConfig(rel, sure) || t.grace.over(v, t.began)
 	})
 }
 
@@ -106,9 +106,9 @@ func (t *tree) arrived(found []*pannier.Skill) map[string]struct{} {
 	return slugs
 }
 
-// meant reports whether pannier itself has taken away what lay at a path: it names the directory, or the one around it. That
+// isNamedByConfig reports whether pannier itself has taken away what lay at a path: it names the directory, or the one around it. That
 // it has changed the root says nothing of the skills right in it.
-func (t *tree) meant(rel string, sure []string) bool {
+func (t *tree) isNamedByConfig(rel string, sure []string) bool {
 	dir := path.Join(t.root.Path, rel)
 	around := path.Dir(dir)
 	return slices.Contains(sure, dir) || around != t.root.Path && slices.Contains(sure, around)
@@ -162,13 +162,13 @@ func (t *tree) lastKnown(rel string) *pannier.Skill {
 	return nil
 }
 
-// restlessPause is how long after a look at a root that did not hold still the next one is due at the latest.
-const restlessPause = 100 * time.Millisecond
+// unstablePause is how long after a look at a root that did not hold still the next one is due at the latest.
+const unstablePause = 100 * time.Millisecond
 
 // revisit returns when the tree wants to be looked at again although nothing has changed; zero is never.
 func (t *tree) revisit() (at time.Time) {
 	if t.unstable {
-		at = t.began.Add(restlessPause)
+		at = t.began.Add(unstablePause)
 	}
 	for _, v := range t.grace.held {
 		if due := v.since.Add(t.grace.length); at.IsZero() || due.Before(at) {

@@ -20,7 +20,7 @@ const profileBytes = 8 << 10
 
 // Inspect looks into the directory of a skill of a catalog for what a load does not ask: what every profile says of it, its
 // tools, and the ways to install what it needs. It opens SKILL.md, the Python files that may hold tools, and the beginning
-// of every other file, within bounds, and runs nothing. Skills that can not be used have verdicts too. It returns an error
+// of every other file, within bounds, and runs nothing. Skills that cannot be used have verdicts too. It returns an error
 // that is [pannier.ErrChanged] where the disk has moved on from what the catalog says.
 func (l *Loader) Inspect(ctx context.Context, s *pannier.Skill) (pannier.Inspection, error) {
 	in, err := l.openInspector(ctx, s)
@@ -68,7 +68,7 @@ func (l *Loader) openInspector(ctx context.Context, s *pannier.Skill) (*inspecto
 		return nil, changedUnlessBusy(err)
 	}
 	if in.files = files; truncated {
-		in.note("skill.files.truncated", "", 0, "there are more files than were looked at", "keep what is no part of the skill out of its directory")
+		in.report("skill.files.truncated", "", 0, "there are more files than were read", "keep what is not part of the skill out of its directory")
 	}
 	return in, nil
 }
@@ -85,15 +85,15 @@ func (in *inspector) parse(text []byte, limit int64) {
 	}
 }
 
-// note adds a problem of a file below the skill directory, "" for the directory itself.
-func (in *inspector) note(code, file string, line int, message, hint string) {
+// report adds a problem of a file below the skill directory, "" for the directory itself.
+func (in *inspector) report(code, file string, line int, message, hint string) {
 	in.problems = append(in.problems, pannier.Problem{
 		Code: code, Severity: pannier.SeverityWarning, Path: path.Join(in.skill.Path, file), Line: line, Message: message, Hint: hint,
 	})
 }
 
 func (in *inspector) conformance() map[string]pannier.Conformance {
-	s := judged(in.skill, in.front, in.parts)
+	s := profileInput(in.skill, in.front, in.parts)
 	s.Files, s.ReadFile = in.files, in.beginning
 	return profile.Report(s, profile.Names()...)
 }

@@ -22,14 +22,14 @@ const (
 const scriptsDir = "scripts"
 
 // runtimeTools returns the runtime tools of a skill that is loaded, nil where it declares none, which is nearly always so and
-// costs nothing. What is wrong with them is told with the turn that they are kept back from, and to whoever looks into the
+// costs nothing. What is wrong with them is told with the turn that they are kept back from, and to a client that inspects the
 // skill.
 func (c *contract) runtimeTools(s *pannier.Skill, p parts) []pannier.Tool {
 	if c.front.Get("runtime").Get("tools").Kind() != yamldoc.List {
 		return nil
 	}
 	silent := contract{front: c.front, path: c.path, offset: c.offset}
-	return silent.declared(s.File, profile.Check(profile.NameOpenClaw, judged(s, c.front, p)))
+	return silent.declared(s.File, profile.Check(profile.NameOpenClaw, profileInput(s, c.front, p)))
 }
 
 // declared returns the runtime tools that the frontmatter in a file declares, by name, and tells what is wrong with those that
@@ -38,7 +38,7 @@ func (c *contract) runtimeTools(s *pannier.Skill, p parts) []pannier.Tool {
 func (c *contract) declared(file string, issues []pannier.Problem) []pannier.Tool {
 	tools := []pannier.Tool{}
 	if slices.ContainsFunc(issues, func(p pannier.Problem) bool { return p.Code == "openclaw.more" }) {
-		c.tell("skill.tools.declared", "runtime.tools", c.front.Get("runtime"), "there is too much wrong with the frontmatter to tell which of the declared tools are sound, so none is listed", "mend what the profile "+profile.NameOpenClaw+" tells of")
+		c.warn("skill.tools.declared", "runtime.tools", c.front.Get("runtime"), "there is too much wrong with the frontmatter to tell which of the declared tools are sound, so none is listed", "mend what the profile "+profile.NameOpenClaw+" tells of")
 		return tools
 	}
 	i := 0
@@ -74,7 +74,7 @@ func (c *contract) declaredTool(v yamldoc.Value, field string, issues []pannier.
 		return tool
 	}
 	tool.FaultDetail = field + ": " + fault
-	c.tell("skill.tools.declared", field, v, fault+", so it is left out", "mend the tool, or remove it")
+	c.warn("skill.tools.declared", field, v, fault+", so it is left out", "mend the tool, or remove it")
 	return tool
 }
 
@@ -126,7 +126,7 @@ func (in *inspector) toolFiles() []pannier.Tool {
 		if isScript(name) && !strings.HasPrefix(name, "_") {
 			looked++
 			if looked > maxToolFiles || in.read > maxToolBytes {
-				in.note("skill.tools.bounds", f.Path, 0, fmt.Sprintf("more than %d Python files, or %d bytes of them, lie before it, so it is not searched for tools", maxToolFiles, maxToolBytes), "keep files without tools in a directory of their own")
+				in.report("skill.tools.bounds", f.Path, 0, fmt.Sprintf("more than %d Python files, or %d bytes of them, lie before it, so it is not searched for tools", maxToolFiles, maxToolBytes), "keep files without tools in a directory of their own")
 			} else {
 				tools = append(tools, in.functions(f)...)
 			}
@@ -142,7 +142,7 @@ func (in *inspector) toolFiles() []pannier.Tool {
 func (in *inspector) functions(f pannier.File) []pannier.Tool {
 	text, err := in.readFile(f.Path, pytool.MaxFileBytes+1)
 	if err != nil {
-		in.note("skill.tools.unreadable", f.Path, 0, "the file can not be read: "+cause(err), "make it readable for the user that pannier runs as")
+		in.report("skill.tools.unreadable", f.Path, 0, "the file cannot be read: "+cause(err), "make it readable for the user that pannier runs as")
 		return nil
 	}
 	in.read += int64(len(text))
@@ -151,7 +151,7 @@ func (in *inspector) functions(f pannier.File) []pannier.Tool {
 		tools[i].Path = f.Path
 	}
 	for _, fault := range faults {
-		in.note("skill.tools.python", f.Path, fault.Line, fault.Message, "write what the decorator @tool is given as plain texts, in a file that Python can read")
+		in.report("skill.tools.python", f.Path, fault.Line, fault.Message, "write what the decorator @tool is given as plain texts, in a file that Python can read")
 	}
 	return tools
 }

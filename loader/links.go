@@ -55,17 +55,17 @@ func (s *scan) inRoot(abs string) bool {
 	return named || within
 }
 
-// lookAtEnd tells of what is at the end of the way of a link. It goes no way again where that lies in a target: what is opened
+// statTarget tells of what is at the end of the way of a link. It goes no way again where that lies in a target: what is opened
 // below the target is in it, whatever was turned meanwhile.
-func (s *scan) lookAtEnd(rel, real string) (fs.FileInfo, error) {
+func (s *scan) statTarget(rel, real string) (fs.FileInfo, error) {
 	if target, rel := s.target(real); target != nil {
 		return target.Stat(rel)
 	}
-	return s.lookUp(rel)
+	return s.statBeneath(rel)
 }
 
-// lookUp tells of what a path leads to, within the root or in a target of its links.
-func (s *scan) lookUp(rel string) (fs.FileInfo, error) {
+// statBeneath tells of what a path leads to, within the root or in a target of its links.
+func (s *scan) statBeneath(rel string) (fs.FileInfo, error) {
 	info, err := s.root.Stat(rel)
 	if s.mayLeadOut(err) {
 		return s.place.Stat(rel)
@@ -75,7 +75,7 @@ func (s *scan) lookUp(rel string) (fs.FileInfo, error) {
 
 // statIn returns the stat of what a path leads to, as lookUp does.
 func (s *scan) statIn(rel string) (fsx.Stamp, error) {
-	info, err := s.lookUp(rel)
+	info, err := s.statBeneath(rel)
 	if err != nil {
 		return fsx.Stamp{}, err
 	}
@@ -117,9 +117,9 @@ func (s *scan) followLinks(n *node, children []*node, r *reader) []*node {
 	return children
 }
 
-// linkProblem tells of links that can not be followed. err is what keeps the first from it.
+// linkProblem tells of links that cannot be followed. err is what keeps the first from it.
 func (s *scan) linkProblem(lost []string, err error) pannier.Problem {
-	message := "the link can not be followed: " + cause(err)
+	message := "the link cannot be followed: " + cause(err)
 	if more := len(lost) - 1; more > 0 {
 		message += fmt.Sprintf("; nor can %d more in this directory", more)
 	}
@@ -132,7 +132,7 @@ func (s *scan) linkProblem(lost []string, err error) pannier.Problem {
 // leadsToDir reports whether a link leads to a directory within the root or a target of links, other than one that the link or
 // the root lies in itself. real is where its way ends.
 func (s *scan) leadsToDir(rel, real string) (bool, error) {
-	target, err := s.lookAtEnd(rel, real)
+	target, err := s.statTarget(rel, real)
 	if err != nil || !target.IsDir() {
 		return false, err
 	}
@@ -140,7 +140,7 @@ func (s *scan) leadsToDir(rel, real string) (bool, error) {
 		return false, nil
 	}
 	for dir := path.Dir(rel); ; dir = path.Dir(dir) {
-		if above, err := s.lookUp(dir); err != nil || os.SameFile(above, target) {
+		if above, err := s.statBeneath(dir); err != nil || os.SameFile(above, target) {
 			return false, nil
 		}
 		if dir == "." {

@@ -18,7 +18,7 @@
 // # What a fault costs
 //
 // The skill that it is in. A skill whose text stops parsing stays as it last was, marked last good, until it is mended
-// or gone; a directory or root that can not be read keeps what was known of it. A skill that is gone stays for a grace, which
+// or gone; a directory or root that cannot be read keeps what was known of it. A skill that is gone stays for a grace, which
 // ends with one more look.
 //
 // # What a catalog shows
@@ -29,7 +29,7 @@
 //
 // # What it leaves for later
 //
-// What only a look into the whole directory tells, such as tools and verdicts, is told by [Loader.Inspect] when somebody
+// What only a look into the whole directory tells, such as tools and verdicts, is told by [Loader.Inspect] when a client
 // asks, and never on the way of a reload.
 package loader
 
@@ -101,7 +101,7 @@ func (l *Loader) Load(ctx context.Context, b pannier.Batch) (pannier.Catalog, er
 	}
 	l.interrupted = false
 	if full {
-		l.lookAtMounts()
+		l.scanMounts()
 	}
 	c := pannier.Catalog{Seq: b.Seq, Problems: slices.Clone(l.mountProblems)}
 	for _, t := range l.trees {
@@ -202,7 +202,7 @@ func (t *tree) load(ctx context.Context, full bool) error {
 	return nil
 }
 
-// fail notes why the root can not be looked into. A root that does not exist, or is no directory, has no skills; for any
+// fail notes why the root cannot be looked into. A root that does not exist, or is not a directory, has no skills; for any
 // other failure what was known of it stays, because not to know is not the same as to know that nothing is there.
 func (t *tree) fail(err error) {
 	switch {
@@ -217,13 +217,13 @@ func (t *tree) fail(err error) {
 		t.forget()
 		t.failure = &pannier.Problem{
 			Code: "root.not_directory", Severity: pannier.SeverityError, Path: t.root.Name,
-			Message: "this is no directory, so it has no skills",
+			Message: "not a directory; it has no skills",
 			Hint:    "put a directory in its place, or name another root",
 		}
 	default:
 		t.failure = &pannier.Problem{
 			Code: "root.unreadable", Severity: pannier.SeverityError, Path: t.root.Name,
-			Message: "the directory can not be read: " + cause(err),
+			Message: "the directory cannot be read: " + cause(err),
 			Hint:    "make it readable for the user that pannier runs as; until then the skills last read from it stay",
 		}
 	}
@@ -240,7 +240,7 @@ func (t *tree) forget() {
 	t.moved = t.moved || t.top.known
 	t.top = &node{abs: t.root.Path}
 	t.pastDepth, t.pastCount = 0, 0
-	t.lock = lock{entries: t.lock.entries} // whoever breaks it next must not gain by that
+	t.lock = lock{entries: t.lock.entries} // an author of a broken file must not gain by it
 }
 
 // mark notes which directories a batch names. A directory that is not known concerns the nearest known one above it. One

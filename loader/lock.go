@@ -29,7 +29,7 @@ type lock struct {
 	named   []pannier.LockedSlug
 	// read says that entries are from the lock file, and not that none was readable yet.
 	read bool
-	// failed says that there is a lock file that can not be read, so that nobody knows what it says now.
+	// failed says that there is a lock file that cannot be read, and its present content is unknown.
 	failed   bool
 	problems []pannier.Problem
 	dir      string // the directory that it lies in, without links; empty where there is none
@@ -47,7 +47,7 @@ type lockEntry struct {
 }
 
 // trustOf returns how far the skill at a path below the root is trusted, and whether pannier has installed it. Where the
-// lock file can not be read, what it may name is not trusted: what it named before, or, as long as that is not known, and in
+// lock file cannot be read, what it may name is not trusted: what it named before, or, as long as that is not known, and in
 // a managed root, every skill.
 func (t *tree) trustOf(rel string) (trust pannier.Trust, managed bool) {
 	entry, managed := t.lock.entries[rel]
@@ -60,7 +60,7 @@ func (t *tree) trustOf(rel string) (trust pannier.Trust, managed bool) {
 	return t.root.Trust, false
 }
 
-// lockUnreadable reports whether a lock file that can not be read may name any skill of the root.
+// lockUnreadable reports whether a lock file that cannot be read may name any skill of the root.
 func (t *tree) lockUnreadable() bool { return !t.lock.read || t.root.Kind == pannier.SourceManaged }
 
 // openLock brings what is known of the lock file up to date. It is read anew only where its stat moved.
@@ -77,13 +77,13 @@ func (s *scan) openLock() {
 	l.failed, l.problems, l.proven = false, nil, false
 	switch {
 	case err != nil:
-		s.failLock("lock.unreadable", 0, "the file can not be read: "+cause(err))
+		s.failLock("lock.unreadable", 0, "the file cannot be read: "+cause(err))
 	case st == (fsx.Stamp{}):
 		l.entries, l.named, l.read = nil, nil, false
 	default:
 		st = s.readLock(st)
 	}
-	l.proven = err == nil && proves(st, s.now)
+	l.proven = err == nil && isProof(st, s.now)
 	l.stat = st
 	l.moved = l.moved || l.failed != before.failed || l.read != before.read || !maps.Equal(l.entries, before.entries)
 }
@@ -93,7 +93,7 @@ func (s *scan) readLock(st fsx.Stamp) fsx.Stamp {
 	l := &s.tree.lock
 	text, after, err := s.reader(0).slurp(lockRel, st, maxLockBytes)
 	if err != nil {
-		s.failLock("lock.unreadable", 0, "the file can not be read: "+cause(err))
+		s.failLock("lock.unreadable", 0, "the file cannot be read: "+cause(err))
 		return after
 	}
 	entries, strange, err := parseLock(text)
@@ -125,7 +125,7 @@ func quoteSome(texts []string) string {
 	return named.names()
 }
 
-// failLock notes that nobody knows what the lock file says.
+// failLock records that the content of the lock file is unknown.
 func (s *scan) failLock(code string, line int, message string) {
 	l := &s.tree.lock
 	l.failed = true
@@ -260,8 +260,8 @@ func (n *node) applyLock(t *tree) {
 			f.good = t.trusted(f.good)
 		}
 	}
-	if n.box != nil {
-		n.box.read = t.trusted(n.box.read)
+	if n.toolSet != nil {
+		n.toolSet.read = t.trusted(n.toolSet.read)
 	}
 	for _, c := range n.children {
 		c.applyLock(t)

@@ -21,7 +21,7 @@ type meta struct {
 // jsonFields are the fields of a JSON object. Unlike those of a struct, their names are compared exactly.
 type jsonFields map[string]json.RawMessage
 
-var errNoObject = errors.New("it is no object")
+var errNoObject = errors.New("expected a JSON object")
 
 // jsonObject reads a text as an object, which null is not.
 func jsonObject(text []byte) (jsonFields, error) {
@@ -84,7 +84,7 @@ func parseMeta(text []byte, path string) (meta, []pannier.Problem) {
 	if err != nil {
 		return meta{}, []pannier.Problem{{
 			Code: "meta.syntax", Severity: pannier.SeverityWarning, Path: path, Line: jsonLine(text, err),
-			Message: "this is not the JSON object that it should be" + jsonCause(err),
+			Message: "expected a JSON object" + jsonCause(err),
 			Hint:    "mend or remove the file; until then only SKILL.md and the folder say what the skill is called",
 		}}
 	}
@@ -115,7 +115,7 @@ func (raw *rawMeta) problems(path string) []pannier.Problem {
 	return problems
 }
 
-// jsonCause returns what a syntax error says. Any other error names types of this program, which tells nobody anything.
+// jsonCause returns what a syntax error says. Any other error names types of this program, which users do not know.
 func jsonCause(err error) string {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return ": " + syntax.Error()

@@ -52,11 +52,11 @@ func isOctal(digits string) bool {
 	return digits[0] >= '0' && digits[0] <= '3' && strings.Trim(digits, "01234567") == ""
 }
 
-// lookAtMounts brings up to date which single files are mounted.
-func (l *Loader) lookAtMounts() {
+// scanMounts brings up to date which single files are mounted.
+func (l *Loader) scanMounts() {
 	file, err := os.Open(l.mountsFile)
 	if err != nil {
-		return // without /proc nobody knows
+		return // unknown without /proc
 	}
 	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, maxMountBytes))
@@ -82,7 +82,7 @@ func (l *Loader) lookAtMounts() {
 func mountProblem(shown string) pannier.Problem {
 	return pannier.Problem{
 		Code: "mount.single_file", Severity: pannier.SeverityWarning, Path: shown,
-		Message: "this file is mounted alone, so it stays what it is when somebody replaces it by another",
+		Message: "this file is mounted alone, so it keeps its content if it is replaced by another",
 		Hint:    "mount the directory that holds it, in Kubernetes without subPath",
 	}
 }

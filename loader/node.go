@@ -18,7 +18,7 @@ var errNotDir = unix.ENOTDIR
 // node is what is known of one directory below a root, the root itself included. What every look asks all of them comes
 // first, so that it lies together.
 type node struct {
-	known  bool // somebody has looked
+	known  bool // it was scanned
 	marked bool // look again
 	moved  bool // the last look changed which directories there are below
 	// linked directories are links, and real is where such a one leads. shifting ones are links or lie below one, so that
@@ -27,7 +27,7 @@ type node struct {
 	linked, shifting, shallow bool
 
 	skill    *found   // of a directory that is a skill, then own; it has no children then
-	box      *toolbox // of one that may be a skill of tools only
+	toolSet  *toolSet // of one that may be a skill of tools only
 	children []*node  // by name in bytes
 	links    []dirent // by name in bytes
 	ways     []string // the directories on the ways of those links, and of a SKILL.md and _meta.json that are some; in bytes
@@ -50,9 +50,9 @@ type node struct {
 	tooDeep   int      // how many directories in it lie past the bound on depth
 }
 
-// due reports whether the directory wants a look although nobody asks for everything.
+// due reports whether the directory wants a look although a full scan was not requested.
 func (n *node) due() bool {
-	return n.marked || !n.known || n.shifting || len(n.links) > 0 || n.skill != nil && n.skill.linked || n.box != nil && n.box.linked
+	return n.marked || !n.known || n.shifting || len(n.links) > 0 || n.skill != nil && n.skill.linked || n.toolSet != nil && n.toolSet.linked
 }
 
 // at returns the path below the root of an entry of the directory.
@@ -102,10 +102,10 @@ func (n *node) adopt(children []*node, maxDepth int) {
 	n.children = children
 }
 
-// become makes the directory a skill with that SKILL.md.
-func (n *node) become(file string) {
+// setSkill makes the directory a skill with that SKILL.md.
+func (n *node) setSkill(file string) {
 	n.moved = n.moved || len(n.children) > 0
-	n.children, n.tooDeep, n.box, n.scripts = nil, 0, nil, nil
+	n.children, n.tooDeep, n.toolSet, n.scripts = nil, 0, nil, nil
 	if file == pannier.SkillFile {
 		n.listed, n.links = fsx.Stamp{}, nil // the entries are not kept up to date any more
 	}
@@ -116,7 +116,7 @@ func (n *node) become(file string) {
 	}
 }
 
-// clearSkill makes the directory one that is no skill.
+// clearSkill makes the directory one that is not a skill.
 func (n *node) clearSkill() {
 	if n.skill != nil {
 		n.moved = n.moved || n.shallow
@@ -138,8 +138,8 @@ func (n *node) appendSkills(skills []*pannier.Skill) []*pannier.Skill {
 	if n.skill != nil && n.skill.skill != nil {
 		return append(skills, n.skill.skill)
 	}
-	if n.box != nil && n.box.skill != nil {
-		return append(skills, n.box.skill)
+	if n.toolSet != nil && n.toolSet.skill != nil {
+		return append(skills, n.toolSet.skill)
 	}
 	for _, c := range n.children {
 		skills = c.appendSkills(skills)

@@ -7,10 +7,10 @@ import (
 	"pannier/loader/fields"
 )
 
-// room is where the texts of the skills lie that one reader reads. They come from the YAML library one by one, scattered
+// arena is where the texts of the skills lie that one reader reads. They come from the YAML library one by one, scattered
 // among many times as many that are not kept; and where a page of memory holds one text that stays, none of it goes back
 // to the system.
-type room struct {
+type arena struct {
 	text  strings.Builder
 	taken int // how many skills moved in
 }
@@ -22,7 +22,7 @@ const (
 )
 
 // grow makes room for that many bytes.
-func (r *room) grow(size int) {
+func (r *arena) grow(size int) {
 	r.taken++
 	if r.text.Cap()-r.text.Len() >= size {
 		return
@@ -35,7 +35,7 @@ func (r *room) grow(size int) {
 }
 
 // pack moves the texts of a skill into a room, and its lists into one.
-func (r *room) pack(s *pannier.Skill) {
+func (r *arena) pack(s *pannier.Skill) {
 	needs := &s.Requirements
 	lists := append(make([]*[]string, 0, len(fields.Table)+7),
 		&needs.Bins, &needs.AnyBins, &needs.Env, &needs.APIKeys, &needs.Config, &needs.MCP, &needs.OS)

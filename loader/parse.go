@@ -15,7 +15,7 @@ const (
 	codeDropped  = "skill.frontmatter.dropped"
 )
 
-// cutGlued finds a closing fence that text is glued to, in what follows the opening one, where there is no other within
+// cutGlued finds a closing fence that text is glued to, in the text after the opening one, if it has no other within
 // the limit. What stands before it must be readable: else nothing says that it was meant to be frontmatter.
 func cutGlued(text []byte, limit int64) (parts, bool) {
 	front, rest, ok := repair.Fence(text)
@@ -53,13 +53,13 @@ func (p parts) parse() (parts, repair.Result, error) {
 func (p parts) isEmpty() bool { return p.whole && len(bytes.TrimSpace(p.body)) == 0 }
 
 // parse reads the frontmatter and returns the parts of the file as they then are. A skill whose frontmatter is not YAML,
-// and can not be mended, can not be used.
+// and cannot be mended, cannot be used.
 func (c *contract) parse(skill *pannier.Skill, p parts) parts {
 	p, r, err := p.parse()
 	if err != nil {
 		skill.Broken = true
 		f := *syntaxOf(err)
-		f.Message += told(r.Guess)
+		f.Message += describeGuess(r.Guess)
 		c.problems = append(c.problems, c.fault("skill.frontmatter.syntax", pannier.SeverityError, &f))
 		return p
 	}
@@ -79,8 +79,8 @@ func (c *contract) parse(skill *pannier.Skill, p parts) parts {
 	return p
 }
 
-// told says what can still be told of a frontmatter that can not be read.
-func told(g repair.Guess) string {
+// describeGuess says what can still be told of a frontmatter that cannot be read.
+func describeGuess(g repair.Guess) string {
 	text := ""
 	if g.Name != "" {
 		text += "; its name seems to be " + strconv.Quote(g.Name)

@@ -25,7 +25,7 @@ type reader struct {
 	buf     []byte // of SKILL.md
 	metaBuf []byte // of _meta.json, and for what is only streamed
 	hash    hash.Hash
-	room    room // of what stays
+	room    arena // of what stays
 
 	// volumes and links are those that were gone through, and fresh the directories of which something else is known now.
 	volumes, links targets
@@ -44,10 +44,10 @@ type reading struct {
 	skill          *pannier.Skill
 	stat, metaStat fsx.Stamp
 	quiet          bool // nothing moved between the look before and the look after
-	gone           bool // there is no SKILL.md any more
+	gone           bool // SKILL.md does not exist any more
 }
 
-// readTries is how often a skill is read again because somebody wrote to it meanwhile. What still moves then is taken as
+// readTries is how often a skill is read again if it was written to meanwhile. What still moves then is taken as
 // it is, and looked at again at the next opportunity.
 const readTries = 3
 
@@ -68,7 +68,7 @@ func (r *reader) read(n *node, st, metaStat fsx.Stamp) reading {
 	}
 }
 
-// skillStat returns the stat of the SKILL.md of a skill by its name, and whether there is none any more. Where it can not be
+// skillStat returns the stat of the SKILL.md of a skill by its name, and whether there is none any more. Where it cannot be
 // told it is the one before.
 func (s *scan) skillStat(n *node, before fsx.Stamp) (st fsx.Stamp, gone bool) {
 	st, err := fsx.LstatAt(s.fd, n.at(n.skill.file))
@@ -83,7 +83,7 @@ func (s *scan) skillStat(n *node, before fsx.Stamp) (st fsx.Stamp, gone bool) {
 	return st, false
 }
 
-// unopened returns the stat of a file that can not be opened: where it was there a moment ago and is not any more, or not to be
+// unopened returns the stat of a file that cannot be opened: where it was there a moment ago and is not any more, or not to be
 // reached, one that equals no other, so that it is looked for again.
 func unopened(before fsx.Stamp, err error) fsx.Stamp {
 	gone := errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir) || errors.Is(err, unix.ELOOP) || fsx.EscapesRoot(err)
@@ -111,7 +111,7 @@ func (r *reader) readFile(n *node, skill *pannier.Skill, before fsx.Stamp) (fsx.
 	}
 	file, err := r.open(n.at(n.skill.file))
 	if err != nil {
-		r.refuse(skill, "skill.file.unreadable", "SKILL.md can not be read: "+cause(err), "make it readable for the user that pannier runs as; a link must stay within its root")
+		r.refuse(skill, "skill.file.unreadable", "SKILL.md cannot be read: "+cause(err), "make it readable for the user that pannier runs as; a link must stay within its root")
 		return unopened(before, err), parts{}
 	}
 	defer file.close()
@@ -126,7 +126,7 @@ func (r *reader) readFile(n *node, skill *pannier.Skill, before fsx.Stamp) (fsx.
 	}
 	text, rest, err := r.digest(file, opened.Size)
 	if err != nil {
-		r.refuse(skill, "skill.file.unreadable", "SKILL.md can not be read: "+cause(err), "check the disk and the file's permissions")
+		r.refuse(skill, "skill.file.unreadable", "SKILL.md cannot be read: "+cause(err), "check the disk and the file's permissions")
 		return opened, parts{}
 	}
 	r.hash.Sum(skill.FileDigest[:0])
@@ -192,7 +192,7 @@ func (r *reader) cut(skill *pannier.Skill, text []byte, rest rest) parts {
 	problem := fault.problem(skill.FilePath(), pannier.SeverityError)
 	if fault == faultUnclosed {
 		_, unread := nextLine(p.body)
-		problem.Message += told(repair.Look(linesToLF(unread)))
+		problem.Message += describeGuess(repair.Look(linesToLF(unread)))
 	}
 	if rules.AllowMissingFrontmatter && (fault == faultNoFrontmatter || fault == faultUnclosed) {
 		problem.Severity = pannier.SeverityWarning
@@ -214,7 +214,7 @@ func (r *reader) readMeta(n *node, skill *pannier.Skill, before fsx.Stamp) (fsx.
 	if err != nil {
 		skill.Problems = append(skill.Problems, pannier.Problem{
 			Code: "meta.unreadable", Severity: pannier.SeverityWarning, Path: shown,
-			Message: "the file can not be read: " + cause(err), Hint: fmt.Sprintf("make it a readable regular file of at most %d bytes, or remove it", maxMetaBytes),
+			Message: "the file cannot be read: " + cause(err), Hint: fmt.Sprintf("make it a readable regular file of at most %d bytes, or remove it", maxMetaBytes),
 		})
 		return after, meta{}, nil
 	}
@@ -254,7 +254,7 @@ func (r *reader) slurp(rel string, before fsx.Stamp, limit int64) ([]byte, fsx.S
 	return r.metaBuf[:n], after, err
 }
 
-// refuse marks a skill as one that can not be used.
+// refuse marks a skill as one that cannot be used.
 func (r *reader) refuse(skill *pannier.Skill, code, message, hint string) {
 	skill.Broken = true
 	skill.Problems = append(skill.Problems, pannier.Problem{
@@ -277,7 +277,7 @@ func (r *reader) finish(skill *pannier.Skill, p parts, m meta, metaText []byte) 
 		c.emptyBody(p)
 	}
 	skill.Problems = append(skill.Problems, c.problems...)
-	judge(skill, r.scan.tree.rules.Block, c.front, p)
+	validate(skill, r.scan.tree.rules.Block, c.front, p)
 	skill.Problems = slices.Clip(skill.Problems)
 	slices.SortStableFunc(skill.Problems, pannier.CompareProblems)
 	r.room.pack(skill)
@@ -293,7 +293,7 @@ func (r *reader) metaDigest(front, metaText []byte) (d pannier.Digest) {
 	return d
 }
 
-// emptyBody warns of a skill that says nothing. Of one that can not be read there is graver news.
+// emptyBody warns of a skill that says nothing. Of one that cannot be read there is graver news.
 func (c *contract) emptyBody(p parts) {
 	if p.line > 0 && p.isEmpty() {
 		c.problems = append(c.problems, pannier.Problem{
@@ -303,7 +303,7 @@ func (c *contract) emptyBody(p parts) {
 	}
 }
 
-// nameOnly gives a skill that can not be read the identity that its folder and _meta.json still tell.
+// nameOnly gives a skill that cannot be read the identity that its folder and _meta.json still tell.
 func (c *contract) nameOnly(skill *pannier.Skill, m meta) {
 	skill.Name = firstText(m.displayName, skill.Folder)
 	skill.Version = m.version

@@ -80,7 +80,7 @@ func (c *contract) describedNames(v yamldoc.Value, field string) []string {
 			}
 		}
 	}
-	c.tell("skill.type", field, v, "this is a mapping where names belong; "+namesRead(names), "write the names alone, as a list; leave out what is optional")
+	c.warn("skill.type", field, v, "this is a mapping where names belong; "+namesRead(names), "write the names alone, as a list; leave out what is optional")
 	return names
 }
 
@@ -113,7 +113,7 @@ func (c *contract) binaries(list *[]string, v yamldoc.Value, field, key string) 
 	c.needs(list, v, field, key)
 	added := (*list)[before:]
 	if i := slices.IndexFunc(added, func(name string) bool { return strings.Contains(name, "/") }); i >= 0 {
-		c.tell("skill.bins.path", field+"."+key, v.Get(key), strconv.Quote(added[i])+" is a path, and names of executables belong here", "write the name alone, such as "+strconv.Quote(path.Base(added[i])))
+		c.warn("skill.bins.path", field+"."+key, v.Get(key), strconv.Quote(added[i])+" is a path, and names of executables belong here", "write the name alone, such as "+strconv.Quote(path.Base(added[i])))
 	}
 }
 
@@ -165,7 +165,7 @@ func (c *contract) bareRequires(r *pannier.Requirements, v yamldoc.Value, field 
 			r.Bins = append(r.Bins, name)
 		}
 	}
-	c.tell("skill.type", field, v, "this is "+v.Kind().String()+" where a mapping belongs; names in capitals are read as variables, all others as executables", "write bins, anyBins, env and config below it")
+	c.warn("skill.type", field, v, "this is "+v.Kind().String()+" where a mapping belongs; names in capitals are read as variables, all others as executables", "write bins, anyBins, env and config below it")
 }
 
 // isVariable reports whether a name is written as variables are, such as API_KEY.
@@ -204,7 +204,7 @@ func (c *contract) conflicts() []string {
 	for _, name := range c.list("conflicts", fields.Commas) {
 		owner, slug := pannier.SplitQualified(name)
 		if slug == "" {
-			c.tell("skill.conflicts.value", "conflicts", c.front.Get("conflicts"), "there is no slug in "+strconv.Quote(name)+", so it conflicts with nothing", "write the slug of a skill, such as pdf-tools or acme/pdf-tools")
+			c.warn("skill.conflicts.value", "conflicts", c.front.Get("conflicts"), ""+strconv.Quote(name)+" does not contain a slug, so it conflicts with nothing", "write the slug of a skill, such as pdf-tools or acme/pdf-tools")
 			continue
 		}
 		if owner != "" {

@@ -97,7 +97,7 @@ func (s *scan) walk(ctx context.Context, full bool) error {
 			level = level[:room]
 		}
 		count += len(level)
-		if err := s.lookAll(ctx, level, full); err != nil {
+		if err := s.scanLevel(ctx, level, full); err != nil {
 			return err
 		}
 		var next []*node
@@ -108,7 +108,7 @@ func (s *scan) walk(ctx context.Context, full bool) error {
 		level = next
 	}
 	s.applyLock()
-	s.settleToolboxes()
+	s.commitToolSets()
 	return nil
 }
 
@@ -122,8 +122,8 @@ func (s *scan) forget(nodes []*node) {
 	}
 }
 
-// lookAll looks at the nodes of a level that need it, on all processors where there are many.
-func (s *scan) lookAll(ctx context.Context, level []*node, full bool) error {
+// scanLevel looks at the nodes of a level that need it, on all processors where there are many.
+func (s *scan) scanLevel(ctx context.Context, level []*node, full bool) error {
 	var due []*node
 	for _, n := range level {
 		if full || n.due() {
@@ -133,9 +133,9 @@ func (s *scan) lookAll(ctx context.Context, level []*node, full bool) error {
 	const worthSharing = 64
 	if len(due) < worthSharing {
 		for _, n := range due {
-			s.look(n, s.reader(0))
+			s.scanDir(n, s.reader(0))
 		}
-		s.note(due)
+		s.recordScanned(due)
 		return ctx.Err()
 	}
 	var (
@@ -146,12 +146,12 @@ func (s *scan) lookAll(ctx context.Context, level []*node, full bool) error {
 		r := s.reader(i)
 		workers.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(due)) && ctx.Err() == nil; i = next.Add(1) - 1 {
-				s.look(due[i], r)
+				s.scanDir(due[i], r)
 			}
 		})
 	}
 	workers.Wait()
-	s.note(due)
+	s.recordScanned(due)
 	return ctx.Err()
 }
 
@@ -163,16 +163,16 @@ func (s *scan) reader(i int) *reader {
 	return s.readers[i]
 }
 
-// note takes over whether looking changed which directories there are.
-func (s *scan) note(looked []*node) {
-	for _, n := range looked {
+// recordScanned takes over whether looking changed which directories there are.
+func (s *scan) recordScanned(scanned []*node) {
+	for _, n := range scanned {
 		s.tree.moved = s.tree.moved || n.moved
 		n.moved = false
 	}
 }
 
-// look brings what is known of one directory up to date.
-func (s *scan) look(n *node, r *reader) {
+// scanDir brings what is known of one directory up to date.
+func (s *scan) scanDir(n *node, r *reader) {
 	n.moved = n.moved || !n.known
 	n.marked, n.known, n.problems = false, true, nil
 	st, err := fsx.LstatAt(s.fd, n.at(pannier.SkillFile))
@@ -181,17 +181,17 @@ func (s *scan) look(n *node, r *reader) {
 		n.problems = append(n.problems, s.strayProblem(pannier.SkillFile))
 		s.list(n, r)
 	case err == nil:
-		n.become(pannier.SkillFile)
+		n.setSkill(pannier.SkillFile)
 		if !s.refresh(n, st, r) {
-			s.lookPast(n, r, fs.ErrNotExist)
+			s.scanWithoutSkillFile(n, r, fs.ErrNotExist)
 		}
 	default:
-		s.lookPast(n, r, err)
+		s.scanWithoutSkillFile(n, r, err)
 	}
 }
 
-// lookPast brings what is known of a directory up to date in which SKILL.md is not found.
-func (s *scan) lookPast(n *node, r *reader, err error) {
+// scanWithoutSkillFile brings what is known of a directory up to date in which SKILL.md is not found.
+func (s *scan) scanWithoutSkillFile(n *node, r *reader, err error) {
 	switch {
 	case n.shallow && (n.skill == nil || errors.Is(err, fs.ErrNotExist)):
 		if n.skill != nil {
@@ -221,7 +221,7 @@ func (s *scan) list(n *node, r *reader) {
 		s.markUnreadable(n, r, err)
 		return
 	}
-	children, read := n.children, st != n.listed || !proves(st, n.listedAt) || !s.timesHold(n, st)
+	children, read := n.children, st != n.listed || !isProof(st, n.listedAt) || !s.timesHold(n, st)
 	if read || len(n.links) > 0 && n.depth == s.tree.rules.MaxDepth { // where children are only counted
 		if children, err = s.readEntries(n, r); err != nil {
 			s.markUnreadable(n, r, err)
@@ -232,7 +232,7 @@ func (s *scan) list(n *node, r *reader) {
 	}
 	if n.otherCase != "" && n.rel != "" {
 		if file, err := fsx.LstatAt(s.fd, n.at(n.otherCase)); err == nil {
-			n.become(n.otherCase)
+			n.setSkill(n.otherCase)
 			if s.refresh(n, file, r) {
 				return
 			}
@@ -244,12 +244,12 @@ func (s *scan) list(n *node, r *reader) {
 		n.problems = append(n.problems, s.strayProblem(n.otherCase))
 	}
 	if len(n.links) > 0 {
-		r.enter(n)
+		r.recordVolume(n)
 	}
 	if read || len(n.links) > 0 {
 		n.adopt(s.followLinks(n, children, r), s.tree.rules.MaxDepth)
 	}
-	s.openToolbox(n, r)
+	s.openToolSet(n, r)
 }
 
 // timesHold reports whether the equal times of a directory prove that its entries are the same. It asks once a look for each
@@ -276,7 +276,7 @@ func dirPath(rel string) string {
 	return rel + "/."
 }
 
-// markUnreadable keeps what is known of a directory that can not be read, and says so; one that is gone has nothing.
+// markUnreadable keeps what is known of a directory that cannot be read, and says so; one that is gone has nothing.
 func (s *scan) markUnreadable(n *node, r *reader, err error) {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir) {
 		r.fresh = append(r.fresh, n) // perhaps it is not this one that is gone, but one above it that was replaced
@@ -286,7 +286,7 @@ func (s *scan) markUnreadable(n *node, r *reader, err error) {
 	}
 	n.problems = append(n.problems, pannier.Problem{
 		Code: "root.directory_unreadable", Severity: pannier.SeverityWarning, Path: path.Join(s.tree.root.Name, n.rel),
-		Message: "the directory can not be read: " + cause(err),
+		Message: "the directory cannot be read: " + cause(err),
 		Hint:    "make it readable for the user that pannier runs as; until then what was last read from it stays",
 	})
 }

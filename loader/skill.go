@@ -28,7 +28,7 @@ func (s *scan) refresh(n *node, st fsx.Stamp, r *reader) bool {
 	f.linked = st.IsSymlink()
 	var ways []string
 	if f.linked {
-		r.enter(n)
+		r.recordVolume(n)
 		ways = r.appendFileWay(ways, n.at(f.file))
 		st = s.follow(n, st)
 	}
@@ -38,7 +38,7 @@ func (s *scan) refresh(n *node, st fsx.Stamp, r *reader) bool {
 		ways = r.appendFileWay(ways, n.at(pannier.MetaFile))
 	}
 	n.setWays(ways)
-	if f.skill != nil && f.proven && st == f.stat && metaStat == f.meta && (!s.thorough || r.holds(n, st, metaStat)) {
+	if f.skill != nil && f.proven && st == f.stat && metaStat == f.meta && (!s.thorough || r.matchesDisk(n, st, metaStat)) {
 		return true
 	}
 	r.fresh = append(r.fresh, n)
@@ -47,13 +47,13 @@ func (s *scan) refresh(n *node, st fsx.Stamp, r *reader) bool {
 		return false
 	}
 	f.stat, f.meta = read.stat, read.metaStat
-	f.proven = read.quiet && proves(read.stat, s.now) && proves(read.metaStat, s.now)
-	s.settle(f, read.skill)
+	f.proven = read.quiet && isProof(read.stat, s.now) && isProof(read.metaStat, s.now)
+	s.commitSkill(f, read.skill)
 	return true
 }
 
-// holds reports whether the files of a skill are, to the byte, what the catalog has of them.
-func (r *reader) holds(n *node, st, metaStat fsx.Stamp) bool {
+// matchesDisk reports whether the files of a skill are, to the byte, what the catalog has of them.
+func (r *reader) matchesDisk(n *node, st, metaStat fsx.Stamp) bool {
 	known := n.skill.skill
 	if known.FileDigest.IsZero() {
 		return false // it could not be read
@@ -74,8 +74,8 @@ func (r *reader) holds(n *node, st, metaStat fsx.Stamp) bool {
 	return err == nil && pannier.DigestOf(text) == known.MetaFileDigest
 }
 
-// settle decides which skill goes into the catalog after a reading.
-func (s *scan) settle(f *found, read *pannier.Skill) {
+// commitSkill decides which skill goes into the catalog after a reading.
+func (s *scan) commitSkill(f *found, read *pannier.Skill) {
 	if f.good == nil && read.Broken {
 		f.good = s.tree.lastKnown(read.PathBelowRoot)
 	}
@@ -117,7 +117,7 @@ func sum(s *pannier.Skill, scripts ...string) pannier.Digest {
 	for _, d := range []*pannier.Digest{&s.Digest, &s.MetaDigest, &s.FileDigest, &s.MetaFileDigest} {
 		b = append(b, d[:]...)
 	}
-	for i := range s.Problems { // they tell apart what has no digest: a file that is missing from one that can not be read
+	for i := range s.Problems { // they tell apart what has no digest: a file that is missing from one that cannot be read
 		p := &s.Problems[i]
 		b = append(append(append(append(b, p.String()...), 0), p.Field...), 0)
 	}

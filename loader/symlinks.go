@@ -36,7 +36,7 @@ type symlinkChain struct {
 func (s *scan) findChain(rel string) (w symlinkChain) {
 	s.followLink(rel, &w)
 	for _, link := range w.outside {
-		if w.strays { // to watch where it leads would be to watch what is nobody's business here
+		if w.strays { // the target is outside of what pannier may watch
 			link = path.Dir(link)
 		}
 		w.pass(link)

@@ -9,15 +9,15 @@ import (
 	"pannier"
 )
 
-// lot says what becomes of a SKILL.md in a directory.
-type lot int
+// entryKind says what becomes of a SKILL.md in a directory.
+type entryKind int
 
 const (
-	searched  lot = iota // it makes a skill
-	nested               // it lies below a skill
-	skipped              // it lies in a directory that is skipped
-	unreached            // it lies past a bound
-	lots
+	searched  entryKind = iota // it makes a skill
+	nested                     // it lies below a skill
+	skipped                    // it lies in a directory that is skipped
+	unreached                  // it lies past a bound
+	entryKinds
 )
 
 // namedPaths is how many paths a problem names of what was counted.
@@ -39,7 +39,7 @@ func (t *tally) add(path string, keep int) {
 // tallies are what a census of one root found.
 type tallies struct {
 	keep int
-	of   [lots]tally
+	of   [entryKinds]tally
 	// closed counts the directories that were not looked into: past a bound of the census itself, or unreadable.
 	closed int
 }
@@ -47,14 +47,14 @@ type tallies struct {
 func newTallies(keep int) tallies { return tallies{keep: keep} }
 
 // add counts the SKILL.md of a directory, where it has one.
-func (t *tallies) add(l lot, rel, file string) {
+func (t *tallies) add(l entryKind, rel, file string) {
 	if file != "" {
 		t.of[l].add(path.Join(rel, file), t.keep)
 	}
 }
 
 // lotTexts are how people are told of what was counted.
-var lotTexts = [lots]struct {
+var lotTexts = [entryKinds]struct {
 	severity        pannier.Severity
 	code, lie, hint string
 }{
@@ -70,18 +70,18 @@ func (t *tallies) problems(root string) []pannier.Problem {
 	}
 	for l, text := range lotTexts {
 		if n := t.of[l]; n.count > 0 {
-			tell(text.severity, text.code, fmt.Sprintf("%d SKILL.md %s %s: %s", n.count, plural(n.count, "lies", "lie"), text.lie, n.names()), text.hint+t.auditHint(lot(l), root))
+			tell(text.severity, text.code, fmt.Sprintf("%d SKILL.md %s %s: %s", n.count, plural(n.count, "lies", "lie"), text.lie, n.names()), text.hint+t.auditHint(entryKind(l), root))
 		}
 	}
 	if t.closed > 0 {
-		tell(pannier.SeverityInfo, "root.uncounted", fmt.Sprintf("%d %s not searched for SKILL.md that make no skill, because of a bound of that search or because they can not be read", t.closed, plural(t.closed, "directory was", "directories were")),
+		tell(pannier.SeverityInfo, "root.uncounted", fmt.Sprintf("%d %s not searched for SKILL.md that make no skill, because of a bound of that search or because they cannot be read", t.closed, plural(t.closed, "directory was", "directories were")),
 			"move what holds no skills out of the root, and make the rest readable for the user that pannier runs as")
 	}
 	return problems
 }
 
 // auditHint names the command that checks skills where discovery does not go.
-func (t *tallies) auditHint(l lot, root string) string {
+func (t *tallies) auditHint(l entryKind, root string) string {
 	if l != skipped {
 		return ""
 	}

@@ -13,9 +13,9 @@ import (
 // toolsDir is the directory whose Python files make a skill of the one that it lies in, where no SKILL.md does.
 const toolsDir = "tools"
 
-// toolbox is what is known of a directory right below the root that holds a directory toolsDir and no SKILL.md. Whether it
+// toolSet is what is known of a directory right below the root that holds a directory toolsDir and no SKILL.md. Whether it
 // is a skill shows once everything below it was looked at.
-type toolbox struct {
+type toolSet struct {
 	// meta is the stat of _meta.json when it was last read, zero where there is none. proven says that an equal one means an
 	// equal file, linked that it is a link, so that what is read changes without the directory.
 	meta           fsx.Stamp
@@ -25,28 +25,28 @@ type toolbox struct {
 	skill *pannier.Skill // as it goes into the catalog; nil where it is none
 }
 
-// openToolbox brings what is known of a directory that may have tools only up to date, but for the tools.
-func (s *scan) openToolbox(n *node, r *reader) {
+// openToolSet brings what is known of a directory that may have tools only up to date, but for the tools.
+func (s *scan) openToolSet(n *node, r *reader) {
 	if n.depth != 1 || n.child(toolsDir) == nil {
-		n.box = nil
+		n.toolSet = nil
 		return
 	}
-	if n.box == nil {
-		n.box = &toolbox{}
+	if n.toolSet == nil {
+		n.toolSet = &toolSet{}
 	}
 	st, linked := s.metaStat(n)
-	b := n.box
+	b := n.toolSet
 	b.linked = linked
 	if b.read != nil && b.proven && !s.thorough && st == b.meta {
 		return
 	}
 	r.fresh = append(r.fresh, n)
-	b.read, b.meta = r.readToolbox(n, st)
-	b.proven = b.meta == st && proves(st, s.now)
+	b.read, b.meta = r.readToolSet(n, st)
+	b.proven = b.meta == st && isProof(st, s.now)
 }
 
-// readToolbox returns the skill that tools without instructions make, and the stat of its _meta.json after that was read.
-func (r *reader) readToolbox(n *node, metaStat fsx.Stamp) (*pannier.Skill, fsx.Stamp) {
+// readToolSet returns the skill that tools without instructions make, and the stat of its _meta.json after that was read.
+func (r *reader) readToolSet(n *node, metaStat fsx.Stamp) (*pannier.Skill, fsx.Stamp) {
 	skill := r.blank(n, "")
 	skill.ToolsOnly = true
 	after, m, text := r.readMeta(n, skill, metaStat)
@@ -55,7 +55,7 @@ func (r *reader) readToolbox(n *node, metaStat fsx.Stamp) (*pannier.Skill, fsx.S
 	}
 	c := &contract{path: skill.FilePath()}
 	c.nameOnly(skill, m)
-	judge(skill, r.scan.tree.rules.Block, c.front, parts{})
+	validate(skill, r.scan.tree.rules.Block, c.front, parts{})
 	skill.Problems = append(append(skill.Problems, c.problems...), pannier.Problem{
 		Code: "skill.tools_only", Severity: pannier.SeverityInfo, Path: skill.Path,
 		Message: "there are tools and no instructions, so no agent is told when to use them and how",
@@ -66,10 +66,10 @@ func (r *reader) readToolbox(n *node, metaStat fsx.Stamp) (*pannier.Skill, fsx.S
 	return skill, after
 }
 
-// settleToolboxes decides which directories with tools are skills. One that holds skills groups them, and is none itself.
-func (s *scan) settleToolboxes() {
+// commitToolSets decides which directories with tools are skills. One that holds skills groups them, and is none itself.
+func (s *scan) commitToolSets() {
 	for _, n := range s.tree.top.children {
-		b := n.box
+		b := n.toolSet
 		if b == nil {
 			continue
 		}

@@ -9,13 +9,13 @@ import (
 	"pannier/loader/profile"
 )
 
-// judge holds a skill against the profiles that keep one from being used. Their rules for the other files of a skill are
-// left to [Loader.Inspect], because a load opens none of them. What can not be used at all needs no further verdict.
-func judge(skill *pannier.Skill, names []string, front yamldoc.Value, p parts) {
+// validate holds a skill against the profiles that keep one from being used. Their rules for the other files of a skill are
+// left to [Loader.Inspect], because a load opens none of them. What cannot be used at all needs no further verdict.
+func validate(skill *pannier.Skill, names []string, front yamldoc.Value, p parts) {
 	if len(names) == 0 || skill.Broken {
 		return
 	}
-	s := judged(skill, front, p)
+	s := profileInput(skill, front, p)
 	var problems []pannier.Problem
 	for _, name := range names {
 		verdict := profile.Check(name, s)
@@ -27,8 +27,8 @@ func judge(skill *pannier.Skill, names []string, front yamldoc.Value, p parts) {
 	skill.Problems = append(skill.Problems, problems...)
 }
 
-// judged returns a skill as the profiles see it. front is its frontmatter, Missing where there is none.
-func judged(skill *pannier.Skill, front yamldoc.Value, p parts) profile.Skill {
+// profileInput returns a skill as the profiles see it. front is its frontmatter, Missing where there is none.
+func profileInput(skill *pannier.Skill, front yamldoc.Value, p parts) profile.Skill {
 	found := front.Kind() == yamldoc.Map && p.line > 0
 	return profile.Skill{
 		Front: front, FrontFound: found, Text: linesToLF(p.front), LineOffset: max(0, p.line-1),

@@ -47,9 +47,9 @@ func (t targets) turned() bool {
 	return false
 }
 
-// enter notes where the link of the volume that a directory belongs to leads, before anything is read through it. It is no
-// error where there is none.
-func (r *reader) enter(n *node) {
+// recordVolume notes where the link of the volume that a directory belongs to leads, before anything is read through it. A
+// directory outside of such a volume is not an error.
+func (r *reader) recordVolume(n *node) {
 	buf := r.metaBuf
 	size, err := unix.Readlinkat(r.scan.fd, n.at(volumeLink), buf)
 	if err != nil || size == len(buf) {

@@ -10,7 +10,7 @@
 //
 // where path is below the skill directory, with slashes, as the bytes that the file system has; mark and content are
 //
-//	x  a regular file that somebody may execute     64 lower-case hexadecimal digits of the SHA-256 of its bytes
+//	x  a regular file that is executable for anyone     64 lower-case hexadecimal digits of the SHA-256 of its bytes
 //	-  any other regular file                       the same
 //	l  a link                                       the same, of the text of the link
 //	?  a FIFO, a socket, a device                   nothing
@@ -27,19 +27,19 @@
 // # Links
 //
 // A link is its own text, as git has it, and is never followed. What it leads to within the skill has a line of its own;
-// what lies outside is no part of the skill, and neither is it looked at by a scan. So nothing leads out of the skill
+// what lies outside is not part of the skill, and neither is it looked at by a scan. So nothing leads out of the skill
 // directory, and no tree has loops.
 //
 // # Hostile trees
 //
-// Files, depth and bytes have bounds, and whoever calls bounds the time by a context. Every file is opened beneath the
+// Files, depth and bytes have bounds, and the caller bounds the time by a context. Every file is opened beneath the
 // root, without blocking, and is compared with what was listed once it is open. A file that changes while it is read is
-// read again, and one that keeps changing is an error that is [pannier.ErrChanged]. What can not be read is an error that
-// names it: there is no fingerprint of half a skill.
+// read again, and one that keeps changing is an error that is [pannier.ErrChanged]. What cannot be read is an error that
+// names it: a part of a skill has no fingerprint.
 //
 // # What is kept
 //
-// A [Print] brings along what is known of each file by its stat. Whoever hands that in the next time pays for stats and
+// A [Print] brings along what is known of each file by its stat. A caller that passes it the next time pays for stats and
 // for listing directories only, and no file is opened that has not moved. A stat that is younger than two seconds proves
 // nothing and is not kept, since the file may change again within one tick of the clock.
 package fingerprint

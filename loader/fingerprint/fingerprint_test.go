@@ -63,7 +63,7 @@ func TestFormat(t *testing.T) {
 		{"nothing", "mkdir -p empty/er", nil},
 		{"a file", "printf text > SKILL.md", []string{lineOf("SKILL.md", "-", "text")}},
 		{"an empty file", ": > SKILL.md", []string{lineOf("SKILL.md", "-", "")}},
-		{"somebody may execute it", "printf a > a; chmod 610 a; printf b > b; chmod 601 b; printf c > c; chmod 755 c", []string{lineOf("a", "x", "a"), lineOf("b", "x", "b"), lineOf("c", "x", "c")}},
+		{"is executable for anyone it", "printf a > a; chmod 610 a; printf b > b; chmod 601 b; printf c > c; chmod 755 c", []string{lineOf("a", "x", "a"), lineOf("b", "x", "b"), lineOf("c", "x", "c")}},
 		{"ordered by the whole path", "mkdir a; printf 1 > a/b; printf 2 > a.c; printf 3 > aZ; printf 4 > B", []string{lineOf("B", "-", "4"), lineOf("a.c", "-", "2"), lineOf("a/b", "-", "1"), lineOf("aZ", "-", "3")}},
 		{"hidden files", "mkdir -p .git; printf h > .git/HEAD; printf e > .env", []string{lineOf(".env", "-", "e"), lineOf(".git/HEAD", "-", "h")}},
 		{"what is pannier's own", "mkdir -p .pannier sub/.pannier; printf 1 > .pannier/lock.json; printf 2 > sub/.pannier/x", []string{lineOf("sub/.pannier/x", "-", "2")}},

@@ -20,7 +20,7 @@ type knownFile struct {
 	content pannier.Digest
 }
 
-// seed is that of all marks of this process, so that nobody can make two stats of one mark.
+// seed is that of all marks of this process, so that two stats with one mark cannot be made.
 var seed = maphash.MakeSeed()
 
 // markOf returns the mark of a file in a state, and whether an equal one, seen later, proves that nothing changed since the

@@ -39,7 +39,7 @@ var buffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
 func (w *walker) top(ctx context.Context, root *os.Root, dir string) error {
 	top, err := fsx.OpenRootIn(root, dir)
 	if err != nil {
-		return told(err)
+		return pathlessError(err)
 	}
 	defer top.Close()
 	return w.walk(ctx, top, "", 0)
@@ -233,7 +233,7 @@ func pastBytes(bound int64) error {
 	return fmt.Errorf("%w: it has more than %d bytes", ErrTooLarge, bound)
 }
 
-// inPath says where below the skill directory an error was met. What is gone since it was listed has changed.
+// inPath says where below the skill directory an error was met. A file removed since it was listed has changed.
 func inPath(rel string, err error) error {
 	switch {
 	case err == nil:
@@ -242,13 +242,13 @@ func inPath(rel string, err error) error {
 		err = pannier.ErrChanged
 	}
 	if rel == "" {
-		return told(err)
+		return pathlessError(err)
 	}
-	return fmt.Errorf("%q: %w", rel, told(err))
+	return fmt.Errorf("%q: %w", rel, pathlessError(err))
 }
 
-// told takes from an error the path that is said already.
-func told(err error) error {
+// pathlessError returns an error without its path.
+func pathlessError(err error) error {
 	if pathError, ok := errors.AsType[*os.PathError](err); ok {
 		return pathError.Err
 	}

@@ -75,7 +75,7 @@ func checkURL(address string) string {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil:
-		return "it is no address"
+		return "not an address"
 	case u.Scheme != "https":
 		return "it does not begin with https://"
 	case u.User != nil:
@@ -102,7 +102,7 @@ func checkHost(u *url.URL) string {
 	}
 	for _, label := range labels {
 		if label == "" || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
-			return "its host is no name"
+			return "its host is not a name"
 		}
 	}
 	return ""
@@ -126,11 +126,11 @@ func (s *spec) destination(address string) (dir, file, refused string) {
 	}
 	u, err := url.Parse(address)
 	if err != nil {
-		return "", "", "url: it is no address"
+		return "", "", "url: not an address"
 	}
 	file = path.Base(u.Path)
 	if file == "." || file == "/" || checkPath(file) != "" {
-		return "", "", fmt.Sprintf("url: its last part %.80q is no name for a file", file)
+		return "", "", fmt.Sprintf("url: its last part %.80q is not a name for a file", file)
 	}
 	return dir, file, ""
 }
@@ -153,7 +153,7 @@ func (s *spec) unpack(dir, target string) (command []string, refused string) {
 	archive := strings.ToLower(s.text(s.v, s.field, "archive"))
 	extract, given := s.v.Get("extract").Bool()
 	if v := s.v.Get("extract"); !given && v.Kind() != yamldoc.Missing && v.Kind() != yamldoc.Null {
-		s.tell("skill.type", s.field+".extract", v, "this is neither true nor false, and counts as absent", "write true or false, without quotes")
+		s.warn("skill.type", s.field+".extract", v, "this is neither true nor false, and counts as absent", "write true or false, without quotes")
 	}
 	for _, u := range unpackers {
 		byName := slices.ContainsFunc(u.endings, func(ending string) bool { return strings.HasSuffix(target, ending) })
@@ -170,7 +170,7 @@ func (s *spec) unpack(dir, target string) (command []string, refused string) {
 	case archive != "":
 		return nil, fmt.Sprintf("archive %.80q: it is none of tar.gz, tar.bz2 and zip", archive)
 	case given && extract:
-		return nil, "it shall be unpacked, and is no archive that is known"
+		return nil, "it is to be unpacked, and its archive format is unknown"
 	}
 	return nil, ""
 }
@@ -186,7 +186,7 @@ func (s *spec) into(command []string, archive, dir string) ([]string, string) {
 	}
 	if archive == "zip" {
 		if strip > 0 {
-			return nil, "stripComponents: unzip can not do this"
+			return nil, "stripComponents: unzip cannot do this"
 		}
 		return append(command, "-d", dir), ""
 	}

@@ -45,14 +45,14 @@ func checkNode(word string) string {
 	case isArchive(word):
 		return "it is the name of a file"
 	case !nodeName.MatchString(word):
-		return "it is no name of the npm registry, such as name, @scope/name or name@1.2.3"
+		return "not a name of the npm registry, such as name, @scope/name or name@1.2.3"
 	}
 	return ""
 }
 
 func checkGo(word string) string {
 	if strings.Contains(word, "..") || !goName.MatchString(word) {
-		return "it is no path of a Go package, such as example.com/name/cmd/tool@latest"
+		return "not a path of a Go package, such as example.com/name/cmd/tool@latest"
 	}
 	return ""
 }
@@ -68,7 +68,7 @@ func checkPackage(word string, grammar *regexp.Regexp, such string) string {
 	case isArchive(word):
 		return "it is the name of a file"
 	case !grammar.MatchString(word):
-		return "it is no name of the Python package index, such as " + such
+		return "not a name of the Python package index, such as " + such
 	}
 	return ""
 }
@@ -80,14 +80,14 @@ func checkApt(word string) string {
 	case strings.HasSuffix(word, ".deb"):
 		return "it is the name of a file"
 	case !aptName.MatchString(word):
-		return "it is no name of a Debian package, such as name or name=1.2.3-1"
+		return "not a name of a Debian package, such as name or name=1.2.3-1"
 	}
 	return ""
 }
 
 func checkCargo(word string) string {
 	if !cargoName.MatchString(word) {
-		return "it is no name of a crate, such as name or name@1.2.3"
+		return "not the name of a crate, such as name or name@1.2.3"
 	}
 	return ""
 }

@@ -1,10 +1,10 @@
 // Package installspec reads how a skill says that what it needs is installed: `metadata.<dialect>.install` as OpenClaw has
 // it, and `install` as Aleph has it.
 //
-// What it reads is untrusted, and somebody may run what it returns. So each spec is held against an allowlist: of kinds, of
+// What it reads is untrusted, and clients may run what it returns. So each spec is held against an allowlist: of kinds, of
 // the keys of each kind, of the characters of a package name, and of the grammar that the installer gives such names, in
 // which a word can also be a path, an address, an option or the order to remove something. What passes becomes argument
-// vectors, which no shell has to see. What does not is listed with the reason, so that nobody believes it was never there.
+// vectors, which no shell has to see. What does not is listed with the reason, so that it is not taken for absent.
 // Nothing is run here.
 package installspec
 
@@ -32,14 +32,14 @@ func Read(v yamldoc.Value, field string) ([]pannier.InstallSpec, []pannier.Probl
 		i := 0
 		for item := range v.Items() {
 			if i == MaxSpecs {
-				l.tell("skill.install.many", field, item, fmt.Sprintf("there are more than %d install specs; those from here on are left out", MaxSpecs), "name fewer ways to install")
+				l.warn("skill.install.many", field, item, fmt.Sprintf("there are more than %d install specs; those from here on are left out", MaxSpecs), "name fewer ways to install")
 				break
 			}
 			l.read(item, fmt.Sprintf("%s[%d]", field, i))
 			i++
 		}
 	case yamldoc.Map:
-		l.tell("skill.type", field, v, "this is a mapping where a list belongs, and counts as a list of one", "write the specs as a list")
+		l.warn("skill.type", field, v, "this is a mapping where a list belongs, and counts as a list of one", "write the specs as a list")
 		l.read(v, field)
 	case yamldoc.Text:
 		l.read(v, field)
@@ -54,7 +54,7 @@ type list struct {
 	problems []pannier.Problem
 }
 
-func (l *list) tell(code, field string, v yamldoc.Value, message, hint string) {
+func (l *list) warn(code, field string, v yamldoc.Value, message, hint string) {
 	l.problems = append(l.problems, pannier.Problem{
 		Code: code, Severity: pannier.SeverityWarning, Line: v.Line(), Column: v.Column(), Field: field, Message: message, Hint: hint,
 	})
@@ -64,7 +64,7 @@ func (l *list) tell(code, field string, v yamldoc.Value, message, hint string) {
 func (l *list) read(v yamldoc.Value, field string) {
 	if v.Kind() != yamldoc.Map {
 		message := "this is " + v.Kind().String() + " where a mapping belongs"
-		l.tell("skill.type", field, v, message, "write a mapping with `kind:` and the package")
+		l.warn("skill.type", field, v, message, "write a mapping with `kind:` and the package")
 		l.specs = append(l.specs, pannier.InstallSpec{Refused: message, Field: l.field})
 		return
 	}
@@ -88,7 +88,7 @@ func (l *list) text(v yamldoc.Value, field, key string) string {
 func (l *list) textOf(v yamldoc.Value, field string) string {
 	text, ok := v.Text()
 	if !ok && v.Kind() != yamldoc.Missing && v.Kind() != yamldoc.Null {
-		l.tell("skill.type", field, v, "this is "+v.Kind().String()+" where a text belongs, and counts as absent", "write one text")
+		l.warn("skill.type", field, v, "this is "+v.Kind().String()+" where a text belongs, and counts as absent", "write one text")
 	}
 	return strings.TrimSpace(text)
 }
@@ -105,7 +105,7 @@ func (l *list) texts(v yamldoc.Value, field string) []string {
 			all = append(all, l.textOf(item, field))
 		}
 	case yamldoc.Map:
-		l.tell("skill.type", field, v, "this is a mapping where a list of texts belongs, and counts as absent", "write the items as a list")
+		l.warn("skill.type", field, v, "this is a mapping where a list of texts belongs, and counts as absent", "write the items as a list")
 	}
 	for i := range all {
 		all[i] = strings.TrimSpace(all[i])
@@ -113,13 +113,13 @@ func (l *list) texts(v yamldoc.Value, field string) []string {
 	return slices.DeleteFunc(all, func(text string) bool { return text == "" })
 }
 
-// bins returns the names of what a spec brings. A path is no name of a binary.
+// bins returns the names of what a spec brings. A path is not the name of a binary.
 func (l *list) bins(v yamldoc.Value, field string) []string {
 	v, field = v.Get("bins"), field+".bins"
 	return slices.DeleteFunc(l.texts(v, field), func(name string) bool {
 		bad := checkWord(name) != "" || strings.Contains(name, "/")
 		if bad {
-			l.tell("skill.install.bins", field, v, fmt.Sprintf("%.80q is no name of a binary, and counts as absent", name), "write the name alone, such as jq")
+			l.warn("skill.install.bins", field, v, fmt.Sprintf("%.80q is not the name of a binary, and counts as absent", name), "write the name alone, such as jq")
 		}
 		return bad
 	})
@@ -139,7 +139,7 @@ const allowed = "-_./:@+=~"
 // maxWord bounds a package name.
 const maxWord = 256
 
-// checkWord returns why a word can not be an argument, whatever installs it; "" where it can.
+// checkWord returns why a word cannot be an argument, whatever installs it; "" where it can.
 func checkWord(word string) string {
 	switch {
 	case word == "":

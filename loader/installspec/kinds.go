@@ -48,7 +48,7 @@ var described = []string{"id", "kind", "type", "label", "description", "note", "
 func (s *spec) commands() ([][]string, string) {
 	switch {
 	case s.kind == "":
-		return nil, "it has no kind, so nobody knows how it is installed"
+		return nil, "it has no kind, so the way to install it is unknown"
 	case s.kind == "download":
 		return s.download()
 	case slices.Contains(shells, s.kind):
@@ -95,7 +95,7 @@ func (s *spec) extraKeys() []string {
 	return nil
 }
 
-// onlyKeys refuses a key that nobody knows: a `from` or a `registry` would make another package of it, and leaving it out
+// onlyKeys refuses unknown keys: a `from` or a `registry` would make another package of it, and leaving it out
 // installs what the author did not mean.
 func (s *spec) onlyKeys(known []string) string {
 	for pair := range s.v.Pairs() {

@@ -86,7 +86,7 @@ func (a *auditor) absent(entry string, places map[string]place) Skill {
 	at := places[entry]
 	return Skill{Slug: slug, Path: dir, Listed: true, Problems: []pannier.Problem{{
 		Code: "audit.skill_missing", Severity: pannier.SeverityError, Path: pannier.WorkspaceFile, Line: at.line, Column: at.column, Field: "skills",
-		Message: fmt.Sprintf("config.yaml lists %q, and there is no SKILL.md for it", entry),
+		Message: fmt.Sprintf("config.yaml lists %q, which has no SKILL.md", entry),
 		Hint:    "add " + path.Join(dir, pannier.SkillFile) + ", or remove the entry",
 	}}}
 }

@@ -40,7 +40,7 @@ func FixText(text []byte, folder string) ([]byte, []Change) {
 	return []byte(f.text()), f.changes
 }
 
-// usualLimit is what max_frontmatter_bytes is where nobody says otherwise.
+// usualLimit is the default of max_frontmatter_bytes.
 const usualLimit = 64 << 10
 
 // fix returns a text with what is to be mended in it. limit bounds the frontmatter in bytes.
@@ -114,7 +114,7 @@ func newFixer(text string) *fixer {
 	return f
 }
 
-func (f *fixer) note(index int, what string) {
+func (f *fixer) record(index int, what string) {
 	f.changes = append(f.changes, Change{Line: index + 1, What: what})
 }
 
@@ -144,7 +144,7 @@ func (f *fixer) mark() {
 	first := &f.lines[0].new[0]
 	if rest := strings.TrimLeft(first.text, byteOrderMark); rest != first.text {
 		first.text = rest
-		f.note(0, "removed the byte order mark")
+		f.record(0, "removed the byte order mark")
 	}
 }
 
@@ -158,7 +158,7 @@ func (f *fixer) blanks() {
 			l := &f.lines[i].new[j]
 			if last >= 0 && (at == 0 || at == last) && l.text != fence {
 				l.text = fence
-				f.note(i, "removed the blanks behind the fence")
+				f.record(i, "removed the blanks behind the fence")
 			}
 			at++
 		}
@@ -186,7 +186,7 @@ func (f *fixer) ends() {
 		}
 	}
 	if count > 0 {
-		f.note(first, fmt.Sprintf("ended %d lines with LF", count))
+		f.record(first, fmt.Sprintf("ended %d lines with LF", count))
 	}
 }
 
@@ -204,7 +204,7 @@ func (f *fixer) frontmatter(folder string) {
 	}
 }
 
-// closed returns the index of the line that the frontmatter ends before, after it was made readable; -1 where it can not
+// closed returns the index of the line that the frontmatter ends before, after it was made readable; -1 where it cannot
 // be.
 func (f *fixer) closed() int {
 	strict, glued := f.fences()
@@ -258,7 +258,7 @@ func isGlued(text string) bool {
 func (f *fixer) part(i int) {
 	l := f.lines[i].old
 	f.lines[i].new = []line{{fence, cmp.Or(l.end, "\n")}, {strings.TrimPrefix(l.text, fence), l.end}}
-	f.note(i, "parted the closing fence from the text glued to it")
+	f.record(i, "parted the closing fence from the text glued to it")
 }
 
 // close adds the closing fence where it is certain that it belongs behind the lines before the first empty one: they are
@@ -279,7 +279,7 @@ func (f *fixer) close() int {
 	last := &f.lines[end-1]
 	last.new[0].end = cmp.Or(last.new[0].end, "\n")
 	last.new = append(last.new, line{fence, last.new[0].end})
-	f.note(end-1, "added the closing fence")
+	f.record(end-1, "added the closing fence")
 	return end
 }
 

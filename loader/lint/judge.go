@@ -43,9 +43,9 @@ func profilesOf(name string) ([]string, bool) {
 	return nil, false
 }
 
-// look returns all that is wrong with a skill, in no order - what its reader says, what the profiles say, what the scan
+// check returns all that is wrong with a skill, in no order - what its reader says, what the profiles say, what the scan
 // says - and the ways that it names to install what it needs.
-func (a *auditor) look(ctx context.Context, s *pannier.Skill) ([]pannier.Problem, []pannier.InstallSpec) {
+func (a *auditor) check(ctx context.Context, s *pannier.Skill) ([]pannier.Problem, []pannier.InstallSpec) {
 	problems := slices.Clone(s.Problems)
 	text, changed := a.textOf(s)
 	if mixed := lineEnds(text); mixed > 0 && !s.Broken {
@@ -58,7 +58,7 @@ func (a *auditor) look(ctx context.Context, s *pannier.Skill) ([]pannier.Problem
 	if errors.Join(changed, err) != nil {
 		problems = append(problems, pannier.Problem{
 			Code: "audit.changed", Severity: pannier.SeverityError, Path: s.FilePath(),
-			Message: "the file changed while it was read", Hint: "audit again once nobody writes to it",
+			Message: "the file changed while it was read", Hint: "audit again after the last write",
 		})
 	}
 	var issues []pannier.Problem
@@ -76,7 +76,7 @@ func (a *auditor) look(ctx context.Context, s *pannier.Skill) ([]pannier.Problem
 }
 
 // graded returns the problems of a profile. Molecule asks for a version because its workspaces do; most published skills have none,
-// so that is a warning where there is no config.yaml.
+// so that is a warning without a config.yaml.
 func (a *auditor) graded(problems []pannier.Problem) []pannier.Problem {
 	if a.inWorkspace() {
 		return problems

@@ -73,7 +73,7 @@ type Skill struct {
 	Slug string `json:"slug"`
 	// Path is its directory, relative to the workspace where it lies in it.
 	Path string `json:"path"`
-	// Listed says that config.yaml selects it: it is in the list there, or there is no list.
+	// Listed says that config.yaml selects it: it is in the list there, or config.yaml has no list.
 	Listed bool   `json:"listed"`
 	Status Status `json:"status"`
 	// Problems are in the order of [pannier.CompareProblems], never nil. What two rules say in the same words of the same
@@ -115,7 +115,7 @@ func Audit(ctx context.Context, o Options) (Report, error) {
 	}
 	r.Skills = a.choose(catalog.Skills)
 	a.reportShared(r.Skills)
-	if err := a.judgeAll(ctx, r.Skills); err != nil {
+	if err := a.auditAll(ctx, r.Skills); err != nil {
 		return Report{}, err
 	}
 	r.sum(o)
@@ -135,7 +135,7 @@ type auditor struct {
 func newAuditor(o Options) (*auditor, error) {
 	profiles, ok := profilesOf(o.Profile)
 	if !ok {
-		return nil, fmt.Errorf("there is no profile %q: it is one of %s", o.Profile, strings.Join(Profiles(), ", "))
+		return nil, fmt.Errorf("unknown profile %q: expected one of %s", o.Profile, strings.Join(Profiles(), ", "))
 	}
 	if o.Only != "" {
 		o.Rules.Roots = o.Rules.Roots[:1]
@@ -148,8 +148,8 @@ func newAuditor(o Options) (*auditor, error) {
 	return a, nil
 }
 
-// judgeAll judges every skill, on all processors.
-func (a *auditor) judgeAll(ctx context.Context, skills []Skill) error {
+// auditAll judges every skill, on all processors.
+func (a *auditor) auditAll(ctx context.Context, skills []Skill) error {
 	var (
 		next    atomic.Int64
 		workers sync.WaitGroup
@@ -157,7 +157,7 @@ func (a *auditor) judgeAll(ctx context.Context, skills []Skill) error {
 	for range min(runtime.GOMAXPROCS(0), len(skills)) {
 		workers.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(skills)) && ctx.Err() == nil; i = next.Add(1) - 1 {
-				a.judge(ctx, &skills[i])
+				a.auditSkill(ctx, &skills[i])
 			}
 		})
 	}
@@ -165,10 +165,10 @@ func (a *auditor) judgeAll(ctx context.Context, skills []Skill) error {
 	return ctx.Err()
 }
 
-// judge fills in what is wrong with a skill, and the verdict.
-func (a *auditor) judge(ctx context.Context, s *Skill) {
+// auditSkill fills in what is wrong with a skill, and the verdict.
+func (a *auditor) auditSkill(ctx context.Context, s *Skill) {
 	if s.read != nil {
-		problems, install := a.look(ctx, s.read)
+		problems, install := a.check(ctx, s.read)
 		s.Problems, s.Install = append(s.Problems, problems...), install
 	}
 	s.Problems = merge(s.Problems)
@@ -256,7 +256,7 @@ func (a *auditor) text(ctx context.Context, text []byte, called string) (Report,
 		return Report{}, err
 	}
 	r := Report{Profile: a.Profile, Skills: a.choose(catalog.Skills)}
-	if err := a.judgeAll(ctx, r.Skills); err != nil {
+	if err := a.auditAll(ctx, r.Skills); err != nil {
 		return Report{}, err
 	}
 	for i := range r.Skills {

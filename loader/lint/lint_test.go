@@ -85,7 +85,7 @@ func checkProblem(tb testing.TB, p pannier.Problem) {
 	if p.Code == "" || p.Severity == "" || p.Path == "" || p.Message == "" || p.Hint == "" || p.Line < 0 || p.Column < 0 {
 		tb.Errorf("%#v", p)
 	}
-	if p.Message == "there is no frontmatter that can be read" {
+	if p.Message == "the frontmatter is missing or unreadable" {
 		tb.Errorf("the loader has found one: %v", p)
 	}
 }

@@ -207,7 +207,7 @@ func sameStat(a, b fs.FileInfo) bool {
 // replace replaces the file, unless it was changed since.
 func (f *Fix) replace(dir *os.Root) error {
 	return fsx.WriteFileIn(dir, f.file, f.fixed, fsx.WriteOptions{
-		Prepare: f.own, SkipDirSync: true,
+		Prepare: f.keepOwner, SkipDirSync: true,
 		Before: func(step fsx.Step) error {
 			if step == fsx.StepRename {
 				return f.unchanged(dir) // as late as possible
@@ -217,8 +217,8 @@ func (f *Fix) replace(dir *os.Root) error {
 	})
 }
 
-// own gives a new file the owner and the mode of the old one.
-func (f *Fix) own(file *os.File) error {
+// keepOwner gives a new file the owner and the mode of the old one.
+func (f *Fix) keepOwner(file *os.File) error {
 	fresh, err := file.Stat()
 	if err != nil {
 		return err
@@ -227,7 +227,7 @@ func (f *Fix) own(file *os.File) error {
 	is, okIs := fresh.Sys().(*syscall.Stat_t)
 	if okWas && okIs && (was.Uid != is.Uid || was.Gid != is.Gid) {
 		if err := file.Chown(int(was.Uid), int(was.Gid)); err != nil {
-			return fmt.Errorf("the owner can not be kept: %w", err)
+			return fmt.Errorf("the owner cannot be kept: %w", err)
 		}
 	}
 	return file.Chmod(f.stat.Mode().Perm())

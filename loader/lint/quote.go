@@ -29,7 +29,7 @@ func (f *fixer) readable(end int, also func(yamldoc.Value) bool) bool {
 		return false
 	}
 	for _, e := range edits {
-		f.note(e.First+1, e.What)
+		f.record(e.First+1, e.What)
 	}
 	return true
 }
@@ -87,7 +87,7 @@ func (f *fixer) rename(end int, folder string) {
 		return
 	}
 	l.text = l.text[:at] + fresh + behind
-	f.note(index, "made the name that of the folder")
+	f.record(index, "made the name that of the folder")
 }
 
 // find returns a line of the frontmatter as it is now, counted from 1, with the index of the line that it was and what follows it
@@ -138,7 +138,7 @@ func byteColumn(text string, column int) (int, bool) {
 // maxNameLength is that of the Agent Skills specification.
 const maxNameLength = 64
 
-// isName reports whether a folder is called as a skill can be, whoever judges it.
+// isName reports whether a folder has a name that every profile accepts.
 func isName(folder string) bool {
 	for part := range strings.SplitSeq(folder, "-") {
 		if part == "" || strings.Trim(part, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {

@@ -76,8 +76,8 @@ const (
 	isUnread
 )
 
-// lookAt tells whether a file is text, by its name or else by its first bytes.
-func lookAt(s *Skill, f pannier.File) look {
+// inspectFile tells whether a file is text, by its name or else by its first bytes.
+func inspectFile(s *Skill, f pannier.File) look {
 	if textExtensions[strings.ToLower(path.Ext(f.Path))] {
 		return isTextFile
 	}

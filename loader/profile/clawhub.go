@@ -52,7 +52,7 @@ func clawHubName(c *check) {
 	if better := proposal(slug); better != "" {
 		hint = "write `slug: " + better + "`"
 	}
-	c.fail("clawhub.slug.format", field, placeOf(v), what+" "+quote(slug)+" is no slug of lower-case ASCII letters, digits and hyphens", hint)
+	c.fail("clawhub.slug.format", field, placeOf(v), what+" "+quote(slug)+" is not a slug of lower-case ASCII letters, digits and hyphens", hint)
 }
 
 // clawHubTerms tells of a licence that is not the one which everything published there is under.
@@ -104,7 +104,7 @@ func largest(files []pannier.File) string {
 func clawHubTexts(c *check, files []pannier.File) {
 	var binary, unread []pannier.File
 	for _, f := range files {
-		switch lookAt(c.Skill, f) {
+		switch inspectFile(c.Skill, f) {
 		case isBinary:
 			binary = append(binary, f)
 		case isUnread:
@@ -114,13 +114,13 @@ func clawHubTexts(c *check, files []pannier.File) {
 	const hint = "leave it out by .clawhubignore, or write it as text, in UTF-8"
 	for _, f := range binary[:min(len(binary), maxFilesNamed)] {
 		c.problems = append(c.problems, pannier.Problem{
-			Code: "clawhub.file.binary", Severity: pannier.SeverityError, Path: c.pathOf(f.Path), Message: "the file is no text, and ClawHub takes nothing else", Hint: hint,
+			Code: "clawhub.file.binary", Severity: pannier.SeverityError, Path: c.pathOf(f.Path), Message: "the file is not text, and ClawHub accepts text only", Hint: hint,
 		})
 	}
 	if more := len(binary) - maxFilesNamed; more > 0 {
 		c.fail("clawhub.file.binary", "", place{}, fmt.Sprintf("%d more files are no text", more), hint)
 	}
 	if len(unread) > 0 {
-		c.tell(pannier.SeverityInfo, "clawhub.file.unread", "", place{}, fmt.Sprintf("%d files could not be looked into, such as %s", len(unread), quote(unread[0].Path)), "see to it that they can be read, or that they are text")
+		c.report(pannier.SeverityInfo, "clawhub.file.unread", "", place{}, fmt.Sprintf("%d files could not be looked into, such as %s", len(unread), quote(unread[0].Path)), "see to it that they can be read, or that they are text")
 	}
 }

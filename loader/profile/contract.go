@@ -38,7 +38,7 @@ func typed(is func(*fields.Field) bool) []string {
 	return fields.Names(func(f *fields.Field) bool { return f.Profiles&fields.Pioneer != 0 && is(f) })
 }
 
-// lost says what becomes of a scalar that is no text.
+// lost says what becomes of a scalar that is not a text.
 func lost(v yamldoc.Value) string {
 	if v.Kind() == yamldoc.Text {
 		return ", and Pioneer drops it"
@@ -94,9 +94,9 @@ func contractMetadata(c *check) {
 	case errors.Is(err, errNoObject):
 		c.fail("contract.metadata.type", "metadata", placeOf(v), "this is "+shapeOf(v)+" where a mapping belongs", metadataHint)
 	case errors.As(err, &syntax):
-		c.fail("contract.metadata.invalid_json", "metadata", placeOf(v), fmt.Sprintf("this text is no JSON: %v, at its character %d", syntax, syntax.Offset), metadataHint)
+		c.fail("contract.metadata.invalid_json", "metadata", placeOf(v), fmt.Sprintf("this text is not JSON: %v, at its character %d", syntax, syntax.Offset), metadataHint)
 	case err != nil:
-		c.fail("contract.metadata.invalid_json", "metadata", placeOf(v), "this text can not be read as JSON: "+err.Error(), metadataHint)
+		c.fail("contract.metadata.invalid_json", "metadata", placeOf(v), "this text cannot be read as JSON: "+err.Error(), metadataHint)
 	}
 }
 

@@ -12,7 +12,7 @@ const maxPatterns = 1000
 // ignoreRules are the patterns of .clawhubignore, in the syntax of gitignore(5): `#` begins a comment, `!` takes a file in
 // again, a slash at the end means directories, any other slash ties the pattern to the skill directory; `*`, `?` and
 // `[a-z]` do not match a slash, a part `**` matches any number of directories; the last pattern that matches decides, and
-// what lies in a directory that is left out can not be taken in again. Case does not count: ClawHub's tool reads them so.
+// what lies in a directory that is left out cannot be taken in again. Case does not count: ClawHub's tool reads them so.
 type ignoreRules struct {
 	patterns []ignorePattern
 	cut      bool // there were more
@@ -69,15 +69,15 @@ func (r *ignoreRules) ignores(file string) bool {
 	}
 	parts := strings.Split(strings.ToLower(file), "/")
 	for depth := 1; depth <= len(parts); depth++ {
-		if r.leavesOut(parts[:depth], depth < len(parts)) {
+		if r.excludes(parts[:depth], depth < len(parts)) {
 			return true
 		}
 	}
 	return false
 }
 
-// leavesOut reports what the last pattern says that matches a path.
-func (r *ignoreRules) leavesOut(parts []string, isDir bool) bool {
+// excludes reports what the last pattern says that matches a path.
+func (r *ignoreRules) excludes(parts []string, isDir bool) bool {
 	for i := len(r.patterns) - 1; i >= 0; i-- {
 		p := r.patterns[i]
 		if (isDir || !p.dirsOnly) && matchParts(p.parts, parts) {

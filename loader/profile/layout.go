@@ -11,7 +11,7 @@ import (
 // they mean: it refuses `[a]` and `{a: b}`, and takes every scalar for a text, `~` and `null` included.
 type layout struct {
 	text   []byte
-	starts []int // of the lines, once somebody has asked
+	starts []int // of the lines, once requested
 }
 
 // lineBreaks are what the YAML library counts lines by (YAML specification 1.1, "Line break characters"); LF is the only

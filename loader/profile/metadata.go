@@ -10,7 +10,7 @@ import (
 )
 
 // errNoObject says that a text does not even look like a JSON object.
-var errNoObject = errors.New("it is no JSON object")
+var errNoObject = errors.New("expected a JSON object")
 
 // metadata calls judge with the mapping below `metadata`, which may also be written as JSON in a text; problems that judge
 // tells then have the place of that text. Of anything else it says nothing.

@@ -28,7 +28,7 @@ func strictName(c *check) {
 	text, ok := c.layout.literal(v)
 	name, folder := norm.NFKC.String(strip(text)), norm.NFKC.String(c.Folder)
 	if !ok || name == "" {
-		c.fail("strict.name.required", "name", placeOf(v), "there is no `name:` that is a text", nameHint(c.Folder, folder))
+		c.fail("strict.name.required", "name", placeOf(v), "`name:` is missing or not a text", nameHint(c.Folder, folder))
 		return
 	}
 	hint := nameHint(name, folder)
@@ -63,7 +63,7 @@ var nameRules = []struct {
 	}},
 	{"strict.name.charset", func(name string) bool { return strings.ContainsFunc(name, isNoNameChar) }, func(name string) string {
 		r, _ := utf8.DecodeRuneInString(name[strings.IndexFunc(name, isNoNameChar):])
-		return fmt.Sprintf("the name %s holds %q (%U), which is no letter, digit or hyphen", quote(name), r, r)
+		return fmt.Sprintf("the name %s holds %q (%U), which is not a letter, digit or hyphen", quote(name), r, r)
 	}},
 }
 

@@ -60,7 +60,7 @@ func openClawMetadata(c *check) {
 	v := c.Front.Get("metadata")
 	if text, isScalar := v.Text(); isScalar {
 		if _, err := FromJSON(text); err != nil {
-			c.fail("openclaw.metadata.type", "metadata", placeOf(v), "this text is no mapping", metadataHint)
+			c.fail("openclaw.metadata.type", "metadata", placeOf(v), "this text is not a mapping", metadataHint)
 			return
 		}
 	}

@@ -48,7 +48,7 @@ func outputPart(c *check, field string, v yamldoc.Value, allowed modes) {
 	mode, _ := v.Get("mode").Text()
 	keys, ok := allowed[mode]
 	if !ok {
-		c.fail(codeOutputPolicy, field+".mode", placeOr(v.Get("mode"), v), "there is no `mode:` that is known", "write `mode:` with one of "+words(allowed))
+		c.fail(codeOutputPolicy, field+".mode", placeOr(v.Get("mode"), v), "`mode:` is missing or unknown", "write `mode:` with one of "+words(allowed))
 		return
 	}
 	for pair := range v.Pairs() {

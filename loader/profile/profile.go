@@ -35,7 +35,7 @@ type Skill struct {
 	// Front is the frontmatter. FrontFound says that there is one and that it was read as a mapping.
 	Front      yamldoc.Value
 	FrontFound bool
-	// Text is the frontmatter that Front was parsed from, with LF line ends. Without it `[a, b]` can not be told from a
+	// Text is the frontmatter that Front was parsed from, with LF line ends. Without it `[a, b]` cannot be told from a
 	// list of lines, nor `~` from nothing.
 	Text []byte
 	// Faults are the reader's own problems with the text: what it let pass or mended, such as a byte order mark, a repeated
@@ -79,7 +79,7 @@ func Names() []string {
 }
 
 // Check returns the problems that a skill has under the profile of a name, in the order of [pannier.CompareProblems]. A
-// name that is none of [Names] is an error among them, so that nothing complies with a profile that nobody knows.
+// name that is none of [Names] is an error among them, so that nothing complies with an unknown profile.
 func Check(name string, s Skill) []pannier.Problem {
 	for _, p := range profiles {
 		if p.name == name {
@@ -88,7 +88,7 @@ func Check(name string, s Skill) []pannier.Problem {
 	}
 	return []pannier.Problem{{
 		Code: "profile.unknown", Severity: pannier.SeverityError, Path: s.Path,
-		Message: "there is no profile " + quote(name), Hint: "write one of " + strings.Join(Names(), ", "),
+		Message: "unknown profile " + quote(name), Hint: "write one of " + strings.Join(Names(), ", "),
 	}}
 }
 
@@ -120,8 +120,8 @@ func newCheck(s *Skill, prefix string) *check {
 	return &check{Skill: s, prefix: prefix, layout: &layout{text: s.Text}}
 }
 
-// tell adds a problem with a field.
-func (c *check) tell(severity pannier.Severity, code, field string, at place, message, hint string) {
+// report adds a problem with a field.
+func (c *check) report(severity pannier.Severity, code, field string, at place, message, hint string) {
 	if c.within != (place{}) && at != (place{}) {
 		at = c.within
 	}
@@ -133,18 +133,18 @@ func (c *check) tell(severity pannier.Severity, code, field string, at place, me
 }
 
 func (c *check) fail(code, field string, at place, message, hint string) {
-	c.tell(pannier.SeverityError, code, field, at, message, hint)
+	c.report(pannier.SeverityError, code, field, at, message, hint)
 }
 
 func (c *check) warn(code, field string, at place, message, hint string) {
-	c.tell(pannier.SeverityWarning, code, field, at, message, hint)
+	c.report(pannier.SeverityWarning, code, field, at, message, hint)
 }
 
 // file tells where SKILL.md is missing or has none of the names that it may have here, the first being the best.
 func (c *check) file(names ...string) {
 	switch {
 	case c.File == "":
-		c.fail(c.prefix+".file.missing", "", place{}, "there is no SKILL.md", "add a SKILL.md with a frontmatter that holds `name:` and `description:`, and instructions below it")
+		c.fail(c.prefix+".file.missing", "", place{}, "SKILL.md is missing", "add a SKILL.md with a frontmatter that holds `name:` and `description:`, and instructions below it")
 	case !slices.Contains(names, c.File):
 		c.fail(c.prefix+".file.name", "", place{}, "the file is called "+quote(c.File)+", and is not found under that name", "rename it to "+names[0])
 	}
@@ -156,7 +156,7 @@ func (c *check) readable() bool {
 	case c.File == "":
 		return false
 	case !c.FrontFound && len(c.Faults) == 0:
-		c.fail(c.prefix+".frontmatter.invalid", "", place{}, "there is no frontmatter that can be read", "begin the file with a line `---`, lines with `name:` and `description:`, and another line `---`")
+		c.fail(c.prefix+".frontmatter.invalid", "", place{}, "the frontmatter is missing or unreadable", "begin the file with a line `---`, lines with `name:` and `description:`, and another line `---`")
 	case !c.FrontFound:
 		c.faults()
 	}

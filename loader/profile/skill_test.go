@@ -116,7 +116,7 @@ func TestPlaces(t *testing.T) {
 		got.WriteString(p.String() + " " + p.Field + "\n")
 	}
 	want := `skills/a/SKILL.md:2:7: error: the name "b" is not that of the folder, "a" (strict.name.folder) name
-skills/a/SKILL.md:4:3: error: there is no ` + "`description:`" + ` that is a text (strict.description.required) description
+skills/a/SKILL.md:4:3: error: ` + "`description:`" + ` is missing or not a text (strict.description.required) description
 skills/a/SKILL.md:6:6: error: this is written in brackets, which StrictYAML refuses (strict.frontmatter.flow) metadata.k
 skills/a/SKILL.md:6:6: error: this is a mapping where a text belongs; the Agent Skills specification says so, its reference validator lets it pass (strict.metadata.value_type) metadata.k
 skills/a/SKILL.md:7:1: error: the standard knows no field "colour" (strict.field.unknown) colour

@@ -95,7 +95,7 @@ func strictDescription(c *check) {
 	v := c.Front.Get("description")
 	text, ok := c.layout.literal(v)
 	if !ok || strip(text) == "" {
-		c.fail("strict.description.required", "description", placeOf(v), "there is no `description:` that is a text", "say in one text what the skill does and when to use it")
+		c.fail("strict.description.required", "description", placeOf(v), "`description:` is missing or not a text", "say in one text what the skill does and when to use it")
 		return
 	}
 	if length := utf8.RuneCountInString(text); length > maxDescriptionLength {
@@ -149,7 +149,7 @@ func toolsHint(v yamldoc.Value) string {
 }
 
 // strictMetadata wants texts below metadata, but for the namespaces that OpenClaw reads (Pioneer skills architecture,
-// "Validation"). What is not a mapping is nobody's rule here.
+// "Validation"). Other values have no rule here.
 func strictMetadata(c *check) {
 	c.metadata(func(all yamldoc.Value) {
 		for pair := range all.Pairs() {

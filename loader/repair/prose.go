@@ -37,7 +37,7 @@ var (
 	nestedKey = regexp.MustCompile(`^(?:[\w.-]+|"[^"]*"|'[^']*')[ \t]*:(?:[ \t]|$)`)
 )
 
-// prose reads a block as the text that its author meant. It returns false where that can not be told, or where it was
+// prose reads a block as the text that its author meant. It returns false where that cannot be told, or where it was
 // meant to be something else.
 func (s *sheet) prose(b block) (prose, bool) {
 	if b.torn || fields.ProseOf(b.key) == fields.OneLine && b.end > b.line+1 {
@@ -49,7 +49,7 @@ func (s *sheet) prose(b block) (prose, bool) {
 			more[i] = strings.TrimLeft(line, " \t") // the indentation means nothing where it comes and goes
 		}
 	}
-	p, ok := s.meant(b, more)
+	p, ok := s.intended(b, more)
 	if b.loose > 0 {
 		p.why = atColumn0
 	}
@@ -59,8 +59,8 @@ func (s *sheet) prose(b block) (prose, bool) {
 	return p, ok && p.text != ""
 }
 
-// meant reads a block whose further lines are given.
-func (s *sheet) meant(b block, more []string) (prose, bool) {
+// intended reads a block whose further lines are given.
+func (s *sheet) intended(b block, more []string) (prose, bool) {
 	p := prose{first: b.line, at: b.value}
 	inline := string(bytes.TrimRight(s.lines[b.line][b.value:], " \t"))
 	if sign := blockSign.FindStringSubmatch(inline); sign != nil {
@@ -71,7 +71,7 @@ func (s *sheet) meant(b block, more []string) (prose, bool) {
 		return p, true
 	}
 	if inline == "" || inline[0] == '#' {
-		if meansStructure(more) {
+		if isStructure(more) {
 			return prose{}, false
 		}
 		inline = ""
@@ -109,8 +109,8 @@ func (s *sheet) further(b block) []string {
 	return more
 }
 
-// meansStructure reports whether lines below a key alone are a list or a mapping.
-func meansStructure(lines []string) bool {
+// isStructure reports whether lines below a key alone are a list or a mapping.
+func isStructure(lines []string) bool {
 	for _, line := range lines {
 		line = strings.TrimLeft(line, " \t")
 		if line != "" {
@@ -170,7 +170,7 @@ func dedent(lines []string) []string {
 	return out
 }
 
-// unquote takes away the quotes around a text that was meant to be quoted. What stands between them is no valid quoted
+// unquote takes away the quotes around a text that was meant to be quoted. What stands between them is not a valid quoted
 // text, so only the escapes that quotes themselves need are undone; all else stays as it is written.
 func unquote(text string) string {
 	quote := text[:min(1, len(text))]
@@ -178,7 +178,7 @@ func unquote(text string) string {
 		return text
 	}
 	if quote == `"` && strings.Count(text, quote) == 1 {
-		return strings.TrimLeft(text[1:], " ") // never closed, and nobody begins a text with it
+		return strings.TrimLeft(text[1:], " ") // never closed; texts do not begin with it
 	}
 	if len(text) < 2 || !strings.HasSuffix(text, quote) || !surrounds(text) {
 		return text

@@ -1,14 +1,14 @@
 // Package repair reads a frontmatter that the strict reading refuses, where what its author meant can be told.
 //
-// Of the skills that people publish, one in fifty is no YAML, and nearly all of these for one of a few slips: a text with
+// Of the skills that people publish, one in fifty is not YAML, and nearly all of these for one of a few slips: a text with
 // `: ` in it that stands without quotes, a text that begins with `**`, a long text whose further lines are not indented,
-// an emoji that a JSON encoder wrote as two escapes. Other agents read them, so refusing them helps nobody.
+// an emoji that a JSON encoder wrote as two escapes. Other agents read them, so refusing them does not help.
 //
 // A repair reads one top-level field of free text as the text that stands there, joins JSON surrogate pairs, or lets a
 // closing fence with text glued to it close. Each is told with its line. What is strictly YAML is never touched, and no
 // line is moved. Where one other field is the only one that is not YAML, it is left out; name, description, slug and every
 // field that restricts the skill never are ([restricts]). What is refused although it is YAML (anchors, aliases, tags,
-// merge keys, the bounds) stays refused: nobody mistyped it.
+// merge keys, the bounds) stays refused: it is not a typing error.
 package repair
 
 import (
@@ -21,7 +21,7 @@ import (
 	"pannier/loader/fields"
 )
 
-// MaxRepairs is how many repairs one frontmatter gets. What needs more is no slip.
+// MaxRepairs is how many repairs one frontmatter gets. More are not slips.
 const MaxRepairs = 3
 
 // Result is what a frontmatter says.
@@ -154,7 +154,7 @@ func (s *sheet) mend(b block) (Repair, bool) {
 	}
 	s.write(b, p)
 	s.recordProse(b, p)
-	return s.tell(b, p), true
+	return s.describe(b, p), true
 }
 
 func isFaulty(source []byte) bool {

@@ -29,21 +29,21 @@ type block struct {
 	value int
 	// loose is the index of the first line that is neither indented nor a key nor within quotes or brackets, or 0.
 	loose int
-	// torn says that a comment stands before a loose line, or that one can not belong to a text.
+	// torn says that a comment stands before a loose line, or that one cannot belong to a text.
 	torn bool
 }
 
 func newSheet(text []byte) *sheet {
 	s := &sheet{lines: bytes.Split(text, []byte("\n")), steps: 4 * len(text)}
 	for i := 0; i < len(s.lines); i++ {
-		i = s.take(i)
+		i = s.takeBlock(i)
 	}
 	s.mended = slices.Clone(s.lines)
 	return s
 }
 
-// take puts a line into the last block or begins a new one with it. It returns the index of the last line that it took.
-func (s *sheet) take(i int) int {
+// takeBlock puts a line into the last block or begins a new one with it. It returns the index of the last line that it took.
+func (s *sheet) takeBlock(i int) int {
 	line := s.lines[i]
 	switch {
 	case isBlank(line), line[0] == '#':
@@ -70,7 +70,7 @@ func (s *sheet) take(i int) int {
 
 func (s *sheet) last() *block { return &s.blocks[len(s.blocks)-1] }
 
-// loosen adds a line at column 0 that is no key to the last block.
+// loosen adds a line at column 0 that is not a key to the last block.
 func (s *sheet) loosen(i int) {
 	b := s.last()
 	if b.loose == 0 {

@@ -9,8 +9,8 @@ import (
 	"pannier/internal/yamldoc"
 )
 
-// tell returns the warning about a text.
-func (s *sheet) tell(b block, p prose) Repair {
+// describe returns the warning about a text.
+func (s *sheet) describe(b block, p prose) Repair {
 	r := Repair{Field: b.key, Hint: "put the text in double quotes"}
 	line, at := p.first, p.at
 	switch p.why {
@@ -80,7 +80,7 @@ func runeAt(line []byte, at int) rune {
 	return r
 }
 
-// Guess is what can still be told of a frontmatter that can not be read, for people to see. Nothing is decided by it.
+// Guess is what can still be told of a frontmatter that cannot be read, for people to see. Nothing is decided by it.
 type Guess struct {
 	Name, Description string
 }
