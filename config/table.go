@@ -247,7 +247,7 @@ var table = []setting{
 		read: scalar(func(d *draft) *int { return &d.TurnEvents }, parseTurnEvents),
 	},
 	{
-		key: "turn_events_text", kind: kindBool, help: "record turns themselves in their events, with their text, so that pannier replay can resolve them again", fallback: "false",
+		key: "turn_events_text", kind: kindBool, help: "record turns themselves in their events, with their text and with all arguments, so that pannier replay can resolve them again", fallback: "false",
 		read: scalar(func(d *draft) *bool { return &d.TurnEventsText }, parseBool),
 	},
 	{

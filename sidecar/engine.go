@@ -10,6 +10,7 @@ import (
 	"pannier"
 	"pannier/config"
 	"pannier/loader"
+	"pannier/loader/scan"
 	"pannier/publish/api"
 	"pannier/publish/card"
 	"pannier/publish/prompt"
@@ -190,7 +191,7 @@ func (h *engine) handlerOptions(log hclog.Logger) api.Options {
 		Inspect: h.loader.Inspect, Resources: h.loader.Resources, Environment: h.environments.effective, AgentWorkspace: h.agentWorkspace(), Logger: log,
 		Format: h.settings.PromptFormat, MaxChars: h.settings.PromptMaxChars,
 		Show:       prompt.Show{Compatibility: h.settings.PromptShowCompatibility, AllowedTools: h.settings.PromptShowAllowedTools},
-		TurnEvents: api.TurnEvents{PerMinute: h.settings.TurnEvents, Text: h.settings.TurnEventsText},
+		TurnEvents: api.TurnEvents{PerMinute: h.settings.TurnEvents, Text: h.settings.TurnEventsText, Mask: scan.MaskSecrets},
 	}
 }
 

@@ -177,7 +177,7 @@ func (l *eventLog) append(e pannier.Event) {
 		l.log.Error("event not kept", "type", e.Type, "error", err)
 		return
 	}
-	fields, err := EventFields(e.Data)
+	fields, err := logFields(e)
 	if err != nil {
 		l.log.Error("event cannot be encoded", "type", e.Type, "error", err)
 		return

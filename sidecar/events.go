@@ -3,6 +3,7 @@ package sidecar
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 
 	"pannier"
 	"pannier/publish/api"
@@ -29,6 +30,20 @@ func EventFields(data any) ([]any, error) {
 		fields = append(fields, name, logValue(value))
 	}
 	return fields, nil
+}
+
+// unlogged are the fields of events that the log does not have: texts of users, which may hold secrets.
+var unlogged = map[pannier.EventType]string{pannier.EventSkillInvoked: "args", pannier.EventTurnResolved: "turn"}
+
+// logFields returns the fields of an event that are logged.
+func logFields(e pannier.Event) ([]any, error) {
+	fields, err := EventFields(e.Data)
+	for i := 0; i < len(fields); i += 2 {
+		if fields[i] == unlogged[e.Type] {
+			return slices.Delete(fields, i, i+2), err
+		}
+	}
+	return fields, err
 }
 
 // JSONText is an object of an event in a log record.

@@ -61,7 +61,7 @@ func (h *Handler) runCommand(r *http.Request, s *pannier.Snapshot) (run pannier.
 	h.recordInvocation(c.Skill)
 	h.Emit(pannier.EventSkillLoaded, skillLoaded(c.Skill, doc.Frontmatter))
 	h.Emit(pannier.EventSkillInvoked, pannier.SkillInvoked{
-		Name: c.Skill.Name, Slug: c.Slug, Command: c.Command, Args: args, Mode: pannier.InvokedManually, EffectiveAllowedTools: c.Skill.AllowedTools,
+		Name: c.Skill.Name, Slug: c.Slug, Command: c.Command, Args: h.TurnEvents.maskArgs(args), Mode: pannier.InvokedManually, EffectiveAllowedTools: c.Skill.AllowedTools,
 	})
 	return run, nil
 }

@@ -15,8 +15,10 @@ import (
 type TurnEvents struct {
 	// PerMinute bounds the events; 0 is none, and math.MaxInt no bound.
 	PerMinute int
-	// Text records turns themselves, with their text.
+	// Text records turns themselves, with their text, and the arguments of invocations in full.
 	Text bool
+	// Mask masks the secrets in the arguments of an invocation, unless Text is set. Nil masks none.
+	Mask func(string) string
 	// Emit takes an event and reports whether there is room for it. Nil means Options.Emit.
 	Emit func(pannier.EventType, any) bool
 }
@@ -129,7 +131,7 @@ func (h *Handler) emitInvoked(a *turnAnswer, turn pannier.Digest) (emitted int) 
 			continue
 		}
 		if emitted == maxTurnInvoked || !h.TurnEvents.Emit(pannier.EventSkillInvoked, pannier.SkillInvoked{
-			Name: s.Name, Slug: s.Slug, Args: cutText(s.Arguments, maxTurnArgs), Mode: mode,
+			Name: s.Name, Slug: s.Slug, Args: h.recordedArgs(s.Arguments), Mode: mode,
 			EffectiveAllowedTools: found.AllowedTools, TurnDigest: turn,
 		}) {
 			break
@@ -137,6 +139,19 @@ func (h *Handler) emitInvoked(a *turnAnswer, turn pannier.Digest) (emitted int) 
 		emitted++
 	}
 	return emitted
+}
+
+// recordedArgs returns the arguments of an invocation in a turn as its event has them.
+func (h *Handler) recordedArgs(args string) string {
+	// A secret that begins within the bound is masked as a whole.
+	return cutText(h.TurnEvents.maskArgs(cutText(args, 2*maxTurnArgs)), maxTurnArgs)
+}
+
+func (e *TurnEvents) maskArgs(args string) string {
+	if e.Text || e.Mask == nil {
+		return args
+	}
+	return e.Mask(args)
 }
 
 // event returns what a turn resolved to, without what depends on settings.

@@ -133,6 +133,30 @@ func TestTextOfATurn(t *testing.T) {
 	}
 }
 
+// TestArgumentsAreMasked masks the arguments of turns and commands in their events, unless the text of turns is recorded.
+func TestArgumentsAreMasked(t *testing.T) {
+	for text, want := range map[bool]string{false: "use [masked]", true: "use hunter2"} {
+		h, events := recordingTurns(api.TurnEvents{
+			PerMinute: 100, Text: text,
+			Mask: func(args string) string { return strings.ReplaceAll(args, "hunter2", "[masked]") },
+		})
+		h.options.Commands = api.Commands{List: resolve.Commands, Find: resolve.Command}
+		h.options.Emit = func(kind pannier.EventType, data any) { h.options.TurnEvents.Emit(kind, data) }
+		handler := h.handler()
+		ask(handler, "POST", "/v1/resolve", `{"text":"/skill:alpha use hunter2"}`)
+		ask(handler, "POST", "/v1/commands/alpha", `{"args":"use hunter2"}`)
+		var args []string
+		for _, e := range *events {
+			if data, ok := strings.CutPrefix(e, "skill_invoked "); ok {
+				args = append(args, decodeText[pannier.SkillInvoked](t, data).Args)
+			}
+		}
+		if diff := cmp.Diff([]string{want, want}, args); diff != "" {
+			t.Errorf("text %t: %s", text, diff)
+		}
+	}
+}
+
 // TestTurnsAreSampled asks 50 times a second for two minutes: what is recorded is the setting, and each event tells how many turns
 // came between.
 func TestTurnsAreSampled(t *testing.T) {
