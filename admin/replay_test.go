@@ -60,7 +60,7 @@ func TestReplay(t *testing.T) {
 		if got := policies.All()[pdf]; !got.Equal(h.fixture.Service.Policies()[pdf]) || *got.Enabled {
 			t.Errorf("policy %+v", got)
 		}
-		if of, _ := verdicts.Summary(content); !of.Holds() || verdicts.Blocked()["skills/pdf"] != content {
+		if of, _ := verdicts.Summary(content); !of.AlwaysBlocks() || verdicts.Blocked()["skills/pdf"] != content {
 			t.Errorf("verdict %+v, blocked %v", of, verdicts.Blocked())
 		}
 		if held := verdicts.Held()["skills/big"]; held.Digest != content || !slices.Equal(held.Rules, []string{elf.Rule}) {

@@ -150,7 +150,7 @@ func (f *fingerprints) waitingScans(putOff map[string]time.Time) []waitingScan {
 			continue
 		}
 		v, kept := f.verdicts.Summary(d.digest)
-		if kept && (v.Ruleset == f.policy.ruleset || v.Holds()) {
+		if kept && (v.Ruleset == f.policy.ruleset || v.AlwaysBlocks()) {
 			continue
 		}
 		waiting = append(waiting, waitingScan{s, d.digest, d.since, kept})

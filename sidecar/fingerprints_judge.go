@@ -35,7 +35,7 @@ func (f *fingerprints) judgeLocked(path string, digest pannier.Digest) {
 // What is accepted at the path does not block.
 func (f *fingerprints) rulesOf(path string, digest pannier.Digest) []string {
 	v, _ := f.verdicts.Summary(digest)
-	if !f.policy.enforce && !v.Holds() {
+	if !f.policy.enforce && !v.AlwaysBlocks() {
 		return nil
 	}
 	rules, _ := splitAccepted(v.Blocking, f.verdicts.Accepted(path, digest))

@@ -141,7 +141,7 @@ func openRefusals(m *stateDir, inaccessible, unread error) (*refusals, error) {
 // open opens the stores over the rows of the file, or with legacy over those that an older version kept in the database.
 func (r *refusals) open(legacy bool) (err error) {
 	if legacy {
-		if err := errors.Join(takeOverPolicy(r.store, r.file), scans.TakeOver(r.store, r.file)); err != nil {
+		if err := errors.Join(takeOverPolicy(r.store, r.file), scans.Migrate(r.store, r.file)); err != nil {
 			return err
 		}
 	}
@@ -316,7 +316,7 @@ func (r *refusals) compare(m *stateDir) error {
 		}
 	}
 	for path, fingerprint := range said.verdicts.Blocked() {
-		if of, _ := r.verdicts.Summary(fingerprint); !of.Holds() {
+		if of, _ := r.verdicts.Summary(fingerprint); !of.AlwaysBlocks() {
 			return fmt.Errorf("there is no policy.json, and the audit log has a scan that blocks %s and is not kept", path)
 		}
 	}

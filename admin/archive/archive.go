@@ -98,7 +98,7 @@ func checkFormat(s *source, format pannier.ArchiveFormat) error {
 	}
 	head := make([]byte, min(s.size, 4))
 	if _, err := io.ReadFull(s.whole(), head); err != nil {
-		return s.failed(err)
+		return s.classify(err)
 	}
 	if is, ok := Detect(head); !ok || is != format {
 		return refuse("format", fmt.Sprintf("the archive is no %.20q", format))

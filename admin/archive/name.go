@@ -27,7 +27,7 @@ func split(name string) ([]string, error) {
 	}
 	for _, f := range scan.Entry(name) {
 		code := strings.TrimPrefix(f.Rule, "scan.")
-		return nil, &pannier.Refusal{Code: code, Message: shown(name) + ": " + f.Message, Hint: f.Hint}
+		return nil, &pannier.Refusal{Code: code, Message: quote(name) + ": " + f.Message, Hint: f.Hint}
 	}
 	var parts []string
 	for part := range strings.SplitSeq(name, "/") {
@@ -45,7 +45,7 @@ func checkText(name string) error {
 		return refuseEntry("path_length", name, "is a path of %d bytes", len(name))
 	case !utf8.ValidString(name):
 		return refuseEntry("name_encoding", name, "is not UTF-8")
-	case strings.ContainsFunc(name, unsightly):
+	case strings.ContainsFunc(name, isInvisible):
 		return refuseEntry("name_control", name, "has a control character in it")
 	case strings.Contains(name, `\`):
 		return refuseEntry("name_backslash", name, "has a backslash in it")
@@ -53,7 +53,7 @@ func checkText(name string) error {
 	return nil
 }
 
-func unsightly(r rune) bool {
+func isInvisible(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || unicode.In(r, unicode.Zl, unicode.Zp)
 }
 
@@ -74,8 +74,8 @@ func checkLengths(name string, parts []string) error {
 	return nil
 }
 
-// foreign says whether a path belongs to what desktops leave behind.
-func foreign(parts []string) bool {
+// isDesktopFile says whether a path belongs to what desktops leave behind.
+func isDesktopFile(parts []string) bool {
 	for _, part := range parts {
 		switch {
 		case part == "__MACOSX", part == ".DS_Store", part == "Thumbs.db", strings.HasPrefix(part, "._"):
@@ -85,9 +85,9 @@ func foreign(parts []string) bool {
 	return false
 }
 
-// folded is what all spellings of a path have in common, where neither case nor Unicode forms are told apart: about what Unicode
+// foldPath is what all spellings of a path have in common, where neither case nor Unicode forms are told apart: about what Unicode
 // calls NFKC_Casefold. What can not be seen is left out, since some file systems do that.
-func folded(path string) string {
+func foldPath(path string) string {
 	plain := true
 	for i := 0; plain && i < len(path); i++ {
 		plain = path[i] < utf8.RuneSelf
@@ -96,10 +96,10 @@ func folded(path string) string {
 		return strings.ToLower(path)
 	}
 	path = norm.NFKC.String(cases.Fold().String(norm.NFKC.String(path)))
-	return norm.NFC.String(strings.Map(visible, path))
+	return norm.NFC.String(strings.Map(dropInvisible, path))
 }
 
-func visible(r rune) rune {
+func dropInvisible(r rune) rune {
 	if unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) {
 		return -1
 	}
@@ -115,7 +115,7 @@ var VersionControl = []string{".git", ".hg", ".svn", ".bzr", ".jj", "_darcs", "C
 // Unicode forms apart, leave out what can not be seen, drop dots and blanks at the end, take a colon for the start of a stream, or
 // have short names.
 func isVersionControl(part string, isDir bool) bool {
-	name, _, _ := strings.Cut(folded(part), ":")
+	name, _, _ := strings.Cut(foldPath(part), ":")
 	name = strings.TrimRight(name, ". ")
 	if name == "cvs" {
 		return isDir && part == "CVS"

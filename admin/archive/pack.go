@@ -21,7 +21,7 @@ func Pack(ctx context.Context, w io.Writer, root *os.Root, top string, files []s
 	if parts, err := split(top); err != nil {
 		return err
 	} else if len(parts) != 1 || parts[0] != top {
-		return refuse("top_level", shown(top)+" is no name of a directory")
+		return refuse("top_level", quote(top)+" is no name of a directory")
 	}
 	compressed := gzip.NewWriter(w)
 	p := &packer{ctx: ctx, root: root, top: top, to: tar.NewWriter(compressed), buf: make([]byte, blockBytes)}
@@ -77,10 +77,10 @@ func (p *packer) pack(rel, name string) error {
 	}
 	header := &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: e.size, Mode: int64(mode), ModTime: time.Unix(0, 0)}
 	if err := p.to.WriteHeader(header); err != nil {
-		return fmt.Errorf("pack %s: %w", shown(rel), err)
+		return fmt.Errorf("pack %s: %w", quote(rel), err)
 	}
-	if err := copyWhole(p.ctx, p.to, f, p.buf, e.size); err != nil {
-		return fmt.Errorf("pack %s: %w", shown(rel), err)
+	if err := copyExactly(p.ctx, p.to, f, p.buf, e.size); err != nil {
+		return fmt.Errorf("pack %s: %w", quote(rel), err)
 	}
 	return nil
 }
@@ -100,7 +100,7 @@ func (p *packer) open(rel string) (*os.File, fs.FileInfo, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && !os.SameFile(was, info) {
-		err = fmt.Errorf("%s is another file now", shown(rel))
+		err = fmt.Errorf("%s is another file now", quote(rel))
 	}
 	if err != nil {
 		_ = f.Close()

@@ -52,11 +52,11 @@ func refuse(rule, message string) error {
 
 // refuseEntry refuses an archive for one of its entries; the format begins behind the quoted name.
 func refuseEntry(rule, name, format string, args ...any) error {
-	return refuse(rule, shown(name)+" "+fmt.Sprintf(format, args...))
+	return refuse(rule, quote(name)+" "+fmt.Sprintf(format, args...))
 }
 
-// shown quotes a name so that it can be read by a person and harms no terminal.
-func shown(name string) string {
+// quote quotes a name so that it can be read by a person and harms no terminal.
+func quote(name string) string {
 	if len(name) > maxShown {
 		return strconv.Quote(name[:maxShown]) + "..."
 	}

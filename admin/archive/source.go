@@ -38,8 +38,8 @@ func (s *source) ReadAt(p []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// failed says what an error means that came out of reading an archive.
-func (s *source) failed(err error) error {
+// classify says what an error means that came out of reading an archive.
+func (s *source) classify(err error) error {
 	_, refused := errors.AsType[*pannier.Refusal](err)
 	_, ours := errors.AsType[targetError](err)
 	switch {

@@ -23,26 +23,26 @@ func unpackTarGz(s *source, t *tree, w *writer) error {
 	compressed := bufio.NewReaderSize(s.whole(), blockBytes)
 	gz, err := gzip.NewReader(compressed)
 	if err != nil {
-		return s.failed(err)
+		return s.classify(err)
 	}
 	gz.Multistream(false)
 	limit := t.limits.MaxUncompressed + int64(t.limits.MaxEntries)*overheadOfEntry + overheadOfTar
 	out := &stream{ctx: s.ctx, from: gz, left: limit, limit: limit}
 	if err := unpackTar(tar.NewReader(out), t, w); err != nil {
-		return s.failed(err)
+		return s.classify(err)
 	}
 	if out.ended {
 		return refuse("truncated", "the archive ends without the two empty blocks that end a tar")
 	}
 	if err := checkRest(out, w.buf); err != nil {
-		return s.failed(err)
+		return s.classify(err)
 	}
 	// A second member would be read by some, and ignored by others.
 	switch _, err := compressed.ReadByte(); {
 	case err == nil:
 		return refuse("trailing_data", "there is something behind the end of the compressed archive")
 	case !errors.Is(err, io.EOF):
-		return s.failed(err)
+		return s.classify(err)
 	}
 	return nil
 }

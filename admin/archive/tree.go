@@ -64,7 +64,7 @@ func (t *tree) admit(e entry) (string, error) {
 	switch {
 	case len(parts) == 0 && !e.dir:
 		return "", refuseEntry("name_empty", e.name, "is a file without a name")
-	case foreign(parts):
+	case isDesktopFile(parts):
 		t.ignored = append(t.ignored, strings.Join(parts, "/"))
 		return "", nil
 	case len(parts) == 0:
@@ -74,7 +74,7 @@ func (t *tree) admit(e entry) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return t.place(e, below)
+	return t.addPath(e, below)
 }
 
 // count holds an entry against the limits, by what it declares.
@@ -108,16 +108,16 @@ func (t *tree) below(e entry, parts []string) ([]string, error) {
 	}
 	switch {
 	case parts[0] != t.top:
-		return nil, refuseEntry("top_level", e.name, "is not in %s, the top-level directory of the entries before it", shown(t.top))
+		return nil, refuseEntry("top_level", e.name, "is not in %s, the top-level directory of the entries before it", quote(t.top))
 	case len(parts) == 1 && !e.dir:
 		return nil, refuseEntry("top_level", e.name, "is a file where the one top-level directory must be")
 	}
 	return parts[1:], nil
 }
 
-// place notes a path and the directories on the way to it.
-func (t *tree) place(e entry, parts []string) (string, error) {
-	if len(parts) > 0 && folded(parts[0]) == pannier.OwnDir {
+// addPath notes a path and the directories on the way to it.
+func (t *tree) addPath(e entry, parts []string) (string, error) {
+	if len(parts) > 0 && foldPath(parts[0]) == pannier.OwnDir {
 		return "", refuseEntry("reserved", e.name, "is in the directory that is pannier's own")
 	}
 	for i, part := range parts {
@@ -126,7 +126,7 @@ func (t *tree) place(e entry, parts []string) (string, error) {
 		}
 	}
 	for i := 1; i < len(parts); i++ {
-		if err := t.note(e.name, strings.Join(parts[:i], "/"), impliedDirectory); err != nil {
+		if err := t.record(e.name, strings.Join(parts[:i], "/"), impliedDirectory); err != nil {
 			return "", err
 		}
 	}
@@ -135,19 +135,19 @@ func (t *tree) place(e entry, parts []string) (string, error) {
 		is = directory
 	}
 	rel := path.Join(parts...)
-	if err := t.note(e.name, rel, is); err != nil {
+	if err := t.record(e.name, rel, is); err != nil {
 		return "", err
 	}
 	return rel, nil
 }
 
-// note says that a path is of a kind, and refuses what does not go with what was said of it before.
-func (t *tree) note(name, rel string, is kind) error {
+// record says that a path is of a kind, and refuses what does not go with what was said of it before.
+func (t *tree) record(name, rel string, is kind) error {
 	switch was := t.kinds[rel]; {
 	case was == absent:
 		return t.add(name, rel, is)
 	case (was == file) != (is == file):
-		return refuseEntry("conflict", name, "makes %s both a file and a directory", shown(rel))
+		return refuseEntry("conflict", name, "makes %s both a file and a directory", quote(rel))
 	case is == impliedDirectory:
 		return nil
 	case was == impliedDirectory:
@@ -161,9 +161,9 @@ func (t *tree) add(name, rel string, is kind) error {
 	if len(t.kinds) >= t.limits.MaxEntries+1 { // one is the skill directory
 		return t.tooMany()
 	}
-	key := folded(rel)
+	key := foldPath(rel)
 	if other, ok := t.spelled[key]; ok {
-		return refuseEntry("collision", name, "collides with %s: they differ in case or Unicode form alone", shown(other))
+		return refuseEntry("collision", name, "collides with %s: they differ in case or Unicode form alone", quote(other))
 	}
 	t.kinds[rel], t.spelled[key] = is, rel
 	return nil
@@ -175,7 +175,7 @@ func (t *tree) complete() error {
 	case len(t.kinds) == 0:
 		return refuse("empty", "the archive holds no file")
 	case t.kinds[skillFile] != file:
-		return refuse("no_skill", fmt.Sprintf("the archive has no file %s in its directory %s", skillFile, shown(t.top)))
+		return refuse("no_skill", fmt.Sprintf("the archive has no file %s in its directory %s", skillFile, quote(t.top)))
 	}
 	if head, found := t.bareRepository(); found {
 		return refuseEntry("reserved", head, "is in a directory that git takes for a repository without a working tree")

@@ -83,7 +83,7 @@ func (w *writer) write(rel string, e entry, from io.Reader) error {
 }
 
 func (w *writer) fill(f *os.File, e entry, from io.Reader) error {
-	err := copyWhole(w.ctx, target{f}, from, w.buf, e.size)
+	err := copyExactly(w.ctx, target{f}, from, w.buf, e.size)
 	if errors.Is(err, errOtherSize) {
 		return refuseEntry("size_mismatch", e.name, "does not have the %d bytes that the archive tells of", e.size)
 	}
@@ -104,8 +104,8 @@ func (w *writer) fill(f *os.File, e entry, from io.Reader) error {
 // errOtherSize says that a file is longer or shorter than was told.
 var errOtherSize = errors.New("it has another size")
 
-// copyWhole copies size bytes, which must be all that there are. Nothing behind them is written.
-func copyWhole(ctx context.Context, to io.Writer, from io.Reader, buf []byte, size int64) error {
+// copyExactly copies size bytes, which must be all that there are. Nothing behind them is written.
+func copyExactly(ctx context.Context, to io.Writer, from io.Reader, buf []byte, size int64) error {
 	for left := size; ; {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -129,14 +129,14 @@ func copyWhole(ctx context.Context, to io.Writer, from io.Reader, buf []byte, si
 // finish sets the modes of directories and syncs them, the deepest first, and the target behind them.
 func (w *writer) finish(dirs []string) error {
 	for _, dir := range dirs {
-		if err := w.settle(dir, true); err != nil {
+		if err := w.syncDir(dir, true); err != nil {
 			return err
 		}
 	}
-	return w.settle(".", false)
+	return w.syncDir(".", false)
 }
 
-func (w *writer) settle(dir string, chmod bool) error {
+func (w *writer) syncDir(dir string, chmod bool) error {
 	if err := w.ctx.Err(); err != nil {
 		return targetError{err}
 	}

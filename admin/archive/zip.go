@@ -39,13 +39,13 @@ const (
 func unpackZip(s *source, t *tree, w *writer) error {
 	records, directory, err := readDirectory(s, t.limits.MaxEntries)
 	if err != nil {
-		return s.failed(err)
+		return s.classify(err)
 	}
 	t.flat = slices.ContainsFunc(records, func(r record) bool { return path.Clean(r.name) == skillFile })
 	paths := make([]string, len(records))
 	for i := range records {
 		if paths[i], err = admitRecord(s, t, &records[i], directory); err != nil {
-			return s.failed(err)
+			return s.classify(err)
 		}
 	}
 	if err := checkOverlap(records); err != nil {
@@ -53,7 +53,7 @@ func unpackZip(s *source, t *tree, w *writer) error {
 	}
 	for i, r := range records {
 		if err := unpackRecord(s, w, paths[i], r); err != nil {
-			return s.failed(err)
+			return s.classify(err)
 		}
 	}
 	return nil
@@ -115,7 +115,7 @@ func checkOverlap(records []record) error {
 	sorted := slices.SortedFunc(slices.Values(records), func(a, b record) int { return cmp.Compare(a.offset, b.offset) })
 	for i := 1; i < len(sorted); i++ {
 		if sorted[i-1].end() > int64(sorted[i].offset) {
-			return refuseEntry("overlap", sorted[i].name, "shares bytes with %s", shown(sorted[i-1].name))
+			return refuseEntry("overlap", sorted[i].name, "shares bytes with %s", quote(sorted[i-1].name))
 		}
 	}
 	return nil

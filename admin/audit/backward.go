@@ -7,30 +7,30 @@ import (
 	"io"
 )
 
-// chunk is how many bytes are read at a time.
+// chunk is the number of bytes of a read.
 const chunk = 64 << 10
 
 // backward reads the lines of a file from the last to the first.
 type backward struct {
 	r io.ReaderAt
-	// buf holds what lies from start on and was read but not returned.
+	// buf has the content from start on that was read but not returned.
 	start int64
 	buf   []byte
-	// begin is where in the file the part that was returned last begins.
+	// begin is the offset of the last returned line.
 	begin int64
 	done  bool
 }
 
-// newBackward reads what lies below end. The first part is what stands behind the last line feed, most often nothing.
+// newBackward reads the content below end. The first line is what follows the last line feed, usually nothing.
 func newBackward(r io.ReaderAt, end int64) *backward { return &backward{r: r, start: end} }
 
-// next returns a part without its line feed, which stays valid, and [io.EOF] at the start of the file. One that is too
-// long for a line is nil.
+// next returns the previous line without its line feed, and [io.EOF] at the start of the file. The slice stays valid. It is
+// nil if the line is longer than an entry can be.
 func (b *backward) next() ([]byte, error) {
 	for long := false; !b.done; {
 		i := bytes.LastIndexByte(b.buf, '\n')
 		if i >= 0 || b.start == 0 {
-			return b.take(i, long), nil
+			return b.cut(i, long), nil
 		}
 		if len(b.buf) >= maxLine {
 			long, b.buf = true, nil
@@ -42,8 +42,8 @@ func (b *backward) next() ([]byte, error) {
 	return nil, io.EOF
 }
 
-// take returns what stands behind the line feed at i, or without one all that there is.
-func (b *backward) take(i int, long bool) []byte {
+// cut removes what follows the line feed at i from the buffer, everything if i is negative.
+func (b *backward) cut(i int, long bool) []byte {
 	part := b.buf[i+1:]
 	b.begin = b.start + int64(i+1)
 	b.buf = b.buf[:max(i, 0)]
@@ -54,7 +54,7 @@ func (b *backward) take(i int, long bool) []byte {
 	return part
 }
 
-// fill reads what lies before. It never writes over what was returned.
+// fill reads the chunk before the buffer. It never overwrites a returned line.
 func (b *backward) fill() error {
 	n := min(b.start, chunk)
 	buf := make([]byte, n, n+int64(len(b.buf)))

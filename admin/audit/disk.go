@@ -14,11 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pannier/internal/fsx"
-
 	"pannier/internal/seqlog"
 )
 
-// file is what the disk writes to.
+// file is an open log file.
 type file interface {
 	io.WriterAt
 	io.Closer
@@ -27,7 +26,7 @@ type file interface {
 	Sync() error
 }
 
-// disk is the files of a directory.
+// disk is the medium of a directory.
 type disk struct {
 	dir      string
 	maxBytes int64
@@ -35,35 +34,34 @@ type disk struct {
 	create   func(path string) (file, error)
 	log      hclog.Logger
 
-	// files are named by the number of their first entry, ascending. The last is the one that is written to.
+	// files has the number of the first entry of each file, ascending. The last file is written to.
 	files []uint64
-	// active is that file, nil before it is opened.
+	// active is the last file, nil before it is opened.
 	active file
-	// end is where its last whole line ends.
+	// end is where the last complete line of the active file ends.
 	end int64
-	// next is the number of the entry that continues that file.
+	// next is the number of the entry that continues the active file.
 	next uint64
-	// torn says that something can lie behind end.
+	// torn says that there may be bytes after end.
 	torn bool
-	// unnamed says that its name has not reached the disk for certain.
+	// unnamed says that the name of the active file may not be on disk.
 	unnamed bool
-	// kept is what readers see: files and end after the newest whole line.
+	// kept is what readers see: the files and the end after the newest complete line.
 	kept atomic.Pointer[extent]
 }
 
-// extent is what of a log is on disk. It is never changed.
+// extent is the part of the log that is on disk. It is immutable.
 type extent struct {
 	files []uint64
 	end   int64
 }
 
-// publish lets readers see what is kept now.
+// publish shows the present state to readers.
 func (d *disk) publish() { d.kept.Store(&extent{slices.Clone(d.files), d.end}) }
 
 func (d *disk) path(name uint64) string { return seqlog.SegmentPath(d.dir, name) }
 
-// write takes back what it wrote where it fails. That also goes for a sync that fails, since nobody knows then what has
-// reached the disk.
+// write reverts the line if writing or syncing fails. After a failed sync it is unknown what is on disk.
 func (d *disk) write(seq uint64, line []byte) error {
 	if err := d.prepare(seq, int64(len(line))); err != nil {
 		return err
@@ -74,17 +72,16 @@ func (d *disk) write(seq uint64, line []byte) error {
 	}
 	if err != nil {
 		d.torn = true
-		return errors.Join(err, d.mend())
+		return errors.Join(err, d.truncateTorn())
 	}
 	d.end += int64(len(line))
 	d.next = seq + 1
 	return nil
 }
 
-// damage looks for files that were removed, and for bytes that were added or cut off. Changes of lines are for the chain to
-// show.
+// damage looks for removed files and for bytes that were appended or cut off. The chain shows changed lines.
 func (d *disk) damage() string {
-	if errors.Join(d.reopen(), d.mend()) != nil {
+	if errors.Join(d.reopen(), d.truncateTorn()) != nil {
 		return "" // the write fails for the same reason
 	}
 	for i, name := range d.files {
@@ -99,16 +96,16 @@ func (d *disk) damage() string {
 	return ""
 }
 
-// confirm writes the head before it removes the oldest files, or else a crash between the two would look as if they had
-// been taken away. Where that fails the head is the one before, so the line is taken back.
+// confirm writes the head before it removes the oldest files: after a crash in between, removed files would look like
+// damage. If it fails, the line is reverted, because the old head is in place.
 func (d *disk) confirm(newest Point, length int64, broken string) error {
 	surplus := max(0, len(d.files)-d.maxFiles)
 	if err := writeHead(d.dir+headSuffix, head{First: d.files[surplus], Point: newest, Broken: broken}); err != nil {
 		d.end, d.next, d.torn = d.end-length, newest.Seq, true
-		return errors.Join(err, d.mend())
+		return errors.Join(err, d.truncateTorn())
 	}
 	if surplus > 0 {
-		if err := fsx.SyncDir(filepath.Dir(d.dir)); err == nil { // a power cut must not bring back a head from before
+		if err := fsx.SyncDir(filepath.Dir(d.dir)); err == nil { // the head must survive a power cut first
 			d.prune()
 		}
 	}
@@ -116,9 +113,9 @@ func (d *disk) confirm(newest Point, length int64, broken string) error {
 	return nil
 }
 
-// prepare leaves an active file that ends with a whole line and takes more bytes.
+// prepare leaves an active file that ends with a complete line and has space for more bytes.
 func (d *disk) prepare(seq uint64, more int64) error {
-	if err := errors.Join(d.reopen(), d.mend()); err != nil {
+	if err := errors.Join(d.reopen(), d.truncateTorn()); err != nil {
 		return err
 	}
 	if full := d.end > 0 && d.end+more > d.maxBytes; full || seq != d.next || !d.intact() {
@@ -126,15 +123,15 @@ func (d *disk) prepare(seq uint64, more int64) error {
 			return err
 		}
 	}
-	return d.name()
+	return d.syncName()
 }
 
-// reopen opens the newest file, unless there is none.
+// reopen opens the newest file, if there is one.
 func (d *disk) reopen() error {
 	if d.active != nil || len(d.files) == 0 {
 		return nil
 	}
-	f, err := os.OpenFile(d.newestPath(), os.O_WRONLY|unix.O_NONBLOCK, 0) // a FIFO in its place must not wait
+	f, err := os.OpenFile(d.newestPath(), os.O_WRONLY|unix.O_NONBLOCK, 0) // does not wait for the writer of a FIFO
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -147,20 +144,20 @@ func (d *disk) reopen() error {
 
 func (d *disk) newestPath() string { return d.path(d.files[len(d.files)-1]) }
 
-// mend cuts off what lies behind the last whole line.
-func (d *disk) mend() error {
+// truncateTorn removes what follows the last complete line.
+func (d *disk) truncateTorn() error {
 	if !d.torn || d.active == nil {
 		return nil
 	}
 	if err := d.active.Truncate(d.end); err != nil {
-		return fmt.Errorf("cut off half a line: %w", err)
+		return fmt.Errorf("truncate a torn line: %w", err)
 	}
 	d.torn = false
 	return nil
 }
 
-// intact reports whether the active file is as it was left. One that somebody else had a hand in is not written to: a
-// line in a file that has no name would be lost, and one behind foreign bytes would hide them.
+// intact reports whether the active file is as this process left it. A changed file is not written to: lines in a removed
+// file would be lost, and lines after foreign bytes would hide them.
 func (d *disk) intact() bool {
 	if d.active == nil {
 		return false
@@ -170,7 +167,7 @@ func (d *disk) intact() bool {
 	return errors.Join(err, err2) == nil && os.SameFile(ours, named) && ours.Size() == d.end
 }
 
-// begin creates the file whose first entry is seq. What is in the one before has been synced with each line.
+// begin creates the file whose first entry is seq. The file before is synced already.
 func (d *disk) begin(seq uint64) error {
 	if err := os.MkdirAll(d.dir, 0o700); err != nil {
 		return err
@@ -191,8 +188,8 @@ func (d *disk) begin(seq uint64) error {
 	return nil
 }
 
-// name makes the name of the active file as lasting as what is in it.
-func (d *disk) name() error {
+// syncName syncs the name of the active file.
+func (d *disk) syncName() error {
 	if !d.unnamed {
 		return nil
 	}
@@ -203,11 +200,11 @@ func (d *disk) name() error {
 	return nil
 }
 
-// prune removes the oldest files. One that cannot be removed is tried again with the next entry.
+// prune removes the oldest files. The next entry retries.
 func (d *disk) prune() {
 	for len(d.files) > d.maxFiles {
 		if err := os.Remove(d.path(d.files[0])); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			d.log.Warn("an old file of the audit log can not be removed", "file", d.path(d.files[0]), "error", err)
+			d.log.Warn("removing an old file of the audit log failed", "file", d.path(d.files[0]), "error", err)
 			return
 		}
 		d.files = slices.Delete(d.files, 0, 1)
@@ -221,7 +218,7 @@ func (d *disk) close() error {
 	return d.active.Close()
 }
 
-// createFile never opens a file that is there: what is in it may be somebody's evidence.
+// createFile fails if the file exists: it may be evidence.
 func createFile(path string) (file, error) {
 	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 }

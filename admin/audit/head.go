@@ -11,50 +11,49 @@ import (
 	"pannier/internal/fsx"
 )
 
-// headSuffix follows the name of the log's directory in the name of the head file. The head lies beside the directory, so
-// that it outlives the loss of the whole directory.
+// headSuffix is appended to the name of the directory. The head is beside the directory, so that it survives the loss of the
+// directory.
 const headSuffix = ".head"
 
 // maxHead bounds the head file, in bytes.
 const maxHead = 4 << 10
 
-// head says where a log ends, apart from the log itself: what the chain of digests cannot show is that its newest lines
-// were cut off or changed. It is written after each line has reached the disk, so that after a crash the log may be ahead
-// of the head, and never the head of the log.
+// head says where a log ends. It is written after each line is on disk, so that after a crash the log can be ahead of the
+// head, but never the other way round.
 type head struct {
-	// First is the number in the name of the oldest file that is kept.
+	// First is the number in the name of the oldest file.
 	First uint64 `json:"first"`
 	Point
-	// Broken says what did not match when the log was opened; it stays until an operator has acknowledged it.
+	// Broken is what did not match when the log was opened, until an operator acknowledges it.
 	Broken string `json:"broken,omitempty"`
 }
 
-// Point names a line of a log. As text it is SEQ:DIGEST.
+// Point identifies a line of a log. Its text is SEQ:DIGEST.
 type Point struct {
 	Seq uint64 `json:"seq"`
 	// Digest is that of the line without its line feed.
 	Digest pannier.Digest `json:"digest"`
 }
 
-// String returns the text that [ParsePoint] reads.
+// String returns the text that [ParsePoint] parses.
 func (p Point) String() string { return fmt.Sprintf("%d:%s", p.Seq, p.Digest) }
 
-// ParsePoint reads SEQ:DIGEST.
+// ParsePoint parses SEQ:DIGEST.
 func ParsePoint(text string) (p Point, err error) {
 	var digest string
 	if _, err = fmt.Sscanf(text, "%d:%s", &p.Seq, &digest); err == nil {
 		err = p.Digest.UnmarshalText([]byte(digest))
 	}
 	if err != nil || p.Seq == 0 || p.String() != text {
-		return Point{}, fmt.Errorf("%.100q is not a point of an audit log such as 12:sha256:… (entry number, digest of its line)", text)
+		return Point{}, fmt.Errorf("%.100q is not a point of an audit log such as 12:sha256:… (number of an entry and digest of its line)", text)
 	}
 	return p, nil
 }
 
-// errHead says that a head file does not hold what a log writes there.
+// errHead says that the content of a head file is invalid.
 var errHead = errors.New("the head file is damaged")
 
-// readHead returns the head of a log, nil where there is none. It fails with errHead where the content is at fault.
+// readHead returns the head of a log, nil if there is none.
 func readHead(path string) (*head, error) {
 	text, _, err := fsx.ReadRegular(path, 0, maxHead)
 	switch {
@@ -72,8 +71,8 @@ func readHead(path string) (*head, error) {
 	return &h, nil
 }
 
-// writeHead replaces the head file. The directory is not synced: a rename that a power cut undoes leaves an older head, and a
-// log that is ahead of it.
+// writeHead replaces the head file. The directory is not synced: if a power cut reverts the rename, the log is ahead of an
+// older head.
 func writeHead(path string, h head) error {
 	text, err := json.Marshal(h)
 	if err != nil {
@@ -81,7 +80,7 @@ func writeHead(path string, h head) error {
 	}
 	o := fsx.WriteOptions{Temporary: path + ".new", SkipDirSync: true}
 	err = fsx.WriteFile(path, text, o)
-	if errors.Is(err, fs.ErrExist) { // a directory in its place
+	if errors.Is(err, fs.ErrExist) { // a directory is in its place
 		if err = os.Rename(path, path+".damaged"); err == nil {
 			err = fsx.WriteFile(path, text, o)
 		}
@@ -89,14 +88,14 @@ func writeHead(path string, h head) error {
 	return err
 }
 
-// differenceFrom compares the log that was loaded with its head, and returns what does not match: entries that were cut off,
-// changed or removed. It is empty where the log ends at the head, or goes on after it.
+// differenceFrom compares the loaded log with its head, and returns what does not match, empty if the log ends at the head
+// or after it.
 func (d *disk) differenceFrom(h *head, next uint64) (string, error) {
 	switch {
 	case h.Seq >= next:
-		return fmt.Sprintf("the log ends at entry %d, and its head says %d: the newest entries were removed", next-1, h.Seq), nil
+		return fmt.Sprintf("the log ends at entry %d, but its head is at %d: the newest entries were removed", next-1, h.Seq), nil
 	case d.files[0] > h.First:
-		return fmt.Sprintf("the log begins at entry %d, and its head says %d: the oldest entries were removed", d.files[0], h.First), nil
+		return fmt.Sprintf("the log begins at entry %d, but its head begins at %d: the oldest entries were removed", d.files[0], h.First), nil
 	}
 	seq := next
 	for line, err := range d.newest() {
@@ -110,5 +109,5 @@ func (d *disk) differenceFrom(h *head, next uint64) (string, error) {
 			break
 		}
 	}
-	return fmt.Sprintf("entry %d is not the one that the head was written after: it was changed or replaced", h.Seq), nil
+	return fmt.Sprintf("entry %d does not match the head: it was changed or replaced", h.Seq), nil
 }

@@ -12,15 +12,14 @@ import (
 const (
 	// maxLine bounds a line with its line feed, in bytes.
 	maxLine = 1 << 20
-	// maxName and maxSeq bound the numbers of files and of entries, so that no garbage on disk makes them run over. Nobody
-	// gets from the one to the other by counting.
+	// maxName and maxSeq bound the numbers of files and entries, so that invalid data cannot cause an overflow.
 	maxName = 1 << 62
 	maxSeq  = 1 << 63
 )
 
 var errTooLarge = errors.New("the entry is too large")
 
-// rawDetail returns a detail as it is read back: as JSON, or nil where there is none.
+// rawDetail returns a detail as JSON, nil if there is none.
 func rawDetail(detail any) (any, error) {
 	text, err := json.Marshal(detail)
 	if err != nil {
@@ -38,12 +37,12 @@ func encode(e pannier.AuditEntry) ([]byte, error) {
 		return nil, fmt.Errorf("encode entry: %w", err)
 	}
 	if len(text)+1 > maxLine {
-		return nil, fmt.Errorf("%w: it has %d bytes and may have %d", errTooLarge, len(text), maxLine-1)
+		return nil, fmt.Errorf("%w: %d bytes, at most %d are allowed", errTooLarge, len(text), maxLine-1)
 	}
 	return append(text, '\n'), nil
 }
 
-// decode reads a line without its line feed.
+// decode decodes a line without its line feed.
 func decode(line []byte) (pannier.AuditEntry, error) {
 	var detail json.RawMessage
 	e := pannier.AuditEntry{Detail: &detail}
@@ -59,9 +58,9 @@ func decode(line []byte) (pannier.AuditEntry, error) {
 	return e, nil
 }
 
-// about returns the entry of a line without its line feed, if it is one and about a skill; an empty slug is all. Decoding
-// is slow, so a line that does not hold the slug at all is not decoded; a slug has nothing that JSON would escape.
-func about(slug string, line []byte) (pannier.AuditEntry, bool) {
+// decodeIfAbout decodes a line if it is an entry about a skill; an empty slug is any. Lines without the slug are skipped
+// before the slow decoding; JSON escapes nothing in a slug.
+func decodeIfAbout(slug string, line []byte) (pannier.AuditEntry, bool) {
 	if slug != "" && !bytes.Contains(line, []byte(`"slug":"`+slug+`"`)) {
 		return pannier.AuditEntry{}, false
 	}
@@ -69,5 +68,5 @@ func about(slug string, line []byte) (pannier.AuditEntry, bool) {
 	return e, err == nil && (slug == "" || e.Slug == slug)
 }
 
-// digestOf returns the digest of a line, which has its line feed.
+// digestOf returns the digest of a line that ends with a line feed.
 func digestOf(line []byte) pannier.Digest { return pannier.DigestOf(line[:len(line)-1]) }

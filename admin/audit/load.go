@@ -14,14 +14,14 @@ import (
 	"pannier/internal/seqlog"
 )
 
-// load reads what is in the directory, mends it, and returns the number of the next entry and the digest of the newest
-// line. A directory that is missing is empty; it is made with the first file.
+// load reads the directory, repairs it, and returns the number of the next entry and the digest of the newest line. A
+// missing directory is an empty log; the first file creates it.
 func (d *disk) load() (next uint64, previous pannier.Digest, err error) {
 	d.publish()
 	if d.files, err = seqlog.Segments(d.dir, maxName); err != nil || len(d.files) == 0 {
 		return 1, pannier.Digest{}, err
 	}
-	d.unnamed = true // the process before may have ended right behind the creation
+	d.unnamed = true // the process before may have crashed after the creation
 	if err := d.measure(); err != nil {
 		return 0, pannier.Digest{}, err
 	}
@@ -30,8 +30,8 @@ func (d *disk) load() (next uint64, previous pannier.Digest, err error) {
 	return d.next, previous, err
 }
 
-// Read returns the newest entries of the log of a directory as [Log.Newest] does, and changes nothing. A directory that is
-// missing is a log without entries.
+// Read returns the newest entries of a directory as [Log.Newest] does, and changes nothing. A missing directory is an empty
+// log.
 func Read(dir, slug string, limit int) ([]pannier.AuditEntry, error) {
 	d := &disk{dir: dir}
 	var err error
@@ -45,7 +45,7 @@ func Read(dir, slug string, limit int) ([]pannier.AuditEntry, error) {
 	return (&Log{medium: d}).Newest(slug, limit)
 }
 
-// findEnd finds where the last whole line of the newest file ends, and returns how many bytes stand after it.
+// findEnd finds the end of the last complete line of the newest file, and returns the number of bytes after it.
 func (d *disk) findEnd() (torn int64, err error) {
 	f, _, err := fsx.OpenRegular(d.newestPath(), 0)
 	if err != nil {
@@ -62,23 +62,23 @@ func (d *disk) findEnd() (torn int64, err error) {
 	return info.Size() - d.end, nil
 }
 
-// measure finds where the last whole line of the newest file ends, and cuts off what lies behind it.
+// measure finds the end of the last complete line of the newest file, and removes what follows.
 func (d *disk) measure() error {
 	torn, err := d.findEnd()
 	if err != nil {
 		return err
 	}
 	if d.torn = torn > 0; d.torn {
-		d.log.Warn("the last line of the audit log is torn, as a crash leaves it; it is cut off", "file", d.newestPath(), "bytes", torn)
-		if err := errors.Join(d.reopen(), d.mend()); err != nil {
-			d.log.Warn("the audit log cannot be repaired yet", "file", d.newestPath(), "error", err)
+		d.log.Warn("the last line of the audit log is torn by a crash; removing it", "file", d.newestPath(), "bytes", torn)
+		if err := errors.Join(d.reopen(), d.truncateTorn()); err != nil {
+			d.log.Warn("repairing the audit log failed; the next entry retries", "file", d.newestPath(), "error", err)
 		}
 	}
 	return nil
 }
 
-// wholeEnd returns where the last whole line ends. A power cut can also leave the length of a line and zeros in the place
-// of its beginning; JSON has none.
+// wholeEnd returns the end of the last complete line. After a power cut a line can begin with zeros, which JSON never
+// contains.
 func wholeEnd(r io.ReaderAt, size int64) (int64, error) {
 	parts := newBackward(r, size)
 	if _, err := parts.next(); err != nil {
@@ -98,8 +98,8 @@ func wholeEnd(r io.ReaderAt, size int64) (int64, error) {
 	return end, err
 }
 
-// tip returns the number of the next entry and the digest of the newest line. Lines that are no entries have numbers too:
-// they were entries before somebody changed them. So has one whose own number is beyond what the file has room for.
+// tip returns the number of the next entry and the digest of the newest line. Invalid lines are counted: they were entries
+// before they were changed. So are lines with a number that is too large for the file.
 func (d *disk) tip() (next uint64, previous pannier.Digest, err error) {
 	passed, newest := uint64(0), d.files[len(d.files)-1]
 	for line, err := range d.newest() {
@@ -131,8 +131,8 @@ func (d *disk) newest() iter.Seq2[[]byte, error] {
 	}
 }
 
-// eachLine yields the lines of a file below end, the last first; a negative end is that of the file. A file that is gone
-// was the oldest.
+// eachLine yields the lines of a file below end, newest first; a negative end is the end of the file. A missing file was the
+// oldest and is rotated away.
 func eachLine(path string, end int64, yield func([]byte, error) bool) bool {
 	f, _, err := fsx.OpenRegular(path, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -159,7 +159,7 @@ func yieldLines(parts *backward, yield func([]byte, error) bool) bool {
 			return true
 		}
 		if first && err == nil && len(line) == 0 {
-			continue // behind the last line feed
+			continue // after the last line feed
 		}
 		if !yield(line, err) || err != nil {
 			return false

@@ -18,54 +18,54 @@ const (
 	defaultMaxFiles = 8
 )
 
-// ErrClosed says that the log has been closed.
+// ErrClosed says that the log is closed.
 var ErrClosed = errors.New("the audit log is closed")
 
-// Options say where a log is and how much it keeps.
+// Options configure a [Log].
 type Options struct {
-	// Dir is the directory of the files, made with the first entry. Empty means that entries are kept in memory.
+	// Dir is the directory of the files, created with the first entry. Empty keeps entries in memory.
 	Dir string
-	// MaxBytes bounds a file, or without a directory the entries in memory; 0 or less means 8 MiB.
+	// MaxBytes bounds a file, or the entries in memory; 0 or less means 8 MiB.
 	MaxBytes int64
-	// MaxFiles is how many files are kept; 0 or less means 8.
+	// MaxFiles bounds the number of files; 0 or less means 8.
 	MaxFiles int
-	// Logger is told what Open had to cut off. Nil means none.
+	// Logger logs repairs; nil discards.
 	Logger hclog.Logger
 
 	create func(path string) (file, error) // for tests; nil means createFile
 }
 
-// Log is an audit log. It is for any number of callers. Readers never wait for a writer.
+// Log is an audit log. It is safe for concurrent use. Readers never wait for a writer.
 type Log struct {
 	medium medium
 	log    hclog.Logger
-	// broken is what did not match the head when the log was opened, until it is acknowledged; empty and nil mean nothing.
+	// broken is what did not match the head when the log was opened, until it is acknowledged; empty or nil is nothing.
 	broken atomic.Pointer[string]
 
 	mu         sync.Mutex     // held over disk I/O, by writers alone
-	next       uint64         // the number of the next entry
+	next       atomic.Uint64  // the number of the next entry; written under mu
 	previous   pannier.Digest // of the newest line
-	unrecorded string         // the break that no entry records yet
+	unrecorded string         // a break that no entry records yet
 	closed     bool
 }
 
-// medium keeps lines. Its methods are for one caller at a time, but newest, which is for any number at any time.
+// medium stores lines. Only newest may be called concurrently with other methods.
 type medium interface {
-	// write keeps a line, which has its line feed, whole or not at all. It does not keep the slice.
+	// write stores a line, which ends with a line feed, completely or not at all. It does not keep the slice.
 	write(seq uint64, line []byte) error
-	// damage returns what was done to the files since the line before, by another process; empty where nothing was.
+	// damage returns what another process did to the files since the last line; empty is nothing.
 	damage() string
-	// confirm keeps the newest line, of that many bytes, as the head of the log, shows it to readers, and gives up what is
-	// older than the log is to keep. Where it fails, the line is gone again.
+	// confirm stores the newest line, of length bytes, as the head of the log, shows it to readers, and removes the oldest
+	// lines beyond the bound. If it fails, the line is reverted.
 	confirm(newest Point, length int64, broken string) error
-	// newest returns what is kept at this moment, newest first and without line feeds. The sequence may be ranged over
-	// while lines are written, and what it yields may be kept. What is too long for a line is nil.
+	// newest returns the present lines, newest first and without line feeds. It may be ranged over during writes, and the
+	// lines may be kept. A line that is too long is nil.
 	newest() iter.Seq2[[]byte, error]
 	close() error
 }
 
-// Open opens the log of a directory, or begins one. It fails where the directory or a file is there and can not be read,
-// since numbers could then be given away twice. That nothing can be written there is told by Append.
+// Open opens or creates the log of a directory. It fails if the directory or a file is unreadable, because numbers could be
+// used twice. Write errors are returned by Append.
 func Open(o Options) (*Log, error) {
 	if o.MaxBytes <= 0 {
 		o.MaxBytes = defaultMaxBytes
@@ -80,7 +80,9 @@ func Open(o Options) (*Log, error) {
 		o.create = createFile
 	}
 	if o.Dir == "" {
-		return &Log{medium: &memory{limit: o.MaxBytes}, next: 1}, nil
+		l := &Log{medium: &memory{limit: o.MaxBytes}}
+		l.next.Store(1)
+		return l, nil
 	}
 	d := &disk{dir: o.Dir, maxBytes: o.MaxBytes, maxFiles: o.MaxFiles, create: o.create, log: o.Logger.Named("audit")}
 	l := &Log{medium: d, log: d.log}
@@ -90,46 +92,48 @@ func Open(o Options) (*Log, error) {
 	return l, nil
 }
 
-// load takes in what is on disk, and compares the log with its head. A log without a head is one of an older version, or
-// its head was lost; it begins to have one with its next entry.
+// load reads the disk and compares the log with its head. A log without a head is from an older version, or its head was
+// lost; its next entry creates one.
 func (l *Log) load(d *disk) error {
 	h, err := readHead(d.dir + headSuffix)
 	damaged := errors.Is(err, errHead)
 	if err != nil && !damaged {
 		return err
 	}
-	if l.next, l.previous, err = d.load(); err != nil {
+	next, previous, err := d.load()
+	if err != nil {
 		return err
 	}
+	l.previous = previous
 	switch {
 	case damaged:
 		l.setBroken(errHead.Error())
-	case h == nil && l.next > 1:
-		l.log.Warn("the audit log has no head, so nothing shows whether its newest entries were removed", "entry", l.next-1)
+	case h == nil && next > 1:
+		l.log.Warn("the audit log has no head, so removed newest entries cannot be detected", "entry", next-1)
 	case h != nil:
-		difference, err := d.differenceFrom(h, l.next)
+		difference, err := d.differenceFrom(h, next)
 		if err != nil {
 			return err
 		}
-		l.next = max(l.next, h.Seq+1) // a number is never given twice
+		next = max(next, h.Seq+1) // numbers are unique
 		if difference != "" {
 			l.setBroken(difference)
 		} else if h.Broken != "" {
 			l.broken.Store(&h.Broken)
 		}
 	}
+	l.next.Store(next)
 	return nil
 }
 
-// setBroken takes in that the log is not what was written.
 func (l *Log) setBroken(reason string) {
 	l.unrecorded = reason
 	l.broken.Store(&reason)
-	l.log.Error("the audit log is not what was written", "reason", reason)
+	l.log.Error("the audit log was changed from outside", "reason", reason)
 }
 
-// Broken returns what did not match the head when the log was opened, also by an earlier process, and has not been
-// acknowledged; empty where all matched.
+// Broken returns what did not match the head when the log was opened, by this or an earlier process, and was not
+// acknowledged; empty if everything matched.
 func (l *Log) Broken() string {
 	if broken := l.broken.Load(); broken != nil {
 		return *broken
@@ -137,15 +141,14 @@ func (l *Log) Broken() string {
 	return ""
 }
 
-// Acknowledge forgets what [Log.Broken] says, from the next entry on. The entry that records the break stays in the log.
+// Acknowledge clears [Log.Broken] from the next entry on. The entry that records the break stays.
 func (l *Log) Acknowledge() { l.broken.Store(nil) }
 
-// Append gives an entry its Seq, Time and Previous, over what is there, keeps it, and returns it as it will be read: its
-// detail is a [json.RawMessage]. The entry and then the head have reached the disk when Append returns. All errors are
-// [pannier.ErrNotAudited] and leave the log as it was; the next call tries again.
+// Append sets Seq, Time and Previous of an entry, writes it and then the head to disk, and returns it as it will be read:
+// its detail is a [json.RawMessage]. All errors are [pannier.ErrNotAudited] and leave the log unchanged.
 func (l *Log) Append(e pannier.AuditEntry) (pannier.AuditEntry, error) {
 	var err error
-	if e.Detail, err = rawDetail(e.Detail); err == nil { // foreign code, so without the lock
+	if e.Detail, err = rawDetail(e.Detail); err == nil { // calls methods of other packages, so without the lock
 		e, err = l.append(e)
 	}
 	if err != nil {
@@ -174,7 +177,7 @@ func (l *Log) append(e pannier.AuditEntry) (pannier.AuditEntry, error) {
 }
 
 func (l *Log) appendLocked(e pannier.AuditEntry) (pannier.AuditEntry, error) {
-	e.Seq, e.Time, e.Previous = l.next, time.Now().UTC().Round(0), l.previous
+	e.Seq, e.Time, e.Previous = l.next.Load(), time.Now().UTC().Round(0), l.previous
 	line, err := encode(e)
 	if err != nil {
 		return e, err
@@ -186,12 +189,13 @@ func (l *Log) appendLocked(e pannier.AuditEntry) (pannier.AuditEntry, error) {
 	if err := l.medium.confirm(newest, int64(len(line)), l.Broken()); err != nil {
 		return e, fmt.Errorf("write the head after entry %d: %w", e.Seq, err)
 	}
-	l.next, l.previous = newest.Seq+1, newest.Digest
+	l.next.Store(newest.Seq + 1)
+	l.previous = newest.Digest
 	return e, nil
 }
 
-// Newest returns the newest entries, newest first, as many as limit at most. Where slug is not empty, only those about
-// that skill are counted. Lines that are no entries are left out; [Verify] tells of them.
+// Newest returns up to limit entries, newest first; only those about a skill if slug is not empty. Invalid lines are
+// skipped; [Verify] reports them.
 func (l *Log) Newest(slug string, limit int) ([]pannier.AuditEntry, error) {
 	if limit <= 0 {
 		return nil, nil
@@ -201,7 +205,7 @@ func (l *Log) Newest(slug string, limit int) ([]pannier.AuditEntry, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read audit log: %w", err)
 		}
-		e, ok := about(slug, line)
+		e, ok := decodeIfAbout(slug, line)
 		if !ok {
 			continue
 		}
@@ -212,7 +216,7 @@ func (l *Log) Newest(slug string, limit int) ([]pannier.AuditEntry, error) {
 	return entries, nil
 }
 
-// Close closes the log. Later calls of Append fail with [ErrClosed]; closing again does nothing.
+// Close closes the log. Later calls of Append fail with [ErrClosed]. It is idempotent.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

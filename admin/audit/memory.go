@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// memory is a medium without a disk. It keeps the newest lines up to a limit in bytes, and one in any case.
+// memory is a medium without a disk. It keeps the newest lines within a limit in bytes, and at least one.
 type memory struct {
 	limit int64
 	mu    sync.Mutex
@@ -41,10 +41,8 @@ func (m *memory) newest() iter.Seq2[[]byte, error] {
 	}
 }
 
-// damage is impossible in memory.
 func (m *memory) damage() string { return "" }
 
-// confirm does nothing: what is in memory has no head.
 func (m *memory) confirm(Point, int64, string) error { return nil }
 
 func (m *memory) close() error { return nil }

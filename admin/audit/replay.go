@@ -9,8 +9,8 @@ import (
 	"pannier/internal/seqlog"
 )
 
-// Each calls each with every entry that a directory keeps, oldest first, and returns what [Verify] says of it. It calls
-// nothing where the chain does not hold. A directory that is missing has no entries. Nothing may write to the log meanwhile.
+// Each calls each with every entry of a directory, oldest first, and returns the report of [Verify]. It calls nothing if the
+// chain is broken. A missing directory has no entries. The log must not be written meanwhile.
 func Each(dir string, each func(pannier.AuditEntry)) (Report, error) {
 	report, err := Verify(dir, nil)
 	if err != nil {
@@ -38,7 +38,7 @@ func eachEntry(path string, yield func(pannier.AuditEntry)) error {
 	for l := seqlog.NewLines(f, 0, info.Size(), maxLine); ; {
 		line, err := l.Next()
 		if err != nil {
-			return nil // the end; Verify has read it all
+			return nil // the end: Verify has read all lines
 		}
 		e, err := decode(line)
 		if err != nil {
@@ -48,7 +48,7 @@ func eachEntry(path string, yield func(pannier.AuditEntry)) error {
 	}
 }
 
-// After returns the entries after a number that are wanted, oldest first. Lines that are no entries are left out.
+// After returns the wanted entries after a number, oldest first. Invalid lines are skipped.
 func (l *Log) After(seq uint64, wanted func(pannier.AuditEntry) bool) ([]pannier.AuditEntry, error) {
 	var entries []pannier.AuditEntry
 	for line, err := range l.medium.newest() {
@@ -70,9 +70,7 @@ func (l *Log) After(seq uint64, wanted func(pannier.AuditEntry) bool) ([]pannier
 	return entries, nil
 }
 
-// Last returns the number of the newest entry, 0 where there is none.
+// Last returns the number of the newest entry, 0 if there is none. It does not wait for an append in progress.
 func (l *Log) Last() uint64 {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.next - 1
+	return l.next.Load() - 1
 }

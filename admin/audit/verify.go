@@ -11,40 +11,38 @@ import (
 	"pannier/internal/seqlog"
 )
 
-// BreakError says where the chain of a log breaks.
+// BreakError is a place where the chain of a log is broken.
 type BreakError struct {
-	// File is a path, Line counts from 1.
-	File string
-	Line int
-	// Reason says what is wrong there.
+	// File is a path. Line counts from 1.
+	File   string
+	Line   int
 	Reason string
 }
 
 // Error implements error.
 func (e *BreakError) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Reason) }
 
-// Report is what [Verify] has found of a log whose chain holds.
+// Report describes a log with an unbroken chain.
 type Report struct {
-	// Entries is how many entries follow from one another, from the oldest that is kept.
+	// Entries is the number of consecutive entries.
 	Entries int
-	// Newest is the newest of them; zero where there is none.
+	// Newest is the newest of them; zero if there is none.
 	Newest Point
-	// Recorded is how many of them record that the log was once found broken.
+	// Recorded is how many of them record a break.
 	Recorded int
-	// Headless says that there is a log and no head, so that nothing shows whether the newest entries were removed.
+	// Headless says that the log has no head, so that removed newest entries cannot be detected.
 	Headless bool
 }
 
-// ErrNotKept says that an expected entry is older than what is kept.
-var ErrNotKept = errors.New("the expected entry is older than what is kept")
+// ErrNotKept says that an expected entry is older than the oldest one kept.
+var ErrNotKept = errors.New("the expected entry is older than the oldest one kept")
 
-// verifyTries is how often a log is verified again because its head moved meanwhile.
+// verifyTries bounds the attempts if the head is written during the verification.
 const verifyTries = 10
 
-// Verify follows the chain of the log of a directory, from the oldest entry that is kept, and compares its end with the
-// head. Where expect is not nil, the log must also have that line. It fails with a [*BreakError] at the first that does not
-// match, and with [ErrNotKept]. A log may be written to meanwhile, so what stands after the last line feed is not looked
-// at. A directory that is missing is a log without entries.
+// Verify follows the chain of the log of a directory from its oldest entry, and compares its end with the head. If expect is
+// not nil, the log must contain that line. It fails with a [*BreakError] at the first mismatch, and with [ErrNotKept]. The
+// log may be written meanwhile, so what follows the last line feed is ignored. A missing directory is an empty log.
 func Verify(dir string, expect *Point) (Report, error) {
 	path := dir + headSuffix
 	for try := 1; ; try++ {
@@ -72,23 +70,23 @@ func Verify(dir string, expect *Point) (Report, error) {
 	}
 }
 
-// chain is how far a log was followed.
+// chain is the state of a verification.
 type chain struct {
 	entries int
-	// seq, digest and at are of the newest line that was looked at.
+	// seq, digest and at are those of the newest verified line.
 	seq    uint64
 	digest pannier.Digest
 	at     BreakError
-	// oldest is the number of the oldest entry, recorded counts entries about breaks.
+	// oldest is the number of the oldest entry. recorded counts the entries about breaks.
 	oldest   uint64
 	recorded int
-	// head and expect are what must be met on the way; nil where there is none.
+	// head and expect must be met; nil is none.
 	head               *head
 	expect             *Point
 	metHead, metExpect bool
 }
 
-// follow reads all files of a log.
+// follow verifies all files.
 func (c *chain) follow(dir string) error {
 	names, err := seqlog.Segments(dir, maxName)
 	if err != nil {
@@ -98,7 +96,7 @@ func (c *chain) follow(dir string) error {
 		path := seqlog.SegmentPath(dir, name)
 		err := c.file(path, name, i == len(names)-1)
 		if errors.Is(err, fs.ErrNotExist) && c.entries == 0 {
-			continue // rotated away just now
+			continue // rotated away concurrently
 		}
 		if err != nil {
 			return err
@@ -107,40 +105,39 @@ func (c *chain) follow(dir string) error {
 	return nil
 }
 
-// checkEnd compares what was followed with the head.
+// checkEnd compares the end of the chain with the head.
 func (c *chain) checkEnd(path string, unreadable error) error {
 	at := BreakError{File: path, Line: 1}
 	switch h := c.head; {
 	case unreadable != nil:
-		return at.because(unreadable.Error())
+		return at.withReason(unreadable.Error())
 	case h == nil:
 		return nil
 	case h.Broken != "":
-		return at.because("the log was found broken when it was opened: " + h.Broken)
+		return at.withReason("the log was found broken when it was opened: " + h.Broken)
 	case c.seq < h.Seq:
-		return at.because(fmt.Sprintf("the log ends at entry %d, and its head says %d: the newest entries were removed", c.seq, h.Seq))
+		return at.withReason(fmt.Sprintf("the log ends at entry %d, but its head is at %d: the newest entries were removed", c.seq, h.Seq))
 	case c.oldest > h.First:
-		return at.because(fmt.Sprintf("the log begins at entry %d, and its head says %d: the oldest entries were removed", c.oldest, h.First))
+		return at.withReason(fmt.Sprintf("the log begins at entry %d, but its head begins at %d: the oldest entries were removed", c.oldest, h.First))
 	case !c.metHead:
-		return at.because(fmt.Sprintf("entry %d is not the one that the head was written after: it was changed or replaced", h.Seq))
+		return at.withReason(fmt.Sprintf("entry %d does not match the head: it was changed or replaced", h.Seq))
 	}
 	return nil
 }
 
-// checkExpected looks whether the expected line was met.
+// checkExpected fails if the expected line was not met.
 func (c *chain) checkExpected(path string) error {
 	switch p := c.expect; {
 	case p == nil || c.metExpect:
 		return nil
 	case p.Seq < c.oldest:
-		return fmt.Errorf("%w: entry %d, and the log begins at %d", ErrNotKept, p.Seq, c.oldest)
+		return fmt.Errorf("%w: entry %d, the log begins at %d", ErrNotKept, p.Seq, c.oldest)
 	case p.Seq > c.seq:
-		return (&BreakError{File: path, Line: 1}).because(fmt.Sprintf("the log ends at entry %d, before the expected %d", c.seq, p.Seq))
+		return (&BreakError{File: path, Line: 1}).withReason(fmt.Sprintf("the log ends at entry %d, before the expected %d", c.seq, p.Seq))
 	}
-	return (&BreakError{File: path, Line: 1}).because(fmt.Sprintf("entry %d is not the expected one: it was changed or replaced", c.expect.Seq))
+	return (&BreakError{File: path, Line: 1}).withReason(fmt.Sprintf("entry %d does not match the expected one: it was changed or replaced", c.expect.Seq))
 }
 
-// file follows one file.
 func (c *chain) file(path string, name uint64, newest bool) error {
 	f, info, err := fsx.OpenRegular(path, 0)
 	if err != nil {
@@ -154,11 +151,11 @@ func (c *chain) file(path string, name uint64, newest bool) error {
 		case errors.Is(err, io.EOF) && (newest || at.Line > 1), errors.Is(err, seqlog.ErrNotEnded) && newest:
 			return nil
 		case errors.Is(err, io.EOF):
-			return at.because("the file is empty, and another one follows")
+			return at.withReason("the file is empty, but another one follows")
 		case errors.Is(err, seqlog.ErrNotEnded):
-			return at.because("the line is not ended")
+			return at.withReason("the line has no line feed")
 		case errors.Is(err, seqlog.ErrTooLong):
-			return at.because("the line is too long for an entry")
+			return at.withReason("the line is too long for an entry")
 		case err != nil:
 			return fmt.Errorf("read %s: %w", path, err)
 		}
@@ -168,20 +165,20 @@ func (c *chain) file(path string, name uint64, newest bool) error {
 	}
 }
 
-// line follows one line, without its line feed.
+// line verifies a line without its line feed.
 func (c *chain) line(line []byte, name uint64, at BreakError) error {
 	e, err := decode(line)
 	switch {
 	case err != nil:
-		return at.because("the line is no entry: " + err.Error())
+		return at.withReason("the line is not an entry: " + err.Error())
 	case c.entries > 0 && e.Seq != c.seq+1 && !(e.Action == pannier.ActionAuditBroken && e.Seq > c.seq):
-		return at.because(fmt.Sprintf("the line has the number %d, and the one before it %d", e.Seq, c.seq))
+		return at.withReason(fmt.Sprintf("the line has number %d, but the one before it %d", e.Seq, c.seq))
 	case at.Line == 1 && e.Seq != name:
-		return at.because(fmt.Sprintf("the first line of the file has the number %d", e.Seq))
+		return at.withReason(fmt.Sprintf("the first line of the file has number %d", e.Seq))
 	case c.entries > 0 && e.Previous != c.digest:
-		return c.at.because("the line is not the one that the next was written behind: it was changed, or \"previous\" of the next was")
+		return c.at.withReason("the line does not match \"previous\" of the next line: one of the two was changed")
 	case e.Seq == 1 && !e.Previous.IsZero():
-		return at.because("the first entry of all names one before it")
+		return at.withReason("the first entry refers to one before it")
 	}
 	c.entries, c.seq, c.digest, c.at = c.entries+1, e.Seq, pannier.DigestOf(line), at
 	if c.entries == 1 {
@@ -196,7 +193,6 @@ func (c *chain) line(line []byte, name uint64, at BreakError) error {
 	return nil
 }
 
-// because returns the break at a place.
-func (e *BreakError) because(reason string) error {
+func (e *BreakError) withReason(reason string) error {
 	return &BreakError{File: e.File, Line: e.Line, Reason: reason}
 }

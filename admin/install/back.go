@@ -6,9 +6,9 @@ import (
 	"pannier"
 )
 
-// back takes back what was done of an intent, as far as the lock file is not in place, and forgets it.
-func (p *place) back(ctx context.Context, in *intent) error {
-	if done, err := p.recorded(in); err != nil || done {
+// undo reverts the moves of an intent and removes it. It fails with [errDone] once the lock file is in place.
+func (p *place) undo(ctx context.Context, in *intent) error {
+	if done, err := p.isCommitted(in); err != nil || done {
 		if err == nil {
 			err = errDone
 		}
@@ -16,45 +16,45 @@ func (p *place) back(ctx context.Context, in *intent) error {
 	}
 	var err error
 	if in.Action == pannier.ActionUninstall {
-		err = p.untake(in)
+		err = p.undoRemove(in)
 	} else {
-		err = p.unput(ctx, in)
+		err = p.undoPlace(ctx, in)
 	}
 	if err != nil {
 		return err
 	}
-	return p.forget()
+	return p.removeIntent()
 }
 
-func (p *place) untake(in *intent) error {
-	if err := p.moveBack(in.gone(), in.Slug); err != nil {
+func (p *place) undoRemove(in *intent) error {
+	if err := p.moveBack(in.oldDir(), in.Slug); err != nil {
 		return err
 	}
-	return p.moveBack(in.older(), in.previous())
+	return p.moveBack(in.olderDir(), in.previous())
 }
 
-func (p *place) unput(ctx context.Context, in *intent) error {
+func (p *place) undoPlace(ctx context.Context, in *intent) error {
 	swapped, err := p.swapped(ctx, in)
 	if err != nil {
 		return err
 	}
 	if swapped {
-		if err := p.unswap(in); err != nil {
+		if err := p.undoSwap(in); err != nil {
 			return err
 		}
 	}
-	if err := p.moveBack(in.gone(), in.Slug); err != nil {
+	if err := p.moveBack(in.oldDir(), in.Slug); err != nil {
 		return err
 	}
 	if in.Action == pannier.ActionRollback {
-		return p.moveBack(in.fresh(), in.previous())
+		return p.moveBack(in.newDir(), in.previous())
 	}
-	return p.moveBack(in.older(), in.previous())
+	return p.moveBack(in.olderDir(), in.previous())
 }
 
-// swapped reports whether the new directory has taken its place, also where somebody has written to it since.
+// swapped reports whether the new directory is in place, also if it was changed since.
 func (p *place) swapped(ctx context.Context, in *intent) (bool, error) {
-	there, err := p.printOther(ctx, in.Slug)
+	there, err := p.fingerprintOrZero(ctx, in.Slug)
 	if err != nil || there == in.New || there == in.Old && !there.IsZero() {
 		return there == in.New, err
 	}
@@ -62,25 +62,25 @@ func (p *place) swapped(ctx context.Context, in *intent) (bool, error) {
 	return !pending && p.replaced(in) != "" && p.exists(in.Slug), err
 }
 
-// unswap takes the new directory from its place, and puts the old one there.
-func (p *place) unswap(in *intent) error {
-	if !in.Old.IsZero() && p.replaced(in) == "" { // it is kept already
-		if err := p.moveBack(in.previous(), in.fresh()); err != nil {
+// undoSwap moves the new directory back to staging, and the old one into place.
+func (p *place) undoSwap(in *intent) error {
+	if !in.Old.IsZero() && p.replaced(in) == "" { // it is the previous version already
+		if err := p.moveBack(in.previous(), in.newDir()); err != nil {
 			return err
 		}
 	}
-	if p.exists(in.fresh()) && p.exists(in.Slug) {
-		if err := p.exchange("undo", in.Slug, in.fresh()); !unsupported(err) {
+	if p.exists(in.newDir()) && p.exists(in.Slug) {
+		if err := p.exchange("undo", in.Slug, in.newDir()); !unsupported(err) {
 			return err
 		}
-		if err := p.moveBack(in.fresh(), in.gone()); err != nil {
+		if err := p.moveBack(in.newDir(), in.oldDir()); err != nil {
 			return err
 		}
 	}
-	return p.moveBack(in.Slug, in.fresh())
+	return p.moveBack(in.Slug, in.newDir())
 }
 
-// moveBack moves what is there to where nothing is.
+// moveBack moves from to to, if from exists and to does not.
 func (p *place) moveBack(from, to string) error {
 	if !p.exists(from) || p.exists(to) {
 		return nil

@@ -25,64 +25,64 @@ const (
 
 const (
 	skillsKey = "skills"
-	// configTemp begins the name of a file beside config.yaml. The rest is random: whoever writes to the workspace could
-	// have put anything under a name that is known.
+	// configTemp is the prefix of temporary files. The rest of the name is random: a process that can write to the workspace
+	// could otherwise occupy the name.
 	configTemp     = "." + pannier.WorkspaceFile + ".pannier"
 	maxConfigBytes = 1 << 20
 )
 
-// edited says what became of the list of config.yaml.
-type edited struct {
+// configEdit is the result of editing the list of skills in config.yaml.
+type configEdit struct {
 	config  string
 	problem *pannier.Problem
 }
 
-// errLeft says that config.yaml stays as it is, for a reason that is told.
-var errLeft = errors.New("it stays as it is")
+// errUnchanged says that config.yaml was not changed.
+var errUnchanged = errors.New("config.yaml is unchanged")
 
-// list brings the list of config.yaml in line with an intent.
-func (p *place) list(in *intent) edited {
+// updateConfig adds an installed skill to the list of config.yaml, or removes an uninstalled one.
+func (p *place) updateConfig(in *intent) configEdit {
 	outcome, change := configAdded, yamldoc.Enlist
 	switch in.Action {
 	case pannier.ActionUninstall:
-		if p.elsewhere(in.Slug) {
-			return edited{}
+		if p.inOtherRoot(in.Slug) {
+			return configEdit{}
 		}
 		outcome, change = configRemoved, yamldoc.Delist
 	case pannier.ActionInstall:
 	default:
-		return edited{}
+		return configEdit{}
 	}
 	changed, err := p.store.editConfig(func(text []byte) ([]byte, error) { return change(text, skillsKey, in.Slug) })
 	switch {
 	case err != nil:
-		return edited{problem: leftAlone(in, err)}
+		return configEdit{problem: configProblem(in, err)}
 	case changed:
-		return edited{config: outcome}
+		return configEdit{config: outcome}
 	}
-	return edited{}
+	return configEdit{}
 }
 
-// elsewhere reports whether another root has a directory of that name, which the list means as well.
-func (p *place) elsewhere(slug string) bool {
+// inOtherRoot reports whether another root has a directory with this name, which the list also refers to.
+func (p *place) inOtherRoot(slug string) bool {
 	return slices.ContainsFunc(p.store.rules.Roots, func(other pannier.Root) bool {
 		info, err := os.Stat(filepath.Join(other.Path, slug))
 		return other.Path != p.root.Path && err == nil && info.IsDir()
 	})
 }
 
-func leftAlone(in *intent, err error) *pannier.Problem {
-	hint := fmt.Sprintf("add %q to the list by hand, so that the agent has it", in.Slug)
+func configProblem(in *intent, err error) *pannier.Problem {
+	hint := fmt.Sprintf("add %q to the list by hand, so that the agent uses it", in.Slug)
 	if in.Action == pannier.ActionUninstall {
 		hint = fmt.Sprintf("remove %q from the list by hand", in.Slug)
 	}
 	return &pannier.Problem{
 		Code: "install.config", Severity: pannier.SeverityWarning, Path: pannier.WorkspaceFile, Field: skillsKey,
-		Message: "the list of skills was left as it is: " + err.Error(), Hint: hint,
+		Message: "the list of skills was not updated: " + err.Error(), Hint: hint,
 	}
 }
 
-// editConfig changes config.yaml where there is one, and reports whether it did.
+// editConfig changes config.yaml, if it exists, and reports whether it did.
 func (s *Store) editConfig(change func([]byte) ([]byte, error)) (bool, error) {
 	name := filepath.Join(s.rules.Workspace, pannier.WorkspaceFile)
 	before, err := os.Lstat(name)
@@ -93,7 +93,7 @@ func (s *Store) editConfig(change func([]byte) ([]byte, error)) (bool, error) {
 		return false, err
 	}
 	if !before.Mode().IsRegular() {
-		return false, fmt.Errorf("%w: the file is a link, or no file", errLeft)
+		return false, fmt.Errorf("%w: the file is not a regular file", errUnchanged)
 	}
 	text, err := readConfig(name)
 	if err != nil {
@@ -109,15 +109,15 @@ func (s *Store) editConfig(change func([]byte) ([]byte, error)) (bool, error) {
 func readConfig(name string) ([]byte, error) {
 	text, _, err := fsx.ReadRegular(name, unix.O_NOFOLLOW, maxConfigBytes)
 	if err == nil && len(text) > maxConfigBytes {
-		err = fmt.Errorf("%w: it has more than %d bytes", errLeft, maxConfigBytes)
+		err = fmt.Errorf("%w: the file has more than %d bytes", errUnchanged, maxConfigBytes)
 	}
 	return text, err
 }
 
-// replaceConfig replaces config.yaml, unless it was changed since.
+// replaceConfig replaces config.yaml, unless it was changed since it was read.
 func (s *Store) replaceConfig(name string, before fs.FileInfo, text []byte) error {
 	if err := unix.Access(name, unix.W_OK); err != nil || before.Mode().Perm()&0o200 == 0 {
-		return fmt.Errorf("%w: it may not be written", errLeft)
+		return fmt.Errorf("%w: the file is not writable", errUnchanged)
 	}
 	if err := s.step("config.write"); err != nil {
 		return err
@@ -134,14 +134,14 @@ func (s *Store) replaceConfig(name string, before fs.FileInfo, text []byte) erro
 			}
 			now, err := os.Lstat(name)
 			if err != nil || !os.SameFile(before, now) || before.Size() != now.Size() || !before.ModTime().Equal(now.ModTime()) {
-				return fmt.Errorf("%w: it was changed meanwhile", errLeft)
+				return fmt.Errorf("%w: the file was changed concurrently", errUnchanged)
 			}
 			return nil
 		},
 	})
 }
 
-// clearConfig removes the files beside config.yaml that processes left. What is no regular file is nobody's of ours.
+// clearConfig removes temporary files that killed processes left beside config.yaml.
 func (s *Store) clearConfig() {
 	beside, err := os.ReadDir(s.rules.Workspace)
 	for _, d := range beside {
@@ -150,6 +150,6 @@ func (s *Store) clearConfig() {
 		}
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.log.Warn("files beside config.yaml may stay", "error", err)
+		s.log.Warn("removing temporary files beside config.yaml failed", "error", err)
 	}
 }

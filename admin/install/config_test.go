@@ -62,7 +62,7 @@ func TestConfigThatIsLeftAlone(t *testing.T) {
 		"too long":      "skills: [own]\n#" + string(make([]byte, 1<<20)),
 	} {
 		t.Run(name, func(t *testing.T) {
-			leftAlone(t, workspace(t, text), text)
+			configProblem(t, workspace(t, text), text)
 		})
 	}
 	t.Run("a link", func(t *testing.T) {
@@ -71,14 +71,14 @@ func TestConfigThatIsLeftAlone(t *testing.T) {
 		if err := os.Symlink("real.yaml", filepath.Join(dir, "config.yaml")); err != nil {
 			t.Fatal(err)
 		}
-		leftAlone(t, dir, listing)
+		configProblem(t, dir, listing)
 	})
 	t.Run("read-only", func(t *testing.T) {
 		dir := workspace(t, listing)
 		if err := os.Chmod(filepath.Join(dir, "config.yaml"), 0o444); err != nil {
 			t.Fatal(err)
 		}
-		leftAlone(t, dir, listing)
+		configProblem(t, dir, listing)
 	})
 }
 

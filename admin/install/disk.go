@@ -19,25 +19,25 @@ func (p *place) exists(rel string) bool {
 	return err == nil
 }
 
-// print returns the fingerprint of a directory, zero where there is none.
-func (p *place) print(ctx context.Context, rel string) (pannier.Digest, error) {
-	print, err := p.printKnown(ctx, rel)
+// fingerprint returns the fingerprint of a directory, zero if it does not exist.
+func (p *place) fingerprint(ctx context.Context, rel string) (pannier.Digest, error) {
+	print, err := p.fingerprintKnown(ctx, rel)
 	return print.Digest, err
 }
 
-// printKnown goes by what is known of the directory that is in the place of the change, wherever it lies by now.
-func (p *place) printKnown(ctx context.Context, rel string) (fingerprint.Print, error) {
+// fingerprintKnown reuses the digests that are known of the skill that is being changed, wherever it was moved.
+func (p *place) fingerprintKnown(ctx context.Context, rel string) (fingerprint.Print, error) {
 	if info, err := p.dir.Lstat(rel); err != nil || !info.IsDir() {
 		return fingerprint.Print{}, unlessMissing(err)
 	}
 	print, err := fingerprint.Of(ctx, p.dir, rel, fingerprint.Options{Known: p.known})
 	if errors.Is(err, fs.ErrPermission) {
-		err = unreadable(err)
+		err = refuseUnreadable(err)
 	}
 	return print, err
 }
 
-// move is a step: a rename that replaces nothing, after which both directories are synced.
+// move is a step: a rename that replaces nothing, and a sync of both directories.
 func (p *place) move(step, from, to string) error {
 	if err := p.store.step(step); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (p *place) move(step, from, to string) error {
 	return p.syncBoth(from, to)
 }
 
-// exchange is a step: two directories take each other's place, so that at no time one of them is missing.
+// exchange is a step: it swaps two directories atomically.
 func (p *place) exchange(step, a, b string) error {
 	if err := p.store.step(step); err != nil {
 		return err
@@ -66,12 +66,12 @@ func (p *place) exchange(step, a, b string) error {
 	return p.syncBoth(a, b)
 }
 
-// unsupported reports whether a file system does not know a flag of renameat2(2).
+// unsupported reports whether the file system does not support a flag of renameat2(2).
 func unsupported(err error) bool {
 	return errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EOPNOTSUPP)
 }
 
-// rename renames by the descriptors of the two directories, which [os.Root] keeps below the root.
+// rename renames by the descriptors of the parent directories, which [os.Root] keeps below the root.
 func (p *place) rename(from, to string, flags uint) error {
 	if p.store.plain && flags != 0 {
 		return unix.EINVAL
@@ -99,10 +99,9 @@ func (p *place) syncBoth(from, to string) error {
 	return p.sync(path.Dir(from))
 }
 
-// sync makes what was done in a directory survive a power cut.
 func (p *place) sync(rel string) error { return fsx.SyncDirIn(p.dir, rel) }
 
-// write is a step: a whole file, synced.
+// write is a step: it writes and syncs a file.
 func (p *place) write(step, rel string, text []byte) error {
 	if err := p.store.step(step); err != nil {
 		return err
@@ -118,8 +117,8 @@ func (p *place) write(step, rel string, text []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// replace is a step: a file takes the place of another, after which the directory is synced.
-func (p *place) replace(step, from, to string) error {
+// commitFile is a step: it renames a file over another, and syncs the directory.
+func (p *place) commitFile(step, from, to string) error {
 	if err := p.store.step(step); err != nil {
 		return err
 	}
@@ -129,7 +128,7 @@ func (p *place) replace(step, from, to string) error {
 	return p.sync(path.Dir(to))
 }
 
-// clear is a step: it removes a directory of staging.
+// clear is a step: it removes a staging directory.
 func (p *place) clear(rel string) error {
 	if err := p.store.step("staging.remove"); err != nil {
 		return err
@@ -137,7 +136,7 @@ func (p *place) clear(rel string) error {
 	return p.removeAll(rel)
 }
 
-// removeAll removes a directory, also one whose directories may not be written.
+// removeAll removes a directory, also if directories in it are read-only.
 func (p *place) removeAll(rel string) error {
 	err := p.dir.RemoveAll(rel)
 	if !errors.Is(err, fs.ErrPermission) {

@@ -147,11 +147,11 @@ func TestMountedConfig(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	leftAlone(t, dir, listing)
+	configProblem(t, dir, listing)
 }
 
-// leftAlone installs a skill, and checks that config.yaml stays and that a problem says so.
-func leftAlone(t *testing.T, dir, config string) {
+// configProblem installs a skill, and checks that config.yaml stays and that a problem says so.
+func configProblem(t *testing.T, dir, config string) {
 	t.Helper()
 	s := open(t, optionsFor(dir))
 	r, err := put(t.Context(), s, skillOf("pdf", "1.0.0"), pannier.InstallRequest{}, false)

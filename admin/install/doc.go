@@ -1,88 +1,84 @@
-// Package install puts a skill directory into a root, replaces it, removes it, and brings the version before back, so that
-// whoever looks, at any moment and after any crash, finds the one or the other and nothing between.
+// Package install installs, updates, removes and rolls back skill directories in a root. At any moment, and after any crash, a
+// reader finds either the old or the new directory.
 //
-// # The life of an installation
+// # Installing
 //
-// [Store.Stage] has somebody write the files of a skill into a directory of their own, syncs them, reads them as a skill by
-// the loader's own code, computes the fingerprint and scans them. What comes out is a [Staged], or a refusal. [Store.Install]
-// and [Store.Update] then move it to `<root>/<slug>`. [Store.Rollback] exchanges it with the version before, which itself
-// becomes the version before, so that a rollback can be rolled back. [Store.Uninstall] removes both.
+// [Store.Stage] calls a function that writes the files of a skill into a staging directory, syncs them, reads them with the loader,
+// computes the fingerprint and scans them. The result is a [Staged] or a refusal. [Store.Install] and [Store.Update] move it to
+// `<root>/<slug>`. [Store.Rollback] swaps it with the previous version, so that a rollback can be rolled back. [Store.Uninstall]
+// removes both.
 //
-// What pannier installed stands in the lock file of the root. A directory that does not stand there is somebody's own: it is
-// neither removed nor replaced, unless who asks gives its fingerprint. Neither is one that stands there and was changed by hand
-// removed without it. The fingerprint is taken when a change is decided, and again when the old directory is out of its place,
-// so that nothing is lost that somebody writes between.
+// The lock file of the root lists what pannier installed. A directory that it does not list, or that was changed after it was
+// installed, is replaced or removed only if the request contains its fingerprint. The fingerprint is computed before the
+// decision, and again after the old directory was moved away, so that no concurrent write is lost.
 //
-// A change that is refused leaves nothing behind: in a root in which nothing is installed, pannier's own directory is removed
-// again, and so is a root that was made for the change.
-//
-// A dry run reads a root and makes nothing in it; what it needs to unpack, [Store.StageDryRun] stages elsewhere.
+// A refused change leaves nothing behind: pannier's own directory, and a root that was created for the change, are removed
+// again. A dry run creates nothing in a root; [Store.StageDryRun] stages elsewhere.
 //
 // # On disk
 //
-//	<root>/.pannier/lock.json          what is installed, for the loader too
+//	<root>/.pannier/lock.json          what is installed; the loader reads it too
 //	<root>/.pannier/busy               locked by the process that changes the root
-//	<root>/.pannier/intent.json        the change that is under way
-//	<root>/.pannier/previous/<slug>    the version before
-//	<root>/.pannier/staging/<id>/      one for each change; whose `held` no process has locked is rubbish
+//	<root>/.pannier/intent.json        the change in progress
+//	<root>/.pannier/previous/<slug>    the previous version
+//	<root>/.pannier/staging/<id>/      one for each change; abandoned if no process locks its `held`
 //	<root>/.pannier/staging/<id>/new/<slug>, gone, older, lock.json, intent.json
 //
-// Discovery and the watcher enter no directory whose name begins with a dot. Staging lies in the root, so that it is on its
-// file system and every move is one rename.
+// Discovery and the watcher skip directories whose names begin with a dot. Staging is in the root, so that every move is a
+// rename on one file system.
 //
 // # Steps
 //
-// Before each step that changes the disk [Options.Step] is called with its name:
+// [Options.Step] is called with the name of each step that changes the disk, before the step:
 //
-//	own.make                      .pannier and what is always in it, and the root itself where it is missing
-//	stage.make                    the directory of a change
-//	stage.fill, stage.name        the files; and the directory is called by its slug
+//	own.make                      .pannier and its directories, and the root itself if it is missing
+//	stage.make                    the staging directory
+//	stage.fill, stage.name        the files; the rename of the directory to the slug
 //	stage.sync                    files and directories are synced
-//	lock.write                    the lock file as it will be, into the staging directory, synced
-//	intent.write, intent.commit   the intent; with its rename the change can be finished by whoever comes next
-//	previous.take                 of a rollback: the version before moves to staging
-//	swap                          the new directory takes its place; where there is an old one, the two are exchanged at once
-//	swap.aside, swap.second       in place of that, where the file system can not exchange: the old one moves aside first
-//	remove.target                 of an uninstallation: the directory moves to staging
-//	remove.previous               of an uninstallation: the version before does
-//	previous.clear, previous.keep the older generation moves to staging, the old directory to previous
-//	lock.commit                   the lock file is renamed: from here on the change is done
-//	config.write, config.commit   the list of config.yaml, by a file beside it and a rename
+//	lock.write                    the new lock file, in the staging directory, synced
+//	intent.write, intent.commit   the intent; from its rename on, another process can finish the change
+//	previous.take                 rollback: the previous version moves to staging
+//	swap                          the new directory moves into place, or is exchanged with the old one
+//	swap.aside, swap.second       the same in two steps, if the file system cannot exchange
+//	remove.target                 uninstall: the directory moves to staging
+//	remove.previous               uninstall: the previous version moves to staging
+//	previous.clear, previous.keep the previous version moves to staging, the old directory becomes the previous version
+//	lock.commit                   the lock file is renamed: the change is done
+//	config.write, config.commit   the list of config.yaml, by a temporary file and a rename
 //	intent.remove, staging.remove
-//	undo                          each move that takes back what was done, after an error
+//	undo                          each move that reverts a move, after an error
 //
-// Behind each move both directories are synced, before the next step.
+// After each move both directories are synced.
 //
 // # Recovery
 //
-// [Open], [Store.Recover] and every change begin with what another process left. The intent says what was meant, the disk
-// how far it went: "new" is told by its fingerprint, in staging, where nobody else writes.
+// [Open], [Store.Recover] and every change first resolve an intent that another process left. The intent says what was to be
+// done, the disk how far it got: "new" is recognized by its fingerprint, in staging, where no other process writes.
 //
 //	no intent                                                         staging is removed
-//	new is in staging (of a rollback: or still in previous)           undone
+//	new is in staging (rollback: or still in previous)                undone
 //	new is in staging, and the old directory moved aside              finished
-//	new is nowhere, and the old directory is in its place             undone
-//	new is not in staging, and something else is in its place         finished
-//	what was moved aside is not what the intent says                  undone
-//	uninstallation, the directory is in its place                     undone
-//	uninstallation, it is not                                         finished
-//	the lock file says what the intent wants                          finished
+//	new is missing, and the old directory is in place                 undone
+//	new is not in staging, and something else is in place             finished
+//	what was moved aside does not match the intent                    undone
+//	uninstall, the directory is in place                              undone
+//	uninstall, it is not                                              finished
+//	the lock file matches the intent                                  finished
 //
-// A directory that is too large for a fingerprint is something else than any that has one. An intent that can be neither finished
-// nor undone stays, [Store.Unsettled] tells of it, and each change of its root is refused until it is settled.
+// A directory that is too large for a fingerprint matches none. If an intent can neither be finished nor undone, it stays,
+// [Store.Unsettled] reports it, and every change of its root is refused until it is resolved.
 //
-// To finish and to undo are made of moves that are done only where they are not done yet, so that a crash in a recovery is
-// one more row of the same table. An error in a change is undone at once, in the same way, and the caller has an error and
-// what was there before. Only where that fails too, or the lock file is in place already, the intent stays for the next.
+// Finishing and undoing only make moves that were not made yet, so that a crash during recovery is one more row of the table. An
+// error in a change is undone at once in the same way. If that fails, or the lock file is in place already, the intent stays.
 //
 // # config.yaml
 //
-// Where it has a list of skills, an installed one is added to the list by the name of its folder, and an uninstalled one is
-// taken out; nothing else in the file changes by a byte. Where the list can not be edited so, where the file is a link, a
-// mount or read-only, it stays as it is, and a problem says so. That never fails an installation.
+// If the file has a list of skills, the folder name of an installed skill is added and that of an uninstalled one is removed;
+// nothing else changes. If the list cannot be edited, or the file is a link, a mount or read-only, it stays unchanged and a
+// problem is reported. The installation succeeds anyway.
 //
-// # Who waits for whom
+// # Concurrency
 //
-// A [Store] makes one change at a time, and a root is changed by one process at a time. Staging goes on beside changes. The
+// A [Store] makes one change at a time, and one process changes a root at a time. Staging runs concurrently with changes. The
 // package has no goroutines.
 package install

@@ -7,71 +7,71 @@ import (
 	"pannier"
 )
 
-// forward does what is left to do of an intent: every move is made only where it is not made yet.
-func (p *place) forward(ctx context.Context, in *intent) (edited, error) {
+// forward makes the moves of an intent that were not made yet.
+func (p *place) forward(ctx context.Context, in *intent) (configEdit, error) {
 	var err error
 	if in.Action == pannier.ActionUninstall {
-		err = p.take(ctx, in)
-	} else if err = p.put(ctx, in); err == nil {
-		err = p.keep(ctx, in)
+		err = p.removeSkill(ctx, in)
+	} else if err = p.placeNew(ctx, in); err == nil {
+		err = p.keepPrevious(ctx, in)
 	}
 	if err == nil {
-		err = p.record(in)
+		err = p.commitLock(in)
 	}
 	if err != nil {
-		return edited{}, err
+		return configEdit{}, err
 	}
-	return p.list(in), nil
+	return p.updateConfig(in), nil
 }
 
-// pending reports whether the new directory has not taken its place yet.
+// pending reports whether the new directory is not in place yet.
 func (p *place) pending(ctx context.Context, in *intent) (bool, error) {
 	if in.Action == pannier.ActionUninstall {
 		return false, nil
 	}
-	staged, err := p.printOther(ctx, in.fresh())
+	staged, err := p.fingerprintOrZero(ctx, in.newDir())
 	if err != nil || staged == in.New || in.Action != pannier.ActionRollback {
 		return staged == in.New, err
 	}
-	kept, err := p.printOther(ctx, in.previous())
+	kept, err := p.fingerprintOrZero(ctx, in.previous())
 	return kept == in.New, err
 }
 
-// put moves the new directory to its place. What was there is in staging then.
-func (p *place) put(ctx context.Context, in *intent) error {
+// placeNew moves the new directory into place, and what was there to staging.
+func (p *place) placeNew(ctx context.Context, in *intent) error {
 	pending, err := p.pending(ctx, in)
 	if err != nil || !pending {
 		return err
 	}
-	if !p.exists(in.fresh()) {
+	if !p.exists(in.newDir()) {
 		if err := p.stagePrevious(in); err != nil {
 			return err
 		}
 	}
 	if in.Old.IsZero() || !p.exists(in.Slug) {
-		return p.move("swap", in.fresh(), in.Slug)
+		return p.move("swap", in.newDir(), in.Slug)
 	}
-	err = p.exchange("swap", in.fresh(), in.Slug)
+	err = p.exchange("swap", in.newDir(), in.Slug)
 	if !unsupported(err) {
 		return err
 	}
-	if err := p.move("swap.aside", in.Slug, in.gone()); err != nil {
+	if err := p.move("swap.aside", in.Slug, in.oldDir()); err != nil {
 		return err
 	}
-	return p.move("swap.second", in.fresh(), in.Slug)
+	return p.move("swap.second", in.newDir(), in.Slug)
 }
 
-// stagePrevious moves the version before to where a new one would be staged.
+// stagePrevious moves the previous version to where a new one would be staged.
 func (p *place) stagePrevious(in *intent) error {
-	if err := p.dir.MkdirAll(path.Dir(in.fresh()), 0o755); err != nil {
+	if err := p.dir.MkdirAll(path.Dir(in.newDir()), 0o755); err != nil {
 		return err
 	}
-	return p.move("previous.take", in.previous(), in.fresh())
+	return p.move("previous.take", in.previous(), in.newDir())
 }
 
-// replaced returns where in staging the directory is that was replaced, empty where there is none.
+// replaced returns the path in staging of the directory that was replaced, empty if there is none.
 func (p *place) replaced(in *intent) string {
-	for _, rel := range []string{in.fresh(), in.gone()} {
+	for _, rel := range []string{in.newDir(), in.oldDir()} {
 		if p.exists(rel) {
 			return rel
 		}
@@ -79,17 +79,17 @@ func (p *place) replaced(in *intent) string {
 	return ""
 }
 
-// keep makes what was replaced the version before. The generation older than that goes.
-func (p *place) keep(ctx context.Context, in *intent) error {
+// keepPrevious makes the replaced directory the previous version. The older one moves to staging.
+func (p *place) keepPrevious(ctx context.Context, in *intent) error {
 	old := p.replaced(in)
 	if old == "" && !in.Old.IsZero() {
-		return nil // it is kept already
+		return nil // it is the previous version already
 	}
 	if err := p.checkMoved(ctx, in, old); err != nil {
 		return err
 	}
-	if p.exists(in.previous()) && !p.exists(in.older()) {
-		if err := p.move("previous.clear", in.previous(), in.older()); err != nil {
+	if p.exists(in.previous()) && !p.exists(in.olderDir()) {
+		if err := p.move("previous.clear", in.previous(), in.olderDir()); err != nil {
 			return err
 		}
 	}
@@ -99,25 +99,25 @@ func (p *place) keep(ctx context.Context, in *intent) error {
 	return p.move("previous.keep", old, in.previous())
 }
 
-// take moves away what is uninstalled.
-func (p *place) take(ctx context.Context, in *intent) error {
-	if in.replaces() && p.exists(in.Slug) && !p.exists(in.gone()) {
-		if err := p.move("remove.target", in.Slug, in.gone()); err != nil {
+// removeSkill moves the skill and its previous version to staging.
+func (p *place) removeSkill(ctx context.Context, in *intent) error {
+	if in.replaces() && p.exists(in.Slug) && !p.exists(in.oldDir()) {
+		if err := p.move("remove.target", in.Slug, in.oldDir()); err != nil {
 			return err
 		}
 	}
-	if err := p.checkMoved(ctx, in, in.gone()); err != nil {
+	if err := p.checkMoved(ctx, in, in.oldDir()); err != nil {
 		return err
 	}
-	if p.exists(in.previous()) && !p.exists(in.older()) {
-		return p.move("remove.previous", in.previous(), in.older())
+	if p.exists(in.previous()) && !p.exists(in.olderDir()) {
+		return p.move("remove.previous", in.previous(), in.olderDir())
 	}
 	return nil
 }
 
-// record makes the lock file say what is there now. From here on the change is done.
-func (p *place) record(in *intent) error {
-	done, err := p.recorded(in)
+// commitLock puts the new lock file in place. From here on the change is done.
+func (p *place) commitLock(in *intent) error {
+	done, err := p.isCommitted(in)
 	if err != nil || done {
 		return err
 	}
@@ -127,11 +127,11 @@ func (p *place) record(in *intent) error {
 			return err
 		}
 	}
-	return p.replace("lock.commit", written, lockRel)
+	return p.commitFile("lock.commit", written, lockRel)
 }
 
-// recorded reports whether the lock file says what the intent wants.
-func (p *place) recorded(in *intent) (bool, error) {
+// isCommitted reports whether the lock file matches the intent.
+func (p *place) isCommitted(in *intent) (bool, error) {
 	lock, err := p.lock()
 	return err == nil && lock.says(in.Slug, in.After), err
 }

@@ -13,60 +13,59 @@ import (
 
 const maxIntentBytes = 1 << 20
 
-// intent is what a change is going to do, so that whoever finds it can finish or undo it.
+// intent describes a change, so that another process can finish or undo it.
 type intent struct {
 	Version int `json:"version"`
 	// ID names the staging directory.
 	ID     string `json:"id"`
 	Action string `json:"action"`
 	Slug   string `json:"slug"`
-	// New is the fingerprint of the directory that takes its place, Old that of the one that is there; zero where there is
-	// none. They differ.
+	// New is the fingerprint of the new directory, Old that of the present one; zero if there is none. They differ.
 	New pannier.Digest `json:"new,omitzero"`
 	Old pannier.Digest `json:"old,omitzero"`
-	// Unprinted says that a directory without a fingerprint, because it is too large for one, is there and is uninstalled.
+	// Unprinted says that the directory to uninstall is too large for a fingerprint.
 	Unprinted bool `json:"unprinted,omitempty"`
-	// After is what the lock file will say, nil where the skill will not be in it.
+	// After is the new entry of the lock file, nil if there is none.
 	After *pannier.LockEntry `json:"after,omitempty"`
 }
 
 func (in *intent) staging() string  { return path.Join(stagingRel, in.ID) }
-func (in *intent) fresh() string    { return path.Join(in.staging(), "new", in.Slug) }
-func (in *intent) gone() string     { return path.Join(in.staging(), "gone") }
-func (in *intent) older() string    { return path.Join(in.staging(), "older") }
+func (in *intent) newDir() string   { return path.Join(in.staging(), "new", in.Slug) }
+func (in *intent) oldDir() string   { return path.Join(in.staging(), "gone") }
+func (in *intent) olderDir() string { return path.Join(in.staging(), "older") }
 func (in *intent) previous() string { return path.Join(previousRel, in.Slug) }
 
-// replaces reports whether there is a directory that the change takes from its place.
+// replaces reports whether the change moves a directory away.
 func (in *intent) replaces() bool { return in.Unprinted || !in.Old.IsZero() }
 
-// errDone says that a change is past the point where it could be undone.
-var errDone = errors.New("the change is past undoing; it is finished at the next start")
+// errDone says that a change can no longer be undone.
+var errDone = errors.New("the change can no longer be undone; the next start finishes it")
 
-// run makes a change: its intent is on disk before anything moves. After an error, what was there before is there again.
-func (p *place) run(ctx context.Context, in *intent) (edited, error) {
+// run makes a change. The intent is on disk before anything moves. An error undoes the change.
+func (p *place) run(ctx context.Context, in *intent) (configEdit, error) {
 	if err := errors.Join(p.prepareLock(in), ctx.Err()); err != nil {
-		return edited{}, err
+		return configEdit{}, err
 	}
 	ctx = context.WithoutCancel(ctx)
-	err := p.declare(in)
-	var e edited
+	err := p.writeIntent(in)
+	var e configEdit
 	if err == nil {
 		e, err = p.forward(ctx, in)
 	}
 	if err != nil {
-		if undo := p.back(ctx, in); undo != nil {
-			p.store.log.Error("a change of what is installed can neither be finished nor undone now", "root", p.root.Path, "slug", in.Slug, "error", undo)
+		if undo := p.undo(ctx, in); undo != nil {
+			p.store.log.Error("a change can neither be finished nor undone", "root", p.root.Path, "slug", in.Slug, "error", undo)
 			err = errors.Join(err, undo)
 		}
 		return e, err
 	}
-	if err := p.forget(); err != nil {
-		p.store.log.Warn("the intent of a change that is done stays", "root", p.root.Path, "error", err)
+	if err := p.removeIntent(); err != nil {
+		p.store.log.Warn("removing the intent of a finished change failed", "root", p.root.Path, "error", err)
 	}
 	return e, nil
 }
 
-// prepareLock writes the lock file as it will be, so that a full disk shows before anything moves.
+// prepareLock writes the new lock file, so that a full disk is noticed before anything moves.
 func (p *place) prepareLock(in *intent) error {
 	lock, err := p.lock()
 	if err != nil {
@@ -79,8 +78,8 @@ func (p *place) prepareLock(in *intent) error {
 	return p.write("lock.write", path.Join(in.staging(), pannier.LockFile), text)
 }
 
-// declare puts the intent where a recovery finds it.
-func (p *place) declare(in *intent) error {
+// writeIntent puts the intent in place.
+func (p *place) writeIntent(in *intent) error {
 	text, err := json.Marshal(in)
 	if err != nil {
 		return err
@@ -89,11 +88,11 @@ func (p *place) declare(in *intent) error {
 	if err := p.write("intent.write", written, text); err != nil {
 		return err
 	}
-	return p.replace("intent.commit", written, intentRel)
+	return p.commitFile("intent.commit", written, intentRel)
 }
 
-// declared returns the intent that a process left, nil where there is none.
-func (p *place) declared() (*intent, error) {
+// readIntent returns the intent that a process left, nil if there is none.
+func (p *place) readIntent() (*intent, error) {
 	text, err := p.readFile(intentRel, maxIntentBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -103,16 +102,16 @@ func (p *place) declared() (*intent, error) {
 	}
 	var in intent
 	if err := json.Unmarshal(text, &in); err != nil || in.Version != 1 || !isName(in.ID) || !isName(in.Slug) {
-		return nil, refuse("install.intent", fmt.Sprintf("%s/%s can not be read, so nobody knows what was under way", p.root.Path, intentRel), "compare the skills with the lock file, then remove it")
+		return nil, refuse("install.intent", fmt.Sprintf("%s/%s is invalid, so the interrupted change is unknown", p.root.Path, intentRel), "compare the skills with the lock file, then remove it")
 	}
 	return &in, nil
 }
 
-// isName reports whether a text names one directory below another.
+// isName reports whether a text is a single path component.
 func isName(text string) bool { return fs.ValidPath(text) && text != "." && path.Base(text) == text }
 
-// forget removes the intent, where there is one.
-func (p *place) forget() error {
+// removeIntent removes the intent, if there is one.
+func (p *place) removeIntent() error {
 	if !p.exists(intentRel) {
 		return nil
 	}

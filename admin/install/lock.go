@@ -16,16 +16,16 @@ import (
 	"pannier/internal/fsx"
 )
 
-// maxLockBytes bounds a lock file, as the loader does.
+// maxLockBytes bounds a lock file. The loader has the same bound.
 const maxLockBytes = 4 << 20
 
-// lockText is a lock file. What others put into it is kept.
+// lockText is a lock file. Fields and entries of other tools are preserved.
 type lockText struct {
 	fields map[string]json.RawMessage
 	skills map[string]json.RawMessage
 }
 
-// readLock reads the lock file of a root. One that is not there is empty, and so is that of a root that is not.
+// readLock reads the lock file of a root. A missing file or root is an empty lock file.
 func readLock(root pannier.Root) (lockText, error) {
 	dir, err := fsx.OpenRoot(root.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -53,20 +53,20 @@ func (p *place) lock() (lockText, error) {
 		err = errors.Join(json.Unmarshal(l.fields["version"], &version), json.Unmarshal(l.fields["skills"], &l.skills))
 	}
 	if err != nil || version != 1 {
-		return lockText{}, refuse("install.lock", path.Join(p.root.Name, lockRel)+" can not be read, so nobody knows what is installed", "restore the file, or remove it and install the skills again")
+		return lockText{}, refuse("install.lock", path.Join(p.root.Name, lockRel)+" is invalid, so it is unknown what is installed", "restore the file, or remove it and install the skills again")
 	}
 	return l, nil
 }
 
-// readFile returns a regular file within a bound.
+// readFile returns the content of a regular file of at most limit bytes.
 func (p *place) readFile(rel string, limit int64) ([]byte, error) {
-	err := p.plainFile(rel)
+	err := p.checkRegular(rel)
 	var f *os.File
 	if err == nil {
 		f, err = p.dir.OpenFile(rel, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	}
 	if errors.Is(err, fs.ErrPermission) {
-		return nil, unreadable(err)
+		return nil, refuseUnreadable(err)
 	}
 	if err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (l lockText) has(slug string) bool {
 	return ok
 }
 
-// entry returns what is said of a slug, nil where nothing is.
+// entry returns the entry of a slug, nil if there is none.
 func (l lockText) entry(root pannier.Root, slug string) (*pannier.LockEntry, error) {
 	raw, ok := l.skills[slug]
 	if !ok {
@@ -97,7 +97,7 @@ func (l lockText) entry(root pannier.Root, slug string) (*pannier.LockEntry, err
 	}
 	var e pannier.LockEntry
 	if err := json.Unmarshal(raw, &e); err != nil {
-		return nil, refuse("install.lock", fmt.Sprintf("what %s says of %s can not be read", path.Join(root.Name, lockRel), slug), "remove the entry, or restore the file")
+		return nil, refuse("install.lock", fmt.Sprintf("the entry of %s in %s is invalid", slug, path.Join(root.Name, lockRel)), "remove the entry, or restore the file")
 	}
 	return &e, nil
 }
@@ -114,7 +114,7 @@ func (l lockText) entries(root pannier.Root) ([]Entry, error) {
 	return all, nil
 }
 
-// with returns the text of a lock file that says something else of a slug, or nothing where e is nil.
+// with returns the text of the lock file with another entry of a slug, or without one if e is nil.
 func (l lockText) with(slug string, e *pannier.LockEntry) ([]byte, error) {
 	fields, skills := map[string]json.RawMessage{}, map[string]json.RawMessage{}
 	for name, raw := range l.fields {
@@ -135,7 +135,7 @@ func (l lockText) with(slug string, e *pannier.LockEntry) ([]byte, error) {
 	return append(text, '\n'), errors.Join(err, err2, err3)
 }
 
-// says reports whether a lock file says of a slug what it is meant to.
+// says reports whether the entry of a slug equals e; nil is no entry.
 func (l lockText) says(slug string, e *pannier.LockEntry) bool {
 	raw, ok := l.skills[slug]
 	if !ok || e == nil {

@@ -15,7 +15,7 @@ import (
 	"pannier/loader/fingerprint"
 )
 
-// What lies in a root, with slashes.
+// Paths below a root.
 const (
 	busyRel     = pannier.OwnDir + "/busy"
 	lockRel     = pannier.OwnDir + "/" + pannier.LockFile
@@ -24,27 +24,27 @@ const (
 	previousRel = pannier.OwnDir + "/previous"
 )
 
-// busyTimeout is how long a change waits for another process to finish its own, busyRetry how often it looks.
+// busyTimeout is how long a change waits for that of another process, busyRetry how often it tries.
 const (
 	busyTimeout = 10 * time.Second
 	busyRetry   = 10 * time.Millisecond
 )
 
-// place is a root that is open for a change: no other process changes it meanwhile. All paths are below the root, and no
-// link leads out of it.
+// place is a root that is open for a change; no other process changes it meanwhile. All paths are below the root, and
+// symlinks cannot lead out of it.
 type place struct {
 	store *Store
 	root  pannier.Root
 	dir   *os.Root
 	busy  *os.File
-	// known is what is known of the files of the skill that is to be changed.
+	// known has the file digests of the skill that is being changed.
 	known *fingerprint.Known
 }
 
-// enter opens a root for a change, makes what is missing, and finishes or undoes what another process left.
+// enter opens and locks a root, creates what is missing, and finishes or undoes an interrupted change.
 func (s *Store) enter(ctx context.Context, root pannier.Root) (p *place, err error) {
-	for range maxTidied {
-		if p, err = s.enterOnce(ctx, root); !errors.Is(err, errTidied) {
+	for range maxEnterTries {
+		if p, err = s.enterOnce(ctx, root); !errors.Is(err, errRemoved) {
 			break
 		}
 	}
@@ -60,13 +60,13 @@ func (s *Store) enterOnce(ctx context.Context, root pannier.Root) (*place, error
 		return nil, err
 	}
 	if err = p.makeOwn(); err == nil {
-		err = p.claim(ctx)
+		err = p.lockRoot(ctx)
 	}
 	if err == nil {
 		_, err = p.recover(ctx)
 	}
 	if err != nil {
-		p.leave()
+		p.close()
 		return nil, explain(root, err)
 	}
 	return p, nil
@@ -80,16 +80,16 @@ func (s *Store) open(root pannier.Root) (*place, error) {
 	return &place{store: s, root: root, dir: dir}, nil
 }
 
-// leave tidies up and lets others in.
-func (p *place) leave() {
+// close removes empty directories of pannier and unlocks the root.
+func (p *place) close() {
 	if p.busy != nil {
-		p.tidy()
+		p.removeEmptyOwn()
 		fsx.Unlock(p.busy)
 	}
 	p.dir.Close()
 }
 
-// makeRoot makes a root that is not there. A workspace is not made: it may only not be mounted yet.
+// makeRoot creates a missing root. It does not create the workspace, which may not be mounted yet.
 func (s *Store) makeRoot(root pannier.Root) error {
 	missing, err := s.missing(root)
 	if err != nil || !missing {
@@ -98,11 +98,11 @@ func (s *Store) makeRoot(root pannier.Root) error {
 	if err := s.step("own.make"); err != nil {
 		return err
 	}
-	s.noteMade(root)
+	s.recordCreated(root)
 	return explain(root, os.MkdirAll(root.Path, 0o755))
 }
 
-// missing reports whether a root is not there, and refuses where it can not be made either.
+// missing reports whether a root is missing, and refuses if it cannot be created.
 func (s *Store) missing(root pannier.Root) (bool, error) {
 	if _, err := os.Stat(root.Path); !errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -112,12 +112,12 @@ func (s *Store) missing(root pannier.Root) (bool, error) {
 		from = s.rules.Workspace
 	}
 	if info, err := os.Stat(from); err != nil || !info.IsDir() {
-		return true, refuse("install.root_missing", "there is no directory "+from+" to install into", "mount or create it")
+		return true, refuse("install.root_missing", "the directory "+from+" to install into does not exist", "mount or create it")
 	}
 	return true, nil
 }
 
-// makeOwn makes pannier's own directories. None of them may be a link: what is moved there must stay on the file system.
+// makeOwn creates pannier's own directories. Symlinks are refused: what is moved there must stay on the file system.
 func (p *place) makeOwn() error {
 	for _, rel := range []string{pannier.OwnDir, stagingRel, previousRel} {
 		info, err := p.dir.Lstat(rel)
@@ -125,7 +125,7 @@ func (p *place) makeOwn() error {
 		case err == nil && info.IsDir():
 			continue
 		case err == nil:
-			return refuse("install.own_directory", path.Join(p.root.Path, rel)+" is no directory", "remove it; pannier makes its own")
+			return refuse("install.own_directory", path.Join(p.root.Path, rel)+" is not a directory", "remove it; pannier makes its own")
 		case !errors.Is(err, fs.ErrNotExist):
 			return err
 		}
@@ -133,47 +133,46 @@ func (p *place) makeOwn() error {
 			return err
 		}
 		if err := p.dir.Mkdir(rel, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-			return orTidied(err)
+			return orRemoved(err)
 		}
 		if err := p.sync(path.Dir(rel)); err != nil {
-			return orTidied(err)
+			return orRemoved(err)
 		}
 	}
 	return nil
 }
 
-// orTidied adds [errTidied] to an error that says that something is gone.
-func orTidied(err error) error {
+// orRemoved adds [errRemoved] to an error about a missing file.
+func orRemoved(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		err = errors.Join(errTidied, err)
+		err = errors.Join(errRemoved, err)
 	}
 	return err
 }
 
-// claim waits until no other process changes the root. A file that is locked and is no longer there locks nothing.
-func (p *place) claim(ctx context.Context) error {
-	if err := p.plainFile(busyRel); err != nil {
+// lockRoot waits until no other process changes the root.
+func (p *place) lockRoot(ctx context.Context) error {
+	if err := p.checkRegular(busyRel); err != nil {
 		return err
 	}
 	f, err := p.dir.OpenFile(busyRel, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
-		return orTidied(err)
+		return orRemoved(err)
 	}
-	if err := p.waitFor(ctx, f); err != nil {
+	if err := p.waitForLock(ctx, f); err != nil {
 		f.Close()
 		return err
 	}
-	if !p.isStill(f, busyRel) {
+	if !p.isSameFile(f, busyRel) {
 		fsx.Unlock(f)
-		return errTidied
+		return errRemoved
 	}
 	p.busy = f
 	return nil
 }
 
-// waitFor locks a file.
-func (p *place) waitFor(ctx context.Context, f *os.File) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, busyTimeout, refuse("install.busy", "another process changes what is installed in "+p.root.Path, "try again when it is done"))
+func (p *place) waitForLock(ctx context.Context, f *os.File) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, busyTimeout, refuse("install.busy", "another process is installing in "+p.root.Path, "retry when it has finished"))
 	defer cancel()
 	for {
 		held, err := fsx.TryLock(f)

@@ -15,20 +15,19 @@ import (
 	"pannier/loader/scan"
 )
 
-// current is what there is of a slug in a root.
+// current is what a root has of a slug.
 type current struct {
-	entry *pannier.LockEntry // what the lock file says
-	print pannier.Digest     // of the directory, zero where there is none
-	// strange says what is there that is no directory, such as a link; empty where that is not so.
-	strange string
-	// large says that there is a directory that is too large for a fingerprint.
+	entry *pannier.LockEntry // of the lock file
+	print pannier.Digest     // of the directory, zero if there is none
+	// otherKind describes what is in place of a directory, such as a symlink; empty if it is a directory or nothing.
+	otherKind string
+	// large says that the directory is too large for a fingerprint.
 	large bool
 }
 
-// there reports whether there is anything in the place of the skill.
-func (c current) there() bool { return c.strange != "" || c.large || !c.print.IsZero() }
+func (c current) exists() bool { return c.otherKind != "" || c.large || !c.print.IsZero() }
 
-func (p *place) now(ctx context.Context, slug string) (c current, err error) {
+func (p *place) inspect(ctx context.Context, slug string) (c current, err error) {
 	if p.dir == nil {
 		return c, nil
 	}
@@ -43,66 +42,65 @@ func (p *place) now(ctx context.Context, slug string) (c current, err error) {
 	if err != nil {
 		return c, unlessMissing(err)
 	}
-	if c.strange = strangeKind(info.Mode()); c.strange == "" {
-		err = p.printNow(ctx, slug, &c)
+	if c.otherKind = otherKind(info.Mode()); c.otherKind == "" {
+		err = p.inspectFiles(ctx, slug, &c)
 	}
 	return c, err
 }
 
-// printNow computes the fingerprint of what is there.
-func (p *place) printNow(ctx context.Context, slug string, c *current) error {
-	print, err := p.printKnown(ctx, slug)
+func (p *place) inspectFiles(ctx context.Context, slug string, c *current) error {
+	print, err := p.fingerprintKnown(ctx, slug)
 	c.print, p.known = print.Digest, print.Known
 	switch {
 	case errors.Is(err, fingerprint.ErrTooLarge):
 		c.large = true
 		return nil
 	case errors.Is(err, pannier.ErrChanged):
-		return fmt.Errorf("%w: %w", refuse("install.changing", path.Join(p.root.Name, slug)+" is being written to right now", "try again when nobody writes to it; nothing was changed"), err)
+		return fmt.Errorf("%w: %w", refuse("install.changing", path.Join(p.root.Name, slug)+" is being written to", "retry when the writes have ended; nothing was changed"), err)
 	}
 	return err
 }
 
-// strangeKind says what something is that is no directory.
-func strangeKind(mode fs.FileMode) string {
+// otherKind describes what a mode is other than a directory, empty for a directory.
+func otherKind(mode fs.FileMode) string {
 	switch {
 	case mode.IsDir():
 		return ""
 	case mode.IsRegular():
-		return "a plain file"
+		return "a regular file"
 	case mode&fs.ModeSymlink != 0:
-		return "a link"
+		return "a symlink"
 	case mode&fs.ModeNamedPipe != 0:
 		return "a FIFO"
 	}
-	return "no directory"
+	return "not a directory"
 }
 
-// Install puts a staged skill where none is. Where the same one is there, the status is [pannier.StatusAlreadyInstalled];
-// another one is a refusal. A dry run says what would come of it. After an error nothing has changed. st stays with the
-// caller.
+// Install installs a staged skill. If the same skill is installed, the status is [pannier.StatusAlreadyInstalled]; another
+// one is a refusal. A dry run returns the result without a change. An error leaves everything unchanged. The caller still
+// discards st.
 func (s *Store) Install(ctx context.Context, st *Staged, req pannier.InstallRequest, by pannier.Actor) (pannier.InstallResult, error) {
 	return s.put(ctx, st, req, by, (*place).install)
 }
 
-// Update puts a staged skill in the place of the one of the same slug, which becomes the version before. Where the same one
-// is there, the status is [pannier.StatusAlreadyUpToDate]. A directory that pannier has not installed is replaced only
-// where req.Expected is its fingerprint, and is pannier's from then on. For the rest it is as [Store.Install].
+// Update replaces the skill with the same slug by a staged one; the old one becomes the previous version. If both are equal,
+// the status is [pannier.StatusAlreadyUpToDate]. A directory that pannier did not install is replaced only if req.Expected
+// is its fingerprint, and is managed from then on. Otherwise it is as [Store.Install].
 func (s *Store) Update(ctx context.Context, st *Staged, req pannier.InstallRequest, by pannier.Actor) (pannier.InstallResult, error) {
 	return s.put(ctx, st, req, by, (*place).update)
 }
 
-// putPlan says what comes of putting what is staged in the place of what there is.
+// putPlan decides the status of installing a staged skill over what is present.
 type putPlan func(*place, *Staged, pannier.InstallRequest, current) (pannier.InstallStatus, error)
 
-// put opens the root for a plan and makes the change that it comes to, if any.
+// put opens the root, decides by a plan, and makes the change if there is one.
 func (s *Store) put(ctx context.Context, st *Staged, req pannier.InstallRequest, by pannier.Actor, plan putPlan) (pannier.InstallResult, error) {
 	if err := st.fits(req); err != nil {
 		return pannier.InstallResult{}, err
 	}
 	var result pannier.InstallResult
-	err := s.within(ctx, st.root, req.DryRun, func(p *place) error {
-		c, err := p.now(ctx, st.Skill.Slug)
+	err := s.withRoot(ctx, st.root, req.DryRun, func(p *place) error {
+		c, err := p.inspect(ctx, st.Skill.Slug)
 		if err != nil {
 			return err
 		}
@@ -110,7 +108,7 @@ func (s *Store) put(ctx context.Context, st *Staged, req pannier.InstallRequest,
 		if result = st.result(c, status, req.DryRun); err != nil || req.DryRun || c.print == st.Fingerprint {
 			return err
 		}
-		return p.replaceBy(ctx, st, req, by, c, &result)
+		return p.replace(ctx, st, req, by, c, &result)
 	})
 	if err != nil {
 		return pannier.InstallResult{}, err
@@ -118,31 +116,31 @@ func (s *Store) put(ctx context.Context, st *Staged, req pannier.InstallRequest,
 	return result, nil
 }
 
-// within opens a root for one change, or to see only what would come of it.
-func (s *Store) within(ctx context.Context, root pannier.Root, dry bool, do func(*place) error) error {
+// withRoot opens a root for one change, or for a dry run.
+func (s *Store) withRoot(ctx context.Context, root pannier.Root, dry bool, do func(*place) error) error {
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
 	defer s.end()
 	if dry {
-		return s.view(root, do)
+		return s.viewRoot(root, do)
 	}
 	p, err := s.enter(ctx, root)
 	if err != nil {
 		return err
 	}
-	defer p.leave()
+	defer p.close()
 	return explain(root, do(p))
 }
 
-// fits refuses a request that means another skill or root than was staged.
+// fits refuses a request for another skill or root than the staged one.
 func (st *Staged) fits(req pannier.InstallRequest) error {
 	if kind := cmp.Or(req.SourceKind, pannier.SourceWorkspace); kind != st.root.Kind {
 		return refuse("install.root_kind", fmt.Sprintf("the skill was staged for a root of the kind %s, not %s", st.root.Kind, kind), "stage it again")
 	}
 	owner, slug := pannier.SplitQualified(req.Slug)
 	if req.Slug != "" && (slug != st.Skill.Slug || owner != "" && owner != st.Skill.Owner) {
-		return refuse("install.slug_mismatch", fmt.Sprintf("this is %s, and not %s", st.Skill.Qualified(), req.Slug), "name the skill that this is, or bring the other one")
+		return refuse("install.slug_mismatch", fmt.Sprintf("the skill is %s, not %s", st.Skill.Qualified(), req.Slug), "use the slug of this skill, or send the other skill")
 	}
 	return nil
 }
@@ -151,66 +149,66 @@ func (p *place) install(st *Staged, _ pannier.InstallRequest, c current) (pannie
 	switch {
 	case c.print == st.Fingerprint:
 		return pannier.StatusAlreadyInstalled, nil
-	case c.strange != "":
-		return "", inTheWay("install.exists", p.root, st.Skill.Slug, c)
-	case c.there():
-		return "", isThere(p.root, st.Skill.Slug, c)
+	case c.otherKind != "":
+		return "", refuseNotDirectory("install.exists", p.root, st.Skill.Slug, c)
+	case c.exists():
+		return "", refuseExists(p.root, st.Skill.Slug, c)
 	case p.dir == nil:
 		return pannier.StatusInstalled, nil
 	}
-	return pannier.StatusInstalled, blocked(scan.Destination(p.dir, st.Skill.Slug))
+	return pannier.StatusInstalled, refuseBlocked(scan.Destination(p.dir, st.Skill.Slug))
 }
 
 func (p *place) update(st *Staged, req pannier.InstallRequest, c current) (pannier.InstallStatus, error) {
 	switch {
-	case c.strange != "":
-		return "", inTheWay("install.not_managed", p.root, st.Skill.Slug, c)
+	case c.otherKind != "":
+		return "", refuseNotDirectory("install.not_managed", p.root, st.Skill.Slug, c)
 	case c.large:
-		return "", tooLarge(p.root, st.Skill.Slug)
-	case !c.there():
-		return "", refuse("install.not_found", st.Skill.Slug+" is not installed, so it can not be updated", "install it")
+		return "", refuseTooLarge(p.root, st.Skill.Slug)
+	case !c.exists():
+		return "", refuse("install.not_found", st.Skill.Slug+" is not installed, so it cannot be updated", "install it")
 	case c.entry != nil && c.entry.Owner != "" && st.Skill.Owner != "" && c.entry.Owner != st.Skill.Owner:
-		return "", refuse("install.slug_mismatch", fmt.Sprintf("%s/%s is installed, and this is %s", c.entry.Owner, c.entry.Slug, st.Skill.Qualified()), "uninstall the other one first")
+		return "", refuse("install.slug_mismatch", fmt.Sprintf("%s/%s is installed, but the archive contains %s", c.entry.Owner, c.entry.Slug, st.Skill.Qualified()), "uninstall the other one first")
 	case c.print == st.Fingerprint:
 		return pannier.StatusAlreadyUpToDate, nil
 	case c.entry == nil && req.Expected.IsZero():
-		return "", notManaged(p.root, st.Skill.Slug, c)
+		return "", refuseNotManaged(p.root, st.Skill.Slug, c)
 	}
 	return pannier.StatusUpdated, c.expect(req.Expected)
 }
 
-// expect refuses a change of a skill that has another fingerprint than whoever asks thinks; zero is any.
+// expect refuses a change if the fingerprint is not the one that the client expects; zero is any.
 func (c current) expect(expected pannier.Digest) error {
 	if expected.IsZero() || expected == c.print {
 		return nil
 	}
-	hint := "look at the skill again, and decide by what it is now"
-	if c.byHand() {
+	hint := "check the skill and retry with its present fingerprint"
+	if c.changedByHand() {
 		hint = "it was changed by hand after it was installed; " + hint
 	}
 	is := c.print.String()
 	if c.large {
-		is = "none, because it is too large for one"
+		is = "unknown, because the skill is too large for one"
 	}
-	return refuse("install.fingerprint", fmt.Sprintf("the fingerprint is %s, and not %s", is, expected), hint)
+	return refuse("install.fingerprint", fmt.Sprintf("the fingerprint is %s, not %s", is, expected), hint)
 }
 
-// byHand reports whether an installed skill is not as it was installed.
-func (c current) byHand() bool {
+// changedByHand reports whether an installed skill was changed after it was installed.
+func (c current) changedByHand() bool {
 	return c.entry != nil && (c.large || !c.print.IsZero() && c.entry.Fingerprint != c.print)
 }
 
-// errStaged says that what was staged is not there, or not what was judged.
-var errStaged = errors.New("what was staged is installed already, discarded or changed")
+// errStaged says that the staged directory is missing or changed.
+var errStaged = errors.New("the staged skill was already installed, discarded or changed")
 
-// replaceBy makes the change.
-func (p *place) replaceBy(ctx context.Context, st *Staged, req pannier.InstallRequest, by pannier.Actor, c current, result *pannier.InstallResult) error {
+// replace makes the change of [Store.put].
+func (p *place) replace(ctx context.Context, st *Staged, req pannier.InstallRequest, by pannier.Actor, c current, result *pannier.InstallResult) error {
 	in := &intent{Version: 1, ID: st.area.id, Action: pannier.ActionInstall, Slug: st.Skill.Slug, New: st.Fingerprint, Old: c.print}
 	if !c.print.IsZero() {
 		in.Action = pannier.ActionUpdate
 	}
-	if staged, err := p.print(ctx, in.fresh()); err != nil || staged != in.New {
-		return st.area.unlessGone(errors.Join(errStaged, err))
+	if staged, err := p.fingerprint(ctx, in.newDir()); err != nil || staged != in.New {
+		return st.area.explainMissing(errors.Join(errStaged, err))
 	}
 	in.After = &pannier.LockEntry{
 		Slug: st.Skill.Slug, Owner: st.Skill.Owner, Version: st.Skill.Version, Fingerprint: st.Fingerprint, Digest: st.Skill.Digest,
@@ -218,14 +216,14 @@ func (p *place) replaceBy(ctx context.Context, st *Staged, req pannier.InstallRe
 		StartPolicy: c.startPolicy(), Accepted: req.Accept.Acceptances(nil, by, time.Now().UTC()),
 	}
 	e, err := p.run(ctx, in)
-	e.tell(result)
+	e.addTo(result)
 	return err
 }
 
-// startPolicy reports whether what is installed has the start value of policy: an update keeps what the version before has.
+// startPolicy reports whether the skill has the start value of policy. Updates keep it.
 func (c current) startPolicy() bool { return c.entry == nil || c.entry.StartPolicy }
 
-// previous is what the lock file says of the version before, nil where there is none.
+// previous returns the lock entry of the previous version, nil if there is none.
 func (c current) previous(root pannier.Root, slug string) *pannier.LockEntry {
 	if c.print.IsZero() {
 		return nil
@@ -235,14 +233,13 @@ func (c current) previous(root pannier.Root, slug string) *pannier.LockEntry {
 		e = *c.entry
 	}
 	if e.Fingerprint != c.print {
-		e.Digest = pannier.Digest{} // it was changed by hand
+		e.Digest = pannier.Digest{} // the entry describes other content
 	}
 	e.Fingerprint, e.Previous = c.print, nil
 	return &e
 }
 
-// tell adds what became of config.yaml to a result.
-func (e edited) tell(result *pannier.InstallResult) {
+func (e configEdit) addTo(result *pannier.InstallResult) {
 	result.Config = e.config
 	if e.problem != nil {
 		result.Problems = append(result.Problems, *e.problem)
@@ -259,10 +256,10 @@ func (st *Staged) result(c current, status pannier.InstallStatus, dry bool) pann
 			Path: st.Skill.Path, InstallPath: filepath.Join(st.root.Path, st.Skill.Slug),
 		},
 	}
-	if status == pannier.StatusUpdated && c.byHand() {
+	if status == pannier.StatusUpdated && c.changedByHand() {
 		r.Problems = append(r.Problems, pannier.Problem{
 			Code: "install.changed_by_hand", Severity: pannier.SeverityWarning, Path: st.Skill.Path,
-			Message: "what is replaced was changed by hand after it was installed", Hint: "a rollback brings it back as it was",
+			Message: "the replaced skill was changed by hand after it was installed", Hint: "a rollback restores it",
 		})
 	}
 	return r

@@ -12,11 +12,11 @@ import (
 	"pannier/loader"
 )
 
-// slug reads the skill as it came, and returns what it is to be called.
-func (st *Staged) slug(ctx context.Context, folder string) (string, error) {
+// slugOf reads the staged skill and returns the slug to install it under.
+func (st *Staged) slugOf(ctx context.Context, folder string) (string, error) {
 	skill, err := st.read(ctx, folder)
 	if err == nil {
-		err = acceptable(skill, skill.Slug)
+		err = checkUsable(skill, skill.Slug)
 	}
 	if err != nil {
 		return "", err
@@ -25,14 +25,14 @@ func (st *Staged) slug(ctx context.Context, folder string) (string, error) {
 		return skill.Slug, nil
 	}
 	if slug := pannier.Slugify(skill.Name); len(slug) > maxSlugBytes {
-		return "", longSlug(slug)
+		return "", refuseLongSlug(slug)
 	} else if slug != skill.Slug && slug != "" {
 		return slug, nil
 	}
-	return "", refuse("install.slug", "the skill does not say what it is called", "add `name:` or `slug:` to its frontmatter, or put it into a directory with its name")
+	return "", refuse("install.slug", "the skill has no name", "add `name:` or `slug:` to its frontmatter, or pack it in a directory with its name")
 }
 
-// read returns the skill as the loader finds it in a root that holds nothing else.
+// read reads the skill with the loader from a root that contains nothing else.
 func (st *Staged) read(ctx context.Context, folder string) (*pannier.Skill, error) {
 	rules := st.store.rules
 	root := st.root
@@ -50,48 +50,48 @@ func (st *Staged) read(ctx context.Context, folder string) (*pannier.Skill, erro
 			return &s, nil
 		}
 	}
-	return nil, refuse("install.no_skill", "there is no "+pannier.SkillFile+" in it", "put one right into the directory of the skill")
+	return nil, refuse("install.no_skill", "the skill has no "+pannier.SkillFile, "add one to the top of the skill directory")
 }
 
-// acceptable refuses a skill that could not be used, or that would not be found under its slug.
-func acceptable(s *pannier.Skill, slug string) error {
+// checkUsable refuses a skill that is broken, or that the loader would find under another slug.
+func checkUsable(s *pannier.Skill, slug string) error {
 	if s.Broken {
-		return refuse("install.invalid", "the skill can not be used: "+worst(s.Problems), "mend the file, and install it again")
+		return refuse("install.invalid", "the skill is invalid: "+listErrors(s.Problems), "fix the file and install it again")
 	}
 	if i := slices.IndexFunc(s.Problems, func(p pannier.Problem) bool { return p.Code == pannier.CodeEmptyBody }); i >= 0 {
 		return refuse("install.invalid", "the skill is empty: "+s.Problems[i].Message, s.Problems[i].Hint)
 	}
 	if len(s.Slug) > maxSlugBytes {
-		return longSlug(s.Slug)
+		return refuseLongSlug(s.Slug)
 	}
 	if s.Slug != slug {
-		return refuse("install.slug", fmt.Sprintf("the skill is called %q at one time and %q at another", slug, s.Slug), "add `slug:` to its frontmatter")
+		return refuse("install.slug", fmt.Sprintf("the slug of the skill is ambiguous: %q or %q", slug, s.Slug), "add `slug:` to its frontmatter")
 	}
 	return nil
 }
 
-// maxSlugBytes is the longest name that a file system has for a directory.
+// maxSlugBytes is the longest name of a directory.
 const maxSlugBytes = 255
 
-func longSlug(slug string) error {
-	return refuse("install.slug", fmt.Sprintf("the slug has %d bytes, and a directory is called by it: at most %d", len(slug), maxSlugBytes), "give a shorter one")
+func refuseLongSlug(slug string) error {
+	return refuse("install.slug", fmt.Sprintf("the slug has %d bytes; a directory name has at most %d", len(slug), maxSlugBytes), "use a shorter slug")
 }
 
-// namedAtMost bounds how many problems or findings a refusal names.
-const namedAtMost = 3
+// maxListed bounds the problems or findings in a message.
+const maxListed = 3
 
-func worst(problems []pannier.Problem) string {
+func listErrors(problems []pannier.Problem) string {
 	var named []string
 	for _, p := range problems {
 		if p.Severity == pannier.SeverityError {
 			named = append(named, fmt.Sprintf("%s: %s (%s)", p.Place(), p.Message, p.Code))
 		}
 	}
-	return some(named)
+	return joinFirst(named)
 }
 
-// blocked refuses blocking findings of rules that are not accepted. It reports a rule that is accepted and was not found.
-func blocked(findings []pannier.Finding, accepted ...string) error {
+// refuseBlocked refuses blocking findings of rules that are not accepted, and accepted rules without a finding.
+func refuseBlocked(findings []pannier.Finding, accepted ...string) error {
 	if err := (pannier.AcceptRequest{Rules: accepted}).CheckFound(findings); err != nil {
 		return err
 	}
@@ -104,13 +104,13 @@ func blocked(findings []pannier.Finding, accepted ...string) error {
 	if len(named) == 0 {
 		return nil
 	}
-	return refuse("install.security", "the security scan says no: "+some(named), "take out what it found, and install it again; or accept its rule with a reason, if you know that it does no harm")
+	return refuse("install.security", "the security scan blocks the skill: "+joinFirst(named), "remove what was found and install it again; or accept the rule with a reason, if it is harmless")
 }
 
-func some(texts []string) string {
+func joinFirst(texts []string) string {
 	more := ""
-	if left := len(texts) - namedAtMost; left > 0 {
+	if left := len(texts) - maxListed; left > 0 {
 		more = fmt.Sprintf("; and %d more", left)
 	}
-	return strings.Join(texts[:min(len(texts), namedAtMost)], "; ") + more
+	return strings.Join(texts[:min(len(texts), maxListed)], "; ") + more
 }

@@ -12,11 +12,11 @@ import (
 	"pannier/internal/fsx"
 )
 
-// Repair is one thing that was put in order.
+// Repair is the result of resolving one interrupted change.
 type Repair struct {
 	// Root is the name of the root.
 	Root string
-	// Slug is the skill whose change was cut off, empty where only staging was left behind. Action is that of the change.
+	// Slug and Action are those of the interrupted change, empty if only staging was left behind.
 	Slug, Action string
 	// Outcome is [RepairFinished], [RepairUndone] or [RepairCleared].
 	Outcome string
@@ -29,8 +29,8 @@ const (
 	RepairCleared  = "cleared"
 )
 
-// Recover finishes or undoes the changes that a process left in the midst, and removes what it had staged. Done again, it
-// does nothing. A root that can not be repaired does not keep others from it; the errors are joined.
+// Recover finishes or undoes interrupted changes and removes abandoned staging directories. It is idempotent. An error in
+// one root does not affect the others; the errors are joined.
 func (s *Store) Recover(ctx context.Context) ([]Repair, error) {
 	if err := s.begin(ctx); err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func (s *Store) Recover(ctx context.Context) ([]Repair, error) {
 		}
 		repairs, err := s.recoverRoot(ctx, root)
 		if err != nil {
-			s.log.Error("what was left of a change can not be put in order", "root", root.Path, "error", err)
+			s.log.Error("recovering an interrupted change failed", "root", root.Path, "error", err)
 			errs = append(errs, fmt.Errorf("recover %s: %w", root.Path, err))
 		}
 		all = append(all, repairs...)
@@ -53,22 +53,22 @@ func (s *Store) Recover(ctx context.Context) ([]Repair, error) {
 	return all, errors.Join(errs...)
 }
 
-// recoverRoot repairs a root, unless nothing was ever installed there.
+// recoverRoot resolves what is left in a root. It creates nothing if nothing was ever installed there.
 func (s *Store) recoverRoot(ctx context.Context, root pannier.Root) ([]Repair, error) {
 	dir, err := fsx.OpenRoot(root.Path)
 	if err != nil {
 		return nil, unlessMissing(err)
 	}
 	p := &place{store: s, root: root, dir: dir}
-	defer p.leave()
+	defer p.close()
 	if left, err := p.leftBehind(); !left || err != nil {
 		return nil, err
 	}
 	if err = p.makeOwn(); err == nil {
-		err = p.claim(ctx)
+		err = p.lockRoot(ctx)
 	}
 	switch {
-	case errors.Is(err, errTidied): // another process has recovered it
+	case errors.Is(err, errRemoved): // another process has recovered it
 		return nil, nil
 	case err != nil:
 		return nil, err
@@ -83,7 +83,7 @@ func unlessMissing(err error) error {
 	return err
 }
 
-// leftBehind reports whether there is an intent or anything staged.
+// leftBehind reports whether there is an intent or a staging directory.
 func (p *place) leftBehind() (bool, error) {
 	if info, err := p.dir.Lstat(pannier.OwnDir); err != nil || !info.IsDir() {
 		return false, unlessMissing(err)
@@ -92,80 +92,80 @@ func (p *place) leftBehind() (bool, error) {
 	return len(staged) > 0 || p.exists(intentRel), unlessMissing(err)
 }
 
-// recover puts in order what another process left. The root is claimed.
+// recover resolves what another process left. The root is locked.
 func (p *place) recover(ctx context.Context) ([]Repair, error) {
 	var repairs []Repair
-	in, err := p.declared()
+	in, err := p.readIntent()
 	if err != nil {
 		return nil, err
 	}
 	if in != nil {
-		outcome, err := p.settle(ctx, in)
+		outcome, err := p.resolve(ctx, in)
 		if err != nil {
-			return nil, p.cannotSettle(ctx, in, err)
+			return nil, p.recordUnsettled(ctx, in, err)
 		}
 		repairs = append(repairs, Repair{Root: p.root.Name, Slug: in.Slug, Action: in.Action, Outcome: outcome})
-		p.store.log.Warn("put in order a change that was cut off", "root", p.root.Path, "slug", in.Slug, "action", in.Action, "outcome", outcome)
+		p.store.log.Warn("recovered an interrupted change", "root", p.root.Path, "slug", in.Slug, "action", in.Action, "outcome", outcome)
 	}
 	p.store.settled(p.root)
-	return append(repairs, p.sweep()...), ctx.Err()
+	return append(repairs, p.clearStaging()...), ctx.Err()
 }
 
-// settle finishes or undoes an intent, by what is on disk.
-func (p *place) settle(ctx context.Context, in *intent) (outcome string, err error) {
-	finish, err := p.begun(ctx, in)
+// resolve finishes or undoes an intent.
+func (p *place) resolve(ctx context.Context, in *intent) (outcome string, err error) {
+	finish, err := p.shouldFinish(ctx, in)
 	if err != nil {
 		return "", err
 	}
 	if !finish {
-		return RepairUndone, p.back(ctx, in)
+		return RepairUndone, p.undo(ctx, in)
 	}
-	if err = p.dir.MkdirAll(in.staging(), 0o755); err == nil { // somebody may have cleared it away
+	if err = p.dir.MkdirAll(in.staging(), 0o755); err == nil { // it may have been deleted by hand
 		_, err = p.forward(ctx, in)
 	}
 	if err != nil {
 		return "", err
 	}
-	return RepairFinished, p.forget()
+	return RepairFinished, p.removeIntent()
 }
 
-// begun decides whether a change is to be finished: the table in the package documentation.
-func (p *place) begun(ctx context.Context, in *intent) (bool, error) {
-	if done, err := p.recorded(in); err != nil || done {
+// shouldFinish decides between finishing and undoing by the table in the package documentation.
+func (p *place) shouldFinish(ctx context.Context, in *intent) (bool, error) {
+	if done, err := p.isCommitted(in); err != nil || done {
 		return done, err
 	}
 	if in.Action == pannier.ActionUninstall {
-		if p.exists(in.gone()) {
-			_, same, err := p.asDecided(ctx, in, in.gone())
+		if p.exists(in.oldDir()) {
+			_, same, err := p.isOld(ctx, in, in.oldDir())
 			return same, err
 		}
 		return in.replaces() && !p.exists(in.Slug), nil
 	}
-	return p.begunToPut(ctx, in)
+	return p.shouldFinishPut(ctx, in)
 }
 
-func (p *place) begunToPut(ctx context.Context, in *intent) (bool, error) {
+func (p *place) shouldFinishPut(ctx context.Context, in *intent) (bool, error) {
 	pending, err := p.pending(ctx, in)
-	if err != nil || pending && (!p.exists(in.gone()) || p.exists(in.Slug)) {
+	if err != nil || pending && (!p.exists(in.oldDir()) || p.exists(in.Slug)) {
 		return false, err
 	}
 	if pending {
-		_, same, err := p.asDecided(ctx, in, in.gone())
+		_, same, err := p.isOld(ctx, in, in.oldDir())
 		return same, err
 	}
-	there, err := p.printOther(ctx, in.Slug)
+	there, err := p.fingerprintOrZero(ctx, in.Slug)
 	if err != nil || there == in.Old && !there.IsZero() {
 		return false, err
 	}
 	if old := p.replaced(in); old != "" {
-		_, same, err := p.asDecided(ctx, in, old)
+		_, same, err := p.isOld(ctx, in, old)
 		return same, err
 	}
 	return p.exists(in.Slug), nil
 }
 
-// sweep removes what is staged and held by nobody.
-func (p *place) sweep() []Repair {
+// clearStaging removes the staging directories that no process holds.
+func (p *place) clearStaging() []Repair {
 	staged, err := fs.ReadDir(p.dir.FS(), stagingRel)
 	if err != nil {
 		return nil
@@ -177,7 +177,7 @@ func (p *place) sweep() []Repair {
 			continue
 		}
 		if err := p.clear(rel); err != nil {
-			p.store.log.Warn("what was staged stays", "root", p.root.Path, "directory", rel, "error", err)
+			p.store.log.Warn("removing a staging directory failed", "root", p.root.Path, "directory", rel, "error", err)
 			continue
 		}
 		repairs = append(repairs, Repair{Root: p.root.Name, Outcome: RepairCleared})
@@ -185,7 +185,7 @@ func (p *place) sweep() []Repair {
 	return repairs
 }
 
-// isHeld reports whether a process that lives has staged this.
+// isHeld reports whether a running process uses a staging directory.
 func (p *place) isHeld(rel string) bool {
 	f, err := p.dir.OpenFile(path.Join(rel, heldName), os.O_RDWR, 0)
 	if err != nil {

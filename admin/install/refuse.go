@@ -13,59 +13,59 @@ func refuse(code, message, hint string) error {
 	return &pannier.Refusal{Code: code, Message: message, Hint: hint}
 }
 
-// errFill says that an error came from whoever writes the files of a skill. What may not be read then need not lie in a root.
+// errFill marks errors of the function that writes the files: its permission errors need not be about a root.
 var errFill = errors.New("write the files of the skill")
 
-// explain makes a refusal of an error of the disk that somebody can mend. What caused it stays in the chain.
+// explain turns a disk error that an operator can fix into a refusal that wraps it.
 func explain(root pannier.Root, err error) error {
 	if _, already := errors.AsType[*pannier.Refusal](err); already || err == nil {
 		return err
 	}
 	for _, e := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT} {
 		if errors.Is(err, e) {
-			return fmt.Errorf("%w: %w", refuse("install.disk_full", "there is no room left for "+root.Path, "make room on its file system, and try again; nothing was changed"), err)
+			return fmt.Errorf("%w: %w", refuse("install.disk_full", "no space left for "+root.Path, "free space on its file system and retry; nothing was changed"), err)
 		}
 	}
 	for _, e := range []syscall.Errno{syscall.EROFS, syscall.EACCES, syscall.EPERM} {
 		if errors.Is(err, e) && (e == syscall.EROFS || !errors.Is(err, errFill)) {
-			return fmt.Errorf("%w: %w", refuse("install.read_only", "the workspace can not be written: "+root.Path, "mount it writable, and make it writable for the user that pannier runs as"), err)
+			return fmt.Errorf("%w: %w", refuse("install.read_only", "the workspace is not writable: "+root.Path, "mount it writable, and give the user that pannier runs as write permission"), err)
 		}
 	}
 	return fmt.Errorf("change what is installed in %s: %w", root.Path, err)
 }
 
-// inTheWay refuses a change of what is no directory: nothing can be asked for that would replace it.
-func inTheWay(code string, root pannier.Root, slug string, c current) error {
-	return refuse(code, path.Join(root.Name, slug)+" is there, and is "+c.strange, "move it away first; pannier neither replaces nor removes it")
+// refuseNotDirectory refuses a change of what is not a directory.
+func refuseNotDirectory(code string, root pannier.Root, slug string, c current) error {
+	return refuse(code, path.Join(root.Name, slug)+" is "+c.otherKind, "move it away first; pannier neither replaces nor removes it")
 }
 
-// isThere refuses an installation over another skill, and says by which update it would be replaced.
-func isThere(root pannier.Root, slug string, c current) error {
-	hint := "update it in the place of installing it"
+// refuseExists refuses an installation over another skill, and says which update would replace it.
+func refuseExists(root pannier.Root, slug string, c current) error {
+	hint := "update it instead of installing it"
 	switch {
 	case c.large:
-		hint = "move it away first; it is too large to be updated"
+		hint = "move it away first; it is too large to update"
 	case c.entry == nil:
-		hint = fmt.Sprintf("it is somebody's own; to replace it all the same, update it with %s as the expected fingerprint", c.print)
+		hint = fmt.Sprintf("pannier did not install it; to replace it anyway, update it with %s as the expected fingerprint", c.print)
 	}
-	return refuse("install.exists", path.Join(root.Name, slug)+" is there already, with something else in it", hint)
+	return refuse("install.exists", path.Join(root.Name, slug)+" already exists with other content", hint)
 }
 
-// notManaged refuses a change of somebody's own.
-func notManaged(root pannier.Root, slug string, c current) error {
-	hint := "change it by hand; an update replaces it where its fingerprint is given as the expected one, which is " + c.print.String()
+// refuseNotManaged refuses a change of a directory that pannier did not install.
+func refuseNotManaged(root pannier.Root, slug string, c current) error {
+	hint := "change it by hand, or update it with its fingerprint as the expected one: " + c.print.String()
 	if c.large {
 		hint = "change it by hand"
 	}
-	return refuse("install.not_managed", path.Join(root.Name, slug)+" was not installed by pannier: it is somebody's own", hint)
+	return refuse("install.not_managed", path.Join(root.Name, slug)+" was not installed by pannier", hint)
 }
 
-// tooLarge refuses to keep a directory as the version before that could not be told from another one.
-func tooLarge(root pannier.Root, slug string) error {
-	return refuse("install.too_large", path.Join(root.Name, slug)+" is too large for a fingerprint, so it can not be kept as the version before", "uninstall it first, or take out what has grown in it")
+// refuseTooLarge refuses to keep a directory without a fingerprint as the previous version.
+func refuseTooLarge(root pannier.Root, slug string) error {
+	return refuse("install.too_large", path.Join(root.Name, slug)+" is too large for a fingerprint, so it cannot be kept as the previous version", "uninstall it first, or remove large data from it")
 }
 
-// unreadable refuses a change that what may not be read has a say in. The error names it.
-func unreadable(err error) error {
-	return fmt.Errorf("%w: %w", refuse("install.unreadable", "not everything can be read: "+err.Error(), "let the user that pannier runs as read it; nothing was changed"), err)
+// refuseUnreadable refuses a change that depends on an unreadable file, which err names.
+func refuseUnreadable(err error) error {
+	return fmt.Errorf("%w: %w", refuse("install.unreadable", "a file is not readable: "+err.Error(), "give the user that pannier runs as read permission; nothing was changed"), err)
 }

@@ -11,8 +11,8 @@ import (
 	"pannier/internal/fsx"
 )
 
-// StageDryRun is as [Store.Stage] for a dry run: it writes nothing into a root, but stages in a directory of its own below
-// [Options.Scratch]. What is staged so can be planned with, and not be installed.
+// StageDryRun is [Store.Stage] for a dry run: it stages below [Options.Scratch] and writes nothing into a root. The result
+// cannot be installed.
 func (s *Store) StageDryRun(ctx context.Context, kind pannier.SourceKind, fill Fill, accept ...string) (*Staged, error) {
 	roots, err := s.rootsOf(kind)
 	if err != nil {
@@ -25,7 +25,7 @@ func (s *Store) StageDryRun(ctx context.Context, kind pannier.SourceKind, fill F
 	return s.staged(ctx, roots[0], a, fill, accept)
 }
 
-// newScratch makes a directory of staging that lies in no root.
+// newScratch creates a staging directory outside of all roots.
 func (s *Store) newScratch() (*area, error) {
 	dir, err := os.MkdirTemp(s.scratch, "rehearsal-")
 	if err != nil {
@@ -42,8 +42,8 @@ func (s *Store) newScratch() (*area, error) {
 	return a, nil
 }
 
-// view opens a root for a plan without a change. Nothing is made or repaired; what can be missing is the root itself.
-func (s *Store) view(root pannier.Root, do func(*place) error) error {
+// viewRoot opens a root for a dry run. It creates and repairs nothing; the root itself may be missing.
+func (s *Store) viewRoot(root pannier.Root, do func(*place) error) error {
 	if _, err := s.missing(root); err != nil {
 		return err
 	}
@@ -59,22 +59,22 @@ func (s *Store) view(root pannier.Root, do func(*place) error) error {
 	return explain(root, do(p))
 }
 
-// unlessGone returns the cause of an error that came because what was staged is gone from its place together with its root.
-func (a *area) unlessGone(err error) error {
+// explainMissing refuses if the staged files disappeared together with their root, and otherwise returns err.
+func (a *area) explainMissing(err error) error {
 	if a.p == nil {
 		return err
 	}
 	if _, gone := os.Lstat(filepath.Join(a.p.root.Path, a.rel())); errors.Is(gone, fs.ErrNotExist) {
-		return errors.Join(refuse("install.root_missing", a.p.root.Path+" was removed or replaced while a skill was staged in it", "try again when nobody moves it"), err)
+		return errors.Join(refuse("install.root_missing", a.p.root.Path+" was removed or replaced while a skill was being staged", "retry when the directory is stable"), err)
 	}
 	return err
 }
 
-// LeftBehind tells of what could not be removed from staging. It harms nothing, but takes room until somebody removes it.
+// LeftBehind returns the problem that a staging directory could not be removed. It only takes space.
 func LeftBehind(err error) pannier.Problem {
 	return pannier.Problem{
 		Code: "install.left_behind", Severity: pannier.SeverityWarning, Path: pannier.OwnDir + "/staging",
-		Message: "what is no longer needed could not be removed: " + err.Error(),
-		Hint:    "remove it by hand, or let the user that pannier runs as do it; each later change tries it again",
+		Message: "removing staged files failed: " + err.Error(),
+		Hint:    "remove them by hand, or give the user that pannier runs as permission; each later change retries",
 	}
 }

@@ -242,9 +242,9 @@ func TestWhatIsInTheWay(t *testing.T) {
 	s := open(t, optionsFor(dir))
 	own := fingerprintOf(t, s, "own").String()
 	for name, make := range map[string]func(string) error{
-		"a link":       func(name string) error { return os.Symlink("own", name) },
-		"a plain file": func(name string) error { return os.WriteFile(name, nil, 0o644) },
-		"a FIFO":       func(name string) error { return unix.Mkfifo(name, 0o644) },
+		"a symlink":      func(name string) error { return os.Symlink("own", name) },
+		"a regular file": func(name string) error { return os.WriteFile(name, nil, 0o644) },
+		"a FIFO":         func(name string) error { return unix.Mkfifo(name, 0o644) },
 	} {
 		if err := make(filepath.Join(dir, "skills/pdf")); err != nil {
 			t.Fatal(err)

@@ -18,22 +18,22 @@ import (
 	"pannier/loader/scan"
 )
 
-// heldName is the file that tells whether a process still has a use for a directory of staging.
+// heldName is the file in a staging directory that the process using it locks.
 const heldName = "held"
 
-// Staged is a skill that lies beside a root, whole and judged, and can be installed. Whoever has it must call
-// [Staged.Discard] at the end, also after it was installed. It is for one caller at a time.
+// Staged is a complete and checked skill in a staging directory. The caller must call [Staged.Discard], also after it was
+// installed. It is not safe for concurrent use.
 type Staged struct {
-	// Skill is as the loader reads it, at the place where it would be installed. It must not be changed.
+	// Skill is as the loader reads it at its future path. It must not be changed.
 	Skill       *pannier.Skill
 	Fingerprint pannier.Digest
-	// Problems are those of the skill's files, Findings what the scan says; none of them keeps it from being installed.
+	// Problems are those of the files, Findings those of the scan. None of them prevents the installation.
 	Problems []pannier.Problem
 	Findings []pannier.Finding
-	// Decision is that of the scan, Truncated says that not every finding is told.
+	// Decision is that of the scan. Truncated says that findings are missing.
 	Decision  pannier.ScanDecision
 	Truncated bool
-	// Files and Bytes count what is in it.
+	// Files and Bytes count the content.
 	Files int
 	Bytes int64
 
@@ -43,13 +43,13 @@ type Staged struct {
 	accept []string // rules whose blocking findings are accepted
 }
 
-// Fill writes the files of a skill right into an empty directory, and returns what the directory that they come from is called,
-// empty where that is not known.
+// Fill writes the files of a skill into an empty directory. It returns the name of the directory in the archive, empty if
+// there is none.
 type Fill func(ctx context.Context, into *os.Root) (folder string, err error)
 
-// Stage makes a directory, fills it, syncs what is in it, and reads and judges that. A skill that says no slug is called by
-// the folder that it comes from, or else by its name. What is no skill, or is not to be installed, is a [*pannier.Refusal]. An
-// error of fill is returned. What was written is removed after an error. Blocking findings of the accepted rules do not refuse it.
+// Stage creates a staging directory, fills it, syncs it, and reads and checks the skill. A skill without a slug gets the
+// name of its folder or its own name. An invalid skill is a [*pannier.Refusal]; errors of fill are returned. After an error
+// the files are removed. Blocking findings of accepted rules do not refuse it.
 func (s *Store) Stage(ctx context.Context, kind pannier.SourceKind, fill Fill, accept ...string) (*Staged, error) {
 	roots, err := s.rootsOf(kind)
 	if err != nil {
@@ -62,24 +62,24 @@ func (s *Store) Stage(ctx context.Context, kind pannier.SourceKind, fill Fill, a
 	return s.staged(ctx, roots[0], a, fill, accept)
 }
 
-// staged fills and judges an area that was made for a root.
+// staged fills and checks an area.
 func (s *Store) staged(ctx context.Context, root pannier.Root, a *area, fill Fill, accept []string) (*Staged, error) {
 	st := &Staged{store: s, root: root, area: a, accept: accept}
-	if err := st.take(ctx, fill); err != nil {
-		return nil, explain(root, errors.Join(a.unlessGone(err), st.Discard()))
+	if err := st.prepare(ctx, fill); err != nil {
+		return nil, explain(root, errors.Join(a.explainMissing(err), st.Discard()))
 	}
 	return st, nil
 }
 
-// Discard removes what is staged. Where that fails, the next recovery does it, and [LeftBehind] tells of it. Done again, it
-// does nothing.
+// Discard removes the staged files. If it fails, the next recovery removes them, and [LeftBehind] is the problem to report.
+// It is idempotent.
 func (st *Staged) Discard() error {
 	if st.area.p == nil {
 		return nil
 	}
 	err := st.area.close()
 	if st.area.outside == "" {
-		st.store.tidy(st.root)
+		st.store.removeEmptyOwn(st.root)
 	}
 	if err != nil {
 		return fmt.Errorf("discard what was staged for %s: %w", st.root.Path, err)
@@ -87,16 +87,16 @@ func (st *Staged) Discard() error {
 	return nil
 }
 
-// area is a directory of staging that this process holds.
+// area is a staging directory that this process holds.
 type area struct {
 	p    *place
 	id   string
 	held *os.File
-	// outside is the directory that is only there for this area, empty where it lies in a root.
+	// outside is the scratch directory of the area, empty if the area is in a root.
 	outside string
 }
 
-// newArea makes a directory of staging, while nobody sweeps.
+// newArea creates a staging directory while no recovery runs.
 func (s *Store) newArea(ctx context.Context, root pannier.Root) (*area, error) {
 	if err := s.begin(ctx); err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func (s *Store) newArea(ctx context.Context, root pannier.Root) (*area, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer p.leave()
+	defer p.close()
 	return p.newArea()
 }
 
@@ -115,7 +115,7 @@ func (p *place) newArea() (*area, error) {
 	if err := p.store.step("stage.make"); err != nil {
 		return nil, err
 	}
-	own, err := p.store.open(p.root) // the place is left before the area is
+	own, err := p.store.open(p.root) // the caller closes p before the area
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func (a *area) make() error {
 
 func (a *area) rel() string { return path.Join(stagingRel, a.id) }
 
-// close removes the directory and gives up what holds it.
+// close removes the directory and releases its lock.
 func (a *area) close() error {
 	if a.p == nil {
 		return nil
@@ -159,31 +159,31 @@ func (a *area) close() error {
 	if a.held != nil {
 		fsx.Unlock(a.held)
 	}
-	a.p.leave()
+	a.p.close()
 	a.p = nil
 	return err
 }
 
-// take fills the area and judges what is in it.
-func (st *Staged) take(ctx context.Context, fill Fill) error {
+// prepare fills the area and checks the skill.
+func (st *Staged) prepare(ctx context.Context, fill Fill) error {
 	folder, err := st.fill(ctx, fill)
 	if err != nil {
 		return err
 	}
-	if err := st.settle(ctx, folder); err != nil {
+	if err := st.nameAndRead(ctx, folder); err != nil {
 		return err
 	}
 	if err := st.step("stage.sync", func(rel string) error { return st.area.p.syncTree(ctx, rel) }); err != nil {
 		return err
 	}
-	return st.judge(ctx)
+	return st.check(ctx)
 }
 
-// settle gives the directory the name that it is installed under, and reads it there.
-func (st *Staged) settle(ctx context.Context, folder string) error {
-	slug, err := st.slug(ctx, folder)
+// nameAndRead renames the directory to the slug and reads the skill.
+func (st *Staged) nameAndRead(ctx context.Context, folder string) error {
+	slug, err := st.slugOf(ctx, folder)
 	if err == nil {
-		err = st.call(folder, slug)
+		err = st.rename(folder, slug)
 	}
 	if err != nil {
 		return err
@@ -192,10 +192,10 @@ func (st *Staged) settle(ctx context.Context, folder string) error {
 		return err
 	}
 	st.Problems = st.Skill.Problems
-	return acceptable(st.Skill, slug)
+	return checkUsable(st.Skill, slug)
 }
 
-// step runs a step on the staged directory.
+// step runs a step on the parent of the staged directory.
 func (st *Staged) step(name string, do func(rel string) error) error {
 	if err := st.store.step(name); err != nil {
 		return err
@@ -203,10 +203,10 @@ func (st *Staged) step(name string, do func(rel string) error) error {
 	return do(path.Join(st.area.rel(), "new"))
 }
 
-// fill returns the name that the directory has then: that of the folder, or one that says that there is none.
+// fill returns the name of the directory: that of the folder, or the id of the area if the folder has no usable name.
 func (st *Staged) fill(ctx context.Context, fill Fill) (folder string, err error) {
 	err = st.step("stage.fill", func(rel string) error {
-		into, err := st.area.p.makeRoom(path.Join(rel, st.area.id))
+		into, err := st.area.p.makeDir(path.Join(rel, st.area.id))
 		if err != nil {
 			return err
 		}
@@ -215,7 +215,7 @@ func (st *Staged) fill(ctx context.Context, fill Fill) (folder string, err error
 			return fmt.Errorf("%w: %w", errFill, err)
 		}
 		if _, err := into.Lstat(pannier.OwnDir); err == nil {
-			return refuse("install.invalid", "the skill has a directory "+pannier.OwnDir+", which is pannier's own", "leave it out")
+			return refuse("install.invalid", "the skill has a directory "+pannier.OwnDir+", which is reserved for pannier", "remove it")
 		}
 		return ctx.Err()
 	})
@@ -225,19 +225,18 @@ func (st *Staged) fill(ctx context.Context, fill Fill) (folder string, err error
 	if !isName(folder) || folder[0] == '.' || len(folder) > maxSlugBytes {
 		return st.area.id, nil
 	}
-	return folder, st.call(st.area.id, folder)
+	return folder, st.rename(st.area.id, folder)
 }
 
-// makeRoom makes a directory that everybody may look into, whatever the mask of this process is.
-func (p *place) makeRoom(rel string) (*os.Root, error) {
+// makeDir creates a directory that all users can read, regardless of the umask.
+func (p *place) makeDir(rel string) (*os.Root, error) {
 	if err := errors.Join(p.dir.Mkdir(rel, 0o755), p.dir.Chmod(rel, 0o755)); err != nil {
 		return nil, err
 	}
 	return fsx.OpenRootIn(p.dir, rel)
 }
 
-// call renames the directory.
-func (st *Staged) call(folder, slug string) error {
+func (st *Staged) rename(folder, slug string) error {
 	if folder == slug {
 		return nil
 	}
@@ -246,8 +245,8 @@ func (st *Staged) call(folder, slug string) error {
 	})
 }
 
-// judge computes the fingerprint and scans. Links may not leave the skill itself.
-func (st *Staged) judge(ctx context.Context) error {
+// check scans the skill and computes the fingerprint. Symlinks must not lead out of the skill.
+func (st *Staged) check(ctx context.Context) error {
 	root, err := fsx.OpenRootIn(st.area.p.dir, path.Join(st.area.rel(), "new", st.Skill.Slug))
 	if err != nil {
 		return err
@@ -258,7 +257,7 @@ func (st *Staged) judge(ctx context.Context) error {
 		return err
 	}
 	st.Findings, st.Decision, st.Truncated = report.Findings, pannier.ScanDecision(report.Decision), report.Truncated
-	if err := blocked(report.Findings, st.accept...); err != nil {
+	if err := refuseBlocked(report.Findings, st.accept...); err != nil {
 		return err
 	}
 	print, err := fingerprint.Of(ctx, root, ".", fingerprint.Options{})
@@ -279,7 +278,7 @@ func (p *place) syncTree(ctx context.Context, rel string) error {
 		}
 		f, err := p.dir.OpenFile(sub, os.O_RDONLY|unix.O_NONBLOCK, 0)
 		if err != nil {
-			return fmt.Errorf("sync what is staged: %w", err)
+			return fmt.Errorf("sync staged files: %w", err)
 		}
 		defer f.Close()
 		return f.Sync()

@@ -18,60 +18,63 @@ import (
 
 // Options configure a [Store].
 type Options struct {
-	// Rules have the roots, and the bounds of a skill.
+	// Rules have the roots and the limits of a skill.
 	Rules pannier.DiscoveryRules
-	// Trust is that of what is installed.
+	// Trust is the trust level of installed skills.
 	Trust pannier.Trust
-	// Scan bounds the security scan of what is staged.
+	// Scan bounds the security scan of staged skills.
 	Scan scan.Options
-	// Scratch is where dry runs stage; empty is the directory for temporary files.
+	// Scratch is the directory for dry runs; empty is the directory for temporary files.
 	Scratch string
-	// Logger is told of repairs and of what could not be cleared away. Nil is silent.
+	// Logger logs repairs and directories that could not be removed; nil discards.
 	Logger hclog.Logger
-	// Step, where it is set, is called before each step that changes the disk, by its name; see the package documentation.
-	// Its error fails the step.
+	// Step is called with the name of each step that changes the disk, before the step; see the package documentation. Its
+	// error fails the step. It is optional.
 	Step func(name string) error
 }
 
-// Store changes what is installed in the roots of a workspace. Any number of callers may use it at a time.
+// Store changes the installed skills in the roots of a workspace. It is safe for concurrent use.
 type Store struct {
-	rules pannier.DiscoveryRules
-	trust pannier.Trust
-	scan  scan.Options
-	// scratch is where dry runs stage.
+	rules   pannier.DiscoveryRules
+	trust   pannier.Trust
+	scan    scan.Options
 	scratch string
 	log     hclog.Logger
 	step    func(name string) error
-	// changing holds one token, for the one change at a time.
+	// changing is a semaphore for the change in progress.
 	changing chan struct{}
-	// plain says that no flag of renameat2(2) is to be used, as on a file system that knows none, in tests.
+	// plain disables the flags of renameat2(2), as on a file system without them, for tests.
 	plain bool
 
 	mu sync.Mutex
-	// unsettled has, by the path of its root, each intent that could neither be finished nor undone.
+	// unsettled has the intents that could neither be finished nor undone, by the path of the root.
 	unsettled map[string]pannier.Condition
-	// made has, by the path of a root, the directories that were made for it, the deepest first, until something is installed.
-	made map[string][]string
+	// created has the directories that were created for a root, deepest first, by the path of the root, until a skill is
+	// installed.
+	created map[string][]string
 }
 
-// Open repairs every root and returns a store. A root that can not be repaired is logged, and tried again before it is
-// changed. It fails only when ctx is done.
+// Open recovers every root and returns a store. A failed recovery is logged, and retried before the root is changed. Open
+// fails only if ctx is done.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	s := &Store{rules: o.Rules, trust: cmp.Or(o.Trust, pannier.TrustUntrusted), scan: o.Scan, scratch: cmp.Or(o.Scratch, os.TempDir()), log: o.Logger, step: o.Step, changing: make(chan struct{}, 1), unsettled: map[string]pannier.Condition{}, made: map[string][]string{}}
+	s := &Store{
+		rules: o.Rules, trust: cmp.Or(o.Trust, pannier.TrustUntrusted), scan: o.Scan, scratch: cmp.Or(o.Scratch, os.TempDir()), log: o.Logger,
+		step: o.Step, changing: make(chan struct{}, 1), unsettled: map[string]pannier.Condition{}, created: map[string][]string{},
+	}
 	if s.log == nil {
 		s.log = hclog.NewNullLogger()
 	}
 	if s.step == nil {
 		s.step = func(string) error { return nil }
 	}
-	_, _ = s.Recover(ctx) // has logged what it could not do
+	_, _ = s.Recover(ctx) // errors are logged
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// begin waits for the change under way.
+// begin waits for the change in progress.
 func (s *Store) begin(ctx context.Context) error {
 	select {
 	case s.changing <- struct{}{}:
@@ -83,11 +86,11 @@ func (s *Store) begin(ctx context.Context) error {
 
 func (s *Store) end() { <-s.changing }
 
-// rootsOf returns the roots of a kind that is written to; an empty kind is the workspace's own.
+// rootsOf returns the roots of a kind that can be installed into; empty is the workspace.
 func (s *Store) rootsOf(kind pannier.SourceKind) ([]pannier.Root, error) {
 	kind = cmp.Or(kind, pannier.SourceWorkspace)
 	if kind != pannier.SourceWorkspace && kind != pannier.SourceManaged {
-		return nil, refuse("install.root_kind", fmt.Sprintf("nothing is installed into roots of the kind %q", kind), "install into one of the kind workspace or managed")
+		return nil, refuse("install.root_kind", fmt.Sprintf("skills cannot be installed into roots of the kind %q", kind), "use the kind workspace or managed")
 	}
 	var roots []pannier.Root
 	for _, root := range s.rules.Roots {
@@ -96,13 +99,13 @@ func (s *Store) rootsOf(kind pannier.SourceKind) ([]pannier.Root, error) {
 		}
 	}
 	if len(roots) == 0 {
-		return nil, refuse("install.root_kind", fmt.Sprintf("the settings have no root of the kind %s", kind), "name one, or install into another kind")
+		return nil, refuse("install.root_kind", fmt.Sprintf("the settings have no root of the kind %s", kind), "configure one, or use another kind")
 	}
 	return roots, nil
 }
 
-// rootOf returns the root of a kind that a reference to a skill means: the first whose lock file names it, else the first
-// that has a directory of that name, else the first.
+// rootOf returns the root of a slug: the first whose lock file lists it, else the first with such a directory, else the
+// first.
 func (s *Store) rootOf(kind pannier.SourceKind, slug string) (pannier.Root, error) {
 	roots, err := s.rootsOf(kind)
 	if err != nil {
@@ -121,16 +124,15 @@ func (s *Store) rootOf(kind pannier.SourceKind, slug string) (pannier.Root, erro
 	return roots[0], nil
 }
 
-// Entry is a skill that pannier has installed.
+// Entry is an installed skill.
 type Entry struct {
 	Root pannier.Root
-	// Path is that of its directory below the root, with slashes.
+	// Path is the path of the directory below the root, with slashes.
 	Path string
 	pannier.LockEntry
 }
 
-// Installed returns what the lock files of the roots of a kind say, in the order of the roots and by path. An empty kind is
-// the workspace's own.
+// Installed returns the entries of the lock files of a kind, by root and path. An empty kind is the workspace.
 func (s *Store) Installed(kind pannier.SourceKind) ([]Entry, error) {
 	roots, err := s.rootsOf(kind)
 	if err != nil {

@@ -13,52 +13,51 @@ import (
 	"pannier/internal/fsx"
 )
 
-// errTidied says that another change has removed what this one was about to use. Entering the root again makes it anew.
-var errTidied = errors.New("another change has tidied up the root")
+// errRemoved says that a concurrent change removed an empty directory of pannier. Entering the root again recreates it.
+var errRemoved = errors.New("a concurrent change removed an empty directory")
 
-// The bounds of entering a root that others tidy up, and of waiting for another change before tidying up.
 const (
-	maxTidied   = 100
-	tidyTimeout = time.Second
+	maxEnterTries = 100
+	tidyTimeout   = time.Second
 )
 
-// emptyOwn is what pannier's own directory holds where nothing is installed.
+// emptyOwn is the content of pannier's own directory if nothing is installed.
 var emptyOwn = []string{busyRel, stagingRel, previousRel}
 
-// tidy removes pannier's own directory from a root in which nothing is installed, and the directories that were made for the
-// root, so that a refused change leaves nothing behind. The root is claimed. A directory that holds anything else stays.
-func (p *place) tidy() {
+// removeEmptyOwn removes pannier's own directory from a root without installed skills, and the directories that were created
+// for the root. A directory with other content stays. The root is locked.
+func (p *place) removeEmptyOwn() {
 	entries, err := fs.ReadDir(p.dir.FS(), pannier.OwnDir)
 	if err != nil {
 		return
 	}
 	if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !slices.Contains(emptyOwn, path.Join(pannier.OwnDir, e.Name())) }) {
-		p.store.forgetMade(p.root)
+		p.store.popCreated(p.root)
 		return
 	}
 	for _, rel := range []string{stagingRel, previousRel} {
 		if unlessMissing(p.dir.Remove(rel)) != nil {
-			return // another change has staged something there, and tidies up at its end
+			return // another change is staging there
 		}
 	}
 	if unlessMissing(p.dir.Remove(busyRel)) != nil || p.dir.Remove(pannier.OwnDir) != nil {
 		return
 	}
-	for _, dir := range p.store.forgetMade(p.root) {
+	for _, dir := range p.store.popCreated(p.root) {
 		if os.Remove(dir) != nil {
 			return
 		}
 	}
 }
 
-// tidy claims a root in which nothing is installed, and tidies it up.
-func (s *Store) tidy(root pannier.Root) {
+// removeEmptyOwn locks a root without installed skills and calls [place.removeEmptyOwn].
+func (s *Store) removeEmptyOwn(root pannier.Root) {
 	dir, err := fsx.OpenRoot(root.Path)
 	if err != nil {
 		return
 	}
 	p := &place{store: s, root: root, dir: dir}
-	defer p.leave()
+	defer p.close()
 	for until := time.Now().Add(tidyTimeout); time.Now().Before(until); time.Sleep(busyRetry) {
 		info, err := dir.Lstat(busyRel)
 		if err != nil || !info.Mode().IsRegular() || p.exists(lockRel) {
@@ -70,7 +69,7 @@ func (s *Store) tidy(root pannier.Root) {
 		}
 		if held, err := fsx.TryLock(f); held {
 			p.busy = f
-			if !p.isStill(f, busyRel) {
+			if !p.isSameFile(f, busyRel) {
 				fsx.Unlock(f)
 				p.busy = nil
 			}
@@ -81,8 +80,8 @@ func (s *Store) tidy(root pannier.Root) {
 	}
 }
 
-// noteMade notes the directories that are about to be made for a root, the deepest first.
-func (s *Store) noteMade(root pannier.Root) {
+// recordCreated records the missing directories of a root, deepest first.
+func (s *Store) recordCreated(root pannier.Root) {
 	var dirs []string
 	for dir := root.Path; ; dir = filepath.Dir(dir) {
 		if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
@@ -92,20 +91,20 @@ func (s *Store) noteMade(root pannier.Root) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.made[root.Path] = dirs
+	s.created[root.Path] = dirs
 }
 
-// forgetMade returns what [Store.noteMade] noted, once.
-func (s *Store) forgetMade(root pannier.Root) []string {
+// popCreated returns and removes the record of [Store.recordCreated].
+func (s *Store) popCreated(root pannier.Root) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	dirs := s.made[root.Path]
-	delete(s.made, root.Path)
+	dirs := s.created[root.Path]
+	delete(s.created, root.Path)
 	return dirs
 }
 
-// isStill reports whether a name below the root is still that of an open file.
-func (p *place) isStill(f *os.File, rel string) bool {
+// isSameFile reports whether a path still leads to an open file.
+func (p *place) isSameFile(f *os.File, rel string) bool {
 	open, err := f.Stat()
 	if err != nil {
 		return false
@@ -114,15 +113,15 @@ func (p *place) isStill(f *os.File, rel string) bool {
 	return err == nil && os.SameFile(open, named)
 }
 
-// plainFile refuses what is there under the name of one of pannier's own files and is none, such as a link.
-func (p *place) plainFile(rel string) error {
+// checkRegular refuses one of pannier's own files if it is not a regular file.
+func (p *place) checkRegular(rel string) error {
 	info, err := p.dir.Lstat(rel)
 	if err != nil || info.Mode().IsRegular() {
 		return unlessMissing(err)
 	}
-	kind := strangeKind(info.Mode())
+	kind := otherKind(info.Mode())
 	if info.IsDir() {
 		kind = "a directory"
 	}
-	return refuse("install.own_directory", path.Join(p.root.Path, rel)+" is "+kind+", not a plain file", "remove it; pannier makes its own")
+	return refuse("install.own_directory", path.Join(p.root.Path, rel)+" is "+kind+", not a regular file", "remove it; pannier makes its own")
 }

@@ -1,8 +1,7 @@
-// Package policy keeps the workspace layer of policy: what clients set of skills, over restarts.
+// Package policy stores the workspace layer of policy: what clients set, across restarts.
 //
-// A [Store] has a row for each slug and kind of root that somebody has set a switch of. A row without a switch left is
-// removed, so what is kept is what differs from the layers below. Nothing in here judges skills; the registry does, by the
-// map that [Store.All] returns.
+// A [Store] has a row for each slug and kind of root with a switch that was set. A row without a switch is removed. The
+// registry applies the rows.
 package policy
 
 import (
@@ -18,30 +17,30 @@ import (
 	"pannier"
 )
 
-// Bucket is where the rows lie in the state store. A key is the kind of root, a slash and the slug.
+// Bucket is the bucket of the rows in the state store. A key is the kind of root, a slash and the slug.
 const Bucket = "policy"
 
-// MaxRows bounds the rows, since a slug needs no skill.
+// MaxRows bounds the rows, because a policy can precede its skill.
 const MaxRows = 20_000
 
-// ErrFull says that there are MaxRows rows already.
+// ErrFull says that there are MaxRows rows.
 var ErrFull = fmt.Errorf("there are %d policies already", MaxRows)
 
-// Rows is what is needed of the state store. A change is on disk when a call returns, or not made where it fails.
+// Rows is the state store. A change is on disk when a method returns, or not made if the method fails.
 type Rows interface {
 	Put(bucket, key string, value any) error
 	Delete(bucket, key string) error
 	All(bucket string) (iter.Seq2[string, json.RawMessage], error)
 }
 
-// Store is the workspace layer. It is for any number of callers, and the only one that writes its rows.
+// Store is the workspace layer. It is safe for concurrent use, and the only writer of its rows.
 type Store struct {
 	rows Rows
-	mu   sync.Mutex // held while a row is written
+	mu   sync.Mutex // guards writes of rows
 	all  atomic.Pointer[map[pannier.PolicyKey]pannier.PolicyEntry]
 }
 
-// Open reads the rows that are kept. It fails where one makes no sense: it may be the one that disables a skill.
+// Open reads the rows. It fails if one is invalid: it may be the one that disables a skill.
 func Open(rows Rows) (*Store, error) {
 	kept, err := rows.All(Bucket)
 	if err != nil {
@@ -51,8 +50,12 @@ func Open(rows Rows) (*Store, error) {
 	for name, raw := range kept {
 		kind, slug, ok := strings.Cut(name, "/")
 		var entry pannier.PolicyEntry
-		if err := json.Unmarshal(raw, &entry); err != nil || !ok {
-			return nil, fmt.Errorf("open policy: row %q is %.100s: %w", name, raw, errors.Join(err, errName(ok)))
+		err := json.Unmarshal(raw, &entry)
+		if !ok {
+			err = errors.New("its key has no kind of root")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("open policy: row %q is %.100s: %w", name, raw, err)
 		}
 		all[pannier.PolicyKey{Slug: slug, SourceKind: pannier.SourceKind(kind)}] = entry
 	}
@@ -61,18 +64,11 @@ func Open(rows Rows) (*Store, error) {
 	return s, nil
 }
 
-func errName(ok bool) error {
-	if ok {
-		return nil
-	}
-	return errors.New("its name has no kind of root")
-}
-
 // All returns every row. The map is never changed.
 func (s *Store) All() map[pannier.PolicyKey]pannier.PolicyEntry { return *s.all.Load() }
 
-// Set changes what one row says of the skill at a path, and returns how it was before and how it is then. Where it fails, it
-// is as it was. A change that changes nothing does not reach the disk, and a row that [ErrFull] keeps out is not made.
+// Set changes the row of a key for the skill at a path, and returns the row before and after. An error leaves it unchanged.
+// Nothing is written if nothing changes. [ErrFull] says that no row can be added.
 func (s *Store) Set(key pannier.PolicyKey, path string, change pannier.PolicyChange) (before, after pannier.PolicyEntry, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,29 +81,31 @@ func (s *Store) Set(key pannier.PolicyKey, path string, change pannier.PolicyCha
 	if before.IsZero() && len(all) >= MaxRows {
 		return before, before, ErrFull
 	}
-	if err := s.write(key, after); err != nil {
-		return before, before, fmt.Errorf("keep the policy of %s: %w", key.Slug, err)
+	if err := s.replaceLocked(key, after); err != nil {
+		return before, before, fmt.Errorf("store the policy of %s: %w", key.Slug, err)
 	}
-	next := maps.Clone(all)
-	if next[key] = after; after.IsZero() {
-		delete(next, key)
-	}
-	s.all.Store(&next)
 	return before, after, nil
 }
 
-// Restore sets one row to what it was known to be, whatever it is now.
+// Restore replaces a row.
 func (s *Store) Restore(key pannier.PolicyKey, to pannier.PolicyEntry) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if to.Equal(s.All()[key]) {
 		return nil
 	}
-	if err := s.write(key, to); err != nil {
+	if err := s.replaceLocked(key, to); err != nil {
 		return fmt.Errorf("restore the policy of %s: %w", key.Slug, err)
 	}
+	return nil
+}
+
+func (s *Store) replaceLocked(key pannier.PolicyKey, entry pannier.PolicyEntry) error {
+	if err := s.write(key, entry); err != nil {
+		return err
+	}
 	next := maps.Clone(s.All())
-	if next[key] = to; to.IsZero() {
+	if next[key] = entry; entry.IsZero() {
 		delete(next, key)
 	}
 	s.all.Store(&next)
@@ -122,7 +120,7 @@ func (s *Store) write(key pannier.PolicyKey, entry pannier.PolicyEntry) error {
 	return s.rows.Put(Bucket, name, entry)
 }
 
-// Unbound reports whether there is a row without a path. Only an older version writes one.
+// Unbound reports whether a row has no path. Only older versions write such rows.
 func (s *Store) Unbound() bool {
 	for _, e := range s.All() {
 		if e.Path == "" {
@@ -132,8 +130,7 @@ func (s *Store) Unbound() bool {
 	return false
 }
 
-// Bind gives every row without a path the one that path returns. Where it fails, the paths hold for as long as the process
-// runs.
+// Bind sets the missing paths. If writing fails, the paths are in effect until the process ends.
 func (s *Store) Bind(path func(pannier.PolicyKey) string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,12 +148,12 @@ func (s *Store) Bind(path func(pannier.PolicyKey) string) error {
 	}
 	s.all.Store(&next)
 	if failed != nil {
-		return fmt.Errorf("keep the paths of policies: %w", failed)
+		return fmt.Errorf("store the paths of policies: %w", failed)
 	}
 	return nil
 }
 
-// own returns an entry that shares no pointer with the caller's.
+// own returns an entry that shares no pointer with the argument.
 func own(s pannier.PolicyEntry) pannier.PolicyEntry {
 	if s.Enabled != nil {
 		s.Enabled = new(*s.Enabled)

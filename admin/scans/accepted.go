@@ -8,14 +8,14 @@ import (
 	"pannier"
 )
 
-// sectionAccepted is the section of [Blocks] with what is accepted. The key of a row is the digest of path and fingerprint.
+// sectionAccepted is the section of [Blocks] with acceptances. The key of a row is the digest of path and fingerprint.
 const sectionAccepted = "scan_accepted"
 
-// MaxAccepted bounds the contents that have accepted rules.
+// MaxAccepted bounds the contents with accepted rules.
 const MaxAccepted = 1000
 
-// content is a fingerprint at a path. An acceptance holds for nothing else: not for another content at the path, and not for the
-// same content elsewhere.
+// content is a fingerprint at a path. An acceptance applies neither to other content at the path nor to the same content
+// elsewhere.
 type content struct {
 	path        string
 	fingerprint pannier.Digest
@@ -25,27 +25,26 @@ func (c content) key() string {
 	return pannier.DigestOf([]byte(c.path + "\x00" + c.fingerprint.String())).String()
 }
 
-// acceptedRow is what is accepted of one content.
+// acceptedRow has the acceptances of one content.
 type acceptedRow struct {
-	Path        []byte               `json:"path"` // of any bytes
+	Path        []byte               `json:"path"` // may be invalid UTF-8
 	Fingerprint pannier.Digest       `json:"fingerprint"`
 	Accepted    []pannier.Acceptance `json:"accepted"`
 }
 
-// openAccepted reads what is accepted. It fails where a row makes no sense.
 func (s *Store) openAccepted() error {
 	s.accepted = map[content][]pannier.Acceptance{}
 	return eachRow(s.blocks, sectionAccepted, func(key string, row acceptedRow) error {
 		of := content{string(row.Path), row.Fingerprint}
 		if of.key() != key || row.Fingerprint.IsZero() {
-			return errors.New("its name is not the digest of its content")
+			return errors.New("its key is not the digest of its content")
 		}
 		s.accepted[of] = row.Accepted
 		return nil
 	})
 }
 
-// Accept keeps what is accepted of a fingerprint at a path, in the place of what was. An empty list takes it back.
+// Accept replaces the acceptances of a fingerprint at a path. An empty list withdraws them.
 func (s *Store) Accept(path string, fingerprint pannier.Digest, accepted []pannier.Acceptance) error {
 	of := content{path, fingerprint}
 	s.writing.Lock()
@@ -54,15 +53,15 @@ func (s *Store) Accept(path string, fingerprint pannier.Digest, accepted []panni
 		return s.withdrawLocked(of)
 	}
 	if len(accepted) > pannier.MaxAcceptedRules {
-		return tooMany(fmt.Sprintf("%d rules would be accepted for the skill", len(accepted)), fmt.Sprintf("accept at most %d rules; `pannier scan --accept none` takes those of a skill back", pannier.MaxAcceptedRules))
+		return tooMany(fmt.Sprintf("%d rules would be accepted for the skill", len(accepted)), fmt.Sprintf("accept at most %d rules; `pannier scan --accept none` withdraws those of a skill", pannier.MaxAcceptedRules))
 	}
 	if _, there := s.accepted[of]; !there && len(s.accepted) >= MaxAccepted {
-		return tooMany(fmt.Sprintf("rules are accepted for %d contents, which is the limit", MaxAccepted), "take acceptances back with `pannier scan SLUG --accept none`")
+		return tooMany(fmt.Sprintf("rules are accepted for %d contents, which is the limit", MaxAccepted), "withdraw acceptances with `pannier scan SLUG --accept none`")
 	}
 	if err := s.blocks.Put(sectionAccepted, of.key(), acceptedRow{[]byte(path), fingerprint, accepted}); err != nil {
-		return fmt.Errorf("keep what is accepted in %s: %w", path, err)
+		return fmt.Errorf("store the acceptances of %s: %w", path, err)
 	}
-	s.show(func() { s.accepted[of] = accepted })
+	s.publish(func() { s.accepted[of] = accepted })
 	return nil
 }
 
@@ -70,7 +69,7 @@ func tooMany(message, hint string) error {
 	return &pannier.Refusal{Code: "scan.accept.full", Message: message, Hint: hint}
 }
 
-// Withdraw takes back all that is accepted at a path.
+// Withdraw removes all acceptances at a path.
 func (s *Store) Withdraw(path string) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -89,13 +88,13 @@ func (s *Store) withdrawLocked(of content) error {
 		return nil
 	}
 	if err := s.blocks.Delete(sectionAccepted, of.key()); err != nil {
-		return fmt.Errorf("take back what is accepted in %s: %w", of.path, err)
+		return fmt.Errorf("withdraw the acceptances of %s: %w", of.path, err)
 	}
-	s.show(func() { delete(s.accepted, of) })
+	s.publish(func() { delete(s.accepted, of) })
 	return nil
 }
 
-// Accepted returns what is accepted of a fingerprint at a path. The list is never changed.
+// Accepted returns the acceptances of a fingerprint at a path. The list is never changed.
 func (s *Store) Accepted(path string, fingerprint pannier.Digest) []pannier.Acceptance {
 	s.mu.Lock()
 	defer s.mu.Unlock()

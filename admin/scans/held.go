@@ -11,26 +11,24 @@ import (
 	"pannier"
 )
 
-// bucketHeld has the verdicts that belong to a place, with their findings.
+// bucketHeld has the verdicts by path, with their findings.
 const bucketHeld = "scans_held"
 
-// MaxHeld bounds the verdicts that belong to a place.
+// MaxHeld bounds the verdicts by path.
 const MaxHeld = 10_000
 
-// Held is what is needed to judge by a verdict that belongs to a place. It holds for the skill that lies there for as long
-// as its SKILL.md and its _meta.json have these digests.
+// Held is a verdict by path. It applies to the skill at the path as long as its SKILL.md and _meta.json have these digests.
 type Held struct {
 	Digest, MetaDigest pannier.Digest
-	// Rules are those that block. The list is never changed.
-	Rules []string
-	// Findings counts them.
+	// Rules are the blocking rules. The list is never changed.
+	Rules    []string
 	Findings int
 	At       time.Time
 }
 
-// blockRow is such a verdict without its findings.
+// blockRow is a verdict by path without its findings.
 type blockRow struct {
-	Path       []byte         `json:"path"` // of any bytes
+	Path       []byte         `json:"path"` // may be invalid UTF-8
 	Digest     pannier.Digest `json:"digest"`
 	MetaDigest pannier.Digest `json:"meta_digest"`
 	Findings   int            `json:"findings"`
@@ -41,9 +39,9 @@ func (r blockRow) held() Held {
 	return Held{r.Digest, r.MetaDigest, r.Rules, max(r.Findings, len(r.Rules)), r.At}
 }
 
-// heldRow is such a verdict as it is kept.
+// heldRow is a verdict by path with its findings.
 type heldRow struct {
-	Path       []byte              `json:"path"` // of any bytes too
+	Path       []byte              `json:"path"` // may be invalid UTF-8
 	Digest     pannier.Digest      `json:"digest"`
 	MetaDigest pannier.Digest      `json:"meta_digest"`
 	Verdict    pannier.ScanVerdict `json:"verdict"`
@@ -53,19 +51,18 @@ func (r heldRow) block() blockRow {
 	return blockRow{r.Path, r.Digest, r.MetaDigest, len(r.Verdict.Findings), rulesRow{r.Verdict.At, r.Verdict.Blocking()}}
 }
 
-// openHeld reads what is held. It fails where a row makes no sense.
 func (s *Store) openHeld() error {
 	s.held = map[string]Held{}
 	return eachRow(s.blocks, sectionHeld, func(key string, row blockRow) error {
 		if pathKey(string(row.Path)) != key {
-			return errors.New("its name is not the digest of its path")
+			return errors.New("its key is not the digest of its path")
 		}
 		s.held[string(row.Path)] = row.held()
 		return nil
 	})
 }
 
-// Hold keeps a verdict that there is no fingerprint for, by the place of the skill. Where it fails, what was held stays.
+// Hold stores a verdict without a fingerprint by the path of the skill. An error leaves the old one in place.
 func (s *Store) Hold(skill *pannier.Skill, v pannier.ScanVerdict) error {
 	row := heldRow{[]byte(skill.Path), skill.Digest, skill.MetaDigest, bounded(v)}
 	s.writing.Lock()
@@ -78,19 +75,35 @@ func (s *Store) Hold(skill *pannier.Skill, v pannier.ScanVerdict) error {
 			return err
 		}
 	}
-	if err := s.blocks.Put(sectionHeld, pathKey(skill.Path), row.block()); err != nil {
-		return fmt.Errorf("keep the scan of %s: %w", skill.Path, err)
+	if err := s.putHeldLocked(row.block()); err != nil {
+		return fmt.Errorf("store the scan of %s: %w", skill.Path, err)
 	}
-	held := maps.Clone(s.held)
-	held[skill.Path] = row.block().held()
-	s.show(func() { s.held = held })
 	if err := s.rows.Put(bucketHeld, pathKey(skill.Path), row); err != nil {
-		return fmt.Errorf("keep the findings in %s: %w", skill.Path, err)
+		return fmt.Errorf("store the findings of %s: %w", skill.Path, err)
 	}
 	return nil
 }
 
 // Release forgets what is held of a place, if anything is.
+func (s *Store) putHeldLocked(row blockRow) error {
+	path := string(row.Path)
+	if err := s.blocks.Put(sectionHeld, pathKey(path), row); err != nil {
+		return err
+	}
+	held := maps.Clone(s.held)
+	held[path] = row.held()
+	s.publish(func() { s.held = held })
+	return nil
+}
+
+// RestoreHeld stores the rules that block the skill at a path as long as its files have these digests.
+func (s *Store) RestoreHeld(path string, digest, metaDigest pannier.Digest, rules []string, at time.Time) error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	return s.putHeldLocked(blockRow{[]byte(path), digest, metaDigest, len(rules), rulesRow{at, rules}})
+}
+
+// Release removes the verdict of a path, if there is one.
 func (s *Store) Release(path string) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -102,22 +115,22 @@ func (s *Store) releaseLocked(path string) error {
 		return nil
 	}
 	if err := errors.Join(s.rows.Delete(bucketHeld, pathKey(path)), s.blocks.Delete(sectionHeld, pathKey(path))); err != nil {
-		return fmt.Errorf("forget the scan of %s: %w", path, err)
+		return fmt.Errorf("remove the scan of %s: %w", path, err)
 	}
 	held := maps.Clone(s.held)
 	delete(held, path)
-	s.show(func() { s.held = held })
+	s.publish(func() { s.held = held })
 	return nil
 }
 
-// Held returns what is held, by path. The map is never changed.
+// Held returns the verdicts by path. The map is never changed.
 func (s *Store) Held() map[string]Held {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.held
 }
 
-// HeldAt returns the verdict that is held of a place, and false where there is none.
+// HeldAt returns the verdict of a path, and false if there is none.
 func (s *Store) HeldAt(path string) (v pannier.ScanVerdict, found bool, err error) {
 	h, held := s.Held()[path]
 	if !held {
@@ -129,5 +142,5 @@ func (s *Store) HeldAt(path string) (v pannier.ScanVerdict, found bool, err erro
 		row.Verdict.Origin = cmp.Or(row.Verdict.Origin, pannier.ScanExplicit)
 		return row.Verdict, true, nil
 	}
-	return withoutPlaces(pannier.Digest{}, h.At, h.Rules), true, nil
+	return withoutLocations(pannier.Digest{}, h.At, h.Rules), true, nil
 }

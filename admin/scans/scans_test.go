@@ -297,7 +297,7 @@ func TestBlockingVerdictsAreKeptLongest(t *testing.T) {
 		v.Origin = pannier.ScanBackground
 		put(t, s, v)
 	}
-	if v, found := s.Summary(digest(0)); !found || !v.Holds() {
+	if v, found := s.Summary(digest(0)); !found || !v.AlwaysBlocks() {
 		t.Errorf("the verdict of a client is gone: %+v", v)
 	}
 }

@@ -41,11 +41,11 @@ func (s *Store) Append(ctx context.Context, owner string, c pannier.UploadChunk,
 
 // writing is a chunk that comes in.
 type writing struct {
-	store   *Store
-	session *session
-	chunk   pannier.UploadChunk
-	turn    uint64
-	file    *os.File
+	store      *Store
+	session    *session
+	chunk      pannier.UploadChunk
+	generation uint64
+	file       *os.File
 	// sum becomes that of the payload with the chunk; nil where that of the payload is not known.
 	sum hash.Hash
 }
@@ -58,19 +58,19 @@ func (s *Store) begin(owner string, c pannier.UploadChunk) (w *writing, repeated
 	if !ok || u.owner != owner {
 		return nil, false, fault(c, -1, notFound(c.UploadID))
 	}
-	if f := s.misfit(u, c); f != nil {
+	if f := s.checkHeader(u, c); f != nil {
 		return nil, false, f
 	}
 	u.ExpiresAt = s.now().Add(s.o.Limits.TTL)
 	repeated = c.Offset+c.Len <= u.Received
 	if !repeated {
-		u.turn++
+		u.generation++
 	}
-	return &writing{store: s, session: u, chunk: c, turn: u.turn}, repeated, nil
+	return &writing{store: s, session: u, chunk: c, generation: u.generation}, repeated, nil
 }
 
-// misfit says what is wrong with the header of a chunk, nil where nothing is.
-func (s *Store) misfit(u *session, c pannier.UploadChunk) *pannier.UploadFault {
+// checkHeader says what is wrong with the header of a chunk, nil where nothing is.
+func (s *Store) checkHeader(u *session, c pannier.UploadChunk) *pannier.UploadFault {
 	if status := u.statusAt(s.now()); status != pannier.UploadReceiving {
 		return fault(c, -1, wrongStatus(u.ID, status, "take in chunks"))
 	}
@@ -96,12 +96,12 @@ func (w *writing) write(ctx context.Context, chunk io.Reader) error {
 		return err
 	}
 	defer w.file.Close()
-	err := w.read(ctx, chunk, w.put)
+	err := w.read(ctx, chunk, w.writePiece)
 	if err == nil {
 		err = w.commit()
 	}
 	if err != nil {
-		w.cutBack()
+		w.truncate()
 	}
 	return err
 }
@@ -166,8 +166,8 @@ func (w *writing) verify(got int64, sum hash.Hash) error {
 	return nil
 }
 
-// put writes a piece where it belongs, unless somebody else has begun a chunk meanwhile.
-func (w *writing) put(piece []byte, at int64) error {
+// writePiece writes a piece where it belongs, unless somebody else has begun a chunk meanwhile.
+func (w *writing) writePiece(piece []byte, at int64) error {
 	w.session.payload.Lock()
 	defer w.session.payload.Unlock()
 	if err := w.overtaken(); err != nil {
@@ -200,8 +200,8 @@ func (w *writing) commit() error {
 	return nil
 }
 
-// cutBack removes what was written of a chunk that is refused. Where that fails the next chunk overwrites it.
-func (w *writing) cutBack() {
+// truncate removes what was written of a chunk that is refused. Where that fails the next chunk overwrites it.
+func (w *writing) truncate() {
 	w.session.payload.Lock()
 	defer w.session.payload.Unlock()
 	if w.overtaken() != nil {
@@ -232,7 +232,7 @@ func (w *writing) overtakenLocked() error {
 		return fault(w.chunk, -1, wrongStatus(w.chunk.UploadID, status, "take in chunks"))
 	}
 	w.session.ExpiresAt = w.store.now().Add(w.store.o.Limits.TTL)
-	if w.turn != w.session.turn {
+	if w.generation != w.session.generation {
 		return fault(w.chunk, w.session.Received, refuse("upload.chunk_overtaken", "send from one connection at a time", "another chunk of the upload has begun meanwhile"))
 	}
 	return nil

@@ -32,9 +32,9 @@ func (s *Store) Finish(ctx context.Context, owner, id string) (pannier.Upload, e
 		return pannier.Upload{}, fmt.Errorf("finish upload %s: %w", id, err)
 	}
 	if sum == up.SHA256 {
-		return s.settle(u, pannier.UploadReady)
+		return s.setStatus(u, pannier.UploadReady)
 	}
-	if _, err := s.settle(u, pannier.UploadAborted); err != nil {
+	if _, err := s.setStatus(u, pannier.UploadAborted); err != nil {
 		return pannier.Upload{}, err
 	}
 	return pannier.Upload{}, refuse("upload.digest_mismatch", "start it anew", "the archive has %s, and %s was announced; the upload is aborted", sum, up.SHA256)
@@ -97,7 +97,7 @@ func (s *Store) Abort(_ context.Context, owner, id string) (pannier.Upload, erro
 	}
 	u.payload.Lock()
 	defer u.payload.Unlock()
-	up, held := s.look(u)
+	up, held := s.snapshot(u)
 	switch {
 	case held:
 		return pannier.Upload{}, inUse(id)
@@ -106,7 +106,7 @@ func (s *Store) Abort(_ context.Context, owner, id string) (pannier.Upload, erro
 	case up.Status != pannier.UploadReceiving && up.Status != pannier.UploadReady:
 		return pannier.Upload{}, wrongStatus(id, up.Status, "be aborted")
 	}
-	return s.settle(u, pannier.UploadAborted)
+	return s.setStatus(u, pannier.UploadAborted)
 }
 
 // Status returns an upload as it stands.
@@ -115,11 +115,11 @@ func (s *Store) Status(_ context.Context, owner, id string) (pannier.Upload, err
 	if err != nil {
 		return pannier.Upload{}, err
 	}
-	up, _ := s.look(u)
+	up, _ := s.snapshot(u)
 	return up, nil
 }
 
-func (s *Store) look(u *session) (up pannier.Upload, held bool) {
+func (s *Store) snapshot(u *session) (up pannier.Upload, held bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	up = u.Upload
@@ -127,10 +127,10 @@ func (s *Store) look(u *session) (up pannier.Upload, held bool) {
 	return up, u.held
 }
 
-// settle gives an upload another status, on disk first, and removes the payload of one that has ended. The payload is the
+// setStatus gives an upload another status, on disk first, and removes the payload of one that has ended. The payload is the
 // caller's. Where it fails, the upload stays as it was.
-func (s *Store) settle(u *session, status pannier.UploadStatus) (pannier.Upload, error) {
-	kept := s.settled(u, status)
+func (s *Store) setStatus(u *session, status pannier.UploadStatus) (pannier.Upload, error) {
+	kept := s.rowWithStatus(u, status)
 	if err := s.o.Values.Put(bucket, kept.Upload.ID, kept); err != nil {
 		return pannier.Upload{}, fmt.Errorf("keep that upload %s is %s: %w", kept.Upload.ID, status, err)
 	}
@@ -144,8 +144,8 @@ func (s *Store) settle(u *session, status pannier.UploadStatus) (pannier.Upload,
 	return kept.Upload, nil
 }
 
-// settled returns the row of an upload that is to have another status.
-func (s *Store) settled(u *session, status pannier.UploadStatus) row {
+// rowWithStatus returns the row of an upload that is to have another status.
+func (s *Store) rowWithStatus(u *session, status pannier.UploadStatus) row {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	kept := row{Owner: u.owner, Upload: u.Upload}
@@ -181,13 +181,13 @@ func (s *Store) Run(ctx context.Context) error {
 
 // sweep ends what has expired, and forgets what has ended long ago.
 func (s *Store) sweep() {
-	for _, u := range s.waitedTooLong() {
+	for _, u := range s.expired() {
 		s.expire(u)
 	}
 	s.forget()
 }
 
-func (s *Store) waitedTooLong() (late []*session) {
+func (s *Store) expired() (late []*session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, u := range s.sessions {
@@ -208,7 +208,7 @@ func (s *Store) expire(u *session) {
 	if !late {
 		return
 	}
-	if _, err := s.settle(u, pannier.UploadExpired); err != nil {
+	if _, err := s.setStatus(u, pannier.UploadExpired); err != nil {
 		s.o.Logger.Warn("an upload that has expired can not be ended", "error", err)
 	}
 }

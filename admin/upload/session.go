@@ -21,8 +21,8 @@ type session struct {
 	// The store's mutex guards the rest.
 	pannier.Upload
 	owner string
-	// turn grows with each chunk that begins. Whoever writes with an older one has been overtaken.
-	turn uint64
+	// generation grows with each chunk that begins. Whoever writes with an older one has been overtaken.
+	generation uint64
 	// held is set while somebody installs it.
 	held    bool
 	endedAt time.Time

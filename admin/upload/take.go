@@ -31,7 +31,7 @@ func (s *Store) Hold(_ context.Context, owner, id string) (archive *os.File, up 
 	return archive, up, func(consumed bool) (err error) {
 		once.Do(func() {
 			archive.Close() // it was only read
-			err = s.giveBack(u, consumed)
+			err = s.releaseHold(u, consumed)
 		})
 		return err
 	}, nil
@@ -54,15 +54,15 @@ func (s *Store) hold(u *session) (pannier.Upload, error) {
 	return u.Upload, nil
 }
 
-// giveBack ends an upload that was used up.
-func (s *Store) giveBack(u *session, consumed bool) error {
+// releaseHold ends an upload that was used up.
+func (s *Store) releaseHold(u *session, consumed bool) error {
 	u.payload.Lock()
 	defer u.payload.Unlock()
 	defer s.release(u)
 	if !consumed {
 		return nil
 	}
-	_, err := s.settle(u, pannier.UploadConsumed)
+	_, err := s.setStatus(u, pannier.UploadConsumed)
 	return err
 }
 

@@ -133,7 +133,7 @@ func (s *Store) load() error {
 		}
 	}
 	s.sweep()
-	return s.removeStrays()
+	return s.removeOrphans()
 }
 
 // resume takes up one session. A row that makes no sense is dropped: an archive can be sent again.
@@ -172,8 +172,8 @@ func (s *Store) measure(u *session) error {
 	return nil
 }
 
-// removeStrays removes payloads that belong to no session.
-func (s *Store) removeStrays() error {
+// removeOrphans removes payloads that belong to no session.
+func (s *Store) removeOrphans() error {
 	entries, err := os.ReadDir(s.o.Dir)
 	if err != nil {
 		return err
