@@ -14,7 +14,7 @@ import (
 
 const (
 	socketName        = "pannier.sock"
-	defaultSocketTold = "/run/pannier/" + socketName + " for root, else below $XDG_RUNTIME_DIR or the state directory"
+	defaultSocketTold = `the path that "pannier socket" prints`
 	defaultStateTold  = "/var/lib/pannier for root, else below $XDG_STATE_HOME"
 	tokenName         = ".auth_token"
 

@@ -22,6 +22,16 @@ func addFlag(fs *pflag.FlagSet, s *setting) {
 	}
 }
 
+// NamesOfFlag returns the variable, and the key in the settings file, of the setting with a flag.
+func NamesOfFlag(flag string) (variable, key string, ok bool) {
+	for i := range table {
+		if s := &table[i]; s.flag() == flag {
+			return s.variable(), s.key, true
+		}
+	}
+	return "", "", false
+}
+
 // flagTexts collects what a flag is given. It implements [pflag.Value].
 type flagTexts struct {
 	kind  string

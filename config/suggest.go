@@ -44,7 +44,7 @@ func suggestVariable(name string) string {
 	return listHint
 }
 
-const listHint = "pannier run --help lists every setting; what is not there is not built yet"
+const listHint = "pannier help settings lists every setting"
 
 // names returns a name of every setting, and that of the settings file.
 func names(of func(*setting) string) []string {

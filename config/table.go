@@ -30,7 +30,7 @@ var configFile = setting{key: "config", kind: "file", help: "read settings from 
 // table holds every setting, in the order in which faults are told.
 var table = []setting{
 	{
-		key: "workspace", kind: "dir", help: "the agent's configuration directory, with config.yaml and skills/",
+		key: "workspace", kind: "dir", help: "directory of the agent, with config.yaml and skills/",
 		fallback: "/configs", agent: "WORKSPACE_CONFIG_PATH",
 		read: scalar(func(d *draft) *string { return &d.Workspace }, parseGivenPath),
 	},
@@ -43,7 +43,7 @@ var table = []setting{
 		read: scalar(func(d *draft) *string { return &d.Runtime }, parseText),
 	},
 	{
-		key: "socket", kind: "path", help: "the unix socket to serve on", told: defaultSocketTold,
+		key: "socket", kind: "path", help: "the unix socket of the sidecar", told: defaultSocketTold,
 		read: scalar(func(d *draft) *string { return &d.Socket }, parseText),
 	},
 	{
@@ -67,11 +67,11 @@ var table = []setting{
 		read: scalar(func(d *draft) *string { return &d.APIListen }, parseListen),
 	},
 	{
-		key: "api_tokens", kind: "file", help: "file with a line `name scope sha256` for each token that may use api_listen; the scopes are read, environment and write", told: "none",
+		key: "api_tokens", kind: "file", help: "file with a line NAME SCOPE SHA256 for each token that may use api_listen; the scopes are read, environment and write", told: "none",
 		read: scalar(func(d *draft) *string { return &d.APITokens }, parseText),
 	},
 	{
-		key: "state_dir", kind: "dir", help: "where the sidecar keeps what outlives it, below it one directory for each workspace; none keeps it in memory",
+		key: "state_dir", kind: "dir", help: "directory of the state, with a directory for each workspace; none keeps it in memory",
 		told: defaultStateTold, read: scalar(func(d *draft) *string { return &d.StateDir }, parseText),
 	},
 	{
@@ -83,7 +83,7 @@ var table = []setting{
 		read: scalar(func(d *draft) *string { return &d.LogFormat }, oneOf("auto", "text", "json")),
 	},
 	{
-		key: "roots", single: "root", kind: "dir", help: "a directory of skills, below the workspace where it is relative; repeatable",
+		key: "roots", single: "root", kind: "dir", help: "directory of skills, relative to the workspace; repeatable",
 		fallback: "skills", split: splitPaths, read: readRoots,
 	},
 	{
@@ -217,7 +217,7 @@ var table = []setting{
 		read:     scalar(func(d *draft) *pannier.Trust { return &d.MinimumTrust }, parseTrust),
 	},
 	{
-		key: "scan", kind: "mode", help: "background security scans of new and changed skills: off; report, which shows findings and blocks nothing; or enforce, which blocks a skill until it is scanned and while a finding blocks",
+		key: "scan", kind: "mode", help: "background security scans: off, report findings, or enforce (a skill is blocked until a scan accepts it)",
 		fallback: ScanReport,
 		read:     scalar(func(d *draft) *string { return &d.Scan }, oneOf(ScanOff, ScanReport, ScanEnforce)),
 	},

@@ -11,14 +11,15 @@ import (
 )
 
 func (p *program) acknowledgeCommand() *cobra.Command {
-	return p.jsonFlag(&cobra.Command{
+	return p.share(p.jsonFlag(&cobra.Command{
 		Use:   "acknowledge CONDITION",
-		Short: "End a condition of health that lasts until an operator has looked at it",
-		Long: `Ends a condition that health keeps until an operator has looked at it. The acknowledgement is audited.
+		Short: "End a condition that lasts until an operator acknowledges it",
+		Long: `Ends a condition of health that lasts until an operator acknowledges it. The acknowledgement is
+recorded in the audit log.
 
-  state_lost       policy and scan results were lost. Every skill can be used again, by what is known of policy and scans;
-                   check "pannier policy" and scan the skills first
-  policy_restored  the policy file was damaged and restored without a loss
+  state_lost       policy and scan results were lost, and every skill is blocked until you end this.
+                   Check "pannier policy list" and scan the skills first
+  policy_restored  the policy file was damaged and has been restored completely
   audit_broken     entries of the audit log were changed or removed`,
 		Example: "  pannier health acknowledge state_lost",
 		Args:    cobra.ExactArgs(1),
@@ -35,5 +36,5 @@ func (p *program) acknowledgeCommand() *cobra.Command {
 				return nil
 			})
 		},
-	})
+	}), asksSidecar...)
 }

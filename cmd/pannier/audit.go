@@ -33,16 +33,18 @@ func init() { commands = append(commands, (*program).auditCommand) }
 func (p *program) auditCommand() *cobra.Command {
 	a := &auditing{program: p}
 	cmd := &cobra.Command{
-		Use:   "audit [DIR | -]",
-		Short: "Check skills: every one that config.yaml lists, then every other",
-		Long: `audit checks every skill that config.yaml lists, in its order, then every other one, and tells the line, the rule
-and what to do. DIR is a workspace, a skill, or a directory of skills; without it the workspace of the settings is
-meant. "-" reads one SKILL.md from standard input. It asks no sidecar.
+		Use:     "audit [DIR | -]",
+		GroupID: groupAuthors,
+		Short:   "Check skills against the rules of a profile",
+		Long: `Checks every skill that config.yaml lists, in its order, then every other skill, and reports the
+line, the rule and a fix. DIR is a workspace, a skill, or a directory of skills; the default is
+the workspace of the settings. "-" reads one SKILL.md from standard input. It needs no sidecar. In
+a directory of skills, such as a repository, .claude/skills and skills/.curated are checked too.
 
-Exit codes: 0 clean; 1 errors in skills that config.yaml lists (--all: in any), with --strict also warnings; 2 wrong
-usage, or it could not be found out.
-
-In a directory of skills, such as a repository, directories such as .claude/skills and skills/.curated are audited too.`,
+Exit codes: 0 clean; 1 errors in skills that config.yaml lists (--all: in any skill), with
+--strict also warnings; 2 wrong usage or failure.`,
+		Example: `  pannier audit ./my-skills --profile all
+  pannier audit ./my-skills --fix --dry-run`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd, args) },
 	}
@@ -56,7 +58,7 @@ In a directory of skills, such as a repository, directories such as .claude/skil
 	flags.BoolVar(&a.dryRun, "dry-run", false, "with --fix: only show it")
 	cmd = p.jsonFlag(cmd)
 	cmd.MarkFlagsMutuallyExclusive("json", "sarif")
-	return cmd
+	return p.share(cmd, append(readsSettings, "root")...)
 }
 
 func (a *auditing) run(cmd *cobra.Command, args []string) error {
@@ -108,7 +110,7 @@ func (a *auditing) target(args []string) error {
 	if len(args) == 0 {
 		return a.workspace()
 	}
-	if a.root.PersistentFlags().Changed("workspace") {
+	if a.flags.Changed("workspace") {
 		return &exitError{code: exitUnknown, message: "the directory is named twice, with --workspace and without", hint: "name it once"}
 	}
 	dir, err := filepath.Abs(args[0])
@@ -122,7 +124,7 @@ func (a *auditing) target(args []string) error {
 		return a.lone(dir)
 	}
 	if _, err := os.Lstat(filepath.Join(dir, pannier.WorkspaceFile)); err == nil {
-		if err := a.root.PersistentFlags().Set("workspace", dir); err != nil {
+		if err := a.flags.Set("workspace", dir); err != nil {
 			return err
 		}
 		return a.workspace()

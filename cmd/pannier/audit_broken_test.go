@@ -38,7 +38,7 @@ func TestAuditLogThatWasCut(t *testing.T) {
 		s := startSidecar(t, w, "--platform-url", "off", "--state-dir", stateDir)
 		s.hasCondition(t, "audit_broken")
 		set(s, "false")
-		out, code := s.run("audit-log", "verify", "--workspace-id", testWorkspaceID, "--state-dir", stateDir)
+		out, code := s.runWith(stateVariables(stateDir), "audit-log", "verify")
 		if code != exitNo || !strings.Contains(out, "newest entries were removed") {
 			t.Errorf("verify: exit code %d\n%s", code, out)
 		}

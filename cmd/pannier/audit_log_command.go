@@ -21,10 +21,13 @@ func init() { commands = append(commands, (*program).auditLogCommand) }
 
 func (p *program) auditLogCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "audit-log",
-		Short: "Show and verify the log of what somebody asked to be changed",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use:     "audit-log",
+		GroupID: groupOperators,
+		Short:   "Show or verify the audit log",
+		Example: `  pannier audit-log list
+  pannier audit-log verify`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(p.auditLogListCommand(), p.auditLogVerifyCommand())
 	return cmd
@@ -35,8 +38,11 @@ func (p *program) auditLogListCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list [SLUG]",
 		Short: "List the newest entries, newest first",
-		Long:  "Lists the newest entries of the audit log, newest first. Where no sidecar runs, reads the log below the state directory.",
-		Args:  cobra.MaximumNArgs(1),
+		Long: `Lists the newest entries of the audit log, newest first. If no sidecar runs, it reads the log
+below the state directory.`,
+		Example: `  pannier audit-log list --limit 5
+  pannier audit-log list pdf-forms`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			slug := ""
 			if len(args) > 0 {
@@ -64,7 +70,7 @@ func (p *program) auditLogListCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().IntVar(&limit, "limit", 20, "how many entries")
-	return p.jsonFlag(cmd)
+	return p.share(p.jsonFlag(cmd), asksSidecar...)
 }
 
 func (p *program) printAuditList(list pannier.AuditList) error {
@@ -77,13 +83,13 @@ func (p *program) printAuditList(list pannier.AuditList) error {
 // auditDirectory returns the directory of the audit log of a workspace.
 func auditDirectory(s config.Settings) (string, error) {
 	if s.StateDir == config.StateNone {
-		return "", &exitError{code: exitUnknown, message: "the state is kept in memory, so there is no audit log on disk", hint: "name the sidecar's directory with --state-dir"}
+		return "", &exitError{code: exitUnknown, message: "the state is kept in memory, so there is no audit log on disk", hint: "name the sidecar's directory with PANNIER_STATE_DIR"}
 	}
 	return sidecar.AuditDirectory(s), nil
 }
 
 func unreadableAudit(err error) error {
-	return &exitError{code: exitUnknown, message: err.Error(), hint: "run as the sidecar's user, or name its directory with --state-dir"}
+	return &exitError{code: exitUnknown, message: err.Error(), hint: "run as the sidecar's user, or name its directory with PANNIER_STATE_DIR"}
 }
 
 func (s streams) printAuditLog(entries []pannier.AuditEntry) error {
@@ -127,10 +133,12 @@ func (p *program) auditLogVerifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Check that no entry of the audit log was changed or removed",
-		Long: `Reads the audit log of the workspace below the state directory, follows the chain of digests from the oldest entry
-that is kept to the newest, and compares the end with the head file beside the log. A sidecar may be running. Prints the
-newest entry as SEQ:DIGEST: note it elsewhere, and give it to --expect later to prove that the log still has that entry.
-The exit code is 1 where the log is not what was written.`,
+		Long: `Reads the audit log of the workspace below the state directory, follows the chain of digests from
+the oldest entry to the newest, and compares the end with the head file of the log. A sidecar may
+be running. It prints the newest entry as SEQ:DIGEST: store it elsewhere, and give it to --expect
+later to prove that the log still has that entry.
+
+Exit codes: 0 complete; 1 changed or incomplete; 2 failure.`,
 		Example: `  pannier audit-log verify --workspace /workspace
   pannier audit-log verify --workspace /workspace --expect "$(cat /backup/audit-point)"`,
 		Args: cobra.NoArgs,
@@ -155,7 +163,7 @@ The exit code is 1 where the log is not what was written.`,
 		},
 	}
 	cmd.Flags().StringVar(&expect, "expect", "", "fail unless the log has this entry, `SEQ:DIGEST`")
-	return p.jsonFlag(cmd)
+	return p.share(p.jsonFlag(cmd), readsSettings...)
 }
 
 func (p *program) verifyAuditLog(dir string, expect *audit.Point) error {

@@ -12,9 +12,11 @@ func init() { commands = append(commands, (*program).cardCommand) }
 
 func (p *program) cardCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "card",
-		Short: "Print the agent card as it is pushed",
-		Args:  cobra.NoArgs,
+		Use:     "card",
+		GroupID: groupSkills,
+		Short:   "Print the agent card as it is pushed",
+		Example: "  pannier card --json",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.reading(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				card, err := c.Card(ctx)
@@ -28,6 +30,6 @@ func (p *program) cardCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&p.json, "json", false, "print the card byte for byte, on one line")
-	return cmd
+	cmd.Flags().BoolVar(&p.json, "json", false, "print the card as the exact bytes, on one line")
+	return p.share(cmd, readsSkills...)
 }

@@ -18,20 +18,24 @@ func init() { commands = append(commands, (*program).commandCommand) }
 
 func (p *program) commandCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "command",
-		Short: "Show the commands that skills give to people, and what an agent gets for one",
-		Args:  noSuchCommand,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use:     "command",
+		GroupID: groupSkills,
+		Short:   "List and run the slash commands of skills",
+		Example: `  pannier command list
+  pannier command run pdf-forms fill in form.pdf`,
+		Args: noSuchCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(p.commandListCommand(), p.commandRunCommand())
 	return cmd
 }
 
 func (p *program) commandListCommand() *cobra.Command {
-	return p.jsonFlag(&cobra.Command{
-		Use:   "list",
-		Short: "List every command, by the name that a chat platform can register it by",
-		Args:  cobra.NoArgs,
+	return p.share(p.jsonFlag(&cobra.Command{
+		Use:     "list",
+		Short:   "List every command by the name that a chat platform can register",
+		Example: "  pannier command list",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.reading(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				list, err := c.Commands(ctx)
@@ -44,17 +48,19 @@ func (p *program) commandListCommand() *cobra.Command {
 				return p.printCommands(list.Commands)
 			})
 		},
-	})
+	}), readsSkills...)
 }
 
 func (p *program) commandRunCommand() *cobra.Command {
-	return p.jsonFlag(&cobra.Command{
+	return p.share(p.jsonFlag(&cobra.Command{
 		Use:   "run NAME [ARGS...]",
-		Short: "Print what an agent gets to follow a command with those arguments",
-		Long: `Prints what an agent gets to follow a command: the text of the skill, and behind it the arguments. Nothing is run.
-NAME is one that "pannier command list" shows, /skill:<slug>, a slug, or the name by which a skill declares the command.`,
-		Example: "  pannier command run pdf-forms fill in form.pdf\n  pannier command run /skill:pdf-forms -- --a4 form.pdf",
-		Args:    cobra.MinimumNArgs(1),
+		Short: "Print what an agent gets for a command with arguments",
+		Long: `Prints what an agent gets for a command: the text of the skill, then the arguments. It runs
+nothing. NAME is a name that "pannier command list" shows, /skill:<slug>, a slug, or the name of
+the command in the skill.`,
+		Example: `  pannier command run pdf-forms fill in form.pdf
+  pannier command run /skill:pdf-forms -- --a4 form.pdf`,
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.reading(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				run, err := c.RunCommand(ctx, args[0], strings.Join(args[1:], " "))
@@ -67,7 +73,7 @@ NAME is one that "pannier command list" shows, /skill:<slug>, a slug, or the nam
 				return p.printRun(run)
 			})
 		},
-	})
+	}), readsSkills...)
 }
 
 // commandHint gives the hint in the words of the command line; the socket's names its route.

@@ -485,7 +485,7 @@ func TestPolicyOfAnOlderVersionIsTakenOver(t *testing.T) {
 		}
 		return err
 	})
-	if out, code := s.run("audit-log", "verify", "--workspace-id", testWorkspaceID, "--state-dir", filepath.Join(base, "state")); code != exitYes {
+	if out, code := s.runWith(stateVariables(filepath.Join(base, "state")), "audit-log", "verify"); code != exitYes {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 	s.process.kill()

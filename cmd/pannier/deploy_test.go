@@ -397,12 +397,14 @@ func verifyUnit(t *testing.T, path, command string) {
 	}
 }
 
-// TestManualKnowsTheVariables finds each variable that a manifest or its comments name among the flags of `pannier run`.
+// TestManualKnowsTheVariables finds each variable that a manifest or its comments name among the settings and the flags of remote commands.
 func TestManualKnowsTheVariables(t *testing.T) {
-	help, code := runCommand(t, nil, "run", "--help")
-	if code != exitYes {
-		t.Fatal(help)
+	help, code := runCommand(t, nil, "help", "settings")
+	remote, code2 := runCommand(t, nil, "list", "--help")
+	if code != exitYes || code2 != exitYes {
+		t.Fatal(help, remote)
 	}
+	help += remote
 	named := map[string]bool{}
 	for _, path := range append(manifests(t, ".", ".yaml", ".yml", ".service", ".md"), "../../docs/DEPLOY.md") {
 		text, err := os.ReadFile(path)

@@ -22,16 +22,19 @@ func (p *program) environmentCommand() *cobra.Command {
 	var file string
 	var put, show bool
 	cmd := &cobra.Command{
-		Use:   "environment",
-		Short: "Print what this container offers to skills, for the sidecar to judge by",
-		Long: `Prints, as JSON, what the container that it runs in offers to skills: system, names of executables, names of
-variables. Values of variables are never printed.
+		Use:     "environment",
+		GroupID: groupSidecar,
+		Short:   "Report the environment of the agent to the sidecar",
+		Long: `Prints as JSON what this container offers to skills: system, names of executables, names of
+variables. It never prints values of variables.
 
-Run it in the agent's container, so that skills are judged by what the agent has and not by the sidecar's own image:
-hand the facts over with --put, through the sidecar's socket, or write them with --to into the file that the sidecar's
-setting environment.file names.`,
-		Example: "  pannier environment --put\n  pannier environment --to /configs/.environment.json\n  pannier environment --show",
-		Args:    cobra.NoArgs,
+Run it in the container of the agent: the sidecar then checks the requirements of skills against
+the agent's container. Send the result over the socket with --put, or write it with --to to the
+file that the setting environment.file of the sidecar names.`,
+		Example: `  pannier environment --put
+  pannier environment --to /configs/.environment.json
+  pannier environment --show`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if show {
 				return p.reading(cmd.Context(), func(ctx context.Context, c *client.Client) error {
@@ -61,7 +64,7 @@ setting environment.file names.`,
 	flags.StringSliceVar(&config, "config-key", nil, "a configuration key that the agent has; repeatable")
 	flags.StringSliceVar(&mcp, "mcp", nil, "an MCP server that the agent has; repeatable")
 	cmd.MarkFlagsMutuallyExclusive("put", "to", "show")
-	return cmd
+	return p.share(cmd, readsSkills...)
 }
 
 func sortedNames(names []string) []string {

@@ -18,9 +18,12 @@ import (
 const needy = "mkdir -p skills/needy; printf -- '---\\nname: needy\\ndescription: Needs one.\\nmetadata: {openclaw: {requires: {bins: [no-such-binary-here], env: [NO_SUCH_VARIABLE]}}}\\n---\\nDo it.\\n' > skills/needy/SKILL.md\n"
 
 // run runs a command of the binary against the sidecar and returns what it printed and its exit code.
-func (s *sidecarUnderTest) run(args ...string) (out string, code int) {
-	cmd := exec.Command(binary, append(args, "--workspace", s.workspace, "--socket", s.socket)...)
-	cmd.Env = cleanEnviron()
+func (s *sidecarUnderTest) run(args ...string) (out string, code int) { return s.runWith(nil, args...) }
+
+// runWith is run with further variables.
+func (s *sidecarUnderTest) runWith(environ []string, args ...string) (out string, code int) {
+	cmd := exec.Command(binary, args...)
+	cmd.Env = append(append(cleanEnviron(), "PANNIER_WORKSPACE="+s.workspace, "PANNIER_SOCKET="+s.socket), environ...)
 	text, _ := cmd.CombinedOutput()
 	return string(text), cmd.ProcessState.ExitCode()
 }

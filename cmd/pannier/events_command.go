@@ -22,10 +22,13 @@ func (p *program) eventsCommand() *cobra.Command {
 	var after uint64
 	var types []string
 	cmd := &cobra.Command{
-		Use:   "events",
-		Short: "Print the events that are kept, and with --follow those to come",
-		Long: `Prints the events that are kept, and with --follow those to come: on a terminal a short line for each with its number, time,
-type and summary, elsewhere or with --json one JSON object a line.`,
+		Use:     "events",
+		GroupID: groupSidecar,
+		Short:   "Print the recorded events, and with --follow new ones",
+		Long: `Prints the recorded events, and with --follow also new ones. On a terminal, each event is a short
+line with its number, time, type and summary. Elsewhere, and with --json, it is a JSON object.`,
+		Example: `  pannier events --follow
+  pannier events --types skill_loaded,skill_invoked --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
@@ -42,7 +45,7 @@ type and summary, elsewhere or with --json one JSON object a line.`,
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with the events to come")
 	cmd.Flags().Uint64Var(&after, "after", 0, "begin behind the event with this number")
 	cmd.Flags().StringSliceVar(&types, "types", nil, "only events of these types, separated by commas")
-	return p.jsonFlag(cmd)
+	return p.share(p.jsonFlag(cmd), asksSidecar...)
 }
 
 // printEvent prints an event on one line: a summary on a terminal, JSON elsewhere.

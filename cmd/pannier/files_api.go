@@ -41,14 +41,15 @@ type remoteFiles struct {
 // then refused, because nothing would come of them.
 func (p *program) byFilesAPI(cmd *cobra.Command, do func(*remoteFiles, context.Context) error, means ...string) *cobra.Command {
 	var on bool
-	cmd.Flags().BoolVar(&on, "files-api", false, "--url is a Molecule platform, and --workspace-id the workspace there that is meant")
+	cmd.Flags().BoolVar(&on, "files-api", false, "use the Molecule platform at --url and its workspace --workspace-id")
 	means = append(means, "files-api", "json")
+	p.share(cmd, "workspace-id")
 	asking := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if !on {
 			return asking(cmd, args)
 		}
-		if err := refuseOthers(cmd, means); err != nil {
+		if err := p.refuseOthers(cmd, means); err != nil {
 			return err
 		}
 		r, err := p.openFilesAPI(cmd, args)
@@ -61,9 +62,9 @@ func (p *program) byFilesAPI(cmd *cobra.Command, do func(*remoteFiles, context.C
 	return cmd
 }
 
-func refuseOthers(cmd *cobra.Command, means []string) (err error) {
-	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
-		if f.Changed && !slices.Contains(means, f.Name) {
+func (p *program) refuseOthers(cmd *cobra.Command, means []string) (err error) {
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Changed && p.flags.Lookup(f.Name) == nil && !slices.Contains(means, f.Name) {
 			err = &exitError{code: exitUnknown, message: fmt.Sprintf("--%s means nothing with --files-api", f.Name), hint: "leave it out"}
 		}
 	})
@@ -71,15 +72,15 @@ func refuseOthers(cmd *cobra.Command, means []string) (err error) {
 }
 
 func (p *program) openFilesAPI(cmd *cobra.Command, args []string) (*remoteFiles, error) {
-	s, err := config.Load(p.root.PersistentFlags(), p.withoutPathID())
+	s, err := config.Load(p.flags, p.withoutPathID())
 	if err != nil {
 		return nil, fmt.Errorf("settings: %w", err)
 	}
-	far := p.far.or(p.environ)
-	if far.url == "" || far.tokenFile == "" {
+	remote := p.remote.or(p.environ)
+	if remote.url == "" || remote.tokenFile == "" {
 		return nil, &exitError{code: exitUnknown, message: "--files-api needs the platform's address and the workspace's token", hint: "name them with --url and --token-file, or " + variableURL + " and " + variableTokenFile}
 	}
-	authorities, err := far.authorities()
+	authorities, err := remote.authorities()
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +92,7 @@ func (p *program) openFilesAPI(cmd *cobra.Command, args []string) (*remoteFiles,
 	if err != nil {
 		return nil, err
 	}
-	c, err := files.New(files.Options{URL: far.url, WorkspaceID: at.WorkspaceID, Token: far.readToken, Header: header, RootCAs: authorities})
+	c, err := files.New(files.Options{URL: remote.url, WorkspaceID: at.WorkspaceID, Token: remote.readToken, Header: header, RootCAs: authorities})
 	return &remoteFiles{p, c, s, cmd.Flags(), args}, err
 }
 
@@ -100,7 +101,7 @@ const noID = "none"
 
 // withoutPathID returns the variables, with a workspace id that whatever else says one goes before.
 func (p *program) withoutPathID() []string {
-	environ := withoutFar(p.environ)
+	environ := withoutRemote(p.environ)
 	if slices.ContainsFunc(environ, func(v string) bool { return strings.HasPrefix(v, variableAgentID+"=") && v != variableAgentID+"=" }) {
 		return environ
 	}
@@ -148,7 +149,7 @@ func (r *remoteFiles) uninstall(ctx context.Context, keep bool) error {
 	if err != nil {
 		return err
 	}
-	out := movedFar{InstallResult: pannier.InstallResult{Status: pannier.StatusUninstalled, Skill: r.skill(slug)}}
+	out := remoteResult{InstallResult: pannier.InstallResult{Status: pannier.StatusUninstalled, Skill: r.skill(slug)}}
 	out.DryRun, _ = r.flags.GetBool("dry-run")
 	there, err := r.isThere(ctx, slug, dir)
 	if err != nil {
@@ -177,7 +178,7 @@ func (r *remoteFiles) isThere(ctx context.Context, slug, dir string) (bool, erro
 }
 
 // takeAway removes the files of a skill, unless they are kept, and then takes it off the list.
-func (r *remoteFiles) takeAway(ctx context.Context, out *movedFar, keep bool) (err error) {
+func (r *remoteFiles) takeAway(ctx context.Context, out *remoteResult, keep bool) (err error) {
 	dir := out.Skill.Path
 	if keep {
 		out.Problems = []pannier.Problem{{

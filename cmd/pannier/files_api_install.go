@@ -19,8 +19,8 @@ import (
 	"pannier/publish/molecule/files"
 )
 
-// movedFar is what came of a change on a platform: what comes of one elsewhere, and how it was looked for.
-type movedFar struct {
+// remoteResult is what came of a change on a platform: what comes of one elsewhere, and how it was looked for.
+type remoteResult struct {
 	pannier.InstallResult
 	files.Arrival
 	// LeftOver are files of the version before that the platform does not remove.
@@ -174,9 +174,9 @@ func (r *remoteFiles) skill(slug string) pannier.InstalledSkill {
 	return pannier.InstalledSkill{Slug: slug, SourceKind: pannier.SourceWorkspace, Path: dir, InstallPath: path.Join("/configs", dir)}
 }
 
-func (r *remoteFiles) plan(local *localSkill, replaces bool) movedFar {
+func (r *remoteFiles) plan(local *localSkill, replaces bool) remoteResult {
 	read := local.staged.Skill
-	out := movedFar{InstallResult: pannier.InstallResult{
+	out := remoteResult{InstallResult: pannier.InstallResult{
 		Status: pannier.StatusInstalled, Skill: r.skill(read.Slug), Files: local.staged.Files, Bytes: local.staged.Bytes,
 		Ignored: local.contents.Ignored, Findings: local.staged.Findings, Problems: slices.Clone(local.staged.Problems),
 	}}
@@ -217,7 +217,7 @@ func (r *remoteFiles) clear(ctx context.Context, dir string, sent []files.File) 
 }
 
 // enlist puts a skill that has arrived on the list of config.yaml. A list that is not edited is told of, and undoes nothing.
-func (r *remoteFiles) enlist(ctx context.Context, out *movedFar) error {
+func (r *remoteFiles) enlist(ctx context.Context, out *remoteResult) error {
 	changed, err := r.Enlist(ctx, out.Skill.Slug)
 	if changed {
 		out.Config = "added"
@@ -246,7 +246,7 @@ func (r *remoteFiles) enlist(ctx context.Context, out *movedFar) error {
 }
 
 // printMoved prints what came of a change on a platform.
-func (r *remoteFiles) printMoved(out movedFar) error {
+func (r *remoteFiles) printMoved(out remoteResult) error {
 	for _, name := range out.LeftOver {
 		out.Problems = append(out.Problems, pannier.Problem{
 			Code: "files.left_over", Severity: pannier.SeverityWarning, Path: name,

@@ -272,8 +272,12 @@ func TestFilesAPIIsNotThere(t *testing.T) {
 	m := &moleculeFiles{tenant: "org"}
 	url := newMoleculeFiles(t, m)
 	run := farAway(t, url)
-	run("list").has(t, exitUnknown, "answered 404", "--platform-header X-Molecule-Org-Id")
-	run("list", "--platform-header", "X-Molecule-Org-Id=org").has(t, exitYes, "SLUG")
+	run("list").has(t, exitUnknown, "answered 404", "PANNIER_PLATFORM_HEADER=X-Molecule-Org-Id")
+	settings := filepath.Join(t.TempDir(), "settings.yaml")
+	if err := os.WriteFile(settings, []byte("platform:\n  headers:\n    X-Molecule-Org-Id: org\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run("list", "--config", settings).has(t, exitYes, "SLUG")
 	run("list", "--state", "eligible").has(t, exitUnknown, "--state means nothing with --files-api")
 
 	wrong := filepath.Join(t.TempDir(), "wrong")

@@ -17,9 +17,15 @@ func init() { commands = append(commands, (*program).healthCommand) }
 
 func (p *program) healthCommand() *cobra.Command {
 	cmd := p.jsonFlag(&cobra.Command{
-		Use:   "health [SLUG]",
-		Short: "Tell what is wrong with the sidecar and its workspace, or with one skill, and what to do",
-		Args:  cobra.MaximumNArgs(1),
+		Use:     "health [SLUG]",
+		GroupID: groupSidecar,
+		Short:   "Show the health of the sidecar or of one skill",
+		Long: `Shows the health of the sidecar and its workspace, or of one skill, and how to fix each problem.
+
+Exit codes: 0 healthy; 1 not healthy; 2 failure; 3 no sidecar answers.`,
+		Example: `  pannier health
+  pannier health pdf-forms`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.asking(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				if len(args) > 0 {
@@ -42,7 +48,7 @@ func (p *program) healthCommand() *cobra.Command {
 		},
 	})
 	cmd.AddCommand(p.acknowledgeCommand())
-	return cmd
+	return p.share(cmd, asksSidecar...)
 }
 
 // printHealth prints what health says, and the address of the sidecar that answered.

@@ -24,8 +24,8 @@ type movingFlags struct {
 }
 
 func (f *movingFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.kind, "source-kind", "", "the kind of root: workspace or managed (default workspace)")
-	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print what would be done, and touch nothing")
+	cmd.Flags().StringVar(&f.kind, "source-kind", "", "`kind` of root: workspace or managed (default workspace)")
+	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "print the result, and change nothing")
 }
 
 func (f *movingFlags) addExpected(cmd *cobra.Command) {
@@ -41,8 +41,8 @@ func (f *movingFlags) addExpected(cmd *cobra.Command) {
 }
 
 func (f *movingFlags) addAllowMissing(cmd *cobra.Command) {
-	cmd.Flags().BoolVar(&f.allowMissing, "allow-missing", false, "install a skill that lacks what it needs")
-	f.accept.add(cmd, "install despite the blocking findings of this rule, for exactly this content; repeatable; needs --reason")
+	cmd.Flags().BoolVar(&f.allowMissing, "allow-missing", false, "install a skill whose requirements are not met")
+	f.accept.add(cmd, "accept the blocking findings of this `rule` for this content; needs --reason; repeatable")
 }
 
 func init() {
@@ -54,26 +54,28 @@ func init() {
 func (p *program) installCommand() *cobra.Command {
 	var f movingFlags
 	cmd := &cobra.Command{
-		Use:   "install DIR|ARCHIVE|-",
-		Short: "Put a skill into the workspace",
-		Long: `Puts a skill into the workspace: from its folder, from a tar.gz or zip archive of it, or from one on standard input.
-The skill is read and scanned before anything is touched, lies in its place in one step, and is served when the command
-ends. Without a sidecar the same is done to the directory itself.
+		Use:     "install DIR|ARCHIVE|-",
+		GroupID: groupSkills,
+		Short:   "Install a skill into the workspace",
+		Long: `Installs a skill from its folder, from a tar.gz or zip archive, or from an archive on standard
+input. The skill is validated and scanned in a staging directory, then moved into place
+atomically. When the command ends, the sidecar serves it. Without a sidecar, the command changes
+the directory itself.
 
-A skill with a blocking finding is refused. --accept RULE --reason TEXT installs it all the same: the findings of that rule do not
-block this content at this path. The lock file and the audit log record who accepted it and why.
-
-What is not there cannot be used: a skill that lacks an executable or a variable is refused, unless --allow-missing says that
-this is known. The list under skills: in config.yaml gets an entry where there is one.`,
-		Example: "  pannier install ./pdf-forms\n  pannier install pdf-forms.tar.gz --dry-run\n  curl -sL https://example.org/pdf-forms.tgz | pannier install -",
-		Args:    cobra.ExactArgs(1),
+A skill with a blocking finding is refused. --accept RULE --reason TEXT accepts the findings of
+that rule for this content at this path; the lock file and the audit log record who accepted and
+why. A skill that needs a missing executable or variable is refused without --allow-missing.`,
+		Example: `  pannier install ./pdf-forms
+  pannier install pdf-forms.tar.gz --dry-run
+  curl -sL https://example.org/pdf-forms.tgz | pannier install -`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.move(cmd.Context(), f, "", args[0])
 		},
 	}
 	f.add(cmd)
 	f.addAllowMissing(cmd)
-	return p.jsonFlag(cmd)
+	return p.share(p.jsonFlag(cmd), readsSkills...)
 }
 
 func init() {
@@ -85,10 +87,12 @@ func init() {
 func (p *program) updateCommand() *cobra.Command {
 	var f movingFlags
 	cmd := &cobra.Command{
-		Use:   "update SLUG DIR|ARCHIVE|-",
-		Short: "Replace an installed skill by another version",
-		Long: `Replaces an installed skill by what a folder or an archive holds. The version before is kept, for one "pannier rollback".
-A skill that somebody put there without pannier is replaced only with --expected-fingerprint.`,
+		Use:     "update SLUG DIR|ARCHIVE|-",
+		GroupID: groupSkills,
+		Short:   "Replace an installed skill by another version",
+		Long: `Replaces an installed skill by the content of a folder or an archive. The previous version is kept
+for one "pannier rollback". A skill that pannier did not install is replaced only with
+--expected-fingerprint.`,
 		Example: "  pannier update pdf-forms ./pdf-forms",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -98,7 +102,7 @@ A skill that somebody put there without pannier is replaced only with --expected
 	f.add(cmd)
 	f.addExpected(cmd)
 	f.addAllowMissing(cmd)
-	return p.jsonFlag(cmd)
+	return p.share(p.jsonFlag(cmd), readsSkills...)
 }
 
 func init() {
@@ -109,22 +113,23 @@ func init() {
 
 func (p *program) uninstallCommand() *cobra.Command {
 	return p.removalCommand("uninstall SLUG", "Remove an installed skill",
-		`Removes a skill that pannier has installed, with what clients have set of its policy. A skill that somebody put there
-without pannier is theirs to remove.`, (*client.Client).Uninstall)
+		`Removes a skill that pannier installed, and the policy that clients set for it. It refuses a skill
+that pannier did not install.`, (*client.Client).Uninstall)
 }
 func init() { commands = append(commands, (*program).rollbackCommand) }
 
 func (p *program) rollbackCommand() *cobra.Command {
-	return p.removalCommand("rollback SLUG", "Bring back the version of a skill before the newest",
-		`Brings back the version of an installed skill that the last update replaced. One version is kept.`, (*client.Client).Rollback)
+	return p.removalCommand("rollback SLUG", "Restore the previous version of an installed skill",
+		"Restores the version of a skill that the last update replaced. One version is kept.", (*client.Client).Rollback)
 }
 
 // removalCommand is a command that changes a skill without bringing one.
 func (p *program) removalCommand(use, short, long string, do func(*client.Client, context.Context, pannier.RemoveRequest) (pannier.InstallResult, error)) *cobra.Command {
 	var f movingFlags
 	cmd := &cobra.Command{
-		Use: use, Short: short, Long: long,
-		Args: cobra.ExactArgs(1),
+		Use: use, GroupID: groupSkills, Short: short, Long: long,
+		Example: "  pannier " + strings.Replace(use, "SLUG", "pdf-forms", 1),
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.changing(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				result, err := do(c, ctx, pannier.RemoveRequest{
@@ -139,7 +144,7 @@ func (p *program) removalCommand(use, short, long string, do func(*client.Client
 	}
 	f.add(cmd)
 	f.addExpected(cmd)
-	return p.jsonFlag(cmd)
+	return p.share(p.jsonFlag(cmd), readsSkills...)
 }
 
 // move installs or updates a skill from a folder or an archive.

@@ -131,9 +131,14 @@ func (s *sidecarUnderTest) wholeAgain(t *testing.T, version string) {
 	if locked := strings.Contains(string(lock), `"it"`); locked != (version != "") {
 		t.Errorf("lock file:\n%s", lock)
 	}
-	if out, code := s.run("audit-log", "verify", "--workspace-id", testWorkspaceID, "--state-dir", s.stateDir(t)); code != 0 {
+	if out, code := s.runWith(stateVariables(s.stateDir(t)), "audit-log", "verify"); code != 0 {
 		t.Errorf("audit-log verify: exit code %d\n%s", code, out)
 	}
+}
+
+// stateVariables name the state of a workspace to a command.
+func stateVariables(stateDir string) []string {
+	return []string{"PANNIER_WORKSPACE_ID=" + testWorkspaceID, "PANNIER_STATE_DIR=" + stateDir}
 }
 
 // stateDir returns the state directory that the sidecar was started with.

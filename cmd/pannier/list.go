@@ -22,9 +22,13 @@ func init() {
 func (p *program) listCommand() *cobra.Command {
 	var state string
 	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List the skills that were found, usable or not, and why",
-		Args:  cobra.NoArgs,
+		Use:     "list",
+		GroupID: groupSkills,
+		Short:   "List all skills and their states",
+		Long:    `Lists all skills of the workspace with their states. A skill that is not usable shows why.`,
+		Example: `  pannier list
+  pannier list --state ineligible`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.reading(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				list, err := c.List(ctx, client.ListQuery{State: pannier.State(state), Problems: true, Activity: p.json})
@@ -39,7 +43,7 @@ func (p *program) listCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&state, "state", "", "only the skills of one state: eligible, ineligible, disabled, unlisted or shadowed")
-	return p.jsonFlag(cmd)
+	return p.share(p.jsonFlag(cmd), readsSkills...)
 }
 
 func (s streams) printList(list pannier.List) error {

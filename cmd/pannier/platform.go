@@ -25,16 +25,18 @@ func (p *program) platformCommand() *cobra.Command {
 	var listen string
 	var rateLimit int
 	cmd := &cobra.Command{
-		Use:   "platform --workspace ID[:TOKEN]",
-		Short: "Run the embedded development platform on its own",
-		Long: `Runs a platform for development: the registry endpoint, the workspaces and the event stream of Molecule's platform, in
-memory. Each --workspace is known to it from the start; without a token one is made and printed.
+		Use:     "platform --workspace ID[:TOKEN]",
+		GroupID: groupOperators,
+		Short:   "Run the development platform on its own",
+		Long: `Runs a platform for development: the registry endpoint, workspaces and event stream of Molecule's
+platform, in memory. It knows each --workspace from the start; without a token, it prints a new
+one.
 
-It is for programs, not for web pages: a request with an Origin or a Referer is refused, and so is one that reaches it on a
-loopback address and names a host that is neither localhost nor a loopback address. On another address, which --listen can
-give, every host name is taken, and every machine that reaches the port can register workspaces. A body must be
-application/json of at most 8 MiB; all cards together have at most 32 MiB.`,
-		Example: `  pannier platform --listen 127.0.0.1:8080 --workspace 6c5f6b0e-3c52-4d0e-9f4e-0f4a3c9a2b11:secret`,
+It serves programs, not web pages. It refuses requests with an Origin or a Referer, and on a
+loopback address also requests for another host name than localhost. On any other address, every
+machine that reaches the port can register workspaces. A body is application/json of at most 8
+MiB; all cards together have at most 32 MiB.`,
+		Example: "  pannier platform --listen 127.0.0.1:8080 --workspace 6c5f6b0e-3c52-4d0e-9f4e-0f4a3c9a2b11:secret",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
@@ -42,9 +44,9 @@ application/json of at most 8 MiB; all cards together have at most 32 MiB.`,
 			return p.runPlatform(ctx, listen, rateLimit, workspaces)
 		},
 	}
-	cmd.Flags().StringArrayVar(&workspaces, "workspace", nil, "a workspace as ID or ID:TOKEN, the ID a UUID; repeatable")
-	cmd.Flags().IntVar(&rateLimit, "rate-limit", dev.RateLimit, "how many requests one address may make in a minute; 0 is no limit")
-	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "the TCP address; port 0 takes a free one")
+	cmd.Flags().StringArrayVar(&workspaces, "workspace", nil, "a workspace as `ID:TOKEN` or ID; the ID is a UUID; repeatable")
+	cmd.Flags().IntVar(&rateLimit, "rate-limit", dev.RateLimit, "requests per minute of one address; 0 for no limit")
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:0", "TCP `address`; port 0 takes a free port")
 	return cmd
 }
 

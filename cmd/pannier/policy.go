@@ -16,20 +16,24 @@ func init() { commands = append(commands, (*program).policyCommand) }
 
 func (p *program) policyCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "policy",
-		Short: "Show and change which skills may be used, and which of them without being told",
-		Args:  noSuchCommand,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Use:     "policy",
+		GroupID: groupOperators,
+		Short:   "Show and change which skills may be used",
+		Example: `  pannier policy list
+  pannier policy set pdf-forms --enabled=false`,
+		Args: noSuchCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(p.policyListCommand(), p.policySetCommand())
 	return cmd
 }
 
 func (p *program) policyListCommand() *cobra.Command {
-	return p.jsonFlag(&cobra.Command{
-		Use:   "list",
-		Short: "List the policy of every skill, and which layer decided it",
-		Args:  cobra.NoArgs,
+	return p.share(p.jsonFlag(&cobra.Command{
+		Use:     "list",
+		Short:   "List the policy of every skill, and the layer that decides it",
+		Example: "  pannier policy list",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.reading(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				list, err := c.Policies(ctx)
@@ -42,7 +46,7 @@ func (p *program) policyListCommand() *cobra.Command {
 				return p.printPolicies(list.Policies)
 			})
 		},
-	})
+	}), readsSkills...)
 }
 
 func (p *program) policySetCommand() *cobra.Command {
@@ -50,10 +54,11 @@ func (p *program) policySetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set SLUG",
 		Short: "Change the policy of a skill",
-		Long: `Changes what the workspace says of a skill: whether it can be used at all, and whether the model may use it
-without being told. A switch that is not given keeps its value; "default" takes back what was set.`,
-		Example: "  pannier policy set pdf-forms --enabled=false\n  pannier policy set pdf-forms --enabled=default --implicit=true",
-		Args:    cobra.ExactArgs(1),
+		Long: `Changes the policy of a skill in the workspace: whether it is usable, and whether the model may
+use it on its own. A switch that is not given keeps its value; "default" removes it.`,
+		Example: `  pannier policy set pdf-forms --enabled=false
+  pannier policy set pdf-forms --enabled=default --implicit=true`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			change, err := policyChange(enabled, implicit)
 			if err != nil {
@@ -74,7 +79,7 @@ without being told. A switch that is not given keeps its value; "default" takes 
 	cmd.Flags().StringVar(&enabled, "enabled", "", "whether the skill can be used: true, false or default")
 	cmd.Flags().StringVar(&implicit, "implicit", "", "whether the model may use it without being told: true, false or default")
 	cmd.Flags().StringVar(&kind, "source-kind", "", "the kind of root: workspace, managed, bundled or extra (default: that of the skill)")
-	return p.jsonFlag(cmd)
+	return p.share(p.jsonFlag(cmd), asksSidecar...)
 }
 
 // policyChange reads the two switches. At least one must be given.

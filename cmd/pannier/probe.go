@@ -27,17 +27,22 @@ func init() { commands = append(commands, (*program).probeCommand) }
 func (p *program) probeCommand() *cobra.Command {
 	var startup, ready, live bool
 	cmd := &cobra.Command{
-		Use:   "probe",
-		Short: "Ask the sidecar whether it is ready, or alive",
-		Long: `Asks the sidecar on its socket, for containers without a shell. It has two seconds to answer.
+		Use:     "probe",
+		GroupID: groupSidecar,
+		Short:   "Check that the sidecar is ready or alive",
+		Long: `Asks the sidecar on its socket, for containers without a shell. The sidecar has two seconds to
+answer.
 
---startup and --ready ask whether the first look at the workspace is served; a sidecar does not take that back. --live
-asks whether a restart would help; what the platform does has no part in that, and no other setting than the socket has.
+--startup and --ready check that the first scan of the workspace is served. A ready sidecar stays
+ready. --live checks that the sidecar still processes changes; it does not depend on the platform.
+The command reads no setting except the socket.
 
-Exit codes: 0 yes; 1 no; 2 it could not be found out; 3 nobody answers on the socket.`,
+Exit codes: 0 yes; 1 no; 2 failure; 3 no sidecar answers.`,
+		Example: `  pannier probe --ready
+  pannier probe --live --socket /run/pannier/pannier.sock`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			socket, err := config.SocketPath(p.root.PersistentFlags(), p.environ)
+			socket, err := config.SocketPath(p.flags, p.environ)
 			if err != nil {
 				return fmt.Errorf("settings: %w", err)
 			}
@@ -54,7 +59,7 @@ Exit codes: 0 yes; 1 no; 2 it could not be found out; 3 nobody answers on the so
 	cmd.Flags().BoolVar(&ready, "ready", false, "the same; what is asked without a flag")
 	cmd.Flags().BoolVar(&live, "live", false, "ask whether the sidecar still takes changes in")
 	cmd.MarkFlagsMutuallyExclusive("startup", "ready", "live")
-	return cmd
+	return p.share(cmd, "socket", "config")
 }
 
 // probe asks the sidecar behind a socket one question and returns nil where the answer is yes.

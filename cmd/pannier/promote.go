@@ -26,15 +26,19 @@ func (p *program) promoteCommand() *cobra.Command {
 	var to string
 	var record bool
 	cmd := &cobra.Command{
-		Use:   "promote PACKET --to DIR",
-		Short: "Write the draft of a skill from a memory packet",
-		Long: `Reads a memory packet that asks for a workflow to become a skill, and writes a SKILL.md draft into a folder of DIR, for
-people to review. It never writes into the workspace: "pannier install" does, once somebody has looked at it.
+		Use:     "promote PACKET --to DIR",
+		GroupID: groupAuthors,
+		Short:   "Write the draft of a skill from a memory packet",
+		Long: `Reads a memory packet that asks for a workflow to become a skill, and writes a draft of SKILL.md
+into a folder of DIR. It never writes into the workspace: review the draft, then run "pannier
+install".
 
-With --record the packet is also told to the sidecar, as "POST /v1/promotions" does: as an event, an audit entry and an
-activity on the platform. PACKET is a file, or - for standard input.`,
-		Example: "  pannier promote packet.json --to ./drafts\n  pannier promote - --to ./drafts --record < packet.json",
-		Args:    cobra.ExactArgs(1),
+--record also sends the packet to the sidecar, like "POST /v1/promotions". The sidecar records an
+event and an audit entry, and reports an activity to the platform. PACKET is a file, or - for
+standard input.`,
+		Example: `  pannier promote packet.json --to ./drafts
+  pannier promote - --to ./drafts --record < packet.json`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			packet, err := readPacket(args[0])
 			if err != nil {
@@ -67,7 +71,7 @@ activity on the platform. PACKET is a file, or - for standard input.`,
 	}
 	cmd.Flags().StringVar(&to, "to", "", "the directory that the folder of the draft is written into")
 	cmd.Flags().BoolVar(&record, "record", false, "tell the sidecar of the packet")
-	return cmd
+	return p.share(cmd, append(asksSidecar, "root")...)
 }
 
 // printPromotion says what became of a promotion that was recorded. A platform that did not take it is a "no".

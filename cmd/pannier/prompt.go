@@ -18,9 +18,11 @@ func init() { commands = append(commands, (*program).promptCommand) }
 func (p *program) promptCommand() *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
-		Use:   "prompt",
-		Short: "Print the skills section of the agent's system prompt",
-		Args:  cobra.NoArgs,
+		Use:     "prompt",
+		GroupID: groupSkills,
+		Short:   "Print the skills section of the agent's system prompt",
+		Example: "  pannier prompt --format skills_xml",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.reading(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				section, err := c.Prompt(ctx, pannier.Turn{Format: format})
@@ -35,7 +37,7 @@ func (p *program) promptCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "", "the format of the section: "+strings.Join(prompt.Formats(), ", "))
-	return p.jsonFlag(cmd)
+	return p.share(p.jsonFlag(cmd), readsSkills...)
 }
 
 // printPrompt prints the section. exact leaves the text as it is, for the format that is byte for byte that of another tool.

@@ -29,13 +29,15 @@ func init() {
 func (p *program) publishCommand() *cobra.Command {
 	var to, by string
 	cmd := &cobra.Command{
-		Use:   "publish SLUG --to DIR",
-		Short: "Copy a skill of the workspace into a directory",
-		Long: `Copies a skill into DIR/<slug>, byte for byte, with what .clawhubignore and .gitignore match left out, and whatever is
-hidden. Nothing is written unless all of it can be. With --profile=clawhub the skill must be what ClawHub takes: a slug that
-fits a URL, text files only, 50 MB in all.`,
-		Example: "  pannier publish pdf-forms --to ./out\n  pannier publish pdf-forms --to ./out --profile=clawhub",
-		Args:    cobra.ExactArgs(1),
+		Use:     "publish SLUG --to DIR",
+		GroupID: groupAuthors,
+		Short:   "Copy a skill of the workspace into a directory",
+		Long: `Copies a skill into DIR/<slug>, byte for byte, without hidden files and without what
+.clawhubignore and .gitignore match. It writes all files or none. --profile=clawhub requires what
+ClawHub accepts: a slug that fits a URL, text files only, at most 50 MB.`,
+		Example: `  pannier publish pdf-forms --to ./out
+  pannier publish pdf-forms --to ./out --profile=clawhub`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if to == "" {
 				return &exitError{code: exitUnknown, message: "publish needs a directory", hint: "name it with --to"}
@@ -50,7 +52,7 @@ fits a URL, text files only, 50 MB in all.`,
 	}
 	cmd.Flags().StringVar(&to, "to", "", "the directory that the skill's folder is written into")
 	cmd.Flags().StringVar(&by, "profile", "", "refuse what this profile does: clawhub")
-	return p.jsonFlag(cmd)
+	return p.share(p.jsonFlag(cmd), readsSkills...)
 }
 
 // published is what `pannier publish --json` prints.

@@ -38,7 +38,7 @@ func (p *program) asking(ctx context.Context, do func(context.Context, *client.C
 
 // askingOr asks the sidecar that --url names, or else the one that runs for the workspace. Where none runs, it is for without.
 func (p *program) askingOr(ctx context.Context, do func(context.Context, *client.Client) error, without func(config.Settings) error) error {
-	if asked, err := p.askingFar(ctx, do); asked {
+	if asked, err := p.askRemote(ctx, do); asked {
 		return err
 	}
 	s, err := p.settings()

@@ -122,6 +122,16 @@ func TestRefusedCommandsLeaveNothing(t *testing.T) {
 				commands = append(commands, []string{"install", file})
 			}
 		}
+		common := "environment:\n  own: block\n"
+		settings, disabled, stateless := filepath.Join(from, "s.yaml"), filepath.Join(from, "disabled.yaml"), filepath.Join(from, "stateless.yaml")
+		for name, text := range map[string]string{
+			settings: common + "state_dir: " + state + "\n", stateless: common + "state_dir: none\n",
+			disabled: common + "state_dir: " + state + "\ninstall:\n  enabled: false\n",
+		} {
+			if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
 		good := filepath.Join(from, "good.tgz")
 		if err := os.WriteFile(good, archiveOf("own", "1"), 0o600); err != nil {
 			t.Fatal(err)
@@ -130,11 +140,14 @@ func TestRefusedCommandsLeaveNothing(t *testing.T) {
 			commands, []string{"uninstall", "own"}, []string{"rollback", "own"}, []string{"update", "own", good},
 			[]string{"uninstall", "none"}, []string{"uninstall", "own", "--expected-fingerprint", ""}, []string{"rollback", "own", "--expected-fingerprint="},
 			[]string{"update", "own", good, "--expected-fingerprint", ""}, []string{"update", "own", good, "--expected-fingerprint", wrongFingerprint},
-			[]string{"install", good, "--install-enabled=false"}, []string{"install", good, "--state-dir", "none"}, []string{"install", good, "--dry-run"},
+			[]string{"install", good, "--config", disabled}, []string{"install", good, "--config", stateless}, []string{"install", good, "--dry-run"},
 		)
 		before := treeOf(t, w)
 		for _, args := range commands {
-			all := append([]string{"--workspace", w, "--state-dir", state, "--socket", filepath.Join(state, "s"), "--environment-own", "block"}, args...)
+			all := append([]string{"--workspace", w, "--socket", filepath.Join(state, "s")}, args...)
+			if !slices.Contains(args, "--config") {
+				all = append(all, "--config", settings)
+			}
 			r := runPlain(t, all...)
 			if slices.Contains(args, "") && (r.code != exitUnknown || !strings.Contains(r.err, "hint: ")) {
 				t.Errorf("%v: exit code %d\n%s", args, r.code, r.err)

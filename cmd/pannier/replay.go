@@ -16,17 +16,21 @@ func init() { commands = append(commands, (*program).replayCommand) }
 
 func (p *program) replayCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "replay JOURNAL",
-		Short: "Compare recorded events with what the workspace gives now",
-		Long: `Reads recorded events, makes the catalog anew from the workspace as it is, by the same code, and tells where the
-two differ: the last catalog that was recorded, and what was loaded, invoked and read of skills that no later event
-says changed. Those are loaded, invoked and read again, and what that emits is compared. A turn is resolved again if
-its event holds the turn (--turn-events-text) and the catalog is the same. Policy is replayed from the events; settings and environment are those of this command, so give it those that the sidecar had.
+		Use:     "replay JOURNAL",
+		GroupID: groupOperators,
+		Short:   "Compare recorded events with the workspace",
+		Long: `Reads recorded events, builds the catalog from the workspace, and reports the differences: in the
+last recorded catalog, and in what was loaded, invoked and read of skills that did not change
+afterwards. A turn is resolved again if its event has its text (--turn-events-text) and the
+catalog is the same. Policy comes from the events; settings and environment come from this
+command: give it the file and the variables of the sidecar.
 
-JOURNAL is the directory of a journal (<state_dir>/<workspace_id>/journal, which is only read), a file of events as
-"pannier events --json" prints them, or "-" for the same on stdin.
+JOURNAL is the directory <state_dir>/<workspace_id>/journal, which is only read, a file with the
+output of "pannier events --json", or "-" for standard input.
 
-Exit codes: 0 equal; 1 something differs; 2 it could not be found out.`,
+Exit codes: 0 equal; 1 different; 2 failure.`,
+		Example: `  pannier replay /var/lib/pannier/6c5f6b0e-3c52-4d0e-9f4e-0f4a3c9a2b11/journal
+  pannier events --json | pannier replay -`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := p.settings()
@@ -51,7 +55,7 @@ Exit codes: 0 equal; 1 something differs; 2 it could not be found out.`,
 			return report.exit()
 		},
 	}
-	return p.jsonFlag(cmd)
+	return p.share(p.jsonFlag(cmd), append(readsSettings, "root", "runtime")...)
 }
 
 // replayVerdict is what a replay comes to.

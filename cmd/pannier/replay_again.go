@@ -217,7 +217,7 @@ func without(list, others []string) []string {
 func (h *history) unknowns(s *pannier.Snapshot) []string {
 	var why []string
 	if h.environment != nil && *h.environment != s.Environment.Changed() {
-		why = append(why, fmt.Sprintf("skills were judged by another environment, that of the %s; name it with --environment-file", h.environment.Source))
+		why = append(why, fmt.Sprintf("skills were judged by another environment, that of the %s; name it with PANNIER_ENVIRONMENT_FILE", h.environment.Source))
 	}
 	if h.recording.gap {
 		why = append(why, "events are missing between others, and what clients set may be in them")

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -84,10 +85,23 @@ func (r *recorded) settles(t *testing.T) {
 	r.hasEvent(t, pannier.EventCatalogUpdated, r.digest.String())
 }
 
+// replay runs `pannier replay` with the settings of the sidecar in a file: its variables would be part of the environment.
+func (r *recorded) replay(t *testing.T, args ...string) (out string, code int) {
+	t.Helper()
+	settings := filepath.Join(t.TempDir(), "settings.yaml")
+	if err := os.WriteFile(settings, []byte("workspace: "+r.workspace+"\nenvironment:\n  own: block\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(binary, append([]string{"replay", "--config", settings}, args...)...)
+	cmd.Env = cleanEnviron()
+	text, _ := cmd.CombinedOutput()
+	return string(text), cmd.ProcessState.ExitCode()
+}
+
 // replays runs `pannier replay` and returns what it prints.
 func (r *recorded) replays(t *testing.T, journal string, want int) (report replayReport) {
 	t.Helper()
-	out, code := r.run("replay", journal, "--json", "--environment-own", "block")
+	out, code := r.replay(t, journal, "--json")
 	if err := json.Unmarshal([]byte(out), &report); err != nil || code != want {
 		t.Fatalf("exit code %d, want %d: %s (%v)", code, want, out, err)
 	}
@@ -131,7 +145,7 @@ func TestReplay(t *testing.T) {
 		}
 		writeIn(t, r.workspace, "rm -r skills; mv .kept skills")
 	}
-	if out, code := r.run("replay", r.journal, "--environment-own", "block"); code != exitYes || !strings.HasPrefix(out, "equal: ") {
+	if out, code := r.replay(t, r.journal); code != exitYes || !strings.HasPrefix(out, "equal: ") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 }

@@ -19,8 +19,9 @@ func (p *program) resolveCommand() *cobra.Command {
 	var slugs []string
 	var turn pannier.Turn
 	cmd := &cobra.Command{
-		Use:   "resolve [TEXT...]",
-		Short: "Tell which skills are active in a turn with that text, and why others are not",
+		Use:     "resolve [TEXT...]",
+		GroupID: groupSkills,
+		Short:   "Show which skills are active in a turn, and why",
 		Example: `  pannier resolve '/skill:pdf-forms fill in form.pdf'
   pannier resolve --skill pdf-forms --tool Read --tool Bash
   pannier resolve --path src/main.go --project-dir ~/project --verbose`,
@@ -42,13 +43,13 @@ func (p *program) resolveCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVar(&slugs, "skill", nil, "a skill that is chosen for the turn; repeatable")
-	flags.StringVar(&turn.Runtime, "for-runtime", "", "an adapter that the skills must fit besides the workspace's own")
-	flags.StringArrayVar(&turn.Paths, "path", nil, "a file that the turn is about; repeatable")
-	flags.StringVar(&turn.ProjectDir, "project-dir", "", "the directory that globs of skills are relative to")
-	flags.StringArrayVar(&turn.Tools, "tool", nil, "a tool that the agent has, for skills to narrow; repeatable")
-	flags.BoolVar(&turn.Verbose, "verbose", false, "also tell why each skill that nobody named is not active")
-	return p.jsonFlag(cmd)
+	flags.StringArrayVar(&slugs, "skill", nil, "`slug` of a skill that the user chose for the turn; repeatable")
+	flags.StringVar(&turn.Runtime, "for-runtime", "", "`name` of an adapter that skills must support, besides the one of the workspace")
+	flags.StringArrayVar(&turn.Paths, "path", nil, "`file` that the turn is about; repeatable")
+	flags.StringVar(&turn.ProjectDir, "project-dir", "", "`directory` that globs of skills are relative to")
+	flags.StringArrayVar(&turn.Tools, "tool", nil, "`name` of a tool that the agent has; repeatable")
+	flags.BoolVar(&turn.Verbose, "verbose", false, "also show why other skills are not active")
+	return p.share(p.jsonFlag(cmd), readsSkills...)
 }
 
 func (s streams) printResolution(r pannier.Resolution) error {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"pannier/config"
 	"pannier/sidecar"
@@ -14,13 +15,13 @@ import (
 
 // The exit codes, everywhere the same.
 const (
-	exitYes       = 0 // yes, done, clean
+	exitYes       = 0 // success
 	exitNo        = 1 // a negative answer
-	exitUnknown   = 2 // wrong usage, or it could not be found out
+	exitUnknown   = 2 // wrong usage or failure
 	exitNoSidecar = 3 // no sidecar where one is needed
 )
 
-// exitError ends the process with a code. Without a message nothing is printed beyond what the command already has.
+// exitError ends the process with a code. Without a message, nothing more is printed.
 type exitError struct {
 	code    int
 	message string
@@ -49,13 +50,15 @@ func execute(ctx context.Context, args []string, std streams, environ []string) 
 	return e.code
 }
 
-// program is what every subcommand has at hand.
+// program is what all subcommands share.
 type program struct {
 	streams
 	environ []string
 	root    *cobra.Command
 	json    bool
-	far     farFlags
+	remote  remoteFlags
+	// flags are those that commands share: every setting, and how a sidecar is reached over TCP.
+	flags *pflag.FlagSet
 }
 
 // commands make the subcommands. The file of each command adds its own.
@@ -65,14 +68,12 @@ func newRoot(std streams, environ []string) *cobra.Command {
 	p := &program{streams: std, environ: environ}
 	p.root = &cobra.Command{
 		Use:   "pannier",
-		Short: "Keeps an agent's skills live",
-		Long: `pannier keeps an agent's skills live: it watches a workspace, judges each skill in it, pushes the agent
-card that follows to a registry endpoint, and serves the catalog on a local unix socket.
+		Short: "Keep the skills of an agent live",
+		Long: `pannier watches the skills of an agent, serves them on a unix socket and pushes the agent card.
+Commands ask the sidecar of the workspace; most read the directory if no sidecar runs.
 
-Commands that read ask the sidecar that runs for the workspace; where none runs they read the directory themselves.
-
-Exit codes: 0 yes, done; 1 a negative answer; 2 wrong usage, or it could not be found out; 3 no sidecar where one
-is needed.`,
+Exit codes: 0 success; 1 negative answer; 2 wrong usage or failure; 3 no sidecar answers.`,
+		Example:       "  pannier run --workspace ./agent",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       versionLine(),
@@ -80,18 +81,20 @@ is needed.`,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	p.root.SetVersionTemplate("{{.Version}}\n")
-	config.AddFlags(p.root.PersistentFlags())
-	p.far.add(p.root.PersistentFlags())
+	p.root.SetHelpFunc(p.printHelp)
+	p.root.AddGroup(groups...)
+	p.flags = sharedFlags(&p.remote)
 	for _, command := range commands {
 		p.root.AddCommand(command(p))
 	}
+	p.root.AddCommand(p.settingsTopic())
 	checkDefaultCommands(p.root)
-	explainUsage(p.root)
+	p.explainUsage(p.root)
 	p.completeArguments()
 	return p.root
 }
 
-// noSuchCommand accepts no argument of a command that has subcommands, and names those that may be meant.
+// noSuchCommand refuses every argument of a command that has subcommands, and suggests similar subcommands.
 func noSuchCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -106,15 +109,15 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 
 // settings returns the settings that the command line, the variables and the settings file give.
 func (p *program) settings() (config.Settings, error) {
-	s, err := config.Load(p.root.PersistentFlags(), withoutFar(p.environ))
+	s, err := config.Load(p.flags, withoutRemote(p.environ))
 	if err != nil {
 		return config.Settings{}, fmt.Errorf("settings: %w", err)
 	}
 	return s, nil
 }
 
-// jsonFlag adds --json to a command that prints what people read.
+// jsonFlag adds --json to a command.
 func (p *program) jsonFlag(cmd *cobra.Command) *cobra.Command {
-	cmd.Flags().BoolVar(&p.json, "json", false, "print JSON, in the shape of the socket's route")
+	cmd.Flags().BoolVar(&p.json, "json", false, "print JSON, as the API returns it")
 	return cmd
 }

@@ -16,21 +16,21 @@ import (
 func init() { commands = append(commands, (*program).runCommand) }
 
 func (p *program) runCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "run",
-		Short: "Run the sidecar",
-		Long: `Runs the sidecar until it is told to stop by SIGTERM or SIGINT. SIGHUP makes it look at everything again.
+	return p.shareSettings(&cobra.Command{
+		Use:     "run",
+		GroupID: groupSidecar,
+		Short:   "Run the sidecar",
+		Long: `Runs the sidecar until SIGTERM or SIGINT. SIGHUP rescans the workspace.
 
-Without --platform-url an embedded development platform takes the agent card. It has no port: only this process reaches it.
---platform-url=off pushes nothing.
+Without --platform-url, the agent card goes to an embedded development platform, which only this
+process can reach. --platform-url=off pushes nothing.
 
-On a terminal the log has short lines: a summary once the sidecar is ready, then one for each change, push and problem.
-Elsewhere, or with --log-format=text or json, it has every record with all of its fields.`,
+On a terminal, the log has short lines: a summary when the sidecar is ready, then one line for
+each change, push and problem. Elsewhere, and with --log-format=text or json, it has all fields.`,
+		Example: `  pannier run --workspace ./agent --platform-url off
+  pannier run --workspace /configs --listen 127.0.0.1:9090 --platform-url https://platform.example`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := refuseFarFlags(cmd.Flags()); err != nil {
-				return err
-			}
 			// From the first moment to the last, or else a SIGHUP then would end the process.
 			hangups := make(chan os.Signal, 1)
 			signal.Notify(hangups, syscall.SIGHUP)
@@ -51,5 +51,5 @@ Elsewhere, or with --log-format=text or json, it has every record with all of it
 			context.AfterFunc(ctx, stop) // a second signal ends the process at once
 			return daemon.Run(ctx)
 		},
-	}
+	})
 }

@@ -20,18 +20,23 @@ func (p *program) scanCommand() *cobra.Command {
 	var at string
 	var accept acceptFlags
 	cmd := &cobra.Command{
-		Use:   "scan SLUG",
-		Short: "Look through the files of a skill for what would do harm",
-		Long: `Has the sidecar look through every file of a skill: programs, secrets, commands that hand the machine to somebody
-else, links that lead out, characters that nobody sees. What is found is kept until a file of the skill changes, and while
-one of the findings blocks, the skill can not be used. A skill that nobody has scanned is not blocked.
+		Use:     "scan SLUG",
+		GroupID: groupAuthors,
+		Short:   "Scan the files of a skill for security problems",
+		Long: `Scans every file of a skill in the sidecar: executables, secrets, commands that give control of
+the machine to a third party, links that leave the skill, invisible characters. The result is kept
+until a file of the skill changes. A skill with a blocking finding is not usable; a skill without
+a scan is.
 
-With --accept RULE --reason TEXT the blocking findings of a rule no longer block this content at this path. This ends as soon as
-a file of the skill changes, and with --accept none. Later scans of the same content keep it.
+--accept RULE --reason TEXT accepts the blocking findings of a rule for this content at this path.
+The acceptance ends when a file of the skill changes, or with --accept none. Later scans of the
+same content keep it.
 
-The exit code is 1 where a finding blocks.`,
-		Example: "  pannier scan pdf-forms\n  pannier scan pdf-forms --accept scan.command.pipe_shell --reason 'our own host'\n  pannier scan pdf-forms --accept none",
-		Args:    cobra.ExactArgs(1),
+Exit codes: 0 not blocked; 1 a finding blocks; 2 failure; 3 no sidecar answers.`,
+		Example: `  pannier scan pdf-forms
+  pannier scan pdf-forms --accept scan.command.pipe_shell --reason 'our own host'
+  pannier scan pdf-forms --accept none`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.asking(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				report, err := c.Scan(ctx, args[0], at, accept.scan())
@@ -50,9 +55,9 @@ The exit code is 1 where a finding blocks.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&at, "path", "", "the directory of the skill that is meant, where several have the slug")
-	accept.add(cmd, "accept the blocking findings of this rule for exactly this content; repeatable; none takes all acceptances of the skill back")
-	return p.jsonFlag(cmd)
+	cmd.Flags().StringVar(&at, "path", "", "`directory` of the skill, if several have the slug")
+	accept.add(cmd, "accept the blocking findings of this `rule` for this content; repeatable; none withdraws all")
+	return p.share(p.jsonFlag(cmd), asksSidecar...)
 }
 
 // acceptFlags say which rules are accepted, and why.

@@ -20,9 +20,12 @@ func init() { commands = append(commands, (*program).showCommand) }
 func (p *program) showCommand() *cobra.Command {
 	var path string
 	cmd := &cobra.Command{
-		Use:   "show SLUG",
-		Short: "Show all that is known of one skill",
-		Args:  cobra.ExactArgs(1),
+		Use:     "show SLUG",
+		GroupID: groupSkills,
+		Short:   "Show the details of one skill",
+		Example: `  pannier show pdf-forms
+  pannier show pdf-forms --json`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.reading(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				d, err := c.Skill(ctx, args[0], path)
@@ -36,8 +39,8 @@ func (p *program) showCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&path, "path", "", "the directory of the skill that is meant, where several have the slug")
-	return p.jsonFlag(cmd)
+	cmd.Flags().StringVar(&path, "path", "", "`directory` of the skill, if several have the slug")
+	return p.share(p.jsonFlag(cmd), readsSkills...)
 }
 
 // trustWords says how far a skill is trusted, and whether that is because it was installed.

@@ -25,14 +25,16 @@ func init() { commands = append(commands, (*program).tokenCommand) }
 func (p *program) tokenCommand() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
-		Use:   "token NAME SCOPE",
-		Short: "Make a token for callers over TCP",
-		Long: `Makes a token and prints it, once: it is kept nowhere. The sidecar needs only a line with its digest in the file of
---api-tokens: the line is printed beside it, on stderr, or added to the file with --append.
+		Use:     "token NAME SCOPE",
+		GroupID: groupOperators,
+		Short:   "Create a token for clients over TCP",
+		Long: `Creates a token and prints it once; it is stored nowhere. The sidecar needs only a line with its
+digest in the file of --api-tokens. The line goes to stderr, or with --append into the file.
 
-The scopes: read; environment, which is to read and to put the agent's environment; write, which is everything.`,
-		Example: "  pannier token grafana read\n  pannier token agent environment --append /etc/pannier/tokens > agent.new && mv agent.new agent.token",
-		Args:    cobra.ExactArgs(2),
+Scopes: read; environment (read, and report the environment of the agent); write (everything).`,
+		Example: `  pannier token grafana read
+  pannier token agent environment --append /etc/pannier/tokens > agent.token`,
+		Args: cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			err := p.makeToken(args[0], args[1], file)
 			if refusal, ok := errors.AsType[*pannier.Refusal](err); ok {

@@ -8,16 +8,18 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"pannier/config"
 )
 
 // explainUsage gives the errors of wrong usage of a command and its subcommands the form of all other errors.
-func explainUsage(cmd *cobra.Command) {
-	cmd.SetFlagErrorFunc(flagError)
+func (p *program) explainUsage(cmd *cobra.Command) {
+	cmd.SetFlagErrorFunc(p.flagError)
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error { return argumentError(cmd, args, check(cmd, args)) }
 	}
 	for _, sub := range cmd.Commands() {
-		explainUsage(sub)
+		p.explainUsage(sub)
 	}
 }
 
@@ -89,13 +91,16 @@ func usageOf(cmd *cobra.Command) string {
 }
 
 // flagError explains an error of the flags of a command line.
-func flagError(cmd *cobra.Command, err error) error {
+func (p *program) flagError(cmd *cobra.Command, err error) error {
 	e := &exitError{code: exitUnknown, message: err.Error(), hint: fmt.Sprintf(`run "%s --help" to see its flags`, cmd.CommandPath())}
 	if missing, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		name := missing.GetSpecifiedName()
 		if missing.GetSpecifiedShortnames() != "" { // of flags of one letter, the name is the letter
 			e.message = fmt.Sprintf("unknown flag -%s for %q", name, cmd.CommandPath())
 			return e
+		}
+		if shared := p.sharedFlagError(cmd, name); shared != nil {
+			return shared
 		}
 		e.message = fmt.Sprintf("unknown flag --%s for %q", name, cmd.CommandPath())
 		if meant := similarFlag(cmd, name); meant != "" {
@@ -112,6 +117,24 @@ func flagError(cmd *cobra.Command, err error) error {
 		e.hint = fmt.Sprintf("give %s: %s", valueWords(flag), flag.Usage)
 	}
 	return e
+}
+
+// sharedFlagError explains a flag that other commands have; nil if there is no better explanation than an unknown flag.
+func (p *program) sharedFlagError(cmd *cobra.Command, name string) error {
+	variable, key, isSetting := config.NamesOfFlag(name)
+	switch {
+	case isSetting && cmd.Flags().Lookup("config") != nil && !slices.Contains(readsSkills, name):
+		return &exitError{
+			code: exitUnknown, message: fmt.Sprintf("--%s is a flag of \"pannier run\", not of %q", name, cmd.CommandPath()),
+			hint: fmt.Sprintf("set %s, or write %s into the file of --config", variable, key),
+		}
+	case cmd.Name() == "run" && !cmd.Parent().HasParent() && slices.Contains(remoteNames, name):
+		return &exitError{
+			code: exitUnknown, message: fmt.Sprintf(`--%s is not a flag of "pannier run": it says which sidecar other commands ask`, name),
+			hint: fmt.Sprintf("use --platform-%s for the platform that gets the card", name),
+		}
+	}
+	return nil
 }
 
 // valueWords says what the value of a flag looks like.

@@ -73,9 +73,11 @@ func init()             { commands = append(commands, (*program).versionCommand)
 
 func (p *program) versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  cobra.NoArgs,
+		Use:     "version",
+		GroupID: groupSidecar,
+		Short:   "Print the version",
+		Example: "  pannier version",
+		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintln(p.out, versionLine())
 			return err

@@ -75,9 +75,9 @@ func refusalOf(a molecule.Answer) error {
 	case a.Status == http.StatusUnauthorized:
 		return refuse("platform.unauthorized", said, "the token has to be this workspace's own and of now: the platform replaces it whenever it restarts the agent")
 	case a.Status == http.StatusForbidden:
-		return refuse("platform.forbidden", said, "use a token that may do this; a hosted platform also wants the tenant, --platform-header X-Molecule-Org-Id=…")
+		return refuse("platform.forbidden", said, "use a token that may do this; a hosted platform also wants the tenant, PANNIER_PLATFORM_HEADER=X-Molecule-Org-Id=…")
 	case a.Status == http.StatusNotFound:
-		return refuse("platform.not_found", said, "look at --workspace-id and at --url; a hosted platform answers this where the tenant is missing, --platform-header X-Molecule-Org-Id=…; others do where the workspace does not run")
+		return refuse("platform.not_found", said, "look at --workspace-id and at --url; a hosted platform answers this where the tenant is missing, PANNIER_PLATFORM_HEADER=X-Molecule-Org-Id=…; others do where the workspace does not run")
 	case a.Status == http.StatusTooManyRequests:
 		return refuse("platform.busy", said, "try again in a minute; the platform counts all clients behind one address together")
 	}

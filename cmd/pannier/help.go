@@ -1,0 +1,127 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"pannier/internal/plain"
+)
+
+// The groups of commands in the overview.
+const (
+	groupSidecar   = "sidecar"
+	groupSkills    = "skills"
+	groupAuthors   = "authors"
+	groupOperators = "operators"
+)
+
+var groups = []*cobra.Group{
+	{ID: groupSidecar, Title: "Sidecar:"},
+	{ID: groupSkills, Title: "Skills:"},
+	{ID: groupAuthors, Title: "Skill authors:"},
+	{ID: groupOperators, Title: "Operators:"},
+}
+
+// helpColumns is the width of help texts.
+const helpColumns = 100
+
+// mainSettings are the flags of `pannier run` that its help shows; the topic "settings" shows all.
+var mainSettings = []string{
+	"workspace", "root", "socket", "listen", "api-listen", "platform-url", "platform-token-file", "state-dir", "scan", "log-level", "config",
+}
+
+// printHelp prints the help of a command on one screen.
+func (p *program) printHelp(cmd *cobra.Command, _ []string) {
+	w := cmd.OutOrStdout()
+	fmt.Fprintf(w, "%s\n\n", strings.TrimSpace(cmp.Or(cmd.Long, cmd.Short)))
+	switch {
+	case cmd == p.root:
+		p.printOverview(w)
+		return
+	case cmd.IsAdditionalHelpTopicCommand():
+		return
+	}
+	fmt.Fprintf(w, "Usage: %s\n", cmd.UseLine())
+	printCommands(w, "\nCommands:", cmd.Commands())
+	if cmd.Example != "" {
+		fmt.Fprintf(w, "\nExample:\n%s\n", cmd.Example)
+	}
+	own, shared := p.splitFlags(cmd)
+	printFlags(w, "Flags:", own)
+	printFlags(w, "Workspace and sidecar:", shared)
+	switch {
+	case cmd.HasAvailableSubCommands():
+		fmt.Fprintf(w, "\nRun \"%s COMMAND --help\" for flags and examples.\n", cmd.CommandPath())
+	case cmd.Name() == "run":
+		fmt.Fprintln(w, "\nEvery setting is a flag: run \"pannier help settings\" to see all.")
+	}
+}
+
+// printOverview prints all commands by group.
+func (p *program) printOverview(w io.Writer) {
+	fmt.Fprintln(w, "Usage: pannier COMMAND [flags]")
+	fmt.Fprintln(w)
+	for _, group := range groups {
+		printCommands(w, group.Title, slices.DeleteFunc(slices.Clone(p.root.Commands()), func(c *cobra.Command) bool { return c.GroupID != group.ID }))
+	}
+	fmt.Fprintf(w, "\nExample: %s\n", strings.TrimSpace(p.root.Example))
+	fmt.Fprintln(w, `Run "pannier COMMAND --help" for flags, "pannier help settings" for all settings.`)
+}
+
+func printCommands(w io.Writer, title string, commands []*cobra.Command) {
+	if commands = slices.DeleteFunc(slices.Clone(commands), func(c *cobra.Command) bool { return !c.IsAvailableCommand() }); len(commands) == 0 {
+		return
+	}
+	width := 0
+	for _, c := range commands {
+		width = max(width, plain.Cells(c.Name()))
+	}
+	fmt.Fprintln(w, title)
+	for _, c := range commands {
+		fmt.Fprintf(w, "  %-*s  %s\n", max(width, len("environment")), c.Name(), c.Short)
+	}
+}
+
+// splitFlags returns the flags of a command that its help shows: its own, and those that it shares with others.
+func (p *program) splitFlags(cmd *cobra.Command) (own, shared *pflag.FlagSet) {
+	own, shared = pflag.NewFlagSet("own", pflag.ContinueOnError), pflag.NewFlagSet("shared", pflag.ContinueOnError)
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		switch {
+		case f.Name == "help", f.Hidden:
+		case p.flags.Lookup(f.Name) != f:
+			own.AddFlag(f)
+		case cmd.Name() != "run" || slices.Contains(mainSettings, f.Name):
+			shared.AddFlag(f)
+		}
+	})
+	if cmd.Name() == "run" {
+		return shared, own
+	}
+	return own, shared
+}
+
+func printFlags(w io.Writer, title string, flags *pflag.FlagSet) {
+	if flags.HasFlags() {
+		fmt.Fprintf(w, "\n%s\n%s", title, flags.FlagUsagesWrapped(helpColumns))
+	}
+}
+
+// settingsTopic is the help topic that shows every setting.
+func (p *program) settingsTopic() *cobra.Command {
+	all := p.shareSettings(&cobra.Command{}).Flags()
+	return &cobra.Command{
+		Use:   "settings",
+		Short: "Every setting of the sidecar",
+		Long: `Every setting of the sidecar, as a flag of "pannier run". For all commands, a variable and a key
+of the file of --config do the same: --install-enabled is PANNIER_INSTALL_ENABLED and
+install.enabled. A flag wins over the variable, the variable over the file.
+
+` + all.FlagUsagesWrapped(helpColumns),
+	}
+}
