@@ -19,6 +19,11 @@ const (
 	StatusRolledBack       InstallStatus = "rolled_back"
 )
 
+// Unchanged reports whether the same skill was there already.
+func (s InstallStatus) Unchanged() bool {
+	return s == StatusAlreadyInstalled || s == StatusAlreadyUpToDate
+}
+
 // ArchiveFormat is how an archive is packed.
 type ArchiveFormat string
 

@@ -243,6 +243,9 @@ func (s *Service) commit(ctx context.Context, actor pannier.Actor, req pannier.I
 		apply = s.o.Install.Store.Update
 	}
 	result, err := apply(ctx, staged, req, actor)
+	if now, ok := servedAt(s.o.Install.Current(), e.Skill); ok && result.Status.Unchanged() {
+		e, result.Skill.TrustLevel = now, now.TrustLevel
+	}
 	result.Reasons, result.Accepted, result.Problems = e.Reasons, accepted, append(result.Problems, explicitOnly(e)...)
 	if err != nil {
 		return installation{result: result}, errors.Join(err, undo())

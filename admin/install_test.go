@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -359,5 +360,23 @@ func TestStagingIsBounded(t *testing.T) {
 	}
 	if asked != 2 {
 		t.Errorf("asked %d times beside another", asked)
+	}
+}
+
+// TestSkillPlacedByHand wants the trust and policy that apply to a skill that is there already.
+func TestSkillPlacedByHand(t *testing.T) {
+	w := newWorkshop(t)
+	w.policy = pannier.PolicyLayers{Start: pannier.StartSwitches()}.Effective()
+	write(t, filepath.Join(w.dir, "skills/it/SKILL.md"), skillText("1.0.0"))
+	byHand := &pannier.Skill{Slug: "it", Path: "skills/it", TrustLevel: pannier.TrustInternal, SourceKind: pannier.SourceWorkspace}
+	w.served = []pannier.Entry{{Skill: byHand, Policy: pannier.PolicyLayers{}.Effective()}}
+	for _, slug := range []string{"", "it"} {
+		result, _, err := w.Install(t.Context(), actor, pannier.InstallRequest{Slug: slug}, body(skillOf("1.0.0")))
+		if err != nil || !result.Status.Unchanged() || result.Skill.TrustLevel != pannier.TrustInternal {
+			t.Errorf("%+v, %v", result, err)
+		}
+		if len(result.Problems) != 1 || result.Problems[0].Code != "install.not_managed" {
+			t.Errorf("problems %+v", result.Problems)
+		}
 	}
 }

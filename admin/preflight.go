@@ -38,11 +38,16 @@ func (s *Service) preflight(req pannier.InstallRequest, skill *pannier.Skill) (*
 
 // installedAt returns the installed skill at the path of another skill.
 func installedAt(s *pannier.Snapshot, skill *pannier.Skill) (*pannier.Entry, bool) {
+	now, ok := servedAt(s, skill)
+	return now, ok && now.Managed
+}
+
+// servedAt returns the skill that a snapshot has at the path of another skill; s may be nil.
+func servedAt(s *pannier.Snapshot, skill *pannier.Skill) (*pannier.Entry, bool) {
 	if s == nil {
 		return nil, false
 	}
-	now, ok := s.LookupPath(skill.Slug, skill.Path)
-	return now, ok && now.Managed
+	return s.LookupPath(skill.Slug, skill.Path)
 }
 
 // explicitOnly returns the problem that the model cannot choose a skill before policy allows it; nil if it can.

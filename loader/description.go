@@ -25,7 +25,7 @@ func (c *contract) description() string {
 	if text != "" {
 		return text
 	}
-	message, hint := "the description is missing, so agents cannot tell when to use the skill", "add `description:` with what the skill does and when to use it"
+	message, hint := "the description is missing; agents see the first line of the instructions instead", "add `description:` with what the skill does and when to use it"
 	if v.Kind() == yamldoc.Null && strings.HasPrefix(c.sourceOf(field), "#") {
 		message, hint = "the description is empty, because `#` begins a comment", "put the text in double quotes"
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"strconv"
+	"unicode"
 
 	"pannier"
 	"pannier/internal/yamldoc"
@@ -49,8 +50,10 @@ func (p parts) parse() (parts, repair.Result, error) {
 	return p, r, err
 }
 
-// isEmpty reports whether nothing but blanks follows the frontmatter.
-func (p parts) isEmpty() bool { return p.whole && len(bytes.TrimSpace(p.body)) == 0 }
+// isEmpty reports whether only blanks and invisible characters follow the frontmatter.
+func (p parts) isEmpty() bool {
+	return p.whole && bytes.IndexFunc(p.body, func(r rune) bool { return !unicode.IsSpace(r) && !pannier.IsHidden(r) }) < 0
+}
 
 // parse reads the frontmatter and returns the parts of the file as they then are. A skill whose frontmatter is not YAML,
 // and cannot be mended, cannot be used.

@@ -262,5 +262,13 @@ func (st *Staged) result(c current, status pannier.InstallStatus, dry bool) pann
 			Message: "the replaced skill was changed by hand after it was installed", Hint: "a rollback restores it",
 		})
 	}
+	if status.Unchanged() && c.entry == nil {
+		r.Skill.TrustLevel = st.root.Trust
+		r.Problems = append(r.Problems, pannier.Problem{
+			Code: "install.not_managed", Severity: pannier.SeverityInfo, Path: st.Skill.Path,
+			Message: "the same skill is there already and was not installed by pannier; it keeps the trust and policy of its root",
+			Hint:    "to have pannier manage it, remove the directory and install the skill again",
+		})
+	}
 	return r
 }
