@@ -136,7 +136,7 @@ func TestCensusNamesTheFirst(t *testing.T) {
 func TestCensusOtherCases(t *testing.T) {
 	root := tree(t, "a")
 	mkdir(t, filepath.Join(root, "SKILL.md"))         // no skill: it is in the root
-	writeSkill(t, root, "b/SKILL.md/x", good("d"))    // b is a skill that can not be read
+	writeSkill(t, root, "b/SKILL.md/x", good("d"))    // b is a skill that cannot be read
 	writeSkill(t, root, "c/skill.md/x", good("d"))    // c is none
 	mkdir(t, filepath.Join(root, "a/b/SKILL.md/sub")) // nor is this a file
 	for _, dir := range []string{"a/lower", ".d", "e", "e/f"} {

@@ -122,7 +122,7 @@ func outcomeOf(t *testing.T, l *loader.Loader, s *pannier.Skill) string {
 	case s.Broken:
 		outcome = "broken"
 		if len(s.Problems) == 0 || s.Problems[0].Severity != pannier.SeverityError || s.Problems[0].Code == "" || s.Problems[0].Hint == "" {
-			t.Errorf("%s can not be used, and nobody learns why: %v", s.Path, s.Problems)
+			t.Errorf("%s cannot be used, and no problem says why: %v", s.Path, s.Problems)
 		}
 	case s.ToolsOnly:
 		outcome = "tools"

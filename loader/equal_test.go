@@ -215,7 +215,7 @@ func (d *disk) change() {
 	d.log = append(d.log, fmt.Sprint(strings.ReplaceAll(did, d.root, ""), " ", err != nil))
 }
 
-// lock writes a sound lock file, or removes it: what a loader believes of a torn one, another can not know.
+// lock writes a sound lock file, or removes it: what a loader believes of a torn one, another cannot know.
 func (d *disk) lock(own string) error {
 	if d.rand.IntN(4) == 0 {
 		return os.RemoveAll(own)

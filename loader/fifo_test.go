@@ -11,7 +11,7 @@ import (
 	"pannier/loader"
 )
 
-// TestFIFOThatComesMeanwhile puts FIFOs into the places of files that have been looked at and are still to be opened. Nobody ever
+// TestFIFOThatComesMeanwhile puts FIFOs into the places of files that have been looked at and are still to be opened. No process ever
 // writes into them.
 func TestFIFOThatComesMeanwhile(t *testing.T) {
 	root := tree(t, "a")

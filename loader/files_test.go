@@ -67,7 +67,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestOpenRefuses whatever is no regular file within the skill directory.
+// TestOpenRefuses opens what is not a regular file within the skill directory.
 func TestOpenRefuses(t *testing.T) {
 	l, s, dir := withFiles(t)
 	put(t, filepath.Join(dir, "refs/a.md"), []byte("a"))

@@ -61,7 +61,7 @@ func TestFrontmatterIsRefused(t *testing.T) {
 		{"one long line", body, "skill.frontmatter.missing", 1},
 		{"unclosed", "---\ndescription: d\n", "skill.frontmatter.unclosed", 1},
 		{"opening fence alone", "---", "skill.frontmatter.unclosed", 1},
-		{"glued to what is no frontmatter", "---\ntags: [d\n---# Title\n", "skill.frontmatter.unclosed", 1},
+		{"glued to other text", "---\ntags: [d\n---# Title\n", "skill.frontmatter.unclosed", 1},
 		{"row of a table", "---\ndescription: d\n---|---\n", "skill.frontmatter.unclosed", 1},
 		{"indented closing fence", "---\ndescription: d\n ---\n", "skill.frontmatter.unclosed", 1},
 		{"NUL", "---\na: b\nc: \x00d\n---\n", "skill.nul", 3},
@@ -91,7 +91,7 @@ func TestFrontmatterIsRefused(t *testing.T) {
 				t.Errorf("problem %v with hint %q, want %s in line %d", p, p.Hint, tt.code, tt.line)
 			}
 			if s.Name != "pdf" || s.Slug != "pdf" {
-				t.Errorf("name %q, slug %q; a skill that can not be read is called like its folder", s.Name, s.Slug)
+				t.Errorf("name %q, slug %q; a skill that cannot be read is called like its folder", s.Name, s.Slug)
 			}
 		})
 	}

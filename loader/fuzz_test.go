@@ -95,7 +95,7 @@ func FuzzLock(f *testing.F) {
 		}
 		for path, trust := range entries {
 			if !fs.ValidPath(path) || path == "." {
-				t.Errorf("%q is no path below the root", path)
+				t.Errorf("%q is not a path below the root", path)
 			}
 			if !slices.Contains(pannier.TrustLevels(), trust) {
 				t.Errorf("%q has the trust %q", path, trust)

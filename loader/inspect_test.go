@@ -37,7 +37,7 @@ func executable(t *testing.T, path string) {
 	}
 }
 
-const pythonTool = "from langchain_core.tools import tool\n\n@tool\ndef greet(name: str) -> str:\n    \"\"\"Greets somebody.\"\"\"\n    return name\n"
+const pythonTool = "from langchain_core.tools import tool\n\n@tool\ndef greet(name: str) -> str:\n    \"\"\"Greets a person.\"\"\"\n    return name\n"
 
 func TestInspectTools(t *testing.T) {
 	root := tree(t)
@@ -97,9 +97,9 @@ body
 	want := []string{
 		"declared ask SKILL.md:9  ",
 		`declared run-it SKILL.md:6 Runs it. {"type":"object","properties":{"z":{},"a":{}}}`,
-		"function greet scripts/again.py:4 Greets somebody. " + schema,
+		"function greet scripts/again.py:4 Greets a person. " + schema,
 		"script run.sh scripts/run.sh:0  ",
-		"function greet tools/greet.py:4 Greets somebody. " + schema,
+		"function greet tools/greet.py:4 Greets a person. " + schema,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("want -, got +:\n%s", diff)

@@ -16,7 +16,7 @@ import (
 	"pannier/loader"
 )
 
-// bomb is a text or a file that is made to hurt whoever reads it.
+// bomb is a text or a file that is made to hurt its reader.
 type bomb struct {
 	name         string
 	text         string
@@ -113,7 +113,7 @@ func steps(depth int) string {
 	return b.String()
 }
 
-// socketAt makes a socket that nobody listens at. Where tests write paths are longer than the kernel takes for one, so it
+// socketAt makes a socket without a listener. Where tests write paths are longer than the kernel takes for one, so it
 // is made elsewhere and moved.
 func socketAt(path string) error {
 	short, err := os.MkdirTemp("", "s")
@@ -202,7 +202,7 @@ func (b bomb) check(t *testing.T, s *pannier.Skill) {
 		return
 	}
 	if len(s.Problems) == 0 {
-		t.Fatal("nobody is told")
+		t.Fatal("no problem was reported")
 	}
 	p := s.Problems[0]
 	if p.Code != b.code || b.line > 0 && p.Line != b.line || b.column > 0 && p.Column != b.column {

@@ -124,7 +124,7 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// TestTrustAfterRestart meets a lock file that can not be read and that no loader has read before.
+// TestTrustAfterRestart meets a lock file that cannot be read and that no loader has read before.
 func TestTrustAfterRestart(t *testing.T) {
 	for name, place := range map[string]func(t *testing.T, file string){
 		"torn":            func(t *testing.T, file string) { write(t, file, `{"version":1,`) },
@@ -188,7 +188,7 @@ func TestTrustOfManagedRoot(t *testing.T) {
 	write(t, file, "{")
 	l := loader.New(loader.Options{Rules: trustRules(root, pannier.SourceManaged)})
 	if got := trusts(load(t, l, pannier.Batch{Full: true})); got != "a=untrusted b=untrusted" {
-		t.Errorf("with a lock that nobody can read: %s", got)
+		t.Errorf("with an unreadable lock: %s", got)
 	}
 	write(t, file, lockOf("b verified"))
 	if got := trusts(load(t, l, pannier.Batch{Full: true})); got != "a=internal b=verified*" {

@@ -24,7 +24,7 @@ func TestTextsStayApart(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 		if cap(s.Tags) != len(s.Tags) {
-			t.Errorf("%s: whoever appends a tag writes into another list", s.Path)
+			t.Errorf("%s: appending a tag writes into another list", s.Path)
 		}
 		if s.Path != "skills/"+s.Folder || s.PathBelowRoot != s.Folder {
 			t.Errorf("path %q, below the root %q, folder %q", s.Path, s.PathBelowRoot, s.Folder)

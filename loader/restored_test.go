@@ -12,7 +12,7 @@ import (
 	"pannier/loader"
 )
 
-// changedAt returns when the inode of a file was last changed, which nobody can set.
+// changedAt returns when the inode of a file was last changed, which no call can set.
 func changedAt(t *testing.T, path string) unix.Timespec {
 	t.Helper()
 	var st unix.Stat_t

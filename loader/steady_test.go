@@ -214,7 +214,7 @@ func TestMetaThatComesWhileItIsRead(t *testing.T) {
 	}
 }
 
-// TestSkillThatGoesWhileItIsRead removes a SKILL.md in the midst of its reading: it is gone, and not one that can not be read.
+// TestSkillThatGoesWhileItIsRead removes a SKILL.md in the midst of its reading: it is gone, and not one that cannot be read.
 func TestSkillThatGoesWhileItIsRead(t *testing.T) {
 	for _, name := range []string{"SKILL.md", "skill.md"} {
 		root := tree(t, "b")

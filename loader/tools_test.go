@@ -85,7 +85,7 @@ func TestToolsOnlyIdentity(t *testing.T) {
 			}
 			for _, p := range s.Problems {
 				if strings.Contains(p.Hint, "`slug:`") {
-					t.Errorf("there is no frontmatter to follow %q", p.Hint)
+					t.Errorf("without a frontmatter, %q cannot be followed", p.Hint)
 				}
 			}
 			if tt.meta == "" != s.MetaDigest.IsZero() || !s.Digest.IsZero() {

@@ -18,7 +18,7 @@ func TestBlockingProfiles(t *testing.T) {
 		block           []string
 		blocked         []string
 	}{
-		{"nobody asks", "PDF", good("d"), nil, nil},
+		{"no profile blocks", "PDF", good("d"), nil, nil},
 		{"sound", "pdf", "---\nname: pdf\ndescription: d\n---\nbody\n", []string{profile.NameAgentSkills}, nil},
 		{"name and folder differ", "pdf", good("d"), []string{profile.NameAgentSkills}, []string{profile.NameAgentSkills}},
 		{"no version", "pdf", "---\nname: pdf\ndescription: d\n---\nbody\n", []string{profile.NameAgentSkills, profile.NameMolecule}, []string{profile.NameMolecule}},

@@ -65,7 +65,7 @@ func TestVolumeThatNeverHoldsStill(t *testing.T) {
 		t.Errorf("served %q of %d", got, n)
 	}
 	if l.Revisit().IsZero() {
-		t.Error("nobody will look again")
+		t.Error("no scan is scheduled")
 	}
 	l.OnOpen(nil)
 	if got, want := wantOne(t, load(t, l, pannier.Batch{})), fmt.Sprintf("generation %d", n); got != want || !l.Revisit().IsZero() {

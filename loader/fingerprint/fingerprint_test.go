@@ -206,7 +206,7 @@ func TestErrors(t *testing.T) {
 	}
 	write(t, dir, "chmod 0 SKILL.md")
 	if _, err := fingerprint.Of(t.Context(), root, "skill", fingerprint.Options{}); !errors.Is(err, os.ErrPermission) || !strings.Contains(err.Error(), `"SKILL.md"`) {
-		t.Errorf("a file that can not be read: %v", err)
+		t.Errorf("a file that cannot be read: %v", err)
 	}
 }
 

@@ -43,7 +43,7 @@ func TestCorpus(t *testing.T) {
 	realskills.CheckGolden(t, golden, lines.String())
 }
 
-// frontmatter returns what stands between the fences of a SKILL.md, or an empty mapping where that can not be read as it is.
+// frontmatter returns what stands between the fences of a SKILL.md, or an empty mapping where that cannot be read as it is.
 func frontmatter(text []byte) yamldoc.Value {
 	text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n"))
 	text, fenced := bytes.CutPrefix(text, []byte("---\n"))

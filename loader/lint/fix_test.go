@@ -60,7 +60,7 @@ var fixes = []struct {
 		after:   "---\ndescription: \"**bold** text\"\ncompatibility: \"@x and `y`\"\n---\nx\n",
 		changes: []string{"2 put the description in quotes", "3 put the compatibility in quotes"},
 	},
-	{name: "a colon is no fault in quotes", before: "---\ndescription: \"a: b\"\n---\nx\n"},
+	{name: "a colon in quotes is not a fault", before: "---\ndescription: \"a: b\"\n---\nx\n"},
 	{name: "a colon in another field is left to its author", before: "---\nname: a: b\ndescription: d\n---\nx\n"},
 	{
 		name: "what looks like a comment", before: "---\ndescription: a: b # c\n---\nx\n", after: "---\ndescription: \"a: b # c\"\n---\nx\n",
@@ -128,7 +128,7 @@ var fixes = []struct {
 	},
 	{name: "glued text in a readable frontmatter", before: "---\nname: a\ndescription: |\n  b\n  ---# no fence\n---\nx\n"},
 	{name: "only the first glued line is tried", before: "---\nname: a\nx: [\n---# One\n]\n---# Two\n"},
-	{name: "a row of a table is no fence", before: "---\nname: a\ndescription: d\n---|---\n"},
+	{name: "a row of a table is not a fence", before: "---\nname: a\ndescription: d\n---|---\n"},
 	{name: "behind the bound no fence is looked for", before: "---\ndescription: a: b\n# " + strings.Repeat("x", 64<<10) + "\n---\nx\n"},
 	{name: "four hyphens are no fence", before: "---\nname: a\ndescription: d\n----\nx\n"},
 	{
@@ -156,7 +156,7 @@ var fixes = []struct {
 		changes: []string{"2 made the name that of the folder"},
 	},
 	{name: "the name is that of the folder", folder: "a", before: "---\nname: a\n---\nx\n"},
-	{name: "a folder that is no name", folder: "My Skill", before: "---\nname: b\n---\nx\n"},
+	{name: "a folder that cannot be a name", folder: "My Skill", before: "---\nname: b\n---\nx\n"},
 	{name: "a name over two lines", folder: "a", before: "---\nname: b\n  c\n---\nx\n"},
 	{name: "a name in brackets", folder: "a", before: "---\n{name: b}\n---\nx\n"},
 	{name: "a name that is none", folder: "a", before: "---\nname: [b]\n---\nx\n"},

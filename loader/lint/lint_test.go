@@ -78,7 +78,7 @@ func words(r lint.Report) string {
 	return b.String()
 }
 
-// checkProblem fails for a problem that nobody can act on, and for one that only an audit would have that reads otherwise
+// checkProblem fails for a problem without a remedy, and for one that only an audit would have that reads otherwise
 // than the loader does.
 func checkProblem(tb testing.TB, p pannier.Problem) {
 	tb.Helper()
@@ -275,7 +275,7 @@ func TestSlugOfText(t *testing.T) {
 	}
 }
 
-// TestLongFrontmatter counts what is allocated for a frontmatter past its bound, which nobody may parse.
+// TestLongFrontmatter counts what is allocated for a frontmatter past its bound, which must not be parsed.
 func TestLongFrontmatter(t *testing.T) {
 	text := []byte("---\nname: a\n" + strings.Repeat("k: v\n", 150_000) + "---\nx\n")
 	allocated := testing.AllocsPerRun(1, func() {
@@ -289,7 +289,7 @@ func TestLongFrontmatter(t *testing.T) {
 	}
 }
 
-// TestUnreadable tells of what can not be looked at.
+// TestUnreadable tells of what cannot be looked at.
 func TestUnreadable(t *testing.T) {
 	dir := treeOf(t, map[string]string{"skills": "no directory"})
 	if r := audit(t, optionsFor(dir, "a")); len(r.Problems) != 1 || r.Problems[0].Severity != pannier.SeverityError || len(r.Skills) != 1 {

@@ -92,7 +92,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestFolderName mends the name for those that want it to be that of the folder, and for nobody else.
+// TestFolderName mends the name for those that want it to be that of the folder, and for no others.
 func TestFolderName(t *testing.T) {
 	o := optionsFor(treeOf(t, map[string]string{"skills/pdf/SKILL.md": fmt.Sprintf(fine, "other")}), "pdf")
 	for _, o.Profile = range lint.Profiles() {
@@ -104,7 +104,7 @@ func TestFolderName(t *testing.T) {
 	}
 }
 
-// TestChangedMeanwhile leaves a file alone that somebody else writes to.
+// TestChangedMeanwhile leaves a file alone that another process writes to.
 func TestChangedMeanwhile(t *testing.T) {
 	changes := map[string]func(file string) error{
 		"written": func(file string) error { return os.WriteFile(file, []byte(wrong+"more\n"), 0o644) },
@@ -205,7 +205,7 @@ func TestHardLinks(t *testing.T) {
 	}
 }
 
-// TestReadOnly mends a file that nobody may write to, in a directory where everybody may.
+// TestReadOnly mends a file without write permission, in a directory with it.
 func TestReadOnly(t *testing.T) {
 	dir := treeOf(t, map[string]string{"skills/a/SKILL.md": wrong})
 	file := filepath.Join(dir, "skills/a/SKILL.md")
@@ -257,7 +257,7 @@ func TestUnwritable(t *testing.T) {
 	}
 }
 
-// TestOwnerStays mends a file of somebody else.
+// TestOwnerStays mends a file of another owner.
 func TestOwnerStays(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root may give a file away")

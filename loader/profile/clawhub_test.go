@@ -22,7 +22,7 @@ func TestClawHub(t *testing.T) {
 		{"a folder with upper case", "PDF", front("name: a"), "clawhub.slug.format", ""},
 		{"a folder with an underscore", "a_b", front("name: a"), "clawhub.slug.format", ""},
 		{"a folder that starts with a hyphen", "-a", front("name: a"), "clawhub.slug.format", ""},
-		{"a folder that is no ASCII", "技能", front("name: a"), "clawhub.slug.format", ""},
+		{"a folder that is not ASCII", "技能", front("name: a"), "clawhub.slug.format", ""},
 		{"a slug of its own", "PDF", front("slug: pdf"), "", ""},
 		{"a slug of its own that is none", "pdf", front("slug: a/b"), "clawhub.slug.format", ""},
 		{"a slug with a line feed", "pdf", front(`slug: "a\nb"`), "clawhub.slug.format", ""},
@@ -60,7 +60,7 @@ func TestClawHubFiles(t *testing.T) {
 		{"what is left out is not judged", map[string]string{"SKILL.md": "x", ".clawhubignore": "*.png\n", "a.png": png, "a/b.PNG": png}, ""},
 		{"gitignore is honoured, and overruled", map[string]string{".gitignore": "*.bin", ".clawhubignore": "!b.bin", "a.bin": png, "b.bin": png}, "error clawhub.file.binary skills/a/b.bin"},
 		{"SKILL.md is left out", map[string]string{"SKILL.md": "x", ".clawhubignore": "*.md\n!README.md\n"}, "error clawhub.file.ignored skills/a/SKILL.md"},
-		{"a file that can not be read", map[string]string{"a.bin": "unreadable"}, "info clawhub.file.unread skills/a/SKILL.md"},
+		{"a file that cannot be read", map[string]string{"a.bin": "unreadable"}, "info clawhub.file.unread skills/a/SKILL.md"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.rule, func(t *testing.T) {

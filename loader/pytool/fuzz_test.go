@@ -22,7 +22,7 @@ func checkTools(tb testing.TB, text []byte, tools []pannier.Tool, faults []pytoo
 	seen := map[string]bool{}
 	for _, tool := range tools {
 		if !isName(tool.Name) && !strings.Contains(string(text), "(") {
-			tb.Errorf("%q is no name, and no decorator gives one", tool.Name)
+			tb.Errorf("%q is not a name, and no decorator gives one", tool.Name)
 		}
 		if seen[tool.Name] || strings.TrimSpace(tool.Name) == "" || strings.ContainsFunc(tool.Name, unicode.IsControl) {
 			tb.Errorf("tool %q", tool.Name)

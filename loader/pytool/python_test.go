@@ -37,7 +37,7 @@ func TestAgainstPython(t *testing.T) {
 	}
 	python, err := exec.LookPath("python3")
 	if err != nil {
-		t.Skip("there is no python3 to compare with")
+		t.Skip("python3 is missing")
 	}
 	cmd := exec.Command(python, "testdata/functions.py")
 	cmd.Stdin = strings.NewReader(strings.Join(pythonFiles(t, corpus), "\n"))
@@ -71,7 +71,7 @@ func TestAgainstPython(t *testing.T) {
 	}
 	t.Logf("%d files, %d functions, %d parameters", files, functions, params)
 	if functions == 0 {
-		t.Error("there is no function in the corpus, so nothing was compared")
+		t.Error("the corpus has no function, so nothing was compared")
 	}
 }
 

@@ -67,7 +67,7 @@ func walk(t *testing.T, dir string, do func(path string, front []byte)) {
 	}
 }
 
-// frontmatter finds what stands between the fences of a file, or before a glued one if there is no other.
+// frontmatter finds what stands between the fences of a file, or before a glued one if it is the only one.
 func frontmatter(file []byte) (front []byte, ok bool) {
 	file = bytes.TrimPrefix(file, []byte("\ufeff"))
 	file = bytes.ReplaceAll(bytes.ReplaceAll(file, []byte("\r\n"), []byte("\n")), []byte("\r"), []byte("\n"))

@@ -83,7 +83,7 @@ func checkRepaired(t *testing.T, r repair.Result, text []byte) {
 	if r.Glued {
 		front, _, ok := repair.Fence(text)
 		if !ok {
-			t.Fatal("there is no fence")
+			t.Fatal("the fence is missing")
 		}
 		text = front
 	}

@@ -48,7 +48,7 @@ func (r *Renderer) availableSkills(_ map[string]string, into *Section) {
 	}
 }
 
-// availableSkillsReference writes the empty element where there is no skill, as the tool does.
+// availableSkillsReference writes an empty element without skills, as the reference tool does.
 func (r *Renderer) availableSkillsReference(_ map[string]string, into *Section) {
 	if !into.fits(len(opening) + len(closing)) {
 		return

@@ -88,7 +88,7 @@ func TestCompactBodies(t *testing.T) {
 	}{
 		{what: "all", r: all, bodies: texts, shown: "a c"},
 		{what: "none is read", r: all, unread: "c a"},
-		{what: "one can not be read", r: all, bodies: map[string]string{"c": "x"}, shown: "c", unread: "a"},
+		{what: "one cannot be read", r: all, bodies: map[string]string{"c": "x"}, shown: "c", unread: "a"},
 		{what: "nothing is said", r: all, bodies: map[string]string{"a": " \n\u200b", "c": ""}},
 		{what: "with many implicit skills", r: many, bodies: texts, shown: "a c"},
 		{what: "no room", r: all, bodies: map[string]string{"a": strings.Repeat("long ", 100), "c": "x"}, limit: 600, shown: "c", unread: "a"},

@@ -6,11 +6,11 @@ import "pannier"
 type Options struct {
 	// Format is one of [Formats]; empty is the default.
 	Format string
-	// MaxChars bounds the section in code points; 0 is no bound. What [MoleculeSystem] puts before it does not count.
+	// MaxChars bounds the section in code points; 0 means unbounded. What [MoleculeSystem] puts before it does not count.
 	MaxChars int
 	// Workspace is the workspace as the agent sees it, for locations.
 	Workspace string
-	// Show is what is told of a skill only where somebody wants it.
+	// Show is what is shown of a skill on request.
 	Show Show
 	// Peers are those that the agent can delegate to, for the formats that tell of them.
 	Peers []pannier.Peer

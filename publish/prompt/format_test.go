@@ -80,7 +80,7 @@ func renderVia(reason string, o prompt.Options, bodies map[string]string, entrie
 	return prompt.Render(s, r, bodies, o)
 }
 
-// files are those of a prompt: the owner's, who may write what a skill may not. One can not be read.
+// files are those of a prompt: the owner's, who may write what a skill may not. One cannot be read.
 func files() []pannier.PromptFile {
 	return []pannier.PromptFile{
 		{Path: "system-prompt.md", Text: "# Who you are\n\n## Your Skills\n\nSee <|below|>."},

@@ -14,7 +14,7 @@ import (
 const secret = "zq7 stands in a body"
 
 // FuzzFormats renders a hostile skill beside a plain one, in every format, with all that can be shown and without, and as
-// one that nobody named and one that matches a path.
+// one that the turn does not name and one that matches a path.
 func FuzzFormats(f *testing.F) {
 	for _, seed := range []struct {
 		name, description, body, trigger, path, tools string

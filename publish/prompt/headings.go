@@ -69,7 +69,7 @@ func underlines(line string) bool {
 	return line != "" && (strings.Trim(line, "=") == "" || strings.Trim(line, "-") == "")
 }
 
-// own reports whether a line is such a heading. It is as strict as a reader that is no Markdown parser: a heading needs
+// own reports whether a line is such a heading. It is as strict as a reader that is not a Markdown parser: a heading needs
 // no blank behind its marks, and can be an element of HTML. A skill may have a heading with its own name, as nearly every one
 // has, but not of the level that its heading in the prompt has.
 func (h headings) own(line, slug string) bool {

@@ -57,8 +57,8 @@ func (r *Renderer) openClaw(_ map[string]string, into *Section) {
 	}
 }
 
-// byName puts what the turn names first, as it stands there, then the others by name in bytes, so that the limit takes
-// what nobody asked for.
+// byName orders the skills that the turn names first, in its order, then the others by name in bytes, so that the limit drops
+// the latter.
 func (r *Renderer) byName(into *Section) []item {
 	ranks := r.kept.nameRanks()
 	into.ordered = append(into.ordered, into.items...)

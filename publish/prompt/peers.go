@@ -27,7 +27,7 @@ const (
 )
 
 // peersSection returns the section on the peers that have a card, ordered by id, and how many code points it has. Those
-// that there is no room for are counted in it; it is empty where none fits.
+// that do not fit are counted in it; it is empty where none fits.
 func peersSection(peers []pannier.Peer, room int) (text string, size int) {
 	blocks, more := peerBlocks(peers)
 	size = len(peersHead) + len(more) + len(peersFoot)
@@ -85,7 +85,7 @@ type peerCard struct {
 	Skills any `json:"skills"`
 }
 
-// cardOf returns the card of a peer. One that is no object is none.
+// cardOf returns the card of a peer. A card that is not an object does not count.
 func cardOf(p pannier.Peer) (card *peerCard, ok bool) {
 	if len(p.Card) == 0 {
 		return nil, false
@@ -123,7 +123,7 @@ func inlineOf(value any) string {
 	return inline(text)
 }
 
-// inline neutralises a text that stands within a line: it can not end what it is put in. What is dropped goes before marks
+// inline neutralises a text that stands within a line: it cannot end what it is put in. What is dropped goes before marks
 // are broken, since one that it stood within would be whole behind it.
 func inline(text string) string {
 	if len(text) > peerTextBytes {

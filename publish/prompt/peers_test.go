@@ -32,7 +32,7 @@ func TestPeersAlone(t *testing.T) {
 	}
 }
 
-// TestPeersWithinTheLimit tries every limit: names of skills come before peers, peers before bodies, and whoever is left out
+// TestPeersWithinTheLimit tries every limit: names of skills come before peers, peers before bodies, and each peer that is left out
 // is counted.
 func TestPeersWithinTheLimit(t *testing.T) {
 	var peers []pannier.Peer

@@ -9,6 +9,7 @@ package prompt
 import (
 	"cmp"
 	"path"
+	"strings"
 	"unicode/utf8"
 
 	"pannier"
@@ -26,3 +27,24 @@ func Location(s *pannier.Skill, workspace string) string {
 func displayName(e *pannier.Entry) string { return cmp.Or(fold(e.Name), e.Slug) }
 
 func runes(text string) int { return utf8.RuneCountInString(text) }
+
+// fold cleans a text and drops blanks that repeat or stand at an end. Those of a path are kept: they are part of it.
+func fold(text string) string { return strings.Join(strings.Fields(pannier.CleanLine(text)), " ") }
+
+// toolNames lists the functions and scripts of a skill that has tools only, or their directory until its files were read.
+func toolNames(e *pannier.Entry) string {
+	var names []string
+	for _, t := range e.FileTools {
+		name := t.Name
+		if t.Kind == pannier.ToolScript {
+			name = t.Path
+		}
+		if name = strings.ReplaceAll(fold(name), "`", "'"); name != "" {
+			names = append(names, "`"+name+"`")
+		}
+	}
+	if len(names) == 0 {
+		return "see the files in `tools/`"
+	}
+	return strings.Join(names, ", ")
+}

@@ -6,8 +6,8 @@ import (
 	"pannier"
 )
 
-// Section is a prompt in the parts that it is put together of. One that is rendered into again takes over the memory of
-// what it was before, so whoever answers turn after turn with a thousand skills makes no garbage. Its zero value is empty.
+// Section is a prompt in the parts that it is put together of. A section that is rendered into again reuses its
+// memory, so that answering many turns with a thousand skills allocates little. Its zero value is empty.
 type Section struct {
 	Format string
 	// Parts are the text, one behind the other. No character spans two of them.
@@ -27,10 +27,10 @@ type Section struct {
 // item is a skill to be shown.
 type item struct {
 	*pannier.Entry
-	slug      string // its own, so that whoever goes through thousands of items does not look at each entry
+	slug      string // its own, so that loops over thousands of items do not load each entry
 	index     int32  // among the entries of the snapshot
 	place     int32  // among the items, in the order of the resolution
-	implicit  bool   // nobody named it
+	implicit  bool   // the turn does not name it
 	byPath    bool   // a file of the turn did
 	toolsOnly bool   // it has no body to show, and nothing is omitted without one
 }

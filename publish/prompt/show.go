@@ -6,9 +6,8 @@ import (
 	"pannier"
 )
 
-// Show is what a prompt tells of each skill beside its name and its description. A catalog that holds no more than it
-// must is what the Agent Skills format is made for, so both are off unless somebody wants them. [AvailableSkillsReference]
-// never tells them.
+// Show says what a prompt shows of each skill besides its name and its description. Both are off by default, to keep catalogs
+// short. [AvailableSkillsReference] never shows them.
 type Show struct {
 	// Compatibility shows the author's words on what the skill needs.
 	Compatibility bool

@@ -57,7 +57,7 @@ func keepShort(skills []*tier, used int, into *Section) int {
 	return used
 }
 
-// showWhole puts the bodies in, and returns what is used with them. A body that can not fit is not even written.
+// showWhole puts the bodies in, and returns what is used with them. A body that cannot fit is not written.
 func showWhole(skills []*tier, used int, bodies map[string]string, into *Section, whole func(*tier) string) int {
 	for _, t := range skills {
 		room := into.room(used - t.shortSize)
