@@ -11,30 +11,30 @@ import (
 	"pannier"
 )
 
-// maxIgnored is how many names of ignored entries are told.
+// maxIgnored bounds the listed names of ignored entries.
 const maxIgnored = 20
 
-// Limits bound what an archive unpacks to: all of its files together, each one, and the number of its entries. The sizes are in
-// bytes, and below an exabyte. Ignored entries count, and so do directories that only the paths of others tell of.
+// Limits bound the unpacked files together, each file, and the number of entries. Sizes are in bytes and below an exabyte.
+// Ignored entries count, and so do directories that only occur in the paths of others.
 type Limits struct {
 	MaxUncompressed, MaxFile int64
 	MaxEntries               int
-	// Reserve is asked before each file is written; its error ends the unpacking. Nil allows all.
+	// Reserve is called before each file is written. Its error ends the unpacking. It is optional.
 	Reserve func(bytes int64) error
 }
 
-// Contents says what was unpacked.
+// Contents describes what was unpacked.
 type Contents struct {
-	// Top is the one top-level directory, empty where the archive has none.
+	// Top is the top-level directory, empty if the archive has none.
 	Top string
 	// Files and Bytes count what was written.
 	Files int
 	Bytes int64
-	// Ignored names the entries that were left out, sorted: the first 20, and behind them how many more there are.
+	// Ignored names the ignored entries, sorted: the first 20, and then the number of further ones.
 	Ignored []string
 }
 
-// Detect tells the format by the first four bytes of an archive. It says false where there are fewer, or others.
+// Detect returns the format by the first four bytes of an archive, and false if it is unknown.
 func Detect(head []byte) (pannier.ArchiveFormat, bool) {
 	if len(head) < 4 {
 		return "", false
@@ -48,9 +48,9 @@ func Detect(head []byte) (pannier.ArchiveFormat, bool) {
 	return "", false
 }
 
-// Unpack writes the files of an archive of size bytes right into an empty directory, without the top-level directory around
-// them, and syncs them. What it refuses is a [*pannier.Refusal] of the list in the package documentation. After any
-// error the directory holds a part of the skill, and is the caller's to discard.
+// Unpack writes the files of an archive of size bytes into an empty directory, without its top-level directory, and syncs
+// them. A refusal is a [*pannier.Refusal] with a code of the package documentation. After an error the caller must discard
+// the directory.
 func Unpack(ctx context.Context, src io.ReaderAt, size int64, format pannier.ArchiveFormat, into *os.Root, l Limits) (Contents, error) {
 	if err := checkEmpty(into); err != nil {
 		return Contents{}, fmt.Errorf("unpack: %w", err)
@@ -91,7 +91,6 @@ func checkEmpty(into *os.Root) error {
 	return nil
 }
 
-// checkFormat compares what the archive is said to be with its first bytes.
 func checkFormat(s *source, format pannier.ArchiveFormat) error {
 	if s.size == 0 {
 		return refuse("empty", "the archive has no bytes")
@@ -101,12 +100,12 @@ func checkFormat(s *source, format pannier.ArchiveFormat) error {
 		return s.classify(err)
 	}
 	if is, ok := Detect(head); !ok || is != format {
-		return refuse("format", fmt.Sprintf("the archive is no %.20q", format))
+		return refuse("format", fmt.Sprintf("the archive is not a %.20q", format))
 	}
 	return nil
 }
 
-// bounded sorts names and cuts them short.
+// bounded sorts and truncates a list of names.
 func bounded(names []string) []string {
 	slices.Sort(names)
 	if more := len(names) - maxIgnored; more > 0 {

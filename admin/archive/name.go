@@ -13,14 +13,14 @@ import (
 	"pannier/loader/scan"
 )
 
-// Bounds of a path, in bytes and in components. The first two are a quarter of what Linux takes, and what file systems take.
+// Bounds of a path, in bytes and in components.
 const (
 	maxPathBytes      = 1024
 	maxComponentBytes = 255
 	maxDepth          = 32
 )
 
-// split judges the name of an entry and returns its components, none for the directory that the archive begins in.
+// split checks the name of an entry and returns its components, none for the top of the archive.
 func split(name string) ([]string, error) {
 	if err := checkText(name); err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func split(name string) ([]string, error) {
 	return parts, checkLengths(name, parts)
 }
 
-// checkText refuses names that are no text, or other text than they look like. Length comes first, so that no more is read.
+// checkText refuses names that are not printable UTF-8. The length is checked first, to bound the work.
 func checkText(name string) error {
 	switch {
 	case len(name) > 2*maxPathBytes:
@@ -46,9 +46,9 @@ func checkText(name string) error {
 	case !utf8.ValidString(name):
 		return refuseEntry("name_encoding", name, "is not UTF-8")
 	case strings.ContainsFunc(name, isInvisible):
-		return refuseEntry("name_control", name, "has a control character in it")
+		return refuseEntry("name_control", name, "contains a control character")
 	case strings.Contains(name, `\`):
-		return refuseEntry("name_backslash", name, "has a backslash in it")
+		return refuseEntry("name_backslash", name, "contains a backslash")
 	}
 	return nil
 }
@@ -74,7 +74,7 @@ func checkLengths(name string, parts []string) error {
 	return nil
 }
 
-// isDesktopFile says whether a path belongs to what desktops leave behind.
+// isDesktopFile reports whether a path is metadata of a desktop system.
 func isDesktopFile(parts []string) bool {
 	for _, part := range parts {
 		switch {
@@ -85,8 +85,8 @@ func isDesktopFile(parts []string) bool {
 	return false
 }
 
-// foldPath is what all spellings of a path have in common, where neither case nor Unicode forms are told apart: about what Unicode
-// calls NFKC_Casefold. What can not be seen is left out, since some file systems do that.
+// foldPath returns what all spellings of a path have in common on file systems that ignore case and Unicode forms: about
+// NFKC_Casefold. Invisible characters are dropped, because some file systems ignore them.
 func foldPath(path string) string {
 	plain := true
 	for i := 0; plain && i < len(path); i++ {
@@ -106,14 +106,13 @@ func dropInvisible(r rune) rune {
 	return r
 }
 
-// VersionControl are the directories in which version control systems keep a repository, and the files that lead to one. Their
-// configuration names commands that the system runs wherever it is called below them, so no archive may bring one. CVS stands
-// apart: people call other things so in lower case.
+// VersionControl lists the directories of version control systems, and the files that point to one. Their configuration
+// contains commands that the system runs when it is called below them, so archives must not contain one. CVS is matched
+// exactly: lower-case names are used for other things.
 var VersionControl = []string{".git", ".hg", ".svn", ".bzr", ".jj", "_darcs", "CVS"}
 
-// isVersionControl reports whether a component of a path is one of [VersionControl] on any file system: some tell neither case nor
-// Unicode forms apart, leave out what can not be seen, drop dots and blanks at the end, take a colon for the start of a stream, or
-// have short names.
+// isVersionControl reports whether a component of a path is one of [VersionControl] on any file system: some ignore case,
+// Unicode forms, invisible characters, trailing dots and blanks, or what follows a colon, or have short names.
 func isVersionControl(part string, isDir bool) bool {
 	name, _, _ := strings.Cut(foldPath(part), ":")
 	name = strings.TrimRight(name, ". ")

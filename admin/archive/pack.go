@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// Pack writes files of a directory as a tar_gz with one top-level directory: sorted, with fixed times, owners and modes, so
-// that equal trees give equal bytes from one build of pannier. The files are paths below root, with slashes. Whatever is no
-// regular file, or has a name that [Unpack] refuses, is a [*pannier.Refusal]; a file that changes while it is read is an error.
+// Pack writes files of a directory as a tar_gz with one top-level directory: sorted, and with fixed times, owners and modes,
+// so that equal trees give equal bytes in one build of pannier. The files are paths below root, with slashes. A file that is
+// not regular, or has a name that [Unpack] refuses, is a [*pannier.Refusal]; a file that changes during packing is an error.
 func Pack(ctx context.Context, w io.Writer, root *os.Root, top string, files []string) error {
 	if parts, err := split(top); err != nil {
 		return err
 	} else if len(parts) != 1 || parts[0] != top {
-		return refuse("top_level", quote(top)+" is no name of a directory")
+		return refuse("top_level", quote(top)+" is not a name of a directory")
 	}
 	compressed := gzip.NewWriter(w)
 	p := &packer{ctx: ctx, root: root, top: top, to: tar.NewWriter(compressed), buf: make([]byte, blockBytes)}
@@ -49,9 +49,9 @@ func (p *packer) packAll(files []string) error {
 	for i, rel := range files {
 		switch name := p.top + "/" + rel; {
 		case !fs.ValidPath(rel) || rel == ".":
-			return refuseEntry("traversal", rel, "is no path below the directory")
+			return refuseEntry("traversal", rel, "is not a path below the directory")
 		case i > 0 && files[i-1] == rel:
-			return refuseEntry("duplicate", rel, "is to be packed twice")
+			return refuseEntry("duplicate", rel, "is listed twice")
 		default:
 			if _, err := split(name); err != nil {
 				return err
@@ -85,7 +85,7 @@ func (p *packer) pack(rel, name string) error {
 	return nil
 }
 
-// open opens a regular file. What takes its place behind the look does not hold the open up, and is seen.
+// open opens a regular file. It does not block on a FIFO that replaces the file after the check.
 func (p *packer) open(rel string) (*os.File, fs.FileInfo, error) {
 	was, err := p.root.Lstat(rel)
 	if err != nil {
@@ -100,7 +100,7 @@ func (p *packer) open(rel string) (*os.File, fs.FileInfo, error) {
 	}
 	info, err := f.Stat()
 	if err == nil && !os.SameFile(was, info) {
-		err = fmt.Errorf("%s is another file now", quote(rel))
+		err = fmt.Errorf("%s was replaced", quote(rel))
 	}
 	if err != nil {
 		_ = f.Close()
@@ -113,5 +113,5 @@ func refuseMode(rel string, mode fs.FileMode) error {
 	if mode&fs.ModeSymlink != 0 {
 		return refuseEntry("link", rel, "is a link")
 	}
-	return refuseEntry("special", rel, "is no regular file: %s", strings.ToLower(mode.Type().String()))
+	return refuseEntry("special", rel, "is not a regular file: %s", strings.ToLower(mode.Type().String()))
 }

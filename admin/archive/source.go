@@ -10,11 +10,11 @@ import (
 	"pannier"
 )
 
-// blockBytes is how much is held of an archive, or of a file in it, at a time.
+// blockBytes is the size of reads.
 const blockBytes = 64 << 10
 
-// source is the archive, read in places. It stops when the context is done, and keeps the errors of reading apart from
-// those of what was read: only the latter are the archive's.
+// source reads an archive. It stops when the context is done, and remembers errors of reading, to distinguish them from
+// errors in the archive.
 type source struct {
 	ctx  context.Context
 	from io.ReaderAt
@@ -23,7 +23,7 @@ type source struct {
 	err error
 }
 
-// whole reads the archive from its beginning.
+// whole reads the archive from its start.
 func (s *source) whole() io.Reader { return io.NewSectionReader(s, 0, s.size) }
 
 // ReadAt implements [io.ReaderAt].
@@ -38,7 +38,7 @@ func (s *source) ReadAt(p []byte, offset int64) (int, error) {
 	return n, err
 }
 
-// classify says what an error means that came out of reading an archive.
+// classify returns what an error of unpacking means: a refusal, or an error that is not caused by the archive.
 func (s *source) classify(err error) error {
 	_, refused := errors.AsType[*pannier.Refusal](err)
 	_, ours := errors.AsType[targetError](err)
@@ -50,21 +50,21 @@ func (s *source) classify(err error) error {
 	case s.err != nil:
 		return fmt.Errorf("read archive: %w", s.err)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return refuse("truncated", "the archive ends before its end")
+		return refuse("truncated", "the archive is incomplete")
 	}
 	return refuse("damaged", "the archive is damaged: "+reason(err))
 }
 
-// reason is the text of an error of a decoder, or of our own about a header. The text of flate carries an offset.
+// reason returns the text of a decoding error. That of flate contains an offset.
 func reason(err error) string {
 	var corrupt flate.CorruptInputError
 	if errors.As(err, &corrupt) {
-		return "its compressed data do not hold"
+		return "its compressed data is invalid"
 	}
 	return err.Error()
 }
 
-// stream is what comes out of a gzip. It stops at its limit and when the context is done, and knows when it has ended.
+// stream is the output of gzip. It fails at its limit and when the context is done, and records its end.
 type stream struct {
 	ctx   context.Context
 	from  io.Reader
@@ -83,7 +83,7 @@ func (s *stream) Read(p []byte) (int, error) {
 		return 0, refuse("total_size", fmt.Sprintf("the archive unpacks to more than %d bytes, with its headers", s.limit))
 	}
 	if errors.Is(err, io.EOF) && n > 0 {
-		err = nil // it is told by the next Read, when nobody else asks for more
+		err = nil // the next Read returns it, if there is one
 	}
 	s.ended = s.ended || errors.Is(err, io.EOF)
 	return n, err

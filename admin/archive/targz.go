@@ -11,14 +11,13 @@ import (
 	"strings"
 )
 
-// What a tar may have around its files: for each entry its header, PAX records and padding, and behind all of them what fills up
-// the last record, which is 10 KiB by default.
+// The overhead of a tar: header, PAX records and padding of each entry, and the padding of the last record.
 const (
 	overheadOfEntry = 8 << 10
 	overheadOfTar   = 1 << 20
 )
 
-// unpackTarGz writes the files of a tar_gz as they come.
+// unpackTarGz writes the files of a tar_gz.
 func unpackTarGz(s *source, t *tree, w *writer) error {
 	compressed := bufio.NewReaderSize(s.whole(), blockBytes)
 	gz, err := gzip.NewReader(compressed)
@@ -37,23 +36,23 @@ func unpackTarGz(s *source, t *tree, w *writer) error {
 	if err := checkRest(out, w.buf); err != nil {
 		return s.classify(err)
 	}
-	// A second member would be read by some, and ignored by others.
+	// Some readers ignore a second member.
 	switch _, err := compressed.ReadByte(); {
 	case err == nil:
-		return refuse("trailing_data", "there is something behind the end of the compressed archive")
+		return refuse("trailing_data", "there is data after the end of the compressed archive")
 	case !errors.Is(err, io.EOF):
 		return s.classify(err)
 	}
 	return nil
 }
 
-// checkRest reads to the end, where gzip compares its checksum, and lets nothing pass but zeros.
+// checkRest reads to the end, where gzip compares its checksum, and refuses anything but zeros.
 func checkRest(out io.Reader, buf []byte) error {
 	for {
 		n, err := out.Read(buf)
 		for _, b := range buf[:n] {
 			if b != 0 {
-				return refuse("trailing_data", "there is something behind the end of the tar")
+				return refuse("trailing_data", "there is data after the end of the tar")
 			}
 		}
 		if errors.Is(err, io.EOF) {
@@ -101,18 +100,18 @@ func unpackHeader(h *tar.Header, contents io.Reader, t *tree, w *writer) error {
 	return w.write(rel, e, contents)
 }
 
-// checkRecords refuses PAX records that say where an entry is or how long it is, other than the plain path of one entry.
-// archive/tar takes no records from a global header, while others do; a long name of GNU beats a path with it, and loses to it
+// checkRecords refuses PAX records about the place or size of an entry, other than the plain path of one entry. archive/tar
+// ignores records of a global header, other readers do not; a long GNU name overrides a path in archive/tar, and the reverse
 // elsewhere.
 func checkRecords(h *tar.Header) error {
 	global := h.Typeflag == tar.TypeXGlobalHeader
 	for _, key := range slices.Sorted(maps.Keys(h.PAXRecords)) {
 		switch value := h.PAXRecords[key]; {
 		case strings.HasPrefix(key, "GNU.sparse."), key == "SCHILY.realsize":
-			return refuseEntry("sparse", h.Name, "is a file with holes")
+			return refuseEntry("sparse", h.Name, "is a sparse file")
 		case key == "path" && !global && (value == h.Name || value == ""):
 		case key == "path", key == "size", key == "linkpath", key == "hdrcharset":
-			return refuseEntry("pax", h.Name, "has a PAX record %q that does not belong there", key)
+			return refuseEntry("pax", h.Name, "has an unexpected PAX record %q", key)
 		}
 	}
 	return nil
@@ -130,7 +129,7 @@ func checkType(h *tar.Header) error {
 	case tar.TypeSymlink, tar.TypeLink:
 		return refuseEntry("link", h.Name, "is a link")
 	case tar.TypeGNUSparse:
-		return refuseEntry("sparse", h.Name, "is a file with holes")
+		return refuseEntry("sparse", h.Name, "is a sparse file")
 	}
 	return refuseEntry("special", h.Name, "is of the type %q: neither a file nor a directory", h.Typeflag)
 }

@@ -10,10 +10,9 @@ import (
 	"pannier"
 )
 
-// skillFile is what makes a directory a skill.
 const skillFile = "SKILL.md"
 
-// entry is what an archive says of one of its files or directories.
+// entry is a file or directory as declared in an archive.
 type entry struct {
 	name       string
 	dir        bool
@@ -21,10 +20,10 @@ type entry struct {
 	size       int64
 }
 
-// kind is what a path of the skill is.
+// kind is the kind of a path.
 type kind int
 
-// The kinds. A directory that only the path of another entry tells of may still get its own entry.
+// An implied directory, which only occurs in the path of another entry, can still get its own entry.
 const (
 	absent kind = iota
 	file
@@ -32,16 +31,16 @@ const (
 	impliedDirectory
 )
 
-// tree is what is known of an archive so far: it decides whether an entry may be written, and where.
+// tree checks the entries of an archive and decides where they are written.
 type tree struct {
 	limits Limits
 	// flat says that the archive has no top-level directory.
 	flat bool
 	top  string
-	// entries counts all, total the bytes that they declare.
+	// entries counts the entries, total their declared bytes.
 	entries int
 	total   int64
-	// kinds has the paths below the skill directory, spelled those by what they are folded to.
+	// kinds has the paths below the skill directory, spelled the paths by their folded form.
 	kinds   map[string]kind
 	spelled map[string]string
 	ignored []string
@@ -51,8 +50,7 @@ func newTree(l Limits) *tree {
 	return &tree{limits: l, kinds: map[string]kind{}, spelled: map[string]string{}}
 }
 
-// admit judges the next entry, and returns its path below the skill directory. The path is empty where nothing is to be
-// written.
+// admit checks the next entry, and returns its path below the skill directory, empty if nothing is to be written.
 func (t *tree) admit(e entry) (string, error) {
 	if err := t.count(e); err != nil {
 		return "", err
@@ -77,7 +75,7 @@ func (t *tree) admit(e entry) (string, error) {
 	return t.addPath(e, below)
 }
 
-// count holds an entry against the limits, by what it declares.
+// count checks an entry against the limits.
 func (t *tree) count(e entry) error {
 	if t.entries++; t.entries > t.limits.MaxEntries {
 		return t.tooMany()
@@ -87,9 +85,9 @@ func (t *tree) count(e entry) error {
 	case e.dir && e.size != 0:
 		return refuseEntry("directory_data", e.name, "is a directory with %d bytes", e.size)
 	case e.size < 0 || e.size > t.limits.MaxFile:
-		return refuseEntry("file_size", e.name, "has %d bytes; a file may have %d", e.size, t.limits.MaxFile)
+		return refuseEntry("file_size", e.name, "has %d bytes; at most %d are allowed", e.size, t.limits.MaxFile)
 	case t.total > t.limits.MaxUncompressed:
-		return refuseEntry("total_size", e.name, "is more than there is room for: all files may have %d bytes", t.limits.MaxUncompressed)
+		return refuseEntry("total_size", e.name, "exceeds the limit: all files together may have %d bytes", t.limits.MaxUncompressed)
 	}
 	return nil
 }
@@ -98,7 +96,7 @@ func (t *tree) tooMany() error {
 	return refuse("entries", fmt.Sprintf("the archive has more than %d entries", t.limits.MaxEntries))
 }
 
-// below takes the top-level directory off.
+// below removes the top-level directory.
 func (t *tree) below(e entry, parts []string) ([]string, error) {
 	if t.flat {
 		return parts, nil
@@ -115,10 +113,10 @@ func (t *tree) below(e entry, parts []string) ([]string, error) {
 	return parts[1:], nil
 }
 
-// addPath notes a path and the directories on the way to it.
+// addPath records a path and its parent directories.
 func (t *tree) addPath(e entry, parts []string) (string, error) {
 	if len(parts) > 0 && foldPath(parts[0]) == pannier.OwnDir {
-		return "", refuseEntry("reserved", e.name, "is in the directory that is pannier's own")
+		return "", refuseEntry("reserved", e.name, "is in the directory that is reserved for pannier")
 	}
 	for i, part := range parts {
 		if isVersionControl(part, e.dir || i < len(parts)-1) {
@@ -141,7 +139,7 @@ func (t *tree) addPath(e entry, parts []string) (string, error) {
 	return rel, nil
 }
 
-// record says that a path is of a kind, and refuses what does not go with what was said of it before.
+// record records the kind of a path, and refuses a contradiction to an earlier entry.
 func (t *tree) record(name, rel string, is kind) error {
 	switch was := t.kinds[rel]; {
 	case was == absent:
@@ -163,28 +161,28 @@ func (t *tree) add(name, rel string, is kind) error {
 	}
 	key := foldPath(rel)
 	if other, ok := t.spelled[key]; ok {
-		return refuseEntry("collision", name, "collides with %s: they differ in case or Unicode form alone", quote(other))
+		return refuseEntry("collision", name, "collides with %s: they differ only in case or Unicode form", quote(other))
 	}
 	t.kinds[rel], t.spelled[key] = is, rel
 	return nil
 }
 
-// complete judges the archive as a whole.
+// complete checks the archive as a whole.
 func (t *tree) complete() error {
 	switch {
 	case len(t.kinds) == 0:
-		return refuse("empty", "the archive holds no file")
+		return refuse("empty", "the archive contains no files")
 	case t.kinds[skillFile] != file:
 		return refuse("no_skill", fmt.Sprintf("the archive has no file %s in its directory %s", skillFile, quote(t.top)))
 	}
 	if head, found := t.bareRepository(); found {
-		return refuseEntry("reserved", head, "is in a directory that git takes for a repository without a working tree")
+		return refuseEntry("reserved", head, "is in a bare git repository")
 	}
 	return nil
 }
 
-// bareRepository returns the HEAD of a directory that git takes for a repository, as gitrepository-layout(5) describes one: its
-// config can run commands when the agent calls git there, as that of .git can. With commondir the rest lies elsewhere.
+// bareRepository returns the HEAD of a bare git repository, see gitrepository-layout(5): its config can run commands when
+// the agent calls git there. With commondir the rest is elsewhere.
 func (t *tree) bareRepository() (head string, found bool) {
 	for key, rel := range t.spelled {
 		if path.Base(key) != "head" {
@@ -198,7 +196,7 @@ func (t *tree) bareRepository() (head string, found bool) {
 	return "", false
 }
 
-// directories returns the directories below the skill directory, the deepest first.
+// directories returns the directories below the skill directory, deepest first.
 func (t *tree) directories() []string {
 	dirs := slices.DeleteFunc(slices.Collect(maps.Keys(t.kinds)), func(rel string) bool { return t.kinds[rel] == file || rel == "" })
 	slices.SortFunc(dirs, func(a, b string) int { return strings.Compare(b, a) })

@@ -9,25 +9,25 @@ import (
 	"path"
 )
 
-// Modes of what is written. The modes of an archive go no further than the bits to execute.
+// Modes of written files. Only the executable bits of the archive are used.
 const (
 	plainMode      fs.FileMode = 0o644
 	executableMode fs.FileMode = 0o755
 	directoryMode  fs.FileMode = 0o755
 )
 
-// writer puts files below a directory, and syncs them.
+// writer writes and syncs files below a directory.
 type writer struct {
 	ctx  context.Context
 	root *os.Root
-	// reserve is [Limits.Reserve], which can be nil.
+	// reserve is [Limits.Reserve]; it may be nil.
 	reserve func(bytes int64) error
 	buf     []byte
 	files   int
 	bytes   int64
 }
 
-// targetError is an error of this side, whatever the archive is like.
+// targetError is an error that is not caused by the archive.
 type targetError struct{ err error }
 
 // Error implements error.
@@ -36,7 +36,7 @@ func (e targetError) Error() string { return "unpack: " + e.err.Error() }
 // Unwrap returns the cause.
 func (e targetError) Unwrap() error { return e.err }
 
-// target is a file whose errors are told from those of the archive.
+// target marks write errors of a file as [targetError].
 type target struct{ f *os.File }
 
 // Write implements [io.Writer].
@@ -48,7 +48,7 @@ func (t target) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// directory makes a directory and those above it. Those that are there are fine.
+// directory creates a directory and its parents, if they are missing.
 func (w *writer) directory(rel string) error {
 	if err := w.root.MkdirAll(rel, directoryMode); err != nil {
 		return targetError{err}
@@ -56,7 +56,7 @@ func (w *writer) directory(rel string) error {
 	return nil
 }
 
-// write makes the file of an entry with what comes from a reader, whose errors come out as they are.
+// write writes the file of an entry. It returns errors of the reader unchanged.
 func (w *writer) write(rel string, e entry, from io.Reader) error {
 	if w.reserve != nil {
 		if err := w.reserve(e.size); err != nil {
@@ -85,7 +85,7 @@ func (w *writer) write(rel string, e entry, from io.Reader) error {
 func (w *writer) fill(f *os.File, e entry, from io.Reader) error {
 	err := copyExactly(w.ctx, target{f}, from, w.buf, e.size)
 	if errors.Is(err, errOtherSize) {
-		return refuseEntry("size_mismatch", e.name, "does not have the %d bytes that the archive tells of", e.size)
+		return refuseEntry("size_mismatch", e.name, "does not have the declared %d bytes", e.size)
 	}
 	if err != nil {
 		return err
@@ -94,17 +94,17 @@ func (w *writer) fill(f *os.File, e entry, from io.Reader) error {
 	if e.executable {
 		mode = executableMode
 	}
-	// The mode of the open call passes through the umask of the process.
+	// The umask applies to the mode of the open call.
 	if err := errors.Join(f.Chmod(mode), f.Sync()); err != nil {
 		return targetError{err}
 	}
 	return nil
 }
 
-// errOtherSize says that a file is longer or shorter than was told.
-var errOtherSize = errors.New("it has another size")
+// errOtherSize says that a file does not have the declared size.
+var errOtherSize = errors.New("unexpected size")
 
-// copyExactly copies size bytes, which must be all that there are. Nothing behind them is written.
+// copyExactly copies size bytes and fails if there are fewer or more. It writes no byte beyond them.
 func copyExactly(ctx context.Context, to io.Writer, from io.Reader, buf []byte, size int64) error {
 	for left := size; ; {
 		if err := ctx.Err(); err != nil {
@@ -126,7 +126,7 @@ func copyExactly(ctx context.Context, to io.Writer, from io.Reader, buf []byte, 
 	}
 }
 
-// finish sets the modes of directories and syncs them, the deepest first, and the target behind them.
+// finish sets the modes of the directories and syncs them, the target last.
 func (w *writer) finish(dirs []string) error {
 	for _, dir := range dirs {
 		if err := w.syncDir(dir, true); err != nil {

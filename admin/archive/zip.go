@@ -10,20 +10,20 @@ import (
 	"strings"
 )
 
-// The methods of compression that are read (APPNOTE.TXT 4.4.5).
+// The supported compression methods (APPNOTE.TXT 4.4.5).
 const (
 	methodStore   = 0
 	methodDeflate = 8
 )
 
-// Bits of the flags of an entry (APPNOTE.TXT 4.4.4). A patch is read as no file of its own would be.
+// Flags of an entry (APPNOTE.TXT 4.4.4).
 const (
 	flagEncrypted  = 1<<0 | 1<<6 | 1<<13
 	flagDescriptor = 1 << 3
 	flagPatch      = 1 << 5
 )
 
-// Types of a file in the mode of Unix, and the systems that say one (APPNOTE.TXT 4.4.2).
+// File types in Unix modes, and the systems with such modes (APPNOTE.TXT 4.4.2).
 const (
 	typeMask      = 0o170000
 	typeDirectory = 0o040000
@@ -35,7 +35,7 @@ const (
 	dosDirectory = 0x10
 )
 
-// unpackZip judges all entries of a zip, then writes them.
+// unpackZip checks all entries of a zip, then writes them.
 func unpackZip(s *source, t *tree, w *writer) error {
 	records, directory, err := readDirectory(s, t.limits.MaxEntries)
 	if err != nil {
@@ -59,17 +59,16 @@ func unpackZip(s *source, t *tree, w *writer) error {
 	return nil
 }
 
-// entry is what the record says of a file.
 func (r record) entry() entry {
 	return entry{name: r.name, dir: strings.HasSuffix(r.name, "/"), executable: r.hasMode() && r.mode()&0o111 != 0, size: int64(r.size)}
 }
 
-// hasMode says whether the system that packed the entry has modes; others may leave anything there.
+// hasMode reports whether the packing system has file modes.
 func (r record) hasMode() bool { return r.system == madeByUnix || r.system == madeByDarwin }
 
 func (r record) mode() uint32 { return r.attributes >> 16 }
 
-// admitRecord judges an entry by its record and by its local header, and notes where its contents begin.
+// admitRecord checks an entry by its record and its local header.
 func admitRecord(s *source, t *tree, r *record, directory int64) (string, error) {
 	rel, err := t.admit(r.entry())
 	if err != nil {
@@ -84,7 +83,7 @@ func admitRecord(s *source, t *tree, r *record, directory int64) (string, error)
 	return rel, checkLocal(s, r, directory)
 }
 
-// checkRecordType believes the type in a mode only of systems that have modes, but a link everywhere.
+// checkRecordType checks the type in the mode of systems that have modes, and refuses links of all systems.
 func checkRecordType(r record) error {
 	unix, is, dir := r.hasMode(), r.mode()&typeMask, strings.HasSuffix(r.name, "/")
 	switch {
@@ -105,12 +104,12 @@ func checkCoding(r record) error {
 	case r.flags&flagPatch != 0, r.method != methodStore && r.method != methodDeflate:
 		return refuseEntry("method", r.name, "is compressed by the method %d", r.method)
 	case r.method == methodStore && r.size != r.compressed:
-		return refuseEntry("size_mismatch", r.name, "is stored as it is, %d bytes in %d", r.size, r.compressed)
+		return refuseEntry("size_mismatch", r.name, "is stored uncompressed, but has %d bytes in %d", r.size, r.compressed)
 	}
 	return nil
 }
 
-// checkOverlap refuses entries that share bytes: that is how a small zip becomes a bomb.
+// checkOverlap refuses entries that share bytes, as in zip bombs.
 func checkOverlap(records []record) error {
 	sorted := slices.SortedFunc(slices.Values(records), func(a, b record) int { return cmp.Compare(a.offset, b.offset) })
 	for i := 1; i < len(sorted); i++ {
@@ -140,7 +139,7 @@ func unpackRecord(s *source, w *writer, rel string, r record) error {
 		return err
 	}
 	if sum.Sum32() != r.sum {
-		return refuseEntry("damaged", r.name, "has the checksum %08x in the place of %08x", sum.Sum32(), r.sum)
+		return refuseEntry("damaged", r.name, "has the checksum %08x instead of %08x", sum.Sum32(), r.sum)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 	"io"
 )
 
-// Headers of a zip: how they begin, and how long they are without what has no fixed length (APPNOTE.TXT 4.3).
+// Signatures and fixed lengths of the headers of a zip (APPNOTE.TXT 4.3).
 const (
 	localSignature     = "PK\x03\x04"
 	recordSignature    = "PK\x01\x02"
@@ -24,7 +24,7 @@ const (
 	unicodePathPreface = 5
 )
 
-// record is an entry of the central directory. It leads: the local header has to say the same.
+// record is an entry of the central directory. The local header must match it.
 type record struct {
 	system             byte
 	flags, method      uint16
@@ -32,26 +32,26 @@ type record struct {
 	compressed, size   uint32
 	attributes, offset uint32
 	name               string
-	// localExtra is the length of the extra fields of the local header, which may have others.
+	// localExtra is the length of the extra fields of the local header.
 	localExtra uint16
 }
 
-// contents is where the compressed bytes begin.
+// contents is the offset of the compressed bytes.
 func (r record) contents() int64 {
 	return int64(r.offset) + localHeaderBytes + int64(len(r.name)) + int64(r.localExtra)
 }
 
-// end is where the compressed bytes end.
+// end is the offset after the compressed bytes.
 func (r record) end() int64 { return r.contents() + int64(r.compressed) }
 
-// directoryEnd is the header at the end of a zip, which says where the central directory is.
+// directoryEnd is the end of central directory record.
 type directoryEnd struct {
 	records      int
 	begin, bytes int64
 }
 
-// readDirectory reads the central directory, which must be as it is announced: right before the header at the end, with as
-// many records, and nothing between. It returns where the directory begins, too.
+// readDirectory reads the central directory and returns its offset too. It must be right before the end record and have the
+// declared number of records.
 func readDirectory(s *source, maxEntries int) ([]record, int64, error) {
 	end, err := readEnd(s)
 	switch {
@@ -60,7 +60,7 @@ func readDirectory(s *source, maxEntries int) ([]record, int64, error) {
 	case end.records == 0:
 		return nil, 0, refuse("empty", "the archive has no entry")
 	case end.records > maxEntries:
-		return nil, 0, refuse("entries", fmt.Sprintf("the archive has %d entries; it may have %d", end.records, maxEntries))
+		return nil, 0, refuse("entries", fmt.Sprintf("the archive has %d entries; at most %d are allowed", end.records, maxEntries))
 	}
 	from := bufio.NewReaderSize(io.NewSectionReader(s, end.begin, end.bytes), blockBytes)
 	records := make([]record, end.records)
@@ -71,14 +71,14 @@ func readDirectory(s *source, maxEntries int) ([]record, int64, error) {
 	}
 	switch _, err := from.ReadByte(); {
 	case err == nil:
-		return nil, 0, errors.New("its directory has more records than it says")
+		return nil, 0, errors.New("its directory has more records than declared")
 	case !errors.Is(err, io.EOF):
 		return nil, 0, err
 	}
 	return records, end.begin, nil
 }
 
-// readEnd finds the header at the end: the last one that there is, and its comment must be the last of the archive.
+// readEnd reads the last end record; its comment must end the archive.
 func readEnd(s *source) (directoryEnd, error) {
 	tail := make([]byte, min(s.size, endHeaderBytes+maxCommentBytes))
 	at := s.size - int64(len(tail))
@@ -102,18 +102,18 @@ func parseEnd(header []byte, at int64) (directoryEnd, error) {
 	case end.records == 1<<16-1, end.bytes == 1<<32-1, end.begin == 1<<32-1:
 		return end, refuse("zip64", "the archive is a zip64")
 	case le.Uint32(header[4:]) != 0 || le.Uint16(header[8:]) != le.Uint16(header[10:]):
-		return end, errors.New("it is one of several parts")
+		return end, errors.New("it is a part of a multi-part archive")
 	case len(header)-endHeaderBytes < int(le.Uint16(header[20:])):
 		return end, io.ErrUnexpectedEOF
 	case len(header)-endHeaderBytes > int(le.Uint16(header[20:])):
-		return end, refuse("trailing_data", "there is something behind the end of the archive")
+		return end, refuse("trailing_data", "there is data after the end of the archive")
 	case end.begin+end.bytes != at:
-		return end, errors.New("its directory is not where it says")
+		return end, errors.New("its directory is not at the declared offset")
 	}
 	return end, nil
 }
 
-// readRecord reads the next record. What belongs to files lies before the directory.
+// readRecord reads the next record. File data precedes the directory.
 func readRecord(from io.Reader, r *record, directory int64) error {
 	var header [recordHeaderBytes]byte
 	if _, err := io.ReadFull(from, header[:]); err != nil {
@@ -121,7 +121,7 @@ func readRecord(from io.Reader, r *record, directory int64) error {
 	}
 	le := binary.LittleEndian
 	if string(header[:4]) != recordSignature {
-		return errors.New("its directory is broken")
+		return errors.New("its directory is invalid")
 	}
 	*r = record{
 		system: header[5], flags: le.Uint16(header[8:]), method: le.Uint16(header[10:]), sum: le.Uint32(header[16:]),
@@ -137,9 +137,9 @@ func readRecord(from io.Reader, r *record, directory int64) error {
 	return checkPlace(r, le.Uint16(header[34:]), directory)
 }
 
-// readName reads the name, and the extra fields for another name in them.
+// readName reads the name, and checks the extra fields for another name.
 func readName(from io.Reader, r *record, name, extra int64) error {
-	if name > 2*maxPathBytes { // so that a directory of long names is not held in memory
+	if name > 2*maxPathBytes { // bounds the memory
 		return refuse("path_length", fmt.Sprintf("a name in the archive has %d bytes", name))
 	}
 	text := make([]byte, name+extra)
@@ -150,7 +150,7 @@ func readName(from io.Reader, r *record, name, extra int64) error {
 	return checkExtra(r.name, text[name:])
 }
 
-// checkExtra refuses a second name that is not the first. Some readers take the one, some the other.
+// checkExtra refuses a second name that differs: readers disagree on which one they use.
 func checkExtra(name string, extra []byte) error {
 	for len(extra) >= 4 {
 		id, size := binary.LittleEndian.Uint16(extra), int(binary.LittleEndian.Uint16(extra[2:]))
@@ -171,21 +171,21 @@ func checkPlace(r *record, disk uint16, directory int64) error {
 	case r.size == moved, r.compressed == moved, r.offset == moved:
 		return refuseEntry("zip64", r.name, "is an entry of a zip64")
 	case disk != 0:
-		return errors.New("it is one of several parts")
+		return errors.New("it is a part of a multi-part archive")
 	case r.end() > directory:
 		return io.ErrUnexpectedEOF
 	}
 	return nil
 }
 
-// checkLocal compares the local header of an entry with its record, and notes where the contents begin.
+// checkLocal compares the local header of an entry with its record.
 func checkLocal(s *source, r *record, directory int64) error {
 	header := make([]byte, localHeaderBytes+len(r.name))
 	if _, err := s.ReadAt(header, int64(r.offset)); err != nil {
 		return err
 	}
 	if string(header[:4]) != localSignature {
-		return errors.New("a directory record leads to no file")
+		return errors.New("a directory record points to no file")
 	}
 	le := binary.LittleEndian
 	const compared = flagEncrypted | flagDescriptor | flagPatch
@@ -193,13 +193,13 @@ func checkLocal(s *source, r *record, directory int64) error {
 	same := string(header[localHeaderBytes:]) == r.name && int(le.Uint16(header[26:])) == len(r.name) &&
 		flags&compared == r.flags&compared && le.Uint16(header[8:]) == r.method
 	if !same || !sizesAgree(header, r) {
-		return refuseEntry("header_mismatch", r.name, "is told of differently by its two headers")
+		return refuseEntry("header_mismatch", r.name, "has two headers that differ")
 	}
 	return readLocalExtra(s, r, le.Uint16(header[28:]), directory)
 }
 
-// sizesAgree compares checksum and sizes. Where they come behind the contents, each may be zero in front of them: Info-ZIP
-// leaves out what it does not know when it writes to a pipe.
+// sizesAgree compares checksum and sizes. If they follow the contents, they may be zero in the header: Info-ZIP writes that
+// to a pipe.
 func sizesAgree(local []byte, r *record) bool {
 	le := binary.LittleEndian
 	later := r.flags&flagDescriptor != 0

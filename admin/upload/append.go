@@ -15,14 +15,14 @@ import (
 	"pannier"
 )
 
-// pieceBytes is how much of a chunk is in memory at a time. A chunk that is compared with the disk needs it twice.
+// pieceBytes is how much of a chunk is in memory. Comparing a chunk with the disk needs it twice.
 const pieceBytes = 32 << 10
 
 var pieces = sync.Pool{New: func() any { return new([pieceBytes]byte) }}
 
-// Append takes in a chunk, and returns once it is on disk. A chunk that does not fit is a [*pannier.UploadFault], which
-// says where the upload goes on; any other error is this side's, such as a full disk, and the chunk can be sent again. In
-// both cases nothing of the chunk stays. chunk is read to its end only where nothing is wrong with it.
+// Append receives a chunk, and returns after it is on disk. An invalid chunk is a [*pannier.UploadFault], which has the
+// offset to continue at; after any other error, such as a full disk, the chunk can be sent again. In both cases nothing of
+// the chunk is stored. chunk is read to its end only if it is valid.
 func (s *Store) Append(ctx context.Context, owner string, c pannier.UploadChunk, chunk io.Reader) (pannier.UploadAck, error) {
 	w, repeated, err := s.begin(owner, c)
 	if err != nil {
@@ -39,18 +39,18 @@ func (s *Store) Append(ctx context.Context, owner string, c pannier.UploadChunk,
 	return w.acknowledge(), nil
 }
 
-// writing is a chunk that comes in.
+// writing is a chunk that is being received.
 type writing struct {
 	store      *Store
 	session    *session
 	chunk      pannier.UploadChunk
 	generation uint64
 	file       *os.File
-	// sum becomes that of the payload with the chunk; nil where that of the payload is not known.
+	// sum becomes the digest of the payload with the chunk; nil if that of the payload is unknown.
 	sum hash.Hash
 }
 
-// begin holds the header of a chunk against its session. repeated says that all of it has been received before.
+// begin checks the header of a chunk against its session. repeated says that the whole chunk was received before.
 func (s *Store) begin(owner string, c pannier.UploadChunk) (w *writing, repeated bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,28 +69,28 @@ func (s *Store) begin(owner string, c pannier.UploadChunk) (w *writing, repeated
 	return &writing{store: s, session: u, chunk: c, generation: u.generation}, repeated, nil
 }
 
-// checkHeader says what is wrong with the header of a chunk, nil where nothing is.
+// checkHeader returns what is wrong with the header of a chunk, nil if it is valid.
 func (s *Store) checkHeader(u *session, c pannier.UploadChunk) *pannier.UploadFault {
 	if status := u.statusAt(s.now()); status != pannier.UploadReceiving {
-		return fault(c, -1, wrongStatus(u.ID, status, "take in chunks"))
+		return fault(c, -1, wrongStatus(u.ID, status, "receive chunks"))
 	}
 	var r *pannier.Refusal
 	switch {
 	case c.Offset < 0 || c.Len < 0:
-		r = refuse("upload.chunk_offset", "count bytes from 0", "a chunk of %d bytes can not begin at %d", c.Len, c.Offset)
+		r = refuse("upload.chunk_offset", "count bytes from 0", "invalid offset %[2]d of a chunk of %[1]d bytes", c.Len, c.Offset)
 	case c.Len > s.o.Limits.MaxChunk:
-		r = refuse("upload.chunk_size", "send smaller chunks", "the chunk has %d bytes; it may have %d", c.Len, s.o.Limits.MaxChunk)
+		r = refuse("upload.chunk_size", "send smaller chunks", "the chunk has %d bytes; at most %d are allowed", c.Len, s.o.Limits.MaxChunk)
 	case c.Len > u.Size || c.Offset > u.Size-c.Len:
-		r = refuse("upload.size_limit", "send what was announced", "%d bytes from %d on go beyond the %d of the archive", c.Len, c.Offset, u.Size)
+		r = refuse("upload.size_limit", "send the announced number of bytes", "%d bytes at offset %d exceed the %d bytes of the archive", c.Len, c.Offset, u.Size)
 	case c.Offset != u.Received && c.Offset+c.Len > u.Received:
-		r = refuse("upload.chunk_offset", "go on at next_offset", "the chunk begins at %d, and %d bytes are here", c.Offset, u.Received)
+		r = refuse("upload.chunk_offset", "continue at next_offset", "the chunk begins at %d, but %d bytes were received", c.Offset, u.Received)
 	default:
 		return nil
 	}
 	return fault(c, u.Received, r)
 }
 
-// write streams the chunk to the disk and syncs it, or leaves no trace of it.
+// write streams the chunk to the disk and syncs it. An error removes it.
 func (w *writing) write(ctx context.Context, chunk io.Reader) error {
 	if err := w.open(); err != nil {
 		return err
@@ -117,8 +117,8 @@ func (w *writing) open() (err error) {
 	return w.wrap(err)
 }
 
-// read gives the chunk out by pieces, and holds it against its header.
-func (w *writing) read(ctx context.Context, chunk io.Reader, take func(piece []byte, at int64) error) error {
+// read calls consume with the pieces of the chunk, and checks it against its header.
+func (w *writing) read(ctx context.Context, chunk io.Reader, consume func(piece []byte, at int64) error) error {
 	buf := pieces.Get().(*[pieceBytes]byte)
 	defer pieces.Put(buf)
 	sum, got := w.chunkSum(), int64(0)
@@ -131,7 +131,7 @@ func (w *writing) read(ctx context.Context, chunk io.Reader, take func(piece []b
 			if sum != nil {
 				sum.Write(buf[:n])
 			}
-			if err := take(buf[:n], w.chunk.Offset+got); err != nil {
+			if err := consume(buf[:n], w.chunk.Offset+got); err != nil {
 				return err
 			}
 			got += int64(n)
@@ -147,7 +147,7 @@ func (w *writing) read(ctx context.Context, chunk io.Reader, take func(piece []b
 	}
 }
 
-// chunkSum is fed with the chunk; nil where its header has none to compare with.
+// chunkSum returns the hash for the digest in the header, nil if there is none.
 func (w *writing) chunkSum() hash.Hash {
 	if w.chunk.SHA256.IsZero() {
 		return nil
@@ -155,18 +155,18 @@ func (w *writing) chunkSum() hash.Hash {
 	return sha256.New()
 }
 
-// verify holds what came of a chunk against its header.
+// verify checks length and digest of the chunk.
 func (w *writing) verify(got int64, sum hash.Hash) error {
 	if got != w.chunk.Len {
 		return w.fault("upload.chunk_length", "send the chunk again", "the chunk ended after %d of %d bytes", got, w.chunk.Len)
 	}
 	if sum != nil && w.chunk.SHA256 != pannier.Digest(sum.Sum(nil)) {
-		return w.fault("upload.chunk_digest", "send the chunk again", "the chunk has not the SHA-256 of its header")
+		return w.fault("upload.chunk_digest", "send the chunk again", "the chunk does not match the SHA-256 of its header")
 	}
 	return nil
 }
 
-// writePiece writes a piece where it belongs, unless somebody else has begun a chunk meanwhile.
+// writePiece writes a piece, unless another chunk has begun.
 func (w *writing) writePiece(piece []byte, at int64) error {
 	w.session.payload.Lock()
 	defer w.session.payload.Unlock()
@@ -180,7 +180,7 @@ func (w *writing) writePiece(piece []byte, at int64) error {
 	return w.wrap(err)
 }
 
-// commit counts the chunk as received, once it is on disk.
+// commit syncs the chunk and counts it as received.
 func (w *writing) commit() error {
 	w.session.payload.Lock()
 	defer w.session.payload.Unlock()
@@ -192,7 +192,7 @@ func (w *writing) commit() error {
 	}
 	w.store.mu.Lock()
 	defer w.store.mu.Unlock()
-	if err := w.overtakenLocked(); err != nil { // while it was synced: that chunk was held against what was received before this one
+	if err := w.overtakenLocked(); err != nil { // during the sync: the other chunk was checked without this one
 		return err
 	}
 	w.session.sum = w.sum
@@ -200,7 +200,7 @@ func (w *writing) commit() error {
 	return nil
 }
 
-// truncate removes what was written of a chunk that is refused. Where that fails the next chunk overwrites it.
+// truncate removes what was written of a refused chunk. If it fails, the next chunk overwrites it.
 func (w *writing) truncate() {
 	w.session.payload.Lock()
 	defer w.session.payload.Unlock()
@@ -208,18 +208,17 @@ func (w *writing) truncate() {
 		return
 	}
 	if err := w.file.Truncate(w.chunk.Offset); err != nil {
-		w.store.o.Logger.Warn("a refused chunk can not be removed", "upload", w.chunk.UploadID, "error", err)
+		w.store.o.Logger.Warn("removing a refused chunk failed", "upload", w.chunk.UploadID, "error", err)
 	}
 }
 
-// overtaken returns why the chunk may not be written any more. The payload is the caller's.
+// overtaken returns why the chunk may no longer be written. The caller holds the payload.
 func (w *writing) overtaken() error {
 	w.store.mu.Lock()
 	defer w.store.mu.Unlock()
 	return w.overtakenLocked()
 }
 
-// sync has what was written reach the disk.
 func (w *writing) sync() error {
 	if w.store.syncing != nil {
 		w.store.syncing()
@@ -228,17 +227,17 @@ func (w *writing) sync() error {
 }
 
 func (w *writing) overtakenLocked() error {
-	if status := w.session.Status; status != pannier.UploadReceiving { // one that comes in does not expire
-		return fault(w.chunk, -1, wrongStatus(w.chunk.UploadID, status, "take in chunks"))
+	if status := w.session.Status; status != pannier.UploadReceiving { // an upload that receives a chunk does not expire
+		return fault(w.chunk, -1, wrongStatus(w.chunk.UploadID, status, "receive chunks"))
 	}
 	w.session.ExpiresAt = w.store.now().Add(w.store.o.Limits.TTL)
 	if w.generation != w.session.generation {
-		return fault(w.chunk, w.session.Received, refuse("upload.chunk_overtaken", "send from one connection at a time", "another chunk of the upload has begun meanwhile"))
+		return fault(w.chunk, w.session.Received, refuse("upload.chunk_overtaken", "send from one connection at a time", "another chunk of the upload has begun"))
 	}
 	return nil
 }
 
-// compare holds a chunk that was received before against what is on disk.
+// compare compares a repeated chunk with the disk.
 func (w *writing) compare(ctx context.Context, chunk io.Reader) error {
 	file, err := os.Open(w.store.path(w.chunk.UploadID))
 	if err != nil {
@@ -253,13 +252,12 @@ func (w *writing) compare(ctx context.Context, chunk io.Reader) error {
 			return w.wrap(err)
 		}
 		if string(here) != string(piece) {
-			return w.fault("upload.chunk_differs", "go on at next_offset, or abort and start anew", "other bytes were received at %d before", at)
+			return w.fault("upload.chunk_differs", "continue at next_offset, or abort and start a new upload", "other bytes were received at offset %d before", at)
 		}
 		return nil
 	})
 }
 
-// acknowledge says how far the upload has come.
 func (w *writing) acknowledge() pannier.UploadAck {
 	w.store.mu.Lock()
 	defer w.store.mu.Unlock()

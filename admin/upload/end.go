@@ -14,8 +14,8 @@ import (
 	"pannier"
 )
 
-// Finish makes an upload ready once all of it is here. Where its digest is another than was announced, the upload is
-// aborted. An upload that is ready stays so.
+// Finish makes a completely received upload ready. If its digest differs from the announced one, the upload is aborted. It
+// is idempotent.
 func (s *Store) Finish(ctx context.Context, owner, id string) (pannier.Upload, error) {
 	u, err := s.find(owner, id)
 	if err != nil {
@@ -37,10 +37,10 @@ func (s *Store) Finish(ctx context.Context, owner, id string) (pannier.Upload, e
 	if _, err := s.setStatus(u, pannier.UploadAborted); err != nil {
 		return pannier.Upload{}, err
 	}
-	return pannier.Upload{}, refuse("upload.digest_mismatch", "start it anew", "the archive has %s, and %s was announced; the upload is aborted", sum, up.SHA256)
+	return pannier.Upload{}, refuse("upload.digest_mismatch", "start a new upload", "the archive has digest %s, but %s was announced; the upload was aborted", sum, up.SHA256)
 }
 
-// complete returns an upload that all of is here, and has it last until it is ready.
+// complete returns a completely received upload, and extends its expiry.
 func (s *Store) complete(u *session) (pannier.Upload, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,13 +50,13 @@ func (s *Store) complete(u *session) (pannier.Upload, error) {
 	case status != pannier.UploadReceiving:
 		return pannier.Upload{}, wrongStatus(u.ID, status, "be finished")
 	case u.Received < u.Size:
-		return pannier.Upload{}, refuse("upload.incomplete", "send the rest", "%d of %d bytes are here", u.Received, u.Size)
+		return pannier.Upload{}, refuse("upload.incomplete", "send the rest", "%d of %d bytes were received", u.Received, u.Size)
 	}
 	u.ExpiresAt = s.now().Add(s.o.Limits.TTL)
 	return u.Upload, nil
 }
 
-// digest returns that of the payload, which the caller holds.
+// digest returns the digest of the payload, which the caller holds.
 func (s *Store) digest(ctx context.Context, u *session) (pannier.Digest, error) {
 	if u.sum == nil {
 		sum, err := sumFile(ctx, s.path(u.ID))
@@ -89,7 +89,7 @@ func sumFile(ctx context.Context, path string) (hash.Hash, error) {
 	return nil, ctx.Err()
 }
 
-// Abort ends an upload and removes its payload. One that was aborted stays so.
+// Abort ends an upload and removes its payload. It is idempotent.
 func (s *Store) Abort(_ context.Context, owner, id string) (pannier.Upload, error) {
 	u, err := s.find(owner, id)
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *Store) Abort(_ context.Context, owner, id string) (pannier.Upload, erro
 	return s.setStatus(u, pannier.UploadAborted)
 }
 
-// Status returns an upload as it stands.
+// Status returns an upload.
 func (s *Store) Status(_ context.Context, owner, id string) (pannier.Upload, error) {
 	u, err := s.find(owner, id)
 	if err != nil {
@@ -127,12 +127,12 @@ func (s *Store) snapshot(u *session) (up pannier.Upload, held bool) {
 	return up, u.held
 }
 
-// setStatus gives an upload another status, on disk first, and removes the payload of one that has ended. The payload is the
-// caller's. Where it fails, the upload stays as it was.
+// setStatus changes the status of an upload, on disk first, and removes the payload if the upload has ended. The caller
+// holds the payload. An error leaves the upload unchanged.
 func (s *Store) setStatus(u *session, status pannier.UploadStatus) (pannier.Upload, error) {
 	kept := s.rowWithStatus(u, status)
 	if err := s.o.Values.Put(bucket, kept.Upload.ID, kept); err != nil {
-		return pannier.Upload{}, fmt.Errorf("keep that upload %s is %s: %w", kept.Upload.ID, status, err)
+		return pannier.Upload{}, fmt.Errorf("store that upload %s is %s: %w", kept.Upload.ID, status, err)
 	}
 	s.mu.Lock()
 	u.Status, u.ExpiresAt, u.endedAt = kept.Upload.Status, kept.Upload.ExpiresAt, kept.EndedAt
@@ -144,7 +144,6 @@ func (s *Store) setStatus(u *session, status pannier.UploadStatus) (pannier.Uplo
 	return kept.Upload, nil
 }
 
-// rowWithStatus returns the row of an upload that is to have another status.
 func (s *Store) rowWithStatus(u *session, status pannier.UploadStatus) row {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,14 +157,14 @@ func (s *Store) rowWithStatus(u *session, status pannier.UploadStatus) row {
 	return kept
 }
 
-// remove removes a payload. One that can not be removed is tried again at the next start.
+// remove removes a payload. The next start retries.
 func (s *Store) remove(id string) {
 	if err := os.Remove(s.path(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		s.o.Logger.Warn("the payload of an upload can not be removed", "upload", id, "error", err)
+		s.o.Logger.Warn("removing the payload of an upload failed", "upload", id, "error", err)
 	}
 }
 
-// Run ends what has expired, until ctx is done.
+// Run ends expired uploads until ctx is done.
 func (s *Store) Run(ctx context.Context) error {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -179,7 +178,7 @@ func (s *Store) Run(ctx context.Context) error {
 	}
 }
 
-// sweep ends what has expired, and forgets what has ended long ago.
+// sweep ends expired uploads, and forgets uploads that ended long ago.
 func (s *Store) sweep() {
 	for _, u := range s.expired() {
 		s.expire(u)
@@ -198,7 +197,7 @@ func (s *Store) expired() (late []*session) {
 	return late
 }
 
-// expire ends an upload, unless something came of it meanwhile.
+// expire ends an upload, unless it was used meanwhile.
 func (s *Store) expire(u *session) {
 	u.payload.Lock()
 	defer u.payload.Unlock()
@@ -209,6 +208,6 @@ func (s *Store) expire(u *session) {
 		return
 	}
 	if _, err := s.setStatus(u, pannier.UploadExpired); err != nil {
-		s.o.Logger.Warn("an upload that has expired can not be ended", "error", err)
+		s.o.Logger.Warn("ending an expired upload failed", "error", err)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"pannier"
 )
 
-// Counts returns how many uploads there are of each status. Those that ended long ago are not counted.
+// Counts returns the number of uploads by status, without those that ended long ago.
 func (s *Store) Counts() map[pannier.UploadStatus]int {
 	counts := map[pannier.UploadStatus]int{}
 	for _, status := range pannier.UploadStatuses() {
@@ -22,7 +22,7 @@ func (s *Store) Counts() map[pannier.UploadStatus]int {
 
 var uploadsDesc = prometheus.NewDesc("pannier_uploads", "Uploads that are known, by status.", []string{"status"}, nil)
 
-// collector tells the counts of a store.
+// collector reports the counts of a store.
 type collector struct{ store *Store }
 
 // Describe implements [prometheus.Collector].

@@ -13,17 +13,17 @@ import (
 
 // session is one upload.
 type session struct {
-	// payload is held by whoever changes the file or the status. It is taken before the store's mutex.
+	// payload guards the file and the status. It is locked before the mutex of the store.
 	payload sync.Mutex
-	// sum is that of the first Received bytes, nil where it has to be made anew of the file. payload guards it.
+	// sum is the digest of the first Received bytes, nil if it must be computed from the file. payload guards it.
 	sum hash.Hash
 
-	// The store's mutex guards the rest.
+	// The mutex of the store guards the rest.
 	pannier.Upload
 	owner string
-	// generation grows with each chunk that begins. Whoever writes with an older one has been overtaken.
+	// generation counts the chunks that began. A writer with an older one was overtaken.
 	generation uint64
-	// held is set while somebody installs it.
+	// held says that the upload is being installed.
 	held    bool
 	endedAt time.Time
 }
@@ -33,7 +33,7 @@ func (u *session) live() bool {
 	return u.Status == pannier.UploadReceiving || u.Status == pannier.UploadReady
 }
 
-// statusAt returns the status at a time: one that has waited too long has expired, whether or not that was seen to.
+// statusAt returns the status at a time, also if the expiry was not processed yet.
 func (u *session) statusAt(now time.Time) pannier.UploadStatus {
 	if u.live() && !u.held && !now.Before(u.ExpiresAt) {
 		return pannier.UploadExpired
@@ -41,7 +41,7 @@ func (u *session) statusAt(now time.Time) pannier.UploadStatus {
 	return u.Status
 }
 
-// row is a session as it is kept. How much was received is not: the length of the file tells.
+// row is the stored session. The received bytes are not stored: they are the length of the file.
 type row struct {
 	Owner   string         `json:"owner"`
 	EndedAt time.Time      `json:"ended_at,omitzero"`
@@ -52,7 +52,7 @@ func (r row) session() *session {
 	return &session{Upload: r.Upload, owner: r.Owner, endedAt: r.EndedAt}
 }
 
-// The form of an id: the server makes it, so that it can be the name of a file and can not be guessed.
+// The form of an id: random, and usable as a file name.
 const (
 	idPrefix = "upl_"
 	idDigits = 21
@@ -66,7 +66,7 @@ func isID(name string) bool {
 	return ok && len(digits) == idDigits && strings.Trim(digits, idLetter) == ""
 }
 
-// find returns a session of an owner. Those of others do not exist for it.
+// find returns a session of an owner.
 func (s *Store) find(owner, id string) (*session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,7 +76,7 @@ func (s *Store) find(owner, id string) (*session, error) {
 	return nil, notFound(id)
 }
 
-// sumOf returns a copy of the sum of what was received, to be fed with what comes next; nil where it is not known.
+// sumOf returns a copy of the digest of the received bytes, nil if it is unknown.
 func (u *session) sumOf() hash.Hash {
 	if u.Received == 0 {
 		return sha256.New()

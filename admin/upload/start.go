@@ -11,7 +11,7 @@ import (
 	"pannier/internal/fsx"
 )
 
-// Start begins a session. What it is refused for is the caller's to mend.
+// Start begins a session.
 func (s *Store) Start(ctx context.Context, owner string, up pannier.UploadStart) (pannier.Upload, error) {
 	if err := s.check(up); err != nil {
 		return pannier.Upload{}, err
@@ -19,12 +19,12 @@ func (s *Store) Start(ctx context.Context, owner string, up pannier.UploadStart)
 	if err := ctx.Err(); err != nil {
 		return pannier.Upload{}, err
 	}
-	s.sweep() // what has expired makes room
+	s.sweep() // frees quota
 	u, err := s.reserve(owner, up)
 	if err != nil {
 		return pannier.Upload{}, err
 	}
-	kept := u.Upload // nobody else knows its id yet
+	kept := u.Upload // no other client knows its id yet
 	if err := s.create(kept, owner); err != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -34,25 +34,25 @@ func (s *Store) Start(ctx context.Context, owner string, up pannier.UploadStart)
 	return kept, nil
 }
 
-// check holds what is announced against the limits.
+// check checks an announcement against the limits.
 func (s *Store) check(up pannier.UploadStart) error {
 	limits := s.o.Limits
 	switch {
 	case up.Format != pannier.TarGz && up.Format != pannier.Zip:
-		return refuse("upload.format", "send tar_gz or zip", "an archive can not be %.40q", up.Format)
+		return refuse("upload.format", "send tar_gz or zip", "unknown archive format %.40q", up.Format)
 	case up.Size <= 0:
 		return refuse("upload.size_limit", "say how many bytes the archive has", "the archive has %d bytes", up.Size)
 	case up.Size > limits.MaxCompressed:
-		return refuse("upload.size_limit", "send a smaller archive", "the archive has %d bytes; it may have %d", up.Size, limits.MaxCompressed)
+		return refuse("upload.size_limit", "send a smaller archive", "the archive has %d bytes; at most %d are allowed", up.Size, limits.MaxCompressed)
 	case up.UnpackedHint < 0 || up.UnpackedHint > limits.MaxUnpacked:
-		return refuse("upload.size_limit", "send a smaller archive", "the files come to %d bytes; they may come to %d", up.UnpackedHint, limits.MaxUnpacked)
+		return refuse("upload.size_limit", "send a smaller archive", "the files have %d bytes together; at most %d are allowed", up.UnpackedHint, limits.MaxUnpacked)
 	case up.SHA256.IsZero():
 		return refuse("upload.digest", "give the SHA-256 of the archive in 64 lower-case hexadecimal digits", "sha256 is missing")
 	}
 	return nil
 }
 
-// reserve makes room for a session, or says that there is none.
+// reserve adds a session, if the quotas allow it.
 func (s *Store) reserve(owner string, up pannier.UploadStart) (*session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +68,7 @@ func (s *Store) reserve(owner string, up pannier.UploadStart) (*session, error) 
 	return u, nil
 }
 
-// fits counts what was announced, not what came in: whoever may begin can end.
+// fits counts announced bytes, not received ones, so that every upload that was started can finish.
 func (s *Store) fits(owner string, size int64) error {
 	var pending, own int64
 	var live, ours int
@@ -81,20 +81,20 @@ func (s *Store) fits(owner string, size int64) error {
 			ours, own = ours+1, own+u.Size
 		}
 	}
-	const hint = "install or abort what you have begun, or wait until it expires"
+	const hint = "install or abort open uploads, or wait until they expire"
 	limits := s.o.Limits
 	switch {
 	case ours >= MaxSessions, live >= MaxLive:
-		return refuse("upload.quota", hint, "%d uploads are open, %d of them of this caller", live, ours)
+		return refuse("upload.quota", hint, "%d uploads are open, %d of them from this client", live, ours)
 	case limits.MaxPendingOfPeer > 0 && own+size > limits.MaxPendingOfPeer:
-		return refuse("upload.quota", hint, "the open uploads of this caller would come to %d bytes; they may come to %d", own+size, limits.MaxPendingOfPeer)
+		return refuse("upload.quota", hint, "the open uploads of this client would have %d bytes together; at most %d are allowed", own+size, limits.MaxPendingOfPeer)
 	case limits.MaxPending > 0 && pending+size > limits.MaxPending:
-		return refuse("upload.quota", hint, "all open uploads would come to %d bytes; they may come to %d", pending+size, limits.MaxPending)
+		return refuse("upload.quota", hint, "all open uploads would have %d bytes together; at most %d are allowed", pending+size, limits.MaxPending)
 	}
 	return nil
 }
 
-// create puts a session on disk: the file before the row, since a file without a row is removed at the next start.
+// create creates the file before the row, because the next start removes a file without a row.
 func (s *Store) create(up pannier.Upload, owner string) error {
 	f, err := os.OpenFile(s.path(up.ID), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -110,13 +110,12 @@ func (s *Store) create(up pannier.Upload, owner string) error {
 	return nil
 }
 
-// maxName bounds a file name in bytes, unnamed is what one is called that has none.
+// maxName bounds a file name in bytes. unnamed is the default.
 const (
 	maxName = 128
 	unnamed = "skill.tar.gz"
 )
 
-// cleanName returns what a file name is kept as.
 func cleanName(name string) string {
 	if clean := pannier.SanitizeFileName(name, maxName); strings.Trim(clean, ".") != "" {
 		return clean

@@ -1,27 +1,24 @@
-// Package upload takes in archives by chunks, over reconnects and restarts (Pioneer skills protocol, "Upload Flow").
+// Package upload receives archives in chunks, across reconnects and restarts (Pioneer skills protocol, "Upload Flow").
 //
-// A session belongs to who started it, not to a connection. Its chunks come one behind the other; each is streamed to
-// the disk through a small buffer, synced, and only then acknowledged. What is refused says where the session goes on, and
-// nothing of a refused chunk stays. A chunk that is here already is compared with what is on disk and acknowledged again,
-// since its sender can not know whether an acknowledgement was lost. A sender who comes back while an old connection still
-// hangs overtakes it.
+// A session belongs to the client that started it, not to a connection. Its chunks arrive in order. Each is streamed to the
+// disk through a small buffer, synced, and then acknowledged. A refusal has the offset to continue at, and nothing of a
+// refused chunk is stored. A repeated chunk is compared with the disk and acknowledged again, because the acknowledgement
+// may have been lost. A client that reconnects overtakes its old connection.
 //
 // # On disk
 //
-// The payload of a session is the file of its id in [Options.Dir], and what it was told of is a row in the state store,
-// written when the session starts and when its status changes, not with each chunk. So after a restart as much has been
-// received as the file is long, and the session waits from when the file was last written. After a crash that may be a
-// part of a chunk that nobody acknowledged: the next one begins behind it, wherever that is. Should such a part be wrong,
-// the digest of the whole tells.
+// The payload of a session is a file in [Options.Dir], named by its id. The rest is a row in the state store, written when
+// the session starts and when its status changes, not with each chunk. After a restart, the length of the file is the number
+// of received bytes, and the expiry follows from its modification time. After a crash the file can end with a part of a
+// chunk that was not acknowledged: the next chunk continues after it, and the digest of the whole archive detects errors.
 //
-// Files of the directory that belong to no session are removed when the store is opened, if they are named like one.
+// Opening the store removes files with the name of an id that belong to no session.
 //
 // # Bounds
 //
-// All sessions together, and those of one owner, have a bound on the bytes that they announce, so that nobody can begin
-// what there is no room for; see [pannier.UploadLimits]. An owner has at most [MaxSessions], and there are [MaxLive] in all.
-// A session that waits too long for its next chunk expires. One that has ended can be asked for its status for [KeepEnded],
-// and of those there are [MaxEnded].
+// The announced bytes of all sessions, and of those of one owner, are bounded by [pannier.UploadLimits]. An owner has at
+// most [MaxSessions] sessions; there are at most [MaxLive]. A session expires if no chunk arrives in time. The status of an
+// ended session is available for [KeepEnded], for at most [MaxEnded] sessions.
 package upload
 
 import (
@@ -45,52 +42,51 @@ import (
 	"pannier"
 )
 
-// The bounds of sessions.
 const (
-	// MaxSessions bounds those of one owner that are received or ready, MaxLive those of all.
+	// MaxSessions bounds the receiving and ready sessions of one owner, MaxLive those of all owners.
 	MaxSessions = 128
 	MaxLive     = 1024
-	// KeepEnded is how long the status of one that has ended is told, MaxEnded for how many.
+	// KeepEnded is how long the status of an ended session is available, MaxEnded for how many sessions.
 	KeepEnded = time.Hour
 	MaxEnded  = 1024
-	// sweepEvery is how often what has expired is looked for.
+	// sweepEvery is the interval of checks for expired sessions.
 	sweepEvery = 15 * time.Second
 )
 
 // bucket has the rows in the state store, by id.
 const bucket = "uploads"
 
-// Values is what is needed of the state store. A change is on disk when a call returns, or not made where it fails.
+// Values is the state store. A change is on disk when a method returns, or not made if the method fails.
 type Values interface {
 	Put(bucket, key string, value any) error
 	Delete(bucket, key string) error
 	All(bucket string) (iter.Seq2[string, json.RawMessage], error)
 }
 
-// Options are what a store is made of. All but the ones marked optional are needed.
+// Options configure a [Store].
 type Options struct {
-	// Dir has the payloads, and belongs to the store alone. It is made where it is missing.
+	// Dir has the payloads. It is created if it is missing, and used by the store only.
 	Dir    string
 	Values Values
-	// Limits are what sessions have to keep to. Of MaxPending and MaxPendingOfPeer 0 is no bound.
+	// Limits bound sessions. 0 disables MaxPending and MaxPendingOfPeer.
 	Limits     pannier.UploadLimits
 	Now        func() time.Time      // optional
 	Logger     hclog.Logger          // optional
 	Registerer prometheus.Registerer // optional
 }
 
-// Store has the sessions of a workspace. It is for any number of callers.
+// Store has the upload sessions of a workspace. It is safe for concurrent use.
 type Store struct {
 	o Options
 
 	mu       sync.Mutex
 	sessions map[string]*session
 
-	// syncing is called before a chunk is synced, for the tests; nil does nothing.
+	// syncing is called before a chunk is synced, for tests.
 	syncing func()
 }
 
-// Open takes up the sessions of the process before, and removes what belongs to none and what has expired.
+// Open loads the sessions of the previous process, and removes expired ones and files without a session.
 func Open(o Options) (*Store, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -110,15 +106,15 @@ func Open(o Options) (*Store, error) {
 	return s, nil
 }
 
-// Limits returns what sessions have to keep to.
+// Limits returns the limits of sessions.
 func (s *Store) Limits() pannier.UploadLimits { return s.o.Limits }
 
-// now has no monotonic part: a session expires by the clock that the next process has too.
+// now has no monotonic part, because the next process compares the times too.
 func (s *Store) now() time.Time { return s.o.Now().UTC().Round(0) }
 
 func (s *Store) path(id string) string { return filepath.Join(s.o.Dir, id) }
 
-// load reads the rows, and has the directory hold what belongs to them.
+// load reads the rows and cleans up the directory.
 func (s *Store) load() error {
 	if err := os.MkdirAll(s.o.Dir, 0o700); err != nil {
 		return err
@@ -129,18 +125,18 @@ func (s *Store) load() error {
 	}
 	for id, raw := range rows {
 		if err := s.resume(id, raw); err != nil {
-			return fmt.Errorf("take up %s: %w", id, err)
+			return fmt.Errorf("load upload %s: %w", id, err)
 		}
 	}
 	s.sweep()
 	return s.removeOrphans()
 }
 
-// resume takes up one session. A row that makes no sense is dropped: an archive can be sent again.
+// resume loads one session. An invalid row is dropped: the archive can be sent again.
 func (s *Store) resume(id string, raw json.RawMessage) error {
 	var kept row
 	if err := json.Unmarshal(raw, &kept); err != nil || kept.Upload.ID != id || !isID(id) {
-		s.o.Logger.Warn("an upload was dropped, because its row makes no sense", "upload", id, "error", err)
+		s.o.Logger.Warn("dropping an upload with an invalid row", "upload", id, "error", err)
 		return s.o.Values.Delete(bucket, id)
 	}
 	u := kept.session()
@@ -153,7 +149,7 @@ func (s *Store) resume(id string, raw json.RawMessage) error {
 	return nil
 }
 
-// measure finds out how much of a session is here, and since when it waits.
+// measure sets the received bytes and the expiry from the file.
 func (s *Store) measure(u *session) error {
 	info, err := os.Lstat(s.path(u.ID))
 	switch {
@@ -166,13 +162,13 @@ func (s *Store) measure(u *session) error {
 		waits := slices.MaxFunc([]time.Time{u.ExpiresAt, info.ModTime().UTC().Add(s.o.Limits.TTL)}, time.Time.Compare)
 		u.ExpiresAt = slices.MinFunc([]time.Time{waits, s.now().Add(s.o.Limits.TTL)}, time.Time.Compare)
 	}
-	if u.Received < u.Size { // the payload of a ready one has gone
+	if u.Received < u.Size { // the payload of a ready upload was removed
 		u.Status = pannier.UploadReceiving
 	}
 	return nil
 }
 
-// removeOrphans removes payloads that belong to no session.
+// removeOrphans removes payloads without a session.
 func (s *Store) removeOrphans() error {
 	entries, err := os.ReadDir(s.o.Dir)
 	if err != nil {
@@ -189,11 +185,11 @@ func (s *Store) removeOrphans() error {
 	return nil
 }
 
-// forget drops what has ended long ago, and the oldest of what there is too much of.
+// forget removes sessions that ended long ago, and the oldest ones beyond the bound.
 func (s *Store) forget() {
 	for _, id := range s.forgettable() {
 		if err := s.o.Values.Delete(bucket, id); err != nil {
-			s.o.Logger.Warn("an upload that has ended can not be forgotten", "upload", id, "error", err)
+			s.o.Logger.Warn("removing the row of an ended upload failed", "upload", id, "error", err)
 			continue
 		}
 		s.mu.Lock()

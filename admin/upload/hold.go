@@ -9,9 +9,8 @@ import (
 	"pannier"
 )
 
-// Hold holds an upload that is ready, until done is called with whether it was used up; then archive is closed. One that
-// was not stays ready. While it is held it neither expires nor can it be aborted or taken again. Calling done again does
-// nothing.
+// Hold locks a ready upload until done is called; consumed says that it is no longer needed. A held upload neither expires
+// nor can it be aborted or held again. done closes the archive and is idempotent.
 func (s *Store) Hold(_ context.Context, owner, id string) (archive *os.File, up pannier.Upload, done func(consumed bool) error, err error) {
 	u, err := s.find(owner, id)
 	if err != nil {
@@ -37,7 +36,6 @@ func (s *Store) Hold(_ context.Context, owner, id string) (archive *os.File, up 
 	}, nil
 }
 
-// hold marks an upload as held.
 func (s *Store) hold(u *session) (pannier.Upload, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,7 +52,7 @@ func (s *Store) hold(u *session) (pannier.Upload, error) {
 	return u.Upload, nil
 }
 
-// releaseHold ends an upload that was used up.
+// releaseHold ends a consumed upload.
 func (s *Store) releaseHold(u *session, consumed bool) error {
 	u.payload.Lock()
 	defer u.payload.Unlock()
@@ -66,7 +64,7 @@ func (s *Store) releaseHold(u *session, consumed bool) error {
 	return err
 }
 
-// release lets an upload wait again.
+// release makes a held upload available again.
 func (s *Store) release(u *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
