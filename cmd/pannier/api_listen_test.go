@@ -332,8 +332,8 @@ func TestAPIRefusesToStart(t *testing.T) {
 		"":                                       "api_listen needs api_tokens",
 		"--api-tokens " + dir + "/none":          "no such file",
 		"--api-tokens " + dir + "/directory":     "it is no file",
-		"--api-tokens " + dir + "/scope":         "line 1: \"admin\" is no scope",
-		"--api-tokens " + dir + "/digest":        "line 1: the third word is no SHA-256",
+		"--api-tokens " + dir + "/scope":         "line 1: unknown scope \"admin\"",
+		"--api-tokens " + dir + "/digest":        "line 1: the third word is not the SHA-256",
 		"--api-tokens /dev/null":                 "it is no file",
 		"--web-config none --api-tokens " + "OK": "web_config none",
 	} {

@@ -130,7 +130,7 @@ func TestDiskHangsAtTheStart(t *testing.T) {
 	d.hang(t)
 	s := startHanging(t, d)
 	socket := s.socket
-	checkProbe(t, socket, exitNo, "the first look at the workspace has not ended yet", "--startup")
+	checkProbe(t, socket, exitNo, "the first scan of the workspace has not ended", "--startup")
 	checkProbe(t, socket, exitYes, "", "--live")
 	if c := s.tellsOf(t, "starting"); c.Subject != d.dir {
 		t.Errorf("condition %+v", c)
@@ -138,7 +138,7 @@ func TestDiskHangsAtTheStart(t *testing.T) {
 	if text, err := s.Metrics(t.Context()); err != nil || !strings.Contains(text, "\npannier_ready 0\n") {
 		t.Errorf("the metrics do not say that it is not ready: %v", err)
 	}
-	if _, err := s.Skills(t.Context(), "", false); err == nil || !strings.Contains(err.Error(), "has not ended yet") {
+	if _, err := s.Skills(t.Context(), "", false); err == nil || !strings.Contains(err.Error(), "has not ended") {
 		t.Errorf("a list before the first look: %v", err)
 	}
 	s.endsWhileHanging(t, d)

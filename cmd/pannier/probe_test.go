@@ -74,7 +74,7 @@ func TestProbe(t *testing.T) {
 func TestProbeSaysNo(t *testing.T) {
 	socket := serveUnready(t)
 	for _, flags := range [][]string{nil, {"--startup"}, {"--ready"}} {
-		checkProbe(t, socket, exitNo, "the first look at the workspace has not ended yet", flags...)
+		checkProbe(t, socket, exitNo, "the first scan of the workspace has not ended", flags...)
 	}
 	checkProbe(t, socket, exitNo, "the loop stands", "--live")
 }

@@ -138,7 +138,7 @@ func negative(err error) error {
 	}
 	hint := e.Hint
 	if e.Code == "skill_not_found" { // the socket's hint names its route
-		hint = "`pannier list` lists the slugs of all that were found"
+		hint = "`pannier list` lists the slugs of all skills"
 	}
 	return &exitError{code: code, message: e.Detail, hint: hint}
 }

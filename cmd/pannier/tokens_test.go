@@ -59,8 +59,8 @@ func TestTokenCommandRefuses(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"two words", "read"}, "no name of a token"},
-		{[]string{"ci", "admin"}, "no scope"},
+		{[]string{"two words", "read"}, "not a valid name of a token"},
+		{[]string{"ci", "admin"}, "unknown scope"},
 		{[]string{"ci"}, `"pannier token" needs SCOPE`},
 		{[]string{"x", "read", "--append", filepath.Join(dir, "broken")}, "line 1: it has 1 words"},
 		{[]string{"ci", "read", "--append", filepath.Join(dir, "good")}, "once more"},

@@ -26,11 +26,11 @@ type statusError struct {
 func (e *statusError) Error() string { return e.detail }
 
 var (
-	errNotReady = &statusError{http.StatusServiceUnavailable, "not_ready", "the first look at the workspace has not ended yet", "try again in a moment; /readyz tells when"}
+	errNotReady = &statusError{http.StatusServiceUnavailable, "not_ready", "the first scan of the workspace has not ended", "retry; /readyz succeeds once it has ended"}
 	errChanging = &statusError{http.StatusServiceUnavailable, "changing", "the skill keeps changing while it is read", "try again in a moment"}
 )
 
-// statusClientClosed counts requests whose caller did not wait for the answer. Nobody reads it off the wire.
+// statusClientClosed counts requests whose client closed the connection before the answer. It is not sent.
 const statusClientClosed = 499
 
 // fail writes an error as a problem (RFC 9457), with what the caller can do about it.
@@ -110,7 +110,7 @@ func writeBody(w http.ResponseWriter, r *http.Request, contentType string, body 
 	return nil
 }
 
-// writeEncoded answers with a body. To a GET it tells the ETag, and sends nothing where the caller has the body already.
+// writeEncoded answers with a body. The answer to a GET has an ETag, and no body if the client has it already.
 func writeEncoded(w http.ResponseWriter, r *http.Request, contentType string, answer encoded) {
 	header := w.Header()
 	if len(answer.tag) > 0 && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
@@ -123,11 +123,11 @@ func writeEncoded(w http.ResponseWriter, r *http.Request, contentType string, an
 	header.Set("Content-Type", contentType)
 	header["X-Content-Type-Options"] = noSniff
 	header.Set("Content-Length", strconv.Itoa(len(answer.body)))
-	w.Write(answer.body) // where that fails the caller has gone, and there is nobody to tell
+	w.Write(answer.body) // an error means that the client has gone
 }
 
 // The values of headers that are the same in every answer. Most answers go to callers that have the body already, and cost
-// so little that these would show. Nobody may write to them.
+// so little that these would show. They are never written to.
 var (
 	noCache    = []string{"no-cache"}
 	noSniff    = []string{"nosniff"}
@@ -148,7 +148,7 @@ func matches(values []string, tag string) bool {
 }
 
 // prefers reports whether Accept names one media type with a higher quality than another, or as high and earlier (RFC
-// 9110, 12.5.1). Whoever names neither, or only a range that has both in it, gets the other.
+// 9110, 12.5.1). The other is the default.
 func prefers(w http.ResponseWriter, r *http.Request, mediaType, other string) bool {
 	w.Header()["Vary"] = varyAccept
 	if len(r.Header["Accept"]) == 0 {
@@ -204,7 +204,7 @@ func bodyError(err error, hint string) error {
 	return &statusError{http.StatusBadRequest, "invalid_body", "invalid body: " + strings.TrimPrefix(err.Error(), "json: "), hint}
 }
 
-// checkEnd refuses what follows behind the value.
+// checkEnd refuses data after the value.
 func checkEnd(dec *json.Decoder) error {
 	_, err := dec.Token()
 	if errors.Is(err, io.EOF) {
@@ -213,7 +213,7 @@ func checkEnd(dec *json.Decoder) error {
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return err
 	}
-	return errors.New("more follows behind the value")
+	return errors.New("unexpected data after the JSON value")
 }
 
 // invalidParameter is about a parameter that a route has, so that the codes can be counted.

@@ -45,18 +45,18 @@ type Options struct {
 	// Rescan looks at the disk again. With wait it returns the snapshot that is served once a look has ended that began
 	// after the call; without, the newest at once.
 	Rescan func(ctx context.Context, wait bool) (*pannier.Snapshot, error)
-	// Health tells what is wrong.
+	// Health returns what is wrong.
 	Health func() pannier.Health
-	// Peers returns the workspaces that the agent can delegate to, as they are told, in their order; optional. What it
+	// Peers returns the workspaces that the agent can delegate to, in their order; optional. What it
 	// returns is not changed.
 	Peers func() []pannier.Peer
 	// AgentWorkspace is the workspace's path as the agent sees it.
 	AgentWorkspace string
 	// Format is that of a prompt where the turn names none; empty is the default of package prompt.
 	Format string
-	// MaxChars bounds a prompt where the turn does not; 0 is no bound.
+	// MaxChars bounds a prompt where the turn does not; 0 means unbounded.
 	MaxChars int
-	// Show is what a prompt tells of each skill beside its name and its description.
+	// Show is what a prompt shows of each skill besides its name and description.
 	Show prompt.Show
 
 	// Commands are what people can give to the agent by name; the zero value is none.
@@ -64,7 +64,7 @@ type Options struct {
 	// Environment returns what skills are judged by, with the time that it was found out; optional. Without it, that of the
 	// snapshot is told.
 	Environment func() pannier.Environment
-	// OpenFile opens files of skills; optional: without it there is no route to them.
+	// OpenFile opens files of skills; optional: without it the route does not exist.
 	OpenFile OpenFile
 	// Inspect looks into a skill directory; optional. It fails as Texts.Read does.
 	Inspect func(context.Context, *pannier.Skill) (pannier.Inspection, error)
@@ -76,10 +76,10 @@ type Options struct {
 	Installs
 	// Scans are what is known of skill directories beside the snapshot; the zero value is nothing.
 	Scans
-	// RPC is what JSON-RPC takes beside the rest; the zero value leaves out what it can not tell.
+	// RPC are the options of JSON-RPC alone; the zero value leaves out what depends on them.
 	RPC RPC
 
-	Alive      func() error                 // optional: tells why a restart would help, for /livez
+	Alive      func() error                 // optional: returns why a restart would help, for /livez
 	Events     *EventSource                 // optional: serves the event stream
 	Emit       func(pannier.EventType, any) // optional
 	TurnEvents TurnEvents                   // the zero value records no turn
@@ -158,7 +158,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.logRequest(r, counted.status)
 }
 
-// logRequest notes who asked for what, for whoever turns the log up.
+// logRequest logs the caller, the request and the status at level debug.
 func (h *Handler) logRequest(r *http.Request, status int) {
 	if !h.Logger.IsDebug() {
 		return

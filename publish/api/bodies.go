@@ -83,7 +83,7 @@ func (h *Handler) bodies(ctx context.Context, slugs []string, settle bool, into 
 		case errors.Is(err, pannier.ErrNotServable): // its problems say why
 			continue
 		case err != nil:
-			h.Logger.Warn("a prompt omits a skill whose text can not be read", "skill", e.Slug, "error", err)
+			h.Logger.Warn("prompt omits a skill: its text cannot be read", "skill", e.Slug, "error", err)
 			continue
 		}
 		if size += len(doc.Body); size > maxBodyBytes {
@@ -95,7 +95,7 @@ func (h *Handler) bodies(ctx context.Context, slugs []string, settle bool, into 
 	return bodies, nil
 }
 
-// resources reads the links and examples of the skills that have a body, by slug. What can not be read is left out, and counts
+// resources reads the links and examples of the skills that have a body, by slug. What cannot be read is left out, and counts
 // as incomplete.
 func (h *Handler) resources(ctx context.Context, s *pannier.Snapshot, format string, bodies map[string]string) (map[string]pannier.Resources, error) {
 	if h.Resources == nil || !prompt.NeedsBodies(format) {

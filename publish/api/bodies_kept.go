@@ -9,7 +9,7 @@ import (
 
 // bodyCache are the bodies that prompts have shown lately, by the digest of the SKILL.md that they are the end of, so that
 // a prompt with a thousand of them is not a thousand files to read each time. What has a digest of the snapshot is the text
-// of the snapshot, whatever the disk says by now: a prompt tells what is served, and the watcher of a change. The zero
+// of the snapshot, whatever the disk says by now: a prompt shows what is served. The zero
 // value keeps nothing yet.
 type bodyCache struct {
 	mu     sync.Mutex
@@ -100,8 +100,8 @@ func (k *bodyCache) makeRoomLocked(pass uint64) {
 	}
 }
 
-// cacheable reports whether the digest of a skill tells its text. Of one that is held as it last was, the text on the disk is
-// another, or gone, and whoever asks for it is told so.
+// cacheable reports whether the digest of a skill identifies its text. It does not for a skill that is served as it last was: its
+// text on disk has changed or is missing.
 func cacheable(s *pannier.Skill) bool {
 	return !s.Digest.IsZero() && !s.Broken && !s.LastGood && !s.Deleting && !s.ToolsOnly
 }

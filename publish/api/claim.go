@@ -13,7 +13,7 @@ import (
 // claim is the right to listen on a path, held from before the look at what lies there until the socket is gone. Without
 // it, of two processes that find the same stale file, the second would remove the socket that the first has just made.
 //
-// The claim is the lock on a file. The kernel drops it with the process, so a file that a killed process left behind
+// The claim is the lock on a file. The kernel drops it with the process, so the file of a killed process
 // claims nothing.
 type claim struct {
 	file *os.File
@@ -41,7 +41,7 @@ func acquire(name string) (*claim, error) {
 		if !held {
 			return nil, ErrInUse
 		}
-		// The last holder removed the file after it was opened here: what is locked, nobody else will find.
+		// The last holder removed the file after it was opened here: the locked file has no name any more.
 	}
 }
 
@@ -75,8 +75,8 @@ func isSameFile(file *os.File, name string) bool {
 	return err == nil && os.SameFile(held, named)
 }
 
-// release gives the claim up. The file goes first, so that a process of another user can make its own; one that somebody
-// has put in its place stays.
+// release gives the claim up. The file goes first, so that a process of another user can make its own; a file that replaced it
+// stays.
 func (c *claim) release() {
 	if isSameFile(c.file, c.name) {
 		os.Remove(c.name)

@@ -8,7 +8,7 @@ import (
 	"pannier"
 )
 
-// Commands find the commands of a snapshot. Where they are nil, there is no route to them.
+// Commands find the commands of a snapshot. Without them the routes do not exist.
 type Commands struct {
 	List func(*pannier.Snapshot) []pannier.SkillCommand
 	Find func(s *pannier.Snapshot, name string) (pannier.FoundCommand, bool)
@@ -26,7 +26,7 @@ func (h *Handler) listCommands(w http.ResponseWriter, r *http.Request, s *pannie
 	})
 }
 
-// runCommand answers with what an agent needs to follow a command: the text of its skill, and behind it the arguments.
+// runCommand answers with what an agent needs to follow a command: the text of its skill, followed by the arguments.
 // Nothing is run here.
 func (h *Handler) runCommand(r *http.Request, s *pannier.Snapshot) (run pannier.CommandRun, err error) {
 	args, err := readArgs(r)
@@ -91,25 +91,25 @@ func readArgs(r *http.Request) (string, error) {
 	return strings.TrimSpace(call.Args), nil
 }
 
-// findCommand returns the command that a name means. One that nobody may give is refused here, as a turn refuses it; for
-// what else is against its skill, so does reading it.
+// findCommand returns the command with a name, unless users may not invoke it. The other states of its skill are checked when
+// the skill is read.
 func (h *Handler) findCommand(s *pannier.Snapshot, name string) (pannier.FoundCommand, error) {
 	c, ok := h.Commands.Find(s, name)
 	if !ok {
-		return c, &statusError{http.StatusNotFound, "command_not_found", fmt.Sprintf("there is no command %.100q", name), "GET /v1/commands lists those that can be run"}
+		return c, &statusError{http.StatusNotFound, "command_not_found", fmt.Sprintf("command %.100q not found", name), "GET /v1/commands lists all commands"}
 	}
 	switch c.Skill.State {
 	case pannier.StateShadowed, pannier.StateUnlisted, pannier.StateDisabled:
 		return c, unusable(c.Skill)
 	}
 	if !c.Skill.UserInvocable {
-		return c, &statusError{http.StatusConflict, "not_user_invocable", c.Slug + " says user-invocable: false, so nobody invokes it by name", "remove that line from its SKILL.md, or leave it to the model"}
+		return c, &statusError{http.StatusConflict, "not_user_invocable", c.Slug + " has user-invocable: false, so users cannot invoke it", "remove that line from its SKILL.md, or let the model invoke it"}
 	}
 	return c, nil
 }
 
-// commandText returns the body of a skill with what it is to be followed for behind it. The body stays as it is: whatever
-// stands in the arguments, nothing in the body is replaced by them, and nothing that they name is opened.
+// commandText returns the body of a skill, followed by the command and its arguments. The arguments replace nothing in the body,
+// and no file that they name is opened.
 func commandText(body, command, args string) string {
 	var text strings.Builder
 	text.WriteString(body)

@@ -13,7 +13,7 @@ import (
 )
 
 // The functions in this file append the JSON of an answer to a turn, the same that encoding/json gives, to the byte. With
-// a thousand skills an answer has 200 kB, and whoever asks waits for it before each turn of a model.
+// a thousand skills an answer has 200 kB, which delays each turn of a model.
 
 // appendJSON appends the resolution.
 func (a *turnAnswer) appendJSON(dst []byte) []byte {
@@ -63,7 +63,7 @@ func appendTool(dst []byte, tool any) []byte {
 	enc := json.NewEncoder(b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(tool); err != nil {
-		return append(dst, "null"...) // it was read from JSON, so this can not be
+		return append(dst, "null"...) // it was read from JSON, so it never fails
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
 }
@@ -199,7 +199,7 @@ func plainPrefix(text string) int {
 			uint64(t[4])<<32 | uint64(t[5])<<40 | uint64(t[6])<<48 | uint64(t[7])<<56
 		quote, slash := eight^(ones*'"'), eight^(ones*'\\')
 		// The high bit of a byte is set where the byte is less than a blank, one of the two, or not ASCII. A borrow can only
-		// set more of them, behind the first.
+		// set more of them, after the first.
 		if special := ((eight - ones*' ') | (quote - ones) | (slash - ones) | eight) & high; special != 0 {
 			return i + bits.TrailingZeros64(special)/8
 		}
@@ -210,7 +210,7 @@ func plainPrefix(text string) int {
 	return i
 }
 
-// appendEscape appends a character that can not stand in a JSON string, or not in every reader's.
+// appendEscape appends a character that a JSON string must escape, or that some readers do not accept.
 func appendEscape(dst []byte, r rune) []byte {
 	switch r {
 	case '"', '\\':

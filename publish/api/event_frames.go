@@ -9,14 +9,14 @@ import (
 	"pannier"
 )
 
-// frames keeps the newest events as the stream tells them, so that each is encoded once and lies in memory once, however
+// frames caches the newest events as they are sent, so that each is encoded once and lies in memory once, however
 // many callers follow. The zero value keeps nothing yet.
 type frames struct {
 	mu     sync.Mutex
 	newest []frame // bounded by maxFrames and maxFrameBytes
 	bytes  int
 
-	// catalog is the event that tells the whole of a snapshot, for callers whose events are not kept any more.
+	// catalog is the event with the whole catalog of a snapshot, for clients whose events are no longer stored.
 	catalog frame
 	version uint64 // of the snapshot
 }
@@ -27,7 +27,7 @@ type frame struct {
 	text []byte
 }
 
-// The bounds of what is kept for callers that are at the same event. Who is further behind has its events encoded anew.
+// The bounds of the cache. Events that have left it are encoded again for each client.
 const (
 	maxFrames     = 64
 	maxFrameBytes = 1 << 20
@@ -64,7 +64,7 @@ func (f *frames) keepLocked(made frame) {
 	}
 }
 
-// whole returns the event that tells all of a snapshot, as of the event with a number.
+// whole returns the event with the whole catalog of a snapshot, as of an event.
 func (f *frames) whole(s *pannier.Snapshot, last uint64, make func() pannier.Event) ([]byte, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -79,7 +79,7 @@ func (f *frames) whole(s *pannier.Snapshot, last uint64, make func() pannier.Eve
 	return text, nil
 }
 
-// encodeEvent returns an event as the stream tells it (HTML Living Standard, Server-sent events).
+// encodeEvent returns an event as it is sent (HTML Living Standard, Server-sent events).
 func encodeEvent(e pannier.Event) ([]byte, error) {
 	text, err := json.Marshal(e)
 	if err != nil {

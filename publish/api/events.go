@@ -26,7 +26,7 @@ type EventSource struct {
 	Follow func(after uint64) EventReader
 	// Last returns the number of the newest event, 0 before the first.
 	Last func() uint64
-	// Whole tells the whole catalog as one event, for a reader that has missed some.
+	// Whole returns the whole catalog as one event, for a reader that has missed events.
 	Whole func(*pannier.Snapshot) pannier.CatalogUpdated
 	// WorkspaceID stands in the events.
 	WorkspaceID string
@@ -49,7 +49,7 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request, _ *pannier.Snap
 	if h.streams.Add(1) > int64(h.capacity.Streams) {
 		h.streams.Add(-1)
 		endConnection(w)
-		return &statusError{http.StatusServiceUnavailable, "too_many_streams", fmt.Sprintf("%d event streams are open already", h.capacity.Streams), "close one that nobody reads"}
+		return &statusError{http.StatusServiceUnavailable, "too_many_streams", fmt.Sprintf("%d event streams are open already", h.capacity.Streams), "close one that is not read"}
 	}
 	defer h.streams.Add(-1)
 	ctx, cancel := untilShutdown(r.Context())
@@ -70,7 +70,7 @@ type stream struct {
 	types      []string // empty for all
 	after      uint64   // the newest event that was sent or left out
 	until      uint64   // the event to end with; 0 for none
-	catalogDue bool     // the next catalog goes out, whatever was asked for
+	catalogDue bool     // the next catalog is sent, whatever the types
 }
 
 func (h *Handler) newStream(w http.ResponseWriter, r *http.Request) (*stream, error) {
@@ -136,8 +136,8 @@ func next(ctx context.Context, reader EventReader) (pannier.Event, error) {
 	return reader.Next(ctx)
 }
 
-// restart sends the whole catalog in the place of events that are not kept any more, and goes on behind them. Whoever asked
-// for other types gets it too: it alone tells that events are missing. Before the first snapshot, the event of that one does.
+// restart sends the whole catalog in place of events that are no longer stored, and continues after them. The catalog is sent
+// whatever the requested types are, since it shows that events are missing. Before the first snapshot, the next catalog is sent.
 func (s *stream) restart() (EventReader, error) {
 	last := s.source.Last() // before the snapshot, so that what follows is not older than it
 	s.after = last
@@ -173,7 +173,7 @@ func (s *stream) send(e pannier.Event) error {
 	return s.write(text)
 }
 
-// wants reports whether the caller asked for events of a type, or has to be told of them.
+// wants reports whether events of a type are sent.
 func (s *stream) wants(kind pannier.EventType) bool {
 	return s.catalogDue && kind == pannier.EventCatalogUpdated || len(s.types) == 0 || slices.Contains(s.types, string(kind))
 }

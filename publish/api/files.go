@@ -17,7 +17,7 @@ import (
 type SkillFile interface {
 	Digest() pannier.Digest
 	Size() int64
-	// WriterTo writes the bytes that Digest tells of, at least once. Where the file has changed meanwhile it fails with
+	// WriterTo writes the bytes with that digest, at least once. Where the file has changed meanwhile it fails with
 	// [pannier.ErrChanged] before it has written the last of them.
 	io.WriterTo
 	io.Closer
@@ -27,7 +27,7 @@ type SkillFile interface {
 // else as [Texts.Read] does.
 type OpenFile func(ctx context.Context, s *pannier.Skill, path string) (SkillFile, error)
 
-// file answers with one file of a usable skill, byte for byte. A HEAD reads nothing for anybody, so it is no event.
+// file answers with one file of a usable skill, byte for byte. A HEAD emits no event.
 func (h *Handler) file(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
 	var e *pannier.Entry
 	var f SkillFile
@@ -46,24 +46,24 @@ func (h *Handler) file(w http.ResponseWriter, r *http.Request, s *pannier.Snapsh
 		return fileRefused(e, err)
 	}
 	defer f.Close()
-	tell := func() {
+	onFirstByte := func() {
 		h.Emit(pannier.EventSkillFileRead, pannier.SkillFileRead{Slug: e.Slug, Path: name, Digest: f.Digest()})
 	}
-	return h.writeFile(w, r, f, fileType(name), tell)
+	return h.writeFile(w, r, f, fileType(name), onFirstByte)
 }
 
-// writeFile answers with an open file. tell is called once before the caller has anything of it.
-func (h *Handler) writeFile(w http.ResponseWriter, r *http.Request, f SkillFile, contentType string, tell func()) error {
+// writeFile answers with an open file. onFirstByte is called once, before the first byte is sent.
+func (h *Handler) writeFile(w http.ResponseWriter, r *http.Request, f SkillFile, contentType string, onFirstByte func()) error {
 	header, tag := w.Header(), `"`+f.Digest().String()+`"`
 	header.Set("Content-Type", contentType)
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Cache-Control", "no-cache")
 	header.Set("ETag", tag)
 	if r.Method == http.MethodHead {
-		tell = func() {}
+		onFirstByte = func() {}
 	}
 	if matches(r.Header.Values("If-None-Match"), tag) {
-		tell()
+		onFirstByte()
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
@@ -71,7 +71,7 @@ func (h *Handler) writeFile(w http.ResponseWriter, r *http.Request, f SkillFile,
 	if r.Method == http.MethodHead {
 		return nil
 	}
-	out := &fileWriter{w: w, tell: tell}
+	out := &fileWriter{w: w, onFirstByte: onFirstByte}
 	_, err := f.WriteTo(out)
 	switch {
 	case err == nil:
@@ -88,18 +88,18 @@ func (h *Handler) writeFile(w http.ResponseWriter, r *http.Request, f SkillFile,
 	return nil
 }
 
-// fileWriter tells before the first byte goes out.
+// fileWriter calls onFirstByte before the first byte is sent.
 type fileWriter struct {
-	w     io.Writer
-	tell  func()
-	begun bool
+	w           io.Writer
+	onFirstByte func()
+	begun       bool
 }
 
 // Write implements [io.Writer].
 func (f *fileWriter) Write(b []byte) (int, error) {
 	if !f.begun {
 		f.begun = true
-		f.tell()
+		f.onFirstByte()
 	}
 	return f.w.Write(b)
 }
@@ -127,11 +127,11 @@ func fileRefused(e *pannier.Entry, err error) error {
 	case pannier.FileForeign:
 		answer.detail, answer.hint = fmt.Sprintf("%.200q has several hard links, and another owner than the directory of %s", fault.Path, e.Slug), "replace the hard link by a copy, or give both the same owner"
 	case pannier.FileSpecial:
-		answer.detail, answer.hint = fmt.Sprintf("%.200q of %s is no regular file", fault.Path, e.Slug), "only regular files are served"
+		answer.detail, answer.hint = fmt.Sprintf("%.200q of %s is not a regular file", fault.Path, e.Slug), "only regular files are served"
 	case pannier.FileTooLarge:
 		answer.detail, answer.hint = fmt.Sprintf("%.200q of %s is larger than what is served", fault.Path, e.Slug), "read it from the directory that GET /v1/skills/"+e.Slug+"/content names"
 	default:
-		answer.detail, answer.hint = fmt.Sprintf("%.200q of %s can not be read", fault.Path, e.Slug), "make it readable for the user that pannier runs as"
+		answer.detail, answer.hint = fmt.Sprintf("%.200q of %s cannot be read", fault.Path, e.Slug), "make it readable for the user that pannier runs as"
 	}
 	return answer
 }

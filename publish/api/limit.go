@@ -57,7 +57,7 @@ type limitedListener struct {
 	slots chan struct{}
 	done  chan struct{}
 	close func() error
-	// anonymous bounds the connections of one address that have not come with a valid token; 0 is no bound.
+	// anonymous bounds the connections of one address that have not come with a valid token; 0 means unbounded.
 	anonymous int
 
 	mu    sync.Mutex
@@ -181,7 +181,7 @@ func (l *limitedListener) takeSilent(now time.Time) (silent []*limitedConn) {
 	return silent
 }
 
-// noteState is told the states of connections by the server.
+// noteState records the state of a connection, for [http.Server].
 func (l *limitedListener) noteState(conn net.Conn, state http.ConnState) {
 	c := limitedOf(conn)
 	if c == nil || state == http.StateNew {
@@ -198,8 +198,7 @@ func (l *limitedListener) noteState(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// closeWhenCrowded has the answers of h say that their connection ends, where it is crowded: whoever reads it sends no further
-// request on it.
+// closeWhenCrowded has the answers of h end their connection while the listener is crowded.
 func (l *limitedListener) closeWhenCrowded(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if l.crowded() {
@@ -209,7 +208,7 @@ func (l *limitedListener) closeWhenCrowded(h http.Handler) http.Handler {
 	})
 }
 
-// endConnection has the server close the connection behind this answer.
+// endConnection has the server close the connection after this answer.
 func endConnection(w http.ResponseWriter) { w.Header().Set("Connection", "close") }
 
 // DropBody has the server close the connection of a request after the answer, without waiting for the rest of the body: a client
@@ -286,7 +285,7 @@ var past = time.Unix(1, 0)
 func (c *limitedConn) endLocked() {
 	c.leaveLocked()
 	c.ended = true
-	_ = c.Conn.SetReadDeadline(past) // who can not be told goes by the idle timeout
+	_ = c.Conn.SetReadDeadline(past) // on an error the idle timeout ends it
 }
 
 func (c *limitedConn) leaveLocked() {

@@ -43,8 +43,8 @@ type boundSocket struct {
 	made fs.FileInfo
 }
 
-// Listen makes a unix socket with that mode, and the directory that it lies in. A file that a process left behind when it
-// was killed is removed; one that somebody answers on is [ErrInUse]; anything else in its place is an error. At no moment
+// Listen makes a unix socket with that mode, and the directory that it lies in. The file of a killed
+// process is removed; a socket that answers is [ErrInUse]; any other file is an error. At no moment
 // does the socket have more permissions than mode.
 //
 // Of several processes that listen on one path, one gets it: it holds the lock on the file path + ".lock", which is
@@ -91,7 +91,7 @@ func listen(ctx context.Context, path string, mode fs.FileMode) (*boundSocket, e
 }
 
 // chmodBeforeBind gives the socket its mode before it has a name: the kernel takes over the mode of the descriptor, less
-// the umask, so that nobody meets the file with the 0755 that it would have otherwise.
+// the umask, so the file never has the 0755 that it would have otherwise.
 func chmodBeforeBind(mode fs.FileMode) func(string, string, syscall.RawConn) error {
 	return func(_, _ string, conn syscall.RawConn) error {
 		var err error
@@ -147,7 +147,7 @@ func (l *Listener) closeOnce() error {
 	return now.Close()
 }
 
-// clearStale removes a socket that nobody answers on.
+// clearStale removes a socket on which no process answers.
 func clearStale(ctx context.Context, path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -157,7 +157,7 @@ func clearStale(ctx context.Context, path string) error {
 		return err
 	}
 	if info.Mode().Type() != fs.ModeSocket {
-		return errors.New("there is a file that is no socket; remove it or choose another path")
+		return errors.New("the file is not a socket; remove it or choose another path")
 	}
 	dialer := net.Dialer{Timeout: time.Second}
 	conn, err := dialer.DialContext(ctx, "unix", path)

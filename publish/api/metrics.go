@@ -41,7 +41,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	return m
 }
 
-// unrouted is the label of all requests that no route takes, so that callers can not make series.
+// unrouted is the label of all requests that no route takes, so that clients cannot create series.
 const unrouted = "none"
 
 // prepare makes the series of a route that people look at or alert on, so that they are there before the first request.

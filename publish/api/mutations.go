@@ -22,7 +22,7 @@ type Mutations struct {
 	Acknowledge func(ctx context.Context, actor pannier.Actor, condition string) (*pannier.Snapshot, error)
 	// Audit returns the newest entries of the audit log, newest first; an empty slug is all.
 	Audit func(slug string, limit int) ([]pannier.AuditEntry, error)
-	// Uploads takes in archives by chunks; without it there is no method of uploads, and binary frames are refused.
+	// Uploads takes in archives by chunks; without it uploads have no method, and binary frames are refused.
 	Uploads Uploads
 	// WriteUIDs may change what the socket's group may not, beside root and the sidecar's own user.
 	WriteUIDs []uint32
@@ -115,17 +115,17 @@ func (h *Handler) policies(w http.ResponseWriter, r *http.Request, s *pannier.Sn
 
 func policiesOf(s *pannier.Snapshot) pannier.PolicyList {
 	list := pannier.PolicyList{SnapshotVersion: s.Version, Policies: []pannier.Policy{}}
-	told := map[pannier.PolicyKey]bool{}
+	seen := map[pannier.PolicyKey]bool{}
 	for i := range s.Entries {
 		e := &s.Entries[i]
 		key := pannier.PolicyKey{Slug: e.Slug, SourceKind: e.SourceKind}
-		if !told[key] {
-			told[key] = true
+		if !seen[key] {
+			seen[key] = true
 			list.Policies = append(list.Policies, s.Policies.Of(key, e.Skill))
 		}
 	}
 	for key := range s.Policies.Workspace {
-		if !told[key] {
+		if !seen[key] {
 			list.Policies = append(list.Policies, s.Policies.Of(key, nil))
 		}
 	}

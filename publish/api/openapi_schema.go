@@ -13,7 +13,7 @@ import (
 // object is a part of the OpenAPI document.
 type object = map[string]any
 
-// schemas makes the JSON Schemas of the shapes on the wire from their Go types, so that there is no second telling of them.
+// schemas makes the JSON Schemas of the shapes on the wire from their Go types, so that they are written once.
 // Every field that is always there is required. Objects may get further fields, so a schema does not forbid them.
 type schemas struct{ named object }
 
@@ -212,7 +212,7 @@ var eventData = map[pannier.EventType]any{
 	pannier.EventCardPushed:     pannier.CardPush{}, pannier.EventCardRejected: pannier.CardPush{},
 }
 
-// event adds the schemas of events: Event is one envelope for each type, told apart by the type.
+// event adds the schemas of events: Event is one envelope for each type, distinguished by the type.
 func (s schemas) event() object {
 	var each []any
 	schemaOf := object{}

@@ -12,17 +12,17 @@ import (
 	"pannier"
 )
 
-// Peer is who is at the other end of a connection: on the unix socket whom the kernel told of when it was made (unix(7),
-// SO_PEERCRED), over TCP the holder of a token.
+// Peer is the client of a connection: on the unix socket the user that connected (unix(7), SO_PEERCRED), over TCP the holder
+// of a token.
 //
-// The ids are those of this process's user namespace. There is no process id: between containers it says nothing.
+// The ids are those of this process's user namespace. It has no process id, which means nothing between containers.
 type Peer struct {
-	// UID and GID are 0 where there is a token: nobody is root over TCP.
+	// UID and GID are 0 with a token, and do not mean root.
 	UID, GID uint32
 	// Token is the name of the token, empty on the unix socket. Scope is what it allows.
 	Token string
 	Scope Scope
-	// Own says that there is no connection: whoever asks calls the handler within its own process.
+	// Own is set for a call of the handler within its own process.
 	Own bool
 }
 
@@ -73,20 +73,20 @@ func peerOf(conn net.Conn) (Peer, error) {
 	return Peer{UID: cred.Uid, GID: cred.Gid}, nil
 }
 
-// PeerFrom returns who sent a request. There is nobody where the handler is called within its own process.
+// PeerFrom returns the client that sent a request; false if the handler was called without a connection.
 func PeerFrom(ctx context.Context) (Peer, bool) {
 	p, ok := ctx.Value(peerKey{}).(peerOrError)
 	return p.peer, ok && p.err == nil
 }
 
-// admit refuses requests of browsers, which a page could be behind, and of callers that the kernel does not name. Whoever
-// else could connect may read: the mode of the socket has decided that, or a token.
+// admit refuses requests of browsers, which a page could be behind, and of clients whose user the kernel does not report.
+// Every other client that can connect may read: the mode of the socket or a token has allowed it.
 func admit(r *http.Request) error {
 	if err := admitProgram(r); err != nil {
 		return err
 	}
 	if p, ok := r.Context().Value(peerKey{}).(peerOrError); ok && p.err != nil {
-		return &statusError{http.StatusForbidden, "peer_unknown", "the kernel does not tell who is calling: " + p.err.Error(), "connect to the unix socket"}
+		return &statusError{http.StatusForbidden, "peer_unknown", "the user of the client is not known: " + p.err.Error(), "connect to the unix socket"}
 	}
 	return nil
 }

@@ -12,8 +12,7 @@ func (h *Handler) peers(*http.Request, *pannier.Snapshot) (pannier.PeerList, err
 	return pannier.PeerList{Peers: append([]pannier.Peer{}, h.Peers()...)}, nil
 }
 
-// withPeers has sections tell of the peers of now. Only formats that read bodies tell of any, and their answers are not
-// shared between callers.
+// withPeers returns sections with the current peers. Only formats that read bodies show them, and their answers are not cached.
 func (h *Handler) withPeers(sections *prompt.Renderer) *prompt.Renderer {
 	if h.Peers == nil {
 		return sections

@@ -80,7 +80,7 @@ func (h *Handler) writeMetrics(w http.ResponseWriter, r *http.Request, _ *pannie
 	return nil
 }
 
-// healthz answers with success: that there is an answer is what it tells.
+// healthz answers with success.
 func (h *Handler) healthz(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
 	return writeBody(w, r, "text/plain; charset=utf-8", []byte("ok\n"))
 }
@@ -89,7 +89,7 @@ func (h *Handler) healthz(w http.ResponseWriter, r *http.Request, _ *pannier.Sna
 func (h *Handler) live(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
 	if h.Alive != nil {
 		if err := h.Alive(); err != nil {
-			return &statusError{http.StatusServiceUnavailable, "not_alive", err.Error(), "restart the sidecar; its log may tell what it hangs on"}
+			return &statusError{http.StatusServiceUnavailable, "not_alive", err.Error(), "restart the sidecar; its log may say what it waits for"}
 		}
 	}
 	return writeBody(w, r, "text/plain; charset=utf-8", []byte("alive\n"))

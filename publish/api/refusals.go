@@ -7,7 +7,7 @@ import (
 	"pannier/publish/api/rpc"
 )
 
-// refusalClass is how a refusal is told: by a status over HTTP, by a number and a code over JSON-RPC.
+// refusalClass is how a refusal is reported: by a status over HTTP, by a number and a code over JSON-RPC.
 type refusalClass struct {
 	status int
 	number int
@@ -62,7 +62,7 @@ var refusals = map[string]refusalClass{
 	"upload.status":          {http.StatusConflict, rpc.CodeInvalidRequest, "skills.upload.invalid_request"},
 }
 
-// classOf returns how a refusal is told. What is not in the table is a mistake of the request, or of the archive in it.
+// classOf returns how a refusal is reported. A code outside the table is an error of the request, or of the archive in it.
 func classOf(code string) refusalClass {
 	if class, ok := refusals[code]; ok {
 		return class

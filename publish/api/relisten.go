@@ -77,7 +77,7 @@ func (l *Listener) relisten(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		l.claim.release() // which leaves the file alone that is no longer its own
+		l.claim.release() // which does not remove a file that replaced its own
 		l.claim = renewed
 	}
 	socket, err := listen(ctx, l.path, l.mode)

@@ -34,7 +34,7 @@ type route struct {
 	texts []string
 	// untagged is set where an answer to GET has no ETag.
 	untagged bool
-	// others are answers without a body, by status; with 101 there is no 200.
+	// others are answers without a body, by status; 101 replaces 200.
 	others map[string]string
 	// anyQuery is set where the query is not checked.
 	anyQuery bool

@@ -185,7 +185,7 @@ func TestDetailValues(t *testing.T) {
 	}
 }
 
-// TestDetailWithoutText has all that is known of a skill whose text can not be had.
+// TestDetailWithoutText has all that is known of a skill whose text cannot be had.
 func TestDetailWithoutText(t *testing.T) {
 	h := newHouse()
 	held := decode[pannier.Detail](t, ask(h.handler(), "GET", "/v1/skills/gamma", ""))

@@ -23,7 +23,7 @@ type RPC struct {
 	MinimumTrust pannier.Trust
 	// ToolTrust returns what runtime tools of a kind take beside that; without it they take no more.
 	ToolTrust func(pannier.RuntimeToolKind) pannier.Trust
-	// Rejection returns the word that a resolution has for why no turn can use a skill; without it no reason is told.
+	// Rejection returns the reason of a resolution against a skill; without it the reason is left out.
 	Rejection func(*pannier.Entry) string
 	// Updated returns when a skill was last written, the zero time where that is not known.
 	Updated func(*pannier.Skill) time.Time
@@ -160,11 +160,11 @@ func calls[P interface{ workspace() *string }](answer func(*Handler, *http.Reque
 func (h *Handler) checkWorkspace(id string) error {
 	switch id {
 	case "":
-		return invalidParams("workspace_id is empty", "leave it out, or give that of GET /v1/health")
+		return invalidParams("workspace_id is empty", "leave it out, or use that of GET /v1/health")
 	case h.RPC.WorkspaceID:
 		return nil
 	}
-	return rpcFault(rpc.CodeInvalidParams, rpcNotFound, fmt.Sprintf("there is no workspace %.100q here", id), "leave it out, or give that of GET /v1/health")
+	return rpcFault(rpc.CodeInvalidParams, rpcNotFound, fmt.Sprintf("unknown workspace %.100q", id), "leave it out, or use that of GET /v1/health")
 }
 
 // call answers with what the calls of the body lead to.
@@ -190,7 +190,7 @@ func (h *Handler) socket(w http.ResponseWriter, r *http.Request, _ *pannier.Snap
 	err := h.calls.Accept(w, r, stop)
 	if errors.Is(err, rpc.ErrFull) {
 		endConnection(w)
-		return &statusError{http.StatusServiceUnavailable, "too_many_sockets", fmt.Sprintf("%d WebSockets are open already", h.capacity.WebSockets), "close one that nobody uses"}
+		return &statusError{http.StatusServiceUnavailable, "too_many_sockets", fmt.Sprintf("%d WebSockets are open already", h.capacity.WebSockets), "close one that is not used"}
 	}
 	if e, ok := errors.AsType[*rpc.HandshakeError](err); ok {
 		return &statusError{e.Status, "no_websocket", e.Error(), "GET makes a WebSocket (RFC 6455); POST takes single calls"}

@@ -8,7 +8,7 @@ import (
 	"pannier/publish/api/rpc"
 )
 
-// rpcChanges is what skills/changed tells: that the list is to be fetched anew.
+// rpcChanges are the parameters of skills/changed: fetch the list again.
 type rpcChanges struct {
 	WorkspaceID     string      `json:"workspace_id"`
 	SnapshotVersion uint64      `json:"snapshot_version"`
@@ -23,7 +23,7 @@ type rpcChange struct {
 	ChangeType string             `json:"change_type"`
 }
 
-// rpcChanged tells a connection that knows one snapshot of another. Where clients have set policies and nothing else is
+// rpcChanged returns the notification from one snapshot to another. Where clients have set policies and nothing else is
 // different but the skills that these are about, it names them; else anything may have changed.
 func (h *Handler) rpcChanged(before, after *pannier.Snapshot) rpc.Notification {
 	changes := rpcChanges{

@@ -19,9 +19,9 @@ func TestRPCErrors(t *testing.T) {
 		number         int
 		code, detail   string
 	}{
-		{"skills/list", `{"workspace_id":"ws_other"}`, -32602, "skills.not_found", `there is no workspace "ws_other" here`},
+		{"skills/list", `{"workspace_id":"ws_other"}`, -32602, "skills.not_found", `unknown workspace "ws_other"`},
 		{"skills/list", `{"workspace_id":""}`, -32602, "skills.invalid_request", "workspace_id is empty"},
-		{"skills/list", `{"workspace_id":7}`, -32602, "rpc.invalid_params", "workspace_id can not be a JSON number"},
+		{"skills/list", `{"workspace_id":7}`, -32602, "rpc.invalid_params", "workspace_id cannot be a JSON number"},
 		{"skills/list", `{"include_helth":true}`, -32602, "rpc.invalid_params", `unknown field "include_helth"`},
 		{"skills/policy/list", `{"slug":"a"}`, -32602, "rpc.invalid_params", `unknown field "slug"`},
 		{"skills/policy/set", `{"enabled":true}`, -32602, "skills.invalid_request", "skill_slug is missing"},
@@ -29,20 +29,20 @@ func TestRPCErrors(t *testing.T) {
 		{"skills/policy/set", `{"skill_slug":"alpha","source_kind":"unheard-of"}`, -32602, "skills.source_not_supported", "m"},
 		{"skills/health", `{"audit_limit":0}`, -32602, "skills.invalid_request", "audit_limit is 0"},
 		{"skills/health", `{"audit_limit":101}`, -32602, "skills.invalid_request", "audit_limit is 101"},
-		{"skills/health", `{"skills":[{"slug":"/"}]}`, -32602, "skills.invalid_request", `"/" is no slug`},
+		{"skills/health", `{"skills":[{"slug":"/"}]}`, -32602, "skills.invalid_request", `"/" is not a slug`},
 		{"skills/read", `{}`, -32602, "skills.invalid_request", "slug is empty"},
 		{"skills/read", `{"slug":" $ "}`, -32602, "skills.invalid_request", "slug is empty"},
-		{"skills/read", `{"slug":"nope"}`, -32602, "skills.not_found", `there is no skill "nope"`},
-		{"skills/read", `{"slug":"other/alpha"}`, -32602, "skills.not_found", `there is no skill "other/alpha"`},
-		{"skills/read", `{"slug":"alpha","source_kind":"managed"}`, -32602, "skills.not_found", `there is no skill "alpha"`},
-		{"skills/read", `{"slug":"managed:alpha"}`, -32602, "skills.not_found", `there is no skill "managed:alpha"`},
+		{"skills/read", `{"slug":"nope"}`, -32602, "skills.not_found", `skill "nope" not found`},
+		{"skills/read", `{"slug":"other/alpha"}`, -32602, "skills.not_found", `skill "other/alpha" not found`},
+		{"skills/read", `{"slug":"alpha","source_kind":"managed"}`, -32602, "skills.not_found", `skill "alpha" not found`},
+		{"skills/read", `{"slug":"managed:alpha"}`, -32602, "skills.not_found", `skill "managed:alpha" not found`},
 		{"skills/read", `{"slug":"Same name"}`, -32602, "skills.invalid_request", `"Same name" is an ambiguous skill slug: it can be acme/alpha, omega`},
 		{"skills/read", `{"slug":"alpha","max_chars":0}`, -32602, "skills.invalid_request", "max_chars is less than 1, or offset less than 0"},
-		{"skills/read", `{"slug":"beta"}`, -32600, "skills.not_usable", "beta can not be used: missing_binary (jq)"},
-		{"skills/resolve", `{"format":"nope"}`, -32602, "skills.invalid_request", `there is no prompt format "nope"`},
+		{"skills/read", `{"slug":"beta"}`, -32600, "skills.not_usable", "beta cannot be used: missing_binary (jq)"},
+		{"skills/resolve", `{"format":"nope"}`, -32602, "skills.invalid_request", `unknown prompt format "nope"`},
 		{"skills/prompt", `{"limits":{"max_chars":-1}}`, -32602, "skills.invalid_request", "max_chars is less than 0"},
-		{"skills/upload/start", `{}`, -32601, "rpc.method_not_found", `there is no method "skills/upload/start"`},
-		{"skills/install", `{}`, -32601, "rpc.method_not_found", `there is no method "skills/install"`},
+		{"skills/upload/start", `{}`, -32601, "rpc.method_not_found", `unknown method "skills/upload/start"`},
+		{"skills/install", `{}`, -32601, "rpc.method_not_found", `unknown method "skills/install"`},
 	} {
 		var answer struct {
 			Error struct {
@@ -65,7 +65,7 @@ func TestRPCErrors(t *testing.T) {
 		t.Errorf("a member of the group: %s", group)
 	}
 	c.feed.set(nil)
-	if got := post(t, h, rpcRequest("1", "skills/list", `{}`)); !strings.Contains(got, `"code":-32000,"message":"skills.unavailable: the first look`) {
+	if got := post(t, h, rpcRequest("1", "skills/list", `{}`)); !strings.Contains(got, `"code":-32000,"message":"skills.unavailable: the first scan`) {
 		t.Errorf("before the first snapshot: %s", got)
 	}
 }

@@ -77,7 +77,7 @@ func rpcIssues(problems []pannier.Problem) []rpcIssue {
 	return issues
 }
 
-// The bounds of the audit entries that are told of each skill.
+// The bounds of the audit entries of each skill.
 const (
 	rpcDefaultAudit = 16
 	rpcMaxAudit     = 100
@@ -166,7 +166,7 @@ func selectTargets(entries []*pannier.Entry, targets []rpcTarget) ([]*pannier.En
 	for _, t := range targets {
 		owner, slug := pannier.SplitQualified(t.Slug)
 		if slug == "" {
-			return nil, invalidParams(fmt.Sprintf("%.100q is no slug", t.Slug), "name skills as skills/list does")
+			return nil, invalidParams(fmt.Sprintf("%.100q is not a slug", t.Slug), "name skills as skills/list does")
 		}
 		key := pannier.PolicyKey{Slug: slug, SourceKind: t.SourceKind}
 		if key.SourceKind == "" {

@@ -84,14 +84,14 @@ func (h *Handler) rpcListOf(s *pannier.Snapshot, with inclusion) rpcListResult {
 
 func orTrue(b *bool) bool { return b == nil || *b }
 
-// uniqueSkills returns the first entry of each slug in a kind of root: whoever names a skill by these two means that one.
+// uniqueSkills returns the first entry of each slug in a kind of root: these two name a skill.
 func uniqueSkills(entries []pannier.Entry) []*pannier.Entry {
 	var first []*pannier.Entry
-	told := map[pannier.PolicyKey]bool{}
+	seen := map[pannier.PolicyKey]bool{}
 	for i := range entries {
 		e := &entries[i]
-		if key := (pannier.PolicyKey{Slug: e.Slug, SourceKind: e.SourceKind}); !told[key] {
-			told[key] = true
+		if key := (pannier.PolicyKey{Slug: e.Slug, SourceKind: e.SourceKind}); !seen[key] {
+			seen[key] = true
 			first = append(first, e)
 		}
 	}
@@ -133,7 +133,7 @@ func (h *Handler) updatedAt(s *pannier.Skill) int64 {
 	return 0
 }
 
-// rpcStatus returns the status of a skill and, where it can not be used, why, in the words of a resolution.
+// rpcStatus returns the status of a skill and, if it cannot be used, the reason of a resolution.
 func (h *Handler) rpcStatus(e *pannier.Entry) (status, reason string) {
 	if h.RPC.Rejection != nil {
 		reason = h.RPC.Rejection(e)

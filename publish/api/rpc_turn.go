@@ -49,7 +49,7 @@ func (h *Handler) rpcTurn(r *http.Request, s *pannier.Snapshot, p rpcTurnParams,
 	return json.RawMessage(bytes.Clone(answer.body)), nil
 }
 
-// maxReadChars is how many characters of a body are told at a time, at most and where the call does not say.
+// maxReadChars bounds the characters of one part of a body, and is the default.
 const maxReadChars = 24000
 
 type rpcReadParams struct {
@@ -147,7 +147,7 @@ func resolveName(s *pannier.Snapshot, name string, kind pannier.SourceKind) (str
 	candidates := byDisplayName(s, ref, kind)
 	switch len(candidates) {
 	case 0:
-		return "", rpcFault(rpc.CodeInvalidParams, rpcNotFound, fmt.Sprintf("there is no skill %.100q", name), "skills/list has the slugs of all that were found")
+		return "", rpcFault(rpc.CodeInvalidParams, rpcNotFound, fmt.Sprintf("skill %.100q not found", name), "skills/list has the slugs of all skills")
 	case 1:
 		return candidates[0], nil
 	}

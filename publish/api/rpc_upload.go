@@ -50,7 +50,7 @@ type rpcUploadStarted struct {
 func (h *Handler) rpcUploadStart(r *http.Request, _ *pannier.Snapshot, p rpcUploadStartParams) (any, error) {
 	sum, ok := psu1.ParseSHA256(p.SHA256)
 	if !ok {
-		return nil, &pannier.Refusal{Code: "upload.digest", Message: "sha256 is no SHA-256", Hint: "give that of the archive in 64 lower-case hexadecimal digits"}
+		return nil, &pannier.Refusal{Code: "upload.digest", Message: "invalid sha256", Hint: "give that of the archive in 64 lower-case hexadecimal digits"}
 	}
 	up := pannier.UploadStart{FileName: p.FileName, Format: p.Format, Size: p.Size, SHA256: sum}
 	if p.UnpackedHint != nil {
@@ -117,7 +117,7 @@ type rpcUploadState struct {
 	ExpiresAt int64                `json:"expires_at_unix"`
 }
 
-// rpcUploadStatus is skills/upload/status: whoever comes back goes on at next_offset.
+// rpcUploadStatus is skills/upload/status: a client that reconnects continues at next_offset.
 func (h *Handler) rpcUploadStatus(r *http.Request, _ *pannier.Snapshot, p rpcUploadParams) (any, error) {
 	up, err := h.withUpload(r, p, h.Uploads.Status)
 	if err != nil {
@@ -126,7 +126,7 @@ func (h *Handler) rpcUploadStatus(r *http.Request, _ *pannier.Snapshot, p rpcUpl
 	return rpcUploadState{up.ID, up.Status, up.FileName, up.Received, up.Received, up.Size, up.ExpiresAt.Unix()}, nil
 }
 
-// rpcChunkFault tells that a chunk was not taken in.
+// rpcChunkFault says why a chunk was refused.
 type rpcChunkFault struct {
 	UploadID string `json:"upload_id"`
 	Offset   int64  `json:"offset"`
@@ -177,10 +177,10 @@ func (h *Handler) chunkFault(r *http.Request, c pannier.UploadChunk, next int64,
 	if fault, ok := errors.AsType[*pannier.UploadFault](err); ok {
 		err = &fault.Refusal
 	}
-	told, ok := errors.AsType[*rpc.Error](err)
+	failed, ok := errors.AsType[*rpc.Error](err)
 	if !ok {
-		told = h.rpcError(r, err)
+		failed = h.rpcError(r, err)
 	}
-	details := told.Data.Details
-	return rpc.Notification{Method: "skills/upload/chunk_error", Params: rpcChunkFault{c.UploadID, c.Offset, told.Data.Code, details.Code, details.Error, next}}
+	details := failed.Data.Details
+	return rpc.Notification{Method: "skills/upload/chunk_error", Params: rpcChunkFault{c.UploadID, c.Offset, failed.Data.Code, details.Code, details.Error, next}}
 }

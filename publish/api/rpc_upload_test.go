@@ -178,8 +178,8 @@ func TestUploadFrameFaults(t *testing.T) {
 		want  string
 	}{
 		"no frame":          {[]byte("hello, world"), `"upload_id":"","offset":0,"code":"skills.upload.invalid_request","reason":"upload.frame"`},
-		"a bad sum":         {psu1Frame(`{"chunk_sha256":"00","upload_id":"` + id + `","offset":0,"len":100}`), `"upload_id":"` + id + `","offset":0,"code":"skills.upload.invalid_request","reason":"upload.frame","message":"this is no frame of an upload: its header can not be read: chunk_sha256 is not 64 lower-case hexadecimal digits, or nothing but zeros","next_offset":0`},
-		"another workspace": {chunkFrame(pannier.UploadChunk{WorkspaceID: "ws_other", UploadID: id, Len: 100}, text), `"code":"skills.not_found","message":"there is no workspace \"ws_other\" here","next_offset":-1`},
+		"a bad sum":         {psu1Frame(`{"chunk_sha256":"00","upload_id":"` + id + `","offset":0,"len":100}`), `"upload_id":"` + id + `","offset":0,"code":"skills.upload.invalid_request","reason":"upload.frame","message":"not a frame of an upload: invalid header: chunk_sha256 is not 64 lower-case hexadecimal digits, or nothing but zeros","next_offset":0`},
+		"another workspace": {chunkFrame(pannier.UploadChunk{WorkspaceID: "ws_other", UploadID: id, Len: 100}, text), `"code":"skills.not_found","message":"unknown workspace \"ws_other\"","next_offset":-1`},
 		"another upload":    {chunkFrame(pannier.UploadChunk{UploadID: "upl_x", Len: 100}, text), `"upload_id":"upl_x","offset":0,"code":"skills.upload.not_found","reason":"upload.not_found"`},
 		"too much":          {chunkFrame(pannier.UploadChunk{UploadID: id, Len: 101}, append(text, 'z')), `"code":"skills.upload.size_limit","reason":"upload.size_limit"`},
 		"a wrong digest":    {chunkFrame(pannier.UploadChunk{UploadID: id, Len: 100, SHA256: pannier.Digest{1}}, text), `"reason":"upload.chunk_digest","message":"the chunk has not the SHA-256 of its header","next_offset":0`},

@@ -20,7 +20,7 @@ type Scans struct {
 	Summary func(*pannier.Skill) *pannier.ScanSummary
 }
 
-// generation is asked for before the answers that it tells the age of.
+// generation is read before the answers that depend on it.
 func (s Scans) generation() uint64 {
 	if s.Generation == nil {
 		return 0
@@ -42,15 +42,15 @@ func (s Scans) summary(skill *pannier.Skill) *pannier.ScanSummary {
 	return s.Summary(skill)
 }
 
-// verdict returns what a scan has found of a skill. Where the store can not be read, that is nothing, and not a
-// reason to tell nothing else of the skill.
+// verdict returns what a scan has found of a skill. It is nil if the store cannot be read: the rest of the skill
+// is still shown.
 func (h *Handler) verdict(s *pannier.Skill) *pannier.ScanVerdict {
 	if h.Verdict == nil {
 		return nil
 	}
 	v, found, err := h.Verdict(s)
 	if err != nil {
-		h.Logger.Error("the scan of a skill can not be read", "skill", s.Slug, "error", err)
+		h.Logger.Error("cannot read the scan of a skill", "skill", s.Slug, "error", err)
 	}
 	if err != nil || !found {
 		return nil

@@ -76,7 +76,7 @@ func TestFingerprintsAreTold(t *testing.T) {
 	}
 	p.failing = errors.New("broken")
 	if d := decode[pannier.Detail](t, ask(h, "GET", "/v1/skills/alpha", "")); d.Scan != nil {
-		t.Errorf("a verdict that can not be read: %+v", d.Scan)
+		t.Errorf("a verdict that cannot be read: %+v", d.Scan)
 	}
 }
 

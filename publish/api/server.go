@@ -21,7 +21,7 @@ const (
 	maxHeader        = 32 << 10
 )
 
-// shutdownGrace is how long requests under way may take once the process is told to stop.
+// shutdownGrace is how long requests under way may take once the process stops.
 const shutdownGrace = 3 * time.Second
 
 // Serve answers requests until ctx is done, gives those under way a moment to end, and closes the listener. What has not
@@ -33,7 +33,7 @@ func Serve(ctx context.Context, ln net.Listener, h http.Handler, log hclog.Logge
 // ServeTCP is [Serve] for a listener of TCP and a handler of [Handler.WithTokens]. run has the server serve the listener that
 // it is given, which may put TLS around it, and returns when the server does.
 //
-// It speaks HTTP/1.1 only: over HTTP/2 one connection would be many, and the bound of connections would hold nobody. There
+// It speaks HTTP/1.1 only: over HTTP/2 one connection would be many, and the bound of connections would be none. There
 // are half as many as on the socket, so that descriptors are left when both are full. Of one address at most 64 connections may
 // have brought no valid token yet; the oldest of them is closed for one more.
 func ServeTCP(ctx context.Context, ln net.Listener, h http.Handler, log hclog.Logger, run func(*http.Server, net.Listener) error) error {
@@ -70,7 +70,7 @@ func serve(ctx context.Context, ln *limitedListener, h http.Handler, log hclog.L
 		ConnState:         ln.noteState,
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout,
 		WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
-		// It tells of panics and of accepting that fails.
+		// It logs panics and errors of accept.
 		ErrorLog: log.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Warn}),
 	}
 	stopped := make(chan struct{})

@@ -20,7 +20,7 @@ type sharedAnswers struct {
 	spare sync.Pool // of *turnAnswer
 }
 
-// sharedAnswer is one encoded answer. The one who makes it holds the others up, once. One that can not be made is not kept.
+// sharedAnswer is one encoded answer. The first caller builds it, the others wait. A failure is not cached.
 type sharedAnswer struct {
 	once sync.Once
 	body encoded
@@ -30,7 +30,7 @@ type sharedAnswer struct {
 // maxShared bounds the answers that are kept; there are not so many kinds of list.
 const maxShared = 16
 
-// of returns the answer of a snapshot to a question, and makes it where nobody has asked yet.
+// of returns the answer of a snapshot to a question. The first caller builds it.
 func (a *sharedAnswers) of(s *pannier.Snapshot, generation uint64, question string, make func() (encoded, error)) (encoded, error) {
 	answer := a.slot(s, generation, question)
 	answer.once.Do(func() {
@@ -45,8 +45,8 @@ func (a *sharedAnswers) of(s *pannier.Snapshot, generation uint64, question stri
 	return answer.body, answer.err
 }
 
-// errBuildAborted is what those get who waited for somebody who did not come to the end.
-var errBuildAborted = errors.New("whoever made the answer broke off")
+// errBuildAborted is the error of callers that waited for one that panicked.
+var errBuildAborted = errors.New("building the response failed; retry")
 
 // drop has the next caller make an answer anew.
 func (a *sharedAnswers) drop(question string, answer *sharedAnswer) {
@@ -91,7 +91,7 @@ func (a *sharedAnswers) resetLocked(s *pannier.Snapshot) {
 	}
 }
 
-// acquire returns an empty answer to a turn. Whoever takes one gives it back.
+// acquire returns an empty answer to a turn, for release to take back.
 func (a *sharedAnswers) acquire() *turnAnswer {
 	if answer, ok := a.spare.Get().(*turnAnswer); ok {
 		return answer

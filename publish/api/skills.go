@@ -98,7 +98,7 @@ func (h *Handler) listOf(s *pannier.Snapshot, state pannier.State, with inclusio
 // inclusion says what a list holds of each skill beside the skill itself.
 type inclusion struct{ problems, policy, health, activity bool }
 
-// detail answers with all that is known of one skill. One that keeps changing is told without its frontmatter.
+// detail answers with all that is known of one skill. One that keeps changing has no frontmatter.
 func (h *Handler) detail(r *http.Request, s *pannier.Snapshot) (d pannier.Detail, err error) {
 	query := r.URL.Query()
 	err = h.fresh(r.Context(), s, func(s *pannier.Snapshot) (err error) {
@@ -138,7 +138,7 @@ func (h *Handler) describe(ctx context.Context, s *pannier.Snapshot, ref, at str
 	if errors.Is(err, pannier.ErrChanged) {
 		return d, err
 	}
-	d.Frontmatter = doc.Frontmatter // none where it can not be read
+	d.Frontmatter = doc.Frontmatter // none if it cannot be read
 	return d, h.inspect(ctx, &d)
 }
 
@@ -152,7 +152,7 @@ func (h *Handler) inspect(ctx context.Context, d *pannier.Detail) error {
 	case errors.Is(err, pannier.ErrChanged), ctx.Err() != nil:
 		return err
 	case err != nil: // the problems of the skill say why
-		h.Logger.Debug("a skill can not be looked into", "skill", d.Slug, "error", err)
+		h.Logger.Debug("cannot inspect a skill", "skill", d.Slug, "error", err)
 		return nil
 	}
 	d.Conformance = found.Conformance
@@ -170,16 +170,16 @@ func find(s *pannier.Snapshot, ref, at string) (*pannier.Entry, error) {
 		e, ok = s.LookupPath(ref, at)
 	}
 	if !ok {
-		detail := fmt.Sprintf("there is no skill %q", ref)
+		detail := fmt.Sprintf("skill %q not found", ref)
 		if at != "" {
 			detail += fmt.Sprintf(" at %q", at)
 		}
-		return nil, &statusError{http.StatusNotFound, "skill_not_found", detail, "GET /v1/skills lists the slugs of all that were found"}
+		return nil, &statusError{http.StatusNotFound, "skill_not_found", detail, "GET /v1/skills lists the slugs of all skills"}
 	}
 	return e, nil
 }
 
-// content answers with what an agent needs to follow a skill. A HEAD loads nothing, so it is no event.
+// content answers with what an agent needs to follow a skill. A HEAD emits no event.
 func (h *Handler) content(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
 	var e *pannier.Entry
 	var doc pannier.Document
@@ -207,7 +207,7 @@ func (h *Handler) content(w http.ResponseWriter, r *http.Request, s *pannier.Sna
 	}
 	files, truncated, err := h.Texts.Files(r.Context(), e.Skill)
 	if err != nil {
-		c.Warnings = append(c.Warnings, "the files of the skill can not be listed: "+err.Error())
+		c.Warnings = append(c.Warnings, "cannot list the files of the skill: "+err.Error())
 	}
 	c.ResourcesTruncated = truncated
 	for _, f := range files {
@@ -226,8 +226,8 @@ func (h *Handler) directory(e *pannier.Entry) string {
 // readTries bounds how often a skill that changes while it is read is read.
 const readTries = 3
 
-// fresh calls answer with a snapshot. Where the disk has moved on from it, which answer tells by [pannier.ErrChanged],
-// it looks again first, so that what is served is what a snapshot says.
+// fresh calls answer with a snapshot. If answer fails with [pannier.ErrChanged], since the disk has changed, it scans again and
+// retries, so that what is served is what a snapshot says.
 func (h *Handler) fresh(ctx context.Context, s *pannier.Snapshot, answer func(*pannier.Snapshot) error) error {
 	for try := range readTries {
 		if try > 0 {
@@ -269,7 +269,7 @@ func unusable(e *pannier.Entry) error {
 	case e.State == pannier.StateUnlisted:
 		hint = fmt.Sprintf("add %q to the list under skills in config.yaml", e.Folder)
 	case e.State == pannier.StateIneligible && len(e.Reasons) > 0:
-		detail, hint = fmt.Sprintf("%s can not be used: %s (%s)", e.Slug, e.Reasons[0].Code, e.Reasons[0].Subject), e.Reasons[0].Remedy
+		detail, hint = fmt.Sprintf("%s cannot be used: %s (%s)", e.Slug, e.Reasons[0].Code, e.Reasons[0].Subject), e.Reasons[0].Remedy
 	}
 	return &statusError{http.StatusConflict, "skill_" + string(e.State), detail, hint}
 }
@@ -281,5 +281,5 @@ func errHeldFor(e *pannier.Entry) error {
 	} else if len(e.Problems) > 0 {
 		hint = e.Problems[0].String() + "; " + e.Problems[0].Hint
 	}
-	return &statusError{http.StatusConflict, "skill_held", fmt.Sprintf("%s stays listed as it last was, but its text on the disk can not be read any more", e.Slug), hint}
+	return &statusError{http.StatusConflict, "skill_held", fmt.Sprintf("%s is listed as it last was; its text on disk can no longer be read", e.Slug), hint}
 }

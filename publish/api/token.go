@@ -34,7 +34,7 @@ func (s Scope) Includes(needed Scope) bool {
 	return want >= 0 && have >= want
 }
 
-// Token is one that callers may come in with over TCP. Nobody here knows the token itself.
+// Token is a bearer token for TCP, known by its digest.
 type Token struct {
 	Name   string
 	Scope  Scope
@@ -52,7 +52,7 @@ func CheckTokenName(name string) error {
 		return nil
 	}
 	return &pannier.Refusal{
-		Code: "token.name", Message: fmt.Sprintf("%.80q is no name of a token", name),
+		Code: "token.name", Message: fmt.Sprintf("%.80q is not a valid name of a token", name),
 		Hint: "use letters, digits, dots, dashes and underscores, 64 at most, and begin with a letter or a digit",
 	}
 }
@@ -62,7 +62,7 @@ func ParseScope(text string) (Scope, error) {
 	if slices.Contains(Scopes(), Scope(text)) {
 		return Scope(text), nil
 	}
-	return "", &pannier.Refusal{Code: "token.scope", Message: fmt.Sprintf("%.80q is no scope", text), Hint: "the scopes are read, environment and write"}
+	return "", &pannier.Refusal{Code: "token.scope", Message: fmt.Sprintf("unknown scope %.80q", text), Hint: "the scopes are read, environment and write"}
 }
 
 // ParseTokens reads lines `name scope sha256`, the last being the hexadecimal SHA-256 of the token, with or without `sha256:`
@@ -103,7 +103,7 @@ func parseToken(fields []string) (Token, error) {
 	token := Token{Name: fields[0], Scope: scope}
 	digest := "sha256:" + strings.TrimPrefix(fields[2], "sha256:")
 	if token.Digest.UnmarshalText([]byte(digest)) != nil || token.Digest.IsZero() || token.Digest == pannier.DigestOf(nil) {
-		return Token{}, &pannier.Refusal{Code: "token.digest", Message: "the third word is no SHA-256 of a token", Hint: "write the 64 hexadecimal digits that `printf %s TOKEN | sha256sum` prints"}
+		return Token{}, &pannier.Refusal{Code: "token.digest", Message: "the third word is not the SHA-256 of a token", Hint: "write the 64 hexadecimal digits that `printf %s TOKEN | sha256sum` prints"}
 	}
 	return token, nil
 }
@@ -116,7 +116,7 @@ func checkDistinct(tokens []Token, token Token) error {
 		}
 	}
 	if len(tokens) == maxTokens {
-		return &pannier.Refusal{Code: "token.many", Message: fmt.Sprintf("there are more than %d tokens", maxTokens), Hint: "remove those that nobody uses"}
+		return &pannier.Refusal{Code: "token.many", Message: fmt.Sprintf("there are more than %d tokens", maxTokens), Hint: "remove unused ones"}
 	}
 	return nil
 }
@@ -134,8 +134,7 @@ func findToken(tokens []Token, text string) (found Token, ok bool) {
 
 // WithTokens returns the handler for callers that come with a token in `Authorization: Bearer` (RFC 6750), and with nothing
 // else. tokens returns those that hold now; it is called for each request, and every second while one is under way: event
-// streams and WebSockets end with their token. A connection that is refused is closed, so that nobody keeps one without a
-// token.
+// streams and WebSockets end with their token. The connection of a refused request is closed.
 //
 // An address that keeps coming without a valid token waits for its answers, up to two seconds.
 func (h *Handler) WithTokens(tokens func() []Token) http.Handler {
@@ -162,7 +161,7 @@ func (h *Handler) WithTokens(tokens func() []Token) http.Handler {
 		defer release()
 		peer := peerOrError{peer: Peer{Token: token.Name, Scope: token.Scope}}
 		r = r.WithContext(context.WithValue(ctx, peerKey{}, peer))
-		r.Header.Del("Authorization") // nobody behind this needs it
+		r.Header.Del("Authorization") // no handler reads it
 		h.ServeHTTP(w, r)
 	})
 }

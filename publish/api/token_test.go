@@ -184,7 +184,7 @@ func TestScopes(t *testing.T) {
 			}
 		}
 		if a.Includes("") || api.Scope("").Includes(a) || api.Scope("admin").Includes(a) {
-			t.Errorf("%s beside what is no scope", a)
+			t.Errorf("%s beside what ", a)
 		}
 	}
 }

@@ -72,8 +72,7 @@ func (h *Handler) resolve(w http.ResponseWriter, r *http.Request, s *pannier.Sna
 	return nil
 }
 
-// emitWidenedTools tells of a turn in which skills add to the caller's tools, so that whoever reads the events later can see how
-// the agent came by them (OpenSkills contract, "Policy").
+// emitWidenedTools emits a warning for each skill that adds to the tools of the caller (OpenSkills contract, "Policy").
 func (h *Handler) emitWidenedTools(t pannier.AllowedTools) {
 	for _, slug := range t.WidenedBy {
 		h.Emit(pannier.EventSkillWarning, pannier.SkillWarning{
@@ -102,7 +101,7 @@ func (h *Handler) complete(turn pannier.Turn) (pannier.Turn, error) {
 
 func checkTurn(turn pannier.Turn) error {
 	if f := turn.Format; f != "" && !slices.Contains(prompt.Formats(), f) {
-		return invalidParameter("format", fmt.Sprintf("there is no prompt format %q", f), "give one of "+strings.Join(prompt.Formats(), ", "))
+		return invalidParameter("format", fmt.Sprintf("unknown prompt format %q", f), "give one of "+strings.Join(prompt.Formats(), ", "))
 	}
 	if n := turn.Limits.MaxChars; n != nil && *n < 0 {
 		return invalidParameter("max_chars", "max_chars is less than 0", "0 is no limit")
@@ -203,8 +202,8 @@ func (h *Handler) writePrompt(w http.ResponseWriter, r *http.Request, s *pannier
 	return nil
 }
 
-// promptType returns the type of an answer with a prompt: the text, or JSON that also tells what was omitted, where the
-// caller asks for that.
+// promptType returns the type of an answer with a prompt: the text, or JSON that also lists what was omitted, if the
+// client accepts that.
 func promptType(asJSON bool) string {
 	if asJSON {
 		return "application/json"

@@ -136,7 +136,7 @@ type turnAnswer struct {
 	// snapshot is the one that the answer is of, read the bodies that the prompt shows.
 	snapshot *pannier.Snapshot
 	read     []readBody
-	// Behind those of Active come those spans of automatic; nil where nothing is kept.
+	// The skills of Active are followed by those spans of automatic; nil if nothing is cached.
 	automatic *automatic
 	spans     []prompt.Span
 

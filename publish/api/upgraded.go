@@ -9,7 +9,7 @@ import (
 type upgraded struct {
 	mu    sync.Mutex
 	count int
-	// none is closed once there are none, and nil while nobody waits.
+	// none is closed once there are none, and nil unless a caller waits.
 	none chan struct{}
 }
 
@@ -49,7 +49,7 @@ func (u *upgraded) wait(ctx context.Context) {
 }
 
 // trackUpgraded has the server wait for a request although its connection is not the server's any more. Where the handler
-// is called without a server, there is nobody to wait.
+// is called without a server, it does nothing.
 func trackUpgraded(ctx context.Context) (leave func()) {
 	if u, ok := ctx.Value(upgradedKey{}).(*upgraded); ok {
 		return u.enter()

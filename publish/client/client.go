@@ -17,7 +17,7 @@ import (
 	"pannier"
 )
 
-// ErrNoSidecar says that nobody answers on the socket.
+// ErrNoSidecar means that no sidecar answers on the socket.
 var ErrNoSidecar = errors.New("no sidecar answers")
 
 // maxAnswerBytes bounds one answer. A longer one is an error.
@@ -39,7 +39,7 @@ type Client struct {
 	maxAnswer int64 // 0 means maxAnswerBytes
 }
 
-// New returns a client of the sidecar behind a socket. It does not connect yet.
+// New returns a client of the sidecar at a socket. It does not connect yet.
 func New(socket string) *Client {
 	dialer := net.Dialer{Timeout: 2 * time.Second}
 	return &Client{HTTP: http.Client{
@@ -67,7 +67,7 @@ func (c *Client) Skills(ctx context.Context, state pannier.State, problems bool)
 	return c.List(ctx, ListQuery{State: state, Problems: problems})
 }
 
-// ListQuery says which skills are wanted, and what of them beside what every list tells. The zero value is all of them.
+// ListQuery selects skills, and what is added to each. The zero value selects all.
 type ListQuery struct {
 	// State is the state that they are in; empty is any.
 	State pannier.State
@@ -112,7 +112,7 @@ func (c *Client) Answers(ctx context.Context) error {
 	return err
 }
 
-// Health tells what is wrong with the sidecar and its workspace.
+// Health returns what is wrong with the sidecar and its workspace.
 func (c *Client) Health(ctx context.Context) (pannier.Health, error) {
 	return Get[pannier.Health](ctx, c, "/v1/health")
 }

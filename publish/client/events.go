@@ -14,7 +14,7 @@ import (
 
 // EventQuery says which events are wanted.
 type EventQuery struct {
-	// After is the number of the event to begin behind; 0 begins with the oldest that is kept.
+	// After is the number of the event to begin after; 0 begins with the oldest that is kept.
 	After uint64
 	// Types are those that are wanted; none means all.
 	Types []string
@@ -26,7 +26,7 @@ type EventQuery struct {
 const maxEventBytes = 8 << 20
 
 // Events calls do for each event, in order, until there is none left, ctx is done, the sidecar ends, or do fails. Where
-// the events after [EventQuery.After] are not kept any more, the first is one that tells the whole catalog. The data of
+// the events after [EventQuery.After] are not kept any more, the first one has the whole catalog. The data of
 // an event is [json.RawMessage].
 func (c *Client) Events(ctx context.Context, q EventQuery, do func(pannier.Event) error) error {
 	path := target("/v1/events", "follow", strconv.FormatBool(q.Follow), "types", strings.Join(q.Types, ","))

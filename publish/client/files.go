@@ -9,7 +9,7 @@ import (
 	"pannier"
 )
 
-// ErrTorn says that the bytes that came are not those that their digest tells of.
+// ErrTorn means that the content does not match its digest.
 var ErrTorn = errors.New("the file changed while it was sent")
 
 // File returns a file of a skill, byte for byte, with its digest, which has been compared. path is below the skill directory.

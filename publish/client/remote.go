@@ -14,7 +14,7 @@ import (
 
 // Remote is a sidecar that is reached over TCP.
 type Remote struct {
-	// URL is its base address: http or https, a host and a port, and nothing behind it.
+	// URL is its base address: http or https, a host and a port, and nothing after it.
 	URL string
 	// Token returns the token to come in with. It is called for each request.
 	Token func() (string, error)
@@ -27,7 +27,7 @@ type Remote struct {
 func NewRemote(r Remote) (*Client, error) {
 	base, err := url.Parse(r.URL)
 	if err != nil {
-		return nil, errors.New("the address is no URL") // what Parse says shows it, and there may be a password in it
+		return nil, errors.New("the address is not a URL") // what Parse says shows it, and there may be a password in it
 	}
 	if base.Scheme != "http" && base.Scheme != "https" || base.Host == "" || base.User != nil || strings.Trim(base.Path, "/") != "" || base.RawQuery != "" {
 		return nil, errors.New("the address is not http:// or https:// with a host and a port alone")
@@ -60,7 +60,7 @@ func (t *tokenTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 		if req.Body != nil {
 			req.Body.Close()
 		}
-		return nil, fmt.Errorf("read the token: %v", err) // not %w: that the file is not there does not mean that nobody answers
+		return nil, fmt.Errorf("read the token: %v", err) // not %w: a missing file does not mean that no sidecar answers
 	}
 	sent := req.Clone(req.Context())
 	sent.URL.Scheme, sent.URL.Host, sent.Host = t.base.Scheme, t.base.Host, t.base.Host

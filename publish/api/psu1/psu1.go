@@ -54,7 +54,7 @@ func ParseHeader(r io.Reader) (pannier.UploadChunk, error) {
 	}
 	c, err := decode(text)
 	if err != nil {
-		return c, refuse("its header can not be read: %v", err)
+		return c, refuse("invalid header: %v", err)
 	}
 	return c, nil
 }
@@ -62,7 +62,7 @@ func ParseHeader(r io.Reader) (pannier.UploadChunk, error) {
 // refuse says what is wrong with a frame.
 func refuse(format string, args ...any) *pannier.Refusal {
 	return &pannier.Refusal{
-		Code: "upload.frame", Message: "this is no frame of an upload: " + fmt.Sprintf(format, args...),
+		Code: "upload.frame", Message: "not a frame of an upload: " + fmt.Sprintf(format, args...),
 		Hint: `send "PSU1", the length of the header in four bytes, the header and the chunk; all else is sent as text`,
 	}
 }
@@ -75,7 +75,7 @@ func decode(text []byte) (c pannier.UploadChunk, err error) {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
 	if token, err := dec.Token(); err != nil || token != json.Delim('{') {
-		return c, errors.New("it is no object")
+		return c, errors.New("expected a JSON object")
 	}
 	seen := map[string]bool{}
 	var fault error
@@ -93,7 +93,7 @@ func decode(text []byte) (c pannier.UploadChunk, err error) {
 		return c, errors.New("it does not end")
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return c, errors.New("there is something behind it")
+		return c, errors.New("unexpected data after the JSON value")
 	}
 	for _, name := range []string{"upload_id", "offset", "len"} {
 		if !seen[name] {
@@ -138,7 +138,7 @@ func set(c *pannier.UploadChunk, name string, value json.Token) (err error) {
 	case "chunk_sha256":
 		c.SHA256, err = sum(name, value)
 	default:
-		err = fmt.Errorf("there is no member %.40q", name)
+		err = fmt.Errorf("unknown member %.40q", name)
 	}
 	return err
 }
@@ -147,7 +147,7 @@ func text(name string, value json.Token) (string, error) {
 	if s, ok := value.(string); ok && s != "" {
 		return s, nil
 	}
-	return "", fmt.Errorf("%s is no string, or empty", name)
+	return "", fmt.Errorf("%s is not a string, or empty", name)
 }
 
 // count reads a number of bytes: digits and nothing else.
@@ -157,7 +157,7 @@ func count(name string, value json.Token) (int64, error) {
 			return int64(n), nil
 		}
 	}
-	return 0, fmt.Errorf("%s is no number of bytes", name)
+	return 0, fmt.Errorf("%s is not a number of bytes", name)
 }
 
 // sum reads a digest; null is none.

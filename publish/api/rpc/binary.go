@@ -40,7 +40,7 @@ func (c *conn) text(ctx context.Context, frame io.Reader) ([]byte, error) {
 	return nil, err
 }
 
-// receiveBinary has a binary frame taken in, and tells the peer what came of it.
+// receiveBinary passes a binary frame on, and sends the peer the result.
 func (c *conn) receiveBinary(ctx context.Context, frame io.Reader) error {
 	if c.server.Binary == nil {
 		c.send(appendError(nil, nil, newError(CodeInvalidRequest, "rpc.binary_refused", "a frame is text")))
@@ -49,11 +49,11 @@ func (c *conn) receiveBinary(ctx context.Context, frame io.Reader) error {
 	c.receiving.Add(1)
 	defer c.receiving.Add(1)
 	frame = &countedFrame{frame, c}
-	told, err := c.callBinary(frame)
+	answer, err := c.callBinary(frame)
 	if err != nil {
 		return err
 	}
-	text, err := told.text()
+	text, err := answer.text()
 	if err != nil {
 		return err
 	}
@@ -61,8 +61,8 @@ func (c *conn) receiveBinary(ctx context.Context, frame io.Reader) error {
 	return skip(frame)
 }
 
-// callBinary has a binary frame taken in. A panic costs the connection, since nobody knows how far it got.
-func (c *conn) callBinary(frame io.Reader) (told Notification, err error) {
+// callBinary passes a binary frame to the server's function. A panic ends the connection, since the frame may be half read.
+func (c *conn) callBinary(frame io.Reader) (answer Notification, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			c.server.Logger.Error("what takes in binary frames panicked", "cause", cause, "stack", string(debug.Stack()))
@@ -72,7 +72,7 @@ func (c *conn) callBinary(frame io.Reader) (told Notification, err error) {
 	return c.server.Binary(c.request, frame), nil
 }
 
-// skip reads what is left of a frame: the next can not be read before.
+// skip reads the rest of a frame, so that the next can be read.
 func skip(frame io.Reader) error {
 	_, err := io.Copy(io.Discard, frame)
 	return err

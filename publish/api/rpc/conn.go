@@ -37,7 +37,7 @@ const (
 var ErrFull = errors.New("there are too many WebSockets")
 
 // Accept makes a WebSocket of a request and serves it until its peer leaves, is dropped, or stop is done; then the calls
-// under way get a moment, and the peer is told that the server goes away. When the context of the request is done, the
+// under way get a moment, and the peer is announced that the server goes away. When the context of the request is done, the
 // connection is cut. Accept returns when nothing of the connection is left. Where it fails nothing was written.
 func (s *Server) Accept(w http.ResponseWriter, r *http.Request, stop context.Context) error {
 	defer s.open.Add(-1)
@@ -150,7 +150,7 @@ func (c *conn) serve(stop context.Context) {
 	c.request = c.request.WithContext(ctx)
 	var parts sync.WaitGroup
 	parts.Go(func() {
-		defer cancel() // nobody waits for room among what is not written any more
+		defer cancel() // ends callers that wait for space in the queue
 		c.write(ctx)
 	})
 	parts.Go(func() { c.ping(ctx) })
@@ -189,7 +189,7 @@ func refuseBusy(c call, dst []byte) []byte {
 	return c.refuse(c.fault, dst)
 }
 
-// answer makes the calls of a frame. What they change is told behind their answer.
+// answer makes the calls of a frame. Notifications of what they change follow their answer.
 func (c *conn) answer(text []byte) {
 	defer func() { <-c.slots }()
 	f := decode(text)
@@ -208,16 +208,16 @@ func (c *conn) send(text []byte) {
 	}
 }
 
-// write sends what is queued, and what there is to be told when nothing is, until the connection ends.
+// write sends what is queued, and a notification when the queue is empty, until the connection ends.
 func (c *conn) write(ctx context.Context) {
-	told, snapshots, cancel := c.subscribe()
+	announced, snapshots, cancel := c.subscribe()
 	defer cancel()
-	var newest *pannier.Snapshot // that the peer is yet to be told of
+	var newest *pannier.Snapshot // that the peer is not notified of yet
 	for {
 		free := c.changing.Load() == 0 // before the look into the queue: by then it has the answers of calls that have ended
 		text := c.queue.pop()
 		if text == nil && newest != nil && free {
-			text, told, newest = c.notification(told, newest), newest, nil
+			text, announced, newest = c.notification(announced, newest), newest, nil
 		}
 		if text != nil {
 			if err := c.writeText(ctx, text); err != nil {
@@ -238,23 +238,23 @@ func (c *conn) write(ctx context.Context) {
 	}
 }
 
-// subscribe returns what the peer knows to begin with, and what it is told from then on.
-func (c *conn) subscribe() (told *pannier.Snapshot, snapshots <-chan *pannier.Snapshot, cancel func()) {
+// subscribe returns the snapshot that the peer knows at first, and those that follow.
+func (c *conn) subscribe() (announced *pannier.Snapshot, snapshots <-chan *pannier.Snapshot, cancel func()) {
 	if c.server.Subscribe == nil {
 		return nil, nil, func() {}
 	}
 	snapshots, cancel = c.server.Subscribe()
 	select {
-	case told = <-snapshots:
+	case announced = <-snapshots:
 	default:
 	}
-	return told, snapshots, cancel
+	return announced, snapshots, cancel
 }
 
-func (c *conn) notification(told, s *pannier.Snapshot) []byte {
-	text, err := c.server.Changed(told, s).text()
+func (c *conn) notification(announced, s *pannier.Snapshot) []byte {
+	text, err := c.server.Changed(announced, s).text()
 	if err != nil {
-		c.server.Logger.Error("a notification can not be encoded", "error", err)
+		c.server.Logger.Error("cannot encode a notification", "error", err)
 		return nil
 	}
 	return text
@@ -272,7 +272,7 @@ func (c *conn) writeText(ctx context.Context, text []byte) error {
 }
 
 // ping drops a peer that does not answer. One that is being written to has the time that a write has, and the pong of one
-// that sends a large frame may be behind it.
+// that sends a large frame may come after it.
 func (c *conn) ping(ctx context.Context) {
 	tick := time.NewTicker(pingInterval)
 	defer tick.Stop()

@@ -13,7 +13,7 @@ const (
 	CodeMethodNotFound = -32601
 	CodeInvalidParams  = -32602
 	CodeInternal       = -32603
-	// CodeServer is for what the server can not do at the moment.
+	// CodeServer is for what the server cannot do at the moment.
 	CodeServer = -32000
 )
 
@@ -68,7 +68,7 @@ func invalidParams(text string) *Error {
 func trimJSON(err error) string {
 	if e, ok := err.(*json.UnmarshalTypeError); ok {
 		field := slices.DeleteFunc(strings.Split(e.Field, "."), func(part string) bool { return !isName(part) })
-		return strings.Join(field, ".") + " can not be a JSON " + e.Value
+		return strings.Join(field, ".") + " cannot be a JSON " + e.Value
 	}
 	return strings.TrimPrefix(err.Error(), "json: ")
 }

@@ -66,7 +66,7 @@ func (f frame) changes(methods map[string]Method) bool {
 	return slices.ContainsFunc(f.calls, func(c call) bool { return c.fault == nil && methods[c.method].Changes })
 }
 
-// decode reads a text strictly. Nothing in it is guessed: what is not a call is told as such.
+// decode reads a text strictly.
 func decode(text []byte) frame {
 	if !utf8.Valid(text) {
 		return frame{fault: newError(CodeParse, "rpc.parse_error", "the text is not UTF-8")}
@@ -93,8 +93,8 @@ func decode(text []byte) frame {
 	return f
 }
 
-// decodeCall reads one call. One that is at fault is answered, whether or not it has an id: nobody can know that it was
-// meant as a notification.
+// decodeCall reads one call. An invalid call is answered even without an id: it need not have been meant as a
+// notification.
 func decodeCall(value json.RawMessage) call {
 	members, err := readObject(value)
 	if err != nil {
@@ -119,11 +119,11 @@ func (c *call) read(members map[string]json.RawMessage) *Error {
 	if id, ok := members["id"]; ok {
 		known++
 		if !isID(id) {
-			return invalidRequest("id is no string, no number and not null")
+			return invalidRequest("id is not a string, a number or null")
 		}
 	}
 	if method := members["method"]; len(method) == 0 || method[0] != '"' || json.Unmarshal(method, &c.method) != nil {
-		return invalidRequest("method is no string")
+		return invalidRequest("method is not a string")
 	}
 	if params, ok := members["params"]; ok {
 		known++
@@ -183,8 +183,8 @@ func Params(params json.RawMessage, into any) error {
 		return invalidParams("params are " + err.Error())
 	}
 	for name := range members {
-		if !isName(name) { // encoding/json does not tell capitals from others
-			return invalidParams(fmt.Sprintf("there is no parameter %.40q", name))
+		if !isName(name) { // encoding/json ignores case
+			return invalidParams(fmt.Sprintf("unknown parameter %.40q", name))
 		}
 	}
 	dec := json.NewDecoder(bytes.NewReader(params))

@@ -25,7 +25,7 @@ func parse(text string) string { return fault("null", -32700, "rpc.parse_error",
 func params(id, text string) string { return fault(id, -32602, "rpc.invalid_params", text) }
 
 func unknown(id, method string) string {
-	return fault(id, -32601, "rpc.method_not_found", "there is no method "+strconv.Quote(method))
+	return fault(id, -32601, "rpc.method_not_found", "unknown method "+strconv.Quote(method))
 }
 
 // TestAnswers has the exact answer to every sort of text, sound or not. The sections named are those of the specification.
@@ -46,14 +46,14 @@ func TestAnswers(t *testing.T) {
 		{"an escape", `{"jsonrpc":"2.0","id":"\u00e4\"","method":"add"}`, `{"jsonrpc":"2.0","id":"\u00e4\"","result":0}`},
 		{"null is an id", `{"jsonrpc":"2.0","id":null,"method":"add"}`, `{"jsonrpc":"2.0","id":null,"result":0}`},
 		{"the id of an unknown method", `{"jsonrpc":"2.0","id":null,"method":"foobar"}`, unknown("null", "foobar")},
-		{"true is no id", `{"jsonrpc":"2.0","id":true,"method":"add"}`, invalid("null", "id is no string, no number and not null")},
-		{"an object is no id", `{"jsonrpc":"2.0","id":{},"method":"add"}`, invalid("null", "id is no string, no number and not null")},
-		{"a list is no id", `{"jsonrpc":"2.0","id":[1],"method":"add"}`, invalid("null", "id is no string, no number and not null")},
+		{"true is no id", `{"jsonrpc":"2.0","id":true,"method":"add"}`, invalid("null", "id is not a string, a number or null")},
+		{"an object is no id", `{"jsonrpc":"2.0","id":{},"method":"add"}`, invalid("null", "id is not a string, a number or null")},
+		{"a list is no id", `{"jsonrpc":"2.0","id":[1],"method":"add"}`, invalid("null", "id is not a string, a number or null")},
 
 		{"a notification", `{"jsonrpc":"2.0","method":"add","params":{"a":1}}`, ""},
 		{"one of no method", `{"jsonrpc":"2.0","method":"foobar"}`, ""},
 		{"one that fails", `{"jsonrpc":"2.0","method":"fail"}`, ""},
-		{"one that is no call", `{"jsonrpc":"2.0","method":1,"params":"bar"}`, invalid("null", "method is no string")},
+		{"one that is no call", `{"jsonrpc":"2.0","method":1,"params":"bar"}`, invalid("null", "method is not a string")},
 
 		{"nothing", ``, parse("the text is not one JSON value: unexpected end of JSON input")},
 		{"blanks", "  \n", parse("the text is not one JSON value: unexpected end of JSON input")},
@@ -69,20 +69,20 @@ func TestAnswers(t *testing.T) {
 		{"an empty object", `{}`, invalid("null", `jsonrpc is not "2.0"`)},
 		{"an older version", `{"id":1,"method":"add","params":{}}`, invalid("1", `jsonrpc is not "2.0"`)},
 		{"the version as a number", `{"jsonrpc":2.0,"id":1,"method":"add"}`, invalid("1", `jsonrpc is not "2.0"`)},
-		{"no method", `{"jsonrpc":"2.0","id":"x"}`, invalid(`"x"`, "method is no string")},
-		{"null as a method", `{"jsonrpc":"2.0","id":"x","method":null}`, invalid(`"x"`, "method is no string")},
+		{"no method", `{"jsonrpc":"2.0","id":"x"}`, invalid(`"x"`, "method is not a string")},
+		{"null as a method", `{"jsonrpc":"2.0","id":"x","method":null}`, invalid(`"x"`, "method is not a string")},
 		{"parameters in a string", `{"jsonrpc":"2.0","id":1,"method":"add","params":"a=1"}`, invalid("1", "params are neither an object nor an array")},
 		{"false as parameters", `{"jsonrpc":"2.0","id":1,"method":"add","params":false}`, invalid("1", "params are neither an object nor an array")},
 		{"a member too many", `{"jsonrpc":"2.0","id":1,"method":"add","auth":"x"}`, invalid("1", nothing)},
-		{"an answer", `{"jsonrpc":"2.0","id":1,"result":0}`, invalid("1", "method is no string")},
+		{"an answer", `{"jsonrpc":"2.0","id":1,"result":0}`, invalid("1", "method is not a string")},
 		{"an id twice", `{"jsonrpc":"2.0","id":1,"id":2,"method":"add"}`, invalid("null", `a call is an object, and this one has "id" twice`)},
 		{"a method twice, once in disguise", `{"jsonrpc":"2.0","id":1,"method":"add","\u006dethod":"fail"}`, invalid("null", `a call is an object, and this one has "method" twice`)},
 		{"capitals", `{"JSONRPC":"2.0","ID":1,"METHOD":"add"}`, invalid("null", `jsonrpc is not "2.0"`)},
 
 		{"a parameter that is none", `{"jsonrpc":"2.0","id":1,"method":"add","params":{"a":1,"c":2}}`, params("1", `unknown field "c"`)},
-		{"capitals in one", `{"jsonrpc":"2.0","id":1,"method":"add","params":{"A":1}}`, params("1", `there is no parameter "A"`)},
+		{"capitals in one", `{"jsonrpc":"2.0","id":1,"method":"add","params":{"A":1}}`, params("1", `unknown parameter "A"`)},
 		{"one twice", `{"jsonrpc":"2.0","id":1,"method":"add","params":{"a":1,"a":2}}`, params("1", `params are an object, and this one has "a" twice`)},
-		{"one of another kind", `{"jsonrpc":"2.0","id":1,"method":"add","params":{"a":"1"}}`, params("1", "a can not be a JSON string")},
+		{"one of another kind", `{"jsonrpc":"2.0","id":1,"method":"add","params":{"a":"1"}}`, params("1", "a cannot be a JSON string")},
 		{"by position", `{"jsonrpc":"2.0","id":1,"method":"add","params":[1,2]}`, params("1", "params are an object, and this is none")},
 		{"no method", `{"jsonrpc":"2.0","id":1,"method":"skills/upload/start"}`, unknown("1", "skills/upload/start")},
 		{"a reserved method", `{"jsonrpc":"2.0","id":1,"method":"rpc.discover"}`, unknown("1", "rpc.discover")},

@@ -18,7 +18,7 @@ const (
 	missedPong = "missed_pong"
 )
 
-// unknown is the label of all methods that there are not, so that callers can not make series.
+// unknown is the label of all methods that there are not, so that clients cannot create series.
 const unknown = "none"
 
 func newMetrics(o Options) *metrics {

@@ -10,9 +10,9 @@ const (
 
 // queue is what waits to be written to a connection. Any number of callers push, one pops.
 type queue struct {
-	// ready has one where there may be something new to do for whoever pops.
+	// ready has a value when the caller of pop may have something to do.
 	ready chan struct{}
-	// space has one where there may be room for whoever found none.
+	// space has a value when a push may succeed again.
 	space chan struct{}
 
 	mu    sync.Mutex
@@ -22,7 +22,7 @@ type queue struct {
 
 func newQueue() *queue { return &queue{ready: make(chan struct{}, 1), space: make(chan struct{}, 1)} }
 
-// push adds a text. It fails where there is no room.
+// push adds a text. It fails if the queue is full.
 func (q *queue) push(text []byte) bool {
 	q.mu.Lock()
 	fits := len(q.texts) == 0 || len(q.texts) < maxQueued && q.bytes+len(text) <= maxQueuedBytes
@@ -35,7 +35,7 @@ func (q *queue) push(text []byte) bool {
 	return fits
 }
 
-// wake has whoever pops look again.
+// wake has the caller of pop look again.
 func (q *queue) wake() {
 	select {
 	case q.ready <- struct{}{}:

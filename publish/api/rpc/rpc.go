@@ -1,14 +1,13 @@
 // Package rpc is JSON-RPC 2.0 (jsonrpc.org/specification) over WebSockets and over POST. It has no method of its own.
 //
-// A text frame, and the body of a POST, holds one value: a call, or a batch of them. What can not be read is answered as
+// A text frame, and the body of a POST, holds one value: a call, or a batch of them. Invalid text is answered as
 // the specification says, and everything has a bound: the bytes of a frame, the calls of a batch, those under way on a
-// connection, the bytes of an answer, and what waits for a connection to be read. Whoever does not read, or neither
-// answers a ping nor sends anything, loses the connection and costs nobody else anything.
+// connection, the bytes of an answer, and what waits for a connection to be read. A client that does not read, or
+// neither answers a ping nor sends anything, loses its connection; no other client is affected.
 //
-// Binary frames go to whoever wants them, by a reader: they can be large, and none is ever in memory as a whole.
+// Binary frames are passed on as a reader: they can be large, and none is ever in memory as a whole.
 //
-// A connection is told of each new snapshot once, by a notification; of several that come faster than it reads, it is
-// told of the newest.
+// A connection gets a notification for each new snapshot; of several that come faster than it reads, for the newest.
 package rpc
 
 import (
@@ -31,7 +30,7 @@ import (
 
 // The bounds of what is asked for and what is answered.
 const (
-	// MaxFrame bounds a text frame in bytes. The body of a POST is bounded by whoever reads it.
+	// MaxFrame bounds a text frame in bytes. The caller bounds the body of a POST.
 	MaxFrame = 1 << 20
 	// MaxBatch bounds the calls of a batch.
 	MaxBatch = 100
@@ -46,23 +45,23 @@ type Method struct {
 	// Answer returns the result of a call: a value to encode, or JSON as [json.RawMessage]. r is the request that the call
 	// came by; its context ends with the call. params are an object or an array, nil where the call has none.
 	Answer func(r *http.Request, params json.RawMessage) (any, error)
-	// Changes says that a call may lead to a notification, which then comes behind its answer.
+	// Changes says that a call may lead to a notification, which then follows its answer.
 	Changes bool
 }
 
 // Options are what a server is made of. All but the ones marked optional are needed.
 type Options struct {
 	Methods map[string]Method
-	// ErrorOf returns how an error of a method is told; it need not know of an [*Error].
+	// ErrorOf returns the answer to an error of a method; it never gets an [*Error].
 	ErrorOf func(r *http.Request, err error) *Error
 	// Subscribe returns a channel that has the newest snapshot whenever there is one that was not fetched, the current one
 	// at once; optional. Without it there are no notifications.
 	Subscribe func() (snapshots <-chan *pannier.Snapshot, cancel func())
-	// Changed returns what a connection is told that knows one snapshot, nil where it knows none, once there is another.
+	// Changed returns the notification from the snapshot that a connection knows, nil for none, to another.
 	Changed func(before, after *pannier.Snapshot) Notification
-	// Binary takes in a binary frame and returns what the connection is told of it; optional. Without it they are refused.
-	// The frames of a connection are taken in one after another, and its text frames wait meanwhile, so whoever sends
-	// faster than Binary reads is slowed down. What it leaves of a frame is skipped. r is the request that the connection
+	// Binary reads a binary frame and returns the notification that answers it; optional. Without it they are refused.
+	// The frames of a connection are taken in one after another, and its text frames wait meanwhile, so a client that
+	// sends faster than Binary reads is slowed down. What it leaves of a frame is skipped. r is the request that the connection
 	// came by.
 	Binary func(r *http.Request, frame io.Reader) Notification
 	// MaxBinary bounds a binary frame in bytes, of which no more are in memory than Binary reads at a time.
@@ -73,7 +72,7 @@ type Options struct {
 	Registerer prometheus.Registerer // optional
 }
 
-// Notification is something that a connection is told without having asked.
+// Notification is a message without a request.
 type Notification struct {
 	Method string
 	Params any
@@ -125,7 +124,7 @@ func (s *Server) call(r *http.Request, c call, dst []byte) []byte {
 func (s *Server) answer(r *http.Request, c call) (result []byte, fault *Error) {
 	m, ok := s.Methods[c.method]
 	if !ok {
-		return nil, newError(CodeMethodNotFound, "rpc.method_not_found", fmt.Sprintf("there is no method %.100q", c.method))
+		return nil, newError(CodeMethodNotFound, "rpc.method_not_found", fmt.Sprintf("unknown method %.100q", c.method))
 	}
 	defer func() {
 		if cause := recover(); cause != nil {
