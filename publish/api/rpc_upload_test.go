@@ -141,7 +141,7 @@ func TestUploadAsPublished(t *testing.T) {
 	}{
 		{first, told("chunk_ack", `"offset":0,"len":50000,"received_bytes":50000,"next_offset":50000`)},
 		{first, told("chunk_ack", `"offset":0,"len":50000,"received_bytes":50000,"next_offset":50000`)},
-		{gap, told("chunk_error", `"offset":60000,"code":"skills.upload.invalid_request","reason":"upload.chunk_offset","message":"the chunk begins at 60000, and 50000 bytes are here","next_offset":50000`)},
+		{gap, told("chunk_error", `"offset":60000,"code":"skills.upload.invalid_request","reason":"upload.chunk_offset","message":"the chunk begins at 60000, but 50000 bytes were received","next_offset":50000`)},
 	} {
 		if got := u.frame(chunkFrame(tt.chunk, text[:tt.chunk.Len])); got != tt.want {
 			t.Errorf("told %s", got)
@@ -182,7 +182,7 @@ func TestUploadFrameFaults(t *testing.T) {
 		"another workspace": {chunkFrame(pannier.UploadChunk{WorkspaceID: "ws_other", UploadID: id, Len: 100}, text), `"code":"skills.not_found","message":"unknown workspace \"ws_other\"","next_offset":-1`},
 		"another upload":    {chunkFrame(pannier.UploadChunk{UploadID: "upl_x", Len: 100}, text), `"upload_id":"upl_x","offset":0,"code":"skills.upload.not_found","reason":"upload.not_found"`},
 		"too much":          {chunkFrame(pannier.UploadChunk{UploadID: id, Len: 101}, append(text, 'z')), `"code":"skills.upload.size_limit","reason":"upload.size_limit"`},
-		"a wrong digest":    {chunkFrame(pannier.UploadChunk{UploadID: id, Len: 100, SHA256: pannier.Digest{1}}, text), `"reason":"upload.chunk_digest","message":"the chunk has not the SHA-256 of its header","next_offset":0`},
+		"a wrong digest":    {chunkFrame(pannier.UploadChunk{UploadID: id, Len: 100, SHA256: pannier.Digest{1}}, text), `"reason":"upload.chunk_digest","message":"the chunk does not match the SHA-256 of its header","next_offset":0`},
 	} {
 		if got := u.frame(tt.frame); !strings.Contains(got, `"skills/upload/chunk_error"`) || !strings.Contains(got, tt.want) {
 			t.Errorf("%s: %s", name, got)
