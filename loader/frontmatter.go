@@ -32,10 +32,10 @@ func (f *textFault) problem(path string, severity pannier.Severity) pannier.Prob
 }
 
 var (
-	faultBOM = &textFault{code: "skill.bom", line: 1, message: "the file begins with a byte order mark", hint: "save it as UTF-8 without one; most other readers find no frontmatter behind it"}
+	faultBOM = &textFault{code: "skill.bom", line: 1, message: "the file begins with a byte order mark", hint: "save it as UTF-8 without one; most other readers find no frontmatter after it"}
 
 	faultNoFrontmatter = &textFault{code: "skill.frontmatter.missing", line: 1, message: "the frontmatter is missing: the first line is not `---`", hint: "begin the file with `---`, lines with `name:` and `description:`, and another `---`"}
-	faultUnclosed      = &textFault{code: "skill.frontmatter.unclosed", line: 1, message: "the frontmatter is not closed", hint: "put a line with `---`, and nothing else in it, behind the last field"}
+	faultUnclosed      = &textFault{code: "skill.frontmatter.unclosed", line: 1, message: "the frontmatter is not closed", hint: "put a line with `---`, and nothing else in it, after the last field"}
 )
 
 // cut finds the frontmatter of a SKILL.md (Agent Skills specification, "SKILL.md format"). The fences are whole lines, so

@@ -33,7 +33,7 @@ func cutGlued(text []byte, limit int64) (parts, bool) {
 func gluedFault(front []byte) *textFault {
 	return &textFault{
 		code: codeRepaired, line: lineOf(front, len(front)) + 1, column: 1,
-		message: "text stands behind the closing `---`; the frontmatter ends here all the same, and the text belongs to the instructions",
+		message: "text follows the closing `---`; the frontmatter ends here, and the text belongs to the instructions",
 		hint:    "put `---` into a line of its own",
 	}
 }

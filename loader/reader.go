@@ -298,7 +298,7 @@ func (c *contract) emptyBody(p parts) {
 	if p.line > 0 && p.isEmpty() {
 		c.problems = append(c.problems, pannier.Problem{
 			Code: pannier.CodeEmptyBody, Severity: pannier.SeverityWarning, Path: c.path,
-			Message: "there are no instructions behind the frontmatter", Hint: "write what the agent shall do below the closing `---`",
+			Message: "there are no instructions after the frontmatter", Hint: "write what the agent shall do below the closing `---`",
 		})
 	}
 }

@@ -158,7 +158,7 @@ func (f *fixer) blanks() {
 			l := &f.lines[i].new[j]
 			if last >= 0 && (at == 0 || at == last) && l.text != fence {
 				l.text = fence
-				f.record(i, "removed the blanks behind the fence")
+				f.record(i, "removed the blanks after the fence")
 			}
 			at++
 		}

@@ -28,7 +28,7 @@ var fixes = []struct {
 	{name: "a byte order mark elsewhere is text", before: "---\nname: \ufeffa\n---\n\ufeffx\n"},
 	{
 		name: "blanks behind the fences", before: "---  \nname: a  \n---\t\nx  \n---  \n", after: "---\nname: a  \n---\nx  \n---  \n",
-		changes: []string{"1 removed the blanks behind the fence", "3 removed the blanks behind the fence"},
+		changes: []string{"1 removed the blanks after the fence", "3 removed the blanks after the fence"},
 	},
 	{
 		name: "line ends", before: "---\r\nname: a\r\n---\r\nx\r\ny", after: "---\nname: a\n---\nx\ny",

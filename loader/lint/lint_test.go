@@ -231,7 +231,7 @@ func TestSameWords(t *testing.T) {
 			t.Errorf("%v", p)
 		}
 	}
-	if !seen["the file begins with a byte order mark"] || !seen["there are no instructions behind the frontmatter"] {
+	if !seen["the file begins with a byte order mark"] || !seen["there are no instructions after the frontmatter"] {
 		t.Errorf("%v", seen)
 	}
 }

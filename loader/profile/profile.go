@@ -174,7 +174,7 @@ func (c *check) faults() {
 // done returns what was found, and the warning of an empty body that every profile has.
 func (c *check) done() []pannier.Problem {
 	if c.BodyEmpty && c.File != "" {
-		c.warn(c.prefix+".body.empty", "", place{}, "there are no instructions behind the frontmatter", "write what the agent shall do below the closing `---`")
+		c.warn(c.prefix+".body.empty", "", place{}, "there are no instructions after the frontmatter", "write what the agent shall do below the closing `---`")
 	}
 	slices.SortStableFunc(c.problems, pannier.CompareProblems)
 	if more := len(c.problems) - maxIssues; more > 0 {

@@ -83,7 +83,7 @@ func lenient(text []byte, strict error) (Result, error) {
 	r.Glued = true
 	r.Repairs = append(r.Repairs, Repair{
 		Line: bytes.Count(front, []byte("\n")) + 1, Column: 1,
-		Message: "text stands behind the closing `---`; the frontmatter ends here all the same, and the text belongs to the instructions",
+		Message: "text follows the closing `---`; the frontmatter ends here, and the text belongs to the instructions",
 		Hint:    "put `---` into a line of its own",
 	})
 	return r, nil

@@ -20,7 +20,7 @@ func (s *sheet) describe(b block, p prose) Repair {
 		r.Hint = "indent the further lines of a long text"
 	case behindBlockSign:
 		sign := s.lines[line][at]
-		r.Message = fmt.Sprintf("text stands behind the `%c` of %s; it is read as the first line of the text", sign, b.key)
+		r.Message = fmt.Sprintf("text follows the `%c` of %s; it is read as the first line of the text", sign, b.key)
 		r.Hint = fmt.Sprintf("begin the text in the next line, indented, or remove the `%c`", sign)
 	case quoteWithin:
 		r.Message = fmt.Sprintf("the quotes of %s do not enclose one text; it is read as text as it stands", b.key)
