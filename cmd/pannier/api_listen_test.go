@@ -331,10 +331,10 @@ func TestAPIRefusesToStart(t *testing.T) {
 	for args, want := range map[string]string{
 		"":                                       "api_listen needs api_tokens",
 		"--api-tokens " + dir + "/none":          "no such file",
-		"--api-tokens " + dir + "/directory":     "it is no file",
+		"--api-tokens " + dir + "/directory":     "not a regular file",
 		"--api-tokens " + dir + "/scope":         "line 1: unknown scope \"admin\"",
 		"--api-tokens " + dir + "/digest":        "line 1: the third word is not the SHA-256",
-		"--api-tokens /dev/null":                 "it is no file",
+		"--api-tokens /dev/null":                 "not a regular file",
 		"--web-config none --api-tokens " + "OK": "web_config none",
 	} {
 		if strings.HasSuffix(args, "OK") {

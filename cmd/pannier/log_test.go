@@ -96,8 +96,8 @@ func TestLogThatNobodyReads(t *testing.T) {
 func TestLogThatIsReadAgain(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ format, told string }{
-		{"text", "[WARN]  pannier: lines of the log were dropped, because nobody read it: lines="},
-		{"json", `"@message":"lines of the log were dropped, because nobody read it"`},
+		{"text", "[WARN]  pannier: log lines were dropped because the reader of the log is too slow: lines="},
+		{"json", `"@message":"log lines were dropped because the reader of the log is too slow"`},
 	} {
 		r, to := pipeOf(t)
 		s := startLoggingTo(t, to, newWorkspace(t), "--log-level", "debug", "--log-format", tt.format, "--platform-url", "off")

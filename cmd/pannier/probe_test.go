@@ -64,7 +64,7 @@ func TestProbe(t *testing.T) {
 	for _, flags := range [][]string{nil, {"--startup"}, {"--ready"}, {"--live"}} {
 		checkProbe(t, s.socket, exitYes, "", flags...)
 	}
-	checkProbe(t, s.socket, exitUnknown, "none of the others can be", "--ready", "--live")
+	checkProbe(t, s.socket, exitUnknown, "only one of --startup, --ready, --live can be given", "--ready", "--live")
 	if code := s.terminate(t); code != exitYes {
 		t.Errorf("exit code %d", code)
 	}

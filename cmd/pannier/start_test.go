@@ -83,7 +83,7 @@ func TestWebConfigThatIsNoFile(t *testing.T) {
 		"--state-dir", "none", "--platform-url", "off", "--listen", "127.0.0.1:0", "--web-config", fifo)
 	cmd.Env = cleanEnviron()
 	out, err := cmd.CombinedOutput()
-	if cmd.ProcessState.ExitCode() != exitUnknown || !strings.Contains(string(out), "no regular file") || !strings.Contains(string(out), "hint: ") {
+	if cmd.ProcessState.ExitCode() != exitUnknown || !strings.Contains(string(out), "not a regular file") || !strings.Contains(string(out), "hint: ") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
