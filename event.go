@@ -139,6 +139,8 @@ type SkillLoaded struct {
 	// Warnings are problems of the skill at the time, without its name (OpenSkills contract, "skill_loaded"). There are at most
 	// [MaxLoadWarnings].
 	Warnings []SkillWarning `json:"warnings,omitempty"`
+	// Resources are the files whose links and examples the prompt showed, at most links.yaml and 64 of examples/.
+	Resources []LoadedFile `json:"resources,omitempty"`
 	// TurnDigest is that of the turn whose prompt showed the content; none for any other request.
 	TurnDigest Digest `json:"turn_digest,omitzero"`
 }

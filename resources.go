@@ -1,9 +1,14 @@
 package pannier
 
+// LinksFile is the file with the links of a skill.
+const LinksFile = "links.yaml"
+
 // Resources are what a prompt shows of a skill behind its body: the links of its links.yaml and the files of its examples/.
 type Resources struct {
 	Links    []Link
 	Examples []ExampleFile
+	// LinksDigest is the digest of links.yaml; zero if it was not read.
+	LinksDigest Digest
 	// Incomplete is set where something of them cannot be read or is past a bound.
 	Incomplete bool
 }
@@ -21,4 +26,23 @@ type ExampleFile struct {
 	// Path is the file below the skill directory, with slashes.
 	Path string
 	Text string
+}
+
+// LoadedFile is a file of a skill that was shown next to its body.
+type LoadedFile struct {
+	// Path is the file below the skill directory, with slashes.
+	Path   string `json:"path"`
+	Digest Digest `json:"digest"`
+}
+
+// Files returns the files that the links and examples are from.
+func (r Resources) Files() []LoadedFile {
+	var files []LoadedFile
+	if len(r.Links) > 0 {
+		files = append(files, LoadedFile{Path: LinksFile, Digest: r.LinksDigest})
+	}
+	for _, e := range r.Examples {
+		files = append(files, LoadedFile{Path: e.Path, Digest: DigestOf([]byte(e.Text))})
+	}
+	return files
 }

@@ -20,10 +20,7 @@ import (
 	"pannier/internal/yamldoc"
 )
 
-const (
-	linksFile   = "links.yaml"
-	examplesDir = "examples"
-)
+const examplesDir = "examples"
 
 // The bounds of what is read of one skill for a prompt beside its body.
 const (
@@ -61,11 +58,11 @@ type resourceReader struct {
 
 // links reads links.yaml.
 func (r *resourceReader) links() {
-	text, err := r.read(linksFile, maxLinksBytes)
+	text, err := r.read(pannier.LinksFile, maxLinksBytes)
 	if err == nil {
 		var links []pannier.Link
 		links, err = readLinks(text)
-		r.found.Links = links
+		r.found.Links, r.found.LinksDigest = links, pannier.DigestOf(text)
 	}
 	r.found.Incomplete = r.found.Incomplete || err != nil && !errors.Is(err, fs.ErrNotExist)
 }

@@ -22,6 +22,10 @@ func resources(t *testing.T, root string) pannier.Resources {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if text, err := os.ReadFile(filepath.Join(root, "a/links.yaml")); err == nil && len(found.Links) > 0 && found.LinksDigest != pannier.DigestOf(text) {
+		t.Errorf("digest of links.yaml %s", found.LinksDigest)
+	}
+	found.LinksDigest = pannier.Digest{}
 	return found
 }
 

@@ -22,6 +22,8 @@ type Directory struct {
 	// Snapshot is that of the scan that opened the directory.
 	Snapshot *pannier.Snapshot
 	Rules    pannier.DiscoveryRules
+	// Resources reads the links and examples of a skill.
+	Resources func(context.Context, *pannier.Skill) (pannier.Resources, error)
 }
 
 // DirectoryOptions say how a directory is read.
@@ -54,7 +56,7 @@ func ReadDirectory(ctx context.Context, o DirectoryOptions) (*Directory, error) 
 	if ho.Emit = o.Emit; o.Emit != nil {
 		ho.TurnEvents = api.TurnEvents{PerMinute: config.TurnEventsAll, Text: true}
 	}
-	return &Directory{Handler: api.New(ho), Snapshot: s, Rules: h.rules}, nil
+	return &Directory{Handler: api.New(ho), Snapshot: s, Rules: h.rules, Resources: h.loader.Resources}, nil
 }
 
 // noHealth stands in for the health of a directory: only a running sidecar has one.

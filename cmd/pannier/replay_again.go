@@ -21,9 +21,10 @@ import (
 // replaying is a house in which things are done again, through the handler that the socket has.
 type replaying struct {
 	*client.Client
-	snapshot *pannier.Snapshot
-	rules    pannier.DiscoveryRules
-	emitted  []pannier.Event
+	snapshot  *pannier.Snapshot
+	rules     pannier.DiscoveryRules
+	resources func(context.Context, *pannier.Skill) (pannier.Resources, error)
+	emitted   []pannier.Event
 }
 
 // begin looks at the workspace, with the policy that clients had set.
@@ -38,7 +39,7 @@ func (p *program) begin(ctx context.Context, s config.Settings, policies map[pan
 	if err != nil {
 		return nil, err
 	}
-	a.snapshot, a.rules, a.Client = d.Snapshot, d.Rules, client.InProcess(d.Handler)
+	a.snapshot, a.rules, a.resources, a.Client = d.Snapshot, d.Rules, d.Resources, client.InProcess(d.Handler)
 	return a, nil
 }
 
@@ -69,10 +70,32 @@ func (a *replaying) again(ctx context.Context, h *history, e pannier.Event) ([]d
 			continue // a turn can invoke several
 		}
 		if now.Type == e.Type {
+			if now.Data, err = a.withResources(ctx, e, now.Data); err != nil {
+				return nil, err
+			}
 			return differences(e, now.Data, subject)
 		}
 	}
 	return []difference{{Seq: e.Seq, Type: e.Type, Subject: subject, Detail: "the event does not come about again"}}, nil
+}
+
+// withResources adds the links and examples of now to a load, if the recorded load of a prompt has them.
+func (a *replaying) withResources(ctx context.Context, recorded pannier.Event, now any) (any, error) {
+	loaded, ok := now.(pannier.SkillLoaded)
+	if !ok {
+		return now, nil
+	}
+	before, err := dataOf[pannier.SkillLoaded](recorded)
+	if err != nil || len(before.Resources) == 0 {
+		return now, err
+	}
+	at := slices.IndexFunc(a.snapshot.Entries, func(e pannier.Entry) bool { return e.Path == loaded.Path })
+	if at < 0 {
+		return now, nil
+	}
+	found, err := a.resources(ctx, a.snapshot.Entries[at].Skill)
+	loaded.Resources = found.Files()
+	return loaded, err
 }
 
 // do asks for what an event tells of, and returns what that is about.

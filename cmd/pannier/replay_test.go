@@ -150,6 +150,32 @@ func TestReplay(t *testing.T) {
 	}
 }
 
+// TestReplayOfResources compares the links and examples that a prompt showed.
+func TestReplayOfResources(t *testing.T) {
+	w, state := newWorkspace(t), t.TempDir()
+	writeIn(t, w, skillScript("first", "Has examples.")+"mkdir skills/first/examples; printf 'one\n' > skills/first/examples/one.md")
+	s := startSidecar(t, w, "--platform-url", "off", "--state-dir", state)
+	r := &recorded{sidecarUnderTest: s, journal: filepath.Join(state, testWorkspaceID, "journal")}
+	r.settles(t)
+	if _, err := s.Prompt(t.Context(), pannier.Turn{Format: "molecule"}); err != nil {
+		t.Fatal(err)
+	}
+	r.hasEvent(t, pannier.EventSkillLoaded, `"path":"examples/one.md"`)
+	if code := s.terminate(t); code != exitYes {
+		t.Fatalf("exit code %d", code)
+	}
+	if report := r.replays(t, r.journal, exitYes); report.Verdict != replayEqual {
+		t.Errorf("%+v", report)
+	}
+	for _, script := range []string{"printf 'two\n' > skills/first/examples/one.md", "rm -r skills/first/examples"} {
+		writeIn(t, w, script)
+		report := r.replays(t, r.journal, exitNo)
+		if len(report.Differences) != 1 || report.Differences[0].Field != "resources" {
+			t.Errorf("%s: %+v", script, report.Differences)
+		}
+	}
+}
+
 // TestRunsAreEquivalent: doing the same twice tells the same events with the same data, but for numbers and times.
 func TestRunsAreEquivalent(t *testing.T) {
 	a, b := record(t), record(t)

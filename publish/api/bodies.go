@@ -44,6 +44,9 @@ func (h *Handler) answer(ctx context.Context, s *pannier.Snapshot, turn pannier.
 		if err != nil {
 			return err
 		}
+		for i, b := range into.read {
+			into.read[i].resources = resources[b.Slug]
+		}
 		h.withPeers(t.sections).WithResources(resources).RenderActive(into.active(), bodies, turn.Format, h.maxChars(turn), &into.section)
 		into.keepShown()
 		return nil
@@ -90,7 +93,7 @@ func (h *Handler) bodies(ctx context.Context, slugs []string, settle bool, into 
 			break
 		}
 		bodies[e.Slug] = doc.Body
-		into.read = append(into.read, readBody{e, doc.Frontmatter})
+		into.read = append(into.read, readBody{Entry: e, frontmatter: doc.Frontmatter})
 	}
 	return bodies, nil
 }

@@ -38,6 +38,7 @@ const (
 type readBody struct {
 	*pannier.Entry
 	frontmatter json.RawMessage
+	resources   pannier.Resources
 }
 
 // recordTurn records which skills are active in a turn and emits its events, unless it is sampled out: turn_resolved, skill_loaded
@@ -107,7 +108,7 @@ func skillLoaded(e *pannier.Entry, frontmatter json.RawMessage) pannier.SkillLoa
 func (h *Handler) emitLoaded(shown []readBody, turn pannier.Digest) (emitted int) {
 	for _, b := range shown[:min(len(shown), maxTurnLoaded)] {
 		loaded := skillLoaded(b.Entry, b.frontmatter)
-		loaded.TurnDigest = turn
+		loaded.TurnDigest, loaded.Resources = turn, b.resources.Files()
 		if !h.TurnEvents.Emit(pannier.EventSkillLoaded, loaded) {
 			break
 		}

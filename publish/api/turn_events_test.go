@@ -118,6 +118,27 @@ func decodeText[T any](t *testing.T, text string) (value T) {
 	return value
 }
 
+// TestResourcesInPromptsAreRecorded wants the digests of the links and examples that a prompt shows.
+func TestResourcesInPromptsAreRecorded(t *testing.T) {
+	h, events := recordingTurns(api.TurnEvents{PerMinute: 100})
+	links := pannier.DigestOf([]byte("links"))
+	h.options.Resources = func(context.Context, *pannier.Skill) (pannier.Resources, error) {
+		return pannier.Resources{
+			Links: []pannier.Link{{URL: "https://a.example/"}}, LinksDigest: links,
+			Examples: []pannier.ExampleFile{{Path: "examples/one.md", Text: "one"}},
+		}, nil
+	}
+	ask(h.handler(), "GET", "/v1/prompt?format=molecule", "")
+	if len(*events) == 0 {
+		t.Fatal("no event")
+	}
+	loaded := decodeText[pannier.SkillLoaded](t, strings.TrimPrefix((*events)[0], "skill_loaded "))
+	want := []pannier.LoadedFile{{Path: "links.yaml", Digest: links}, {Path: "examples/one.md", Digest: pannier.DigestOf([]byte("one"))}}
+	if !slices.Equal(loaded.Resources, want) {
+		t.Errorf("resources %+v", loaded.Resources)
+	}
+}
+
 // TestTextOfATurn is recorded only if the settings allow it, and only up to a bound.
 func TestTextOfATurn(t *testing.T) {
 	for _, tt := range []struct {
