@@ -115,7 +115,7 @@ func (p parameter) checkValue(schema any, text string) error {
 		return nil
 	}
 	kind, _ := schema.(object)
-	detail, hint := fmt.Sprintf("invalid %s %.40q", p.name, text), ""
+	hint := ""
 	switch kind["type"] {
 	case "boolean":
 		if _, err := strconv.ParseBool(text); err != nil {
@@ -132,18 +132,26 @@ func (p parameter) checkValue(schema any, text string) error {
 			}
 		}
 	default:
-		values, ok := words[reflect.TypeOf(schema)]
-		if enum, given := kind["enum"].([]string); given {
-			values, ok = anyOf(enum...), true
-		}
-		if ok && !slices.ContainsFunc(values, func(v any) bool { return fmt.Sprint(v) == text }) {
-			hint = "give one of " + strings.Trim(strings.ReplaceAll(fmt.Sprint(values), " ", ", "), "[]")
+		if values := allowedTexts(schema); values != nil && !slices.Contains(values, text) {
+			hint = "give one of " + strings.Join(values, ", ")
 		}
 	}
 	if hint == "" {
 		return nil
 	}
-	return invalidParameter(p.name, detail, hint)
+	return invalidParameter(p.name, fmt.Sprintf("invalid %s %.40q", p.name, text), hint)
+}
+
+// allowedTexts returns the values of an enumeration; nil of any other schema.
+func allowedTexts(schema any) (texts []string) {
+	if kind, ok := schema.(object); ok {
+		texts, _ = kind["enum"].([]string)
+		return texts
+	}
+	for _, value := range words[reflect.TypeOf(schema)] {
+		texts = append(texts, reflect.ValueOf(value).String())
+	}
+	return texts
 }
 
 // isSet reads a boolean parameter of the query, which has been checked.
