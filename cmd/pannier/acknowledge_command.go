@@ -2,11 +2,10 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
-	"pannier/internal/plain"
+	"pannier"
 	"pannier/publish/client"
 )
 
@@ -25,15 +24,10 @@ recorded in the audit log.
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.asking(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				h, err := c.Acknowledge(ctx, args[0])
-				if err != nil {
-					return err
+				show := func(h pannier.Health) error {
+					return sayf(p.out, "acknowledged %s; health is %s", args[0], h.Status)
 				}
-				if p.json {
-					return p.printJSON(h)
-				}
-				fmt.Fprintf(p.out, "acknowledged %s; health is %s\n", plain.Text(args[0]), plain.Text(string(h.Status)))
-				return nil
+				return output(p, show)(c.Acknowledge(ctx, args[0]))
 			})
 		},
 	}), asksSidecar...)

@@ -252,7 +252,7 @@ func (s *sidecarUnderTest) checkCommands(t *testing.T, url, tokens, ca string) {
 		{"read", "show none", "none", exitNo},
 		{"read", "scan pdf", "has the scope read, and this takes write", exitNo},
 		{"write", "scan pdf", "allow", exitYes},
-		{"environment", "environment --put", "skills are judged by", exitYes},
+		{"environment", "environment --put", "requirements are checked against", exitYes},
 		{"none", "list", "read the token", exitUnknown},
 	} {
 		flags := []string{"--url", url, "--token-file", filepath.Join(tokens, tt.token), "--ca-file", ca}

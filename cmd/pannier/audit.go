@@ -24,7 +24,7 @@ type auditing struct {
 	options            lint.Options
 	base               string // the directory that paths are relative to; empty for a text that was piped in
 	sarif, fix, dryRun bool
-	// bare says that somebody named a directory in which nothing says where skills are.
+	// bare is set for a directory of skills without a config.yaml.
 	bare bool
 }
 
@@ -49,13 +49,13 @@ Exit codes: 0 clean; 1 errors in skills that config.yaml lists (--all: in any sk
 		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd, args) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&a.options.Profile, "profile", lint.ProfileMolecule, "whose rules: "+strings.Join(lint.Profiles(), ", "))
+	flags.StringVar(&a.options.Profile, "profile", lint.ProfileMolecule, "`profile` of rules: "+strings.Join(lint.Profiles(), ", "))
 	flags.BoolVar(&a.options.Scan, "scan", false, "add the findings of the security scan")
-	flags.BoolVar(&a.options.Strict, "strict", false, "let warnings fail a skill too")
-	flags.BoolVar(&a.options.All, "all", false, "let skills count that config.yaml does not list")
+	flags.BoolVar(&a.options.Strict, "strict", false, "warnings fail a skill too")
+	flags.BoolVar(&a.options.All, "all", false, "skills that config.yaml does not list count too")
 	flags.BoolVar(&a.sarif, "sarif", false, "print SARIF 2.1.0")
-	flags.BoolVar(&a.fix, "fix", false, "show what is safe to mend as a diff, mend it, and look again")
-	flags.BoolVar(&a.dryRun, "dry-run", false, "with --fix: only show it")
+	flags.BoolVar(&a.fix, "fix", false, "show safe fixes as a diff, apply them, and check again")
+	flags.BoolVar(&a.dryRun, "dry-run", false, "with --fix: only show the diff")
 	cmd = p.jsonFlag(cmd)
 	cmd.MarkFlagsMutuallyExclusive("json", "sarif")
 	return p.share(cmd, append(readsSettings, "root")...)
@@ -65,11 +65,11 @@ func (a *auditing) run(cmd *cobra.Command, args []string) error {
 	stdin := len(args) == 1 && args[0] == "-"
 	switch {
 	case !slices.Contains(lint.Profiles(), a.options.Profile):
-		return &exitError{code: exitUnknown, message: fmt.Sprintf("there is no profile %q", a.options.Profile), hint: "write one of " + strings.Join(lint.Profiles(), ", ")}
+		return &exitError{code: exitUnknown, message: fmt.Sprintf("unknown profile %q", a.options.Profile), hint: "give one of " + strings.Join(lint.Profiles(), ", ")}
 	case a.dryRun && !a.fix:
-		return &exitError{code: exitUnknown, message: "--dry-run says how --fix is meant, and there is no --fix", hint: "add --fix"}
+		return &exitError{code: exitUnknown, message: "--dry-run needs --fix", hint: "add --fix"}
 	case stdin && a.fix:
-		return &exitError{code: exitUnknown, message: "a text from standard input can not be mended in place", hint: "name the directory that the SKILL.md lies in"}
+		return &exitError{code: exitUnknown, message: "standard input cannot be fixed in place", hint: "name the directory of the SKILL.md"}
 	}
 	if stdin {
 		return a.text(cmd.Context(), cmd.InOrStdin())
@@ -79,7 +79,7 @@ func (a *auditing) run(cmd *cobra.Command, args []string) error {
 	}
 	report, err := lint.Audit(cmd.Context(), a.options)
 	if err == nil && a.fix {
-		report, err = a.mend(cmd.Context(), report)
+		report, err = a.applyFixes(cmd.Context(), report)
 	}
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func (a *auditing) text(ctx context.Context, in io.Reader) error {
 		return err
 	}
 	a.options.Rules = s.Rules()
-	text, err := io.ReadAll(io.LimitReader(in, s.MaxSkillBytes+1)) // one more tells that it is too long
+	text, err := io.ReadAll(io.LimitReader(in, s.MaxSkillBytes+1)) // one more byte shows that it is too long
 	if err != nil {
 		return fmt.Errorf("read standard input: %w", err)
 	}
@@ -108,10 +108,10 @@ func (a *auditing) text(ctx context.Context, in io.Reader) error {
 // target finds out what is to be audited.
 func (a *auditing) target(args []string) error {
 	if len(args) == 0 {
-		return a.workspace()
+		return a.setWorkspace()
 	}
 	if a.flags.Changed("workspace") {
-		return &exitError{code: exitUnknown, message: "the directory is named twice, with --workspace and without", hint: "name it once"}
+		return &exitError{code: exitUnknown, message: "two directories given: an argument and --workspace", hint: "give one of them"}
 	}
 	dir, err := filepath.Abs(args[0])
 	if err != nil {
@@ -121,16 +121,16 @@ func (a *auditing) target(args []string) error {
 		return err
 	}
 	if holdsSkillFile(dir) {
-		return a.lone(dir)
+		return a.auditSkill(dir)
 	}
 	if _, err := os.Lstat(filepath.Join(dir, pannier.WorkspaceFile)); err == nil {
 		if err := a.flags.Set("workspace", dir); err != nil {
 			return err
 		}
-		return a.workspace()
+		return a.setWorkspace()
 	}
 	a.bare = true
-	if err := a.rooted(dir, pannier.Root{Path: dir, Name: ".", Kind: pannier.SourceWorkspace}); err != nil {
+	if err := a.setRoot(dir, pannier.Root{Path: dir, Name: ".", Kind: pannier.SourceWorkspace}); err != nil {
 		return err
 	}
 	a.options.Rules.Roots = append(a.options.Rules.Roots, lint.HiddenRoots(dir, a.options.Rules)...)
@@ -141,9 +141,9 @@ func checkDirectory(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case err != nil:
-		return &exitError{code: exitUnknown, message: fmt.Sprintf("%s can not be audited: %v", dir, errors.Unwrap(err)), hint: "name a workspace, a skill, or a directory of skills"}
+		return &exitError{code: exitUnknown, message: fmt.Sprintf("cannot audit %s: %v", dir, errors.Unwrap(err)), hint: "name a workspace, a skill, or a directory of skills"}
 	case !info.IsDir():
-		return &exitError{code: exitUnknown, message: dir + " is no directory", hint: "name the directory that it lies in, or pipe it in: `pannier audit - < FILE`"}
+		return &exitError{code: exitUnknown, message: dir + " is not a directory", hint: "name its directory, or pipe it: `pannier audit - < FILE`"}
 	}
 	return nil
 }
@@ -153,8 +153,8 @@ func holdsSkillFile(dir string) bool {
 	return err == nil && slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !e.IsDir() && pannier.IsSkillFile(e.Name()) })
 }
 
-// workspace audits the workspace of the settings.
-func (a *auditing) workspace() error {
+// setWorkspace audits the workspace of the settings.
+func (a *auditing) setWorkspace() error {
 	s, err := a.settings()
 	if err != nil {
 		return err
@@ -167,18 +167,18 @@ func (a *auditing) workspace() error {
 	return nil
 }
 
-// lone audits one skill.
-func (a *auditing) lone(dir string) error {
+// auditSkill audits one skill.
+func (a *auditing) auditSkill(dir string) error {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return err
 	}
 	a.options.Only = filepath.Base(dir)
-	return a.rooted(dir, pannier.Root{Path: filepath.Dir(dir), Kind: pannier.SourceWorkspace})
+	return a.setRoot(dir, pannier.Root{Path: filepath.Dir(dir), Kind: pannier.SourceWorkspace})
 }
 
-// rooted audits one root that belongs to no workspace.
-func (a *auditing) rooted(base string, root pannier.Root) error {
+// setRoot audits one root that belongs to no workspace.
+func (a *auditing) setRoot(base string, root pannier.Root) error {
 	s, err := a.settings()
 	if err != nil {
 		return err
@@ -189,7 +189,7 @@ func (a *auditing) rooted(base string, root pannier.Root) error {
 	return nil
 }
 
-// inWorkspace reports whether a directory lies in the skills of a workspace with a config.yaml.
+// inWorkspace reports whether a directory is below the skills of a workspace with a config.yaml.
 func inWorkspace(dir string) bool {
 	for ; dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if _, err := os.Lstat(filepath.Join(filepath.Dir(dir), pannier.WorkspaceFile)); err == nil && filepath.Base(dir) == "skills" {
@@ -199,8 +199,8 @@ func inWorkspace(dir string) bool {
 	return false
 }
 
-// mend shows what can be mended, mends it unless this is a dry run, and returns the report as it then is.
-func (a *auditing) mend(ctx context.Context, report lint.Report) (lint.Report, error) {
+// applyFixes shows what can be mended, mends it unless this is a dry run, and returns the report as it then is.
+func (a *auditing) applyFixes(ctx context.Context, report lint.Report) (lint.Report, error) {
 	fixes, left, err := lint.Fixes(ctx, a.options, report)
 	if err != nil {
 		return report, err
@@ -221,22 +221,22 @@ func (a *auditing) mend(ctx context.Context, report lint.Report) (lint.Report, e
 		}
 	}
 	to.printProblems(left)
-	words := "mended"
+	words := "fixed"
 	if a.dryRun {
-		words = "could be mended"
+		words = "can be fixed"
 	}
 	fmt.Fprintf(to.out, "%s %s\n", plain.Count(len(fixes)-len(failed), "file"), words)
 	if len(failed) > 0 {
-		return report, &exitError{code: exitUnknown, message: strings.Join(failed, "\n"), hint: "check who else writes there, and the permissions, then audit again"}
+		return report, &exitError{code: exitUnknown, message: strings.Join(failed, "\n"), hint: "check the permissions and other writers, then audit again"}
 	}
 	if a.dryRun || len(fixes) == 0 {
 		return report, nil
 	}
-	return a.again(ctx)
+	return a.auditAgain(ctx)
 }
 
-// again looks once more, at config.yaml too.
-func (a *auditing) again(ctx context.Context) (lint.Report, error) {
+// auditAgain looks once more, at config.yaml too.
+func (a *auditing) auditAgain(ctx context.Context) (lint.Report, error) {
 	if a.options.Workspace.Fields != nil {
 		a.options.Workspace = config.NewWorkspaceReader(a.base, 0).Read()
 	}
@@ -260,9 +260,9 @@ func (a *auditing) conclude(r lint.Report) error {
 	unknown := slices.ContainsFunc(r.Problems, func(p pannier.Problem) bool { return p.Severity == pannier.SeverityError })
 	switch {
 	case unknown:
-		return &exitError{code: exitUnknown, message: "config.yaml or a directory of skills can not be read, so this may not be all", hint: "mend that first, then audit again"}
+		return &exitError{code: exitUnknown, message: "config.yaml or a directory of skills is not readable; the report may be incomplete", hint: "fix that first, then audit again"}
 	case len(r.Skills) == 0 && (a.bare || a.options.Only != ""):
-		return &exitError{code: exitUnknown, message: "there is no skill in " + a.base, hint: "name a workspace, a skill, or a directory of skills"}
+		return &exitError{code: exitUnknown, message: "no skill found in " + a.base, hint: "name a workspace, a skill, or a directory of skills"}
 	case r.Summary.Failed > 0, a.options.Strict && r.Summary.Warnings > 0:
 		return &exitError{code: exitNo}
 	}
@@ -307,7 +307,7 @@ func summaryWords(r lint.Report, others int) string {
 	}
 	words += fmt.Sprintf(" (%s): %s, %s", r.Profile, plain.Count(sum.Errors, "error"), plain.Count(sum.Warnings, "warning"))
 	if more := len(r.Skills) - sum.Checked; others > 0 && more > 0 {
-		words += fmt.Sprintf("; %d more not in config.yaml, which do not count without --all", more)
+		words += fmt.Sprintf("; %d more not in config.yaml, not counted without --all", more)
 	}
 	return words
 }

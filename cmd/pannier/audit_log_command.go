@@ -49,11 +49,7 @@ below the state directory.`,
 				slug = args[0]
 			}
 			ask := func(ctx context.Context, c *client.Client) error {
-				list, err := c.Audit(ctx, slug, limit)
-				if err != nil {
-					return err
-				}
-				return p.printAuditList(list)
+				return output(p, p.printAuditLog)(c.Audit(ctx, slug, limit))
 			}
 			return p.askingOr(cmd.Context(), ask, func(s config.Settings) error {
 				dir, err := auditDirectory(s)
@@ -65,25 +61,18 @@ below the state directory.`,
 				if err != nil {
 					return unreadableAudit(err)
 				}
-				return p.printAuditList(pannier.AuditList{Entries: entries})
+				return output(p, p.printAuditLog)(pannier.AuditList{Entries: entries}, nil)
 			})
 		},
 	}
-	cmd.Flags().IntVar(&limit, "limit", 20, "how many entries")
+	cmd.Flags().IntVar(&limit, "limit", 20, "maximal `number` of entries")
 	return p.share(p.jsonFlag(cmd), asksSidecar...)
-}
-
-func (p *program) printAuditList(list pannier.AuditList) error {
-	if p.json {
-		return p.printJSON(list)
-	}
-	return p.printAuditLog(list.Entries)
 }
 
 // auditDirectory returns the directory of the audit log of a workspace.
 func auditDirectory(s config.Settings) (string, error) {
 	if s.StateDir == config.StateNone {
-		return "", &exitError{code: exitUnknown, message: "the state is kept in memory, so there is no audit log on disk", hint: "name the sidecar's directory with PANNIER_STATE_DIR"}
+		return "", &exitError{code: exitUnknown, message: "the state is kept in memory; the audit log is not on disk", hint: "name the sidecar's directory with PANNIER_STATE_DIR"}
 	}
 	return sidecar.AuditDirectory(s), nil
 }
@@ -92,13 +81,13 @@ func unreadableAudit(err error) error {
 	return &exitError{code: exitUnknown, message: err.Error(), hint: "run as the sidecar's user, or name its directory with PANNIER_STATE_DIR"}
 }
 
-func (s streams) printAuditLog(entries []pannier.AuditEntry) error {
-	if len(entries) == 0 {
+func (s streams) printAuditLog(list pannier.AuditList) error {
+	if len(list.Entries) == 0 {
 		fmt.Fprintln(s.err, "no entries")
 		return nil
 	}
 	rows := [][]string{{"SEQ", "TIME", "ACTION", "PHASE", "WHO", "SLUG", "ERROR"}}
-	for _, e := range entries {
+	for _, e := range list.Entries {
 		rows = append(rows, []string{
 			strconv.FormatUint(e.Seq, 10), e.Time.Format(time.RFC3339), e.Action, string(e.Phase), e.Actor.Owner(), plain.Shorten(e.Slug, 40), plain.Shorten(e.Error, 80),
 		})
@@ -185,7 +174,7 @@ func (p *program) verifyAuditLog(dir string, expect *audit.Point) error {
 		_, err = fmt.Fprintln(p.out, v.text())
 	}
 	if err == nil && breaks {
-		err = &exitError{code: exitNo, message: "the audit log is not what was written: " + v.Break, hint: "keep a copy of the directory, and compare with what was shipped elsewhere"}
+		err = &exitError{code: exitNo, message: "the audit log was changed: " + v.Break, hint: "keep a copy of the directory, and compare it with shipped copies"}
 	}
 	return err
 }

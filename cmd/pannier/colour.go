@@ -16,7 +16,7 @@ import (
 // palette colours words. The zero palette leaves them as they are.
 type palette struct{ on bool }
 
-// paletteFor returns the palette for a file: colours where it is a terminal that has them and nobody has said that there
+// paletteFor returns the palette for a file: colours if it is a terminal that has them and the user did not say that there
 // shall be none (no-color.org).
 func paletteFor(file *os.File, environ []string) palette {
 	says := func(name string) string {

@@ -38,14 +38,7 @@ func (p *program) commandListCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.reading(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				list, err := c.Commands(ctx)
-				if err != nil {
-					return err
-				}
-				if p.json {
-					return p.printJSON(list)
-				}
-				return p.printCommands(list.Commands)
+				return output(p, p.printCommands)(c.Commands(ctx))
 			})
 		},
 	}), readsSkills...)
@@ -84,13 +77,13 @@ func commandHint(err error) error {
 	return err
 }
 
-func (s streams) printCommands(commands []pannier.SkillCommand) error {
-	if len(commands) == 0 {
+func (s streams) printCommands(list pannier.CommandList) error {
+	if len(list.Commands) == 0 {
 		fmt.Fprintln(s.err, "no commands")
 		return nil
 	}
 	rows := [][]string{{"NAME", "SKILL", "KIND", "ABOUT"}}
-	for _, c := range commands {
+	for _, c := range list.Commands {
 		about := c.Description
 		if c.Args != "" {
 			about = c.Args + ": " + about

@@ -94,7 +94,7 @@ func fixed[T ~string](all []T) completion {
 
 // slugs returns the slugs of the running sidecar; none where none answers in time.
 func (p *program) slugs(ctx context.Context) []string {
-	return p.askedFor(ctx, func(ctx context.Context, c *client.Client) (words []string, err error) {
+	return p.completeFromSidecar(ctx, func(ctx context.Context, c *client.Client) (words []string, err error) {
 		list, err := c.Skills(ctx, "", false)
 		for i := range list.Skills {
 			e := &list.Skills[i]
@@ -106,7 +106,7 @@ func (p *program) slugs(ctx context.Context) []string {
 
 // commandNames returns the commands of the running sidecar; none where none answers in time.
 func (p *program) commandNames(ctx context.Context) []string {
-	return p.askedFor(ctx, func(ctx context.Context, c *client.Client) (words []string, err error) {
+	return p.completeFromSidecar(ctx, func(ctx context.Context, c *client.Client) (words []string, err error) {
 		list, err := c.Commands(ctx)
 		for _, c := range list.Commands {
 			words = append(words, described(c.Name, c.Description))
@@ -115,8 +115,8 @@ func (p *program) commandNames(ctx context.Context) []string {
 	})
 }
 
-// askedFor asks the running sidecar for words. An error gives none: a shell that completes has no place for it.
-func (p *program) askedFor(ctx context.Context, ask func(context.Context, *client.Client) ([]string, error)) (words []string) {
+// completeFromSidecar asks the running sidecar for words. An error gives none: a shell that completes has no place for it.
+func (p *program) completeFromSidecar(ctx context.Context, ask func(context.Context, *client.Client) ([]string, error)) (words []string) {
 	if ctx == nil {
 		ctx = context.Background()
 	}

@@ -177,8 +177,8 @@ func TestPodHasASidecar(t *testing.T) {
 			t.Fatalf("%s is %q", probe, words)
 		}
 		checkCommand(t, probe, words[1:])
-		if patience, _ := sidecar.at(probe, "timeoutSeconds").(float64); patience <= probePatience.Seconds() {
-			t.Errorf("%s waits %v seconds, and the answer may take %s", probe, patience, probePatience)
+		if patience, _ := sidecar.at(probe, "timeoutSeconds").(float64); patience <= probeTimeout.Seconds() {
+			t.Errorf("%s waits %v seconds, and the answer may take %s", probe, patience, probeTimeout)
 		}
 	}
 	for _, path := range []string{"/configs", "/run/pannier"} {

@@ -38,11 +38,7 @@ file that the setting environment.file of the sidecar names.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if show {
 				return p.reading(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-					env, err := c.Environment(ctx)
-					if err != nil {
-						return err
-					}
-					return p.printJSON(env)
+					return output(p, func(env pannier.Environment) error { return p.printJSON(env) })(c.Environment(ctx))
 				})
 			}
 			env := sidecar.OwnEnvironment(p.environ, "")
@@ -58,11 +54,11 @@ file that the setting environment.file of the sidecar names.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&put, "put", false, "hand the facts to the sidecar over its socket")
-	flags.StringVar(&file, "to", "", "write the facts into this file")
-	flags.BoolVar(&show, "show", false, "print what skills are judged by now")
-	flags.StringSliceVar(&config, "config-key", nil, "a configuration key that the agent has; repeatable")
-	flags.StringSliceVar(&mcp, "mcp", nil, "an MCP server that the agent has; repeatable")
+	flags.BoolVar(&put, "put", false, "send the environment to the sidecar")
+	flags.StringVar(&file, "to", "", "write the environment into this `file`")
+	flags.BoolVar(&show, "show", false, "print the environment that the sidecar uses")
+	flags.StringSliceVar(&config, "config-key", nil, "`name` of a configuration key of the agent; repeatable")
+	flags.StringSliceVar(&mcp, "mcp", nil, "`name` of an MCP server of the agent; repeatable")
 	cmd.MarkFlagsMutuallyExclusive("put", "to", "show")
 	return p.share(cmd, readsSkills...)
 }
@@ -79,9 +75,9 @@ func (p *program) putEnvironment(ctx context.Context, env pannier.Environment) e
 			return err
 		}
 		if taken.Source != pannier.EnvironmentAgent {
-			_ = sayf(p.err, "it is kept, and does not count: the environment of the %s is newer", taken.Source)
+			_ = sayf(p.err, "stored, but not in effect: the environment of the %s is newer", taken.Source)
 		}
-		return sayf(p.out, "skills are judged by the environment of the %s: %s/%s, %d executables, %d variables", taken.Source, taken.OS, taken.Arch, len(taken.Bins), len(taken.Env))
+		return sayf(p.out, "requirements are checked against the environment of the %s: %s/%s, %d executables, %d variables", taken.Source, taken.OS, taken.Arch, len(taken.Bins), len(taken.Env))
 	})
 }
 
@@ -97,7 +93,7 @@ func writeEnvironment(path string, env pannier.Environment) error {
 		return f.Chmod(0o644) // the sidecar may run as another user
 	}})
 	if err != nil && !created {
-		return &exitError{code: exitUnknown, message: "write environment: " + err.Error(), hint: "name a file in a directory that is there and can be written to"}
+		return &exitError{code: exitUnknown, message: "write environment: " + err.Error(), hint: "name a file in a writable directory"}
 	}
 	if err != nil {
 		return fmt.Errorf("write environment: %w", err)

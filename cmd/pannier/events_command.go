@@ -36,15 +36,15 @@ line with its number, time, type and summary. Elsewhere, and with --json, it is 
 			return p.asking(ctx, func(ctx context.Context, c *client.Client) error {
 				err := c.Events(ctx, client.EventQuery{After: after, Types: types, Follow: follow}, p.printEvent)
 				if ctx.Err() != nil {
-					return nil // whoever follows ends it so
+					return nil // the user stopped following
 				}
 				return err
 			})
 		},
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with the events to come")
-	cmd.Flags().Uint64Var(&after, "after", 0, "begin behind the event with this number")
-	cmd.Flags().StringSliceVar(&types, "types", nil, "only events of these types, separated by commas")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "also print new events")
+	cmd.Flags().Uint64Var(&after, "after", 0, "begin after the event with this `number`")
+	cmd.Flags().StringSliceVar(&types, "types", nil, "only events of these `types`, separated by commas")
 	return p.share(p.jsonFlag(cmd), asksSidecar...)
 }
 

@@ -65,7 +65,7 @@ func (p *program) byFilesAPI(cmd *cobra.Command, do func(*remoteFiles, context.C
 func (p *program) refuseOthers(cmd *cobra.Command, means []string) (err error) {
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if f.Changed && p.flags.Lookup(f.Name) == nil && !slices.Contains(means, f.Name) {
-			err = &exitError{code: exitUnknown, message: fmt.Sprintf("--%s means nothing with --files-api", f.Name), hint: "leave it out"}
+			err = &exitError{code: exitUnknown, message: fmt.Sprintf("--%s has no effect with --files-api", f.Name), hint: "leave it out"}
 		}
 	})
 	return err
@@ -96,7 +96,7 @@ func (p *program) openFilesAPI(cmd *cobra.Command, args []string) (*remoteFiles,
 	return &remoteFiles{p, c, s, cmd.Flags(), args}, err
 }
 
-// noID stands for a workspace id that nobody gave. The one that is made from a path is known to no platform.
+// noID stands for a missing workspace id. No platform knows the default, which is derived from the path.
 const noID = "none"
 
 // withoutPathID returns the variables, with a workspace id that whatever else says one goes before.
@@ -108,7 +108,7 @@ func (p *program) withoutPathID() []string {
 	return append(slices.Clone(environ), variableAgentID+"="+noID)
 }
 
-// offPlatform turns a refusal into its exit code: what is wrong with the platform or the way to it is no answer.
+// offPlatform turns a refusal into an exit code: a fault of the platform or the connection is not a negative answer.
 func offPlatform(err error) error {
 	r, ok := errors.AsType[*pannier.Refusal](err)
 	if !ok {
@@ -121,7 +121,7 @@ func offPlatform(err error) error {
 	return &exitError{code: code, message: err.Error(), hint: r.Hint}
 }
 
-// folder returns the directory of a skill that somebody named.
+// folder returns the directory of a skill on the platform.
 func folder(slug string) (string, error) {
 	if files.CheckName(slug) != nil || strings.Contains(slug, "/") || slug[0] == '.' {
 		return "", &exitError{code: exitUnknown, message: fmt.Sprintf("%q is not the name of a skill's directory", slug), hint: "`pannier list --files-api` lists them"}
@@ -131,12 +131,12 @@ func folder(slug string) (string, error) {
 
 // uninstallByFiles is the command that removes skills, with what is left of it on a platform that removes nothing.
 func (p *program) uninstallByFiles(cmd *cobra.Command) *cobra.Command {
-	keep := cmd.Flags().Bool("keep-files", false, "with --files-api: only take the skill off the list of config.yaml")
+	keep := cmd.Flags().Bool("keep-files", false, "with --files-api: only remove the skill from the list of config.yaml")
 	cmd = p.byFilesAPI(cmd, func(r *remoteFiles, ctx context.Context) error { return r.uninstall(ctx, *keep) }, "keep-files", "dry-run")
 	remote := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if *keep && !cmd.Flags().Changed("files-api") {
-			return &exitError{code: exitUnknown, message: "--keep-files says how --files-api is meant", hint: "add --files-api, or leave it out"}
+			return &exitError{code: exitUnknown, message: "--keep-files needs --files-api", hint: "add --files-api, or leave it out"}
 		}
 		return remote(cmd, args)
 	}
@@ -151,7 +151,7 @@ func (r *remoteFiles) uninstall(ctx context.Context, keep bool) error {
 	}
 	out := remoteResult{InstallResult: pannier.InstallResult{Status: pannier.StatusUninstalled, Skill: r.skill(slug)}}
 	out.DryRun, _ = r.flags.GetBool("dry-run")
-	there, err := r.isThere(ctx, slug, dir)
+	there, err := r.exists(ctx, slug, dir)
 	if err != nil {
 		return err
 	}
@@ -159,16 +159,16 @@ func (r *remoteFiles) uninstall(ctx context.Context, keep bool) error {
 		out.Status = pannier.StatusNotInstalled
 	}
 	if there && !out.DryRun {
-		err = r.takeAway(ctx, &out, keep)
+		err = r.remove(ctx, &out, keep)
 	}
 	if err != nil {
 		return err
 	}
-	return r.printMoved(out)
+	return r.printResult(out)
 }
 
-// isThere reports whether a skill has files, or is on the list.
-func (r *remoteFiles) isThere(ctx context.Context, slug, dir string) (bool, error) {
+// exists reports whether a skill has files, or is on the list.
+func (r *remoteFiles) exists(ctx context.Context, slug, dir string) (bool, error) {
 	entries, err := r.Tree(ctx, dir)
 	if err != nil || len(entries) > 0 {
 		return len(entries) > 0, err
@@ -177,13 +177,13 @@ func (r *remoteFiles) isThere(ctx context.Context, slug, dir string) (bool, erro
 	return list.Has(slug), err
 }
 
-// takeAway removes the files of a skill, unless they are kept, and then takes it off the list.
-func (r *remoteFiles) takeAway(ctx context.Context, out *remoteResult, keep bool) (err error) {
+// remove removes the files of a skill, unless they are kept, and then takes it off the list.
+func (r *remoteFiles) remove(ctx context.Context, out *remoteResult, keep bool) (err error) {
 	dir := out.Skill.Path
 	if keep {
 		out.Problems = []pannier.Problem{{
-			Code: "files.kept", Severity: pannier.SeverityWarning, Path: dir, Message: "its files are still there",
-			Hint: "a runtime that goes by the list of config.yaml does not load it any more; others may: remove the directory by hand",
+			Code: "files.kept", Severity: pannier.SeverityWarning, Path: dir, Message: "its files still exist",
+			Hint: "a runtime that follows the list of config.yaml no longer loads it; for others, remove the directory by hand",
 		}}
 	} else {
 		if err := r.removeFiles(ctx, out.Skill.Slug, dir); err != nil {
@@ -209,12 +209,12 @@ func (r *remoteFiles) removeFiles(ctx context.Context, slug, dir string) error {
 	if err != nil || len(left) == 0 {
 		return err
 	}
-	message := fmt.Sprintf("%d files of %s are still there, and config.yaml was left as it is", len(left), slug)
+	message := fmt.Sprintf("%d files of %s still exist; config.yaml is unchanged", len(left), slug)
 	if why != nil {
 		message += ": " + why.Error()
 	}
 	return &exitError{code: exitNo, message: message, hint: fmt.Sprintf(
-		"platforms before the middle of 2026 remove nothing by this API; take it off the list with --keep-files, or remove it where the workspace runs, such as `docker exec ws-%.12s rm -r /configs/%s`",
+		"platforms before the middle of 2026 do not remove files; remove it from the list with --keep-files, or remove it on the host of the workspace, such as `docker exec ws-%.12s rm -r /configs/%s`",
 		r.settings.Platforms[0].WorkspaceID, dir)}
 }
 
@@ -242,7 +242,7 @@ func (r *remoteFiles) publish(ctx context.Context) error {
 		}
 	}
 	if !slices.ContainsFunc(out.Files, pannier.IsSkillFile) {
-		return &exitError{code: exitNo, message: "there is no SKILL.md that can be read in " + path.Join(remoteSkillsDir, slug) + "; nothing was written", hint: "look at it where the workspace runs"}
+		return &exitError{code: exitNo, message: "no readable SKILL.md in " + path.Join(remoteSkillsDir, slug) + "; nothing was written", hint: "check it on the host of the workspace"}
 	}
 	if err := writeFolder(out.Directory, list, func(name string) ([]byte, error) { return []byte(contents[name]), nil }, nil); err != nil {
 		return err
@@ -257,16 +257,16 @@ func (r *remoteFiles) warnOfLosses(got files.Fetched) {
 		of   []string
 		what string
 	}{
-		{got.Restored, "the line end that the platform leaves out was put back"},
-		{got.Trimmed, "the platform leaves out the blanks around a text; these end with one line end now"},
-		{got.Damaged, "no UTF-8 text, or none that the platform gives away; not written"},
-		{got.LeftOut, "a name that no directory here should get; not written"},
+		{got.Restored, "the final line end, which the platform trims, was restored"},
+		{got.Trimmed, "the platform leaves out blanks around a text; these files end with one line end"},
+		{got.Damaged, "not UTF-8 text, or damaged by the platform; not written"},
+		{got.LeftOut, "an unsafe name; not written"},
 	} {
 		if len(loss.of) > 0 {
 			fmt.Fprintf(r.err, "%s: %s\n", loss.what, plain.Text(strings.Join(loss.of, ", ")))
 		}
 	}
-	fmt.Fprintln(r.err, "the platform does not tell which files are executable: none of these is")
+	fmt.Fprintln(r.err, "the platform does not report file modes; no file is executable")
 }
 
 // remoteSkill is a skill that a platform has, as `pannier list --files-api --json` prints it.
@@ -291,7 +291,7 @@ func (r *remoteFiles) list(ctx context.Context) error {
 		return err
 	}
 	if nested {
-		fmt.Fprintln(r.err, "there is something in /configs/configs, where no agent looks: the platform's files API may have put it there; remove it by hand")
+		fmt.Fprintln(r.err, "/configs/configs has files that no agent reads; the files API of the platform may have misplaced them; remove them by hand")
 	}
 	skills := remoteSkills(entries, list)
 	if r.json {

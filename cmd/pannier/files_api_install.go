@@ -46,7 +46,7 @@ func (r *remoteFiles) update(ctx context.Context) error {
 
 // put sends a skill. With a slug that one is replaced, without the skill must not be there.
 func (r *remoteFiles) put(ctx context.Context, slug, from string) error {
-	local, err := r.judge(ctx, from)
+	local, err := r.stageLocal(ctx, from)
 	if err != nil {
 		return err
 	}
@@ -54,13 +54,13 @@ func (r *remoteFiles) put(ctx context.Context, slug, from string) error {
 	out.DryRun, _ = r.flags.GetBool("dry-run")
 	is := out.Skill.Slug
 	if slug != "" && slug != is {
-		return &exitError{code: exitNo, message: fmt.Sprintf("this is %s, and no other version of %s", is, slug), hint: "name the skill that is to be replaced, or install this one beside it"}
+		return &exitError{code: exitNo, message: fmt.Sprintf("this is %s, not a version of %s", is, slug), hint: "name the skill to replace, or install this one too"}
 	}
-	if err := r.fits(ctx, out.Skill.Path, slug != ""); err != nil {
+	if err := r.checkPresence(ctx, out.Skill.Path, slug != ""); err != nil {
 		return err
 	}
 	if out.DryRun {
-		return r.printMoved(out)
+		return r.printResult(out)
 	}
 	if out.Arrival, err = r.Put(ctx, local.files); err != nil {
 		return err
@@ -71,11 +71,11 @@ func (r *remoteFiles) put(ctx context.Context, slug, from string) error {
 	if err := r.enlist(ctx, &out); err != nil {
 		return err
 	}
-	return r.printMoved(out)
+	return r.printResult(out)
 }
 
-// judge reads a skill as a sidecar would that is to install it: unpacked into a directory, read by the loader, scanned.
-func (r *remoteFiles) judge(ctx context.Context, from string) (*localSkill, error) {
+// stageLocal reads a skill as a sidecar would that is to install it: unpacked into a directory, read by the loader, scanned.
+func (r *remoteFiles) stageLocal(ctx context.Context, from string) (*localSkill, error) {
 	src, err := r.openSource(ctx, from)
 	if err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func (r *remoteFiles) spool(src io.Reader, dir string) (body *os.File, format pa
 	if got, readErr := body.ReadAt(head, 0); err == nil && (readErr == nil || errors.Is(readErr, io.EOF)) {
 		var ok bool
 		if format, ok = archive.Detect(head[:got]); !ok {
-			err = &pannier.Refusal{Code: "archive.format", Message: "this is neither a tar.gz nor a zip", Hint: "pack the skill's folder with `tar czf`, or name the folder"}
+			err = &pannier.Refusal{Code: "archive.format", Message: "neither a tar.gz nor a zip archive", Hint: "pack the folder of the skill with `tar czf`, or name the folder"}
 		}
 	}
 	if err != nil {
@@ -187,23 +187,23 @@ func (r *remoteFiles) plan(local *localSkill, replaces bool) remoteResult {
 	if len(local.executable) > 0 {
 		out.Problems = append(out.Problems, pannier.Problem{
 			Code: "files.executable", Severity: pannier.SeverityWarning, Path: out.Skill.Path,
-			Message: "the files API makes no file executable, so these are not: " + strings.Join(local.executable, ", "),
-			Hint:    "have the skill run them by their interpreter, or set their mode where the workspace runs",
+			Message: "the files API does not make files executable: " + strings.Join(local.executable, ", "),
+			Hint:    "run them by their interpreter, or set their mode on the host of the workspace",
 		})
 	}
 	return out
 }
 
-// fits refuses to install what is there, and to replace what is not.
-func (r *remoteFiles) fits(ctx context.Context, dir string, replaces bool) error {
+// checkPresence refuses to install what is there, and to replace what is not.
+func (r *remoteFiles) checkPresence(ctx context.Context, dir string, replaces bool) error {
 	entries, err := r.Tree(ctx, dir)
 	switch {
 	case err != nil:
 		return err
 	case len(entries) > 0 && !replaces:
-		return &exitError{code: exitNo, message: dir + " is there already", hint: "replace it with `pannier update --files-api " + path.Base(dir) + "`"}
+		return &exitError{code: exitNo, message: dir + " exists", hint: "replace it with `pannier update --files-api " + path.Base(dir) + "`"}
 	case len(entries) == 0 && replaces:
-		return &exitError{code: exitNo, message: dir + " is not there", hint: "install it with `pannier install --files-api`"}
+		return &exitError{code: exitNo, message: dir + " does not exist", hint: "install it with `pannier install --files-api`"}
 	}
 	return nil
 }
@@ -225,8 +225,8 @@ func (r *remoteFiles) enlist(ctx context.Context, out *remoteResult) error {
 	}
 	problem := pannier.Problem{
 		Code: "install.config", Severity: pannier.SeverityWarning, Path: pannier.WorkspaceFile, Field: remoteSkillsDir,
-		Message: "there is no list of skills",
-		Hint:    fmt.Sprintf("Molecule's runtime loads only what is on it: write `skills: [%s]`, unless the agent finds skills by itself", out.Skill.Slug),
+		Message: "config.yaml has no list of skills",
+		Hint:    fmt.Sprintf("Molecule's runtime loads only listed skills: write `skills: [%s]`, unless the agent finds skills by itself", out.Skill.Slug),
 	}
 	var list files.List
 	if err == nil {
@@ -239,24 +239,24 @@ func (r *remoteFiles) enlist(ctx context.Context, out *remoteResult) error {
 	if ok && refusal.Code == "files.config" {
 		problem.Message, problem.Hint = refusal.Message, refusal.Hint
 	} else if err != nil {
-		return fmt.Errorf("the files of %s are there, but config.yaml does not name it: %w", out.Skill.Slug, err)
+		return fmt.Errorf("the files of %s were written, but config.yaml does not list it: %w", out.Skill.Slug, err)
 	}
 	out.Problems = append(out.Problems, problem)
 	return nil
 }
 
-// printMoved prints what came of a change on a platform.
-func (r *remoteFiles) printMoved(out remoteResult) error {
+// printResult prints what came of a change on a platform.
+func (r *remoteFiles) printResult(out remoteResult) error {
 	for _, name := range out.LeftOver {
 		out.Problems = append(out.Problems, pannier.Problem{
 			Code: "files.left_over", Severity: pannier.SeverityWarning, Path: name,
-			Message: "the version before had it, this one has not, and the platform does not remove it", Hint: "remove it where the workspace runs",
+			Message: "only the previous version has this file, and the platform does not remove it", Hint: "remove it on the host of the workspace",
 		})
 	}
 	if out.Source == "template" {
 		out.Problems = append(out.Problems, pannier.Problem{
 			Code: "files.template", Severity: pannier.SeverityWarning, Path: out.Skill.Path,
-			Message: "the workspace does not run, and the platform says that it wrote to its template", Hint: "start the workspace, and look whether the skill is there: `pannier list --files-api`",
+			Message: "the workspace does not run; the platform wrote to its template", Hint: "start the workspace, then run `pannier list --files-api` to check",
 		})
 	}
 	if r.json {
@@ -266,7 +266,7 @@ func (r *remoteFiles) printMoved(out remoteResult) error {
 		return err
 	}
 	if n, m := len(out.Exact), len(out.Trimmed); n+m > 0 {
-		fmt.Fprintf(r.out, "read back: %d files byte for byte, %d up to the blanks and line ends around them, which the platform leaves out\n", n, m)
+		fmt.Fprintf(r.out, "read back: %d files equal byte for byte, %d equal after trimming, because the platform trims texts\n", n, m)
 	}
 	_, err := fmt.Fprintln(r.out, "it takes effect "+takesEffect)
 	return err

@@ -95,7 +95,7 @@ func TestInstallByFiles(t *testing.T) {
 		t.Fatalf("a dry run has left %d files", len(m.now()))
 	}
 	got := run("install", dir)
-	got.has(t, exitYes, "installed", "an entry was added under skills", "read back: 2 files byte for byte, 231 up to", "when the workspace restarts")
+	got.has(t, exitYes, "installed", "an entry was added under skills", "read back: 2 files equal byte for byte, 231 equal", "when the workspace restarts")
 	for name, text := range sent {
 		if is := m.at("skills/pdf-forms/" + name); is != text {
 			t.Errorf("%s is %q", name, is)
@@ -104,7 +104,7 @@ func TestInstallByFiles(t *testing.T) {
 	if want := strings.Replace(remoteConfig, "stays\n", "stays\n  - pdf-forms\n", 1); m.at("config.yaml") != want {
 		t.Errorf("config.yaml is\n%s", m.at("config.yaml"))
 	}
-	run("install", dir).has(t, exitNo, "is there already", "pannier update --files-api pdf-forms")
+	run("install", dir).has(t, exitNo, " exists", "pannier update --files-api pdf-forms")
 	run("list").has(t, exitYes, "first", "pdf-forms  there     listed")
 }
 
@@ -139,10 +139,10 @@ func TestInstallByFilesOfAnArchive(t *testing.T) {
 	if err := os.WriteFile(packed, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for config, word := range map[string]string{"": "there is no list of skills", "name: x\n": "there is no list of skills", "skills: x\n": "config.yaml was left as it is"} {
+	for config, word := range map[string]string{"": "config.yaml has no list of skills", "name: x\n": "config.yaml has no list of skills", "skills: x\n": "config.yaml was left as it is"} {
 		m := &moleculeFiles{files: map[string]string{"config.yaml": config}}
 		run := farAway(t, newMoleculeFiles(t, m))
-		run("install", packed).has(t, exitYes, word, "the files API makes no file executable, so these are not: run.sh")
+		run("install", packed).has(t, exitYes, word, "the files API does not make files executable: run.sh")
 		if m.at("skills/pdf-forms/run.sh") != "echo\n" || m.at("config.yaml") != config {
 			t.Errorf("there is %q", m.now())
 		}
@@ -157,7 +157,7 @@ func TestInstallByFilesRefuses(t *testing.T) {
 		files map[string]string
 		word  string
 	}{
-		{"no skill", map[string]string{"a.md": "a"}, "there is no SKILL.md"},
+		{"no skill", map[string]string{"a.md": "a"}, "SKILL.md"},
 		{"a fault", map[string]string{"SKILL.md": "---\nname: [\n---\n"}, "can not be used"},
 		{"no text", map[string]string{"SKILL.md": remoteSkillText, "a.txt": "\xff\xfe"}, "is not UTF-8 text"},
 		{"a NUL", map[string]string{"SKILL.md": remoteSkillText, "a.txt": "a\x00b"}, "is not UTF-8 text"},
@@ -182,7 +182,7 @@ func TestUpdateByFiles(t *testing.T) {
 		t.Run(strconv.FormatBool(removes), func(t *testing.T) {
 			m := &moleculeFiles{removes: removes, files: maps.Clone(old)}
 			run := farAway(t, newMoleculeFiles(t, m))
-			run("update", "other", dir).has(t, exitNo, "this is pdf-forms, and no other version of other")
+			run("update", "other", dir).has(t, exitNo, "this is pdf-forms, not a version of other")
 			var out struct {
 				Status   string
 				LeftOver []string `json:"left_over"`
@@ -205,7 +205,7 @@ func TestUpdateByFiles(t *testing.T) {
 		})
 	}
 	run := farAway(t, newMoleculeFiles(t, &moleculeFiles{}))
-	run("update", "pdf-forms", dir).has(t, exitNo, "skills/pdf-forms is not there")
+	run("update", "pdf-forms", dir).has(t, exitNo, "skills/pdf-forms does not exist")
 }
 
 func TestUninstallByFiles(t *testing.T) {
@@ -214,11 +214,11 @@ func TestUninstallByFiles(t *testing.T) {
 	t.Run("as it is", func(t *testing.T) {
 		m := &moleculeFiles{files: maps.Clone(there)}
 		run := farAway(t, newMoleculeFiles(t, m))
-		run("uninstall", "first").has(t, exitNo, "2 files of first are still there", "absolute paths not permitted", "--keep-files", "docker exec ws-"+testWorkspaceID[:12])
+		run("uninstall", "first").has(t, exitNo, "2 files of first still exist", "absolute paths not permitted", "--keep-files", "docker exec ws-"+testWorkspaceID[:12])
 		if !maps.Equal(m.now(), there) {
 			t.Errorf("it was changed: %q", m.now())
 		}
-		run("uninstall", "first", "--keep-files").has(t, exitYes, "its entry under skills was removed", "its files are still there")
+		run("uninstall", "first", "--keep-files").has(t, exitYes, "its entry under skills was removed", "its files still exist")
 		if text := m.at("config.yaml"); !strings.HasPrefix(text, without) || m.at("skills/first/a.md") == "" {
 			t.Errorf("config.yaml is %q", text)
 		}
@@ -235,7 +235,7 @@ func TestUninstallByFiles(t *testing.T) {
 	})
 	run := farAway(t, newMoleculeFiles(t, &moleculeFiles{}))
 	run("uninstall", "../x").has(t, exitUnknown, "is not the name of a skill's directory")
-	runPlain(t, "uninstall", "first", "--keep-files").has(t, exitUnknown, "--keep-files says how --files-api is meant")
+	runPlain(t, "uninstall", "first", "--keep-files").has(t, exitUnknown, "--keep-files needs --files-api")
 }
 
 func TestPublishByFiles(t *testing.T) {
@@ -248,7 +248,7 @@ func TestPublishByFiles(t *testing.T) {
 			run := farAway(t, newMoleculeFiles(t, m))
 			to := t.TempDir()
 			run("publish", "first", "--to", to).has(
-				t, exitYes, "4 files", "was put back: SKILL.md", "with one line end now: lines.txt", "image.png", "not written: ../../out",
+				t, exitYes, "4 files", "was restored: SKILL.md", "with one line end: lines.txt", "image.png", "not written: ../../out",
 			)
 			for name, want := range map[string]string{"SKILL.md": remoteSkillText, "a/exact.txt": "x", "lines.txt": "x\n", "empty": ""} {
 				text, err := os.ReadFile(filepath.Join(to, "first", name))
@@ -262,7 +262,7 @@ func TestPublishByFiles(t *testing.T) {
 			if one := slices.Contains(m.requests(), "GET /workspaces/"+testWorkspaceID+"/files/skills/first/lines.txt"); one == admin {
 				t.Errorf("asked for: %q", m.requests())
 			}
-			run("publish", "first", "--to", to).has(t, exitNo, "is there already")
+			run("publish", "first", "--to", to).has(t, exitNo, " exists")
 			run("publish", "none", "--to", to).has(t, exitNo, "there is no skill none in the workspace")
 		})
 	}
@@ -278,7 +278,7 @@ func TestFilesAPIIsNotThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	run("list", "--config", settings).has(t, exitYes, "SLUG")
-	run("list", "--state", "eligible").has(t, exitUnknown, "--state means nothing with --files-api")
+	run("list", "--state", "eligible").has(t, exitUnknown, "--state has no effect with --files-api")
 
 	wrong := filepath.Join(t.TempDir(), "wrong")
 	if err := os.WriteFile(wrong, []byte("a-wrong-token-that-nobody-may-read"), 0o600); err != nil {

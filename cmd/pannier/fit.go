@@ -8,7 +8,7 @@ const minLastColumn = 20
 // fit cuts the last column of a table at the edge of the terminal. Where the output is not a terminal, it cuts nothing.
 func (s streams) fit(rows [][]string) { fitWidth(rows, columns(s.out)) }
 
-// fitWidth cuts the last column so that rows have at most so many cells; 0 is no limit. The first row has all columns.
+// fitWidth cuts the last column so that rows have at most width cells; 0 means no limit. The first row has all columns.
 func fitWidth(rows [][]string, width int) {
 	if width == 0 {
 		return

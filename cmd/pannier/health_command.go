@@ -29,7 +29,7 @@ Exit codes: 0 healthy; 1 not healthy; 2 failure; 3 no sidecar answers.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.asking(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				if len(args) > 0 {
-					return p.tellSkillHealth(ctx, c, args[0])
+					return p.showSkillHealth(ctx, c, args[0])
 				}
 				h, err := c.Health(ctx)
 				if err != nil {
@@ -116,9 +116,9 @@ func watchWords(watch pannier.WatchHealth) string {
 func pushWords(push pannier.PushHealth) string {
 	switch {
 	case push.LastError != "":
-		return "behind: " + push.LastError
+		return "not up to date: " + push.LastError
 	case push.Desired == push.Acknowledged:
 		return "has the newest card"
 	}
-	return "the newest card is on its way"
+	return "the newest card is being pushed"
 }

@@ -29,9 +29,9 @@ type skillHealth struct {
 	} `json:"recent_audit"`
 }
 
-// tellSkillHealth prints what is wrong with one skill and what to do: what it lacks, what its scan found, the faults of its
+// showSkillHealth prints what is wrong with one skill and what to do: what it lacks, what its scan found, the faults of its
 // files, what its trust allows, and what was done to it lately. It fails where the skill is not well.
-func (p *program) tellSkillHealth(ctx context.Context, c *client.Client, slug string) error {
+func (p *program) showSkillHealth(ctx context.Context, c *client.Client, slug string) error {
 	d, err := c.Skill(ctx, slug, "")
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func askHealth(ctx context.Context, c *client.Client, slug string, kind pannier.
 		return nil, fmt.Errorf("decode skills/health: %w", err)
 	}
 	if len(result.Skills) == 0 {
-		return nil, &exitError{code: exitNo, message: "the skill " + slug + " is gone", hint: "`pannier list` has those that there are"}
+		return nil, &exitError{code: exitNo, message: fmt.Sprintf("skill %q not found", slug), hint: "run \"pannier list\" to see all skills"}
 	}
 	return result.Skills[0], nil
 }
@@ -81,7 +81,7 @@ func (s streams) printSkillHealth(d pannier.Detail, text json.RawMessage) error 
 		{"trust", trustWords(d.Skill)},
 	}
 	rows = append(rows, h.rows()...)
-	rows = append(rows, []string{"scan", orNone(scanWords(d.Scan), "none of the skill as it is; `pannier scan "+d.Slug+"` makes one")})
+	rows = append(rows, []string{"scan", orNone(scanWords(d.Scan), "none of this content; run \"pannier scan "+d.Slug+"\"")})
 	if d.Scan != nil {
 		rows = append(rows, acceptedRows(d.Scan.Accepted)...)
 	}

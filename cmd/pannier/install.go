@@ -29,11 +29,11 @@ func (f *movingFlags) add(cmd *cobra.Command) {
 }
 
 func (f *movingFlags) addExpected(cmd *cobra.Command) {
-	cmd.Flags().Func("expected-fingerprint", "change the skill only if this is its `fingerprint`", func(text string) (err error) {
+	cmd.Flags().Func("expected-fingerprint", "change the skill only if it has this `fingerprint`", func(text string) (err error) {
 		if f.expected, err = pannier.ParseFingerprint(text); err != nil {
 			return &exitError{
 				code: exitUnknown, message: "invalid --expected-fingerprint: " + err.Error(),
-				hint: "give the fingerprint that `pannier show --json` tells while a sidecar runs: sha256: and 64 digits; leave the flag out to accept any",
+				hint: "give the fingerprint of `pannier show --json` while a sidecar runs: sha256: and 64 digits; leave the flag out to accept any",
 			}
 		}
 		return nil
@@ -204,7 +204,7 @@ func (p *program) printMove(r pannier.InstallResult) error {
 		return err
 	}
 	for _, reason := range r.Reasons {
-		p.printFault(r.Skill.Path, pannier.SeverityWarning, "it can not be used yet: "+reason.Subject, reason.Code, reason.Remedy)
+		p.printFault(r.Skill.Path, pannier.SeverityWarning, "not usable yet: "+reason.Subject, reason.Code, reason.Remedy)
 	}
 	for _, f := range r.Findings {
 		p.printFault(pannier.Problem{Path: f.Path, Line: f.Line}.Place(), f.Severity, f.Message, f.Rule, f.Hint)

@@ -58,7 +58,7 @@ func packFolder(ctx context.Context, dir string) (*sourceBody, error) {
 	}
 	files, skipped, err := filesToPack(root)
 	if err == nil && !slices.ContainsFunc(files, pannier.IsSkillFile) {
-		err = &exitError{code: exitNo, message: "there is no SKILL.md in " + dir, hint: "name the folder that has it"}
+		err = &exitError{code: exitNo, message: "no SKILL.md found in " + dir, hint: "name the folder of the skill"}
 	}
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
@@ -71,7 +71,7 @@ func packFolder(ctx context.Context, dir string) (*sourceBody, error) {
 		src.packed <- err
 	}()
 	src.close = func() {
-		out.Close() // so that the packing ends, whoever has read how much
+		out.Close() // ends the packing at any position
 		<-src.packed
 		root.Close()
 	}
@@ -98,8 +98,8 @@ func filesToPack(root *os.Root) (files, skipped []string, err error) {
 			return nil
 		case !e.Type().IsRegular():
 			return &exitError{
-				code: exitNo, message: fmt.Sprintf("%s is %s, and a skill is made of plain files", path, kindOf(e.Type())),
-				hint: "put the file itself in its place, or remove it",
+				code: exitNo, message: fmt.Sprintf("%s is %s; a skill can contain regular files only", path, kindOf(e.Type())),
+				hint: "replace it by the file itself, or remove it",
 			}
 		}
 		files = append(files, path)
@@ -112,7 +112,7 @@ func kindOf(mode fs.FileMode) string {
 	if mode&fs.ModeSymlink != 0 {
 		return "a link"
 	}
-	return "no regular file"
+	return "not a regular file"
 }
 
 // fault returns why an installation failed: where packing the folder did, that is the reason, and not what the other side

@@ -31,18 +31,11 @@ func (p *program) listCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.reading(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				list, err := c.List(ctx, client.ListQuery{State: pannier.State(state), Problems: true, Activity: p.json})
-				if err != nil {
-					return err
-				}
-				if p.json {
-					return p.printJSON(list)
-				}
-				return p.printList(list)
+				return output(p, p.printList)(c.List(ctx, client.ListQuery{State: pannier.State(state), Problems: true, Activity: p.json}))
 			})
 		},
 	}
-	cmd.Flags().StringVar(&state, "state", "", "only the skills of one state: eligible, ineligible, disabled, unlisted or shadowed")
+	cmd.Flags().StringVar(&state, "state", "", "only skills in this `state`: eligible, ineligible, disabled, unlisted or shadowed")
 	return p.share(p.jsonFlag(cmd), readsSkills...)
 }
 
@@ -122,7 +115,7 @@ func stateWords(e *pannier.Entry) string {
 	return string(e.State)
 }
 
-// about says what a skill is for, or, where it can not be used, why.
+// about returns the description of a skill, or why it is not usable.
 func about(e *pannier.Entry) string {
 	switch {
 	case e.State == pannier.StateShadowed:

@@ -1,6 +1,6 @@
 // Command pannier keeps an agent's skills live.
 //
-// One file holds one subcommand. run.go connects the rooms; everything that people read goes through out.go.
+// Each file holds one command; package sidecar is the engine. All output for people goes through out.go.
 package main
 
 import (
@@ -9,8 +9,8 @@ import (
 	"runtime"
 )
 
-// The kernel hands a signal to the first thread where that one does not block it, even while it waits for a disk that does not
-// answer; and then nobody hears it. So the first thread does nothing but wait.
+// Signals are delivered to the main thread if it does not block them. Keep it idle, so that a thread that is stuck in disk IO
+// cannot delay them.
 func init() { runtime.LockOSThread() }
 
 func main() {

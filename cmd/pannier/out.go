@@ -70,7 +70,7 @@ func (s streams) printLine(text []byte) error {
 }
 
 // compactJSON returns a value as JSON in which every character that a terminal would obey, or that shows as nothing, is
-// escaped: the same value, for whoever parses it.
+// escaped. A parser reads the same value.
 func compactJSON(value any) ([]byte, error) {
 	var text bytes.Buffer
 	enc := json.NewEncoder(&text)

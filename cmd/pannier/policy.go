@@ -36,14 +36,7 @@ func (p *program) policyListCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.reading(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				list, err := c.Policies(ctx)
-				if err != nil {
-					return err
-				}
-				if p.json {
-					return p.printJSON(list)
-				}
-				return p.printPolicies(list.Policies)
+				return output(p, func(list pannier.PolicyList) error { return p.printPolicies(list.Policies) })(c.Policies(ctx))
 			})
 		},
 	}), readsSkills...)
@@ -65,20 +58,14 @@ use it on its own. A switch that is not given keeps its value; "default" removes
 				return err
 			}
 			return p.asking(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				policy, err := c.SetPolicy(ctx, args[0], pannier.SourceKind(kind), change)
-				if err != nil {
-					return err
-				}
-				if p.json {
-					return p.printJSON(policy)
-				}
-				return p.printPolicies([]pannier.Policy{policy})
+				show := func(policy pannier.Policy) error { return p.printPolicies([]pannier.Policy{policy}) }
+				return output(p, show)(c.SetPolicy(ctx, args[0], pannier.SourceKind(kind), change))
 			})
 		},
 	}
-	cmd.Flags().StringVar(&enabled, "enabled", "", "whether the skill can be used: true, false or default")
-	cmd.Flags().StringVar(&implicit, "implicit", "", "whether the model may use it without being told: true, false or default")
-	cmd.Flags().StringVar(&kind, "source-kind", "", "the kind of root: workspace, managed, bundled or extra (default: that of the skill)")
+	cmd.Flags().StringVar(&enabled, "enabled", "", "whether the skill is usable: true, false or default")
+	cmd.Flags().StringVar(&implicit, "implicit", "", "whether the model may use it on its own: true, false or default")
+	cmd.Flags().StringVar(&kind, "source-kind", "", "`kind` of root: workspace, managed, bundled or extra (default: that of the skill)")
 	return p.share(p.jsonFlag(cmd), asksSidecar...)
 }
 
@@ -107,7 +94,7 @@ func policyChange(enabled, implicit string) (change pannier.PolicyChange, err er
 
 func (s streams) printPolicies(policies []pannier.Policy) error {
 	if len(policies) == 0 {
-		fmt.Fprintln(s.err, "no skills, and no policy of any")
+		fmt.Fprintln(s.err, "no skills, no policies")
 		return nil
 	}
 	rows := [][]string{{"SLUG", "KIND", "ENABLED", "BY", "IMPLICIT", "BY"}}

@@ -19,8 +19,8 @@ import (
 	"pannier/publish/client"
 )
 
-// probePatience is how long a probe waits for its answer. A sidecar that takes longer has given one.
-const probePatience = 2 * time.Second
+// probeTimeout is how long a probe waits for its answer. A sidecar that takes longer has given one.
+const probeTimeout = 2 * time.Second
 
 func init() { commands = append(commands, (*program).probeCommand) }
 
@@ -50,14 +50,14 @@ Exit codes: 0 yes; 1 no; 2 failure; 3 no sidecar answers.`,
 			if live {
 				path = "/livez"
 			}
-			ctx, cancel := context.WithTimeout(cmd.Context(), probePatience)
+			ctx, cancel := context.WithTimeout(cmd.Context(), probeTimeout)
 			defer cancel()
 			return probe(ctx, socket, path)
 		},
 	}
-	cmd.Flags().BoolVar(&startup, "startup", false, "ask whether the first look is served")
-	cmd.Flags().BoolVar(&ready, "ready", false, "the same; what is asked without a flag")
-	cmd.Flags().BoolVar(&live, "live", false, "ask whether the sidecar still takes changes in")
+	cmd.Flags().BoolVar(&startup, "startup", false, "check that the first scan is served")
+	cmd.Flags().BoolVar(&ready, "ready", false, "the same; the default")
+	cmd.Flags().BoolVar(&live, "live", false, "check that the sidecar still processes changes")
 	cmd.MarkFlagsMutuallyExclusive("startup", "ready", "live")
 	return p.share(cmd, "socket", "config")
 }
@@ -82,7 +82,7 @@ func probe(ctx context.Context, socket, path string) error {
 	if err != nil {
 		return unanswered(err, socket)
 	}
-	no := &exitError{code: exitNo, message: fmt.Sprintf("the answer to %s is %s", path, res.Status)}
+	no := &exitError{code: exitNo, message: fmt.Sprintf("%s answered %s", path, res.Status)}
 	var doc pannier.ErrorDocument
 	if json.Unmarshal(text, &doc) == nil && doc.Detail != "" {
 		no.message, no.hint = plain.Text(doc.Detail), plain.Text(doc.Hint)
@@ -90,16 +90,16 @@ func probe(ctx context.Context, socket, path string) error {
 	return no
 }
 
-// unanswered tells a sidecar that is not there from one that hangs, and both from a socket that can not be asked.
+// unanswered returns the error of a probe by its cause: no sidecar, no answer in time, or a socket without permission.
 func unanswered(err error, socket string) error {
-	e := &exitError{code: exitUnknown, message: "ask the sidecar: " + err.Error()}
+	e := &exitError{code: exitUnknown, message: "reach the sidecar: " + err.Error()}
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
 		e.code, e.message, e.hint = exitNoSidecar, "no sidecar answers at "+socket, "start one with `pannier run`, or name its socket with --socket"
 	case errors.Is(err, context.DeadlineExceeded):
-		e.code, e.message = exitNo, fmt.Sprintf("the sidecar at %s has not answered within %s", socket, probePatience)
+		e.code, e.message = exitNo, fmt.Sprintf("the sidecar at %s has not answered within %s", socket, probeTimeout)
 	case errors.Is(err, fs.ErrPermission):
-		e.hint = "run this as the user or the group of " + socket
+		e.hint = "run as the user or the group of " + socket
 	}
 	return e
 }

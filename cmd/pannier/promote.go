@@ -52,9 +52,9 @@ standard input.`,
 				return err
 			}
 			if to == "" && !record {
-				return &exitError{code: exitUnknown, message: "promote needs a directory for the draft", hint: "name it with --to; --record alone tells the sidecar and writes nothing"}
+				return &exitError{code: exitUnknown, message: "promote needs a directory for the draft", hint: "name it with --to; --record alone sends the packet and writes nothing"}
 			}
-			if to != "" { // before anybody is told: nobody can take that back
+			if to != "" { // before the promotion is recorded, which cannot be undone
 				err = p.draft(promotion, to)
 			}
 			if err != nil || !record {
@@ -69,8 +69,8 @@ standard input.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&to, "to", "", "the directory that the folder of the draft is written into")
-	cmd.Flags().BoolVar(&record, "record", false, "tell the sidecar of the packet")
+	cmd.Flags().StringVar(&to, "to", "", "`directory` for the folder of the draft")
+	cmd.Flags().BoolVar(&record, "record", false, "send the packet to the sidecar")
 	return p.share(cmd, append(asksSidecar, "root")...)
 }
 
@@ -80,19 +80,19 @@ func (p *program) printPromotion(recorded pannier.SkillPromotion) error {
 	fmt.Fprintf(p.out, "recorded: %s\n", plain.Text(recorded.Summary))
 	for _, r := range recorded.Platforms {
 		if r.Error == "" {
-			fmt.Fprintf(p.out, "%s: taken\n", plain.Text(r.Platform))
+			fmt.Fprintf(p.out, "%s: accepted\n", plain.Text(r.Platform))
 			continue
 		}
 		kept := "not kept"
 		if r.Kept {
-			kept = "kept, and sent again until it is taken"
+			kept = "kept, and sent again until it is accepted"
 		}
 		refused = append(refused, fmt.Sprintf("%s: %s (%s)", r.Platform, r.Error, kept))
 	}
 	if len(refused) == 0 {
 		return nil
 	}
-	return &exitError{code: exitNo, message: "recorded, but not taken by " + strings.Join(refused, "; "), hint: "\"pannier health\" shows what still waits as promotion_pending"}
+	return &exitError{code: exitNo, message: "recorded, but not accepted by " + strings.Join(refused, "; "), hint: "\"pannier health\" shows what still waits as promotion_pending"}
 }
 
 func readPacket(name string) ([]byte, error) {
@@ -123,7 +123,7 @@ func (p *program) draft(promotion pannier.Promotion, to string) error {
 		return &exitError{code: exitUnknown, message: err.Error()}
 	}
 	if err := os.Mkdir(dir, 0o755); errors.Is(err, fs.ErrExist) {
-		return &exitError{code: exitNo, message: dir + " is there already", hint: "review that one first, or name another directory with --to"}
+		return &exitError{code: exitNo, message: dir + " exists", hint: "review it first, or name another directory with --to"}
 	} else if err != nil {
 		return &exitError{code: exitUnknown, message: err.Error()}
 	}
@@ -160,7 +160,7 @@ func (p *program) outsideWorkspace(dir string) error {
 			path = resolved
 		}
 		if rel, err := filepath.Rel(path, at); err == nil && filepath.IsLocal(rel) {
-			return &exitError{code: exitNo, message: at + " lies in the workspace, where a draft would be served at once", hint: "name a directory elsewhere with --to, review the draft, and use `pannier install`"}
+			return &exitError{code: exitNo, message: at + " is in the workspace, where a draft would be served at once", hint: "name a directory elsewhere with --to, review the draft, and use `pannier install`"}
 		}
 	}
 	return nil

@@ -40,7 +40,7 @@ func TestPromotionThatAPlatformRefuses(t *testing.T) {
 	}
 	s := startSidecar(t, w, args...)
 	out, code := s.run("promote", packet, "--record")
-	if code != exitNo || !strings.Contains(out, "not taken by") || !strings.Contains(out, "not now") || !strings.Contains(out, "sent again") {
+	if code != exitNo || !strings.Contains(out, "not accepted by") || !strings.Contains(out, "not now") || !strings.Contains(out, "sent again") {
 		t.Fatalf("exit code %d\n%s", code, out)
 	}
 	s.hasCondition(t, "promotion_pending")
@@ -54,7 +54,7 @@ func TestPromotionThatAPlatformRefuses(t *testing.T) {
 		}
 		return nil
 	})
-	if out, code := s.run("promote", packet, "--record"); code != 0 || !strings.Contains(out, "taken") {
+	if out, code := s.run("promote", packet, "--record"); code != 0 || !strings.Contains(out, "accepted") {
 		t.Errorf("exit code %d\n%s", code, out)
 	}
 }

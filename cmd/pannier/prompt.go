@@ -25,28 +25,24 @@ func (p *program) promptCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.reading(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				section, err := c.Prompt(ctx, pannier.Turn{Format: format})
-				if err != nil {
-					return err
+				show := func(section pannier.Prompt) error {
+					return p.printPrompt(section, format == prompt.AvailableSkillsReference)
 				}
-				if p.json {
-					return p.printJSON(section)
-				}
-				return p.printPrompt(section, format == prompt.AvailableSkillsReference)
+				return output(p, show)(c.Prompt(ctx, pannier.Turn{Format: format}))
 			})
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "", "the format of the section: "+strings.Join(prompt.Formats(), ", "))
+	cmd.Flags().StringVar(&format, "format", "", "`format` of the section: "+strings.Join(prompt.Formats(), ", "))
 	return p.share(p.jsonFlag(cmd), readsSkills...)
 }
 
 // printPrompt prints the section. exact leaves the text as it is, for the format that is byte for byte that of another tool.
 func (s streams) printPrompt(prompt pannier.Prompt, exact bool) error {
 	if prompt.Truncated {
-		_ = sayf(s.err, "left out, over the limit or not readable: %s", strings.Join(prompt.Omitted, ", "))
+		_ = sayf(s.err, "omitted (over the limit or not readable): %s", strings.Join(prompt.Omitted, ", "))
 	}
 	if prompt.Text == "" {
-		fmt.Fprintln(s.err, "no skill is available, so there is no section")
+		fmt.Fprintln(s.err, "no skill is available; the section is empty")
 		return nil
 	}
 	text := prompt.Text

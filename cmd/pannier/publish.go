@@ -50,8 +50,8 @@ ClawHub accepts: a slug that fits a URL, text files only, at most 50 MB.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&to, "to", "", "the directory that the skill's folder is written into")
-	cmd.Flags().StringVar(&by, "profile", "", "refuse what this profile does: clawhub")
+	cmd.Flags().StringVar(&to, "to", "", "`directory` for the folder of the skill")
+	cmd.Flags().StringVar(&by, "profile", "", "refuse a skill that this `profile` does not accept: clawhub")
 	return p.share(p.jsonFlag(cmd), readsSkills...)
 }
 
@@ -75,7 +75,7 @@ func (p *program) publish(ctx context.Context, c *client.Client, slug, to, by st
 		case !errors.Is(err, errMoved):
 			return err
 		case try == publishTries:
-			return &exitError{code: exitUnknown, message: slug + " keeps changing while it is read; nothing was written", hint: "try again once it is quiet"}
+			return &exitError{code: exitUnknown, message: slug + " keeps changing; nothing was written", hint: "try again when it does not change"}
 		}
 	}
 }
@@ -148,10 +148,10 @@ func (p *program) printPublished(out published) error {
 // mayPublish refuses what a profile does, and a skill that is not known as a whole.
 func (p *program) mayPublish(skill pannier.Detail, by string) error {
 	if skill.Slug != pannier.Slugify(skill.Slug) || skill.Slug == "" { // it becomes the name of a directory
-		return &exitError{code: exitUnknown, message: fmt.Sprintf("the answer is about %q, which is no slug", skill.Slug), hint: "see who answers there"}
+		return &exitError{code: exitUnknown, message: fmt.Sprintf("unexpected slug %q in the response", skill.Slug), hint: "check that the address is that of a pannier server"}
 	}
 	if skill.FilesTruncated {
-		return &exitError{code: exitNo, message: fmt.Sprintf("%s has more files than are listed, so not all of it could be written", skill.Slug), hint: "copy its directory, " + skill.Path}
+		return &exitError{code: exitNo, message: fmt.Sprintf("%s has too many files to list; nothing was written", skill.Slug), hint: "copy its directory, " + skill.Path}
 	}
 	verdict := skill.Conformance[by]
 	if by == "" || verdict.Compliant {
@@ -160,14 +160,14 @@ func (p *program) mayPublish(skill pannier.Detail, by string) error {
 	for _, problem := range verdict.Issues {
 		p.printFault(problem.Place(), problem.Severity, problem.Message, problem.Code, problem.Hint)
 	}
-	return &exitError{code: exitNo, message: skill.Slug + " is not what " + by + " takes; nothing was written"}
+	return &exitError{code: exitNo, message: skill.Slug + " does not comply with " + by + "; nothing was written"}
 }
 
 // writeFolder writes files of a skill into a new directory: all of them, or none. settled, where it is not nil, says at the end
 // whether what was read belongs together.
 func writeFolder(dir string, files []pannier.File, read func(name string) ([]byte, error), settled func() error) error {
 	if _, err := os.Lstat(dir); err == nil {
-		return &exitError{code: exitNo, message: dir + " is there already", hint: "remove it, or name another directory with --to"}
+		return &exitError{code: exitNo, message: dir + " exists", hint: "remove it, or name another directory with --to"}
 	}
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return &exitError{code: exitUnknown, message: err.Error()}

@@ -44,8 +44,8 @@ func TestPublishIsOfOneVersion(t *testing.T) {
 		{"still", "pdf", 0, ""},
 		{"changes once", "pdf", 2, ""},
 		{"never rests", "pdf", 1000, "keeps changing"},
-		{"leads out", "../../outside", 0, "no slug"},
-		{"nothing", "", 0, "no slug"},
+		{"leads out", "../../outside", 0, "unexpected slug"},
+		{"nothing", "", 0, "unexpected slug"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()

@@ -16,8 +16,7 @@ import (
 	"pannier/sidecar"
 )
 
-// reading runs a command that reads: it asks the sidecar that --url names, or else the one that runs for the workspace, and
-// where none runs it reads the directory itself, through the same code.
+// reading runs a command that reads. Without a sidecar it reads the directory itself, by the same code.
 func (p *program) reading(ctx context.Context, do func(context.Context, *client.Client) error) error {
 	return p.askingOr(ctx, do, func(s config.Settings) error {
 		c, err := p.readDirectory(ctx, s)
@@ -29,14 +28,14 @@ func (p *program) reading(ctx context.Context, do func(context.Context, *client.
 	})
 }
 
-// asking runs a command that only a sidecar can answer.
+// asking runs a command that needs a sidecar.
 func (p *program) asking(ctx context.Context, do func(context.Context, *client.Client) error) error {
 	return p.askingOr(ctx, do, func(s config.Settings) error {
 		return &exitError{code: exitNoSidecar, message: fmt.Sprintf("no sidecar for this workspace answers at %s", s.Socket), hint: "start one with `pannier run`, or name its socket with --socket"}
 	})
 }
 
-// askingOr asks the sidecar that --url names, or else the one that runs for the workspace. Where none runs, it is for without.
+// askingOr asks the sidecar at --url, or the sidecar of the workspace. If no sidecar runs, it calls without.
 func (p *program) askingOr(ctx context.Context, do func(context.Context, *client.Client) error, without func(config.Settings) error) error {
 	if asked, err := p.askRemote(ctx, do); asked {
 		return err
@@ -56,11 +55,11 @@ func (p *program) askingOr(ctx context.Context, do func(context.Context, *client
 	return negative(do(ctx, c))
 }
 
-// reachTimeout is how long a sidecar may take to say that it is there.
+// reachTimeout bounds the first request to a sidecar.
 const reachTimeout = 5 * time.Second
 
 // reach returns a client of the sidecar that runs for the workspace, or an error that is [client.ErrNoSidecar]. Where
-// nobody chose a workspace, that of the sidecar is meant.
+// the settings name no workspace, it accepts that of the sidecar.
 func (p *program) reach(ctx context.Context, s config.Settings) (*client.Client, error) {
 	c := client.New(s.Socket)
 	asking, cancel := context.WithTimeout(ctx, reachTimeout)
@@ -73,11 +72,11 @@ func (p *program) reach(ctx context.Context, s config.Settings) (*client.Client,
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		err = &exitError{
 			code: exitUnknown, message: fmt.Sprintf("the sidecar at %s does not answer within %s", s.Socket, reachTimeout),
-			hint: "it is stopped or stuck; its log says more, and a restart loses nothing",
+			hint: "check its log; restarting it is safe",
 		}
 	}
 	if errors.Is(err, os.ErrPermission) {
-		err = &exitError{code: exitUnknown, message: err.Error(), hint: "run as the user or in the group that the socket belongs to"}
+		err = &exitError{code: exitUnknown, message: err.Error(), hint: "run as the user or the group of the socket"}
 	}
 	if err == nil && s.WorkspaceGiven && !samePath(h.Workspace, s.Workspace) {
 		err = fmt.Errorf("%w for %s: the one at %s serves %s", client.ErrNoSidecar, s.Workspace, s.Socket, h.Workspace)
@@ -98,18 +97,18 @@ func samePath(a, b string) bool {
 	return errA == nil && errB == nil && realA == realB
 }
 
-// requireDirectory refuses a workspace that is no directory.
+// requireDirectory refuses a workspace that is not a directory.
 func requireDirectory(s config.Settings) error {
 	if info, err := os.Stat(s.Workspace); err == nil && info.IsDir() {
 		return nil
 	}
 	return &exitError{
-		code: exitUnknown, message: "no sidecar answers at " + s.Socket + ", and there is no directory at " + s.Workspace,
+		code: exitUnknown, message: "no sidecar answers at " + s.Socket + ", and " + s.Workspace + " is not a directory",
 		hint: "name the agent's configuration directory with --workspace, or the sidecar's socket with --socket",
 	}
 }
 
-// readDirectory looks at the workspace once and returns a client of what was found.
+// readDirectory scans the workspace once and returns a client of the result.
 func (p *program) readDirectory(ctx context.Context, s config.Settings) (*client.Client, error) {
 	if err := requireDirectory(s); err != nil {
 		return nil, err
@@ -121,12 +120,12 @@ func (p *program) readDirectory(ctx context.Context, s config.Settings) (*client
 	return client.InProcess(d.Handler), nil
 }
 
-// negativeAnswers are the statuses of a "no": the question was understood.
+// negativeAnswers are the statuses of a negative answer to a valid request.
 var negativeAnswers = []int{
 	http.StatusNotFound, http.StatusConflict, http.StatusForbidden, http.StatusGone, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity,
 }
 
-// negative turns an answer that is a "no" into its exit code.
+// negative gives a negative answer its exit code.
 func negative(err error) error {
 	e, ok := errors.AsType[*client.Error](err)
 	if !ok {

@@ -39,10 +39,10 @@ Exit codes: 0 equal; 1 different; 2 failure.`,
 			}
 			recorded, err := readRecording(args[0])
 			if err != nil {
-				return &exitError{code: exitUnknown, message: "read the recorded events: " + err.Error(), hint: "name the directory of a journal, or a file that `pannier events --json` printed"}
+				return &exitError{code: exitUnknown, message: "read the recorded events: " + err.Error(), hint: "name the directory of a journal, or a file with the output of `pannier events --json`"}
 			}
 			if info, err := os.Stat(s.Workspace); err != nil || !info.IsDir() {
-				return &exitError{code: exitUnknown, message: "there is no directory at " + s.Workspace, hint: "name the workspace that was recorded with --workspace"}
+				return &exitError{code: exitUnknown, message: s.Workspace + " is not a directory", hint: "name the recorded workspace with --workspace"}
 			}
 			report, err := p.replay(cmd.Context(), s, recorded)
 			if err != nil {
@@ -119,7 +119,7 @@ func (p *program) replay(ctx context.Context, s config.Settings, recorded record
 		Replayed: map[pannier.EventType]int{}, Differences: []difference{}, Unknown: []string{},
 	}
 	current := h.unsuperseded(a.snapshot.Digest, a.slugAt)
-	r.Superseded = h.doings - len(current)
+	r.Superseded = h.requests - len(current)
 	for _, e := range current {
 		found, err := a.again(ctx, h, e)
 		if err != nil {
@@ -169,7 +169,7 @@ func (p *program) printReplay(r replayReport) error {
 	for _, n := range r.Replayed {
 		again += n
 	}
-	_, err := fmt.Fprintf(p.out, "%s: %d events, %d of them made again, %d superseded; snapshot %s\n", r.Verdict, r.Events, again, r.Superseded, r.Digest)
+	_, err := fmt.Fprintf(p.out, "%s: %d events, %d replayed, %d superseded; snapshot %s\n", r.Verdict, r.Events, again, r.Superseded, r.Digest)
 	return err
 }
 

@@ -18,8 +18,8 @@ import (
 	"pannier/sidecar"
 )
 
-// replaying is a house in which things are done again, through the handler that the socket has.
-type replaying struct {
+// replayer repeats recorded requests through the handler of the socket.
+type replayer struct {
 	*client.Client
 	snapshot  *pannier.Snapshot
 	rules     pannier.DiscoveryRules
@@ -28,8 +28,8 @@ type replaying struct {
 }
 
 // begin looks at the workspace, with the policy that clients had set.
-func (p *program) begin(ctx context.Context, s config.Settings, policies map[pannier.PolicyKey]pannier.PolicyEntry) (*replaying, error) {
-	a := &replaying{}
+func (p *program) begin(ctx context.Context, s config.Settings, policies map[pannier.PolicyKey]pannier.PolicyEntry) (*replayer, error) {
+	a := &replayer{}
 	d, err := sidecar.ReadDirectory(ctx, sidecar.DirectoryOptions{
 		Settings: s, Environ: p.environ, Policies: policies,
 		Emit: func(kind pannier.EventType, data any) {
@@ -43,10 +43,10 @@ func (p *program) begin(ctx context.Context, s config.Settings, policies map[pan
 	return a, nil
 }
 
-func (a *replaying) close() { a.Close() }
+func (a *replayer) close() { a.Close() }
 
 // slugAt returns the slug of the skill at a path, empty where there is none.
-func (a *replaying) slugAt(path string) string {
+func (a *replayer) slugAt(path string) string {
 	for i := range a.snapshot.Entries {
 		if e := &a.snapshot.Entries[i]; e.Path == path {
 			return e.Slug
@@ -56,7 +56,7 @@ func (a *replaying) slugAt(path string) string {
 }
 
 // again does once more what an event tells of, and returns how what is emitted differs from it.
-func (a *replaying) again(ctx context.Context, h *history, e pannier.Event) ([]difference, error) {
+func (a *replayer) again(ctx context.Context, h *history, e pannier.Event) ([]difference, error) {
 	a.emitted = nil
 	subject, err := a.do(ctx, h, e)
 	if refused, ok := errors.AsType[*client.Error](err); ok {
@@ -76,11 +76,11 @@ func (a *replaying) again(ctx context.Context, h *history, e pannier.Event) ([]d
 			return differences(e, now.Data, subject)
 		}
 	}
-	return []difference{{Seq: e.Seq, Type: e.Type, Subject: subject, Detail: "the event does not come about again"}}, nil
+	return []difference{{Seq: e.Seq, Type: e.Type, Subject: subject, Detail: "the event does not occur again"}}, nil
 }
 
 // withResources adds the links and examples of now to a load, if the recorded load of a prompt has them.
-func (a *replaying) withResources(ctx context.Context, recorded pannier.Event, now any) (any, error) {
+func (a *replayer) withResources(ctx context.Context, recorded pannier.Event, now any) (any, error) {
 	loaded, ok := now.(pannier.SkillLoaded)
 	if !ok {
 		return now, nil
@@ -99,13 +99,13 @@ func (a *replaying) withResources(ctx context.Context, recorded pannier.Event, n
 }
 
 // do asks for what an event tells of, and returns what that is about.
-func (a *replaying) do(ctx context.Context, h *history, e pannier.Event) (subject string, err error) {
+func (a *replayer) do(ctx context.Context, h *history, e pannier.Event) (subject string, err error) {
 	switch e.Type {
 	case pannier.EventSkillLoaded:
 		at := pathOf(e)
 		slug := a.slugAt(at)
 		if slug == "" {
-			return at, gone("there is no skill any more")
+			return at, notFound("the skill does not exist any more")
 		}
 		_, err = a.Content(ctx, slug)
 		return at, err
@@ -133,19 +133,19 @@ func (a *replaying) do(ctx context.Context, h *history, e pannier.Event) (subjec
 	return run.Slug, err
 }
 
-func (a *replaying) resolve(ctx context.Context, recorded pannier.TurnResolved) error {
+func (a *replayer) resolve(ctx context.Context, recorded pannier.TurnResolved) error {
 	turn := *recorded.Turn
 	turn.Verbose = recorded.Verbose
 	_, err := a.Resolve(ctx, turn)
 	return err
 }
 
-func gone(detail string) error {
+func notFound(detail string) error {
 	return &client.Error{ErrorDocument: pannier.ErrorDocument{Detail: detail}}
 }
 
 // commandOf returns a name by which a command that was invoked is found.
-func (a *replaying) commandOf(run pannier.SkillInvoked) string {
+func (a *replayer) commandOf(run pannier.SkillInvoked) string {
 	for _, c := range resolve.Commands(a.snapshot) {
 		if c.Slug == run.Slug && c.Command == run.Command {
 			return c.Name
@@ -199,7 +199,7 @@ func fieldsByName(text []byte) (map[string]any, error) {
 }
 
 // compareCatalog compares the last catalog that was recorded with the workspace as it is.
-func (r *replayReport) compareCatalog(h *history, a *replaying) {
+func (r *replayReport) compareCatalog(h *history, a *replayer) {
 	now := registry.Diff(nil, a.snapshot, a.rules)
 	r.RecordedDigest = h.catalog.Digest
 	r.Replayed[pannier.EventCatalogUpdated]++
@@ -240,21 +240,21 @@ func without(list, others []string) []string {
 func (h *history) unknowns(s *pannier.Snapshot) []string {
 	var why []string
 	if h.environment != nil && *h.environment != s.Environment.Changed() {
-		why = append(why, fmt.Sprintf("skills were judged by another environment, that of the %s; name it with PANNIER_ENVIRONMENT_FILE", h.environment.Source))
+		why = append(why, fmt.Sprintf("requirements were checked against another environment, that of the %s; name it with PANNIER_ENVIRONMENT_FILE", h.environment.Source))
 	}
 	if h.recording.gap {
-		why = append(why, "events are missing between others, and what clients set may be in them")
+		why = append(why, "events are missing in between; they may contain changes by clients")
 	} else if !h.whole {
-		why = append(why, "the first events are not kept any more, and what clients set may be in them")
+		why = append(why, "the first events are no longer recorded; they may contain changes by clients")
 	}
 	for _, path := range slices.Sorted(maps.Keys(h.blocked)) {
 		if h.blocked[path] {
-			why = append(why, "a scan blocked "+path+", and the events do not tell by which rules")
+			why = append(why, "a scan blocked "+path+"; the events do not have the rules")
 		}
 	}
 	for i := range s.Entries {
 		if e := &s.Entries[i]; e.Broken {
-			why = append(why, e.Path+" can not be read now, and may have been held as it last was")
+			why = append(why, e.Path+" is not readable now; the sidecar may have served its last readable version")
 		}
 	}
 	return why

@@ -14,7 +14,7 @@ import (
 type history struct {
 	recording recording
 	// catalog is the last one that was recorded, seq its number, and slugs the skills in it; nil where the events do not
-	// begin with a whole catalog, so that it can not be known.
+	// begin with a whole catalog.
 	catalog pannier.CatalogUpdated
 	seq     uint64
 	slugs   map[string]bool
@@ -28,8 +28,8 @@ type history struct {
 	// slugOf has the slugs that events tell of paths.
 	slugOf map[string]string
 	// turns are the turns that were recorded themselves in the last catalog, by digest.
-	turns  map[pannier.Digest]pannier.TurnResolved
-	doings int // loads, invocations, reads, and turns that were recorded themselves
+	turns    map[pannier.Digest]pannier.TurnResolved
+	requests int // loads, invocations, reads, and turns that were recorded themselves
 }
 
 // repeatable reports whether an event records a request that can be made again.
@@ -50,12 +50,12 @@ func historyOf(r recording) (*history, error) {
 		blocked: map[string]bool{}, slugOf: map[string]string{}, turns: map[pannier.Digest]pannier.TurnResolved{},
 	}
 	for _, e := range r.events {
-		if err := h.take(e); err != nil {
+		if err := h.record(e); err != nil {
 			return nil, fmt.Errorf("event %d, %s: %w", e.Seq, e.Type, err)
 		}
 	}
 	if h.seq == 0 {
-		return nil, errors.New("there is no skill_catalog_updated among them")
+		return nil, errors.New("no skill_catalog_updated event found")
 	}
 	return h, nil
 }
@@ -65,15 +65,15 @@ func dataOf[T any](e pannier.Event) (data T, err error) {
 	return data, err
 }
 
-// take takes an event in.
-func (h *history) take(e pannier.Event) error {
+// record takes an event in.
+func (h *history) record(e pannier.Event) error {
 	switch e.Type {
 	case pannier.EventCatalogUpdated:
 		c, err := dataOf[pannier.CatalogUpdated](e)
 		if err != nil {
 			return err
 		}
-		h.takeCatalog(e.Seq, c)
+		h.recordCatalog(e.Seq, c)
 		clear(h.turns)
 	case pannier.EventTurnResolved:
 		turn, err := dataOf[pannier.TurnResolved](e)
@@ -81,7 +81,7 @@ func (h *history) take(e pannier.Event) error {
 			return err
 		}
 		h.turns[turn.TurnDigest] = turn
-		h.doings++
+		h.requests++
 	case pannier.EventPolicyChanged:
 		c, err := dataOf[pannier.PolicyChanged](e)
 		if err != nil {
@@ -104,13 +104,13 @@ func (h *history) take(e pannier.Event) error {
 		return err
 	default:
 		if repeatable(e) {
-			h.doings++
+			h.requests++
 		}
 	}
 	return nil
 }
 
-func (h *history) takeCatalog(seq uint64, c pannier.CatalogUpdated) {
+func (h *history) recordCatalog(seq uint64, c pannier.CatalogUpdated) {
 	h.catalog, h.seq = c, seq
 	if isWhole(c) {
 		h.slugs = map[string]bool{}

@@ -75,7 +75,7 @@ func segmentsIn(dir string) ([]string, error) {
 // checked returns the recording, unless reading it failed or there is nothing in it.
 func (r *recording) checked(err error) (recording, error) {
 	if err == nil && len(r.events) == 0 {
-		err = errors.New("there is no event")
+		err = errors.New("no event found")
 	}
 	return *r, err
 }
@@ -89,7 +89,7 @@ func (r *recording) readFile(path string, torn bool) error {
 	return r.read(f, filepath.Base(path), torn)
 }
 
-// read takes in lines. torn allows the last one to be cut off, as it is while somebody writes it.
+// read reads lines. torn allows an incomplete last line, because the sidecar may be writing it.
 func (r *recording) read(from io.Reader, name string, torn bool) error {
 	lines := bufio.NewReaderSize(from, 64<<10)
 	for n := 1; ; n++ {
@@ -99,7 +99,7 @@ func (r *recording) read(from io.Reader, name string, torn bool) error {
 			return fmt.Errorf("%s:%d: %w", name, n, err)
 		}
 		if len(line) > 0 && (!ended || !torn) {
-			if err := r.take(line); err != nil {
+			if err := r.appendLine(line); err != nil {
 				return fmt.Errorf("%s:%d: %w", name, n, err)
 			}
 		}
@@ -122,19 +122,19 @@ func readLine(lines *bufio.Reader) (line []byte, err error) {
 	}
 }
 
-// take adds the event of a line.
-func (r *recording) take(line []byte) error {
+// appendLine adds the event of a line.
+func (r *recording) appendLine(line []byte) error {
 	var data json.RawMessage
 	e := pannier.Event{Data: &data}
 	if err := json.Unmarshal(line, &e); err != nil {
-		return fmt.Errorf("this is no event: %w", err)
+		return fmt.Errorf("not an event: %w", err)
 	}
 	if e.Type == "" || e.Seq == 0 || data == nil {
-		return errors.New("this is no event: seq, type or data is missing")
+		return errors.New("not an event: seq, type or data is missing")
 	}
 	if n := len(r.events); n > 0 {
 		if e.Seq <= r.last() {
-			return fmt.Errorf("event %d comes behind event %d", e.Seq, r.last())
+			return fmt.Errorf("event %d follows event %d", e.Seq, r.last())
 		}
 		r.gap = r.gap || e.Seq != r.last()+1
 	}

@@ -31,14 +31,7 @@ func (p *program) resolveCommand() *cobra.Command {
 				turn.Capabilities = append(turn.Capabilities, pannier.Capability{ID: slug, Slug: slug})
 			}
 			return p.reading(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				r, err := c.Resolve(ctx, turn)
-				if err != nil {
-					return err
-				}
-				if p.json {
-					return p.printJSON(r)
-				}
-				return p.printResolution(r)
+				return output(p, p.printResolution)(c.Resolve(ctx, turn))
 			})
 		},
 	}
@@ -54,7 +47,7 @@ func (p *program) resolveCommand() *cobra.Command {
 
 func (s streams) printResolution(r pannier.Resolution) error {
 	if len(r.Active)+len(r.Rejected) == 0 {
-		fmt.Fprintln(s.err, "no skill is active, and none was named")
+		fmt.Fprintln(s.err, "no skill is active")
 		return nil
 	}
 	if err := s.printActive(r); err != nil {

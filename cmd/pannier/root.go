@@ -116,6 +116,19 @@ func (p *program) settings() (config.Settings, error) {
 	return s, nil
 }
 
+// output returns a function that prints the result of a request: with --json as JSON, else by print.
+func output[T any](p *program, print func(T) error) func(T, error) error {
+	return func(result T, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case p.json:
+			return p.printJSON(result)
+		}
+		return print(result)
+	}
+}
+
 // jsonFlag adds --json to a command.
 func (p *program) jsonFlag(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().BoolVar(&p.json, "json", false, "print JSON, as the API returns it")

@@ -31,10 +31,10 @@ each change, push and problem. Elsewhere, and with --log-format=text or json, it
   pannier run --workspace /configs --listen 127.0.0.1:9090 --platform-url https://platform.example`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			// From the first moment to the last, or else a SIGHUP then would end the process.
+			// For the whole lifetime: an unhandled SIGHUP would end the process.
 			hangups := make(chan os.Signal, 1)
 			signal.Notify(hangups, syscall.SIGHUP)
-			// A log whose reader has gone is no reason to end. Other commands do end when nobody takes their output.
+			// The sidecar outlives the reader of its log. Other commands end when their output is closed.
 			signal.Ignore(syscall.SIGPIPE)
 			s, err := p.settings()
 			if err != nil {

@@ -28,14 +28,7 @@ func (p *program) showCommand() *cobra.Command {
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.reading(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				d, err := c.Skill(ctx, args[0], path)
-				if err != nil {
-					return err
-				}
-				if p.json {
-					return p.printJSON(d)
-				}
-				return p.printDetail(d)
+				return output(p, p.printDetail)(c.Skill(ctx, args[0], path))
 			})
 		},
 	}

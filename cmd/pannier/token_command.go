@@ -43,7 +43,7 @@ Scopes: read; environment (read, and report the environment of the agent); write
 			return err
 		},
 	}
-	cmd.Flags().StringVar(&file, "append", "", "add the line to this file, which is made where it is not there")
+	cmd.Flags().StringVar(&file, "append", "", "add the line to this `file`; create it if it does not exist")
 	return cmd
 }
 

@@ -109,17 +109,17 @@ func (p *program) flagError(cmd *cobra.Command, err error) error {
 	}
 	if bare, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
 		e.message = fmt.Sprintf("flag --%s needs a value", bare.GetFlag().Name)
-		e.hint = fmt.Sprintf("write --%s=VALUE: %s", bare.GetFlag().Name, bare.GetFlag().Usage)
+		e.hint = fmt.Sprintf("write --%s=VALUE: %s", bare.GetFlag().Name, usageWords(bare.GetFlag()))
 	}
 	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		flag := wrong.GetFlag()
 		e.message = fmt.Sprintf("invalid value %q for --%s", wrong.GetValue(), flag.Name)
-		e.hint = fmt.Sprintf("give %s: %s", valueWords(flag), flag.Usage)
+		e.hint = fmt.Sprintf("give %s: %s", valueWords(flag), usageWords(flag))
 	}
 	return e
 }
 
-// sharedFlagError explains a flag that other commands have; nil if there is no better explanation than an unknown flag.
+// sharedFlagError explains a flag that only other commands have; nil for any other name.
 func (p *program) sharedFlagError(cmd *cobra.Command, name string) error {
 	variable, key, isSetting := config.NamesOfFlag(name)
 	switch {
@@ -135,6 +135,12 @@ func (p *program) sharedFlagError(cmd *cobra.Command, name string) error {
 		}
 	}
 	return nil
+}
+
+// usageWords returns the help of a flag without the marks of its value.
+func usageWords(flag *pflag.Flag) string {
+	_, usage := pflag.UnquoteUsage(flag)
+	return usage
 }
 
 // valueWords says what the value of a flag looks like.

@@ -13,7 +13,7 @@ import (
 // These are set by the linker in a release and in an image: -X main.linkedVersion=v1.2.3 -X main.linkedCommit=0a1b2c.
 var linkedVersion, linkedCommit string
 
-// version returns the version of this build, "devel" where nobody gave it one.
+// version returns the version of this build, "devel" without one.
 func version() string {
 	if linkedVersion != "" {
 		return linkedVersion
