@@ -5,10 +5,12 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"pannier/sidecar"
 )
@@ -20,7 +22,8 @@ func (p *program) runCommand() *cobra.Command {
 		Use:     "run",
 		GroupID: groupSidecar,
 		Short:   "Run the sidecar",
-		Long: `Runs the sidecar until SIGTERM or SIGINT. SIGHUP rescans the workspace.
+		Long: `Runs the sidecar until SIGTERM or SIGINT. SIGHUP rescans the workspace. In a
+foreground terminal, SIGHUP stops the sidecar, because the terminal was closed.
 
 Without --platform-url, the agent card goes to an embedded development platform, which only this
 process can reach. --platform-url=off pushes nothing.
@@ -33,6 +36,7 @@ each change, push and problem. Elsewhere, and with --log-format=text or json, it
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			// For the whole lifetime: an unhandled SIGHUP would end the process.
 			hangups := make(chan os.Signal, 1)
+			onTerminal := hasTerminal()
 			signal.Notify(hangups, syscall.SIGHUP)
 			// The sidecar outlives the reader of its log. Other commands end when their output is closed.
 			signal.Ignore(syscall.SIGPIPE)
@@ -40,16 +44,36 @@ each change, push and problem. Elsewhere, and with --log-format=text or json, it
 			if err != nil {
 				return err
 			}
-			o := sidecar.Options{Settings: s, Environ: p.environ, Build: build(), LogTo: p.err, Hangups: hangups}
+			o := sidecar.Options{Settings: s, Environ: p.environ, Build: build(), LogTo: p.err}
+			stops := []os.Signal{syscall.SIGTERM, syscall.SIGINT}
+			if onTerminal {
+				stops = append(stops, syscall.SIGHUP)
+			} else {
+				o.Hangups = hangups
+			}
 			o.NewLogger = func(to io.Writer) hclog.Logger { return p.newLogger(s, to) }
 			daemon, err := sidecar.New(o)
 			if err != nil {
 				return err
 			}
-			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
+			ctx, stop := signal.NotifyContext(cmd.Context(), stops...)
 			defer stop()
-			context.AfterFunc(ctx, stop) // a second signal ends the process at once
+			// A second signal ends the process at once, but for SIGHUP: the kernel and the shell may both send it.
+			context.AfterFunc(ctx, stop)
 			return daemon.Run(ctx)
 		},
+	})
+}
+
+// hasTerminal reports whether a SIGHUP means that a terminal was closed: the terminal of stdin or stderr is that of the session, and
+// the signal is not ignored, as under nohup.
+func hasTerminal() bool {
+	session, err := unix.Getsid(0)
+	if err != nil || signal.Ignored(syscall.SIGHUP) {
+		return false
+	}
+	return slices.ContainsFunc([]*os.File{os.Stdin, os.Stderr}, func(file *os.File) bool {
+		of, err := unix.IoctlGetInt(int(file.Fd()), unix.TIOCGSID)
+		return err == nil && of == session
 	})
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -24,6 +26,15 @@ import (
 
 // openTerminal returns a pseudo terminal of 80 columns, and what is written to it.
 func openTerminal(t *testing.T) (terminal *os.File, shown *lockedBuffer) {
+	t.Helper()
+	screen, terminal := openScreen(t)
+	shown = &lockedBuffer{}
+	go io.Copy(shown, screen) // ends with the terminal
+	return terminal, shown
+}
+
+// openScreen returns both ends of a pseudo terminal of 80 columns.
+func openScreen(t *testing.T) (screen, terminal *os.File) {
 	t.Helper()
 	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -45,29 +56,70 @@ func openTerminal(t *testing.T) (terminal *os.File, shown *lockedBuffer) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { terminal.Close() })
-	shown = &lockedBuffer{}
-	go io.Copy(shown, screen) // ends with the terminal
-	return terminal, shown
+	return screen, terminal
 }
 
 // runOnTerminal runs a sidecar whose log goes to a terminal.
 func runOnTerminal(t *testing.T, workspace string, environ []string, args ...string) (*sidecarUnderTest, *lockedBuffer) {
 	t.Helper()
 	terminal, shown := openTerminal(t)
+	return startOnTerminal(t, terminal, nil, shown, workspace, environ, args...), shown
+}
+
+func startOnTerminal(t *testing.T, terminal *os.File, attr *syscall.SysProcAttr, shown *lockedBuffer, workspace string, environ []string, args ...string) *sidecarUnderTest {
+	t.Helper()
 	socket := filepath.Join(shortDir(t), "s")
 	s := &sidecarUnderTest{workspace: workspace, socket: socket, Client: client.New(socket)}
 	s.process = &process{cmd: exec.Command(binary, append([]string{
 		"run", "--workspace", workspace, "--workspace-id", testWorkspaceID, "--socket", socket, "--state-dir", "none",
 		"--environment-own", "block", "--settle", "50ms", "--debounce", "100ms", "--delete-grace", "0",
 	}, args...)...), done: make(chan error, 1), log: shown}
-	s.cmd.Env, s.cmd.Stderr = append(cleanEnviron(), environ...), terminal
+	s.cmd.Env, s.cmd.Stderr, s.cmd.SysProcAttr = append(cleanEnviron(), environ...), terminal, attr
 	if err := s.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	go func() { s.done <- s.cmd.Wait() }()
 	t.Cleanup(s.process.kill)
 	t.Cleanup(s.Close)
-	return s, shown
+	return s
+}
+
+// TestClosedTerminal stops a sidecar whose own terminal is closed. On another terminal SIGHUP has it scan.
+func TestClosedTerminal(t *testing.T) {
+	t.Parallel()
+	w := newWorkspace(t)
+	screen, terminal := openScreen(t)
+	const controlling = 2 // the descriptor of the child
+	s := startOnTerminal(t, terminal, &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: controlling}, &lockedBuffer{}, w, []string{"TERM=dumb"})
+	eventually(t, "the sidecar answers", func() error {
+		_, err := s.Health(t.Context())
+		return err
+	})
+	if err := screen.Close(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-s.done:
+		s.done <- err
+		if code := s.cmd.ProcessState.ExitCode(); code != exitYes {
+			t.Errorf("exit code %d: %v", code, err)
+		}
+	case <-time.After(patience):
+		t.Fatal("the sidecar goes on without its terminal")
+	}
+	if _, err := os.Lstat(s.socket); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the socket stays: %v", err)
+	}
+
+	other, shown := runOnTerminal(t, w, []string{"TERM=dumb"})
+	shows(t, shown, `ready in `)
+	if err := other.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	shows(t, shown, `looking at everything again`)
+	if code := other.terminate(t); code != exitYes {
+		t.Errorf("exit code %d", code)
+	}
 }
 
 // shows waits until a terminal shows what a pattern matches.
