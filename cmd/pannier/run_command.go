@@ -22,8 +22,9 @@ func (p *program) runCommand() *cobra.Command {
 		Use:     "run",
 		GroupID: groupSidecar,
 		Short:   "Run the sidecar",
-		Long: `Runs the sidecar until SIGTERM or SIGINT. SIGHUP rescans the workspace. In a
-foreground terminal, SIGHUP stops the sidecar, because the terminal was closed.
+		Long: `Runs the sidecar until SIGTERM or SIGINT. SIGHUP rescans the workspace. If the
+sidecar runs on a terminal, SIGHUP stops it, because the terminal was closed; use nohup or setsid to
+keep it running.
 
 Without --platform-url, the agent card goes to an embedded development platform, which only this
 process can reach. --platform-url=off pushes nothing.

@@ -39,7 +39,6 @@ func (h *Handler) answer(ctx context.Context, s *pannier.Snapshot, turn pannier.
 		if err != nil {
 			return err
 		}
-		h.emitWidenedTools(into.AllowedTools)
 		resources, err := h.resources(ctx, s, turn.Format, bodies)
 		if err != nil {
 			return err

@@ -72,19 +72,6 @@ func (h *Handler) resolve(w http.ResponseWriter, r *http.Request, s *pannier.Sna
 	return nil
 }
 
-// emitWidenedTools emits a warning for each skill that adds to the tools of the caller (OpenSkills contract, "Policy").
-func (h *Handler) emitWidenedTools(t pannier.AllowedTools) {
-	for _, slug := range t.WidenedBy {
-		h.Emit(pannier.EventSkillWarning, pannier.SkillWarning{
-			Name: slug, Kind: kindToolsWidened,
-			Detail: fmt.Sprintf("the skill adds to the tools of a turn, as policy lets it (profile %s)", cmp.Or(t.Profile, pannier.ProfileDefault)),
-		})
-	}
-}
-
-// kindToolsWidened is the kind of warning that a skill adds to the tools of a turn.
-const kindToolsWidened = "turn.tools.widened"
-
 func (h *Handler) readTurn(r *http.Request) (pannier.Turn, error) {
 	var turn pannier.Turn
 	if err := readJSON(r, &turn); err != nil {

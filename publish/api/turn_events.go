@@ -1,7 +1,9 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -41,14 +43,17 @@ type readBody struct {
 	resources   pannier.Resources
 }
 
-// recordTurn records which skills are active in a turn and emits its events, unless it is sampled out: turn_resolved, skill_loaded
-// of each body in the prompt, and skill_invoked of each chosen skill.
+// recordTurn records which skills are active in a turn and emits its events, unless it is sampled out: turn_resolved, skill_warning
+// of each skill that adds tools, skill_loaded of each body in the prompt, and skill_invoked of each chosen skill.
 func (h *Handler) recordTurn(turn pannier.Turn, a *turnAnswer) {
 	h.recordActive(a)
 	h.recordBodies(a.read)
-	unrecorded, ok := h.sampler.admit(time.Now())
+	ok := h.sampler.admit(time.Now())
 	if ok {
-		ok = h.emitTurn(turn, a, unrecorded)
+		ok = h.emitTurn(turn, a)
+	}
+	if !ok {
+		h.sampler.skip(1)
 	}
 	h.metrics.turns.WithLabelValues(recordedLabel(ok)).Inc()
 }
@@ -60,21 +65,21 @@ func recordedLabel(recorded bool) string {
 	return "false"
 }
 
-func (h *Handler) emitTurn(turn pannier.Turn, a *turnAnswer, unrecorded uint64) bool {
+func (h *Handler) emitTurn(turn pannier.Turn, a *turnAnswer) bool {
 	text, err := json.Marshal(turn)
 	if err != nil { // a turn is made of texts and numbers
 		return false
 	}
 	e := a.event(turn)
-	e.TurnDigest, e.Unrecorded = pannier.DigestOf(text), unrecorded
+	e.TurnDigest, e.Unrecorded = pannier.DigestOf(text), h.sampler.skipped()
 	if h.TurnEvents.Text && len(text) <= maxTurnBytes {
 		e.Turn = &turn
 	}
 	if !h.TurnEvents.Emit(pannier.EventTurnResolved, e) {
-		h.sampler.refuse(unrecorded)
+		h.sampler.skip(e.Unrecorded)
 		return false
 	}
-	h.sampler.spend(h.emitLoaded(a.read, e.TurnDigest) + h.emitInvoked(a, e.TurnDigest))
+	h.sampler.spend(h.emitWidened(a.AllowedTools) + h.emitLoaded(a.read, e.TurnDigest) + h.emitInvoked(a, e.TurnDigest))
 	return true
 }
 
@@ -84,8 +89,7 @@ func (h *Handler) recordPrompt(a *turnAnswer) {
 		return
 	}
 	h.recordBodies(a.read)
-	if unrecorded, ok := h.sampler.admit(time.Now()); ok {
-		h.sampler.restore(unrecorded)
+	if h.sampler.admit(time.Now()) {
 		h.sampler.spend(h.emitLoaded(a.read, pannier.Digest{}) - 1)
 	}
 }
@@ -103,6 +107,24 @@ func skillLoaded(e *pannier.Entry, frontmatter json.RawMessage) pannier.SkillLoa
 		}
 	}
 	return loaded
+}
+
+// kindToolsWidened is the kind of warning that a skill adds to the tools of a turn.
+const kindToolsWidened = "turn.tools.widened"
+
+// emitWidened emits a warning for each skill that adds to the tools of a turn, so that a reader of the events sees why the agent
+// had them (OpenSkills contract, "Policy").
+func (h *Handler) emitWidened(t pannier.AllowedTools) (emitted int) {
+	for _, slug := range t.WidenedBy[:min(len(t.WidenedBy), maxTurnInvoked)] {
+		if !h.TurnEvents.Emit(pannier.EventSkillWarning, pannier.SkillWarning{
+			Name: slug, Kind: kindToolsWidened,
+			Detail: fmt.Sprintf("the skill adds to the tools of a turn, as policy lets it (profile %s)", cmp.Or(t.Profile, pannier.ProfileDefault)),
+		}) {
+			break
+		}
+		emitted++
+	}
+	return emitted
 }
 
 func (h *Handler) emitLoaded(shown []readBody, turn pannier.Digest) (emitted int) {
@@ -218,11 +240,10 @@ func newTurnSampler(perMinute int) *turnSampler {
 	return &turnSampler{perMinute: perMinute, credit: float64(perMinute)}
 }
 
-// admit reports whether a turn is recorded, and takes off its first event. unrecorded counts the turns before it that were not
-// recorded.
-func (s *turnSampler) admit(now time.Time) (unrecorded uint64, ok bool) {
+// admit reports whether a turn is recorded, and takes off its first event.
+func (s *turnSampler) admit(now time.Time) bool {
 	if s.perMinute == 0 {
-		return 0, false
+		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -232,13 +253,11 @@ func (s *turnSampler) admit(now time.Time) (unrecorded uint64, ok bool) {
 		}
 		s.at = now
 		if s.credit < 1 {
-			s.unrecorded++
-			return 0, false
+			return false
 		}
 		s.credit--
 	}
-	unrecorded, s.unrecorded = s.unrecorded, 0
-	return unrecorded, true
+	return true
 }
 
 // spend takes off further events of a turn that was admitted.
@@ -248,12 +267,17 @@ func (s *turnSampler) spend(events int) {
 	s.credit -= float64(events)
 }
 
-// refuse counts a turn that was admitted as unrecorded, with those before it.
-func (s *turnSampler) refuse(unrecorded uint64) { s.restore(unrecorded + 1) }
-
-// restore counts turns as unrecorded again.
-func (s *turnSampler) restore(unrecorded uint64) {
+// skip counts turns that were not recorded.
+func (s *turnSampler) skip(turns uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.unrecorded += unrecorded
+	s.unrecorded += turns
+}
+
+// skipped returns the number of the turns that were not recorded, and counts anew.
+func (s *turnSampler) skipped() (turns uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	turns, s.unrecorded = s.unrecorded, 0
+	return turns
 }

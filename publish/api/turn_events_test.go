@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"pannier"
 	"pannier/publish/api"
@@ -226,6 +228,58 @@ func TestRefusedTurnEvents(t *testing.T) {
 	if len(*events) != 1 || !strings.Contains((*events)[0], `"unrecorded":3`) {
 		t.Errorf("%q", *events)
 	}
+}
+
+// TestWideningTurnsAreSampled resolves fifty turns in which a skill adds tools: their warnings are limited with the other events.
+func TestWideningTurnsAreSampled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, events := recordingTurns(api.TurnEvents{PerMinute: 10})
+		h.options.Resolve = resolve.Rules{Profile: pannier.ProfileFullAuto}.Resolve
+		h.options.Emit = func(kind pannier.EventType, data any) { h.options.TurnEvents.Emit(kind, data) }
+		handler := h.handler()
+		for range 50 {
+			ask(handler, "POST", "/v1/resolve", `{"text":"$go-tools","tools":[]}`)
+		}
+		warnings := 0
+		for _, e := range *events {
+			if strings.HasPrefix(e, "skill_warning ") {
+				warnings++
+			}
+		}
+		if warnings == 0 || len(*events) > 12 {
+			t.Errorf("%d events, %d of them warnings", len(*events), warnings)
+		}
+	})
+}
+
+// TestUnrecordedTurns counts the turns that were not recorded, and no GET of a prompt, as the metric does.
+func TestUnrecordedTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, events := recordingTurns(api.TurnEvents{PerMinute: 1})
+		registry := prometheus.NewRegistry()
+		h.options.Registerer = registry
+		handler := h.handler()
+		for range 3 {
+			ask(handler, "POST", "/v1/resolve", `{"text":"$alpha"}`)
+			for range 8 {
+				ask(handler, "GET", "/v1/prompt?format=molecule", "")
+			}
+		}
+		time.Sleep(time.Hour)
+		ask(handler, "POST", "/v1/resolve", `{}`)
+		last := (*events)[len(*events)-1]
+		if got := decodeText[pannier.TurnResolved](t, strings.TrimPrefix(last, "turn_resolved ")).Unrecorded; got != 2 {
+			t.Errorf("%d unrecorded turns, want 2: %s", got, last)
+		}
+		const metric = `# HELP pannier_turns_total Turns that were answered, by whether their events were recorded.
+# TYPE pannier_turns_total counter
+pannier_turns_total{recorded="false"} 2
+pannier_turns_total{recorded="true"} 2
+`
+		if err := testutil.GatherAndCompare(registry, strings.NewReader(metric), "pannier_turns_total"); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // TestEventsOfATurnAreBounded resolves a turn that names more than an event lists.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pannier"
+	"pannier/publish/api"
 	"pannier/publish/prompt"
 	"pannier/registry/resolve"
 )
@@ -110,10 +111,15 @@ func TestTurnsAreBounded(t *testing.T) {
 
 // TestWidenedTurnsAreTold leaves a trace of each turn in which a skill adds to the caller's tools.
 func TestWidenedTurnsAreTold(t *testing.T) {
+	var told []pannier.SkillWarning
 	h := workshop()
 	h.options.Resolve = resolve.Rules{Profile: pannier.ProfileFullAuto}.Resolve
-	var told []pannier.SkillWarning
-	h.options.Emit = func(_ pannier.EventType, data any) { told = append(told, data.(pannier.SkillWarning)) }
+	h.options.TurnEvents = api.TurnEvents{PerMinute: 100, Emit: func(_ pannier.EventType, data any) bool {
+		if warning, ok := data.(pannier.SkillWarning); ok {
+			told = append(told, warning)
+		}
+		return true
+	}}
 	handler := h.handler()
 	for _, tt := range []struct {
 		body string
