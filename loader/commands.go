@@ -51,10 +51,11 @@ func (c *contract) command(v yamldoc.Value, field string) (cmd pannier.Command, 
 		return cmd, "the name of the command is more than one word"
 	}
 	args := v.Get("args")
-	if args.Kind() == yamldoc.Map {
-		return cmd, "the arguments are a mapping where a text or a list belongs"
-	}
 	cmd.Name, cmd.Description = name, c.textOf(v.Get("description"), field+".description")
+	if args.Kind() == yamldoc.Map {
+		c.warn("skill.command", field+".args", args, "the arguments are a mapping where a text or a list belongs, so they are left out", argumentHint)
+		return cmd, ""
+	}
 	if !hasMapping(args) {
 		cmd.Args = strings.Join(c.listOf(args, field+".args", fields.Split{}), " ")
 		return cmd, ""

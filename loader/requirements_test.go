@@ -69,7 +69,7 @@ func TestCommands(t *testing.T) {
 	if diff := cmp.Diff(want, s.Commands); diff != "" || len(s.Problems) > 0 {
 		t.Errorf("want -, got +:\n%s\nproblems %v", diff, s.Problems)
 	}
-	for fault, column := range map[string]int{"check": 5, "{description: d}": 5, "{name: two words}": 5, "{name: deploy}": 5, "{name: c, args: {a: b}}": 5, "{name: [a]}": 5, "{name: /}": 5} {
+	for fault, column := range map[string]int{"check": 5, "{description: d}": 5, "{name: two words}": 5, "{name: deploy}": 5, "{name: [a]}": 5, "{name: /}": 5} {
 		s := front(t, sound+"  - "+fault+"\n  - name: last\n")
 		if len(s.Commands) != 3 || s.Commands[2].Name != "last" || len(s.Problems) != 1 {
 			t.Fatalf("%s: %+v, problems %v", fault, s.Commands, s.Problems)
@@ -77,6 +77,17 @@ func TestCommands(t *testing.T) {
 		if p := s.Problems[0]; p.Code != "skill.command" || p.Line != 8 || p.Column != column || p.Field != "commands[2]" {
 			t.Errorf("%s: %v in %s", fault, p, p.Field)
 		}
+	}
+}
+
+// TestCommandWithFaultyArgs keeps a command whose args are at fault.
+func TestCommandWithFaultyArgs(t *testing.T) {
+	s := front(t, "commands:\n  - name: solo\n    description: Alone.\n    args: {name: solo, required: true}\n")
+	if len(s.Commands) != 1 || s.Commands[0].Description != "Alone." || s.Commands[0].Args != "" || len(s.Commands[0].Arguments) > 0 {
+		t.Errorf("%+v", s.Commands)
+	}
+	if len(s.Problems) != 1 || s.Problems[0].Field != "commands[0].args" || s.Problems[0].Line != 6 {
+		t.Errorf("problems %v", s.Problems)
 	}
 }
 
@@ -93,7 +104,7 @@ func TestCommandArguments(t *testing.T) {
 	for fault, code := range map[string]string{
 		"{description: d}": "skill.command", "{name: two words}": "skill.command", "{name: tag, required: true}": "skill.command",
 		"{name: [a]}": "skill.command", "[a]": "skill.command", "~": "skill.command", "two words": "skill.command",
-		"{name: x, required: often}": "skill.type", "{name: x, description: {a: b}}": "skill.type",
+		"{name: x, required: often}": "skill.type", `{name: x, required: "yes"}`: "skill.type", "{name: x, description: {a: b}}": "skill.type",
 	} {
 		s := front(t, declared+"      - "+fault+"\n      - {name: last}\n")
 		left := 4

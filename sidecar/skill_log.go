@@ -11,7 +11,7 @@ import (
 	"pannier"
 )
 
-// MaxSkillLines bounds the lines that the log has on the skills of one snapshot.
+// MaxSkillLines bounds the lines that the log has on the skills of one snapshot, for faults and for skipped skills each.
 const MaxSkillLines = 100
 
 // skillLine is one line of the log on a skill.
@@ -32,11 +32,21 @@ func logSkills(log hclog.Logger, before, after *pannier.Snapshot) {
 	}
 	lines := slices.DeleteFunc(skillLines(after), func(line skillLine) bool { return known[line] })
 	slices.SortStableFunc(lines, func(a, b skillLine) int { return int(b.level) - int(a.level) })
+	skipped := slices.IndexFunc(lines, func(line skillLine) bool { return line.level == hclog.Info })
+	if skipped < 0 {
+		skipped = len(lines)
+	}
+	logLines(log, lines[:skipped], "more skills are broken")
+	logLines(log, lines[skipped:], "more skills are skipped")
+}
+
+// logLines logs at most [MaxSkillLines] lines of one level and the number of the others.
+func logLines(log hclog.Logger, lines []skillLine, others string) {
 	for _, line := range lines[:min(len(lines), MaxSkillLines)] {
 		log.Log(line.level, line.message, "skill", line.skill, "at", line.place, "problem", line.what, "hint", line.hint)
 	}
 	if more := len(lines) - MaxSkillLines; more > 0 {
-		log.Log(lines[MaxSkillLines].level, "more skills are broken or skipped", "lines", more, "hint", `run "pannier list" to see all skills`)
+		log.Log(lines[0].level, others, "lines", more, "hint", `run "pannier list" to see all skills`)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -77,6 +78,8 @@ func (s streams) printSkillHealth(d pannier.Detail, text json.RawMessage) error 
 		{"skill", d.Qualified()},
 		{"status", string(pannier.HealthOf(&d.Entry).Status)},
 		{"state", stateWords(&d.Entry)},
+		{"usable", strconv.FormatBool(d.Usable)},
+		{"policy", fmt.Sprintf("enabled %t (%s), implicit %t (%s)", d.Policy.Enabled, d.Policy.Source, d.Policy.AllowImplicit, d.Policy.ImplicitSource)},
 		{"path", d.Path},
 		{"trust", trustWords(d.Skill)},
 	}

@@ -42,4 +42,10 @@ func TestHealthOfASidecar(t *testing.T) {
 			t.Errorf("health does not match %q:\n%s", want, out)
 		}
 	}
+	out = string(s.command(t, "health", "one"))
+	for _, want := range []string{`usable +true\n`, `policy +enabled true \(\w+\), implicit true \(\w+\)\n`} {
+		if !regexp.MustCompile(`(?m)^` + want).MatchString(out) {
+			t.Errorf("health of a skill does not match %q:\n%s", want, out)
+		}
+	}
 }

@@ -184,7 +184,7 @@ func (m *module) docstring(s []token) {
 	if semicolon := indexOp(s, ";"); semicolon >= 0 {
 		s = s[:semicolon]
 	}
-	if n := parseExpr(s, 0); n.kind == nodeText {
+	if n := parseExpr(s, 0); n.kind == nodeText || n.kind == nodeOpaque && n.text != "" {
 		f.doc = cleanDoc(n.text)
 	}
 }

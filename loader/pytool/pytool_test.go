@@ -170,3 +170,19 @@ func must(t *testing.T, text []byte) []pannier.Tool {
 	}
 	return tools
 }
+
+// TestDocstringWithUnknownEscapes keeps escapes as they are written where only Python knows them.
+func TestDocstringWithUnknownEscapes(t *testing.T) {
+	for docstring, want := range map[string]string{
+		`"""Adds \N{BULLET} points.\tAll."""`: `Adds \N{BULLET} points. All.`,
+		`"\N{BULLET"`:                         `\N{BULLET`,
+		`"cut \x4"`:                           `cut \x4`,
+		`f"{x}"`:                              "",
+		`b"x"`:                                "",
+	} {
+		tools, _ := pytool.Read([]byte("@tool\ndef f():\n    " + docstring + "\n"))
+		if len(tools) != 1 || tools[0].Description != want {
+			t.Errorf("%s: %+v", docstring, tools)
+		}
+	}
+}

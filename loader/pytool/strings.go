@@ -1,6 +1,7 @@
 package pytool
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -96,13 +97,15 @@ var simpleEscapes = map[byte]string{
 	'\n': "", '\\': `\`, '\'': "'", '"': `"`, 'a': "\a", 'b': "\b", 'f': "\f", 'n': "\n", 'r': "\r", 't': "\t", 'v': "\v",
 }
 
+// unescape returns the text that a literal stands for, and whether all of its escapes are known; others stay as they are written.
 func unescape(text string) (string, bool) {
 	var b strings.Builder
+	known := true
 	for {
 		before, rest, found := strings.Cut(text, `\`)
 		b.WriteString(before)
 		if !found {
-			return b.String(), true
+			return b.String(), known
 		}
 		if rest == "" {
 			return "", false
@@ -115,7 +118,8 @@ func unescape(text string) (string, bool) {
 		} else if r, ok := escapedRune(rest, n); ok {
 			b.WriteRune(r)
 		} else {
-			return "", false
+			known, n = false, min(n, len(rest))
+			b.WriteString(`\` + rest[:n])
 		}
 		text = rest[max(n, 0):]
 	}
@@ -131,7 +135,7 @@ func escapedSize(rest string) int {
 	case c == 'U':
 		return 9
 	case c == 'N':
-		return len(rest)
+		return cmp.Or(strings.IndexByte(rest, '}')+1, len(rest))
 	case '0' <= c && c <= '7':
 		n := 1
 		for n < 3 && n < len(rest) && '0' <= rest[n] && rest[n] <= '7' {
