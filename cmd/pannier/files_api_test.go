@@ -158,12 +158,12 @@ func TestInstallByFilesRefuses(t *testing.T) {
 		word  string
 	}{
 		{"no skill", map[string]string{"a.md": "a"}, "SKILL.md"},
-		{"a fault", map[string]string{"SKILL.md": "---\nname: [\n---\n"}, "can not be used"},
+		{"a fault", map[string]string{"SKILL.md": "---\nname: [\n---\n"}, "the skill is invalid"},
 		{"no text", map[string]string{"SKILL.md": remoteSkillText, "a.txt": "\xff\xfe"}, "is not UTF-8 text"},
 		{"a NUL", map[string]string{"SKILL.md": remoteSkillText, "a.txt": "a\x00b"}, "is not UTF-8 text"},
 		{"large", map[string]string{"SKILL.md": remoteSkillText, "a.txt": strings.Repeat("a\n", 600_000)}, "more than 1000000 bytes"},
 		{"two dots", map[string]string{"SKILL.md": remoteSkillText, "a..b": "a"}, "does not take the name"},
-		{"harm", map[string]string{"SKILL.md": remoteSkillText, "run.sh": "#!/bin/sh\nrm -rf ~/\n"}, "the security scan says no"},
+		{"harm", map[string]string{"SKILL.md": remoteSkillText, "run.sh": "#!/bin/sh\nrm -rf ~/\n"}, "the security scan blocks the skill"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -80,7 +80,7 @@ func TestInstallIntoWhatIsReadOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.install(id); err == nil || !strings.Contains(err.Error(), "can not be written") {
+	if _, err := p.install(id); err == nil || !strings.Contains(err.Error(), "is not writable") {
 		t.Errorf("%v", err)
 	}
 	s.nothingInstalled(t)
