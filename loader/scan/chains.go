@@ -2,41 +2,39 @@ package scan
 
 import "regexp"
 
-// chain is a sequence of places that together are one finding, such as a socket, a connection and a shell. Each place
-// follows the one before it within a distance. The search goes through a text once and remembers for each step how far it
-// reaches, so that any number of places costs no more than finding their keys.
+// chain is a sequence of places that form one finding, such as a socket, a connection and a shell. Each place follows the
+// one before within a distance. One pass finds all chains, so many places cost no more than their keys.
 type chain struct {
 	code  string
 	steps []step
-	// confirm, where there is one, decides whether the finding at the place of the last step stands.
+	// confirm confirms a finding at the place of the last step; optional.
 	confirm func(text []byte, at int) bool
 }
 
 // step is one place of a chain.
 type step struct {
 	keys []string
-	// word says that the key begins a word, ends that it ends one, anyCase that upper and lower case are the same.
+	// word: the key must begin a word; ends: it must end one; anyCase: case is ignored.
 	word, ends, anyCase bool
-	// within is the most bytes between the step before and this one.
+	// within is the maximum distance in bytes from the step before.
 	within int
-	// sameLine says that no line end comes between the step before and this one.
+	// sameLine excludes a line end between the step before and this one.
 	sameLine bool
-	// check, where there is one, decides whether a place of the key is one of the step. It looks maxStep bytes far at most.
+	// check confirms a place of the key; optional. It examines at most maxStep bytes.
 	check func(text []byte, at int) bool
 }
 
-// maxStep is how far the check of a step looks.
+// maxStep is how far the check of a step reads.
 const maxStep = 64
 
-// from makes the check of a step with an anchored pattern.
+// from returns the check for an anchored pattern.
 func from(re *regexp.Regexp) func(text []byte, at int) bool {
 	return func(text []byte, at int) bool { return re.Match(text[at:min(len(text), at+maxStep)]) }
 }
 
-// maxChainSteps is how many steps a chain has at most.
 const maxChainSteps = 4
 
-// chainState is, for each step of one chain, the place up to which the next step continues the sequence; -1 is none.
+// chainState has, for each step, the offset up to which the next step continues the chain; -1 is none.
 type chainState [maxChainSteps]int
 
 func newChainState(chains []chain) []chainState {
@@ -53,7 +51,7 @@ const (
 	dataExfil   = "scan.command.data_exfil"
 )
 
-// The names of shells as programs of other languages have them.
+// Names of shells in programs of other languages.
 var (
 	shellPaths  = []string{"/bin/sh", "/bin/bash", "/bin/zsh"}
 	quotedShell = []string{`"sh"`, `'sh'`, `"bash"`, `'bash'`, `"zsh"`, `'zsh'`}
@@ -73,22 +71,22 @@ var (
 	}, ends: true}
 )
 
-// chains are shells that a program hands to the network, and credentials or an environment that it sends.
+// chains are shells that a program connects to the network, and credentials or an environment that it sends.
 var chains = []chain{
-	{code: scriptShell, steps: []step{pythonSocket, connects, {keys: join3([]string{"dup2(", "pty.spawn"}, shellPaths, windowShell), within: 400}}},
+	{code: scriptShell, steps: []step{pythonSocket, connects, {keys: concat([]string{"dup2(", "pty.spawn"}, shellPaths, windowShell), within: 400}}},
 	{code: scriptShell, steps: []step{pythonSocket, connects, {keys: []string{"recv("}, within: 400}, {keys: []string{"subprocess.", "os.popen", "os.system", "exec("}, within: 300}}},
 	{code: scriptShell, steps: []step{
 		{keys: []string{"use Socket", "IO::Socket"}},
 		{keys: []string{"connect", "INET"}, within: 300},
 		{keys: []string{"exec", "system", "open"}, ends: true, within: 300},
-		{keys: join3([]string{"STDIN", "cmd"}, shellPaths), within: 80},
+		{keys: concat([]string{"STDIN", "cmd"}, shellPaths), within: 80},
 	}},
-	{code: scriptShell, steps: []step{{keys: []string{"TCPSocket.new", "TCPSocket.open"}}, {keys: join3([]string{"exec", "IO.popen", "spawn", "Open3"}, shellPaths), within: 200}}},
+	{code: scriptShell, steps: []step{{keys: []string{"TCPSocket.new", "TCPSocket.open"}}, {keys: concat([]string{"exec", "IO.popen", "spawn", "Open3"}, shellPaths), within: 200}}},
 	{code: scriptShell, steps: []step{
 		{keys: []string{"fsockopen("}},
-		{keys: join3([]string{"exec(", "exec (", "proc_open", "popen(", "popen (", "system(", "system (", "passthru"}, shellPaths), within: 200},
+		{keys: concat([]string{"exec(", "exec (", "proc_open", "popen(", "popen (", "system(", "system (", "passthru"}, shellPaths), within: 200},
 	}},
-	{code: scriptShell, steps: []step{nodeSocket, {keys: join3([]string{"cmd.exe", "child_process"}, shellPaths, quotedShell), within: 400}, {keys: []string{".pipe(", "connect("}, within: 400}}},
+	{code: scriptShell, steps: []step{nodeSocket, {keys: concat([]string{"cmd.exe", "child_process"}, shellPaths, quotedShell), within: 400}, {keys: []string{".pipe(", "connect("}, within: 400}}},
 	{code: scriptShell, steps: []step{nodeSocket, {keys: []string{".pipe("}, within: 400, check: from(anchored(`\.pipe\([^)]{0,40}(?:stdin|sh\.)`))}}},
 	{code: "scan.command.pipe_shell", steps: []step{
 		{keys: []string{"https.get(", "http.get(", "https).get(", "http).get("}},
@@ -104,16 +102,16 @@ var chains = []chain{
 		{keys: []string{`require("socket")`, "require('socket')"}}, {keys: []string{"tcp(", "connect("}, within: 250}, {keys: []string{"os.execute", "io.popen"}, within: 250},
 	}},
 	{code: dataExfil, confirm: sends, steps: []step{sendCall, {keys: []string{"os.environ", "process.env", "ENV."}, check: isWholeEnv, within: 300}}},
-	{code: dataExfil, confirm: sends, steps: []step{sendCall, inReach(readCall, 400), {keys: credentialKeys, word: true, check: from(credential), within: 120, sameLine: true}}},
-	{code: dataExfil, confirm: sends, steps: []step{readCall, {keys: credentialKeys, word: true, check: from(credential), within: 120, sameLine: true}, inReach(sendCall, 300)}},
+	{code: dataExfil, confirm: sends, steps: []step{sendCall, withinBytes(readCall, 400), {keys: credentialKeys, word: true, check: from(credential), within: 120, sameLine: true}}},
+	{code: dataExfil, confirm: sends, steps: []step{readCall, {keys: credentialKeys, word: true, check: from(credential), within: 120, sameLine: true}, withinBytes(sendCall, 300)}},
 }
 
-func inReach(s step, within int) step {
+func withinBytes(s step, within int) step {
 	s.within = within
 	return s
 }
 
-func join3(lists ...[]string) []string {
+func concat(lists ...[]string) []string {
 	var all []string
 	for _, l := range lists {
 		all = append(all, l...)
@@ -121,7 +119,7 @@ func join3(lists ...[]string) []string {
 	return all
 }
 
-// Credentials in a program: the core of the path, which the keys begin.
+// Credentials in a program: the part of the path that begins with a key.
 var (
 	credentialKeys = []string{
 		".ssh", ".aws", ".netrc", ".git-credentials", ".kube/config", ".docker/config.json", ".npmrc", ".pypirc", ".gnupg", ".config/gcloud", ".config/gh/hosts",
@@ -136,7 +134,7 @@ var (
 	sendsData     = regexp.MustCompile(`\b(?:data|json|files|body|params|content|method|stringify|environ)\b|\?|\+|sendall\(|write\(`)
 )
 
-// isWholeEnv reports whether a place names the whole environment, not one variable.
+// isWholeEnv reports whether a place refers to the whole environment, not one variable.
 func isWholeEnv(text []byte, at int) bool {
 	if !from(environAfter)(text, at) {
 		return false

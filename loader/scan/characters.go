@@ -7,19 +7,19 @@ import (
 	"unicode/utf8"
 )
 
-// Characters that mean something to what is around them.
+// Characters with a meaning that depends on their context.
 const (
 	nonJoiner  = 0x200c
 	joiner     = 0x200d
 	mark       = 0xfeff // the byte order mark
 	blackFlag  = 0x1f3f4
 	lastTag    = 0xe007f
-	minRun     = 4 // of variation selectors, in a row, to be a text; two come of careless editing
+	minRun     = 4 // of consecutive variation selectors that can encode a text; editors can leave two
 	zeroWidth  = 0x200b
 	firstBlock = 0xc2 // the lowest first byte of a character that is not ASCII
 )
 
-// characters finds what hides a text or shows another one.
+// characters finds characters that hide a text or display another one.
 func (s *search) characters() {
 	run := 0 // of variation selectors up to here
 	for i := 0; i < len(s.text); {
@@ -37,7 +37,7 @@ func (s *search) characters() {
 			}
 		} else {
 			run = 0
-			if code := judgeCharacter(s.text, i, r, size); code != "" {
+			if code := ruleForCharacter(s.text, i, r, size); code != "" {
 				s.add(code, i, fmt.Sprintf("%U", r))
 			}
 		}
@@ -45,8 +45,8 @@ func (s *search) characters() {
 	}
 }
 
-// judgeCharacter returns the rule for a character in its place, "" where it is ordinary there.
-func judgeCharacter(text []byte, at int, r rune, size int) string {
+// ruleForCharacter returns the rule for a character in its place, "" if it is legitimate there.
+func ruleForCharacter(text []byte, at int, r rune, size int) string {
 	switch {
 	case isTag(r):
 		if !inFlag(text[:at], text[at:]) {
@@ -57,7 +57,7 @@ func judgeCharacter(text []byte, at int, r rune, size int) string {
 			return "scan.unicode.bidi"
 		}
 	case isInvisible(r):
-		if !isOrdinary(text, at, r, size) {
+		if !isLegitimate(text, at, r, size) {
 			return "scan.unicode.invisible"
 		}
 	}
@@ -68,10 +68,10 @@ func isTag(r rune) bool { return 0xe0000 <= r && r <= lastTag }
 
 func isVariation(r rune) bool { return 0xfe00 <= r && r <= 0xfe0f || 0xe0100 <= r && r <= 0xe01ef }
 
-// isBidi reports whether a character changes the direction of the text after it.
+// isBidi reports whether a character changes the direction of the following text.
 func isBidi(r rune) bool { return 0x202a <= r && r <= 0x202e || 0x2066 <= r && r <= 0x2069 }
 
-// isEmbedding tells the ones that a text from right to left may need from the ones that turn its letters around.
+// isEmbedding excludes the overrides, which right-to-left text does not need.
 func isEmbedding(r rune) bool { return r != 0x202d && r != 0x202e }
 
 func isInvisible(r rune) bool {
@@ -82,7 +82,7 @@ func isInvisible(r rune) bool {
 	return 0x2060 <= r && r <= 0x2064
 }
 
-// inFlag reports whether a tag character belongs to the flag of a region, which is a black flag with tags up to a last one.
+// inFlag reports whether a tag character is part of the flag of a region: a black flag followed by tags and a cancel tag.
 func inFlag(before, from []byte) bool {
 	for n := 0; len(before) > 0 && n < 8; n++ {
 		r, size := utf8.DecodeLastRune(before)
@@ -111,7 +111,7 @@ func endsFlag(from []byte) bool {
 	return false
 }
 
-// inRightToLeft reports whether the line has letters that are written from right to left.
+// inRightToLeft reports whether the line contains letters of a right-to-left script.
 func inRightToLeft(text []byte, at int) bool {
 	start := bytes.LastIndexByte(head(text, at), '\n') + 1
 	line, _, _ := bytes.Cut(text[max(start, at-1000):min(len(text), at+1000)], []byte{'\n'})
@@ -120,20 +120,20 @@ func inRightToLeft(text []byte, at int) bool {
 	})
 }
 
-// isOrdinary reports whether an invisible character does there what it is for: begin a file, join emoji, shape the letters
-// of a script that needs it, or part the words of one that has no blanks.
-func isOrdinary(text []byte, at int, r rune, size int) bool {
-	before := lastShown(text[:at])
+// isLegitimate reports whether an invisible character serves its purpose: it begins a file, joins emoji, shapes letters, or
+// separates words in a script without spaces.
+func isLegitimate(text []byte, at int, r rune, size int) bool {
+	before := lastVisible(text[:at])
 	next, _ := utf8.DecodeRune(text[at+size:])
 	switch r {
 	case mark:
 		return at == 0
 	case joiner:
-		return isEmoji(before) && isEmoji(next) || isShaped(before)
+		return isEmoji(before) && isEmoji(next) || usesJoiners(before)
 	case nonJoiner:
-		return isShaped(before)
+		return usesJoiners(before)
 	case zeroWidth:
-		return isUnspaced(before) || isUnspaced(next)
+		return hasNoSpaces(before) || hasNoSpaces(next)
 	case 0x115f, 0x1160, 0x3164, 0xffa0:
 		return unicode.Is(unicode.Hangul, before) || unicode.Is(unicode.Hangul, next)
 	case 0x180e:
@@ -142,8 +142,8 @@ func isOrdinary(text []byte, at int, r rune, size int) bool {
 	return false
 }
 
-// lastShown returns the last character of a text, without what only changes how that looks: selectors and skin tones.
-func lastShown(text []byte) rune {
+// lastVisible returns the last character of a text, without variation selectors and skin tones.
+func lastVisible(text []byte) rune {
 	for {
 		r, size := utf8.DecodeLastRune(text)
 		if size == 0 || !isVariation(r) && (r < 0x1f3fb || r > 0x1f3ff) {
@@ -157,12 +157,12 @@ func isEmoji(r rune) bool {
 	return 0x1f000 <= r && r <= 0x1faff || 0x2190 <= r && r <= 0x2bff || r == 0x3030 || r == 0x303d
 }
 
-// isShaped reports whether a letter is of a script in which joiners are part of the spelling.
-func isShaped(r rune) bool {
+// usesJoiners reports whether a letter is of a script that uses joiners in its spelling.
+func usesJoiners(r rune) bool {
 	return unicode.In(r, unicode.Arabic, unicode.Syriac, unicode.Nko, unicode.Mongolian, unicode.Devanagari, unicode.Bengali, unicode.Gurmukhi,
 		unicode.Gujarati, unicode.Oriya, unicode.Tamil, unicode.Telugu, unicode.Kannada, unicode.Malayalam, unicode.Sinhala)
 }
 
-func isUnspaced(r rune) bool {
+func hasNoSpaces(r rune) bool {
 	return unicode.In(r, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar, unicode.Tibetan, unicode.Javanese)
 }

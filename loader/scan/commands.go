@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// commandProbes look for commands in any text: an agent runs what a document says as well as a script.
+// commandProbes search any text for commands: an agent runs commands of a document as well as scripts.
 var commandProbes = slices.Concat([]probe{
 	{keys: []string{"rm "}, word: true, find: findRemoveRoot},
 	{keys: []string{"find "}, word: true, find: matching(removesRoot, findDelete)},
@@ -16,9 +16,9 @@ var commandProbes = slices.Concat([]probe{
 	{keys: []string{`"rm"`, "'rm'"}, find: removing(removeWords)},
 	{keys: []string{"Remove-Item ", "rd ", "rmdir ", "del "}, word: true, find: matching(removesRoot, removeWindows)},
 	{keys: []string{":(){"}, find: matching(removesRoot, forkBomb)},
-	{keys: []string{"curl ", "wget ", "curl.exe "}, word: true, worth: mayPipe, find: findPipe},
-	{keys: []string{"curl ", "wget "}, word: true, worth: namesVariable, find: findSentSecret},
-	{keys: []string{"curl ", "wget ", "base64 ", "fetch ", "aria2c ", "certutil ", "iwr ", "Invoke-WebRequest ", "urlretrieve(", "printf ", "echo "}, word: true, worth: savesFile, find: findFetchAndRun},
+	{keys: []string{"curl ", "wget ", "curl.exe "}, word: true, prefilter: mayPipe, find: findPipe},
+	{keys: []string{"curl ", "wget "}, word: true, prefilter: namesVariable, find: findSentSecret},
+	{keys: []string{"curl ", "wget ", "base64 ", "fetch ", "aria2c ", "certutil ", "iwr ", "Invoke-WebRequest ", "urlretrieve(", "printf ", "echo "}, word: true, prefilter: savesFile, find: findFetchAndRun},
 	{keys: sinkKeys(), find: findSink},
 	{keys: []string{"iwr ", "irm ", "Invoke-WebRequest ", "Invoke-RestMethod "}, word: true, anyCase: true, find: findPowerShellPipe},
 	{keys: []string{"iex", "Invoke-Expression"}, word: true, anyCase: true, cost: 2, find: findExpression},
@@ -33,7 +33,7 @@ var commandProbes = slices.Concat([]probe{
 	{keys: []string{"169.254.169.254", "metadata.google.internal", "169.254.170.2", "fd00:ec2::254"}, find: matching("scan.command.metadata_credentials", metadata)},
 }, shellProbes, exfilProbes, persistenceProbes, fetchedProbes, []probe{instructionProbe})
 
-// matching makes the find of a probe that has one rule and one pattern.
+// matching returns the find function of a probe with one rule and one pattern.
 func matching(code string, re *regexp.Regexp) func([]byte, int) (string, string) {
 	return func(text []byte, at int) (string, string) {
 		if re.Match(window(text, at)) {
@@ -43,10 +43,10 @@ func matching(code string, re *regexp.Regexp) func([]byte, int) (string, string)
 	}
 }
 
-// byProgram is the detail of a removal that is a call, so that its place on the line says nothing.
+// byProgram is the detail of a removal by a function call, which is executed wherever it is on the line.
 const byProgram = "by a program"
 
-// removing makes the find of a probe for calls that remove everything.
+// removing returns the find function for calls that remove everything.
 func removing(re *regexp.Regexp) func([]byte, int) (string, string) {
 	return func(text []byte, at int) (string, string) {
 		if re.Match(window(text, at)) {
@@ -81,7 +81,7 @@ var (
 	metadata      = anchored(`(?:169\.254\.169\.254|\[?fd00:ec2::254\]?)/(?:latest/(?:meta-data/iam/(?:security-credentials|info)|api/token|user-data)|metadata/identity/oauth2/token|computeMetadata/v1/instance/service-accounts)|(?:metadata\.google\.internal/computeMetadata/v1/instance/service-accounts/[^\s/]{1,80}/(?:token|identity))|(?:169\.254\.170\.2[/$])`)
 )
 
-// sinkKeys are what the end of a pipe begins with.
+// sinkKeys returns the keys of the last command of a pipe.
 func sinkKeys() []string {
 	var keys []string
 	for _, word := range []string{
@@ -93,8 +93,7 @@ func sinkKeys() []string {
 	return append(keys, "|\nsh", "|\nbash", "| \nsh", "| \nbash")
 }
 
-// findRemoveRoot finds the removal of everything. Without a flag to go into directories, and without a pattern for what is
-// in them, rm refuses.
+// findRemoveRoot finds the removal of everything. rm needs a recursive flag, or a pattern for the content.
 func findRemoveRoot(text []byte, at int) (string, string) {
 	here := window(text, at)
 	if removesAfterChange(text, at) {
@@ -119,12 +118,12 @@ var (
 	removeAll = anchored(`rm\s+-[a-zA-Z]*[rR][a-zA-Z]*\s+(?:-\w+\s+)*(?:\./)?\*(?:[\s;&|)]|$)`)
 )
 
-// removesAfterChange reports whether everything is removed of a directory that the same line changes to.
+// removesAfterChange reports whether the content of the directory that the same line changes to is removed.
 func removesAfterChange(text []byte, at int) bool {
 	return bytes.IndexByte(head(window(text, at), 40), '*') >= 0 && removeAll.Match(window(text, at)) && changesTo.Match(lineBefore(text, at, 80))
 }
 
-// lineBefore returns what comes before a place on its line, at most so many bytes.
+// lineBefore returns up to limit bytes of the line before a place.
 func lineBefore(text []byte, at, most int) []byte {
 	before := text[max(0, at-most):at]
 	return before[bytes.LastIndexByte(before, '\n')+1:]
@@ -132,7 +131,7 @@ func lineBefore(text []byte, at, most int) []byte {
 
 var credentialPath = anchored(`(?:\.ssh/id_(?:rsa|dsa|ecdsa|ed25519)|\.aws/credentials|\.git-credentials|/\.netrc|/etc/shadow|secrets[/.]vault)(\.pub)?(?:[^\w-]|$)`)
 
-// findCredentialPath finds the name of a file that holds credentials. The public half of a key is none.
+// findCredentialPath finds the path of a file with credentials, other than a public key.
 func findCredentialPath(text []byte, at int) (string, string) {
 	if m := credentialPath.FindSubmatch(window(text, at)); m != nil && m[1] == nil {
 		return "scan.command.credential_path", ""

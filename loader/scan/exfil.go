@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// exfilProbes look for credentials, and for the whole environment, that are sent away.
+// exfilProbes search for commands that send credentials or the whole environment away.
 var exfilProbes = []probe{
-	{keys: []string{"curl ", "wget ", "http "}, word: true, worth: mayUpload, cost: 30, find: findUpload},
+	{keys: []string{"curl ", "wget ", "http "}, word: true, prefilter: mayUpload, cost: 30, find: findUpload},
 	{keys: []string{"| curl ", "|curl ", "| wget ", "|wget ", "| nc ", "|nc ", "| ncat ", "|ncat ", "| netcat ", "| socat ", "|socat ", "| ssh ", "|ssh ", "| openssl s_client", "| telnet ", "|telnet "}, cost: 10, find: findPipedAway},
 	{keys: []string{"> /dev/tcp/", ">/dev/tcp/", "> /dev/udp/", ">/dev/udp/"}, cost: 10, find: findPipedAway},
 	{keys: []string{"nc ", "ncat ", "netcat "}, word: true, find: matching(dataExfil, fileToNetcat)},
@@ -18,7 +18,7 @@ var exfilProbes = []probe{
 	{keys: []string{"ignore ", "Ignore ", "IGNORE ", "disregard ", "Disregard ", "DISREGARD ", "forget ", "Forget ", "FORGET ", "override ", "Override ", "OVERRIDE ", "bypass ", "Bypass "}, word: true, find: findInjection},
 }
 
-// Places of credentials, as a shell or a program names them, and commands that print them.
+// Paths of credentials, and commands that print them.
 const (
 	credentials = `(?:(?:~|\$\{?HOME\}?|/root|/home/[^/\s]+|%USERPROFILE%|\$env:USERPROFILE|HOME["'\])}]{0,3}\s*[+/,]?\s*["']?|\.\.?)?[/\\]?\.(?:ssh(?:/id_\w+|/\*|/?(?:[\s"'` + "`" + `);|]|$))|aws(?:/credentials|/?(?:[\s"'` + "`" + `);|]|$))|netrc|git-credentials|kube/config|docker/config\.json|npmrc|pypirc|gnupg|config/gcloud|config/gh/hosts|azure|bash_history|zsh_history|pgpass|my\.cnf|env(?:\.\w+)?(?:[\s"'` + "`" + `);|]|$)|openclaw|claude/\.credentials|claude\.json|vault-token|terraform\.d/credentials|electrum|bitcoin|ethereum/keystore|solana/id)` +
 		`|/etc/(?:shadow|passwd)|/proc/(?:self|\d+|\*|\$\$)/environ|\bid_(?:rsa|ed25519|ecdsa|dsa)\b|wallet\.dat|Login Data|logins\.json|keychain-db|login\.keychain|aws[/\\]credentials|ssh[/\\]id_(?:rsa|ed25519))`
@@ -41,13 +41,13 @@ var (
 	ordered  = regexp.MustCompile(`(?:^|[\s"'` + "`" + `$(>])(?:curl|wget|rm\s+-\w+|nc|ncat|bash|sh\s+-\w+|scp|ssh|sudo|chmod|eval|python3?|node|powershell|iex|cat\s+["']?[~/.$]\S*|printenv|env\s*[|>` + "`" + `]|base64|tar|dd\s+if=\S+|git\s+(?:push|remote|config)|npm|pip3?|crontab|find\s+/\S*)(?:\s|` + "`" + `|$)`)
 )
 
-// mayUpload reports whether a command has what names a file or another command.
+// mayUpload reports whether a command refers to a file or another command.
 func mayUpload(text []byte, at int) bool {
 	command := wholeCommand(text, at)
 	return bytes.ContainsAny(command, "@`~<") || bytes.Contains(command, []byte("$(")) || bytes.Contains(command, []byte("/.")) || bytes.Contains(command, []byte("id_"))
 }
 
-// findUpload finds a request that takes a file with credentials along, or the whole environment.
+// findUpload finds a request that sends a file with credentials or the whole environment.
 func findUpload(text []byte, at int) (string, string) {
 	command := keyFlag.ReplaceAll(wholeCommand(text, at), nil)
 	if (inUpload.Match(command) || sendsMounted(command)) && !localOnly(command) {
@@ -56,15 +56,15 @@ func findUpload(text []byte, at int) (string, string) {
 	return "", ""
 }
 
-// Files that a container gets its secrets in.
+// Files with mounted secrets of a container.
 var (
 	mounted        = regexp.MustCompile(`(?:\$\(|` + "`" + `|<\(|[@=])[^)\n]{0,40}?/run/secrets/(kubernetes\.io/|eks\.amazonaws\.com/)?`)
 	mountedHeader  = regexp.MustCompile(`(?:-H|--header|-u|--user|--oauth2-bearer)(?:=|\s*)(?:"[^"\n]*|'[^'\n]*)$`)
 	clusterDomains = []string{"svc", "cluster.local", "kubernetes.default"}
 )
 
-// sendsMounted reports whether a request takes a mounted secret along. The token of a cluster is for its own API, which has an
-// address of the cluster; another secret may be in a header, by https.
+// sendsMounted reports whether a request sends a mounted secret. The token of a cluster is for the API of the cluster, at an
+// address of it; other secrets may be in a header, by https.
 func sendsMounted(command []byte) bool {
 	m := mounted.FindSubmatchIndex(command)
 	hosts := hostsOf(command)
@@ -80,7 +80,7 @@ func sendsMounted(command []byte) bool {
 	return false
 }
 
-// localOnly reports whether every host that a command names is the machine itself.
+// localOnly reports whether a command names no host but the local machine.
 func localOnly(command []byte) bool {
 	hosts := hostsOf(command)
 	for _, h := range hosts {
@@ -91,7 +91,7 @@ func localOnly(command []byte) bool {
 	return len(hosts) > 0
 }
 
-// wholeCommand returns a command up to the end of its line, or to a separator outside of $(…) and quotes.
+// wholeCommand returns a command up to the end of its line, or a separator outside of $(…) and quotes.
 func wholeCommand(text []byte, at int) []byte {
 	command := window(text, at)
 	depth, quote := 0, byte(0)
@@ -119,7 +119,7 @@ func wholeCommand(text []byte, at int) []byte {
 	return command
 }
 
-// findPipedAway finds credentials, and the whole environment, that a pipe sends away.
+// findPipedAway finds credentials or the whole environment that a pipe sends away.
 func findPipedAway(text []byte, at int) (string, string) {
 	before := lineBefore(text, at, 300)
 	for _, separator := range []string{";", "&&", "`"} {
@@ -155,7 +155,7 @@ func findPowerShellEnv(text []byte, at int) (string, string) {
 	return "", ""
 }
 
-// findInjection finds a text that tells its reader to drop its instructions, with a command to run instead.
+// findInjection finds a text that tells its reader to ignore its instructions and to run a command.
 func findInjection(text []byte, at int) (string, string) {
 	here := window(text, at)
 	m := ignoring.FindIndex(here)
@@ -165,7 +165,7 @@ func findInjection(text []byte, at int) (string, string) {
 	return "scan.command.injection", ""
 }
 
-// credentialIndex returns where the first place of credentials, or the first command that prints them, is in a text.
+// credentialIndex returns the first place of credentials, or of a command that prints them.
 func credentialIndex(text []byte) []int {
 	for i := 0; i+2 < len(text); i++ {
 		i = credentialMatcher.next(text, i)

@@ -8,20 +8,20 @@ import (
 	"slices"
 )
 
-// fakeWords are in placeholders, and in a secret that was drawn by lot about once in ten thousand.
+// fakeWords occur in placeholders, and in about one of ten thousand random secrets.
 var fakeWords = [][]byte{
 	[]byte("example"), []byte("xxxx"), []byte("your"), []byte("placeholder"), []byte("dummy"), []byte("sample"), []byte("changeme"),
 	[]byte("redacted"), []byte("replace"), []byte("insert"), []byte("secret"), []byte("realkey"), []byte("notreal"), []byte("abcdef"),
 	[]byte("12345678"), []byte("-here"), []byte("_here"), []byte("keyhere"), []byte("tokenhere"), []byte("fake"), []byte("...."),
 }
 
-// minDistinct is how many different characters a secret has at least, and maxRun how often one comes in a row at most.
+// minDistinct is the minimum number of different characters of a secret, maxRun the maximum length of a run of one character.
 const (
 	minDistinct = 8
 	maxRun      = 5
 )
 
-// isFake reports whether a secret is obviously none: a placeholder, an example from a manual, one key held down.
+// isFake reports whether a secret is obviously fake: a placeholder, a documentation example, or a repeated character.
 func isFake(secret []byte) bool {
 	lower := bytes.ToLower(secret)
 	for _, w := range fakeWords {
@@ -47,13 +47,13 @@ func isFake(secret []byte) bool {
 	return distinct < minDistinct || ascends(lower)
 }
 
-// The runs of letters and of digits, each without the other, that make a secret a fake: a1b2c3d4e5, abc123def456.
+// The lengths of ascending letters and of ascending digits that make a secret a fake: a1b2c3d4e5, abc123def456.
 const (
 	minLetters = 5
 	minDigits  = 6
 )
 
-// ascends reports whether the letters of a text in lower case, or its digits, go up one by one for long enough.
+// ascends reports whether the lower-case letters of a text, or its digits, form a long enough ascending sequence.
 func ascends(lower []byte) bool {
 	letters, digits := 1, 1
 	var letter, digit byte
@@ -73,7 +73,7 @@ func ascends(lower []byte) bool {
 	return false
 }
 
-// extend returns the length of a run of characters with one more.
+// extend returns the length of a run with one more character.
 func extend(run int, last, next byte) int {
 	if next == last+1 {
 		return run + 1
@@ -81,22 +81,22 @@ func extend(run int, last, next byte) int {
 	return 1
 }
 
-// allowances are what authors write beside a secret that is none, for the tools that look for secrets.
+// allowances are comments that mark a secret as harmless for secret scanners.
 var allowances = [][]byte{[]byte("gitleaks:allow"), []byte("pragma: allowlist secret"), []byte("trufflehog:ignore")}
 
-// isAllowed reports whether the line around a place says that the secret in it is none.
+// isAllowed reports whether the line of a place has such a comment.
 func isAllowed(text []byte, at int) bool {
 	start := max(bytes.LastIndexByte(text[:at], '\n')+1, at-reach)
 	line, _, _ := bytes.Cut(text[start:min(len(text), at+reach)], []byte{'\n'})
 	return slices.ContainsFunc(allowances, func(a []byte) bool { return bytes.Contains(line, a) })
 }
 
-// minEntropy is what a character of a secret tells at least, in bits. Thirty-two hexadecimal digits have a little more.
+// minEntropy is the minimum entropy of a character of a secret, in bits. 32 hexadecimal digits have slightly more.
 const minEntropy = 3.3
 
-// looksDrawn reports whether a text looks drawn by lot, not made of words: digits among the letters, and many different
-// characters for its length.
-func looksDrawn(s []byte) bool {
+// looksRandom reports whether a text looks random instead of made of words: it mixes digits with letters, and has many
+// different characters for its length.
+func looksRandom(s []byte) bool {
 	digits := 0
 	for _, c := range s {
 		if '0' <= c && c <= '9' {
@@ -114,7 +114,7 @@ func hasLower(s []byte) bool {
 	return bytes.ContainsFunc(s, func(r rune) bool { return 'a' <= r && r <= 'z' })
 }
 
-// entropy returns the bits that one character of a text tells, by how often each occurs.
+// entropy returns the entropy of a character of a text, in bits, by the frequencies.
 func entropy(s []byte) float64 {
 	var counts [256]int
 	for _, c := range s {
@@ -130,18 +130,18 @@ func entropy(s []byte) float64 {
 	return bits
 }
 
-// The bounds of what an assignment is believed to give a secret, and how drawn by lot it has to look.
+// The bounds of the length and the entropy of an assigned secret.
 const (
 	minAssigned     = 20
 	maxAssigned     = 128
 	assignedEntropy = 3.9
 )
 
-// assigned is what comes before the quote: a name that tells of a secret, and an equals sign or a colon.
+// assigned is what precedes the quote: the name of a secret, and an equals sign or a colon.
 var assigned = regexp.MustCompile(`(?i)(?:secret|token|passw(?:or)?d|api[_-]?key|access[_-]?key|private[_-]?key|credential)[a-z_]{0,12}["']?\s{0,3}(?::=|=>|[:=])\s{0,3}$`)
 
-// assignments finds the quoted texts that look drawn by lot and have the name of a secret. Where a secret of a known format
-// was found already it says nothing.
+// assignments finds quoted texts that look random and are assigned to the name of a secret, unless a known format was found
+// already.
 func (s *search) assignments() {
 	s.sort()
 	known := s.hits
@@ -159,14 +159,14 @@ func (s *search) assignments() {
 			return
 		}
 		end := i + len(value) + 1
-		if isDrawn(value) && assigned.Match(s.text[max(0, i-60):i]) && !hasSecret(known, i-40, end) {
+		if isStrictlyRandom(value) && assigned.Match(s.text[max(0, i-60):i]) && !hasSecret(known, i-40, end) {
 			s.add("scan.secret.assignment", i+1, "")
 		}
 		i = end
 	}
 }
 
-// quoted returns what is in the quotes that a text begins with, if it could be a secret.
+// quoted returns the quoted text at the beginning, if it could be a secret.
 func quoted(text []byte) []byte {
 	end := 1
 	for end < len(text) && end <= maxAssigned && isToken(text[end]) {
@@ -178,7 +178,7 @@ func quoted(text []byte) []byte {
 	return text[1:end]
 }
 
-// isAssigned reports whether a text ends as if a value came next.
+// isAssigned reports whether a text ends as if a value follows.
 func isAssigned(text []byte) bool {
 	before := bytes.TrimRight(text[max(0, len(text)-4):], " ")
 	return len(before) > 0 && bytes.IndexByte([]byte(":=>"), before[len(before)-1]) >= 0
@@ -186,12 +186,13 @@ func isAssigned(text []byte) bool {
 
 func isToken(c byte) bool { return isWord(c) || c == '/' || c == '+' || c == '=' || c == '.' }
 
-// isDrawn is stricter than [looksDrawn], because nothing else tells of the value: letters of both cases and digits.
-func isDrawn(v []byte) bool {
-	return looksDrawn(v) && hasUpper(v) && hasLower(v) && entropy(v) >= assignedEntropy && !isFake(v) && !isAddress(v)
+// isStrictlyRandom is stricter than [looksRandom], because nothing else indicates a secret: it needs letters of both cases
+// and digits.
+func isStrictlyRandom(v []byte) bool {
+	return looksRandom(v) && hasUpper(v) && hasLower(v) && entropy(v) >= assignedEntropy && !isFake(v) && !isAddress(v)
 }
 
-// isAddress reports whether a value has the form of an address on a blockchain, which is public, and is called a token too.
+// isAddress reports whether a value has the format of a blockchain address, which is public although it is called a token.
 func isAddress(v []byte) bool { return address.Match(v) }
 
 var address = regexp.MustCompile(`^(?:0x[0-9A-Fa-f]{40}|[1-9A-HJ-NP-Za-km-z]{43,44})$`)

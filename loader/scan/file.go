@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// file scans a regular file. It is opened without blocking, and judged again once it is open, because what lies at a path
-// can be replaced by a FIFO meanwhile.
+// file scans a regular file. It opens it without blocking and checks the kind again, because the file can be replaced by a
+// FIFO.
 func (w *walker) file(ctx context.Context, dir *os.Root, rel string, info fs.FileInfo) {
 	f, err := dir.OpenFile(info.Name(), os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -36,26 +36,26 @@ func (w *walker) file(ctx context.Context, dir *os.Root, rel string, info fs.Fil
 	w.content(ctx, rel, data)
 	if why, ok := w.unpack(ctx, rel, data, 0); ok || endings[strings.ToLower(path.Ext(rel))] == archive {
 		if why != "" || !ok {
-			w.findings.add(archive, shown(rel), 0, why)
+			w.findings.add(archive, displayPath(rel), 0, why)
 		}
 	}
 }
 
-// content judges the bytes of a file, or of an entry of an archive.
+// content scans the content of a file, or of an entry of an archive.
 func (w *walker) content(ctx context.Context, rel string, data []byte) {
-	if code := program(data); code != "" {
-		w.findings.add(code, shown(rel), 0, "")
+	if code := programRule(data); code != "" {
+		w.findings.add(code, displayPath(rel), 0, "")
 	}
 	w.checkEnding(rel, data)
 	hits, all := searchFile(ctx, rel, data, &w.budget)
-	w.findings.addHits(shown(rel), hits)
+	w.findings.addHits(displayPath(rel), hits)
 	if !all {
 		w.truncated = true
-		w.findings.add("scan.bound.places", shown(rel), 0, "")
+		w.findings.add("scan.bound.places", displayPath(rel), 0, "")
 	}
 }
 
-// read returns the content as far as the bounds let it, in the walker's buffer. What is past a bound is a finding.
+// read returns the content within the bounds, in the buffer of the walker. Content beyond a bound is a finding.
 func (w *walker) read(f *os.File, rel string, size int64) []byte {
 	left := w.options.MaxBytes - w.bytes
 	limit := min(w.options.MaxFileBytes, left)
@@ -64,7 +64,7 @@ func (w *walker) read(f *os.File, rel string, size int64) []byte {
 	}
 	buf, n := w.buf[:cap(w.buf)], 0
 	for int64(n) <= limit {
-		if n == len(buf) { // it grows while it is read
+		if n == len(buf) { // the file grows
 			w.buf = append(buf, make([]byte, len(buf))...)
 			buf = w.buf
 		}
@@ -81,24 +81,24 @@ func (w *walker) read(f *os.File, rel string, size int64) []byte {
 	if int64(n) <= limit {
 		return buf[:n]
 	}
-	w.pastBytes(rel, max(size, int64(n)), limit < w.options.MaxFileBytes)
+	w.reachByteLimit(rel, max(size, int64(n)), limit < w.options.MaxFileBytes)
 	return buf[:limit]
 }
 
-// pastBytes says that a file has more bytes than are read, or that all files have together.
-func (w *walker) pastBytes(rel string, size int64, inAll bool) {
+// reachByteLimit reports that a file, or all files together, exceed the bytes that are read.
+func (w *walker) reachByteLimit(rel string, size int64, inAll bool) {
 	if !inAll {
 		w.truncated = true
-		w.findings.add("scan.file.size_limit", shown(rel), 0, fmt.Sprintf("%d bytes, at most %d", size, w.options.MaxFileBytes))
+		w.findings.add("scan.file.size_limit", displayPath(rel), 0, fmt.Sprintf("%d bytes, at most %d", size, w.options.MaxFileBytes))
 		return
 	}
 	if !w.spent {
-		w.findings.add("scan.bound.bytes", shown(rel), 0, fmt.Sprintf("more than %d; this and the files after it", w.options.MaxBytes))
+		w.findings.add("scan.bound.bytes", displayPath(rel), 0, fmt.Sprintf("more than %d; this and the files after it", w.options.MaxBytes))
 	}
 	w.truncated, w.spent = true, true
 }
 
-// The first bytes of programs. Those of Mach-O are read as a big-endian number: 32 and 64 bits, in both orders of bytes.
+// The first bytes of programs. Those of Mach-O are read as a big-endian number: 32 and 64 bits, both byte orders.
 var (
 	elf   = []byte("\x7fELF")
 	macho = map[uint32]bool{0xfeedface: true, 0xfeedfacf: true, 0xcefaedfe: true, 0xcffaedfe: true}
@@ -107,12 +107,12 @@ var (
 	}
 )
 
-// maxArchitectures tells a Mach-O file for several architectures from a class file of Java, which begins with the same
-// four bytes and goes on with a version that is 45 or more.
+// maxArchitectures tells a Mach-O file for several architectures from a Java class file, which begins with the same four
+// bytes and a version of 45 or more.
 const maxArchitectures = 44
 
-// program returns the rule for the program that a file is, whatever its name; "" where it is none.
-func program(data []byte) string {
+// programRule returns the rule for a program, by its content; "" if the file is none.
+func programRule(data []byte) string {
 	if len(data) < 4 {
 		return ""
 	}
@@ -130,12 +130,12 @@ func program(data []byte) string {
 	return ""
 }
 
-// firstPage is how far into a file a program for Linux is looked for: a script can carry one behind its first lines.
+// firstPage is how far into a file a program for Linux is searched: a script can contain one after its first lines.
 const firstPage = 4096
 
 func head[T ~string | ~[]byte](data T, n int) T { return data[:min(n, len(data))] }
 
-// The endings of files that are told by their name.
+// Extensions with a rule.
 var endings = map[string]string{
 	".sh": script, ".bash": script, ".zsh": script, ".fish": script, ".ps1": script, ".cmd": script, ".bat": script, ".exe": script,
 	".zip": archive, ".tar": archive, ".tgz": archive, ".gz": archive, ".bz2": archive, ".xz": archive, ".zst": archive, ".7z": archive,
@@ -147,42 +147,41 @@ const (
 	archive = "scan.file.archive"
 )
 
-// checkEnding reports a file by its ending. A script with an interpreter line is what its name says, and its text is searched.
+// checkEnding reports a file by its extension. A script with an interpreter line is searched as text instead.
 func (w *walker) checkEnding(rel string, data []byte) {
 	code := endings[strings.ToLower(path.Ext(rel))]
 	if code == script && !bytes.HasPrefix(data, []byte("#!")) {
-		w.findings.add(code, shown(rel), 0, "")
+		w.findings.add(code, displayPath(rel), 0, "")
 	}
 }
 
-// ordinary are hidden files that tools expect under that name, and that say what they are for.
-var ordinary = map[string]bool{
+// commonHiddenFiles are hidden files that common tools expect.
+var commonHiddenFiles = map[string]bool{
 	".gitignore": true, ".gitattributes": true, ".gitkeep": true, ".keep": true, ".editorconfig": true, ".clawhubignore": true,
 	".dockerignore": true, ".npmignore": true, ".prettierignore": true, ".env.example": true, ".env.template": true, ".env.sample": true,
 }
 
-// checkName judges the last component of a path. The directories that a volume of Kubernetes keeps its files in begin
-// with two dots.
+// checkName checks the last component of a path. Kubernetes volumes have directories that begin with two dots.
 func (w *walker) checkName(rel string) {
 	name := path.Base(rel)
-	if !utf8.ValidString(name) || strings.ContainsFunc(name, unseen) {
-		w.findings.add("scan.path.name", shown(rel), 0, "")
+	if !utf8.ValidString(name) || strings.ContainsFunc(name, isInvisibleInName) {
+		w.findings.add("scan.path.name", displayPath(rel), 0, "")
 	}
 	volume := name == "..data" || strings.HasPrefix(name, "..20") && strings.Contains(name, "_")
-	if name[0] == '.' && !ordinary[name] && !volume {
-		w.findings.add("scan.path.hidden", shown(rel), 0, "")
+	if name[0] == '.' && !commonHiddenFiles[name] && !volume {
+		w.findings.add("scan.path.hidden", displayPath(rel), 0, "")
 	}
 }
 
-// unseen reports whether a character of a name can not be seen, or changes how the rest of it looks.
-func unseen(r rune) bool {
+// isInvisibleInName reports whether a character of a name is invisible, or changes how the rest is displayed.
+func isInvisibleInName(r rune) bool {
 	return unicode.IsControl(r) || isBidi(r) || isInvisible(r) && r != joiner || isTag(r) || isFormat(r)
 }
 
 func isFormat(r rune) bool { return r == 0x200e || r == 0x200f || r == 0x2028 || r == 0x2029 }
 
-// shown returns a path as a finding has it: "." for the skill directory itself, and a byte that is no UTF-8 as \xNN.
-func shown(rel string) string {
+// displayPath returns a path for findings: "." for the skill directory, and bytes that are not UTF-8 as \xNN.
+func displayPath(rel string) string {
 	switch {
 	case rel == "":
 		return "."

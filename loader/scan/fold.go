@@ -9,14 +9,14 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// folded is a text as commands are searched in it: what a shell would read, with the disguises of a command word removed.
+// folded is the text that commands are searched in: as a shell reads it, with disguises of command words removed.
 type folded struct {
 	text []byte
-	// joins are the places in text where a continuation line was joined, in order. Each stands for one line end of the file.
+	// joins has the offsets in text of joined continuation lines, in order. Each is one line end of the file.
 	joins []int
 }
 
-// joined returns how many line ends of the file come before a place.
+// joined returns the number of joined line ends before a place.
 func (f folded) joined(at int) int { return sort.SearchInts(f.joins, at+1) }
 
 // folder folds one text in one pass.
@@ -24,10 +24,10 @@ type folder struct {
 	in     []byte
 	out    []byte
 	joins  []int
-	indent bool // since the last line end only blanks
+	indent bool // only blanks since the last line end
 }
 
-// special are the bytes that fold looks at more closely. Every other byte is copied.
+// special are the bytes that fold examines. Other bytes are copied.
 var special = func() (t [256]bool) {
 	for _, c := range []byte(" \t\v\f\r\n\\'\"$`^{") {
 		t[c] = true
@@ -38,9 +38,9 @@ var special = func() (t [256]bool) {
 	return t
 }()
 
-// fold returns a text with blanks of every kind as one blank, continuation lines joined, quotes and backslashes inside
-// words removed, $IFS and escapes in $'…' expanded, and letters that only look like ASCII replaced. The result is in buf where
-// that is large enough.
+// fold returns a text with any sequence of blanks as one blank, continuation lines joined, quotes and backslashes inside
+// words removed, $IFS and escapes in $'…' expanded, and letters that look like ASCII replaced. It uses buf if that is large
+// enough.
 func fold(in, buf []byte) folded {
 	if cap(buf) < len(in) {
 		buf = make([]byte, 0, len(in)+len(in)/4)
@@ -61,7 +61,7 @@ func fold(in, buf []byte) folded {
 	return folded{text: f.out, joins: f.joins}
 }
 
-// step folds what begins at a special byte, and returns how many bytes that is.
+// step folds what begins at a special byte, and returns its length.
 func (f *folder) step(i int) int {
 	switch c := f.in[i]; c {
 	case ' ', '\t', '\v', '\f':
@@ -106,7 +106,7 @@ func (f *folder) last() byte {
 // inWord reports whether a byte can be part of a command word or of an argument without blanks.
 func inWord(c byte) bool { return isWord(c) || c == '/' || c == '.' || c == '~' || c >= 0x80 }
 
-// escape folds a backslash, and the characters that PowerShell (`) and cmd (^) use instead.
+// escape folds a backslash, and the escape characters of PowerShell (`) and cmd (^).
 func (f *folder) escape(i int) int {
 	c, rest := f.in[i], f.in[i+1:]
 	end := 0
@@ -130,16 +130,16 @@ func (f *folder) escape(i int) int {
 	return 1
 }
 
-// inComment reports whether the line that ends the output is a comment, which a backslash does not continue.
+// inComment reports whether the last line of the output is a comment, which a backslash does not continue.
 func (f *folder) inComment() bool {
 	line := bytes.TrimLeft(lineBefore(f.out, len(f.out), 4096), " ")
 	return len(line) > 0 && line[0] == '#'
 }
 
-// commandWords are the words that a backslash before n, t or r can hide in, where it would be the end of a line elsewhere.
+// commandWords are the words in which a backslash before n, t or r is removed; elsewhere it is a line end or a tab.
 var commandWords = map[string]bool{"curl": true, "wget": true, "nc": true, "ncat": true, "python": true, "python3": true, "perl": true, "rm": true, "eval": true, "printenv": true, "env": true}
 
-// spells reports whether the word that ends the output goes on to be a command word.
+// spells reports whether the last word of the output continues to a command word.
 func (f *folder) spells(rest []byte) bool {
 	start := len(f.out)
 	for start > 0 && len(f.out)-start < 12 && isWord(f.out[start-1]) {
@@ -155,8 +155,8 @@ func (f *folder) spells(rest []byte) bool {
 // maxQuoted bounds a quoted part of a word.
 const maxQuoted = 64
 
-// quote removes the quotes around a part of a word, or around a whole word that stands as a command does. Quotes with
-// blanks between them hold a text, and stay.
+// quote removes the quotes around a part of a word, or around a whole word in the position of a command. Quotes around
+// blanks stay.
 func (f *folder) quote(i int) int {
 	end := i + 1
 	for end < len(f.in) && end-i <= maxQuoted && (inWord(f.in[end]) || f.in[end] == '\\') {
@@ -188,7 +188,7 @@ func (f *folder) quote(i int) int {
 	return end + 1 - i
 }
 
-// hasEscape reports whether a quoted text spells characters by their numbers, which printf and echo -e read.
+// hasEscape reports whether a quoted text contains numeric escapes, which printf and echo -e decode.
 func hasEscape(text []byte) bool {
 	for i, c := range text[:max(0, len(text)-1)] {
 		if c == '\\' && (text[i+1] == 'x' || '0' <= text[i+1] && text[i+1] <= '7') {
@@ -198,7 +198,7 @@ func hasEscape(text []byte) bool {
 	return false
 }
 
-// dollar expands what stands for nothing or for a blank, and escapes in $'…'.
+// dollar expands expressions that are empty or a blank, and escapes in $'…'.
 func (f *folder) dollar(i int) int {
 	rest := f.in[i+1 : min(len(f.in), i+1+4*maxQuoted)]
 	switch {
@@ -230,7 +230,7 @@ func (f *folder) dollar(i int) int {
 	return 1
 }
 
-// unescape decodes \xHH, \NNN and \uHHHH. Line ends do not come out of it, so that lines keep their numbers.
+// unescape decodes \xHH, \NNN and \uHHHH. It emits no line ends, so that line numbers stay correct.
 func unescape(text []byte) []byte {
 	var out []byte
 	for i := 0; i < len(text); {
@@ -268,7 +268,7 @@ func unescape(text []byte) []byte {
 	return out
 }
 
-// digit returns the value of a hexadecimal digit, and 99 for any other character.
+// digit returns the value of a hexadecimal digit, and 99 for other characters.
 func digit(c byte) rune {
 	switch {
 	case '0' <= c && c <= '9':
@@ -279,7 +279,7 @@ func digit(c byte) rune {
 	return 99
 }
 
-// braces expands {curl,-s,https://x}, which a shell reads as words with blanks between them.
+// braces expands {curl,-s,https://x} to words, as a shell does.
 func (f *folder) braces(i int) int {
 	end := i + 1
 	commas := 0
@@ -320,7 +320,7 @@ var lookalikes = map[rune]byte{
 // character folds a character that is not ASCII.
 func (f *folder) character(i int) int {
 	r, size := utf8.DecodeRune(f.in[i:])
-	if 0x3400 <= r && r <= 0x9fff || 0xac00 <= r && r <= 0xd7a3 { // Chinese, Japanese and Korean, which are many
+	if 0x3400 <= r && r <= 0x9fff || 0xac00 <= r && r <= 0xd7a3 { // Chinese, Japanese and Korean: a fast path
 		f.emit(f.in[i : i+size]...)
 		return size
 	}
@@ -343,7 +343,7 @@ func (f *folder) character(i int) int {
 	return size
 }
 
-// isCompatible reports whether a character is of a block whose characters are other forms of ASCII.
+// isCompatible reports whether a character is of a block with compatibility forms of ASCII.
 func isCompatible(r rune) bool {
 	return 0xff01 <= r && r <= 0xffee || 0x1d400 <= r && r <= 0x1d7ff || 0x2070 <= r && r <= 0x209c || 0x2100 <= r && r <= 0x214f ||
 		0x2460 <= r && r <= 0x24ff || 0xfb00 <= r && r <= 0xfb06 || 0x1f100 <= r && r <= 0x1f169 || 0x2b0 <= r && r <= 0x2e4

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// installers are the beginnings of addresses from which known projects tell people to run an installer. The list was reviewed
-// entry by entry, and nothing else makes an installer known: an author chooses the words and the homepage of a skill. Each
-// entry is a host for that alone, or names the file or the project on a shared one. A shortener of links has its links here.
+// installers are URL prefixes from which known projects tell users to run an installer. Each entry was reviewed; nothing
+// else makes an installer known, because the author chooses the text and the homepage of a skill. An entry is a host that
+// serves only that, or names the file or the project on a shared host. Of URL shorteners, the individual links are listed.
 var installers = []string{
 	"aider.chat/install.sh", "aka.ms/InstallAzureCLIDeb", "aka.ms/install-azd.sh", "aka.ms/perfcollect",
 	"ampcode.com/install.sh", "aptos.dev/scripts/install_cli.py", "artifacts-cli.infisical.com/setup.",
@@ -52,7 +52,7 @@ var installers = []string{
 // GitHub shows those of every fork below the name of the project.
 var astray = regexp.MustCompile(`\.\.|%|/[0-9a-f]{7,40}(?:/|$)|/pull/`)
 
-// isInstaller reports whether an address is one of the installers', by https.
+// isInstaller reports whether a URL is one of the installers, by https.
 func isInstaller(address string) bool {
 	rest, ok := strings.CutPrefix(address, "https://")
 	return ok && !astray.MatchString(rest) && slices.ContainsFunc(installers, func(known string) bool {
@@ -61,8 +61,8 @@ func isInstaller(address string) bool {
 	})
 }
 
-// owners are the domains of the services that well-known credentials are for, by the beginning of the variable that
-// holds one. Hosts of such a service where anybody can put a program of their own are left out as far as they are known.
+// owners has the domains of services by the prefix of the variable with their credential. Hosts on which any user can run
+// code are excluded as far as known.
 var owners = []struct {
 	variable string
 	domains  []string
@@ -84,14 +84,14 @@ var owners = []struct {
 	{"NOTION_", []string{"notion.com", "notion.so"}},
 }
 
-// gateways are the domains of services that pass requests on to many providers. They are sent the keys of all of them.
+// gateways are the domains of services that forward requests to many providers. They receive the keys of all of them.
 var gateways = []string{
 	"gateway.ai.cloudflare.com", "gateway.ai.vercel.com", "ai-gateway.vercel.sh", "openrouter.ai", "api.portkey.ai", "oai.helicone.ai",
 	"anthropic.helicone.ai", "gateway.helicone.ai", "router.huggingface.co", "gateway.braintrust.dev", "api.braintrust.dev", "api.keywordsai.co",
 	"gateway.truefoundry.ai", "gateway.requesty.ai", "router.requesty.ai",
 }
 
-// isWithin reports whether a host is one of the domains, or below one.
+// isWithin reports whether a host is one of the domains or below one.
 func isWithin(host string, domains []string) bool {
 	return slices.ContainsFunc(domains, func(d string) bool { return host == d || strings.HasSuffix(host, "."+d) })
 }
@@ -113,9 +113,8 @@ func namesVariable(text []byte, at int) bool {
 	return bytes.IndexByte(command, '$') >= 0 && slices.ContainsFunc(secretWords, func(w string) bool { return bytes.Contains(command, []byte(w)) })
 }
 
-// findSentSecret finds a request that takes a secret of the environment along. Asking an API with the token for it is what
-// many skills are for, so that alone is an information; what blocks is a credential whose service is known, and a host
-// that is another one.
+// findSentSecret finds a request with a secret of the environment. Calling an API with its token is the purpose of many
+// skills, so that alone is an information. A credential of a known service that is sent to another host blocks.
 func findSentSecret(text []byte, at int) (string, string) {
 	command := commandAt(text, at)
 	var hosts []string
@@ -141,12 +140,12 @@ func findSentSecret(text []byte, at int) (string, string) {
 	return code, detail
 }
 
-// isSecretName reports whether a variable holds a secret by its name. One in lower case is a variable of the script.
+// isSecretName reports whether the name of a variable is that of a secret. Lower-case names are variables of the script.
 func isSecretName(name string) bool {
 	return len(name) <= 64 && slices.ContainsFunc(secretWords, func(w string) bool { return strings.Contains(name, w) })
 }
 
-// commandAt returns a command up to its end: that of the line, a pipe, or a separator after a blank.
+// commandAt returns a command up to the end of its line, a pipe, or a separator after a blank.
 func commandAt(text []byte, at int) []byte {
 	command := window(text, at)
 	for i, c := range command {
@@ -164,7 +163,7 @@ func commandAt(text []byte, at int) []byte {
 	return command
 }
 
-// hostsOf returns the hosts that a command names, never nil.
+// hostsOf returns the hosts in a command, never nil.
 func hostsOf(command []byte) []string {
 	hosts := []string{}
 	for _, m := range urlHost.FindAllSubmatch(command, -1) {
@@ -173,8 +172,8 @@ func hostsOf(command []byte) []string {
 	return hosts
 }
 
-// isForeign reports whether a credential is for a known service, and none of the hosts that are named is of that: a request
-// to the service itself may well have another address in its body.
+// isForeign reports whether a credential is for a known service and none of the hosts is of it. A request to the service
+// itself can have another URL in its body.
 func isForeign(name string, hosts []string) bool {
 	for _, o := range owners {
 		if !strings.HasPrefix(name, o.variable) || len(hosts) == 0 {
@@ -187,7 +186,7 @@ func isForeign(name string, hosts []string) bool {
 	return false
 }
 
-// namesHost reports whether a word of a variable is in the name of a host, as ACME in ACME_API_KEY is in api.acme.com.
+// namesHost reports whether a word of a variable is in the name of a host, as ACME of ACME_API_KEY in api.acme.com.
 func namesHost(name string, hosts []string) bool {
 	for word := range strings.SplitSeq(strings.ToLower(name), "_") {
 		ours := len(word) > 3 && !slices.Contains(secretWords, strings.ToUpper(word))
@@ -200,7 +199,7 @@ func namesHost(name string, hosts []string) bool {
 
 func isLocal(host string) bool { return host == "localhost" || strings.HasPrefix(host, "127.") }
 
-// hostOf returns the host of an address for a message, and "" where there is none that could be shown.
+// hostOf returns the host of a URL for a message, "" if it cannot be shown.
 func hostOf(address string) string {
 	m := urlHost.FindStringSubmatch(address + " ")
 	if m == nil {

@@ -12,7 +12,7 @@ var instructionProbe = probe{
 		".gnupg", ".config/gcloud", ".config/gh/hosts", ".bash_history", ".zsh_history", ".pgpass", ".env", ".claude/.credentials", "/etc/shadow", "/etc/passwd",
 		"/run/secrets/", "wallet.dat", "Login Data",
 	},
-	worth: mayInstruct, cost: 20, find: findInstruction,
+	prefilter: mayInstruct, cost: 20, find: findInstruction,
 }
 
 const sending = `(?:send|post|upload|transmit|forward|exfiltrate|submit|deliver|leak|transfer)`

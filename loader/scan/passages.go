@@ -8,24 +8,24 @@ import (
 	"strings"
 )
 
-// The rules for a command that would block where it stands in a passage that describes an attack, or in a comment.
+// The rules for a command that would block, in a passage that describes an attack or in a comment.
 const (
 	described = "scan.command.described"
 	commented = "scan.command.commented"
 )
 
-// passages judges hits by where they stand in a text. It goes through the lines once, so hits have to be in order.
+// passages changes the rules of hits by their context. It reads the lines once, so hits must be in order.
 type passages struct {
 	text     []byte
-	document bool // Markdown or plain prose, in which commands stand in fenced blocks
-	strict   bool // SKILL.md, which an agent follows: headings do not describe what is below them
+	document bool // Markdown or prose, with commands in fenced blocks
+	strict   bool // SKILL.md, which an agent follows: headings do not count as descriptions
 	ext      string
-	at       int // the line that is read next begins here
-	end      int // where that line ends, once it is known
+	at       int // start of the next line
+	end      int // end of that line, once it is known
 
 	fence    []byte    // the mark of the fenced block, nil outside
-	language string    // of the fenced block, as it says
-	headings [7][]byte // the heading of each level that the place is below
+	language string    // declared language of the fenced block
+	headings [7][]byte // the current heading of each level
 	intro    []byte    // the last paragraph of prose
 	inIntro  bool
 }
@@ -40,7 +40,8 @@ func newPassages(file string, text []byte) *passages {
 	return p
 }
 
-// isExecuted reports whether a file is run, whatever its name: it is in a directory for programs, or names an interpreter.
+// isExecuted reports whether a file is executed, whatever its name: it is in a directory for programs, or has an interpreter
+// line.
 func isExecuted(file string, text []byte) bool {
 	if bytes.HasPrefix(text, []byte("#!")) {
 		return true
@@ -51,8 +52,8 @@ func isExecuted(file string, text []byte) bool {
 	})
 }
 
-// judge returns the hits with the codes that they have in their place.
-func (p *passages) judge(hits []hit) []hit {
+// apply returns the hits with the rules for their context.
+func (p *passages) apply(hits []hit) []hit {
 	kept := hits[:0]
 	for _, h := range hits {
 		if h.code = p.codeOf(&h); h.code != "" {
@@ -93,7 +94,7 @@ func (p *passages) codeOf(h *hit) string {
 	return place
 }
 
-// span is the line that a hit is on.
+// span is the line of a hit.
 type span struct{ start, end int }
 
 // advance reads the text up to the line of a place, and returns that line.
@@ -113,7 +114,7 @@ func (p *passages) advance(at int) span {
 	}
 }
 
-// read takes one line into account that comes before a hit.
+// read processes one line before a hit.
 func (p *passages) read(line []byte) {
 	if !p.document {
 		return
@@ -148,7 +149,7 @@ func (p *passages) read(line []byte) {
 	}
 }
 
-// languageOf returns the language that a fenced block says it is in, in lower case.
+// languageOf returns the declared language of a fenced block, in lower case.
 func languageOf(info []byte) string {
 	word, _, _ := strings.Cut(strings.TrimSpace(string(head(info, maxStep))), " ")
 	return strings.ToLower(strings.Trim(word, "{}."))
@@ -179,22 +180,22 @@ func headingLevel(line []byte) int {
 	return n
 }
 
-// Words of a passage about attacks, and words that tell a reader not to do what follows.
+// Words of a passage about attacks, and warnings.
 var (
 	attackWords = regexp.MustCompile(`(?i)\b(?:attack(?:s|er|ers|ing)?|exploit(?:s|ed|ation)?|vulnerab(?:le|ility|ilities)|malicious(?:ly)?|malware|exfiltrat(?:e|es|ed|ion)|backdoors?|reverse shells?|` +
 		`injection|red flags?|dangerous|destructive|suspicious|unsafe|insecure|anti-?patterns?|deny ?-?list|block ?-?list|black ?-?list|forbidden|prohibited|disallowed|hijack(?:ed|ing)?|catastrophic|threats?|risky|never do|bad examples?)\b`)
 	refusals   = regexp.MustCompile(`(?i)\b(?:never|do not|don'?t|must not|should not|shouldn'?t|avoid|refuses?|rejects?|blocks?|blocked|denys?|denies|denied|forbids?|detects?|flags?|warns? (?:about|against|of|on)|instead of|rather than)\b[^.!;]{0,80}$`)
 	webAddress = regexp.MustCompile(`https?://\S+`)
 	remark     = regexp.MustCompile(`(?i)(?:#|//|<!--|/\*)[^\w\n]{0,8}(?:never|do not|don'?t|dangerous|danger|bad|wrong|unsafe|insecure|vulnerable|malicious|destructive|blocked|denied|attack(?:er)?)\b`)
-	// orders tell a reader to run what follows, unless a word before them says not to.
+	// orders tell a reader to run what follows, unless a negation precedes them.
 	orders  = regexp.MustCompile(`(?i)(?:^|[\s*_("'])(?:run|execute|paste|type|enter|install|set ?up|setup|use|invoke|start|apply|copy|perform|launch|try|quick ?start|usage|prerequisites?|requirements?|steps?|first|must|need to|required)(?:[\s:,.*_)"']|$)`)
 	negated = regexp.MustCompile(`(?i)\b(?:never|not|don'?t|cannot|avoid|refuses? to|no)\s+(?:\w+\s+){0,2}(?:run|execute|paste|type|enter|install|use|invoke|start|apply|copy|perform|launch|try)\b`)
 )
 
-// isDescribed reports whether a document describes the command on a line, and does not tell its reader to run it. The words
-// for that are in the sentence or list item that has the command, in a remark after it, or in the sentence that leads to its
-// fenced block. Outside of SKILL.md the paragraph before the block, and the headings, count as well. Nothing of that counts
-// below an order to run something. Addresses do not count, because their owners choose them.
+// isDescribed reports whether a document describes the command on a line without telling its reader to run it. The words for
+// that are in the sentence or list item of the command, in a remark after it, or in the sentence that introduces its fenced
+// block; outside of SKILL.md also in the paragraph before the block and in the headings. They do not count after an order to
+// run something, or in URLs, which the author chooses.
 func (p *passages) isDescribed(line span, at int) bool {
 	if !p.document {
 		return false
@@ -260,7 +261,7 @@ func isOrder(text []byte) bool {
 	return orders.Match(negated.ReplaceAll(text, nil))
 }
 
-// outsideCode returns a line of prose without its code spans and addresses.
+// outsideCode returns a line of prose without its code spans and URLs.
 func outsideCode(line []byte) []byte {
 	var out []byte
 	for i, part := range bytes.Split(line, []byte("`")) {

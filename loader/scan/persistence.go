@@ -7,7 +7,7 @@ import (
 
 const persists = "scan.command.persistence"
 
-// persistenceProbes look for commands that are left behind.
+// persistenceProbes search for commands that are installed permanently.
 var persistenceProbes = []probe{
 	{keys: []string{"authorized_keys"}, cost: 6, find: findAuthorizedKey},
 	{keys: []string{".bashrc", ".zshrc", ".profile", ".bash_profile", ".zprofile", ".zshenv", "/etc/profile", "config.fish", "/etc/rc.local", "/etc/cron", "/var/spool/cron", "LaunchAgents/", "LaunchDaemons/", "/etc/systemd/system/", "systemd/user/", ".config/autostart/", ".git/hooks/", "/etc/ld.so.preload", "Startup\\"}, cost: 8, find: findStartupFile},
@@ -34,7 +34,7 @@ var (
 	windowsTimer  = anchored(`(?i)(?:schtasks\s[^\n]{0,40}/create[^\n]{0,300}?(?:powershell|mshta|https?://|\\temp\\|\\appdata\\|%temp%|%appdata%)|(?:reg\s+add|(?:New|Set)-ItemProperty)\s[^\n]{0,120}?\\?CurrentVersion\\?Run[^\n]{0,300}?(?:powershell|mshta|https?://|\\temp\\|\\appdata\\|%temp%|%appdata%|\$env:(?:temp|appdata)))`)
 )
 
-// findAuthorizedKey finds a key that is written down, or fetched, and let in.
+// findAuthorizedKey finds a key that is added to the authorized keys.
 func findAuthorizedKey(text []byte, at int) (string, string) {
 	before := lineBefore(text, at, 400)
 	if !appends.Match(before) {
@@ -49,8 +49,8 @@ func findAuthorizedKey(text []byte, at int) (string, string) {
 
 var keyAfter = anchored(`(?s).{0,80}?(?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-\w+)\s+AAAA[A-Za-z0-9+/]{8,}`)
 
-// findStartupFile finds a file that a login, a timer or a service reads, with a command written to it that fetches, hides or
-// talks to the network.
+// findStartupFile finds a command that fetches, hides or connects to the network and is written to a file of a login, a
+// timer or a service.
 func findStartupFile(text []byte, at int) (string, string) {
 	before := lineBefore(text, at, 400)
 	if !appends.Match(before) {
@@ -76,7 +76,7 @@ func findCrontab(text []byte, at int) (string, string) {
 	return "", ""
 }
 
-// findSetuid finds a shell, a copy of one, or an interpreter that everybody runs with the rights of its owner.
+// findSetuid finds a shell or an interpreter that all users run with the rights of its owner.
 func findSetuid(text []byte, at int) (string, string) {
 	here := window(text, at)
 	if setsShell.Match(here) {

@@ -9,18 +9,18 @@ import (
 	"pannier"
 )
 
-// Entry judges the name of an entry of an archive, before anything is unpacked. Backslashes and drives count, because
+// Entry checks the name of an entry of an archive before it is unpacked. Backslashes and drives are checked, because
 // archives come from Windows too.
 func Entry(name string) []pannier.Finding {
 	found := newFindings(Options{})
 	slashed := strings.ReplaceAll(name, `\`, "/")
 	drive := len(slashed) >= 2 && slashed[1] == ':' && isLetter(slashed[0])
 	if drive || path.IsAbs(slashed) {
-		found.add("scan.archive.absolute_path", shown(name), 0, "")
+		found.add("scan.archive.absolute_path", displayPath(name), 0, "")
 	}
 	for part := range strings.SplitSeq(slashed, "/") {
 		if part == ".." {
-			found.add("scan.archive.traversal", shown(name), 0, "")
+			found.add("scan.archive.traversal", displayPath(name), 0, "")
 			break
 		}
 	}
@@ -29,8 +29,8 @@ func Entry(name string) []pannier.Finding {
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// Destination judges the place that a skill is to be installed to, below the install root. What does not exist yet is
-// judged by the directory that it will be in.
+// Destination checks the path below the install root that a skill is to be installed to. If it does not exist, its parent
+// directory is checked.
 func Destination(root *os.Root, dir string) []pannier.Finding {
 	found := newFindings(Options{})
 	w := &walker{root: root}
@@ -42,9 +42,9 @@ func Destination(root *os.Root, dir string) []pannier.Finding {
 	}
 	switch {
 	case errors.Is(err, errEscapes) || path.Clean(dir) == ".":
-		found.add("scan.install.containment", shown(dir), 0, "")
+		found.add("scan.install.containment", displayPath(dir), 0, "")
 	case err != nil:
-		found.add("scan.install.path_unresolved", shown(dir), 0, cause(err))
+		found.add("scan.install.path_unresolved", displayPath(dir), 0, cause(err))
 	}
 	return found.sorted()
 }

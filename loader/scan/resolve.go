@@ -11,15 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxHops bounds the links on the way to one file, as the kernel does.
+// maxHops bounds the symlinks of a path, as the kernel does.
 const maxHops = 40
 
-// errEscapes tells of a path that leads out of the root.
+// errEscapes says that a path leads out of the root.
 var errEscapes = errors.New("it leads out of the root")
 
-// resolve returns the path, below the root and without links, of what a path leads to. It fails with [errEscapes] where
-// that is outside, and with the system's error where there is nothing. It goes from component to component itself, because
-// [os.Root] takes every absolute link for one that escapes, and does not say of an error whether it does.
+// resolve returns the target of a path, below the root and without symlinks. It fails with [errEscapes] if the target is
+// outside. It follows symlinks itself, because [os.Root] rejects every absolute symlink, and its errors do not identify an
+// escape.
 func (w *walker) resolve(rel string) (string, error) {
 	if path.IsAbs(rel) {
 		return "", errEscapes
@@ -60,7 +60,7 @@ func (w *walker) resolve(rel string) (string, error) {
 	return at, nil
 }
 
-// follow returns where the link at a path, in the directory at, leads on to.
+// follow returns the directory and the remaining path after a symlink in the directory at.
 func (w *walker) follow(at, link string, ahead []string) (string, []string, error) {
 	target, err := w.root.Readlink(link)
 	if err != nil {
@@ -76,7 +76,7 @@ func (w *walker) follow(at, link string, ahead []string) (string, []string, erro
 	return at, append(strings.Split(target, "/"), ahead...), nil
 }
 
-// belowRoot returns what is below the root of an absolute path that begins with the root's own.
+// belowRoot returns the part of an absolute path below the root.
 func (w *walker) belowRoot(target string) (string, bool) {
 	root, err := filepath.Abs(w.options.RootPath)
 	if err != nil || w.options.RootPath == "" {
@@ -94,7 +94,7 @@ func (w *walker) belowRoot(target string) (string, bool) {
 	return "", false
 }
 
-// isRoot reports whether a path still leads to the root that is open.
+// isRoot reports whether a path leads to the open root.
 func (w *walker) isRoot(name string) bool {
 	there, err := os.Stat(name)
 	if err != nil {

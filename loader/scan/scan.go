@@ -1,28 +1,27 @@
-// Package scan looks through the directory of one skill for what would do harm: links that lead out of it, programs,
-// secrets, commands that hand the machine to somebody else, and characters that a reader does not see.
+// Package scan searches the directory of a skill for harmful content: symlinks that lead out of it, programs, secrets,
+// dangerous commands, and invisible characters.
 //
-// It is asked when a skill is installed and when somebody wants to know, never while skills are reloaded.
+// It runs when a skill is installed, on request and in the background, never during a reload.
 //
-// # What it opens
+// # Files
 //
-// Every file of the skill, hidden ones included, each through an [os.Root], and regular files only, without blocking. No
-// link is followed, and nothing is run or imported. Files, directories, bytes and depth have bounds, and whoever calls
-// bounds the time by a context. What lies past a bound is a finding that blocks: nobody has looked at it.
+// Every file of the skill is opened, including hidden ones, through an [os.Root], without blocking, and only if it is
+// regular. Symlinks are not followed; nothing is executed or imported. Files, directories, bytes and depth are bounded, and
+// the caller bounds the time by a context. Content beyond a bound is a blocking finding, because it was not scanned.
 //
-// # What it finds
+// # Findings
 //
-// [Rules] is the whole list. A finding blocks where the file has no business in a skill (a program, a device, a link that
-// leads out), where it gives a secret away, and where a text holds a command that destroys a home directory, opens a shell
-// to the network, runs what an unknown host answers, or sends a credential to a host that it is not for. Everything else
-// is a warning or an information, because skills do it in good faith: an API is asked with a token, a document names
-// ~/.aws/credentials, an emoji is joined of several.
+// [Rules] is the list. A finding blocks if the file does not belong in a skill (a program, a device, a symlink that leads
+// out), if it exposes a secret, or if a text contains a command that destroys a home directory, opens a shell to the
+// network, runs the response of an unknown host, or sends a credential to a foreign host. Everything else is a warning or an
+// information, because benign skills do it too: they call an API with a token, mention ~/.aws/credentials, or join emoji.
 //
-// A message never repeats a secret. It names the kind and the line.
+// A message never contains a secret, only its kind and line.
 //
-// # What it is not
+// # Limits
 //
-// A proof. It knows forms, not intent: a text about attacks that quotes one is told from an attack by a person only, and
-// a command that is put together at run time is not seen at all.
+// The scan recognizes forms, not intent: only a person can tell every text about attacks from an attack, and commands that
+// are composed at run time are not found.
 package scan
 
 import (
@@ -44,18 +43,18 @@ const (
 	Block = "block"
 )
 
-// Options bound a scan. A bound that is zero is the usual one.
+// Options bound a scan. A zero bound is the default.
 type Options struct {
-	// MaxEntries bounds files, links and directories together, usually 4,096; MaxDepth the directories below the skill's
-	// own, usually 16.
+	// MaxEntries bounds files, symlinks and directories together, by default 4,096; MaxDepth the depth of directories, by
+	// default 16.
 	MaxEntries, MaxDepth int
-	// MaxFileBytes bounds what is read of one file, usually 8 MiB; MaxBytes of all, usually 64 MiB.
+	// MaxFileBytes bounds what is read of a file, by default 8 MiB; MaxBytes what is read of all files, by default 64 MiB.
 	MaxFileBytes, MaxBytes int64
-	// RootPath is where the root lies, for links that say so from the beginning; where it is empty, such links lead out.
+	// RootPath is the path of the root, for absolute symlinks into it; if it is empty, absolute symlinks lead out.
 	RootPath string
-	// Builtin says that the skill comes with the product. The commands in its texts are then told, and block nothing.
+	// Builtin says that the skill is a part of the product. Commands in its texts do not block then.
 	Builtin bool
-	// BlockInstallers makes scan.command.known_installer block. By default it is a warning.
+	// BlockInstallers makes scan.command.known_installer block instead of warn.
 	BlockInstallers bool
 }
 
@@ -65,31 +64,31 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Report is what a scan has to say of one skill directory.
+// Report is the result of a scan.
 type Report struct {
-	// Findings are sorted by path, line and rule. Their paths are below the skill directory, "." is the directory itself.
+	// Findings are sorted by path, line and rule. Paths are below the skill directory, which is ".".
 	Findings []pannier.Finding `json:"findings"`
-	// Decision is [Block] where a finding blocks, [Warn] where one is more than an information, else [Allow].
+	// Decision is [Block] if a finding blocks, [Warn] if one is more than an information, else [Allow].
 	Decision string `json:"decision"`
-	// Files is the number of regular files that were read, Bytes how much was read of them.
+	// Files is the number of regular files that were read, Bytes their size as far as it was read.
 	Files int   `json:"files"`
 	Bytes int64 `json:"bytes"`
-	// Truncated says that not everything was looked at, or not every finding told. A finding says which.
+	// Truncated says that not everything was scanned, or not every finding listed. A finding has the reason.
 	Truncated bool `json:"truncated"`
 }
 
-// Directory scans a skill directory. root is what its links may not leave: the root that the skill was found in, or the
-// skill directory itself, which dir "." means. dir is below the root, with slashes.
+// Directory scans a skill directory, a path with slashes below root. Symlinks must not lead out of root: the root of the
+// skill, or the skill directory itself if dir is ".".
 //
-// What is wrong with the directory is a finding. An error means that ctx was done before the end; the report then tells
-// what was found until then, and that this is not all. Any number of scans may run at a time.
+// Problems of the directory are findings. An error means that ctx was done; the report then has the findings so far.
+// Directory is safe for concurrent use.
 func Directory(ctx context.Context, root *os.Root, dir string, o Options) (Report, error) {
-	kept := spare.Get().(*buffers)
+	kept := bufferPool.Get().(*buffers)
 	w := &walker{root: root, options: o.withDefaults(), findings: newFindings(o), buf: kept.read, budget: budget{work: maxWork, fold: kept.fold}}
 	defer func() {
-		if cap(w.buf) <= maxSpare && cap(w.budget.fold) <= maxSpare {
+		if cap(w.buf) <= maxPooled && cap(w.budget.fold) <= maxPooled {
 			kept.read, kept.fold = w.buf, w.budget.fold
-			spare.Put(kept)
+			bufferPool.Put(kept)
 		}
 	}()
 	err := w.scan(ctx, dir)
@@ -100,8 +99,8 @@ func Directory(ctx context.Context, root *os.Root, dir string, o Options) (Repor
 	return w.report(), err
 }
 
-// Path scans a skill directory as [Directory] does, below a root that it opens itself. What its links may not leave is that
-// root, or, where dir leads into a target of the root's links, that target. A root that can not be opened is a finding.
+// Path is [Directory] below a root that it opens. If dir leads into a target of the root, symlinks must not lead out of that
+// target. A root that cannot be opened is a finding.
 func Path(ctx context.Context, root fsx.Place, dir string, o Options) (Report, error) {
 	place, err := root.Find(dir)
 	if err != nil {
@@ -136,23 +135,23 @@ func decide(findings []pannier.Finding) string {
 	return decision
 }
 
-// maxFindings bounds the findings that block, and the others, of one report; maxLines those of one rule in one file.
-// One that does not block is told once in a file.
+// maxFindings bounds the blocking findings and the others of a report, maxLines the blocking ones of a rule in a file. Others are
+// listed once in a file.
 const (
 	maxFindings = 1000
 	maxLines    = 10
 )
 
-// findings collects what is found, within those bounds.
+// findings collects findings within the bounds.
 type findings struct {
 	options         Options
 	blocking, other []pannier.Finding
-	left            int // how many are not told
+	left            int // the number of unlisted findings
 }
 
 func newFindings(o Options) *findings { return &findings{options: o} }
 
-// add adds a finding. detail, where there is one, goes to the end of the message, and is never a secret.
+// add adds a finding. detail is appended to the message and must not contain a secret.
 func (f *findings) add(code, path string, line int, detail string) {
 	rule := rules[code]
 	if f.options.BlockInstallers && code == knownInstaller {
@@ -173,7 +172,7 @@ func (f *findings) add(code, path string, line int, detail string) {
 	*list = append(*list, finding)
 }
 
-// addHits adds what was found in the text of a file. hits are in the order of their lines.
+// addHits adds the hits in a file, which are in the order of lines.
 func (f *findings) addHits(path string, hits []hit) {
 	lines := map[string][]int{}
 	details := map[string][]string{}
@@ -188,36 +187,36 @@ func (f *findings) addHits(path string, hits []hit) {
 		lines[h.code], details[h.code] = append(seen, h.line), append(details[h.code], h.detail)
 	}
 	for _, code := range codes {
-		told := 1
+		listed := 1
 		if rules[code].Blocking || code == knownInstaller && f.options.BlockInstallers {
-			told = maxLines
+			listed = maxLines
 		}
-		told = min(told, len(lines[code]))
-		for i, line := range lines[code][:told] {
+		listed = min(listed, len(lines[code]))
+		for i, line := range lines[code][:listed] {
 			detail := details[code][i]
-			if rest := len(lines[code]) - told; rest > 0 && i == told-1 {
-				detail = join(detail, further(rest))
+			if rest := len(lines[code]) - listed; rest > 0 && i == listed-1 {
+				detail = joinDetails(detail, furtherLines(rest))
 			}
 			f.add(code, path, line, detail)
 		}
 	}
 }
 
-func further(lines int) string {
+func furtherLines(lines int) string {
 	if lines == 1 {
 		return "and on one further line"
 	}
 	return fmt.Sprintf("and on %d further lines", lines)
 }
 
-func join(detail, more string) string {
+func joinDetails(detail, more string) string {
 	if detail == "" {
 		return more
 	}
 	return detail + ", " + more
 }
 
-// sorted returns all findings by path, line and rule, never nil.
+// sorted returns the findings by path, line and rule, never nil.
 func (f *findings) sorted() []pannier.Finding {
 	all := slices.Concat([]pannier.Finding{}, f.blocking, f.other)
 	if f.left > 0 {
@@ -229,7 +228,7 @@ func (f *findings) sorted() []pannier.Finding {
 	return all
 }
 
-// cause returns what the system says, without the path, which stands in the finding.
+// cause returns the text of an error without the path, which the finding has.
 func cause(err error) string {
 	if pathError, ok := errors.AsType[*os.PathError](err); ok {
 		return pathError.Err.Error()

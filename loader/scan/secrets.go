@@ -7,12 +7,12 @@ import (
 	"regexp"
 )
 
-// secretProbes look for secrets whose form is known. Each pattern has the end of the secret in it, so that a longer word
-// that begins alike is none.
+// secretProbes search for secrets of known formats. Each pattern includes the end of the secret, so that a longer word does
+// not match.
 var secretProbes = []probe{
 	{keys: []string{"-----BEGIN "}, find: findPrivateKey},
 	format("aws_access_key", `((?:AKIA|ASIA)[A-Z0-9]{16})`, "AKIA", "ASIA"),
-	{keys: []string{"secret", "SECRET", "Secret"}, worth: hasLongWord, find: findAWSSecret},
+	{keys: []string{"secret", "SECRET", "Secret"}, prefilter: hasLongWord, find: findAWSSecret},
 	format("github", `(gh[pousr]_[A-Za-z0-9]{36,255})`, "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
 	format("github", `(github_pat_[A-Za-z0-9_]{50,255})`, "github_pat_"),
 	format("gitlab", `(glpat-[A-Za-z0-9_-]{20,64})`, "glpat-"),
@@ -32,10 +32,10 @@ var secretProbes = []probe{
 	{keys: []string{"eyJ"}, word: true, find: findJWT},
 }
 
-// after is what may follow a secret: nothing that could be of it.
+// after is what may follow a secret: no character that could be part of it.
 const after = `(?:[^A-Za-z0-9_-]|$)`
 
-// format makes the probe for a secret that is known by its form alone. The first group of the pattern is the secret.
+// format returns the probe for a secret that its format identifies. The first group of the pattern is the secret.
 func format(code, pattern string, keys ...string) probe {
 	re := anchored(pattern + after)
 	return probe{keys: keys, word: true, find: func(text []byte, at int) (string, string) {
@@ -48,8 +48,8 @@ func format(code, pattern string, keys ...string) probe {
 
 var sk = anchored(`(sk-((?:ant|proj|svcacct|admin|or)-)?([A-Za-z0-9_-]{20,255}))` + after)
 
-// findSK finds what begins with "sk-". Many providers have taken that over from OpenAI; Anthropic's go on with "ant". An
-// identifier of words can begin so too, so what follows must look drawn by lot.
+// findSK finds keys with the prefix "sk-", which many providers use; those of Anthropic continue with "ant". Identifiers can
+// begin so too, so the rest must look random.
 func findSK(text []byte, at int) (string, string) {
 	m := sk.FindSubmatch(window(text, at))
 	switch {
@@ -57,7 +57,7 @@ func findSK(text []byte, at int) (string, string) {
 		return "", ""
 	case string(m[2]) == "ant-":
 		return "scan.secret.anthropic", ""
-	case len(m[3]) >= 32 && looksDrawn(m[3]):
+	case len(m[3]) >= 32 && looksRandom(m[3]):
 		return "scan.secret.openai", ""
 	}
 	return "", ""
@@ -68,7 +68,7 @@ var (
 	aws       = regexp.MustCompile(`(?i)\baws|amazon`)
 )
 
-// hasLongWord reports whether forty characters that could be a secret come soon after a place.
+// hasLongWord reports whether forty characters that could be a secret follow a place closely.
 func hasLongWord(text []byte, at int) bool {
 	run := 0
 	for _, c := range text[at:min(len(text), at+90)] {
@@ -81,7 +81,7 @@ func hasLongWord(text []byte, at int) bool {
 	return false
 }
 
-// findAWSSecret finds forty characters behind the word, which says nothing without AWS close by.
+// findAWSSecret finds forty characters after the key, if AWS is mentioned nearby.
 func findAWSSecret(text []byte, at int) (string, string) {
 	m := awsSecret.FindSubmatch(window(text, at))
 	if m == nil || isFake(m[1]) || !hasUpper(m[1]) || !hasLower(m[1]) || entropy(m[1]) < minEntropy {
@@ -105,7 +105,7 @@ func findTelegram(text []byte, at int) (string, string) {
 
 var jwt = anchored(`(eyJ[A-Za-z0-9_-]{8,})\.(eyJ[A-Za-z0-9_-]{8,})\.([A-Za-z0-9_-]{20,})`)
 
-// findJWT finds a token whose header says how it is signed, other than the ones that documents show.
+// findJWT finds a token whose header names a signature algorithm, other than well-known examples.
 func findJWT(text []byte, at int) (string, string) {
 	m := jwt.FindSubmatch(text[at:min(at+8<<10, len(text))])
 	if m == nil || isFake(m[3]) {
@@ -129,11 +129,11 @@ var (
 	keyField  = regexp.MustCompile(`^[A-Za-z0-9-]+: `)
 )
 
-// minKey is how much of a key has to be there. The shortest whole one has 64 characters, over one line or two.
+// minKey is the minimum length of a key. The shortest complete one has 64 characters, in one or two lines.
 const minKey = 24
 
-// findPrivateKey finds the beginning of a private key in PEM, also in a string with \n and in quotes, line by line. A header
-// alone, and one with dots or words in the place of the key, is talk about it.
+// findPrivateKey finds the beginning of a private key in PEM, also in a string with \n and in quoted lines. A header alone,
+// or followed by dots or words, is no match.
 func findPrivateKey(text []byte, at int) (string, string) {
 	here := window(text, at)
 	start := keyHeader.FindIndex(here)

@@ -5,7 +5,7 @@ import (
 	"regexp"
 )
 
-// shellProbes look for shells that are handed to the network.
+// shellProbes search for shells that are connected to the network.
 var shellProbes = []probe{
 	{keys: []string{"/dev/tcp/", "/dev/udp/"}, find: findDevTCP},
 	{keys: []string{"nc ", "ncat ", "netcat ", "telnet ", "openssl s_client"}, word: true, cost: 6, find: findNetcat},
@@ -19,7 +19,7 @@ var (
 	fedByShell = regexp.MustCompile(`\b(?:ba|z|da|k)?sh["']?\s+-i\b[^\n]*\|\s*$|\|\s*(?:/bin/)?(?:ba|z|da)?sh\s[^|\n]{0,20}\|\s*$`)
 )
 
-// findDevTCP finds a connection of a shell. To the machine itself it is how scripts wait for a service.
+// findDevTCP finds a connection of a shell. Connections to the local machine are excluded: scripts wait for services so.
 func findDevTCP(text []byte, at int) (string, string) {
 	m := devTCP.FindSubmatch(window(text, at))
 	if m == nil {
@@ -32,7 +32,7 @@ func findDevTCP(text []byte, at int) (string, string) {
 	return "scan.command.reverse_shell_devtcp", ""
 }
 
-// findNetcat finds a program that nc hands to the network, also by pipes.
+// findNetcat finds a program that nc connects to the network, also by pipes.
 func findNetcat(text []byte, at int) (string, string) {
 	before := lineBefore(text, at, 160)
 	if netcat.Match(window(text, at)) || bytes.IndexByte(before, '|') >= 0 && fedByShell.Match(before) {

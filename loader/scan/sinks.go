@@ -23,14 +23,14 @@ var (
 	byVariable = regexp.MustCompile(`^\s*(?:\$ )?["']?(?:\$\{?\w|(?:python[23]?|perl|ruby|php|node)\s+-\w*[cer])`)
 )
 
-// findSink finds the end of a pipe that runs what it reads, and judges it by what comes before.
+// findSink finds the last command of a pipe if it runs its input, and evaluates what precedes it.
 func findSink(text []byte, at int) (string, string) {
 	if !sinkAt.Match(window(text, at)) {
 		return "", ""
 	}
 	from := lineBefore(text, at, reach)
 	if bytes.HasPrefix(bytes.TrimLeft(from, " "), []byte("|")) && from[len(from)-1] != '\\' && bytes.Count(from, []byte("`"))%2 == 0 {
-		return "", "" // it parts the cells of a table
+		return "", "" // a separator of table cells
 	}
 	for _, separator := range []string{";", "&&", "||", "`", " do "} {
 		if i := bytes.LastIndex(from, []byte(separator)); i >= 0 && !bytes.HasPrefix(bytes.TrimSpace(from[i+len(separator):]), []byte("|")) && len(bytes.TrimSpace(from[i+len(separator):])) > 1 {
@@ -39,28 +39,28 @@ func findSink(text []byte, at int) (string, string) {
 	}
 	switch m := fetches.FindSubmatchIndex(from); {
 	case m != nil:
-		return judgePipe(bytes.TrimRight(from[m[1]:], `\ `))
+		return ruleForPipe(bytes.TrimRight(from[m[1]:], `\ `))
 	case listens.Match(from):
 		return "scan.command.reverse_shell_nc", ""
 	case url.Match(from) && byVariable.Match(from), resolves.Match(from):
-		return judgePipe(from)
+		return ruleForPipe(from)
 	case decodes.Match(from), hidden.Match(from), escapes.Match(from):
 		return "scan.command.decode_shell", ""
 	}
 	return "", ""
 }
 
-// mayPipe reports whether a download is in brackets, or is written to some.
+// mayPipe reports whether a download is in parentheses, or redirected to a process.
 func mayPipe(text []byte, at int) bool {
 	return bytes.ContainsAny(lineBefore(text, at, 80), "(`") || bytes.Contains(window(text, at), []byte(">("))
 }
 
-// findPipe finds a download that is put into the command line of a shell. [findSink] finds the piped ones.
+// findPipe finds a download in the command line of a shell. [findSink] finds pipes.
 func findPipe(text []byte, at int) (string, string) {
 	before := lineBefore(text, at, 80)
 	if !bytes.ContainsAny(before, "(`") || !intoShell.Match(before) {
 		if m := intoProcess.FindSubmatch(window(text, at)); m != nil {
-			return judgePipe(m[1])
+			return ruleForPipe(m[1])
 		}
 		return "", ""
 	}
@@ -69,7 +69,7 @@ func findPipe(text []byte, at int) (string, string) {
 		here = here[:end]
 	}
 	_, args, _ := bytes.Cut(here, []byte(" "))
-	return judgePipe(args)
+	return ruleForPipe(args)
 }
 
 // intoProcess is a download that is written to a shell as to a file.
@@ -77,7 +77,7 @@ var intoProcess = anchored(`\w+\s([^\n|;]{0,200}?)>\s*>\(\s*(?:sudo\s+)?(?:/bin/
 
 var assignedTo = regexp.MustCompile(`(?:^|[\s;&(])(\w+)=["']?$`)
 
-// findAssigned finds a download that is kept in a variable, which a shell then runs.
+// findAssigned finds a download that is assigned to a variable, which a shell then runs.
 func findAssigned(text []byte, at int) (string, string) {
 	before := bytes.TrimRight(text[max(0, at-2):at], `"'`)
 	if len(before) == 0 || before[len(before)-1] != '=' {
@@ -107,7 +107,7 @@ func findAssigned(text []byte, at int) (string, string) {
 			before := lineBefore(rest, i, 40)
 			if runsText.Match(before) || sinkAt.Match(bytes.TrimLeft(rest[from:], ` "'`)) {
 				_, args, _ := bytes.Cut(args, []byte(" "))
-				return judgePipe(args)
+				return ruleForPipe(args)
 			}
 		}
 	}
@@ -116,10 +116,9 @@ func findAssigned(text []byte, at int) (string, string) {
 
 var runsText = regexp.MustCompile(`(?:\beval|\b(?:ba|z|da)?sh\s+-\w*c|\bpython3?\s+-c|<<<)\s+["']?$`)
 
-// judgePipe returns the rule for what a shell runs, and the address where there is one. Talk about it, which names nothing
-// to fetch, is none.
-func judgePipe(args []byte) (string, string) {
-	if talk(args) {
+// ruleForPipe returns the rule for what a shell runs, and the URL if there is one; none if the text names nothing to fetch.
+func ruleForPipe(args []byte) (string, string) {
+	if isPlaceholder(args) {
 		return "", ""
 	}
 	urls := url.FindAll(args, -1)
@@ -137,8 +136,8 @@ func judgePipe(args []byte) (string, string) {
 	return knownInstaller, ""
 }
 
-// talk reports whether a command names nothing that could be fetched: "curl | sh", "curl -fsSL [url] | sh".
-func talk(args []byte) bool {
+// isPlaceholder reports whether a command names nothing that can be fetched: "curl | sh", "curl -fsSL [url] | sh".
+func isPlaceholder(args []byte) bool {
 	for word := range strings.FieldsSeq(string(args)) {
 		word = strings.Trim(word, "`\"'\\")
 		if word != "" && word[0] != '-' && !strings.ContainsAny(word[:1], "[<.|*") && !strings.HasPrefix(word, "…") {
@@ -148,7 +147,7 @@ func talk(args []byte) bool {
 	return true
 }
 
-// findDecode finds encoded text that is decoded into the command line of a shell. [findSink] finds the piped ones.
+// findDecode finds encoded text that is decoded in the command line of a shell. [findSink] finds pipes.
 func findDecode(text []byte, at int) (string, string) {
 	if decoding.Match(window(text, at)) && decodeInto.Match(lineBefore(text, at, 300)) {
 		return "scan.command.decode_shell", ""
@@ -158,7 +157,7 @@ func findDecode(text []byte, at int) (string, string) {
 
 var spelled = anchored("(?:\\$\\(|`)(?:printf|echo\\s+-e)\\s[^)\\n]*?(?:(?:\\\\\\\\?x[2-7][0-9a-fA-F]){3}|(?:\\\\\\\\?0?[01][0-7]{2}){3})")
 
-// findSpelled finds a command that is spelled out in escapes.
+// findSpelled finds a command that is written in escapes.
 func findSpelled(text []byte, at int) (string, string) {
 	if spelled.Match(window(text, at)) {
 		return "scan.command.decode_shell", ""
@@ -174,8 +173,8 @@ var (
 	decodedText = regexp.MustCompile(`(?:decode|decodebytes|atob|from)\s*\(\s*b?["']?([A-Za-z0-9+/]{8,}={0,2})["']?\s*[,)]`)
 )
 
-// findEval finds code that is decoded, or fetched, and evaluated. Where the encoded text is a literal beside it, nothing but
-// hiding it explains the form.
+// findEval finds decoded or fetched code that is evaluated. An encoded literal next to it has no purpose but to hide the
+// code.
 func findEval(text []byte, at int) (string, string) {
 	here := window(text, at)
 	if bytes.HasPrefix(here, []byte("loads(")) && !bytes.HasSuffix(text[max(0, at-8):at], []byte("marshal.")) && !bytes.HasSuffix(text[max(0, at-8):at], []byte("pickle.")) {
@@ -190,12 +189,13 @@ func findEval(text []byte, at int) (string, string) {
 	}
 	if m := evalFetched.FindIndex(here); m != nil {
 		line, _, _ := bytes.Cut(here[m[0]:], []byte{'\n'})
-		return judgePipe(line)
+		return ruleForPipe(line)
 	}
 	return "", ""
 }
 
-// looksEncoded reports whether a word is encoded text, not the name of a variable: it ends as such, or mixes cases and digits.
+// looksEncoded reports whether a word is encoded text instead of the name of a variable: by its end, or by mixed cases and
+// digits.
 func looksEncoded(word []byte) bool {
 	return word[len(word)-1] == '=' || len(word)%4 == 0 && bytes.ContainsAny(word, "0123456789") && bytes.ContainsFunc(word, unicode.IsUpper) && bytes.ContainsFunc(word[1:], unicode.IsLower)
 }
@@ -213,12 +213,12 @@ var (
 func findPowerShellPipe(text []byte, at int) (string, string) {
 	if m := psPipe.Find(window(text, at)); m != nil {
 		_, args, _ := bytes.Cut(m, []byte(" "))
-		return judgePipe(args)
+		return ruleForPipe(args)
 	}
 	return "", ""
 }
 
-// findExpression finds an expression of PowerShell that is fetched or decoded.
+// findExpression finds a fetched or decoded expression of PowerShell.
 func findExpression(text []byte, at int) (string, string) {
 	m := psExpression.Find(window(text, at))
 	switch {
@@ -227,12 +227,12 @@ func findExpression(text []byte, at int) (string, string) {
 	case psDecoded.Match(m):
 		return "scan.command.decode_shell", ""
 	}
-	return judgePipe(m)
+	return ruleForPipe(m)
 }
 
 func findDownload(text []byte, at int) (string, string) {
 	if m := psDownload.Find(window(text, at)); m != nil {
-		return judgePipe(m)
+		return ruleForPipe(m)
 	}
 	// The variable that keeps the answer is evaluated on one of the next lines.
 	if m := psVariable.FindSubmatch(lineBefore(text, at, 120)); m != nil {
@@ -240,7 +240,7 @@ func findDownload(text []byte, at int) (string, string) {
 		name := append([]byte("$"), bytes.ToLower(m[1])...)
 		for _, word := range []string{"iex ", "iex(", "invoke-expression "} {
 			if bytes.Contains(rest, append([]byte(word), name...)) {
-				return judgePipe(head(window(text, at), 200))
+				return ruleForPipe(head(window(text, at), 200))
 			}
 		}
 	}
@@ -260,10 +260,10 @@ var (
 	decodesIn = regexp.MustCompile(`(?:-[a-zA-Z]*[dD]|--decode)\b`)
 )
 
-// maxSteps is how many commands after a download are looked at.
+// maxSteps bounds the commands after a download that are examined.
 const maxSteps = 4
 
-// cutCommand returns a text up to the end of its first command, also one of cmd, and what comes after that.
+// cutCommand returns the first command of a text, also of cmd, and the rest.
 func cutCommand(text []byte) (command, rest []byte, more bool) {
 	for i, c := range text {
 		n := 0
@@ -282,7 +282,7 @@ func cutCommand(text []byte) (command, rest []byte, more bool) {
 	return bytes.TrimSpace(text), nil, false
 }
 
-// savesFile reports whether a command may write a file, and another one follows.
+// savesFile reports whether a command may write a file and another command follows.
 func savesFile(text []byte, at int) bool {
 	first, _, more := cutCommand(window(text, at))
 	switch {
@@ -299,7 +299,7 @@ func savesFile(text []byte, at int) bool {
 // outputFlag is an option that could name a file to write.
 var outputFlag = regexp.MustCompile(`\s-[\w-]*[oO]`)
 
-// findFetchAndRun finds a file that is fetched or decoded and then run, in the same passage and without a look at it.
+// findFetchAndRun finds a file that is fetched or decoded and then run in the same passage, without a check.
 func findFetchAndRun(text []byte, at int) (string, string) {
 	command, rest, _ := cutCommand(window(text, at))
 	first := string(command)
@@ -344,7 +344,7 @@ func findFetchAndRun(text []byte, at int) (string, string) {
 		}
 		return "scan.command.pipe_shell", u
 	}
-	if talk([]byte(args)) || !bareHost.MatchString(args) {
+	if isPlaceholder([]byte(args)) || !bareHost.MatchString(args) {
 		return "", ""
 	}
 	return "scan.command.pipe_shell", ""

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// hit is something found in a text.
+// hit is a match in a text.
 type hit struct {
 	code   string
 	at     int // in bytes
@@ -20,22 +20,23 @@ type hit struct {
 	detail string
 }
 
-// probe looks for one thing in a text. keys are literals of three bytes or more that it begins with, which are much faster to
-// find than a pattern is to match; find then judges each place that a key is at.
+// probe searches a text for one thing. Finding a literal key is much faster than matching a pattern, so find only evaluates
+// the places of keys.
 type probe struct {
+	// keys are literals of at least three bytes.
 	keys []string
 	// word says that the key begins a word: none of the letters, digits, _ and - comes before it. anyCase says that upper
 	// and lower case are the same.
 	word, anyCase bool
-	// worth is a cheap look at a place before it is judged, nil where every place is worth that.
-	worth func(text []byte, at int) bool
-	// cost is what judging a place costs, in units of about ten microseconds; 0 is 1.
+	// prefilter cheaply rejects places, nil rejects none.
+	prefilter func(text []byte, at int) bool
+	// cost is the cost of find in units of about ten microseconds; 0 is 1.
 	cost int
-	// find returns the code of the rule for what stands at a place, and a detail for the message; "" where it is nothing.
+	// find returns the code of the rule for a place and a detail for the message, "" if there is no match.
 	find func(text []byte, at int) (code, detail string)
 }
 
-// matcher finds the keys of many probes and chains in one pass, by a hash of their first three bytes.
+// matcher finds the keys of all probes and chains in one pass, by a hash of their first three bytes.
 type matcher struct {
 	known  [1 << 10]uint64 // a bit for each hash of a group
 	group  [1 << 16]uint16 // an index of groups, plus one
@@ -43,7 +44,7 @@ type matcher struct {
 	chains []chain
 }
 
-// keyed is a key and what has it: a probe, or a step of a chain.
+// keyed is a key with its probe, or its step of a chain.
 type keyed struct {
 	key           []byte
 	word, anyCase bool
@@ -51,7 +52,7 @@ type keyed struct {
 	chain, step   int
 }
 
-// hash3 hashes three bytes, the first of them the lowest.
+// hash3 hashes three bytes, the first is the lowest.
 func hash3(v uint32) uint32 { return v & 0xffffff * 0x9e3779b1 >> 16 }
 
 func newMatcher(probes []probe, chains []chain) *matcher {
@@ -73,7 +74,7 @@ func newMatcher(probes []probe, chains []chain) *matcher {
 
 func (m *matcher) add(k keyed) {
 	seen := map[uint32]bool{}
-	for n := range 8 { // the cases of the first three bytes
+	for n := range 8 { // upper and lower case of the first three bytes
 		first := [3]byte(k.key)
 		for i := range first {
 			if k.anyCase && n>>i&1 != 0 && isLetter(first[i]) {
@@ -95,7 +96,7 @@ func (m *matcher) add(k keyed) {
 	}
 }
 
-// next returns the first place from one on that a key is at, -1 for none.
+// next returns the place of the first key from an offset on, -1 if there is none.
 func (m *matcher) next(text []byte, from int) int {
 	for i := from; i+2 < len(text); i++ {
 		h := hash3(uint32(text[i]) | uint32(text[i+1])<<8 | uint32(text[i+2])<<16)
@@ -126,44 +127,44 @@ var (
 
 // budget bounds the work of one scan.
 type budget struct {
-	// work is how many units of judging are left for all texts.
+	// work is the number of units that are left.
 	work int
 	fold []byte // the buffer that texts are folded into
 }
 
-// buffers are those of a scan that has ended, for the next one.
+// buffers are reused by the next scan.
 type buffers struct{ read, fold []byte }
 
-var spare = sync.Pool{New: func() any { return new(buffers) }}
+var bufferPool = sync.Pool{New: func() any { return new(buffers) }}
 
-// maxSpare bounds the buffers that are kept.
-const maxSpare = 1 << 20
+// maxPooled bounds the reused buffers.
+const maxPooled = 1 << 20
 
-// The bounds of the work of one scan and of one text. Ordinary texts take a tenth of theirs at most.
+// The bounds of the work of one scan and of one text. Benign texts need at most a tenth of theirs.
 const (
 	maxWork     = 50_000
 	minTextWork = 2000
 )
 
-// textWork is how many units of work a text gets: so many, and one for each 128 bytes.
+// textWork returns the units of a text: a minimum, and one for each 128 bytes.
 func textWork(text []byte) int { return minTextWork + len(text)/128 }
 
-// search is one search of one text.
+// search is the search of one text.
 type search struct {
-	ctx    context.Context
-	text   []byte
-	hits   []hit
-	counts map[string]int // of hits, by code
-	asked  int            // how often stop was called
-	looks  int            // how often a place was looked at before it was judged
-	left   int            // of the work of this text
-	over   bool           // not every place was judged, or not every hit kept
+	ctx         context.Context
+	text        []byte
+	hits        []hit
+	counts      map[string]int // of hits, by code
+	stopCalls   int            // of stop
+	prefiltered int            // places
+	left        int            // of the units of this text
+	over        bool           // a bound was reached
 }
 
-// looksPerUnit is how many cheap looks at places cost one unit of work.
-const looksPerUnit = 16
+// prefiltersPerUnit is how many prefilters cost one unit.
+const prefiltersPerUnit = 16
 
-// spend takes work off what is left, and reports whether there is so much.
+// spend subtracts units, and reports whether there were enough.
 func (s *search) spend(units int) bool {
 	if s.left < units {
 		s.over = true
@@ -180,18 +181,18 @@ func (s *search) add(code string, at int, detail string) {
 	if s.counts[code]++; s.counts[code] <= maxHits {
 		s.hits = append(s.hits, hit{code: code, at: at, detail: detail})
 	} else if rules[code].Blocking {
-		s.over = true // one of the others may block where these do not
+		s.over = true // another hit could block where these do not
 	}
 }
 
-// stop reports, every so many places, whether nobody waits any more. A text can be made so that it is slow to search.
+// stop checks the context at every 64th call.
 func (s *search) stop() bool {
-	s.asked++
-	return s.asked%64 == 0 && s.ctx.Err() != nil
+	s.stopCalls++
+	return s.stopCalls%64 == 0 && s.ctx.Err() != nil
 }
 
-// searchFile returns what is found in a file, by line, and whether all of it was searched. A file that begins as UTF-16 does
-// is searched as that, and as the bytes that a shell reads.
+// searchFile returns the hits in a file by line, and whether all of it was searched. A file with a UTF-16 byte order mark is
+// searched as UTF-16, and as the bytes that a shell reads.
 func searchFile(ctx context.Context, path string, data []byte, b *budget) (hits []hit, all bool) {
 	hits, all = searchText(ctx, path, data, b)
 	if text, ok := fromUTF16(data); ok {
@@ -202,11 +203,11 @@ func searchFile(ctx context.Context, path string, data []byte, b *budget) (hits 
 	return hits, all
 }
 
-// searchText returns what is found in a text, by line, as far as it came until ctx was done. Nothing in a file keeps
-// commands and secrets from being found: not a NUL, which a shell reads over, nor bytes that are no UTF-8. Characters and
-// assignments count in texts only. Commands are searched in the folded text, everything else in the text as it is.
+// searchText returns the hits in a text by line, as far as it got until ctx was done. Neither a NUL, which shells ignore,
+// nor invalid UTF-8 hides commands and secrets. Characters and assignments are searched in texts only. Commands are searched
+// in the folded text.
 //
-// all is false where the bounds on work or on hits were met.
+// all is false if a bound on work or hits was reached.
 func searchText(ctx context.Context, path string, text []byte, b *budget) (hits []hit, all bool) {
 	given := min(textWork(text), b.work)
 	s := &search{ctx: ctx, text: text, counts: map[string]int{}, left: given}
@@ -225,7 +226,7 @@ func searchText(ctx context.Context, path string, text []byte, b *budget) (hits 
 	c.match(commandKeys)
 	c.sort()
 	if len(c.hits) > 0 {
-		c.hits = newPassages(path, plain.text).judge(c.hits)
+		c.hits = newPassages(path, plain.text).apply(c.hits)
 		number(c.hits, plain)
 	}
 	hits = append(s.hits, c.hits...)
@@ -240,7 +241,7 @@ func (s *search) sort() {
 	slices.SortStableFunc(s.hits, func(a, b hit) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.code, b.code)) })
 }
 
-// match judges each place that a key is at, in one pass.
+// match evaluates the places of all keys, in one pass.
 func (s *search) match(m *matcher) {
 	if len(s.text) < 3 {
 		return
@@ -265,7 +266,7 @@ func (s *search) match(m *matcher) {
 				return
 			}
 			if k.probe != nil {
-				s.judge(k.probe, i)
+				s.evaluate(k.probe, i)
 			} else {
 				s.follow(m, k, state, i, line)
 			}
@@ -273,13 +274,13 @@ func (s *search) match(m *matcher) {
 	}
 }
 
-// judge judges a place by a probe.
-func (s *search) judge(p *probe, at int) {
-	if p.worth != nil {
-		if s.looks++; s.looks%looksPerUnit == 0 && !s.spend(1) {
+// evaluate evaluates a place with a probe.
+func (s *search) evaluate(p *probe, at int) {
+	if p.prefilter != nil {
+		if s.prefiltered++; s.prefiltered%prefiltersPerUnit == 0 && !s.spend(1) {
 			return
 		}
-		if s.over || !p.worth(s.text, at) {
+		if s.over || !p.prefilter(s.text, at) {
 			return
 		}
 	}
@@ -291,7 +292,7 @@ func (s *search) judge(p *probe, at int) {
 	}
 }
 
-// follow continues a chain, where the place is in reach of the step before.
+// follow continues a chain if the place is within reach of the step before.
 func (s *search) follow(m *matcher, k *keyed, state []chainState, at, line int) {
 	c, until := &m.chains[k.chain], &state[k.chain]
 	step := &c.steps[k.step]
@@ -311,7 +312,7 @@ func (s *search) follow(m *matcher, k *keyed, state []chainState, at, line int) 
 	}
 }
 
-// beginsWord reports whether a word begins at a place. A line end that is written as \n in a string ends a word too.
+// beginsWord reports whether a word begins at a place. A line end written as \n in a string ends a word too.
 func beginsWord(text []byte, at int) bool {
 	if at == 0 || !isWord(text[at-1]) {
 		return true
@@ -333,19 +334,19 @@ func isWord(c byte) bool {
 	return c == '_' || c == '-' || '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z'
 }
 
-// reach is how far behind a key anything is looked for.
+// reach is how far after a key patterns are matched.
 const reach = 600
 
-// window returns the text from a place on, as far as anything is looked for.
+// window returns the text from a place on within reach.
 func window(text []byte, at int) []byte { return text[at:min(at+reach, len(text))] }
 
-// anchored compiles a pattern that has to match from the key on.
+// anchored compiles a pattern that must match at the key.
 func anchored(pattern string) *regexp.Regexp { return regexp.MustCompile(`^(?:` + pattern + `)`) }
 
-// isBinary reports whether a file is no text, by a NUL near its beginning, as git has it.
+// isBinary reports whether a file is binary, by a NUL near its start, as git does.
 func isBinary(data []byte) bool { return bytes.IndexByte(head(data, 8000), 0) >= 0 }
 
-// fromUTF16 returns a text in UTF-16 that begins with a byte order mark as UTF-8. PowerShell writes scripts so.
+// fromUTF16 converts UTF-16 with a byte order mark to UTF-8. PowerShell writes such scripts.
 func fromUTF16(data []byte) ([]byte, bool) {
 	var order binary.ByteOrder
 	switch {

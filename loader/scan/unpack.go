@@ -14,8 +14,8 @@ import (
 	"strings"
 )
 
-// The bounds of what is read of the archives in one skill, all together. An archive in a skill is opened, and one in that
-// too; what is deeper, larger or in another format is not.
+// The bounds of all archives in one skill together. An archive in an archive is opened; deeper ones, larger ones and other formats
+// are not.
 const (
 	maxPackedDepth   = 2
 	maxPackedEntries = 1000
@@ -29,19 +29,19 @@ type packed struct {
 	bytes   int64
 }
 
-var errPackedBound = errors.New("more in it than is scanned")
+var errPackedBound = errors.New("the content exceeds the limit")
 
-// unpack scans what is in an archive, by its first bytes, whatever its name. ok says that it is one that can be opened; why
-// says what of it was not scanned, "" where all was.
+// unpack scans an archive, recognized by its first bytes. ok says that the format is supported. why says what was not
+// scanned, "" if everything was.
 func (w *walker) unpack(ctx context.Context, rel string, data []byte, depth int) (why string, ok bool) {
 	open := opener(data)
 	if open == nil {
 		return "", false
 	}
 	if depth == maxPackedDepth {
-		return "archives in archives in archives are not opened", true
+		return "archives nested in two archives are not opened", true
 	}
-	data = bytes.Clone(data) // the walker's buffer is used again
+	data = bytes.Clone(data) // the buffer of the walker is reused
 	err := open(ctx, w, rel, data, depth)
 	if err != nil {
 		return err.Error(), true
@@ -105,7 +105,7 @@ func openTar(ctx context.Context, w *walker, rel string, data []byte, depth int)
 	}
 }
 
-// compressed makes the opener of one compressed file. A tar in it is of the same archive.
+// compressed returns the opener of a compressed file. A tar in it belongs to the same archive.
 func compressed(decode func(io.Reader) (io.Reader, error)) openArchive {
 	return func(ctx context.Context, w *walker, rel string, data []byte, depth int) error {
 		r, err := decode(bytes.NewReader(data))
@@ -124,7 +124,7 @@ func compressed(decode func(io.Reader) (io.Reader, error)) openArchive {
 		if len(inner) > 262 && string(inner[257:262]) == "ustar" {
 			before := w.packed.bytes
 			err := openTar(ctx, w, rel, inner, depth)
-			w.packed.bytes = max(w.packed.bytes, before+int64(len(inner))) // also what is no file was decompressed
+			w.packed.bytes = max(w.packed.bytes, before+int64(len(inner))) // includes entries that are not files
 			return err
 		}
 		name := strings.TrimSuffix(path.Base(rel), path.Ext(rel))
@@ -132,7 +132,7 @@ func compressed(decode func(io.Reader) (io.Reader, error)) openArchive {
 	}
 }
 
-// packedFile scans one file of an archive. Its path is that of the archive, "!/" and its own.
+// packedFile scans a file of an archive. Its path is that of the archive, "!/" and its own.
 func (w *walker) packedFile(ctx context.Context, rel, name string, r io.Reader, depth int) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -150,12 +150,12 @@ func (w *walker) packedFile(ctx context.Context, rel, name string, r io.Reader, 
 	past := int64(len(data)) > limit
 	w.content(ctx, inner, data[:min(int64(len(data)), limit)])
 	if past {
-		return fmt.Errorf("%s is larger than %d bytes, or all are", shown(path.Base(inner)), limit)
+		return fmt.Errorf("%s is larger than %d bytes, or all are", displayPath(path.Base(inner)), limit)
 	}
 	if why, ok := w.unpack(ctx, inner, data, depth+1); ok && why != "" {
-		w.findings.add(archive, shown(inner), 0, why)
+		w.findings.add(archive, displayPath(inner), 0, why)
 	} else if !ok && endings[strings.ToLower(path.Ext(name))] == archive {
-		w.findings.add(archive, shown(inner), 0, "")
+		w.findings.add(archive, displayPath(inner), 0, "")
 	}
 	return nil
 }

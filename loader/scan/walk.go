@@ -15,7 +15,7 @@ import (
 	"pannier/internal/fsx"
 )
 
-// walker goes through one skill directory once.
+// walker scans one skill directory.
 type walker struct {
 	root     *os.Root
 	options  Options
@@ -30,11 +30,11 @@ type walker struct {
 	buf     []byte
 
 	truncated bool
-	full      bool // the bound on entries was met
-	spent     bool // the bound on bytes was met
+	full      bool // the bound on entries was reached
+	spent     bool // the bound on bytes was reached
 }
 
-// listBatch is how many entries are asked for at a time. Between two batches it is seen whether anybody still waits.
+// listBatch is the number of entries in a read of a directory. The context is checked between two reads.
 const listBatch = 512
 
 // scan scans the skill directory. An error means that ctx is done.
@@ -54,7 +54,7 @@ func (w *walker) scan(ctx context.Context, dir string) error {
 	w.skill = real
 	top, err := fsx.OpenRootIn(w.root, real)
 	if err != nil {
-		w.findings.add(whyClosed(err), ".", 0, cause(err))
+		w.findings.add(openErrorRule(err), ".", 0, cause(err))
 		return nil
 	}
 	defer top.Close()
@@ -64,15 +64,14 @@ func (w *walker) scan(ctx context.Context, dir string) error {
 	return w.walk(ctx, top, "", 0)
 }
 
-// whyClosed returns the rule for a skill directory that can not be opened.
-func whyClosed(err error) string {
+func openErrorRule(err error) string {
 	if errors.Is(err, fs.ErrPermission) {
 		return "scan.path.unreadable"
 	}
 	return "scan.path.skill_missing"
 }
 
-// walk scans what is in a directory: its files first, so that a bound cuts off what lies deep before what lies high.
+// walk scans a directory, files first, so that a bound cuts off the deepest entries.
 func (w *walker) walk(ctx context.Context, dir *os.Root, rel string, depth int) error {
 	infos, err := w.list(ctx, dir, rel)
 	if err != nil {
@@ -97,8 +96,8 @@ func (w *walker) walk(ctx context.Context, dir *os.Root, rel string, depth int) 
 	return ctx.Err()
 }
 
-// list returns what is in a directory by name, as far as the bound on entries lets it. Which entries of a directory are
-// past the bound is up to the file system.
+// list returns the entries of a directory by name, within the bound on entries. If there are more, the file system decides
+// which.
 func (w *walker) list(ctx context.Context, dir *os.Root, rel string) ([]fs.FileInfo, error) {
 	file, err := dir.Open(".")
 	if err != nil {
@@ -114,7 +113,7 @@ func (w *walker) list(ctx context.Context, dir *os.Root, rel string) ([]fs.FileI
 		entries, err := file.ReadDir(min(listBatch, w.options.MaxEntries-w.entries+1))
 		for _, e := range entries {
 			if w.entries == w.options.MaxEntries {
-				w.meetEntries(rel)
+				w.reachEntryLimit(rel)
 				break
 			}
 			w.entries++
@@ -136,19 +135,18 @@ func (w *walker) list(ctx context.Context, dir *os.Root, rel string) ([]fs.FileI
 	return infos, nil
 }
 
-// meetEntries says that the bound on entries is met in a directory. Nothing further is listed.
-func (w *walker) meetEntries(rel string) {
+func (w *walker) reachEntryLimit(rel string) {
 	w.full, w.truncated = true, true
-	w.findings.add("scan.bound.entries", shown(rel), 0, fmt.Sprintf("more than %d", w.options.MaxEntries))
+	w.findings.add("scan.bound.entries", displayPath(rel), 0, fmt.Sprintf("more than %d", w.options.MaxEntries))
 }
 
-// enter scans a directory below the skill's own.
+// enter scans a subdirectory.
 func (w *walker) enter(ctx context.Context, parent *os.Root, rel string, info fs.FileInfo, depth int) error {
 	w.checkName(rel)
 	w.checkMode(info, rel)
 	if depth > w.options.MaxDepth {
 		w.truncated = true
-		w.findings.add("scan.bound.depth", shown(rel), 0, fmt.Sprintf("more than %d", w.options.MaxDepth))
+		w.findings.add("scan.bound.depth", displayPath(rel), 0, fmt.Sprintf("more than %d", w.options.MaxDepth))
 		return nil
 	}
 	if w.full {
@@ -167,16 +165,15 @@ func (w *walker) enter(ctx context.Context, parent *os.Root, rel string, info fs
 	return w.walk(ctx, dir, rel, depth)
 }
 
-// errReplaced tells of a file that is another one than it was when it was listed.
-var errReplaced = errors.New("it was replaced while it was scanned")
+var errReplaced = errors.New("it was replaced during the scan")
 
-// unreadable says that nobody has looked at a path.
+// unreadable reports a path that was not scanned.
 func (w *walker) unreadable(rel string, err error) {
 	w.truncated = true
-	w.findings.add("scan.path.unreadable", shown(rel), 0, cause(err))
+	w.findings.add("scan.path.unreadable", displayPath(rel), 0, cause(err))
 }
 
-// entry scans what is no directory.
+// entry scans what is not a directory.
 func (w *walker) entry(ctx context.Context, dir *os.Root, rel string, info fs.FileInfo) {
 	w.checkName(rel)
 	switch {
@@ -186,11 +183,10 @@ func (w *walker) entry(ctx context.Context, dir *os.Root, rel string, info fs.Fi
 		w.checkMode(info, rel)
 		w.file(ctx, dir, rel, info)
 	default:
-		w.findings.add("scan.file.special", shown(rel), 0, kindOf(info.Mode()))
+		w.findings.add("scan.file.special", displayPath(rel), 0, kindOf(info.Mode()))
 	}
 }
 
-// kindOf names a kind of file for people.
 func kindOf(m fs.FileMode) string {
 	switch {
 	case m&fs.ModeNamedPipe != 0:
@@ -203,28 +199,28 @@ func kindOf(m fs.FileMode) string {
 	return "of an unknown kind"
 }
 
-// checkMode judges the permissions. On a directory set-group-id only says whose group new files get.
+// checkMode checks the permissions. On a directory, set-group-id only sets the group of new files.
 func (w *walker) checkMode(info fs.FileInfo, rel string) {
 	mode := info.Mode()
 	if mode.IsRegular() && mode&(fs.ModeSetuid|fs.ModeSetgid) != 0 {
-		w.findings.add("scan.file.setuid", shown(rel), 0, "")
+		w.findings.add("scan.file.setuid", displayPath(rel), 0, "")
 	}
 	if mode&0o002 != 0 && mode&fs.ModeSticky == 0 {
-		w.findings.add("scan.file.world_writable", shown(rel), 0, "")
+		w.findings.add("scan.file.world_writable", displayPath(rel), 0, "")
 	}
 }
 
-// checkLink judges where a link leads. Nothing at that place is opened.
+// checkLink checks the target of a symlink without opening it.
 func (w *walker) checkLink(rel string) {
 	target, err := w.resolve(path.Join(w.skill, rel))
 	switch {
 	case errors.Is(err, errEscapes):
-		w.findings.add("scan.path.symlink_escape", shown(rel), 0, "")
+		w.findings.add("scan.path.symlink_escape", displayPath(rel), 0, "")
 	case err != nil:
-		w.findings.add("scan.path.symlink_broken", shown(rel), 0, cause(err))
+		w.findings.add("scan.path.symlink_broken", displayPath(rel), 0, cause(err))
 	case w.skill == "." || target == w.skill || strings.HasPrefix(target, w.skill+"/"):
-		w.findings.add("scan.path.symlink_inside", shown(rel), 0, "")
+		w.findings.add("scan.path.symlink_inside", displayPath(rel), 0, "")
 	default:
-		w.findings.add("scan.path.symlink_present", shown(rel), 0, "")
+		w.findings.add("scan.path.symlink_present", displayPath(rel), 0, "")
 	}
 }
