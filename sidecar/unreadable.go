@@ -70,7 +70,7 @@ func (u *unreadable) unreadRoot(root pannier.Root, c pannier.Catalog) bool {
 	return false
 }
 
-// noneReadable reports whether there is no skill to tell of, and something that can not be read in its place. One of many
+// noneReadable reports whether there is no skill, and something that cannot be read in its place. One of many
 // skills is another matter: its fault touches that skill alone.
 func noneReadable(c pannier.Catalog) bool {
 	unreadable := slices.ContainsFunc(c.Problems, func(p pannier.Problem) bool {

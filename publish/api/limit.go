@@ -14,7 +14,7 @@ import (
 // Capacity is how many callers the socket takes at one time. Who comes when all connections are taken waits until one of
 // them ends, so that callers take neither the memory nor the descriptors that looking at the disk needs. What lives long
 // has bounds of its own, which together leave connections free, and of these the idle ones make room: probes and health get
-// in whoever follows the events, or keeps connections.
+// in clients that follow the events or keep connections.
 type Capacity struct {
 	Connections int
 	// Streams are those of events, WebSockets those of JSON-RPC; both count among the connections.

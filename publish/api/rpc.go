@@ -51,7 +51,7 @@ var streamRoutes = []route{
 	{
 		pattern: "POST /v1/rpc", endpoint: endpoint{(*Handler).call, singleOrBatch{rpcCall{}}, singleOrBatch{rpcAnswer{}}}, early: true,
 		id: "callRPC", summary: "Answers single calls of JSON-RPC 2.0, or a batch.",
-		others: map[string]string{"204": "There were notifications only, which nobody answers."},
+		others: map[string]string{"204": "There were notifications only, which have no answer."},
 	},
 }
 

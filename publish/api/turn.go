@@ -27,7 +27,7 @@ var turnRoutes = []route{
 		id: "getPrompt", summary: "The skills section of the system prompt for what is automatically available.", texts: []string{"text/plain"},
 		parameters: []parameter{
 			{"format", "query", "The format of the section.", promptFormat},
-			query("max_chars", "integer", "The most characters that it may have; 0 is no limit."),
+			query("max_chars", "integer", "The most characters that it may have; 0 means no limit."),
 		},
 	},
 	{
@@ -91,10 +91,10 @@ func checkTurn(turn pannier.Turn) error {
 		return invalidParameter("format", fmt.Sprintf("unknown prompt format %q", f), "give one of "+strings.Join(prompt.Formats(), ", "))
 	}
 	if n := turn.Limits.MaxChars; n != nil && *n < 0 {
-		return invalidParameter("max_chars", "max_chars is less than 0", "0 is no limit")
+		return invalidParameter("max_chars", "max_chars is less than 0", "give 0 for no limit")
 	}
 	if n := turn.Limits.MaxBodies; n != nil && *n < 0 {
-		return invalidParameter("max_bodies", "max_bodies is less than 0", "0 is no body; leave it out for as many as there may be")
+		return invalidParameter("max_bodies", "max_bodies is less than 0", "give 0 for no bodies, or leave it out for no limit")
 	}
 	if err := checkList("paths", turn.Paths, pannier.MaxTurnPaths, pannier.MaxPathBytes); err != nil {
 		return err

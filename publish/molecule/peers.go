@@ -29,7 +29,7 @@ const (
 	maxPeerIDChars   = 100 // as many as prompts show
 )
 
-var errNoList = errors.New("the answer is no list of peers")
+var errNoList = errors.New("the answer is not a list of peers")
 
 // Peers reads the peers of the workspace.
 func (t *Target) Peers(ctx context.Context) (list []pannier.Peer, o push.Outcome, err error) {

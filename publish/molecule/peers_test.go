@@ -119,9 +119,9 @@ func TestPeersWhileThePlatformIsAway(t *testing.T) {
 		{"unauthorized", status(401, `{"error":"invalid workspace auth token"}`), 95, 151, "peers_stale warning", "401"},
 		{"unknown", status(404, `{"error":"workspace not found"}`), 9, 14, "peers_stale info", "404"},
 		{"throttled", status(429, "", "Retry-After", "120"), 28, 31, "platform_rate_limited warning, peers_stale info", "429"},
-		{"null", status(200, "null"), 95, 151, "peers_stale info", "no list of peers"},
-		{"a page", status(200, "<html>"), 95, 151, "peers_stale info", "no list of peers"},
-		{"half a list", status(200, `[{"id":"x"`), 95, 151, "peers_stale info", "no list of peers"},
+		{"null", status(200, "null"), 95, 151, "peers_stale info", "not a list of peers"},
+		{"a page", status(200, "<html>"), 95, 151, "peers_stale info", "not a list of peers"},
+		{"half a list", status(200, `[{"id":"x"`), 95, 151, "peers_stale info", "not a list of peers"},
 		{"too large", status(200, "["+strings.Repeat(" ", 2000)+"]"), 95, 151, "peers_stale info", "too large"},
 		{"elsewhere", status(302, "", "Location", "http://elsewhere.test/"), 95, 151, "peers_stale info", "302"},
 	} {

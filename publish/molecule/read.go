@@ -29,7 +29,7 @@ const (
 // foreign stands for a registered card that is too large to be ours, and so not read.
 var foreign = json.RawMessage(`{}`)
 
-var errNoDescription = errors.New("the answer is no JSON object")
+var errNoDescription = errors.New("the answer is not a JSON object")
 
 // reading is what the platform showed of the workspace.
 type reading struct {

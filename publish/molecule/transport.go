@@ -62,7 +62,7 @@ func stateOf(path string) (fileState, error) {
 	return fileState{s.Dev, s.Ino, s.Size, s.Ctim, s.Mtim}, nil
 }
 
-// newNetwork reads the CA file, if there is one. One that cannot be read is no error: a sidecar that did not start
+// newNetwork reads the CA file, if there is one. One that cannot be read is not an error: a sidecar that did not start
 // would take the agent's skills away as well.
 func newNetwork(o Options) *network {
 	n := &network{caFile: o.CAFile, now: newTransport()}

@@ -225,7 +225,7 @@ func (p *Platform) serveRemove(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, statusResponse{Status: statusRemoved})
 }
 
-// Remove removes a workspace: its tokens end, and it is no peer any more. Its row stays, with its card, as in the real
+// Remove removes a workspace: its tokens end, and it is not a peer any more. Its row stays, with its card, as in the real
 // server's database. It returns false for one that is not known.
 func (p *Platform) Remove(id string) bool {
 	f, err := newFrame(molecule.FrameRemoved, id, struct{}{})

@@ -39,7 +39,7 @@ type content struct {
 
 func (c content) bytes() int { return len(c.card) + len(c.url) + len(c.currentTask) }
 
-// lookupLocked returns the workspace, nil where it is unknown or id is no UUID.
+// lookupLocked returns the workspace, nil where it is unknown or id is not a UUID.
 func (p *Platform) lookupLocked(id string) *workspace {
 	key, ok := parseUUID(id)
 	if !ok {

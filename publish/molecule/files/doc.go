@@ -31,7 +31,7 @@
 //	platform.not_found      there is no such workspace, or the token may not see it (404)
 //	platform.redirect       the platform is at another address
 //	platform.busy           too many requests (429), still after waiting
-//	platform.answer         any other answer that is no success, or that cannot be read
+//	platform.answer         any other answer that is not a success, or that cannot be read
 //	files.text              a file is not a text
 //	files.name              a name that the API does not take
 //	files.size              a file, or all of them, are larger than can be sent and read back

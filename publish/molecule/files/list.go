@@ -75,7 +75,7 @@ func (c *Client) readConfig(ctx context.Context) ([]byte, error) {
 	case len(text) > maxConfigBytes:
 		return nil, left(fmt.Sprintf("it has more than %d bytes", maxConfigBytes))
 	case strings.ContainsRune(text, '\uFFFD'):
-		return nil, left("it is no UTF-8 text, and would not be written back as it is")
+		return nil, left("it is not UTF-8 text and would not be written back as it is")
 	}
 	end := "\n"
 	if strings.Contains(text, "\r\n") {

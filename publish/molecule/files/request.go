@@ -18,7 +18,7 @@ const (
 	maxWait  = time.Minute
 )
 
-// ask makes a request and decodes the answer into value, unless that is nil. An answer that is no success is a refusal.
+// ask makes a request and decodes the answer into value, unless that is nil. An answer that is not a success is a refusal.
 func (c *Client) ask(ctx context.Context, do molecule.Call, value any) error {
 	for try := 1; ; try++ {
 		a, err := c.call(ctx, do)
@@ -65,7 +65,7 @@ func (c *Client) call(ctx context.Context, do molecule.Call) (molecule.Answer, e
 	return a, refuse("platform.unreachable", "the platform cannot be reached: "+err.Error(), "check its address, and that it runs")
 }
 
-// refusalOf says what an answer that is no success means.
+// refusalOf says what an answer that is not a success means.
 func refusalOf(a molecule.Answer) error {
 	said := fmt.Sprintf("the platform answered %d", a.Status)
 	if a.Message != "" {
