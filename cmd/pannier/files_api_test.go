@@ -157,7 +157,7 @@ func TestInstallByFilesRefuses(t *testing.T) {
 		files map[string]string
 		word  string
 	}{
-		{"no skill", map[string]string{"a.md": "a"}, "SKILL.md"},
+		{"no skill", map[string]string{"a.md": "a"}, "no SKILL.md found in "},
 		{"a fault", map[string]string{"SKILL.md": "---\nname: [\n---\n"}, "the skill is invalid"},
 		{"no text", map[string]string{"SKILL.md": remoteSkillText, "a.txt": "\xff\xfe"}, "is not UTF-8 text"},
 		{"a NUL", map[string]string{"SKILL.md": remoteSkillText, "a.txt": "a\x00b"}, "is not UTF-8 text"},
