@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -365,7 +366,8 @@ func (f *fingerprints) record(s *pannier.Skill, ticket uint64, p fingerprint.Pri
 	f.logFailureLocked(s, d, err)
 }
 
-// logFailureLocked logs why there is no fingerprint, once. A skill that changes meanwhile is not a failure.
+// logFailureLocked logs why there is no fingerprint, once. A skill that changes meanwhile is not a failure,
+// and a directory that was removed is not worth a warning: the next scan drops the skill.
 func (f *fingerprints) logFailureLocked(s *pannier.Skill, d *directory, err error) {
 	trouble := ""
 	if err != nil && !errors.Is(err, pannier.ErrChanged) {
@@ -373,7 +375,11 @@ func (f *fingerprints) logFailureLocked(s *pannier.Skill, d *directory, err erro
 	}
 	f.unshown = f.unshown || trouble != d.trouble
 	if trouble != "" && trouble != d.trouble {
-		f.log.Warn("a skill has no fingerprint", "path", s.Path, "error", trouble)
+		level := hclog.Warn
+		if errors.Is(err, fs.ErrNotExist) {
+			level = hclog.Debug
+		}
+		f.log.Log(level, "a skill has no fingerprint", "path", s.Path, "error", trouble)
 	}
 	d.trouble = trouble
 }

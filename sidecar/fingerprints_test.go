@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -220,6 +222,23 @@ func TestOlderDoesNotOvertake(t *testing.T) {
 	}
 	if p.updateRegistry(); p.of(e.Skill) != newer {
 		t.Errorf("shown %s, want %s", p.of(e.Skill), newer)
+	}
+}
+
+// TestRemovedSkillIsNoWarning computes the fingerprint of a skill that was removed since the last scan.
+func TestRemovedSkillIsNoWarning(t *testing.T) {
+	w := fixture.NewWorkspace(t)
+	fixture.WriteIn(t, w, fixture.SkillScript("pdf", "Reads it.")+"mkdir skills/pdf/docs; printf x > skills/pdf/docs/x")
+	p := newEngineWithFingerprints(t, w, state.Memory())
+	var log strings.Builder
+	p.log = hclog.New(&hclog.LoggerOptions{Output: &log, Level: hclog.Debug})
+	e := p.lookAt(t, "pdf")
+	fixture.WriteIn(t, w, "rm -r skills/pdf")
+	if _, err := p.now(t.Context(), e.Skill); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v", err)
+	}
+	if text := log.String(); !strings.Contains(text, "[DEBUG] a skill has no fingerprint") || strings.Contains(text, "[WARN]") {
+		t.Error(text)
 	}
 }
 
