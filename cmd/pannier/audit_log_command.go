@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"time"
 
@@ -61,6 +62,11 @@ below the state directory.`,
 				if err != nil {
 					return unreadableAudit(err)
 				}
+				if len(entries) == 0 {
+					if err := checkWorkspaceDirectory(s); err != nil {
+						return err
+					}
+				}
 				return output(p, p.printAuditLog)(pannier.AuditList{Entries: entries}, nil)
 			})
 		},
@@ -75,6 +81,14 @@ func auditDirectory(s config.Settings) (string, error) {
 		return "", &exitError{code: exitUnknown, message: "the state is kept in memory; the audit log is not on disk", hint: "name the sidecar's directory with PANNIER_STATE_DIR"}
 	}
 	return sidecar.AuditDirectory(s), nil
+}
+
+// checkWorkspaceDirectory returns an error if the workspace does not exist. A workspace that was removed may still have a log.
+func checkWorkspaceDirectory(s config.Settings) error {
+	if _, err := os.Stat(s.Workspace); err != nil {
+		return &exitError{code: exitUnknown, message: "no audit log: " + err.Error(), hint: "name the agent's configuration directory with --workspace"}
+	}
+	return nil
 }
 
 func unreadableAudit(err error) error {

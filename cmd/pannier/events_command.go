@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os/signal"
 	"syscall"
 	"time"
@@ -26,7 +28,9 @@ func (p *program) eventsCommand() *cobra.Command {
 		GroupID: groupSidecar,
 		Short:   "Print the recorded events, and with --follow new ones",
 		Long: `Prints the recorded events, and with --follow also new ones. On a terminal, each event is a short
-line with its number, time, type and summary. Elsewhere, and with --json, it is a JSON object.`,
+line with its number, time, type and summary. Elsewhere, and with --json, it is a JSON object.
+
+With --follow, the exit code is 0 after SIGINT or SIGTERM, and 3 if the sidecar stops.`,
 		Example: `  pannier events --follow
   pannier events --types skill_loaded,skill_invoked --json`,
 		Args: cobra.NoArgs,
@@ -34,9 +38,18 @@ line with its number, time, type and summary. Elsewhere, and with --json, it is 
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
 			defer stop()
 			return p.asking(ctx, func(ctx context.Context, c *client.Client) error {
-				err := c.Events(ctx, client.EventQuery{After: after, Types: types, Follow: follow}, p.printEvent)
-				if ctx.Err() != nil {
+				err := c.Events(ctx, client.EventQuery{After: after, Types: types, Follow: follow}, func(e pannier.Event) error {
+					after = e.Seq
+					return p.printEvent(e)
+				})
+				switch {
+				case ctx.Err() != nil:
 					return nil // the user stopped following
+				case follow && (err == nil || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)):
+					return &exitError{
+						code: exitNoSidecar, message: "the sidecar ended the event stream",
+						hint: fmt.Sprintf("check that it runs; `pannier events --follow --after %d` continues after the last event", after),
+					}
 				}
 				return err
 			})

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -59,7 +60,11 @@ use it on its own. A switch that is not given keeps its value; "default" removes
 			}
 			return p.asking(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				show := func(policy pannier.Policy) error { return p.printPolicies([]pannier.Policy{policy}) }
-				return output(p, show)(c.SetPolicy(ctx, args[0], pannier.SourceKind(kind), change))
+				policy, err := c.SetPolicy(ctx, args[0], pannier.SourceKind(kind), change)
+				if err == nil && (change.Enabled.To != nil || change.AllowImplicit.To != nil) {
+					p.warnWithoutSkill(ctx, c, policy)
+				}
+				return output(p, show)(policy, err)
 			})
 		},
 	}
@@ -67,6 +72,15 @@ use it on its own. A switch that is not given keeps its value; "default" removes
 	cmd.Flags().StringVar(&implicit, "implicit", "", "whether the model may use it on its own: true, false or default")
 	cmd.Flags().StringVar(&kind, "source-kind", "", "`kind` of root: workspace, managed, bundled or extra (default: that of the skill)")
 	return p.share(p.jsonFlag(cmd), asksSidecar...)
+}
+
+// warnWithoutSkill warns of a policy that is not about any skill of the catalog. It applies to a later skill, if the slug is right.
+func (p *program) warnWithoutSkill(ctx context.Context, c *client.Client, policy pannier.Policy) {
+	list, err := c.Skills(ctx, "", false)
+	if err != nil || slices.ContainsFunc(list.Skills, func(e pannier.Entry) bool { return e.Slug == policy.Slug && e.SourceKind == policy.SourceKind }) {
+		return
+	}
+	sayf(p.err, "warning: no skill %s of kind %s; the policy applies once there is one", strconv.Quote(policy.Slug), policy.SourceKind)
 }
 
 // policyChange reads the two switches. At least one must be given.

@@ -52,6 +52,34 @@ func TestPolicySet(t *testing.T) {
 	}
 }
 
+// TestPolicyOfNoSkill sets a policy for a later skill, and warns that no skill has the slug.
+func TestPolicyOfNoSkill(t *testing.T) {
+	t.Parallel()
+	w := newWorkspace(t)
+	writeIn(t, w, skillScript("pdf", "Reads it."))
+	s := startSidecar(t, w)
+	for line, warning := range map[string]string{
+		"policy set nosuch --implicit=true":    `warning: no skill "nosuch" of kind workspace`,
+		"policy set nosuch --implicit=default": "",
+		"policy set pdf --implicit=true":       "",
+	} {
+		code, _, complaint := runHere(t, append(strings.Fields(line), "--socket", s.socket)...)
+		if code != exitYes || !strings.HasPrefix(complaint, warning) || warning == "" && complaint != "" {
+			t.Errorf("%s: exit code %d: %s", line, code, complaint)
+		}
+	}
+}
+
+// TestAuditLogOfNoWorkspace names the directory that does not exist.
+func TestAuditLogOfNoWorkspace(t *testing.T) {
+	t.Parallel()
+	none := filepath.Join(t.TempDir(), "none")
+	code, _, complaint := runHere(t, "audit-log", "list", "--workspace", none, "--socket", shortDir(t)+"/s")
+	if code != exitUnknown || !strings.Contains(complaint, none+": no such file") || !strings.Contains(complaint, "--workspace") {
+		t.Errorf("exit code %d: %s", code, complaint)
+	}
+}
+
 func TestPolicyOfTheSettings(t *testing.T) {
 	w := newWorkspace(t)
 	writeIn(t, w, skillScript("pdf", "Reads it."))

@@ -2,11 +2,13 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -17,6 +19,35 @@ const turnTraceSkills = `mkdir -p skills/forms skills/go-code
 printf -- '---\nname: forms\ndescription: Fills in forms.\nallowed-tools: Read\n---\nFill it in.\n' > skills/forms/SKILL.md
 printf -- '---\nname: go-code\ndescription: Writes Go.\npaths: ["**/*.go"]\n---\nWrite it.\n' > skills/go-code/SKILL.md
 `
+
+// TestFollowedSidecarEnds has a command that follows events say that the sidecar stopped, or was killed.
+func TestFollowedSidecarEnds(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*sidecarUnderTest){
+		"stopped": func(s *sidecarUnderTest) { s.terminate(t) },
+		"killed":  func(s *sidecarUnderTest) { s.kill() },
+	} {
+		w := newWorkspace(t)
+		s := startSidecar(t, w)
+		f := start(t, "events", "--follow", "--socket", s.socket)
+		eventually(t, "events are followed", func() error {
+			if !strings.Contains(f.log.String(), "skill_catalog_updated") {
+				return errors.New("no event yet")
+			}
+			return nil
+		})
+		end(s)
+		select {
+		case <-f.done:
+			f.done <- nil
+		case <-time.After(patience):
+			t.Fatal("the command follows a sidecar that ended")
+		}
+		if code := f.cmd.ProcessState.ExitCode(); code != exitNoSidecar || !strings.Contains(f.log.String(), "the sidecar ended the event stream") {
+			t.Errorf("%s: exit code %d: %s", name, code, f.log)
+		}
+	}
+}
 
 // follower is `pannier events --follow` of some types.
 func (s *sidecarUnderTest) follower(t *testing.T, types string) *lockedBuffer {
