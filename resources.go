@@ -3,6 +3,12 @@ package pannier
 // LinksFile is the file with the links of a skill.
 const LinksFile = "links.yaml"
 
+// The codes of the problems of links.yaml and examples/.
+const (
+	CodeLinks    = "skill.links"
+	CodeExamples = "skill.examples"
+)
+
 // Resources are what a prompt shows of a skill behind its body: the links of its links.yaml and the files of its examples/.
 type Resources struct {
 	Links    []Link
@@ -11,6 +17,8 @@ type Resources struct {
 	LinksDigest Digest
 	// Incomplete is set where something of them cannot be read or is past a bound.
 	Incomplete bool
+	// Problems say what is left out and why; there are at most 20.
+	Problems []Problem
 }
 
 // Link is one reference of a skill.

@@ -32,6 +32,9 @@ func (l *Loader) Inspect(ctx context.Context, s *pannier.Skill) (pannier.Inspect
 	}
 	declared := in.declared(s.File, i.Conformance[profile.NameOpenClaw].Issues)
 	i.Tools = append(slices.DeleteFunc(declared, func(t pannier.Tool) bool { return t.Fault != "" }), in.toolFiles()...)
+	if found, err := l.Resources(ctx, s); err == nil {
+		in.problems = append(in.problems, found.Problems...)
+	}
 	slices.SortStableFunc(in.problems, pannier.CompareProblems)
 	i.Problems = in.problems
 	if err := ctx.Err(); err != nil {

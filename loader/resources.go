@@ -32,6 +32,13 @@ const (
 	maxExampleBytes   = 64 << 10
 	maxExamplesBytes  = 256 << 10
 	maxExampleEntries = 1024
+	// maxResourceProblems bounds what is reported of one skill.
+	maxResourceProblems = 20
+)
+
+const (
+	linksHint    = "write a YAML list of http or https addresses, of at most 64 KiB"
+	examplesHint = "make it a directory with at most 64 text files of at most 64 KiB each, 256 KiB together"
 )
 
 // Resources reads the links.yaml and the files right in examples/ of a skill of a catalog. Neither has a digest in the
@@ -43,7 +50,7 @@ func (l *Loader) Resources(ctx context.Context, s *pannier.Skill) (pannier.Resou
 		return pannier.Resources{}, fmt.Errorf("open %s: %w", s.Path, changedUnlessBusy(err))
 	}
 	defer dir.Close()
-	r := resourceReader{loader: l, dir: dir}
+	r := resourceReader{loader: l, dir: dir, path: s.Path}
 	r.links()
 	err = r.examples(ctx)
 	return r.found, err
@@ -53,28 +60,58 @@ func (l *Loader) Resources(ctx context.Context, s *pannier.Skill) (pannier.Resou
 type resourceReader struct {
 	loader *Loader
 	dir    *os.Root // of the skill
+	path   string   // of the skill
 	found  pannier.Resources
+}
+
+// omit reports that something is left out.
+func (r *resourceReader) omit(code, file string, line int, message, hint string) {
+	r.found.Incomplete = true
+	if len(r.found.Problems) < maxResourceProblems {
+		r.found.Problems = append(r.found.Problems, pannier.Problem{
+			Code: code, Severity: pannier.SeverityWarning, Path: path.Join(r.path, file), Line: line,
+			Message: message + ", so prompts leave it out", Hint: hint,
+		})
+	}
 }
 
 // links reads links.yaml.
 func (r *resourceReader) links() {
 	text, err := r.read(pannier.LinksFile, maxLinksBytes)
 	if err == nil {
-		var links []pannier.Link
-		links, err = readLinks(text)
-		r.found.Links, r.found.LinksDigest = links, pannier.DigestOf(text)
+		r.found.LinksDigest = pannier.DigestOf(text)
+		r.found.Links, err = readLinks(text, func(line int, message string) {
+			r.omit(pannier.CodeLinks, pannier.LinksFile, line, message, linksHint)
+		})
 	}
-	r.found.Incomplete = r.found.Incomplete || err != nil && !errors.Is(err, fs.ErrNotExist)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		r.omit(pannier.CodeLinks, pannier.LinksFile, 0, readFault(err), linksHint)
+	}
 }
 
-// errIncomplete says that a file holds more than is read of it.
-var errIncomplete = errors.New("a part of it cannot be read or is past a bound")
+// readFault returns the message of an error without the path of a file.
+func readFault(err error) string {
+	if inner, ok := errors.AsType[*fs.PathError](err); ok {
+		err = inner.Err
+	}
+	return "it cannot be read: " + err.Error()
+}
+
+// The reasons why a file is not read.
+var (
+	errNotRegular = errors.New("not a regular file")
+	errTooLarge   = errors.New("too large")
+	errNotText    = errors.New("not UTF-8 text")
+	errTooMany    = errors.New("too many files")
+)
 
 // readLinks returns the links in a links.yaml. It takes a list, a list under `links` or `references`, and a mapping of titles to
-// links. A link is an address, or a mapping with an address.
-func readLinks(text []byte) (links []pannier.Link, err error) {
+// links. A link is an address, or a mapping with an address. omit is called for each link that is left out.
+func readLinks(text []byte, omit func(line int, message string)) (links []pannier.Link, err error) {
 	text = linesToLF(bytes.TrimPrefix(text, []byte("\ufeff")))
+	offset := 0
 	if list := blockList(text); list != nil {
+		offset = bytes.Count(text[:len(text)-len(list)], []byte("\n")) - 1
 		text = append([]byte("links:\n"), list...)
 	}
 	front, _, err := yamldoc.Parse(text)
@@ -90,8 +127,10 @@ func readLinks(text []byte) (links []pannier.Link, err error) {
 	add := func(title string, v yamldoc.Value) {
 		link, ok := readLink(title, v)
 		switch {
-		case !ok, len(links) == maxLinkCount:
-			err = errIncomplete
+		case !ok:
+			omit(v.Line()+offset, "a link is not an absolute http or https address, or is too long")
+		case len(links) == maxLinkCount:
+			omit(v.Line()+offset, fmt.Sprintf("there are more than %d links", maxLinkCount))
 		case !slices.Contains(links, link):
 			links = append(links, link)
 		}
@@ -174,7 +213,9 @@ func isWebAddress(text string) bool {
 func (r *resourceReader) examples(ctx context.Context) error {
 	names, err := r.exampleNames()
 	if err != nil {
-		r.found.Incomplete = r.found.Incomplete || !errors.Is(err, fs.ErrNotExist)
+		if !errors.Is(err, fs.ErrNotExist) {
+			r.omit(pannier.CodeExamples, examplesDir, 0, readFault(err), examplesHint)
+		}
 		return ctx.Err()
 	}
 	size := 0
@@ -183,8 +224,14 @@ func (r *resourceReader) examples(ctx context.Context) error {
 			return err
 		}
 		text, err := r.read(name, min(maxExampleBytes, maxExamplesBytes-size))
-		if err != nil || !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 || len(r.found.Examples) == maxExampleFiles {
-			r.found.Incomplete = true
+		switch {
+		case err == nil && (!utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0):
+			err = errNotText
+		case err == nil && len(r.found.Examples) == maxExampleFiles:
+			err = errTooMany
+		}
+		if err != nil {
+			r.omit(pannier.CodeExamples, name, 0, readFault(err), examplesHint)
 			continue
 		}
 		if len(bytes.TrimSpace(text)) == 0 {
@@ -205,13 +252,18 @@ func (r *resourceReader) exampleNames() ([]string, error) {
 	defer dir.Close()
 	entries, err := dir.ReadDir(maxExampleEntries + 1)
 	if err != nil && !errors.Is(err, io.EOF) || len(entries) > maxExampleEntries {
-		r.found.Incomplete = true
+		r.omit(pannier.CodeExamples, examplesDir, 0, fmt.Sprintf("a part of it cannot be read, or it has more than %d entries", maxExampleEntries), examplesHint)
 	}
 	var names []string
 	for _, e := range entries {
 		name := examplesDir + "/" + e.Name()
-		if kind := e.Type(); (kind.IsRegular() || kind == fs.ModeSymlink) && r.loader.rules.Serves(name) {
+		if e.IsDir() || !r.loader.rules.Serves(name) {
+			continue
+		}
+		if kind := e.Type(); kind.IsRegular() || kind == fs.ModeSymlink {
 			names = append(names, name)
+		} else {
+			r.omit(pannier.CodeExamples, name, 0, readFault(errNotRegular), examplesHint)
 		}
 	}
 	slices.Sort(names)
@@ -229,12 +281,15 @@ func (r *resourceReader) read(name string, limit int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !st.IsRegular() || st.Size > int64(limit) {
-		return nil, errIncomplete
+	switch {
+	case !st.IsRegular():
+		return nil, errNotRegular
+	case st.Size > int64(limit):
+		return nil, errTooLarge
 	}
 	text, err := io.ReadAll(io.LimitReader(file, int64(limit)+1))
 	if err == nil && len(text) > limit {
-		err = errIncomplete
+		err = errTooLarge
 	}
 	return text, err
 }

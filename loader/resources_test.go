@@ -1,6 +1,7 @@
 package loader_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -25,7 +26,10 @@ func resources(t *testing.T, root string) pannier.Resources {
 	if text, err := os.ReadFile(filepath.Join(root, "a/links.yaml")); err == nil && len(found.Links) > 0 && found.LinksDigest != pannier.DigestOf(text) {
 		t.Errorf("digest of links.yaml %s", found.LinksDigest)
 	}
-	found.LinksDigest = pannier.Digest{}
+	if found.Incomplete != (len(found.Problems) > 0) || len(found.Problems) > 20 {
+		t.Errorf("incomplete %t, problems %v", found.Incomplete, found.Problems)
+	}
+	found.LinksDigest, found.Problems = pannier.Digest{}, nil
 	return found
 }
 
@@ -130,5 +134,51 @@ func TestExampleFiles(t *testing.T) {
 	}
 	if found := resources(t, root); len(found.Examples) != 64 || !found.Incomplete {
 		t.Errorf("%d files, incomplete %t", len(found.Examples), found.Incomplete)
+	}
+}
+
+// TestResourceProblems wants a warning for each link and example that prompts leave out, also when the skill is inspected.
+func TestResourceProblems(t *testing.T) {
+	for _, tt := range []struct {
+		what string
+		make func(dir string) error
+		want string
+	}{
+		{"a link of another scheme", func(dir string) error {
+			return os.WriteFile(dir+"/links.yaml", []byte("# links\n\n- https://a.example\n- javascript:alert(1)\n"), 0o644)
+		}, "skill.links skills/a/links.yaml:4: a link is not an absolute http or https address"},
+		{"a mapping", func(dir string) error {
+			return os.WriteFile(dir+"/links.yaml", []byte("A: https://a.example\nB: javascript:alert(1)\n"), 0o644)
+		}, "skill.links skills/a/links.yaml:2: a link is not"},
+		{"no YAML", func(dir string) error { return os.WriteFile(dir+"/links.yaml", []byte("a: [\n"), 0o644) }, "skill.links skills/a/links.yaml: it cannot be read: "},
+		{"a FIFO", func(dir string) error { return unix.Mkfifo(dir+"/links.yaml", 0o600) }, "skill.links skills/a/links.yaml: it cannot be read: not a regular file"},
+		{"a huge file", func(dir string) error {
+			return errors.Join(os.WriteFile(dir+"/links.yaml", nil, 0o644), os.Truncate(dir+"/links.yaml", 20<<30))
+		}, "skill.links skills/a/links.yaml: it cannot be read: too large"},
+		{"examples are a file", func(dir string) error { return os.WriteFile(dir+"/examples", []byte("x"), 0o644) }, "skill.examples skills/a/examples: it cannot be read: not a directory"},
+		{"a FIFO among examples", func(dir string) error {
+			return errors.Join(os.Mkdir(dir+"/examples", 0o755), unix.Mkfifo(dir+"/examples/f", 0o600))
+		}, "skill.examples skills/a/examples/f: it cannot be read: not a regular file"},
+		{"a program", func(dir string) error {
+			return errors.Join(os.Mkdir(dir+"/examples", 0o755), os.WriteFile(dir+"/examples/a", []byte("a\x00"), 0o644))
+		}, "skill.examples skills/a/examples/a: it cannot be read: not UTF-8 text"},
+	} {
+		root := tree(t)
+		writeSkill(t, root, "a", plainSkill)
+		if err := tt.make(filepath.Join(root, "a")); err != nil {
+			t.Fatal(err)
+		}
+		l := loader.New(loader.Options{Rules: rulesFor(root)})
+		s := only(t, load(t, l, pannier.Batch{Full: true}))
+		found, err := l.Resources(t.Context(), s)
+		inspected, other := l.Inspect(t.Context(), s)
+		for _, problems := range [][]pannier.Problem{found.Problems, inspected.Problems} {
+			if len(problems) != 1 || !strings.Contains(problems[0].Code+" "+problems[0].Place()+": "+problems[0].Message, tt.want) || problems[0].Hint == "" {
+				t.Errorf("%s: %v", tt.what, problems)
+			}
+		}
+		if err != nil || other != nil {
+			t.Errorf("%s: %v, %v", tt.what, err, other)
+		}
 	}
 }

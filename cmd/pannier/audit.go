@@ -78,6 +78,12 @@ func (a *auditing) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	report, err := lint.Audit(cmd.Context(), a.options)
+	if err == nil && a.bare && len(report.Skills) == 0 && holdsTools(a.base) {
+		a.options.ToolsOnly = true
+		if err = a.auditSkill(a.base); err == nil {
+			report, err = lint.Audit(cmd.Context(), a.options)
+		}
+	}
 	if err == nil && a.fix {
 		report, err = a.applyFixes(cmd.Context(), report)
 	}
@@ -151,6 +157,12 @@ func checkDirectory(dir string) error {
 func holdsSkillFile(dir string) bool {
 	entries, err := os.ReadDir(dir)
 	return err == nil && slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !e.IsDir() && pannier.IsSkillFile(e.Name()) })
+}
+
+// holdsTools reports whether a directory without SKILL.md can be a skill of tools only.
+func holdsTools(dir string) bool {
+	entries, err := os.ReadDir(filepath.Join(dir, "tools"))
+	return err == nil && slices.ContainsFunc(entries, func(e os.DirEntry) bool { return strings.HasSuffix(e.Name(), ".py") })
 }
 
 // setWorkspace audits the workspace of the settings.

@@ -61,6 +61,11 @@ func (a *auditor) check(ctx context.Context, s *pannier.Skill) ([]pannier.Proble
 			Message: "the file changed while it was read", Hint: "audit again after the last write",
 		})
 	}
+	for _, p := range found.Problems {
+		if p.Code == pannier.CodeLinks || p.Code == pannier.CodeExamples {
+			problems = append(problems, p)
+		}
+	}
 	var issues []pannier.Problem
 	for _, name := range a.profiles {
 		issues = append(issues, a.graded(found.Conformance[name].Issues)...)

@@ -38,6 +38,8 @@ type Options struct {
 	// Only, where it is not empty, is the one folder right below the first root that is audited; paths are then shown as
 	// they are below that folder. Nothing else is gone into, whatever Rules say.
 	Only string
+	// ToolsOnly says that the folder of Only has tools and no SKILL.md.
+	ToolsOnly bool
 	// Configured says that what is audited lies in a workspace with a config.yaml, where Workspace is not that.
 	Configured bool
 	// Profile is one of [Profiles].
@@ -140,6 +142,9 @@ func newAuditor(o Options) (*auditor, error) {
 	if o.Only != "" {
 		o.Rules.Roots = o.Rules.Roots[:1]
 		o.Rules.Skip, o.Rules.MaxDepth, o.Rules.MaxDirs = nil, 1, math.MaxInt32
+		if o.ToolsOnly {
+			o.Rules.MaxDepth = 2
+		}
 	}
 	a := &auditor{Options: o, profiles: profiles, loader: loader.New(loader.Options{Rules: o.Rules})}
 	for _, r := range o.Rules.Roots {
