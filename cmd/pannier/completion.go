@@ -9,7 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"pannier"
+	"pannier/config"
 	"pannier/internal/plain"
+	"pannier/loader/lint"
+	"pannier/publish/api"
 	"pannier/publish/client"
 	"pannier/publish/prompt"
 )
@@ -30,6 +33,20 @@ func (p *program) completeArguments() {
 	completeFlag(p.root, []string{"prompt"}, "format", fixed(prompt.Formats()))
 	completeFlag(p.root, []string{"events"}, "types", fixed(pannier.EventTypes()))
 	completeFlag(p.root, []string{"resolve"}, "skill", p.slugs)
+	completeFlag(p.root, []string{"audit"}, "profile", fixed(lint.Profiles()))
+	completeFlag(p.root, []string{"policy", "set"}, "enabled", fixed([]string{"true", "false", "default"}))
+	completeFlag(p.root, []string{"policy", "set"}, "implicit", fixed([]string{"true", "false", "default"}))
+	completeFlag(p.root, []string{"run"}, "log-format", fixed([]string{"auto", "text", "json"}))
+	completeFlag(p.root, []string{"run"}, "log-level", fixed([]string{"trace", "debug", "info", "warn", "error"}))
+	completeFlag(p.root, []string{"run"}, "scan", fixed([]string{config.ScanOff, config.ScanReport, config.ScanEnforce}))
+	if token, _, err := p.root.Find([]string{"token"}); err == nil {
+		completeArgument(token, fixed[string](nil), fixed(api.Scopes()))
+	}
+	for _, name := range []string{"uninstall", "rollback"} {
+		if cmd, _, err := p.root.Find([]string{name}); err == nil {
+			completeArgument(cmd, p.installedSlugs)
+		}
+	}
 }
 
 // completeSlugs completes the first argument of every command that calls it SLUG.
@@ -42,13 +59,13 @@ func (p *program) completeSlugs(cmd *cobra.Command) {
 	}
 }
 
-// completeArgument completes the first argument of a command. Where the second one is a file, the shell completes it.
-func completeArgument(cmd *cobra.Command, words completion) {
+// completeArgument completes the first arguments of a command. If a later one is a file, the shell completes it.
+func completeArgument(cmd *cobra.Command, words ...completion) {
 	required, optional := operands(cmd)
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 		switch {
-		case len(args) == 0:
-			return beginning(words(cmd.Context()), begun), cobra.ShellCompDirectiveNoFileComp
+		case len(args) < len(words):
+			return beginning(words[len(args)](cmd.Context()), begun), cobra.ShellCompDirectiveNoFileComp
 		case len(args) < len(required)+optional:
 			return nil, cobra.ShellCompDirectiveDefault
 		}
@@ -94,11 +111,21 @@ func fixed[T ~string](all []T) completion {
 
 // slugs returns the slugs of the running sidecar; none where none answers in time.
 func (p *program) slugs(ctx context.Context) []string {
+	return p.slugsOf(ctx, func(*pannier.Entry) bool { return true })
+}
+
+// installedSlugs returns the slugs of the skills that pannier installed.
+func (p *program) installedSlugs(ctx context.Context) []string {
+	return p.slugsOf(ctx, func(e *pannier.Entry) bool { return e.Managed })
+}
+
+func (p *program) slugsOf(ctx context.Context, isWanted func(*pannier.Entry) bool) []string {
 	return p.completeFromSidecar(ctx, func(ctx context.Context, c *client.Client) (words []string, err error) {
 		list, err := c.Skills(ctx, "", false)
 		for i := range list.Skills {
-			e := &list.Skills[i]
-			words = append(words, described(e.Slug, e.Description))
+			if e := &list.Skills[i]; isWanted(e) {
+				words = append(words, described(e.Slug, e.Description))
+			}
 		}
 		return slices.CompactFunc(words, func(a, b string) bool { return firstField(a) == firstField(b) }), err
 	})

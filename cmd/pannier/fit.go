@@ -8,6 +8,14 @@ const minLastColumn = 20
 // fit cuts the last column of a table at the edge of the terminal. Where the output is not a terminal, it cuts nothing.
 func (s streams) fit(rows [][]string) { fitWidth(rows, columns(s.out)) }
 
+// shorten cuts a text at so many characters if the output is a terminal.
+func (s streams) shorten(text string, length int) string {
+	if !s.outTerminal {
+		return text
+	}
+	return plain.Shorten(text, length)
+}
+
 // fitWidth cuts the last column so that rows have at most width cells; 0 means no limit. The first row has all columns.
 func fitWidth(rows [][]string, width int) {
 	if width == 0 {

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"pannier"
-	"pannier/internal/plain"
 	"pannier/publish/client"
 )
 
@@ -55,7 +54,7 @@ func (s streams) printList(list pannier.List) error {
 	})
 	for i := range list.Skills {
 		e := &list.Skills[i]
-		row := []string{plain.Shorten(e.Slug, 40), stateWords(e), plain.Shorten(e.Version, 20), about(e)}
+		row := []string{s.shorten(e.Slug, 40), stateWords(e), s.shorten(e.Version, 20), about(e)}
 		if len(collides) > 0 {
 			path := ""
 			if collides[e.Slug] {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pannier"
 )
 
 // runHere runs a command line in this process.
@@ -58,9 +60,12 @@ func completed(t *testing.T, args ...string) []string {
 func TestCompletion(t *testing.T) {
 	dir := newWorkspace(t)
 	writeIn(t, dir, skillScript("pdf-forms", "Fills in forms.")+skillScript("report", "Writes a report."))
-	s := startSidecar(t, dir)
+	s := startSidecar(t, dir, "--state-dir", t.TempDir())
+	if err := s.installs(t.Context(), "", "one"); err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct{ line, want string }{
-		{"show |", "pdf-forms\tFills in forms. report\tWrites a report."},
+		{"show |", "csv\tReads tables. pdf-forms\tFills in forms. report\tWrites a report."},
 		{"show r|", "report\tWrites a report."},
 		{"policy set pdf|", "pdf-forms\tFills in forms."},
 		{"resolve --skill rep|", "report\tWrites a report."},
@@ -69,12 +74,23 @@ func TestCompletion(t *testing.T) {
 		{"list --state el|", "eligible"},
 		{"prompt --format skills|", "skills_xml"},
 		{"events --types skill_loaded,skill_inv|", "skill_loaded,skill_invoked"},
+		{"audit --profile mol|", "molecule"},
+		{"run --log-format |", "auto text json"},
+		{"run --scan |", "off report enforce"},
+		{"policy set --implicit |", "true false default"},
+		{"token |", ""},
+		{"token ci |", "read environment write"},
+		{"uninstall |", "csv\tReads tables."},
+		{"rollback |", "csv\tReads tables."},
 	} {
 		words := strings.Split(strings.TrimSuffix(tt.line, "|"), " ")
 		last := len(words) - 1
 		args := append(append(words[:last:last], "--socket", s.socket), words[last])
-		if words[last-1] == "--state" || words[last-1] == "--format" || words[last-1] == "--types" || words[last-1] == "--skill" {
+		switch {
+		case words[last-1] == "--skill":
 			args = append([]string{words[0], "--socket", s.socket}, words[1:]...)
+		case words[0] == "token" || strings.HasPrefix(words[last-1], "--"): // a fixed list
+			args = words
 		}
 		if got := strings.Join(completed(t, args...), " "); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.line, got, tt.want)
@@ -91,5 +107,22 @@ func TestCompletionWithoutASidecar(t *testing.T) {
 	}
 	if took := time.Since(start); took > 10*completionTimeout {
 		t.Errorf("took %s", took)
+	}
+}
+
+// TestListCutsNothingInAPipe prints long versions and slugs as they are, unless it prints on a terminal.
+func TestListCutsNothingInAPipe(t *testing.T) {
+	t.Parallel()
+	const version = "1.0.0-alpha.beta+very.long.build"
+	slug := strings.Repeat("long-", 10) + "slug"
+	list := pannier.List{Skills: []pannier.Entry{{Skill: &pannier.Skill{Slug: slug, Version: version}, State: pannier.StateEligible}}}
+	for _, terminal := range []bool{false, true} {
+		var out bytes.Buffer
+		if err := (streams{out: &out, outTerminal: terminal}).printList(list); err != nil {
+			t.Fatal(err)
+		}
+		if text := out.String(); strings.Contains(text, version) == terminal || strings.Contains(text, slug) == terminal {
+			t.Errorf("terminal %t:\n%s", terminal, text)
+		}
 	}
 }
