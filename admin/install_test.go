@@ -354,7 +354,7 @@ func TestStagingIsBounded(t *testing.T) {
 		if _, _, err := w.Install(t.Context(), actor, pannier.InstallRequest{Slug: version}, body(large)); err != nil {
 			t.Error(err)
 		}
-		if err := plan(); err == nil || !strings.Contains(err.Error(), "is there already") {
+		if err := plan(); err == nil || !strings.Contains(err.Error(), "already exists") {
 			t.Errorf("alone: %v", err)
 		}
 	}

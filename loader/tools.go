@@ -58,7 +58,7 @@ func (r *reader) readToolSet(n *node, metaStat fsx.Stamp) (*pannier.Skill, fsx.S
 	validate(skill, r.scan.tree.rules.Block, c.front, parts{})
 	skill.Problems = append(append(skill.Problems, c.problems...), pannier.Problem{
 		Code: "skill.tools_only", Severity: pannier.SeverityInfo, Path: skill.Path,
-		Message: "there are tools and no instructions, so no agent is told when to use them and how",
+		Message: "SKILL.md is missing; agents see the docstrings of the tools and no instructions",
 		Hint:    "add a SKILL.md beside " + toolsDir + "/: `---`, lines with `name:` and `description:`, `---`, and what the agent shall do",
 	})
 	slices.SortStableFunc(skill.Problems, pannier.CompareProblems)
