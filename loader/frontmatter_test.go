@@ -225,3 +225,12 @@ func lineEnd(text []byte) []byte {
 	}
 	return nil
 }
+
+// TestMissingDescription says what agents see instead.
+func TestMissingDescription(t *testing.T) {
+	s := read(t, "---\nname: a\n---\nbody")
+	at := slices.IndexFunc(s.Problems, func(p pannier.Problem) bool { return p.Code == "skill.description.missing" })
+	if at < 0 || !strings.Contains(s.Problems[at].Message, "agents see the first line of the instructions") {
+		t.Errorf("problems %v", s.Problems)
+	}
+}
