@@ -18,7 +18,7 @@ func TrustLevels() []Trust {
 	return []Trust{TrustUntrusted, TrustCommunity, TrustVerified, TrustInternal}
 }
 
-// AtLeast reports whether t is no lower than another level. An empty or unknown level is untrusted.
+// AtLeast reports whether t is at least another level. An empty or unknown level is untrusted.
 func (t Trust) AtLeast(other Trust) bool { return t.rank() >= other.rank() }
 
 func (t Trust) rank() int { return max(0, slices.Index(TrustLevels(), t)) }

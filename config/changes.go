@@ -73,7 +73,7 @@ func effectOf(key string) effect {
 }
 
 // Changes returns what changed in config.yaml and the files of the system prompt between two readings, and whether
-// anything did. A config.yaml that has become unreadable is no change, since what it last said goes on to count.
+// anything did. A config.yaml that has become unreadable does not count as a change, since what it last said goes on to count.
 func Changes(before, after pannier.Workspace) (pannier.WorkspaceChanged, bool) {
 	c := pannier.WorkspaceChanged{Files: changedPrompts(before.Prompts, after.Prompts)}
 	c.Fields = pannier.FieldChanges{Hot: []string{}, Restart: []string{}, Ignored: []string{}}

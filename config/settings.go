@@ -69,7 +69,7 @@ type Settings struct {
 	Settle, Debounce, MaxWait time.Duration
 	// Resync is how often everything is compared, changed or not; 0 is never.
 	Resync time.Duration
-	// DeleteGrace is how long a skill that has vanished is still served, so that a rename dance is no deletion.
+	// DeleteGrace is how long a skill that has vanished is still served, so that a rename dance is not a deletion.
 	DeleteGrace time.Duration
 	// Watch says how changes are noticed: inotify, poll, or auto, by the names of the watcher's modes.
 	Watch string

@@ -135,7 +135,7 @@ func (l lockText) with(slug string, e *pannier.LockEntry) ([]byte, error) {
 	return append(text, '\n'), errors.Join(err, err2, err3)
 }
 
-// says reports whether the entry of a slug equals e; nil is no entry.
+// says reports whether the entry of a slug equals e; nil means no entry.
 func (l lockText) says(slug string, e *pannier.LockEntry) bool {
 	raw, ok := l.skills[slug]
 	if !ok || e == nil {

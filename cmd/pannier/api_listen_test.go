@@ -247,7 +247,7 @@ func (s *sidecarUnderTest) checkCommands(t *testing.T, url, tokens, ca string) {
 		{"read", "prompt", "pdf", exitYes},
 		{"read", "card", "pdf", exitYes},
 		{"read", "health", "status", exitYes},
-		{"read", "policy", "pdf", exitYes},
+		{"read", "policy list", "pdf", exitYes},
 		{"read", "events --json", "skill_catalog_updated", exitYes},
 		{"read", "show none", "none", exitNo},
 		{"read", "scan pdf", "has the scope read, and this takes write", exitNo},

@@ -114,7 +114,7 @@ func TestInstallByFilesGoesAstray(t *testing.T) {
 	run := farAway(t, newMoleculeFiles(t, m))
 	dir := skillFolder(t, map[string]string{"SKILL.md": remoteSkillText, "refs/a.md": "a", "refs/b.md": "b"})
 	run("install", dir).has(t, exitNo, "the platform has put skills/pdf-forms/refs/a.md to /configs/configs/skills/pdf-forms/refs/a.md", "hint: this is a fault of the platform's files API")
-	run("list").has(t, exitYes, "first  missing   listed", "there is something in /configs/configs")
+	run("list").has(t, exitYes, "first  missing   listed", "/configs/configs has files that no agent reads")
 	if m.at("config.yaml") != remoteConfig || len(m.now()) != 2 {
 		t.Errorf("the workspace has %d files", len(m.now()))
 	}

@@ -108,7 +108,7 @@ func (j *Journal) openDisk(o Options) error {
 
 // Append gives an event the next number, stores it and returns it as it is stored: with its number, its time in UTC, and
 // its data as [json.RawMessage], which belongs to the journal and must not be changed. It fails with [ErrClosed], with
-// [ErrTooLarge], and where the data has no JSON; no number is given away then. A disk that does not take the event is no
+// [ErrTooLarge], and where the data has no JSON; no number is given away then. A disk that does not take the event is not an
 // error; see the package documentation.
 func (j *Journal) Append(e pannier.Event) (pannier.Event, error) {
 	e, err := canonical(e)

@@ -59,7 +59,7 @@ func decode(line []byte) (pannier.Event, error) {
 }
 
 // errBadLine says that a line is longer than maxLine, is not ended, or is not the event that belongs there.
-var errBadLine = errors.New("the line is no event")
+var errBadLine = errors.New("the line is not an event")
 
 // lines reads the events of a segment.
 type lines struct{ *seqlog.Lines }

@@ -23,7 +23,7 @@ const (
 	boltMagic = 0xED0CDAED
 )
 
-// checkFile fails with errBroken where a file is no regular one, or is shorter than its meta pages say: bbolt would map
+// checkFile fails with errBroken where a file is not a regular one, or is shorter than its meta pages say: bbolt would map
 // pages that the file does not have, and reading those is a fault. A file that is missing or empty becomes a new database.
 func checkFile(path string) error {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)

@@ -22,7 +22,7 @@ var (
 	secretFile = anchored(`(?:\.ssh(?:/(?:id_\w+|\*)|/?(?:[\s"'` + "`" + `),;]|$))|id_(?:rsa|ed25519|ecdsa|dsa)|\.aws(?:/credentials|/?[\s"'` + "`" + `),;])|\.netrc|\.git-credentials|\.kube/config|\.docker/config\.json|\.npmrc|\.pypirc|` +
 		`\.gnupg|\.config/gcloud|\.config/gh/hosts|\.(?:ba|z)sh_history|\.pgpass|\.env(?:\.(?:local|production|prod|staging|development|dev))?|\.claude/\.credentials(?:\.json)?|/etc/(?:shadow|passwd)|/run/secrets/[\w./-]+|wallet\.dat|Login Data)(?:[\s"'` + "`" + `),;:]|$)`)
 	ordersSending = regexp.MustCompile(`(?i)(?:^|[\s"'` + "`" + `*_(,;:>])` + sending + `\s[^\n]{0,120}$`)
-	// notOrdered is talk about sending that is no order: a refusal, or what others could do.
+	// notOrdered is talk about sending that is not an order: a refusal, or what others could do.
 	notOrdered = regexp.MustCompile(`(?i)\b(?:never|not|n't|cannot|avoid|without|could|would|might|may|can|tries to|try to|attempts? to|refuse to|nor|or)\s+(?:\w+\s+){0,2}` + sending + `\b`)
 	// usedFor is a file that a request takes its key from.
 	usedFor = regexp.MustCompile(`(?i)\b(?:from|in|with|using|via|by|at|see|to)\s+(?:the\s+|your\s+|an?\s+|local\s+)*[` + "`" + `"'(]?[\w~/$.{}-]*$`)

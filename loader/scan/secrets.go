@@ -133,7 +133,7 @@ var (
 const minKey = 24
 
 // findPrivateKey finds the beginning of a private key in PEM, also in a string with \n and in quoted lines. A header alone,
-// or followed by dots or words, is no match.
+// or followed by dots or words, does not match.
 func findPrivateKey(text []byte, at int) (string, string) {
 	here := window(text, at)
 	start := keyHeader.FindIndex(here)
