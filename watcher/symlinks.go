@@ -118,11 +118,6 @@ func (w symlinkChain) arrive(at step) symlinkChain {
 	return w
 }
 
-// split returns the elements of a path, without empty ones.
-func split(path string) []string {
-	return strings.FieldsFunc(path, func(r rune) bool { return r == filepath.Separator })
-}
-
 // under returns the part of path below dir, with its leading separator, or nothing for dir itself.
 func under(dir, path string) (rest string, ok bool) {
 	rest, ok = strings.CutPrefix(path, strings.TrimSuffix(dir, "/"))
