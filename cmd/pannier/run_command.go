@@ -53,14 +53,15 @@ each change, push and problem. Elsewhere, and with --log-format=text or json, it
 				o.Hangups = hangups
 			}
 			o.NewLogger = func(to io.Writer) hclog.Logger { return p.newLogger(s, to) }
-			daemon, err := sidecar.New(o)
-			if err != nil {
-				return err
-			}
+			// Before the socket is open: from then on a signal is a request to stop.
 			ctx, stop := signal.NotifyContext(cmd.Context(), stops...)
 			defer stop()
 			// A second signal ends the process at once, but for SIGHUP: the kernel and the shell may both send it.
 			context.AfterFunc(ctx, stop)
+			daemon, err := sidecar.New(o)
+			if err != nil {
+				return err
+			}
 			return daemon.Run(ctx)
 		},
 	})

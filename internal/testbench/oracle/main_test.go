@@ -38,7 +38,7 @@ func withBinary(run func() int) int {
 // listed returns what the binary lists of a workspace that nobody serves.
 func listed(t *testing.T, workspace string) oracle.List {
 	t.Helper()
-	cmd := exec.Command(binary, "list", "--json", "--workspace", workspace, "--socket", filepath.Join(t.TempDir(), "none"), "--state-dir", "none")
+	cmd := exec.Command(binary, "list", "--json", "--workspace", workspace, "--socket", filepath.Join(t.TempDir(), "none"))
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/"}
 	var out, complaint bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &complaint
