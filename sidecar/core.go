@@ -200,7 +200,7 @@ func (c *core) nextWake() time.Time {
 	return at
 }
 
-// rescan looks at everything again; see [api.Options.Rescan].
+// rescan scans everything again; see [api.Options.Rescan].
 func (c *core) rescan(ctx context.Context, wait bool) (*pannier.Snapshot, error) {
 	seq := c.requestRescan()
 	if !wait {
@@ -215,7 +215,7 @@ func (c *core) requestRescan() (seq uint64) {
 	return c.watcher.Rescan()
 }
 
-// rescanOnHangup looks at everything again at each SIGHUP.
+// rescanOnHangup scans everything again at each SIGHUP.
 func (c *core) rescanOnHangup(ctx context.Context, hangups <-chan os.Signal) {
 	for {
 		select {

@@ -99,7 +99,7 @@ func (h *engine) scanAll(ctx context.Context) (*pannier.Snapshot, error) {
 	return s, err
 }
 
-// scanAllWithContents looks at everything and into the files of the skills, which a sidecar does in the background.
+// scanAllWithContents scans everything and reads the files of the skills, which a sidecar does in the background.
 func (h *engine) scanAllWithContents(ctx context.Context) (*pannier.Snapshot, error) {
 	s, err := h.scanAll(ctx)
 	if err != nil {

@@ -133,7 +133,7 @@ func (c *core) notifySystemd(ctx context.Context) {
 	c.systemd.follow(ctx, snapshots, c.alive)
 }
 
-// rescanNotified looks at everything again, and tells systemd when it begins and ends. Before the first snapshot there is nothing to
+// rescanNotified scans everything again, and notifies systemd when it begins and ends. Before the first snapshot there is nothing to
 // load again.
 func (c *core) rescanNotified(ctx context.Context) {
 	if c.registry.Current() == nil {

@@ -188,14 +188,11 @@ func (w *Watcher) isKnownDirOrLink(dir *watch, path, name string) bool {
 	return dir.has(roleTree|roleExtra) && (link || w.table.byPath[path] != nil)
 }
 
-// linksFile lies beside a SKILL.md and names other skills.
-const linksFile = "links.yaml"
-
 // decides reports whether a file of that name decides what a skill is, wherever it lies in a tree. Of all other names only
 // directories and links matter: logs, backups and temporary files may come and go at any time.
 func decides(name string) bool {
 	switch name {
-	case pannier.MetaFile, pannier.LockFile, linksFile:
+	case pannier.MetaFile, pannier.LockFile, pannier.LinksFile:
 		return true
 	}
 	return pannier.IsSkillFile(name) || strings.HasPrefix(name, "..") // as in ..data, by which a volume is swapped
