@@ -75,18 +75,22 @@ func (w *Watcher) dropBackend(ctx context.Context) {
 // arm makes sure that what is at path now is watched in a role, and returns its watch, or nil where that cannot be. fresh
 // says that it had not that role before.
 func (w *Watcher) arm(path string, r role) (dir *watch, fresh bool) {
-	id, err := identify(path)
-	if err != nil {
-		w.fail(path, err)
+	return w.armAt(path, r, identityOf(path))
+}
+
+// armAt is arm with what was just found at path.
+func (w *Watcher) armAt(path string, r role, at identity) (dir *watch, fresh bool) {
+	if at.err != nil {
+		w.fail(path, at.err)
 		return nil, false
 	}
 	if dir := w.table.byPath[path]; dir != nil {
-		if dir.id == id {
+		if dir.id == at.id {
 			return dir, w.grant(dir, r)
 		}
 		w.drop(dir)
 	}
-	dir = &watch{path: path, id: id, roles: r}
+	dir = &watch{path: path, id: at.id, roles: r}
 	dir.kind = w.kindOn(dir)
 	if !w.add(dir) {
 		return nil, false

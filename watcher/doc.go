@@ -5,8 +5,9 @@
 //
 // A unit settles by itself: a skill's directory, or a directory whose entries come and go, with everything below it. In a skill
 // these names count: SKILL.md in any case, _meta.json, lock.json, links.yaml, names that begin with "..", directories and symlinks.
-// Other names only signal [Watcher.Touched]. What is moved from one unit to another makes one unit of both. config.yaml settles
-// with everything.
+// Other names only signal [Watcher.Touched]. A skill's directory is not listed, so the removal of a directory or symlink in it
+// counts only where it is watched, or the symlink came while the skill was. What is moved from one unit to another makes one
+// unit of both. config.yaml settles with everything.
 //
 // # What a batch promises
 //

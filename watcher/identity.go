@@ -5,6 +5,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"pannier"
@@ -18,6 +22,24 @@ func identify(path string) (fsx.FileID, error) {
 		return fsx.FileID{}, err
 	}
 	return idOf(path, info)
+}
+
+// identity is what identify returned.
+type identity struct {
+	id  fsx.FileID
+	err error
+}
+
+func identityOf(path string) (at identity) {
+	at.id, at.err = identify(path)
+	return at
+}
+
+// identifyAll returns what is at names in a directory.
+func identifyAll(dir string, names []string) []identity {
+	found := make([]identity, len(names))
+	inParallel(len(names), func(i int) { found[i] = identityOf(filepath.Join(dir, names[i])) })
+	return found
 }
 
 // replaced reports whether something else is at the path of a directory than what is watched, or nothing. Where that cannot be
@@ -68,4 +90,36 @@ func list(path string) (listing, error) {
 			return l, err
 		}
 	}
+}
+
+// isSkillFile reports whether what is at a path makes the directory that holds it a skill, going by its name.
+func isSkillFile(path string) bool {
+	found, err := fsx.Lstat(path)
+	return err == nil && !found.IsDir()
+}
+
+// worthSharing is how many calls to the disk pay for more than one goroutine.
+const worthSharing = 64
+
+// inParallel calls do with each number below n, on all processors where there are many. The caller's goroutine waits, so do
+// may read what that one writes.
+func inParallel(n int, do func(i int)) {
+	if n < worthSharing {
+		for i := range n {
+			do(i)
+		}
+		return
+	}
+	var (
+		next    atomic.Int64
+		workers sync.WaitGroup
+	)
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
+				do(int(i))
+			}
+		})
+	}
+	workers.Wait()
 }

@@ -5,6 +5,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+
+	"pannier"
 )
 
 // armAll arms everything, beginning with nothing.
@@ -36,11 +39,12 @@ func (w *Watcher) armFresh(ctx context.Context, path string, a arrival) {
 	if parent == nil || !w.markFresh(parent, path, a) || !parent.entered() {
 		return
 	}
-	if _, err := identify(path); err != nil && gone(err) {
+	at := identityOf(path)
+	if at.err != nil && gone(at.err) {
 		w.clearFailure(path)
 		return
 	}
-	if dir, _ := w.armBelow(parent, filepath.Base(path)); dir != nil {
+	if dir, _ := w.armBelow(parent, filepath.Base(path), at); dir != nil {
 		w.explore(ctx, false, dir)
 	}
 }
@@ -74,40 +78,91 @@ func (w *Watcher) markFresh(parent *watch, path string, a arrival) bool {
 // that an entry is either read or told of. Directories that are armed already are looked through if again is set.
 func (w *Watcher) explore(ctx context.Context, again bool, dirs ...*watch) {
 	for len(dirs) > 0 && ctx.Err() == nil {
-		next := w.enter(dirs[0], again)
-		dirs = append(dirs[1:], next...)
+		read := w.readDirs(ctx, dirs)
+		var next []*watch
+		for i, dir := range dirs {
+			if ctx.Err() != nil { // not all were read
+				return
+			}
+			next = append(next, w.enter(dir, read[i], again)...)
+		}
+		dirs = next
 	}
 }
 
+// reading is what was found in a directory, or why nothing was.
+type reading struct {
+	listing
+	err error
+}
+
+// readDirs reads a level of directories. Where a SKILL.md makes a directory a skill, nothing else in it is looked at.
+func (w *Watcher) readDirs(ctx context.Context, dirs []*watch) []reading {
+	read := make([]reading, len(dirs))
+	inParallel(len(dirs), func(i int) {
+		dir := dirs[i]
+		switch {
+		case ctx.Err() != nil || !w.depends(dir):
+		case dir.heard && !dir.top && isSkillFile(filepath.Join(dir.path, pannier.SkillFile)):
+			read[i].holdsSkill, read[i].links = true, dir.links
+		default:
+			read[i].listing, read[i].err = list(dir.path)
+		}
+	})
+	return read
+}
+
+// depends reports whether anything depends on what a directory holds, if it is still where it was.
+func (w *Watcher) depends(dir *watch) bool {
+	return w.table.byPath[dir.path] == dir && (dir.reach > 0 || dir.skipped)
+}
+
 // enter brings what is armed right below a directory up to date, and returns what is to be entered next.
-func (w *Watcher) enter(dir *watch, again bool) []*watch {
-	if w.table.byPath[dir.path] != dir { // it was renamed while it waited
+func (w *Watcher) enter(dir *watch, l reading, again bool) []*watch {
+	if !w.depends(dir) {
 		return nil
 	}
-	if dir.reach == 0 && !dir.skipped { // neither it nor what is below it depends on what it holds
-		return nil
-	}
-	l, err := list(dir.path)
-	if err != nil {
-		w.fail(dir.path, err)
+	if l.err != nil {
+		w.fail(dir.path, l.err)
 		return nil
 	}
 	w.clearFailure(dir.path)
-	w.classify(dir, l)
+	w.classify(dir, l.listing)
 	if !dir.entered() {
 		w.abandon(dir)
 		return nil
 	}
 	var next []*watch
-	for _, name := range l.dirs {
-		if w.table.byPath[dir.path] != dir {
-			return nil
-		}
-		if child, fresh := w.armBelow(dir, name); child != nil && (fresh || again) {
-			next = append(next, child)
+	for names := range slices.Chunk(l.dirs, maxIdentities) {
+		names = slices.DeleteFunc(names, func(name string) bool { return w.crowded(dir, filepath.Join(dir.path, name)) })
+		for i, at := range identifyAll(dir.path, names) {
+			child, fresh := w.armBelow(dir, names[i], at)
+			if w.table.byPath[dir.path] != dir { // it was renamed, as arming showed
+				return nil
+			}
+			if child != nil && (fresh || again) {
+				next = append(next, child)
+			}
 		}
 	}
 	return next
+}
+
+// maxIdentities bounds how many directories are identified before the first of them is armed.
+const maxIdentities = 1024
+
+// crowded reports whether a directory that is not armed has no place in the budget of its root. That is logged once; what the
+// loader makes of such directories it tells itself.
+func (w *Watcher) crowded(parent *watch, path string) bool {
+	p := parent.place
+	if w.table.byPath[path] != nil || p.dirs < w.rules.MaxDirs {
+		return false
+	}
+	if !p.crowded {
+		p.crowded = true
+		w.log.Warn("a root holds more directories than are watched", "root", p.path, "max_dirs", w.rules.MaxDirs)
+	}
+	return true
 }
 
 // classify notes whether a directory holds a SKILL.md, which decides what counts in it and whether it is entered.
@@ -131,19 +186,18 @@ func (w *Watcher) classify(dir *watch, l listing) {
 	}
 }
 
-// armBelow arms a directory below another, within the budget of its root, and marks it if that is new.
-func (w *Watcher) armBelow(parent *watch, name string) (dir *watch, fresh bool) {
+// armBelow arms what was found at a name in a directory, within the budget of its root, and marks it if that is new.
+func (w *Watcher) armBelow(parent *watch, name string, at identity) (dir *watch, fresh bool) {
 	path := filepath.Join(parent.path, name)
 	skips := w.rules.Skips(name)
-	if w.table.byPath[path] == nil && parent.place.dirs >= w.rules.MaxDirs {
-		w.warnCrowded(parent.place)
+	if w.crowded(parent, path) {
 		return nil, false
 	}
 	r := roleTree
 	if skips {
 		r = roleProbe
 	}
-	if dir, fresh = w.arm(path, r); dir == nil {
+	if dir, fresh = w.armAt(path, r, at); dir == nil {
 		return nil, false
 	}
 	if w.table.byPath[parent.path] != parent { // it was renamed, as arming showed; nothing would drop dir with it
@@ -156,14 +210,6 @@ func (w *Watcher) armBelow(parent *watch, name string) (dir *watch, fresh bool) 
 		w.markDir(dir)
 	}
 	return dir, fresh
-}
-
-// warnCrowded logs once that the budget of a root is spent. What the loader makes of the others it tells itself.
-func (w *Watcher) warnCrowded(p *place) {
-	if !p.crowded {
-		p.crowded = true
-		w.log.Warn("a root holds more directories than are watched", "root", p.path, "max_dirs", w.rules.MaxDirs)
-	}
 }
 
 // join makes dir a part of a tree.
