@@ -75,7 +75,7 @@ func effectOf(key string) effect {
 // Changes returns what changed in config.yaml and the files of the system prompt between two readings, and whether
 // anything did. A config.yaml that has become unreadable does not count as a change, since what it last said goes on to count.
 func Changes(before, after pannier.Workspace) (pannier.WorkspaceChanged, bool) {
-	c := pannier.WorkspaceChanged{Files: changedPrompts(before.Prompts, after.Prompts)}
+	c := pannier.WorkspaceChanged{Files: changedKeys(promptDigests(before.Prompts), promptDigests(after.Prompts))}
 	c.Fields = pannier.FieldChanges{Hot: []string{}, Restart: []string{}, Ignored: []string{}}
 	keys := changedKeys(before.Fields, after.Fields)
 	for _, key := range keys {
@@ -94,11 +94,6 @@ func Changes(before, after pannier.Workspace) (pannier.WorkspaceChanged, bool) {
 	slices.Sort(c.Files)
 	c.Files = slices.Compact(c.Files) // config.yaml can be listed as a prompt file
 	return c, len(c.Files) > 0
-}
-
-// changedPrompts returns the paths of prompt files that came, went or changed, sorted.
-func changedPrompts(before, after []pannier.PromptFile) []string {
-	return changedKeys(promptDigests(before), promptDigests(after))
 }
 
 func promptDigests(files []pannier.PromptFile) map[string]pannier.Digest {
@@ -139,26 +134,14 @@ func RestartNeeded(first, now pannier.Workspace) []pannier.Problem {
 		switch {
 		case !slices.Contains(changed, f.key):
 		case f.effect == effectRestart:
-			problems = append(problems, restartNeeded(f))
+			problems = append(problems, fileProblem(codeRestartNeeded, pannier.SeverityInfo, f.key,
+				f.key+" has changed since pannier started, and the agent needs a restart for it: it "+f.why,
+				"restart the agent, unless that is done; pannier does not see it, and says so until it is restarted too or the old value is back"))
 		case f.key == keyTier:
-			problems = append(problems, tierIgnored(f))
+			problems = append(problems, fileProblem(codeTierIgnored, pannier.SeverityInfo, f.key,
+				f.key+" has changed since pannier started, which has no effect: it "+f.why,
+				"change the tier where the workspace is provisioned, and put the old value back"))
 		}
 	}
 	return problems
-}
-
-func restartNeeded(f fieldEffect) pannier.Problem {
-	return pannier.Problem{
-		Code: codeRestartNeeded, Severity: pannier.SeverityInfo, Path: pannier.WorkspaceFile, Field: f.key,
-		Message: f.key + " has changed since pannier started, and the agent needs a restart for it: it " + f.why,
-		Hint:    "restart the agent, unless that is done; pannier does not see it, and says so until it is restarted too or the old value is back",
-	}
-}
-
-func tierIgnored(f fieldEffect) pannier.Problem {
-	return pannier.Problem{
-		Code: codeTierIgnored, Severity: pannier.SeverityInfo, Path: pannier.WorkspaceFile, Field: f.key,
-		Message: f.key + " has changed since pannier started, which has no effect: it " + f.why,
-		Hint:    "change the tier where the workspace is provisioned, and put the old value back",
-	}
 }

@@ -42,12 +42,15 @@ var serviceLink = regexp.MustCompile(`^PANNIER_(\w+_)?(SERVICE_HOST|SERVICE_PORT
 
 // unknown returns a fault for each PANNIER_* variable that is not a setting.
 func (v variables) unknown() (faults []*Fault) {
-	known := names((*setting).variable)
+	known := []string{configFile.variable()[len(variablePrefix):]} // without what would make everything look near
+	for i := range table {
+		known = append(known, table[i].variable()[len(variablePrefix):])
+	}
 	for name := range v {
-		if !strings.HasPrefix(name, variablePrefix) || serviceLink.MatchString(name) || slices.Contains(known, name) {
-			continue
+		bare, ours := strings.CutPrefix(name, variablePrefix)
+		if ours && !serviceLink.MatchString(name) && !slices.Contains(known, bare) {
+			faults = append(faults, &Fault{Name: name, Message: "there is no such setting", Hint: suggest(bare, known, variablePrefix, listHint)})
 		}
-		faults = append(faults, &Fault{Name: name, Message: "there is no such setting", Hint: suggestVariable(name)})
 	}
 	slices.SortFunc(faults, func(a, b *Fault) int { return strings.Compare(a.Name, b.Name) })
 	return faults

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -24,12 +25,22 @@ func addFlag(fs *pflag.FlagSet, s *setting) {
 
 // NamesOfFlag returns the variable, and the key in the settings file, of the setting with a flag.
 func NamesOfFlag(flag string) (variable, key string, ok bool) {
-	for i := range table {
-		if s := &table[i]; s.flag() == flag {
-			return s.variable(), s.key, true
-		}
+	if i := withFlag(flag); i >= 0 {
+		return table[i].variable(), table[i].key, true
 	}
 	return "", "", false
+}
+
+// Words returns the values that the setting with a flag can have; nil if these are not a few words.
+func Words(flag string) []string {
+	if i := withFlag(flag); i >= 0 {
+		return slices.Clone(table[i].words)
+	}
+	return nil
+}
+
+func withFlag(flag string) int {
+	return slices.IndexFunc(table, func(s setting) bool { return s.flag() == flag })
 }
 
 // flagTexts collects what a flag is given. It implements [pflag.Value].

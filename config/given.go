@@ -59,6 +59,20 @@ func (g given) items() ([]given, *Fault) {
 	return items, nil
 }
 
+// pairs hands over the entries of a mapping in the settings file; flags and variables have none.
+func (g given) pairs(hint string, add func(g given, key string) []*Fault) (faults []*Fault) {
+	switch kind := g.node.Kind(); kind {
+	case yamldoc.Missing, yamldoc.Null:
+	case yamldoc.Map:
+		for pair := range g.node.Pairs() {
+			faults = append(faults, add(g.below("."+pair.Key, pair.Value, pair.Line), pair.Key)...)
+		}
+	default:
+		faults = []*Fault{g.fault("this is "+kind.String()+", not a mapping", hint)}
+	}
+	return faults
+}
+
 // each hands over the entries of a list of texts: in flags and variables separated by commas, in the file a list.
 func (g given) each(add func(g given, text string) []*Fault) (faults []*Fault) {
 	for _, text := range g.texts {

@@ -75,93 +75,56 @@ func (r *writtenRoot) readKey(g given, key string) []*Fault {
 	case "path":
 		return scalar(func(*draft) *string { return &r.path }, parseGivenPath)(nil, g)
 	case "kind":
-		return scalar(func(*draft) *pannier.SourceKind { return &r.kind }, parseKind)(nil, g)
+		return scalar(func(*draft) *pannier.SourceKind { return &r.kind }, func(s string) (pannier.SourceKind, *Fault) { return oneOf(pannier.SourceKinds(), s) })(nil, g)
 	case "trust":
-		return scalar(func(*draft) *pannier.Trust { return &r.trust }, parseTrust)(nil, g)
+		return scalar(func(*draft) *pannier.Trust { return &r.trust }, func(s string) (pannier.Trust, *Fault) { return oneOf(pannier.TrustLevels(), s) })(nil, g)
 	case "implicit":
 		r.implicit = new(bool)
 		return scalar(func(*draft) *bool { return r.implicit }, parseBool)(nil, g)
 	case "link_targets":
-		return g.each(r.addTarget)
+		return texts(func(*draft) *[]string { return &r.targets }, parseGivenPath)(nil, g)
 	}
-	hint := "a root has path, kind, trust, implicit and link_targets"
-	if near, ok := nearest(key, []string{"path", "kind", "trust", "implicit", "link_targets"}); ok {
-		hint = "did you mean " + near + "?"
-	}
+	hint := suggest(key, []string{"path", "kind", "trust", "implicit", "link_targets"}, "", "a root has path, kind, trust, implicit and link_targets")
 	return []*Fault{g.fault("there is no such setting", hint)}
-}
-
-// addTarget adds a directory that links may lead into.
-func (r *writtenRoot) addTarget(g given, text string) []*Fault {
-	dir, fault := parseGivenPath(text)
-	if fault != nil {
-		return []*Fault{g.placed(fault)}
-	}
-	r.targets = append(r.targets, dir)
-	return nil
-}
-
-func parseKind(text string) (pannier.SourceKind, *Fault) { return oneWord(pannier.SourceKinds(), text) }
-
-func parseTrust(text string) (pannier.Trust, *Fault) { return oneWord(pannier.TrustLevels(), text) }
-
-// oneWord reads one of a few words.
-func oneWord[T ~string](of []T, text string) (T, *Fault) {
-	words := make([]string, len(of))
-	for i, word := range of {
-		words[i] = string(word)
-	}
-	word, fault := oneOf(words...)(text)
-	return T(word), fault
 }
 
 // blocking are the profiles that can make a skill unusable.
 var blocking = []string{"agentskills_strict", "openclaw_compat", "molecule_audit"}
 
-// readBlocking reads names of profiles.
-func readBlocking(d *draft, g given) []*Fault {
-	d.Blocking = nil
-	return g.each(d.addBlocking)
-}
-
-func (d *draft) addBlocking(g given, name string) []*Fault {
-	if _, fault := oneOf(blocking...)(name); fault != nil {
-		return []*Fault{g.placed(fault)}
+// texts returns the reader of a list of texts. A repeated one counts once.
+func texts[T comparable](field func(*draft) *[]T, parse func(text string) (T, *Fault)) reader {
+	return func(d *draft, g given) []*Fault {
+		all := field(d)
+		*all = nil
+		return g.each(func(g given, text string) []*Fault {
+			value, fault := parse(text)
+			if fault != nil {
+				return []*Fault{g.placed(fault)}
+			}
+			if !slices.Contains(*all, value) {
+				*all = append(*all, value)
+			}
+			return nil
+		})
 	}
-	if !slices.Contains(d.Blocking, name) {
-		d.Blocking = append(d.Blocking, name)
-	}
-	return nil
 }
 
-// readSkip reads names of directories.
-func readSkip(d *draft, g given) []*Fault {
-	d.Skip = nil
-	return g.each(d.addSkip)
-}
-
-func (d *draft) addSkip(g given, name string) []*Fault {
+// parseSkip reads the name of a directory.
+func parseSkip(name string) (string, *Fault) {
 	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, `/\`) {
-		return []*Fault{g.fault(shown(name)+" is not the name of a directory", "write names alone: they count at every depth")}
+		return "", &Fault{Message: shown(name) + " is not the name of a directory", Hint: "write names alone: they count at every depth"}
 	}
-	d.Skip = append(d.Skip, name)
-	return nil
+	return name, nil
 }
 
-// readUIDs reads the numbers of users.
-func readUIDs(d *draft, g given) []*Fault {
-	d.WriteUIDs = nil
-	return g.each(d.addUID)
-}
-
-func (d *draft) addUID(g given, text string) []*Fault {
+// parseUID reads the number of a user.
+func parseUID(text string) (uint32, *Fault) {
 	const none = math.MaxUint32 // the (uid_t) -1 of the kernel names no user
 	uid, err := strconv.ParseUint(text, 10, 32)
 	if err != nil || uid == none {
-		return []*Fault{g.fault(shown(text)+" is not the number of a user", "write what `id -u` says, such as 1000")}
+		return 0, &Fault{Message: shown(text) + " is not the number of a user", Hint: "write what `id -u` says, such as 1000"}
 	}
-	d.WriteUIDs = append(d.WriteUIDs, uint32(uid))
-	return nil
+	return uint32(uid), nil
 }
 
 // readHeaders reads headers. No fault shows any part of what was given: where the parts are in the wrong place, a name
@@ -177,23 +140,13 @@ func readHeaders(d *draft, g given) (faults []*Fault) {
 		}
 		faults = append(faults, d.addHeader(g, entry, strings.TrimSpace(name), strings.TrimSpace(value))...)
 	}
-	return append(faults, d.readHeaderLines(g)...)
+	return append(faults, g.pairs("write lines of the form `Name: value`, indented", func(at given, name string) []*Fault {
+		at.name = g.name
+		return d.readHeader(at, name)
+	})...)
 }
 
-// readHeaderLines reads the headers of the settings file. Faults tell their lines in place of their names.
-func (d *draft) readHeaderLines(g given) (faults []*Fault) {
-	switch kind := g.node.Kind(); kind {
-	case yamldoc.Missing:
-	case yamldoc.Map:
-		for pair := range g.node.Pairs() {
-			faults = append(faults, d.readHeader(g.below("", pair.Value, pair.Line), pair.Key)...)
-		}
-	default:
-		faults = append(faults, g.fault("this is "+kind.String()+", not a mapping", "write lines of the form `Name: value`, indented"))
-	}
-	return faults
-}
-
+// readHeader reads a header of the settings file. Faults tell its line in place of its name.
 func (d *draft) readHeader(g given, name string) []*Fault {
 	value, fault := g.text()
 	if fault != nil {

@@ -109,15 +109,23 @@ func parseTurnEvents(text string) (int, *Fault) {
 	return n, nil
 }
 
-// oneOf returns the parser of one of a few words.
-func oneOf(words ...string) func(string) (string, *Fault) {
-	hint := "write " + strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
-	return func(text string) (string, *Fault) {
-		if !slices.Contains(words, text) {
-			return "", &Fault{Message: shown(text) + " is none of the possible words", Hint: hint}
-		}
-		return text, nil
+// oneOf reads one of a few words.
+func oneOf[T ~string](words []T, text string) (T, *Fault) {
+	if i := slices.Index(words, T(text)); i >= 0 {
+		return words[i], nil
 	}
+	hint := "write "
+	for i, word := range words {
+		switch i {
+		case 0:
+		case len(words) - 1:
+			hint += " or "
+		default:
+			hint += ", "
+		}
+		hint += string(word)
+	}
+	return "", &Fault{Message: shown(text) + " is none of the possible words", Hint: hint}
 }
 
 func parsePlatformURL(text string) (string, *Fault) {

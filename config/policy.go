@@ -21,16 +21,7 @@ func readPolicySkills(d *draft, g given) (faults []*Fault) {
 	for _, text := range withoutBlanks(g.texts) {
 		faults = append(faults, d.readSwitchText(g, text)...)
 	}
-	switch kind := g.node.Kind(); kind {
-	case yamldoc.Missing:
-	case yamldoc.Map:
-		for pair := range g.node.Pairs() {
-			faults = append(faults, d.readSwitches(g.below("."+pair.Key, pair.Value, pair.Line), pair.Key)...)
-		}
-	default:
-		faults = append(faults, g.fault("this is "+kind.String()+", not a mapping", "write lines of the form `slug: {enabled: false}`, indented"))
-	}
-	return faults
+	return append(faults, g.pairs("write lines of the form `slug: {enabled: false}`, indented", d.readSwitches)...)
 }
 
 // readSwitchText reads one SLUG:SWITCH=BOOL.
@@ -51,20 +42,11 @@ func (d *draft) readSwitchText(g given, text string) []*Fault {
 }
 
 // readSwitches reads the mapping of one skill in the settings file. One that says nothing is none.
-func (d *draft) readSwitches(g given, slug string) (faults []*Fault) {
+func (d *draft) readSwitches(g given, slug string) []*Fault {
 	if fault := checkSlug(g, slug); fault != nil {
 		return []*Fault{fault}
 	}
-	switch kind := g.node.Kind(); kind {
-	case yamldoc.Null:
-	case yamldoc.Map:
-		for pair := range g.node.Pairs() {
-			faults = append(faults, d.setSwitch(g.below("."+pair.Key, pair.Value, pair.Line), slug, pair.Key)...)
-		}
-	default:
-		faults = append(faults, g.fault("this is "+kind.String()+", not a mapping", "write {enabled: false}, for example"))
-	}
-	return faults
+	return g.pairs("write {enabled: false}, for example", func(g given, name string) []*Fault { return d.setSwitch(g, slug, name) })
 }
 
 // setSwitch sets one switch to what g gives. A key without a value leaves it open.
@@ -72,7 +54,7 @@ func (d *draft) setSwitch(g given, slug, name string) []*Fault {
 	said := d.PolicySkills[slug]
 	field := switchField(&said, name)
 	if field == nil {
-		return []*Fault{g.fault(shown(name)+" is not a switch of a skill", switchHint(name))}
+		return []*Fault{g.fault(shown(name)+" is not a switch of a skill", suggest(name, switches, "", "a skill has "+strings.Join(switches, " and ")))}
 	}
 	if g.node.Kind() == yamldoc.Null {
 		return nil
@@ -94,13 +76,6 @@ func switchField(s *pannier.Switches, name string) **bool {
 		return &s.AllowImplicit
 	}
 	return nil
-}
-
-func switchHint(name string) string {
-	if near, ok := nearest(name, switches); ok {
-		return "did you mean " + near + "?"
-	}
-	return "a skill has " + strings.Join(switches, " and ")
 }
 
 // checkSlug refuses what no skill can be called.

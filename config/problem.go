@@ -29,55 +29,42 @@ const (
 	codeTierIgnored   = codePrefix + "tier_ignored"
 )
 
-// add takes a warning.
-func (p *workspaceParser) add(problem pannier.Problem) {
-	problem.Severity, problem.Path = pannier.SeverityWarning, pannier.WorkspaceFile
-	p.w.Problems = append(p.w.Problems, problem)
-}
-
-// warn takes a warning about a value.
-func (p *workspaceParser) warn(code, field string, v yamldoc.Value, message, hint string) {
-	p.add(pannier.Problem{Code: code, Line: v.Line(), Column: v.Column(), Field: field, Message: message, Hint: hint})
-}
-
 // CodeWorkspaceMissing is the code of the problem that the workspace itself is not there, so that nothing is known of it.
 const CodeWorkspaceMissing = "workspace.missing"
 
+// fileProblem is a problem of config.yaml, or of one field of it.
+func fileProblem(code string, severity pannier.Severity, field, message, hint string) pannier.Problem {
+	return pannier.Problem{Code: code, Severity: severity, Path: pannier.WorkspaceFile, Field: field, Message: message, Hint: hint}
+}
+
+// warn adds a warning about a value.
+func (p *workspaceParser) warn(code, field string, v yamldoc.Value, message, hint string) {
+	problem := fileProblem(code, pannier.SeverityWarning, field, message, hint)
+	problem.Line, problem.Column = v.Line(), v.Column()
+	p.w.Problems = append(p.w.Problems, problem)
+}
+
 func workspaceMissing(dir string) pannier.Problem {
-	return pannier.Problem{
-		Code: CodeWorkspaceMissing, Severity: pannier.SeverityError, Path: dir,
-		Message: "the workspace does not exist",
-		Hint:    "check the path and the mount; until it is there no card is pushed, and what the platform holds stays",
-	}
+	p := fileProblem(CodeWorkspaceMissing, pannier.SeverityError, "", "the workspace does not exist",
+		"check the path and the mount; until it is there no card is pushed, and what the platform holds stays")
+	p.Path = dir
+	return p
 }
 
 func missing() pannier.Problem {
-	return pannier.Problem{
-		Code: codeMissing, Severity: pannier.SeverityInfo, Path: pannier.WorkspaceFile,
-		Message: "there is no config.yaml: every skill is selected, and the card has default texts",
-		Hint:    "write one with name, description and skills",
-	}
-}
-
-// vanished is about a config.yaml in its grace.
-func vanished() pannier.Problem {
-	return pannier.Problem{
-		Code: codeMissing, Severity: pannier.SeverityWarning, Path: pannier.WorkspaceFile,
-		Message: "config.yaml has vanished: what it last said still holds for a moment",
-		Hint:    "put it back; without it every skill is selected",
-	}
+	return fileProblem(codeMissing, pannier.SeverityInfo, "",
+		"there is no config.yaml: every skill is selected, and the card has default texts", "write one with name, description and skills")
 }
 
 func unreadable(r *refusal) pannier.Problem {
-	return pannier.Problem{
-		Code: codePrefix + r.code, Severity: pannier.SeverityError, Path: pannier.WorkspaceFile,
-		Line: r.line, Message: r.message, Hint: r.hint,
-	}
+	p := fileProblem(codePrefix+r.code, pannier.SeverityError, "", r.message, r.hint)
+	p.Line = r.line
+	return p
 }
 
-func syntax(f *yamldoc.Fault) pannier.Problem {
-	return pannier.Problem{
-		Code: codeSyntax, Severity: pannier.SeverityError, Path: pannier.WorkspaceFile,
-		Line: f.Line, Column: f.Column, Message: f.Message, Hint: f.Hint,
-	}
+// syntax is a problem of the YAML itself.
+func syntax(code string, severity pannier.Severity, f yamldoc.Fault) pannier.Problem {
+	p := fileProblem(code, severity, "", f.Message, f.Hint)
+	p.Line, p.Column = f.Line, f.Column
+	return p
 }

@@ -2,7 +2,10 @@ package config
 
 import "strings"
 
-// suggestKey returns the hint for an unknown key of the settings file.
+const listHint = "pannier help settings lists every setting"
+
+// suggestKey returns the hint for an unknown key of the settings file. In a section that exists only its keys are compared,
+// without the name of the section: that would make everything in it look near.
 func suggestKey(key string) string {
 	section, rest, nested := strings.Cut(key, ".")
 	if _, known := settingOf(key); known {
@@ -11,12 +14,6 @@ func suggestKey(key string) string {
 	if !nested {
 		section, rest = "", key
 	}
-	return didYouMean(section, rest)
-}
-
-// didYouMean suggests a key of a section, or any key where there is none. The name of the section is left out of the
-// comparison, since it would make everything in it look near.
-func didYouMean(section, key string) string {
 	prefix := ""
 	if isSection(section) {
 		prefix = section + "."
@@ -27,47 +24,26 @@ func didYouMean(section, key string) string {
 			candidates = append(candidates, candidate)
 		}
 	}
-	if near, ok := nearest(key, candidates); ok {
-		return "did you mean " + prefix + near + "?"
-	}
-	return listHint
+	return suggest(rest, candidates, prefix, listHint)
 }
 
-// suggestVariable returns the hint for an unknown PANNIER_* variable.
-func suggestVariable(name string) string {
-	// The prefix is the same for all and would make everything look near.
-	bare := func(s *setting) string { return strings.TrimPrefix(s.variable(), variablePrefix) }
-	near, ok := nearest(strings.TrimPrefix(name, variablePrefix), names(bare))
-	if ok {
-		return "did you mean " + variablePrefix + near + "?"
-	}
-	return listHint
-}
-
-const listHint = "pannier help settings lists every setting"
-
-// names returns a name of every setting, and that of the settings file.
-func names(of func(*setting) string) []string {
-	all := []string{of(&configFile)}
-	for i := range table {
-		all = append(all, of(&table[i]))
-	}
-	return all
-}
-
-// nearest returns the name that text most likely means: one that text is the end of, else the one
-// with the fewest typing errors, if they are few.
-func nearest(text string, names []string) (string, bool) {
+// suggest returns a hint that names what text most likely means, after a prefix: the name that text is the end of, else the one
+// with the fewest typing errors. If these are many, it returns another hint.
+func suggest(text string, names []string, prefix, otherwise string) string {
 	best, least := "", max(1, len(text)/3)+1
 	for _, name := range names {
 		if strings.HasSuffix(name, "."+text) || strings.HasSuffix(name, "_"+text) {
-			return name, true
+			best = name
+			break
 		}
 		if d := typingErrors(text, name); d < least {
 			best, least = name, d
 		}
 	}
-	return best, best != ""
+	if best == "" {
+		return otherwise
+	}
+	return "did you mean " + prefix + best + "?"
 }
 
 // typingErrors counts the letters that were left out, added, mistaken or swapped with the next between a and b (optimal

@@ -116,7 +116,8 @@ func (r *WorkspaceReader) missed(look time.Time) reading {
 		r.gone = look
 	}
 	if look.Before(r.gone.Add(r.grace)) {
-		return r.last(vanished())
+		return r.last(fileProblem(codeMissing, pannier.SeverityWarning, "",
+			"config.yaml has vanished: what it last said still holds for a moment", "put it back; without it every skill is selected"))
 	}
 	r.good, r.seen, r.gone = nil, readState{}, time.Time{}
 	return nothing(missing())
@@ -149,12 +150,12 @@ func defaultWorkspace() pannier.Workspace {
 func parseWorkspace(text []byte) (reading, *pannier.Problem) {
 	doc, repeated, err := yamldoc.Parse(text)
 	if fault, ok := errors.AsType[*yamldoc.Fault](err); ok {
-		p := syntax(fault)
+		p := syntax(codeSyntax, pannier.SeverityError, *fault)
 		return reading{}, &p
 	}
 	p := workspaceParser{reading{w: defaultWorkspace()}}
 	for _, fault := range repeated {
-		p.add(pannier.Problem{Code: codeRepeatedKey, Line: fault.Line, Column: fault.Column, Message: fault.Message, Hint: fault.Hint})
+		p.w.Problems = append(p.w.Problems, syntax(codeRepeatedKey, pannier.SeverityWarning, fault))
 	}
 	p.fields(doc)
 	return p.reading, nil

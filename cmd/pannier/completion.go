@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"pannier"
 	"pannier/config"
@@ -36,9 +37,11 @@ func (p *program) completeArguments() {
 	completeFlag(p.root, []string{"audit"}, "profile", fixed(lint.Profiles()))
 	completeFlag(p.root, []string{"policy", "set"}, "enabled", fixed([]string{"true", "false", "default"}))
 	completeFlag(p.root, []string{"policy", "set"}, "implicit", fixed([]string{"true", "false", "default"}))
-	completeFlag(p.root, []string{"run"}, "log-format", fixed([]string{"auto", "text", "json"}))
-	completeFlag(p.root, []string{"run"}, "log-level", fixed([]string{"trace", "debug", "info", "warn", "error"}))
-	completeFlag(p.root, []string{"run"}, "scan", fixed([]string{config.ScanOff, config.ScanReport, config.ScanEnforce}))
+	p.flags.VisitAll(func(f *pflag.Flag) {
+		if words := config.Words(f.Name); words != nil {
+			completeFlag(p.root, []string{"run"}, f.Name, fixed(words))
+		}
+	})
 	if token, _, err := p.root.Find([]string{"token"}); err == nil {
 		completeArgument(token, fixed[string](nil), fixed(api.Scopes()))
 	}
