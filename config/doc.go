@@ -37,54 +37,13 @@
 //
 // The config.yaml of a workspace belongs to the agent, and is written by people, templates and a canvas that does not
 // quote what it writes. pannier takes some fields and ignores the rest. A [WorkspaceReader] never fails: what it cannot
-// make sense of is told as a [pannier.Problem], and costs that field, not the file; a file that cannot be read or
-// parsed costs nothing either, since what it last said goes on to count. The codes of the problems are
+// read is a [pannier.Problem], and costs that field, not the file; a file that cannot be read or parsed costs nothing
+// either, because what it last said still counts. docs/CODES.md lists the problems.
 //
-//	config.missing          info     there is no config.yaml
-//	config.unreadable       error    it cannot be opened or read
-//	config.not_regular      error    it is a directory, a pipe, a device
-//	config.too_large        error    it has more than a mebibyte
-//	config.changing         error    it was being written while it was read
-//	config.encoding         error    it is not UTF-8, or holds a NUL
-//	config.syntax           error    it is not YAML, or not one mapping
-//	config.key.repeated     warning  a key stands twice; the last counts
-//	config.type             warning  a field has a shape that it cannot have; its default counts
-//	config.bool             warning  a truth value in words that YAML does not know
-//	config.skills.shape     warning  skills is not a list and was read as one
-//	config.skills.entry     warning  an entry of skills was left out
-//	config.skills.repeated  warning  an entry of skills stands twice; the first counts
+// The files of `prompt_files`, or else system-prompt.md, and after them MEMORY.md and USER.md if they exist, are read with
+// config.yaml: regular files below the workspace, as texts in UTF-8 whose lines end in LF, without blanks at their ends. One
+// that cannot be read is listed without a text. A file is read again only if its stat leaves room for a change.
 //
-// # Files of the system prompt
-//
-// The files of `prompt_files`, or else system-prompt.md, and after them MEMORY.md and USER.md where they are there, are
-// read with config.yaml: regular files below the workspace, as texts in UTF-8 whose lines end in LF, without blanks at
-// their ends. One that cannot be read is there without a text; one that is missing is not there. A file is read again
-// only where its stat, or how near that is to the look, leaves room for a change. Their problems are
-//
-//	config.prompt_shape        warning  prompt_files is not a list; a text was read as one, else the default counts
-//	config.prompt_entry        warning  an entry of prompt_files is not a path and was left out
-//	config.prompt_repeated     warning  an entry of prompt_files stands twice; the first counts
-//	config.prompt_too_many     warning  an entry of prompt_files is beyond the 64th, and was left out
-//	config.prompt_missing      warning  a file that prompt_files lists is not there
-//	config.prompt_outside      warning  an entry is absolute or leads out of the workspace, and was left out;
-//	                           error    where a link does so, the file is there without a text
-//	config.prompt_unreadable   error    a file cannot be opened or read
-//	config.prompt_not_regular  error    it is a directory, a pipe, a device
-//	config.prompt_too_large    error    it has more than 256 KiB, or all have more than a mebibyte with it
-//	config.prompt_changing     error    it was being written while it was read
-//	config.prompt_encoding     error    it holds a NUL;
-//	                           warning  where it is not UTF-8, what is not was replaced
-//
-// # Changes
-//
-// [Changes] tells two readings apart, and which of the changed fields take effect without a restart of the agent.
-// [RestartNeeded] is the same as problems, which stay until the agent is restarted:
-//
-//	config.restart_needed  info  a field has changed that the agent reads only when it starts
-//	config.tier_ignored    info  tier has changed, which the agent ignores
-//
-// # What is not done here
-//
-// Nothing is created, written or watched, and no path is checked for what is there: whether the workspace exists is for
-// the caller to find out. The only files that are opened are the settings file, config.yaml and the prompt files.
+// Nothing is created, written or watched, and no path is checked for what it contains. The only files that are opened are
+// the settings file, config.yaml and the prompt files.
 package config

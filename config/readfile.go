@@ -8,7 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+	"time"
 	"unicode/utf8"
+
+	"pannier/internal/fsx"
 )
 
 // maxFileBytes bounds a file of settings: far more than anybody writes by hand.
@@ -176,3 +179,17 @@ func lineAt(text []byte, at int) int { return bytes.Count(text[:at], []byte("\n"
 
 // byteOrderMark is what some editors of Windows put before a text in UTF-8.
 var byteOrderMark = []byte("\ufeff")
+
+// readState is the state of a file when it was read. The zero value is of no file.
+type readState struct {
+	stamp fsx.Stamp
+	at    time.Time
+}
+
+// readStateOf returns the state of a file whose stat was taken at that time, before it is read.
+func readStateOf(info fs.FileInfo, at time.Time) readState { return readState{fsx.StampOf(info), at} }
+
+// holds reports whether a file certainly did not change since it was in this state; now is what a later stat shows.
+func (s readState) holds(now readState) bool {
+	return s.stamp == now.stamp && !s.stamp.WithinRacyWindow(s.at) && now.at.Sub(s.at) < fsx.ContentInterval
+}
