@@ -28,14 +28,11 @@ type auditing struct {
 	bare bool
 }
 
-func init() { commands = append(commands, (*program).auditCommand) }
-
 func (p *program) auditCommand() *cobra.Command {
 	a := &auditing{program: p}
 	cmd := &cobra.Command{
-		Use:     "audit [DIR | -]",
-		GroupID: groupAuthors,
-		Short:   "Check skills against the rules of a profile",
+		Use:   "audit [DIR | -]",
+		Short: "Check skills against the rules of a profile",
 		Long: `Checks every skill that config.yaml lists, in its order, then every other skill, and reports the
 line, the rule and a fix. DIR is a workspace, a skill, or a directory of skills; the default is
 the workspace of the settings. "-" reads one SKILL.md from standard input. It needs no sidecar. In

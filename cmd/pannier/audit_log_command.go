@@ -18,20 +18,13 @@ import (
 	"pannier/sidecar"
 )
 
-func init() { commands = append(commands, (*program).auditLogCommand) }
-
 func (p *program) auditLogCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "audit-log",
-		GroupID: groupOperators,
-		Short:   "Show or verify the audit log",
+	return parent(&cobra.Command{
+		Use:   "audit-log",
+		Short: "Show or verify the audit log",
 		Example: `  pannier audit-log list
   pannier audit-log verify`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(p.auditLogListCommand(), p.auditLogVerifyCommand())
-	return cmd
+	}, p.auditLogListCommand(), p.auditLogVerifyCommand())
 }
 
 func (p *program) auditLogListCommand() *cobra.Command {
@@ -106,15 +99,7 @@ func (s streams) printAuditLog(list pannier.AuditList) error {
 			strconv.FormatUint(e.Seq, 10), e.Time.Format(time.RFC3339), e.Action, string(e.Phase), e.Actor.Owner(), plain.Shorten(e.Slug, 40), plain.Shorten(e.Error, 80),
 		})
 	}
-	return s.paintedTable(rows, func(row, column int, cell string) string {
-		switch {
-		case row == 0:
-			return s.paint.head(cell)
-		case column == 6:
-			return s.paint.bad(cell)
-		}
-		return cell
-	})
+	return s.table(rows, columnPaint{6, s.paint.bad})
 }
 
 // verified is what `pannier audit-log verify --json` prints.
@@ -182,11 +167,7 @@ func (p *program) verifyAuditLog(dir string, expect *audit.Point) error {
 	if breaks {
 		v.Break = broken.Error()
 	}
-	if p.json {
-		err = p.printJSON(v)
-	} else {
-		_, err = fmt.Fprintln(p.out, v.text())
-	}
+	err = output(p, func(v verified) error { _, err := fmt.Fprintln(p.out, v.text()); return err })(v, nil)
 	if err == nil && breaks {
 		err = &exitError{code: exitNo, message: "the audit log was changed: " + v.Break, hint: "keep a copy of the directory, and compare it with shipped copies"}
 	}

@@ -8,12 +8,9 @@ import (
 	"pannier/publish/client"
 )
 
-func init() { commands = append(commands, (*program).cardCommand) }
-
 func (p *program) cardCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "card",
-		GroupID: groupSkills,
 		Short:   "Print the agent card as it is pushed",
 		Example: "  pannier card --json",
 		Args:    cobra.NoArgs,

@@ -14,20 +14,13 @@ import (
 	"pannier/publish/client"
 )
 
-func init() { commands = append(commands, (*program).commandCommand) }
-
 func (p *program) commandCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "command",
-		GroupID: groupSkills,
-		Short:   "List and run the slash commands of skills",
+	return parent(&cobra.Command{
+		Use:   "command",
+		Short: "List and run the slash commands of skills",
 		Example: `  pannier command list
   pannier command run pdf-forms fill in form.pdf`,
-		Args: noSuchCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(p.commandListCommand(), p.commandRunCommand())
-	return cmd
+	}, p.commandListCommand(), p.commandRunCommand())
 }
 
 func (p *program) commandListCommand() *cobra.Command {
@@ -36,11 +29,9 @@ func (p *program) commandListCommand() *cobra.Command {
 		Short:   "List every command by the name that a chat platform can register",
 		Example: "  pannier command list",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.reading(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				return output(p, p.printCommands)(c.Commands(ctx))
-			})
-		},
+		RunE: reads(p, p.printCommands, func(ctx context.Context, c *client.Client, _ []string) (pannier.CommandList, error) {
+			return c.Commands(ctx)
+		}),
 	}), readsSkills...)
 }
 
@@ -57,24 +48,13 @@ the command in the skill.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.reading(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				run, err := c.RunCommand(ctx, args[0], strings.Join(args[1:], " "))
-				if err != nil {
-					return commandHint(err)
+				if e, ok := errors.AsType[*client.Error](err); ok && e.Code == "command_not_found" {
+					e.Hint = "`pannier command list` lists those that can be run" // the socket's hint names its route
 				}
-				if p.json {
-					return p.printJSON(run)
-				}
-				return p.printRun(run)
+				return output(p, p.printRun)(run, err)
 			})
 		},
 	}), readsSkills...)
-}
-
-// commandHint gives the hint in the words of the command line; the socket's names its route.
-func commandHint(err error) error {
-	if e, ok := errors.AsType[*client.Error](err); ok && e.Code == "command_not_found" {
-		e.Hint = "`pannier command list` lists those that can be run"
-	}
-	return err
 }
 
 func (s streams) printCommands(list pannier.CommandList) error {
@@ -91,12 +71,7 @@ func (s streams) printCommands(list pannier.CommandList) error {
 		rows = append(rows, []string{c.Name, plain.Shorten(c.Slug, 40), string(c.SourceKind), strings.Join(strings.Fields(about), " ")})
 	}
 	s.fit(rows)
-	return s.paintedTable(rows, func(row, _ int, cell string) string {
-		if row == 0 {
-			return s.paint.head(cell)
-		}
-		return cell
-	})
+	return s.table(rows)
 }
 
 // printRun prints the text line by line, without what a terminal would obey.

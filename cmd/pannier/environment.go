@@ -15,16 +15,13 @@ import (
 	"pannier/sidecar"
 )
 
-func init() { commands = append(commands, (*program).environmentCommand) }
-
 func (p *program) environmentCommand() *cobra.Command {
 	var config, mcp []string
 	var file string
 	var put, show bool
 	cmd := &cobra.Command{
-		Use:     "environment",
-		GroupID: groupSidecar,
-		Short:   "Report the environment of the agent to the sidecar",
+		Use:   "environment",
+		Short: "Report the environment of the agent to the sidecar",
 		Long: `Prints as JSON what this container offers to skills: system, names of executables, names of
 variables. It never prints values of variables.
 
@@ -37,9 +34,10 @@ file that the setting environment.file of the sidecar names.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if show {
-				return p.reading(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-					return output(p, func(env pannier.Environment) error { return p.printJSON(env) })(c.Environment(ctx))
-				})
+				return reads(p, func(env pannier.Environment) error { return p.printJSON(env) },
+					func(ctx context.Context, c *client.Client, _ []string) (pannier.Environment, error) {
+						return c.Environment(ctx)
+					})(cmd, nil)
 			}
 			env := sidecar.OwnEnvironment(p.environ, "")
 			env.At = time.Now().UTC().Truncate(time.Second)

@@ -17,16 +17,13 @@ import (
 	"pannier/publish/client"
 )
 
-func init() { commands = append(commands, (*program).eventsCommand) }
-
 func (p *program) eventsCommand() *cobra.Command {
 	var follow bool
 	var after uint64
 	var types []string
 	cmd := &cobra.Command{
-		Use:     "events",
-		GroupID: groupSidecar,
-		Short:   "Print the recorded events, and with --follow new ones",
+		Use:   "events",
+		Short: "Print the recorded events, and with --follow new ones",
 		Long: `Prints the recorded events, and with --follow also new ones. On a terminal, each event is a short
 line with its number, time, type and summary. Elsewhere, and with --json, it is a JSON object.
 

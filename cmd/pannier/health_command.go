@@ -13,13 +13,10 @@ import (
 	"pannier/publish/client"
 )
 
-func init() { commands = append(commands, (*program).healthCommand) }
-
 func (p *program) healthCommand() *cobra.Command {
 	cmd := p.jsonFlag(&cobra.Command{
-		Use:     "health [SLUG]",
-		GroupID: groupSidecar,
-		Short:   "Show the health of the sidecar or of one skill",
+		Use:   "health [SLUG]",
+		Short: "Show the health of the sidecar or of one skill",
 		Long: `Shows the health of the sidecar and its workspace, or of one skill, and how to fix each problem.
 
 Exit codes: 0 healthy; 1 not healthy; 2 failure; 3 no sidecar answers.`,
@@ -35,11 +32,7 @@ Exit codes: 0 healthy; 1 not healthy; 2 failure; 3 no sidecar answers.`,
 				if err != nil {
 					return err
 				}
-				if p.json {
-					err = p.printJSON(h)
-				} else {
-					err = p.printHealth(h, p.sidecarAddress())
-				}
+				err = output(p, p.printHealth)(h, nil)
 				if err == nil && h.Status != pannier.HealthOK {
 					err = &exitError{code: exitNo}
 				}
@@ -51,13 +44,12 @@ Exit codes: 0 healthy; 1 not healthy; 2 failure; 3 no sidecar answers.`,
 	return p.share(cmd, asksSidecar...)
 }
 
-// printHealth prints what health says, and the address of the sidecar that answered.
-func (s streams) printHealth(h pannier.Health, address []string) error {
+func (p *program) printHealth(h pannier.Health) error {
 	rows := [][]string{
 		{"status", string(h.Status)},
 		{"version", h.Version + commitWords(h.Commit)},
 		{"uptime", uptimeWords(time.Since(h.StartedAt))},
-		address,
+		p.sidecarAddress(),
 		{"workspace", h.Workspace},
 		{"workspace id", h.WorkspaceID},
 		{"skills", countWords(h.Skills)},
@@ -67,12 +59,12 @@ func (s streams) printHealth(h pannier.Health, address []string) error {
 	for _, push := range h.Push {
 		rows = append(rows, []string{"platform", push.Platform + ": " + pushWords(push)})
 	}
-	if err := s.fields(rows, "status", s.paint.health); err != nil {
+	if err := p.fields(rows, "status", p.paint.health); err != nil {
 		return err
 	}
 	for _, c := range h.Conditions {
-		fmt.Fprintln(s.out)
-		s.printFault(c.Subject, c.Severity, c.Message, c.Code, c.Hint)
+		fmt.Fprintln(p.out)
+		p.printFault(c.Subject, c.Severity, c.Message, c.Code, c.Hint)
 	}
 	return nil
 }

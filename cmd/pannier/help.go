@@ -13,21 +13,6 @@ import (
 	"pannier/internal/plain"
 )
 
-// The groups of commands in the overview.
-const (
-	groupSidecar   = "sidecar"
-	groupSkills    = "skills"
-	groupAuthors   = "authors"
-	groupOperators = "operators"
-)
-
-var groups = []*cobra.Group{
-	{ID: groupSidecar, Title: "Sidecar:"},
-	{ID: groupSkills, Title: "Skills:"},
-	{ID: groupAuthors, Title: "Skill authors:"},
-	{ID: groupOperators, Title: "Operators:"},
-}
-
 // helpColumns is the width of help texts.
 const helpColumns = 100
 
@@ -67,7 +52,7 @@ func (p *program) printHelp(cmd *cobra.Command, _ []string) {
 func (p *program) printOverview(w io.Writer) {
 	fmt.Fprintln(w, "Usage: pannier COMMAND [flags]")
 	fmt.Fprintln(w)
-	for _, group := range groups {
+	for _, group := range p.root.Groups() {
 		printCommands(w, group.Title, slices.DeleteFunc(slices.Clone(p.root.Commands()), func(c *cobra.Command) bool { return c.GroupID != group.ID }))
 	}
 	fmt.Fprintf(w, "\nExample: %s\n", strings.TrimSpace(p.root.Example))

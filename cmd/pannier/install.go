@@ -45,18 +45,11 @@ func (f *movingFlags) addAllowMissing(cmd *cobra.Command) {
 	f.accept.add(cmd, "accept the blocking findings of this `rule` for this content; needs --reason; repeatable")
 }
 
-func init() {
-	commands = append(commands, func(p *program) *cobra.Command {
-		return p.byFilesAPI(p.installCommand(), (*remoteFiles).install, "dry-run")
-	})
-}
-
 func (p *program) installCommand() *cobra.Command {
 	var f movingFlags
 	cmd := &cobra.Command{
-		Use:     "install DIR|ARCHIVE|-",
-		GroupID: groupSkills,
-		Short:   "Install a skill into the workspace",
+		Use:   "install DIR|ARCHIVE|-",
+		Short: "Install a skill into the workspace",
 		Long: `Installs a skill from its folder, from a tar.gz or zip archive, or from an archive on standard
 input. The skill is validated and scanned in a staging directory, then moved into place
 atomically. When the command ends, the sidecar serves it. Without a sidecar, the command changes
@@ -75,21 +68,14 @@ why. A skill that needs a missing executable or variable is refused without --al
 	}
 	f.add(cmd)
 	f.addAllowMissing(cmd)
-	return p.share(p.jsonFlag(cmd), readsSkills...)
-}
-
-func init() {
-	commands = append(commands, func(p *program) *cobra.Command {
-		return p.byFilesAPI(p.updateCommand(), (*remoteFiles).update, "dry-run")
-	})
+	return p.byFilesAPI(p.share(p.jsonFlag(cmd), readsSkills...), (*remoteFiles).install, "dry-run")
 }
 
 func (p *program) updateCommand() *cobra.Command {
 	var f movingFlags
 	cmd := &cobra.Command{
-		Use:     "update SLUG DIR|ARCHIVE|-",
-		GroupID: groupSkills,
-		Short:   "Replace an installed skill by another version",
+		Use:   "update SLUG DIR|ARCHIVE|-",
+		Short: "Replace an installed skill by another version",
 		Long: `Replaces an installed skill by the content of a folder or an archive. The previous version is kept
 for one "pannier rollback". A skill that pannier did not install is replaced only with
 --expected-fingerprint.`,
@@ -102,21 +88,14 @@ for one "pannier rollback". A skill that pannier did not install is replaced onl
 	f.add(cmd)
 	f.addExpected(cmd)
 	f.addAllowMissing(cmd)
-	return p.share(p.jsonFlag(cmd), readsSkills...)
-}
-
-func init() {
-	commands = append(commands, func(p *program) *cobra.Command {
-		return p.uninstallByFiles(p.uninstallCommand())
-	})
+	return p.byFilesAPI(p.share(p.jsonFlag(cmd), readsSkills...), (*remoteFiles).update, "dry-run")
 }
 
 func (p *program) uninstallCommand() *cobra.Command {
-	return p.removalCommand("uninstall SLUG", "Remove an installed skill",
+	return p.uninstallByFiles(p.removalCommand("uninstall SLUG", "Remove an installed skill",
 		`Removes a skill that pannier installed, and the policy that clients set for it. It refuses a skill
-that pannier did not install.`, (*client.Client).Uninstall)
+that pannier did not install.`, (*client.Client).Uninstall))
 }
-func init() { commands = append(commands, (*program).rollbackCommand) }
 
 func (p *program) rollbackCommand() *cobra.Command {
 	return p.removalCommand("rollback SLUG", "Restore the previous version of an installed skill",
@@ -127,7 +106,7 @@ func (p *program) rollbackCommand() *cobra.Command {
 func (p *program) removalCommand(use, short, long string, do func(*client.Client, context.Context, pannier.RemoveRequest) (pannier.InstallResult, error)) *cobra.Command {
 	var f movingFlags
 	cmd := &cobra.Command{
-		Use: use, GroupID: groupSkills, Short: short, Long: long,
+		Use: use, Short: short, Long: long,
 		Example: "  pannier " + strings.Replace(use, "SLUG", "pdf-forms", 1),
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -182,8 +161,9 @@ func (p *program) printMove(r pannier.InstallResult) error {
 	if r.DryRun {
 		status += " (nothing was touched)"
 	}
-	rows := [][]string{{"status", status}, {"slug", r.Skill.Slug}}
-	for _, row := range [][]string{
+	rows := [][]string{
+		{"status", status},
+		{"slug", r.Skill.Slug},
 		{"name", r.Skill.Name},
 		{"version", r.Skill.Version},
 		{"path", r.Skill.Path},
@@ -193,11 +173,7 @@ func (p *program) printMove(r pannier.InstallResult) error {
 		{"removed", r.Removed},
 		{"files", filesWord(r)},
 		{"left out", strings.Join(r.Ignored, ", ")},
-		{"config.yaml", configWord(r.Config)},
-	} {
-		if row[1] != "" {
-			rows = append(rows, row)
-		}
+		{"config.yaml", configWords[r.Config]},
 	}
 	rows = append(rows, acceptedRows(r.Accepted)...)
 	if err := p.fields(rows, "status", p.paint.good); err != nil {
@@ -209,9 +185,7 @@ func (p *program) printMove(r pannier.InstallResult) error {
 	for _, f := range r.Findings {
 		p.printFault(pannier.Problem{Path: f.Path, Line: f.Line}.Place(), f.Severity, f.Message, f.Rule, f.Hint)
 	}
-	for _, problem := range r.Problems {
-		p.printFault(problem.Place(), problem.Severity, problem.Message, problem.Code, problem.Hint)
-	}
+	p.printProblems(r.Problems)
 	return nil
 }
 
@@ -229,9 +203,7 @@ func filesWord(r pannier.InstallResult) string {
 	return fmt.Sprintf("%d, %d bytes", r.Files, r.Bytes)
 }
 
-func configWord(change string) string {
-	return map[string]string{"added": "an entry was added under skills", "removed": "its entry under skills was removed"}[change]
-}
+var configWords = map[string]string{"added": "an entry was added under skills", "removed": "its entry under skills was removed"}
 
 // meter tells on a terminal how much of a body was read.
 type meter struct {

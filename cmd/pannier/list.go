@@ -12,30 +12,21 @@ import (
 	"pannier/publish/client"
 )
 
-func init() {
-	commands = append(commands, func(p *program) *cobra.Command {
-		return p.byFilesAPI(p.listCommand(), (*remoteFiles).list)
-	})
-}
-
 func (p *program) listCommand() *cobra.Command {
 	var state string
 	cmd := &cobra.Command{
-		Use:     "list",
-		GroupID: groupSkills,
-		Short:   "List all skills and their states",
-		Long:    `Lists all skills of the workspace with their states. A skill that is not usable shows why.`,
+		Use:   "list",
+		Short: "List all skills and their states",
+		Long:  `Lists all skills of the workspace with their states. A skill that is not usable shows why.`,
 		Example: `  pannier list
   pannier list --state ineligible`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.reading(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				return output(p, p.printList)(c.List(ctx, client.ListQuery{State: pannier.State(state), Problems: true, Activity: p.json}))
-			})
-		},
+		RunE: reads(p, p.printList, func(ctx context.Context, c *client.Client, _ []string) (pannier.List, error) {
+			return c.List(ctx, client.ListQuery{State: pannier.State(state), Problems: true, Activity: p.json})
+		}),
 	}
 	cmd.Flags().StringVar(&state, "state", "", "only skills in this `state`: eligible, ineligible, disabled, unlisted or shadowed")
-	return p.share(p.jsonFlag(cmd), readsSkills...)
+	return p.byFilesAPI(p.share(p.jsonFlag(cmd), readsSkills...), (*remoteFiles).list)
 }
 
 func (s streams) printList(list pannier.List) error {
@@ -66,16 +57,7 @@ func (s streams) printList(list pannier.List) error {
 		problems = append(problems, e.Problems...)
 	}
 	s.fit(rows)
-	paint := func(row, column int, cell string) string {
-		switch {
-		case row == 0:
-			return s.paint.head(cell)
-		case column == 1:
-			return s.paint.state(cell)
-		}
-		return cell
-	}
-	if err := s.paintedTable(rows, paint); err != nil {
+	if err := s.table(rows, columnPaint{1, s.paint.state}); err != nil {
 		return err
 	}
 	if len(problems) > 0 {

@@ -8,8 +8,6 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-func init() { commands = append(commands, (*program).manCommand) }
-
 // manCommand writes the manual pages, for packages.
 func (p *program) manCommand() *cobra.Command {
 	return &cobra.Command{

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -91,13 +92,31 @@ func compactJSON(value any) ([]byte, error) {
 	return escaped, nil
 }
 
-// table prints rows in aligned columns.
-func (s streams) table(rows [][]string) error { return s.paintedTable(rows, nil) }
+// columnPaint colours the cells of a column.
+type columnPaint struct {
+	column int
+	paint  func(cell string) string
+}
+
+// table prints rows in aligned columns, the first row as a head.
+func (s streams) table(rows [][]string, columns ...columnPaint) error {
+	return s.paintedTable(rows, func(row, column int, cell string) string {
+		if row == 0 {
+			return s.paint.head(cell)
+		}
+		for _, c := range columns {
+			if c.column == column {
+				return c.paint(cell)
+			}
+		}
+		return cell
+	})
+}
 
 // columnGap is how many blanks stand between two columns of a table.
 const columnGap = 2
 
-// paintedTable prints rows in aligned columns. paint, where it is not nil, colours the cell in a column of a row.
+// paintedTable prints rows in aligned columns. paint colours the cell in a column of a row.
 func (s streams) paintedTable(rows [][]string, paint func(row, column int, cell string) string) error {
 	var widths []int
 	for _, row := range rows {
@@ -118,10 +137,7 @@ func (s streams) paintedTable(rows [][]string, paint func(row, column int, cell 
 				padding = 0
 			}
 			padding += widths[i] - plain.Cells(cell) + columnGap
-			if paint != nil {
-				cell = paint(r, i, cell)
-			}
-			text.WriteString(cell)
+			text.WriteString(paint(r, i, cell))
 		}
 		text.WriteByte('\n')
 	}
@@ -129,8 +145,9 @@ func (s streams) paintedTable(rows [][]string, paint func(row, column int, cell 
 	return err
 }
 
-// fields prints names and values, one to a line. The value of one name is coloured.
+// fields prints names and values, one to a line, without those that have no value. The value of one name is coloured.
 func (s streams) fields(rows [][]string, name string, paint func(string) string) error {
+	rows = slices.DeleteFunc(rows, func(row []string) bool { return row[1] == "" })
 	return s.paintedTable(rows, func(row, column int, cell string) string {
 		switch {
 		case column == 0:

@@ -18,16 +18,13 @@ import (
 // maxPlatformConns is how many connections a development platform takes at one time; half of them can be event streams.
 const maxPlatformConns = 512
 
-func init() { commands = append(commands, (*program).platformCommand) }
-
 func (p *program) platformCommand() *cobra.Command {
 	var workspaces []string
 	var listen string
 	var rateLimit int
 	cmd := &cobra.Command{
-		Use:     "platform --workspace ID[:TOKEN]",
-		GroupID: groupOperators,
-		Short:   "Run the development platform on its own",
+		Use:   "platform --workspace ID[:TOKEN]",
+		Short: "Run the development platform on its own",
 		Long: `Runs a platform for development: the registry endpoint, workspaces and event stream of Molecule's
 platform, in memory. It knows each --workspace from the start; without a token, it prints a new
 one.

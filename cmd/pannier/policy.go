@@ -13,20 +13,13 @@ import (
 	"pannier/publish/client"
 )
 
-func init() { commands = append(commands, (*program).policyCommand) }
-
 func (p *program) policyCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "policy",
-		GroupID: groupOperators,
-		Short:   "Show and change which skills may be used",
+	return parent(&cobra.Command{
+		Use:   "policy",
+		Short: "Show and change which skills may be used",
 		Example: `  pannier policy list
   pannier policy set pdf-forms --enabled=false`,
-		Args: noSuchCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(p.policyListCommand(), p.policySetCommand())
-	return cmd
+	}, p.policyListCommand(), p.policySetCommand())
 }
 
 func (p *program) policyListCommand() *cobra.Command {
@@ -35,11 +28,9 @@ func (p *program) policyListCommand() *cobra.Command {
 		Short:   "List the policy of every skill, and the layer that decides it",
 		Example: "  pannier policy list",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.reading(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				return output(p, func(list pannier.PolicyList) error { return p.printPolicies(list.Policies) })(c.Policies(ctx))
-			})
-		},
+		RunE: reads(p, p.printPolicies, func(ctx context.Context, c *client.Client, _ []string) (pannier.PolicyList, error) {
+			return c.Policies(ctx)
+		}),
 	}), readsSkills...)
 }
 
@@ -59,7 +50,9 @@ use it on its own. A switch that is not given keeps its value; "default" removes
 				return err
 			}
 			return p.asking(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				show := func(policy pannier.Policy) error { return p.printPolicies([]pannier.Policy{policy}) }
+				show := func(policy pannier.Policy) error {
+					return p.printPolicies(pannier.PolicyList{Policies: []pannier.Policy{policy}})
+				}
 				policy, err := c.SetPolicy(ctx, args[0], pannier.SourceKind(kind), change)
 				if err == nil && (change.Enabled.To != nil || change.AllowImplicit.To != nil) {
 					p.warnWithoutSkill(ctx, c, policy)
@@ -106,25 +99,22 @@ func policyChange(enabled, implicit string) (change pannier.PolicyChange, err er
 	return change, nil
 }
 
-func (s streams) printPolicies(policies []pannier.Policy) error {
-	if len(policies) == 0 {
+func (s streams) printPolicies(list pannier.PolicyList) error {
+	if len(list.Policies) == 0 {
 		fmt.Fprintln(s.err, "no skills, no policies")
 		return nil
 	}
 	rows := [][]string{{"SLUG", "KIND", "ENABLED", "BY", "IMPLICIT", "BY"}}
-	for _, policy := range policies {
+	for _, policy := range list.Policies {
 		e := policy.Effective
 		rows = append(rows, []string{
 			plain.Shorten(policy.Slug, 40), string(policy.SourceKind), strconv.FormatBool(e.Enabled), string(e.Source), strconv.FormatBool(e.AllowImplicit), string(e.ImplicitSource),
 		})
 	}
-	return s.paintedTable(rows, func(row, column int, cell string) string {
-		switch {
-		case row == 0:
-			return s.paint.head(cell)
-		case column == 2 && cell == "false":
+	return s.table(rows, columnPaint{2, func(cell string) string {
+		if cell == "false" {
 			return s.paint.bad(cell)
 		}
 		return cell
-	})
+	}})
 }

@@ -20,15 +20,12 @@ import (
 // maxPacket bounds a packet, as the socket does.
 const maxPacket = 1 << 20
 
-func init() { commands = append(commands, (*program).promoteCommand) }
-
 func (p *program) promoteCommand() *cobra.Command {
 	var to string
 	var record bool
 	cmd := &cobra.Command{
-		Use:     "promote PACKET --to DIR",
-		GroupID: groupAuthors,
-		Short:   "Write the draft of a skill from a memory packet",
+		Use:   "promote PACKET --to DIR",
+		Short: "Write the draft of a skill from a memory packet",
 		Long: `Reads a memory packet that asks for a workflow to become a skill, and writes a draft of SKILL.md
 into a folder of DIR. It never writes into the workspace: review the draft, then run "pannier
 install".

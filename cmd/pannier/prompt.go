@@ -13,24 +13,19 @@ import (
 	"pannier/publish/prompt"
 )
 
-func init() { commands = append(commands, (*program).promptCommand) }
-
 func (p *program) promptCommand() *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:     "prompt",
-		GroupID: groupSkills,
 		Short:   "Print the skills section of the agent's system prompt",
 		Example: "  pannier prompt --format skills_xml",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.reading(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				show := func(section pannier.Prompt) error {
-					return p.printPrompt(section, format == prompt.AvailableSkillsReference)
-				}
-				return output(p, show)(c.Prompt(ctx, pannier.Turn{Format: format}))
-			})
+		RunE: reads(p, func(section pannier.Prompt) error {
+			return p.printPrompt(section, format == prompt.AvailableSkillsReference)
 		},
+			func(ctx context.Context, c *client.Client, _ []string) (pannier.Prompt, error) {
+				return c.Prompt(ctx, pannier.Turn{Format: format})
+			}),
 	}
 	cmd.Flags().StringVar(&format, "format", "", "`format` of the section: "+strings.Join(prompt.Formats(), ", "))
 	return p.share(p.jsonFlag(cmd), readsSkills...)

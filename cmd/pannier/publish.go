@@ -20,18 +20,11 @@ import (
 	"pannier/publish/client"
 )
 
-func init() {
-	commands = append(commands, func(p *program) *cobra.Command {
-		return p.byFilesAPI(p.publishCommand(), (*remoteFiles).publish, "to")
-	})
-}
-
 func (p *program) publishCommand() *cobra.Command {
 	var to, by string
 	cmd := &cobra.Command{
-		Use:     "publish SLUG --to DIR",
-		GroupID: groupAuthors,
-		Short:   "Copy a skill of the workspace into a directory",
+		Use:   "publish SLUG --to DIR",
+		Short: "Copy a skill of the workspace into a directory",
 		Long: `Copies a skill into DIR/<slug>, byte for byte, without hidden files and without what
 .clawhubignore and .gitignore match. It writes all files or none. --profile=clawhub requires what
 ClawHub accepts: a slug that fits a URL, text files only, at most 50 MB.`,
@@ -52,7 +45,7 @@ ClawHub accepts: a slug that fits a URL, text files only, at most 50 MB.`,
 	}
 	cmd.Flags().StringVar(&to, "to", "", "`directory` for the folder of the skill")
 	cmd.Flags().StringVar(&by, "profile", "", "refuse a skill that this `profile` does not accept: clawhub")
-	return p.share(p.jsonFlag(cmd), readsSkills...)
+	return p.byFilesAPI(p.share(p.jsonFlag(cmd), readsSkills...), (*remoteFiles).publish, "to")
 }
 
 // published is what `pannier publish --json` prints.
@@ -157,9 +150,7 @@ func (p *program) mayPublish(skill pannier.Detail, by string) error {
 	if by == "" || verdict.Compliant {
 		return nil
 	}
-	for _, problem := range verdict.Issues {
-		p.printFault(problem.Place(), problem.Severity, problem.Message, problem.Code, problem.Hint)
-	}
+	p.printProblems(verdict.Issues)
 	return &exitError{code: exitNo, message: skill.Slug + " does not comply with " + by + "; nothing was written"}
 }
 

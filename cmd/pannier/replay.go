@@ -12,13 +12,10 @@ import (
 	"pannier/internal/plain"
 )
 
-func init() { commands = append(commands, (*program).replayCommand) }
-
 func (p *program) replayCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:     "replay JOURNAL",
-		GroupID: groupOperators,
-		Short:   "Compare recorded events with the workspace",
+		Use:   "replay JOURNAL",
+		Short: "Compare recorded events with the workspace",
 		Long: `Reads recorded events, builds the catalog from the workspace, and reports the differences: in the
 last recorded catalog, and in what was loaded, invoked and read of skills that did not change
 afterwards. A turn is resolved again if its event has its text (--turn-events-text) and the

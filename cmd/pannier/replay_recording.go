@@ -7,11 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
-	"regexp"
 
 	"pannier"
+	"pannier/internal/seqlog"
 )
 
 // maxEnvelope bounds one recorded event, in bytes.
@@ -27,8 +28,6 @@ type recording struct {
 func (r recording) first() uint64 { return r.events[0].Seq }
 func (r recording) last() uint64  { return r.events[len(r.events)-1].Seq }
 
-var segmentFile = regexp.MustCompile(`^\d{20}\.jsonl$`)
-
 // readRecording reads events from a journal directory, a file, or stdin. It only reads: the journal may be in use.
 func readRecording(path string) (recording, error) {
 	if path == "-" {
@@ -41,8 +40,16 @@ func readRecording(path string) (recording, error) {
 	}
 	files := []string{path}
 	if info.IsDir() {
-		if files, err = segmentsIn(path); err != nil {
+		numbers, err := seqlog.Segments(path, math.MaxUint64)
+		if err == nil && len(numbers) == 0 {
+			err = fmt.Errorf("%s has no segment of a journal", path)
+		}
+		if err != nil {
 			return recording{}, err
+		}
+		files = nil
+		for _, first := range numbers {
+			files = append(files, seqlog.SegmentPath(path, first))
 		}
 	}
 	var r recording
@@ -52,24 +59,6 @@ func readRecording(path string) (recording, error) {
 		}
 	}
 	return r.checked(err)
-}
-
-// segmentsIn returns the files of a journal, in the order of their events.
-func segmentsIn(dir string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, err
-	}
-	var files []string
-	for _, e := range entries {
-		if segmentFile.MatchString(e.Name()) {
-			files = append(files, filepath.Join(dir, e.Name()))
-		}
-	}
-	if files == nil {
-		return nil, fmt.Errorf("%s has no segment of a journal", dir)
-	}
-	return files, nil // ReadDir orders them
 }
 
 // checked returns the recording, unless reading it failed or there is nothing in it.
@@ -91,35 +80,27 @@ func (r *recording) readFile(path string, torn bool) error {
 
 // read reads lines. torn allows an incomplete last line, because the sidecar may be writing it.
 func (r *recording) read(from io.Reader, name string, torn bool) error {
-	lines := bufio.NewReaderSize(from, 64<<10)
-	for n := 1; ; n++ {
-		line, err := readLine(lines)
-		ended := errors.Is(err, io.EOF)
-		if err != nil && !ended {
+	lines := bufio.NewScanner(from)
+	lines.Buffer(nil, maxEnvelope)
+	lines.Split(func(data []byte, atEOF bool) (int, []byte, error) {
+		if atEOF && torn && !bytes.Contains(data, []byte("\n")) {
+			return len(data), nil, nil
+		}
+		return bufio.ScanLines(data, atEOF)
+	})
+	n := 1
+	for ; lines.Scan(); n++ {
+		if len(lines.Bytes()) == 0 {
+			continue
+		}
+		if err := r.appendLine(lines.Bytes()); err != nil {
 			return fmt.Errorf("%s:%d: %w", name, n, err)
 		}
-		if len(line) > 0 && (!ended || !torn) {
-			if err := r.appendLine(line); err != nil {
-				return fmt.Errorf("%s:%d: %w", name, n, err)
-			}
-		}
-		if ended {
-			return nil
-		}
 	}
-}
-
-// readLine returns a line without its end; io.EOF with one that is not ended.
-func readLine(lines *bufio.Reader) (line []byte, err error) {
-	for {
-		part, err := lines.ReadSlice('\n')
-		if line = append(line, part...); len(line) > maxEnvelope {
-			return nil, fmt.Errorf("the line has more than %d bytes", maxEnvelope)
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return bytes.TrimSuffix(line, []byte("\n")), err
-		}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("%s:%d: %w", name, n, err)
 	}
+	return nil
 }
 
 // appendLine adds the event of a line.

@@ -13,27 +13,22 @@ import (
 	"pannier/publish/client"
 )
 
-func init() { commands = append(commands, (*program).resolveCommand) }
-
 func (p *program) resolveCommand() *cobra.Command {
 	var slugs []string
 	var turn pannier.Turn
 	cmd := &cobra.Command{
-		Use:     "resolve [TEXT...]",
-		GroupID: groupSkills,
-		Short:   "Show which skills are active in a turn, and why",
+		Use:   "resolve [TEXT...]",
+		Short: "Show which skills are active in a turn, and why",
 		Example: `  pannier resolve '/skill:pdf-forms fill in form.pdf'
   pannier resolve --skill pdf-forms --tool Read --tool Bash
   pannier resolve --path src/main.go --project-dir ~/project --verbose`,
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: reads(p, p.printResolution, func(ctx context.Context, c *client.Client, args []string) (pannier.Resolution, error) {
 			turn.Text = strings.Join(args, " ")
 			for _, slug := range slugs {
 				turn.Capabilities = append(turn.Capabilities, pannier.Capability{ID: slug, Slug: slug})
 			}
-			return p.reading(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				return output(p, p.printResolution)(c.Resolve(ctx, turn))
-			})
-		},
+			return c.Resolve(ctx, turn)
+		}),
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&slugs, "skill", nil, "`slug` of a skill that the user chose for the turn; repeatable")

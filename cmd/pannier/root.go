@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"pannier/config"
+	"pannier/publish/client"
 	"pannier/sidecar"
 )
 
@@ -61,9 +62,6 @@ type program struct {
 	flags *pflag.FlagSet
 }
 
-// commands make the subcommands. The file of each command adds its own.
-var commands []func(*program) *cobra.Command
-
 func newRoot(std streams, environ []string) *cobra.Command {
 	p := &program{streams: std, environ: environ}
 	p.root = &cobra.Command{
@@ -82,16 +80,33 @@ Exit codes: 0 success; 1 negative answer; 2 wrong usage or failure; 3 no sidecar
 	}
 	p.root.SetVersionTemplate("{{.Version}}\n")
 	p.root.SetHelpFunc(p.printHelp)
-	p.root.AddGroup(groups...)
 	p.flags = sharedFlags(&p.remote)
-	for _, command := range commands {
-		p.root.AddCommand(command(p))
-	}
-	p.root.AddCommand(p.settingsTopic())
+	p.addGroup("Sidecar:", p.runCommand(), p.healthCommand(), p.eventsCommand(), p.environmentCommand(), p.probeCommand(), p.socketCommand(), p.versionCommand())
+	p.addGroup("Skills:", p.listCommand(), p.showCommand(), p.installCommand(), p.updateCommand(), p.uninstallCommand(), p.rollbackCommand(),
+		p.resolveCommand(), p.promptCommand(), p.commandCommand(), p.cardCommand())
+	p.addGroup("Skill authors:", p.auditCommand(), p.scanCommand(), p.publishCommand(), p.promoteCommand())
+	p.addGroup("Operators:", p.policyCommand(), p.auditLogCommand(), p.tokenCommand(), p.replayCommand(), p.platformCommand())
+	p.root.AddCommand(p.manCommand(), p.settingsTopic())
 	checkDefaultCommands(p.root)
 	p.explainUsage(p.root)
 	p.completeArguments()
 	return p.root
+}
+
+// addGroup adds commands to the root, below a title in the overview.
+func (p *program) addGroup(title string, commands ...*cobra.Command) {
+	p.root.AddGroup(&cobra.Group{ID: title, Title: title})
+	for _, cmd := range commands {
+		cmd.GroupID = title
+	}
+	p.root.AddCommand(commands...)
+}
+
+// parent makes a command one that only has subcommands.
+func parent(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
+	cmd.Args, cmd.RunE = noSuchCommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	cmd.AddCommand(commands...)
+	return cmd
 }
 
 // noSuchCommand refuses every argument of a command that has subcommands, and suggests similar subcommands.
@@ -126,6 +141,15 @@ func output[T any](p *program, print func(T) error) func(T, error) error {
 			return p.printJSON(result)
 		}
 		return print(result)
+	}
+}
+
+// reads returns the action of a command that prints what one request returns. Without a sidecar it reads the directory itself.
+func reads[T any](p *program, print func(T) error, ask func(context.Context, *client.Client, []string) (T, error)) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		return p.reading(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			return output(p, print)(ask(ctx, c, args))
+		})
 	}
 }
 

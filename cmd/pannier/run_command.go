@@ -15,13 +15,10 @@ import (
 	"pannier/sidecar"
 )
 
-func init() { commands = append(commands, (*program).runCommand) }
-
 func (p *program) runCommand() *cobra.Command {
 	return p.shareSettings(&cobra.Command{
-		Use:     "run",
-		GroupID: groupSidecar,
-		Short:   "Run the sidecar",
+		Use:   "run",
+		Short: "Run the sidecar",
 		Long: `Runs the sidecar until SIGTERM or SIGINT. SIGHUP rescans the workspace. If the
 sidecar runs on a terminal, SIGHUP stops it, because the terminal was closed; use nohup or setsid to
 keep it running.

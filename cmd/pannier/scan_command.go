@@ -14,15 +14,12 @@ import (
 	"pannier/publish/client"
 )
 
-func init() { commands = append(commands, (*program).scanCommand) }
-
 func (p *program) scanCommand() *cobra.Command {
 	var at string
 	var accept acceptFlags
 	cmd := &cobra.Command{
-		Use:     "scan SLUG",
-		GroupID: groupAuthors,
-		Short:   "Scan the files of a skill for security problems",
+		Use:   "scan SLUG",
+		Short: "Scan the files of a skill for security problems",
 		Long: `Scans every file of a skill in the sidecar: executables, secrets, commands that give control of
 the machine to a third party, links that leave the skill, invisible characters. The result is kept
 until a file of the skill changes. A skill with a blocking finding is not usable; a skill without
@@ -43,11 +40,7 @@ Exit codes: 0 not blocked; 1 a finding blocks; 2 failure; 3 no sidecar answers.`
 				if err != nil {
 					return err
 				}
-				if p.json {
-					err = p.printJSON(report)
-				} else {
-					err = p.printScan(report)
-				}
+				err = output(p, p.printScan)(report, nil)
 				if err == nil && report.Decision == pannier.ScanBlock {
 					err = &exitError{code: exitNo}
 				}
@@ -98,13 +91,9 @@ func (s streams) printScan(r pannier.ScanReport) error {
 		{"decision", string(r.Decision)},
 		{"findings", fmt.Sprintf("%d in %s, %s", len(r.Findings), plain.Count(r.Files, "file"), plain.Count(int(r.Bytes), "byte"))},
 	}
-	if !r.Fingerprint.IsZero() {
-		rows = append(rows, []string{"fingerprint", r.Fingerprint.String()})
-	}
+	rows = append(rows, []string{"fingerprint", fingerprintWord(r.Fingerprint)})
 	rows = append(rows, acceptedRows(r.Accepted)...)
-	if r.Unkept != "" {
-		rows = append(rows, []string{"not kept", r.Unkept})
-	}
+	rows = append(rows, []string{"not kept", r.Unkept})
 	if err := s.fields(rows, "decision", s.paint.decision); err != nil {
 		return err
 	}

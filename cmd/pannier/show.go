@@ -15,22 +15,17 @@ import (
 	"pannier/publish/client"
 )
 
-func init() { commands = append(commands, (*program).showCommand) }
-
 func (p *program) showCommand() *cobra.Command {
 	var path string
 	cmd := &cobra.Command{
-		Use:     "show SLUG",
-		GroupID: groupSkills,
-		Short:   "Show the details of one skill",
+		Use:   "show SLUG",
+		Short: "Show the details of one skill",
 		Example: `  pannier show pdf-forms
   pannier show pdf-forms --json`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.reading(cmd.Context(), func(ctx context.Context, c *client.Client) error {
-				return output(p, p.printDetail)(c.Skill(ctx, args[0], path))
-			})
-		},
+		RunE: reads(p, p.printDetail, func(ctx context.Context, c *client.Client, args []string) (pannier.Detail, error) {
+			return c.Skill(ctx, args[0], path)
+		}),
 	}
 	cmd.Flags().StringVar(&path, "path", "", "`directory` of the skill, if several have the slug")
 	return p.share(p.jsonFlag(cmd), readsSkills...)
@@ -65,21 +60,15 @@ func (s streams) printDetail(d pannier.Detail) error {
 		{"scan", shownScan(d.Scan)},
 		{"files", fileWords(d)},
 	}
-	kept := rows[:0]
-	for _, row := range rows {
-		if row[1] != "" {
-			kept = append(kept, row)
-		}
-	}
-	kept = append(kept, activityRows(d.Activity)...)
+	rows = append(rows, activityRows(d.Activity)...)
 	if d.Scan != nil {
-		kept = append(kept, acceptedRows(d.Scan.Accepted)...)
+		rows = append(rows, acceptedRows(d.Scan.Accepted)...)
 	}
 	for _, r := range d.Reasons {
-		kept = append(kept, []string{"reason", fmt.Sprintf("%s: %s; %s", r.Code, r.Subject, r.Remedy)})
+		rows = append(rows, []string{"reason", fmt.Sprintf("%s: %s; %s", r.Code, r.Subject, r.Remedy)})
 	}
-	kept = append(kept, inspectionRows(d)...)
-	if err := s.fields(kept, "state", s.paint.state); err != nil {
+	rows = append(rows, inspectionRows(d)...)
+	if err := s.fields(rows, "state", s.paint.state); err != nil {
 		return err
 	}
 	if len(d.Problems) > 0 {

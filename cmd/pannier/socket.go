@@ -8,13 +8,10 @@ import (
 	"pannier/config"
 )
 
-func init() { commands = append(commands, (*program).socketCommand) }
-
 func (p *program) socketCommand() *cobra.Command {
 	return p.share(&cobra.Command{
-		Use:     "socket",
-		GroupID: groupSidecar,
-		Short:   "Print the path of the socket",
+		Use:   "socket",
+		Short: "Print the path of the socket",
 		Long: `Prints the path of the socket that the sidecar serves and clients use. The first that is set
 counts: --socket, PANNIER_SOCKET, the settings file; /run/pannier for root;
 $XDG_RUNTIME_DIR/pannier; $XDG_STATE_HOME/pannier; $HOME/.local/state/pannier. It does not check

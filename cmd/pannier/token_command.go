@@ -20,14 +20,11 @@ import (
 // tokenBytes is how much chance is in a token: so much that its digest needs no salt and no stretching.
 const tokenBytes = 32
 
-func init() { commands = append(commands, (*program).tokenCommand) }
-
 func (p *program) tokenCommand() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
-		Use:     "token NAME SCOPE",
-		GroupID: groupOperators,
-		Short:   "Create a token for clients over TCP",
+		Use:   "token NAME SCOPE",
+		Short: "Create a token for clients over TCP",
 		Long: `Creates a token and prints it once; it is stored nowhere. The sidecar needs only a line with its
 digest in the file of --api-tokens. The line goes to stderr, or with --append into the file.
 

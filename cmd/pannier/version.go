@@ -69,12 +69,9 @@ func commitWords(commit string) string {
 }
 
 func goVersion() string { return runtime.Version() }
-func init()             { commands = append(commands, (*program).versionCommand) }
-
 func (p *program) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
-		GroupID: groupSidecar,
 		Short:   "Print the version",
 		Example: "  pannier version",
 		Args:    cobra.NoArgs,
