@@ -1,6 +1,10 @@
 package molecule
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+)
 
 // The types in this file are what a client sends and reads of the wire of Molecule's platform. The development platform
 // has the other types. Both sides ignore unknown fields.
@@ -15,6 +19,16 @@ const (
 
 // WorkspaceHeader names the workspace that a client of the event stream speaks for.
 const WorkspaceHeader = "X-Workspace-ID"
+
+var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+
+// ParseUUID returns the lower-case form of a UUID of 8-4-4-4-12 hexadecimal digits, such as the id of a workspace.
+func ParseUUID(text string) (string, bool) {
+	if !uuid.MatchString(text) {
+		return "", false
+	}
+	return strings.ToLower(text), true
+}
 
 // UpdateCardRequest replaces the stored card of a workspace (`POST /registry/update-card`). Both fields are required.
 type UpdateCardRequest struct {

@@ -49,7 +49,6 @@ package dev
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -132,24 +131,10 @@ func New(o Options) *Platform {
 	return p
 }
 
-func (p *Platform) route() {
-	p.mux.HandleFunc("POST "+molecule.PathRegister, p.serveRegister)
-	p.mux.HandleFunc("POST "+molecule.PathUpdateCard, p.serveUpdateCard)
-	p.mux.HandleFunc("POST "+molecule.PathHeartbeat, p.serveHeartbeat)
-	p.mux.HandleFunc("GET /registry/{id}/peers", p.servePeers)
-	p.mux.HandleFunc("GET /workspaces/{id}", p.serveWorkspace)
-	p.mux.HandleFunc("DELETE /workspaces/{id}", p.serveRemove)
-	p.mux.HandleFunc("POST /workspaces/{id}/activity", p.serveActivity)
-	p.mux.HandleFunc("GET "+molecule.PathEvents, p.serveEvents)
-	p.mux.HandleFunc("GET /health", p.serveHealth)
-	// Without it a wrong method would be a 405, which the wire does not have.
-	p.mux.HandleFunc("/", http.NotFound)
-}
-
 // ServeHTTP implements [http.Handler].
 func (p *Platform) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if status, text := guard(r); status != 0 {
-		refuse(w, status, text)
+	if err := guard(r); err != nil {
+		refuse(w, err, "")
 		return
 	}
 	if p.rate.admit(w, r, time.Now()) {
@@ -169,7 +154,7 @@ func (p *Platform) Close() {
 // Seed makes a workspace known, as far as it is not, and gives it one more live token: token, or a new one where that is
 // empty. It returns the token. id must be a UUID.
 func (p *Platform) Seed(id, token string) (string, error) {
-	key, ok := parseUUID(id)
+	key, ok := molecule.ParseUUID(id)
 	if !ok {
 		return "", fmt.Errorf("seed workspace: %q is not a UUID", id)
 	}
@@ -215,6 +200,3 @@ func (p *Platform) Updates(id string) int {
 	}
 	return 0
 }
-
-// errFull says that a bound of the package documentation is reached.
-var errFull = errors.New("the development platform is full")

@@ -40,7 +40,7 @@ func newFrame(event, workspaceID string, payload any) (*frame, error) {
 		Frame:   Frame{Event: event, WorkspaceID: workspaceID, Timestamp: time.Now().UTC()},
 		Payload: payload,
 	})
-	key, _ := parseUUID(workspaceID)
+	key, _ := molecule.ParseUUID(workspaceID)
 	return &frame{workspace: key, text: text}, err
 }
 
@@ -81,8 +81,8 @@ func (p *Platform) hearsLocked(c *client, f *frame) bool {
 
 func (p *Platform) serveEvents(w http.ResponseWriter, r *http.Request) {
 	c := &client{queue: make(chan *frame, maxBacklog)}
-	if status, text := p.admit(c, r.Header); status != http.StatusOK {
-		refuse(w, status, text)
+	if err := p.admit(c, r.Header); err != nil {
+		refuse(w, err, textLookupFailed)
 		return
 	}
 	defer p.leave(c)
@@ -95,26 +95,25 @@ func (p *Platform) serveEvents(w http.ResponseWriter, r *http.Request) {
 	p.stream(conn, c)
 }
 
-// admit adds a client, or returns the status and the text that it is turned away with. It comes before the handshake, so
-// that a connected client misses nothing.
-func (p *Platform) admit(c *client, h http.Header) (status int, text string) {
+// admit adds a client. It comes before the handshake, so that a connected client misses nothing.
+func (p *Platform) admit(c *client, h http.Header) error {
 	id := h.Get(molecule.WorkspaceHeader)
-	key, ok := parseUUID(id)
+	key, ok := molecule.ParseUUID(id)
 	if id != "" && !ok {
-		return http.StatusInternalServerError, textLookupFailed
+		return errNotStored
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.authorizeLocked(id, h); err != nil {
-		return http.StatusUnauthorized, err.Error()
+		return err
 	}
 	if p.closed || len(p.clients) >= maxClients {
-		return http.StatusServiceUnavailable, errFull.Error()
+		return errCrowded
 	}
 	c.workspace = key
 	p.clients[c] = struct{}{}
 	p.serving.Add(1)
-	return http.StatusOK, ""
+	return nil
 }
 
 func (p *Platform) leave(c *client) {

@@ -1,7 +1,6 @@
 package dev
 
 import (
-	"errors"
 	"mime"
 	"net"
 	"net/http"
@@ -9,26 +8,25 @@ import (
 	"strings"
 )
 
-// The texts of refusals that the real server does not have.
-const (
-	textBrowser     = "requests with an Origin or a Referer are refused: call the development platform from a program, not from a web page"
-	textForeignHost = "the Host is not a loopback address or localhost, and the connection came in on loopback: use the address that the development platform prints"
-	textMediaType   = "the body must be application/json: set the header Content-Type"
-	textBusy        = "too many bytes are in flight: retry in a second"
+// The refusals that the real server does not have.
+var (
+	errBrowser     = &fault{http.StatusForbidden, "requests with an Origin or a Referer are refused: call the development platform from a program, not from a web page"}
+	errForeignHost = &fault{http.StatusForbidden, "the Host is not a loopback address or localhost, and the connection came in on loopback: use the address that the development platform prints"}
+	errMediaType   = &fault{http.StatusUnsupportedMediaType, "the body must be application/json: set the header Content-Type"}
 )
 
 // guard refuses what a web page can send and a program does not: an Origin or a Referer, a Host that is not loopback on a
-// loopback connection (DNS rebinding), and a body of a type that needs no preflight. It returns 0 for every other request.
-func guard(r *http.Request) (status int, text string) {
+// loopback connection (DNS rebinding), and a body of a type that needs no preflight.
+func guard(r *http.Request) error {
 	switch {
 	case r.Header.Get("Origin") != "" || r.Header.Get("Referer") != "":
-		return http.StatusForbidden, textBrowser
+		return errBrowser
 	case arrivedOnLoopback(r) && !isLoopbackHost(r.Host):
-		return http.StatusForbidden, textForeignHost
+		return errForeignHost
 	case r.Method == http.MethodPost && !isJSON(r.Header.Get("Content-Type")):
-		return http.StatusUnsupportedMediaType, textMediaType
+		return errMediaType
 	}
-	return 0, ""
+	return nil
 }
 
 // arrivedOnLoopback reports whether the connection of a request ends at a loopback address of this machine.
@@ -49,25 +47,4 @@ func isLoopbackHost(host string) bool {
 func isJSON(contentType string) bool {
 	media, _, err := mime.ParseMediaType(contentType)
 	return err == nil && media == "application/json"
-}
-
-// errBusy says that the bodies and answers in flight use up their bound.
-var errBusy = errors.New(textBusy)
-
-// reserve counts bytes that a request holds in memory, until release is called. It fails with [errBusy] where others hold
-// too many.
-func (p *Platform) reserve(bytes int64) (release func(), err error) {
-	bytes = min(bytes, maxInFlightBytes)
-	if !p.inFlight.TryAcquire(bytes) {
-		return nil, errBusy
-	}
-	return func() { p.inFlight.Release(bytes) }, nil
-}
-
-// reserveBody counts the body of a request: its length, or the most that it may have where it does not say.
-func (p *Platform) reserveBody(r *http.Request) (release func(), err error) {
-	if r.ContentLength >= 0 {
-		return p.reserve(min(r.ContentLength, maxBodyBytes))
-	}
-	return p.reserve(maxBodyBytes)
 }

@@ -11,173 +11,198 @@ import (
 	"pannier/publish/molecule"
 )
 
-// The error texts of the wire. The real server says no more than these.
-const (
-	textInvalidBody    = "invalid request body"
-	textTooLarge       = "request body too large"
-	textUpdateFailed   = "failed to update card"
-	textRegisterFailed = "registration failed"
-	textBeatFailed     = "heartbeat failed"
-	textPeersFailed    = "failed to list peers"
-	textLookupFailed   = "failed to look up workspace"
-	textUnknown        = "workspace not found"
+// fault is an error whose text a client gets. The real server says no more than these texts.
+type fault struct {
+	status int
+	text   string
+}
+
+func (f *fault) Error() string { return f.text }
+
+var (
+	errInvalidBody  = &fault{http.StatusBadRequest, "invalid request body"}
+	errInvalidType  = &fault{http.StatusBadRequest, "invalid activity type"}
+	errMissingToken = &fault{http.StatusUnauthorized, "missing workspace auth token"}
+	errInvalidToken = &fault{http.StatusUnauthorized, "invalid workspace auth token"}
+	errNotOwn       = &fault{http.StatusForbidden, "source_id must match workspace"}
+	errUnknown      = &fault{http.StatusNotFound, "workspace not found"}
+	errTooLarge     = &fault{http.StatusRequestEntityTooLarge, "request body too large"}
+
+	// The bounds of the package documentation.
+	errBusy    = &fault{http.StatusServiceUnavailable, "too many bytes are in flight: retry in a second"}
+	errCrowded = &fault{http.StatusServiceUnavailable, "the development platform is full"}
+	errFull    = &fault{http.StatusInsufficientStorage, "the development platform is full"}
 )
-
-func (p *Platform) serveHealth(w http.ResponseWriter, _ *http.Request) {
-	answer(w, http.StatusOK, statusResponse{Status: "ok"})
-}
-
-func (p *Platform) serveUpdateCard(w http.ResponseWriter, r *http.Request) {
-	var req molecule.UpdateCardRequest
-	release, ok := p.read(w, r, &req)
-	if !ok {
-		return
-	}
-	defer release()
-	if req.WorkspaceID == "" || req.AgentCard == nil {
-		refuse(w, http.StatusBadRequest, textInvalidBody)
-		return
-	}
-	err := p.updateCard(req, r.Header)
-	if err != nil {
-		refuseFor(w, err, textUpdateFailed)
-		return
-	}
-	answer(w, http.StatusOK, statusResponse{Status: "updated"})
-}
 
 // errNotStored stands for every error that the real server's database would have.
 var errNotStored = errors.New("cannot be stored")
 
-func (p *Platform) updateCard(req molecule.UpdateCardRequest, h http.Header) error {
+func (p *Platform) route() {
+	post(p, molecule.PathRegister, "registration failed", p.register)
+	post(p, molecule.PathUpdateCard, "failed to update card", p.updateCard)
+	post(p, molecule.PathHeartbeat, "heartbeat failed", p.heartbeat)
+	post(p, "/workspaces/{id}/activity", "failed to log activity", p.logActivity)
+	p.handle("GET /registry/{id}/peers", "failed to list peers", p.peers)
+	p.handle("GET /workspaces/{id}", textLookupFailed, p.info)
+	p.handle("DELETE /workspaces/{id}", textLookupFailed, p.remove)
+	p.handle("GET /health", "", func(*http.Request) (any, error) { return statusResponse{"ok"}, nil })
+	p.mux.HandleFunc("GET "+molecule.PathEvents, p.serveEvents)
+	// Without it a wrong method would be a 405, which the wire does not have.
+	p.mux.HandleFunc("/", http.NotFound)
+}
+
+const textLookupFailed = "failed to look up workspace"
+
+// handle answers a route with what do returns. text is told of errors that the real server keeps to itself.
+func (p *Platform) handle(pattern, text string, do func(*http.Request) (any, error)) {
+	p.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		value, err := do(r)
+		if err == nil {
+			err = p.whileReserved(int64(sizeOf(value)), func() error {
+				answer(w, http.StatusOK, value)
+				return nil
+			})
+		}
+		if err != nil {
+			refuse(w, err, text)
+		}
+	})
+}
+
+// post is handle for a POST: it decodes the first JSON value of the body, whatever follows it.
+func post[B any](p *Platform, path, text string, do func(*http.Request, B) (any, error)) {
+	p.mux.HandleFunc("POST "+path, func(w http.ResponseWriter, r *http.Request) {
+		size := r.ContentLength
+		if size < 0 {
+			size = maxBodyBytes
+		}
+		err := p.whileReserved(min(size, maxBodyBytes), func() error {
+			var body B
+			err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBodyBytes)).Decode(&body)
+			if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+				return errTooLarge
+			} else if err != nil {
+				return errInvalidBody
+			}
+			value, err := do(r, body)
+			if err == nil {
+				answer(w, http.StatusOK, value)
+			}
+			return err
+		})
+		if err != nil {
+			refuse(w, err, text)
+		}
+	})
+}
+
+// whileReserved runs do and counts bytes that a request holds in memory meanwhile. It fails with [errBusy] where others
+// hold too many.
+func (p *Platform) whileReserved(bytes int64, do func() error) error {
+	bytes = min(bytes, maxInFlightBytes)
+	if !p.inFlight.TryAcquire(bytes) {
+		return errBusy
+	}
+	defer p.inFlight.Release(bytes)
+	return do()
+}
+
+func (p *Platform) updateCard(r *http.Request, req molecule.UpdateCardRequest) (any, error) {
+	if req.WorkspaceID == "" || req.AgentCard == nil {
+		return nil, errInvalidBody
+	}
 	f, err := newFrame(molecule.FrameCardUpdated, req.WorkspaceID, cardUpdatedPayload{AgentCard: req.AgentCard})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := p.authorizeLocked(req.WorkspaceID, h); err != nil {
-		return err
+	if err := p.authorizeLocked(req.WorkspaceID, r.Header); err != nil {
+		return nil, err
 	}
-	if _, ok := parseUUID(req.WorkspaceID); !ok || !storable(req.AgentCard) {
-		return errNotStored
+	if _, ok := molecule.ParseUUID(req.WorkspaceID); !ok || !storable(req.AgentCard) {
+		return nil, errNotStored
 	}
 	if ws := p.lookupLocked(req.WorkspaceID); ws != nil {
 		next := ws.content
 		next.card = compact(req.AgentCard)
 		if err := p.storeLocked(ws, next); err != nil {
-			return err
+			return nil, err
 		}
 		ws.updates++
 	}
 	p.broadcastLocked(f)
 	p.log.Info("card updated", "workspace", req.WorkspaceID, "bytes", len(req.AgentCard))
-	return nil
+	return statusResponse{"updated"}, nil
 }
 
-func (p *Platform) serveRegister(w http.ResponseWriter, r *http.Request) {
-	var req registerRequest
-	release, ok := p.read(w, r, &req)
-	if !ok {
-		return
-	}
-	defer release()
+// register stores the row and returns its first token, empty where the workspace has one already.
+func (p *Platform) register(r *http.Request, req registerRequest) (any, error) {
 	if req.ID == "" || req.URL == "" || req.AgentCard == nil || !mayRegister(req.URL) {
-		refuse(w, http.StatusBadRequest, textInvalidBody)
-		return
+		return nil, errInvalidBody
 	}
-	token, err := p.register(req, r.Header)
-	if err != nil {
-		refuseFor(w, err, textRegisterFailed)
-		return
-	}
-	answer(w, http.StatusOK, RegisterResponse{AuthToken: token, Status: "registered"})
-}
-
-// register stores the row and returns the new token, empty where the workspace has one already.
-func (p *Platform) register(req registerRequest, h http.Header) (string, error) {
 	f, err := newFrame(molecule.FrameOnline, req.ID, onlinePayload{AgentCard: req.AgentCard, URL: req.URL})
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := p.authorizeLocked(req.ID, h); err != nil {
-		return "", err
+	if err := p.authorizeLocked(req.ID, r.Header); err != nil {
+		return nil, err
 	}
-	key, ok := parseUUID(req.ID)
+	key, ok := molecule.ParseUUID(req.ID)
 	if !ok || !storable(req.AgentCard) {
-		return "", errNotStored
+		return nil, errNotStored
 	}
 	ws, err := p.upsertLocked(key)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	next := ws.content
 	next.card, next.url = compact(req.AgentCard), req.URL
 	if err := p.storeLocked(ws, next); err != nil {
-		return "", err
+		return nil, err
 	}
 	if ws.status != statusRemoved {
 		ws.status = statusOnline
 	}
 	p.broadcastLocked(f)
 	p.log.Info("workspace registered", "workspace", req.ID)
-	return ws.firstToken(), nil
+	answered := RegisterResponse{Status: "registered"}
+	if len(ws.tokens) == 0 {
+		answered.AuthToken = newToken()
+		ws.tokens[hashToken(answered.AuthToken)] = struct{}{}
+	}
+	return answered, nil
 }
 
-// firstToken gives the workspace a token if it has none.
-func (ws *workspace) firstToken() string {
-	if len(ws.tokens) > 0 {
-		return ""
-	}
-	token := newToken()
-	ws.tokens[hashToken(token)] = struct{}{}
-	return token
-}
-
-func (p *Platform) serveHeartbeat(w http.ResponseWriter, r *http.Request) {
-	var req molecule.HeartbeatRequest
-	release, ok := p.read(w, r, &req)
-	if !ok {
-		return
-	}
-	defer release()
+func (p *Platform) heartbeat(r *http.Request, req molecule.HeartbeatRequest) (any, error) {
 	if req.WorkspaceID == "" {
-		refuse(w, http.StatusBadRequest, textInvalidBody)
-		return
+		return nil, errInvalidBody
 	}
-	if err := p.heartbeat(req, r.Header); err != nil {
-		refuseFor(w, err, textBeatFailed)
-		return
-	}
-	answer(w, http.StatusOK, statusResponse{Status: "ok"})
-}
-
-func (p *Platform) heartbeat(req molecule.HeartbeatRequest, h http.Header) error {
 	task, err := newFrame(frameTaskUpdated, req.WorkspaceID,
 		taskUpdatedPayload{ActiveTasks: req.ActiveTasks, CurrentTask: req.CurrentTask})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	beat, err := newFrame(frameHeartbeat, req.WorkspaceID,
 		heartbeatPayload{ActiveTasks: req.ActiveTasks, UptimeSeconds: req.UptimeSeconds})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := p.authorizeLocked(req.WorkspaceID, h); err != nil {
-		return err
+	if err := p.authorizeLocked(req.WorkspaceID, r.Header); err != nil {
+		return nil, err
 	}
-	if _, ok := parseUUID(req.WorkspaceID); !ok {
-		return errNotStored
+	if _, ok := molecule.ParseUUID(req.WorkspaceID); !ok {
+		return nil, errNotStored
 	}
 	if ws := p.lookupLocked(req.WorkspaceID); ws != nil {
 		next, before := ws.content, ws.currentTask
 		next.currentTask = req.CurrentTask
 		if err := p.storeLocked(ws, next); err != nil {
-			return err
+			return nil, err
 		}
 		ws.activeTasks = req.ActiveTasks
 		if ws.currentTask != before {
@@ -185,44 +210,51 @@ func (p *Platform) heartbeat(req molecule.HeartbeatRequest, h http.Header) error
 		}
 	}
 	p.broadcastLocked(beat)
-	return nil
+	return statusResponse{"ok"}, nil
 }
 
-func (p *Platform) serveWorkspace(w http.ResponseWriter, r *http.Request) {
-	if _, ok := parseUUID(r.PathValue("id")); !ok {
-		refuse(w, http.StatusInternalServerError, textLookupFailed)
-		return
+// activityTypes are those that the real server takes.
+var activityTypes = []string{"a2a_send", "a2a_receive", "task_update", "agent_log", molecule.ActivityPromotion, "memory_write", "error"}
+
+// logActivity logs an activity, and keeps nothing of it.
+func (p *Platform) logActivity(r *http.Request, req molecule.ActivityRequest) (any, error) {
+	id := r.PathValue("id")
+	switch err := p.authorize(id, r.Header); {
+	case err != nil:
+		return nil, err
+	case !slices.Contains(activityTypes, req.Type):
+		return nil, errInvalidType
+	case !strings.EqualFold(req.SourceID, id):
+		return nil, errNotOwn
 	}
-	info, ok := p.info(r.PathValue("id"))
-	if !ok {
-		refuse(w, http.StatusNotFound, textUnknown)
-		return
-	}
-	p.answerLarge(w, len(info.AgentCard)+len(info.URL), info)
+	p.log.Info("activity", "workspace", id, "type", req.Type, "summary", req.Summary)
+	return statusResponse{"logged"}, nil
 }
 
-func (p *Platform) info(id string) (workspaceInfo, bool) {
+func (p *Platform) info(r *http.Request) (any, error) {
+	if _, ok := molecule.ParseUUID(r.PathValue("id")); !ok {
+		return nil, errNotStored
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	ws := p.lookupLocked(id)
+	ws := p.lookupLocked(r.PathValue("id"))
 	if ws == nil {
-		return workspaceInfo{}, false
+		return nil, errUnknown
 	}
-	return ws.info(), true
+	info := ws.row()
+	info.Runtime = defaultRuntime
+	return info, nil
 }
 
-func (p *Platform) serveRemove(w http.ResponseWriter, r *http.Request) {
-	p.mu.Lock()
-	err := p.authorizeLocked(r.PathValue("id"), r.Header)
-	p.mu.Unlock()
-	if err == nil && !p.Remove(r.PathValue("id")) {
-		err = errUnknown
+func (p *Platform) remove(r *http.Request) (any, error) {
+	id := r.PathValue("id")
+	if err := p.authorize(id, r.Header); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		refuseFor(w, err, textLookupFailed)
-		return
+	if !p.Remove(id) {
+		return nil, errUnknown
 	}
-	answer(w, http.StatusOK, statusResponse{Status: statusRemoved})
+	return statusResponse{statusRemoved}, nil
 }
 
 // Remove removes a workspace: its tokens end, and it is not a peer any more. Its row stays, with its card, as in the real
@@ -245,96 +277,40 @@ func (p *Platform) Remove(id string) bool {
 	return true
 }
 
-func (p *Platform) servePeers(w http.ResponseWriter, r *http.Request) {
-	peers, err := p.peers(r.PathValue("id"), r.Header)
-	if err != nil {
-		refuseFor(w, err, textPeersFailed)
-		return
-	}
-	bytes := 0
-	for _, peer := range peers {
-		bytes += len(peer.AgentCard) + len(peer.URL)
-	}
-	p.answerLarge(w, bytes, peers)
-}
-
-// answerLarge answers with a value that holds cards of so many bytes, unless too much is in flight.
-func (p *Platform) answerLarge(w http.ResponseWriter, bytes int, v any) {
-	release, err := p.reserve(int64(bytes))
-	if err != nil {
-		refuseFor(w, err, "")
-		return
-	}
-	defer release()
-	answer(w, http.StatusOK, v)
-}
-
-var errUnknown = errors.New(textUnknown)
-
 // peers returns every workspace but the one that asks, ordered by id. There may be none, but never null.
-func (p *Platform) peers(id string, h http.Header) ([]peer, error) {
-	key, ok := parseUUID(id)
+func (p *Platform) peers(r *http.Request) (any, error) {
+	key, ok := molecule.ParseUUID(r.PathValue("id"))
 	if !ok {
 		return nil, errNotStored
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := p.authorizeLocked(id, h); err != nil {
+	if err := p.authorizeLocked(key, r.Header); err != nil {
 		return nil, err
 	}
 	if p.workspaces[key] == nil {
 		return nil, errUnknown
 	}
-	peers := []peer{}
+	peers := []row{}
 	for other, ws := range p.workspaces {
 		if other != key && ws.status != statusRemoved {
-			peers = append(peers, ws.peer())
+			peers = append(peers, ws.row())
 		}
 	}
-	slices.SortFunc(peers, func(a, b peer) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(peers, func(a, b row) int { return strings.Compare(a.ID, b.ID) })
 	return peers, nil
 }
 
-// read decodes the first JSON value of a body, whatever follows it, and answers itself where it fails. The caller releases
-// the memory of the body once it is done with v.
-func (p *Platform) read(w http.ResponseWriter, r *http.Request, v any) (release func(), ok bool) {
-	release, err := p.reserveBody(r)
-	if err != nil {
-		refuseFor(w, err, "")
-		return nil, false
+// refuse answers an error; text is what is told of those that are not a [fault].
+func refuse(w http.ResponseWriter, err error, text string) {
+	f, ok := errors.AsType[*fault](err)
+	if !ok {
+		f = &fault{http.StatusInternalServerError, text}
 	}
-	err = json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBodyBytes)).Decode(v)
-	if err == nil {
-		return release, true
-	}
-	release()
-	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		refuse(w, http.StatusRequestEntityTooLarge, textTooLarge)
-		return nil, false
-	}
-	refuse(w, http.StatusBadRequest, textInvalidBody)
-	return nil, false
-}
-
-// refuseFor answers an error; text is what is told of those that the real server keeps to itself.
-func refuseFor(w http.ResponseWriter, err error, text string) {
-	switch {
-	case errors.Is(err, errMissingToken), errors.Is(err, errInvalidToken):
-		refuse(w, http.StatusUnauthorized, err.Error())
-	case errors.Is(err, errUnknown):
-		refuse(w, http.StatusNotFound, err.Error())
-	case errors.Is(err, errBusy):
+	if f == errBusy {
 		w.Header().Set("Retry-After", "1")
-		refuse(w, http.StatusServiceUnavailable, err.Error())
-	case errors.Is(err, errFull):
-		refuse(w, http.StatusInsufficientStorage, err.Error())
-	default:
-		refuse(w, http.StatusInternalServerError, text)
 	}
-}
-
-func refuse(w http.ResponseWriter, status int, text string) {
-	answer(w, status, molecule.ErrorResponse{Error: text})
+	answer(w, f.status, molecule.ErrorResponse{Error: f.text})
 }
 
 func answer(w http.ResponseWriter, status int, v any) {

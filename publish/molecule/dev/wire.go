@@ -31,8 +31,9 @@ type statusResponse struct {
 	Status string `json:"status"`
 }
 
-// peer is a workspace as another one sees it (`GET /registry/:id/peers`).
-type peer struct {
+// row is what the platform stores of a workspace, as another one sees it (`GET /registry/:id/peers`), and as everybody does
+// (`GET /workspaces/:id`), so that a card can be read back without a token.
+type row struct {
 	ActiveTasks int `json:"active_tasks"`
 	// AgentCard is null for a workspace that has none.
 	AgentCard json.RawMessage `json:"agent_card"`
@@ -41,25 +42,23 @@ type peer struct {
 	// ParentID and Role are null for a workspace that has none.
 	ParentID *string `json:"parent_id"`
 	Role     *string `json:"role"`
-	Status   string  `json:"status"`
-	Tier     int     `json:"tier"`
-	URL      string  `json:"url"`
-}
-
-// workspaceInfo is what the platform stores of a workspace (`GET /workspaces/:id`). It is open to everybody, so a card can
-// be read back without a token.
-type workspaceInfo struct {
-	ActiveTasks int             `json:"active_tasks"`
-	AgentCard   json.RawMessage `json:"agent_card"`
-	ID          string          `json:"id"`
-	Name        string          `json:"name"`
-	ParentID    *string         `json:"parent_id"`
-	Role        *string         `json:"role"`
-	// Runtime names the agent's adapter.
-	Runtime string `json:"runtime"`
+	// Runtime names the agent's adapter. Peers do not see it.
+	Runtime string `json:"runtime,omitempty"`
 	Status  string `json:"status"`
 	Tier    int    `json:"tier"`
 	URL     string `json:"url"`
+}
+
+// sizeOf returns how many bytes of cards and URLs an answer holds.
+func sizeOf(answer any) (bytes int) {
+	rows, _ := answer.([]row)
+	if one, ok := answer.(row); ok {
+		rows = []row{one}
+	}
+	for _, r := range rows {
+		bytes += len(r.AgentCard) + len(r.URL)
+	}
+	return bytes
 }
 
 // Frame is one event of the platform's stream (`GET /ws`), a text message each. Events have no numbers and no replay.

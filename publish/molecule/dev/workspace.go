@@ -5,9 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"strings"
+
+	"pannier/publish/molecule"
 )
 
 // What a new row has, as the real server's database fills it in.
@@ -41,7 +42,7 @@ func (c content) bytes() int { return len(c.card) + len(c.url) + len(c.currentTa
 
 // lookupLocked returns the workspace, nil where it is unknown or id is not a UUID.
 func (p *Platform) lookupLocked(id string) *workspace {
-	key, ok := parseUUID(id)
+	key, ok := molecule.ParseUUID(id)
 	if !ok {
 		return nil
 	}
@@ -70,11 +71,11 @@ func (p *Platform) storeLocked(ws *workspace, next content) error {
 	return nil
 }
 
-// The two ways in which a token can be wrong, as the wire words them.
-var (
-	errMissingToken = errors.New("missing workspace auth token")
-	errInvalidToken = errors.New("invalid workspace auth token")
-)
+func (p *Platform) authorize(id string, h http.Header) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.authorizeLocked(id, h)
+}
 
 // authorizeLocked says whether a request may act for a workspace. A workspace without live tokens lets everybody in, and
 // so does one that is unknown: that rule kept old agents working when the real server got tokens.
@@ -102,27 +103,8 @@ func newToken() string {
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-func (ws *workspace) info() workspaceInfo {
-	return workspaceInfo{
-		ActiveTasks: ws.activeTasks,
-		AgentCard:   ws.card,
-		ID:          ws.id,
-		Name:        ws.id,
-		Runtime:     defaultRuntime,
-		Status:      ws.status,
-		Tier:        defaultTier,
-		URL:         ws.url,
-	}
-}
-
-func (ws *workspace) peer() peer {
-	return peer{
-		ActiveTasks: ws.activeTasks,
-		AgentCard:   ws.card,
-		ID:          ws.id,
-		Name:        ws.id,
-		Status:      ws.status,
-		Tier:        defaultTier,
-		URL:         ws.url,
+func (ws *workspace) row() row {
+	return row{
+		ActiveTasks: ws.activeTasks, AgentCard: ws.card, ID: ws.id, Name: ws.id, Status: ws.status, Tier: defaultTier, URL: ws.url,
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"net/http"
-	"regexp"
 	"strings"
 	"time"
 
@@ -43,14 +42,12 @@ type Client struct {
 	wait func(context.Context, time.Duration) error
 }
 
-var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
-
 // New returns a client that has not connected yet. A wrong option is a [*pannier.Refusal].
 func New(o Options) (*Client, error) {
-	if !uuid.MatchString(o.WorkspaceID) {
+	workspace, ok := molecule.ParseUUID(o.WorkspaceID)
+	if !ok {
 		return nil, refuse("platform.address", "the workspace id is not a UUID", "give the id that the platform has for the workspace")
 	}
-	workspace := strings.ToLower(o.WorkspaceID)
 	token := func() (string, error) {
 		text, err := o.Token()
 		if err == nil && (text == "" || strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })) {
