@@ -1,10 +1,10 @@
 package api
 
 import (
-	"container/list"
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -61,16 +61,11 @@ type limitedListener struct {
 	anonymous int
 
 	mu    sync.Mutex
-	fresh list.List // of *limitedConn that have sent nothing yet, the oldest first
-	idle  list.List // of *limitedConn, the longest idle first
-	// unauthenticated are the connections without a valid token by address, the oldest first. Each list has an element.
-	unauthenticated map[netip.Prefix]*list.List
+	conns map[*limitedConn]struct{}
 }
 
 func limit(ln net.Listener, conns int) *limitedListener {
-	l := &limitedListener{
-		Listener: ln, slots: make(chan struct{}, conns), done: make(chan struct{}), unauthenticated: map[netip.Prefix]*list.List{},
-	}
+	l := &limitedListener{Listener: ln, slots: make(chan struct{}, conns), done: make(chan struct{}), conns: map[*limitedConn]struct{}{}}
 	l.close = sync.OnceValue(func() error {
 		close(l.done)
 		return ln.Close()
@@ -100,8 +95,11 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 		<-l.slots
 		return nil, err
 	}
-	c := &limitedConn{Conn: conn, listener: l, release: sync.OnceFunc(func() { <-l.slots })}
-	if excess := l.admit(c, time.Now()); excess != nil {
+	c := &limitedConn{Conn: conn, listener: l, since: time.Now(), release: sync.OnceFunc(func() { <-l.slots })}
+	if l.anonymous > 0 {
+		c.address = addressOf(conn.RemoteAddr().String())
+	}
+	if excess := l.admit(c); excess != nil {
 		_ = excess.Close()
 	}
 	return c, nil
@@ -122,27 +120,29 @@ func (l *limitedListener) acquire() bool {
 }
 
 // admit takes a new connection up, and returns the one that its address has too many of.
-func (l *limitedListener) admit(c *limitedConn, now time.Time) (excess *limitedConn) {
+func (l *limitedListener) admit(c *limitedConn) (excess *limitedConn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c.accepted = now
-	c.enterLocked(&l.fresh)
+	l.conns[c] = struct{}{}
 	if l.anonymous == 0 {
 		return nil
 	}
-	c.address = addressOf(c.RemoteAddr().String())
-	same := l.unauthenticated[c.address]
-	if same == nil {
-		same = list.New()
-		l.unauthenticated[c.address] = same
+	same := l.oldestLocked(func(other *limitedConn) bool { return !other.authenticated && other.address == c.address })
+	if len(same) > l.anonymous {
+		return same[0]
 	}
-	c.unauthenticated = same.PushBack(c)
-	if same.Len() <= l.anonymous {
-		return nil
+	return nil
+}
+
+// oldestLocked returns the connections that fit, those that have been in their state for longest first.
+func (l *limitedListener) oldestLocked(fits func(*limitedConn) bool) (found []*limitedConn) {
+	for c := range l.conns {
+		if fits(c) {
+			found = append(found, c)
+		}
 	}
-	excess = same.Front().Value.(*limitedConn)
-	excess.markAuthenticatedLocked()
-	return excess
+	slices.SortFunc(found, func(a, b *limitedConn) int { return a.since.Compare(b.since) })
+	return found
 }
 
 // Close implements [net.Listener]. It may be called more than once.
@@ -154,14 +154,16 @@ func (l *limitedListener) crowded() bool { return len(l.slots) >= cap(l.slots)-c
 // makeRoom closes silent connections for as long as it is crowded, and then ends the longest idle one. Every connection that
 // comes or falls idle then ends one, so neither those that are silent nor those that are idle ever fill the listener.
 func (l *limitedListener) makeRoom() {
-	silent := l.takeSilent(time.Now())
-	for _, c := range silent {
+	if !l.crowded() {
+		return
+	}
+	for _, c := range l.takeSilent(time.Now()) {
 		_ = c.Close()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if longest := l.idle.Front(); longest != nil && l.crowded() {
-		longest.Value.(*limitedConn).endLocked()
+	if idle := l.oldestLocked(func(c *limitedConn) bool { return c.state == connIdle }); len(idle) > 0 && l.crowded() {
+		idle[0].endLocked()
 	}
 }
 
@@ -169,14 +171,13 @@ func (l *limitedListener) makeRoom() {
 func (l *limitedListener) takeSilent(now time.Time) (silent []*limitedConn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for l.crowded() && l.fresh.Len() > 0 {
-		oldest := l.fresh.Front().Value.(*limitedConn)
-		if now.Sub(oldest.accepted) < freshGrace {
+	for _, c := range l.oldestLocked(func(c *limitedConn) bool { return c.state == connFresh && now.Sub(c.since) >= freshGrace }) {
+		if !l.crowded() {
 			break
 		}
-		oldest.leaveLocked()
-		oldest.release()
-		silent = append(silent, oldest)
+		c.state = connBusy
+		c.release()
+		silent = append(silent, c)
 	}
 	return silent
 }
@@ -188,9 +189,9 @@ func (l *limitedListener) noteState(conn net.Conn, state http.ConnState) {
 		return
 	}
 	l.mu.Lock()
-	c.leaveLocked()
+	c.state = connBusy
 	if state == http.StateIdle {
-		c.enterLocked(&l.idle)
+		c.state, c.since = connIdle, time.Now()
 	}
 	l.mu.Unlock()
 	if state == http.StateIdle {
@@ -234,22 +235,27 @@ type limitedConn struct {
 	net.Conn
 	listener *limitedListener
 	release  func()
+	address  netip.Prefix // set if the listener bounds those of an address
 
-	// Of the listener, under its lock: when the connection came, where it stands while it is silent or idle, among which
-	// connections of its address while no valid token has come on it, and whether it is to end.
-	accepted        time.Time
-	list            *list.List
-	waiting         *list.Element
-	address         netip.Prefix
-	unauthenticated *list.Element
-	ended           bool
+	// The lock of the listener guards these: the state, when it began (a new connection that sends is busy since it came),
+	// whether a valid token has come, and whether the connection is to end.
+	state                connState
+	since                time.Time
+	authenticated, ended bool
 }
+
+type connState int
+
+const (
+	connFresh connState = iota // nothing has come yet
+	connBusy
+	connIdle
+)
 
 // Close implements [net.Conn].
 func (c *limitedConn) Close() error {
 	c.listener.mu.Lock()
-	c.leaveLocked()
-	c.markAuthenticatedLocked()
+	delete(c.listener.conns, c)
 	c.listener.mu.Unlock()
 	defer c.release()
 	return c.Conn.Close()
@@ -259,23 +265,8 @@ func (c *limitedConn) Close() error {
 func (c *limitedConn) markAuthenticated() {
 	c.listener.mu.Lock()
 	defer c.listener.mu.Unlock()
-	c.markAuthenticatedLocked()
+	c.authenticated = true
 }
-
-// markAuthenticatedLocked takes the connection from those of its address that have no valid token.
-func (c *limitedConn) markAuthenticatedLocked() {
-	if c.unauthenticated == nil {
-		return
-	}
-	same := c.listener.unauthenticated[c.address]
-	same.Remove(c.unauthenticated)
-	c.unauthenticated = nil
-	if same.Len() == 0 {
-		delete(c.listener.unauthenticated, c.address)
-	}
-}
-
-func (c *limitedConn) enterLocked(to *list.List) { c.list, c.waiting = to, to.PushBack(c) }
 
 // past is a deadline that has been missed.
 var past = time.Unix(1, 0)
@@ -283,16 +274,8 @@ var past = time.Unix(1, 0)
 // endLocked has the server stop waiting for a request. It does not close the connection, as the server itself would under
 // way: where a request has come in meanwhile, it is answered.
 func (c *limitedConn) endLocked() {
-	c.leaveLocked()
-	c.ended = true
+	c.state, c.ended = connBusy, true
 	_ = c.Conn.SetReadDeadline(past) // on an error the idle timeout ends it
-}
-
-func (c *limitedConn) leaveLocked() {
-	if c.waiting != nil {
-		c.list.Remove(c.waiting)
-		c.waiting = nil
-	}
 }
 
 // SetReadDeadline implements [net.Conn]. The server sets one when it begins to wait for a request, be it that the
@@ -301,8 +284,7 @@ func (c *limitedConn) SetReadDeadline(t time.Time) error {
 	c.listener.mu.Lock()
 	defer c.listener.mu.Unlock()
 	if t.IsZero() {
-		c.leaveLocked()
-		c.ended = false
+		c.state, c.ended = connBusy, false
 	} else if c.ended {
 		t = past
 	}
