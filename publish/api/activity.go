@@ -72,7 +72,6 @@ func (u *skillUses) find(slug, path string) *skillUse {
 	return nil
 }
 
-// times returns when a skill was last used.
 func (u *skillUses) times(e *pannier.Entry) *pannier.Activity {
 	use := u.find(e.Slug, e.Path)
 	if use == nil {
@@ -94,14 +93,12 @@ func advance(at *atomic.Int64, now int64) {
 	}
 }
 
-// recordLoad records that the body of a skill was handed out.
 func (h *Handler) recordLoad(e *pannier.Entry) {
 	if use := h.activity.of(h.Snapshot()).find(e.Slug, e.Path); use != nil {
 		advance(&use.loaded, time.Now().Unix())
 	}
 }
 
-// recordBodies records the bodies that a prompt shows.
 func (h *Handler) recordBodies(shown []readBody) {
 	if len(shown) == 0 {
 		return
@@ -123,7 +120,6 @@ func (h *Handler) recordInvocation(e *pannier.Entry) {
 	}
 }
 
-// recordActive records the skills that are active in a turn.
 func (h *Handler) recordActive(answer *turnAnswer) {
 	uses, now := h.activity.of(h.Snapshot()), time.Now().Unix()
 	for i := range answer.Active {

@@ -16,13 +16,11 @@ import (
 	"pannier"
 )
 
-// statusError is an answer that is an error.
 type statusError struct {
 	status             int
 	code, detail, hint string
 }
 
-// Error implements error.
 func (e *statusError) Error() string { return e.detail }
 
 var (
@@ -83,7 +81,6 @@ func withTag(body []byte) encoded {
 	return encoded{body, []string{`"` + hex.EncodeToString(sum[:16]) + `"`}}
 }
 
-// encode returns a value as JSON.
 func encode(value any) (encoded, error) {
 	var body bytes.Buffer
 	enc := json.NewEncoder(&body)
@@ -94,7 +91,6 @@ func encode(value any) (encoded, error) {
 	return withTag(body.Bytes()), nil
 }
 
-// writeJSON answers with a value as JSON.
 func writeJSON(w http.ResponseWriter, r *http.Request, value any) error {
 	answer, err := encode(value)
 	if err != nil {
@@ -104,7 +100,6 @@ func writeJSON(w http.ResponseWriter, r *http.Request, value any) error {
 	return nil
 }
 
-// writeBody answers with bytes.
 func writeBody(w http.ResponseWriter, r *http.Request, contentType string, body []byte) error {
 	writeEncoded(w, r, contentType, withTag(body))
 	return nil
@@ -187,7 +182,6 @@ func readJSON(r *http.Request, value any) error {
 	return bodyError(err, "send one JSON object with known fields only")
 }
 
-// readText reads the body of a request.
 func readText(r *http.Request) ([]byte, error) {
 	text, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -196,7 +190,6 @@ func readText(r *http.Request) ([]byte, error) {
 	return text, nil
 }
 
-// bodyError says why a body cannot be read.
 func bodyError(err error, hint string) error {
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return &statusError{http.StatusRequestEntityTooLarge, "body_too_large", fmt.Sprintf("the body has more than %d bytes", maxRequestBytes), "send a smaller one"}
@@ -204,7 +197,6 @@ func bodyError(err error, hint string) error {
 	return &statusError{http.StatusBadRequest, "invalid_body", "invalid body: " + strings.TrimPrefix(err.Error(), "json: "), hint}
 }
 
-// checkEnd refuses data after the value.
 func checkEnd(dec *json.Decoder) error {
 	_, err := dec.Token()
 	if errors.Is(err, io.EOF) {
@@ -221,13 +213,11 @@ func invalidParameter(name, detail, hint string) error {
 	return &statusError{http.StatusBadRequest, "invalid_parameter." + name, detail, hint}
 }
 
-// countingWriter remembers the status of an answer.
 type countingWriter struct {
 	http.ResponseWriter
 	status int
 }
 
-// WriteHeader implements [http.ResponseWriter].
 func (w *countingWriter) WriteHeader(status int) {
 	w.status = status
 	w.ResponseWriter.WriteHeader(status)
@@ -239,11 +229,8 @@ func (w *countingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter 
 // probeWriter takes an answer and keeps its header alone.
 type probeWriter struct{ header http.Header }
 
-// Header implements [http.ResponseWriter].
 func (p *probeWriter) Header() http.Header { return p.header }
 
-// Write implements [http.ResponseWriter].
 func (p *probeWriter) Write(b []byte) (int, error) { return len(b), nil }
 
-// WriteHeader implements [http.ResponseWriter].
 func (p *probeWriter) WriteHeader(int) {}

@@ -133,7 +133,6 @@ func New(o Options) *Handler {
 	return h
 }
 
-// maxRequestBytes bounds the body of a request.
 const maxRequestBytes = 1 << 20
 
 // ServeHTTP implements [http.Handler].
@@ -158,7 +157,6 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.logRequest(r, counted.status)
 }
 
-// logRequest logs the caller, the request and the status at level debug.
 func (h *Handler) logRequest(r *http.Request, status int) {
 	if !h.Logger.IsDebug() {
 		return

@@ -52,7 +52,6 @@ func (h *Handler) answer(ctx context.Context, s *pannier.Snapshot, turn pannier.
 	}
 }
 
-// wanted returns the slugs of the skills whose bodies are read for a turn.
 func wanted(turn pannier.Turn, active prompt.Active) []string {
 	limit := maxBodies
 	if n := turn.Limits.MaxBodies; n != nil {
@@ -127,7 +126,6 @@ func (h *Handler) resources(ctx context.Context, s *pannier.Snapshot, format str
 	return resources, nil
 }
 
-// sizeOf returns how many bytes the texts of resources have together.
 func sizeOf(r pannier.Resources) int {
 	size := 0
 	for _, l := range r.Links {
@@ -139,7 +137,6 @@ func sizeOf(r pannier.Resources) int {
 	return size
 }
 
-// document returns the document of a skill for a prompt, from memory or the disk.
 func (h *Handler) document(ctx context.Context, s *pannier.Skill, pass uint64) (pannier.Document, error) {
 	if doc, ok := h.bodyCache.of(s, pass); ok {
 		return doc, nil

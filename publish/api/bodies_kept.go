@@ -25,7 +25,6 @@ type cachedBody struct {
 	pass uint64           // that of the last prompt with it
 }
 
-// documentSize returns how many bytes a document counts for.
 func documentSize(doc pannier.Document) int { return len(doc.Body) + len(doc.Frontmatter) }
 
 const (
@@ -53,7 +52,6 @@ func (k *bodyCache) drop() {
 	k.bodies, k.bytes = nil, 0
 }
 
-// of returns the document of a skill for a prompt.
 func (k *bodyCache) of(s *pannier.Skill, pass uint64) (pannier.Document, bool) {
 	if !cacheable(s) {
 		return pannier.Document{}, false

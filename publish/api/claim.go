@@ -65,7 +65,6 @@ func openLock(name string) (*os.File, error) {
 	return file, err
 }
 
-// isSameFile reports whether an open file is the one with that name.
 func isSameFile(file *os.File, name string) bool {
 	held, err := file.Stat()
 	if err != nil {

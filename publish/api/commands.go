@@ -14,12 +14,10 @@ type Commands struct {
 	Find func(s *pannier.Snapshot, name string) (pannier.FoundCommand, bool)
 }
 
-// maxArgs bounds the arguments of a command, in bytes.
 const maxArgs = 64 << 10
 
 func hasCommands(o *Options) bool { return o.Commands.List != nil }
 
-// listCommands answers with every command that can be run.
 func (h *Handler) listCommands(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
 	return h.writeShared(w, r, s, "commands", func() (any, error) {
 		return pannier.CommandList{SnapshotVersion: s.Version, Digest: s.Digest, Commands: h.Commands.List(s)}, nil
@@ -66,7 +64,6 @@ func (h *Handler) runCommand(r *http.Request, s *pannier.Snapshot) (run pannier.
 	return run, nil
 }
 
-// requiredArguments returns the arguments that a command needs, as a line of usage shows them.
 func requiredArguments(arguments []pannier.CommandArgument) (needed []string) {
 	for _, a := range arguments {
 		if a.Required {

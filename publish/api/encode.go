@@ -15,7 +15,6 @@ import (
 // The functions in this file append the JSON of an answer to a turn, the same that encoding/json gives, to the byte. With
 // a thousand skills an answer has 200 kB, which delays each turn of a model.
 
-// appendJSON appends the resolution.
 func (a *turnAnswer) appendJSON(dst []byte) []byte {
 	kept := a.automatic
 	if kept == nil {
@@ -164,7 +163,6 @@ func appendDigest(dst []byte, d pannier.Digest) []byte {
 	return append(hex.AppendEncode(dst, d[:]), '"')
 }
 
-// appendString appends a text in quotes.
 func appendString(dst []byte, text string) []byte {
 	return append(appendEscaped(append(dst, '"'), text), '"')
 }

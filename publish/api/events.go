@@ -61,7 +61,6 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request, _ *pannier.Snap
 	return nil // the status has been sent
 }
 
-// stream is one caller that follows the events.
 type stream struct {
 	handler    *Handler
 	source     *EventSource
@@ -173,7 +172,6 @@ func (s *stream) send(e pannier.Event) error {
 	return s.write(text)
 }
 
-// wants reports whether events of a type are sent.
 func (s *stream) wants(kind pannier.EventType) bool {
 	return s.catalogDue && kind == pannier.EventCatalogUpdated || len(s.types) == 0 || slices.Contains(s.types, string(kind))
 }

@@ -88,14 +88,12 @@ func (h *Handler) writeFile(w http.ResponseWriter, r *http.Request, f SkillFile,
 	return nil
 }
 
-// fileWriter calls onFirstByte before the first byte is sent.
 type fileWriter struct {
 	w           io.Writer
 	onFirstByte func()
 	begun       bool
 }
 
-// Write implements [io.Writer].
 func (f *fileWriter) Write(b []byte) (int, error) {
 	if !f.begun {
 		f.begun = true
@@ -104,7 +102,6 @@ func (f *fileWriter) Write(b []byte) (int, error) {
 	return f.w.Write(b)
 }
 
-// fileRefused turns an error of [OpenFile] into an answer.
 func fileRefused(e *pannier.Entry, err error) error {
 	if errors.Is(err, pannier.ErrNotServable) {
 		return errHeldFor(e)

@@ -79,7 +79,6 @@ type promotionBody struct {
 	Summary          string `json:"summary,omitempty"`
 }
 
-// maxBodyBytes bounds the body of a request by its route.
 func (h *Handler) maxBodyBytes(pattern string) int64 {
 	if len(h.routes[pattern].raw) > 0 {
 		return h.MaxArchiveBytes + 1 // so that the installer reports a larger archive
@@ -120,7 +119,6 @@ func (h *Handler) install(r *http.Request, _ *pannier.Snapshot) (result pannier.
 	return result, err
 }
 
-// uninstall removes an installed skill.
 func (h *Handler) uninstall(r *http.Request, _ *pannier.Snapshot) (result pannier.InstallResult, err error) {
 	req, err := removeRequest(r)
 	if err == nil {
@@ -129,7 +127,6 @@ func (h *Handler) uninstall(r *http.Request, _ *pannier.Snapshot) (result pannie
 	return result, err
 }
 
-// rollback brings back the version of a skill before the newest one.
 func (h *Handler) rollback(r *http.Request, _ *pannier.Snapshot) (result pannier.InstallResult, err error) {
 	req, err := removeRequest(r)
 	if err == nil {
@@ -138,7 +135,6 @@ func (h *Handler) rollback(r *http.Request, _ *pannier.Snapshot) (result pannier
 	return result, err
 }
 
-// removeRequest reads what the routes of installations have in common.
 func removeRequest(r *http.Request) (req pannier.RemoveRequest, err error) {
 	query := r.URL.Query()
 	req = pannier.RemoveRequest{Slug: r.PathValue("slug"), SourceKind: pannier.SourceKind(query.Get("source_kind")), DryRun: isSet(r, "dry_run")}
@@ -148,7 +144,6 @@ func removeRequest(r *http.Request) (req pannier.RemoveRequest, err error) {
 	return req, err
 }
 
-// expectedFingerprint reads the parameter that names the fingerprint the skill must have.
 func expectedFingerprint(parameter, text string) (pannier.Digest, error) {
 	digest, err := pannier.ParseFingerprint(text)
 	if err != nil {
@@ -183,7 +178,6 @@ func (p *progressBody) Read(b []byte) (int, error) {
 	return p.ReadCloser.Read(b)
 }
 
-// promote records a packet.
 func (h *Handler) promote(r *http.Request, _ *pannier.Snapshot) (recorded pannier.SkillPromotion, err error) {
 	text, err := readText(r)
 	if err != nil {

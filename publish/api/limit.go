@@ -84,7 +84,6 @@ func Bound(server *http.Server, ln net.Listener, conns int) net.Listener {
 	return limited
 }
 
-// Accept implements [net.Listener].
 func (l *limitedListener) Accept() (net.Conn, error) {
 	if !l.acquire() {
 		return nil, net.ErrClosed
@@ -209,7 +208,6 @@ func (l *limitedListener) closeWhenCrowded(h http.Handler) http.Handler {
 	})
 }
 
-// endConnection has the server close the connection after this answer.
 func endConnection(w http.ResponseWriter) { w.Header().Set("Connection", "close") }
 
 // DropBody has the server close the connection of a request after the answer, without waiting for the rest of the body: a client
@@ -252,7 +250,6 @@ const (
 	connIdle
 )
 
-// Close implements [net.Conn].
 func (c *limitedConn) Close() error {
 	c.listener.mu.Lock()
 	delete(c.listener.conns, c)

@@ -147,7 +147,6 @@ func (l *Listener) closeOnce() error {
 	return now.Close()
 }
 
-// clearStale removes a socket on which no process answers.
 func clearStale(ctx context.Context, path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -64,13 +64,11 @@ var changeRoutes = []route{
 	},
 }
 
-// rescanned is the answer to a rescan.
 type rescanned struct {
 	SnapshotVersion uint64         `json:"snapshot_version"`
 	Digest          pannier.Digest `json:"digest"`
 }
 
-// rescan looks at the disk again.
 func (h *Handler) rescan(r *http.Request, _ *pannier.Snapshot) (answer rescanned, err error) {
 	s, err := h.Rescan(r.Context(), isSet(r, "wait"))
 	if err != nil {
@@ -99,7 +97,6 @@ func (h *Handler) environment(_ *http.Request, s *pannier.Snapshot) (pannier.Env
 	return s.Environment, nil
 }
 
-// putEnvironment takes in what the agent's container offers.
 func (h *Handler) putEnvironment(r *http.Request, _ *pannier.Snapshot, env pannier.Environment) (pannier.Environment, error) {
 	_, s, err := h.PutEnvironment(r.Context(), actorOf(r), env)
 	if err != nil {
@@ -149,7 +146,6 @@ const (
 	maxAudit     = 10000
 )
 
-// audit answers with the newest entries of the audit log.
 func (h *Handler) audit(r *http.Request, _ *pannier.Snapshot) (list pannier.AuditList, err error) {
 	query := r.URL.Query()
 	limit, err := strconv.Atoi(query.Get("limit"))

@@ -10,7 +10,6 @@ import (
 	"pannier"
 )
 
-// writeOpenAPI answers with the document of the routes that the handler has.
 func (h *Handler) writeOpenAPI(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
 	document, err := h.openAPIText()
 	if err != nil {
@@ -81,7 +80,6 @@ func describeTags() []any {
 	return all
 }
 
-// tagsOf returns the tags of the operations at a path.
 func tagsOf(path string) []string {
 	for _, tag := range tags {
 		if slices.ContainsFunc(tag.paths, func(prefix string) bool { return strings.HasPrefix(path, prefix) }) {
@@ -97,7 +95,6 @@ func pathOf(pattern string) (method, path string) {
 	return method, strings.ReplaceAll(path, "...}", "}")
 }
 
-// describe returns the operation object of a route.
 func (o *route) describe(s schemas, method, path string) object {
 	described := object{
 		"operationId": o.id, "summary": o.summary, "tags": tagsOf(path), "parameters": o.describeParameters(s, path),
@@ -139,7 +136,6 @@ func (o *route) describeParameters(s schemas, path string) []any {
 	return all
 }
 
-// pathParameters describe those of the paths.
 var pathParameters = map[string]string{
 	"slug": "The slug of a skill, or owner and slug with %2F between.",
 	"path": "The path of a file below the skill directory; its slashes may stand as they are.",

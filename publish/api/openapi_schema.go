@@ -10,7 +10,6 @@ import (
 	"pannier/publish/prompt"
 )
 
-// object is a part of the OpenAPI document.
 type object = map[string]any
 
 // schemas makes the JSON Schemas of the shapes on the wire from their Go types, so that they are written once.
@@ -198,7 +197,6 @@ func (s schemas) fields(t reflect.Type, properties object, required *[]string) {
 	}
 }
 
-// eventData has the data of each type of event.
 var eventData = map[pannier.EventType]any{
 	pannier.EventCatalogUpdated: pannier.CatalogUpdated{}, pannier.EventSkillLoaded: pannier.SkillLoaded{},
 	pannier.EventSkillFileRead: pannier.SkillFileRead{}, pannier.EventSkillInvoked: pannier.SkillInvoked{},

@@ -57,17 +57,14 @@ func (h *Handler) Probes() http.Handler {
 	})
 }
 
-// health answers with what is wrong.
 func (h *Handler) health(*http.Request, *pannier.Snapshot) (pannier.Health, error) {
 	return h.Health(), nil
 }
 
-// acknowledgement is the body that names a condition.
 type acknowledgement struct {
 	Condition string `json:"condition"`
 }
 
-// acknowledge ends a condition, and answers with health as it is then.
 func (h *Handler) acknowledge(r *http.Request, _ *pannier.Snapshot, body acknowledgement) (health pannier.Health, err error) {
 	if _, err := h.Acknowledge(r.Context(), actorOf(r), body.Condition); err != nil {
 		return health, err
@@ -80,7 +77,6 @@ func (h *Handler) writeMetrics(w http.ResponseWriter, r *http.Request, _ *pannie
 	return nil
 }
 
-// healthz answers with success.
 func (h *Handler) healthz(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
 	return writeBody(w, r, "text/plain; charset=utf-8", []byte("ok\n"))
 }
@@ -95,7 +91,6 @@ func (h *Handler) live(w http.ResponseWriter, r *http.Request, _ *pannier.Snapsh
 	return writeBody(w, r, "text/plain; charset=utf-8", []byte("alive\n"))
 }
 
-// ready answers with success from the first snapshot on.
 func (h *Handler) ready(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
 	return writeBody(w, r, "text/plain; charset=utf-8", []byte("ready\n"))
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 )
 
-// watchInterval is how often the file of the socket is looked for.
 const watchInterval = time.Second
 
 // Watch listens anew at the same path whenever the file of the socket has been removed or replaced, until ctx is done.
@@ -41,7 +40,6 @@ func (l *Listener) Lost() error {
 	return nil
 }
 
-// restore listens anew where the file is not the one that was made.
 func (l *Listener) restore(ctx context.Context, log hclog.Logger) {
 	if l.now.Load().isAt(l.path) {
 		l.lost.Store(nil)

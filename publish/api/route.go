@@ -40,7 +40,6 @@ type route struct {
 	anyQuery bool
 }
 
-// serveFunc answers a request, or fails with an error that [Handler.fail] can write.
 type serveFunc func(*Handler, http.ResponseWriter, *http.Request, *pannier.Snapshot) error
 
 // endpoint is a handler with the types of its request body and its answer.
@@ -76,7 +75,6 @@ func takes[B, T any](answer func(*Handler, *http.Request, *pannier.Snapshot, B) 
 // writes is an endpoint that writes an answer of a type itself.
 func writes[T any](serve serveFunc) endpoint { return endpoint{serve: serve, answer: *new(T)} }
 
-// routes returns every route.
 func routes() []route {
 	return slices.Concat(skillRoutes, turnRoutes, changeRoutes, installRoutes, streamRoutes, probeRoutes)
 }
@@ -91,12 +89,10 @@ func query(name, kind, description string) parameter {
 	return parameter{name, "query", description, object{"type": kind}}
 }
 
-// queryList returns a parameter of the query that holds values with commas between.
 func queryList(name string, items any, description string) parameter {
 	return parameter{name, "query", description, listOf{items}}
 }
 
-// check refuses a value that does not fit the schema. An empty one counts as left out.
 func (p parameter) check(text string) error {
 	list, ok := p.schema.(listOf)
 	if !ok {
@@ -160,7 +156,6 @@ func isSet(r *http.Request, name string) bool {
 	return value
 }
 
-// add adds a route to the router.
 func (h *Handler) add(route route) {
 	h.metrics.prepare(route.pattern)
 	h.routes[route.pattern] = route

@@ -76,7 +76,6 @@ type (
 	}
 )
 
-// rpcMethod declares a method of JSON-RPC.
 type rpcMethod struct {
 	name  string
 	call  callFunc
@@ -156,7 +155,6 @@ func calls[P interface{ workspace() *string }](answer func(*Handler, *http.Reque
 	}
 }
 
-// checkWorkspace refuses the id of another workspace.
 func (h *Handler) checkWorkspace(id string) error {
 	switch id {
 	case "":
@@ -167,7 +165,6 @@ func (h *Handler) checkWorkspace(id string) error {
 	return rpcFault(rpc.CodeInvalidParams, rpcNotFound, fmt.Sprintf("unknown workspace %.100q", id), "leave it out, or use that of GET /v1/health")
 }
 
-// call answers with what the calls of the body lead to.
 func (h *Handler) call(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
 	text, err := readText(r)
 	if err != nil {
@@ -182,7 +179,6 @@ func (h *Handler) call(w http.ResponseWriter, r *http.Request, _ *pannier.Snapsh
 	return nil
 }
 
-// socket makes a WebSocket of the request, and ends with it.
 func (h *Handler) socket(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
 	defer trackUpgraded(r.Context())()
 	stop, cancel := untilShutdown(r.Context())

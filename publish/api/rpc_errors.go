@@ -49,7 +49,6 @@ func (h *Handler) rpcError(r *http.Request, err error) *rpc.Error {
 	return rpcFault(rpc.CodeInternal, rpcInternal, "the call failed: "+err.Error(), hintLog)
 }
 
-// rpcNumber returns number and code for what has a status over HTTP.
 func rpcNumber(status int) (int, string) {
 	switch status {
 	case http.StatusNotFound:

@@ -10,7 +10,6 @@ import (
 	"pannier"
 )
 
-// rpcSkillHealth is the health of a skill in skills/list and skills/health.
 type rpcSkillHealth struct {
 	Status             string          `json:"status"`
 	DependencyFailures []rpcDependency `json:"dependency_failures"`
@@ -218,7 +217,6 @@ func joinSubjects(names []string) []string {
 	return []string{strings.Join(names, ", ")}
 }
 
-// findings returns what a scan found, nil being no scan.
 func findings(v *pannier.ScanVerdict) []rpcFinding {
 	found := []rpcFinding{}
 	if v == nil {

@@ -81,12 +81,10 @@ type rpcUninstallResult struct {
 	Audit      rpcAudited            `json:"audit"`
 }
 
-// rpcInstall is skills/install.
 func (h *Handler) rpcInstallSkill(r *http.Request, _ *pannier.Snapshot, p rpcInstallParams) (any, error) {
 	return h.rpcInstallUpload(r, p.Source, pannier.InstallRequest{SourceKind: p.TargetSourceKind, AllowMissing: p.AllowMissing, Accept: p.request()})
 }
 
-// rpcUpdate is skills/update.
 func (h *Handler) rpcUpdateSkill(r *http.Request, _ *pannier.Snapshot, p rpcUpdateParams) (any, error) {
 	if p.Slug == "" {
 		return nil, errSlugMissing
@@ -129,7 +127,6 @@ func (h *Handler) rpcInstallUpload(r *http.Request, src *rpcSourceParam, req pan
 	}, nil
 }
 
-// rpcUninstall is skills/uninstall.
 func (h *Handler) rpcUninstall(r *http.Request, _ *pannier.Snapshot, p rpcUninstallParams) (any, error) {
 	if p.Slug == "" {
 		return nil, errSlugMissing

@@ -11,7 +11,6 @@ import (
 	"pannier/publish/prompt"
 )
 
-// rpcItem is one skill of skills/list.
 type rpcItem struct {
 	Slug         string             `json:"slug"`
 	SourceKind   pannier.SourceKind `json:"source_kind"`
@@ -61,7 +60,6 @@ type rpcListResult struct {
 	Skills          []rpcItem `json:"skills"`
 }
 
-// rpcList is skills/list.
 func (h *Handler) rpcList(_ *http.Request, s *pannier.Snapshot, p rpcListParams) (any, error) {
 	with := inclusion{problems: true, policy: orTrue(p.IncludePolicy), health: orTrue(p.IncludeHealth)}
 	if with.activity = p.IncludeActivity; with.activity {
@@ -133,7 +131,6 @@ func (h *Handler) updatedAt(s *pannier.Skill) int64 {
 	return 0
 }
 
-// rpcStatus returns the status of a skill and, if it cannot be used, the reason of a resolution.
 func (h *Handler) rpcStatus(e *pannier.Entry) (status, reason string) {
 	if h.RPC.Rejection != nil {
 		reason = h.RPC.Rejection(e)
@@ -155,7 +152,6 @@ func rpcTrust(t pannier.Trust) string {
 	return string(cmp.Or(t, pannier.TrustUntrusted))
 }
 
-// rpcPolicy is what clients have set of one skill.
 type rpcPolicy struct {
 	WorkspaceID string             `json:"workspace_id"`
 	SkillSlug   string             `json:"skill_slug"`

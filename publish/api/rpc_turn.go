@@ -23,13 +23,11 @@ type rpcResolveParams struct {
 	Verbose bool `json:"verbose"`
 }
 
-// rpcResolve is skills/resolve: POST /v1/resolve.
 func (h *Handler) rpcResolve(r *http.Request, s *pannier.Snapshot, p rpcResolveParams) (any, error) {
 	p.Turn.Verbose = p.Verbose
 	return h.rpcTurn(r, s, p.rpcTurnParams, (*turnAnswer).appendJSON)
 }
 
-// rpcPrompt is skills/prompt: POST /v1/prompt.
 func (h *Handler) rpcPrompt(r *http.Request, s *pannier.Snapshot, p rpcTurnParams) (any, error) {
 	return h.rpcTurn(r, s, p, func(a *turnAnswer, dst []byte) []byte { return a.appendPrompt(dst, true) })
 }
@@ -157,7 +155,6 @@ func resolveName(s *pannier.Snapshot, name string, kind pannier.SourceKind) (str
 	})
 }
 
-// byDisplayName returns the skills in use that have a display name.
 func byDisplayName(s *pannier.Snapshot, name string, kind pannier.SourceKind) (qualified []string) {
 	for i := range s.Entries {
 		e := &s.Entries[i]

@@ -46,7 +46,6 @@ type rpcUploadStarted struct {
 	ExpiresAt        int64  `json:"expires_at_unix"`
 }
 
-// rpcUploadStart is skills/upload/start.
 func (h *Handler) rpcUploadStart(r *http.Request, _ *pannier.Snapshot, p rpcUploadStartParams) (any, error) {
 	sum, ok := psu1.ParseSHA256(p.SHA256)
 	if !ok {
@@ -69,7 +68,6 @@ type rpcUploadParams struct {
 	UploadID string `json:"upload_id"`
 }
 
-// withUpload asks of the upload that a call names.
 func (h *Handler) withUpload(r *http.Request, p rpcUploadParams, ask func(ctx context.Context, owner, id string) (pannier.Upload, error)) (pannier.Upload, error) {
 	if p.UploadID == "" {
 		return pannier.Upload{}, &pannier.Refusal{Code: "upload.id", Message: "upload_id is empty", Hint: "give that of skills/upload/start"}
@@ -84,7 +82,6 @@ type rpcUploadFinished struct {
 	Size     int64                `json:"compressed_size_bytes"`
 }
 
-// rpcUploadFinish is skills/upload/finish.
 func (h *Handler) rpcUploadFinish(r *http.Request, _ *pannier.Snapshot, p rpcUploadParams) (any, error) {
 	up, err := h.withUpload(r, p, h.Uploads.Finish)
 	if err != nil {
@@ -98,7 +95,6 @@ type rpcUploadAborted struct {
 	Status   pannier.UploadStatus `json:"status"`
 }
 
-// rpcUploadAbort is skills/upload/abort.
 func (h *Handler) rpcUploadAbort(r *http.Request, _ *pannier.Snapshot, p rpcUploadParams) (any, error) {
 	up, err := h.withUpload(r, p, h.Uploads.Abort)
 	if err != nil {
@@ -126,7 +122,6 @@ func (h *Handler) rpcUploadStatus(r *http.Request, _ *pannier.Snapshot, p rpcUpl
 	return rpcUploadState{up.ID, up.Status, up.FileName, up.Received, up.Received, up.Size, up.ExpiresAt.Unix()}, nil
 }
 
-// rpcChunkFault says why a chunk was refused.
 type rpcChunkFault struct {
 	UploadID string `json:"upload_id"`
 	Offset   int64  `json:"offset"`

@@ -70,7 +70,6 @@ func acceptRequest(r *http.Request) (req pannier.AcceptRequest, err error) {
 	return req, err
 }
 
-// scan scans a skill as it is now.
 func (h *Handler) scan(r *http.Request, s *pannier.Snapshot) (report pannier.ScanReport, err error) {
 	e, err := find(s, r.PathValue("slug"), r.URL.Query().Get("path"))
 	if err != nil {

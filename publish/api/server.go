@@ -47,14 +47,12 @@ func ServeTCP(ctx context.Context, ln net.Listener, h http.Handler, log hclog.Lo
 	})
 }
 
-// connKey is the key of the [*limitedConn] that a request came on.
 type connKey struct{}
 
 func withConn(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(withPeer(ctx, conn), connKey{}, limitedOf(conn))
 }
 
-// serve has run serve h on ln until ctx is done.
 func serve(ctx context.Context, ln *limitedListener, h http.Handler, log hclog.Logger, run func(*http.Server, net.Listener) error) error {
 	away := &upgraded{}
 	base := context.WithValue(context.WithValue(context.WithoutCancel(ctx), servingKey{}, ctx), upgradedKey{}, away)

@@ -30,7 +30,6 @@ type sharedAnswer struct {
 // maxShared bounds the answers that are kept; there are not so many kinds of list.
 const maxShared = 16
 
-// of returns the answer of a snapshot to a question. The first caller builds it.
 func (a *sharedAnswers) of(s *pannier.Snapshot, generation uint64, question string, make func() (encoded, error)) (encoded, error) {
 	answer := a.slot(s, generation, question)
 	answer.once.Do(func() {

@@ -47,7 +47,6 @@ var skillRoutes = []route{
 	},
 }
 
-// list answers with the whole catalog, or with the skills of one state.
 func (h *Handler) list(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
 	query := r.URL.Query()
 	state, include := pannier.State(query.Get("state")), strings.Split(query.Get("include"), ",")
@@ -95,7 +94,6 @@ func (h *Handler) listOf(s *pannier.Snapshot, state pannier.State, with inclusio
 	return list
 }
 
-// inclusion says what a list holds of each skill beside the skill itself.
 type inclusion struct{ problems, policy, health, activity bool }
 
 // detail answers with all that is known of one skill. One that keeps changing has no frontmatter.
@@ -142,7 +140,6 @@ func (h *Handler) describe(ctx context.Context, s *pannier.Snapshot, ref, at str
 	return d, h.inspect(ctx, &d)
 }
 
-// inspect adds what is found by looking into the directory of a skill, as far as that can be done.
 func (h *Handler) inspect(ctx context.Context, d *pannier.Detail) error {
 	if h.Inspect == nil {
 		return nil
@@ -243,7 +240,6 @@ func (h *Handler) fresh(ctx context.Context, s *pannier.Snapshot, answer func(*p
 	return errChanging
 }
 
-// read returns a usable skill with its document.
 func (h *Handler) read(ctx context.Context, s *pannier.Snapshot, ref string) (*pannier.Entry, pannier.Document, error) {
 	e, err := find(s, ref, "")
 	if err != nil {

@@ -80,14 +80,12 @@ func (t *throttle) forgetQuietestLocked() {
 	delete(t.failing, quietest)
 }
 
-// forget drops the failures of an address that came with a valid token.
 func (t *throttle) forget(address netip.Prefix) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.failing, address)
 }
 
-// sleep waits, or returns early once ctx is done.
 func sleep(ctx context.Context, d time.Duration) {
 	if d <= 0 {
 		return

@@ -207,7 +207,6 @@ func isUnauthorized(err error) bool {
 	return ok && e.status == http.StatusUnauthorized
 }
 
-// authorize returns the token that a request came with.
 func authorize(r *http.Request, tokens []Token) (Token, error) {
 	values := r.Header.Values("Authorization")
 	scheme, text, _ := strings.Cut(strings.Join(values, ","), " ")

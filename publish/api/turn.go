@@ -54,7 +54,6 @@ var turnRoutes = []route{
 	},
 }
 
-// resolve answers with the skills that are active in a turn, and their prompt.
 func (h *Handler) resolve(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
 	turn, err := h.readTurn(r)
 	if err != nil {
@@ -116,7 +115,6 @@ func checkList(name string, list []string, items, bytes int) error {
 	return nil
 }
 
-// maxChars returns the limit of a turn's prompt.
 func (h *Handler) maxChars(turn pannier.Turn) int {
 	switch {
 	case turn.Limits.MaxChars != nil:
@@ -127,7 +125,6 @@ func (h *Handler) maxChars(turn pannier.Turn) int {
 	return 0
 }
 
-// prompt answers with the section for what is automatically available.
 func (h *Handler) prompt(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
 	turn, err := h.promptQuery(r)
 	if err != nil {
@@ -163,7 +160,6 @@ func (h *Handler) promptQuery(r *http.Request) (turn pannier.Turn, err error) {
 	return h.complete(turn)
 }
 
-// turnPrompt answers with the section for one turn.
 func (h *Handler) turnPrompt(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
 	turn, err := h.readTurn(r)
 	if err != nil {
@@ -198,7 +194,6 @@ func promptType(asJSON bool) string {
 	return "text/plain; charset=utf-8"
 }
 
-// card answers with the agent card, byte for byte as it is pushed.
 func (h *Handler) card(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
 	c, err := h.Card()
 	if err != nil {

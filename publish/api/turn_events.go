@@ -36,7 +36,6 @@ const (
 	maxTurnArgs = 4 << 10
 )
 
-// readBody is a skill whose body was read for a prompt.
 type readBody struct {
 	*pannier.Entry
 	frontmatter json.RawMessage
@@ -94,10 +93,8 @@ func (h *Handler) recordPrompt(a *turnAnswer) {
 	}
 }
 
-// maxWarningText bounds the detail of a warning of a load, in bytes.
 const maxWarningText = 512
 
-// skillLoaded returns the event that the content of a skill was served.
 func skillLoaded(e *pannier.Entry, frontmatter json.RawMessage) pannier.SkillLoaded {
 	loaded := pannier.SkillLoaded{Name: e.Name, Path: e.Path, Digest: e.Digest, Frontmatter: frontmatter}
 	for _, p := range e.Problems {
@@ -164,7 +161,6 @@ func (h *Handler) emitInvoked(a *turnAnswer, turn pannier.Digest) (emitted int) 
 	return emitted
 }
 
-// recordedArgs returns the arguments of an invocation in a turn as its event has them.
 func (h *Handler) recordedArgs(args string) string {
 	// A secret that begins within the bound is masked as a whole.
 	return cutText(h.TurnEvents.maskArgs(cutText(args, 2*maxTurnArgs)), maxTurnArgs)
@@ -267,7 +263,6 @@ func (s *turnSampler) spend(events int) {
 	s.credit -= float64(events)
 }
 
-// skip counts turns that were not recorded.
 func (s *turnSampler) skip(turns uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

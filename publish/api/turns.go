@@ -69,7 +69,6 @@ func (t *turns) automaticIn(runtime string) *automatic {
 	return made
 }
 
-// has reports whether a skill is automatically available.
 func (a *automatic) has(slug string) bool {
 	_, ok := a.find(slug)
 	return ok
@@ -103,7 +102,6 @@ func (k *keptList) span(from, to int) []byte {
 	return k.text[begin:k.ends[to-1]]
 }
 
-// before returns how many items stand before those of a slug.
 func (k *keptList) before(slug string) int {
 	at, _ := slices.BinarySearch(k.slugs, slug)
 	return at

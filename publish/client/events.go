@@ -22,7 +22,6 @@ type EventQuery struct {
 	Follow bool
 }
 
-// maxEventBytes bounds one event of the stream.
 const maxEventBytes = 8 << 20
 
 // Events calls do for each event, in order, until there is none left, ctx is done, the sidecar ends, or do fails. Where

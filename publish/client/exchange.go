@@ -22,7 +22,6 @@ func Get[T any](ctx context.Context, c *Client, path string, parameters ...strin
 	return send[T](ctx, c, http.MethodGet, target(path, parameters...), nil)
 }
 
-// target returns a path with a query of names and values, without empty values.
 func target(path string, parameters ...string) string {
 	query := url.Values{}
 	for i := 0; i < len(parameters); i += 2 {
@@ -63,7 +62,6 @@ func send[T any](ctx context.Context, c *Client, method, target string, body any
 	return exchange[T](c, req)
 }
 
-// newRequest returns a request that accepts JSON.
 func newRequest(ctx context.Context, method, target string, body io.Reader) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, "http://pannier"+target, body)
 	if err != nil {
@@ -73,7 +71,6 @@ func newRequest(ctx context.Context, method, target string, body io.Reader) (*ht
 	return req, nil
 }
 
-// exchange sends a request and decodes the answer.
 func exchange[T any](c *Client, req *http.Request) (answer T, err error) {
 	_, text, err := c.read(req)
 	if err != nil {
@@ -85,7 +82,6 @@ func exchange[T any](c *Client, req *http.Request) (answer T, err error) {
 	return answer, nil
 }
 
-// getText returns header and body of the answer to a GET.
 func (c *Client) getText(ctx context.Context, path, accept string) (http.Header, []byte, error) {
 	req, err := newRequest(ctx, http.MethodGet, path, http.NoBody)
 	if err != nil {
@@ -95,7 +91,6 @@ func (c *Client) getText(ctx context.Context, path, accept string) (http.Header,
 	return c.read(req)
 }
 
-// read sends a request and reads the whole of the answer.
 func (c *Client) read(req *http.Request) (http.Header, []byte, error) {
 	if req.GetBody != nil || req.Body == http.NoBody {
 		// Not sent: it tells the transport that a request may be sent again, where a sidecar that restarted has closed the
@@ -128,14 +123,12 @@ func (c *Client) open(req *http.Request) (*http.Response, error) {
 	return nil, decodeError(res, text)
 }
 
-// withoutTimeout returns a client whose exchanges only their context bounds.
 func (c *Client) withoutTimeout() *Client {
 	unbounded := *c
 	unbounded.HTTP.Timeout = 0
 	return &unbounded
 }
 
-// readAnswer reads the whole of an answer, within its bound.
 func (c *Client) readAnswer(res *http.Response) ([]byte, error) {
 	limit := cmp.Or(c.maxAnswer, maxAnswerBytes)
 	text, err := io.ReadAll(io.LimitReader(res.Body, limit+1))

@@ -7,10 +7,8 @@ import (
 	"net/http"
 )
 
-// inProcess answers requests by calling a handler.
 type inProcess struct{ handler http.Handler }
 
-// RoundTrip implements [http.RoundTripper].
 func (t inProcess) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Body != nil {
 		defer req.Body.Close()
@@ -34,18 +32,14 @@ func (t inProcess) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// answer keeps what a handler writes.
 type answer struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
 }
 
-// Header implements [http.ResponseWriter].
 func (a *answer) Header() http.Header { return a.header }
 
-// Write implements [http.ResponseWriter].
 func (a *answer) Write(b []byte) (int, error) { return a.body.Write(b) }
 
-// WriteHeader implements [http.ResponseWriter].
 func (a *answer) WriteHeader(status int) { a.status = status }

@@ -51,7 +51,6 @@ func moveParameters(kind pannier.SourceKind, expected pannier.Digest, dryRun boo
 	return []string{"source_kind", string(kind), "expected_fingerprint", fingerprint, "dry_run", flag(dryRun)}
 }
 
-// archiveMedia are the media types of archives.
 var archiveMedia = map[pannier.ArchiveFormat]string{
 	pannier.TarGz: "application/gzip", pannier.Zip: "application/zip", "": "application/octet-stream",
 }

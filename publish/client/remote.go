@@ -43,14 +43,12 @@ func NewRemote(r Remote) (*Client, error) {
 	}}, nil
 }
 
-// tokenTransport sends requests to one address, with a token.
 type tokenTransport struct {
 	base  *url.URL
 	token func() (string, error)
 	next  *http.Transport
 }
 
-// RoundTrip implements [http.RoundTripper].
 func (t *tokenTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	text, err := t.token()
 	if err == nil && (text == "" || strings.ContainsFunc(text, func(c rune) bool { return c <= ' ' || c > '~' })) {

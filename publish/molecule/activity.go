@@ -13,7 +13,6 @@ import (
 	"pannier/publish/push"
 )
 
-// activityTimeout bounds activity and heartbeat together.
 const activityTimeout = 5 * time.Second
 
 // announce reports a promotion once. A heartbeat replaces every field of the one before, so this one repeats what the

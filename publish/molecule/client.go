@@ -24,7 +24,6 @@ var (
 	errStopped = errors.New("stopped before the platform answered")
 )
 
-// redirectError is a redirect that is not followed.
 type redirectError struct {
 	status int
 	target string // without credentials and query
@@ -129,7 +128,6 @@ func (c *Client) Call(ctx context.Context, r Call) (Answer, error) {
 	return a, nil
 }
 
-// do makes a request with the present token, which it returns.
 func (c *Client) do(ctx context.Context, r Call) (a Answer, token string, err error) {
 	if token, err = c.readToken(); err != nil {
 		return Answer{}, "", err
@@ -139,7 +137,6 @@ func (c *Client) do(ctx context.Context, r Call) (a Answer, token string, err er
 	return a, token, err
 }
 
-// readToken returns the present token.
 func (c *Client) readToken() (string, error) {
 	token, err := c.token()
 	if err != nil {

@@ -72,7 +72,6 @@ func dropLargest(members map[string][]byte, size int) (dropped []string) {
 	return dropped
 }
 
-// keepable reports whether a key that our card lacks may come from the registered one.
 func keepable(key string, value json.RawMessage) bool {
 	if key == "url" {
 		text, ok := decode(value).(string)

@@ -44,7 +44,6 @@ const (
 	hintNoPeers   = "the platform does not know the workspace, or has no list of peers; a hosted one answers so when the header X-Molecule-Org-Id is missing"
 )
 
-// classify returns the outcome of an answer, or of the error that came instead of it.
 func (c *Client) classify(a Answer, err error) push.Outcome {
 	o := outcomeOf(a.Status)
 	if err != nil {
@@ -120,7 +119,6 @@ func isRefused(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ENETUNREACH)
 }
 
-// tokenHint is the hint for a token that cannot be read.
 func tokenHint(err error) string {
 	if _, malformed := errors.AsType[formError](err); malformed || errors.Is(err, fsx.ErrNotRegular) {
 		return hintTokenForm
@@ -135,7 +133,6 @@ func tunnelHint(status int) string {
 	return hintProxy
 }
 
-// connectHint is the hint for a connection that failed.
 func connectHint(err error) string {
 	if invalid, ok := errors.AsType[x509.CertificateInvalidError](err); ok && invalid.Reason == x509.Expired {
 		return hintExpired
@@ -169,7 +166,6 @@ func withoutRoute(o push.Outcome, status int, hint string) push.Outcome {
 	return o
 }
 
-// maxRetryAfter bounds what the platform can ask for.
 const maxRetryAfter = 5 * time.Minute
 
 // retryAfter reads the header of that name: seconds or a date (RFC 9110, 10.2.3). A date is compared with the server's

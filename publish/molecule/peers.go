@@ -85,7 +85,6 @@ func peerRow(d boundedDecoder) (fields map[string]json.RawMessage, stop byte, er
 	return fields, stop, err
 }
 
-// peerFieldBytes is how much of a field is kept.
 func peerFieldBytes(key string) int {
 	switch key {
 	case "id", "name", "role", "status", "agent_card":
@@ -94,7 +93,6 @@ func peerFieldBytes(key string) int {
 	return 0
 }
 
-// peersFound are the peers of a list, while it is read.
 type peersFound struct {
 	list  []pannier.Peer
 	cards int // bytes of them all
@@ -121,14 +119,12 @@ func (f *peersFound) largest() (at int) {
 	return at
 }
 
-// ordered returns the peers by id, each once.
 func (f *peersFound) ordered() []pannier.Peer {
 	slices.SortStableFunc(f.list, func(a, b pannier.Peer) int { return cmp.Compare(a.ID, b.ID) })
 	list := slices.CompactFunc(f.list, func(a, b pannier.Peer) bool { return a.ID == b.ID })
 	return slices.Clip(append([]pannier.Peer{}, list[:min(len(list), maxPeers)]...))
 }
 
-// peerOf reads one row.
 func peerOf(fields map[string]json.RawMessage) (pannier.Peer, bool) {
 	id, _ := decode(fields["id"]).(string)
 	if !isPeerID(id) {

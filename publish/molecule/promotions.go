@@ -63,7 +63,6 @@ func NewPromoter(t *Target, outbox, name string, log hclog.Logger) *Promoter {
 	return p
 }
 
-// pendingPromotion is a promotion that the platform has not accepted.
 type pendingPromotion struct {
 	Platform    string          `json:"platform"`
 	WorkspaceID string          `json:"workspace_id"`
@@ -153,7 +152,6 @@ func (p *Promoter) removeFile(q pendingPromotion) {
 	}
 }
 
-// restore reads the promotions that waited when the last process ended.
 func (p *Promoter) restore() {
 	if p.outbox == "" {
 		return

@@ -31,7 +31,6 @@ var foreign = json.RawMessage(`{}`)
 
 var errNoDescription = errors.New("the answer is not a JSON object")
 
-// reading is what the platform showed of the workspace.
 type reading struct {
 	// card is the registered card, null or nil for none.
 	card json.RawMessage
@@ -94,7 +93,6 @@ func isFinal(status int, err error) bool {
 	return status/100 != 5 || status == http.StatusNotImplemented
 }
 
-// recordReading keeps what was read.
 func (t *Target) recordReading(r reading, newest card.Card) reading {
 	t.registered = r.card
 	t.state.mu.Lock()

@@ -106,7 +106,6 @@ func (c *Client) roundTrip(ctx context.Context, r Call) (Answer, error) {
 	return a, nil
 }
 
-// causeOf returns why the context ended, if that is what ended the request.
 func causeOf(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -134,7 +133,6 @@ func readAnswer(resp *http.Response, c Call) Answer {
 	return a
 }
 
-// messageOf returns the message of an error body.
 func messageOf(body []byte) string {
 	var e ErrorResponse
 	if json.Unmarshal(body, &e) != nil {

@@ -87,7 +87,6 @@ func sameHost(next *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// readEvents handles events until the connection ends, and returns why it did.
 func (t *Target) readEvents(ctx context.Context, conn *websocket.Conn, handle func(push.Event)) error {
 	conn.SetReadLimit(-1) // readFrame has the bound, so that one large card does not cost the connection
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -110,7 +109,6 @@ func (t *Target) readEvents(ctx context.Context, conn *websocket.Conn, handle fu
 	}
 }
 
-// keepAlive pings until there is no answer.
 func keepAlive(ctx context.Context, conn *websocket.Conn) error {
 	ticker := time.NewTicker(pingInterval)
 	defer ticker.Stop()
@@ -129,7 +127,6 @@ func keepAlive(ctx context.Context, conn *websocket.Conn) error {
 	}
 }
 
-// frame is what is read of an event.
 type frame struct {
 	Event       string `json:"event"`
 	WorkspaceID string `json:"workspace_id"`
@@ -181,7 +178,6 @@ func largeFrame(r io.Reader) (f frame) {
 	return f
 }
 
-// frameFieldBytes is how much of a member of a large event is kept.
 func frameFieldBytes(key string) int {
 	if key == "event" || key == "workspace_id" {
 		return maxKeyBytes

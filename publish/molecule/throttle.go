@@ -59,7 +59,6 @@ func (t *throttle) restUntil(at time.Time) {
 	}
 }
 
-// left is how long requests that can wait rest.
 func (t *throttle) left(now time.Time) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()

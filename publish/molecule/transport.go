@@ -37,7 +37,6 @@ type network struct {
 	state fileState // of the CA file in use; zero before the first
 }
 
-// caFault is why the CA file is not used.
 type caFault struct {
 	err   string
 	since time.Time
@@ -173,7 +172,6 @@ func (n *network) conditions(subject string) []pannier.Condition {
 	return []pannier.Condition{{Code: "ca_file_unreadable", Severity: pannier.SeverityWarning, Since: f.since, Subject: subject, Message: f.err, Hint: hintCAFile}}
 }
 
-// rootsWith returns the system's roots with those of a file.
 func rootsWith(caFile string) (*x509.CertPool, error) {
 	pem, _, err := fsx.ReadRegular(caFile, 0, maxCAFileBytes)
 	if err != nil {
@@ -217,7 +215,6 @@ func proxy(r *http.Request) (*url.URL, error) {
 	return u, nil
 }
 
-// proxied reports whether requests to an address use a proxy.
 func proxied(to *url.URL) bool {
 	u, _ := http.ProxyFromEnvironment(&http.Request{URL: to})
 	return u != nil

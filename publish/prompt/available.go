@@ -56,7 +56,6 @@ func (r *Renderer) availableSkillsReference(_ map[string]string, into *Section) 
 	r.elements(into, referenceElement)
 }
 
-// elements adds the element with those skills that fit.
 func (r *Renderer) elements(into *Section, f *form) {
 	into.add(opening)
 	used := len(opening) + len(closing)

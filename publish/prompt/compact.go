@@ -81,7 +81,6 @@ func compactNote(unread []item) string {
 	return fmt.Sprintf(compactUnread, strings.Join(slugs, ", "))
 }
 
-// compactLines are what the list says of a skill.
 var compactLines = newForm(func(r *Renderer, e *pannier.Entry) string {
 	text := "- " + displayName(e) + "\n"
 	if e.ToolsOnly {

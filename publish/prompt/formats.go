@@ -18,7 +18,6 @@ type format struct {
 	render func(r *Renderer, bodies map[string]string, into *Section)
 }
 
-// bodyNeed says whose bodies a format shows.
 type bodyNeed int
 
 const (

@@ -18,7 +18,6 @@ func headingName(e *pannier.Entry) string {
 	return e.Slug
 }
 
-// promptTitle reports whether a title begins like one of the prompt's own sections.
 func promptTitle(text string) bool {
 	return slices.ContainsFunc(titles, func(t string) bool { return strings.HasPrefix(text, t) })
 }
@@ -88,13 +87,11 @@ func (h headings) own(line, slug string) bool {
 	return !foreign(text) && promptTitle(title(text))
 }
 
-// another reports whether the text of a heading is that of another skill.
 func (h headings) another(text, slug string) bool {
 	of, known := h[headingKey(text)]
 	return known && of != slug
 }
 
-// htmlHeading returns the text of a line that begins with a heading of HTML.
 func htmlHeading(line string) (text string, ok bool) {
 	if len(line) < 4 || line[1]|0x20 != 'h' || line[2] < '1' || line[2] > '6' {
 		return "", false

@@ -77,7 +77,6 @@ func (r *Renderer) moleculeSystem(bodies map[string]string, into *Section) {
 	}
 }
 
-// moleculeHeadings returns the headings of the skills that have a body.
 func (r *Renderer) moleculeHeadings(bodies map[string]string, into *Section) headings {
 	ours := headings{}
 	for _, e := range into.items {
@@ -104,7 +103,6 @@ func (r *Renderer) moleculeTiers(bodies map[string]string, ours headings, into *
 	}, write), write
 }
 
-// moleculeName is what a skill's heading says.
 var moleculeName = newForm(func(_ *Renderer, e *pannier.Entry) string { return headingName(e) })
 
 // moleculeDescription is the lines between a skill's heading and its body.

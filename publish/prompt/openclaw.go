@@ -88,7 +88,6 @@ func (r *Renderer) openClawPrefix(items []item, into *Section) []item {
 	return items
 }
 
-// openClawSize returns how many code points the elements of skills have together.
 func (r *Renderer) openClawSize(items []item, described bool) int {
 	size := 0
 	for _, e := range items {

@@ -93,7 +93,6 @@ func cardOf(p pannier.Peer) (card *peerCard, ok bool) {
 	return card, json.Unmarshal(p.Card, &card) == nil && card != nil
 }
 
-// peerLines returns what is told of a peer.
 func peerLines(p pannier.Peer, card *peerCard) string {
 	text := fmt.Sprintf("- **%s** (id: `%s`, status: %s)\n", cmp.Or(inlineOf(card.Name), inline(p.Name), p.ID), p.ID, cmp.Or(inline(p.Status), "unknown"))
 	if names := skillNames(card.Skills); len(names) > 0 {

@@ -23,7 +23,6 @@ func Location(s *pannier.Skill, workspace string) string {
 	return path.Join(workspace, s.FilePath())
 }
 
-// displayName is what a skill is called in the formats that fold names.
 func displayName(e *pannier.Entry) string { return cmp.Or(fold(e.Name), e.Slug) }
 
 func runes(text string) int { return utf8.RuneCountInString(text) }

@@ -131,7 +131,6 @@ func (r *Renderer) owns(i int, slug string) bool {
 	return i < len(entries) && entries[i].Slug == slug && (i == 0 || entries[i-1].Slug != slug)
 }
 
-// block is what a format says of one skill.
 type block struct {
 	text string
 	size int // in code points

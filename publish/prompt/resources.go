@@ -63,7 +63,6 @@ func (t *tier) append(p part, end string, used int, into *Section) int {
 	return used + size
 }
 
-// about returns the title and the description of a link on one line.
 func about(l pannier.Link) string {
 	title, description := fold(l.Title), fold(l.Description)
 	if title != "" && description != "" {

@@ -24,7 +24,6 @@ type Section struct {
 	shown          []bool // by the place of an item, whether it is shown in full
 }
 
-// item is a skill to be shown.
 type item struct {
 	*pannier.Entry
 	slug      string // its own, so that loops over thousands of items do not load each entry
@@ -35,7 +34,6 @@ type item struct {
 	toolsOnly bool   // it has no body to show, and nothing is omitted without one
 }
 
-// missing reports whether the snapshot has no such skill.
 func (e item) missing() bool { return e.Entry == nil }
 
 // Prompt returns the prompt in memory of its own.
@@ -58,12 +56,10 @@ func (s *Section) Empty() {
 	*s = Section{Parts: s.Parts[:0], Omitted: s.Omitted[:0], Bodies: s.Bodies[:0], items: s.items[:0], ordered: s.ordered[:0], shown: s.shown[:0]}
 }
 
-// fits reports whether so many code points are within the limit.
 func (s *Section) fits(size int) bool { return s.maxChars <= 0 || size <= s.maxChars }
 
 func (s *Section) add(part string) { s.Parts = append(s.Parts, part) }
 
-// omit notes what is not shown in full, in the order of the resolution.
 func (s *Section) omit() {
 	for i := range s.items {
 		if !s.shown[i] {

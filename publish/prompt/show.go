@@ -36,7 +36,6 @@ func (s Show) of(e *pannier.Entry) []extra {
 	return said
 }
 
-// foldList returns the texts that say something, on one line.
 func foldList(texts []string) string {
 	var said []string
 	for _, text := range texts {
@@ -47,7 +46,6 @@ func foldList(texts []string) string {
 	return strings.Join(said, ", ")
 }
 
-// elements returns what is shown of a skill as elements, each with its texts on lines of their own.
 func (s Show) elements(e *pannier.Entry) string {
 	var b strings.Builder
 	for _, x := range s.of(e) {
@@ -56,7 +54,6 @@ func (s Show) elements(e *pannier.Entry) string {
 	return b.String()
 }
 
-// lines returns what is shown of a skill as lines of text, each behind an indent.
 func (s Show) lines(e *pannier.Entry, indent string) string {
 	var b strings.Builder
 	for _, x := range s.of(e) {

@@ -53,7 +53,6 @@ var skillsHead = newForm(func(r *Renderer, e *pannier.Entry) string {
 	return skillsOpen(e) + triggers(e) + r.show.elements(e)
 })
 
-// skillsShort is the element of a skill without its body.
 var skillsShort = newForm(func(r *Renderer, e *pannier.Entry) string {
 	text := skillsOpen(e)
 	if description := escape(fold(e.Description)); description != "" {
@@ -70,7 +69,6 @@ func skillsOpen(e *pannier.Entry) string {
 	return `<skill id="` + e.Slug + `" name="` + escape(displayName(e)) + "\">\n"
 }
 
-// triggers returns the element with the texts that call for a skill, nothing where there are none.
 func triggers(e *pannier.Entry) string {
 	var b strings.Builder
 	for _, trigger := range e.Triggers {

@@ -18,7 +18,6 @@ type tier struct {
 // hintSize is about what telling how to read a skill takes. A body of more than that is never shorter.
 const hintSize = 200
 
-// tiers returns the skills that have a body, or tools only.
 func tiers(bodies map[string]string, into *Section, short func(item) string, whole func(*tier) string) []*tier {
 	var skills []*tier
 	for _, e := range into.items {
@@ -75,7 +74,6 @@ func showWhole(skills []*tier, used int, bodies map[string]string, into *Section
 	return used
 }
 
-// room returns how many code points there still are where some are used.
 func (s *Section) room(used int) int {
 	if s.maxChars <= 0 {
 		return math.MaxInt

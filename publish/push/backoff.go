@@ -20,7 +20,6 @@ const (
 	credentialsPoll = time.Second
 )
 
-// failureRow counts failures in a row.
 type failureRow struct {
 	count        int
 	unauthorized int    // of them, the newest that were about credentials
@@ -65,7 +64,6 @@ func (p *Publisher) awaitCredentials(ctx context.Context, d time.Duration) {
 	}
 }
 
-// delay is how long the next push waits, without what the target asks for.
 func (p *Publisher) delay(o Outcome) time.Duration {
 	switch {
 	case o.Plan == Retry:

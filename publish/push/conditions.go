@@ -7,7 +7,6 @@ import (
 	"pannier"
 )
 
-// fault says why something other than a push fails.
 type fault struct {
 	err, hint string // without secrets
 	since     time.Time
@@ -34,7 +33,6 @@ func (s *faultSlot) set(f *fault) (news bool) {
 	return before == nil || before.err != f.err
 }
 
-// clear removes the fault and reports whether there was one.
 func (s *faultSlot) clear() (was bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,7 +11,6 @@ const streamSteady = time.Minute
 
 var errEnded = errors.New("the connection ended")
 
-// follow keeps a connection to the target's events until ctx is done.
 func (p *Publisher) follow(ctx context.Context) {
 	defer p.metrics.following.Set(0)
 	for failures := 0; ctx.Err() == nil; {
@@ -47,7 +46,6 @@ func (p *Publisher) reportStream(a attempt, failures int) {
 	p.log.Debug("event stream not followed", "error", a.err, "failures", failures)
 }
 
-// handle does what an event calls for.
 func (p *Publisher) handle(e Event) {
 	switch e.Kind {
 	case Connected: // events before it were missed; and a target that is back need not be waited for any longer

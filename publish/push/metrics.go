@@ -7,7 +7,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics are the series of one platform. All exist from the start.
 type metrics struct {
 	pushes       prometheus.Counter
 	failures     *prometheus.CounterVec // by reason
@@ -55,7 +54,6 @@ func newMetrics(reg prometheus.Registerer, label string, readBack bool) (*metric
 	return m, r.err
 }
 
-// observe counts one attempt.
 func (m *metrics) observe(a attempt, begun, ended time.Time) {
 	m.pushes.Inc()
 	m.duration.Observe(ended.Sub(begun).Seconds())
@@ -67,7 +65,6 @@ func (m *metrics) observe(a attempt, begun, ended time.Time) {
 	m.recordSuccess(ended)
 }
 
-// recordSuccess records when the target stored a card.
 func (m *metrics) recordSuccess(at time.Time) {
 	m.successful.Set(1)
 	m.lastSuccess.Set(float64(at.UnixMilli()) / 1000)

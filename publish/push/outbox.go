@@ -27,7 +27,6 @@ const (
 	maxRecordBytes = 64 << 20
 )
 
-// record is the content of an outbox: the newest card and the state of its push.
 type record struct {
 	Version     int    `json:"version"`
 	Platform    string `json:"platform"` // the endpoint
@@ -135,7 +134,6 @@ func (b *outbox) write(r record) {
 	}
 }
 
-// report counts an error and logs the first in a row.
 func (b *outbox) report(err error, message string) {
 	b.errors.Inc()
 	if !b.failing {
@@ -164,7 +162,6 @@ func (b *outbox) save(r record) error {
 	return err
 }
 
-// replace replaces the file atomically.
 func (b *outbox) replace(r record) error {
 	r.Version, r.Platform, r.WorkspaceID = recordVersion, b.endpoint, b.workspaceID
 	var text bytes.Buffer
@@ -215,7 +212,6 @@ func (p *Publisher) restore(stale bool) {
 	p.metrics.setPending(p.state.slot.pending())
 }
 
-// saveRecord updates the outbox in the background.
 func (p *Publisher) saveRecord() {
 	p.state.mu.Lock()
 	r := p.state.slot.record()

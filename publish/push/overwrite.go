@@ -112,7 +112,6 @@ func (p *Publisher) suspect(overwritten bool) {
 	signal(p.retryNow)
 }
 
-// outdate has the next push read what the target holds.
 func (p *Publisher) outdate() {
 	p.state.mu.Lock()
 	defer p.state.mu.Unlock()
@@ -149,7 +148,6 @@ func (p *Publisher) reconcile(ctx context.Context) {
 	}
 }
 
-// reconcileDelay is how long an answer to events waits.
 func (p *Publisher) reconcileDelay() time.Duration {
 	p.state.mu.Lock()
 	rivals := p.state.rivals

@@ -37,7 +37,6 @@ const (
 	hintMissing    = "stop this sidecar if the workspace is no longer needed; else restore the workspace on the platform, or give the id of the new one with --workspace-id"
 )
 
-// reading is the result of one read.
 type reading struct {
 	Reading // nil if err is not
 	attempt
@@ -88,7 +87,6 @@ func (s *readSchedule) mustWait(r reading, begun time.Time) bool {
 
 func (p *Publisher) checkInterval() time.Duration { return checkLeast + p.jitter(checkSpread) }
 
-// read asks the target what it holds.
 func (p *Publisher) read(ctx context.Context) reading {
 	if time.Now().Before(p.loop.reads.quiet) {
 		return p.loop.reads.failed

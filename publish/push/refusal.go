@@ -15,7 +15,6 @@ const (
 	retryApart = 2 * time.Second
 )
 
-// refusedRetry schedules the next attempt of a refused card.
 type refusedRetry struct {
 	at, next time.Time // of the newest attempt, and of the next
 	reported pannier.Digest
@@ -46,7 +45,6 @@ func (p *Publisher) Retry() {
 	}
 }
 
-// retryAt is when a refused card is pushed next.
 func (p *Publisher) retryAt() time.Time {
 	p.state.mu.Lock()
 	defer p.state.mu.Unlock()

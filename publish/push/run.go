@@ -11,7 +11,6 @@ import (
 	"pannier/publish/card"
 )
 
-// attempt is an outcome with its error.
 type attempt struct {
 	Outcome
 	err error
@@ -46,7 +45,6 @@ func signal(c chan<- struct{}) {
 	}
 }
 
-// clearSignal takes a waiting signal.
 func clearSignal(c <-chan struct{}) {
 	select {
 	case <-c:
@@ -103,7 +101,6 @@ func (p *Publisher) step(ctx context.Context) {
 	}
 }
 
-// sendable reports whether a card is worth a request now.
 func (p *Publisher) sendable() bool {
 	p.state.mu.Lock()
 	defer p.state.mu.Unlock()
@@ -111,14 +108,12 @@ func (p *Publisher) sendable() bool {
 	return s.sendable() && !(s.blocked() && p.loop.retry.tooSoon(time.Now()))
 }
 
-// storedCard returns the newest card, and whether the target is known to hold it.
 func (p *Publisher) storedCard() (card.Card, bool) {
 	p.state.mu.Lock()
 	defer p.state.mu.Unlock()
 	return p.state.slot.card, !p.state.slot.pending() && !p.state.slot.card.Digest.IsZero()
 }
 
-// updateSlot changes the slot and the metric of it.
 func (p *Publisher) updateSlot(change func(*slot)) {
 	p.state.mu.Lock()
 	defer p.state.mu.Unlock()
@@ -178,7 +173,6 @@ func (p *Publisher) throttled() time.Duration {
 	return 0
 }
 
-// push makes one attempt and reports it.
 func (p *Publisher) push(ctx context.Context, c card.Card) attempt {
 	begun := time.Now()
 	o, err := p.target.Push(ctx, c)
@@ -191,7 +185,6 @@ func (p *Publisher) push(ctx context.Context, c card.Card) attempt {
 	return a
 }
 
-// conclude records and reports an attempt.
 func (p *Publisher) conclude(c card.Card, a attempt, begun, ended time.Time) {
 	p.loop.failures.record(a)
 	if a.Plan == Stop {

@@ -42,7 +42,6 @@ func (s *slot) put(c card.Card) (changed, coalesced bool) {
 	return true, coalesced
 }
 
-// pending reports whether the target is not known to hold the newest card.
 func (s *slot) pending() bool { return s.card.Digest != s.held }
 
 // sendable reports whether the newest card is worth a request.
@@ -51,7 +50,6 @@ func (s *slot) sendable() bool { return s.pending() && (!s.blocked() || s.again)
 // blocked reports whether the newest card was refused.
 func (s *slot) blocked() bool { return s.pending() && s.card.Digest == s.refused }
 
-// waits reports whether a push is still to begin.
 func (s *slot) waits() bool { return s.sendable() && s.card.Digest != s.inFlight }
 
 // take returns the card to send, if there is one. It is in flight until settle.
@@ -104,7 +102,6 @@ func (s *slot) recordShown(d pannier.Digest, now time.Time) (news bool) {
 	return news
 }
 
-// restore sets the slot from an outbox.
 func (s *slot) restore(r record) {
 	s.card = card.Card{JSON: r.Card, Digest: r.Digest, SnapshotVersion: r.SnapshotVersion}
 	s.acknowledged, s.lastSuccess = r.Acknowledged, r.AcknowledgedAt
@@ -113,7 +110,6 @@ func (s *slot) restore(r record) {
 	}
 }
 
-// record returns what the outbox should hold.
 func (s *slot) record() record {
 	return record{
 		Card: s.card.JSON, Digest: s.card.Digest, SnapshotVersion: s.card.SnapshotVersion, Pending: s.pending(),

@@ -24,7 +24,6 @@ import (
 	"pannier"
 )
 
-// magic begins each frame.
 const magic = "PSU1"
 
 // MaxHeader bounds the JSON of a header, MaxPrefix all that comes before the chunk, in bytes.
@@ -59,7 +58,6 @@ func ParseHeader(r io.Reader) (pannier.UploadChunk, error) {
 	return c, nil
 }
 
-// refuse says what is wrong with a frame.
 func refuse(format string, args ...any) *pannier.Refusal {
 	return &pannier.Refusal{
 		Code: "upload.frame", Message: "not a frame of an upload: " + fmt.Sprintf(format, args...),
@@ -124,7 +122,6 @@ func member(dec *json.Decoder, seen map[string]bool, c *pannier.UploadChunk) (la
 	return last, set(c, name, value)
 }
 
-// set takes in the value of a member.
 func set(c *pannier.UploadChunk, name string, value json.Token) (err error) {
 	switch name {
 	case "workspace_id":

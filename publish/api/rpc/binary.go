@@ -72,7 +72,6 @@ func (c *conn) callBinary(frame io.Reader) (answer Notification, err error) {
 	return c.server.Binary(c.request, frame), nil
 }
 
-// skip reads the rest of a frame, so that the next can be read.
 func skip(frame io.Reader) error {
 	_, err := io.Copy(io.Discard, frame)
 	return err
@@ -85,7 +84,6 @@ type countedFrame struct {
 	conn  *conn
 }
 
-// Read implements [io.Reader].
 func (f *countedFrame) Read(b []byte) (int, error) {
 	f.conn.receiving.Add(1)
 	defer f.conn.receiving.Add(1)

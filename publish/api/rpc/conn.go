@@ -75,7 +75,6 @@ type refusal struct {
 	wire   *wire
 }
 
-// WriteHeader implements [http.ResponseWriter].
 func (w *refusal) WriteHeader(status int) {
 	if status >= http.StatusBadRequest {
 		w.status = status
@@ -84,10 +83,8 @@ func (w *refusal) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Write implements [http.ResponseWriter].
 func (w *refusal) Write(text []byte) (int, error) { return len(text), nil }
 
-// Hijack implements [http.Hijacker].
 func (w *refusal) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, buffered, err := http.NewResponseController(w.ResponseWriter).Hijack()
 	w.wire = &wire{Conn: conn}
@@ -100,7 +97,6 @@ type wire struct {
 	reads atomic.Uint64 // parts
 }
 
-// Read implements [net.Conn].
 func (w *wire) Read(b []byte) (int, error) {
 	n, err := w.Conn.Read(b)
 	if n > 0 {

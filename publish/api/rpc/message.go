@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 )
 
-// frame is what one text holds.
 type frame struct {
 	calls []call
 	batch bool
@@ -17,7 +16,6 @@ type frame struct {
 	fault *Error
 }
 
-// call is one call, or one notification.
 type call struct {
 	// id is as it was sent; nil where there is none.
 	id     json.RawMessage

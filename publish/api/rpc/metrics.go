@@ -4,7 +4,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics count the calls of each method, and the connections.
 type metrics struct {
 	methods map[string]Method
 	calls   *prometheus.CounterVec

@@ -91,7 +91,6 @@ func New(o Options) *Server { return &Server{Options: o, metrics: newMetrics(o)}
 // Answer returns the answer to a text, nil where there is none because nothing in it asks for one.
 func (s *Server) Answer(r *http.Request, text []byte) []byte { return s.run(r, decode(text)) }
 
-// run makes the calls of a frame, one after another.
 func (s *Server) run(r *http.Request, f frame) []byte {
 	ctx, cancel := context.WithTimeout(r.Context(), frameTimeout)
 	defer cancel()
@@ -120,7 +119,6 @@ func (s *Server) call(r *http.Request, c call, dst []byte) []byte {
 	return appendResult(dst, c.id, result)
 }
 
-// answer returns the result of a call as JSON.
 func (s *Server) answer(r *http.Request, c call) (result []byte, fault *Error) {
 	m, ok := s.Methods[c.method]
 	if !ok {

@@ -11,7 +11,6 @@ import (
 	"pannier/publish/molecule"
 )
 
-// client is one who listens on /ws.
 type client struct {
 	// workspace is the UUID of the workspace that it speaks for; empty hears everything.
 	workspace string

@@ -29,7 +29,6 @@ func guard(r *http.Request) error {
 	return nil
 }
 
-// arrivedOnLoopback reports whether the connection of a request ends at a loopback address of this machine.
 func arrivedOnLoopback(r *http.Request) bool {
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
 	return ok && local.IP.IsLoopback()

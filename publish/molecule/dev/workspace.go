@@ -61,7 +61,6 @@ func (p *Platform) upsertLocked(key string) (*workspace, error) {
 	return ws, nil
 }
 
-// storeLocked replaces the content of a workspace.
 func (p *Platform) storeLocked(ws *workspace, next content) error {
 	stored := p.stored - ws.bytes() + next.bytes()
 	if stored > p.maxStored {

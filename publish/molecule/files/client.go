@@ -67,7 +67,6 @@ func New(o Options) (*Client, error) {
 // Close closes idle connections.
 func (c *Client) Close() { c.platform.Close() }
 
-// wait ends after d, or with ctx.
 func wait(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -83,7 +82,6 @@ func refuse(code, message, hint string) error {
 	return &pannier.Refusal{Code: code, Message: message, Hint: hint}
 }
 
-// is reports whether an error is a refusal with a code.
 func is(err error, code string) bool {
 	r, ok := errors.AsType[*pannier.Refusal](err)
 	return ok && r.Code == code

@@ -49,7 +49,6 @@ func (c *Client) Delist(ctx context.Context, folder string) (bool, error) {
 	return c.editConfig(ctx, func(text []byte) ([]byte, error) { return yamldoc.Delist(text, skillsKey, folder) })
 }
 
-// editConfig changes config.yaml, where there is one, and reads it back.
 func (c *Client) editConfig(ctx context.Context, change func([]byte) ([]byte, error)) (bool, error) {
 	text, err := c.readConfig(ctx)
 	if err != nil || len(text) == 0 {

@@ -135,7 +135,6 @@ func batch(files []File) int {
 	return n
 }
 
-// verify reads files back.
 func (c *Client) verify(ctx context.Context, files []File, arrived *Arrival) error {
 	for _, f := range files {
 		got, err := c.Read(ctx, f.Path)
@@ -160,7 +159,6 @@ func (c *Client) verify(ctx context.Context, files []File, arrived *Arrival) err
 	return nil
 }
 
-// listed reports whether a file is in the listing of its directory.
 func (c *Client) listed(ctx context.Context, name string) (bool, error) {
 	dir := path.Dir(name)
 	if dir == "." {

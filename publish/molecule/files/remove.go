@@ -26,7 +26,6 @@ func (c *Client) RemoveAll(ctx context.Context, dir string, keep func(name strin
 	return left, why, err
 }
 
-// others returns the files below a directory but for those that are kept.
 func (c *Client) others(ctx context.Context, dir string, keep func(name string) bool) ([]string, error) {
 	entries, err := c.Tree(ctx, dir)
 	var names []string

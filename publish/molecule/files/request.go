@@ -44,7 +44,6 @@ func (c *Client) ask(ctx context.Context, do molecule.Call, value any) error {
 	}
 }
 
-// call makes one request. Its errors are refusals.
 func (c *Client) call(ctx context.Context, do molecule.Call) (molecule.Answer, error) {
 	do.Timeout = requestTimeout
 	a, err := c.platform.Call(ctx, do)
@@ -65,7 +64,6 @@ func (c *Client) call(ctx context.Context, do molecule.Call) (molecule.Answer, e
 	return a, refuse("platform.unreachable", "the platform cannot be reached: "+err.Error(), "check its address, and that it runs")
 }
 
-// refusalOf says what an answer that is not a success means.
 func refusalOf(a molecule.Answer) error {
 	said := fmt.Sprintf("the platform answered %d", a.Status)
 	if a.Message != "" {
