@@ -44,7 +44,10 @@ func (r *failureRow) record(a attempt) {
 
 // pause waits until the next attempt. A newer card ends the wait, but not before the time that the target asked for.
 func (p *Publisher) pause(ctx context.Context, a attempt) {
-	delay := p.delay(a.Outcome)
+	var delay time.Duration
+	if a.Plan != Token || p.loop.failures.unauthorized > 1 {
+		delay = p.delay(a.Outcome, p.loop.failures.count)
+	}
 	wait(ctx, a.After, nil)
 	if a.Plan == Token {
 		p.awaitCredentials(ctx, delay-a.After)
@@ -64,32 +67,19 @@ func (p *Publisher) awaitCredentials(ctx context.Context, d time.Duration) {
 	}
 }
 
-func (p *Publisher) delay(o Outcome) time.Duration {
-	switch {
-	case o.Plan == Retry:
-		return p.jitter(longestWait(o, p.loop.failures.count))
-	case o.Plan == Token && p.loop.failures.unauthorized == 1:
-		return 0
-	}
-	return slowLeast + p.jitter(slowSpread)
-}
-
-// otherDelay is how long the next request waits that is not a push, after so many failures in a row.
-func (p *Publisher) otherDelay(o Outcome, failures int) time.Duration {
+// delay is how long the next request waits after so many failures in a row, without what the target asks for.
+func (p *Publisher) delay(o Outcome, failures int) time.Duration {
 	switch o.Plan {
 	case Never:
 		return p.checkInterval()
 	case Retry:
-		return p.jitter(longestWait(o, failures))
+		longest := backoff(failures)
+		if o.Refused {
+			longest = min(longest, refusedCap)
+		}
+		return p.jitter(longest)
 	}
 	return slowLeast + p.jitter(slowSpread)
-}
-
-func longestWait(o Outcome, failures int) time.Duration {
-	if o.Refused {
-		return min(backoff(failures), refusedCap)
-	}
-	return backoff(failures)
 }
 
 // backoff is the longest wait after so many failures in a row, counted from 1.

@@ -52,20 +52,4 @@
 // The list is read at the start, after each connection, 250 ms and a random part of 2 s after an event that it cannot
 // be updated by, ten seconds apart at least, and about every five minutes. While it cannot be read the last one stays
 // (peers_stale).
-//
-// # Metrics
-//
-// Each has the label platform and exists from the start:
-//
-//	pannier_publish_total                           attempts
-//	pannier_publish_failed_total                    attempts that failed, by reason
-//	pannier_publish_duration_seconds                how long attempts took
-//	pannier_last_publish_successful                 0 or 1, of the newest attempt
-//	pannier_last_publish_success_timestamp_seconds  when the target last stored a card
-//	pannier_coalesced_total                         cards that a newer one replaced unsent
-//	pannier_outbox_pending                          0 or 1, whether a card waits
-//	pannier_outbox_errors_total                     failures to read or write the outbox
-//	pannier_reconcile_total                         checks of what the target holds, by result
-//	pannier_platform_events_connected               0 or 1, whether events are followed
-//	pannier_peers                                   peers, as last reported
 package push

@@ -33,7 +33,7 @@ func (p *Publisher) follow(ctx context.Context) {
 			err = errEnded
 		}
 		p.reportStream(attempt{o, err}, failures)
-		wait(ctx, max(o.After, p.throttled(), p.otherDelay(o, failures)), nil)
+		wait(ctx, max(o.After, p.throttled(), p.delay(o, failures)), nil)
 	}
 }
 

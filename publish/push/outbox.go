@@ -84,24 +84,23 @@ func OutboxPath(dir, endpoint, workspaceID string) string {
 
 func (b *outbox) path() string { return OutboxPath(b.dir, b.endpoint, b.workspaceID) + ".json" }
 
-// load returns the record of the file, and false if there is none.
-func (b *outbox) load() (record, bool, error) {
+// load reads the record of the file into saved, and returns false if there is none.
+func (b *outbox) load() (found bool, err error) {
 	if b.dir == "" {
-		return record{}, false, nil
+		return false, nil
 	}
 	text, _, err := fsx.ReadRegular(b.path(), 0, maxRecordBytes)
 	if errors.Is(err, fs.ErrNotExist) {
-		return record{}, false, nil
+		return false, nil
 	}
 	if err != nil {
-		return record{}, false, err
+		return false, err
 	}
-	r, err := b.parse(text)
-	if err != nil {
-		return record{}, false, fmt.Errorf("%s: %w", b.path(), err)
+	if b.saved, err = b.parse(text); err != nil {
+		return false, fmt.Errorf("%s: %w", b.path(), err)
 	}
-	b.saved, b.known = r, true
-	return r, true, nil
+	b.known = true
+	return true, nil
 }
 
 // parse refuses a record that is damaged or belongs to another publisher.
@@ -197,13 +196,14 @@ func outboxHint(err error) string {
 
 // restore sets the slot from the outbox. stale says that a later card may have been pushed.
 func (p *Publisher) restore(stale bool) {
-	r, found, err := p.outbox.load()
+	found, err := p.outbox.load()
 	if err != nil {
 		p.outbox.report(err, "outbox not readable, what it holds is ignored")
 	}
 	if !found {
 		return
 	}
+	r := p.outbox.saved
 	p.state.slot.restore(r)
 	p.loop.unconfirmed = !r.Pending && p.reader != nil
 	if stale && p.reader == nil {

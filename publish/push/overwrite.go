@@ -126,7 +126,7 @@ func (p *Publisher) reconcile(ctx context.Context) {
 	overwritten := p.state.overwritten
 	p.state.overwritten = false
 	p.state.mu.Unlock()
-	c, stored := p.storedCard()
+	c, stored := p.newest()
 	if ctx.Err() != nil {
 		return
 	}

@@ -155,7 +155,7 @@ func (p *Publisher) readPeers(ctx context.Context) {
 		} else {
 			failures++
 			wait(ctx, a.After, nil)
-			signalled = wait(ctx, p.otherDelay(a.Outcome, failures)-a.After, p.peersChanged)
+			signalled = wait(ctx, p.delay(a.Outcome, failures)-a.After, p.peersChanged)
 		}
 		if signalled {
 			wait(ctx, max(peersQuiet+p.jitter(peersSpread), peersApart-time.Since(begun)), nil)

@@ -107,8 +107,11 @@ func New(target Target, o Options) (*Publisher, error) {
 	}
 	p := &Publisher{
 		name: cmp.Or(o.Name, o.Endpoint), target: target, metrics: metrics,
-		log: orNoLogger(o.Logger).Named("platform").With("platform", o.Label), emit: orDiscard(o.Emit), jitter: o.Jitter,
+		log: cmp.Or(o.Logger, hclog.NewNullLogger()).Named("platform").With("platform", o.Label), emit: o.Emit, jitter: o.Jitter,
 		cardReady: make(chan struct{}, 1), retryNow: make(chan struct{}, 1), peersChanged: make(chan struct{}, 1),
+	}
+	if p.emit == nil {
+		p.emit = func(pannier.EventType, any) {}
 	}
 	if p.jitter == nil {
 		p.jitter = func(most time.Duration) time.Duration { return rand.N(most + 1) }
@@ -125,18 +128,4 @@ func New(target Target, o Options) (*Publisher, error) {
 	p.outbox = newOutbox(o, p.log, metrics)
 	p.restore(o.OutboxStale)
 	return p, nil
-}
-
-func orNoLogger(l hclog.Logger) hclog.Logger {
-	if l == nil {
-		return hclog.NewNullLogger()
-	}
-	return l
-}
-
-func orDiscard(emit func(pannier.EventType, any)) func(pannier.EventType, any) {
-	if emit == nil {
-		return func(pannier.EventType, any) {}
-	}
-	return emit
 }

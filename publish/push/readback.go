@@ -91,9 +91,7 @@ func (p *Publisher) read(ctx context.Context) reading {
 	if time.Now().Before(p.loop.reads.quiet) {
 		return p.loop.reads.failed
 	}
-	p.state.mu.Lock()
-	newest := p.state.slot.card
-	p.state.mu.Unlock()
+	newest, _ := p.newest()
 	sent := time.Now()
 	shown, o, err := p.reader.Read(ctx, newest)
 	r := reading{shown, attempt{o, err}}
@@ -131,9 +129,7 @@ func (p *Publisher) isFresh(now time.Time) bool {
 // postpone records a reading that a push waits for as an attempt that failed.
 func (p *Publisher) postpone(ctx context.Context, a attempt, begun time.Time) {
 	clearSignal(p.cardReady) // the next step takes the newest card
-	p.state.mu.Lock()
-	c := p.state.slot.card
-	p.state.mu.Unlock()
+	c, _ := p.newest()
 	a.Untouched = false // nothing was taken from the slot
 	p.conclude(c, a, begun, time.Now())
 	if since := p.loop.reads.waitingSince; !since.IsZero() {
@@ -209,7 +205,7 @@ func (p *Publisher) confirm(ctx context.Context) {
 		return
 	}
 	p.loop.unconfirmed = false
-	if c, ok := p.storedCard(); ok && p.check(ctx, c) == resultSame || ctx.Err() != nil {
+	if c, ok := p.newest(); ok && p.check(ctx, c) == resultSame || ctx.Err() != nil {
 		return
 	}
 	p.updateSlot((*slot).forgetHeld)

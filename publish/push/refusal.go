@@ -20,12 +20,6 @@ type refusedRetry struct {
 	reported pannier.Digest
 }
 
-func (r *refusedRetry) schedule(now time.Time, after time.Duration) {
-	r.at, r.next = now, now.Add(after)
-}
-
-func (r *refusedRetry) tooSoon(now time.Time) bool { return now.Before(r.at.Add(retryApart)) }
-
 // hasten brings the next attempt forward after an event that may have changed the target's mind, to least after the
 // newest.
 func (r *refusedRetry) hasten(now time.Time, least time.Duration) {

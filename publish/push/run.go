@@ -105,10 +105,10 @@ func (p *Publisher) sendable() bool {
 	p.state.mu.Lock()
 	defer p.state.mu.Unlock()
 	s := &p.state.slot
-	return s.sendable() && !(s.blocked() && p.loop.retry.tooSoon(time.Now()))
+	return s.sendable() && !(s.blocked() && time.Now().Before(p.loop.retry.at.Add(retryApart)))
 }
 
-func (p *Publisher) storedCard() (card.Card, bool) {
+func (p *Publisher) newest() (c card.Card, stored bool) {
 	p.state.mu.Lock()
 	defer p.state.mu.Unlock()
 	return p.state.slot.card, !p.state.slot.pending() && !p.state.slot.card.Digest.IsZero()
@@ -155,7 +155,7 @@ func (p *Publisher) idle(ctx context.Context) {
 
 // nextTask returns what to do while no card is due, and when; nil for nothing.
 func (p *Publisher) nextTask() (at time.Time, act func(context.Context)) {
-	c, stored := p.storedCard()
+	c, stored := p.newest()
 	switch {
 	case stored && p.reader != nil:
 		return later(p.loop.reads.next, time.Now().Add(p.throttled())), func(ctx context.Context) { p.check(ctx, c) }
@@ -188,7 +188,7 @@ func (p *Publisher) push(ctx context.Context, c card.Card) attempt {
 func (p *Publisher) conclude(c card.Card, a attempt, begun, ended time.Time) {
 	p.loop.failures.record(a)
 	if a.Plan == Stop {
-		p.loop.retry.schedule(ended, refusedLeast+p.jitter(refusedSpread))
+		p.loop.retry.at, p.loop.retry.next = ended, ended.Add(refusedLeast+p.jitter(refusedSpread))
 	}
 	p.metrics.observe(a, begun, ended)
 	p.updateSlot(func(s *slot) { s.settle(a, ended) })

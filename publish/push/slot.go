@@ -133,13 +133,7 @@ func (s *slot) forgetError() {
 
 func (s *slot) health(target string) pannier.PushHealth {
 	return pannier.PushHealth{
-		Platform:     target,
-		Desired:      s.card.Digest,
-		Acknowledged: s.acknowledged,
-		LastSuccess:  s.lastSuccess,
-		LastError:    s.lastError,
-		Hint:         s.hint,
-		Blocked:      s.blocked(),
-		Since:        s.since,
+		Platform: target, Desired: s.card.Digest, Acknowledged: s.acknowledged, LastSuccess: s.lastSuccess,
+		LastError: s.lastError, Hint: s.hint, Blocked: s.blocked(), Since: s.since,
 	}
 }
