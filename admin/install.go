@@ -148,34 +148,41 @@ func (s *Service) auditedInstallation(e pannier.AuditEntry, apply func() (instal
 	return r, snapshot, nil
 }
 
-// prepareAndCommit stages a skill and moves it into place.
-func (s *Service) prepareAndCommit(ctx context.Context, actor pannier.Actor, req pannier.InstallRequest, src pannier.InstallSource) (installation, error) {
+// prepareAndCommit stages a skill and moves it into place. Staged files and the archive are released even if it panics.
+func (s *Service) prepareAndCommit(ctx context.Context, actor pannier.Actor, req pannier.InstallRequest, src pannier.InstallSource) (in installation, err error) {
 	a, err := s.openArchive(ctx, actor, src)
 	if err != nil {
-		return installation{}, err
+		return in, err
 	}
+	consumed := false
+	defer func() {
+		if e := a.release(consumed); e != nil {
+			s.o.Logger.Warn("removing the archive of an installation failed", "origin", req.Origin, "error", e)
+		}
+	}()
 	if err := acquire(ctx, s.preparing); err != nil {
-		return installation{}, errors.Join(err, a.release(false))
+		return in, err
 	}
 	defer func() { <-s.preparing }()
 	quota := &stagingQuota{service: s}
 	defer quota.release()
 	staged, contents, err := s.stage(ctx, req, a, quota)
 	if err != nil {
-		return installation{}, errors.Join(err, a.release(isInvalidArchive(err)))
+		consumed = isInvalidArchive(err)
+		return in, err
 	}
-	in, err := s.commit(ctx, actor, req, staged)
-	if left := staged.Discard(); left != nil {
-		s.o.Logger.Warn("removing staged files failed", "slug", staged.Skill.Slug, "error", left)
-		in.result.Problems = append(in.result.Problems, install.LeftBehind(left))
-	}
+	defer func() {
+		if left := staged.Discard(); left != nil {
+			s.o.Logger.Warn("removing staged files failed", "slug", staged.Skill.Slug, "error", left)
+			in.result.Problems = append(in.result.Problems, install.LeftBehind(left))
+		}
+	}()
+	in, err = s.commit(ctx, actor, req, staged)
 	in.result.Files, in.result.Bytes, in.result.Ignored = contents.Files, contents.Bytes, contents.Ignored
 	if err != nil {
 		in.result.Skill.Slug = staged.Skill.Slug // the audit log names the refused skill
 	}
-	if e := a.release(err == nil && !req.DryRun); e != nil {
-		s.o.Logger.Warn("removing the archive of an installation failed", "slug", staged.Skill.Slug, "error", e)
-	}
+	consumed = err == nil && !req.DryRun
 	return in, err
 }
 

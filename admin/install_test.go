@@ -17,6 +17,38 @@ import (
 	"pannier/admin"
 )
 
+// TestPanicReleases wants the staging directory and the upload of an installation that panics to be free again.
+func TestPanicReleases(t *testing.T) {
+	w := newWorkshop(t)
+	src := w.upload(t, "upl_1", skillOf("1"))
+	for _, step := range []string{"stage.fill", "stage.sync", "intent.commit", "swap", "lock.commit"} {
+		w.before = func(name string) error {
+			if name == step {
+				panic("a defect")
+			}
+			return nil
+		}
+		func() {
+			defer func() {
+				if cause := recover(); cause != "a defect" {
+					t.Errorf("%s: recovered %v", step, cause)
+				}
+			}()
+			_, _, _ = w.Install(t.Context(), actor, pannier.InstallRequest{}, src)
+		}()
+		if did := w.did(); !strings.Contains(did, "release consumed false") {
+			t.Errorf("%s: %s", step, did)
+		}
+		if left := w.disk(t); left != "skills/own/SKILL.md" {
+			t.Errorf("%s: on disk is %s", step, left)
+		}
+	}
+	w.before = nil
+	if _, _, err := w.Install(t.Context(), actor, pannier.InstallRequest{}, src); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestOrderOfInstallations moves a skill in and out, and wants each step in its place.
 func TestOrderOfInstallations(t *testing.T) {
 	w := newWorkshop(t)

@@ -269,6 +269,55 @@ func failing(t *testing.T, c change, dir string, step int, lasting, plain bool, 
 	return true
 }
 
+// TestPanicAtEveryStep has a step panic in a process that lives on: it holds nothing then, and the next change can be made.
+func TestPanicAtEveryStep(t *testing.T) {
+	for name, c := range changes {
+		for _, plain := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/plain=%t", name, plain), func(t *testing.T) {
+				t.Parallel()
+				dir, before, after := states(t, c)
+				for step, reached := 1, true; reached; step++ {
+					reached = panicking(t, c, copied(t, dir), step, plain, before, after)
+				}
+			})
+		}
+	}
+}
+
+// panicking makes a change that panics in its step of a number, and reports whether there is such a step.
+func panicking(t *testing.T, c change, dir string, step int, plain bool, before, after string) bool {
+	t.Helper()
+	o, left, failed := optionsFor(dir), step, ""
+	o.Step = func(name string) error {
+		if left--; left == 0 {
+			failed = name
+			panic(errInjected)
+		}
+		return nil
+	}
+	s := open(t, o)
+	if plain {
+		s.Plain()
+	}
+	func() {
+		defer func() { _ = recover() }()
+		if err := c.make(t.Context(), s); err != nil {
+			t.Errorf("%s: %v", failed, err)
+		}
+	}()
+	if !strings.HasPrefix(failed, "config.") && failed != "intent.remove" && failed != "staging.remove" { // the change is done
+		clean(t, dir)
+	}
+	if _, err := s.Recover(t.Context()); err != nil {
+		t.Errorf("%s: %v", failed, err)
+	}
+	clean(t, dir)
+	if found := walk(t, dir); found != before && found != after && !strings.HasPrefix(failed, "config.") {
+		t.Errorf("%s: it is\n%s\nand neither\n%s\nnor\n%s", failed, found, before, after)
+	}
+	return failed != ""
+}
+
 // TestRepairsAreTold has a store put in order what another process left.
 func TestRepairsAreTold(t *testing.T) {
 	dir, _, _ := states(t, changes["update"])

@@ -41,24 +41,30 @@ func (in *intent) replaces() bool { return in.Unprinted || !in.Old.IsZero() }
 // errDone says that a change can no longer be undone.
 var errDone = errors.New("the change can no longer be undone; the next start finishes it")
 
-// run makes a change. The intent is on disk before anything moves. An error undoes the change.
-func (p *place) run(ctx context.Context, in *intent) (configEdit, error) {
+// run makes a change. The intent is on disk before anything moves. An error or a panic undoes
+// the change.
+func (p *place) run(ctx context.Context, in *intent) (e configEdit, err error) {
 	if err := errors.Join(p.prepareLock(in), ctx.Err()); err != nil {
 		return configEdit{}, err
 	}
 	ctx = context.WithoutCancel(ctx)
-	err := p.writeIntent(in)
-	var e configEdit
-	if err == nil {
-		e, err = p.forward(ctx, in)
-	}
-	if err != nil {
+	done := false
+	defer func() {
+		if done {
+			return
+		}
 		if undo := p.undo(ctx, in); undo != nil {
 			p.store.log.Error("a change can neither be finished nor undone", "root", p.root.Path, "slug", in.Slug, "error", undo)
 			err = errors.Join(err, undo)
 		}
+	}()
+	if err = p.writeIntent(in); err == nil {
+		e, err = p.forward(ctx, in)
+	}
+	if err != nil {
 		return e, err
 	}
+	done = true
 	if err := p.removeIntent(); err != nil {
 		p.store.log.Warn("removing the intent of a finished change failed", "root", p.root.Path, "error", err)
 	}

@@ -59,17 +59,20 @@ func (s *Store) enterOnce(ctx context.Context, root pannier.Root) (*place, error
 	if err != nil {
 		return nil, err
 	}
+	entered := false
+	defer func() {
+		if !entered {
+			p.close()
+		}
+	}()
 	if err = p.makeOwn(); err == nil {
 		err = p.lockRoot(ctx)
 	}
 	if err == nil {
 		_, err = p.recover(ctx)
 	}
-	if err != nil {
-		p.close()
-		return nil, explain(root, err)
-	}
-	return p, nil
+	entered = err == nil
+	return p, explain(root, err)
 }
 
 func (s *Store) open(root pannier.Root) (*place, error) {

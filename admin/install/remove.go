@@ -79,13 +79,15 @@ func (p *place) runAlone(ctx context.Context, in *intent, result *pannier.Instal
 	if err != nil {
 		return err
 	}
+	defer func() {
+		if left := a.close(); left != nil {
+			p.store.log.Warn("removing a staging directory failed", "root", p.root.Path, "error", left)
+			result.Problems = append(result.Problems, LeftBehind(left))
+		}
+	}()
 	in.ID = a.id
 	e, err := p.run(ctx, in)
 	e.addTo(result)
-	if cleared := a.close(); cleared != nil {
-		p.store.log.Warn("removing a staging directory failed", "root", p.root.Path, "error", cleared)
-		result.Problems = append(result.Problems, LeftBehind(cleared))
-	}
 	return err
 }
 

@@ -62,12 +62,19 @@ func (s *Store) Stage(ctx context.Context, kind pannier.SourceKind, fill Fill, a
 	return s.staged(ctx, roots[0], a, fill, accept)
 }
 
-// staged fills and checks an area.
-func (s *Store) staged(ctx context.Context, root pannier.Root, a *area, fill Fill, accept []string) (*Staged, error) {
+// staged fills and checks an area. After an error or a panic it removes the area.
+func (s *Store) staged(ctx context.Context, root pannier.Root, a *area, fill Fill, accept []string) (_ *Staged, err error) {
 	st := &Staged{store: s, root: root, area: a, accept: accept}
+	complete := false
+	defer func() {
+		if !complete {
+			err = explain(root, errors.Join(err, st.Discard()))
+		}
+	}()
 	if err := st.prepare(ctx, fill); err != nil {
-		return nil, explain(root, errors.Join(a.explainMissing(err), st.Discard()))
+		return nil, a.explainMissing(err)
 	}
+	complete = true
 	return st, nil
 }
 
@@ -147,20 +154,24 @@ func (a *area) make() error {
 
 func (a *area) rel() string { return path.Join(stagingRel, a.id) }
 
-// close removes the directory and releases its lock.
+// close removes the directory and releases its lock. If an intent names the directory, the recovery needs it.
 func (a *area) close() error {
-	if a.p == nil {
+	p := a.p
+	if p == nil {
 		return nil
 	}
-	err := a.p.clear(a.rel())
+	a.p = nil
+	defer p.close()
+	if a.held != nil {
+		defer fsx.Unlock(a.held)
+	}
+	in, err := p.readIntent()
+	if err == nil && (in == nil || in.ID != a.id) {
+		err = p.clear(a.rel())
+	}
 	if a.outside != "" {
 		err = errors.Join(err, os.RemoveAll(a.outside))
 	}
-	if a.held != nil {
-		fsx.Unlock(a.held)
-	}
-	a.p.close()
-	a.p = nil
 	return err
 }
 
