@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"os"
 	"sync"
@@ -46,8 +45,6 @@ type writing struct {
 	chunk      pannier.UploadChunk
 	generation uint64
 	file       *os.File
-	// sum becomes the digest of the payload with the chunk; nil if that of the payload is unknown.
-	sum hash.Hash
 }
 
 // begin checks the header of a chunk against its session. repeated says that the whole chunk was received before.
@@ -112,7 +109,6 @@ func (w *writing) open() (err error) {
 	if err := w.overtaken(); err != nil {
 		return err
 	}
-	w.sum = w.session.sumOf()
 	w.file, err = os.OpenFile(w.store.path(w.chunk.UploadID), os.O_CREATE|os.O_WRONLY|unix.O_NOFOLLOW, 0o600)
 	return w.wrap(err)
 }
@@ -121,16 +117,14 @@ func (w *writing) open() (err error) {
 func (w *writing) read(ctx context.Context, chunk io.Reader, consume func(piece []byte, at int64) error) error {
 	buf := pieces.Get().(*[pieceBytes]byte)
 	defer pieces.Put(buf)
-	sum, got := w.chunkSum(), int64(0)
+	sum, got := sha256.New(), int64(0)
 	for {
 		n, err := chunk.Read(buf[:])
 		if got+int64(n) > w.chunk.Len {
 			return w.fault("upload.chunk_length", "give the length of the chunk in its header", "the chunk has more than %d bytes", w.chunk.Len)
 		}
 		if n > 0 {
-			if sum != nil {
-				sum.Write(buf[:n])
-			}
+			sum.Write(buf[:n])
 			if err := consume(buf[:n], w.chunk.Offset+got); err != nil {
 				return err
 			}
@@ -138,7 +132,7 @@ func (w *writing) read(ctx context.Context, chunk io.Reader, consume func(piece 
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			return w.verify(got, sum)
+			return w.verify(got, pannier.Digest(sum.Sum(nil)))
 		case err != nil:
 			return w.fault("upload.chunk_length", "send the chunk again", "the chunk ended after %d of %d bytes: %v", got, w.chunk.Len, err)
 		case ctx.Err() != nil:
@@ -147,20 +141,12 @@ func (w *writing) read(ctx context.Context, chunk io.Reader, consume func(piece 
 	}
 }
 
-// chunkSum returns the hash for the digest in the header, nil if there is none.
-func (w *writing) chunkSum() hash.Hash {
-	if w.chunk.SHA256.IsZero() {
-		return nil
-	}
-	return sha256.New()
-}
-
 // verify checks length and digest of the chunk.
-func (w *writing) verify(got int64, sum hash.Hash) error {
+func (w *writing) verify(got int64, sum pannier.Digest) error {
 	if got != w.chunk.Len {
 		return w.fault("upload.chunk_length", "send the chunk again", "the chunk ended after %d of %d bytes", got, w.chunk.Len)
 	}
-	if sum != nil && w.chunk.SHA256 != pannier.Digest(sum.Sum(nil)) {
+	if !w.chunk.SHA256.IsZero() && w.chunk.SHA256 != sum {
 		return w.fault("upload.chunk_digest", "send the chunk again", "the chunk does not match the SHA-256 of its header")
 	}
 	return nil
@@ -172,9 +158,6 @@ func (w *writing) writePiece(piece []byte, at int64) error {
 	defer w.session.payload.Unlock()
 	if err := w.overtaken(); err != nil {
 		return err
-	}
-	if w.sum != nil {
-		w.sum.Write(piece)
 	}
 	_, err := w.file.WriteAt(piece, at)
 	return w.wrap(err)
@@ -195,7 +178,6 @@ func (w *writing) commit() error {
 	if err := w.overtakenLocked(); err != nil { // during the sync: the other chunk was checked without this one
 		return err
 	}
-	w.session.sum = w.sum
 	w.session.Received = w.chunk.Offset + w.chunk.Len
 	return nil
 }

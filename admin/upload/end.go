@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"io/fs"
 	"os"
@@ -27,7 +26,7 @@ func (s *Store) Finish(ctx context.Context, owner, id string) (pannier.Upload, e
 	if err != nil || up.Status == pannier.UploadReady {
 		return up, err
 	}
-	sum, err := s.digest(ctx, u)
+	sum, err := sumFile(ctx, s.path(id))
 	if err != nil {
 		return pannier.Upload{}, fmt.Errorf("finish upload %s: %w", id, err)
 	}
@@ -56,22 +55,10 @@ func (s *Store) complete(u *session) (pannier.Upload, error) {
 	return u.Upload, nil
 }
 
-// digest returns the digest of the payload, which the caller holds.
-func (s *Store) digest(ctx context.Context, u *session) (pannier.Digest, error) {
-	if u.sum == nil {
-		sum, err := sumFile(ctx, s.path(u.ID))
-		if err != nil {
-			return pannier.Digest{}, err
-		}
-		u.sum = sum
-	}
-	return pannier.Digest(u.sum.Sum(nil)), nil
-}
-
-func sumFile(ctx context.Context, path string) (hash.Hash, error) {
+func sumFile(ctx context.Context, path string) (pannier.Digest, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return pannier.Digest{}, err
 	}
 	defer f.Close()
 	buf := pieces.Get().(*[pieceBytes]byte)
@@ -80,13 +67,13 @@ func sumFile(ctx context.Context, path string) (hash.Hash, error) {
 		n, err := f.Read(buf[:])
 		sum.Write(buf[:n])
 		if errors.Is(err, io.EOF) {
-			return sum, nil
+			return pannier.Digest(sum.Sum(nil)), nil
 		}
 		if err != nil {
-			return nil, err
+			return pannier.Digest{}, err
 		}
 	}
-	return nil, ctx.Err()
+	return pannier.Digest{}, ctx.Err()
 }
 
 // Abort ends an upload and removes its payload. It is idempotent.

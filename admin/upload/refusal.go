@@ -14,10 +14,6 @@ func notFound(id string) *pannier.Refusal {
 	return refuse("upload.not_found", "start a new upload", "upload %.100q not found for this client", id)
 }
 
-func expired(id string) *pannier.Refusal {
-	return refuse("upload.expired", "start a new upload", "upload %s has expired", id)
-}
-
 func inUse(id string) *pannier.Refusal {
 	return refuse("upload.status", "wait until the installation has ended", "upload %s is being installed", id)
 }
@@ -25,7 +21,7 @@ func inUse(id string) *pannier.Refusal {
 // wrongStatus says that an operation is not allowed in the status of an upload.
 func wrongStatus(id string, status pannier.UploadStatus, verb string) *pannier.Refusal {
 	if status == pannier.UploadExpired {
-		return expired(id)
+		return refuse("upload.expired", "start a new upload", "upload %s has expired", id)
 	}
 	return refuse("upload.status", "start another", "upload %s is %s: it cannot %s", id, status, verb)
 }

@@ -2,8 +2,6 @@ package upload
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
-	"hash"
 	"strings"
 	"sync"
 	"time"
@@ -15,8 +13,6 @@ import (
 type session struct {
 	// payload guards the file and the status. It is locked before the mutex of the store.
 	payload sync.Mutex
-	// sum is the digest of the first Received bytes, nil if it must be computed from the file. payload guards it.
-	sum hash.Hash
 
 	// The mutex of the store guards the rest.
 	pannier.Upload
@@ -48,10 +44,6 @@ type row struct {
 	Upload  pannier.Upload `json:"upload"`
 }
 
-func (r row) session() *session {
-	return &session{Upload: r.Upload, owner: r.Owner, endedAt: r.EndedAt}
-}
-
 // The form of an id: random, and usable as a file name.
 const (
 	idPrefix = "upl_"
@@ -74,20 +66,4 @@ func (s *Store) find(owner, id string) (*session, error) {
 		return u, nil
 	}
 	return nil, notFound(id)
-}
-
-// sumOf returns a copy of the digest of the received bytes, nil if it is unknown.
-func (u *session) sumOf() hash.Hash {
-	if u.Received == 0 {
-		return sha256.New()
-	}
-	cloner, ok := u.sum.(hash.Cloner)
-	if !ok {
-		return nil
-	}
-	clone, err := cloner.Clone()
-	if err != nil {
-		return nil
-	}
-	return clone
 }

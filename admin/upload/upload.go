@@ -139,7 +139,7 @@ func (s *Store) resume(id string, raw json.RawMessage) error {
 		s.o.Logger.Warn("dropping an upload with an invalid row", "upload", id, "error", err)
 		return s.o.Values.Delete(bucket, id)
 	}
-	u := kept.session()
+	u := &session{Upload: kept.Upload, owner: kept.Owner, endedAt: kept.EndedAt}
 	if u.live() {
 		if err := s.measure(u); err != nil {
 			return err
