@@ -2,7 +2,6 @@ package archive
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -49,12 +48,9 @@ func Detect(head []byte) (pannier.ArchiveFormat, bool) {
 }
 
 // Unpack writes the files of an archive of size bytes into an empty directory, without its top-level directory, and syncs
-// them. A refusal is a [*pannier.Refusal] with a code of the package documentation. After an error the caller must discard
+// nothing. A refusal is a [*pannier.Refusal] with a code of the package documentation. After an error the caller must discard
 // the directory.
 func Unpack(ctx context.Context, src io.ReaderAt, size int64, format pannier.ArchiveFormat, into *os.Root, l Limits) (Contents, error) {
-	if err := checkEmpty(into); err != nil {
-		return Contents{}, fmt.Errorf("unpack: %w", err)
-	}
 	source := &source{ctx: ctx, from: src, size: size}
 	if err := checkFormat(source, format); err != nil {
 		return Contents{}, err
@@ -70,25 +66,12 @@ func Unpack(ctx context.Context, src io.ReaderAt, size int64, format pannier.Arc
 	if err := t.complete(); err != nil {
 		return Contents{}, err
 	}
-	if err := w.finish(t.directories()); err != nil {
-		return Contents{}, err
+	for _, dir := range t.directories() {
+		if err := into.Chmod(dir, directoryMode); err != nil { // the umask applies to the mode of mkdir
+			return Contents{}, targetError{err}
+		}
 	}
 	return Contents{Top: t.top, Files: w.files, Bytes: w.bytes, Ignored: bounded(t.ignored)}, nil
-}
-
-func checkEmpty(into *os.Root) error {
-	dir, err := into.Open(".")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = dir.Close() }()
-	switch _, err := dir.Readdirnames(1); {
-	case err == nil:
-		return errors.New("the target is not empty")
-	case !errors.Is(err, io.EOF):
-		return err
-	}
-	return nil
 }
 
 func checkFormat(s *source, format pannier.ArchiveFormat) error {

@@ -15,7 +15,7 @@
 // [Contents.Ignored]; they count against the limits, and their paths are checked too.
 //
 // Files with any executable bit get mode 0755, others 0644, directories 0755. Owners, times and extended attributes are dropped.
-// Each file is synced, and at the end the directories, deepest first.
+// The caller syncs what was written.
 //
 // # Refusals
 //

@@ -10,8 +10,9 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
+
+	"pannier/internal/fsx"
 )
 
 // Pack writes files of a directory as a tar_gz with one top-level directory: sorted, and with fixed times, owners and modes,
@@ -85,25 +86,17 @@ func (p *packer) pack(rel, name string) error {
 	return nil
 }
 
-// open opens a regular file. It does not block on a FIFO that replaces the file after the check.
+// open opens a regular file.
 func (p *packer) open(rel string) (*os.File, fs.FileInfo, error) {
-	was, err := p.root.Lstat(rel)
-	if err != nil {
-		return nil, nil, fmt.Errorf("pack: %w", err)
+	info, err := p.root.Lstat(rel)
+	if err == nil && !info.Mode().IsRegular() {
+		return nil, nil, refuseMode(rel, info.Mode())
 	}
-	if !was.Mode().IsRegular() {
-		return nil, nil, refuseMode(rel, was.Mode())
-	}
-	f, err := p.root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, nil, fmt.Errorf("pack: %w", err)
-	}
-	info, err := f.Stat()
-	if err == nil && !os.SameFile(was, info) {
-		err = fmt.Errorf("%s was replaced", quote(rel))
+	var f *os.File
+	if err == nil {
+		f, info, err = fsx.OpenRegularIn(p.root, rel)
 	}
 	if err != nil {
-		_ = f.Close()
 		return nil, nil, fmt.Errorf("pack: %w", err)
 	}
 	return f, info, nil

@@ -196,9 +196,7 @@ func (t *tree) bareRepository() (head string, found bool) {
 	return "", false
 }
 
-// directories returns the directories below the skill directory, deepest first.
+// directories returns the directories below the skill directory.
 func (t *tree) directories() []string {
-	dirs := slices.DeleteFunc(slices.Collect(maps.Keys(t.kinds)), func(rel string) bool { return t.kinds[rel] == file || rel == "" })
-	slices.SortFunc(dirs, func(a, b string) int { return strings.Compare(b, a) })
-	return dirs
+	return slices.DeleteFunc(slices.Collect(maps.Keys(t.kinds)), func(rel string) bool { return t.kinds[rel] == file || rel == "" })
 }

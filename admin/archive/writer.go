@@ -16,7 +16,7 @@ const (
 	directoryMode  fs.FileMode = 0o755
 )
 
-// writer writes and syncs files below a directory.
+// writer writes files below a directory.
 type writer struct {
 	ctx  context.Context
 	root *os.Root
@@ -95,7 +95,7 @@ func (w *writer) fill(f *os.File, e entry, from io.Reader) error {
 		mode = executableMode
 	}
 	// The umask applies to the mode of the open call.
-	if err := errors.Join(f.Chmod(mode), f.Sync()); err != nil {
+	if err := f.Chmod(mode); err != nil {
 		return targetError{err}
 	}
 	return nil
@@ -124,32 +124,4 @@ func copyExactly(ctx context.Context, to io.Writer, from io.Reader, buf []byte, 
 			return err
 		}
 	}
-}
-
-// finish sets the modes of the directories and syncs them, the target last.
-func (w *writer) finish(dirs []string) error {
-	for _, dir := range dirs {
-		if err := w.syncDir(dir, true); err != nil {
-			return err
-		}
-	}
-	return w.syncDir(".", false)
-}
-
-func (w *writer) syncDir(dir string, chmod bool) error {
-	if err := w.ctx.Err(); err != nil {
-		return targetError{err}
-	}
-	f, err := w.root.Open(dir)
-	if err != nil {
-		return targetError{err}
-	}
-	defer func() { _ = f.Close() }()
-	if chmod {
-		err = f.Chmod(directoryMode)
-	}
-	if err := errors.Join(err, f.Sync()); err != nil {
-		return targetError{err}
-	}
-	return nil
 }

@@ -85,33 +85,22 @@ func configProblem(in *intent, err error) *pannier.Problem {
 // editConfig changes config.yaml, if it exists, and reports whether it did.
 func (s *Store) editConfig(change func([]byte) ([]byte, error)) (bool, error) {
 	name := filepath.Join(s.rules.Workspace, pannier.WorkspaceFile)
-	before, err := os.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) {
+	text, before, err := fsx.ReadRegular(name, unix.O_NOFOLLOW, maxConfigBytes)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	if !before.Mode().IsRegular() {
+	case errors.Is(err, unix.ELOOP), errors.Is(err, fsx.ErrNotRegular):
 		return false, fmt.Errorf("%w: the file is not a regular file", errUnchanged)
-	}
-	text, err := readConfig(name)
-	if err != nil {
+	case err != nil:
 		return false, err
+	case len(text) > maxConfigBytes:
+		return false, fmt.Errorf("%w: the file has more than %d bytes", errUnchanged, maxConfigBytes)
 	}
 	changed, err := change(text)
 	if err != nil || bytes.Equal(text, changed) {
 		return false, err
 	}
 	return true, s.replaceConfig(name, before, changed)
-}
-
-func readConfig(name string) ([]byte, error) {
-	text, _, err := fsx.ReadRegular(name, unix.O_NOFOLLOW, maxConfigBytes)
-	if err == nil && len(text) > maxConfigBytes {
-		err = fmt.Errorf("%w: the file has more than %d bytes", errUnchanged, maxConfigBytes)
-	}
-	return text, err
 }
 
 // replaceConfig replaces config.yaml, unless it was changed since it was read.

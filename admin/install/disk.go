@@ -55,6 +55,14 @@ func (p *place) move(step, from, to string) error {
 	return p.syncBoth(from, to)
 }
 
+// moveOnce is [place.move], unless there is nothing to move or it was moved already.
+func (p *place) moveOnce(step, from, to string) error {
+	if !p.exists(from) || p.exists(to) {
+		return nil
+	}
+	return p.move(step, from, to)
+}
+
 // exchange is a step: it swaps two directories atomically.
 func (p *place) exchange(step, a, b string) error {
 	if err := p.store.step(step); err != nil {

@@ -44,7 +44,10 @@ func (p *place) placeNew(ctx context.Context, in *intent) error {
 		return err
 	}
 	if !p.exists(in.newDir()) {
-		if err := p.stagePrevious(in); err != nil {
+		if err := p.dir.MkdirAll(path.Dir(in.newDir()), 0o755); err != nil {
+			return err
+		}
+		if err := p.move("previous.take", in.previous(), in.newDir()); err != nil {
 			return err
 		}
 	}
@@ -59,14 +62,6 @@ func (p *place) placeNew(ctx context.Context, in *intent) error {
 		return err
 	}
 	return p.move("swap.second", in.newDir(), in.Slug)
-}
-
-// stagePrevious moves the previous version to where a new one would be staged.
-func (p *place) stagePrevious(in *intent) error {
-	if err := p.dir.MkdirAll(path.Dir(in.newDir()), 0o755); err != nil {
-		return err
-	}
-	return p.move("previous.take", in.previous(), in.newDir())
 }
 
 // replaced returns the path in staging of the directory that was replaced, empty if there is none.
@@ -88,31 +83,23 @@ func (p *place) keepPrevious(ctx context.Context, in *intent) error {
 	if err := p.checkMoved(ctx, in, old); err != nil {
 		return err
 	}
-	if p.exists(in.previous()) && !p.exists(in.olderDir()) {
-		if err := p.move("previous.clear", in.previous(), in.olderDir()); err != nil {
-			return err
-		}
-	}
-	if old == "" {
-		return nil
+	if err := p.moveOnce("previous.clear", in.previous(), in.olderDir()); err != nil || old == "" {
+		return err
 	}
 	return p.move("previous.keep", old, in.previous())
 }
 
 // removeSkill moves the skill and its previous version to staging.
 func (p *place) removeSkill(ctx context.Context, in *intent) error {
-	if in.replaces() && p.exists(in.Slug) && !p.exists(in.oldDir()) {
-		if err := p.move("remove.target", in.Slug, in.oldDir()); err != nil {
+	if in.replaces() {
+		if err := p.moveOnce("remove.target", in.Slug, in.oldDir()); err != nil {
 			return err
 		}
 	}
 	if err := p.checkMoved(ctx, in, in.oldDir()); err != nil {
 		return err
 	}
-	if p.exists(in.previous()) && !p.exists(in.olderDir()) {
-		return p.move("remove.previous", in.previous(), in.olderDir())
-	}
-	return nil
+	return p.moveOnce("remove.previous", in.previous(), in.olderDir())
 }
 
 // commitLock puts the new lock file in place. From here on the change is done.

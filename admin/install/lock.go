@@ -4,13 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"path"
 	"reflect"
-
-	"golang.org/x/sys/unix"
 
 	"pannier"
 	"pannier/internal/fsx"
@@ -60,28 +56,17 @@ func (p *place) lock() (lockText, error) {
 
 // readFile returns the content of a regular file of at most limit bytes.
 func (p *place) readFile(rel string, limit int64) ([]byte, error) {
-	err := p.checkRegular(rel)
-	var f *os.File
-	if err == nil {
-		f, err = p.dir.OpenFile(rel, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	}
-	if errors.Is(err, fs.ErrPermission) {
-		return nil, refuseUnreadable(err)
-	}
-	if err != nil {
+	if err := p.checkRegular(rel); err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	info, err := f.Stat()
+	text, info, err := fsx.ReadRegularIn(p.dir, rel, limit)
 	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a regular file", rel)
-	case info.Size() > limit:
+	case errors.Is(err, fs.ErrPermission):
+		return nil, refuseUnreadable(err)
+	case err == nil && int64(len(text)) > limit:
 		return nil, refuse("install.own_directory", fmt.Sprintf("%s has %d bytes, more than %d", path.Join(p.root.Path, rel), info.Size(), limit), "restore the file, or remove it and install the skills again")
 	}
-	return io.ReadAll(io.LimitReader(f, limit))
+	return text, err
 }
 
 func (l lockText) has(slug string) bool {

@@ -162,7 +162,9 @@ func (p *place) lockRoot(ctx context.Context) error {
 	if err != nil {
 		return orRemoved(err)
 	}
-	if err := p.waitForLock(ctx, f); err != nil {
+	ctx, cancel := context.WithTimeoutCause(ctx, busyTimeout, refuse("install.busy", "another process is installing in "+p.root.Path, "retry when it has finished"))
+	defer cancel()
+	if err := fsx.LockContext(ctx, f, busyRetry); err != nil {
 		f.Close()
 		return err
 	}
@@ -172,20 +174,4 @@ func (p *place) lockRoot(ctx context.Context) error {
 	}
 	p.busy = f
 	return nil
-}
-
-func (p *place) waitForLock(ctx context.Context, f *os.File) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, busyTimeout, refuse("install.busy", "another process is installing in "+p.root.Path, "retry when it has finished"))
-	defer cancel()
-	for {
-		held, err := fsx.TryLock(f)
-		if held || err != nil {
-			return err
-		}
-		select {
-		case <-time.After(busyRetry):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"path/filepath"
 	"time"
 
 	"pannier"
@@ -105,7 +104,9 @@ func (s *Store) put(ctx context.Context, st *Staged, req pannier.InstallRequest,
 			return err
 		}
 		status, err := plan(p, st, req, c)
-		if result = st.result(c, status, req.DryRun); err != nil || req.DryRun || c.print == st.Fingerprint {
+		result = p.resultOfPut(st, c, status)
+		result.DryRun = req.DryRun
+		if err != nil || req.DryRun || c.print == st.Fingerprint {
 			return err
 		}
 		return p.replace(ctx, st, req, by, c, &result)
@@ -210,11 +211,10 @@ func (p *place) replace(ctx context.Context, st *Staged, req pannier.InstallRequ
 	if staged, err := p.fingerprint(ctx, in.newDir()); err != nil || staged != in.New {
 		return st.area.explainMissing(errors.Join(errStaged, err))
 	}
-	in.After = &pannier.LockEntry{
-		Slug: st.Skill.Slug, Owner: st.Skill.Owner, Version: st.Skill.Version, Fingerprint: st.Fingerprint, Digest: st.Skill.Digest,
-		Trust: st.store.trust, Origin: req.Origin, InstalledAt: time.Now().UTC(), By: by, Previous: c.previous(p.root, st.Skill.Slug),
-		StartPolicy: c.startPolicy(), Accepted: req.Accept.Acceptances(nil, by, time.Now().UTC()),
-	}
+	after, now := st.entry(), time.Now().UTC()
+	after.Origin, after.InstalledAt, after.By, after.Previous = req.Origin, now, by, c.previous(p.root, st.Skill.Slug)
+	after.StartPolicy, after.Accepted = c.startPolicy(), req.Accept.Acceptances(nil, by, now)
+	in.After = &after
 	e, err := p.run(ctx, in)
 	e.addTo(result)
 	return err
@@ -246,16 +246,18 @@ func (e configEdit) addTo(result *pannier.InstallResult) {
 	}
 }
 
-func (st *Staged) result(c current, status pannier.InstallStatus, dry bool) pannier.InstallResult {
-	r := pannier.InstallResult{
-		Status: status, DryRun: dry, Previous: c.print, Files: st.Files, Bytes: st.Bytes,
-		Findings: st.Findings, Problems: append([]pannier.Problem{}, st.Problems...),
-		Skill: pannier.InstalledSkill{
-			Slug: st.Skill.Slug, Owner: st.Skill.Owner, Name: st.Skill.Name, SourceKind: st.root.Kind, Version: st.Skill.Version,
-			Fingerprint: st.Fingerprint, TrustLevel: st.store.trust,
-			Path: st.Skill.Path, InstallPath: filepath.Join(st.root.Path, st.Skill.Slug),
-		},
+// entry returns what the lock file says of the staged skill, apart from the request.
+func (st *Staged) entry() pannier.LockEntry {
+	return pannier.LockEntry{
+		Slug: st.Skill.Slug, Owner: st.Skill.Owner, Version: st.Skill.Version, Fingerprint: st.Fingerprint, Digest: st.Skill.Digest,
+		Trust: st.store.trust,
 	}
+}
+
+func (p *place) resultOfPut(st *Staged, c current, status pannier.InstallStatus) pannier.InstallResult {
+	r := p.resultOf(st.Skill.Slug, st.entry(), status)
+	r.Skill.Name, r.Previous, r.Files, r.Bytes = st.Skill.Name, c.print, st.Files, st.Bytes
+	r.Findings, r.Problems = st.Findings, append([]pannier.Problem{}, st.Problems...)
 	if status == pannier.StatusUpdated && c.changedByHand() {
 		r.Problems = append(r.Problems, pannier.Problem{
 			Code: "install.changed_by_hand", Severity: pannier.SeverityWarning, Path: st.Skill.Path,

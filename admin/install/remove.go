@@ -58,6 +58,7 @@ func (p *place) changeInstalled(ctx context.Context, req *pannier.RemoveRequest,
 		return pannier.InstallResult{}, err
 	}
 	result, in, err := plan(p, ctx, req, c, by)
+	result.DryRun = req.DryRun
 	if err != nil || in == nil || req.DryRun {
 		return result, err
 	}
@@ -98,14 +99,14 @@ func (p *place) uninstall(_ context.Context, req *pannier.RemoveRequest, c curre
 	case c.entry == nil && c.exists():
 		return pannier.InstallResult{}, nil, refuseNotManaged(p.root, req.Slug, c)
 	case c.entry == nil:
-		return p.resultOf(pannier.LockEntry{Slug: req.Slug}, req, pannier.StatusNotInstalled), nil, nil
+		return p.resultOf(req.Slug, pannier.LockEntry{}, pannier.StatusNotInstalled), nil, nil
 	}
 	if c.exists() {
 		if err := errors.Join(c.expect(req.Expected), c.checkUnchanged(req)); err != nil {
 			return pannier.InstallResult{}, nil, err
 		}
 	}
-	result := p.resultOf(*c.entry, req, pannier.StatusUninstalled)
+	result := p.resultOf(req.Slug, *c.entry, pannier.StatusUninstalled)
 	result.Previous = c.print
 	if c.exists() {
 		result.Removed = result.Skill.InstallPath
@@ -132,12 +133,12 @@ func (p *place) rollback(ctx context.Context, req *pannier.RemoveRequest, c curr
 		return pannier.InstallResult{}, nil, err
 	}
 	if before.Fingerprint == c.print {
-		return p.resultOf(*c.entry, req, pannier.StatusAlreadyUpToDate), nil, nil
+		return p.resultOf(req.Slug, *c.entry, pannier.StatusAlreadyUpToDate), nil, nil
 	}
 	after := *before
 	after.By, after.InstalledAt, after.Previous = by, time.Now().UTC(), c.previous(p.root, req.Slug)
 	after.StartPolicy = c.startPolicy()
-	result := p.resultOf(after, req, pannier.StatusRolledBack)
+	result := p.resultOf(req.Slug, after, pannier.StatusRolledBack)
 	result.Previous = c.print
 	return result, &intent{Version: 1, Action: pannier.ActionRollback, Slug: req.Slug, New: after.Fingerprint, Old: c.print, After: &after}, nil
 }
@@ -166,12 +167,10 @@ func (p *place) versionBefore(ctx context.Context, slug string, c current) (*pan
 	return c.entry.Previous, nil
 }
 
-func (p *place) resultOf(e pannier.LockEntry, req *pannier.RemoveRequest, status pannier.InstallStatus) pannier.InstallResult {
-	return pannier.InstallResult{
-		Status: status, DryRun: req.DryRun,
-		Skill: pannier.InstalledSkill{
-			Slug: req.Slug, Owner: e.Owner, SourceKind: p.root.Kind, Version: e.Version, Fingerprint: e.Fingerprint, TrustLevel: e.Trust,
-			Path: path.Join(p.root.Name, req.Slug), InstallPath: filepath.Join(p.root.Path, req.Slug),
-		},
-	}
+// resultOf returns the result of a change to the version of a lock entry.
+func (p *place) resultOf(slug string, e pannier.LockEntry, status pannier.InstallStatus) pannier.InstallResult {
+	return pannier.InstallResult{Status: status, Skill: pannier.InstalledSkill{
+		Slug: slug, Owner: e.Owner, SourceKind: p.root.Kind, Version: e.Version, Fingerprint: e.Fingerprint, TrustLevel: e.Trust,
+		Path: path.Join(p.root.Name, slug), InstallPath: filepath.Join(p.root.Path, slug),
+	}}
 }

@@ -10,8 +10,6 @@ import (
 	"os"
 	"path"
 
-	"golang.org/x/sys/unix"
-
 	"pannier"
 	"pannier/internal/fsx"
 	"pannier/loader/fingerprint"
@@ -279,19 +277,9 @@ func (st *Staged) check(ctx context.Context) error {
 // syncTree syncs every regular file and every directory.
 func (p *place) syncTree(ctx context.Context, rel string) error {
 	return fs.WalkDir(p.dir.FS(), rel, func(sub string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil || ctx.Err() != nil:
+		if err != nil || ctx.Err() != nil || !d.IsDir() && !d.Type().IsRegular() {
 			return errors.Join(err, ctx.Err())
-		case d.IsDir():
-			return p.sync(sub)
-		case !d.Type().IsRegular():
-			return nil
 		}
-		f, err := p.dir.OpenFile(sub, os.O_RDONLY|unix.O_NONBLOCK, 0)
-		if err != nil {
-			return fmt.Errorf("sync staged files: %w", err)
-		}
-		defer f.Close()
-		return f.Sync()
+		return p.sync(sub)
 	})
 }

@@ -1,6 +1,7 @@
 package install
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -10,7 +11,6 @@ import (
 	"time"
 
 	"pannier"
-	"pannier/internal/fsx"
 )
 
 // errRemoved says that a concurrent change removed an empty directory of pannier. Entering the root again recreates it.
@@ -52,31 +52,15 @@ func (p *place) removeEmptyOwn() {
 
 // removeEmptyOwn locks a root without installed skills and calls [place.removeEmptyOwn].
 func (s *Store) removeEmptyOwn(root pannier.Root) {
-	dir, err := fsx.OpenRoot(root.Path)
+	p, err := s.open(root)
 	if err != nil {
 		return
 	}
-	p := &place{store: s, root: root, dir: dir}
-	defer p.close()
-	for until := time.Now().Add(tidyTimeout); time.Now().Before(until); time.Sleep(busyRetry) {
-		info, err := dir.Lstat(busyRel)
-		if err != nil || !info.Mode().IsRegular() || p.exists(lockRel) {
-			return
-		}
-		f, err := dir.OpenFile(busyRel, os.O_RDWR, 0)
-		if err != nil {
-			return
-		}
-		if held, err := fsx.TryLock(f); held {
-			p.busy = f
-			if !p.isSameFile(f, busyRel) {
-				fsx.Unlock(f)
-				p.busy = nil
-			}
-			return
-		} else if f.Close(); err != nil {
-			return
-		}
+	defer p.close() // removes them if the root is locked
+	if p.exists(busyRel) && !p.exists(lockRel) {
+		ctx, cancel := context.WithTimeout(context.Background(), tidyTimeout)
+		defer cancel()
+		_ = p.lockRoot(ctx)
 	}
 }
 

@@ -1,11 +1,13 @@
 package fsx
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,12 +19,22 @@ var ErrNotRegular = errors.New("is not a regular file")
 // added to the flags of the open call: [unix.O_NOFOLLOW] refuses a symlink.
 func OpenRegular(path string, flag int) (*os.File, fs.FileInfo, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK|flag, 0)
+	return regular(f, err)
+}
+
+// OpenRegularIn is [OpenRegular] for a file below a root.
+func OpenRegularIn(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
+	f, err := root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	return regular(f, err)
+}
+
+func regular(f *os.File, err error) (*os.File, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, err
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "open", Path: path, Err: ErrNotRegular}
+		err = &fs.PathError{Op: "open", Path: f.Name(), Err: ErrNotRegular}
 	}
 	if err != nil {
 		f.Close()
@@ -35,6 +47,16 @@ func OpenRegular(path string, flag int) (*os.File, fs.FileInfo, error) {
 // limit+1, which the caller refuses in its own words. The flags are those of [OpenRegular].
 func ReadRegular(path string, flag int, limit int64) ([]byte, fs.FileInfo, error) {
 	f, info, err := OpenRegular(path, flag)
+	return read(f, info, err, limit)
+}
+
+// ReadRegularIn is [ReadRegular] for a file below a root.
+func ReadRegularIn(root *os.Root, name string, limit int64) ([]byte, fs.FileInfo, error) {
+	f, info, err := OpenRegularIn(root, name)
+	return read(f, info, err, limit)
+}
+
+func read(f *os.File, info fs.FileInfo, err error, limit int64) ([]byte, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, err
 	}
@@ -59,13 +81,13 @@ func ReadAtMost(path string, limit int64) ([]byte, error) {
 
 // SyncDir makes the names in a directory survive a power cut. A file system that cannot sync a directory is not an error.
 func SyncDir(dir string) error {
-	f, err := os.Open(dir)
+	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	return syncDir(f, err)
 }
 
 // SyncDirIn is [SyncDir] for a directory below a root.
 func SyncDirIn(root *os.Root, dir string) error {
-	f, err := root.Open(dir)
+	f, err := root.OpenFile(dir, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	return syncDir(f, err)
 }
 
@@ -88,6 +110,20 @@ func TryLock(f *os.File) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// LockContext is [TryLock], and retries at an interval until ctx is done; then it returns the cause.
+func LockContext(ctx context.Context, f *os.File, retry time.Duration) error {
+	for {
+		if held, err := TryLock(f); held || err != nil {
+			return err
+		}
+		select {
+		case <-time.After(retry):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // Lock is [TryLock], and waits until the lock is released.

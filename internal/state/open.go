@@ -93,27 +93,12 @@ func lockFile(path string, flags int) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), lockTimeout)
+	ctx, cancel := context.WithTimeoutCause(context.Background(), lockTimeout, ErrLocked)
 	defer cancel()
-	if err := waitForLock(ctx, f); err != nil {
+	if err := fsx.LockContext(ctx, f, lockRetry); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
-}
-
-func waitForLock(ctx context.Context, f *os.File) error {
-	retry := time.NewTicker(lockRetry)
-	defer retry.Stop()
-	for {
-		if held, err := fsx.TryLock(f); held || err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ErrLocked
-		case <-retry.C:
-		}
-	}
 }
 
 // database is one of bbolt with the file that bbolt has open, and closes.
