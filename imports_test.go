@@ -44,7 +44,7 @@ var importRules = map[string]importRule{
 	"pannier/publish/api/rpc":               {nil, "framing and connections know no method, so that no method knows the wire"},
 	"pannier/publish/client":                {nil, "a client of the socket must not bring the sidecar along"},
 	"pannier/admin":                         {[]string{"pannier/admin/archive", "pannier/admin/install", "pannier/admin/policy"}, "the door changes what is kept and hands it on as functions; it knows neither the registry nor whoever knocks"},
-	"pannier/admin/archive":                 {[]string{"pannier/loader/scan"}, "an archive is bytes and a directory that are handed in; what its names may be, the scan says"},
+	"pannier/admin/archive":                 {[]string{"pannier/internal/fsx", "pannier/loader/scan"}, "an archive is bytes and a directory that are handed in; what its names may be, the scan says"},
 	"pannier/admin/audit":                   {[]string{"pannier/internal/fsx", "pannier/internal/seqlog"}, "the audit log keeps entries, whatever they are about"},
 	"pannier/admin/install":                 {[]string{"pannier/internal/fsx", "pannier/internal/yamldoc", "pannier/loader", "pannier/loader/fingerprint", "pannier/loader/scan"}, "what is installed is judged by the code that finds it later; it knows neither the door nor where a skill comes from"},
 	"pannier/admin/policy":                  {nil, "what clients set is rows of a store that is handed in; the registry judges by them"},
