@@ -44,6 +44,12 @@ func sourceStrings(t *testing.T) (literals, codes map[string]bool) {
 				if code := codeOf(n); code != "" {
 					codes[code] = true
 				}
+			case *ast.CallExpr:
+				if name, ok := n.Fun.(*ast.Ident); ok && name.Name == "condition" {
+					if code := textOf(n.Args[0]); code != "" {
+						codes[code] = true
+					}
+				}
 			}
 			return true
 		})
@@ -71,9 +77,14 @@ func codeOf(c *ast.CompositeLit) string {
 			}
 		}
 	}
+	return textOf(value)
+}
+
+// textOf returns the text of a literal, and "" for everything else.
+func textOf(value ast.Expr) string {
 	if literal, ok := value.(*ast.BasicLit); ok && literal.Kind == token.STRING {
-		code, _ := strconv.Unquote(literal.Value)
-		return code
+		text, _ := strconv.Unquote(literal.Value)
+		return text
 	}
 	return ""
 }

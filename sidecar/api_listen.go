@@ -2,16 +2,23 @@ package sidecar
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/exporter-toolkit/web"
 
 	"pannier"
 	"pannier/config"
+	"pannier/internal/fsx"
 	"pannier/publish/api"
 )
 
@@ -86,11 +93,143 @@ func (a *apiListener) conditions() []pannier.Condition {
 	}
 	conditions := a.tokens.conditions()
 	if a.exposed() {
-		conditions = append(conditions, pannier.Condition{
-			Code: "api_without_tls", Severity: pannier.SeverityWarning, Subject: a.Addr().String(),
-			Message: "the API is served without TLS beyond the loopback; tokens can be read on the network",
-			Hint:    "name a file with tls_server_config by --web-config, or listen on 127.0.0.1",
-		})
+		conditions = append(conditions, condition("api_without_tls", pannier.SeverityWarning, a.Addr().String(),
+			"the API is served without TLS beyond the loopback; tokens can be read on the network",
+			"name a file with tls_server_config by --web-config, or listen on 127.0.0.1"))
+	}
+	return conditions
+}
+
+// maxTokenFile bounds the file of tokens, in bytes.
+const maxTokenFile = 1 << 20
+
+// tokensTimeout is how long a request waits for the file of tokens. While its disk does not answer, the tokens that were read last
+// hold.
+const tokensTimeout = 250 * time.Millisecond
+
+// tokenList is the file with the tokens that callers may come in with over TCP. It is read again when it has changed; while it
+// cannot be read, what it was last holds. It is for any number of callers, who take no lock that is held over I/O.
+type tokenList struct {
+	path string
+	log  hclog.Logger
+
+	mu      sync.Mutex    // held for a moment
+	next    chan struct{} // closed when the look that is to begin next has ended; nil if none is wanted
+	reading bool
+
+	newest atomic.Pointer[knownTokens] // written by one look at a time
+}
+
+// knownTokens is what a look at the file found. It is never changed.
+type knownTokens struct {
+	stamp  fsx.Stamp
+	read   time.Time // when it was, zero before
+	mode   fs.FileMode
+	tokens []api.Token
+	failed error // of the last attempt
+}
+
+// openTokens reads the file for the first time. A file that cannot be read is an error here, because no earlier content holds.
+func openTokens(path string, log hclog.Logger) (*tokenList, error) {
+	f := &tokenList{path: path, log: log}
+	f.newest.Store(&knownTokens{})
+	f.read()
+	failed := f.newest.Load().failed
+	if failed == nil {
+		return f, nil
+	}
+	hint := "it has to be readable for this user; `pannier token NAME SCOPE` makes its lines"
+	if refusal, ok := errors.AsType[*pannier.Refusal](failed); ok {
+		hint = refusal.Hint
+	}
+	return nil, &Error{Message: fmt.Sprintf("api_tokens %s: %v", path, failed), Hint: hint}
+}
+
+// current returns the tokens that hold now. The caller must not change them.
+func (f *tokenList) current() []api.Token { return f.refresh().tokens }
+
+// refresh returns what a look that began after the call found, or what is known where that takes longer than tokensPatience.
+func (f *tokenList) refresh() *knownTokens {
+	f.mu.Lock()
+	if f.next == nil {
+		f.next = make(chan struct{})
+	}
+	ended := f.next
+	if !f.reading {
+		f.reading = true
+		go f.refreshLoop()
+	}
+	f.mu.Unlock()
+	within(tokensTimeout, ended)
+	return f.newest.Load()
+}
+
+// refreshLoop looks at the file for as long as a look is wanted.
+func (f *tokenList) refreshLoop() {
+	for {
+		f.mu.Lock()
+		ended := f.next
+		f.next = nil
+		f.reading = ended != nil
+		f.mu.Unlock()
+		if ended == nil {
+			return
+		}
+		f.read()
+		close(ended)
+	}
+}
+
+// read reads the file where it has changed. It is for one caller at a time.
+func (f *tokenList) read() {
+	now := *f.newest.Load()
+	info, err := os.Stat(f.path)
+	if err == nil && fsx.StampOf(info) == now.stamp && !now.stamp.WithinRacyWindow(now.read) {
+		return
+	}
+	var tokens []api.Token
+	if err == nil {
+		now.stamp, now.read = fsx.StampOf(info), time.Now()
+		tokens, err = readTokens(f.path, info)
+		if info.Mode().IsRegular() {
+			now.mode = info.Mode()
+		}
+	}
+	if err == nil {
+		now.tokens = tokens
+	} else if !now.read.IsZero() && (now.failed == nil || now.failed.Error() != err.Error()) {
+		f.log.Error("the tokens cannot be read; the earlier ones stay valid", "file", f.path, "error", err)
+	}
+	now.failed = err
+	f.newest.Store(&now)
+}
+
+func readTokens(path string, info fs.FileInfo) ([]api.Token, error) {
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("not a regular file")
+	}
+	text, err := fsx.ReadAtMost(path, maxTokenFile)
+	if err != nil {
+		return nil, err
+	}
+	return api.ParseTokens(text)
+}
+
+// conditions tells what is wrong with the file.
+func (f *tokenList) conditions() []pannier.Condition {
+	now := f.refresh()
+	var conditions []pannier.Condition
+	add := func(code, message, hint string) {
+		conditions = append(conditions, pannier.Condition{Code: code, Severity: pannier.SeverityWarning, Subject: f.path, Message: message, Hint: hint})
+	}
+	switch {
+	case now.failed != nil:
+		add("api_tokens_unreadable", "the tokens stay what they were: "+now.failed.Error(), "mend the file; it is read again when it changes")
+	case len(now.tokens) == 0:
+		add("api_tokens_none", "the file has no token, so every client over TCP is refused", "make one with `pannier token NAME SCOPE --append "+f.path+"`")
+	}
+	if now.mode&0o027 != 0 {
+		add("api_tokens_exposed", fmt.Sprintf("others than its owner and its group can read the file, or others than its owner can write to it: its mode is %04o", now.mode.Perm()), "chmod 600 it, or 640")
 	}
 	return conditions
 }

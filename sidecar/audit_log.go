@@ -110,16 +110,14 @@ func (l *auditLog) after(seq uint64) []pannier.AuditEntry {
 // conditions returns what is wrong with the log.
 func (l *auditLog) conditions() (conditions []pannier.Condition) {
 	if failed := l.failed.Load(); failed != nil {
-		conditions = append(conditions, pannier.Condition{
-			Code: "audit_unusable", Severity: pannier.SeverityError, Subject: auditDir, Message: "changes are refused, because they cannot be audited: " + (*failed).Error(),
-			Hint: "make the directory readable and writable, and make room; the next change tries again",
-		})
+		conditions = append(conditions, condition("audit_unusable", pannier.SeverityError, auditDir,
+			"changes are refused, because they cannot be audited: "+(*failed).Error(),
+			"make the directory readable and writable, and make room; the next change tries again"))
 	}
 	if log := l.log.Load(); log != nil && log.Broken() != "" {
-		conditions = append(conditions, pannier.Condition{
-			Code: codeAuditBroken, Severity: pannier.SeverityError, Subject: auditDir, Message: "the audit log is not what was written: " + log.Broken(),
-			Hint: "keep a copy of the directory, compare it with what was shipped elsewhere, then run \"pannier health acknowledge audit_broken\"",
-		})
+		conditions = append(conditions, condition(codeAuditBroken, pannier.SeverityError, auditDir,
+			"the audit log is not what was written: "+log.Broken(),
+			"keep a copy of the directory, compare it with what was shipped elsewhere, then run \"pannier health acknowledge audit_broken\""))
 	}
 	return conditions
 }

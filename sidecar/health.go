@@ -93,15 +93,12 @@ func (c *core) watchConditions(watch pannier.WatchHealth) []pannier.Condition {
 		if r.Severity == pannier.SeverityInfo {
 			code = "watch_polling"
 		}
-		conditions = append(conditions, pannier.Condition{
-			Code: code, Severity: r.Severity, Subject: cmp.Or(r.Root, c.settings.Workspace), Message: r.Reason, Hint: r.Hint,
-		})
+		conditions = append(conditions, condition(code, r.Severity, cmp.Or(r.Root, c.settings.Workspace),
+			r.Reason, r.Hint))
 	}
 	if watch.Problem != "" && len(conditions) == 0 {
-		conditions = append(conditions, pannier.Condition{
-			Code: "watch_degraded", Severity: pannier.SeverityWarning, Subject: c.settings.Workspace, Message: watch.Problem,
-			Hint: "until this is mended, changes are found every " + c.settings.Resync.String() + " only",
-		})
+		conditions = append(conditions, condition("watch_degraded", pannier.SeverityWarning, c.settings.Workspace,
+			watch.Problem, "until this is mended, changes are found every "+c.settings.Resync.String()+" only"))
 	}
 	return conditions
 }
@@ -119,11 +116,9 @@ func snapshotConditions(s *pannier.Snapshot) []pannier.Condition {
 		}
 	}
 	if len(broken) > 0 {
-		conditions = append(conditions, pannier.Condition{
-			Code: "skills_unreadable", Severity: pannier.SeverityWarning, Subject: plain.Shorten(strings.Join(broken, ", "), 200),
-			Message: fmt.Sprintf("%d of %d skills cannot be read", len(broken), len(s.Entries)),
-			Hint:    "`pannier list` shows the line of each fault and what to do",
-		})
+		conditions = append(conditions, condition("skills_unreadable", pannier.SeverityWarning, plain.Shorten(strings.Join(broken, ", "), 200),
+			fmt.Sprintf("%d of %d skills cannot be read", len(broken), len(s.Entries)),
+			"`pannier list` shows the line of each fault and what to do"))
 	}
 	return conditions
 }
@@ -141,11 +136,14 @@ func implicitConditions(s *pannier.Snapshot) []pannier.Condition {
 	if len(kept) == 0 {
 		return nil
 	}
-	return []pannier.Condition{{
-		Code: "implicit_kept", Severity: pannier.SeverityInfo, Subject: plain.Shorten(strings.Join(kept, ", "), 200),
-		Message: fmt.Sprintf("the model may choose %d installed skills because an older version allowed it", len(kept)),
-		Hint:    "run `pannier policy set SLUG --implicit=true` for each to keep it so, or --implicit=false",
-	}}
+	return []pannier.Condition{condition("implicit_kept", pannier.SeverityInfo, plain.Shorten(strings.Join(kept, ", "), 200),
+		fmt.Sprintf("the model may choose %d installed skills because an older version allowed it", len(kept)),
+		"run `pannier policy set SLUG --implicit=true` for each to keep it so, or --implicit=false")}
+}
+
+// condition returns a condition of health.
+func condition(code string, severity pannier.Severity, subject, message, hint string) pannier.Condition {
+	return pannier.Condition{Code: code, Severity: severity, Subject: subject, Message: message, Hint: hint}
 }
 
 // problemCondition returns a problem as a condition of health.
@@ -188,4 +186,44 @@ func worst(conditions []pannier.Condition) pannier.HealthStatus {
 		}
 	}
 	return status
+}
+
+// scanConditions tell of blocking findings that do not block, and of skills that cannot be scanned.
+func (c *core) scanConditions(s *pannier.Snapshot) []pannier.Condition {
+	if c.settings.Scan == config.ScanOff {
+		return nil
+	}
+	var found, unscanned []string
+	trouble := ""
+	for i := range s.Entries {
+		e := &s.Entries[i]
+		if e.State != pannier.StateEligible && e.State != pannier.StateIneligible {
+			continue
+		}
+		if v := c.fingerprints.summary(e.Skill); v != nil && v.Origin == pannier.ScanBackground && len(v.Blocking) > 0 && !c.fingerprints.policy.enforce {
+			found = append(found, e.Slug)
+		}
+		if why := c.fingerprints.failure(e.Skill); why != "" {
+			unscanned, trouble = append(unscanned, e.Slug), cmp.Or(trouble, why)
+		}
+	}
+	var conditions []pannier.Condition
+	if len(found) > 0 {
+		conditions = append(conditions, condition("scan_findings", pannier.SeverityWarning, plain.Shorten(strings.Join(found, ", "), 200),
+			fmt.Sprintf("%s in the background scan, which the settings only report", haveFindings(len(found))),
+			"run `pannier show` for each to see the findings; `pannier scan SLUG` blocks it, `scan: enforce` blocks all such skills"))
+	}
+	if len(unscanned) > 0 {
+		conditions = append(conditions, condition("skills_unscanned", pannier.SeverityWarning, plain.Shorten(strings.Join(unscanned, ", "), 200),
+			fmt.Sprintf("%d of %d skills have no fingerprint, so the background scan skips them: %s", len(unscanned), len(s.Entries), trouble),
+			"make every file of the skill readable, and remove large data from it"))
+	}
+	return conditions
+}
+
+func haveFindings(skills int) string {
+	if skills == 1 {
+		return "1 skill has a blocking finding"
+	}
+	return fmt.Sprintf("%d skills have blocking findings", skills)
 }

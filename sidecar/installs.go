@@ -97,10 +97,8 @@ func (c *core) spoolConditions() []pannier.Condition {
 	if c.spoolErr == nil {
 		return nil
 	}
-	return []pannier.Condition{{
-		Code: "installs_unavailable", Severity: pannier.SeverityWarning, Subject: "state",
-		Message: "nothing can be installed: " + c.spoolErr.Error(), Hint: spoolHint,
-	}}
+	return []pannier.Condition{condition("installs_unavailable", pannier.SeverityWarning, "state",
+		"nothing can be installed: "+c.spoolErr.Error(), spoolHint)}
 }
 
 // openUploads returns no store where it fails.

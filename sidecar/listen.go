@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -13,7 +14,9 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/exporter-toolkit/web"
+	"golang.org/x/sys/unix"
 
+	"pannier"
 	"pannier/config"
 	"pannier/publish/api"
 )
@@ -150,3 +153,67 @@ func (t toolkitLog) WithAttrs(attrs []slog.Attr) slog.Handler {
 
 // WithGroup implements [slog.Handler].
 func (t toolkitLog) WithGroup(name string) slog.Handler { return toolkitLog{t.log.Named(name)} }
+
+// minDescriptors is how many files the process must be allowed to open: what an idle sidecar has open, and a few callers.
+const minDescriptors = 64
+
+// checkDescriptors refuses a process that could not answer once it is ready.
+func checkDescriptors() error {
+	var files unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil || files.Cur >= minDescriptors {
+		return nil
+	}
+	return &Error{
+		Message: fmt.Sprintf("the process may open %d files, and the sidecar needs at least %d", files.Cur, minDescriptors),
+		Hint:    "raise the hard limit (ulimit -Hn, LimitNOFILE=, --ulimit nofile=)",
+	}
+}
+
+// capacityConditions tell that the socket takes fewer callers than it would, because the process may open few files only.
+func capacityConditions(now api.Capacity) []pannier.Condition {
+	full := api.FullCapacity()
+	if now.Connections >= full.Connections {
+		return nil
+	}
+	return []pannier.Condition{condition("few_descriptors", pannier.SeverityInfo, "RLIMIT_NOFILE",
+		fmt.Sprintf("the process may open few files, so the socket takes %d callers at a time, of which %d can follow the events and %d use a WebSocket, in the place of %d, %d and %d", now.Connections, now.Streams, now.WebSockets, full.Connections, full.Streams, full.WebSockets),
+		fmt.Sprintf("raise the hard limit (ulimit -Hn, LimitNOFILE=, --ulimit nofile=) to %d where so many callers come", 2*full.Connections))}
+}
+
+// socketError says why the socket could not be opened, and what to do.
+func socketError(err error, s config.Settings) error {
+	e := &Error{Message: err.Error()}
+	lock := s.Socket + ".lock"
+	switch {
+	case errors.Is(err, api.ErrInUse):
+		e.Hint = "another sidecar may run for a workspace already; give this one a socket of its own with --socket"
+	case errors.Is(err, os.ErrPermission) && failedAt(err, lock) && exists(lock):
+		e.Hint = fmt.Sprintf("a sidecar of another user made %s; where none runs any more, remove it, or choose another path with --socket", lock)
+	case errors.Is(err, os.ErrPermission):
+		e.Hint = fmt.Sprintf("make %s writable for this user, or choose another path with --socket", s.Socket)
+	case errors.Is(err, syscall.EROFS):
+		e.Hint = "the file system can only be read; mount one there that can be written, such as an emptyDir, or choose another path with --socket"
+	case errors.Is(err, syscall.ENOTDIR):
+		e.Hint = "a part of the path is a file, not a directory; choose another path with --socket"
+	case otherFile(s.Socket):
+		e.Hint = fmt.Sprintf("remove %s if it is not needed, or choose another path with --socket", s.Socket)
+	}
+	return e
+}
+
+// failedAt reports whether err is about that path.
+func failedAt(err error, path string) bool {
+	failed, ok := errors.AsType[*fs.PathError](err)
+	return ok && failed.Path == path
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// otherFile reports whether something else than a socket is at path.
+func otherFile(path string) bool {
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode().Type() != fs.ModeSocket
+}

@@ -2,13 +2,18 @@ package sidecar
 
 import (
 	"bytes"
+	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"pannier"
 	"pannier/internal/logpipe"
+	"pannier/internal/plain"
 )
 
 const (
@@ -47,4 +52,108 @@ func (l *sidecarLog) end(err error) error {
 		return err
 	}
 	return &Error{}
+}
+
+// Messages of log records that a printer for people may want to tell from others.
+const (
+	LogServing   = "serving"        // at the start; has the workspace
+	LogReady     = "ready"          // after the first scan; has counts and addresses
+	LogChanged   = "skills changed" // skills whose content changed while their state did not
+	LogBroken    = "skill is broken"
+	LogMalformed = "runtime of a skill is malformed"
+)
+
+// logReport logs what no event says: that the sidecar is ready, with its addresses, and which skills changed without a change of
+// their state.
+func (c *core) logReport(before, s *pannier.Snapshot, changed []string, transitions []pannier.SkillStateChanged) {
+	if before == nil {
+		counts := countStates(s)
+		fields := []any{"skills", len(s.Entries), "usable", counts[pannier.StateEligible], "took", time.Since(startedAt), "socket", c.settings.Socket}
+		if c.probes != nil {
+			fields = append(fields, "metrics", fmt.Sprintf("http://%s/metrics", c.probes.Addr()))
+		}
+		if c.tcp != nil {
+			fields = append(fields, "api", c.tcp.Addr().String())
+		}
+		pushes, _ := c.platforms.health()
+		for _, push := range pushes {
+			fields = append(fields, "platform", push.Platform)
+		}
+		c.log.Debug(LogReady, fields...)
+		return
+	}
+	changed = slices.DeleteFunc(slices.Clone(changed), func(slug string) bool {
+		return slices.ContainsFunc(transitions, func(t pannier.SkillStateChanged) bool { return t.Slug == slug })
+	})
+	if len(changed) > 0 {
+		c.log.Debug(LogChanged, "slugs", changed)
+	}
+}
+
+// MaxSkillLines bounds the lines that the log has on the skills of one snapshot, for faults and for skipped skills each.
+const MaxSkillLines = 100
+
+// skillLine is one line of the log on a skill.
+type skillLine struct {
+	level                    hclog.Level
+	message                  string
+	skill, place, what, hint string
+}
+
+// logSkills logs what is new in a snapshot: broken skills and malformed runtimes, which a person should mend, then the skills
+// that the runtime of the workspace skips. before is nil for the first snapshot.
+func logSkills(log hclog.Logger, before, after *pannier.Snapshot) {
+	known := map[skillLine]bool{}
+	if before != nil {
+		for _, line := range skillLines(before) {
+			known[line] = true
+		}
+	}
+	lines := slices.DeleteFunc(skillLines(after), func(line skillLine) bool { return known[line] })
+	slices.SortStableFunc(lines, func(a, b skillLine) int { return int(b.level) - int(a.level) })
+	skipped := slices.IndexFunc(lines, func(line skillLine) bool { return line.level == hclog.Info })
+	if skipped < 0 {
+		skipped = len(lines)
+	}
+	logLines(log, lines[:skipped], "more skills are broken")
+	logLines(log, lines[skipped:], "more skills are skipped")
+}
+
+// logLines logs at most [MaxSkillLines] lines of one level and the number of the others.
+func logLines(log hclog.Logger, lines []skillLine, others string) {
+	for _, line := range lines[:min(len(lines), MaxSkillLines)] {
+		log.Log(line.level, line.message, "skill", line.skill, "at", line.place, "problem", line.what, "hint", line.hint)
+	}
+	if more := len(lines) - MaxSkillLines; more > 0 {
+		log.Log(lines[0].level, others, "lines", more, "hint", `run "pannier list" to see all skills`)
+	}
+}
+
+// skillLines returns the lines on a snapshot, by slug. Skills that are not in use by choice have none.
+func skillLines(s *pannier.Snapshot) (lines []skillLine) {
+	for i := range s.Entries {
+		e := &s.Entries[i]
+		if e.State != pannier.StateEligible && e.State != pannier.StateIneligible {
+			continue
+		}
+		if at := slices.IndexFunc(e.Problems, func(p pannier.Problem) bool { return p.Severity == pannier.SeverityError }); at >= 0 {
+			lines = append(lines, problemLine(LogBroken, e, e.Problems[at]))
+		}
+		if at := slices.IndexFunc(e.Problems, func(p pannier.Problem) bool { return p.Code == pannier.CodeRuntimeValue }); at >= 0 {
+			lines = append(lines, problemLine(LogMalformed, e, e.Problems[at]))
+		}
+		for _, r := range e.Reasons {
+			if r.Code == pannier.ReasonRuntimeIncompatible {
+				lines = append(lines, skillLine{
+					hclog.Info, "skipping skill", e.Slug, plain.Text(e.Path),
+					plain.Text("runtime=[" + strings.Join(e.Runtimes, ", ") + "] not compatible with current=" + r.Subject), plain.Text(r.Remedy),
+				})
+			}
+		}
+	}
+	return lines
+}
+
+func problemLine(message string, e *pannier.Entry, p pannier.Problem) skillLine {
+	return skillLine{hclog.Warn, message, e.Slug, plain.Text(p.Place()), plain.Text(p.Message), plain.Text(p.Hint)}
 }

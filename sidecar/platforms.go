@@ -221,11 +221,9 @@ func urlConditions(pub platformPublisher) []pannier.Condition {
 	if !pub.target.LacksURL() || pub.Name() == EmbeddedPlatform {
 		return nil
 	}
-	return []pannier.Condition{{
-		Code: "card_without_url", Severity: pannier.SeverityInfo, Subject: pub.Name(),
-		Message: "the card has no url: agents that read the card cannot call this agent",
-		Hint:    "set --agent-url (agent_url), or have the agent register with a url; the next push keeps that",
-	}}
+	return []pannier.Condition{condition("card_without_url", pannier.SeverityInfo, pub.Name(),
+		"the card has no url: agents that read the card cannot call this agent",
+		"set --agent-url (agent_url), or have the agent register with a url; the next push keeps that")}
 }
 
 // peers returns those that any platform tells of, by the order of the platforms, then by id. Of those with one id the first
@@ -245,4 +243,24 @@ func (p *publishers) peers() []pannier.Peer {
 		}
 	}
 	return all
+}
+
+// promote tells every platform of a promotion at once, and returns what became of it, in the order of the settings.
+func (p *publishers) promote(ctx context.Context, promotion pannier.Promotion, heartbeat bool) []pannier.ActivityResult {
+	results := make([]pannier.ActivityResult, len(p.all))
+	var telling sync.WaitGroup
+	for i, to := range p.all {
+		telling.Go(func() { results[i] = sendPromotion(ctx, to, promotion, heartbeat) })
+	}
+	telling.Wait()
+	return results
+}
+
+func sendPromotion(ctx context.Context, to platformPublisher, promotion pannier.Promotion, heartbeat bool) pannier.ActivityResult {
+	result := pannier.ActivityResult{Platform: to.Name()}
+	kept, err := to.promoter.Promote(ctx, promotion, heartbeat)
+	if err != nil {
+		result.Error, result.Kept = err.Error(), kept
+	}
+	return result
 }

@@ -246,11 +246,9 @@ func (r *refusals) restore(m *stateDir, after uint64, damage error) error {
 	if err != nil {
 		return fmt.Errorf("%w; an older generation and the audit log do not lead to the newest: %w", damage, err)
 	}
-	r.addCondition(pannier.Condition{
-		Code: codePolicyRestored, Severity: pannier.SeverityWarning, Subject: policyfile.Name,
-		Message: "the policy file was damaged or replaced; policy and blocks were restored from an older generation and the audit log: " + damage.Error(),
-		Hint:    "check the disk, then run \"pannier health acknowledge policy_restored\"",
-	})
+	r.addCondition(condition(codePolicyRestored, pannier.SeverityWarning, policyfile.Name,
+		"the policy file was damaged or replaced; policy and blocks were restored from an older generation and the audit log: "+damage.Error(),
+		"check the disk, then run \"pannier health acknowledge policy_restored\""))
 	return nil
 }
 
@@ -359,16 +357,14 @@ func (r *refusals) conditions(inMemory bool) []pannier.Condition {
 		conditions = slices.Clone(*found)
 	}
 	if err := r.file.Failed(); err != nil {
-		conditions = append(conditions, pannier.Condition{
-			Code: "policy_unwritable", Severity: pannier.SeverityError, Subject: policyfile.Name, Message: "policy and blocks cannot be kept: " + err.Error(),
-			Hint: "make room in the state directory, and make it writable; the next change tries again",
-		})
+		conditions = append(conditions, condition("policy_unwritable", pannier.SeverityError, policyfile.Name,
+			"policy and blocks cannot be kept: "+err.Error(),
+			"make room in the state directory, and make it writable; the next change tries again"))
 	}
 	if count := len(r.policies.All()) + len(r.verdicts.Blocked()); inMemory && count > 0 {
-		conditions = append(conditions, pannier.Condition{
-			Code: "refusals_in_memory", Severity: pannier.SeverityInfo, Subject: "state",
-			Message: fmt.Sprintf("%d policies and blocks end with this process", count), Hint: "give the sidecar a state directory that outlives it with --state-dir",
-		})
+		conditions = append(conditions, condition("refusals_in_memory", pannier.SeverityInfo, "state",
+			fmt.Sprintf("%d policies and blocks end with this process", count),
+			"give the sidecar a state directory that outlives it with --state-dir"))
 	}
 	return conditions
 }

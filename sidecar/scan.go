@@ -2,7 +2,10 @@ package sidecar
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -12,6 +15,7 @@ import (
 	"pannier/loader"
 	"pannier/loader/scan"
 	"pannier/publish/api"
+	"pannier/registry/resolve"
 )
 
 // openScans begins with what scans have found before this process.
@@ -85,4 +89,26 @@ func (h *engine) scanOptions(kind pannier.SourceKind) scan.Options {
 // scans is what the socket shows of fingerprints and verdicts.
 func (c *core) scans() api.Scans {
 	return api.Scans{Fingerprint: c.fingerprints.of, Generation: c.fingerprints.generation, Verdict: c.fingerprints.found, Summary: c.fingerprints.summary}
+}
+
+// rpc is what the JSON-RPC of the socket takes beside what the routes do.
+func (c *core) rpc() api.RPC {
+	return api.RPC{
+		WorkspaceID: c.settings.WorkspaceID, Workspace: c.settings.Workspace, MinimumTrust: c.settings.MinimumTrust,
+		ToolTrust: resolve.ToolTrust, Rejection: resolve.Rejection, Updated: c.updated, Subscribe: c.registry.Subscribe,
+	}
+}
+
+// updated returns when the SKILL.md of a skill was last written, or the directory of one that has none. The zero time is
+// not known.
+func (c *core) updated(s *pannier.Skill) time.Time {
+	path := filepath.FromSlash(s.FilePath())
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(c.settings.Workspace, path)
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
 }

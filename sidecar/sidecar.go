@@ -189,3 +189,12 @@ func (l *Sidecar) start(ctx context.Context) error {
 	c.run(l.tasks, l.Hangups)
 	return nil
 }
+
+// Error is an error that an operator can act on.
+type Error struct {
+	Message string // empty where nothing is to be printed
+	Hint    string // what to do, beginning with a verb
+}
+
+// Error implements error.
+func (e *Error) Error() string { return e.Message }

@@ -104,16 +104,14 @@ func (m *stateDir) openStore() (gone, failed error) {
 		why = unix.Access(m.dir, unix.W_OK) // files are replaced, which takes more than writing them
 	}
 	if why != nil {
-		m.addCondition(pannier.Condition{
-			Code: "state_read_only", Severity: pannier.SeverityError, Subject: "state", Message: "the state can be read and not changed: " + why.Error(),
-			Hint: "make the state directory writable for the user that pannier runs as, and restart",
-		})
+		m.addCondition(condition("state_read_only", pannier.SeverityError, "state",
+			"the state can be read and not changed: "+why.Error(),
+			"make the state directory writable for the user that pannier runs as, and restart"))
 	}
 	if broken := opened.Recovered(); broken != "" {
-		m.addCondition(pannier.Condition{
-			Code: "state_reset", Severity: pannier.SeverityWarning, Subject: "state", Message: "state.db was damaged and starts empty; the damaged file is " + broken,
-			Hint: "the agent has to report its environment again, and uploads start again; remove the damaged file once it is not needed",
-		})
+		m.addCondition(condition("state_reset", pannier.SeverityWarning, "state",
+			"state.db was damaged and starts empty; the damaged file is "+broken,
+			"the agent has to report its environment again, and uploads start again; remove the damaged file once it is not needed"))
 	}
 	return nil, nil
 }
@@ -141,10 +139,9 @@ func (m *stateDir) addCondition(c pannier.Condition) {
 
 // inMemory says that a part is kept in memory.
 func (m *stateDir) inMemory(part, subject string, err error) {
-	m.addCondition(pannier.Condition{
-		Code: part + "_in_memory", Severity: pannier.SeverityWarning, Subject: subject, Message: "kept in memory and lost with this process: " + err.Error(),
-		Hint: "make it usable or choose another directory with --state-dir, and restart; --state-dir=none keeps the state in memory on purpose",
-	})
+	m.addCondition(condition(part+"_in_memory", pannier.SeverityWarning, subject,
+		"kept in memory and lost with this process: "+err.Error(),
+		"make it usable or choose another directory with --state-dir, and restart; --state-dir=none keeps the state in memory on purpose"))
 }
 
 // unusable returns why policy and blocks cannot be read where the directory cannot be used. A directory that does not exist

@@ -2,13 +2,17 @@ package sidecar
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"pannier"
+	"pannier/internal/latest"
 	"pannier/internal/state"
 )
 
@@ -94,15 +98,13 @@ func (m *stateDir) watchPlace(ctx context.Context) error {
 // conditions tells what is wrong with the store, by what was found last.
 func (s *store) conditions() (conditions []pannier.Condition) {
 	if err := s.gone.Load(); err != nil {
-		conditions = append(conditions, pannier.Condition{
-			Code: "state_gone", Severity: pannier.SeverityError, Subject: "state", Message: "changes are refused, because they would be lost with this process: " + (*err).Error(), Hint: goneHint,
-		})
+		conditions = append(conditions, condition("state_gone", pannier.SeverityError, "state",
+			"changes are refused, because they would be lost with this process: "+(*err).Error(), goneHint))
 	}
 	if err := s.failed.Load(); err != nil {
-		conditions = append(conditions, pannier.Condition{
-			Code: "state_unwritable", Severity: pannier.SeverityError, Subject: "state", Message: "state cannot be written: " + (*err).Error(),
-			Hint: "make room in the state directory, and make it writable; the next change tries again",
-		})
+		conditions = append(conditions, condition("state_unwritable", pannier.SeverityError, "state",
+			"state cannot be written: "+(*err).Error(),
+			"make room in the state directory, and make it writable; the next change tries again"))
 	}
 	return conditions
 }
@@ -120,4 +122,57 @@ func (k lenientStore) Put(bucket, key string, value any) error {
 // Delete removes a value.
 func (k lenientStore) Delete(bucket, key string) error {
 	return k.recordWrite(k.Store.Delete(bucket, key))
+}
+
+// keyContents is the key of what was found in the files of skills, in bucketSnapshot.
+const keyContents = "contents"
+
+// maxKeptContents bounds their JSON in bytes. A restart looks into the skills that are left out as if they were new.
+const maxKeptContents = 8 << 20
+
+// contentsStore keeps what was found in the files of skills for the next process.
+type contentsStore struct {
+	store  *store
+	log    hclog.Logger
+	writer *latest.Writer[map[string]pannier.Contents]
+}
+
+// contentsRow is what was found in one skill.
+type contentsRow struct {
+	Path     []byte           `json:"path"` // of any bytes
+	Contents pannier.Contents `json:"contents"`
+}
+
+func newContentsStore(s *store, log hclog.Logger) *contentsStore {
+	c := &contentsStore{store: s, log: log}
+	c.writer = latest.NewWriter(c.write)
+	return c
+}
+
+// read returns what the process before has kept, by path. Where that cannot be read, all skills are looked into again.
+func (c *contentsStore) read() map[string]pannier.Contents {
+	var rows []contentsRow
+	if _, err := c.store.Get(bucketSnapshot, keyContents, &rows); err != nil {
+		c.log.Warn("contents of skill files not read from the state; the files are read again", "error", err)
+		return nil
+	}
+	contents := make(map[string]pannier.Contents, len(rows))
+	for _, row := range rows {
+		contents[string(row.Path)] = row.Contents
+	}
+	return contents
+}
+
+func (c *contentsStore) write(contents map[string]pannier.Contents) {
+	rows, size := []json.RawMessage{}, 0
+	for _, path := range slices.Sorted(maps.Keys(contents)) {
+		row, err := json.Marshal(contentsRow{[]byte(path), contents[path]})
+		if size += len(row); err != nil || size > maxKeptContents {
+			break
+		}
+		rows = append(rows, row)
+	}
+	if err := (lenientStore{c.store}).Put(bucketSnapshot, keyContents, rows); err != nil {
+		c.log.Warn("contents of skill files not written to the state; the next start reads the files again", "error", err)
+	}
 }
