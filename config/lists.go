@@ -22,7 +22,7 @@ type writtenRoot struct {
 	targets  []string           // of links
 }
 
-// readRoots reads the roots: paths alone from flags and variables, mappings from the file.
+// readRoots reads the roots: paths from flags and variables, paths or mappings from the file.
 func readRoots(d *draft, g given) (faults []*Fault) {
 	d.roots = nil
 	for _, text := range g.texts {
@@ -49,12 +49,16 @@ func (d *draft) addRoot(r writtenRoot) []*Fault {
 	return nil
 }
 
-// readRoot reads one root of the settings file.
+// readRoot reads one root of the settings file: a path or a mapping.
 func (d *draft) readRoot(g given) (faults []*Fault) {
-	if g.node.Kind() != yamldoc.Map {
-		return []*Fault{g.fault("this is "+g.node.Kind().String()+", not a mapping", "write - path: and the directory")}
-	}
 	r := writtenRoot{given: g}
+	if path, ok := g.node.Text(); ok {
+		r.path = path
+		return d.addRoot(r)
+	}
+	if g.node.Kind() != yamldoc.Map {
+		return []*Fault{g.fault("this is "+g.node.Kind().String()+", not a path or a mapping", "write - and the directory")}
+	}
 	for pair := range g.node.Pairs() {
 		faults = append(faults, r.readKey(g.below("."+pair.Key, pair.Value, pair.Line), pair.Key)...)
 	}

@@ -42,7 +42,7 @@ type Root struct{ Path, Name string }
 func Defaults(workspace string) Rules {
 	return Rules{
 		Roots:    []Root{{Path: filepath.Join(workspace, "skills"), Name: "skills"}},
-		Skip:     []string{".git", "node_modules", ".venv", "venv", "__pycache__"},
+		Skip:     []string{"node_modules", "venv", "__pycache__"},
 		MaxDepth: 6, MaxDirs: 20000, MaxSkillBytes: 1 << 20,
 	}
 }
