@@ -73,8 +73,9 @@ type Skill struct {
 	// RuntimeTools are those that the frontmatter declares, with those that have a Fault, each of kind [ToolDeclared] with its
 	// Declaration, by name.
 	RuntimeTools []Tool `json:"-"`
-	// Disabled is set where the skill itself says that it is not to be used (`eligibility.enabled: false`).
-	Disabled bool `json:"-"`
+	// DisabledBy is the field by which the skill itself says that it is not to be used: `eligibility.enabled` (false) or `scope`
+	// (disabled). Empty: none.
+	DisabledBy string `json:"-"`
 	// Blocked names the profiles whose verdicts, by the settings, make the skill unusable.
 	Blocked []string `json:"-"`
 	// Requirements are judged against an [Environment].

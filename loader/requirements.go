@@ -27,8 +27,8 @@ func (c *contract) requirements(s *pannier.Skill) {
 	})
 	c.dialects(func(v yamldoc.Value, field string) { c.dialect(s, v, field) })
 	c.mapping(c.front.Get("eligibility"), "eligibility", func(v yamldoc.Value) { c.eligibility(s, v) })
-	if strings.EqualFold(c.text("scope"), "disabled") {
-		s.Disabled = true
+	if s.DisabledBy == "" && strings.EqualFold(c.text("scope"), "disabled") {
+		s.DisabledBy = "scope"
 	}
 	for _, list := range []*[]string{&r.Bins, &r.AnyBins, &r.Env, &r.APIKeys, &r.Config, &r.MCP, &r.OS} {
 		slices.Sort(*list)
@@ -194,7 +194,9 @@ func (c *contract) eligibility(s *pannier.Skill, v yamldoc.Value) {
 	c.binaries(&r.AnyBins, v, field, "any-bins")
 	c.needs(&r.Env, v, field, "required-env")
 	c.needs(&r.Config, v, field, "required-config")
-	s.Disabled = !c.flagOf(v.Get("enabled"), field+".enabled", true)
+	if !c.flagOf(v.Get("enabled"), field+".enabled", true) {
+		s.DisabledBy = field + ".enabled"
+	}
 }
 
 // conflicts returns the skills that must not be usable together with this one, each as "slug" or "owner/slug", however they

@@ -37,27 +37,28 @@ func TestRequirementsOfEachDialect(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := front(t, tt.fields)
-			if diff := cmp.Diff(tt.want, s.Requirements); diff != "" || len(s.Problems) > 0 || s.Disabled {
-				t.Errorf("want -, got +:\n%s\nproblems %v, disabled %t", diff, s.Problems, s.Disabled)
+			if diff := cmp.Diff(tt.want, s.Requirements); diff != "" || len(s.Problems) > 0 || s.DisabledBy != "" {
+				t.Errorf("want -, got +:\n%s\nproblems %v, disabled by %q", diff, s.Problems, s.DisabledBy)
 			}
 		})
 	}
 }
 
 func TestSkillSwitchesItselfOff(t *testing.T) {
-	for fields, want := range map[string]bool{
-		"eligibility: {enabled: false}\n":                  true,
-		"eligibility: {enabled: false, always: true}\n":    true,
-		"eligibility: {enabled: true}\n":                   false,
-		"eligibility: {enabled: ~}\n":                      false,
-		"scope: disabled\n":                                true,
-		"scope: \" Disabled \"\n":                          true,
-		"scope: disabled\neligibility: {enabled: true}\n":  true,
-		"scope: system\n":                                  false,
-		"scope: standalone\neligibility: {always: true}\n": false,
+	for fields, want := range map[string]string{
+		"eligibility: {enabled: false}\n":                  "eligibility.enabled",
+		"eligibility: {enabled: false, always: true}\n":    "eligibility.enabled",
+		"eligibility: {enabled: true}\n":                   "",
+		"eligibility: {enabled: ~}\n":                      "",
+		"scope: disabled\n":                                "scope",
+		"scope: \" Disabled \"\n":                          "scope",
+		"scope: disabled\neligibility: {enabled: true}\n":  "scope",
+		"scope: disabled\neligibility: {enabled: false}\n": "eligibility.enabled",
+		"scope: system\n":                                  "",
+		"scope: standalone\neligibility: {always: true}\n": "",
 	} {
-		if s := front(t, fields); s.Disabled != want || len(s.Problems) > 0 {
-			t.Errorf("%q: disabled %t, problems %v", fields, s.Disabled, s.Problems)
+		if s := front(t, fields); s.DisabledBy != want || len(s.Problems) > 0 {
+			t.Errorf("%q: disabled by %q, problems %v", fields, s.DisabledBy, s.Problems)
 		}
 	}
 }

@@ -142,7 +142,7 @@ func TestPrecedence(t *testing.T) {
 		{"depth", skillAt("skills/z/pdf-forms", slug), skillAt("skills/a/a/pdf-forms", slug), pannier.Workspace{}},
 		{"bytes", skillAt("skills/A/pdf-forms", slug), skillAt("skills/a/pdf-forms", slug), pannier.Workspace{}},
 		{
-			"a disabled skill wins", skillAt("skills/pdf-forms", slug, func(s *pannier.Skill) { s.Disabled = true }),
+			"a disabled skill wins", skillAt("skills/pdf-forms", slug, func(s *pannier.Skill) { s.DisabledBy = "scope" }),
 			skillAt("skills/aaa", slug),
 			pannier.Workspace{},
 		},

@@ -83,8 +83,12 @@ func (j judgement) disabled() {
 		remedy := fmt.Sprintf("enable it with `pannier policy set %s --enabled=true`", j.entry.Slug)
 		j.against(pannier.ReasonDisabled, string(p.Source)+" policy", remedy)
 	}
-	if j.entry.Disabled {
-		j.against(pannier.ReasonDisabled, "eligibility.enabled", "the skill itself says that it is not to be used; set `eligibility.enabled` to true in its SKILL.md")
+	switch field := j.entry.DisabledBy; field {
+	case "":
+	case "scope":
+		j.against(pannier.ReasonDisabled, field, "the skill itself says that it is not to be used; remove `scope: disabled` from its SKILL.md")
+	default:
+		j.against(pannier.ReasonDisabled, field, "the skill itself says that it is not to be used; set `"+field+"` to true in its SKILL.md")
 	}
 }
 

@@ -9,11 +9,22 @@ import (
 	"pannier/registry"
 )
 
+// TestRemedyNamesTheField checks that a skill that disables itself is told which field to change.
+func TestRemedyNamesTheField(t *testing.T) {
+	for field, want := range map[string]string{"eligibility.enabled": "set `eligibility.enabled` to true", "scope": "remove `scope: disabled`"} {
+		s := build(t, of(pannier.Workspace{}, skillAt("skills/pdf", func(s *pannier.Skill) { s.DisabledBy = field })))
+		e, _ := s.Lookup("pdf")
+		if r := e.Reasons[0]; e.State != pannier.StateDisabled || r.Subject != field || !strings.Contains(r.Remedy, want) {
+			t.Errorf("%s: %s, %+v", field, e.State, r)
+		}
+	}
+}
+
 // TestEveryReason has a skill that everything stands against, and takes the obstacles away one by one.
 func TestEveryReason(t *testing.T) {
 	no := false
 	in := of(pannier.Workspace{Runtime: "crewai"}, skillAt("skills/all", func(s *pannier.Skill) {
-		s.Disabled, s.Blocked, s.Broken = true, []string{"agentskills_strict"}, true
+		s.DisabledBy, s.Blocked, s.Broken = "eligibility.enabled", []string{"agentskills_strict"}, true
 		s.Problems = []pannier.Problem{{Code: "skill.x", Severity: pannier.SeverityError, Hint: "mend it"}}
 		s.Runtimes, s.Conflicts, s.TrustLevel = []string{"langgraph"}, []string{"aaa"}, pannier.TrustCommunity
 		s.Requirements = pannier.Requirements{
@@ -55,7 +66,7 @@ func TestEveryReason(t *testing.T) {
 		gone []string
 	}{
 		{"enabled", func(*pannier.Skill) { in.Policies.Gateway = nil }, []string{"disabled(gateway policy)"}},
-		{"enabled by itself", func(s *pannier.Skill) { s.Disabled = false }, []string{"disabled(eligibility.enabled)"}},
+		{"enabled by itself", func(s *pannier.Skill) { s.DisabledBy = "" }, []string{"disabled(eligibility.enabled)"}},
 		{"scanned since the loss", func(s *pannier.Skill) {
 			in.Lost = &registry.Lost{Released: map[string]pannier.Digest{"skills/aaa": in.Catalog.Skills[1].Sum, "skills/all": s.Sum}}
 		}, []string{"state_lost(state)"}},

@@ -46,8 +46,8 @@ func outside(e *pannier.Entry) (reason, detail string) {
 		return pannier.RejectedUnlisted, fmt.Sprintf("config.yaml has a list under skills without it; add %q there", e.PathBelowRoot)
 	case !e.Policy.Enabled:
 		return pannier.RejectedDisabled, fmt.Sprintf("the %s policy has disabled the skill", e.Policy.Source)
-	case e.Disabled:
-		return pannier.RejectedDisabled, "the skill itself says that it is not to be used (eligibility.enabled)"
+	case e.DisabledBy != "":
+		return pannier.RejectedDisabled, "the skill itself says that it is not to be used (" + e.DisabledBy + ")"
 	}
 	return "", ""
 }

@@ -13,7 +13,7 @@ import (
 )
 
 func selfDisabled(e *pannier.Entry) {
-	e.Disabled = true
+	e.DisabledBy = "eligibility.enabled"
 	against(pannier.ReasonDisabled)(e)
 	e.State = pannier.StateDisabled
 }
@@ -66,9 +66,12 @@ func TestEveryReason(t *testing.T) {
 }
 
 func TestSkillsThatSwitchThemselvesOff(t *testing.T) {
-	r := resolve.Resolve(snapshot(entry("it", selfDisabled)), pannier.Turn{Text: "$it"})
-	if x := r.Rejected[0]; x.Reason != pannier.RejectedDisabled || !strings.Contains(x.Detail, "eligibility.enabled") {
-		t.Errorf("%+v", x)
+	for _, field := range []string{"eligibility.enabled", "scope"} {
+		e := entry("it", selfDisabled, func(e *pannier.Entry) { e.DisabledBy = field })
+		r := resolve.Resolve(snapshot(e), pannier.Turn{Text: "$it"})
+		if x := r.Rejected[0]; x.Reason != pannier.RejectedDisabled || !strings.HasSuffix(x.Detail, "("+field+")") {
+			t.Errorf("%+v", x)
+		}
 	}
 }
 
@@ -249,7 +252,7 @@ func TestRejection(t *testing.T) {
 		"unreadable":     {[]func(*pannier.Entry){blocked(pannier.ReasonInvalid, "skill.yaml")}, pannier.RejectedInvalidMetadata},
 		"a profile":      {[]func(*pannier.Entry){blocked(pannier.ReasonInvalid, "agentskills_strict"), func(e *pannier.Entry) { e.Blocked = []string{"agentskills_strict"} }}, pannier.RejectedValidation},
 		"policy":         {[]func(*pannier.Entry){blocked(pannier.ReasonMissingBinary, "jq"), func(e *pannier.Entry) { e.State, e.Policy.Enabled = pannier.StateDisabled, false }}, pannier.RejectedDisabled},
-		"by itself":      {[]func(*pannier.Entry){func(e *pannier.Entry) { e.State, e.Disabled, e.Usable = pannier.StateDisabled, true, false }}, pannier.RejectedDisabled},
+		"by itself":      {[]func(*pannier.Entry){func(e *pannier.Entry) { e.State, e.DisabledBy, e.Usable = pannier.StateDisabled, "scope", false }}, pannier.RejectedDisabled},
 		"another's slug": {[]func(*pannier.Entry){func(e *pannier.Entry) { e.State, e.Usable = pannier.StateShadowed, false }}, pannier.RejectedShadowed},
 		"not listed":     {[]func(*pannier.Entry){func(e *pannier.Entry) { e.State, e.Usable = pannier.StateUnlisted, false }}, pannier.RejectedUnlisted},
 	} {
