@@ -28,7 +28,18 @@ func syntaxFault(text []byte, err error) *Fault {
 		before, _, _ := bytes.Cut(text, []byte("*"+m[1]))
 		line += bytes.Count(before, []byte("\n"))
 	}
+	if strings.Contains(message, "cannot start any token") && isIndentedWithTab(text, line) {
+		message = "tab character"
+	}
 	return &Fault{Line: line, Message: wordsFor(message), Hint: hintFor(message)}
+}
+
+// isIndentedWithTab reports whether a tab is among the blanks at the beginning of a line.
+func isIndentedWithTab(text []byte, line int) bool {
+	for range line - 1 {
+		_, text, _ = bytes.Cut(text, []byte("\n"))
+	}
+	return bytes.HasPrefix(bytes.TrimLeft(text, " "), []byte("\t"))
 }
 
 // messages are the errors of the library, by a part of their text, in words that do not need its grammar. The first that fits counts.
@@ -44,7 +55,7 @@ var messages = []struct{ part, words string }{
 	{"did not find expected node content", "a value is missing, or begins with a character that needs quotes"},
 	{"unexpected end of stream", "a quote is opened and never closed"},
 	{"cannot start any token", "a value without quotes begins with a character that YAML reserves"},
-	{"tab character", "a tab is used for indentation"},
+	{"tab character", "the line is indented with a tab"},
 	{"unknown escape", "a backslash in double quotes is followed by a character that it cannot escape"},
 	{"Unicode character escape code", "an escape in double quotes stands for no character"},
 	{"expected hexdecimal number", "an escape in double quotes needs more hexadecimal digits"},
@@ -77,7 +88,9 @@ func hintFor(message string) string {
 	switch {
 	case strings.Contains(message, "mapping values are not allowed"):
 		return "a colon and a blank begin a new key: put the whole value in double quotes, or, if the line is a key of its own, indent it like the others"
-	case strings.Contains(message, "cannot start any token"), strings.Contains(message, "tab character"):
+	case strings.Contains(message, "tab character"):
+		return "indent with blanks, not tabs"
+	case strings.Contains(message, "cannot start any token"):
 		return "indent with blanks, not tabs, and put a value that starts with @, ` or % in double quotes"
 	case strings.Contains(message, "anchor"), strings.Contains(message, "alphabetic or numeric"):
 		return "a value that starts with * or & is taken for an alias: put it in double quotes"

@@ -131,6 +131,20 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
+func TestTabsAreNamed(t *testing.T) {
+	for text, want := range map[string]string{
+		"name: x\n\tdescription: y\n":              "the line is indented with a tab",
+		"name: x\nrequires:\n  \tbins: [jq]\n":     "the line is indented with a tab",
+		"name: x\nrequires:\n\tbins: [jq]\na: b\n": "the line is indented with a tab",
+		"name: x\ndescription: @y\n":               "a value without quotes begins with a character that YAML reserves",
+		"name: @x\nrequires:\n\tbins: [jq]\n":      "a value without quotes begins with a character that YAML reserves",
+	} {
+		if _, _, err := yamldoc.Parse([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want: %s", text, err, want)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"a: 1\nb: [x, {y: z}]\n", "a: &b c\n", "? x\n: y\n", "a: \"\\u0000\"\n", "\ufeffa: 1", "a: |\n  b\n...\n"} {
 		f.Add([]byte(seed))
