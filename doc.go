@@ -1,4 +1,4 @@
-// Package pannier holds the values that cross pannier's rooms, and pure functions over them.
+// Package pannier holds the types shared by pannier's packages, and pure functions of them.
 //
 // pannier is a sidecar that keeps an agent's skills live. A skill is a folder with a SKILL.md in the workspace of an
 // agent. pannier watches the workspace, keeps a catalog of what it finds, judges each skill, pushes the agent card that
@@ -8,12 +8,12 @@
 //
 // Data flows once and one way, and each arrow carries a value of this package:
 //
-//	disk ─> watcher ─Batch─> loader ─Catalog─> registry ─*Snapshot─> publish/{card,platform,prompt,api}
+//	disk ─> watcher ─Batch─> loader ─Catalog─> registry ─*Snapshot─> publish/{card,push,prompt,api}
 //	           ↑               │                  ↑
-//	           └── WatchSet ───┘     config.yaml, environment
+//	           └── WatchSet ───┘     config.yaml, environment, policy
 //
-// The packages watcher, loader, registry and publish never import one another. They import this package, and
-// cmd/pannier connects them.
+// The packages watcher, loader, registry and publish do not import one another. They import this package, and the
+// package sidecar connects them.
 //
 // # What is here, and what never will be
 //

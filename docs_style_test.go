@@ -102,3 +102,22 @@ func TestDocumentAnchors(t *testing.T) {
 		t.Errorf("%d links were found: the test does not see them", links)
 	}
 }
+
+// sourcePath matches a path of a Go file in one of the directories of the program.
+var sourcePath = regexp.MustCompile(`\b(?:admin|cmd|config|internal|loader|publish|registry|sidecar|watcher)/[a-z0-9_./-]+\.go\b`)
+
+// TestDocumentPaths checks that the Go files that the pages name exist. CONTRIBUTING.md has recipes for files that do not.
+func TestDocumentPaths(t *testing.T) {
+	paths := 0
+	for page, text := range documents(t) {
+		for _, path := range sourcePath.FindAllString(text, -1) {
+			paths++
+			if _, err := os.Stat(path); err != nil && !(page == "CONTRIBUTING.md" && path == "cmd/pannier/readme.go") {
+				t.Errorf("%s names %s, which does not exist", page, path)
+			}
+		}
+	}
+	if paths < 25 {
+		t.Errorf("%d paths were found: the test does not see them", paths)
+	}
+}

@@ -15,7 +15,7 @@ const (
 	StateShadowed State = "shadowed"
 	// StateUnlisted is not in the list that config.yaml has.
 	StateUnlisted State = "unlisted"
-	// StateDisabled was switched off by policy.
+	// StateDisabled was switched off by policy or by the skill itself.
 	StateDisabled State = "disabled"
 	// StateIneligible has at least one [Reason] against it.
 	StateIneligible State = "ineligible"
@@ -66,7 +66,7 @@ func (e *Entry) Automatic() bool {
 
 // Snapshot is one immutable state of the registry.
 type Snapshot struct {
-	// Version grows by at least one whenever Digest changes, and never otherwise.
+	// Version grows by at least one whenever Digest changes, and after an unclean stop.
 	Version uint64
 	// Digest covers all that the snapshot shows of the skills and the workspace. Same tree, settings and environment:
 	// same digest.

@@ -156,8 +156,8 @@ type PushHealth struct {
 	Desired      Digest    `json:"desired,omitzero"`
 	Acknowledged Digest    `json:"acknowledged,omitzero"`
 	LastSuccess  time.Time `json:"last_success,omitzero"`
-	// LastError is that of the newest try, empty after a success; Hint says what to do about it, and Blocked that no
-	// further try is made before the card changes.
+	// LastError is that of the newest try, empty after a success; Hint says what to do about it. Blocked says that
+	// the platform refused the card; the next try is made when the card changes, on SIGHUP, or after about 15 minutes.
 	LastError string    `json:"last_error,omitempty"`
 	Hint      string    `json:"hint,omitempty"`
 	Blocked   bool      `json:"blocked,omitempty"`
