@@ -104,13 +104,33 @@ func (l *Loader) Load(ctx context.Context, b pannier.Batch) (pannier.Catalog, er
 		l.scanMounts()
 	}
 	c := pannier.Catalog{Seq: b.Seq, Problems: slices.Clone(l.mountProblems)}
-	for _, t := range l.trees {
+	for i, t := range l.trees {
+		if p := t.sameAs(l.trees[:i]); p != nil {
+			t.grace = grace{length: t.grace.length}
+			c.Problems, c.Locks = append(c.Problems, *p), append(c.Locks, nil)
+			continue
+		}
 		c.Problems = append(c.Problems, t.problems()...)
 		c.Skills = t.serve(c.Skills, b.Sure)
 		c.Locks = append(c.Locks, t.lock.named)
 	}
 	c.Watch = l.watchSet()
 	return c, nil
+}
+
+// sameAs returns a problem if the root is the same directory as one of the earlier roots, for example through a symlink. Its
+// skills are those of the earlier root: served twice, each would shadow itself.
+func (t *tree) sameAs(earlier []*tree) *pannier.Problem {
+	for _, e := range earlier {
+		if t.failure == nil && e.failure == nil && e.dev == t.dev && e.top.ino == t.top.ino {
+			return &pannier.Problem{
+				Code: "root.same", Severity: pannier.SeverityError, Path: t.root.Name,
+				Message: "the same directory as the root " + e.root.Name + ", which has its skills",
+				Hint:    "remove one of the two roots from the settings",
+			}
+		}
+	}
+	return nil
 }
 
 // Revisit returns when the loader wants to be called again although nothing has changed: when the grace of a skill that has

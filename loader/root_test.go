@@ -2,7 +2,9 @@ package loader_test
 
 import (
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -94,6 +96,36 @@ func TestRootIsALink(t *testing.T) {
 	c := load(t, l, pannier.Batch{Dirs: []string{filepath.Dir(root)}})
 	wantPaths(t, c, "a", "b")
 	wantWatch(t, c, root, filepath.Join(root, "a"), filepath.Join(root, "b"))
+}
+
+// TestRootsThatAreOneDirectory turns the link of the second of two roots to the first one and away from it.
+func TestRootsThatAreOneDirectory(t *testing.T) {
+	one, two := tree(t, "a", "g/b"), tree(t, "c")
+	root := filepath.Join(t.TempDir(), "skills")
+	link(t, one, root)
+	rules := rulesFor(one)
+	rules.Roots = append(rules.Roots, pannier.Root{Path: root, Name: "skills", Kind: pannier.SourceExtra})
+	l := loader.New(loader.Options{Rules: rules, DeleteGrace: time.Hour})
+	turn := func(target string) pannier.Catalog {
+		remove(t, root)
+		link(t, target, root)
+		return load(t, l, pannier.Batch{Dirs: []string{filepath.Dir(root)}})
+	}
+	same := func(c pannier.Catalog) {
+		t.Helper()
+		wantPaths(t, c, "a", "g/b")
+		wantCodes(t, c.Problems, "root.same")
+		if p := c.Problems[0]; p.Path != "skills" || p.Severity != pannier.SeverityError || !strings.Contains(p.Message, rules.Roots[0].Name) || len(c.Locks) != 2 {
+			t.Errorf("%+v, locks %v", p, c.Locks)
+		}
+	}
+	same(load(t, l, pannier.Batch{Full: true}))
+	c := turn(two)
+	wantPaths(t, c, "a", "g/b", "c")
+	wantCodes(t, c.Problems)
+	same(turn(one))
+	remove(t, one)
+	wantCodes(t, load(t, l, pannier.Batch{Full: true}).Problems, "root.missing", "root.missing")
 }
 
 func wantWatch(t *testing.T, c pannier.Catalog, want ...string) {
