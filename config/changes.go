@@ -6,7 +6,6 @@ import (
 	"pannier"
 )
 
-// effect is what a change of a field leads to.
 type effect int
 
 const (
@@ -15,7 +14,6 @@ const (
 	effectRestart
 )
 
-// fieldEffect is the effect of a change of one field at the top of config.yaml.
 type fieldEffect struct {
 	key    string
 	effect effect

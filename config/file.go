@@ -8,7 +8,6 @@ import (
 	"pannier/internal/yamldoc"
 )
 
-// settingsFile is what the settings file gives, by the key of the setting.
 type settingsFile struct {
 	path   string
 	values map[string]given // nil where the file could not be read or parsed
@@ -17,7 +16,6 @@ type settingsFile struct {
 	faults  []*Fault
 }
 
-// openSettings reads the settings file at path.
 func openSettings(path string) *settingsFile {
 	f := &settingsFile{path: path}
 	text, _, err := readFile(path)
@@ -72,7 +70,6 @@ func (f *settingsFile) walk(section, called string, m yamldoc.Value, values map[
 	}
 }
 
-// enter takes the settings of a section.
 func (f *settingsFile) enter(g given) {
 	switch kind := g.node.Kind(); {
 	case kind == yamldoc.Null:

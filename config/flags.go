@@ -61,7 +61,6 @@ func (f *flagTexts) String() string { return strings.Join(f.texts, ",") }
 // Type implements [pflag.Value]; help shows it in place of the value.
 func (f *flagTexts) Type() string { return f.kind }
 
-// flagGiven returns what the flag of a setting was given.
 func flagGiven(fs *pflag.FlagSet, s *setting) (given, bool) {
 	if fs == nil {
 		return given{}, false

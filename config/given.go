@@ -22,18 +22,15 @@ type given struct {
 	node  yamldoc.Value
 }
 
-// fault makes a fault that names the place.
 func (g given) fault(message, hint string) *Fault {
 	return g.placed(&Fault{Message: message, Hint: hint})
 }
 
-// placed gives a fault its place.
 func (g given) placed(f *Fault) *Fault {
 	f.Name, f.File, f.Line = g.name, g.file, g.line
 	return f
 }
 
-// below is a part of what is given.
 func (g given) below(suffix string, node yamldoc.Value, line int) given {
 	return given{name: g.name + suffix, file: g.file, line: line, node: node}
 }
@@ -132,7 +129,6 @@ func (f *Fault) Error() string {
 	return b.String()
 }
 
-// joined returns faults as one error, or nil.
 func joined(faults []*Fault) error {
 	errs := make([]error, len(faults))
 	for i, f := range faults {
@@ -176,7 +172,6 @@ func variablesOf(environ []string) variables {
 	return v
 }
 
-// given returns what a variable gives for a setting.
 func (v variables) given(name string, split func(string) []string) (given, bool) {
 	text := v[name]
 	if name == "" || text == "" {

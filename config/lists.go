@@ -113,7 +113,6 @@ func texts[T comparable](field func(*draft) *[]T, parse func(text string) (T, *F
 	}
 }
 
-// parseSkip reads the name of a directory.
 func parseSkip(name string) (string, *Fault) {
 	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, `/\`) {
 		return "", &Fault{Message: shown(name) + " is not the name of a directory", Hint: "write names alone: they count at every depth"}
@@ -121,7 +120,6 @@ func parseSkip(name string) (string, *Fault) {
 	return name, nil
 }
 
-// parseUID reads the number of a user.
 func parseUID(text string) (uint32, *Fault) {
 	const none = math.MaxUint32 // the (uid_t) -1 of the kernel names no user
 	uid, err := strconv.ParseUint(text, 10, 32)

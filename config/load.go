@@ -2,7 +2,6 @@ package config
 
 import "github.com/spf13/pflag"
 
-// draft is Settings that are being put together.
 type draft struct {
 	Settings
 	roots []writtenRoot
@@ -39,7 +38,6 @@ func Load(flags *pflag.FlagSet, environ []string) (Settings, error) {
 	return l.draft.Settings, nil
 }
 
-// openFile reads the settings file, where one is named.
 func (l *loader) openFile() {
 	g, ok := flagGiven(l.flags, &configFile)
 	if !ok {
@@ -51,7 +49,6 @@ func (l *loader) openFile() {
 	}
 }
 
-// set decides one setting.
 func (l *loader) set(s *setting) {
 	if g, ok := l.given(s); ok {
 		l.from[s.key] = g

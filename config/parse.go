@@ -14,7 +14,6 @@ import (
 // reader judges what was given for a setting and writes it into the draft.
 type reader func(d *draft, g given) []*Fault
 
-// scalar returns the reader of a setting with one value.
 func scalar[T any](field func(*draft) *T, parse func(text string) (T, *Fault)) reader {
 	return func(d *draft, g given) []*Fault {
 		text, fault := g.text()
@@ -94,7 +93,6 @@ func atLeast[T int | int64](least T) func(string) (T, *Fault) {
 	}
 }
 
-// parseTurnEvents parses a rate per minute.
 func parseTurnEvents(text string) (int, *Fault) {
 	switch text {
 	case "off":
@@ -109,7 +107,6 @@ func parseTurnEvents(text string) (int, *Fault) {
 	return n, nil
 }
 
-// oneOf reads one of a few words.
 func oneOf[T ~string](words []T, text string) (T, *Fault) {
 	if i := slices.Index(words, T(text)); i >= 0 {
 		return words[i], nil

@@ -24,7 +24,6 @@ func readPolicySkills(d *draft, g given) (faults []*Fault) {
 	return append(faults, g.pairs("write lines of the form `slug: {enabled: false}`, indented", d.readSwitches)...)
 }
 
-// readSwitchText reads one SLUG:SWITCH=BOOL.
 func (d *draft) readSwitchText(g given, text string) []*Fault {
 	slug, rest, colon := strings.Cut(text, ":")
 	name, value, equals := strings.Cut(rest, "=")
@@ -67,7 +66,6 @@ func (d *draft) setSwitch(g given, slug, name string) []*Fault {
 	return nil
 }
 
-// switchField returns the switch with a name, or nil.
 func switchField(s *pannier.Switches, name string) **bool {
 	switch name {
 	case switchEnabled:

@@ -37,7 +37,6 @@ func fileProblem(code string, severity pannier.Severity, field, message, hint st
 	return pannier.Problem{Code: code, Severity: severity, Path: pannier.WorkspaceFile, Field: field, Message: message, Hint: hint}
 }
 
-// warn adds a warning about a value.
 func (p *workspaceParser) warn(code, field string, v yamldoc.Value, message, hint string) {
 	problem := fileProblem(code, pannier.SeverityWarning, field, message, hint)
 	problem.Line, problem.Column = v.Line(), v.Column()
@@ -62,7 +61,6 @@ func unreadable(r *refusal) pannier.Problem {
 	return p
 }
 
-// syntax is a problem of the YAML itself.
 func syntax(code string, severity pannier.Severity, f yamldoc.Fault) pannier.Problem {
 	p := fileProblem(code, severity, "", f.Message, f.Hint)
 	p.Line, p.Column = f.Line, f.Column

@@ -39,7 +39,6 @@ type promptReader struct {
 	read    func(path string) // for tests: called for each file that is read; optional
 }
 
-// knownPrompt is a file as it was last read.
 type knownPrompt struct {
 	state    readState
 	file     pannier.PromptFile
@@ -48,7 +47,6 @@ type knownPrompt struct {
 
 func (r *promptReader) forget() { r.known, r.watched, r.entries = nil, nil, nil }
 
-// promptLook is one look at the files.
 type promptLook struct {
 	*promptReader
 	time  time.Time
@@ -137,7 +135,6 @@ func (l *promptLook) missing(p listedPrompt) {
 	})
 }
 
-// file returns a file as it is known, or reads it.
 func (l *promptLook) file(name string, info fs.FileInfo) *knownPrompt {
 	if k := l.known[name]; k != nil && k.state.holds(readStateOf(info, l.time)) {
 		return k
@@ -208,7 +205,6 @@ func tooMuch() error {
 	return &refusal{code: "too_large", message: fmt.Sprintf("with this file the system prompt has more than %d bytes; it is left out", maxAllPromptBytes), hint: promptHint}
 }
 
-// watch returns what wants watching below the workspace.
 func (l *promptLook) watch() []string {
 	return sorted(l.ends, below(l.dir, l.dirs))
 }
@@ -280,7 +276,6 @@ func appendParents(dirs []string, dir string) []string {
 	return dirs
 }
 
-// below returns paths below the workspace as absolute ones.
 func below(workspace string, paths []string) []string {
 	all := make([]string, 0, len(paths))
 	for _, p := range paths {

@@ -11,7 +11,6 @@ import (
 	"pannier/internal/yamldoc"
 )
 
-// keyPrompts is the field that lists the files of the system prompt.
 const keyPrompts = "prompt_files"
 
 // maxPromptFiles bounds the list: far more than anybody keeps apart.

@@ -42,7 +42,6 @@ func refusalOf(err error) *refusal {
 	return &refusal{code: "unreadable", message: "the file cannot be read: " + cause.Error(), hint: "check its owner and permissions, and the mount it lies on"}
 }
 
-// source is a file that is to be read.
 type source struct {
 	stat func() (fs.FileInfo, error)
 	open func(flag int) (*os.File, error)
@@ -50,7 +49,6 @@ type source struct {
 	hint string // what to do about more
 }
 
-// sourceAt returns the file of settings at a path.
 func sourceAt(path string) source {
 	return source{
 		stat: func() (fs.FileInfo, error) { return os.Stat(path) },
@@ -72,7 +70,6 @@ func readFile(path string) ([]byte, fs.FileInfo, error) {
 	return bytes.TrimPrefix(text, byteOrderMark), info, nil
 }
 
-// read returns what a regular file holds, and its stat.
 func (s source) read() (text []byte, info fs.FileInfo, err error) {
 	text, err = readStill(func() (text []byte, still bool, err error) {
 		text, info, still, err = s.readOnce()

@@ -222,17 +222,14 @@ var table = []setting{
 // kindBool is the kind by which pflag knows that a flag can stand without a value.
 const kindBool = "bool"
 
-// flag returns the name of the flag, without its dashes.
 func (s *setting) flag() string { return strings.NewReplacer(".", "-", "_", "-").Replace(s.singular()) }
 
-// variable returns the name of the variable.
 func (s *setting) variable() string {
 	return variablePrefix + strings.ToUpper(strings.ReplaceAll(s.singular(), ".", "_"))
 }
 
 func (s *setting) singular() string { return cmp.Or(s.single, s.key) }
 
-// usage returns the help of the flag with its default.
 func (s *setting) usage() string {
 	if s.told != "" {
 		return s.help + " (default: " + s.told + ")"
@@ -240,7 +237,6 @@ func (s *setting) usage() string {
 	return s.help + " (default " + s.fallback + ")"
 }
 
-// settingOf returns the setting with a key.
 func settingOf(key string) (*setting, bool) {
 	if i := slices.IndexFunc(table, func(s setting) bool { return s.key == key }); i >= 0 {
 		return &table[i], true
@@ -248,7 +244,6 @@ func settingOf(key string) (*setting, bool) {
 	return nil, false
 }
 
-// isSection reports whether there are settings below key.
 func isSection(key string) bool {
 	return slices.ContainsFunc(table, func(s setting) bool { return strings.HasPrefix(s.key, key+".") })
 }

@@ -31,7 +31,6 @@ type WorkspaceReader struct {
 	watched   []string
 }
 
-// reading is what a config.yaml says.
 type reading struct {
 	w       pannier.Workspace
 	prompts []listedPrompt

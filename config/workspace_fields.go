@@ -81,7 +81,6 @@ func (p *workspaceParser) truth(field *bool, key string, v yamldoc.Value) {
 	p.warn(codeBool, key, v, shown(text)+" is a text to some readers and a truth value to others", "write true or false, without quotes")
 }
 
-// maxKeyDepth bounds the parts of a dotted key.
 const maxKeyDepth = 8
 
 // keysOf returns the dotted keys of a mapping whose values are something, sorted. A key that holds a dot itself is left
@@ -138,7 +137,6 @@ func truthy(v yamldoc.Value) bool {
 	return err != nil || number != 0
 }
 
-// keySkills is the field that selects skills.
 const keySkills = "skills"
 
 // skills reads the list of skills. What is not a list was meant as one, so it is read as one.

@@ -68,7 +68,6 @@ func (c *core) policyPath(key pannier.PolicyKey) string {
 	return path.Join(root, key.Slug)
 }
 
-// mutations are what the socket lets peers change.
 func (c *core) mutations() api.Mutations {
 	m := api.Mutations{
 		PutEnvironment: c.admin.PutEnvironment, SetPolicy: c.admin.SetPolicy, Scan: c.admin.Scan, Acknowledge: c.admin.Acknowledge,
@@ -230,7 +229,6 @@ func (c *core) scanOne(ctx context.Context, s *pannier.Skill) error {
 	return nil
 }
 
-// release lets skills be used that were scanned.
 func (c *core) release(released map[string]pannier.Digest) {
 	lost := c.state.refusals.input(maps.Clone(released))
 	c.registry.Update(func(in *registry.Inputs) { in.Lost = lost })

@@ -22,7 +22,6 @@ import (
 	"pannier/publish/api"
 )
 
-// apiListener serves the whole API over TCP to clients with a token.
 type apiListener struct {
 	net.Listener
 	tokens    *tokenList
@@ -54,7 +53,6 @@ func listenAPI(ctx context.Context, s config.Settings, log hclog.Logger) (*apiLi
 	return &apiListener{Listener: ln, tokens: tokens, webConfig: s.WebConfig, log: log}, nil
 }
 
-// serve answers until ctx is done.
 func (a *apiListener) serve(ctx context.Context, h *api.Handler) error {
 	return api.ServeTCP(ctx, a, h.WithTokens(a.tokens.current), a.log, a.run)
 }
@@ -86,7 +84,6 @@ func (a *apiListener) exposed() bool {
 	return a.plain.Load() && !(ok && address.IP.IsLoopback())
 }
 
-// conditions tells what is wrong with the listener and its tokens. There may be no listener.
 func (a *apiListener) conditions() []pannier.Condition {
 	if a == nil {
 		return nil
@@ -100,7 +97,6 @@ func (a *apiListener) conditions() []pannier.Condition {
 	return conditions
 }
 
-// maxTokenFile bounds the file of tokens, in bytes.
 const maxTokenFile = 1 << 20
 
 // tokensTimeout is how long a request waits for the file of tokens. While its disk does not answer, the tokens that were read last
@@ -215,7 +211,6 @@ func readTokens(path string, info fs.FileInfo) ([]api.Token, error) {
 	return api.ParseTokens(text)
 }
 
-// conditions tells what is wrong with the file.
 func (f *tokenList) conditions() []pannier.Condition {
 	now := f.refresh()
 	var conditions []pannier.Condition

@@ -10,7 +10,6 @@ import (
 	"pannier/admin/audit"
 )
 
-// auditDir is the directory of the audit log below that of the state.
 const auditDir = "audit"
 
 // auditLog is the audit log of a sidecar. A log that cannot be opened or written does not keep skills from being served:
@@ -107,7 +106,6 @@ func (l *auditLog) after(seq uint64) []pannier.AuditEntry {
 	return entries
 }
 
-// conditions returns what is wrong with the log.
 func (l *auditLog) conditions() (conditions []pannier.Condition) {
 	if failed := l.failed.Load(); failed != nil {
 		conditions = append(conditions, condition("audit_unusable", pannier.SeverityError, auditDir,

@@ -58,7 +58,6 @@ func newBackgroundScans(prints *fingerprints, scan func(context.Context, *pannie
 	return b
 }
 
-// waitingScan is a skill that waits for its scan.
 type waitingScan struct {
 	skill  *pannier.Skill
 	digest pannier.Digest

@@ -14,7 +14,6 @@ import (
 	"pannier/publish/card"
 )
 
-// startedAt is when this process started.
 var startedAt = time.Now()
 
 // newHealth returns a health without conditions. The snapshot is nil before the first scan.
@@ -44,7 +43,6 @@ func countStates(s *pannier.Snapshot) map[pannier.State]int {
 	return counts
 }
 
-// health tells what is wrong with the sidecar and the workspace.
 func (c *core) health() pannier.Health {
 	s := c.registry.Current()
 	h := newHealth(c.settings, c.build, s)
@@ -141,7 +139,6 @@ func implicitConditions(s *pannier.Snapshot) []pannier.Condition {
 		"run `pannier policy set SLUG --implicit=true` for each to keep it so, or --implicit=false")}
 }
 
-// condition returns a condition of health.
 func condition(code string, severity pannier.Severity, subject, message, hint string) pannier.Condition {
 	return pannier.Condition{Code: code, Severity: severity, Subject: subject, Message: message, Hint: hint}
 }
@@ -188,7 +185,6 @@ func worst(conditions []pannier.Condition) pannier.HealthStatus {
 	return status
 }
 
-// scanConditions tell of blocking findings that do not block, and of skills that cannot be scanned.
 func (c *core) scanConditions(s *pannier.Snapshot) []pannier.Condition {
 	if c.settings.Scan == config.ScanOff {
 		return nil

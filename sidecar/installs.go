@@ -92,7 +92,6 @@ func (c *core) installsRefused() *pannier.Refusal {
 	return nil
 }
 
-// spoolConditions tell why nothing can be installed. Skills are served all the same.
 func (c *core) spoolConditions() []pannier.Condition {
 	if c.spoolErr == nil {
 		return nil
@@ -101,7 +100,6 @@ func (c *core) spoolConditions() []pannier.Condition {
 		"nothing can be installed: "+c.spoolErr.Error(), spoolHint)}
 }
 
-// openUploads returns no store where it fails.
 func (c *core) openUploads(reg prometheus.Registerer, dir string, s config.Install) (*upload.Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make room for uploads: %w", err)
@@ -116,7 +114,6 @@ func (c *core) openUploads(reg prometheus.Registerer, dir string, s config.Insta
 	})
 }
 
-// scanDirs has the watcher look at directories that pannier itself has changed, and waits for what follows.
 func (c *core) scanDirs(ctx context.Context, dirs ...string) (*pannier.Snapshot, error) {
 	snapshot, err := c.registry.Wait(ctx, c.watcher.ScanDirs(dirs...))
 	if err != nil {
@@ -133,7 +130,6 @@ func (c *core) expireUploads(ctx context.Context) error {
 	return c.uploads.Run(ctx)
 }
 
-// installs are how the socket moves skills.
 func (c *core) installs() api.Installs {
 	return api.Installs{
 		Install: c.admin.Install, Uninstall: c.admin.Uninstall, Rollback: c.admin.Rollback, Promote: c.admin.Promote,

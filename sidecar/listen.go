@@ -157,7 +157,6 @@ func (t toolkitLog) WithGroup(name string) slog.Handler { return toolkitLog{t.lo
 // minDescriptors is how many files the process must be allowed to open: what an idle sidecar has open, and a few callers.
 const minDescriptors = 64
 
-// checkDescriptors refuses a process that could not answer once it is ready.
 func checkDescriptors() error {
 	var files unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil || files.Cur >= minDescriptors {
@@ -180,7 +179,6 @@ func capacityConditions(now api.Capacity) []pannier.Condition {
 		fmt.Sprintf("raise the hard limit (ulimit -Hn, LimitNOFILE=, --ulimit nofile=) to %d where so many callers come", 2*full.Connections))}
 }
 
-// socketError says why the socket could not be opened, and what to do.
 func socketError(err error, s config.Settings) error {
 	e := &Error{Message: err.Error()}
 	lock := s.Socket + ".lock"
@@ -201,7 +199,6 @@ func socketError(err error, s config.Settings) error {
 	return e
 }
 
-// failedAt reports whether err is about that path.
 func failedAt(err error, path string) bool {
 	failed, ok := errors.AsType[*fs.PathError](err)
 	return ok && failed.Path == path

@@ -38,7 +38,6 @@ func openLog(to io.Writer, newLogger func(io.Writer) hclog.Logger) *sidecarLog {
 	return &sidecarLog{Logger: newLogger(out), lines: out}
 }
 
-// register adds the metric of what was dropped.
 func (l *sidecarLog) register(reg prometheus.Registerer) {
 	reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
 		Name: "pannier_log_dropped_lines_total", Help: "Log lines that were dropped because the reader of the log was too slow, or that could not be written.",
@@ -93,7 +92,6 @@ func (c *core) logReport(before, s *pannier.Snapshot, changed []string, transiti
 // MaxSkillLines bounds the lines that the log has on the skills of one snapshot, for faults and for skipped skills each.
 const MaxSkillLines = 100
 
-// skillLine is one line of the log on a skill.
 type skillLine struct {
 	level                    hclog.Level
 	message                  string

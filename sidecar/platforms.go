@@ -30,7 +30,6 @@ type publishers struct {
 	once    sync.Once
 }
 
-// platformPublisher pushes to one platform.
 type platformPublisher struct {
 	*push.Publisher
 	target   *molecule.Target
@@ -96,7 +95,6 @@ func newPlatformPublisher(to molecule.Options, o push.Options) (platformPublishe
 	return platformPublisher{pub, target, molecule.NewPromoter(target, o.Outbox, o.Name, to.Logger)}, err
 }
 
-// maxHeaderFile bounds a file with the value of a header.
 const maxHeaderFile = 16 << 10
 
 // PlatformHeader returns the headers of the settings. A value that begins with @ names a file that holds the value, so that it
@@ -163,7 +161,6 @@ func endpointOf(p config.Platform) string {
 	return endpoint
 }
 
-// offer makes c the card that every platform should hold.
 func (p *publishers) offer(c card.Card) {
 	for _, pub := range p.all {
 		pub.Offer(c)
@@ -198,7 +195,6 @@ func (p *publishers) run(ctx context.Context) error {
 	return nil
 }
 
-// health tells of each platform, in the order of the settings.
 func (p *publishers) health() (pushes []pannier.PushHealth, conditions []pannier.Condition) {
 	pushes = []pannier.PushHealth{}
 	for _, token := range p.tokens {

@@ -152,7 +152,6 @@ func (r *refusals) open(legacy bool) (err error) {
 	return err
 }
 
-// takeOverPolicy copies the policy of an older version.
 func takeOverPolicy(from *store, to *policyfile.File) error {
 	rows, err := from.All(policy.Bucket)
 	if err != nil {
@@ -211,7 +210,6 @@ func (r *refusals) end() error {
 	return nil
 }
 
-// marked reports whether the database says that there is a policy file.
 func (s *store) marked() bool {
 	var marked bool
 	found, err := s.Get(bucketPolicyFile, keyTakenOver, &marked)
@@ -350,7 +348,6 @@ func (r *refusals) addCondition(c pannier.Condition) {
 	r.problems.Store(&[]pannier.Condition{c})
 }
 
-// conditions returns what is wrong with policy and blocks. That they are lost is a problem of the snapshot.
 func (r *refusals) conditions(inMemory bool) []pannier.Condition {
 	var conditions []pannier.Condition
 	if found := r.problems.Load(); found != nil {

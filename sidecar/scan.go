@@ -28,7 +28,6 @@ func (c *core) openScans(reg prometheus.Registerer) admin.ScanOptions {
 	}
 }
 
-// countedVerdicts counts the verdicts that are kept.
 type countedVerdicts struct {
 	*scans.Store
 	scans *prometheus.CounterVec
@@ -76,17 +75,14 @@ func (c *core) scanDirectory(ctx context.Context, s *pannier.Skill) (pannier.Sca
 	}, err
 }
 
-// isScanRule reports whether a scan has a rule.
 func isScanRule(name string) bool {
 	return slices.ContainsFunc(scan.Rules(), func(r scan.Rule) bool { return r.Code == name })
 }
 
-// scanOptions are those of every scan by these settings.
 func (h *engine) scanOptions(kind pannier.SourceKind) scan.Options {
 	return scan.Options{Builtin: kind == pannier.SourceBundled, BlockInstallers: h.settings.ScanInstallers == "block"}
 }
 
-// scans is what the socket shows of fingerprints and verdicts.
 func (c *core) scans() api.Scans {
 	return api.Scans{Fingerprint: c.fingerprints.of, Generation: c.fingerprints.generation, Verdict: c.fingerprints.found, Summary: c.fingerprints.summary}
 }

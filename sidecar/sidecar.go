@@ -15,7 +15,6 @@ import (
 	"pannier/publish/api"
 )
 
-// listeners are what others reach a sidecar by. All but the socket may be nil.
 type listeners struct {
 	socket *api.Listener
 	probes net.Listener
@@ -160,7 +159,6 @@ func (l *Sidecar) closeState(clean bool) {
 	}
 }
 
-// start puts the sidecar together and runs its parts.
 func (l *Sidecar) start(ctx context.Context) error {
 	mem, err := openStateDir(l.Settings, l.reg, l.log)
 	if err != nil {

@@ -116,7 +116,6 @@ func (m *stateDir) openStore() (gone, failed error) {
 	return nil, nil
 }
 
-// openJournal opens the journal, in memory where its directory cannot be used.
 func (m *stateDir) openJournal(reg prometheus.Registerer) (err error) {
 	o := journal.Options{Logger: m.log, Registerer: reg}
 	if m.dir != "" {
@@ -137,7 +136,6 @@ func (m *stateDir) addCondition(c pannier.Condition) {
 	m.problems = append(m.problems, c)
 }
 
-// inMemory says that a part is kept in memory.
 func (m *stateDir) inMemory(part, subject string, err error) {
 	m.addCondition(condition(part+"_in_memory", pannier.SeverityWarning, subject,
 		"kept in memory and lost with this process: "+err.Error(),
@@ -173,7 +171,6 @@ func (m *stateDir) outbox() string {
 	return filepath.Join(m.dir, "outbox")
 }
 
-// newEventLog returns the log of the events of a workspace, which ends with the state.
 func (m *stateDir) newEventLog(workspaceID string, current func() *pannier.Snapshot) *eventLog {
 	l := newEventLog(m.log, workspaceID, current, m.journal)
 	m.events.Store(l)
@@ -195,7 +192,6 @@ func (m *stateDir) close(clean bool) {
 	}
 }
 
-// conditions tells what is wrong with the memory.
 func (m *stateDir) conditions() []pannier.Condition {
 	return slices.Concat(m.problems, m.audit.conditions(), m.store.conditions(), m.refusals.conditions(m.dir == ""))
 }

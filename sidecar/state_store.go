@@ -95,7 +95,6 @@ func (m *stateDir) watchPlace(ctx context.Context) error {
 	}
 }
 
-// conditions tells what is wrong with the store, by what was found last.
 func (s *store) conditions() (conditions []pannier.Condition) {
 	if err := s.gone.Load(); err != nil {
 		conditions = append(conditions, condition("state_gone", pannier.SeverityError, "state",
@@ -124,20 +123,17 @@ func (k lenientStore) Delete(bucket, key string) error {
 	return k.recordWrite(k.Store.Delete(bucket, key))
 }
 
-// keyContents is the key of what was found in the files of skills, in bucketSnapshot.
 const keyContents = "contents"
 
 // maxKeptContents bounds their JSON in bytes. A restart looks into the skills that are left out as if they were new.
 const maxKeptContents = 8 << 20
 
-// contentsStore keeps what was found in the files of skills for the next process.
 type contentsStore struct {
 	store  *store
 	log    hclog.Logger
 	writer *latest.Writer[map[string]pannier.Contents]
 }
 
-// contentsRow is what was found in one skill.
 type contentsRow struct {
 	Path     []byte           `json:"path"` // of any bytes
 	Contents pannier.Contents `json:"contents"`

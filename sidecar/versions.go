@@ -36,10 +36,8 @@ type versions struct {
 	writer *latest.Writer[registry.Mark]
 }
 
-// maxStopMark bounds the file with a [stopMark], in bytes.
 const maxStopMark = 4 << 10
 
-// stopMark is the content of stopFile.
 type stopMark struct {
 	registry.Mark
 	Boot string `json:"boot"`
@@ -85,7 +83,6 @@ func (v *versions) registryOptions() registry.Options {
 	return registry.Options{Last: v.last, FirstVersion: uint64(time.Now().UnixMilli()), Remember: v.remember}
 }
 
-// remember keeps a mark in the background.
 func (v *versions) remember(m registry.Mark) {
 	v.newest.Store(&m)
 	v.writer.Put(m)

@@ -18,7 +18,6 @@ import (
 	"pannier/loader/lint"
 )
 
-// auditing is one run of `pannier audit`.
 type auditing struct {
 	*program
 	options            lint.Options
@@ -90,7 +89,6 @@ func (a *auditing) run(cmd *cobra.Command, args []string) error {
 	return a.conclude(report)
 }
 
-// text audits one SKILL.md that is piped in.
 func (a *auditing) text(ctx context.Context, in io.Reader) error {
 	s, err := a.settings()
 	if err != nil {
@@ -108,7 +106,6 @@ func (a *auditing) text(ctx context.Context, in io.Reader) error {
 	return a.conclude(report)
 }
 
-// target finds out what is to be audited.
 func (a *auditing) target(args []string) error {
 	if len(args) == 0 {
 		return a.setWorkspace()
@@ -162,7 +159,6 @@ func holdsTools(dir string) bool {
 	return err == nil && slices.ContainsFunc(entries, func(e os.DirEntry) bool { return strings.HasSuffix(e.Name(), ".py") })
 }
 
-// setWorkspace audits the workspace of the settings.
 func (a *auditing) setWorkspace() error {
 	s, err := a.settings()
 	if err != nil {
@@ -176,7 +172,6 @@ func (a *auditing) setWorkspace() error {
 	return nil
 }
 
-// auditSkill audits one skill.
 func (a *auditing) auditSkill(dir string) error {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -252,7 +247,6 @@ func (a *auditing) auditAgain(ctx context.Context) (lint.Report, error) {
 	return lint.Audit(ctx, a.options)
 }
 
-// conclude prints the report and returns the verdict.
 func (a *auditing) conclude(r lint.Report) error {
 	var err error
 	switch {

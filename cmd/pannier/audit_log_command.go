@@ -68,7 +68,6 @@ below the state directory.`,
 	return p.share(p.jsonFlag(cmd), asksSidecar...)
 }
 
-// auditDirectory returns the directory of the audit log of a workspace.
 func auditDirectory(s config.Settings) (string, error) {
 	if s.StateDir == config.StateNone {
 		return "", &exitError{code: exitUnknown, message: "the state is kept in memory; the audit log is not on disk", hint: "name the sidecar's directory with PANNIER_STATE_DIR"}
@@ -174,7 +173,6 @@ func (p *program) verifyAuditLog(dir string, expect *audit.Point) error {
 	return err
 }
 
-// text returns the report as people read it.
 func (v verified) text() string {
 	text := fmt.Sprintf("%s: %d entries follow from one another", plain.Text(v.Directory), v.Entries)
 	if v.Newest != "" {

@@ -94,7 +94,6 @@ func (p palette) state(words string) string {
 	return p.quiet(words)
 }
 
-// health colours the name of a status.
 func (p palette) health(word string) string {
 	switch pannier.HealthStatus(word) {
 	case pannier.HealthOK:

@@ -24,7 +24,6 @@ const completionTimeout = 500 * time.Millisecond
 // completion returns the words that can stand at a place of a command line, with a tab and a description after each.
 type completion func(context.Context) []string
 
-// completeArguments adds the completion of slugs, commands, states, prompt formats and event types to the commands.
 func (p *program) completeArguments() {
 	p.completeSlugs(p.root)
 	if run, _, err := p.root.Find([]string{"command", "run"}); err == nil {
@@ -96,12 +95,10 @@ func completeFlag(root *cobra.Command, path []string, flag string, words complet
 	}
 }
 
-// beginning returns the words that begin with a text.
 func beginning(words []string, begun string) []string {
 	return slices.DeleteFunc(words, func(word string) bool { return !strings.HasPrefix(word, begun) })
 }
 
-// fixed completes a fixed list.
 func fixed[T ~string](all []T) completion {
 	return func(context.Context) []string {
 		words := make([]string, len(all))
@@ -117,7 +114,6 @@ func (p *program) slugs(ctx context.Context) []string {
 	return p.slugsOf(ctx, func(*pannier.Entry) bool { return true })
 }
 
-// installedSlugs returns the slugs of the skills that pannier installed.
 func (p *program) installedSlugs(ctx context.Context) []string {
 	return p.slugsOf(ctx, func(e *pannier.Entry) bool { return e.Managed })
 }

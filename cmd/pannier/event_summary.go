@@ -12,7 +12,6 @@ import (
 	"pannier"
 )
 
-// eventSummary is an event in a few words.
 type eventSummary struct {
 	subject string // the skill, file or platform; may be empty
 	text    string
@@ -93,7 +92,6 @@ var summaries = map[pannier.EventType]func(json.RawMessage) (eventSummary, error
 	}),
 }
 
-// summaryOf returns a summary of data of one type.
 func summaryOf[T any](summarize func(T) eventSummary) func(json.RawMessage) (eventSummary, error) {
 	return func(text json.RawMessage) (eventSummary, error) {
 		var data T
@@ -162,7 +160,6 @@ var digests = regexp.MustCompile(`(?:sha256:)?\b([0-9a-f]{12})[0-9a-f]{52}\b`)
 
 func shortenDigests(text string) string { return digests.ReplaceAllString(text, "$1") }
 
-// someOf returns the first names of a list and the number of the others.
 func someOf(names []string) string {
 	const most = 4
 	if len(names) <= most+1 {
@@ -171,7 +168,6 @@ func someOf(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }
 
-// joinWords joins the words that are not empty.
 func joinWords(words ...string) string {
 	return strings.Join(strings.Fields(strings.Join(words, " ")), " ")
 }

@@ -22,7 +22,6 @@ import (
 // variableAgentID is the variable in which a platform tells an agent its workspace id.
 const variableAgentID = "WORKSPACE_ID"
 
-// remoteSkillsDir is where a workspace on a platform has its skills.
 const remoteSkillsDir = "skills"
 
 // takesEffect says when what was changed on a platform is seen there.
@@ -121,7 +120,6 @@ func offPlatform(err error) error {
 	return &exitError{code: code, message: err.Error(), hint: r.Hint}
 }
 
-// folder returns the directory of a skill on the platform.
 func folder(slug string) (string, error) {
 	if files.CheckName(slug) != nil || strings.Contains(slug, "/") || slug[0] == '.' {
 		return "", &exitError{code: exitUnknown, message: fmt.Sprintf("%q is not the name of a skill's directory", slug), hint: "`pannier list --files-api` lists them"}
@@ -167,7 +165,6 @@ func (r *remoteFiles) uninstall(ctx context.Context, keep bool) error {
 	return r.printResult(out)
 }
 
-// exists reports whether a skill has files, or is on the list.
 func (r *remoteFiles) exists(ctx context.Context, slug, dir string) (bool, error) {
 	entries, err := r.Tree(ctx, dir)
 	if err != nil || len(entries) > 0 {

@@ -27,7 +27,6 @@ type remoteResult struct {
 	LeftOver []string `json:"left_over,omitempty"`
 }
 
-// localSkill is a skill that was read and judged here, and is to be sent.
 type localSkill struct {
 	staged     *install.Staged
 	contents   archive.Contents
@@ -168,7 +167,6 @@ func (l *localSkill) readAll(dir *os.Root) error {
 	})
 }
 
-// skill returns what is told of a skill on the platform.
 func (r *remoteFiles) skill(slug string) pannier.InstalledSkill {
 	dir := path.Join(remoteSkillsDir, slug)
 	return pannier.InstalledSkill{Slug: slug, SourceKind: pannier.SourceWorkspace, Path: dir, InstallPath: path.Join("/configs", dir)}
@@ -245,7 +243,6 @@ func (r *remoteFiles) enlist(ctx context.Context, out *remoteResult) error {
 	return nil
 }
 
-// printResult prints what came of a change on a platform.
 func (r *remoteFiles) printResult(out remoteResult) error {
 	for _, name := range out.LeftOver {
 		out.Problems = append(out.Problems, pannier.Problem{

@@ -24,7 +24,6 @@ func sharedFlags(remote *remoteFlags) *pflag.FlagSet {
 	return flags
 }
 
-// share gives a command some of the shared flags.
 func (p *program) share(cmd *cobra.Command, names ...string) *cobra.Command {
 	for _, name := range names {
 		cmd.Flags().AddFlag(p.flags.Lookup(name))
@@ -32,7 +31,6 @@ func (p *program) share(cmd *cobra.Command, names ...string) *cobra.Command {
 	return cmd
 }
 
-// shareSettings gives a command the flags of all settings.
 func (p *program) shareSettings(cmd *cobra.Command) *cobra.Command {
 	p.flags.VisitAll(func(f *pflag.Flag) {
 		if !slices.Contains(remoteNames, f.Name) {

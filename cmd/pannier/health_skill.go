@@ -52,7 +52,6 @@ func (p *program) showSkillHealth(ctx context.Context, c *client.Client, slug st
 	return err
 }
 
-// askHealth returns the item of skills/health for a skill.
 func askHealth(ctx context.Context, c *client.Client, slug string, kind pannier.SourceKind) (json.RawMessage, error) {
 	target := map[string]any{"slug": slug, "source_kind": kind}
 	text, err := c.Call(ctx, "skills/health", map[string]any{"skills": []any{target}})
@@ -112,7 +111,6 @@ func (s streams) printRemedies(d pannier.Detail) {
 	}
 }
 
-// rows tell what a skill needs, what its trust allows, and what was done to it lately.
 func (h skillHealth) rows() (rows [][]string) {
 	for _, need := range h.Dependencies {
 		rows = append(rows, []string{"needs " + need.Kind, need.Name + ": " + need.Status})
@@ -138,7 +136,6 @@ func orNone(words, none string) string {
 	return words
 }
 
-// skillStatus colours the status of a skill.
 func (p palette) skillStatus(word string) string {
 	switch pannier.SkillHealthStatus(word) {
 	case pannier.SkillOK:

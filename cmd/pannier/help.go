@@ -13,7 +13,6 @@ import (
 	"pannier/internal/plain"
 )
 
-// helpColumns is the width of help texts.
 const helpColumns = 100
 
 // mainSettings are the flags of `pannier run` that its help shows; the topic "settings" shows all.
@@ -21,7 +20,6 @@ var mainSettings = []string{
 	"workspace", "root", "socket", "listen", "api-listen", "platform-url", "platform-token-file", "state-dir", "scan", "log-level", "config",
 }
 
-// printHelp prints the help of a command on one screen.
 func (p *program) printHelp(cmd *cobra.Command, _ []string) {
 	w := cmd.OutOrStdout()
 	fmt.Fprintf(w, "%s\n\n", strings.TrimSpace(cmp.Or(cmd.Long, cmd.Short)))
@@ -48,7 +46,6 @@ func (p *program) printHelp(cmd *cobra.Command, _ []string) {
 	}
 }
 
-// printOverview prints all commands by group.
 func (p *program) printOverview(w io.Writer) {
 	fmt.Fprintln(w, "Usage: pannier COMMAND [flags]")
 	fmt.Fprintln(w)
@@ -97,7 +94,6 @@ func printFlags(w io.Writer, title string, flags *pflag.FlagSet) {
 	}
 }
 
-// settingsTopic is the help topic that shows every setting.
 func (p *program) settingsTopic() *cobra.Command {
 	all := p.shareSettings(&cobra.Command{}).Flags()
 	return &cobra.Command{

@@ -14,7 +14,6 @@ import (
 	"pannier/publish/client"
 )
 
-// movingFlags are those of the commands that change what is installed.
 type movingFlags struct {
 	kind         string
 	expected     pannier.Digest // zero where the flag is not given
@@ -126,7 +125,6 @@ func (p *program) removalCommand(use, short, long string, do func(*client.Client
 	return p.share(p.jsonFlag(cmd), readsSkills...)
 }
 
-// move installs or updates a skill from a folder or an archive.
 func (p *program) move(ctx context.Context, f movingFlags, slug, from string) error {
 	src, err := p.openSource(ctx, from)
 	if err != nil {
@@ -152,7 +150,6 @@ func (p *program) move(ctx context.Context, f movingFlags, slug, from string) er
 	})
 }
 
-// printMove prints what came of a change, or what would.
 func (p *program) printMove(r pannier.InstallResult) error {
 	if p.json {
 		return p.printJSON(r)
@@ -232,7 +229,6 @@ func (m *meter) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// clear takes the words away.
 func (m *meter) clear() {
 	if m.shown > 0 {
 		fmt.Fprint(m.to, "\r\x1b[K")

@@ -46,7 +46,6 @@ func (p *program) openSource(ctx context.Context, from string) (*sourceBody, err
 	return &sourceBody{Reader: file, name: filepath.Base(from), size: info.Size(), close: func() { file.Close() }}, nil
 }
 
-// packFolder packs a folder while it is read.
 func packFolder(ctx context.Context, dir string) (*sourceBody, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

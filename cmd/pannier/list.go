@@ -96,7 +96,6 @@ func stateWords(e *pannier.Entry) string {
 	return string(e.State)
 }
 
-// about returns the description of a skill, or why it is not usable.
 func about(e *pannier.Entry) string {
 	switch {
 	case e.State == pannier.StateShadowed:

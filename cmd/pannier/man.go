@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra/doc"
 )
 
-// manCommand writes the manual pages, for packages.
 func (p *program) manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "man DIR",

@@ -25,7 +25,6 @@ import (
 //   - Text that comes from a skill or a sidecar is printed without its control characters: by [sayf], a table, or [printable].
 //   - Colour is on terminals only, and says nothing that the words do not.
 
-// streams are where output goes.
 type streams struct {
 	out, err io.Writer
 	// paint colours what goes to out, complain what goes to err.
@@ -34,7 +33,6 @@ type streams struct {
 	outTerminal, errTerminal bool
 }
 
-// openStreams returns the streams of this process.
 func openStreams(environ []string) streams {
 	return streams{
 		out: os.Stdout, err: os.Stderr, paint: paletteFor(os.Stdout, environ), complain: paletteFor(os.Stderr, environ),
@@ -64,7 +62,6 @@ func (s streams) printJSON(value any) error {
 	return s.printLine(indented.Bytes())
 }
 
-// printLine prints JSON and ends the line.
 func (s streams) printLine(text []byte) error {
 	_, err := fmt.Fprintf(s.out, "%s\n", text)
 	return err
@@ -92,7 +89,6 @@ func compactJSON(value any) ([]byte, error) {
 	return escaped, nil
 }
 
-// columnPaint colours the cells of a column.
 type columnPaint struct {
 	column int
 	paint  func(cell string) string
@@ -113,7 +109,6 @@ func (s streams) table(rows [][]string, columns ...columnPaint) error {
 	})
 }
 
-// columnGap is how many blanks stand between two columns of a table.
 const columnGap = 2
 
 // paintedTable prints rows in aligned columns. paint colours the cell in a column of a row.

@@ -55,7 +55,6 @@ func (p *program) askingOr(ctx context.Context, do func(context.Context, *client
 	return negative(do(ctx, c))
 }
 
-// reachTimeout bounds the first request to a sidecar.
 const reachTimeout = 5 * time.Second
 
 // reach returns a client of the sidecar that runs for the workspace, or an error that is [client.ErrNoSidecar]. Where
@@ -97,7 +96,6 @@ func samePath(a, b string) bool {
 	return errA == nil && errB == nil && realA == realB
 }
 
-// requireDirectory refuses a workspace that is not a directory.
 func requireDirectory(s config.Settings) error {
 	if info, err := os.Stat(s.Workspace); err == nil && info.IsDir() {
 		return nil
@@ -120,12 +118,10 @@ func (p *program) readDirectory(ctx context.Context, s config.Settings) (*client
 	return client.InProcess(d.Handler), nil
 }
 
-// negativeAnswers are the statuses of a negative answer to a valid request.
 var negativeAnswers = []int{
 	http.StatusNotFound, http.StatusConflict, http.StatusForbidden, http.StatusGone, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity,
 }
 
-// negative gives a negative answer its exit code.
 func negative(err error) error {
 	e, ok := errors.AsType[*client.Error](err)
 	if !ok {

@@ -24,7 +24,6 @@ const (
 // maxSecretFile bounds a file with a token or with certificates, in bytes.
 const maxSecretFile = 1 << 20
 
-// remoteNames are the flags of [remoteFlags].
 var remoteNames = []string{"url", "token-file", "ca-file"}
 
 // remoteFlags say which sidecar a command asks over TCP instead of the socket. They are not settings of the sidecar.

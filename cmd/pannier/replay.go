@@ -55,7 +55,6 @@ Exit codes: 0 equal; 1 different; 2 failure.`,
 	return p.share(p.jsonFlag(cmd), append(readsSettings, "root", "runtime")...)
 }
 
-// replayVerdict is what a replay comes to.
 type replayVerdict string
 
 // The verdicts.
@@ -100,7 +99,6 @@ type difference struct {
 	Detail   string `json:"detail,omitempty"`
 }
 
-// replay makes anew what was recorded, and compares.
 func (p *program) replay(ctx context.Context, s config.Settings, recorded recording) (replayReport, error) {
 	h, err := historyOf(recorded)
 	if err != nil {
@@ -141,7 +139,6 @@ func (r *replayReport) conclude() {
 	}
 }
 
-// exit returns the error that ends the process with the code of the verdict.
 func (r *replayReport) exit() error {
 	switch r.Verdict {
 	case replayEqual:
@@ -170,7 +167,6 @@ func (p *program) printReplay(r replayReport) error {
 	return err
 }
 
-// words tells a difference on one line.
 func (d difference) words() string {
 	text := d.Subject
 	if d.Field != "" {
@@ -182,7 +178,6 @@ func (d difference) words() string {
 	return text
 }
 
-// brief returns a value as people read it.
 func brief(value any) string {
 	text, err := compactJSON(value)
 	if err != nil {

@@ -65,7 +65,6 @@ func dataOf[T any](e pannier.Event) (data T, err error) {
 	return data, err
 }
 
-// record takes an event in.
 func (h *history) record(e pannier.Event) error {
 	switch e.Type {
 	case pannier.EventCatalogUpdated:
@@ -178,7 +177,6 @@ func (h *history) turnOf(run pannier.SkillInvoked) pannier.TurnResolved {
 	return pannier.TurnResolved{Turn: &turn}
 }
 
-// slug returns that of the skill that something was done with.
 func (h *history) slug(e pannier.Event, slugAt func(string) string) string {
 	if e.Type == pannier.EventTurnResolved {
 		return ""
@@ -197,7 +195,6 @@ func (h *history) slug(e pannier.Event, slugAt func(string) string) string {
 	return path.Base(at)
 }
 
-// pathOf returns the path that an event tells.
 func pathOf(e pannier.Event) string {
 	loaded, _ := dataOf[struct {
 		Path string `json:"path"`

@@ -103,7 +103,6 @@ func (r *recording) read(from io.Reader, name string, torn bool) error {
 	return nil
 }
 
-// appendLine adds the event of a line.
 func (r *recording) appendLine(line []byte) error {
 	var data json.RawMessage
 	e := pannier.Event{Data: &data}

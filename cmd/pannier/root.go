@@ -32,7 +32,6 @@ type exitError struct {
 // Error implements error.
 func (e *exitError) Error() string { return e.message }
 
-// execute runs one command line and returns the exit code.
 func execute(ctx context.Context, args []string, std streams, environ []string) int {
 	cmd := newRoot(std, environ)
 	cmd.SetArgs(args)
@@ -51,7 +50,6 @@ func execute(ctx context.Context, args []string, std streams, environ []string) 
 	return e.code
 }
 
-// program is what all subcommands share.
 type program struct {
 	streams
 	environ []string
@@ -93,7 +91,6 @@ Exit codes: 0 success; 1 negative answer; 2 wrong usage or failure; 3 no sidecar
 	return p.root
 }
 
-// addGroup adds commands to the root, below a title in the overview.
 func (p *program) addGroup(title string, commands ...*cobra.Command) {
 	p.root.AddGroup(&cobra.Group{ID: title, Title: title})
 	for _, cmd := range commands {
@@ -153,7 +150,6 @@ func reads[T any](p *program, print func(T) error, ask func(context.Context, *cl
 	}
 }
 
-// jsonFlag adds --json to a command.
 func (p *program) jsonFlag(cmd *cobra.Command) *cobra.Command {
 	cmd.Flags().BoolVar(&p.json, "json", false, "print JSON, as the API returns it")
 	return cmd

@@ -53,7 +53,6 @@ Exit codes: 0 not blocked; 1 a finding blocks; 2 failure; 3 no sidecar answers.`
 	return p.share(p.jsonFlag(cmd), asksSidecar...)
 }
 
-// acceptFlags say which rules are accepted, and why.
 type acceptFlags struct {
 	rules  []string
 	reason string
@@ -76,7 +75,6 @@ func (f *acceptFlags) scan() pannier.ScanRequest {
 	return pannier.ScanRequest{Accept: f.request()}
 }
 
-// acceptedRows tell what is accepted, by whom and why.
 func acceptedRows(accepted []pannier.Acceptance) (rows [][]string) {
 	for _, a := range accepted {
 		rows = append(rows, []string{"accepted", fmt.Sprintf("%s by %s at %s: %s", a.Rule, a.By.Owner(), a.At.Format(time.RFC3339), a.Reason)})
@@ -123,7 +121,6 @@ func shownScan(v *pannier.ScanVerdict) string {
 	return scanWords(v)
 }
 
-// decision colours what follows from a scan.
 func (p palette) decision(word string) string {
 	switch pannier.ScanDecision(word) {
 	case pannier.ScanAllow:

@@ -120,7 +120,6 @@ func (l *terminalLog) wasReported(problem string) bool {
 	return was
 }
 
-// ready returns the summary of a start.
 func (l *terminalLog) ready(fields []any) string {
 	skills, _ := fieldOf(fields, "skills").(int)
 	usable, _ := fieldOf(fields, "usable").(int)
@@ -172,7 +171,6 @@ func (l *terminalLog) generic(level hclog.Level, message string, fields []any) s
 	return text
 }
 
-// detail returns a line that belongs to the one above.
 func (l *terminalLog) detail(name, value string) string {
 	return "\n         " + l.paint.quiet(name) + " " + l.paint.clean(value)
 }
@@ -187,7 +185,6 @@ func fieldOf(fields []any, name string) any {
 	return nil
 }
 
-// maxLineText bounds the text of a line, in characters.
 const maxLineText = 400
 
 // clean returns a text on one line without what a terminal obeys, with short digests.

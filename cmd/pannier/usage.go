@@ -82,7 +82,6 @@ func operands(cmd *cobra.Command) (required []string, optional int) {
 	return words, optional
 }
 
-// usageOf returns how a command is written, without its flags.
 func usageOf(cmd *cobra.Command) string {
 	if cmd.HasParent() {
 		return cmd.Parent().CommandPath() + " " + cmd.Use
@@ -90,7 +89,6 @@ func usageOf(cmd *cobra.Command) string {
 	return cmd.Use
 }
 
-// flagError explains an error of the flags of a command line.
 func (p *program) flagError(cmd *cobra.Command, err error) error {
 	e := &exitError{code: exitUnknown, message: err.Error(), hint: fmt.Sprintf(`run "%s --help" to see its flags`, cmd.CommandPath())}
 	if missing, ok := errors.AsType[*pflag.NotExistError](err); ok {
@@ -137,13 +135,11 @@ func (p *program) sharedFlagError(cmd *cobra.Command, name string) error {
 	return nil
 }
 
-// usageWords returns the help of a flag without the marks of its value.
 func usageWords(flag *pflag.Flag) string {
 	_, usage := pflag.UnquoteUsage(flag)
 	return usage
 }
 
-// valueWords says what the value of a flag looks like.
 func valueWords(flag *pflag.Flag) string {
 	switch kind := flag.Value.Type(); kind {
 	case "bool":

@@ -24,7 +24,6 @@ func version() string {
 	return "devel"
 }
 
-// build returns the name of this build.
 func build() sidecar.Build { return sidecar.Build{Version: version(), Commit: commit()} }
 
 // versionLine returns what the command and the flag print: the version, the commit where the build knows it, and the toolchain.
