@@ -107,9 +107,16 @@ type database struct {
 	file *os.File
 }
 
-// openDatabase opens a database that can be read to the end, or fails with errBroken where its bytes are at fault.
+// openDatabase opens a database that can be read to the end, or fails with errBroken where its bytes are at fault. A file that
+// is missing or empty becomes a new database.
 func openDatabase(path string, readOnly bool) (*database, error) {
-	if err := checkFile(path); err != nil {
+	f, _, err := fsx.OpenRegular(path, 0)
+	switch {
+	case err == nil:
+		_ = f.Close()
+	case errors.Is(err, fsx.ErrNotRegular), errors.Is(err, syscall.ENXIO): // a socket
+		return nil, fmt.Errorf("%w: %s is not a regular file", errBroken, path)
+	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
 	db, err := openBolt(path, readOnly)
