@@ -10,7 +10,6 @@ import (
 	"syscall"
 
 	"pannier"
-	"pannier/internal/fsx"
 	"pannier/internal/seqlog"
 )
 
@@ -42,8 +41,6 @@ type disk struct {
 	gap bool
 	// mark is the empty segment that holds numbers while writing fails.
 	mark string
-	// syncs are those under way.
-	syncs syncs
 }
 
 // write writes the events that are not written yet: those after d.written, or some of them where others are lost.
@@ -53,7 +50,10 @@ func (d *disk) write(events []pannier.Event) error {
 			return errors.Join(err, d.hold(events[len(events)-1].Seq+1))
 		}
 	}
-	d.release()
+	if d.mark != "" { // the numbers below it are in another segment
+		_ = os.Remove(d.mark)
+		d.mark = ""
+	}
 	return nil
 }
 
@@ -70,22 +70,16 @@ func (d *disk) append(events []pannier.Event) error {
 	}
 	s := &d.segments[len(d.segments)-1]
 	if _, err := d.active.WriteAt(text, s.end); err != nil {
-		return errors.Join(err, d.undo(s.end))
+		if undo := d.active.Truncate(s.end); undo != nil { // so that the segment ends with a whole line
+			d.close()
+			err = errors.Join(err, undo)
+		}
+		return err
 	}
 	s.last = events[len(events)-1].Seq
 	s.end += int64(len(text))
 	d.written = s.last
 	return nil
-}
-
-// undo takes back half a write, so that the segment ends with a whole line.
-func (d *disk) undo(end int64) error {
-	err := d.active.Truncate(end)
-	if err != nil {
-		err = errors.Join(err, d.active.Close())
-		d.active = nil
-	}
-	return err
 }
 
 // makeRoom leaves an active segment that takes the event seq and bytes.
@@ -95,7 +89,7 @@ func (d *disk) makeRoom(seq uint64, bytes int64) error {
 	}
 	if d.active != nil {
 		if s := d.segments[len(d.segments)-1]; !s.empty() && s.end+bytes > d.segmentBytes {
-			d.finish()
+			d.close()
 		}
 	}
 	if d.active == nil {
@@ -123,16 +117,15 @@ func (d *disk) begin(seq uint64) error {
 	d.active = f
 	d.segments = slices.DeleteFunc(d.segments, segment.empty)
 	d.segments = append(d.segments, segment{name: seq, first: seq, last: seq - 1})
-	d.syncs.begin(func() error { _ = fsx.SyncDir(d.dir); return nil }, func() error { return nil })
 	return nil
 }
 
-// finish syncs and closes the active segment for good, in the background.
-func (d *disk) finish() {
-	if f := d.active; f != nil {
-		d.syncs.begin(f.Sync, f.Close)
+// close closes the active segment. It is not synced: no event waits for the disk, and the kernel writes it soon.
+func (d *disk) close() {
+	if d.active != nil {
+		_ = d.active.Close()
+		d.active = nil
 	}
-	d.active = nil
 }
 
 // trim removes the oldest segments until there is room for more bytes, but never the newest.
@@ -148,9 +141,8 @@ func (d *disk) trim(more int64) {
 // drop gives up the n oldest segments. That a file cannot be removed, as on a read-only disk, changes nothing: Open will
 // see that the next segment does not go on from it.
 func (d *disk) drop(n int) {
-	if n > 0 && n == len(d.segments) && d.active != nil {
-		_ = d.active.Close() // it has no readers left
-		d.active = nil
+	if n > 0 && n == len(d.segments) {
+		d.close() // it has no readers left
 	}
 	for _, s := range d.segments[:n] {
 		_ = os.Remove(seqlog.SegmentPath(d.dir, s.name))
@@ -175,14 +167,6 @@ func (d *disk) hold(next uint64) (err error) {
 	}
 	d.mark = path
 	return nil
-}
-
-// release removes the empty segment once the numbers below it are in another one.
-func (d *disk) release() {
-	if d.mark != "" {
-		_ = os.Remove(d.mark)
-		d.mark = ""
-	}
 }
 
 // size returns the length of all segments, in bytes.

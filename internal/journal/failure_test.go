@@ -200,7 +200,7 @@ func TestFailingSync(t *testing.T) {
 	inRange(t, open(t, journal.Options{Dir: p.dir}), 1, 60)
 }
 
-// TestSyncThatDoesNotEnd has events kept and read over more segments than are synced at a time, while no sync ends.
+// TestSyncThatDoesNotEnd has events kept and read over many segments while no sync ends.
 func TestSyncThatDoesNotEnd(t *testing.T) {
 	p := newPatient(t, 16<<10)
 	p.disk.synced = make(chan struct{})

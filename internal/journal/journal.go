@@ -74,16 +74,7 @@ func Open(o Options) (*Journal, error) {
 		return nil, errors.Join(fmt.Errorf("register metrics of the journal: %w", err), j.closeDisk())
 	}
 	j.metrics.bytes.Set(float64(j.size()))
-	if j.disk != nil {
-		j.disk.syncs.failed = j.syncFailed
-	}
 	return j, nil
-}
-
-// syncFailed counts a sync that failed. What was to be synced can be read all the same.
-func (j *Journal) syncFailed(err error) {
-	j.metrics.writeErrors.Inc()
-	j.log.Warn("a segment cannot be synced", "dir", j.disk.dir, "error", err)
 }
 
 func (j *Journal) openDisk(o Options) error {
@@ -263,8 +254,14 @@ func (j *Journal) closeDisk() error {
 		return nil
 	}
 	j.write()
-	j.disk.finish()
-	err := j.disk.syncs.wait()
+	var err error
+	if f := j.disk.active; f != nil {
+		err = errors.Join(f.Sync(), f.Close())
+		j.disk.active = nil
+	}
+	if err != nil {
+		j.metrics.writeErrors.Inc()
+	}
 	if j.failing {
 		err = errors.Join(err, fmt.Errorf("events after %d could not be written", j.disk.written))
 	}
