@@ -26,7 +26,7 @@ type file interface {
 	Sync() error
 }
 
-// disk is the medium of a directory.
+// disk stores the lines in a directory. Only lines may be called concurrently with other methods.
 type disk struct {
 	dir      string
 	maxBytes int64
@@ -61,7 +61,7 @@ func (d *disk) publish() { d.kept.Store(&extent{slices.Clone(d.files), d.end}) }
 
 func (d *disk) path(name uint64) string { return seqlog.SegmentPath(d.dir, name) }
 
-// write reverts the line if writing or syncing fails. After a failed sync it is unknown what is on disk.
+// write stores a line completely or not at all: it reverts it if writing or syncing fails. After a failed sync it is unknown what is on disk.
 func (d *disk) write(seq uint64, line []byte) error {
 	if err := d.prepare(seq, int64(len(line))); err != nil {
 		return err
@@ -79,7 +79,7 @@ func (d *disk) write(seq uint64, line []byte) error {
 	return nil
 }
 
-// damage looks for removed files and for bytes that were appended or cut off. The chain shows changed lines.
+// damage returns what another process did to the files since the last line, empty if nothing. It looks for removed files and for bytes that were appended or cut off. The chain shows changed lines.
 func (d *disk) damage() string {
 	if errors.Join(d.reopen(), d.truncateTorn()) != nil {
 		return "" // the write fails for the same reason
@@ -96,7 +96,7 @@ func (d *disk) damage() string {
 	return ""
 }
 
-// confirm writes the head before it removes the oldest files: after a crash in between, removed files would look like
+// confirm stores the newest line, of length bytes, as the head, and shows it to readers. It writes the head before it removes the oldest files: after a crash in between, removed files would look like
 // damage. If it fails, the line is reverted, because the old head is in place.
 func (d *disk) confirm(newest Point, length int64, broken string) error {
 	surplus := max(0, len(d.files)-d.maxFiles)
@@ -209,13 +209,6 @@ func (d *disk) prune() {
 		}
 		d.files = slices.Delete(d.files, 0, 1)
 	}
-}
-
-func (d *disk) close() error {
-	if d.active == nil {
-		return nil
-	}
-	return d.active.Close()
 }
 
 // createFile fails if the file exists: it may be evidence.

@@ -91,23 +91,33 @@ func writeHead(path string, h head) error {
 // differenceFrom compares the loaded log with its head, and returns what does not match, empty if the log ends at the head
 // or after it.
 func (d *disk) differenceFrom(h *head, next uint64) (string, error) {
-	switch {
-	case h.Seq >= next:
-		return fmt.Sprintf("the log ends at entry %d, but its head is at %d: the newest entries were removed", next-1, h.Seq), nil
-	case d.files[0] > h.First:
-		return fmt.Sprintf("the log begins at entry %d, but its head begins at %d: the oldest entries were removed", d.files[0], h.First), nil
-	}
-	seq := next
-	for line, err := range d.newest() {
+	seq, met := next, false
+	for line, err := range d.lines() {
 		if err != nil {
 			return "", err
 		}
-		if seq--; seq == h.Seq {
-			if pannier.DigestOf(line) == h.Digest {
-				return "", nil
-			}
+		if seq--; seq <= h.Seq {
+			met = seq == h.Seq && pannier.DigestOf(line) == h.Digest
 			break
 		}
 	}
-	return fmt.Sprintf("entry %d does not match the head: it was changed or replaced", h.Seq), nil
+	oldest := h.First
+	if len(d.files) > 0 {
+		oldest = d.files[0]
+	}
+	return h.difference(oldest, next-1, met), nil
+}
+
+// difference returns what does not match in a log from one entry to another, empty if it ends at the head or after it. met says
+// that it has the line of the head.
+func (h *head) difference(oldest, newest uint64, met bool) string {
+	switch {
+	case newest < h.Seq:
+		return fmt.Sprintf("the log ends at entry %d, but its head is at %d: the newest entries were removed", newest, h.Seq)
+	case oldest > h.First:
+		return fmt.Sprintf("the log begins at entry %d, but its head begins at %d: the oldest entries were removed", oldest, h.First)
+	case !met:
+		return fmt.Sprintf("entry %d does not match the head: it was changed or replaced", h.Seq)
+	}
+	return ""
 }

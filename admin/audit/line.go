@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -57,16 +56,3 @@ func decode(line []byte) (pannier.AuditEntry, error) {
 	}
 	return e, nil
 }
-
-// decodeIfAbout decodes a line if it is an entry about a skill; an empty slug is any. Lines without the slug are skipped
-// before the slow decoding; JSON escapes nothing in a slug.
-func decodeIfAbout(slug string, line []byte) (pannier.AuditEntry, bool) {
-	if slug != "" && !bytes.Contains(line, []byte(`"slug":"`+slug+`"`)) {
-		return pannier.AuditEntry{}, false
-	}
-	e, err := decode(line)
-	return e, err == nil && (slug == "" || e.Slug == slug)
-}
-
-// digestOf returns the digest of a line that ends with a line feed.
-func digestOf(line []byte) pannier.Digest { return pannier.DigestOf(line[:len(line)-1]) }

@@ -42,21 +42,17 @@ func Read(dir, slug string, limit int) ([]pannier.AuditEntry, error) {
 		return nil, fmt.Errorf("read audit log: %w", err)
 	}
 	d.publish()
-	return (&Log{medium: d}).Newest(slug, limit)
+	return (&Log{disk: d}).Newest(slug, limit)
 }
 
 // findEnd finds the end of the last complete line of the newest file, and returns the number of bytes after it.
 func (d *disk) findEnd() (torn int64, err error) {
-	f, _, err := fsx.OpenRegular(d.newestPath(), 0)
+	f, info, err := fsx.OpenRegular(d.newestPath(), 0)
 	if err != nil {
 		return 0, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err == nil {
-		d.end, err = wholeEnd(f, info.Size())
-	}
-	if err != nil {
+	if d.end, err = wholeEnd(f, info.Size()); err != nil {
 		return 0, fmt.Errorf("read %s: %w", f.Name(), err)
 	}
 	return info.Size() - d.end, nil
@@ -102,7 +98,7 @@ func wholeEnd(r io.ReaderAt, size int64) (int64, error) {
 // before they were changed. So are lines with a number that is too large for the file.
 func (d *disk) tip() (next uint64, previous pannier.Digest, err error) {
 	passed, newest := uint64(0), d.files[len(d.files)-1]
-	for line, err := range d.newest() {
+	for line, err := range d.lines() {
 		if err != nil {
 			return 0, pannier.Digest{}, err
 		}
@@ -116,7 +112,7 @@ func (d *disk) tip() (next uint64, previous pannier.Digest, err error) {
 	return newest + passed, previous, nil
 }
 
-func (d *disk) newest() iter.Seq2[[]byte, error] {
+func (d *disk) lines() iter.Seq2[[]byte, error] {
 	kept := d.kept.Load()
 	return func(yield func([]byte, error) bool) {
 		for i, name := range slices.Backward(kept.files) {
@@ -134,7 +130,7 @@ func (d *disk) newest() iter.Seq2[[]byte, error] {
 // eachLine yields the lines of a file below end, newest first; a negative end is the end of the file. A missing file was the
 // oldest and is rotated away.
 func eachLine(path string, end int64, yield func([]byte, error) bool) bool {
-	f, _, err := fsx.OpenRegular(path, 0)
+	f, info, err := fsx.OpenRegular(path, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return true
 	}
@@ -143,16 +139,9 @@ func eachLine(path string, end int64, yield func([]byte, error) bool) bool {
 	}
 	defer f.Close()
 	if end < 0 {
-		info, err := f.Stat()
-		if err != nil {
-			return yield(nil, err) && false
-		}
 		end = info.Size()
 	}
-	return yieldLines(newBackward(f, end), yield)
-}
-
-func yieldLines(parts *backward, yield func([]byte, error) bool) bool {
+	parts := newBackward(f, end)
 	for first := true; ; first = false {
 		line, err := parts.next()
 		if errors.Is(err, io.EOF) {

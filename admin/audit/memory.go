@@ -7,30 +7,29 @@ import (
 	"sync"
 )
 
-// memory is a medium without a disk. It keeps the newest lines within a limit in bytes, and at least one.
+// memory stores the lines of a log without a directory. It keeps the newest lines within a limit in bytes, and at least one.
 type memory struct {
 	limit int64
 	mu    sync.Mutex
 	size  int64
-	lines [][]byte
+	kept  [][]byte
 }
 
-func (m *memory) write(_ uint64, line []byte) error {
+func (m *memory) add(line []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.lines = append(m.lines, bytes.TrimSuffix(bytes.Clone(line), []byte("\n")))
+	m.kept = append(m.kept, bytes.TrimSuffix(bytes.Clone(line), []byte("\n")))
 	m.size += int64(len(line))
 	drop := 0
-	for ; m.size > m.limit && drop < len(m.lines)-1; drop++ {
-		m.size -= int64(len(m.lines[drop])) + 1
+	for ; m.size > m.limit && drop < len(m.kept)-1; drop++ {
+		m.size -= int64(len(m.kept[drop])) + 1
 	}
-	m.lines = slices.Delete(m.lines, 0, drop)
-	return nil
+	m.kept = slices.Delete(m.kept, 0, drop)
 }
 
-func (m *memory) newest() iter.Seq2[[]byte, error] {
+func (m *memory) lines() iter.Seq2[[]byte, error] {
 	m.mu.Lock()
-	lines := slices.Clone(m.lines)
+	lines := slices.Clone(m.kept)
 	m.mu.Unlock()
 	return func(yield func([]byte, error) bool) {
 		for _, line := range slices.Backward(lines) {
@@ -40,9 +39,3 @@ func (m *memory) newest() iter.Seq2[[]byte, error] {
 		}
 	}
 }
-
-func (m *memory) damage() string { return "" }
-
-func (m *memory) confirm(Point, int64, string) error { return nil }
-
-func (m *memory) close() error { return nil }

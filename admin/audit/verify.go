@@ -84,6 +84,8 @@ type chain struct {
 	head               *head
 	expect             *Point
 	metHead, metExpect bool
+	// each is called with every verified entry; nil does nothing.
+	each func(pannier.AuditEntry)
 }
 
 // follow verifies all files.
@@ -115,12 +117,9 @@ func (c *chain) checkEnd(path string, unreadable error) error {
 		return nil
 	case h.Broken != "":
 		return at.withReason("the log was found broken when it was opened: " + h.Broken)
-	case c.seq < h.Seq:
-		return at.withReason(fmt.Sprintf("the log ends at entry %d, but its head is at %d: the newest entries were removed", c.seq, h.Seq))
-	case c.oldest > h.First:
-		return at.withReason(fmt.Sprintf("the log begins at entry %d, but its head begins at %d: the oldest entries were removed", c.oldest, h.First))
-	case !c.metHead:
-		return at.withReason(fmt.Sprintf("entry %d does not match the head: it was changed or replaced", h.Seq))
+	}
+	if difference := c.head.difference(c.oldest, c.seq, c.metHead); difference != "" {
+		return at.withReason(difference)
 	}
 	return nil
 }
@@ -179,6 +178,9 @@ func (c *chain) line(line []byte, name uint64, at BreakError) error {
 		return c.at.withReason("the line does not match \"previous\" of the next line: one of the two was changed")
 	case e.Seq == 1 && !e.Previous.IsZero():
 		return at.withReason("the first entry refers to one before it")
+	}
+	if c.each != nil {
+		c.each(e)
 	}
 	c.entries, c.seq, c.digest, c.at = c.entries+1, e.Seq, pannier.DigestOf(line), at
 	if c.entries == 1 {
