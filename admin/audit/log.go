@@ -198,6 +198,9 @@ func (l *Log) lines() iter.Seq2[[]byte, error] {
 // Newest returns up to limit entries, newest first; only those about a skill if slug is not empty. Invalid lines are
 // skipped; [Verify] reports them.
 func (l *Log) Newest(slug string, limit int) (entries []pannier.AuditEntry, err error) {
+	if limit <= 0 {
+		return nil, nil
+	}
 	about := []byte(`"slug":"` + slug + `"`) // JSON escapes nothing in a slug
 	for line, err := range l.lines() {
 		switch {
