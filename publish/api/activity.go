@@ -1,8 +1,6 @@
 package api
 
 import (
-	"cmp"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,11 +15,13 @@ type activity struct {
 	newest atomic.Pointer[skillUses]
 }
 
-// skillUses holds the uses of the skills of one snapshot, by the index of the entry.
+// skillUses holds the uses of the skills of one snapshot. A skill is the same one where slug and path are.
 type skillUses struct {
 	snapshot *pannier.Snapshot
-	uses     []*skillUse
+	uses     map[useKey]*skillUse
 }
+
+type useKey struct{ slug, path string }
 
 // skillUse holds Unix times in seconds; 0 is never. Writers skip a store that changes nothing, so that concurrent turns
 // with a thousand skills write to the same memory once a second at most.
@@ -35,48 +35,37 @@ func (a *activity) of(s *pannier.Snapshot) *skillUses {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	u := a.newest.Load()
-	if !u.isFor(s) {
-		u = u.carriedTo(s)
-		a.newest.Store(u)
+	if u.isFor(s) {
+		return u
 	}
-	return u
+	next := &skillUses{snapshot: s, uses: make(map[useKey]*skillUse, len(s.Entries))}
+	for i := range s.Entries {
+		key := useKey{s.Entries[i].Slug, s.Entries[i].Path}
+		if u != nil {
+			next.uses[key] = u.uses[key]
+		}
+		if next.uses[key] == nil {
+			next.uses[key] = &skillUse{}
+		}
+	}
+	a.newest.Store(next)
+	return next
 }
 
 func (u *skillUses) isFor(s *pannier.Snapshot) bool {
 	return u != nil && (u.snapshot == s || u.snapshot.Version > s.Version)
 }
 
-// carriedTo returns the uses for another snapshot. A skill is the same one where slug and path are.
-func (u *skillUses) carriedTo(s *pannier.Snapshot) *skillUses {
-	next := &skillUses{snapshot: s, uses: make([]*skillUse, len(s.Entries))}
-	for i := range s.Entries {
-		if u != nil {
-			next.uses[i] = u.find(s.Entries[i].Slug, s.Entries[i].Path)
-		}
-		if next.uses[i] == nil {
-			next.uses[i] = &skillUse{}
-		}
+// of returns the use of a skill. That of one that is gone is kept nowhere.
+func (u *skillUses) of(e *pannier.Entry) *skillUse {
+	if use := u.uses[useKey{e.Slug, e.Path}]; use != nil {
+		return use
 	}
-	return next
-}
-
-// find returns the use of a skill, nil where there is none. An empty path is that of the skill that owns the slug.
-func (u *skillUses) find(slug, path string) *skillUse {
-	entries := u.snapshot.Entries
-	i, _ := slices.BinarySearchFunc(entries, slug, func(e pannier.Entry, slug string) int { return cmp.Compare(e.Slug, slug) })
-	for ; i < len(entries) && entries[i].Slug == slug; i++ {
-		if path == "" || entries[i].Path == path {
-			return u.uses[i]
-		}
-	}
-	return nil
+	return &skillUse{}
 }
 
 func (u *skillUses) times(e *pannier.Entry) *pannier.Activity {
-	use := u.find(e.Slug, e.Path)
-	if use == nil {
-		return &pannier.Activity{}
-	}
+	use := u.of(e)
 	return &pannier.Activity{LoadedAt: unixTime(use.loaded.Load()), ActiveAt: unixTime(use.active.Load())}
 }
 
@@ -93,44 +82,28 @@ func advance(at *atomic.Int64, now int64) {
 	}
 }
 
+// recordLoad records that the body of a skill was handed out.
 func (h *Handler) recordLoad(e *pannier.Entry) {
-	if use := h.activity.of(h.Snapshot()).find(e.Slug, e.Path); use != nil {
-		advance(&use.loaded, time.Now().Unix())
-	}
-}
-
-func (h *Handler) recordBodies(shown []readBody) {
-	if len(shown) == 0 {
-		return
-	}
-	uses, now := h.activity.of(h.Snapshot()), time.Now().Unix()
-	for _, b := range shown {
-		if use := uses.find(b.Slug, ""); use != nil {
-			advance(&use.loaded, now)
-		}
-	}
+	advance(&h.activity.of(h.Snapshot()).of(e).loaded, time.Now().Unix())
 }
 
 // recordInvocation records that a skill was invoked by name, which hands out its body too.
 func (h *Handler) recordInvocation(e *pannier.Entry) {
-	if use := h.activity.of(h.Snapshot()).find(e.Slug, e.Path); use != nil {
-		now := time.Now().Unix()
-		advance(&use.loaded, now)
-		advance(&use.active, now)
-	}
+	h.recordLoad(e)
+	advance(&h.activity.of(h.Snapshot()).of(e).active, time.Now().Unix())
 }
 
+// recordActive records the skills that are active in a turn.
 func (h *Handler) recordActive(answer *turnAnswer) {
 	uses, now := h.activity.of(h.Snapshot()), time.Now().Unix()
 	for i := range answer.Active {
-		if use := uses.find(answer.Active[i].Slug, ""); use != nil {
-			advance(&use.active, now)
+		if e, ok := answer.snapshot.Lookup(answer.Active[i].Slug); ok {
+			advance(&uses.of(e).active, now)
 		}
 	}
-	if answer.automatic == nil {
-		return
-	}
-	for _, use := range answer.automatic.uses {
-		advance(&use.active, now)
+	if answer.automatic != nil {
+		for _, use := range answer.automatic.uses {
+			advance(&use.active, now)
+		}
 	}
 }

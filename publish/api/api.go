@@ -11,6 +11,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -107,9 +108,7 @@ type Handler struct {
 
 // New returns a handler.
 func New(o Options) *Handler {
-	if o.Logger == nil {
-		o.Logger = hclog.NewNullLogger()
-	}
+	o.Logger = cmp.Or(o.Logger, hclog.NewNullLogger())
 	if o.Emit == nil {
 		o.Emit = func(pannier.EventType, any) {}
 	}

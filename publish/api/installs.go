@@ -16,8 +16,7 @@ type Installs struct {
 	// Install puts a skill into the workspace, or replaces one, and returns with a snapshot that shows it; nil of a dry run.
 	Install func(context.Context, pannier.Actor, pannier.InstallRequest, pannier.InstallSource) (pannier.InstallResult, *pannier.Snapshot, error)
 	// Uninstall removes a skill that was installed, Rollback brings back the version before.
-	Uninstall func(context.Context, pannier.Actor, pannier.RemoveRequest) (pannier.InstallResult, *pannier.Snapshot, error)
-	Rollback  func(context.Context, pannier.Actor, pannier.RemoveRequest) (pannier.InstallResult, *pannier.Snapshot, error)
+	Uninstall, Rollback func(context.Context, pannier.Actor, pannier.RemoveRequest) (pannier.InstallResult, *pannier.Snapshot, error)
 	// Promote records a packet that asks for a workflow to become a skill.
 	Promote func(context.Context, pannier.Actor, pannier.Promotion) (pannier.SkillPromotion, error)
 	// MaxArchiveBytes bounds the body of an installation.
@@ -36,12 +35,12 @@ var installRoutes = []route{
 		parameters: append([]parameter{expectedParameter}, archiveParameters...), has: hasInstall,
 	},
 	{
-		pattern: "DELETE /v1/skills/{slug}", endpoint: returns((*Handler).uninstall), scope: ScopeWrite,
+		pattern: "DELETE /v1/skills/{slug}", endpoint: removes(func(h *Handler) removal { return h.Uninstall }), scope: ScopeWrite,
 		id: "uninstallSkill", summary: "Removes an installed skill, and what clients have set of it. Emits install_removed.",
 		parameters: removalParameters, has: func(o *Options) bool { return o.Uninstall != nil },
 	},
 	{
-		pattern: "POST /v1/skills/{slug}/rollback", endpoint: returns((*Handler).rollback), scope: ScopeWrite,
+		pattern: "POST /v1/skills/{slug}/rollback", endpoint: removes(func(h *Handler) removal { return h.Rollback }), scope: ScopeWrite,
 		id: "rollBackSkill", summary: "Brings back the version of a skill that was there before the newest. Emits install_rolled_back.",
 		parameters: removalParameters, has: func(o *Options) bool { return o.Rollback != nil },
 	},
@@ -119,20 +118,17 @@ func (h *Handler) install(r *http.Request, _ *pannier.Snapshot) (result pannier.
 	return result, err
 }
 
-func (h *Handler) uninstall(r *http.Request, _ *pannier.Snapshot) (result pannier.InstallResult, err error) {
-	req, err := removeRequest(r)
-	if err == nil {
-		result, _, err = h.Uninstall(r.Context(), actorOf(r), req)
-	}
-	return result, err
-}
+type removal = func(context.Context, pannier.Actor, pannier.RemoveRequest) (pannier.InstallResult, *pannier.Snapshot, error)
 
-func (h *Handler) rollback(r *http.Request, _ *pannier.Snapshot) (result pannier.InstallResult, err error) {
-	req, err := removeRequest(r)
-	if err == nil {
-		result, _, err = h.Rollback(r.Context(), actorOf(r), req)
-	}
-	return result, err
+// removes is an endpoint that takes a version of a skill away.
+func removes(by func(*Handler) removal) endpoint {
+	return returns(func(h *Handler, r *http.Request, _ *pannier.Snapshot) (result pannier.InstallResult, err error) {
+		req, err := removeRequest(r)
+		if err == nil {
+			result, _, err = by(h)(r.Context(), actorOf(r), req)
+		}
+		return result, err
+	})
 }
 
 func removeRequest(r *http.Request) (req pannier.RemoveRequest, err error) {

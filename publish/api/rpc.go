@@ -180,7 +180,11 @@ func (h *Handler) call(w http.ResponseWriter, r *http.Request, _ *pannier.Snapsh
 }
 
 func (h *Handler) socket(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
-	defer trackUpgraded(r.Context())()
+	leave, ok := trackUpgraded(r.Context())
+	if !ok {
+		return http.ErrServerClosed
+	}
+	defer leave()
 	stop, cancel := untilShutdown(r.Context())
 	defer cancel()
 	err := h.calls.Accept(w, r, stop)

@@ -75,11 +75,15 @@ func (h *Handler) withUpload(r *http.Request, p rpcUploadParams, ask func(ctx co
 	return ask(r.Context(), actorOf(r).Owner(), p.UploadID)
 }
 
-type rpcUploadFinished struct {
+type rpcUpload struct {
 	UploadID string               `json:"upload_id"`
 	Status   pannier.UploadStatus `json:"status"`
-	SHA256   string               `json:"sha256"` // bare, as the protocol has it
-	Size     int64                `json:"compressed_size_bytes"`
+}
+
+type rpcUploadFinished struct {
+	rpcUpload
+	SHA256 string `json:"sha256"` // bare, as the protocol has it
+	Size   int64  `json:"compressed_size_bytes"`
 }
 
 func (h *Handler) rpcUploadFinish(r *http.Request, _ *pannier.Snapshot, p rpcUploadParams) (any, error) {
@@ -87,12 +91,7 @@ func (h *Handler) rpcUploadFinish(r *http.Request, _ *pannier.Snapshot, p rpcUpl
 	if err != nil {
 		return nil, err
 	}
-	return rpcUploadFinished{up.ID, up.Status, hex.EncodeToString(up.SHA256[:]), up.Size}, nil
-}
-
-type rpcUploadAborted struct {
-	UploadID string               `json:"upload_id"`
-	Status   pannier.UploadStatus `json:"status"`
+	return rpcUploadFinished{rpcUpload{up.ID, up.Status}, hex.EncodeToString(up.SHA256[:]), up.Size}, nil
 }
 
 func (h *Handler) rpcUploadAbort(r *http.Request, _ *pannier.Snapshot, p rpcUploadParams) (any, error) {
@@ -100,17 +99,16 @@ func (h *Handler) rpcUploadAbort(r *http.Request, _ *pannier.Snapshot, p rpcUplo
 	if err != nil {
 		return nil, err
 	}
-	return rpcUploadAborted{up.ID, up.Status}, nil
+	return rpcUpload{up.ID, up.Status}, nil
 }
 
 type rpcUploadState struct {
-	UploadID  string               `json:"upload_id"`
-	Status    pannier.UploadStatus `json:"status"`
-	FileName  string               `json:"file_name"`
-	Received  int64                `json:"received_bytes"`
-	Next      int64                `json:"next_offset"`
-	Size      int64                `json:"compressed_size_bytes"`
-	ExpiresAt int64                `json:"expires_at_unix"`
+	rpcUpload
+	FileName  string `json:"file_name"`
+	Received  int64  `json:"received_bytes"`
+	Next      int64  `json:"next_offset"`
+	Size      int64  `json:"compressed_size_bytes"`
+	ExpiresAt int64  `json:"expires_at_unix"`
 }
 
 // rpcUploadStatus is skills/upload/status: a client that reconnects continues at next_offset.
@@ -119,7 +117,7 @@ func (h *Handler) rpcUploadStatus(r *http.Request, _ *pannier.Snapshot, p rpcUpl
 	if err != nil {
 		return nil, err
 	}
-	return rpcUploadState{up.ID, up.Status, up.FileName, up.Received, up.Received, up.Size, up.ExpiresAt.Unix()}, nil
+	return rpcUploadState{rpcUpload{up.ID, up.Status}, up.FileName, up.Received, up.Received, up.Size, up.ExpiresAt.Unix()}, nil
 }
 
 type rpcChunkFault struct {

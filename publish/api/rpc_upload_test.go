@@ -17,7 +17,6 @@ import (
 	"pannier/admin/upload"
 	"pannier/internal/state"
 	"pannier/publish/api"
-	"pannier/publish/api/psu1"
 )
 
 // uploadLimits are those of the protocol's examples.
@@ -96,7 +95,15 @@ func psu1Frame(header string) []byte {
 }
 
 func chunkFrame(c pannier.UploadChunk, chunk []byte) []byte {
-	return append(psu1.AppendHeader(nil, c), chunk...)
+	header := map[string]any{"upload_id": c.UploadID, "offset": c.Offset, "len": c.Len}
+	if c.WorkspaceID != "" {
+		header["workspace_id"] = c.WorkspaceID
+	}
+	if !c.SHA256.IsZero() {
+		header["chunk_sha256"] = c.SHA256
+	}
+	text, _ := json.Marshal(header)
+	return append(psu1Frame(string(text)), chunk...)
 }
 
 // begin starts an upload and returns its id.

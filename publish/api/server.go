@@ -3,11 +3,13 @@ package api
 import (
 	"context"
 	"errors"
+	"math"
 	"net"
 	"net/http"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sync/semaphore"
 )
 
 // The bounds of one exchange. A caller that is slower costs itself its answer.
@@ -54,7 +56,7 @@ func withConn(ctx context.Context, conn net.Conn) context.Context {
 }
 
 func serve(ctx context.Context, ln *limitedListener, h http.Handler, log hclog.Logger, run func(*http.Server, net.Listener) error) error {
-	away := &upgraded{}
+	away := upgraded{semaphore.NewWeighted(math.MaxInt64)}
 	base := context.WithValue(context.WithValue(context.WithoutCancel(ctx), servingKey{}, ctx), upgradedKey{}, away)
 	requests, cut := context.WithCancel(base)
 	defer func() {

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"errors"
 	"net/http"
 	"sync"
 
@@ -21,31 +20,23 @@ type sharedAnswers struct {
 }
 
 // sharedAnswer is one encoded answer. The first caller builds it, the others wait. A failure is not cached.
-type sharedAnswer struct {
-	once sync.Once
-	body encoded
-	err  error
-}
+type sharedAnswer struct{ build func() (encoded, error) }
 
 // maxShared bounds the answers that are kept; there are not so many kinds of list.
 const maxShared = 16
 
 func (a *sharedAnswers) of(s *pannier.Snapshot, generation uint64, question string, make func() (encoded, error)) (encoded, error) {
-	answer := a.slot(s, generation, question)
-	answer.once.Do(func() {
-		answer.err = errBuildAborted // what stays where make panics
-		defer func() {
-			if answer.err != nil {
-				a.drop(question, answer)
-			}
-		}()
-		answer.body, answer.err = make()
-	})
-	return answer.body, answer.err
+	answer := a.slot(s, generation, question, make)
+	built := false // be it that build panics
+	defer func() {
+		if !built {
+			a.drop(question, answer)
+		}
+	}()
+	body, err := answer.build()
+	built = err == nil
+	return body, err
 }
-
-// errBuildAborted is the error of callers that waited for one that panicked.
-var errBuildAborted = errors.New("building the response failed; retry")
 
 // drop has the next caller make an answer anew.
 func (a *sharedAnswers) drop(question string, answer *sharedAnswer) {
@@ -56,7 +47,7 @@ func (a *sharedAnswers) drop(question string, answer *sharedAnswer) {
 	}
 }
 
-func (a *sharedAnswers) slot(s *pannier.Snapshot, generation uint64, question string) *sharedAnswer {
+func (a *sharedAnswers) slot(s *pannier.Snapshot, generation uint64, question string, make func() (encoded, error)) *sharedAnswer {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.resetLocked(s)
@@ -66,7 +57,7 @@ func (a *sharedAnswers) slot(s *pannier.Snapshot, generation uint64, question st
 	}
 	answer, ok := a.answers[question]
 	if !ok {
-		answer = &sharedAnswer{}
+		answer = &sharedAnswer{sync.OnceValues(make)}
 		a.answers[question] = answer
 	}
 	return answer

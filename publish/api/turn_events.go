@@ -46,7 +46,9 @@ type readBody struct {
 // of each skill that adds tools, skill_loaded of each body in the prompt, and skill_invoked of each chosen skill.
 func (h *Handler) recordTurn(turn pannier.Turn, a *turnAnswer) {
 	h.recordActive(a)
-	h.recordBodies(a.read)
+	for _, b := range a.read {
+		h.recordLoad(b.Entry)
+	}
 	ok := h.sampler.admit(time.Now())
 	if ok {
 		ok = h.emitTurn(turn, a)
@@ -87,7 +89,9 @@ func (h *Handler) recordPrompt(a *turnAnswer) {
 	if len(a.read) == 0 {
 		return
 	}
-	h.recordBodies(a.read)
+	for _, b := range a.read {
+		h.recordLoad(b.Entry)
+	}
 	if h.sampler.admit(time.Now()) {
 		h.sampler.spend(h.emitLoaded(a.read, pannier.Digest{}) - 1)
 	}

@@ -49,8 +49,8 @@ func (t *turns) automaticIn(runtime string) *automatic {
 	made := &automatic{active: r.Active, looked: t.sections.Look(r.Active)}
 	uses := t.used.of(t.snapshot)
 	for i := range r.Active {
-		if use := uses.find(r.Active[i].Slug, ""); use != nil {
-			made.uses = append(made.uses, use)
+		if e, ok := t.snapshot.Lookup(r.Active[i].Slug); ok {
+			made.uses = append(made.uses, uses.of(e))
 		}
 		made.skills.add(r.Active[i].Slug, func(dst []byte) []byte { return appendActive(dst, &r.Active[i]) })
 	}

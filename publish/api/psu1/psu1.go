@@ -122,52 +122,41 @@ func member(dec *json.Decoder, seen map[string]bool, c *pannier.UploadChunk) (la
 	return last, set(c, name, value)
 }
 
-func set(c *pannier.UploadChunk, name string, value json.Token) (err error) {
+func set(c *pannier.UploadChunk, name string, value json.Token) error {
+	text, _ := value.(string)
+	ok, expected := text != "", "a string, or empty"
 	switch name {
 	case "workspace_id":
-		c.WorkspaceID, err = text(name, value)
+		c.WorkspaceID = text
 	case "upload_id":
-		c.UploadID, err = text(name, value)
+		c.UploadID = text
 	case "offset":
-		c.Offset, err = count(name, value)
+		c.Offset, ok = count(value)
+		expected = "a number of bytes"
 	case "len":
-		c.Len, err = count(name, value)
+		c.Len, ok = count(value)
+		expected = "a number of bytes"
 	case "chunk_sha256":
-		c.SHA256, err = sum(name, value)
+		c.SHA256, ok = ParseSHA256(text)
+		ok = ok || value == nil // null is none
+		expected = "64 lower-case hexadecimal digits, or nothing but zeros"
 	default:
-		err = fmt.Errorf("unknown member %.40q", name)
+		return fmt.Errorf("unknown member %.40q", name)
 	}
-	return err
-}
-
-func text(name string, value json.Token) (string, error) {
-	if s, ok := value.(string); ok && s != "" {
-		return s, nil
+	if !ok {
+		return fmt.Errorf("%s is not %s", name, expected)
 	}
-	return "", fmt.Errorf("%s is not a string, or empty", name)
+	return nil
 }
 
 // count reads a number of bytes: digits and nothing else.
-func count(name string, value json.Token) (int64, error) {
-	if number, ok := value.(json.Number); ok {
-		if n, err := strconv.ParseUint(number.String(), 10, 63); err == nil {
-			return int64(n), nil
-		}
+func count(value json.Token) (int64, bool) {
+	number, _ := value.(json.Number)
+	n, err := strconv.ParseUint(number.String(), 10, 63)
+	if err != nil {
+		return 0, false
 	}
-	return 0, fmt.Errorf("%s is not a number of bytes", name)
-}
-
-// sum reads a digest; null is none.
-func sum(name string, value json.Token) (pannier.Digest, error) {
-	if value == nil {
-		return pannier.Digest{}, nil
-	}
-	if s, ok := value.(string); ok {
-		if d, ok := ParseSHA256(s); ok {
-			return d, nil
-		}
-	}
-	return pannier.Digest{}, fmt.Errorf("%s is not 64 lower-case hexadecimal digits, or nothing but zeros", name)
+	return int64(n), true
 }
 
 // ParseSHA256 reads a SHA-256 as the protocol writes it: 64 lower-case hexadecimal digits, before which "sha256:" may
@@ -180,25 +169,4 @@ func ParseSHA256(s string) (pannier.Digest, bool) {
 	}
 	d := pannier.Digest(raw)
 	return d, !d.IsZero()
-}
-
-// header is the JSON of a header as it is written.
-type header struct {
-	WorkspaceID string `json:"workspace_id,omitempty"`
-	UploadID    string `json:"upload_id"`
-	Offset      int64  `json:"offset"`
-	Len         int64  `json:"len"`
-	SHA256      string `json:"chunk_sha256,omitempty"`
-}
-
-// AppendHeader appends what comes before the chunk, whose bytes are to follow.
-func AppendHeader(dst []byte, c pannier.UploadChunk) []byte {
-	h := header{WorkspaceID: c.WorkspaceID, UploadID: c.UploadID, Offset: c.Offset, Len: c.Len}
-	if !c.SHA256.IsZero() {
-		h.SHA256 = hex.EncodeToString(c.SHA256[:])
-	}
-	text, _ := json.Marshal(h) // strings and numbers
-	dst = append(dst, magic...)
-	dst = binary.BigEndian.AppendUint32(dst, uint32(len(text)))
-	return append(dst, text...)
 }

@@ -2,6 +2,7 @@ package psu1_test
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"io"
 	"strings"
@@ -111,7 +112,15 @@ func FuzzFrame(f *testing.F) {
 			}
 			return
 		}
-		again, err := psu1.ParseHeader(strings.NewReader(string(psu1.AppendHeader(nil, c))))
+		header := map[string]any{"upload_id": c.UploadID, "offset": c.Offset, "len": c.Len}
+		if c.WorkspaceID != "" {
+			header["workspace_id"] = c.WorkspaceID
+		}
+		if !c.SHA256.IsZero() {
+			header["chunk_sha256"] = c.SHA256
+		}
+		text, _ := json.Marshal(header)
+		again, err := psu1.ParseHeader(strings.NewReader(frameOf(string(text), "")))
 		if diff := cmp.Diff(c, again); diff != "" || err != nil || c.UploadID == "" || c.Offset < 0 || c.Len < 0 {
 			t.Fatalf("%+v: %v (-first +again):\n%s", c, err, diff)
 		}
