@@ -51,17 +51,13 @@ func (f *frames) of(e pannier.Event) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.keepLocked(frame{e.Seq, text})
-	return text, nil
-}
-
-// keepLocked makes room by dropping what was asked for first.
-func (f *frames) keepLocked(made frame) {
+	made := frame{e.Seq, text} // what was asked for first makes room
 	f.newest, f.bytes = append(f.newest, made), f.bytes+len(made.text)
 	for len(f.newest) > 1 && (len(f.newest) > maxFrames || f.bytes > maxFrameBytes) {
 		f.bytes -= len(f.newest[0].text)
 		f.newest = slices.Delete(f.newest, 0, 1)
 	}
+	return text, nil
 }
 
 // whole returns the event with the whole catalog of a snapshot, as of an event.

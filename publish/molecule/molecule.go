@@ -113,10 +113,7 @@ func New(o Options) (*Target, error) {
 	t := &Target{
 		Client: c, endpoint: c.base.JoinPath(cmp.Or(o.Path, DefaultPath)), workspace: c.URL("workspaces", o.WorkspaceID),
 		stream: c.base.JoinPath(PathEvents), peersURL: c.URL("registry", o.WorkspaceID, "peers"),
-		cardMax: o.CardMaxBytes, peersMax: maxPeersBytes, log: o.Logger,
-	}
-	if t.log == nil {
-		t.log = hclog.NewNullLogger()
+		cardMax: o.CardMaxBytes, peersMax: maxPeersBytes, log: cmp.Or(o.Logger, hclog.NewNullLogger()),
 	}
 	if f := c.network.broken.Load(); f != nil {
 		t.log.Warn("ca_file not read, trying again before each request", "error", f.err, "hint", hintCAFile)

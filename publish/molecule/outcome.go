@@ -59,50 +59,52 @@ func (c *Client) classify(a Answer, err error) push.Outcome {
 	return o
 }
 
+// outcomes are what follows an answer: by its status, else by its class, else that of 0.
+var outcomes = map[int]push.Outcome{
+	0:                                {Plan: push.Slow, Reason: push.Other, Hint: hintOther, Untouched: true},
+	2:                                {Plan: push.Done},
+	3:                                {Plan: push.Slow, Reason: push.Redirect, Hint: hintRedirect, Untouched: true},
+	5:                                {Plan: push.Retry, Reason: push.Server, Hint: hintServer},
+	http.StatusSwitchingProtocols:    {Plan: push.Slow, Reason: push.Other, Hint: hintSwitched, Untouched: true},
+	http.StatusBadRequest:            {Plan: push.Stop, Reason: push.Rejected, Hint: hintRejected, Untouched: true},
+	http.StatusUnprocessableEntity:   {Plan: push.Stop, Reason: push.Rejected, Hint: hintRejected, Untouched: true},
+	http.StatusRequestEntityTooLarge: {Plan: push.Stop, Reason: push.Rejected, Hint: hintTooLarge, Untouched: true},
+	http.StatusUnauthorized:          {Plan: push.Token, Reason: push.Unauthorized, Hint: hintToken, Untouched: true},
+	http.StatusForbidden:             {Plan: push.Token, Reason: push.Unauthorized, Hint: hintToken, Untouched: true},
+	http.StatusNotFound:              {Plan: push.Slow, Reason: push.NotFound, Hint: hintNotFound, Untouched: true},
+	http.StatusProxyAuthRequired:     {Plan: push.Slow, Reason: push.Other, Hint: hintProxyAuth, Untouched: true},
+	http.StatusConflict:              {Plan: push.Slow, Reason: push.Other, Hint: hintConflict, Untouched: true},
+	http.StatusPreconditionFailed:    {Plan: push.Slow, Reason: push.Other, Hint: hintConflict, Untouched: true},
+	http.StatusRequestTimeout:        {Plan: push.Retry, Reason: push.Timeout, Hint: hintTimeout},
+	http.StatusTooEarly:              {Plan: push.Retry, Reason: push.Throttled, Hint: hintThrottle, Untouched: true},
+	http.StatusTooManyRequests:       {Plan: push.Retry, Reason: push.Throttled, Hint: hintThrottle, Untouched: true},
+}
+
 func outcomeOf(status int) push.Outcome {
-	switch {
-	case status/100 == 2:
-		return push.Outcome{Plan: push.Done}
-	case status/100 == 3:
-		return push.Outcome{Plan: push.Slow, Reason: push.Redirect, Hint: hintRedirect, Untouched: true}
-	case status/100 == 5:
-		return push.Outcome{Plan: push.Retry, Reason: push.Server, Hint: hintServer}
+	for _, key := range []int{status, status / 100} {
+		if o, ok := outcomes[key]; ok {
+			return o
+		}
 	}
-	switch status {
-	case http.StatusSwitchingProtocols:
-		return push.Outcome{Plan: push.Slow, Reason: push.Other, Hint: hintSwitched, Untouched: true}
-	case http.StatusBadRequest, http.StatusUnprocessableEntity:
-		return push.Outcome{Plan: push.Stop, Reason: push.Rejected, Hint: hintRejected, Untouched: true}
-	case http.StatusRequestEntityTooLarge:
-		return push.Outcome{Plan: push.Stop, Reason: push.Rejected, Hint: hintTooLarge, Untouched: true}
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return push.Outcome{Plan: push.Token, Reason: push.Unauthorized, Hint: hintToken, Untouched: true}
-	case http.StatusNotFound:
-		return push.Outcome{Plan: push.Slow, Reason: push.NotFound, Hint: hintNotFound, Untouched: true}
-	case http.StatusProxyAuthRequired:
-		return push.Outcome{Plan: push.Slow, Reason: push.Other, Hint: hintProxyAuth, Untouched: true}
-	case http.StatusConflict, http.StatusPreconditionFailed:
-		return push.Outcome{Plan: push.Slow, Reason: push.Other, Hint: hintConflict, Untouched: true}
-	case http.StatusRequestTimeout:
-		return push.Outcome{Plan: push.Retry, Reason: push.Timeout, Hint: hintTimeout}
-	case http.StatusTooEarly, http.StatusTooManyRequests:
-		return push.Outcome{Plan: push.Retry, Reason: push.Throttled, Hint: hintThrottle, Untouched: true}
-	}
-	return push.Outcome{Plan: push.Slow, Reason: push.Other, Hint: hintOther, Untouched: true}
+	return outcomes[0]
 }
 
 func outcomeOfError(err error) push.Outcome {
-	redirect, redirected := errors.AsType[*redirectError](err)
-	tunnel, refused := errors.AsType[*tunnelError](err)
+	if tunnel, ok := errors.AsType[*tunnelError](err); ok {
+		o := push.Outcome{Plan: push.Retry, Reason: push.Connect, Hint: hintProxy, Untouched: true}
+		if tunnel.status == http.StatusProxyAuthRequired {
+			o.Hint = hintProxyAuth
+		}
+		return o
+	}
+	if redirect, ok := errors.AsType[*redirectError](err); ok {
+		return outcomeOf(redirect.status)
+	}
 	switch {
-	case refused:
-		return push.Outcome{Plan: push.Retry, Reason: push.Connect, Hint: tunnelHint(tunnel.status), Untouched: true}
 	case errors.Is(err, errProxy):
 		return push.Outcome{Plan: push.Retry, Reason: push.Connect, Hint: hintNoProxy, Untouched: true}
 	case errors.Is(err, errAuthorities):
 		return push.Outcome{Plan: push.Retry, Reason: push.Connect, Hint: hintCAFile, Untouched: true}
-	case redirected:
-		return outcomeOf(redirect.status)
 	case errors.Is(err, ErrToken):
 		return push.Outcome{Plan: push.Retry, Reason: push.Unauthorized, Hint: tokenHint(err), Untouched: true}
 	case errors.Is(err, errStopped):
@@ -124,13 +126,6 @@ func tokenHint(err error) string {
 		return hintTokenForm
 	}
 	return hintReadable
-}
-
-func tunnelHint(status int) string {
-	if status == http.StatusProxyAuthRequired {
-		return hintProxyAuth
-	}
-	return hintProxy
 }
 
 func connectHint(err error) string {

@@ -54,10 +54,7 @@ type Promoter struct {
 func NewPromoter(t *Target, outbox, name string, log hclog.Logger) *Promoter {
 	p := &Promoter{
 		Client: t.Client, workspace: t.workspace, activity: t.workspace.JoinPath("activity"), heartbeat: t.base.JoinPath(PathHeartbeat),
-		endpoint: t.Endpoint(), outbox: outbox, name: cmp.Or(name, t.Endpoint()), log: log, added: make(chan struct{}, 1),
-	}
-	if p.log == nil {
-		p.log = hclog.NewNullLogger()
+		endpoint: t.Endpoint(), outbox: outbox, name: cmp.Or(name, t.Endpoint()), log: cmp.Or(log, hclog.NewNullLogger()), added: make(chan struct{}, 1),
 	}
 	p.restore()
 	return p

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"pannier"
@@ -34,7 +33,7 @@ type network struct {
 
 	mu    sync.Mutex
 	now   *http.Transport
-	state fileState // of the CA file in use; zero before the first
+	stamp fsx.Stamp // of the CA file in use; zero before the first
 }
 
 type caFault struct {
@@ -44,22 +43,6 @@ type caFault struct {
 
 // errAuthorities says that the CA file could never be read.
 var errAuthorities = errors.New("nothing is sent to the platform before its authorities can be read")
-
-// fileState identifies the content of a file without reading it.
-type fileState struct {
-	device, inode  uint64
-	size           int64
-	changed, wrote syscall.Timespec
-}
-
-func stateOf(path string) (fileState, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return fileState{}, err
-	}
-	s := info.Sys().(*syscall.Stat_t)
-	return fileState{s.Dev, s.Ino, s.Size, s.Ctim, s.Mtim}, nil
-}
 
 // newNetwork reads the CA file, if there is one. One that cannot be read is not an error: a sidecar that did not start
 // would take the agent's skills away as well.
@@ -130,7 +113,7 @@ func (n *network) checkCAFile() error {
 	case err == nil:
 		n.broken.Store(nil)
 		return nil
-	case n.state == fileState{}:
+	case n.stamp == fsx.Stamp{}:
 		err = fmt.Errorf("%w: %w", errAuthorities, err)
 	default:
 		err = fmt.Errorf("the authorities that were read last are trusted still: %w", err)
@@ -143,8 +126,8 @@ func (n *network) checkCAFile() error {
 
 // reloadCAFile makes a new transport if the CA file has changed.
 func (n *network) reloadCAFile() error {
-	state, err := stateOf(n.caFile)
-	if err != nil || state == n.state {
+	info, err := os.Stat(n.caFile)
+	if err != nil || fsx.StampOf(info) == n.stamp {
 		return err
 	}
 	roots, err := rootsWith(n.caFile)
@@ -152,7 +135,7 @@ func (n *network) reloadCAFile() error {
 		return err
 	}
 	before := n.now
-	n.now, n.state = before.Clone(), state
+	n.now, n.stamp = before.Clone(), fsx.StampOf(info)
 	n.now.TLSClientConfig.RootCAs = roots
 	before.CloseIdleConnections() // the old authorities vouched for them
 	return nil

@@ -5,18 +5,7 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"pannier"
 )
-
-// headingName returns what a skill's heading says: its name, unless that reads like another section of the prompt, else its
-// slug, which has no blanks and so never does.
-func headingName(e *pannier.Entry) string {
-	if name := displayName(e); !promptTitle(title(name)) {
-		return name
-	}
-	return e.Slug
-}
 
 func promptTitle(text string) bool {
 	return slices.ContainsFunc(titles, func(t string) bool { return strings.HasPrefix(text, t) })

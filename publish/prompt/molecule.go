@@ -103,7 +103,14 @@ func (r *Renderer) moleculeTiers(bodies map[string]string, ours headings, into *
 	}, write), write
 }
 
-var moleculeName = newForm(func(_ *Renderer, e *pannier.Entry) string { return headingName(e) })
+// moleculeName is what a skill's heading says: its name, unless that reads like another section of the prompt, else its
+// slug, which has no blanks and so never does.
+var moleculeName = newForm(func(_ *Renderer, e *pannier.Entry) string {
+	if name := displayName(e); !promptTitle(title(name)) {
+		return name
+	}
+	return e.Slug
+})
 
 // moleculeDescription is the lines between a skill's heading and its body.
 var moleculeDescription = newForm(func(r *Renderer, e *pannier.Entry) string {

@@ -83,7 +83,11 @@ func (r *Renderer) RenderActive(active Active, bodies map[string]string, format 
 	}
 	into.shown = append(into.shown, make([]bool, len(into.items))...)
 	f.render(r, bodies, into)
-	into.omit()
+	for i := range into.items { // in the order of the resolution
+		if !into.shown[i] {
+			into.Omitted = append(into.Omitted, into.items[i].slug)
+		}
+	}
 }
 
 func (a Active) count() int {

@@ -59,11 +59,3 @@ func (s *Section) Empty() {
 func (s *Section) fits(size int) bool { return s.maxChars <= 0 || size <= s.maxChars }
 
 func (s *Section) add(part string) { s.Parts = append(s.Parts, part) }
-
-func (s *Section) omit() {
-	for i := range s.items {
-		if !s.shown[i] {
-			s.Omitted = append(s.Omitted, s.items[i].slug)
-		}
-	}
-}

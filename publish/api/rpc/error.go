@@ -81,10 +81,6 @@ func appendError(dst []byte, id json.RawMessage, e *Error) []byte {
 	return append(append(append(appendID(dst, id), `"error":`...), text...), '}')
 }
 
-func appendResult(dst []byte, id json.RawMessage, result []byte) []byte {
-	return append(append(append(appendID(dst, id), `"result":`...), result...), '}')
-}
-
 func appendID(dst []byte, id json.RawMessage) []byte {
 	if id == nil {
 		id = json.RawMessage("null")

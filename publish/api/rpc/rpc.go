@@ -116,7 +116,7 @@ func (s *Server) call(r *http.Request, c call, dst []byte) []byte {
 	if c.notification() {
 		return nil
 	}
-	return appendResult(dst, c.id, result)
+	return append(append(append(appendID(dst, c.id), `"result":`...), result...), '}')
 }
 
 func (s *Server) answer(r *http.Request, c call) (result []byte, fault *Error) {

@@ -47,6 +47,7 @@
 package dev
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -111,13 +112,9 @@ type Platform struct {
 
 // New returns a platform without workspaces.
 func New(o Options) *Platform {
-	log := o.Logger
-	if log == nil {
-		log = hclog.NewNullLogger()
-	}
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &Platform{
-		log:        log.Named("devplatform"),
+		log:        cmp.Or(o.Logger, hclog.NewNullLogger()).Named("devplatform"),
 		mux:        http.NewServeMux(),
 		ctx:        ctx,
 		cancel:     cancel,
