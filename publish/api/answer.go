@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -14,6 +13,7 @@ import (
 	"strings"
 
 	"pannier"
+	"pannier/publish/api/rpc"
 )
 
 type statusError struct {
@@ -82,13 +82,8 @@ func withTag(body []byte) encoded {
 }
 
 func encode(value any) (encoded, error) {
-	var body bytes.Buffer
-	enc := json.NewEncoder(&body)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(value); err != nil {
-		return encoded{}, fmt.Errorf("encode answer: %w", err)
-	}
-	return withTag(body.Bytes()), nil
+	body, err := rpc.Encode(value)
+	return withTag(append(body, '\n')), err
 }
 
 func writeJSON(w http.ResponseWriter, r *http.Request, value any) error {

@@ -1,14 +1,13 @@
 package api
 
 import (
-	"bytes"
 	"encoding/hex"
-	"encoding/json"
 	"math/bits"
 	"strconv"
 	"unicode/utf8"
 
 	"pannier"
+	"pannier/publish/api/rpc"
 	"pannier/publish/prompt"
 )
 
@@ -58,13 +57,11 @@ func appendMerged[T any](dst []byte, kept *keptList, others []T, slug func(*T) s
 
 // appendTool appends a tool. Skills that declare any are few, so what it takes does not show.
 func appendTool(dst []byte, tool any) []byte {
-	b := bytes.NewBuffer(dst)
-	enc := json.NewEncoder(b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(tool); err != nil {
-		return append(dst, "null"...) // it was read from JSON, so it never fails
+	text, err := rpc.Encode(tool)
+	if err != nil { // it was read from JSON, so it never fails
+		text = []byte("null")
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
+	return append(dst, text...)
 }
 
 func appendAllowed(dst []byte, t *pannier.AllowedTools) []byte {

@@ -26,7 +26,7 @@ type turns struct {
 const maxRuntimes = 16
 
 func newTurns(s *pannier.Snapshot, o Options, used *activity) *turns {
-	return &turns{resolve: o.Resolve, snapshot: s, used: used, sections: prompt.NewRenderer(s, o.AgentWorkspace).Showing(o.Show)}
+	return &turns{resolve: o.Resolve, snapshot: s, used: used, sections: prompt.NewRenderer(s, o.AgentWorkspace, o.Show)}
 }
 
 // automatic is what is automatically available in a runtime, ordered by slug.

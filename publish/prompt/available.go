@@ -58,14 +58,7 @@ func (r *Renderer) availableSkillsReference(_ map[string]string, into *Section) 
 
 func (r *Renderer) elements(into *Section, f *form) {
 	into.add(opening)
-	used := len(opening) + len(closing)
-	for i, e := range into.items {
-		if b := r.block(f, e); into.fits(used + b.size) {
-			used += b.size
-			into.shown[i] = true
-			into.add(b.text)
-		}
-	}
+	r.list(into, f, len(opening)+len(closing))
 	into.add(closing)
 }
 

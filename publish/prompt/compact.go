@@ -42,13 +42,7 @@ func (r *Renderer) compact(bodies map[string]string, into *Section) {
 		used += len(fmt.Sprintf(compactCut, len(into.items)))
 	}
 	into.add(compactHead)
-	for i, e := range into.items {
-		if b := r.block(compactLines, e); into.fits(used + b.size) {
-			used += b.size
-			into.shown[i] = true
-			into.add(b.text)
-		}
-	}
+	used = r.list(into, compactLines, used)
 	if listed := len(into.Parts) - 1; listed == 0 {
 		into.Parts = into.Parts[:0]
 	} else {

@@ -1,6 +1,10 @@
 package prompt
 
-import "pannier"
+import (
+	"strings"
+
+	"pannier"
+)
 
 // Options are what rendering needs beside the skills.
 type Options struct {
@@ -23,6 +27,18 @@ type Options struct {
 // that it does not show in full is named, in the order of the resolution.
 func Render(s *pannier.Snapshot, r pannier.Resolution, bodies map[string]string, o Options) pannier.Prompt {
 	var section Section
-	NewRenderer(s, o.Workspace).Showing(o.Show).WithPeers(o.Peers).WithResources(o.Resources).Render(r, bodies, o.Format, o.MaxChars, &section)
+	NewRenderer(s, o.Workspace, o.Show).WithPeers(o.Peers).WithResources(o.Resources).Render(r, bodies, o.Format, o.MaxChars, &section)
 	return section.Prompt()
+}
+
+// Render renders a resolution.
+func (r *Renderer) Render(resolution pannier.Resolution, bodies map[string]string, format string, maxChars int, into *Section) {
+	r.RenderActive(Active{Named: resolution.Active}, bodies, format, maxChars, into)
+}
+
+// Prompt returns the prompt in memory of its own.
+func (s *Section) Prompt() pannier.Prompt {
+	return pannier.Prompt{
+		Format: s.Format, Text: strings.Join(s.Parts, ""), Omitted: append([]string{}, s.Omitted...), Truncated: s.Truncated(),
+	}
 }

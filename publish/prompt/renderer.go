@@ -22,17 +22,9 @@ type Renderer struct {
 	kept      *blocks
 }
 
-// NewRenderer returns a renderer. workspace is the workspace as the agent sees it, for locations.
-func NewRenderer(s *pannier.Snapshot, workspace string) *Renderer {
-	return &Renderer{snapshot: s, workspace: workspace, kept: newBlocks(s)}
-}
-
-// Showing returns a renderer of the same snapshot that shows that of each skill. It has everything to make anew.
-func (r *Renderer) Showing(show Show) *Renderer {
-	if show == r.show {
-		return r
-	}
-	return &Renderer{snapshot: r.snapshot, workspace: r.workspace, show: show, peers: r.peers, kept: newBlocks(r.snapshot)}
+// NewRenderer returns a renderer that shows that of each skill. workspace is the workspace as the agent sees it, for locations.
+func NewRenderer(s *pannier.Snapshot, workspace string, show Show) *Renderer {
+	return &Renderer{snapshot: s, workspace: workspace, show: show, kept: newBlocks(s)}
 }
 
 // WithPeers returns the renderer with peers to tell of, which come and go without the snapshot. It costs next to nothing:
@@ -51,12 +43,6 @@ func (r *Renderer) WithResources(resources map[string]pannier.Resources) *Render
 	return &with
 }
 
-// Render makes into what [Render] returns, to the byte. format is one of [Formats], or empty for the default; maxChars is
-// [Options.MaxChars].
-func (r *Renderer) Render(resolution pannier.Resolution, bodies map[string]string, format string, maxChars int, into *Section) {
-	r.RenderActive(Active{Named: resolution.Active}, bodies, format, maxChars, into)
-}
-
 // Active is what is active in a turn: some skills, then spans of others that were looked up before.
 type Active struct {
 	Named []pannier.ActiveSkill
@@ -67,7 +53,8 @@ type Active struct {
 // Span is a range of skills that stand together.
 type Span struct{ From, To int }
 
-// RenderActive is Render for turns that have most skills in common, so that these are looked up once.
+// RenderActive makes into the section of what is active. format is one of [Formats], or empty for the default; maxChars is the
+// limit in code points, 0 for none.
 func (r *Renderer) RenderActive(active Active, bodies map[string]string, format string, maxChars int, into *Section) {
 	into.Empty()
 	f := formatNamed(format)
@@ -184,6 +171,18 @@ func (r *Renderer) block(f *form, e item) *block {
 	b := &block{text, runes(text)}
 	slot.Store(b)
 	return b
+}
+
+// list adds a form of those items that fit, and returns what is used then.
+func (r *Renderer) list(into *Section, f *form, used int) int {
+	for i, e := range into.items {
+		if b := r.block(f, e); into.fits(used + b.size) {
+			used += b.size
+			into.shown[i] = true
+			into.add(b.text)
+		}
+	}
+	return used
 }
 
 // rankNames returns for each entry how many stand before it where all are ordered by what they are called, then by slug,

@@ -1,10 +1,6 @@
 package prompt
 
-import (
-	"strings"
-
-	"pannier"
-)
+import "pannier"
 
 // Section is a prompt in the parts that it is put together of. A section that is rendered into again reuses its
 // memory, so that answering many turns with a thousand skills allocates little. Its zero value is empty.
@@ -35,13 +31,6 @@ type item struct {
 }
 
 func (e item) missing() bool { return e.Entry == nil }
-
-// Prompt returns the prompt in memory of its own.
-func (s *Section) Prompt() pannier.Prompt {
-	return pannier.Prompt{
-		Format: s.Format, Text: strings.Join(s.Parts, ""), Omitted: append([]string{}, s.Omitted...), Truncated: s.Truncated(),
-	}
-}
 
 // Truncated reports whether anything is omitted.
 func (s *Section) Truncated() bool { return len(s.Omitted) > 0 }

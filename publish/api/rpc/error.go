@@ -77,7 +77,7 @@ const version = `{"jsonrpc":"2.0",`
 
 // appendError appends an answer that is an error. An id that is not known is null.
 func appendError(dst []byte, id json.RawMessage, e *Error) []byte {
-	text, _ := encode(e) // strings and a number
+	text, _ := Encode(e) // strings and a number
 	return append(append(append(appendID(dst, id), `"error":`...), text...), '}')
 }
 
@@ -90,7 +90,7 @@ func appendID(dst []byte, id json.RawMessage) []byte {
 
 // text returns a notification as it is sent.
 func (n Notification) text() ([]byte, error) {
-	return encode(struct {
+	return Encode(struct {
 		JSONRPC string `json:"jsonrpc"`
 		Method  string `json:"method"`
 		Params  any    `json:"params"`

@@ -132,7 +132,7 @@ func (s *Server) answer(r *http.Request, c call) (result []byte, fault *Error) {
 	}()
 	value, err := m.Answer(r, c.params)
 	if err == nil {
-		result, err = encode(value)
+		result, err = Encode(value)
 	}
 	if err == nil {
 		return result, nil
@@ -143,8 +143,8 @@ func (s *Server) answer(r *http.Request, c call) (result []byte, fault *Error) {
 	return nil, s.ErrorOf(r, err)
 }
 
-// encode returns a value as JSON on one line.
-func encode(value any) ([]byte, error) {
+// Encode returns a value as JSON on one line.
+func Encode(value any) ([]byte, error) {
 	if text, ok := value.(json.RawMessage); ok {
 		if len(text) == 0 {
 			return []byte("null"), nil
