@@ -55,7 +55,7 @@ type Entry struct {
 	// FileTools are the tools in files of the skill, FoundDigest that of all that was found in them; none until they were looked at.
 	FileTools   []Tool `json:"-"`
 	FoundDigest Digest `json:"-"`
-	// Rank orders the skills as config.yaml lists them; without a list, as they are ordered by slug.
+	// Rank orders the skills as config.yaml lists them; without a list it is 0, and they are ordered by slug.
 	Rank int `json:"-"`
 }
 
@@ -71,8 +71,6 @@ type Snapshot struct {
 	// Digest covers all that the snapshot shows of the skills and the workspace. Same tree, settings and environment:
 	// same digest.
 	Digest Digest
-	// TreeDigest covers the raw files alone, so that an independent walk of the disk can compute it; see [TreeDigest].
-	TreeDigest Digest
 	// Time is when the snapshot was made.
 	Time time.Time
 	// Workspace is the agent's own configuration.
@@ -81,12 +79,23 @@ type Snapshot struct {
 	Environment Environment
 	// Policies are the layers that they were judged by.
 	Policies Policies
-	// Entries are all skills that were found, ordered by slug in bytes, the winner of a collision first.
-	Entries []Entry
+	// Entries are all skills that were found, ordered by slug in bytes, the winner of a collision first. Snapshots share those of
+	// which nothing changed.
+	Entries []*Entry
 	// Problems are those of config.yaml and the roots.
 	Problems []Problem
 	// Paced says that the card may wait a moment for other changes: this one was not asked for.
 	Paced bool
+}
+
+// TreeDigest returns the digest of the raw files alone, so that an independent walk of the disk can compute it; see
+// [TreeDigest].
+func (s *Snapshot) TreeDigest() Digest {
+	skills := make([]*Skill, len(s.Entries))
+	for i, e := range s.Entries {
+		skills[i] = e.Skill
+	}
+	return TreeDigest(skills)
 }
 
 // Lookup returns the skill that owns a slug. ref is a slug or "owner/slug"; a wrong owner finds nothing.
@@ -96,14 +105,14 @@ func (s *Snapshot) Lookup(ref string) (*Entry, bool) {
 	if i == len(s.Entries) || s.Entries[i].Slug != slug || owner != "" && owner != s.Entries[i].Owner {
 		return nil, false
 	}
-	return &s.Entries[i], true
+	return s.Entries[i], true
 }
 
 // LookupPath returns the skill with that slug that lies at a path, which also reaches one that is shadowed.
 func (s *Snapshot) LookupPath(ref, path string) (*Entry, bool) {
 	owner, slug := SplitQualified(ref)
 	for i := s.search(slug); i < len(s.Entries) && s.Entries[i].Slug == slug; i++ {
-		if e := &s.Entries[i]; e.Path == path && (owner == "" || owner == e.Owner) {
+		if e := s.Entries[i]; e.Path == path && (owner == "" || owner == e.Owner) {
 			return e, true
 		}
 	}
@@ -115,7 +124,7 @@ func (s *Snapshot) LookupPath(ref, path string) (*Entry, bool) {
 func (s *Snapshot) Holder(key PolicyKey) (*Entry, bool) {
 	for i := s.search(key.Slug); i < len(s.Entries) && s.Entries[i].Slug == key.Slug; i++ {
 		if s.Entries[i].SourceKind == key.SourceKind {
-			return &s.Entries[i], true
+			return s.Entries[i], true
 		}
 	}
 	return nil, false
@@ -123,7 +132,7 @@ func (s *Snapshot) Holder(key PolicyKey) (*Entry, bool) {
 
 // search returns the index of the first entry whose slug is not less than slug.
 func (s *Snapshot) search(slug string) int {
-	i, _ := slices.BinarySearchFunc(s.Entries, slug, func(e Entry, slug string) int { return cmp.Compare(e.Slug, slug) })
+	i, _ := slices.BinarySearchFunc(s.Entries, slug, func(e *Entry, slug string) int { return cmp.Compare(e.Slug, slug) })
 	return i
 }
 
@@ -132,7 +141,7 @@ func (s *Snapshot) Ranked() []*Entry {
 	var usable []*Entry
 	for i := range s.Entries {
 		if s.Entries[i].Usable {
-			usable = append(usable, &s.Entries[i])
+			usable = append(usable, s.Entries[i])
 		}
 	}
 	if byRank := func(a, b *Entry) int { return cmp.Compare(a.Rank, b.Rank) }; !slices.IsSortedFunc(usable, byRank) {

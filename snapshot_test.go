@@ -9,13 +9,13 @@ import (
 	"pannier"
 )
 
-func at(slug, owner, path string, state pannier.State, rank int) pannier.Entry {
-	return pannier.Entry{
+func at(slug, owner, path string, state pannier.State, rank int) *pannier.Entry {
+	return &pannier.Entry{
 		Skill: &pannier.Skill{Slug: slug, Owner: owner, Path: path}, State: state, Usable: state == pannier.StateEligible, Rank: rank,
 	}
 }
 
-var snapshot = &pannier.Snapshot{Entries: []pannier.Entry{
+var snapshot = &pannier.Snapshot{Entries: []*pannier.Entry{
 	at("csv", "", "skills/csv", pannier.StateEligible, 2),
 	at("pdf", "acme", "skills/acme/pdf", pannier.StateEligible, 0),
 	at("pdf", "zeta", "skills/zeta/pdf", pannier.StateShadowed, 1),
@@ -74,14 +74,14 @@ func TestRanked(t *testing.T) {
 	if want := "pdf csv xls"; strings.Join(got, " ") != want {
 		t.Errorf("got %v, want %s", got, want)
 	}
-	if e := snapshot.Ranked()[0]; e != &snapshot.Entries[1] {
+	if e := snapshot.Ranked()[0]; e != snapshot.Entries[1] {
 		t.Error("it is a copy")
 	}
 }
 
 func TestAutomatic(t *testing.T) {
 	for bits := range 8 {
-		e := pannier.Entry{Skill: &pannier.Skill{DisableModelInvocation: bits&2 != 0}, Policy: pannier.EffectivePolicy{AllowImplicit: bits&1 != 0}, Usable: bits&4 != 0}
+		e := &pannier.Entry{Skill: &pannier.Skill{DisableModelInvocation: bits&2 != 0}, Policy: pannier.EffectivePolicy{AllowImplicit: bits&1 != 0}, Usable: bits&4 != 0}
 		if got, want := e.Automatic(), bits == 5; got != want {
 			t.Errorf("usable %t, implicit %t, disabled %t: %t", e.Usable, e.Policy.AllowImplicit, e.DisableModelInvocation, got)
 		}

@@ -25,7 +25,7 @@ type List struct {
 	Held              Held              `json:"held"`
 	// Problems are those of config.yaml and the roots.
 	Problems []Problem `json:"problems,omitempty"`
-	Skills   []Entry   `json:"skills"`
+	Skills   []*Entry  `json:"skills"`
 }
 
 // Activity is when a skill was last used, to the second, since the sidecar started. A time is zero where that has not

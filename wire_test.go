@@ -16,7 +16,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // everything returns a list with every kind of entry. Nothing in it is left out of the JSON.
 func everything() pannier.List {
 	digest := pannier.DigestOf([]byte("text"))
-	full := pannier.Entry{
+	full := &pannier.Entry{
 		Skill: &pannier.Skill{
 			Slug: "pdf-tools", Owner: "acme", Path: "skills/PDF_Tools", Root: "skills", SourceKind: pannier.SourceWorkspace,
 			Name: "PDF Tools", Description: "Fills in forms", Version: "1.0", License: "MIT", Homepage: "https://x.test", Emoji: "📄",
@@ -28,8 +28,8 @@ func everything() pannier.List {
 			Code: "skill.type", Severity: pannier.SeverityWarning, Path: "skills/PDF_Tools/SKILL.md", Line: 3, Column: 2, Field: "tags", Message: "wrong", Hint: "mend it",
 		}},
 	}
-	bare := func(slug string, state pannier.State) pannier.Entry {
-		return pannier.Entry{
+	bare := func(slug string, state pannier.State) *pannier.Entry {
+		return &pannier.Entry{
 			Skill: &pannier.Skill{Slug: slug, Path: "skills/" + slug, Root: "skills", SourceKind: pannier.SourceManaged, Name: slug},
 			ID:    slug, State: state, Reasons: []pannier.Reason{},
 		}
@@ -41,7 +41,7 @@ func everything() pannier.List {
 	return pannier.List{
 		SnapshotVersion: 7, Digest: digest, TreeDigest: digest, GeneratedAt: time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC),
 		EnvironmentSource: pannier.EnvironmentSidecar, Held: pannier.Held{LastGood: []string{"pdf-tools"}, Deleting: []string{"needy"}},
-		Skills: []pannier.Entry{ineligible, full, shadowed, unlisted},
+		Skills: []*pannier.Entry{ineligible, full, shadowed, unlisted},
 	}
 }
 
@@ -74,7 +74,7 @@ func TestListGolden(t *testing.T) {
 func TestDetailComesBack(t *testing.T) {
 	for _, e := range everything().Skills {
 		d := pannier.Detail{
-			Entry:        e,
+			Entry:        *e,
 			Requirements: pannier.Requirements{Bins: []string{"jq"}, AnyBins: []string{"node"}, Env: []string{"KEY"}, OS: []string{"linux"}, Always: true},
 			Frontmatter:  json.RawMessage(`{"name":"x","unknown":[1,null]}`),
 			Files:        []pannier.File{{Path: "scripts/a.sh", Size: 3, Executable: true}}, FilesTruncated: true, CollidesWith: []string{"managed/pdf-tools"},
@@ -97,7 +97,7 @@ func TestEntryComesBack(t *testing.T) {
 			t.Fatal(err)
 		}
 		var back pannier.Entry
-		if err := json.Unmarshal(text, &back); err != nil || !reflect.DeepEqual(back, e) {
+		if err := json.Unmarshal(text, &back); err != nil || !reflect.DeepEqual(&back, e) {
 			t.Errorf("%v: %s came back as %+v", err, text, back)
 		}
 	}

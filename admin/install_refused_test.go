@@ -38,7 +38,7 @@ func TestRefusedInstallations(t *testing.T) {
 		{"install.conflict", skillOf("1"), pannier.InstallRequest{AllowMissing: true}, reason(pannier.ReasonConflict), "it", true},
 		{"install.trust", skillOf("1"), pannier.InstallRequest{AllowMissing: true}, reason(pannier.ReasonTrustBlocked), "it", true},
 		{"install.invalid", skillOf("1"), pannier.InstallRequest{AllowMissing: true}, reason(pannier.ReasonInvalid), "it", true},
-		{"install.collision", skillOf("1"), pannier.InstallRequest{AllowMissing: true}, func(w *workshop) { w.others = []pannier.Entry{{Skill: other}} }, "it", true},
+		{"install.collision", skillOf("1"), pannier.InstallRequest{AllowMissing: true}, func(w *workshop) { w.others = []*pannier.Entry{{Skill: other}} }, "it", true},
 		{"install.exists", pack(map[string]string{"own/SKILL.md": strings.ReplaceAll(skillText("1"), "name: it", "name: own")}), pannier.InstallRequest{}, nil, "own", true},
 		{"install.not_found", skillOf("1"), pannier.InstallRequest{Slug: "it"}, nil, "it", true},
 		{"install.slug_mismatch", skillOf("1"), pannier.InstallRequest{Slug: "own"}, nil, "own", true},
@@ -74,8 +74,8 @@ func TestSkillThatDisplacesAnother(t *testing.T) {
 	other := &pannier.Skill{Slug: "zip", SourceKind: pannier.SourceWorkspace, Path: "skills/zip"}
 	for _, usable := range []bool{true, false} {
 		w := newWorkshop(t)
-		w.served = []pannier.Entry{{Skill: other, Usable: usable}}
-		w.others = []pannier.Entry{{Skill: other, Reasons: []pannier.Reason{{Code: pannier.ReasonConflict, Subject: "it", Remedy: "do"}}}}
+		w.served = []*pannier.Entry{{Skill: other, Usable: usable}}
+		w.others = []*pannier.Entry{{Skill: other, Reasons: []pannier.Reason{{Code: pannier.ReasonConflict, Subject: "it", Remedy: "do"}}}}
 		_, _, err := w.Install(t.Context(), actor, pannier.InstallRequest{AllowMissing: true}, body(skillOf("1")))
 		r, refused := errors.AsType[*pannier.Refusal](err)
 		if refused != usable || refused && (r.Code != "install.conflict" || r.Hint == "") {

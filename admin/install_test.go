@@ -401,7 +401,7 @@ func TestSkillPlacedByHand(t *testing.T) {
 	w.policy = pannier.PolicyLayers{Start: pannier.StartSwitches()}.Effective()
 	write(t, filepath.Join(w.dir, "skills/it/SKILL.md"), skillText("1.0.0"))
 	byHand := &pannier.Skill{Slug: "it", Path: "skills/it", TrustLevel: pannier.TrustInternal, SourceKind: pannier.SourceWorkspace}
-	w.served = []pannier.Entry{{Skill: byHand, Policy: pannier.PolicyLayers{}.Effective()}}
+	w.served = []*pannier.Entry{{Skill: byHand, Policy: pannier.PolicyLayers{}.Effective()}}
 	for _, slug := range []string{"", "it"} {
 		result, _, err := w.Install(t.Context(), actor, pannier.InstallRequest{Slug: slug}, body(skillOf("1.0.0")))
 		if err != nil || !result.Status.Unchanged() || result.Skill.TrustLevel != pannier.TrustInternal {

@@ -97,7 +97,7 @@ type fixture struct {
 // newFixture returns a fixture with its state in dir and more options.
 func newFixture(t *testing.T, dir string, more ...func(*admin.Options)) *fixture {
 	t.Helper()
-	h := &fixture{said: &bytes.Buffer{}, registry: pannier.Snapshot{Version: 40, Entries: []pannier.Entry{
+	h := &fixture{said: &bytes.Buffer{}, registry: pannier.Snapshot{Version: 40, Entries: []*pannier.Entry{
 		{Skill: &pannier.Skill{Slug: "pdf", SourceKind: pannier.SourceManaged}},
 		{Skill: &pannier.Skill{Slug: "pdf", SourceKind: pannier.SourceWorkspace, Implicit: true}},
 	}}}

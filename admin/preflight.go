@@ -67,13 +67,13 @@ func displaced(e *pannier.Entry, before, after *pannier.Snapshot) *pannier.Entry
 	if before == nil {
 		return nil
 	}
-	for i, other := range after.Entries {
+	for _, other := range after.Entries {
 		blocked := slices.ContainsFunc(other.Reasons, func(r pannier.Reason) bool {
 			return r.Code == pannier.ReasonConflict && r.Subject == e.Slug
 		})
-		was := func(b pannier.Entry) bool { return b.Usable && b.Path == other.Path }
+		was := func(b *pannier.Entry) bool { return b.Usable && b.Path == other.Path }
 		if blocked && slices.ContainsFunc(before.Entries, was) {
-			return &after.Entries[i]
+			return other
 		}
 	}
 	return nil
@@ -85,13 +85,13 @@ func conflict(slug, other, hint string) *pannier.Refusal {
 
 // sameSlug returns another skill of the same kind of root with the same slug.
 func sameSlug(e *pannier.Entry, s *pannier.Snapshot) *pannier.Entry {
-	at := slices.IndexFunc(s.Entries, func(other pannier.Entry) bool {
+	at := slices.IndexFunc(s.Entries, func(other *pannier.Entry) bool {
 		return other.Slug == e.Slug && other.SourceKind == e.SourceKind && other.Path != e.Path
 	})
 	if at < 0 {
 		return nil
 	}
-	return &s.Entries[at]
+	return s.Entries[at]
 }
 
 // missing has the reasons of missing dependencies, which an operator can add later.

@@ -129,7 +129,7 @@ func TestPolicyOfAnotherSkill(t *testing.T) {
 	key := pannier.PolicyKey{Slug: "it", SourceKind: pannier.SourceWorkspace}
 	_, _, err := w.SetPolicy(t.Context(), actor, key, off)
 	_, _, err2 := w.Install(t.Context(), actor, pannier.InstallRequest{}, body(skillOf("1")))
-	w.registry.Entries = []pannier.Entry{{Skill: &pannier.Skill{Slug: "it", SourceKind: pannier.SourceWorkspace, Path: "skills/other"}}}
+	w.registry.Entries = []*pannier.Entry{{Skill: &pannier.Skill{Slug: "it", SourceKind: pannier.SourceWorkspace, Path: "skills/other"}}}
 	_, s, err3 := w.Uninstall(t.Context(), actor, pannier.RemoveRequest{Slug: "it"})
 	if err := errors.Join(err, err2, err3); err != nil || s == nil || w.Policies()[key].IsZero() {
 		t.Errorf("%v, policies %v", err, w.Policies())

@@ -27,7 +27,7 @@ type workshop struct {
 	dir string
 	// reasons stand against whatever is judged, among others; served are those before.
 	reasons        []pannier.Reason
-	others, served []pannier.Entry
+	others, served []*pannier.Entry
 	// policy is how the switches of what is judged stand.
 	policy pannier.EffectivePolicy
 	// uploads are the archives that are ready, by id; unreleased fails their release.
@@ -93,8 +93,8 @@ func (w *workshop) current() *pannier.Snapshot { return &pannier.Snapshot{Entrie
 
 func (w *workshop) preflight(skill *pannier.Skill) (*pannier.Entry, *pannier.Snapshot) {
 	w.note("judge %s %s", skill.Slug, skill.TrustLevel)
-	e := pannier.Entry{Skill: skill, Reasons: w.reasons, Policy: w.policy}
-	return &e, &pannier.Snapshot{Entries: append([]pannier.Entry{e}, w.others...)}
+	e := &pannier.Entry{Skill: skill, Reasons: w.reasons, Policy: w.policy}
+	return e, &pannier.Snapshot{Entries: append([]*pannier.Entry{e}, w.others...)}
 }
 
 func (w *workshop) look(ctx context.Context, dirs ...string) (*pannier.Snapshot, error) {

@@ -10,84 +10,36 @@ import (
 	"pannier"
 )
 
-// build makes a snapshot of its inputs, all but version and time. It is pure: same inputs, same digest.
-func build(in Inputs) *pannier.Snapshot {
-	s := assess(in)
-	s.TreeDigest = pannier.TreeDigest(in.Catalog.Skills)
-	usable := s.Ranked()
-	nameCards(usable)
-	s.Digest, s.Paced = digest(s, usable), in.Paced
-	return s
+// build makes a snapshot of its inputs, all but version and time. It shares with the last one the entries of which nothing
+// changed. The result is the same without a last one: same inputs, same digest.
+func build(in Inputs, last *assessment) (*pannier.Snapshot, *assessment) {
+	s, a := assess(in, last)
+	s.Digest, s.Paced = digest(s), in.Paced
+	return s, a
 }
 
-// assess judges every skill. What is returned has no digests yet, and the ids of cards are folders.
-func assess(in Inputs) *pannier.Snapshot {
-	if in.Runtime != "" {
-		in.Workspace.Runtime = in.Runtime
+// assess judges the skills. What is returned has no digests yet. last may be nil.
+func assess(in Inputs, last *assessment) (*pannier.Snapshot, *assessment) {
+	in.Workspace.Runtime = cmp.Or(in.Runtime, in.Workspace.Runtime)
+	if last != nil && samePolicies(&in, &last.in) {
+		in.Policies = last.in.Policies
+	} else {
+		in.Policies = in.Policies.Indexed()
 	}
-	in.Policies = in.Policies.Indexed()
 	s := &pannier.Snapshot{Workspace: in.Workspace, Environment: in.Environment, Policies: in.Policies}
 	choices, missing := choose(in.Catalog.Skills, in.Workspace)
 	s.Problems = slices.Concat(in.Workspace.Problems, in.Catalog.Problems, missing)
 	if in.Lost != nil {
 		s.Problems = append(s.Problems, in.Lost.problem())
 	}
-	s.Entries = arrange(choices, in.Policies, in.Workspace.Listed)
-	describe(s.Entries, in.Contents)
-	judge(s.Entries, &in)
-	s.Problems = append(s.Problems, contests(s, in.Catalog.Locks)...)
-	return s
-}
-
-// arrange returns an entry for every skill, ordered by slug and, for one slug, by precedence. Who loses its slug is
-// shadowed; who is not selected is unlisted.
-func arrange(choices []choice, policies pannier.Policies, listed bool) []pannier.Entry {
 	if !slices.IsSortedFunc(choices, bySlug) {
 		slices.SortFunc(choices, bySlug)
 	}
-	entries := make([]pannier.Entry, len(choices))
-	winner := 0
-	for i, c := range choices {
-		e := &entries[i]
-		*e = pannier.Entry{Skill: c.skill, ID: c.skill.Folder, Problems: slices.Clip(c.skill.Problems), Reasons: []pannier.Reason{}, Rank: c.rank}
-		if entries[winner].Slug != e.Slug {
-			winner = i
-		}
-		switch {
-		case winner < i:
-			e.State, e.ShadowedBy = pannier.StateShadowed, entries[winner].Path
-			if c.rank != unranked && choices[winner].rank == unranked {
-				e.Problems = append(e.Problems, listedAndShadowed(e))
-			}
-		case c.rank == unranked:
-			e.State = pannier.StateUnlisted
-		}
-		e.Policy = policies.Layers(c.skill).Effective()
-		if !listed {
-			e.Rank = i
-		}
-	}
-	return entries
-}
-
-// describe adds what was found in the files of skills. A description that a skill has of its own counts before that.
-func describe(entries []pannier.Entry, contents map[string]pannier.Contents) {
-	if len(contents) == 0 {
-		return
-	}
-	for i := range entries {
-		e := &entries[i]
-		found, ok := contents[e.Path]
-		if !ok || !found.Of.IsZero() && found.Of != e.Digest {
-			continue
-		}
-		e.FileTools, e.FoundDigest = found.Tools, found.Digest
-		if e.Description == "" && found.Description != "" {
-			described := *e.Skill
-			described.Description = found.Description
-			e.Skill = &described
-		}
-	}
+	a := &assessment{in: in}
+	a.judge(choices, last)
+	s.Entries = a.settle()
+	s.Problems = append(s.Problems, contests(s, in.Catalog.Locks)...)
+	return s, a
 }
 
 // listedAndShadowed reports that the list of config.yaml names a skill that another one keeps from being used.
@@ -162,17 +114,22 @@ func compareBool(a, b bool) int {
 	return 1
 }
 
-// nameCards gives the usable skills their ids on the agent card: the folder, because that is what the platform and its
-// canvas know skills by, and for the later of two with one folder name the slug.
-func nameCards(usable []*pannier.Entry) {
+// cardIDs returns the ids of usable skills on the agent card, where they are other than their folders. An id is the folder,
+// because that is what the platform and its canvas know skills by, and for the later of two with one folder name the slug.
+// usable is in the order of config.yaml.
+func cardIDs(usable []*pannier.Entry) map[*pannier.Entry]string {
 	if !slices.ContainsFunc(usable, func(e *pannier.Entry) bool { return e.Folder != e.Slug }) {
-		return // slugs do not repeat, so folders do not either
+		return nil // slugs do not repeat, so folders do not either
 	}
-	taken := make(map[string]bool, len(usable))
+	ids, taken := map[*pannier.Entry]string{}, make(map[string]bool, len(usable))
 	for _, e := range usable {
-		e.ID = freeID(e, taken)
-		taken[e.ID] = true
+		id := freeID(e, taken)
+		taken[id] = true
+		if id != e.Folder {
+			ids[e] = id
+		}
 	}
+	return ids
 }
 
 // freeID returns the first id for a skill that is not taken. A folder may be called in ways that no card can show.

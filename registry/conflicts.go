@@ -7,31 +7,33 @@ import (
 	"pannier"
 )
 
-// judgeConflicts goes over the skills in the order of precedence, and holds against each that a usable one before it
-// conflicts with it, whichever of the two says so. So only usable skills block others, and of two one stays.
-func judgeConflicts(entries []pannier.Entry) {
-	if !slices.ContainsFunc(entries, func(e pannier.Entry) bool { return len(e.Conflicts) > 0 }) {
-		return
+// conflicts goes over the skills in the order of precedence, and returns for each the slugs of the usable ones before it that
+// conflict with it, whichever of the two says so. So only usable skills block others, and of two one stays.
+func conflicts(list []judged) map[*pannier.Entry][]string {
+	if !slices.ContainsFunc(list, func(j judged) bool { return len(j.skill.Conflicts) > 0 }) {
+		return nil
 	}
+	blockers := map[*pannier.Entry][]string{}
 	usable := map[string]*pannier.Entry{} // by slug
 	refusedBy := map[string][]refusal{}   // by the slug that is named
-	for _, e := range byPrecedence(entries) {
-		var blockers []string
+	for _, e := range byPrecedence(list) {
+		var by []string
 		for _, r := range refusedBy[e.Slug] {
-			if r.means(e) && !slices.Contains(blockers, r.by) {
-				blockers = append(blockers, r.by)
+			if r.means(e) && !slices.Contains(by, r.by) {
+				by = append(by, r.by)
 			}
 		}
 		for _, name := range e.Conflicts {
 			owner, slug := pannier.SplitQualified(name)
-			if other := usable[slug]; other != nil && (refusal{owner: owner}).means(other) && !slices.Contains(blockers, slug) {
-				blockers = append(blockers, slug)
+			if other := usable[slug]; other != nil && (refusal{owner: owner}).means(other) && !slices.Contains(by, slug) {
+				by = append(by, slug)
 			}
 		}
-		for _, slug := range blockers {
-			addConflict(e, slug)
+		if len(by) > 0 {
+			blockers[e] = by
+			continue
 		}
-		if e.State != "" || len(e.Reasons) > 0 {
+		if !e.Usable {
 			continue
 		}
 		usable[e.Slug] = e
@@ -40,6 +42,7 @@ func judgeConflicts(entries []pannier.Entry) {
 			refusedBy[slug] = append(refusedBy[slug], refusal{owner, e.Slug})
 		}
 	}
+	return blockers
 }
 
 // refusal is that a skill names a slug that it conflicts with.
@@ -52,10 +55,10 @@ type refusal struct {
 func (r refusal) means(e *pannier.Entry) bool { return r.owner == "" || r.owner == e.Owner }
 
 // byPrecedence orders entries of different slugs as if they wanted one.
-func byPrecedence(entries []pannier.Entry) []*pannier.Entry {
-	ordered := make([]*pannier.Entry, len(entries))
-	for i := range entries {
-		ordered[i] = &entries[i]
+func byPrecedence(list []judged) []*pannier.Entry {
+	ordered := make([]*pannier.Entry, len(list))
+	for i := range list {
+		ordered[i] = list[i].alone
 	}
 	slices.SortFunc(ordered, func(a, b *pannier.Entry) int {
 		return precedence(choice{skill: a.Skill}, choice{skill: b.Skill}) // who is unlisted is not usable, so that does not count

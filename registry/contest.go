@@ -63,7 +63,7 @@ func contests(s *pannier.Snapshot, locks [][]pannier.LockedSlug) []pannier.Probl
 func borrowedNames(s *pannier.Snapshot, granted map[string][]string) []pannier.Problem {
 	owners := map[string]*pannier.Entry{}
 	for i := range s.Entries {
-		e := &s.Entries[i]
+		e := s.Entries[i]
 		if e.State == pannier.StateShadowed || !e.Locked && !slices.Contains(granted[e.Slug], e.Path) {
 			continue
 		}
@@ -77,7 +77,7 @@ func borrowedNames(s *pannier.Snapshot, granted map[string][]string) []pannier.P
 	}
 	var problems []pannier.Problem
 	for i := range s.Entries {
-		e := &s.Entries[i]
+		e := s.Entries[i]
 		owner := owners[shownName(e)]
 		if owner == nil || owner.Slug == e.Slug || e.State == pannier.StateShadowed || e.Locked || slices.Contains(granted[e.Slug], e.Path) {
 			continue
@@ -118,7 +118,7 @@ func grantedPaths(p pannier.Policies) map[string][]string {
 func installedElsewhere(s *pannier.Snapshot, locks [][]pannier.LockedSlug) map[string][]string {
 	there := make([]int, len(locks))
 	for i := range s.Entries {
-		if e := &s.Entries[i]; e.Locked && e.RootIndex < len(there) {
+		if e := s.Entries[i]; e.Locked && e.RootIndex < len(there) {
 			there[e.RootIndex]++
 		}
 	}
@@ -139,13 +139,13 @@ func installedElsewhere(s *pannier.Snapshot, locks [][]pannier.LockedSlug) map[s
 // claimants are the skills that claim one slug, the winner first, with the directories of that slug that are protected:
 // granted are those that a client granted something, installed those that a lock file names and of which no entry is locked.
 type claimants struct {
-	entries            []pannier.Entry
+	entries            []*pannier.Entry
 	granted, installed []string
 }
 
 // contest returns the problem of a slug, and whether there is one.
 func (c claimants) contest() (p pannier.Problem, contested bool) {
-	winner := &c.entries[0]
+	winner := c.entries[0]
 	allowed := slices.Contains(c.granted, winner.Path)
 	if !allowed && len(c.granted) > 0 {
 		return c.taken(c.granted[0], "which a client allowed"), true
@@ -163,7 +163,7 @@ func (c claimants) contest() (p pannier.Problem, contested bool) {
 		return p, false
 	}
 	for i := range c.entries[1:] {
-		e := &c.entries[1+i]
+		e := c.entries[1+i]
 		if e.RootIndex != winner.RootIndex && claimsByFolder(e.Skill) || slices.Contains(c.granted, e.Path) {
 			continue
 		}
@@ -177,7 +177,7 @@ func (c claimants) contest() (p pannier.Problem, contested bool) {
 
 // taken reports that the winner holds the slug of another directory.
 func (c claimants) taken(from, why string) pannier.Problem {
-	w := &c.entries[0]
+	w := c.entries[0]
 	return c.problem(
 		fmt.Sprintf("%s holds the slug %q of %s, %s; nothing that was allowed there holds for it", w.Path, w.Slug, from, why),
 		fmt.Sprintf("look at %s; remove it or give it another slug, or accept it by uninstalling the other and setting its policy (pannier policy set %s)", w.Path, w.Slug),

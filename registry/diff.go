@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"cmp"
 	"slices"
 
 	"pannier"
@@ -19,34 +20,25 @@ func Diff(before, after *pannier.Snapshot, rules pannier.DiscoveryRules) pannier
 	if before == nil {
 		before = &pannier.Snapshot{}
 	}
-	old, now := owners(before), owners(after)
-	for i, j := 0, 0; i < len(old) || j < len(now); {
+	last := ""
+	for old, now := range Changes(before, after) {
+		slug := cmp.Or(now, old).Slug
+		if slug == last {
+			continue
+		}
+		last = slug
+		was, had := before.Lookup(slug)
+		is, has := after.Lookup(slug)
 		switch {
-		case j == len(now) || i < len(old) && old[i].Slug < now[j].Slug:
-			d.Removed = append(d.Removed, old[i].Slug)
-			i++
-		case i == len(old) || now[j].Slug < old[i].Slug:
-			d.Added = append(d.Added, now[j].Slug)
-			j++
-		default:
-			if differs(old[i], now[j]) {
-				d.Changed = append(d.Changed, now[j].Slug)
-			}
-			i, j = i+1, j+1
+		case !had:
+			d.Added = append(d.Added, slug)
+		case !has:
+			d.Removed = append(d.Removed, slug)
+		case differs(was, is):
+			d.Changed = append(d.Changed, slug)
 		}
 	}
 	return d
-}
-
-// owners returns the entries that own their slugs, by slug.
-func owners(s *pannier.Snapshot) []*pannier.Entry {
-	var list []*pannier.Entry
-	for i := range s.Entries {
-		if s.Entries[i].State != pannier.StateShadowed {
-			list = append(list, &s.Entries[i])
-		}
-	}
-	return list
 }
 
 // differs reports whether an entry shows anything else than it did. Sum covers what the skill itself says.
@@ -58,7 +50,7 @@ func differs(a, b *pannier.Entry) bool {
 func collisions(s *pannier.Snapshot) []pannier.Collision {
 	var list []pannier.Collision
 	for i := range s.Entries {
-		if e := &s.Entries[i]; e.State == pannier.StateShadowed {
+		if e := s.Entries[i]; e.State == pannier.StateShadowed {
 			list = append(list, pannier.Collision{Slug: e.Slug, Winner: e.ShadowedBy, Loser: e.Path})
 		}
 	}

@@ -10,9 +10,8 @@ import (
 	"pannier"
 )
 
-// digest covers everything that a snapshot shows, and nothing else. usable are its usable skills in the order of the
-// card. Every text and every list has its length before it, so that nothing can change sides.
-func digest(s *pannier.Snapshot, usable []*pannier.Entry) pannier.Digest {
+// digest covers everything that a snapshot shows, and nothing else. Every text and every list has its length before it, so that nothing can change sides.
+func digest(s *pannier.Snapshot) pannier.Digest {
 	const chunk = 8 << 10
 	h := sha256.New()
 	b := make([]byte, 0, chunk+1<<10)
@@ -28,7 +27,7 @@ func digest(s *pannier.Snapshot, usable []*pannier.Entry) pannier.Digest {
 	}
 	b = appendProblems(b, s.Problems)
 	for i := range s.Entries {
-		b = appendEntry(b, &s.Entries[i])
+		b = appendEntry(b, s.Entries[i])
 		if len(b) >= chunk {
 			h.Write(b)
 			b = b[:0]
@@ -36,7 +35,7 @@ func digest(s *pannier.Snapshot, usable []*pannier.Entry) pannier.Digest {
 	}
 	h.Write(b)
 	b = b[:0]
-	for _, e := range usable {
+	for _, e := range s.Ranked() {
 		b = appendTexts(b, e.ID)
 	}
 	h.Write(b)

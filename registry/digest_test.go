@@ -27,7 +27,7 @@ func show(t testing.TB, s *pannier.Snapshot) string {
 	t.Helper()
 	w := s.Workspace
 	shown := []any{
-		s.TreeDigest, s.Environment, policyLines(s.Policies.Workspace), w.Prompts, s.Problems, s.Held(),
+		s.TreeDigest(), s.Environment, policyLines(s.Policies.Workspace), w.Prompts, s.Problems, s.Held(),
 		w.Name, w.Description, w.Version, w.Runtime, w.Streaming, w.PushNotifications, w.LastGood,
 	}
 	for _, e := range s.Entries {
@@ -195,7 +195,7 @@ func TestOrderOfDiscoveryDoesNotMatter(t *testing.T) {
 		d.Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
 		in.Catalog.Skills = shuffled
 		after := build(t, in)
-		if before.Digest != after.Digest || before.TreeDigest != after.TreeDigest || show(t, before) != show(t, after) {
+		if before.Digest != after.Digest || before.TreeDigest() != after.TreeDigest() || show(t, before) != show(t, after) {
 			t.Fatalf("%s\n%s", show(t, before), show(t, after))
 		}
 	}
@@ -213,7 +213,7 @@ func TestSnapshotsKeepTheirPromises(t *testing.T) {
 			ids[e.ID] = true
 		}
 		for i := range s.Entries {
-			e := &s.Entries[i]
+			e := s.Entries[i]
 			owner, ok := s.Lookup(e.Slug)
 			if !ok || (owner == e) != (e.State != pannier.StateShadowed) || owner != e && e.ShadowedBy != owner.Path {
 				t.Fatalf("%s is %s, and the slug belongs to %+v", e.Path, e.State, owner)

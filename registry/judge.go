@@ -8,29 +8,47 @@ import (
 	"pannier"
 )
 
-// judge collects the reasons against each skill and decides their states. An entry that has a state already keeps it.
-func judge(entries []pannier.Entry, in *Inputs) {
-	texts := map[string]string{}
-	for i := range entries {
-		j := judgement{entry: &entries[i], in: in, environment: &in.Environment, texts: texts}
-		j.disabled()
-		j.lost()
-		j.invalid()
-		j.runtime(in.Workspace.Runtime)
-		j.system()
-		if !j.entry.Requirements.Always {
-			j.requirements()
-		}
-		j.trust()
-		j.security()
+// judge makes entries of skills.
+type judge struct {
+	in *Inputs
+	// texts are what was written of other skills: thousands may lack the same, and share the words that tell of it.
+	texts map[string]string
+}
+
+// entry returns the entry of a skill as other skills leave it: its ID is the folder, and conflicts do not count. A skill that lost
+// its slug is shadowed, one that is not selected unlisted.
+func (j judge) entry(g *grounds) *pannier.Entry {
+	e := &pannier.Entry{
+		Skill: g.skill, ID: g.skill.Folder, Problems: slices.Clip(g.skill.Problems), Reasons: []pannier.Reason{}, Rank: g.rank, Policy: g.policy,
 	}
-	judgeConflicts(entries)
-	for i := range entries {
-		decide(&entries[i])
+	switch {
+	case g.shadowedBy != "":
+		e.State, e.ShadowedBy = pannier.StateShadowed, g.shadowedBy
+		if g.overListed {
+			e.Problems = append(e.Problems, listedAndShadowed(e))
+		}
+	case g.rank == unranked:
+		e.State = pannier.StateUnlisted
+	}
+	if !g.found.IsZero() {
+		describe(e, j.in.Contents[e.Path])
+	}
+	judgement{entry: e, grounds: g, in: j.in, environment: &j.in.Environment, texts: j.texts}.collect()
+	decide(e)
+	return e
+}
+
+// describe adds what was found in the files of a skill. A description of its own counts before that.
+func describe(e *pannier.Entry, found pannier.Contents) {
+	e.FileTools, e.FoundDigest = found.Tools, found.Digest
+	if e.Description == "" && found.Description != "" {
+		described := *e.Skill
+		described.Description = found.Description
+		e.Skill = &described
 	}
 }
 
-// decide gives an entry its state by the reasons against it.
+// decide gives an entry its state by the reasons against it, unless it has one already.
 func decide(e *pannier.Entry) {
 	switch {
 	case e.State != "":
@@ -46,10 +64,24 @@ func decide(e *pannier.Entry) {
 
 type judgement struct {
 	entry       *pannier.Entry
+	grounds     *grounds
 	in          *Inputs
 	environment *pannier.Environment
-	// texts are what was written of other skills: thousands may lack the same, and share the words that tell of it.
-	texts map[string]string
+	texts       map[string]string // of [judge]
+}
+
+// collect collects the reasons against the skill.
+func (j judgement) collect() {
+	j.disabled()
+	j.lost()
+	j.invalid()
+	j.runtime(j.in.Workspace.Runtime)
+	j.system()
+	if !j.entry.Requirements.Always {
+		j.requirements()
+	}
+	j.trust()
+	j.security()
 }
 
 func (j judgement) share(text string) string {
@@ -188,13 +220,11 @@ func (j judgement) trust() {
 
 // security adds the rules that block a skill. Where scans are enforced, a skill without a verdict is pending.
 func (j judgement) security() {
-	if in := j.in; in.Scanned != nil && len(in.Scans[j.entry.Path]) == 0 {
-		if of, scanned := in.Scanned[j.entry.Path]; !scanned || of != j.entry.Sum {
-			j.against(pannier.ReasonSecurityPending, "not scanned yet", "wait for the background scan of its newest content, or run `pannier scan "+j.entry.Slug+"`; health shows what keeps skills from being scanned")
-			return
-		}
+	if j.grounds.pending {
+		j.against(pannier.ReasonSecurityPending, "not scanned yet", "wait for the background scan of its newest content, or run `pannier scan "+j.entry.Slug+"`; health shows what keeps skills from being scanned")
+		return
 	}
-	for _, rule := range j.in.Scans[j.entry.Path] {
+	for _, rule := range j.grounds.rules {
 		j.against(pannier.ReasonSecurityBlocked, rule, "look at what `pannier scan` says of it, remove or replace the file, and scan again")
 	}
 }

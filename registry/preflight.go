@@ -15,17 +15,17 @@ import (
 // entry, because an installation adds it.
 func (r *Registry) Preflight(skill *pannier.Skill) (*pannier.Entry, *pannier.Snapshot) {
 	r.mu.Lock()
-	in := r.inputs
+	in, last := r.inputs, r.assessment
 	r.mu.Unlock()
 	in.Catalog.Skills = withSkill(in.Catalog.Skills, skill)
 	in.Scans, in.Scanned = withoutScan(in.Scans, skill.Path), withScanned(in.Scanned, skill)
 	if in.Workspace.Listed {
 		in.Workspace.Skills = append(slices.Clip(in.Workspace.Skills), skill.PathBelowRoot)
 	}
-	s := assess(in)
+	s, _ := assess(in, last)
 	// The entry may hold a copy of the skill with a description from its files.
-	at := slices.IndexFunc(s.Entries, func(e pannier.Entry) bool { return samePlace(e.Skill, skill) })
-	return &s.Entries[at], s
+	at := slices.IndexFunc(s.Entries, func(e *pannier.Entry) bool { return samePlace(e.Skill, skill) })
+	return s.Entries[at], s
 }
 
 // withSkill returns a catalog's skills with another in its order, in the place of the one at its path.

@@ -61,7 +61,7 @@ func TestPreflightOfADescribedSkill(t *testing.T) {
 	skill := &pannier.Skill{Slug: "nd", Path: "skills/nd", PathBelowRoot: "nd", Folder: "nd", Name: "nd", SourceKind: pannier.SourceWorkspace}
 	r := registry.New(registry.Options{Inputs: registry.Inputs{
 		Catalog:  pannier.Catalog{Skills: []*pannier.Skill{skill}},
-		Contents: map[string]pannier.Contents{"skills/nd": {Description: "First line."}},
+		Contents: map[string]pannier.Contents{"skills/nd": {Description: "First line.", Digest: pannier.Digest{1}}},
 	}})
 	again := *skill
 	if e, s := r.Preflight(&again); e.Path != skill.Path || e.Description != "First line." || len(s.Entries) != 1 {

@@ -94,6 +94,7 @@ type Registry struct {
 
 	mu          sync.Mutex
 	inputs      Inputs
+	assessment  *assessment // of the newest inputs that a snapshot was made of; nil before the first
 	last        Mark
 	first       uint64        // the least version of a snapshot that is not last
 	updated     chan struct{} // closed and replaced by every update
@@ -125,19 +126,28 @@ func (r *Registry) Update(change func(*Inputs)) *pannier.Snapshot {
 	defer r.mu.Unlock()
 	r.inputs.Paced = false
 	change(&r.inputs)
-	s := build(r.inputs)
-	if current := r.current.Load(); current == nil || current.Digest != s.Digest {
-		s.Version, s.Time = r.versionLocked(s.Digest), time.Now().UTC()
-		r.current.Store(s)
-		r.metrics.observe(s)
-		r.announceLocked(s)
-		if r.remember != nil {
-			r.remember(r.last)
-		}
+	if !r.assessment.covers(&r.inputs) {
+		r.replaceLocked()
 	}
 	close(r.updated)
 	r.updated = make(chan struct{})
 	return r.current.Load()
+}
+
+// replaceLocked serves a snapshot of the inputs, where it shows anything else than the current one.
+func (r *Registry) replaceLocked() {
+	var s *pannier.Snapshot
+	s, r.assessment = build(r.inputs, r.assessment)
+	if current := r.current.Load(); current != nil && current.Digest == s.Digest {
+		return
+	}
+	s.Version, s.Time = r.versionLocked(s.Digest), time.Now().UTC()
+	r.current.Store(s)
+	r.metrics.observe(s)
+	r.announceLocked(s)
+	if r.remember != nil {
+		r.remember(r.last)
+	}
 }
 
 // versionLocked returns the version of a snapshot. A snapshot with the digest of the one before keeps its version, also over

@@ -86,7 +86,7 @@ func TestFirstVersionIsAtLeastOne(t *testing.T) {
 
 func TestEmptyRegistryHasASnapshot(t *testing.T) {
 	s := build(t, registry.Inputs{})
-	if s.Digest.IsZero() || s.TreeDigest.IsZero() || len(s.Entries) != 0 {
+	if s.Digest.IsZero() || s.TreeDigest().IsZero() || len(s.Entries) != 0 {
 		t.Errorf("%+v", s)
 	}
 }

@@ -35,14 +35,12 @@ func (t *Takeovers) Observe(before, after *pannier.Snapshot) {
 	if before == nil {
 		return
 	}
-	for i := range after.Entries {
-		e := &after.Entries[i]
-		if e.State != pannier.StateShadowed || e.Deleting {
+	for old, e := range Changes(before, after) {
+		if e == nil || e.State != pannier.StateShadowed || e.Deleting {
 			continue
 		}
-		old, held := before.LookupPath(e.Slug, e.Path)
 		to, _ := after.Lookup(e.Slug)
-		if !held || old.State == pannier.StateShadowed || to.RootIndex != e.RootIndex && claimsByFolder(to.Skill) {
+		if old == nil || old.State == pannier.StateShadowed || to.RootIndex != e.RootIndex && claimsByFolder(to.Skill) {
 			continue
 		}
 		if t.from == nil {

@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"cmp"
 	"iter"
 	"slices"
 	"strings"
@@ -15,65 +14,86 @@ func Transitions(before, after *pannier.Snapshot) []pannier.SkillStateChanged {
 	if before == nil {
 		return nil
 	}
-	var changes []pannier.SkillStateChanged
-	for old, now := range pairs(before, after) {
+	var moved []pannier.SkillStateChanged
+	for old, now := range Changes(before, after) {
 		switch {
 		case now == nil:
-			changes = append(changes, pannier.SkillStateChanged{Slug: old.Slug, SourceKind: old.SourceKind, Path: old.Path, From: old.State, Cause: "it is gone"})
+			moved = append(moved, pannier.SkillStateChanged{Slug: old.Slug, SourceKind: old.SourceKind, Path: old.Path, From: old.State, Cause: "it is gone"})
 		case old == nil:
-			changes = append(changes, becomes(now, ""))
+			moved = append(moved, becomes(now, ""))
 		case old.State != now.State:
-			changes = append(changes, becomes(now, old.State))
+			moved = append(moved, becomes(now, old.State))
 		}
 	}
-	return changes
+	return moved
 }
 
-// pairs yields what became of each skill, by slug and path: the entry as it was and as it is, nil where it was or is not.
-func pairs(before, after *pannier.Snapshot) iter.Seq2[*pannier.Entry, *pannier.Entry] {
+// Changes yields what became of each skill, by slug and path, as entries before and after: nil where it was or is not. Entries
+// that the snapshots share are left out. before may be nil.
+func Changes(before, after *pannier.Snapshot) iter.Seq2[*pannier.Entry, *pannier.Entry] {
 	return func(yield func(old, now *pannier.Entry) bool) {
-		was, is := byPath(before), byPath(after)
+		is := after.Entries
+		var was []*pannier.Entry
+		if before != nil {
+			was = before.Entries
+		}
 		for len(was) > 0 || len(is) > 0 {
-			var old, now *pannier.Entry
-			order := comparePlaces(was, is)
-			if order <= 0 {
-				old, was = was[0], was[1:]
+			if len(was) > 0 && len(is) > 0 && was[0] == is[0] {
+				was, is = was[1:], is[1:]
+				continue
 			}
-			if order >= 0 {
-				now, is = is[0], is[1:]
-			}
-			if !yield(old, now) {
+			slug := leastSlug(was, is)
+			var old, now []*pannier.Entry
+			old, was = cutSlug(was, slug)
+			now, is = cutSlug(is, slug)
+			if !yieldPairs(old, now, yield) {
 				return
 			}
 		}
 	}
 }
 
-// comparePlaces compares the first of two lists; an empty one comes last.
-func comparePlaces(a, b []*pannier.Entry) int {
-	switch {
-	case len(a) == 0:
-		return 1
-	case len(b) == 0:
-		return -1
+// leastSlug returns the slug that comes first in two lists, of which one is not empty.
+func leastSlug(a, b []*pannier.Entry) string {
+	if len(b) == 0 || len(a) > 0 && a[0].Slug < b[0].Slug {
+		return a[0].Slug
 	}
-	return comparePlace(a[0], b[0])
+	return b[0].Slug
 }
 
-// byPath returns the entries by slug, those of one slug by path.
-func byPath(s *pannier.Snapshot) []*pannier.Entry {
-	list := make([]*pannier.Entry, len(s.Entries))
-	for i := range s.Entries {
-		list[i] = &s.Entries[i]
+// cutSlug cuts the entries of a slug, ordered by path, from the beginning of a list.
+func cutSlug(list []*pannier.Entry, slug string) (cut, rest []*pannier.Entry) {
+	n := 0
+	for n < len(list) && list[n].Slug == slug {
+		n++
 	}
-	if !slices.IsSortedFunc(list, comparePlace) {
-		slices.SortFunc(list, comparePlace)
+	if cut = list[:n]; n > 1 {
+		cut = slices.SortedFunc(slices.Values(cut), func(a, b *pannier.Entry) int { return strings.Compare(a.Path, b.Path) })
 	}
-	return list
+	return cut, list[n:]
 }
 
-func comparePlace(a, b *pannier.Entry) int {
-	return cmp.Or(strings.Compare(a.Slug, b.Slug), strings.Compare(a.Path, b.Path))
+// yieldPairs pairs the entries of one slug by path.
+func yieldPairs(was, is []*pannier.Entry, yield func(old, now *pannier.Entry) bool) bool {
+	for len(was) > 0 || len(is) > 0 {
+		var old, now *pannier.Entry
+		if len(is) == 0 || len(was) > 0 && was[0].Path <= is[0].Path {
+			old = was[0]
+		}
+		if len(was) == 0 || len(is) > 0 && is[0].Path <= was[0].Path {
+			now = is[0]
+		}
+		if old != nil {
+			was = was[1:]
+		}
+		if now != nil {
+			is = is[1:]
+		}
+		if old != now && !yield(old, now) {
+			return false
+		}
+	}
+	return true
 }
 
 // becomes tells that an entry has its state now.

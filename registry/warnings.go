@@ -2,6 +2,7 @@ package registry
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -31,20 +32,22 @@ func Warnings(before, after *pannier.Snapshot) []pannier.SkillWarning {
 	if !first {
 		warnings = append(warnings, newCollisions(before, after)...)
 	}
-	names := false
-	for old, now := range pairs(before, after) {
-		if now == nil || old != nil && old.Skill == now.Skill && len(old.Problems) == len(now.Problems) {
+	names := map[string]bool{} // that are new
+	for old, now := range Changes(before, after) {
+		if now == nil {
 			continue
 		}
-		names = names || old == nil || old.Name != now.Name
+		if old == nil || old.Name != now.Name {
+			names[now.Name] = true
+		}
 		for _, p := range now.Problems {
 			if (p.Severity == worst || p.Severity == pannier.SeverityError) && (old == nil || !reported(old.Problems, p)) {
 				warnings = append(warnings, pannier.SkillWarning{Name: now.Slug, Kind: p.Code, Detail: p.Place() + ": " + p.Message})
 			}
 		}
 	}
-	if names {
-		warnings = append(warnings, sharedNames(before, after)...)
+	if len(names) > 0 {
+		warnings = append(warnings, sharedNames(before, after, names)...)
 	}
 	if more := len(warnings) - maxWarnings; more > 0 {
 		warnings = append(warnings[:maxWarnings], pannier.SkillWarning{Kind: kindMore, Detail: fmt.Sprintf("there are %d more; `pannier list` shows all", more)})
@@ -65,15 +68,14 @@ func newContests(before, after *pannier.Snapshot) (warnings []pannier.SkillWarni
 // newCollisions returns the collisions that were not there before, but for those of contested slugs. A skill that is about to
 // go does not count: a renamed skill does not collide with itself.
 func newCollisions(before, after *pannier.Snapshot) (warnings []pannier.SkillWarning) {
-	for i := range after.Entries {
-		e := &after.Entries[i]
-		if e.State != pannier.StateShadowed || e.Deleting {
+	for old, e := range Changes(before, after) {
+		if e == nil || e.State != pannier.StateShadowed || e.Deleting {
 			continue
 		}
 		if winner, ok := after.Lookup(e.Slug); !ok || winner.Deleting {
 			continue
 		}
-		if old, ok := before.LookupPath(e.Slug, e.Path); ok && old.ShadowedBy == e.ShadowedBy && !old.Deleting {
+		if old != nil && old.ShadowedBy == e.ShadowedBy && !old.Deleting {
 			continue
 		}
 		if !isContested(after, e.Slug) {
@@ -92,32 +94,28 @@ func reported(among []pannier.Problem, p pannier.Problem) bool {
 	})
 }
 
-// sharedNames tells of skills that have a name in common with others, where that was not so before: a client that asks for them
-// by name may get another than was meant.
-func sharedNames(before, after *pannier.Snapshot) []pannier.SkillWarning {
-	old := byName(before)
-	now := byName(after)
-	var names []string
-	for name, paths := range now {
-		if len(paths) > 1 && !slices.Equal(paths, old[name]) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
+// sharedNames tells of skills that have one of some names in common with others: a client that asks for them by name may get
+// another than was meant.
+func sharedNames(before, after *pannier.Snapshot, names map[string]bool) []pannier.SkillWarning {
+	old, now := byName(before, names), byName(after, names)
 	var warnings []pannier.SkillWarning
-	for _, name := range names {
-		warnings = append(warnings, pannier.SkillWarning{
-			Kind: kindSharedName, Detail: fmt.Sprintf("%s are all called %q; each is reached by its own slug", strings.Join(now[name], ", "), name),
-		})
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		if paths := now[name]; len(paths) > 1 && !slices.Equal(paths, old[name]) {
+			warnings = append(warnings, pannier.SkillWarning{
+				Kind: kindSharedName, Detail: fmt.Sprintf("%s are all called %q; each is reached by its own slug", strings.Join(paths, ", "), name),
+			})
+		}
 	}
 	return warnings
 }
 
-// byName returns the paths of the skills that own their slugs, by name, in the order of slugs.
-func byName(s *pannier.Snapshot) map[string][]string {
+// byName returns the paths of the skills that own their slugs and have one of some names, by name, in the order of slugs.
+func byName(s *pannier.Snapshot, names map[string]bool) map[string][]string {
 	paths := map[string][]string{}
-	for _, e := range owners(s) {
-		paths[e.Name] = append(paths[e.Name], e.Path)
+	for _, e := range s.Entries {
+		if names[e.Name] && e.State != pannier.StateShadowed {
+			paths[e.Name] = append(paths[e.Name], e.Path)
+		}
 	}
 	return paths
 }

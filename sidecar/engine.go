@@ -107,7 +107,7 @@ func (h *engine) scanAllWithContents(ctx context.Context) (*pannier.Snapshot, er
 	}
 	contents := map[string]pannier.Contents{}
 	for i := range s.Entries {
-		e := &s.Entries[i]
+		e := s.Entries[i]
 		if e.State == pannier.StateShadowed || e.Deleting {
 			continue
 		}

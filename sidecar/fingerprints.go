@@ -295,7 +295,7 @@ func (f *fingerprints) waitFor(ctx context.Context, snapshot *pannier.Snapshot, 
 	ctx, cancel := context.WithTimeout(ctx, showTimeout)
 	defer cancel()
 	for i := range snapshot.Entries {
-		e := &snapshot.Entries[i]
+		e := snapshot.Entries[i]
 		if e.State == pannier.StateShadowed || e.Skill.Deleting {
 			continue
 		}

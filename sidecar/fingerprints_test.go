@@ -65,7 +65,7 @@ func blocksOf(store *state.Store) *policyfile.File {
 }
 
 // lookAt looks at everything and returns the skill at skills/slug.
-func (p *engineWithFingerprints) lookAt(t *testing.T, slug string) pannier.Entry {
+func (p *engineWithFingerprints) lookAt(t *testing.T, slug string) *pannier.Entry {
 	t.Helper()
 	s, _, err := p.reload(t.Context(), pannier.Batch{Full: true, Trigger: pannier.TriggerManual})
 	if err != nil {
@@ -75,7 +75,7 @@ func (p *engineWithFingerprints) lookAt(t *testing.T, slug string) pannier.Entry
 	if !ok {
 		t.Fatalf("no skill %s", slug)
 	}
-	return *e
+	return e
 }
 
 // round goes through all skills once.
@@ -85,7 +85,7 @@ func (p *engineWithFingerprints) round(t *testing.T) time.Duration {
 }
 
 // block keeps a verdict that blocks what a skill is now.
-func (p *engineWithFingerprints) block(t *testing.T, e pannier.Entry) {
+func (p *engineWithFingerprints) block(t *testing.T, e *pannier.Entry) {
 	t.Helper()
 	digest, err := p.now(t.Context(), e.Skill)
 	if err != nil {

@@ -109,7 +109,7 @@ func snapshotConditions(s *pannier.Snapshot) []pannier.Condition {
 	}
 	var broken []string
 	for i := range s.Entries {
-		if e := &s.Entries[i]; e.Broken || e.LastGood {
+		if e := s.Entries[i]; e.Broken || e.LastGood {
 			broken = append(broken, e.Slug)
 		}
 	}
@@ -126,7 +126,7 @@ func snapshotConditions(s *pannier.Snapshot) []pannier.Condition {
 func implicitConditions(s *pannier.Snapshot) []pannier.Condition {
 	var kept []string
 	for i := range s.Entries {
-		e := &s.Entries[i]
+		e := s.Entries[i]
 		if e.Managed && e.Implicit && e.Policy.AllowImplicit && e.Policy.ImplicitSource == pannier.PolicyGateway {
 			kept = append(kept, e.Slug)
 		}
@@ -192,7 +192,7 @@ func (c *core) scanConditions(s *pannier.Snapshot) []pannier.Condition {
 	var found, unscanned []string
 	trouble := ""
 	for i := range s.Entries {
-		e := &s.Entries[i]
+		e := s.Entries[i]
 		if e.State != pannier.StateEligible && e.State != pannier.StateIneligible {
 			continue
 		}

@@ -14,6 +14,7 @@ import (
 	"pannier"
 	"pannier/internal/logpipe"
 	"pannier/internal/plain"
+	"pannier/registry"
 )
 
 const (
@@ -101,13 +102,15 @@ type skillLine struct {
 // logSkills logs what is new in a snapshot: broken skills and malformed runtimes, which a person should mend, then the skills
 // that the runtime of the workspace skips. before is nil for the first snapshot.
 func logSkills(log hclog.Logger, before, after *pannier.Snapshot) {
-	known := map[skillLine]bool{}
-	if before != nil {
-		for _, line := range skillLines(before) {
-			known[line] = true
+	var lines []skillLine
+	for old, now := range registry.Changes(before, after) {
+		known := skillLines(old)
+		for _, line := range skillLines(now) {
+			if !slices.Contains(known, line) {
+				lines = append(lines, line)
+			}
 		}
 	}
-	lines := slices.DeleteFunc(skillLines(after), func(line skillLine) bool { return known[line] })
 	slices.SortStableFunc(lines, func(a, b skillLine) int { return int(b.level) - int(a.level) })
 	skipped := slices.IndexFunc(lines, func(line skillLine) bool { return line.level == hclog.Info })
 	if skipped < 0 {
@@ -127,26 +130,23 @@ func logLines(log hclog.Logger, lines []skillLine, others string) {
 	}
 }
 
-// skillLines returns the lines on a snapshot, by slug. Skills that are not in use by choice have none.
-func skillLines(s *pannier.Snapshot) (lines []skillLine) {
-	for i := range s.Entries {
-		e := &s.Entries[i]
-		if e.State != pannier.StateEligible && e.State != pannier.StateIneligible {
-			continue
-		}
-		if at := slices.IndexFunc(e.Problems, func(p pannier.Problem) bool { return p.Severity == pannier.SeverityError }); at >= 0 {
-			lines = append(lines, problemLine(LogBroken, e, e.Problems[at]))
-		}
-		if at := slices.IndexFunc(e.Problems, func(p pannier.Problem) bool { return p.Code == pannier.CodeRuntimeValue }); at >= 0 {
-			lines = append(lines, problemLine(LogMalformed, e, e.Problems[at]))
-		}
-		for _, r := range e.Reasons {
-			if r.Code == pannier.ReasonRuntimeIncompatible {
-				lines = append(lines, skillLine{
-					hclog.Info, "skipping skill", e.Slug, plain.Text(e.Path),
-					plain.Text("runtime=[" + strings.Join(e.Runtimes, ", ") + "] not compatible with current=" + r.Subject), plain.Text(r.Remedy),
-				})
-			}
+// skillLines returns the lines on a skill; e may be nil. One that is not in use by choice has none.
+func skillLines(e *pannier.Entry) (lines []skillLine) {
+	if e == nil || e.State != pannier.StateEligible && e.State != pannier.StateIneligible {
+		return nil
+	}
+	if at := slices.IndexFunc(e.Problems, func(p pannier.Problem) bool { return p.Severity == pannier.SeverityError }); at >= 0 {
+		lines = append(lines, problemLine(LogBroken, e, e.Problems[at]))
+	}
+	if at := slices.IndexFunc(e.Problems, func(p pannier.Problem) bool { return p.Code == pannier.CodeRuntimeValue }); at >= 0 {
+		lines = append(lines, problemLine(LogMalformed, e, e.Problems[at]))
+	}
+	for _, r := range e.Reasons {
+		if r.Code == pannier.ReasonRuntimeIncompatible {
+			lines = append(lines, skillLine{
+				hclog.Info, "skipping skill", e.Slug, plain.Text(e.Path),
+				plain.Text("runtime=[" + strings.Join(e.Runtimes, ", ") + "] not compatible with current=" + r.Subject), plain.Text(r.Remedy),
+			})
 		}
 	}
 	return lines

@@ -17,8 +17,9 @@ func faulty(broken, malformed, skipped int) *pannier.Snapshot {
 	add := func(kind string, n int, e pannier.Entry) {
 		for i := range n {
 			slug := fmt.Sprintf("%s-%03d", kind, i)
+			e := e
 			e.Skill = &pannier.Skill{Slug: slug, Path: "skills/" + slug, Runtimes: []string{"claude-code", "hermes"}}
-			s.Entries = append(s.Entries, e)
+			s.Entries = append(s.Entries, &e)
 		}
 	}
 	problem := pannier.Problem{Code: "skill.frontmatter.syntax", Severity: pannier.SeverityError, Path: "p", Line: 3, Message: "no \x1b mapping", Hint: "mend it"}

@@ -18,9 +18,9 @@ func hostileSkill(name string) string {
 }
 
 // state waits until a skill has a state, with these codes of reasons.
-func (s *sidecarUnderTest) standsAt(t *testing.T, slug string, want pannier.State, reasons ...string) pannier.Entry {
+func (s *sidecarUnderTest) standsAt(t *testing.T, slug string, want pannier.State, reasons ...string) *pannier.Entry {
 	t.Helper()
-	var e pannier.Entry
+	var e *pannier.Entry
 	eventually(t, fmt.Sprintf("%s is %s %v", slug, want, reasons), func() (err error) {
 		if e, err = s.entry(t, slug); err != nil {
 			return err

@@ -122,7 +122,7 @@ func (p *program) slugsOf(ctx context.Context, isWanted func(*pannier.Entry) boo
 	return p.completeFromSidecar(ctx, func(ctx context.Context, c *client.Client) (words []string, err error) {
 		list, err := c.Skills(ctx, "", false)
 		for i := range list.Skills {
-			if e := &list.Skills[i]; isWanted(e) {
+			if e := list.Skills[i]; isWanted(e) {
 				words = append(words, described(e.Slug, e.Description))
 			}
 		}

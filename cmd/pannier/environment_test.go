@@ -36,7 +36,7 @@ func (s *sidecarUnderTest) judged(t *testing.T, slug string, state pannier.State
 		if err != nil {
 			return err
 		}
-		i := slices.IndexFunc(list.Skills, func(e pannier.Entry) bool { return e.Slug == slug })
+		i := slices.IndexFunc(list.Skills, func(e *pannier.Entry) bool { return e.Slug == slug })
 		if i < 0 || list.Skills[i].State != state || list.EnvironmentSource != by {
 			return fmt.Errorf("by %s: %+v", list.EnvironmentSource, list.Skills)
 		}

@@ -44,7 +44,7 @@ func (s streams) printList(list pannier.List) error {
 		return p.Severity == pannier.SeverityInfo && !strings.HasPrefix(p.Code, "root.") // what is not listed is told
 	})
 	for i := range list.Skills {
-		e := &list.Skills[i]
+		e := list.Skills[i]
 		row := []string{s.shorten(e.Slug, 40), stateWords(e), s.shorten(e.Version, 20), about(e)}
 		if len(collides) > 0 {
 			path := ""
@@ -71,7 +71,7 @@ func (s streams) printList(list pannier.List) error {
 func collidingSlugs(list pannier.List) map[string]bool {
 	slugs := map[string]bool{}
 	for i := range list.Skills {
-		if e := &list.Skills[i]; e.State == pannier.StateShadowed {
+		if e := list.Skills[i]; e.State == pannier.StateShadowed {
 			slugs[e.Slug] = true
 		}
 	}

@@ -70,7 +70,7 @@ use it on its own. A switch that is not given keeps its value; "default" removes
 // warnWithoutSkill warns of a policy that is not about any skill of the catalog. It applies to a later skill, if the slug is right.
 func (p *program) warnWithoutSkill(ctx context.Context, c *client.Client, policy pannier.Policy) {
 	list, err := c.Skills(ctx, "", false)
-	if err != nil || slices.ContainsFunc(list.Skills, func(e pannier.Entry) bool { return e.Slug == policy.Slug && e.SourceKind == policy.SourceKind }) {
+	if err != nil || slices.ContainsFunc(list.Skills, func(e *pannier.Entry) bool { return e.Slug == policy.Slug && e.SourceKind == policy.SourceKind }) {
 		return
 	}
 	sayf(p.err, "warning: no skill %s of kind %s; the policy applies once there is one", strconv.Quote(policy.Slug), policy.SourceKind)

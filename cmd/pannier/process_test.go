@@ -174,17 +174,17 @@ func (s *sidecarUnderTest) write(t *testing.T, script string) {
 }
 
 // entry returns a skill of the list.
-func (s *sidecarUnderTest) entry(t *testing.T, slug string) (pannier.Entry, error) {
+func (s *sidecarUnderTest) entry(t *testing.T, slug string) (*pannier.Entry, error) {
 	list, err := s.Skills(t.Context(), "", true)
 	if err != nil {
-		return pannier.Entry{}, err
+		return &pannier.Entry{}, err
 	}
 	for _, e := range list.Skills {
 		if e.Slug == slug {
 			return e, nil
 		}
 	}
-	return pannier.Entry{}, fmt.Errorf("no skill %q among %d", slug, len(list.Skills))
+	return &pannier.Entry{}, fmt.Errorf("no skill %q among %d", slug, len(list.Skills))
 }
 
 // settled waits until everything that was written is served and the platform has the card of it.

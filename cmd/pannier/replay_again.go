@@ -48,7 +48,7 @@ func (a *replayer) close() { a.Close() }
 // slugAt returns the slug of the skill at a path, empty where there is none.
 func (a *replayer) slugAt(path string) string {
 	for i := range a.snapshot.Entries {
-		if e := &a.snapshot.Entries[i]; e.Path == path {
+		if e := a.snapshot.Entries[i]; e.Path == path {
 			return e.Slug
 		}
 	}
@@ -89,7 +89,7 @@ func (a *replayer) withResources(ctx context.Context, recorded pannier.Event, no
 	if err != nil || len(before.Resources) == 0 {
 		return now, err
 	}
-	at := slices.IndexFunc(a.snapshot.Entries, func(e pannier.Entry) bool { return e.Path == loaded.Path })
+	at := slices.IndexFunc(a.snapshot.Entries, func(e *pannier.Entry) bool { return e.Path == loaded.Path })
 	if at < 0 {
 		return now, nil
 	}
@@ -253,7 +253,7 @@ func (h *history) unknowns(s *pannier.Snapshot) []string {
 		}
 	}
 	for i := range s.Entries {
-		if e := &s.Entries[i]; e.Broken {
+		if e := s.Entries[i]; e.Broken {
 			why = append(why, e.Path+" is not readable now; the sidecar may have served its last readable version")
 		}
 	}

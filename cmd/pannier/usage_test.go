@@ -115,7 +115,7 @@ func TestListCutsNothingInAPipe(t *testing.T) {
 	t.Parallel()
 	const version = "1.0.0-alpha.beta+very.long.build"
 	slug := strings.Repeat("long-", 10) + "slug"
-	list := pannier.List{Skills: []pannier.Entry{{Skill: &pannier.Skill{Slug: slug, Version: version}, State: pannier.StateEligible}}}
+	list := pannier.List{Skills: []*pannier.Entry{{Skill: &pannier.Skill{Slug: slug, Version: version}, State: pannier.StateEligible}}}
 	for _, terminal := range []bool{false, true} {
 		var out bytes.Buffer
 		if err := (streams{out: &out, outTerminal: terminal}).printList(list); err != nil {

@@ -35,7 +35,7 @@ func TestBodiesAreReadOnce(t *testing.T) {
 			for _, target := range []string{"/v1/prompt?format=molecule", "/v1/prompt?format=skills_xml"} {
 				w := ask(handler, "GET", target, "")
 				for i := range h.snapshot.Entries {
-					if e := &h.snapshot.Entries[i]; strings.Contains(w.Body.String(), e.Digest.String()) == (e.LastGood || e.Deleting) {
+					if e := h.snapshot.Entries[i]; strings.Contains(w.Body.String(), e.Digest.String()) == (e.LastGood || e.Deleting) {
 						t.Errorf("%s: the body of %s: %s", target, e.Slug, w.Body)
 					}
 				}
@@ -47,7 +47,7 @@ func TestBodiesAreReadOnce(t *testing.T) {
 		prompts(10)
 		prompts(0)
 		changed := *h.snapshot
-		changed.Entries = append([]pannier.Entry{}, changed.Entries...)
+		changed.Entries = append([]*pannier.Entry{}, changed.Entries...)
 		for i, change := range []func(*pannier.Skill){
 			func(s *pannier.Skill) { s.Digest = pannier.DigestOf([]byte("other")) },
 			func(s *pannier.Skill) { s.LastGood = true },

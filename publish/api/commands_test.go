@@ -31,7 +31,7 @@ func newCommanding() *commanding {
 	tools := entry("tools", pannier.StateEligible)
 	tools.ToolsOnly = true
 	c.snapshot.Entries = append(c.snapshot.Entries, hidden, off, tools)
-	slices.SortStableFunc(c.snapshot.Entries, func(a, b pannier.Entry) int { return strings.Compare(a.Slug, b.Slug) })
+	slices.SortStableFunc(c.snapshot.Entries, func(a, b *pannier.Entry) int { return strings.Compare(a.Slug, b.Slug) })
 	alpha, _ := c.snapshot.Lookup("alpha")
 	alpha.Commands = []pannier.Command{{Name: "go", Args: "<where>"}, {Name: "stop", Description: "Stops."}}
 	omega, _ := c.snapshot.Lookup("omega")

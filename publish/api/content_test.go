@@ -167,7 +167,7 @@ func TestContentOfToolsOnly(t *testing.T) {
 	h := newHouse()
 	e := entry("tools", pannier.StateEligible)
 	e.ToolsOnly, e.File = true, ""
-	h.snapshot = &pannier.Snapshot{Version: 1, Entries: []pannier.Entry{e}}
+	h.snapshot = &pannier.Snapshot{Version: 1, Entries: []*pannier.Entry{e}}
 	w := ask(h.handler(), "GET", "/v1/skills/tools/content", "")
 	if err := decode[pannier.ErrorDocument](t, w); w.Code != http.StatusConflict || err.Code != "skill_tools_only" || err.Hint == "" {
 		t.Errorf("%d: %+v", w.Code, err)

@@ -77,8 +77,8 @@ func skill(slug string) *pannier.Skill {
 	}
 }
 
-func entry(slug string, state pannier.State) pannier.Entry {
-	return pannier.Entry{
+func entry(slug string, state pannier.State) *pannier.Entry {
+	return &pannier.Entry{
 		Skill: skill(slug), ID: slug, State: state, Usable: state == pannier.StateEligible, Reasons: []pannier.Reason{},
 		Policy: pannier.EffectivePolicy{Enabled: true, AllowImplicit: true, Source: pannier.PolicyStart, ImplicitSource: pannier.PolicyGateway},
 	}
@@ -101,9 +101,9 @@ func catalog() *pannier.Snapshot {
 	winner, loser := entry("omega", pannier.StateEligible), entry("omega", pannier.StateShadowed)
 	loser.Skill.Path, loser.Owner, loser.ShadowedBy = "extra/omega", "late", winner.Path
 	return &pannier.Snapshot{
-		Version: 7, Digest: pannier.DigestOf([]byte("s")), TreeDigest: pannier.DigestOf([]byte("t")),
+		Version: 7, Digest: pannier.DigestOf([]byte("s")),
 		Time: time.Date(2026, 11, 20, 1, 2, 3, 0, time.UTC), Environment: pannier.Environment{Source: pannier.EnvironmentSidecar},
-		Entries: []pannier.Entry{full, missing, unlisted, lastGood, winner, loser, entry("zeta", pannier.StateShadowed)},
+		Entries: []*pannier.Entry{full, missing, unlisted, lastGood, winner, loser, entry("zeta", pannier.StateShadowed)},
 	}
 }
 

@@ -114,7 +114,7 @@ func policiesOf(s *pannier.Snapshot) pannier.PolicyList {
 	list := pannier.PolicyList{SnapshotVersion: s.Version, Policies: []pannier.Policy{}}
 	seen := map[pannier.PolicyKey]bool{}
 	for i := range s.Entries {
-		e := &s.Entries[i]
+		e := s.Entries[i]
 		key := pannier.PolicyKey{Slug: e.Slug, SourceKind: e.SourceKind}
 		if !seen[key] {
 			seen[key] = true

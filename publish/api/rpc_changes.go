@@ -59,7 +59,7 @@ func policiesSet(before, after *pannier.Snapshot) (keys []pannier.PolicyKey) {
 
 // sameSkills reports whether two snapshots have the same skills, but for how those of some policies stand.
 func sameSkills(before, after *pannier.Snapshot, but []pannier.PolicyKey) bool {
-	return slices.EqualFunc(before.Entries, after.Entries, func(a, b pannier.Entry) bool {
+	return slices.EqualFunc(before.Entries, after.Entries, func(a, b *pannier.Entry) bool {
 		if a.Sum != b.Sum || a.Path != b.Path {
 			return false
 		}

@@ -83,11 +83,11 @@ func (h *Handler) rpcListOf(s *pannier.Snapshot, with inclusion) rpcListResult {
 func orTrue(b *bool) bool { return b == nil || *b }
 
 // uniqueSkills returns the first entry of each slug in a kind of root: these two name a skill.
-func uniqueSkills(entries []pannier.Entry) []*pannier.Entry {
+func uniqueSkills(entries []*pannier.Entry) []*pannier.Entry {
 	var first []*pannier.Entry
 	seen := map[pannier.PolicyKey]bool{}
 	for i := range entries {
-		e := &entries[i]
+		e := entries[i]
 		if key := (pannier.PolicyKey{Slug: e.Slug, SourceKind: e.SourceKind}); !seen[key] {
 			seen[key] = true
 			first = append(first, e)

@@ -113,7 +113,7 @@ func documentsOnly() *pannier.Snapshot {
 	e := entry("documents", pannier.StateEligible)
 	e.Skill.Path, e.Name, e.Description, e.Version, e.Owner = "gateway", "Documents", "Work with document files.", "0.1.0", "pioneer"
 	e.Managed, e.TrustLevel, e.Policy.AllowImplicit = true, pannier.TrustVerified, false
-	return &pannier.Snapshot{Version: 12, Digest: pannier.DigestOf([]byte("s")), Time: time.Unix(1777900000, 999), Entries: []pannier.Entry{e}}
+	return &pannier.Snapshot{Version: 12, Digest: pannier.DigestOf([]byte("s")), Time: time.Unix(1777900000, 999), Entries: []*pannier.Entry{e}}
 }
 
 // post sends a body as root and returns what is answered.

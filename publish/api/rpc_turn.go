@@ -157,7 +157,7 @@ func resolveName(s *pannier.Snapshot, name string, kind pannier.SourceKind) (str
 
 func byDisplayName(s *pannier.Snapshot, name string, kind pannier.SourceKind) (qualified []string) {
 	for i := range s.Entries {
-		e := &s.Entries[i]
+		e := s.Entries[i]
 		if e.Name == name && e.State != pannier.StateShadowed && (kind == "" || kind == e.SourceKind) {
 			qualified = append(qualified, e.Qualified())
 		}

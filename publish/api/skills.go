@@ -65,17 +65,18 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request, s *pannier.Snapsh
 // listOf returns the skills of a snapshot; an empty state means all.
 func (h *Handler) listOf(s *pannier.Snapshot, state pannier.State, with inclusion) pannier.List {
 	list := pannier.List{
-		SnapshotVersion: s.Version, Digest: s.Digest, TreeDigest: s.TreeDigest, GeneratedAt: s.Time,
-		EnvironmentSource: s.Environment.Source, Held: s.Held(), Problems: s.Problems, Skills: make([]pannier.Entry, 0, len(s.Entries)),
+		SnapshotVersion: s.Version, Digest: s.Digest, TreeDigest: s.TreeDigest(), GeneratedAt: s.Time,
+		EnvironmentSource: s.Environment.Source, Held: s.Held(), Problems: s.Problems, Skills: make([]*pannier.Entry, 0, len(s.Entries)),
 	}
 	var uses *skillUses
 	if with.activity {
 		uses = h.activity.of(s)
 	}
-	for _, e := range s.Entries {
-		if state != "" && e.State != state {
+	for _, entry := range s.Entries {
+		if state != "" && entry.State != state {
 			continue
 		}
+		e := *entry
 		e.Fingerprint, e.ScanSummary = h.fingerprint(e.Skill), h.summary(e.Skill)
 		if with.health {
 			e.Health = new(pannier.HealthOf(&e))
@@ -89,7 +90,7 @@ func (h *Handler) listOf(s *pannier.Snapshot, state pannier.State, with inclusio
 		if !with.policy {
 			e.Policy = pannier.EffectivePolicy{}
 		}
-		list.Skills = append(list.Skills, e)
+		list.Skills = append(list.Skills, &e)
 	}
 	return list
 }
@@ -125,7 +126,7 @@ func (h *Handler) describe(ctx context.Context, s *pannier.Snapshot, ref, at str
 	d.Fingerprint = h.fingerprint(e.Skill)
 	d.Scan = h.verdict(e.Skill)
 	for i := range s.Entries {
-		if other := &s.Entries[i]; other.Slug == e.Slug && other.Path != e.Path {
+		if other := s.Entries[i]; other.Slug == e.Slug && other.Path != e.Path {
 			d.CollidesWith = append(d.CollidesWith, other.Path)
 		}
 	}

@@ -91,7 +91,7 @@ func manySorts() *pannier.Snapshot {
 		}
 		s.Entries = append(s.Entries, e)
 	}
-	slices.SortStableFunc(s.Entries, func(a, b pannier.Entry) int { return strings.Compare(a.Slug, b.Slug) })
+	slices.SortStableFunc(s.Entries, func(a, b *pannier.Entry) int { return strings.Compare(a.Slug, b.Slug) })
 	return s
 }
 

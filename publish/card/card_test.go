@@ -16,8 +16,8 @@ import (
 var update = flag.Bool("update", false, "write the golden files anew")
 
 // skill returns a usable skill whose folder is its slug.
-func skill(slug string, rank int) pannier.Entry {
-	return pannier.Entry{
+func skill(slug string, rank int) *pannier.Entry {
+	return &pannier.Entry{
 		Skill: &pannier.Skill{Slug: slug, Name: slug, Folder: slug, Path: "skills/" + slug, Description: "Does " + slug + "."},
 		ID:    slug, State: pannier.StateEligible, Usable: true, Rank: rank,
 	}
@@ -39,7 +39,7 @@ func TestGolden(t *testing.T) {
 	s := &pannier.Snapshot{
 		Version:   9,
 		Workspace: pannier.Workspace{Name: "Ops", Description: "Keeps things running", Version: "2.10", Streaming: true},
-		Entries:   []pannier.Entry{tea, gone, pdf},
+		Entries:   []*pannier.Entry{tea, gone, pdf},
 	}
 	c := build(t, s, card.Options{URL: "http://agent:8000"})
 	var got bytes.Buffer
@@ -75,7 +75,7 @@ func TestEmptyWorkspace(t *testing.T) {
 }
 
 func TestOrderIsThatOfConfig(t *testing.T) {
-	s := &pannier.Snapshot{Entries: []pannier.Entry{skill("a", 2), skill("b", 0), skill("c", 1), skill("d", 1)}}
+	s := &pannier.Snapshot{Entries: []*pannier.Entry{skill("a", 2), skill("b", 0), skill("c", 1), skill("d", 1)}}
 	var ids []string
 	for _, sk := range decode(t, build(t, s, card.Options{}).JSON).Skills {
 		ids = append(ids, *sk.ID)
@@ -87,7 +87,7 @@ func TestOrderIsThatOfConfig(t *testing.T) {
 
 // Only what a card shows makes it another.
 func TestSameSkillsSameBytes(t *testing.T) {
-	s := &pannier.Snapshot{Version: 1, Entries: []pannier.Entry{skill("a", 0), skill("b", 1)}}
+	s := &pannier.Snapshot{Version: 1, Entries: []*pannier.Entry{skill("a", 0), skill("b", 1)}}
 	before := build(t, s, card.Options{})
 	s.Version, s.Digest = 2, pannier.DigestOf(nil)
 	s.Entries[0].Problems = []pannier.Problem{{Code: "p"}}
@@ -155,13 +155,13 @@ func TestPoison(t *testing.T) {
 	nasty := skill("slug", 0)
 	nasty.ID, nasty.Name, nasty.Description = "\x00 ", " \xff\x00", "a\x00b"
 	nasty.Tags, nasty.Examples = []string{"", " ", "\x00", "ok\xff"}, nil
-	d := decode(t, build(t, &pannier.Snapshot{Entries: []pannier.Entry{nasty}}, card.Options{URL: "http://a\x00"}).JSON)
+	d := decode(t, build(t, &pannier.Snapshot{Entries: []*pannier.Entry{nasty}}, card.Options{URL: "http://a\x00"}).JSON)
 	s := d.Skills[0]
 	if *s.ID != "slug" || *s.Name != "\ufffd" || *s.Description != "ab" || len(*s.Tags) != 1 || *(*s.Tags)[0] != "ok\ufffd" || len(*s.Examples) != 0 || d.URL != "http://a" {
 		t.Errorf("got %+v", s)
 	}
 	nasty.Name = "\x00"
-	if d := decode(t, build(t, &pannier.Snapshot{Entries: []pannier.Entry{nasty}}, card.Options{}).JSON); *d.Skills[0].Name != "slug" {
+	if d := decode(t, build(t, &pannier.Snapshot{Entries: []*pannier.Entry{nasty}}, card.Options{}).JSON); *d.Skills[0].Name != "slug" {
 		t.Errorf("a name of nothing became %q", *d.Skills[0].Name)
 	}
 }
@@ -172,7 +172,7 @@ func FuzzBuild(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name, version, id, display, description, tag string) {
 		e := skill("slug", 0)
 		e.ID, e.Name, e.Description, e.Tags, e.Examples = id, display, description, []string{tag, ""}, []string{tag}
-		s := &pannier.Snapshot{Workspace: pannier.Workspace{Name: name, Version: version, Description: description}, Entries: []pannier.Entry{e}}
+		s := &pannier.Snapshot{Workspace: pannier.Workspace{Name: name, Version: version, Description: description}, Entries: []*pannier.Entry{e}}
 		c := build(t, s, card.Options{URL: description})
 		if d := decode(t, c.JSON); len(d.Skills) != 1 {
 			t.Errorf("%d skills", len(d.Skills))

@@ -36,8 +36,8 @@ func (texts) Files(context.Context, *pannier.Skill) ([]pannier.File, bool, error
 	return []pannier.File{{Path: "SKILL.md"}, {Path: "run.sh", Executable: true}}, false, nil
 }
 
-func entry(slug, path string, state pannier.State) pannier.Entry {
-	return pannier.Entry{
+func entry(slug, path string, state pannier.State) *pannier.Entry {
+	return &pannier.Entry{
 		Skill: &pannier.Skill{
 			Slug: slug, Owner: "acme", Path: path, Name: slug, Description: "does it", File: "SKILL.md", UserInvocable: true, Implicit: true,
 			SourceKind: pannier.SourceWorkspace, Digest: pannier.DigestOf([]byte(path)), Requirements: pannier.Requirements{Bins: []string{"git"}},
@@ -54,7 +54,7 @@ func newHandler() http.Handler {
 	ineligible.Reasons = []pannier.Reason{{Code: pannier.ReasonMissingEnv, Subject: "KEY", Remedy: "set KEY"}}
 	s := &pannier.Snapshot{
 		Version: 3, Digest: pannier.DigestOf([]byte("s")), Time: time.Date(2026, 11, 20, 0, 0, 0, 0, time.UTC),
-		Entries: []pannier.Entry{
+		Entries: []*pannier.Entry{
 			entry("content", "skills/content", pannier.StateEligible), ineligible,
 			entry("pdf", "skills/pdf", pannier.StateEligible), entry("pdf", "extra/pdf", pannier.StateShadowed),
 		},

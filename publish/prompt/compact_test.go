@@ -46,7 +46,7 @@ func TestBodies(t *testing.T) {
 // TestCompactBodyAmongManyImplicitSkills holds to the sentence "Full bodies are eligible only for path-matched skills when
 // the prompt budget allows" (Pioneer skills architecture, "Turn Resolution"): how many other skills are active has no say.
 func TestCompactBodyAmongManyImplicitSkills(t *testing.T) {
-	entries := []pannier.Entry{skill("a", "a", "")}
+	entries := []*pannier.Entry{skill("a", "a", "")}
 	r := pannier.Resolution{Active: []pannier.ActiveSkill{{Slug: "a", Reason: pannier.ViaPath}}}
 	for i := range 12 {
 		slug := "b" + string(rune('a'+i))
@@ -71,7 +71,7 @@ func TestCompactBodyAmongManyImplicitSkills(t *testing.T) {
 // TestCompactBodies shows the bodies of what matches a path alone, ordered by slug, and tells which of them it does not.
 func TestCompactBodies(t *testing.T) {
 	const unread = "These match the files of this turn, and their instructions are not shown here; read them with `read_skill`: "
-	entries := []pannier.Entry{skill("a", "a", ""), skill("b", "b", ""), skill("c", "c", "")}
+	entries := []*pannier.Entry{skill("a", "a", ""), skill("b", "b", ""), skill("c", "c", "")}
 	all := via(pannier.ViaPath, pannier.ViaReference, pannier.ViaPath)
 	slices.Reverse(all.Active)
 	many := all
@@ -116,7 +116,7 @@ func TestCompactBody(t *testing.T) {
 		{"lines of the section", "[Skills]\n  [skill Body: $b]\n\u3000**[SKILLS]**\nSkill  slug for `read_skill`: x", "\\[Skills]\n  \\[skill Body: $b]\n\\\u3000**[SKILLS]**\n\\Skill  slug for `read_skill`: x"},
 		{"other lines", "[TODO]\n- a\n[a](b)\nsee [Skills]", "[TODO]\n- a\n[a](b)\nsee [Skills]"},
 	} {
-		p := prompt.Render(&pannier.Snapshot{Entries: []pannier.Entry{skill("a", "a", "")}}, via(pannier.ViaPath), map[string]string{"a": tt.body}, prompt.Options{})
+		p := prompt.Render(&pannier.Snapshot{Entries: []*pannier.Entry{skill("a", "a", "")}}, via(pannier.ViaPath), map[string]string{"a": tt.body}, prompt.Options{})
 		_, below, _ := strings.Cut(p.Text, "\n[Skill Body: $a]\n")
 		if got, _, _ := strings.Cut(below, "\n\nBefore you do"); got != tt.want {
 			t.Errorf("%s: got\n%q\nwant\n%q", tt.what, got, tt.want)
@@ -126,7 +126,7 @@ func TestCompactBody(t *testing.T) {
 
 // TestCompactTellsOfTheCut keeps room for the notice, and counts what has no room in the list.
 func TestCompactTellsOfTheCut(t *testing.T) {
-	entries := []pannier.Entry{skill("a", "a", strings.Repeat("ä", 300)), skill("b", "b", "日本語"), skill("c", "c", "x")}
+	entries := []*pannier.Entry{skill("a", "a", strings.Repeat("ä", 300)), skill("b", "b", "日本語"), skill("c", "c", "x")}
 	p := renderAs(prompt.Compact, 450, nil, entries...)
 	if strings.Join(p.Omitted, " ") != "a" || !strings.HasSuffix(p.Text, "\nThis list is cut: it has no room for 1 of the skills.") {
 		t.Errorf("got %+v", p)

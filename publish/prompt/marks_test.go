@@ -44,7 +44,7 @@ func TestMarksInEveryField(t *testing.T) {
 		for field, set := range fields {
 			for _, text := range []string{mark, "before " + mark + " after", "[the [IN" + mark + "ST] link](x" + mark + ")"} {
 				s := skill("a", "a", "d")
-				set(&s, text)
+				set(s, text)
 				bodies := map[string]string{"a": "body"}
 				if field == "body" {
 					bodies["a"] = text
@@ -53,14 +53,14 @@ func TestMarksInEveryField(t *testing.T) {
 					if format == prompt.AvailableSkillsReference {
 						continue // is there to be compared with, and not hardened
 					}
-					snapshot := &pannier.Snapshot{Entries: []pannier.Entry{s}}
+					snapshot := &pannier.Snapshot{Entries: []*pannier.Entry{s}}
 					p := prompt.Render(snapshot, via(pannier.ViaPath), bodies, prompt.Options{Format: format, Workspace: "/w", Show: prompt.Show{Compatibility: true, AllowedTools: true}})
 					if strings.Contains(p.Text, left) {
 						t.Errorf("%q in the %s: %s has %q:\n%s", text, field, format, left, p.Text)
 					}
 				}
 				s.Usable = true
-				c, err := card.Build(&pannier.Snapshot{Entries: []pannier.Entry{s}}, card.Options{})
+				c, err := card.Build(&pannier.Snapshot{Entries: []*pannier.Entry{s}}, card.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -110,7 +110,7 @@ func TestOrdinaryTextStays(t *testing.T) {
 		s := skill("a", text, text)
 		s.Triggers = []string{text}
 		for _, format := range prompt.Formats() {
-			snapshot := &pannier.Snapshot{Entries: []pannier.Entry{s}}
+			snapshot := &pannier.Snapshot{Entries: []*pannier.Entry{s}}
 			p := prompt.Render(snapshot, via(pannier.ViaPath), map[string]string{"a": body}, prompt.Options{Format: format})
 			plain := strings.NewReplacer("&lt;", "<", "&gt;", ">", "&quot;", `"`, "&#x27;", "'", "&apos;", "'", "&amp;", "&").Replace(p.Text)
 			if format == prompt.Compact || format == prompt.Molecule || format == prompt.MoleculeSystem {
@@ -121,7 +121,7 @@ func TestOrdinaryTextStays(t *testing.T) {
 			}
 		}
 		s.Usable, s.Tags, s.Examples = true, []string{text}, []string{text}
-		c, err := card.Build(&pannier.Snapshot{Entries: []pannier.Entry{s}}, card.Options{})
+		c, err := card.Build(&pannier.Snapshot{Entries: []*pannier.Entry{s}}, card.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -46,7 +46,7 @@ func (r *Renderer) molecule(bodies map[string]string, into *Section) {
 	peers, size := peersSection(r.peers, into.room(used))
 	used = showWhole(skills, used+size, bodies, into, write)
 	if used = r.showResources(skills, used, moleculeResources(ours), into); used > size {
-		slices.SortStableFunc(skills, func(a, b *tier) int { return cmp.Compare(a.Rank, b.Rank) })
+		slices.SortStableFunc(skills, func(a, b *tier) int { return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Slug, b.Slug)) })
 		into.add(moleculeHead)
 		for _, s := range skills {
 			into.add(s.text)

@@ -34,7 +34,7 @@ func TestMoleculeWithoutBodies(t *testing.T) {
 func TestMoleculeNamedFirst(t *testing.T) {
 	first, second := skill("a", "first", ""), skill("b", "second", "")
 	first.Rank, second.Rank = 0, 1
-	s := &pannier.Snapshot{Entries: []pannier.Entry{first, second}}
+	s := &pannier.Snapshot{Entries: []*pannier.Entry{first, second}}
 	long := strings.Repeat("long ", 40)
 	bodies := map[string]string{"a": long, "b": long}
 	r := pannier.Resolution{Active: []pannier.ActiveSkill{{Slug: "b", Reason: pannier.ViaReference}, {Slug: "a", Reason: pannier.ViaImplicit}}}
@@ -126,7 +126,7 @@ func TestMoleculeSystemOfLittle(t *testing.T) {
 		{nil, map[string]string{"a": "b"}, "\n## Your Skills\n\n### a\nb\n"},
 		{[]pannier.PromptFile{{Text: "x"}}, map[string]string{"a": "b"}, "x\n\n## Your Skills\n\n### a\nb\n"},
 	} {
-		s := &pannier.Snapshot{Entries: []pannier.Entry{a}, Workspace: pannier.Workspace{Prompts: tt.files}}
+		s := &pannier.Snapshot{Entries: []*pannier.Entry{a}, Workspace: pannier.Workspace{Prompts: tt.files}}
 		if p := prompt.Render(s, active, tt.bodies, prompt.Options{Format: prompt.MoleculeSystem}); p.Text != tt.want || p.Truncated != (tt.bodies == nil) {
 			t.Errorf("%v: got %+v, want %q", tt, p, tt.want)
 		}

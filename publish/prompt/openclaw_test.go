@@ -11,8 +11,8 @@ import (
 )
 
 // many returns n skills whose names and locations have the same length.
-func many(n, description int) []pannier.Entry {
-	var entries []pannier.Entry
+func many(n, description int) []*pannier.Entry {
+	var entries []*pannier.Entry
 	for i := range n {
 		slug := fmt.Sprintf("s%05d", i)
 		entries = append(entries, skill(slug, slug, strings.Repeat("d", description)))
@@ -65,7 +65,7 @@ func TestOpenClawNoticeIsWithinTheLimit(t *testing.T) {
 }
 
 func TestOpenClawOrder(t *testing.T) {
-	s := &pannier.Snapshot{Entries: []pannier.Entry{
+	s := &pannier.Snapshot{Entries: []*pannier.Entry{
 		skill("a", "zebra", ""), skill("b", "ape", ""), skill("c", "named", ""), skill("d", "ape", ""), skill("e", "also named", ""),
 	}}
 	var r pannier.Resolution

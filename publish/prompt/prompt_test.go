@@ -16,8 +16,8 @@ import (
 var update = flag.Bool("update", false, "write the golden files anew")
 
 // skill returns a usable skill below skills/.
-func skill(slug, name, description string) pannier.Entry {
-	return pannier.Entry{
+func skill(slug, name, description string) *pannier.Entry {
+	return &pannier.Entry{
 		Skill: &pannier.Skill{Slug: slug, Name: name, Description: description, Path: "skills/" + slug, File: pannier.SkillFile},
 		State: pannier.StateEligible, Usable: true,
 	}
@@ -25,7 +25,7 @@ func skill(slug, name, description string) pannier.Entry {
 
 // render renders every skill in the format of the reference tool, in the order given; slugs must ascend, as in any
 // snapshot.
-func render(o prompt.Options, entries ...pannier.Entry) pannier.Prompt {
+func render(o prompt.Options, entries ...*pannier.Entry) pannier.Prompt {
 	o.Format = prompt.AvailableSkills
 	s := &pannier.Snapshot{Entries: entries}
 	var r pannier.Resolution
@@ -89,7 +89,7 @@ func TestLocation(t *testing.T) {
 		if got := prompt.Location(s, test.workspace); got != test.want {
 			t.Errorf("got %s, want %s", got, test.want)
 		}
-		texts := parse(t, render(prompt.Options{Workspace: test.workspace}, pannier.Entry{Skill: s}).Text)
+		texts := parse(t, render(prompt.Options{Workspace: test.workspace}, &pannier.Entry{Skill: s}).Text)
 		if texts[0][2] != test.want {
 			t.Errorf("the prompt says %q, want %q", texts[0][2], test.want)
 		}
@@ -97,7 +97,7 @@ func TestLocation(t *testing.T) {
 }
 
 func TestOrderIsThatOfTheResolution(t *testing.T) {
-	s := &pannier.Snapshot{Entries: []pannier.Entry{skill("a", "a", ""), skill("b", "b", "")}}
+	s := &pannier.Snapshot{Entries: []*pannier.Entry{skill("a", "a", ""), skill("b", "b", "")}}
 	p := prompt.Render(s, pannier.Resolution{Active: []pannier.ActiveSkill{{Slug: "b"}, {Slug: "a"}}}, nil, prompt.Options{Format: prompt.AvailableSkills})
 	if texts := parse(t, p.Text); texts[0][0] != "b" || texts[1][0] != "a" {
 		t.Errorf("got %v", texts)

@@ -99,14 +99,14 @@ func (r *Renderer) items(active []pannier.ActiveSkill, items []item) []item {
 	for i := range active {
 		a := &active[i]
 		if !r.owns(next, a.Slug) {
-			at, ok := slices.BinarySearchFunc(entries, a.Slug, func(e pannier.Entry, slug string) int { return strings.Compare(e.Slug, slug) })
+			at, ok := slices.BinarySearchFunc(entries, a.Slug, func(e *pannier.Entry, slug string) int { return strings.Compare(e.Slug, slug) })
 			if !ok {
 				items = append(items, item{slug: a.Slug})
 				continue
 			}
 			next = at
 		}
-		e := &entries[next]
+		e := entries[next]
 		items = append(items, item{
 			Entry: e, slug: e.Slug, index: int32(next),
 			implicit: a.Reason == pannier.ViaImplicit, byPath: a.Reason == pannier.ViaPath, toolsOnly: e.ToolsOnly,
@@ -191,7 +191,7 @@ func rankNames(s *pannier.Snapshot) []int {
 	names := make([]string, len(s.Entries))
 	order := make([]int, len(s.Entries))
 	for i := range s.Entries {
-		names[i], order[i] = displayName(&s.Entries[i]), i
+		names[i], order[i] = displayName(s.Entries[i]), i
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
 		return cmp.Or(cmp.Compare(names[a], names[b]), cmp.Compare(s.Entries[a].Slug, s.Entries[b].Slug))

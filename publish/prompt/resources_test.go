@@ -19,7 +19,7 @@ func resourcesOfOne() map[string]pannier.Resources {
 	}}
 }
 
-func renderResources(format string, limit int, resources map[string]pannier.Resources, entries ...pannier.Entry) pannier.Prompt {
+func renderResources(format string, limit int, resources map[string]pannier.Resources, entries ...*pannier.Entry) pannier.Prompt {
 	s := &pannier.Snapshot{Entries: entries}
 	var r pannier.Resolution
 	bodies := map[string]string{}

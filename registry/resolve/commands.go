@@ -62,7 +62,7 @@ func owner(s *pannier.Snapshot, ref string) (*pannier.Entry, bool) {
 	}
 	by, slug := pannier.SplitQualified(ref)
 	for i := range s.Entries {
-		if e := &s.Entries[i]; e.Slug == slug && slug != "" && e.State == pannier.StateShadowed && (by == "" || by == e.Owner) {
+		if e := s.Entries[i]; e.Slug == slug && slug != "" && e.State == pannier.StateShadowed && (by == "" || by == e.Owner) {
 			return e, true
 		}
 	}
@@ -136,7 +136,7 @@ func byPrecedence(s *pannier.Snapshot) []*pannier.Entry {
 	order := make([]*pannier.Entry, 0, len(s.Entries))
 	for i := range s.Entries {
 		if s.Entries[i].State != pannier.StateShadowed {
-			order = append(order, &s.Entries[i])
+			order = append(order, s.Entries[i])
 		}
 	}
 	slices.SortStableFunc(order, func(a, b *pannier.Entry) int { // they are ordered by slug already

@@ -54,7 +54,7 @@ func TestCommandNamesAreStable(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	words := []string{"a", "b-2", "B", "b", "b 2", "b 3", "技", strings.Repeat("x", 31), strings.Repeat("x", 32), strings.Repeat("x", 40), strings.Repeat("x", 30) + "-2", ""}
 	word := func() string { return words[r.IntN(len(words))] }
-	some := func(n int) pannier.Entry {
+	some := func(n int) *pannier.Entry {
 		changes := []func(*pannier.Entry){root(r.IntN(3)), declares(word(), word())}
 		for _, change := range []func(*pannier.Entry){bundled, managed} {
 			if r.IntN(4) == 0 {
@@ -65,7 +65,7 @@ func TestCommandNamesAreStable(t *testing.T) {
 	}
 	unmoved := 0
 	for range 600 {
-		var entries []pannier.Entry
+		var entries []*pannier.Entry
 		for n := range 1 + r.IntN(8) {
 			entries = append(entries, some(n))
 		}
@@ -90,7 +90,7 @@ func TestCommandNamesAreStable(t *testing.T) {
 // TestSkillsKeepTheirNames switches skills off: no other skill's name moves by it.
 func TestSkillsKeepTheirNames(t *testing.T) {
 	long := strings.Repeat("x", 40)
-	entries := []pannier.Entry{entry("pdf"), entry(long + "1"), entry(long + "2"), entry(long + "3"), entry("csv", declares("pdf", long))}
+	entries := []*pannier.Entry{entry("pdf"), entry(long + "1"), entry(long + "2"), entry(long + "3"), entry("csv", declares("pdf", long))}
 	all := namesOf(t, snapshot(slices.Clone(entries)...))
 	for i := range entries {
 		now := slices.Clone(entries)
@@ -119,7 +119,7 @@ func clash(before, after map[string]string, newcomer string) bool {
 
 // TestManyClashes names a great many commands that all want the same.
 func TestManyClashes(t *testing.T) {
-	var entries []pannier.Entry
+	var entries []*pannier.Entry
 	for i := range 100 {
 		e := entry(fmt.Sprintf("s%03d", i))
 		for j := range 120 {

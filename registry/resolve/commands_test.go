@@ -30,8 +30,8 @@ func declares(names ...string) func(*pannier.Entry) {
 }
 
 // snapshot has entries in the order that every snapshot has.
-func snapshot(entries ...pannier.Entry) *pannier.Snapshot {
-	slices.SortStableFunc(entries, func(a, b pannier.Entry) int { return strings.Compare(a.Slug, b.Slug) })
+func snapshot(entries ...*pannier.Entry) *pannier.Snapshot {
+	slices.SortStableFunc(entries, func(a, b *pannier.Entry) int { return strings.Compare(a.Slug, b.Slug) })
 	return &pannier.Snapshot{Version: 5, Entries: entries}
 }
 
@@ -56,33 +56,33 @@ func TestCommandNames(t *testing.T) {
 	long := strings.Repeat("a", 40)
 	for _, test := range []struct {
 		name    string
-		entries []pannier.Entry
+		entries []*pannier.Entry
 		want    string
 	}{
 		{"nothing", nil, ""},
-		{"a skill", []pannier.Entry{entry("pdf-forms")}, "pdf_forms=pdf-forms"},
-		{"what it declares", []pannier.Entry{entry("pdf", declares("fill", "Read All"))}, "pdf=pdf fill=pdf:fill read_all=pdf:Read All"},
-		{"who has none", []pannier.Entry{
+		{"a skill", []*pannier.Entry{entry("pdf-forms")}, "pdf_forms=pdf-forms"},
+		{"what it declares", []*pannier.Entry{entry("pdf", declares("fill", "Read All"))}, "pdf=pdf fill=pdf:fill read_all=pdf:Read All"},
+		{"who has none", []*pannier.Entry{
 			entry("a", shadowedBy("x"), declares("c1")), entry("b", disabled, declares("c2")), entry("c", against(pannier.ReasonMissingEnv), declares("c3")),
 			entry("d", unlisted, declares("c4")), entry("e", notForUsers, declares("c5")), entry("f", toolsOnly, declares("c6")), entry("g"),
 		}, "g=g"},
-		{"a skill before what is declared", []pannier.Entry{entry("csv", declares("pdf")), entry("pdf", bundled)}, "csv=csv pdf_2=csv:pdf pdf=pdf"},
-		{"the name of a skill that cannot be used", []pannier.Entry{entry("csv", declares("pdf")), entry("pdf", disabled)}, "csv=csv pdf_2=csv:pdf"},
-		{"workspace over bundled", []pannier.Entry{entry("a", bundled, declares("go")), entry("b", root(3), declares("go"))}, "a=a go_2=a:go b=b go=b:go"},
-		{"the rest in between", []pannier.Entry{entry("a", bundled, declares("go")), entry("b", managed, root(3), declares("go")), entry("c", root(4), declares("go"))}, "a=a go_3=a:go b=b go_2=b:go c=c go=c:go"},
-		{"root order", []pannier.Entry{entry("a", root(2), declares("go")), entry("b", root(1), declares("go"))}, "a=a go_2=a:go b=b go=b:go"},
-		{"slug", []pannier.Entry{entry("b", declares("go")), entry("a", declares("go"))}, "a=a go=a:go b=b go_2=b:go"},
-		{"order of declaration", []pannier.Entry{entry("a", declares("Go!", "go", "go"))}, "a=a go=a:Go! go_2=a:go go_3=a:go"},
-		{"declares itself", []pannier.Entry{entry("go", declares("go"))}, "go=go go_2=go:go"},
-		{"declared by who cannot be used", []pannier.Entry{entry("a", disabled, declares("go")), entry("b", declares("go"))}, "b=b go=b:go"},
-		{"a number that is wanted", []pannier.Entry{entry("a", declares("go", "go", "go 2"))}, "a=a go=a:go go_3=a:go go_2=a:go 2"},
-		{"long", []pannier.Entry{entry(long + "b"), entry(long + "c"), entry("x", declares(long))}, long[:32] + "=" + long + "b " + long[:30] + "_2=" + long + "c x=x " + long[:30] + "_3=x:" + long},
-		{"cut at a separator", []pannier.Entry{entry(long[:31] + "-b")}, long[:31] + "=" + long[:31] + "-b"},
-		{"blank", []pannier.Entry{entry("a", declares("", " \n", "\u200b\u202e", "\ufe0f", "\x00"))}, "a=a"},
-		{"other scripts", []pannier.Entry{entry("a", declares("技能", "🦀", "наука"))}, "a=a skill=a:技能 skill_2=a:🦀 skill_3=a:наука"},
-		{"turned around", []pannier.Entry{entry("a", declares("\u202egnp.exe", "x\u2066y"))}, "a=a gnp_exe=a:gnp.exe x_y=a:xy"},
-		{"not text", []pannier.Entry{entry("a", declares("\xff", "__g__o__"))}, "a=a skill=a:\uFFFD g_o=a:__g__o__"},
-		{"Kelvin is no k", []pannier.Entry{entry("a", declares("\u212Aube"))}, "a=a ube=a:\u212Aube"},
+		{"a skill before what is declared", []*pannier.Entry{entry("csv", declares("pdf")), entry("pdf", bundled)}, "csv=csv pdf_2=csv:pdf pdf=pdf"},
+		{"the name of a skill that cannot be used", []*pannier.Entry{entry("csv", declares("pdf")), entry("pdf", disabled)}, "csv=csv pdf_2=csv:pdf"},
+		{"workspace over bundled", []*pannier.Entry{entry("a", bundled, declares("go")), entry("b", root(3), declares("go"))}, "a=a go_2=a:go b=b go=b:go"},
+		{"the rest in between", []*pannier.Entry{entry("a", bundled, declares("go")), entry("b", managed, root(3), declares("go")), entry("c", root(4), declares("go"))}, "a=a go_3=a:go b=b go_2=b:go c=c go=c:go"},
+		{"root order", []*pannier.Entry{entry("a", root(2), declares("go")), entry("b", root(1), declares("go"))}, "a=a go_2=a:go b=b go=b:go"},
+		{"slug", []*pannier.Entry{entry("b", declares("go")), entry("a", declares("go"))}, "a=a go=a:go b=b go_2=b:go"},
+		{"order of declaration", []*pannier.Entry{entry("a", declares("Go!", "go", "go"))}, "a=a go=a:Go! go_2=a:go go_3=a:go"},
+		{"declares itself", []*pannier.Entry{entry("go", declares("go"))}, "go=go go_2=go:go"},
+		{"declared by who cannot be used", []*pannier.Entry{entry("a", disabled, declares("go")), entry("b", declares("go"))}, "b=b go=b:go"},
+		{"a number that is wanted", []*pannier.Entry{entry("a", declares("go", "go", "go 2"))}, "a=a go=a:go go_3=a:go go_2=a:go 2"},
+		{"long", []*pannier.Entry{entry(long + "b"), entry(long + "c"), entry("x", declares(long))}, long[:32] + "=" + long + "b " + long[:30] + "_2=" + long + "c x=x " + long[:30] + "_3=x:" + long},
+		{"cut at a separator", []*pannier.Entry{entry(long[:31] + "-b")}, long[:31] + "=" + long[:31] + "-b"},
+		{"blank", []*pannier.Entry{entry("a", declares("", " \n", "\u200b\u202e", "\ufe0f", "\x00"))}, "a=a"},
+		{"other scripts", []*pannier.Entry{entry("a", declares("技能", "🦀", "наука"))}, "a=a skill=a:技能 skill_2=a:🦀 skill_3=a:наука"},
+		{"turned around", []*pannier.Entry{entry("a", declares("\u202egnp.exe", "x\u2066y"))}, "a=a gnp_exe=a:gnp.exe x_y=a:xy"},
+		{"not text", []*pannier.Entry{entry("a", declares("\xff", "__g__o__"))}, "a=a skill=a:\uFFFD g_o=a:__g__o__"},
+		{"Kelvin is no k", []*pannier.Entry{entry("a", declares("\u212Aube"))}, "a=a ube=a:\u212Aube"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := listed(snapshot(test.entries...)); got != test.want {

@@ -76,7 +76,7 @@ func TestSkillsThatSwitchThemselvesOff(t *testing.T) {
 }
 
 func TestVerbose(t *testing.T) {
-	s := snapshot(slices.Concat(slices.Clone(house.Entries), []pannier.Entry{entry("zz-tools", implicit, toolsOnly)})...)
+	s := snapshot(slices.Concat(slices.Clone(house.Entries), []*pannier.Entry{entry("zz-tools", implicit, toolsOnly)})...)
 	r := resolve.Resolve(s, pannier.Turn{Verbose: true, Text: "@skill:mac @skill:gone", Capabilities: []pannier.Capability{{ID: "z", Slug: "zeta/csv"}}})
 	_, rejected := said(r)
 	if !slices.ContainsFunc(r.Active, func(a pannier.ActiveSkill) bool { return a.Slug == "zz-tools" }) {
@@ -105,7 +105,7 @@ func draw(r *rand.Rand) (*pannier.Snapshot, pannier.Turn) {
 		declaresTool("run", `{"kind":"shell"}`), declaresTool("get", `{"kind":"http"}`),
 		func(e *pannier.Entry) { e.TrustLevel = pannier.TrustVerified },
 	}
-	var entries []pannier.Entry
+	var entries []*pannier.Entry
 	for n := range 1 + r.IntN(8) {
 		var some []func(*pannier.Entry)
 		for _, change := range changes {
@@ -261,7 +261,7 @@ func TestRejection(t *testing.T) {
 		if r := resolve.Resolve(snapshot(e), pannier.Turn{Text: "$it"}); len(r.Rejected) > 0 {
 			named = r.Rejected[0].Reason
 		}
-		if got := resolve.Rejection(&e); got != tt.want || got != named {
+		if got := resolve.Rejection(e); got != tt.want || got != named {
 			t.Errorf("%s: %q, and a turn says %q", name, got, named)
 		}
 	}

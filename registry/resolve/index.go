@@ -49,7 +49,7 @@ type owned struct {
 func newIndex(s *pannier.Snapshot) *index {
 	x := &index{snapshot: s, begin: map[string][]owned{}, end: map[string][]owned{}}
 	for i := range s.Entries {
-		if e := &s.Entries[i]; len(e.Paths) > 0 && e.Automatic() {
+		if e := s.Entries[i]; len(e.Paths) > 0 && e.Automatic() {
 			x.entries = append(x.entries, e)
 			for _, text := range e.Paths[:min(len(e.Paths), maxGlobs)] {
 				x.add(owned{newGlob(text), len(x.entries) - 1})

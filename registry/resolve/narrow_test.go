@@ -13,7 +13,7 @@ func allows(tools ...string) func(*pannier.Entry) {
 	return func(e *pannier.Entry) { e.AllowedTools = tools }
 }
 
-var shop = &pannier.Snapshot{Entries: []pannier.Entry{
+var shop = &pannier.Snapshot{Entries: []*pannier.Entry{
 	entry("git", allows("Read", "Bash(git add:*)", "Bash(git commit:*)")),
 	entry("mcp", allows("mcp__github__*", "Read")),
 	entry("offered", implicit, allows("Nothing")),

@@ -83,7 +83,7 @@ func TestExcludedTools(t *testing.T) {
 func TestToolsOfASkillAreBounded(t *testing.T) {
 	many := entry("it", implicit, trusted(pannier.TrustInternal))
 	for i := range 70 {
-		declaresTool(fmt.Sprintf("t%02d", i), `{"kind":"http"}`)(&many)
+		declaresTool(fmt.Sprintf("t%02d", i), `{"kind":"http"}`)(many)
 	}
 	r := resolve.Resolve(snapshot(many), pannier.Turn{})
 	if len(r.Tools) != 64 || len(r.ExcludedTools) != 6 || r.ExcludedTools[0].Reason != pannier.ToolTooMany {

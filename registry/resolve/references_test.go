@@ -71,7 +71,7 @@ func TestReferences(t *testing.T) {
 
 // A slug of digits alone is reached by the other ways; a dollar before it is a price.
 func TestPriceIsNoReference(t *testing.T) {
-	s := &pannier.Snapshot{Entries: []pannier.Entry{entry("5"), entry("home")}}
+	s := &pannier.Snapshot{Entries: []*pannier.Entry{entry("5"), entry("home")}}
 	for text, want := range map[string]string{"it costs $5": "", "$5-": "", "@skill:5": "5:reference", "$HOME": "", "$home": "home:reference"} {
 		if active, rejected := said(resolve.Resolve(s, pannier.Turn{Text: text})); active != want || rejected != "" {
 			t.Errorf("%q: active %q, rejected %q", text, active, rejected)

@@ -111,9 +111,9 @@ func (r *resolver) explicit(q request) {
 func (r *resolver) rejectUnknown(q request, owner *pannier.Entry) {
 	by, slug := pannier.SplitQualified(q.ref)
 	entries := r.snapshot.Entries
-	i, _ := slices.BinarySearchFunc(entries, slug, func(e pannier.Entry, slug string) int { return strings.Compare(e.Slug, slug) })
+	i, _ := slices.BinarySearchFunc(entries, slug, func(e *pannier.Entry, slug string) int { return strings.Compare(e.Slug, slug) })
 	for ; i < len(entries) && entries[i].Slug == slug; i++ {
-		e := &entries[i]
+		e := entries[i]
 		if e.State == pannier.StateShadowed && (q.kind == "" || q.kind == e.SourceKind) && (by == "" || by == e.Owner) {
 			r.reject(q, e, r.judge(e, q.via))
 			return
@@ -158,7 +158,7 @@ func (r *resolver) byPath(globs *index) {
 // last: the snapshot has them in the order that the resolution wants, and there can be thousands.
 func (r *resolver) implicit() {
 	for i := range r.snapshot.Entries {
-		e := &r.snapshot.Entries[i]
+		e := r.snapshot.Entries[i]
 		if !e.Automatic() || !fits(e, r.turn.Runtime) {
 			continue
 		}
@@ -171,7 +171,7 @@ func (r *resolver) implicit() {
 // others rejects what the turn does not name and is not active.
 func (r *resolver) others() {
 	for i := range r.snapshot.Entries {
-		e := &r.snapshot.Entries[i]
+		e := r.snapshot.Entries[i]
 		if _, ok := r.active[e]; ok || r.told[e] {
 			continue
 		}

@@ -11,8 +11,8 @@ import (
 )
 
 // entry returns a usable skill of the workspace, not automatically available.
-func entry(slug string, change ...func(*pannier.Entry)) pannier.Entry {
-	e := pannier.Entry{
+func entry(slug string, change ...func(*pannier.Entry)) *pannier.Entry {
+	e := &pannier.Entry{
 		Skill: &pannier.Skill{
 			Slug: slug, Name: strings.ToUpper(slug), Path: "skills/" + slug, Folder: slug, PathBelowRoot: slug,
 			SourceKind: pannier.SourceWorkspace, UserInvocable: true, Digest: pannier.DigestOf([]byte(slug)),
@@ -21,7 +21,7 @@ func entry(slug string, change ...func(*pannier.Entry)) pannier.Entry {
 		Policy: pannier.EffectivePolicy{Enabled: true, Source: pannier.PolicyStart},
 	}
 	for _, c := range change {
-		c(&e)
+		c(e)
 	}
 	e.Usable = e.State == pannier.StateEligible
 	return e
@@ -60,7 +60,7 @@ func shadowedBy(path string) func(*pannier.Entry) {
 // house is ordered by slug, as every snapshot is.
 var house = &pannier.Snapshot{
 	Version: 3, Digest: pannier.DigestOf([]byte("house")),
-	Entries: []pannier.Entry{
+	Entries: []*pannier.Entry{
 		entry("auto", implicit),
 		entry("auto-narrow", implicit, runtimes("crewai")),
 		entry("broken", implicit, against(pannier.ReasonInvalid, pannier.ReasonMissingEnv)),

@@ -1,0 +1,209 @@
+package registry
+
+import (
+	"cmp"
+	"maps"
+	"reflect"
+	"slices"
+
+	"pannier"
+)
+
+// assessment is what the entries of a snapshot were judged by, so that the next snapshot shares those of which nothing
+// changed.
+type assessment struct {
+	in   Inputs
+	list []judged // ordered as the entries are
+}
+
+// judged is one skill with its grounds.
+type judged struct {
+	grounds
+	// alone is the entry as other skills leave it: its ID is the folder, and conflicts do not count.
+	alone *pannier.Entry
+	// entry is the one in the snapshot. It is alone where other skills change nothing about it.
+	entry    *pannier.Entry
+	blockers []string // the slugs that it conflicts with
+}
+
+// grounds are what an entry depends on, beside the inputs that count for all skills.
+type grounds struct {
+	skill      *pannier.Skill // in the catalog
+	rank       int
+	shadowedBy string // the path of the skill that has the slug
+	overListed bool   // it is listed, and the skill that has the slug is not
+	policy     pannier.EffectivePolicy
+	files
+}
+
+// files are what was found in the files of a skill apart from a scan of the workspace.
+type files struct {
+	found   pannier.Digest // of the contents that count; zero for none
+	rules   []string       // those that block it
+	pending bool           // it waits for its first security scan
+}
+
+func (g *grounds) equal(o *grounds) bool {
+	return g.skill == o.skill && g.rank == o.rank && g.shadowedBy == o.shadowedBy && g.overListed == o.overListed && g.policy == o.policy &&
+		g.found == o.found && g.pending == o.pending && slices.Equal(g.rules, o.rules)
+}
+
+// covers reports whether inputs make the same snapshot as those of the assessment. a may be nil.
+func (a *assessment) covers(in *Inputs) bool {
+	if a == nil {
+		return false
+	}
+	workspace := in.Workspace
+	workspace.Runtime = cmp.Or(in.Runtime, workspace.Runtime)
+	return newKnown(in, a).all() && in.Environment.Source == a.in.Environment.Source && in.Environment.Arch == a.in.Environment.Arch &&
+		slices.Equal(in.Catalog.Skills, a.in.Catalog.Skills) && slices.Equal(in.Catalog.Problems, a.in.Catalog.Problems) &&
+		slices.EqualFunc(in.Catalog.Locks, a.in.Catalog.Locks, slices.Equal) && reflect.DeepEqual(workspace, a.in.Workspace)
+}
+
+// judge judges the choices, which are ordered by slug and precedence.
+func (a *assessment) judge(choices []choice, last *assessment) {
+	a.list = make([]judged, len(choices))
+	known := newKnown(&a.in, last)
+	j := judge{in: &a.in, texts: map[string]string{}}
+	winner := 0
+	for i, c := range choices {
+		if choices[winner].skill.Slug != c.skill.Slug {
+			winner = i
+		}
+		g := grounds{skill: c.skill, rank: c.rank}
+		if winner < i {
+			g.shadowedBy = choices[winner].skill.Path
+			g.overListed = c.rank != unranked && choices[winner].rank == unranked
+		}
+		old := known.find(c.skill)
+		if old != nil && known.policies {
+			g.policy = old.policy
+		} else {
+			g.policy = a.in.Policies.Layers(c.skill).Effective()
+		}
+		if old != nil && known.files {
+			g.files = old.files
+		} else {
+			g.files = a.in.filesOf(c.skill)
+		}
+		if old != nil && known.judgesAlike(c.skill) && g.equal(&old.grounds) {
+			a.list[i] = *old
+		} else {
+			a.list[i] = judged{grounds: g, alone: j.entry(&g)}
+		}
+	}
+}
+
+// filesOf looks up what is known of the files of a skill. Contents of another SKILL.md do not count, and where scans are not enforced,
+// no skill waits for one.
+func (in *Inputs) filesOf(s *pannier.Skill) files {
+	f := files{rules: in.Scans[s.Path]}
+	if found, ok := in.Contents[s.Path]; ok && (found.Of.IsZero() || found.Of == s.Digest) {
+		f.found = found.Digest
+	}
+	if in.Scanned != nil && len(f.rules) == 0 {
+		of, scanned := in.Scanned[s.Path]
+		f.pending = !scanned || of != s.Sum
+	}
+	return f
+}
+
+// settle has conflicts and the ids of cards decide what they do, and returns the entries.
+func (a *assessment) settle() []*pannier.Entry {
+	blockers := conflicts(a.list)
+	var usable []*pannier.Entry
+	for i := range a.list {
+		if e := a.list[i].alone; e.Usable && blockers[e] == nil {
+			usable = append(usable, e)
+		}
+	}
+	if a.in.Workspace.Listed {
+		slices.SortStableFunc(usable, func(a, b *pannier.Entry) int { return cmp.Compare(a.Rank, b.Rank) })
+	}
+	ids := cardIDs(usable)
+	entries := make([]*pannier.Entry, len(a.list))
+	for i := range a.list {
+		j := &a.list[i]
+		j.settle(cmp.Or(ids[j.alone], j.alone.ID), blockers[j.alone])
+		entries[i] = j.entry
+	}
+	return entries
+}
+
+func (j *judged) settle(id string, blockers []string) {
+	if j.entry != nil && j.entry.ID == id && slices.Equal(j.blockers, blockers) {
+		return
+	}
+	j.entry, j.blockers = j.alone, blockers
+	if j.alone.ID == id && len(blockers) == 0 {
+		return
+	}
+	e := *j.alone
+	e.ID, e.Reasons = id, slices.Clone(e.Reasons)
+	for _, slug := range blockers {
+		addConflict(&e, slug)
+	}
+	if e.Usable && len(blockers) > 0 {
+		e.State, e.Usable = pannier.StateIneligible, false
+	}
+	j.entry = &e
+}
+
+// known finds skills in the assessment before, and says what still holds of it.
+type known struct {
+	list     []judged
+	next     int  // behind the one that was found last
+	policies bool // are the same for all skills
+	files    bool // what was found in the files is the same for all skills
+	same     bool // all other inputs that count for every skill
+	config   bool // the items of the configuration are the same
+}
+
+func newKnown(in *Inputs, last *assessment) *known {
+	if last == nil {
+		return &known{}
+	}
+	before := &last.in
+	return &known{
+		list:     last.list,
+		policies: samePolicies(in, before),
+		files:    sameMap(in.Scans, before.Scans) && sameMap(in.Scanned, before.Scanned) && sameMap(in.Contents, before.Contents),
+		same: cmp.Or(in.Runtime, in.Workspace.Runtime) == before.Workspace.Runtime && in.MinimumTrust == before.MinimumTrust && in.Lost == before.Lost &&
+			in.Environment.Lenient == before.Environment.Lenient && in.Environment.SameFacts(before.Environment),
+		config: slices.Equal(in.Config, before.Config),
+	}
+}
+
+// all reports whether everything that counts for all skills is the same.
+func (k *known) all() bool { return k.same && k.policies && k.files && k.config }
+
+// judgesAlike reports whether the inputs that count for all skills count for this one as they did.
+func (k *known) judgesAlike(s *pannier.Skill) bool {
+	return k.same && (k.config || len(s.Requirements.Config) == 0)
+}
+
+// find returns what is known of a skill, nil where that is nothing. Skills are asked for ordered by slug.
+func (k *known) find(s *pannier.Skill) *judged {
+	if k.next < len(k.list) && k.list[k.next].skill == s {
+		k.next++
+		return &k.list[k.next-1]
+	}
+	at, _ := slices.BinarySearchFunc(k.list, s.Slug, func(j judged, slug string) int { return cmp.Compare(j.skill.Slug, slug) })
+	k.next = at
+	for ; at < len(k.list) && k.list[at].skill.Slug == s.Slug; at++ {
+		if k.list[at].skill == s {
+			k.next = at + 1
+			return &k.list[at]
+		}
+	}
+	return nil
+}
+
+// sameMap reports whether two inputs are one map. Maps among the inputs are replaced and never changed.
+func sameMap[K comparable, V any](a, b map[K]V) bool {
+	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
+}
+
+func samePolicies(a, b *Inputs) bool {
+	return sameMap(a.Policies.Gateway, b.Policies.Gateway) && maps.EqualFunc(a.Policies.Workspace, b.Policies.Workspace, pannier.PolicyEntry.Equal)
+}
