@@ -1,41 +1,16 @@
 package pytool
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
-// tokenKind is what a token is.
-type tokenKind uint8
-
-const (
-	tokenName tokenKind = iota + 1 // keywords too
-	tokenNumber
-	tokenString // with its prefix and its quotes
-	tokenOp
-	tokenNewline // the end of a statement, which may have had several lines
-)
-
 // maxBrackets bounds brackets within brackets, as Python does.
 const maxBrackets = 200
 
-// token is one word of a program.
-type token struct {
-	kind tokenKind
-	text string
-	at   int // where it begins in the text
-	// col is its column where it is the first of its line, tabs counted as Python does; -1 elsewhere.
-	col int
-	// skip leads from an opening bracket to its closing one, in tokens; 0 where there is none.
-	skip int
-}
-
-func (t token) is(op string) bool { return t.kind == tokenOp && t.text == op }
-
-func (t token) isWord(word string) bool { return t.kind == tokenName && t.text == word }
-
-// lexer makes tokens of a text. It never fails: text that is not Python becomes a fault, and the rest is read.
+// lexer makes tokens of a text. It never fails: text that is not Python is a fault, and the rest is read.
 type lexer struct {
 	text   string
 	at     int
@@ -43,18 +18,12 @@ type lexer struct {
 	fresh  bool  // the line has no token so far
 	open   []int // the tokens that opened a bracket which is not closed
 	tokens []token
-	faults []textFault
-}
-
-// textFault is a fault at a place of the text.
-type textFault struct {
-	at      int
-	message string
+	fault  func(at int, message string)
 }
 
 // lex returns the tokens of a text with LF line ends.
-func lex(text string) ([]token, []textFault) {
-	l := &lexer{text: text}
+func lex(text string, fault func(at int, message string)) []token {
+	l := &lexer{text: text, fault: fault}
 	l.beginLine()
 	for l.at < len(l.text) {
 		l.next()
@@ -63,7 +32,7 @@ func lex(text string) ([]token, []textFault) {
 		l.fault(l.tokens[l.open[0]].at, "a bracket is opened here and never closed")
 	}
 	l.endStatement()
-	return l.tokens, l.faults
+	return l.tokens
 }
 
 func (l *lexer) next() {
@@ -79,7 +48,7 @@ func (l *lexer) next() {
 		l.at++
 	case c == '#':
 		l.at = lineEnd(l.text, l.at)
-	case c == '\\' && strings.HasPrefix(l.text[l.at:], "\\\n"):
+	case strings.HasPrefix(l.text[l.at:], "\\\n"):
 		l.at += 2
 	case isDigit(c), c == '.' && l.at+1 < len(l.text) && isDigit(l.text[l.at+1]):
 		l.add(tokenNumber, numberEnd(l.text, l.at))
@@ -87,14 +56,18 @@ func (l *lexer) next() {
 		if quote := quoteAt(l.text, l.at); quote >= 0 {
 			l.string(quote)
 		} else if end := nameEnd(l.text, l.at); end > l.at {
-			l.name(end)
+			if len(l.open) > 0 && statementWords[l.text[l.at:end]] && l.beginsStatement() {
+				l.recover()
+			} else {
+				l.add(tokenName, end)
+			}
 		} else {
 			l.operator()
 		}
 	}
 }
 
-// beginLine measures how far a line is indented: a tab leads to the next multiple of eight.
+// beginLine measures the indentation of a line: a tab leads to the next multiple of eight.
 func (l *lexer) beginLine() {
 	l.col, l.fresh = 0, true
 	for ; l.at < len(l.text); l.at++ {
@@ -117,7 +90,7 @@ func (l *lexer) endStatement() {
 	}
 }
 
-// add takes the text up to end as a token.
+// add adds the text up to end as a token.
 func (l *lexer) add(kind tokenKind, end int) {
 	t := token{kind: kind, text: l.text[l.at:end], at: l.at, col: -1}
 	if l.fresh {
@@ -127,39 +100,31 @@ func (l *lexer) add(kind tokenKind, end int) {
 	l.at = end
 }
 
-func (l *lexer) fault(at int, message string) {
-	if len(l.faults) < maxFaults {
-		l.faults = append(l.faults, textFault{at, message})
+// statementWords cannot be inside of brackets in any program: one there means that a bracket is missing. `async` can, in a
+// comprehension.
+var statementWords = wordSet("def class import return while with try raise pass del global nonlocal break continue assert except finally")
+
+// expressionWords are the other keywords.
+var expressionWords = wordSet("False None True and as async await elif else for from if in is lambda not or yield")
+
+func wordSet(words string) map[string]bool {
+	set := map[string]bool{}
+	for word := range strings.FieldsSeq(words) {
+		set[word] = true
 	}
+	return set
 }
 
-// statementWords cannot stand inside of brackets in any program: one there means that a bracket is missing.
-// `async` can, in a comprehension.
-var statementWords = map[string]bool{
-	"def": true, "class": true, "import": true, "return": true, "while": true, "with": true, "try": true, "raise": true,
-	"pass": true, "del": true, "global": true, "nonlocal": true, "break": true, "continue": true, "assert": true,
-	"except": true, "finally": true,
-}
+func isKeyword(name string) bool { return expressionWords[name] || statementWords[name] }
 
-func (l *lexer) name(end int) {
-	if len(l.open) > 0 && statementWords[l.text[l.at:end]] && l.beginsStatement() {
-		l.recover()
-		return
-	}
-	l.add(tokenName, end)
-}
-
-// beginsStatement reports whether what comes next would begin a statement, were it not for open brackets.
+// beginsStatement reports whether the next word would begin a statement, were it not for open brackets.
 func (l *lexer) beginsStatement() bool {
-	if l.fresh {
-		return true
-	}
 	last := l.tokens[len(l.tokens)-1]
-	return last.isWord("async") && last.col >= 0
+	return l.fresh || last.isWord("async") && last.col >= 0
 }
 
-// recover gives up the open brackets, so that a missing bracket costs one statement and not the rest of the file. What
-// stands right before belongs to the new statement where it is `async` or a decorator.
+// recover drops the open brackets, so that a missing bracket costs one statement and not the rest of the file. A preceding
+// `async`, or decorators, belong to the new statement.
 func (l *lexer) recover() {
 	first, col := l.open[0], l.col
 	cut := len(l.tokens)
@@ -188,52 +153,46 @@ func (l *lexer) recover() {
 }
 
 // operators are those of more than one character, the longer first.
-var operators = []string{
-	"...", "**=", "//=", ">>=", "<<=", "->", ":=", "==", "!=", "<=", ">=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "@=", "**", "//", "<<", ">>",
-}
+var operators = strings.Fields("... **= //= >>= <<= -> := == != <= >= += -= *= /= %= &= |= ^= @= ** // << >>")
+
+// closing has the brackets by those that open them.
+var closing = map[string]string{"(": ")", "[": "]", "{": "}"}
 
 func (l *lexer) operator() {
-	for _, op := range operators {
-		if strings.HasPrefix(l.text[l.at:], op) {
-			l.add(tokenOp, l.at+len(op))
-			return
-		}
-	}
 	_, size := utf8.DecodeRuneInString(l.text[l.at:])
-	c := l.text[l.at]
+	if i := slices.IndexFunc(operators, func(op string) bool { return strings.HasPrefix(l.text[l.at:], op) }); i >= 0 {
+		size = len(operators[i])
+	}
 	l.add(tokenOp, l.at+size)
-	switch c {
-	case '(', '[', '{':
+	switch op := l.tokens[len(l.tokens)-1]; op.text {
+	case "(", "[", "{":
 		if len(l.open) == maxBrackets {
-			l.fault(l.at-1, "there are too many brackets within brackets")
+			l.fault(op.at, "there are too many brackets within brackets")
 			return
 		}
 		l.open = append(l.open, len(l.tokens)-1)
-	case ')', ']', '}':
-		l.closeBracket(c)
+	case ")", "]", "}":
+		l.closeBracket(op)
 	}
 }
 
-var opening = map[byte]string{')': "(", ']': "[", '}': "{"}
-
-// closeBracket finds the bracket that is closed. Brackets that were opened after it are given up.
-func (l *lexer) closeBracket(c byte) {
+// closeBracket finds the bracket that is closed. Brackets that were opened after it are dropped.
+func (l *lexer) closeBracket(op token) {
 	for i := len(l.open) - 1; i >= 0; i-- {
-		if opener := l.open[i]; l.tokens[opener].text == opening[c] {
+		if opener := l.open[i]; closing[l.tokens[opener].text] == op.text {
 			if i < len(l.open)-1 {
-				l.fault(l.at-1, "a bracket is closed here while another one is open")
+				l.fault(op.at, "a bracket is closed here while another one is open")
 			}
 			l.tokens[opener].skip = len(l.tokens) - 1 - opener
 			l.open = l.open[:i]
 			return
 		}
 	}
-	l.fault(l.at-1, "a bracket is closed here that was not opened")
+	l.fault(op.at, "a bracket is closed here that was not opened")
 }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// lineEnd returns where the line ends that at is in.
 func lineEnd(text string, at int) int {
 	if i := strings.IndexByte(text[at:], '\n'); i >= 0 {
 		return at + i
@@ -241,7 +200,7 @@ func lineEnd(text string, at int) int {
 	return len(text)
 }
 
-// nameEnd returns where the name ends that begins at at, or at where none does.
+// nameEnd returns where the name at a place ends, or the place if there is none.
 func nameEnd(text string, at int) int {
 	end := at
 	for end < len(text) {
@@ -254,7 +213,7 @@ func nameEnd(text string, at int) int {
 	return end
 }
 
-// numberEnd returns where a number ends. Whether it is one is found out when it is needed.
+// numberEnd returns where a number ends. [number] checks whether it is valid.
 func numberEnd(text string, at int) int {
 	hex := strings.HasPrefix(text[at:], "0x") || strings.HasPrefix(text[at:], "0X")
 	end := at
@@ -267,4 +226,52 @@ func numberEnd(text string, at int) int {
 		end++
 	}
 	return end
+}
+
+// prefixes are those of a string, in lower case.
+var prefixes = wordSet("r b u f t rb br rf fr rt tr")
+
+// quoteAt returns the place of the quote of the string that begins at a place, after its prefix; -1 if no string begins there.
+func quoteAt(text string, at int) int {
+	end := at
+	for end < len(text) && end-at < 3 && strings.IndexByte("rRbBuUfFtT", text[end]) >= 0 {
+		end++
+	}
+	if end == len(text) || text[end] != '"' && text[end] != '\'' || end > at && !prefixes[strings.ToLower(text[at:end])] {
+		return -1
+	}
+	return end
+}
+
+// quotesAt returns the one or three quotes at a place.
+func quotesAt(text string, at int) string {
+	if q := text[at : at+1]; strings.HasPrefix(text[at:], q+q+q) {
+		return text[at : at+3]
+	}
+	return text[at : at+1]
+}
+
+// string adds a string whose quote is known. One without an end goes to the end of its line, or of the file. An f-string ends at
+// its quotes too: quotes within its braces come in pairs, so the line is read to the same end.
+func (l *lexer) string(quote int) {
+	quotes := quotesAt(l.text, quote)
+	for at := quote + len(quotes); at < len(l.text); at++ {
+		switch c := l.text[at]; {
+		case c == '\\':
+			at++
+		case strings.HasPrefix(l.text[at:], quotes):
+			l.add(tokenString, at+len(quotes))
+			return
+		case c == '\n' && len(quotes) == 1:
+			l.fault(l.at, "a string begins here and never ends")
+			l.add(tokenString, at)
+			return
+		}
+	}
+	l.fault(l.at, "a string begins here and never ends")
+	end := len(l.text)
+	if len(quotes) == 1 {
+		end = lineEnd(l.text, quote)
+	}
+	l.add(tokenString, end)
 }

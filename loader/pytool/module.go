@@ -1,44 +1,56 @@
 package pytool
 
-// module is what a text says of the functions of its top level, those in `if` and `try` included: what Python finds in the
-// imported module.
-type module struct {
-	functions []function
-	faults    []textFault
+import (
+	"regexp"
+	"slices"
+	"strings"
 
-	blocks  []block
-	opened  scope  // what the statement before opens, should the next one be indented
-	pending []node // decorators that wait for their function
-	at      int    // where the first of them stands
-	doc     int    // one more than the function whose docstring may come next; 0 for none
-	col     int    // of that function
+	"pannier"
+)
+
+// maxParams bounds the parameters of one tool.
+const maxParams = 256
+
+// module is the top level of a text, including its `if` and `try`.
+type module struct {
+	text      string
+	functions []function
+	tools     []pannier.Tool
+	faults    []Fault
+
+	hidden  int        // the column of the statement whose inside is not part of the module; -1 for none
+	pending *decorator // waits for its function
+	doc     *function  // its docstring may come next
+	docCol  int        // of that function
 	aliases map[string]bool
 }
 
-// function is a function with its decorators.
+// decorator is one that makes a tool.
+type decorator struct {
+	at        int
+	arguments [][]token
+}
+
+// function is a function with such a decorator.
 type function struct {
-	at         int
-	name       string
-	decorators []node
-	params     []param
-	doc        string
+	at        int
+	name      string
+	arguments [][]token // of the decorator
+	params    []param
+	doc       string
 }
 
-// scope says what a block belongs to.
-type scope struct {
-	hidden bool // not part of the module: the inside of functions and classes, and what runs in scripts only
+// param is a parameter of a function.
+type param struct {
+	name        string
+	stars       int // of `*args` and `**kwargs`
+	hint, value []token
+	optional    bool
 }
 
-// block is what is indented alike.
-type block struct {
-	col int
-	scope
-}
-
-// readModule goes over the statements of a text.
 func readModule(text string) *module {
-	tokens, faults := lex(text)
-	m := &module{aliases: map[string]bool{}, blocks: []block{{}}, faults: faults}
+	m := &module{text: text, aliases: map[string]bool{}, hidden: -1}
+	tokens := lex(text, m.fault)
 	from := 0
 	for i, t := range tokens {
 		if t.kind == tokenNewline {
@@ -46,111 +58,95 @@ func readModule(text string) *module {
 			from = i + 1
 		}
 	}
-	m.orphans()
+	m.reportOrphan()
 	return m
 }
 
+// line returns the line of a place, counted from 1.
+func (m *module) line(at int) int { return 1 + strings.Count(m.text[:at], "\n") }
+
 func (m *module) fault(at int, message string) {
 	if len(m.faults) < 2*maxFaults {
-		m.faults = append(m.faults, textFault{at, message})
+		m.faults = append(m.faults, Fault{m.line(at), message})
 	}
 }
 
 func (m *module) statement(s []token) {
-	here := m.enter(s[0].col)
-	m.opened = here
-	m.docstring(s)
-	if here.hidden {
-		m.opened = scope{hidden: true}
+	col := s[0].col
+	if m.doc != nil && col > m.docCol {
+		m.setDoc(s)
+	}
+	m.doc = nil
+	if m.hidden >= 0 && col > m.hidden {
 		return
 	}
+	m.hidden = -1
 	if s[0].is("@") {
-		m.decorator(s)
+		if d, ok := m.toolDecorator(s[1:]); ok && m.pending == nil {
+			m.pending = &decorator{s[0].at, d}
+		}
 		return
 	}
 	def := s
 	if s[0].isWord("async") {
 		def = s[1:]
 	}
-	switch {
-	case len(def) > 1 && def[0].isWord("def"):
-		m.opened = scope{hidden: true}
-		m.define(s, def)
-	case s[0].isWord("class"):
-		m.orphans()
-		m.opened = scope{hidden: true}
-	default:
-		m.orphans()
-		m.imports(s)
-		m.opened.hidden = isScriptOnly(s)
-	}
-}
-
-// enter finds the block that a statement is in, by its column.
-func (m *module) enter(col int) scope {
-	opened := m.opened
-	for len(m.blocks) > 1 && m.blocks[len(m.blocks)-1].col > col {
-		opened = m.blocks[len(m.blocks)-1].scope // for an indentation that no block has
-		m.blocks = m.blocks[:len(m.blocks)-1]
-	}
-	if m.blocks[len(m.blocks)-1].col < col {
-		m.blocks = append(m.blocks, block{col, opened})
-	}
-	return m.blocks[len(m.blocks)-1].scope
-}
-
-// isScriptOnly reports whether a statement is `if __name__ == "__main__":`, whose inside no import runs.
-func isScriptOnly(s []token) bool {
-	return len(s) > 3 && s[0].isWord("if") && s[1].isWord("__name__") && s[2].is("==")
-}
-
-func (m *module) decorator(s []token) {
-	if len(m.pending) == 0 {
-		m.at = s[0].at
-	}
-	m.pending = append(m.pending, parseExpr(s[1:], 0))
-}
-
-// orphans tells of a decorator that nothing follows which it could decorate.
-func (m *module) orphans() {
-	if m.isTool(m.pending) {
-		m.fault(m.at, "no function follows the decorator")
-	}
-	m.pending = nil
-}
-
-// isTool reports whether one of the decorators makes a tool.
-func (m *module) isTool(decorators []node) bool {
-	for _, d := range decorators {
-		if m.toolCall(d) {
-			return true
-		}
-	}
-	return false
-}
-
-// define takes a function, if a decorator makes a tool of it.
-func (m *module) define(s, def []token) {
-	decorators := m.pending
-	m.pending = nil
-	if !m.isTool(decorators) {
+	if len(def) > 1 && def[0].isWord("def") {
+		m.hidden = col
+		m.define(s[0], def[1:])
 		return
 	}
-	f := function{at: s[0].at, name: def[1].text, decorators: decorators}
-	inline, message := f.signature(def[1:])
+	m.reportOrphan()
+	// The inside of `if __name__ == "__main__":` runs in scripts only.
+	if s[0].isWord("class") || len(s) > 3 && s[0].isWord("if") && s[1].isWord("__name__") && s[2].is("==") {
+		m.hidden = col
+	}
+	m.readImport(s)
+}
+
+// toolDecorator returns the arguments of a decorator that makes a tool.
+func (m *module) toolDecorator(s []token) ([][]token, bool) {
+	name, rest := lastName(s)
+	if name != "tool" && (!m.aliases[name] || len(s)-len(rest) > 1) {
+		return nil, false
+	}
+	if len(rest) == 0 {
+		return nil, true
+	}
+	inner, ok := inBrackets(rest, "(")
+	return split(inner, ","), ok
+}
+
+// reportOrphan reports a decorator without a function.
+func (m *module) reportOrphan() {
+	if m.pending != nil {
+		m.fault(m.pending.at, "no function follows the decorator")
+	}
+	m.pending = nil
+}
+
+// define adds a function, if a decorator makes a tool of it.
+func (m *module) define(first token, def []token) {
+	if m.pending == nil {
+		return
+	}
+	f := function{at: first.at, name: def[0].text, arguments: m.pending.arguments}
+	m.pending = nil
+	body, message := f.signature(def)
 	if message != "" {
 		m.fault(f.at, message)
 		return
 	}
 	m.functions = append(m.functions, f)
-	m.doc, m.col = len(m.functions), s[0].col
-	if len(inline) > 0 {
-		m.docstring(inline)
+	m.doc, m.docCol = &m.functions[len(m.functions)-1], first.col
+	if len(body) > 0 {
+		m.setDoc(body)
+		m.doc = nil
 	}
 }
 
-// signature reads what follows `def`. It returns what stands behind the colon, or why it cannot be read.
-func (f *function) signature(def []token) (inline []token, message string) {
+// signature reads the text after `def`. It returns what follows the colon on its line, or why it cannot be read.
+func (f *function) signature(def []token) (body []token, message string) {
 	if def[0].kind != tokenName || isKeyword(f.name) {
 		return nil, "the decorator is for a tool, and the function has no name"
 	}
@@ -166,44 +162,86 @@ func (f *function) signature(def []token) (inline []token, message string) {
 	if colon < 0 {
 		return nil, "the tool " + f.name + " cannot be read: the colon after its parameters is missing"
 	}
-	f.params, message = readParams(f.name, split(def[at+1:end]))
-	return def[end+colon+1:], message
+	return def[end+colon+1:], f.readParams(split(def[at+1:end], ","))
 }
 
-// docstring takes the first statement of a function as its docstring, if it is a text.
-func (m *module) docstring(s []token) {
-	if m.doc == 0 {
-		return
-	}
-	f := &m.functions[m.doc-1]
-	inline := s[0].col < 0
-	m.doc = 0
-	if !inline && s[0].col <= m.col {
-		return
-	}
+// setDoc reads the first statement of a function as its docstring, if it is a text.
+func (m *module) setDoc(s []token) {
 	if semicolon := indexOp(s, ";"); semicolon >= 0 {
 		s = s[:semicolon]
 	}
-	if n := parseExpr(s, 0); n.kind == nodeText || n.kind == nodeOpaque && n.text != "" {
-		f.doc = cleanDoc(n.text)
-	}
+	m.doc.doc, _ = textOf(s)
 }
 
-// imports notes the names under which `from x import tool as y` brings the decorator in.
-func (m *module) imports(s []token) {
-	if !s[0].isWord("from") {
-		return
-	}
-	for i := 0; i+2 < len(s); i++ {
-		if s[i].isWord("tool") && s[i+1].isWord("as") && s[i+2].kind == tokenName && i > 0 && (s[i-1].isWord("import") || s[i-1].is(",") || s[i-1].is("(")) {
+// readImport records the name in `from x import tool as y`.
+func (m *module) readImport(s []token) {
+	for i := 1; s[0].isWord("from") && i+2 < len(s); i++ {
+		if s[i].isWord("tool") && s[i+1].isWord("as") && (s[i-1].isWord("import") || s[i-1].is(",") || s[i-1].is("(")) {
 			m.aliases[s[i+2].text] = true
 		}
 	}
 }
 
-var keywords = map[string]bool{
-	"False": true, "None": true, "True": true, "and": true, "as": true, "async": true, "await": true, "elif": true,
-	"else": true, "for": true, "from": true, "if": true, "in": true, "is": true, "lambda": true, "not": true, "or": true, "yield": true,
+// readParams reads the parameters of a function, or returns why it cannot.
+func (f *function) readParams(pieces [][]token) (message string) {
+	if len(pieces) > maxParams {
+		return "the tool " + f.name + " has too many parameters"
+	}
+	seen := map[string]bool{}
+	for i, piece := range pieces {
+		if len(piece) == 1 && (piece[0].is("*") || piece[0].is("/")) {
+			continue
+		}
+		p, ok := readParam(piece)
+		if !ok {
+			return "the parameters of the tool " + f.name + " cannot be read"
+		}
+		if seen[p.name] {
+			return "the tool " + f.name + " has the parameter " + p.name + " twice"
+		}
+		seen[p.name] = true
+		if i > 0 || p.hint != nil || p.name != "self" && p.name != "cls" {
+			f.params = append(f.params, p)
+		}
+	}
+	return ""
 }
 
-func isKeyword(name string) bool { return keywords[name] || statementWords[name] }
+// readParam reads `name`, `name: type`, `name=value` and `name: type = value`.
+func readParam(tokens []token) (p param, ok bool) {
+	if len(tokens) > 0 && (tokens[0].is("*") || tokens[0].is("**")) {
+		p.stars, tokens = len(tokens[0].text), tokens[1:]
+	}
+	if len(tokens) == 0 || tokens[0].kind != tokenName || isKeyword(tokens[0].text) {
+		return p, false
+	}
+	p.name, tokens = tokens[0].text, tokens[1:]
+	if equals := indexOp(tokens, "="); equals >= 0 {
+		p.value, tokens, p.optional = tokens[equals+1:], tokens[:equals], true
+	}
+	if len(tokens) == 0 {
+		return p, true
+	}
+	p.hint = tokens[1:]
+	return p, tokens[0].is(":") && len(tokens) > 1
+}
+
+// injectedTypes are types whose values LangChain provides itself, and injectedNames parameters of any type, so that the model
+// is not asked for them.
+var (
+	injectedTypes = []string{
+		"RunnableConfig", "ToolRuntime", "CallbackManagerForToolRun", "AsyncCallbackManagerForToolRun", "Callbacks", "BaseCallbackManager",
+	}
+	injectedNames = []string{"run_manager", "callbacks"}
+	quotedName    = regexp.MustCompile(`^['"]+(\w+)`)
+)
+
+func (p param) isInjected() bool {
+	return slices.Contains(injectedNames, p.name) || slices.ContainsFunc(p.hint, func(t token) bool {
+		word := t.text
+		if m := quotedName.FindStringSubmatch(word); m != nil {
+			word = m[1]
+		}
+		return slices.Contains(injectedTypes, word) || t.kind == tokenName && strings.HasPrefix(word, "Injected") || p.name == "state" && strings.HasSuffix(word, "State")
+	})
+}

@@ -3,150 +3,234 @@ package pytool
 import (
 	"bytes"
 	"encoding/json"
+	"math"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 )
 
-// simple are types without parts. Any other name claims nothing.
-var simple = map[string]string{
-	"str": `"string"`, "LiteralString": `"string"`, "int": `"integer"`, "float": `"number"`, "bool": `"boolean"`,
-	"None": `"null"`, "NoneType": `"null"`, "Path": `"string"`, "datetime": `"string"`, "date": `"string"`, "UUID": `"string"`,
+// schema is a JSON Schema; nil is a type that is not plain.
+type schema struct {
+	Enum                 []json.RawMessage `json:"enum,omitempty"`
+	Type                 string            `json:"type,omitempty"`
+	AnyOf                []*schema         `json:"anyOf,omitempty"`
+	Items                *schema           `json:"items,omitempty"`
+	AdditionalProperties *schema           `json:"additionalProperties,omitempty"`
+	Description          string            `json:"description,omitempty"`
+	Default              json.RawMessage   `json:"default,omitempty"`
 }
 
-var (
-	arrays = []string{"list", "List", "Sequence", "Iterable", "set", "Set", "frozenset", "tuple", "Tuple"}
-	maps   = []string{"dict", "Dict", "Mapping"}
+// properties are the parameters in source order.
+type properties []struct {
+	name string
+	schema
+}
+
+func (p properties) MarshalJSON() ([]byte, error) {
+	b := []byte{'{'}
+	for i := range p {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(append(append(b, encode(p[i].name)...), ':'), encode(p[i].schema)...)
+	}
+	return append(b, '}'), nil
+}
+
+// encode returns a value as JSON, with `<` and `&` as they are.
+func encode(v any) json.RawMessage {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(v) // these types and a buffer do not fail
+	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
+}
+
+// parameters returns the schema of the arguments of a tool.
+func parameters(params []param) json.RawMessage {
+	var o struct {
+		Type                 string     `json:"type"`
+		Properties           properties `json:"properties"`
+		Required             []string   `json:"required,omitempty"`
+		AdditionalProperties any        `json:"additionalProperties,omitempty"`
+	}
+	o.Type = "object"
+	for _, p := range params {
+		s := schemaOf(p.hint, 0)
+		switch {
+		case p.stars == 2 && s != nil:
+			o.AdditionalProperties = s
+		case p.stars == 2:
+			o.AdditionalProperties = true
+		case p.stars == 0 && !p.isInjected():
+			if s == nil {
+				s = &schema{}
+			}
+			if p.optional {
+				s.Default, _ = literal(p.value)
+			} else {
+				o.Required = append(o.Required, p.name)
+			}
+			o.Properties = append(o.Properties, struct {
+				name string
+				schema
+			}{p.name, *s})
+		}
+	}
+	return encode(o)
+}
+
+// simple are types without parts.
+var simple = map[string]string{
+	"str": "string", "LiteralString": "string", "int": "integer", "float": "number", "bool": "boolean", "None": "null", "NoneType": "null",
+	"Path": "string", "datetime": "string", "date": "string", "UUID": "string",
+	"list": "array", "List": "array", "Sequence": "array", "Iterable": "array", "set": "array", "Set": "array", "frozenset": "array",
+	"tuple": "array", "Tuple": "array", "dict": "object", "Dict": "object", "Mapping": "object",
+}
+
+// The bounds of types within types, and of the types of a union.
+const (
+	maxDepth   = 40
+	maxMembers = 64
 )
 
-func typed(name string) object { return object{{"type", quoted(name)}} }
-
-// schemaOf returns the JSON Schema of an annotation. It is empty, and allows everything, for a type that is not plain.
-func schemaOf(n node, depth int) object {
-	if depth > maxDepth {
+// schemaOf returns the schema of a type hint.
+func schemaOf(hint []token, depth int) *schema {
+	hint = withoutParentheses(hint)
+	if depth > maxDepth || len(hint) == 0 {
 		return nil
 	}
-	switch n.kind {
-	case nodeName:
-		if t, ok := simple[lastName(n.text)]; ok {
-			return object{{"type", json.RawMessage(t)}}
-		}
-		return schemaOfGeneric(lastName(n.text), nil, 0)
-	case nodeText:
-		return schemaOf(parseText(n.text, depth+1), depth+1)
-	case nodeUnion:
-		return union(n.items, depth)
-	case nodeSubscript:
-		if n.base.kind == nodeName {
-			return schemaOfGeneric(lastName(n.base.text), n.items, depth)
-		}
+	if members := split(hint, "|"); len(members) > 1 {
+		return union(members, depth)
 	}
-	return nil
+	if text, ok := textOf(hint); ok {
+		faulty := false
+		inner := lex(text, func(int, string) { faulty = true })
+		if faulty || len(inner) == 0 {
+			return nil
+		}
+		return schemaOf(inner[:len(inner)-1], depth+1)
+	}
+	name, rest := lastName(hint)
+	if len(rest) == 0 && simple[name] != "" {
+		return &schema{Type: simple[name]}
+	}
+	parts, ok := inBrackets(rest, "[")
+	if !ok {
+		return nil
+	}
+	return generic(name, split(parts, ","), depth)
 }
 
-// schemaOfGeneric returns the schema of a type that may have parts in brackets.
-func schemaOfGeneric(name string, parts []node, depth int) object {
+// generic returns the schema of a type with parts in brackets.
+func generic(name string, parts [][]token, depth int) *schema {
+	s := &schema{Type: simple[name]}
 	switch {
-	case slices.Contains(arrays, name):
-		o := typed("array")
-		if len(parts) == 1 || len(parts) == 2 && parts[1].kind == nodeEllipsis {
-			o.setPart("items", schemaOf(parts[0], depth+1))
+	case s.Type == "array":
+		if len(parts) == 1 || len(parts) == 2 && parts[1][0].is("...") {
+			s.Items = schemaOf(parts[0], depth+1)
 		}
-		return o
-	case slices.Contains(maps, name):
-		o := typed("object")
+		return s
+	case s.Type == "object":
 		if len(parts) == 2 {
-			o.setPart("additionalProperties", schemaOf(parts[1], depth+1))
+			s.AdditionalProperties = schemaOf(parts[1], depth+1)
 		}
-		return o
+		return s
 	case len(parts) == 0:
 		return nil
-	case name == "Optional":
-		return union(append(slices.Clip(parts[:1]), node{kind: nodeName, text: "None"}), depth)
-	case name == "Union":
+	}
+	switch name {
+	case "Optional":
+		return union([][]token{parts[0], {{kind: tokenName, text: "None"}}}, depth)
+	case "Union":
 		return union(parts, depth)
-	case name == "Literal":
+	case "Literal":
 		return choice(parts)
-	case name == "Annotated":
-		return annotated(parts, depth)
+	case "Annotated":
+		s := schemaOf(parts[0], depth+1)
+		for _, extra := range parts[1:] {
+			if text, ok := textOf(extra); ok {
+				if s == nil {
+					s = &schema{}
+				}
+				s.Description = shorten(strings.TrimSpace(text))
+			}
+		}
+		return s
 	}
 	return nil
 }
 
-// setPart adds a schema that claims something.
-func (o *object) setPart(key string, part object) {
-	if len(part) > 0 {
-		o.set(key, part.json())
-	}
-}
-
-// maxMembers bounds the types that something may be one of.
-const maxMembers = 64
-
-// union returns the schema of what may be one of several types. It is empty if one of them is not plain.
-func union(members []node, depth int) object {
+// union returns the schema of one of several types. It is nil if one of them is not plain.
+func union(members [][]token, depth int) *schema {
 	if len(members) > maxMembers {
 		return nil
 	}
-	var all []json.RawMessage
-	var only object
+	var all []*schema
 	for _, member := range members {
 		part := schemaOf(member, depth+1)
-		if len(part) == 0 {
+		if part == nil {
 			return nil
 		}
-		text := part.json()
-		if !slices.ContainsFunc(all, func(other json.RawMessage) bool { return bytes.Equal(other, text) }) {
-			all, only = append(all, text), part
+		if !slices.ContainsFunc(all, func(other *schema) bool { return reflect.DeepEqual(other, part) }) {
+			all = append(all, part)
 		}
 	}
 	if len(all) == 1 {
-		return only
+		return all[0]
 	}
-	return object{{"anyOf", array(all)}}
+	return &schema{AnyOf: all}
 }
 
 // choice returns the schema of Literal.
-func choice(parts []node) object {
-	var values []json.RawMessage
-	texts := true
+func choice(parts [][]token) *schema {
+	s := &schema{Type: "string"}
 	for _, part := range parts {
-		value, ok := part.literal()
-		if !ok || part.kind == nodeList || part.kind == nodeTuple || part.kind == nodeDict {
+		value, ok := literal(part)
+		if !ok {
 			return nil
 		}
-		texts = texts && part.kind == nodeText
-		values = append(values, value)
-	}
-	o := object{{"enum", array(values)}}
-	if texts {
-		o = append(o, member{"type", quoted("string")})
-	}
-	return o
-}
-
-// annotated returns the schema of `Annotated[T, "description"]`.
-func annotated(parts []node, depth int) object {
-	o := slices.Clone(schemaOf(parts[0], depth+1))
-	for _, extra := range parts[1:] {
-		if extra.kind == nodeText {
-			o.describe(extra.text)
+		if value[0] != '"' {
+			s.Type = ""
 		}
+		s.Enum = append(s.Enum, value)
 	}
-	return o
+	return s
 }
 
-func (o *object) describe(text string) {
-	if text = shorten(strings.TrimSpace(text)); text != "" {
-		o.set("description", quoted(text))
+// literal returns a text, a number, True, False or None as JSON.
+func literal(tokens []token) (json.RawMessage, bool) {
+	tokens = withoutParentheses(tokens)
+	if text, ok := textOf(tokens); ok {
+		return encode(text), true
 	}
+	sign := ""
+	if len(tokens) == 2 && (tokens[0].is("-") || tokens[0].is("+")) {
+		sign, tokens = tokens[0].text, tokens[1:]
+	}
+	if len(tokens) != 1 {
+		return nil, false
+	}
+	if tokens[0].kind == tokenNumber {
+		return number(sign + tokens[0].text)
+	}
+	word, ok := map[string]string{"True": "true", "False": "false", "None": "null"}[sign+tokens[0].text]
+	return json.RawMessage(word), ok
 }
 
-// argument returns what stands for a name among the arguments of a call, or for a place if they have no names.
-func (n node) argument(name string, place int) (node, bool) {
-	for i, key := range n.keys {
-		if key == name || (key == "" && i == place) {
-			return n.items[i], true
-		}
+// number returns a number of Python as one of JSON, if it is a valid one of usual size.
+func number(text string) (json.RawMessage, bool) {
+	digits := strings.TrimLeft(text, "+-")
+	if len(digits) > 1 && digits[0] == '0' && isDigit(digits[1]) {
+		return nil, false // Python has no such octal numbers
 	}
-	return node{}, false
+	if whole, err := strconv.ParseInt(text, 0, 64); err == nil {
+		return strconv.AppendInt(nil, whole, 10), true
+	}
+	value, err := strconv.ParseFloat(strings.ReplaceAll(text, "_", ""), 64)
+	if err != nil || math.IsInf(value, 0) || strings.ContainsAny(digits, "xX") || !strings.ContainsAny(digits, ".eE") {
+		return nil, false
+	}
+	return encode(value), true
 }

@@ -43,22 +43,14 @@ def decorated(text):
 
 
 def plain(node):
-    """Returns the value of a default as JSON has it, in a list; an empty one where JSON has none."""
+    """Returns a default that is a text, a number, a bool or None, in a list; an empty one for others."""
     try:
         value = ast.literal_eval(node)
-        for part in ast.walk(node):
-            if isinstance(part, (ast.Set, ast.BinOp, ast.JoinedStr)):
-                return []
-            if isinstance(part, ast.Dict) and not all(isinstance(k, ast.Constant) and isinstance(k.value, str) for k in part.keys):
-                return []
-            if isinstance(part, ast.Constant) and (isinstance(part.value, (bytes, complex)) or part.value is ...):
-                return []
-            if isinstance(part, ast.UnaryOp) and (not isinstance(part.operand, ast.Constant) or type(part.operand.value) not in (int, float)):
-                return []
-        text = json.dumps(value, allow_nan=False)
-        text.encode()
-        if "\\ud" in json.dumps(value):
-            json.dumps(value, ensure_ascii=False).encode()
+        if any(isinstance(part, (ast.BinOp, ast.JoinedStr)) for part in ast.walk(node)) or not isinstance(value, (str, int, float, type(None))):
+            return []
+        if isinstance(node, ast.UnaryOp) and not isinstance(node.operand, ast.Constant):
+            return []
+        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
         return [value]
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return []
