@@ -9,7 +9,7 @@
 //
 // # What it mends
 //
-// See [FixText]. It changes a file only where it is sure what the author meant, and only one that is still as it was when
+// It changes a file only where it is sure what the author meant, and only one that is still as it was when
 // it was judged.
 package lint
 
@@ -230,32 +230,34 @@ func (s *Summary) add(problems []pannier.Problem) {
 	}
 }
 
+// stdinFolder is the folder of a text that is piped in.
+const stdinFolder = "pannier-stdin"
+
 // Text audits one SKILL.md that lies in no directory, such as one that is piped in. called is what stands for its path.
 // Of the options only those count that say by which rules it is judged.
 func Text(ctx context.Context, text []byte, called string, o Options) (Report, error) {
-	const folder = "stdin" // what it is called if it does not say
 	dir, err := os.MkdirTemp("", "pannier-audit-")
 	if err != nil {
 		return Report{}, fmt.Errorf("make a directory for the text: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	if err := os.Mkdir(path.Join(dir, folder), 0o700); err != nil {
+	if err := os.Mkdir(path.Join(dir, stdinFolder), 0o700); err != nil {
 		return Report{}, fmt.Errorf("make a directory for the text: %w", err)
 	}
-	if err := os.WriteFile(path.Join(dir, folder, pannier.SkillFile), text, 0o600); err != nil {
+	if err := os.WriteFile(path.Join(dir, stdinFolder, pannier.SkillFile), text, 0o600); err != nil {
 		return Report{}, fmt.Errorf("keep the text: %w", err)
 	}
-	o.Workspace, o.Only = pannier.Workspace{}, folder
+	o.Workspace, o.Only = pannier.Workspace{}, stdinFolder
 	o.Rules.Workspace, o.Rules.Roots = dir, []pannier.Root{{Path: dir}}
 	a, err := newAuditor(o)
 	if err != nil {
 		return Report{}, err
 	}
 	a.nameless = true
-	return a.text(ctx, text, called)
+	return a.text(ctx, called)
 }
 
-func (a *auditor) text(ctx context.Context, text []byte, called string) (Report, error) {
+func (a *auditor) text(ctx context.Context, called string) (Report, error) {
 	catalog, err := a.loader.Load(ctx, pannier.Batch{Full: true, Trigger: pannier.TriggerManual})
 	if err != nil {
 		return Report{}, err
@@ -266,21 +268,14 @@ func (a *auditor) text(ctx context.Context, text []byte, called string) (Report,
 	}
 	for i := range r.Skills {
 		s := &r.Skills[i]
-		s.Path, s.Slug = called, a.slugIn(text, s.read)
+		s.Path = called
+		if s.Slug == stdinFolder { // the text gives no slug
+			s.Slug = cmp.Or(pannier.Slugify(strings.TrimPrefix(s.read.Name, stdinFolder)), "stdin")
+		}
 		for i := range s.Problems {
 			s.Problems[i].Path = called
 		}
 	}
 	r.sum(a.Options)
 	return r, nil
-}
-
-// slugIn returns the slug of a text that lies in no folder: the one that it gives, else one of its name.
-func (a *auditor) slugIn(text []byte, s *pannier.Skill) string {
-	given := ""
-	if !s.Broken {
-		front, _, _, _ := read(text, a.Rules.MaxFrontmatterBytes)
-		given, _ = front.Get("slug").Text()
-	}
-	return cmp.Or(pannier.Slugify(given), pannier.Slugify(s.Name), s.Slug)
 }

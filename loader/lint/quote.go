@@ -1,7 +1,6 @@
 package lint
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -15,13 +14,13 @@ func (f *fixer) readable(end int, also func(yamldoc.Value) bool) bool {
 	if front, err := f.parse(end); err == nil {
 		return also == nil || also(front)
 	}
-	before, err := repair.Parse(f.source(end))
+	before, err := repair.Parse(join(f.lines[1:end]))
 	was := slices.Clone(f.lines)
-	edits := repair.Rewrite(f.source(end))
+	edits := repair.Rewrite(join(f.lines[1:end]))
 	for _, e := range edits {
 		f.edit(e)
 	}
-	after, errAfter := repair.Parse(f.source(end))
+	after, errAfter := repair.Parse(join(f.lines[1:end]))
 	good := len(edits) > 0 && errAfter == nil && !after.Glued && !slices.ContainsFunc(after.Repairs, func(r repair.Repair) bool { return !r.Dropped }) &&
 		(err != nil || before.Glued || slices.Equal(meaning(before.Value, false), meaning(after.Value, false))) && (also == nil || also(after.Value))
 	if !good {
@@ -37,24 +36,17 @@ func (f *fixer) readable(end int, also func(yamldoc.Value) bool) bool {
 // edit replaces lines of the frontmatter, which begins with the second line of the text.
 func (f *fixer) edit(e repair.Edit) {
 	old := f.lines[e.First+1 : e.End+1]
-	for len(old) > 1 && len(e.Lines) > 1 && e.Lines[len(e.Lines)-1] == old[len(old)-1].old.text { // stays as it is
+	for len(old) > 1 && len(e.Lines) > 1 && e.Lines[len(e.Lines)-1] == old[len(old)-1].text { // stays as it is
 		old, e.Lines = old[:len(old)-1], e.Lines[:len(e.Lines)-1]
 	}
 	if len(e.Lines) == len(old) {
 		for i := range old {
-			old[i].new = []line{{e.Lines[i], old[i].old.end}}
+			old[i].text = e.Lines[i]
 		}
 		return
 	}
-	end := cmp.Or(old[0].old.end, "\n")
-	var fresh []line
-	for _, text := range e.Lines {
-		fresh = append(fresh, line{text, end})
-	}
-	for i := range old {
-		old[i].new = nil
-	}
-	old[0].new = fresh
+	old[0].text = strings.Join(e.Lines, "\n")
+	clear(old[1:])
 }
 
 // rename makes the name that of the folder, where that can be a name, and where it is sure which characters of the line
@@ -69,10 +61,8 @@ func (f *fixer) rename(end int, folder string) {
 	if !ok || was == folder || strings.Contains(was, "\n") {
 		return
 	}
-	index, l, rest := f.find(v.Line(), end)
-	if l == nil {
-		return
-	}
+	index := f.find(v.Line())
+	l := &f.lines[index]
 	at, ok := byteColumn(l.text, v.Column())
 	if !ok || strings.TrimRight(l.text[:at], " \t") != "name:" {
 		return
@@ -83,29 +73,24 @@ func (f *fixer) rename(end int, folder string) {
 		old, fresh = mark+was+mark, mark+folder+mark
 	}
 	behind, ok := strings.CutPrefix(l.text[at:], old)
-	if !ok || !isNothing(behind) || !endsHere(rest) {
+	if !ok || !isNothing(behind) || !endsHere(f.lines[index+1:end]) {
 		return
 	}
 	l.text = l.text[:at] + fresh + behind
 	f.record(index, "made the name that of the folder")
 }
 
-// find returns a line of the frontmatter as it is now, counted from 1, with the index of the line that it was and what follows it
-// in the frontmatter.
-func (f *fixer) find(number, end int) (index int, l *line, rest []line) {
-	for i := 1; i < end; i++ {
-		for j := range f.lines[i].new {
-			if number--; number > 0 {
-				continue
-			}
-			if l == nil {
-				index, l = i, &f.lines[i].new[j]
-				continue
-			}
-			rest = append(rest, f.lines[i].new[j])
+// find returns the index of a line of the frontmatter as it is now, counted from 1.
+func (f *fixer) find(number int) int {
+	for i, l := range f.lines[1:] {
+		if l != (line{}) {
+			number -= 1 + strings.Count(l.text, "\n")
+		}
+		if number <= 0 {
+			return i + 1
 		}
 	}
-	return index, l, rest
+	return len(f.lines) - 1
 }
 
 // isNothing reports whether nothing but blanks, or a comment behind some, follows a value.
