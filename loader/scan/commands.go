@@ -9,13 +9,13 @@ import (
 
 // commandProbes search any text for commands: an agent runs commands of a document as well as scripts.
 var commandProbes = slices.Concat([]probe{
-	{keys: []string{"rm "}, word: true, find: findRemoveRoot},
-	{keys: []string{"find "}, word: true, find: matching(removesRoot, findDelete)},
-	{keys: []string{"dd ", "mkfs", "shred ", "wipefs "}, word: true, find: matching(removesRoot, wipesDisk)},
-	{keys: []string{"rmtree(", "rmSync(", "rmdirSync(", "rimraf(", "rimraf ", "remove_entry_secure ", "rm_rf("}, find: removing(removeTree)},
-	{keys: []string{`"rm"`, "'rm'"}, find: removing(removeWords)},
-	{keys: []string{"Remove-Item ", "rd ", "rmdir ", "del "}, word: true, find: matching(removesRoot, removeWindows)},
-	{keys: []string{":(){"}, find: matching(removesRoot, forkBomb)},
+	{keys: []string{"rm "}, word: true, code: removesRoot, match: isRemoveRoot},
+	{keys: []string{"find "}, word: true, code: removesRoot, pattern: findDelete},
+	{keys: []string{"dd ", "mkfs", "shred ", "wipefs "}, word: true, code: removesRoot, pattern: wipesDisk},
+	{keys: []string{"rmtree(", "rmSync(", "rmdirSync(", "rimraf(", "rimraf ", "remove_entry_secure ", "rm_rf("}, code: removesRoot, detail: byProgram, pattern: removeTree},
+	{keys: []string{`"rm"`, "'rm'"}, code: removesRoot, detail: byProgram, pattern: removeWords},
+	{keys: []string{"Remove-Item ", "rd ", "rmdir ", "del "}, word: true, code: removesRoot, pattern: removeWindows},
+	{keys: []string{":(){"}, code: removesRoot, pattern: forkBomb},
 	{keys: []string{"curl ", "wget ", "curl.exe "}, word: true, prefilter: mayPipe, find: findPipe},
 	{keys: []string{"curl ", "wget "}, word: true, prefilter: namesVariable, find: findSentSecret},
 	{keys: []string{"curl ", "wget ", "base64 ", "fetch ", "aria2c ", "certutil ", "iwr ", "Invoke-WebRequest ", "urlretrieve(", "printf ", "echo "}, word: true, prefilter: savesFile, find: findFetchAndRun},
@@ -23,38 +23,18 @@ var commandProbes = slices.Concat([]probe{
 	{keys: []string{"iwr ", "irm ", "Invoke-WebRequest ", "Invoke-RestMethod "}, word: true, anyCase: true, find: findPowerShellPipe},
 	{keys: []string{"iex", "Invoke-Expression"}, word: true, anyCase: true, cost: 2, find: findExpression},
 	{keys: []string{"DownloadString(", "DownloadFile(", "DownloadData("}, anyCase: true, find: findDownload},
-	{keys: []string{"powershell", "pwsh"}, word: true, anyCase: true, find: matching("scan.command.decode_shell", encodedCommand)},
-	{keys: []string{"mshta ", "regsvr32 ", "bitsadmin ", "msiexec ", "rundll32 "}, word: true, find: findWindowsLoader},
-	{keys: []string{"base64 ", "base32 ", "xxd ", "openssl ", "gunzip ", "zcat ", "uudecode ", "rev "}, word: true, find: findDecode},
+	{keys: []string{"powershell", "pwsh"}, word: true, anyCase: true, code: "scan.command.decode_shell", pattern: encodedCommand},
+	{keys: []string{"mshta ", "regsvr32 ", "bitsadmin ", "msiexec ", "rundll32 "}, word: true, code: "scan.command.pipe_shell", pattern: windowsLoader},
+	{keys: []string{"base64 ", "base32 ", "xxd ", "openssl ", "gunzip ", "zcat ", "uudecode ", "rev "}, word: true, code: "scan.command.decode_shell", match: isDecode},
 	{keys: []string{"eval", "exec", "Function(", "compile(", "loads("}, word: true, cost: 3, find: findEval},
 	{keys: []string{"$(curl", "$(wget", "`curl", "`wget"}, find: findAssigned},
-	{keys: []string{"$(printf ", "$(echo ", "`printf ", "`echo "}, cost: 3, find: findSpelled},
-	{keys: []string{".aws/credentials", ".ssh/id_", ".git-credentials", "/.netrc", "/etc/shadow", "secrets/vault", "secrets.vault"}, find: findCredentialPath},
-	{keys: []string{"169.254.169.254", "metadata.google.internal", "169.254.170.2", "fd00:ec2::254"}, find: matching("scan.command.metadata_credentials", metadata)},
+	{keys: []string{"$(printf ", "$(echo ", "`printf ", "`echo "}, cost: 3, code: "scan.command.decode_shell", pattern: spelled},
+	{keys: []string{".aws/credentials", ".ssh/id_", ".git-credentials", "/.netrc", "/etc/shadow", "secrets/vault", "secrets.vault"}, code: "scan.command.credential_path", match: isCredentialPath},
+	{keys: []string{"169.254.169.254", "metadata.google.internal", "169.254.170.2", "fd00:ec2::254"}, code: "scan.command.metadata_credentials", pattern: metadata},
 }, shellProbes, exfilProbes, persistenceProbes, fetchedProbes, []probe{instructionProbe})
-
-// matching returns the find function of a probe with one rule and one pattern.
-func matching(code string, re *regexp.Regexp) func([]byte, int) (string, string) {
-	return func(text []byte, at int) (string, string) {
-		if re.Match(window(text, at)) {
-			return code, ""
-		}
-		return "", ""
-	}
-}
 
 // byProgram is the detail of a removal by a function call, which is executed wherever it is on the line.
 const byProgram = "by a program"
-
-// removing returns the find function for calls that remove everything.
-func removing(re *regexp.Regexp) func([]byte, int) (string, string) {
-	return func(text []byte, at int) (string, string) {
-		if re.Match(window(text, at)) {
-			return removesRoot, byProgram
-		}
-		return "", ""
-	}
-}
 
 // A shell, as the end of a pipe names it, and what comes between a command and it. Other interpreters count without a
 // program of their own in -c or -e, because then they run what they read.
@@ -93,24 +73,18 @@ func sinkKeys() []string {
 	return append(keys, "|\nsh", "|\nbash", "| \nsh", "| \nbash")
 }
 
-// findRemoveRoot finds the removal of everything. rm needs a recursive flag, or a pattern for the content.
-func findRemoveRoot(text []byte, at int) (string, string) {
-	here := window(text, at)
+// isRemoveRoot reports whether a place is the removal of everything. rm needs a recursive flag, or a pattern for the content.
+func isRemoveRoot(text []byte, at int) bool {
 	if removesAfterChange(text, at) {
-		return removesRoot, ""
+		return true
 	}
-	m := removeRoot.FindSubmatch(here)
-	if m == nil {
-		return "", ""
-	}
-	for flag := range strings.FieldsSeq(string(m[1])) {
-		long := strings.HasPrefix(flag, "--")
-		if long && (flag == "--recursive" || flag == "--no-preserve-root") || !long && strings.ContainsAny(flag, "rR") ||
-			len(m[2]) > 0 && (flag == "--force" || !long && strings.Contains(flag, "f")) {
-			return removesRoot, ""
+	m := removeRoot.FindSubmatch(window(text, at))
+	return m != nil && slices.ContainsFunc(strings.Fields(string(m[1])), func(flag string) bool {
+		if strings.HasPrefix(flag, "--") {
+			return flag == "--recursive" || flag == "--no-preserve-root" || len(m[2]) > 0 && flag == "--force"
 		}
-	}
-	return "", ""
+		return strings.ContainsAny(flag, "rR") || len(m[2]) > 0 && strings.Contains(flag, "f")
+	})
 }
 
 var (
@@ -131,10 +105,8 @@ func lineBefore(text []byte, at, most int) []byte {
 
 var credentialPath = anchored(`(?:\.ssh/id_(?:rsa|dsa|ecdsa|ed25519)|\.aws/credentials|\.git-credentials|/\.netrc|/etc/shadow|secrets[/.]vault)(\.pub)?(?:[^\w-]|$)`)
 
-// findCredentialPath finds the path of a file with credentials, other than a public key.
-func findCredentialPath(text []byte, at int) (string, string) {
-	if m := credentialPath.FindSubmatch(window(text, at)); m != nil && m[1] == nil {
-		return "scan.command.credential_path", ""
-	}
-	return "", ""
+// isCredentialPath reports whether a place is the path of a file with credentials, other than a public key.
+func isCredentialPath(text []byte, at int) bool {
+	m := credentialPath.FindSubmatch(window(text, at))
+	return m != nil && m[1] == nil
 }

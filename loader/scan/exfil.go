@@ -8,14 +8,14 @@ import (
 
 // exfilProbes search for commands that send credentials or the whole environment away.
 var exfilProbes = []probe{
-	{keys: []string{"curl ", "wget ", "http "}, word: true, prefilter: mayUpload, cost: 30, find: findUpload},
-	{keys: []string{"| curl ", "|curl ", "| wget ", "|wget ", "| nc ", "|nc ", "| ncat ", "|ncat ", "| netcat ", "| socat ", "|socat ", "| ssh ", "|ssh ", "| openssl s_client", "| telnet ", "|telnet "}, cost: 10, find: findPipedAway},
-	{keys: []string{"> /dev/tcp/", ">/dev/tcp/", "> /dev/udp/", ">/dev/udp/"}, cost: 10, find: findPipedAway},
-	{keys: []string{"nc ", "ncat ", "netcat "}, word: true, find: matching(dataExfil, fileToNetcat)},
-	{keys: []string{"scp ", "rsync ", "sftp ", "s3 cp ", "s3 sync ", "gsutil cp ", "gist create ", "rclone copy "}, word: true, cost: 10, find: findCopiedAway},
-	{keys: []string{"dig ", "nslookup ", "host ", "ping "}, word: true, cost: 4, find: matching(dataExfil, overDNS)},
-	{keys: []string{"ChildItem Env:", "ChildItem env:", "gci env:", "gci Env:", "dir env:", "dir Env:", "ls env:", "GetEnvironmentVariables("}, cost: 5, find: findPowerShellEnv},
-	{keys: []string{"ignore ", "Ignore ", "IGNORE ", "disregard ", "Disregard ", "DISREGARD ", "forget ", "Forget ", "FORGET ", "override ", "Override ", "OVERRIDE ", "bypass ", "Bypass "}, word: true, find: findInjection},
+	{keys: []string{"curl ", "wget ", "http "}, word: true, prefilter: mayUpload, cost: 30, code: dataExfil, match: isUpload},
+	{keys: []string{"| curl ", "|curl ", "| wget ", "|wget ", "| nc ", "|nc ", "| ncat ", "|ncat ", "| netcat ", "| socat ", "|socat ", "| ssh ", "|ssh ", "| openssl s_client", "| telnet ", "|telnet "}, cost: 10, code: dataExfil, match: isPipedAway},
+	{keys: []string{"> /dev/tcp/", ">/dev/tcp/", "> /dev/udp/", ">/dev/udp/"}, cost: 10, code: dataExfil, match: isPipedAway},
+	{keys: []string{"nc ", "ncat ", "netcat "}, word: true, code: dataExfil, pattern: fileToNetcat},
+	{keys: []string{"scp ", "rsync ", "sftp ", "s3 cp ", "s3 sync ", "gsutil cp ", "gist create ", "rclone copy "}, word: true, cost: 10, code: dataExfil, match: isCopiedAway},
+	{keys: []string{"dig ", "nslookup ", "host ", "ping "}, word: true, cost: 4, code: dataExfil, pattern: overDNS},
+	{keys: []string{"ChildItem Env:", "ChildItem env:", "gci env:", "gci Env:", "dir env:", "dir Env:", "ls env:", "GetEnvironmentVariables("}, cost: 5, code: dataExfil, match: isPowerShellEnv},
+	{keys: []string{"ignore ", "Ignore ", "IGNORE ", "disregard ", "Disregard ", "DISREGARD ", "forget ", "Forget ", "FORGET ", "override ", "Override ", "OVERRIDE ", "bypass ", "Bypass "}, word: true, code: "scan.command.injection", match: isInjection},
 }
 
 // Paths of credentials, and commands that print them.
@@ -47,13 +47,10 @@ func mayUpload(text []byte, at int) bool {
 	return bytes.ContainsAny(command, "@`~<") || bytes.Contains(command, []byte("$(")) || bytes.Contains(command, []byte("/.")) || bytes.Contains(command, []byte("id_"))
 }
 
-// findUpload finds a request that sends a file with credentials or the whole environment.
-func findUpload(text []byte, at int) (string, string) {
+// isUpload reports whether a place is a request that sends a file with credentials or the whole environment.
+func isUpload(text []byte, at int) bool {
 	command := keyFlag.ReplaceAll(wholeCommand(text, at), nil)
-	if (inUpload.Match(command) || sendsMounted(command)) && !localOnly(command) {
-		return dataExfil, ""
-	}
-	return "", ""
+	return (inUpload.Match(command) || sendsMounted(command)) && !localOnly(command)
 }
 
 // Files with mounted secrets of a container.
@@ -119,8 +116,8 @@ func wholeCommand(text []byte, at int) []byte {
 	return command
 }
 
-// findPipedAway finds credentials or the whole environment that a pipe sends away.
-func findPipedAway(text []byte, at int) (string, string) {
+// isPipedAway reports whether a place is credentials or the whole environment that a pipe sends away.
+func isPipedAway(text []byte, at int) bool {
 	before := lineBefore(text, at, 300)
 	for _, separator := range []string{";", "&&", "`"} {
 		if i := bytes.LastIndex(before, []byte(separator)); i >= 0 && len(bytes.TrimSpace(before[i+len(separator):])) > 1 {
@@ -128,41 +125,28 @@ func findPipedAway(text []byte, at int) (string, string) {
 		}
 	}
 	before = keyFlag.ReplaceAll(before, nil)
-	if pipedEnv.Match(before) || credentialIndex(before) != nil && !localOnly(window(text, at)) {
-		if i := bytes.IndexByte(window(text, at), '\n'); i < 0 || !localOnly(window(text, at)[:i]) {
-			return dataExfil, ""
-		}
-	}
-	return "", ""
+	return (pipedEnv.Match(before) || credentialIndex(before) != nil && !localOnly(window(text, at))) && !localOnly(lineAt(text, at))
 }
 
-func findCopiedAway(text []byte, at int) (string, string) {
+func isCopiedAway(text []byte, at int) bool {
 	command := keyFlag.ReplaceAll(commandAt(text, at), nil)
 	m := credentialIndex(command)
 	if m == nil {
-		return "", ""
+		return false
 	}
-	if rest := command[m[1]:]; remote.Match(rest) || remote.Match(append([]byte(" "), rest...)) || bytes.HasPrefix(command, []byte("gist create")) {
-		return dataExfil, ""
-	}
-	return "", ""
+	rest := command[m[1]:]
+	return remote.Match(rest) || remote.Match(append([]byte(" "), rest...)) || bytes.HasPrefix(command, []byte("gist create"))
 }
 
-func findPowerShellEnv(text []byte, at int) (string, string) {
-	if psSends.Match(text[max(0, at-200):min(len(text), at+300)]) {
-		return dataExfil, ""
-	}
-	return "", ""
+func isPowerShellEnv(text []byte, at int) bool {
+	return psSends.Match(text[max(0, at-200):min(len(text), at+300)])
 }
 
-// findInjection finds a text that tells its reader to ignore its instructions and to run a command.
-func findInjection(text []byte, at int) (string, string) {
+// isInjection reports whether a place is a text that tells its reader to ignore its instructions and to run a command.
+func isInjection(text []byte, at int) bool {
 	here := window(text, at)
 	m := ignoring.FindIndex(here)
-	if m == nil || !ordered.Match(here[m[1]:]) {
-		return "", ""
-	}
-	return "scan.command.injection", ""
+	return m != nil && ordered.Match(here[m[1]:])
 }
 
 // credentialIndex returns the first place of credentials, or of a command that prints them.

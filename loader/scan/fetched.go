@@ -44,12 +44,10 @@ var (
 
 // findEvalWord finds the evaluation of a response without parentheses.
 func findEvalWord(text []byte, at int) (string, string) {
-	m := evalWord.Find(window(text, at))
-	if m == nil {
+	if !evalWord.Match(window(text, at)) {
 		return "", ""
 	}
-	line, _, _ := bytes.Cut(window(text, at), []byte{'\n'})
-	return ruleForPipe(line)
+	return ruleForPipe(lineAt(text, at))
 }
 
 // mayAssign reports whether a response may be assigned to a variable and something evaluated after it.
@@ -69,11 +67,9 @@ func findAssignedThenEval(text []byte, at int) (string, string) {
 	if m == nil {
 		return "", ""
 	}
-	here := window(text, at)
-	for _, use := range evaluates.FindAllSubmatch(here, -1) {
+	for _, use := range evaluates.FindAllSubmatch(window(text, at), -1) {
 		if bytes.Equal(use[1], m[1]) {
-			line, _, _ := bytes.Cut(here, []byte{'\n'})
-			return ruleForPipe(line)
+			return ruleForPipe(lineAt(text, at))
 		}
 	}
 	return "", ""

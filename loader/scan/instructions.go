@@ -12,7 +12,7 @@ var instructionProbe = probe{
 		".gnupg", ".config/gcloud", ".config/gh/hosts", ".bash_history", ".zsh_history", ".pgpass", ".env", ".claude/.credentials", "/etc/shadow", "/etc/passwd",
 		"/run/secrets/", "wallet.dat", "Login Data",
 	},
-	prefilter: mayInstruct, cost: 20, find: findInstruction,
+	prefilter: mayInstruct, cost: 20, code: dataExfil, match: isInstruction,
 }
 
 const sending = `(?:send|post|upload|transmit|forward|exfiltrate|submit|deliver|leak|transfer)`
@@ -39,15 +39,15 @@ func mayInstruct(text []byte, at int) bool {
 	return bytes.Contains(text[at:min(len(text), at+300)], []byte("http"))
 }
 
-// findInstruction finds the name of a file with credentials in a sentence that orders to send it to an address.
-func findInstruction(text []byte, at int) (string, string) {
+// isInstruction reports whether a place is the name of a file with credentials in a sentence that orders to send it to an address.
+func isInstruction(text []byte, at int) bool {
 	if !secretFile.Match(window(text, at)) {
-		return "", ""
+		return false
 	}
 	before, after := clauseAround(text, at)
 	all := append(append(bytes.Clone(before), ' '), after...)
 	if notOrdered.Match(all) || bytes.HasPrefix(after, []byte(".env")) && usedFor.Match(before) {
-		return "", ""
+		return false
 	}
 	var m [][]byte
 	if ordersSending.Match(before) {
@@ -56,10 +56,7 @@ func findInstruction(text []byte, at int) (string, string) {
 	if m == nil && (!settings.Match(after) || reads.Match(before)) {
 		m = thenTo.FindSubmatch(after)
 	}
-	if m == nil || localOnly(append(bytes.Clone(m[1]), ' ')) {
-		return "", ""
-	}
-	return dataExfil, ""
+	return m != nil && !localOnly(append(bytes.Clone(m[1]), ' '))
 }
 
 // clauseAround returns the parts of a sentence before and from a place, on one line each. A sentence goes on in the next line

@@ -3,20 +3,21 @@ package scan
 import (
 	"bytes"
 	"regexp"
+	"slices"
 )
 
 const persists = "scan.command.persistence"
 
 // persistenceProbes search for commands that are installed permanently.
 var persistenceProbes = []probe{
-	{keys: []string{"authorized_keys"}, cost: 6, find: findAuthorizedKey},
-	{keys: []string{".bashrc", ".zshrc", ".profile", ".bash_profile", ".zprofile", ".zshenv", "/etc/profile", "config.fish", "/etc/rc.local", "/etc/cron", "/var/spool/cron", "LaunchAgents/", "LaunchDaemons/", "/etc/systemd/system/", "systemd/user/", ".config/autostart/", ".git/hooks/", "/etc/ld.so.preload", "Startup\\"}, cost: 8, find: findStartupFile},
-	{keys: []string{"| crontab", "|crontab"}, cost: 10, find: findCrontab},
-	{keys: []string{"ExecStart=", "PROMPT_COMMAND=", "alias "}, cost: 6, find: matching(persists, startsHidden)},
-	{keys: []string{"NOPASSWD"}, find: matching(persists, sudoers)},
-	{keys: []string{"chmod "}, word: true, cost: 4, find: findSetuid},
-	{keys: []string{"install "}, word: true, find: matching(persists, installsShell)},
-	{keys: []string{"schtasks ", "reg add ", "New-ItemProperty ", "Set-ItemProperty "}, find: matching(persists, windowsTimer)},
+	{keys: []string{"authorized_keys"}, cost: 6, code: persists, match: isAuthorizedKey},
+	{keys: []string{".bashrc", ".zshrc", ".profile", ".bash_profile", ".zprofile", ".zshenv", "/etc/profile", "config.fish", "/etc/rc.local", "/etc/cron", "/var/spool/cron", "LaunchAgents/", "LaunchDaemons/", "/etc/systemd/system/", "systemd/user/", ".config/autostart/", ".git/hooks/", "/etc/ld.so.preload", "Startup\\"}, cost: 8, code: persists, match: isStartupFile},
+	{keys: []string{"| crontab", "|crontab"}, cost: 10, code: persists, match: isCrontab},
+	{keys: []string{"ExecStart=", "PROMPT_COMMAND=", "alias "}, cost: 6, code: persists, pattern: startsHidden},
+	{keys: []string{"NOPASSWD"}, code: persists, pattern: sudoers},
+	{keys: []string{"chmod "}, word: true, cost: 4, code: persists, match: isSetuid},
+	{keys: []string{"install "}, word: true, code: persists, pattern: installsShell},
+	{keys: []string{"schtasks ", "reg add ", "New-ItemProperty ", "Set-ItemProperty "}, code: persists, pattern: windowsTimer},
 }
 
 var (
@@ -34,65 +35,47 @@ var (
 	windowsTimer  = anchored(`(?i)(?:schtasks\s[^\n]{0,40}/create[^\n]{0,300}?(?:powershell|mshta|https?://|\\temp\\|\\appdata\\|%temp%|%appdata%)|(?:reg\s+add|(?:New|Set)-ItemProperty)\s[^\n]{0,120}?\\?CurrentVersion\\?Run[^\n]{0,300}?(?:powershell|mshta|https?://|\\temp\\|\\appdata\\|%temp%|%appdata%|\$env:(?:temp|appdata)))`)
 )
 
-// findAuthorizedKey finds a key that is added to the authorized keys.
-func findAuthorizedKey(text []byte, at int) (string, string) {
+// isAuthorizedKey reports whether a place is a key that is added to the authorized keys.
+func isAuthorizedKey(text []byte, at int) bool {
 	before := lineBefore(text, at, 400)
 	if !appends.Match(before) {
-		return "", ""
+		return false
 	}
 	after := text[at:min(len(text), at+300)]
-	if publicKey.Match(before) || publicKey.Match(bytes.TrimRight(before, ` >~/.sh"'$HOMEtea-|`)) || keyAfter.Match(after) {
-		return persists, ""
-	}
-	return "", ""
+	return publicKey.Match(before) || publicKey.Match(bytes.TrimRight(before, ` >~/.sh"'$HOMEtea-|`)) || keyAfter.Match(after)
 }
 
 var keyAfter = anchored(`(?s).{0,80}?(?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-\w+)\s+AAAA[A-Za-z0-9+/]{8,}`)
 
-// findStartupFile finds a command that fetches, hides or connects to the network and is written to a file of a login, a
+// isStartupFile reports whether a place is a command that fetches, hides or connects to the network and is written to a file of a login, a
 // timer or a service.
-func findStartupFile(text []byte, at int) (string, string) {
+func isStartupFile(text []byte, at int) bool {
 	before := lineBefore(text, at, 400)
 	if !appends.Match(before) {
-		return "", ""
+		return false
 	}
 	if bytes.HasPrefix(text[at:], []byte("/etc/ld.so.preload")) {
-		return persists, ""
+		return true
 	}
 	after := text[at:min(len(text), at+300)]
 	if end := bytes.IndexByte(after, '\n'); end >= 0 && !bytes.Contains(after[:end], []byte("<<")) && bytes.IndexByte(after[:end], '(') < 0 && bytes.IndexByte(after[:end], ',') < 0 {
 		after = after[:end]
 	}
-	if suspects.Match(before) || suspects.Match(after) {
-		return persists, ""
-	}
-	return "", ""
+	return suspects.Match(before) || suspects.Match(after)
 }
 
-func findCrontab(text []byte, at int) (string, string) {
-	if suspects.Match(lineBefore(text, at, 400)) {
-		return persists, ""
-	}
-	return "", ""
+func isCrontab(text []byte, at int) bool {
+	return suspects.Match(lineBefore(text, at, 400))
 }
 
-// findSetuid finds a shell or an interpreter that all users run with the rights of its owner.
-func findSetuid(text []byte, at int) (string, string) {
+// isSetuid reports whether a place is a shell or an interpreter that all users run with the rights of its owner.
+func isSetuid(text []byte, at int) bool {
 	here := window(text, at)
 	if setsShell.Match(here) {
-		return persists, ""
+		return true
 	}
 	m := setsBit.FindSubmatch(here)
-	if m == nil {
-		return "", ""
-	}
-	if interpreter.Match(m[1]) {
-		return persists, ""
-	}
-	for _, copied := range shellCopied.FindAllSubmatch(text[max(0, at-300):at], -1) {
-		if bytes.Equal(copied[1], m[1]) {
-			return persists, ""
-		}
-	}
-	return "", ""
+	return m != nil && (interpreter.Match(m[1]) || slices.ContainsFunc(shellCopied.FindAllSubmatch(text[max(0, at-300):at], -1), func(copied [][]byte) bool {
+		return bytes.Equal(copied[1], m[1])
+	}))
 }

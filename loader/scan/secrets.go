@@ -10,9 +10,9 @@ import (
 // secretProbes search for secrets of known formats. Each pattern includes the end of the secret, so that a longer word does
 // not match.
 var secretProbes = []probe{
-	{keys: []string{"-----BEGIN "}, find: findPrivateKey},
+	{keys: []string{"-----BEGIN "}, code: "scan.secret.private_key", match: isPrivateKey},
 	format("aws_access_key", `((?:AKIA|ASIA)[A-Z0-9]{16})`, "AKIA", "ASIA"),
-	{keys: []string{"secret", "SECRET", "Secret"}, prefilter: hasLongWord, find: findAWSSecret},
+	{keys: []string{"secret", "SECRET", "Secret"}, prefilter: hasLongWord, code: "scan.secret.aws_secret_key", match: isAWSSecret},
 	format("github", `(gh[pousr]_[A-Za-z0-9]{36,255})`, "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
 	format("github", `(github_pat_[A-Za-z0-9_]{50,255})`, "github_pat_"),
 	format("gitlab", `(glpat-[A-Za-z0-9_-]{20,64})`, "glpat-"),
@@ -28,8 +28,8 @@ var secretProbes = []probe{
 	format("huggingface", `(hf_[A-Za-z]{34})`, "hf_"),
 	format("sendgrid", `(SG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43})`, "SG."),
 	format("digitalocean", `(do[opr]_v1_[a-f0-9]{64})`, "dop_v1_", "doo_v1_", "dor_v1_"),
-	{keys: []string{":AA"}, find: findTelegram},
-	{keys: []string{"eyJ"}, word: true, find: findJWT},
+	{keys: []string{":AA"}, code: "scan.secret.telegram", match: isTelegram},
+	{keys: []string{"eyJ"}, word: true, code: "scan.secret.jwt", match: isJWT},
 }
 
 // after is what may follow a secret: no character that could be part of it.
@@ -38,11 +38,9 @@ const after = `(?:[^A-Za-z0-9_-]|$)`
 // format returns the probe for a secret that its format identifies. The first group of the pattern is the secret.
 func format(code, pattern string, keys ...string) probe {
 	re := anchored(pattern + after)
-	return probe{keys: keys, word: true, find: func(text []byte, at int) (string, string) {
-		if m := re.FindSubmatch(window(text, at)); m != nil && !isFake(m[1]) {
-			return "scan.secret." + code, ""
-		}
-		return "", ""
+	return probe{keys: keys, word: true, code: "scan.secret." + code, match: func(text []byte, at int) bool {
+		m := re.FindSubmatch(window(text, at))
+		return m != nil && !isFake(m[1])
 	}}
 }
 
@@ -81,46 +79,38 @@ func hasLongWord(text []byte, at int) bool {
 	return false
 }
 
-// findAWSSecret finds forty characters after the key, if AWS is mentioned nearby.
-func findAWSSecret(text []byte, at int) (string, string) {
+// isAWSSecret reports whether a place is forty characters after the key, if AWS is mentioned nearby.
+func isAWSSecret(text []byte, at int) bool {
 	m := awsSecret.FindSubmatch(window(text, at))
 	if m == nil || isFake(m[1]) || !hasUpper(m[1]) || !hasLower(m[1]) || entropy(m[1]) < minEntropy {
-		return "", ""
+		return false
 	}
-	if near := text[max(0, at-120):min(len(text), at+40)]; !aws.Match(near) && !bytes.Contains(near, []byte("AKIA")) {
-		return "", ""
-	}
-	return "scan.secret.aws_secret_key", ""
+	near := text[max(0, at-120):min(len(text), at+40)]
+	return aws.Match(near) || bytes.Contains(near, []byte("AKIA"))
 }
 
 var telegram = regexp.MustCompile(`(?:^|[^0-9A-Za-z])(?:bot)?([0-9]{8,10}:AA[A-Za-z0-9_-]{33})` + after)
 
-func findTelegram(text []byte, at int) (string, string) {
+func isTelegram(text []byte, at int) bool {
 	m := telegram.FindSubmatch(text[max(0, at-14):min(len(text), at+40)])
-	if m == nil || isFake(m[1][11:]) {
-		return "", ""
-	}
-	return "scan.secret.telegram", ""
+	return m != nil && !isFake(m[1][11:])
 }
 
 var jwt = anchored(`(eyJ[A-Za-z0-9_-]{8,})\.(eyJ[A-Za-z0-9_-]{8,})\.([A-Za-z0-9_-]{20,})`)
 
-// findJWT finds a token whose header names a signature algorithm, other than well-known examples.
-func findJWT(text []byte, at int) (string, string) {
+// isJWT reports whether a place is a token whose header names a signature algorithm, other than well-known examples.
+func isJWT(text []byte, at int) bool {
 	m := jwt.FindSubmatch(text[at:min(at+8<<10, len(text))])
 	if m == nil || isFake(m[3]) {
-		return "", ""
+		return false
 	}
 	var head struct{ Alg string }
 	first, err := base64.RawURLEncoding.DecodeString(string(m[1]))
 	if err != nil || json.Unmarshal(first, &head) != nil || head.Alg == "" {
-		return "", ""
+		return false
 	}
 	claims, err := base64.RawURLEncoding.DecodeString(string(m[2]))
-	if err != nil || !json.Valid(claims) || isFake(claims) || bytes.Contains(claims, []byte("John Doe")) {
-		return "", ""
-	}
-	return "scan.secret.jwt", ""
+	return err == nil && json.Valid(claims) && !isFake(claims) && !bytes.Contains(claims, []byte("John Doe"))
 }
 
 var (
@@ -132,13 +122,13 @@ var (
 // minKey is the minimum length of a key. The shortest complete one has 64 characters, in one or two lines.
 const minKey = 24
 
-// findPrivateKey finds the beginning of a private key in PEM, also in a string with \n and in quoted lines. A header alone,
+// isPrivateKey reports whether a place is the beginning of a private key in PEM, also in a string with \n and in quoted lines. A header alone,
 // or followed by dots or words, does not match.
-func findPrivateKey(text []byte, at int) (string, string) {
+func isPrivateKey(text []byte, at int) bool {
 	here := window(text, at)
 	start := keyHeader.FindIndex(here)
 	if start == nil {
-		return "", ""
+		return false
 	}
 	body := bytes.ReplaceAll(here[start[1]:], []byte(`\n`), []byte("\n"))
 	body = bytes.ReplaceAll(body, []byte(`\r`), nil)
@@ -150,14 +140,11 @@ func findPrivateKey(text []byte, at int) (string, string) {
 		}
 		if !keyLine.Match(line) {
 			if bytes.Contains(line, []byte("..")) || bytes.Contains(line, []byte("…")) {
-				return "", ""
+				return false
 			}
 			break
 		}
 		key = append(key, line...)
 	}
-	if len(key) < minKey || isFake(key) {
-		return "", ""
-	}
-	return "scan.secret.private_key", ""
+	return len(key) >= minKey && !isFake(key)
 }

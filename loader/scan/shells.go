@@ -3,13 +3,14 @@ package scan
 import (
 	"bytes"
 	"regexp"
+	"slices"
 )
 
 // shellProbes search for shells that are connected to the network.
 var shellProbes = []probe{
-	{keys: []string{"/dev/tcp/", "/dev/udp/"}, find: findDevTCP},
-	{keys: []string{"nc ", "ncat ", "netcat ", "telnet ", "openssl s_client"}, word: true, cost: 6, find: findNetcat},
-	{keys: []string{"socat "}, word: true, cost: 10, find: matching(netShell, socat)},
+	{keys: []string{"/dev/tcp/", "/dev/udp/"}, code: "scan.command.reverse_shell_devtcp", match: isDevTCP},
+	{keys: []string{"nc ", "ncat ", "netcat ", "telnet ", "openssl s_client"}, word: true, cost: 6, code: netShell, match: isNetcat},
+	{keys: []string{"socat "}, word: true, cost: 10, code: netShell, pattern: socat},
 }
 
 var (
@@ -19,24 +20,14 @@ var (
 	fedByShell = regexp.MustCompile(`\b(?:ba|z|da|k)?sh["']?\s+-i\b[^\n]*\|\s*$|\|\s*(?:/bin/)?(?:ba|z|da)?sh\s[^|\n]{0,20}\|\s*$`)
 )
 
-// findDevTCP finds a connection of a shell. Connections to the local machine are excluded: scripts wait for services so.
-func findDevTCP(text []byte, at int) (string, string) {
+// isDevTCP reports whether a place is a connection of a shell. Connections to the local machine are excluded: scripts wait for services so.
+func isDevTCP(text []byte, at int) bool {
 	m := devTCP.FindSubmatch(window(text, at))
-	if m == nil {
-		return "", ""
-	}
-	switch string(m[1]) {
-	case "localhost", "127.0.0.1", "0.0.0.0":
-		return "", ""
-	}
-	return "scan.command.reverse_shell_devtcp", ""
+	return m != nil && !slices.Contains([]string{"localhost", "127.0.0.1", "0.0.0.0"}, string(m[1]))
 }
 
-// findNetcat finds a program that nc connects to the network, also by pipes.
-func findNetcat(text []byte, at int) (string, string) {
+// isNetcat reports whether a place is a program that nc connects to the network, also by pipes.
+func isNetcat(text []byte, at int) bool {
 	before := lineBefore(text, at, 160)
-	if netcat.Match(window(text, at)) || bytes.IndexByte(before, '|') >= 0 && fedByShell.Match(before) {
-		return netShell, ""
-	}
-	return "", ""
+	return netcat.Match(window(text, at)) || bytes.IndexByte(before, '|') >= 0 && fedByShell.Match(before)
 }

@@ -147,23 +147,12 @@ func isPlaceholder(args []byte) bool {
 	return true
 }
 
-// findDecode finds encoded text that is decoded in the command line of a shell. [findSink] finds pipes.
-func findDecode(text []byte, at int) (string, string) {
-	if decoding.Match(window(text, at)) && decodeInto.Match(lineBefore(text, at, 300)) {
-		return "scan.command.decode_shell", ""
-	}
-	return "", ""
+// isDecode reports whether a place is encoded text that is decoded in the command line of a shell. [findSink] finds pipes.
+func isDecode(text []byte, at int) bool {
+	return decoding.Match(window(text, at)) && decodeInto.Match(lineBefore(text, at, 300))
 }
 
 var spelled = anchored("(?:\\$\\(|`)(?:printf|echo\\s+-e)\\s[^)\\n]*?(?:(?:\\\\\\\\?x[2-7][0-9a-fA-F]){3}|(?:\\\\\\\\?0?[01][0-7]{2}){3})")
-
-// findSpelled finds a command that is written in escapes.
-func findSpelled(text []byte, at int) (string, string) {
-	if spelled.Match(window(text, at)) {
-		return "scan.command.decode_shell", ""
-	}
-	return "", ""
-}
 
 var (
 	evalDecoded = anchored(`(?:(?:eval|exec)\b|Function\(|compile\(|loads\()[^\n]{0,160}?(?:b64decode|base64_decode|b32decode|a85decode|decodebytes|atob\s*\(|[,(]\s?["']?base64["']?\)|fromhex\(|unhexlify|fromCharCode|rot_?13|,\s?["']?hex["']?\))`)
@@ -181,15 +170,14 @@ func findEval(text []byte, at int) (string, string) {
 		return "", ""
 	}
 	if evalDecoded.Match(here) {
-		line, _, _ := bytes.Cut(here, []byte{'\n'})
+		line := lineAt(text, at)
 		if m := decodedText.FindSubmatch(line); literal.Match(line) || m != nil && looksEncoded(m[1]) {
 			return "scan.command.decode_shell", ""
 		}
 		return "scan.command.eval_base64", ""
 	}
-	if m := evalFetched.FindIndex(here); m != nil {
-		line, _, _ := bytes.Cut(here[m[0]:], []byte{'\n'})
-		return ruleForPipe(line)
+	if evalFetched.Match(here) {
+		return ruleForPipe(lineAt(text, at))
 	}
 	return "", ""
 }
@@ -243,13 +231,6 @@ func findDownload(text []byte, at int) (string, string) {
 				return ruleForPipe(head(window(text, at), 200))
 			}
 		}
-	}
-	return "", ""
-}
-
-func findWindowsLoader(text []byte, at int) (string, string) {
-	if windowsLoader.Match(window(text, at)) {
-		return "scan.command.pipe_shell", ""
 	}
 	return "", ""
 }

@@ -20,8 +20,8 @@ type hit struct {
 	detail string
 }
 
-// probe searches a text for one thing. Finding a literal key is much faster than matching a pattern, so find only evaluates
-// the places of keys.
+// probe searches a text for one thing. Finding a literal key is much faster than matching a pattern, so a pattern only
+// evaluates the places of keys.
 type probe struct {
 	// keys are literals of at least three bytes.
 	keys []string
@@ -30,10 +30,14 @@ type probe struct {
 	word, anyCase bool
 	// prefilter cheaply rejects places, nil rejects none.
 	prefilter func(text []byte, at int) bool
-	// cost is the cost of find in units of about ten microseconds; 0 is 1.
+	// cost is the cost of a place in units of about ten microseconds; 0 is 1.
 	cost int
-	// find returns the code of the rule for a place and a detail for the message, "" if there is no match.
-	find func(text []byte, at int) (code, detail string)
+	// code and detail are those of a place that pattern or match confirms. Probes with several rules have find instead, which
+	// returns "" if there is no match.
+	code, detail string
+	pattern      *regexp.Regexp
+	match        func(text []byte, at int) bool
+	find         func(text []byte, at int) (code, detail string)
 }
 
 // matcher finds the keys of all probes and chains in one pass, by a hash of their first three bytes.
@@ -287,7 +291,14 @@ func (s *search) evaluate(p *probe, at int) {
 	if !s.spend(max(p.cost, 1)) {
 		return
 	}
-	if code, detail := p.find(s.text, at); code != "" {
+	code, detail := p.code, p.detail
+	switch {
+	case p.find != nil:
+		code, detail = p.find(s.text, at)
+	case p.pattern != nil && !p.pattern.Match(window(s.text, at)), p.match != nil && !p.match(s.text, at):
+		return
+	}
+	if code != "" {
 		s.add(code, at, detail)
 	}
 }
@@ -339,6 +350,12 @@ const reach = 600
 
 // window returns the text from a place on within reach.
 func window(text []byte, at int) []byte { return text[at:min(at+reach, len(text))] }
+
+// lineAt returns the rest of the line within reach.
+func lineAt(text []byte, at int) []byte {
+	line, _, _ := bytes.Cut(window(text, at), []byte{'\n'})
+	return line
+}
 
 // anchored compiles a pattern that must match at the key.
 func anchored(pattern string) *regexp.Regexp { return regexp.MustCompile(`^(?:` + pattern + `)`) }
