@@ -9,8 +9,8 @@ import (
 
 // Text returns what is found in the text of one file.
 func Text(path string, text []byte) []pannier.Finding {
-	found, b := newFindings(Options{}), budget{work: maxWork}
-	hits, all := searchFile(context.Background(), path, text, &b)
+	found, work := newFindings(Options{}), maxWork
+	hits, all := searchFile(context.Background(), path, text, &work)
 	found.addHits(path, hits)
 	if !all {
 		found.add("scan.bound.places", path, 0, "")
@@ -36,7 +36,7 @@ func Keys() []string {
 
 // Work returns how many units of work the search of a text takes, how many it may take, and whether all was searched.
 func Work(path string, text []byte) (used, most int, all bool) {
-	b := budget{work: maxWork}
-	_, all = searchText(context.Background(), path, text, &b)
-	return maxWork - b.work, textWork(text), all
+	work := maxWork
+	_, all = searchText(context.Background(), path, text, &work)
+	return maxWork - work, textWork(text), all
 }

@@ -47,7 +47,7 @@ func (w *walker) content(ctx context.Context, rel string, data []byte) {
 		w.findings.add(code, displayPath(rel), 0, "")
 	}
 	w.checkEnding(rel, data)
-	hits, all := searchFile(ctx, rel, data, &w.budget)
+	hits, all := searchFile(ctx, rel, data, &w.work)
 	w.findings.addHits(displayPath(rel), hits)
 	if !all {
 		w.truncated = true
@@ -55,34 +55,19 @@ func (w *walker) content(ctx context.Context, rel string, data []byte) {
 	}
 }
 
-// read returns the content within the bounds, in the buffer of the walker. Content beyond a bound is a finding.
+// read returns the content within the bounds. Content beyond a bound is a finding.
 func (w *walker) read(f *os.File, rel string, size int64) []byte {
-	left := w.options.MaxBytes - w.bytes
-	limit := min(w.options.MaxFileBytes, left)
-	if need := min(size, limit) + 1; int64(cap(w.buf)) < need {
-		w.buf = make([]byte, need)
+	limit := min(w.options.MaxFileBytes, w.options.MaxBytes-w.bytes)
+	var b bytes.Buffer
+	b.Grow(int(min(size, limit)) + bytes.MinRead)
+	n, err := b.ReadFrom(io.LimitReader(f, limit+1))
+	if err != nil {
+		w.unreadable(rel, err)
 	}
-	buf, n := w.buf[:cap(w.buf)], 0
-	for int64(n) <= limit {
-		if n == len(buf) { // the file grows
-			w.buf = append(buf, make([]byte, len(buf))...)
-			buf = w.buf
-		}
-		got, err := f.Read(buf[n:min(int64(len(buf)), limit+1)])
-		n += got
-		if err == io.EOF {
-			break
-		}
-		if err != nil {
-			w.unreadable(rel, err)
-			break
-		}
+	if n > limit {
+		w.reachByteLimit(rel, max(size, n), limit < w.options.MaxFileBytes)
 	}
-	if int64(n) <= limit {
-		return buf[:n]
-	}
-	w.reachByteLimit(rel, max(size, int64(n)), limit < w.options.MaxFileBytes)
-	return buf[:limit]
+	return head(b.Bytes(), int(limit))
 }
 
 // reachByteLimit reports that a file, or all files together, exceed the bytes that are read.

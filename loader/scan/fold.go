@@ -39,13 +39,9 @@ var special = func() (t [256]bool) {
 }()
 
 // fold returns a text with any sequence of blanks as one blank, continuation lines joined, quotes and backslashes inside
-// words removed, $IFS and escapes in $'…' expanded, and letters that look like ASCII replaced. It uses buf if that is large
-// enough.
-func fold(in, buf []byte) folded {
-	if cap(buf) < len(in) {
-		buf = make([]byte, 0, len(in)+len(in)/4)
-	}
-	f := &folder{in: in, out: buf[:0], indent: true}
+// words removed, $IFS and escapes in $'…' expanded, and letters that look like ASCII replaced.
+func fold(in []byte) folded {
+	f := &folder{in: in, out: make([]byte, 0, len(in)+len(in)/8), indent: true}
 	for i := 0; i < len(in); {
 		start := i
 		for i < len(in) && (!special[in[i]] || in[i] == '\n' || in[i] == ' ' && i > start && in[i-1] != ' ' && in[i-1] != '\n') {

@@ -83,14 +83,7 @@ type Report struct {
 // Problems of the directory are findings. An error means that ctx was done; the report then has the findings so far.
 // Directory is safe for concurrent use.
 func Directory(ctx context.Context, root *os.Root, dir string, o Options) (Report, error) {
-	kept := bufferPool.Get().(*buffers)
-	w := &walker{root: root, options: o.withDefaults(), findings: newFindings(o), buf: kept.read, budget: budget{work: maxWork, fold: kept.fold}}
-	defer func() {
-		if cap(w.buf) <= maxPooled && cap(w.budget.fold) <= maxPooled {
-			kept.read, kept.fold = w.buf, w.budget.fold
-			bufferPool.Put(kept)
-		}
-	}()
+	w := &walker{root: root, options: o.withDefaults(), findings: newFindings(o), work: maxWork}
 	err := w.scan(ctx, dir)
 	if err != nil {
 		w.truncated = true

@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/binary"
 	"regexp"
 	"slices"
-	"sync"
-	"unicode/utf16"
-	"unicode/utf8"
+
+	"golang.org/x/text/encoding/unicode"
 )
 
 // hit is a match in a text.
@@ -129,21 +127,6 @@ var (
 	commandKeys = newMatcher(commandProbes, chains)
 )
 
-// budget bounds the work of one scan.
-type budget struct {
-	// work is the number of units that are left.
-	work int
-	fold []byte // the buffer that texts are folded into
-}
-
-// buffers are reused by the next scan.
-type buffers struct{ read, fold []byte }
-
-var bufferPool = sync.Pool{New: func() any { return new(buffers) }}
-
-// maxPooled bounds the reused buffers.
-const maxPooled = 1 << 20
-
 // The bounds of the work of one scan and of one text. Benign texts need at most a tenth of theirs.
 const (
 	maxWork     = 50_000
@@ -197,10 +180,10 @@ func (s *search) stop() bool {
 
 // searchFile returns the hits in a file by line, and whether all of it was searched. A file with a UTF-16 byte order mark is
 // searched as UTF-16, and as the bytes that a shell reads.
-func searchFile(ctx context.Context, path string, data []byte, b *budget) (hits []hit, all bool) {
-	hits, all = searchText(ctx, path, data, b)
+func searchFile(ctx context.Context, path string, data []byte, work *int) (hits []hit, all bool) {
+	hits, all = searchText(ctx, path, data, work)
 	if text, ok := fromUTF16(data); ok {
-		more, allToo := searchText(ctx, path, text, b)
+		more, allToo := searchText(ctx, path, text, work)
 		hits, all = append(more, hits...), all && allToo
 		slices.SortStableFunc(hits, byLine)
 	}
@@ -212,8 +195,8 @@ func searchFile(ctx context.Context, path string, data []byte, b *budget) (hits 
 // in the folded text.
 //
 // all is false if a bound on work or hits was reached.
-func searchText(ctx context.Context, path string, text []byte, b *budget) (hits []hit, all bool) {
-	given := min(textWork(text), b.work)
+func searchText(ctx context.Context, path string, text []byte, work *int) (hits []hit, all bool) {
+	given := min(textWork(text), *work)
 	s := &search{ctx: ctx, text: text, counts: map[string]int{}, left: given}
 	s.match(secretKeys)
 	if !isBinary(text) {
@@ -224,8 +207,7 @@ func searchText(ctx context.Context, path string, text []byte, b *budget) (hits 
 	s.sort()
 	number(s.hits, folded{text: text})
 
-	plain := fold(text, b.fold)
-	b.fold = plain.text
+	plain := fold(text)
 	c := &search{ctx: ctx, text: plain.text, counts: map[string]int{}, left: s.left}
 	c.match(commandKeys)
 	c.sort()
@@ -235,7 +217,7 @@ func searchText(ctx context.Context, path string, text []byte, b *budget) (hits 
 	}
 	hits = append(s.hits, c.hits...)
 	slices.SortStableFunc(hits, byLine)
-	b.work -= given - c.left
+	*work -= given - c.left
 	return hits, !s.over && !c.over
 }
 
@@ -365,26 +347,8 @@ func isBinary(data []byte) bool { return bytes.IndexByte(head(data, 8000), 0) >=
 
 // fromUTF16 converts UTF-16 with a byte order mark to UTF-8. PowerShell writes such scripts.
 func fromUTF16(data []byte) ([]byte, bool) {
-	var order binary.ByteOrder
-	switch {
-	case bytes.HasPrefix(data, []byte{0xff, 0xfe}):
-		order = binary.LittleEndian
-	case bytes.HasPrefix(data, []byte{0xfe, 0xff}):
-		order = binary.BigEndian
-	default:
-		return nil, false
-	}
-	data = data[2:]
-	text := make([]byte, 0, len(data))
-	for len(data) >= 2 {
-		r := rune(order.Uint16(data))
-		data = data[2:]
-		if utf16.IsSurrogate(r) && len(data) >= 2 {
-			if both := utf16.DecodeRune(r, rune(order.Uint16(data))); both != utf8.RuneError {
-				r, data = both, data[2:]
-			}
-		}
-		text = utf8.AppendRune(text, r)
-	}
-	return text, true
+	text, err := utf16Text.NewDecoder().Bytes(data)
+	return text, err == nil
 }
+
+var utf16Text = unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM)

@@ -41,7 +41,6 @@ func (w *walker) unpack(ctx context.Context, rel string, data []byte, depth int)
 	if depth == maxPackedDepth {
 		return "archives nested in two archives are not opened", true
 	}
-	data = bytes.Clone(data) // the buffer of the walker is reused
 	err := open(ctx, w, rel, data, depth)
 	if err != nil {
 		return err.Error(), true

@@ -25,9 +25,8 @@ type walker struct {
 	entries int
 	files   int
 	bytes   int64
-	budget  budget
+	work    int // the units that are left
 	packed  packed
-	buf     []byte
 
 	truncated bool
 	full      bool // the bound on entries was reached
