@@ -38,7 +38,11 @@ func AgentSkills(s Skill) []pannier.Problem {
 		strictName(c)
 		strictDescription(c)
 		strictCompatibility(c)
-		strictTools(c)
+		// "A space-separated string of tools" (Agent Skills specification, "allowed-tools field").
+		v := c.Front.Get("allowed-tools")
+		if v.Kind() == yamldoc.List || v.Kind() == yamldoc.Map {
+			c.fail("strict.allowed_tools.format", "allowed-tools", placeOf(v), "this is "+v.Kind().String()+" where a text belongs"+textRule, toolsHint(v))
+		}
 		strictMetadata(c)
 	}
 	return c.done()
@@ -119,14 +123,6 @@ func strictCompatibility(c *check) {
 	case length > maxCompatibilityLength:
 		c.fail("strict.compatibility.length", "compatibility", placeOf(v),
 			fmt.Sprintf("the compatibility has %d characters, and at most %d are allowed", length, maxCompatibilityLength), "keep what the skill needs, and move the rest below the frontmatter")
-	}
-}
-
-// strictTools wants the tools in one text: "A space-separated string of tools" (Agent Skills specification, "allowed-tools field").
-func strictTools(c *check) {
-	v := c.Front.Get("allowed-tools")
-	if v.Kind() == yamldoc.List || v.Kind() == yamldoc.Map {
-		c.fail("strict.allowed_tools.format", "allowed-tools", placeOf(v), "this is "+v.Kind().String()+" where a text belongs"+textRule, toolsHint(v))
 	}
 }
 

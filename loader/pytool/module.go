@@ -101,7 +101,12 @@ func (m *module) statement(s []token) {
 	if s[0].isWord("class") || len(s) > 3 && s[0].isWord("if") && s[1].isWord("__name__") && s[2].is("==") {
 		m.hidden = col
 	}
-	m.readImport(s)
+	// `from x import tool as y`
+	for i := 1; s[0].isWord("from") && i+2 < len(s); i++ {
+		if s[i].isWord("tool") && s[i+1].isWord("as") && (s[i-1].isWord("import") || s[i-1].is(",") || s[i-1].is("(")) {
+			m.aliases[s[i+2].text] = true
+		}
+	}
 }
 
 // toolDecorator returns the arguments of a decorator that makes a tool.
@@ -171,15 +176,6 @@ func (m *module) setDoc(s []token) {
 		s = s[:semicolon]
 	}
 	m.doc.doc, _ = textOf(s)
-}
-
-// readImport records the name in `from x import tool as y`.
-func (m *module) readImport(s []token) {
-	for i := 1; s[0].isWord("from") && i+2 < len(s); i++ {
-		if s[i].isWord("tool") && s[i+1].isWord("as") && (s[i-1].isWord("import") || s[i-1].is(",") || s[i-1].is("(")) {
-			m.aliases[s[i+2].text] = true
-		}
-	}
 }
 
 // readParams reads the parameters of a function, or returns why it cannot.

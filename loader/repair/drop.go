@@ -81,13 +81,6 @@ func partOfValue(line []byte) bool {
 	return line[0] == '#' || bytes.Equal(line, []byte("-")) || bytes.HasPrefix(line, []byte("- ")) || bytes.IndexByte([]byte("[]{}\"'"), line[0]) >= 0
 }
 
-// clear empties the lines of a block.
-func (s *sheet) clear(b block) {
-	for i := b.line; i < b.end; i++ {
-		s.mended[i] = nil
-	}
-}
-
 // canMiss reports whether what is left after a block was dropped is still a skill: it has a description, and none of the
 // fields that identify a skill can have been in the block alone.
 func (s *sheet) canMiss(b block, left yamldoc.Value) bool {

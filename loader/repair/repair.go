@@ -117,7 +117,9 @@ func (s *sheet) read(limit int) (Result, bool) {
 	dropped := ""
 	if err != nil && !isRefusal(err) && len(repairs) < limit {
 		if b, f, ok := s.broken(); ok {
-			s.clear(b)
+			for i := b.line; i < b.end; i++ {
+				s.mended[i] = nil
+			}
 			v, repeated, err = yamldoc.Parse(bytes.Join(s.mended, []byte("\n")))
 			if err == nil && !s.canMiss(b, v) {
 				return Result{}, false
@@ -140,8 +142,8 @@ func (s *sheet) mend(b block) (Repair, bool) {
 	if !mayMend || !isFaulty(source) {
 		return Repair{}, false
 	}
-	if joined, at := joinPairs(source); at >= 0 && !isFaulty(joined) {
-		s.replace(b, joined)
+	if joined, at := joinPairs(source); at >= 0 {
+		copy(s.mended[b.line:b.end], bytes.Split(bytes.TrimSuffix(joined, []byte("\n")), []byte("\n")))
 		s.recordJoined(b)
 		return pairRepair(b, source, at), true
 	}

@@ -154,11 +154,6 @@ func (s *sheet) source(b block) []byte {
 	return append(bytes.Join(s.lines[b.line:b.end], []byte("\n")), '\n')
 }
 
-// replace puts another text of as many lines in the place of a block.
-func (s *sheet) replace(b block, text []byte) {
-	copy(s.mended[b.line:b.end], bytes.Split(bytes.TrimSuffix(text, []byte("\n")), []byte("\n")))
-}
-
 // closing returns the index of the line that a value in quotes or brackets ends in, or i if that is not how it ends.
 // Keys and loose lines in between are none.
 func (s *sheet) closing(i, value int) int {

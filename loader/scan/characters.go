@@ -53,7 +53,7 @@ func ruleForCharacter(text []byte, at int, r rune, size int) string {
 			return "scan.unicode.tags"
 		}
 	case isBidi(r):
-		if !isEmbedding(r) || !inRightToLeft(text, at) {
+		if r == 0x202d || r == 0x202e || !inRightToLeft(text, at) {
 			return "scan.unicode.bidi"
 		}
 	case isInvisible(r):
@@ -70,9 +70,6 @@ func isVariation(r rune) bool { return 0xfe00 <= r && r <= 0xfe0f || 0xe0100 <= 
 
 // isBidi reports whether a character changes the direction of the following text.
 func isBidi(r rune) bool { return 0x202a <= r && r <= 0x202e || 0x2066 <= r && r <= 0x2069 }
-
-// isEmbedding excludes the overrides, which right-to-left text does not need.
-func isEmbedding(r rune) bool { return r != 0x202d && r != 0x202e }
 
 func isInvisible(r rune) bool {
 	switch r {

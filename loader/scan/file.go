@@ -46,7 +46,10 @@ func (w *walker) content(ctx context.Context, rel string, data []byte) {
 	if code := programRule(data); code != "" {
 		w.findings.add(code, displayPath(rel), 0, "")
 	}
-	w.checkEnding(rel, data)
+	// A script with an interpreter line is searched as text instead.
+	if code := endings[strings.ToLower(path.Ext(rel))]; code == script && !bytes.HasPrefix(data, []byte("#!")) {
+		w.findings.add(code, displayPath(rel), 0, "")
+	}
 	hits, all := searchFile(ctx, rel, data, &w.work)
 	w.findings.addHits(displayPath(rel), hits)
 	if !all {
@@ -131,14 +134,6 @@ const (
 	script  = "scan.file.suspicious_executable"
 	archive = "scan.file.archive"
 )
-
-// checkEnding reports a file by its extension. A script with an interpreter line is searched as text instead.
-func (w *walker) checkEnding(rel string, data []byte) {
-	code := endings[strings.ToLower(path.Ext(rel))]
-	if code == script && !bytes.HasPrefix(data, []byte("#!")) {
-		w.findings.add(code, displayPath(rel), 0, "")
-	}
-}
 
 // commonHiddenFiles are hidden files that common tools expect.
 var commonHiddenFiles = map[string]bool{

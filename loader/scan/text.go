@@ -199,7 +199,7 @@ func searchText(ctx context.Context, path string, text []byte, work *int) (hits 
 	given := min(textWork(text), *work)
 	s := &search{ctx: ctx, text: text, counts: map[string]int{}, left: given}
 	s.match(secretKeys)
-	if !isBinary(text) {
+	if bytes.IndexByte(head(text, 8000), 0) < 0 { // not a binary file, as git tells
 		s.assignments()
 		s.characters()
 	}
@@ -341,9 +341,6 @@ func lineAt(text []byte, at int) []byte {
 
 // anchored compiles a pattern that must match at the key.
 func anchored(pattern string) *regexp.Regexp { return regexp.MustCompile(`^(?:` + pattern + `)`) }
-
-// isBinary reports whether a file is binary, by a NUL near its start, as git does.
-func isBinary(data []byte) bool { return bytes.IndexByte(head(data, 8000), 0) >= 0 }
 
 // fromUTF16 converts UTF-16 with a byte order mark to UTF-8. PowerShell writes such scripts.
 func fromUTF16(data []byte) ([]byte, bool) {

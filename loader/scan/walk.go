@@ -112,7 +112,8 @@ func (w *walker) list(ctx context.Context, dir *os.Root, rel string) ([]fs.FileI
 		entries, err := file.ReadDir(min(listBatch, w.options.MaxEntries-w.entries+1))
 		for _, e := range entries {
 			if w.entries == w.options.MaxEntries {
-				w.reachEntryLimit(rel)
+				w.full, w.truncated = true, true
+				w.findings.add("scan.bound.entries", displayPath(rel), 0, fmt.Sprintf("more than %d", w.options.MaxEntries))
 				break
 			}
 			w.entries++
@@ -132,11 +133,6 @@ func (w *walker) list(ctx context.Context, dir *os.Root, rel string) ([]fs.FileI
 	}
 	slices.SortFunc(infos, func(a, b fs.FileInfo) int { return strings.Compare(a.Name(), b.Name()) })
 	return infos, nil
-}
-
-func (w *walker) reachEntryLimit(rel string) {
-	w.full, w.truncated = true, true
-	w.findings.add("scan.bound.entries", displayPath(rel), 0, fmt.Sprintf("more than %d", w.options.MaxEntries))
 }
 
 // enter scans a subdirectory.
