@@ -1,6 +1,7 @@
 package installspec
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,9 +19,8 @@ type spec struct {
 // kind is what is known of a way to install.
 type kind struct {
 	// keys hold the package, the proper one first.
-	keys []string
-	// check returns why its installer would not take a word for the name of a package in its registry.
-	check func(word string) string
+	keys  []string
+	names grammar
 	// command is what the name is put behind.
 	command []string
 }
@@ -28,14 +28,14 @@ type kind struct {
 // kinds are the ways to install that are allowed, besides download (OpenClaw "Installers"; Aleph "Installer", of which npm,
 // apt, pip and cargo come). An installer that reads code from any place but its registry is none of them.
 var kinds = map[string]kind{
-	"brew":  {[]string{"formula", "cask", "package"}, checkBrew, []string{"brew", "install"}},
-	"node":  {[]string{"package"}, checkNode, []string{"npm", "install", "-g"}},
-	"npm":   {[]string{"package"}, checkNode, []string{"npm", "install", "-g"}},
-	"go":    {[]string{"module", "package"}, checkGo, []string{"go", "install"}},
-	"uv":    {[]string{"package"}, checkUV, []string{"uv", "tool", "install"}},
-	"pip":   {[]string{"package"}, checkPython, []string{"pip", "install"}},
-	"apt":   {[]string{"package"}, checkApt, []string{"sudo", "apt-get", "install", "-y"}},
-	"cargo": {[]string{"package"}, checkCargo, []string{"cargo", "install"}},
+	"brew":  {[]string{"formula", "cask", "package"}, brewNames, []string{"brew", "install"}},
+	"node":  {[]string{"package"}, nodeNames, []string{"npm", "install", "-g"}},
+	"npm":   {[]string{"package"}, nodeNames, []string{"npm", "install", "-g"}},
+	"go":    {[]string{"module", "package"}, goNames, []string{"go", "install"}},
+	"uv":    {[]string{"package"}, uvNames, []string{"uv", "tool", "install"}},
+	"pip":   {[]string{"package"}, pythonNames, []string{"pip", "install"}},
+	"apt":   {[]string{"package"}, aptNames, []string{"sudo", "apt-get", "install", "-y"}},
+	"cargo": {[]string{"package"}, cargoNames, []string{"cargo", "install"}},
 }
 
 // shells are the kinds that people use for a command line.
@@ -58,7 +58,11 @@ func (s *spec) commands() ([][]string, string) {
 	if !ok {
 		return nil, fmt.Sprintf("the kind %.80q is not one that is allowed: brew, node, npm, go, uv, pip, apt, cargo, download", s.kind)
 	}
-	if refused := s.onlyKeys(append(slices.Clip(k.keys), s.extraKeys()...)); refused != "" {
+	known := k.keys
+	if s.kind == "brew" {
+		known = append(slices.Clip(known), "tap")
+	}
+	if refused := s.onlyKeys(known); refused != "" {
 		return nil, refused
 	}
 	key, word := s.word(k.keys)
@@ -71,7 +75,7 @@ func (s *spec) commands() ([][]string, string) {
 			return nil, refused
 		}
 	}
-	if refused := firstReason(checkWord(word), k.check(word)); refused != "" {
+	if refused := cmp.Or(checkWord(word), k.names.check(word, s.kind)); refused != "" {
 		return nil, fmt.Sprintf("%s %.80q: %s", key, word, refused)
 	}
 	return [][]string{append(s.prefix(k, key), word)}, ""
@@ -86,13 +90,6 @@ func (s *spec) prefix(k kind, key string) []string {
 		return []string{"brew", "install", "--cask"}
 	}
 	return slices.Clone(k.command)
-}
-
-func (s *spec) extraKeys() []string {
-	if s.kind == "brew" {
-		return []string{"tap"}
-	}
-	return nil
 }
 
 // onlyKeys refuses unknown keys: a `from` or a `registry` would make another package of it, and leaving it out
@@ -130,13 +127,4 @@ func (s *spec) tapped(formula string) (name, refused string) {
 		return "", fmt.Sprintf("the formula %.80q is not of the tap %.80q", formula, tap)
 	}
 	return formula, ""
-}
-
-func firstReason(reasons ...string) string {
-	for _, reason := range reasons {
-		if reason != "" {
-			return reason
-		}
-	}
-	return ""
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	"pannier"
 	"pannier/internal/yamldoc"
@@ -154,10 +155,5 @@ func placeOr(v, parent yamldoc.Value) place {
 
 func isOneOf(v yamldoc.Value, words ...string) bool {
 	text, ok := v.Text()
-	for _, word := range words {
-		if ok && text == word {
-			return true
-		}
-	}
-	return false
+	return ok && slices.Contains(words, text)
 }

@@ -104,14 +104,16 @@ func lastName(tokens []token) (name string, rest []token) {
 func textOf(tokens []token) (text string, ok bool) {
 	tokens = withoutParentheses(tokens)
 	ok = len(tokens) > 0
+	var b strings.Builder
 	for _, t := range tokens {
 		if t.kind != tokenString {
 			return "", false
 		}
 		part, known := decodeString(t.text)
-		text, ok = text+part, ok && known
+		b.WriteString(part)
+		ok = ok && known
 	}
-	return text, ok
+	return b.String(), ok
 }
 
 // decodeString returns the value of a string literal. It is not known for bytes, for f-strings, and for characters by name.
