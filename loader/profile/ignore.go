@@ -2,8 +2,9 @@ package profile
 
 import (
 	"bytes"
-	"path"
 	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
 )
 
 // maxPatterns bounds the patterns of one skill. Each file is held against all of them.
@@ -19,7 +20,7 @@ type ignoreRules struct {
 }
 
 type ignorePattern struct {
-	parts    []string // one for each level, `**` for any number of them
+	glob     string
 	negated  bool
 	dirsOnly bool
 }
@@ -52,12 +53,12 @@ func parsePattern(line string) (p ignorePattern, ok bool) {
 	if line == "" {
 		return p, false
 	}
-	p.parts = strings.Split(strings.ToLower(strings.ReplaceAll(line, "[!", "[^")), "/")
-	if !tied && len(p.parts) == 1 {
-		p.parts = []string{"**", p.parts[0]}
+	p.glob = strings.ToLower(strings.ReplaceAll(line, "{", `\{`)) // braces have no meaning here
+	if !tied && !strings.Contains(p.glob, "/") {
+		p.glob = "**/" + p.glob
 	}
-	if p.parts[len(p.parts)-1] == "**" {
-		p.parts = append(p.parts, "*") // what lies in a directory, not the directory itself
+	if p.glob == "**" || strings.HasSuffix(p.glob, "/**") {
+		p.glob += "/*" // what lies in a directory, not the directory itself
 	}
 	return p, true
 }
@@ -67,54 +68,22 @@ func (r *ignoreRules) ignores(file string) bool {
 	if len(r.patterns) == 0 {
 		return false
 	}
-	parts := strings.Split(strings.ToLower(file), "/")
-	for depth := 1; depth <= len(parts); depth++ {
-		if r.excludes(parts[:depth], depth < len(parts)) {
+	file = strings.ToLower(file)
+	for i, c := range file + "/" {
+		if c == '/' && r.excludes(file[:i], i < len(file)) {
 			return true
 		}
 	}
 	return false
 }
 
-// excludes reports what the last pattern says that matches a path.
-func (r *ignoreRules) excludes(parts []string, isDir bool) bool {
+// excludes returns what the last pattern says that matches a path.
+func (r *ignoreRules) excludes(name string, isDir bool) bool {
 	for i := len(r.patterns) - 1; i >= 0; i-- {
 		p := r.patterns[i]
-		if (isDir || !p.dirsOnly) && matchParts(p.parts, parts) {
+		if matches, err := doublestar.Match(p.glob, name); matches && err == nil && (isDir || !p.dirsOnly) {
 			return !p.negated
 		}
 	}
 	return false
-}
-
-// matchParts matches level by level. A `**` first takes no level, and one more each time that what follows it fails;
-// only the last one needs to be tried again, so that no pattern takes long.
-func matchParts(pattern, parts []string) bool {
-	i, j := 0, 0
-	again, from := -1, 0 // where to go on behind the last `**`, and the level that it then ends before
-	for j < len(parts) {
-		switch {
-		case i < len(pattern) && pattern[i] == "**":
-			i++
-			again, from = i, j
-		case i < len(pattern) && matchPart(pattern[i], parts[j]):
-			i++
-			j++
-		case again >= 0:
-			from++
-			i, j = again, from
-		default:
-			return false
-		}
-	}
-	for i < len(pattern) && pattern[i] == "**" {
-		i++
-	}
-	return i == len(pattern)
-}
-
-// matchPart matches one level. A pattern that is none matches nothing.
-func matchPart(pattern, part string) bool {
-	ok, err := path.Match(pattern, part)
-	return ok && err == nil
 }
