@@ -41,7 +41,8 @@ var (
 	}
 	aptNames = grammar{
 		regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]+(:[a-z0-9]+)?(=[A-Za-z0-9.+:~-]+)?$`),
-		[]string{".deb"}, "not a name of a Debian package, such as name or name=1.2.3-1",
+		[]string{".deb"},
+		"not a name of a Debian package, such as name or name=1.2.3-1",
 	}
 	cargoNames = grammar{
 		regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*(@[0-9=~][A-Za-z0-9.+-]*)?$`),
