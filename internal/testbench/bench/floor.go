@@ -9,34 +9,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// floors are the least that an operation could do. A visit gets a skill as a name below an open root, and ignores errors.
+// floors are the least that an operation could do. A visit opens a name below an open root, and ignores errors.
 var floors = []struct {
 	name, what string
-	visit      func(root int, name string, buf []byte)
+	visit      func(root int, skill string, buf []byte)
 }{
-	{"stat", "list the root, stat each SKILL.md", statSkill},
-	{"list", "list the root and each skill, stat each SKILL.md", listSkill},
-	{"read", "list the root, read 4 KiB of each SKILL.md", readSkill},
+	{"stat", "list the root, stat each SKILL.md", stat},
+	{"list", "list the root and each skill, stat each SKILL.md", func(root int, skill string, buf []byte) {
+		open(root, skill, func(fd int) {
+			for n, err := unix.ReadDirent(fd, buf); n > 0 && err == nil; n, err = unix.ReadDirent(fd, buf) {
+			}
+		})
+		stat(root, skill, buf)
+	}},
+	{"read", "list the root, read 4 KiB of each SKILL.md", func(root int, skill string, buf []byte) {
+		open(root, skill+"/SKILL.md", func(fd int) { _, _ = unix.Read(fd, buf) })
+	}},
 }
 
-func statSkill(root int, name string, _ []byte) {
+func stat(root int, skill string, _ []byte) {
 	var st unix.Stat_t
-	_ = unix.Fstatat(root, name+"/SKILL.md", &st, 0)
+	_ = unix.Fstatat(root, skill+"/SKILL.md", &st, 0)
 }
 
-func listSkill(root int, name string, buf []byte) {
-	if fd, err := unix.Openat(root, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err == nil {
-		for n, err := unix.ReadDirent(fd, buf); n > 0 && err == nil; {
-			n, err = unix.ReadDirent(fd, buf)
-		}
-		_ = unix.Close(fd)
-	}
-	statSkill(root, name, buf)
-}
-
-func readSkill(root int, name string, buf []byte) {
-	if fd, err := unix.Openat(root, name+"/SKILL.md", unix.O_RDONLY|unix.O_CLOEXEC, 0); err == nil {
-		_, _ = unix.Read(fd, buf)
+func open(root int, name string, do func(fd int)) {
+	if fd, err := unix.Openat(root, name, unix.O_RDONLY|unix.O_CLOEXEC, 0); err == nil {
+		do(fd)
 		_ = unix.Close(fd)
 	}
 }

@@ -105,7 +105,7 @@ func (o options) measureAll(ctx context.Context, work string, out io.Writer) err
 		load, _ := os.ReadFile("/proc/loadavg")
 		t := &table{options: o, tree: full, empty: empty, results: [2]map[string][]float64{{}, {}}}
 		err = t.measure(ctx)
-		fmt.Fprintf(out, "%d skills, %d processors, load %.4s at the start, page cache warm:\n\n", skills, runtime.NumCPU(), load)
+		fmt.Fprintf(out, "%d skills, %d processors, load %.4s at the start:\n\n", skills, runtime.NumCPU(), load)
 		t.print(out) // also what was measured before a failure
 		if err != nil {
 			return err
@@ -141,9 +141,9 @@ func (t *table) measure(ctx context.Context) error {
 		for round := range rounds {
 			fmt.Fprintf(os.Stderr, "%d skills: %s %d/%d\n", len(t.tree.names), r.name, round+1, rounds)
 			for turn := range binaries {
-				which := (turn + round) % len(binaries)
-				run := &trial{options: t.options, ctx: ctx, binary: binaries[which], tree: t.tree, empty: t.empty, results: t.results[which]}
-				if err := run.perform(r); err != nil {
+				n := (turn + round) % len(binaries)
+				run := &trial{options: t.options, binary: binaries[n], tree: t.tree, empty: t.empty, results: t.results[n]}
+				if err := run.perform(ctx, r); err != nil {
 					return err
 				}
 			}

@@ -12,8 +12,8 @@ func TestBench(t *testing.T) {
 	if err := build(t.Context(), binary); err != nil {
 		t.Fatal(err)
 	}
-	args := []string{"-binary", binary, "-before", binary, "-skills", "5", "-rounds", "1", "-samples", "1", "-rows", "start,rescan,list,size"}
-	if err := run(t.Context(), args, &out); err != nil {
+	args := "-skills 5 -rounds 1 -samples 1 -rows start,rescan,list,size -before " + binary + " -binary " + binary
+	if err := run(t.Context(), strings.Fields(args), &out); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("\n%s", &out)
@@ -23,8 +23,5 @@ func TestBench(t *testing.T) {
 		if cells := strings.Split(line, " | "); !found || len(cells) < 10 || cells[3] == "" || cells[9] == "" {
 			t.Errorf("row %s has no median or no ratio: %q", row, line)
 		}
-	}
-	if err := run(t.Context(), []string{"-rows", "none"}, &out); err == nil {
-		t.Error("a row that does not exist was accepted")
 	}
 }

@@ -26,7 +26,7 @@ type row struct {
 
 // rows are in the order of the table.
 var rows = []row{
-	{"start", "process start to /readyz, nothing cached", "ms", map[int]string{10000: "≤ 9x", 50000: "≤ 1400 ms"}, "read", starts},
+	{"start", "process start to /readyz, uncached", "ms", map[int]string{10000: "≤ 9x", 50000: "≤ 1400"}, "read", starts},
 	{"restart", "the same after a stop", "ms", map[int]string{10000: "≤ 6x"}, "read", nil},
 	{"change", "one change to POST, shortest waits, card trimmed", "ms", map[int]string{10000: "≤ 10"}, "", changes},
 	{"look", "scan of that change", "ms", map[int]string{10000: "≤ 3"}, "", nil},
@@ -39,10 +39,10 @@ var rows = []row{
 	{"rest", "RSS at rest, default settings", "MB", map[int]string{100: "≤ 16", 1000: "≤ 22", 10000: "≤ 60"}, "", rest},
 	{"peak", "peak RSS while 16 clients read", "MB", map[int]string{10000: "≤ 120"}, "", load},
 	{"after", "RSS a third of that time later", "MB", map[int]string{10000: "≤ 66"}, "", nil},
-	{"resolve-http", "POST /v1/resolve, other inputs each time", "ms", map[int]string{1000: "p99 ≤ 0.5"}, "", resolveHTTP},
+	{"resolve-http", "POST /v1/resolve, each time another", "ms", map[int]string{1000: "p99 ≤ 0.5"}, "", resolveHTTP},
 	{"resolve-rpc", "skills/resolve over one WebSocket", "ms", map[int]string{1000: "p99 ≤ 0.8"}, "", resolveRPC},
-	{"list", "pannier list without a sidecar", "ms", map[int]string{10000: "≤ 350"}, "read", func(t *trial) { t.process("list") }},
-	{"audit", "pannier audit without a sidecar", "ms", map[int]string{10000: "≤ 900"}, "read", func(t *trial) { t.process("audit") }},
+	{"list", "pannier list without a sidecar", "ms", map[int]string{10000: "≤ 350"}, "read", lists},
+	{"audit", "pannier audit without a sidecar", "ms", map[int]string{10000: "≤ 900"}, "read", audits},
 	{"size", "size of the binary", "MB", map[int]string{10000: "≤ 18"}, "", size},
 }
 
@@ -95,7 +95,8 @@ func installs(t *trial) {
 	t.add("install-ratio", t.install("install", t.tree)/alone)
 }
 
-// install records the CPU of installations, each until its card is pushed and the sidecar is at rest again. It returns the median.
+// install records the CPU of installations, each until its card is pushed and the sidecar is at rest again, and returns
+// the median.
 func (t *trial) install(row string, on tree) float64 {
 	t.start(on, .02, steady("--debounce", "1s")...)
 	var used []float64
@@ -143,14 +144,14 @@ func rest(t *trial) {
 
 func load(t *trial) {
 	t.start(t.tree, .5)
-	must(os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", t.sidecar.Process.Pid), []byte("5"), 0)) // VmHWM begins anew
+	must(os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", t.sidecar.Pid), []byte("5"), 0)) // VmHWM begins anew
 	var clients errgroup.Group
 	end := time.Now().Add(t.load)
 	for client := range loadClients {
 		clients.Go(func() (err error) {
 			for n := client; err == nil && time.Now().Before(end); n += loadClients {
-				err = errors.Join(t.request("GET", "/v1/skills", "", io.Discard), t.request("GET", "/v1/prompt", "", io.Discard),
-					t.request("POST", "/v1/prompt", t.turn(n), io.Discard))
+				err = errors.Join(t.request("GET", "/v1/skills", "", io.Discard),
+					t.request("GET", "/v1/prompt", "", io.Discard), t.request("POST", "/v1/prompt", t.turn(n), io.Discard))
 			}
 			return err
 		})
@@ -164,8 +165,8 @@ func load(t *trial) {
 // turn returns a turn that names two skills. No two have the same text.
 func (t *trial) turn(n int) string {
 	names := t.tree.names
-	return fmt.Sprintf(`{"text":"/skill:%s fill in form %d.pdf\nAsk @skill:gone-%[2]d.","capabilities":[{"id":"c%[2]d","slug":%[3]q}]}`,
-		names[n*13%len(names)], n, names[n*7%len(names)])
+	const form = `{"text":"/skill:%s fill in %d.pdf\nAsk @skill:gone-%[2]d.","capabilities":[{"id":"c","slug":%[3]q}]}`
+	return fmt.Sprintf(form, names[n*13%len(names)], n, names[n*7%len(names)])
 }
 
 // repeat records calls with other turns each time, after a few that warm the connection.
@@ -200,6 +201,9 @@ func resolveRPC(t *trial) {
 		return err
 	})
 }
+
+func lists(t *trial)  { t.process("list") }
+func audits(t *trial) { t.process("audit") }
 
 // process measures a whole command. Exit code 1 is a negative answer.
 func (t *trial) process(name string) {

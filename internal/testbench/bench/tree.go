@@ -14,42 +14,26 @@ import (
 // timed is the first skill of each tree, which the bench edits. A card leaves it out last.
 const timed = "aaa-timed"
 
-// Words of texts, and forms as often as published skills have them. Metadata is JSON in one line, JSON in lines, or YAML.
+// Words of texts, and forms as often as published skills have them.
 var (
-	words = strings.Fields(`agent api audit backup branch browser build cache calendar chart check client cloud cluster code
-		commit config container convert csv data debug deploy design diff docker draft email event export file format git graph
-		image import index invoice json kube label ledger lint log map merge meter model network note office order parse patch
-		pdf plan plot policy profile prompt proxy query queue recipe release report review route sales schema search server`)
+	words = strings.Fields(`agent api audit backup branch browser build cache calendar chart check client cloud cluster
+		code commit config container convert csv data debug deploy design diff docker draft email event export file format
+		git graph image import index invoice json kube label ledger lint log map merge meter model network note office
+		order parse patch pdf plan plot policy profile prompt proxy query queue recipe release report review route sales`)
 	tools        = strings.Fields("jq curl gh ffmpeg pdftotext kubectl docker rg uv node python3 git")
 	descriptions = []string{`"%s"`, `"%s"`, `"%s"`, `"%s"`, "%s", "%s", "%s", ">-\n  %s", ">-\n  %s", "|\n  %s"}
-	metadata     = []string{inlineJSON, inlineJSON, inlineJSON, inlineJSON, linesJSON, linesJSON, blockYAML, blockYAML, blockYAML}
+	optional     = []string{"version: 1.2.0", "license: MIT", "homepage: https://a.example", "allowed-tools: [Read, Bash]"}
+	metadata     = []string{inline, inline, inline, inline, lines, lines, block, block, block}
 	parts        = []string{"\n## %s\n\n", "```bash\njq '.%s'\n```\n\n", "- **%s**: %s\n", "%s %s %s\n\n", "%s %s %s\n\n"}
-	optional     = []string{"version: 1.2.0\n", "license: MIT\n", "homepage: https://example.com\n", `allowed-tools: ["Read", "Bash"]` + "\n"}
 )
 
 const (
-	inlineJSON = `{"openclaw":{"emoji":"🔧","requires":{"bins":[%q,%q],"env":["API_KEY"]},"primaryEnv":"API_KEY",` +
+	inline = `{"openclaw":{"emoji":"🔧","requires":{"bins":[%q,%q],"env":["API_KEY"]},"primaryEnv":"API_KEY",` +
 		`"install":[{"id":"brew","kind":"brew","formula":%[1]q,"bins":[%[1]q],"label":"Install"}]}}`
-	linesJSON = `
-  {
-    "openclaw": {
-      "requires": {
-        "bins": [%q, %q]
-      },
-      "os": [
-        "linux"
-      ]
-    }
-  }`
-	blockYAML = `
-  author: example
-  openclaw:
-    emoji: "🔧"
-    requires:
-      bins:
-        - %s
-        - %s
-    os: [linux]`
+	lines = "\n  {\n    \"openclaw\": {\n      \"requires\": {\n        \"bins\": [%q, %q]\n      },\n" +
+		"      \"os\": [\"linux\"]\n    }\n  }"
+	block = "\n  author: example\n  openclaw:\n    emoji: \"🔧\"\n    requires:\n      bins:\n        - %s\n" +
+		"        - %s\n    os: [linux]"
 )
 
 // tree is a workspace, and the directories of its skills.
@@ -93,15 +77,17 @@ func put(path, text string) error {
 
 // writeSkill writes a SKILL.md of 2 to 30 kB, references, scripts and a _meta.json, as published skills have them.
 func writeSkill(r *rand.Rand, root, name string) error {
-	files := map[string]string{"SKILL.md": frontmatter(r, name) + body(r, int(2000*math.Exp(r.Float64()*math.Log(15))))}
+	size := 2000 * math.Exp(r.Float64()*math.Log(15))
+	files := map[string]string{"SKILL.md": frontmatter(r, name) + body(r, int(size))}
 	for i := range r.IntN(5) {
 		files[fmt.Sprintf("references/%s-%d.md", pick(r, words), i)] = body(r, 1000+r.IntN(11000))
 	}
 	for i := range r.IntN(4) {
-		files[fmt.Sprintf("scripts/%s_%d.sh", pick(r, words), i)] = "#!/bin/sh\n" + strings.Repeat("# "+sentence(r, 8)+"\n", 5+r.IntN(55))
+		line := "# " + sentence(r, 8) + "\n"
+		files[fmt.Sprintf("scripts/%s_%d.sh", pick(r, words), i)] = "#!/bin/sh\n" + strings.Repeat(line, 5+r.IntN(55))
 	}
 	if r.Float64() < .6 {
-		files["_meta.json"] = fmt.Sprintf(`{"owner":%q,"slug":%q,"latest":{"version":"1.0.%d"}}`, pick(r, words), name, r.IntN(30))
+		files["_meta.json"] = fmt.Sprintf(`{"owner":"example","slug":%q,"latest":{"version":"1.0.%d"}}`, name, r.IntN(30))
 	}
 	for path, text := range files {
 		if err := put(filepath.Join(root, name, path), text); err != nil {
@@ -113,10 +99,11 @@ func writeSkill(r *rand.Rand, root, name string) error {
 
 // frontmatter returns 300 to 1,000 bytes.
 func frontmatter(r *rand.Rand, name string) string {
-	all := "---\nname: " + name + "\ndescription: " + fmt.Sprintf(pick(r, descriptions), sentence(r, 15+r.IntN(45))) + "\n"
+	description := fmt.Sprintf(pick(r, descriptions), sentence(r, 15+r.IntN(45)))
+	all := "---\nname: " + name + "\ndescription: " + description + "\n"
 	for _, line := range optional {
 		if r.IntN(2) == 0 {
-			all += line
+			all += line + "\n"
 		}
 	}
 	all += "metadata: " + fmt.Sprintf(pick(r, metadata), pick(r, tools), pick(r, tools))
@@ -127,7 +114,8 @@ func frontmatter(r *rand.Rand, name string) string {
 func body(r *rand.Rand, size int) string {
 	text := "\n# " + sentence(r, 3) + "\n\n"
 	for len(text) < size {
-		text += fmt.Sprintf(pick(r, parts)+"%.0[3]s", sentence(r, 3), sentence(r, 5+r.IntN(20)), sentence(r, 5+r.IntN(20)))
+		long, longer := sentence(r, 5+r.IntN(20)), sentence(r, 5+r.IntN(20))
+		text += fmt.Sprintf(pick(r, parts)+"%.0[3]s", sentence(r, 3), long, longer) // not all parts have three
 	}
 	return text
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -20,11 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A trial that takes longer has failed, and so has a sidecar that is not ready by then.
-const (
-	patience      = 15 * time.Minute
-	readyPatience = 2 * time.Minute
-)
+// patience bounds a trial.
+const patience = 15 * time.Minute
 
 // push is a card and the time when the platform had all of it.
 type push struct {
@@ -32,8 +28,8 @@ type push struct {
 	at   time.Time
 }
 
-// trial is one run of a row, with a directory for socket and state, a platform and at most one running sidecar. What fails
-// panics with an error, and perform returns it.
+// trial is one run of a row, with a directory for socket and state, a platform and at most one sidecar. A failure panics
+// with an error, and perform returns it.
 type trial struct {
 	options
 	ctx         context.Context
@@ -42,7 +38,8 @@ type trial struct {
 	dir         string
 	platform    *httptest.Server
 	pushes      chan push
-	sidecar     *exec.Cmd
+	sidecar     *os.Process
+	ended       chan struct{} // closed when the sidecar has ended; nil while there is none
 	client      http.Client
 	results     map[string][]float64 // by row
 }
@@ -54,15 +51,15 @@ func must(err error) {
 }
 
 // perform runs a row, after all floors.
-func (t *trial) perform(r row) (err error) {
+func (t *trial) perform(ctx context.Context, r row) (err error) {
 	defer func() {
 		if failure, ok := recover().(error); ok {
 			err = fmt.Errorf("%s, %s: %w", r.name, t.binary, failure)
 		}
 	}()
-	var cancel context.CancelFunc
-	t.ctx, cancel = context.WithTimeout(t.ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	t.ctx = ctx
 	t.dir, err = os.MkdirTemp("", "b")
 	must(err)
 	defer os.RemoveAll(t.dir)
@@ -99,12 +96,10 @@ func (t *trial) platformHandler() http.HandlerFunc {
 			}
 			return
 		}
-		var pushed struct {
-			Card json.RawMessage `json:"agent_card"`
+		if body, _ = last.Load().([]byte); body == nil {
+			body = []byte("{}")
 		}
-		text, _ := last.Load().([]byte)
-		_ = json.Unmarshal(text, &pushed)
-		_ = json.NewEncoder(w).Encode(map[string]any{"status": "online", "agent_card": pushed.Card})
+		_, _ = w.Write(body) // the card is in agent_card, as in a description of the workspace
 	}
 }
 
@@ -126,14 +121,15 @@ func (t *trial) awaitPush(text string) time.Time {
 func (t *trial) command(on tree, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(t.ctx, t.binary, args...)
 	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + t.dir, "PANNIER_WORKSPACE=" + on.dir, "PANNIER_STATE_DIR=" + filepath.Join(t.dir, "state"),
-		"PANNIER_SOCKET=" + filepath.Join(t.dir, "s"), "PANNIER_ENVIRONMENT_OWN=warn", fmt.Sprint("PANNIER_MAX_DIRS=", max(20000, 4*len(on.names))),
+		"PATH=" + os.Getenv("PATH"), "HOME=" + t.dir, "PANNIER_WORKSPACE=" + on.dir, "PANNIER_ENVIRONMENT_OWN=warn",
+		"PANNIER_STATE_DIR=" + filepath.Join(t.dir, "state"), "PANNIER_SOCKET=" + filepath.Join(t.dir, "s"),
+		fmt.Sprint("PANNIER_MAX_DIRS=", max(20000, 4*len(on.names))),
 	}
 	return cmd
 }
 
-// start runs a sidecar until the trial ends, and returns how long it took to be ready. It waits until the sidecar uses less
-// than that share of a processor.
+// start runs a sidecar until the trial ends, waits until it uses less than that share of a processor, and returns the
+// time it took to be ready.
 func (t *trial) start(on tree, share float64, args ...string) time.Duration {
 	log, err := os.Create(filepath.Join(t.dir, "log"))
 	must(err)
@@ -142,12 +138,9 @@ func (t *trial) start(on tree, share float64, args ...string) time.Duration {
 	cmd.Stderr, cmd.SysProcAttr = log, &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	start := time.Now()
 	must(cmd.Start())
-	t.sidecar = cmd
-	for err := t.request("GET", "/readyz", "", io.Discard); err != nil; err = t.request("GET", "/readyz", "", io.Discard) {
-		if time.Since(start) > readyPatience {
-			text, _ := os.ReadFile(log.Name())
-			panic(fmt.Errorf("the sidecar is not ready: %w\n%.2000s", err, text))
-		}
+	t.sidecar, t.ended = cmd.Process, make(chan struct{})
+	go func(ended chan struct{}) { defer close(ended); _ = cmd.Wait() }(t.ended)
+	for t.request("GET", "/readyz", "", io.Discard) != nil {
 		t.wait(time.Millisecond)
 	}
 	ready := time.Since(start)
@@ -157,11 +150,11 @@ func (t *trial) start(on tree, share float64, args ...string) time.Duration {
 
 // stop ends the sidecar, if there is one.
 func (t *trial) stop() {
-	if t.sidecar != nil {
-		_ = t.sidecar.Process.Signal(syscall.SIGTERM)
-		_ = t.sidecar.Wait()
+	if t.ended != nil {
+		_ = t.sidecar.Signal(syscall.SIGTERM)
+		<-t.ended
+		t.ended = nil
 	}
-	t.sidecar = nil
 	t.client.CloseIdleConnections()
 }
 
@@ -181,6 +174,9 @@ func (t *trial) wait(d time.Duration) {
 	select {
 	case <-t.ctx.Done():
 		panic(t.ctx.Err())
+	case <-t.ended:
+		text, _ := os.ReadFile(filepath.Join(t.dir, "log"))
+		panic(fmt.Errorf("the sidecar has ended:\n%.2000s", text))
 	case <-time.After(d):
 	}
 }
@@ -190,13 +186,13 @@ func (t *trial) wait(d time.Duration) {
 func (t *trial) cpu() float64 {
 	const sched = 2 // CPUCLOCK_SCHED
 	var now unix.Timespec
-	must(unix.ClockGettime(int32(^t.sidecar.Process.Pid<<3|sched), &now))
+	must(unix.ClockGettime(int32(^t.sidecar.Pid<<3|sched), &now))
 	return float64(now.Nano()) / 1e6
 }
 
 // memory returns a field of /proc/PID/status in MB.
 func (t *trial) memory(field string) float64 {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", t.sidecar.Process.Pid))
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", t.sidecar.Pid))
 	must(err)
 	return numberAfter(string(text), field+":") * 1024 / 1e6
 }
