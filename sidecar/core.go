@@ -279,12 +279,7 @@ func (c *core) offer(s *pannier.Snapshot) {
 	if !isWorkspaceKnown(s) || !c.fingerprints.isRead() {
 		return
 	}
-	made, err := c.cards.get(s)
-	if err != nil {
-		c.log.Error("no card", "snapshot_version", s.Version, "error", err)
-		return
-	}
-	c.platforms.offer(made)
+	c.platforms.offer(c.cards.get(s))
 }
 
 func newMetricsRegistry(b Build) *prometheus.Registry {

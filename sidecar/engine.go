@@ -3,6 +3,7 @@ package sidecar
 import (
 	"context"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/hashicorp/go-hclog"
@@ -56,7 +57,7 @@ func newEngine(s config.Settings, environ []string, o registry.Options) *engine 
 		loader:       loader.New(loader.Options{Rules: s.Rules(), DeleteGrace: s.DeleteGrace}),
 		workspace:    config.NewWorkspaceReader(s.Workspace, s.DeleteGrace),
 		registry:     registry.New(o),
-		cards:        cardCache{options: card.Options{URL: s.AgentURL, MaxBytes: s.CardMaxBytes}},
+		cards:        cardCache{builder: card.NewBuilder(card.Options{URL: s.AgentURL, MaxBytes: s.CardMaxBytes})},
 	}
 }
 
@@ -184,7 +185,7 @@ func (h *engine) handlerOptions(log hclog.Logger) api.Options {
 	return api.Options{
 		Snapshot: h.registry.Current, Texts: h.loader, Resolve: (&resolve.Resolver{Rules: h.turnRules()}).Resolve,
 		Commands: api.Commands{List: resolve.Commands, Find: resolve.Command},
-		Card:     func() (card.Card, error) { return h.cards.get(h.registry.Current()) },
+		Card:     func() card.Card { return h.cards.get(h.registry.Current()) },
 		OpenFile: func(ctx context.Context, s *pannier.Skill, path string) (api.SkillFile, error) {
 			return h.loader.Open(ctx, s, path)
 		},
@@ -229,19 +230,19 @@ func (h *engine) agentWorkspace() string {
 
 // cardCache makes the card of a snapshot once, however often it is asked for.
 type cardCache struct {
-	options card.Options
 	newest  atomic.Pointer[card.Card]
+	mu      sync.Mutex // held while a card is made
+	builder *card.Builder
 }
 
 // get returns the card of a snapshot, which must not be nil.
-func (c *cardCache) get(s *pannier.Snapshot) (card.Card, error) {
+func (c *cardCache) get(s *pannier.Snapshot) card.Card {
 	if made := c.newest.Load(); made != nil && made.SnapshotVersion == s.Version {
-		return *made, nil
+		return *made
 	}
-	made, err := card.Build(s, c.options)
-	if err != nil {
-		return card.Card{}, err
-	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	made := c.builder.Build(s)
 	c.newest.Store(&made)
-	return made, nil
+	return made
 }

@@ -49,7 +49,7 @@ func (c *core) health() pannier.Health {
 	h.Watch = c.watcher.Health()
 	var made card.Card
 	if s != nil {
-		if made, _ = c.cards.get(s); made.Problem != nil { // none without a card
+		if made = c.cards.get(s); made.Problem != nil { // none without a card
 			h.Conditions = append(h.Conditions, problemCondition(*made.Problem))
 		}
 		h.Conditions = append(h.Conditions, snapshotConditions(s)...)

@@ -118,7 +118,7 @@ func (c *core) announce(ctx context.Context) {
 	defer cancel()
 	p := &pusher{
 		pacing: pacing{debounce: c.settings.Debounce, maxWait: c.settings.MaxWait},
-		card:   func(s *pannier.Snapshot) pannier.Digest { made, _ := c.cards.get(s); return made.Digest },
+		card:   func(s *pannier.Snapshot) pannier.Digest { return c.cards.get(s).Digest },
 		offer:  c.offer, quiet: func() bool { return c.watcher.Quiet(c.lastBatch.Load()) },
 	}
 	timer := time.NewTimer(time.Hour)

@@ -42,7 +42,7 @@ type Options struct {
 	// Resolve decides which skills are active in a turn.
 	Resolve func(*pannier.Snapshot, pannier.Turn) pannier.Resolution
 	// Card returns the agent card of the newest snapshot. It is not called before the first.
-	Card func() (card.Card, error)
+	Card func() card.Card
 	// Rescan looks at the disk again. With wait it returns the snapshot that is served once a look has ended that began
 	// after the call; without, the newest at once.
 	Rescan func(ctx context.Context, wait bool) (*pannier.Snapshot, error)

@@ -114,7 +114,7 @@ func newHouse() *house {
 	h.options = api.Options{
 		Snapshot: func() *pannier.Snapshot { return h.snapshot },
 		Texts:    documents(), Resolve: new(resolve.Resolver).Resolve,
-		Card: func() (card.Card, error) { return card.Card{JSON: cardText}, nil },
+		Card: func() card.Card { return card.Card{JSON: cardText} },
 		Rescan: func(context.Context, bool) (*pannier.Snapshot, error) {
 			h.scans++
 			return h.snapshot, nil

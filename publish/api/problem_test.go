@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"pannier"
-	"pannier/publish/card"
 )
 
 // checkProblem compares an answer with the error that it shall be.
@@ -147,6 +146,4 @@ func TestInternalError(t *testing.T) {
 	if !strings.Contains(p.Detail, "disk on fire") {
 		t.Errorf("detail: %s", p.Detail)
 	}
-	h.options.Card = func() (card.Card, error) { return card.Card{}, errors.New("card on fire") }
-	checkProblem(t, "card", ask(h.handler(), "GET", "/v1/card", ""), 500, "internal")
 }

@@ -195,9 +195,5 @@ func promptType(asJSON bool) string {
 }
 
 func (h *Handler) card(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
-	c, err := h.Card()
-	if err != nil {
-		return err
-	}
-	return writeBody(w, r, "application/json", c.JSON)
+	return writeBody(w, r, "application/json", h.Card().JSON)
 }

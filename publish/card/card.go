@@ -11,8 +11,8 @@
 package card
 
 import (
+	"cmp"
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"pannier"
@@ -46,14 +46,18 @@ type Card struct {
 	Problem *pannier.Problem
 }
 
-// document is the wire form. The order of its fields is that of the platform's own.
-type document struct {
-	Name         string       `json:"name"`
-	Description  string       `json:"description"`
-	Version      string       `json:"version"`
-	URL          string       `json:"url,omitempty"`
-	Skills       []skill      `json:"skills"`
-	Capabilities capabilities `json:"capabilities"`
+// head is the beginning of the wire form, up to the skills. The order of its fields is that of the platform's own.
+type head struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Version     string `json:"version"`
+	URL         string `json:"url,omitempty"`
+}
+
+// front returns the JSON of the card up to its first skill.
+func (h head) front() []byte {
+	text := encoded(h)
+	return append(text[:len(text)-1], `,"skills":[`...)
 }
 
 type skill struct {
@@ -64,52 +68,74 @@ type skill struct {
 	Examples    []string `json:"examples"`
 }
 
+// tail is the end of the wire form, after the skills.
+type tail struct {
+	Capabilities capabilities `json:"capabilities"`
+}
+
 type capabilities struct {
 	Streaming         bool `json:"streaming"`
 	PushNotifications bool `json:"pushNotifications"`
 }
 
 // Build returns the card of a snapshot: every usable skill, in the order of config.yaml.
-func Build(s *pannier.Snapshot, o Options) (Card, error) {
-	w := s.Workspace
-	doc := document{
-		Name:         orElse(line(w.Name), defaultName),
-		Description:  lines(w.Description),
-		Version:      orElse(line(w.Version), defaultVersion),
-		URL:          line(o.URL),
-		Skills:       []skill{},
-		Capabilities: capabilities{Streaming: w.Streaming, PushNotifications: w.PushNotifications},
-	}
-	for _, e := range s.Ranked() {
-		id := orElse(line(e.ID), e.Slug)
-		doc.Skills = append(doc.Skills, skill{
-			ID:          id,
-			Name:        orElse(line(e.Name), id),
-			Description: lines(e.Description),
-			Tags:        cleanAll(e.Tags, line),
-			Examples:    cleanAll(e.Examples, lines),
-		})
-	}
-	c := Card{SnapshotVersion: s.Version}
-	if o.MaxBytes > 0 {
-		var err error
-		if c.Trimmed, c.Problem, err = trim(&doc, o.MaxBytes); err != nil {
-			return Card{}, err
-		}
-	}
-	text, err := json.Marshal(doc)
-	if err != nil {
-		return Card{}, fmt.Errorf("encode card: %w", err)
-	}
-	c.JSON, c.Digest = text, pannier.DigestOf(text)
-	return c, nil
+func Build(s *pannier.Snapshot, o Options) Card { return NewBuilder(o).Build(s) }
+
+// Builder makes the cards of snapshots that follow one another, so that a change of one skill encodes that skill alone. It is
+// for one caller at a time.
+type Builder struct {
+	options Options
+	pieces  map[*pannier.Entry]*piece // of the last card; snapshots share the entries of which nothing changed
 }
 
-func orElse(text, fallback string) string {
-	if text == "" {
-		return fallback
+// NewBuilder returns a builder without a card.
+func NewBuilder(o Options) *Builder {
+	return &Builder{options: o, pieces: map[*pannier.Entry]*piece{}}
+}
+
+// Build returns the card of a snapshot, as the function [Build] does.
+func (b *Builder) Build(s *pannier.Snapshot) Card {
+	w := s.Workspace
+	d := draft{
+		most: b.options.MaxBytes,
+		head: head{
+			Name: cmp.Or(line(w.Name), defaultName), Description: lines(w.Description),
+			Version: cmp.Or(line(w.Version), defaultVersion), URL: line(b.options.URL),
+		},
+		end: append([]byte("],"), encoded(tail{capabilities{w.Streaming, w.PushNotifications}})[1:]...),
 	}
-	return text
+	d.front = d.head.front()
+	for _, e := range s.Ranked() {
+		d.pieces = append(d.pieces, b.piece(e))
+	}
+	if len(b.pieces) > 2*len(d.pieces)+1 {
+		b.forget(d.pieces)
+	}
+	c := Card{SnapshotVersion: s.Version}
+	if d.most > 0 {
+		c.Trimmed, c.Problem = d.trim()
+	}
+	c.JSON = d.join()
+	c.Digest = pannier.DigestOf(c.JSON)
+	return c
+}
+
+// piece returns the piece of a skill.
+func (b *Builder) piece(e *pannier.Entry) *piece {
+	p := b.pieces[e]
+	if p == nil {
+		p = &piece{entry: e}
+		b.pieces[e] = p
+	}
+	return p
+}
+
+// forget keeps only the pieces of the newest card.
+func (b *Builder) forget(newest []*piece) {
+	b.pieces = make(map[*pannier.Entry]*piece, len(newest))
+	for _, p := range newest {
+		b.pieces[p.entry] = p
+	}
 }
 
 // line and lines clean a text as prompts do, because peers show it to their models, and trim blanks, so that a text of blanks counts

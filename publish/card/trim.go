@@ -1,7 +1,6 @@
 package card
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,117 +9,112 @@ import (
 	"pannier"
 )
 
-// The lengths in characters that descriptions are cut to, one after the other.
-var descriptionLengths = []int{200, 80}
-
-// trimmer cuts a document until its JSON has no more than most bytes. It counts what it cuts, because encoding the whole
-// after each cut would take too long.
-type trimmer struct {
-	doc   *document
-	most  int
-	size  int   // of the document
-	sizes []int // of each skill
-	cuts  []string
+// draft is a card before it is joined.
+type draft struct {
+	most       int // bytes of JSON; 0 is no limit
+	head       head
+	front, end []byte // the JSON before and after the skills
+	pieces     []*piece
+	levels     []level // of each piece; nil while all are whole
+	size       int     // of the JSON
+	cuts       []string
 }
 
-// trim cuts what a document has too much of, in an order in which a peer misses the last of it most: examples, tags, long
+// join returns the JSON of the card.
+func (d *draft) join() []byte {
+	text := append(make([]byte, 0, max(d.size, len(d.front)+len(d.end))), d.front...)
+	for i, p := range d.pieces {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = p.appendTo(text, d.level(i))
+	}
+	return append(text, d.end...)
+}
+
+func (d *draft) level(i int) level {
+	if d.levels == nil {
+		return whole
+	}
+	return d.levels[i]
+}
+
+// trim cuts what a card has too much of, in an order in which a peer misses the last of it most: examples, tags, long
 // descriptions, skills. Each kind is cut from the last skill backwards and no further than is needed. It returns what was
-// cut, and the problem that says so; nil where the document fits as it is.
-func trim(doc *document, most int) ([]string, *pannier.Problem, error) {
-	t := &trimmer{doc: doc, most: most}
-	if err := t.measure(); err != nil {
-		return nil, nil, err
+// cut, and the problem that says so; nil where the card fits as it is.
+func (d *draft) trim() ([]string, *pannier.Problem) {
+	d.size = len(d.front) + len(d.end) + max(0, len(d.pieces)-1) // with the commas
+	for _, p := range d.pieces {
+		d.size += p.size(whole)
 	}
-	was := t.size
-	if t.fits() {
-		return nil, nil, nil
+	was := d.size
+	if d.fits() {
+		return nil, nil
 	}
-	t.cutLists("examples", func(s *skill) *[]string { return &s.Examples })
-	t.cutLists("tags", func(s *skill) *[]string { return &s.Tags })
-	for _, length := range descriptionLengths {
-		t.cutDescriptions(length)
-	}
-	t.dropSkills()
-	return t.cuts, t.problem(was), nil
+	d.levels = make([]level, len(d.pieces))
+	n := d.cut(noExamples)
+	d.note(n, "left out the examples of %s", count(n, "skill"))
+	n = d.cut(noTags)
+	d.note(n, "left out the tags of %s", count(n, "skill"))
+	d.cutDescriptions(cutTo200)
+	d.cutDescriptions(cutTo80)
+	d.dropSkills()
+	return d.cuts, d.problem(was)
 }
 
-func (t *trimmer) fits() bool { return t.size <= t.most }
+func (d *draft) fits() bool { return d.size <= d.most }
 
-// measure encodes everything once. What has been encoded once does not fail later.
-func (t *trimmer) measure() error {
-	text, err := json.Marshal(t.doc)
-	if err != nil {
-		return fmt.Errorf("encode card: %w", err)
-	}
-	t.size = len(text)
-	for _, s := range t.doc.Skills {
-		t.sizes = append(t.sizes, sizeOf(s))
-	}
-	return nil
-}
-
-// sizeOf returns the size of a value's JSON. Structs of texts always have one.
-func sizeOf(v any) int {
-	text, _ := json.Marshal(v)
-	return len(text)
-}
-
-func (t *trimmer) cutLists(name string, list func(*skill) *[]string) {
-	n := t.each(func(s *skill) { *list(s) = []string{} })
-	t.note(n, "left out the %s of %s", name, count(n, "skill"))
-}
-
-func (t *trimmer) cutDescriptions(length int) {
-	n := t.each(func(s *skill) { s.Description = shorten(s.Description, length) })
-	t.note(n, "cut the descriptions of %s to %d characters", count(n, "skill"), length)
-	if t.fits() {
+func (d *draft) cutDescriptions(l level) {
+	length := descriptionLengths[l]
+	n := d.cut(l)
+	d.note(n, "cut the descriptions of %s to %d characters", count(n, "skill"), length)
+	if d.fits() {
 		return
 	}
-	short := shorten(t.doc.Description, length)
-	if saved := sizeOf(t.doc.Description) - sizeOf(short); saved > 0 {
-		t.doc.Description = short
-		t.size -= saved
-		t.note(1, "cut the agent's own description to %d characters", length)
+	short := d.head
+	short.Description = shorten(short.Description, length)
+	if saved := len(d.front) - len(short.front()); saved > 0 {
+		d.head, d.front = short, short.front()
+		d.size -= saved
+		d.note(1, "cut the agent's own description to %d characters", length)
 	}
 }
 
-// each cuts skills from the last one backwards until the document fits. It returns how many became smaller by that; the
-// others stay as they are.
-func (t *trimmer) each(cut func(*skill)) (n int) {
-	for i, s := range slices.Backward(t.doc.Skills) {
-		if t.fits() {
+// cut brings skills to a level, from the last one backwards, until the card fits. It returns how many became smaller by that.
+func (d *draft) cut(l level) (n int) {
+	for i, p := range slices.Backward(d.pieces) {
+		if d.fits() {
 			return n
 		}
-		cut(&s)
-		if saved := t.sizes[i] - sizeOf(s); saved > 0 {
-			t.doc.Skills[i] = s
-			t.sizes[i] -= saved
-			t.size -= saved
+		if saved := p.size(l-1) - p.size(l); saved > 0 {
+			d.size -= saved
 			n++
 		}
+		d.levels[i] = l
 	}
 	return n
 }
 
-func (t *trimmer) dropSkills() {
-	all := t.doc.Skills
-	for last := len(all) - 1; last >= 0 && !t.fits(); last-- {
-		t.doc.Skills = all[:last]
-		t.size -= t.sizes[last]
+func (d *draft) dropSkills() {
+	all := d.pieces
+	for last := len(all) - 1; last >= 0 && !d.fits(); last-- {
+		d.pieces = all[:last]
+		d.size -= all[last].size(d.levels[last])
 		if last > 0 {
-			t.size-- // the comma before it
+			d.size-- // the comma before it
 		}
 	}
-	dropped := all[len(t.doc.Skills):]
-	t.note(len(dropped), "left out the last %s (%s)", count(len(dropped), "skill"), names(dropped))
+	dropped := all[len(d.pieces):]
+	dropText(dropped)
+	d.note(len(dropped), "left out the last %s (%s)", count(len(dropped), "skill"), names(dropped))
 }
 
 // names lists the first few skills.
-func names(skills []skill) string {
+func names(skills []*piece) string {
 	const most = 5
 	var ids []string
 	for _, s := range skills[:min(len(skills), most)] {
-		ids = append(ids, s.ID)
+		ids = append(ids, s.id())
 	}
 	if more := len(skills) - most; more > 0 {
 		ids = append(ids, fmt.Sprintf("%d more", more))
@@ -129,19 +123,19 @@ func names(skills []skill) string {
 }
 
 // note remembers a cut that n things were the better for.
-func (t *trimmer) note(n int, format string, args ...any) {
+func (d *draft) note(n int, format string, args ...any) {
 	if n > 0 {
-		t.cuts = append(t.cuts, fmt.Sprintf(format, args...))
+		d.cuts = append(d.cuts, fmt.Sprintf(format, args...))
 	}
 }
 
-func (t *trimmer) problem(was int) *pannier.Problem {
-	message := fmt.Sprintf("the agent card has %d bytes and may have %d", was, t.most)
-	if len(t.cuts) > 0 {
-		message += ": " + strings.Join(t.cuts, "; ")
+func (d *draft) problem(was int) *pannier.Problem {
+	message := fmt.Sprintf("the agent card has %d bytes and may have %d", was, d.most)
+	if len(d.cuts) > 0 {
+		message += ": " + strings.Join(d.cuts, "; ")
 	}
-	if !t.fits() {
-		message += fmt.Sprintf("; it still has %d bytes, and there is nothing left to cut", t.size)
+	if !d.fits() {
+		message += fmt.Sprintf("; it still has %d bytes, and there is nothing left to cut", d.size)
 	}
 	return &pannier.Problem{
 		Code:     "card.trimmed",

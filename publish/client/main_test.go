@@ -62,7 +62,7 @@ func newHandler() http.Handler {
 	return api.New(api.Options{
 		Snapshot: func() *pannier.Snapshot { return s }, Texts: texts{}, Resolve: resolve.Resolve,
 		Commands: api.Commands{List: resolve.Commands, Find: resolve.Command},
-		Card:     func() (card.Card, error) { return card.Card{JSON: []byte(cardText)}, nil },
+		Card:     func() card.Card { return card.Card{JSON: []byte(cardText)} },
 		Rescan: func(_ context.Context, wait bool) (*pannier.Snapshot, error) {
 			if !wait {
 				return nil, errors.New("the client does not wait")

@@ -60,10 +60,7 @@ func TestMarksInEveryField(t *testing.T) {
 					}
 				}
 				s.Usable = true
-				c, err := card.Build(&pannier.Snapshot{Entries: []*pannier.Entry{s}}, card.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				c := card.Build(&pannier.Snapshot{Entries: []*pannier.Entry{s}}, card.Options{})
 				for _, told := range textsIn(t, c.JSON) {
 					if strings.Contains(told, left) {
 						t.Errorf("%q in the %s: the card has %q", text, field, told)
@@ -121,10 +118,7 @@ func TestOrdinaryTextStays(t *testing.T) {
 			}
 		}
 		s.Usable, s.Tags, s.Examples = true, []string{text}, []string{text}
-		c, err := card.Build(&pannier.Snapshot{Entries: []*pannier.Entry{s}}, card.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := card.Build(&pannier.Snapshot{Entries: []*pannier.Entry{s}}, card.Options{})
 		if told := fmt.Sprintf("%q", textsIn(t, c.JSON)); strings.Count(told, fmt.Sprintf("%q", text)) != 4 {
 			t.Errorf("the card has %s", told)
 		}
