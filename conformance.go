@@ -1,6 +1,9 @@
 package pannier
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Conformance is the verdict of one profile, such as the Agent Skills standard, on one skill.
 type Conformance struct {
@@ -17,4 +20,10 @@ func ConformanceOf(issues []Problem) Conformance {
 	}
 	failed := slices.ContainsFunc(issues, func(p Problem) bool { return p.Severity == SeverityError })
 	return Conformance{Compliant: !failed, Issues: issues}
+}
+
+// ShortProfile returns the name of a profile as people write it, such as "agentskills" for "agentskills_strict".
+func ShortProfile(name string) string {
+	short, _, _ := strings.Cut(name, "_")
+	return short
 }

@@ -15,7 +15,7 @@ import (
 const (
 	socketName        = "pannier.sock"
 	defaultSocketTold = `the path that "pannier socket" prints`
-	defaultStateTold  = "/var/lib/pannier for root, else pannier below $XDG_STATE_HOME or $HOME/.local/state, else none"
+	defaultStateTold  = "/var/lib/pannier for root, else below $XDG_STATE_HOME or ~/.local/state"
 	tokenName         = ".auth_token"
 
 	// maxSocketPath is what fits into the address of a unix socket beside its closing NUL (Linux, unix(7): sun_path).

@@ -92,8 +92,18 @@ func (r *writtenRoot) readKey(g given, key string) []*Fault {
 	return []*Fault{g.fault("there is no such setting", hint)}
 }
 
-// blocking are the profiles that can make a skill unusable.
+// blocking are the profiles that can make a skill unusable, by the names that a catalog has for them.
 var blocking = []string{"agentskills_strict", "openclaw_compat", "molecule_audit"}
+
+// parseBlocking takes the name of a profile, in full or short, and returns it in full.
+func parseBlocking(text string) (string, *Fault) {
+	for _, name := range blocking {
+		if text == name || text == pannier.ShortProfile(name) {
+			return name, nil
+		}
+	}
+	return oneOf([]string{"agentskills", "openclaw", "molecule"}, text)
+}
 
 // texts returns the reader of a list of texts. A repeated one counts once.
 func texts[T comparable](field func(*draft) *[]T, parse func(text string) (T, *Fault)) reader {

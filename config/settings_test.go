@@ -90,7 +90,7 @@ var samples = map[string]sample{
 	"environment.file":                     {"/run/env.json", "", func(s config.Settings) any { return s.EnvironmentFile }, "/run/env.json"},
 	"environment.own":                      {"block", "", func(s config.Settings) any { return s.EnvironmentOwn }, "block"},
 	"validation.allow_missing_frontmatter": {"true", "", func(s config.Settings) any { return s.AllowMissingFrontmatter }, true},
-	"validation.block":                     {"molecule_audit, agentskills_strict", "[molecule_audit, agentskills_strict]", func(s config.Settings) any { return s.Blocking }, []string{"molecule_audit", "agentskills_strict"}},
+	"validation.block":                     {"molecule_audit, agentskills_strict", "[molecule, agentskills, molecule_audit]", func(s config.Settings) any { return s.Blocking }, []string{"molecule_audit", "agentskills_strict"}},
 	"trust.install":                        {"untrusted", "", func(s config.Settings) any { return s.InstallTrust }, pannier.TrustUntrusted},
 	"delete_grace":                         {"5s", "", func(s config.Settings) any { return s.DeleteGrace }, 5 * time.Second},
 	"api_listen":                           {"127.0.0.1:8443", "", func(s config.Settings) any { return s.APIListen }, "127.0.0.1:8443"},

@@ -137,7 +137,8 @@ func (j judgement) lost() {
 
 func (j judgement) invalid() {
 	for _, profile := range j.entry.Blocked {
-		j.against(pannier.ReasonInvalid, profile, "the settings let no skill be used that fails "+profile+"; `pannier audit --profile all` lists its faults")
+		short := pannier.ShortProfile(profile)
+		j.against(pannier.ReasonInvalid, profile, "the settings let no skill be used that fails the profile "+short+"; `pannier audit --profile "+short+"` lists its faults")
 	}
 	if !j.entry.Broken {
 		return

@@ -16,6 +16,7 @@ import (
 	"pannier/config"
 	"pannier/internal/plain"
 	"pannier/loader/lint"
+	"pannier/loader/profile"
 )
 
 type auditing struct {
@@ -60,7 +61,7 @@ Exit codes: 0 clean; 1 errors in skills that config.yaml lists (--all: in any sk
 func (a *auditing) run(cmd *cobra.Command, args []string) error {
 	stdin := len(args) == 1 && args[0] == "-"
 	switch {
-	case !slices.Contains(lint.Profiles(), a.options.Profile):
+	case !slices.Contains(lint.Profiles(), a.options.Profile) && !slices.Contains(profile.Names(), a.options.Profile):
 		return &exitError{code: exitUnknown, message: fmt.Sprintf("unknown profile %q", a.options.Profile), hint: "give one of " + strings.Join(lint.Profiles(), ", ")}
 	case a.dryRun && !a.fix:
 		return &exitError{code: exitUnknown, message: "--dry-run needs --fix", hint: "add --fix"}

@@ -107,7 +107,7 @@ func inspectionRows(d pannier.Detail) (rows [][]string) {
 		if c := d.Conformance[name]; !c.Compliant {
 			verdict = "no; `pannier audit --profile all` says why"
 		}
-		rows = append(rows, []string{name, verdict})
+		rows = append(rows, []string{"profile " + pannier.ShortProfile(name), verdict})
 	}
 	for _, tool := range d.Tools {
 		place := string(tool.Kind)

@@ -28,17 +28,13 @@ func Profiles() []string {
 
 // profilesOf returns the names that the package profile has for a choice.
 func profilesOf(name string) ([]string, bool) {
-	switch name {
-	case ProfileMolecule:
-		return []string{profile.NameMolecule}, true
-	case ProfileAgentSkills:
-		return []string{profile.NameAgentSkills}, true
-	case ProfileOpenClaw:
-		return []string{profile.NameOpenClaw}, true
-	case ProfileClawHub:
-		return []string{profile.NameClawHub}, true
-	case ProfileAll:
+	if name == ProfileAll {
 		return profile.Names(), true
+	}
+	for _, p := range profile.Names() {
+		if name == p || name == pannier.ShortProfile(p) {
+			return []string{p}, true
+		}
 	}
 	return nil, false
 }

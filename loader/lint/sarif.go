@@ -217,7 +217,7 @@ var origins = map[string]string{
 	"skill": "what pannier reads of a SKILL.md", "meta": "what pannier reads of a _meta.json",
 	"config": "the config.yaml of a workspace", "root": "the directories that skills are found in", "audit": "pannier audit",
 	"strict":   "the Agent Skills specification, as its reference validator reads it",
-	"openclaw": "the profile openclaw_compat of the Pioneer skills architecture",
+	"openclaw": "the profile openclaw of the Pioneer skills architecture",
 	"molecule": "the skill audit of Molecule", "clawhub": "what ClawHub takes",
 	"contract": "the fields of the skill contract", "scan": "the security scan",
 }
