@@ -44,6 +44,10 @@ func sourceStrings(t *testing.T) (literals, codes map[string]bool) {
 				if code := codeOf(n); code != "" {
 					codes[code] = true
 				}
+			case *ast.BinaryExpr:
+				for _, code := range sumsOf(n) {
+					codes[code] = true
+				}
 			case *ast.CallExpr:
 				if name, ok := n.Fun.(*ast.Ident); ok && name.Name == "condition" {
 					if code := textOf(n.Args[0]); code != "" {
@@ -89,6 +93,33 @@ func textOf(value ast.Expr) string {
 	return ""
 }
 
+// codePrefixes are the beginnings of codes that the source adds an ending to, by the name of the constant or field.
+var codePrefixes = map[string][]string{
+	"codePrefix": {"config."}, "codePromptPrefix": {"config.prompt_"}, "prefix": {"clawhub", "molecule", "openclaw", "strict"},
+}
+
+// sumsOf returns the codes that a sum of one of the codePrefixes and an ending makes.
+func sumsOf(sum *ast.BinaryExpr) (codes []string) {
+	ending, ok := sum.Y.(*ast.BasicLit)
+	if !ok || ending.Kind != token.STRING {
+		return nil
+	}
+	name := ""
+	switch x := sum.X.(type) {
+	case *ast.Ident:
+		name = x.Name
+	case *ast.SelectorExpr:
+		name = x.Sel.Name
+	}
+	text, _ := strconv.Unquote(ending.Value)
+	for _, prefix := range codePrefixes[name] {
+		if code := prefix + text; codeFamily.MatchString(code) && !strings.HasSuffix(code, "_") {
+			codes = append(codes, code)
+		}
+	}
+	return codes
+}
+
 // documentedCodes returns the codes in the first column of the tables of documents, or in the second one if the first is a status.
 func documentedCodes(t *testing.T, pages ...string) map[string]bool {
 	t.Helper()
@@ -132,7 +163,7 @@ func madeOf(code string, literals map[string]bool) bool {
 // codeFamily matches the dotted codes of problems, findings and refusals. notCodes are other strings that it matches: actions of
 // the audit log, steps of an installation, fields.
 var (
-	codeFamily = regexp.MustCompile(`^(archive|audit|card|clawhub|config|contract|files|install|lock|meta|molecule|mount|openclaw|platform|profile|promotion|root|scan|skill|state|strict|token|turn|upload|workspace)\.[a-z0-9_]+(\.[a-z0-9_]+)*$`)
+	codeFamily = regexp.MustCompile(`^(archive|audit|card|clawhub|config|contract|files|install|lock|meta|molecule|mount|openclaw|openclaw|platform|profile|promotion|root|scan|skill|state|strict|token|turn|upload|workspace)\.[a-z0-9_]+(\.[a-z0-9_]+)*$`)
 	notCodes   = []string{
 		"audit.broken", "config.commit", "config.fish", "config.write", "config.yaml", "install.duckdb.org", "lock.commit", "lock.json",
 		"lock.write", "platform.header", "skill.install", "skill.md", "skill.promote", "skill.rollback", "skill.scan", "skill.tar.gz",

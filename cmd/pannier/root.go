@@ -151,6 +151,6 @@ func reads[T any](p *program, print func(T) error, ask func(context.Context, *cl
 }
 
 func (p *program) jsonFlag(cmd *cobra.Command) *cobra.Command {
-	cmd.Flags().BoolVar(&p.json, "json", false, "print JSON, as the API returns it")
+	cmd.Flags().BoolVar(&p.json, "json", false, "print JSON")
 	return cmd
 }

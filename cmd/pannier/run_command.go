@@ -19,9 +19,8 @@ func (p *program) runCommand() *cobra.Command {
 	return p.shareSettings(&cobra.Command{
 		Use:   "run",
 		Short: "Run the sidecar",
-		Long: `Runs the sidecar until SIGTERM or SIGINT. SIGHUP rescans the workspace. If the
-sidecar runs on a terminal, SIGHUP stops it, because the terminal was closed; use nohup or setsid to
-keep it running.
+		Long: `Runs the sidecar until SIGTERM or SIGINT. SIGHUP rescans the workspace. If the sidecar runs on a
+terminal, SIGHUP stops it, because the terminal was closed; use nohup or setsid to keep it running.
 
 Without --platform-url, the agent card goes to an embedded development platform, which only this
 process can reach. --platform-url=off pushes nothing.

@@ -23,7 +23,7 @@ func (p *program) scanCommand() *cobra.Command {
 		Long: `Scans every file of a skill in the sidecar: executables, secrets, commands that give control of
 the machine to a third party, links that leave the skill, invisible characters. The result is kept
 until a file of the skill changes. A skill with a blocking finding is not usable; a skill without
-a scan is.
+a scan is, unless "scan: enforce" is set.
 
 --accept RULE --reason TEXT accepts the blocking findings of a rule for this content at this path.
 The acceptance ends when a file of the skill changes, or with --accept none. Later scans of the
