@@ -127,11 +127,6 @@ func (c *Client) Card(ctx context.Context) (json.RawMessage, error) {
 	return Get[json.RawMessage](ctx, c, "/v1/card")
 }
 
-// WellKnownCard returns the agent card from where other agents look for it.
-func (c *Client) WellKnownCard(ctx context.Context) (json.RawMessage, error) {
-	return Get[json.RawMessage](ctx, c, "/.well-known/agent-card.json")
-}
-
 // AutomaticPrompt returns the skills section for what is automatically available. An empty format is the sidecar's own;
 // maxChars, where it is not nil, bounds the section.
 func (c *Client) AutomaticPrompt(ctx context.Context, format string, maxChars *int) (pannier.Prompt, error) {

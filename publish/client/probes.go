@@ -10,9 +10,6 @@ func (c *Client) Metrics(ctx context.Context) (string, error) {
 	return string(text), err
 }
 
-// Answering fails unless the process answers.
-func (c *Client) Answering(ctx context.Context) error { return c.probe(ctx, "/healthz") }
-
 // Ready fails unless the first scan is served.
 func (c *Client) Ready(ctx context.Context) error { return c.probe(ctx, "/readyz") }
 

@@ -51,8 +51,7 @@ var calls = map[string]func(*testing.T, *client.Client) error{
 		_, err := c.Scan(t.Context(), "..", "", pannier.ScanRequest{})
 		return err
 	},
-	"GET /v1/card":                     func(t *testing.T, c *client.Client) error { _, err := c.Card(t.Context()); return err },
-	"GET /.well-known/agent-card.json": func(t *testing.T, c *client.Client) error { _, err := c.WellKnownCard(t.Context()); return err },
+	"GET /v1/card": func(t *testing.T, c *client.Client) error { _, err := c.Card(t.Context()); return err },
 	"GET /v1/prompt": func(t *testing.T, c *client.Client) error {
 		_, err := c.AutomaticPrompt(t.Context(), "openclaw", new(9))
 		return err
@@ -96,7 +95,6 @@ var calls = map[string]func(*testing.T, *client.Client) error{
 		return err
 	},
 	"GET /openapi.json": func(t *testing.T, c *client.Client) error { _, err := c.OpenAPI(t.Context()); return err },
-	"GET /healthz":      func(t *testing.T, c *client.Client) error { return c.Answering(t.Context()) },
 	"GET /readyz":       func(t *testing.T, c *client.Client) error { return c.Ready(t.Context()) },
 	"GET /livez":        func(t *testing.T, c *client.Client) error { return c.Live(t.Context()) },
 	"GET /metrics":      func(t *testing.T, c *client.Client) error { _, err := c.Metrics(t.Context()); return err },

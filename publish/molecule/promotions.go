@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -110,10 +109,7 @@ func (p *Promoter) keep(q pendingPromotion) error {
 		if err != nil {
 			return err
 		}
-		if err := os.Mkdir(p.outbox, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-			return err
-		}
-		if err := fsx.WriteFile(path, text, fsx.WriteOptions{Temporary: path + ".tmp"}); err != nil {
+		if err := push.WriteOutbox(path, text, nil); err != nil {
 			return err
 		}
 	}
@@ -192,7 +188,7 @@ func (p *Promoter) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(max(promotionDelay(failures), p.Wait())):
+		case <-time.After(max(min(promotionLeast<<min(failures, 16), promotionMost), p.Wait())):
 		}
 		err := p.announce(ctx, q.promotion(), q.Heartbeat)
 		if ctx.Err() != nil {
@@ -203,14 +199,6 @@ func (p *Promoter) Run(ctx context.Context) {
 			failures = 0
 		}
 	}
-}
-
-func promotionDelay(failures int) time.Duration {
-	delay := promotionLeast
-	for range failures {
-		delay = min(2*delay, promotionMost)
-	}
-	return delay
 }
 
 func (p *Promoter) oldest() (pendingPromotion, bool) {

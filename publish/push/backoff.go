@@ -84,14 +84,7 @@ func (p *Publisher) delay(o Outcome, failures int) time.Duration {
 
 // backoff is the longest wait after so many failures in a row, counted from 1.
 func backoff(failures int) time.Duration {
-	most := backoffBase
-	for range failures - 1 {
-		if most >= backoffCap {
-			break
-		}
-		most *= 2
-	}
-	return min(most, backoffCap)
+	return min(backoffBase<<min(failures-1, 16), backoffCap)
 }
 
 // wait returns after d, or earlier if ctx is done or wake is signalled, and reports whether it was the latter.

@@ -172,11 +172,16 @@ func (b *outbox) replace(r record) error {
 	if err := b.before("create"); err != nil {
 		return err
 	}
-	if err := os.Mkdir(b.dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) { // its parent existed, and may have been moved away
+	return WriteOutbox(b.path(), text.Bytes(), func(s fsx.Step) error { return b.before(string(s)) })
+}
+
+// WriteOutbox replaces a file of an outbox atomically, and creates the directory. before is called with each step; nil does
+// nothing.
+func WriteOutbox(path string, text []byte, before func(fsx.Step) error) error {
+	if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil && !errors.Is(err, fs.ErrExist) { // its parent existed, and may have been moved away
 		return err
 	}
-	before := func(s fsx.Step) error { return b.before(string(s)) }
-	return fsx.WriteFile(b.path(), text.Bytes(), fsx.WriteOptions{Temporary: b.path() + ".tmp", Before: before})
+	return fsx.WriteFile(path, text, fsx.WriteOptions{Temporary: path + ".tmp", Before: before})
 }
 
 const (

@@ -46,8 +46,11 @@ func (c *conn) receiveBinary(ctx context.Context, frame io.Reader) error {
 		c.send(appendError(nil, nil, newError(CodeInvalidRequest, "rpc.binary_refused", "a frame is text")))
 		return skip(frame)
 	}
-	c.receiving.Add(1)
-	defer c.receiving.Add(1)
+	c.working.Store(true)
+	defer func() {
+		c.wire.reads.Add(1)
+		c.working.Store(false)
+	}()
 	frame = &countedFrame{frame, c}
 	answer, err := c.callBinary(frame)
 	if err != nil {
@@ -85,25 +88,14 @@ type countedFrame struct {
 }
 
 func (f *countedFrame) Read(b []byte) (int, error) {
-	f.conn.receiving.Add(1)
-	defer f.conn.receiving.Add(1)
+	f.conn.wire.reads.Add(1) // what was worked on is a sign of life too
+	f.conn.working.Store(false)
+	defer f.conn.working.Store(true)
 	n, err := f.frame.Read(b)
 	if err != nil && err != io.EOF {
 		return 0, err
 	}
 	return n, err
-}
-
-// signs are what tells that a peer lives although it does not answer a ping.
-type signs struct{ taken, heard uint64 }
-
-func (c *conn) activity() signs { return signs{c.receiving.Load(), c.wire.reads.Load()} }
-
-// activeSince reports whether anything came since then, or what came is being worked on: then it is not the peer that is
-// waited for.
-func (c *conn) activeSince(before signs) bool {
-	now := c.activity()
-	return now.taken%2 == 1 || now != before
 }
 
 // sendWaiting queues a text once there is room. A peer that sends frames faster than it is answered is not dropped, but

@@ -94,7 +94,7 @@ func (w *refusal) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // wire counts what comes over a connection.
 type wire struct {
 	net.Conn
-	reads atomic.Uint64 // parts
+	reads atomic.Uint64 // parts, and those of binary frames once more
 }
 
 func (w *wire) Read(b []byte) (int, error) {
@@ -119,8 +119,8 @@ type conn struct {
 	changing atomic.Int64
 	// writes is odd while a message is written, and another number after each.
 	writes atomic.Uint64
-	// receiving is odd while a part of a binary frame is worked on, and another number after each.
-	receiving atomic.Uint64
+	// working is set while a part of a binary frame is worked on: then it is not the peer that is waited for.
+	working atomic.Bool
 	// stopping is set once what is queued is the last that is written.
 	stopping atomic.Bool
 }
@@ -278,14 +278,14 @@ func (c *conn) ping(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		before, signs := c.writes.Load(), c.activity()
+		before, reads := c.writes.Load(), c.wire.reads.Load()
 		bounded, cancel := context.WithTimeout(ctx, pongTimeout)
 		err := c.socket.Ping(bounded)
 		late := bounded.Err() != nil
 		cancel()
 		after := c.writes.Load()
 		switch {
-		case err == nil || after%2 == 1 || !late && after != before || c.activeSince(signs):
+		case err == nil || after%2 == 1 || !late && after != before || c.working.Load() || c.wire.reads.Load() != reads:
 		case ctx.Err() != nil || errors.Is(err, net.ErrClosed):
 			return
 		default:
