@@ -221,7 +221,6 @@ func (w *countingWriter) WriteHeader(status int) {
 // Unwrap gives [http.ResponseController] the writer underneath.
 func (w *countingWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// probeWriter takes an answer and keeps its header alone.
 type probeWriter struct{ header http.Header }
 
 func (p *probeWriter) Header() http.Header { return p.header }

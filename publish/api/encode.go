@@ -84,7 +84,6 @@ func appendStrings(dst []byte, list []string) []byte {
 	return closeList(dst, from)
 }
 
-// appendPrompt appends the prompt: as JSON, or its text.
 func (a *turnAnswer) appendPrompt(dst []byte, asJSON bool) []byte {
 	if asJSON {
 		return append(appendSection(dst, &a.section), '\n')

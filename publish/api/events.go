@@ -158,7 +158,6 @@ func (s *stream) restart() (EventReader, error) {
 	return reader, s.write(text)
 }
 
-// send writes one event, unless the caller did not ask for its type.
 func (s *stream) send(e pannier.Event) error {
 	s.after = max(s.after, e.Seq)
 	if !s.wants(e.Type) {

@@ -71,7 +71,6 @@ var (
 	archiveMedia = []string{"application/gzip", "application/zip", "application/octet-stream"}
 )
 
-// promotionBody names what a packet must have.
 type promotionBody struct {
 	PromoteToSkill   any    `json:"promote_to_skill"`
 	RepetitionSignal any    `json:"repetition_signal"`
@@ -120,7 +119,6 @@ func (h *Handler) install(r *http.Request, _ *pannier.Snapshot) (result pannier.
 
 type removal = func(context.Context, pannier.Actor, pannier.RemoveRequest) (pannier.InstallResult, *pannier.Snapshot, error)
 
-// removes is an endpoint that takes a version of a skill away.
 func removes(by func(*Handler) removal) endpoint {
 	return returns(func(h *Handler, r *http.Request, _ *pannier.Snapshot) (result pannier.InstallResult, err error) {
 		req, err := removeRequest(r)

@@ -37,7 +37,6 @@ type Listener struct {
 	closed bool
 }
 
-// boundSocket is a listening socket with the file that it is bound to.
 type boundSocket struct {
 	*net.UnixListener
 	made fs.FileInfo
@@ -102,7 +101,6 @@ func chmodBeforeBind(mode fs.FileMode) func(string, string, syscall.RawConn) err
 	}
 }
 
-// own gives the file back what the umask took and returns which one it is.
 func own(path string, mode fs.FileMode) (fs.FileInfo, error) {
 	if err := os.Chmod(path, mode.Perm()); err != nil {
 		return nil, err

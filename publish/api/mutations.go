@@ -89,7 +89,6 @@ type environmentBody struct {
 	At     string                    `json:"at,omitempty"`
 }
 
-// environment answers with what skills are judged by.
 func (h *Handler) environment(_ *http.Request, s *pannier.Snapshot) (pannier.Environment, error) {
 	if h.Environment != nil {
 		return h.Environment(), nil
@@ -105,7 +104,6 @@ func (h *Handler) putEnvironment(r *http.Request, _ *pannier.Snapshot, env panni
 	return h.environment(r, s)
 }
 
-// policies answers with the policy of every skill, and of what only a client has named.
 func (h *Handler) policies(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
 	return h.writeShared(w, r, s, "policy", func() (any, error) { return policiesOf(s), nil })
 }

@@ -58,7 +58,6 @@ func (h *Handler) openAPI() object {
 	}
 }
 
-// tags group the operations, by the beginnings of their paths.
 var tags = []struct {
 	name, description string
 	paths             []string
@@ -89,7 +88,6 @@ func tagsOf(path string) []string {
 	return nil
 }
 
-// pathOf returns the method and the path of a pattern of the router, as OpenAPI writes them.
 func pathOf(pattern string) (method, path string) {
 	method, path, _ = strings.Cut(pattern, " ")
 	return method, strings.ReplaceAll(path, "...}", "}")

@@ -62,7 +62,6 @@ func (s schemas) shape(value any) object {
 	return s.of(reflect.TypeOf(value))
 }
 
-// of returns the schema of a type: a reference where it has a name.
 func (s schemas) of(t reflect.Type) object {
 	switch t {
 	case reflect.TypeFor[time.Time]():
@@ -170,7 +169,6 @@ func (s schemas) object(t reflect.Type) object {
 	return schema
 }
 
-// fields adds those of a struct, and of what it embeds.
 func (s schemas) fields(t reflect.Type, properties object, required *[]string) {
 	for f := range t.Fields() {
 		tag := f.Tag.Get("json")

@@ -42,7 +42,6 @@ type peerOrError struct {
 	err  error
 }
 
-// withPeer asks the kernel once for each connection.
 func withPeer(ctx context.Context, conn net.Conn) context.Context {
 	peer, err := peerOf(conn)
 	return context.WithValue(ctx, peerKey{}, peerOrError{peer, err})
@@ -137,7 +136,6 @@ func (h *Handler) requireScope(r *http.Request, needed Scope) error {
 	}
 }
 
-// actorOf returns who asks, for the audit log.
 func actorOf(r *http.Request) pannier.Actor {
 	peer, ok := PeerFrom(r.Context())
 	if ok && peer.Token != "" {

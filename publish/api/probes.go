@@ -41,7 +41,6 @@ var probeRoutes = []route{
 	},
 }
 
-// probes are the paths that [Handler.Probes] answers.
 var probes = []string{"/metrics", "/healthz", "/readyz", "/livez"}
 
 // Probes returns the part of the handler that monitoring asks, metrics and probes, for a listener that others than the

@@ -42,7 +42,6 @@ type route struct {
 
 type serveFunc func(*Handler, http.ResponseWriter, *http.Request, *pannier.Snapshot) error
 
-// endpoint is a handler with the types of its request body and its answer.
 type endpoint struct {
 	serve        serveFunc
 	body, answer any // zero values; nil for none
@@ -72,7 +71,6 @@ func takes[B, T any](answer func(*Handler, *http.Request, *pannier.Snapshot, B) 
 	return e
 }
 
-// writes is an endpoint that writes an answer of a type itself.
 func writes[T any](serve serveFunc) endpoint { return endpoint{serve: serve, answer: *new(T)} }
 
 func routes() []route {
@@ -228,7 +226,6 @@ func (o *route) readQuery(r *http.Request) (url.Values, error) {
 	return values, nil
 }
 
-// query returns the names of the parameters of the query.
 func (o *route) query() (names []string) {
 	for _, p := range o.parameters {
 		if p.in == "query" {

@@ -40,7 +40,6 @@ func (h *Handler) rpcChanged(before, after *pannier.Snapshot) rpc.Notification {
 	return rpc.Notification{Method: "skills/changed", Params: changes}
 }
 
-// policiesSet returns what clients have set otherwise than before, sorted.
 func policiesSet(before, after *pannier.Snapshot) (keys []pannier.PolicyKey) {
 	was, is := before.Policies.Workspace, after.Policies.Workspace
 	for key := range maps.Keys(was) {

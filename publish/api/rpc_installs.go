@@ -17,32 +17,25 @@ type rpcSourceParam struct {
 	UploadID string `json:"upload_id"`
 }
 
-type rpcInstallParams struct {
+// rpcArchiveParams are an archive and the rules whose blocking findings are accepted.
+type rpcArchiveParams struct {
 	inWorkspace
-	Source           *rpcSourceParam    `json:"source"`
+	Source       rpcSourceParam `json:"source"`
+	AllowMissing bool           `json:"allow_missing"`
+	Accept       []string       `json:"accept"`
+	Reason       string         `json:"reason"`
+}
+
+type rpcInstallParams struct {
+	rpcArchiveParams
 	TargetSourceKind pannier.SourceKind `json:"target_source_kind"`
-	AllowMissing     bool               `json:"allow_missing"`
-	rpcAcceptParams
-}
-
-// rpcAcceptParams are the rules whose blocking findings are accepted.
-type rpcAcceptParams struct {
-	Accept []string `json:"accept"`
-	Reason string   `json:"reason"`
-}
-
-func (p rpcAcceptParams) request() pannier.AcceptRequest {
-	return pannier.AcceptRequest{Rules: p.Accept, Reason: p.Reason}
 }
 
 type rpcUpdateParams struct {
-	inWorkspace
-	Slug         string             `json:"slug"`
-	SourceKind   pannier.SourceKind `json:"source_kind"`
-	Source       *rpcSourceParam    `json:"source"`
-	Expected     *string            `json:"expected_previous_fingerprint"`
-	AllowMissing bool               `json:"allow_missing"`
-	rpcAcceptParams
+	rpcArchiveParams
+	Slug       string             `json:"slug"`
+	SourceKind pannier.SourceKind `json:"source_kind"`
+	Expected   *string            `json:"expected_previous_fingerprint"`
 }
 
 type rpcUninstallParams struct {
@@ -82,21 +75,21 @@ type rpcUninstallResult struct {
 }
 
 func (h *Handler) rpcInstallSkill(r *http.Request, _ *pannier.Snapshot, p rpcInstallParams) (any, error) {
-	return h.rpcInstallUpload(r, p.Source, pannier.InstallRequest{SourceKind: p.TargetSourceKind, AllowMissing: p.AllowMissing, Accept: p.request()})
+	return h.rpcInstallUpload(r, p.rpcArchiveParams, pannier.InstallRequest{SourceKind: p.TargetSourceKind})
 }
 
 func (h *Handler) rpcUpdateSkill(r *http.Request, _ *pannier.Snapshot, p rpcUpdateParams) (any, error) {
 	if p.Slug == "" {
 		return nil, errSlugMissing
 	}
-	req := pannier.InstallRequest{Slug: p.Slug, SourceKind: p.SourceKind, AllowMissing: p.AllowMissing, Accept: p.request()}
+	req := pannier.InstallRequest{Slug: p.Slug, SourceKind: p.SourceKind}
 	if p.Expected != nil {
 		var err error
 		if req.Expected, err = expectedFingerprint("expected_previous_fingerprint", rpcPrefixed(*p.Expected)); err != nil {
 			return nil, err
 		}
 	}
-	return h.rpcInstallUpload(r, p.Source, req)
+	return h.rpcInstallUpload(r, p.rpcArchiveParams, req)
 }
 
 // rpcPrefixed returns a fingerprint as the rest of the API writes it. The protocol leaves out `sha256:`.
@@ -107,15 +100,12 @@ func rpcPrefixed(fingerprint string) string {
 	return fingerprint
 }
 
-func (h *Handler) rpcInstallUpload(r *http.Request, src *rpcSourceParam, req pannier.InstallRequest) (any, error) {
-	if src == nil || src.Type != uploadedArchive || src.UploadID == "" {
-		kind := ""
-		if src != nil {
-			kind = src.Type
-		}
-		return nil, invalidParams(fmt.Sprintf("the source is of type %.40q", kind), `give {"type":"uploaded_archive","upload_id":…} of a finished upload`)
+func (h *Handler) rpcInstallUpload(r *http.Request, p rpcArchiveParams, req pannier.InstallRequest) (any, error) {
+	if p.Source.Type != uploadedArchive || p.Source.UploadID == "" {
+		return nil, invalidParams(fmt.Sprintf("the source is of type %.40q", p.Source.Type), `give {"type":"uploaded_archive","upload_id":…} of a finished upload`)
 	}
-	result, _, err := h.Install(r.Context(), actorOf(r), req, pannier.InstallSource{UploadID: src.UploadID})
+	req.AllowMissing, req.Accept = p.AllowMissing, pannier.AcceptRequest{Rules: p.Accept, Reason: p.Reason}
+	result, _, err := h.Install(r.Context(), actorOf(r), req, pannier.InstallSource{UploadID: p.Source.UploadID})
 	if err != nil {
 		return nil, err
 	}

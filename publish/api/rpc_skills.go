@@ -113,7 +113,6 @@ func (h *Handler) rpcItemOf(e *pannier.Entry, with inclusion) rpcItem {
 	return item
 }
 
-// installPath returns where a skill lies on this side.
 func (h *Handler) installPath(s *pannier.Skill) string {
 	if s.File == "" { // it has tools only
 		return prompt.Location(s, h.RPC.Workspace)
@@ -167,7 +166,6 @@ type rpcPoliciesResult struct {
 	Policies []rpcPolicy `json:"policies"`
 }
 
-// rpcPolicies is skills/policy/list: what clients have set, and nothing else.
 func (h *Handler) rpcPolicies(_ *http.Request, s *pannier.Snapshot, _ inWorkspace) (any, error) {
 	result := rpcPoliciesResult{[]rpcPolicy{}}
 	for _, p := range policiesOf(s).Policies {

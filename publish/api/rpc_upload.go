@@ -131,7 +131,6 @@ type rpcChunkFault struct {
 	Next int64 `json:"next_offset"`
 }
 
-// rpcChunk takes in a binary frame: a chunk of an upload.
 func (h *Handler) rpcChunk(r *http.Request, frame io.Reader) rpc.Notification {
 	c, fault := psu1.ParseHeader(frame)
 	var err error

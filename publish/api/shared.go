@@ -38,7 +38,6 @@ func (a *sharedAnswers) of(s *pannier.Snapshot, generation uint64, question stri
 	return body, err
 }
 
-// drop has the next caller make an answer anew.
 func (a *sharedAnswers) drop(question string, answer *sharedAnswer) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -62,7 +62,6 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request, s *pannier.Snapsh
 	})
 }
 
-// listOf returns the skills of a snapshot; an empty state means all.
 func (h *Handler) listOf(s *pannier.Snapshot, state pannier.State, with inclusion) pannier.List {
 	list := pannier.List{
 		SnapshotVersion: s.Version, Digest: s.Digest, TreeDigest: s.TreeDigest(), GeneratedAt: s.Time,
@@ -97,7 +96,6 @@ func (h *Handler) listOf(s *pannier.Snapshot, state pannier.State, with inclusio
 
 type inclusion struct{ problems, policy, health, activity bool }
 
-// detail answers with all that is known of one skill. One that keeps changing has no frontmatter.
 func (h *Handler) detail(r *http.Request, s *pannier.Snapshot) (d pannier.Detail, err error) {
 	query := r.URL.Query()
 	err = h.fresh(r.Context(), s, func(s *pannier.Snapshot) (err error) {

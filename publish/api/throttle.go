@@ -47,7 +47,6 @@ type failures struct {
 	last  time.Time
 }
 
-// fail counts a failure and returns how long its answer waits.
 func (t *throttle) fail(address netip.Prefix, now time.Time) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()

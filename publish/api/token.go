@@ -108,7 +108,6 @@ func parseToken(fields []string) (Token, error) {
 	return token, nil
 }
 
-// checkDistinct refuses a token beside others that it could be taken for.
 func checkDistinct(tokens []Token, token Token) error {
 	for _, other := range tokens {
 		if other.Name == token.Name || other.Digest == token.Digest {

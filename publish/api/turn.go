@@ -147,7 +147,6 @@ func (h *Handler) prompt(w http.ResponseWriter, r *http.Request, s *pannier.Snap
 	return nil
 }
 
-// promptQuery returns the turn that a query stands for, in which nothing is named.
 func (h *Handler) promptQuery(r *http.Request) (turn pannier.Turn, err error) {
 	if r.URL.RawQuery == "" {
 		return h.complete(turn)

@@ -110,7 +110,6 @@ func skillLoaded(e *pannier.Entry, frontmatter json.RawMessage) pannier.SkillLoa
 	return loaded
 }
 
-// kindToolsWidened is the kind of warning that a skill adds to the tools of a turn.
 const kindToolsWidened = "turn.tools.widened"
 
 // emitWidened emits a warning for each skill that adds to the tools of a turn, so that a reader of the events sees why the agent
@@ -260,7 +259,6 @@ func (s *turnSampler) admit(now time.Time) bool {
 	return true
 }
 
-// spend takes off further events of a turn that was admitted.
 func (s *turnSampler) spend(events int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -273,7 +271,6 @@ func (s *turnSampler) skip(turns uint64) {
 	s.unrecorded += turns
 }
 
-// skipped returns the number of the turns that were not recorded, and counts anew.
 func (s *turnSampler) skipped() (turns uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

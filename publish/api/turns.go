@@ -141,7 +141,6 @@ type turnAnswer struct {
 	body []byte
 }
 
-// active is everything that is active, in the shape that it is rendered from.
 func (a *turnAnswer) active() prompt.Active {
 	active := prompt.Active{Named: a.Active, Spans: a.spans}
 	if a.automatic != nil {

@@ -35,7 +35,6 @@ func target(path string, parameters ...string) string {
 	return path + "?" + query.Encode()
 }
 
-// flag returns the value of a boolean parameter, empty for false.
 func flag(set bool) string {
 	if set {
 		return "1"
@@ -47,7 +46,6 @@ func post[T any](ctx context.Context, c *Client, target string, body any) (T, er
 	return send[T](ctx, c, http.MethodPost, target, body)
 }
 
-// send sends a value as JSON, nil for no body, and decodes the answer.
 func send[T any](ctx context.Context, c *Client, method, target string, body any) (answer T, err error) {
 	var text []byte
 	if body != nil {
@@ -106,7 +104,6 @@ func (c *Client) read(req *http.Request) (http.Header, []byte, error) {
 	return res.Header, text, err
 }
 
-// open sends a request and returns its answer, whose body the caller closes. An answer that is an error is an [*Error].
 func (c *Client) open(req *http.Request) (*http.Response, error) {
 	res, err := c.HTTP.Do(req)
 	if err != nil {

@@ -73,7 +73,6 @@ func promotionMetadata(promotion pannier.Promotion) PromotionMetadata {
 	}
 }
 
-// report posts a value to the platform, once more if the token was refused and has been replaced.
 func (p *Promoter) report(ctx context.Context, target *url.URL, value any) error {
 	body, err := json.Marshal(value)
 	if err != nil {

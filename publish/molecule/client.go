@@ -145,7 +145,6 @@ func (c *Client) readToken() (string, error) {
 	return strings.TrimSpace(token), nil
 }
 
-// complaint says what went wrong with a request, without secrets.
 func (c *Client) complaint(token string, a Answer, err error) string {
 	return secretsOf(token, c.header).complaint(a, err)
 }

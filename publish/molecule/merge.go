@@ -38,7 +38,6 @@ func merge(own, registered json.RawMessage, limit int) (merged json.RawMessage, 
 	return append(merged, '}'), dropped
 }
 
-// membersBeside returns what is kept of the registered card, each member encoded.
 func membersBeside(ours, registered map[string]json.RawMessage) map[string][]byte {
 	kept := map[string][]byte{}
 	for key, value := range registered {

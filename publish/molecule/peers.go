@@ -108,7 +108,6 @@ func (f *peersFound) add(peer pannier.Peer) {
 	}
 }
 
-// largest returns the peer with the largest card; of equal ones the one with the last id.
 func (f *peersFound) largest() (at int) {
 	for i := range f.list {
 		a, b := &f.list[i], &f.list[at]

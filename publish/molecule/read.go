@@ -104,7 +104,6 @@ func (t *Target) recordReading(r reading, newest card.Card) reading {
 	return r
 }
 
-// recordUnread records a push that the platform accepted before any reading succeeded.
 func (t *Target) recordUnread() {
 	t.state.mu.Lock()
 	defer t.state.mu.Unlock()

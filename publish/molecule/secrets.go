@@ -20,7 +20,6 @@ type secrets []string
 // "on") are not secret, and hiding them would leave no message readable.
 const minSecret = 4
 
-// secretsOf returns the token, the values of the headers of the settings, and the credentials of proxies.
 func secretsOf(token string, header http.Header) secrets {
 	s := secrets{}.with(token)
 	for _, values := range header {

@@ -78,7 +78,6 @@ func (t *Target) dial(ctx context.Context, token string) (*websocket.Conn, Answe
 	return nil, a, nil
 }
 
-// sameHost follows a few redirects to the same scheme and host, as a push does.
 func sameHost(next *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	if len(via) > maxRedirects || next.URL.Scheme != first.Scheme || !strings.EqualFold(next.URL.Host, first.Host) {
@@ -185,7 +184,6 @@ func frameFieldBytes(key string) int {
 	return 0
 }
 
-// eventOf returns what an event of the platform means, and false for one that does not matter here.
 func (t *Target) eventOf(f frame) (e push.Event, known bool) {
 	own := strings.EqualFold(f.WorkspaceID, t.workspaceID)
 	change := push.PeerChange{ID: f.WorkspaceID}

@@ -33,7 +33,6 @@ type throttle struct {
 	count int       // in that row
 }
 
-// record records the status and the rate-limit headers of an answer.
 func (t *throttle) record(status int, h http.Header, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

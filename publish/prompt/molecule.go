@@ -112,7 +112,6 @@ var moleculeName = newForm(func(_ *Renderer, e *pannier.Entry) string {
 	return e.Slug
 })
 
-// moleculeDescription is the lines between a skill's heading and its body.
 var moleculeDescription = newForm(func(r *Renderer, e *pannier.Entry) string {
 	text := fold(e.Description)
 	if text != "" {
@@ -121,7 +120,6 @@ var moleculeDescription = newForm(func(r *Renderer, e *pannier.Entry) string {
 	return text + r.show.lines(e, "")
 })
 
-// moleculeRequests returns the list of a skill's examples, empty where it has none.
 func moleculeRequests(e *pannier.Entry, ours headings) string {
 	var b strings.Builder
 	for _, example := range e.Examples {

@@ -105,7 +105,6 @@ func (r *Renderer) openClawShow(head string, items []item, described bool, into 
 	into.add(closing)
 }
 
-// openClawSilent reports whether a skill loses nothing with its description.
 func (r *Renderer) openClawSilent(e item) bool {
 	return r.openClawBlock(e, true).size-r.openClawBlock(e, false).size == len(openClawDescribed)-len("%s")
 }
@@ -124,17 +123,16 @@ func (r *Renderer) openClawBlock(e item, described bool) *block {
 }
 
 func (r *Renderer) openClawElement(e *pannier.Entry, described bool) string {
-	text := "  <skill>\n    <name>" + openClawEscape(displayName(e)) + "</name>\n"
+	text := "  <skill>\n    <name>" + openClawMarkup.Replace(displayName(e)) + "</name>\n"
 	if described {
-		text += fmt.Sprintf(openClawDescribed, openClawEscape(fold(e.Description)))
+		text += fmt.Sprintf(openClawDescribed, openClawMarkup.Replace(fold(e.Description)))
 		for _, x := range r.show.of(e) {
-			text += "    <" + x.key + ">" + openClawEscape(x.value) + "</" + x.key + ">\n"
+			text += "    <" + x.key + ">" + openClawMarkup.Replace(x.value) + "</" + x.key + ">\n"
 		}
 	}
-	return text + "    <location>" + openClawEscape(pannier.CleanLine(Location(e.Skill, r.workspace))) + "</location>\n  </skill>\n"
+	return text + "    <location>" + openClawMarkup.Replace(pannier.CleanLine(Location(e.Skill, r.workspace))) + "</location>\n  </skill>\n"
 }
 
-// openClawNotice is empty where nothing is left out.
 func openClawNotice(included, total int, compact bool) string {
 	switch {
 	case included < total && compact:
@@ -148,5 +146,3 @@ func openClawNotice(included, total int, compact bool) string {
 }
 
 var openClawMarkup = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&apos;")
-
-func openClawEscape(text string) string { return openClawMarkup.Replace(text) }

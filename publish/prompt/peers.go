@@ -101,7 +101,6 @@ func peerLines(p pannier.Peer, card *peerCard) string {
 	return text
 }
 
-// skillNames returns the names of the skills on a card, and behind the last that is shown how many there are more.
 func skillNames(skills any) []string {
 	list, _ := skills.([]any)
 	var names []string

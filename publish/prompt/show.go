@@ -19,21 +19,15 @@ type Show struct {
 type extra struct{ key, label, value string }
 
 // of returns what is shown of a skill, neutralised, but escaped for no format.
-func (s Show) of(e *pannier.Entry) []extra {
-	var extras []extra
-	if s.Compatibility {
-		extras = append(extras, extra{"compatibility", "Compatibility", fold(e.Compatibility)})
-	}
-	if s.AllowedTools {
-		extras = append(extras, extra{"allowed-tools", "Allowed tools", foldList(e.AllowedTools)})
-	}
-	said := extras[:0]
-	for _, x := range extras {
-		if x.value != "" {
-			said = append(said, x)
+func (s Show) of(e *pannier.Entry) (extras []extra) {
+	add := func(shown bool, x extra) {
+		if shown && x.value != "" {
+			extras = append(extras, x)
 		}
 	}
-	return said
+	add(s.Compatibility, extra{"compatibility", "Compatibility", fold(e.Compatibility)})
+	add(s.AllowedTools, extra{"allowed-tools", "Allowed tools", foldList(e.AllowedTools)})
+	return extras
 }
 
 func foldList(texts []string) string {

@@ -48,7 +48,6 @@ func (r *Renderer) skillsXML(bodies map[string]string, into *Section) {
 	into.add(skillsClosing)
 }
 
-// skillsHead is the element of a skill up to its instructions.
 var skillsHead = newForm(func(r *Renderer, e *pannier.Entry) string {
 	return skillsOpen(e) + triggers(e) + r.show.elements(e)
 })
@@ -82,7 +81,6 @@ func triggers(e *pannier.Entry) string {
 	return "<triggers>\n" + b.String() + "</triggers>\n"
 }
 
-// instructions ends the element of a skill.
 func instructions(text string) string {
 	return "<instructions>\n" + text + "\n</instructions>\n" + skillEnd
 }

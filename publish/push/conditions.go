@@ -41,7 +41,6 @@ func (s *faultSlot) clear() (was bool) {
 	return was
 }
 
-// conditions returns the fault for health, with the message before its error.
 func (s *faultSlot) conditions(code, subject, message string) []pannier.Condition {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,7 +53,6 @@ func (s *faultSlot) conditions(code, subject, message string) []pannier.Conditio
 	}}
 }
 
-// faultOf returns the fault of an attempt that is not a push.
 func faultOf(a attempt) *fault {
 	f := &fault{err: a.err.Error(), hint: a.Hint, severity: pannier.SeverityInfo}
 	if a.Reason == Unauthorized {

@@ -37,7 +37,6 @@ func (p *Publisher) follow(ctx context.Context) {
 	}
 }
 
-// reportStream reports a connection that failed or ended. One that comes back at once is not reported.
 func (p *Publisher) reportStream(a attempt, failures int) {
 	if p.streamFault.set(faultOf(a)) && failures == 1 {
 		p.log.Info("event stream not followed, trying again", "error", a.err, "hint", a.Hint)

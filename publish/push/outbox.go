@@ -103,7 +103,6 @@ func (b *outbox) load() (found bool, err error) {
 	return true, nil
 }
 
-// parse refuses a record that is damaged or belongs to another publisher.
 func (b *outbox) parse(text []byte) (r record, err error) {
 	if err := json.Unmarshal(text, &r); err != nil {
 		return r, err

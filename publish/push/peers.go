@@ -37,7 +37,6 @@ type peerList struct {
 	unknown, strangers map[string]struct{}
 }
 
-// age says in words from when the list is.
 func (l *peerList) age() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -121,7 +121,6 @@ func (p *Publisher) updateSlot(change func(*slot)) {
 	p.metrics.setPending(p.state.slot.pending())
 }
 
-// take returns the card to send and clears its signal: a signal that comes after this is for a newer card.
 func (p *Publisher) take() (card.Card, bool) {
 	p.state.mu.Lock()
 	defer p.state.mu.Unlock()
@@ -165,7 +164,6 @@ func (p *Publisher) nextTask() (at time.Time, act func(context.Context)) {
 	return time.Time{}, nil
 }
 
-// throttled is for how long requests are left out that can wait.
 func (p *Publisher) throttled() time.Duration {
 	if t, ok := p.target.(Throttler); ok {
 		return t.Wait()

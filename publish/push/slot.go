@@ -47,7 +47,6 @@ func (s *slot) pending() bool { return s.card.Digest != s.held }
 // sendable reports whether the newest card is worth a request.
 func (s *slot) sendable() bool { return s.pending() && (!s.blocked() || s.again) }
 
-// blocked reports whether the newest card was refused.
 func (s *slot) blocked() bool { return s.pending() && s.card.Digest == s.refused }
 
 func (s *slot) waits() bool { return s.sendable() && s.card.Digest != s.inFlight }
@@ -61,7 +60,6 @@ func (s *slot) take() (card.Card, bool) {
 	return s.card, true
 }
 
-// settle records the result of the card in flight.
 func (s *slot) settle(a attempt, now time.Time) {
 	if s.inFlight == s.refused { // fail sets it again
 		s.refused = pannier.Digest{}

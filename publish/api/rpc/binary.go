@@ -9,7 +9,6 @@ import (
 	"github.com/coder/websocket"
 )
 
-// next returns the next text frame. Binary frames before it are taken in, one after another.
 func (c *conn) next(ctx context.Context) ([]byte, error) {
 	for {
 		kind, frame, err := c.socket.Reader(ctx)
@@ -40,7 +39,6 @@ func (c *conn) text(ctx context.Context, frame io.Reader) ([]byte, error) {
 	return nil, err
 }
 
-// receiveBinary passes a binary frame on, and sends the peer the result.
 func (c *conn) receiveBinary(ctx context.Context, frame io.Reader) error {
 	if c.server.Binary == nil {
 		c.send(appendError(nil, nil, newError(CodeInvalidRequest, "rpc.binary_refused", "a frame is text")))

@@ -91,7 +91,6 @@ func (w *refusal) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return w.wire, buffered, err
 }
 
-// wire counts what comes over a connection.
 type wire struct {
 	net.Conn
 	reads atomic.Uint64 // parts, and those of binary frames once more
@@ -125,7 +124,6 @@ type conn struct {
 	stopping atomic.Bool
 }
 
-// ending is how a connection ends that its peer does not end.
 type ending struct {
 	code   websocket.StatusCode
 	reason string // at most 123 bytes (RFC 6455, 5.5)
@@ -139,7 +137,6 @@ func newConn(s *Server, socket *websocket.Conn, r *http.Request) *conn {
 	}
 }
 
-// serve returns when the connection has ended and all of its goroutines have.
 func (c *conn) serve(stop context.Context) {
 	ctx, cancel := context.WithCancel(c.request.Context())
 	defer context.AfterFunc(ctx, func() { c.wire.Close() })()

@@ -88,7 +88,6 @@ func appendID(dst []byte, id json.RawMessage) []byte {
 	return append(append(append(append(dst, version...), `"id":`...), id...), ',')
 }
 
-// text returns a notification as it is sent.
 func (n Notification) text() ([]byte, error) {
 	return Encode(struct {
 		JSONRPC string `json:"jsonrpc"`

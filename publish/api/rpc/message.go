@@ -59,7 +59,6 @@ func (f frame) answer(one func(c call, dst []byte) []byte) []byte {
 	return append(answers, ']')
 }
 
-// changes reports whether a call of the frame may lead to a notification.
 func (f frame) changes(methods map[string]Method) bool {
 	return slices.ContainsFunc(f.calls, func(c call) bool { return c.fault == nil && methods[c.method].Changes })
 }
@@ -108,7 +107,6 @@ func decodeCall(value json.RawMessage) call {
 	return c
 }
 
-// read takes in the members of a call.
 func (c *call) read(members map[string]json.RawMessage) *Error {
 	if string(members["jsonrpc"]) != `"2.0"` {
 		return invalidRequest(`jsonrpc is not "2.0"`)

@@ -103,7 +103,6 @@ func (s *Server) run(r *http.Request, f frame) []byte {
 	})
 }
 
-// call makes one call and appends its answer to dst; nil where there is none.
 func (s *Server) call(r *http.Request, c call, dst []byte) []byte {
 	if c.fault != nil {
 		return c.refuse(c.fault, dst)

@@ -19,7 +19,6 @@ type client struct {
 	dropped int
 }
 
-// frame is an event, encoded once for all clients.
 type frame struct {
 	workspace string // UUID
 	text      []byte

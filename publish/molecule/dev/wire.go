@@ -73,7 +73,6 @@ type Frame struct {
 	Payload json.RawMessage `json:"payload"`
 }
 
-// cardUpdatedPayload reports a card that was replaced by update-card.
 type cardUpdatedPayload struct {
 	AgentCard json.RawMessage `json:"agent_card"`
 }
@@ -84,13 +83,11 @@ type onlinePayload struct {
 	URL       string          `json:"url"`
 }
 
-// taskUpdatedPayload reports the new task of an agent.
 type taskUpdatedPayload struct {
 	ActiveTasks int    `json:"active_tasks"`
 	CurrentTask string `json:"current_task"`
 }
 
-// heartbeatPayload reports a heartbeat.
 type heartbeatPayload struct {
 	ActiveTasks   int `json:"active_tasks"`
 	UptimeSeconds int `json:"uptime_seconds"`

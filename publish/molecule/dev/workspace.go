@@ -40,7 +40,6 @@ type content struct {
 
 func (c content) bytes() int { return len(c.card) + len(c.url) + len(c.currentTask) }
 
-// lookupLocked returns the workspace, nil where it is unknown or id is not a UUID.
 func (p *Platform) lookupLocked(id string) *workspace {
 	key, ok := molecule.ParseUUID(id)
 	if !ok {
@@ -95,7 +94,6 @@ func (p *Platform) authorizeLocked(id string, h http.Header) error {
 
 func hashToken(token string) [sha256.Size]byte { return sha256.Sum256([]byte(token)) }
 
-// newToken returns 32 random bytes as 43 characters.
 func newToken() string {
 	var b [32]byte
 	_, _ = rand.Read(b[:]) // never fails

@@ -30,7 +30,6 @@ const (
 	maxEntries  = 10_000
 )
 
-// target returns the address of an endpoint of the workspace. Names are escaped one by one.
 func (c *Client) target(name string) *url.URL {
 	parts := []string{"workspaces", c.workspace, "files"}
 	if name != "" {
@@ -39,7 +38,6 @@ func (c *Client) target(name string) *url.URL {
 	return c.platform.URL(parts...)
 }
 
-// list returns one listing, with paths below the configuration directory.
 func (c *Client) list(ctx context.Context, dir string, depth int) ([]Entry, error) {
 	target := c.target("")
 	target.RawQuery = url.Values{"root": {"/configs"}, "path": {dir}, "depth": {strconv.Itoa(depth)}}.Encode()

@@ -168,7 +168,6 @@ func (c *Client) listed(ctx context.Context, name string) (bool, error) {
 	return slices.ContainsFunc(entries, func(e Entry) bool { return e.Path == name && !e.Dir }), err
 }
 
-// astray says what became of a file that was not read back as it was sent.
 func (c *Client) astray(ctx context.Context, f File, got string) error {
 	below := path.Join(nested, f.Path)
 	text, err := c.Read(ctx, below)
