@@ -63,6 +63,14 @@ func (f *Fault) Error() string {
 // Parse reads text as one mapping. The faults it returns beside the mapping are repeated keys, of which the last one
 // counts. The error, where there is one, is a [*Fault]. An empty text is an empty mapping. text is not kept.
 func Parse(text []byte) (Value, []Fault, error) {
+	if v, ok := parseSubset(text); ok {
+		return v, nil, nil
+	}
+	return parseAny(text)
+}
+
+// parseAny reads any text, with the library.
+func parseAny(text []byte) (Value, []Fault, error) {
 	if at := documentEnd(text); at > 0 {
 		return Value{}, nil, &Fault{Line: at, Message: "the document ends here, and more text follows", Hint: "remove the line, or indent it if it belongs to a text"}
 	}
