@@ -7,9 +7,9 @@ import (
 	"pannier/loader/fields"
 )
 
-// arena is where the texts of the skills lie that one reader reads. They come from the YAML library one by one, scattered
-// among many times as many that are not kept; and where a page of memory holds one text that stays, none of it goes back
-// to the system.
+// arena is where the texts of the skills lie that one reader reads. They come as parts of a whole frontmatter, or from the
+// YAML library one by one, scattered among many times as many that are not kept; and where a page of memory holds one
+// text that stays, none of it goes back to the system.
 type arena struct {
 	text  strings.Builder
 	taken int // how many skills moved in

@@ -12,7 +12,7 @@ import (
 // TestSubsetOfMutations changes frontmatters by their structure and compares both ways to read. $PANNIER_MUTATIONS is the
 // number of mutations; their sequence is the same in each run.
 func TestSubsetOfMutations(t *testing.T) {
-	count := 50_000
+	count := 100_000
 	if testing.Short() {
 		count = 5_000
 	}
@@ -22,10 +22,7 @@ func TestSubsetOfMutations(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	pool := realFrontmatters(t, "../../examples")
-	if corpus := os.Getenv("PANNIER_CORPUS"); corpus != "" {
-		pool = append(pool, realFrontmatters(t, corpus)...)
-	}
+	pool := realFrontmatters(t)
 	for _, seed := range insideSubset {
 		pool = append(pool, []byte(seed))
 	}

@@ -1,5 +1,6 @@
 // Package yamldoc reads one YAML mapping within bounds and keeps it as it was written. It is the one place that knows the
-// YAML library.
+// YAML library. A scanner of its own reads the simple texts that nearly all frontmatters are, with the same result (see
+// subset.go); the library reads all others.
 //
 // What it reads is untrusted: the frontmatter of a SKILL.md, a config.yaml that a canvas wrote. So depth and the number
 // of nodes are bounded, and anchors, aliases, merge keys and tags are refused: no author means them there, and all that
