@@ -15,7 +15,7 @@ func TestFreshStoreBeforeItsCreation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Store{engine: &fresh{path: filepath.Join(dir, databaseName), lock: lock}}
+	s := &Store{engine: &disk{path: filepath.Join(dir, databaseName), lock: lock}}
 	var got int
 	if found, err := s.Get("b", "k", &got); found || err != nil {
 		t.Errorf("found %t, %v", found, err)
@@ -57,7 +57,7 @@ func TestFreshStoreThatIsGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Store{engine: &fresh{path: filepath.Join(dir, databaseName), lock: lock}}
+	s := &Store{engine: &disk{path: filepath.Join(dir, databaseName), lock: lock}}
 	if err := errors.Join(os.Rename(dir, dir+".away"), os.Mkdir(dir, 0o700)); err != nil {
 		t.Fatal(err)
 	}

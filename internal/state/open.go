@@ -56,19 +56,19 @@ func openDisk(dir string) (*Store, error) {
 
 func openWritable(path string, lock *os.File) (*Store, error) {
 	if info, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().IsRegular() && info.Size() == 0 {
-		return &Store{engine: newFresh(path, lock)}, nil
+		return &Store{engine: newDisk(path, lock, nil)}, nil
 	}
 	db, err := openDatabase(path, false)
 	if errors.Is(err, errBroken) {
 		var broken string
 		if broken, err = moveAside(path, err); err == nil {
-			return &Store{engine: newFresh(path, lock), existed: true, recovered: broken}, nil
+			return &Store{engine: newDisk(path, lock, nil), existed: true, recovered: broken}, nil
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &Store{engine: &disk{db: db, lock: lock}, existed: true}, nil
+	return &Store{engine: newDisk(path, lock, db), existed: true}, nil
 }
 
 // openReadOnly opens the database of a directory in which something cannot be written. why says what.
@@ -77,14 +77,15 @@ func openReadOnly(dir string, why error) (*Store, error) {
 	if errors.Is(err, ErrLocked) {
 		return nil, err
 	}
-	db, err := openDatabase(filepath.Join(dir, databaseName), true)
+	path := filepath.Join(dir, databaseName)
+	db, err := openDatabase(path, true)
 	if err != nil {
 		if lock != nil {
 			_ = lock.Close()
 		}
 		return nil, errors.Join(why, err)
 	}
-	return &Store{engine: &disk{db: db, lock: lock}, existed: true, readOnly: why}, nil
+	return &Store{engine: newDisk(path, lock, db), existed: true, readOnly: why}, nil
 }
 
 // lockFile opens a file and locks it. The lock goes with the file: it ends when the file is closed or the process ends.

@@ -16,10 +16,6 @@ var ErrGone = errors.New("the state directory was deleted, moved away or replace
 // as long as the disk does. Nothing is wrong with a store in memory, nor with one that is closed, or whose disk does not say.
 func (s *Store) InPlace() error { return s.engine.inPlace() }
 
-func (d *disk) inPlace() error {
-	return placeOf(d.db.file, d.lock)
-}
-
 func placeOf(files ...*os.File) error {
 	for _, f := range files {
 		if f != nil && gone(f) {
