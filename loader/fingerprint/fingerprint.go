@@ -24,24 +24,9 @@
 //	    printf '%s\0%s\0%s\n' "$path" "$mark" "$(sha256sum < "$path" | cut -d ' ' -f 1)"
 //	  done | sha256sum
 //
-// # Links
-//
-// A link is its own text, as git has it, and is never followed. What it leads to within the skill has a line of its own;
-// what lies outside is not part of the skill, and neither is it looked at by a scan. So nothing leads out of the skill
-// directory, and no tree has loops.
-//
-// # Hostile trees
-//
-// Files, depth and bytes have bounds, and the caller bounds the time by a context. Every file is opened beneath the
-// root, without blocking, and is compared with what was listed once it is open. A file that changes while it is read is
-// read again, and one that keeps changing is an error that is [pannier.ErrChanged]. What cannot be read is an error that
-// names it: a part of a skill has no fingerprint.
-//
-// # What is kept
-//
-// A [Print] brings along what is known of each file by its stat. A caller that passes it the next time pays for stats and
-// for listing directories only, and no file is opened that has not moved. A stat that is younger than two seconds proves
-// nothing and is not kept, since the file may change again within one tick of the clock.
+// A link is never followed: what lies outside of the skill is no part of it. Files, depth and bytes have bounds, and the caller
+// bounds the time by a context. A file that changes while it is read is read again; one that keeps changing is an error that is
+// [pannier.ErrChanged]. What cannot be read is an error, because a part of a skill has no fingerprint.
 package fingerprint
 
 import (
@@ -140,7 +125,6 @@ func partsOf(lines []line) (p Parts) {
 	return p
 }
 
-// line is what a file adds to a fingerprint.
 type line struct {
 	path    string
 	mark    byte

@@ -18,7 +18,6 @@ import (
 	"pannier/internal/fsx"
 )
 
-// walker goes through one skill directory once.
 type walker struct {
 	o            Options
 	known        *Known
@@ -48,7 +47,6 @@ func (w *walker) top(ctx context.Context, root *os.Root, dir string) error {
 // listBatch is how many entries are asked for at a time, so that no directory is listed past the bound.
 const listBatch = 512
 
-// walk goes through a directory.
 func (w *walker) walk(ctx context.Context, dir *os.Root, rel string, depth int) error {
 	if depth > w.o.MaxDepth {
 		return inPath(rel, fmt.Errorf("%w: it has directories deeper than %d", ErrTooLarge, w.o.MaxDepth))
@@ -83,7 +81,6 @@ func (w *walker) walk(ctx context.Context, dir *os.Root, rel string, depth int) 
 	}
 }
 
-// entry adds what lies at a name in a directory.
 func (w *walker) entry(ctx context.Context, dir *os.Root, rel, name string, depth int) error {
 	if err := w.o.Pace(ctx, statCost); err != nil {
 		return err
@@ -155,7 +152,6 @@ func (w *walker) file(ctx context.Context, dir *os.Root, rel, name string, info 
 	return inPath(rel, pannier.ErrChanged)
 }
 
-// add adds the line of a regular file.
 func (w *walker) add(rel string, info fs.FileInfo, content pannier.Digest) error {
 	if w.bytes += info.Size(); w.bytes > w.o.MaxBytes {
 		return inPath(rel, pastBytes(w.o.MaxBytes))
@@ -193,7 +189,6 @@ func (w *walker) content(ctx context.Context, dir *os.Root, rel, name string, in
 	return content, unchanged(f, info)
 }
 
-// unchanged compares an open file with what was listed.
 func unchanged(f *os.File, info fs.FileInfo) error {
 	opened, err := f.Stat()
 	if err != nil {
@@ -247,7 +242,6 @@ func inPath(rel string, err error) error {
 	return fmt.Errorf("%q: %w", rel, pathlessError(err))
 }
 
-// pathlessError returns an error without its path.
 func pathlessError(err error) error {
 	if pathError, ok := errors.AsType[*os.PathError](err); ok {
 		return pathError.Err

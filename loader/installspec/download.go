@@ -19,7 +19,6 @@ const (
 	maxStripComponents = 16
 )
 
-// unpackers unpack the archives that OpenClaw knows, by their ending.
 var unpackers = []struct {
 	archive string
 	endings []string

@@ -47,7 +47,6 @@ func Read(v yamldoc.Value, field string) ([]pannier.InstallSpec, []pannier.Probl
 	return l.specs, l.problems
 }
 
-// list collects what stands in one list.
 type list struct {
 	field    string
 	specs    []pannier.InstallSpec
@@ -60,7 +59,6 @@ func (l *list) warn(code, field string, v yamldoc.Value, message, hint string) {
 	})
 }
 
-// read adds the spec of one item.
 func (l *list) read(v yamldoc.Value, field string) {
 	if v.Kind() != yamldoc.Map {
 		message := "this is " + v.Kind().String() + " where a mapping belongs"
@@ -80,7 +78,6 @@ func (l *list) read(v yamldoc.Value, field string) {
 	l.specs = append(l.specs, out)
 }
 
-// text returns the text that stands under a key, trimmed.
 func (l *list) text(v yamldoc.Value, field, key string) string {
 	return l.textOf(v.Get(key), field+"."+key)
 }
@@ -93,7 +90,6 @@ func (l *list) textOf(v yamldoc.Value, field string) string {
 	return strings.TrimSpace(text)
 }
 
-// texts returns a list of texts, or the parts of a text with commas.
 func (l *list) texts(v yamldoc.Value, field string) []string {
 	var all []string
 	switch v.Kind() {

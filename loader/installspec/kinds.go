@@ -103,7 +103,6 @@ func (s *spec) onlyKeys(known []string) string {
 	return ""
 }
 
-// word returns the first of the keys that has a text, and the text.
 func (s *spec) word(keys []string) (key, word string) {
 	for _, key := range keys {
 		if word := s.text(s.v, s.field, key); word != "" {

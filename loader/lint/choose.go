@@ -3,16 +3,13 @@ package lint
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"math"
-	"os"
 	"path"
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"pannier"
+	"pannier/internal/fsx"
 	"pannier/internal/yamldoc"
 )
 
@@ -100,15 +97,7 @@ const maxConfigBytes = 1 << 20
 // problem without a line is still a problem.
 func entryPlaces(workspace string) map[string]place {
 	places := map[string]place{}
-	file, err := os.OpenFile(path.Join(workspace, pannier.WorkspaceFile), os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return places
-	}
-	defer file.Close()
-	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
-		return places
-	}
-	text, err := io.ReadAll(io.LimitReader(file, maxConfigBytes))
+	text, _, err := fsx.ReadRegular(path.Join(workspace, pannier.WorkspaceFile), 0, maxConfigBytes)
 	if err != nil {
 		return places
 	}

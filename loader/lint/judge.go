@@ -3,11 +3,11 @@ package lint
 import (
 	"context"
 	"errors"
-	"io"
 	"path"
 	"slices"
 
 	"pannier"
+	"pannier/internal/fsx"
 	"pannier/loader/profile"
 	"pannier/loader/scan"
 )
@@ -113,36 +113,16 @@ func (a *auditor) textOf(s *pannier.Skill) ([]byte, error) {
 	if s.File == "" || s.FileDigest.IsZero() {
 		return nil, nil
 	}
-	text, err := a.readBelow(s, s.File, a.Rules.MaxSkillBytes)
+	found, err := a.places[s.RootIndex].Find(path.Join(s.PathBelowRoot, s.File))
 	if err != nil {
 		return nil, err
 	}
-	if pannier.DigestOf(text) != s.FileDigest {
-		return nil, pannier.ErrChanged
+	defer found.Root.Close()
+	text, _, err := fsx.ReadRegularIn(found.Root, found.Rel, a.Rules.MaxSkillBytes)
+	if err == nil && pannier.DigestOf(text) != s.FileDigest {
+		err = pannier.ErrChanged
 	}
-	return text, nil
-}
-
-// readBelow returns the beginning of a regular file of a skill.
-func (a *auditor) readBelow(s *pannier.Skill, name string, most int64) ([]byte, error) {
-	file, err := a.places[s.RootIndex].File(path.Join(s.PathBelowRoot, name))
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("not a regular file")
-	}
-	text := make([]byte, min(info.Size(), most))
-	n, err := io.ReadFull(file, text)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil, err
-	}
-	return text[:n], nil
+	return text, err
 }
 
 // scan returns the findings of the security scan as problems of the skill.

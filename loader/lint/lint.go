@@ -153,7 +153,6 @@ func newAuditor(o Options) (*auditor, error) {
 	return a, nil
 }
 
-// auditAll judges every skill, on all processors.
 func (a *auditor) auditAll(ctx context.Context, skills []Skill) error {
 	var (
 		next    atomic.Int64
@@ -170,7 +169,6 @@ func (a *auditor) auditAll(ctx context.Context, skills []Skill) error {
 	return ctx.Err()
 }
 
-// auditSkill fills in what is wrong with a skill, and the verdict.
 func (a *auditor) auditSkill(ctx context.Context, s *Skill) {
 	if s.read != nil {
 		problems, install := a.check(ctx, s.read)

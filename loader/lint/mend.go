@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -124,7 +123,6 @@ func (a *auditor) plan(s *Skill) (Fix, error) {
 	return f, nil
 }
 
-// namesOf returns how many names a file has.
 func namesOf(info fs.FileInfo) uint64 {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(st.Nlink)
@@ -132,7 +130,6 @@ func namesOf(info fs.FileInfo) uint64 {
 	return 1
 }
 
-// open opens the directory of the skill, beneath its root.
 func (f *Fix) open() (*os.Root, error) {
 	root, err := fsx.OpenRoot(f.root)
 	if err != nil {
@@ -177,25 +174,12 @@ func (f *Fix) apply(dir *os.Root) error {
 // unchanged fails where the file is not what it was when it was judged.
 func (f *Fix) unchanged(dir *os.Root) error {
 	stat, err := dir.Lstat(f.file)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return pannier.ErrChanged
-	case err != nil:
-		return err
-	case !sameStat(stat, f.stat):
+	if err == nil && !sameStat(stat, f.stat) {
 		return pannier.ErrChanged
 	}
-	file, err := dir.OpenFile(f.file, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	if opened, err := file.Stat(); err != nil || !sameStat(opened, f.stat) {
-		return cmp.Or(err, pannier.ErrChanged)
-	}
-	text, err := io.ReadAll(io.LimitReader(file, int64(len(f.text))+1))
-	if err == nil && !bytes.Equal(text, f.text) {
-		err = pannier.ErrChanged
+	text, stat, err := fsx.ReadRegularIn(dir, f.file, int64(len(f.text)))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fsx.ErrNotRegular) || err == nil && !(sameStat(stat, f.stat) && bytes.Equal(text, f.text)) {
+		return pannier.ErrChanged
 	}
 	return err
 }
@@ -217,7 +201,6 @@ func (f *Fix) replace(dir *os.Root) error {
 	})
 }
 
-// keepOwner gives a new file the owner and the mode of the old one.
 func (f *Fix) keepOwner(file *os.File) error {
 	fresh, err := file.Stat()
 	if err != nil {

@@ -141,7 +141,6 @@ func (r *Report) sarifRules() (rules []sarifRule, index map[string]int) {
 	return rules, index
 }
 
-// sarifWriter makes results.
 type sarifWriter struct {
 	index map[string]int // of a rule, by its id
 	// again is how often a fingerprint of the current skill has come, and shared that of one outside of its directory.

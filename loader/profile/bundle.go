@@ -67,7 +67,6 @@ func neverBundled(file string) bool {
 	return false
 }
 
-// look is what a look at a file tells.
 type look int
 
 const (

@@ -88,7 +88,6 @@ func clawHubFiles(c *check) {
 	clawHubTexts(c, files)
 }
 
-// largest names a few files that are worth leaving out.
 func largest(files []pannier.File) string {
 	files = slices.SortedFunc(slices.Values(files), func(a, b pannier.File) int {
 		return cmp.Or(cmp.Compare(b.Size, a.Size), cmp.Compare(a.Path, b.Path))
@@ -100,7 +99,6 @@ func largest(files []pannier.File) string {
 	return strings.Join(names, ", ")
 }
 
-// clawHubTexts tells of files that are no text.
 func clawHubTexts(c *check, files []pannier.File) {
 	var binary, unread []pannier.File
 	for _, f := range files {

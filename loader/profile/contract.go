@@ -34,7 +34,6 @@ func contract(c *check) {
 	contractRuntime(c)
 }
 
-// typed returns the fields of a type that Pioneer checks.
 func typed(is func(*fields.Field) bool) []string {
 	return fields.Names(func(f *fields.Field) bool { return f.Profiles&fields.Pioneer != 0 && is(f) })
 }

@@ -67,7 +67,6 @@ var nameRules = []struct {
 	}},
 }
 
-// fits reports whether a text in NFKC form can be a name.
 func fits(name string) bool {
 	for _, rule := range nameRules {
 		if rule.broken(name) {

@@ -188,10 +188,8 @@ func (c *check) done() []pannier.Problem {
 	return c.problems
 }
 
-// pathOf returns the path of another file of the skill, in the form of that of its SKILL.md.
 func (c *check) pathOf(file string) string { return path.Join(path.Dir(c.Path), file) }
 
-// key returns the dotted key of a field below another.
 func key(field, name string) string {
 	if utf8.RuneCountInString(name) > 60 {
 		name = string([]rune(name)[:60]) + "…"

@@ -16,7 +16,6 @@ const (
 	maxCompatibilityLength = 500
 )
 
-// allowedFields are the keys that the standard knows.
 var allowedFields = fields.Names(func(f *fields.Field) bool { return f.Profiles&fields.AgentSkills != 0 })
 
 // textRule marks a rule of the specification's text that the reference validator does not check.
@@ -77,7 +76,6 @@ func flowHint(field string, v yamldoc.Value) string {
 	return "write one line `key: value` for each pair, indented below the key, and what is in it indented further"
 }
 
-// strictFields tells of keys that the standard does not know.
 func strictFields(c *check) {
 	for pair := range c.Front.Pairs() {
 		if !slices.Contains(allowedFields, pair.Key) {

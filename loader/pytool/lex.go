@@ -104,7 +104,6 @@ func (l *lexer) add(kind tokenKind, end int) {
 // comprehension.
 var statementWords = wordSet("def class import return while with try raise pass del global nonlocal break continue assert except finally")
 
-// expressionWords are the other keywords.
 var expressionWords = wordSet("False None True and as async await elif else for from if in is lambda not or yield")
 
 func wordSet(words string) map[string]bool {
@@ -200,7 +199,6 @@ func lineEnd(text string, at int) int {
 	return len(text)
 }
 
-// nameEnd returns where the name at a place ends, or the place if there is none.
 func nameEnd(text string, at int) int {
 	end := at
 	for end < len(text) {
@@ -228,7 +226,6 @@ func numberEnd(text string, at int) int {
 	return end
 }
 
-// prefixes are those of a string, in lower case.
 var prefixes = wordSet("r b u f t rb br rf fr rt tr")
 
 // quoteAt returns the place of the quote of the string that begins at a place, after its prefix; -1 if no string begins there.
@@ -243,7 +240,6 @@ func quoteAt(text string, at int) int {
 	return end
 }
 
-// quotesAt returns the one or three quotes at a place.
 func quotesAt(text string, at int) string {
 	if q := text[at : at+1]; strings.HasPrefix(text[at:], q+q+q) {
 		return text[at : at+3]

@@ -25,13 +25,11 @@ type module struct {
 	aliases map[string]bool
 }
 
-// decorator is one that makes a tool.
 type decorator struct {
 	at        int
 	arguments [][]token
 }
 
-// function is a function with such a decorator.
 type function struct {
 	at        int
 	name      string
@@ -40,7 +38,6 @@ type function struct {
 	doc       string
 }
 
-// param is a parameter of a function.
 type param struct {
 	name        string
 	stars       int // of `*args` and `**kwargs`
@@ -122,7 +119,6 @@ func (m *module) toolDecorator(s []token) ([][]token, bool) {
 	return split(inner, ","), ok
 }
 
-// reportOrphan reports a decorator without a function.
 func (m *module) reportOrphan() {
 	if m.pending != nil {
 		m.fault(m.pending.at, "no function follows the decorator")

@@ -111,7 +111,6 @@ func (m *module) addTools() {
 	}
 }
 
-// nameOf returns the name that a decorator gives, else that of the function.
 func (m *module) nameOf(f function) (string, bool) {
 	given, ok := argument(f.arguments, "name", 0)
 	if !ok {

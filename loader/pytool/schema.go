@@ -81,7 +81,6 @@ func parameters(params []param) json.RawMessage {
 	return encode(o)
 }
 
-// simple are types without parts.
 var simple = map[string]string{
 	"str": "string", "LiteralString": "string", "int": "integer", "float": "number", "bool": "boolean", "None": "null", "NoneType": "null",
 	"Path": "string", "datetime": "string", "date": "string", "UUID": "string",
@@ -95,7 +94,6 @@ const (
 	maxMembers = 64
 )
 
-// schemaOf returns the schema of a type hint.
 func schemaOf(hint []token, depth int) *schema {
 	hint = withoutParentheses(hint)
 	if depth > maxDepth || len(hint) == 0 {
@@ -123,7 +121,6 @@ func schemaOf(hint []token, depth int) *schema {
 	return generic(name, split(parts, ","), depth)
 }
 
-// generic returns the schema of a type with parts in brackets.
 func generic(name string, parts [][]token, depth int) *schema {
 	s := &schema{Type: simple[name]}
 	switch {
@@ -183,7 +180,6 @@ func union(members [][]token, depth int) *schema {
 	return &schema{AnyOf: all}
 }
 
-// choice returns the schema of Literal.
 func choice(parts [][]token) *schema {
 	s := &schema{Type: "string"}
 	for _, part := range parts {

@@ -5,7 +5,6 @@ import (
 	"strings"
 )
 
-// tokenKind is what a token is.
 type tokenKind uint8
 
 const (
@@ -16,7 +15,6 @@ const (
 	tokenNewline // the end of a statement, which may have had several lines
 )
 
-// token is one word of a program.
 type token struct {
 	kind tokenKind
 	text string

@@ -29,7 +29,6 @@ func restricts(key string) bool {
 	return slices.Contains(restrictingKeys, key) || slices.ContainsFunc(restricting, func(part string) bool { return strings.Contains(key, part) })
 }
 
-// required are the fields that identify the skill.
 var required = fields.Names(func(f *fields.Field) bool { return f.Required })
 
 // innerKey is what looks like a key anywhere in a line, also within JSON in a text.

@@ -86,7 +86,6 @@ func (s *sheet) intended(b block, more []string) (prose, bool) {
 	return p, true
 }
 
-// textStart returns where the text of a block begins whose key stands alone in its line.
 func (s *sheet) textStart(b block) (line, at int) {
 	for i := b.line + 1; i < b.end; i++ {
 		text := bytes.TrimLeft(s.lines[i], " \t")
@@ -142,7 +141,6 @@ func fold(lines []string) string {
 	return b.String()
 }
 
-// blockText returns the text of a block, with what stands behind its sign as the first line.
 func blockText(sign []string, more []string) string {
 	if behind := sign[2]; behind != "" && behind[0] != '#' {
 		more = append([]string{behind}, dedent(more)...)
@@ -155,7 +153,6 @@ func blockText(sign []string, more []string) string {
 	return strings.Trim(strings.Join(more, "\n"), "\n")
 }
 
-// dedent takes the indentation that all lines share away from them.
 func dedent(lines []string) []string {
 	shared := -1
 	for _, line := range lines {
@@ -190,7 +187,6 @@ func unquote(text string) string {
 	return unescape(within)
 }
 
-// unescape undoes the escapes that double quotes need, and joins surrogate pairs.
 func unescape(text string) string {
 	var b []byte
 	for i := 0; i < len(text); i++ {

@@ -59,7 +59,6 @@ func Parse(text []byte) (Result, error) {
 	return lenient(text, err)
 }
 
-// lenient reads a text that the strict reading refuses with an error.
 func lenient(text []byte, strict error) (Result, error) {
 	if !utf8.Valid(text) {
 		return Result{}, strict

@@ -32,7 +32,6 @@ func Rewrite(text []byte) []Edit {
 	return s.edits
 }
 
-// recordJoined records that the surrogate pairs of a block were joined.
 func (s *sheet) recordJoined(b block) {
 	if s.record {
 		s.edits = append(s.edits, Edit{
@@ -78,7 +77,6 @@ func saysText(lines []string, key, text string) bool {
 	return ok && got == text
 }
 
-// indented returns the lines of a block with its loose ones indented.
 func (s *sheet) indented(b block) []string {
 	if b.loose == 0 {
 		return nil
@@ -111,12 +109,10 @@ func (s *sheet) asBlock(b block, p prose) []string {
 	return append(lines, s.comments(b)...)
 }
 
-// quoted returns a text in quotes behind its key.
 func (s *sheet) quoted(b block, text func() string) []string {
 	return append([]string{s.head(b) + text() + s.comment(b)}, s.comments(b)...)
 }
 
-// head returns what stands before the value of a block.
 func (s *sheet) head(b block) string {
 	head := string(s.lines[b.line][:b.value])
 	if strings.HasSuffix(head, ":") {
@@ -152,7 +148,6 @@ func toStrings(lines [][]byte) []string {
 	return all
 }
 
-// quote puts a text of one line in the quotes that need no escapes in it, or the fewest.
 func quote(text string) string {
 	if !strings.ContainsAny(text, `"\`) {
 		return fmt.Sprintf(`"%s"`, text)

@@ -7,7 +7,6 @@ import (
 	"strings"
 )
 
-// sheet is a frontmatter as lines, cut into its top-level blocks.
 type sheet struct {
 	lines  [][]byte
 	blocks []block
@@ -149,7 +148,6 @@ func colonAt(line []byte, from int) int {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' }
 
-// source returns the text of a block.
 func (s *sheet) source(b block) []byte {
 	return append(bytes.Join(s.lines[b.line:b.end], []byte("\n")), '\n')
 }
@@ -182,7 +180,6 @@ func (s *sheet) closing(i, value int) int {
 	return i
 }
 
-// closer looks for the end of a value in quotes or brackets.
 type closer struct {
 	depth int
 	quote byte // that is open, or 0

@@ -9,7 +9,6 @@ import (
 	"pannier/internal/yamldoc"
 )
 
-// describe returns the warning about a text.
 func (s *sheet) describe(b block, p prose) Repair {
 	r := Repair{Field: b.key, Hint: "put the text in double quotes"}
 	line, at := p.first, p.at

@@ -11,7 +11,6 @@ type chain struct {
 	confirm func(text []byte, at int) bool
 }
 
-// step is one place of a chain.
 type step struct {
 	keys []string
 	// word: the key must begin a word; ends: it must end one; anyCase: case is ignored.

@@ -19,7 +19,6 @@ const (
 	firstBlock = 0xc2 // the lowest first byte of a character that is not ASCII
 )
 
-// characters finds characters that hide a text or display another one.
 func (s *search) characters() {
 	run := 0 // of variation selectors up to here
 	for i := 0; i < len(s.text); {

@@ -105,7 +105,6 @@ func lineBefore(text []byte, at, most int) []byte {
 
 var credentialPath = anchored(`(?:\.ssh/id_(?:rsa|dsa|ecdsa|ed25519)|\.aws/credentials|\.git-credentials|/\.netrc|/etc/shadow|secrets[/.]vault)(\.pub)?(?:[^\w-]|$)`)
 
-// isCredentialPath reports whether a place is the path of a file with credentials, other than a public key.
 func isCredentialPath(text []byte, at int) bool {
 	m := credentialPath.FindSubmatch(window(text, at))
 	return m != nil && m[1] == nil

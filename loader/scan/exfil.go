@@ -6,7 +6,6 @@ import (
 	"slices"
 )
 
-// exfilProbes search for commands that send credentials or the whole environment away.
 var exfilProbes = []probe{
 	{keys: []string{"curl ", "wget ", "http "}, word: true, prefilter: mayUpload, cost: 30, code: dataExfil, match: isUpload},
 	{keys: []string{"| curl ", "|curl ", "| wget ", "|wget ", "| nc ", "|nc ", "| ncat ", "|ncat ", "| netcat ", "| socat ", "|socat ", "| ssh ", "|ssh ", "| openssl s_client", "| telnet ", "|telnet "}, cost: 10, code: dataExfil, match: isPipedAway},
@@ -41,13 +40,11 @@ var (
 	ordered  = regexp.MustCompile(`(?:^|[\s"'` + "`" + `$(>])(?:curl|wget|rm\s+-\w+|nc|ncat|bash|sh\s+-\w+|scp|ssh|sudo|chmod|eval|python3?|node|powershell|iex|cat\s+["']?[~/.$]\S*|printenv|env\s*[|>` + "`" + `]|base64|tar|dd\s+if=\S+|git\s+(?:push|remote|config)|npm|pip3?|crontab|find\s+/\S*)(?:\s|` + "`" + `|$)`)
 )
 
-// mayUpload reports whether a command refers to a file or another command.
 func mayUpload(text []byte, at int) bool {
 	command := wholeCommand(text, at)
 	return bytes.ContainsAny(command, "@`~<") || bytes.Contains(command, []byte("$(")) || bytes.Contains(command, []byte("/.")) || bytes.Contains(command, []byte("id_"))
 }
 
-// isUpload reports whether a place is a request that sends a file with credentials or the whole environment.
 func isUpload(text []byte, at int) bool {
 	command := keyFlag.ReplaceAll(wholeCommand(text, at), nil)
 	return (inUpload.Match(command) || sendsMounted(command)) && !localOnly(command)
@@ -77,7 +74,6 @@ func sendsMounted(command []byte) bool {
 	return false
 }
 
-// localOnly reports whether a command names no host but the local machine.
 func localOnly(command []byte) bool {
 	hosts := hostsOf(command)
 	for _, h := range hosts {
@@ -142,14 +138,12 @@ func isPowerShellEnv(text []byte, at int) bool {
 	return psSends.Match(text[max(0, at-200):min(len(text), at+300)])
 }
 
-// isInjection reports whether a place is a text that tells its reader to ignore its instructions and to run a command.
 func isInjection(text []byte, at int) bool {
 	here := window(text, at)
 	m := ignoring.FindIndex(here)
 	return m != nil && ordered.Match(here[m[1]:])
 }
 
-// credentialIndex returns the first place of credentials, or of a command that prints them.
 func credentialIndex(text []byte) []int {
 	for i := 0; i+2 < len(text); i++ {
 		i = credentialMatcher.next(text, i)

@@ -73,7 +73,6 @@ func ascends(lower []byte) bool {
 	return false
 }
 
-// extend returns the length of a run with one more character.
 func extend(run int, last, next byte) int {
 	if next == last+1 {
 		return run + 1
@@ -84,7 +83,6 @@ func extend(run int, last, next byte) int {
 // allowances are comments that mark a secret as harmless for secret scanners.
 var allowances = [][]byte{[]byte("gitleaks:allow"), []byte("pragma: allowlist secret"), []byte("trufflehog:ignore")}
 
-// isAllowed reports whether the line of a place has such a comment.
 func isAllowed(text []byte, at int) bool {
 	start := max(bytes.LastIndexByte(text[:at], '\n')+1, at-reach)
 	line, _, _ := bytes.Cut(text[start:min(len(text), at+reach)], []byte{'\n'})
@@ -114,7 +112,6 @@ func hasLower(s []byte) bool {
 	return bytes.ContainsFunc(s, func(r rune) bool { return 'a' <= r && r <= 'z' })
 }
 
-// entropy returns the entropy of a character of a text, in bits, by the frequencies.
 func entropy(s []byte) float64 {
 	var counts [256]int
 	for _, c := range s {
@@ -189,12 +186,10 @@ func isToken(c byte) bool { return isWord(c) || c == '/' || c == '+' || c == '='
 // isStrictlyRandom is stricter than [looksRandom], because nothing else indicates a secret: it needs letters of both cases
 // and digits.
 func isStrictlyRandom(v []byte) bool {
-	return looksRandom(v) && hasUpper(v) && hasLower(v) && entropy(v) >= assignedEntropy && !isFake(v) && !isAddress(v)
+	return looksRandom(v) && hasUpper(v) && hasLower(v) && entropy(v) >= assignedEntropy && !isFake(v) && !address.Match(v)
 }
 
-// isAddress reports whether a value has the format of a blockchain address, which is public although it is called a token.
-func isAddress(v []byte) bool { return address.Match(v) }
-
+// address is a blockchain address, which is public although it is called a token.
 var address = regexp.MustCompile(`^(?:0x[0-9A-Fa-f]{40}|[1-9A-HJ-NP-Za-km-z]{43,44})$`)
 
 // hasSecret reports whether one of the hits, which are in order, is a secret in a range of the text.

@@ -42,7 +42,6 @@ var (
 	packageHTTP = regexp.MustCompile(`^\w+(?:\s(?:global|install|add|i))?(?:\s+-\S+)*\s+["']?(http://[^\s"'` + "`" + `<>|\\)]+)|\s["']?[^\s"']*?\s?(?:@\s?|git\+)?(http://[^\s"'` + "`" + `<>|\\)]+\.(?:tar(?:\.\w+)?|tgz|zip|whl|gem|git))(?:[\s"'` + "`" + `@#]|$)`)
 )
 
-// findEvalWord finds the evaluation of a response without parentheses.
 func findEvalWord(text []byte, at int) (string, string) {
 	if !evalWord.Match(window(text, at)) {
 		return "", ""
@@ -57,7 +56,6 @@ func mayAssign(text []byte, at int) bool {
 		(bytes.Contains(here, []byte("eval")) || bytes.Contains(here, []byte("exec")) || bytes.Contains(here, []byte("Function(")))
 }
 
-// findAssignedThenEval finds a response that is assigned to a variable, which is then evaluated.
 func findAssignedThenEval(text []byte, at int) (string, string) {
 	from := at
 	if text[at] == '=' {
@@ -75,13 +73,11 @@ func findAssignedThenEval(text []byte, at int) (string, string) {
 	return "", ""
 }
 
-// mayEvaluate reports whether a callback may evaluate something.
 func mayEvaluate(text []byte, at int) bool {
 	here := head(window(text, at), 80)
 	return bytes.Contains(here, []byte("eval")) || bytes.Contains(here, []byte("Function(")) || bytes.Contains(here, []byte("vm.run"))
 }
 
-// findThen finds a response that a callback evaluates.
 func findThen(text []byte, at int) (string, string) {
 	before := text[max(0, at-300):at]
 	if !thenEval.Match(window(text, at)) {
@@ -94,12 +90,10 @@ func findThen(text []byte, at int) (string, string) {
 	return ruleForPipe(before[m[len(m)-1][0]:])
 }
 
-// namesHTTP reports whether a command has a URL without https.
 func namesHTTP(text []byte, at int) bool {
 	return bytes.Contains(window(text, at), []byte("http://"))
 }
 
-// findPackage finds a package that is installed from a public URL without https.
 func findPackage(text []byte, at int) (string, string) {
 	command := packageSource.ReplaceAll(commandAt(text, at), nil)
 	command, _, _ = bytes.Cut(command, []byte(" #"))

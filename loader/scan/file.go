@@ -73,7 +73,6 @@ func (w *walker) read(f *os.File, rel string, size int64) []byte {
 	return head(b.Bytes(), int(limit))
 }
 
-// reachByteLimit reports that a file, or all files together, exceed the bytes that are read.
 func (w *walker) reachByteLimit(rel string, size int64, inAll bool) {
 	if !inAll {
 		w.truncated = true
@@ -153,7 +152,6 @@ func (w *walker) checkName(rel string) {
 	}
 }
 
-// isInvisibleInName reports whether a character of a name is invisible, or changes how the rest is displayed.
 func isInvisibleInName(r rune) bool {
 	return unicode.IsControl(r) || isBidi(r) || isInvisible(r) && r != joiner || isTag(r) || isFormat(r)
 }

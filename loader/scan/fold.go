@@ -16,10 +16,8 @@ type folded struct {
 	joins []int
 }
 
-// joined returns the number of joined line ends before a place.
 func (f folded) joined(at int) int { return sort.SearchInts(f.joins, at+1) }
 
-// folder folds one text in one pass.
 type folder struct {
 	in     []byte
 	out    []byte
@@ -57,7 +55,6 @@ func fold(in []byte) folded {
 	return folded{text: f.out, joins: f.joins}
 }
 
-// step folds what begins at a special byte, and returns its length.
 func (f *folder) step(i int) int {
 	switch c := f.in[i]; c {
 	case ' ', '\t', '\v', '\f':
@@ -126,7 +123,7 @@ func (f *folder) escape(i int) int {
 	return 1
 }
 
-// inComment reports whether the last line of the output is a comment, which a backslash does not continue.
+// inComment reports whether the output ends in a comment, which a backslash does not continue.
 func (f *folder) inComment() bool {
 	line := bytes.TrimLeft(lineBefore(f.out, len(f.out), 4096), " ")
 	return len(line) > 0 && line[0] == '#'
@@ -313,7 +310,6 @@ var lookalikes = map[rune]byte{
 	'‐': '-', '‑': '-', '‒': '-', '–': '-', '—': '-', '−': '-', '“': '"', '”': '"', '‘': '\'', '’': '\'', '․': '.', '˗': '-', '∶': ':',
 }
 
-// character folds a character that is not ASCII.
 func (f *folder) character(i int) int {
 	r, size := utf8.DecodeRune(f.in[i:])
 	if 0x3400 <= r && r <= 0x9fff || 0xac00 <= r && r <= 0xd7a3 { // Chinese, Japanese and Korean: a fast path

@@ -91,7 +91,6 @@ var gateways = []string{
 	"gateway.truefoundry.ai", "gateway.requesty.ai", "router.requesty.ai",
 }
 
-// isWithin reports whether a host is one of the domains or below one.
 func isWithin(host string, domains []string) bool {
 	return slices.ContainsFunc(domains, func(d string) bool { return host == d || strings.HasSuffix(host, "."+d) })
 }
@@ -107,7 +106,6 @@ var (
 // secretWords make the name of a variable that of a secret.
 var secretWords = []string{"TOKEN", "KEY", "SECRET", "PASSWORD"}
 
-// namesVariable reports whether a command has a variable that could be a secret.
 func namesVariable(text []byte, at int) bool {
 	command := commandAt(text, at)
 	return bytes.IndexByte(command, '$') >= 0 && slices.ContainsFunc(secretWords, func(w string) bool { return bytes.Contains(command, []byte(w)) })

@@ -34,12 +34,10 @@ var (
 	thenTo   = regexp.MustCompile(`(?i)[\s*_,;]` + sending + `\s+(?:it|them|(?:its|their|the|all|all of its|all the|that|this|those|whatever)\s+(?:\w+\s+){0,2}?(?:contents?|files?|text|values?|secrets?|credentials|keys?|lines))(?:\s+\w+){0,4}?` + toward)
 )
 
-// mayInstruct reports whether an address is close behind.
 func mayInstruct(text []byte, at int) bool {
 	return bytes.Contains(text[at:min(len(text), at+300)], []byte("http"))
 }
 
-// isInstruction reports whether a place is the name of a file with credentials in a sentence that orders to send it to an address.
 func isInstruction(text []byte, at int) bool {
 	if !secretFile.Match(window(text, at)) {
 		return false

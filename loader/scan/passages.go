@@ -94,7 +94,6 @@ func (p *passages) codeOf(h *hit) string {
 	return place
 }
 
-// span is the line of a hit.
 type span struct{ start, end int }
 
 // advance reads the text up to the line of a place, and returns that line.
@@ -251,17 +250,14 @@ func (p *passages) sentence(line span, at int) (all, before []byte) {
 	return append(append(bytes.Clone(before), ' '), outsideCode(p.text[min(from, end):end])...), before
 }
 
-// isSentenceEnd reports whether a text begins with the end of a sentence.
 func isSentenceEnd(text []byte) bool {
 	return len(text) > 1 && bytes.IndexByte([]byte(".!?;"), text[0]) >= 0 && text[1] == ' '
 }
 
-// isOrder reports whether a text tells its reader to run something.
 func isOrder(text []byte) bool {
 	return orders.Match(negated.ReplaceAll(text, nil))
 }
 
-// outsideCode returns a line of prose without its code spans and URLs.
 func outsideCode(line []byte) []byte {
 	var out []byte
 	for i, part := range bytes.Split(line, []byte("`")) {
@@ -317,9 +313,8 @@ var (
 // runs reports whether the command at a place is run: it stands at the beginning of a command, in a script or a fenced
 // block, and the text does not speak of it as something to avoid.
 func (p *passages) runs(line span, at int) bool {
-	text := p.text[line.start:min(line.end, at+2*reach)]
 	before := p.text[max(line.start, at-2*reach):at]
-	if p.isComment(line) || p.isDescribed(line, at) || p.document && remark.Match(text) {
+	if p.isAvoided(line, at) {
 		return false
 	}
 	if called.Match(before) {
@@ -349,9 +344,11 @@ func (p *passages) runs(line span, at int) bool {
 
 // calls reports whether the call at a place is made: in a script or a fenced block, and not as something to avoid.
 func (p *passages) calls(line span, at int) bool {
-	text := p.text[line.start:min(line.end, at+2*reach)]
-	before := p.text[max(line.start, at-2*reach):at]
-	return !p.isComment(line) && !p.isDescribed(line, at) && (!p.document || !remark.Match(text)) && (!p.document || p.fence != nil) && !quotesOpen(before)
+	return !p.isAvoided(line, at) && (!p.document || p.fence != nil) && !quotesOpen(p.text[max(line.start, at-2*reach):at])
+}
+
+func (p *passages) isAvoided(line span, at int) bool {
+	return p.isComment(line) || p.isDescribed(line, at) || p.document && remark.Match(p.text[line.start:min(line.end, at+2*reach)])
 }
 
 // isWholeLine reports whether a line of prose is a command and nothing else, with or without a prompt.
@@ -361,7 +358,6 @@ func (p *passages) isWholeLine(before []byte, at, end int) bool {
 	return (len(before) == 0 || string(before) == "$") && bytes.Count(p.text[at:end], []byte(" ")) <= 4 && !bytes.ContainsAny(p.text[at:end], ",`:")
 }
 
-// quotesOpen reports whether a quote is open at the end of a piece of a line.
 func quotesOpen(before []byte) bool {
 	var open byte
 	for i, c := range before {

@@ -8,7 +8,6 @@ import (
 
 const persists = "scan.command.persistence"
 
-// persistenceProbes search for commands that are installed permanently.
 var persistenceProbes = []probe{
 	{keys: []string{"authorized_keys"}, cost: 6, code: persists, match: isAuthorizedKey},
 	{keys: []string{".bashrc", ".zshrc", ".profile", ".bash_profile", ".zprofile", ".zshenv", "/etc/profile", "config.fish", "/etc/rc.local", "/etc/cron", "/var/spool/cron", "LaunchAgents/", "LaunchDaemons/", "/etc/systemd/system/", "systemd/user/", ".config/autostart/", ".git/hooks/", "/etc/ld.so.preload", "Startup\\"}, cost: 8, code: persists, match: isStartupFile},
@@ -35,7 +34,6 @@ var (
 	windowsTimer  = anchored(`(?i)(?:schtasks\s[^\n]{0,40}/create[^\n]{0,300}?(?:powershell|mshta|https?://|\\temp\\|\\appdata\\|%temp%|%appdata%)|(?:reg\s+add|(?:New|Set)-ItemProperty)\s[^\n]{0,120}?\\?CurrentVersion\\?Run[^\n]{0,300}?(?:powershell|mshta|https?://|\\temp\\|\\appdata\\|%temp%|%appdata%|\$env:(?:temp|appdata)))`)
 )
 
-// isAuthorizedKey reports whether a place is a key that is added to the authorized keys.
 func isAuthorizedKey(text []byte, at int) bool {
 	before := lineBefore(text, at, 400)
 	if !appends.Match(before) {
@@ -68,7 +66,6 @@ func isCrontab(text []byte, at int) bool {
 	return suspects.Match(lineBefore(text, at, 400))
 }
 
-// isSetuid reports whether a place is a shell or an interpreter that all users run with the rights of its owner.
 func isSetuid(text []byte, at int) bool {
 	here := window(text, at)
 	if setsShell.Match(here) {

@@ -12,7 +12,6 @@ import (
 	"pannier/internal/fsx"
 )
 
-// errEscapes says that a path leads out of the root.
 var errEscapes = errors.New("it leads out of the root")
 
 // resolve returns the target of a path, below the root and without symlinks. It fails with [errEscapes] if the target is
@@ -53,7 +52,6 @@ func (w *walker) resolve(rel string) (string, error) {
 	return at, err
 }
 
-// belowRoot returns the part of an absolute path below the root.
 func (w *walker) belowRoot(target string) (string, bool) {
 	root, err := filepath.Abs(w.options.RootPath)
 	if err != nil || w.options.RootPath == "" {
@@ -71,7 +69,6 @@ func (w *walker) belowRoot(target string) (string, bool) {
 	return "", false
 }
 
-// isRoot reports whether a path leads to the open root.
 func (w *walker) isRoot(name string) bool {
 	there, err := os.Stat(name)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 // Version is the version of the rules. It is raised with every change that can find more or less in the same files, so that
 // verdicts of older rules are recognized. A test compares it with the sources of this package.
-const Version = 8
+const Version = 9
 
 // Rule is one thing that a scan looks for.
 type Rule struct {
@@ -53,13 +53,10 @@ const (
 	removalNamed = "scan.command.rm_root_named"
 )
 
-// isCommand reports whether a rule is about a command in a text.
 func isCommand(code string) bool { return strings.HasPrefix(code, "scan.command.") }
 
-// isSecret reports whether a rule is about a hard-coded secret.
 func isSecret(code string) bool { return strings.HasPrefix(code, "scan.secret.") }
 
-// rules has all rules by code.
 var rules = byCode(slices.Concat(pathRules, fileRules, boundRules, commandRules, unicodeRules, secretRules))
 
 func byCode(list []Rule) map[string]Rule {
@@ -163,7 +160,6 @@ var unicodeRules = []Rule{
 
 const revoke = "revoke it, because it is exposed; read it from the environment instead"
 
-// secret returns the rule of a secret in a known format.
 func secret(code, what string) Rule {
 	return blocks("scan.secret."+code, what+" is hard-coded", revoke)
 }

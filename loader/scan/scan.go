@@ -31,6 +31,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"pannier"
 	"pannier/internal/fsx"
@@ -135,7 +136,6 @@ const (
 	maxLines    = 10
 )
 
-// findings collects findings within the bounds.
 type findings struct {
 	options         Options
 	blocking, other []pannier.Finding
@@ -165,32 +165,30 @@ func (f *findings) add(code, path string, line int, detail string) {
 	*list = append(*list, finding)
 }
 
-// addHits adds the hits in a file, which are in the order of lines.
 func (f *findings) addHits(path string, hits []hit) {
-	lines := map[string][]int{}
-	details := map[string][]string{}
+	byCode := map[string][]hit{}
 	var codes []string
 	for _, h := range hits {
-		seen := lines[h.code]
-		if len(seen) == 0 {
+		list := byCode[h.code]
+		if len(list) == 0 {
 			codes = append(codes, h.code)
-		} else if seen[len(seen)-1] == h.line {
+		} else if list[len(list)-1].line == h.line {
 			continue
 		}
-		lines[h.code], details[h.code] = append(seen, h.line), append(details[h.code], h.detail)
+		byCode[h.code] = append(list, h)
 	}
 	for _, code := range codes {
-		listed := 1
+		list, listed := byCode[code], 1
 		if rules[code].Blocking || code == knownInstaller && f.options.BlockInstallers {
 			listed = maxLines
 		}
-		listed = min(listed, len(lines[code]))
-		for i, line := range lines[code][:listed] {
-			detail := details[code][i]
-			if rest := len(lines[code]) - listed; rest > 0 && i == listed-1 {
-				detail = joinDetails(detail, furtherLines(rest))
-			}
-			f.add(code, path, line, detail)
+		listed = min(listed, len(list))
+		if rest := len(list) - listed; rest > 0 {
+			last := &list[listed-1]
+			last.detail = strings.TrimPrefix(last.detail+", "+furtherLines(rest), ", ")
+		}
+		for _, h := range list[:listed] {
+			f.add(code, path, h.line, h.detail)
 		}
 	}
 }
@@ -200,13 +198,6 @@ func furtherLines(lines int) string {
 		return "and on one further line"
 	}
 	return fmt.Sprintf("and on %d further lines", lines)
-}
-
-func joinDetails(detail, more string) string {
-	if detail == "" {
-		return more
-	}
-	return detail + ", " + more
 }
 
 // sorted returns the findings by path, line and rule, never nil.

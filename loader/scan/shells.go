@@ -6,7 +6,6 @@ import (
 	"slices"
 )
 
-// shellProbes search for shells that are connected to the network.
 var shellProbes = []probe{
 	{keys: []string{"/dev/tcp/", "/dev/udp/"}, code: "scan.command.reverse_shell_devtcp", match: isDevTCP},
 	{keys: []string{"nc ", "ncat ", "netcat ", "telnet ", "openssl s_client"}, word: true, cost: 6, code: netShell, match: isNetcat},
@@ -26,7 +25,6 @@ func isDevTCP(text []byte, at int) bool {
 	return m != nil && !slices.Contains([]string{"localhost", "127.0.0.1", "0.0.0.0"}, string(m[1]))
 }
 
-// isNetcat reports whether a place is a program that nc connects to the network, also by pipes.
 func isNetcat(text []byte, at int) bool {
 	before := lineBefore(text, at, 160)
 	return netcat.Match(window(text, at)) || bytes.IndexByte(before, '|') >= 0 && fedByShell.Match(before)

@@ -50,7 +50,6 @@ func findSink(text []byte, at int) (string, string) {
 	return "", ""
 }
 
-// mayPipe reports whether a download is in parentheses, or redirected to a process.
 func mayPipe(text []byte, at int) bool {
 	return bytes.ContainsAny(lineBefore(text, at, 80), "(`") || bytes.Contains(window(text, at), []byte(">("))
 }
@@ -147,7 +146,6 @@ func isPlaceholder(args []byte) bool {
 	return true
 }
 
-// isDecode reports whether a place is encoded text that is decoded in the command line of a shell. [findSink] finds pipes.
 func isDecode(text []byte, at int) bool {
 	return decoding.Match(window(text, at)) && decodeInto.Match(lineBefore(text, at, 300))
 }
@@ -206,7 +204,6 @@ func findPowerShellPipe(text []byte, at int) (string, string) {
 	return "", ""
 }
 
-// findExpression finds a fetched or decoded expression of PowerShell.
 func findExpression(text []byte, at int) (string, string) {
 	m := psExpression.Find(window(text, at))
 	switch {
@@ -277,7 +274,6 @@ func savesFile(text []byte, at int) bool {
 	return bytes.IndexByte(first, '>') >= 0 || bytes.HasPrefix(first, []byte("wget")) || outputFlag.Match(first)
 }
 
-// outputFlag is an option that could name a file to write.
 var outputFlag = regexp.MustCompile(`\s-[\w-]*[oO]`)
 
 // findFetchAndRun finds a file that is fetched or decoded and then run in the same passage, without a check.
@@ -333,7 +329,6 @@ func findFetchAndRun(text []byte, at int) (string, string) {
 
 var interpreters = []string{"sh", "bash", "zsh", "dash", "ksh", "source", ".", "python", "python3", "perl", "node", "ruby", "php", "start", "Start-Process", "cmd", "exec", "eval", "&"}
 
-// isRunAfter reports whether one of the next commands runs a file.
 func isRunAfter(file string, steps []string) bool {
 	for _, step := range steps {
 		if checked.MatchString(step) {

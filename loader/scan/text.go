@@ -10,7 +10,6 @@ import (
 	"golang.org/x/text/encoding/unicode"
 )
 
-// hit is a match in a text.
 type hit struct {
 	code   string
 	at     int // in bytes
@@ -260,7 +259,6 @@ func (s *search) match(m *matcher) {
 	}
 }
 
-// evaluate evaluates a place with a probe.
 func (s *search) evaluate(p *probe, at int) {
 	if p.prefilter != nil {
 		if s.prefiltered++; s.prefiltered%prefiltersPerUnit == 0 && !s.spend(1) {
@@ -285,7 +283,6 @@ func (s *search) evaluate(p *probe, at int) {
 	}
 }
 
-// follow continues a chain if the place is within reach of the step before.
 func (s *search) follow(m *matcher, k *keyed, state []chainState, at, line int) {
 	c, until := &m.chains[k.chain], &state[k.chain]
 	step := &c.steps[k.step]

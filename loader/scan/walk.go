@@ -135,7 +135,6 @@ func (w *walker) list(ctx context.Context, dir *os.Root, rel string) ([]fs.FileI
 	return infos, nil
 }
 
-// enter scans a subdirectory.
 func (w *walker) enter(ctx context.Context, parent *os.Root, rel string, info fs.FileInfo, depth int) error {
 	w.checkName(rel)
 	w.checkMode(info, rel)
@@ -162,13 +161,11 @@ func (w *walker) enter(ctx context.Context, parent *os.Root, rel string, info fs
 
 var errReplaced = errors.New("it was replaced during the scan")
 
-// unreadable reports a path that was not scanned.
 func (w *walker) unreadable(rel string, err error) {
 	w.truncated = true
 	w.findings.add("scan.path.unreadable", displayPath(rel), 0, cause(err))
 }
 
-// entry scans what is not a directory.
 func (w *walker) entry(ctx context.Context, dir *os.Root, rel string, info fs.FileInfo) {
 	w.checkName(rel)
 	switch {
@@ -178,20 +175,8 @@ func (w *walker) entry(ctx context.Context, dir *os.Root, rel string, info fs.Fi
 		w.checkMode(info, rel)
 		w.file(ctx, dir, rel, info)
 	default:
-		w.findings.add("scan.file.special", displayPath(rel), 0, kindOf(info.Mode()))
+		w.findings.add("scan.file.special", displayPath(rel), 0, fsx.StampOf(info).KindName())
 	}
-}
-
-func kindOf(m fs.FileMode) string {
-	switch {
-	case m&fs.ModeNamedPipe != 0:
-		return "a FIFO"
-	case m&fs.ModeSocket != 0:
-		return "a socket"
-	case m&fs.ModeDevice != 0:
-		return "a device"
-	}
-	return "of an unknown kind"
 }
 
 // checkMode checks the permissions. On a directory, set-group-id only sets the group of new files.
