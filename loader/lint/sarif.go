@@ -18,59 +18,8 @@ import (
 	"pannier/loader/scan"
 )
 
-// sarifHead is what stands before the results of a log in the format that code hosts show beside the lines of a change (OASIS
-// SARIF 2.1.0), of one run.
-type sarifHead struct {
-	Tool struct {
-		Driver sarifDriver `json:"driver"`
-	} `json:"tool"`
-	OriginalURIBaseIDs map[string]sarifLocation `json:"originalUriBaseIds,omitempty"`
-	ColumnKind         string                   `json:"columnKind"`
-}
-
-type sarifDriver struct {
-	Name    string      `json:"name"`
-	Version string      `json:"version,omitempty"`
-	Rules   []sarifRule `json:"rules"`
-}
-
-type sarifText struct {
-	Text string `json:"text"`
-}
-
-type sarifRule struct {
-	ID               string    `json:"id"`
-	ShortDescription sarifText `json:"shortDescription"`
-	FullDescription  sarifText `json:"fullDescription"`
-	Help             sarifText `json:"help"`
-}
-
-type sarifResult struct {
-	RuleID              string            `json:"ruleId"`
-	RuleIndex           int               `json:"ruleIndex"`
-	Level               string            `json:"level"`
-	Message             sarifText         `json:"message"`
-	Locations           []sarifPlace      `json:"locations"`
-	PartialFingerprints map[string]string `json:"partialFingerprints"`
-	Properties          map[string]any    `json:"properties,omitempty"`
-}
-
-type sarifPlace struct {
-	PhysicalLocation struct {
-		ArtifactLocation sarifLocation `json:"artifactLocation"`
-		Region           sarifRegion   `json:"region"`
-	} `json:"physicalLocation"`
-}
-
-type sarifLocation struct {
-	URI       string `json:"uri"`
-	URIBaseID string `json:"uriBaseId,omitempty"`
-}
-
-type sarifRegion struct {
-	StartLine   int `json:"startLine"`
-	StartColumn int `json:"startColumn,omitempty"`
-}
+// object is a JSON object of a log in the format that code hosts show beside the lines of a change (OASIS SARIF 2.1.0).
+type object = map[string]any
 
 const (
 	sarifSchema = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -84,11 +33,14 @@ const (
 // directory that paths are relative to, absolute; empty where there is none. version is that of the program, and may be empty.
 // encode returns a value as JSON.
 func (r *Report) WriteSARIF(w io.Writer, workspace, version string, encode func(any) ([]byte, error)) error {
-	head := sarifHead{ColumnKind: "unicodeCodePoints"}
 	rules, index := r.sarifRules()
-	head.Tool.Driver = sarifDriver{Name: "pannier", Version: version, Rules: rules}
+	driver := object{"name": "pannier", "rules": rules}
+	if version != "" {
+		driver["version"] = version
+	}
+	head := object{"columnKind": "unicodeCodePoints", "tool": object{"driver": driver}}
 	if workspace != "" {
-		head.OriginalURIBaseIDs = map[string]sarifLocation{sarifBase: {URI: fileURI(workspace + "/")}}
+		head["originalUriBaseIds"] = object{sarifBase: object{"uri": fileURI(workspace + "/")}}
 	}
 	text, err := encode(head)
 	if err != nil {
@@ -130,8 +82,8 @@ func (r *Report) allProblems() iter.Seq2[pannier.Problem, *Skill] {
 }
 
 // sarifRules returns the rules in the order in which they come, with the place of each by its id.
-func (r *Report) sarifRules() (rules []sarifRule, index map[string]int) {
-	rules, index = []sarifRule{}, map[string]int{}
+func (r *Report) sarifRules() (rules []object, index map[string]int) {
+	rules, index = []object{}, map[string]int{}
 	for p := range r.allProblems() {
 		if _, ok := index[p.Code]; !ok {
 			index[p.Code] = len(rules)
@@ -150,24 +102,30 @@ type sarifWriter struct {
 }
 
 // of returns the result for a problem of a skill; nil is the workspace.
-func (w *sarifWriter) of(p pannier.Problem, s *Skill) sarifResult {
+func (w *sarifWriter) of(p pannier.Problem, s *Skill) object {
 	if s != w.skill {
 		w.skill = s
 		clear(w.again)
 	}
-	result := sarifResult{
-		RuleID: p.Code, RuleIndex: w.index[p.Code], Level: levelOf(p.Severity),
-		Message:             sarifText{sentence(p.Message) + " Hint: " + sentence(p.Hint)},
-		Locations:           make([]sarifPlace, 1),
-		PartialFingerprints: map[string]string{fingerprint: w.fingerprint(p)},
+	place := object{"artifactLocation": w.location(p.Path), "region": regionOf(p)}
+	result := object{
+		"ruleId": p.Code, "ruleIndex": w.index[p.Code], "level": levelOf(p.Severity),
+		"message":             object{"text": sentence(p.Message) + " Hint: " + sentence(p.Hint)},
+		"locations":           []object{{"physicalLocation": place}},
+		"partialFingerprints": object{fingerprint: w.fingerprint(p)},
 	}
 	if s != nil {
-		result.Properties = map[string]any{"skill": s.Slug, "listed": s.Listed}
+		result["properties"] = object{"skill": s.Slug, "listed": s.Listed}
 	}
-	physical := &result.Locations[0].PhysicalLocation
-	physical.ArtifactLocation = w.location(p.Path)
-	physical.Region = sarifRegion{StartLine: max(1, p.Line), StartColumn: p.Column} // code hosts show nothing without a line
 	return result
+}
+
+func regionOf(p pannier.Problem) object {
+	region := object{"startLine": max(1, p.Line)} // code hosts show nothing without a line
+	if p.Column > 0 {
+		region["startColumn"] = p.Column
+	}
+	return region
 }
 
 // fingerprint tells a problem from others when lines have moved and numbers in messages are others: by rule, file, field
@@ -183,18 +141,18 @@ func (w *sarifWriter) fingerprint(p pannier.Problem) string {
 	return fmt.Sprintf("%s:%d", id, counts[id])
 }
 
-func (w *sarifWriter) location(file string) sarifLocation {
+func (w *sarifWriter) location(file string) object {
 	if path.IsAbs(file) {
-		return sarifLocation{URI: fileURI(file)}
+		return object{"uri": fileURI(file)}
 	}
-	l := sarifLocation{URI: (&url.URL{Path: file}).EscapedPath()}
-	if strings.Contains(strings.SplitN(l.URI, "/", 2)[0], ":") { // else it would look like the scheme of a URI
-		l.URI = "./" + l.URI
+	uri := (&url.URL{Path: file}).EscapedPath()
+	if strings.Contains(strings.SplitN(uri, "/", 2)[0], ":") { // else it would look like the scheme of a URI
+		uri = "./" + uri
 	}
 	if w.based {
-		l.URIBaseID = sarifBase
+		return object{"uri": uri, "uriBaseId": sarifBase}
 	}
-	return l
+	return object{"uri": uri}
 }
 
 func fileURI(file string) string {
@@ -202,13 +160,10 @@ func fileURI(file string) string {
 }
 
 func levelOf(s pannier.Severity) string {
-	switch s {
-	case pannier.SeverityError:
-		return "error"
-	case pannier.SeverityWarning:
-		return "warning"
+	if s == pannier.SeverityInfo {
+		return "note"
 	}
-	return "note"
+	return string(s)
 }
 
 // origins says whose rules those are that begin with a word.
@@ -222,20 +177,20 @@ var origins = map[string]string{
 }
 
 // ruleOf describes the rule that a problem is of.
-func ruleOf(p pannier.Problem) sarifRule {
+func ruleOf(p pannier.Problem) object {
 	word, rest, _ := strings.Cut(p.Code, ".")
 	origin := cmp.Or(origins[word], word)
-	r := sarifRule{
-		ID:               p.Code,
-		ShortDescription: sarifText{strings.NewReplacer(".", " ", "_", " ").Replace(cmp.Or(rest, word)) + " (" + origin + ")"},
-		FullDescription:  sarifText{"A rule of " + origin + "."},
-		Help:             sarifText{"To mend it: " + sentence(p.Hint)},
-	}
+	full, hint := "A rule of "+origin+".", p.Hint
 	rules := scan.Rules()
 	if at := slices.IndexFunc(rules, func(s scan.Rule) bool { return s.Code == p.Code }); at >= 0 {
-		r.FullDescription.Text, r.Help.Text = sentence(rules[at].Message), "To mend it: "+sentence(rules[at].Hint)
+		full, hint = sentence(rules[at].Message), rules[at].Hint
 	}
-	return r
+	return object{
+		"id":               p.Code,
+		"shortDescription": object{"text": strings.NewReplacer(".", " ", "_", " ").Replace(cmp.Or(rest, word)) + " (" + origin + ")"},
+		"fullDescription":  object{"text": full},
+		"help":             object{"text": "To mend it: " + sentence(hint)},
+	}
 }
 
 // sentence ends a text with a full stop.
