@@ -1,6 +1,9 @@
 package scan
 
-import "regexp"
+import (
+	"regexp"
+	"slices"
+)
 
 // chain is a sequence of places that form one finding, such as a socket, a connection and a shell. Each place follows the
 // one before within a distance. One pass finds all chains, so many places cost no more than their keys.
@@ -72,20 +75,20 @@ var (
 
 // chains are shells that a program connects to the network, and credentials or an environment that it sends.
 var chains = []chain{
-	{code: scriptShell, steps: []step{pythonSocket, connects, {keys: concat([]string{"dup2(", "pty.spawn"}, shellPaths, windowShell), within: 400}}},
+	{code: scriptShell, steps: []step{pythonSocket, connects, {keys: slices.Concat([]string{"dup2(", "pty.spawn"}, shellPaths, windowShell), within: 400}}},
 	{code: scriptShell, steps: []step{pythonSocket, connects, {keys: []string{"recv("}, within: 400}, {keys: []string{"subprocess.", "os.popen", "os.system", "exec("}, within: 300}}},
 	{code: scriptShell, steps: []step{
 		{keys: []string{"use Socket", "IO::Socket"}},
 		{keys: []string{"connect", "INET"}, within: 300},
 		{keys: []string{"exec", "system", "open"}, ends: true, within: 300},
-		{keys: concat([]string{"STDIN", "cmd"}, shellPaths), within: 80},
+		{keys: slices.Concat([]string{"STDIN", "cmd"}, shellPaths), within: 80},
 	}},
-	{code: scriptShell, steps: []step{{keys: []string{"TCPSocket.new", "TCPSocket.open"}}, {keys: concat([]string{"exec", "IO.popen", "spawn", "Open3"}, shellPaths), within: 200}}},
+	{code: scriptShell, steps: []step{{keys: []string{"TCPSocket.new", "TCPSocket.open"}}, {keys: slices.Concat([]string{"exec", "IO.popen", "spawn", "Open3"}, shellPaths), within: 200}}},
 	{code: scriptShell, steps: []step{
 		{keys: []string{"fsockopen("}},
-		{keys: concat([]string{"exec(", "exec (", "proc_open", "popen(", "popen (", "system(", "system (", "passthru"}, shellPaths), within: 200},
+		{keys: slices.Concat([]string{"exec(", "exec (", "proc_open", "popen(", "popen (", "system(", "system (", "passthru"}, shellPaths), within: 200},
 	}},
-	{code: scriptShell, steps: []step{nodeSocket, {keys: concat([]string{"cmd.exe", "child_process"}, shellPaths, quotedShell), within: 400}, {keys: []string{".pipe(", "connect("}, within: 400}}},
+	{code: scriptShell, steps: []step{nodeSocket, {keys: slices.Concat([]string{"cmd.exe", "child_process"}, shellPaths, quotedShell), within: 400}, {keys: []string{".pipe(", "connect("}, within: 400}}},
 	{code: scriptShell, steps: []step{nodeSocket, {keys: []string{".pipe("}, within: 400, check: from(anchored(`\.pipe\([^)]{0,40}(?:stdin|sh\.)`))}}},
 	{code: "scan.command.pipe_shell", steps: []step{
 		{keys: []string{"https.get(", "http.get(", "https).get(", "http).get("}},
@@ -108,14 +111,6 @@ var chains = []chain{
 func withinBytes(s step, within int) step {
 	s.within = within
 	return s
-}
-
-func concat(lists ...[]string) []string {
-	var all []string
-	for _, l := range lists {
-		all = append(all, l...)
-	}
-	return all
 }
 
 // Credentials in a program: the part of the path that begins with a key.

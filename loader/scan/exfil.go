@@ -102,7 +102,7 @@ func wholeCommand(text []byte, at int) []byte {
 			} else if quote == c {
 				quote = 0
 			}
-		case (c == '|' || c == ';') && depth <= 0 && quote == 0:
+		case (c == '|' || c == ';' || c == '&' && i > 0 && command[i-1] == ' ') && depth <= 0 && quote == 0:
 			return command[:i]
 		}
 		if depth < 0 {
@@ -125,7 +125,7 @@ func isPipedAway(text []byte, at int) bool {
 }
 
 func isCopiedAway(text []byte, at int) bool {
-	command := keyFlag.ReplaceAll(commandAt(text, at), nil)
+	command := keyFlag.ReplaceAll(wholeCommand(text, at), nil)
 	m := credentialIndex(command)
 	if m == nil {
 		return false

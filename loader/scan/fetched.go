@@ -95,7 +95,7 @@ func namesHTTP(text []byte, at int) bool {
 }
 
 func findPackage(text []byte, at int) (string, string) {
-	command := packageSource.ReplaceAll(commandAt(text, at), nil)
+	command := packageSource.ReplaceAll(wholeCommand(text, at), nil)
 	command, _, _ = bytes.Cut(command, []byte(" #"))
 	m := packageHTTP.FindSubmatch(command)
 	if m == nil {

@@ -107,14 +107,14 @@ var (
 var secretWords = []string{"TOKEN", "KEY", "SECRET", "PASSWORD"}
 
 func namesVariable(text []byte, at int) bool {
-	command := commandAt(text, at)
+	command := wholeCommand(text, at)
 	return bytes.IndexByte(command, '$') >= 0 && slices.ContainsFunc(secretWords, func(w string) bool { return bytes.Contains(command, []byte(w)) })
 }
 
 // findSentSecret finds a request with a secret of the environment. Calling an API with its token is the purpose of many
 // skills, so that alone is an information. A credential of a known service that is sent to another host blocks.
 func findSentSecret(text []byte, at int) (string, string) {
-	command := commandAt(text, at)
+	command := wholeCommand(text, at)
 	var hosts []string
 	code, detail := "", ""
 	for _, m := range variable.FindAllSubmatchIndex(command, -1) {
@@ -141,24 +141,6 @@ func findSentSecret(text []byte, at int) (string, string) {
 // isSecretName reports whether the name of a variable is that of a secret. Lower-case names are variables of the script.
 func isSecretName(name string) bool {
 	return len(name) <= 64 && slices.ContainsFunc(secretWords, func(w string) bool { return strings.Contains(name, w) })
-}
-
-// commandAt returns a command up to the end of its line, a pipe, or a separator after a blank.
-func commandAt(text []byte, at int) []byte {
-	command := window(text, at)
-	for i, c := range command {
-		switch c {
-		case '\n':
-			if before := bytes.TrimRight(command[:i], "\r"); !bytes.HasSuffix(before, []byte(`\`)) {
-				return command[:i]
-			}
-		case '|', ';', '&':
-			if i > 0 && command[i-1] == ' ' {
-				return command[:i]
-			}
-		}
-	}
-	return command
 }
 
 // hostsOf returns the hosts in a command, never nil.
