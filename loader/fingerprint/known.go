@@ -2,7 +2,6 @@ package fingerprint
 
 import (
 	"cmp"
-	"encoding/binary"
 	"hash/maphash"
 	"slices"
 	"time"
@@ -26,11 +25,10 @@ var seed = maphash.MakeSeed()
 // markOf returns the mark of a file in a state, and whether an equal one, seen later, proves that nothing changed since the
 // look at that time.
 func markOf(path string, s fsx.Stamp, scan time.Time) (mark uint64, proves bool) {
-	b := make([]byte, 0, 64+len(path))
-	for _, n := range []uint64{s.Dev, s.Ino, uint64(s.Size), uint64(s.Mode), uint64(s.MTime), uint64(s.CTime)} {
-		b = binary.LittleEndian.AppendUint64(b, n)
-	}
-	return maphash.Bytes(seed, append(b, path...)), !s.WithinRacyWindow(scan)
+	return maphash.Comparable(seed, struct {
+		fsx.Stamp
+		path string
+	}{s, path}), !s.WithinRacyWindow(scan)
 }
 
 func byMark(f knownFile, mark uint64) int { return cmp.Compare(f.mark, mark) }

@@ -54,7 +54,12 @@ func fix(text, folder string, limit int64) *fixer {
 			f.rename(end, folder)
 		}
 	}
-	f.trimFences()
+	for _, i := range []int{0, f.closing} { // the fences
+		if l := &f.lines[max(i, 0)]; f.closing >= 0 && isFence(l.text) && l.text != fence {
+			l.text = fence
+			f.record(i, "removed the blanks after the fence")
+		}
+	}
 	f.endLines()
 	if len(f.changes) > 0 && !f.keepsMeaning(text, folder != "") {
 		return newFixer(text, limit)
@@ -115,16 +120,6 @@ func (f *fixer) text() string {
 		b.WriteString(l.text + l.end)
 	}
 	return b.String()
-}
-
-// trimFences removes blanks after the fences.
-func (f *fixer) trimFences() {
-	for _, i := range []int{0, f.closing} {
-		if l := &f.lines[max(i, 0)]; f.closing >= 0 && isFence(l.text) && l.text != fence {
-			l.text = fence
-			f.record(i, "removed the blanks after the fence")
-		}
-	}
 }
 
 // endLines ends all lines with LF.

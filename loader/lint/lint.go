@@ -1,16 +1,7 @@
-// Package lint audits skills for those who write them: every skill that config.yaml lists, in its order, then every other
-// one, each with the reader's own problems, the verdicts of one or of all profiles and, where that is asked for, the
-// findings of the security scan. It tells the line, the rule and what to do, and mends by itself what is safe to mend.
-//
-// # What it believes
-//
-// The disk, once. An audit asks no sidecar and keeps nothing; what it reads of skills it reads through the loader and
-// beneath their roots, so that it comes to the same result as the sidecar on the same tree.
-//
-// # What it mends
-//
-// It changes a file only where it is sure what the author meant, and only one that is still as it was when
-// it was judged.
+// Package lint audits skills for their authors: every skill that config.yaml lists, in its order, then every other one, each with
+// the reader's problems, the verdicts of the profiles and, on request, the findings of the security scan. It reads the disk
+// once, through the loader and beneath the roots, and asks no sidecar. It fixes a file only if the author's intent is certain, and
+// only if the file is still as it was when it was read.
 package lint
 
 import (
@@ -176,7 +167,15 @@ func (a *auditor) auditSkill(ctx context.Context, s *Skill) {
 	}
 	s.Problems = merge(s.Problems)
 	if a.Only != "" {
-		a.shorten(s)
+		for i := range s.Problems {
+			p := &s.Problems[i]
+			if rest, ok := strings.CutPrefix(p.Path, s.Path+"/"); ok {
+				p.Path = rest
+			} else if p.Path == s.Path {
+				p.Path = "."
+			}
+		}
+		s.Path = "."
 	}
 	s.Status = Pass
 	for _, p := range s.Problems {
@@ -184,19 +183,6 @@ func (a *auditor) auditSkill(ctx context.Context, s *Skill) {
 			s.Status = Fail
 		}
 	}
-}
-
-// shorten shows the paths of the one skill as they are below its folder.
-func (a *auditor) shorten(s *Skill) {
-	for i := range s.Problems {
-		p := &s.Problems[i]
-		if rest, ok := strings.CutPrefix(p.Path, s.Path+"/"); ok {
-			p.Path = rest
-		} else if p.Path == s.Path {
-			p.Path = "."
-		}
-	}
-	s.Path = "."
 }
 
 // counts reports whether a skill counts for the verdict on all.

@@ -67,30 +67,16 @@ func neverBundled(file string) bool {
 	return false
 }
 
-type look int
-
-const (
-	isTextFile look = iota
-	isBinary
-	isUnread
-)
-
-// inspectFile tells whether a file is text, by its name or else by its first bytes.
-func inspectFile(s *Skill, f pannier.File) look {
+// inspectFile reports whether a file is text, by its name or its first bytes, and whether that is known.
+func inspectFile(s *Skill, f pannier.File) (isText, known bool) {
 	if textExtensions[strings.ToLower(path.Ext(f.Path))] {
-		return isTextFile
+		return true, true
 	}
 	if s.ReadFile == nil {
-		return isUnread
+		return false, false
 	}
 	content, err := s.ReadFile(f.Path)
-	switch {
-	case err != nil:
-		return isUnread
-	case !looksLikeText(content, int64(len(content)) >= f.Size):
-		return isBinary
-	}
-	return isTextFile
+	return looksLikeText(content, int64(len(content)) >= f.Size), err == nil
 }
 
 // looksLikeText reports whether the beginning of a file is UTF-8 without a NUL. whole says that the file ends with it, so

@@ -102,11 +102,10 @@ func largest(files []pannier.File) string {
 func clawHubTexts(c *check, files []pannier.File) {
 	var binary, unread []pannier.File
 	for _, f := range files {
-		switch inspectFile(c.Skill, f) {
-		case isBinary:
-			binary = append(binary, f)
-		case isUnread:
+		if isText, known := inspectFile(c.Skill, f); !known {
 			unread = append(unread, f)
+		} else if !isText {
+			binary = append(binary, f)
 		}
 	}
 	const hint = "leave it out by .clawhubignore, or write it as text, in UTF-8"

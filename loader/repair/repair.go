@@ -1,14 +1,10 @@
-// Package repair reads a frontmatter that the strict reading refuses, where what its author meant can be told.
+// Package repair reads a frontmatter that is not YAML, if its author's intent is certain. Of published skills one in fifty is not
+// YAML, and nearly all of these for one of a few slips, which other agents read.
 //
-// Of the skills that people publish, one in fifty is not YAML, and nearly all of these for one of a few slips: a text with
-// `: ` in it that stands without quotes, a text that begins with `**`, a long text whose further lines are not indented,
-// an emoji that a JSON encoder wrote as two escapes. Other agents read them, so refusing them does not help.
-//
-// A repair reads one top-level field of free text as the text that stands there, joins JSON surrogate pairs, or lets a
-// closing fence with text glued to it close. Each is told with its line. What is strictly YAML is never touched, and no
-// line is moved. Where one other field is the only one that is not YAML, it is left out; name, description, slug and every
-// field that restricts the skill never are ([restricts]). What is refused although it is YAML (anchors, aliases, tags,
-// merge keys, the bounds) stays refused: it is not a typing error.
+// A repair reads one top-level field of free text as text, joins JSON surrogate pairs, or ends the frontmatter at a closing fence
+// with text on its line. Each is reported with its line. YAML is never changed, and no line is moved. If one other field is the
+// only one that is not YAML, it is left out; name, description, slug and every field that restricts the skill never are
+// ([restricts]). YAML that is refused (anchors, aliases, tags, merge keys, the bounds) stays refused.
 package repair
 
 import (

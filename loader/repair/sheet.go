@@ -56,7 +56,12 @@ func (s *sheet) takeBlock(i int) int {
 	}
 	key, value, ok := header(line)
 	if !ok && len(s.blocks) > 0 {
-		s.loosen(i)
+		b := s.last()
+		if b.loose == 0 {
+			b.loose = i
+		}
+		b.torn = b.torn || !s.areBlank(b.end, i) || isForeign(s.lines[i])
+		b.end = i + 1
 		return i
 	}
 	if !ok {
@@ -68,16 +73,6 @@ func (s *sheet) takeBlock(i int) int {
 }
 
 func (s *sheet) last() *block { return &s.blocks[len(s.blocks)-1] }
-
-// loosen adds a line at column 0 that is not a key to the last block.
-func (s *sheet) loosen(i int) {
-	b := s.last()
-	if b.loose == 0 {
-		b.loose = i
-	}
-	b.torn = b.torn || !s.areBlank(b.end, i) || isForeign(s.lines[i])
-	b.end = i + 1
-}
 
 // areBlank reports whether the lines from one index to another are empty: a text that people write has paragraphs.
 func (s *sheet) areBlank(from, to int) bool {

@@ -18,10 +18,7 @@
 //
 // A message never contains a secret, only its kind and line.
 //
-// # Limits
-//
-// The scan recognizes forms, not intent: only a person can tell every text about attacks from an attack, and commands that
-// are composed at run time are not found.
+// The scan recognizes forms, not intent.
 package scan
 
 import (
