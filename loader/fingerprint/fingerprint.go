@@ -24,7 +24,7 @@
 //	    printf '%s\0%s\0%s\n' "$path" "$mark" "$(sha256sum < "$path" | cut -d ' ' -f 1)"
 //	  done | sha256sum
 //
-// A link is never followed: what lies outside of the skill is no part of it. Files, depth and bytes have bounds, and the caller
+// A link is never followed: what lies outside of the skill is not part of it. Files, depth and bytes have bounds, and the caller
 // bounds the time by a context. A file that changes while it is read is read again; one that keeps changing is an error that is
 // [pannier.ErrChanged]. What cannot be read is an error, because a part of a skill has no fingerprint.
 package fingerprint
