@@ -11,7 +11,7 @@ import (
 
 // draft is a card before it is joined.
 type draft struct {
-	most       int // bytes of JSON; 0 is no limit
+	most       int // bytes of JSON; 0: no limit
 	head       head
 	front, end []byte // the JSON before and after the skills
 	pieces     []*piece
