@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"net/http"
 	"sync"
 
@@ -20,23 +21,31 @@ type sharedAnswers struct {
 }
 
 // sharedAnswer is one encoded answer. The first caller builds it, the others wait. A failure is not cached.
-type sharedAnswer struct{ build func() (encoded, error) }
+type sharedAnswer struct {
+	once sync.Once
+	body encoded
+	err  error
+}
 
 // maxShared bounds the answers that are kept; there are not so many kinds of list.
 const maxShared = 16
 
 func (a *sharedAnswers) of(s *pannier.Snapshot, generation uint64, question string, make func() (encoded, error)) (encoded, error) {
-	answer := a.slot(s, generation, question, make)
-	built := false // be it that build panics
-	defer func() {
-		if !built {
-			a.drop(question, answer)
-		}
-	}()
-	body, err := answer.build()
-	built = err == nil
-	return body, err
+	answer := a.slot(s, generation, question)
+	answer.once.Do(func() {
+		answer.err = errBuildAborted // what stays where make panics
+		defer func() {
+			if answer.err != nil {
+				a.drop(question, answer)
+			}
+		}()
+		answer.body, answer.err = make()
+	})
+	return answer.body, answer.err
 }
+
+// errBuildAborted is the error of callers that waited for one that panicked.
+var errBuildAborted = errors.New("building the response failed; retry")
 
 func (a *sharedAnswers) drop(question string, answer *sharedAnswer) {
 	a.mu.Lock()
@@ -46,7 +55,7 @@ func (a *sharedAnswers) drop(question string, answer *sharedAnswer) {
 	}
 }
 
-func (a *sharedAnswers) slot(s *pannier.Snapshot, generation uint64, question string, make func() (encoded, error)) *sharedAnswer {
+func (a *sharedAnswers) slot(s *pannier.Snapshot, generation uint64, question string) *sharedAnswer {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.resetLocked(s)
@@ -56,7 +65,7 @@ func (a *sharedAnswers) slot(s *pannier.Snapshot, generation uint64, question st
 	}
 	answer, ok := a.answers[question]
 	if !ok {
-		answer = &sharedAnswer{sync.OnceValues(make)}
+		answer = &sharedAnswer{}
 		a.answers[question] = answer
 	}
 	return answer
