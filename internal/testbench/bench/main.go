@@ -179,7 +179,7 @@ func cell(v float64) string {
 func (t *table) printRow(out io.Writer, r row) {
 	samples := t.results[0][r.name]
 	median, floor, times := quantile(samples, .5), quantile(t.results[0]["floor "+r.floor], .5), ""
-	if r.floor != "" {
+	if r.floor != "" && len(samples) > 0 {
 		times = cell(median/floor) + "x"
 	}
 	cells := []string{
