@@ -197,14 +197,10 @@ func (s *Service) stage(ctx context.Context, req pannier.InstallRequest, a archi
 	var contents archive.Contents
 	limits := s.o.Install.Archive
 	limits.Reserve = quota.reserve
-	stage := s.o.Install.Store.Stage
-	if req.DryRun {
-		stage = s.o.Install.Store.StageDryRun
-	}
-	staged, err := stage(ctx, req.SourceKind, func(ctx context.Context, into *os.Root) (folder string, err error) {
+	staged, err := s.o.Install.Store.Stage(ctx, req, func(ctx context.Context, into *os.Root) (folder string, err error) {
 		contents, err = archive.Unpack(ctx, a.file, a.size, a.format, into, limits)
 		return contents.Top, err
-	}, req.Accept.Rules...)
+	})
 	return staged, contents, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -29,10 +30,7 @@ func Pack(ctx context.Context, w io.Writer, root *os.Root, top string, files []s
 	if err := p.packAll(slices.Sorted(slices.Values(files))); err != nil {
 		return err
 	}
-	if err := p.to.Close(); err != nil {
-		return fmt.Errorf("pack: %w", err)
-	}
-	if err := compressed.Close(); err != nil {
+	if err := errors.Join(p.to.Close(), compressed.Close()); err != nil {
 		return fmt.Errorf("pack: %w", err)
 	}
 	return nil
@@ -71,16 +69,15 @@ func (p *packer) pack(rel, name string) error {
 		return err
 	}
 	defer func() { _ = f.Close() }()
-	e := entry{name: name, executable: info.Mode()&0o111 != 0, size: info.Size()}
 	mode := plainMode
-	if e.executable {
+	if info.Mode()&0o111 != 0 {
 		mode = executableMode
 	}
-	header := &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: e.size, Mode: int64(mode), ModTime: time.Unix(0, 0)}
-	if err := p.to.WriteHeader(header); err != nil {
-		return fmt.Errorf("pack %s: %w", quote(rel), err)
+	err = p.to.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: info.Size(), Mode: int64(mode), ModTime: time.Unix(0, 0)})
+	if err == nil {
+		err = copyExactly(p.ctx, p.to, f, p.buf, info.Size())
 	}
-	if err := copyExactly(p.ctx, p.to, f, p.buf, e.size); err != nil {
+	if err != nil {
 		return fmt.Errorf("pack %s: %w", quote(rel), err)
 	}
 	return nil

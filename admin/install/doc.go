@@ -13,7 +13,7 @@
 // decision, and again after the old directory was moved away, so that no concurrent write is lost.
 //
 // A refused change leaves nothing behind: pannier's own directory, and a root that was created for the change, are removed
-// again. A dry run creates nothing in a root; [Store.StageDryRun] stages elsewhere.
+// again. A dry run creates nothing in a root; it stages elsewhere.
 //
 // # On disk
 //

@@ -21,7 +21,7 @@ import (
 // stage stages files, for as long as the test runs.
 func stage(t testing.TB, s *install.Store, files map[string]string) *install.Staged {
 	t.Helper()
-	st, err := s.Stage(context.Background(), "", fill(files))
+	st, err := s.Stage(context.Background(), pannier.InstallRequest{}, fill(files))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func TestNamesOfWhatIsStaged(t *testing.T) {
 		{"a hidden folder", ".x", "name: n", "n"},
 		{"a folder without letters", "日本", "name: n", "skill-"},
 	} {
-		st, err := s.Stage(t.Context(), "", from(tt.folder, map[string]string{"SKILL.md": "---\n" + tt.front + "\ndescription: d\n---\nDo it.\n"}))
+		st, err := s.Stage(t.Context(), pannier.InstallRequest{}, from(tt.folder, map[string]string{"SKILL.md": "---\n" + tt.front + "\ndescription: d\n---\nDo it.\n"}))
 		if tt.slug == "" {
 			refused(t, err, "install.slug")
 			continue
@@ -474,7 +474,7 @@ func TestStagingIsLost(t *testing.T) {
 
 func TestErrorsOfWhoeverFills(t *testing.T) {
 	s := open(t, optionsFor(workspace(t, "")))
-	_, err := s.Stage(t.Context(), "", func(context.Context, *os.Root) (string, error) {
+	_, err := s.Stage(t.Context(), pannier.InstallRequest{}, func(context.Context, *os.Root) (string, error) {
 		return "", &os.PathError{Op: "open", Path: "/source", Err: syscall.EACCES}
 	})
 	if _, refused := errors.AsType[*pannier.Refusal](err); refused || !errors.Is(err, syscall.EACCES) || !strings.Contains(err.Error(), "/source") {

@@ -107,7 +107,7 @@ func from(folder string, files map[string]string) install.Fill {
 
 // put stages files and installs them, or updates what is there.
 func put(ctx context.Context, s *install.Store, files map[string]string, req pannier.InstallRequest, update bool) (pannier.InstallResult, error) {
-	st, err := s.Stage(ctx, req.SourceKind, fill(files))
+	st, err := s.Stage(ctx, pannier.InstallRequest{SourceKind: req.SourceKind}, fill(files))
 	if err != nil {
 		return pannier.InstallResult{}, err
 	}

@@ -41,7 +41,7 @@ func TestWhatIsNotStaged(t *testing.T) {
 		{"other", nil, "install.root_kind", "other"},
 		{"", func(context.Context, *os.Root) (string, error) { return "", own }, "", "own"},
 	} {
-		_, err := s.Stage(t.Context(), tt.kind, tt.fill)
+		_, err := s.Stage(t.Context(), pannier.InstallRequest{SourceKind: tt.kind}, tt.fill)
 		if tt.code == "" {
 			if !errors.Is(err, own) {
 				t.Errorf("%v", err)
@@ -101,7 +101,7 @@ func TestRefusals(t *testing.T) {
 			return err
 		}},
 		{"another kind", "install.root_kind", "", func() error {
-			st, err := s.Stage(t.Context(), "", fill(skillOf("pdf", "9.0.0")))
+			st, err := s.Stage(t.Context(), pannier.InstallRequest{}, fill(skillOf("pdf", "9.0.0")))
 			if err != nil {
 				return err
 			}

@@ -1,7 +1,6 @@
 package install
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -10,20 +9,6 @@ import (
 	"pannier"
 	"pannier/internal/fsx"
 )
-
-// StageDryRun is [Store.Stage] for a dry run: it stages below [Options.Scratch] and writes nothing into a root. The result
-// cannot be installed.
-func (s *Store) StageDryRun(ctx context.Context, kind pannier.SourceKind, fill Fill, accept ...string) (*Staged, error) {
-	roots, err := s.rootsOf(kind)
-	if err != nil {
-		return nil, err
-	}
-	a, err := s.newScratch()
-	if err != nil {
-		return nil, err
-	}
-	return s.staged(ctx, roots[0], a, fill, accept)
-}
 
 // newScratch creates a staging directory outside of all roots.
 func (s *Store) newScratch() (*area, error) {

@@ -34,7 +34,7 @@ func tree(t *testing.T, dir string) string {
 // rehearsed makes all dry runs there are of the skill pdf, and returns what came of them.
 func rehearsed(t *testing.T, s *install.Store) string {
 	t.Helper()
-	st, err := s.StageDryRun(t.Context(), "", fill(skillOf("pdf", "2.0.0")))
+	st, err := s.Stage(t.Context(), pannier.InstallRequest{DryRun: true}, fill(skillOf("pdf", "2.0.0")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestDryRunsMakeNothing(t *testing.T) {
 func TestRehearsedIsNotInstalled(t *testing.T) {
 	dir := workspace(t, "")
 	s := open(t, optionsFor(dir))
-	st, err := s.StageDryRun(t.Context(), "", fill(skillOf("pdf", "1")))
+	st, err := s.Stage(t.Context(), pannier.InstallRequest{DryRun: true}, fill(skillOf("pdf", "1")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,7 +213,7 @@ func TestLeftBehind(t *testing.T) {
 func TestSlugTooLong(t *testing.T) {
 	s, long := open(t, optionsFor(workspace(t, ""))), strings.Repeat("a", 256)
 	for _, front := range []string{"slug: " + long + "\nname: n", "name: " + long} {
-		_, err := s.Stage(t.Context(), "", fill(map[string]string{"SKILL.md": "---\n" + front + "\ndescription: d\n---\nDo it.\n"}))
+		_, err := s.Stage(t.Context(), pannier.InstallRequest{}, fill(map[string]string{"SKILL.md": "---\n" + front + "\ndescription: d\n---\nDo it.\n"}))
 		refused(t, err, "install.slug")
 	}
 	_, err := s.Uninstall(t.Context(), pannier.RemoveRequest{Slug: long}, actor)
@@ -231,7 +231,7 @@ func TestRootThatGoes(t *testing.T) {
 			}
 			return nil
 		}
-		_, err := open(t, o).Stage(t.Context(), "", fill(skillOf("pdf", "1")))
+		_, err := open(t, o).Stage(t.Context(), pannier.InstallRequest{}, fill(skillOf("pdf", "1")))
 		refused(t, err, "install.root_missing")
 	}
 }

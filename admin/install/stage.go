@@ -47,17 +47,23 @@ type Fill func(ctx context.Context, into *os.Root) (folder string, err error)
 
 // Stage creates a staging directory, fills it, syncs it, and reads and checks the skill. A skill without a slug gets the
 // name of its folder or its own name. An invalid skill is a [*pannier.Refusal]; errors of fill are returned. After an error
-// the files are removed. Blocking findings of accepted rules do not refuse it.
-func (s *Store) Stage(ctx context.Context, kind pannier.SourceKind, fill Fill, accept ...string) (*Staged, error) {
-	roots, err := s.rootsOf(kind)
+// the files are removed. Blocking findings of accepted rules do not refuse it. A dry run stages below [Options.Scratch] and
+// writes nothing into a root; its result cannot be installed.
+func (s *Store) Stage(ctx context.Context, req pannier.InstallRequest, fill Fill) (*Staged, error) {
+	roots, err := s.rootsOf(req.SourceKind)
 	if err != nil {
 		return nil, err
 	}
-	a, err := s.newArea(ctx, roots[0])
+	var a *area
+	if req.DryRun {
+		a, err = s.newScratch()
+	} else {
+		a, err = s.newArea(ctx, roots[0])
+	}
 	if err != nil {
 		return nil, err
 	}
-	return s.staged(ctx, roots[0], a, fill, accept)
+	return s.staged(ctx, roots[0], a, fill, req.Accept.Rules)
 }
 
 // staged fills and checks an area. After an error or a panic it removes the area.

@@ -31,20 +31,16 @@ func (p *place) recordUnsettled(ctx context.Context, in *intent, cause error) er
 		hint = r.Hint + "; each change of the root retries"
 	}
 	message := fmt.Sprintf("the %s of %s was interrupted, and can neither be finished nor undone: %v", strings.TrimPrefix(in.Action, "skill."), in.Slug, cause)
-	p.store.unsettle(p.root, pannier.Condition{
+	c := pannier.Condition{
 		Code: "install_unsettled", Alias: "install.unsettled", Severity: pannier.SeverityError, Since: time.Now().UTC(), Subject: p.root.Path + "/" + in.Slug, Message: message, Hint: hint,
-	})
-	return fmt.Errorf("%w: %w", refuse("install.unsettled", message, hint), cause)
-}
-
-// unsettle records a condition. It keeps the time of the first occurrence.
-func (s *Store) unsettle(root pannier.Root, c pannier.Condition) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if before, known := s.unsettled[root.Path]; known && before.Subject == c.Subject {
-		c.Since = before.Since
 	}
-	s.unsettled[root.Path] = c
+	p.store.mu.Lock()
+	defer p.store.mu.Unlock()
+	if before, known := p.store.unsettled[p.root.Path]; known && before.Subject == c.Subject {
+		c.Since = before.Since // the first occurrence
+	}
+	p.store.unsettled[p.root.Path] = c
+	return fmt.Errorf("%w: %w", refuse("install.unsettled", message, hint), cause)
 }
 
 func (s *Store) settled(root pannier.Root) {

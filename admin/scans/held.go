@@ -84,7 +84,6 @@ func (s *Store) Hold(skill *pannier.Skill, v pannier.ScanVerdict) error {
 	return nil
 }
 
-// Release forgets what is held of a place, if anything is.
 func (s *Store) putHeldLocked(row blockRow) error {
 	path := string(row.Path)
 	if err := s.blocks.Put(sectionHeld, pathKey(path), row); err != nil {

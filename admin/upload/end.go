@@ -117,7 +117,15 @@ func (s *Store) snapshot(u *session) (up pannier.Upload, held bool) {
 // setStatus changes the status of an upload, on disk first, and removes the payload if the upload has ended. The caller
 // holds the payload. An error leaves the upload unchanged.
 func (s *Store) setStatus(u *session, status pannier.UploadStatus) (pannier.Upload, error) {
-	kept := s.rowWithStatus(u, status)
+	s.mu.Lock()
+	kept := row{Owner: u.owner, Upload: u.Upload}
+	s.mu.Unlock()
+	kept.Upload.Status = status
+	if status == pannier.UploadReady {
+		kept.Upload.ExpiresAt = s.now().Add(s.o.Limits.TTL)
+	} else {
+		kept.EndedAt = s.now()
+	}
 	if err := s.o.Values.Put(bucket, kept.Upload.ID, kept); err != nil {
 		return pannier.Upload{}, fmt.Errorf("store that upload %s is %s: %w", kept.Upload.ID, status, err)
 	}
@@ -129,19 +137,6 @@ func (s *Store) setStatus(u *session, status pannier.UploadStatus) (pannier.Uplo
 		s.remove(kept.Upload.ID)
 	}
 	return kept.Upload, nil
-}
-
-func (s *Store) rowWithStatus(u *session, status pannier.UploadStatus) row {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	kept := row{Owner: u.owner, Upload: u.Upload}
-	kept.Upload.Status = status
-	if status == pannier.UploadReady {
-		kept.Upload.ExpiresAt = s.now().Add(s.o.Limits.TTL)
-	} else {
-		kept.EndedAt = s.now()
-	}
-	return kept
 }
 
 // remove removes a payload. The next start retries.

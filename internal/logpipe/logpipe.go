@@ -17,8 +17,7 @@ type Options struct {
 	To io.Writer
 	// MaxBytes bounds what waits to be written. One line is taken in any case where none waits.
 	MaxBytes int
-	// Told returns the line that tells how many were dropped, with its end; it is written where they are missing. Nil tells
-	// nothing.
+	// Told returns the line that tells how many were dropped, with its end; it is written where they are missing.
 	Told func(dropped uint64) []byte
 }
 
@@ -95,7 +94,7 @@ func (w *Writer) run() {
 			return
 		}
 		if missing > 0 {
-			line = w.told(missing)
+			line = w.o.Told(missing)
 		}
 		if _, err := w.o.To.Write(line); err != nil && missing == 0 {
 			w.mu.Lock()
@@ -103,13 +102,6 @@ func (w *Writer) run() {
 			w.mu.Unlock()
 		}
 	}
-}
-
-func (w *Writer) told(missing uint64) []byte {
-	if w.o.Told == nil {
-		return nil
-	}
-	return w.o.Told(missing)
 }
 
 // next waits for the next line, or for how many are missing in its place. It is not ok once nothing more will come.
