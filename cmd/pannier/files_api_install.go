@@ -132,7 +132,7 @@ func (r *remoteFiles) stage(ctx context.Context, root string, body *os.File, for
 	}
 	local := &localSkill{}
 	limits := archive.Limits{MaxUncompressed: s.MaxUncompressedBytes, MaxFile: s.MaxFileBytes, MaxEntries: s.MaxEntries}
-	local.staged, err = store.Stage(ctx, "", func(ctx context.Context, into *os.Root) (string, error) {
+	local.staged, err = store.Stage(ctx, pannier.InstallRequest{}, func(ctx context.Context, into *os.Root) (string, error) {
 		local.contents, err = archive.Unpack(ctx, body, info.Size(), format, into, limits)
 		if err == nil {
 			err = local.readAll(into)
