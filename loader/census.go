@@ -30,20 +30,47 @@ const (
 // and the first of their paths.
 //
 // It goes into every directory of every root, and follows no link. That takes about as long as a first load, so it is
-// no part of one; what it saw of a directory is kept until the stat of that moves, so that the next census only stats. It
-// shares nothing with a load and may run while there is one. It fails only when ctx is done.
-func (l *Loader) Census(ctx context.Context) ([]pannier.Problem, error) {
+// no part of one; what it saw of a directory is kept until the stat of that moves, so that the next census only stats those that
+// again names. It shares nothing with a load and may run while there is one. It fails only when ctx is done.
+func (l *Loader) Census(ctx context.Context, again Again) ([]pannier.Problem, error) {
 	l.census.mu.Lock()
 	defer l.census.mu.Unlock()
 	var problems []pannier.Problem
 	for i := range l.rules.Roots {
-		found, err := l.census.of(ctx, l.rules, i, namedPaths)
+		found, err := l.census.of(ctx, l.rules, i, namedPaths, again)
 		if err != nil {
 			return nil, err
 		}
 		problems = append(problems, found.problems(l.rules.Roots[i].Name)...)
 	}
 	return problems, nil
+}
+
+// Again says which directories a census stats, beside those that it does not know: all, or a root that is one of Dirs, and what is
+// one of Dirs or below it.
+type Again struct {
+	Dirs []string // absolute and clean
+	All  bool
+}
+
+// below returns the same for paths below a root.
+func (a Again) below(root string) Again {
+	rels := Again{All: a.All}
+	for _, dir := range a.Dirs {
+		if rel, ok := below(root, dir); ok {
+			rels.Dirs = append(rels.Dirs, rel)
+		} else if _, above := below(dir, root); above {
+			rels.All = true
+		}
+	}
+	return rels
+}
+
+// names reports whether a directory is to be read again. The path is relative to the root, which is "".
+func (a Again) names(rel string) bool {
+	return a.All || slices.ContainsFunc(a.Dirs, func(dir string) bool {
+		return rel == dir || dir != "" && strings.HasPrefix(rel, dir) && rel[len(dir)] == '/'
+	})
 }
 
 // census is what is kept from one census to the next.
@@ -90,6 +117,7 @@ type counter struct {
 	seed   maphash.Seed
 	others map[string]bool // roots that lie below this one, by their path below it
 	buf    []byte
+	again  Again // below the root
 
 	searched int // directories that discovery enters
 	entered  int // others
@@ -99,7 +127,7 @@ type counter struct {
 }
 
 // of takes the census of one root. A root that cannot be opened has none: loading it says what is wrong.
-func (c *census) of(ctx context.Context, rules pannier.DiscoveryRules, index, named int) (tallies, error) {
+func (c *census) of(ctx context.Context, rules pannier.DiscoveryRules, index, named int, again Again) (tallies, error) {
 	if c.tops == nil {
 		c.tops, c.seed = make([]*counted, len(rules.Roots)), maphash.MakeSeed()
 	}
@@ -116,10 +144,11 @@ func (c *census) of(ctx context.Context, rules pannier.DiscoveryRules, index, na
 	defer dir.Close()
 	if c.tops[index] == nil {
 		c.tops[index] = &counted{}
+		again.All = true
 	}
 	n := &counter{
 		rules: rules, root: root, fd: int(dir.Fd()), now: time.Now(), seed: c.seed, others: rootsBelow(rules.Roots, index), buf: make([]byte, 32<<10),
-		maxDirs: maxCensusDirs, maxDepth: maxCensusDepth, found: newTallies(named),
+		maxDirs: maxCensusDirs, maxDepth: maxCensusDepth, found: newTallies(named), again: again.below(rules.Roots[index].Path),
 	}
 	if c.now != nil {
 		n.now = c.now()
@@ -189,6 +218,9 @@ func (n *counter) enter(at *stop) bool {
 
 // scanDir brings what is known of a directory up to date.
 func (n *counter) scanDir(d *counted, rel string) error {
+	if d.mark != 0 && !n.again.names(rel) {
+		return nil
+	}
 	st, err := fsx.LstatAt(n.fd, cmp.Or(rel, ".")) // of a link, the link
 	switch {
 	case err != nil:

@@ -95,7 +95,7 @@ func counted(paths map[string][]string) int {
 
 func takeCensus(tb testing.TB, l *loader.Loader) []pannier.Problem {
 	tb.Helper()
-	problems, err := l.Census(tb.Context())
+	problems, err := l.Census(tb.Context(), loader.Again{All: true})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -163,6 +163,29 @@ func TestCensusPastMaxDirs(t *testing.T) {
 	wantCensus(t, l, map[string][]string{
 		"root.nested_skills": {"b/n/SKILL.md", "c/d/n/SKILL.md"}, "root.unreached_skills": {"e/f/SKILL.md"},
 	})
+}
+
+// TestCensusReadsAgainWhatIsNamed has a SKILL.md come below directories that a census is told of, and below others.
+func TestCensusReadsAgainWhatIsNamed(t *testing.T) {
+	root := tree(t, "a", "b", "c", "c/x")
+	l := loader.New(loader.Options{Rules: rulesFor(root)})
+	l.SetCensusClock(time.Now().Add(time.Hour)) // so that equal stats prove that nothing changed
+	takeCensus(t, l)
+	for _, tt := range []struct {
+		came, named string
+		nested      int
+	}{
+		{"a/n", "b", 1}, {"b/n", "b", 2}, {"c/x/y", "c", 3}, {"d/n", "", 3}, {"d", "d", 4}, {"b/2", "..", 6},
+	} {
+		writeSkill(t, root, tt.came, good("d"))
+		problems, err := l.Census(t.Context(), loader.Again{Dirs: []string{filepath.Join(root, tt.named)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := fmt.Sprintf("%d SKILL.md", tt.nested); len(problems) != 1 || !strings.HasPrefix(problems[0].Message, want) {
+			t.Errorf("with %s, told of %q: %+v, want %s", tt.came, tt.named, problems, want)
+		}
+	}
 }
 
 func TestCensusBounds(t *testing.T) {
@@ -233,7 +256,7 @@ func TestCensusIsInterrupted(t *testing.T) {
 	l := loader.New(loader.Options{Rules: rulesFor(root)})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if problems, err := l.Census(ctx); !errors.Is(err, context.Canceled) {
+	if problems, err := l.Census(ctx, loader.Again{All: true}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, error %v", problems, err)
 	}
 	wantCensus(t, l, map[string][]string{"root.nested_skills": {"a/b/SKILL.md"}})
@@ -246,7 +269,7 @@ func TestCensusWhileLoading(t *testing.T) {
 	for range 2 {
 		others.Go(func() {
 			for range 50 {
-				if _, err := l.Census(t.Context()); err != nil {
+				if _, err := l.Census(t.Context(), loader.Again{All: true}); err != nil {
 					t.Error(err)
 				}
 			}

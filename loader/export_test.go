@@ -42,9 +42,12 @@ func FindFrontmatter(text []byte, whole bool, limit int64) (front, body []byte, 
 // SetCensusBounds gives a census other bounds than the usual ones.
 func (l *Loader) SetCensusBounds(dirs, depth int) { l.census.maxDirs, l.census.maxDepth = dirs, depth }
 
+// SetCensusClock gives a census another time than now.
+func (l *Loader) SetCensusClock(now time.Time) { l.census.now = func() time.Time { return now } }
+
 // CensusPaths returns all paths below the first root that a census counts, by the code of their problem.
 func (l *Loader) CensusPaths(ctx context.Context) (map[string][]string, error) {
-	found, err := l.census.of(ctx, l.rules, 0, math.MaxInt)
+	found, err := l.census.of(ctx, l.rules, 0, math.MaxInt, Again{All: true})
 	paths := map[string][]string{}
 	for lot, text := range lotTexts {
 		if t := found.of[lot]; t.count > 0 {

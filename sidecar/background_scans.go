@@ -21,6 +21,9 @@ import (
 // restFactor is how many times as long as it worked the background scan rests: it uses a tenth of one core at most.
 const restFactor = 9
 
+// planFactor is how many times as long as it took to order what waits that order holds at least, though newer skills come.
+const planFactor = 20
+
 // scanAgain is how long a scan that failed is put off.
 const scanAgain = time.Minute
 
@@ -84,7 +87,9 @@ func (b *backgroundScans) run(ctx context.Context) {
 func (b *backgroundScans) scanAll(ctx context.Context) time.Duration {
 	for {
 		maps.DeleteFunc(b.putOff, func(_ string, until time.Time) bool { return time.Now().After(until) })
+		planned := time.Now()
 		waiting := b.prints.waitingScans(b.putOff)
+		took := time.Since(planned)
 		b.pending.Store(int64(len(waiting)))
 		if len(waiting) == 0 {
 			b.prints.updateRegistry()
@@ -96,7 +101,7 @@ func (b *backgroundScans) scanAll(ctx context.Context) time.Duration {
 				return scanAgain
 			}
 			b.pending.Store(int64(left))
-			if len(b.prints.unscanned) > 0 {
+			if len(b.prints.unscanned) > 0 && time.Since(planned) > planFactor*took {
 				<-b.prints.unscanned
 				break
 			}
@@ -112,6 +117,7 @@ func (b *backgroundScans) scanOne(ctx context.Context, w waitingScan, last bool)
 	case ctx.Err() != nil:
 		return false
 	case errors.Is(err, pannier.ErrChanged):
+		b.prints.hints.add([]string{b.prints.directoryOf(w.skill)})
 		b.prints.request() // it is scanned once its new fingerprint is known
 	case err != nil:
 		b.log.Warn("background scan failed", "path", w.skill.Path, "error", err)

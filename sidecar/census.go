@@ -18,7 +18,8 @@ const censusEvery = 5 * time.Minute
 type census struct {
 	loader *loader.Loader
 	due    chan struct{} // has one where a count is due
-	asked  time.Time     // when one was last asked for; its owner is who takes batches in
+	full   time.Time     // when all directories were last asked for; its owner is who takes batches in
+	hints  hints         // the directories to read again
 	found  atomic.Pointer[[]pannier.Problem]
 }
 
@@ -26,16 +27,18 @@ func newCensus(l *loader.Loader) *census {
 	return &census{loader: l, due: make(chan struct{}, 1)}
 }
 
-// request makes a count due after a look, where the look changed something or the last count is old.
-func (c *census) request(changed bool) {
-	if !changed && time.Since(c.asked) < censusEvery {
+// request makes a count due after a scan, where the scan changed something or the last count of everything is old.
+func (c *census) request(b pannier.Batch, changed bool) {
+	switch old := time.Since(c.full) >= censusEvery; {
+	case old || changed && b.Full:
+		c.full = time.Now()
+		c.hints.addAll()
+	case changed:
+		c.hints.add(b.Dirs)
+	default:
 		return
 	}
-	c.asked = time.Now()
-	select {
-	case c.due <- struct{}{}:
-	default: // one is due already
-	}
+	signal(c.due)
 }
 
 // run counts whenever a count is due, until ctx is done.
@@ -46,12 +49,15 @@ func (c *census) run(ctx context.Context) {
 			return
 		case <-c.due:
 		}
-		problems, err := c.loader.Census(ctx)
+		dirs, all := c.hints.drain()
+		problems, err := c.loader.Census(ctx, loader.Again{Dirs: dirs, All: all})
 		if err != nil {
 			return // ctx is done
 		}
 		c.found.Store(&problems)
-		releaseMemory() // a count is the last thing that follows upon a change
+		if all {
+			releaseMemory() // a count is the last thing that follows upon a change
+		}
 	}
 }
 

@@ -157,9 +157,9 @@ func (c *core) processBatch(ctx context.Context, b pannier.Batch) {
 		level = hclog.Warn
 	}
 	c.log.Log(level, "looked", "seq", b.Seq, "trigger", b.Trigger, "full", b.Full, "dirs", len(b.Dirs), "changed", changed, "took", took)
-	c.census.request(changed)
+	c.census.request(b, changed)
 	if changed || !b.Full || b.Trigger == pannier.TriggerManual {
-		c.fingerprints.hints.add(b.Dirs)
+		c.fingerprints.hints.addBatch(b)
 		c.fingerprints.request()
 	}
 	c.collectGarbage()
@@ -172,7 +172,12 @@ func (c *core) fingerprintTouched(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-c.watcher.Touched():
+		case dirs := <-c.watcher.Touched():
+			if dirs == nil {
+				c.fingerprints.hints.addAll()
+			} else {
+				c.fingerprints.hints.add(dirs)
+			}
 		}
 		c.fingerprints.request()
 		select {

@@ -11,6 +11,7 @@ import (
 
 	"pannier"
 	"pannier/config"
+	"pannier/loader"
 	"pannier/publish/api"
 	"pannier/registry"
 )
@@ -45,7 +46,7 @@ func ReadDirectory(ctx context.Context, o DirectoryOptions) (*Directory, error) 
 	if err != nil {
 		return nil, err
 	}
-	unreached, err := h.loader.Census(ctx)
+	unreached, err := h.loader.Census(ctx, loader.Again{All: true})
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ type fingerprints struct {
 	verdicts  *scans.Store
 	policy    scanPolicy
 	log       hclog.Logger
-	due       chan struct{} // has one where all skills are to be gone through
+	due       chan struct{} // has one where there are hints, or skills of which nothing is known
 	deeper    chan struct{} // has one where other directories inside of skills want watching
 	unscanned chan struct{} // has one where there may be a fingerprint without a verdict
 	tickets   atomic.Uint64 // numbers the computations in the order in which they begin
@@ -59,7 +59,7 @@ type fingerprints struct {
 	// keepContents keeps what was found for the next process, in the background; nil keeps nothing.
 	keepContents func(map[string]pannier.Contents)
 	isFirstRead  sync.Once
-	hints        hints // of the skills in them, the next round goes through first
+	hints        hints // the skills in them are gone through first
 	shown        atomic.Pointer[shownFingerprints]
 	deep         atomic.Pointer[[]string] // the directories inside of skills that want watching, sorted
 
@@ -68,11 +68,15 @@ type fingerprints struct {
 	mu           sync.Mutex
 	directories  map[string]*directory       // by path
 	blocked      map[string]verdict          // by path; of some it is only presumed
-	texts        map[string]text             // of the newest snapshot that was gone through, by path; nil before the first
-	unshown      bool                        // there are fingerprints that are not shown
+	seen         *pannier.Snapshot           // the newest one that was gone through; nil before the first
+	round        uint64                      // a skill whose ticket is less is due
+	lastRound    time.Time                   // when a round through all skills ended; its owner is run
+	texts        map[string]text             // of seen, by path; nil before the first
+	unshown      map[string]bool             // the paths of which something else is to be shown
 	unjudged     bool                        // there are verdicts that the registry does not know
-	cleared      map[string]pannier.Digest   // what the registry knows as scanned: the Sum of the skill by its path
-	uncleared    bool                        // there are more
+	cleared      map[string]pannier.Digest   // what the registry knows as scanned: the Sum of the skill by its path; never changed
+	uncleared    map[string]bool             // the paths of which it knows otherwise
+	contentsNow  map[string]pannier.Contents // what the registry knows of the files of skills; never changed
 	unfound      bool                        // there are contents that the registry does not know
 	restored     map[string]pannier.Contents // what the process before found in skills that were not looked into since, by path
 	undeep       bool                        // deep is not that of directories
@@ -128,6 +132,7 @@ func newFingerprints(rules pannier.DiscoveryRules, r *registry.Registry, verdict
 		rules: rules, registry: r, verdicts: verdicts, policy: policy, log: log.Named("fingerprints"),
 		due: make(chan struct{}, 1), unscanned: make(chan struct{}, 1), deeper: make(chan struct{}, 1),
 		directories: map[string]*directory{}, blocked: map[string]verdict{}, cleared: map[string]pannier.Digest{},
+		unshown: map[string]bool{}, uncleared: map[string]bool{},
 	}
 	f.firstRead = make(chan struct{})
 	if !policy.enforce {
@@ -175,10 +180,10 @@ func (f *fingerprints) mayHaveResources(s *pannier.Skill) bool {
 // generation is another number whenever of has other answers.
 func (f *fingerprints) generation() uint64 { return f.shown.Load().generation }
 
-// request has all skills gone through after a look that may have changed something.
+// request has the skills gone through that are due: those in hints, and those that changed since they were read.
 func (f *fingerprints) request() { signal(f.due) }
 
-// run goes through all skills whenever it is asked to, and now and then besides, until ctx is done.
+// run goes through the skills that are due whenever it is asked to, and now and then through all, until ctx is done.
 func (f *fingerprints) run(ctx context.Context) {
 	next := time.NewTimer(fingerprintEvery)
 	defer next.Stop()
@@ -191,33 +196,31 @@ func (f *fingerprints) run(ctx context.Context) {
 			return
 		case <-f.due:
 		case <-next.C:
+			f.hints.addAll()
 		}
-		next.Reset(f.computeAll(ctx, pace.wait))
-		releaseMemory()
+		again := f.computeDue(ctx, pace.wait)
+		for again == 0 && ctx.Err() == nil {
+			again = f.computeDue(ctx, pace.wait)
+		}
+		next.Reset(again)
 	}
 }
 
-// computeAll computes the fingerprints of the newest snapshot, and returns when to do it again. Where there is news before it
-// is through, that is at once: the next round begins with what is new, then comes what waits longest, so that each has its
-// turn however much changes.
-func (f *fingerprints) computeAll(ctx context.Context, pace func(context.Context, int64) error) (next time.Duration) {
+// computeDue computes the fingerprints that are due, and returns when to go through all skills. Where there is news before it is
+// through, it returns 0: the next call begins with what is new, then comes what waits longest, so that each has its turn however
+// much changes.
+func (f *fingerprints) computeDue(ctx context.Context, pace func(context.Context, int64) error) (next time.Duration) {
 	next = fingerprintEvery
-	skills := f.plan()
+	skills, all := f.plan()
 	if f.waiting() {
 		f.updateRegistry()
 	}
 	for _, s := range skills {
-		bounded, cancel := context.WithTimeout(ctx, fingerprintTimeout)
-		_, err := f.compute(bounded, s, pace)
-		cancel()
-		if ctx.Err() != nil {
-			return next
-		}
-		if errors.Is(err, pannier.ErrChanged) || errors.Is(err, context.DeadlineExceeded) {
+		if f.computeOne(ctx, s, pace) {
 			next = fingerprintAgain
 		}
-		if f.waiting() {
-			f.updateRegistry()
+		if ctx.Err() != nil {
+			return next
 		}
 		select {
 		case <-f.due:
@@ -228,8 +231,23 @@ func (f *fingerprints) computeAll(ctx context.Context, pace func(context.Context
 	if f.updateRegistry(); f.registry.Current() != nil {
 		f.endFirstRead()
 	}
+	if !all {
+		return min(next, time.Until(f.lastRound.Add(fingerprintEvery)))
+	}
+	f.lastRound = time.Now()
 	releaseMemory() // the first time all files are read
 	return next
+}
+
+// computeOne computes one fingerprint and shows what should be shown by then. It reports whether the skill was changing.
+func (f *fingerprints) computeOne(ctx context.Context, s *pannier.Skill, pace func(context.Context, int64) error) (changing bool) {
+	bounded, cancel := context.WithTimeout(ctx, fingerprintTimeout)
+	defer cancel()
+	_, err := f.compute(bounded, s, pace)
+	if ctx.Err() == nil && f.waiting() {
+		f.updateRegistry()
+	}
+	return errors.Is(err, pannier.ErrChanged) || errors.Is(err, context.DeadlineExceeded)
 }
 
 func (f *fingerprints) endFirstRead() { f.isFirstRead.Do(func() { close(f.firstRead) }) }
@@ -248,42 +266,43 @@ func (f *fingerprints) isRead() bool {
 func (f *fingerprints) waiting() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.unjudged || f.unshown && time.Since(f.told) >= showEvery || f.uncleared && time.Since(f.judged) >= clearEvery
+	return f.unjudged || len(f.unshown) > 0 && time.Since(f.told) >= showEvery || len(f.uncleared) > 0 && time.Since(f.judged) >= clearEvery
 }
 
-// plan returns the skills in the order in which they are gone through: those of which nothing is known first, then those
-// that have waited longest. Skills that were removed are dropped.
-func (f *fingerprints) plan() []*pannier.Skill {
+// plan returns the skills that are due, in the order in which they are gone through: those of which nothing is known and those in
+// hints first, then those that have waited longest. It reports whether they end a round through all skills. Skills that were removed
+// are dropped.
+func (f *fingerprints) plan() (due []*pannier.Skill, all bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	snapshot := f.registry.Current()
 	if snapshot == nil {
-		return nil
+		return nil, false
 	}
 	f.syncLocked(snapshot)
-	there := map[string]*directory{}
-	var skills []*pannier.Skill
-	turn, hinted := map[string]uint64{}, f.hints.drain()
-	for i := range snapshot.Entries {
-		s := snapshot.Entries[i].Skill
-		if snapshot.Entries[i].State == pannier.StateShadowed {
+	hinted, all := f.hints.drain()
+	if all {
+		f.round = f.tickets.Load() + 1
+	}
+	turn := map[*pannier.Skill]uint64{}
+	for _, e := range snapshot.Entries {
+		s := e.Skill
+		if e.State == pannier.StateShadowed || s.Deleting { // of what is gone there is nothing to read
 			continue
 		}
-		if !s.Deleting { // there is nothing to read; what is known of it stays
-			skills = append(skills, s)
-		}
-		if d := f.directories[s.Path]; d != nil {
-			there[s.Path] = d
-			if d.of == s.Sum && !f.holdsOneOf(s, hinted) {
-				turn[s.Path] = d.ticket
-			}
+		d := f.directories[s.Path]
+		switch {
+		case d == nil || d.of != s.Sum || f.holdsOneOf(s, hinted):
+			due = append(due, s)
+		case d.ticket < f.round:
+			all = true
+			due = append(due, s)
+			turn[s] = d.ticket
 		}
 	}
 	f.dropRestoredLocked(snapshot)
-	f.unshown, f.undeep = f.unshown || len(there) < len(f.directories), f.undeep || f.policy.enforce && len(there) < len(f.directories)
-	f.directories = there
-	slices.SortStableFunc(skills, func(a, b *pannier.Skill) int { return cmp.Compare(turn[a.Path], turn[b.Path]) })
-	return skills
+	slices.SortStableFunc(due, func(a, b *pannier.Skill) int { return cmp.Compare(turn[a], turn[b]) })
+	return due, all
 }
 
 // showTimeout bounds how long an installation waits for fingerprints. What takes longer is shown later.
@@ -353,7 +372,9 @@ func (f *fingerprints) record(s *pannier.Skill, ticket uint64, p fingerprint.Pri
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return // a caller that stopped waiting says nothing about the directory
 	}
-	f.unshown = f.unshown || d.digest != p.Digest || d.of != s.Sum
+	if d.digest != p.Digest || d.of != s.Sum {
+		f.unshown[s.Path] = true
+	}
 	if d.digest != p.Digest {
 		d.since = ticket
 	}
@@ -373,7 +394,9 @@ func (f *fingerprints) logFailureLocked(s *pannier.Skill, d *directory, err erro
 	if err != nil && !errors.Is(err, pannier.ErrChanged) {
 		trouble = err.Error()
 	}
-	f.unshown = f.unshown || trouble != d.trouble
+	if trouble != d.trouble {
+		f.unshown[s.Path] = true
+	}
 	if trouble != "" && trouble != d.trouble {
 		level := hclog.Warn
 		if errors.Is(err, fs.ErrNotExist) {

@@ -70,6 +70,9 @@ func (f *fingerprints) dropRestoredLocked(s *pannier.Snapshot) {
 
 // contentsLocked returns what was found in the files of skills, by their paths, and has new contents kept.
 func (f *fingerprints) contentsLocked() map[string]pannier.Contents {
+	if !f.unfound && f.contentsNow != nil {
+		return f.contentsNow
+	}
 	contents := make(map[string]pannier.Contents, len(f.restored))
 	maps.Copy(contents, f.restored)
 	for path, d := range f.directories {
@@ -87,5 +90,6 @@ func (f *fingerprints) contentsLocked() map[string]pannier.Contents {
 			contents[path] = c
 		}
 	}
+	f.contentsNow = contents
 	return contents
 }

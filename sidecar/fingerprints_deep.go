@@ -9,34 +9,50 @@ import (
 	"pannier"
 )
 
-// maxHints bounds the directories that a change was noticed in. Where there are more, all skills have their usual turn.
+// maxHints bounds the directories that a change was noticed in. Where there are more, all count.
 const maxHints = 256
 
-// hints are the directories that a change was noticed in since the last round. The lock is never held over I/O, because the
+// hints are the directories that a change was noticed in since they were drained. The lock is never held over I/O, because the
 // reload path takes it.
 type hints struct {
 	mu   sync.Mutex
 	dirs []string
+	all  bool // any directory may have changed
 }
 
 // add adds directories.
 func (h *hints) add(dirs []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.dirs)+len(dirs) > maxHints {
-		h.dirs = nil
-		return
-	}
 	h.dirs = append(h.dirs, dirs...)
+	if h.all = h.all || len(h.dirs) > maxHints; h.all {
+		h.dirs = nil
+	}
 }
 
-// drain returns the directories and forgets them.
-func (h *hints) drain() []string {
+// addBatch adds what a batch names.
+func (h *hints) addBatch(b pannier.Batch) {
+	if b.Full {
+		h.addAll()
+	} else {
+		h.add(b.Dirs)
+	}
+}
+
+// addAll adds all directories.
+func (h *hints) addAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	dirs := h.dirs
-	h.dirs = nil
-	return dirs
+	h.dirs, h.all = nil, true
+}
+
+// drain returns what was added and forgets it.
+func (h *hints) drain() (dirs []string, all bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	dirs, all = h.dirs, h.all
+	h.dirs, h.all = nil, false
+	return dirs, all
 }
 
 // holdsOneOf reports whether one of the directories is that of a skill or below it.

@@ -69,10 +69,12 @@ func (f *fingerprints) clearLocked(path string, d *directory) {
 	of, cleared := f.cleared[path]
 	cleared = cleared && of == d.of
 	f.unjudged = f.unjudged || cleared && !scanned
-	f.uncleared = f.uncleared || scanned && !cleared
+	if cleared != scanned {
+		f.uncleared[path] = true
+	}
 }
 
-// verdictKept takes in that a background scan kept a verdict. It is shown with the next call of tell.
+// verdictKept takes in that a background scan kept a verdict. It is shown with the next update of the registry.
 func (f *fingerprints) verdictKept(digest pannier.Digest) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -84,7 +86,7 @@ func (f *fingerprints) verdictKeptLocked(digest pannier.Digest) {
 		if d.digest == digest {
 			f.judgeLocked(path, digest)
 			f.clearLocked(path, d)
-			f.unshown = true
+			f.unshown[path] = true
 		}
 	}
 }
@@ -100,7 +102,7 @@ func (f *fingerprints) apply(s *pannier.Skill, digest pannier.Digest) *pannier.S
 	if d := f.directories[s.Path]; digest.IsZero() && (d == nil || d.digest.IsZero()) {
 		delete(f.blocked, s.Path)
 	}
-	if f.unshown = true; !digest.IsZero() {
+	if f.unshown[s.Path] = true; !digest.IsZero() {
 		f.verdictKeptLocked(digest)
 	}
 	f.mu.Unlock()
@@ -108,14 +110,37 @@ func (f *fingerprints) apply(s *pannier.Skill, digest pannier.Digest) *pannier.S
 }
 
 // syncLocked takes in which skills a snapshot has, since what is held counts for those that it was found in. What is held of
-// one that was there and is gone is forgotten, unless its root is gone with it: that comes back.
+// one that was there and is gone is forgotten, unless its root is gone with it: that comes back. What is known of the files of a
+// skill that is gone or shadowed is dropped.
 func (f *fingerprints) syncLocked(s *pannier.Snapshot) {
-	before := f.texts
-	f.texts = make(map[string]text, len(s.Entries))
-	for i := range s.Entries {
-		f.texts[s.Entries[i].Path] = textOf(s.Entries[i].Skill)
+	held := f.verdicts.Held()
+	before := make(map[string]text, len(held))
+	for path := range held {
+		if was, known := f.texts[path]; known {
+			before[path] = was
+		}
 	}
-	for path, h := range f.verdicts.Held() {
+	if f.texts == nil {
+		f.texts = make(map[string]text, len(s.Entries))
+	}
+	var gone []string
+	came := map[string]*pannier.Entry{} // by path: a skill whose slug changed goes and comes
+	for old, now := range registry.Changes(f.seen, s) {
+		if now != nil {
+			f.texts[now.Path] = textOf(now.Skill)
+			came[now.Path] = now
+		}
+		if old != nil {
+			gone = append(gone, old.Path)
+		}
+	}
+	for _, path := range gone {
+		if now := came[path]; now == nil || now.State == pannier.StateShadowed {
+			f.dropPathLocked(path, now != nil)
+		}
+	}
+	f.seen = s
+	for path, h := range held {
 		was, known := before[path]
 		now, there := f.texts[path]
 		f.unjudged = f.unjudged || !known || !there || holds(h, was) != holds(h, now)
@@ -157,20 +182,20 @@ func (f *fingerprints) updateRegistry() *pannier.Snapshot {
 func (f *fingerprints) update() (s *pannier.Snapshot, judged bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.unshown {
+	if len(f.unshown) > 0 {
 		f.showLocked()
 	}
 	if f.undeep {
 		f.showDeepLocked()
 	}
-	if !f.unjudged && !f.uncleared {
+	if !f.unjudged && len(f.uncleared) == 0 {
 		if !f.unfound {
 			return f.registry.Current(), false
 		}
 		contents := f.contentsLocked()
 		return f.registry.Update(func(in *registry.Inputs) { in.Contents = contents }), false
 	}
-	f.unjudged, f.uncleared, f.judged = false, false, time.Now()
+	f.unjudged, f.judged = false, time.Now()
 	f.dropLocked()
 	rules, scanned, contents := f.rulesLocked(), f.scannedLocked(), f.contentsLocked()
 	return f.registry.Update(func(in *registry.Inputs) { in.Scans, in.Scanned, in.Contents = rules, scanned, contents }), true
@@ -196,22 +221,55 @@ func (f *fingerprints) scannedLocked() map[string]pannier.Digest {
 	if !f.policy.enforce {
 		return nil
 	}
-	f.cleared = make(map[string]pannier.Digest, len(f.directories))
-	for path, d := range f.directories {
-		if _, scanned := f.verdicts.Summary(d.digest); scanned {
-			f.cleared[path] = d.of
+	if len(f.uncleared) == 0 {
+		return f.cleared
+	}
+	f.cleared = maps.Clone(f.cleared)
+	for path := range f.uncleared {
+		delete(f.cleared, path)
+		if d := f.directories[path]; d != nil {
+			if _, scanned := f.verdicts.Summary(d.digest); scanned {
+				f.cleared[path] = d.of
+			}
 		}
 	}
+	clear(f.uncleared)
 	return f.cleared
 }
 
 func (f *fingerprints) showLocked() {
-	f.unshown, f.told = false, time.Now()
-	next := &shownFingerprints{generation: f.shown.Load().generation + 1, byPath: make(map[string]shownFingerprint, len(f.directories))}
-	for path, d := range f.directories {
-		next.byPath[path] = shownFingerprint{d.digest, d.of, d.parts, f.summaryLocked(path, d), d.trouble}
+	before := f.shown.Load()
+	next := &shownFingerprints{generation: before.generation + 1, byPath: maps.Clone(before.byPath)}
+	if next.byPath == nil {
+		next.byPath = make(map[string]shownFingerprint, len(f.unshown))
 	}
+	for path := range f.unshown {
+		if d := f.directories[path]; d != nil {
+			next.byPath[path] = shownFingerprint{d.digest, d.of, d.parts, f.summaryLocked(path, d), d.trouble}
+		} else {
+			delete(next.byPath, path)
+		}
+	}
+	f.told = time.Now()
+	clear(f.unshown)
 	f.shown.Store(next)
+}
+
+// dropPathLocked drops what is known of the files in a directory. shadowed says that a skill lies there still.
+func (f *fingerprints) dropPathLocked(path string, shadowed bool) {
+	if !shadowed {
+		delete(f.texts, path)
+	}
+	d := f.directories[path]
+	if d == nil {
+		return
+	}
+	delete(f.directories, path)
+	f.unshown[path], f.undeep = true, f.undeep || f.policy.enforce
+	f.unfound = f.unfound || !d.contents.Digest.IsZero()
+	if _, cleared := f.cleared[path]; cleared {
+		f.uncleared[path] = true
+	}
 }
 
 // summaryLocked returns what the last scan found of a directory: what is held of it, or else what is kept for its fingerprint.

@@ -81,7 +81,8 @@ func (p *engineWithFingerprints) lookAt(t *testing.T, slug string) *pannier.Entr
 // round goes through all skills once.
 func (p *engineWithFingerprints) round(t *testing.T) time.Duration {
 	t.Helper()
-	return p.computeAll(t.Context(), nil)
+	p.hints.addAll()
+	return p.computeDue(t.Context(), nil)
 }
 
 // block keeps a verdict that blocks what a skill is now.

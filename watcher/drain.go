@@ -240,11 +240,25 @@ func (w *Watcher) touchLocked(dir *watch) {
 	if dir.entered() { // not a skill
 		return
 	}
+	var dirs []string
 	select {
-	case w.touched <- struct{}{}:
+	case dirs = <-w.touched:
+		if dirs == nil || len(dirs) > maxTouched {
+			w.touched <- nil // only this method sends, under the lock, so there is room
+			return
+		}
 	default:
 	}
+	for _, name := range w.namesLocked(dir.path) {
+		if !slices.Contains(dirs, name) {
+			dirs = append(dirs, name)
+		}
+	}
+	w.touched <- dirs
 }
+
+// maxTouched bounds the directories that a consumer is told of at a time. Where there are more, it is told of any.
+const maxTouched = 64
 
 // namesLocked returns the names of a path without links: below each root that leads there, and as the consumer wants it.
 func (w *Watcher) namesLocked(path string) []string {

@@ -67,7 +67,7 @@ type Watcher struct {
 
 	batches chan pannier.Batch
 	wake    chan struct{} // tells Run that there is something to do; one signal is enough for any number of reasons
-	touched chan struct{} // tells the consumer of what no batch does
+	touched chan []string // the directories of which no batch tells; nil is any
 
 	// mu guards the fields up to the next blank line. Those of the table and of the places are written by the goroutine of
 	// Run alone, which may therefore read them without the lock.
@@ -129,7 +129,7 @@ func New(o Options) (*Watcher, error) {
 
 		batches: make(chan pannier.Batch),
 		wake:    make(chan struct{}, 1),
-		touched: make(chan struct{}, 1),
+		touched: make(chan []string, 1),
 		pending: newPending(o.Settle, o.MaxWait),
 		table:   newTable(),
 		places:  newPlaces(o.Rules),
@@ -148,7 +148,7 @@ func (w *Watcher) Batches() <-chan pannier.Batch { return w.batches }
 
 // Touched returns a channel that has a value when something in a skill changed that decides nothing about the catalog: what
 // covers all files of a skill is another. Nothing is handed over for it.
-func (w *Watcher) Touched() <-chan struct{} { return w.touched }
+func (w *Watcher) Touched() <-chan []string { return w.touched }
 
 // Quiet reports whether batches up to the one with that Seq carry all that was noticed, so that nothing is settling.
 func (w *Watcher) Quiet(seq uint64) bool {

@@ -100,7 +100,7 @@ func Audit(ctx context.Context, o Options) (Report, error) {
 	r := Report{Profile: o.Profile, Problems: append([]pannier.Problem{}, o.Workspace.Problems...)}
 	if o.Only == "" {
 		r.Problems = append(r.Problems, catalog.Problems...)
-		nowhere, err := a.loader.Census(ctx)
+		nowhere, err := a.loader.Census(ctx, loader.Again{All: true})
 		if err != nil {
 			return Report{}, err
 		}
