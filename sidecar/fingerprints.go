@@ -287,7 +287,7 @@ func (f *fingerprints) plan() (due []*pannier.Skill, all bool) {
 	turn := map[*pannier.Skill]uint64{}
 	for _, e := range snapshot.Entries {
 		s := e.Skill
-		if e.State == pannier.StateShadowed || s.Deleting { // of what is gone there is nothing to read
+		if e.State == pannier.StateShadowed || s.Deleting { // a removed one has no files to read
 			continue
 		}
 		d := f.directories[s.Path]
