@@ -112,8 +112,3 @@ func (v ScanVerdict) Accept(all []Acceptance) ScanVerdict {
 	}
 	return v
 }
-
-// isAccepted reports whether a rule is accepted.
-func (v ScanVerdict) isAccepted(rule string) bool {
-	return slices.ContainsFunc(v.Accepted, func(a Acceptance) bool { return a.Rule == rule })
-}

@@ -52,7 +52,7 @@ type ScanVerdict struct {
 func (v ScanVerdict) Blocking() []string {
 	var rules []string
 	for _, f := range v.Findings {
-		if f.Blocking && !v.isAccepted(f.Rule) {
+		if f.Blocking && !slices.ContainsFunc(v.Accepted, func(a Acceptance) bool { return a.Rule == f.Rule }) {
 			rules = append(rules, f.Rule)
 		}
 	}

@@ -22,16 +22,6 @@ const (
 	maxSocketPath = 107
 )
 
-// complete fills in the defaults that follow from other settings, and checks those that depend on each other.
-func (l *loader) complete() {
-	l.completeWorkspace()
-	l.completeRoots()
-	l.completeState()
-	l.completeSocket()
-	l.completePlatforms()
-	l.checkWaits()
-}
-
 func (l *loader) completeWorkspace() {
 	d := &l.draft
 	_, d.WorkspaceGiven = l.from["workspace"]

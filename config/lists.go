@@ -154,17 +154,12 @@ func readHeaders(d *draft, g given) (faults []*Fault) {
 	}
 	return append(faults, g.pairs("write lines of the form `Name: value`, indented", func(at given, name string) []*Fault {
 		at.name = g.name
-		return d.readHeader(at, name)
+		value, fault := at.text()
+		if fault != nil {
+			return []*Fault{fault}
+		}
+		return d.addHeader(at, "the header ", name, value)
 	})...)
-}
-
-// readHeader reads a header of the settings file. Faults tell its line in place of its name.
-func (d *draft) readHeader(g given, name string) []*Fault {
-	value, fault := g.text()
-	if fault != nil {
-		return []*Fault{fault}
-	}
-	return d.addHeader(g, "the header ", name, value)
 }
 
 func (d *draft) addHeader(g given, entry, name, value string) []*Fault {

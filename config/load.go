@@ -31,7 +31,12 @@ func Load(flags *pflag.FlagSet, environ []string) (Settings, error) {
 	for i := range table {
 		l.set(&table[i])
 	}
-	l.complete()
+	l.completeWorkspace()
+	l.completeRoots()
+	l.completeState()
+	l.completeSocket()
+	l.completePlatforms()
+	l.checkWaits()
 	if err := joined(l.faults); err != nil {
 		return Settings{}, err
 	}

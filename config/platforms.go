@@ -42,23 +42,18 @@ func (l *loader) completePlatforms() {
 		return
 	}
 	if !l.bad["platform.url"] {
-		l.checkFirst(first)
+		place := l.place("platform.url")
+		switch first.URL {
+		case "":
+			l.faults = append(l.faults, place.fault("the first of several platforms has no url", "give each one its own; the embedded platform can only be alone"))
+		case PlatformOff:
+			l.faults = append(l.faults, place.fault("off can only be alone, and the settings file has several platforms", "leave the others out"))
+		}
 	}
 	for _, values := range l.file.further {
 		if p, ok := l.readPlatform(values); ok {
 			l.addPlatform(p, values[platformSection])
 		}
-	}
-}
-
-// checkFirst refuses a first platform that can only be alone.
-func (l *loader) checkFirst(first Platform) {
-	place := l.place("platform.url")
-	switch first.URL {
-	case "":
-		l.faults = append(l.faults, place.fault("the first of several platforms has no url", "give each one its own; the embedded platform can only be alone"))
-	case PlatformOff:
-		l.faults = append(l.faults, place.fault("off can only be alone, and the settings file has several platforms", "leave the others out"))
 	}
 }
 
@@ -93,17 +88,12 @@ func (l *loader) addPlatform(p Platform, place given) {
 		return
 	}
 	for _, other := range l.draft.Platforms {
-		if p.same(other) {
+		if p.WorkspaceID == other.WorkspaceID && baseAddress(p.URL) == baseAddress(other.URL) {
 			l.faults = append(l.faults, place.fault("this platform is there already, with the same workspace", "remove one of the two, or give one a workspace_id of its own"))
 			return
 		}
 	}
 	l.draft.Platforms = append(l.draft.Platforms, p)
-}
-
-// same reports whether two platforms would push over one another.
-func (p Platform) same(other Platform) bool {
-	return p.WorkspaceID == other.WorkspaceID && baseAddress(p.URL) == baseAddress(other.URL)
 }
 
 // baseAddress writes an address in one way: names of hosts are the same in either case, the usual port of a scheme need

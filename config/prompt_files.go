@@ -71,7 +71,7 @@ func (r *promptReader) look(listed []listedPrompt, at time.Time) *promptLook {
 	if l.root != nil {
 		l.root.Close()
 	}
-	r.known, r.watched, r.entries = l.next, l.watch(), l.names(all)
+	r.known, r.watched, r.entries = l.next, sorted(l.ends, below(l.dir, l.dirs)), l.names(all)
 	return l
 }
 
@@ -203,10 +203,6 @@ func promptProblem(name string, s pannier.Severity, r *refusal) pannier.Problem 
 
 func tooMuch() error {
 	return &refusal{code: "too_large", message: fmt.Sprintf("with this file the system prompt has more than %d bytes; it is left out", maxAllPromptBytes), hint: promptHint}
-}
-
-func (l *promptLook) watch() []string {
-	return sorted(l.ends, below(l.dir, l.dirs))
 }
 
 // names returns the first parts of the paths that the files are found by.

@@ -119,22 +119,18 @@ func something(v yamldoc.Value) bool {
 		}
 		return false
 	case yamldoc.Text:
-		return truthy(v)
+		text, _ := v.Text()
+		if v.Quoted() {
+			return text != ""
+		}
+		switch strings.ToLower(text) {
+		case "false", "no", "off":
+			return false
+		}
+		number, err := strconv.ParseFloat(text, 64)
+		return err != nil || number != 0
 	}
 	return false
-}
-
-func truthy(v yamldoc.Value) bool {
-	text, _ := v.Text()
-	if v.Quoted() {
-		return text != ""
-	}
-	switch strings.ToLower(text) {
-	case "false", "no", "off":
-		return false
-	}
-	number, err := strconv.ParseFloat(text, 64)
-	return err != nil || number != 0
 }
 
 const keySkills = "skills"
@@ -143,7 +139,16 @@ const keySkills = "skills"
 func (p *workspaceParser) skills(v yamldoc.Value) {
 	switch v.Kind() {
 	case yamldoc.List:
-		p.skillItems(v)
+		i := 0
+		for item := range v.Items() {
+			field := fmt.Sprintf("%s[%d]", keySkills, i)
+			if entry, ok := skillEntry(item); ok {
+				p.addSkill(field, item, entry)
+			} else {
+				p.warn(codeSkillsEntry, field, item, "this is "+item.Kind().String()+", not the folder of a skill; it is left out", "write the name of a folder")
+			}
+			i++
+		}
 	case yamldoc.Map:
 		p.warn(codeSkillsShape, keySkills, v, "this is a mapping, not a list: its keys are taken", "write each skill on a line that begins with a dash")
 		for pair := range v.Pairs() {
@@ -155,19 +160,6 @@ func (p *workspaceParser) skills(v yamldoc.Value) {
 		return
 	}
 	p.w.Listed = true
-}
-
-func (p *workspaceParser) skillItems(v yamldoc.Value) {
-	i := 0
-	for item := range v.Items() {
-		field := fmt.Sprintf("%s[%d]", keySkills, i)
-		if entry, ok := skillEntry(item); ok {
-			p.addSkill(field, item, entry)
-		} else {
-			p.warn(codeSkillsEntry, field, item, "this is "+item.Kind().String()+", not the folder of a skill; it is left out", "write the name of a folder")
-		}
-		i++
-	}
 }
 
 // skillEntry returns the text of an item, which a mapping has under `name`.

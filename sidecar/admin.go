@@ -201,7 +201,8 @@ func (c *core) scanLost(ctx context.Context, released map[string]pannier.Digest)
 		}
 		if time.Since(shown) >= releaseEvery && failed == nil {
 			shown = time.Now()
-			c.release(released)
+			lost := c.state.refusals.input(maps.Clone(released))
+			c.registry.Update(func(in *registry.Inputs) { in.Lost = lost })
 		}
 	}
 	return failed
@@ -227,9 +228,4 @@ func (c *core) scanOne(ctx context.Context, s *pannier.Skill) error {
 		return fmt.Errorf("%s: %w", s.Path, err)
 	}
 	return nil
-}
-
-func (c *core) release(released map[string]pannier.Digest) {
-	lost := c.state.refusals.input(maps.Clone(released))
-	c.registry.Update(func(in *registry.Inputs) { in.Lost = lost })
 }

@@ -32,7 +32,9 @@ func (u *unreadable) problems(c pannier.Catalog, w pannier.Workspace) []pannier.
 		return nil
 	}
 	var problems []pannier.Problem
-	if configUnread(w) {
+	if !w.LastGood && w.Fields == nil && slices.ContainsFunc(w.Problems, func(p pannier.Problem) bool {
+		return p.Path == pannier.WorkspaceFile && p.Severity == pannier.SeverityError
+	}) {
 		problems = append(problems, withheld(pannier.WorkspaceFile))
 	}
 	for _, root := range u.roots {
@@ -44,14 +46,6 @@ func (u *unreadable) problems(c pannier.Catalog, w pannier.Workspace) []pannier.
 		problems = append(problems, withheld("skills"))
 	}
 	return problems
-}
-
-// configUnread reports whether there is a config.yaml that this process has never read. Without one, the card has its
-// defaults.
-func configUnread(w pannier.Workspace) bool {
-	return !w.LastGood && w.Fields == nil && slices.ContainsFunc(w.Problems, func(p pannier.Problem) bool {
-		return p.Path == pannier.WorkspaceFile && p.Severity == pannier.SeverityError
-	})
 }
 
 // unreadRoot reports whether a root is there and could never be read. Of one that was, the skills are kept.

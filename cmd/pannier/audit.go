@@ -237,11 +237,6 @@ func (a *auditing) applyFixes(ctx context.Context, report lint.Report) (lint.Rep
 	if a.dryRun || len(fixes) == 0 {
 		return report, nil
 	}
-	return a.auditAgain(ctx)
-}
-
-// auditAgain looks once more, at config.yaml too.
-func (a *auditing) auditAgain(ctx context.Context) (lint.Report, error) {
 	if a.options.Workspace.Fields != nil {
 		a.options.Workspace = config.NewWorkspaceReader(a.base, 0).Read()
 	}

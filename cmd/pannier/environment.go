@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"slices"
 	"time"
@@ -85,16 +84,11 @@ func writeEnvironment(path string, env pannier.Environment) error {
 	if err != nil {
 		return err
 	}
-	created := false
 	err = fsx.WriteFile(path, append(text, '\n'), fsx.WriteOptions{Prepare: func(f *os.File) error {
-		created = true
 		return f.Chmod(0o644) // the sidecar may run as another user
 	}})
-	if err != nil && !created {
-		return &exitError{code: exitUnknown, message: "write environment: " + err.Error(), hint: "name a file in a writable directory"}
-	}
 	if err != nil {
-		return fmt.Errorf("write environment: %w", err)
+		return &exitError{code: exitUnknown, message: "write environment: " + err.Error(), hint: "name a file in a writable directory"}
 	}
 	return nil
 }

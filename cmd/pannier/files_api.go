@@ -175,7 +175,7 @@ func (r *remoteFiles) exists(ctx context.Context, slug, dir string) (bool, error
 }
 
 // remove removes the files of a skill, unless they are kept, and then takes it off the list.
-func (r *remoteFiles) remove(ctx context.Context, out *remoteResult, keep bool) (err error) {
+func (r *remoteFiles) remove(ctx context.Context, out *remoteResult, keep bool) error {
 	dir := out.Skill.Path
 	if keep {
 		out.Problems = []pannier.Problem{{
@@ -188,16 +188,11 @@ func (r *remoteFiles) remove(ctx context.Context, out *remoteResult, keep bool) 
 		}
 		out.Removed = dir
 	}
-	out.Config, err = r.delist(ctx, out.Skill.Slug)
-	return err
-}
-
-func (r *remoteFiles) delist(ctx context.Context, slug string) (string, error) {
-	changed, err := r.Delist(ctx, slug)
+	changed, err := r.Delist(ctx, out.Skill.Slug)
 	if changed {
-		return "removed", err
+		out.Config = "removed"
 	}
-	return "", err
+	return err
 }
 
 // removeFiles removes the files of a skill, or says why they are still there.
@@ -297,10 +292,6 @@ func (r *remoteFiles) list(ctx context.Context) error {
 	if !list.There {
 		fmt.Fprintln(r.err, "config.yaml has no list of skills")
 	}
-	return r.printRemoteSkills(skills)
-}
-
-func (r *remoteFiles) printRemoteSkills(skills []remoteSkill) error {
 	rows := [][]string{{"SLUG", "SKILL.md", "config.yaml"}}
 	words := map[bool]string{true: "there", false: "missing"}
 	listed := map[bool]string{true: "listed", false: "not listed"}

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
 	"github.com/spf13/pflag"
 
 	"pannier/internal/plain"
@@ -104,5 +106,25 @@ of the file of --config do the same: --install-enabled is PANNIER_INSTALL_ENABLE
 install.enabled. A flag wins over the variable, the variable over the file.
 
 ` + all.FlagUsagesWrapped(helpColumns),
+	}
+}
+
+func (p *program) manCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "man DIR",
+		Short:   "Write the manual pages into a directory",
+		Example: "  pannier man ./man1",
+		Hidden:  true,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := os.MkdirAll(args[0], 0o755); err != nil {
+				return fmt.Errorf("make directory: %w", err)
+			}
+			p.root.DisableAutoGenTag = true
+			if err := doc.GenManTree(p.root, &doc.GenManHeader{Section: "1", Source: "pannier " + version(), Manual: "pannier"}, args[0]); err != nil {
+				return fmt.Errorf("write manual: %w", err)
+			}
+			return nil
+		},
 	}
 }

@@ -1,11 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"io"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -135,13 +132,7 @@ func (p *program) move(ctx context.Context, f movingFlags, slug, from string) er
 		Slug: slug, SourceKind: pannier.SourceKind(f.kind), Expected: f.expected, AllowMissing: f.allowMissing, Accept: f.accept.request(), DryRun: f.dryRun,
 	}
 	return p.changing(ctx, func(ctx context.Context, c *client.Client) error {
-		body := io.Reader(src)
-		if p.complain.on {
-			meter := &meter{from: src, to: p.err, total: src.size}
-			defer meter.clear()
-			body = meter
-		}
-		result, err := c.Install(ctx, req, pannier.InstallSource{Body: body, Name: src.name, Format: src.format})
+		result, err := c.Install(ctx, req, pannier.InstallSource{Body: src, Name: src.name, Format: src.format})
 		if err != nil {
 			return src.fault(err)
 		}
@@ -165,8 +156,8 @@ func (p *program) printMove(r pannier.InstallResult) error {
 		{"version", r.Skill.Version},
 		{"path", r.Skill.Path},
 		{"trust", string(r.Skill.TrustLevel)},
-		{"fingerprint", fingerprintWord(r.Skill.Fingerprint)},
-		{"before", fingerprintWord(r.Previous)},
+		{"fingerprint", r.Skill.Fingerprint.String()},
+		{"before", r.Previous.String()},
 		{"removed", r.Removed},
 		{"files", filesWord(r)},
 		{"left out", strings.Join(r.Ignored, ", ")},
@@ -186,13 +177,6 @@ func (p *program) printMove(r pannier.InstallResult) error {
 	return nil
 }
 
-func fingerprintWord(d pannier.Digest) string {
-	if d.IsZero() {
-		return ""
-	}
-	return d.String()
-}
-
 func filesWord(r pannier.InstallResult) string {
 	if r.Files == 0 {
 		return ""
@@ -201,36 +185,3 @@ func filesWord(r pannier.InstallResult) string {
 }
 
 var configWords = map[string]string{"added": "an entry was added under skills", "removed": "its entry under skills was removed"}
-
-// meter tells on a terminal how much of a body was read.
-type meter struct {
-	from  io.Reader
-	to    io.Writer
-	total int64 // 0 is not known
-	read  int64
-	shown int64 // how much was read when it was last told
-}
-
-// stepBytes is how much is read between two words on it.
-const stepBytes = 1 << 20
-
-// Read implements [io.Reader].
-func (m *meter) Read(b []byte) (int, error) {
-	n, err := m.from.Read(b)
-	m.read += int64(n)
-	if m.read-m.shown >= stepBytes {
-		m.shown = m.read
-		of := ""
-		if m.total > 0 {
-			of = " of " + strconv.FormatInt(cmp.Or(m.total>>20, 1), 10)
-		}
-		fmt.Fprintf(m.to, "\r\x1b[K%d%s MiB sent", m.read>>20, of)
-	}
-	return n, err
-}
-
-func (m *meter) clear() {
-	if m.shown > 0 {
-		fmt.Fprint(m.to, "\r\x1b[K")
-	}
-}

@@ -19,7 +19,6 @@ type sourceBody struct {
 	io.Reader
 	name   string
 	format pannier.ArchiveFormat
-	size   int64 // 0 where it is not known
 	// skipped are the entries of a folder that are not packed, sorted.
 	skipped []string
 	// packed has what packing came to, once Reader has ended; nil where nothing is packed.
@@ -43,7 +42,7 @@ func (p *program) openSource(ctx context.Context, from string) (*sourceBody, err
 	if err != nil {
 		return nil, &exitError{code: exitUnknown, message: err.Error()}
 	}
-	return &sourceBody{Reader: file, name: filepath.Base(from), size: info.Size(), close: func() { file.Close() }}, nil
+	return &sourceBody{Reader: file, name: filepath.Base(from), close: func() { file.Close() }}, nil
 }
 
 func packFolder(ctx context.Context, dir string) (*sourceBody, error) {

@@ -1,13 +1,20 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"math"
+	"os"
 	"path"
+	"path/filepath"
 	"slices"
 
 	"pannier"
+	"pannier/internal/seqlog"
 )
 
 // history is what recorded events come to at their end.
@@ -200,4 +207,112 @@ func pathOf(e pannier.Event) string {
 		Path string `json:"path"`
 	}](e)
 	return loaded.Path
+}
+
+// maxEnvelope bounds one recorded event, in bytes.
+const maxEnvelope = 8 << 20
+
+// recording is a row of recorded events, with their data as [json.RawMessage].
+type recording struct {
+	events []pannier.Event
+	// gap is set where events between others are missing.
+	gap bool
+}
+
+func (r recording) first() uint64 { return r.events[0].Seq }
+func (r recording) last() uint64  { return r.events[len(r.events)-1].Seq }
+
+// readRecording reads events from a journal directory, a file, or stdin. It only reads: the journal may be in use.
+func readRecording(path string) (recording, error) {
+	if path == "-" {
+		var r recording
+		return r.checked(r.read(os.Stdin, "stdin", false))
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return recording{}, err
+	}
+	files := []string{path}
+	if info.IsDir() {
+		numbers, err := seqlog.Segments(path, math.MaxUint64)
+		if err == nil && len(numbers) == 0 {
+			err = fmt.Errorf("%s has no segment of a journal", path)
+		}
+		if err != nil {
+			return recording{}, err
+		}
+		files = nil
+		for _, first := range numbers {
+			files = append(files, seqlog.SegmentPath(path, first))
+		}
+	}
+	var r recording
+	for i, file := range files {
+		if err = r.readFile(file, info.IsDir() && i == len(files)-1); err != nil {
+			break
+		}
+	}
+	return r.checked(err)
+}
+
+// checked returns the recording, unless reading it failed or there is nothing in it.
+func (r *recording) checked(err error) (recording, error) {
+	if err == nil && len(r.events) == 0 {
+		err = errors.New("no event found")
+	}
+	return *r, err
+}
+
+func (r *recording) readFile(path string, torn bool) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return r.read(f, filepath.Base(path), torn)
+}
+
+// read reads lines. torn allows an incomplete last line, because the sidecar may be writing it.
+func (r *recording) read(from io.Reader, name string, torn bool) error {
+	lines := bufio.NewScanner(from)
+	lines.Buffer(nil, maxEnvelope)
+	lines.Split(func(data []byte, atEOF bool) (int, []byte, error) {
+		if atEOF && torn && !bytes.Contains(data, []byte("\n")) {
+			return len(data), nil, nil
+		}
+		return bufio.ScanLines(data, atEOF)
+	})
+	n := 1
+	for ; lines.Scan(); n++ {
+		if len(lines.Bytes()) == 0 {
+			continue
+		}
+		if err := r.appendLine(lines.Bytes()); err != nil {
+			return fmt.Errorf("%s:%d: %w", name, n, err)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("%s:%d: %w", name, n, err)
+	}
+	return nil
+}
+
+func (r *recording) appendLine(line []byte) error {
+	var data json.RawMessage
+	e := pannier.Event{Data: &data}
+	if err := json.Unmarshal(line, &e); err != nil {
+		return fmt.Errorf("not an event: %w", err)
+	}
+	if e.Type == "" || e.Seq == 0 || data == nil {
+		return errors.New("not an event: seq, type or data is missing")
+	}
+	if n := len(r.events); n > 0 {
+		if e.Seq <= r.last() {
+			return fmt.Errorf("event %d follows event %d", e.Seq, r.last())
+		}
+		r.gap = r.gap || e.Seq != r.last()+1
+	}
+	e.Data = data
+	r.events = append(r.events, e)
+	return nil
 }

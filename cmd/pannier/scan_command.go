@@ -89,7 +89,7 @@ func (s streams) printScan(r pannier.ScanReport) error {
 		{"decision", string(r.Decision)},
 		{"findings", fmt.Sprintf("%d in %s, %s", len(r.Findings), plain.Count(r.Files, "file"), plain.Count(int(r.Bytes), "byte"))},
 	}
-	rows = append(rows, []string{"fingerprint", fingerprintWord(r.Fingerprint)})
+	rows = append(rows, []string{"fingerprint", r.Fingerprint.String()})
 	rows = append(rows, acceptedRows(r.Accepted)...)
 	rows = append(rows, []string{"not kept", r.Unkept})
 	if err := s.fields(rows, "decision", s.paint.decision); err != nil {

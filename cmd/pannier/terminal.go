@@ -9,12 +9,12 @@ import (
 	"sync"
 	"time"
 
-	"pannier/internal/plain"
-	"pannier/sidecar"
-
 	"github.com/hashicorp/go-hclog"
 
 	"pannier"
+	"pannier/config"
+	"pannier/internal/plain"
+	"pannier/sidecar"
 )
 
 // terminalLog prints the records of a log as short lines for people. It implements [hclog.SinkAdapter].
@@ -203,4 +203,18 @@ func (p palette) summary(s eventSummary, width int) string {
 		text = p.in(s.colour, text)
 	}
 	return strings.TrimSpace(p.head(subject) + " " + text)
+}
+
+func logOptions(s config.Settings, to io.Writer) *hclog.LoggerOptions {
+	return &hclog.LoggerOptions{Name: "pannier", Level: hclog.LevelFromString(s.LogLevel), Output: to, JSONFormat: s.LogFormat == "json"}
+}
+
+// newLogger returns the log of a sidecar: short lines where err is a terminal and the settings do not say otherwise.
+func (p *program) newLogger(s config.Settings, to io.Writer) hclog.Logger {
+	if s.LogFormat != "auto" || !p.errTerminal {
+		return hclog.New(logOptions(s, to))
+	}
+	log := hclog.NewInterceptLogger(&hclog.LoggerOptions{Name: "pannier", Level: hclog.Off, Output: io.Discard})
+	log.RegisterSink(&terminalLog{to: to, level: hclog.LevelFromString(s.LogLevel), paint: p.complain})
+	return log
 }

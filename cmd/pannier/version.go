@@ -28,7 +28,7 @@ func build() sidecar.Build { return sidecar.Build{Version: version(), Commit: co
 
 // versionLine returns what the command and the flag print: the version, the commit where the build knows it, and the toolchain.
 func versionLine() string {
-	return fmt.Sprintf("pannier %s%s %s %s/%s", version(), commitWords(commit()), goVersion(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("pannier %s%s %s %s/%s", version(), commitWords(commit()), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // commit returns the commit of this build, empty where the build does not know it.
@@ -67,7 +67,6 @@ func commitWords(commit string) string {
 	return " (commit " + commit + ")"
 }
 
-func goVersion() string { return runtime.Version() }
 func (p *program) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
