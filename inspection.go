@@ -1,5 +1,12 @@
 package pannier
 
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+)
+
 // Inspection is what is known of a skill only by looking into its directory: too dear for every reload, and needed only
 // on demand.
 type Inspection struct {
@@ -13,4 +20,147 @@ type Inspection struct {
 	Install []InstallSpec `json:"install"`
 	// Problems are those of what is listed here, in the order of [CompareProblems].
 	Problems []Problem `json:"problems"`
+}
+
+// Contents are what is found in the files of a skill apart from the reload path, which opens none of them.
+type Contents struct {
+	// Description is for a skill that has none of its own: the first line of its body or, of one that has tools only, what the
+	// docstrings of its tools say. It is one line, and empty where there is none.
+	Description string
+	// Tools are the `@tool` functions in tools/ and scripts/ and the executable files in scripts/, by path and line, without
+	// their parameters.
+	Tools []Tool
+	// Digest covers Description and Tools; zero where there is nothing.
+	Digest Digest
+	// Of is the digest of the SKILL.md that they belong to: they do not count for another one. Zero counts for any.
+	Of Digest
+}
+
+// Conformance is the verdict of one profile, such as the Agent Skills standard, on one skill.
+type Conformance struct {
+	// Compliant says that none of the issues is an error.
+	Compliant bool `json:"compliant"`
+	// Issues are in the order of [CompareProblems].
+	Issues []Problem `json:"issues"`
+}
+
+// ConformanceOf returns the verdict that a profile's problems amount to. It keeps them.
+func ConformanceOf(issues []Problem) Conformance {
+	if issues == nil {
+		issues = []Problem{} // `[]` on the wire
+	}
+	failed := slices.ContainsFunc(issues, func(p Problem) bool { return p.Severity == SeverityError })
+	return Conformance{Compliant: !failed, Issues: issues}
+}
+
+// ShortProfile returns the name of a profile as people write it, such as "agentskills" for "agentskills_strict".
+func ShortProfile(name string) string {
+	short, _, _ := strings.Cut(name, "_")
+	return short
+}
+
+// FileFault says why a file of a skill is not served. It is the code of the answer.
+type FileFault string
+
+// The faults.
+const (
+	// FileMissing is a path at which there is nothing.
+	FileMissing FileFault = "file_not_found"
+	// FileIsDirectory is a path of a directory.
+	FileIsDirectory FileFault = "file_is_directory"
+	// FileOutside is a path, or a link on it, that leads out of the skill directory.
+	FileOutside FileFault = "file_outside"
+	// FileSkipped is a path that is, or that links lead to, a file in a directory that discovery skips, or a dot file that is not
+	// served ([DiscoveryRules.Serves]).
+	FileSkipped FileFault = "file_skipped"
+	// FileForeign is a file with several hard links whose owner is not that of the skill directory.
+	FileForeign FileFault = "file_foreign"
+	// FileSpecial is a FIFO, a socket or a device.
+	FileSpecial FileFault = "file_not_regular"
+	// FileTooLarge is a file that is larger than what is served.
+	FileTooLarge FileFault = "file_too_large"
+	// FileUnreadable is a file that pannier may not read.
+	FileUnreadable FileFault = "file_unreadable"
+)
+
+// FileError says which file of a skill is not served.
+type FileError struct {
+	Fault FileFault
+	// Path is below the skill directory, as it was asked for.
+	Path string
+}
+
+// Error implements error.
+func (e *FileError) Error() string { return e.Path + ": " + string(e.Fault) }
+
+// ErrChanged says that a file is not what the snapshot says any more. The answer to it is to look again.
+var ErrChanged = errors.New("the file has changed since it was last looked at")
+
+// ErrNotServable says that there is no text to serve of a skill: it cannot be read, or it is held as it last was while
+// the disk has moved on.
+var ErrNotServable = errors.New("the skill has no readable text")
+
+// Document is the whole of a SKILL.md.
+type Document struct {
+	// Frontmatter is typed JSON in source order, unknown fields included; nil where there is none.
+	Frontmatter json.RawMessage
+	// Body is the text behind the frontmatter, with bytes that are not UTF-8 replaced.
+	Body string
+	// Warnings tell what was changed of the body.
+	Warnings []string
+}
+
+// LinksFile is the file with the links of a skill.
+const LinksFile = "links.yaml"
+
+// The codes of the problems of links.yaml and examples/.
+const (
+	CodeLinks    = "skill.links"
+	CodeExamples = "skill.examples"
+)
+
+// Resources are what a prompt shows of a skill behind its body: the links of its links.yaml and the files of its examples/.
+type Resources struct {
+	Links    []Link
+	Examples []ExampleFile
+	// LinksDigest is the digest of links.yaml; zero if it was not read.
+	LinksDigest Digest
+	// Incomplete is set where something of them cannot be read or is past a bound.
+	Incomplete bool
+	// Problems say what is left out and why; there are at most 20.
+	Problems []Problem
+}
+
+// Link is one reference of a skill.
+type Link struct {
+	// URL is an absolute http or https address without blanks and hidden characters.
+	URL string
+	// Title and Description are the author's words; each may be empty.
+	Title, Description string
+}
+
+// ExampleFile is one text file of the directory examples/ of a skill.
+type ExampleFile struct {
+	// Path is the file below the skill directory, with slashes.
+	Path string
+	Text string
+}
+
+// LoadedFile is a file of a skill that was shown next to its body.
+type LoadedFile struct {
+	// Path is the file below the skill directory, with slashes.
+	Path   string `json:"path"`
+	Digest Digest `json:"digest"`
+}
+
+// Files returns the files that the links and examples are from.
+func (r Resources) Files() []LoadedFile {
+	var files []LoadedFile
+	if len(r.Links) > 0 {
+		files = append(files, LoadedFile{Path: LinksFile, Digest: r.LinksDigest})
+	}
+	for _, e := range r.Examples {
+		files = append(files, LoadedFile{Path: e.Path, Digest: DigestOf([]byte(e.Text))})
+	}
+	return files
 }

@@ -95,7 +95,10 @@ func summaryOf(fields map[string]json.RawMessage) string {
 		if text = strings.Join(strings.Fields(text), " "); text == "" {
 			continue
 		}
-		return cut(text, maxSummary)
+		if r := []rune(text); len(r) > maxSummary {
+			text = string(r[:maxSummary-1]) + "…"
+		}
+		return text
 	}
 	return noSummary
 }

@@ -90,7 +90,7 @@ var samples = map[string]sample{
 	"environment.file":                     {"/run/env.json", "", func(s config.Settings) any { return s.EnvironmentFile }, "/run/env.json"},
 	"environment.own":                      {"block", "", func(s config.Settings) any { return s.EnvironmentOwn }, "block"},
 	"validation.allow_missing_frontmatter": {"true", "", func(s config.Settings) any { return s.AllowMissingFrontmatter }, true},
-	"validation.block":                     {"molecule_audit, agentskills_strict", "[molecule, agentskills, molecule_audit]", func(s config.Settings) any { return s.Blocking }, []string{"molecule_audit", "agentskills_strict"}},
+	"validation.block":                     {"molecule_audit, agentskills_strict", "[molecule, agentskills, molecule_audit]", func(s config.Settings) any { return s.Block }, []string{"molecule_audit", "agentskills_strict"}},
 	"trust.install":                        {"untrusted", "", func(s config.Settings) any { return s.InstallTrust }, pannier.TrustUntrusted},
 	"delete_grace":                         {"5s", "", func(s config.Settings) any { return s.DeleteGrace }, 5 * time.Second},
 	"api_listen":                           {"127.0.0.1:8443", "", func(s config.Settings) any { return s.APIListen }, "127.0.0.1:8443"},
@@ -184,13 +184,16 @@ func TestEveryFlagTellsItsDefault(t *testing.T) {
 func TestDefaults(t *testing.T) {
 	got := mustLoad(t, nil, []string{"XDG_RUNTIME_DIR=/run/user/7"}, "")
 	want := config.Settings{
-		Workspace: "/configs", WorkspaceID: configsID,
-		Socket: config.DefaultSocket(os.Geteuid(), "XDG_RUNTIME_DIR=/run/user/7"), SocketMode: 0o660,
+		DiscoveryRules: pannier.DiscoveryRules{
+			Workspace: "/configs",
+			Roots:     []pannier.Root{{Path: "/configs/skills", Name: "skills", Kind: pannier.SourceWorkspace, Trust: pannier.TrustVerified, Implicit: true}},
+			Skip:      []string{"node_modules", "venv", "__pycache__"},
+			MaxDepth:  6, MaxDirs: 20000, MaxSkillBytes: 1 << 20, MaxFrontmatterBytes: 64 << 10,
+		},
+		WorkspaceID: configsID,
+		Socket:      config.DefaultSocket(os.Geteuid(), "XDG_RUNTIME_DIR=/run/user/7"), SocketMode: 0o660,
 		StateDir: config.DefaultState(os.Geteuid(), "HOME=/home/ann"),
 		LogLevel: "info", LogFormat: "auto",
-		Roots:    []pannier.Root{{Path: "/configs/skills", Name: "skills", Kind: pannier.SourceWorkspace, Trust: pannier.TrustVerified, Implicit: true}},
-		Skip:     []string{"node_modules", "venv", "__pycache__"},
-		MaxDepth: 6, MaxDirs: 20000, MaxSkillBytes: 1 << 20, MaxFrontmatterBytes: 64 << 10,
 		Settle: 100 * time.Millisecond, Debounce: 2 * time.Second, MaxWait: 3 * time.Second, Resync: 10 * time.Second, Watch: "auto",
 		Platforms:    []config.Platform{{Path: "/registry/update-card", WorkspaceID: configsID, TokenFile: "/configs/.auth_token", ReadBack: true, Events: true}},
 		InstallTrust: pannier.TrustCommunity, DeleteGrace: 2 * time.Second,
@@ -368,7 +371,7 @@ func TestRoots(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := mustLoad(t, append(tt.args, "--workspace=/w"), tt.env, tt.file)
-			if diff := cmp.Diff(tt.want, s.Rules().Roots); diff != "" {
+			if diff := cmp.Diff(tt.want, s.DiscoveryRules.Roots); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -420,7 +423,7 @@ func TestRulesTakeEveryBound(t *testing.T) {
 		Workspace: "/configs", Roots: s.Roots, Skip: s.Skip, MaxDepth: 1, MaxDirs: 20000,
 		MaxSkillBytes: 1 << 20, MaxFrontmatterBytes: 64 << 10, AllowMissingFrontmatter: true,
 	}
-	if diff := cmp.Diff(want, s.Rules()); diff != "" {
+	if diff := cmp.Diff(want, s.DiscoveryRules); diff != "" {
 		t.Error(diff)
 	}
 }

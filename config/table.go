@@ -154,7 +154,7 @@ var table = []setting{
 		func(d *draft) *string { return &d.EnvironmentOwn }, "auto", "block", "warn"),
 	list(setting{key: "validation.block", kind: "profiles"},
 		"profiles whose errors make a skill unusable, separated by commas: agentskills, openclaw, molecule",
-		texts(func(d *draft) *[]string { return &d.Blocking }, parseBlocking)),
+		texts(func(d *draft) *[]string { return &d.Block }, parseBlocking)),
 	one(setting{key: "validation.allow_missing_frontmatter", kind: kindBool, fallback: "false"},
 		"take a SKILL.md without frontmatter",
 		func(d *draft) *bool { return &d.AllowMissingFrontmatter }, parseBool),

@@ -53,8 +53,8 @@ func newEngine(s config.Settings, environ []string, o registry.Options) *engine 
 	return &engine{
 		environments: judgedBy,
 		settings:     s,
-		rules:        s.Rules(),
-		loader:       loader.New(loader.Options{Rules: s.Rules(), DeleteGrace: s.DeleteGrace}),
+		rules:        s.DiscoveryRules,
+		loader:       loader.New(loader.Options{Rules: s.DiscoveryRules, DeleteGrace: s.DeleteGrace}),
 		workspace:    config.NewWorkspaceReader(s.Workspace, s.DeleteGrace),
 		registry:     registry.New(o),
 		cards:        cardCache{builder: card.NewBuilder(card.Options{URL: s.AgentURL, MaxBytes: s.CardMaxBytes})},

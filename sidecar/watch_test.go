@@ -11,7 +11,7 @@ import (
 )
 
 func TestWatchConditions(t *testing.T) {
-	c := &core{engine: &engine{settings: config.Settings{Workspace: "/w"}}}
+	c := &core{engine: &engine{settings: config.Settings{DiscoveryRules: pannier.DiscoveryRules{Workspace: "/w"}}}}
 	network := pannier.WatchReason{Root: "skills", Mode: "inotify+poll", Severity: pannier.SeverityInfo, Reason: "r", Hint: "h"}
 	limit := pannier.WatchReason{Mode: "poll", Severity: pannier.SeverityWarning, Reason: "r", Hint: "h"}
 	tests := []struct {

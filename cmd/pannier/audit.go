@@ -95,7 +95,7 @@ func (a *auditing) text(ctx context.Context, in io.Reader) error {
 	if err != nil {
 		return err
 	}
-	a.options.Rules = s.Rules()
+	a.options.Rules = s.DiscoveryRules
 	text, err := io.ReadAll(io.LimitReader(in, s.MaxSkillBytes+1)) // one more byte shows that it is too long
 	if err != nil {
 		return fmt.Errorf("read standard input: %w", err)
@@ -168,7 +168,7 @@ func (a *auditing) setWorkspace() error {
 	if err := checkDirectory(s.Workspace); err != nil {
 		return err
 	}
-	a.base, a.options.Rules = s.Workspace, s.Rules()
+	a.base, a.options.Rules = s.Workspace, s.DiscoveryRules
 	a.options.Workspace = config.NewWorkspaceReader(s.Workspace, 0).Read()
 	return nil
 }
@@ -188,7 +188,7 @@ func (a *auditing) setRoot(base string, root pannier.Root) error {
 	if err != nil {
 		return err
 	}
-	a.base, a.options.Rules = base, s.Rules()
+	a.base, a.options.Rules = base, s.DiscoveryRules
 	a.options.Rules.Workspace, a.options.Rules.Roots = base, []pannier.Root{root}
 	a.options.Configured = inWorkspace(base)
 	return nil

@@ -119,7 +119,7 @@ func (r *remoteFiles) spool(src io.Reader, dir string) (body *os.File, format pa
 // stage unpacks, reads and judges a skill in a root of its own.
 func (r *remoteFiles) stage(ctx context.Context, root string, body *os.File, format pannier.ArchiveFormat) (*localSkill, error) {
 	s := r.settings.Install
-	rules := r.settings.Rules()
+	rules := r.settings.DiscoveryRules
 	rules.Workspace = filepath.Dir(root)
 	rules.Roots = []pannier.Root{{Path: root, Name: remoteSkillsDir, Kind: pannier.SourceWorkspace}}
 	store, err := install.Open(ctx, install.Options{Rules: rules, Scan: scan.Options{BlockInstallers: r.settings.ScanInstallers == "block"}})

@@ -111,7 +111,7 @@ func readPacket(name string) ([]byte, error) {
 
 // draft writes the SKILL.md that a packet leads to into a new folder. A folder that is there stays as it is.
 func (p *program) draft(promotion pannier.Promotion, to string) error {
-	slug, text := promotion.Draft()
+	slug, text := draftOf(promotion)
 	dir := filepath.Join(to, slug)
 	if err := p.outsideWorkspace(dir); err != nil {
 		return err

@@ -1,4 +1,4 @@
-package pannier
+package main
 
 import (
 	"encoding/json"
@@ -6,7 +6,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
+
+	"pannier"
+	"pannier/internal/plain"
 )
 
 // The bounds of a draft: of its slug and its description, as the Agent Skills specification has them, and of one note.
@@ -28,15 +30,15 @@ var draftSteps = []struct{ key, title string }{
 	{"pitfalls", "What to watch for"},
 }
 
-// Draft returns the SKILL.md that a packet leads to, for people to review, and the slug of its folder. It says no more than
+// draftOf returns the SKILL.md that a packet leads to, for people to review, and the slug of its folder. It says no more than
 // the packet does: what the packet has no words for is left to the reviewer.
-func (p Promotion) Draft() (slug, text string) {
+func draftOf(p pannier.Promotion) (slug, text string) {
 	var fields map[string]json.RawMessage
 	_ = json.Unmarshal(p.Packet, &fields) // a packet is an object: ParsePromotion has seen to it
 	slug = draftSlug(p.Summary)
-	description, _ := json.Marshal(cut(p.Summary, maxDraftDescription))
+	description, _ := json.Marshal(plain.Shorten(p.Summary, maxDraftDescription))
 	var b strings.Builder
-	fmt.Fprintf(&b, "---\nname: %s\ndescription: %s\nversion: \"0.1.0\"\ndisable-model-invocation: true\n---\n\n# %s\n\n", slug, description, plain(p.Summary))
+	fmt.Fprintf(&b, "---\nname: %s\ndescription: %s\nversion: \"0.1.0\"\ndisable-model-invocation: true\n---\n\n# %s\n\n", slug, description, oneLine(p.Summary))
 	b.WriteString("This is a draft that was made of a memory packet. Review it, write down when it is to be used, and take out\n`disable-model-invocation` before it is used without being asked for.\n")
 	used := map[string]bool{"promote_to_skill": true, "repetition_signal": true, "summary": true, "title": true}
 	for _, section := range draftSteps {
@@ -54,7 +56,7 @@ func (p Promotion) Draft() (slug, text string) {
 
 // draftSlug returns the slug of a summary, cut where a word ends.
 func draftSlug(summary string) string {
-	slug := Slugify(summary)
+	slug := pannier.Slugify(summary)
 	if slug == "" {
 		return "drafted-skill"
 	}
@@ -72,7 +74,7 @@ func draftNotes(fields map[string]json.RawMessage, used map[string]bool) string 
 	var b strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(fields)) {
 		if note := noteOf(fields[key]); !used[key] && note != "" {
-			fmt.Fprintf(&b, "- %s: %s\n", plain(key), strings.ReplaceAll(note, "\n", "\n  "))
+			fmt.Fprintf(&b, "- %s: %s\n", oneLine(key), strings.ReplaceAll(note, "\n", "\n  "))
 		}
 	}
 	return b.String()
@@ -82,37 +84,27 @@ func draftNotes(fields map[string]json.RawMessage, used map[string]bool) string 
 func noteOf(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
-		return cut(strings.TrimSpace(withoutControls(text)), maxDraftNote)
+		return cutNote(strings.TrimSpace(plain.Lines(text)))
 	}
 	var items []string
 	if json.Unmarshal(raw, &items) == nil {
 		var b strings.Builder
 		for i, item := range items {
-			fmt.Fprintf(&b, "%d. %s\n", i+1, plain(item))
+			fmt.Fprintf(&b, "%d. %s\n", i+1, oneLine(item))
 		}
-		return cut(strings.TrimSpace(b.String()), maxDraftNote)
+		return cutNote(strings.TrimSpace(b.String()))
 	}
 	if len(raw) == 0 || string(raw) == "null" {
 		return ""
 	}
-	return "`" + cut(strings.ReplaceAll(string(raw), "`", "'"), maxDraftNote) + "`"
+	return "`" + cutNote(strings.ReplaceAll(string(raw), "`", "'")) + "`"
 }
 
-// plain returns a text as one line.
-func plain(text string) string { return strings.Join(strings.Fields(withoutControls(text)), " ") }
+func oneLine(text string) string { return strings.Join(strings.Fields(plain.Lines(text)), " ") }
 
-func withoutControls(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r) {
-			return -1
-		}
-		return r
-	}, text)
-}
-
-func cut(text string, most int) string {
-	if r := []rune(text); len(r) > most {
-		return string(r[:most-1]) + "…"
+func cutNote(text string) string {
+	if r := []rune(text); len(r) > maxDraftNote {
+		return string(r[:maxDraftNote-1]) + "…"
 	}
 	return text
 }
