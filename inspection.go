@@ -94,7 +94,7 @@ type FileError struct {
 func (e *FileError) Error() string { return e.Path + ": " + string(e.Fault) }
 
 // ErrChanged says that a file is not what the snapshot says any more. The answer to it is to look again.
-var ErrChanged = errors.New("the file has changed since it was last looked at")
+var ErrChanged = errors.New("the file has changed since the last scan")
 
 // ErrNotServable says that there is no text to serve of a skill: it cannot be read, or it is held as it last was while
 // the disk has moved on.

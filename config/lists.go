@@ -169,7 +169,7 @@ func (d *draft) addHeader(g given, entry, name, value string) []*Fault {
 	case !isToken(name):
 		return []*Fault{g.fault(entry+"has a name that no header can have", "use letters, digits and dashes")}
 	case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
-		return []*Fault{g.fault(entry+"has a value with a control character", "look for a line end in it")}
+		return []*Fault{g.fault(entry+"has a value with a control character", "remove the line end in it")}
 	case twice:
 		return []*Fault{g.fault(entry+"has the name of an earlier one", "remove one of the two")}
 	}

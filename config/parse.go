@@ -33,7 +33,7 @@ func scalar[T any](field func(*draft) *T, parse func(text string) (T, *Fault)) r
 // a token where the name of its file belongs.
 func parseText(text string) (string, *Fault) {
 	if strings.ContainsFunc(text, unicode.IsControl) {
-		return "", &Fault{Message: "the text holds a control character", Hint: "look for a line end or a tab in it"}
+		return "", &Fault{Message: "the text holds a control character", Hint: "remove the line end or the tab in it"}
 	}
 	return text, nil
 }

@@ -95,7 +95,7 @@ var table = []setting{
 		texts(func(d *draft) *[]string { return &d.Skip }, parseSkip)),
 	one(setting{key: "max_depth", kind: "n", fallback: "6"}, "how many directories below its root a skill may lie",
 		func(d *draft) *int { return &d.MaxDepth }, atLeast[int](1)),
-	one(setting{key: "max_dirs", kind: "n", fallback: "20000"}, "how many directories of a root are looked into",
+	one(setting{key: "max_dirs", kind: "n", fallback: "20000"}, "how many directories of a root are scanned",
 		func(d *draft) *int { return &d.MaxDirs }, atLeast[int](1)),
 	one(setting{key: "max_skill_bytes", kind: "bytes", fallback: "1048576"}, "largest SKILL.md",
 		func(d *draft) *int64 { return &d.MaxSkillBytes }, atLeast[int64](1)),

@@ -30,7 +30,7 @@ func (l *Loader) Contents(ctx context.Context, s *pannier.Skill) (pannier.Conten
 	in := &inspector{ctx: ctx, skill: s, place: l.placeOf(s), contract: contract{path: s.FilePath()}}
 	dir, err := in.place.Dir(s.PathBelowRoot)
 	if err != nil {
-		return pannier.Contents{}, fmt.Errorf("look into %s: %w", s.Path, changedUnlessBusy(err))
+		return pannier.Contents{}, fmt.Errorf("read %s: %w", s.Path, changedUnlessBusy(err))
 	}
 	defer dir.Close()
 	w := lister{rules: l.rules, skill: s, place: in.place, dir: dir}

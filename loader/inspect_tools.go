@@ -74,7 +74,7 @@ func (c *contract) declaredTool(v yamldoc.Value, field string, issues []pannier.
 		return tool
 	}
 	tool.FaultDetail = field + ": " + fault
-	c.warn("skill.tools.declared", field, v, fault+", so it is left out", "mend the tool, or remove it")
+	c.warn("skill.tools.declared", field, v, fault+", so it is left out", "fix the tool, or remove it")
 	return tool
 }
 

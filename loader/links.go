@@ -125,7 +125,7 @@ func (s *scan) linkProblem(lost []string, err error) pannier.Problem {
 	}
 	return pannier.Problem{
 		Code: "root.link_outside", Severity: pannier.SeverityWarning, Path: path.Join(s.tree.root.Name, lost[0]), Message: message,
-		Hint: "links are followed where they are relative and stay within their root; mend the link, copy the skill into the root, or name the directory under link_targets of the root",
+		Hint: "links are followed where they are relative and stay within their root; fix the link, copy the skill into the root, or name the directory under link_targets of the root",
 	}
 }
 

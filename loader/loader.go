@@ -328,10 +328,10 @@ func (t *tree) problems() []pannier.Problem {
 	}
 	problems = t.top.appendProblems(append(problems, t.lock.problems...))
 	if t.pastDepth > 0 {
-		problems = append(problems, t.bound("root.max_depth", fmt.Sprintf("%d directories lie deeper than max_depth = %d and were not looked into", t.pastDepth, t.rules.MaxDepth), "max_depth"))
+		problems = append(problems, t.bound("root.max_depth", fmt.Sprintf("%d directories lie deeper than max_depth = %d and were not scanned", t.pastDepth, t.rules.MaxDepth), "max_depth"))
 	}
 	if t.pastCount > 0 {
-		problems = append(problems, t.bound("root.max_dirs", fmt.Sprintf("%d directories lie past max_dirs = %d and were not looked into", t.pastCount, t.rules.MaxDirs), "max_dirs"))
+		problems = append(problems, t.bound("root.max_dirs", fmt.Sprintf("%d directories lie past max_dirs = %d and were not scanned", t.pastCount, t.rules.MaxDirs), "max_dirs"))
 	}
 	return problems
 }

@@ -85,7 +85,7 @@ func parseMeta(text []byte, path string) (meta, []pannier.Problem) {
 		return meta{}, []pannier.Problem{{
 			Code: "meta.syntax", Severity: pannier.SeverityWarning, Path: path, Line: jsonLine(text, err),
 			Message: "expected a JSON object" + jsonCause(err),
-			Hint:    "mend or remove the file; until then only SKILL.md and the folder say what the skill is called",
+			Hint:    "fix or remove the file; until then only SKILL.md and the folder say what the skill is called",
 		}}
 	}
 	raw := readMetaFields(fields)

@@ -85,7 +85,7 @@ func borrowedNames(s *pannier.Snapshot, granted map[string][]string) []pannier.P
 		problems = append(problems, pannier.Problem{
 			Code: kindContested, Severity: pannier.SeverityWarning, Path: owner.Slug,
 			Message: fmt.Sprintf("%s shows the name %q, which a model can take for %s", e.Path, e.Name, owner.Path),
-			Hint:    fmt.Sprintf("look at %s; remove it, give it another name, or accept it by setting its policy (pannier policy set %s)", e.Path, e.Slug),
+			Hint:    fmt.Sprintf("check %s; remove it, give it another name, or accept it by setting its policy (pannier policy set %s)", e.Path, e.Slug),
 		})
 	}
 	return problems
@@ -169,7 +169,7 @@ func (c claimants) contest() (p pannier.Problem, contested bool) {
 		}
 		return c.problem(
 			fmt.Sprintf("%s claims the slug %q, which %s holds", e.Path, e.Slug, winner.Path),
-			fmt.Sprintf("look at %s; remove it, or give it another slug", e.Path),
+			fmt.Sprintf("check %s; remove it, or give it another slug", e.Path),
 		), true
 	}
 	return p, false
@@ -180,7 +180,7 @@ func (c claimants) taken(from, why string) pannier.Problem {
 	w := c.entries[0]
 	return c.problem(
 		fmt.Sprintf("%s holds the slug %q of %s, %s; nothing that was allowed there holds for it", w.Path, w.Slug, from, why),
-		fmt.Sprintf("look at %s; remove it or give it another slug, or accept it by uninstalling the other and setting its policy (pannier policy set %s)", w.Path, w.Slug),
+		fmt.Sprintf("check %s; remove it or give it another slug, or accept it by uninstalling the other and setting its policy (pannier policy set %s)", w.Path, w.Slug),
 	)
 }
 

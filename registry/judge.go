@@ -226,7 +226,7 @@ func (j judgement) security() {
 		return
 	}
 	for _, rule := range j.grounds.rules {
-		j.against(pannier.ReasonSecurityBlocked, rule, "look at what `pannier scan` says of it, remove or replace the file, and scan again")
+		j.against(pannier.ReasonSecurityBlocked, rule, "check what `pannier scan` reports, remove or replace the file, and scan again")
 	}
 }
 

@@ -64,7 +64,7 @@ func (t *Takeovers) Conditions(s *pannier.Snapshot) []pannier.Condition {
 		conditions = append(conditions, pannier.Condition{
 			Code: kindContested, Severity: pannier.SeverityWarning, Subject: slug,
 			Message: fmt.Sprintf("%s took the slug %q from %s, which is still there", o.to, slug, o.from),
-			Hint:    "look at both; remove the one that is not wanted, or give it another slug",
+			Hint:    "check both; remove the one that is not wanted, or give it another slug",
 		})
 	}
 	slices.SortFunc(conditions, func(a, b pannier.Condition) int { return strings.Compare(a.Subject, b.Subject) })

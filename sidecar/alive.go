@@ -23,7 +23,7 @@ func alive(now, last time.Time, resync time.Duration) error {
 		return nil
 	}
 	if silence := now.Sub(last); (silence-livenessGrace)/3 > resync {
-		return fmt.Errorf("no look at the workspace has ended for %s, and one is due every %s", silence.Round(time.Second), resync)
+		return fmt.Errorf("no scan of the workspace has ended for %s, and one is due every %s", silence.Round(time.Second), resync)
 	}
 	return nil
 }

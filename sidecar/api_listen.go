@@ -219,7 +219,7 @@ func (f *tokenList) conditions() []pannier.Condition {
 	}
 	switch {
 	case now.failed != nil:
-		add("api_tokens_unreadable", "the tokens stay what they were: "+now.failed.Error(), "mend the file; it is read again when it changes")
+		add("api_tokens_unreadable", "the tokens stay what they were: "+now.failed.Error(), "fix the file; it is read again when it changes")
 	case len(now.tokens) == 0:
 		add("api_tokens_none", "the file has no token, so every client over TCP is refused", "make one with `pannier token NAME SCOPE --append "+f.path+"`")
 	}

@@ -59,7 +59,7 @@ type core struct {
 // run runs the parts that the way from the disk to the platforms is made of.
 func (c *core) run(all *tasks, hangups <-chan os.Signal) {
 	all.run("watcher", c.watcher.Run)
-	all.run("looks", func(ctx context.Context) error { c.processBatches(ctx); return nil })
+	all.run("scans", func(ctx context.Context) error { c.processBatches(ctx); return nil })
 	all.run("recovery", c.recoverRefusals)
 	all.run("census", func(ctx context.Context) error { c.census.run(ctx); return nil })
 	all.run("fingerprints", func(ctx context.Context) error { c.fingerprints.run(ctx); return nil })
@@ -156,7 +156,7 @@ func (c *core) processBatch(ctx context.Context, b pannier.Batch) {
 	if took > slowScan {
 		level = hclog.Warn
 	}
-	c.log.Log(level, "looked", "seq", b.Seq, "trigger", b.Trigger, "full", b.Full, "dirs", len(b.Dirs), "changed", changed, "took", took)
+	c.log.Log(level, "scanned", "seq", b.Seq, "trigger", b.Trigger, "full", b.Full, "dirs", len(b.Dirs), "changed", changed, "took", took)
 	c.census.request(b, changed)
 	if changed || !b.Full || b.Trigger == pannier.TriggerManual {
 		c.fingerprints.hints.addBatch(b)
@@ -227,7 +227,7 @@ func (c *core) rescanOnHangup(ctx context.Context, hangups <-chan os.Signal) {
 		case <-ctx.Done():
 			return
 		case <-hangups:
-			c.log.Info("looking at everything again", "cause", "SIGHUP")
+			c.log.Info("scanning everything again", "cause", "SIGHUP")
 			c.rescanNotified(ctx)
 		}
 	}

@@ -23,7 +23,7 @@ func (f *fingerprints) readContents(ctx context.Context, s *pannier.Skill, p fin
 	if p.Parts.Tools || loader.LacksDescription(s) {
 		var err error
 		if found, err = f.contents(ctx, s); err != nil {
-			f.log.Debug("the files of a skill cannot be looked into", "path", s.Path, "error", err)
+			f.log.Debug("the files of a skill cannot be read", "path", s.Path, "error", err)
 			return // the next round tries again
 		}
 	}

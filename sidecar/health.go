@@ -96,7 +96,7 @@ func (c *core) watchConditions(watch pannier.WatchHealth) []pannier.Condition {
 	}
 	if watch.Problem != "" && len(conditions) == 0 {
 		conditions = append(conditions, condition("watch_degraded", pannier.SeverityWarning, c.settings.Workspace,
-			watch.Problem, "until this is mended, changes are found every "+c.settings.Resync.String()+" only"))
+			watch.Problem, "until this is fixed, changes are found every "+c.settings.Resync.String()+" only"))
 	}
 	return conditions
 }

@@ -23,7 +23,7 @@ type healthMetrics struct {
 func newHealthMetrics(f *startupHandler) *healthMetrics {
 	return &healthMetrics{
 		front:      f,
-		ready:      prometheus.NewDesc("pannier_ready", "1 once the first look at the workspace is served.", nil, nil),
+		ready:      prometheus.NewDesc("pannier_ready", "1 once the first scan of the workspace is served.", nil, nil),
 		status:     prometheus.NewDesc("pannier_health_status", "1 for the status of health, 0 for the others.", []string{"status"}, nil),
 		conditions: prometheus.NewDesc("pannier_health_conditions", "Conditions of health, by code; for one release also by the former code with a dot.", []string{"code"}, nil),
 	}

@@ -20,7 +20,7 @@ type scanMetrics struct {
 func newScanMetrics(reg prometheus.Registerer) *scanMetrics {
 	m := &scanMetrics{
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "pannier_scan_duration_seconds", Help: "Time from a batch to its snapshot, by what triggered the look.",
+			Name: "pannier_scan_duration_seconds", Help: "Time from a batch to its snapshot, by what triggered the scan.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"trigger"}),
 		scans: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -30,7 +30,7 @@ func newScanMetrics(reg prometheus.Registerer) *scanMetrics {
 			Name: "pannier_resync_found_changes_total", Help: "Changes that only a resync saw. It stays 0 where the kernel tells of changes.",
 		}),
 		lastScan: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "pannier_last_scan_timestamp_seconds", Help: "When the last look at the disk ended.",
+			Name: "pannier_last_scan_timestamp_seconds", Help: "When the last scan of the workspace ended.",
 		}),
 		changeResult: map[bool]string{true: "changed", false: "unchanged"},
 	}

@@ -127,6 +127,6 @@ func (f *startupHandler) health() pannier.Health {
 func startingCondition(s config.Settings) pannier.Condition {
 	return pannier.Condition{
 		Code: "starting", Severity: pannier.SeverityWarning, Subject: s.Workspace,
-		Message: "the first look at the workspace has not ended yet", Hint: "wait a moment; where it does not end, the disk may not answer",
+		Message: "the first scan of the workspace has not ended yet", Hint: "wait a moment; where it does not end, the disk may not answer",
 	}
 }

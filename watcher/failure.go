@@ -42,9 +42,9 @@ func advice(err error) string {
 	case errors.Is(err, errSameDirectory):
 		return "list one of the two only"
 	case errors.Is(err, syscall.ESTALE), errors.Is(err, syscall.ENOTCONN), errors.Is(err, syscall.EIO), errors.Is(err, syscall.ETIMEDOUT):
-		return "look whether the network mount still stands"
+		return "check that the network mount is still mounted"
 	}
-	return "look into the log of the kernel"
+	return "check the kernel log (dmesg)"
 }
 
 // failures are the directories that cannot be watched, or not be read, by path. The empty path stands for the kernel as

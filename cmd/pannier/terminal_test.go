@@ -116,7 +116,7 @@ func TestClosedTerminal(t *testing.T) {
 	if err := other.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	shows(t, shown, `looking at everything again`)
+	shows(t, shown, `scanning everything again`)
 	if code := other.terminate(t); code != exitYes {
 		t.Errorf("exit code %d", code)
 	}
@@ -260,7 +260,7 @@ func TestTerminalLog(t *testing.T) {
 	for range 2 { // a record stands for one event
 		l.Accept("pannier.event", hclog.Info, "skill_warning", "seq", 1, "name", "pdf", "kind", "k", "detail", "skills/pdf/SKILL.md:3: no mapping")
 	}
-	l.Accept("pannier", hclog.Debug, "looked")
+	l.Accept("pannier", hclog.Debug, "scanned")
 	got := slices.Collect(strings.Lines(regexp.MustCompile(`(?m)^\d\d:\d\d:\d\d `).ReplaceAllString(out.String(), "")))
 	want := []string{
 		"warning: card refused: unexpected EOF (digest " + digest.String()[7:19] + ", took 3s)\n", "         hint: check the token\n", "error: [2Jlost\n",

@@ -65,14 +65,14 @@ func Fixes(ctx context.Context, o Options, r Report) (fixes []Fix, left []pannie
 
 // These are of files that have more than one name: a new file in the place of one would part it from the others.
 var (
-	errLink     = errors.New("it is a link; mend the file that it leads to")
+	errLink     = errors.New("it is a link; fix the file that it leads to")
 	errHardLink = errors.New("the file has other names too (hard links), which would keep the old text")
 )
 
 func leftAlone(path string, err error) pannier.Problem {
 	return pannier.Problem{
 		Code: "audit.not_fixed", Severity: pannier.SeverityInfo, Path: path,
-		Message: "the file is left as it is: " + causeOf(err), Hint: "mend it by hand, or audit again",
+		Message: "the file is left as it is: " + causeOf(err), Hint: "fix it by hand, or audit again",
 	}
 }
 

@@ -167,7 +167,7 @@ func TestLinks(t *testing.T) {
 	}
 	want := []string{
 		"mends skills/a/SKILL.md",
-		"skills/b/SKILL.md: info: the file is left as it is: it is a link; mend the file that it leads to (audit.not_fixed)",
+		"skills/b/SKILL.md: info: the file is left as it is: it is a link; fix the file that it leads to (audit.not_fixed)",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("want -, got +:\n%s", diff)

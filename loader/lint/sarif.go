@@ -189,7 +189,7 @@ func ruleOf(p pannier.Problem) object {
 		"id":               p.Code,
 		"shortDescription": object{"text": strings.NewReplacer(".", " ", "_", " ").Replace(cmp.Or(rest, word)) + " (" + origin + ")"},
 		"fullDescription":  object{"text": full},
-		"help":             object{"text": "To mend it: " + sentence(hint)},
+		"help":             object{"text": "To fix it: " + sentence(hint)},
 	}
 }
 

@@ -118,6 +118,6 @@ func clawHubTexts(c *check, files []pannier.File) {
 		c.fail("clawhub.file.binary", "", place{}, fmt.Sprintf("%d more files are no text", more), hint)
 	}
 	if len(unread) > 0 {
-		c.report(pannier.SeverityInfo, "clawhub.file.unread", "", place{}, fmt.Sprintf("%d files could not be looked into, such as %s", len(unread), quote(unread[0].Path)), "see to it that they can be read, or that they are text")
+		c.report(pannier.SeverityInfo, "clawhub.file.unread", "", place{}, fmt.Sprintf("%d files could not be read, such as %s", len(unread), quote(unread[0].Path)), "see to it that they can be read, or that they are text")
 	}
 }

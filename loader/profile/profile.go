@@ -181,7 +181,7 @@ func (c *check) done() []pannier.Problem {
 		first := c.problems[maxIssues]
 		c.problems = append(c.problems[:maxIssues:maxIssues], pannier.Problem{
 			Code: c.prefix + ".more", Severity: first.Severity, Path: c.Path,
-			Message: fmt.Sprintf("there are %d more problems of this kind", more), Hint: "mend the first ones, then look again",
+			Message: fmt.Sprintf("there are %d more problems of this kind", more), Hint: "fix the first ones, then check again",
 		})
 		slices.SortStableFunc(c.problems, pannier.CompareProblems)
 	}

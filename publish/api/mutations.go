@@ -32,7 +32,7 @@ var changeRoutes = []route{
 	{
 		pattern: "POST /v1/rescan", endpoint: returns((*Handler).rescan),
 		id: "rescan", summary: "Looks at everything again.",
-		parameters: []parameter{query("wait", "boolean", "Answers once a look that began after the call is served.")},
+		parameters: []parameter{query("wait", "boolean", "Answers once a scan that began after the call is served.")},
 	},
 	{
 		pattern: "GET /v1/environment", endpoint: returns((*Handler).environment),

@@ -43,7 +43,7 @@ func (h *Handler) openAPI() object {
 			"description": "The socket of pannier, the sidecar that keeps an agent's skills live: HTTP/1.1 on a unix socket. " +
 				"Every GET answers HEAD too. Requests with an Origin or a Referer are refused, and so is what a route does not know: parameters and fields.",
 		},
-		"servers": []any{object{"url": "http://pannier", "description": "The host is not looked at: the connection is the unix socket, as with curl --unix-socket."}},
+		"servers": []any{object{"url": "http://pannier", "description": "The host is ignored: the connection is the unix socket, as with curl --unix-socket."}},
 		"tags":    describeTags(),
 		"paths":   paths,
 		// Either suffices: the empty one is the unix socket.

@@ -15,7 +15,7 @@ var probeRoutes = []route{
 	},
 	{
 		pattern: "POST /v1/health/acknowledge", endpoint: takes((*Handler).acknowledge), scope: ScopeWrite,
-		id: "acknowledgeCondition", summary: "Ends a condition of health that lasts until an operator has looked at it.",
+		id: "acknowledgeCondition", summary: "Ends a condition of health that lasts until an operator acknowledges it.",
 		has: func(o *Options) bool { return o.Acknowledge != nil },
 	},
 	{

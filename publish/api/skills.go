@@ -270,7 +270,7 @@ func unusable(e *pannier.Entry) error {
 }
 
 func errHeldFor(e *pannier.Entry) error {
-	hint := "mend its SKILL.md"
+	hint := "fix its SKILL.md"
 	if e.Deleting {
 		hint = "its directory is gone; put it back, or it is listed no more in a moment"
 	} else if len(e.Problems) > 0 {

@@ -81,7 +81,7 @@ func (c *Client) Tree(ctx context.Context, dir string) ([]Entry, error) {
 		}
 		all = append(all, entries...)
 		if asked == maxListings || len(all) > maxEntries {
-			return nil, refuse("files.size", "there are more files than are listed here", "look at the directory itself")
+			return nil, refuse("files.size", "there are more files than are listed here", "check the directory itself")
 		}
 		dirs = append(dirs, deepest(from, entries)...)
 	}

@@ -144,7 +144,7 @@ func (c *Client) verify(ctx context.Context, files []File, arrived *Arrival) err
 		there := got != ""
 		if !there && strings.TrimSpace(f.Content) == "" {
 			if there, err = c.listed(ctx, f.Path); err != nil {
-				return fmt.Errorf("look for %s: %w", f.Path, err)
+				return fmt.Errorf("read %s: %w", f.Path, err)
 			}
 		}
 		switch {
@@ -177,12 +177,12 @@ func (c *Client) astray(ctx context.Context, f File, got string) error {
 	}
 	switch {
 	case err != nil && !is(err, "platform.not_found"):
-		return fmt.Errorf("look for %s: %w", f.Path, err)
+		return fmt.Errorf("read %s: %w", f.Path, err)
 	case misplaced:
 		return refuse("files.misplaced", fmt.Sprintf("the platform has put %s to /configs/%s, where no agent looks for it", f.Path, below),
-			fmt.Sprintf("this is a fault of the platform's files API: use a platform in which it is mended, or install beside the workspace; remove the directory %s of the workspace by hand", nested))
+			fmt.Sprintf("this is a fault of the platform's files API: use a platform in which it is fixed, or install beside the workspace; remove the directory %s of the workspace by hand", nested))
 	case got == "":
-		return refuse("files.not_stored", "the platform said that it saved "+f.Path+", and it is not there", "look at the platform's log, and whether the workspace runs")
+		return refuse("files.not_stored", "the platform said that it saved "+f.Path+", and it is not there", "check the platform's log, and that the workspace runs")
 	}
 	return refuse("files.not_stored", "the platform has something else in "+f.Path+" than was sent", "check whether another writer changes the workspace, and try again")
 }

@@ -38,7 +38,7 @@ func (c *Client) ask(ctx context.Context, do molecule.Call, value any) error {
 			return nil
 		}
 		if err := json.Unmarshal(a.Body, value); err != nil {
-			return refuse("platform.answer", "the platform's answer is not the JSON that it should be", "look whether the address is that of a Molecule platform")
+			return refuse("platform.answer", "the platform's answer is not the JSON that it should be", "check that the address is that of a Molecule platform")
 		}
 		return nil
 	}
@@ -55,7 +55,7 @@ func (c *Client) call(ctx context.Context, do molecule.Call) (molecule.Answer, e
 	case errors.Is(err, molecule.ErrToken):
 		return a, refuse("platform.token", "read the token"+strings.TrimPrefix(err.Error(), molecule.ErrToken.Error()), "name the file that holds the workspace's token with --token-file")
 	case errors.Is(err, molecule.ErrTooLarge):
-		return a, refuse("platform.answer", fmt.Sprintf("the platform's answer has more than %d bytes", do.Limit), "look whether the address is that of a Molecule platform")
+		return a, refuse("platform.answer", fmt.Sprintf("the platform's answer has more than %d bytes", do.Limit), "check that the address is that of a Molecule platform")
 	case errors.Is(err, molecule.ErrRedirect):
 		return a, refuse("platform.redirect", err.Error()+", which is not followed: the token is for this address", "give the address that the platform itself is at")
 	case errors.Is(err, context.DeadlineExceeded):
@@ -75,9 +75,9 @@ func refusalOf(a molecule.Answer) error {
 	case a.Status == http.StatusForbidden:
 		return refuse("platform.forbidden", said, "use a token that may do this; a hosted platform also wants the tenant, PANNIER_PLATFORM_HEADER=X-Molecule-Org-Id=…")
 	case a.Status == http.StatusNotFound:
-		return refuse("platform.not_found", said, "look at --workspace-id and at --url; a hosted platform answers this where the tenant is missing, PANNIER_PLATFORM_HEADER=X-Molecule-Org-Id=…; others do where the workspace does not run")
+		return refuse("platform.not_found", said, "check --workspace-id and --url; a hosted platform answers this where the tenant is missing, PANNIER_PLATFORM_HEADER=X-Molecule-Org-Id=…; others do where the workspace does not run")
 	case a.Status == http.StatusTooManyRequests:
 		return refuse("platform.busy", said, "try again in a minute; the platform counts all clients behind one address together")
 	}
-	return refuse("platform.answer", said, "look at the platform's log")
+	return refuse("platform.answer", said, "check the platform's log")
 }
