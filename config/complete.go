@@ -22,7 +22,7 @@ const (
 	maxSocketPath = 107
 )
 
-func (l *loader) completeWorkspace() {
+func (l *settingsLoader) completeWorkspace() {
 	d := &l.draft
 	_, d.WorkspaceGiven = l.from["workspace"]
 	dir, err := filepath.Abs(d.Workspace)
@@ -44,7 +44,7 @@ func pathID(path string) string {
 	return strings.Join([]string{id[:8], id[8:12], id[12:16], id[16:20], id[20:]}, "-")
 }
 
-func (l *loader) completeRoots() {
+func (l *settingsLoader) completeRoots() {
 	seen := map[string]bool{}
 	for _, written := range l.draft.roots {
 		root := written.in(l.draft.Workspace)
@@ -83,7 +83,7 @@ func pathIn(workspace, path string) string {
 	return filepath.Join(workspace, path)
 }
 
-func (l *loader) completeSocket() {
+func (l *settingsLoader) completeSocket() {
 	if l.bad["socket"] {
 		return
 	}
@@ -101,7 +101,7 @@ func (l *loader) completeSocket() {
 }
 
 // completeState chooses where state is kept. Where a user has no place for it, nothing is.
-func (l *loader) completeState() {
+func (l *settingsLoader) completeState() {
 	if d := &l.draft; d.StateDir == "" {
 		d.StateDir = cmp.Or(defaultState(os.Geteuid(), l.variables), StateNone)
 	}
@@ -137,7 +137,7 @@ func defaultSocket(uid int, v variables) string {
 }
 
 // checkWaits compares the two bounds of waiting. max_wait follows debounce where only that is given.
-func (l *loader) checkWaits() {
+func (l *settingsLoader) checkWaits() {
 	d := &l.draft
 	if l.bad["debounce"] || l.bad["max_wait"] || d.MaxWait >= d.Debounce {
 		return

@@ -9,8 +9,8 @@ type draft struct {
 	platform Platform
 }
 
-// loader puts the settings together from where they are given.
-type loader struct {
+// settingsLoader puts the settings together from where they are given.
+type settingsLoader struct {
 	draft     draft
 	flags     *pflag.FlagSet
 	variables variables
@@ -25,7 +25,7 @@ type loader struct {
 // [AddFlags], already parsed; a flag that is not among them, or all with nil, is not given. environ is what [os.Environ]
 // returns. The error joins a [*Fault] for each thing wrong, one line each.
 func Load(flags *pflag.FlagSet, environ []string) (Settings, error) {
-	l := &loader{flags: flags, variables: variablesOf(environ), from: map[string]given{}, bad: map[string]bool{}}
+	l := &settingsLoader{flags: flags, variables: variablesOf(environ), from: map[string]given{}, bad: map[string]bool{}}
 	l.openFile()
 	l.faults = append(l.faults, l.variables.unknown()...)
 	for i := range table {
@@ -43,7 +43,7 @@ func Load(flags *pflag.FlagSet, environ []string) (Settings, error) {
 	return l.draft.Settings, nil
 }
 
-func (l *loader) openFile() {
+func (l *settingsLoader) openFile() {
 	g, ok := flagGiven(l.flags, &configFile)
 	if !ok {
 		g, ok = l.variables.given(configFile.variable(), nil)
@@ -54,7 +54,7 @@ func (l *loader) openFile() {
 	}
 }
 
-func (l *loader) set(s *setting) {
+func (l *settingsLoader) set(s *setting) {
 	if g, ok := l.given(s); ok {
 		l.from[s.key] = g
 		faults := s.read(&l.draft, g)
@@ -70,7 +70,7 @@ func (l *loader) set(s *setting) {
 }
 
 // given returns what the first of those says who give a setting.
-func (l *loader) given(s *setting) (given, bool) {
+func (l *settingsLoader) given(s *setting) (given, bool) {
 	if g, ok := flagGiven(l.flags, s); ok {
 		return g, true
 	}
@@ -84,7 +84,7 @@ func (l *loader) given(s *setting) (given, bool) {
 }
 
 // place returns who decided a setting, to tell a fault that shows only when settings are put together.
-func (l *loader) place(key string) given {
+func (l *settingsLoader) place(key string) given {
 	if g, ok := l.from[key]; ok {
 		return g
 	}
@@ -96,7 +96,7 @@ func (l *loader) place(key string) given {
 // file is opened only where neither a flag nor a variable names the socket. The error joins a [*Fault] for each thing wrong
 // with the socket, or with a file that says nothing at all.
 func SocketPath(flags *pflag.FlagSet, environ []string) (string, error) {
-	l := &loader{flags: flags, variables: variablesOf(environ), from: map[string]given{}, bad: map[string]bool{}}
+	l := &settingsLoader{flags: flags, variables: variablesOf(environ), from: map[string]given{}, bad: map[string]bool{}}
 	s, _ := settingOf("socket")
 	_, byFlag := flagGiven(flags, s)
 	_, byVariable := l.variables.given(s.variable(), s.split)

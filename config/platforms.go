@@ -31,7 +31,7 @@ func (f *settingsFile) enterPlatforms(g given) {
 }
 
 // completePlatforms puts the platforms together, the first from wherever it is set, the others from the settings file.
-func (l *loader) completePlatforms() {
+func (l *settingsLoader) completePlatforms() {
 	first := l.draft.platform
 	first.WorkspaceID = cmp.Or(first.WorkspaceID, l.draft.WorkspaceID)
 	if first.TokenFile == "" {
@@ -58,7 +58,7 @@ func (l *loader) completePlatforms() {
 }
 
 // readPlatform reads a platform behind the first, which only the settings file gives.
-func (l *loader) readPlatform(values map[string]given) (Platform, bool) {
+func (l *settingsLoader) readPlatform(values map[string]given) (Platform, bool) {
 	var d draft
 	faults := len(l.faults)
 	for i := range table {
@@ -77,7 +77,7 @@ func (l *loader) readPlatform(values map[string]given) (Platform, bool) {
 	return d.platform, len(l.faults) == faults
 }
 
-func (l *loader) addPlatform(p Platform, place given) {
+func (l *settingsLoader) addPlatform(p Platform, place given) {
 	p.WorkspaceID = cmp.Or(p.WorkspaceID, l.draft.WorkspaceID)
 	switch {
 	case p.URL == "":

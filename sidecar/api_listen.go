@@ -142,51 +142,51 @@ func openTokens(path string, log hclog.Logger) (*tokenList, error) {
 }
 
 // current returns the tokens that hold now. The caller must not change them.
-func (f *tokenList) current() []api.Token { return f.refresh().tokens }
+func (l *tokenList) current() []api.Token { return l.refresh().tokens }
 
 // refresh returns what a look that began after the call found, or what is known where that takes longer than tokensPatience.
-func (f *tokenList) refresh() *knownTokens {
-	f.mu.Lock()
-	if f.next == nil {
-		f.next = make(chan struct{})
+func (l *tokenList) refresh() *knownTokens {
+	l.mu.Lock()
+	if l.next == nil {
+		l.next = make(chan struct{})
 	}
-	ended := f.next
-	if !f.reading {
-		f.reading = true
-		go f.refreshLoop()
+	ended := l.next
+	if !l.reading {
+		l.reading = true
+		go l.refreshLoop()
 	}
-	f.mu.Unlock()
+	l.mu.Unlock()
 	within(tokensTimeout, ended)
-	return f.newest.Load()
+	return l.newest.Load()
 }
 
 // refreshLoop looks at the file for as long as a look is wanted.
-func (f *tokenList) refreshLoop() {
+func (l *tokenList) refreshLoop() {
 	for {
-		f.mu.Lock()
-		ended := f.next
-		f.next = nil
-		f.reading = ended != nil
-		f.mu.Unlock()
+		l.mu.Lock()
+		ended := l.next
+		l.next = nil
+		l.reading = ended != nil
+		l.mu.Unlock()
 		if ended == nil {
 			return
 		}
-		f.read()
+		l.read()
 		close(ended)
 	}
 }
 
 // read reads the file where it has changed. It is for one caller at a time.
-func (f *tokenList) read() {
-	now := *f.newest.Load()
-	info, err := os.Stat(f.path)
+func (l *tokenList) read() {
+	now := *l.newest.Load()
+	info, err := os.Stat(l.path)
 	if err == nil && fsx.StampOf(info) == now.stamp && !now.stamp.WithinRacyWindow(now.read) {
 		return
 	}
 	var tokens []api.Token
 	if err == nil {
 		now.stamp, now.read = fsx.StampOf(info), time.Now()
-		tokens, err = readTokens(f.path, info)
+		tokens, err = readTokens(l.path, info)
 		if info.Mode().IsRegular() {
 			now.mode = info.Mode()
 		}
@@ -194,10 +194,10 @@ func (f *tokenList) read() {
 	if err == nil {
 		now.tokens = tokens
 	} else if !now.read.IsZero() && (now.failed == nil || now.failed.Error() != err.Error()) {
-		f.log.Error("the tokens cannot be read; the earlier ones stay valid", "file", f.path, "error", err)
+		l.log.Error("the tokens cannot be read; the earlier ones stay valid", "file", l.path, "error", err)
 	}
 	now.failed = err
-	f.newest.Store(&now)
+	l.newest.Store(&now)
 }
 
 func readTokens(path string, info fs.FileInfo) ([]api.Token, error) {
@@ -211,17 +211,17 @@ func readTokens(path string, info fs.FileInfo) ([]api.Token, error) {
 	return api.ParseTokens(text)
 }
 
-func (f *tokenList) conditions() []pannier.Condition {
-	now := f.refresh()
+func (l *tokenList) conditions() []pannier.Condition {
+	now := l.refresh()
 	var conditions []pannier.Condition
 	add := func(code, message, hint string) {
-		conditions = append(conditions, pannier.Condition{Code: code, Severity: pannier.SeverityWarning, Subject: f.path, Message: message, Hint: hint})
+		conditions = append(conditions, pannier.Condition{Code: code, Severity: pannier.SeverityWarning, Subject: l.path, Message: message, Hint: hint})
 	}
 	switch {
 	case now.failed != nil:
 		add("api_tokens_unreadable", "the tokens stay what they were: "+now.failed.Error(), "fix the file; it is read again when it changes")
 	case len(now.tokens) == 0:
-		add("api_tokens_none", "the file has no token, so every client over TCP is refused", "make one with `pannier token NAME SCOPE --append "+f.path+"`")
+		add("api_tokens_none", "the file has no token, so every client over TCP is refused", "make one with `pannier token NAME SCOPE --append "+l.path+"`")
 	}
 	if now.mode&0o027 != 0 {
 		add("api_tokens_exposed", fmt.Sprintf("others than its owner and its group can read the file, or others than its owner can write to it: its mode is %04o", now.mode.Perm()), "chmod 600 it, or 640")

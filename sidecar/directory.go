@@ -78,25 +78,25 @@ func withProblems(s *pannier.Snapshot, more []pannier.Problem) *pannier.Snapshot
 // called, as a sidecar does, so that changes are audited and no sidecar starts meanwhile.
 func ChangeDirectory(ctx context.Context, s config.Settings, environ []string, log hclog.Logger) (h *api.Handler, end func(), err error) {
 	reg := prometheus.NewRegistry()
-	mem, err := openStateDir(s, reg, log)
+	state, err := openStateDir(s, reg, log)
 	if err != nil {
 		return nil, nil, err
 	}
-	c := &core{engine: newEngine(s, environ, mem.registryOptions()), log: log, state: mem, platforms: &publishers{}}
-	c.events = mem.newEventLog(s.WorkspaceID, c.registry.Current)
+	c := &core{engine: newEngine(s, environ, state.registryOptions()), log: log, state: state, platforms: &publishers{}}
+	c.events = state.newEventLog(s.WorkspaceID, c.registry.Current)
 	look := func(ctx context.Context, _ ...string) (*pannier.Snapshot, error) { return c.scanAll(ctx) }
 	err = c.openAdmin(ctx, reg, look)
 	if err == nil {
 		_, err = look(ctx)
 	}
 	if err != nil {
-		mem.close(true)
+		state.close(true)
 		return nil, nil, err
 	}
 	o := c.handlerOptions(hclog.NewNullLogger())
 	o.Installs, o.Health = c.installs(), noHealth
 	o.Rescan = func(ctx context.Context, _ bool) (*pannier.Snapshot, error) { return look(ctx) }
-	return api.New(o), func() { mem.close(true) }, nil
+	return api.New(o), func() { state.close(true) }, nil
 }
 
 // AuditDirectory returns the directory of the audit log of a workspace.

@@ -120,71 +120,70 @@ func checkWorkspace(s config.Settings) error {
 
 // run runs the parts of a sidecar, and ends them once ctx is done. Requests are answered from the beginning; all that
 // touches a disk is a part of its own, so that one that does not answer holds up neither that nor the end.
-func (l *Sidecar) run(ctx context.Context) error {
+func (s *Sidecar) run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	l.tasks, l.startup = newTasks(ctx), newStartupHandler(l.Settings, l.Build, l.reg, l.listeners.socket.Lost)
-	l.tasks.run("socket", func(ctx context.Context) error {
-		return api.Serve(ctx, l.listeners.socket, l.startup, l.log.Named("api"))
+	s.tasks, s.startup = newTasks(ctx), newStartupHandler(s.Settings, s.Build, s.reg, s.listeners.socket.Lost)
+	s.tasks.run("socket", func(ctx context.Context) error {
+		return api.Serve(ctx, s.listeners.socket, s.startup, s.log.Named("api"))
 	})
-	l.tasks.run("socket file", func(ctx context.Context) error { l.listeners.socket.Watch(ctx, l.log.Named("api")); return nil })
-	if l.listeners.probes != nil {
-		l.tasks.run("listen", func(ctx context.Context) error {
-			return serveProbes(ctx, l.listeners.probes, l.startup.probes(), l.Settings.WebConfig, l.log.Named("listen"))
+	s.tasks.run("socket file", func(ctx context.Context) error { s.listeners.socket.Watch(ctx, s.log.Named("api")); return nil })
+	if s.listeners.probes != nil {
+		s.tasks.run("listen", func(ctx context.Context) error {
+			return serveProbes(ctx, s.listeners.probes, s.startup.probes(), s.Settings.WebConfig, s.log.Named("listen"))
 		})
 	}
-	l.tasks.run("start", l.start)
-	left, err := l.tasks.wait(shutdownTimeout)
+	s.tasks.run("start", s.start)
+	left, err := s.tasks.wait(shutdownTimeout)
 	if len(left) > 0 {
-		l.log.Warn("not everything has ended, perhaps because a disk does not answer; ending without it", "left", left, "after", shutdownTimeout)
+		s.log.Warn("not everything has ended, perhaps because a disk does not answer; ending without it", "left", left, "after", shutdownTimeout)
 	}
-	l.closeState(len(left) == 0)
-	l.log.Info("stopped", "cause", context.Cause(l.tasks.ctx))
+	s.closeState(len(left) == 0)
+	s.log.Info("stopped", "cause", context.Cause(s.tasks.ctx))
 	return err
 }
 
 // closeState closes the state that there is, and does not wait for a disk that does not answer.
-func (l *Sidecar) closeState(clean bool) {
-	mem := l.state.Load()
-	if mem == nil {
+func (s *Sidecar) closeState(clean bool) {
+	state := s.state.Load()
+	if state == nil {
 		return
 	}
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
-		mem.close(clean)
+		state.close(clean)
 	}()
 	if !within(closeTimeout, closed) {
-		l.log.Warn("state not closed", "error", "the disk does not answer")
+		s.log.Warn("state not closed", "error", "the disk does not answer")
 	}
 }
 
-func (l *Sidecar) start(ctx context.Context) error {
-	mem, err := openStateDir(l.Settings, l.reg, l.log)
+func (s *Sidecar) start(ctx context.Context) error {
+	state, err := openStateDir(s.Settings, s.reg, s.log)
 	if err != nil {
 		return err
 	}
-	l.state.Store(mem)
-	l.tasks.run("state", mem.watchPlace)
-	to := remote{outbox: mem.outbox(), stale: !mem.clean}
-	if l.Settings.Platforms[0].URL == "" {
-		if to, err = embedPlatform(l.tasks, l.Settings, l.log); err != nil {
+	s.state.Store(state)
+	s.tasks.run("state", state.watchPlace)
+	to := remote{outbox: state.outbox(), stale: !state.clean}
+	if s.Settings.Platforms[0].URL == "" {
+		if to, err = embedPlatform(s.tasks, s.Settings, s.log); err != nil {
 			return err
 		}
 	}
-	c, err := newCore(ctx, l.Options, mem, to, l.reg, l.log)
+	c, err := newCore(ctx, s.Options, state, to, s.reg, s.log)
 	if err != nil {
 		return err
 	}
-	c.socket, c.probes, c.tcp = l.listeners.socket, l.listeners.probes, l.listeners.tcp
-	handler := c.handler(l.reg, l.startup.metrics)
-	l.startup.open(c, handler)
+	c.socket, c.probes, c.tcp = s.listeners.socket, s.listeners.probes, s.listeners.tcp
+	handler := c.handler(s.reg, s.startup.metrics)
+	s.startup.open(c, handler)
 	if c.tcp != nil {
-		l.tasks.run("tcp", func(ctx context.Context) error { return c.tcp.serve(ctx, handler) })
+		s.tasks.run("tcp", func(ctx context.Context) error { return c.tcp.serve(ctx, handler) })
 	}
-	s := l.Settings
-	l.log.Info(LogServing, "workspace", s.Workspace, "workspace_id", s.WorkspaceID, "socket", s.Socket, "version", l.Build.Version)
-	c.run(l.tasks, l.Hangups)
+	s.log.Info(LogServing, "workspace", s.Settings.Workspace, "workspace_id", s.Settings.WorkspaceID, "socket", s.Settings.Socket, "version", s.Build.Version)
+	c.run(s.tasks, s.Hangups)
 	return nil
 }
 

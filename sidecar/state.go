@@ -81,63 +81,63 @@ func openStateDir(s config.Settings, reg prometheus.Registerer, log hclog.Logger
 
 // openStore opens the database. gone says why the directory cannot be used at all, failed why the database cannot: then it is
 // kept in memory.
-func (m *stateDir) openStore() (gone, failed error) {
-	m.store = &store{Store: state.Memory(), log: m.log}
-	if m.dir == "" {
+func (d *stateDir) openStore() (gone, failed error) {
+	d.store = &store{Store: state.Memory(), log: d.log}
+	if d.dir == "" {
 		return nil, nil
 	}
-	if err := os.MkdirAll(m.dir, 0o700); err != nil {
-		m.inMemory("state", "state", err)
+	if err := os.MkdirAll(d.dir, 0o700); err != nil {
+		d.inMemory("state", "state", err)
 		return err, err
 	}
-	opened, err := state.Open(m.dir)
+	opened, err := state.Open(d.dir)
 	switch {
 	case errors.Is(err, state.ErrLocked):
 		return nil, err
 	case err != nil:
-		m.inMemory("state", "state.db", err)
+		d.inMemory("state", "state.db", err)
 		return nil, err
 	}
-	m.store.Store = opened
+	d.store.Store = opened
 	why := opened.ReadOnly()
 	if why == nil {
-		why = unix.Access(m.dir, unix.W_OK) // files are replaced, which takes more than writing them
+		why = unix.Access(d.dir, unix.W_OK) // files are replaced, which takes more than writing them
 	}
 	if why != nil {
-		m.addCondition(condition("state_read_only", pannier.SeverityError, "state",
+		d.addCondition(condition("state_read_only", pannier.SeverityError, "state",
 			"the state can be read and not changed: "+why.Error(),
 			"make the state directory writable for the user that pannier runs as, and restart"))
 	}
 	if broken := opened.Recovered(); broken != "" {
-		m.addCondition(condition("state_reset", pannier.SeverityWarning, "state",
+		d.addCondition(condition("state_reset", pannier.SeverityWarning, "state",
 			"state.db was damaged and starts empty; the damaged file is "+broken,
 			"the agent has to report its environment again, and uploads start again; remove the damaged file once it is not needed"))
 	}
 	return nil, nil
 }
 
-func (m *stateDir) openJournal(reg prometheus.Registerer) (err error) {
-	o := journal.Options{Logger: m.log, Registerer: reg}
-	if m.dir != "" {
-		o.Dir = filepath.Join(m.dir, "journal")
-		if m.journal, err = journal.Open(o); err == nil {
+func (d *stateDir) openJournal(reg prometheus.Registerer) (err error) {
+	o := journal.Options{Logger: d.log, Registerer: reg}
+	if d.dir != "" {
+		o.Dir = filepath.Join(d.dir, "journal")
+		if d.journal, err = journal.Open(o); err == nil {
 			return nil
 		}
-		m.inMemory("journal", "journal", err)
+		d.inMemory("journal", "journal", err)
 		o.Dir = ""
 	}
-	m.journal, err = journal.Open(o)
+	d.journal, err = journal.Open(o)
 	return err
 }
 
 // addCondition adds a condition that lasts as long as the process.
-func (m *stateDir) addCondition(c pannier.Condition) {
-	m.log.Warn(c.Message, "subject", c.Subject, "code", c.Code)
-	m.problems = append(m.problems, c)
+func (d *stateDir) addCondition(c pannier.Condition) {
+	d.log.Warn(c.Message, "subject", c.Subject, "code", c.Code)
+	d.problems = append(d.problems, c)
 }
 
-func (m *stateDir) inMemory(part, subject string, err error) {
-	m.addCondition(condition(part+"_in_memory", pannier.SeverityWarning, subject,
+func (d *stateDir) inMemory(part, subject string, err error) {
+	d.addCondition(condition(part+"_in_memory", pannier.SeverityWarning, subject,
 		"kept in memory and lost with this process: "+err.Error(),
 		"make it usable or choose another directory with --state-dir, and restart; --state-dir=none keeps the state in memory on purpose"))
 }
@@ -164,34 +164,34 @@ func directoryName(id string) string {
 }
 
 // outbox is the directory in which cards wait for the platform, empty where they wait in memory.
-func (m *stateDir) outbox() string {
-	if m.dir == "" {
+func (d *stateDir) outbox() string {
+	if d.dir == "" {
 		return ""
 	}
-	return filepath.Join(m.dir, "outbox")
+	return filepath.Join(d.dir, "outbox")
 }
 
-func (m *stateDir) newEventLog(workspaceID string, current func() *pannier.Snapshot) *eventLog {
-	l := newEventLog(m.log, workspaceID, current, m.journal)
-	m.events.Store(l)
+func (d *stateDir) newEventLog(workspaceID string, current func() *pannier.Snapshot) *eventLog {
+	l := newEventLog(d.log, workspaceID, current, d.journal)
+	d.events.Store(l)
 	return l
 }
 
 // close closes the state. clean says that everything that uses it has ended.
-func (m *stateDir) close(clean bool) {
-	if l := m.events.Load(); l != nil {
+func (d *stateDir) close(clean bool) {
+	if l := d.events.Load(); l != nil {
 		l.wait(context.Background()) // the caller does not wait for a disk that does not answer
 	}
-	m.contents.writer.Wait(context.Background())
-	err := errors.Join(m.refusals.file.Close(), m.audit.close(), m.journal.Close())
+	d.contents.writer.Wait(context.Background())
+	err := errors.Join(d.refusals.file.Close(), d.audit.close(), d.journal.Close())
 	if err == nil && clean {
-		err = m.versions.stop()
+		err = d.versions.stop()
 	}
-	if err := errors.Join(err, m.store.Close()); err != nil {
-		m.log.Warn("state not closed", "error", err)
+	if err := errors.Join(err, d.store.Close()); err != nil {
+		d.log.Warn("state not closed", "error", err)
 	}
 }
 
-func (m *stateDir) conditions() []pannier.Condition {
-	return slices.Concat(m.problems, m.audit.conditions(), m.store.conditions(), m.refusals.conditions(m.dir == ""))
+func (d *stateDir) conditions() []pannier.Condition {
+	return slices.Concat(d.problems, d.audit.conditions(), d.store.conditions(), d.refusals.conditions(d.dir == ""))
 }

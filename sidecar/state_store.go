@@ -80,8 +80,8 @@ func (s *store) checkPlaceNow() error {
 }
 
 // watchPlace looks again and again until ctx is done, apart from everything else: the disk may not answer.
-func (m *stateDir) watchPlace(ctx context.Context) error {
-	m.refusals.settle()
+func (d *stateDir) watchPlace(ctx context.Context) error {
+	d.refusals.settle()
 	tick := time.NewTicker(placeEvery)
 	defer tick.Stop()
 	for {
@@ -89,8 +89,8 @@ func (m *stateDir) watchPlace(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			m.store.checkPlaceNow()
-			m.refusals.settle()
+			d.store.checkPlaceNow()
+			d.refusals.settle()
 		}
 	}
 }
@@ -114,13 +114,13 @@ func (s *store) conditions() (conditions []pannier.Condition) {
 type lenientStore struct{ *store }
 
 // Put keeps a value.
-func (k lenientStore) Put(bucket, key string, value any) error {
-	return k.recordWrite(k.Store.Put(bucket, key, value))
+func (s lenientStore) Put(bucket, key string, value any) error {
+	return s.recordWrite(s.Store.Put(bucket, key, value))
 }
 
 // Delete removes a value.
-func (k lenientStore) Delete(bucket, key string) error {
-	return k.recordWrite(k.Store.Delete(bucket, key))
+func (s lenientStore) Delete(bucket, key string) error {
+	return s.recordWrite(s.Store.Delete(bucket, key))
 }
 
 const keyContents = "contents"

@@ -35,7 +35,7 @@ func newSystemdNotifier(log hclog.Logger) *systemdNotifier {
 	m := &systemdNotifier{log: log.Named("systemd"), send: func(state string) error { return sendDatagram(socket, state) }}
 	watchdog, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {
-		m.log.Warn("there is no watchdog", "error", err)
+		m.log.Warn("systemd watchdog not used", "error", err)
 	}
 	m.watchdog = watchdog
 	return m
@@ -106,7 +106,7 @@ func status(s *pannier.Snapshot) string {
 // feedWatchdog keeps the watchdog quiet, unless a restart would help.
 func (m *systemdNotifier) feedWatchdog(dead error) {
 	if dead != nil {
-		m.log.Error("no sign of life for the watchdog", "error", dead)
+		m.log.Error("systemd watchdog not fed", "error", dead)
 		return
 	}
 	m.notify(daemon.SdNotifyWatchdog)
@@ -120,7 +120,7 @@ func (m *systemdNotifier) reloading() (done func()) {
 	}
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
-		m.log.Warn("there is no clock", "error", err)
+		m.log.Warn("monotonic clock not read", "error", err)
 	}
 	m.notify(fmt.Sprintf("%s\nMONOTONIC_USEC=%d", daemon.SdNotifyReloading, now.Nano()/int64(time.Microsecond)))
 	return func() { m.notify(daemon.SdNotifyReady) }

@@ -35,21 +35,21 @@ func newTasks(ctx context.Context) *tasks {
 
 // run runs a part in a goroutine of its own, until the context that it gets is done. That it was interrupted by that, in the
 // midst of its start for instance, is not a failure.
-func (p *tasks) run(name string, f func(context.Context) error) {
-	p.mu.Lock()
-	p.running = append(p.running, name)
-	p.mu.Unlock()
-	p.group.Go(func() error {
-		err := f(p.ctx)
-		if p.ctx.Err() != nil && errors.Is(err, context.Canceled) {
+func (t *tasks) run(name string, f func(context.Context) error) {
+	t.mu.Lock()
+	t.running = append(t.running, name)
+	t.mu.Unlock()
+	t.group.Go(func() error {
+		err := f(t.ctx)
+		if t.ctx.Err() != nil && errors.Is(err, context.Canceled) {
 			err = nil
 		}
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		i := slices.Index(p.running, name)
-		p.running = slices.Delete(p.running, i, i+1)
-		if p.failed == nil {
-			p.failed = err
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		i := slices.Index(t.running, name)
+		t.running = slices.Delete(t.running, i, i+1)
+		if t.failed == nil {
+			t.failed = err
 		}
 		return err
 	})
@@ -57,20 +57,20 @@ func (p *tasks) run(name string, f func(context.Context) error) {
 
 // wait returns once all parts have ended, or patience after they had to, with the names of those that have not ended,
 // sorted, and the error of the first that failed.
-func (p *tasks) wait(patience time.Duration) (left []string, err error) {
+func (t *tasks) wait(patience time.Duration) (left []string, err error) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = p.group.Wait() // the error is failed
+		_ = t.group.Wait() // the error is failed
 	}()
 	select {
 	case <-ended:
-	case <-p.ctx.Done():
+	case <-t.ctx.Done():
 		within(patience, ended)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.Sorted(slices.Values(p.running)), p.failed
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Sorted(slices.Values(t.running)), t.failed
 }
 
 // within reports whether ended is closed before patience is over.

@@ -66,7 +66,7 @@ func (p *program) reach(ctx context.Context, s config.Settings) (*client.Client,
 	c := client.New(s.Socket)
 	asking, cancel := context.WithTimeout(ctx, reachTimeout)
 	defer cancel()
-	err := c.Answers(asking)
+	err := c.IsRunning(asking)
 	var h pannier.Health
 	if err == nil && s.WorkspaceGiven { // health alone says which workspace is served
 		h, err = c.Health(asking)

@@ -103,8 +103,8 @@ func SkillPath(slug string) string { return "/v1/skills/" + escapeSegment(slug) 
 // escapeSegment returns a slug as one part of a path. One of dots must not be taken for a way up.
 func escapeSegment(slug string) string { return strings.ReplaceAll(url.PathEscape(slug), ".", "%2E") }
 
-// Answers returns nil where a sidecar answers at all, whatever the answer is. It asks for nothing that takes time.
-func (c *Client) Answers(ctx context.Context) error {
+// IsRunning returns nil where a sidecar answers at all, whatever the answer is. It asks for nothing that takes time.
+func (c *Client) IsRunning(ctx context.Context) error {
 	err := c.Live(ctx)
 	if _, ok := errors.AsType[*Error](err); ok {
 		return nil

@@ -154,9 +154,9 @@ func (c *Client) sideRequestOutcome(what, token string, a Answer, err error) (pu
 	o := c.classify(a, err)
 	switch {
 	case errors.Is(err, ErrTooLarge):
-		o.Plan, o.Reason, o.Hint = push.Slow, push.Other, hintSize
-	case o.Plan == push.Stop || errors.Is(err, errNoStream) || errors.Is(err, errNoList) || errors.Is(err, errNoDescription):
-		o.Plan, o.Reason, o.Hint = push.Slow, push.Other, hintOther
+		o.Plan, o.Reason, o.Hint = push.RetrySlowly, push.Other, hintSize
+	case o.Plan == push.AwaitChange || errors.Is(err, errNoStream) || errors.Is(err, errNoList) || errors.Is(err, errNoDescription):
+		o.Plan, o.Reason, o.Hint = push.RetrySlowly, push.Other, hintOther
 	}
 	if o.Plan == push.Done {
 		return o, nil

@@ -137,7 +137,7 @@ func (t *Target) Push(ctx context.Context, c card.Card) (push.Outcome, error) {
 	t.state.mu.Unlock()
 	body, err := json.Marshal(UpdateCardRequest{WorkspaceID: t.workspaceID, AgentCard: merged})
 	if err != nil {
-		return push.Outcome{Plan: push.Stop, Reason: push.Rejected, Hint: hintRejected, Untouched: true}, fmt.Errorf("push card: encode card: %w", err)
+		return push.Outcome{Plan: push.AwaitChange, Reason: push.Rejected, Hint: hintRejected, Untouched: true}, fmt.Errorf("push card: encode card: %w", err)
 	}
 	a, token, err := t.do(ctx, Call{Method: http.MethodPost, Target: t.endpoint, Body: body, Limit: maxAnswerBytes})
 	if !errors.Is(err, ErrToken) {
@@ -148,7 +148,7 @@ func (t *Target) Push(ctx context.Context, c card.Card) (push.Outcome, error) {
 	case push.Done:
 		t.recordUnread()
 		return o, nil
-	case push.Stop:
+	case push.AwaitChange:
 		if beside := len(merged) - len(c.JSON); beside > 0 {
 			o.Hint += fmt.Sprintf(hintBeside, beside)
 		}

@@ -61,20 +61,20 @@ func (c *Client) classify(a Answer, err error) push.Outcome {
 
 // outcomes are what follows an answer: by its status, else by its class, else that of 0.
 var outcomes = map[int]push.Outcome{
-	0:                                {Plan: push.Slow, Reason: push.Other, Hint: hintOther, Untouched: true},
+	0:                                {Plan: push.RetrySlowly, Reason: push.Other, Hint: hintOther, Untouched: true},
 	2:                                {Plan: push.Done},
-	3:                                {Plan: push.Slow, Reason: push.Redirect, Hint: hintRedirect, Untouched: true},
+	3:                                {Plan: push.RetrySlowly, Reason: push.Redirect, Hint: hintRedirect, Untouched: true},
 	5:                                {Plan: push.Retry, Reason: push.Server, Hint: hintServer},
-	http.StatusSwitchingProtocols:    {Plan: push.Slow, Reason: push.Other, Hint: hintSwitched, Untouched: true},
-	http.StatusBadRequest:            {Plan: push.Stop, Reason: push.Rejected, Hint: hintRejected, Untouched: true},
-	http.StatusUnprocessableEntity:   {Plan: push.Stop, Reason: push.Rejected, Hint: hintRejected, Untouched: true},
-	http.StatusRequestEntityTooLarge: {Plan: push.Stop, Reason: push.Rejected, Hint: hintTooLarge, Untouched: true},
-	http.StatusUnauthorized:          {Plan: push.Token, Reason: push.Unauthorized, Hint: hintToken, Untouched: true},
-	http.StatusForbidden:             {Plan: push.Token, Reason: push.Unauthorized, Hint: hintToken, Untouched: true},
-	http.StatusNotFound:              {Plan: push.Slow, Reason: push.NotFound, Hint: hintNotFound, Untouched: true},
-	http.StatusProxyAuthRequired:     {Plan: push.Slow, Reason: push.Other, Hint: hintProxyAuth, Untouched: true},
-	http.StatusConflict:              {Plan: push.Slow, Reason: push.Other, Hint: hintConflict, Untouched: true},
-	http.StatusPreconditionFailed:    {Plan: push.Slow, Reason: push.Other, Hint: hintConflict, Untouched: true},
+	http.StatusSwitchingProtocols:    {Plan: push.RetrySlowly, Reason: push.Other, Hint: hintSwitched, Untouched: true},
+	http.StatusBadRequest:            {Plan: push.AwaitChange, Reason: push.Rejected, Hint: hintRejected, Untouched: true},
+	http.StatusUnprocessableEntity:   {Plan: push.AwaitChange, Reason: push.Rejected, Hint: hintRejected, Untouched: true},
+	http.StatusRequestEntityTooLarge: {Plan: push.AwaitChange, Reason: push.Rejected, Hint: hintTooLarge, Untouched: true},
+	http.StatusUnauthorized:          {Plan: push.RetryWithToken, Reason: push.Unauthorized, Hint: hintToken, Untouched: true},
+	http.StatusForbidden:             {Plan: push.RetryWithToken, Reason: push.Unauthorized, Hint: hintToken, Untouched: true},
+	http.StatusNotFound:              {Plan: push.RetrySlowly, Reason: push.NotFound, Hint: hintNotFound, Untouched: true},
+	http.StatusProxyAuthRequired:     {Plan: push.RetrySlowly, Reason: push.Other, Hint: hintProxyAuth, Untouched: true},
+	http.StatusConflict:              {Plan: push.RetrySlowly, Reason: push.Other, Hint: hintConflict, Untouched: true},
+	http.StatusPreconditionFailed:    {Plan: push.RetrySlowly, Reason: push.Other, Hint: hintConflict, Untouched: true},
 	http.StatusRequestTimeout:        {Plan: push.Retry, Reason: push.Timeout, Hint: hintTimeout},
 	http.StatusTooEarly:              {Plan: push.Retry, Reason: push.Throttled, Hint: hintThrottle, Untouched: true},
 	http.StatusTooManyRequests:       {Plan: push.Retry, Reason: push.Throttled, Hint: hintThrottle, Untouched: true},
@@ -152,7 +152,7 @@ func isDial(err error) bool {
 func withoutRoute(o push.Outcome, status int, hint string) push.Outcome {
 	switch status {
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusGone, http.StatusNotImplemented:
-		o.Plan = push.Never
+		o.Plan = push.NoService
 	}
 	if o.Reason == push.NotFound {
 		o.Hint = hint

@@ -35,7 +35,7 @@ func (r *failureRow) record(a attempt) {
 	}
 	r.count++
 	r.changed, r.reason = a.Reason != r.reason, a.Reason
-	if a.Plan == Token {
+	if a.Plan == RetryWithToken {
 		r.unauthorized++
 	} else {
 		r.unauthorized = 0
@@ -45,11 +45,11 @@ func (r *failureRow) record(a attempt) {
 // pause waits until the next attempt. A newer card ends the wait, but not before the time that the target asked for.
 func (p *Publisher) pause(ctx context.Context, a attempt) {
 	var delay time.Duration
-	if a.Plan != Token || p.loop.failures.unauthorized > 1 {
+	if a.Plan != RetryWithToken || p.loop.failures.unauthorized > 1 {
 		delay = p.delay(a.Outcome, p.loop.failures.count)
 	}
 	wait(ctx, a.After, nil)
-	if a.Plan == Token {
+	if a.Plan == RetryWithToken {
 		p.awaitCredentials(ctx, delay-a.After)
 		return
 	}
@@ -70,7 +70,7 @@ func (p *Publisher) awaitCredentials(ctx context.Context, d time.Duration) {
 // delay is how long the next request waits after so many failures in a row, without what the target asks for.
 func (p *Publisher) delay(o Outcome, failures int) time.Duration {
 	switch o.Plan {
-	case Never:
+	case NoService:
 		return p.checkInterval()
 	case Retry:
 		longest := backoff(failures)

@@ -45,7 +45,7 @@ func (d *directory) file() string { return filepath.Join(d.path, "card.json") }
 
 func outcomeOf(err error) push.Outcome {
 	if errors.Is(err, fs.ErrNotExist) {
-		return push.Outcome{Plan: push.Slow, Reason: push.NotFound, Hint: "create the directory", Untouched: true}
+		return push.Outcome{Plan: push.RetrySlowly, Reason: push.NotFound, Hint: "create the directory", Untouched: true}
 	}
 	return push.Outcome{Plan: push.Retry, Reason: push.Other, Hint: "check the disk"}
 }

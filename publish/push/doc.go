@@ -44,8 +44,8 @@
 //
 // An event that the target holds another card has it read and pushed again: the first at once, those that follow two
 // seconds apart at least. If another writer replaces our card again and again, each answer comes later, and health says
-// so from the fourth time on (card_contested). A connection that ends is made again as after [Retry], [Slow] or
-// [Never].
+// so from the fourth time on (card_contested). A connection that ends is made again as after [Retry], [RetrySlowly] or
+// [NoService].
 //
 // # Peers
 //

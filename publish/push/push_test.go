@@ -244,9 +244,9 @@ func TestPlans(t *testing.T) {
 	}{
 		{"retry", push.Outcome{Plan: push.Retry}, 100 * time.Millisecond},
 		{"retry when it says", push.Outcome{Plan: push.Retry, After: time.Minute}, time.Minute},
-		{"token", push.Outcome{Plan: push.Token}, 0},
-		{"slow", push.Outcome{Plan: push.Slow}, slowLongest},
-		{"stop", push.Outcome{Plan: push.Stop}, refusedLongest},
+		{"token", push.Outcome{Plan: push.RetryWithToken}, 0},
+		{"slow", push.Outcome{Plan: push.RetrySlowly}, slowLongest},
+		{"stop", push.Outcome{Plan: push.AwaitChange}, refusedLongest},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

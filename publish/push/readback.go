@@ -180,7 +180,7 @@ func (p *Publisher) verify(ctx context.Context, c card.Card, accepted attempt) a
 	}
 	text, hint := r.Difference(c)
 	return attempt{
-		Outcome{Plan: Slow, Reason: NotStored, Hint: hint},
+		Outcome{Plan: RetrySlowly, Reason: NotStored, Hint: hint},
 		errors.New("push card: the platform accepted the card but has not stored it: " + text),
 	}
 }

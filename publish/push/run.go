@@ -96,7 +96,7 @@ func (p *Publisher) step(ctx context.Context) {
 	if !ok {
 		return
 	}
-	if a := p.push(ctx, c); a.err != nil && a.Plan != Stop {
+	if a := p.push(ctx, c); a.err != nil && a.Plan != AwaitChange {
 		p.pause(ctx, a)
 	}
 }
@@ -185,7 +185,7 @@ func (p *Publisher) push(ctx context.Context, c card.Card) attempt {
 
 func (p *Publisher) conclude(c card.Card, a attempt, begun, ended time.Time) {
 	p.loop.failures.record(a)
-	if a.Plan == Stop {
+	if a.Plan == AwaitChange {
 		p.loop.retry.at, p.loop.retry.next = ended, ended.Add(refusedLeast+p.jitter(refusedSpread))
 	}
 	p.metrics.observe(a, begun, ended)
@@ -212,9 +212,9 @@ func (p *Publisher) report(c card.Card, a attempt, took time.Duration) {
 	case a.Reason == NotStored && p.loop.notStored != c.Digest:
 		p.loop.notStored = c.Digest
 		p.reject(event, a, "card accepted but not stored, trying again")
-	case a.Plan == Stop && p.loop.retry.reported == c.Digest:
+	case a.Plan == AwaitChange && p.loop.retry.reported == c.Digest:
 		p.log.Debug("card refused again", "digest", digest, "error", a.err)
-	case a.Plan == Stop:
+	case a.Plan == AwaitChange:
 		p.loop.retry.reported = c.Digest
 		p.reject(event, a, "card refused, it is sent again once it changes, and now and then")
 	default:

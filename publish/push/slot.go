@@ -78,7 +78,7 @@ func (s *slot) fail(a attempt, now time.Time) {
 	if a.Untouched {
 		s.held = s.before
 	}
-	if a.Plan == Stop {
+	if a.Plan == AwaitChange {
 		s.refused = s.inFlight
 	}
 	if s.since.IsZero() {

@@ -69,12 +69,12 @@ type Conditioner interface {
 type Plan int
 
 const (
-	Done  Plan = iota // nothing
-	Retry             // another attempt after a backoff
-	Token             // another attempt at once, then one about every 30 s and whenever the credentials change
-	Slow              // another attempt about every 30 s: an operator has to act
-	Stop              // no attempt before the card changes, but one about every 15 minutes
-	Never             // the target has no such service: another attempt about every five minutes; not for a push
+	Done           Plan = iota // nothing
+	Retry                      // another attempt after a backoff
+	RetryWithToken             // another attempt at once, then one about every 30 s and whenever the credentials change
+	RetrySlowly                // another attempt about every 30 s: an operator has to act
+	AwaitChange                // no attempt before the card changes, but one about every 15 minutes
+	NoService                  // the target has no such service: another attempt about every five minutes; not for a push
 )
 
 // Reason is why an attempt failed, as metrics report it.
