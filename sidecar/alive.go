@@ -39,7 +39,7 @@ func (c *core) alive() error {
 // overdue says whether the sidecar still scans what it watches.
 func (c *core) overdue() error {
 	var last time.Time
-	if at := c.lastScan.Load(); at != nil {
+	if at := c.lastScan.Load(); at != nil && c.watched() {
 		last = *at
 	}
 	return alive(time.Now(), last, c.settings.Resync)

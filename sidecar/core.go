@@ -104,7 +104,7 @@ func newCore(ctx context.Context, opts Options, mem *stateDir, to remote, reg pr
 // handler composes what the socket answers with.
 func (c *core) handler(reg prometheus.Registerer, metrics http.Handler) *api.Handler {
 	o := c.handlerOptions(c.log.Named("api"))
-	o.Rescan, o.Health, o.Alive, o.Emit, o.Registerer = c.rescan, c.health, c.alive, c.events.emit, reg
+	o.Rescan, o.Health, o.Alive, o.Watched, o.Emit, o.Registerer = c.rescan, c.health, c.alive, c.watched, c.events.emit, reg
 	o.TurnEvents.Emit = c.events.offer
 	o.Events, o.Mutations, o.Peers = c.eventSource(), c.mutations(), c.platforms.peers
 	o.Scans, o.RPC, o.Installs = c.scans(), c.rpc(), c.installs()
@@ -120,8 +120,10 @@ func (c *core) resources(ctx context.Context, s *pannier.Skill) (pannier.Resourc
 	return c.loader.Resources(ctx, s)
 }
 
-// processBatches takes in one batch after the other until ctx is done.
+// processBatches takes in one batch after the other until ctx is done. The first look goes on while directories are armed. What
+// changes between the two is found by the start batch, which follows the arming.
 func (c *core) processBatches(ctx context.Context) {
+	c.processBatch(ctx, pannier.Batch{Full: true, Trigger: pannier.TriggerStart, Since: time.Now()})
 	for {
 		select {
 		case <-ctx.Done():
@@ -162,7 +164,27 @@ func (c *core) processBatch(ctx context.Context, b pannier.Batch) {
 		c.fingerprints.hints.addBatch(b)
 		c.fingerprints.request()
 	}
-	c.collectGarbage()
+	if b.Seq > 0 { // not while the start goes on
+		c.collectGarbage()
+	}
+}
+
+// watched reports whether all of the workspace is watched, as far as it can be.
+func (c *core) watched() bool {
+	select {
+	case <-c.watcher.Armed():
+		return true
+	default:
+		return false
+	}
+}
+
+// awaitWatched waits until all of the workspace is watched, or ctx is done.
+func (c *core) awaitWatched(ctx context.Context) {
+	select {
+	case <-c.watcher.Armed():
+	case <-ctx.Done():
+	}
 }
 
 // fingerprintTouched has fingerprints computed where files of skills changed that no look at the catalog shows, now and then however

@@ -23,7 +23,7 @@ type healthMetrics struct {
 func newHealthMetrics(f *startupHandler) *healthMetrics {
 	return &healthMetrics{
 		front:      f,
-		ready:      prometheus.NewDesc("pannier_ready", "1 once the first scan of the workspace is served.", nil, nil),
+		ready:      prometheus.NewDesc("pannier_ready", "1 once the first scan is served and the workspace is watched.", nil, nil),
 		status:     prometheus.NewDesc("pannier_health_status", "1 for the status of health, 0 for the others.", []string{"status"}, nil),
 		conditions: prometheus.NewDesc("pannier_health_conditions", "Conditions of health, by code; for one release also by the former code with a dot.", []string{"code"}, nil),
 	}
@@ -39,7 +39,7 @@ func (m *healthMetrics) Describe(to chan<- *prometheus.Desc) {
 // Collect implements [prometheus.Collector].
 func (m *healthMetrics) Collect(to chan<- prometheus.Metric) {
 	h := m.front.health()
-	to <- prometheus.MustNewConstMetric(m.ready, prometheus.GaugeValue, oneIf(m.front.snapshot() != nil))
+	to <- prometheus.MustNewConstMetric(m.ready, prometheus.GaugeValue, oneIf(m.front.ready()))
 	for _, status := range []pannier.HealthStatus{pannier.HealthOK, pannier.HealthDegraded, pannier.HealthFailing} {
 		to <- prometheus.MustNewConstMetric(m.status, prometheus.GaugeValue, oneIf(h.Status == status), string(status))
 	}

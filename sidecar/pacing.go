@@ -112,8 +112,9 @@ func (p *pusher) send() {
 }
 
 // announce reports every new snapshot, whatever made it, and then hands its card to the platforms; in this order, so that
-// the events tell of a change before they tell that the platform has it.
+// the events tell of a change before they tell that the platform has it. It begins when the sidecar is ready.
 func (c *core) announce(ctx context.Context) {
+	c.awaitWatched(ctx)
 	snapshots, cancel := c.registry.Subscribe()
 	defer cancel()
 	p := &pusher{

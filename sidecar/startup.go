@@ -112,6 +112,12 @@ func (f *startupHandler) snapshot() *pannier.Snapshot {
 	return nil
 }
 
+// ready reports what /readyz tells.
+func (f *startupHandler) ready() bool {
+	c := f.core.Load()
+	return c != nil && c.registry.Current() != nil && c.watched()
+}
+
 // health tells what is wrong with the sidecar and the workspace.
 func (f *startupHandler) health() pannier.Health {
 	if c := f.core.Load(); c != nil {

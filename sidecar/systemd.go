@@ -128,15 +128,16 @@ func (m *systemdNotifier) reloading() (done func()) {
 
 // notifySystemd tells systemd how the sidecar is until ctx is done.
 func (c *core) notifySystemd(ctx context.Context) {
+	c.awaitWatched(ctx)
 	snapshots, cancel := c.registry.Subscribe()
 	defer cancel()
 	c.systemd.follow(ctx, snapshots, c.alive)
 }
 
-// rescanNotified scans everything again, and notifies systemd when it begins and ends. Before the first snapshot there is nothing to
-// load again.
+// rescanNotified scans everything again, and notifies systemd when it begins and ends. Before the sidecar is ready
+// there is nothing to load again.
 func (c *core) rescanNotified(ctx context.Context) {
-	if c.registry.Current() == nil {
+	if c.registry.Current() == nil || !c.watched() {
 		c.requestRescan()
 		return
 	}

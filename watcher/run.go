@@ -59,6 +59,7 @@ func (w *Watcher) start(ctx context.Context) {
 	w.open()
 	w.armUnmarked(ctx)
 	w.markAll(pannier.TriggerStart, true)
+	close(w.started)
 }
 
 // armUnmarked arms everything that there is without marking it: a full batch follows.

@@ -68,6 +68,7 @@ type Watcher struct {
 	batches chan pannier.Batch
 	wake    chan struct{} // tells Run that there is something to do; one signal is enough for any number of reasons
 	touched chan []string // the directories of which no batch tells; nil is any
+	started chan struct{} // closed when everything is armed
 
 	// mu guards the fields up to the next blank line. Those of the table and of the places are written by the goroutine of
 	// Run alone, which may therefore read them without the lock.
@@ -130,6 +131,7 @@ func New(o Options) (*Watcher, error) {
 		batches: make(chan pannier.Batch),
 		wake:    make(chan struct{}, 1),
 		touched: make(chan []string, 1),
+		started: make(chan struct{}),
 		pending: newPending(o.Settle, o.MaxWait),
 		table:   newTable(),
 		places:  newPlaces(o.Rules),
@@ -149,6 +151,10 @@ func (w *Watcher) Batches() <-chan pannier.Batch { return w.batches }
 // Touched returns a channel that has a value when something in a skill changed that decides nothing about the catalog: what
 // covers all files of a skill is another. Nothing is handed over for it.
 func (w *Watcher) Touched() <-chan []string { return w.touched }
+
+// Armed returns a channel that is closed once [Watcher.Run] has armed everything. A consumer may look at the disk by itself before
+// that: the start batch comes after it, and so covers what changed between that look and the arming.
+func (w *Watcher) Armed() <-chan struct{} { return w.started }
 
 // Quiet reports whether batches up to the one with that Seq carry all that was noticed, so that nothing is settling.
 func (w *Watcher) Quiet(seq uint64) bool {

@@ -81,6 +81,7 @@ type Options struct {
 	RPC RPC
 
 	Alive      func() error                 // optional: returns why a restart would help, for /livez
+	Watched    func() bool                  // optional: reports whether all of the workspace is watched, for /readyz
 	Events     *EventSource                 // optional: serves the event stream
 	Emit       func(pannier.EventType, any) // optional
 	TurnEvents TurnEvents                   // the zero value records no turn

@@ -24,7 +24,7 @@ var probeRoutes = []route{
 	},
 	{
 		pattern: "GET /readyz", endpoint: endpoint{serve: (*Handler).ready},
-		id: "getReadyz", summary: "Success once the first scan is served.", texts: []string{"text/plain"},
+		id: "getReadyz", summary: "Success once the first scan is served and the workspace is watched.", texts: []string{"text/plain"},
 	},
 	{
 		pattern: "GET /livez", endpoint: endpoint{serve: (*Handler).live}, early: true,
@@ -91,5 +91,8 @@ func (h *Handler) live(w http.ResponseWriter, r *http.Request, _ *pannier.Snapsh
 }
 
 func (h *Handler) ready(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
+	if h.Watched != nil && !h.Watched() {
+		return errNotWatched
+	}
 	return writeBody(w, r, "text/plain; charset=utf-8", []byte("ready\n"))
 }
