@@ -147,23 +147,39 @@ func OwnEnvironment(environ []string, lenience string) pannier.Environment {
 
 // executables returns the names of the executable files in some directories, sorted.
 func executables(dirs []string) []string {
-	names := []string{}
+	names, seen := []string{}, map[fsx.FileID]bool{}
 	for _, dir := range dirs {
-		entries, err := os.ReadDir(dir)
-		if err != nil {
-			continue // a PATH names directories that are not there; so do shells treat it
-		}
-		for _, e := range entries {
-			if strings.Contains(e.Name(), "=") {
-				continue // no skill asks for such a name, and an environment does not take it
-			}
-			if info, err := os.Stat(filepath.Join(dir, e.Name())); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-				names = append(names, e.Name())
-			}
+		if d, err := os.Open(dir); err == nil { // a PATH names directories that are not there; so do shells treat it
+			names = appendExecutables(names, d, seen)
+			d.Close()
 		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// appendExecutables appends the names of the executable files in an open directory, unless the directory was seen before: on
+// many systems /bin leads to /usr/bin.
+func appendExecutables(names []string, d *os.File, seen map[fsx.FileID]bool) []string {
+	fd := int(d.Fd())
+	self, err := fsx.Fstat(fd)
+	if err != nil || seen[self.FileID] {
+		return names
+	}
+	seen[self.FileID] = true
+	entries, err := d.ReadDir(-1)
+	if err != nil {
+		return names
+	}
+	for _, e := range entries {
+		if e.IsDir() || strings.Contains(e.Name(), "=") {
+			continue // no skill asks for a name with an equals sign, and an environment does not take it
+		}
+		if found, err := fsx.StatAt(fd, e.Name()); err == nil && found.IsRegular() && found.Mode&0o111 != 0 {
+			names = append(names, e.Name())
+		}
+	}
+	return names
 }
 
 // inContainer reports whether this process runs in a container, by the marks that the engines leave.

@@ -49,6 +49,13 @@ func LstatAt(dir int, path string) (Stamp, error) {
 	return stampOf(&st), err
 }
 
+// StatAt is [LstatAt] for what a symlink leads to.
+func StatAt(dir int, path string) (Stamp, error) {
+	var st unix.Stat_t
+	err := retryEINTR(func() error { return unix.Fstatat(dir, path, &st, 0) })
+	return stampOf(&st), err
+}
+
 // Fstat is [Lstat] for an open file.
 func Fstat(fd int) (Stamp, error) {
 	var st unix.Stat_t
