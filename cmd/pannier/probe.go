@@ -24,9 +24,9 @@ func (p *program) probeCommand() *cobra.Command {
 		Long: `Asks the sidecar on its socket, for containers without a shell. The sidecar has two seconds to
 answer.
 
---startup and --ready check that the first scan of the workspace is served. A ready sidecar stays
-ready. --live checks that the sidecar still processes changes; it does not depend on the platform.
-The command reads no setting except the socket.
+--startup and --ready check that the first scan of the workspace is served and all of it is watched.
+A ready sidecar stays ready. --live checks that the sidecar still processes changes; it does not
+depend on the platform. The command reads no setting except the socket.
 
 Exit codes: 0 yes; 1 no; 2 failure; 3 no sidecar answers.`,
 		Example: `  pannier probe --ready

@@ -28,13 +28,19 @@ const promptly = 6 * time.Second
 // startOnSlowDisk runs a sidecar whose every fsync and fdatasync is delayed by strace. It does not wait for anything.
 func startOnSlowDisk(t *testing.T, workspace string, args ...string) *sidecarUnderTest {
 	t.Helper()
+	return startDelayed(t, "fsync,fdatasync", diskDelay, workspace, args...)
+}
+
+// startDelayed runs a sidecar whose every call of some system calls is delayed by strace. It does not wait for anything.
+func startDelayed(t *testing.T, calls string, by time.Duration, workspace string, args ...string) *sidecarUnderTest {
+	t.Helper()
 	strace, err := exec.LookPath("strace")
 	if err != nil {
-		t.Skip("delaying fsync needs strace")
+		t.Skip("delaying calls needs strace")
 	}
 	delay := []string{
-		"-D", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", "-e", "trace=fsync,fdatasync",
-		"-e", fmt.Sprintf("inject=fsync,fdatasync:delay_enter=%d", diskDelay.Microseconds()),
+		"-D", "-f", "--seccomp-bpf", "-qq", "-o", "/dev/null", "-e", "trace=" + calls,
+		"-e", fmt.Sprintf("inject=%s:delay_enter=%d", calls, by.Microseconds()),
 	}
 	if out, err := exec.Command(strace, append(delay, "true")...).CombinedOutput(); err != nil {
 		t.Skipf("strace cannot delay calls here: %v: %s", err, out)
@@ -100,25 +106,28 @@ func (s *sidecarUnderTest) within(t *testing.T, limit time.Duration, what string
 	}
 }
 
+// get succeeds where the answer of the socket does.
+func (s *sidecarUnderTest) get(ctx context.Context, path string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://pannier"+path, http.NoBody)
+	if err != nil {
+		return err
+	}
+	res, err := s.HTTP.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return errors.New(res.Status)
+	}
+	return nil
+}
+
 // answersPromptly asks what clients, monitoring and probes ask, and fails the test where an answer waits for the disk.
 func (s *sidecarUnderTest) answersPromptly(t *testing.T) {
 	t.Helper()
 	for _, path := range []string{"/v1/health", "/metrics", "/v1/skills", "/readyz", "/livez", "/healthz", "/v1/environment"} {
-		s.within(t, promptly, path, func(ctx context.Context) error {
-			req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://pannier"+path, http.NoBody)
-			if err != nil {
-				return err
-			}
-			res, err := s.HTTP.Do(req)
-			if err != nil {
-				return err
-			}
-			defer res.Body.Close()
-			if res.StatusCode != http.StatusOK {
-				return errors.New(res.Status)
-			}
-			return nil
-		})
+		s.within(t, promptly, path, func(ctx context.Context) error { return s.get(ctx, path) })
 	}
 	for _, command := range []string{"list", "probe"} {
 		s.within(t, promptly, command, func(ctx context.Context) error {
@@ -225,4 +234,29 @@ func TestSlowStats(t *testing.T) {
 	}
 	s.process.kill()
 	<-changed
+}
+
+// TestSlowArming delays each arming of a directory: the first look does not wait for it, /readyz does, and what changes between
+// the two is found without an event.
+func TestSlowArming(t *testing.T) {
+	t.Parallel()
+	w := newWorkspace(t)
+	writeIn(t, w, skillScript("first", "Is there before."))
+	s := startDelayed(t, "inotify_add_watch", 2*time.Second, w, "--platform-url", "off")
+	s.within(t, promptly, "the first look is served", func(context.Context) error {
+		_, err := s.entry(t, "first")
+		return err
+	})
+	if err := s.get(t.Context(), "/readyz"); err == nil {
+		t.Error("ready before everything is watched")
+	}
+	writeIn(t, w, skillScript("first", "Changed meanwhile.")+skillScript("second", "Came meanwhile."))
+	s.within(t, time.Minute, "ready", func(ctx context.Context) error { return s.get(ctx, "/readyz") })
+	s.within(t, time.Minute, "what changed meanwhile is served", func(context.Context) error {
+		if e, err := s.entry(t, "first"); err != nil || e.Description != "Changed meanwhile." {
+			return fmt.Errorf("description %q, error %v", e.Description, err)
+		}
+		_, err := s.entry(t, "second")
+		return err
+	})
 }

@@ -49,4 +49,7 @@ func TestProbesWhereSomethingIsWrong(t *testing.T) {
 	if w := ask(handler, "GET", "/healthz", ""); w.Code != http.StatusOK {
 		t.Errorf("healthz: %d", w.Code)
 	}
+	h = newHouse()
+	h.options.Watched = func() bool { return false }
+	checkProblem(t, "not watched", ask(h.handler(), "GET", "/readyz", ""), 503, "not_ready")
 }
