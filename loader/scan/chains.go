@@ -1,7 +1,6 @@
 package scan
 
 import (
-	"regexp"
 	"slices"
 )
 
@@ -30,7 +29,7 @@ type step struct {
 const maxStep = 64
 
 // from returns the check for an anchored pattern.
-func from(re *regexp.Regexp) func(text []byte, at int) bool {
+func from(re *pattern) func(text []byte, at int) bool {
 	return func(text []byte, at int) bool { return re.Match(text[at:min(len(text), at+maxStep)]) }
 }
 
@@ -124,8 +123,8 @@ var (
 	credential = anchored(credentials + `|` + prints + `|` + ownKeys)
 
 	environAfter  = anchored(`os\.environ\b(?:[)\s,}]|\.copy|\.items|$)|ENV\.(?:to_h|to_a|inspect|to_json)|process\.env\s*[,)}\n]`)
-	environBefore = regexp.MustCompile(`\.\.\.$|JSON\.stringify\(\s*$|(?:body|data|env|\be|json)["']?\s*[:=]\s*$`)
-	sendsData     = regexp.MustCompile(`\b(?:data|json|files|body|params|content|method|stringify|environ)\b|\?|\+|sendall\(|write\(`)
+	environBefore = compile(`\.\.\.$|JSON\.stringify\(\s*$|(?:body|data|env|\be|json)["']?\s*[:=]\s*$`)
+	sendsData     = compile(`\b(?:data|json|files|body|params|content|method|stringify|environ)\b|\?|\+|sendall\(|write\(`)
 )
 
 // isWholeEnv reports whether a place refers to the whole environment, not one variable.

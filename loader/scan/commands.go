@@ -2,7 +2,6 @@ package scan
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -88,7 +87,7 @@ func isRemoveRoot(text []byte, at int) bool {
 }
 
 var (
-	changesTo = regexp.MustCompile(`(?:^|[\s;&|])cd(?:\s+(?:/|~|"?\$HOME"?))?\s*(?:&&|;)\s*(?:sudo\s+)?$`)
+	changesTo = compile(`(?:^|[\s;&|])cd(?:\s+(?:/|~|"?\$HOME"?))?\s*(?:&&|;)\s*(?:sudo\s+)?$`)
 	removeAll = anchored(`rm\s+-[a-zA-Z]*[rR][a-zA-Z]*\s+(?:-\w+\s+)*(?:\./)?\*(?:[\s;&|)]|$)`)
 )
 

@@ -2,7 +2,6 @@ package scan
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 )
 
@@ -27,17 +26,17 @@ const (
 )
 
 var (
-	inUpload = regexp.MustCompile(`(?:\s(?:-d|--data(?:-\w+)*|--json|-F|--form(?:-string)?|-T|--upload-file|--post-data|--post-file|--body-data|--body-file|-H|--header|-u|-A|-b)[\s=]*|[?&/=][^\s]*)["']?[^\n]{0,80}?(?:(?:\$\(|` + "`" + `|<\()\s*(?:` + allEnv + `\s*[|)` + "`" + `]|(?:printenv|env)\b[^)\n]{0,40}[|)]|[^)\n]{0,80}?(?:` + credentials + `|` + prints + `|` + ownKeys + `))|[@=]["']?` + credentials + `|\s["']?` + credentials + `)`)
-	keyFlag  = regexp.MustCompile(`\s(?:--cert|--key|--cacert|-E|-K|--config|--netrc-file|--env-file|-i|--identity)[\s=]+\S+|ssh\s+-i\s*[^\s"']+`)
-	pipedEnv = regexp.MustCompile(`(?:^|[;&|({` + "`" + `"']|\$\s|\bsudo\s)\s*(?:` + allEnv + `\s*(?:2>\S+\s*)?$|` + allEnv + `\s*\||printenv\b)`)
+	inUpload = compile(`(?:\s(?:-d|--data(?:-\w+)*|--json|-F|--form(?:-string)?|-T|--upload-file|--post-data|--post-file|--body-data|--body-file|-H|--header|-u|-A|-b)[\s=]*|[?&/=][^\s]*)["']?[^\n]{0,80}?(?:(?:\$\(|` + "`" + `|<\()\s*(?:` + allEnv + `\s*[|)` + "`" + `]|(?:printenv|env)\b[^)\n]{0,40}[|)]|[^)\n]{0,80}?(?:` + credentials + `|` + prints + `|` + ownKeys + `))|[@=]["']?` + credentials + `|\s["']?` + credentials + `)`)
+	keyFlag  = compile(`\s(?:--cert|--key|--cacert|-E|-K|--config|--netrc-file|--env-file|-i|--identity)[\s=]+\S+|ssh\s+-i\s*[^\s"']+`)
+	pipedEnv = compile(`(?:^|[;&|({` + "`" + `"']|\$\s|\bsudo\s)\s*(?:` + allEnv + `\s*(?:2>\S+\s*)?$|` + allEnv + `\s*\||printenv\b)`)
 
 	fileToNetcat = anchored(`(?:nc|ncat|netcat)\s[^\n;]{0,80}?<\s*["']?(?:\(\s*(?:` + allEnv + `\s*\)|[^)\n]{0,60}?` + credentials + `)|` + credentials + `)`)
 	overDNS      = anchored(`(?:dig|nslookup|host|ping)\s[^\n;]{0,60}?(?:(?:\$\(|` + "`" + `)[^)\n]{0,120}?(?:base64|base32|xxd|\bod\b|cat\s|` + allEnv + `\b|whoami|TOKEN|KEY|SECRET|PASSWORD)[^\n]{0,120}?[)` + "`" + `]["']?|\$\{?\w*(?:TOKEN|KEY|SECRET|PASSWORD)\w*\}?)\.[\w$.{-]*\w`)
-	remote       = regexp.MustCompile(`\s["']?(?:[\w.$-]+@)?[\w$][\w.$-]*:|\ss3://|\sgs://|gist create|\s\w+:`)
-	psSends      = regexp.MustCompile(`(?i)-Body\b|-InFile\b|UploadString|Invoke-RestMethod|Invoke-WebRequest|\birm\b|\biwr\b`)
+	remote       = compile(`\s["']?(?:[\w.$-]+@)?[\w$][\w.$-]*:|\ss3://|\sgs://|gist create|\s\w+:`)
+	psSends      = compile(`(?i)-Body\b|-InFile\b|UploadString|Invoke-RestMethod|Invoke-WebRequest|\birm\b|\biwr\b`)
 
 	ignoring = anchored(`(?i)(?:ignore|disregard|forget|override|bypass)\s+(?:(?:all|any|the|your|my|of|these|every|other|about|everything|and)\s+){0,5}(?:(?:previous|previously|prior|above|earlier|preceding|existing|system|safety|former|foregoing|developer|original|given)\s+(?:and\s+\w+\s+)?){1,2}(?:(?:system|user|safety)\s+)?(?:instructions?|prompts?|rules?|guidelines?|messages?|directives?|context|constraints?|polic(?:y|ies)|restrictions?|orders?)`)
-	ordered  = regexp.MustCompile(`(?:^|[\s"'` + "`" + `$(>])(?:curl|wget|rm\s+-\w+|nc|ncat|bash|sh\s+-\w+|scp|ssh|sudo|chmod|eval|python3?|node|powershell|iex|cat\s+["']?[~/.$]\S*|printenv|env\s*[|>` + "`" + `]|base64|tar|dd\s+if=\S+|git\s+(?:push|remote|config)|npm|pip3?|crontab|find\s+/\S*)(?:\s|` + "`" + `|$)`)
+	ordered  = compile(`(?:^|[\s"'` + "`" + `$(>])(?:curl|wget|rm\s+-\w+|nc|ncat|bash|sh\s+-\w+|scp|ssh|sudo|chmod|eval|python3?|node|powershell|iex|cat\s+["']?[~/.$]\S*|printenv|env\s*[|>` + "`" + `]|base64|tar|dd\s+if=\S+|git\s+(?:push|remote|config)|npm|pip3?|crontab|find\s+/\S*)(?:\s|` + "`" + `|$)`)
 )
 
 func mayUpload(text []byte, at int) bool {
@@ -52,8 +51,8 @@ func isUpload(text []byte, at int) bool {
 
 // Files with mounted secrets of a container.
 var (
-	mounted        = regexp.MustCompile(`(?:\$\(|` + "`" + `|<\(|[@=])[^)\n]{0,40}?/run/secrets/(kubernetes\.io/|eks\.amazonaws\.com/)?`)
-	mountedHeader  = regexp.MustCompile(`(?:-H|--header|-u|--user|--oauth2-bearer)(?:=|\s*)(?:"[^"\n]*|'[^'\n]*)$`)
+	mounted        = compile(`(?:\$\(|` + "`" + `|<\(|[@=])[^)\n]{0,40}?/run/secrets/(kubernetes\.io/|eks\.amazonaws\.com/)?`)
+	mountedHeader  = compile(`(?:-H|--header|-u|--user|--oauth2-bearer)(?:=|\s*)(?:"[^"\n]*|'[^'\n]*)$`)
 	clusterDomains = []string{"svc", "cluster.local", "kubernetes.default"}
 )
 

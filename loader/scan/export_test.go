@@ -18,6 +18,14 @@ func Text(path string, text []byte) []pannier.Finding {
 	return found.sorted()
 }
 
+// CompileAll compiles every pattern and returns how many there are. It panics where one is not a regular expression.
+func CompileAll() int {
+	for _, p := range patterns {
+		p.compiled()
+	}
+	return len(patterns)
+}
+
 // Keys returns one key of each probe, and the keys of each chain in order, with those of its last step again and again.
 func Keys() []string {
 	var keys []string

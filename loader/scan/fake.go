@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"math"
-	"regexp"
 	"slices"
 )
 
@@ -135,7 +134,7 @@ const (
 )
 
 // assigned is what precedes the quote: the name of a secret, and an equals sign or a colon.
-var assigned = regexp.MustCompile(`(?i)(?:secret|token|passw(?:or)?d|api[_-]?key|access[_-]?key|private[_-]?key|credential)[a-z_]{0,12}["']?\s{0,3}(?::=|=>|[:=])\s{0,3}$`)
+var assigned = compile(`(?i)(?:secret|token|passw(?:or)?d|api[_-]?key|access[_-]?key|private[_-]?key|credential)[a-z_]{0,12}["']?\s{0,3}(?::=|=>|[:=])\s{0,3}$`)
 
 // assignments finds quoted texts that look random and are assigned to the name of a secret, unless a known format was found
 // already.
@@ -190,7 +189,7 @@ func isStrictlyRandom(v []byte) bool {
 }
 
 // address is a blockchain address, which is public although it is called a token.
-var address = regexp.MustCompile(`^(?:0x[0-9A-Fa-f]{40}|[1-9A-HJ-NP-Za-km-z]{43,44})$`)
+var address = compile(`^(?:0x[0-9A-Fa-f]{40}|[1-9A-HJ-NP-Za-km-z]{43,44})$`)
 
 // hasSecret reports whether one of the hits, which are in order, is a secret in a range of the text.
 func hasSecret(hits []hit, from, to int) bool {

@@ -2,7 +2,6 @@ package scan
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -29,17 +28,17 @@ var (
 	evalWord = anchored(`eval\s+(?:(?:LWP::Simple::)?get\s*\(?\s*(?:["'$]|q[qw]?[{(/])|(?:LWP::UserAgent|HTTP::Tiny|Mojo::UserAgent|HTTP::Client)\b[^\n;]{0,60}?->\s*get\b|` +
 		`(?:URI\.open|Kernel\.open|open)\s*\(?\s*["']https?://|(?:URI\.parse|URI)\s*\(?\s*["']https?://[^\n;]{0,200}?\.(?:read|open)\b|Net::HTTP\.get|HTTParty\.get|Faraday\.get)`)
 	// responseVar is the variable that a response is assigned to.
-	responseVar = regexp.MustCompile(`(?:^|[\s;"'({$@])(\w+)\s*=\s*[^\n;=]{0,40}$`)
+	responseVar = compile(`(?:^|[\s;"'({$@])(\w+)\s*=\s*[^\n;=]{0,40}$`)
 	// evaluates is the evaluation of a variable, excluding methods with the same name.
-	evaluates = regexp.MustCompile(`(?:^|[^\w.$>])(?:(?:eval|exec|Function)\s*\(\s*(?:compile\(\s*)?|eval\s+)[$@]?(\w+)`)
+	evaluates = compile(`(?:^|[^\w.$>])(?:(?:eval|exec|Function)\s*\(\s*(?:compile\(\s*)?|eval\s+)[$@]?(\w+)`)
 	// thenEval is a response that is passed to an evaluation.
 	thenEval = anchored(`\.then\(\s*(?:eval\s*\)|(?:async\s+)?\(?\s*\w+\s*\)?\s*=>\s*[({]?\s*(?:return\s+)?(?:\(0,\s*eval\)|eval|(?:new\s+)?Function|vm\.runIn\w+)\s*\()`)
-	requests = regexp.MustCompile(`\bfetch\(|\baxios\b|\bgot\(|\bhttps?\.get\(`)
+	requests = compile(`\bfetch\(|\baxios\b|\bgot\(|\bhttps?\.get\(`)
 
 	// packageSource is an option of an installer with a URL that is not a package.
-	packageSource = regexp.MustCompile(`\s(?:-i|-f|--index-url|--extra-index-url|--find-links|--proxy|--registry|--https?-proxy|--source|--index|--mirror)[\s=]+\S+`)
+	packageSource = compile(`\s(?:-i|-f|--index-url|--extra-index-url|--find-links|--proxy|--registry|--https?-proxy|--source|--index|--mirror)[\s=]+\S+`)
 	// packageHTTP is a URL that is the first argument, or that is of an archive or a repository.
-	packageHTTP = regexp.MustCompile(`^\w+(?:\s(?:global|install|add|i))?(?:\s+-\S+)*\s+["']?(http://[^\s"'` + "`" + `<>|\\)]+)|\s["']?[^\s"']*?\s?(?:@\s?|git\+)?(http://[^\s"'` + "`" + `<>|\\)]+\.(?:tar(?:\.\w+)?|tgz|zip|whl|gem|git))(?:[\s"'` + "`" + `@#]|$)`)
+	packageHTTP = compile(`^\w+(?:\s(?:global|install|add|i))?(?:\s+-\S+)*\s+["']?(http://[^\s"'` + "`" + `<>|\\)]+)|\s["']?[^\s"']*?\s?(?:@\s?|git\+)?(http://[^\s"'` + "`" + `<>|\\)]+\.(?:tar(?:\.\w+)?|tgz|zip|whl|gem|git))(?:[\s"'` + "`" + `@#]|$)`)
 )
 
 func findEvalWord(text []byte, at int) (string, string) {

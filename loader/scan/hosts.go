@@ -2,7 +2,6 @@ package scan
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -50,7 +49,7 @@ var installers = []string{
 
 // astray is in an address that leads elsewhere than it begins: to another directory, or to a commit or a pull request, because
 // GitHub shows those of every fork below the name of the project.
-var astray = regexp.MustCompile(`\.\.|%|/[0-9a-f]{7,40}(?:/|$)|/pull/`)
+var astray = compile(`\.\.|%|/[0-9a-f]{7,40}(?:/|$)|/pull/`)
 
 // isInstaller reports whether a URL is one of the installers, by https.
 func isInstaller(address string) bool {
@@ -96,11 +95,11 @@ func isWithin(host string, domains []string) bool {
 }
 
 var (
-	url      = regexp.MustCompile(`https?://[^\s"'` + "`" + `<>|\\)]+`)
-	bareHost = regexp.MustCompile(`(?:^|[\s"'])(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}(?:[/:\s"']|$)`)
-	urlHost  = regexp.MustCompile(`https?://(?:[^\s/@"']{0,100}@)?([A-Za-z0-9.-]+)([:/?#\s"'` + "`" + `\\)]|$)`)
-	variable = regexp.MustCompile(`\$\{?([A-Za-z][A-Za-z0-9_]*)`)
-	header   = regexp.MustCompile(`(?:-H|--header|-u|--user|--oauth2-bearer)(?:=|\s*)(?:"[^"\n]*|'[^'\n]*|\S*)$`)
+	url      = compile(`https?://[^\s"'` + "`" + `<>|\\)]+`)
+	bareHost = compile(`(?:^|[\s"'])(?:[A-Za-z0-9-]+\.)+[A-Za-z]{2,}(?:[/:\s"']|$)`)
+	urlHost  = compile(`https?://(?:[^\s/@"']{0,100}@)?([A-Za-z0-9.-]+)([:/?#\s"'` + "`" + `\\)]|$)`)
+	variable = compile(`\$\{?([A-Za-z][A-Za-z0-9_]*)`)
+	header   = compile(`(?:-H|--header|-u|--user|--oauth2-bearer)(?:=|\s*)(?:"[^"\n]*|'[^'\n]*|\S*)$`)
 )
 
 // secretWords make the name of a variable that of a secret.

@@ -2,7 +2,6 @@ package scan
 
 import (
 	"bytes"
-	"regexp"
 )
 
 // instructionProbe looks for a sentence that tells its reader to send a file with credentials to an address.
@@ -21,17 +20,17 @@ var (
 	// secretFile is what a place has to be. An example of a file, and the public half of a key, are none.
 	secretFile = anchored(`(?:\.ssh(?:/(?:id_\w+|\*)|/?(?:[\s"'` + "`" + `),;]|$))|id_(?:rsa|ed25519|ecdsa|dsa)|\.aws(?:/credentials|/?[\s"'` + "`" + `),;])|\.netrc|\.git-credentials|\.kube/config|\.docker/config\.json|\.npmrc|\.pypirc|` +
 		`\.gnupg|\.config/gcloud|\.config/gh/hosts|\.(?:ba|z)sh_history|\.pgpass|\.env(?:\.(?:local|production|prod|staging|development|dev))?|\.claude/\.credentials(?:\.json)?|/etc/(?:shadow|passwd)|/run/secrets/[\w./-]+|wallet\.dat|Login Data)(?:[\s"'` + "`" + `),;:]|$)`)
-	ordersSending = regexp.MustCompile(`(?i)(?:^|[\s"'` + "`" + `*_(,;:>])` + sending + `\s[^\n]{0,120}$`)
+	ordersSending = compile(`(?i)(?:^|[\s"'` + "`" + `*_(,;:>])` + sending + `\s[^\n]{0,120}$`)
 	// notOrdered is talk about sending that is not an order: a refusal, or what others could do.
-	notOrdered = regexp.MustCompile(`(?i)\b(?:never|not|n't|cannot|avoid|without|could|would|might|may|can|tries to|try to|attempts? to|refuse to|nor|or)\s+(?:\w+\s+){0,2}` + sending + `\b`)
+	notOrdered = compile(`(?i)\b(?:never|not|n't|cannot|avoid|without|could|would|might|may|can|tries to|try to|attempts? to|refuse to|nor|or)\s+(?:\w+\s+){0,2}` + sending + `\b`)
 	// usedFor is a file that a request takes its key from.
-	usedFor = regexp.MustCompile(`(?i)\b(?:from|in|with|using|via|by|at|see|to)\s+(?:the\s+|your\s+|an?\s+|local\s+)*[` + "`" + `"'(]?[\w~/$.{}-]*$`)
+	usedFor = compile(`(?i)\b(?:from|in|with|using|via|by|at|see|to)\s+(?:the\s+|your\s+|an?\s+|local\s+)*[` + "`" + `"'(]?[\w~/$.{}-]*$`)
 	// settings are files that tools read their keys from, so that only a text that has them read themselves means their content.
 	settings = anchored(`\.(?:env|npmrc|pypirc|netrc|docker/config)`)
-	reads    = regexp.MustCompile(`(?i)\b(?:read|open|take|get|collect|gather|copy|encode|zip|archive|compress|cat|grab|fetch)\s+(?:\w+\s+){0,4}?[` + "`" + `"'(]?[\w~/$.{}-]*$`)
+	reads    = compile(`(?i)\b(?:read|open|take|get|collect|gather|copy|encode|zip|archive|compress|cat|grab|fetch)\s+(?:\w+\s+){0,4}?[` + "`" + `"'(]?[\w~/$.{}-]*$`)
 	toward   = `\s(?:to|at|into|with)\s+(?:\w+\s+){0,3}?[` + "`" + `"'<(\[]{0,2}(https?://[^\s"'` + "`" + `<>|\\)]+)`
-	sentTo   = regexp.MustCompile(`(?i)^[^\n]{0,120}?` + toward)
-	thenTo   = regexp.MustCompile(`(?i)[\s*_,;]` + sending + `\s+(?:it|them|(?:its|their|the|all|all of its|all the|that|this|those|whatever)\s+(?:\w+\s+){0,2}?(?:contents?|files?|text|values?|secrets?|credentials|keys?|lines))(?:\s+\w+){0,4}?` + toward)
+	sentTo   = compile(`(?i)^[^\n]{0,120}?` + toward)
+	thenTo   = compile(`(?i)[\s*_,;]` + sending + `\s+(?:it|them|(?:its|their|the|all|all of its|all the|that|this|those|whatever)\s+(?:\w+\s+){0,2}?(?:contents?|files?|text|values?|secrets?|credentials|keys?|lines))(?:\s+\w+){0,4}?` + toward)
 )
 
 func mayInstruct(text []byte, at int) bool {

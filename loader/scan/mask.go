@@ -2,7 +2,6 @@ package scan
 
 import (
 	"bytes"
-	"regexp"
 )
 
 // Masked replaces a secret in the texts that [MaskSecrets] returns.
@@ -12,10 +11,10 @@ const Masked = "[masked]"
 const minMasked = 16
 
 // named finds what a name of a secret is given as its value, with quotes or without. The second group is the value.
-var named = regexp.MustCompile(`(?i)((?:secret|token|passw(?:or)?d|api[_-]?key|access[_-]?key|private[_-]?key|credential)[a-z_]{0,12}["']?\s{0,3}(?::=|=>|[:=])\s{0,3}["']?)([^\s"']+)`)
+var named = compile(`(?i)((?:secret|token|passw(?:or)?d|api[_-]?key|access[_-]?key|private[_-]?key|credential)[a-z_]{0,12}["']?\s{0,3}(?::=|=>|[:=])\s{0,3}["']?)([^\s"']+)`)
 
 // privateKey finds a private key in PEM, also one that is cut off.
-var privateKey = regexp.MustCompile(`(?s)-----BEGIN [A-Z0-9 ]{0,60}PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]{0,60}-----|$)`)
+var privateKey = compile(`(?s)-----BEGIN [A-Z0-9 ]{0,60}PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]{0,60}-----|$)`)
 
 // MaskSecrets masks the secrets that a scan knows in a text. It is less strict than a scan: it masks placeholders, secrets that are
 // cut off, and any value of a name such as token or password. A text that it returned stays the same.

@@ -3,7 +3,6 @@ package scan
 import (
 	"bytes"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -181,14 +180,14 @@ func headingLevel(line []byte) int {
 
 // Words of a passage about attacks, and warnings.
 var (
-	attackWords = regexp.MustCompile(`(?i)\b(?:attack(?:s|er|ers|ing)?|exploit(?:s|ed|ation)?|vulnerab(?:le|ility|ilities)|malicious(?:ly)?|malware|exfiltrat(?:e|es|ed|ion)|backdoors?|reverse shells?|` +
+	attackWords = compile(`(?i)\b(?:attack(?:s|er|ers|ing)?|exploit(?:s|ed|ation)?|vulnerab(?:le|ility|ilities)|malicious(?:ly)?|malware|exfiltrat(?:e|es|ed|ion)|backdoors?|reverse shells?|` +
 		`injection|red flags?|dangerous|destructive|suspicious|unsafe|insecure|anti-?patterns?|deny ?-?list|block ?-?list|black ?-?list|forbidden|prohibited|disallowed|hijack(?:ed|ing)?|catastrophic|threats?|risky|never do|bad examples?)\b`)
-	refusals   = regexp.MustCompile(`(?i)\b(?:never|do not|don'?t|must not|should not|shouldn'?t|avoid|refuses?|rejects?|blocks?|blocked|denys?|denies|denied|forbids?|detects?|flags?|warns? (?:about|against|of|on)|instead of|rather than)\b[^.!;]{0,80}$`)
-	webAddress = regexp.MustCompile(`https?://\S+`)
-	remark     = regexp.MustCompile(`(?i)(?:#|//|<!--|/\*)[^\w\n]{0,8}(?:never|do not|don'?t|dangerous|danger|bad|wrong|unsafe|insecure|vulnerable|malicious|destructive|blocked|denied|attack(?:er)?)\b`)
+	refusals   = compile(`(?i)\b(?:never|do not|don'?t|must not|should not|shouldn'?t|avoid|refuses?|rejects?|blocks?|blocked|denys?|denies|denied|forbids?|detects?|flags?|warns? (?:about|against|of|on)|instead of|rather than)\b[^.!;]{0,80}$`)
+	webAddress = compile(`https?://\S+`)
+	remark     = compile(`(?i)(?:#|//|<!--|/\*)[^\w\n]{0,8}(?:never|do not|don'?t|dangerous|danger|bad|wrong|unsafe|insecure|vulnerable|malicious|destructive|blocked|denied|attack(?:er)?)\b`)
 	// orders tell a reader to run what follows, unless a negation precedes them.
-	orders  = regexp.MustCompile(`(?i)(?:^|[\s*_("'])(?:run|execute|paste|type|enter|install|set ?up|setup|use|invoke|start|apply|copy|perform|launch|try|quick ?start|usage|prerequisites?|requirements?|steps?|first|must|need to|required)(?:[\s:,.*_)"']|$)`)
-	negated = regexp.MustCompile(`(?i)\b(?:never|not|don'?t|cannot|avoid|refuses? to|no)\s+(?:\w+\s+){0,2}(?:run|execute|paste|type|enter|install|use|invoke|start|apply|copy|perform|launch|try)\b`)
+	orders  = compile(`(?i)(?:^|[\s*_("'])(?:run|execute|paste|type|enter|install|set ?up|setup|use|invoke|start|apply|copy|perform|launch|try|quick ?start|usage|prerequisites?|requirements?|steps?|first|must|need to|required)(?:[\s:,.*_)"']|$)`)
+	negated = compile(`(?i)\b(?:never|not|don'?t|cannot|avoid|refuses? to|no)\s+(?:\w+\s+){0,2}(?:run|execute|paste|type|enter|install|use|invoke|start|apply|copy|perform|launch|try)\b`)
 )
 
 // isDescribed reports whether a document describes the command on a line without telling its reader to run it. The words for
@@ -302,12 +301,12 @@ func (p *passages) isComment(line span) bool {
 
 var (
 	// wrappers come before a command and run it.
-	wrappers = regexp.MustCompile(`(?:^|[\s;&|(` + "`" + `{@"'])(?:sudo(?:\s+-\S+)*|doas|env(?:\s+\w+=\S*)*|exec|command|nohup|time|busybox|then|do|else|eval|xargs(?:\s+-\S+)*|\w+=\S*)\s+$`)
-	bins     = regexp.MustCompile(`(?:(?:/usr)?/s?bin/|\\)$`)
+	wrappers = compile(`(?:^|[\s;&|(` + "`" + `{@"'])(?:sudo(?:\s+-\S+)*|doas|env(?:\s+\w+=\S*)*|exec|command|nohup|time|busybox|then|do|else|eval|xargs(?:\s+-\S+)*|\w+=\S*)\s+$`)
+	bins     = compile(`(?:(?:/usr)?/s?bin/|\\)$`)
 	// starts are what a command begins after, besides the start of its line.
-	starts = regexp.MustCompile(`(?:[;&|({!]|^\s*(?:\$|>|%|#|PS[^>\n]{0,40}>)|^\s*@|^\s*(?:-\s+)?(?:run|script|command|cmd|shell):\s*\|?|^\s*(?:RUN|CMD|ExecStart=|Exec=))\s*$`)
+	starts = compile(`(?:[;&|({!]|^\s*(?:\$|>|%|#|PS[^>\n]{0,40}>)|^\s*@|^\s*(?:-\s+)?(?:run|script|command|cmd|shell):\s*\|?|^\s*(?:RUN|CMD|ExecStart=|Exec=))\s*$`)
 	// called is a call that hands its string to a shell.
-	called = regexp.MustCompile(`(?:\b(?:system|popen|Popen|run|call|check_call|check_output|exec|execSync|spawn|spawnSync|shell_exec|passthru|getoutput|Command|sh|bash)\s*\(\s*[fr]?|(?:^|\s)(?:-c|eval|/c)\s+)["'` + "`" + `](?:[^"'\n]{0,80}[;&|]\s*)?$`)
+	called = compile(`(?:\b(?:system|popen|Popen|run|call|check_call|check_output|exec|execSync|spawn|spawnSync|shell_exec|passthru|getoutput|Command|sh|bash)\s*\(\s*[fr]?|(?:^|\s)(?:-c|eval|/c)\s+)["'` + "`" + `](?:[^"'\n]{0,80}[;&|]\s*)?$`)
 )
 
 // runs reports whether the command at a place is run: it stands at the beginning of a command, in a script or a fenced

@@ -2,7 +2,6 @@ package scan
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 )
 
@@ -20,17 +19,17 @@ var persistenceProbes = []probe{
 }
 
 var (
-	publicKey = regexp.MustCompile(`(?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-\w+)\s+AAAA[A-Za-z0-9+/]{8,}|(?:curl|wget)\s[^\n|;]{0,200}$`)
-	appends   = regexp.MustCompile(`(?:>>?|\btee\s+(?:-a\s+)?|(?:open|appendFileSync|writeFileSync|Add-Content|Out-File)\b[^\n]{0,40})\s*["'(]*[\w~/$.{}:\\-]*$`)
-	suspects  = regexp.MustCompile(`(?:curl|wget)\s[^\n]{0,200}(?:\||-o|>|\))|/dev/tcp/|\bn(?:c|cat)\s+\S+\s+\d|base64\s+(?:-d|-D|--decode)|(?:^|[\s"'=(])(?:/tmp/|/dev/shm/|/var/tmp/)[\w.]|\bnohup\s|\b(?:python3?|perl|ruby)\s+-[ce]|\b(?:ba|z)?sh\s+-i\b|alias\s+(?:sudo|su|ls|cd|ssh|git)=|DownloadString|\biex\b`)
+	publicKey = compile(`(?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-\w+)\s+AAAA[A-Za-z0-9+/]{8,}|(?:curl|wget)\s[^\n|;]{0,200}$`)
+	appends   = compile(`(?:>>?|\btee\s+(?:-a\s+)?|(?:open|appendFileSync|writeFileSync|Add-Content|Out-File)\b[^\n]{0,40})\s*["'(]*[\w~/$.{}:\\-]*$`)
+	suspects  = compile(`(?:curl|wget)\s[^\n]{0,200}(?:\||-o|>|\))|/dev/tcp/|\bn(?:c|cat)\s+\S+\s+\d|base64\s+(?:-d|-D|--decode)|(?:^|[\s"'=(])(?:/tmp/|/dev/shm/|/var/tmp/)[\w.]|\bnohup\s|\b(?:python3?|perl|ruby)\s+-[ce]|\b(?:ba|z)?sh\s+-i\b|alias\s+(?:sudo|su|ls|cd|ssh|git)=|DownloadString|\biex\b`)
 
 	startsHidden  = anchored(`ExecStart=[-@]?(?:["']?(?:/tmp/|/dev/shm/|/var/tmp/|\S*/\.[\w-]+(?:\s|$))|\S*(?:ba|z)?sh\s+-c\s[^\n]{0,120}?(?:curl|wget|/dev/tcp/|base64\s+-d|\bnc\s))|PROMPT_COMMAND=["'][^\n]{0,120}?(?:curl|wget|\bnc\s|/dev/tcp/|/tmp/)|alias\s+(?:sudo|su|ls|cd|ssh|git)=["'][^\n]{0,120}?(?:curl\s|wget\s|\bnc\s|/dev/tcp/|/tmp/)`)
 	sudoers       = anchored(`NOPASSWD:\s*ALL["']?\s*(?:>>?|\|\s*(?:sudo\s+)?tee\b)[^\n]{0,40}/etc/sudoers`)
 	setsShell     = anchored(`chmod\s+(?:-\w+\s+)*(?:[ugao]*\+[rwx]*s|[2467]\d{3})\s+["']?(?:\S*/)?(?:ba|z|da|k)?sh(?:[\s;&|"']|$)`)
 	setsBit       = anchored(`chmod\s+(?:-\w+\s+)*(?:[ugao]*\+[rwx]*s[rwx]*|0?[2467]\d{3}|u=[rwx]*s[rwx]*\S*)\s+["']?([^\s;&|"')]+)`)
-	shellCopied   = regexp.MustCompile(`(?:^|[\s;&|("'` + "`" + `])(?:cp|mv|ln|install|dd|cat)\s[^\n;&|]{0,80}?(?:/|which\s+|-v\s+)(?:ba|z|da|k|a)?sh[)` + "`" + `"']*\s+(?:>\s*|of=)?["']?([^\s;&|"')]+)`)
+	shellCopied   = compile(`(?:^|[\s;&|("'` + "`" + `])(?:cp|mv|ln|install|dd|cat)\s[^\n;&|]{0,80}?(?:/|which\s+|-v\s+)(?:ba|z|da|k|a)?sh[)` + "`" + `"']*\s+(?:>\s*|of=)?["']?([^\s;&|"')]+)`)
 	installsShell = anchored(`install\s[^\n;&|]{0,80}?(?:-m\s*|--mode[=\s])(?:0?[2467]\d{3}|\S*u[+=]\S*s)\S*\s[^\n;&|]{0,60}?/(?:ba|z|da|k|a)?sh\s`)
-	interpreter   = regexp.MustCompile(`^(?:/usr)?(?:/local)?/bin/(?:python[\d.]*|perl|ruby|node|php|vim?|find|env|awk|busybox)$`)
+	interpreter   = compile(`^(?:/usr)?(?:/local)?/bin/(?:python[\d.]*|perl|ruby|node|php|vim?|find|env|awk|busybox)$`)
 	windowsTimer  = anchored(`(?i)(?:schtasks\s[^\n]{0,40}/create[^\n]{0,300}?(?:powershell|mshta|https?://|\\temp\\|\\appdata\\|%temp%|%appdata%)|(?:reg\s+add|(?:New|Set)-ItemProperty)\s[^\n]{0,120}?\\?CurrentVersion\\?Run[^\n]{0,300}?(?:powershell|mshta|https?://|\\temp\\|\\appdata\\|%temp%|%appdata%|\$env:(?:temp|appdata)))`)
 )
 

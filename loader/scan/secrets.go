@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"regexp"
 )
 
 // secretProbes search for secrets of known formats. Each pattern includes the end of the secret, so that a longer word does
@@ -63,7 +62,7 @@ func findSK(text []byte, at int) (string, string) {
 
 var (
 	awsSecret = anchored(`(?i:secret)[A-Za-z_ -]{0,24}["'` + "`" + `]?\s{0,4}(?:=>|[:=])?\s{0,4}["'` + "`" + `]?([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|$)`)
-	aws       = regexp.MustCompile(`(?i)\baws|amazon`)
+	aws       = compile(`(?i)\baws|amazon`)
 )
 
 // hasLongWord reports whether forty characters that could be a secret follow a place closely.
@@ -89,7 +88,7 @@ func isAWSSecret(text []byte, at int) bool {
 	return aws.Match(near) || bytes.Contains(near, []byte("AKIA"))
 }
 
-var telegram = regexp.MustCompile(`(?:^|[^0-9A-Za-z])(?:bot)?([0-9]{8,10}:AA[A-Za-z0-9_-]{33})` + after)
+var telegram = compile(`(?:^|[^0-9A-Za-z])(?:bot)?([0-9]{8,10}:AA[A-Za-z0-9_-]{33})` + after)
 
 func isTelegram(text []byte, at int) bool {
 	m := telegram.FindSubmatch(text[max(0, at-14):min(len(text), at+40)])
@@ -115,8 +114,8 @@ func isJWT(text []byte, at int) bool {
 
 var (
 	keyHeader = anchored(`-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----`)
-	keyLine   = regexp.MustCompile(`^[A-Za-z0-9+/=]+$`)
-	keyField  = regexp.MustCompile(`^[A-Za-z0-9-]+: `)
+	keyLine   = compile(`^[A-Za-z0-9+/=]+$`)
+	keyField  = compile(`^[A-Za-z0-9-]+: `)
 )
 
 // minKey is the minimum length of a key. The shortest complete one has 64 characters, in one or two lines.

@@ -3,24 +3,23 @@ package scan
 import (
 	"bytes"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 )
 
 var (
-	intoShell = regexp.MustCompile(`(?:^|[\s"'` + "`" + `/(=])(?:(?:(?:ba|z|da|k|a)?sh|python[23]?|perl|ruby|node|php)\s+(?:-\S+\s+)*(?:<<<\s*)?\\?["']?(?:\$\(|<\(|` + "`" + `)|(?:eval|source|\.|exec)\s+(?:<<<\s*)?\\?["']?(?:\$\(|<\(|` + "`" + `))\s*$`)
+	intoShell = compile(`(?:^|[\s"'` + "`" + `/(=])(?:(?:(?:ba|z|da|k|a)?sh|python[23]?|perl|ruby|node|php)\s+(?:-\S+\s+)*(?:<<<\s*)?\\?["']?(?:\$\(|<\(|` + "`" + `)|(?:eval|source|\.|exec)\s+(?:<<<\s*)?\\?["']?(?:\$\(|<\(|` + "`" + `))\s*$`)
 	// decodeInto is intoShell with other commands before the one that decodes.
-	decodeInto = regexp.MustCompile(`(?:(?:^|[\s"'` + "`" + `/(=])(?:(?:(?:ba|z|da|k|a)?sh|python[23]?|perl|ruby|node)\s+(?:-\S+\s+)*(?:<<<\s*)?|(?:eval|source|\.|exec)\s+)\\?["']?(?:\$\(|<\(|` + "`" + `)|^\s*(?:\$ )?["']?\$\()[^)\n]*$`)
+	decodeInto = compile(`(?:(?:^|[\s"'` + "`" + `/(=])(?:(?:(?:ba|z|da|k|a)?sh|python[23]?|perl|ruby|node)\s+(?:-\S+\s+)*(?:<<<\s*)?|(?:eval|source|\.|exec)\s+)\\?["']?(?:\$\(|<\(|` + "`" + `)|^\s*(?:\$ )?["']?\$\()[^)\n]*$`)
 	decoding   = anchored(`(?:base64|base32|basenc)\s[^\n|)]{0,80}?(?:-[a-zA-Z]*[dD]\w*|--decode)\b|xxd\s[^\n|)]{0,40}?-r|openssl\s+(?:enc|base64|aes)[^\n|)]{0,80}?\s-d\b|(?:gunzip|zcat|uudecode)\s|rev\b`)
-	decodes    = regexp.MustCompile(`(?:^|[\s|(/` + "`" + `"'])(?:(?:base64|base32|basenc)\s[^|]{0,80}?(?:-[a-zA-Z]*[dD]\w*|--decode)(?:\s|$)|xxd\s[^|]{0,40}?-r|openssl\s+(?:enc|base64|aes)[^|]{0,80}?\s-d\b|uudecode\b|rev\s*(?:\||\\?$)|(?:gunzip|zcat|gzip\s+-d)\b|tr\s+["'\[]?[A-Za-z0-9\[])`)
-	fetches    = regexp.MustCompile(`(?:^|[\s|("'` + "`" + `@=/&{>])(curl|wget|curl\.exe|fetch|aria2c|httpie|http|https|lynx|w3m|links|lwp-request|lwp-download|GET|nscurl|ftp|axel|xh)\s`)
-	resolves   = regexp.MustCompile(`(?:^|[\s|("'` + "`" + `/])(?:dig|drill|nslookup|host)\s[^|]*\w\.\w`)
-	listens    = regexp.MustCompile(`(?:^|[\s|("'` + "`" + `/])(?:nc|ncat|netcat|telnet|socat)\s+(?:-\S+\s+)*[^\s|]+\s+[0-9$]`)
-	hidden     = regexp.MustCompile(`(?:^|[\s(])(?:echo|printf|cat\s*<<<)\s[^|]*?(?:[A-Za-z0-9+/]{28,}={0,2}|(?:[0-9a-fA-F]{2} ?){16,})[^|]*\|`)
-	escapes    = regexp.MustCompile(`(?:echo|printf)\s[^|\n]*?(?:(?:\\\\?x[2-7][0-9a-fA-F]){3}|(?:\\\\?0?[01][0-7]{2}){3})`)
-	byVariable = regexp.MustCompile(`^\s*(?:\$ )?["']?(?:\$\{?\w|(?:python[23]?|perl|ruby|php|node)\s+-\w*[cer])`)
+	decodes    = compile(`(?:^|[\s|(/` + "`" + `"'])(?:(?:base64|base32|basenc)\s[^|]{0,80}?(?:-[a-zA-Z]*[dD]\w*|--decode)(?:\s|$)|xxd\s[^|]{0,40}?-r|openssl\s+(?:enc|base64|aes)[^|]{0,80}?\s-d\b|uudecode\b|rev\s*(?:\||\\?$)|(?:gunzip|zcat|gzip\s+-d)\b|tr\s+["'\[]?[A-Za-z0-9\[])`)
+	fetches    = compile(`(?:^|[\s|("'` + "`" + `@=/&{>])(curl|wget|curl\.exe|fetch|aria2c|httpie|http|https|lynx|w3m|links|lwp-request|lwp-download|GET|nscurl|ftp|axel|xh)\s`)
+	resolves   = compile(`(?:^|[\s|("'` + "`" + `/])(?:dig|drill|nslookup|host)\s[^|]*\w\.\w`)
+	listens    = compile(`(?:^|[\s|("'` + "`" + `/])(?:nc|ncat|netcat|telnet|socat)\s+(?:-\S+\s+)*[^\s|]+\s+[0-9$]`)
+	hidden     = compile(`(?:^|[\s(])(?:echo|printf|cat\s*<<<)\s[^|]*?(?:[A-Za-z0-9+/]{28,}={0,2}|(?:[0-9a-fA-F]{2} ?){16,})[^|]*\|`)
+	escapes    = compile(`(?:echo|printf)\s[^|\n]*?(?:(?:\\\\?x[2-7][0-9a-fA-F]){3}|(?:\\\\?0?[01][0-7]{2}){3})`)
+	byVariable = compile(`^\s*(?:\$ )?["']?(?:\$\{?\w|(?:python[23]?|perl|ruby|php|node)\s+-\w*[cer])`)
 )
 
 // findSink finds the last command of a pipe if it runs its input, and evaluates what precedes it.
@@ -74,7 +73,7 @@ func findPipe(text []byte, at int) (string, string) {
 // intoProcess is a download that is written to a shell as to a file.
 var intoProcess = anchored(`\w+\s([^\n|;]{0,200}?)>\s*>\(\s*(?:sudo\s+)?(?:/bin/)?(?:ba|z)?sh\b`)
 
-var assignedTo = regexp.MustCompile(`(?:^|[\s;&(])(\w+)=["']?$`)
+var assignedTo = compile(`(?:^|[\s;&(])(\w+)=["']?$`)
 
 // findAssigned finds a download that is assigned to a variable, which a shell then runs.
 func findAssigned(text []byte, at int) (string, string) {
@@ -113,7 +112,7 @@ func findAssigned(text []byte, at int) (string, string) {
 	return "", ""
 }
 
-var runsText = regexp.MustCompile(`(?:\beval|\b(?:ba|z|da)?sh\s+-\w*c|\bpython3?\s+-c|<<<)\s+["']?$`)
+var runsText = compile(`(?:\beval|\b(?:ba|z|da)?sh\s+-\w*c|\bpython3?\s+-c|<<<)\s+["']?$`)
 
 // ruleForPipe returns the rule for what a shell runs, and the URL if there is one; none if the text names nothing to fetch.
 func ruleForPipe(args []byte) (string, string) {
@@ -155,9 +154,9 @@ var spelled = anchored("(?:\\$\\(|`)(?:printf|echo\\s+-e)\\s[^)\\n]*?(?:(?:\\\\\
 var (
 	evalDecoded = anchored(`(?:(?:eval|exec)\b|Function\(|compile\(|loads\()[^\n]{0,160}?(?:b64decode|base64_decode|b32decode|a85decode|decodebytes|atob\s*\(|[,(]\s?["']?base64["']?\)|fromhex\(|unhexlify|fromCharCode|rot_?13|,\s?["']?hex["']?\))`)
 	evalFetched = anchored(`(?:eval|exec)\s*\(+[^\n]{0,120}?(?:urlopen|urllib|requests\.get|httpx\.get|fetch\(|https?\.get\(|axios\.get|file_get_contents\(\s*["']https?:|URI\.open|Net::HTTP\.get|LWP::|open\(\s*["']https?:|URI(?:\.parse)?\(\s*["']https?:|\bget\s*\(?\s*["']https?:)`)
-	literal     = regexp.MustCompile(`["'][A-Za-z0-9+/_-]{20,}={0,2}["']|\((?:\s*\d{2,3}\s*,){6}`)
+	literal     = compile(`["'][A-Za-z0-9+/_-]{20,}={0,2}["']|\((?:\s*\d{2,3}\s*,){6}`)
 	// decodedText is a text that is decoded. The fold removes the quotes of one without blanks.
-	decodedText = regexp.MustCompile(`(?:decode|decodebytes|atob|from)\s*\(\s*b?["']?([A-Za-z0-9+/]{8,}={0,2})["']?\s*[,)]`)
+	decodedText = compile(`(?:decode|decodebytes|atob|from)\s*\(\s*b?["']?([A-Za-z0-9+/]{8,}={0,2})["']?\s*[,)]`)
 )
 
 // findEval finds decoded or fetched code that is evaluated. An encoded literal next to it has no purpose but to hide the
@@ -190,8 +189,8 @@ var (
 	psPipe         = anchored(`(?i)(?:iwr|irm|Invoke-WebRequest|Invoke-RestMethod)\s[^\n]{0,160}?\\?\|\s*(?:iex|Invoke-Expression)\b`)
 	psExpression   = anchored(`(?i)(?:iex|Invoke-Expression)[\s(&"'$]{1,8}[^\n|;]{0,120}?(?:iwr|irm|curl|wget|Invoke-WebRequest|Invoke-RestMethod|DownloadString|FromBase64String)\b[^\n]{0,200}`)
 	psDownload     = anchored(`(?i)Download(?:String|Data)\([^\n]{0,200}?\)\s*\|\s*(?:iex|Invoke-Expression)|(?is)DownloadFile\(.{0,240}?(?:Start-Process|Invoke-Item|\bii\s|[;\n]\s*&\s)`)
-	psVariable     = regexp.MustCompile(`(?i)\$(\w+)\s*=\s*[^\n]{0,80}$`)
-	psDecoded      = regexp.MustCompile(`(?i)FromBase64String`)
+	psVariable     = compile(`(?i)\$(\w+)\s*=\s*[^\n]{0,80}$`)
+	psDecoded      = compile(`(?i)FromBase64String`)
 	encodedCommand = anchored(`(?i)(?:powershell|pwsh)(?:\.exe)?\s[^\n|;]{0,100}?-(?:e|ec|en|enc|enco\w*)\s+["']?[A-Za-z0-9+/]{16,}`)
 	windowsLoader  = anchored(`(?i)(?:mshta\s+["']?(?:https?|javascript|vbscript):|regsvr32\s[^\n]{0,80}/i:["']?https?:|bitsadmin\s[^\n]{0,120}/transfer[^\n]{0,120}https?://|rundll32\s[^\n]{0,40}javascript:)`)
 )
@@ -233,9 +232,9 @@ func findDownload(text []byte, at int) (string, string) {
 }
 
 var (
-	outputTo  = regexp.MustCompile(`(?:\s(?:-[a-zA-Z]*[oO]|--output|--output-document|-OutFile|-Out)[\s=]\s*|>\s*)["']?([\w./~$@{}\\%:-]+)`)
-	checked   = regexp.MustCompile(`\b(?:sha(?:1|224|256|384|512)(?:sum)?|shasum|md5(?:sum)?|gpg|cosign|minisign|signify|dgst|less|more|vim|nano|Get-FileHash|slsa-verifier|gh attestation)\b`)
-	decodesIn = regexp.MustCompile(`(?:-[a-zA-Z]*[dD]|--decode)\b`)
+	outputTo  = compile(`(?:\s(?:-[a-zA-Z]*[oO]|--output|--output-document|-OutFile|-Out)[\s=]\s*|>\s*)["']?([\w./~$@{}\\%:-]+)`)
+	checked   = compile(`\b(?:sha(?:1|224|256|384|512)(?:sum)?|shasum|md5(?:sum)?|gpg|cosign|minisign|signify|dgst|less|more|vim|nano|Get-FileHash|slsa-verifier|gh attestation)\b`)
+	decodesIn = compile(`(?:-[a-zA-Z]*[dD]|--decode)\b`)
 )
 
 // maxSteps bounds the commands after a download that are examined.
@@ -274,7 +273,7 @@ func savesFile(text []byte, at int) bool {
 	return bytes.IndexByte(first, '>') >= 0 || bytes.HasPrefix(first, []byte("wget")) || outputFlag.Match(first)
 }
 
-var outputFlag = regexp.MustCompile(`\s-[\w-]*[oO]`)
+var outputFlag = compile(`\s-[\w-]*[oO]`)
 
 // findFetchAndRun finds a file that is fetched or decoded and then run in the same passage, without a check.
 func findFetchAndRun(text []byte, at int) (string, string) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"regexp"
 	"slices"
 
 	"golang.org/x/text/encoding/unicode"
@@ -32,7 +31,7 @@ type probe struct {
 	// code and detail are those of a place that pattern or match confirms. Probes with several rules have find instead, which
 	// returns "" if there is no match.
 	code, detail string
-	pattern      *regexp.Regexp
+	pattern      *pattern
 	match        func(text []byte, at int) bool
 	find         func(text []byte, at int) (code, detail string)
 }
@@ -337,7 +336,7 @@ func lineAt(text []byte, at int) []byte {
 }
 
 // anchored compiles a pattern that must match at the key.
-func anchored(pattern string) *regexp.Regexp { return regexp.MustCompile(`^(?:` + pattern + `)`) }
+func anchored(pattern string) *pattern { return compile(`^(?:` + pattern + `)`) }
 
 // fromUTF16 converts UTF-16 with a byte order mark to UTF-8. PowerShell writes such scripts.
 func fromUTF16(data []byte) ([]byte, bool) {

@@ -12,6 +12,12 @@ import (
 	"pannier/loader/scan"
 )
 
+func TestPatternsCompile(t *testing.T) {
+	if n := scan.CompileAll(); n < 100 {
+		t.Errorf("%d patterns", n)
+	}
+}
+
 // TestVersion compares the sources with the version of the rules. Where they differ, raise [scan.Version] and write the file
 // again with -update: verdicts of the older rules are then scanned again.
 func TestVersion(t *testing.T) {
