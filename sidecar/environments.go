@@ -8,8 +8,6 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sys/unix"
-
 	"pannier"
 	"pannier/config"
 	"pannier/internal/fsx"
@@ -151,7 +149,7 @@ func OwnEnvironment(environ []string, lenience string) pannier.Environment {
 func executables(dirs []string) []string {
 	names, seen := []string{}, map[fsx.FileID]bool{}
 	for _, dir := range dirs {
-		if d, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY, 0); err == nil { // a PATH names directories that are not there; so do shells treat it
+		if d, err := fsx.OpenDir(dir); err == nil { // a PATH names directories that are not there; so do shells treat it
 			names = appendExecutables(names, d, seen)
 			d.Close()
 		}

@@ -66,7 +66,7 @@ type listing struct {
 // list reads a directory in portions, so that one with a million files costs little memory, and stats none of them.
 func list(path string) (listing, error) {
 	var l listing
-	dir, err := os.Open(path)
+	dir, err := fsx.OpenDir(path)
 	if err != nil {
 		return l, err
 	}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"pannier"
+	"pannier/internal/fsx"
 )
 
 const (
@@ -233,7 +233,7 @@ func (w *Watcher) files(dir *watch) (files []file, entries uint64, err error) {
 
 // held returns the files in a directory that are read, the links, or all where everything counts.
 func (w *Watcher) held(dir *watch) (files []file, entries uint64, err error) {
-	d, err := os.Open(dir.path)
+	d, err := fsx.OpenDir(dir.path)
 	if err != nil {
 		return nil, 0, err
 	}

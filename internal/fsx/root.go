@@ -12,10 +12,13 @@ import (
 // asDirectory are the flags of an open call that fails at once for anything that is not a directory.
 const asDirectory = os.O_RDONLY | unix.O_DIRECTORY | unix.O_NONBLOCK
 
-// OpenRoot opens a directory as [os.OpenRoot] does, but does not wait for the writer of a FIFO in its place: that is an error,
-// as for any other file.
+// OpenDir opens a directory as [os.Open] does, but does not wait for the writer of a FIFO in its place: that is an error, as for
+// any other file.
+func OpenDir(dir string) (*os.File, error) { return os.OpenFile(dir, asDirectory, 0) }
+
+// OpenRoot opens a directory as [os.OpenRoot] does, but waits as little as [OpenDir].
 func OpenRoot(dir string) (*os.Root, error) {
-	f, err := os.OpenFile(dir, asDirectory, 0)
+	f, err := OpenDir(dir)
 	return rootOf(f, err, func() (*os.Root, error) { return os.OpenRoot(dir) })
 }
 
