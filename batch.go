@@ -25,7 +25,7 @@ func Triggers() []Trigger {
 // nothing is believed because a batch said so.
 type Batch struct {
 	// Seq numbers the batches of a process from 1. Everything that is made from a batch carries its Seq, so that a
-	// caller can wait for a look that began after its own call.
+	// caller can wait for a scan that began after its own call.
 	Seq uint64
 	// Full asks for a comparison of everything. Dirs is empty then.
 	Full bool

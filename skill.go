@@ -140,7 +140,7 @@ func (s *Skill) FilePath() string {
 	return s.Path + "/" + s.File
 }
 
-// Catalog is everything that the loader found at one look.
+// Catalog is everything that the loader found at one scan.
 type Catalog struct {
 	// Seq is that of the [Batch] that it was made for.
 	Seq uint64

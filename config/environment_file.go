@@ -63,7 +63,7 @@ func (r *EnvironmentReader) Read() (*pannier.Environment, []pannier.Problem) {
 	return env, nil
 }
 
-// parse returns what the file says, and its state after a look at that time.
+// parse returns what the file says, and its state after a scan of that time.
 func (r *EnvironmentReader) parse(look time.Time) (*pannier.Environment, readState, *pannier.Problem) {
 	text, info, err := readFile(r.path)
 	if err != nil {

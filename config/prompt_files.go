@@ -33,7 +33,7 @@ const promptHint = "shorten it: all of it would be part of every request to the 
 // promptReader reads the files of the system prompt, each only where it may have changed.
 type promptReader struct {
 	dir     string
-	known   map[string]*knownPrompt // by path; those of the last look
+	known   map[string]*knownPrompt // by path; those of the last scan
 	watched []string
 	entries []string
 	read    func(path string) // for tests: called for each file that is read; optional

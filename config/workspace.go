@@ -26,7 +26,7 @@ type WorkspaceReader struct {
 	good      *reading  // nil until the file was read once
 	seen      readState // of the file that good is of
 	grace     time.Duration
-	gone      time.Time // when a look first did not find the file; zero where the last one did, or there was none
+	gone      time.Time // when a scan first did not find the file; zero where the last one did, or there was none
 	prompts   promptReader
 	watched   []string
 }
@@ -42,7 +42,7 @@ func NewWorkspaceReader(dir string, grace time.Duration) *WorkspaceReader {
 	return &WorkspaceReader{dir: dir, path: filepath.Join(dir, pannier.WorkspaceFile), now: time.Now, grace: grace, prompts: promptReader{dir: dir}}
 }
 
-// Due returns when the grace of a config.yaml that has vanished ends, and so another look is wanted; zero is never.
+// Due returns when the grace of a config.yaml that has vanished ends, and so another scan is wanted; zero is never.
 func (r *WorkspaceReader) Due() time.Time {
 	if r.gone.IsZero() || !r.now().Before(r.gone.Add(r.grace)) {
 		return time.Time{}

@@ -49,7 +49,7 @@ func (l *Loader) SetCensusClock(now time.Time) { l.census.now = func() time.Time
 func (l *Loader) CensusPaths(ctx context.Context) (map[string][]string, error) {
 	found, err := l.census.of(ctx, l.rules, 0, math.MaxInt, Again{All: true})
 	paths := map[string][]string{}
-	for lot, text := range lotTexts {
+	for lot, text := range kindTexts {
 		if t := found.of[lot]; t.count > 0 {
 			paths[text.code] = t.first
 		}

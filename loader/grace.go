@@ -13,7 +13,7 @@ import (
 // grace is what keeps a skill that has vanished from one root in the catalog for a while, because most of what vanishes is
 // back a moment later: editors save by renames, deployments by removing and making anew, and volumes by swaps.
 //
-// It knows skills by their paths alone and lies between what the looks find and what the catalog shows, so that the looks
+// It knows skills by their paths alone and lies between what the scans find and what the catalog shows, so that the scans
 // themselves know nothing of it.
 type grace struct {
 	length time.Duration
@@ -27,10 +27,10 @@ type grace struct {
 type vanished struct {
 	skill *pannier.Skill // as it was
 	shown *pannier.Skill // as the catalog has it meanwhile
-	since time.Time      // when the look began that did not find it
+	since time.Time      // when the scan began that did not find it
 }
 
-// serve appends the skills of the tree to those of a catalog: what the looks have found, and what is in its grace. sure are
+// serve appends the skills of the tree to those of a catalog: what the scans have found, and what is in its grace. sure are
 // the directories that pannier itself has changed.
 func (t *tree) serve(skills []*pannier.Skill, sure []string) []*pannier.Skill {
 	if t.unstable && t.grace.served {
@@ -50,7 +50,7 @@ func (t *tree) serve(skills []*pannier.Skill, sure []string) []*pannier.Skill {
 	return t.grace.appendTo(skills[:from], t.grace.shown)
 }
 
-// hold takes over what the catalog showed and this look has not found.
+// hold takes over what the catalog showed and this scan has not found.
 func (t *tree) hold(found []*pannier.Skill) {
 	i := 0
 	for _, s := range t.grace.shown {
@@ -77,7 +77,7 @@ func deleting(gone *pannier.Skill) *pannier.Skill {
 }
 
 // release lets go of what need not be held any more: what is back, what has only moved within the root, what pannier itself
-// has removed, and what this look, after its grace, has not found again.
+// has removed, and what this scan, after its grace, has not found again.
 func (t *tree) release(found []*pannier.Skill, sure []string) {
 	if len(t.grace.held) == 0 {
 		return
@@ -114,7 +114,7 @@ func (t *tree) isNamedByConfig(rel string, sure []string) bool {
 	return slices.Contains(sure, dir) || around != t.root.Path && slices.Contains(sure, around)
 }
 
-// over reports whether the grace of a skill has ended when a look began.
+// over reports whether the grace of a skill has ended when a scan began.
 func (g *grace) over(v vanished, began time.Time) bool { return !began.Before(v.since.Add(g.length)) }
 
 // appendTo appends found skills and those that are held, by path.
@@ -130,7 +130,7 @@ func (g *grace) appendTo(skills, found []*pannier.Skill) []*pannier.Skill {
 	return skills
 }
 
-// markOverdue asks for a look at the places of those whose grace is over, whatever the batch says: no event may have told
+// markOverdue asks for a scan of the places of those whose grace is over, whatever the batch says: no event may have told
 // that they are back.
 func (t *tree) markOverdue() {
 	for rel, v := range t.grace.held {
@@ -140,7 +140,7 @@ func (t *tree) markOverdue() {
 	}
 }
 
-// markPlace asks for a look at what is known nearest to a path below the root.
+// markPlace asks for a scan of what is known nearest to a path below the root.
 func (t *tree) markPlace(rel string) {
 	n := t.top
 	for part := range strings.SplitSeq(rel, "/") {
@@ -162,7 +162,7 @@ func (t *tree) lastKnown(rel string) *pannier.Skill {
 	return nil
 }
 
-// unstablePause is how long after a look at a root that did not hold still the next one is due at the latest.
+// unstablePause is how long after a scan of a root that did not hold still the next one is due at the latest.
 const unstablePause = 100 * time.Millisecond
 
 // revisit returns when the tree wants to be looked at again although nothing has changed; zero is never.

@@ -73,7 +73,7 @@ func (s *scan) statBeneath(rel string) (fs.FileInfo, error) {
 	return info, err
 }
 
-// statIn returns the stat of what a path leads to, as lookUp does.
+// statIn returns the stat of what a path leads to, as statBeneath does.
 func (s *scan) statIn(rel string) (fsx.Stamp, error) {
 	info, err := s.statBeneath(rel)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *scan) statIn(rel string) (fsx.Stamp, error) {
 }
 
 // followLinks returns the children of a directory, those that links lead to included. Where a link leads can change
-// without the directory that it is in, so they are followed at every look.
+// without the directory that it is in, so they are followed at every scan.
 func (s *scan) followLinks(n *node, children []*node, r *reader) []*node {
 	children = slices.DeleteFunc(slices.Clone(children), func(c *node) bool { return c.linked })
 	var lost, ways []string

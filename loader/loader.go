@@ -7,7 +7,7 @@
 // every directory and file that counts, and the content of those whose stat moved, or moved so shortly before the last
 // look that an equal stat proves nothing. Every five minutes a full batch reads everything, since there are writes that
 // move no stat; that one and a manual one also list every directory. On remote file systems and overlays, where the times
-// of a directory may stand still, every look lists it.
+// of a directory may stand still, every scan lists it.
 //
 // # What it opens
 //
@@ -19,7 +19,7 @@
 //
 // The skill that it is in. A skill whose text stops parsing stays as it last was, marked last good, until it is mended
 // or gone; a directory or root that cannot be read keeps what was known of it. A skill that is gone stays for a grace, which
-// ends with one more look.
+// ends with one more scan.
 //
 // # What a catalog shows
 //
@@ -29,7 +29,7 @@
 //
 // # What it leaves for later
 //
-// What only a look into the whole directory tells, such as tools and verdicts, is told by [Loader.Inspect] when a client
+// What only a scan of the whole directory tells, such as tools and verdicts, is told by [Loader.Inspect] when a client
 // asks, and never on the way of a reload.
 package loader
 
@@ -50,7 +50,7 @@ import (
 // Options configure a [Loader].
 type Options struct {
 	Rules pannier.DiscoveryRules
-	// DeleteGrace is how long a skill that has vanished stays in the catalog, marked [pannier.Skill.Deleting], before a look
+	// DeleteGrace is how long a skill that has vanished stays in the catalog, marked [pannier.Skill.Deleting], before a scan
 	// that still does not find it ends it. With zero it is gone at once.
 	DeleteGrace time.Duration
 }

@@ -242,7 +242,7 @@ func (s *scan) lockDir() string {
 
 func (s *scan) lockPath() string { return path.Join(s.tree.root.Name, lockRel) }
 
-// applyLock brings skills that were not read in this look in line with a lock file that says something else now.
+// applyLock brings skills that were not read in this scan in line with a lock file that says something else now.
 func (s *scan) applyLock() {
 	if l := &s.tree.lock; l.moved {
 		l.moved = false

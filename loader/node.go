@@ -15,12 +15,12 @@ import (
 
 var errNotDir = unix.ENOTDIR
 
-// node is what is known of one directory below a root, the root itself included. What every look asks all of them comes
+// node is what is known of one directory below a root, the root itself included. What every scan asks all of them comes
 // first, so that it lies together.
 type node struct {
 	known  bool // it was scanned
 	marked bool // look again
-	moved  bool // the last look changed which directories there are below
+	moved  bool // the last scan changed which directories there are below
 	// linked directories are links, and real is where such a one leads. shifting ones are links or lie below one, so that
 	// they change without a change of the directories above them. shallow ones are those that discovery skips: they count
 	// only where they hold a SKILL.md themselves.
@@ -50,7 +50,7 @@ type node struct {
 	tooDeep   int      // how many directories in it lie past the bound on depth
 }
 
-// due reports whether the directory wants a look although a full scan was not requested.
+// due reports whether the directory wants a scan although a full scan was not requested.
 func (n *node) due() bool {
 	return n.marked || !n.known || n.shifting || len(n.links) > 0 || n.skill != nil && n.skill.linked || n.toolSet != nil && n.toolSet.linked
 }
@@ -81,7 +81,7 @@ func (n *node) child(name string) *node {
 	return n.children[i]
 }
 
-// markAll asks for a look at the directory and everything that is known below it.
+// markAll asks for a scan of the directory and everything that is known below it.
 func (n *node) markAll() {
 	n.marked = true
 	for _, c := range n.children {

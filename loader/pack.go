@@ -15,7 +15,7 @@ type arena struct {
 	taken int // how many skills moved in
 }
 
-// A look at a few skills gets no more room than they need, because a room stays as long as one of its texts does.
+// A pass over a few skills gets no more room than they need, because a room stays as long as one of its texts does.
 const (
 	fewSkills = 16
 	roomBytes = 64 << 10

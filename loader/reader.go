@@ -43,7 +43,7 @@ func newReader(s *scan) *reader {
 type reading struct {
 	skill          *pannier.Skill
 	stat, metaStat fsx.Stamp
-	quiet          bool // nothing moved between the look before and the look after
+	quiet          bool // nothing moved between the scan before and the scan after
 	gone           bool // SKILL.md does not exist any more
 }
 

@@ -21,7 +21,7 @@ import (
 	"pannier/internal/fsx"
 )
 
-// scan is one look at a root. It is used by one load and then closed.
+// scan is one pass over a root. It is used by one load and then closed.
 type scan struct {
 	tree *tree
 	root *os.Root

@@ -17,7 +17,7 @@ const steadyTries = 8
 
 // shiftTries is the same for directories that are replaced and links that are turned. They are fewer, and what still moves then
 // is taken as it is: anybody may turn a link without end, and that must not keep other skills from the catalog. The event of
-// the last turn brings the next look.
+// the last turn brings the next scan.
 const shiftTries = 4
 
 // loadSteady loads all trees, and again where something was swapped meanwhile, so that a catalog shows it as it was before or
@@ -42,14 +42,14 @@ func (l *Loader) loadSteady(ctx context.Context, full bool) error {
 	}
 }
 
-// letGo drops what is compared behind a look only.
+// letGo drops what is compared behind a scan only.
 func (l *Loader) letGo() {
 	for _, t := range l.trees {
 		t.links, t.fresh = nil, nil
 	}
 }
 
-// markSwapped asks for another look at each root that was replaced, or a volume of it swapped, and reports whether there is one.
+// markSwapped asks for another scan of each root that was replaced, or a volume of it swapped, and reports whether there is one.
 func (l *Loader) markSwapped() (again bool) {
 	for _, t := range l.trees {
 		if t.unstable = t.swapped(); t.unstable {
@@ -60,7 +60,7 @@ func (l *Loader) markSwapped() (again bool) {
 	return again
 }
 
-// markShifted asks for another look where a directory was replaced or a link turned, and reports whether that is so anywhere.
+// markShifted asks for another scan where a directory was replaced or a link turned, and reports whether that is so anywhere.
 // What lies behind links is looked at each time and needs no mark.
 func (l *Loader) markShifted() (again bool) {
 	for _, t := range l.trees {

@@ -47,16 +47,16 @@ type tallies struct {
 func newTallies(keep int) tallies { return tallies{keep: keep} }
 
 // add counts the SKILL.md of a directory, where it has one.
-func (t *tallies) add(l entryKind, rel, file string) {
+func (t *tallies) add(kind entryKind, rel, file string) {
 	if file != "" {
-		t.of[l].add(path.Join(rel, file), t.keep)
+		t.of[kind].add(path.Join(rel, file), t.keep)
 	}
 }
 
-// lotTexts are how people are told of what was counted.
-var lotTexts = [entryKinds]struct {
-	severity        pannier.Severity
-	code, lie, hint string
+// kindTexts are the words for people of what was counted.
+var kindTexts = [entryKinds]struct {
+	severity          pannier.Severity
+	code, where, hint string
 }{
 	nested:    {pannier.SeverityInfo, "root.nested_skills", "below a skill, which is not searched for further ones", "move the folders that are skills beside the one that they lie in, not below it"},
 	skipped:   {pannier.SeverityInfo, "root.skipped_skills", "in directories that are skipped", "move what is a skill out of directories whose names begin with a dot or stand under skip"},
@@ -68,9 +68,9 @@ func (t *tallies) problems(root string) []pannier.Problem {
 	tell := func(severity pannier.Severity, code, message, hint string) {
 		problems = append(problems, pannier.Problem{Code: code, Severity: severity, Path: root, Message: message, Hint: hint})
 	}
-	for l, text := range lotTexts {
-		if n := t.of[l]; n.count > 0 {
-			tell(text.severity, text.code, fmt.Sprintf("%d SKILL.md %s %s: %s", n.count, plural(n.count, "lies", "lie"), text.lie, n.names()), text.hint+t.auditHint(entryKind(l), root))
+	for kind, text := range kindTexts {
+		if n := t.of[kind]; n.count > 0 {
+			tell(text.severity, text.code, fmt.Sprintf("%d SKILL.md %s %s: %s", n.count, plural(n.count, "lies", "lie"), text.where, n.names()), text.hint+t.auditHint(entryKind(kind), root))
 		}
 	}
 	if t.closed > 0 {
@@ -81,11 +81,11 @@ func (t *tallies) problems(root string) []pannier.Problem {
 }
 
 // auditHint names the command that checks skills where discovery does not go.
-func (t *tallies) auditHint(l entryKind, root string) string {
-	if l != skipped {
+func (t *tallies) auditHint(kind entryKind, root string) string {
+	if kind != skipped {
 		return ""
 	}
-	return fmt.Sprintf(", or check them where they are: `pannier audit %s`", path.Join(root, path.Dir(path.Dir(t.of[l].first[0]))))
+	return fmt.Sprintf(", or check them where they are: `pannier audit %s`", path.Join(root, path.Dir(path.Dir(t.of[kind].first[0]))))
 }
 
 // names returns the paths that were kept, and how many more there are.

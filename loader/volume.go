@@ -19,7 +19,7 @@ type turning struct {
 	target string
 }
 
-// targets are where links led when they were first gone through in a look, by their absolute paths. One that led elsewhere later
+// targets are where links led when they were first gone through in a scan, by their absolute paths. One that led elsewhere later
 // in the same look has an empty one, which none ever leads to.
 type targets map[string]string
 

@@ -80,7 +80,7 @@ func (h *engine) reload(ctx context.Context, b pannier.Batch) (*pannier.Snapshot
 	return s, h.watchSet(), nil
 }
 
-// watchSet returns what wants watching after the last look. It is for the caller of look.
+// watchSet returns what wants watching after the last scan. It is for the caller of reload.
 func (h *engine) watchSet() pannier.WatchSet {
 	extra := slices.Concat(h.workspace.Watched(), h.environments.file.Watched())
 	if h.deepDirs != nil {
@@ -139,7 +139,7 @@ func (h *engine) readWorkspace(ctx context.Context, b pannier.Batch) (catalog pa
 	}
 }
 
-// reportWorkspaceChange tells what has changed in the workspace since the look before.
+// reportWorkspaceChange tells what has changed in the workspace since the scan before.
 func (h *engine) reportWorkspaceChange(now *pannier.Workspace) {
 	before := h.latest.Swap(now)
 	if before == nil {
@@ -151,7 +151,7 @@ func (h *engine) reportWorkspaceChange(now *pannier.Workspace) {
 	}
 }
 
-// restartNeeded tells which changes of config.yaml since the first look the agent has not taken in.
+// restartNeeded tells which changes of config.yaml since the first scan the agent has not taken in.
 func (h *engine) restartNeeded() []pannier.Problem {
 	first, latest := h.first.Load(), h.latest.Load()
 	if first == nil || latest == nil {

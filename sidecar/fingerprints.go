@@ -22,12 +22,12 @@ import (
 
 // How the fingerprints are kept up.
 const (
-	// fingerprintEvery is how often all skills are gone through where no look tells of a change: directories inside of
+	// fingerprintEvery is how often all skills are gone through where no scan tells of a change: directories inside of
 	// skills are not watched.
 	fingerprintEvery = 5 * time.Minute
 	// fingerprintAgain is when they are gone through again where one was changing.
 	fingerprintAgain = 5 * time.Second
-	// fingerprintRate is how many bytes are read in a second; a look at a file that has not moved counts as a few.
+	// fingerprintRate is how many bytes are read in a second; the stat of a file that has not moved counts as a few.
 	fingerprintRate = 32 << 20
 	// fingerprintTimeout bounds one skill. What is known of it by then is kept for the next time.
 	fingerprintTimeout = 2 * time.Minute

@@ -35,7 +35,7 @@ const (
 // spoolHint is what to do about a directory that nothing can come in to.
 const spoolHint = "make what lies there a directory that this user can read and write, or remove it, and restart"
 
-// openInstalls opens what moves skills, and repairs what a process before left half done. look returns a snapshot of a look
+// openInstalls opens what moves skills, and repairs what a process before left half done. look returns a snapshot of a scan
 // that began after the call, at directories that pannier has changed.
 func (c *core) openInstalls(ctx context.Context, reg prometheus.Registerer, look func(context.Context, ...string) (*pannier.Snapshot, error)) (admin.InstallOptions, error) {
 	s := c.settings.Install

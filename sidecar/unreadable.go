@@ -23,9 +23,9 @@ func newUnreadable(rules pannier.DiscoveryRules) *unreadable {
 	return &unreadable{roots: rules.Roots, read: map[string]bool{}}
 }
 
-// problems returns one for each thing that holds the card of a look back. Nil finds none.
+// problems returns one for each thing that holds the card of a scan back. Nil finds none.
 //
-// They go into the snapshot, so that a card is judged by the look that it is made of, and the end of a problem is a new
+// They go into the snapshot, so that a card is judged by the scan that it is made of, and the end of a problem is a new
 // snapshot, whose card is pushed.
 func (u *unreadable) problems(c pannier.Catalog, w pannier.Workspace) []pannier.Problem {
 	if u == nil {

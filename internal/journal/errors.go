@@ -8,7 +8,7 @@ import (
 )
 
 // ErrTooOld says that a reader cannot go on from where it is: its next event is not kept any more. The error is a
-// [*TooOldError]. The answer to it is to look at the whole, and to follow [Journal.Last] from before that look.
+// [*TooOldError]. The answer to it is to look at the whole, and to follow [Journal.Last] from before that scan.
 var ErrTooOld = pannier.ErrTooOld
 
 // ErrClosed says that the journal has been closed.

@@ -12,7 +12,7 @@ import (
 // sniffBytes are how many bytes of a file decide whether it is text.
 const sniffBytes = 8 << 10
 
-// textExtensions are those of files that are taken for text without a look into them.
+// textExtensions are those of files that are taken for text without reading them.
 var textExtensions = wordSet(`
 	.adoc .bash .bat .bib .c .cc .cfg .cjs .conf .cpp .cs .css .csv .cts .cxx .dart .env .erl .ex .exs .fish .go .gql .gradle
 	.graphql .h .hpp .hs .htm .html .ini .ipynb .java .jl .js .json .json5 .jsonl .jsx .kt .kts .less .lua .m .markdown .md .mdc

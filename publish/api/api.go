@@ -2,7 +2,7 @@
 // can use it at once.
 //
 // A handler composes what others own: the snapshot of the registry, the text of a skill from the loader, a resolution
-// and its prompt. It holds no state but answers to the newest snapshot that others may ask for too. Every request is answered from one snapshot: the newest, or the one after a new look
+// and its prompt. It holds no state but answers to the newest snapshot that others may ask for too. Every request is answered from one snapshot: the newest, or the one after a new scan
 // where the disk has moved on.
 //
 // Errors are application/problem+json (RFC 9457) with a stable `code`, a `detail` and a `hint`. Answers to GET carry a
@@ -43,7 +43,7 @@ type Options struct {
 	Resolve func(*pannier.Snapshot, pannier.Turn) pannier.Resolution
 	// Card returns the agent card of the newest snapshot. It is not called before the first.
 	Card func() card.Card
-	// Rescan looks at the disk again. With wait it returns the snapshot that is served once a look has ended that began
+	// Rescan looks at the disk again. With wait it returns the snapshot that is served once a scan has ended that began
 	// after the call; without, the newest at once.
 	Rescan func(ctx context.Context, wait bool) (*pannier.Snapshot, error)
 	// Health returns what is wrong.

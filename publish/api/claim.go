@@ -10,7 +10,7 @@ import (
 	"pannier/internal/fsx"
 )
 
-// claim is the right to listen on a path, held from before the look at what lies there until the socket is gone. Without
+// claim is the right to listen on a path, held from before the check of what lies there until the socket is gone. Without
 // it, of two processes that find the same stale file, the second would remove the socket that the first has just made.
 //
 // The claim is the lock on a file. The kernel drops it with the process, so the file of a killed process

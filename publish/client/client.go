@@ -162,7 +162,7 @@ func (c *Client) RunCommand(ctx context.Context, name, args string) (pannier.Com
 	return post[pannier.CommandRun](ctx, c, "/v1/commands/"+escapeSegment(name), pannier.CommandCall{Args: args})
 }
 
-// Rescan returns once a look at the disk that began after the call is served.
+// Rescan returns once a scan of the disk that began after the call is served.
 func (c *Client) Rescan(ctx context.Context) error {
 	_, err := post[json.RawMessage](ctx, c, "/v1/rescan?wait=1", nil)
 	return err

@@ -22,7 +22,7 @@ const (
 	MaxConns = 512
 	// maxCalls bounds the frames of one connection whose calls are under way.
 	maxCalls = 16
-	// pingInterval is how often a connection is pinged, pongWithin how long its peer may take to answer.
+	// pingInterval is how often a connection is pinged, pongTimeout how long its peer may take to answer.
 	pingInterval = 15 * time.Second
 	pongTimeout  = 10 * time.Second
 	// writeTimeout is how long a peer may leave one message unread.
@@ -207,7 +207,7 @@ func (c *conn) write(ctx context.Context) {
 	defer cancel()
 	var newest *pannier.Snapshot // that the peer is not notified of yet
 	for {
-		free := c.changing.Load() == 0 // before the look into the queue: by then it has the answers of calls that have ended
+		free := c.changing.Load() == 0 // before the check of the queue: by then it has the answers of calls that have ended
 		text := c.queue.pop()
 		if text == nil && newest != nil && free {
 			text, announced, newest = c.notification(announced, newest), newest, nil
