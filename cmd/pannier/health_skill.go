@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -83,7 +84,7 @@ func (s streams) printSkillHealth(d pannier.Detail, text json.RawMessage) error 
 		{"trust", trustWords(d.Skill)},
 	}
 	rows = append(rows, h.rows()...)
-	rows = append(rows, []string{"scan", orNone(scanWords(d.Scan), "none of this content; run \"pannier scan "+d.Slug+"\"")})
+	rows = append(rows, []string{"scan", cmp.Or(scanWords(d.Scan), "none of this content; run \"pannier scan "+d.Slug+"\"")})
 	if d.Scan != nil {
 		rows = append(rows, acceptedRows(d.Scan.Accepted)...)
 	}
@@ -127,13 +128,6 @@ func (h skillHealth) rows() (rows [][]string) {
 		rows = append(rows, []string{"audit", fmt.Sprintf("%s %s %s %s", at, entry.Action, entry.Decision, plain.Shorten(entry.Details, 72))})
 	}
 	return rows
-}
-
-func orNone(words, none string) string {
-	if words == "" {
-		return none
-	}
-	return words
 }
 
 func (p palette) skillStatus(word string) string {
