@@ -120,10 +120,12 @@ func holds(registered, own json.RawMessage) bool {
 	return differingKey(theirs, ours) == ""
 }
 
-// differingKey returns the first top-level key of ours that the registered card lacks or has with another value, or "".
+// differingKey returns the first top-level key of ours that the registered card lacks or has with another value, or "". Equal
+// bytes are not decoded: lists of skills are long.
 func differingKey(theirs, ours map[string]json.RawMessage) string {
 	for _, key := range slices.Sorted(maps.Keys(ours)) {
-		if their, has := theirs[key]; !has || !equal(decode(their), decode(ours[key])) {
+		their, has := theirs[key]
+		if !has || !bytes.Equal(their, ours[key]) && !equal(decode(their), decode(ours[key])) {
 			return key
 		}
 	}
