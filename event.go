@@ -67,6 +67,8 @@ type CatalogUpdated struct {
 	Roots      []string    `json:"roots"`
 	Collisions []Collision `json:"collisions,omitempty"`
 	Digest     Digest      `json:"digest"`
+	// DigestForm numbers the definition of Digest. Digests of two forms are not compared; 0 is the first.
+	DigestForm int `json:"digest_form"`
 	// Added, Changed and Removed are slugs, sorted.
 	Added   []string `json:"added"`
 	Changed []string `json:"changed"`

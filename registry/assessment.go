@@ -13,17 +13,18 @@ import (
 // changed.
 type assessment struct {
 	in   Inputs
-	list []judged // ordered as the entries are
+	list []*judged // ordered as the entries are
 }
 
-// judged is one skill with its grounds.
+// judged is one skill with its grounds. Assessments share it; it is never changed once another one can see it.
 type judged struct {
 	grounds
 	// alone is the entry as other skills leave it: its ID is the folder, and conflicts do not count.
 	alone *pannier.Entry
 	// entry is the one in the snapshot. It is alone where other skills change nothing about it.
 	entry    *pannier.Entry
-	blockers []string // the slugs that it conflicts with
+	blockers []string       // the slugs that it conflicts with
+	digest   pannier.Digest // of entry
 }
 
 // grounds are what an entry depends on, beside the inputs that count for all skills.
@@ -62,7 +63,7 @@ func (a *assessment) covers(in *Inputs) bool {
 
 // judge judges the choices, which are ordered by slug and precedence.
 func (a *assessment) judge(choices []choice, last *assessment) {
-	a.list = make([]judged, len(choices))
+	a.list = make([]*judged, len(choices))
 	known := newKnown(&a.in, last)
 	j := judge{in: &a.in, texts: map[string]string{}}
 	winner := 0
@@ -87,9 +88,9 @@ func (a *assessment) judge(choices []choice, last *assessment) {
 			g.files = a.in.filesOf(c.skill)
 		}
 		if old != nil && known.judgesAlike(c.skill) && g.equal(&old.grounds) {
-			a.list[i] = *old
+			a.list[i] = old
 		} else {
-			a.list[i] = judged{grounds: g, alone: j.entry(&g)}
+			a.list[i] = &judged{grounds: g, alone: j.entry(&g)}
 		}
 	}
 }
@@ -122,23 +123,29 @@ func (a *assessment) settle() []*pannier.Entry {
 	}
 	ids := cardIDs(usable)
 	entries := make([]*pannier.Entry, len(a.list))
-	for i := range a.list {
-		j := &a.list[i]
-		j.settle(cmp.Or(ids[j.alone], j.alone.ID), blockers[j.alone])
-		entries[i] = j.entry
+	for i, j := range a.list {
+		a.list[i] = j.settle(cmp.Or(ids[j.alone], j.alone.ID), blockers[j.alone])
+		entries[i] = a.list[i].entry
 	}
 	return entries
 }
 
-func (j *judged) settle(id string, blockers []string) {
+// settle returns the skill with an id and the slugs that it conflicts with.
+func (j *judged) settle(id string, blockers []string) *judged {
 	if j.entry != nil && j.entry.ID == id && slices.Equal(j.blockers, blockers) {
-		return
+		return j
 	}
-	j.entry, j.blockers = j.alone, blockers
-	if j.alone.ID == id && len(blockers) == 0 {
-		return
+	settled := &judged{grounds: j.grounds, alone: j.alone, entry: j.alone, blockers: blockers}
+	if j.alone.ID != id || len(blockers) > 0 {
+		settled.entry = blocked(j.alone, id, blockers)
 	}
-	e := *j.alone
+	settled.digest = digestOf(settled.entry)
+	return settled
+}
+
+// blocked returns an entry with another id, and the reasons that conflicts are.
+func blocked(alone *pannier.Entry, id string, blockers []string) *pannier.Entry {
+	e := *alone
 	e.ID, e.Reasons = id, slices.Clone(e.Reasons)
 	for _, slug := range blockers {
 		addConflict(&e, slug)
@@ -146,12 +153,12 @@ func (j *judged) settle(id string, blockers []string) {
 	if e.Usable && len(blockers) > 0 {
 		e.State, e.Usable = pannier.StateIneligible, false
 	}
-	j.entry = &e
+	return &e
 }
 
 // known finds skills in the assessment before, and says what still holds of it.
 type known struct {
-	list     []judged
+	list     []*judged
 	next     int  // behind the one that was found last
 	policies bool // are the same for all skills
 	files    bool // what was found in the files is the same for all skills
@@ -186,14 +193,14 @@ func (k *known) judgesAlike(s *pannier.Skill) bool {
 func (k *known) find(s *pannier.Skill) *judged {
 	if k.next < len(k.list) && k.list[k.next].skill == s {
 		k.next++
-		return &k.list[k.next-1]
+		return k.list[k.next-1]
 	}
-	at, _ := slices.BinarySearchFunc(k.list, s.Slug, func(j judged, slug string) int { return cmp.Compare(j.skill.Slug, slug) })
+	at, _ := slices.BinarySearchFunc(k.list, s.Slug, func(j *judged, slug string) int { return cmp.Compare(j.skill.Slug, slug) })
 	k.next = at
 	for ; at < len(k.list) && k.list[at].skill.Slug == s.Slug; at++ {
 		if k.list[at].skill == s {
 			k.next = at + 1
-			return &k.list[at]
+			return k.list[at]
 		}
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 // changed. The result is the same without a last one: same inputs, same digest.
 func build(in Inputs, last *assessment) (*pannier.Snapshot, *assessment) {
 	s, a := assess(in, last)
-	s.Digest, s.Paced = digest(s), in.Paced
+	s.Digest, s.Paced = a.digest(s), in.Paced
 	return s, a
 }
 

@@ -10,7 +10,7 @@ import (
 // Diff returns how the catalog changed from one snapshot to another; before may be nil.
 func Diff(before, after *pannier.Snapshot, rules pannier.DiscoveryRules) pannier.CatalogUpdated {
 	d := pannier.CatalogUpdated{
-		Count: len(after.Entries), Digest: after.Digest,
+		Count: len(after.Entries), Digest: after.Digest, DigestForm: digestForm,
 		Roots: []string{}, Added: []string{}, Changed: []string{}, Removed: []string{},
 	}
 	for _, root := range rules.Roots {

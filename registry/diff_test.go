@@ -67,7 +67,7 @@ func TestDiffTellsCollisions(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `{"count":4,"roots":[],"collisions":[{"slug":"a","winner":"skills/a","loser":"skills/x/a"},{"slug":"a","winner":"skills/a","loser":"managed/a"}],` +
-		`"digest":"` + s.Digest.String() + `","added":["a","b"],"changed":[],"removed":[]}`
+		`"digest":"` + s.Digest.String() + `","digest_form":2,"added":["a","b"],"changed":[],"removed":[]}`
 	if string(text) != want {
 		t.Errorf("got\n%s\nwant\n%s", text, want)
 	}

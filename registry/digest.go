@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"maps"
 	"slices"
@@ -10,12 +9,14 @@ import (
 	"pannier"
 )
 
-// digest covers everything that a snapshot shows, and nothing else. Every text and every list has its length before it, so that nothing can change sides.
-func digest(s *pannier.Snapshot) pannier.Digest {
-	const chunk = 8 << 10
-	h := sha256.New()
-	b := make([]byte, 0, chunk+1<<10)
+// digestForm numbers the definition of [digest]. Events tell it, so that digests of two definitions are not compared.
+const digestForm = 2
+
+// digest covers everything that a snapshot shows, and nothing else. Of each entry it covers the digest. Every text and every list
+// has its length before it, so that nothing can change sides.
+func (a *assessment) digest(s *pannier.Snapshot) pannier.Digest {
 	w := s.Workspace
+	b := make([]byte, 0, 64*len(a.list)+8<<10)
 	b = appendTexts(b, w.Name, w.Description, w.Version, w.Runtime)
 	b = appendEnvironment(b, &s.Environment)
 	b = appendPolicies(b, s.Policies.Workspace)
@@ -26,20 +27,13 @@ func digest(s *pannier.Snapshot) pannier.Digest {
 		b = append(appendTexts(b, w.Prompts[i].Path), w.Prompts[i].Digest[:]...)
 	}
 	b = appendProblems(b, s.Problems)
-	for i := range s.Entries {
-		b = appendEntry(b, s.Entries[i])
-		if len(b) >= chunk {
-			h.Write(b)
-			b = b[:0]
-		}
+	for _, j := range a.list {
+		b = append(b, j.digest[:]...)
 	}
-	h.Write(b)
-	b = b[:0]
 	for _, e := range s.Ranked() {
 		b = appendTexts(b, e.ID)
 	}
-	h.Write(b)
-	return pannier.Digest(h.Sum(nil))
+	return pannier.DigestOf(b)
 }
 
 // appendEnvironment appends what skills are judged by, but not when it was found out.
@@ -74,9 +68,9 @@ func switchByte(on *bool) byte {
 	return '0'
 }
 
-// appendEntry appends what a skill is, which its Sum covers, and what judging it added.
-func appendEntry(b []byte, e *pannier.Entry) []byte {
-	b = append(b, e.Sum[:]...)
+// digestOf covers what a skill is, which its Sum does, and what judging it added.
+func digestOf(e *pannier.Entry) pannier.Digest {
+	b := append(make([]byte, 0, 512), e.Sum[:]...)
 	if e.Deleting {
 		b = appendTexts(b, "deleting")
 	}
@@ -89,7 +83,7 @@ func appendEntry(b []byte, e *pannier.Entry) []byte {
 	for _, r := range e.Reasons {
 		b = appendTexts(b, r.Code, r.Subject, r.Remedy)
 	}
-	return appendProblems(b, e.Problems[len(e.Skill.Problems):])
+	return pannier.DigestOf(appendProblems(b, e.Problems[len(e.Skill.Problems):]))
 }
 
 func appendProblems(b []byte, problems []pannier.Problem) []byte {

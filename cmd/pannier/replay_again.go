@@ -221,6 +221,10 @@ func (r *replayReport) compareCatalog(h *history, a *replayer) {
 	if h.catalog.Digest == now.Digest {
 		return
 	}
+	if h.catalog.DigestForm != now.DigestForm {
+		r.Unknown = append(r.Unknown, "the digest was computed by another version of pannier in another way")
+		return
+	}
 	if why := h.unknowns(a.snapshot); len(why) > 0 {
 		r.Unknown = append(r.Unknown, why...)
 		return
