@@ -195,6 +195,42 @@ func TestNewsComesFirst(t *testing.T) {
 	}
 }
 
+// TestOneChangeReadsOneSkill counts the computations that follow on a change: of the skill that changed, and of the one in a directory
+// that was touched, not of all.
+func TestOneChangeReadsOneSkill(t *testing.T) {
+	w := fixture.NewWorkspace(t)
+	for i := range 100 {
+		fixture.WriteIn(t, w, fixture.SkillScript(fmt.Sprintf("s%02d", i), "Is one."))
+	}
+	p := newEngineWithFingerprints(t, w, state.Memory())
+	p.lookAt(t, "s00")
+	p.round(t)
+	computed := func(change func()) uint64 {
+		before := p.tickets.Load()
+		change()
+		if next := p.computeDue(t.Context(), nil); next <= fingerprintAgain || next > fingerprintEvery {
+			t.Errorf("the next round comes after %s", next)
+		}
+		return p.tickets.Load() - before
+	}
+	if n := computed(func() {
+		fixture.WriteIn(t, w, fixture.SkillScript("s07", "Is another one."))
+		p.lookAt(t, "s07")
+	}); n != 1 {
+		t.Errorf("%d skills were read for an edited one", n)
+	}
+	was := p.of(p.lookAt(t, "s08").Skill)
+	if n := computed(func() {
+		fixture.WriteIn(t, w, "mkdir skills/s08/scripts; echo x > skills/s08/scripts/run")
+		p.hints.add([]string{filepath.Join(w, "skills/s08/scripts")})
+	}); n != 1 || p.of(p.lookAt(t, "s08").Skill) == was {
+		t.Errorf("%d skills were read for a file in one", n)
+	}
+	if n := computed(func() {}); n != 0 {
+		t.Errorf("%d skills were read without a change", n)
+	}
+}
+
 // TestOlderDoesNotOvertake: a computation that began earlier ends later.
 func TestOlderDoesNotOvertake(t *testing.T) {
 	w := fixture.NewWorkspace(t)
