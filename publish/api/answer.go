@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -9,6 +10,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -79,12 +81,40 @@ type encoded struct {
 
 func withTag(body []byte) encoded {
 	sum := sha256.Sum256(body)
-	return encoded{body, []string{`"` + hex.EncodeToString(sum[:16]) + `"`}}
+	return encoded{body, tagOf(sum[:])}
 }
+
+func tagOf(sum []byte) []string { return []string{`"` + hex.EncodeToString(sum[:16]) + `"`} }
 
 func encode(value any) (encoded, error) {
 	body, err := rpc.Encode(value)
 	return withTag(append(body, '\n')), err
+}
+
+// encodeItems returns the JSON of an object that ends with an empty list, with an item for each entry in that list. The items are
+// encoded one by one: the text is in memory once, the values of the items are not.
+func encodeItems(object any, entries []*pannier.Entry, item func(*pannier.Entry) any) (encoded, error) {
+	body, err := rpc.Encode(object)
+	if err != nil {
+		return encoded{}, err
+	}
+	const end, measured = "]}", 64
+	body = bytes.TrimSuffix(body, []byte(end))
+	head := len(body)
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	for i, e := range entries {
+		if i == measured { // the others are about as long
+			body = slices.Grow(body, (len(body)-head)*(len(entries)-measured)/measured*17/16)
+		}
+		text.Reset()
+		if err := enc.Encode(item(e)); err != nil {
+			return encoded{}, fmt.Errorf("encode %s: %w", e.Slug, err)
+		}
+		body = append(append(body, bytes.TrimSuffix(text.Bytes(), []byte("\n"))...), ',')
+	}
+	return withTag(append(bytes.TrimSuffix(body, []byte(",")), end+"\n"...)), nil
 }
 
 func writeJSON(w http.ResponseWriter, r *http.Request, value any) error {
@@ -101,20 +131,26 @@ func writeBody(w http.ResponseWriter, r *http.Request, contentType string, body 
 	return nil
 }
 
-// writeEncoded answers with a body. The answer to a GET has an ETag, and no body if the client has it already.
 func writeEncoded(w http.ResponseWriter, r *http.Request, contentType string, answer encoded) {
+	if writeHeader(w, r, contentType, answer.tag, len(answer.body)) {
+		w.Write(answer.body) // an error means that the client has gone
+	}
+}
+
+// writeHeader reports whether a body follows. The answer to a GET has an ETag, and no body if the client has it already.
+func writeHeader(w http.ResponseWriter, r *http.Request, contentType string, tag []string, length int) (hasBody bool) {
 	header := w.Header()
-	if len(answer.tag) > 0 && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
-		header["Etag"], header["Cache-Control"] = answer.tag, noCache
-		if matches(r.Header.Values("If-None-Match"), answer.tag[0]) {
+	if len(tag) > 0 && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		header["Etag"], header["Cache-Control"] = tag, noCache
+		if matches(r.Header.Values("If-None-Match"), tag[0]) {
 			w.WriteHeader(http.StatusNotModified)
-			return
+			return false
 		}
 	}
 	header.Set("Content-Type", contentType)
 	header["X-Content-Type-Options"] = noSniff
-	header.Set("Content-Length", strconv.Itoa(len(answer.body)))
-	w.Write(answer.body) // an error means that the client has gone
+	header.Set("Content-Length", strconv.Itoa(length))
+	return true
 }
 
 // The values of headers that are the same in every answer. Most answers go to callers that have the body already, and cost

@@ -19,8 +19,8 @@ const maxArgs = 64 << 10
 func hasCommands(o *Options) bool { return o.Commands.List != nil }
 
 func (h *Handler) listCommands(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
-	return h.writeShared(w, r, s, "commands", func() (any, error) {
-		return pannier.CommandList{SnapshotVersion: s.Version, Digest: s.Digest, Commands: h.Commands.List(s)}, nil
+	return h.writeShared(w, r, s, "commands", func() (encoded, error) {
+		return encode(pannier.CommandList{SnapshotVersion: s.Version, Digest: s.Digest, Commands: h.Commands.List(s)})
 	})
 }
 

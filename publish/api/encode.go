@@ -1,8 +1,12 @@
 package api
 
 import (
+	"bufio"
+	"crypto/sha256"
 	"encoding/hex"
+	"io"
 	"math/bits"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -19,6 +23,7 @@ func (a *turnAnswer) appendJSON(dst []byte) []byte {
 	if kept == nil {
 		kept = &automatic{}
 	}
+	dst = slices.Grow(dst, a.promptSize()+len(kept.skills.text)+len(kept.tools.text)+400*(len(a.Active)+len(a.Rejected)+1))
 	dst = strconv.AppendUint(append(dst, `{"snapshot_version":`...), a.SnapshotVersion, 10)
 	dst = appendDigest(append(dst, `,"digest":`...), a.Digest)
 	dst = append(dst, `,"active":`...)
@@ -84,10 +89,45 @@ func appendStrings(dst []byte, list []string) []byte {
 	return closeList(dst, from)
 }
 
+// textBuffer is how many bytes of a prompt are written at a time.
+const textBuffer = 32 << 10
+
+// writeText writes the prompt, of which there is no copy as a whole: it can have many bodies.
+func (a *turnAnswer) writeText(to io.Writer) {
+	if a.buffered == nil {
+		a.buffered = bufio.NewWriterSize(nil, textBuffer)
+	}
+	a.buffered.Reset(to)
+	for _, part := range a.section.Parts {
+		a.buffered.WriteString(part)
+	}
+	a.buffered.Flush() // an error means that the client has gone
+}
+
+// tag returns the ETag of the prompt: of body, or of the text.
+func (a *turnAnswer) tag(asJSON bool) []string {
+	if asJSON {
+		return withTag(a.body).tag
+	}
+	sum := sha256.New()
+	a.writeText(sum)
+	return tagOf(sum.Sum(nil))
+}
+
+// promptSize returns about how many bytes the JSON of the prompt has, so that its memory is allocated once.
+func (a *turnAnswer) promptSize() int {
+	size := a.section.Size()*9/8 + 256
+	for _, slug := range a.section.Omitted {
+		size += len(slug) + len(`"",`)
+	}
+	return size
+}
+
 func (a *turnAnswer) appendPrompt(dst []byte, asJSON bool) []byte {
 	if asJSON {
-		return append(appendSection(dst, &a.section), '\n')
+		return append(appendSection(slices.Grow(dst, a.promptSize()), &a.section), '\n')
 	}
+	dst = slices.Grow(dst, a.section.Size())
 	for _, part := range a.section.Parts {
 		dst = append(dst, part...)
 	}

@@ -105,7 +105,7 @@ func (h *Handler) putEnvironment(r *http.Request, _ *pannier.Snapshot, env panni
 }
 
 func (h *Handler) policies(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
-	return h.writeShared(w, r, s, "policy", func() (any, error) { return policiesOf(s), nil })
+	return h.writeShared(w, r, s, "policy", func() (encoded, error) { return encode(policiesOf(s)) })
 }
 
 func policiesOf(s *pannier.Snapshot) pannier.PolicyList {

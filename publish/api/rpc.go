@@ -176,6 +176,7 @@ func (h *Handler) call(w http.ResponseWriter, r *http.Request, _ *pannier.Snapsh
 		return nil
 	}
 	writeEncoded(w, r, "application/json", encoded{body: answer})
+	rpc.Release(answer)
 	return nil
 }
 

@@ -135,8 +135,7 @@ func (h *Handler) rpcHealth(_ *http.Request, s *pannier.Snapshot, p rpcHealthPar
 	if limit < 1 || limit > rpcMaxAudit {
 		return nil, invalidParams(fmt.Sprintf("audit_limit is %d", limit), fmt.Sprintf("give a number from 1 to %d", rpcMaxAudit))
 	}
-	list := h.listOf(s, "", inclusion{problems: true, policy: true, health: true, activity: true})
-	chosen, err := selectTargets(uniqueSkills(list.Skills), p.Skills)
+	chosen, err := selectTargets(uniqueSkills(s.Entries), p.Skills)
 	if err != nil {
 		return nil, err
 	}
@@ -144,8 +143,11 @@ func (h *Handler) rpcHealth(_ *http.Request, s *pannier.Snapshot, p rpcHealthPar
 	if err != nil {
 		return nil, err
 	}
-	result := rpcHealthResult{list.SnapshotVersion, list.GeneratedAt.Unix(), []rpcHealthItem{}}
-	for _, e := range chosen {
+	show := h.lister(s, inclusion{problems: true, policy: true, health: true, activity: true})
+	result := rpcHealthResult{s.Version, s.Time.Unix(), []rpcHealthItem{}}
+	for _, entry := range chosen {
+		e := &pannier.Entry{}
+		show(entry, e)
 		result.Skills = append(result.Skills, rpcHealthItem{
 			Slug: e.Slug, SourceKind: e.SourceKind, TrustLevel: rpcTrust(e.TrustLevel), rpcSkillHealth: rpcHealthOf(*e.Health),
 			Usable: e.Usable, Policy: rpcSwitches{e.Policy.Enabled, e.Policy.AllowImplicit},

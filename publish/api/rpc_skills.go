@@ -63,21 +63,23 @@ type rpcListResult struct {
 func (h *Handler) rpcList(_ *http.Request, s *pannier.Snapshot, p rpcListParams) (any, error) {
 	with := inclusion{problems: true, policy: orTrue(p.IncludePolicy), health: orTrue(p.IncludeHealth)}
 	if with.activity = p.IncludeActivity; with.activity {
-		return h.rpcListOf(s, with), nil
+		answer, err := h.encodeRPCList(s, with)
+		return json.RawMessage(answer.body), err
 	}
 	answer, err := h.shared.of(s, h.generation(), fmt.Sprintf("skills/list %v", with), func() (encoded, error) {
-		return encode(h.rpcListOf(s, with))
+		return h.encodeRPCList(s, with)
 	})
 	return json.RawMessage(answer.body), err
 }
 
-func (h *Handler) rpcListOf(s *pannier.Snapshot, with inclusion) rpcListResult {
-	list := h.listOf(s, "", with)
-	result := rpcListResult{list.SnapshotVersion, list.GeneratedAt.Unix(), []rpcItem{}}
-	for _, e := range uniqueSkills(list.Skills) {
-		result.Skills = append(result.Skills, h.rpcItemOf(e, with))
-	}
-	return result
+func (h *Handler) encodeRPCList(s *pannier.Snapshot, with inclusion) (encoded, error) {
+	var listed pannier.Entry
+	show := h.lister(s, with)
+	list := rpcListResult{s.Version, s.Time.Unix(), []rpcItem{}}
+	return encodeItems(list, uniqueSkills(s.Entries), func(e *pannier.Entry) any {
+		show(e, &listed)
+		return h.rpcItemOf(&listed, with)
+	})
 }
 
 func orTrue(b *bool) bool { return b == nil || *b }

@@ -2,7 +2,6 @@ package api
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
@@ -38,13 +37,15 @@ func (h *Handler) rpcTurn(r *http.Request, s *pannier.Snapshot, p rpcTurnParams,
 		return nil, err
 	}
 	answer := h.shared.acquire()
-	defer h.shared.release(answer)
 	if err := h.answer(r.Context(), s, turn, answer); err != nil {
+		h.shared.release(answer)
 		return nil, err
 	}
 	h.recordTurn(turn, answer)
-	answer.body = render(answer, answer.body)
-	return json.RawMessage(bytes.Clone(answer.body)), nil
+	return rpc.Appender(func(dst []byte) []byte {
+		defer h.shared.release(answer)
+		return bytes.TrimSuffix(render(answer, dst), []byte("\n"))
+	}), nil
 }
 
 // maxReadChars bounds the characters of one part of a body, and is the default.

@@ -103,17 +103,10 @@ func (a *sharedAnswers) release(answer *turnAnswer) {
 }
 
 // writeShared answers with what every caller of the same question gets.
-func (h *Handler) writeShared(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot, question string, make func() (any, error)) error {
-	answer, err := h.shared.of(s, h.generation(), question, func() (encoded, error) {
-		value, err := make()
-		if err != nil {
-			return encoded{}, err
-		}
-		return encode(value)
-	})
-	if err != nil {
-		return err
+func (h *Handler) writeShared(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot, question string, make func() (encoded, error)) error {
+	answer, err := h.shared.of(s, h.generation(), question, make)
+	if err == nil {
+		writeEncoded(w, r, "application/json", answer)
 	}
-	writeEncoded(w, r, "application/json", answer)
-	return nil
+	return err
 }

@@ -54,34 +54,48 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request, s *pannier.Snapsh
 		problems: slices.Contains(include, "problems"), policy: slices.Contains(include, "policy"),
 		health: slices.Contains(include, "health"), activity: slices.Contains(include, "activity"),
 	}
+	make := func() (encoded, error) { return h.encodeList(s, state, with) }
 	if with.activity { // changes with each use, so the answer is not kept
-		return writeJSON(w, r, h.listOf(s, state, with))
+		answer, err := make()
+		if err == nil {
+			writeEncoded(w, r, "application/json", answer)
+		}
+		return err
 	}
-	return h.writeShared(w, r, s, fmt.Sprintf("list %s %v", state, with), func() (any, error) {
-		return h.listOf(s, state, with), nil
+	return h.writeShared(w, r, s, fmt.Sprintf("list %s %v", state, with), make)
+}
+
+func (h *Handler) encodeList(s *pannier.Snapshot, state pannier.State, with inclusion) (encoded, error) {
+	list := pannier.List{
+		SnapshotVersion: s.Version, Digest: s.Digest, TreeDigest: s.TreeDigest(), GeneratedAt: s.Time,
+		EnvironmentSource: s.Environment.Source, Held: s.Held(), Problems: s.Problems, Skills: []*pannier.Entry{},
+	}
+	entries := s.Entries
+	if state != "" {
+		entries = slices.DeleteFunc(slices.Clone(entries), func(e *pannier.Entry) bool { return e.State != state })
+	}
+	var listed pannier.Entry
+	show := h.lister(s, with)
+	return encodeItems(list, entries, func(e *pannier.Entry) any {
+		show(e, &listed)
+		return &listed
 	})
 }
 
-func (h *Handler) listOf(s *pannier.Snapshot, state pannier.State, with inclusion) pannier.List {
-	list := pannier.List{
-		SnapshotVersion: s.Version, Digest: s.Digest, TreeDigest: s.TreeDigest(), GeneratedAt: s.Time,
-		EnvironmentSource: s.Environment.Source, Held: s.Held(), Problems: s.Problems, Skills: make([]*pannier.Entry, 0, len(s.Entries)),
-	}
+// lister returns what fills in an entry as a list shows it.
+func (h *Handler) lister(s *pannier.Snapshot, with inclusion) func(from, into *pannier.Entry) {
 	var uses *skillUses
 	if with.activity {
 		uses = h.activity.of(s)
 	}
-	for _, entry := range s.Entries {
-		if state != "" && entry.State != state {
-			continue
-		}
-		e := *entry
+	return func(from, e *pannier.Entry) {
+		*e = *from
 		e.Fingerprint, e.ScanSummary = h.fingerprint(e.Skill), h.summary(e.Skill)
 		if with.health {
-			e.Health = new(pannier.HealthOf(&e))
+			e.Health = new(pannier.HealthOf(e))
 		}
 		if with.activity {
-			e.Activity = uses.times(&e)
+			e.Activity = uses.times(e)
 		}
 		if !with.problems {
 			e.Problems = nil
@@ -89,9 +103,7 @@ func (h *Handler) listOf(s *pannier.Snapshot, state pannier.State, with inclusio
 		if !with.policy {
 			e.Policy = pannier.EffectivePolicy{}
 		}
-		list.Skills = append(list.Skills, &e)
 	}
-	return list
 }
 
 type inclusion struct{ problems, policy, health, activity bool }

@@ -173,14 +173,20 @@ func (h *Handler) writePrompt(w http.ResponseWriter, r *http.Request, s *pannier
 	if err := h.answer(r.Context(), s, turn, answer); err != nil {
 		return err
 	}
-	answer.body = answer.appendPrompt(answer.body, asJSON)
-	body := encoded{body: answer.body}
+	if asJSON {
+		answer.body = answer.appendPrompt(answer.body, true)
+	}
+	var tag []string
 	if r.Method == http.MethodPost { // only a POST is a turn; its answer has no tag
 		h.recordTurn(turn, answer)
-	} else if body = withTag(answer.body); r.Method == http.MethodGet && !matches(r.Header.Values("If-None-Match"), body.tag[0]) {
+	} else if tag = answer.tag(asJSON); r.Method == http.MethodGet && !matches(r.Header.Values("If-None-Match"), tag[0]) {
 		h.recordPrompt(answer)
 	}
-	writeEncoded(w, r, promptType(asJSON), body)
+	if asJSON {
+		writeEncoded(w, r, promptType(true), encoded{answer.body, tag})
+	} else if writeHeader(w, r, promptType(false), tag, answer.section.Size()) {
+		answer.writeText(w)
+	}
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bufio"
 	"cmp"
 	"slices"
 	"sync"
@@ -138,7 +139,8 @@ type turnAnswer struct {
 	automatic *automatic
 	spans     []prompt.Span
 
-	body []byte
+	body     []byte
+	buffered *bufio.Writer // between the text and the client; nil before the first
 }
 
 func (a *turnAnswer) active() prompt.Active {
@@ -175,5 +177,8 @@ func (a *turnAnswer) empty() {
 	}
 	a.section.Empty()
 	clear(a.read)
-	*a = turnAnswer{section: a.section, body: a.body[:0], spans: a.spans[:0], read: a.read[:0]}
+	if a.buffered != nil {
+		a.buffered.Reset(nil)
+	}
+	*a = turnAnswer{section: a.section, body: a.body[:0], buffered: a.buffered, spans: a.spans[:0], read: a.read[:0]}
 }

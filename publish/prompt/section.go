@@ -35,6 +35,15 @@ func (e item) missing() bool { return e.Entry == nil }
 // Truncated reports whether anything is omitted.
 func (s *Section) Truncated() bool { return len(s.Omitted) > 0 }
 
+// Size returns the bytes of the text.
+func (s *Section) Size() int {
+	size := 0
+	for _, part := range s.Parts {
+		size += len(part)
+	}
+	return size
+}
+
 // Empty drops what the section says and keeps its memory.
 func (s *Section) Empty() {
 	clear(s.Parts)

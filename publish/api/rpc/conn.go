@@ -169,7 +169,7 @@ func (c *conn) read(ctx context.Context) {
 		case c.slots <- struct{}{}:
 			c.calls.Go(func() { c.answer(text) })
 		default:
-			c.send(decode(text).answer(refuseBusy))
+			c.send(decode(text).answer(nil, refuseBusy))
 		}
 	}
 }
@@ -261,6 +261,7 @@ func (c *conn) writeText(ctx context.Context, text []byte) error {
 		c.end(ending{websocket.StatusPolicyViolation, "a message was left unread for " + writeTimeout.String(), slowReader})
 	})
 	defer slow.Stop()
+	defer Release(text)
 	return c.socket.Write(ctx, websocket.MessageText, text)
 }
 

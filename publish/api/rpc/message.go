@@ -37,22 +37,22 @@ func (c call) refuse(e *Error, dst []byte) []byte {
 	return appendError(dst, c.id, e)
 }
 
-// answer returns the answers to all calls of a frame, nil where there are none. one appends that to one call to what it is
-// given, or returns nil.
-func (f frame) answer(one func(c call, dst []byte) []byte) []byte {
+// answer appends the answers to all calls of a frame to dst, which is empty, and returns nil where there are none. one appends
+// that to one call to what it is given, or returns nil.
+func (f frame) answer(dst []byte, one func(c call, dst []byte) []byte) []byte {
 	switch {
 	case f.fault != nil:
-		return appendError(nil, nil, f.fault)
+		return appendError(dst, nil, f.fault)
 	case !f.batch:
-		return one(f.calls[0], nil)
+		return one(f.calls[0], dst)
 	}
-	var answers []byte
+	answers := dst
 	for _, c := range f.calls {
 		if with := one(c, append(answers, ',')); with != nil {
 			answers = with
 		}
 	}
-	if answers == nil {
+	if len(answers) == 0 {
 		return nil
 	}
 	answers[0] = '['

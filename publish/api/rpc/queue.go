@@ -8,6 +8,26 @@ const (
 	maxQueuedBytes = 16 << 20
 )
 
+// spare is the memory of answers that were written.
+var spare sync.Pool
+
+// maxSpareBytes bounds the memory that is kept of one answer.
+const maxSpareBytes = 4 << 20
+
+func acquire() []byte {
+	if text, ok := spare.Get().(*[]byte); ok {
+		return (*text)[:0]
+	}
+	return nil
+}
+
+// Release takes back the memory of an answer that was written.
+func Release(text []byte) {
+	if 0 < cap(text) && cap(text) <= maxSpareBytes {
+		spare.Put(&text)
+	}
+}
+
 // queue is what waits to be written to a connection. Any number of callers push, one pops.
 type queue struct {
 	// ready has a value when the caller of pop may have something to do.

@@ -42,7 +42,7 @@ const (
 
 // Method is one method.
 type Method struct {
-	// Answer returns the result of a call: a value to encode, or JSON as [json.RawMessage]. r is the request that the call
+	// Answer returns the result of a call: a value to encode, JSON as [json.RawMessage], or an [Appender]. r is the request that the call
 	// came by; its context ends with the call. params are an object or an array, nil where the call has none.
 	Answer func(r *http.Request, params json.RawMessage) (any, error)
 	// Changes says that a call may lead to a notification, which then follows its answer.
@@ -72,6 +72,9 @@ type Options struct {
 	Registerer prometheus.Registerer // optional
 }
 
+// Appender is a result that appends its JSON to an answer. It is called once.
+type Appender func(dst []byte) []byte
+
 // Notification is a message without a request.
 type Notification struct {
 	Method string
@@ -88,14 +91,14 @@ type Server struct {
 // New returns a server.
 func New(o Options) *Server { return &Server{Options: o, metrics: newMetrics(o)} }
 
-// Answer returns the answer to a text, nil where there is none because nothing in it asks for one.
+// Answer returns the answer to a text, nil where there is none because nothing in it asks for one. [Release] takes it back.
 func (s *Server) Answer(r *http.Request, text []byte) []byte { return s.run(r, decode(text)) }
 
 func (s *Server) run(r *http.Request, f frame) []byte {
 	ctx, cancel := context.WithTimeout(r.Context(), frameTimeout)
 	defer cancel()
 	r = r.WithContext(ctx)
-	return f.answer(func(c call, answers []byte) []byte {
+	return f.answer(acquire(), func(c call, answers []byte) []byte {
 		if len(answers) > MaxAnswer && c.fault == nil {
 			c.fault = newError(CodeServer, "rpc.answer_too_large", fmt.Sprintf("the answers to this batch have more than %d bytes", MaxAnswer))
 		}
@@ -107,7 +110,7 @@ func (s *Server) call(r *http.Request, c call, dst []byte) []byte {
 	if c.fault != nil {
 		return c.refuse(c.fault, dst)
 	}
-	result, fault := s.answer(r, c)
+	answered, fault := s.answer(r, c, dst)
 	s.metrics.count(c.method, fault)
 	if fault != nil {
 		return c.refuse(fault, dst)
@@ -115,10 +118,11 @@ func (s *Server) call(r *http.Request, c call, dst []byte) []byte {
 	if c.notification() {
 		return nil
 	}
-	return append(append(append(appendID(dst, c.id), `"result":`...), result...), '}')
+	return answered
 }
 
-func (s *Server) answer(r *http.Request, c call) (result []byte, fault *Error) {
+// answer appends the answer to a call.
+func (s *Server) answer(r *http.Request, c call, dst []byte) (answered []byte, fault *Error) {
 	m, ok := s.Methods[c.method]
 	if !ok {
 		return nil, newError(CodeMethodNotFound, "rpc.method_not_found", fmt.Sprintf("unknown method %.100q", c.method))
@@ -131,15 +135,23 @@ func (s *Server) answer(r *http.Request, c call) (result []byte, fault *Error) {
 	}()
 	value, err := m.Answer(r, c.params)
 	if err == nil {
-		result, err = Encode(value)
+		answered, err = appendResult(append(appendID(dst, c.id), `"result":`...), value)
 	}
 	if err == nil {
-		return result, nil
+		return append(answered, '}'), nil
 	}
 	if e, ok := errors.AsType[*Error](err); ok {
 		return nil, e
 	}
 	return nil, s.ErrorOf(r, err)
+}
+
+func appendResult(dst []byte, value any) ([]byte, error) {
+	if result, ok := value.(Appender); ok {
+		return result(dst), nil
+	}
+	text, err := Encode(value)
+	return append(dst, text...), err
 }
 
 // Encode returns a value as JSON on one line.
