@@ -29,6 +29,9 @@ func contests(s *pannier.Snapshot, locks [][]pannier.LockedSlug) []pannier.Probl
 		slug := s.Entries[from].Slug
 		for to = from + 1; to < len(s.Entries) && s.Entries[to].Slug == slug; to++ {
 		}
+		if to == from+1 && len(granted) == 0 && len(installed) == 0 {
+			continue // nothing protects a slug that one skill claims
+		}
 		c := claimants{entries: s.Entries[from:to], granted: granted[slug], installed: installed[slug]}
 		p, contested := c.contest()
 		switch {
