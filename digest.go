@@ -30,7 +30,13 @@ func (d Digest) String() string {
 }
 
 // MarshalText implements [encoding.TextMarshaler].
-func (d Digest) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+func (d Digest) MarshalText() ([]byte, error) {
+	if d.IsZero() {
+		return nil, nil
+	}
+	text := append(make([]byte, 0, len(digestPrefix)+hex.EncodedLen(len(d))), digestPrefix...)
+	return hex.AppendEncode(text, d[:]), nil
+}
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
 func (d *Digest) UnmarshalText(text []byte) error {

@@ -41,19 +41,19 @@ type core struct {
 	admin        *admin.Service
 	uploads      *upload.Store // nil where nothing can be installed
 	// spoolErr is why the directories for installations cannot be used.
-	spoolErr       error
-	installed      *install.Store
-	socket         *api.Listener
-	probes         net.Listener     // nil where metrics and probes are not served over TCP
-	tcp            *apiListener     // nil where the API is not served over TCP
-	systemd        *systemdNotifier // nil where systemd did not start this process
-	takeovers      registry.Takeovers
-	announced      pannier.Digest            // of the newest skill_catalog_updated; belongs to report
-	lastScan       atomic.Pointer[time.Time] // when the last look ended, nil before the first
-	lastBatch      atomic.Uint64             // the Seq of the batch that was taken in last
-	batchDone      chan struct{}             // has a value after a batch was taken in
-	cardWaits      atomic.Bool               // the newest card waits for the next push
-	collectGarbage func()                    // collects the garbage of the first scan
+	spoolErr  error
+	installed *install.Store
+	socket    *api.Listener
+	probes    net.Listener     // nil where metrics and probes are not served over TCP
+	tcp       *apiListener     // nil where the API is not served over TCP
+	systemd   *systemdNotifier // nil where systemd did not start this process
+	takeovers registry.Takeovers
+	announced pannier.Digest            // of the newest skill_catalog_updated; belongs to report
+	lastScan  atomic.Pointer[time.Time] // when the last look ended, nil before the first
+	lastBatch atomic.Uint64             // the Seq of the batch that was taken in last
+	batchDone chan struct{}             // has a value after a batch was taken in
+	cardWaits atomic.Bool               // the newest card waits for the next push
+	garbage   *garbage
 }
 
 // run runs the parts that the way from the disk to the platforms is made of.
@@ -78,7 +78,7 @@ func newCore(ctx context.Context, opts Options, mem *stateDir, to remote, reg pr
 	s := opts.Settings
 	o := mem.registryOptions()
 	o.Registerer = reg
-	c := &core{engine: newEngine(s, opts.Environ, o), build: opts.Build, log: log, state: mem, metrics: newScanMetrics(reg), collectGarbage: deferCollection(), batchDone: make(chan struct{}, 1)}
+	c := &core{engine: newEngine(s, opts.Environ, o), build: opts.Build, log: log, state: mem, metrics: newScanMetrics(reg), garbage: newGarbage(), batchDone: make(chan struct{}, 1)}
 	c.census, c.systemd = newCensus(c.loader), newSystemdNotifier(log)
 	c.events = mem.newEventLog(s.WorkspaceID, c.registry.Current)
 	c.onWorkspaceChange = func(changes pannier.WorkspaceChanged) { c.events.emit(pannier.EventWorkspaceChanged, changes) }
@@ -108,8 +108,10 @@ func (c *core) handler(reg prometheus.Registerer, metrics http.Handler) *api.Han
 	o.TurnEvents.Emit = c.events.offer
 	o.Events, o.Mutations, o.Peers = c.eventSource(), c.mutations(), c.platforms.peers
 	o.Scans, o.RPC, o.Installs = c.scans(), c.rpc(), c.installs()
-	o.Metrics, o.Resources = metrics, c.resources
-	return api.New(o)
+	o.Metrics, o.Resources, o.OnRequest = metrics, c.resources, c.garbage.recordRequest
+	h := api.New(o)
+	c.garbage.onQuiet = h.DropLists
+	return h
 }
 
 // resources reads the links and examples of a skill, unless it is known to have none.
@@ -165,7 +167,7 @@ func (c *core) processBatch(ctx context.Context, b pannier.Batch) {
 		c.fingerprints.request()
 	}
 	if b.Seq > 0 { // not while the start goes on
-		c.collectGarbage()
+		c.garbage.endStart()
 	}
 }
 

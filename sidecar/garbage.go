@@ -6,6 +6,8 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"sync"
+	"sync/atomic"
+	"time"
 )
 
 // startGCPercent is how much garbage may pile up during the first scan, in percent of what is live. That scan makes many
@@ -17,18 +19,97 @@ const startGCPercent = 400
 // little garbage that collecting it twice as often as usual costs some tenths of a percent of a processor.
 const idleGCPercent = 50
 
-// deferCollection lets garbage pile up until the function that it returns is called, which gives the memory back to the
-// system. If the variable GOGC is set, its value is kept.
-func deferCollection() (catchUp func()) {
-	if os.Getenv("GOGC") != "" {
-		return func() {}
+// Beside a large heap the garbage has fewer bytes: maxGarbage, but not less than minGCPercent.
+const (
+	maxGarbage   = 12 << 20
+	minGCPercent = 15
+)
+
+const (
+	// quietCheck is how often the requests of a load are checked, quietAfter how long after the last one memory is released.
+	quietCheck = time.Second
+	quietAfter = 4 * time.Second
+	// loadBytes is how much a load allocates at least.
+	loadBytes = 16 << 20
+)
+
+// garbage decides when garbage is collected. If the variable GOGC is set, its value is kept.
+type garbage struct {
+	endStart func()      // ends the first scan, and returns its memory to the system
+	started  atomic.Bool // the first scan has ended
+	// onQuiet drops what requests left that is large and easy to make again; set before the first request.
+	onQuiet     func()
+	busy        atomic.Bool   // a check is scheduled
+	lastRequest atomic.Int64  // Unix time in nanoseconds
+	allocated   atomic.Uint64 // bytes in all when the load began
+}
+
+// newGarbage lets garbage pile up until endStart is called.
+func newGarbage() *garbage {
+	g := &garbage{}
+	limitMemory()
+	if !keepsGOGC() {
+		runtime.MemProfileRate = 0 // no profile can be requested, and each sample would occupy a page
+		debug.SetGCPercent(startGCPercent)
 	}
-	runtime.MemProfileRate = 0 // no profile can be requested, and each sample would occupy a page
-	debug.SetGCPercent(startGCPercent)
-	return sync.OnceFunc(func() {
-		debug.SetGCPercent(idleGCPercent)
-		debug.FreeOSMemory()
+	g.endStart = sync.OnceFunc(func() {
+		if !keepsGOGC() {
+			debug.SetGCPercent(idleGCPercent)
+			debug.FreeOSMemory()
+			boundGarbage()
+		}
+		g.started.Store(true)
 	})
+	return g
+}
+
+func keepsGOGC() bool { return os.Getenv("GOGC") != "" }
+
+// recordRequest has memory released once clients are quiet. Nothing is scheduled while none sends requests.
+func (g *garbage) recordRequest() {
+	if !g.started.Load() {
+		return
+	}
+	g.lastRequest.Store(time.Now().UnixNano())
+	if !g.busy.Load() && g.busy.CompareAndSwap(false, true) {
+		g.allocated.Store(allocatedBytes())
+		time.AfterFunc(quietCheck, g.check)
+	}
+}
+
+func (g *garbage) check() {
+	if keepsGOGC() {
+		return
+	}
+	if time.Since(time.Unix(0, g.lastRequest.Load())) < quietAfter {
+		boundGarbage()
+		time.AfterFunc(quietCheck, g.check)
+		return
+	}
+	large := allocatedBytes()-g.allocated.Load() > loadBytes
+	g.busy.Store(false)
+	if large {
+		g.onQuiet()
+		runtime.GC() // what is pooled outlives one collection
+		debug.FreeOSMemory()
+	}
+	boundGarbage()
+}
+
+func allocatedBytes() uint64 {
+	samples := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(samples)
+	return samples[0].Value.Uint64()
+}
+
+// boundGarbage sets how much garbage may pile up, by what is live. During the first scan it does nothing.
+func boundGarbage() {
+	percent := []metrics.Sample{{Name: "/gc/gogc:percent"}}
+	if metrics.Read(percent); percent[0].Value.Uint64() == startGCPercent {
+		return
+	}
+	live, _ := heap()
+	debug.SetGCPercent(int(min(idleGCPercent, max(minGCPercent, 100*maxGarbage/max(live, 1)))))
 }
 
 // releaseMemory returns memory to the system at once where more than a quarter as much lies idle as is in use. A large piece of work
@@ -36,9 +117,13 @@ func deferCollection() (catchUp func()) {
 // variable GOGC is set, nothing happens.
 func releaseMemory() {
 	const little = 256 << 10
-	if live, idle := heap(); os.Getenv("GOGC") == "" && idle > max(little, live/4) {
+	if keepsGOGC() {
+		return
+	}
+	if live, idle := heap(); idle > max(little, live/4) {
 		debug.FreeOSMemory()
 	}
+	boundGarbage()
 }
 
 // heap returns how much was in use when garbage was last collected, and how much is kept beside that: garbage, and pages

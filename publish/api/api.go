@@ -84,6 +84,7 @@ type Options struct {
 	Watched    func() bool                  // optional: reports whether all of the workspace is watched, for /readyz
 	Events     *EventSource                 // optional: serves the event stream
 	Emit       func(pannier.EventType, any) // optional
+	OnRequest  func()                       // optional: called for each request, and each call of JSON-RPC
 	TurnEvents TurnEvents                   // the zero value records no turn
 	Metrics    http.Handler                 // optional: serves /metrics
 	Registerer prometheus.Registerer        // optional
@@ -113,6 +114,9 @@ func New(o Options) *Handler {
 	if o.Emit == nil {
 		o.Emit = func(pannier.EventType, any) {}
 	}
+	if o.OnRequest == nil {
+		o.OnRequest = func() {}
+	}
 	if o.TurnEvents.Emit == nil {
 		o.TurnEvents.Emit = func(kind pannier.EventType, data any) bool {
 			o.Emit(kind, data)
@@ -137,6 +141,7 @@ const maxRequestBytes = 1 << 20
 
 // ServeHTTP implements [http.Handler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.OnRequest()
 	found, pattern := h.mux.Handler(r)
 	counted := &countingWriter{ResponseWriter: w, status: http.StatusOK}
 	if r.Body != http.NoBody {

@@ -110,6 +110,7 @@ func (h *Handler) newRPC() *rpc.Server {
 	for _, m := range rpcMethods {
 		if m.has == nil || m.has(&h.Options) {
 			o.Methods[m.name] = rpc.Method{Changes: m.changes, Answer: func(r *http.Request, params json.RawMessage) (any, error) {
+				h.OnRequest()
 				return m.call(h, r, m.scope, params)
 			}}
 		}

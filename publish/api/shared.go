@@ -71,6 +71,18 @@ func (a *sharedAnswers) slot(s *pannier.Snapshot, generation uint64, question st
 	return answer
 }
 
+// manySkills is how many make lists large.
+const manySkills = 1000
+
+// DropLists drops encoded lists if they are large. The next request for one makes it again.
+func (h *Handler) DropLists() {
+	h.shared.mu.Lock()
+	defer h.shared.mu.Unlock()
+	if s := h.shared.snapshot; s != nil && len(s.Entries) > manySkills {
+		clear(h.shared.answers)
+	}
+}
+
 // turnsOf returns what the answers to turns about a snapshot have in common.
 func (a *sharedAnswers) turnsOf(s *pannier.Snapshot, o Options, used *activity) *turns {
 	a.mu.Lock()
