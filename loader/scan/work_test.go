@@ -3,14 +3,14 @@ package scan_test
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"path"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"pannier/internal/testbench/fixture"
 	"pannier/loader/scan"
 )
 
@@ -20,14 +20,17 @@ func repeated(text string, n int) []byte { return bytes.Repeat([]byte(text), n/l
 // prose is ordinary text with some commands in it.
 const prose = "Ask the API with `curl`, and read the answer; \"jq\" and a $TOKEN are needed (see docs/API.md).\n\n```bash\ncurl -s \"https://api.acme.test/v1/items\" | jq -r '.[].name'\necho done > out.txt\n```\n"
 
-// processTime returns the time that this process used so far. Other processes do not count.
-func processTime(tb testing.TB) time.Duration {
+// leastTime runs work until it takes at most enough, at most five times, and returns the least processor time: what else
+// the machine does makes it longer, never shorter.
+func leastTime(tb testing.TB, enough time.Duration, work func()) time.Duration {
 	tb.Helper()
-	var used unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &used); err != nil {
-		tb.Fatal(err)
+	least := time.Duration(math.MaxInt64)
+	for i := 0; i < 5 && least > enough; i++ {
+		start := fixture.ProcessTime(tb)
+		work()
+		least = min(least, fixture.ProcessTime(tb)-start)
 	}
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+	return least
 }
 
 // maxSlowdown is how many times as long as ordinary text of the same length a hostile one may take. The aim is 10; the
@@ -49,20 +52,20 @@ func TestHostileWork(t *testing.T) {
 			hostile = append(hostile, string(f.Data))
 		}
 	}
-	start := processTime(t)
+	start := fixture.ProcessTime(t)
 	for range 8 {
 		scan.Work("a.md", repeated(prose, size))
 	}
-	ordinary := (processTime(t) - start) / 8
+	ordinary := (fixture.ProcessTime(t) - start) / 8
 	if used, most, all := scan.Work("a.md", repeated(prose, size)); !all {
 		t.Errorf("ordinary text takes more than %d units, at most %d, all %v", used, most, all)
 	}
 	var slowest time.Duration
 	for i, key := range hostile {
 		text := repeated(key, size)
-		start := processTime(t)
-		used, most, all := scan.Work("a.sh", text)
-		took := processTime(t) - start
+		var used, most int
+		var all bool
+		took := leastTime(t, maxSlowdown*ordinary, func() { used, most, all = scan.Work("a.sh", text) })
 		slowest = max(slowest, took)
 		if used > most {
 			t.Errorf("%q: %d units of work, at most %d", key, used, most)

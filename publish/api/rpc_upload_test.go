@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +18,7 @@ import (
 	"pannier"
 	"pannier/admin/upload"
 	"pannier/internal/state"
+	"pannier/internal/testbench/fixture"
 	"pannier/publish/api"
 )
 
@@ -202,8 +205,8 @@ func TestUploadFrameFaults(t *testing.T) {
 
 // TestUploadOverConnections: an upload goes on over another connection, where one ended in the midst of a frame.
 func TestUploadOverConnections(t *testing.T) {
-	c := newCallable(catalog())
-	c.options.Uploads = newUploads(t, t.TempDir())
+	c, dir := newCallable(catalog()), t.TempDir()
+	c.options.Uploads = newUploads(t, dir)
 	path, _ := serve(t, c.handler())
 	text := bytes.Repeat([]byte("0123456789"), 50_000)
 	u := newUploader(t, path)
@@ -218,6 +221,12 @@ func TestUploadOverConnections(t *testing.T) {
 	if _, err := part.Write(chunkFrame(pannier.UploadChunk{UploadID: id, Offset: 200_000, Len: 300_000}, text[200_000:350_000])); err != nil {
 		t.Fatal(err)
 	}
+	fixture.Eventually(t, "a part of the chunk is on disk", func() error { // a chunk that begins later overtakes the next one
+		if info, err := os.Stat(filepath.Join(dir, id)); err != nil || info.Size() <= 200_000 {
+			return fmt.Errorf("%v, %w", info, err)
+		}
+		return nil
+	})
 	u.conn.CloseNow()
 	u = newUploader(t, path)
 	if got := u.call("skills/upload/status", `{"upload_id":"`+id+`"}`); !strings.Contains(got, `"next_offset":200000`) {
