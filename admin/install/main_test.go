@@ -17,6 +17,7 @@ import (
 
 	"pannier"
 	"pannier/admin/install"
+	"pannier/internal/testbench/fixture"
 )
 
 // The test binary plays a process that makes the change that the one names, in the workspace of the other, and is killed
@@ -36,6 +37,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	fixture.RaiseParallel()
 	goleak.VerifyTestMain(m)
 }
 

@@ -76,6 +76,7 @@ func (s *sidecarUnderTest) eventuallyFires(t *testing.T, name string) {
 
 // TestAlertsOfAPlatformThatIsAway: since the start is not since 1970.
 func TestAlertsOfAPlatformThatIsAway(t *testing.T) {
+	t.Parallel()
 	platform := newRecorder(t)
 	s := startSidecar(t, newWorkspace(t), "--platform-url", "http://"+platform.addr, "--platform-token-file", tokenFile(t))
 	s.eventuallyFires(t, "PannierNeverPublished")
@@ -93,6 +94,7 @@ func TestAlertsOfAPlatformThatIsAway(t *testing.T) {
 
 // TestAlertOfUsedUpWatches has watches and instances used up, as the runbook of the alert says.
 func TestAlertOfUsedUpWatches(t *testing.T) {
+	t.Parallel()
 	for _, limit := range []string{"echo 5 > /proc/sys/user/max_inotify_watches", "echo 0 > /proc/sys/user/max_inotify_instances"} {
 		w, _ := oneSkill(t)
 		runWriter(t, "skills", filepath.Join(w, "skills"), 20, 1)

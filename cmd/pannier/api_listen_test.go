@@ -197,6 +197,7 @@ func TestRevokedTokenIsRefused(t *testing.T) {
 
 // TestAPIWithTLS takes TLS from the file of exporter-toolkit, and does not ask for its passwords.
 func TestAPIWithTLS(t *testing.T) {
+	t.Parallel()
 	file, token := newTokens(t)
 	dir := t.TempDir()
 	trusted := writeCertificate(t, dir)
@@ -286,6 +287,7 @@ func runCommand(t *testing.T, environ []string, args ...string) (string, int) {
 }
 
 func TestFarCommandsRefuse(t *testing.T) {
+	t.Parallel()
 	file, token := newTokens(t)
 	dir := filepath.Dir(file)
 	writeIn(t, dir, `printf 'two words' > words; printf 'pannier_a\nb' > lines; : > empty`)
@@ -326,6 +328,7 @@ func TestFarCommandsRefuse(t *testing.T) {
 }
 
 func TestAPIRefusesToStart(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	writeIn(t, dir, `printf 'ci admin 00\n' > scope; printf 'ci read secret-token\n' > digest; mkdir directory`)
 	for args, want := range map[string]string{
@@ -359,6 +362,7 @@ func TestAPIWithoutTLSIsTold(t *testing.T) {
 
 // TestSlowCallersOverTCP hold connections without a token: they lose them, and others are answered meanwhile.
 func TestSlowCallersOverTCP(t *testing.T) {
+	t.Parallel()
 	file, token := newTokens(t)
 	s := startSidecar(t, newWorkspace(t), "--platform-url", "off", "--api-listen", "127.0.0.1:0", "--api-tokens", file)
 	address := s.apiAddress(t)

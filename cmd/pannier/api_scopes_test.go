@@ -21,6 +21,7 @@ var unchanging = []string{"POST /v1/prompt", "POST /v1/resolve", "POST /v1/resca
 // TestTokensThatReadChangeNothing asks, with too small a scope, every route that the sidecar says it has and that could change
 // something. It is refused before anything else is looked at.
 func TestTokensThatReadChangeNothing(t *testing.T) {
+	t.Parallel()
 	file, token := newTokens(t)
 	w := newWorkspace(t)
 	writeIn(t, w, skillScript("pdf", "Reads it."))
@@ -59,6 +60,7 @@ func TestTokensThatReadChangeNothing(t *testing.T) {
 
 // TestStreamsEndWithTheirToken takes a token away while an event stream and a WebSocket are open that came in with it.
 func TestStreamsEndWithTheirToken(t *testing.T) {
+	t.Parallel()
 	file, token := newTokens(t)
 	s := startSidecar(t, newWorkspace(t), "--platform-url", "off", "--api-listen", "127.0.0.1:0", "--api-tokens", file)
 	address := s.apiAddress(t)

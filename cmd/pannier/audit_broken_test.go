@@ -11,6 +11,7 @@ import (
 // TestAuditLogThatWasCut removes the newest entry of the audit log while no sidecar runs: the next one serves skills, takes
 // changes, and says that the log is broken, also after another restart.
 func TestAuditLogThatWasCut(t *testing.T) {
+	t.Parallel()
 	w, stateDir := newWorkspace(t), t.TempDir()
 	writeIn(t, w, skillScript("pdf", "Reads it."))
 	set := func(s *sidecarUnderTest, enabled string) {

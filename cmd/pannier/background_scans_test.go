@@ -51,6 +51,7 @@ func (s *sidecarUnderTest) scannedBy(t *testing.T, slug string, origin pannier.S
 
 // TestDropUnderEachSetting drops a hostile folder under the three settings, and restarts with another one.
 func TestDropUnderEachSetting(t *testing.T) {
+	t.Parallel()
 	w, stateDir := newWorkspace(t), t.TempDir()
 	writeIn(t, w, skillScript("fine", "Does good."))
 	begin := func(mode string) *sidecarUnderTest {
@@ -112,6 +113,7 @@ func TestDropUnderEachSetting(t *testing.T) {
 
 // TestDropIsNeverOfferedUnscanned follows a drop under enforce from the first list that shows it.
 func TestDropIsNeverOfferedUnscanned(t *testing.T) {
+	t.Parallel()
 	w := newWorkspace(t)
 	writeIn(t, w, skillScript("fine", "Does good."))
 	s := startSidecar(t, w, "--platform-url", "off", "--scan", "enforce")
@@ -161,6 +163,7 @@ func TestDropIsNeverOfferedUnscanned(t *testing.T) {
 // TestDeepChangeUnderEnforce changes a script in a directory of a skill: the skill is blocked without a rescan and without
 // waiting for the fingerprint pass.
 func TestDeepChangeUnderEnforce(t *testing.T) {
+	t.Parallel()
 	w := newWorkspace(t)
 	writeIn(t, w, skillScript("tool", "Does good.")+"mkdir -p skills/tool/scripts/more; printf 'echo good\\n' > skills/tool/scripts/more/run.sh\n"+skillScript("fine", "Does good."))
 	s := startSidecar(t, w, "--platform-url", "off", "--scan", "enforce")
@@ -178,6 +181,7 @@ func TestDeepChangeUnderEnforce(t *testing.T) {
 
 // TestFirstCardUnderEnforce restarts a sidecar: the platform never gets a card without the skills that are not read yet.
 func TestFirstCardUnderEnforce(t *testing.T) {
+	t.Parallel()
 	p := startPlatform(t)
 	w, stateDir, token := newWorkspace(t), t.TempDir(), tokenFile(t)
 	writeIn(t, w, skillScript("fine", "Does good."))

@@ -9,6 +9,7 @@ import (
 )
 
 func TestSkillsThatAreNotReachedAreTold(t *testing.T) {
+	t.Parallel()
 	w := newWorkspace(t)
 	writeIn(t, w, skillScript("near", "Is found.")+strings.ReplaceAll(skillScript("far", "Lies too deep."), "skills/", "skills/a/b/c/")+
 		strings.ReplaceAll(skillScript("inner", "Lies in a skill."), "skills/", "skills/near/more/"))
@@ -27,6 +28,7 @@ func TestSkillsThatAreNotReachedAreTold(t *testing.T) {
 }
 
 func TestMissingWorkspaceDoesNotEmptyTheCard(t *testing.T) {
+	t.Parallel()
 	platform := newRecorder(t)
 	platform.up(t)
 	w := newWorkspace(t)

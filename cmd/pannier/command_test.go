@@ -9,6 +9,7 @@ import (
 
 // TestCommandOfASidecar runs a command through the socket, which tells of it.
 func TestCommandOfASidecar(t *testing.T) {
+	t.Parallel()
 	w := newWorkspace(t)
 	writeIn(t, w, skillScript("pdf-forms", "Reads it."))
 	s := startSidecar(t, w, "--platform-url", "off")

@@ -300,6 +300,7 @@ func TestProbesLeaveTimeToAlerts(t *testing.T) {
 
 // TestKustomize has kubectl put the manifests together, where there is one.
 func TestKustomize(t *testing.T) {
+	t.Parallel()
 	kubectl, err := exec.LookPath("kubectl")
 	if err != nil {
 		t.Skip("there is no kubectl")
@@ -351,6 +352,7 @@ func unit(t *testing.T) (path string, settings map[string][]string) {
 }
 
 func TestSystemdUnit(t *testing.T) {
+	t.Parallel()
 	path, settings := unit(t)
 	for key, want := range map[string]string{
 		"Type": "notify", "DynamicUser": "yes", "ProtectSystem": "strict", "NoNewPrivileges": "yes", "CapabilityBoundingSet": "",
@@ -399,6 +401,7 @@ func verifyUnit(t *testing.T, path, command string) {
 
 // TestManualKnowsTheVariables finds each variable that a manifest or its comments name among the settings and the flags of remote commands.
 func TestManualKnowsTheVariables(t *testing.T) {
+	t.Parallel()
 	help, code := runCommand(t, nil, "help", "settings")
 	remote, code2 := runCommand(t, nil, "list", "--help")
 	if code != exitYes || code2 != exitYes {

@@ -47,6 +47,7 @@ func listeningPorts(t *testing.T, pid int) (ports []string) {
 // TestEmbeddedPlatformHasNoPort runs a sidecar without a platform: its card is taken, its event stream is followed, and no
 // other process can reach what takes it.
 func TestEmbeddedPlatformHasNoPort(t *testing.T) {
+	t.Parallel()
 	w := newWorkspace(t)
 	s := startSidecar(t, w)
 	s.write(t, skillScript("first", "Comes first."))
@@ -79,6 +80,7 @@ func TestEmbeddedPlatformHasNoPort(t *testing.T) {
 // TestPlatformRefusesWebPages registers a stranger as a web page would, with the built binary on both sides. The agent's
 // peers stay empty.
 func TestPlatformRefusesWebPages(t *testing.T) {
+	t.Parallel()
 	p := startPlatform(t)
 	s := startSidecar(t, newWorkspace(t), "--platform-url", p.url, "--platform-token-file", tokenFile(t))
 	s.settled(t)

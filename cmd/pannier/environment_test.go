@@ -45,6 +45,7 @@ func (s *sidecarUnderTest) judged(t *testing.T, slug string, state pannier.State
 }
 
 func TestEnvironmentOfTheAgent(t *testing.T) {
+	t.Parallel()
 	w, stateDir := newWorkspace(t), t.TempDir()
 	writeIn(t, w, needy)
 	args := []string{"--platform-url", "off", "--state-dir", stateDir}
@@ -96,6 +97,7 @@ func (s *sidecarUnderTest) hasEvent(t *testing.T, kind pannier.EventType, part s
 
 // TestEnvironmentFile has the file come, break, and go while the sidecar runs, without a resync: it is watched.
 func TestEnvironmentFile(t *testing.T) {
+	t.Parallel()
 	w := newWorkspace(t)
 	writeIn(t, w, needy)
 	file := filepath.Join(t.TempDir(), "environment.json")
@@ -129,6 +131,7 @@ func TestEnvironmentFile(t *testing.T) {
 // TestEnvironmentFileWhoseDirectoryComesLater has the directories above the file come, go, and come back changed, in each
 // mode.
 func TestEnvironmentFileWhoseDirectoryComesLater(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{"auto", "poll"} {
 		t.Run(mode, func(t *testing.T) {
 			w, base := newWorkspace(t), t.TempDir()

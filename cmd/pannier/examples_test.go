@@ -107,6 +107,7 @@ func (e example) command(socket string, args ...string) *exec.Cmd {
 }
 
 func TestExampleFiles(t *testing.T) {
+	t.Parallel()
 	forEachExample(t, func(t *testing.T, e example) {
 		for _, name := range e.files {
 			if out, err := e.command("", append(e.check, e.dir+"/"+name)...).CombinedOutput(); err != nil {
@@ -122,6 +123,7 @@ func TestExampleFiles(t *testing.T) {
 }
 
 func TestExampleCalls(t *testing.T) {
+	t.Parallel()
 	forEachExample(t, func(t *testing.T, e example) {
 		w := newWorkspace(t)
 		writeIn(t, w, skillScript("asked", "Is asked for.")+"mkdir skills/asked/refs; printf '\\001~' > 'skills/asked/refs/a b.bin'")
@@ -155,6 +157,7 @@ error 400 invalid_last_event_id True True
 
 // TestExampleTurn prints what an agent needs for one turn.
 func TestExampleTurn(t *testing.T) {
+	t.Parallel()
 	forEachExample(t, func(t *testing.T, e example) {
 		w := newWorkspace(t)
 		writeIn(t, w, skillScript("asked", "Is asked for.")+"printf '12345' > skills/asked/notes.md")
@@ -173,6 +176,7 @@ func TestExampleTurn(t *testing.T) {
 
 // TestExampleTurnReaderEnds closes the pipe that a turn is printed to: that is no error, and prints no stack.
 func TestExampleTurnReaderEnds(t *testing.T) {
+	t.Parallel()
 	forEachExample(t, func(t *testing.T, e example) {
 		w := newWorkspace(t)
 		writeIn(t, w, skillScript("asked", "Is asked for."))
@@ -225,6 +229,7 @@ func seen(t *testing.T, b *lockedBuffer, text string) {
 // TestExampleAgents follows an agent over two lives of the sidecar: one that keeps its events, and one that begins with
 // the numbers anew.
 func TestExampleAgents(t *testing.T) {
+	t.Parallel()
 	forEachExample(t, func(t *testing.T, e example) {
 		for name, stateDir := range map[string]string{"events kept": t.TempDir(), "events lost": "none"} {
 			t.Run(name, func(t *testing.T) {
@@ -256,6 +261,7 @@ func TestExampleAgents(t *testing.T) {
 
 // TestExampleAgentsMayBeFirst starts an agent that has no sidecar yet, and ends it as Ctrl-C does.
 func TestExampleAgentsMayBeFirst(t *testing.T) {
+	t.Parallel()
 	forEachExample(t, func(t *testing.T, e example) {
 		s := &sidecarUnderTest{workspace: newWorkspace(t), socket: filepath.Join(shortDir(t), "s")}
 		s.write(t, skillScript("first", "Is there before."))

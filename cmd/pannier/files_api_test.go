@@ -82,6 +82,7 @@ func skillFolder(t *testing.T, files map[string]string) string {
 const remoteConfig = "# who we are\nname: far\nskills: # in use\n  - first # stays\nmodel: m\n"
 
 func TestInstallByFiles(t *testing.T) {
+	t.Parallel()
 	m := &moleculeFiles{files: map[string]string{"config.yaml": remoteConfig, "skills/first/SKILL.md": "x"}}
 	run := farAway(t, newMoleculeFiles(t, m))
 	sent := map[string]string{"SKILL.md": remoteSkillText, "scripts/fill.py": "print(1)", "refs/empty.txt": ""}
@@ -110,6 +111,7 @@ func TestInstallByFiles(t *testing.T) {
 
 // What is told of a fault of the platform is told before all of a skill was sent.
 func TestInstallByFilesGoesAstray(t *testing.T) {
+	t.Parallel()
 	m := &moleculeFiles{nested: true, files: map[string]string{"config.yaml": remoteConfig}}
 	run := farAway(t, newMoleculeFiles(t, m))
 	dir := skillFolder(t, map[string]string{"SKILL.md": remoteSkillText, "refs/a.md": "a", "refs/b.md": "b"})
@@ -122,6 +124,7 @@ func TestInstallByFilesGoesAstray(t *testing.T) {
 
 // An archive is as good as a folder, and a config.yaml without a list stays as it is.
 func TestInstallByFilesOfAnArchive(t *testing.T) {
+	t.Parallel()
 	dir := skillFolder(t, map[string]string{"SKILL.md": remoteSkillText, "run.sh": "echo\n"})
 	if err := os.Chmod(filepath.Join(dir, "run.sh"), 0o755); err != nil {
 		t.Fatal(err)
@@ -150,6 +153,7 @@ func TestInstallByFilesOfAnArchive(t *testing.T) {
 }
 
 func TestInstallByFilesRefuses(t *testing.T) {
+	t.Parallel()
 	m := &moleculeFiles{}
 	run := farAway(t, newMoleculeFiles(t, m))
 	tests := []struct {
@@ -176,6 +180,7 @@ func TestInstallByFilesRefuses(t *testing.T) {
 }
 
 func TestUpdateByFiles(t *testing.T) {
+	t.Parallel()
 	old := map[string]string{"config.yaml": "skills: [pdf-forms]\n", "skills/pdf-forms/SKILL.md": "old", "skills/pdf-forms/gone.md": "old", "skills/pdf-forms/a/b/c/d/e/f/deep.md": "old"}
 	dir := skillFolder(t, map[string]string{"SKILL.md": remoteSkillText})
 	for _, removes := range []bool{true, false} {
@@ -209,6 +214,7 @@ func TestUpdateByFiles(t *testing.T) {
 }
 
 func TestUninstallByFiles(t *testing.T) {
+	t.Parallel()
 	there := map[string]string{"config.yaml": remoteConfig, "skills/first/SKILL.md": "x", "skills/first/a.md": "x"}
 	without := "# who we are\nname: far\nskills: []"
 	t.Run("as it is", func(t *testing.T) {
@@ -239,6 +245,7 @@ func TestUninstallByFiles(t *testing.T) {
 }
 
 func TestPublishByFiles(t *testing.T) {
+	t.Parallel()
 	for _, admin := range []bool{true, false} {
 		t.Run("admin "+strconv.FormatBool(admin), func(t *testing.T) {
 			m := &moleculeFiles{admin: admin, files: map[string]string{
@@ -269,6 +276,7 @@ func TestPublishByFiles(t *testing.T) {
 }
 
 func TestFilesAPIIsNotThere(t *testing.T) {
+	t.Parallel()
 	m := &moleculeFiles{tenant: "org"}
 	url := newMoleculeFiles(t, m)
 	run := farAway(t, url)

@@ -152,6 +152,7 @@ func flooding(t *testing.T, address string, perSecond int, sources []string) {
 // TestTokenHoldersAreServedInAFlood opens 500 silent connections a second, from one address and from many, while the holder of
 // a token asks over new connections from another address.
 func TestTokenHoldersAreServedInAFlood(t *testing.T) {
+	t.Parallel()
 	needFiles(t, 4500)
 	many := make([]string, 100)
 	for i := range many {

@@ -113,6 +113,7 @@ func checkNothingObeyed(t *testing.T, what, text string) {
 
 // TestHostileServer asks a server that has terminal escapes in every text of its answers.
 func TestHostileServer(t *testing.T) {
+	t.Parallel()
 	w := newWorkspace(t)
 	writeIn(t, w, skillScript("own", "Is not ours.")+`mkdir skills/bad; printf -- '---\nname: [\n---\n' > skills/bad/SKILL.md
 mkdir skills/needy; printf -- '---\nname: needy\ndescription: d\ndependencies:\n  bins: no-such-program\ncommands:\n- name: go\n  description: goes\n---\nx\n' > skills/needy/SKILL.md`)

@@ -28,6 +28,7 @@ type bundle struct {
 // TestBundlesOfARegistry installs folders with a _meta.json, each as a flat zip and as a tar.gz with one directory, and pins
 // what becomes of them.
 func TestBundlesOfARegistry(t *testing.T) {
+	t.Parallel()
 	s := startSidecar(t, newWorkspace(t), "--platform-url", "off", "--state-dir", t.TempDir(), "--log-level", "warn")
 	var words strings.Builder
 	installed := 0

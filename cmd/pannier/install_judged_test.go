@@ -12,6 +12,7 @@ import (
 
 // TestInstallationsAreJudged where they are to lie, by what is there and by the settings, before anything is on disk.
 func TestInstallationsAreJudged(t *testing.T) {
+	t.Parallel()
 	with := func(lines string) []byte {
 		return packed(map[string]string{"it/SKILL.md": strings.Replace(skillFile("it", "1"), "version:", lines+"\nversion:", 1)})
 	}
@@ -64,6 +65,7 @@ func TestInstallationsAreJudged(t *testing.T) {
 
 // TestPolicyGoesWithSkill that is uninstalled, and is not that of one which comes later.
 func TestPolicyGoesWithSkill(t *testing.T) {
+	t.Parallel()
 	s := startSidecar(t, newWorkspace(t), "--platform-url", "off", "--state-dir", t.TempDir())
 	put := func() {
 		t.Helper()

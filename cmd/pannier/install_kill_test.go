@@ -15,6 +15,7 @@ import (
 // TestKilledWhileInstalling ends the sidecar at any moment of a change. The next one has the skill as it was before or as it
 // was to be, serves what is on disk, and has nothing left over.
 func TestKilledWhileInstalling(t *testing.T) {
+	t.Parallel()
 	w, stateDir := newWorkspace(t), t.TempDir()
 	writeIn(t, w, skillScript("own", "Is not ours.")+"printf 'skills:\n- own\n' >> config.yaml")
 	args := []string{"--platform-url", "off", "--state-dir", stateDir, "--log-level", "warn"}

@@ -11,6 +11,7 @@ import (
 // TestInstallationsAreLiveWhenAnswered, whatever the waits of the watcher are: the list that is asked for next shows each
 // change, and the card of it reaches the platform.
 func TestInstallationsAreLiveWhenAnswered(t *testing.T) {
+	t.Parallel()
 	platform := newRecorder(t)
 	platform.up(t)
 	s := startSidecar(t, newWorkspace(t), "--platform-url", "http://"+platform.addr, "--platform-token-file", tokenFile(t), "--state-dir", t.TempDir(),

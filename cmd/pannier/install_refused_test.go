@@ -38,6 +38,7 @@ func (s *sidecarUnderTest) nothingInstalled(t *testing.T) {
 
 // TestWhereNothingCanBeInstalled says what is in the way, and serves what there is all the same.
 func TestWhereNothingCanBeInstalled(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		code   string
 		status int
@@ -69,6 +70,7 @@ func TestWhereNothingCanBeInstalled(t *testing.T) {
 
 // TestInstallIntoWhatIsReadOnly mounts the workspace so. The mode of the files would not stop root.
 func TestInstallIntoWhatIsReadOnly(t *testing.T) {
+	t.Parallel()
 	w := newWorkspace(t)
 	writeIn(t, w, skillScript("own", "Is not ours.")+"mkdir ../state")
 	s := startIsolated(t, w, "mount --bind . .; mount -o remount,ro,bind .; cd .", "--state-dir", filepath.Join(filepath.Dir(w), "state"))
@@ -92,6 +94,7 @@ func TestInstallIntoWhatIsReadOnly(t *testing.T) {
 
 // TestInstallAsSomebodyElse asks as a user whom the mode of the socket lets in, and who may only read.
 func TestInstallAsSomebodyElse(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can ask as another user")
 	}

@@ -77,6 +77,7 @@ func checkProbes(t *testing.T, c *http.Client, base, user, password string) {
 }
 
 func TestListen(t *testing.T) {
+	t.Parallel()
 	s := startSidecar(t, newWorkspace(t), "--listen", "127.0.0.1:0", "--resync", "10s")
 	checkProbes(t, http.DefaultClient, "http://"+s.listenAddress(t), "", "")
 	for _, path := range []string{"/healthz", "/livez"} {
@@ -96,6 +97,7 @@ const (
 )
 
 func TestListenWithTLSAndPassword(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	trusted := writeCertificate(t, dir)
 	file := filepath.Join(dir, "web.yml")
@@ -124,6 +126,7 @@ func TestListenWithTLSAndPassword(t *testing.T) {
 }
 
 func TestListenReadsWebConfigAgain(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "web.yml")
 	write := func(text string) {
 		t.Helper()
@@ -217,6 +220,7 @@ func TestListenOnBusyPort(t *testing.T) {
 }
 
 func TestListenWithBadWebConfig(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	writeIn(t, dir, `printf 'tls_server_config: {cert_file: none.pem, key_file: none.pem}\n' > cert.yml; printf 'users: {}\n' > unknown.yml`)
 	for file, want := range map[string]string{"cert.yml": "none.pem", "unknown.yml": "users", "missing.yml": "no such file"} {

@@ -39,6 +39,7 @@ func everywhere(t *testing.T, s *sidecarUnderTest, p *platformUnderTest, what st
 }
 
 func TestChangesGoLive(t *testing.T) {
+	t.Parallel()
 	p := startPlatform(t)
 	s := startSidecar(t, newWorkspace(t), "--platform-url", p.url, "--platform-token-file", tokenFile(t))
 	everywhere(t, s, p, "the first card", func(card string) bool { return strings.Contains(card, `"name":"Test desk"`) })
@@ -73,6 +74,7 @@ func TestChangesGoLive(t *testing.T) {
 }
 
 func TestBrokenSkillHarmsItselfAlone(t *testing.T) {
+	t.Parallel()
 	w := newWorkspace(t)
 	writeIn(t, w, skillScript("good", "Stays as it is.")+skillScript("torn", "Will break.")+`mkdir skills/born-broken; printf -- '---\nname: x\ntags: [asked\n---\n' > skills/born-broken/SKILL.md`)
 	s := startSidecar(t, w, "--platform-url", "off")
@@ -106,6 +108,7 @@ func TestBrokenSkillHarmsItselfAlone(t *testing.T) {
 }
 
 func TestTouchPushesNothing(t *testing.T) {
+	t.Parallel()
 	p := startPlatform(t)
 	w := newWorkspace(t)
 	writeIn(t, w, skillScript("still", "Does not change."))
@@ -130,6 +133,7 @@ func TestTouchPushesNothing(t *testing.T) {
 }
 
 func TestManyFilesMakeFewPushes(t *testing.T) {
+	t.Parallel()
 	p := startPlatform(t)
 	s := startSidecar(t, newWorkspace(t), "--platform-url", p.url, "--platform-token-file", tokenFile(t))
 	s.settled(t)
@@ -147,6 +151,7 @@ func TestManyFilesMakeFewPushes(t *testing.T) {
 }
 
 func TestPlatformThatWasAwayGetsTheNewestCardAlone(t *testing.T) {
+	t.Parallel()
 	platform := newRecorder(t)
 	s := startSidecar(t, newWorkspace(t), "--platform-url", "http://"+platform.addr, "--platform-token-file", tokenFile(t))
 	away := time.NewTimer(10 * time.Second)
@@ -179,6 +184,7 @@ func TestPlatformThatWasAwayGetsTheNewestCardAlone(t *testing.T) {
 }
 
 func TestSigtermLeavesNothing(t *testing.T) {
+	t.Parallel()
 	p := startPlatform(t)
 	s := startSidecar(t, newWorkspace(t), "--platform-url", p.url, "--platform-token-file", tokenFile(t))
 	s.write(t, skillScript("late", "In the midst of work."))

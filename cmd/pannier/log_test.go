@@ -147,6 +147,7 @@ func TestLogWhoseReaderIsGone(t *testing.T) {
 
 // TestOutputWhoseReaderIsGone: other commands do end.
 func TestOutputWhoseReaderIsGone(t *testing.T) {
+	t.Parallel()
 	r, to := pipeOf(t)
 	r.Close()
 	w := newWorkspace(t)
@@ -161,6 +162,7 @@ func TestOutputWhoseReaderIsGone(t *testing.T) {
 
 // TestFatalErrorIsTold: what ends the process stands behind what was logged before it.
 func TestFatalErrorIsTold(t *testing.T) {
+	t.Parallel()
 	w, stateDir := newWorkspace(t), t.TempDir()
 	startSidecar(t, w, "--platform-url", "off", "--state-dir", stateDir)
 	cmd := exec.Command(binary, "run", "--workspace", w, "--workspace-id", testWorkspaceID, "--state-dir", stateDir,

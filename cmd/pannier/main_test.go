@@ -1,13 +1,14 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"pannier/internal/testbench/fixture"
 )
 
 // binary is the built program that the end-to-end tests run.
@@ -29,7 +30,7 @@ func withBinary(run func() int) int {
 	binary = filepath.Join(dir, "pannier")
 	build := exec.Command("go", "build", "-trimpath", "-o", binary, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	flag.Parse()
+	fixture.RaiseParallel()
 	if detecting && !testing.Short() {
 		build.Args = slices.Insert(build.Args, 2, "-race")
 		build.Env = os.Environ()

@@ -173,6 +173,7 @@ func TestPromShape(t *testing.T) {
 }
 
 func TestAlerts(t *testing.T) {
+	t.Parallel()
 	names := metricsOfARun(t)
 	path := filepath.Join(deployDir, "prometheus/alerts.yaml")
 	seen := map[string]bool{}
@@ -203,6 +204,7 @@ func TestAlerts(t *testing.T) {
 }
 
 func TestDashboard(t *testing.T) {
+	t.Parallel()
 	names := metricsOfARun(t)
 	text, err := os.ReadFile(filepath.Join(deployDir, "grafana/pannier.json"))
 	if err != nil {

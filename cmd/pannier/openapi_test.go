@@ -17,6 +17,7 @@ import (
 
 // TestOpenAPIOfARun holds what a sidecar answers, and what it tells as events, against its own OpenAPI document.
 func TestOpenAPIOfARun(t *testing.T) {
+	t.Parallel()
 	w := newWorkspace(t)
 	copyTracked(t, "../..", "examples/workspace/skills", filepath.Join(w, "skills", "more"))
 	writeIn(t, w, skillScript("asked", "Is asked for.")+"mkdir -p skills/asked/scripts skills/broken; printf 'echo\n' > skills/asked/scripts/x.sh; chmod +x skills/asked/scripts/x.sh; printf -- '---\nname: [\n---\n' > skills/broken/SKILL.md")

@@ -100,6 +100,7 @@ func (s *sidecarUnderTest) condition(t *testing.T, code string, wanted bool) {
 
 // TestPlatformWhoseFirstReadFails for a moment: the push waits, and the agent keeps its url.
 func TestPlatformWhoseFirstReadFails(t *testing.T) {
+	t.Parallel()
 	var reads atomic.Int32
 	p := newOddPlatform(t, func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.HasPrefix(r.URL.Path, "/workspaces/") || reads.Add(1) > 3 {
@@ -114,6 +115,7 @@ func TestPlatformWhoseFirstReadFails(t *testing.T) {
 
 // TestPlatformWhoseFirstReadIsOdd is read again once its event stream is there, and until then health says what is lost.
 func TestPlatformWhoseFirstReadIsOdd(t *testing.T) {
+	t.Parallel()
 	p := newOddPlatform(t, func(w http.ResponseWriter, r *http.Request) bool {
 		switch {
 		case strings.HasPrefix(r.URL.Path, "/workspaces/"):
@@ -137,6 +139,7 @@ func TestPlatformWhoseFirstReadIsOdd(t *testing.T) {
 
 // TestPlatformWhoseAuthorityIsReplaced is trusted again without a restart.
 func TestPlatformWhoseAuthorityIsReplaced(t *testing.T) {
+	t.Parallel()
 	p := newOddPlatform(t, func(http.ResponseWriter, *http.Request) bool { return false })
 	secure := p.secure(t)
 	good := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})
@@ -159,6 +162,7 @@ func TestPlatformWhoseAuthorityIsReplaced(t *testing.T) {
 
 // TestAuthoritiesThatComeLate do not end the start: the card follows once they are there.
 func TestAuthoritiesThatComeLate(t *testing.T) {
+	t.Parallel()
 	for name, before := range map[string]func(path string) error{
 		"pipe":    func(path string) error { return syscall.Mkfifo(path, 0o600) },
 		"empty":   func(path string) error { return os.WriteFile(path, nil, 0o600) },
@@ -208,6 +212,7 @@ func configOf(t *testing.T, secure *httptest.Server, ca string) string {
 
 // TestPlatformThatRefusedTheCard takes it once somebody asks: by a SIGHUP, and by a rescan.
 func TestPlatformThatRefusedTheCard(t *testing.T) {
+	t.Parallel()
 	tooLarge := func(w http.ResponseWriter, r *http.Request) bool {
 		if r.URL.Path != molecule.PathUpdateCard {
 			return false
@@ -237,6 +242,7 @@ func TestPlatformThatRefusedTheCard(t *testing.T) {
 // TestCardWithoutURL: "Platform broadcasts AGENT_CARD_UPDATED to all peer workspaces" (Molecule, "Live Reload"), and a peer reaches an
 // agent by the url of its card. Health tells that a platform has a card without url, until the settings or an agent give it one.
 func TestCardWithoutURL(t *testing.T) {
+	t.Parallel()
 	r := newRecorder(t)
 	r.up(t)
 	args := []string{"--platform-url", "http://" + r.addr, "--platform-token-file", tokenFile(t)}

@@ -15,6 +15,7 @@ import (
 
 // TestPlatformTokenFileMode has a token file with each mode, which health tells of once it has been read.
 func TestPlatformTokenFileMode(t *testing.T) {
+	t.Parallel()
 	p := startPlatform(t)
 	file := tokenFile(t)
 	s := startSidecar(t, newWorkspace(t), "--platform-url", p.url, "--platform-token-file", file)
@@ -49,6 +50,7 @@ func TestPlatformTokenFileMode(t *testing.T) {
 // TestPlatformHeaderFromFile sends the value that a file holds, and one that begins with an @; neither the command line nor the
 // log shows the one of the file.
 func TestPlatformHeaderFromFile(t *testing.T) {
+	t.Parallel()
 	const secret = "tenant-that-no-list-of-processes-shows"
 	var tenant, at atomic.Value
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -35,6 +35,7 @@ func settingsOf(t *testing.T, urls ...string) string {
 
 // TestPlatformThatHangsHarmsNoOther: of three platforms one hangs and one fails, and the third has each card.
 func TestPlatformThatHangsHarmsNoOther(t *testing.T) {
+	t.Parallel()
 	ended := make(chan struct{})
 	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -96,6 +97,7 @@ func TestPlatformThatHangsHarmsNoOther(t *testing.T) {
 
 // TestKilledSidecarWithSeveralPlatforms leaves to each what it has not got, and pushes nothing twice.
 func TestKilledSidecarWithSeveralPlatforms(t *testing.T) {
+	t.Parallel()
 	one, two := newRecorder(t), newRecorder(t)
 	one.up(t)
 	w, stateDir := newWorkspace(t), t.TempDir()
@@ -169,6 +171,7 @@ func (p *platformUnderTest) register(t *testing.T, id, token, card string) strin
 // TestAgentThatStartsDoesNotKeepItsCard: it registers the card that it started with, the event stream tells, and ours comes
 // back with what is the agent's to say.
 func TestAgentThatStartsDoesNotKeepItsCard(t *testing.T) {
+	t.Parallel()
 	p := startPlatform(t)
 	s := startSidecar(t, newWorkspace(t), "--platform-url", p.url, "--platform-token-file", tokenFile(t))
 	s.acknowledged(t)
@@ -207,6 +210,7 @@ func (s *sidecarUnderTest) tagged(t *testing.T, target string) (body, tag string
 // TestPeersGoLive: a peer that comes is in the list and in the prompts that tell of peers, with another tag and the same
 // snapshot; so is its next card; and poison in it harms nobody.
 func TestPeersGoLive(t *testing.T) {
+	t.Parallel()
 	p := startPlatform(t)
 	w := newWorkspace(t)
 	writeIn(t, w, skillScript("haiku", "Writes a haiku."))

@@ -13,6 +13,7 @@ import (
 )
 
 func TestPolicySet(t *testing.T) {
+	t.Parallel()
 	w, stateDir := newWorkspace(t), t.TempDir()
 	writeIn(t, w, skillScript("pdf", "Reads it."))
 	args := []string{"--platform-url", "off", "--state-dir", stateDir}
@@ -81,6 +82,7 @@ func TestAuditLogOfNoWorkspace(t *testing.T) {
 }
 
 func TestPolicyOfTheSettings(t *testing.T) {
+	t.Parallel()
 	w := newWorkspace(t)
 	writeIn(t, w, skillScript("pdf", "Reads it."))
 	settings := filepath.Join(t.TempDir(), "pannier.yaml")
@@ -97,6 +99,7 @@ func TestPolicyOfTheSettings(t *testing.T) {
 
 // TestWhoMayChange asks as another user, whom the mode of the socket lets in.
 func TestWhoMayChange(t *testing.T) {
+	t.Parallel()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can ask as another user")
 	}
@@ -132,6 +135,7 @@ func TestWhoMayChange(t *testing.T) {
 
 // TestNoChangeWithoutAudit puts a directory where the audit log would be.
 func TestNoChangeWithoutAudit(t *testing.T) {
+	t.Parallel()
 	w, stateDir := newWorkspace(t), t.TempDir()
 	writeIn(t, w, skillScript("pdf", "Reads it."))
 	s := startSidecar(t, w, "--platform-url", "off", "--state-dir", stateDir)

@@ -60,6 +60,7 @@ func serveUnready(t *testing.T) (socket string) {
 }
 
 func TestProbe(t *testing.T) {
+	t.Parallel()
 	s := startSidecar(t, newWorkspace(t), "--resync", "10s")
 	for _, flags := range [][]string{nil, {"--startup"}, {"--ready"}, {"--live"}} {
 		checkProbe(t, s.socket, exitYes, "", flags...)
@@ -72,6 +73,7 @@ func TestProbe(t *testing.T) {
 }
 
 func TestProbeSaysNo(t *testing.T) {
+	t.Parallel()
 	socket := serveUnready(t)
 	for _, flags := range [][]string{nil, {"--startup"}, {"--ready"}} {
 		checkProbe(t, socket, exitNo, "the first scan of the workspace has not ended", flags...)
@@ -80,6 +82,7 @@ func TestProbeSaysNo(t *testing.T) {
 }
 
 func TestProbeWithoutSidecar(t *testing.T) {
+	t.Parallel()
 	dir := shortDir(t)
 	checkProbe(t, filepath.Join(dir, "none"), exitNoSidecar, "\nhint: ", "--live")
 
@@ -94,6 +97,7 @@ func TestProbeWithoutSidecar(t *testing.T) {
 }
 
 func TestProbeOfSidecarThatHangs(t *testing.T) {
+	t.Parallel()
 	socket := filepath.Join(shortDir(t), "s")
 	ln, err := net.Listen("unix", socket) // it takes connections and never answers
 	if err != nil {

@@ -160,6 +160,7 @@ const goRun = "go run ./cmd/pannier "
 // in the place of `go run`. A command that only reads is repeated until it prints what the README shows, because a
 // change takes a moment to be seen.
 func TestReadmeTranscript(t *testing.T) {
+	t.Parallel()
 	dir, environ := readmeSidecar(t)
 	steps := readmeSteps(t)
 	if len(steps) < 5 {

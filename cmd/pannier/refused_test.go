@@ -80,6 +80,7 @@ func refusedChanges() []struct {
 
 // TestRefusedChangesLeaveNothing compares the workspace before and after each kind of refusal, over the socket.
 func TestRefusedChangesLeaveNothing(t *testing.T) {
+	t.Parallel()
 	w := newWorkspace(t)
 	writeIn(t, w, skillScript("own", "Is not ours."))
 	s := startSidecar(t, w, "--platform-url", "off", "--state-dir", t.TempDir())
@@ -107,6 +108,7 @@ func TestRefusedChangesLeaveNothing(t *testing.T) {
 
 // TestRefusedCommandsLeaveNothing does the same with commands in a bare directory, also in one that has no root yet.
 func TestRefusedCommandsLeaveNothing(t *testing.T) {
+	t.Parallel()
 	for _, bare := range []bool{false, true} {
 		w, state, from := t.TempDir(), t.TempDir(), t.TempDir()
 		if !bare {

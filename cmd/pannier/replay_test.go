@@ -110,6 +110,7 @@ func (r *recorded) replays(t *testing.T, journal string, want int) (report repla
 
 // TestReplay records a run and replays it: to the same snapshot and the same events, until a byte is another one.
 func TestReplay(t *testing.T) {
+	t.Parallel()
 	r := record(t)
 	report := r.replays(t, r.journal, exitYes)
 	again := map[pannier.EventType]int{pannier.EventCatalogUpdated: 1, pannier.EventSkillLoaded: 3, pannier.EventSkillInvoked: 1, pannier.EventSkillFileRead: 1}
@@ -152,6 +153,7 @@ func TestReplay(t *testing.T) {
 
 // TestReplayOfResources compares the links and examples that a prompt showed.
 func TestReplayOfResources(t *testing.T) {
+	t.Parallel()
 	w, state := newWorkspace(t), t.TempDir()
 	writeIn(t, w, skillScript("first", "Has examples.")+"mkdir skills/first/examples; printf 'one\n' > skills/first/examples/one.md")
 	s := startSidecar(t, w, "--platform-url", "off", "--state-dir", state)
@@ -178,6 +180,7 @@ func TestReplayOfResources(t *testing.T) {
 
 // TestRunsAreEquivalent: doing the same twice tells the same events with the same data, but for numbers and times.
 func TestRunsAreEquivalent(t *testing.T) {
+	t.Parallel()
 	a, b := record(t), record(t)
 	for _, kinds := range [][]pannier.EventType{ // each in its order; what is asked for and what is seen go side by side
 		{pannier.EventCatalogUpdated, pannier.EventSkillStateChanged, pannier.EventSkillWarning},
@@ -222,6 +225,7 @@ func (r *recorded) print(t *testing.T, path string, events []pannier.Event) {
 
 // TestReplayOfParts: what the events do not tell is not taken for a difference, nor for none.
 func TestReplayOfParts(t *testing.T) {
+	t.Parallel()
 	r := record(t)
 	dir := t.TempDir()
 	part := func(name string, events []pannier.Event) string {

@@ -17,6 +17,7 @@ import (
 )
 
 func TestRestartGoesOnWhereItStopped(t *testing.T) {
+	t.Parallel()
 	w, stateDir := newWorkspace(t), t.TempDir()
 	writeIn(t, w, skillScript("first", "Is there before."))
 	args := []string{"--platform-url", "off", "--state-dir", stateDir}
@@ -74,6 +75,7 @@ func (s *sidecarUnderTest) eventsAre(t *testing.T, want ...uint64) {
 }
 
 func TestSecondSidecarOnOneStateIsRefused(t *testing.T) {
+	t.Parallel()
 	w, stateDir := newWorkspace(t), t.TempDir()
 	startSidecar(t, w, "--platform-url", "off", "--state-dir", stateDir)
 	cmd := exec.Command(binary, "run", "--workspace", w, "--workspace-id", testWorkspaceID, "--state-dir", stateDir,
@@ -86,6 +88,7 @@ func TestSecondSidecarOnOneStateIsRefused(t *testing.T) {
 }
 
 func TestStateThatCanNotBeUsedIsTold(t *testing.T) {
+	t.Parallel()
 	w := newWorkspace(t)
 	s := startSidecar(t, w, "--platform-url", "off", "--state-dir", filepath.Join(w, "config.yaml"))
 	h, err := s.Health(t.Context())
@@ -95,6 +98,7 @@ func TestStateThatCanNotBeUsedIsTold(t *testing.T) {
 }
 
 func TestKilledSidecarLeavesTheNewestCardToTheNext(t *testing.T) {
+	t.Parallel()
 	platform := newRecorder(t)
 	w, stateDir := newWorkspace(t), t.TempDir()
 	args := []string{"--platform-url", "http://" + platform.addr, "--platform-token-file", tokenFile(t), "--state-dir", stateDir}
@@ -122,6 +126,7 @@ func TestKilledSidecarLeavesTheNewestCardToTheNext(t *testing.T) {
 
 // TestRestartKeepsWhatWasFound restarts over skills that are described by their files, which are read in the background.
 func TestRestartKeepsWhatWasFound(t *testing.T) {
+	t.Parallel()
 	platform := newRecorder(t)
 	platform.up(t)
 	w, stateDir := newWorkspace(t), t.TempDir()
@@ -170,6 +175,7 @@ printf -- '---\nname: seo\n---\n\n# Write pages\n' > skills/seo/SKILL.md`)
 }
 
 func TestEventsAreFollowed(t *testing.T) {
+	t.Parallel()
 	s := startSidecar(t, newWorkspace(t), "--platform-url", "off")
 	follower := exec.Command(binary, "events", "--follow", "--json", "--types", "skill_catalog_updated,skill_loaded", "--socket", s.socket)
 	follower.Env = cleanEnviron()
@@ -213,6 +219,7 @@ func TestEventsAreFollowed(t *testing.T) {
 }
 
 func TestReaderThatWasAwayTooLongGetsTheWhole(t *testing.T) {
+	t.Parallel()
 	s := startSidecar(t, newWorkspace(t), "--platform-url", "off")
 	s.write(t, skillScript("kept", "Is in the catalog."))
 	eventually(t, "the skill is served", func() error {

@@ -15,6 +15,7 @@ import (
 
 // TestRPC asks a sidecar over a WebSocket, and is told of changes: of a file, and of a policy.
 func TestRPC(t *testing.T) {
+	t.Parallel()
 	w := newWorkspace(t)
 	writeIn(t, w, skillScript("pdf", "Reads it."))
 	s := startSidecar(t, w, "--platform-url", "off")

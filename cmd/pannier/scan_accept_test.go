@@ -11,6 +11,7 @@ import (
 
 // TestAcceptedSkill accepts a finding by the command line: the skill can be used until it changes, at its path only.
 func TestAcceptedSkill(t *testing.T) {
+	t.Parallel()
 	w, stateDir := newWorkspace(t), t.TempDir()
 	writeIn(t, w, hostileSkill("evil"))
 	args := []string{"--platform-url", "off", "--state-dir", stateDir, "--scan", "enforce"}
@@ -60,6 +61,7 @@ func TestAcceptedSkill(t *testing.T) {
 
 // TestAcceptedInstallation installs a skill with a blocking finding that is accepted, under each setting.
 func TestAcceptedInstallation(t *testing.T) {
+	t.Parallel()
 	from := t.TempDir()
 	writeIn(t, from, "mkdir skills\n"+hostileSkill("evil"))
 	dir := filepath.Join(from, "skills", "evil")

@@ -43,6 +43,7 @@ func (s *sidecarUnderTest) hasFingerprint(t *testing.T, slug string) pannier.Dig
 }
 
 func TestFingerprintsFollowTheFiles(t *testing.T) {
+	t.Parallel()
 	w := newWorkspace(t)
 	writeIn(t, w, skillScript("pdf", "Reads it.")+skillScript("csv", "Reads that.")+"mkdir skills/pdf/scripts; printf '#!/bin/sh\n' > skills/pdf/scripts/run; chmod +x skills/pdf/scripts/run")
 	s := startSidecar(t, w, "--platform-url", "off")
@@ -79,6 +80,7 @@ func (s *sidecarUnderTest) version(t *testing.T) uint64 {
 }
 
 func TestScanBlocksASkill(t *testing.T) {
+	t.Parallel()
 	w, stateDir := newWorkspace(t), t.TempDir()
 	writeIn(t, w, skillScript("tool", "Has a program.")+skillScript("clean", "Has none.")+`mkdir skills/tool/bin; printf '\177ELF\002\001\001' > skills/tool/bin/tool`)
 	args := []string{"--platform-url", "off", "--state-dir", stateDir}
@@ -158,6 +160,7 @@ func (s *sidecarUnderTest) blockedBy(t *testing.T, slug, rule string) {
 }
 
 func TestScanOfNothing(t *testing.T) {
+	t.Parallel()
 	s := startSidecar(t, newWorkspace(t), "--platform-url", "off")
 	if out, code := s.run("scan", "none"); code != exitNo || !strings.Contains(out, "hint: ") {
 		t.Errorf("exit code %d\n%s", code, out)

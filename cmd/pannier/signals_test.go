@@ -60,6 +60,7 @@ func (b *blackHole) taken() int {
 
 // TestStartWaitsForNobody starts beside a platform that hangs, with a workspace that comes later.
 func TestStartWaitsForNobody(t *testing.T) {
+	t.Parallel()
 	platform := newBlackHole(t)
 	w := filepath.Join(t.TempDir(), "later")
 	s := startSidecar(t, w, "--platform-url", "http://"+platform.Addr().String(), "--platform-token-file", tokenFile(t), "--resync", "1s")
@@ -87,6 +88,7 @@ func TestStartWaitsForNobody(t *testing.T) {
 
 // TestSigtermInABurstParksTheCard ends a sidecar in the midst of changes that a hanging platform has not got.
 func TestSigtermInABurstParksTheCard(t *testing.T) {
+	t.Parallel()
 	hole := newBlackHole(t)
 	w, stateDir := newWorkspace(t), t.TempDir()
 	args := []string{"--platform-token-file", tokenFile(t), "--state-dir", stateDir, "--platform-url", "http://" + hole.Addr().String()}

@@ -8,6 +8,7 @@ import (
 
 // TestSkillLogOfARun logs each line once, however often the workspace is scanned.
 func TestSkillLogOfARun(t *testing.T) {
+	t.Parallel()
 	dir := newWorkspace(t)
 	writeIn(t, dir, skillScript("one", "One.")+skillScript("other", "Other.")+skillScript("odd", "Odd.")+`
 		sed -i 's/^description: Other.$/&\nruntime: hermes/' skills/other/SKILL.md

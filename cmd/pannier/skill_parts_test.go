@@ -16,6 +16,7 @@ import (
 // available to the agent", "Examples from examples/ are injected as few-shot context", "Links from links.yaml are included as
 // reference material".
 func TestSkillParts(t *testing.T) {
+	t.Parallel()
 	workspace := newWorkspace(t)
 	writeIn(t, workspace, `
 mkdir -p skills/calc/tools skills/seo/examples

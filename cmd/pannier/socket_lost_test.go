@@ -75,6 +75,7 @@ func remove(t *testing.T, paths ...string) {
 // TestSocketFileThatIsRemoved takes away the file, the file and its lock, and the directory. The sidecar listens anew each
 // time, and connections go on.
 func TestSocketFileThatIsRemoved(t *testing.T) {
+	t.Parallel()
 	s := startSidecar(t, newWorkspace(t), "--platform-url", "off")
 	kept := keepConnection(t, s.socket)
 	for _, gone := range [][]string{{s.socket}, {s.socket, s.socket + ".lock"}, {filepath.Dir(s.socket)}} {
@@ -98,6 +99,7 @@ func TestSocketFileThatIsRemoved(t *testing.T) {
 // TestSocketFileThatIsReplaced puts a file in the place of the socket. The sidecar is not live until it is gone, and leaves
 // it alone.
 func TestSocketFileThatIsReplaced(t *testing.T) {
+	t.Parallel()
 	s := startSidecar(t, newWorkspace(t), "--platform-url", "off", "--listen", "127.0.0.1:0")
 	live := "http://" + s.listenAddress(t) + "/livez"
 	kept := keepConnection(t, s.socket)
@@ -130,6 +132,7 @@ func TestSocketFileThatIsReplaced(t *testing.T) {
 // TestSocketOfAnotherSidecarIsNotTaken removes the socket and the lock of one sidecar, and starts another one there before
 // the first has noticed. The first is not live and takes nothing; once the second has ended, it listens again.
 func TestSocketOfAnotherSidecarIsNotTaken(t *testing.T) {
+	t.Parallel()
 	first := startSidecar(t, newWorkspace(t), "--platform-url", "off", "--listen", "127.0.0.1:0")
 	live := "http://" + first.listenAddress(t) + "/livez"
 	w := newWorkspace(t)
@@ -173,6 +176,7 @@ func TestSocketOfAnotherSidecarIsNotTaken(t *testing.T) {
 
 // TestLockFileOfOthersKeepsItsMode has a file of others in the place of the lock.
 func TestLockFileOfOthersKeepsItsMode(t *testing.T) {
+	t.Parallel()
 	socket := filepath.Join(shortDir(t), "s")
 	if err := os.WriteFile(socket+".lock", []byte("notes"), 0o600); err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 // TestClientsFindTheSocket compares the rule of the example clients with the cases that the rule of the sidecar is tested with, and
 // what they find in an environment with what `pannier socket` prints in it.
 func TestClientsFindTheSocket(t *testing.T) {
+	t.Parallel()
 	cases, err := filepath.Abs("../../config/testdata/sockets.json")
 	if err != nil {
 		t.Fatal(err)
@@ -60,6 +61,7 @@ console.log(defaultSocket());
 
 // TestHealthShowsTheSocket finds the address that was asked in what health prints.
 func TestHealthShowsTheSocket(t *testing.T) {
+	t.Parallel()
 	s := startSidecar(t, newWorkspace(t), "--platform-url", "off")
 	cmd := exec.Command(binary, "health", "--socket", s.socket)
 	cmd.Env = cleanEnviron()

@@ -59,6 +59,7 @@ func (p *process) endedWell(t *testing.T, when string) {
 
 // TestSigtermAtAnyMomentOfTheStart ends sidecars from the moment of their socket on, a little later each time.
 func TestSigtermAtAnyMomentOfTheStart(t *testing.T) {
+	t.Parallel()
 	w, stateDir, dir := newWorkspace(t), t.TempDir(), shortDir(t)
 	writeIn(t, w, skillScript("one", "Is read at the start."))
 	tries := 60

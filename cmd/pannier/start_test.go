@@ -16,6 +16,7 @@ import (
 
 // TestProbeAsksWhateverTheSettings: settings that somebody breaks while the sidecar runs must not have it restarted.
 func TestProbeAsksWhateverTheSettings(t *testing.T) {
+	t.Parallel()
 	s := startSidecar(t, newWorkspace(t), "--platform-url", "off")
 	broken := filepath.Join(t.TempDir(), "p.yaml")
 	if err := os.WriteFile(broken, []byte("settle: [\n"), 0o600); err != nil {
@@ -49,6 +50,7 @@ func TestProbeAsksWhateverTheSettings(t *testing.T) {
 
 // TestUploadsThatCanNotBeUsed: nothing can be installed, and skills are served.
 func TestUploadsThatCanNotBeUsed(t *testing.T) {
+	t.Parallel()
 	for _, script := range []string{"mkfifo uploads", "touch uploads", "mkdir uploads; chmod 0 uploads", "mkdir -p rehearsals/kept/x; chmod 0 rehearsals/kept"} {
 		stateDir := t.TempDir()
 		t.Cleanup(func() { _ = exec.Command("chmod", "-R", "u+rwX", stateDir).Run() })
@@ -90,6 +92,7 @@ func TestWebConfigThatIsNoFile(t *testing.T) {
 
 // TestSocketHints has a hint for each way in which there can be no socket.
 func TestSocketHints(t *testing.T) {
+	t.Parallel()
 	dir := shortDir(t)
 	writeIn(t, dir, "touch file; mkdir left closed; chmod 0555 closed; touch left/s.lock; chmod 0 left/s.lock")
 	for _, tt := range []struct{ name, socket, hint string }{
@@ -121,6 +124,7 @@ func TestSocketHints(t *testing.T) {
 
 // TestUmaskThatTakesEverything leaves the lock such that a second process can tell whose it is.
 func TestUmaskThatTakesEverything(t *testing.T) {
+	t.Parallel()
 	socket := filepath.Join(shortDir(t), "s")
 	args := unprivileged(t, "sh", "-c", `umask 0777; exec "$0" "$@"`,
 		binary, "run", "--workspace", newWorkspace(t), "--socket", socket, "--state-dir", "none", "--platform-url", "off")

@@ -99,6 +99,7 @@ func (s *sidecarUnderTest) alarms(t *testing.T) {
 
 // TestStateThatIsGoneIsNotMadeAnew, neither for the audit log nor for the outbox: what comes back must find its place free.
 func TestStateThatIsGoneIsNotMadeAnew(t *testing.T) {
+	t.Parallel()
 	p := newOddPlatform(t, func(http.ResponseWriter, *http.Request) bool { return false })
 	w, dir := newWorkspace(t), t.TempDir()
 	writeIn(t, w, skillScript("two", "Two."))

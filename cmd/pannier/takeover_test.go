@@ -125,6 +125,7 @@ func TestSlugTakeover(t *testing.T) {
 
 // TestTakeoverByAnEarlierRoot is allowed by the order of roots. The grant, the trust and the scan stay behind.
 func TestTakeoverByAnEarlierRoot(t *testing.T) {
+	t.Parallel()
 	s := startWithRoots(t)
 	s.installPDFForms(t)
 	s.write(t, skillScript("pdf-forms", "Is a stranger."))
@@ -140,6 +141,7 @@ func TestTakeoverByAnEarlierRoot(t *testing.T) {
 
 // TestInstallOfASlugThatIsTaken is refused, and names the skill that has it.
 func TestInstallOfASlugThatIsTaken(t *testing.T) {
+	t.Parallel()
 	s := startWithRoots(t)
 	s.write(t, `mkdir managed/aaa; printf -- '---\nname: a\nslug: pdf-forms\ndescription: Is first.\n---\nDo it.\n' > managed/aaa/SKILL.md`)
 	if err := s.Rescan(t.Context()); err != nil {

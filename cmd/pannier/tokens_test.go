@@ -31,6 +31,7 @@ func pannierToken(t *testing.T, args ...string) (stdout, stderr string, code int
 }
 
 func TestTokenCommandPrintsTheLine(t *testing.T) {
+	t.Parallel()
 	stdout, stderr, code := pannierToken(t, "grafana", "read")
 	token := strings.TrimSuffix(stdout, "\n")
 	if code != exitYes || !regexp.MustCompile(`\Apannier_[A-Za-z0-9_-]{43}\z`).MatchString(token) {
@@ -46,6 +47,7 @@ func TestTokenCommandPrintsTheLine(t *testing.T) {
 }
 
 func TestTokenCommandRefuses(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	writeIn(t, dir, `printf 'broken\n' > broken; printf '# mine\n' > good; chmod 640 good`)
 	if _, _, code := pannierToken(t, "ci", "write", "--append", filepath.Join(dir, "good")); code != exitYes {
@@ -80,6 +82,7 @@ func TestTokenCommandRefuses(t *testing.T) {
 }
 
 func TestTokensAreAppended(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "tokens")
 	var wg sync.WaitGroup

@@ -16,6 +16,7 @@ import (
 // TestFewDescriptors runs a sidecar that may open 72 files: it takes 36 callers, of which 24 can follow the events, tells so
 // in its health, and answers it when that many do.
 func TestFewDescriptors(t *testing.T) {
+	t.Parallel()
 	socket := filepath.Join(shortDir(t), "s")
 	sidecar := exec.Command("sh", "-c", `ulimit -n 72; exec "$@"`, "sh", binary, "run", "--workspace", newWorkspace(t), "--socket", socket,
 		"--state-dir", "none", "--platform-url", "off", "--resync", "0", "--log-level", "error")

@@ -83,6 +83,7 @@ var causes = []struct {
 // TestEventsAreTheSameEverywhere causes an event of each type, and compares what the event stream, the command, the journal,
 // the log and the WebSocket tell of it.
 func TestEventsAreTheSameEverywhere(t *testing.T) {
+	t.Parallel()
 	w, state := newWorkspace(t), t.TempDir()
 	writeIn(t, w, skillScript("pdf", "Reads it."))
 	s := startSidecar(t, w, "--platform-url", choosyPlatform(t), "--platform-token-file", tokenFile(t), "--platform-read-back=false", "--state-dir", state, "--log-format", "json")

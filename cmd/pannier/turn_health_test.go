@@ -12,6 +12,7 @@ import (
 
 // TestHealthOfASkill shows people one skill with all that stands against it, what to do, and what was done to it.
 func TestHealthOfASkill(t *testing.T) {
+	t.Parallel()
 	w := newWorkspace(t)
 	writeIn(t, w, skillScript("well", "Is well.")+"mkdir skills/needy; printf -- '---\\nname: needy\\ndescription: Needs much.\\nmetadata:\\n  openclaw:\\n    requires:\\n      bins: [no-such-program]\\n---\\nDo it.\\n' > skills/needy/SKILL.md")
 	s := startSidecar(t, w, "--platform-url", "off")

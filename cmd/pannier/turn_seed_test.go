@@ -52,6 +52,7 @@ var protocolCalls = []struct{ method, call string }{
 // TestProtocolAsDocumented types the calls of the documentation into a WebSocket, and holds the answers, and the notification
 // of the change, against the published schemas.
 func TestProtocolAsDocumented(t *testing.T) {
+	t.Parallel()
 	w := newWorkspace(t)
 	writeIn(t, w, "mkdir skills/documents; printf -- '---\\nname: Documents\\ndescription: Work with document files.\\nversion: 0.1.0\\n---\\nDo it.\\n' > skills/documents/SKILL.md")
 	s := startSidecar(t, w, "--platform-url", "off", "--workspace-id", "ws_000000000000000001")

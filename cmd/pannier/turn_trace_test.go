@@ -94,6 +94,7 @@ func prints(t *testing.T, out *lockedBuffer, want int) (printed []string) {
 // frontmatter, warnings?}"; "skill_invoked: {name, args?, mode:manual|auto, effective_allowed_tools?}". Pioneer: "Turn-time
 // resolution can also store dependency diagnostics."
 func TestTurnsLeaveATrace(t *testing.T) {
+	t.Parallel()
 	w := newWorkspace(t)
 	writeIn(t, w, turnTraceSkills)
 	s := startSidecar(t, w, "--platform-url", "off")
@@ -135,6 +136,7 @@ func TestTurnsLeaveATrace(t *testing.T) {
 
 // TestBusyTurnsAreSampled resolves more turns than are recorded: the journal keeps the first event.
 func TestBusyTurnsAreSampled(t *testing.T) {
+	t.Parallel()
 	w := newWorkspace(t)
 	writeIn(t, w, turnTraceSkills)
 	s := startSidecar(t, w, "--platform-url", "off", "--turn-events", "5")
@@ -156,6 +158,7 @@ func TestBusyTurnsAreSampled(t *testing.T) {
 // TestTurnsReplay replays turns that were recorded with their text and without it. The OpenSkills contract: "catalog creation +
 // skill load/invoke produce identical snapshots and equivalent event streams".
 func TestTurnsReplay(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		args       []string
 		again      map[pannier.EventType]int

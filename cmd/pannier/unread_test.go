@@ -89,6 +89,7 @@ func skillsOf(t *testing.T, card json.RawMessage) int {
 
 // TestMissingIsPushed: what does not exist is no fault, and what was read once is served and pushed on.
 func TestMissingIsPushed(t *testing.T) {
+	t.Parallel()
 	w, platform := newWorkspace(t), newRecorder(t)
 	writeIn(t, w, skillScript("one", "number 1"))
 	platform.up(t)

@@ -39,6 +39,7 @@ type journey struct {
 
 // TestUploadsThatAreCutOff are gone on with, a hundred times in a row; now and then the sidecar is killed too.
 func TestUploadsThatAreCutOff(t *testing.T) {
+	t.Parallel()
 	rounds := 100
 	if testing.Short() {
 		rounds = 20

@@ -68,6 +68,7 @@ const (
 // TestExampleOfTheProtocol goes through the upload flow of the protocol to the byte: start, a frame, finish, install, the
 // notification, the list.
 func TestExampleOfTheProtocol(t *testing.T) {
+	t.Parallel()
 	s := startSidecar(t, newWorkspace(t), "--platform-url", "off", "--state-dir", t.TempDir(), "--workspace-id", exampleWorkspace, "--trust-install", "verified")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

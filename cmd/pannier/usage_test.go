@@ -19,6 +19,7 @@ func runHere(t *testing.T, args ...string) (code int, out, complaint string) {
 }
 
 func TestWrongUsage(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ line, message, hint string }{
 		{"show", `"pannier show" needs SLUG`, `use it as "pannier show SLUG"; run "pannier show --help" to see its flags; run "pannier list" to see the slugs`},
 		{"show a b", `unexpected argument "b" for "pannier show"`, `use it as "pannier show SLUG"; run "pannier show --help" to see its flags`},
@@ -58,6 +59,7 @@ func completed(t *testing.T, args ...string) []string {
 }
 
 func TestCompletion(t *testing.T) {
+	t.Parallel()
 	dir := newWorkspace(t)
 	writeIn(t, dir, skillScript("pdf-forms", "Fills in forms.")+skillScript("report", "Writes a report."))
 	s := startSidecar(t, dir, "--state-dir", t.TempDir())
@@ -100,6 +102,7 @@ func TestCompletion(t *testing.T) {
 
 // TestCompletionWithoutASidecar offers nothing, says nothing, and does not keep a user waiting.
 func TestCompletionWithoutASidecar(t *testing.T) {
+	t.Parallel()
 	start := time.Now()
 	code, out, complaint := runHere(t, "__complete", "show", "--socket", shortDir(t)+"/none", "")
 	if code != exitYes || out != ":4\n" || strings.Contains(complaint, "hint:") {

@@ -8,6 +8,7 @@ import (
 )
 
 func TestChangesGoLiveByPolling(t *testing.T) {
+	t.Parallel()
 	s := startSidecar(t, newWorkspace(t), "--platform-url", "off", "--watch", "poll", "--resync", "0")
 	for _, text := range []string{"Writes a haiku.", "Writes two haiku.", "Writes three haiku."} {
 		s.write(t, skillScript("haiku", text))

@@ -9,6 +9,7 @@ import (
 
 // TestWorkspaceChanges edits config.yaml and the files of the system prompt while the sidecar runs, without a resync.
 func TestWorkspaceChanges(t *testing.T) {
+	t.Parallel()
 	w := newWorkspace(t)
 	writeIn(t, w, skillScript("pdf", "Reads it.")+"printf 'You are a desk.\n' > system-prompt.md")
 	s := startSidecar(t, w, "--platform-url", "off")
@@ -29,6 +30,7 @@ func TestWorkspaceChanges(t *testing.T) {
 
 // TestPromptDirectoryIsSwapped has another directory take the place of one on the way to a prompt file, in each mode.
 func TestPromptDirectoryIsSwapped(t *testing.T) {
+	t.Parallel()
 	for _, mode := range []string{"auto", "poll"} {
 		t.Run(mode, func(t *testing.T) {
 			w := newWorkspace(t)
