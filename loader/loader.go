@@ -100,6 +100,9 @@ func (l *Loader) Load(ctx context.Context, b pannier.Batch) (pannier.Catalog, er
 		return pannier.Catalog{}, err
 	}
 	l.interrupted = false
+	for _, t := range l.trees {
+		t.restored = nil
+	}
 	if full {
 		l.scanMounts()
 	}
@@ -177,6 +180,9 @@ type tree struct {
 	// now is the clock. opened, where it is set, is told of each file that was opened.
 	now    func() time.Time
 	opened func(rel string)
+	// restored is what the first load takes over from an earlier process, and parsed says that there is more to keep.
+	restored *restored
+	parsed   bool
 	// readAll is when every file was last read, listAll says that every directory is listed this time.
 	readAll time.Time
 	listAll bool
@@ -217,6 +223,9 @@ func (t *tree) load(ctx context.Context, full bool) error {
 	}
 	if s.thorough {
 		t.readAll = s.now
+		if t.restored != nil {
+			t.readAll = s.now.Add(restoredTrust - fsx.ContentInterval)
+		}
 	}
 	t.gather(s.readers)
 	return nil

@@ -25,7 +25,9 @@ type reader struct {
 	buf     []byte // of SKILL.md
 	metaBuf []byte // of _meta.json, and for what is only streamed
 	hash    hash.Hash
-	room    arena // of what stays
+	room    arena             // of what stays
+	texts   map[string]string // that restored skills share
+	parsed  bool              // there is something new for a cache
 
 	// volumes and links are those that were gone through, and fresh the directories of which something else is known now.
 	volumes, links targets
@@ -35,7 +37,7 @@ type reader struct {
 func newReader(s *scan) *reader {
 	return &reader{
 		scan: s, buf: make([]byte, s.tree.rules.MaxFrontmatterBytes+4<<10), metaBuf: make([]byte, 8<<10), hash: sha256.New(),
-		volumes: targets{}, links: targets{},
+		texts: map[string]string{}, volumes: targets{}, links: targets{},
 	}
 }
 

@@ -72,6 +72,9 @@ func openScan(t *tree) (*scan, error) {
 		t.dev, t.top.ino = st.Dev, st.Ino
 		t.top.markAll()
 	}
+	if r := t.restored; r != nil && (r.root != st.FileID || !fsx.DirTimesHold(t.root.Path)) {
+		t.restored = nil
+	}
 	return s, nil
 }
 

@@ -42,13 +42,18 @@ func (s *scan) refresh(n *node, st fsx.Stamp, r *reader) bool {
 		return true
 	}
 	r.fresh = append(r.fresh, n)
-	read := r.read(n, st, metaStat)
+	read := reading{skill: r.restore(n, st, metaStat), stat: st, metaStat: metaStat, quiet: true}
+	known := read.skill != nil
+	if !known {
+		read = r.read(n, st, metaStat)
+	}
 	if read.gone {
 		return false
 	}
 	f.stat, f.meta = read.stat, read.metaStat
 	f.proven = read.quiet && isProof(read.stat, s.now) && isProof(read.metaStat, s.now)
 	s.commitSkill(f, read.skill)
+	r.parsed = r.parsed || !known && s.tree.isCacheable(f)
 	return true
 }
 

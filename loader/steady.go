@@ -97,6 +97,7 @@ func (t *tree) gather(readers []*reader) {
 		t.volumes.addAll(r.volumes)
 		t.links.addAll(r.links)
 		t.fresh = append(t.fresh, r.fresh...)
+		t.parsed = t.parsed || r.parsed
 	}
 }
 
