@@ -41,6 +41,31 @@ func BenchmarkFirstScan(b *testing.B) {
 	}
 }
 
+// BenchmarkRestoredScan is the first scan of a process that restarts.
+func BenchmarkRestoredScan(b *testing.B) {
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	root := benchRoot(b)
+	cache := cacheOf(b, root, later)
+	for b.Loop() {
+		l := benchLoader(root)
+		l.SetClock(later)
+		l.Restore(cache, cacheKey)
+		load(b, l, pannier.Batch{Full: true})
+	}
+	b.ReportMetric(float64(len(cache)), "cache-bytes")
+}
+
+// BenchmarkEncodeParsed is what a process does in the background to keep what it has parsed.
+func BenchmarkEncodeParsed(b *testing.B) {
+	l := benchLoader(benchRoot(b))
+	l.SetClock(later)
+	load(b, l, pannier.Batch{Full: true})
+	p := l.Parsed()
+	for b.Loop() {
+		p.Encode(cacheKey, 64<<20)
+	}
+}
+
 func BenchmarkRescanUnchanged(b *testing.B) {
 	root := benchRoot(b)
 	l := benchLoader(root)

@@ -72,7 +72,11 @@ func (d *disk) compare(now func() time.Time) bool {
 	l := loader.New(loader.Options{Rules: rulesFor(d.root)})
 	l.SetClock(now)
 	load(d.t, l, pannier.Batch{Full: true})
+	var cache []byte
 	for range 8 {
+		if p := l.Parsed(); p != nil {
+			cache = p.Encode(cacheKey, 1<<20)
+		}
 		d.tick()
 		for range 1 + d.rand.IntN(5) {
 			d.change()
@@ -85,6 +89,12 @@ func (d *disk) compare(now func() time.Time) bool {
 		slices.Sort(batch.Dirs)
 		d.log = append(d.log, "-- look at "+strings.ReplaceAll(strings.Join(batch.Dirs, " "), d.root, "."))
 		if !d.same(load(d.t, l, batch), "incremental") || !d.sameCensus(l) {
+			return false
+		}
+		restarted := loader.New(loader.Options{Rules: rulesFor(d.root)})
+		restarted.SetClock(now)
+		restarted.Restore(cache, cacheKey)
+		if !d.same(load(d.t, restarted, pannier.Batch{Full: true}), "restored") {
 			return false
 		}
 	}

@@ -5,7 +5,10 @@ import (
 	"math"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"pannier"
+	"pannier/internal/fsx"
 )
 
 // OnOpen makes the loader call f for each file that it has opened, with the path below its root. f may be called by
@@ -68,4 +71,9 @@ func ParseLock(text []byte) (map[string]pannier.Trust, []string, error) {
 		trust[rel] = e.trust
 	}
 	return trust, strange, nil
+}
+
+// Identifies reports whether a regular file with that ctime can be in a cache.
+func Identifies(ctime int64) bool {
+	return (&tree{}).identifies(fsx.Stamp{Mode: unix.S_IFREG, CTime: ctime})
 }

@@ -79,6 +79,7 @@ func newCore(ctx context.Context, opts Options, mem *stateDir, to remote, reg pr
 	o := mem.registryOptions()
 	o.Registerer = reg
 	c := &core{engine: newEngine(s, opts.Environ, o), build: opts.Build, log: log, state: mem, metrics: newScanMetrics(reg), garbage: newGarbage(), batchDone: make(chan struct{}, 1)}
+	c.loader.Restore(mem.parsed.read(), mem.parsed.key)
 	c.census, c.systemd = newCensus(c.loader), newSystemdNotifier(log)
 	c.events = mem.newEventLog(s.WorkspaceID, c.registry.Current)
 	c.onWorkspaceChange = func(changes pannier.WorkspaceChanged) { c.events.emit(pannier.EventWorkspaceChanged, changes) }
@@ -129,6 +130,7 @@ func (c *core) processBatches(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
+			c.state.parsed.keep(c.loader, true)
 			return
 		case b := <-c.watcher.Batches():
 			c.processBatch(ctx, b)
@@ -167,6 +169,7 @@ func (c *core) processBatch(ctx context.Context, b pannier.Batch) {
 		c.fingerprints.request()
 	}
 	if b.Seq > 0 { // not while the start goes on
+		c.state.parsed.keep(c.loader, false)
 		c.garbage.endStart()
 	}
 }

@@ -38,6 +38,7 @@ type stateDir struct {
 	audit    *auditLog
 	refusals *refusals
 	contents *contentsStore
+	parsed   *parseCache
 	*versions
 	// dir is the directory of the state, empty where it is kept in memory.
 	dir string
@@ -73,6 +74,7 @@ func openStateDir(s config.Settings, reg prometheus.Registerer, log hclog.Logger
 	m.audit = newAuditLog(own, m.store.checkPlace)
 	m.versions = openVersions(m.store, m.dir, m.log)
 	m.contents = newContentsStore(m.store, m.log)
+	m.parsed = newParseCache(m, s.WorkspaceID)
 	if m.refusals, err = openRefusals(m, unusable(dir, gone), err); err != nil {
 		return nil, errors.Join(err, m.audit.close(), m.journal.Close(), m.store.Close())
 	}
@@ -187,6 +189,7 @@ func (d *stateDir) close(clean bool) {
 	if err == nil && clean {
 		err = d.versions.stop()
 	}
+	d.parsed.writer.Wait(context.Background())
 	if err := errors.Join(err, d.store.Close()); err != nil {
 		d.log.Warn("state not closed", "error", err)
 	}
