@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"reflect"
+	"slices"
 	"time"
 
 	"pannier"
@@ -38,17 +39,17 @@ type parsedSkill struct {
 // Parsed returns what an equal stamp proves after the last load, nil if nothing was parsed since the call before. It is for the
 // caller of Load.
 func (l *Loader) Parsed() *Parsed {
-	p, parsed := &Parsed{rules: l.rules}, false
+	if !slices.ContainsFunc(l.trees, func(t *tree) bool { return t.parsed }) {
+		return nil
+	}
+	p := &Parsed{rules: l.rules}
 	for _, t := range l.trees {
+		t.parsed = false
 		root := parsedRoot{id: fsx.FileID{Dev: t.dev, Ino: t.top.ino}}
 		if fsx.DirTimesHold(t.root.Path) {
 			root.skills = t.appendParsed(nil, t.top)
 		}
 		p.roots = append(p.roots, root)
-		parsed, t.parsed = parsed || t.parsed, false
-	}
-	if !parsed {
-		return nil
 	}
 	return p
 }
