@@ -15,8 +15,8 @@ import (
 // cacheMagic begins an encoded [Parsed]. Its number grows with each change of the format.
 const cacheMagic = "pannier parsed skills 1\n"
 
-// restoredTrust is for how long restored skills are trusted by their stamps alone. Then all files are read, because a change while
-// no process ran may have left the stamp as it was.
+// restoredTrust is for how long restored skills are trusted by their stamps alone. Then all files are read, because a
+// change while no process ran may have left the stamp as it was.
 const restoredTrust = time.Minute
 
 // Parsed is what parsing the files of skills has given, each with stamps that prove it. It is never changed.
@@ -36,8 +36,8 @@ type parsedSkill struct {
 	skill      *pannier.Skill
 }
 
-// Parsed returns what an equal stamp proves after the last load, nil if nothing was parsed since the call before. It is for the
-// caller of Load.
+// Parsed returns what an equal stamp proves after the last load, nil if nothing was parsed since the call before. It is
+// for the caller of Load.
 func (l *Loader) Parsed() *Parsed {
 	if !slices.ContainsFunc(l.trees, func(t *tree) bool { return t.parsed }) {
 		return nil
@@ -64,21 +64,21 @@ func (t *tree) appendParsed(skills []parsedSkill, n *node) []parsedSkill {
 	return skills
 }
 
-// isCacheable reports whether the skill in the catalog follows from the files that the stamps prove. That of a broken file may
-// be an earlier one.
+// isCacheable reports whether the skill in the catalog follows from the files that the stamps prove. That of a broken
+// file may be an earlier one.
 func (t *tree) isCacheable(f *found) bool {
 	return f.proven && !f.linked && f.skill != nil && !f.skill.Broken && !f.skill.LastGood &&
 		t.identifies(f.stat) && (f.meta == fsx.Stamp{} || t.identifies(f.meta))
 }
 
-// identifies reports whether no other file of the root can have an equal stamp, also after a restart. Images of file systems can be
-// replaced by others with the same inodes and times; those times are without a fraction of a second.
+// identifies reports whether no other file of the root can have an equal stamp, also after a restart. Images of file
+// systems can be replaced by others with the same inodes and times; those times are without a fraction of a second.
 func (t *tree) identifies(s fsx.Stamp) bool {
 	return s.IsRegular() && s.Dev == t.dev && s.CTime%int64(time.Second) != 0
 }
 
-// Encode returns the content of a file for [Loader.Restore], nil if it has more than limit bytes. Key is everything beside the
-// rules of discovery that parsing depends on.
+// Encode returns the content of a file for [Loader.Restore], nil if it has more than limit bytes. Key is everything
+// beside the rules of discovery that parsing depends on.
 func (p *Parsed) Encode(key string, limit int) []byte {
 	content := append(make([]byte, 0, 1<<20), cacheMagic...)
 	content = append(content, make([]byte, 2*sha256.Size)...)
@@ -115,8 +115,9 @@ type restored struct {
 	records map[string][]byte
 }
 
-// Restore has the first load take skills from what [Parsed.Encode] returned in an earlier process, where the stamps of their
-// files are the same. It ignores what is damaged, or of another format, key, or rules, and keeps content until that load has ended.
+// Restore has the first load take skills from what [Parsed.Encode] returned in an earlier process, where the stamps of
+// their files are the same. It ignores what is damaged, or of another format, key, or rules, and keeps content until
+// that load has ended.
 func (l *Loader) Restore(content []byte, key string) {
 	rest, ok := bytes.CutPrefix(content, []byte(cacheMagic))
 	if !ok || len(rest) < 2*sha256.Size {

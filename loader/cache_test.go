@@ -122,14 +122,22 @@ func TestRestartAfterChanges(t *testing.T) {
 		}, []string{"a/SKILL.md"}},
 		{"meta removed", func() { must(t, os.Remove(filepath.Join(root, "rich/_meta.json"))) }, []string{"a/SKILL.md", "rich/SKILL.md"}},
 		{"renamed with its inode", func() { rename("g/b", "g/c") }, []string{"a/SKILL.md", "g/c/SKILL.md", "rich/SKILL.md"}},
-		{"new and removed", func() { writeSkill(t, root, "g/b", good("new")); must(t, os.RemoveAll(filepath.Join(root, "warned"))) },
-			[]string{"a/SKILL.md", "g/b/SKILL.md", "g/c/SKILL.md", "rich/SKILL.md"}},
-		{"lock removed", func() { must(t, os.RemoveAll(filepath.Join(root, ".pannier"))) },
-			[]string{"a/SKILL.md", "g/b/SKILL.md", "g/c/SKILL.md", "rich/SKILL.md"}},
-		{"spelled otherwise", func() { rename("lower/skill.md", "lower/Skill.md") },
-			[]string{"a/SKILL.md", "g/b/SKILL.md", "g/c/SKILL.md", "lower/Skill.md", "rich/SKILL.md"}},
-		{"broken", func() { writeSkill(t, root, "a", broken) },
-			[]string{"a/SKILL.md", "g/b/SKILL.md", "g/c/SKILL.md", "lower/Skill.md", "rich/SKILL.md"}},
+		{
+			"new and removed", func() { writeSkill(t, root, "g/b", good("new")); must(t, os.RemoveAll(filepath.Join(root, "warned"))) },
+			[]string{"a/SKILL.md", "g/b/SKILL.md", "g/c/SKILL.md", "rich/SKILL.md"},
+		},
+		{
+			"lock removed", func() { must(t, os.RemoveAll(filepath.Join(root, ".pannier"))) },
+			[]string{"a/SKILL.md", "g/b/SKILL.md", "g/c/SKILL.md", "rich/SKILL.md"},
+		},
+		{
+			"spelled otherwise", func() { rename("lower/skill.md", "lower/Skill.md") },
+			[]string{"a/SKILL.md", "g/b/SKILL.md", "g/c/SKILL.md", "lower/Skill.md", "rich/SKILL.md"},
+		},
+		{
+			"broken", func() { writeSkill(t, root, "a", broken) },
+			[]string{"a/SKILL.md", "g/b/SKILL.md", "g/c/SKILL.md", "lower/Skill.md", "rich/SKILL.md"},
+		},
 	} {
 		step.change()
 		want := slices.Clone(step.opened)

@@ -22,8 +22,8 @@ const (
 	parseCacheEvery = 5 * time.Minute
 )
 
-// parseCache keeps what the loader has parsed for the next process. It may be lost at any time: what it lacks is read from the
-// workspace.
+// parseCache keeps what the loader has parsed for the next process. It may be lost at any time: what it lacks is read
+// from the workspace.
 type parseCache struct {
 	path    string // empty where the state is in memory
 	inPlace func() error
@@ -42,8 +42,9 @@ func newParseCache(m *stateDir, workspaceID string) *parseCache {
 	return c
 }
 
-// parseCacheKey names everything beside the rules of discovery that a parsed skill depends on: the program, and what its user may
-// read. The version of a build without version control does not change with its sources; the stat of the executable does.
+// parseCacheKey names everything beside the rules of discovery that a parsed skill depends on: the program, and what
+// its user may read. The version of a build without version control does not change with its sources; the stat of the
+// executable does.
 func parseCacheKey(workspaceID string) string {
 	build, _ := debug.ReadBuildInfo()
 	info, err := os.Stat("/proc/self/exe")
@@ -51,7 +52,7 @@ func parseCacheKey(workspaceID string) string {
 		return ""
 	}
 	exe := fsx.StampOf(info)
-	return fmt.Sprintf("%q %s %d %d %d %d %d %d", workspaceID, build, exe.Ino, exe.Size, exe.MTime, exe.CTime, os.Geteuid(), os.Getegid())
+	return fmt.Sprint(workspaceID, "\n", build, exe.Ino, exe.Size, exe.MTime, exe.CTime, os.Geteuid(), os.Getegid())
 }
 
 // read returns the file of the process before, or nil.
