@@ -292,7 +292,7 @@ func (f *fingerprints) plan() (due []*pannier.Skill, all bool) {
 		}
 		d := f.directories[s.Path]
 		switch {
-		case d == nil || d.of != s.Sum || f.holdsOneOf(s, hinted):
+		case d == nil || d.of != s.Sum || f.holdsOneOf(s, hinted) || d.trouble != "" && f.liesInOneOf(s, hinted):
 			due = append(due, s)
 		case d.ticket < f.round:
 			all = true

@@ -61,6 +61,13 @@ func (f *fingerprints) holdsOneOf(s *pannier.Skill, dirs []string) bool {
 	return slices.ContainsFunc(dirs, func(dir string) bool { return dir == at || strings.HasPrefix(dir, at+"/") })
 }
 
+// liesInOneOf reports whether the skill lies below one of the directories. When a directory above a skill becomes readable,
+// the batch names only that directory.
+func (f *fingerprints) liesInOneOf(s *pannier.Skill, dirs []string) bool {
+	at := f.directoryOf(s)
+	return slices.ContainsFunc(dirs, func(dir string) bool { return strings.HasPrefix(at, dir+"/") })
+}
+
 // directoryOf returns the absolute path of a skill directory.
 func (f *fingerprints) directoryOf(s *pannier.Skill) string {
 	return filepath.Join(f.rules.Roots[s.RootIndex].Path, s.PathBelowRoot)
