@@ -236,6 +236,7 @@ func (f *fingerprints) computeDue(ctx context.Context, pace func(context.Context
 	}
 	f.lastRound = time.Now()
 	releaseMemory() // the first time all files are read
+	releaseText()
 	return next
 }
 
