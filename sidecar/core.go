@@ -172,6 +172,9 @@ func (c *core) processBatch(ctx context.Context, b pannier.Batch) {
 		c.state.parsed.keep(c.loader, false)
 		c.garbage.endStart()
 	}
+	if b.Full && !changed {
+		releaseText() // the workspace is at rest
+	}
 }
 
 // watched reports whether all of the workspace is watched, as far as it can be.

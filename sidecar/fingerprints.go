@@ -236,7 +236,6 @@ func (f *fingerprints) computeDue(ctx context.Context, pace func(context.Context
 	}
 	f.lastRound = time.Now()
 	releaseMemory() // the first time all files are read
-	releaseText()
 	return next
 }
 
@@ -295,8 +294,8 @@ func (f *fingerprints) plan() (due []*pannier.Skill, all bool) {
 		switch {
 		case d == nil || d.of != s.Sum || f.holdsOneOf(s, hinted) || d.trouble != "" && f.liesInOneOf(s, hinted):
 			due = append(due, s)
-		case d.ticket < f.round:
-			all = true
+		case d.ticket < f.round || d.digest.IsZero(): // what could not be read may be readable again
+			all = all || d.ticket < f.round
 			due = append(due, s)
 			turn[s] = d.ticket
 		}

@@ -229,6 +229,12 @@ func TestOneChangeReadsOneSkill(t *testing.T) {
 	if n := computed(func() {}); n != 0 {
 		t.Errorf("%d skills were read without a change", n)
 	}
+	fixture.WriteIn(t, w, "truncate -s 1T skills/s09/big")
+	p.hints.add([]string{filepath.Join(w, "skills/s09")})
+	p.computeDue(t.Context(), nil)
+	if n := computed(func() { fixture.WriteIn(t, w, "rm skills/s09/big") }); n != 1 || p.of(p.lookAt(t, "s09").Skill).IsZero() {
+		t.Errorf("%d skills were read where one could not be read before", n)
+	}
 }
 
 // TestOlderDoesNotOvertake: a computation that began earlier ends later.
