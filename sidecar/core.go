@@ -54,6 +54,7 @@ type core struct {
 	batchDone chan struct{}             // has a value after a batch was taken in
 	cardWaits atomic.Bool               // the newest card waits for the next push
 	garbage   *garbage
+	ofSkills  atomic.Pointer[skillsHealth]
 }
 
 // run runs the parts that the way from the disk to the platforms is made of.

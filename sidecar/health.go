@@ -3,6 +3,7 @@ package sidecar
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -16,16 +17,30 @@ import (
 
 var startedAt = time.Now()
 
-// newHealth returns a health without conditions. The snapshot is nil before the first scan.
-func newHealth(s config.Settings, b Build, current *pannier.Snapshot) pannier.Health {
-	h := pannier.Health{
+// newHealth returns the health before the first scan, without conditions.
+func newHealth(s config.Settings, b Build) pannier.Health {
+	return pannier.Health{
 		Version: b.Version, Commit: b.Commit, StartedAt: startedAt.UTC(), Socket: s.Socket,
-		Workspace: s.Workspace, WorkspaceID: s.WorkspaceID, Skills: countStates(current),
+		Workspace: s.Workspace, WorkspaceID: s.WorkspaceID, Skills: countStates(nil),
 		Conditions: []pannier.Condition{}, Push: []pannier.PushHealth{},
 	}
-	if current != nil {
-		h.SnapshotVersion = current.Version
+}
+
+// skillsHealth is what health says of the skills of a snapshot. It is kept, since it takes a walk over all of them.
+type skillsHealth struct {
+	snapshot   *pannier.Snapshot
+	generation uint64 // of the fingerprints
+	states     map[pannier.State]int
+	conditions []pannier.Condition
+}
+
+func (c *core) skillsHealth(s *pannier.Snapshot) *skillsHealth {
+	generation := c.fingerprints.generation()
+	if h := c.ofSkills.Load(); h != nil && h.snapshot == s && h.generation == generation {
+		return h
 	}
+	h := &skillsHealth{s, generation, countStates(s), slices.Concat(snapshotConditions(s), c.scanConditions(s), implicitConditions(s))}
+	c.ofSkills.Store(h)
 	return h
 }
 
@@ -45,16 +60,16 @@ func countStates(s *pannier.Snapshot) map[pannier.State]int {
 
 func (c *core) health() pannier.Health {
 	s := c.registry.Current()
-	h := newHealth(c.settings, c.build, s)
+	h := newHealth(c.settings, c.build)
 	h.Watch = c.watcher.Health()
 	var made card.Card
 	if s != nil {
 		if made = c.cards.get(s); made.Problem != nil { // none without a card
 			h.Conditions = append(h.Conditions, problemCondition(*made.Problem))
 		}
-		h.Conditions = append(h.Conditions, snapshotConditions(s)...)
-		h.Conditions = append(h.Conditions, c.scanConditions(s)...)
-		h.Conditions = append(h.Conditions, implicitConditions(s)...)
+		skills := c.skillsHealth(s)
+		h.SnapshotVersion, h.Skills = s.Version, maps.Clone(skills.states)
+		h.Conditions = append(h.Conditions, skills.conditions...)
 		h.Conditions = append(h.Conditions, c.takeovers.Conditions(s)...)
 	} else {
 		h.Conditions = append(h.Conditions, startingCondition(c.settings))

@@ -123,7 +123,7 @@ func (f *startupHandler) health() pannier.Health {
 	if c := f.core.Load(); c != nil {
 		return c.health()
 	}
-	h := newHealth(f.settings, f.build, nil)
+	h := newHealth(f.settings, f.build)
 	h.Conditions = []pannier.Condition{startingCondition(f.settings)}
 	h.Watch = pannier.WatchHealth{Mode: "degraded", Roots: []string{}, Problem: "watching has not begun"}
 	h.Status = worst(h.Conditions)
