@@ -165,7 +165,11 @@ func (c *core) processBatch(ctx context.Context, b pannier.Batch) {
 	}
 	c.log.Log(level, "scanned", "seq", b.Seq, "trigger", b.Trigger, "full", b.Full, "dirs", len(b.Dirs), "changed", changed, "took", took)
 	c.census.request(b, changed)
-	if changed || !b.Full || b.Trigger == pannier.TriggerManual {
+	replaced := c.fingerprints.rootsReplaced()
+	if replaced {
+		c.fingerprints.hints.addAll()
+	}
+	if changed || replaced || !b.Full || b.Trigger != pannier.TriggerResync {
 		c.fingerprints.hints.addBatch(b)
 		c.fingerprints.request()
 	}

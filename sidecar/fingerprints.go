@@ -1,7 +1,6 @@
 package sidecar
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -15,6 +14,7 @@ import (
 
 	"pannier"
 	"pannier/admin/scans"
+	"pannier/internal/fsx"
 	"pannier/loader"
 	"pannier/loader/fingerprint"
 	"pannier/registry"
@@ -70,7 +70,9 @@ type fingerprints struct {
 	blocked      map[string]verdict          // by path; of some it is only presumed
 	seen         *pannier.Snapshot           // the newest one that was gone through; nil before the first
 	round        uint64                      // a skill whose ticket is less is due
-	lastRound    time.Time                   // when a round through all skills ended; its owner is run
+	nextRound    time.Time                   // when all skills are gone through again; its owner is run
+	changing     bool                        // a skill was, since nextRound was set; its owner is run
+	roots        []fsx.FileID                // of rules at the last batch; its owner is who takes batches in
 	texts        map[string]text             // of seen, by path; nil before the first
 	unshown      map[string]bool             // the paths of which something else is to be shown
 	unjudged     bool                        // there are verdicts that the registry does not know
@@ -207,20 +209,20 @@ func (f *fingerprints) run(ctx context.Context) {
 }
 
 // computeDue computes the fingerprints that are due, and returns when to go through all skills. Where there is news before it is
-// through, it returns 0: the next call begins with what is new, then comes what waits longest, so that each has its turn however
-// much changes.
+// through those that are not in hints, it returns 0: the next call begins with what is new, then comes what waits longest. Each call
+// gets through all hints and one skill more, so that each has its turn however much changes.
 func (f *fingerprints) computeDue(ctx context.Context, pace func(context.Context, int64) error) (next time.Duration) {
-	next = fingerprintEvery
-	skills, all := f.plan()
+	skills, hinted, all := f.plan()
 	if f.waiting() {
 		f.updateRegistry()
 	}
-	for _, s := range skills {
-		if f.computeOne(ctx, s, pace) {
-			next = fingerprintAgain
-		}
+	for i, s := range skills {
+		f.changing = f.computeOne(ctx, s, pace) || f.changing
 		if ctx.Err() != nil {
-			return next
+			return fingerprintEvery
+		}
+		if i < hinted {
+			continue // nothing else says that it is due
 		}
 		select {
 		case <-f.due:
@@ -231,12 +233,16 @@ func (f *fingerprints) computeDue(ctx context.Context, pace func(context.Context
 	if f.updateRegistry(); f.registry.Current() != nil {
 		f.endFirstRead()
 	}
-	if !all {
-		return min(next, time.Until(f.lastRound.Add(fingerprintEvery)))
+	now := time.Now()
+	if all {
+		f.nextRound = now.Add(fingerprintEvery)
+		releaseMemory() // the first time all files are read
 	}
-	f.lastRound = time.Now()
-	releaseMemory() // the first time all files are read
-	return next
+	if again := now.Add(fingerprintAgain); f.changing && again.Before(f.nextRound) {
+		f.nextRound = again
+	}
+	f.changing = false
+	return max(f.nextRound.Sub(now), 1)
 }
 
 // computeOne computes one fingerprint and shows what should be shown by then. It reports whether the skill was changing.
@@ -267,42 +273,6 @@ func (f *fingerprints) waiting() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.unjudged || len(f.unshown) > 0 && time.Since(f.told) >= showEvery || len(f.uncleared) > 0 && time.Since(f.judged) >= clearEvery
-}
-
-// plan returns the skills that are due, in the order in which they are gone through: those of which nothing is known and those in
-// hints first, then those that have waited longest. It reports whether they end a round through all skills. Skills that were removed
-// are dropped.
-func (f *fingerprints) plan() (due []*pannier.Skill, all bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	snapshot := f.registry.Current()
-	if snapshot == nil {
-		return nil, false
-	}
-	f.syncLocked(snapshot)
-	hinted, all := f.hints.drain()
-	if all {
-		f.round = f.tickets.Load() + 1
-	}
-	turn := map[*pannier.Skill]uint64{}
-	for _, e := range snapshot.Entries {
-		s := e.Skill
-		if e.State == pannier.StateShadowed || s.Deleting { // a removed one has no files to read
-			continue
-		}
-		d := f.directories[s.Path]
-		switch {
-		case d == nil || d.of != s.Sum || f.holdsOneOf(s, hinted) || d.trouble != "" && f.liesInOneOf(s, hinted):
-			due = append(due, s)
-		case d.ticket < f.round || d.digest.IsZero(): // what could not be read may be readable again
-			all = all || d.ticket < f.round
-			due = append(due, s)
-			turn[s] = d.ticket
-		}
-	}
-	f.dropRestoredLocked(snapshot)
-	slices.SortStableFunc(due, func(a, b *pannier.Skill) int { return cmp.Compare(turn[a], turn[b]) })
-	return due, all
 }
 
 // showTimeout bounds how long an installation waits for fingerprints. What takes longer is shown later.

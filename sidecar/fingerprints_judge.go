@@ -111,7 +111,7 @@ func (f *fingerprints) apply(s *pannier.Skill, digest pannier.Digest) *pannier.S
 
 // syncLocked takes in which skills a snapshot has, since what is held counts for those that it was found in. What is held of
 // one that was there and is gone is forgotten, unless its root is gone with it: that comes back. What is known of the files of a
-// skill that is gone or shadowed is dropped.
+// skill that is gone is dropped.
 func (f *fingerprints) syncLocked(s *pannier.Snapshot) {
 	held := f.verdicts.Held()
 	before := make(map[string]text, len(held))
@@ -124,19 +124,20 @@ func (f *fingerprints) syncLocked(s *pannier.Snapshot) {
 		f.texts = make(map[string]text, len(s.Entries))
 	}
 	var gone []string
-	came := map[string]*pannier.Entry{} // by path: a skill whose slug changed goes and comes
+	came := map[string]bool{} // by path: a skill whose slug changed goes and comes
 	for old, now := range registry.Changes(f.seen, s) {
 		if now != nil {
 			f.texts[now.Path] = textOf(now.Skill)
-			came[now.Path] = now
+			came[now.Path] = true
 		}
 		if old != nil {
 			gone = append(gone, old.Path)
 		}
 	}
 	for _, path := range gone {
-		if now := came[path]; now == nil || now.State == pannier.StateShadowed {
-			f.dropPathLocked(path, now != nil)
+		if !came[path] {
+			delete(f.texts, path)
+			f.dropPathLocked(path)
 		}
 	}
 	f.seen = s
@@ -255,11 +256,8 @@ func (f *fingerprints) showLocked() {
 	f.shown.Store(next)
 }
 
-// dropPathLocked drops what is known of the files in a directory. shadowed says that a skill lies there still.
-func (f *fingerprints) dropPathLocked(path string, shadowed bool) {
-	if !shadowed {
-		delete(f.texts, path)
-	}
+// dropPathLocked drops what is known of the files in a directory.
+func (f *fingerprints) dropPathLocked(path string) {
 	d := f.directories[path]
 	if d == nil {
 		return
