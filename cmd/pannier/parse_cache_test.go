@@ -13,7 +13,7 @@ import (
 )
 
 // listOnce starts a sidecar, returns its skills, and stops it.
-func listOnce(t *testing.T, w, stateDir string) []*pannier.Entry {
+func listOnce(t *testing.T, w, stateDir string) (skills []*pannier.Skill) {
 	t.Helper()
 	s := startSidecar(t, w, "--platform-url", "off", "--state-dir", stateDir)
 	list, err := s.Skills(t.Context(), "", true)
@@ -23,7 +23,10 @@ func listOnce(t *testing.T, w, stateDir string) []*pannier.Entry {
 	if code := s.terminate(t); code != exitYes {
 		t.Errorf("exit code %d\n%s", code, s.log.String())
 	}
-	return list.Skills
+	for _, e := range list.Skills { // fingerprints are known a moment later
+		skills = append(skills, e.Skill)
+	}
+	return skills
 }
 
 // TestRestartWithParsedSkills restarts with what the process before has parsed, and with what is left of that.
