@@ -1,6 +1,7 @@
 package watcher
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -35,10 +36,14 @@ func identityOf(path string) (at identity) {
 	return at
 }
 
-// identifyAll returns what is at names in a directory.
-func identifyAll(dir string, names []string) []identity {
+// identifyAll returns what is at names in a directory, and not of all names where ctx is done.
+func identifyAll(ctx context.Context, dir string, names []string) []identity {
 	found := make([]identity, len(names))
-	inParallel(len(names), func(i int) { found[i] = identityOf(filepath.Join(dir, names[i])) })
+	inParallel(len(names), func(i int) {
+		if ctx.Err() == nil {
+			found[i] = identityOf(filepath.Join(dir, names[i]))
+		}
+	})
 	return found
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -72,6 +73,37 @@ func TestEventsAreTakenWhileTheKernelIsAsked(t *testing.T) {
 		_ = k.Close() // which lets the others go on
 	}
 	end()
+}
+
+// slowKernel takes a second for each watch.
+type slowKernel struct{ *kernel }
+
+func (k slowKernel) Add(path string) error {
+	time.Sleep(time.Second)
+	return k.kernel.Add(path)
+}
+
+// TestEndWhileDirectoriesAreArmed waits for no more than the watch that is being added, and says that not everything is armed.
+func TestEndWhileDirectoriesAreArmed(t *testing.T) {
+	workspace, root := workspaceWithRoot(t)
+	for i := range 100 {
+		mkdir(t, filepath.Join(root, strconv.Itoa(i)))
+	}
+	synctest.Test(t, func(t *testing.T) {
+		k := slowKernel{newKernel()}
+		w, end := runOn(t, k, watcher.Options{Rules: rules(workspace, root)})
+		time.Sleep(10 * time.Second)
+		begun := time.Now()
+		end()
+		if took := time.Since(begun); took > time.Second {
+			t.Errorf("the end took %s", took)
+		}
+		select {
+		case <-w.Armed():
+			t.Error("everything is said to be armed")
+		default:
+		}
+	})
 }
 
 // stubbornKernel does not close before it has got rid of what it still has to tell.

@@ -58,6 +58,9 @@ func (w *Watcher) start(ctx context.Context) {
 	w.scheduleResync(time.Now())
 	w.open()
 	w.armUnmarked(ctx)
+	if ctx.Err() != nil { // not everything is armed
+		return
+	}
 	w.markAll(pannier.TriggerStart, true)
 	close(w.started)
 }

@@ -17,7 +17,9 @@ func (w *Watcher) armAll(ctx context.Context) {
 	}
 	w.settlePlaces()
 	w.armReached(ctx)
-	w.armWanted(nil)
+	if ctx.Err() == nil {
+		w.armWanted(nil)
+	}
 }
 
 // armReached arms every directory that the rules reach and that is not armed.
@@ -84,7 +86,7 @@ func (w *Watcher) explore(ctx context.Context, again bool, dirs ...*watch) {
 			if ctx.Err() != nil { // not all were read
 				return
 			}
-			next = append(next, w.enter(dir, read[i], again)...)
+			next = append(next, w.enter(ctx, dir, read[i], again)...)
 		}
 		dirs = next
 	}
@@ -117,8 +119,9 @@ func (w *Watcher) depends(dir *watch) bool {
 	return w.table.byPath[dir.path] == dir && (dir.reach > 0 || dir.skipped)
 }
 
-// enter brings what is armed right below a directory up to date, and returns what is to be entered next.
-func (w *Watcher) enter(dir *watch, l reading, again bool) []*watch {
+// enter brings what is armed right below a directory up to date, and returns what is to be entered next. Where ctx is done it
+// returns early.
+func (w *Watcher) enter(ctx context.Context, dir *watch, l reading, again bool) []*watch {
 	if !w.depends(dir) {
 		return nil
 	}
@@ -135,7 +138,10 @@ func (w *Watcher) enter(dir *watch, l reading, again bool) []*watch {
 	var next []*watch
 	for names := range slices.Chunk(l.dirs, maxIdentities) {
 		names = slices.DeleteFunc(names, func(name string) bool { return w.crowded(dir, filepath.Join(dir.path, name)) })
-		for i, at := range identifyAll(dir.path, names) {
+		for i, at := range identifyAll(ctx, dir.path, names) {
+			if ctx.Err() != nil { // not all were identified
+				return nil
+			}
 			child, fresh := w.armBelow(dir, names[i], at)
 			if w.table.byPath[dir.path] != dir { // it was renamed, as arming showed
 				return nil
