@@ -203,6 +203,9 @@ func (c *core) awaitWatched(ctx context.Context) {
 // fingerprintTouched has fingerprints computed where files of skills changed that no look at the catalog shows, now and then however
 // often that happens.
 func (c *core) fingerprintTouched(ctx context.Context) {
+	c.awaitWatched(ctx)
+	c.fingerprints.hints.addAll() // files may have changed after their fingerprint and before their directory was armed
+	c.fingerprints.request()
 	for {
 		select {
 		case <-ctx.Done():

@@ -71,12 +71,18 @@ func (c *core) health() pannier.Health {
 		h.SnapshotVersion, h.Skills = s.Version, maps.Clone(skills.states)
 		h.Conditions = append(h.Conditions, skills.conditions...)
 		h.Conditions = append(h.Conditions, c.takeovers.Conditions(s)...)
-	} else {
-		h.Conditions = append(h.Conditions, startingCondition(c.settings))
+	}
+	switch {
+	case s == nil:
+		h.Conditions = append(h.Conditions, startingCondition(c.settings, notScanned))
+	case !c.watched():
+		h.Conditions = append(h.Conditions, startingCondition(c.settings, notWatched))
+	}
+	if c.watched() { // what watches lack is known after they are armed
+		h.Conditions = append(h.Conditions, c.watchConditions(h.Watch)...)
 	}
 	h.Conditions = append(h.Conditions, c.overdueConditions()...)
 	h.Conditions = append(h.Conditions, c.socketConditions()...)
-	h.Conditions = append(h.Conditions, c.watchConditions(h.Watch)...)
 	for _, p := range slices.Concat(c.restartNeeded(), c.census.problems()) {
 		h.Conditions = append(h.Conditions, problemCondition(p))
 	}

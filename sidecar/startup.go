@@ -124,15 +124,21 @@ func (f *startupHandler) health() pannier.Health {
 		return c.health()
 	}
 	h := newHealth(f.settings, f.build)
-	h.Conditions = []pannier.Condition{startingCondition(f.settings)}
+	h.Conditions = []pannier.Condition{startingCondition(f.settings, notScanned)}
 	h.Watch = pannier.WatchHealth{Mode: "degraded", Roots: []string{}, Problem: "watching has not begun"}
 	h.Status = worst(h.Conditions)
 	return h
 }
 
-func startingCondition(s config.Settings) pannier.Condition {
+// What a start waits for.
+const (
+	notScanned = "the first scan of the workspace has not ended yet"
+	notWatched = "not all directories of the workspace are watched yet"
+)
+
+func startingCondition(s config.Settings, waitsFor string) pannier.Condition {
 	return pannier.Condition{
 		Code: "starting", Severity: pannier.SeverityWarning, Subject: s.Workspace,
-		Message: "the first scan of the workspace has not ended yet", Hint: "wait a moment; where it does not end, the disk may not answer",
+		Message: waitsFor, Hint: "wait a moment; where it does not end, the disk may not answer",
 	}
 }

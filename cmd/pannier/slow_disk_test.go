@@ -241,13 +241,17 @@ func TestSlowStats(t *testing.T) {
 func TestSlowArming(t *testing.T) {
 	w := newWorkspace(t)
 	writeIn(t, w, skillScript("first", "Is there before."))
-	s := startDelayed(t, "inotify_add_watch", 2*time.Second, w, "--platform-url", "off")
+	s := startDelayed(t, "inotify_add_watch", 2*time.Second, w, "--platform-url", "off", "--state-dir", "none")
 	s.within(t, promptly, "the first look is served", func(context.Context) error {
 		_, err := s.entry(t, "first")
 		return err
 	})
 	if err := s.get(t.Context(), "/readyz"); err == nil {
 		t.Error("ready before everything is watched")
+	}
+	h, err := s.Health(t.Context())
+	if err != nil || len(h.Conditions) != 1 || h.Conditions[0].Code != "starting" || !strings.Contains(h.Conditions[0].Message, "watched") {
+		t.Errorf("health while directories are armed: %+v, %v", h.Conditions, err)
 	}
 	writeIn(t, w, skillScript("first", "Changed meanwhile.")+skillScript("second", "Came meanwhile."))
 	s.within(t, time.Minute, "ready", func(ctx context.Context) error { return s.get(ctx, "/readyz") })
@@ -258,4 +262,15 @@ func TestSlowArming(t *testing.T) {
 		_, err := s.entry(t, "second")
 		return err
 	})
+}
+
+// TestSlowArmingOfFiles changes a file that no scan reads after the fingerprint and before the directory is armed.
+func TestSlowArmingOfFiles(t *testing.T) {
+	t.Parallel()
+	w := newWorkspace(t)
+	writeIn(t, w, skillScript("one", "Keeps its text."))
+	s := startDelayed(t, "inotify_add_watch", 2*time.Second, w, "--platform-url", "off", "--state-dir", "none")
+	s.hasFingerprint(t, "one")
+	writeIn(t, w, "printf x > skills/one/notes")
+	s.hasFingerprint(t, "one")
 }

@@ -10,7 +10,7 @@ func (c *Client) Metrics(ctx context.Context) (string, error) {
 	return string(text), err
 }
 
-// Ready fails unless the first scan is served.
+// Ready fails unless the first scan is served and all directories are watched.
 func (c *Client) Ready(ctx context.Context) error { return c.probe(ctx, "/readyz") }
 
 // Live fails where a restart would help.
