@@ -255,10 +255,7 @@ func (d damaged) run(t *testing.T, base string, restricted bool) *sidecarUnderTe
 	s := &sidecarUnderTest{workspace: d.workspace, socket: socket, Client: client.New(socket)}
 	s.process = startProcess(t, cmd)
 	t.Cleanup(s.Close)
-	eventually(t, "the sidecar is ready", func() error {
-		_, err := s.Skills(t.Context(), "", false)
-		return err
-	})
+	awaitReady(t, s.Client)
 	return s
 }
 

@@ -237,10 +237,7 @@ func startIsolated(t *testing.T, workspace, script string, args ...string) *inNa
 	s := &sidecarUnderTest{workspace: workspace, socket: socket, Client: client.New(socket)}
 	s.process = startCommand(t, workspace, "unshare", line...)
 	t.Cleanup(s.Close)
-	eventually(t, "the sidecar is ready", func() error {
-		_, err := s.Skills(t.Context(), "", false)
-		return err
-	})
+	awaitReady(t, s.Client)
 	return &inNamespace{s}
 }
 

@@ -25,10 +25,7 @@ func TestListenUnderManyConnections(t *testing.T) {
 		"--workspace-id", testWorkspaceID, "--state-dir", "none", "--environment-own", "block", "--platform-url", "off", "--listen", "127.0.0.1:0")
 	s := &sidecarUnderTest{process: p, socket: socket, Client: client.New(socket)}
 	t.Cleanup(s.Close)
-	eventually(t, "the sidecar is ready", func() error {
-		_, err := s.Health(t.Context())
-		return err
-	})
+	awaitReady(t, s.Client)
 	address := s.listenAddress(t)
 	for range flood {
 		conn, err := net.Dial("tcp", address)

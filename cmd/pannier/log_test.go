@@ -32,10 +32,7 @@ func startLoggingTo(t *testing.T, to *os.File, workspace string, args ...string)
 	go func() { s.done <- s.cmd.Wait() }()
 	t.Cleanup(s.process.kill)
 	t.Cleanup(s.Close)
-	eventually(t, "the sidecar is ready", func() error {
-		_, err := s.Skills(t.Context(), "", false)
-		return err
-	})
+	awaitReady(t, s.Client)
 	return s
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -19,6 +20,7 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+	"golang.org/x/sys/unix"
 
 	"pannier"
 	"pannier/internal/testbench/fixture"
@@ -160,11 +162,14 @@ func startSidecar(t *testing.T, workspace string, args ...string) *sidecarUnderT
 		"--state-dir", "none", "--environment-own", "block", "--scan", "off", "--resync", "0", "--debounce", "300ms", "--delete-grace", "0", "--log-level", "debug",
 	}, args...)...)
 	t.Cleanup(s.Close)
-	eventually(t, "the sidecar is ready", func() error {
-		_, err := s.Skills(t.Context(), "", false)
-		return err
-	})
+	awaitReady(t, s.Client)
 	return s
+}
+
+// awaitReady waits until a sidecar is ready: what is served before that comes from a scan that no watch follows yet.
+func awaitReady(t *testing.T, c *client.Client) {
+	t.Helper()
+	eventually(t, "the sidecar is ready", func() error { return c.Ready(t.Context()) })
 }
 
 // write runs a shell script in the workspace: the writer is always another process than the watcher.
@@ -319,12 +324,27 @@ type recorder struct {
 // newRecorder returns a recorder that is away, with an address of its own.
 func newRecorder(t *testing.T) *recorder {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	return &recorder{addr: reserveAddress(t)}
+}
+
+// reserveAddress returns an address that refuses connections and that no other process gets until the test ends: a socket is
+// bound to it and does not listen.
+func reserveAddress(t *testing.T) string {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ln.Close()
-	return &recorder{addr: ln.Addr().String()}
+	t.Cleanup(func() { unix.Close(fd) })
+	err = errors.Join(unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1), unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bound, err := unix.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("127.0.0.1:%d", bound.(*unix.SockaddrInet4).Port)
 }
 
 func (r *recorder) up(t *testing.T) {

@@ -75,10 +75,7 @@ func readmeSidecar(t *testing.T) (dir string, environ []string) {
 	t.Cleanup(p.kill)
 	c := client.New(socket)
 	t.Cleanup(c.Close)
-	eventually(t, "the sidecar is ready", func() error {
-		_, err := c.Card(t.Context())
-		return err
-	})
+	awaitReady(t, c)
 	return dir, environ
 }
 

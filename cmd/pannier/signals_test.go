@@ -23,7 +23,7 @@ type blackHole struct {
 
 func newBlackHole(t *testing.T) *blackHole {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	ln, err := net.Listen("tcp", reserveAddress(t))
 	if err != nil {
 		t.Fatal(err)
 	}

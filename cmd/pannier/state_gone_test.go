@@ -127,6 +127,10 @@ func TestStateThatGoesToADiskThatHangs(t *testing.T) {
 	w, dir := newWorkspace(t), t.TempDir()
 	writeIn(t, dir, "mkdir t; ln -s t s")
 	s := startSidecar(t, w, "--platform-url", "off", "--state-dir", filepath.Join(dir, "s"))
+	if out, code := s.run("environment", "--put"); code != exitYes { // by then the database and the audit log are on the disk
+		t.Fatalf("exit code %d\n%s", code, out)
+	}
+	s.hasEvent(t, pannier.EventCatalogUpdated, "") // and the journal, so that all that opens a file is the check of the place
 	d.hang(t)
 	writeIn(t, dir, "ln -s "+d.dir+" u; mv -T u s")
 	eventually(t, "the state directory is looked at", d.waitedFor)

@@ -27,10 +27,7 @@ func TestFewDescriptors(t *testing.T) {
 	t.Cleanup(func() { sidecar.Process.Kill(); sidecar.Wait() })
 	c := client.New(socket)
 	t.Cleanup(c.Close)
-	eventually(t, "the sidecar is ready", func() error {
-		_, err := c.Skills(t.Context(), "", false)
-		return err
-	})
+	awaitReady(t, c)
 	for range 24 {
 		if status := openStream(t, socket); !strings.Contains(status, "200 OK") {
 			t.Fatalf("a stream: %s", status)
