@@ -82,7 +82,7 @@ func (f *fingerprints) plan() (due []*pannier.Skill, hinted int, all bool) {
 		case e.State == pannier.StateShadowed:
 			f.dropPathLocked(s.Path)
 		case s.Deleting: // there are no files to read
-		case f.holdsOneOf(s, dirs), d != nil && d.trouble != "" && f.liesInOneOf(s, dirs):
+		case f.holdsOneOf(s, dirs):
 			due = slices.Insert(due, hinted, s)
 			hinted++
 		case d == nil || d.of != s.Sum:
@@ -102,13 +102,6 @@ func (f *fingerprints) plan() (due []*pannier.Skill, hinted int, all bool) {
 func (f *fingerprints) holdsOneOf(s *pannier.Skill, dirs []string) bool {
 	at := f.directoryOf(s)
 	return slices.ContainsFunc(dirs, func(dir string) bool { return dir == at || strings.HasPrefix(dir, at+"/") })
-}
-
-// liesInOneOf reports whether the skill lies below one of the directories. When a directory above a skill becomes readable,
-// the batch names only that directory.
-func (f *fingerprints) liesInOneOf(s *pannier.Skill, dirs []string) bool {
-	at := f.directoryOf(s)
-	return slices.ContainsFunc(dirs, func(dir string) bool { return strings.HasPrefix(at, dir+"/") })
 }
 
 // rootsReplaced reports whether a root is another directory than at the call before: then nothing that lies in it is what it was,
