@@ -100,7 +100,7 @@ var Table = []Field{
 	},
 	{
 		Name: "primary-env", OpenClaw: "primaryEnv", Text: func(s *pannier.Skill) *string { return &s.PrimaryEnv },
-		Meaning: "`primary_env`, before `primaryEnv` below `metadata`",
+		Meaning: "shown as `primary_env`; wins over `metadata…primaryEnv`",
 	},
 	{OpenClaw: "skillKey", Text: func(s *pannier.Skill) *string { return &s.SkillKey }},
 	{
