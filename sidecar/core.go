@@ -317,9 +317,9 @@ func isWorkspaceKnown(s *pannier.Snapshot) bool {
 
 // offer hands the card of a snapshot to the platforms. While not all is known of the workspace that a card has to tell, it
 // must not take the place of what the platform holds; nor must one without the skills that are not read yet, where scans are
-// enforced.
+// enforced, or one of a first scan that goes on while directories are armed.
 func (c *core) offer(s *pannier.Snapshot) {
-	if !isWorkspaceKnown(s) || !c.fingerprints.isRead() {
+	if !isWorkspaceKnown(s) || !c.fingerprints.isRead() || !c.watched() {
 		return
 	}
 	c.platforms.offer(c.cards.get(s))

@@ -112,9 +112,8 @@ func (p *pusher) send() {
 }
 
 // announce reports every new snapshot, whatever made it, and then hands its card to the platforms; in this order, so that
-// the events tell of a change before they tell that the platform has it. It begins when the sidecar is ready.
+// the events tell of a change before they tell that the platform has it. Cards wait until the sidecar is ready.
 func (c *core) announce(ctx context.Context) {
-	c.awaitWatched(ctx)
 	snapshots, cancel := c.registry.Subscribe()
 	defer cancel()
 	p := &pusher{
@@ -125,7 +124,7 @@ func (c *core) announce(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	var before *pannier.Snapshot
-	read := c.fingerprints.firstRead
+	read, armed := c.fingerprints.firstRead, c.watcher.Armed()
 	for {
 		timer.Stop()
 		if at := p.next(time.Now()); !at.IsZero() {
@@ -143,6 +142,10 @@ func (c *core) announce(ctx context.Context) {
 			before = s
 		case <-read:
 			if read = nil; before != nil {
+				c.offer(before)
+			}
+		case <-armed:
+			if armed = nil; before != nil {
 				c.offer(before)
 			}
 		case <-c.batchDone: // the tree may be quiet now
