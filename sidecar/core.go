@@ -48,6 +48,7 @@ type core struct {
 	tcp       *apiListener     // nil where the API is not served over TCP
 	systemd   *systemdNotifier // nil where systemd did not start this process
 	takeovers registry.Takeovers
+	reported  atomic.Bool               // the first snapshot was reported
 	announced pannier.Digest            // of the newest skill_catalog_updated; belongs to report
 	lastScan  atomic.Pointer[time.Time] // when the last look ended, nil before the first
 	lastBatch atomic.Uint64             // the Seq of the batch that was taken in last
@@ -106,7 +107,7 @@ func newCore(ctx context.Context, opts Options, mem *stateDir, to remote, reg pr
 // handler composes what the socket answers with.
 func (c *core) handler(reg prometheus.Registerer, metrics http.Handler) *api.Handler {
 	o := c.handlerOptions(c.log.Named("api"))
-	o.Rescan, o.Health, o.Alive, o.Watched, o.Emit, o.Registerer = c.rescan, c.health, c.alive, c.watched, c.events.emit, reg
+	o.Rescan, o.Health, o.Alive, o.Watched, o.Emit, o.Registerer = c.rescan, c.health, c.alive, c.isReady, c.events.emit, reg
 	o.TurnEvents.Emit = c.events.offer
 	o.Events, o.Mutations, o.Peers = c.eventSource(), c.mutations(), c.platforms.peers
 	o.Scans, o.RPC, o.Installs = c.scans(), c.rpc(), c.installs()
@@ -191,6 +192,10 @@ func (c *core) watched() bool {
 		return false
 	}
 }
+
+// isReady reports whether all of the workspace is watched and the journal has the first catalog, so that no event about a turn of a
+// client that waits for this comes before it.
+func (c *core) isReady() bool { return c.watched() && c.reported.Load() }
 
 // awaitWatched waits until all of the workspace is watched, or ctx is done.
 func (c *core) awaitWatched(ctx context.Context) {

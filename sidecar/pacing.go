@@ -138,6 +138,7 @@ func (c *core) announce(ctx context.Context) {
 		case s := <-snapshots:
 			c.bindPolicies(ctx, s)
 			c.report(before, s)
+			c.reported.Store(true)
 			p.put(s, time.Now())
 			before = s
 		case <-read:

@@ -115,7 +115,7 @@ func (f *startupHandler) snapshot() *pannier.Snapshot {
 // ready reports what /readyz tells.
 func (f *startupHandler) ready() bool {
 	c := f.core.Load()
-	return c != nil && c.registry.Current() != nil && c.watched()
+	return c != nil && c.registry.Current() != nil && c.isReady()
 }
 
 // health tells what is wrong with the sidecar and the workspace.
