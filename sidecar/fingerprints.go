@@ -192,6 +192,7 @@ func (f *fingerprints) run(ctx context.Context) {
 	late := time.AfterFunc(readTimeout, f.endFirstRead)
 	defer late.Stop()
 	pace := &pace{rate: fingerprintRate}
+	f.nextRound = time.Now().Add(fingerprintEvery) // requests can come before the first snapshot, which starts a round
 	for {
 		select {
 		case <-ctx.Done():

@@ -100,6 +100,9 @@ func (f *fingerprints) plan() (due []*pannier.Skill, hinted int, all bool) {
 
 // holdsOneOf reports whether one of the directories is that of a skill or below it.
 func (f *fingerprints) holdsOneOf(s *pannier.Skill, dirs []string) bool {
+	if len(dirs) == 0 {
+		return false // without making a path for each skill
+	}
 	at := f.directoryOf(s)
 	return slices.ContainsFunc(dirs, func(dir string) bool { return dir == at || strings.HasPrefix(dir, at+"/") })
 }

@@ -112,7 +112,7 @@ func (p *pusher) send() {
 }
 
 // announce reports every new snapshot, whatever made it, and then hands its card to the platforms; in this order, so that
-// the events tell of a change before they tell that the platform has it. Cards wait until the sidecar is ready.
+// the events tell of a change before they tell that the platform has it. Cards wait until the workspace is watched.
 func (c *core) announce(ctx context.Context) {
 	snapshots, cancel := c.registry.Subscribe()
 	defer cancel()
