@@ -91,15 +91,15 @@ func (t *tree) release(found []*pannier.Skill, sure []string) {
 }
 
 // arrived returns the slugs of the skills that lie where none was shown before. One that was there all the time, in the
-// shadow of another with its slug, has not moved.
+// shadow of another with its slug, has not moved. Both lists are ordered by path.
 func (t *tree) arrived(found []*pannier.Skill) map[string]struct{} {
-	before := make(map[string]struct{}, len(t.grace.shown))
-	for _, s := range t.grace.shown {
-		before[s.PathBelowRoot] = struct{}{}
-	}
 	slugs := map[string]struct{}{}
+	before := t.grace.shown
 	for _, s := range found {
-		if _, known := before[s.PathBelowRoot]; !known {
+		for len(before) > 0 && before[0] != s && before[0].PathBelowRoot < s.PathBelowRoot {
+			before = before[1:]
+		}
+		if len(before) == 0 || before[0] != s && before[0].PathBelowRoot != s.PathBelowRoot {
 			slugs[s.Slug] = struct{}{}
 		}
 	}
@@ -120,12 +120,10 @@ func (g *grace) over(v vanished, began time.Time) bool { return !began.Before(v.
 // appendTo appends found skills and those that are held, by path.
 func (g *grace) appendTo(skills, found []*pannier.Skill) []*pannier.Skill {
 	from := len(skills)
-	skills = append(skills, found...)
-	for _, v := range g.held {
-		skills = append(skills, v.shown)
-	}
-	if len(g.held) > 0 {
-		slices.SortFunc(skills[from:], func(a, b *pannier.Skill) int { return strings.Compare(a.PathBelowRoot, b.PathBelowRoot) })
+	skills = append(slices.Grow(skills, len(found)+len(g.held)), found...)
+	for rel, v := range g.held {
+		at, _ := slices.BinarySearchFunc(skills[from:], rel, func(s *pannier.Skill, rel string) int { return strings.Compare(s.PathBelowRoot, rel) })
+		skills = slices.Insert(skills, from+at, v.shown)
 	}
 	return skills
 }
@@ -138,20 +136,6 @@ func (t *tree) markOverdue() {
 			t.markPlace(rel)
 		}
 	}
-}
-
-// markPlace asks for a scan of what is known nearest to a path below the root.
-func (t *tree) markPlace(rel string) {
-	n := t.top
-	for part := range strings.SplitSeq(rel, "/") {
-		n.marked = true
-		child := n.child(part)
-		if child == nil {
-			return
-		}
-		n = child
-	}
-	n.markAll()
 }
 
 // lastKnown returns the skill at a path as it was when it vanished, where it is held and could be used, or nil.

@@ -186,6 +186,8 @@ type tree struct {
 	// readAll is when every file was last read, listAll says that every directory is listed this time.
 	readAll time.Time
 	listAll bool
+	// entries are those of known directories that are scanned without listing the directory, by name.
+	entries map[*node][]string
 	// past counts the directories that lie beyond a bound, for the problem that tells of them.
 	pastDepth, pastCount int
 	lock                 lock
@@ -206,7 +208,7 @@ func newTree(rules pannier.DiscoveryRules, index int, root pannier.Root) *tree {
 
 // load looks at every directory of the tree that is marked, new, or, when full, known.
 func (t *tree) load(ctx context.Context, full bool) error {
-	if !full && !t.anyMarked() {
+	if !full && len(t.entries) == 0 && !t.anyMarked() {
 		return ctx.Err()
 	}
 	t.volumes, t.links, t.fresh = nil, nil, nil
@@ -272,35 +274,35 @@ func (t *tree) forget() {
 	t.lock = lock{entries: t.lock.entries} // an author of a broken file must not gain by it
 }
 
-// mark notes which directories a batch names. A directory that is not known concerns the nearest known one above it. One
+// mark notes which directories a batch names. A directory that is not known concerns the nearest known one above it, as an entry. One
 // that was moved is named itself, and may come back changed far below, so all that is known below counts; but not below
 // the root, where that would be everything: see [openScan].
 func (t *tree) mark(dirs []string) {
 	for _, dir := range dirs {
 		if _, ok := below(dir, t.root.Path); ok {
 			t.top.marked = true // the root itself may have come, gone, or been replaced
-		} else if n := t.nearest(dir); n == t.top {
-			n.marked = true
-		} else if n != nil {
-			n.markAll()
+		} else if rel, ok := below(t.root.Path, dir); ok {
+			t.markPlace(rel)
 		}
 	}
 }
 
-func (t *tree) nearest(dir string) *node {
-	rel, ok := below(t.root.Path, dir)
-	if !ok {
-		return nil
-	}
+// markPlace asks for a scan of a path below the root: of what is known there and below, and of the entries on the way to it.
+func (t *tree) markPlace(rel string) {
 	n := t.top
 	for part := range strings.SplitSeq(rel, "/") {
 		child := n.child(part)
+		if child == nil && n.skill != nil {
+			n.markAll()
+			return
+		}
+		t.markEntry(n, part)
 		if child == nil {
-			break
+			return
 		}
 		n = child
 	}
-	return n
+	n.markAll()
 }
 
 func (t *tree) anyMarked() bool { return anyMarked(t.top) }

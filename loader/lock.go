@@ -9,6 +9,7 @@ import (
 	"path"
 	"slices"
 	"strconv"
+	"strings"
 
 	"pannier"
 	"pannier/internal/fsx"
@@ -33,8 +34,12 @@ type lock struct {
 	failed   bool
 	problems []pannier.Problem
 	dir      string // the directory that it lies in, without links; empty where there is none
-	// moved says that there are skills that the lock was not applied to yet.
-	moved bool
+	// moved says that there are skills that the lock was not applied to yet. applied is what was applied to all.
+	moved   bool
+	applied struct {
+		entries map[string]lockEntry
+		failed  bool
+	}
 }
 
 // lockEntry is what a lock file says of one skill. vouches says that it has a fingerprint.
@@ -244,13 +249,49 @@ func (s *scan) lockPath() string { return path.Join(s.tree.root.Name, lockRel) }
 
 // applyLock brings skills that were not read in this scan in line with a lock file that says something else now.
 func (s *scan) applyLock() {
-	if l := &s.tree.lock; l.moved {
-		l.moved = false
-		s.tree.top.applyLock(s.tree)
+	t, l := s.tree, &s.tree.lock
+	if !l.moved {
+		return
 	}
+	if l.failed || l.applied.failed { // it counts for skills that it does not name
+		t.top.applyLock(t)
+	} else {
+		for rel, e := range l.entries {
+			if before, named := l.applied.entries[rel]; !named || before != e {
+				t.top.descend(rel).applyOwnLock(t)
+			}
+		}
+		for rel := range l.applied.entries {
+			if _, named := l.entries[rel]; !named {
+				t.top.descend(rel).applyOwnLock(t)
+			}
+		}
+	}
+	l.moved, l.applied.entries, l.applied.failed = false, l.entries, l.failed
+}
+
+// descend returns the directory at a path below this one, nil where none is known.
+func (n *node) descend(rel string) *node {
+	for part := range strings.SplitSeq(rel, "/") {
+		if n = n.child(part); n == nil {
+			return nil
+		}
+	}
+	return n
 }
 
 func (n *node) applyLock(t *tree) {
+	n.applyOwnLock(t)
+	for _, c := range n.children {
+		c.applyLock(t)
+	}
+}
+
+// applyOwnLock brings the skill of a directory in line. The directory may be nil.
+func (n *node) applyOwnLock(t *tree) {
+	if n == nil {
+		return
+	}
 	if f := n.skill; f != nil && f.skill != nil {
 		same := f.good == f.skill
 		f.skill = t.trusted(f.skill)
@@ -263,31 +304,43 @@ func (n *node) applyLock(t *tree) {
 	if n.toolSet != nil {
 		n.toolSet.read = t.trusted(n.toolSet.read)
 	}
-	for _, c := range n.children {
-		c.applyLock(t)
-	}
 }
 
 // trusted returns a skill as the lock file has it now: another one where that is something else than before.
 func (t *tree) trusted(skill *pannier.Skill) *pannier.Skill {
-	s := *skill
-	t.applyEntry(&s)
-	if s.TrustLevel == skill.TrustLevel && s.Managed == skill.Managed && s.Locked == skill.Locked && s.Implicit == skill.Implicit {
+	now := t.standingOf(skill)
+	if now == (standing{skill.TrustLevel, skill.Managed, skill.Locked, skill.Implicit}) {
 		return skill
 	}
+	s := *skill
+	now.apply(&s)
 	s.Sum = sum(&s)
 	return &s
 }
 
-// applyEntry sets what a skill has from the lock file. An entry that is about another slug or another SKILL.md gives no trust:
+// standing is what a skill has from the lock file.
+type standing struct {
+	trust                     pannier.Trust
+	managed, locked, implicit bool
+}
+
+func (st standing) apply(s *pannier.Skill) {
+	s.TrustLevel, s.Managed, s.Locked, s.Implicit = st.trust, st.managed, st.locked, st.implicit
+}
+
+// applyEntry sets what a skill has from the lock file.
+func (t *tree) applyEntry(s *pannier.Skill) { t.standingOf(s).apply(s) }
+
+// standingOf returns what a skill has from the lock file. An entry that is about another slug or another SKILL.md gives no trust:
 // what lies there now is trusted no more than what was put into the root by hand.
-func (t *tree) applyEntry(s *pannier.Skill) {
-	s.TrustLevel, s.Managed = t.trustOf(s.PathBelowRoot)
+func (t *tree) standingOf(s *pannier.Skill) standing {
+	trust, managed := t.trustOf(s.PathBelowRoot)
 	e := t.lock.entries[s.PathBelowRoot]
-	s.Implicit = t.root.Implicit && !e.start
 	mine := (e.slug == "" || e.slug == s.Slug) && (e.digest.IsZero() || e.digest == s.Digest)
-	s.Locked = s.Managed && !t.lock.failed && e.vouches && mine
-	if s.Managed && !mine && !t.root.Trust.AtLeast(s.TrustLevel) {
-		s.TrustLevel = t.root.Trust
+	if managed && !mine && !t.root.Trust.AtLeast(trust) {
+		trust = t.root.Trust
+	}
+	return standing{
+		trust: trust, managed: managed, locked: managed && !t.lock.failed && e.vouches && mine, implicit: t.root.Implicit && !e.start,
 	}
 }

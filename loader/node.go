@@ -74,11 +74,10 @@ func (n *node) shown(root pannier.Root) string {
 
 // child returns the child of that name, or nil.
 func (n *node) child(name string) *node {
-	i, ok := slices.BinarySearchFunc(n.children, name, func(c *node, name string) int { return strings.Compare(c.name, name) })
-	if !ok {
-		return nil
+	if i, ok := n.search(name); ok {
+		return n.children[i]
 	}
-	return n.children[i]
+	return nil
 }
 
 // markAll asks for a scan of the directory and everything that is known below it.

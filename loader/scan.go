@@ -92,6 +92,7 @@ func (s *scan) walk(ctx context.Context, full bool) error {
 	t := s.tree
 	t.pastDepth, t.pastCount = 0, 0
 	s.openLock()
+	s.scanEntries()
 	level := []*node{t.top}
 	for count := 0; len(level) > 0; {
 		if room := t.rules.MaxDirs - count; len(level) > room {
