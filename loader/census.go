@@ -7,6 +7,7 @@ import (
 	"hash/maphash"
 	"io/fs"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -46,33 +47,6 @@ func (l *Loader) Census(ctx context.Context, again Again) ([]pannier.Problem, er
 	return problems, nil
 }
 
-// Again says which directories a census stats, beside those that it does not know: all, or a root that is one of Dirs, and what is
-// one of Dirs or below it.
-type Again struct {
-	Dirs []string // absolute and clean
-	All  bool
-}
-
-// below returns the same for paths below a root.
-func (a Again) below(root string) Again {
-	rels := Again{All: a.All}
-	for _, dir := range a.Dirs {
-		if rel, ok := below(root, dir); ok {
-			rels.Dirs = append(rels.Dirs, rel)
-		} else if _, above := below(dir, root); above {
-			rels.All = true
-		}
-	}
-	return rels
-}
-
-// names reports whether a directory is to be read again. The path is relative to the root, which is "".
-func (a Again) names(rel string) bool {
-	return a.All || slices.ContainsFunc(a.Dirs, func(dir string) bool {
-		return rel == dir || dir != "" && strings.HasPrefix(rel, dir) && rel[len(dir)] == '/'
-	})
-}
-
 // census is what is kept from one census to the next.
 type census struct {
 	mu   sync.Mutex
@@ -93,17 +67,21 @@ type counted struct {
 
 // child returns the child of that name, or nil.
 func (d *counted) child(name string) *counted {
-	i, ok := slices.BinarySearchFunc(d.children, name, func(c *counted, name string) int { return strings.Compare(c.name, name) })
-	if !ok {
-		return nil
+	if i, ok := d.search(name); ok {
+		return d.children[i]
 	}
-	return d.children[i]
+	return nil
+}
+
+// search returns where a child of that name is, or belongs.
+func (d *counted) search(name string) (at int, known bool) {
+	return slices.BinarySearchFunc(d.children, name, func(c *counted, name string) int { return strings.Compare(c.name, name) })
 }
 
 // stop is a directory on the way of a census.
 type stop struct {
 	dir   *counted
-	rel   string // below the root, with slashes; "" is the root
+	rel   string // below the root, with slashes; only of one that waits for its level
 	depth int
 	lot   entryKind
 }
@@ -117,7 +95,8 @@ type counter struct {
 	seed   maphash.Seed
 	others map[string]bool // roots that lie below this one, by their path below it
 	buf    []byte
-	again  Again // below the root
+	all    bool   // every directory is compared with its stat
+	rel    []byte // of the directory that is looked at, below the root, with slashes; "" is the root
 
 	searched int // directories that discovery enters
 	entered  int // others
@@ -148,7 +127,7 @@ func (c *census) of(ctx context.Context, rules pannier.DiscoveryRules, index, na
 	}
 	n := &counter{
 		rules: rules, root: root, fd: int(dir.Fd()), now: time.Now(), seed: c.seed, others: rootsBelow(rules.Roots, index), buf: make([]byte, 32<<10),
-		maxDirs: maxCensusDirs, maxDepth: maxCensusDepth, found: newTallies(named), again: again.below(rules.Roots[index].Path),
+		maxDirs: maxCensusDirs, maxDepth: maxCensusDepth, found: newTallies(named),
 	}
 	if c.now != nil {
 		n.now = c.now()
@@ -156,7 +135,16 @@ func (c *census) of(ctx context.Context, rules pannier.DiscoveryRules, index, na
 	if c.maxDirs > 0 {
 		n.maxDirs, n.maxDepth = c.maxDirs, c.maxDepth
 	}
-	err = n.walk(ctx, c.tops[index])
+	again = again.below(rules.Roots[index].Path)
+	n.all = again.All
+	for _, rel := range again.Dirs {
+		n.reread(c.tops[index], rel)
+	}
+	fits, err := n.visit(ctx, stop{dir: c.tops[index]})
+	if !fits && err == nil {
+		n.found, n.searched, n.entered = newTallies(named), 0, 0
+		err = n.walkLevels(ctx, c.tops[index])
+	}
 	return n.found, err
 }
 
@@ -172,17 +160,60 @@ func rootsBelow(roots []pannier.Root, index int) map[string]bool {
 	return others
 }
 
-// walk goes through the root level by level, so that the bound on directories cuts off the same ones as in discovery
+// visit goes through a directory and all below it. It reports whether no bound on the number of directories was met.
+func (n *counter) visit(ctx context.Context, at stop) (fits bool, err error) {
+	if ctx.Err() != nil {
+		return false, ctx.Err()
+	}
+	if at.lot == searched && n.searched == n.rules.MaxDirs || at.lot != searched && n.entered == n.maxDirs {
+		return false, nil
+	}
+	if !n.enter(&at) {
+		return true, nil
+	}
+	lot, enters := n.kindAt(at)
+	if !enters {
+		return true, nil
+	}
+	end := len(n.rel)
+	for _, c := range at.dir.children {
+		child, ok := n.childOf(at, lot, c)
+		if !ok {
+			continue
+		}
+		if end > 0 {
+			n.rel = append(n.rel, '/')
+		}
+		n.rel = append(n.rel, c.name...)
+		fits, err = n.visit(ctx, child)
+		n.rel = n.rel[:end]
+		if !fits {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// walkLevels goes through the root level by level, so that the bound on directories cuts off the same ones as in discovery
 // (links aside, which discovery follows and counts too).
-func (n *counter) walk(ctx context.Context, top *counted) error {
+func (n *counter) walkLevels(ctx context.Context, top *counted) error {
 	for level := []stop{{dir: top}}; len(level) > 0; {
 		var next []stop
 		for _, at := range level {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if n.enter(&at) {
-				next = n.appendChildren(next, at)
+			n.rel = append(n.rel[:0], at.rel...)
+			if !n.enter(&at) {
+				continue
+			}
+			lot, enters := n.kindAt(at)
+			for _, c := range at.dir.children {
+				child, ok := n.childOf(at, lot, c)
+				if ok = ok && enters; ok {
+					child.rel = path.Join(at.rel, c.name)
+					next = append(next, child)
+				}
 			}
 		}
 		level = next
@@ -205,7 +236,7 @@ func (n *counter) enter(at *stop) bool {
 		}
 		n.entered++
 	}
-	err := n.scanDir(at.dir, at.rel)
+	err := n.scanDir(at.dir)
 	if err == nil {
 		return true
 	}
@@ -217,10 +248,11 @@ func (n *counter) enter(at *stop) bool {
 }
 
 // scanDir brings what is known of a directory up to date.
-func (n *counter) scanDir(d *counted, rel string) error {
-	if d.mark != 0 && !n.again.names(rel) {
+func (n *counter) scanDir(d *counted) error {
+	if d.mark != 0 && !n.all {
 		return nil
 	}
+	rel := string(n.rel)
 	st, err := fsx.LstatAt(n.fd, cmp.Or(rel, ".")) // of a link, the link
 	switch {
 	case err != nil:
@@ -287,43 +319,33 @@ func pickFile(a, b string) string {
 	return max(a, b)
 }
 
-// appendChildren counts the SKILL.md of a directory and appends the directories in it.
-func (n *counter) appendChildren(next []stop, at stop) []stop {
-	lot := n.kindAt(at)
-	if lot != searched && n.others[at.rel] {
-		return next
+// childOf returns a directory in another one, and whether it is gone into. lot is that of what lies in the other one.
+func (n *counter) childOf(at stop, lot entryKind, c *counted) (child stop, ok bool) {
+	child = stop{dir: c, depth: at.depth + 1, lot: lot}
+	if lot == searched && child.depth > n.rules.MaxDepth {
+		child.lot = unreached
 	}
-	for _, c := range at.dir.children {
-		if strings.HasPrefix(c.name, volumePrefix) {
-			continue
-		}
-		child := stop{dir: c, rel: c.name, depth: at.depth + 1, lot: lot}
-		if at.rel != "" {
-			child.rel = at.rel + "/" + c.name
-		}
-		if lot == searched && child.depth > n.rules.MaxDepth {
-			child.lot = unreached
-		}
-		next = append(next, child)
-	}
-	return next
+	return child, !strings.HasPrefix(c.name, volumePrefix)
 }
 
-// kindAt counts the SKILL.md of a directory, where no skill is made of it, and returns the lot of what lies below.
-func (n *counter) kindAt(at stop) entryKind {
+// kindAt counts the SKILL.md of a directory, where no skill is made of it, and returns the lot of what lies below, and whether that is
+// gone into.
+func (n *counter) kindAt(at stop) (below entryKind, enters bool) {
 	d := at.dir
-	skips := at.rel != "" && n.rules.Skips(d.name)
+	skips := at.depth > 0 && n.rules.Skips(d.name)
 	switch {
 	case at.lot != searched:
-		if d.child(d.file) == nil { // a directory called SKILL.md is none
-			n.found.add(at.lot, at.rel, d.file)
+		if d.file != "" && d.child(d.file) == nil { // a directory called SKILL.md is none
+			n.found.add(at.lot, string(n.rel), d.file)
 		}
-		return at.lot
-	case d.file == pannier.SkillFile && at.rel != "", d.file != "" && at.rel != "" && !skips:
-		return nested
+		below = at.lot
+	case d.file == pannier.SkillFile && at.depth > 0, d.file != "" && at.depth > 0 && !skips:
+		below = nested
 	case skips:
-		n.found.add(skipped, at.rel, d.file)
-		return skipped
+		if d.file != "" {
+			n.found.add(skipped, string(n.rel), d.file)
+		}
+		below = skipped
 	}
-	return searched
+	return below, below == searched || !n.others[string(n.rel)]
 }

@@ -79,7 +79,7 @@ func account(t *testing.T, rules pannier.DiscoveryRules) map[string]string {
 		}
 		note(s.PathBelowRoot+"/"+s.File, outcomeOf(t, l, s))
 	}
-	rest, err := l.CensusPaths(t.Context())
+	rest, err := l.CensusPaths(t.Context(), loader.Again{All: true})
 	if err != nil {
 		t.Fatal(err)
 	}

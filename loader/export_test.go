@@ -49,8 +49,8 @@ func (l *Loader) SetCensusBounds(dirs, depth int) { l.census.maxDirs, l.census.m
 func (l *Loader) SetCensusClock(now time.Time) { l.census.now = func() time.Time { return now } }
 
 // CensusPaths returns all paths below the first root that a census counts, by the code of their problem.
-func (l *Loader) CensusPaths(ctx context.Context) (map[string][]string, error) {
-	found, err := l.census.of(ctx, l.rules, 0, math.MaxInt, Again{All: true})
+func (l *Loader) CensusPaths(ctx context.Context, again Again) (map[string][]string, error) {
+	found, err := l.census.of(ctx, l.rules, 0, math.MaxInt, again)
 	paths := map[string][]string{}
 	for lot, text := range kindTexts {
 		if t := found.of[lot]; t.count > 0 {
