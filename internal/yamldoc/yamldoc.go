@@ -72,29 +72,43 @@ func Parse(text []byte) (Value, []Fault, error) {
 
 // parseAny reads any text, with the library.
 func parseAny(text []byte) (Value, []Fault, error) {
-	if at := documentEnd(text); at > 0 {
-		return Value{}, nil, &Fault{Line: at, Message: "the document ends here, and more text follows", Hint: "remove the line, or indent it if it belongs to a text"}
+	root, err := load(text)
+	if err != nil {
+		return Value{}, nil, err
 	}
-	var doc yaml.Node
-	if err := yaml.Unmarshal(text, &doc); err != nil {
-		return Value{}, nil, syntaxFault(text, err)
-	}
-	if doc.Kind == 0 {
+	if root == nil {
 		return Value{node: &yaml.Node{Kind: yaml.MappingNode}}, nil, nil
 	}
-	root := doc.Content[0]
 	w := walker{}
 	if err := w.visit(root, 1); err != nil {
 		return Value{}, nil, err
 	}
 	if root.Kind != yaml.MappingNode {
-		v := Value{root}
-		if v.Kind() == Null {
+		if (Value{root}).Kind() == Null {
 			return Value{node: &yaml.Node{Kind: yaml.MappingNode}}, nil, nil
 		}
-		return Value{}, nil, &Fault{Line: root.Line, Column: root.Column, Message: "this is " + v.Kind().String() + ", not a mapping", Hint: "write lines of the form `key: value`"}
+		return Value{}, nil, notMapping(root)
 	}
 	return Value{root}, w.repeats, nil
+}
+
+func notMapping(root *yaml.Node) *Fault {
+	return fault(root, "this is "+(Value{root}).Kind().String()+", not a mapping", "write lines of the form `key: value`")
+}
+
+// load reads a text of one document with the library. It returns nil for one without content.
+func load(text []byte) (*yaml.Node, error) {
+	if at := documentEnd(text); at > 0 {
+		return nil, &Fault{Line: at, Message: "the document ends here, and more text follows", Hint: "remove the line, or indent it if it belongs to a text"}
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(text, &doc); err != nil {
+		return nil, syntaxFault(text, err)
+	}
+	if doc.Kind == 0 {
+		return nil, nil
+	}
+	return doc.Content[0], nil
 }
 
 // documentEnd returns the line of a document mark that would make the library stop before the end of the text, or 0. A
@@ -144,11 +158,10 @@ type walker struct {
 
 func (w *walker) visit(n *yaml.Node, depth int) error {
 	w.nodes++
+	if err := checkBounds(n, w.nodes, depth); err != nil {
+		return err
+	}
 	switch {
-	case w.nodes > MaxNodes:
-		return fault(n, fmt.Sprintf("there are more than %d values", MaxNodes), "move lists of this size into a file of their own")
-	case depth > MaxDepth:
-		return fault(n, fmt.Sprintf("values are nested more than %d deep", MaxDepth), "flatten the structure")
 	case n.Kind == yaml.AliasNode:
 		return fault(n, "an alias (*name) is refused", "if the value is a text that starts with *, put it in quotes; else write the value out")
 	case n.Anchor != "":
@@ -165,6 +178,17 @@ func (w *walker) visit(n *yaml.Node, depth int) error {
 		if err := w.visit(child, depth+1); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// checkBounds returns a fault for a node that is past the bounds of a document, by the number of nodes up to it.
+func checkBounds(n *yaml.Node, nodes, depth int) error {
+	switch {
+	case nodes > MaxNodes:
+		return fault(n, fmt.Sprintf("there are more than %d values", MaxNodes), "move lists of this size into a file of their own")
+	case depth > MaxDepth:
+		return fault(n, fmt.Sprintf("values are nested more than %d deep", MaxDepth), "flatten the structure")
 	}
 	return nil
 }
