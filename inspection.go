@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Inspection is what is known of a skill only by looking into its directory: too dear for every reload, and needed only
@@ -108,6 +109,41 @@ type Document struct {
 	Body string
 	// Warnings tell what was changed of the body.
 	Warnings []string
+}
+
+// The bounds of a manifest that lists files (Model Context Protocol, SEP-2640, "Limits").
+const (
+	MaxManifestFiles = 512
+	MaxManifestBytes = 16 << 20
+)
+
+// CodeMCPLimits is the code of the problem of a skill that is past those bounds.
+const CodeMCPLimits = "mcp_limits"
+
+// Manifest is the frontmatter of a skill with a digest of every file that is served of it, all of one state of its directory.
+// It is immutable.
+type Manifest struct {
+	// Frontmatter is typed JSON in source order, unknown fields included; nil where there is none.
+	Frontmatter json.RawMessage
+	// Files are ordered by path in bytes. SKILL.md has its name on disk ([Skill.File]). Files of skills in directories below
+	// are among them.
+	Files []ManifestFile
+	// Dynamic is set where there are more files than [MaxManifestFiles], or more bytes than [MaxManifestBytes], or files that
+	// cannot be listed. Files has only SKILL.md then.
+	Dynamic bool
+	// Digest is that of all of these.
+	Digest Digest
+}
+
+// ManifestFile is a file of a [Manifest].
+type ManifestFile struct {
+	// Path is below the skill directory, with slashes, as the bytes that the file system has.
+	Path string
+	// Digest and Size are those of the bytes.
+	Digest Digest
+	Size   int64
+	// Modified is the modification time of the file.
+	Modified time.Time
 }
 
 // LinksFile is the file with the links of a skill.

@@ -110,21 +110,9 @@ func (l *Loader) Files(ctx context.Context, s *pannier.Skill) (files []pannier.F
 
 // allFiles lists dot files too.
 func (l *Loader) allFiles(ctx context.Context, s *pannier.Skill) (files []pannier.File, truncated bool, err error) {
-	place := l.placeOf(s)
-	dir, err := place.Dir(s.PathBelowRoot)
-	if err != nil {
-		return nil, false, fmt.Errorf("list %s: %w", s.Path, err)
-	}
-	defer dir.Close()
-	w := lister{rules: l.rules, skill: s, place: place, dir: dir}
-	if s.File != "" {
-		w.add(s.File)
-	}
-	if err := w.list(ctx, ".", 0); err != nil {
-		return nil, false, fmt.Errorf("list %s: %w", s.Path, err)
-	}
-	slices.SortFunc(w.files, func(a, b pannier.File) int { return strings.Compare(a.Path, b.Path) })
-	return w.files, w.truncated, nil
+	w := lister{rules: l.rules, skill: s, place: l.placeOf(s)}
+	err = w.listAll(ctx)
+	return w.files, w.truncated, err
 }
 
 // lister lists the files of one skill.
@@ -134,9 +122,26 @@ type lister struct {
 	place     fsx.Place
 	dir       *os.Root // of the skill
 	files     []pannier.File
-	entries   int // how many were looked at
+	stamps    map[string]fsx.Stamp // of files, by path; nil records none
+	entries   int                  // how many were looked at
 	full      bool
 	truncated bool
+}
+
+// listAll adds all files of the skill, by path in bytes.
+func (w *lister) listAll(ctx context.Context) (err error) {
+	if w.dir, err = w.place.Dir(w.skill.PathBelowRoot); err != nil {
+		return fmt.Errorf("list %s: %w", w.skill.Path, err)
+	}
+	defer w.dir.Close()
+	if w.skill.File != "" {
+		w.add(w.skill.File)
+	}
+	if err := w.list(ctx, ".", 0); err != nil {
+		return fmt.Errorf("list %s: %w", w.skill.Path, err)
+	}
+	slices.SortFunc(w.files, func(a, b pannier.File) int { return strings.Compare(a.Path, b.Path) })
+	return nil
 }
 
 // list adds the files in a directory, and then those below it.
@@ -212,6 +217,9 @@ func (w *lister) add(name string) {
 	if len(w.files) == MaxFiles {
 		w.full, w.truncated = true, true
 		return
+	}
+	if w.stamps != nil {
+		w.stamps[name] = fsx.StampOf(info)
 	}
 	w.files = append(w.files, pannier.File{Path: name, Size: info.Size(), Executable: info.Mode()&0o111 != 0})
 }

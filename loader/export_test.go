@@ -2,6 +2,7 @@ package loader
 
 import (
 	"context"
+	"maps"
 	"math"
 	"time"
 
@@ -76,4 +77,28 @@ func ParseLock(text []byte) (map[string]pannier.Trust, []string, error) {
 // Identifies reports whether a regular file with that ctime can be in a cache.
 func Identifies(ctime int64) bool {
 	return (&tree{}).identifies(fsx.Stamp{Mode: unix.S_IFREG, CTime: ctime})
+}
+
+// ManifestReads returns how many files were read for manifests.
+func (l *Loader) ManifestReads() int { return int(l.manifests.reads.Load()) }
+
+// AgeManifests lets the manifest of a skill be older.
+func (l *Loader) AgeManifests(s *pannier.Skill, by time.Duration) {
+	l.manifests.mu.Lock()
+	defer l.manifests.mu.Unlock()
+	k := *l.manifests.byPath[s.Path]
+	k.files = maps.Clone(k.files)
+	for name, f := range k.files {
+		f.read = f.read.Add(by)
+		k.files[name] = f
+	}
+	l.manifests.byPath[s.Path] = &k
+}
+
+// PutManifest keeps a manifest of about so many bytes, and returns how many all have.
+func (l *Loader) PutManifest(path string, size int) int {
+	l.manifests.put(path, &knownManifest{manifest: pannier.Manifest{Frontmatter: make([]byte, size)}})
+	l.manifests.mu.Lock()
+	defer l.manifests.mu.Unlock()
+	return l.manifests.size
 }

@@ -236,7 +236,7 @@ func TestInspectBounds(t *testing.T) {
 	if err := os.Truncate(huge, 1<<30); err != nil {
 		t.Fatal(err)
 	}
-	if in := inspect(t, root); len(in.Tools) != 0 || len(in.Problems) != 1 || in.Problems[0].Code != "skill.tools.python" {
+	if in := inspect(t, root); len(in.Tools) != 0 || len(in.Problems) != 2 || in.Problems[0].Code != pannier.CodeMCPLimits || in.Problems[1].Code != "skill.tools.python" {
 		t.Errorf("%+v", in)
 	}
 }

@@ -58,7 +58,7 @@ func (a *auditor) check(ctx context.Context, s *pannier.Skill) ([]pannier.Proble
 		})
 	}
 	for _, p := range found.Problems {
-		if p.Code == pannier.CodeLinks || p.Code == pannier.CodeExamples {
+		if p.Code == pannier.CodeLinks || p.Code == pannier.CodeExamples || p.Code == pannier.CodeMCPLimits {
 			problems = append(problems, p)
 		}
 	}
