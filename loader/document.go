@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -135,7 +134,9 @@ func (w *lister) listAll(ctx context.Context) (err error) {
 	}
 	defer w.dir.Close()
 	if w.skill.File != "" {
-		w.add(w.skill.File)
+		if info, err := w.dir.Lstat(w.skill.File); err == nil {
+			w.add(w.skill.File, fsx.StampOf(info))
+		}
 	}
 	if err := w.list(ctx, ".", 0); err != nil {
 		return fmt.Errorf("list %s: %w", w.skill.Path, err)
@@ -175,6 +176,7 @@ func (w *lister) listIn(ctx context.Context, name string) (dirs []string, err er
 		return nil, ctx.Err()
 	}
 	defer dir.Close()
+	fd := int(dir.Fd())
 	const batch = 256
 	for ctx.Err() == nil {
 		entries, err := dir.ReadDir(batch)
@@ -188,7 +190,9 @@ func (w *lister) listIn(ctx context.Context, name string) (dirs []string, err er
 			case e.IsDir() && !w.rules.Skips(e.Name()):
 				dirs = append(dirs, below)
 			case !e.IsDir() && below != w.skill.File:
-				w.add(below)
+				if st, err := fsx.LstatAt(fd, e.Name()); err == nil {
+					w.add(below, st)
+				}
 			}
 			if w.full {
 				return nil, ctx.Err()
@@ -202,16 +206,19 @@ func (w *lister) listIn(ctx context.Context, name string) (dirs []string, err er
 	return nil, ctx.Err()
 }
 
-// add adds a file, where it is one.
-func (w *lister) add(name string) {
-	info, err := w.dir.Lstat(name)
-	if err == nil && info.Mode().Type() == fs.ModeSymlink {
+// add adds what is at a path and has a stamp, where it is a file or a link to one.
+func (w *lister) add(name string, st fsx.Stamp) {
+	if st.IsSymlink() {
 		if !w.leadsToServed(name) {
 			return
 		}
-		info, err = w.place.Stat(path.Join(w.skill.PathBelowRoot, name))
+		info, err := w.place.Stat(path.Join(w.skill.PathBelowRoot, name))
+		if err != nil {
+			return
+		}
+		st = fsx.StampOf(info)
 	}
-	if err != nil || !info.Mode().IsRegular() {
+	if !st.IsRegular() {
 		return
 	}
 	if len(w.files) == MaxFiles {
@@ -219,9 +226,9 @@ func (w *lister) add(name string) {
 		return
 	}
 	if w.stamps != nil {
-		w.stamps[name] = fsx.StampOf(info)
+		w.stamps[name] = st
 	}
-	w.files = append(w.files, pannier.File{Path: name, Size: info.Size(), Executable: info.Mode()&0o111 != 0})
+	w.files = append(w.files, pannier.File{Path: name, Size: st.Size, Executable: st.Mode&0o111 != 0})
 }
 
 // leadsToServed reports whether a link leads to a file that is served by its path: below the skill directory, or else below the
