@@ -2,16 +2,16 @@ package pannier
 
 import "time"
 
-// Trigger says what made pannier look at the disk.
+// Trigger says what made pannier scan the disk.
 type Trigger string
 
 // The triggers.
 const (
-	TriggerStart    Trigger = "start"    // the process began
-	TriggerEvent    Trigger = "event"    // the kernel told of a change, or polling found one
-	TriggerGrace    Trigger = "grace"    // it was time to look whether what had vanished is back
+	TriggerStart    Trigger = "start"    // the process started
+	TriggerEvent    Trigger = "event"    // the kernel reported a change, or polling found one
+	TriggerGrace    Trigger = "grace"    // the grace of a removed skill ended
 	TriggerResync   Trigger = "resync"   // it was time to compare everything
-	TriggerOverflow Trigger = "overflow" // the kernel's queue ran over, so events are missing
+	TriggerOverflow Trigger = "overflow" // the kernel's queue overflowed, so events are missing
 	TriggerError    Trigger = "error"    // watching failed somewhere
 	TriggerManual   Trigger = "manual"   // a client asked
 )
@@ -21,27 +21,27 @@ func Triggers() []Trigger {
 	return []Trigger{TriggerStart, TriggerEvent, TriggerGrace, TriggerResync, TriggerOverflow, TriggerError, TriggerManual}
 }
 
-// Batch is what the watcher hands to the loader once the tree has settled: where to look. It is a hint and no more:
-// nothing is believed because a batch said so.
+// Batch is what the watcher hands to the loader once the tree has settled: where to scan. It is only a hint:
+// the loader reads everything from the disk.
 type Batch struct {
 	// Seq numbers the batches of a process from 1. Everything that is made from a batch carries its Seq, so that a
 	// caller can wait for a scan that began after its own call.
 	Seq uint64
 	// Full asks for a comparison of everything. Dirs is empty then.
 	Full bool
-	// Dirs are the directories to look at again, absolute and clean, without repeats, in no order: the directory itself
-	// and the entries right in it. What lies below is looked at where it is new.
+	// Dirs are the directories to scan again, absolute and clean, without repeats, in no order: the directory itself
+	// and the entries right in it. What lies below is scanned where it is new.
 	Dirs []string
-	// Sure are those directories that pannier itself has changed: what was removed from them is dropped at once, without the grace
+	// OwnChanges are those directories that pannier itself has changed: what was removed from them is dropped at once, without the grace
 	// that a vanished skill has otherwise. Absolute and clean; they are in Dirs too, unless Full is set.
-	Sure []string
+	OwnChanges []string
 	// Trigger is why; of several reasons the gravest.
 	Trigger Trigger
 	// Since is when the first change was noticed.
 	Since time.Time
 }
 
-// WatchSet is the set of directories that were looked into and so want watching.
+// WatchSet is the set of directories that were scanned and must be watched.
 type WatchSet struct {
 	// Dirs are absolute and clean, without repeats. A path that leads to a file, or to nothing, stands for that entry: a change of it
 	// counts, whatever its name is.

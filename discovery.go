@@ -55,8 +55,8 @@ type Root struct {
 	LinkTargets []string
 }
 
-// DiscoveryRules say where skills are looked for and how far. The watcher and the loader go by the same rules, so that
-// what is watched is what is read.
+// DiscoveryRules say in which directories skills are searched, how deep, and which files are served. The watcher and the
+// loader follow the same rules, so that what is watched is what is read.
 type DiscoveryRules struct {
 	// Workspace is the agent's configuration directory, absolute and clean.
 	Workspace string
@@ -66,7 +66,7 @@ type DiscoveryRules struct {
 	Skip []string
 	// MaxDepth bounds how many directories below its root a skill directory may lie.
 	MaxDepth int
-	// MaxDirs bounds how many directories are looked into for each root.
+	// MaxDirs bounds how many directories are read for each root.
 	MaxDirs int
 	// MaxSkillBytes and MaxFrontmatterBytes bound a SKILL.md and the part of it between the fences.
 	MaxSkillBytes, MaxFrontmatterBytes int64
@@ -76,8 +76,8 @@ type DiscoveryRules struct {
 	Block []string
 }
 
-// Skips reports whether a directory called name is not entered. A directory that itself holds a SKILL.md is a skill
-// whatever its name is.
+// Skips reports whether a directory with that name is neither searched for skills nor served: [DiscoveryRules.Serves] refuses
+// files below it as well. A directory that itself holds a SKILL.md is a skill whatever its name is.
 func (r DiscoveryRules) Skips(name string) bool {
 	return strings.HasPrefix(name, ".") || slices.Contains(r.Skip, name)
 }

@@ -153,7 +153,7 @@ func TestWhatPannierItselfRemovesIsGoneAtOnce(t *testing.T) {
 			remove(t, filepath.Join(g.root, "b"))
 			remove(t, filepath.Join(g.root, "g"))
 			dirs := []string{g.root}
-			c := load(t, g.Loader, pannier.Batch{Dirs: dirs, Sure: []string{filepath.Join(g.root, tt.sure)}})
+			c := load(t, g.Loader, pannier.Batch{Dirs: dirs, OwnChanges: []string{filepath.Join(g.root, tt.sure)}})
 			wantPaths(t, c, tt.paths...)
 			g.wantHeld(c, tt.held...)
 		})
@@ -163,7 +163,7 @@ func TestWhatPannierItselfRemovesIsGoneAtOnce(t *testing.T) {
 	g.look()
 	remove(t, filepath.Join(g.root, "b"))
 	g.wantHeld(g.look(""), "b")
-	wantPaths(t, load(t, g.Loader, pannier.Batch{Sure: []string{filepath.Join(g.root, "b")}}), "a")
+	wantPaths(t, load(t, g.Loader, pannier.Batch{OwnChanges: []string{filepath.Join(g.root, "b")}}), "a")
 }
 
 // TestShadowIsNoMove: what was there all the time does not take the place of what has vanished.

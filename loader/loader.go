@@ -115,7 +115,7 @@ func (l *Loader) Load(ctx context.Context, b pannier.Batch) (pannier.Catalog, er
 			continue
 		}
 		c.Problems = append(c.Problems, t.problems()...)
-		c.Skills = t.serve(c.Skills, b.Sure)
+		c.Skills = t.serve(c.Skills, b.OwnChanges)
 		c.Locks = append(c.Locks, t.lock.named)
 	}
 	c.Watch = l.watchSet()

@@ -91,7 +91,7 @@ func (h *engine) watchSet() pannier.WatchSet {
 
 // isPaced reports whether what a batch brings was not asked for, so that its card may wait for others.
 func isPaced(b pannier.Batch) bool {
-	return b.Trigger != pannier.TriggerStart && b.Trigger != pannier.TriggerManual && len(b.Sure) == 0
+	return b.Trigger != pannier.TriggerStart && b.Trigger != pannier.TriggerManual && len(b.OwnChanges) == 0
 }
 
 // scanAll scans everything, for callers without a watcher.

@@ -12,7 +12,7 @@ import (
 // errQueueClosed is why no event arrives after the backend ended without being closed.
 var errQueueClosed = errors.New("the kernel's queue was closed")
 
-// armable reports whether there is a way to learn of changes.
+// armable reports whether changes can be noticed at all.
 func (w *Watcher) armable() bool { return w.backend != nil || w.mode.polls() }
 
 // open opens the backend, where one is wanted, and starts to drain it. It reports whether there is one. What is polled
@@ -54,7 +54,7 @@ func (w *Watcher) reset() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.backend = nil
-	w.todo.deaf = false // of the last one
+	w.todo.backendEnded = false // of the last one
 	w.table = newTable()
 	w.watchRequests = watchRequests{}
 	for _, p := range w.places {
@@ -117,13 +117,13 @@ func (w *Watcher) add(dir *watch) bool {
 	}
 	w.refuse(dir, err)
 	w.clearFailure(dir.path)
-	if w.mode.polls() && (!dir.heard || dir.kind != "") {
+	if w.mode.polls() && (!dir.confirmed || dir.kind != "") {
 		w.startPolling(dir)
 	}
 	return true
 }
 
-// tryAdd lets the kernel tell of changes in a directory, if it is there to be asked.
+// tryAdd adds a kernel watch on a directory, if there is a backend.
 func (w *Watcher) tryAdd(dir *watch) error {
 	if w.backend == nil {
 		return nil
@@ -131,7 +131,7 @@ func (w *Watcher) tryAdd(dir *watch) error {
 	if err := w.backend.Add(dir.path); err != nil {
 		return err
 	}
-	dir.heard = true
+	dir.confirmed = true
 	return nil
 }
 
@@ -185,7 +185,7 @@ func (w *Watcher) drop(dir *watch) {
 
 // unwatch ends one watch. The backend's error says only that the watch had ended by itself.
 func (w *Watcher) unwatch(dir *watch) {
-	if dir.heard {
+	if dir.confirmed {
 		_ = w.backend.Remove(dir.path)
 	}
 	w.remove(dir)

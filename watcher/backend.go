@@ -2,7 +2,7 @@ package watcher
 
 import "github.com/fsnotify/fsnotify"
 
-// backend is how the kernel is asked to tell of changes. Add and Remove are called by Run's goroutine alone; both channels
+// backend is the source of events of the kernel. Add and Remove are called by Run's goroutine alone; both channels
 // are read by the drain goroutine alone, and are closed by the time that Close returns.
 type backend interface {
 	// Add watches a directory, not what is below it. Adding it again is not an error.

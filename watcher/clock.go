@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clockListener tells of each jump of the machine's clock: it was set, or the machine was suspended. Both go with changes without an
+// clockListener reports each jump of the machine's clock: it was set, or the machine was suspended. Both go with changes without an
 // event, such as those that a file server saw meanwhile, and with times of files that prove nothing.
 type clockListener struct {
 	timer jumpTimer
@@ -16,7 +16,7 @@ type clockListener struct {
 
 // jumpTimer is how the kernel is asked. Both of its methods fail with [unix.ECANCELED] where the clock has jumped.
 type jumpTimer interface {
-	// arm asks for the next jump, also where it tells of one.
+	// arm asks for the next jump, also if it reports one.
 	arm() error
 	// Read waits for a jump, if the timer is armed, or until Close.
 	Read(expired []byte) (int, error)
@@ -36,7 +36,7 @@ func listenForClock(jumped func(), failed func(error)) (end func()) {
 
 // listenTo is listenForClock with a timer, which it closes.
 func listenTo(timer jumpTimer, jumped func(), failed func(error)) (end func()) {
-	if err := timer.arm(); err != nil && !errors.Is(err, unix.ECANCELED) { // nothing was looked at before the first time
+	if err := timer.arm(); err != nil && !errors.Is(err, unix.ECANCELED) { // nothing was scanned before the first time
 		timer.Close()
 		failed(err)
 		return func() {}

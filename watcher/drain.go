@@ -59,23 +59,23 @@ func (w *Watcher) noticeClock() {
 	w.signal()
 }
 
-// noticeNoClock tells that nothing tells of such jumps.
+// noticeNoClock logs that such jumps are not noticed.
 func (w *Watcher) noticeNoClock(err error) {
 	w.log.Warn("jumps of the clock are not noticed, so what happens with them waits for the next resync", "error", err)
 }
 
-// noticeEnd tells Run if the backend ended without being closed.
+// noticeEnd signals Run if the backend ended without being closed.
 func (w *Watcher) noticeEnd(b backend) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.backend == b {
-		w.todo.deaf = true
+		w.todo.backendEnded = true
 		w.signal()
 	}
 }
 
 // noticeEvent marks what an event concerns. The kind of the event matters only where it says what became of a directory: the
-// disk tells the rest.
+// rest is read from the disk.
 func (w *Watcher) noticeEvent(event fsnotify.Event) {
 	if event.Name == "" { // of a watch that has just ended
 		return
@@ -87,7 +87,7 @@ func (w *Watcher) noticeEvent(event fsnotify.Event) {
 	from := w.moved
 	w.moved = ""
 	if event.Has(fsnotify.Rename) {
-		w.moved = filepath.Dir(path) // the next event tells where to
+		w.moved = filepath.Dir(path) // the next event has the new path
 	}
 	if !event.Has(fsnotify.Create) {
 		from = ""
@@ -99,7 +99,7 @@ func (w *Watcher) noticeEvent(event fsnotify.Event) {
 func (w *Watcher) noticeLocked(path string, op fsnotify.Op, from string, now time.Time) {
 	self := w.noticeSelf(path, ended(op), now)
 	entry := w.noticeEntry(path, op, from, now)
-	onWay := w.noticeSymlinks(path)
+	onWay := w.noticeOnChain(path)
 	if self || entry || onWay {
 		w.signal()
 	}
@@ -108,13 +108,13 @@ func (w *Watcher) noticeLocked(path string, op fsnotify.Op, from string, now tim
 // ended reports whether what was there is not there any more.
 func ended(op fsnotify.Op) bool { return op.Has(fsnotify.Remove) || op.Has(fsnotify.Rename) }
 
-// noticeSymlinks notes that something on the way to a place or to what is wanted changed. It reports whether it did.
-func (w *Watcher) noticeSymlinks(path string) bool {
+// noticeOnChain notes that an entry on the chain to a place or to a wanted directory changed, and reports whether it did.
+func (w *Watcher) noticeOnChain(path string) bool {
 	_, toPlace := w.entries[path]
 	_, toWanted := w.watchRequests.entries[path]
-	w.todo.ways = w.todo.ways || toPlace
+	w.todo.recheckPlaces = w.todo.recheckPlaces || toPlace
 	if toWanted {
-		put(&w.todo.turned, path)
+		put(&w.todo.changedEntries, path)
 	}
 	return toPlace || toWanted
 }
@@ -235,7 +235,7 @@ func (w *Watcher) unitOf(dir *watch) (key string, covers bool) {
 	return dir.path, !dir.skill
 }
 
-// touchLocked tells that something in a skill changed that no look at the catalog shows.
+// touchLocked reports a change in a skill that does not change the catalog.
 func (w *Watcher) touchLocked(dir *watch) {
 	if dir.entered() { // not a skill
 		return
@@ -257,7 +257,7 @@ func (w *Watcher) touchLocked(dir *watch) {
 	w.touched <- dirs
 }
 
-// maxTouched bounds the directories that a consumer is told of at a time. Where there are more, it is told of any.
+// maxTouched bounds the directories of one value of touched. If there are more, nil stands for any directory.
 const maxTouched = 64
 
 // namesLocked returns the names of a path without links: below each root that leads there, and as the consumer wants it.

@@ -50,8 +50,8 @@ func (w *Watcher) SetPollInterval(d time.Duration) { w.poller.interval = d }
 // SetRemoteKind stands in for the kernel where it is asked for the file system of a path.
 func (w *Watcher) SetRemoteKind(kind func(path string) string) { w.remoteKind = kind }
 
-// ArmAndLook arms everything without Run, and returns the poller's look at all of it.
-func (w *Watcher) ArmAndLook(ctx context.Context) (look, end func()) {
+// ArmAndPoll arms everything without Run, and returns the poll of all of it.
+func (w *Watcher) ArmAndPoll(ctx context.Context) (poll, end func()) {
 	w.start(ctx)
 	return func() { w.poll(ctx, true) }, w.end
 }
@@ -71,11 +71,11 @@ func NewPending(settle, maxWait time.Duration) *Pending { return &Pending{newPen
 // The steps of what is pending.
 func (p *Pending) Change(dir string, covers bool, at time.Time) { p.change(dir, covers, at, dir) }
 
-func (p *Pending) Check(dir string, hurry bool, at time.Time)             { p.check(dir, hurry, at, dir) }
+func (p *Pending) Check(dir string, immediate bool, at time.Time)         { p.check(dir, immediate, at, dir) }
 func (p *Pending) Join(a, b string)                                       { p.join(a, b) }
 func (p *Pending) All(trigger pannier.Trigger, urgent bool, at time.Time) { p.all(trigger, urgent, at) }
 func (p *Pending) Rescan(at time.Time) uint64                             { return p.rescan(at) }
-func (p *Pending) Look(at time.Time, dirs ...string) uint64               { return p.rescanDirs(dirs, at) }
+func (p *Pending) RescanDirs(at time.Time, dirs ...string) uint64         { return p.rescanDirs(dirs, at) }
 func (p *Pending) Offer(at time.Time) pannier.Batch                       { return p.offer(at) }
 func (p *Pending) Withdraw()                                              { p.withdraw() }
 func (p *Pending) Delivered(at time.Time)                                 { p.delivered(at) }
@@ -89,7 +89,7 @@ type Backoff struct{ backoff }
 func (b *Backoff) Fail(now time.Time) { b.fail(now, retryFirst, retryLast) }
 func (b *Backoff) At() time.Time      { return b.at }
 
-// Seen is what a look at a directory finds.
+// Seen is what polling finds in a directory.
 type Seen struct {
 	Changed time.Time
 	Failed  bool
@@ -104,14 +104,14 @@ type SeenFile struct {
 	Size    int64
 }
 
-// Sighting is the ledger of the poller.
-type Sighting struct {
+// Sample is the ledger of the poller.
+type Sample struct {
 	sample
 	begun bool
 }
 
-// Look shows it a directory and returns what it tells of.
-func (s *Sighting) Look(seen Seen, at time.Time) string {
+// Update shows it a directory and returns the difference that it reports.
+func (s *Sample) Update(seen Seen, at time.Time) string {
 	now := sample{dir: stamp{Stamp: fsx.Stamp{MTime: seen.Changed.UnixNano()}}}
 	if seen.Failed {
 		now.dir = stamp{err: unix.EIO}
@@ -125,7 +125,7 @@ func (s *Sighting) Look(seen Seen, at time.Time) string {
 		s.begin(now, at)
 		return ""
 	}
-	d, _ := s.take(now, at)
+	d, _ := s.update(now, at)
 	d.entries = false
 	return map[difference]string{{dir: true}: "dir", {files: true}: "files", {dir: true, files: true}: "dir files"}[d]
 }

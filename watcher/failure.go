@@ -12,7 +12,7 @@ import (
 var errSameDirectory = errors.New("it is the same directory as another one that is watched")
 
 // gone reports whether err says no more than that a directory is not there. That is not a failure of watching: what holds
-// the directory is watched, and tells when it comes back.
+// the directory is watched, so its return is noticed.
 func gone(err error) bool {
 	return err == nil || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

@@ -47,8 +47,8 @@ func identifyAll(ctx context.Context, dir string, names []string) []identity {
 	return found
 }
 
-// replaced reports whether something else is at the path of a directory than what is watched, or nothing. Where that cannot be
-// told it is not.
+// replaced reports whether something else is at the path of a directory than what is watched, or nothing. If that is
+// unknown it is not.
 func (d *watch) replaced() bool {
 	now, err := identify(d.path)
 	return err == nil && now != d.id || err != nil && gone(err)

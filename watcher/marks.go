@@ -20,18 +20,18 @@ var gravity = []pannier.Trigger{
 
 // marks are what was noticed and is not handed over yet. The zero value holds nothing.
 type marks struct {
-	full    bool
-	dirs    []string // only ever appended to, because batches share it
-	sure    []string // those of dirs that pannier itself has changed
-	known   map[string]struct{}
-	trigger pannier.Trigger
-	first   time.Time // when the first mark was made
+	full       bool
+	dirs       []string // only ever appended to, because batches share it
+	ownChanges []string // those of dirs that pannier itself has changed
+	known      map[string]struct{}
+	trigger    pannier.Trigger
+	first      time.Time // when the first mark was made
 }
 
 func (m *marks) empty() bool { return m.first.IsZero() }
 
-// note records the reason for a look, and when it arose.
-func (m *marks) note(trigger pannier.Trigger, at time.Time) {
+// recordReason records the reason for a scan, and when it arose.
+func (m *marks) recordReason(trigger pannier.Trigger, at time.Time) {
 	if m.first.IsZero() || at.Before(m.first) {
 		m.first = at
 	}
@@ -40,7 +40,7 @@ func (m *marks) note(trigger pannier.Trigger, at time.Time) {
 	}
 }
 
-// mark adds directories. Past the bound they become a look at everything.
+// mark adds directories. Past the bound they become a scan of everything.
 func (m *marks) mark(dirs ...string) {
 	for _, dir := range dirs {
 		if _, ok := m.known[dir]; ok || m.full {
@@ -60,11 +60,11 @@ func (m *marks) mark(dirs ...string) {
 
 func (m *marks) fill() { m.full, m.dirs, m.known = true, nil, nil }
 
-// trust adds directories that pannier itself has changed. Past the bound they are looked at like any others.
-func (m *marks) trust(dirs ...string) {
+// markOwn adds directories that pannier itself has changed. Past the bound they are scanned like any others.
+func (m *marks) markOwn(dirs ...string) {
 	for _, dir := range dirs {
-		if len(m.sure) < maxDirty && !slices.Contains(m.sure, dir) {
-			m.sure = append(m.sure, dir)
+		if len(m.ownChanges) < maxDirty && !slices.Contains(m.ownChanges, dir) {
+			m.ownChanges = append(m.ownChanges, dir)
 		}
 	}
 }
@@ -74,10 +74,10 @@ func (m *marks) merge(other *marks) {
 	if other.empty() {
 		return
 	}
-	m.note(other.trigger, other.first)
+	m.recordReason(other.trigger, other.first)
 	if other.full {
 		m.fill()
 	}
 	m.mark(other.dirs...)
-	m.trust(other.sure...)
+	m.markOwn(other.ownChanges...)
 }

@@ -7,9 +7,9 @@ type Mode string
 
 // The modes.
 const (
-	// Auto lets the kernel tell of changes, and polls where it does not, or not of all of them.
+	// Auto uses events of the kernel, and polls where it reports no changes, or not all of them.
 	Auto Mode = "auto"
-	// Inotify never polls. What the kernel does not tell of is found at the next resync.
+	// Inotify never polls. What the kernel does not report is found at the next resync.
 	Inotify Mode = "inotify"
 	// Poll never asks the kernel.
 	Poll Mode = "poll"
@@ -23,10 +23,10 @@ func (m Mode) check() error {
 	return fmt.Errorf("there is no mode %q", m)
 }
 
-// asks reports whether the kernel is asked to tell of changes.
+// asks reports whether the kernel is asked for events.
 func (m Mode) asks() bool { return m != Poll }
 
-// polls reports whether directories are polled that the kernel does not tell of.
+// polls reports whether directories are polled whose changes the kernel does not report.
 func (m Mode) polls() bool { return m != Inotify }
 
 // The modes of a [pannier.WatchHealth], which are also the values of a label.

@@ -19,10 +19,10 @@ const scanGap = 4
 // unit is what settles together: the changes in one directory, or in a directory with everything below it.
 type unit struct {
 	marks
-	keys   map[string]bool // directories without links; true where everything below the directory belongs to the unit
-	last   time.Time       // when the latest change was noticed
-	urgent bool            // not to wait for quiet
-	hurry  bool            // not to wait for quiet as long as there is no change
+	keys      map[string]bool // directories without links; true where everything below the directory belongs to the unit
+	last      time.Time       // when the latest change was noticed
+	urgent    bool            // not to wait for quiet
+	immediate bool            // not to wait for quiet as long as there is no change
 }
 
 // pending keeps what was noticed until the batch that carries it is handed over, by unit. It does no I/O and knows no clock; the
@@ -31,8 +31,10 @@ type unit struct {
 // A unit is given out once it has been quiet for settle, and no later than maxWait after its first change. What pannier itself
 // has changed is complete, so it is in no unit (own) and waits for nothing.
 //
-// While a batch is on offer only the channel knows whether the consumer has taken it. So what is promised meanwhile is kept
-// apart (later) until that is known, and is promised for the batch after it.
+// A batch is offered, and the offer then ends as delivered or withdrawn; in between only the channel knows whether the consumer
+// has received the batch. A rescan must be in a batch that is handed over after the request. If it is requested during an
+// offer, its marks wait in deferred, and it gets the Seq after the one on offer (reserveSeq). The end of the offer adds them to
+// what is pending (closeOffer). If the batch was withdrawn, its Seq is not used again, so that the reserved one comes next.
 type pending struct {
 	settle, maxWait time.Duration
 
@@ -40,42 +42,42 @@ type pending struct {
 	next    uint64           // of the batch to offer, or on offer
 	scanned time.Time        // when a batch was handed over last
 	units   map[string]*unit // by each of their keys
-	// restless is when the units were handed over that had not become quiet, by each of their keys.
-	restless map[string]time.Time
-	own      marks
-	later    struct{ all, own marks }
-	offering bool
-	offered  struct {
+	// noisySince is when the units were handed over that had not become quiet, by each of their keys.
+	noisySince map[string]time.Time
+	own        marks
+	deferred   struct{ all, own marks }
+	offering   bool
+	offered    struct {
 		units []*unit
 		own   marks
 	}
 }
 
 func newPending(settle, maxWait time.Duration) pending {
-	return pending{settle: settle, maxWait: maxWait, next: 1, units: make(map[string]*unit), restless: make(map[string]time.Time)}
+	return pending{settle: settle, maxWait: maxWait, next: 1, units: make(map[string]*unit), noisySince: make(map[string]time.Time)}
 }
 
 // change marks names, which are what the consumer calls a directory, because an entry of it changed. With covers, everything
 // below the directory settles with it.
 func (p *pending) change(dir string, covers bool, at time.Time, names ...string) {
 	u := p.touch(dir, covers)
-	u.note(pannier.TriggerEvent, at)
+	u.recordReason(pannier.TriggerEvent, at)
 	u.mark(names...)
 	if at.After(u.last) {
 		u.last = at
 	}
-	u.hurry = false // else half of the change would be given out
+	u.immediate = false // else half of the change would be given out
 	p.bound()
 }
 
-// check marks names to be looked at although nothing was noticed there, because something may have been missed. It keeps no
-// change waiting, and with hurry it does not wait itself unless there is one.
-func (p *pending) check(dir string, hurry bool, at time.Time, names ...string) {
+// check marks names to be scanned although nothing was noticed there, because something may have been missed. It keeps no
+// change waiting. With immediate it does not wait for quiet itself unless there is a change.
+func (p *pending) check(dir string, immediate bool, at time.Time, names ...string) {
 	u := p.touch(dir, false)
 	if u.empty() {
-		u.last, u.hurry = at, hurry
+		u.last, u.immediate = at, immediate
 	}
-	u.note(pannier.TriggerEvent, at)
+	u.recordReason(pannier.TriggerEvent, at)
 	u.mark(names...)
 	p.bound()
 }
@@ -83,7 +85,7 @@ func (p *pending) check(dir string, hurry bool, at time.Time, names ...string) {
 // all marks everything.
 func (p *pending) all(trigger pannier.Trigger, urgent bool, at time.Time) {
 	u := p.touch(everything, true)
-	u.note(trigger, at)
+	u.recordReason(trigger, at)
 	u.fill()
 	if !urgent && at.After(u.last) {
 		u.last = at
@@ -145,7 +147,7 @@ func (p *pending) absorb(u, other *unit) {
 	}
 	u.urgent = u.urgent || other.urgent
 	if !other.empty() {
-		u.hurry = other.hurry && (u.hurry || u.empty())
+		u.immediate = other.immediate && (u.immediate || u.empty())
 	}
 	u.merge(&other.marks)
 	if other.last.After(u.last) {
@@ -163,9 +165,9 @@ func (p *pending) bound() {
 	}
 }
 
-// promise returns the Seq of a batch that is not handed over yet, and whether what it is to carry must be kept for later. The lock
-// makes that sure: with nothing on offer the next batch is still to be made, by a goroutine that needs the lock for that.
-func (p *pending) promise() (seq uint64, later bool) {
+// reserveSeq returns the Seq of a batch that will be handed over after the call, and whether one is on offer, so that its marks must
+// be deferred. Without an offer that is the next batch: it is made under the lock, which the caller holds.
+func (p *pending) reserveSeq() (seq uint64, onOffer bool) {
 	if p.offering {
 		return p.next + 1, true
 	}
@@ -174,25 +176,25 @@ func (p *pending) promise() (seq uint64, later bool) {
 
 // rescan asks for everything at once and returns the Seq of the batch that will carry it.
 func (p *pending) rescan(at time.Time) uint64 {
-	seq, later := p.promise()
+	seq, later := p.reserveSeq()
 	if later {
-		p.later.all.note(pannier.TriggerManual, at)
+		p.deferred.all.recordReason(pannier.TriggerManual, at)
 	} else {
 		p.all(pannier.TriggerManual, true, at)
 	}
 	return seq
 }
 
-// rescanDirs asks for a look at directories that pannier itself has changed, as rescan does for everything.
+// rescanDirs asks for a scan of directories that pannier itself has changed, as rescan does for everything.
 func (p *pending) rescanDirs(dirs []string, at time.Time) uint64 {
-	seq, later := p.promise()
+	seq, later := p.reserveSeq()
 	m := &p.own
 	if later {
-		m = &p.later.own
+		m = &p.deferred.own
 	}
-	m.note(pannier.TriggerManual, at)
+	m.recordReason(pannier.TriggerManual, at)
 	m.mark(dirs...)
-	m.trust(dirs...)
+	m.markOwn(dirs...)
 	return seq
 }
 
@@ -211,7 +213,7 @@ func (p *pending) due() (at time.Time, ok bool) {
 
 // settled returns when a unit is given out.
 func (p *pending) settled(u *unit) time.Time {
-	if u.urgent || u.hurry {
+	if u.urgent || u.immediate {
 		return u.first
 	}
 	at := u.last.Add(p.settle)
@@ -244,12 +246,11 @@ func (p *pending) offer(at time.Time) pannier.Batch {
 	p.offering = true
 	slices.Sort(m.dirs)
 	return pannier.Batch{
-		Seq: p.next, Full: m.full, Dirs: slices.Clip(m.dirs), Sure: slices.Clip(m.sure), Trigger: m.trigger, Since: m.first,
+		Seq: p.next, Full: m.full, Dirs: slices.Clip(m.dirs), OwnChanges: slices.Clip(m.ownChanges), Trigger: m.trigger, Since: m.first,
 	}
 }
 
-// withdraw takes the batch on offer back; the consumer has not taken it. Where something was promised for the batch after it, that
-// is the next one.
+// withdraw takes back the batch on offer, which the consumer has not received. If the Seq after it was reserved, that is the next one.
 func (p *pending) withdraw() {
 	if !p.offering {
 		return
@@ -258,7 +259,7 @@ func (p *pending) withdraw() {
 		p.put(u)
 	}
 	p.own.merge(&p.offered.own)
-	if p.settleOffer() {
+	if p.closeOffer() {
 		p.next++
 	}
 }
@@ -274,59 +275,59 @@ func (p *pending) put(u *unit) {
 // delivered records that the consumer took the batch on offer.
 func (p *pending) delivered(at time.Time) {
 	for _, u := range p.offered.units {
-		p.recordRest(u, at)
+		p.recordNoise(u, at)
 	}
 	p.seq, p.scanned = p.next, at
 	p.next++
-	p.settleOffer()
+	p.closeOffer()
 }
 
-// recordRest records whether a unit that is handed over has become quiet.
-func (p *pending) recordRest(u *unit, at time.Time) {
-	noisy := !u.urgent && !u.hurry && at.Sub(u.last) < p.settle && len(p.restless) < maxDirty
+// recordNoise records whether a unit that is handed over has become quiet.
+func (p *pending) recordNoise(u *unit, at time.Time) {
+	noisy := !u.urgent && !u.immediate && at.Sub(u.last) < p.settle && len(p.noisySince) < maxDirty
 	for key := range u.keys {
 		if noisy {
-			p.restless[key] = at
+			p.noisySince[key] = at
 		} else {
-			delete(p.restless, key)
+			delete(p.noisySince, key)
 		}
 	}
-	maps.DeleteFunc(p.restless, func(_ string, since time.Time) bool { return at.Sub(since) > 2*p.maxWait })
+	maps.DeleteFunc(p.noisySince, func(_ string, since time.Time) bool { return at.Sub(since) > 2*p.maxWait })
 }
 
-// isRestless reports whether a unit has not been quiet since it was handed over at maxWait.
-func (p *pending) isRestless(u *unit) bool {
+// isNoisy reports whether a unit has not been quiet since it was handed over at maxWait.
+func (p *pending) isNoisy(u *unit) bool {
 	for key := range u.keys {
-		if since, ok := p.restless[key]; !ok || u.first.Sub(since) > p.settle {
+		if since, ok := p.noisySince[key]; !ok || u.first.Sub(since) > p.settle {
 			return false
 		}
 	}
 	return true
 }
 
-// settleOffer ends the offer, and reports whether anything was promised for the batch after it.
-func (p *pending) settleOffer() (promised bool) {
+// closeOffer ends the offer and makes what was deferred pending. It reports whether anything was.
+func (p *pending) closeOffer() (deferred bool) {
 	p.offering, p.offered.units, p.offered.own = false, nil, marks{}
-	if all := p.later.all; !all.empty() {
+	if all := p.deferred.all; !all.empty() {
 		p.all(all.trigger, true, all.first)
-		promised = true
+		deferred = true
 	}
-	if !p.later.own.empty() {
-		p.own.merge(&p.later.own)
-		promised = true
+	if !p.deferred.own.empty() {
+		p.own.merge(&p.deferred.own)
+		deferred = true
 	}
-	p.later.all, p.later.own = marks{}, marks{}
-	return promised
+	p.deferred.all, p.deferred.own = marks{}, marks{}
+	return deferred
 }
 
 // quiet reports whether nothing is pending that batches up to the one with that Seq do not carry. A batch on offer with that Seq
 // was taken. A unit that never becomes quiet does not count after maxWait, since what waits for it would wait for ever.
 func (p *pending) quiet(seq uint64) bool {
-	if p.offering && seq < p.next || seq < p.seq || !p.own.empty() || !p.later.all.empty() || !p.later.own.empty() {
+	if p.offering && seq < p.next || seq < p.seq || !p.own.empty() || !p.deferred.all.empty() || !p.deferred.own.empty() {
 		return false
 	}
 	for _, u := range p.units {
-		if !p.isRestless(u) {
+		if !p.isNoisy(u) {
 			return false
 		}
 	}

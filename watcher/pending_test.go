@@ -195,7 +195,7 @@ func TestPendingIsQuiet(t *testing.T) {
 	p.Delivered(at(1))
 	quiet(0, false)
 	quiet(1, true)
-	p.Look(at(2), "/b")
+	p.RescanDirs(at(2), "/b")
 	quiet(1, false)
 }
 

@@ -6,8 +6,8 @@ import (
 	"pannier"
 )
 
-// maxSettle bounds how often a way is gone again because it changed meanwhile. The next event or resync goes on.
-const maxSettle = 16
+// maxChainRetries bounds how often a symlink chain is followed again because it changed meanwhile. The next event or resync continues.
+const maxChainRetries = 16
 
 // place is a path at which a directory is watched whatever becomes of it: the workspace, or a root. Its directory can be
 // missing, come back, be replaced, and be reached through links.
@@ -44,11 +44,11 @@ func (p *place) holds(dir string) (rest string, ok bool) {
 	return rest, ok && (p.root != nil || rest == "")
 }
 
-// settlePlaces arms each place at the directory that its path leads to now, and the ways there, and reports whether any
+// armPlaces arms each place at the directory that its path leads to now, and the chains there, and reports whether any
 // has changed. What is below the roots is left to the caller.
-func (w *Watcher) settlePlaces() (changed bool) {
+func (w *Watcher) armPlaces() (changed bool) {
 	for _, p := range w.places {
-		changed = w.settle(p) || changed
+		changed = w.armPlace(p) || changed
 	}
 	if changed {
 		w.dropAnchors()
@@ -56,9 +56,9 @@ func (w *Watcher) settlePlaces() (changed bool) {
 	return changed
 }
 
-// settle arms one place. It goes the way again after the arming, because what is armed may have been replaced just before.
-func (w *Watcher) settle(p *place) (changed bool) {
-	for range maxSettle {
+// armPlace arms one place. It follows the chain again after the arming, because what is armed may have been replaced just before.
+func (w *Watcher) armPlace(p *place) (changed bool) {
+	for range maxChainRetries {
 		chain := findChain(p.path)
 		if chain.err != nil && w.failed[p.path] == nil {
 			w.fail(p.path, chain.err)
@@ -79,18 +79,18 @@ func (w *Watcher) placed(p *place) bool {
 	}
 	return !slices.ContainsFunc(p.chain.anchors, func(a string) bool {
 		dir := w.table.byPath[a]
-		return (dir == nil || !dir.has(roleWay)) && w.failed[a] == nil
+		return (dir == nil || !dir.has(roleAnchor)) && w.failed[a] == nil
 	})
 }
 
-// move arms p by another way than before, or by the same after its watch was lost.
+// move arms p by another chain than before, or by the same one after its watch was lost.
 func (w *Watcher) move(p *place, to symlinkChain) {
 	from := p.chain
 	stays := from.real == to.real && from.id == to.id
 	intact := stays && w.table.byPath[to.real] != nil
 	w.setSymlinks(p, to)
 	for _, a := range to.anchors {
-		w.arm(a, roleWay)
+		w.arm(a, roleAnchor)
 	}
 	if dir := w.table.byPath[from.real]; dir != nil && !stays {
 		w.drop(dir)
@@ -106,7 +106,7 @@ func (w *Watcher) move(p *place, to symlinkChain) {
 	}
 }
 
-// setSymlinks lets the drain goroutine know what lies on the ways.
+// setSymlinks tells the drain goroutine which entries lie on the chains.
 func (w *Watcher) setSymlinks(p *place, to symlinkChain) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -140,7 +140,7 @@ func (w *Watcher) reportRoot(p *place, first bool) {
 	}
 }
 
-// dropAnchors ends the watches on directories that no way needs any more.
+// dropAnchors ends the watches on directories that no chain needs any more.
 func (w *Watcher) dropAnchors() {
 	needed := make(map[string]struct{})
 	for _, p := range w.places {
@@ -160,7 +160,7 @@ func (w *Watcher) dropAnchors() {
 func (w *Watcher) dropAnchor(a string) {
 	w.clearFailure(a)
 	if dir := w.table.byPath[a]; dir != nil {
-		w.revoke(dir, roleWay)
+		w.revoke(dir, roleAnchor)
 	}
 }
 

@@ -19,32 +19,32 @@ import (
 )
 
 const (
-	// pollInterval is how long after one look at all polled directories the next begins. A person who saved a file waits
-	// about as long without wondering, and a look at ten thousand skills takes less than a tenth of it.
+	// pollInterval is the time from the end of one poll of all polled directories to the next. A person who saved a file waits
+	// about as long without wondering, and a poll of ten thousand skills takes less than a tenth of it.
 	pollInterval = time.Second
-	// pollRest is how much longer than a look the pause after it is at least, so that where each stat is a question to
+	// pollRest is how many times longer than a poll the pause after it is at least, so that where each stat is a question to
 	// another machine, polling is a fifth of the time at most.
 	pollRest = 4
-	// pollPortion is how long a look goes on before whatever else there is to do gets its turn.
+	// pollPortion is how long a poll runs before other work gets its turn.
 	pollPortion = 20 * time.Millisecond
 	// maxFiles bounds the files that matter in one directory. What lies past it is found at the next resync.
 	maxFiles = 256
 )
 
-// poller is how far the look at all polled directories has come. It belongs to the goroutine of Run, as everything does
+// poller is the state of the poll of all polled directories. It belongs to the goroutine of Run, as everything does
 // that may block.
 type poller struct {
 	interval time.Duration
-	quick    time.Duration // the pause after a look that found something
-	next     time.Time     // when the next look begins
+	quick    time.Duration // the pause after a poll that found something
+	next     time.Time     // when the next poll begins
 	order    []*watch      // all polled directories, by path: neighbours on the disk are near in the kernel's memory too
 	grown    bool          // there are others than in order
-	queue    []*watch      // what of order is left of the look that goes on
+	queue    []*watch      // the part of order that the current poll has not visited yet
 	took     time.Duration
 	found    bool
 	scratch  []file
 	seed     maphash.Seed     // of the sums of names
-	mounted  map[string]stamp // files that are mounted by themselves, of which no directory tells
+	mounted  map[string]stamp // files that are mounted by themselves: their directories do not show changes
 }
 
 // startPolling takes what dir is now as what it was when its polling began. Later readers see no less.
@@ -59,7 +59,7 @@ func (w *Watcher) startPolling(dir *watch) {
 	w.poller.begin()
 }
 
-// begin plans the first look.
+// begin schedules the first poll.
 func (p *poller) begin() {
 	if p.next.IsZero() {
 		p.next = time.Now().Add(spread(p.interval))
@@ -67,7 +67,7 @@ func (p *poller) begin() {
 }
 
 // pollMounted takes over which files are mounted by themselves. They are marked, since they may have changed since the consumer
-// looked at them.
+// read them.
 func (w *Watcher) pollMounted() {
 	if !w.mode.polls() {
 		return
@@ -89,7 +89,7 @@ func (w *Watcher) pollMounted() {
 	}
 }
 
-// visitMounted looks at the files that are mounted by themselves.
+// visitMounted checks the files that are mounted by themselves.
 func (w *Watcher) visitMounted() {
 	for path, seen := range w.poller.mounted {
 		now := stampOf(path)
@@ -112,7 +112,7 @@ func (w *Watcher) stopPolling(dir *watch) {
 	w.changed = true
 }
 
-// poll looks at the polled directories, if it is time to: at a portion of them. At all of them it looks at once.
+// poll visits a portion of the polled directories if a poll is due; with all, it visits all of them now.
 func (w *Watcher) poll(ctx context.Context, all bool) {
 	p := &w.poller
 	w.pollMounted()
@@ -142,7 +142,7 @@ func (w *Watcher) poll(ctx context.Context, all bool) {
 	}
 }
 
-// startPoll makes the list of what is to be looked at. Where the places are is asked at once: that costs little, and
+// startPoll makes the list of what is to be visited. The places are resolved at once: that costs little, and
 // shows what no directory below does, such as a mount over one of their ancestors.
 func (w *Watcher) startPoll() {
 	p := &w.poller
@@ -156,11 +156,11 @@ func (w *Watcher) startPoll() {
 	if slices.ContainsFunc(w.places, moved) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.todo.ways = true
+		w.todo.recheckPlaces = true
 	}
 }
 
-// pause returns how long to wait after a look. One that found something is soon followed by another, because a tree is
+// pause returns how long to wait after a poll. One that found something is soon followed by another, because a tree is
 // quiet only when a reader sees nothing change.
 func (p *poller) pause() time.Duration {
 	wait := spread(p.interval)
@@ -170,7 +170,7 @@ func (p *poller) pause() time.Duration {
 	return max(wait, pollRest*p.took)
 }
 
-// visit looks at one directory and marks it if it is another than before.
+// visit compares one directory with what it was and marks it if it differs.
 func (w *Watcher) visit(dir *watch) {
 	if _, polled := w.table.polled[dir]; !polled || w.table.byPath[dir.path] != dir {
 		return
@@ -182,18 +182,18 @@ func (w *Watcher) visit(dir *watch) {
 		return
 	}
 	reachable := now.dir.err == dir.seen.dir.err
-	if d, again := dir.seen.take(now, at); d.any() {
+	if d, again := dir.seen.update(now, at); d.any() {
 		w.noticeDifference(dir, d, again, at)
 	}
 	if !reachable {
 		w.changed = true
 	}
-	if dir.heard && dir.kind == "" && !dir.seen.pending.any() {
+	if dir.confirmed && dir.kind == "" && !dir.seen.pending.any() {
 		w.stopPolling(dir)
 	}
 }
 
-// compareDir looks at a directory and at the files that matter in it, which are valid until the next call. It reads the
+// compareDir samples a directory and the files that matter in it, which are valid until the next call. It reads the
 // directory only where other files may matter by now.
 func (w *Watcher) compareDir(dir *watch, at time.Time) sample {
 	s := sample{dir: stampOf(dir.path), files: dir.seen.files, entries: dir.seen.entries, stale: dir.seen.stale}
@@ -216,10 +216,10 @@ func (w *Watcher) compareDir(dir *watch, at time.Time) sample {
 }
 
 // files returns the files that matter in a directory, without their stamps, and the sum of the names of its directories and
-// links. One that is only on a path is not read for that: where the path leads is looked at anyhow, and what is at its end is
+// links. One that is only on a path is not read for that: where the path leads is resolved anyway, and what is at its end is
 // known.
 func (w *Watcher) files(dir *watch) (files []file, entries uint64, err error) {
-	if dir.roles != roleWay {
+	if dir.roles != roleAnchor {
 		if files, entries, err = w.held(dir); err != nil {
 			return nil, 0, err
 		}
@@ -259,7 +259,7 @@ func (w *Watcher) held(dir *watch) (files []file, entries uint64, err error) {
 	}
 }
 
-// matters reports whether an entry of a polled directory is looked at by itself. Besides the files that are read, and links, those
+// matters reports whether an entry of a polled directory is sampled itself. Besides the files that are read, and links, those
 // are all that lie where the consumer asked for it: the SKILL.md of a link may have any name there. That others come and
 // go, the directory shows.
 func matters(dir *watch, e fs.DirEntry, named []string) bool {
@@ -277,7 +277,7 @@ func matters(dir *watch, e fs.DirEntry, named []string) bool {
 	return dir.has(roleReached) && pannier.IsSkillFile(name)
 }
 
-// noticeGone tells of a directory that is not at its path any more as the kernel would.
+// noticeGone reports a directory that is not at its path any more as the kernel would.
 func (w *Watcher) noticeGone(dir *watch, at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -286,7 +286,7 @@ func (w *Watcher) noticeGone(dir *watch, at time.Time) {
 }
 
 // noticeDifference marks a polled directory, and leaves to be armed what may be new in it. again says that the difference was
-// told before.
+// reported before.
 func (w *Watcher) noticeDifference(dir *watch, d difference, again bool, at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -325,14 +325,14 @@ func (w *Watcher) differs(dir *watch, d difference) bool {
 	return d.files && dir.has(roleProbe|roleWorkspace)
 }
 
-// noticeEnds notes that a file in a polled directory changed, which may be one at the end of a way.
+// noticeEnds notes that a file in a polled directory changed, which may be the end of a symlink chain.
 func (w *Watcher) noticeEnds(dir string, again bool, at time.Time) {
 	for _, end := range w.watchRequests.files[dir] {
 		w.poller.found = true
 		if again {
 			w.pending.check(end, false, at, end)
 		} else {
-			put(&w.todo.turned, end)
+			put(&w.todo.changedEntries, end)
 		}
 	}
 }

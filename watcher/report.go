@@ -10,7 +10,7 @@ import (
 	"pannier"
 )
 
-// cause is one reason why the kernel does not tell of all changes in a root, with the directories that it concerns.
+// cause is one reason why the kernel does not report all changes in a root, with the directories that it concerns.
 type cause struct {
 	root string // its name, empty for what lies in none
 	mode string // of those directories
@@ -18,10 +18,10 @@ type cause struct {
 	kind string // of that
 }
 
-// causes counts directories by cause, and keeps the first path of each. Errors are told apart by what they say.
-type causes map[string]*found
+// causes counts directories by cause, and keeps the first path of each. Errors are distinguished by their kind and hint.
+type causes map[string]*affected
 
-type found struct {
+type affected struct {
 	cause
 	path string
 	dirs int
@@ -34,7 +34,7 @@ func (c causes) add(why cause, path string) {
 	}
 	f := c[key]
 	if f == nil {
-		f = &found{cause: why, path: path}
+		f = &affected{cause: why, path: path}
 		c[key] = f
 	}
 	f.dirs++
@@ -43,7 +43,7 @@ func (c causes) add(why cause, path string) {
 	}
 }
 
-// survey collects the causes of everything that the kernel does not tell of.
+// survey collects the causes of everything that the kernel does not report.
 func (w *Watcher) survey() causes {
 	all := make(causes)
 	for path, err := range w.failed {
@@ -75,7 +75,7 @@ func (d *watch) cause() (why cause, ok bool) {
 		return cause{mode: modeDegraded, err: d.seen.dir.err}, true
 	case d.refused != nil:
 		return cause{mode: modeBoth, err: d.refused}, true
-	case d.kind != "" && d.heard:
+	case d.kind != "" && d.confirmed:
 		return cause{mode: modeBoth, kind: d.kind}, true
 	}
 	return cause{}, false
@@ -121,7 +121,7 @@ func (c causes) reasons() []pannier.WatchReason {
 	return reasons
 }
 
-func (f *found) reason() pannier.WatchReason {
+func (f *affected) reason() pannier.WatchReason {
 	r := pannier.WatchReason{Root: f.root, Mode: f.mode, Severity: pannier.SeverityWarning}
 	subject := f.path
 	if f.dirs > 1 {
@@ -192,7 +192,7 @@ func (w *Watcher) reportHealth() {
 // unconfirmedWatches counts the directories that the kernel does not watch.
 func (w *Watcher) unconfirmedWatches() (n int) {
 	for dir := range w.table.polled {
-		if !dir.heard {
+		if !dir.confirmed {
 			n++
 		}
 	}
@@ -203,10 +203,10 @@ func (w *Watcher) unconfirmedWatches() (n int) {
 // written when a limit is reached and not for each directory past it.
 func (w *Watcher) logMode(h pannier.WatchHealth, why causes) {
 	state := strings.Join(append([]string{h.Mode}, slices.Sorted(maps.Keys(why))...), "\n")
-	if state == w.told {
+	if state == w.loggedState {
 		return
 	}
-	w.told = state
+	w.loggedState = state
 	log, args := w.log.Info, []any{"mode", h.Mode, "directories", h.Watches, "polled", h.Polled}
 	if h.Problem != "" {
 		log = w.log.Warn

@@ -3,26 +3,26 @@ package watcher
 import "path/filepath"
 
 // watchRequests are the directories that the consumer wants besides the trees, and where they were found. It is made anew
-// whenever they are looked for, and never changed.
+// at each search, and never changed.
 type watchRequests struct {
-	names   map[string][]string // those that the consumer has for each directory that was found, by its path without links
-	leads   map[string]string   // the path without links for each name, empty where it leads nowhere
-	lacking bool                // one leads nowhere
-	// entries are all that lies on the ways, whether it is there or not, and holders the directories that hold them.
+	names    map[string][]string // those that the consumer has for each directory that was found, by its path without links
+	resolved map[string]string   // the path without links for each name, empty where it leads nowhere
+	lacking  bool                // one leads nowhere
+	// entries are the paths on the symlink chains, existing or not, and holders the directories that hold them.
 	entries, holders map[string]struct{}
-	// files are those at the ends of ways, by the directory that holds them.
+	// files are those at the ends of chains, by the directory that holds them.
 	files map[string][]string
-	// anchors are the directories to watch besides those to learn that a way leads elsewhere; true stands for one that
-	// would be missed, since nothing else tells of what may come in it.
-	anchors map[string]bool
-	turned  []string // the names whose way something has changed on
+	// anchors are the directories to watch besides those to learn that a chain leads elsewhere; true stands for one that
+	// must be watched, since nothing else reports what may come in it.
+	anchors      map[string]bool
+	changedNames []string // the names on whose chain an entry has changed
 }
 
-// findWanted goes the ways to all that is wanted. What it costs grows with the entries that lie there, and not with the
-// depth of each way. What the rules reach is watched in its tree, so only that it goes counts.
-func (w *Watcher) findWanted(ways chainFinder, turned map[string]struct{}) watchRequests {
+// findWanted follows the chains to all that is wanted. Its cost grows with the number of entries there, and not with the
+// depth of each chain. What the rules reach is watched in its tree, so only that it goes counts.
+func (w *Watcher) findWanted(finder chainFinder, changedEntries map[string]struct{}) watchRequests {
 	found := watchRequests{
-		names: make(map[string][]string), leads: make(map[string]string),
+		names: make(map[string][]string), resolved: make(map[string]string),
 		entries: make(map[string]struct{}), holders: make(map[string]struct{}), anchors: make(map[string]bool),
 		files: make(map[string][]string),
 	}
@@ -34,23 +34,23 @@ func (w *Watcher) findWanted(ways chainFinder, turned map[string]struct{}) watch
 			found.entries[real] = struct{}{}
 			continue
 		}
-		found.add(dir, ways.find(dir), turned)
+		found.add(dir, finder.find(dir), changedEntries)
 	}
-	w.followTargets(&found, ways, turned)
+	w.followTargets(&found, finder, changedEntries)
 	if w.backend != nil {
-		w.hold(&found)
+		w.addHolders(&found)
 	}
 	return found
 }
 
-// followTargets takes in the ways to what links of the roots may lead into: where such a way leads elsewhere, so may they. What
+// followTargets adds the chains to the allowed targets of symlinks in roots: if such a chain leads elsewhere, so may they. What
 // lies there counts only where a link leads to it, and is wanted then. What cannot be watched for that is not a failure, since there
 // may be no link that needs it.
-func (w *Watcher) followTargets(found *watchRequests, ways chainFinder, turned map[string]struct{}) {
+func (w *Watcher) followTargets(found *watchRequests, finder chainFinder, changedEntries map[string]struct{}) {
 	for _, root := range w.rules.Roots {
 		for _, target := range root.LinkTargets {
-			chain := ways.find(target)
-			found.follow(target, chain, turned)
+			chain := finder.find(target)
+			found.follow(target, chain, changedEntries)
 			if chain.real != "" { // polling notices by itself alone that it is not there any more
 				chain.anchors = append(chain.anchors, chain.real)
 			}
@@ -63,40 +63,40 @@ func (w *Watcher) followTargets(found *watchRequests, ways chainFinder, turned m
 	}
 }
 
-// add takes in the way to one directory.
-func (s *watchRequests) add(name string, to symlinkChain, turned map[string]struct{}) {
-	s.follow(name, to, turned)
+// add adds the chain to one directory.
+func (r *watchRequests) add(name string, to symlinkChain, changedEntries map[string]struct{}) {
+	r.follow(name, to, changedEntries)
 	for _, a := range to.anchors {
-		s.anchors[a] = true
+		r.anchors[a] = true
 	}
-	if s.lacking = s.lacking || to.real+to.file == ""; to.real != "" {
-		s.names[to.real] = append(s.names[to.real], name)
+	if r.lacking = r.lacking || to.real+to.file == ""; to.real != "" {
+		r.names[to.real] = append(r.names[to.real], name)
 	}
 }
 
-// follow takes in a way, and not what is at its end.
-func (s *watchRequests) follow(name string, to symlinkChain, turned map[string]struct{}) {
-	s.leads[name] = to.real + to.file // of which one is empty
+// follow adds a chain, without what is at its end.
+func (r *watchRequests) follow(name string, to symlinkChain, changedEntries map[string]struct{}) {
+	r.resolved[name] = to.real + to.file // of which one is empty
 	if to.file != "" {
 		above := filepath.Dir(to.file)
-		s.files[above] = append(s.files[above], to.file)
+		r.files[above] = append(r.files[above], to.file)
 	}
 	changed := false
 	for _, entry := range to.entries {
-		s.entries[entry] = struct{}{}
-		s.holders[filepath.Dir(entry)] = struct{}{}
-		if _, ok := turned[entry]; ok {
+		r.entries[entry] = struct{}{}
+		r.holders[filepath.Dir(entry)] = struct{}{}
+		if _, ok := changedEntries[entry]; ok {
 			changed = true
 		}
 	}
 	if changed {
-		s.turned = append(s.turned, name)
+		r.changedNames = append(r.changedNames, name)
 	}
 }
 
-// hold adds the directories above what is there, which the kernel has to be asked about: a directory that is renamed with
-// all above it tells of nothing itself, while polling looks at its path. What lies on the way to a place is left to that.
-func (w *Watcher) hold(found *watchRequests) {
+// addHolders adds the directories above what is there, which the kernel has to be asked about: a directory that is renamed with
+// all above it causes no event itself, while polling checks its path. Entries on the chain to a place are left to that place.
+func (w *Watcher) addHolders(found *watchRequests) {
 	for entry := range found.entries {
 		above := filepath.Dir(entry)
 		_, placed := w.entries[entry]

@@ -7,7 +7,7 @@ import (
 	"pannier"
 )
 
-// refuse notes why the kernel does not tell of changes in a directory, which is polled for that; nil means that it does.
+// refuse records why the kernel does not report changes in a directory, which is polled instead; nil means that it does.
 func (w *Watcher) refuse(dir *watch, err error) {
 	if w.backend == nil { // there is none
 		return
@@ -18,7 +18,7 @@ func (w *Watcher) refuse(dir *watch, err error) {
 }
 
 // isUnconfirmed reports whether the kernel is to be asked again about a directory.
-func (w *Watcher) isUnconfirmed(dir *watch) bool { return !dir.heard && w.mode.asks() }
+func (w *Watcher) isUnconfirmed(dir *watch) bool { return !dir.confirmed && w.mode.asks() }
 
 // planRetry sees to it that what failed is tried again, at resyncs and besides them.
 func (w *Watcher) planRetry() {
@@ -62,7 +62,7 @@ func (w *Watcher) failedSomewhere() bool {
 	return len(w.failed) > 1 || len(w.failed) == 1 && !altogether
 }
 
-// retryWatches asks the kernel again about everything that it does not tell of.
+// retryWatches asks the kernel again for all watches that it refused.
 func (w *Watcher) retryWatches(ctx context.Context) {
 	if w.backend == nil {
 		if !w.open() {
@@ -74,7 +74,7 @@ func (w *Watcher) retryWatches(ctx context.Context) {
 			w.markAll(pannier.TriggerError, true)
 			return
 		}
-		w.recheck = true // the ways to what is wanted need more than polling does
+		w.recheck = true // the chains to what is wanted need more watches than polling does
 	}
 	for dir := range w.table.polled {
 		if !w.isUnconfirmed(dir) {
@@ -86,8 +86,8 @@ func (w *Watcher) retryWatches(ctx context.Context) {
 	}
 }
 
-// retryWatch lets the kernel tell of changes in a polled directory. It is looked at once more after that, so that nothing falls
-// between the last look and the first event.
+// retryWatch adds a kernel watch on a polled directory. It is visited once more after that, so that no change is lost
+// between the last poll and the first event.
 func (w *Watcher) retryWatch(dir *watch) error {
 	err := w.admit(dir)
 	if err == nil {
@@ -124,7 +124,7 @@ func (w *Watcher) armFailed(ctx context.Context) {
 	if err := before[""]; err != nil && w.backend == nil {
 		w.failed[""] = err
 	}
-	w.settlePlaces()
+	w.armPlaces()
 	w.armReached(ctx)
 	w.armWanted(nil)
 	for path := range before {

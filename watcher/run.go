@@ -8,23 +8,23 @@ import (
 )
 
 // todo is what the drain goroutine and the consumer leave to the goroutine of Run, which may block. Any order of coming
-// ends in the same: gone directories are dropped first, and what is there then is looked up on the disk.
+// has the same result: gone directories are dropped first, and what is there then is read from the disk.
 type todo struct {
-	gone   map[string]struct{} // watched directories that were removed or renamed
-	fresh  map[string]arrival  // entries that may be new directories or links
-	relist map[string]struct{} // directories in which a SKILL.md came, changed or went
-	all    bool                // so many entries that everything is looked through instead
-	ways   bool                // something on the way to a place changed
-	turned map[string]struct{} // entries on the ways to what the consumer wants that changed
-	wanted bool                // there is a new WatchSet, or what the last one named may be found elsewhere
-	verify bool                // the caller that asked for a scan may know of a change without an event
-	rearm  bool                // the kernel lost events
-	jumped bool                // the clock did
-	deaf   bool                // the backend ended by itself
-	err    error               // the latest that the backend reported
+	gone           map[string]struct{} // watched directories that were removed or renamed
+	fresh          map[string]arrival  // entries that may be new directories or links
+	relist         map[string]struct{} // directories in which a SKILL.md came, changed or went
+	all            bool                // so many entries that everything is explored instead
+	recheckPlaces  bool                // an entry on the chain to a place changed
+	changedEntries map[string]struct{} // changed entries on the chains to what the consumer wants
+	wanted         bool                // there is a new WatchSet, or what the last one named may be found elsewhere
+	verify         bool                // the caller that asked for a scan may know of a change without an event
+	rearm          bool                // the kernel lost events
+	jumped         bool                // the clock did
+	backendEnded   bool                // the backend ended by itself
+	err            error               // the latest that the backend reported
 }
 
-// maxFresh bounds the entries that are looked at one by one.
+// maxFresh bounds the entries that are armed one by one.
 const maxFresh = 4096
 
 func put(set *map[string]struct{}, path string) {
@@ -106,7 +106,7 @@ func (w *Watcher) resyncDue(now time.Time) bool {
 	return w.jumped || w.resync > 0
 }
 
-// resyncDelay returns how much longer a resync waits: while something is settling, so that half of it is not looked at.
+// resyncDelay returns how much longer a resync waits: while something is settling, so that no half of it is scanned.
 func (w *Watcher) resyncDelay() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -125,7 +125,7 @@ func (w *Watcher) rescanIfDue() {
 		return
 	}
 	w.revisit = time.Time{}
-	w.pending.own.note(pannier.TriggerGrace, now)
+	w.pending.own.recordReason(pannier.TriggerGrace, now)
 }
 
 // revisitIn returns how long it is until the consumer wants a batch, if it does.
@@ -174,7 +174,7 @@ func (w *Watcher) handleTodo(ctx context.Context) {
 	if t.jumped {
 		w.jumped, w.nextResync = true, time.Now()
 	}
-	if t.deaf {
+	if t.backendEnded {
 		w.dropBackend(ctx)
 	}
 	if w.armable() {
@@ -211,14 +211,14 @@ func (w *Watcher) armChanged(ctx context.Context, t *todo) {
 
 // armRemote arms what does not hang in a tree: the places themselves, and what the consumer wants besides.
 func (w *Watcher) armRemote(ctx context.Context, t *todo) {
-	recheck := t.ways || w.recheck
+	recheck := t.recheckPlaces || w.recheck
 	w.recheck = false
-	if recheck && w.settlePlaces() {
+	if recheck && w.armPlaces() {
 		w.armReached(ctx)
 		w.markAll(pannier.TriggerEvent, false)
 	}
-	if recheck || t.wanted || len(t.turned) > 0 {
-		w.armWanted(t.turned)
+	if recheck || t.wanted || len(t.changedEntries) > 0 {
+		w.armWanted(t.changedEntries)
 	}
 }
 
@@ -236,7 +236,7 @@ func (w *Watcher) rearmAll(ctx context.Context) {
 	w.armUnmarked(ctx)
 }
 
-// verify finds at a resync what no event told, and tries again what failed.
+// verify finds at a resync what no event reported, and retries what failed.
 func (w *Watcher) verify(ctx context.Context) {
 	w.verifying = true
 	defer func() { w.verifying = false }()
@@ -244,7 +244,7 @@ func (w *Watcher) verify(ctx context.Context) {
 	clear(w.kinds) // numbers of devices are given again
 	if !w.armable() {
 		w.retryWatches(ctx)
-	} else if lost, moved := w.dropLost(), w.settlePlaces(); lost || moved || w.failedSomewhere() {
+	} else if lost, moved := w.dropLost(), w.armPlaces(); lost || moved || w.failedSomewhere() {
 		w.armFailed(ctx)
 	} else {
 		w.armWanted(nil)
@@ -252,7 +252,7 @@ func (w *Watcher) verify(ctx context.Context) {
 	w.reportHealth()
 }
 
-// dropLost forgets the watches that tell of nothing any more.
+// dropLost forgets the watches that report nothing any more.
 func (w *Watcher) dropLost() (lost bool) {
 	for _, path := range w.lost() {
 		if dir := w.table.byPath[path]; dir != nil { // else it went with the one above it
@@ -263,14 +263,14 @@ func (w *Watcher) dropLost() (lost bool) {
 	return lost
 }
 
-// noticeLost leaves them to be armed anew as if an event had told of each.
+// noticeLost schedules them to be armed again as if an event had reported each.
 func (w *Watcher) noticeLost(t *todo) {
 	for _, path := range w.lost() {
 		put(&t.gone, path)
 	}
 }
 
-// lost returns the directories that the kernel tells nothing of, although it seems so: the backend has lost the watch, as it does
+// lost returns the directories whose kernel watch reports nothing any more: the backend has lost the watch, as it does
 // when a file system is unmounted, or the watch is on what is not at the path any more, as when something was mounted over it.
 func (w *Watcher) lost() (paths []string) {
 	if w.backend == nil {
@@ -281,7 +281,7 @@ func (w *Watcher) lost() (paths []string) {
 		held[path] = struct{}{}
 	}
 	for path, dir := range w.table.byPath {
-		if _, ok := held[path]; dir.heard && (!ok || dir.replaced()) {
+		if _, ok := held[path]; dir.confirmed && (!ok || dir.replaced()) {
 			paths = append(paths, path)
 		}
 	}
@@ -296,7 +296,7 @@ func (w *Watcher) markAll(trigger pannier.Trigger, urgent bool) {
 	w.pending.all(trigger, urgent, time.Now())
 }
 
-// markDir marks a directory that has just been armed. Before a full batch that is for nothing, and no event told of it.
+// markDir marks a directory that has just been armed. Before a full batch that is not needed, and no event reported it.
 func (w *Watcher) markDir(dir *watch) {
 	if w.verifying {
 		return

@@ -21,19 +21,19 @@ type symlinkChain struct {
 	err  error
 	// file is the path without links of what the path leads to where that is not a directory.
 	file string
-	// entries are all that lies on the way, whether it is there or not: where one changes, the way may.
+	// entries are the paths on the chain, existing or not: if one changes, the chain may.
 	entries []string
-	// anchors are the directories to watch besides real to learn of that: each that holds a link on the way, and the one
-	// in which the way ends too early.
+	// anchors are the directories to watch besides real to notice that: each that holds a symlink of the chain, and the one
+	// in which the chain ends too early.
 	anchors []string
 }
 
-func (w symlinkChain) same(other symlinkChain) bool {
-	return w.real == other.real && w.id == other.id && (w.err == nil) == (other.err == nil) &&
-		slices.Equal(w.entries, other.entries) && slices.Equal(w.anchors, other.anchors)
+func (c symlinkChain) same(other symlinkChain) bool {
+	return c.real == other.real && c.id == other.id && (c.err == nil) == (other.err == nil) &&
+		slices.Equal(c.entries, other.entries) && slices.Equal(c.anchors, other.anchors)
 }
 
-// step is what lies at one entry of a way.
+// step is what lies at one entry of a chain.
 type step struct {
 	id     fsx.FileID // of a directory
 	link   bool
@@ -41,7 +41,7 @@ type step struct {
 	err    error  // why it is not a directory
 }
 
-// chainFinder goes along ways and looks at each entry once, so that ways that have most of themselves in common cost little
+// chainFinder follows chains and stats each entry once, so that chains with a common beginning cost little
 // more than one. What it saw holds for a moment only, so it is used for no longer than that.
 type chainFinder map[string]step
 
@@ -72,12 +72,12 @@ func statPath(entry string) (s step) {
 func findChain(path string) symlinkChain { return make(chainFinder).find(path) }
 
 func (f chainFinder) find(path string) symlinkChain {
-	w := symlinkChain{entries: make([]string, 0, strings.Count(path, "/"))}
+	c := symlinkChain{entries: make([]string, 0, strings.Count(path, "/"))}
 	var rest string
 	var err error
-	w.real, rest, err = fsx.FollowPath("/", path, fsx.LinkRules{Readlink: func(dir, name string) (string, error) {
+	c.real, rest, err = fsx.FollowPath("/", path, fsx.LinkRules{Readlink: func(dir, name string) (string, error) {
 		entry := filepath.Join(dir, name)
-		w.entries = append(w.entries, entry)
+		c.entries = append(c.entries, entry)
 		s := f.stat(entry)
 		switch {
 		case s.err != nil:
@@ -85,37 +85,37 @@ func (f chainFinder) find(path string) symlinkChain {
 		case !s.link:
 			return "", unix.EINVAL
 		}
-		w.anchors = append(w.anchors, dir)
+		c.anchors = append(c.anchors, dir)
 		return s.target, nil
 	}})
 	switch {
 	case err == nil:
-		return w.arrive(f.stat(w.real))
+		return c.arrive(f.stat(c.real))
 	case err == unix.ELOOP:
 		err = &os.PathError{Op: "follow", Path: path, Err: err}
 	case rest == "" && errors.Is(err, unix.ENOTDIR):
-		w.file = w.entries[len(w.entries)-1]
+		c.file = c.entries[len(c.entries)-1]
 	}
-	return w.end(err)
+	return c.end(err)
 }
 
-// end returns the chain that leads no further than to w.real.
-func (w symlinkChain) end(err error) symlinkChain {
+// end returns the chain that leads no further than to c.real.
+func (c symlinkChain) end(err error) symlinkChain {
 	if !gone(err) {
-		w.err = err
+		c.err = err
 	}
-	w.anchors = append(w.anchors, w.real)
-	w.real = ""
-	return w
+	c.anchors = append(c.anchors, c.real)
+	c.real = ""
+	return c
 }
 
-func (w symlinkChain) arrive(at step) symlinkChain {
+func (c symlinkChain) arrive(at step) symlinkChain {
 	if at.err != nil {
-		w.err, w.real = at.err, ""
-		return w
+		c.err, c.real = at.err, ""
+		return c
 	}
-	w.id = at.id
-	return w
+	c.id = at.id
+	return c
 }
 
 // under returns the part of path below dir, with its leading separator, or nothing for dir itself.

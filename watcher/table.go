@@ -18,8 +18,8 @@ const (
 	roleProbe
 	// roleWorkspace counts for config.yaml.
 	roleWorkspace
-	// roleWay lies on the way to a place. Only the entries on that way count.
-	roleWay
+	// roleAnchor holds an entry of the chain to a place or to a wanted directory. Only such entries count.
+	roleAnchor
 	// roleExtra is wanted by the consumer. Everything in it counts, unless it is a skill, of which the same counts as in a tree.
 	roleExtra
 
@@ -28,11 +28,11 @@ const (
 
 // watch is one watched directory.
 type watch struct {
-	path  string     // without links, as the backend knows it
-	id    fsx.FileID // what was at path when it was armed
-	roles role
-	kind  string // of the file system, if others may change it unseen
-	heard bool   // the kernel tells of changes in it
+	path      string     // without links, as the backend knows it
+	id        fsx.FileID // what was at path when it was armed
+	roles     role
+	kind      string // of the file system, if others may change it unseen
+	confirmed bool   // the kernel reports changes in it
 	// refused is why it does not, where it was asked.
 	refused error
 	seen    sample // while it is polled

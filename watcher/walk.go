@@ -15,7 +15,7 @@ func (w *Watcher) armAll(ctx context.Context) {
 	if !w.armable() {
 		return
 	}
-	w.settlePlaces()
+	w.armPlaces()
 	w.armReached(ctx)
 	if ctx.Err() == nil {
 		w.armWanted(nil)
@@ -76,8 +76,8 @@ func (w *Watcher) markFresh(parent *watch, path string, a arrival) bool {
 	return !link
 }
 
-// explore looks through directories and, level by level, those below them. A directory is armed before it is read, so
-// that an entry is either read or told of. Directories that are armed already are looked through if again is set.
+// explore reads directories and, level by level, those below them. A directory is armed before it is read, so
+// that an entry is either read or reported. Directories that are armed already are read again if again is set.
 func (w *Watcher) explore(ctx context.Context, again bool, dirs ...*watch) {
 	for len(dirs) > 0 && ctx.Err() == nil {
 		read := w.readDirs(ctx, dirs)
@@ -92,20 +92,20 @@ func (w *Watcher) explore(ctx context.Context, again bool, dirs ...*watch) {
 	}
 }
 
-// reading is what was found in a directory, or why nothing was.
-type reading struct {
+// listResult is what was found in a directory, or why nothing was.
+type listResult struct {
 	listing
 	err error
 }
 
-// readDirs reads a level of directories. Where a SKILL.md makes a directory a skill, nothing else in it is looked at.
-func (w *Watcher) readDirs(ctx context.Context, dirs []*watch) []reading {
-	read := make([]reading, len(dirs))
+// readDirs reads a level of directories. Where a SKILL.md makes a directory a skill, nothing else in it is read.
+func (w *Watcher) readDirs(ctx context.Context, dirs []*watch) []listResult {
+	read := make([]listResult, len(dirs))
 	inParallel(len(dirs), func(i int) {
 		dir := dirs[i]
 		switch {
 		case ctx.Err() != nil || !w.depends(dir):
-		case dir.heard && !dir.top && isSkillFile(filepath.Join(dir.path, pannier.SkillFile)):
+		case dir.confirmed && !dir.top && isSkillFile(filepath.Join(dir.path, pannier.SkillFile)):
 			read[i].holdsSkill, read[i].links = true, dir.links
 		default:
 			read[i].listing, read[i].err = list(dir.path)
@@ -121,7 +121,7 @@ func (w *Watcher) depends(dir *watch) bool {
 
 // enter brings what is armed right below a directory up to date, and returns what is to be entered next. Where ctx is done it
 // returns early.
-func (w *Watcher) enter(ctx context.Context, dir *watch, l reading, again bool) []*watch {
+func (w *Watcher) enter(ctx context.Context, dir *watch, l listResult, again bool) []*watch {
 	if !w.depends(dir) {
 		return nil
 	}
@@ -158,7 +158,7 @@ func (w *Watcher) enter(ctx context.Context, dir *watch, l reading, again bool) 
 const maxIdentities = 1024
 
 // crowded reports whether a directory that is not armed has no place in the budget of its root. That is logged once; what the
-// loader makes of such directories it tells itself.
+// loader does with such directories it reports itself.
 func (w *Watcher) crowded(parent *watch, path string) bool {
 	p := parent.place
 	if w.table.byPath[path] != nil || p.dirs < w.rules.MaxDirs {
@@ -171,23 +171,22 @@ func (w *Watcher) crowded(parent *watch, path string) bool {
 	return true
 }
 
-// classify notes whether a directory holds a SKILL.md, which decides what counts in it and whether it is entered.
+// classify records whether a directory holds a SKILL.md, which decides what counts in it and whether it is entered.
 func (w *Watcher) classify(dir *watch, l listing) {
 	w.mu.Lock()
-	holdsSkill := l.holdsSkill
-	dir.links = l.links
-	probed := dir.has(roleProbe)
-	roles := dir.roles
-	dir.skill = holdsSkill && !dir.top
-	if dir.skipped && !dir.top {
-		dir.roles = dir.roles&^roleReached | roleProbe
+	before := dir.roles
+	dir.links, dir.skill = l.links, l.holdsSkill && !dir.top
+	if dir.skipped && !dir.top { // part of the tree only while it is a skill
+		dir.roles &^= roleReached
+		if dir.skill {
+			dir.roles |= roleTree
+		} else {
+			dir.roles |= roleProbe
+		}
 	}
-	if dir.skipped && dir.skill {
-		dir.roles = dir.roles&^roleReached | roleTree
-	}
-	dir.seen.stale = dir.seen.stale || dir.roles != roles
+	dir.seen.stale = dir.seen.stale || dir.roles != before
 	w.mu.Unlock()
-	if probed && dir.skill {
+	if before&roleProbe != 0 && dir.skill { // it has become a skill
 		w.markDir(dir)
 	}
 }

@@ -7,22 +7,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// armWanted arms the directories that the consumer wants and that the rules do not reach, with the ways there, and drops
-// those that it wanted before. turned are entries on those ways that have changed. It goes the ways again after the
+// armWanted arms the directories that the consumer wants and that the rules do not reach, with the chains there, and drops
+// those that it wanted before. changedEntries are entries on those chains that have changed. It follows the chains again after the
 // arming, because what is on them may have changed just before.
-func (w *Watcher) armWanted(turned map[string]struct{}) {
+func (w *Watcher) armWanted(changedEntries map[string]struct{}) {
 	if dir := w.table.byPath[w.places[0].chain.real]; dir != nil {
 		dir.seen.stale = true // the consumer may name other files in the workspace
 	}
-	for range maxSettle {
-		if w.settleWanted(turned) {
+	for range maxChainRetries {
+		if w.armWantedOnce(changedEntries) {
 			return
 		}
-		turned = nil
+		changedEntries = nil
 	}
 }
 
-// armMissing looks for what is wanted and was nowhere to be found, for a look is to come that may find it.
+// armMissing searches again for what is wanted and was not found, because the scan that follows may find it.
 func (w *Watcher) armMissing() {
 	if w.watchRequests.lacking && w.armable() {
 		w.armWanted(nil)
@@ -30,33 +30,33 @@ func (w *Watcher) armMissing() {
 	}
 }
 
-// settleWanted goes all ways once and reports whether everything on them was armed before.
-func (w *Watcher) settleWanted(turned map[string]struct{}) (settled bool) {
-	ways := make(chainFinder)
-	before, now := w.watchRequests, w.findWanted(ways, turned)
+// armWantedOnce follows all chains once and reports whether everything on them was armed before.
+func (w *Watcher) armWantedOnce(changedEntries map[string]struct{}) (already bool) {
+	finder := make(chainFinder)
+	before, now := w.watchRequests, w.findWanted(finder, changedEntries)
 	w.setRequests(now)
 	w.expectFiles(before, now)
 	w.markWanted(before, now)
-	settled = true
+	already = true
 	for a, needed := range now.anchors {
 		if needed || w.canWatch(a) {
-			settled = w.armed(a, roleWay, ways.stat(a)) && settled
+			already = w.armed(a, roleAnchor, finder.stat(a)) && already
 		}
 	}
 	for real, names := range now.names {
-		if w.armed(real, roleExtra, ways.stat(real)) {
+		if w.armed(real, roleExtra, finder.stat(real)) {
 			continue
 		}
-		settled = false
+		already = false
 		w.classifyExtra(real)
 		w.checkNames(names, false)
 	}
 	w.dropWanted(before, now)
-	return settled
+	return already
 }
 
 // armed arms a directory in a role and reports whether it had it already, or cannot have it. seen is what was found there
-// a moment ago: what was armed before that and is the same need not be looked at again.
+// a moment ago: what was armed before that and is the same need not be checked again.
 func (w *Watcher) armed(path string, r role, seen step) bool {
 	if dir := w.table.byPath[path]; dir != nil && seen.err == nil && dir.id == seen.id && dir.has(r) {
 		return true
@@ -86,21 +86,21 @@ func (w *Watcher) canWatch(path string) bool {
 	return err != nil || there != id
 }
 
-// markWanted marks what the consumer has looked at, or may have, before it is watched where it is now. No batch is given
+// markWanted marks what the consumer has scanned, or may have, before it is watched where it is now. No batch is given
 // out before that is done.
 func (w *Watcher) markWanted(before, now watchRequests) {
-	for name, real := range now.leads {
-		switch was, known := before.leads[name]; {
+	for name, real := range now.resolved {
+		switch was, known := before.resolved[name]; {
 		case !known:
-			w.checkNames([]string{name}, true) // it was looked at before it was armed, and nothing else will tell
+			w.checkNames([]string{name}, true) // it was scanned before it was armed, and no event reports a change between
 		case was != real:
 			w.markNames([]string{name})
 		}
 	}
-	w.markNames(now.turned)
+	w.markNames(now.changedNames)
 }
 
-// expectFiles notes where polling has other files to look at than before.
+// expectFiles marks directories in which polling has to sample other files than before.
 func (w *Watcher) expectFiles(before, now watchRequests) {
 	for above, files := range now.files {
 		if dir := w.table.byPath[above]; dir != nil && !slices.Equal(files, before.files[above]) {
@@ -180,12 +180,12 @@ func (w *Watcher) markNames(names []string) {
 	}
 }
 
-// checkNames marks directories that are to be looked at although nothing was noticed in them. With hurry they wait for no quiet.
-func (w *Watcher) checkNames(names []string, hurry bool) {
+// checkNames marks directories that are to be scanned although nothing was noticed in them. With immediate they do not settle.
+func (w *Watcher) checkNames(names []string, immediate bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, name := range names {
-		w.pending.check(name, hurry, time.Now(), name)
+		w.pending.check(name, immediate, time.Now(), name)
 	}
 }
 

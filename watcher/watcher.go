@@ -66,20 +66,20 @@ type Watcher struct {
 	listenForClock func(jumped func(), failed func(error)) (end func())
 
 	batches chan pannier.Batch
-	wake    chan struct{} // tells Run that there is something to do; one signal is enough for any number of reasons
-	touched chan []string // the directories of which no batch tells; nil is any
+	wake    chan struct{} // wakes Run because there is something to do; one signal is enough for any number of reasons
+	touched chan []string // directories with changes that are in no batch; nil is any
 	started chan struct{} // closed when everything is armed
 
 	// mu guards the fields up to the next blank line. Those of the table and of the places are written by the goroutine of
 	// Run alone, which may therefore read them without the lock.
 	mu            sync.Mutex
 	pending       pending
-	moved         string // the directory from which something was moved, where the next event tells to which
+	moved         string // the directory from which something was moved, if the next event has the new path
 	todo          todo
 	table         table
 	places        []*place
 	watchRequests watchRequests
-	entries       map[string]struct{} // all that lies on the way to a place
+	entries       map[string]struct{} // all entries on the chain to a place
 	wanted        pannier.WatchSet
 	revisit       time.Time // when the consumer wants a batch whatever happens; zero is never
 	health        pannier.WatchHealth
@@ -88,22 +88,22 @@ type Watcher struct {
 
 	// What follows belongs to the goroutine of Run.
 
-	drains     sync.WaitGroup // counts the drain goroutine
-	anchors    map[string]struct{}
-	failed     failures
-	changed    bool   // health may have, since it was last reported
-	told       string // the state of things that the log was last told of
-	recheck    bool   // a watch was dropped that something besides the tree stood on
-	rearm      bool   // events were lost: arm everything anew before the next batch
-	verifying  bool   // a resync goes on, which marks everything behind it
-	jumped     bool   // the clock did, and no resync has followed yet
-	nextResync time.Time
-	poller     poller
-	backoff    backoff
-	kinds      map[uint64]string // of file systems, by the number of their device
+	drains      sync.WaitGroup // counts the drain goroutine
+	anchors     map[string]struct{}
+	failed      failures
+	changed     bool   // health may have, since it was last reported
+	loggedState string // mode and causes as last logged
+	recheck     bool   // a watch was dropped that something besides the tree stood on
+	rearm       bool   // events were lost: arm everything anew before the next batch
+	verifying   bool   // a resync goes on, which marks everything behind it
+	jumped      bool   // the clock did, and no resync has followed yet
+	nextResync  time.Time
+	poller      poller
+	backoff     backoff
+	kinds       map[uint64]string // of file systems, by the number of their device
 }
 
-// New returns a watcher that does nothing before [Watcher.Run] is called. The error tells of options that make no sense
+// New returns a watcher that does nothing before [Watcher.Run] is called. The error reports options that make no sense
 // or of metrics that are registered already.
 func New(o Options) (*Watcher, error) {
 	if err := o.check(); err != nil {
@@ -128,19 +128,19 @@ func New(o Options) (*Watcher, error) {
 		remoteKind:     fsx.RemoteKind,
 		listenForClock: listenForClock,
 
-		batches: make(chan pannier.Batch),
-		wake:    make(chan struct{}, 1),
-		touched: make(chan []string, 1),
-		started: make(chan struct{}),
-		pending: newPending(o.Settle, o.MaxWait),
-		table:   newTable(),
-		places:  newPlaces(o.Rules),
-		wanted:  pannier.WatchSet{Entries: pannier.UsualEntries()},
-		health:  pannier.WatchHealth{Mode: modeDegraded, Roots: []string{}, Problem: "watching has not begun"},
-		failed:  make(failures),
-		told:    modeInotify,
-		poller:  poller{interval: pollInterval, quick: o.Settle / 2, seed: maphash.MakeSeed()},
-		kinds:   make(map[uint64]string),
+		batches:     make(chan pannier.Batch),
+		wake:        make(chan struct{}, 1),
+		touched:     make(chan []string, 1),
+		started:     make(chan struct{}),
+		pending:     newPending(o.Settle, o.MaxWait),
+		table:       newTable(),
+		places:      newPlaces(o.Rules),
+		wanted:      pannier.WatchSet{Entries: pannier.UsualEntries()},
+		health:      pannier.WatchHealth{Mode: modeDegraded, Roots: []string{}, Problem: "watching has not begun"},
+		failed:      make(failures),
+		loggedState: modeInotify,
+		poller:      poller{interval: pollInterval, quick: o.Settle / 2, seed: maphash.MakeSeed()},
+		kinds:       make(map[uint64]string),
 	}, nil
 }
 
@@ -152,8 +152,8 @@ func (w *Watcher) Batches() <-chan pannier.Batch { return w.batches }
 // covers all files of a skill is another. Nothing is handed over for it.
 func (w *Watcher) Touched() <-chan []string { return w.touched }
 
-// Armed returns a channel that is closed once [Watcher.Run] has armed everything. A consumer may look at the disk by itself before
-// that: the start batch comes after it, and so covers what changed between that look and the arming.
+// Armed returns a channel that is closed once [Watcher.Run] has armed everything. A consumer may scan the disk by itself before
+// that: the start batch comes after it, and so covers what changed between that scan and the arming.
 func (w *Watcher) Armed() <-chan struct{} { return w.started }
 
 // Quiet reports whether batches up to the one with that Seq carry all that was noticed, so that nothing is settling.
@@ -163,9 +163,9 @@ func (w *Watcher) Quiet(seq uint64) bool {
 	return w.pending.quiet(seq)
 }
 
-// Watch takes the directories that the consumer looked into. Those that are not armed yet will be, and are in a batch at
-// once, because they may have changed between the look and the arming. Directories that only an earlier set named are
-// dropped; those that the rules reach stay, since the consumer may not have heard of the newest. A set of the same Version
+// Watch takes the directories that the consumer scanned. Those that are not armed yet will be, and are in a batch at
+// once, because they may have changed between the scan and the arming. Directories that only an earlier set named are
+// dropped; those that the rules reach stay, since the consumer may not know the newest. A set of the same Version
 // as the last changes nothing. Watch keeps the set, which must not be changed any more. Where its entries are
 // others than before, the workspace is in a batch at once too.
 func (w *Watcher) Watch(set pannier.WatchSet) {
@@ -185,20 +185,20 @@ func (w *Watcher) Watch(set pannier.WatchSet) {
 	w.signal()
 }
 
-// Rescan asks for a full batch at once and returns its Seq. That batch is handed over after the call, so that a look at
+// Rescan asks for a full batch at once and returns its Seq. That batch is handed over after the call, so that a scan of
 // the disk that follows it, or a batch with a higher Seq, begins after the call too. Before Run the batch is the first
 // one; after the end of Run it never comes. Where everything is watched is found out anew before it.
 func (w *Watcher) Rescan() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.todo.ways, w.todo.wanted, w.todo.verify = true, true, true
+	w.todo.recheckPlaces, w.todo.wanted, w.todo.verify = true, true, true
 	w.signal()
 	return w.pending.rescan(time.Now())
 }
 
-// ScanDirs asks for a look at directories that pannier itself has changed, absolute and clean, at once: neither does it wait for the
+// ScanDirs asks for a scan of directories that pannier itself has changed, absolute and clean, at once: neither does it wait for the
 // tree to settle, nor for what else is settling. It returns the Seq of the batch that will carry them, as [Watcher.Rescan]
-// does. They are sure in it ([pannier.Batch.Sure]).
+// does. They are in its [pannier.Batch.OwnChanges].
 func (w *Watcher) ScanDirs(dirs ...string) uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -207,7 +207,7 @@ func (w *Watcher) ScanDirs(dirs ...string) uint64 {
 }
 
 // RevisitAt asks for a batch that names nothing, at that time, unless one is handed over then or later anyway; zero takes it
-// back. The last call counts: the consumer makes it after each look.
+// back. The last call counts: the consumer makes it after each scan.
 func (w *Watcher) RevisitAt(at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -218,7 +218,7 @@ func (w *Watcher) RevisitAt(at time.Time) {
 	w.signal()
 }
 
-// Health tells how changes are noticed and why so, how many directories are watched, and which roots are there.
+// Health returns how changes are noticed and why so, how many directories are watched, and which roots are there.
 func (w *Watcher) Health() pannier.WatchHealth {
 	w.mu.Lock()
 	defer w.mu.Unlock()

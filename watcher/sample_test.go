@@ -7,8 +7,8 @@ import (
 	"pannier/watcher"
 )
 
-// TestSighting holds the ledger of the poller against tables: what it is shown, second by second, and what it tells.
-func TestSighting(t *testing.T) {
+// TestSample checks against tables what polling reports of what it sees, second by second.
+func TestSample(t *testing.T) {
 	const old = -time.Hour
 	type look struct {
 		after time.Duration // of the epoch
@@ -85,9 +85,9 @@ func TestSighting(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var l watcher.Sighting
+			var l watcher.Sample
 			for i, look := range tt.looks {
-				if got := l.Look(look.seen, at(look.after)); got != look.want {
+				if got := l.Update(look.seen, at(look.after)); got != look.want {
 					t.Errorf("look %d after %v told %q, want %q", i, look.after, got, look.want)
 				}
 			}

@@ -17,9 +17,9 @@ func turn(t *testing.T, target, path string) {
 	rename(t, path+"_next", path)
 }
 
-// TestEachLinkOnAWayIsWatched turns a link that is neither the first nor the last on the way to a skill, and looks only where
+// TestEachLinkOfAChainIsWatched turns a link that is neither the first nor the last on the chain to a skill, and scans only where
 // the watch set says.
-func TestEachLinkOnAWayIsWatched(t *testing.T) {
+func TestEachLinkOfAChainIsWatched(t *testing.T) {
 	root := tree(t, ".hub/one", ".hub/two", "b", "c")
 	hub := filepath.Join(root, ".hub")
 	for _, name := range []string{"x", "y"} {
@@ -52,8 +52,8 @@ func TestEachLinkOnAWayIsWatched(t *testing.T) {
 	}
 }
 
-// TestWayThatEndsEarly covers what replaces a link by two calls: between them it leads nowhere, and is to be found again.
-func TestWayThatEndsEarly(t *testing.T) {
+// TestChainThatEndsEarly covers what replaces a link by two calls: between them it leads nowhere, and is to be found again.
+func TestChainThatEndsEarly(t *testing.T) {
 	root := tree(t, ".hub/one", "b")
 	hub := filepath.Join(root, ".hub")
 	link(t, "one", filepath.Join(hub, "cur"))
@@ -86,8 +86,8 @@ func TestWayThatEndsEarly(t *testing.T) {
 	}
 }
 
-// TestWaysAreForgotten removes what made directories worth watching.
-func TestWaysAreForgotten(t *testing.T) {
+// TestChainsAreForgotten removes what made directories worth watching.
+func TestChainsAreForgotten(t *testing.T) {
 	root := tree(t, ".hub/one", "s", ".skipped")
 	hub := filepath.Join(root, ".hub")
 	link(t, "one", filepath.Join(hub, "cur"))
@@ -105,8 +105,8 @@ func TestWaysAreForgotten(t *testing.T) {
 	wantWatch(t, load(t, l, pannier.Batch{Full: true}), root, root+"/s")
 }
 
-// TestWaysAreBounded has more links in a row than the kernel follows.
-func TestWaysAreBounded(t *testing.T) {
+// TestChainsAreBounded has more links in a row than the kernel follows.
+func TestChainsAreBounded(t *testing.T) {
 	root := tree(t)
 	previous := "nowhere"
 	for i := range 100 {

@@ -14,30 +14,30 @@ import (
 	"pannier/watcher"
 )
 
-// sure is the batch of what pannier itself has changed.
-func sure(seq uint64, dirs ...string) pannier.Batch {
-	return pannier.Batch{Seq: seq, Dirs: slices.Sorted(slices.Values(dirs)), Sure: dirs, Trigger: pannier.TriggerManual}
+// ownChanges is the batch of what pannier itself has changed.
+func ownChanges(seq uint64, dirs ...string) pannier.Batch {
+	return pannier.Batch{Seq: seq, Dirs: slices.Sorted(slices.Values(dirs)), OwnChanges: dirs, Trigger: pannier.TriggerManual}
 }
 
-func TestLookIsAtOnce(t *testing.T) {
+func TestScanDirsIsAtOnce(t *testing.T) {
 	inBubble(t, nil, func(b *bubble) {
 		if seq := b.ScanDirs(b.skill); seq != 2 {
 			t.Errorf("promised %d, want 2", seq)
 		}
-		b.takeAfter(0, sure(2, b.skill))
+		b.takeAfter(0, ownChanges(2, b.skill))
 		b.nothing(time.Hour)
 		b.kernel().tell(b.skill + "/SKILL.md") // is as isolated as before
 		b.takeAfter(settle, b.event(3, b.skill))
 	})
 }
 
-func TestLookOvertakesWhatIsSettling(t *testing.T) {
+func TestScanDirsOvertakesWhatIsSettling(t *testing.T) {
 	inBubble(t, nil, func(b *bubble) {
 		other := filepath.Join(b.root, "other")
 		b.kernel().tell(b.skill + "/SKILL.md")
 		b.pass(settle / 2)
 		seq, again := b.ScanDirs(other), b.ScanDirs(b.root, other)
-		b.takeAfter(0, sure(2, other, b.root))
+		b.takeAfter(0, ownChanges(2, other, b.root))
 		b.takeAfter(settle/2, b.event(3, b.skill))
 		if seq != 2 || again != 2 {
 			t.Errorf("promised %d and %d, want 2 twice", seq, again)
@@ -46,19 +46,19 @@ func TestLookOvertakesWhatIsSettling(t *testing.T) {
 	})
 }
 
-func TestLookGoesWithWhatIsDue(t *testing.T) {
+func TestScanDirsGoesWithWhatIsDue(t *testing.T) {
 	inBubble(t, nil, func(b *bubble) {
 		other := filepath.Join(b.root, "other")
 		seq, rescan := b.ScanDirs(other), b.Rescan()
 		got := b.take()
-		if !got.Full || !slices.Equal(got.Sure, []string{other}) || got.Seq != seq || seq != rescan {
+		if !got.Full || !slices.Equal(got.OwnChanges, []string{other}) || got.Seq != seq || seq != rescan {
 			t.Errorf("batch %+v, want the one of both, %d and %d", got, seq, rescan)
 		}
 		b.nothing(time.Hour)
 	})
 }
 
-func TestLookWhileBatchIsOnOffer(t *testing.T) {
+func TestScanDirsWhileBatchIsOnOffer(t *testing.T) {
 	inBubble(t, nil, func(b *bubble) {
 		other := filepath.Join(b.root, "other")
 		b.kernel().tell(b.skill + "/SKILL.md")
@@ -67,7 +67,7 @@ func TestLookWhileBatchIsOnOffer(t *testing.T) {
 			t.Errorf("promised %d, want 3", seq)
 		}
 		got := b.take()
-		want := pannier.Batch{Seq: 3, Dirs: []string{b.skill, other}, Sure: []string{other}, Trigger: pannier.TriggerManual}
+		want := pannier.Batch{Seq: 3, Dirs: []string{b.skill, other}, OwnChanges: []string{other}, Trigger: pannier.TriggerManual}
 		slices.Sort(want.Dirs)
 		if diff := cmp.Diff(want, got, ignoreSince); diff != "" {
 			t.Errorf("batch (-want +got):\n%s", diff)
@@ -76,16 +76,16 @@ func TestLookWhileBatchIsOnOffer(t *testing.T) {
 	})
 }
 
-// TestPendingLook asks at every moment that there is, and checks that the batch that was promised names the directory and is
+// TestPendingScanDirs asks at every moment that there is, and checks that the batch that was promised names the directory and is
 // handed over after the call, and that no other mark is lost.
-func TestPendingLook(t *testing.T) {
+func TestPendingScanDirs(t *testing.T) {
 	const moments = 8
 	for moment := range moments {
-		t.Run(fmt.Sprint(moment), func(t *testing.T) { testLookAt(t, moment) })
+		t.Run(fmt.Sprint(moment), func(t *testing.T) { testScanDirsAt(t, moment) })
 	}
 }
 
-func testLookAt(t *testing.T, moment int) {
+func testScanDirsAt(t *testing.T, moment int) {
 	var (
 		p        = newPending()
 		offered  pannier.Batch
@@ -97,11 +97,11 @@ func testLookAt(t *testing.T, moment int) {
 	deliver := func() { taken = append(taken, offered); p.Delivered(at(10)) }
 	steps := []func(){
 		func() { p.Change("/a", false, at(1)) }, offer, func() { p.Change("/b", false, at(2)) }, p.Withdraw,
-		func() { p.Look(at(3), "/mine") }, offer, deliver, func() {},
+		func() { p.RescanDirs(at(3), "/mine") }, offer, deliver, func() {},
 	}
 	for i, step := range steps {
 		if i == moment {
-			promised, before = p.Look(at(9), "/own"), len(taken)
+			promised, before = p.RescanDirs(at(9), "/own"), len(taken)
 		}
 		step()
 	}
@@ -113,7 +113,7 @@ func testLookAt(t *testing.T, moment int) {
 	if kept < before {
 		t.Fatalf("promised %d when %d batches were taken, of %+v in the end", promised, before, taken)
 	}
-	if b := taken[kept]; b.Full || !slices.Contains(b.Dirs, "/own") || !slices.Contains(b.Sure, "/own") {
+	if b := taken[kept]; b.Full || !slices.Contains(b.Dirs, "/own") || !slices.Contains(b.OwnChanges, "/own") {
 		t.Errorf("the promised batch is %+v", b)
 	}
 	for _, dir := range []string{"/a", "/b", "/mine"} {
@@ -123,13 +123,13 @@ func testLookAt(t *testing.T, moment int) {
 	}
 }
 
-func TestManyLooksAreBounded(t *testing.T) {
+func TestManyScanDirsAreBounded(t *testing.T) {
 	p := newPending()
 	for i := range watcher.MaxDirty + 1 {
-		p.Look(at(1), fmt.Sprintf("/%d", i))
+		p.RescanDirs(at(1), fmt.Sprintf("/%d", i))
 	}
-	if b := p.Offer(at(1)); !b.Full || len(b.Dirs) > 0 || len(b.Sure) != watcher.MaxDirty {
-		t.Errorf("full %v, %d directories, %d sure", b.Full, len(b.Dirs), len(b.Sure))
+	if b := p.Offer(at(1)); !b.Full || len(b.Dirs) > 0 || len(b.OwnChanges) != watcher.MaxDirty {
+		t.Errorf("full %v, %d directories, %d sure", b.Full, len(b.Dirs), len(b.OwnChanges))
 	}
 }
 
@@ -202,7 +202,7 @@ func (m *pendingModel) step() {
 	case 7:
 		m.Join(dir, "/e")
 	case 2:
-		m.promised = append(m.promised, promise{dir, m.Look(at(m.now), dir)})
+		m.promised = append(m.promised, promise{dir, m.RescanDirs(at(m.now), dir)})
 	case 3:
 		m.promised = append(m.promised, promise{"", m.Rescan(at(m.now))})
 	case 4:
@@ -235,7 +235,7 @@ func (m *pendingModel) deliver() {
 		}
 	}
 	m.promised = slices.DeleteFunc(m.promised, func(p promise) bool {
-		kept := b.Full && p.dir == "" || p.dir != "" && slices.Contains(b.Sure, p.dir) && (b.Full || slices.Contains(b.Dirs, p.dir))
+		kept := b.Full && p.dir == "" || p.dir != "" && slices.Contains(b.OwnChanges, p.dir) && (b.Full || slices.Contains(b.Dirs, p.dir))
 		if p.seq <= b.Seq && !kept {
 			m.t.Fatalf("seed %d: batch %+v does not keep %+v", m.seed, b, p)
 		}

@@ -68,7 +68,7 @@ type sample struct {
 	again   time.Time
 }
 
-// begin makes the first sighting the one to compare with.
+// begin makes the first sample the one to compare with.
 func (s *sample) begin(first sample, at time.Time) {
 	*s = first
 	racy := func(f file) bool { return f.stamp.withinRacyWindow(at) }
@@ -78,9 +78,9 @@ func (s *sample) begin(first sample, at time.Time) {
 // due reports whether the time has come to report a difference once more.
 func (s *sample) due(at time.Time) bool { return s.pending.any() && !at.Before(s.again) }
 
-// take compares with what is seen now, and goes on from there. It copies the files, and only where they differ. again says that
-// nothing differs that was not told before.
-func (s *sample) take(now sample, at time.Time) (told difference, again bool) {
+// update compares with what is seen now, and goes on from there. It copies the files, and only where they differ. again says that
+// nothing differs that was not reported before.
+func (s *sample) update(now sample, at time.Time) (told difference, again bool) {
 	access := now.dir.Mode != s.dir.Mode || now.dir.err != s.dir.err
 	d := difference{dir: now.dir != s.dir, entries: now.entries != s.entries || access, files: !slices.Equal(now.files, s.files)}
 	s.dir, s.entries, s.stale = now.dir, now.entries, now.stale
