@@ -13,7 +13,7 @@ import (
 	"fmt"
 	"iter"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // The bounds of a document.
