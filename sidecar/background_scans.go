@@ -51,6 +51,8 @@ type backgroundScans struct {
 	pending atomic.Int64
 	// putOff has when a scan that failed is tried again, by the path of the skill. Only run uses it.
 	putOff map[string]time.Time
+	// waiting is the list of the last plan, for the next one to use its memory. Only run uses it.
+	waiting []waitingScan
 }
 
 func newBackgroundScans(prints *fingerprints, scan func(context.Context, *pannier.Skill, pannier.Digest) error, reg prometheus.Registerer, log hclog.Logger) *backgroundScans {
@@ -88,11 +90,13 @@ func (b *backgroundScans) scanAll(ctx context.Context) time.Duration {
 	for {
 		maps.DeleteFunc(b.putOff, func(_ string, until time.Time) bool { return time.Now().After(until) })
 		planned := time.Now()
-		waiting := b.prints.waitingScans(b.putOff)
+		waiting := b.prints.waitingScans(b.waiting[:0], b.putOff)
 		took := time.Since(planned)
 		b.pending.Store(int64(len(waiting)))
-		if len(waiting) == 0 {
+		if b.waiting = waiting; len(waiting) == 0 {
+			b.waiting = nil
 			b.prints.updateRegistry()
+			releaseMemory() // of the first scans, or of those with new rules
 			return scanAgain
 		}
 		for i, w := range waiting {
@@ -138,16 +142,15 @@ func (b *backgroundScans) scanOne(ctx context.Context, w waitingScan, last bool)
 	}
 }
 
-// waitingScans returns the skills whose fingerprint has no verdict, the newest first, then those with a verdict of older rules
+// waitingScans appends the skills whose fingerprint has no verdict, the newest first, then those with a verdict of older rules
 // that does not block. What is put off is left out.
-func (f *fingerprints) waitingScans(putOff map[string]time.Time) []waitingScan {
+func (f *fingerprints) waitingScans(waiting []waitingScan, putOff map[string]time.Time) []waitingScan {
 	snapshot := f.registry.Current()
 	if snapshot == nil {
-		return nil
+		return waiting
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var waiting []waitingScan
 	for i := range snapshot.Entries {
 		s := snapshot.Entries[i].Skill
 		d := f.directories[s.Path]

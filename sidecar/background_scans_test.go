@@ -99,7 +99,7 @@ func TestOlderRulesAreScannedAgain(t *testing.T) {
 		}
 	}
 	var slugs []string
-	for _, waiting := range p.waitingScans(nil) {
+	for _, waiting := range p.waitingScans(nil, nil) {
 		slugs = append(slugs, waiting.skill.Slug)
 	}
 	if !slices.Equal(slugs, []string{"a"}) {

@@ -73,7 +73,7 @@ type fingerprints struct {
 	nextRound    time.Time                   // when all skills are gone through again; its owner is run
 	changing     bool                        // a skill was, since nextRound was set; its owner is run
 	roots        []fsx.FileID                // of rules at the last batch; its owner is who takes batches in
-	texts        map[string]text             // of seen, by path; nil before the first
+	skills       map[string]*pannier.Skill   // of seen, by path; nil before the first
 	unshown      map[string]bool             // the paths of which something else is to be shown
 	unjudged     bool                        // there are verdicts that the registry does not know
 	cleared      map[string]pannier.Digest   // what the registry knows as scanned: the Sum of the skill by its path; never changed
@@ -93,9 +93,10 @@ type directory struct {
 	files  *fingerprint.Known
 	dirs   []string // inside of it, absolute; only where scans are enforced
 	parts  fingerprint.Parts
-	// contents are what was found with the fingerprint foundIn, and Of the SKILL.md then.
-	contents pannier.Contents
-	foundIn  pannier.Digest
+	// contents are what was found in the files, nil for nothing, and Of the SKILL.md then. searched says that these are the
+	// files of digest.
+	contents *pannier.Contents
+	searched bool
 	ticket   uint64
 	trouble  string
 }
@@ -112,12 +113,18 @@ type text struct {
 	root         int
 }
 
-func textOf(s *pannier.Skill) text { return text{s.Digest, s.MetaDigest, s.RootIndex} }
+// textOf returns the zero value for nil.
+func textOf(s *pannier.Skill) text {
+	if s == nil {
+		return text{}
+	}
+	return text{s.Digest, s.MetaDigest, s.RootIndex}
+}
 
 // shownFingerprints is what the API shows. It is never changed.
 type shownFingerprints struct {
 	generation uint64
-	byPath     map[string]shownFingerprint
+	byPath     map[string]*shownFingerprint
 }
 
 type shownFingerprint struct {
@@ -151,7 +158,7 @@ func newFingerprints(rules pannier.DiscoveryRules, r *registry.Registry, verdict
 
 // of returns the fingerprint of a skill as the snapshot has it, zero where it is not known.
 func (f *fingerprints) of(s *pannier.Skill) pannier.Digest {
-	if p := f.shown.Load().byPath[s.Path]; p.of == s.Sum {
+	if p := f.shown.Load().byPath[s.Path]; p != nil && p.of == s.Sum {
 		return p.digest
 	}
 	return pannier.Digest{}
@@ -159,7 +166,7 @@ func (f *fingerprints) of(s *pannier.Skill) pannier.Digest {
 
 // summary returns what the last scan found of a skill as the snapshot has it, nil where there is none.
 func (f *fingerprints) summary(s *pannier.Skill) *pannier.ScanSummary {
-	if p := f.shown.Load().byPath[s.Path]; p.of == s.Sum {
+	if p := f.shown.Load().byPath[s.Path]; p != nil && p.of == s.Sum {
 		return p.scan
 	}
 	return nil
@@ -167,7 +174,7 @@ func (f *fingerprints) summary(s *pannier.Skill) *pannier.ScanSummary {
 
 // failure says why a skill has no fingerprint; empty where it has one or may get one.
 func (f *fingerprints) failure(s *pannier.Skill) string {
-	if p := f.shown.Load().byPath[s.Path]; p.of == s.Sum {
+	if p := f.shown.Load().byPath[s.Path]; p != nil && p.of == s.Sum {
 		return p.trouble
 	}
 	return ""
@@ -176,7 +183,7 @@ func (f *fingerprints) failure(s *pannier.Skill) string {
 // mayHaveResources reports whether links or examples of a skill are to be read: it has some, or that is not known yet.
 func (f *fingerprints) mayHaveResources(s *pannier.Skill) bool {
 	p := f.shown.Load().byPath[s.Path]
-	return p.of != s.Sum || p.digest.IsZero() || p.parts.Resources
+	return p == nil || p.of != s.Sum || p.digest.IsZero() || p.parts.Resources
 }
 
 // generation is another number whenever of has other answers.
@@ -347,7 +354,7 @@ func (f *fingerprints) record(s *pannier.Skill, ticket uint64, p fingerprint.Pri
 		f.unshown[s.Path] = true
 	}
 	if d.digest != p.Digest {
-		d.since = ticket
+		d.since, d.searched = ticket, false
 	}
 	d.digest, d.of, d.parts = p.Digest, s.Sum, p.Parts
 	if err == nil {

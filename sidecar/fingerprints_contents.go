@@ -14,35 +14,39 @@ import (
 func (f *fingerprints) readContents(ctx context.Context, s *pannier.Skill, p fingerprint.Print) {
 	f.mu.Lock()
 	d := f.directories[s.Path]
-	known := f.contents == nil || d == nil || d.digest != p.Digest || d.foundIn == p.Digest
+	known := f.contents == nil || d == nil || d.digest != p.Digest || d.searched
 	f.mu.Unlock()
 	if known {
 		return
 	}
-	var found pannier.Contents
+	var found *pannier.Contents
 	if p.Parts.Tools || loader.LacksDescription(s) {
-		var err error
-		if found, err = f.contents(ctx, s); err != nil {
+		contents, err := f.contents(ctx, s)
+		if err != nil {
 			f.log.Debug("the files of a skill cannot be read", "path", s.Path, "error", err)
 			return // the next round tries again
 		}
-	}
-	if found.Digest.IsZero() {
-		found = pannier.Contents{}
-	} else {
-		found.Of = s.Digest
+		if !contents.Digest.IsZero() {
+			contents.Of = s.Digest
+			found = &contents
+		}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if d := f.directories[s.Path]; d != nil && d.digest == p.Digest {
 		before := d.contents
 		if restored, ok := f.restored[s.Path]; ok {
-			before = restored
+			before = &restored
 			delete(f.restored, s.Path)
 		}
-		f.unfound = f.unfound || before.Digest != found.Digest || before.Of != found.Of
-		d.contents, d.foundIn = found, p.Digest
+		f.unfound = f.unfound || !sameContents(before, found)
+		d.contents, d.searched = found, true
 	}
+}
+
+// sameContents compares contents of one skill, nil for none.
+func sameContents(a, b *pannier.Contents) bool {
+	return a == b || a != nil && b != nil && a.Digest == b.Digest && a.Of == b.Of
 }
 
 // restore begins with what the process before found, so that a restart with unchanged skills serves the same snapshot. It counts
@@ -76,8 +80,8 @@ func (f *fingerprints) contentsLocked() map[string]pannier.Contents {
 	contents := make(map[string]pannier.Contents, len(f.restored))
 	maps.Copy(contents, f.restored)
 	for path, d := range f.directories {
-		if !d.contents.Digest.IsZero() {
-			contents[path] = d.contents
+		if d.contents != nil {
+			contents[path] = *d.contents
 		}
 	}
 	if f.unfound && f.keepContents != nil {

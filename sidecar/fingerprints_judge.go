@@ -96,8 +96,8 @@ func (f *fingerprints) verdictKeptLocked(digest pannier.Digest) {
 func (f *fingerprints) apply(s *pannier.Skill, digest pannier.Digest) *pannier.Snapshot {
 	f.mu.Lock()
 	f.unjudged = true
-	if f.texts != nil {
-		f.texts[s.Path] = textOf(s)
+	if f.skills != nil {
+		f.skills[s.Path] = s
 	}
 	if d := f.directories[s.Path]; digest.IsZero() && (d == nil || d.digest.IsZero()) {
 		delete(f.blocked, s.Path)
@@ -116,18 +116,18 @@ func (f *fingerprints) syncLocked(s *pannier.Snapshot) {
 	held := f.verdicts.Held()
 	before := make(map[string]text, len(held))
 	for path := range held {
-		if was, known := f.texts[path]; known {
-			before[path] = was
+		if was, known := f.skills[path]; known {
+			before[path] = textOf(was)
 		}
 	}
-	if f.texts == nil {
-		f.texts = make(map[string]text, len(s.Entries))
+	if f.skills == nil {
+		f.skills = make(map[string]*pannier.Skill, len(s.Entries))
 	}
 	var gone []string
 	came := map[string]bool{} // by path: a skill whose slug changed goes and comes
 	for old, now := range registry.Changes(f.seen, s) {
 		if now != nil {
-			f.texts[now.Path] = textOf(now.Skill)
+			f.skills[now.Path] = now.Skill
 			came[now.Path] = true
 		}
 		if old != nil {
@@ -136,15 +136,15 @@ func (f *fingerprints) syncLocked(s *pannier.Snapshot) {
 	}
 	for _, path := range gone {
 		if !came[path] {
-			delete(f.texts, path)
+			delete(f.skills, path)
 			f.dropPathLocked(path)
 		}
 	}
 	f.seen = s
 	for path, h := range held {
 		was, known := before[path]
-		now, there := f.texts[path]
-		f.unjudged = f.unjudged || !known || !there || holds(h, was) != holds(h, now)
+		now, there := f.skills[path]
+		f.unjudged = f.unjudged || !known || !there || holds(h, was) != holds(h, textOf(now))
 		if !known || there {
 			continue
 		}
@@ -242,11 +242,11 @@ func (f *fingerprints) showLocked() {
 	before := f.shown.Load()
 	next := &shownFingerprints{generation: before.generation + 1, byPath: maps.Clone(before.byPath)}
 	if next.byPath == nil {
-		next.byPath = make(map[string]shownFingerprint, len(f.unshown))
+		next.byPath = make(map[string]*shownFingerprint, len(f.unshown))
 	}
 	for path := range f.unshown {
 		if d := f.directories[path]; d != nil {
-			next.byPath[path] = shownFingerprint{d.digest, d.of, d.parts, f.summaryLocked(path, d), d.trouble}
+			next.byPath[path] = &shownFingerprint{d.digest, d.of, d.parts, f.summaryLocked(path, d), d.trouble}
 		} else {
 			delete(next.byPath, path)
 		}
@@ -264,7 +264,7 @@ func (f *fingerprints) dropPathLocked(path string) {
 	}
 	delete(f.directories, path)
 	f.unshown[path], f.undeep = true, f.undeep || f.policy.enforce
-	f.unfound = f.unfound || !d.contents.Digest.IsZero()
+	f.unfound = f.unfound || d.contents != nil
 	if _, cleared := f.cleared[path]; cleared {
 		f.uncleared[path] = true
 	}
@@ -272,7 +272,7 @@ func (f *fingerprints) dropPathLocked(path string) {
 
 // summaryLocked returns what the last scan found of a directory: what is held of it, or else what is kept for its fingerprint.
 func (f *fingerprints) summaryLocked(path string, d *directory) *pannier.ScanSummary {
-	if h, held := f.verdicts.Held()[path]; held && holds(h, f.texts[path]) {
+	if h, held := f.verdicts.Held()[path]; held && holds(h, textOf(f.skills[path])) {
 		return &pannier.ScanSummary{Decision: pannier.ScanBlock, Origin: pannier.ScanExplicit, At: h.At, Findings: h.Findings, Blocking: h.Rules}
 	}
 	v, kept := f.verdicts.Summary(d.digest)
@@ -307,7 +307,7 @@ func (f *fingerprints) rulesLocked() map[string][]string {
 		rules[path] = v.rules
 	}
 	for path, h := range f.verdicts.Held() {
-		if f.texts == nil || holds(h, f.texts[path]) {
+		if f.skills == nil || holds(h, textOf(f.skills[path])) {
 			by := slices.Concat(rules[path], h.Rules)
 			slices.Sort(by)
 			rules[path] = slices.Compact(by)

@@ -19,10 +19,12 @@ const startGCPercent = 400
 // little garbage that collecting it twice as often as usual costs some tenths of a percent of a processor.
 const idleGCPercent = 50
 
-// Beside a large heap the garbage has fewer bytes: maxGarbage, but not less than minGCPercent.
+// Beside a large heap the garbage has fewer bytes, but not less than minGCPercent: restGarbage, and loadGarbage while clients send
+// requests, so that a load does not spend its time on collecting.
 const (
-	maxGarbage   = 12 << 20
-	minGCPercent = 15
+	restGarbage  = 3 << 20
+	loadGarbage  = 12 << 20
+	minGCPercent = 5
 )
 
 const (
@@ -56,7 +58,7 @@ func newGarbage() *garbage {
 		if !keepsGOGC() {
 			debug.SetGCPercent(idleGCPercent)
 			debug.FreeOSMemory()
-			boundGarbage()
+			boundGarbage(restGarbage)
 		}
 		g.started.Store(true)
 	})
@@ -82,7 +84,7 @@ func (g *garbage) check() {
 		return
 	}
 	if time.Since(time.Unix(0, g.lastRequest.Load())) < quietAfter {
-		boundGarbage()
+		boundGarbage(loadGarbage)
 		time.AfterFunc(quietCheck, g.check)
 		return
 	}
@@ -93,7 +95,7 @@ func (g *garbage) check() {
 		runtime.GC() // what is pooled outlives one collection
 		debug.FreeOSMemory()
 	}
-	boundGarbage()
+	boundGarbage(restGarbage)
 }
 
 func allocatedBytes() uint64 {
@@ -102,14 +104,14 @@ func allocatedBytes() uint64 {
 	return samples[0].Value.Uint64()
 }
 
-// boundGarbage sets how much garbage may pile up, by what is live. During the first scan it does nothing.
-func boundGarbage() {
+// boundGarbage sets how many bytes of garbage may pile up, by what is live. During the first scan it does nothing.
+func boundGarbage(most uint64) {
 	percent := []metrics.Sample{{Name: "/gc/gogc:percent"}}
 	if metrics.Read(percent); percent[0].Value.Uint64() == startGCPercent {
 		return
 	}
 	live, _ := heap()
-	debug.SetGCPercent(int(min(idleGCPercent, max(minGCPercent, 100*maxGarbage/max(live, 1)))))
+	debug.SetGCPercent(int(min(idleGCPercent, max(minGCPercent, 100*most/max(live, 1)))))
 }
 
 // releaseMemory returns memory to the system at once where more than a quarter as much lies idle as is in use. A large piece of work
@@ -123,7 +125,7 @@ func releaseMemory() {
 	if live, idle := heap(); idle > max(little, live/4) {
 		debug.FreeOSMemory()
 	}
-	boundGarbage()
+	boundGarbage(restGarbage)
 }
 
 // heap returns how much was in use when garbage was last collected, and how much is kept beside that: garbage, and pages
