@@ -30,7 +30,8 @@ type Batch struct {
 	// Full asks for a comparison of everything. Dirs is empty then.
 	Full bool
 	// Dirs are the directories to scan again, absolute and clean, without repeats, in no order: the directory itself
-	// and the entries right in it. What lies below is scanned where it is new.
+	// and the entries right in it. What lies below is scanned where it is new. A directory or a symlink that came or went is named
+	// itself, instead of the directory that holds it.
 	Dirs []string
 	// OwnChanges are those directories that pannier itself has changed: what was removed from them is dropped at once, without the grace
 	// that a vanished skill has otherwise. Absolute and clean; they are in Dirs too, unless Full is set.
@@ -43,7 +44,7 @@ type Batch struct {
 
 // WatchSet is the set of directories that were scanned and must be watched.
 type WatchSet struct {
-	// Dirs are absolute and clean, without repeats. A path that leads to a file, or to nothing, stands for that entry: a change of it
+	// Dirs are absolute and clean, sorted, without repeats. A path that leads to a file, or to nothing, stands for that entry: a change of it
 	// counts, whatever its name is.
 	Dirs []string
 	// Entries are the names of what matters right in the workspace besides config.yaml, sorted: whatever else lies there

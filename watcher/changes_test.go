@@ -242,7 +242,7 @@ func TestSkippedDirectories(t *testing.T) {
 		l := run(t, mode, rules(workspace, root))
 		writer(t, "write "+modules+"/some/SKILL.md", "write "+modules+"/other.md")
 		writer(t, "mkdir "+hidden)
-		l.untilDirty(root)
+		l.until("a batch with the entry, or with its directory where that is polled", func() bool { return l.dirs[hidden] || l.dirs[root] })
 		if told := l.fence(workspace); told[modules] || told[filepath.Join(modules, "some")] {
 			t.Errorf("told of %v: a skipped directory counts", told)
 		}

@@ -111,7 +111,7 @@ func ended(op fsnotify.Op) bool { return op.Has(fsnotify.Remove) || op.Has(fsnot
 // noticeOnChain notes that an entry on the chain to a place or to a wanted directory changed, and reports whether it did.
 func (w *Watcher) noticeOnChain(path string) bool {
 	_, toPlace := w.entries[path]
-	_, toWanted := w.watchRequests.entries[path]
+	toWanted := w.watchRequests.has(path) && !w.isRoot(path)
 	w.todo.recheckPlaces = w.todo.recheckPlaces || toPlace
 	if toWanted {
 		put(&w.todo.changedEntries, path)
@@ -210,6 +210,12 @@ func (w *Watcher) markEntryLocked(dir *watch, name string, now time.Time) {
 	switch {
 	case dir.has(roleWorkspace) && name == pannier.WorkspaceFile:
 		w.pending.change(everything, true, now, names...)
+	case dir.entered() && !dir.has(roleExtra) && !decides(name): // a directory or a link
+		key, covers := w.unitOf(dir)
+		for i := range names {
+			names[i] = strings.TrimSuffix(names[i], "/") + "/" + name
+		}
+		w.pending.change(key, covers, now, names...)
 	case dir.has(roleTree | roleExtra):
 		key, covers := w.unitOf(dir)
 		w.pending.change(key, covers, now, names...)

@@ -1,6 +1,10 @@
 package watcher
 
-import "path/filepath"
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
 
 // watchRequests are the directories that the consumer wants besides the trees, and where they were found. It is made anew
 // at each search, and never changed.
@@ -8,6 +12,8 @@ type watchRequests struct {
 	names    map[string][]string // those that the consumer has for each directory that was found, by its path without links
 	resolved map[string]string   // the path without links for each name, empty where it leads nowhere
 	lacking  bool                // one leads nowhere
+	// dirs are all wanted directories, sorted. Those that the rules reach by the same path are in no other field.
+	dirs []string
 	// entries are the paths on the symlink chains, existing or not, and holders the directories that hold them.
 	entries, holders map[string]struct{}
 	// files are those at the ends of chains, by the directory that holds them.
@@ -21,26 +27,36 @@ type watchRequests struct {
 // findWanted follows the chains to all that is wanted. Its cost grows with the number of entries there, and not with the
 // depth of each chain. What the rules reach is watched in its tree, so only that it goes counts.
 func (w *Watcher) findWanted(finder chainFinder, changedEntries map[string]struct{}) watchRequests {
+	dirs := w.wantedDirs()
 	found := watchRequests{
-		names: make(map[string][]string), resolved: make(map[string]string),
+		names: make(map[string][]string), resolved: make(map[string]string), dirs: dirs,
 		entries: make(map[string]struct{}), holders: make(map[string]struct{}), anchors: make(map[string]bool),
 		files: make(map[string][]string),
 	}
-	for _, dir := range w.wantedDirs() {
+	for _, dir := range dirs {
 		if w.isRoot(dir) {
 			continue
 		}
-		if real, ok := w.reached(dir); ok {
+		if real, ok := w.reached(dir); !ok {
+			found.add(dir, finder.find(dir), changedEntries)
+		} else if real != dir {
 			found.entries[real] = struct{}{}
-			continue
 		}
-		found.add(dir, finder.find(dir), changedEntries)
 	}
 	w.followTargets(&found, finder, changedEntries)
 	if w.backend != nil {
 		w.addHolders(&found)
 	}
 	return found
+}
+
+// has reports whether a path is a wanted directory, or an entry of a chain to one.
+func (s *watchRequests) has(path string) bool {
+	if _, onChain := s.entries[path]; onChain {
+		return true
+	}
+	_, wanted := slices.BinarySearch(s.dirs, path)
+	return wanted
 }
 
 // followTargets adds the chains to the allowed targets of symlinks in roots: if such a chain leads elsewhere, so may they. What
@@ -104,4 +120,29 @@ func (w *Watcher) addHolders(found *watchRequests) {
 			found.anchors[above] = false
 		}
 	}
+	for above := range found.holders {
+		if _, held := found.anchors[above]; !held && w.holdsReached(found, above) {
+			found.anchors[above] = false
+		}
+	}
+}
+
+// holdsReached reports whether something that is wanted lies right in a directory, is reached by the rules, and is not on the way to
+// a place.
+func (w *Watcher) holdsReached(found *watchRequests, above string) bool {
+	prefix := strings.TrimSuffix(above, "/") + "/"
+	from, _ := slices.BinarySearch(found.dirs, prefix)
+	for _, dir := range found.dirs[from:] {
+		name, ok := strings.CutPrefix(dir, prefix)
+		if !ok {
+			break
+		}
+		if _, placed := w.entries[dir]; placed || strings.Contains(name, "/") || w.isRoot(dir) {
+			continue
+		}
+		if real, ok := w.reached(dir); ok && real == dir {
+			return true
+		}
+	}
+	return false
 }

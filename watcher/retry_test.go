@@ -44,7 +44,7 @@ func makeRefused(b *bubble) string {
 func TestRefusedDirectoryIsPolledUntilItIsHeard(t *testing.T) {
 	inBubble(t, nil, func(b *bubble) {
 		refused := makeRefused(b)
-		got := b.takeAfter(settle, pannier.Batch{Seq: 2, Dirs: []string{b.root, refused}, Trigger: pannier.TriggerEvent})
+		got := b.takeAfter(settle, pannier.Batch{Seq: 2, Dirs: []string{refused}, Trigger: pannier.TriggerEvent})
 		h := b.Health()
 		if h.Mode != "inotify+poll" || h.Polled != 1 || !containsAll(h.Problem, refused, "no space", "fs.inotify.max_user_watches", "polling") {
 			t.Errorf("batch %+v, health %+v, want one that tells of %s", got, h, refused)
@@ -84,7 +84,7 @@ func TestRefusedDirectoryIsNotPolledWhereThatIsNotWanted(t *testing.T) {
 		b.take()
 		b.pass(time.Second)
 		refused := makeRefused(b)
-		b.takeAfter(settle, b.event(3, b.root))
+		b.takeAfter(settle, b.event(3, refused))
 		h := b.Health()
 		if h.Mode != "degraded" || h.Polled != 0 || !containsAll(h.Problem, refused, "no space", "fs.inotify.max_user_watches", "resync") {
 			t.Errorf("health %+v, want one that tells of %s", h, refused)

@@ -180,6 +180,9 @@ func (w *Watcher) Watch(set pannier.WatchSet) {
 	if !slices.Equal(set.Entries, w.wanted.Entries) { // one may have changed before it was known to matter
 		w.pending.check(w.rules.Workspace, false, time.Now(), w.rules.Workspace)
 	}
+	if !slices.IsSorted(set.Dirs) {
+		set.Dirs = slices.Sorted(slices.Values(set.Dirs))
+	}
 	w.wanted = set
 	w.todo.wanted = true
 	w.signal()
