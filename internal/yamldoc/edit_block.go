@@ -3,7 +3,7 @@ package yamldoc
 import (
 	"bytes"
 
-	"go.yaml.in/yaml/v3"
+	"gopkg.in/yaml.v3"
 )
 
 // appendBlock puts a line behind the last item of a list whose items begin with a dash.

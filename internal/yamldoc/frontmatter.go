@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"go.yaml.in/yaml/v3"
+	"gopkg.in/yaml.v3"
 )
 
 // JSON returns a mapping as the JSON that a host gets with the package yaml of npm, by which the Model Context Protocol

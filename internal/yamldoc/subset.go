@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"go.yaml.in/yaml/v3"
+	"gopkg.in/yaml.v3"
 )
 
 // The subset is what nearly all frontmatters consist of: mappings and lists in block and flow style, plain scalars and

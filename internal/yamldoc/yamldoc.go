@@ -13,7 +13,7 @@ import (
 	"fmt"
 	"iter"
 
-	"go.yaml.in/yaml/v3"
+	"gopkg.in/yaml.v3"
 )
 
 // The bounds of a document.
