@@ -12,7 +12,8 @@ import (
 	"pannier/internal/fsx"
 )
 
-// cacheMagic begins an encoded [Parsed]. Its number grows with each change of the format.
+// cacheMagic begins an encoded [Parsed]. Its number grows only if the place of the two sums that follow changes: the key
+// of the sidecar names the executable, so only the program that wrote the records reads them.
 const cacheMagic = "pannier parsed skills 1\n"
 
 // restoredTrust is for how long restored skills are trusted by their stamps alone. Then all files are read, because a

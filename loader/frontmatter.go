@@ -90,9 +90,11 @@ func checkText(front []byte) *textFault {
 	return nil
 }
 
+const codeNUL = "skill.nul"
+
 // nulFault returns the fault of a text with a NUL byte; line is 0 where it is not known.
 func nulFault(line int) *textFault {
-	return &textFault{code: "skill.nul", line: line, message: "the file holds a NUL byte", hint: "remove it; the file may be binary, saved as UTF-16, or torn by a crash"}
+	return &textFault{code: codeNUL, line: line, message: "the file holds a NUL byte", hint: "remove it; the file may be binary, saved as UTF-16, or torn by a crash"}
 }
 
 func tooLong(limit int64) *textFault {

@@ -166,12 +166,15 @@ func TestMissingFrontmatterAllowed(t *testing.T) {
 			t.Errorf("%q: document %+v, error %v", text, doc, err)
 		}
 	}
-	root := t.TempDir()
-	writeSkill(t, root, "a", "# Title\x00\n")
-	rules := rulesFor(root)
-	rules.AllowMissingFrontmatter = true
-	if s := only(t, load(t, loader.New(loader.Options{Rules: rules}), pannier.Batch{Full: true})); !s.Broken {
-		t.Error("a NUL byte is taken as text")
+	for _, text := range []string{"# Title\x00\n", "# Title\n" + strings.Repeat("text\n", 16<<10) + "\x00"} {
+		root := t.TempDir()
+		writeSkill(t, root, "a", text)
+		rules := rulesFor(root)
+		rules.AllowMissingFrontmatter = true
+		s := only(t, load(t, loader.New(loader.Options{Rules: rules}), pannier.Batch{Full: true}))
+		if !s.Broken || s.Problems[0].Code != "skill.nul" {
+			t.Errorf("a NUL byte at %d: broken %t, problems %v", len(text), s.Broken, s.Problems)
+		}
 	}
 }
 

@@ -175,7 +175,7 @@ func (r *reader) cut(skill *pannier.Skill, text []byte, rest rest) parts {
 	rules := r.scan.tree.rules
 	whole := rest.size == 0
 	p, warnings, fault := cut(text, whole, rules.MaxFrontmatterBytes)
-	if fault == nil && rest.nul {
+	if rest.nul && (fault == nil || fault.code != codeNUL) { // before every other fault, as in cut
 		fault = nulFault(0)
 	}
 	p.whole = whole

@@ -61,12 +61,12 @@ type core struct {
 // run runs the parts that the way from the disk to the platforms is made of.
 func (c *core) run(all *tasks, hangups <-chan os.Signal) {
 	all.run("watcher", c.watcher.Run)
-	all.run("scans", func(ctx context.Context) error { c.processBatches(ctx); return nil })
+	all.run("batches", func(ctx context.Context) error { c.processBatches(ctx); return nil })
 	all.run("recovery", c.recoverRefusals)
 	all.run("census", func(ctx context.Context) error { c.census.run(ctx); return nil })
 	all.run("fingerprints", func(ctx context.Context) error { c.fingerprints.run(ctx); return nil })
 	if c.settings.Scan != config.ScanOff {
-		all.run("scans", func(ctx context.Context) error { c.scanning.run(ctx); return nil })
+		all.run("security scans", func(ctx context.Context) error { c.scanning.run(ctx); return nil })
 	}
 	all.run("hangups", func(ctx context.Context) error { c.rescanOnHangup(ctx, hangups); return nil })
 	all.run("touches", func(ctx context.Context) error { c.fingerprintTouched(ctx); return nil })
@@ -205,8 +205,11 @@ func (c *core) awaitWatched(ctx context.Context) {
 	}
 }
 
-// fingerprintTouched has fingerprints computed where files of skills changed that no look at the catalog shows, now and then however
-// often that happens.
+// touchedEvery is the least time between two requests of [core.fingerprintTouched]. Under enforce a changed script is to block its
+// skill within a second.
+const touchedEvery = 500 * time.Millisecond
+
+// fingerprintTouched has fingerprints computed where files of skills changed that no scan of the catalog shows.
 func (c *core) fingerprintTouched(ctx context.Context) {
 	c.awaitWatched(ctx)
 	c.fingerprints.hints.addAll() // files may have changed after their fingerprint and before their directory was armed
@@ -226,7 +229,7 @@ func (c *core) fingerprintTouched(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(c.settings.Debounce):
+		case <-time.After(touchedEvery):
 		}
 	}
 }

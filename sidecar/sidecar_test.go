@@ -3,8 +3,10 @@ package sidecar
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/hashicorp/go-hclog"
@@ -53,12 +55,30 @@ func TestRunServesUntilItsContextEnds(t *testing.T) {
 		_, err := c.Skill(t.Context(), "haiku", "")
 		return err
 	})
+	checkTaskNames(t, s.tasks)
 	if _, err := New(o); !errors.As(err, new(*Error)) {
 		t.Errorf("a second sidecar on the socket: %v, want an error with a hint", err)
 	}
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// checkTaskNames waits until the tasks of a core run, and checks that the log can tell each by its name.
+func checkTaskNames(t *testing.T, all *tasks) {
+	t.Helper()
+	var names []string
+	fixture.Eventually(t, "all tasks run", func() error {
+		all.mu.Lock()
+		defer all.mu.Unlock()
+		if names = slices.Sorted(slices.Values(all.running)); !slices.Contains(names, "announcements") {
+			return fmt.Errorf("tasks %q", names)
+		}
+		return nil
+	})
+	if once := slices.Compact(slices.Clone(names)); len(once) < len(names) {
+		t.Errorf("two tasks have one name: %q", names)
 	}
 }
 

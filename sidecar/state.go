@@ -186,10 +186,11 @@ func (d *stateDir) close(clean bool) {
 	}
 	d.contents.writer.Wait(context.Background())
 	err := errors.Join(d.refusals.file.Close(), d.audit.close(), d.journal.Close())
+	d.parsed.writer.Wait(context.Background())
+	d.versions.writer.Wait(context.Background())
 	if err == nil && clean {
 		err = d.versions.stop()
 	}
-	d.parsed.writer.Wait(context.Background())
 	if err := errors.Join(err, d.store.Close()); err != nil {
 		d.log.Warn("state not closed", "error", err)
 	}

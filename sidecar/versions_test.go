@@ -5,11 +5,15 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"pannier"
+	"pannier/internal/latest"
+	"pannier/loader"
 	"pannier/registry"
 )
 
@@ -70,4 +74,40 @@ func overwrite(t *testing.T, path, text string) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestStopFileIsWrittenLast closes a state directory while the parsed skills and the version are written still.
+func TestStopFileIsWrittenLast(t *testing.T) {
+	if bootID() == "" {
+		t.Skip("this kernel does not tell its boot")
+	}
+	settings := optionsFor(t, t.TempDir()).Settings
+	synctest.Test(t, func(t *testing.T) {
+		d, err := openStateDir(settings, prometheus.NewRegistry(), hclog.NewNullLogger())
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed, version := make(chan struct{}), make(chan struct{})
+		d.parsed.writer = latest.NewWriter(func(*loader.Parsed) { <-parsed })
+		d.versions.writer = latest.NewWriter(func(registry.Mark) { <-version })
+		d.parsed.writer.Put(nil)
+		d.remember(registry.Mark{Version: 7, Digest: pannier.DigestOf([]byte("served"))})
+		go d.close(true)
+		written := func() bool {
+			synctest.Wait()
+			_, err := os.Lstat(filepath.Join(d.dir, stopFile))
+			return err == nil
+		}
+		if written() {
+			t.Error("the stop file was there before the parsed skills")
+		}
+		close(parsed)
+		if written() {
+			t.Error("the stop file was there before the version")
+		}
+		close(version)
+		if !written() {
+			t.Error("there is no stop file after a clean stop")
+		}
+	})
 }
