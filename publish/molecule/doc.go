@@ -7,10 +7,10 @@
 //	2xx                                     stored, which is read back
 //	no connection, timeout, 408, 5xx        [pannier/publish/push.Retry]
 //	425, 429                                the same
-//	401, 403                                Token
-//	400, 413, 422                           Stop
+//	401, 403                                [pannier/publish/push.RetryWithToken]
+//	400, 413, 422                           [pannier/publish/push.AwaitChange]
 //	307, 308 to the same scheme and host    followed, three times at most
-//	any other answer                        Slow
+//	any other answer                        [pannier/publish/push.RetrySlowly]
 //
 // `Retry-After` lengthens each wait, to five minutes at most. Dialing and the TLS handshake may take 5 s each, the head
 // of the answer 10 s, everything together 15 s; 64 KiB of the body are read. A request in flight has 2 s when its

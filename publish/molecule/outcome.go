@@ -33,7 +33,7 @@ const (
 	hintRejected  = "the platform will not take this card as it is; check the workspace id and what the message names. It is sent again once it changes and about every 15 minutes; a SIGHUP sends it at once"
 	hintTooLarge  = "the platform or a proxy before it limits the size; shorten examples, tags and descriptions of the skills. Where the limit was raised, the card is sent again about every 15 minutes; a SIGHUP sends it at once"
 	hintNotFound  = "a hosted platform answers so when the header X-Molecule-Org-Id is missing or names another organisation; else the server is too old for this endpoint or the url's path is wrong"
-	hintThrottle  = "too many requests come from this address; pannier waits as long as it is told to"
+	hintThrottle  = "too many requests come from this address; pannier waits as long as the answer asks, 5 minutes at most"
 	hintServer    = "the platform failed; its own log says why. A workspace id that is not a UUID has the same answer"
 	hintRedirect  = "set the platform's url to where it points, if that is the platform"
 	hintOther     = "check that the url is that of the platform"

@@ -14,7 +14,7 @@ import (
 const (
 	// throttleLeast is how long requests beside the pushes rest after a 429 without Retry-After.
 	throttleLeast = 5 * time.Second
-	// throttleReported is how long health reports a 429 after the newest.
+	// throttleReported is how long health reports a 429 after the time that it asked to wait.
 	throttleReported = time.Minute
 	// unixTimes are numbers above this: more seconds than a platform asks to wait.
 	unixTimes = 100_000_000
@@ -28,8 +28,8 @@ const (
 type throttle struct {
 	mu    sync.Mutex
 	until time.Time // requests that can wait rest until then
-	since time.Time // of the row of refusals, each at most throttleReported after the one before
-	last  time.Time // the newest refusal
+	since time.Time // of the row of refusals, each before the end that the one before set
+	end   time.Time // of that row, unless another refusal comes
 	count int       // in that row
 }
 
@@ -37,12 +37,15 @@ func (t *throttle) record(status int, h http.Header, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if status == http.StatusTooManyRequests {
-		if now.Sub(t.last) > throttleReported {
+		if now.After(t.end) {
 			t.since, t.count = now, 0
 		}
-		t.last = now
 		t.count++
-		t.restUntil(now.Add(max(retryAfter(h, now), throttleLeast)))
+		rested := now.Add(max(retryAfter(h, now), throttleLeast))
+		t.restUntil(rested)
+		if end := rested.Add(throttleReported); end.After(t.end) {
+			t.end = end
+		}
 		return
 	}
 	limit, ok := headerNumber(h, "X-RateLimit-Limit")
@@ -67,12 +70,12 @@ func (t *throttle) left(now time.Time) time.Duration {
 func (t *throttle) conditions(subject string, now time.Time) []pannier.Condition {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.count == 0 || now.Sub(t.last) > throttleReported && now.After(t.until) {
+	if t.count == 0 || now.After(t.end) {
 		return nil
 	}
 	return []pannier.Condition{{
 		Code: "platform_rate_limited", Severity: pannier.SeverityWarning, Since: t.since, Subject: subject,
-		Message: fmt.Sprintf("the platform refused %d requests because too many come from this address", t.count),
+		Message: fmt.Sprintf("the platform refuses requests because too many come from this address; refused so far: %d", t.count),
 		Hint:    "raise the platform's rate limit, or give sidecars and agents addresses of their own; the heartbeats of agents behind this address are refused too",
 	}}
 }

@@ -13,11 +13,11 @@
 //
 // # Failures
 //
-//	Retry   after a random part of 100 ms, doubled each time up to 30 s; 2 s if nothing listens
-//	Token   once at once, then about every 30 s, or within a second after the credentials changed
-//	Slow    about every 30 s
-//	Stop    not before the card changes, but about every 15 minutes, about 30 s after an event of the target, and on
-//	        [Publisher.Retry], two seconds apart at least
+//	Retry           after a random part of 100 ms, doubled each time up to 30 s; 2 s if nothing listens
+//	RetryWithToken  once at once, then about every 30 s, or within a second after the credentials changed
+//	RetrySlowly     about every 30 s
+//	AwaitChange     not before the card changes, but about every 15 minutes, about 30 s after an event of the target,
+//	                and on [Publisher.Retry], two seconds apart at least
 //
 // The time that a target asks for lengthens each wait.
 //
