@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sys/unix"
 
 	"pannier"
@@ -42,6 +43,22 @@ func (t testTimer) arm() error { return t.Arm() }
 // ListenToClock listens to a timer of the test.
 func ListenToClock(timer JumpTimer, jumped func(), failed func(error)) (end func()) {
 	return listenTo(testTimer{timer}, jumped, failed)
+}
+
+// OnWatches calls set with each value of the gauge of the watches.
+func (w *Watcher) OnWatches(set func(float64)) {
+	w.metrics.watches = recordingGauge{w.metrics.watches, set}
+}
+
+type recordingGauge struct {
+	prometheus.Gauge
+	set func(float64)
+}
+
+// Set implements [prometheus.Gauge].
+func (g recordingGauge) Set(n float64) {
+	g.set(n)
+	g.Gauge.Set(n)
 }
 
 // SetPollInterval makes polling faster than any product should be.

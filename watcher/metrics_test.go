@@ -1,6 +1,7 @@
 package watcher_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -60,5 +61,31 @@ func TestMetricsAreThereFromTheStart(t *testing.T) {
 	}
 	if _, err := watcher.New(o); err == nil {
 		t.Error("metrics that are registered already are no error")
+	}
+}
+
+// TestPolledDirectoriesAreNeverCountedAsWatched collects all values of the gauge while directories are armed that are only
+// polled.
+func TestPolledDirectoriesAreNeverCountedAsWatched(t *testing.T) {
+	root := t.TempDir()
+	if err := skills(root, "5"); err != nil {
+		t.Fatal(err)
+	}
+	w, err := watcher.New(watcher.Options{Rules: rules(root), Mode: watcher.Poll})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values []float64
+	w.OnWatches(func(n float64) { values = append(values, n) })
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	<-w.Armed()
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if len(values) < 2 || slices.Max(values) > 0 {
+		t.Errorf("directories that the kernel watches, although it was not asked: %v", values)
 	}
 }

@@ -183,8 +183,7 @@ func (w *Watcher) reportHealth() {
 			break
 		}
 	}
-	w.setHealth(h)
-	w.metrics.watches.Set(float64(h.Watches - w.unconfirmedWatches()))
+	w.setHealth(h, h.Watches-w.unconfirmedWatches())
 	w.metrics.missing.Set(float64(len(w.rules.Roots) - len(h.Roots)))
 	w.logMode(h, why)
 }
@@ -217,11 +216,12 @@ func (w *Watcher) logMode(h pannier.WatchHealth, why causes) {
 	log("how changes are noticed has changed", args...)
 }
 
-func (w *Watcher) setHealth(h pannier.WatchHealth) {
+// setHealth sets health and its gauges. confirmed counts the directories that the kernel watches.
+func (w *Watcher) setHealth(h pannier.WatchHealth, confirmed int) {
 	w.mu.Lock()
 	w.health = h
 	w.mu.Unlock()
-	w.metrics.watches.Set(float64(h.Watches))
+	w.metrics.watches.Set(float64(confirmed))
 	w.metrics.polled.Set(float64(h.Polled))
 	w.metrics.setMode(h.Mode)
 }

@@ -255,7 +255,7 @@ func (w *Watcher) end() {
 	w.mu.Lock()
 	w.pending.withdraw()
 	w.mu.Unlock()
-	w.setHealth(pannier.WatchHealth{Mode: modeDegraded, Roots: []string{}, Problem: "watching has ended"})
+	w.setHealth(pannier.WatchHealth{Mode: modeDegraded, Roots: []string{}, Problem: "watching has ended"}, 0)
 }
 
 // Run arms everything, offers the start batch and then whatever follows. It blocks until ctx is done, and returns nil

@@ -58,7 +58,7 @@ func (t texts) Files(_ context.Context, s *pannier.Skill) ([]pannier.File, bool,
 func documents() texts {
 	return texts{
 		read: func(s *pannier.Skill) (pannier.Document, error) {
-			if s.Broken || s.LastGood {
+			if s.Broken || s.LastGood || s.ToolsOnly {
 				return pannier.Document{}, pannier.ErrNotServable
 			}
 			return pannier.Document{Frontmatter: json.RawMessage(`{"name":"` + s.Name + `","z":1,"a":[true]}`), Body: "# " + s.Name + " <&>\n"}, nil

@@ -30,7 +30,7 @@ var words = map[reflect.Type][]any{
 	reflect.TypeFor[pannier.ScanOrigin]():        anyOf(pannier.ScanBackground, pannier.ScanInstall, pannier.ScanExplicit),
 	reflect.TypeFor[pannier.ToolKind]():          anyOf(pannier.ToolDeclared, pannier.ToolFunction, pannier.ToolScript),
 	reflect.TypeFor[pannier.AuditPhase]():        anyOf(pannier.AuditIntent, pannier.AuditOutcome),
-	reflect.TypeFor[pannier.InvocationMode]():    anyOf(pannier.InvokedManually),
+	reflect.TypeFor[pannier.InvocationMode]():    anyOf(pannier.InvokedManually, pannier.InvokedAutomatically),
 	reflect.TypeFor[pannier.EventType]():         anyOf(pannier.EventTypes()...),
 }
 

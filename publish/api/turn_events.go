@@ -206,7 +206,7 @@ func (a *turnAnswer) event(turn pannier.Turn) pannier.TurnResolved {
 
 // keepShown drops the bodies that were read and that the prompt does not show.
 func (a *turnAnswer) keepShown() {
-	if len(a.read) == len(a.section.Bodies) {
+	if len(a.read) == 0 {
 		return
 	}
 	shown := make(map[string]bool, len(a.section.Bodies))

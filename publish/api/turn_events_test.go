@@ -112,6 +112,44 @@ func TestBodiesInPromptsAreLoaded(t *testing.T) {
 	}
 }
 
+// TestOmittedBodiesAreNotLoaded renders prompts of every size with a skill that has tools and no body: no skill_loaded is
+// about a body that the prompt omits, and bodies counts the others.
+func TestOmittedBodiesAreNotLoaded(t *testing.T) {
+	for _, format := range []string{"molecule", "skills_xml"} {
+		h, events := recordingTurns(api.TurnEvents{PerMinute: math.MaxInt})
+		tools := entry("tools", pannier.StateEligible)
+		tools.ToolsOnly = true
+		h.snapshot.Entries = append(h.snapshot.Entries, tools)
+		slices.SortStableFunc(h.snapshot.Entries, func(a, b *pannier.Entry) int { return strings.Compare(a.Slug, b.Slug) })
+		long := documents()
+		long.read = func(s *pannier.Skill) (pannier.Document, error) {
+			doc, err := documents().read(s)
+			doc.Body = strings.Repeat("text ", 100) // so that a skill without its body is shorter
+			return doc, err
+		}
+		h.options.Texts = long
+		handler := h.handler()
+		for limit := 100; limit < 3000; limit += 10 {
+			*events = nil
+			w := ask(handler, "POST", "/v1/resolve", fmt.Sprintf(`{"format":%q,"limits":{"max_chars":%d}}`, format, limit))
+			omitted := decodeText[pannier.Resolution](t, w.Body.String()).Prompt.Omitted
+			loaded := 0
+			for _, e := range *events {
+				if data, ok := strings.CutPrefix(e, "skill_loaded "); ok {
+					loaded++
+					if name := decodeText[pannier.SkillLoaded](t, data).Name; slices.Contains(omitted, name) {
+						t.Errorf("%s of %d characters: %s is loaded and omitted", format, limit, name)
+					}
+				}
+			}
+			turn := decodeText[pannier.TurnResolved](t, strings.TrimPrefix((*events)[0], "turn_resolved "))
+			if turn.Bodies != loaded {
+				t.Errorf("%s of %d characters: %d bodies, %d loaded", format, limit, turn.Bodies, loaded)
+			}
+		}
+	}
+}
+
 func decodeText[T any](t *testing.T, text string) (value T) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), &value); err != nil {

@@ -48,7 +48,7 @@ func keepShort(skills []*tier, used int, into *Section) int {
 	for _, t := range skills {
 		if into.fits(used + t.shortSize) {
 			used += t.shortSize
-			if t.text, into.shown[t.place] = t.short, t.complete; t.complete {
+			if t.text, into.shown[t.place] = t.short, t.complete; t.complete && !t.toolsOnly {
 				into.Bodies = append(into.Bodies, t.slug)
 			}
 		}
