@@ -37,6 +37,29 @@ var hidden = []*unicode.RangeTable{
 	unicode.Noncharacter_Code_Point, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector,
 }
 
+// Truncate returns a text of at most length characters. One that is cut ends in an ellipsis, with no blank before it.
+func Truncate(text string, length int) string {
+	if len(text) <= length {
+		return text
+	}
+	end, count := 0, 0
+	for i := range text {
+		if count == length-1 {
+			end = i
+		}
+		if count++; count > length {
+			return strings.TrimRightFunc(text[:end], unicode.IsSpace) + "…"
+		}
+	}
+	return text
+}
+
+// TrimBlanks removes the blanks at both ends that str.strip of Python removes, as the reference tools of the Agent Skills
+// specification do: white space, and the separators of ASCII.
+func TrimBlanks(text string) string {
+	return strings.TrimFunc(text, func(r rune) bool { return unicode.IsSpace(r) || '\x1c' <= r && r <= '\x1f' })
+}
+
 // cleanRunes drops hidden characters; space says what becomes of a blank.
 func cleanRunes(text string, space func(rune) rune) string {
 	return strings.Map(func(r rune) rune {

@@ -33,7 +33,7 @@ var importRules = map[string]importRule{
 	"pannier/loader/repair":                 {[]string{"pannier/internal/yamldoc", "pannier/loader/fields"}, "a repair is a pure function of the text, so every reader of a SKILL.md gets the same"},
 	"pannier/registry":                      {nil, "a snapshot is made of values, without reading the disk"},
 	"pannier/registry/resolve":              {nil, "resolving is pure over one snapshot"},
-	"pannier/publish/card":                  {nil, "the card is pure over one snapshot"},
+	"pannier/publish/card":                  {[]string{"pannier/internal/plain"}, "the card is pure over one snapshot"},
 	"pannier/publish/prompt":                {nil, "the prompt is pure over one resolution"},
 	"pannier/publish/push":                  {[]string{"pannier/internal/fsx", "pannier/internal/latest", "pannier/publish/card"}, "a publisher knows cards and no target"},
 	"pannier/publish/molecule":              {[]string{"pannier/internal/fsx", "pannier/publish/card", "pannier/publish/push"}, "a target sends the card that it is given"},

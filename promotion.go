@@ -95,10 +95,7 @@ func summaryOf(fields map[string]json.RawMessage) string {
 		if text = strings.Join(strings.Fields(text), " "); text == "" {
 			continue
 		}
-		if r := []rune(text); len(r) > maxSummary {
-			text = string(r[:maxSummary-1]) + "…"
-		}
-		return text
+		return Truncate(text, maxSummary)
 	}
 	return noSummary
 }

@@ -35,11 +35,7 @@ func refusalOf(err error) *refusal {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		return r
 	}
-	cause := err
-	if failed, ok := errors.AsType[*fs.PathError](err); ok {
-		cause = failed.Err // its path is told already
-	}
-	return &refusal{code: "unreadable", message: "the file cannot be read: " + cause.Error(), hint: "check its owner and permissions, and the mount it lies on"}
+	return &refusal{code: "unreadable", message: "the file cannot be read: " + fsx.Cause(err).Error(), hint: "check its owner and permissions, and the mount it lies on"}
 }
 
 type source struct {

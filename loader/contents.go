@@ -86,7 +86,7 @@ func (l *Loader) describe(ctx context.Context, s *pannier.Skill, tools []pannier
 func firstBodyLine(body string) string {
 	for line := range strings.Lines(pannier.CleanLines(body)) {
 		if text := strings.Join(strings.Fields(strings.TrimLeft(strings.TrimSpace(line), "#")), " "); text != "" {
-			return shortened(text)
+			return pannier.Truncate(text, maxContentDescription)
 		}
 	}
 	return ""
@@ -101,8 +101,8 @@ func describeTools(tools []pannier.Tool) string {
 			continue
 		}
 		if text == "" {
-			text = shortened(sentence)
-		} else if longer := text + " " + sentence; longer == shortened(longer) {
+			text = pannier.Truncate(sentence, maxContentDescription)
+		} else if longer := text + " " + sentence; longer == pannier.Truncate(longer, maxContentDescription) {
 			text = longer
 		}
 	}
@@ -120,12 +120,4 @@ func firstSentence(text string) string {
 		line += "."
 	}
 	return line
-}
-
-// shortened keeps a description within its bound.
-func shortened(text string) string {
-	if characters := []rune(text); len(characters) > maxContentDescription {
-		return string(characters[:maxContentDescription-1]) + "…"
-	}
-	return text
 }

@@ -56,7 +56,7 @@ func cut(text []byte, whole bool, limit int64) (p parts, warnings []*textFault, 
 		warnings = append(warnings, faultBOM)
 	}
 	first, rest := nextLine(text[start:])
-	if !isFence(first) {
+	if !IsFence(first) {
 		return parts{body: text[start:]}, warnings, faultNoFrontmatter
 	}
 	from := len(text) - len(rest)
@@ -64,10 +64,10 @@ func cut(text []byte, whole bool, limit int64) (p parts, warnings []*textFault, 
 		at := len(text) - len(rest)
 		var current []byte
 		current, rest = nextLine(rest)
-		if isFence(current) && int64(at-from) > limit {
+		if IsFence(current) && int64(at-from) > limit {
 			break
 		}
-		if isFence(current) {
+		if IsFence(current) {
 			p = parts{front: text[from:at], body: rest, line: 2, text: text[from:]}
 			return p, warnings, checkText(p.front)
 		}
@@ -137,8 +137,8 @@ func nextLine(text []byte) (line, rest []byte) {
 	return line, rest
 }
 
-// isFence reports whether a line is `---`, blanks behind it allowed.
-func isFence(line []byte) bool {
+// IsFence reports whether a line opens or closes a frontmatter: `---`, with or without blanks after it.
+func IsFence(line []byte) bool {
 	rest, ok := bytes.CutPrefix(line, []byte("---"))
 	return ok && len(bytes.TrimRight(rest, " \t")) == 0
 }

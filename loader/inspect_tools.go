@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"pannier"
+	"pannier/internal/fsx"
 	"pannier/internal/yamldoc"
 	"pannier/loader/profile"
 	"pannier/loader/pytool"
@@ -142,7 +143,7 @@ func (in *inspector) toolFiles() []pannier.Tool {
 func (in *inspector) functions(f pannier.File) []pannier.Tool {
 	text, err := in.readFile(f.Path, pytool.MaxFileBytes+1)
 	if err != nil {
-		in.report("skill.tools.unreadable", f.Path, 0, "the file cannot be read: "+cause(err), "make it readable for the user that pannier runs as")
+		in.report("skill.tools.unreadable", f.Path, 0, "the file cannot be read: "+fsx.Cause(err).Error(), "make it readable for the user that pannier runs as")
 		return nil
 	}
 	in.read += int64(len(text))

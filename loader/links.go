@@ -119,7 +119,7 @@ func (s *scan) followLinks(n *node, children []*node, r *reader) []*node {
 
 // linkProblem tells of links that cannot be followed. err is what keeps the first from it.
 func (s *scan) linkProblem(lost []string, err error) pannier.Problem {
-	message := "the link cannot be followed: " + cause(err)
+	message := "the link cannot be followed: " + fsx.Cause(err).Error()
 	if more := len(lost) - 1; more > 0 {
 		message += fmt.Sprintf("; nor can %d more in this directory", more)
 	}

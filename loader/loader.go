@@ -255,7 +255,7 @@ func (t *tree) fail(err error) {
 	default:
 		t.failure = &pannier.Problem{
 			Code: "root.unreadable", Severity: pannier.SeverityError, Path: t.root.Name,
-			Message: "the directory cannot be read: " + cause(err),
+			Message: "the directory cannot be read: " + fsx.Cause(err).Error(),
 			Hint:    "make it readable for the user that pannier runs as; until then the skills last read from it stay",
 		}
 	}
@@ -362,12 +362,4 @@ func below(root, dir string) (string, bool) {
 	}
 	rest, ok := strings.CutPrefix(dir, strings.TrimSuffix(root, "/")+"/")
 	return rest, ok
-}
-
-// cause returns what an error of the file system comes down to, without the path that stands elsewhere already.
-func cause(err error) string {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Err.Error()
-	}
-	return err.Error()
 }

@@ -82,7 +82,7 @@ func (s *scan) openLock() {
 	l.failed, l.problems, l.proven = false, nil, false
 	switch {
 	case err != nil:
-		s.failLock("lock.unreadable", 0, "the file cannot be read: "+cause(err))
+		s.failLock("lock.unreadable", 0, "the file cannot be read: "+fsx.Cause(err).Error())
 	case st == (fsx.Stamp{}):
 		l.entries, l.named, l.read = nil, nil, false
 	default:
@@ -98,7 +98,7 @@ func (s *scan) readLock(st fsx.Stamp) fsx.Stamp {
 	l := &s.tree.lock
 	text, after, err := s.reader(0).slurp(lockRel, st, maxLockBytes)
 	if err != nil {
-		s.failLock("lock.unreadable", 0, "the file cannot be read: "+cause(err))
+		s.failLock("lock.unreadable", 0, "the file cannot be read: "+fsx.Cause(err).Error())
 		return after
 	}
 	entries, strange, err := parseLock(text)

@@ -113,7 +113,7 @@ func (r *reader) readFile(n *node, skill *pannier.Skill, before fsx.Stamp) (fsx.
 	}
 	file, err := r.open(n.at(n.skill.file))
 	if err != nil {
-		r.refuse(skill, "skill.file.unreadable", "SKILL.md cannot be read: "+cause(err), "make it readable for the user that pannier runs as; a link must stay within its root")
+		r.refuse(skill, "skill.file.unreadable", "SKILL.md cannot be read: "+fsx.Cause(err).Error(), "make it readable for the user that pannier runs as; a link must stay within its root")
 		return unopened(before, err), parts{}
 	}
 	defer file.close()
@@ -128,7 +128,7 @@ func (r *reader) readFile(n *node, skill *pannier.Skill, before fsx.Stamp) (fsx.
 	}
 	text, rest, err := r.digest(file, opened.Size)
 	if err != nil {
-		r.refuse(skill, "skill.file.unreadable", "SKILL.md cannot be read: "+cause(err), "check the disk and the file's permissions")
+		r.refuse(skill, "skill.file.unreadable", "SKILL.md cannot be read: "+fsx.Cause(err).Error(), "check the disk and the file's permissions")
 		return opened, parts{}
 	}
 	r.hash.Sum(skill.FileDigest[:0])
@@ -216,7 +216,7 @@ func (r *reader) readMeta(n *node, skill *pannier.Skill, before fsx.Stamp) (fsx.
 	if err != nil {
 		skill.Problems = append(skill.Problems, pannier.Problem{
 			Code: "meta.unreadable", Severity: pannier.SeverityWarning, Path: shown,
-			Message: "the file cannot be read: " + cause(err), Hint: fmt.Sprintf("make it a readable regular file of at most %d bytes, or remove it", maxMetaBytes),
+			Message: "the file cannot be read: " + fsx.Cause(err).Error(), Hint: fmt.Sprintf("make it a readable regular file of at most %d bytes, or remove it", maxMetaBytes),
 		})
 		return after, meta{}, nil
 	}

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pannier"
+	"pannier/internal/fsx"
 	"pannier/internal/yamldoc"
 )
 
@@ -91,10 +92,7 @@ func (r *resourceReader) links() {
 
 // readFault returns the message of an error without the path of a file.
 func readFault(err error) string {
-	if inner, ok := errors.AsType[*fs.PathError](err); ok {
-		err = inner.Err
-	}
-	return "it cannot be read: " + err.Error()
+	return "it cannot be read: " + fsx.Cause(err).Error()
 }
 
 // The reasons why a file is not read.

@@ -290,7 +290,7 @@ func (s *scan) markUnreadable(n *node, r *reader, err error) {
 	}
 	n.problems = append(n.problems, pannier.Problem{
 		Code: "root.directory_unreadable", Severity: pannier.SeverityWarning, Path: path.Join(s.tree.root.Name, n.rel),
-		Message: "the directory cannot be read: " + cause(err),
+		Message: "the directory cannot be read: " + fsx.Cause(err).Error(),
 		Hint:    "make it readable for the user that pannier runs as; until then what was last read from it stays",
 	})
 }

@@ -22,8 +22,8 @@ const (
 	maxEventBytesQueued = 4 << 20
 	// stallAfter is how long the disk may take for an event before readers get the whole catalog instead.
 	stallAfter = time.Second
-	// lastPatience is how long the newest number may wait for events that were emitted before.
-	lastPatience = 100 * time.Millisecond
+	// lastTimeout is how long the newest number may wait for events that were emitted before.
+	lastTimeout = 100 * time.Millisecond
 	// offeredShare is the part of the queue that offered events may fill.
 	offeredShare = 4
 )
@@ -41,14 +41,15 @@ type eventLog struct {
 	current     func() *pannier.Snapshot
 	journal     eventJournal
 
-	mu      sync.Mutex
-	queue   []pannier.Event
-	bytes   int           // of the queue
-	dropped int           // events since the queue had room
-	idle    chan struct{} // closed while no event is being written; nil before the first
-	since   time.Time     // when the event that is being written was begun with
-	untold  bool          // a change of the catalog has no number yet, and readers have not been given the whole
-	guarded bool          // checkStall is due
+	mu            sync.Mutex
+	queue         []pannier.Event
+	bytes         int           // of the queue
+	dropped       int           // events since the queue had room
+	writing       bool          // write runs
+	idle          chan struct{} // closed when write ends; nil before the first
+	since         time.Time     // when the write of the current event began
+	catalogUnread bool          // readers have neither the number of a change of the catalog nor the whole catalog
+	guarded       bool          // checkStall is due
 }
 
 // eventJournal is what is needed of a [pannier/internal/journal.Journal]. Append and Skip may wait for the disk.
@@ -102,7 +103,7 @@ func (l *eventLog) encode(kind pannier.EventType, data any) (pannier.Event, bool
 func (l *eventLog) enqueue(e pannier.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.untold = l.untold || e.Type == pannier.EventCatalogUpdated
+	l.catalogUnread = l.catalogUnread || e.Type == pannier.EventCatalogUpdated
 	if l.dropped > 0 || !l.hasRoomLocked(e, 1) {
 		l.dropped++
 		return
@@ -119,28 +120,19 @@ func (l *eventLog) hasRoomLocked(e pannier.Event, share int) bool {
 func (l *eventLog) addLocked(e pannier.Event) {
 	l.queue = append(l.queue, e)
 	l.bytes += len(e.Data.(json.RawMessage))
-	if l.idle == nil || closed(l.idle) {
-		l.idle = make(chan struct{})
+	if !l.writing {
+		l.writing, l.idle = true, make(chan struct{})
 		go l.write()
 	}
 }
 
-func closed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
-}
-
-// write writes what is queued.
+// write writes what is queued. Events are dropped only after those in the queue, so the journal skips to a new number when the
+// queue is empty.
 func (l *eventLog) write() {
 	for {
-		e, dropped, ok := l.next()
-		switch {
-		case ok:
-			l.append(e)
+		switch e, dropped := l.next(); {
+		case e != nil:
+			l.append(*e)
 		case dropped > 0:
 			l.log.Error("events were dropped, because the state directory does not take them in time", "events", dropped)
 			l.journal.Skip()
@@ -150,29 +142,29 @@ func (l *eventLog) write() {
 	}
 }
 
-// next takes the next event from the queue, or the number of events that were dropped after it. Where there is neither, it closes
-// idle.
-func (l *eventLog) next() (e pannier.Event, dropped int, ok bool) {
+// next takes the next event from the queue. If the queue is empty it returns nil and the number of events that were dropped
+// after it; if that is zero as well, write has ended.
+func (l *eventLog) next() (e *pannier.Event, dropped int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(l.queue) > 0 {
-		e = l.queue[0]
+	switch {
+	case len(l.queue) > 0:
+		first := l.queue[0]
 		l.queue[0] = pannier.Event{}
 		l.queue = l.queue[1:]
-		l.bytes -= len(e.Data.(json.RawMessage))
+		l.bytes -= len(first.Data.(json.RawMessage))
 		if l.since = time.Now(); !l.guarded {
 			l.guarded = true
 			time.AfterFunc(stallAfter, l.checkStall)
 		}
-		return e, 0, true
-	}
-	if l.dropped > 0 {
+		return &first, 0
+	case l.dropped > 0:
 		dropped, l.dropped = l.dropped, 0
-		return e, dropped, false
+		return nil, dropped
 	}
-	l.untold = false
+	l.catalogUnread, l.writing = false, false
 	close(l.idle)
-	return e, 0, false
+	return nil, 0
 }
 
 func (l *eventLog) append(e pannier.Event) {
@@ -193,11 +185,11 @@ func (l *eventLog) append(e pannier.Event) {
 func (l *eventLog) checkStall() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.guarded = !closed(l.idle); !l.guarded {
+	if l.guarded = l.writing; !l.guarded {
 		return
 	}
-	if l.untold && time.Since(l.since) >= stallAfter {
-		l.untold = false
+	if l.catalogUnread && time.Since(l.since) >= stallAfter {
+		l.catalogUnread = false
 		l.journal.Interrupt()
 	}
 	time.AfterFunc(stallAfter, l.checkStall)
@@ -220,7 +212,7 @@ func (l *eventLog) wait(ctx context.Context) {
 // last returns the number of the newest event. An event that was emitted before is among those that it counts, unless the disk
 // does not take it at once.
 func (l *eventLog) last() uint64 {
-	ctx, cancel := context.WithTimeout(context.Background(), lastPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), lastTimeout)
 	defer cancel()
 	l.wait(ctx)
 	return l.journal.Last()

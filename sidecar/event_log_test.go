@@ -60,7 +60,7 @@ func TestEventsWhileTheDiskHangs(t *testing.T) {
 		if _, err := reader.Next(t.Context()); !errors.Is(err, pannier.ErrTooOld) {
 			t.Errorf("the reader got %v", err)
 		}
-		if begun = time.Now(); l.last() != 0 || time.Since(begun) > lastPatience {
+		if begun = time.Now(); l.last() != 0 || time.Since(begun) > lastTimeout {
 			t.Errorf("the newest number took %s", time.Since(begun))
 		}
 		reader = j.Follow(0)

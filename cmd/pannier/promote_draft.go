@@ -84,7 +84,7 @@ func draftNotes(fields map[string]json.RawMessage, used map[string]bool) string 
 func noteOf(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
-		return cutNote(strings.TrimSpace(plain.Lines(text)))
+		return pannier.Truncate(strings.TrimSpace(plain.Lines(text)), maxDraftNote)
 	}
 	var items []string
 	if json.Unmarshal(raw, &items) == nil {
@@ -92,19 +92,12 @@ func noteOf(raw json.RawMessage) string {
 		for i, item := range items {
 			fmt.Fprintf(&b, "%d. %s\n", i+1, oneLine(item))
 		}
-		return cutNote(strings.TrimSpace(b.String()))
+		return pannier.Truncate(strings.TrimSpace(b.String()), maxDraftNote)
 	}
 	if len(raw) == 0 || string(raw) == "null" {
 		return ""
 	}
-	return "`" + cutNote(strings.ReplaceAll(string(raw), "`", "'")) + "`"
+	return "`" + pannier.Truncate(strings.ReplaceAll(string(raw), "`", "'"), maxDraftNote) + "`"
 }
 
 func oneLine(text string) string { return strings.Join(strings.Fields(plain.Lines(text)), " ") }
-
-func cutNote(text string) string {
-	if r := []rune(text); len(r) > maxDraftNote {
-		return string(r[:maxDraftNote-1]) + "…"
-	}
-	return text
-}

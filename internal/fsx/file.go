@@ -15,6 +15,14 @@ import (
 // ErrNotRegular says that something other than a regular file is at a path.
 var ErrNotRegular = errors.New("is not a regular file")
 
+// Cause returns an error of a file without the operation and the path, which its message has already.
+func Cause(err error) error {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
+		return failed.Err
+	}
+	return err
+}
+
 // OpenRegular opens a regular file for reading and returns its stat. It does not wait for the writer of a FIFO. flag is
 // added to the flags of the open call: [unix.O_NOFOLLOW] refuses a symlink.
 func OpenRegular(path string, flag int) (*os.File, fs.FileInfo, error) {

@@ -12,9 +12,10 @@ import (
 type Writer[T any] struct {
 	write func(T)
 
-	mu   sync.Mutex
-	next *T            // the newest value that write has not begun with; nil if there is none
-	idle chan struct{} // closed when no write is under way; nil before the first
+	mu      sync.Mutex
+	next    *T            // the newest value that write has not begun with; nil if there is none
+	running bool          // run is
+	idle    chan struct{} // closed when run ends; nil before the first
 }
 
 // NewWriter returns a writer. write is called from one goroutine at a time.
@@ -24,10 +25,9 @@ func NewWriter[T any](write func(T)) *Writer[T] { return &Writer[T]{write: write
 func (w *Writer[T]) Put(v T) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	running := w.idle != nil && !isClosed(w.idle)
 	w.next = &v
-	if !running {
-		w.idle = make(chan struct{})
+	if !w.running {
+		w.running, w.idle = true, make(chan struct{})
 		go w.run(w.idle)
 	}
 }
@@ -38,6 +38,7 @@ func (w *Writer[T]) run(idle chan<- struct{}) {
 		v := w.next
 		w.next = nil
 		if v == nil {
+			w.running = false
 			close(idle)
 			w.mu.Unlock()
 			return
@@ -60,14 +61,5 @@ func (w *Writer[T]) Wait(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	}
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
 	}
 }

@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"golang.org/x/text/width"
+
+	"pannier"
 )
 
 // IsControl reports whether a terminal acts on a character instead of showing it, or shows nothing: control, format and
@@ -64,11 +65,7 @@ func Cells(text string) int {
 
 // Shorten returns a text on one line, cut to a number of characters.
 func Shorten(text string, length int) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if utf8.RuneCountInString(text) <= length {
-		return text
-	}
-	return string([]rune(text)[:length-1]) + "…"
+	return pannier.Truncate(strings.Join(strings.Fields(text), " "), length)
 }
 
 // Count returns a count with its noun, such as "1 skill" and "2 skills".

@@ -38,7 +38,7 @@ var buffers = sync.Pool{New: func() any { return new([64 << 10]byte) }}
 func (w *walker) top(ctx context.Context, root *os.Root, dir string) error {
 	top, err := fsx.OpenRootIn(root, dir)
 	if err != nil {
-		return pathlessError(err)
+		return fsx.Cause(err)
 	}
 	defer top.Close()
 	return w.walk(ctx, top, "", 0)
@@ -237,14 +237,7 @@ func inPath(rel string, err error) error {
 		err = pannier.ErrChanged
 	}
 	if rel == "" {
-		return pathlessError(err)
+		return fsx.Cause(err)
 	}
-	return fmt.Errorf("%q: %w", rel, pathlessError(err))
-}
-
-func pathlessError(err error) error {
-	if pathError, ok := errors.AsType[*os.PathError](err); ok {
-		return pathError.Err
-	}
-	return err
+	return fmt.Errorf("%q: %w", rel, fsx.Cause(err))
 }

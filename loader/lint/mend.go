@@ -72,15 +72,8 @@ var (
 func leftAlone(path string, err error) pannier.Problem {
 	return pannier.Problem{
 		Code: "audit.not_fixed", Severity: pannier.SeverityInfo, Path: path,
-		Message: "the file is left as it is: " + causeOf(err), Hint: "fix it by hand, or audit again",
+		Message: "the file is left as it is: " + fsx.Cause(err).Error(), Hint: "fix it by hand, or audit again",
 	}
-}
-
-func causeOf(err error) string {
-	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return e.Err.Error()
-	}
-	return err.Error()
 }
 
 // plan returns what can be mended in the SKILL.md of one skill.

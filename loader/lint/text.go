@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+
+	"pannier/loader"
 )
 
 const (
@@ -32,10 +34,7 @@ func splitLines(text string) []line {
 	return lines
 }
 
-func isFence(text string) bool {
-	rest, ok := strings.CutPrefix(text, fence)
-	return ok && strings.Trim(rest, " \t") == ""
-}
+func isFence(text string) bool { return loader.IsFence([]byte(text)) }
 
 // join returns lines with LF line ends, as they are now.
 func join(lines []line) []byte {

@@ -13,11 +13,6 @@ import (
 
 const maxNameLength = 64
 
-// strip removes blanks as the reference validator does: with Python's str.strip, which also knows the separators of ASCII.
-func strip(text string) string { return strings.TrimFunc(text, isBlank) }
-
-func isBlank(r rune) bool { return unicode.IsSpace(r) || '\x1c' <= r && r <= '\x1f' }
-
 // isNoNameChar reports what Python's str.isalnum denies, but for the hyphen.
 func isNoNameChar(r rune) bool { return r != '-' && !unicode.IsLetter(r) && !unicode.IsNumber(r) }
 
@@ -26,7 +21,7 @@ func isNoNameChar(r rune) bool { return r != '-' && !unicode.IsLetter(r) && !uni
 func strictName(c *check) {
 	v := c.Front.Get("name")
 	text, ok := c.layout.literal(v)
-	name, folder := norm.NFKC.String(strip(text)), norm.NFKC.String(c.Folder)
+	name, folder := norm.NFKC.String(pannier.TrimBlanks(text)), norm.NFKC.String(c.Folder)
 	if !ok || name == "" {
 		c.fail("strict.name.required", "name", placeOf(v), "`name:` is missing or not a text", nameHint(c.Folder, folder))
 		return

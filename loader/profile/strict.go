@@ -86,7 +86,7 @@ func strictFields(c *check) {
 }
 
 func fieldHint(name string) string {
-	meant := strings.ToLower(strings.NewReplacer("_", "-", " ", "-").Replace(strip(name)))
+	meant := strings.ToLower(strings.NewReplacer("_", "-", " ", "-").Replace(pannier.TrimBlanks(name)))
 	if slices.Contains(allowedFields, meant) {
 		return "write `" + meant + ":`"
 	}
@@ -96,7 +96,7 @@ func fieldHint(name string) string {
 func strictDescription(c *check) {
 	v := c.Front.Get("description")
 	text, ok := c.layout.literal(v)
-	if !ok || strip(text) == "" {
+	if !ok || pannier.TrimBlanks(text) == "" {
 		c.fail("strict.description.required", "description", placeOf(v), "`description:` is missing or not a text", "say in one text what the skill does and when to use it")
 		return
 	}

@@ -138,7 +138,7 @@ func (m *module) descriptionOf(f function) string {
 	if given, ok := argument(f.arguments, "description", -1); ok && !isNone(given) {
 		text, known := textOf(given)
 		if text = strings.TrimSpace(text); known && text != "" {
-			return shorten(text)
+			return pannier.Truncate(text, maxDescription)
 		}
 		if !known {
 			m.fault(f.at, "the description that the decorator gives "+f.name+" cannot be known without running it: write it as a text")
@@ -149,7 +149,7 @@ func (m *module) descriptionOf(f function) string {
 		return doc
 	}
 	paragraph := blankLine.Split(doc, 2)[0]
-	return shorten(strings.TrimSpace(paragraph))
+	return pannier.Truncate(strings.TrimSpace(paragraph), maxDescription)
 }
 
 var blankLine = regexp.MustCompile(`\n\s*\n`)
@@ -200,12 +200,4 @@ func expandTabs(line string) string {
 		b.WriteString(part)
 	}
 	return b.String()
-}
-
-// shorten cuts a description at its bound.
-func shorten(text string) string {
-	if utf8.RuneCountInString(text) <= maxDescription {
-		return text
-	}
-	return string([]rune(text)[:maxDescription-1]) + "…"
 }

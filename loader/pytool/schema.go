@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"pannier"
 )
 
 // schema is a JSON Schema; nil is a type that is not plain.
@@ -151,7 +153,7 @@ func generic(name string, parts [][]token, depth int) *schema {
 				if s == nil {
 					s = &schema{}
 				}
-				s.Description = shorten(strings.TrimSpace(text))
+				s.Description = pannier.Truncate(strings.TrimSpace(text), maxDescription)
 			}
 		}
 		return s

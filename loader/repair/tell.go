@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"pannier"
 	"pannier/internal/yamldoc"
 )
 
@@ -84,8 +85,8 @@ type Guess struct {
 	Name, Description string
 }
 
-// maxGuess bounds a guess, in characters.
-const maxGuess = 200
+// maxGuess bounds a guess, in characters, with the ellipsis of one that is cut.
+const maxGuess = 201
 
 // Look returns what can be told of a frontmatter that is not closed. text may go on behind it, with LF as line ends.
 func Look(text []byte) Guess {
@@ -111,24 +112,16 @@ func (s *sheet) guess() (g Guess) {
 func (s *sheet) guessText(b block) string {
 	if v, _, err := yamldoc.Parse(s.source(b)); err == nil {
 		text, _ := v.Get(b.key).Text()
-		return shorten(text)
+		return oneLine(text)
 	}
 	if b.torn || b.loose > 0 || b.key == "name" {
 		b.end, b.loose, b.torn = b.line+1, 0, false // the first line, whatever follows
 	}
 	p, _ := s.prose(b)
-	return shorten(p.text)
+	return oneLine(p.text)
 }
 
-// shorten returns a text in one line and within the bound.
-func shorten(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	for n, i := 0, 0; i < len(text); n++ {
-		if n == maxGuess {
-			return string(bytes.TrimRight([]byte(text[:i]), " ")) + "…"
-		}
-		_, size := utf8.DecodeRuneInString(text[i:])
-		i += size
-	}
-	return text
+// oneLine returns a text on one line and within the bound.
+func oneLine(text string) string {
+	return pannier.Truncate(strings.Join(strings.Fields(text), " "), maxGuess)
 }

@@ -66,7 +66,7 @@ func (p *piece) encode(l level) []byte {
 		if l < cut {
 			break
 		}
-		s.Description = shorten(s.Description, descriptionLengths[cut])
+		s.Description = pannier.Truncate(s.Description, descriptionLengths[cut])
 		if short := encoded(s); len(short) < len(text) {
 			text = short
 		}

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"pannier"
+	"pannier/internal/plain"
 )
 
 // draft is a card before it is joined.
@@ -53,9 +53,9 @@ func (d *draft) trim() ([]string, *pannier.Problem) {
 	}
 	d.levels = make([]level, len(d.pieces))
 	n := d.cut(noExamples)
-	d.note(n, "left out the examples of %s", count(n, "skill"))
+	d.note(n, "left out the examples of %s", plain.Count(n, "skill"))
 	n = d.cut(noTags)
-	d.note(n, "left out the tags of %s", count(n, "skill"))
+	d.note(n, "left out the tags of %s", plain.Count(n, "skill"))
 	d.cutDescriptions(cutTo200)
 	d.cutDescriptions(cutTo80)
 	d.dropSkills()
@@ -67,12 +67,12 @@ func (d *draft) fits() bool { return d.size <= d.most }
 func (d *draft) cutDescriptions(l level) {
 	length := descriptionLengths[l]
 	n := d.cut(l)
-	d.note(n, "cut the descriptions of %s to %d characters", count(n, "skill"), length)
+	d.note(n, "cut the descriptions of %s to %d characters", plain.Count(n, "skill"), length)
 	if d.fits() {
 		return
 	}
 	short := d.head
-	short.Description = shorten(short.Description, length)
+	short.Description = pannier.Truncate(short.Description, length)
 	if saved := len(d.front) - len(short.front()); saved > 0 {
 		d.head, d.front = short, short.front()
 		d.size -= saved
@@ -106,7 +106,7 @@ func (d *draft) dropSkills() {
 	}
 	dropped := all[len(d.pieces):]
 	dropText(dropped)
-	d.note(len(dropped), "left out the last %s (%s)", count(len(dropped), "skill"), names(dropped))
+	d.note(len(dropped), "left out the last %s (%s)", plain.Count(len(dropped), "skill"), names(dropped))
 }
 
 // names lists the first few skills.
@@ -144,26 +144,4 @@ func (d *draft) problem(was int) *pannier.Problem {
 		Message:  message,
 		Hint:     "raise card_max_bytes, or shorten the examples, tags and descriptions of the skills",
 	}
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// shorten cuts a text to so many characters, the last of which then is an ellipsis.
-func shorten(text string, length int) string {
-	if utf8.RuneCountInString(text) <= length {
-		return text
-	}
-	end, kept := 0, 0
-	for end = range text {
-		if kept == length-1 {
-			break
-		}
-		kept++
-	}
-	return strings.TrimRight(text[:end], " \t\r\n") + "…"
 }

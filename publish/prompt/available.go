@@ -2,7 +2,6 @@ package prompt
 
 import (
 	"strings"
-	"unicode"
 
 	"pannier"
 )
@@ -37,7 +36,7 @@ var availableElement = newForm(func(r *Renderer, e *pannier.Entry) string {
 })
 
 var referenceElement = newForm(func(r *Renderer, e *pannier.Entry) string {
-	return element(escape(strip(e.Name)), escape(strip(e.Description)), "", Location(e.Skill, r.workspace))
+	return element(escape(pannier.TrimBlanks(e.Name)), escape(pannier.TrimBlanks(e.Description)), "", Location(e.Skill, r.workspace))
 })
 
 // availableSkills leaves out a skill that does not fit; smaller ones after it may still fit.
@@ -66,11 +65,6 @@ func (r *Renderer) elements(into *Section, f *form) {
 func element(name, description, more, location string) string {
 	return "<skill>\n<name>\n" + name + "\n</name>\n<description>\n" + description + "\n</description>\n" + more + "<location>\n" +
 		location + "\n</location>\n</skill>\n"
-}
-
-// strip drops the blanks at both ends that Python takes for some, which the reference tool is written in.
-func strip(text string) string {
-	return strings.TrimFunc(text, func(r rune) bool { return unicode.IsSpace(r) || '\x1c' <= r && r <= '\x1f' })
 }
 
 var markup = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;", "'", "&#x27;")

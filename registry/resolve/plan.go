@@ -166,8 +166,6 @@ func describe(tool *pannier.Tool) string {
 		}
 		return r
 	}, tool.Description)
-	if runes := []rune(text); len(runes) > maxToolDescription {
-		text = string(runes[:maxToolDescription-1]) + "…"
-	}
+	text = pannier.Truncate(text, maxToolDescription)
 	return cmp.Or(strings.TrimSpace(text), "Runtime tool '"+tool.Name+"'")
 }
