@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -271,7 +270,7 @@ func (s *Service) rescan(ctx context.Context, result pannier.InstallResult, orig
 	defer cancel()
 	dir := result.Skill.InstallPath
 	var err error
-	if in.snapshot, err = s.o.Install.Rescan(ctx, dir, filepath.Dir(dir)); err != nil {
+	if in.snapshot, err = s.o.Install.Rescan(ctx, dir); err != nil {
 		s.o.Logger.Warn("the installation is done but not served yet", "slug", result.Skill.Slug, "error", err)
 	}
 	return in
