@@ -68,12 +68,12 @@ func TestOrderOfInstallations(t *testing.T) {
 		status pannier.InstallStatus
 		want   string
 	}{
-		{"install", put("", "1"), pannier.StatusInstalled, "audit intent, take upl_1, judge it community, disk, look at skills/it skills, release consumed true, audit outcome, emit install_added"},
+		{"install", put("", "1"), pannier.StatusInstalled, "audit intent, take upl_1, judge it community, disk, look at skills/it, release consumed true, audit outcome, emit install_added"},
 		{"the same again", put("", "1"), pannier.StatusAlreadyInstalled, "audit intent, take upl_1, judge it community, release consumed true, audit outcome"},
-		{"update", put("it", "2"), pannier.StatusUpdated, "audit intent, take upl_2, judge it community, disk, look at skills/it skills, release consumed true, audit outcome, emit install_replaced"},
+		{"update", put("it", "2"), pannier.StatusUpdated, "audit intent, take upl_2, judge it community, disk, look at skills/it, release consumed true, audit outcome, emit install_replaced"},
 		{"the same update again", put("it", "2"), pannier.StatusAlreadyUpToDate, "audit intent, take upl_2, judge it community, release consumed true, audit outcome"},
-		{"rollback", remove(w.Rollback), pannier.StatusRolledBack, "audit intent, disk, look at skills/it skills, audit outcome, emit install_rolled_back"},
-		{"uninstall", remove(w.Uninstall), pannier.StatusUninstalled, "audit intent, disk, look at skills/it skills, apply, audit outcome, emit install_removed"},
+		{"rollback", remove(w.Rollback), pannier.StatusRolledBack, "audit intent, disk, look at skills/it, audit outcome, emit install_rolled_back"},
+		{"uninstall", remove(w.Uninstall), pannier.StatusUninstalled, "audit intent, disk, look at skills/it, apply, audit outcome, emit install_removed"},
 		{"uninstall again", remove(w.Uninstall), pannier.StatusNotInstalled, "audit intent, audit outcome"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

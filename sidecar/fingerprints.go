@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -70,6 +69,8 @@ type fingerprints struct {
 	blocked      map[string]verdict          // by path; of some it is only presumed
 	seen         *pannier.Snapshot           // the newest one that was gone through; nil before the first
 	round        uint64                      // a skill whose ticket is less is due
+	allChecked   bool                        // only suspects can be due, and what hints name
+	suspects     map[string]bool             // the paths that changed, or were due, since all were checked
 	nextRound    time.Time                   // when all skills are gone through again; its owner is run
 	changing     bool                        // a skill was, since nextRound was set; its owner is run
 	roots        []fsx.FileID                // of rules at the last batch; its owner is who takes batches in
@@ -142,6 +143,7 @@ func newFingerprints(rules pannier.DiscoveryRules, r *registry.Registry, verdict
 		due: make(chan struct{}, 1), unscanned: make(chan struct{}, 1), deeper: make(chan struct{}, 1),
 		directories: map[string]*directory{}, blocked: map[string]verdict{}, cleared: map[string]pannier.Digest{},
 		unshown: map[string]bool{}, uncleared: map[string]bool{},
+		suspects: map[string]bool{},
 	}
 	f.firstRead = make(chan struct{})
 	if !policy.enforce {
@@ -291,12 +293,9 @@ const showTimeout = time.Second
 func (f *fingerprints) waitFor(ctx context.Context, snapshot *pannier.Snapshot, dirs []string) *pannier.Snapshot {
 	ctx, cancel := context.WithTimeout(ctx, showTimeout)
 	defer cancel()
-	for i := range snapshot.Entries {
-		e := snapshot.Entries[i]
-		if e.State == pannier.StateShadowed || e.Skill.Deleting {
-			continue
-		}
-		if slices.Contains(dirs, filepath.Join(f.rules.Roots[e.Skill.RootIndex].Path, e.Skill.PathBelowRoot)) {
+	places := f.placesOf(dirs)
+	for _, e := range snapshot.Entries {
+		if slices.Contains(places, place{e.RootIndex, e.PathBelowRoot}) && e.State != pannier.StateShadowed && !e.Deleting {
 			f.compute(ctx, e.Skill, nil) // where that fails, the next round says so
 		}
 	}
@@ -338,6 +337,9 @@ func (f *fingerprints) read(ctx context.Context, s *pannier.Skill, pace func(con
 func (f *fingerprints) record(s *pannier.Skill, ticket uint64, p fingerprint.Print, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.allChecked {
+		f.suspects[s.Path] = true // the skill may have changed meanwhile, or may not be readable
+	}
 	d := f.directories[s.Path]
 	if d == nil {
 		d = &directory{}

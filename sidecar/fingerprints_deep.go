@@ -1,10 +1,8 @@
 package sidecar
 
 import (
-	"cmp"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -57,54 +55,6 @@ func (h *hints) drain() (dirs []string, all bool) {
 	dirs, all = h.dirs, h.all
 	h.dirs, h.all = nil, false
 	return dirs, all
-}
-
-// plan returns the skills that are due, in the order in which they are gone through: first those in hints, which it counts, then those
-// of which nothing is known, then those that have waited longest. It reports whether they end a round through all skills. Skills that
-// were removed or are shadowed are dropped.
-func (f *fingerprints) plan() (due []*pannier.Skill, hinted int, all bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	snapshot := f.registry.Current()
-	if snapshot == nil {
-		return nil, 0, false
-	}
-	f.syncLocked(snapshot)
-	dirs, all := f.hints.drain()
-	if all {
-		f.round = f.tickets.Load() + 1
-	}
-	turn := map[*pannier.Skill]uint64{}
-	for _, e := range snapshot.Entries {
-		s := e.Skill
-		d := f.directories[s.Path]
-		switch {
-		case e.State == pannier.StateShadowed:
-			f.dropPathLocked(s.Path)
-		case s.Deleting: // there are no files to read
-		case f.holdsOneOf(s, dirs):
-			due = slices.Insert(due, hinted, s)
-			hinted++
-		case d == nil || d.of != s.Sum:
-			due = append(due, s)
-		case d.ticket < f.round || d.digest.IsZero(): // what could not be read may be readable again
-			all = all || d.ticket < f.round
-			due = append(due, s)
-			turn[s] = d.ticket
-		}
-	}
-	f.dropRestoredLocked(snapshot)
-	slices.SortStableFunc(due[hinted:], func(a, b *pannier.Skill) int { return cmp.Compare(turn[a], turn[b]) })
-	return due, hinted, all
-}
-
-// holdsOneOf reports whether one of the directories is that of a skill or below it.
-func (f *fingerprints) holdsOneOf(s *pannier.Skill, dirs []string) bool {
-	if len(dirs) == 0 {
-		return false // without making a path for each skill
-	}
-	at := f.directoryOf(s)
-	return slices.ContainsFunc(dirs, func(dir string) bool { return dir == at || strings.HasPrefix(dir, at+"/") })
 }
 
 // rootsReplaced reports whether a root is another directory than at the call before: then nothing that lies in it is what it was,

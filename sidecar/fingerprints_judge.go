@@ -129,6 +129,9 @@ func (f *fingerprints) syncLocked(s *pannier.Snapshot) {
 		if now != nil {
 			f.skills[now.Path] = now.Skill
 			came[now.Path] = true
+			if f.allChecked {
+				f.suspects[now.Path] = true
+			}
 		}
 		if old != nil {
 			gone = append(gone, old.Path)
