@@ -33,14 +33,29 @@ func (l *Loader) Manifest(ctx context.Context, s *pannier.Skill) (pannier.Manife
 }
 
 // RecentManifest is [Loader.Manifest] for a caller that takes a manifest that was compared with the disk within maxAge. The
-// SKILL.md and _meta.json of the catalog count at once, whatever maxAge is.
+// SKILL.md and _meta.json of the catalog count at once, whatever maxAge is. Callers of one skill at the same time share the work.
 func (l *Loader) RecentManifest(ctx context.Context, s *pannier.Skill, maxAge time.Duration) (pannier.Manifest, error) {
 	if s.ToolsOnly || s.Broken || s.LastGood || s.Deleting {
 		return pannier.Manifest{}, pannier.ErrNotServable
 	}
 	known := l.manifests.get(s)
-	if known != nil && time.Since(known.compared) < maxAge {
+	if known.isRecent(maxAge) {
 		return known.manifest, nil
+	}
+	if maxAge > 0 {
+		done, first := l.manifests.begin(s.Path)
+		if first {
+			defer l.manifests.end(s.Path, done)
+		} else {
+			select {
+			case <-done:
+			case <-ctx.Done():
+				return pannier.Manifest{}, ctx.Err()
+			}
+			if known = l.manifests.get(s); known.isRecent(maxAge) {
+				return known.manifest, nil
+			}
+		}
 	}
 	for range manifestTries {
 		now, err := l.buildManifest(ctx, s, known)
@@ -66,6 +81,11 @@ type knownManifest struct {
 	skill, meta pannier.Digest
 	files       map[string]knownContent
 	compared    time.Time
+}
+
+// isRecent reports whether a manifest was compared with the disk within maxAge.
+func (k *knownManifest) isRecent(maxAge time.Duration) bool {
+	return k != nil && time.Since(k.compared) < maxAge
 }
 
 // knownContent is what is known of the content of a file.
@@ -267,7 +287,9 @@ type manifestCache struct {
 	mu     sync.Mutex
 	byPath map[string]*knownManifest
 	size   int
-	reads  atomic.Int64 // how many files were opened
+	// building has a channel for each skill that is compared, which is closed afterwards.
+	building map[string]chan struct{}
+	reads    atomic.Int64 // how many files were opened
 }
 
 // get returns what is known of a skill of a catalog; nil where that is nothing, or was of other files.
@@ -278,6 +300,28 @@ func (c *manifestCache) get(s *pannier.Skill) *knownManifest {
 		return k
 	}
 	return nil
+}
+
+// begin reports whether the caller is the first to compare a skill; it calls end. For others done is closed by then.
+func (c *manifestCache) begin(path string) (done chan struct{}, first bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if done, ok := c.building[path]; ok {
+		return done, false
+	}
+	if c.building == nil {
+		c.building = map[string]chan struct{}{}
+	}
+	done = make(chan struct{})
+	c.building[path] = done
+	return done, true
+}
+
+func (c *manifestCache) end(path string, done chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.building, path)
+	close(done)
 }
 
 // put keeps what is known of a skill, unless something newer is. To stay within the bound it drops others, whichever come.

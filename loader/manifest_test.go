@@ -308,6 +308,35 @@ func TestManifestIsOfOneState(t *testing.T) {
 	}
 }
 
+// TestManifestsAreShared lets many callers ask for the manifest of one skill at once.
+func TestManifestsAreShared(t *testing.T) {
+	l, s, dir := withFiles(t)
+	for i := range 50 {
+		put(t, filepath.Join(dir, fmt.Sprintf("f%d", i)), make([]byte, 100<<10))
+	}
+	var callers sync.WaitGroup
+	for range 40 {
+		callers.Go(func() {
+			if m, err := l.RecentManifest(t.Context(), s, time.Hour); err != nil || len(m.Files) != 51 {
+				t.Errorf("%d files, %v", len(m.Files), err)
+			}
+		})
+	}
+	callers.Wait()
+	if got := l.ManifestReads(); got != 51 {
+		t.Errorf("%d files were read, want 51", got)
+	}
+	// A caller whose work fails leaves it to those that waited.
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	put(t, filepath.Join(dir, "f0"), nil)
+	for _, c := range []context.Context{ctx, t.Context()} {
+		if _, err := l.RecentManifest(c, s, 1); err != nil && c.Err() == nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestManifestCacheIsBounded asks for more manifests than are kept.
 func TestManifestCacheIsBounded(t *testing.T) {
 	l, s, _ := withFiles(t)
