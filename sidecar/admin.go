@@ -18,17 +18,17 @@ import (
 	"pannier/registry"
 )
 
-// openAdmin opens the service for changes from outside. look returns a snapshot of a scan that began after the call, of the
+// openAdmin opens the service for changes from outside. scanDirs returns a snapshot of a scan that began after the call, of the
 // directories that pannier has changed.
-func (c *core) openAdmin(ctx context.Context, reg prometheus.Registerer, look func(context.Context, ...string) (*pannier.Snapshot, error)) error {
-	m := c.state
+func (c *core) openAdmin(ctx context.Context, reg prometheus.Registerer, scanDirs func(context.Context, ...string) (*pannier.Snapshot, error)) error {
+	dir := c.state
 	scans := c.openScans(reg)
-	installs, err := c.openInstalls(ctx, reg, look)
+	installs, err := c.openInstalls(ctx, reg, scanDirs)
 	if err != nil {
 		return err
 	}
 	c.admin = admin.New(admin.Options{
-		Audit: m.audit, Policy: m.refusals.policies, Scans: scans, Install: installs, Values: m.store, Emit: c.events.emit, Logger: c.log,
+		Audit: dir.audit, Policy: dir.refusals.policies, Scans: scans, Install: installs, Values: dir.store, Emit: c.events.emit, Logger: c.log,
 		Activity: func(ctx context.Context, p pannier.Promotion) []pannier.ActivityResult {
 			return c.platforms.promote(ctx, p, c.settings.PromotionHeartbeat)
 		},
@@ -36,13 +36,13 @@ func (c *core) openAdmin(ctx context.Context, reg prometheus.Registerer, look fu
 		Acknowledge: c.acknowledge,
 		SetPolicies: c.setPolicies, SetEnvironment: c.setEnvironment,
 	})
-	c.scanning = newBackgroundScans(c.fingerprints, c.admin.ScanInBackground, reg, c.log)
+	c.securityScans = newBackgroundScans(c.fingerprints, c.admin.ScanInBackground, reg, c.log)
 	c.deepDirs = c.fingerprints.deepDirs
 	set := c.admin.Policies()
 	blocked, scanned := c.fingerprints.blockedBy()
 	contents := c.fingerprints.restore(c.state.contents.read())
 	c.registry.Prepare(func(in *registry.Inputs) {
-		in.Policies.Workspace, in.Scans, in.Scanned, in.Contents, in.Lost = set, blocked, scanned, contents, m.refusals.input(nil)
+		in.Policies.Workspace, in.Scans, in.Scanned, in.Contents, in.Lost = set, blocked, scanned, contents, dir.refusals.input(nil)
 	})
 	put, found, err := c.admin.Environment()
 	if err != nil {
@@ -79,7 +79,7 @@ func (c *core) mutations() api.Mutations {
 	return m
 }
 
-// acknowledge ends a condition that lasts until an operator has looked at it.
+// acknowledge ends a condition that lasts until an operator acknowledges it.
 func (c *core) acknowledge(condition string) (*pannier.Snapshot, error) {
 	r := c.state.refusals
 	switch condition {

@@ -10,13 +10,13 @@ import (
 // codeLooksOverdue is the code of the condition that /livez says no.
 const codeLooksOverdue = "looks_overdue"
 
-// livenessGrace is how much longer than three resyncs a sidecar may go without a look, so that a slow disk is not taken
+// livenessGrace is how much longer than three resyncs a sidecar may go without a scan, so that a slow disk is not taken
 // for a loop that stands.
 const livenessGrace = 30 * time.Second
 
-// alive says whether the loop from the watcher to the registry still turns, by the time of the last look that ended. Each
-// resync leads to a look, whatever changed, so that without one for long a restart would help. Before the first look
-// nothing is said: that is what startup probes ask, and a large workspace may take its time. Without resyncs silence says
+// alive reports whether the loop from the watcher to the registry still runs, by the time of the last scan that ended. Each
+// resync leads to a scan, whatever changed, so that without one for long a restart would help. Before the first scan
+// it reports nothing: that is what startup probes ask, and a large workspace may take its time. Without resyncs a missing scan means
 // nothing either.
 func alive(now, last time.Time, resync time.Duration) error {
 	if resync == 0 || last.IsZero() {
@@ -45,7 +45,7 @@ func (c *core) overdue() error {
 	return alive(time.Now(), last, c.settings.Resync)
 }
 
-// overdueConditions tell in health what /livez tells of.
+// overdueConditions report in health what /livez reports.
 func (c *core) overdueConditions() []pannier.Condition {
 	err := c.overdue()
 	if err == nil {

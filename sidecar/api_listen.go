@@ -57,7 +57,7 @@ func (a *apiListener) serve(ctx context.Context, h *api.Handler) error {
 	return api.ServeTCP(ctx, a, h.WithTokens(a.tokens.current), a.log, a.run)
 }
 
-// run has exporter-toolkit serve with the TLS of its file. The passwords in that file are those of people who look at metrics,
+// run has exporter-toolkit serve with the TLS of its file. The passwords in that file are those of the users of metrics,
 // in the header that the token comes in; the toolkit asks for them in a handler that it puts before ours, and that is taken
 // away again before the first connection. Its limit of requests goes with it.
 func (a *apiListener) run(server *http.Server, ln net.Listener) error {
@@ -110,13 +110,13 @@ type tokenList struct {
 	log  hclog.Logger
 
 	mu      sync.Mutex    // held for a moment
-	next    chan struct{} // closed when the look that is to begin next has ended; nil if none is wanted
+	next    chan struct{} // closed when the next read of the file has ended; nil if none is wanted
 	reading bool
 
-	newest atomic.Pointer[knownTokens] // written by one look at a time
+	newest atomic.Pointer[knownTokens] // written by one read at a time
 }
 
-// knownTokens is what a look at the file found. It is never changed.
+// knownTokens is what a read of the file found. It is never changed.
 type knownTokens struct {
 	stamp  fsx.Stamp
 	read   time.Time // when it was, zero before
@@ -144,7 +144,7 @@ func openTokens(path string, log hclog.Logger) (*tokenList, error) {
 // current returns the tokens that hold now. The caller must not change them.
 func (l *tokenList) current() []api.Token { return l.refresh().tokens }
 
-// refresh returns what a look that began after the call found, or what is known where that takes longer than tokensPatience.
+// refresh returns what a read that began after the call found, or what is known where that takes longer than tokensTimeout.
 func (l *tokenList) refresh() *knownTokens {
 	l.mu.Lock()
 	if l.next == nil {
@@ -160,7 +160,7 @@ func (l *tokenList) refresh() *knownTokens {
 	return l.newest.Load()
 }
 
-// refreshLoop looks at the file for as long as a look is wanted.
+// refreshLoop reads the file for as long as a read is wanted.
 func (l *tokenList) refreshLoop() {
 	for {
 		l.mu.Lock()

@@ -58,7 +58,7 @@ func (l *auditLog) record(err error) {
 	}
 }
 
-// Append implements [pannier/admin.Auditor]. Where the state directory is gone, none is made anew for the log alone.
+// Append implements [pannier/admin.Auditor]. If the state directory was removed, none is created for the log alone.
 func (l *auditLog) Append(e pannier.AuditEntry) (pannier.AuditEntry, error) {
 	if err := l.checkPlace(); err != nil {
 		return pannier.AuditEntry{}, fmt.Errorf("%w: %w", pannier.ErrNotAudited, err)

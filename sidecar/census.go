@@ -10,7 +10,7 @@ import (
 )
 
 // censusEvery is how often a tree in which discovery sees no change is counted again. Directories inside of skills are not
-// watched, so nothing else tells of a SKILL.md that appears there.
+// watched, so nothing else reports a SKILL.md that appears there.
 const censusEvery = 5 * time.Minute
 
 // census counts, apart from the reload path, the SKILL.md that discovery does not go into, so that none is dropped

@@ -28,18 +28,18 @@ import (
 // core is a running engine: it watches, serves and pushes.
 type core struct {
 	*engine
-	build        Build
-	log          hclog.Logger
-	state        *stateDir
-	census       *census
-	fingerprints *fingerprints
-	scanning     *backgroundScans
-	metrics      *scanMetrics
-	watcher      *watcher.Watcher
-	platforms    *publishers
-	events       *eventLog
-	admin        *admin.Service
-	uploads      *upload.Store // nil where nothing can be installed
+	build         Build
+	log           hclog.Logger
+	state         *stateDir
+	census        *census
+	fingerprints  *fingerprints
+	securityScans *backgroundScans
+	scanMetrics   *scanMetrics
+	watcher       *watcher.Watcher
+	platforms     *publishers
+	events        *eventLog
+	admin         *admin.Service
+	uploads       *upload.Store // nil where nothing can be installed
 	// spoolErr is why the directories for installations cannot be used.
 	spoolErr  error
 	installed *install.Store
@@ -50,7 +50,7 @@ type core struct {
 	takeovers registry.Takeovers
 	reported  atomic.Bool               // the first snapshot was reported
 	announced pannier.Digest            // of the newest skill_catalog_updated; belongs to report
-	lastScan  atomic.Pointer[time.Time] // when the last look ended, nil before the first
+	lastScan  atomic.Pointer[time.Time] // when the last scan ended, nil before the first
 	lastBatch atomic.Uint64             // the Seq of the batch that was taken in last
 	batchDone chan struct{}             // has a value after a batch was taken in
 	cardWaits atomic.Bool               // the newest card waits for the next push
@@ -66,7 +66,7 @@ func (c *core) run(all *tasks, hangups <-chan os.Signal) {
 	all.run("census", func(ctx context.Context) error { c.census.run(ctx); return nil })
 	all.run("fingerprints", func(ctx context.Context) error { c.fingerprints.run(ctx); return nil })
 	if c.settings.Scan != config.ScanOff {
-		all.run("security scans", func(ctx context.Context) error { c.scanning.run(ctx); return nil })
+		all.run("security scans", func(ctx context.Context) error { c.securityScans.run(ctx); return nil })
 	}
 	all.run("hangups", func(ctx context.Context) error { c.rescanOnHangup(ctx, hangups); return nil })
 	all.run("touches", func(ctx context.Context) error { c.fingerprintTouched(ctx); return nil })
@@ -80,7 +80,7 @@ func newCore(ctx context.Context, opts Options, mem *stateDir, to remote, reg pr
 	s := opts.Settings
 	o := mem.registryOptions()
 	o.Registerer = reg
-	c := &core{engine: newEngine(s, opts.Environ, o), build: opts.Build, log: log, state: mem, metrics: newScanMetrics(reg), garbage: newGarbage(), batchDone: make(chan struct{}, 1)}
+	c := &core{engine: newEngine(s, opts.Environ, o), build: opts.Build, log: log, state: mem, scanMetrics: newScanMetrics(reg), garbage: newGarbage(), batchDone: make(chan struct{}, 1)}
 	c.loader.Restore(mem.parsed.read(), mem.parsed.key)
 	c.census, c.systemd = newCensus(c.loader), newSystemdNotifier(log)
 	c.events = mem.newEventLog(s.WorkspaceID, c.registry.Current)
@@ -125,7 +125,7 @@ func (c *core) resources(ctx context.Context, s *pannier.Skill) (pannier.Resourc
 	return c.loader.Resources(ctx, s)
 }
 
-// processBatches takes in one batch after the other until ctx is done. The first look goes on while directories are armed. What
+// processBatches takes in one batch after the other until ctx is done. The first scan runs while directories are armed. What
 // changes between the two is found by the start batch, which follows the arming.
 func (c *core) processBatches(ctx context.Context) {
 	c.processBatch(ctx, pannier.Batch{Full: true, Trigger: pannier.TriggerStart, Since: time.Now()})
@@ -142,7 +142,7 @@ func (c *core) processBatches(ctx context.Context) {
 	}
 }
 
-// slowScan is how long a look may take before people are told of it: a file system that hardly answers is most often why.
+// slowScan is how long a scan may take before the log has a warning: most often a file system hardly answers.
 const slowScan = 5 * time.Second
 
 func (c *core) processBatch(ctx context.Context, b pannier.Batch) {
@@ -159,7 +159,7 @@ func (c *core) processBatch(ctx context.Context, b pannier.Batch) {
 	c.lastBatch.Store(b.Seq)
 	signal(c.batchDone)
 	changed := before == nil || before.Version != after.Version
-	c.metrics.observe(b.Trigger, changed, took)
+	c.scanMetrics.observe(b.Trigger, changed, took)
 	level := hclog.Debug
 	if took > slowScan {
 		level = hclog.Warn
@@ -242,41 +242,13 @@ func signal(c chan<- struct{}) {
 	}
 }
 
-// nextWake returns when the next look is wanted although nothing has changed; zero is never.
+// nextWake returns when the next scan is wanted although nothing has changed; zero is never.
 func (c *core) nextWake() time.Time {
 	at, due := c.loader.Revisit(), c.workspace.Due()
 	if at.IsZero() || !due.IsZero() && due.Before(at) {
 		return due
 	}
 	return at
-}
-
-// rescan scans everything again; see [api.Options.Rescan].
-func (c *core) rescan(ctx context.Context, wait bool) (*pannier.Snapshot, error) {
-	seq := c.requestRescan()
-	if !wait {
-		return c.registry.Current(), nil
-	}
-	return c.registry.Wait(ctx, seq)
-}
-
-// requestRescan asks for a look at everything, and has the platforms asked again that have refused the card.
-func (c *core) requestRescan() (seq uint64) {
-	c.platforms.retry()
-	return c.watcher.Rescan()
-}
-
-// rescanOnHangup scans everything again at each SIGHUP.
-func (c *core) rescanOnHangup(ctx context.Context, hangups <-chan os.Signal) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-hangups:
-			c.log.Info("scanning everything again", "cause", "SIGHUP")
-			c.rescanNotified(ctx)
-		}
-	}
 }
 
 // report emits what is new in a snapshot.
@@ -316,14 +288,14 @@ func (c *core) bindPolicies(ctx context.Context, s *pannier.Snapshot) {
 	}
 }
 
-// isWorkspaceKnown reports whether a snapshot shows all of the workspace that a card has to tell.
+// isWorkspaceKnown reports whether a snapshot shows all of the workspace that a card describes.
 func isWorkspaceKnown(s *pannier.Snapshot) bool {
 	return !slices.ContainsFunc(s.Problems, func(p pannier.Problem) bool {
 		return p.Code == config.CodeWorkspaceMissing || p.Code == codeCardWithheld || p.Code == registry.CodeStateLost
 	})
 }
 
-// offer hands the card of a snapshot to the platforms. While not all is known of the workspace that a card has to tell, it
+// offer hands the card of a snapshot to the platforms. While not all is known of the workspace that a card describes, it
 // must not take the place of what the platform holds; nor must one without the skills that are not read yet, where scans are
 // enforced, or one of a first scan that goes on while directories are armed.
 func (c *core) offer(s *pannier.Snapshot) {

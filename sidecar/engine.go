@@ -63,30 +63,30 @@ func newEngine(s config.Settings, environ []string, o registry.Options) *engine 
 
 // reload takes in what a batch points to and returns the snapshot that follows, and what wants watching. It fails only
 // when ctx is done. It is for one caller at a time.
-func (h *engine) reload(ctx context.Context, b pannier.Batch) (*pannier.Snapshot, pannier.WatchSet, error) {
-	catalog, workspace, err := h.readWorkspace(ctx, b)
+func (e *engine) reload(ctx context.Context, b pannier.Batch) (*pannier.Snapshot, pannier.WatchSet, error) {
+	catalog, workspace, err := e.readWorkspace(ctx, b)
 	if err != nil {
 		return nil, pannier.WatchSet{}, err
 	}
-	workspace.Problems = slices.Concat(workspace.Problems, h.environments.readFile(), h.openToolsProblems(), h.unread.problems(catalog, workspace))
-	items := configItems(h.settings.Workspace, catalog.Skills, workspace.Keys)
-	s := h.registry.Update(func(in *registry.Inputs) {
-		in.Catalog, in.Workspace, in.Config, in.Environment = catalog, workspace, items, h.environments.effective()
+	workspace.Problems = slices.Concat(workspace.Problems, e.environments.readFile(), e.openToolsProblems(), e.unread.problems(catalog, workspace))
+	items := configItems(e.settings.Workspace, catalog.Skills, workspace.Keys)
+	s := e.registry.Update(func(in *registry.Inputs) {
+		in.Catalog, in.Workspace, in.Config, in.Environment = catalog, workspace, items, e.environments.effective()
 		in.Paced = isPaced(b)
 	})
-	h.reportWorkspaceChange(&workspace) // after the update, so that a subscriber finds the change served
-	h.reportEnvironmentChange()
-	h.loaderSet = catalog.Watch
-	return s, h.watchSet(), nil
+	e.reportWorkspaceChange(&workspace) // after the update, so that a subscriber finds the change served
+	e.reportEnvironmentChange()
+	e.loaderSet = catalog.Watch
+	return s, e.watchSet(), nil
 }
 
 // watchSet returns what wants watching after the last scan. It is for the caller of reload.
-func (h *engine) watchSet() pannier.WatchSet {
-	extra := slices.Concat(h.workspace.Watched(), h.environments.file.Watched())
-	if h.deepDirs != nil {
-		extra = append(extra, h.deepDirs()...)
+func (e *engine) watchSet() pannier.WatchSet {
+	extra := slices.Concat(e.workspace.Watched(), e.environments.file.Watched())
+	if e.deepDirs != nil {
+		extra = append(extra, e.deepDirs()...)
 	}
-	return h.watchSets.merge(h.loaderSet, extra, h.workspace.Entries())
+	return e.watchSets.merge(e.loaderSet, extra, e.workspace.Entries())
 }
 
 // isPaced reports whether what a batch brings was not asked for, so that its card may wait for others.
@@ -95,65 +95,65 @@ func isPaced(b pannier.Batch) bool {
 }
 
 // scanAll scans everything, for callers without a watcher.
-func (h *engine) scanAll(ctx context.Context) (*pannier.Snapshot, error) {
-	s, _, err := h.reload(ctx, pannier.Batch{Full: true, Trigger: pannier.TriggerManual})
+func (e *engine) scanAll(ctx context.Context) (*pannier.Snapshot, error) {
+	s, _, err := e.reload(ctx, pannier.Batch{Full: true, Trigger: pannier.TriggerManual})
 	return s, err
 }
 
 // scanAllWithContents scans everything and reads the files of the skills, which a sidecar does in the background.
-func (h *engine) scanAllWithContents(ctx context.Context) (*pannier.Snapshot, error) {
-	s, err := h.scanAll(ctx)
+func (e *engine) scanAllWithContents(ctx context.Context) (*pannier.Snapshot, error) {
+	s, err := e.scanAll(ctx)
 	if err != nil {
 		return nil, err
 	}
 	contents := map[string]pannier.Contents{}
 	for i := range s.Entries {
-		e := s.Entries[i]
-		if e.State == pannier.StateShadowed || e.Deleting {
+		entry := s.Entries[i]
+		if entry.State == pannier.StateShadowed || entry.Deleting {
 			continue
 		}
-		if found, err := h.loader.Contents(ctx, e.Skill); err == nil && !found.Digest.IsZero() {
-			contents[e.Path] = found
+		if found, err := e.loader.Contents(ctx, entry.Skill); err == nil && !found.Digest.IsZero() {
+			contents[entry.Path] = found
 		}
 	}
 	if err := ctx.Err(); err != nil || len(contents) == 0 {
 		return s, err
 	}
-	return h.registry.Update(func(in *registry.Inputs) { in.Contents = contents }), nil
+	return e.registry.Update(func(in *registry.Inputs) { in.Contents = contents }), nil
 }
 
 // maxReads is how often skills and config.yaml are read again because the volume that they lie in was swapped between them.
 const maxReads = 4
 
 // readWorkspace returns the skills and the workspace as they belong together.
-func (h *engine) readWorkspace(ctx context.Context, b pannier.Batch) (catalog pannier.Catalog, workspace pannier.Workspace, err error) {
+func (e *engine) readWorkspace(ctx context.Context, b pannier.Batch) (catalog pannier.Catalog, workspace pannier.Workspace, err error) {
 	for try := 1; ; try++ {
-		if catalog, err = h.loader.Load(ctx, b); err != nil {
+		if catalog, err = e.loader.Load(ctx, b); err != nil {
 			return catalog, workspace, err
 		}
-		workspace = h.workspace.Read()
-		if try == maxReads || h.loader.Steady() {
+		workspace = e.workspace.Read()
+		if try == maxReads || e.loader.Steady() {
 			return catalog, workspace, nil
 		}
 		b.Full = true
 	}
 }
 
-// reportWorkspaceChange tells what has changed in the workspace since the scan before.
-func (h *engine) reportWorkspaceChange(now *pannier.Workspace) {
-	before := h.latest.Swap(now)
+// reportWorkspaceChange reports what has changed in the workspace since the scan before.
+func (e *engine) reportWorkspaceChange(now *pannier.Workspace) {
+	before := e.latest.Swap(now)
 	if before == nil {
-		h.first.Store(now)
+		e.first.Store(now)
 		return
 	}
-	if changes, any := config.Changes(*before, *now); any && h.onWorkspaceChange != nil {
-		h.onWorkspaceChange(changes)
+	if changes, any := config.Changes(*before, *now); any && e.onWorkspaceChange != nil {
+		e.onWorkspaceChange(changes)
 	}
 }
 
-// restartNeeded tells which changes of config.yaml since the first scan the agent has not taken in.
-func (h *engine) restartNeeded() []pannier.Problem {
-	first, latest := h.first.Load(), h.latest.Load()
+// restartNeeded returns which changes of config.yaml since the first scan the agent has not taken in.
+func (e *engine) restartNeeded() []pannier.Problem {
+	first, latest := e.first.Load(), e.latest.Load()
 	if first == nil || latest == nil {
 		return nil
 	}
@@ -161,54 +161,54 @@ func (h *engine) restartNeeded() []pannier.Problem {
 }
 
 // setEnvironment takes in what the agent put, and returns the snapshot that shows it.
-func (h *engine) setEnvironment(env pannier.Environment) *pannier.Snapshot {
-	h.environments.set(env)
-	s := h.registry.Update(func(in *registry.Inputs) { in.Environment = h.environments.effective() })
-	h.reportEnvironmentChange()
+func (e *engine) setEnvironment(env pannier.Environment) *pannier.Snapshot {
+	e.environments.set(env)
+	s := e.registry.Update(func(in *registry.Inputs) { in.Environment = e.environments.effective() })
+	e.reportEnvironmentChange()
 	return s
 }
 
-// reportEnvironmentChange tells where skills are judged by another environment than when it was last told.
-func (h *engine) reportEnvironmentChange() {
-	if env, changed := h.environments.changes(); changed && h.onEnvironmentChange != nil {
-		h.onEnvironmentChange(env)
+// reportEnvironmentChange reports the environment by which skills are judged if it differs from the last one reported.
+func (e *engine) reportEnvironmentChange() {
+	if env, changed := e.environments.changes(); changed && e.onEnvironmentChange != nil {
+		e.onEnvironmentChange(env)
 	}
 }
 
 // setPolicies takes in the workspace layer of policy, and returns the snapshot that shows it.
-func (h *engine) setPolicies(set map[pannier.PolicyKey]pannier.PolicyEntry) *pannier.Snapshot {
-	return h.registry.Update(func(in *registry.Inputs) { in.Policies.Workspace = set })
+func (e *engine) setPolicies(set map[pannier.PolicyKey]pannier.PolicyEntry) *pannier.Snapshot {
+	return e.registry.Update(func(in *registry.Inputs) { in.Policies.Workspace = set })
 }
 
 // handlerOptions returns what the API composes of the engine; the caller adds what only a sidecar has.
-func (h *engine) handlerOptions(log hclog.Logger) api.Options {
+func (e *engine) handlerOptions(log hclog.Logger) api.Options {
 	return api.Options{
-		Snapshot: h.registry.Current, Texts: h.loader, Resolve: (&resolve.Resolver{Rules: h.turnRules()}).Resolve,
+		Snapshot: e.registry.Current, Texts: e.loader, Resolve: (&resolve.Resolver{Rules: e.turnRules()}).Resolve,
 		Commands: api.Commands{List: resolve.Commands, Find: resolve.Command},
-		Card:     func() card.Card { return h.cards.get(h.registry.Current()) },
+		Card:     func() card.Card { return e.cards.get(e.registry.Current()) },
 		OpenFile: func(ctx context.Context, s *pannier.Skill, path string) (api.SkillFile, error) {
-			return h.loader.Open(ctx, s, path)
+			return e.loader.Open(ctx, s, path)
 		},
-		Inspect: h.loader.Inspect, Resources: h.loader.Resources, Environment: h.environments.effective, AgentWorkspace: h.agentWorkspace(), Logger: log,
-		Format: h.settings.PromptFormat, MaxChars: h.settings.PromptMaxChars,
-		Show:       prompt.Show{Compatibility: h.settings.PromptShowCompatibility, AllowedTools: h.settings.PromptShowAllowedTools},
-		TurnEvents: api.TurnEvents{PerMinute: h.settings.TurnEvents, Text: h.settings.TurnEventsText, Mask: scan.MaskSecrets},
+		Inspect: e.loader.Inspect, Resources: e.loader.Resources, Environment: e.environments.effective, AgentWorkspace: e.agentWorkspace(), Logger: log,
+		Format: e.settings.PromptFormat, MaxChars: e.settings.PromptMaxChars,
+		Show:       prompt.Show{Compatibility: e.settings.PromptShowCompatibility, AllowedTools: e.settings.PromptShowAllowedTools},
+		TurnEvents: api.TurnEvents{PerMinute: e.settings.TurnEvents, Text: e.settings.TurnEventsText, Mask: scan.MaskSecrets},
 	}
 }
 
 // turnRules returns the part of policy that is about turns.
-func (h *engine) turnRules() resolve.Rules {
-	return resolve.Rules{WidenTools: h.settings.WidenTools, Profile: h.settings.PolicyProfile}
+func (e *engine) turnRules() resolve.Rules {
+	return resolve.Rules{WidenTools: e.settings.WidenTools, Profile: e.settings.PolicyProfile}
 }
 
 // openToolsProblems reports that skills may add to the tools of an agent, where policy allows it. A reader of the workspace has to
 // see that later. It is part of the snapshot, so that turns which are resolved by other rules have another digest.
-func (h *engine) openToolsProblems() []pannier.Problem {
+func (e *engine) openToolsProblems() []pannier.Problem {
 	var setting string
 	switch {
-	case h.settings.PolicyProfile == pannier.ProfileFullAuto:
+	case e.settings.PolicyProfile == pannier.ProfileFullAuto:
 		setting = "policy.profile: full_auto"
-	case h.settings.WidenTools:
+	case e.settings.WidenTools:
 		setting = "policy.widen_tools: true"
 	default:
 		return nil
@@ -221,11 +221,11 @@ func (h *engine) openToolsProblems() []pannier.Problem {
 }
 
 // agentWorkspace returns the workspace's path as the agent sees it.
-func (h *engine) agentWorkspace() string {
-	if h.settings.AgentWorkspace != "" {
-		return h.settings.AgentWorkspace
+func (e *engine) agentWorkspace() string {
+	if e.settings.AgentWorkspace != "" {
+		return e.settings.AgentWorkspace
 	}
-	return h.settings.Workspace
+	return e.settings.Workspace
 }
 
 // cardCache makes the card of a snapshot once, however often it is asked for.

@@ -21,7 +21,7 @@ type environments struct {
 	mu       sync.Mutex
 	put      *pannier.Environment // nil until the agent has put one
 	inFile   *pannier.Environment // what the file says, nil where there is none
-	reported *pannier.Environment // by which skills are judged, as it was last told; nil before the first look
+	reported *pannier.Environment // by which skills are judged, as last reported; nil before the first scan
 }
 
 func newEnvironments(s config.Settings, environ []string) *environments {

@@ -34,7 +34,7 @@ const (
 // An event is numbered and shown once the kernel has it, before it is synced. So a kill loses no event that a reader was given, and
 // no number is given to two events. While the disk takes longer than stallAfter, a reader gets [pannier.ErrTooOld] for each change of
 // the catalog, and so the whole catalog, and the event itself later. Where the queue is full, events are dropped, and the journal
-// begins anew behind a gap.
+// continues after a gap.
 type eventLog struct {
 	log         hclog.Logger
 	workspaceID string

@@ -142,7 +142,7 @@ func snapshotConditions(s *pannier.Snapshot) []pannier.Condition {
 	return conditions
 }
 
-// implicitConditions tell of the skills that were installed before installed skills had the start value of policy, and keep
+// implicitConditions report the skills that were installed before installed skills had the start value of policy, and keep
 // that the model may choose them.
 func implicitConditions(s *pannier.Snapshot) []pannier.Condition {
 	var kept []string

@@ -12,9 +12,9 @@ var alerted = []string{
 	"api_tokens_unreadable", "api_without_tls", codeAuditBroken, "audit_unusable", codeCardWithheld, codeLooksOverdue, "policy_unwritable", "push_failing", "skills_unreadable", "state_gone", "state_in_memory", registry.CodeStateLost, "state_read_only", "state_unwritable", "watch_degraded",
 }
 
-// healthMetrics tell health to Prometheus: what is wrong by its own judgement, at the moment that it is asked.
+// healthMetrics export health to Prometheus, as it is at the moment of a scrape.
 type healthMetrics struct {
-	front      *startupHandler
+	startup    *startupHandler
 	ready      *prometheus.Desc
 	status     *prometheus.Desc
 	conditions *prometheus.Desc
@@ -22,7 +22,7 @@ type healthMetrics struct {
 
 func newHealthMetrics(f *startupHandler) *healthMetrics {
 	return &healthMetrics{
-		front:      f,
+		startup:    f,
 		ready:      prometheus.NewDesc("pannier_ready", "1 once the first scan is served and the workspace is watched.", nil, nil),
 		status:     prometheus.NewDesc("pannier_health_status", "1 for the status of health, 0 for the others.", []string{"status"}, nil),
 		conditions: prometheus.NewDesc("pannier_health_conditions", "Conditions of health, by code; for one release also by the former code with a dot.", []string{"code"}, nil),
@@ -38,8 +38,8 @@ func (m *healthMetrics) Describe(to chan<- *prometheus.Desc) {
 
 // Collect implements [prometheus.Collector].
 func (m *healthMetrics) Collect(to chan<- prometheus.Metric) {
-	h := m.front.health()
-	to <- prometheus.MustNewConstMetric(m.ready, prometheus.GaugeValue, oneIf(m.front.ready()))
+	h := m.startup.health()
+	to <- prometheus.MustNewConstMetric(m.ready, prometheus.GaugeValue, oneIf(m.startup.ready()))
 	for _, status := range []pannier.HealthStatus{pannier.HealthOK, pannier.HealthDegraded, pannier.HealthFailing} {
 		to <- prometheus.MustNewConstMetric(m.status, prometheus.GaugeValue, oneIf(h.Status == status), string(status))
 	}

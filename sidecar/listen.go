@@ -168,7 +168,7 @@ func checkDescriptors() error {
 	}
 }
 
-// capacityConditions tell that the socket takes fewer callers than it would, because the process may open few files only.
+// capacityConditions report that the socket takes fewer callers than it would, because the process may open few files only.
 func capacityConditions(now api.Capacity) []pannier.Condition {
 	full := api.FullCapacity()
 	if now.Connections >= full.Connections {

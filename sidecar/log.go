@@ -54,7 +54,7 @@ func (l *sidecarLog) end(err error) error {
 	return &Error{}
 }
 
-// Messages of log records that a printer for people may want to tell from others.
+// Messages of log records that a printer for people may want to distinguish.
 const (
 	LogServing   = "serving"        // at the start; has the workspace
 	LogReady     = "ready"          // after the first scan; has counts and addresses

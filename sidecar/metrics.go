@@ -8,7 +8,7 @@ import (
 	"pannier"
 )
 
-// scanMetrics tell how looking at the disk goes, from batch to snapshot.
+// scanMetrics measure scans of the workspace, from batch to snapshot.
 type scanMetrics struct {
 	duration     *prometheus.HistogramVec
 	scans        *prometheus.CounterVec

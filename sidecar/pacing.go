@@ -13,7 +13,7 @@ const pushInterval = time.Second
 // pacing decides when the card of what changed on the disk is handed to the platforms. It does no I/O; time is passed in.
 //
 // The first change goes out at once when the tree is quiet. Then the intervals grow as long as each push carries several changes:
-// pushInterval, debounce, maxWait. They begin anew after debounce without a change.
+// pushInterval, debounce, maxWait. They start again after debounce without a change.
 type pacing struct {
 	debounce, maxWait time.Duration
 
@@ -112,7 +112,7 @@ func (p *pusher) send() {
 }
 
 // announce reports every new snapshot, whatever made it, and then hands its card to the platforms; in this order, so that
-// the events tell of a change before they tell that the platform has it. Cards wait until the workspace is watched.
+// the event of a change comes before the event that the platform has it. Cards wait until the workspace is watched.
 func (c *core) announce(ctx context.Context) {
 	snapshots, cancel := c.registry.Subscribe()
 	defer cancel()

@@ -211,7 +211,7 @@ func (p *publishers) health() (pushes []pannier.PushHealth, conditions []pannier
 	return pushes, conditions
 }
 
-// urlConditions tells that a platform has a card without url. Platforms take such a card and route by the url of the agent's
+// urlConditions reports that a platform has a card without url. Platforms take such a card and route by the url of the agent's
 // registration, so that it is for information; the embedded platform has no agents that could call this one.
 func urlConditions(pub platformPublisher) []pannier.Condition {
 	if !pub.target.LacksURL() || pub.Name() == EmbeddedPlatform {
@@ -222,7 +222,7 @@ func urlConditions(pub platformPublisher) []pannier.Condition {
 		"set --agent-url (agent_url), or have the agent register with a url; the next push keeps that")}
 }
 
-// peers returns those that any platform tells of, by the order of the platforms, then by id. Of those with one id the first
+// peers returns those that any platform lists, by the order of the platforms, then by id. Of those with one id the first
 // counts.
 func (p *publishers) peers() []pannier.Peer {
 	if len(p.all) == 1 {
@@ -241,7 +241,7 @@ func (p *publishers) peers() []pannier.Peer {
 	return all
 }
 
-// promote tells every platform of a promotion at once, and returns what became of it, in the order of the settings.
+// promote reports a promotion to every platform at once, and returns the results, in the order of the settings.
 func (p *publishers) promote(ctx context.Context, promotion pannier.Promotion, heartbeat bool) []pannier.ActivityResult {
 	results := make([]pannier.ActivityResult, len(p.all))
 	var telling sync.WaitGroup

@@ -79,7 +79,7 @@ type Sidecar struct {
 	state   atomic.Pointer[stateDir] // nil until it is open
 }
 
-// New opens the log and the listeners of a sidecar. Errors that an operator can act on are of type [*Error]. New looks at no
+// New opens the log and the listeners of a sidecar. Errors that an operator can act on are of type [*Error]. New reads no
 // disk of the workspace: one that does not answer delays neither the socket nor the end.
 func New(o Options) (*Sidecar, error) {
 	if err := errors.Join(checkWorkspace(o.Settings), checkDescriptors()); err != nil {
@@ -107,7 +107,7 @@ func (s *Sidecar) Run(ctx context.Context) error {
 // named may be created later.
 func checkWorkspace(s config.Settings) error {
 	if s.WorkspaceGiven {
-		return nil // and is not looked at here: a disk that does not answer must not hold up the socket
+		return nil // and is not read here: a disk that does not answer must not hold up the socket
 	}
 	if _, err := os.Stat(s.Workspace); err != nil {
 		return &Error{

@@ -30,27 +30,27 @@ type startupHandler struct {
 }
 
 func newStartupHandler(s config.Settings, b Build, reg *prometheus.Registry, alive func() error) *startupHandler {
-	f := &startupHandler{settings: s, build: b, begun: make(chan struct{}), metrics: promhttp.HandlerFor(reg, promhttp.HandlerOpts{Registry: nil})}
-	f.early = api.New(api.Options{Snapshot: f.snapshot, Health: f.health, Alive: alive, Metrics: f.metrics})
-	reg.MustRegister(newHealthMetrics(f))
-	return f
+	h := &startupHandler{settings: s, build: b, begun: make(chan struct{}), metrics: promhttp.HandlerFor(reg, promhttp.HandlerOpts{Registry: nil})}
+	h.early = api.New(api.Options{Snapshot: h.snapshot, Health: h.health, Alive: alive, Metrics: h.metrics})
+	reg.MustRegister(newHealthMetrics(h))
+	return h
 }
 
 // open has a sidecar answer from now on.
-func (f *startupHandler) open(c *core, h *api.Handler) {
-	f.core.Store(c)
-	f.handler.Store(h)
-	close(f.begun)
+func (s *startupHandler) open(c *core, h *api.Handler) {
+	s.core.Store(c)
+	s.handler.Store(h)
+	close(s.begun)
 }
 
 // ServeHTTP implements [http.Handler].
-func (f *startupHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	f.choose(r).ServeHTTP(w, r)
+func (s *startupHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.choose(r).ServeHTTP(w, r)
 }
 
 // probes is what monitoring asks; see [api.Handler.Probes]. Of requests for metrics, which cost most, it takes a few at one
 // time.
-func (f *startupHandler) probes() http.Handler {
+func (s *startupHandler) probes() http.Handler {
 	scrapes := make(chan struct{}, maxScrapes)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/metrics" {
@@ -63,68 +63,68 @@ func (f *startupHandler) probes() http.Handler {
 				return
 			}
 		}
-		if h := f.handler.Load(); h != nil {
+		if h := s.handler.Load(); h != nil {
 			h.Probes().ServeHTTP(w, r)
 			return
 		}
-		f.early.Probes().ServeHTTP(w, r)
+		s.early.Probes().ServeHTTP(w, r)
 	})
 }
 
 // choose returns what answers a request. Before the sidecar is there, that is for health, metrics and probes what it will
 // be later; everything else is as far away as /readyz says.
-func (f *startupHandler) choose(r *http.Request) http.Handler {
+func (s *startupHandler) choose(r *http.Request) http.Handler {
 	switch r.URL.Path {
-	case "/healthz", "/readyz", "/livez": // they tell how it is now
+	case "/healthz", "/readyz", "/livez": // they answer with the state of now
 	default:
-		f.await(r)
+		s.await(r)
 	}
-	if h := f.handler.Load(); h != nil {
+	if h := s.handler.Load(); h != nil {
 		return h
 	}
 	switch r.URL.Path {
 	case "/healthz", "/readyz", "/livez", "/metrics", "/v1/health":
-		return f.early
+		return s.early
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		later := r.Clone(r.Context())
 		later.Method, later.URL.Path, later.URL.RawPath, later.URL.RawQuery = http.MethodGet, "/readyz", "", ""
-		f.early.ServeHTTP(w, later)
+		s.early.ServeHTTP(w, later)
 	})
 }
 
 // await waits for the sidecar, for a moment.
-func (f *startupHandler) await(r *http.Request) {
+func (s *startupHandler) await(r *http.Request) {
 	late := time.NewTimer(startTimeout)
 	defer late.Stop()
 	select {
-	case <-f.begun:
+	case <-s.begun:
 	case <-late.C:
 	case <-r.Context().Done():
 	}
 }
 
 // snapshot returns the newest snapshot, nil before the first.
-func (f *startupHandler) snapshot() *pannier.Snapshot {
-	if c := f.core.Load(); c != nil {
+func (s *startupHandler) snapshot() *pannier.Snapshot {
+	if c := s.core.Load(); c != nil {
 		return c.registry.Current()
 	}
 	return nil
 }
 
-// ready reports what /readyz tells.
-func (f *startupHandler) ready() bool {
-	c := f.core.Load()
+// ready reports what /readyz answers.
+func (s *startupHandler) ready() bool {
+	c := s.core.Load()
 	return c != nil && c.registry.Current() != nil && c.isReady()
 }
 
-// health tells what is wrong with the sidecar and the workspace.
-func (f *startupHandler) health() pannier.Health {
-	if c := f.core.Load(); c != nil {
+// health returns what is wrong with the sidecar and the workspace.
+func (s *startupHandler) health() pannier.Health {
+	if c := s.core.Load(); c != nil {
 		return c.health()
 	}
-	h := newHealth(f.settings, f.build)
-	h.Conditions = []pannier.Condition{startingCondition(f.settings, notScanned)}
+	h := newHealth(s.settings, s.build)
+	h.Conditions = []pannier.Condition{startingCondition(s.settings, notScanned)}
 	h.Watch = pannier.WatchHealth{Mode: "degraded", Roots: []string{}, Problem: "watching has not begun"}
 	h.Status = worst(h.Conditions)
 	return h

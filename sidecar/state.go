@@ -49,36 +49,36 @@ type stateDir struct {
 // openStateDir opens the state of a workspace. That another sidecar has it is an error. Its parts fail apart: one that cannot
 // be used is kept in memory, and health says so. Where policy and blocks are lost with that, no skill can be used.
 func openStateDir(s config.Settings, reg prometheus.Registerer, log hclog.Logger) (*stateDir, error) {
-	m := &stateDir{log: log}
+	d := &stateDir{log: log}
 	if s.StateDir != config.StateNone {
-		m.dir = filepath.Join(s.StateDir, directoryName(s.WorkspaceID))
+		d.dir = filepath.Join(s.StateDir, directoryName(s.WorkspaceID))
 	}
-	gone, err := m.openStore()
+	gone, err := d.openStore()
 	if errors.Is(err, state.ErrLocked) {
 		return nil, &Error{
-			Message: "another sidecar keeps the state of this workspace in " + m.dir,
+			Message: "another sidecar keeps the state of this workspace in " + d.dir,
 			Hint:    "stop it, or give this one a directory of its own with --state-dir",
 		}
 	}
-	dir := m.dir
+	dir := d.dir
 	if gone != nil {
-		m.dir = ""
+		d.dir = ""
 	}
-	if err := m.openJournal(reg); err != nil {
-		return nil, errors.Join(err, m.store.Close())
+	if err := d.openJournal(reg); err != nil {
+		return nil, errors.Join(err, d.store.Close())
 	}
 	own := audit.Options{Logger: log}
-	if m.dir != "" {
-		own.Dir = filepath.Join(m.dir, auditDir)
+	if d.dir != "" {
+		own.Dir = filepath.Join(d.dir, auditDir)
 	}
-	m.audit = newAuditLog(own, m.store.checkPlace)
-	m.versions = openVersions(m.store, m.dir, m.log)
-	m.contents = newContentsStore(m.store, m.log)
-	m.parsed = newParseCache(m, s.WorkspaceID)
-	if m.refusals, err = openRefusals(m, unusable(dir, gone), err); err != nil {
-		return nil, errors.Join(err, m.audit.close(), m.journal.Close(), m.store.Close())
+	d.audit = newAuditLog(own, d.store.checkPlace)
+	d.versions = openVersions(d.store, d.dir, d.log)
+	d.contents = newContentsStore(d.store, d.log)
+	d.parsed = newParseCache(d, s.WorkspaceID)
+	if d.refusals, err = openRefusals(d, unusable(dir, gone), err); err != nil {
+		return nil, errors.Join(err, d.audit.close(), d.journal.Close(), d.store.Close())
 	}
-	return m, nil
+	return d, nil
 }
 
 // openStore opens the database. gone says why the directory cannot be used at all, failed why the database cannot: then it is

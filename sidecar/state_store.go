@@ -16,7 +16,7 @@ import (
 	"pannier/internal/state"
 )
 
-// placeEvery is how often it is made sure that the state directory is the one that is open: two files are looked at.
+// placeEvery is how often pannier checks that the state directory is the one that is open, by the stat of two files.
 const placeEvery = time.Second
 
 // goneHint is what to do about a state directory that is gone.
@@ -65,7 +65,7 @@ func (s *store) checkPlace() error {
 	return &pannier.Refusal{Code: "state.gone", Message: "nothing was changed, because it would be lost with this process: " + err.Error(), Hint: goneHint}
 }
 
-// checkPlaceNow finds out whether the directory is in its place, and tells the log where that has changed.
+// checkPlaceNow finds out whether the directory is in its place, and logs where that has changed.
 func (s *store) checkPlaceNow() error {
 	err := s.InPlace()
 	switch {
@@ -79,7 +79,7 @@ func (s *store) checkPlaceNow() error {
 	return err
 }
 
-// watchPlace looks again and again until ctx is done, apart from everything else: the disk may not answer.
+// watchPlace checks again and again until ctx is done, in its own goroutine: the disk may not answer.
 func (d *stateDir) watchPlace(ctx context.Context) error {
 	d.refusals.settle()
 	tick := time.NewTicker(placeEvery)
@@ -125,7 +125,7 @@ func (s lenientStore) Delete(bucket, key string) error {
 
 const keyContents = "contents"
 
-// maxKeptContents bounds their JSON in bytes. A restart looks into the skills that are left out as if they were new.
+// maxKeptContents bounds their JSON in bytes. A restart reads the skills that are left out as if they were new.
 const maxKeptContents = 8 << 20
 
 type contentsStore struct {
@@ -145,7 +145,7 @@ func newContentsStore(s *store, log hclog.Logger) *contentsStore {
 	return c
 }
 
-// read returns what the process before has kept, by path. Where that cannot be read, all skills are looked into again.
+// read returns what the process before has kept, by path. Where that cannot be read, all skills are read again.
 func (c *contentsStore) read() map[string]pannier.Contents {
 	var rows []contentsRow
 	if _, err := c.store.Get(bucketSnapshot, keyContents, &rows); err != nil {

@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// shutdownTimeout is how long the parts of a sidecar may take to end once it is told to: requests under way have three seconds,
+// shutdownTimeout is how long the parts of a sidecar may take to end after it is asked to: requests under way have three seconds,
 // a push has two. What has not ended by then waits for a disk that does not answer, and the process ends without it.
 const shutdownTimeout = 5 * time.Second
 
@@ -28,9 +28,9 @@ type tasks struct {
 }
 
 func newTasks(ctx context.Context) *tasks {
-	p := &tasks{}
-	p.group, p.ctx = errgroup.WithContext(ctx)
-	return p
+	t := &tasks{}
+	t.group, t.ctx = errgroup.WithContext(ctx)
+	return t
 }
 
 // run runs a part in a goroutine of its own, until the context that it gets is done. That it was interrupted by that, in the
@@ -55,9 +55,9 @@ func (t *tasks) run(name string, f func(context.Context) error) {
 	})
 }
 
-// wait returns once all parts have ended, or patience after they had to, with the names of those that have not ended,
+// wait returns once all parts have ended, or timeout after they had to, with the names of those that have not ended,
 // sorted, and the error of the first that failed.
-func (t *tasks) wait(patience time.Duration) (left []string, err error) {
+func (t *tasks) wait(timeout time.Duration) (left []string, err error) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -66,16 +66,16 @@ func (t *tasks) wait(patience time.Duration) (left []string, err error) {
 	select {
 	case <-ended:
 	case <-t.ctx.Done():
-		within(patience, ended)
+		within(timeout, ended)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Sorted(slices.Values(t.running)), t.failed
 }
 
-// within reports whether ended is closed before patience is over.
-func within(patience time.Duration, ended <-chan struct{}) bool {
-	late := time.NewTimer(patience)
+// within reports whether ended is closed before the timeout.
+func within(timeout time.Duration, ended <-chan struct{}) bool {
+	late := time.NewTimer(timeout)
 	defer late.Stop()
 	select {
 	case <-ended:

@@ -35,30 +35,30 @@ const (
 )
 
 // begin counts a prompt. What is kept goes a while after the last one.
-func (k *bodyCache) begin() (pass uint64) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.idle == nil {
-		k.idle = time.AfterFunc(keepBodies, k.drop)
+func (c *bodyCache) begin() (pass uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.idle == nil {
+		c.idle = time.AfterFunc(keepBodies, c.drop)
 	}
-	k.idle.Reset(keepBodies)
-	k.pass++
-	return k.pass
+	c.idle.Reset(keepBodies)
+	c.pass++
+	return c.pass
 }
 
-func (k *bodyCache) drop() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.bodies, k.bytes = nil, 0
+func (c *bodyCache) drop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.bodies, c.bytes = nil, 0
 }
 
-func (k *bodyCache) of(s *pannier.Skill, pass uint64) (pannier.Document, bool) {
+func (c *bodyCache) of(s *pannier.Skill, pass uint64) (pannier.Document, bool) {
 	if !cacheable(s) {
 		return pannier.Document{}, false
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	kept, ok := k.bodies[s.Digest]
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	kept, ok := c.bodies[s.Digest]
 	if !ok {
 		return pannier.Document{}, false
 	}
@@ -68,32 +68,32 @@ func (k *bodyCache) of(s *pannier.Skill, pass uint64) (pannier.Document, bool) {
 
 // store stores a document that was read for a prompt. Where there is no room, those go that neither this prompt nor the one
 // before had; without such ones the body is not kept, so that those that are stay of use to the next prompt.
-func (k *bodyCache) store(s *pannier.Skill, doc pannier.Document, pass uint64) {
+func (c *bodyCache) store(s *pannier.Skill, doc pannier.Document, pass uint64) {
 	if !cacheable(s) {
 		return
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	size := documentSize(doc)
-	if k.bytes+size > maxKeptBytes && k.swept != pass {
-		k.makeRoomLocked(pass)
+	if c.bytes+size > maxKeptBytes && c.swept != pass {
+		c.makeRoomLocked(pass)
 	}
-	if _, there := k.bodies[s.Digest]; there || k.bytes+size > maxKeptBytes {
+	if _, there := c.bodies[s.Digest]; there || c.bytes+size > maxKeptBytes {
 		return
 	}
-	if k.bodies == nil {
-		k.bodies = map[pannier.Digest]*cachedBody{}
+	if c.bodies == nil {
+		c.bodies = map[pannier.Digest]*cachedBody{}
 	}
-	k.bodies[s.Digest] = &cachedBody{pannier.Document{Frontmatter: doc.Frontmatter, Body: doc.Body}, pass}
-	k.bytes += size
+	c.bodies[s.Digest] = &cachedBody{pannier.Document{Frontmatter: doc.Frontmatter, Body: doc.Body}, pass}
+	c.bytes += size
 }
 
-func (k *bodyCache) makeRoomLocked(pass uint64) {
-	k.swept = pass
-	for digest, kept := range k.bodies {
+func (c *bodyCache) makeRoomLocked(pass uint64) {
+	c.swept = pass
+	for digest, kept := range c.bodies {
 		if kept.pass+1 < pass {
-			delete(k.bodies, digest)
-			k.bytes -= documentSize(kept.doc)
+			delete(c.bodies, digest)
+			c.bytes -= documentSize(kept.doc)
 		}
 	}
 }

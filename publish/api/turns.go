@@ -86,25 +86,25 @@ type keptList struct {
 	ends  []int
 }
 
-func (k *keptList) add(slug string, encode func([]byte) []byte) {
-	k.text = encode(append(k.text, ','))
-	k.slugs, k.ends = append(k.slugs, slug), append(k.ends, len(k.text))
+func (l *keptList) add(slug string, encode func([]byte) []byte) {
+	l.text = encode(append(l.text, ','))
+	l.slugs, l.ends = append(l.slugs, slug), append(l.ends, len(l.text))
 }
 
 // span returns the JSON of the items in a range, with a comma before each.
-func (k *keptList) span(from, to int) []byte {
+func (l *keptList) span(from, to int) []byte {
 	if from >= to {
 		return nil
 	}
 	begin := 0
 	if from > 0 {
-		begin = k.ends[from-1]
+		begin = l.ends[from-1]
 	}
-	return k.text[begin:k.ends[to-1]]
+	return l.text[begin:l.ends[to-1]]
 }
 
-func (k *keptList) before(slug string) int {
-	at, _ := slices.BinarySearch(k.slugs, slug)
+func (l *keptList) before(slug string) int {
+	at, _ := slices.BinarySearch(l.slugs, slug)
 	return at
 }
 

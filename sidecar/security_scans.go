@@ -79,8 +79,8 @@ func isScanRule(name string) bool {
 	return slices.ContainsFunc(scan.Rules(), func(r scan.Rule) bool { return r.Code == name })
 }
 
-func (h *engine) scanOptions(kind pannier.SourceKind) scan.Options {
-	return scan.Options{Builtin: kind == pannier.SourceBundled, BlockInstallers: h.settings.ScanInstallers == "block"}
+func (e *engine) scanOptions(kind pannier.SourceKind) scan.Options {
+	return scan.Options{Builtin: kind == pannier.SourceBundled, BlockInstallers: e.settings.ScanInstallers == "block"}
 }
 
 func (c *core) scans() api.Scans {
@@ -91,13 +91,13 @@ func (c *core) scans() api.Scans {
 func (c *core) rpc() api.RPC {
 	return api.RPC{
 		WorkspaceID: c.settings.WorkspaceID, Workspace: c.settings.Workspace, MinimumTrust: c.settings.MinimumTrust,
-		ToolTrust: resolve.ToolTrust, Rejection: resolve.Rejection, Updated: c.updated, Subscribe: c.registry.Subscribe,
+		ToolTrust: resolve.ToolTrust, Rejection: resolve.Rejection, Updated: c.modified, Subscribe: c.registry.Subscribe,
 	}
 }
 
-// updated returns when the SKILL.md of a skill was last written, or the directory of one that has none. The zero time is
+// modified returns when the SKILL.md of a skill was last written, or the directory of one that has none. The zero time is
 // not known.
-func (c *core) updated(s *pannier.Skill) time.Time {
+func (c *core) modified(s *pannier.Skill) time.Time {
 	path := filepath.FromSlash(s.FilePath())
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(c.settings.Workspace, path)

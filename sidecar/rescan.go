@@ -1,0 +1,49 @@
+package sidecar
+
+import (
+	"context"
+	"os"
+
+	"pannier"
+)
+
+// rescan scans everything again; see [api.Options.Rescan].
+func (c *core) rescan(ctx context.Context, wait bool) (*pannier.Snapshot, error) {
+	seq := c.requestRescan()
+	if !wait {
+		return c.registry.Current(), nil
+	}
+	return c.registry.Wait(ctx, seq)
+}
+
+// requestRescan asks for a scan of everything, and has the card offered again to platforms that have refused it.
+func (c *core) requestRescan() (seq uint64) {
+	c.platforms.retry()
+	return c.watcher.Rescan()
+}
+
+// rescanOnHangup scans everything again at each SIGHUP.
+func (c *core) rescanOnHangup(ctx context.Context, hangups <-chan os.Signal) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-hangups:
+			c.log.Info("scanning everything again", "cause", "SIGHUP")
+			c.rescanNotified(ctx)
+		}
+	}
+}
+
+// rescanNotified scans everything again, and notifies systemd when it begins and ends. Before the sidecar is ready
+// there is nothing to load again.
+func (c *core) rescanNotified(ctx context.Context) {
+	if c.registry.Current() == nil || !c.watched() {
+		c.requestRescan()
+		return
+	}
+	done := c.systemd.reloading()
+	if _, err := c.registry.Wait(ctx, c.requestRescan()); err == nil {
+		done()
+	}
+}
