@@ -29,6 +29,7 @@ const (
 	EventInstallRemoved     EventType = "install_removed"       // SkillInstalled
 	EventInstallRolledBack  EventType = "install_rolled_back"   // SkillInstalled
 	EventSkillPromotion     EventType = "skill_promotion"       // SkillPromotion
+	EventMCPSession         EventType = "mcp_session"           // MCPSession
 	EventCardPushed         EventType = "card_pushed"           // CardPush
 	EventCardRejected       EventType = "card_rejected"         // CardPush
 )
@@ -37,7 +38,7 @@ const (
 func EventTypes() []EventType {
 	return []EventType{
 		EventCatalogUpdated, EventSkillLoaded, EventSkillFileRead, EventSkillInvoked, EventTurnResolved, EventSkillStateChanged, EventSkillWarning, EventSkillScanned,
-		EventWorkspaceChanged, EventEnvironmentChanged, EventPolicyChanged, EventInstallAdded, EventInstallReplaced, EventInstallRemoved, EventInstallRolledBack, EventSkillPromotion,
+		EventWorkspaceChanged, EventEnvironmentChanged, EventPolicyChanged, EventInstallAdded, EventInstallReplaced, EventInstallRemoved, EventInstallRolledBack, EventSkillPromotion, EventMCPSession,
 		EventCardPushed, EventCardRejected,
 	}
 }
@@ -225,6 +226,15 @@ const (
 	TurnActive   = "active"
 	TurnRejected = "rejected"
 )
+
+// MCPSession tells that a host of the Model Context Protocol has connected. Its texts are the host's own, cleaned and bounded.
+type MCPSession struct {
+	Client  string `json:"client"`
+	Version string `json:"version"`
+	// Protocol is the version of the protocol, Method what the host began with: initialize or server/discover.
+	Protocol string `json:"protocol"`
+	Method   string `json:"method"`
+}
 
 // CardPush tells what became of a card that was offered to a platform.
 type CardPush struct {

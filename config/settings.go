@@ -65,6 +65,7 @@ type Settings struct {
 	InstallTrust       pannier.Trust
 	Install            Install
 	PromotionHeartbeat bool
+	MCP                MCP
 	// PolicySkills is the gateway layer of policy, by slug. No entry leaves both switches open.
 	PolicySkills  map[string]pannier.Switches
 	PolicyProfile string // one of the Profile constants of package pannier
@@ -88,6 +89,13 @@ type Install struct {
 	MaxEntries                                             int // directories among them
 	UploadTTL                                              time.Duration
 	MaxUploadBytesPending                                  int64
+}
+
+// MCP is how hosts of the Model Context Protocol are served.
+type MCP struct {
+	Enabled, Tools       bool
+	InstructionsMaxChars int // 0 leaves the list of skills out
+	PageSize             int
 }
 
 // Platform is a side with a registry endpoint.

@@ -102,6 +102,10 @@ var samples = map[string]sample{
 	"install.max_file_bytes":               {"1000", "", func(s config.Settings) any { return s.Install.MaxFileBytes }, int64(1000)},
 	"install.upload_ttl":                   {"5m", "", func(s config.Settings) any { return s.Install.UploadTTL }, 5 * time.Minute},
 	"install.max_upload_bytes_pending":     {"1000", "", func(s config.Settings) any { return s.Install.MaxUploadBytesPending }, int64(1000)},
+	"mcp.enabled":                          {"false", "", func(s config.Settings) any { return s.MCP.Enabled }, false},
+	"mcp.tools":                            {"false", "", func(s config.Settings) any { return s.MCP.Tools }, false},
+	"mcp.instructions_max_chars":           {"1000", "", func(s config.Settings) any { return s.MCP.InstructionsMaxChars }, 1000},
+	"mcp.page_size":                        {"10", "", func(s config.Settings) any { return s.MCP.PageSize }, 10},
 	"promotion.heartbeat":                  {"true", "", func(s config.Settings) any { return s.PromotionHeartbeat }, true},
 	"scan":                                 {"enforce", "", func(s config.Settings) any { return s.Scan }, config.ScanEnforce},
 	"scan_installers":                      {"block", "", func(s config.Settings) any { return s.ScanInstallers }, "block"},
@@ -202,7 +206,7 @@ func TestDefaults(t *testing.T) {
 			UploadTTL: time.Hour, MaxUploadBytesPending: 1 << 30,
 		},
 		CardMaxBytes: 262144, EnvironmentOwn: "auto", MinimumTrust: pannier.TrustUntrusted, PolicyProfile: "default", Scan: config.ScanReport, ScanInstallers: "warn", PromptFormat: "compact", PromptMaxChars: 24000,
-		TurnEvents: 120,
+		TurnEvents: 120, MCP: config.MCP{Enabled: true, Tools: true, InstructionsMaxChars: 4000, PageSize: 1000},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

@@ -37,7 +37,7 @@ func (c *core) openAdmin(ctx context.Context, reg prometheus.Registerer, scanDir
 		SetPolicies: c.setPolicies, SetEnvironment: c.setEnvironment,
 	})
 	c.securityScans = newBackgroundScans(c.fingerprints, c.admin.ScanInBackground, reg, c.log)
-	c.deepDirs = c.fingerprints.deepDirs
+	c.deepDirs = func() []string { return append(c.mcpDirs(), c.fingerprints.deepDirs()...) }
 	set := c.admin.Policies()
 	blocked, scanned := c.fingerprints.blockedBy()
 	contents := c.fingerprints.restore(c.state.contents.read())

@@ -21,6 +21,7 @@ import (
 	"pannier/admin/upload"
 	"pannier/config"
 	"pannier/publish/api"
+	"pannier/publish/mcp"
 	"pannier/registry"
 	"pannier/watcher"
 )
@@ -46,7 +47,9 @@ type core struct {
 	socket    *api.Listener
 	probes    net.Listener     // nil where metrics and probes are not served over TCP
 	tcp       *apiListener     // nil where the API is not served over TCP
+	mcp       *mcp.Server      // nil where hosts of the Model Context Protocol are not served
 	systemd   *systemdNotifier // nil where systemd did not start this process
+	hosts     hostEvents
 	takeovers registry.Takeovers
 	reported  atomic.Bool               // the first snapshot was reported
 	announced pannier.Digest            // of the newest skill_catalog_updated; belongs to report
@@ -72,6 +75,9 @@ func (c *core) run(all *tasks, hangups <-chan os.Signal) {
 	all.run("touches", func(ctx context.Context) error { c.fingerprintTouched(ctx); return nil })
 	all.run("announcements", func(ctx context.Context) error { c.announce(ctx); return nil })
 	all.run("uploads", c.expireUploads)
+	if c.mcp != nil {
+		all.run("mcp", c.mcp.Serve)
+	}
 	all.run("systemd", func(ctx context.Context) error { c.notifySystemd(ctx); return nil })
 	all.run("platforms", c.platforms.run)
 }
@@ -112,7 +118,11 @@ func (c *core) handler(reg prometheus.Registerer, metrics http.Handler) *api.Han
 	o.Events, o.Mutations, o.Peers = c.eventSource(), c.mutations(), c.platforms.peers
 	o.Scans, o.RPC, o.Installs = c.scans(), c.rpc(), c.installs()
 	o.Metrics, o.Resources, o.OnRequest = metrics, c.resources, c.garbage.recordRequest
-	h := api.New(o)
+	var h *api.Handler
+	if c.mcp = c.newMCP(reg, func() *api.Handler { return h }); c.mcp != nil {
+		o.MCP = c.mcp.Handler()
+	}
+	h = api.New(o)
 	c.garbage.onQuiet = h.DropLists
 	return h
 }
@@ -166,6 +176,9 @@ func (c *core) processBatch(ctx context.Context, b pannier.Batch) {
 	}
 	c.log.Log(level, "scanned", "seq", b.Seq, "trigger", b.Trigger, "full", b.Full, "dirs", len(b.Dirs), "changed", changed, "took", took)
 	c.census.request(b, changed)
+	if c.mcp != nil {
+		c.mcp.Touched() // a directory of a file that a host follows may be in the batch
+	}
 	replaced := c.fingerprints.rootsReplaced()
 	if replaced {
 		c.fingerprints.hints.addAll()
@@ -214,6 +227,8 @@ func (c *core) fingerprintTouched(ctx context.Context) {
 	c.awaitWatched(ctx)
 	c.fingerprints.hints.addAll() // files may have changed after their fingerprint and before their directory was armed
 	c.fingerprints.request()
+	var pause <-chan time.Time // not nil after a request, until the next one may follow
+	waiting := false
 	for {
 		select {
 		case <-ctx.Done():
@@ -224,12 +239,16 @@ func (c *core) fingerprintTouched(ctx context.Context) {
 			} else {
 				c.fingerprints.hints.add(dirs)
 			}
+			if c.mcp != nil {
+				c.mcp.Touched()
+			}
+			waiting = true
+		case <-pause:
+			pause = nil
 		}
-		c.fingerprints.request()
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(touchedEvery):
+		if waiting && pause == nil {
+			c.fingerprints.request()
+			pause, waiting = time.After(touchedEvery), false
 		}
 	}
 }

@@ -74,6 +74,9 @@ var summaries = map[pannier.EventType]func(json.RawMessage) (eventSummary, error
 	pannier.EventPolicyChanged: summaryOf(func(d pannier.PolicyChanged) eventSummary {
 		return eventSummary{d.Slug, fmt.Sprintf("policy: enabled %t, implicit %t", d.Effective.Enabled, d.Effective.AllowImplicit), ""}
 	}),
+	pannier.EventMCPSession: summaryOf(func(d pannier.MCPSession) eventSummary {
+		return eventSummary{d.Client, joinWords("connected: version", d.Version+",", "MCP", d.Protocol), ""}
+	}),
 	pannier.EventInstallAdded:      installSummary("installed"),
 	pannier.EventInstallReplaced:   installSummary("replaced"),
 	pannier.EventInstallRemoved:    installSummary("uninstalled"),

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/coder/websocket"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"pannier"
 	"pannier/publish/client"
@@ -70,6 +71,14 @@ var causes = []struct {
 	{pannier.EventSkillPromotion, func(ctx context.Context, s *sidecarUnderTest) error {
 		_, err := s.Promote(ctx, json.RawMessage(`{"promote_to_skill": true, "repetition_signal": "five times this week"}`))
 		return err
+	}},
+	{pannier.EventMCPSession, func(ctx context.Context, s *sidecarUnderTest) error {
+		host := mcp.NewClient(&mcp.Implementation{Name: "host", Version: "1"}, nil)
+		session, err := host.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: "http://pannier/mcp", HTTPClient: socketClient(s.socket)}, nil)
+		if err != nil {
+			return err
+		}
+		return session.Close()
 	}},
 	{pannier.EventSkillWarning, func(ctx context.Context, s *sidecarUnderTest) error {
 		return os.WriteFile(filepath.Join(s.workspace, "skills", "pdf", "SKILL.md"), []byte("---\nname: [\n---\n"), 0o644)

@@ -79,6 +79,8 @@ type Options struct {
 	Scans
 	// RPC are the options of JSON-RPC alone; the zero value leaves out what depends on them.
 	RPC RPC
+	// MCP answers hosts of the Model Context Protocol; optional. It returns when the context of the request is done.
+	MCP http.Handler
 
 	Alive      func() error                 // optional: returns why a restart would help, for /livez
 	Watched    func() bool                  // optional: reports whether all of the workspace is watched, for /readyz

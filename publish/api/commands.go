@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -31,11 +32,15 @@ func (h *Handler) runCommand(r *http.Request, s *pannier.Snapshot) (run pannier.
 	if err != nil {
 		return run, err
 	}
+	return h.runNamed(r.Context(), s, r.PathValue("name"), args)
+}
+
+func (h *Handler) runNamed(ctx context.Context, s *pannier.Snapshot, name, args string) (run pannier.CommandRun, err error) {
 	var c pannier.FoundCommand
 	var doc pannier.Document
-	err = h.fresh(r.Context(), s, func(s *pannier.Snapshot) (err error) {
-		if c, err = h.findCommand(s, r.PathValue("name")); err == nil {
-			_, doc, err = h.read(r.Context(), s, c.Slug)
+	err = h.fresh(ctx, s, func(s *pannier.Snapshot) (err error) {
+		if c, err = h.findCommand(s, name); err == nil {
+			_, doc, err = h.read(ctx, s, c.Slug)
 		}
 		return err
 	})
@@ -82,10 +87,14 @@ func readArgs(r *http.Request) (string, error) {
 	if err := readJSON(r, &call); err != nil {
 		return "", err
 	}
-	if len(call.Args) > maxArgs {
+	return checkArgs(call.Args)
+}
+
+func checkArgs(args string) (string, error) {
+	if len(args) > maxArgs {
 		return "", &statusError{http.StatusRequestEntityTooLarge, "args_too_large", fmt.Sprintf("the arguments have more than %d bytes", maxArgs), "put what is long into a file, and name that"}
 	}
-	return strings.TrimSpace(call.Args), nil
+	return strings.TrimSpace(args), nil
 }
 
 // findCommand returns the command with a name, unless users may not invoke it. The other states of its skill are checked when

@@ -46,12 +46,11 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request, _ *pannier.Snap
 	if err != nil {
 		return err
 	}
-	if h.streams.Add(1) > int64(h.capacity.Streams) {
-		h.streams.Add(-1)
-		endConnection(w)
-		return &statusError{http.StatusServiceUnavailable, "too_many_streams", fmt.Sprintf("%d event streams are open already", h.capacity.Streams), "close one that is not read"}
+	leave, err := h.enterStream(w)
+	if err != nil {
+		return err
 	}
-	defer h.streams.Add(-1)
+	defer leave()
 	ctx, cancel := untilShutdown(r.Context())
 	defer cancel()
 	if err := s.run(ctx); errors.Is(err, os.ErrDeadlineExceeded) {
@@ -59,6 +58,16 @@ func (h *Handler) events(w http.ResponseWriter, r *http.Request, _ *pannier.Snap
 		h.Logger.Warn("event stream dropped", "reason", "the reader left an event unread for "+streamWrite.String(), "last_seq", s.after)
 	}
 	return nil // the status has been sent
+}
+
+// enterStream takes one of the places of event streams until leave is called.
+func (h *Handler) enterStream(w http.ResponseWriter) (leave func(), err error) {
+	if h.streams.Add(1) > int64(h.capacity.Streams) {
+		h.streams.Add(-1)
+		endConnection(w)
+		return nil, &statusError{http.StatusServiceUnavailable, "too_many_streams", fmt.Sprintf("%d event streams are open already", h.capacity.Streams), "close one that is not read"}
+	}
+	return func() { h.streams.Add(-1) }, nil
 }
 
 type stream struct {

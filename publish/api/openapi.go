@@ -68,6 +68,7 @@ var tags = []struct {
 	{"policy", "Policy, and the environment that skills are checked against.", []string{"/v1/policy", "/v1/environment"}},
 	{"events", "The event stream and the audit log.", []string{"/v1/events", "/v1/audit"}},
 	{"rpc", "JSON-RPC 2.0.", []string{"/v1/rpc"}},
+	{"mcp", "The Model Context Protocol.", []string{"/mcp"}},
 	{"health", "Health, probes, metrics and this document.", []string{"/v1/health", "/healthz", "/readyz", "/livez", "/metrics", "/openapi.json"}},
 }
 

@@ -204,8 +204,8 @@ var eventData = map[pannier.EventType]any{
 	pannier.EventPolicyChanged: pannier.PolicyChanged{}, pannier.EventSkillScanned: pannier.SkillScanned{},
 	pannier.EventInstallAdded: pannier.SkillInstalled{}, pannier.EventInstallReplaced: pannier.SkillInstalled{},
 	pannier.EventInstallRemoved: pannier.SkillInstalled{}, pannier.EventInstallRolledBack: pannier.SkillInstalled{},
-	pannier.EventSkillPromotion: pannier.SkillPromotion{},
-	pannier.EventCardPushed:     pannier.CardPush{}, pannier.EventCardRejected: pannier.CardPush{},
+	pannier.EventSkillPromotion: pannier.SkillPromotion{}, pannier.EventMCPSession: pannier.MCPSession{},
+	pannier.EventCardPushed: pannier.CardPush{}, pannier.EventCardRejected: pannier.CardPush{},
 }
 
 // event adds the schemas of events: Event is one envelope for each type, distinguished by the type.

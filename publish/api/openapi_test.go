@@ -44,6 +44,7 @@ var told = []any{
 	pannier.CardPush{Platform: "https://p.example", Digest: pannier.DigestOf(nil)},
 	toldInstall, toldInstall, toldInstall, toldInstall,
 	pannier.SkillPromotion{Summary: "s", Repetition: json.RawMessage(`{"count":3}`), Packet: json.RawMessage(`{"promote_to_skill":true}`)},
+	pannier.MCPSession{Client: "c", Version: "1", Protocol: "2026-07-28", Method: "server/discover"},
 }
 
 var toldInstall = pannier.SkillInstalled{InstalledSkill: pannier.InstalledSkill{Slug: "a", SourceKind: pannier.SourceWorkspace, Fingerprint: pannier.DigestOf(nil), Path: "skills/a", InstallPath: "/w/skills/a"}, Origin: "archive"}
@@ -51,7 +52,7 @@ var toldInstall = pannier.SkillInstalled{InstalledSkill: pannier.InstalledSkill{
 var toldTypes = []pannier.EventType{
 	pannier.EventCatalogUpdated, pannier.EventSkillLoaded, pannier.EventSkillFileRead, pannier.EventSkillInvoked, pannier.EventTurnResolved, pannier.EventSkillStateChanged, pannier.EventSkillWarning,
 	pannier.EventWorkspaceChanged, pannier.EventEnvironmentChanged, pannier.EventPolicyChanged, pannier.EventSkillScanned, pannier.EventCardPushed,
-	pannier.EventInstallAdded, pannier.EventInstallReplaced, pannier.EventInstallRemoved, pannier.EventInstallRolledBack, pannier.EventSkillPromotion,
+	pannier.EventInstallAdded, pannier.EventInstallReplaced, pannier.EventInstallRemoved, pannier.EventInstallRolledBack, pannier.EventSkillPromotion, pannier.EventMCPSession,
 }
 
 // toldReader reads the events of told.
@@ -88,11 +89,26 @@ func newWhole() *house {
 		return []pannier.AuditEntry{{Seq: 1, Time: time.Unix(1, 0), Phase: pannier.AuditIntent, Action: pannier.ActionScan, Actor: pannier.Actor{Kind: "socket", UID: &uid}, Detail: map[string]any{"a": 1}}}, nil
 	}
 	p.options.Installs = newMover().installs()
+	p.options.MCP = http.HandlerFunc(answerMCP)
 	p.options.Peers = func() []pannier.Peer {
 		return []pannier.Peer{{ID: "p", Name: "P", Role: "r", Status: "online", Card: json.RawMessage(`{"name":"P"}`), UpdatedAt: time.Unix(1, 0)}, {ID: "q"}}
 	}
 	p.snapshot.Environment = pannier.Environment{OS: "linux", Arch: "arm64", Bins: []string{"git"}, Env: []string{}, Config: []string{}, MCP: []string{}, Source: pannier.EnvironmentAgent}
 	return p.house
+}
+
+// answerMCP answers as an MCP server does, with an event for a stream.
+func answerMCP(w http.ResponseWriter, r *http.Request) {
+	switch r.Method {
+	case http.MethodGet:
+		w.Header().Set("Content-Type", "text/event-stream")
+		io.WriteString(w, "event: message\ndata: {}\n\n")
+	case http.MethodPost:
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, `{"jsonrpc":"2.0","id":1,"result":{}}`)
+	default:
+		w.WriteHeader(http.StatusNoContent)
+	}
 }
 
 // specification is an OpenAPI document whose schemas can be asked.
@@ -271,6 +287,9 @@ var asked = map[string][]exchange{
 		{"/v1/rpc", `{"jsonrpc":"2.0","method":"skills/list"}`, "", 204},
 		{"/v1/rpc?x=1", "", "", 400},
 	},
+	"GET /mcp":     {{"/mcp", "", "", 200}},
+	"POST /mcp":    {{"/mcp", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, "", 200}},
+	"DELETE /mcp":  {{"/mcp", "", "", 204}},
 	"GET /metrics": {{"/metrics", "", "", 200}},
 }
 

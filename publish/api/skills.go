@@ -189,31 +189,45 @@ func find(s *pannier.Snapshot, ref, at string) (*pannier.Entry, error) {
 
 // content answers with what an agent needs to follow a skill. A HEAD emits no event.
 func (h *Handler) content(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
-	var e *pannier.Entry
-	var doc pannier.Document
-	err := h.fresh(r.Context(), s, func(s *pannier.Snapshot) (err error) {
-		e, doc, err = h.read(r.Context(), s, r.PathValue("slug"))
-		return err
-	})
+	e, doc, err := h.readFresh(r.Context(), s, r.PathValue("slug"))
 	if err != nil {
 		return err
 	}
-	directory := h.directory(e)
 	if isSet(r, "expand") {
+		directory := h.directory(e)
 		doc.Body = strings.NewReplacer("${skill_dir}", directory, "{baseDir}", directory).Replace(doc.Body)
 	}
 	if r.Method != http.MethodHead {
-		h.recordLoad(e)
-		h.Emit(pannier.EventSkillLoaded, skillLoaded(e, doc.Frontmatter))
+		h.recordLoaded(e, doc)
 	}
 	if prefers(w, r, "text/markdown", "application/json") {
 		return writeBody(w, r, "text/markdown; charset=utf-8", []byte(doc.Body))
 	}
+	return writeJSON(w, r, h.contentOf(r.Context(), e, doc))
+}
+
+// readFresh reads a usable skill as the newest snapshot has it.
+func (h *Handler) readFresh(ctx context.Context, s *pannier.Snapshot, ref string) (e *pannier.Entry, doc pannier.Document, err error) {
+	err = h.fresh(ctx, s, func(s *pannier.Snapshot) (err error) {
+		e, doc, err = h.read(ctx, s, ref)
+		return err
+	})
+	return e, doc, err
+}
+
+// recordLoaded records that the text of a skill is served.
+func (h *Handler) recordLoaded(e *pannier.Entry, doc pannier.Document) {
+	h.recordLoad(e)
+	h.Emit(pannier.EventSkillLoaded, skillLoaded(e, doc.Frontmatter))
+}
+
+// contentOf returns a document with the files of its skill.
+func (h *Handler) contentOf(ctx context.Context, e *pannier.Entry, doc pannier.Document) pannier.Content {
 	c := pannier.Content{
 		Slug: e.Slug, Name: e.Name, Digest: e.Digest, Frontmatter: doc.Frontmatter, Body: doc.Body,
-		Directory: directory, Resources: []string{}, Warnings: append([]string{}, doc.Warnings...),
+		Directory: h.directory(e), Resources: []string{}, Warnings: append([]string{}, doc.Warnings...),
 	}
-	files, truncated, err := h.Texts.Files(r.Context(), e.Skill)
+	files, truncated, err := h.Texts.Files(ctx, e.Skill)
 	if err != nil {
 		c.Warnings = append(c.Warnings, "cannot list the files of the skill: "+err.Error())
 	}
@@ -223,7 +237,7 @@ func (h *Handler) content(w http.ResponseWriter, r *http.Request, s *pannier.Sna
 			c.Resources = append(c.Resources, f.Path)
 		}
 	}
-	return writeJSON(w, r, c)
+	return c
 }
 
 // directory returns the directory of a skill as the agent sees it.

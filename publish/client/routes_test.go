@@ -101,7 +101,12 @@ var calls = map[string]func(*testing.T, *client.Client) error{
 }
 
 // notCalled are routes that are no exchange of one request and one answer.
-var notCalled = map[string]string{"GET /v1/rpc": "it is a WebSocket, of which libraries know more than this client"}
+var notCalled = map[string]string{
+	"GET /mcp": ofHosts, "POST /mcp": ofHosts, "DELETE /mcp": ofHosts,
+	"GET /v1/rpc": "it is a WebSocket, of which libraries know more than this client",
+}
+
+const ofHosts = "hosts have clients of their own"
 
 var documentedRoute = regexp.MustCompile("`((?:GET|POST|PUT|DELETE) [^`?]+)`")
 

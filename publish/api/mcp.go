@@ -1,0 +1,217 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"pannier"
+)
+
+func hasMCP(o *Options) bool { return o.MCP != nil }
+
+var mcpRoutes = []route{
+	{
+		pattern: "GET /mcp", endpoint: endpoint{serve: (*Handler).mcp}, early: true, untagged: true, anyQuery: true,
+		id: "streamMCP", summary: "The notifications of a session of the Model Context Protocol, for its versions with sessions.",
+		texts: []string{"text/event-stream"}, has: hasMCP,
+	},
+	{
+		pattern: "POST /mcp", endpoint: endpoint{(*Handler).mcp, rpcCall{}, rpcAnswer{}}, early: true, anyQuery: true,
+		id: "callMCP", summary: "Calls of the Model Context Protocol (streamable HTTP), of all its versions.",
+		others: map[string]string{"202": "There was a notification only, which has no answer."}, has: hasMCP,
+	},
+	{
+		pattern: "DELETE /mcp", endpoint: endpoint{serve: (*Handler).mcp}, early: true, anyQuery: true,
+		id: "endMCP", summary: "Ends a session of the Model Context Protocol.",
+		others: map[string]string{"204": "The session has ended."}, has: hasMCP,
+	},
+}
+
+// mcp answers a request of an MCP host. An answer that is a stream of events counts among those of GET /v1/events.
+func (h *Handler) mcp(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
+	ctx, cancel := untilShutdown(r.Context())
+	defer cancel()
+	out := &mcpWriter{ResponseWriter: w, handler: h, request: r, cancel: cancel}
+	defer out.end()
+	h.MCP.ServeHTTP(out, r.WithContext(ctx))
+	return nil
+}
+
+// maxQueued bounds what a host may leave unread of a stream, beside what the kernel buffers.
+const maxQueued = 256 << 10
+
+// mcpWriter is the writer of an answer to an MCP host. A stream of events is written by a goroutine of its own, so that a host that
+// does not read delays no other one.
+type mcpWriter struct {
+	http.ResponseWriter
+	handler *Handler
+	request *http.Request
+	cancel  context.CancelFunc // ends the request
+
+	begun  bool
+	stream *eventQueue // nil for any other answer
+	leave  func()
+}
+
+// WriteHeader implements [http.ResponseWriter].
+func (w *mcpWriter) WriteHeader(status int) {
+	w.begun = true
+	if status != http.StatusOK || !strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream") {
+		w.ResponseWriter.WriteHeader(status)
+		return
+	}
+	leave, err := w.handler.enterStream(w.ResponseWriter)
+	if err != nil {
+		w.handler.fail(w.ResponseWriter, w.request, err)
+		w.stream = &eventQueue{failed: err}
+		w.cancel()
+		return
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Accel-Buffering", "no")
+	w.ResponseWriter.WriteHeader(status)
+	w.leave, w.stream = leave, newEventQueue(w.ResponseWriter, w.streamFailed)
+}
+
+// Write implements [http.ResponseWriter].
+func (w *mcpWriter) Write(b []byte) (int, error) {
+	if !w.begun {
+		w.WriteHeader(http.StatusOK)
+	}
+	if w.stream == nil {
+		return w.ResponseWriter.Write(b)
+	}
+	return w.stream.put(b)
+}
+
+// FlushError is for [http.ResponseController]. The goroutine of a stream flushes what it writes.
+func (w *mcpWriter) FlushError() error {
+	if w.stream != nil {
+		return nil
+	}
+	return http.NewResponseController(w.ResponseWriter).Flush()
+}
+
+func (w *mcpWriter) streamFailed(err error) {
+	if w.request.Context().Err() == nil {
+		w.handler.metrics.dropped.Inc()
+		w.handler.Logger.Debug("stream of an MCP host dropped", "error", err)
+	}
+	w.cancel()
+}
+
+// end waits until the goroutine of the stream has ended: nothing may write to the answer after its handler.
+func (w *mcpWriter) end() {
+	if w.leave != nil {
+		w.stream.close()
+		w.leave()
+	}
+}
+
+var errQueueFull = errors.New("the host left too many events unread")
+
+// eventQueue writes events to an answer in the background, and comments while there are none.
+type eventQueue struct {
+	out     http.ResponseWriter
+	control *http.ResponseController
+	failing func(error)
+	wake    chan struct{} // has a value when something is queued
+	ended   chan struct{} // closed when the goroutine has ended
+
+	mu     sync.Mutex
+	queued []byte
+	closed bool
+	failed error
+}
+
+// newEventQueue begins to write. failing is called at most once, when the host cannot be written to any more.
+func newEventQueue(w http.ResponseWriter, failing func(error)) *eventQueue {
+	q := &eventQueue{
+		out: w, control: http.NewResponseController(w), failing: failing, wake: make(chan struct{}, 1), ended: make(chan struct{}),
+	}
+	// The bounds of one exchange are not those of a stream.
+	_ = q.control.SetReadDeadline(time.Time{})
+	go q.run()
+	return q
+}
+
+// put queues an event.
+func (q *eventQueue) put(b []byte) (int, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.failed == nil && len(q.queued)+len(b) > maxQueued {
+		q.failed = errQueueFull
+	}
+	if q.failed == nil {
+		q.queued = append(q.queued, b...)
+	}
+	q.signalLocked()
+	if q.failed != nil {
+		return 0, q.failed
+	}
+	return len(b), nil
+}
+
+func (q *eventQueue) signalLocked() {
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+}
+
+// close writes what is queued, within the bound of a write, and returns when nothing is written any more.
+func (q *eventQueue) close() {
+	q.mu.Lock()
+	q.closed = true
+	q.signalLocked()
+	q.mu.Unlock()
+	<-q.ended
+}
+
+func (q *eventQueue) run() {
+	defer close(q.ended)
+	ping := time.NewTicker(pingEvery)
+	defer ping.Stop()
+	for {
+		text := []byte(": ping\n\n")
+		var closed bool
+		var err error
+		select {
+		case <-q.wake:
+			text, closed, err = q.take()
+		case <-ping.C:
+		}
+		if err == nil && len(text) > 0 {
+			err = q.write(text)
+		}
+		if err != nil {
+			q.mu.Lock()
+			q.failed = err
+			q.mu.Unlock()
+			q.failing(err)
+			return
+		}
+		if closed {
+			return
+		}
+	}
+}
+
+func (q *eventQueue) take() (text []byte, closed bool, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	text, q.queued = q.queued, nil
+	return text, q.closed, q.failed
+}
+
+func (q *eventQueue) write(text []byte) error {
+	_ = q.control.SetWriteDeadline(time.Now().Add(streamWrite))
+	if _, err := q.out.Write(text); err != nil {
+		return err
+	}
+	return q.control.Flush()
+}

@@ -1,0 +1,272 @@
+package mcp
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"pannier"
+)
+
+const (
+	markdownType  = "text/markdown"
+	directoryType = "inode/directory"
+)
+
+type resourcesPage struct {
+	page
+	Resources []json.RawMessage `json:"resources"`
+}
+
+// listResources lists each SKILL.md; the template covers the other files.
+func (s *Server) listResources(ctx context.Context, cursor string) (sdk.Result, error) {
+	v, err := s.current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	result := &resourcesPage{page: newPage(ctx)}
+	result.Resources, result.NextCursor, err = paginate(s, cursor, v.served, slugOf, func(e *pannier.Entry) (json.RawMessage, error) {
+		m, _, err := s.entry(ctx, e, listedAge)
+		if err != nil && ctx.Err() == nil {
+			return nil, nil // as in skills/list
+		}
+		resource := &sdk.Resource{
+			URI: fileURI(e, e.File), Name: e.Name, Description: descriptionOf(e, m), MIMEType: markdownType,
+		}
+		if f, ok := fileIn(m, e.File); ok {
+			resource.Size, resource.Annotations = f.Size, &sdk.Annotations{LastModified: f.Modified.UTC().Format(time.RFC3339)}
+		}
+		return encode(resource), err
+	})
+	return result, err
+}
+
+// descriptionOf returns the description as the frontmatter has it, which hosts compare.
+func descriptionOf(e *pannier.Entry, m pannier.Manifest) string {
+	var front struct {
+		Description string `json:"description"`
+	}
+	if json.Unmarshal(m.Frontmatter, &front) != nil {
+		return e.Description
+	}
+	return front.Description
+}
+
+func fileIn(m pannier.Manifest, path string) (pannier.ManifestFile, bool) {
+	for _, f := range m.Files {
+		if f.Path == path {
+			return f, true
+		}
+	}
+	return pannier.ManifestFile{}, false
+}
+
+// readResource answers with one file of a skill.
+func (s *Server) readResource(ctx context.Context, uri string) (sdk.Result, error) {
+	contents := &sdk.ResourceContents{URI: uri}
+	err := s.fresh(ctx, func(v *view) error {
+		e, name, inside, err := s.locate(v, uri)
+		if err != nil {
+			return err
+		}
+		if !inside || name == "" {
+			return refuse(string(pannier.FileIsDirectory), fmt.Sprintf("%.100q is a directory", uri), "resources/directory/read lists its files")
+		}
+		text, err := s.readFile(ctx, e, name, maxResourceBytes)
+		contents.Text, contents.Blob, contents.MIMEType = "", nil, mimeType(name)
+		if len(text) > 0 && utf8.Valid(text) {
+			contents.Text = string(text)
+		} else { // an empty text would be left out
+			contents.Blob = append([]byte{}, text...)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	result := &readResult{Contents: []*sdk.ResourceContents{contents}}
+	result.page = newPage(ctx)
+	return result, nil
+}
+
+type readResult struct {
+	page
+	Contents []*sdk.ResourceContents `json:"contents"`
+}
+
+// The bounds of files. A file over the limit of the SEP is for the HTTP API.
+const (
+	maxResourceBytes = 16 << 20
+	maxToolBytes     = 1 << 20
+	// largeRead is a file that takes one of maxLargeReads places while it is read.
+	largeRead     = 1 << 20
+	maxLargeReads = 4
+)
+
+// readFile returns the bytes of a file of a skill, which have the digest of its manifest.
+func (s *Server) readFile(ctx context.Context, e *pannier.Entry, name string, limit int64) ([]byte, error) {
+	m, err := s.Manifest(ctx, e.Skill, 0)
+	if err != nil {
+		return nil, s.held(e, err)
+	}
+	f, err := s.OpenFile(ctx, e, name)
+	if err != nil {
+		return nil, s.held(e, err)
+	}
+	defer f.Close()
+	listed, ok := fileIn(m, name)
+	switch {
+	case f.Size() > limit:
+		return nil, refuse(string(pannier.FileTooLarge), fmt.Sprintf("%.200q of %s has more than %d bytes", name, e.Slug, limit), "read it from the directory of the skill")
+	case !ok && !m.Dynamic:
+		return nil, fmt.Errorf("%w: %s is not in the manifest yet", pannier.ErrChanged, name)
+	case ok && listed.Digest != f.Digest():
+		return nil, fmt.Errorf("%w: %s has another digest than in the manifest", pannier.ErrChanged, name)
+	}
+	if f.Size() > largeRead {
+		select {
+		case s.largeReads <- struct{}{}:
+			defer func() { <-s.largeReads }()
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	var text bytes.Buffer
+	text.Grow(int(f.Size()))
+	if _, err := f.WriteTo(&text); err != nil {
+		return nil, err
+	}
+	if s.OnFileRead != nil {
+		s.OnFileRead(e, name, f.Digest())
+	}
+	return text.Bytes(), nil
+}
+
+// readDirectory lists what lies right in a directory of a skill.
+func (s *Server) readDirectory(ctx context.Context, _ *sdk.ServerSession, params *uriParams) (*directoryPage, error) {
+	if params == nil || params.URI == "" {
+		return nil, refuse("uri_missing", "the parameter uri is missing", "name the URI of a directory of a skill")
+	}
+	result := &directoryPage{}
+	if isModern(ctx) {
+		result.ResultType = "complete"
+	}
+	err := s.fresh(ctx, func(v *view) error {
+		e, dir, inside, err := s.locate(v, params.URI)
+		if err != nil {
+			return err
+		}
+		children := []*sdk.Resource{{URI: rootURI(e), Name: e.Name, MIMEType: directoryType}}
+		if inside {
+			m, err := s.Manifest(ctx, e.Skill, 0)
+			files := m.Files
+			if err == nil && m.Dynamic {
+				files, err = s.unlisted(ctx, e)
+			}
+			if err != nil {
+				return s.held(e, err)
+			}
+			if children = childrenOf(e, files, dir); children == nil {
+				return refuse("directory_not_found", fmt.Sprintf("%.100q is not a directory", params.URI), "resources/directory/read of "+rootURI(e)+" lists the files of the skill")
+			}
+		}
+		result.Resources, result.NextCursor, err = paginate(s, params.Cursor, children,
+			func(r *sdk.Resource) string { return r.Name }, func(r *sdk.Resource) (json.RawMessage, error) { return encode(r), nil })
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// unlisted returns the files of a skill whose manifest does not list them, without their digests.
+func (s *Server) unlisted(ctx context.Context, e *pannier.Entry) (files []pannier.ManifestFile, err error) {
+	found, _, err := s.Files(ctx, e.Skill)
+	for _, f := range found {
+		files = append(files, pannier.ManifestFile{Path: f.Path, Size: f.Size})
+	}
+	return files, err
+}
+
+// childrenOf returns what lies right in a directory, by name; nil if the skill has no such directory.
+func childrenOf(e *pannier.Entry, files []pannier.ManifestFile, dir string) (children []*sdk.Resource) {
+	prefix := ""
+	if dir != "" {
+		prefix = dir + "/"
+	}
+	seen := map[string]bool{}
+	for _, f := range files {
+		rest, below := strings.CutPrefix(f.Path, prefix)
+		if !below {
+			continue
+		}
+		name, _, deeper := strings.Cut(rest, "/")
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		child := &sdk.Resource{URI: fileURI(e, prefix+name), Name: name, MIMEType: directoryType}
+		if !deeper {
+			child.MIMEType, child.Size = mimeType(name), f.Size
+		}
+		children = append(children, child)
+	}
+	slices.SortFunc(children, func(a, b *sdk.Resource) int { return cmp.Compare(a.Name, b.Name) })
+	return children
+}
+
+// mimeTypes are by the ending of a name. Files with any other are text if they are UTF-8.
+var mimeTypes = map[string]string{
+	".md": markdownType, ".markdown": markdownType, ".json": "application/json", ".yaml": "application/yaml", ".yml": "application/yaml",
+	".html": "text/html", ".css": "text/css", ".csv": "text/csv", ".xml": "application/xml", ".js": "text/javascript", ".svg": "image/svg+xml",
+	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp", ".pdf": "application/pdf",
+	".zip": "application/zip", ".gz": "application/gzip", ".ttf": "font/ttf", ".woff2": "font/woff2", ".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+	".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet", ".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+	".bin": "application/octet-stream", ".so": "application/octet-stream", ".pyc": "application/octet-stream",
+}
+
+func mimeType(name string) string {
+	return cmp.Or(mimeTypes[strings.ToLower(path.Ext(name))], "text/plain")
+}
+
+var errNoTemplate = errors.New("resources are read by the view")
+
+// addHandlers registers what the SDK announces changes of. The view answers in their place.
+func (s *Server) addHandlers() {
+	s.touchResources()
+	s.touchPrompts()
+	if s.Tools {
+		s.touchTools()
+	}
+}
+
+func (s *Server) touchResources() {
+	s.sdk.AddResourceTemplate(&sdk.ResourceTemplate{
+		URITemplate: scheme + "{+path}", Name: "skill file", Title: "File of a skill", Description: "A file of a skill by its path below the directory of the skill, as skills/get lists it.",
+	}, func(context.Context, *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+		return nil, errNoTemplate
+	})
+}
+
+func (s *Server) touchPrompts() {
+	s.sdk.AddPrompt(&sdk.Prompt{Name: "skills"}, func(context.Context, *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
+		return nil, errNoTemplate
+	})
+}
+
+func (s *Server) touchTools() {
+	s.sdk.AddTool(&sdk.Tool{Name: toolActivate, InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		return nil, errNoTemplate
+	})
+}

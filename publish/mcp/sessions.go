@@ -1,0 +1,127 @@
+package mcp
+
+import (
+	"sync"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// The bounds of the sessions of older versions of the protocol. One that is idle for longer, or the longest idle one while all are
+// taken, is closed; its host begins another one.
+const (
+	maxSessions = 1024
+	sessionIdle = 30 * time.Minute
+)
+
+// sessions are those of hosts that speak an older version over HTTP. They are for any number of callers.
+type sessions struct {
+	server *Server
+
+	mu     sync.Mutex
+	byID   map[string]*session
+	coming int // requests that may begin a session
+	closed bool
+}
+
+type session struct {
+	*sdk.ServerSession
+	caller string
+	open   int // requests under way, streams among them
+	idle   time.Time
+	timer  *time.Timer
+}
+
+func (s *sessions) init(server *Server) { s.server, s.byID = server, map[string]*session{} }
+
+// enter begins a request of a session. It reports false for one that is not the caller's; of one that is unknown, the SDK tells.
+func (s *sessions) enter(id, caller string) (leave func(), ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now, known := s.byID[id]
+	if !known {
+		return func() {}, true
+	}
+	if now.caller != caller {
+		return nil, false
+	}
+	now.open++
+	now.timer.Stop()
+	return func() { s.leave(now) }, true
+}
+
+func (s *sessions) leave(now *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now.open--; now.open == 0 {
+		now.idle = time.Now()
+		now.timer.Reset(sessionIdle)
+	}
+}
+
+// admit makes room for a request that may begin a session, and reports whether there is any.
+func (s *sessions) admit() (leave func(), ok bool) {
+	s.mu.Lock()
+	var oldest *session
+	if len(s.byID)+s.coming >= maxSessions {
+		for _, other := range s.byID {
+			if other.open == 0 && (oldest == nil || other.idle.Before(oldest.idle)) {
+				oldest = other
+			}
+		}
+		if oldest == nil {
+			s.mu.Unlock()
+			return nil, false
+		}
+		delete(s.byID, oldest.ID())
+	}
+	s.coming++
+	s.mu.Unlock()
+	if oldest != nil {
+		_ = oldest.Close()
+	}
+	return func() {
+		s.mu.Lock()
+		s.coming--
+		s.mu.Unlock()
+	}, true
+}
+
+// begin records a session that a host has initialized over HTTP.
+func (s *sessions) begin(ss *sdk.ServerSession, caller string) {
+	now := &session{ServerSession: ss, caller: caller, idle: time.Now()}
+	now.timer = time.AfterFunc(sessionIdle, func() { _ = ss.Close() })
+	s.mu.Lock()
+	s.byID[ss.ID()] = now
+	closed := s.closed
+	s.mu.Unlock()
+	s.server.metrics.sessions.Inc()
+	go func() { // ends with the session, which the timer, the host or close ends
+		_ = ss.Wait()
+		now.timer.Stop()
+		s.mu.Lock()
+		if s.byID[ss.ID()] == now {
+			delete(s.byID, ss.ID())
+		}
+		s.mu.Unlock()
+		s.server.subscriptions.drop(ss)
+		s.server.metrics.sessions.Dec()
+	}()
+	if closed {
+		_ = ss.Close()
+	}
+}
+
+// close closes all sessions, and those that begin later.
+func (s *sessions) close() {
+	s.mu.Lock()
+	s.closed = true
+	all := make([]*session, 0, len(s.byID))
+	for _, now := range s.byID {
+		all = append(all, now)
+	}
+	s.mu.Unlock()
+	for _, now := range all {
+		_ = now.Close()
+	}
+}

@@ -1,0 +1,292 @@
+package mcp
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"pannier"
+	"pannier/publish/prompt"
+)
+
+// The tools.
+const (
+	toolActivate = "activate_skill"
+	toolReadFile = "read_skill_file"
+	toolFind     = "find_skills"
+)
+
+// findFrom is the number of skills that are offered without a search.
+const findFrom = 50
+
+// maxFound bounds what find_skills returns.
+const maxFound = 20
+
+type object = map[string]any
+
+func text(description string) object { return object{"type": "string", "description": description} }
+
+func schemaOf(properties object, required ...string) object {
+	return object{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
+}
+
+var (
+	texts          = object{"type": "array", "items": object{"type": "string"}}
+	readOnly       = &sdk.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: new(false)}
+	activateOutput = object{
+		"type": "object", "required": []string{"name", "instructions", "directory", "files"},
+		"properties": object{
+			"name": text("The name that was asked for."), "instructions": text("The text of the skill."),
+			"directory": text("The directory of the skill."), "files": texts, "files_truncated": object{"type": "boolean"}, "warnings": texts,
+		},
+	}
+	findOutput = object{
+		"type": "object", "required": []string{"skills"},
+		"properties": object{"skills": object{"type": "array", "items": object{
+			"type": "object", "required": []string{"name", "description"}, "properties": object{"name": object{"type": "string"}, "description": object{"type": "string"}},
+		}}},
+	}
+)
+
+// toolsOf returns the tools by name. There are none without skills.
+func toolsOf(offered []*pannier.Entry) []json.RawMessage {
+	if len(offered) == 0 {
+		return nil
+	}
+	names := make([]string, len(offered))
+	for i, e := range offered {
+		names[i] = e.Slug
+	}
+	name := text("The name of the skill.")
+	name["enum"] = names
+	tools := []json.RawMessage{encode(&sdk.Tool{
+		Name: toolActivate, Title: "Activate a skill", Annotations: readOnly,
+		Description: "Returns the instructions of a skill. Call it before you do a task that the skill is for, and follow what it returns.",
+		InputSchema: schemaOf(object{"name": name}, "name"), OutputSchema: activateOutput,
+	})}
+	if len(offered) > findFrom {
+		tools = append(tools, encode(&sdk.Tool{
+			Name: toolFind, Title: "Find skills", Annotations: readOnly,
+			Description: fmt.Sprintf("Finds skills by words of their names, descriptions and tags. There are %d skills.", len(offered)),
+			InputSchema: schemaOf(object{"query": text("Words that describe the task.")}, "query"), OutputSchema: findOutput,
+		}))
+	}
+	return append(tools, encode(&sdk.Tool{
+		Name: toolReadFile, Title: "Read a file of a skill", Annotations: readOnly,
+		Description: "Returns a file that the instructions of a skill mention.",
+		InputSchema: schemaOf(object{"skill": text("The name of the skill."), "path": text("The path of the file below the directory of the skill, such as references/forms.md.")}, "skill", "path"),
+	}))
+}
+
+type toolArguments struct {
+	Name  string `json:"name"`
+	Skill string `json:"skill"`
+	Path  string `json:"path"`
+	Query string `json:"query"`
+}
+
+// callTool answers a call. What a model can correct is a result with an error, not an error of the protocol.
+func (s *Server) callTool(ctx context.Context, params *sdk.CallToolParamsRaw) (sdk.Result, error) {
+	v, err := s.current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	call := map[string]func(context.Context, *view, toolArguments) (*callResult, error){
+		toolActivate: s.activate, toolReadFile: s.readToolFile, toolFind: s.find,
+	}[params.Name]
+	if call == nil || !s.Tools {
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("unknown tool %.100q: tools/list lists all tools", params.Name)}
+	}
+	var arguments toolArguments
+	if len(params.Arguments) > 0 {
+		dec := json.NewDecoder(bytes.NewReader(params.Arguments))
+		dec.DisallowUnknownFields()
+		if err := dec.Decode(&arguments); err != nil {
+			call = func(context.Context, *view, toolArguments) (*callResult, error) {
+				return nil, refuse("arguments_invalid", "invalid arguments: "+strings.TrimPrefix(err.Error(), "json: "), "tools/list has their schema")
+			}
+		}
+	}
+	result, err := call(ctx, v, arguments)
+	if refusal, ok := asRefusal(err); ok {
+		result, err = failed(textOf(refusal)), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if isModern(ctx) {
+		result.ResultType = "complete"
+	}
+	return result, nil
+}
+
+type callResult struct {
+	page
+	Content           []sdk.Content   `json:"content"`
+	StructuredContent json.RawMessage `json:"structuredContent,omitempty"`
+	IsError           bool            `json:"isError,omitempty"`
+}
+
+func failed(message string) *callResult {
+	return &callResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: message}}}
+}
+
+// toolSkill returns the usable skill that a tool names.
+func (s *Server) toolSkill(v *view, argument, name string) (*pannier.Entry, error) {
+	if name == "" {
+		return nil, refuse("argument_missing", "the argument "+argument+" is missing", "give the name of a skill")
+	}
+	e, ok := v.snapshot.Lookup(name)
+	if !ok {
+		return nil, refuse("skill_not_found", fmt.Sprintf("skill %.100q not found", name), v.similar(name))
+	}
+	if !e.Usable {
+		return nil, s.Refuse(e)
+	}
+	return e, nil
+}
+
+// similar returns a hint with the names that a wrong one may have meant.
+func (v *view) similar(name string) string {
+	found := v.search(name)
+	if len(found) == 0 {
+		return "tools/list lists the names of all skills"
+	}
+	names := make([]string, 0, 3)
+	for _, e := range found[:min(3, len(found))] {
+		names = append(names, e.Slug)
+	}
+	return "use one of the names of " + toolActivate + ", such as " + strings.Join(names, ", ")
+}
+
+type activation struct {
+	Name           string   `json:"name"`
+	Instructions   string   `json:"instructions"`
+	Directory      string   `json:"directory"`
+	Files          []string `json:"files"`
+	FilesTruncated bool     `json:"files_truncated,omitempty"`
+	Warnings       []string `json:"warnings,omitempty"`
+}
+
+func (s *Server) activate(ctx context.Context, v *view, a toolArguments) (*callResult, error) {
+	e, err := s.toolSkill(v, "name", a.Name)
+	if err != nil {
+		return nil, err
+	}
+	if !e.Automatic() {
+		return nil, refuse("skill_not_offered", e.Slug+" is only for people to call", "ask the user to call it by its prompt")
+	}
+	content, err := s.Content(ctx, e.Slug)
+	if err != nil {
+		return nil, err
+	}
+	shown, structured := prompt.Activation(content)
+	return &callResult{
+		Content: []sdk.Content{&sdk.TextContent{Text: shown}},
+		StructuredContent: encode(activation{
+			Name: e.Slug, Instructions: structured.Body, Directory: structured.Directory, Files: structured.Resources,
+			FilesTruncated: structured.ResourcesTruncated, Warnings: structured.Warnings,
+		}),
+	}, nil
+}
+
+func (s *Server) readToolFile(ctx context.Context, v *view, a toolArguments) (*callResult, error) {
+	if a.Path == "" {
+		return nil, refuse("argument_missing", "the argument path is missing", "give the path of a file below the directory of the skill")
+	}
+	name := strings.TrimPrefix(a.Path, "./")
+	var content sdk.Content
+	err := s.fresh(ctx, func(now *view) error {
+		e, err := s.toolSkill(now, "skill", a.Skill)
+		if err != nil {
+			return err
+		}
+		text, err := s.readFile(ctx, e, name, maxToolBytes)
+		if err != nil {
+			return err
+		}
+		if utf8.Valid(text) {
+			content = &sdk.TextContent{Text: string(text)}
+			return nil
+		}
+		content = &sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: fileURI(e, name), MIMEType: cmp.Or(mimeTypes[strings.ToLower(path.Ext(name))], "application/octet-stream"), Blob: text}}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &callResult{Content: []sdk.Content{content}}, nil
+}
+
+type foundSkill struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+}
+
+func (s *Server) find(_ context.Context, v *view, a toolArguments) (*callResult, error) {
+	if strings.TrimSpace(a.Query) == "" {
+		return nil, refuse("argument_missing", "the argument query is missing", "give words that describe the task")
+	}
+	found := v.search(a.Query)
+	found = found[:min(len(found), maxFound)]
+	result := struct {
+		Skills []foundSkill `json:"skills"`
+	}{Skills: []foundSkill{}}
+	for _, e := range found {
+		result.Skills = append(result.Skills, foundSkill{e.Slug, pannier.CleanLine(e.Description)})
+	}
+	shown := "No skill matches. Other words may."
+	if len(found) > 0 {
+		shown = prompt.Catalog(found, 0)
+	}
+	return &callResult{Content: []sdk.Content{&sdk.TextContent{Text: shown}}, StructuredContent: encode(result)}, nil
+}
+
+// maxQueryWords bounds the words of a search.
+const maxQueryWords = 32
+
+// search returns the offered skills that match words, best first: a word counts most in the name.
+func (v *view) search(query string) []*pannier.Entry {
+	words := strings.FieldsFunc(strings.ToLower(query[:min(len(query), 1024)]), func(r rune) bool { return !isWordRune(r) })
+	words = words[:min(len(words), maxQueryWords)]
+	type match struct {
+		*pannier.Entry
+		score int
+	}
+	var found []match
+	for _, e := range v.offered {
+		name, about := e.Slug+" "+strings.ToLower(e.Name), strings.ToLower(e.Description)
+		more := strings.ToLower(strings.Join(e.Tags, " ") + " " + strings.Join(e.Triggers, " "))
+		score := 0
+		for _, word := range words {
+			switch {
+			case strings.Contains(name, word):
+				score += 4
+			case strings.Contains(more, word):
+				score += 2
+			case strings.Contains(about, word):
+				score++
+			}
+		}
+		if score > 0 {
+			found = append(found, match{e, score})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b match) int { return cmp.Compare(b.score, a.score) })
+	entries := make([]*pannier.Entry, len(found))
+	for i, m := range found {
+		entries[i] = m.Entry
+	}
+	return entries
+}
+
+func isWordRune(r rune) bool { return r > 0x7f || r >= 'a' && r <= 'z' || r >= '0' && r <= '9' }

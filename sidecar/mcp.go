@@ -1,0 +1,112 @@
+package sidecar
+
+import (
+	"context"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"pannier"
+	"pannier/internal/plain"
+	"pannier/publish/api"
+	"pannier/publish/mcp"
+	"pannier/registry/resolve"
+)
+
+// newMCP returns the server for hosts of the Model Context Protocol; nil where the settings switch it off. handler returns that of
+// the API, which is made later.
+func (c *core) newMCP(reg prometheus.Registerer, handler func() *api.Handler) *mcp.Server {
+	if !c.settings.MCP.Enabled {
+		return nil
+	}
+	return mcp.New(mcp.Options{
+		Snapshot: c.registry.Current, Subscribe: c.registry.Subscribe,
+		Rescan: func(ctx context.Context) (*pannier.Snapshot, error) { return c.rescan(ctx, true) },
+		Content: func(ctx context.Context, slug string) (pannier.Content, error) {
+			c.garbage.recordRequest()
+			return handler().Content(ctx, slug)
+		},
+		OpenFile: func(ctx context.Context, e *pannier.Entry, path string) (mcp.File, error) {
+			f, err := c.loader.Open(ctx, e.Skill, path)
+			if err != nil {
+				return nil, api.RefuseFile(e, err)
+			}
+			return f, nil
+		},
+		Manifest: c.loader.RecentManifest, Files: c.loader.Files, Refuse: api.Refuse, Commands: resolve.Commands,
+		RunCommand: func(ctx context.Context, name, args string) (pannier.CommandRun, error) {
+			return handler().RunCommand(ctx, name, args)
+		},
+		Version: c.build.Version,
+		Tools:   c.settings.MCP.Tools, InstructionsMaxChars: c.settings.MCP.InstructionsMaxChars, PageSize: c.settings.MCP.PageSize,
+		Caller: mcpCaller,
+		OnFileRead: func(e *pannier.Entry, path string, digest pannier.Digest) {
+			c.events.emit(pannier.EventSkillFileRead, pannier.SkillFileRead{Slug: e.Slug, Path: path, Digest: digest})
+		},
+		OnSession: c.recordMCPSession, OnWatch: func() { signal(c.fingerprints.deeper) }, Registerer: reg, Logger: c.log.Named("mcp"),
+	})
+}
+
+// mcpCaller identifies the client of a request, so that a session is its own alone.
+func mcpCaller(r *http.Request) string {
+	peer, ok := api.PeerFrom(r.Context())
+	switch {
+	case !ok:
+		return ""
+	case peer.Token != "":
+		return "token:" + peer.Token
+	}
+	return "uid:" + strconv.FormatUint(uint64(peer.UID), 10)
+}
+
+// maxHostText bounds the name and the version that a host gives itself.
+const maxHostText = 64
+
+func (c *core) recordMCPSession(host pannier.MCPSession) {
+	if !c.hosts.admit(time.Now()) {
+		return
+	}
+	host.Client, host.Version = hostText(host.Client), hostText(host.Version)
+	host.Protocol = hostText(host.Protocol)
+	c.events.offer(pannier.EventMCPSession, host)
+}
+
+// maxHostEvents bounds the events of a minute, since a host can connect as often as it likes.
+const maxHostEvents = 60
+
+// hostEvents counts the events of the current minute. It is for any number of callers.
+type hostEvents struct {
+	mu    sync.Mutex
+	begun time.Time
+	count int
+}
+
+func (h *hostEvents) admit(now time.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if now.Sub(h.begun) >= time.Minute {
+		h.begun, h.count = now, 0
+	}
+	h.count++
+	return h.count <= maxHostEvents
+}
+
+func hostText(text string) string {
+	runes := []rune(plain.Text(text[:min(len(text), 4*maxHostText)]))
+	return string(runes[:min(len(runes), maxHostText)])
+}
+
+// mcpDirs returns the directories of files that MCP hosts subscribed to.
+func (c *core) mcpDirs() (dirs []string) {
+	if c.mcp == nil {
+		return nil
+	}
+	for _, dir := range c.mcp.Watched() {
+		dirs = append(dirs, filepath.Join(c.fingerprints.directoryOf(dir.Skill), filepath.FromSlash(dir.Path)))
+	}
+	return dirs
+}
