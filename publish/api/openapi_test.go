@@ -223,22 +223,23 @@ func documented(t *testing.T) map[string][]string {
 		t.Fatal(err)
 	}
 	routes := map[string][]string{}
-	var parameters []string
+	var row []string // the routes of the row
 	for line := range strings.Lines(string(text)) {
 		cells := strings.SplitN(line, "|", 4)
 		if len(cells) < 4 || cells[0] != "" {
 			continue
 		}
-		if !strings.HasPrefix(cells[2], " the same") {
-			parameters = nil
+		if strings.TrimSpace(cells[1]) != "" {
+			row = nil
 		}
-		parameters = slices.Clone(parameters)
-		for _, m := range parameterInTable.FindAllStringSubmatch(cells[2], -1) {
-			parameters = append(parameters, m[1])
-		}
-		slices.Sort(parameters)
 		for _, m := range routeInTable.FindAllStringSubmatch(cells[1], -1) {
-			routes[m[1]] = parameters
+			row, routes[m[1]] = append(row, m[1]), []string{}
+		}
+		for _, route := range row {
+			for _, m := range parameterInTable.FindAllStringSubmatch(cells[2], -1) {
+				routes[route] = append(routes[route], m[1])
+			}
+			slices.Sort(routes[route])
 		}
 	}
 	return routes
