@@ -66,7 +66,7 @@ func (e *Entry) Automatic() bool {
 
 // Snapshot is one immutable state of the registry.
 type Snapshot struct {
-	// Version grows by at least one whenever Digest changes, and after an unclean stop.
+	// Version grows by at least one whenever Digest changes, and at a start after an unclean stop or in another boot.
 	Version uint64
 	// Digest covers all that the snapshot shows of the skills and the workspace. Same tree, settings and environment:
 	// same digest.
