@@ -189,6 +189,10 @@ func checkMCPSkills(t *testing.T, h *mcpHost, version string) {
 	if err != nil || len(children.Resources) != 4 || children.Resources[3].URI != "skill://pdf/references" || children.Resources[3].MIMEType != "inode/directory" {
 		t.Errorf("directory %+v %v", children, err)
 	}
+	// The schema of the TypeScript SDK wants them here too.
+	if modern := version == eras["stateless"]; modern != (children.TTLMs != nil && children.CacheScope != "") {
+		t.Errorf("cache hints of a directory of %s: %v %q", version, children.TTLMs, children.CacheScope)
+	}
 	for uri, want := range map[string]string{
 		"skill://pdf/SKILL.md/x": "missing", "skill://none/SKILL.md": "skill_not_found", "skill://needy/SKILL.md": "skill_ineligible",
 		"skill://odd/SKILL.md": "mcp_name", "skill://pdf/../notes/SKILL.md": "uri_path", "skill://pdf/%2e%2e/SKILL.md": "uri_path",

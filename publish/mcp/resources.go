@@ -157,10 +157,7 @@ func (s *Server) readDirectory(ctx context.Context, _ *sdk.ServerSession, params
 	if params == nil || params.URI == "" {
 		return nil, refuse("uri_missing", "the parameter uri is missing", "name the URI of a directory of a skill")
 	}
-	result := &directoryPage{}
-	if isModern(ctx) {
-		result.ResultType = "complete"
-	}
+	result := &directoryPage{page: newPage(ctx)}
 	err := s.fresh(ctx, func(v *view) error {
 		e, dir, inside, err := s.locate(v, params.URI)
 		if err != nil {

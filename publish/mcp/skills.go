@@ -34,10 +34,8 @@ type (
 		Skill json.RawMessage `json:"skill"`
 	}
 	directoryPage struct {
-		sdk.ResultBase
-		ResultType string            `json:"resultType,omitempty"`
-		NextCursor string            `json:"nextCursor,omitempty"`
-		Resources  []json.RawMessage `json:"resources"`
+		page
+		Resources []json.RawMessage `json:"resources"`
 	}
 	skillEntry struct {
 		URI         string          `json:"uri"`
