@@ -50,9 +50,10 @@ type Upload struct {
 
 // UploadLimits are what an upload has to keep to, in bytes.
 type UploadLimits struct {
-	RecommendedChunk, MaxChunk   int64
-	MaxCompressed, MaxUnpacked   int64
-	MaxPending, MaxPendingOfPeer int64
+	RecommendedChunk, MaxChunk int64
+	MaxCompressed, MaxUnpacked int64
+	// MaxPending bounds the open uploads together, MaxPendingOfClient those of one client.
+	MaxPending, MaxPendingOfClient int64
 	// TTL is how long a session waits for the next chunk.
 	TTL time.Duration
 }

@@ -28,7 +28,7 @@ func (c *core) openAdmin(ctx context.Context, reg prometheus.Registerer, scanDir
 		return err
 	}
 	c.admin = admin.New(admin.Options{
-		Audit: dir.audit, Policy: dir.refusals.policies, Scans: scans, Install: installs, Values: dir.store, Emit: c.events.emit, Logger: c.log,
+		Audit: dir.audit, Policy: dir.policy.policies, Scans: scans, Install: installs, Values: dir.store, Emit: c.events.emit, Logger: c.log,
 		Activity: func(ctx context.Context, p pannier.Promotion) []pannier.ActivityResult {
 			return c.platforms.promote(ctx, p, c.settings.PromotionHeartbeat)
 		},
@@ -42,7 +42,7 @@ func (c *core) openAdmin(ctx context.Context, reg prometheus.Registerer, scanDir
 	blocked, scanned := c.fingerprints.blockedBy()
 	contents := c.fingerprints.restore(c.state.contents.read())
 	c.registry.Prepare(func(in *registry.Inputs) {
-		in.Policies.Workspace, in.Scans, in.Scanned, in.Contents, in.Lost = set, blocked, scanned, contents, dir.refusals.input(nil)
+		in.Policies.Workspace, in.Scans, in.Scanned, in.Contents, in.Lost = set, blocked, scanned, contents, dir.policy.input(nil)
 	})
 	put, found, err := c.admin.Environment()
 	if err != nil {
@@ -81,7 +81,7 @@ func (c *core) mutations() api.Mutations {
 
 // acknowledge ends a condition that lasts until an operator acknowledges it.
 func (c *core) acknowledge(condition string) (*pannier.Snapshot, error) {
-	r := c.state.refusals
+	r := c.state.policy
 	switch condition {
 	case registry.CodeStateLost:
 		if r.lost.Load() == nil {
@@ -113,7 +113,7 @@ func (c *core) acknowledge(condition string) (*pannier.Snapshot, error) {
 
 // showRefusals hands policy and blocks to the registry once they are known.
 func (c *core) showRefusals() *pannier.Snapshot {
-	set := c.state.refusals.policies.All()
+	set := c.state.policy.policies.All()
 	return c.registry.Update(func(in *registry.Inputs) {
 		in.Policies.Workspace, in.Lost = set, nil
 	})
@@ -121,7 +121,7 @@ func (c *core) showRefusals() *pannier.Snapshot {
 
 // checkEnd refuses to end a loss where a policy file cannot be written, or need not be: one that is intact again is read by the
 // next start.
-func (r *refusals) checkEnd(dir string) error {
+func (p *policyState) checkEnd(dir string) error {
 	if dir == "" {
 		return &pannier.Refusal{
 			Code: "state.unwritable", Message: "the state directory cannot be used, so a new policy file would not outlive this process",
@@ -148,7 +148,7 @@ const (
 // A skill is released once its scan is through; one with a blocking finding is blocked by that. After the last one, nothing is
 // lost any more.
 func (c *core) recoverRefusals(ctx context.Context) error {
-	r := c.state.refusals
+	r := c.state.policy
 	if !r.replayed {
 		return nil
 	}
@@ -201,7 +201,7 @@ func (c *core) scanLost(ctx context.Context, released map[string]pannier.Digest)
 		}
 		if time.Since(shown) >= releaseEvery && failed == nil {
 			shown = time.Now()
-			lost := c.state.refusals.input(maps.Clone(released))
+			lost := c.state.policy.input(maps.Clone(released))
 			c.registry.Update(func(in *registry.Inputs) { in.Lost = lost })
 		}
 	}

@@ -29,7 +29,7 @@ const rehearsalsDir = "rehearsals"
 const (
 	recommendedChunk = 1 << 20
 	maxChunk         = 4 << 20
-	peerShare        = 2
+	clientShare      = 2
 )
 
 // spoolHint is what to do about a directory that nothing can come in to.
@@ -109,7 +109,7 @@ func (c *core) openUploads(reg prometheus.Registerer, dir string, s config.Insta
 		Limits: pannier.UploadLimits{
 			RecommendedChunk: min(recommendedChunk, s.MaxCompressedBytes), MaxChunk: min(maxChunk, s.MaxCompressedBytes),
 			MaxCompressed: s.MaxCompressedBytes, MaxUnpacked: s.MaxUncompressedBytes,
-			MaxPending: s.MaxUploadBytesPending, MaxPendingOfPeer: max(s.MaxUploadBytesPending/peerShare, s.MaxCompressedBytes), TTL: s.UploadTTL,
+			MaxPending: s.MaxUploadBytesPending, MaxPendingOfClient: max(s.MaxUploadBytesPending/clientShare, s.MaxCompressedBytes), TTL: s.UploadTTL,
 		},
 	})
 }

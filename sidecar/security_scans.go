@@ -20,7 +20,7 @@ import (
 
 // openScans begins with what scans have found before this process.
 func (c *core) openScans(reg prometheus.Registerer) admin.ScanOptions {
-	verdicts := c.state.refusals.verdicts
+	verdicts := c.state.policy.verdicts
 	c.fingerprints = newFingerprints(c.rules, c.registry, verdicts, newScanPolicy(c.settings), c.log)
 	c.fingerprints.contents, c.fingerprints.keepContents = c.loader.Contents, c.state.contents.writer.Put
 	return admin.ScanOptions{

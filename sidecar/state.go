@@ -36,7 +36,7 @@ type stateDir struct {
 	journal  *journal.Journal
 	events   atomic.Pointer[eventLog] // nil until there is one
 	audit    *auditLog
-	refusals *refusals
+	policy   *policyState
 	contents *contentsStore
 	parsed   *parseCache
 	*versions
@@ -75,7 +75,7 @@ func openStateDir(s config.Settings, reg prometheus.Registerer, log hclog.Logger
 	d.versions = openVersions(d.store, d.dir, d.log)
 	d.contents = newContentsStore(d.store, d.log)
 	d.parsed = newParseCache(d, s.WorkspaceID)
-	if d.refusals, err = openRefusals(d, unusable(dir, gone), err); err != nil {
+	if d.policy, err = openPolicyState(d, unusable(dir, gone), err); err != nil {
 		return nil, errors.Join(err, d.audit.close(), d.journal.Close(), d.store.Close())
 	}
 	return d, nil
@@ -185,7 +185,7 @@ func (d *stateDir) close(clean bool) {
 		l.wait(context.Background()) // the caller does not wait for a disk that does not answer
 	}
 	d.contents.writer.Wait(context.Background())
-	err := errors.Join(d.refusals.file.Close(), d.audit.close(), d.journal.Close())
+	err := errors.Join(d.policy.file.Close(), d.audit.close(), d.journal.Close())
 	d.parsed.writer.Wait(context.Background())
 	d.versions.writer.Wait(context.Background())
 	if err == nil && clean {
@@ -197,5 +197,5 @@ func (d *stateDir) close(clean bool) {
 }
 
 func (d *stateDir) conditions() []pannier.Condition {
-	return slices.Concat(d.problems, d.audit.conditions(), d.store.conditions(), d.refusals.conditions(d.dir == ""))
+	return slices.Concat(d.problems, d.audit.conditions(), d.store.conditions(), d.policy.conditions(d.dir == ""))
 }

@@ -81,7 +81,7 @@ func (s *store) checkPlaceNow() error {
 
 // watchPlace checks again and again until ctx is done, in its own goroutine: the disk may not answer.
 func (d *stateDir) watchPlace(ctx context.Context) error {
-	d.refusals.settle()
+	d.policy.finishStart()
 	tick := time.NewTicker(placeEvery)
 	defer tick.Stop()
 	for {
@@ -90,7 +90,7 @@ func (d *stateDir) watchPlace(ctx context.Context) error {
 			return nil
 		case <-tick.C:
 			d.store.checkPlaceNow()
-			d.refusals.settle()
+			d.policy.finishStart()
 		}
 	}
 }

@@ -51,7 +51,7 @@ func (c *clock) turn(by time.Duration) {
 // limits are small, so that tests reach them.
 var limits = pannier.UploadLimits{
 	RecommendedChunk: 64 << 10, MaxChunk: 256 << 10, MaxCompressed: 1 << 20, MaxUnpacked: 4 << 20,
-	MaxPending: 8 << 20, MaxPendingOfPeer: 4 << 20, TTL: 5 * time.Minute,
+	MaxPending: 8 << 20, MaxPendingOfClient: 4 << 20, TTL: 5 * time.Minute,
 }
 
 // bench is a store and what it stands on.

@@ -86,8 +86,8 @@ func (s *Store) fits(owner string, size int64) error {
 	switch {
 	case ours >= MaxSessions, live >= MaxLive:
 		return refuse("upload.quota", hint, "%d uploads are open, %d of them from this client", live, ours)
-	case limits.MaxPendingOfPeer > 0 && own+size > limits.MaxPendingOfPeer:
-		return refuse("upload.quota", hint, "the open uploads of this client would have %d bytes together; at most %d are allowed", own+size, limits.MaxPendingOfPeer)
+	case limits.MaxPendingOfClient > 0 && own+size > limits.MaxPendingOfClient:
+		return refuse("upload.quota", hint, "the open uploads of this client would have %d bytes together; at most %d are allowed", own+size, limits.MaxPendingOfClient)
 	case limits.MaxPending > 0 && pending+size > limits.MaxPending:
 		return refuse("upload.quota", hint, "all open uploads would have %d bytes together; at most %d are allowed", pending+size, limits.MaxPending)
 	}

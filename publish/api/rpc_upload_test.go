@@ -25,7 +25,7 @@ import (
 // uploadLimits are those of the protocol's examples.
 var uploadLimits = pannier.UploadLimits{
 	RecommendedChunk: 1 << 20, MaxChunk: 4 << 20, MaxCompressed: 100 << 20, MaxUnpacked: 500 << 20,
-	MaxPending: 2 << 30, MaxPendingOfPeer: 1 << 30, TTL: 5 * time.Minute,
+	MaxPending: 2 << 30, MaxPendingOfClient: 1 << 30, TTL: 5 * time.Minute,
 }
 
 func newUploads(t *testing.T, dir string) *upload.Store {

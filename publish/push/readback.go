@@ -37,18 +37,18 @@ const (
 	hintMissing    = "stop this sidecar if the workspace is no longer needed; else restore the workspace on the platform, or give the id of the new one with --workspace-id"
 )
 
-type reading struct {
+type readResult struct {
 	Reading // nil if err is not
 	attempt
 }
 
 // readSchedule is what was read last, and when to read next.
 type readSchedule struct {
-	last reading   // the newest successful one
-	at   time.Time // when its answer came, zero before the first
-	sent time.Time // when its request was sent
+	last readResult // the newest successful one
+	at   time.Time  // when its answer came, zero before the first
+	sent time.Time  // when its request was sent
 	// failed is the newest failed reading.
-	failed        reading
+	failed        readResult
 	checked, next time.Time // the newest check, and the next
 	// Until skip, reads around a push are left out, since the answer would be the same failure. Until quiet the target
 	// wants no read at all.
@@ -57,7 +57,7 @@ type readSchedule struct {
 	waitingSince time.Time
 }
 
-func (s *readSchedule) record(r reading, sent, now time.Time, interval time.Duration) {
+func (s *readSchedule) record(r readResult, sent, now time.Time, interval time.Duration) {
 	s.next, s.skip, s.quiet = now.Add(interval), time.Time{}, time.Time{}
 	if r.err == nil {
 		s.last, s.at, s.sent = r, now, sent
@@ -72,7 +72,7 @@ func (s *readSchedule) record(r reading, sent, now time.Time, interval time.Dura
 
 // mustWait reports whether a push has to wait for another reading after one that failed. A target that was not reached
 // at all would not accept the push either.
-func (s *readSchedule) mustWait(r reading, begun time.Time) bool {
+func (s *readSchedule) mustWait(r readResult, begun time.Time) bool {
 	if r.err == nil || r.Final || !s.at.IsZero() || r.Plan != Retry || r.Reason == Unauthorized {
 		return false
 	}
@@ -87,14 +87,14 @@ func (s *readSchedule) mustWait(r reading, begun time.Time) bool {
 
 func (p *Publisher) checkInterval() time.Duration { return checkLeast + p.jitter(checkSpread) }
 
-func (p *Publisher) read(ctx context.Context) reading {
+func (p *Publisher) read(ctx context.Context) readResult {
 	if time.Now().Before(p.loop.reads.quiet) {
 		return p.loop.reads.failed
 	}
 	newest, _ := p.newest()
 	sent := time.Now()
 	shown, o, err := p.reader.Read(ctx, newest)
-	r := reading{shown, attempt{o, err}}
+	r := readResult{shown, attempt{o, err}}
 	p.loop.reads.record(r, sent, time.Now(), p.checkInterval())
 	if err != nil {
 		p.log.Debug("registered card not read", "error", err)
@@ -187,7 +187,7 @@ func (p *Publisher) verify(ctx context.Context, c card.Card, accepted attempt) a
 
 // readFor reads the target, and once more after a while if it does not show c. A missing workspace does not come by
 // waiting.
-func (p *Publisher) readFor(ctx context.Context, c card.Card) reading {
+func (p *Publisher) readFor(ctx context.Context, c card.Card) readResult {
 	r := p.read(ctx)
 	if r.err != nil || r.Missing() != "" || r.Holds(c) {
 		return r
@@ -231,7 +231,7 @@ func (p *Publisher) check(ctx context.Context, c card.Card) (result string) {
 }
 
 // setReadBackUnavailable records that the target accepts cards and does not show what it holds.
-func (p *Publisher) setReadBackUnavailable(r reading) {
+func (p *Publisher) setReadBackUnavailable(r readResult) {
 	f := &fault{err: r.err.Error(), hint: hintUnreadable + r.Hint, severity: pannier.SeverityInfo}
 	if p.readFault.set(f) && r.Final {
 		p.log.Info("the platform does not show what it holds, so each card that it accepts counts as stored", "cause", r.err)
@@ -239,7 +239,7 @@ func (p *Publisher) setReadBackUnavailable(r reading) {
 }
 
 // recordMissing records whether the target still has the workspace. It may keep the card of one that was removed.
-func (p *Publisher) recordMissing(r reading) {
+func (p *Publisher) recordMissing(r readResult) {
 	if r.err != nil {
 		return
 	}

@@ -91,7 +91,7 @@ func (p *Publisher) step(ctx context.Context) {
 	if p.acceptShown(begun) {
 		return
 	}
-	c, ok := p.take()
+	c, ok := p.beginPush()
 	p.saveRecord()
 	if !ok {
 		return
@@ -121,11 +121,11 @@ func (p *Publisher) updateSlot(change func(*slot)) {
 	p.metrics.setPending(p.state.slot.pending())
 }
 
-func (p *Publisher) take() (card.Card, bool) {
+func (p *Publisher) beginPush() (card.Card, bool) {
 	p.state.mu.Lock()
 	defer p.state.mu.Unlock()
 	clearSignal(p.cardReady)
-	c, ok := p.state.slot.take()
+	c, ok := p.state.slot.beginPush()
 	if ok {
 		p.state.overwritten = false // this push replaces the other card
 		p.state.recent.record(c, time.Now())
@@ -189,7 +189,7 @@ func (p *Publisher) conclude(c card.Card, a attempt, begun, ended time.Time) {
 		p.loop.retry.at, p.loop.retry.next = ended, ended.Add(refusedLeast+p.jitter(refusedSpread))
 	}
 	p.metrics.observe(a, begun, ended)
-	p.updateSlot(func(s *slot) { s.settle(a, ended) })
+	p.updateSlot(func(s *slot) { s.endPush(a, ended) })
 	p.saveRecord()
 	p.report(c, a, ended.Sub(begun))
 }

@@ -9,6 +9,10 @@ import (
 
 // slot is the newest card and the state of its push. It is level-triggered: it holds the desired card, never a list of
 // events.
+//
+// A push is beginPush, a request, endPush. During the request the target may hold the card before or the new one, so held is
+// zero. endPush sets it: to the new card if the target accepted it, back to the one before if the request did not reach the
+// target, and otherwise it stays unknown, so that the card is pushed again.
 type slot struct {
 	// card is the newest; its digest is zero before the first.
 	card card.Card
@@ -51,8 +55,8 @@ func (s *slot) blocked() bool { return s.pending() && s.card.Digest == s.refused
 
 func (s *slot) waits() bool { return s.sendable() && s.card.Digest != s.inFlight }
 
-// take returns the card to send, if there is one. It is in flight until settle.
-func (s *slot) take() (card.Card, bool) {
+// beginPush returns the card to send, if there is one. It is in flight until endPush.
+func (s *slot) beginPush() (card.Card, bool) {
 	if !s.sendable() {
 		return card.Card{}, false
 	}
@@ -60,7 +64,8 @@ func (s *slot) take() (card.Card, bool) {
 	return s.card, true
 }
 
-func (s *slot) settle(a attempt, now time.Time) {
+// endPush records the result of the push in flight.
+func (s *slot) endPush(a attempt, now time.Time) {
 	if s.inFlight == s.refused { // fail sets it again
 		s.refused = pannier.Digest{}
 	}

@@ -20,7 +20,7 @@ import (
 	"pannier/loader/profile"
 )
 
-// Fix is what can be mended in one SKILL.md. Nothing has been written yet.
+// Fix is what can be fixed in one SKILL.md. Nothing has been written yet.
 type Fix struct {
 	// Path is the file as the report shows it. To is what it will be called, where that is something else.
 	Path, To string
@@ -35,11 +35,11 @@ type Fix struct {
 	fixed     []byte
 }
 
-// Fixes returns what can be mended in the skills of a report that count, in its order, and a problem for each file that
-// is left alone although something could be mended in it. o are the options that the report was made with.
+// Fixes returns what can be fixed in the skills of a report that count, in its order, and a problem for each file that
+// is left as it is although something could be fixed in it. o are the options that the report was made with.
 //
-// Only regular files below their root are mended, and only those that still are as they were judged. The name of a skill
-// is mended where the profile asks for that of the folder.
+// Only regular files below their root are fixed, and only those that still are as they were judged. The name of a skill
+// is fixed where the profile asks for that of the folder.
 func Fixes(ctx context.Context, o Options, r Report) (fixes []Fix, left []pannier.Problem, err error) {
 	a, err := newAuditor(o)
 	if err != nil {
@@ -76,7 +76,7 @@ func leftAlone(path string, err error) pannier.Problem {
 	}
 }
 
-// plan returns what can be mended in the SKILL.md of one skill.
+// plan returns what can be fixed in the SKILL.md of one skill.
 func (a *auditor) plan(s *Skill) (Fix, error) {
 	read := s.read
 	f := Fix{
@@ -132,7 +132,7 @@ func (f *Fix) open() (*os.Root, error) {
 	return fsx.OpenRootIn(root, f.dir)
 }
 
-// Apply writes what was mended: into a new file beside the old one, synced, with its mode and owner, which then takes its
+// Apply writes the fixed text: into a new file beside the old one, synced, with its mode and owner, which then takes its
 // place. It returns an error that is [pannier.ErrChanged], and changes nothing, where the file is not what it was when it
 // was judged.
 func (f *Fix) Apply() error {

@@ -36,8 +36,8 @@ const (
 	keyNewestFile = "newest"
 )
 
-// refusals are the policy and the blocks of a workspace: what keeps skills from being used. They are known, or lost.
-type refusals struct {
+// policyState is the policy and the blocks of a workspace: what keeps skills from being used. It is known, or lost.
+type policyState struct {
 	log      hclog.Logger
 	store    *store
 	file     *policyfile.File
@@ -59,7 +59,7 @@ type refusals struct {
 }
 
 // policyRows are the rows of policy. While state is lost, no policy is set: it would be kept among others that are unknown.
-type policyRows struct{ *refusals }
+type policyRows struct{ *policyState }
 
 func (p policyRows) Put(bucket, key string, value any) error {
 	if err := p.writable(); err != nil {
@@ -80,10 +80,10 @@ func (p policyRows) All(bucket string) (iter.Seq2[string, json.RawMessage], erro
 }
 
 // writable refuses a change that would be lost, or be kept among others that are unknown.
-func (r *refusals) writable() error {
-	why := r.lost.Load()
+func (p *policyState) writable() error {
+	why := p.lost.Load()
 	if why == nil {
-		return r.store.checkPlace()
+		return p.store.checkPlace()
 	}
 	return &pannier.Refusal{
 		Code: "state.lost", Message: "nothing was changed, because it is unknown which skills were disabled or blocked: " + *why,
@@ -91,10 +91,10 @@ func (r *refusals) writable() error {
 	}
 }
 
-// openRefusals reads policy and blocks. inaccessible says why the directory cannot be used, unread why the database cannot;
+// openPolicyState reads policy and blocks. inaccessible says why the directory cannot be used, unread why the database cannot;
 // both are nil where they can. It writes nothing.
-func openRefusals(m *stateDir, inaccessible, unread error) (*refusals, error) {
-	r := &refusals{log: m.log.Named("policy"), store: m.store}
+func openPolicyState(m *stateDir, inaccessible, unread error) (*policyState, error) {
+	r := &policyState{log: m.log.Named("policy"), store: m.store}
 	var found policyfile.Generation
 	from, damage := policyfile.Absent, error(nil)
 	if m.dir != "" {
@@ -139,16 +139,16 @@ func openRefusals(m *stateDir, inaccessible, unread error) (*refusals, error) {
 }
 
 // open opens the stores over the rows of the file, or with legacy over those that an older version kept in the database.
-func (r *refusals) open(legacy bool) (err error) {
+func (p *policyState) open(legacy bool) (err error) {
 	if legacy {
-		if err := errors.Join(takeOverPolicy(r.store, r.file), scans.Migrate(r.store, r.file)); err != nil {
+		if err := errors.Join(takeOverPolicy(p.store, p.file), scans.Migrate(p.store, p.file)); err != nil {
 			return err
 		}
 	}
-	if r.policies, err = policy.Open(policyRows{r}); err != nil {
+	if p.policies, err = policy.Open(policyRows{p}); err != nil {
 		return err
 	}
-	r.verdicts, err = scans.Open(lenientStore{r.store}, r.file) // a scan that a client asks for is refused by the audit log
+	p.verdicts, err = scans.Open(lenientStore{p.store}, p.file) // a scan that a client asks for is refused by the audit log
 	return err
 }
 
@@ -166,47 +166,47 @@ func takeOverPolicy(from *store, to *policyfile.File) error {
 }
 
 // mark records in the database that there is a policy file, and which one is the newest.
-func (r *refusals) mark() {
+func (p *policyState) mark() {
 	var err error
-	known := r.store.failed.Load() != nil
-	if !r.store.marked() {
-		err = lenientStore{r.store}.Put(bucketPolicyFile, keyTakenOver, true)
+	known := p.store.failed.Load() != nil
+	if !p.store.marked() {
+		err = lenientStore{p.store}.Put(bucketPolicyFile, keyTakenOver, true)
 	}
-	if newest := r.file.Newest(); err == nil && newest.Number > r.store.newestFile().Number {
-		err = lenientStore{r.store}.Put(bucketPolicyFile, keyNewestFile, newest)
+	if newest := p.file.Newest(); err == nil && newest.Number > p.store.newestFile().Number {
+		err = lenientStore{p.store}.Put(bucketPolicyFile, keyNewestFile, newest)
 	}
 	if err != nil && !known {
-		r.log.Warn("the database does not say which policy file is the newest", "error", err)
+		p.log.Warn("the database does not say which policy file is the newest", "error", err)
 	}
 }
 
-// settle writes what the start left to write: the policy of an older version, or what was restored. It is for the goroutine
-// that watches the state, again and again.
-func (r *refusals) settle() {
-	r.ending.Lock()
-	defer r.ending.Unlock()
-	lost := r.lost.Load() != nil
-	if r.unsaved && !lost {
-		if err := r.file.Resume(true); err != nil {
+// finishStart writes what the start could not write: the policy of an older version, or what was restored. The goroutine that
+// watches the state calls it until that is done.
+func (p *policyState) finishStart() {
+	p.ending.Lock()
+	defer p.ending.Unlock()
+	lost := p.lost.Load() != nil
+	if p.unsaved && !lost {
+		if err := p.file.Resume(true); err != nil {
 			return // health says why
 		}
-		r.unsaved = false
+		p.unsaved = false
 	}
-	if lost || r.file.OnDisk() {
-		r.mark()
+	if lost || p.file.OnDisk() {
+		p.mark()
 	}
 }
 
 // end ends a loss: what is known becomes the policy file.
-func (r *refusals) end() error {
-	r.ending.Lock()
-	defer r.ending.Unlock()
-	if err := r.file.Resume(true); err != nil {
+func (p *policyState) end() error {
+	p.ending.Lock()
+	defer p.ending.Unlock()
+	if err := p.file.Resume(true); err != nil {
 		return err
 	}
-	r.unsaved = false
-	r.lost.Store(nil)
-	r.log.Info("policy and blocks are known again")
+	p.unsaved = false
+	p.lost.Store(nil)
+	p.log.Info("policy and blocks are known again")
 	return nil
 }
 
@@ -224,52 +224,52 @@ func (s *store) newestFile() (newest policyfile.Mark) {
 
 // catchUp applies the newest audit entries to the rows of the current file. A change is in the file before its outcome is in
 // the log, so this changes something only where an older file was put in its place.
-func (r *refusals) catchUp(m *stateDir, found policyfile.Generation) {
-	replay := admin.Replay{Policy: r.policies, Verdicts: r.verdicts}
+func (p *policyState) catchUp(m *stateDir, found policyfile.Generation) {
+	replay := admin.Replay{Policy: p.policies, Verdicts: p.verdicts}
 	for _, e := range m.audit.after(found.AuditSeq) {
 		replay.Apply(e)
 	}
 	if err := replay.Err(); err != nil {
-		r.log.Warn("the newest audit entries do not match the policy file", "error", err)
+		p.log.Warn("the newest audit entries do not match the policy file", "error", err)
 	}
-	r.unsaved = !r.file.Same(found.Sections)
+	p.unsaved = !p.file.Same(found.Sections)
 }
 
 // restore leads from an older generation to the current one by the audit log.
-func (r *refusals) restore(m *stateDir, after uint64, damage error) error {
-	interrupted, err := r.replay(m, after)
+func (p *policyState) restore(m *stateDir, after uint64, damage error) error {
+	interrupted, err := p.replay(m, after)
 	if err == nil && interrupted {
 		err = errors.New("a crash interrupted a scan, and its result is unknown")
 	}
 	if err != nil {
 		return fmt.Errorf("%w; an older generation and the audit log do not lead to the newest: %w", damage, err)
 	}
-	r.addCondition(condition(codePolicyRestored, pannier.SeverityWarning, policyfile.Name,
+	p.addCondition(condition(codePolicyRestored, pannier.SeverityWarning, policyfile.Name,
 		"the policy file was damaged or replaced; policy and blocks were restored from an older generation and the audit log: "+damage.Error(),
 		"check the disk, then run \"pannier health acknowledge policy_restored\""))
 	return nil
 }
 
 // replay applies all audit entries after a number. interrupted says that the result of a scan is unknown.
-func (r *refusals) replay(m *stateDir, after uint64) (interrupted bool, err error) {
+func (p *policyState) replay(m *stateDir, after uint64) (interrupted bool, err error) {
 	if m.dir == "" {
 		return false, errors.New("there is no audit log on disk")
 	}
-	replay := admin.Replay{Policy: r.policies, Verdicts: r.verdicts}
+	replay := admin.Replay{Policy: p.policies, Verdicts: p.verdicts}
 	oldest := uint64(math.MaxUint64)
 	report, err := audit.Each(filepath.Join(m.dir, auditDir), func(e pannier.AuditEntry) {
 		if oldest = min(oldest, e.Seq); e.Seq > after {
 			replay.Apply(e)
 		}
 	})
-	r.unsaved = true
+	p.unsaved = true
 	switch {
 	case err != nil:
 		return false, err
 	case report.Headless || report.Recorded > 0:
 		return false, errors.New("nothing shows whether the audit log has all entries")
-	case report.Newest.Seq < max(after, r.recorded.AuditSeq):
-		return false, fmt.Errorf("the audit log ends at entry %d, and had entry %d", report.Newest.Seq, max(after, r.recorded.AuditSeq))
+	case report.Newest.Seq < max(after, p.recorded.AuditSeq):
+		return false, fmt.Errorf("the audit log ends at entry %d, and had entry %d", report.Newest.Seq, max(after, p.recorded.AuditSeq))
 	case oldest > after+1:
 		return false, fmt.Errorf("the audit log has no entries between %d and %d", after, oldest)
 	}
@@ -278,7 +278,7 @@ func (r *refusals) replay(m *stateDir, after uint64) (interrupted bool, err erro
 }
 
 // begin decides what it means that there is no policy file: a first start, one after an older version, or a loss.
-func (r *refusals) begin(m *stateDir, unread error) error {
+func (p *policyState) begin(m *stateDir, unread error) error {
 	switch {
 	case m.dir == "":
 		return nil
@@ -291,14 +291,14 @@ func (r *refusals) begin(m *stateDir, unread error) error {
 			return fmt.Errorf("there is no policy.json, and the database cannot be read: %w", unread)
 		}
 	}
-	r.unsaved = m.store.Existed()
-	return r.compare(m)
+	p.unsaved = m.store.Existed()
+	return p.compare(m)
 }
 
 // compare holds the rows of an older version against what the audit log says, as far as that goes back.
-func (r *refusals) compare(m *stateDir) error {
+func (p *policyState) compare(m *stateDir) error {
 	file := policyfile.New(policyfile.Generation{})
-	said := refusals{store: &store{Store: state.Memory(), log: r.log}, file: file}
+	said := policyState{store: &store{Store: state.Memory(), log: p.log}, file: file}
 	if err := said.open(false); err != nil {
 		return err
 	}
@@ -307,12 +307,12 @@ func (r *refusals) compare(m *stateDir) error {
 		return fmt.Errorf("there is no policy.json, and the audit log cannot be read: %w", err)
 	}
 	for key, entry := range said.policies.All() {
-		if !r.policies.All()[key].Switches.Equal(entry.Switches) {
+		if !p.policies.All()[key].Switches.Equal(entry.Switches) {
 			return fmt.Errorf("there is no policy.json, and the audit log has a policy of %s that is not kept", key.Slug)
 		}
 	}
 	for path, fingerprint := range said.verdicts.Blocked() {
-		if of, _ := r.verdicts.Summary(fingerprint); !of.AlwaysBlocks() {
+		if of, _ := p.verdicts.Summary(fingerprint); !of.AlwaysBlocks() {
 			return fmt.Errorf("there is no policy.json, and the audit log has a scan that blocks %s and is not kept", path)
 		}
 	}
@@ -321,21 +321,21 @@ func (r *refusals) compare(m *stateDir) error {
 
 // markLost says that it is unknown what was refused. What is known all the same is kept in memory, for an operator who
 // acknowledges the loss. Where the audit log goes back to its first entry, all of the policy is known.
-func (r *refusals) markLost(m *stateDir, err error) {
+func (p *policyState) markLost(m *stateDir, err error) {
 	why := err.Error()
-	r.log.Error("policy and scan results are lost; no skill can be used until that is recovered", "error", err)
-	_, err = r.replay(m, 0)
-	r.replayed = err == nil
+	p.log.Error("policy and scan results are lost; no skill can be used until that is recovered", "error", err)
+	_, err = p.replay(m, 0)
+	p.replayed = err == nil
 	if m.store.Recovered() != "" {
-		r.mark() // the database is a new one, and must not look like one of a first start
+		p.mark() // the database is a new one, and must not look like one of a first start
 	}
-	r.lost.Store(&why)
+	p.lost.Store(&why)
 }
 
 // input is what the registry judges by while state is lost; nil where it is not. released are the skills that were scanned since
 // then.
-func (r *refusals) input(released map[string]pannier.Digest) *registry.Lost {
-	why := r.lost.Load()
+func (p *policyState) input(released map[string]pannier.Digest) *registry.Lost {
+	why := p.lost.Load()
 	if why == nil {
 		return nil
 	}
@@ -343,22 +343,22 @@ func (r *refusals) input(released map[string]pannier.Digest) *registry.Lost {
 }
 
 // addCondition adds a condition that lasts until it is acknowledged or the process ends.
-func (r *refusals) addCondition(c pannier.Condition) {
-	r.log.Warn(c.Message, "code", c.Code)
-	r.problems.Store(&[]pannier.Condition{c})
+func (p *policyState) addCondition(c pannier.Condition) {
+	p.log.Warn(c.Message, "code", c.Code)
+	p.problems.Store(&[]pannier.Condition{c})
 }
 
-func (r *refusals) conditions(inMemory bool) []pannier.Condition {
+func (p *policyState) conditions(inMemory bool) []pannier.Condition {
 	var conditions []pannier.Condition
-	if found := r.problems.Load(); found != nil {
+	if found := p.problems.Load(); found != nil {
 		conditions = slices.Clone(*found)
 	}
-	if err := r.file.Failed(); err != nil {
+	if err := p.file.Failed(); err != nil {
 		conditions = append(conditions, condition("policy_unwritable", pannier.SeverityError, policyfile.Name,
 			"policy and blocks cannot be kept: "+err.Error(),
 			"make room in the state directory, and make it writable; the next change tries again"))
 	}
-	if count := len(r.policies.All()) + len(r.verdicts.Blocked()); inMemory && count > 0 {
+	if count := len(p.policies.All()) + len(p.verdicts.Blocked()); inMemory && count > 0 {
 		conditions = append(conditions, condition("refusals_in_memory", pannier.SeverityInfo, "state",
 			fmt.Sprintf("%d policies and blocks end with this process", count),
 			"give the sidecar a state directory that outlives it with --state-dir"))
