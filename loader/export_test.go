@@ -28,6 +28,9 @@ func (l *Loader) SetClock(now func() time.Time) {
 	l.census.now = now
 }
 
+// IsTextFault reports whether the profiles count a problem as a fault of the text of SKILL.md.
+func IsTextFault(p pannier.Problem) bool { return len(textFaults([]pannier.Problem{p})) > 0 }
+
 // SetMountsFile makes the loader read the mounts from another file.
 func (l *Loader) SetMountsFile(path string) { l.mountsFile = path }
 

@@ -23,6 +23,8 @@ func checkSkill(tb testing.TB, s *pannier.Skill) {
 	if s.Broken {
 		if len(s.Problems) == 0 || s.Problems[0].Severity != pannier.SeverityError {
 			tb.Errorf("%s is broken without an error: %v", s.Path, s.Problems)
+		} else if !loader.IsTextFault(s.Problems[0]) {
+			tb.Errorf("%s: textCodes lacks %s, so no profile counts it", s.Path, s.Problems[0].Code)
 		}
 	} else if len(s.Problems) > 0 && s.Problems[0].Severity == pannier.SeverityError {
 		tb.Errorf("%s has an error and is not broken: %v", s.Path, s.Problems)

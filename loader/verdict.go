@@ -49,4 +49,5 @@ func textFaults(problems []pannier.Problem) []pannier.Problem {
 	return faults
 }
 
-var textCodes = []string{"skill.bom", "skill.nul", "skill.file.kind", "skill.file.unreadable", "skill.file.too_long"}
+// textCodes are the codes of faults of the text that do not begin with "skill.frontmatter.".
+var textCodes = []string{"skill.bom", codeNUL, "skill.file.kind", "skill.file.unreadable", "skill.file.too_long"}
