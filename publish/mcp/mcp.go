@@ -85,7 +85,7 @@ type Server struct {
 	sessions      sessions
 	subscriptions subscriptions
 	metrics       *metrics
-	announcements announcements
+	announced     atomic.Pointer[announcements] // nil while no host has seen a list
 	largeReads    chan struct{}
 }
 
@@ -168,9 +168,17 @@ func (s *Server) current(ctx context.Context) (*view, error) {
 
 // viewOf returns the view of a snapshot, which is built once.
 func (s *Server) viewOf(snapshot *pannier.Snapshot) *view {
-	if v := s.views.Load(); v != nil && v.snapshot == snapshot {
-		return v
+	v := s.views.Load()
+	if v == nil || v.snapshot != snapshot {
+		v = s.build(snapshot)
 	}
+	if s.announced.Load() == nil {
+		s.announced.CompareAndSwap(nil, &v.lists)
+	}
+	return v
+}
+
+func (s *Server) build(snapshot *pannier.Snapshot) *view {
 	s.building.Lock()
 	defer s.building.Unlock()
 	v := s.views.Load()
@@ -181,4 +189,12 @@ func (s *Server) viewOf(snapshot *pannier.Snapshot) *view {
 	s.views.Store(v)
 	s.entries.keep(v)
 	return v
+}
+
+// dropView frees the last view, which holds a whole snapshot, and the entries that were kept for it.
+func (s *Server) dropView() {
+	s.building.Lock()
+	defer s.building.Unlock()
+	s.views.Store(nil)
+	s.entries.drop()
 }

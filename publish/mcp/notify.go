@@ -6,7 +6,7 @@ import (
 	"pannier"
 )
 
-// announcements are the digests that hosts were last told of. They belong to [Server.notify].
+// announcements are the digests of the lists that hosts were last told of.
 type announcements struct {
 	tools, prompts, resources pannier.Digest
 }
@@ -20,7 +20,7 @@ func (s *Server) notify(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case snapshot := <-snapshots:
-			s.announce(s.viewOf(snapshot))
+			s.announce(snapshot)
 			s.subscriptions.check(ctx)
 		case <-s.subscriptions.touched:
 			s.subscriptions.check(ctx)
@@ -28,21 +28,40 @@ func (s *Server) notify(ctx context.Context) {
 	}
 }
 
-// announce sends list_changed of the lists that differ from those of the view before. The SDK waits 10 ms for more.
-func (s *Server) announce(v *view) {
-	before := s.announcements
-	s.announcements = announcements{v.toolsDigest, v.promptsDigest, v.resourcesDigest}
-	if first := before == (announcements{}); first {
-		s.makeReady()
-		return // hosts wait for the first snapshot, so none has seen another list
+// announce sends list_changed of the lists that differ from those that hosts were told of before. The SDK waits 10 ms for more.
+//
+// Without a host no view is built, because its lists cost what all skills cost, and the last one is dropped.
+func (s *Server) announce(snapshot *pannier.Snapshot) {
+	select {
+	case <-s.ready:
+	default:
+		s.makeReady() // hosts wait for the first snapshot, so none has seen another list
+		return
 	}
-	if s.Tools && before.tools != v.toolsDigest {
+	if !s.connectedHosts() {
+		s.announced.Store(nil)
+		s.dropView()
+		return
+	}
+	v := s.build(snapshot)
+	before := s.announced.Swap(&v.lists)
+	if before == nil {
+		before = &announcements{} // a host came while the last view was dropped: what it has seen is not known
+	}
+	if s.Tools && before.tools != v.lists.tools {
 		s.touchTools()
 	}
-	if before.prompts != v.promptsDigest {
+	if before.prompts != v.lists.prompts {
 		s.touchPrompts()
 	}
-	if before.resources != v.resourcesDigest {
+	if before.resources != v.lists.resources {
 		s.touchResources()
 	}
+}
+
+func (s *Server) connectedHosts() bool {
+	for range s.sdk.Sessions() {
+		return true
+	}
+	return false
 }

@@ -231,3 +231,9 @@ func (c *entryCache) keep(v *view) {
 		}
 	}
 }
+
+func (c *entryCache) drop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.bySlug, c.bytes = nil, 0
+}

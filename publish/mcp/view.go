@@ -24,8 +24,7 @@ type view struct {
 	tools           []json.RawMessage
 	instructions    func() string
 
-	// The digests of the lists, to tell which of them a snapshot has changed.
-	toolsDigest, promptsDigest, resourcesDigest pannier.Digest
+	lists announcements
 }
 
 func (s *Server) newView(snapshot *pannier.Snapshot) *view {
@@ -45,7 +44,7 @@ func (s *Server) newView(snapshot *pannier.Snapshot) *view {
 			resources.Write(digest[:])
 		}
 	}
-	v.resourcesDigest = pannier.DigestOf([]byte(resources.String()))
+	v.lists.resources = pannier.DigestOf([]byte(resources.String()))
 	for _, c := range s.Commands(snapshot) {
 		v.commands[c.Name] = c
 	}
@@ -54,11 +53,11 @@ func (s *Server) newView(snapshot *pannier.Snapshot) *view {
 	for i, name := range v.promptNames {
 		prompts[i] = encodePrompt(v.commands[name])
 	}
-	v.promptsDigest = digestOf(prompts)
+	v.lists.prompts = digestOf(prompts)
 	if s.Tools {
 		v.tools = toolsOf(v.offered)
 	}
-	v.toolsDigest = digestOf(v.tools)
+	v.lists.tools = digestOf(v.tools)
 	v.instructions = sync.OnceValue(func() string { return s.writeInstructions(v) })
 	return v
 }
