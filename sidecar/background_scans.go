@@ -43,7 +43,7 @@ func newScanPolicy(s config.Settings) scanPolicy {
 // backgroundScans scans every skill whose fingerprint has no verdict: apart from the reload path, one at a time, the newest
 // first, and resting in between. Its queue is the catalog, so each skill waits in it once.
 type backgroundScans struct {
-	prints *fingerprints
+	fingerprints *fingerprints
 	// scan scans a skill and keeps the verdict.
 	scan func(context.Context, *pannier.Skill, pannier.Digest) error
 	log  hclog.Logger
@@ -56,7 +56,7 @@ type backgroundScans struct {
 }
 
 func newBackgroundScans(prints *fingerprints, scan func(context.Context, *pannier.Skill, pannier.Digest) error, reg prometheus.Registerer, log hclog.Logger) *backgroundScans {
-	b := &backgroundScans{prints: prints, scan: scan, log: log.Named("scans"), putOff: map[string]time.Time{}}
+	b := &backgroundScans{fingerprints: prints, scan: scan, log: log.Named("scans"), putOff: map[string]time.Time{}}
 	reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "pannier_skill_scans_pending", Help: "Skills that wait for their background scan.",
 	}, func() float64 { return float64(b.pending.Load()) }))
@@ -78,7 +78,7 @@ func (b *backgroundScans) run(ctx context.Context) {
 		timer := time.NewTimer(again)
 		select {
 		case <-ctx.Done():
-		case <-b.prints.unscanned:
+		case <-b.fingerprints.scanDue:
 		case <-timer.C:
 		}
 		timer.Stop()
@@ -90,12 +90,12 @@ func (b *backgroundScans) scanAll(ctx context.Context) time.Duration {
 	for {
 		maps.DeleteFunc(b.putOff, func(_ string, until time.Time) bool { return time.Now().After(until) })
 		planned := time.Now()
-		waiting := b.prints.waitingScans(b.waiting[:0], b.putOff)
+		waiting := b.fingerprints.waitingScans(b.waiting[:0], b.putOff)
 		took := time.Since(planned)
 		b.pending.Store(int64(len(waiting)))
 		if b.waiting = waiting; len(waiting) == 0 {
 			b.waiting = nil
-			b.prints.updateRegistry()
+			b.fingerprints.updateRegistry()
 			releaseMemory() // of the first scans, or of those with new rules
 			return scanAgain
 		}
@@ -105,8 +105,8 @@ func (b *backgroundScans) scanAll(ctx context.Context) time.Duration {
 				return scanAgain
 			}
 			b.pending.Store(int64(left))
-			if len(b.prints.unscanned) > 0 && time.Since(planned) > planFactor*took {
-				<-b.prints.unscanned
+			if len(b.fingerprints.scanDue) > 0 && time.Since(planned) > planFactor*took {
+				<-b.fingerprints.scanDue
 				break
 			}
 		}
@@ -121,16 +121,16 @@ func (b *backgroundScans) scanOne(ctx context.Context, w waitingScan, last bool)
 	case ctx.Err() != nil:
 		return false
 	case errors.Is(err, pannier.ErrChanged):
-		b.prints.hints.add([]string{b.prints.directoryOf(w.skill)})
-		b.prints.request() // it is scanned once its new fingerprint is known
+		b.fingerprints.hints.add([]string{b.fingerprints.directoryOf(w.skill)})
+		b.fingerprints.request() // it is scanned once its new fingerprint is known
 	case err != nil:
 		b.log.Warn("background scan failed", "path", w.skill.Path, "error", err)
 		b.putOff[w.skill.Path] = time.Now().Add(scanAgain)
 	default:
-		b.prints.verdictKept(w.digest)
+		b.fingerprints.verdictKept(w.digest)
 	}
-	if last || b.prints.waiting() {
-		b.prints.updateRegistry()
+	if last || b.fingerprints.updateDue() {
+		b.fingerprints.updateRegistry()
 	}
 	timer := time.NewTimer(restFactor * time.Since(began))
 	defer timer.Stop()

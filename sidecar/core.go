@@ -146,7 +146,7 @@ func (c *core) processBatches(ctx context.Context) {
 			return
 		case b := <-c.watcher.Batches():
 			c.processBatch(ctx, b)
-		case <-c.fingerprints.deeper:
+		case <-c.fingerprints.deepChanged:
 			c.watcher.Watch(c.watchSet())
 		}
 	}

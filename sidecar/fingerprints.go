@@ -21,10 +21,10 @@ import (
 
 // How the fingerprints are kept up.
 const (
-	// fingerprintEvery is how often all skills are gone through where no scan tells of a change: directories inside of
+	// fingerprintEvery is how often all skills are checked without a scan that reports a change: directories inside of
 	// skills are not watched.
 	fingerprintEvery = 5 * time.Minute
-	// fingerprintAgain is when they are gone through again where one was changing.
+	// fingerprintAgain is when they are checked again if one was changing.
 	fingerprintAgain = 5 * time.Second
 	// fingerprintRate is how many bytes are read in a second; the stat of a file that has not moved counts as a few.
 	fingerprintRate = 32 << 20
@@ -42,48 +42,53 @@ const (
 // fingerprints computes, apart from the reload path, the fingerprint of every skill that is not shadowed, and holds against
 // each what a scan has found of that fingerprint.
 type fingerprints struct {
-	rules     pannier.DiscoveryRules
-	registry  *registry.Registry
-	verdicts  *scans.Store
-	policy    scanPolicy
-	log       hclog.Logger
-	due       chan struct{} // has one where there are hints, or skills of which nothing is known
-	deeper    chan struct{} // has one where other directories inside of skills want watching
-	unscanned chan struct{} // has one where there may be a fingerprint without a verdict
-	tickets   atomic.Uint64 // numbers the computations in the order in which they begin
+	rules       pannier.DiscoveryRules
+	registry    *registry.Registry
+	verdicts    *scans.Store
+	policy      scanPolicy
+	log         hclog.Logger
+	due         chan struct{} // has one where there are hints, or skills of which nothing is known
+	deepChanged chan struct{} // has one where other directories inside of skills must be watched
+	scanDue     chan struct{} // has one where there may be a fingerprint without a verdict
+	tickets     atomic.Uint64 // numbers the computations in the order in which they begin
 	// firstRead is closed once every skill was read, or readTimeout has passed.
 	firstRead chan struct{}
-	// contents looks into the files of a skill; nil does not.
+	// contents reads the files of a skill; nil reads none.
 	contents func(context.Context, *pannier.Skill) (pannier.Contents, error)
 	// keepContents keeps what was found for the next process, in the background; nil keeps nothing.
-	keepContents func(map[string]pannier.Contents)
-	isFirstRead  sync.Once
-	hints        hints // the skills in them are gone through first
-	shown        atomic.Pointer[shownFingerprints]
-	deep         atomic.Pointer[[]string] // the directories inside of skills that want watching, sorted
+	keepContents  func(map[string]pannier.Contents)
+	firstReadOnce sync.Once
+	hints         hints // the skills in them are computed first
+	shown         atomic.Pointer[shownFingerprints]
+	deep          atomic.Pointer[[]string] // the directories inside of skills that must be watched, sorted
 
 	keeping sync.Mutex // held while the disk takes what is blocked; taken before mu
 
-	mu           sync.Mutex
-	directories  map[string]*directory       // by path
-	blocked      map[string]verdict          // by path; of some it is only presumed
-	seen         *pannier.Snapshot           // the newest one that was gone through; nil before the first
-	round        uint64                      // a skill whose ticket is less is due
-	allChecked   bool                        // only suspects can be due, and what hints name
-	suspects     map[string]bool             // the paths that changed, or were due, since all were checked
-	nextRound    time.Time                   // when all skills are gone through again; its owner is run
-	changing     bool                        // a skill was, since nextRound was set; its owner is run
-	roots        []fsx.FileID                // of rules at the last batch; its owner is who takes batches in
-	skills       map[string]*pannier.Skill   // of seen, by path; nil before the first
-	unshown      map[string]bool             // the paths of which something else is to be shown
-	unjudged     bool                        // there are verdicts that the registry does not know
-	cleared      map[string]pannier.Digest   // what the registry knows as scanned: the Sum of the skill by its path; never changed
-	uncleared    map[string]bool             // the paths of which it knows otherwise
-	contentsNow  map[string]pannier.Contents // what the registry knows of the files of skills; never changed
-	unfound      bool                        // there are contents that the registry does not know
-	restored     map[string]pannier.Contents // what the process before found in skills that were not looked into since, by path
-	undeep       bool                        // deep is not that of directories
-	told, judged time.Time                   // when fingerprints were shown, and when verdicts were handed over last
+	mu                sync.Mutex
+	directories       map[string]*directory       // by path
+	blocked           map[string]verdict          // by path; of some it is only presumed
+	seen              *pannier.Snapshot           // the newest one that was planned with; nil before the first
+	round             uint64                      // a skill whose ticket is less is due
+	allChecked        bool                        // only suspects can be due, and what hints name
+	suspects          map[string]bool             // the paths that changed, or were due, since all were checked
+	nextRound         time.Time                   // when all skills are checked again; its owner is run
+	changing          bool                        // a skill was, since nextRound was set; its owner is run
+	roots             []fsx.FileID                // of rules at the last batch; its owner is who takes batches in
+	skills            map[string]*pannier.Skill   // of seen, by path; nil before the first
+	scanned           map[string]pannier.Digest   // what the registry knows as scanned: the Sum of the skill by its path; never changed
+	contentsNow       map[string]pannier.Contents // what the registry knows of the files of skills; never changed
+	restored          map[string]pannier.Contents // what the process before found in skills that were not read since, by path
+	dirty             dirtyFingerprints
+	shownAt, judgedAt time.Time // when fingerprints were shown, and when verdicts were handed over last
+}
+
+// dirtyFingerprints says what has changed since the last updateRegistry, which publishes it.
+type dirtyFingerprints struct {
+	shown    map[string]bool // paths whose entry in [fingerprints.shown] differs
+	verdicts bool            // the registry does not have all verdicts
+	scanned  map[string]bool // paths whose entry in [fingerprints.scanned] differs
+	contents bool            // the registry does not have all contents
+	deepDirs bool            // [fingerprints.deep] differs from what directories say
 }
 
 // directory is what is known of a skill directory.
@@ -140,10 +145,9 @@ type shownFingerprint struct {
 func newFingerprints(rules pannier.DiscoveryRules, r *registry.Registry, verdicts *scans.Store, policy scanPolicy, log hclog.Logger) *fingerprints {
 	f := &fingerprints{
 		rules: rules, registry: r, verdicts: verdicts, policy: policy, log: log.Named("fingerprints"),
-		due: make(chan struct{}, 1), unscanned: make(chan struct{}, 1), deeper: make(chan struct{}, 1),
-		directories: map[string]*directory{}, blocked: map[string]verdict{}, cleared: map[string]pannier.Digest{},
-		unshown: map[string]bool{}, uncleared: map[string]bool{},
-		suspects: map[string]bool{},
+		due: make(chan struct{}, 1), scanDue: make(chan struct{}, 1), deepChanged: make(chan struct{}, 1),
+		directories: map[string]*directory{}, blocked: map[string]verdict{}, scanned: map[string]pannier.Digest{},
+		dirty: dirtyFingerprints{shown: map[string]bool{}, scanned: map[string]bool{}}, suspects: map[string]bool{},
 	}
 	f.firstRead = make(chan struct{})
 	if !policy.enforce {
@@ -191,10 +195,10 @@ func (f *fingerprints) mayHaveResources(s *pannier.Skill) bool {
 // generation is another number whenever of has other answers.
 func (f *fingerprints) generation() uint64 { return f.shown.Load().generation }
 
-// request has the skills gone through that are due: those in hints, and those that changed since they were read.
+// request asks for the fingerprints that are due: of skills in hints, and of those that changed since they were read.
 func (f *fingerprints) request() { signal(f.due) }
 
-// run goes through the skills that are due whenever it is asked to, and now and then through all, until ctx is done.
+// run computes the fingerprints that are due at each request, and checks all skills at intervals, until ctx is done.
 func (f *fingerprints) run(ctx context.Context) {
 	next := time.NewTimer(fingerprintEvery)
 	defer next.Stop()
@@ -210,33 +214,34 @@ func (f *fingerprints) run(ctx context.Context) {
 		case <-next.C:
 			f.hints.addAll()
 		}
-		again := f.computeDue(ctx, pace.wait)
-		for again == 0 && ctx.Err() == nil {
-			again = f.computeDue(ctx, pace.wait)
+		again, done := f.computeDue(ctx, pace.wait)
+		for !done && ctx.Err() == nil {
+			again, done = f.computeDue(ctx, pace.wait)
 		}
 		next.Reset(again)
 	}
 }
 
-// computeDue computes the fingerprints that are due, and returns when to go through all skills. Where there is news before it is
-// through those that are not in hints, it returns 0: the next call begins with what is new, then comes what waits longest. Each call
-// gets through all hints and one skill more, so that each has its turn however much changes.
-func (f *fingerprints) computeDue(ctx context.Context, pace func(context.Context, int64) error) (next time.Duration) {
-	skills, hinted, all := f.plan()
-	if f.waiting() {
+// computeDue computes the fingerprints that are due, and returns when to go through all skills again. A request during that ends it
+// early, so that what is new comes first: then done is false, and it is to be called again. All skills that hints name are computed
+// before, because nothing else says that they are due, and at least one other, so that each has its turn however much changes.
+func (f *fingerprints) computeDue(ctx context.Context, pace func(context.Context, int64) error) (next time.Duration, done bool) {
+	plan := f.plan()
+	if f.updateDue() {
 		f.updateRegistry()
 	}
-	for i, s := range skills {
-		f.changing = f.computeOne(ctx, s, pace) || f.changing
-		if ctx.Err() != nil {
-			return fingerprintEvery
+	for _, s := range plan.hinted {
+		if f.computeOne(ctx, s, pace); ctx.Err() != nil {
+			return fingerprintEvery, true
 		}
-		if i < hinted {
-			continue // nothing else says that it is due
+	}
+	for _, s := range plan.others {
+		if f.computeOne(ctx, s, pace); ctx.Err() != nil {
+			return fingerprintEvery, true
 		}
 		select {
 		case <-f.due:
-			return 0
+			return 0, false
 		default:
 		}
 	}
@@ -244,7 +249,7 @@ func (f *fingerprints) computeDue(ctx context.Context, pace func(context.Context
 		f.endFirstRead()
 	}
 	now := time.Now()
-	if all {
+	if plan.endsRound {
 		f.nextRound = now.Add(fingerprintEvery)
 		releaseMemory() // the first time all files are read
 	}
@@ -252,21 +257,21 @@ func (f *fingerprints) computeDue(ctx context.Context, pace func(context.Context
 		f.nextRound = again
 	}
 	f.changing = false
-	return max(f.nextRound.Sub(now), 1)
+	return max(f.nextRound.Sub(now), 1), true
 }
 
-// computeOne computes one fingerprint and shows what should be shown by then. It reports whether the skill was changing.
-func (f *fingerprints) computeOne(ctx context.Context, s *pannier.Skill, pace func(context.Context, int64) error) (changing bool) {
+// computeOne computes one fingerprint, records whether the skill was changing, and shows what should be shown by then.
+func (f *fingerprints) computeOne(ctx context.Context, s *pannier.Skill, pace func(context.Context, int64) error) {
 	bounded, cancel := context.WithTimeout(ctx, fingerprintTimeout)
 	defer cancel()
 	_, err := f.compute(bounded, s, pace)
-	if ctx.Err() == nil && f.waiting() {
+	f.changing = f.changing || errors.Is(err, pannier.ErrChanged) || errors.Is(err, context.DeadlineExceeded)
+	if ctx.Err() == nil && f.updateDue() {
 		f.updateRegistry()
 	}
-	return errors.Is(err, pannier.ErrChanged) || errors.Is(err, context.DeadlineExceeded)
 }
 
-func (f *fingerprints) endFirstRead() { f.isFirstRead.Do(func() { close(f.firstRead) }) }
+func (f *fingerprints) endFirstRead() { f.firstReadOnce.Do(func() { close(f.firstRead) }) }
 
 // isRead reports whether the first card may be pushed.
 func (f *fingerprints) isRead() bool {
@@ -278,11 +283,11 @@ func (f *fingerprints) isRead() bool {
 	}
 }
 
-// waiting reports whether something should be told now: what blocks a skill at once, the rest now and then.
-func (f *fingerprints) waiting() bool {
+// updateDue reports whether updateRegistry should be called now: for what blocks a skill at once, for the rest at intervals.
+func (f *fingerprints) updateDue() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.unjudged || len(f.unshown) > 0 && time.Since(f.told) >= showEvery || len(f.uncleared) > 0 && time.Since(f.judged) >= clearEvery
+	return f.dirty.verdicts || len(f.dirty.shown) > 0 && time.Since(f.shownAt) >= showEvery || len(f.dirty.scanned) > 0 && time.Since(f.judgedAt) >= clearEvery
 }
 
 // showTimeout bounds how long an installation waits for fingerprints. What takes longer is shown later.
@@ -353,7 +358,7 @@ func (f *fingerprints) record(s *pannier.Skill, ticket uint64, p fingerprint.Pri
 		return // a caller that stopped waiting says nothing about the directory
 	}
 	if d.digest != p.Digest || d.of != s.Sum {
-		f.unshown[s.Path] = true
+		f.dirty.shown[s.Path] = true
 	}
 	if d.digest != p.Digest {
 		d.since, d.searched = ticket, false
@@ -363,7 +368,7 @@ func (f *fingerprints) record(s *pannier.Skill, ticket uint64, p fingerprint.Pri
 		f.judgeLocked(s.Path, p.Digest)
 		f.deepenLocked(s, d, p.Dirs)
 	}
-	f.clearLocked(s.Path, d)
+	f.checkScannedLocked(s.Path, d)
 	f.logFailureLocked(s, d, err)
 }
 
@@ -375,7 +380,7 @@ func (f *fingerprints) logFailureLocked(s *pannier.Skill, d *directory, err erro
 		trouble = err.Error()
 	}
 	if trouble != d.trouble {
-		f.unshown[s.Path] = true
+		f.dirty.shown[s.Path] = true
 	}
 	if trouble != "" && trouble != d.trouble {
 		level := hclog.Warn

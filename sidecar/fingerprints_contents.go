@@ -39,7 +39,7 @@ func (f *fingerprints) readContents(ctx context.Context, s *pannier.Skill, p fin
 			before = &restored
 			delete(f.restored, s.Path)
 		}
-		f.unfound = f.unfound || !sameContents(before, found)
+		f.dirty.contents = f.dirty.contents || !sameContents(before, found)
 		d.contents, d.searched = found, true
 	}
 }
@@ -50,7 +50,7 @@ func sameContents(a, b *pannier.Contents) bool {
 }
 
 // restore begins with what the process before found, so that a restart with unchanged skills serves the same snapshot. It counts
-// for each skill with the same SKILL.md until that is looked into.
+// for each skill with the same SKILL.md until its files are read.
 func (f *fingerprints) restore(contents map[string]pannier.Contents) map[string]pannier.Contents {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -69,12 +69,12 @@ func (f *fingerprints) dropRestoredLocked(s *pannier.Snapshot) {
 	}
 	before := len(f.restored)
 	maps.DeleteFunc(f.restored, func(path string, _ pannier.Contents) bool { return !present[path] })
-	f.unfound = f.unfound || len(f.restored) < before
+	f.dirty.contents = f.dirty.contents || len(f.restored) < before
 }
 
 // contentsLocked returns what was found in the files of skills, by their paths, and has new contents kept.
 func (f *fingerprints) contentsLocked() map[string]pannier.Contents {
-	if !f.unfound && f.contentsNow != nil {
+	if !f.dirty.contents && f.contentsNow != nil {
 		return f.contentsNow
 	}
 	contents := make(map[string]pannier.Contents, len(f.restored))
@@ -84,13 +84,13 @@ func (f *fingerprints) contentsLocked() map[string]pannier.Contents {
 			contents[path] = *d.contents
 		}
 	}
-	if f.unfound && f.keepContents != nil {
+	if f.dirty.contents && f.keepContents != nil {
 		f.keepContents(maps.Clone(contents))
 	}
-	f.unfound = false
+	f.dirty.contents = false
 	for path, c := range contents {
 		if _, restored := f.restored[path]; !restored {
-			c.Of = pannier.Digest{} // while a changed skill waits to be looked into, what was found before stays
+			c.Of = pannier.Digest{} // while a changed skill waits to be read, what was found before stays
 			contents[path] = c
 		}
 	}

@@ -3,72 +3,9 @@ package sidecar
 import (
 	"path/filepath"
 	"slices"
-	"sync"
-
-	"golang.org/x/sys/unix"
 
 	"pannier"
-	"pannier/internal/fsx"
 )
-
-// maxHints bounds the directories that a change was noticed in. Where there are more, all count.
-const maxHints = 256
-
-// hints are the directories that a change was noticed in since they were drained. The lock is never held over I/O, because the
-// reload path takes it.
-type hints struct {
-	mu   sync.Mutex
-	dirs []string
-	all  bool // any directory may have changed
-}
-
-// add adds directories.
-func (h *hints) add(dirs []string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.dirs = append(h.dirs, dirs...)
-	if h.all = h.all || len(h.dirs) > maxHints; h.all {
-		h.dirs = nil
-	}
-}
-
-// addBatch adds what a batch names.
-func (h *hints) addBatch(b pannier.Batch) {
-	if b.Full {
-		h.addAll()
-	} else {
-		h.add(b.Dirs)
-	}
-}
-
-// addAll adds all directories.
-func (h *hints) addAll() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.dirs, h.all = nil, true
-}
-
-// drain returns what was added and forgets it.
-func (h *hints) drain() (dirs []string, all bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	dirs, all = h.dirs, h.all
-	h.dirs, h.all = nil, false
-	return dirs, all
-}
-
-// rootsReplaced reports whether a root is another directory than at the call before: then nothing that lies in it is what it was,
-// though all SKILL.md may be.
-func (f *fingerprints) rootsReplaced() bool {
-	now := make([]fsx.FileID, len(f.rules.Roots))
-	for i, root := range f.rules.Roots {
-		st, _ := fsx.StatAt(unix.AT_FDCWD, root.Path) // one that is not there is the zero ID
-		now[i] = st.FileID
-	}
-	before := f.roots
-	f.roots = now
-	return before != nil && !slices.Equal(before, now)
-}
 
 // directoryOf returns the absolute path of a skill directory.
 func (f *fingerprints) directoryOf(s *pannier.Skill) string {
@@ -87,13 +24,13 @@ func (f *fingerprints) deepenLocked(s *pannier.Skill, d *directory, dirs []strin
 		absolute = append(absolute, filepath.Join(at, dir))
 	}
 	slices.Sort(absolute)
-	f.undeep = f.undeep || !slices.Equal(d.dirs, absolute)
+	f.dirty.deepDirs = f.dirty.deepDirs || !slices.Equal(d.dirs, absolute)
 	d.dirs = absolute
 }
 
 // showDeepLocked publishes the directories to watch, at most max_dirs of them, those of the first skills by path.
 func (f *fingerprints) showDeepLocked() {
-	f.undeep = false
+	f.dirty.deepDirs = false
 	paths := make([]string, 0, len(f.directories))
 	for path := range f.directories {
 		paths = append(paths, path)
@@ -106,10 +43,10 @@ func (f *fingerprints) showDeepLocked() {
 	deep = deep[:min(len(deep), f.rules.MaxDirs)]
 	slices.Sort(deep)
 	f.deep.Store(&deep)
-	signal(f.deeper)
+	signal(f.deepChanged)
 }
 
-// deepDirs returns the directories inside of skills that want watching. The list is never changed.
+// deepDirs returns the directories inside of skills that must be watched. The list is never changed.
 func (f *fingerprints) deepDirs() []string {
 	if deep := f.deep.Load(); deep != nil {
 		return *deep

@@ -22,7 +22,7 @@ func TestWhatIsHeldBlocks(t *testing.T) {
 	if s := p.apply(e.Skill, pannier.Digest{}); s == nil || p.lookAt(t, "tool").State != pannier.StateIneligible {
 		t.Error("it does not block")
 	}
-	if got, found, err := p.found(e.Skill); err != nil || !found || got.Blocking()[0] != "scan.test" {
+	if got, found, err := p.verdictOf(e.Skill); err != nil || !found || got.Blocking()[0] != "scan.test" {
 		t.Errorf("found %+v, %t, %v", got, found, err)
 	}
 	for _, restart := range []bool{false, true} {

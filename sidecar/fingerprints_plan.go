@@ -9,17 +9,23 @@ import (
 	"pannier"
 )
 
-// plan returns the skills that are due, in the order in which they are gone through: first those in hints, which it counts, then those
-// of which nothing is known, then those that have waited longest. It reports whether they end a round through all skills. Skills that
-// were removed or are shadowed are dropped.
+// fingerprintPlan lists the skills whose fingerprints are due.
+type fingerprintPlan struct {
+	hinted []*pannier.Skill // named by hints
+	others []*pannier.Skill // first those without a fingerprint, then those that have waited longest
+	// endsRound says that all skills were computed in the current round once these are.
+	endsRound bool
+}
+
+// plan returns the skills that are due, and drops what is known of skills that were removed or are shadowed.
 //
 // Once all skills were checked and none was due, only those are checked that changed, that hints name, or that were due since.
-func (f *fingerprints) plan() (due []*pannier.Skill, hinted int, all bool) {
+func (f *fingerprints) plan() (due fingerprintPlan) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	snapshot := f.registry.Current()
 	if snapshot == nil {
-		return nil, 0, false
+		return due
 	}
 	f.syncLocked(snapshot)
 	dirs, all := f.hints.drain()
@@ -33,7 +39,8 @@ func (f *fingerprints) plan() (due []*pannier.Skill, hinted int, all bool) {
 		entries = f.suspectsLocked(snapshot, places)
 	}
 	f.suspects = map[string]bool{}
-	turn := map[*pannier.Skill]uint64{}
+	tickets := map[*pannier.Skill]uint64{}
+	due.endsRound = all
 	for _, e := range entries {
 		s := e.Skill
 		d := f.directories[s.Path]
@@ -44,14 +51,13 @@ func (f *fingerprints) plan() (due []*pannier.Skill, hinted int, all bool) {
 		case s.Deleting: // there are no files to read
 			continue
 		case slices.ContainsFunc(places, func(p place) bool { return p.isWithin(s) }):
-			due = slices.Insert(due, hinted, s)
-			hinted++
+			due.hinted = append(due.hinted, s)
 		case d == nil || d.of != s.Sum:
-			due = append(due, s)
+			due.others = append(due.others, s)
 		case d.ticket < f.round || d.digest.IsZero(): // what could not be read may be readable again
-			all = all || d.ticket < f.round
-			due = append(due, s)
-			turn[s] = d.ticket
+			due.endsRound = due.endsRound || d.ticket < f.round
+			due.others = append(due.others, s)
+			tickets[s] = d.ticket
 		default:
 			continue
 		}
@@ -60,11 +66,11 @@ func (f *fingerprints) plan() (due []*pannier.Skill, hinted int, all bool) {
 		}
 	}
 	if checksAll {
-		f.allChecked = len(due) == hinted
+		f.allChecked = len(due.others) == 0
 	}
 	f.dropRestoredLocked(snapshot)
-	slices.SortStableFunc(due[hinted:], func(a, b *pannier.Skill) int { return cmp.Compare(turn[a], turn[b]) })
-	return due, hinted, all
+	slices.SortStableFunc(due.others, func(a, b *pannier.Skill) int { return cmp.Compare(tickets[a], tickets[b]) })
+	return due
 }
 
 // suspectsLocked returns the entries that may be due though all skills were checked, by slug.

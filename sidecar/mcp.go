@@ -47,7 +47,7 @@ func (c *core) newMCP(reg prometheus.Registerer, handler func() *api.Handler) *m
 		OnFileRead: func(e *pannier.Entry, path string, digest pannier.Digest) {
 			c.events.emit(pannier.EventSkillFileRead, pannier.SkillFileRead{Slug: e.Slug, Path: path, Digest: digest})
 		},
-		OnSession: c.recordMCPSession, OnWatch: func() { signal(c.fingerprints.deeper) }, Registerer: reg, Logger: c.log.Named("mcp"),
+		OnSession: c.recordMCPSession, OnWatch: func() { signal(c.fingerprints.deepChanged) }, Registerer: reg, Logger: c.log.Named("mcp"),
 	})
 }
 

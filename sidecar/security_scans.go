@@ -84,7 +84,7 @@ func (e *engine) scanOptions(kind pannier.SourceKind) scan.Options {
 }
 
 func (c *core) scans() api.Scans {
-	return api.Scans{Fingerprint: c.fingerprints.of, Generation: c.fingerprints.generation, Verdict: c.fingerprints.found, Summary: c.fingerprints.summary}
+	return api.Scans{Fingerprint: c.fingerprints.of, Generation: c.fingerprints.generation, Verdict: c.fingerprints.verdictOf, Summary: c.fingerprints.summary}
 }
 
 // rpc is what the JSON-RPC of the socket takes beside what the routes do.

@@ -1,0 +1,194 @@
+package sidecar
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"pannier"
+	"pannier/registry"
+)
+
+// maxBlocked bounds the directories that are presumed to be blocked, though no skill lies there now.
+const maxBlocked = 10_000
+
+// syncLocked takes in which skills a snapshot has, since what is held counts for those that it was found in. What is held of
+// one that was there and is gone is forgotten, unless its root is gone with it: that comes back. What is known of the files of a
+// skill that is gone is dropped.
+func (f *fingerprints) syncLocked(s *pannier.Snapshot) {
+	held := f.verdicts.Held()
+	before := make(map[string]text, len(held))
+	for path := range held {
+		if was, known := f.skills[path]; known {
+			before[path] = textOf(was)
+		}
+	}
+	if f.skills == nil {
+		f.skills = make(map[string]*pannier.Skill, len(s.Entries))
+	}
+	var gone []string
+	came := map[string]bool{} // by path: a skill whose slug changed goes and comes
+	for old, now := range registry.Changes(f.seen, s) {
+		if now != nil {
+			f.skills[now.Path] = now.Skill
+			came[now.Path] = true
+			if f.allChecked {
+				f.suspects[now.Path] = true
+			}
+		}
+		if old != nil {
+			gone = append(gone, old.Path)
+		}
+	}
+	for _, path := range gone {
+		if !came[path] {
+			delete(f.skills, path)
+			f.dropPathLocked(path)
+		}
+	}
+	f.seen = s
+	for path, h := range held {
+		was, known := before[path]
+		now, there := f.skills[path]
+		f.dirty.verdicts = f.dirty.verdicts || !known || !there || holds(h, was) != holds(h, textOf(now))
+		if !known || there {
+			continue
+		}
+		if _, err := os.Stat(f.rules.Roots[was.root].Path); err != nil {
+			continue
+		}
+		if err := f.verdicts.Release(path); err != nil {
+			f.log.Warn("what a scan found of a skill that is gone is not forgotten", "path", path, "error", err)
+		}
+	}
+}
+
+// updateRegistry hands what is new to the registry and to those who ask for fingerprints, and returns a snapshot that shows it. The
+// lock is held throughout, so that nothing older overtakes. What is blocked counts before it is kept.
+func (f *fingerprints) updateRegistry() *pannier.Snapshot {
+	s, judged := f.update()
+	if judged {
+		f.keepBlocked()
+	}
+	return s
+}
+
+func (f *fingerprints) update() (s *pannier.Snapshot, judged bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.dirty.shown) > 0 {
+		f.showLocked()
+	}
+	if f.dirty.deepDirs {
+		f.showDeepLocked()
+	}
+	if !f.dirty.verdicts && len(f.dirty.scanned) == 0 {
+		if !f.dirty.contents {
+			return f.registry.Current(), false
+		}
+		contents := f.contentsLocked()
+		return f.registry.Update(func(in *registry.Inputs) { in.Contents = contents }), false
+	}
+	f.dirty.verdicts, f.judgedAt = false, time.Now()
+	f.dropLocked()
+	rules, scanned, contents := f.rulesLocked(), f.scannedLocked(), f.contentsLocked()
+	return f.registry.Update(func(in *registry.Inputs) { in.Scans, in.Scanned, in.Contents = rules, scanned, contents }), true
+}
+
+// keepBlocked keeps which directories are blocked for the next process. It returns once the disk has that.
+func (f *fingerprints) keepBlocked() {
+	f.keeping.Lock()
+	defer f.keeping.Unlock()
+	f.mu.Lock()
+	kept := make(map[string]pannier.Digest, len(f.blocked))
+	for path, v := range f.blocked {
+		kept[path] = v.fingerprint
+	}
+	f.mu.Unlock()
+	if err := f.verdicts.SetBlocked(kept); err != nil {
+		f.log.Warn("which skills are blocked is not kept over a restart", "error", err)
+	}
+}
+
+// scannedLocked returns the Sum of each skill whose content has a verdict, nil where scans are not enforced.
+func (f *fingerprints) scannedLocked() map[string]pannier.Digest {
+	if !f.policy.enforce {
+		return nil
+	}
+	if len(f.dirty.scanned) == 0 {
+		return f.scanned
+	}
+	f.scanned = maps.Clone(f.scanned)
+	for path := range f.dirty.scanned {
+		delete(f.scanned, path)
+		if d := f.directories[path]; d != nil {
+			if _, scanned := f.verdicts.Summary(d.digest); scanned {
+				f.scanned[path] = d.of
+			}
+		}
+	}
+	clear(f.dirty.scanned)
+	return f.scanned
+}
+
+func (f *fingerprints) showLocked() {
+	before := f.shown.Load()
+	next := &shownFingerprints{generation: before.generation + 1, byPath: maps.Clone(before.byPath)}
+	if next.byPath == nil {
+		next.byPath = make(map[string]*shownFingerprint, len(f.dirty.shown))
+	}
+	for path := range f.dirty.shown {
+		if d := f.directories[path]; d != nil {
+			next.byPath[path] = &shownFingerprint{d.digest, d.of, d.parts, f.summaryLocked(path, d), d.trouble}
+		} else {
+			delete(next.byPath, path)
+		}
+	}
+	f.shownAt = time.Now()
+	clear(f.dirty.shown)
+	f.shown.Store(next)
+}
+
+// dropPathLocked drops what is known of the files in a directory.
+func (f *fingerprints) dropPathLocked(path string) {
+	d := f.directories[path]
+	if d == nil {
+		return
+	}
+	delete(f.directories, path)
+	f.dirty.shown[path], f.dirty.deepDirs = true, f.dirty.deepDirs || f.policy.enforce
+	f.dirty.contents = f.dirty.contents || d.contents != nil
+	if _, cleared := f.scanned[path]; cleared {
+		f.dirty.scanned[path] = true
+	}
+}
+
+// dropLocked forgets, where there are too many, what is presumed of directories in which there is no skill now.
+func (f *fingerprints) dropLocked() {
+	if len(f.blocked) > maxBlocked {
+		maps.DeleteFunc(f.blocked, func(path string, _ verdict) bool { return f.directories[path] == nil })
+	}
+}
+
+// blockedBy returns the rules that block each directory and which are scanned, for the registry to begin with.
+func (f *fingerprints) blockedBy() (rules map[string][]string, scanned map[string]pannier.Digest) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.rulesLocked(), f.scannedLocked()
+}
+
+func (f *fingerprints) rulesLocked() map[string][]string {
+	rules := make(map[string][]string, len(f.blocked))
+	for path, v := range f.blocked {
+		rules[path] = v.rules
+	}
+	for path, h := range f.verdicts.Held() {
+		if f.skills == nil || holds(h, textOf(f.skills[path])) {
+			by := slices.Concat(rules[path], h.Rules)
+			slices.Sort(by)
+			rules[path] = slices.Compact(by)
+		}
+	}
+	return rules
+}
