@@ -76,7 +76,7 @@ var Table = []Field{
 	{
 		Name: "allowed-tools", List: func(s *pannier.Skill) *[]string { return &s.AllowedTools }, Split: Words,
 		Profiles: AgentSkills | Pioneer, Restricts: true,
-		Meaning: "tools that the skill needs; also split at blanks",
+		Meaning: "tools that the agent may use with the skill; split at blanks",
 	},
 	{
 		Name: "user-invocable", Flag: func(s *pannier.Skill) *bool { return &s.UserInvocable }, Default: true,
