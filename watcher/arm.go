@@ -155,7 +155,9 @@ func (w *Watcher) grant(dir *watch, r role) (fresh bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	fresh = !dir.has(r)
-	dir.seen.stale = dir.seen.stale || fresh
+	if fresh {
+		dir.resample()
+	}
 	dir.roles |= r
 	return fresh
 }

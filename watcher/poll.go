@@ -49,10 +49,10 @@ type poller struct {
 
 // startPolling takes what dir is now as what it was when its polling began. Later readers see no less.
 func (w *Watcher) startPolling(dir *watch) {
+	dir.seen = &sample{stale: true}
 	w.mu.Lock()
 	w.table.polled[dir] = struct{}{}
 	w.mu.Unlock()
-	dir.seen = sample{stale: true}
 	dir.seen.begin(w.compareDir(dir, time.Time{}), time.Now())
 	dir.seen.files = slices.Clone(dir.seen.files)
 	w.changed, w.poller.grown = true, true
@@ -108,7 +108,7 @@ func (w *Watcher) stopPolling(dir *watch) {
 	w.mu.Lock()
 	delete(w.table.polled, dir)
 	w.mu.Unlock()
-	dir.seen = sample{}
+	dir.seen = nil
 	w.changed = true
 }
 

@@ -26,30 +26,37 @@ const (
 	roleReached = roleTree | roleProbe
 )
 
-// watch is one watched directory.
+// watch is one watched directory. There are as many as skills, so its size counts.
 type watch struct {
 	path      string     // without links, as the backend knows it
 	id        fsx.FileID // what was at path when it was armed
+	kind      string     // of the file system, if others may change it unseen
 	roles     role
-	kind      string // of the file system, if others may change it unseen
-	confirmed bool   // the kernel reports changes in it
+	confirmed bool // the kernel reports changes in it
 	// refused is why it does not, where it was asked.
 	refused error
-	seen    sample // while it is polled
+	seen    *sample // nil unless it is polled
 
 	// The rest is for directories that were reached by the rules.
 
-	place   *place              // whose budget it counts against
 	top     bool                // a root itself, which is entered whatever it holds
 	skipped bool                // the rules skip its name
 	skill   bool                // it holds a SKILL.md, so that nothing below it can be a skill
+	place   *place              // whose budget it counts against
 	links   map[string]struct{} // the names of links in it, as far as they are known
 	reach   int                 // how many levels below it may still be entered
 	parent  *watch
-	below   map[string]*watch // by path
+	below   map[*watch]struct{}
 }
 
 func (d *watch) has(r role) bool { return d.roles&r != 0 }
+
+// resample has polling look for other files that may matter by now.
+func (d *watch) resample() {
+	if d.seen != nil {
+		d.seen.stale = true
+	}
+}
 
 // entered reports whether the directories in d are watched as well.
 func (d *watch) entered() bool { return d.has(roleTree) && !d.skill && d.reach > 0 }
@@ -82,7 +89,7 @@ func (t table) remove(d *watch) {
 		delete(t.byID, d.id)
 	}
 	if d.parent != nil {
-		delete(d.parent.below, d.path)
+		delete(d.parent.below, d)
 	}
 	d.leave()
 }
@@ -100,9 +107,9 @@ func (d *watch) join(p *place, parent *watch, reach int) {
 	}
 	d.parent = parent
 	if parent.below == nil {
-		parent.below = make(map[string]*watch)
+		parent.below = make(map[*watch]struct{})
 	}
-	parent.below[d.path] = d
+	parent.below[d] = struct{}{}
 }
 
 // leave undoes join.
@@ -114,7 +121,7 @@ func (d *watch) leave() {
 }
 
 // children returns the directories that were reached through d. It is a copy, so that they can be removed meanwhile.
-func (d *watch) children() []*watch { return slices.Collect(maps.Values(d.below)) }
+func (d *watch) children() []*watch { return slices.Collect(maps.Keys(d.below)) }
 
 // parentOf returns the watch of the directory that holds the entry at path.
 func (t table) parentOf(path string) *watch { return t.byPath[filepath.Dir(path)] }

@@ -184,7 +184,9 @@ func (w *Watcher) classify(dir *watch, l listing) {
 			dir.roles |= roleProbe
 		}
 	}
-	dir.seen.stale = dir.seen.stale || dir.roles != before
+	if dir.roles != before {
+		dir.resample()
+	}
 	w.mu.Unlock()
 	if before&roleProbe != 0 && dir.skill { // it has become a skill
 		w.markDir(dir)
@@ -238,7 +240,7 @@ func (w *Watcher) abandon(dir *watch) {
 
 func (w *Watcher) leave(dir *watch) {
 	w.mu.Lock()
-	delete(dir.parent.below, dir.path)
+	delete(dir.parent.below, dir)
 	dir.leave()
 	w.mu.Unlock()
 	w.revoke(dir, roleReached)

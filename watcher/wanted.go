@@ -12,7 +12,7 @@ import (
 // arming, because what is on them may have changed just before.
 func (w *Watcher) armWanted(changedEntries map[string]struct{}) {
 	if dir := w.table.byPath[w.places[0].chain.real]; dir != nil {
-		dir.seen.stale = true // the consumer may name other files in the workspace
+		dir.resample() // the consumer may name other files in the workspace
 	}
 	for range maxChainRetries {
 		if w.armWantedOnce(changedEntries) {
@@ -104,7 +104,7 @@ func (w *Watcher) markWanted(before, now watchRequests) {
 func (w *Watcher) expectFiles(before, now watchRequests) {
 	for above, files := range now.files {
 		if dir := w.table.byPath[above]; dir != nil && !slices.Equal(files, before.files[above]) {
-			dir.seen.stale = true
+			dir.resample()
 		}
 	}
 }
