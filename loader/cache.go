@@ -59,7 +59,7 @@ func (t *tree) appendParsed(skills []parsedSkill, n *node) []parsedSkill {
 	if f := n.skill; f != nil && t.isCacheable(f) {
 		skills = append(skills, parsedSkill{n.rel, f.file, f.stat, f.meta, f.skill})
 	}
-	for _, c := range n.children {
+	for _, c := range n.list().children {
 		skills = t.appendParsed(skills, c)
 	}
 	return skills
@@ -159,7 +159,8 @@ func (r *reader) restore(n *node, st, metaStat fsx.Stamp) *pannier.Skill {
 	if !ok || string(d.text()) != f.file {
 		return nil
 	}
-	known := found{file: f.file, linked: f.linked, skill: &pannier.Skill{}}
+	known := found{file: f.file, linked: f.linked, skill: r.blank(n, f.file)}
+	place := *known.skill
 	d.value(reflect.ValueOf(&known.stat).Elem())
 	d.value(reflect.ValueOf(&known.meta).Elem())
 	known.proven = known.stat == st && known.meta == metaStat && isProof(st, r.scan.now) && isProof(metaStat, r.scan.now)
@@ -170,9 +171,9 @@ func (r *reader) restore(n *node, st, metaStat fsx.Stamp) *pannier.Skill {
 	if d.failed || len(d.rest) > 0 {
 		return nil
 	}
-	s, blank := known.skill, r.blank(n, f.file)
-	s.Path, s.Root, s.SourceKind, s.RootIndex = blank.Path, blank.Root, blank.SourceKind, blank.RootIndex
-	s.PathBelowRoot, s.Folder, s.File = blank.PathBelowRoot, blank.Folder, blank.File
+	s := known.skill
+	s.Path, s.Root, s.SourceKind, s.RootIndex = place.Path, place.Root, place.SourceKind, place.RootIndex
+	s.PathBelowRoot, s.Folder, s.File = place.PathBelowRoot, place.Folder, place.File
 	r.room.pack(s)
 	return s
 }

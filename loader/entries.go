@@ -33,8 +33,8 @@ func (t *tree) markEntry(n *node, name string) {
 // takesEntries reports whether an entry may be added to or removed from what is known of a directory: its entries were read, and
 // only the directories among them count.
 func (n *node) takesEntries(name string, maxDepth int) bool {
-	return !n.due() && n.skill == nil && !n.shallow && n.listed != (fsx.Stamp{}) && n.depth < maxDepth &&
-		n.toolSet == nil && name != toolsDir && !n.holdsScripts() && n.otherCase == "" && !pannier.IsSkillFile(name)
+	return !n.due() && n.skill == nil && !n.shallow && n.list().listed != (fsx.Stamp{}) && n.depth < maxDepth &&
+		n.toolSet == nil && name != toolsDir && !n.holdsScripts() && n.list().otherCase == "" && !pannier.IsSkillFile(name)
 }
 
 // scanEntries scans the entries that were marked. Where one is not a directory, the directory that it lies in is listed.
@@ -53,17 +53,17 @@ func (s *scan) scanEntry(n *node, name string) {
 	st, err := fsx.LstatAt(s.fd, n.at(name))
 	at, known := n.search(name)
 	switch {
-	case err == nil && st.IsDir() && known && n.children[at].ino == st.Ino:
+	case err == nil && st.IsDir() && known && n.list().children[at].ino == st.Ino:
 		return
 	case err == nil && st.IsDir() && known:
-		n.children[at].ino = st.Ino
-		n.children[at].markAll()
+		n.list().children[at].ino = st.Ino
+		n.list().children[at].markAll()
 	case err == nil && st.IsDir():
 		child := s.childFor(n, dirent{name: name, ino: st.Ino, kind: unix.DT_DIR}, false)
-		n.children = slices.Insert(n.children, at, child)
+		n.edit().children = slices.Insert(n.list().children, at, child)
 		s.tree.moved = true
 	case errors.Is(err, fs.ErrNotExist) && known:
-		n.children = slices.Delete(n.children, at, at+1)
+		n.edit().children = slices.Delete(n.list().children, at, at+1)
 		s.tree.moved = true
 	case errors.Is(err, fs.ErrNotExist):
 		return
@@ -77,5 +77,5 @@ func (s *scan) scanEntry(n *node, name string) {
 
 // search returns where a child of that name is, or belongs.
 func (n *node) search(name string) (at int, known bool) {
-	return slices.BinarySearchFunc(n.children, name, func(c *node, name string) int { return strings.Compare(c.name, name) })
+	return slices.BinarySearchFunc(n.list().children, name, func(c *node, name string) int { return strings.Compare(c.name, name) })
 }

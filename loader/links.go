@@ -88,7 +88,7 @@ func (s *scan) followLinks(n *node, children []*node, r *reader) []*node {
 	children = slices.DeleteFunc(slices.Clone(children), func(c *node) bool { return c.linked })
 	var lost, ways []string
 	var why error
-	for _, e := range n.links {
+	for _, e := range n.list().links {
 		rel := n.at(e.name)
 		w := s.findChain(rel)
 		r.pass(w)
@@ -112,7 +112,7 @@ func (s *scan) followLinks(n *node, children []*node, r *reader) []*node {
 	}
 	n.setWays(ways)
 	if lost != nil {
-		n.problems = append(n.problems, s.linkProblem(lost, why))
+		n.addProblem(s.linkProblem(lost, why))
 	}
 	return children
 }

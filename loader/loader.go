@@ -309,7 +309,7 @@ func (t *tree) markPlace(rel string) {
 func (t *tree) anyMarked() bool { return anyMarked(t.top) }
 
 func anyMarked(n *node) bool {
-	return n.due() || slices.ContainsFunc(n.children, anyMarked)
+	return n.due() || slices.ContainsFunc(n.list().children, anyMarked)
 }
 
 // appendSkills appends the skills of the tree, ordered by path in bytes.

@@ -282,7 +282,7 @@ func (n *node) descend(rel string) *node {
 
 func (n *node) applyLock(t *tree) {
 	n.applyOwnLock(t)
-	for _, c := range n.children {
+	for _, c := range n.list().children {
 		c.applyLock(t)
 	}
 }

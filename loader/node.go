@@ -26,12 +26,9 @@ type node struct {
 	// only where they hold a SKILL.md themselves.
 	linked, shifting, shallow bool
 
-	skill    *found   // of a directory that is a skill, then own; it has no children then
-	toolSet  *toolSet // of one that may be a skill of tools only
-	children []*node  // by name in bytes
-	links    []dirent // by name in bytes
-	ways     []string // the directories on the ways of those links, and of a SKILL.md and _meta.json that are some; in bytes
-	problems []pannier.Problem
+	skill   *found   // of a directory that is a skill, then own; it has no children then
+	listing *listing // nil of most that are a skill; see [node.list]
+	toolSet *toolSet // of one that may be a skill of tools only
 
 	parent *node // nil of the root
 	abs    string
@@ -42,7 +39,15 @@ type node struct {
 	// depth is how many directories below the root it lies.
 	depth int
 
-	own       found
+	own found
+}
+
+// listing is what is known of a directory beside the skill that it is. Most skills have none of it.
+type listing struct {
+	children  []*node  // by name in bytes
+	links     []dirent // by name in bytes
+	ways      []string // the directories on the ways of those links, and of a SKILL.md and _meta.json that are some; in bytes
+	problems  []pannier.Problem
 	listed    fsx.Stamp // of the directory when its entries were read
 	listedAt  time.Time
 	otherCase string   // a SKILL.md by another case of its name
@@ -50,9 +55,28 @@ type node struct {
 	tooDeep   int      // how many directories in it lie past the bound on depth
 }
 
+// noListing is never changed.
+var noListing listing
+
+// list returns the listing to read, which is empty where there is none.
+func (n *node) list() *listing {
+	if n.listing == nil {
+		return &noListing
+	}
+	return n.listing
+}
+
+// edit returns the listing to change.
+func (n *node) edit() *listing {
+	if n.listing == nil {
+		n.listing = &listing{}
+	}
+	return n.listing
+}
+
 // due reports whether the directory wants a scan although a full scan was not requested.
 func (n *node) due() bool {
-	return n.marked || !n.known || n.shifting || len(n.links) > 0 || n.skill != nil && n.skill.linked || n.toolSet != nil && n.toolSet.linked
+	return n.marked || !n.known || n.shifting || len(n.list().links) > 0 || n.skill != nil && n.skill.linked || n.toolSet != nil && n.toolSet.linked
 }
 
 // at returns the path below the root of an entry of the directory.
@@ -75,7 +99,7 @@ func (n *node) shown(root pannier.Root) string {
 // child returns the child of that name, or nil.
 func (n *node) child(name string) *node {
 	if i, ok := n.search(name); ok {
-		return n.children[i]
+		return n.list().children[i]
 	}
 	return nil
 }
@@ -83,30 +107,35 @@ func (n *node) child(name string) *node {
 // markAll asks for a scan of the directory and everything that is known below it.
 func (n *node) markAll() {
 	n.marked = true
-	for _, c := range n.children {
+	for _, c := range n.list().children {
 		c.markAll()
 	}
 }
 
 // adopt replaces the children. Those that lie deeper than the bound are only counted.
 func (n *node) adopt(children []*node, maxDepth int) {
-	n.tooDeep = 0
+	l := n.edit()
+	l.tooDeep = 0
 	if n.depth == maxDepth {
-		n.tooDeep, children = len(children), nil
+		l.tooDeep, children = len(children), nil
 	}
 	slices.SortFunc(children, func(a, b *node) int { return cmp.Compare(a.name, b.name) })
-	if !slices.Equal(children, n.children) {
+	if !slices.Equal(children, l.children) {
 		n.moved = true
 	}
-	n.children = children
+	l.children = children
 }
 
 // setSkill makes the directory a skill with that SKILL.md.
 func (n *node) setSkill(file string) {
-	n.moved = n.moved || len(n.children) > 0
-	n.children, n.tooDeep, n.toolSet, n.scripts = nil, 0, nil, nil
-	if file == pannier.SkillFile {
-		n.listed, n.links = fsx.Stamp{}, nil // the entries are not kept up to date any more
+	n.moved, n.toolSet = n.moved || len(n.list().children) > 0, nil
+	if l := n.listing; l != nil && file == pannier.SkillFile { // the entries are not kept up to date any more
+		*l = listing{ways: l.ways, problems: l.problems}
+		if len(l.ways)+len(l.problems) == 0 {
+			n.listing = nil
+		}
+	} else if l != nil {
+		l.children, l.tooDeep, l.scripts = nil, 0, nil
 	}
 	if n.skill == nil || n.skill.file != file {
 		n.moved = n.moved || n.shallow
@@ -133,6 +162,8 @@ func (n *node) reset() {
 	}
 }
 
+func (n *node) addProblem(p pannier.Problem) { n.edit().problems = append(n.edit().problems, p) }
+
 func (n *node) appendSkills(skills []*pannier.Skill) []*pannier.Skill {
 	if n.skill != nil && n.skill.skill != nil {
 		return append(skills, n.skill.skill)
@@ -140,15 +171,15 @@ func (n *node) appendSkills(skills []*pannier.Skill) []*pannier.Skill {
 	if n.toolSet != nil && n.toolSet.skill != nil {
 		return append(skills, n.toolSet.skill)
 	}
-	for _, c := range n.children {
+	for _, c := range n.list().children {
 		skills = c.appendSkills(skills)
 	}
 	return skills
 }
 
 func (n *node) appendProblems(problems []pannier.Problem) []pannier.Problem {
-	problems = append(problems, n.problems...)
-	for _, c := range n.children {
+	problems = append(problems, n.list().problems...)
+	for _, c := range n.list().children {
 		problems = c.appendProblems(problems)
 	}
 	return problems
@@ -163,11 +194,11 @@ func (n *node) appendDirs(dirs []string, real string) []string {
 	case real != "":
 		real += "/" + n.name
 	}
-	dirs = append(dirs, n.ways...)
+	dirs = append(dirs, n.list().ways...)
 	if n.known && (!n.shallow || n.skill != nil) {
 		dirs = append(dirs, cmp.Or(real, n.abs))
 	}
-	for _, c := range n.children {
+	for _, c := range n.list().children {
 		dirs = c.appendDirs(dirs, real)
 	}
 	return dirs

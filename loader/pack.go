@@ -7,19 +7,35 @@ import (
 	"pannier/loader/fields"
 )
 
-// arena is where the texts of the skills lie that one reader reads. They come as parts of a whole frontmatter, or from the
+// arena is where the skills and their texts lie that one reader reads. They come as parts of a whole frontmatter, or from the
 // YAML library one by one, scattered among many times as many that are not kept; and where a page of memory holds one
 // text that stays, none of it goes back to the system.
 type arena struct {
-	text  strings.Builder
-	taken int // how many skills moved in
+	text   strings.Builder
+	skills []pannier.Skill // not used yet
+	taken  int             // how many skills moved in
 }
 
 // A pass over a few skills gets no more room than they need, because a room stays as long as one of its texts does.
 const (
 	fewSkills = 16
 	roomBytes = 64 << 10
+	// roomSkills fill an allocation of 24 KiB; one by one, they take a tenth more.
+	roomSkills = 26
 )
+
+// skill returns memory for a skill.
+func (r *arena) skill() *pannier.Skill {
+	if r.taken < fewSkills {
+		return &pannier.Skill{}
+	}
+	if len(r.skills) == 0 {
+		r.skills = make([]pannier.Skill, roomSkills)
+	}
+	s := &r.skills[0]
+	r.skills = r.skills[1:]
+	return s
+}
 
 // grow makes room for that many bytes.
 func (r *arena) grow(size int) {

@@ -97,12 +97,13 @@ func unopened(before fsx.Stamp, err error) fsx.Stamp {
 
 // blank returns the skill that a directory holds before anything of it is read. file is the name of its SKILL.md.
 func (r *reader) blank(n *node, file string) *pannier.Skill {
-	root := r.scan.tree.root
-	return &pannier.Skill{
+	root, skill := r.scan.tree.root, r.room.skill()
+	*skill = pannier.Skill{
 		Path: n.shown(root), Root: root.Name, SourceKind: root.Kind, Implicit: root.Implicit,
 		RootIndex: r.scan.tree.index, PathBelowRoot: n.rel, Folder: n.name, File: file,
 		UserInvocable: true,
 	}
+	return skill
 }
 
 // readFile reads SKILL.md up to the closing fence, streams the rest through the digest, and returns the stat after that.

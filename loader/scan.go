@@ -68,7 +68,7 @@ func openScan(t *tree) (*scan, error) {
 		s.close()
 		return nil, err
 	}
-	if before := t.top.listed; st.Dev != t.dev || st.Ino != t.top.ino || renamedSince(before, st) {
+	if before := t.top.list().listed; st.Dev != t.dev || st.Ino != t.top.ino || renamedSince(before, st) {
 		t.dev, t.top.ino = st.Dev, st.Ino
 		t.top.markAll()
 	}
@@ -106,8 +106,8 @@ func (s *scan) walk(ctx context.Context, full bool) error {
 		}
 		var next []*node
 		for _, n := range level {
-			t.pastDepth += n.tooDeep
-			next = append(next, n.children...)
+			t.pastDepth += n.list().tooDeep
+			next = append(next, n.list().children...)
 		}
 		level = next
 	}
@@ -178,11 +178,14 @@ func (s *scan) recordScanned(scanned []*node) {
 // scanDir brings what is known of one directory up to date.
 func (s *scan) scanDir(n *node, r *reader) {
 	n.moved = n.moved || !n.known
-	n.marked, n.known, n.problems = false, true, nil
+	n.marked, n.known = false, true
+	if n.listing != nil {
+		n.listing.problems = nil
+	}
 	st, err := fsx.LstatAt(s.fd, n.at(pannier.SkillFile))
 	switch {
 	case err == nil && n.rel == "":
-		n.problems = append(n.problems, s.strayProblem(pannier.SkillFile))
+		n.addProblem(s.strayProblem(pannier.SkillFile))
 		s.list(n, r)
 	case err == nil:
 		n.setSkill(pannier.SkillFile)
@@ -225,18 +228,19 @@ func (s *scan) list(n *node, r *reader) {
 		s.markUnreadable(n, r, err)
 		return
 	}
-	children, read := n.children, st != n.listed || !isProof(st, n.listedAt) || !s.timesHold(n, st)
-	if read || len(n.links) > 0 && n.depth == s.tree.rules.MaxDepth { // where children are only counted
+	children, read := n.list().children, st != n.list().listed || !isProof(st, n.list().listedAt) || !s.timesHold(n, st)
+	if read || len(n.list().links) > 0 && n.depth == s.tree.rules.MaxDepth { // where children are only counted
 		if children, err = s.readEntries(n, r); err != nil {
 			s.markUnreadable(n, r, err)
 			return
 		}
-		n.listed, n.listedAt, read = st, s.now, true
+		l := n.edit()
+		l.listed, l.listedAt, read = st, s.now, true
 		r.fresh = append(r.fresh, n)
 	}
-	if n.otherCase != "" && n.rel != "" {
-		if file, err := fsx.LstatAt(s.fd, n.at(n.otherCase)); err == nil {
-			n.setSkill(n.otherCase)
+	if n.list().otherCase != "" && n.rel != "" {
+		if file, err := fsx.LstatAt(s.fd, n.at(n.list().otherCase)); err == nil {
+			n.setSkill(n.list().otherCase)
 			if s.refresh(n, file, r) {
 				return
 			}
@@ -244,13 +248,13 @@ func (s *scan) list(n *node, r *reader) {
 		}
 	}
 	n.clearSkill()
-	if n.otherCase != "" && n.rel == "" && len(n.problems) == 0 {
-		n.problems = append(n.problems, s.strayProblem(n.otherCase))
+	if n.list().otherCase != "" && n.rel == "" && len(n.list().problems) == 0 {
+		n.addProblem(s.strayProblem(n.list().otherCase))
 	}
-	if len(n.links) > 0 {
+	if len(n.list().links) > 0 {
 		r.recordVolume(n)
 	}
-	if read || len(n.links) > 0 {
+	if read || len(n.list().links) > 0 {
 		n.adopt(s.followLinks(n, children, r), s.tree.rules.MaxDepth)
 	}
 	s.openToolSet(n, r)
@@ -288,7 +292,7 @@ func (s *scan) markUnreadable(n *node, r *reader, err error) {
 		n.known = true
 		return
 	}
-	n.problems = append(n.problems, pannier.Problem{
+	n.addProblem(pannier.Problem{
 		Code: "root.directory_unreadable", Severity: pannier.SeverityWarning, Path: path.Join(s.tree.root.Name, n.rel),
 		Message: "the directory cannot be read: " + fsx.Cause(err).Error(),
 		Hint:    "make it readable for the user that pannier runs as; until then what was last read from it stays",
@@ -309,7 +313,8 @@ func (s *scan) readEntries(n *node, r *reader) ([]*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n.otherCase, n.links = "", nil
+	l := n.edit()
+	l.otherCase, l.links = "", nil
 	var children []*node
 	for i := range entries {
 		entries[i].kind = resolveKind(s.fd, n.rel, entries[i])
@@ -319,15 +324,15 @@ func (s *scan) readEntries(n *node, r *reader) ([]*node, error) {
 			children = append(children, s.childFor(n, e, false))
 			continue
 		case e.kind == unix.DT_LNK:
-			n.links = append(n.links, e)
+			l.links = append(l.links, e)
 		}
 		if e.name != pannier.SkillFile && pannier.IsSkillFile(e.name) {
-			n.otherCase = max(n.otherCase, e.name) // of several the same one every time
+			l.otherCase = max(l.otherCase, e.name) // of several the same one every time
 		}
 	}
-	slices.SortFunc(n.links, func(a, b dirent) int { return cmp.Compare(a.name, b.name) })
+	slices.SortFunc(l.links, func(a, b dirent) int { return cmp.Compare(a.name, b.name) })
 	if n.holdsScripts() {
-		n.scripts = scriptsOf(entries)
+		l.scripts = scriptsOf(entries)
 	}
 	return children, nil
 }

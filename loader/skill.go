@@ -12,10 +12,9 @@ type found struct {
 	file string // the name of its SKILL.md
 	// linked says that SKILL.md or _meta.json is a link, so that what is read changes without the directory.
 	linked bool
-	// stats are those of SKILL.md and _meta.json when they were last read; a missing _meta.json has a zero one. proven
-	// says that equal stats mean equal files.
+	proven bool // equal stats mean equal files
+	// stats are those of SKILL.md and _meta.json when they were last read; a missing _meta.json has a zero one.
 	stat, meta fsx.Stamp
-	proven     bool
 
 	skill *pannier.Skill // as it goes into the catalog
 	good  *pannier.Skill // as it was when it last could be used

@@ -121,12 +121,12 @@ func (t *tree) markReplaced() (any bool) {
 
 // replaced reports whether there is another directory now at the path of one whose entries were read, or none.
 func (n *node) replaced() bool {
-	if n.listed == (fsx.Stamp{}) {
+	if n.list().listed == (fsx.Stamp{}) {
 		return false
 	}
 	now, err := fsx.LstatAt(unix.AT_FDCWD, n.abs+"/.")
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir)
 	}
-	return now.Dev != n.listed.Dev || now.Ino != n.listed.Ino
+	return now.Dev != n.list().listed.Dev || now.Ino != n.list().listed.Ino
 }

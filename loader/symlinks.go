@@ -177,7 +177,7 @@ func (r *reader) appendFileWay(dirs []string, rel string) []string {
 func (n *node) setWays(dirs []string) {
 	slices.Sort(dirs)
 	dirs = slices.DeleteFunc(slices.Compact(dirs), func(dir string) bool { return dir == n.abs }) // it is watched anyway
-	if !slices.Equal(dirs, n.ways) {
-		n.ways, n.moved = slices.Clip(dirs), true
+	if !slices.Equal(dirs, n.list().ways) {
+		n.edit().ways, n.moved = slices.Clip(dirs), true
 	}
 }

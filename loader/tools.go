@@ -68,7 +68,7 @@ func (r *reader) readToolSet(n *node, metaStat fsx.Stamp) (*pannier.Skill, fsx.S
 
 // commitToolSets decides which directories with tools are skills. One that holds skills groups them, and is none itself.
 func (s *scan) commitToolSets() {
-	for _, n := range s.tree.top.children {
+	for _, n := range s.tree.top.list().children {
 		b := n.toolSet
 		if b == nil {
 			continue
@@ -92,8 +92,8 @@ func (s *scan) scriptsIn(n *node) []string {
 	if n == nil {
 		return nil
 	}
-	scripts := n.scripts
-	for _, l := range n.links {
+	scripts := n.list().scripts
+	for _, l := range n.list().links {
 		if !isScript(l.name) {
 			continue
 		}
@@ -101,7 +101,7 @@ func (s *scan) scriptsIn(n *node) []string {
 			scripts = append(slices.Clip(scripts), l.name)
 		}
 	}
-	if len(scripts) > len(n.scripts) {
+	if len(scripts) > len(n.list().scripts) {
 		slices.Sort(scripts)
 	}
 	return scripts
@@ -129,5 +129,5 @@ func scriptsOf(entries []dirent) []string {
 
 // holdsSkill reports whether there is a skill below the directory.
 func (n *node) holdsSkill() bool {
-	return slices.ContainsFunc(n.children, func(c *node) bool { return c.skill != nil || c.holdsSkill() })
+	return slices.ContainsFunc(n.list().children, func(c *node) bool { return c.skill != nil || c.holdsSkill() })
 }
