@@ -192,7 +192,7 @@ func (c *core) processBatch(ctx context.Context, b pannier.Batch) {
 		c.garbage.endStart()
 	}
 	if b.Full && !changed {
-		releaseText() // the workspace is at rest
+		c.garbage.recordRest()
 	}
 }
 

@@ -10,10 +10,9 @@ import (
 	"time"
 )
 
-// startGCPercent is how much garbage may pile up during the first scan, in percent of what is live. That scan makes many
-// times as much garbage as it keeps, from a heap that is small yet, so that with the usual 100 a tenth of its time goes
-// into collecting.
-const startGCPercent = 400
+// startGCPercent is how much garbage may pile up during the first scan, in percent of what is live: Go's default. With more, that
+// scan takes as much processor time, and leaves 4 MB of gaps behind in the memory of 10,000 skills.
+const startGCPercent = 100
 
 // idleGCPercent is how much may pile up after that. A sidecar idles beside an agent that wants the memory, and makes so
 // little garbage that collecting it twice as often as usual costs some tenths of a percent of a processor.
@@ -31,6 +30,8 @@ const (
 	// quietCheck is how often the requests of a load are checked, quietAfter how long after the last one memory is released.
 	quietCheck = time.Second
 	quietAfter = 4 * time.Second
+	// restAfter is how long after an unchanged comparison of everything memory is released: the census and the fingerprints follow it.
+	restAfter = 2 * time.Second
 	// loadBytes is how much a load allocates at least.
 	loadBytes = 16 << 20
 )
@@ -44,15 +45,15 @@ type garbage struct {
 	busy        atomic.Bool   // a check is scheduled
 	lastRequest atomic.Int64  // Unix time in nanoseconds
 	allocated   atomic.Uint64 // bytes in all when the load began
+	rest        *time.Timer   // its owner takes batches in
 }
 
-// newGarbage lets garbage pile up until endStart is called.
+// newGarbage leaves the bound on garbage as it is until endStart is called.
 func newGarbage() *garbage {
 	g := &garbage{}
 	limitMemory()
 	if !keepsGOGC() {
 		runtime.MemProfileRate = 0 // no profile can be requested, and each sample would occupy a page
-		debug.SetGCPercent(startGCPercent)
 	}
 	g.endStart = sync.OnceFunc(func() {
 		if !keepsGOGC() {
@@ -63,6 +64,15 @@ func newGarbage() *garbage {
 		g.started.Store(true)
 	})
 	return g
+}
+
+// recordRest has memory and program text released, because the workspace is at rest.
+func (g *garbage) recordRest() {
+	if g.rest == nil {
+		g.rest = time.AfterFunc(restAfter, func() { releaseMemory(); releaseText() })
+	} else {
+		g.rest.Reset(restAfter)
+	}
 }
 
 func keepsGOGC() bool { return os.Getenv("GOGC") != "" }
@@ -114,15 +124,15 @@ func boundGarbage(most uint64) {
 	debug.SetGCPercent(int(min(idleGCPercent, max(minGCPercent, 100*most/max(live, 1)))))
 }
 
-// releaseMemory returns memory to the system at once where more than a quarter as much lies idle as is in use. A large piece of work
-// leaves that behind, which by itself would go back over minutes; a small one does not, and costs no collection. Where the
-// variable GOGC is set, nothing happens.
+// releaseMemory returns memory to the system at once where more than an eighth as much lies idle as is in use. A large piece of work
+// leaves that behind, which by itself would go back over minutes, and in part never; a small one does not, and costs no collection.
+// Where the variable GOGC is set, nothing happens.
 func releaseMemory() {
 	const little = 256 << 10
 	if keepsGOGC() {
 		return
 	}
-	if live, idle := heap(); idle > max(little, live/4) {
+	if live, idle := heap(); idle > max(little, live/8) {
 		debug.FreeOSMemory()
 	}
 	boundGarbage(restGarbage)
