@@ -31,7 +31,7 @@ func (a Again) below(root string) Again {
 
 // reread has a directory and all that is known below it read again. One that came or went is added to or taken from the directory that
 // it lies in, whose mark is then that of an earlier stat, so that a census of all reads it again.
-func (n *counter) reread(d *counted, rel string) {
+func (w *censusWalk) reread(d *censusNode, rel string) {
 	if rel == "" {
 		d.mark = 0
 		return
@@ -43,13 +43,13 @@ func (n *counter) reread(d *counted, rel string) {
 			d = child
 			continue
 		}
-		st, err := fsx.LstatAt(n.fd, at)
+		st, err := fsx.LstatAt(w.fd, at)
 		i, known := d.search(name)
 		switch isDir := err == nil && st.IsDir(); {
 		case isDir && known:
 			d.children[i].forget()
 		case isDir:
-			d.children = slices.Insert(d.children, i, &counted{name: name})
+			d.children = slices.Insert(d.children, i, &censusNode{name: name})
 		case known:
 			d.children = slices.Delete(d.children, i, i+1)
 		}
@@ -61,7 +61,7 @@ func (n *counter) reread(d *counted, rel string) {
 }
 
 // forget has the directory and all that is known below it read again.
-func (d *counted) forget() {
+func (d *censusNode) forget() {
 	d.mark = 0
 	for _, c := range d.children {
 		c.forget()

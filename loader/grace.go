@@ -30,9 +30,9 @@ type vanished struct {
 	since time.Time      // when the scan began that did not find it
 }
 
-// serve appends the skills of the tree to those of a catalog: what the scans have found, and what is in its grace. sure are
+// serve appends the skills of the tree to those of a catalog: what the scans have found, and what is in its grace. ownChanges are
 // the directories that pannier itself has changed.
-func (t *tree) serve(skills []*pannier.Skill, sure []string) []*pannier.Skill {
+func (t *tree) serve(skills []*pannier.Skill, ownChanges []string) []*pannier.Skill {
 	if t.unstable && t.grace.served {
 		return t.grace.appendTo(skills, t.grace.shown)
 	}
@@ -40,7 +40,7 @@ func (t *tree) serve(skills []*pannier.Skill, sure []string) []*pannier.Skill {
 	skills = t.appendSkills(skills)
 	found := skills[from:]
 	t.hold(found)
-	t.release(found, sure)
+	t.release(found, ownChanges)
 	if t.grace.served = true; !slices.Equal(t.grace.shown, found) {
 		t.grace.shown = slices.Clone(found)
 	}
@@ -78,7 +78,7 @@ func deleting(gone *pannier.Skill) *pannier.Skill {
 
 // release lets go of what need not be held any more: what is back, what has only moved within the root, what pannier itself
 // has removed, and what this scan, after its grace, has not found again.
-func (t *tree) release(found []*pannier.Skill, sure []string) {
+func (t *tree) release(found []*pannier.Skill, ownChanges []string) {
 	if len(t.grace.held) == 0 {
 		return
 	}
@@ -86,7 +86,7 @@ func (t *tree) release(found []*pannier.Skill, sure []string) {
 	maps.DeleteFunc(t.grace.held, func(rel string, v vanished) bool {
 		_, back := slices.BinarySearchFunc(found, rel, func(s *pannier.Skill, rel string) int { return strings.Compare(s.PathBelowRoot, rel) })
 		_, moved := arrived[v.skill.Slug]
-		return back || moved || t.isNamedByConfig(rel, sure) || t.grace.over(v, t.began)
+		return back || moved || t.removedByPannier(rel, ownChanges) || t.grace.over(v, t.began)
 	})
 }
 
@@ -106,12 +106,12 @@ func (t *tree) arrived(found []*pannier.Skill) map[string]struct{} {
 	return slugs
 }
 
-// isNamedByConfig reports whether pannier itself has taken away what lay at a path: it names the directory, or the one around it. That
-// it has changed the root says nothing of the skills right in it.
-func (t *tree) isNamedByConfig(rel string, sure []string) bool {
+// removedByPannier reports whether pannier itself removed what lay at a path: ownChanges has the directory or the one that holds it. The
+// root itself does not count, because pannier changes it for every skill in it.
+func (t *tree) removedByPannier(rel string, ownChanges []string) bool {
 	dir := path.Join(t.root.Path, rel)
 	around := path.Dir(dir)
-	return slices.Contains(sure, dir) || around != t.root.Path && slices.Contains(sure, around)
+	return slices.Contains(ownChanges, dir) || around != t.root.Path && slices.Contains(ownChanges, around)
 }
 
 // over reports whether the grace of a skill has ended when a scan began.
@@ -128,8 +128,8 @@ func (g *grace) appendTo(skills, found []*pannier.Skill) []*pannier.Skill {
 	return skills
 }
 
-// markOverdue asks for a scan of the places of those whose grace is over, whatever the batch says: no event may have told
-// that they are back.
+// markOverdue asks for a scan of the places of those whose grace is over, whatever the batch says: there may be no event of
+// their return.
 func (t *tree) markOverdue() {
 	for rel, v := range t.grace.held {
 		if t.grace.over(v, t.began) {
@@ -149,7 +149,7 @@ func (t *tree) lastKnown(rel string) *pannier.Skill {
 // unstablePause is how long after a scan of a root that did not hold still the next one is due at the latest.
 const unstablePause = 100 * time.Millisecond
 
-// revisit returns when the tree wants to be looked at again although nothing has changed; zero is never.
+// revisit returns when the tree is to be scanned again although nothing has changed; zero is never.
 func (t *tree) revisit() (at time.Time) {
 	if t.unstable {
 		at = t.began.Add(unstablePause)

@@ -126,7 +126,7 @@ func quoteSome(texts []string) string {
 		}
 		quoted = append(quoted, strconv.Quote(text))
 	}
-	named := tally{count: len(texts), first: quoted}
+	named := pathCount{count: len(texts), first: quoted}
 	return named.names()
 }
 

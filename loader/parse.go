@@ -38,8 +38,8 @@ func gluedFault(front []byte) *textFault {
 	}
 }
 
-// parse reads the frontmatter, with repairs. One of them may close it earlier than the fence does, so the parts may be others
-// after it.
+// parse reads the frontmatter, with repairs. If text is glued to a closing `---` before the fence (`---# Title`), a repair ends the
+// frontmatter there, so it returns the parts anew.
 func (p parts) parse() (parts, repair.Result, error) {
 	r, err := repair.Parse(linesToLF(p.front))
 	if err == nil && r.Glued {
@@ -56,7 +56,7 @@ func (p parts) isEmpty() bool {
 }
 
 // parse reads the frontmatter and returns the parts of the file as they then are. A skill whose frontmatter is not YAML,
-// and cannot be mended, cannot be used.
+// and cannot be repaired, cannot be used.
 func (c *contract) parse(skill *pannier.Skill, p parts) parts {
 	p, r, err := p.parse()
 	if err != nil {

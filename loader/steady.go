@@ -31,7 +31,7 @@ func (l *Loader) loadSteady(ctx context.Context, full bool) error {
 			}
 		}
 		again := l.markSwapped() && try < steadyTries
-		// Where nothing was learned the catalog is what it was, whatever was turned meanwhile.
+		// If nothing was read, the catalog is as it was before, so links that changed meanwhile make no mix of old and new.
 		learned = learned || slices.ContainsFunc(l.trees, func(t *tree) bool { return len(t.fresh) > 0 })
 		if learned && try < shiftTries && l.markShifted() {
 			again = true

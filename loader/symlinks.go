@@ -20,9 +20,10 @@ var errOutside = errors.New("outside of the root")
 type symlinkChain struct {
 	// real is the path without links of what is at its end, empty where nothing is, or nothing within the root.
 	real string
-	// dirs are what to watch to learn that the way leads elsewhere: each directory that holds a link on it, and, where nothing is
-	// at its end, the one in which it ends, and what is missing there. Outside of where a way may end, where anybody may write at any time, it is not that
-	// directory but the path of the entry, which the watcher takes for a directory that is missing, or that a link leads to.
+	// dirs are the paths to watch to notice that the chain leads elsewhere: each directory that holds a link of the chain. If
+	// nothing is at the end, they include the directory in which the chain ends, and the missing path in it. A directory that lies
+	// neither in the root nor in a target is not watched, because other programs may write to it all the time; the path of the
+	// single entry is, which the watcher treats like a missing directory.
 	dirs []string
 	// outside are the paths of the links on it that lie there, and strays says that what is at its end does so too.
 	outside []string

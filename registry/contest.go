@@ -32,7 +32,7 @@ func contests(s *pannier.Snapshot, locks [][]pannier.LockedSlug) []pannier.Probl
 		if to == from+1 && len(granted) == 0 && len(installed) == 0 {
 			continue // nothing protects a slug that one skill claims
 		}
-		c := claimants{entries: s.Entries[from:to], granted: granted[slug], installed: installed[slug]}
+		c := slugClaims{entries: s.Entries[from:to], granted: granted[slug], installed: installed[slug]}
 		p, contested := c.contest()
 		switch {
 		case !contested:
@@ -139,32 +139,43 @@ func installedElsewhere(s *pannier.Snapshot, locks [][]pannier.LockedSlug) map[s
 	return paths
 }
 
-// claimants are the skills that claim one slug, the winner first, with the directories of that slug that are protected:
+// slugClaims are the skills that claim one slug, the winner first, with the directories of that slug that are protected:
 // granted are those that a client granted something, installed those that a lock file names and of which no entry is locked.
-type claimants struct {
+//
+// A slug is contested in two cases: the winner is not protected and another directory is (taken), or the winner is protected and
+// another skill claims the slug by more than the name of its folder (claimed). A grant protects more than an installation.
+type slugClaims struct {
 	entries            []*pannier.Entry
 	granted, installed []string
 }
 
 // contest returns the problem of a slug, and whether there is one.
-func (c claimants) contest() (p pannier.Problem, contested bool) {
+func (c slugClaims) contest() (p pannier.Problem, contested bool) {
 	winner := c.entries[0]
-	allowed := slices.Contains(c.granted, winner.Path)
-	if !allowed && len(c.granted) > 0 {
+	switch {
+	case slices.Contains(c.granted, winner.Path):
+		return c.claimed()
+	case len(c.granted) > 0:
 		return c.taken(c.granted[0], "which a client allowed"), true
+	case winner.Locked, slices.Contains(c.installed, winner.Path):
+		return c.claimed()
 	}
-	if !allowed && !winner.Locked && !slices.Contains(c.installed, winner.Path) {
-		installed := c.installed
-		for i := range c.entries {
-			if c.entries[i].Locked {
-				installed = append(installed, c.entries[i].Path)
-			}
+	installed := c.installed
+	for i := range c.entries {
+		if c.entries[i].Locked {
+			installed = append(installed, c.entries[i].Path)
 		}
-		if len(installed) > 0 {
-			return c.taken(installed[0], "which pannier installed"), true
-		}
-		return p, false
 	}
+	if len(installed) > 0 {
+		return c.taken(installed[0], "which pannier installed"), true
+	}
+	return p, false
+}
+
+// claimed returns the problem that another skill claims the slug of a protected winner, and whether one does. A skill in another root
+// that has the slug by its folder alone is ordinary shadowing.
+func (c slugClaims) claimed() (p pannier.Problem, contested bool) {
+	winner := c.entries[0]
 	for i := range c.entries[1:] {
 		e := c.entries[1+i]
 		if e.RootIndex != winner.RootIndex && claimsByFolder(e.Skill) || slices.Contains(c.granted, e.Path) {
@@ -179,7 +190,7 @@ func (c claimants) contest() (p pannier.Problem, contested bool) {
 }
 
 // taken reports that the winner holds the slug of another directory.
-func (c claimants) taken(from, why string) pannier.Problem {
+func (c slugClaims) taken(from, why string) pannier.Problem {
 	w := c.entries[0]
 	return c.problem(
 		fmt.Sprintf("%s holds the slug %q of %s, %s; nothing that was allowed there holds for it", w.Path, w.Slug, from, why),
@@ -188,6 +199,6 @@ func (c claimants) taken(from, why string) pannier.Problem {
 }
 
 // problem has the slug in the place of a path, because that is what it is about.
-func (c claimants) problem(message, hint string) pannier.Problem {
+func (c slugClaims) problem(message, hint string) pannier.Problem {
 	return pannier.Problem{Code: kindContested, Severity: pannier.SeverityWarning, Path: c.entries[0].Slug, Message: message, Hint: hint}
 }

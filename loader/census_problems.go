@@ -9,7 +9,7 @@ import (
 	"pannier"
 )
 
-// entryKind says what becomes of a SKILL.md in a directory.
+// entryKind says how discovery treats a SKILL.md in a directory.
 type entryKind int
 
 const (
@@ -23,33 +23,33 @@ const (
 // namedPaths is how many paths a problem names of what was counted.
 const namedPaths = 5
 
-// tally counts files and keeps the first of their paths in the order of bytes.
-type tally struct {
+// pathCount counts files and keeps the first of their paths in the order of bytes.
+type pathCount struct {
 	count int
 	first []string
 }
 
-func (t *tally) add(path string, keep int) {
-	t.count++
-	i, _ := slices.BinarySearch(t.first, path)
-	first := slices.Insert(t.first, i, path)
-	t.first = first[:min(len(first), keep)]
+func (c *pathCount) add(path string, keep int) {
+	c.count++
+	i, _ := slices.BinarySearch(c.first, path)
+	first := slices.Insert(c.first, i, path)
+	c.first = first[:min(len(first), keep)]
 }
 
-// tallies are what a census of one root found.
-type tallies struct {
+// censusCounts are what a census of one root found.
+type censusCounts struct {
 	keep int
-	of   [entryKinds]tally
-	// closed counts the directories that were not looked into: past a bound of the census itself, or unreadable.
-	closed int
+	of   [entryKinds]pathCount
+	// unread counts the directories that were not read: past a bound of the census itself, or unreadable.
+	unread int
 }
 
-func newTallies(keep int) tallies { return tallies{keep: keep} }
+func newCensusCounts(keep int) censusCounts { return censusCounts{keep: keep} }
 
 // add counts the SKILL.md of a directory, where it has one.
-func (t *tallies) add(kind entryKind, rel, file string) {
+func (c *censusCounts) add(kind entryKind, rel, file string) {
 	if file != "" {
-		t.of[kind].add(path.Join(rel, file), t.keep)
+		c.of[kind].add(path.Join(rel, file), c.keep)
 	}
 }
 
@@ -63,35 +63,35 @@ var kindTexts = [entryKinds]struct {
 	unreached: {pannier.SeverityWarning, "root.unreached_skills", "past max_depth or max_dirs", "raise the bound, or move what is a skill further up"},
 }
 
-func (t *tallies) problems(root string) []pannier.Problem {
+func (c *censusCounts) problems(root string) []pannier.Problem {
 	var problems []pannier.Problem
 	tell := func(severity pannier.Severity, code, message, hint string) {
 		problems = append(problems, pannier.Problem{Code: code, Severity: severity, Path: root, Message: message, Hint: hint})
 	}
 	for kind, text := range kindTexts {
-		if n := t.of[kind]; n.count > 0 {
-			tell(text.severity, text.code, fmt.Sprintf("%d SKILL.md %s %s: %s", n.count, plural(n.count, "lies", "lie"), text.where, n.names()), text.hint+t.auditHint(entryKind(kind), root))
+		if n := c.of[kind]; n.count > 0 {
+			tell(text.severity, text.code, fmt.Sprintf("%d SKILL.md %s %s: %s", n.count, plural(n.count, "lies", "lie"), text.where, n.names()), text.hint+c.auditHint(entryKind(kind), root))
 		}
 	}
-	if t.closed > 0 {
-		tell(pannier.SeverityInfo, "root.uncounted", fmt.Sprintf("%d %s not searched for SKILL.md that make no skill, because of a bound of that search or because they cannot be read", t.closed, plural(t.closed, "directory was", "directories were")),
+	if c.unread > 0 {
+		tell(pannier.SeverityInfo, "root.uncounted", fmt.Sprintf("%d %s not searched for SKILL.md that make no skill, because of a bound of that search or because they cannot be read", c.unread, plural(c.unread, "directory was", "directories were")),
 			"move what holds no skills out of the root, and make the rest readable for the user that pannier runs as")
 	}
 	return problems
 }
 
 // auditHint names the command that checks skills where discovery does not go.
-func (t *tallies) auditHint(kind entryKind, root string) string {
+func (c *censusCounts) auditHint(kind entryKind, root string) string {
 	if kind != skipped {
 		return ""
 	}
-	return fmt.Sprintf(", or check them where they are: `pannier audit %s`", path.Join(root, path.Dir(path.Dir(t.of[kind].first[0]))))
+	return fmt.Sprintf(", or check them where they are: `pannier audit %s`", path.Join(root, path.Dir(path.Dir(c.of[kind].first[0]))))
 }
 
 // names returns the paths that were kept, and how many more there are.
-func (t *tally) names() string {
-	names := strings.Join(t.first, ", ")
-	if more := t.count - len(t.first); more > 0 {
+func (c *pathCount) names() string {
+	names := strings.Join(c.first, ", ")
+	if more := c.count - len(c.first); more > 0 {
 		names += fmt.Sprintf(", and %d more", more)
 	}
 	return names
