@@ -43,6 +43,7 @@ var importRules = map[string]importRule{
 	"pannier/publish/api":                   {[]string{"pannier/internal/fsx", "pannier/publish/api/psu1", "pannier/publish/api/rpc", "pannier/publish/card", "pannier/publish/prompt"}, "the socket declares what it needs as interfaces; handlers never reach into loader or registry"},
 	"pannier/publish/api/psu1":              {nil, "the header of a frame is used by its writer and its reader"},
 	"pannier/publish/api/rpc":               {nil, "framing and connections are independent of the methods"},
+	"pannier/publish/mcp/bridge":            {nil, "the bridge forwards messages, whatever serves them"},
 	"pannier/publish/client":                {nil, "a client of the socket must not import the sidecar"},
 	"pannier/admin":                         {[]string{"pannier/admin/archive", "pannier/admin/install", "pannier/admin/policy"}, "changes by clients; functions of the engine apply them"},
 	"pannier/admin/archive":                 {[]string{"pannier/internal/fsx", "pannier/loader/scan"}, "an archive is bytes and a directory; the scan says which names are allowed"},
