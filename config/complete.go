@@ -25,6 +25,8 @@ const (
 func (l *settingsLoader) completeWorkspace() {
 	d := &l.draft
 	_, d.WorkspaceGiven = l.from["workspace"]
+	_, d.RootsGiven = l.from["roots"]
+	_, d.SocketGiven = l.from["socket"]
 	dir, err := filepath.Abs(d.Workspace)
 	if err != nil {
 		l.faults = append(l.faults, l.place("workspace").fault("the working directory is gone: "+err.Error(), "give an absolute path"))

@@ -55,6 +55,9 @@ func (f *flagTexts) Set(text string) error {
 	return nil
 }
 
+// GetSlice returns what the flag is given, as [pflag.SliceValue] has it.
+func (f *flagTexts) GetSlice() []string { return slices.Clone(f.texts) }
+
 // String implements [pflag.Value].
 func (f *flagTexts) String() string { return strings.Join(f.texts, ",") }
 

@@ -34,7 +34,8 @@ func TestReferenceFile(t *testing.T) {
 	if err != nil {
 		t.Fatalf("the reference does not load: %v", err)
 	}
-	want.WorkspaceGiven = got.WorkspaceGiven // the reference names the default, which is a choice all the same
+	// The reference names the defaults, which is a choice all the same.
+	want.WorkspaceGiven, want.RootsGiven, want.SocketGiven = got.WorkspaceGiven, got.RootsGiven, got.SocketGiven
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("the reference gives other values than the defaults (-default +reference):\n%s", diff)
 	}

@@ -30,6 +30,8 @@ type Settings struct {
 	pannier.DiscoveryRules // the workspace may not exist; there is at least one root
 	// WorkspaceGiven says that the workspace was named; it is not the default.
 	WorkspaceGiven bool
+	// RootsGiven and SocketGiven say the same of the roots and the socket.
+	RootsGiven, SocketGiven bool
 	// WorkspaceID is by default the UUIDv5 of Workspace in the URL name space (RFC 9562, section 5.5), so that it stays the
 	// same from start to start.
 	WorkspaceID string

@@ -30,7 +30,7 @@ func alive(now, last time.Time, resync time.Duration) error {
 
 // alive says whether a restart would help: the sidecar no longer scans what it watches, or clients find no socket.
 func (c *core) alive() error {
-	if err := c.socket.Lost(); err != nil {
+	if err := c.socketLost(); err != nil {
 		return err
 	}
 	return c.overdue()
@@ -59,7 +59,7 @@ func (c *core) overdueConditions() []pannier.Condition {
 
 // socketConditions say that clients find no socket of this process.
 func (c *core) socketConditions() []pannier.Condition {
-	err := c.socket.Lost()
+	err := c.socketLost()
 	if err == nil {
 		return nil
 	}

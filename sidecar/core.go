@@ -30,6 +30,7 @@ import (
 type core struct {
 	*engine
 	build         Build
+	private       bool // see [Options.Private]
 	log           hclog.Logger
 	state         *stateDir
 	census        *census
@@ -44,7 +45,9 @@ type core struct {
 	// spoolErr is why the directories for installations cannot be used.
 	spoolErr  error
 	installed *install.Store
-	socket    *api.Listener
+	// socketLost returns why clients find no socket, nil where they do.
+	socketLost func() error
+
 	probes    net.Listener     // nil where metrics and probes are not served over TCP
 	tcp       *apiListener     // nil where the API is not served over TCP
 	mcp       *mcp.Server      // nil where hosts of the Model Context Protocol are not served
@@ -88,7 +91,10 @@ func newCore(ctx context.Context, opts Options, mem *stateDir, to remote, reg pr
 	o.Registerer = reg
 	c := &core{engine: newEngine(s, opts.Environ, o), build: opts.Build, log: log, state: mem, scanMetrics: newScanMetrics(reg), garbage: newGarbage(), batchDone: make(chan struct{}, 1)}
 	c.loader.Restore(mem.parsed.read(), mem.parsed.key)
-	c.census, c.systemd = newCensus(c.loader), newSystemdNotifier(log)
+	c.census = newCensus(c.loader)
+	if c.private = opts.Private; !c.private { // systemd started the host
+		c.systemd = newSystemdNotifier(log)
+	}
 	c.events = mem.newEventLog(s.WorkspaceID, c.registry.Current)
 	c.onWorkspaceChange = func(changes pannier.WorkspaceChanged) { c.events.emit(pannier.EventWorkspaceChanged, changes) }
 	c.onEnvironmentChange = func(env pannier.Environment) { c.events.emit(pannier.EventEnvironmentChanged, env.Changed()) }

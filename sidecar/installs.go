@@ -46,9 +46,13 @@ func (c *core) openInstalls(ctx context.Context, reg prometheus.Registerer, look
 	}
 	scratch, err := c.scratch()
 	c.spoolErr = err
+	rules := c.rules
+	if c.private {
+		rules.Roots = nil // the sidecar that has the state of the workspace repairs them
+	}
 	// Repaired even where nothing may be installed any more: what is half done is so all the same.
 	if o.Store, err = install.Open(ctx, install.Options{
-		Rules: c.rules, Trust: c.settings.InstallTrust, Scan: c.scanOptions(pannier.SourceWorkspace), Scratch: scratch, Logger: c.log,
+		Rules: rules, Trust: c.settings.InstallTrust, Scan: c.scanOptions(pannier.SourceWorkspace), Scratch: scratch, Logger: c.log,
 	}); err != nil {
 		return o, fmt.Errorf("open what is installed: %w", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"sync/atomic"
 
@@ -16,14 +17,18 @@ import (
 )
 
 type listeners struct {
-	socket *api.Listener
-	probes net.Listener
-	tcp    *apiListener
+	private *pipeListener // nil where the socket is served
+	socket  *api.Listener // nil where this process alone is served
+	probes  net.Listener
+	tcp     *apiListener
 }
 
 // openListeners opens the socket first: two sidecars must not share one.
-func openListeners(ctx context.Context, s config.Settings, log hclog.Logger) (*listeners, error) {
-	on := &listeners{}
+func openListeners(ctx context.Context, o Options, log hclog.Logger) (*listeners, error) {
+	if o.Private {
+		return &listeners{private: newPipeListener()}, nil
+	}
+	on, s := &listeners{}, o.Settings
 	var err error
 	if on.socket, err = api.Listen(ctx, s.Socket, s.SocketMode); err != nil {
 		return nil, socketError(err, s)
@@ -38,7 +43,34 @@ func openListeners(ctx context.Context, s config.Settings, log hclog.Logger) (*l
 	return on, nil
 }
 
+// lost returns why clients find no socket of this process, nil where they do.
+func (on *listeners) lost() error {
+	if on.private != nil {
+		return nil
+	}
+	return on.socket.Lost()
+}
+
+// serve answers requests until ctx is done.
+func (on *listeners) serve(ctx context.Context, h http.Handler, log hclog.Logger) error {
+	if on.private != nil {
+		return api.Serve(ctx, on.private, api.AsOwn(h), log)
+	}
+	return api.Serve(ctx, on.socket, h, log)
+}
+
+// keepSocket listens anew where the file of the socket is removed, until ctx is done.
+func (on *listeners) keepSocket(ctx context.Context, log hclog.Logger) {
+	if on.socket != nil {
+		on.socket.Watch(ctx, log)
+	}
+}
+
 func (on *listeners) close() {
+	if on.private != nil {
+		on.private.Close()
+		return
+	}
 	on.socket.Close()
 	if on.probes != nil {
 		on.probes.Close()
@@ -63,6 +95,9 @@ type Options struct {
 	LogTo io.Writer
 	// NewLogger returns a logger that writes to a writer. It is called more than once.
 	NewLogger func(io.Writer) hclog.Logger
+	// Private makes a sidecar for this process alone, which reaches it by [Sidecar.Dial]. It has no other listener and no platform,
+	// installs nothing, writes to no disk, and serves MCP whatever the settings say.
+	Private bool
 	// Hangups has a value for each rescan that the operator asks for; optional.
 	Hangups <-chan os.Signal
 }
@@ -82,6 +117,9 @@ type Sidecar struct {
 // New opens the log and the listeners of a sidecar. Errors that an operator can act on are of type [*Error]. New reads no
 // disk of the workspace: one that does not answer delays neither the socket nor the end.
 func New(o Options) (*Sidecar, error) {
+	if o.Private {
+		o.Settings = privateSettings(o.Settings)
+	}
 	if err := errors.Join(checkWorkspace(o.Settings), checkDescriptors()); err != nil {
 		return nil, err
 	}
@@ -89,10 +127,23 @@ func New(o Options) (*Sidecar, error) {
 	s.log.register(s.reg)
 	var err error
 	// Not cancelable: a cancelled listen would be reported as a failure; Run handles its context.
-	if s.listeners, err = openListeners(context.Background(), o.Settings, s.log); err != nil {
+	if s.listeners, err = openListeners(context.Background(), o, s.log); err != nil {
 		return nil, s.log.end(err)
 	}
 	return s, nil
+}
+
+// privateSettings returns settings without all that reaches beyond the process.
+func privateSettings(s config.Settings) config.Settings {
+	s.Socket, s.Listen, s.WebConfig, s.APIListen, s.APITokens = "", "", "", "", ""
+	s.StateDir, s.Platforms = config.StateNone, []config.Platform{{URL: config.PlatformOff}}
+	s.Install.Enabled, s.MCP.Enabled = false, true
+	return s
+}
+
+// Dial opens a connection to a sidecar that serves this process alone; see [Options.Private]. It ignores the address.
+func (s *Sidecar) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	return s.listeners.private.dial(ctx, network, address)
 }
 
 // Run serves until ctx is done or a part fails, then shuts down and closes what [New] opened. It returns within about seven
@@ -123,11 +174,11 @@ func checkWorkspace(s config.Settings) error {
 func (s *Sidecar) run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	s.tasks, s.startup = newTasks(ctx), newStartupHandler(s.Settings, s.Build, s.reg, s.listeners.socket.Lost)
+	s.tasks, s.startup = newTasks(ctx), newStartupHandler(s.Settings, s.Build, s.reg, s.listeners.lost)
 	s.tasks.run("socket", func(ctx context.Context) error {
-		return api.Serve(ctx, s.listeners.socket, s.startup, s.log.Named("api"))
+		return s.listeners.serve(ctx, s.startup, s.log.Named("api"))
 	})
-	s.tasks.run("socket file", func(ctx context.Context) error { s.listeners.socket.Watch(ctx, s.log.Named("api")); return nil })
+	s.tasks.run("socket file", func(ctx context.Context) error { s.listeners.keepSocket(ctx, s.log.Named("api")); return nil })
 	if s.listeners.probes != nil {
 		s.tasks.run("listen", func(ctx context.Context) error {
 			return serveProbes(ctx, s.listeners.probes, s.startup.probes(), s.Settings.WebConfig, s.log.Named("listen"))
@@ -176,7 +227,7 @@ func (s *Sidecar) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.socket, c.probes, c.tcp = s.listeners.socket, s.listeners.probes, s.listeners.tcp
+	c.socketLost, c.probes, c.tcp = s.listeners.lost, s.listeners.probes, s.listeners.tcp
 	handler := c.handler(s.reg, s.startup.metrics)
 	s.startup.open(c, handler)
 	if c.tcp != nil {
