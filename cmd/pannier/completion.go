@@ -44,6 +44,9 @@ func (p *program) completeArguments() {
 	if token, _, err := p.root.Find([]string{"token"}); err == nil {
 		completeArgument(token, fixed[string](nil), fixed(api.Scopes()))
 	}
+	if mcp, _, err := p.root.Find([]string{"mcp"}); err == nil {
+		completeArgument(mcp, hostNames)
+	}
 	for _, name := range []string{"uninstall", "rollback"} {
 		if cmd, _, err := p.root.Find([]string{name}); err == nil {
 			completeArgument(cmd, p.installedSlugs)

@@ -155,17 +155,26 @@ func valueWords(flag *pflag.Flag) string {
 
 // similarFlag returns the flag of a command that a name may stand for; empty where there is none.
 func similarFlag(cmd *cobra.Command, name string) string {
-	names := &cobra.Command{SuggestionsMinimumDistance: 2}
+	var flags []string
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) {
 		if !flag.Hidden {
-			names.AddCommand(&cobra.Command{Use: flag.Name, Run: func(*cobra.Command, []string) {}})
+			flags = append(flags, flag.Name)
 		}
 	})
-	meant := names.SuggestionsFor(name)
+	return similarName(flags, name)
+}
+
+// similarName returns the one of some names that another may stand for; empty where there is none.
+func similarName(names []string, name string) string {
+	all := &cobra.Command{SuggestionsMinimumDistance: 2}
+	for _, known := range names {
+		all.AddCommand(&cobra.Command{Use: known, Run: func(*cobra.Command, []string) {}})
+	}
+	meant := all.SuggestionsFor(name)
 	if len(meant) == 0 {
 		return ""
 	}
-	begun := slices.IndexFunc(meant, func(flag string) bool { return strings.HasPrefix(flag, name) })
+	begun := slices.IndexFunc(meant, func(known string) bool { return strings.HasPrefix(known, name) })
 	return meant[max(begun, 0)]
 }
 
