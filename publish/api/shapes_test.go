@@ -71,7 +71,7 @@ func (s shape) compare(t *testing.T, place string, kind reflect.Type, whole bool
 			t.Errorf("%s.%s: documented as optional %t, is %t", place, name, f.optional, optional)
 		}
 		if len(f.below) > 0 {
-			f.below.compare(t, place+"."+name, is.Type, true)
+			f.below.compare(t, place+"."+name, is.Type, whole)
 		}
 	}
 	for name := range fields {
@@ -112,5 +112,26 @@ func TestShapes(t *testing.T) {
 		}
 		s, _ := readShape(found[at][1])
 		s.compare(t, tt.begin, tt.kind, tt.whole)
+	}
+}
+
+// TestShapesOfEvents compares the shapes of data in docs/EVENTS.md with the types of the events.
+func TestShapesOfEvents(t *testing.T) {
+	text, err := os.ReadFile("../../docs/EVENTS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared := map[pannier.EventType]bool{}
+	for _, m := range regexp.MustCompile("(?s)\\*\\*`([a-z_]+)`\\*\\*:\\s+`(\\{.*?)`").FindAllStringSubmatch(string(text), -1) {
+		at := slices.Index(toldTypes, pannier.EventType(m[1]))
+		if at < 0 {
+			continue // has the data of another type
+		}
+		s, _ := readShape(m[2])
+		s.compare(t, m[1], reflect.TypeOf(told[at]), false) // some types are shared with other events
+		compared[toldTypes[at]] = true
+	}
+	if len(compared) < 10 {
+		t.Errorf("only %d types were compared", len(compared))
 	}
 }
