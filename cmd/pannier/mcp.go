@@ -67,6 +67,9 @@ func (p *program) serveMCP(ctx context.Context) error {
 	signal.Ignore(syscall.SIGPIPE) // the bridge ends when its output is closed
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	defer stop()
+	if isTerminal(os.Stdin) {
+		fmt.Fprintln(p.err, "pannier: waiting for messages of an MCP host on standard input; \"pannier mcp --print-config\" connects one")
+	}
 	if remote := p.remote.or(p.environ); remote.url != "" {
 		c, err := remote.client()
 		if err != nil {

@@ -427,13 +427,16 @@ func TestMCPDirectories(t *testing.T) {
 func TestMCPNoDirectories(t *testing.T) {
 	t.Parallel()
 	project := t.TempDir()
-	h := startMCP(t, mcpVersions[0], mcpCommand(t, project))
+	cmd := mcpCommand(t, project)
+	h := startMCP(t, mcpVersions[0], cmd)
 	h.awaitSkills(t)
-	if !strings.Contains(h.log.String(), "waiting for "+filepath.Join(project, ".agents/skills")) {
+	if !strings.Contains(h.log.String(), "waiting for "+filepath.Join(project, ".agents/skills")+" or "+filepath.Join(homeOf(cmd), ".agents/skills")) {
 		t.Errorf("log: %s", h.log)
 	}
 	writeIn(t, project, "mkdir .agents; mkdir -p skills; "+skillScript("first", "Comes.")+"mv skills .agents/skills")
 	h.awaitSkills(t, "first")
+	writeIn(t, homeOf(cmd), skillScript("second", "Comes.")+"mkdir .agents; mv skills .agents/skills")
+	h.awaitSkills(t, "first", "second")
 }
 
 func TestMCPRemote(t *testing.T) {

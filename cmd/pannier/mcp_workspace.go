@@ -34,7 +34,10 @@ func (p *program) ownWorkspace(s config.Settings) (config.Settings, error) {
 	found := findSkillDirs(here, top, home)
 	if len(found) == 0 {
 		found = []string{filepath.Join(top, skillDirs[0])} // it may be created
-		fmt.Fprintf(p.err, "pannier: no directory of skills here or in the home directory; waiting for %s\n", found[0])
+		if home != "" && home != top {
+			found = append(found, filepath.Join(home, skillDirs[0]))
+		}
+		fmt.Fprintf(p.err, "pannier: no directory of skills here or in the home directory; waiting for %s\n", strings.Join(found, " or "))
 	}
 	set := []string{"workspace", top}
 	for _, dir := range found {
