@@ -23,26 +23,26 @@ const (
 type WorkspaceReader struct {
 	dir, path string
 	now       func() time.Time
-	good      *reading  // nil until the file was read once
-	seen      readState // of the file that good is of
+	good      *workspaceReading // nil until the file was read once
+	seen      readState         // of the file that good is of
 	grace     time.Duration
 	gone      time.Time // when a scan first did not find the file; zero where the last one did, or there was none
 	prompts   promptReader
 	watched   []string
 }
 
-type reading struct {
+type workspaceReading struct {
 	w       pannier.Workspace
 	prompts []listedPrompt
 }
 
-// NewWorkspaceReader returns a reader for the workspace dir. It does not look at it yet. A config.yaml that vanishes is what it
+// NewWorkspaceReader returns a reader for the workspace dir. It reads nothing yet. A config.yaml that vanishes is what it
 // last said for as long as grace, so that a rename dance does not show what its list keeps private.
 func NewWorkspaceReader(dir string, grace time.Duration) *WorkspaceReader {
 	return &WorkspaceReader{dir: dir, path: filepath.Join(dir, pannier.WorkspaceFile), now: time.Now, grace: grace, prompts: promptReader{dir: dir}}
 }
 
-// Due returns when the grace of a config.yaml that has vanished ends, and so another scan is wanted; zero is never.
+// Due returns when the grace of a config.yaml that has vanished ends, and so another scan is due; zero is never.
 func (r *WorkspaceReader) Due() time.Time {
 	if r.gone.IsZero() || !r.now().Before(r.gone.Add(r.grace)) {
 		return time.Time{}
@@ -82,7 +82,7 @@ func (r *WorkspaceReader) Watched() []string { return r.watched }
 // [WorkspaceReader.Read], and while there is no workspace.
 func (r *WorkspaceReader) Entries() []string { return r.prompts.entries }
 
-func (r *WorkspaceReader) readConfig(look time.Time) reading {
+func (r *WorkspaceReader) readConfig(look time.Time) workspaceReading {
 	if info, err := os.Stat(r.path); err == nil && r.seen.holds(readStateOf(info, look)) {
 		r.gone = time.Time{}
 		return *r.good
@@ -107,7 +107,7 @@ func (r *WorkspaceReader) readConfig(look time.Time) reading {
 }
 
 // missed returns what a file says that is not there: in its grace what it last said, then nothing.
-func (r *WorkspaceReader) missed(look time.Time) reading {
+func (r *WorkspaceReader) missed(look time.Time) workspaceReading {
 	if r.good == nil {
 		return nothing(missing())
 	}
@@ -124,19 +124,19 @@ func (r *WorkspaceReader) missed(look time.Time) reading {
 
 // last returns what the file last said, with the problem that it has now. Those that it had then are of lines that may
 // be gone.
-func (r *WorkspaceReader) last(p pannier.Problem) reading {
+func (r *WorkspaceReader) last(p pannier.Problem) workspaceReading {
 	if r.good == nil {
 		return nothing(p)
 	}
-	read := reading{w: r.good.w, prompts: withoutLines(r.good.prompts)}
+	read := workspaceReading{w: r.good.w, prompts: withoutLines(r.good.prompts)}
 	read.w.LastGood = true
 	read.w.Problems = []pannier.Problem{p}
 	return read
 }
 
 // nothing is what a workspace says without a config.yaml.
-func nothing(p pannier.Problem) reading {
-	read := reading{w: defaultWorkspace(), prompts: defaultPrompts()}
+func nothing(p pannier.Problem) workspaceReading {
+	read := workspaceReading{w: defaultWorkspace(), prompts: defaultPrompts()}
 	read.w.Problems = []pannier.Problem{p}
 	return read
 }
@@ -146,16 +146,16 @@ func defaultWorkspace() pannier.Workspace {
 }
 
 // parseWorkspace returns what text says, or the problem for which it says nothing.
-func parseWorkspace(text []byte) (reading, *pannier.Problem) {
+func parseWorkspace(text []byte) (workspaceReading, *pannier.Problem) {
 	doc, repeated, err := yamldoc.Parse(text)
 	if fault, ok := errors.AsType[*yamldoc.Fault](err); ok {
 		p := syntax(codeSyntax, pannier.SeverityError, *fault)
-		return reading{}, &p
+		return workspaceReading{}, &p
 	}
-	p := workspaceParser{reading{w: defaultWorkspace()}}
+	p := workspaceParser{workspaceReading{w: defaultWorkspace()}}
 	for _, fault := range repeated {
 		p.w.Problems = append(p.w.Problems, syntax(codeRepeatedKey, pannier.SeverityWarning, fault))
 	}
 	p.fields(doc)
-	return p.reading, nil
+	return p.workspaceReading, nil
 }

@@ -13,7 +13,7 @@ import (
 
 // workspaceParser puts together what a config.yaml says, field by field.
 type workspaceParser struct {
-	reading
+	workspaceReading
 }
 
 func (p *workspaceParser) fields(doc yamldoc.Value) {

@@ -56,7 +56,7 @@ func (l *Loader) Parsed() *Parsed {
 }
 
 func (t *tree) appendParsed(skills []parsedSkill, n *node) []parsedSkill {
-	if f := n.skill; f != nil && t.isCacheable(f) {
+	if f := n.record; f != nil && t.isCacheable(f) {
 		skills = append(skills, parsedSkill{n.rel, f.file, f.stat, f.meta, f.skill})
 	}
 	for _, c := range n.list().children {
@@ -67,7 +67,7 @@ func (t *tree) appendParsed(skills []parsedSkill, n *node) []parsedSkill {
 
 // isCacheable reports whether the skill in the catalog follows from the files that the stamps prove. That of a broken
 // file may be an earlier one.
-func (t *tree) isCacheable(f *found) bool {
+func (t *tree) isCacheable(f *skillRecord) bool {
 	return f.proven && !f.linked && f.skill != nil && !f.skill.Broken && !f.skill.LastGood &&
 		t.identifies(f.stat) && (f.meta == fsx.Stamp{} || t.identifies(f.meta))
 }
@@ -150,7 +150,7 @@ func (l *Loader) Restore(content []byte, key string) {
 
 // restore returns the skill that an earlier process has parsed from files with these stamps, or nil.
 func (r *reader) restore(n *node, st, metaStat fsx.Stamp) *pannier.Skill {
-	t, f := r.scan.tree, n.skill
+	t, f := r.scan.tree, n.record
 	if t.restored == nil || f.skill != nil {
 		return nil
 	}
@@ -159,7 +159,7 @@ func (r *reader) restore(n *node, st, metaStat fsx.Stamp) *pannier.Skill {
 	if !ok || string(d.text()) != f.file {
 		return nil
 	}
-	known := found{file: f.file, linked: f.linked, skill: r.blank(n, f.file)}
+	known := skillRecord{file: f.file, linked: f.linked, skill: r.blank(n, f.file)}
 	place := *known.skill
 	d.value(reflect.ValueOf(&known.stat).Elem())
 	d.value(reflect.ValueOf(&known.meta).Elem())

@@ -23,7 +23,7 @@ func LacksDescription(s *pannier.Skill) bool {
 	return s.ToolsOnly || slices.ContainsFunc(s.Problems, func(p pannier.Problem) bool { return p.Code == codeNoDescription })
 }
 
-// Contents looks into the files of a skill of a catalog for tools and, where it lacks a description, for words to describe it.
+// Contents reads the files of a skill of a catalog for tools and, if it lacks a description, for words to describe it.
 // It opens the Python files right in tools/ and scripts/, within the bounds of [Loader.Inspect], and runs nothing. It returns an
 // error that is [pannier.ErrChanged] where the disk has moved on from what the catalog says.
 func (l *Loader) Contents(ctx context.Context, s *pannier.Skill) (pannier.Contents, error) {

@@ -13,7 +13,7 @@ import (
 	"pannier/loader/profile"
 )
 
-// contract reads the fields of one frontmatter. What is of a wrong shape counts as absent, and is told of.
+// contract reads the fields of one frontmatter. A value of a wrong type counts as absent, and is reported.
 type contract struct {
 	front  yamldoc.Value
 	source []byte // that front was read from, with LF line ends

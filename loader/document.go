@@ -95,7 +95,7 @@ const MaxFiles = 1000
 // maxFileDepth bounds how deep below the skill directory files are listed.
 const maxFileDepth = 8
 
-// maxFileEntries bounds how many entries of directories are looked at for that.
+// maxFileEntries bounds how many entries of directories are read for that.
 const maxFileEntries = 10 * MaxFiles
 
 // Files lists the files of a skill of a catalog, by path in bytes, SKILL.md included. truncated says that there are more
@@ -122,7 +122,7 @@ type lister struct {
 	dir       *os.Root // of the skill
 	files     []pannier.File
 	stamps    map[string]fsx.Stamp // of files, by path; nil records none
-	entries   int                  // how many were looked at
+	entries   int                  // how many were read
 	full      bool
 	truncated bool
 }

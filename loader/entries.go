@@ -33,12 +33,12 @@ func (t *tree) markEntry(n *node, name string) {
 // takesEntries reports whether an entry may be added to or removed from what is known of a directory: its entries were read, and
 // only the directories among them count.
 func (n *node) takesEntries(name string, maxDepth int) bool {
-	return !n.due() && n.skill == nil && !n.shallow && n.list().listed != (fsx.Stamp{}) && n.depth < maxDepth &&
+	return !n.due() && n.record == nil && !n.shallow && n.list().listed != (fsx.Stamp{}) && n.depth < maxDepth &&
 		n.toolSet == nil && name != toolsDir && !n.holdsScripts() && n.list().otherCase == "" && !pannier.IsSkillFile(name)
 }
 
 // scanEntries scans the entries that were marked. Where one is not a directory, the directory that it lies in is listed.
-func (s *scan) scanEntries() {
+func (s *treeScan) scanEntries() {
 	for n, names := range s.tree.entries {
 		for _, name := range names {
 			if !n.marked {
@@ -49,7 +49,7 @@ func (s *scan) scanEntries() {
 	clear(s.tree.entries)
 }
 
-func (s *scan) scanEntry(n *node, name string) {
+func (s *treeScan) scanEntry(n *node, name string) {
 	st, err := fsx.LstatAt(s.fd, n.at(name))
 	at, known := n.search(name)
 	switch {

@@ -100,7 +100,7 @@ func firstText(texts ...string) string {
 	return ""
 }
 
-// mapping calls read with a mapping, which may also be written as JSON in a text; what stands in a text is told of with
+// mapping calls read with a mapping, which may also be written as JSON in a text; what stands in a text is reported with
 // the place of that text.
 func (c *contract) mapping(v yamldoc.Value, field string, read func(yamldoc.Value)) {
 	code := "skill.type"

@@ -18,7 +18,7 @@ import (
 // profileBytes is how much of a file a profile is shown.
 const profileBytes = 8 << 10
 
-// Inspect looks into the directory of a skill of a catalog for what a load does not ask: what every profile says of it, its
+// Inspect reads in the directory of a skill of a catalog what a load does not read: what every profile says of it, its
 // tools, and the ways to install what it needs. It opens SKILL.md, the Python files that may hold tools, and the beginning
 // of every other file, within bounds, and runs nothing. Skills that cannot be used have verdicts too. It returns an error
 // that is [pannier.ErrChanged] where the disk has moved on from what the catalog says.
@@ -43,7 +43,7 @@ func (l *Loader) Inspect(ctx context.Context, s *pannier.Skill) (pannier.Inspect
 	return i, nil
 }
 
-// inspector looks into one skill directory once.
+// inspector reads one skill directory once.
 type inspector struct {
 	contract
 	ctx   context.Context // of the one call that it lives for; a callback is handed none
@@ -141,7 +141,7 @@ func (in *inspector) install() []pannier.InstallSpec {
 			in.problems = append(in.problems, p)
 		}
 	}
-	silent := contract{front: in.front} // loading has told of what is wrong on the way there
+	silent := contract{front: in.front} // loading has reported what is wrong before
 	silent.dialects(func(v yamldoc.Value, field string) {
 		in.within = silent.within
 		add(v.Get("install"), field+".install")

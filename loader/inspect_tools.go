@@ -23,7 +23,7 @@ const (
 const scriptsDir = "scripts"
 
 // runtimeTools returns the runtime tools of a skill that is loaded, nil where it declares none, which is nearly always so and
-// costs nothing. What is wrong with them is told with the turn that they are kept back from, and to a client that inspects the
+// costs nothing. What is wrong with them is reported with the turn that they are kept back from, and to a client that inspects the
 // skill.
 func (c *contract) runtimeTools(s *pannier.Skill, p parts) []pannier.Tool {
 	if c.front.Get("runtime").Get("tools").Kind() != yamldoc.List {

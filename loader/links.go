@@ -13,19 +13,19 @@ import (
 	"pannier/internal/fsx"
 )
 
-// PlaceOf returns a root with where its links may lead.
+// PlaceOf returns a root with the directories that its links may lead into.
 func PlaceOf(root pannier.Root) fsx.Place {
 	return fsx.Place{Path: root.Path, Targets: root.LinkTargets}
 }
 
 // mayLeadOut reports whether an error of the root says that a path leads out of it, and links may.
-func (s *scan) mayLeadOut(err error) bool {
+func (s *treeScan) mayLeadOut(err error) bool {
 	return len(s.tree.root.LinkTargets) > 0 && fsx.EscapesRoot(err)
 }
 
-// target opens the target that a path lies in which a way has come to, once for each scan. It returns nil where that is none, or
+// target opens the target that holds an entry of a chain, once for each scan. It returns nil where that is none, or
 // lies within the root.
-func (s *scan) target(real string) (target *os.Root, rel string) {
+func (s *treeScan) target(real string) (target *os.Root, rel string) {
 	if real == "" || s.real == "" || s.inRoot(real) {
 		return nil, ""
 	}
@@ -49,15 +49,15 @@ func (s *scan) target(real string) (target *os.Root, rel string) {
 }
 
 // inRoot reports whether a path lies in the root, by either of its names.
-func (s *scan) inRoot(abs string) bool {
+func (s *treeScan) inRoot(abs string) bool {
 	_, named := below(s.tree.root.Path, abs)
 	_, within := below(s.real, abs)
 	return named || within
 }
 
 // statTarget tells of what is at the end of the way of a link. It goes no way again where that lies in a target: what is opened
-// below the target is in it, whatever was turned meanwhile.
-func (s *scan) statTarget(rel, real string) (fs.FileInfo, error) {
+// below the target is in it, whatever link was changed meanwhile.
+func (s *treeScan) statTarget(rel, real string) (fs.FileInfo, error) {
 	if target, rel := s.target(real); target != nil {
 		return target.Stat(rel)
 	}
@@ -65,7 +65,7 @@ func (s *scan) statTarget(rel, real string) (fs.FileInfo, error) {
 }
 
 // statBeneath tells of what a path leads to, within the root or in a target of its links.
-func (s *scan) statBeneath(rel string) (fs.FileInfo, error) {
+func (s *treeScan) statBeneath(rel string) (fs.FileInfo, error) {
 	info, err := s.root.Stat(rel)
 	if s.mayLeadOut(err) {
 		return s.place.Stat(rel)
@@ -74,7 +74,7 @@ func (s *scan) statBeneath(rel string) (fs.FileInfo, error) {
 }
 
 // statIn returns the stat of what a path leads to, as statBeneath does.
-func (s *scan) statIn(rel string) (fsx.Stamp, error) {
+func (s *treeScan) statIn(rel string) (fsx.Stamp, error) {
 	info, err := s.statBeneath(rel)
 	if err != nil {
 		return fsx.Stamp{}, err
@@ -84,9 +84,9 @@ func (s *scan) statIn(rel string) (fsx.Stamp, error) {
 
 // followLinks returns the children of a directory, those that links lead to included. Where a link leads can change
 // without the directory that it is in, so they are followed at every scan.
-func (s *scan) followLinks(n *node, children []*node, r *reader) []*node {
+func (s *treeScan) followLinks(n *node, children []*node, r *reader) []*node {
 	children = slices.DeleteFunc(slices.Clone(children), func(c *node) bool { return c.linked })
-	var lost, ways []string
+	var lost, chainDirs []string
 	var why error
 	for _, e := range n.list().links {
 		rel := n.at(e.name)
@@ -108,9 +108,9 @@ func (s *scan) followLinks(n *node, children []*node, r *reader) []*node {
 				children = append(children, known) // it may still be there
 			}
 		}
-		ways = append(ways, w.dirs...)
+		chainDirs = append(chainDirs, w.dirs...)
 	}
-	n.setWays(ways)
+	n.setChainDirs(chainDirs)
 	if lost != nil {
 		n.addProblem(s.linkProblem(lost, why))
 	}
@@ -118,7 +118,7 @@ func (s *scan) followLinks(n *node, children []*node, r *reader) []*node {
 }
 
 // linkProblem tells of links that cannot be followed. err is what keeps the first from it.
-func (s *scan) linkProblem(lost []string, err error) pannier.Problem {
+func (s *treeScan) linkProblem(lost []string, err error) pannier.Problem {
 	message := "the link cannot be followed: " + fsx.Cause(err).Error()
 	if more := len(lost) - 1; more > 0 {
 		message += fmt.Sprintf("; nor can %d more in this directory", more)
@@ -131,7 +131,7 @@ func (s *scan) linkProblem(lost []string, err error) pannier.Problem {
 
 // leadsToDir reports whether a link leads to a directory within the root or a target of links, other than one that the link or
 // the root lies in itself. real is where its way ends.
-func (s *scan) leadsToDir(rel, real string) (bool, error) {
+func (s *treeScan) leadsToDir(rel, real string) (bool, error) {
 	target, err := s.statTarget(rel, real)
 	if err != nil || !target.IsDir() {
 		return false, err

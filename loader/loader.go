@@ -3,9 +3,9 @@
 //
 // # What it believes
 //
-// The disk. A [pannier.Batch] only names directories to look at first. A full batch compares everything: the stat of
+// The disk. A [pannier.Batch] only names directories to scan first. A full batch compares everything: the stat of
 // every directory and file that counts, and the content of those whose stat moved, or moved so shortly before the last
-// look that an equal stat proves nothing. Every five minutes a full batch reads everything, since there are writes that
+// scan that an equal stat proves nothing. Every five minutes a full batch reads everything, since there are writes that
 // move no stat; that one and a manual one also list every directory. On remote file systems and overlays, where the times
 // of a directory may stand still, every scan lists it.
 //
@@ -17,19 +17,19 @@
 //
 // # What a fault costs
 //
-// The skill that it is in. A skill whose text stops parsing stays as it last was, marked last good, until it is mended
+// The skill that it is in. A skill whose text stops parsing stays as it last was, marked last good, until it is corrected
 // or gone; a directory or root that cannot be read keeps what was known of it. A skill that is gone stays for a grace, which
 // ends with one more scan.
 //
 // # What a catalog shows
 //
-// One state of each volume, and of each directory that is replaced in one step or behind a link that is turned. Where that
+// One state of each volume, and of each directory that is replaced in one step or behind a link that is replaced. Where that
 // happens while it is read, it is read again, so that a catalog does not show some skills as they were before and others as they
 // are after.
 //
 // # What it leaves for later
 //
-// What only a scan of the whole directory tells, such as tools and verdicts, is told by [Loader.Inspect] when a client
+// What only a scan of the whole directory shows, such as tools and verdicts, is reported by [Loader.Inspect] when a client
 // asks, and never on the way of a reload.
 package loader
 
@@ -84,7 +84,7 @@ func New(o Options) *Loader {
 	return l
 }
 
-// Load looks where b says and returns the whole catalog. It fails only when ctx is done; whatever is wrong with the
+// Load scans where b says and returns the whole catalog. It fails only when ctx is done; whatever is wrong with the
 // disk is a problem in the catalog.
 func (l *Loader) Load(ctx context.Context, b pannier.Batch) (pannier.Catalog, error) {
 	full := b.Full || l.interrupted
@@ -148,7 +148,7 @@ func (l *Loader) Revisit() (at time.Time) {
 	return at
 }
 
-// watchSet returns the directories that were looked into. It makes a new set only where they are others than before.
+// watchSet returns the directories that were scanned. It makes a new set only if they differ from those before.
 func (l *Loader) watchSet() pannier.WatchSet {
 	if files := l.mountedFiles; !slices.Equal(files, l.watch.Files) {
 		l.watch.Files = files
@@ -178,7 +178,7 @@ type tree struct {
 	dev   uint64 // of the root
 	// moved says that there are other directories than in the watch set.
 	moved bool
-	// now is the clock. opened, where it is set, is told of each file that was opened.
+	// now is the clock. opened, if it is set, is called with each file that was opened.
 	now    func() time.Time
 	opened func(rel string)
 	// restored is what the first load takes over from an earlier process, and parsed says that there is more to keep.
@@ -198,7 +198,7 @@ type tree struct {
 	grace grace
 	// volumes are those that the last load read from, and unstable says that one of them did not hold still. links are the
 	// other links that it went through, and fresh the directories of which it learned something. They are let go of with its end.
-	volumes, links targets
+	volumes, links linkTargets
 	fresh          []*node
 	unstable       bool
 }
@@ -207,7 +207,7 @@ func newTree(rules pannier.DiscoveryRules, index int, root pannier.Root) *tree {
 	return &tree{rules: rules, index: index, root: root, top: &node{abs: root.Path}, now: time.Now}
 }
 
-// load looks at every directory of the tree that is marked, new, or, when full, known.
+// load scans every directory of the tree that is marked, new, or, when full, known.
 func (t *tree) load(ctx context.Context, full bool) error {
 	if !full && len(t.entries) == 0 && !t.anyMarked() {
 		return ctx.Err()
@@ -234,7 +234,7 @@ func (t *tree) load(ctx context.Context, full bool) error {
 	return nil
 }
 
-// fail notes why the root cannot be looked into. A root that does not exist, or is not a directory, has no skills; for any
+// fail records why the root cannot be read. A root that does not exist, or is not a directory, has no skills; for any
 // other failure what was known of it stays, because not to know is not the same as to know that nothing is there.
 func (t *tree) fail(err error) {
 	switch {
@@ -262,7 +262,7 @@ func (t *tree) fail(err error) {
 }
 
 // isNoDir reports whether something else than a directory is at path. [os.OpenRoot] has no error for that which could be
-// told from others.
+// distinguished from others.
 func isNoDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && !info.IsDir()
@@ -293,7 +293,7 @@ func (t *tree) markPlace(rel string) {
 	n := t.top
 	for part := range strings.SplitSeq(rel, "/") {
 		child := n.child(part)
-		if child == nil && n.skill != nil {
+		if child == nil && n.record != nil {
 			n.markAll()
 			return
 		}

@@ -69,7 +69,7 @@ func (t *tree) trustOf(rel string) (trust pannier.Trust, managed bool) {
 func (t *tree) lockUnreadable() bool { return !t.lock.read || t.root.Kind == pannier.SourceManaged }
 
 // openLock brings what is known of the lock file up to date. It is read anew only where its stat moved.
-func (s *scan) openLock() {
+func (s *treeScan) openLock() {
 	l := &s.tree.lock
 	if dir := s.lockDir(); dir != l.dir {
 		l.dir, s.tree.moved = dir, true
@@ -94,7 +94,7 @@ func (s *scan) openLock() {
 }
 
 // readLock reads the lock file and returns its stat after that.
-func (s *scan) readLock(st fsx.Stamp) fsx.Stamp {
+func (s *treeScan) readLock(st fsx.Stamp) fsx.Stamp {
 	l := &s.tree.lock
 	text, after, err := s.reader(0).slurp(lockRel, st, maxLockBytes)
 	if err != nil {
@@ -131,7 +131,7 @@ func quoteSome(texts []string) string {
 }
 
 // failLock records that the content of the lock file is unknown.
-func (s *scan) failLock(code string, line int, message string) {
+func (s *treeScan) failLock(code string, line int, message string) {
 	l := &s.tree.lock
 	l.failed = true
 	doubted := "; the skills that it named when it was last read count as untrusted"
@@ -222,7 +222,7 @@ func namedIn(entries map[string]lockEntry, root pannier.Root) []pannier.LockedSl
 }
 
 // lockStat returns the stat of the lock file, zero where there is none.
-func (s *scan) lockStat() (fsx.Stamp, error) {
+func (s *treeScan) lockStat() (fsx.Stamp, error) {
 	st, err := fsx.LstatAt(s.fd, lockRel)
 	if err == nil && st.IsSymlink() {
 		st, err = s.statIn(lockRel)
@@ -234,7 +234,7 @@ func (s *scan) lockStat() (fsx.Stamp, error) {
 }
 
 // lockDir returns the directory of the lock file, where there is one.
-func (s *scan) lockDir() string {
+func (s *treeScan) lockDir() string {
 	st, err := fsx.LstatAt(s.fd, pannier.OwnDir)
 	switch {
 	case err == nil && st.IsDir():
@@ -245,10 +245,10 @@ func (s *scan) lockDir() string {
 	return ""
 }
 
-func (s *scan) lockPath() string { return path.Join(s.tree.root.Name, lockRel) }
+func (s *treeScan) lockPath() string { return path.Join(s.tree.root.Name, lockRel) }
 
 // applyLock brings skills that were not read in this scan in line with a lock file that says something else now.
-func (s *scan) applyLock() {
+func (s *treeScan) applyLock() {
 	t, l := s.tree, &s.tree.lock
 	if !l.moved {
 		return
@@ -292,7 +292,7 @@ func (n *node) applyOwnLock(t *tree) {
 	if n == nil {
 		return
 	}
-	if f := n.skill; f != nil && f.skill != nil {
+	if f := n.record; f != nil && f.skill != nil {
 		same := f.good == f.skill
 		f.skill = t.trusted(f.skill)
 		if same {

@@ -41,7 +41,7 @@ func (f jsonFields) read(name string, v any) error {
 	return nil
 }
 
-// rawMeta is a _meta.json as it is written: fields that are no texts are kept apart, to be told of.
+// rawMeta is a _meta.json as it is written: fields that are not texts are kept apart, to be reported.
 type rawMeta struct {
 	slug, owner, ownerID, displayName, version, latestVersion metaText
 

@@ -67,7 +67,7 @@ func (l *Loader) scanMounts() {
 	for _, point := range mountPoints(text) {
 		dir, rest, shown := l.mattersAt(point)
 		if shown == "" {
-			continue // nor may it be looked at: the disk of a mount elsewhere may not answer
+			continue // nor may its stat be read: the disk of a mount elsewhere may not answer
 		}
 		if info, err := os.Stat(point); err == nil && info.Mode().IsRegular() {
 			l.mountProblems = append(l.mountProblems, mountProblem(shown))

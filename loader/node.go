@@ -19,16 +19,16 @@ var errNotDir = unix.ENOTDIR
 // first, so that it lies together.
 type node struct {
 	known  bool // it was scanned
-	marked bool // look again
+	marked bool // to be scanned again
 	moved  bool // the last scan changed which directories there are below
 	// linked directories are links, and real is where such a one leads. shifting ones are links or lie below one, so that
 	// they change without a change of the directories above them. shallow ones are those that discovery skips: they count
 	// only where they hold a SKILL.md themselves.
 	linked, shifting, shallow bool
 
-	skill   *found   // of a directory that is a skill, then own; it has no children then
-	listing *listing // nil of most that are a skill; see [node.list]
-	toolSet *toolSet // of one that may be a skill of tools only
+	record  *skillRecord // of a directory that is a skill, then own; it has no children then
+	listing *listing     // nil of most that are a skill; see [node.list]
+	toolSet *toolSet     // of one that may be a skill of tools only
 
 	parent *node // nil of the root
 	abs    string
@@ -39,14 +39,14 @@ type node struct {
 	// depth is how many directories below the root it lies.
 	depth int
 
-	own found
+	own skillRecord
 }
 
 // listing is what is known of a directory beside the skill that it is. Most skills have none of it.
 type listing struct {
 	children  []*node  // by name in bytes
 	links     []dirent // by name in bytes
-	ways      []string // the directories on the ways of those links, and of a SKILL.md and _meta.json that are some; in bytes
+	chainDirs []string // the directories on the chains of those links, and of a SKILL.md and _meta.json that are links; in bytes
 	problems  []pannier.Problem
 	listed    fsx.Stamp // of the directory when its entries were read
 	listedAt  time.Time
@@ -76,7 +76,7 @@ func (n *node) edit() *listing {
 
 // due reports whether the directory wants a scan although a full scan was not requested.
 func (n *node) due() bool {
-	return n.marked || !n.known || n.shifting || len(n.list().links) > 0 || n.skill != nil && n.skill.linked || n.toolSet != nil && n.toolSet.linked
+	return n.marked || !n.known || n.shifting || len(n.list().links) > 0 || n.record != nil && n.record.linked || n.toolSet != nil && n.toolSet.linked
 }
 
 // at returns the path below the root of an entry of the directory.
@@ -130,27 +130,27 @@ func (n *node) adopt(children []*node, maxDepth int) {
 func (n *node) setSkill(file string) {
 	n.moved, n.toolSet = n.moved || len(n.list().children) > 0, nil
 	if l := n.listing; l != nil && file == pannier.SkillFile { // the entries are not kept up to date any more
-		*l = listing{ways: l.ways, problems: l.problems}
-		if len(l.ways)+len(l.problems) == 0 {
+		*l = listing{chainDirs: l.chainDirs, problems: l.problems}
+		if len(l.chainDirs)+len(l.problems) == 0 {
 			n.listing = nil
 		}
 	} else if l != nil {
 		l.children, l.tooDeep, l.scripts = nil, 0, nil
 	}
-	if n.skill == nil || n.skill.file != file {
+	if n.record == nil || n.record.file != file {
 		n.moved = n.moved || n.shallow
-		n.own = found{file: file}
-		n.skill = &n.own
+		n.own = skillRecord{file: file}
+		n.record = &n.own
 	}
 }
 
 // clearSkill makes the directory one that is not a skill.
 func (n *node) clearSkill() {
-	if n.skill != nil {
+	if n.record != nil {
 		n.moved = n.moved || n.shallow
-		n.setWays(nil)
+		n.setChainDirs(nil)
 	}
-	n.skill, n.own = nil, found{}
+	n.record, n.own = nil, skillRecord{}
 }
 
 // reset forgets everything about the directory but its name.
@@ -165,8 +165,8 @@ func (n *node) reset() {
 func (n *node) addProblem(p pannier.Problem) { n.edit().problems = append(n.edit().problems, p) }
 
 func (n *node) appendSkills(skills []*pannier.Skill) []*pannier.Skill {
-	if n.skill != nil && n.skill.skill != nil {
-		return append(skills, n.skill.skill)
+	if n.record != nil && n.record.skill != nil {
+		return append(skills, n.record.skill)
 	}
 	if n.toolSet != nil && n.toolSet.skill != nil {
 		return append(skills, n.toolSet.skill)
@@ -185,7 +185,7 @@ func (n *node) appendProblems(problems []pannier.Problem) []pannier.Problem {
 	return problems
 }
 
-// appendDirs appends the directories from n on that want watching: those that were looked into, of the skipped ones only
+// appendDirs appends the directories from n on that must be watched: those that were scanned, of the skipped ones only
 // skills. Links are watched where they lead; real is where the nearest link above n leads, empty where there is none.
 func (n *node) appendDirs(dirs []string, real string) []string {
 	switch {
@@ -194,8 +194,8 @@ func (n *node) appendDirs(dirs []string, real string) []string {
 	case real != "":
 		real += "/" + n.name
 	}
-	dirs = append(dirs, n.list().ways...)
-	if n.known && (!n.shallow || n.skill != nil) {
+	dirs = append(dirs, n.list().chainDirs...)
+	if n.known && (!n.shallow || n.record != nil) {
 		dirs = append(dirs, cmp.Or(real, n.abs))
 	}
 	for _, c := range n.list().children {

@@ -34,7 +34,7 @@ func (r *reader) open(rel string) (openFile, error) {
 }
 
 // openFile opens a file below the root, or one in a target that a link leads to.
-func (s *scan) openFile(rel string) (*os.File, error) {
+func (s *treeScan) openFile(rel string) (*os.File, error) {
 	file, err := s.root.OpenFile(rel, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if s.mayLeadOut(err) {
 		return s.place.File(rel)

@@ -82,7 +82,7 @@ func (c *contract) parse(skill *pannier.Skill, p parts) parts {
 	return p
 }
 
-// describeGuess says what can still be told of a frontmatter that cannot be read.
+// describeGuess says what is recognizable in a frontmatter that cannot be read.
 func describeGuess(g repair.Guess) string {
 	text := ""
 	if g.Name != "" {

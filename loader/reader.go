@@ -21,7 +21,7 @@ import (
 
 // reader reads skills, one at a time, into a buffer that it keeps.
 type reader struct {
-	scan    *scan
+	scan    *treeScan
 	buf     []byte // of SKILL.md
 	metaBuf []byte // of _meta.json, and for what is only streamed
 	hash    hash.Hash
@@ -29,20 +29,20 @@ type reader struct {
 	texts   map[string]string // that restored skills share
 	parsed  bool              // there is something new for a cache
 
-	// volumes and links are those that were gone through, and fresh the directories of which something else is known now.
-	volumes, links targets
+	// volumes and links are those that were followed, and fresh the directories of which something else is known now.
+	volumes, links linkTargets
 	fresh          []*node
 }
 
-func newReader(s *scan) *reader {
+func newReader(s *treeScan) *reader {
 	return &reader{
 		scan: s, buf: make([]byte, s.tree.rules.MaxFrontmatterBytes+4<<10), metaBuf: make([]byte, 8<<10), hash: sha256.New(),
-		texts: map[string]string{}, volumes: targets{}, links: targets{},
+		texts: map[string]string{}, volumes: linkTargets{}, links: linkTargets{},
 	}
 }
 
-// reading is what one pass over a skill's files gave.
-type reading struct {
+// skillReading is the result of one pass over a skill's files.
+type skillReading struct {
 	skill          *pannier.Skill
 	stat, metaStat fsx.Stamp
 	quiet          bool // nothing moved between the scan before and the scan after
@@ -50,12 +50,12 @@ type reading struct {
 }
 
 // readTries is how often a skill is read again if it was written to meanwhile. What still moves then is taken as
-// it is, and looked at again at the next opportunity.
+// it is, and read again at the next scan.
 const readTries = 3
 
-func (r *reader) read(n *node, st, metaStat fsx.Stamp) reading {
+func (r *reader) read(n *node, st, metaStat fsx.Stamp) skillReading {
 	for try := 1; ; try++ {
-		skill := r.blank(n, n.skill.file)
+		skill := r.blank(n, n.record.file)
 		fileAfter, front := r.readFile(n, skill, st)
 		metaAfter, m, metaText := r.readMeta(n, skill, metaStat)
 		fileNow, gone := r.scan.skillStat(n, st)
@@ -64,7 +64,7 @@ func (r *reader) read(n *node, st, metaStat fsx.Stamp) reading {
 		quiet := fileAfter == st && metaAfter == metaStat && fileNow == st && metaNow == metaStat
 		if quiet || try == readTries {
 			r.finish(skill, front, m, metaText)
-			return reading{skill: skill, stat: fileAfter, metaStat: metaAfter, quiet: quiet, gone: gone}
+			return skillReading{skill: skill, stat: fileAfter, metaStat: metaAfter, quiet: quiet, gone: gone}
 		}
 		st, metaStat = fileNow, metaNow
 	}
@@ -72,8 +72,8 @@ func (r *reader) read(n *node, st, metaStat fsx.Stamp) reading {
 
 // skillStat returns the stat of the SKILL.md of a skill by its name, and whether there is none any more. Where it cannot be
 // told it is the one before.
-func (s *scan) skillStat(n *node, before fsx.Stamp) (st fsx.Stamp, gone bool) {
-	st, err := fsx.LstatAt(s.fd, n.at(n.skill.file))
+func (s *treeScan) skillStat(n *node, before fsx.Stamp) (st fsx.Stamp, gone bool) {
+	st, err := fsx.LstatAt(s.fd, n.at(n.record.file))
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, errNotDir):
 		return fsx.Stamp{}, true
@@ -86,7 +86,7 @@ func (s *scan) skillStat(n *node, before fsx.Stamp) (st fsx.Stamp, gone bool) {
 }
 
 // unopened returns the stat of a file that cannot be opened: where it was there a moment ago and is not any more, or not to be
-// reached, one that equals no other, so that it is looked for again.
+// reached, one that equals no other, so that it is searched again.
 func unopened(before fsx.Stamp, err error) fsx.Stamp {
 	gone := errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir) || errors.Is(err, unix.ELOOP) || fsx.EscapesRoot(err)
 	if gone && !before.IsSymlink() { // a link that leads nowhere is as it was
@@ -112,7 +112,7 @@ func (r *reader) readFile(n *node, skill *pannier.Skill, before fsx.Stamp) (fsx.
 		r.refuse(skill, "skill.file.kind", "SKILL.md is "+before.KindName(), "put a regular file in its place")
 		return before, parts{}
 	}
-	file, err := r.open(n.at(n.skill.file))
+	file, err := r.open(n.at(n.record.file))
 	if err != nil {
 		r.refuse(skill, "skill.file.unreadable", "SKILL.md cannot be read: "+fsx.Cause(err).Error(), "make it readable for the user that pannier runs as; a link must stay within its root")
 		return unopened(before, err), parts{}

@@ -107,7 +107,7 @@ func isOptional(v yamldoc.Value) bool {
 	return said && !required || optional
 }
 
-// binaries adds the items of a list of executables, which are looked for by their names.
+// binaries adds the items of a list of executables, which are searched by their names.
 func (c *contract) binaries(list *[]string, v yamldoc.Value, field, key string) {
 	before := len(*list)
 	c.needs(list, v, field, key)

@@ -21,11 +21,11 @@ import (
 	"pannier/internal/fsx"
 )
 
-// scan is one pass over a root. It is used by one load and then closed.
-type scan struct {
+// treeScan is one pass over a root. It is used by one load and then closed.
+type treeScan struct {
 	tree *tree
 	root *os.Root
-	dir  *os.File // the root's directory, for looks that only stat
+	dir  *os.File // the root's directory, for scans that only stat
 	fd   int
 	now  time.Time
 	// place is the root with the targets of its links, and real the path without links of the root where it has such targets.
@@ -40,12 +40,12 @@ type scan struct {
 	// thorough says that an equal stat proves nothing this time.
 	thorough bool
 
-	readers []*reader // one for each goroutine that looks
+	readers []*reader // one for each goroutine that scans
 }
 
 // openScan opens a root. Where that is another directory than before, or was renamed meanwhile, all that is known below
-// it is looked at anew.
-func openScan(t *tree) (*scan, error) {
+// it is scanned again.
+func openScan(t *tree) (*treeScan, error) {
 	root, err := fsx.OpenRoot(t.root.Path)
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func openScan(t *tree) (*scan, error) {
 		root.Close()
 		return nil, err
 	}
-	s := &scan{tree: t, root: root, dir: dir, fd: int(dir.Fd()), now: t.now(), place: PlaceOf(t.root), timesHoldOn: map[uint64]bool{}}
+	s := &treeScan{tree: t, root: root, dir: dir, fd: int(dir.Fd()), now: t.now(), place: PlaceOf(t.root), timesHoldOn: map[uint64]bool{}}
 	if len(t.root.LinkTargets) > 0 {
 		s.place = s.place.Resolved()
 		if s.real, err = filepath.EvalSymlinks(t.root.Path); err != nil {
@@ -78,7 +78,7 @@ func openScan(t *tree) (*scan, error) {
 	return s, nil
 }
 
-func (s *scan) close() {
+func (s *treeScan) close() {
 	for _, target := range s.targets {
 		target.Close()
 	}
@@ -86,9 +86,9 @@ func (s *scan) close() {
 	s.root.Close()
 }
 
-// walk goes through the tree level by level, so that the bound on directories cuts off the same ones however the levels
+// walk scans the tree level by level, so that the bound on directories cuts off the same ones however the levels
 // are divided among the processors.
-func (s *scan) walk(ctx context.Context, full bool) error {
+func (s *treeScan) walk(ctx context.Context, full bool) error {
 	t := s.tree
 	t.pastDepth, t.pastCount = 0, 0
 	s.openLock()
@@ -116,8 +116,8 @@ func (s *scan) walk(ctx context.Context, full bool) error {
 	return nil
 }
 
-// forget drops what is known below nodes that are not looked into.
-func (s *scan) forget(nodes []*node) {
+// forget drops what is known below nodes that are not entered.
+func (s *treeScan) forget(nodes []*node) {
 	for _, n := range nodes {
 		if n.known {
 			s.tree.moved = true
@@ -126,8 +126,8 @@ func (s *scan) forget(nodes []*node) {
 	}
 }
 
-// scanLevel looks at the nodes of a level that need it, on all processors where there are many.
-func (s *scan) scanLevel(ctx context.Context, level []*node, full bool) error {
+// scanLevel scans the nodes of a level that need it, on all processors where there are many.
+func (s *treeScan) scanLevel(ctx context.Context, level []*node, full bool) error {
 	var due []*node
 	for _, n := range level {
 		if full || n.due() {
@@ -160,7 +160,7 @@ func (s *scan) scanLevel(ctx context.Context, level []*node, full bool) error {
 }
 
 // reader returns the reader of the goroutine with that number.
-func (s *scan) reader(i int) *reader {
+func (s *treeScan) reader(i int) *reader {
 	for len(s.readers) <= i {
 		s.readers = append(s.readers, newReader(s))
 	}
@@ -168,7 +168,7 @@ func (s *scan) reader(i int) *reader {
 }
 
 // recordScanned takes over whether looking changed which directories there are.
-func (s *scan) recordScanned(scanned []*node) {
+func (s *treeScan) recordScanned(scanned []*node) {
 	for _, n := range scanned {
 		s.tree.moved = s.tree.moved || n.moved
 		n.moved = false
@@ -176,7 +176,7 @@ func (s *scan) recordScanned(scanned []*node) {
 }
 
 // scanDir brings what is known of one directory up to date.
-func (s *scan) scanDir(n *node, r *reader) {
+func (s *treeScan) scanDir(n *node, r *reader) {
 	n.moved = n.moved || !n.known
 	n.marked, n.known = false, true
 	if n.listing != nil {
@@ -198,10 +198,10 @@ func (s *scan) scanDir(n *node, r *reader) {
 }
 
 // scanWithoutSkillFile brings what is known of a directory up to date in which SKILL.md is not found.
-func (s *scan) scanWithoutSkillFile(n *node, r *reader, err error) {
+func (s *treeScan) scanWithoutSkillFile(n *node, r *reader, err error) {
 	switch {
-	case n.shallow && (n.skill == nil || errors.Is(err, fs.ErrNotExist)):
-		if n.skill != nil {
+	case n.shallow && (n.record == nil || errors.Is(err, fs.ErrNotExist)):
+		if n.record != nil {
 			r.fresh = append(r.fresh, n)
 		}
 		n.clearSkill()
@@ -213,7 +213,7 @@ func (s *scan) scanWithoutSkillFile(n *node, r *reader, err error) {
 }
 
 // strayProblem tells of a SKILL.md right in the root.
-func (s *scan) strayProblem(file string) pannier.Problem {
+func (s *treeScan) strayProblem(file string) pannier.Problem {
 	return pannier.Problem{
 		Code: "root.skill_file", Severity: pannier.SeverityWarning, Path: path.Join(s.tree.root.Name, file),
 		Message: "a SKILL.md right in the root belongs to no skill",
@@ -222,7 +222,7 @@ func (s *scan) strayProblem(file string) pannier.Problem {
 }
 
 // list brings the entries of a directory that holds no SKILL.md up to date, or takes a skill.md of another case.
-func (s *scan) list(n *node, r *reader) {
+func (s *treeScan) list(n *node, r *reader) {
 	st, err := fsx.LstatAt(s.fd, dirPath(n.rel))
 	if err != nil {
 		s.markUnreadable(n, r, err)
@@ -260,9 +260,9 @@ func (s *scan) list(n *node, r *reader) {
 	s.openToolSet(n, r)
 }
 
-// timesHold reports whether the equal times of a directory prove that its entries are the same. It asks once a look for each
+// timesHold reports whether the equal times of a directory prove that its entries are the same. It asks once a scan for each
 // file system.
-func (s *scan) timesHold(n *node, st fsx.Stamp) bool {
+func (s *treeScan) timesHold(n *node, st fsx.Stamp) bool {
 	if s.thorough || s.tree.listAll {
 		return false
 	}
@@ -285,7 +285,7 @@ func dirPath(rel string) string {
 }
 
 // markUnreadable keeps what is known of a directory that cannot be read, and says so; one that is gone has nothing.
-func (s *scan) markUnreadable(n *node, r *reader, err error) {
+func (s *treeScan) markUnreadable(n *node, r *reader, err error) {
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir) {
 		r.fresh = append(r.fresh, n) // perhaps it is not this one that is gone, but one above it that was replaced
 		n.reset()
@@ -300,7 +300,7 @@ func (s *scan) markUnreadable(n *node, r *reader, err error) {
 }
 
 // readEntries reads the names in a directory. It returns nodes for the directories among them and keeps the links.
-func (s *scan) readEntries(n *node, r *reader) ([]*node, error) {
+func (s *treeScan) readEntries(n *node, r *reader) ([]*node, error) {
 	dir, err := s.root.Open(dirPath(n.rel))
 	if s.mayLeadOut(err) {
 		dir, err = s.place.File(dirPath(n.rel))
@@ -338,8 +338,8 @@ func (s *scan) readEntries(n *node, r *reader) ([]*node, error) {
 }
 
 // childFor returns the node for an entry that is a directory or leads to one. What is known of a directory that was
-// replaced by another of the same name is looked at anew, to its leaves.
-func (s *scan) childFor(n *node, e dirent, linked bool) *node {
+// replaced by another of the same name is scanned again, to its leaves.
+func (s *treeScan) childFor(n *node, e dirent, linked bool) *node {
 	if known := n.child(e.name); known != nil && known.linked == linked {
 		if known.ino != e.ino {
 			known.ino = e.ino

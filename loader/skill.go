@@ -7,8 +7,8 @@ import (
 	"pannier/internal/fsx"
 )
 
-// found is what is known of one skill directory.
-type found struct {
+// skillRecord is what is known of one skill directory.
+type skillRecord struct {
 	file string // the name of its SKILL.md
 	// linked says that SKILL.md or _meta.json is a link, so that what is read changes without the directory.
 	linked bool
@@ -22,26 +22,26 @@ type found struct {
 
 // refresh brings a skill up to date, and reports whether there is one still. st is the stat of its SKILL.md, of a link that of
 // the link.
-func (s *scan) refresh(n *node, st fsx.Stamp, r *reader) bool {
-	f := n.skill
+func (s *treeScan) refresh(n *node, st fsx.Stamp, r *reader) bool {
+	f := n.record
 	f.linked = st.IsSymlink()
-	var ways []string
+	var chainDirs []string
 	if f.linked {
 		r.recordVolume(n)
-		ways = r.appendFileWay(ways, n.at(f.file))
+		chainDirs = r.appendFileChain(chainDirs, n.at(f.file))
 		st = s.follow(n, st)
 	}
 	metaStat, linked := s.metaStat(n)
 	if linked {
 		f.linked = true
-		ways = r.appendFileWay(ways, n.at(pannier.MetaFile))
+		chainDirs = r.appendFileChain(chainDirs, n.at(pannier.MetaFile))
 	}
-	n.setWays(ways)
+	n.setChainDirs(chainDirs)
 	if f.skill != nil && f.proven && st == f.stat && metaStat == f.meta && (!s.thorough || r.matchesDisk(n, st, metaStat)) {
 		return true
 	}
 	r.fresh = append(r.fresh, n)
-	read := reading{skill: r.restore(n, st, metaStat), stat: st, metaStat: metaStat, quiet: true}
+	read := skillReading{skill: r.restore(n, st, metaStat), stat: st, metaStat: metaStat, quiet: true}
 	known := read.skill != nil
 	if !known {
 		read = r.read(n, st, metaStat)
@@ -58,11 +58,11 @@ func (s *scan) refresh(n *node, st fsx.Stamp, r *reader) bool {
 
 // matchesDisk reports whether the files of a skill are, to the byte, what the catalog has of them.
 func (r *reader) matchesDisk(n *node, st, metaStat fsx.Stamp) bool {
-	known := n.skill.skill
+	known := n.record.skill
 	if known.FileDigest.IsZero() {
 		return false // it could not be read
 	}
-	file, err := r.open(n.at(n.skill.file))
+	file, err := r.open(n.at(n.record.file))
 	if err != nil {
 		return false
 	}
@@ -79,7 +79,7 @@ func (r *reader) matchesDisk(n *node, st, metaStat fsx.Stamp) bool {
 }
 
 // commitSkill decides which skill goes into the catalog after a reading.
-func (s *scan) commitSkill(f *found, read *pannier.Skill) {
+func (s *treeScan) commitSkill(f *skillRecord, read *pannier.Skill) {
 	if f.good == nil && read.Broken {
 		f.good = s.tree.lastKnown(read.PathBelowRoot)
 	}
@@ -132,8 +132,8 @@ func sum(s *pannier.Skill, scripts ...string) pannier.Digest {
 }
 
 // follow returns the stat of the file that a link leads to, within the root.
-func (s *scan) follow(n *node, link fsx.Stamp) fsx.Stamp {
-	st, err := s.statIn(n.at(n.skill.file))
+func (s *treeScan) follow(n *node, link fsx.Stamp) fsx.Stamp {
+	st, err := s.statIn(n.at(n.record.file))
 	if err != nil {
 		return link // reading it says what is wrong
 	}
@@ -141,7 +141,7 @@ func (s *scan) follow(n *node, link fsx.Stamp) fsx.Stamp {
 }
 
 // metaStat returns the stat of the _meta.json in a directory, zero where there is none, and whether that is a link.
-func (s *scan) metaStat(n *node) (st fsx.Stamp, linked bool) {
+func (s *treeScan) metaStat(n *node) (st fsx.Stamp, linked bool) {
 	rel := n.at(pannier.MetaFile)
 	st, err := fsx.LstatAt(s.fd, rel)
 	if err != nil {

@@ -15,15 +15,15 @@ import (
 // steadyTries is how often a load begins anew because a volume was swapped, or a root replaced, in the midst of it.
 const steadyTries = 8
 
-// shiftTries is the same for directories that are replaced and links that are turned. They are fewer, and what still moves then
-// is taken as it is: anybody may turn a link without end, and that must not keep other skills from the catalog. The event of
-// the last turn brings the next scan.
+// shiftTries is the same for directories and links that are replaced. They are fewer, and what still changes then
+// is taken as it is: any writer may replace a link without end, and that must not keep other skills from the catalog. The event of
+// the last change brings the next scan.
 const shiftTries = 4
 
 // loadSteady loads all trees, and again where something was swapped meanwhile, so that a catalog shows it as it was before or
 // after and never half of both. Roots whose volumes do not hold still are unstable, and keep what the catalog has of them.
 func (l *Loader) loadSteady(ctx context.Context, full bool) error {
-	defer l.letGo()
+	defer l.dropTransient()
 	for try, learned := 1, false; ; try++ {
 		for _, t := range l.trees {
 			if err := t.load(ctx, full); err != nil {
@@ -42,8 +42,8 @@ func (l *Loader) loadSteady(ctx context.Context, full bool) error {
 	}
 }
 
-// letGo drops what is compared behind a scan only.
-func (l *Loader) letGo() {
+// dropTransient drops what is compared after a scan only.
+func (l *Loader) dropTransient() {
 	for _, t := range l.trees {
 		t.links, t.fresh = nil, nil
 	}
@@ -60,12 +60,12 @@ func (l *Loader) markSwapped() (again bool) {
 	return again
 }
 
-// markShifted asks for another scan where a directory was replaced or a link turned, and reports whether that is so anywhere.
-// What lies behind links is looked at each time and needs no mark.
+// markShifted asks for another scan where a directory or a link was replaced, and reports whether that is so anywhere.
+// What lies behind links is scanned each time and needs no mark.
 func (l *Loader) markShifted() (again bool) {
 	for _, t := range l.trees {
 		replaced := t.markReplaced()
-		again = again || replaced || t.links.turned()
+		again = again || replaced || t.links.retargeted()
 	}
 	return again
 }
@@ -87,12 +87,12 @@ func (t *tree) swapped() bool {
 			return true
 		}
 	}
-	return t.volumes.turned()
+	return t.volumes.retargeted()
 }
 
-// gather takes over what the readers have gone through and learned.
+// gather collects the links that the readers have followed, and the nodes that they have read.
 func (t *tree) gather(readers []*reader) {
-	t.volumes, t.links = targets{}, targets{}
+	t.volumes, t.links = linkTargets{}, linkTargets{}
 	for _, r := range readers {
 		t.volumes.addAll(r.volumes)
 		t.links.addAll(r.links)
@@ -101,13 +101,13 @@ func (t *tree) gather(readers []*reader) {
 	}
 }
 
-// markReplaced marks the directories around what was learned that are others now than when their entries were read, with all
-// that is known below them. Of a skill itself its reader has made sure.
+// markReplaced marks the directories above the nodes that were read if they were replaced since their entries were read, with all
+// that is known below them. A skill itself is checked by its reader.
 func (t *tree) markReplaced() (any bool) {
 	seen := map[*node]bool{t.top: true} // which swapped compares
 	for _, n := range t.fresh {
 		for ; n != nil && !seen[n]; n = n.parent {
-			if n.skill != nil {
+			if n.record != nil {
 				continue
 			}
 			if seen[n] = true; n.replaced() {

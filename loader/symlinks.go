@@ -18,7 +18,7 @@ var errOutside = errors.New("outside of the root")
 
 // symlinkChain is how a path below the root leads on, symlink by symlink. Paths in it are absolute, by the name that the root has.
 type symlinkChain struct {
-	// real is the path without links of what is at its end, empty where nothing is, or nothing within the root.
+	// real is the path without links of what is at its end, empty if nothing is there, or nothing within the root.
 	real string
 	// dirs are the paths to watch to notice that the chain leads elsewhere: each directory that holds a link of the chain. If
 	// nothing is at the end, they include the directory in which the chain ends, and the missing path in it. A directory that lies
@@ -28,13 +28,13 @@ type symlinkChain struct {
 	// outside are the paths of the links on it that lie there, and strays says that what is at its end does so too.
 	outside []string
 	strays  bool
-	// links are those that it leads through, with what they say.
-	links []turning
+	// links are those of the chain, with their targets.
+	links []followedLink
 }
 
-// findChain goes along a path below the root. It does not leave the root, unless links of the root may: what a link says of
-// elsewhere is the end.
-func (s *scan) findChain(rel string) (w symlinkChain) {
+// findChain follows a path below the root. It does not leave the root, unless links of the root may: a target outside
+// is the end.
+func (s *treeScan) findChain(rel string) (w symlinkChain) {
 	s.followLink(rel, &w)
 	for _, link := range w.outside {
 		if w.strays { // the target is outside of what pannier may watch
@@ -45,8 +45,8 @@ func (s *scan) findChain(rel string) (w symlinkChain) {
 	return w
 }
 
-// followLink records what is on the way.
-func (s *scan) followLink(rel string, w *symlinkChain) {
+// followLink records the entries of the chain.
+func (s *treeScan) followLink(rel string, w *symlinkChain) {
 	at, _, err := fsx.FollowPath("", rel, fsx.LinkRules{
 		Readlink: func(dir, name string) (string, error) {
 			target, isLink, err := s.readLink(path.Join(dir, name))
@@ -59,7 +59,7 @@ func (s *scan) followLink(rel string, w *symlinkChain) {
 				return "", unix.EINVAL
 			default:
 				s.passLink(w, dir, name)
-				w.links = append(w.links, turning{link: filepath.Join(s.abs(dir), name), target: target})
+				w.links = append(w.links, followedLink{link: filepath.Join(s.abs(dir), name), target: target})
 			}
 			return target, err
 		},
@@ -84,8 +84,8 @@ func (s *scan) followLink(rel string, w *symlinkChain) {
 	}
 }
 
-// passLink notes a link.
-func (s *scan) passLink(w *symlinkChain, dir, name string) {
+// passLink records a link.
+func (s *treeScan) passLink(w *symlinkChain, dir, name string) {
 	if s.follows(dir) {
 		w.pass(s.abs(dir))
 		return
@@ -93,16 +93,16 @@ func (s *scan) passLink(w *symlinkChain, dir, name string) {
 	w.outside = append(w.outside, path.Join(dir, name))
 }
 
-// passEnd notes the entry at which a way ends because there is nothing, or nothing to go on through.
-func (s *scan) passEnd(w *symlinkChain, dir, name string) {
+// passEnd records the entry at which a chain ends because nothing is there, or something that is not a directory.
+func (s *treeScan) passEnd(w *symlinkChain, dir, name string) {
 	if s.follows(dir) {
 		w.pass(s.abs(dir))
 	}
 	w.pass(path.Join(s.abs(dir), name))
 }
 
-// above returns the directory that holds what a way has come to.
-func (s *scan) above(at string) string {
+// above returns the directory that holds an entry of a chain.
+func (s *treeScan) above(at string) string {
 	switch {
 	case path.IsAbs(at):
 		return path.Dir(at)
@@ -112,8 +112,8 @@ func (s *scan) above(at string) string {
 	return upTo(at)
 }
 
-// follows reports whether a way may end there.
-func (s *scan) follows(at string) bool {
+// follows reports whether a chain may end there.
+func (s *treeScan) follows(at string) bool {
 	if !path.IsAbs(at) || s.inRoot(at) {
 		return true
 	}
@@ -121,15 +121,15 @@ func (s *scan) follows(at string) bool {
 	return held
 }
 
-// pass notes a directory.
-func (w *symlinkChain) pass(dir string) {
-	if !slices.Contains(w.dirs, dir) {
-		w.dirs = append(w.dirs, dir)
+// pass records a directory.
+func (c *symlinkChain) pass(dir string) {
+	if !slices.Contains(c.dirs, dir) {
+		c.dirs = append(c.dirs, dir)
 	}
 }
 
-// readLink returns what a link says. Of what is there and no link it says nothing.
-func (s *scan) readLink(rel string) (target string, isLink bool, err error) {
+// readLink returns the target of a link. Another kind of file is not an error.
+func (s *treeScan) readLink(rel string) (target string, isLink bool, err error) {
 	var buf [unix.PathMax]byte
 	size, err := unix.Readlinkat(s.fd, rel, buf[:])
 	if err == unix.EINVAL {
@@ -138,8 +138,8 @@ func (s *scan) readLink(rel string) (target string, isLink bool, err error) {
 	return string(buf[:max(0, size)]), err == nil, err
 }
 
-// abs returns the path of what a way has come to.
-func (s *scan) abs(at string) string {
+// abs returns the absolute path of an entry of a chain.
+func (s *treeScan) abs(at string) string {
 	if path.IsAbs(at) {
 		return at
 	}
@@ -152,12 +152,12 @@ func upTo(rel string) string {
 	return strings.TrimSuffix(dir, "/")
 }
 
-// passFile notes the file that is at the end, and its directory. In a directory that the watcher knows from the rules only some
+// passFile records the file at the end, and its directory. In a directory that the watcher knows from the rules only some
 // names count, and this file may have any.
-func (w *symlinkChain) passFile() {
-	if w.real != "" {
-		w.pass(filepath.Dir(w.real))
-		w.pass(w.real)
+func (c *symlinkChain) passFile() {
+	if c.real != "" {
+		c.pass(filepath.Dir(c.real))
+		c.pass(c.real)
 	}
 }
 
@@ -166,19 +166,19 @@ func isRead(name string) bool {
 	return name == pannier.MetaFile || pannier.IsSkillFile(name) || isScript(name)
 }
 
-// appendFileWay appends the directories in which a change can make something else of a file that is a link.
-func (r *reader) appendFileWay(dirs []string, rel string) []string {
+// appendFileChain appends the directories in which a change can make something else of a file that is a link.
+func (r *reader) appendFileChain(dirs []string, rel string) []string {
 	w := r.scan.findChain(rel)
 	w.passFile()
 	r.pass(w)
 	return append(dirs, w.dirs...)
 }
 
-// setWays takes over the directories on the ways of all links in the directory that count.
-func (n *node) setWays(dirs []string) {
+// setChainDirs records the directories on the chains of all links in the directory that count.
+func (n *node) setChainDirs(dirs []string) {
 	slices.Sort(dirs)
 	dirs = slices.DeleteFunc(slices.Compact(dirs), func(dir string) bool { return dir == n.abs }) // it is watched anyway
-	if !slices.Equal(dirs, n.list().ways) {
-		n.edit().ways, n.moved = slices.Clip(dirs), true
+	if !slices.Equal(dirs, n.list().chainDirs) {
+		n.edit().chainDirs, n.moved = slices.Clip(dirs), true
 	}
 }

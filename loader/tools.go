@@ -14,7 +14,7 @@ import (
 const toolsDir = "tools"
 
 // toolSet is what is known of a directory right below the root that holds a directory toolsDir and no SKILL.md. Whether it
-// is a skill shows once everything below it was looked at.
+// is a skill shows once everything below it was scanned.
 type toolSet struct {
 	// meta is the stat of _meta.json when it was last read, zero where there is none. proven says that an equal one means an
 	// equal file, linked that it is a link, so that what is read changes without the directory.
@@ -26,7 +26,7 @@ type toolSet struct {
 }
 
 // openToolSet brings what is known of a directory that may have tools only up to date, but for the tools.
-func (s *scan) openToolSet(n *node, r *reader) {
+func (s *treeScan) openToolSet(n *node, r *reader) {
 	if n.depth != 1 || n.child(toolsDir) == nil {
 		n.toolSet = nil
 		return
@@ -35,14 +35,14 @@ func (s *scan) openToolSet(n *node, r *reader) {
 		n.toolSet = &toolSet{}
 	}
 	st, linked := s.metaStat(n)
-	b := n.toolSet
-	b.linked = linked
-	if b.read != nil && b.proven && !s.thorough && st == b.meta {
+	set := n.toolSet
+	set.linked = linked
+	if set.read != nil && set.proven && !s.thorough && st == set.meta {
 		return
 	}
 	r.fresh = append(r.fresh, n)
-	b.read, b.meta = r.readToolSet(n, st)
-	b.proven = b.meta == st && isProof(st, s.now)
+	set.read, set.meta = r.readToolSet(n, st)
+	set.proven = set.meta == st && isProof(st, s.now)
 }
 
 // readToolSet returns the skill that tools without instructions make, and the stat of its _meta.json after that was read.
@@ -67,28 +67,28 @@ func (r *reader) readToolSet(n *node, metaStat fsx.Stamp) (*pannier.Skill, fsx.S
 }
 
 // commitToolSets decides which directories with tools are skills. One that holds skills groups them, and is none itself.
-func (s *scan) commitToolSets() {
+func (s *treeScan) commitToolSets() {
 	for _, n := range s.tree.top.list().children {
-		b := n.toolSet
-		if b == nil {
+		set := n.toolSet
+		if set == nil {
 			continue
 		}
 		scripts := s.scriptsIn(n.child(toolsDir))
 		if len(scripts) == 0 || n.holdsSkill() {
-			b.skill = nil
+			set.skill = nil
 			continue
 		}
-		if sum := sum(b.read, scripts...); b.skill == nil || b.skill.Sum != sum {
-			skill := *b.read
+		if sum := sum(set.read, scripts...); set.skill == nil || set.skill.Sum != sum {
+			skill := *set.read
 			skill.Sum = sum
-			b.skill = &skill
+			set.skill = &skill
 		}
 	}
 }
 
 // scriptsIn returns the names of the Python files right in a directory, by name in bytes. Links count where they lead to a
 // regular file within the root.
-func (s *scan) scriptsIn(n *node) []string {
+func (s *treeScan) scriptsIn(n *node) []string {
 	if n == nil {
 		return nil
 	}
@@ -129,5 +129,5 @@ func scriptsOf(entries []dirent) []string {
 
 // holdsSkill reports whether there is a skill below the directory.
 func (n *node) holdsSkill() bool {
-	return slices.ContainsFunc(n.list().children, func(c *node) bool { return c.skill != nil || c.holdsSkill() })
+	return slices.ContainsFunc(n.list().children, func(c *node) bool { return c.record != nil || c.holdsSkill() })
 }

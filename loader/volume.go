@@ -13,31 +13,31 @@ const volumeLink = "..data"
 // volumePrefix begins the names that are a volume's own: its data, of which the links beside them show what is to be seen.
 const volumePrefix = ".."
 
-// turning is where a link led when it was gone through.
-type turning struct {
+// followedLink is where a link led when it was followed.
+type followedLink struct {
 	link   string // absolute
 	target string
 }
 
-// targets are where links led when they were first gone through in a scan, by their absolute paths. One that led elsewhere later
-// in the same look has an empty one, which none ever leads to.
-type targets map[string]string
+// linkTargets are where links led when they were first followed in a scan, by their absolute paths. One that led elsewhere later
+// in the same scan has an empty one, which never matches.
+type linkTargets map[string]string
 
-func (t targets) add(link, target string) {
+func (t linkTargets) add(link, target string) {
 	if before, again := t[link]; again && before != target {
 		target = ""
 	}
 	t[link] = target
 }
 
-func (t targets) addAll(others targets) {
+func (t linkTargets) addAll(others linkTargets) {
 	for link, target := range others {
 		t.add(link, target)
 	}
 }
 
-// turned reports whether one of the links leads elsewhere now.
-func (t targets) turned() bool {
+// retargeted reports whether one of the links leads elsewhere now.
+func (t linkTargets) retargeted() bool {
 	var buf [unix.PathMax]byte
 	for link, target := range t {
 		if size, err := unix.Readlink(link, buf[:]); err != nil || string(buf[:size]) != target {
@@ -47,7 +47,7 @@ func (t targets) turned() bool {
 	return false
 }
 
-// recordVolume notes where the link of the volume that a directory belongs to leads, before anything is read through it. A
+// recordVolume records where the link of the volume that a directory belongs to leads, before anything is read through it. A
 // directory outside of such a volume is not an error.
 func (r *reader) recordVolume(n *node) {
 	buf := r.metaBuf
