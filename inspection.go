@@ -120,6 +120,18 @@ const (
 // CodeMCPLimits is the code of the problem of a skill that is past those bounds.
 const CodeMCPLimits = "mcp_limits"
 
+// CodeMCPName is the code of the problem of a skill whose name keeps it out of the extension for skills.
+const CodeMCPName = "mcp_name"
+
+// maxMCPName is the longest name of the Agent Skills specification.
+const maxMCPName = 64
+
+// IsMCPName reports whether a skill of that name can be part of the extension for skills of the Model Context Protocol: its name
+// is the last part of a URI (SEP-2640).
+func IsMCPName(name string) bool {
+	return name != "" && len(name) <= maxMCPName && Slugify(name) == name
+}
+
 // Manifest is the frontmatter of a skill with a digest of every file that is served of it, all of one state of its directory.
 // It is immutable.
 type Manifest struct {

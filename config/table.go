@@ -78,7 +78,7 @@ var table = []setting{
 		"TCP address that serves the whole API to clients with a token; needs api_tokens",
 		func(d *draft) *string { return &d.APIListen }, parseListen),
 	one(setting{key: "api_tokens", kind: "file"},
-		"file with a line NAME SCOPE SHA256 for each token that may use api_listen; the scopes are read, environment and write",
+		"file with a line NAME SCOPE SHA256 for each token that may use api_listen; the scopes are read, environment, call and write",
 		func(d *draft) *string { return &d.APITokens }, parseText),
 	one(setting{key: "state_dir", kind: "dir", told: defaultStateTold},
 		"directory of the state, with a directory for each workspace; none keeps it in memory",

@@ -73,6 +73,7 @@ func (l *Loader) openInspector(ctx context.Context, s *pannier.Skill) (*inspecto
 	if in.files = files; truncated {
 		in.report("skill.files.truncated", "", 0, "there are more files than were read", "keep what is not part of the skill out of its directory")
 	}
+	in.reportName()
 	in.reportLimits(slices.DeleteFunc(slices.Clone(files), func(f pannier.File) bool { return !l.rules.Serves(f.Path) }), truncated)
 	return in, nil
 }

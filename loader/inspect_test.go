@@ -221,6 +221,8 @@ func TestInspectIsOfTheDigest(t *testing.T) {
 // TestInspectBounds looks into skills with more files, and larger ones, than are read.
 func TestInspectBounds(t *testing.T) {
 	root := tree(t, "a")
+	named := func() { write(t, filepath.Join(root, "a/SKILL.md"), "---\nname: a\ndescription: D.\n---\n") }
+	named()
 	for i := range 300 {
 		dir := filepath.Join(root, "a/tools")
 		mkdir(t, dir)
@@ -230,6 +232,7 @@ func TestInspectBounds(t *testing.T) {
 		t.Errorf("%d tools, %d problems", len(in.Tools), len(in.Problems))
 	}
 	root = tree(t, "a")
+	named()
 	mkdir(t, filepath.Join(root, "a/tools"))
 	huge := filepath.Join(root, "a/tools/huge.py")
 	write(t, huge, pythonTool)
@@ -238,5 +241,17 @@ func TestInspectBounds(t *testing.T) {
 	}
 	if in := inspect(t, root); len(in.Tools) != 0 || len(in.Problems) != 2 || in.Problems[0].Code != pannier.CodeMCPLimits || in.Problems[1].Code != "skill.tools.python" {
 		t.Errorf("%+v", in)
+	}
+}
+
+// TestInspectNames looks at names that hosts of the Model Context Protocol can list, and at others.
+func TestInspectNames(t *testing.T) {
+	for name, reported := range map[string]bool{"a": false, "a-1": false, "A": true, "a_b": true, "a--b": true, "-a": true, "\u00fc": true, "a b": true, strings.Repeat("a", 65): true} {
+		root := tree(t, "a")
+		write(t, filepath.Join(root, "a/SKILL.md"), fmt.Sprintf("---\nname: \"%s\"\ndescription: D.\n---\n", name))
+		found := slices.ContainsFunc(inspect(t, root).Problems, func(p pannier.Problem) bool { return p.Code == pannier.CodeMCPName })
+		if found != reported {
+			t.Errorf("%q: reported %t, want %t", name, found, reported)
+		}
 	}
 }

@@ -182,7 +182,7 @@ func (c *core) processBatch(ctx context.Context, b pannier.Batch) {
 	}
 	c.log.Log(level, "scanned", "seq", b.Seq, "trigger", b.Trigger, "full", b.Full, "dirs", len(b.Dirs), "changed", changed, "took", took)
 	c.census.request(b, changed)
-	if c.mcp != nil {
+	if c.mcp != nil && (changed || len(b.Dirs) > 0) {
 		c.mcp.Touched() // a directory of a file that a host follows may be in the batch
 	}
 	replaced := c.fingerprints.rootsReplaced()

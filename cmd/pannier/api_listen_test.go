@@ -42,7 +42,7 @@ func newTokens(t *testing.T) (file string, token map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
 	file, token = filepath.Join(dir, "tokens"), map[string]string{}
-	for _, scope := range []string{"read", "environment", "write"} {
+	for _, scope := range []string{"read", "environment", "call", "write"} {
 		stdout, stderr, code := pannierToken(t, scope, scope, "--append", file)
 		if code != exitYes || stderr != "" {
 			t.Fatalf("exit code %d: %s", code, stderr)

@@ -28,7 +28,8 @@ func (p *program) tokenCommand() *cobra.Command {
 		Long: `Creates a token and prints it once; it is stored nowhere. The sidecar needs only a line with its
 digest in the file of --api-tokens. The line goes to stderr, or with --append into the file.
 
-Scopes: read; environment (read, and report the environment of the agent); write (everything).`,
+Scopes: read; environment (read, and report the environment of the agent); call (read, and call
+tools of skills); write (everything).`,
 		Example: `  pannier token grafana read
   pannier token agent environment --append /etc/pannier/tokens > agent.token`,
 		Args: cobra.ExactArgs(2),

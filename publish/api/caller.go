@@ -118,7 +118,7 @@ var errMayNotWrite = &statusError{
 func (h *Handler) requireScope(r *http.Request, needed Scope) error {
 	peer, ok := PeerFrom(r.Context())
 	if !ok {
-		if needed == ScopeWrite {
+		if needed == ScopeWrite || needed == ScopeCall {
 			return errMayNotWrite
 		}
 		return nil

@@ -18,20 +18,23 @@ import (
 // Scope is what a token allows.
 type Scope string
 
-// The scopes. Each includes the ones before it.
+// The scopes. All include read, and write includes all.
 const (
 	ScopeRead        Scope = "read"        // whatever changes nothing
 	ScopeEnvironment Scope = "environment" // and to put the environment of the agent
-	ScopeWrite       Scope = "write"       // and everything else
+	ScopeCall        Scope = "call"        // read, and to call tools of skills
+	ScopeWrite       Scope = "write"       // everything
 )
 
-// Scopes returns the scopes, each of which includes the ones before it.
-func Scopes() []Scope { return []Scope{ScopeRead, ScopeEnvironment, ScopeWrite} }
+// Scopes returns the scopes, the smallest first.
+func Scopes() []Scope { return []Scope{ScopeRead, ScopeEnvironment, ScopeCall, ScopeWrite} }
 
 // Includes reports whether a scope allows what another one does. One that is none allows nothing.
 func (s Scope) Includes(needed Scope) bool {
-	have, want := slices.Index(Scopes(), s), slices.Index(Scopes(), needed)
-	return want >= 0 && have >= want
+	if !slices.Contains(Scopes(), s) || !slices.Contains(Scopes(), needed) {
+		return false
+	}
+	return s == needed || s == ScopeWrite || needed == ScopeRead
 }
 
 // Token is a bearer token for TCP, known by its digest.
@@ -62,7 +65,7 @@ func ParseScope(text string) (Scope, error) {
 	if slices.Contains(Scopes(), Scope(text)) {
 		return Scope(text), nil
 	}
-	return "", &pannier.Refusal{Code: "token.scope", Message: fmt.Sprintf("unknown scope %.80q", text), Hint: "the scopes are read, environment and write"}
+	return "", &pannier.Refusal{Code: "token.scope", Message: fmt.Sprintf("unknown scope %.80q", text), Hint: "the scopes are read, environment, call and write"}
 }
 
 // ParseTokens reads lines `name scope sha256`, the last being the hexadecimal SHA-256 of the token, with or without `sha256:`

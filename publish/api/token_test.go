@@ -177,11 +177,16 @@ func TestTokenIsNotSeenBehind(t *testing.T) {
 }
 
 func TestScopes(t *testing.T) {
-	for i, a := range api.Scopes() {
-		for j, b := range api.Scopes() {
-			if a.Includes(b) != (i >= j) {
-				t.Errorf("%s includes %s: %t", a, b, a.Includes(b))
+	includes := map[api.Scope]string{"read": "read", "environment": "read environment", "call": "read call", "write": "read environment call write"}
+	for _, a := range api.Scopes() {
+		var allowed []string
+		for _, b := range api.Scopes() {
+			if a.Includes(b) {
+				allowed = append(allowed, string(b))
 			}
+		}
+		if got := strings.Join(allowed, " "); got != includes[a] {
+			t.Errorf("%s includes %q, want %q", a, got, includes[a])
 		}
 		if a.Includes("") || api.Scope("").Includes(a) || api.Scope("admin").Includes(a) {
 			t.Errorf("%s beside what ", a)

@@ -10,8 +10,6 @@ import (
 	"pannier"
 )
 
-const codeName = "mcp_name"
-
 func refuse(code, message, hint string) error {
 	return &pannier.Refusal{Code: code, Message: message, Hint: hint}
 }

@@ -87,6 +87,7 @@ type Server struct {
 	metrics       *metrics
 	announced     atomic.Pointer[announcements] // nil while no host has seen a list
 	largeReads    chan struct{}
+	changed       atomic.Int64 // when files may have changed last, in nanoseconds since 1970
 }
 
 // New returns a server.

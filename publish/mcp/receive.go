@@ -154,9 +154,14 @@ func decodeCursor(cursor string) (key string, err error) {
 	return key, nil
 }
 
-// paginate returns one page of items that are ordered by their keys, and the cursor of the next one. item returns nil for items that
-// are left out.
-func paginate[T any](s *Server, cursor string, items []T, keyOf func(T) string, item func(T) (json.RawMessage, error)) (list []json.RawMessage, next string, err error) {
+// sized is an item of a list with about the bytes that it is encoded as; 0 is an item that is left out.
+type sized[I any] struct {
+	item  I
+	bytes int
+}
+
+// paginate returns one page of items that are ordered by their keys, and the cursor of the next one.
+func paginate[T, I any](s *Server, cursor string, items []T, keyOf func(T) string, item func(T) (sized[I], error)) (list []I, next string, err error) {
 	if cursor != "" {
 		after, err := decodeCursor(cursor)
 		if err != nil {
@@ -168,20 +173,20 @@ func paginate[T any](s *Server, cursor string, items []T, keyOf func(T) string, 
 		}
 		items = items[at:]
 	}
-	list = make([]json.RawMessage, 0, min(len(items), s.PageSize))
+	list = make([]I, 0, min(len(items), s.PageSize))
 	size := 0
 	for i, t := range items {
-		text, err := item(t)
+		next, err := item(t)
 		if err != nil {
 			return nil, "", err
 		}
-		if text == nil {
+		if next.bytes == 0 {
 			continue
 		}
-		if size += len(text); len(list) == s.PageSize || len(list) > 0 && size > maxPageBytes {
+		if size += next.bytes; len(list) == s.PageSize || len(list) > 0 && size > maxPageBytes {
 			return list, encodeCursor(keyOf(items[i-1])), nil
 		}
-		list = append(list, text)
+		list = append(list, next.item)
 	}
 	return list, "", nil
 }
@@ -210,7 +215,7 @@ func (s *Server) listTools(ctx context.Context, cursor string) (sdk.Result, erro
 
 type promptsPage struct {
 	page
-	Prompts []json.RawMessage `json:"prompts"`
+	Prompts []*sdk.Prompt `json:"prompts"`
 }
 
 func (s *Server) listPrompts(ctx context.Context, cursor string) (sdk.Result, error) {
@@ -219,8 +224,8 @@ func (s *Server) listPrompts(ctx context.Context, cursor string) (sdk.Result, er
 		return nil, err
 	}
 	result := &promptsPage{page: newPage(ctx)}
-	result.Prompts, result.NextCursor, err = paginate(s, cursor, v.promptNames, func(name string) string { return name }, func(name string) (json.RawMessage, error) {
-		return encodePrompt(v.commands[name]), nil
+	result.Prompts, result.NextCursor, err = paginate(s, cursor, v.prompts, func(p *sdk.Prompt) string { return p.Name }, func(p *sdk.Prompt) (sized[*sdk.Prompt], error) {
+		return sized[*sdk.Prompt]{p, 128 + len(p.Name) + len(p.Description)}, nil
 	})
 	return result, err
 }

@@ -10,7 +10,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -25,7 +24,7 @@ const (
 
 type resourcesPage struct {
 	page
-	Resources []json.RawMessage `json:"resources"`
+	Resources []*sdk.Resource `json:"resources"`
 }
 
 // listResources lists each SKILL.md; the template covers the other files.
@@ -35,31 +34,11 @@ func (s *Server) listResources(ctx context.Context, cursor string) (sdk.Result, 
 		return nil, err
 	}
 	result := &resourcesPage{page: newPage(ctx)}
-	result.Resources, result.NextCursor, err = paginate(s, cursor, v.served, slugOf, func(e *pannier.Entry) (json.RawMessage, error) {
-		m, _, err := s.entry(ctx, e, listedAge)
-		if err != nil && ctx.Err() == nil {
-			return nil, nil // as in skills/list
-		}
-		resource := &sdk.Resource{
-			URI: fileURI(e, e.File), Name: e.Name, Description: descriptionOf(e, m), MIMEType: markdownType,
-		}
-		if f, ok := fileIn(m, e.File); ok {
-			resource.Size, resource.Annotations = f.Size, &sdk.Annotations{LastModified: f.Modified.UTC().Format(time.RFC3339)}
-		}
-		return encode(resource), err
+	result.Resources, result.NextCursor, err = paginate(s, cursor, v.served, slugOf, func(e *pannier.Entry) (sized[*sdk.Resource], error) {
+		shown, err := s.listed(ctx, e)
+		return sized[*sdk.Resource]{shown.resource, shown.bytes}, err
 	})
 	return result, err
-}
-
-// descriptionOf returns the description as the frontmatter has it, which hosts compare.
-func descriptionOf(e *pannier.Entry, m pannier.Manifest) string {
-	var front struct {
-		Description string `json:"description"`
-	}
-	if json.Unmarshal(m.Frontmatter, &front) != nil {
-		return e.Description
-	}
-	return front.Description
 }
 
 func fileIn(m pannier.Manifest, path string) (pannier.ManifestFile, bool) {
@@ -178,7 +157,9 @@ func (s *Server) readDirectory(ctx context.Context, _ *sdk.ServerSession, params
 			}
 		}
 		result.Resources, result.NextCursor, err = paginate(s, params.Cursor, children,
-			func(r *sdk.Resource) string { return r.Name }, func(r *sdk.Resource) (json.RawMessage, error) { return encode(r), nil })
+			func(r *sdk.Resource) string { return r.Name }, func(r *sdk.Resource) (sized[*sdk.Resource], error) {
+				return sized[*sdk.Resource]{r, 128 + len(r.URI)}, nil
+			})
 		return err
 	})
 	if err != nil {

@@ -27,15 +27,15 @@ type (
 	}
 	skillsPage struct {
 		page
-		Skills []json.RawMessage `json:"skills"`
+		Skills []*skillEntry `json:"skills"`
 	}
 	skillResult struct {
 		page
-		Skill json.RawMessage `json:"skill"`
+		Skill *skillEntry `json:"skill"`
 	}
 	directoryPage struct {
 		page
-		Resources []json.RawMessage `json:"resources"`
+		Resources []*sdk.Resource `json:"resources"`
 	}
 	skillEntry struct {
 		URI         string          `json:"uri"`
@@ -44,9 +44,9 @@ type (
 		Resources any `json:"resources"`
 	}
 	skillFile struct {
-		URI    string         `json:"uri"`
-		Digest pannier.Digest `json:"digest"`
-		Size   int64          `json:"size"`
+		URI    string `json:"uri"`
+		Digest string `json:"digest"`
+		Size   int64  `json:"size"`
 	}
 )
 
@@ -72,12 +72,9 @@ func (s *Server) listSkills(ctx context.Context, _ *sdk.ServerSession, params *c
 		cursor = params.Cursor
 	}
 	result := &skillsPage{page: newPage(ctx)}
-	result.Skills, result.NextCursor, err = paginate(s, cursor, v.served, slugOf, func(e *pannier.Entry) (json.RawMessage, error) {
-		_, text, err := s.entry(ctx, e, listedAge)
-		if err != nil && ctx.Err() == nil { // it has changed or cannot be read: the next snapshot tells
-			return nil, nil
-		}
-		return text, err
+	result.Skills, result.NextCursor, err = paginate(s, cursor, v.served, slugOf, func(e *pannier.Entry) (sized[*skillEntry], error) {
+		shown, err := s.listed(ctx, e)
+		return sized[*skillEntry]{shown.entry, shown.bytes}, err
 	})
 	if err != nil {
 		return nil, err
@@ -98,7 +95,8 @@ func (s *Server) getSkill(ctx context.Context, _ *sdk.ServerSession, params *uri
 		if !inside || path != e.File {
 			return refuse("skill_not_found", fmt.Sprintf("no skill at %.100q", params.URI), "the URI of this skill is "+fileURI(e, e.File))
 		}
-		_, result.Skill, err = s.entry(ctx, e, 0)
+		shown, err := s.entry(ctx, e, 0)
+		result.Skill = shown.entry
 		return s.held(e, err)
 	})
 	if err != nil {
@@ -140,83 +138,111 @@ func (s *Server) fresh(ctx context.Context, answer func(*view) error) error {
 	}
 }
 
-// listedAge is how long ago the files of a listed skill were compared with the disk at most. skills/get compares them again.
-const listedAge = ttl * time.Millisecond
+// maxListedAge is how long ago the files of a listed skill were compared with the disk at most. skills/get compares them again.
+const maxListedAge = 10 * time.Second
 
-// entry returns the manifest of a skill as it was at most maxAge ago and its encoded entry, which belong together.
-func (s *Server) entry(ctx context.Context, e *pannier.Entry, maxAge time.Duration) (pannier.Manifest, json.RawMessage, error) {
+// listed returns what lists show of a skill. Its files were compared with the disk since the last change that was noticed; what
+// is noticed later is in the manifest of skills/get at once. A skill that cannot be read is left out.
+func (s *Server) listed(ctx context.Context, e *pannier.Entry) (shown, error) {
+	age := min(maxListedAge, time.Since(time.Unix(0, s.changed.Load())))
+	found, err := s.entry(ctx, e, age)
+	if err != nil && ctx.Err() == nil { // it has changed or cannot be read: the next snapshot tells
+		return shown{}, nil
+	}
+	return found, err
+}
+
+// shown is what lists have of a skill. It is never changed.
+type shown struct {
+	entry    *skillEntry
+	resource *sdk.Resource
+	bytes    int // about the size of the encoded entry
+}
+
+// entry returns what is shown of a skill by its manifest as it was at most maxAge ago.
+func (s *Server) entry(ctx context.Context, e *pannier.Entry, maxAge time.Duration) (shown, error) {
 	m, err := s.Manifest(ctx, e.Skill, maxAge)
 	if err != nil {
-		return m, nil, err
+		return shown{}, err
 	}
-	if text, ok := s.entries.get(e, m); ok {
-		return m, text, nil
+	if kept, ok := s.entries.get(e, m); ok {
+		return kept, nil
 	}
-	if err := checkFrontmatter(e, m.Frontmatter); err != nil {
-		return m, nil, err
+	description, err := checkFrontmatter(e, m.Frontmatter)
+	if err != nil {
+		return shown{}, err
 	}
-	entry := skillEntry{URI: fileURI(e, e.File), Frontmatter: m.Frontmatter, Resources: "dynamic"}
+	fresh := shown{
+		entry:    &skillEntry{URI: fileURI(e, e.File), Frontmatter: m.Frontmatter, Resources: "dynamic"},
+		resource: &sdk.Resource{URI: fileURI(e, e.File), Name: e.Name, Description: description, MIMEType: markdownType},
+		bytes:    128 + len(m.Frontmatter),
+	}
+	if f, ok := fileIn(m, e.File); ok {
+		fresh.resource.Size, fresh.resource.Annotations = f.Size, &sdk.Annotations{LastModified: f.Modified.UTC().Format(time.RFC3339)}
+	}
 	if !m.Dynamic {
 		files := make([]skillFile, len(m.Files))
 		for i, f := range m.Files {
-			files[i] = skillFile{fileURI(e, f.Path), f.Digest, f.Size}
+			files[i] = skillFile{fileURI(e, f.Path), f.Digest.String(), f.Size}
+			fresh.bytes += 128 + len(files[i].URI)
 		}
-		entry.Resources = files
+		fresh.entry.Resources = files
 	}
-	text := encode(entry)
-	s.entries.put(e, m, text)
-	return m, text, nil
+	s.entries.put(e, m, fresh)
+	return fresh, nil
 }
 
-// checkFrontmatter refuses skills whose entry would break the extension: their name or description is not their own.
-func checkFrontmatter(e *pannier.Entry, text json.RawMessage) error {
+// checkFrontmatter refuses skills whose entry would break the extension: their name or description is not their own. It returns
+// the description as the frontmatter has it, which hosts compare.
+func checkFrontmatter(e *pannier.Entry, text json.RawMessage) (string, error) {
 	var front struct {
 		Name        any `json:"name"`
 		Description any `json:"description"`
 	}
 	if err := json.Unmarshal(text, &front); err != nil {
-		return refuse("frontmatter_invalid", "the frontmatter of "+e.Slug+" is not a mapping", "fix its SKILL.md")
+		return "", refuse("frontmatter_invalid", "the frontmatter of "+e.Slug+" is not a mapping", "fix its SKILL.md")
 	}
-	if description, _ := front.Description.(string); front.Name != e.Name || strings.TrimSpace(description) == "" {
-		return refuse(codeName, "the frontmatter of "+e.Slug+" has no name or no description", "add both to its SKILL.md, or use the tool activate_skill")
+	description, _ := front.Description.(string)
+	if front.Name != e.Name || strings.TrimSpace(description) == "" {
+		return "", refuse(pannier.CodeMCPName, "the frontmatter of "+e.Slug+" has no name or no description", "add both to its SKILL.md, or use the tool activate_skill")
 	}
-	return nil
+	return description, nil
 }
 
-// maxCachedEntries bounds the bytes of the encoded entries that are kept.
+// maxCachedEntries bounds the bytes of the entries that are kept.
 const maxCachedEntries = 16 << 20
 
-// entryCache keeps encoded entries as long as skill and manifest are the same. It is for any number of callers.
+// entryCache keeps what is shown of skills as long as skill and manifest are the same. It is for any number of callers.
 type entryCache struct {
 	mu     sync.Mutex
 	bySlug map[string]cachedEntry
-	bytes  int
+	total  int // bytes
 }
 
 type cachedEntry struct {
 	skill *pannier.Skill
 	of    pannier.Digest // of the manifest
-	text  json.RawMessage
+	shown
 }
 
-func (c *entryCache) get(e *pannier.Entry, m pannier.Manifest) (json.RawMessage, bool) {
+func (c *entryCache) get(e *pannier.Entry, m pannier.Manifest) (shown, bool) {
 	c.mu.Lock()
 	kept, ok := c.bySlug[e.Slug]
 	c.mu.Unlock()
-	return kept.text, ok && kept.skill == e.Skill && kept.of == m.Digest
+	return kept.shown, ok && kept.skill == e.Skill && kept.of == m.Digest
 }
 
-func (c *entryCache) put(e *pannier.Entry, m pannier.Manifest, text json.RawMessage) {
+func (c *entryCache) put(e *pannier.Entry, m pannier.Manifest, fresh shown) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.bySlug == nil {
 		c.bySlug = map[string]cachedEntry{}
 	}
-	c.bytes -= len(c.bySlug[e.Slug].text)
+	c.total -= c.bySlug[e.Slug].bytes
 	delete(c.bySlug, e.Slug)
-	if c.bytes+len(text) <= maxCachedEntries {
-		c.bySlug[e.Slug] = cachedEntry{e.Skill, m.Digest, text}
-		c.bytes += len(text)
+	if c.total+fresh.bytes <= maxCachedEntries {
+		c.bySlug[e.Slug] = cachedEntry{e.Skill, m.Digest, fresh}
+		c.total += fresh.bytes
 	}
 }
 
@@ -226,7 +252,7 @@ func (c *entryCache) keep(v *view) {
 	defer c.mu.Unlock()
 	for slug, kept := range c.bySlug {
 		if e, ok := v.snapshot.Lookup(slug); !ok || e.Skill != kept.skill {
-			c.bytes -= len(kept.text)
+			c.total -= kept.bytes
 			delete(c.bySlug, slug)
 		}
 	}
@@ -235,5 +261,5 @@ func (c *entryCache) keep(v *view) {
 func (c *entryCache) drop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.bySlug, c.bytes = nil, 0
+	c.bySlug, c.total = nil, 0
 }

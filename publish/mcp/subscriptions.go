@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"sync"
+	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -155,6 +156,7 @@ func (s *Server) Watched() []Dir {
 
 // Touched says that files of skills may have changed without a snapshot that shows it.
 func (s *Server) Touched() {
+	s.changed.Store(time.Now().UnixNano())
 	select {
 	case s.subscriptions.touched <- struct{}{}:
 	default:

@@ -75,7 +75,7 @@ func (s *Server) locate(v *view, uri string) (e *pannier.Entry, path string, ins
 		return nil, "", false, s.Refuse(e)
 	}
 	if fault := nameFault(e); fault != "" {
-		return nil, "", false, refuse(codeName, fmt.Sprintf("%s is not served as a resource: %s", e.Slug, fault), "use the tools activate_skill and read_skill_file, or rename it")
+		return nil, "", false, refuse(pannier.CodeMCPName, fmt.Sprintf("%s is not served as a resource: %s", e.Slug, fault), "use the tools activate_skill and read_skill_file, or rename it")
 	}
 	rest := parts[1:]
 	if e.Name != e.Slug {

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"maps"
@@ -19,7 +20,7 @@ type view struct {
 	snapshot *pannier.Snapshot
 	// served are the usable skills of the extension, by slug; offered those that the model may choose by itself.
 	served, offered []*pannier.Entry
-	promptNames     []string                        // sorted
+	prompts         []*sdk.Prompt                   // by name
 	commands        map[string]pannier.SkillCommand // by name
 	tools           []json.RawMessage
 	instructions    func() string
@@ -48,12 +49,10 @@ func (s *Server) newView(snapshot *pannier.Snapshot) *view {
 	for _, c := range s.Commands(snapshot) {
 		v.commands[c.Name] = c
 	}
-	v.promptNames = slices.Sorted(maps.Keys(v.commands))
-	prompts := make([]json.RawMessage, len(v.promptNames))
-	for i, name := range v.promptNames {
-		prompts[i] = encodePrompt(v.commands[name])
+	for _, name := range slices.Sorted(maps.Keys(v.commands)) {
+		v.prompts = append(v.prompts, promptOf(v.commands[name]))
 	}
-	v.lists.prompts = digestOf(prompts)
+	v.lists.prompts = pannier.DigestOf(encode(v.prompts))
 	if s.Tools {
 		v.tools = toolsOf(v.offered)
 	}
@@ -70,9 +69,6 @@ func digestOf(items []json.RawMessage) pannier.Digest {
 	return pannier.DigestOf(all)
 }
 
-// maxName is the longest name of the Agent Skills specification.
-const maxName = 64
-
 // nameFault says why a usable skill is not part of the extension; empty for those that are.
 func nameFault(e *pannier.Entry) string {
 	switch {
@@ -80,44 +76,32 @@ func nameFault(e *pannier.Entry) string {
 		return "it has tools and no instructions"
 	case e.Description == "":
 		return "it has no description"
-	case len(e.Name) > maxName:
-		return "its name is longer than 64 characters"
-	case e.Name == "" || strings.Trim(e.Name, "-") != e.Name || strings.Contains(e.Name, "--") || strings.ContainsFunc(e.Name, func(r rune) bool {
-		return r != '-' && (r < 'a' || r > 'z') && (r < '0' || r > '9')
-	}):
-		return "its name is not made of lower-case ASCII letters, digits and single hyphens"
+	case !pannier.IsMCPName(e.Name):
+		return "its name is not made of lower-case ASCII letters, digits and single hyphens, 64 at most"
 	}
 	return ""
 }
 
-// Unnamed returns the usable skills of a snapshot that are not part of the extension because of their names, by slug.
-func Unnamed(snapshot *pannier.Snapshot) (slugs []string) {
-	for _, e := range snapshot.Entries {
-		if e.Usable && !e.ToolsOnly && e.Description != "" && nameFault(e) != "" {
-			slugs = append(slugs, e.Slug)
-		}
-	}
-	return slugs
-}
-
-func encodePrompt(c pannier.SkillCommand) json.RawMessage {
+func promptOf(c pannier.SkillCommand) *sdk.Prompt {
 	about := "what the skill is to work on"
 	if c.Args != "" {
 		about = c.Args
 	}
-	return encode(&sdk.Prompt{
+	return &sdk.Prompt{
 		Name: c.Name, Title: cmp.Or(c.Command, c.Slug), Description: pannier.CleanLine(c.Description),
 		Arguments: []*sdk.PromptArgument{{Name: argsName, Description: pannier.CleanLine(about)}},
-	})
+	}
 }
 
 // encode encodes a value that is made of texts and numbers.
 func encode(value any) json.RawMessage {
-	text, err := json.Marshal(value)
-	if err != nil {
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(value); err != nil {
 		panic(err)
 	}
-	return text
+	return bytes.TrimSuffix(text.Bytes(), []byte("\n"))
 }
 
 // The beginning of the instructions, with tools and without.
