@@ -85,17 +85,17 @@ func (c *core) run(all *tasks, hangups <-chan os.Signal) {
 	all.run("platforms", c.platforms.run)
 }
 
-func newCore(ctx context.Context, opts Options, mem *stateDir, to remote, reg prometheus.Registerer, log hclog.Logger) (*core, error) {
+func newCore(ctx context.Context, opts Options, state *stateDir, to remote, reg prometheus.Registerer, log hclog.Logger) (*core, error) {
 	s := opts.Settings
-	o := mem.registryOptions()
+	o := state.registryOptions()
 	o.Registerer = reg
-	c := &core{engine: newEngine(s, opts.Environ, o), build: opts.Build, log: log, state: mem, scanMetrics: newScanMetrics(reg), garbage: newGarbage(), batchDone: make(chan struct{}, 1)}
-	c.loader.Restore(mem.parsed.read(), mem.parsed.key)
+	c := &core{engine: newEngine(s, opts.Environ, o), build: opts.Build, log: log, state: state, scanMetrics: newScanMetrics(reg), garbage: newGarbage(), batchDone: make(chan struct{}, 1)}
+	c.loader.Restore(state.parsed.read(), state.parsed.key)
 	c.census = newCensus(c.loader)
 	if c.private = opts.Private; !c.private { // systemd started the host
 		c.systemd = newSystemdNotifier(log)
 	}
-	c.events = mem.newEventLog(s.WorkspaceID, c.registry.Current)
+	c.events = state.newEventLog(s.WorkspaceID, c.registry.Current)
 	c.onWorkspaceChange = func(changes pannier.WorkspaceChanged) { c.events.emit(pannier.EventWorkspaceChanged, changes) }
 	c.onEnvironmentChange = func(env pannier.Environment) { c.events.emit(pannier.EventEnvironmentChanged, env.Changed()) }
 	var err error

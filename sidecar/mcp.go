@@ -53,7 +53,7 @@ func (c *core) newMCP(reg prometheus.Registerer, handler func() *api.Handler) *m
 
 // mcpCaller identifies the client of a request, so that a session is its own alone.
 func mcpCaller(r *http.Request) string {
-	peer, ok := api.PeerFrom(r.Context())
+	peer, ok := api.CallerFrom(r.Context())
 	switch {
 	case !ok:
 		return ""

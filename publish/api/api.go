@@ -73,7 +73,7 @@ type Options struct {
 	Resources func(context.Context, *pannier.Skill) (pannier.Resources, error)
 	// Mutations are what peers that may can change; the zero value is nothing.
 	Mutations
-	// Installs are how a peer can move skills; the zero value is not at all.
+	// Installs are how a client can move skills; the zero value is not at all.
 	Installs
 	// Scans are what is known of skill directories beside the snapshot; the zero value is nothing.
 	Scans
@@ -169,7 +169,7 @@ func (h *Handler) logRequest(r *http.Request, status int) {
 		return
 	}
 	fields := []any{"method", r.Method, "path", r.URL.EscapedPath(), "status", status}
-	if peer, ok := PeerFrom(r.Context()); ok && peer.Token != "" {
+	if peer, ok := CallerFrom(r.Context()); ok && peer.Token != "" {
 		fields = append(fields, "token", peer.Token)
 	} else if ok {
 		fields = append(fields, "uid", peer.UID, "gid", peer.GID)

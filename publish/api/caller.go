@@ -12,11 +12,11 @@ import (
 	"pannier"
 )
 
-// Peer is the client of a connection: on the unix socket the user that connected (unix(7), SO_PEERCRED), over TCP the holder
+// Caller is the client of a connection: on the unix socket the user that connected (unix(7), SO_PEERCRED), over TCP the holder
 // of a token.
 //
 // The ids are those of this process's user namespace. It has no process id, which means nothing between containers.
-type Peer struct {
+type Caller struct {
 	// UID and GID are 0 with a token, and do not mean root.
 	UID, GID uint32
 	// Token is the name of the token, empty on the unix socket. Scope is what it allows.
@@ -28,54 +28,54 @@ type Peer struct {
 
 // AsOwn answers requests that come from within this process as those of the user that it runs as.
 func AsOwn(h http.Handler) http.Handler {
-	peer := Peer{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), Own: true}
+	caller := Caller{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid()), Own: true}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), peerKey{}, peerOrError{peer: peer})))
+		h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, callerOrError{caller: caller})))
 	})
 }
 
-type peerKey struct{}
+type callerKey struct{}
 
-// peerOrError is what the kernel said about a connection.
-type peerOrError struct {
-	peer Peer
-	err  error
+// callerOrError is what the kernel said about a connection.
+type callerOrError struct {
+	caller Caller
+	err    error
 }
 
-func withPeer(ctx context.Context, conn net.Conn) context.Context {
-	peer, err := peerOf(conn)
-	return context.WithValue(ctx, peerKey{}, peerOrError{peer, err})
+func withCaller(ctx context.Context, conn net.Conn) context.Context {
+	caller, err := callerOf(conn)
+	return context.WithValue(ctx, callerKey{}, callerOrError{caller, err})
 }
 
-func peerOf(conn net.Conn) (Peer, error) {
+func callerOf(conn net.Conn) (Caller, error) {
 	if limited, ok := conn.(*limitedConn); ok {
 		conn = limited.Conn
 	}
 	socket, ok := conn.(*net.UnixConn)
 	if !ok {
-		return Peer{}, net.UnknownNetworkError(conn.LocalAddr().Network())
+		return Caller{}, net.UnknownNetworkError(conn.LocalAddr().Network())
 	}
 	raw, err := socket.SyscallConn()
 	if err != nil {
-		return Peer{}, err
+		return Caller{}, err
 	}
 	var cred *unix.Ucred
 	var credErr error
 	if err := raw.Control(func(fd uintptr) {
 		cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
 	}); err != nil {
-		return Peer{}, err
+		return Caller{}, err
 	}
 	if credErr != nil {
-		return Peer{}, credErr
+		return Caller{}, credErr
 	}
-	return Peer{UID: cred.Uid, GID: cred.Gid}, nil
+	return Caller{UID: cred.Uid, GID: cred.Gid}, nil
 }
 
-// PeerFrom returns the client that sent a request; false if the handler was called without a connection.
-func PeerFrom(ctx context.Context) (Peer, bool) {
-	p, ok := ctx.Value(peerKey{}).(peerOrError)
-	return p.peer, ok && p.err == nil
+// CallerFrom returns the client that sent a request; false if the handler was called without a connection.
+func CallerFrom(ctx context.Context) (Caller, bool) {
+	p, ok := ctx.Value(callerKey{}).(callerOrError)
+	return p.caller, ok && p.err == nil
 }
 
 // admit refuses requests of browsers, which a page could be behind, and of clients whose user the kernel does not report.
@@ -84,7 +84,7 @@ func admit(r *http.Request) error {
 	if err := admitProgram(r); err != nil {
 		return err
 	}
-	if p, ok := r.Context().Value(peerKey{}).(peerOrError); ok && p.err != nil {
+	if p, ok := r.Context().Value(callerKey{}).(callerOrError); ok && p.err != nil {
 		return &statusError{http.StatusForbidden, "peer_unknown", "the user of the client is not known: " + p.err.Error(), "connect to the unix socket"}
 	}
 	return nil
@@ -97,9 +97,9 @@ func admitProgram(r *http.Request) error {
 	return nil
 }
 
-// scopeOf returns what a peer may do. On the socket it is everything for root, for the user that the sidecar runs as and for
+// scopeOf returns what a caller may do. On the socket it is everything for root, for the user that the sidecar runs as and for
 // those whom the settings name; the others are members of the socket's group.
-func (h *Handler) scopeOf(p Peer) Scope {
+func (h *Handler) scopeOf(p Caller) Scope {
 	switch {
 	case p.Token != "":
 		return p.Scope
@@ -114,39 +114,39 @@ var errMayNotWrite = &statusError{
 	"ask as root or as the sidecar's user, or name the uid with --write-uids",
 }
 
-// requireScope refuses peers whose scope does not include the needed one. A caller that is not known may not write.
+// requireScope refuses callers whose scope does not include the needed one. A caller that is not known may not write.
 func (h *Handler) requireScope(r *http.Request, needed Scope) error {
-	peer, ok := PeerFrom(r.Context())
+	caller, ok := CallerFrom(r.Context())
 	if !ok {
 		if needed == ScopeWrite || needed == ScopeCall {
 			return errMayNotWrite
 		}
 		return nil
 	}
-	scope := h.scopeOf(peer)
+	scope := h.scopeOf(caller)
 	if scope.Includes(needed) {
 		return nil
 	}
-	if peer.Token == "" {
+	if caller.Token == "" {
 		return errMayNotWrite
 	}
 	return &statusError{
-		http.StatusForbidden, "forbidden", "the token " + peer.Token + " has the scope " + string(scope) + ", and this takes " + string(needed),
+		http.StatusForbidden, "forbidden", "the token " + caller.Token + " has the scope " + string(scope) + ", and this takes " + string(needed),
 		"ask with a token of the scope " + string(needed),
 	}
 }
 
 func actorOf(r *http.Request) pannier.Actor {
-	peer, ok := PeerFrom(r.Context())
-	if ok && peer.Token != "" {
-		return pannier.Actor{Kind: "tcp", Name: peer.Token}
+	caller, ok := CallerFrom(r.Context())
+	if ok && caller.Token != "" {
+		return pannier.Actor{Kind: "tcp", Name: caller.Token}
 	}
 	actor := pannier.Actor{Kind: "socket"}
-	if peer.Own {
+	if caller.Own {
 		actor.Kind = "command"
 	}
 	if ok {
-		actor.UID, actor.GID = &peer.UID, &peer.GID
+		actor.UID, actor.GID = &caller.UID, &caller.GID
 	}
 	return actor
 }

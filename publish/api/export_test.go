@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// WithPeer returns the context of a request from a peer.
-func WithPeer(ctx context.Context, p Peer) context.Context {
-	return context.WithValue(ctx, peerKey{}, peerOrError{peer: p})
+// WithCaller returns the context of a request from a client.
+func WithCaller(ctx context.Context, p Caller) context.Context {
+	return context.WithValue(ctx, callerKey{}, callerOrError{caller: p})
 }
 
 // Patterns are the routes of a handler, with the names that the query of each may hold.

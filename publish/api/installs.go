@@ -11,7 +11,7 @@ import (
 	"pannier"
 )
 
-// Installs are how a peer that may moves skills. A function that is nil has no route.
+// Installs are how a client with the scope moves skills. A function that is nil has no route.
 type Installs struct {
 	// Install puts a skill into the workspace, or replaces one, and returns with a snapshot that shows it; nil of a dry run.
 	Install func(context.Context, pannier.Actor, pannier.InstallRequest, pannier.InstallSource) (pannier.InstallResult, *pannier.Snapshot, error)

@@ -72,14 +72,14 @@ var moved = pannier.InstalledSkill{
 	TrustLevel: pannier.TrustVerified, Path: "skills/documents", InstallPath: "/w/skills/documents",
 }
 
-func (m *mover) ask(t *testing.T, peer api.Peer, method, target, media, body string) *httptest.ResponseRecorder {
+func (m *mover) ask(t *testing.T, peer api.Caller, method, target, media, body string) *httptest.ResponseRecorder {
 	t.Helper()
 	h := newHouse()
 	h.options.Installs = m.installs()
 	r := httptest.NewRequest(method, target, strings.NewReader(body))
 	r.Header.Set("Content-Type", media)
 	w := httptest.NewRecorder()
-	h.handler().ServeHTTP(w, r.WithContext(api.WithPeer(r.Context(), peer)))
+	h.handler().ServeHTTP(w, r.WithContext(api.WithCaller(r.Context(), peer)))
 	return w
 }
 
@@ -112,7 +112,7 @@ func TestInstallRoutes(t *testing.T) {
 	}
 	for _, tt := range tests {
 		m := newMover()
-		w := m.ask(t, api.Peer{}, tt.method, tt.target, tt.media, tt.body)
+		w := m.ask(t, api.Caller{}, tt.method, tt.target, tt.media, tt.body)
 		if w.Code != tt.status {
 			t.Errorf("%s %s: %d %s", tt.method, tt.target, w.Code, w.Body)
 		}
@@ -138,7 +138,7 @@ func TestWhoMayInstall(t *testing.T) {
 		{"POST", "/v1/promotions", ""},
 	} {
 		m := newMover()
-		w := m.ask(t, api.Peer{UID: 12345, GID: 1}, q[0], q[1], q[2], "x")
+		w := m.ask(t, api.Caller{UID: 12345, GID: 1}, q[0], q[1], q[2], "x")
 		if w.Code != http.StatusForbidden || m.actor.Kind != "" {
 			t.Errorf("%v: %d, %+v", q, w.Code, m.actor)
 		}
@@ -166,12 +166,12 @@ func TestRefusedInstalls(t *testing.T) {
 	}
 	for _, tt := range tests {
 		m := &mover{refuse: tt.code}
-		w := m.ask(t, api.Peer{}, "POST", "/v1/skills", "application/gzip", "x")
+		w := m.ask(t, api.Caller{}, "POST", "/v1/skills", "application/gzip", "x")
 		problem := decodeLoosely[pannier.ErrorDocument](t, w.Body.Bytes())
 		if w.Code != tt.status || problem.Code != tt.code || problem.Hint != "h" {
 			t.Errorf("%s: %d %+v", tt.code, w.Code, problem)
 		}
-		w = m.ask(t, api.Peer{}, "POST", "/v1/rpc", "application/json", `{"jsonrpc":"2.0","id":"1","method":"skills/install","params":{"source":{"type":"uploaded_archive","upload_id":"upl_1"}}}`)
+		w = m.ask(t, api.Caller{}, "POST", "/v1/rpc", "application/json", `{"jsonrpc":"2.0","id":"1","method":"skills/install","params":{"source":{"type":"uploaded_archive","upload_id":"upl_1"}}}`)
 		answer := decodeLoosely[struct {
 			Error struct {
 				Code int
@@ -200,7 +200,7 @@ func TestRPCInstallTellsProblems(t *testing.T) {
 		if method == "skills/update" {
 			asked = rpcRequest("1", method, `{"slug":"documents","source":{"type":"uploaded_archive","upload_id":"upl_1"}}`)
 		}
-		answered := m.ask(t, api.Peer{}, "POST", "/v1/rpc", "application/json", asked).Body.String()
+		answered := m.ask(t, api.Caller{}, "POST", "/v1/rpc", "application/json", asked).Body.String()
 		if method == "skills/install" {
 			s.exchange(t, asked, answered)
 		}
@@ -220,7 +220,7 @@ func TestRPCInstalls(t *testing.T) {
 		{"skills/uninstall", `{"slug":"documents","source_kind":"workspace"}`, `{"status":"uninstalled","slug":"documents","source_kind":"workspace","removed_install_path":"/w/skills/documents","audit":{"events_written":2}}`},
 	}
 	for _, tt := range tests {
-		w := newMover().ask(t, api.Peer{}, "POST", "/v1/rpc", "application/json", `{"jsonrpc":"2.0","id":"1","method":"`+tt.method+`","params":`+tt.params+`}`)
+		w := newMover().ask(t, api.Caller{}, "POST", "/v1/rpc", "application/json", `{"jsonrpc":"2.0","id":"1","method":"`+tt.method+`","params":`+tt.params+`}`)
 		answer := decodeLoosely[struct{ Result json.RawMessage }](t, w.Body.Bytes())
 		if diff := cmp.Diff(tt.want, string(answer.Result)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s\n%s", tt.method, diff, w.Body)
@@ -228,14 +228,14 @@ func TestRPCInstalls(t *testing.T) {
 	}
 	for _, fingerprint := range []string{strings.Repeat("0", 64), "sha256:" + strings.Repeat("0", 64), "", "f"} {
 		m := newMover()
-		w := m.ask(t, api.Peer{}, "POST", "/v1/rpc", "application/json", `{"jsonrpc":"2.0","id":"1","method":"skills/update","params":{"slug":"documents",`+source+`,"expected_previous_fingerprint":"`+fingerprint+`"}}`)
+		w := m.ask(t, api.Caller{}, "POST", "/v1/rpc", "application/json", `{"jsonrpc":"2.0","id":"1","method":"skills/update","params":{"slug":"documents",`+source+`,"expected_previous_fingerprint":"`+fingerprint+`"}}`)
 		if text := w.Body.String(); !strings.Contains(text, `"code":"skills.invalid_request","details":{"error":"invalid expected_previous_fingerprint: `) ||
 			!strings.Contains(text, `"hint":"give the fingerprint of the skill`) || m.install.Slug != "" {
 			t.Errorf("%q: %s", fingerprint, text)
 		}
 	}
 	m := newMover()
-	m.ask(t, api.Peer{}, "POST", "/v1/rpc", "application/json", `{"jsonrpc":"2.0","id":"1","method":"skills/update","params":{"slug":"acme/documents","source_kind":"managed",`+source+`,"expected_previous_fingerprint":"`+f+`"}}`)
+	m.ask(t, api.Caller{}, "POST", "/v1/rpc", "application/json", `{"jsonrpc":"2.0","id":"1","method":"skills/update","params":{"slug":"acme/documents","source_kind":"managed",`+source+`,"expected_previous_fingerprint":"`+f+`"}}`)
 	want := pannier.InstallRequest{Slug: "acme/documents", SourceKind: "managed", Expected: pannier.DigestOf([]byte("f"))}
 	if !reflect.DeepEqual(m.install, want) || m.source.UploadID != "upl_000000000000000001" {
 		t.Errorf("%+v, %+v", m.install, m.source)

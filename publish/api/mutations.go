@@ -9,7 +9,7 @@ import (
 	"pannier"
 )
 
-// Mutations are what a peer can change. A function that is nil has no route.
+// Mutations are what a client can change. A function that is nil has no route.
 type Mutations struct {
 	// PutEnvironment takes in what the agent's container offers, and returns it as it is kept, with a snapshot that is
 	// judged by the newest there is.

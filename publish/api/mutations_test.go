@@ -51,7 +51,7 @@ func newMutable() *mutable {
 // askAs sends a request as a peer would.
 func askAs(h http.Handler, uid uint32, method, target, body string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, target, strings.NewReader(body))
-	r = r.WithContext(api.WithPeer(r.Context(), api.Peer{UID: uid, GID: uid}))
+	r = r.WithContext(api.WithCaller(r.Context(), api.Caller{UID: uid, GID: uid}))
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	return w

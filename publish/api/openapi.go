@@ -94,19 +94,19 @@ func pathOf(pattern string) (method, path string) {
 	return method, strings.ReplaceAll(path, "...}", "}")
 }
 
-func (o *route) describe(s schemas, method, path string) object {
+func (rt *route) describe(s schemas, method, path string) object {
 	described := object{
-		"operationId": o.id, "summary": o.summary, "tags": tagsOf(path), "parameters": o.describeParameters(s, path),
-		"responses": o.describeAnswers(s, method),
+		"operationId": rt.id, "summary": rt.summary, "tags": tagsOf(path), "parameters": rt.describeParameters(s, path),
+		"responses": rt.describeAnswers(s, method),
 	}
-	if body := cmp.Or(o.bodySchema, o.body); body != nil {
+	if body := cmp.Or(rt.bodySchema, rt.body); body != nil {
 		described["requestBody"] = object{
-			"required": !o.optional, "content": object{"application/json": object{"schema": s.shape(body)}},
+			"required": !rt.optional, "content": object{"application/json": object{"schema": s.shape(body)}},
 		}
 	}
-	if len(o.raw) > 0 {
+	if len(rt.raw) > 0 {
 		content := object{}
-		for _, media := range o.raw {
+		for _, media := range rt.raw {
 			content[media] = object{"schema": object{}}
 		}
 		described["requestBody"] = object{"required": true, "content": content}
@@ -114,7 +114,7 @@ func (o *route) describe(s schemas, method, path string) object {
 	return described
 }
 
-func (o *route) describeParameters(s schemas, path string) []any {
+func (rt *route) describeParameters(s schemas, path string) []any {
 	all := []any{}
 	for rest := path; ; {
 		_, after, ok := strings.Cut(rest, "{")
@@ -125,7 +125,7 @@ func (o *route) describeParameters(s schemas, path string) []any {
 		name, rest, _ = strings.Cut(after, "}")
 		all = append(all, object{"name": name, "in": "path", "required": true, "description": pathParameters[name], "schema": object{"type": "string"}})
 	}
-	for _, p := range o.parameters {
+	for _, p := range rt.parameters {
 		described := object{"name": p.name, "in": p.in, "description": p.description, "schema": s.shape(p.schema)}
 		if _, ok := p.schema.(listOf); ok {
 			described["style"], described["explode"] = "form", false
@@ -141,22 +141,22 @@ var pathParameters = map[string]string{
 	"name": "The name of a command, a slug, or the name that a skill declares a command by; a slash is written %2F.",
 }
 
-func (o *route) describeAnswers(s schemas, method string) object {
+func (rt *route) describeAnswers(s schemas, method string) object {
 	content := object{}
-	if o.answer != nil {
-		content["application/json"] = object{"schema": s.shape(o.answer)}
+	if rt.answer != nil {
+		content["application/json"] = object{"schema": s.shape(rt.answer)}
 	}
-	for _, media := range o.texts {
+	for _, media := range rt.texts {
 		content[media] = object{"schema": s.text(media)}
 	}
 	ok := object{"description": "The answer.", "content": content}
 	failed := object{"$ref": "#/components/responses/Failed"}
 	answers := object{"200": ok, "4XX": failed, "5XX": failed}
-	if method == http.MethodGet && !o.untagged {
+	if method == http.MethodGet && !rt.untagged {
 		ok["headers"] = object{"ETag": object{"description": "Strong, and another one for other bytes.", "schema": object{"type": "string"}}}
 		answers["304"] = object{"description": "The caller has the answer already: its ETag is among If-None-Match."}
 	}
-	for status, description := range o.others {
+	for status, description := range rt.others {
 		answers[status] = object{"description": description}
 	}
 	if answers["101"] != nil {

@@ -311,7 +311,7 @@ func TestOpenAPIIsTrue(t *testing.T) {
 			if pattern == "GET /v1/events" {
 				r.Header.Set("Last-Event-ID", "0")
 			}
-			r = r.WithContext(api.WithPeer(r.Context(), api.Peer{}))
+			r = r.WithContext(api.WithCaller(r.Context(), api.Caller{}))
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, r)
 			if w.Code != q.status {

@@ -202,15 +202,15 @@ func (h *Handler) check(route *route, r *http.Request, s *pannier.Snapshot) erro
 
 // readQuery refuses a query that cannot be parsed, a parameter that the route does not have, and a second value of one that it
 // has.
-func (o *route) readQuery(r *http.Request) (url.Values, error) {
-	if r.URL.RawQuery == "" || o.anyQuery {
+func (rt *route) readQuery(r *http.Request) (url.Values, error) {
+	if r.URL.RawQuery == "" || rt.anyQuery {
 		return nil, nil
 	}
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, &statusError{http.StatusBadRequest, "invalid_query", "invalid query: " + err.Error(), "escape what is special in a URL"}
 	}
-	known := o.query()
+	known := rt.query()
 	for name, given := range values {
 		if !slices.Contains(known, name) {
 			hint := "this route has no parameters"
@@ -226,8 +226,8 @@ func (o *route) readQuery(r *http.Request) (url.Values, error) {
 	return values, nil
 }
 
-func (o *route) query() (names []string) {
-	for _, p := range o.parameters {
+func (rt *route) query() (names []string) {
+	for _, p := range rt.parameters {
 		if p.in == "query" {
 			names = append(names, p.name)
 		}

@@ -314,6 +314,6 @@ func TestUploadOfReader(t *testing.T) {
 // asReader has every caller be a member of the socket's group.
 func asReader(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h.ServeHTTP(w, r.WithContext(api.WithPeer(r.Context(), api.Peer{UID: 1000, GID: 1000})))
+		h.ServeHTTP(w, r.WithContext(api.WithCaller(r.Context(), api.Caller{UID: 1000, GID: 1000})))
 	})
 }

@@ -63,17 +63,17 @@ func get(tb testing.TB, c *http.Client, target string) (int, string) {
 
 func TestPeer(t *testing.T) {
 	type answer struct {
-		peer  api.Peer
+		peer  api.Caller
 		known bool
 	}
 	seen := make(chan answer, 1)
 	h := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		peer, known := api.PeerFrom(r.Context())
+		peer, known := api.CallerFrom(r.Context())
 		seen <- answer{peer, known}
 	})
 	path, _ := serve(t, h)
 	get(t, caller(t, path), "/")
-	if got, want := <-seen, (answer{api.Peer{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}, true}); got != want {
+	if got, want := <-seen, (answer{api.Caller{UID: uint32(os.Getuid()), GID: uint32(os.Getgid())}, true}); got != want {
 		t.Errorf("over the socket: %+v", got)
 	}
 	ask(h, "GET", "/", "")

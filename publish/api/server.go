@@ -52,7 +52,7 @@ func ServeTCP(ctx context.Context, ln net.Listener, h http.Handler, log hclog.Lo
 type connKey struct{}
 
 func withConn(ctx context.Context, conn net.Conn) context.Context {
-	return context.WithValue(withPeer(ctx, conn), connKey{}, limitedOf(conn))
+	return context.WithValue(withCaller(ctx, conn), connKey{}, limitedOf(conn))
 }
 
 func serve(ctx context.Context, ln *limitedListener, h http.Handler, log hclog.Logger, run func(*http.Server, net.Listener) error) error {

@@ -161,8 +161,8 @@ func (h *Handler) WithTokens(tokens func() []Token) http.Handler {
 		}
 		ctx, release := cancelOnRevoke(r.Context(), tokens, token)
 		defer release()
-		peer := peerOrError{peer: Peer{Token: token.Name, Scope: token.Scope}}
-		r = r.WithContext(context.WithValue(ctx, peerKey{}, peer))
+		caller := callerOrError{caller: Caller{Token: token.Name, Scope: token.Scope}}
+		r = r.WithContext(context.WithValue(ctx, callerKey{}, caller))
 		r.Header.Del("Authorization") // no handler reads it
 		h.ServeHTTP(w, r)
 	})

@@ -197,9 +197,9 @@ func TestScopes(t *testing.T) {
 func TestOwner(t *testing.T) {
 	for want, ctx := range map[string]context.Context{
 		"socket":   t.Context(),
-		"uid:1000": api.WithPeer(t.Context(), api.Peer{UID: 1000, GID: 1}),
-		"uid:0":    api.WithPeer(t.Context(), api.Peer{}),
-		"token:ci": api.WithPeer(t.Context(), api.Peer{Token: "ci", Scope: api.ScopeRead}),
+		"uid:1000": api.WithCaller(t.Context(), api.Caller{UID: 1000, GID: 1}),
+		"uid:0":    api.WithCaller(t.Context(), api.Caller{}),
+		"token:ci": api.WithCaller(t.Context(), api.Caller{Token: "ci", Scope: api.ScopeRead}),
 	} {
 		if got := api.ActorOf(httptest.NewRequestWithContext(ctx, "GET", "/", nil)).Owner(); got != want {
 			t.Errorf("owner %q, want %q", got, want)
