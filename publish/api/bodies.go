@@ -30,7 +30,7 @@ func (h *Handler) answer(ctx context.Context, s *pannier.Snapshot, turn pannier.
 		into.resolve(t, turn)
 		clear(into.read)
 		into.snapshot, into.read = s, into.read[:0]
-		bodies, err := h.bodies(ctx, wanted(turn, into.active()), rescans == promptRescans, into)
+		bodies, err := h.bodies(ctx, wanted(s, turn, into.active()), rescans == promptRescans, into)
 		if errors.Is(err, pannier.ErrChanged) {
 			if s, err = h.Rescan(ctx, true); err == nil {
 				continue
@@ -52,12 +52,15 @@ func (h *Handler) answer(ctx context.Context, s *pannier.Snapshot, turn pannier.
 	}
 }
 
-func wanted(turn pannier.Turn, active prompt.Active) []string {
+func wanted(s *pannier.Snapshot, turn pannier.Turn, active prompt.Active) []string {
 	limit := maxBodies
 	if n := turn.Limits.MaxBodies; n != nil {
 		limit = min(limit, *n)
 	}
-	slugs := prompt.Bodies(turn.Format, active)
+	slugs := slices.DeleteFunc(prompt.Bodies(turn.Format, active), func(slug string) bool {
+		e, ok := s.Lookup(slug)
+		return ok && e.ToolsOnly // has no body that could count
+	})
 	return slugs[:min(len(slugs), limit)]
 }
 

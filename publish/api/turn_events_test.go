@@ -112,6 +112,19 @@ func TestBodiesInPromptsAreLoaded(t *testing.T) {
 	}
 }
 
+// TestSkillWithoutABodyIsNotCounted limits the bodies to one, with a skill of tools only that comes first.
+func TestSkillWithoutABodyIsNotCounted(t *testing.T) {
+	h, events := recordingTurns(api.TurnEvents{PerMinute: math.MaxInt})
+	tools := entry("aa-tools", pannier.StateEligible)
+	tools.ToolsOnly = true
+	h.snapshot.Entries = append([]*pannier.Entry{tools}, h.snapshot.Entries...)
+	ask(h.handler(), "POST", "/v1/resolve", `{"format":"molecule","limits":{"max_bodies":1}}`)
+	turn := decodeText[pannier.TurnResolved](t, strings.TrimPrefix((*events)[0], "turn_resolved "))
+	if turn.Bodies != 1 {
+		t.Errorf("%d bodies, want that of the first skill that has one", turn.Bodies)
+	}
+}
+
 // TestOmittedBodiesAreNotLoaded renders prompts of every size with a skill that has tools and no body: no skill_loaded is
 // about a body that the prompt omits, and bodies counts the others.
 func TestOmittedBodiesAreNotLoaded(t *testing.T) {
