@@ -494,6 +494,34 @@ func TestMCPBadInput(t *testing.T) {
 	}
 }
 
+// TestMCPHostsThatVanish: hosts that go away in the middle of a call, and one that follows changes without reading, delay no other.
+func TestMCPHostsThatVanish(t *testing.T) {
+	t.Parallel()
+	w := newWorkspace(t)
+	writeMCPSkills(t, w)
+	s := startSidecar(t, w, "--platform-url", "off")
+	other := s.connectMCP(t, eras["stateless"])
+	send := func(body, method string) net.Conn {
+		conn, err := net.Dial("unix", s.socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: %s\r\nMcp-Name: activate_skill\r\nContent-Length: %d\r\n\r\n%s", method, len(body), body)
+		return conn
+	}
+	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
+	unread := send(`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"resourcesListChanged":true},`+meta+`}}`, "subscriptions/listen")
+	defer unread.Close()
+	for range 50 {
+		send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"activate_skill","arguments":{"name":"pdf"},`+meta+`}}`, "tools/call").Close()
+	}
+	s.write(t, skillScript("added", "New."))
+	await(t, "change of the tools", other.tools)
+	if result, err := other.CallTool(t.Context(), &mcp.CallToolParams{Name: "activate_skill", Arguments: json.RawMessage(`{"name":"added"}`)}); err != nil || result.IsError {
+		t.Errorf("another host: %+v %v", result, err)
+	}
+}
+
 // TestMCPOverTCP: a session belongs to the token that began it.
 func TestMCPOverTCP(t *testing.T) {
 	t.Parallel()
