@@ -218,7 +218,7 @@ func mimeType(name string) string {
 	return cmp.Or(mimeTypes[strings.ToLower(path.Ext(name))], "text/plain")
 }
 
-var errNoTemplate = errors.New("resources are read by the view")
+var errOfView = errors.New("the view answers in the place of the SDK")
 
 // addHandlers registers what the SDK announces changes of. The view answers in their place.
 func (s *Server) addHandlers() {
@@ -233,18 +233,18 @@ func (s *Server) touchResources() {
 	s.sdk.AddResourceTemplate(&sdk.ResourceTemplate{
 		URITemplate: scheme + "{+path}", Name: "skill file", Title: "File of a skill", Description: "A file of a skill by its path below the directory of the skill, as skills/get lists it.",
 	}, func(context.Context, *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
-		return nil, errNoTemplate
+		return nil, errOfView
 	})
 }
 
 func (s *Server) touchPrompts() {
 	s.sdk.AddPrompt(&sdk.Prompt{Name: "skills"}, func(context.Context, *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
-		return nil, errNoTemplate
+		return nil, errOfView
 	})
 }
 
 func (s *Server) touchTools() {
 	s.sdk.AddTool(&sdk.Tool{Name: toolActivate, InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		return nil, errNoTemplate
+		return nil, errOfView
 	})
 }
