@@ -37,6 +37,7 @@ type endpoint struct {
 	server *mcp.Server
 	http   *http.Server
 	dead   chan struct{} // closed by stop
+	served chan struct{} // closed once no connection is accepted any more
 	// released lets the tool "slow" return.
 	released chan struct{}
 	// begun has a value for each call of the tool "slow", cancelled one for each that was cancelled.
@@ -97,12 +98,18 @@ func (e *endpoint) start() {
 		}
 		stateful.ServeHTTP(w, r)
 	})}
-	go e.http.Serve(ln)
+	served := make(chan struct{})
+	e.served = served
+	go func() {
+		defer close(served)
+		e.http.Serve(ln)
+	}()
 }
 
 // stop ends the server as a kill does.
 func (e *endpoint) stop() {
 	e.http.Close()
+	<-e.served
 	select {
 	case <-e.dead:
 		return
