@@ -138,7 +138,7 @@ func (s *Snapshot) search(slug string) int {
 
 // Ranked returns the usable skills in the order of config.yaml.
 func (s *Snapshot) Ranked() []*Entry {
-	var usable []*Entry
+	usable := make([]*Entry, 0, len(s.Entries))
 	for i := range s.Entries {
 		if s.Entries[i].Usable {
 			usable = append(usable, s.Entries[i])

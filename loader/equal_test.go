@@ -81,7 +81,10 @@ func (d *disk) compare(now func() time.Time) bool {
 			cache = p.Encode(cacheKey, 1<<20)
 		}
 		d.tick()
-		before := d.stamps()
+		var before map[string]fsx.Stamp
+		if d.byEntry {
+			before = d.stamps()
+		}
 		for range 1 + d.rand.IntN(5) {
 			d.change()
 		}

@@ -84,6 +84,9 @@ func New(o Options) *Loader {
 	return l
 }
 
+// spareSkills is how many skills may come between two loads without a larger list.
+const spareSkills = 16
+
 // Load scans where b says and returns the whole catalog. It fails only when ctx is done; whatever is wrong with the
 // disk is a problem in the catalog.
 func (l *Loader) Load(ctx context.Context, b pannier.Batch) (pannier.Catalog, error) {
@@ -108,6 +111,11 @@ func (l *Loader) Load(ctx context.Context, b pannier.Batch) (pannier.Catalog, er
 		l.scanMounts()
 	}
 	c := pannier.Catalog{Seq: b.Seq, Problems: slices.Clone(l.mountProblems)}
+	known := 0
+	for _, t := range l.trees {
+		known += len(t.grace.shown) + len(t.grace.held)
+	}
+	c.Skills = make([]*pannier.Skill, 0, known+len(l.trees)*spareSkills)
 	for i, t := range l.trees {
 		if p := t.sameAs(l.trees[:i]); p != nil {
 			t.grace = grace{length: t.grace.length}
@@ -157,7 +165,7 @@ func (l *Loader) watchSet() pannier.WatchSet {
 	if l.watch.Version > 0 && !slices.ContainsFunc(l.trees, func(t *tree) bool { return t.moved }) {
 		return l.watch
 	}
-	var dirs []string
+	dirs := make([]string, 0, len(l.watch.Dirs)+spareSkills)
 	for _, t := range l.trees {
 		dirs = t.appendDirs(dirs)
 		t.moved = false

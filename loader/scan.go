@@ -104,6 +104,11 @@ func (s *treeScan) walk(ctx context.Context, full bool) error {
 		if err := s.scanLevel(ctx, level, full); err != nil {
 			return err
 		}
+		if len(level) == 1 {
+			t.pastDepth += level[0].tooDeep
+			level = level[0].children
+			continue
+		}
 		var next []*node
 		for _, n := range level {
 			t.pastDepth += n.list().tooDeep

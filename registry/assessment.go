@@ -112,7 +112,7 @@ func (in *Inputs) filesOf(s *pannier.Skill) files {
 // settle has conflicts and the ids of cards decide what they do, and returns the entries.
 func (a *assessment) settle() []*pannier.Entry {
 	blockers := conflicts(a.list)
-	var usable []*pannier.Entry
+	usable := make([]*pannier.Entry, 0, len(a.list))
 	for i := range a.list {
 		if e := a.list[i].alone; e.Usable && blockers[e] == nil {
 			usable = append(usable, e)

@@ -1,6 +1,7 @@
 package registry
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"maps"
 	"slices"
@@ -16,7 +17,7 @@ const digestForm = 2
 // has its length before it, so that nothing can change sides.
 func (a *assessment) digest(s *pannier.Snapshot) pannier.Digest {
 	w := s.Workspace
-	b := make([]byte, 0, 64*len(a.list)+8<<10)
+	h, b := sha256.New(), make([]byte, 0, 8<<10)
 	b = appendTexts(b, w.Name, w.Description, w.Version, w.Runtime)
 	b = appendEnvironment(b, &s.Environment)
 	b = appendPolicies(b, s.Policies.Workspace)
@@ -27,13 +28,15 @@ func (a *assessment) digest(s *pannier.Snapshot) pannier.Digest {
 		b = append(appendTexts(b, w.Prompts[i].Path), w.Prompts[i].Digest[:]...)
 	}
 	b = appendProblems(b, s.Problems)
+	_, _ = h.Write(b) // it never fails
 	for _, j := range a.list {
-		b = append(b, j.digest[:]...)
+		_, _ = h.Write(j.digest[:])
 	}
 	for _, e := range s.Ranked() {
-		b = appendTexts(b, e.ID)
+		b = appendTexts(b[:0], e.ID)
+		_, _ = h.Write(b)
 	}
-	return pannier.DigestOf(b)
+	return pannier.Digest(h.Sum(b[:0]))
 }
 
 // appendEnvironment appends what skills are judged by, but not when it was found out.

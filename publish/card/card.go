@@ -105,7 +105,9 @@ func (b *Builder) Build(s *pannier.Snapshot) Card {
 		end: append([]byte("],"), encoded(tail{capabilities{w.Streaming, w.PushNotifications}})[1:]...),
 	}
 	d.front = d.head.front()
-	for _, e := range s.Ranked() {
+	ranked := s.Ranked()
+	d.pieces = make([]*piece, 0, len(ranked))
+	for _, e := range ranked {
 		d.pieces = append(d.pieces, b.piece(e))
 	}
 	if len(b.pieces) > 2*len(d.pieces)+1 {

@@ -14,7 +14,9 @@ import (
 // not validate what is between brackets and commas.
 type boundedDecoder struct{ r *bufio.Reader }
 
-func newBoundedDecoder(r io.Reader) boundedDecoder { return boundedDecoder{bufio.NewReader(r)} }
+func newBoundedDecoder(r io.Reader) boundedDecoder {
+	return boundedDecoder{bufio.NewReaderSize(r, 32<<10)}
+}
 
 // enter reads the bracket that begins a list or an object. Anything else is not read.
 func (d boundedDecoder) enter(bracket byte) (ok bool, err error) {
@@ -36,30 +38,40 @@ func (d boundedDecoder) enter(bracket byte) (ok bool, err error) {
 func (d boundedDecoder) part(stops string, keep int) (text []byte, stop byte, err error) {
 	depth, quoted, escaped := 0, false, false
 	for {
-		c, err := d.r.ReadByte()
-		switch {
-		case err != nil:
+		if _, err := d.r.Peek(1); err != nil { // fills the buffer where it is empty
 			return nil, 0, err
-		case escaped:
-			escaped = false
-		case quoted && c == '\\':
-			escaped = true
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case depth == 0 && (c == ']' || c == '}' || strings.IndexByte(stops, c) >= 0):
+		}
+		chunk, _ := d.r.Peek(d.r.Buffered())
+		n := 0
+		for done := false; n < len(chunk) && !done; n++ {
+			switch c := chunk[n]; {
+			case escaped:
+				escaped = false
+			case quoted && c == '\\':
+				escaped = true
+			case c == '"':
+				quoted = !quoted
+			case quoted:
+			case depth == 0 && (c == ']' || c == '}' || strings.IndexByte(stops, c) >= 0):
+				stop, done = c, true
+				n--
+			case c == '[', c == '{':
+				depth++
+			case c == ']', c == '}':
+				depth--
+			}
+		}
+		if len(text) <= keep {
+			text = append(text, chunk[:min(n, keep+1-len(text))]...)
+		}
+		if stop != 0 {
+			_, err = d.r.Discard(n + 1)
 			if len(text) > keep {
 				text = nil
 			}
-			return bytes.TrimSpace(text), c, nil
-		case c == '[', c == '{':
-			depth++
-		case c == ']', c == '}':
-			depth--
+			return bytes.TrimSpace(text), stop, err
 		}
-		if len(text) <= keep {
-			text = append(text, c)
-		}
+		_, _ = d.r.Discard(n) // it is buffered
 	}
 }
 

@@ -3,6 +3,7 @@ package molecule
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"net"
 	"net/http"
 	"time"
@@ -39,10 +40,18 @@ func (t *Target) SetPeersMost(most int64) { t.peersMax = most }
 // The functions of these names.
 var (
 	RetryAfter = retryAfter
-	Merge      = merge
 	Holds      = holds
 	PeersOf    = peersOf
 )
+
+// Merge returns our card with what is kept of the registered one.
+func Merge(own, registered json.RawMessage, limit int) (merged json.RawMessage, dropped []string) {
+	merged, dropped, _ = appendMerged(nil, parseCard(own), parseCard(registered), limit)
+	return merged, dropped
+}
+
+// ObjectOf returns the members of an object.
+func ObjectOf(text json.RawMessage) map[string]json.RawMessage { return objectOf(text) }
 
 // The bounds of what is taken over of peers, and of events.
 const (

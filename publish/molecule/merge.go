@@ -13,29 +13,34 @@ import (
 // card lacks one; for url see [merge].
 var ownKeys = []string{"name", "description", "version", "url", "skills", "capabilities"}
 
-// merge returns our card, followed by what is kept of the registered one, sorted: the top-level keys that pannier does
+// appendMerged appends our card, followed by what is kept of the registered one, sorted: the top-level keys that pannier does
 // not write, and the url if ours has none. Values that a database or a peer could choke on are not kept. With a limit
 // that is not 0, the largest of them are dropped until the card has no more bytes than that, and their keys are
-// returned, sorted.
-func merge(own, registered json.RawMessage, limit int) (merged json.RawMessage, dropped []string) {
-	ours := objectOf(own)
-	if ours == nil {
-		return own, nil
+// returned, sorted. A card that is not an object is appended as it is.
+func appendMerged(text []byte, ours, registered parsedCard, limit int) (merged []byte, dropped []string, hasURL bool) {
+	if ours.members == nil {
+		return append(text, ours.text...), nil, false
 	}
-	merged = bytes.TrimSuffix(bytes.TrimSpace(own), []byte("}"))
-	merged = bytes.TrimRight(bytes.Clone(merged), " \t\r\n")
-	theirs := membersBeside(ours, objectOf(registered))
+	own := bytes.TrimRight(bytes.TrimSuffix(bytes.TrimSpace(ours.text), []byte("}")), " \t\r\n")
+	theirs := membersBeside(ours.members, registered.members)
 	if limit > 0 {
-		dropped = dropLargest(theirs, limit-len(merged)-len("}"))
+		dropped = dropLargest(theirs, limit-len(own)-len("}"))
 	}
-	first := len(ours) == 0
+	size := len(own) + len("}}")
+	for _, member := range theirs {
+		size += len(",") + len(member)
+	}
+	merged = append(slices.Grow(text, size), own...)
+	first := len(ours.members) == 0
 	for _, key := range slices.Sorted(maps.Keys(theirs)) {
 		if !first {
 			merged = append(merged, ',')
 		}
 		merged, first = append(merged, theirs[key]...), false
 	}
-	return append(merged, '}'), dropped
+	_, inOurs := ours.members["url"]
+	_, kept := theirs["url"]
+	return append(merged, '}'), dropped, inOurs || kept
 }
 
 func membersBeside(ours, registered map[string]json.RawMessage) map[string][]byte {
@@ -112,12 +117,13 @@ func hasNUL(v any) bool {
 // holds reports whether a registered card has each top-level key of ours with an equal value. Other keys are not
 // compared: their writers may change them at any time, and a push for that would make two writers answer each other for
 // ever.
-func holds(registered, own json.RawMessage) bool {
-	theirs, ours := objectOf(registered), objectOf(own)
-	if theirs == nil || ours == nil {
-		return equal(decode(registered), decode(own))
+func holds(registered, own json.RawMessage) bool { return parseCard(registered).holds(parseCard(own)) }
+
+func (c parsedCard) holds(own parsedCard) bool {
+	if c.members == nil || own.members == nil {
+		return equal(decode(c.text), decode(own.text))
 	}
-	return differingKey(theirs, ours) == ""
+	return differingKey(c.members, own.members) == ""
 }
 
 // differingKey returns the first top-level key of ours that the registered card lacks or has with another value, or "". Equal
@@ -159,14 +165,4 @@ func decode(text json.RawMessage) any {
 		return nil
 	}
 	return v
-}
-
-// objectOf returns the members of an object; nil for anything else. Of members with the same key the last counts, as in
-// a database.
-func objectOf(text json.RawMessage) map[string]json.RawMessage {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(text, &members) != nil {
-		return nil
-	}
-	return members
 }

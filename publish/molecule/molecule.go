@@ -1,6 +1,7 @@
 package molecule
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/x509"
@@ -81,9 +82,10 @@ type Target struct {
 	peersMax  int64 // bytes of a list of peers; a field for the tests
 	log       hclog.Logger
 
-	// The goroutine of Push and Read alone uses these: the card that was read last, whether a reading failed, and the
-	// digest of the token of the newest push.
-	registered  json.RawMessage
+	// The goroutine of Push and Read alone uses these: the card that was read last, our newest card, whether a reading failed, and
+	// the digest of the token of the newest push.
+	registered  parsedCard
+	own         parsedCard
 	readFailed  bool
 	pushedToken pannier.Digest
 
@@ -129,15 +131,13 @@ func (t *Target) WorkspaceID() string { return t.workspaceID }
 
 // Push sends the card, with what is kept of the one that the platform has.
 func (t *Target) Push(ctx context.Context, c card.Card) (push.Outcome, error) {
-	merged, dropped := merge(c.JSON, t.registered, t.cardMax)
-	_, hasURL := objectOf(merged)["url"]
+	body, merged, dropped, hasURL := t.encodeUpdate(t.parseOwn(c.JSON))
 	t.state.mu.Lock()
 	t.state.sent, t.state.lacksURL = merged, !hasURL
 	t.state.dropped.set(dropped)
 	t.state.mu.Unlock()
-	body, err := json.Marshal(UpdateCardRequest{WorkspaceID: t.workspaceID, AgentCard: merged})
-	if err != nil {
-		return push.Outcome{Plan: push.AwaitChange, Reason: push.Rejected, Hint: hintRejected, Untouched: true}, fmt.Errorf("push card: encode card: %w", err)
+	if !json.Valid(c.JSON) {
+		return push.Outcome{Plan: push.AwaitChange, Reason: push.Rejected, Hint: hintRejected, Untouched: true}, errors.New("push card: the card is not valid JSON")
 	}
 	a, token, err := t.do(ctx, Call{Method: http.MethodPost, Target: t.endpoint, Body: body, Limit: maxAnswerBytes})
 	if !errors.Is(err, ErrToken) {
@@ -154,6 +154,24 @@ func (t *Target) Push(ctx context.Context, c card.Card) (push.Outcome, error) {
 		}
 	}
 	return o, errors.New("push card: " + t.complaint(token, a, err))
+}
+
+// parseOwn returns our own card, which is asked for again and again, with its members.
+func (t *Target) parseOwn(text json.RawMessage) parsedCard {
+	if !bytes.Equal(t.own.text, text) {
+		t.own = parseCard(text)
+	}
+	return t.own
+}
+
+// encodeUpdate returns the JSON of an [UpdateCardRequest], and the card in it.
+func (t *Target) encodeUpdate(own parsedCard) (body []byte, merged json.RawMessage, dropped []string, hasURL bool) {
+	id, _ := json.Marshal(t.workspaceID) // a string
+	body = slices.Concat([]byte(`{"workspace_id":`), id, []byte(`,"agent_card":`))
+	from := len(body)
+	body, dropped, hasURL = appendMerged(body, own, t.registered, t.cardMax)
+	to := len(body)
+	return append(body, '}'), body[from:to:to], dropped, hasURL
 }
 
 const hintBeside = ". With the card go %d bytes of keys that others have registered beside it, which are carried along and may be what is refused: see what the agent registers"

@@ -1,6 +1,7 @@
 package molecule
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,24 +33,33 @@ var foreign = json.RawMessage(`{}`)
 var errNoDescription = errors.New("the answer is not a JSON object")
 
 type reading struct {
-	// card is the registered card, null or nil for none.
-	card json.RawMessage
+	own func(text json.RawMessage) parsedCard // parses our card
+	// card is the registered card; its text is null or nil for none.
+	card parsedCard
 	// missing is what the platform said if it does not have the workspace any more, or never had.
 	missing string
+	// compared is the card that was compared with last, and held whether it is held.
+	compared json.RawMessage
+	held     bool
 }
 
-func (r reading) Holds(c card.Card) bool { return holds(r.card, c.JSON) }
+func (r *reading) Holds(c card.Card) bool {
+	if r.compared == nil || !bytes.Equal(r.compared, c.JSON) {
+		r.compared, r.held = c.JSON, r.card.holds(r.own(c.JSON))
+	}
+	return r.held
+}
 
-func (r reading) Missing() string { return r.missing }
+func (r *reading) Missing() string { return r.missing }
 
-func (r reading) Difference(c card.Card) (text, hint string) {
+func (r *reading) Difference(c card.Card) (text, hint string) {
 	switch {
 	case r.missing != "":
 		return r.missing, hintUnknown
-	case objectOf(r.card) == nil:
+	case r.card.members == nil:
 		return "it shows none", hintUnknown
 	}
-	return "it shows another one, which differs in " + differingKey(objectOf(r.card), objectOf(c.JSON)), hintLost
+	return "it shows another one, which differs in " + differingKey(r.card.members, r.own(c.JSON).members), hintLost
 }
 
 // Read asks the platform what it stores of the workspace. The registered card is kept for the next push.
@@ -68,7 +78,7 @@ func (t *Target) Read(ctx context.Context, newest card.Card) (push.Reading, push
 	case missing:
 		return t.recordReading(reading{missing: secretsOf(token, t.header).clean(a.Message)}, newest), push.Outcome{}, nil
 	case err == nil && a.Status/100 == 2:
-		r := reading{card: unwrapped(info["agent_card"])}
+		r := reading{card: parseCard(unwrapped(info["agent_card"]))}
 		if status, _ := decode(info["status"]).(string); status == "removed" {
 			r.missing = "workspace removed"
 		}
@@ -93,15 +103,16 @@ func isFinal(status int, err error) bool {
 	return status/100 != 5 || status == http.StatusNotImplemented
 }
 
-func (t *Target) recordReading(r reading, newest card.Card) reading {
-	t.registered = r.card
+func (t *Target) recordReading(r reading, newest card.Card) *reading {
+	t.registered, r.own = r.card, t.parseOwn
+	beside := len(membersBeside(t.parseOwn(newest.JSON).members, r.card.members))
 	t.state.mu.Lock()
 	defer t.state.mu.Unlock()
 	t.state.wasRead = true
-	if len(membersBeside(objectOf(newest.JSON), objectOf(r.card))) > 0 {
+	if beside > 0 {
 		t.state.unread = time.Time{} // another writer has written again since
 	}
-	return r
+	return &r
 }
 
 func (t *Target) recordUnread() {

@@ -223,7 +223,7 @@ func (t *Target) ownEvent(registered json.RawMessage, restarted bool) push.Event
 	t.state.mu.Lock()
 	sent := t.state.sent
 	t.state.mu.Unlock()
-	e.Shown = reading{card: registered}
-	e.Beside = !equal(decode(registered), decode(sent))
+	e.Shown = &reading{card: parseCard(registered), own: parseCard}
+	e.Beside = !bytes.Equal(registered, sent) && !equal(decode(registered), decode(sent))
 	return e
 }

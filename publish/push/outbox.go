@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -40,6 +41,19 @@ type record struct {
 	AcknowledgedAt time.Time      `json:"acknowledged_at,omitzero"`
 	// Card is kept byte for byte, since Digest is that of its bytes.
 	Card json.RawMessage `json:"card"`
+}
+
+// encode returns the JSON. The card, which is its last member, is not encoded again: that would take longer than all else, and could
+// change its bytes.
+func (r record) encode() ([]byte, error) {
+	const none = `null}`
+	card := r.Card
+	r.Card = nil
+	text, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(bytes.TrimSuffix(text, []byte(none)), card, []byte("}\n")), nil
 }
 
 func (r record) same(other record) bool {
@@ -162,16 +176,17 @@ func (b *outbox) save(r record) error {
 
 func (b *outbox) replace(r record) error {
 	r.Version, r.Platform, r.WorkspaceID = recordVersion, b.endpoint, b.workspaceID
-	var text bytes.Buffer
-	enc := json.NewEncoder(&text)
-	enc.SetEscapeHTML(false) // which would change the card
-	if err := enc.Encode(r); err != nil {
+	if r.Digest != b.saved.Digest && !json.Valid(r.Card) {
+		return errors.New("the card is not valid JSON")
+	}
+	text, err := r.encode()
+	if err != nil {
 		return err
 	}
 	if err := b.before("create"); err != nil {
 		return err
 	}
-	return WriteOutbox(b.path(), text.Bytes(), func(s fsx.Step) error { return b.before(string(s)) })
+	return WriteOutbox(b.path(), text, func(s fsx.Step) error { return b.before(string(s)) })
 }
 
 // WriteOutbox replaces a file of an outbox atomically, and creates the directory. before is called with each step; nil does
