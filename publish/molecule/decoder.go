@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -61,8 +62,11 @@ func (d boundedDecoder) part(stops string, keep int) (text []byte, stop byte, er
 				depth--
 			}
 		}
-		if len(text) <= keep {
-			text = append(text, chunk[:min(n, keep+1-len(text))]...)
+		if part := chunk[:min(n, max(0, keep+1-len(text)))]; len(part) > 0 {
+			if len(text)+len(part) > cap(text) {
+				text = slices.Grow(text, len(text)+len(part)) // twice as much each time
+			}
+			text = append(text, part...)
 		}
 		if stop != 0 {
 			_, err = d.r.Discard(n + 1)
