@@ -11,6 +11,7 @@ import (
 	"math"
 	"path"
 	"slices"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -34,9 +35,19 @@ type reader struct {
 	fresh          []*node
 }
 
+// readBuffers are the buffers of readers whose scan has ended.
+var readBuffers sync.Pool
+
 func newReader(s *treeScan) *reader {
+	size := int(s.tree.rules.MaxFrontmatterBytes + 4<<10)
+	var buf []byte
+	if pooled, _ := readBuffers.Get().(*[]byte); pooled != nil && len(*pooled) >= size {
+		buf = *pooled
+	} else {
+		buf = make([]byte, size)
+	}
 	return &reader{
-		scan: s, buf: make([]byte, s.tree.rules.MaxFrontmatterBytes+4<<10), metaBuf: make([]byte, 8<<10), hash: sha256.New(),
+		scan: s, buf: buf[:size], metaBuf: make([]byte, 8<<10), hash: sha256.New(),
 		texts: map[string]string{}, volumes: linkTargets{}, links: linkTargets{},
 	}
 }

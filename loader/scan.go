@@ -79,6 +79,10 @@ func openScan(t *tree) (*treeScan, error) {
 }
 
 func (s *treeScan) close() {
+	for _, r := range s.readers {
+		buf := r.buf
+		readBuffers.Put(&buf)
+	}
 	for _, target := range s.targets {
 		target.Close()
 	}
@@ -105,8 +109,8 @@ func (s *treeScan) walk(ctx context.Context, full bool) error {
 			return err
 		}
 		if len(level) == 1 {
-			t.pastDepth += level[0].tooDeep
-			level = level[0].children
+			t.pastDepth += level[0].list().tooDeep
+			level = level[0].list().children
 			continue
 		}
 		var next []*node

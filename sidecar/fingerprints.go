@@ -127,19 +127,6 @@ func textOf(s *pannier.Skill) text {
 	return text{s.Digest, s.MetaDigest, s.RootIndex}
 }
 
-// shownFingerprints is what the API shows. It is never changed.
-type shownFingerprints struct {
-	generation uint64
-	byPath     map[string]*shownFingerprint
-}
-
-type shownFingerprint struct {
-	digest, of pannier.Digest
-	parts      fingerprint.Parts
-	scan       *pannier.ScanSummary // of digest, or held of the place; nil where there is none
-	trouble    string
-}
-
 // newFingerprints presumes of what was blocked last that it still is what it was: a restart must not let it be used until
 // its files have been read.
 func newFingerprints(rules pannier.DiscoveryRules, r *registry.Registry, verdicts *scans.Store, policy scanPolicy, log hclog.Logger) *fingerprints {
@@ -164,7 +151,7 @@ func newFingerprints(rules pannier.DiscoveryRules, r *registry.Registry, verdict
 
 // of returns the fingerprint of a skill as the snapshot has it, zero where it is not known.
 func (f *fingerprints) of(s *pannier.Skill) pannier.Digest {
-	if p := f.shown.Load().byPath[s.Path]; p != nil && p.of == s.Sum {
+	if p := f.shown.Load().get(s.Path); p != nil && p.of == s.Sum {
 		return p.digest
 	}
 	return pannier.Digest{}
@@ -172,7 +159,7 @@ func (f *fingerprints) of(s *pannier.Skill) pannier.Digest {
 
 // summary returns what the last scan found of a skill as the snapshot has it, nil where there is none.
 func (f *fingerprints) summary(s *pannier.Skill) *pannier.ScanSummary {
-	if p := f.shown.Load().byPath[s.Path]; p != nil && p.of == s.Sum {
+	if p := f.shown.Load().get(s.Path); p != nil && p.of == s.Sum {
 		return p.scan
 	}
 	return nil
@@ -180,7 +167,7 @@ func (f *fingerprints) summary(s *pannier.Skill) *pannier.ScanSummary {
 
 // failure says why a skill has no fingerprint; empty where it has one or may get one.
 func (f *fingerprints) failure(s *pannier.Skill) string {
-	if p := f.shown.Load().byPath[s.Path]; p != nil && p.of == s.Sum {
+	if p := f.shown.Load().get(s.Path); p != nil && p.of == s.Sum {
 		return p.trouble
 	}
 	return ""
@@ -188,7 +175,7 @@ func (f *fingerprints) failure(s *pannier.Skill) string {
 
 // mayHaveResources reports whether links or examples of a skill are to be read: it has some, or that is not known yet.
 func (f *fingerprints) mayHaveResources(s *pannier.Skill) bool {
-	p := f.shown.Load().byPath[s.Path]
+	p := f.shown.Load().get(s.Path)
 	return p == nil || p.of != s.Sum || p.digest.IsZero() || p.parts.Resources
 }
 

@@ -132,24 +132,6 @@ func (f *fingerprints) scannedLocked() map[string]pannier.Digest {
 	return f.scanned
 }
 
-func (f *fingerprints) showLocked() {
-	before := f.shown.Load()
-	next := &shownFingerprints{generation: before.generation + 1, byPath: maps.Clone(before.byPath)}
-	if next.byPath == nil {
-		next.byPath = make(map[string]*shownFingerprint, len(f.dirty.shown))
-	}
-	for path := range f.dirty.shown {
-		if d := f.directories[path]; d != nil {
-			next.byPath[path] = &shownFingerprint{d.digest, d.of, d.parts, f.summaryLocked(path, d), d.trouble}
-		} else {
-			delete(next.byPath, path)
-		}
-	}
-	f.shownAt = time.Now()
-	clear(f.dirty.shown)
-	f.shown.Store(next)
-}
-
 // dropPathLocked drops what is known of the files in a directory.
 func (f *fingerprints) dropPathLocked(path string) {
 	d := f.directories[path]

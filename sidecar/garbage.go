@@ -85,6 +85,9 @@ func (g *garbage) recordRequest() {
 	g.lastRequest.Store(time.Now().UnixNano())
 	if !g.busy.Load() && g.busy.CompareAndSwap(false, true) {
 		g.allocated.Store(allocatedBytes())
+		if !keepsGOGC() {
+			boundGarbage(loadGarbage) // at once: an installation makes more garbage than may pile up at rest
+		}
 		time.AfterFunc(quietCheck, g.check)
 	}
 }

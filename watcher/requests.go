@@ -137,7 +137,10 @@ func (w *Watcher) holdsReached(found *watchRequests, above string) bool {
 		if !ok {
 			break
 		}
-		if _, placed := w.entries[dir]; placed || strings.Contains(name, "/") || w.isRoot(dir) {
+		if strings.Contains(name, "/") || w.isRoot(dir) {
+			continue
+		}
+		if _, placed := w.entries[dir]; placed {
 			continue
 		}
 		if real, ok := w.reached(dir); ok && real == dir {
