@@ -81,7 +81,7 @@ func TestCompletion(t *testing.T) {
 		{"run --scan |", "off report enforce"},
 		{"policy set --implicit |", "true false default"},
 		{"token |", ""},
-		{"token ci |", "read environment write"},
+		{"token ci |", "read environment call write"},
 		{"uninstall |", "csv\tReads tables."},
 		{"rollback |", "csv\tReads tables."},
 	} {
