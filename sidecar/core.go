@@ -59,7 +59,6 @@ type core struct {
 	lastScan  atomic.Pointer[time.Time] // when the last scan ended, nil before the first
 	lastBatch atomic.Uint64             // the Seq of the batch that was taken in last
 	batchDone chan struct{}             // has a value after a batch was taken in
-	cardWaits atomic.Bool               // the newest card waits for the next push
 	garbage   *garbage
 	ofSkills  atomic.Pointer[skillsHealth]
 }

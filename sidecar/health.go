@@ -94,7 +94,7 @@ func (c *core) health() pannier.Health {
 	var remote []pannier.Condition
 	h.Push, remote = c.platforms.health()
 	h.Conditions = append(h.Conditions, remote...)
-	if c.cardWaits.Load() && !made.Digest.IsZero() {
+	if !made.Digest.IsZero() { // it may wait for the next push, or was not handed over yet
 		for i := range h.Push {
 			h.Push[i].Desired = made.Digest
 		}

@@ -130,7 +130,6 @@ func (c *core) announce(ctx context.Context) {
 		if at := p.next(time.Now()); !at.IsZero() {
 			timer.Reset(time.Until(at))
 		}
-		c.cardWaits.Store(p.waiting > 0)
 		select {
 		case <-ctx.Done():
 			p.flush(time.Now()) // for the outbox

@@ -61,7 +61,8 @@ func TestNoiseWithoutEndHoldsNoPush(t *testing.T) {
 	writeIn(t, w, "mkdir skills/noisy; sed 's/^name: .*/name: noisy/' skills/one/SKILL.md > skills/noisy/SKILL.md")
 	platform := newRecorder(t)
 	platform.up(t)
-	s := startSidecar(t, w, "--platform-url", "http://"+platform.addr, "--max-wait", maxWait.String(), "--resync", "0")
+	// On a busy machine the writer can pause for longer than the settle of 100 ms, and would not be noise without end.
+	s := startSidecar(t, w, "--platform-url", "http://"+platform.addr, "--settle", "600ms", "--max-wait", maxWait.String(), "--resync", "0")
 	s.acknowledged(t)
 	busy := exec.CommandContext(t.Context(), "sh", "-c", "while :; do touch skills/noisy/SKILL.md; sleep 0.02; done")
 	busy.Dir = w
