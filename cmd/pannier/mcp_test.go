@@ -147,7 +147,10 @@ func checkMCPStart(t *testing.T, h *mcpHost) {
 	if got, _ := json.Marshal(start.Capabilities.Extensions); string(got) != `{"io.modelcontextprotocol/skills":{"directoryRead":true}}` {
 		t.Errorf("extensions %s", got)
 	}
-	if start.Capabilities.Logging != nil || !start.Capabilities.Resources.Subscribe || !start.Capabilities.Tools.ListChanged || !start.Capabilities.Prompts.ListChanged {
+	if got, _ := json.Marshal(start.Capabilities); strings.Contains(string(got), `"logging"`) {
+		t.Errorf("the deprecated logging is declared: %s", got)
+	}
+	if !start.Capabilities.Resources.Subscribe || !start.Capabilities.Tools.ListChanged || !start.Capabilities.Prompts.ListChanged {
 		t.Errorf("capabilities %+v", start.Capabilities)
 	}
 	for _, text := range []string{"activate_skill", "- `pdf`: Fill forms.", "- `odd`: An odd one."} {
