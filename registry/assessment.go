@@ -211,6 +211,8 @@ func sameMap[K comparable, V any](a, b map[K]V) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }
 
+// samePolicies compares the workspace layer entry by entry only where it is another map.
 func samePolicies(a, b *Inputs) bool {
-	return sameMap(a.Policies.Gateway, b.Policies.Gateway) && maps.EqualFunc(a.Policies.Workspace, b.Policies.Workspace, pannier.PolicyEntry.Equal)
+	return sameMap(a.Policies.Gateway, b.Policies.Gateway) && (sameMap(a.Policies.Workspace, b.Policies.Workspace) ||
+		maps.EqualFunc(a.Policies.Workspace, b.Policies.Workspace, pannier.PolicyEntry.Equal))
 }

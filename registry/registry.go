@@ -126,6 +126,9 @@ func (r *Registry) Update(change func(*Inputs)) *pannier.Snapshot {
 	defer r.mu.Unlock()
 	r.inputs.Paced = false
 	change(&r.inputs)
+	if a := r.assessment; a != nil && samePolicies(&r.inputs, &a.in) {
+		r.inputs.Policies = a.in.Policies // all further comparisons are of one map
+	}
 	if !r.assessment.covers(&r.inputs) {
 		r.replaceLocked()
 	}
