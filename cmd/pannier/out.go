@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -156,6 +157,9 @@ func (s streams) fields(rows [][]string, name string, paint func(string) string)
 }
 
 func (s streams) printProblems(problems []pannier.Problem) {
+	out := bufio.NewWriter(s.out)
+	defer out.Flush()
+	s.out = out
 	for _, p := range problems {
 		s.printFault(p.Place(), p.Severity, p.Message, p.Code, p.Hint)
 	}

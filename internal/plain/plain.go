@@ -14,6 +14,9 @@ import (
 // IsControl reports whether a terminal acts on a character instead of showing it, or shows nothing: control, format and
 // bidirectional characters, and ends of lines. The joiner of emoji is not one.
 func IsControl(r rune) bool {
+	if r < 0x80 { // most characters, without a search in five tables
+		return r < ' ' || r == 0x7f
+	}
 	return r != '\u200d' && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Co)
 }
 
