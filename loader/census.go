@@ -262,16 +262,16 @@ func (w *censusWalk) scanDir(d *censusNode) error {
 	case d.mark != 0 && d.mark == w.markOf(st):
 		return nil
 	}
-	dir, err := w.root.Open(dirPath(rel))
+	dir, err := w.open(dirPath(rel))
 	if err != nil {
 		return err
 	}
-	defer dir.Close()
-	opened, err := fsx.Fstat(int(dir.Fd()))
+	defer dir.close()
+	opened, err := dir.stat()
 	if err != nil || opened.Dev != st.Dev || opened.Ino != st.Ino {
 		return errors.Join(err, errNotDir) // another one has taken its place
 	}
-	entries, err := readDirents(dir, w.buf)
+	entries, err := readDirents(dir.fd, rel, w.buf)
 	if err != nil {
 		return err
 	}
@@ -281,6 +281,18 @@ func (w *censusWalk) scanDir(d *censusNode) error {
 		d.mark = w.markOf(opened)
 	}
 	return nil
+}
+
+// open opens a directory below the root.
+func (w *censusWalk) open(rel string) (openFile, error) {
+	if fd, err := fsx.OpenAt(w.fd, rel); err == nil {
+		return openFile{fd: fd}, nil
+	}
+	file, err := w.root.OpenFile(rel, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return openFile{}, err
+	}
+	return openFile{fd: int(file.Fd()), file: file}, nil
 }
 
 // markOf returns what stands for a stat where there are so many that their size counts.

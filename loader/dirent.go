@@ -26,16 +26,16 @@ const (
 	direntName   = 19
 )
 
-// readDirents returns the entries of an open directory in the kernel's order, without "." and "..".
-func readDirents(dir *os.File, buf []byte) ([]dirent, error) {
+// readDirents returns the entries of an open directory, called name, in the kernel's order, without "." and "..".
+func readDirents(dir int, name string, buf []byte) ([]dirent, error) {
 	var entries []dirent
 	for {
-		n, err := unix.Getdents(int(dir.Fd()), buf)
+		n, err := unix.Getdents(dir, buf)
 		if err == unix.EINTR {
 			continue
 		}
 		if err != nil {
-			return nil, &os.PathError{Op: "getdents", Path: dir.Name(), Err: err}
+			return nil, &os.PathError{Op: "getdents", Path: name, Err: err}
 		}
 		if n <= 0 {
 			return entries, nil

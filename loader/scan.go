@@ -318,7 +318,7 @@ func (s *treeScan) readEntries(n *node, r *reader) ([]*node, error) {
 		return nil, err
 	}
 	defer dir.Close()
-	entries, err := readDirents(dir, r.buf)
+	entries, err := readDirents(int(dir.Fd()), dir.Name(), r.buf)
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
 
 	"pannier"
 	"pannier/config"
@@ -35,6 +36,9 @@ type DirectoryOptions struct {
 	Policies map[pannier.PolicyKey]pannier.PolicyEntry
 	// Emit receives the events of requests to the handler, of every turn with its text; optional.
 	Emit func(pannier.EventType, any)
+	// Census adds the SKILL.md that discovery does not reach to the problems of the list, which no other answer has. It reads every
+	// directory.
+	Census bool
 }
 
 // ReadDirectory scans the workspace once, and again at each rescan that the handler is asked for.
@@ -42,12 +46,22 @@ func ReadDirectory(ctx context.Context, o DirectoryOptions) (*Directory, error) 
 	ro := registry.Options{FirstVersion: uint64(time.Now().UnixMilli())}
 	ro.Inputs.Policies.Workspace = o.Policies
 	h := newEngine(o.Settings, o.Environ, ro)
-	s, err := h.scanAllWithContents(ctx)
-	if err != nil {
-		return nil, err
+	var (
+		s         *pannier.Snapshot
+		unreached []pannier.Problem
+	)
+	group, scanning := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		s, err = h.scanAllWithContents(scanning)
+		return err
+	})
+	if o.Census {
+		group.Go(func() (err error) {
+			unreached, err = h.loader.Census(scanning, loader.Again{All: true})
+			return err
+		})
 	}
-	unreached, err := h.loader.Census(ctx, loader.Again{All: true})
-	if err != nil {
+	if err := group.Wait(); err != nil {
 		return nil, err
 	}
 	ho := h.handlerOptions(hclog.NewNullLogger())

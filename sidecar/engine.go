@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -106,20 +107,38 @@ func (e *engine) scanAllWithContents(ctx context.Context) (*pannier.Snapshot, er
 	if err != nil {
 		return nil, err
 	}
-	contents := map[string]pannier.Contents{}
-	for i := range s.Entries {
-		entry := s.Entries[i]
-		if entry.State == pannier.StateShadowed || entry.Deleting {
-			continue
-		}
-		if found, err := e.loader.Contents(ctx, entry.Skill); err == nil && !found.Digest.IsZero() {
-			contents[entry.Path] = found
-		}
-	}
+	contents := e.readContents(ctx, s.Entries)
 	if err := ctx.Err(); err != nil || len(contents) == 0 {
 		return s, err
 	}
 	return e.registry.Update(func(in *registry.Inputs) { in.Contents = contents }), nil
+}
+
+// readContents reads the files of skills on all processors, and returns what it finds by path.
+func (e *engine) readContents(ctx context.Context, entries []*pannier.Entry) map[string]pannier.Contents {
+	var (
+		next     atomic.Int64
+		workers  sync.WaitGroup
+		mu       sync.Mutex
+		contents = map[string]pannier.Contents{}
+	)
+	for range min(runtime.GOMAXPROCS(0), len(entries)) {
+		workers.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(entries)) && ctx.Err() == nil; i = next.Add(1) - 1 {
+				entry := entries[i]
+				if entry.State == pannier.StateShadowed || entry.Deleting {
+					continue
+				}
+				if found, err := e.loader.Contents(ctx, entry.Skill); err == nil && !found.Digest.IsZero() {
+					mu.Lock()
+					contents[entry.Path] = found
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	workers.Wait()
+	return contents
 }
 
 // maxReads is how often skills and config.yaml are read again because the volume that they lie in was swapped between them.

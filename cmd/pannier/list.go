@@ -20,7 +20,8 @@ func (p *program) listCommand() *cobra.Command {
 		Long:  `Lists all skills of the workspace with their states. A skill that is not usable shows why.`,
 		Example: `  pannier list
   pannier list --state ineligible`,
-		Args: cobra.NoArgs,
+		Args:   cobra.NoArgs,
+		PreRun: func(*cobra.Command, []string) { p.census = true },
 		RunE: reads(p, p.printList, func(ctx context.Context, c *client.Client, _ []string) (pannier.List, error) {
 			return c.List(ctx, client.ListQuery{State: pannier.State(state), Problems: true, Activity: p.json})
 		}),

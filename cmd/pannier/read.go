@@ -114,7 +114,7 @@ func (p *program) readDirectory(ctx context.Context, s config.Settings) (*client
 	if err := requireDirectory(s); err != nil {
 		return nil, err
 	}
-	d, err := sidecar.ReadDirectory(ctx, sidecar.DirectoryOptions{Settings: s, Environ: p.environ})
+	d, err := sidecar.ReadDirectory(ctx, sidecar.DirectoryOptions{Settings: s, Environ: p.environ, Census: p.census})
 	if err != nil {
 		return nil, err
 	}
