@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"sync"
 
 	"pannier"
 )
@@ -11,8 +12,12 @@ type announcements struct {
 	tools, prompts, resources pannier.Digest
 }
 
-// notify tells hosts which lists each snapshot has changed, and which files that they subscribed to.
+// notify tells hosts which lists each snapshot has changed, and which files that they subscribed to. Files are compared beside
+// it, because that reads them, and no list waits for it.
 func (s *Server) notify(ctx context.Context) {
+	var checks sync.WaitGroup
+	defer checks.Wait()
+	checks.Go(func() { s.subscriptions.follow(ctx) })
 	snapshots, cancel := s.Subscribe()
 	defer cancel()
 	for {
@@ -21,9 +26,7 @@ func (s *Server) notify(ctx context.Context) {
 			return
 		case snapshot := <-snapshots:
 			s.announce(snapshot)
-			s.subscriptions.check(ctx)
-		case <-s.subscriptions.touched:
-			s.subscriptions.check(ctx)
+			signal(s.subscriptions.touched)
 		}
 	}
 }

@@ -106,7 +106,7 @@ func (s *Server) readFile(ctx context.Context, e *pannier.Entry, name string, li
 	listed, ok := fileIn(m, name)
 	switch {
 	case f.Size() > limit:
-		return nil, refuse(string(pannier.FileTooLarge), fmt.Sprintf("%.200q of %s has more than %d bytes", name, e.Slug, limit), "read it from the directory of the skill")
+		return nil, tooLarge(e, name, limit)
 	case !ok && !m.Dynamic:
 		return nil, fmt.Errorf("%w: %s is not in the manifest yet", pannier.ErrChanged, name)
 	case ok && listed.Digest != f.Digest():
@@ -129,6 +129,10 @@ func (s *Server) readFile(ctx context.Context, e *pannier.Entry, name string, li
 		s.OnFileRead(e, name, f.Digest())
 	}
 	return text.Bytes(), nil
+}
+
+func tooLarge(e *pannier.Entry, name string, limit int64) error {
+	return refuse(string(pannier.FileTooLarge), fmt.Sprintf("%.200q of %s has more than %d bytes", name, e.Slug, limit), "read it from the directory of the skill")
 }
 
 // readDirectory lists what lies right in a directory of a skill.

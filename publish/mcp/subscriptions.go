@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -17,10 +16,14 @@ import (
 // maxSubscriptions bounds the subscriptions of all hosts together.
 const maxSubscriptions = 1000
 
+// maxUnlisted bounds the files that each check reads as a whole.
+const maxUnlisted = 64
+
 // subscriptions are the files that hosts want to be told of.
 type subscriptions struct {
 	server  *Server
-	touched chan struct{} // has a value when files may have changed without a snapshot
+	touched chan struct{} // has a value when files may have changed
+	added   chan struct{} // has a value when a file was added whose digest may be maxSubscribeAge old
 
 	mu    sync.Mutex
 	files map[string]*subscribed // by URI
@@ -31,6 +34,7 @@ type subscriptions struct {
 type subscribed struct {
 	slug, path string
 	digest     pannier.Digest // as hosts were last told; zero where it cannot be read
+	unlisted   bool           // the manifest does not have it, so each check reads it
 	by         map[*sdk.ServerSession]int
 	dir        Dir
 }
@@ -42,34 +46,29 @@ type Dir struct {
 }
 
 func (s *subscriptions) init(server *Server) {
-	s.server, s.touched, s.files = server, make(chan struct{}, 1), map[string]*subscribed{}
+	s.server, s.files = server, map[string]*subscribed{}
+	s.touched, s.added = make(chan struct{}, 1), make(chan struct{}, 1)
 }
 
 // subscribe takes a subscription to a file that can be read now.
 func (s *subscriptions) subscribe(ctx context.Context, req *sdk.SubscribeRequest) error {
-	var found *pannier.Entry
-	var name string
-	var digest pannier.Digest
+	var fresh *subscribed
 	err := s.server.fresh(ctx, func(v *view) error {
-		e, path, inside, err := s.server.locate(v, req.Params.URI)
+		e, name, inside, err := s.server.locate(v, req.Params.URI)
 		if err != nil {
 			return err
 		}
-		m, err := s.server.Manifest(ctx, e.Skill, 0)
-		if err != nil {
-			return s.server.held(e, err)
+		if !inside || name == "" {
+			return refuse(string(pannier.FileIsDirectory), fmt.Sprintf("%.100q is a directory", req.Params.URI), "subscribe to a file in it")
 		}
-		f, ok := fileIn(m, path)
-		if !ok || !inside {
-			return refuse(string(pannier.FileMissing), fmt.Sprintf("no file at %.100q", req.Params.URI), "skills/get lists the files of a skill")
-		}
-		found, name, digest = e, path, f.Digest
-		return nil
+		digest, unlisted, err := s.server.digestOfFile(ctx, e, name)
+		fresh = &subscribed{slug: e.Slug, path: name, digest: digest, unlisted: unlisted, dir: Dir{e.Skill, path.Dir(name)}}
+		return err
 	})
 	if err != nil {
 		return s.server.wireError(ctx, "resources/subscribe", req.Params.URI, err)
 	}
-	return s.add(req, &subscribed{slug: found.Slug, path: name, digest: digest, dir: Dir{found.Skill, path.Dir(name)}})
+	return s.add(req, fresh)
 }
 
 func (s *subscriptions) add(req *sdk.SubscribeRequest, fresh *subscribed) error {
@@ -81,6 +80,11 @@ func (s *subscriptions) add(req *sdk.SubscribeRequest, fresh *subscribed) error 
 	}
 	file, known := s.files[req.Params.URI]
 	if !known {
+		if fresh.unlisted && s.countUnlisted() >= maxUnlisted {
+			s.mu.Unlock()
+			return s.server.wireError(context.Background(), "resources/subscribe", req.Params.URI,
+				refuse("too_many_subscriptions", fmt.Sprintf("%d files of skills without a list of files are subscribed to already", maxUnlisted), "unsubscribe from others"))
+		}
 		file = fresh
 		file.by = map[*sdk.ServerSession]int{}
 		s.files[req.Params.URI] = file
@@ -90,8 +94,26 @@ func (s *subscriptions) add(req *sdk.SubscribeRequest, fresh *subscribed) error 
 	s.mu.Unlock()
 	if !known {
 		s.changed()
+		signal(s.added)
 	}
 	return nil
+}
+
+func (s *subscriptions) countUnlisted() (n int) {
+	for _, file := range s.files {
+		if file.unlisted {
+			n++
+		}
+	}
+	return n
+}
+
+// signal gives a channel a value unless it has one.
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }
 
 func (s *subscriptions) changed() {
@@ -157,53 +179,5 @@ func (s *Server) Watched() []Dir {
 // Touched says that files of skills may have changed without a snapshot that shows it.
 func (s *Server) Touched() {
 	s.changed.Store(time.Now().UnixNano())
-	select {
-	case s.subscriptions.touched <- struct{}{}:
-	default:
-	}
-}
-
-// check tells hosts of each file whose digest is another one.
-func (s *subscriptions) check(ctx context.Context) {
-	s.mu.Lock()
-	uris := make(map[string]subscribed, len(s.files))
-	for uri, file := range s.files {
-		uris[uri] = *file
-	}
-	s.mu.Unlock()
-	if len(uris) == 0 {
-		return
-	}
-	v, err := s.server.current(ctx)
-	if err != nil {
-		return
-	}
-	for uri, file := range uris {
-		digest, err := s.server.digestNow(ctx, v, file.slug, file.path)
-		if err != nil || digest == file.digest {
-			continue
-		}
-		s.mu.Lock()
-		if now := s.files[uri]; now != nil {
-			now.digest = digest
-		}
-		s.mu.Unlock()
-		if err := s.server.sdk.ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: uri}); err != nil {
-			s.server.Logger.Debug("host not told of a change", "uri", uri, "error", err)
-		}
-	}
-}
-
-// digestNow returns the digest of a file as it is, zero where it is not served. It fails while the file is changing.
-func (s *Server) digestNow(ctx context.Context, v *view, slug, name string) (pannier.Digest, error) {
-	e, ok := v.snapshot.Lookup(slug)
-	if !ok || !e.Usable {
-		return pannier.Digest{}, nil
-	}
-	m, err := s.Manifest(ctx, e.Skill, 0)
-	if errors.Is(err, pannier.ErrNotServable) {
-		return pannier.Digest{}, nil
-	}
-	f, _ := fileIn(m, name)
-	return f.Digest, err
+	signal(s.subscriptions.touched)
 }
