@@ -465,7 +465,7 @@ func TestMCPBadInput(t *testing.T) {
 		{"no method header", modern, []string{"MCP-Protocol-Version", "2026-07-28"}, 400, -32020, "Mcp-Method"},
 		{"other method header", modern, []string{"MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "prompts/list"}, 400, -32020, "Mcp-Method"},
 		{"unknown method", strings.Replace(modern, "tools/list", "none", 1), []string{"MCP-Protocol-Version", "2026-07-28", "Mcp-Method", "none"}, 404, -32601, "none"},
-		{"no JSON", "no", nil, 400, -32600, "malformed"},
+		{"no JSON", "no", nil, 400, -32700, "is not JSON"},
 		{"nothing", "", nil, 400, -32600, "non-empty body"},
 		{"unknown session", `{"jsonrpc":"2.0","id":9,"method":"ping"}`, []string{"Mcp-Session-Id", "none"}, 404, -32600, "session not found"},
 		{"no initialize", `{"jsonrpc":"2.0","id":9,"method":"tools/list"}`, nil, 200, 0, "initialization"},

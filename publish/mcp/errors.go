@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -48,17 +47,6 @@ func textOf(r *pannier.Refusal) string {
 		return r.Message
 	}
 	return r.Message + ": " + r.Hint
-}
-
-// requestID returns the id of a single call of JSON-RPC, null where there is none.
-func requestID(body []byte) json.RawMessage {
-	var call struct {
-		ID json.RawMessage `json:"id"`
-	}
-	if json.Unmarshal(body, &call) != nil || len(call.ID) == 0 {
-		return json.RawMessage("null")
-	}
-	return call.ID
 }
 
 func asRefusal(err error) (*pannier.Refusal, bool) { return errors.AsType[*pannier.Refusal](err) }

@@ -49,7 +49,12 @@ func (s *Server) Handler() http.Handler {
 				out.refuseBody(err)
 				return
 			}
-			r.Body, out.id = io.NopCloser(bytes.NewReader(body)), requestID(body)
+			var refused *jsonrpc.Error
+			if out.id, refused = checkMessage(body); refused != nil {
+				out.fail(http.StatusBadRequest, refused.Code, refused.Message, nil)
+				return
+			}
+			r.Body = io.NopCloser(bytes.NewReader(body))
 			if r.Header.Get(versionHeader) == "" && r.Header.Get(methodHeader) == "" && bytes.Contains(body, []byte(sdk.MetaKeyProtocolVersion)) {
 				modern.ServeHTTP(out, r) // which asks for the header
 				return
@@ -162,7 +167,7 @@ func (w *errorWriter) end() {
 func (w *errorWriter) fail(status int, code int64, message string, data json.RawMessage) {
 	id := w.id
 	if id == nil {
-		id = json.RawMessage("null")
+		id = nullID
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
