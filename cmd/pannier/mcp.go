@@ -77,12 +77,9 @@ func (p *program) serveMCP(ctx context.Context) error {
 		}
 		return p.forwardMCP(ctx, config.Settings{LogLevel: "warn", LogFormat: "auto"}, c, "the sidecar at "+remote.url)
 	}
-	s, err := p.settings()
+	s, err := p.mcpSettings()
 	if err != nil {
 		return err
-	}
-	if s.LogLevel == "info" {
-		s.LogLevel = "warn" // hosts show what a server logs as errors
 	}
 	served, err := p.isServed(ctx, s)
 	if err != nil {

@@ -423,6 +423,28 @@ func TestMCPDirectories(t *testing.T) {
 	h.awaitSkills(t, "far", "here", "mine", "near", "new")
 }
 
+// TestMCPRoots names roots outside of the working directory and of the workspace. All log lines are warnings.
+func TestMCPRoots(t *testing.T) {
+	t.Parallel()
+	project, elsewhere := t.TempDir(), newWorkspace(t)
+	writeIn(t, project, skillScript("first", "Is there."))
+	root, missing := filepath.Join(project, "skills"), filepath.Join(project, "missing")
+	for name, more := range map[string][]string{"alone": nil, "workspace": {"--workspace", elsewhere}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := startMCP(t, mcpVersions[0], mcpCommand(t, elsewhere, append(more, "--root", root, "--root", missing)...))
+			h.awaitSkills(t, "first")
+			if text, err := h.activate(t, "first"); err != nil || !strings.Contains(text, "Do it.") {
+				t.Errorf("activate_skill: %q %v", text, err)
+			}
+			h.Close()
+			if want := "pannier: root " + missing + " does not exist; waiting for it\n"; h.log.String() != want {
+				t.Errorf("standard error: %q, want %q", h.log, want)
+			}
+		})
+	}
+}
+
 // TestMCPNoDirectories starts a server where there are no skills yet.
 func TestMCPNoDirectories(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,19 +17,55 @@ import (
 // skillDirs are the directories that hosts keep skills in, relative to a project or the home directory.
 var skillDirs = []string{".agents/skills", ".claude/skills", "skills"}
 
+// mcpSettings returns the settings of an MCP server, which logs warnings unless a level is set that says more.
+func (p *program) mcpSettings() (config.Settings, error) {
+	s, err := p.settings()
+	if s.LogLevel == "info" {
+		s.LogLevel = "warn" // hosts show what a server logs as errors
+	}
+	return s, err
+}
+
 // ownWorkspace returns the settings of a sidecar in this process. Without a workspace and roots these are the directories of skills
 // that hosts use; without a workspace, it is the working directory.
 func (p *program) ownWorkspace(s config.Settings) (config.Settings, error) {
 	if s.WorkspaceGiven {
-		return s, requireDirectory(s)
+		return p.withNamedRoots(s), requireDirectory(s)
 	}
 	here, err := os.Getwd()
 	if err != nil {
 		return s, fmt.Errorf("working directory: %w", err)
 	}
 	if s.RootsGiven {
-		return p.settingsWith("workspace", here)
+		s, err = p.settingsWith("workspace", here)
+		return p.withNamedRoots(s), err
 	}
+	return p.ownDirectories(here)
+}
+
+// withNamedRoots offers the roots of the command line to the model wherever they are, and warns of those that are missing. A root
+// of a configuration file says itself whether it is implicit.
+func (p *program) withNamedRoots(s config.Settings) config.Settings {
+	if !p.flags.Changed("root") {
+		return s
+	}
+	for i := range s.Roots {
+		root := &s.Roots[i]
+		root.Implicit = true
+		switch info, err := os.Stat(root.Path); {
+		case errors.Is(err, os.ErrNotExist):
+			fmt.Fprintf(p.err, "pannier: root %s does not exist; waiting for it\n", root.Path)
+		case err != nil:
+			fmt.Fprintf(p.err, "pannier: root %s cannot be read: %v\n", root.Path, err)
+		case !info.IsDir():
+			fmt.Fprintf(p.err, "pannier: root %s is not a directory\n", root.Path)
+		}
+	}
+	return s
+}
+
+// ownDirectories returns the settings for the directories of skills that hosts use.
+func (p *program) ownDirectories(here string) (config.Settings, error) {
 	home, _ := os.UserHomeDir() // none: only here
 	top := projectOf(here)
 	found := findSkillDirs(here, top, home)
@@ -43,11 +80,10 @@ func (p *program) ownWorkspace(s config.Settings) (config.Settings, error) {
 	for _, dir := range found {
 		set = append(set, "root", dir)
 	}
-	level := s.LogLevel
-	if s, err = p.settingsWith(set...); err != nil {
+	s, err := p.settingsWith(set...)
+	if err != nil {
 		return s, err
 	}
-	s.LogLevel = level
 	for i := range s.Roots {
 		// These are the skills that hosts offer to the model themselves. Tools that install into several of the directories write one
 		// copy and symlinks to it.
@@ -64,7 +100,7 @@ func (p *program) settingsWith(flags ...string) (config.Settings, error) {
 			return config.Settings{}, err
 		}
 	}
-	return p.settings()
+	return p.mcpSettings()
 }
 
 // projectOf returns the root of the repository that a directory is in, else the directory.
