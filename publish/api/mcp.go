@@ -88,6 +88,9 @@ func (w *mcpWriter) Write(b []byte) (int, error) {
 	return w.stream.put(b)
 }
 
+// Unwrap gives [http.ResponseController] the deadlines of the connection. A stream sets its own.
+func (w *mcpWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
 // FlushError is for [http.ResponseController]. The goroutine of a stream flushes what it writes.
 func (w *mcpWriter) FlushError() error {
 	if w.stream != nil {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -41,9 +42,10 @@ func (s *Server) Handler() http.Handler {
 	options.Stateless, options.PropagateRequestCancellation = true, true
 	modern := sdk.NewStreamableHTTPHandler(server, &options)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		out := &errorWriter{ResponseWriter: w}
+		out := &errorWriter{ResponseWriter: w, stall: s.answers.stall}
 		defer out.end()
 		if r.Method == http.MethodPost {
+			defer s.answers.begin(r)()
 			body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequestBytes))
 			if err != nil {
 				out.refuseBody(err)
@@ -128,6 +130,7 @@ func (s *Server) connected(ctx context.Context, method string, req sdk.Request, 
 type errorWriter struct {
 	http.ResponseWriter
 	id     json.RawMessage // of the request
+	stall  time.Duration   // how long one chunk of the answer may take
 	failed int             // the status of an error whose text is collected, or 0
 	text   bytes.Buffer
 }
@@ -149,7 +152,7 @@ func (w *errorWriter) Write(b []byte) (int, error) {
 	if w.failed != 0 {
 		return w.text.Write(b)
 	}
-	return w.ResponseWriter.Write(b)
+	return w.writeAnswer(b)
 }
 
 func (w *errorWriter) end() {

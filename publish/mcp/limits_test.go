@@ -2,9 +2,15 @@ package mcp_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	"pannier"
 )
 
 // TestOneMessageInEachRequest refuses what the SDK would answer at a high cost, in part, or with another id.
@@ -52,4 +58,68 @@ func TestOneMessageInEachRequest(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestUnreadAnswers: hosts that never read keep the places of large reads only until they lose their connections.
+func TestUnreadAnswers(t *testing.T) {
+	for _, era := range []string{withSessions, stateless} {
+		t.Run(era, func(t *testing.T) { checkUnreadAnswers(t, era) })
+	}
+}
+
+func checkUnreadAnswers(t *testing.T, era string) {
+	s := newShop(t, "a")
+	s.write("a/large", strings.Repeat("x", 4<<20))
+	s.write("a/small", "x")
+	var reads atomic.Int32
+	s.OnFileRead = func(_ *pannier.Entry, path string, _ pannier.Digest) {
+		if path == "large" {
+			reads.Add(1)
+		}
+	}
+	s.wait, s.stall = 50*time.Millisecond, 2*time.Second
+	client := s.serve(t)
+	headers := []string{"MCP-Protocol-Version", era, "Pannier-Answer", "1"}
+	meta := ""
+	if era == stateless {
+		meta = `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}`
+	} else {
+		res, _ := post(t, client, initialize)
+		headers = append(headers, "Mcp-Session-Id", res.Header.Get("Mcp-Session-Id"))
+	}
+	call := func(id int, file string) (body string, with []string) {
+		body = fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"resources/read","params":{"uri":"skill://a/%s"%s}}`, id, file, meta)
+		return body, append([]string{"Mcp-Method", "resources/read", "Mcp-Name", "skill://a/" + file}, headers...)
+	}
+	for i := range 8 {
+		body, with := call(100+i, "large")
+		var request strings.Builder
+		for j := 0; j < len(with); j += 2 {
+			fmt.Fprintf(&request, "%s: %s\r\n", with[j], with[j+1])
+		}
+		conn, err := client.Transport.(*http.Transport).DialContext(t.Context(), "unix", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.(net.Conn).Close()
+		fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: pannier\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n%sContent-Length: %d\r\n\r\n%s", request.String(), len(body), body)
+	}
+	eventually(t, "all places are taken", func() bool { return s.server.PlacesForTest() == 4 })
+	body, with := call(1, "large")
+	if _, text := post(t, client, body, with...); !strings.Contains(text, "retry in a moment") || !strings.Contains(text, "too_many_reads") {
+		t.Errorf("a large read beyond the bound: %.300s", text)
+	}
+	if n := reads.Load(); n != 4 {
+		t.Errorf("%d large files were read", n)
+	}
+	body, with = call(2, "small")
+	if _, text := post(t, client, body, with...); !strings.Contains(text, `"text":"x"`) {
+		t.Errorf("a small read: %.300s", text)
+	}
+	eventually(t, "all places are free", func() bool { return s.server.PlacesForTest() == 0 })
+	body, with = call(3, "large")
+	if _, text := post(t, client, body, with...); len(text) < 4<<20 {
+		t.Errorf("a large read after that: %.300s", text)
+	}
+	eventually(t, "its place is free", func() bool { return s.server.PlacesForTest() == 0 })
 }

@@ -38,6 +38,8 @@ type shop struct {
 	news     chan *pannier.Snapshot
 	rescans  int
 	onRescan func()
+
+	wait, stall time.Duration // of large reads and of their answers; 0 for those of the server
 }
 
 func newShop(t testing.TB, slugs ...string) *shop {
@@ -161,6 +163,9 @@ func (s *shop) open(_ context.Context, e *pannier.Entry, path string) (mcp.File,
 // serve serves over a unix socket until the test ends.
 func (s *shop) serve(t testing.TB) *http.Client {
 	s.server = mcp.New(s.Options)
+	if s.wait > 0 {
+		s.server.SetWaitsForTest(s.wait, s.stall)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = s.server.Serve(ctx) }()

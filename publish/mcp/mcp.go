@@ -86,7 +86,7 @@ type Server struct {
 	subscriptions subscriptions
 	metrics       *metrics
 	announced     atomic.Pointer[announcements] // nil while no host has seen a list
-	largeReads    chan struct{}
+	answers       answers
 	changed       atomic.Int64 // when files may have changed last, in nanoseconds since 1970
 }
 
@@ -94,7 +94,8 @@ type Server struct {
 func New(o Options) *Server {
 	o.Logger = cmp.Or(o.Logger, hclog.NewNullLogger())
 	o.PageSize = max(1, o.PageSize)
-	s := &Server{Options: o, ready: make(chan struct{}), metrics: newMetrics(o.Registerer), largeReads: make(chan struct{}, maxLargeReads)}
+	s := &Server{Options: o, ready: make(chan struct{}), metrics: newMetrics(o.Registerer)}
+	s.answers.init()
 	s.makeReady = sync.OnceFunc(func() { close(s.ready) })
 	s.sessions.init(s)
 	s.subscriptions.init(s)

@@ -44,7 +44,8 @@ func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 			version, _ := params.GetMeta()[sdk.MetaKeyProtocolVersion].(string)
 			modern = version >= modernVersion
 		}
-		ctx = context.WithValue(ctx, modernKey{}, modern)
+		ctx, leave := s.answers.enter(context.WithValue(ctx, modernKey{}, modern), req)
+		defer leave()
 		result, err := s.answer(ctx, method, params, func() (sdk.Result, error) { return next(ctx, method, req) })
 		if err == nil {
 			err = s.connected(ctx, method, req, result)

@@ -87,7 +87,7 @@ type readResult struct {
 const (
 	maxResourceBytes = 16 << 20
 	maxToolBytes     = 1 << 20
-	// largeRead is a file that takes one of maxLargeReads places while it is read.
+	// largeRead is a file that takes one of maxLargeReads places until its answer is written.
 	largeRead     = 1 << 20
 	maxLargeReads = 4
 )
@@ -113,12 +113,11 @@ func (s *Server) readFile(ctx context.Context, e *pannier.Entry, name string, li
 		return nil, fmt.Errorf("%w: %s has another digest than in the manifest", pannier.ErrChanged, name)
 	}
 	if f.Size() > largeRead {
-		select {
-		case s.largeReads <- struct{}{}:
-			defer func() { <-s.largeReads }()
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		release, err := s.answers.holdPlace(ctx)
+		if err != nil {
+			return nil, err
 		}
+		defer release()
 	}
 	var text bytes.Buffer
 	text.Grow(int(f.Size()))
