@@ -11,6 +11,8 @@ import (
 // Inspection is what is known of a skill only by looking into its directory: too dear for every reload, and needed only
 // on demand.
 type Inspection struct {
+	// Frontmatter is typed JSON in source order, unknown fields included; nil where there is none or it cannot be read.
+	Frontmatter json.RawMessage `json:"-"`
 	// Conformance holds the verdict of every profile by its name.
 	Conformance map[string]Conformance `json:"conformance"`
 	// Tools are those that the frontmatter declares, by name, then those in files, by path and line.

@@ -2,6 +2,7 @@ package loader
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -28,7 +29,7 @@ func (l *Loader) Inspect(ctx context.Context, s *pannier.Skill) (pannier.Inspect
 		return pannier.Inspection{}, fmt.Errorf("inspect %s: %w", s.Path, err)
 	}
 	i := pannier.Inspection{
-		Conformance: in.conformance(), Commands: append([]pannier.Command{}, s.Commands...), Install: in.install(),
+		Frontmatter: in.frontmatter(), Conformance: in.conformance(), Commands: append([]pannier.Command{}, s.Commands...), Install: in.install(),
 	}
 	declared := in.declared(s.File, i.Conformance[profile.NameOpenClaw].Issues)
 	i.Tools = append(slices.DeleteFunc(declared, func(t pannier.Tool) bool { return t.Fault != "" }), in.toolFiles()...)
@@ -50,8 +51,10 @@ type inspector struct {
 	place fsx.Place
 	skill *pannier.Skill
 	parts parts
-	files []pannier.File
-	read  int64 // bytes of Python
+	// parsed says that the frontmatter could be read.
+	parsed bool
+	files  []pannier.File
+	read   int64 // bytes of Python
 }
 
 func (l *Loader) openInspector(ctx context.Context, s *pannier.Skill) (*inspector, error) {
@@ -86,8 +89,16 @@ func (in *inspector) parse(text []byte, limit int64) {
 		return
 	}
 	if p, r, err := in.parts.parse(); err == nil {
-		in.parts, in.front, in.offset = p, r.Value, max(0, p.line-1)
+		in.parts, in.front, in.offset, in.parsed = p, r.Value, max(0, p.line-1), true
 	}
+}
+
+// frontmatter returns what [Loader.Read] returns of the same bytes.
+func (in *inspector) frontmatter() json.RawMessage {
+	if !in.parsed || in.skill.Deleting {
+		return nil
+	}
+	return in.front.JSON()
 }
 
 // report adds a problem of a file below the skill directory, "" for the directory itself.

@@ -255,3 +255,26 @@ func TestInspectNames(t *testing.T) {
 		}
 	}
 }
+
+// TestInspectFrontmatter: an inspection has the frontmatter that a document has, so that one of them is enough.
+func TestInspectFrontmatter(t *testing.T) {
+	for name, text := range map[string]string{
+		"plain": "---\nname: a\ndescription: d\nz: 1\nmore: [true, {b: x}]\n---\nbody\n", "repaired": "---\nname: a\ndescription: d: e\n---\nbody\n",
+	} {
+		root := tree(t)
+		writeSkill(t, root, "a", text)
+		l := loader.New(loader.Options{Rules: rulesFor(root)})
+		s := only(t, load(t, l, pannier.Batch{Full: true}))
+		in, err := l.Inspect(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		doc, err := l.Read(t.Context(), s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(doc.Frontmatter) == 0 || string(in.Frontmatter) != string(doc.Frontmatter) {
+			t.Errorf("%s: got %s, want %s", name, in.Frontmatter, doc.Frontmatter)
+		}
+	}
+}

@@ -173,3 +173,33 @@ func TestContentOfToolsOnly(t *testing.T) {
 		t.Errorf("%d: %+v", w.Code, err)
 	}
 }
+
+// TestDetailReadsOnce: where a skill is inspected, its SKILL.md is not read apart.
+func TestDetailReadsOnce(t *testing.T) {
+	h := newHouse()
+	disk, reads := documents(), 0
+	read := disk.read
+	disk.read = func(s *pannier.Skill) (pannier.Document, error) {
+		reads++
+		return read(s)
+	}
+	h.options.Texts = disk
+	for _, tt := range []struct {
+		name  string
+		err   error
+		want  string
+		reads int
+	}{
+		{"inspected", nil, `{"name":"inspected"}`, 0},
+		{"not inspected", errors.New("too many open files"), `{"name":"alpha","z":1,"a":[true]}`, 1},
+	} {
+		h.options.Inspect = func(context.Context, *pannier.Skill) (pannier.Inspection, error) {
+			return pannier.Inspection{Frontmatter: []byte(`{"name":"inspected"}`)}, tt.err
+		}
+		reads = 0
+		d := decode[pannier.Detail](t, ask(h.handler(), "GET", "/v1/skills/alpha", ""))
+		if string(d.Frontmatter) != tt.want || reads != tt.reads {
+			t.Errorf("%s: %s after %d reads, want %s after %d", tt.name, d.Frontmatter, reads, tt.want, tt.reads)
+		}
+	}
+}

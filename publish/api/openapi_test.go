@@ -73,6 +73,7 @@ func newWhole() *house {
 	p.options.Commands = api.Commands{List: resolve.Commands, Find: resolve.Command}
 	p.options.Inspect = func(context.Context, *pannier.Skill) (pannier.Inspection, error) {
 		return pannier.Inspection{
+			Frontmatter: json.RawMessage(`{"name":"alpha"}`),
 			Conformance: map[string]pannier.Conformance{"agentskills_strict": pannier.ConformanceOf(nil)},
 			Tools:       []pannier.Tool{{Name: "t", Kind: pannier.ToolScript, Parameters: json.RawMessage(`{"type":"object"}`), Path: "scripts/t"}},
 			Commands:    []pannier.Command{{Name: "c", Arguments: []pannier.CommandArgument{{Name: "a"}}}}, Install: []pannier.InstallSpec{{Kind: "brew", Field: "install[0]", Commands: [][]string{{"brew", "install", "x"}}}},

@@ -143,17 +143,13 @@ func (h *Handler) describe(ctx context.Context, s *pannier.Snapshot, ref, at str
 	if files, truncated, err := h.Texts.Files(ctx, e.Skill); err == nil {
 		d.Files, d.FilesTruncated = append(d.Files, files...), truncated
 	}
-	doc, err := h.Texts.Read(ctx, e.Skill)
-	if errors.Is(err, pannier.ErrChanged) {
-		return d, err
-	}
-	d.Frontmatter = doc.Frontmatter // none if it cannot be read
 	return d, h.inspect(ctx, &d)
 }
 
+// inspect adds what is only known by opening files. An inspection reads SKILL.md, so it is read apart only without one.
 func (h *Handler) inspect(ctx context.Context, d *pannier.Detail) error {
 	if h.Inspect == nil {
-		return nil
+		return h.readFrontmatter(ctx, d)
 	}
 	found, err := h.Inspect(ctx, d.Skill)
 	switch {
@@ -161,14 +157,24 @@ func (h *Handler) inspect(ctx context.Context, d *pannier.Detail) error {
 		return err
 	case err != nil: // the problems of the skill say why
 		h.Logger.Debug("cannot inspect a skill", "skill", d.Slug, "error", err)
-		return nil
+		return h.readFrontmatter(ctx, d)
 	}
-	d.Conformance = found.Conformance
+	d.Frontmatter, d.Conformance = found.Frontmatter, found.Conformance
 	d.Tools = append(d.Tools, found.Tools...)
 	d.Commands = append(d.Commands, found.Commands...)
 	d.Install = append(d.Install, found.Install...)
 	d.Problems = slices.Concat(d.Problems, found.Problems)
 	slices.SortStableFunc(d.Problems, pannier.CompareProblems)
+	return nil
+}
+
+// readFrontmatter adds the frontmatter, none if it cannot be read.
+func (h *Handler) readFrontmatter(ctx context.Context, d *pannier.Detail) error {
+	doc, err := h.Texts.Read(ctx, d.Skill)
+	if errors.Is(err, pannier.ErrChanged) {
+		return err
+	}
+	d.Frontmatter = doc.Frontmatter
 	return nil
 }
 
