@@ -109,7 +109,8 @@ func (l *Loader) openServed(name string, root *os.Root, rel string, dir *os.Root
 	if err != nil {
 		return openFile{}, err
 	}
-	fault, err := l.checkOpen(file, dir, root)
+	below, fault, err := l.checkOpen(file, dir, root)
+	file.below = below
 	if err == nil && fault != "" {
 		err = &pannier.FileError{Fault: fault, Path: name}
 	}
@@ -119,38 +120,40 @@ func (l *Loader) openServed(name string, root *os.Root, rel string, dir *os.Root
 	return file, err
 }
 
-// checkOpen says why an open file is not served. The kernel says where it lies, whatever links led there: below the skill
-// directory, or else below the root that it was opened in.
-func (l *Loader) checkOpen(file openFile, dir, root *os.Root) (pannier.FileFault, error) {
+// checkOpen says why an open file is not served, and its path below the skill directory. The kernel says where it lies, whatever
+// links led there: below the skill directory, or else below the root that it was opened in, where the path is empty.
+func (l *Loader) checkOpen(file openFile, dir, root *os.Root) (string, pannier.FileFault, error) {
 	at, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", file.fd))
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	for _, base := range []*os.Root{dir, root} {
 		top, err := base.Open(".")
 		if err != nil {
-			return "", err
+			return "", "", err
 		}
 		defer top.Close()
 		above, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", top.Fd()))
 		if err != nil {
-			return "", err
+			return "", "", err
 		}
 		if at == above {
-			return "", nil // a directory, which is refused as such
+			return "", "", nil // a directory, which is refused as such
 		}
 		below, ok := strings.CutPrefix(at, strings.TrimSuffix(above, "/")+"/")
 		switch {
 		case !ok:
 			continue
 		case !l.rules.ServesResolved(below):
-			return pannier.FileSkipped, nil
+			return "", pannier.FileSkipped, nil
 		case base == dir && isForeign(file.fd, int(top.Fd())):
-			return pannier.FileForeign, nil
+			return "", pannier.FileForeign, nil
+		case base != dir:
+			below = ""
 		}
-		return "", nil
+		return below, "", nil
 	}
-	return "", pannier.ErrChanged // it was moved since it was opened
+	return "", "", pannier.ErrChanged // it was moved since it was opened
 }
 
 // isForeign reports whether a file has several hard links and another owner than the directory of the skill: the one who linked it
@@ -243,6 +246,9 @@ func (f *File) Digest() pannier.Digest { return f.digest }
 
 // Size returns their number.
 func (f *File) Size() int64 { return f.size }
+
+// Path returns where the file lies below the directory of the skill, whatever links led there; empty for one that lies elsewhere.
+func (f *File) Path() string { return f.file.below }
 
 // WriteTo implements [io.WriterTo]: it writes the bytes that Digest tells of, and the last of them only once all are known
 // to be those. Where they are not any more it fails with [pannier.ErrChanged], and what was written is short of Size.

@@ -2,6 +2,7 @@ package loader_test
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -140,9 +141,13 @@ func TestOpenFollowsToWhatIsServed(t *testing.T) {
 		"sub/.env": pannier.FileSkipped, "data-env": pannier.FileSkipped, "..data/a.md": pannier.FileSkipped, "_meta.json": pannier.FileSkipped,
 		".env.example": "", "sub/.gitignore": "", "ok": "", "plain.md": "", "a.md": "", "refs/b.md": "", "SKILL.md": "", "sub/plain.md": "",
 	}
+	paths := map[string]string{"ok": "sub/.gitignore", "a.md": "..2026_11/a.md", "refs/b.md": "..2026_11/refs/b.md", "plain.md": "sub/plain.md"}
 	for name, want := range wants {
 		f, err := l.Open(t.Context(), s, name)
 		if err == nil {
+			if at := cmp.Or(paths[name], name); f.Path() != at {
+				t.Errorf("%s lies at %q, want %q", name, f.Path(), at)
+			}
 			f.Close()
 		}
 		fault := pannier.FileFault("")

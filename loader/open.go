@@ -12,8 +12,9 @@ import (
 // openFile is a file below a root that is open for reading. It goes by its descriptor, because a regular file has no use
 // for the poller that an [os.File] asks first.
 type openFile struct {
-	fd   int
-	file *os.File // owns the descriptor, where os.Root has opened it
+	fd    int
+	file  *os.File // owns the descriptor, where os.Root has opened it
+	below string   // its path below the skill directory, where a check has found it
 }
 
 // open opens a file below the root. It does not wait for the writer of a FIFO.
