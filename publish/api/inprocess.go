@@ -38,8 +38,16 @@ func (h *Handler) RunCommand(ctx context.Context, name, args string) (pannier.Co
 	return run, asRefusal(err)
 }
 
-// Refuse says why a skill cannot be used.
-func Refuse(e *pannier.Entry) error { return asRefusal(unusable(e)) }
+// Refuse says why a skill cannot be used, or has no text that can be read.
+func Refuse(e *pannier.Entry) error {
+	switch {
+	case !e.Usable:
+		return asRefusal(unusable(e))
+	case e.ToolsOnly:
+		return asRefusal(errToolsOnly(e))
+	}
+	return asRefusal(errHeldFor(e))
+}
 
 // RefuseFile says why a file of a skill cannot be opened. Errors that are about no file come back as they are.
 func RefuseFile(e *pannier.Entry, err error) error { return asRefusal(fileRefused(e, err)) }

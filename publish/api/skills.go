@@ -280,7 +280,7 @@ func (h *Handler) read(ctx context.Context, s *pannier.Snapshot, ref string) (*p
 		return nil, pannier.Document{}, unusable(e)
 	}
 	if e.ToolsOnly {
-		return nil, pannier.Document{}, &statusError{http.StatusConflict, "skill_tools_only", e.Slug + " has tools and no instructions", "GET /v1/skills/" + e.Slug + " lists its files; a SKILL.md beside tools/ gives it instructions"}
+		return nil, pannier.Document{}, errToolsOnly(e)
 	}
 	doc, err := h.Texts.Read(ctx, e.Skill)
 	if errors.Is(err, pannier.ErrNotServable) {
@@ -295,10 +295,14 @@ func unusable(e *pannier.Entry) error {
 	switch {
 	case e.State == pannier.StateUnlisted:
 		hint = fmt.Sprintf("add %q to the list under skills in config.yaml", e.Folder)
-	case e.State == pannier.StateIneligible && len(e.Reasons) > 0:
+	case (e.State == pannier.StateIneligible || e.State == pannier.StateDisabled) && len(e.Reasons) > 0:
 		detail, hint = fmt.Sprintf("%s cannot be used: %s (%s)", e.Slug, e.Reasons[0].Code, e.Reasons[0].Subject), e.Reasons[0].Remedy
 	}
 	return &statusError{http.StatusConflict, "skill_" + string(e.State), detail, hint}
+}
+
+func errToolsOnly(e *pannier.Entry) error {
+	return &statusError{http.StatusConflict, "skill_tools_only", e.Slug + " has tools and no instructions", "GET /v1/skills/" + e.Slug + " lists its files; a SKILL.md beside tools/ gives it instructions"}
 }
 
 func errHeldFor(e *pannier.Entry) error {
