@@ -106,6 +106,8 @@ mkdir skills/notes; printf -- '---\nname: note-taking\ndescription: Take notes.\
 mkdir skills/odd; printf -- '---\nname: Odd Name\ndescription: An odd one.\n---\nOdd.\n' > skills/odd/SKILL.md
 mkdir skills/byhand; printf -- '---\nname: byhand\ndescription: For people.\ndisable-model-invocation: true\n---\nBy hand.\n' > skills/byhand/SKILL.md
 mkdir skills/needy; printf -- '---\nname: needy\ndescription: Needs much.\nmetadata: {openclaw: {requires: {bins: [no-such-program]}}}\n---\nNeedy.\n' > skills/needy/SKILL.md
+mkdir skills/off; printf -- '---\nname: off\ndescription: Off.\nscope: disabled\n---\nOff.\n' > skills/off/SKILL.md
+mkdir -p skills/odd/real; printf 'linked\n' > skills/odd/real/x.md; ln -s real skills/odd/docs
 `)
 }
 
@@ -219,7 +221,7 @@ func checkMCPError(t *testing.T, what string, err error, codes ...string) {
 		return
 	}
 	var data struct{ Code, Detail, Hint string }
-	if json.Unmarshal(wire.Data, &data) != nil || data.Detail == "" || data.Hint == "" || !strings.Contains(wire.Message, data.Hint) {
+	if json.Unmarshal(wire.Data, &data) != nil || data.Detail == "" || data.Hint == "" || strings.Contains(data.Hint, "/v1/") || !strings.Contains(wire.Message, data.Hint) {
 		t.Errorf("%.100s: %s %s", what, wire.Message, wire.Data)
 	}
 	for _, code := range codes {
@@ -284,6 +286,9 @@ func checkMCPTools(t *testing.T, h *mcpHost) {
 		{"activate_skill", `{"name":"odd"}`, "Odd.", false},
 		{"activate_skill", `{"name":"byhand"}`, "only for people", true},
 		{"activate_skill", `{"name":"needy"}`, "no-such-program", true},
+		{"activate_skill", `{"name":"off"}`, "remove `scope: disabled` from its SKILL.md", true},
+		{"read_skill_file", `{"skill":"odd","path":"docs/x.md"}`, "linked\n", false},
+		{"read_skill_file", `{"skill":"byhand","path":"SKILL.md"}`, "only for people", true},
 		{"activate_skill", `{"name":"pdff"}`, `skill "pdff" not found`, true},
 		{"activate_skill", `{}`, "name is missing", true},
 		{"activate_skill", `{"nam":"pdf"}`, "unknown field", true},

@@ -68,7 +68,10 @@ func newShop(t testing.TB, slugs ...string) *shop {
 }
 
 // set makes a snapshot of usable skills.
-func (s *shop) set(slugs ...string) {
+func (s *shop) set(slugs ...string) { s.setWith(func(*pannier.Skill) {}, slugs...) }
+
+// setWith makes a snapshot of usable skills of which the first one is different.
+func (s *shop) setWith(change func(*pannier.Skill), slugs ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	next := &pannier.Snapshot{Version: 1}
@@ -85,6 +88,9 @@ func (s *shop) set(slugs ...string) {
 			Skill:  &pannier.Skill{Slug: slug, Name: slug, Description: "About " + slug + ".", Path: "skills/" + slug, File: "SKILL.md", Digest: pannier.DigestOf([]byte(text)), UserInvocable: true},
 			Usable: true, State: pannier.StateEligible, Policy: pannier.EffectivePolicy{AllowImplicit: true, Enabled: true},
 		})
+	}
+	if len(next.Entries) > 0 {
+		change(next.Entries[0].Skill)
 	}
 	s.snapshot = next
 	select {
@@ -140,10 +146,11 @@ func (s *shop) manifest(_ context.Context, skill *pannier.Skill, _ time.Duration
 	return m, nil
 }
 
-type openText struct{ text string }
+type openText struct{ text, path string }
 
 func (o openText) Digest() pannier.Digest { return pannier.DigestOf([]byte(o.text)) }
 func (o openText) Size() int64            { return int64(len(o.text)) }
+func (o openText) Path() string           { return o.path }
 func (o openText) Close() error           { return nil }
 func (o openText) WriteTo(w io.Writer) (int64, error) {
 	n, err := io.WriteString(w, o.text)
@@ -153,11 +160,17 @@ func (o openText) WriteTo(w io.Writer) (int64, error) {
 func (s *shop) open(_ context.Context, e *pannier.Entry, path string) (mcp.File, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if below, ok := strings.CutPrefix(path, "link/"); ok { // a link to the directory real
+		path = "real/" + below
+	}
 	text, ok := s.files[e.Slug+"/"+path]
+	if path == "empty" {
+		return nil, &pannier.Refusal{Code: "file_is_directory", Message: "a directory", Hint: "name a file in it; GET /v1/skills/a lists its files"}
+	}
 	if !ok {
 		return nil, &pannier.Refusal{Code: "file_not_found", Message: "no file", Hint: "look"}
 	}
-	return openText{text}, nil
+	return openText{text, path}, nil
 }
 
 // serve serves over a unix socket until the test ends.
@@ -191,7 +204,7 @@ func (s *shop) serve(t testing.TB) *http.Client {
 func connect(t testing.TB, client *http.Client, version string, o *sdk.ClientOptions) *sdk.ClientSession {
 	t.Helper()
 	c := sdk.NewClient(&sdk.Implementation{Name: "host", Version: "1"}, o)
-	for _, method := range []string{"skills/list", "skills/get"} {
+	for _, method := range []string{"skills/list", "skills/get", "resources/directory/read"} {
 		if err := sdk.AddSendingCustomMethod[*params, *result](c, method); err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +228,11 @@ type result struct {
 	Skills []struct {
 		URI string `json:"uri"`
 	} `json:"skills"`
-	NextCursor string `json:"nextCursor"`
+	Skill struct {
+		Resources json.RawMessage `json:"resources"`
+	} `json:"skill"`
+	Resources  []*sdk.Resource `json:"resources"`
+	NextCursor string          `json:"nextCursor"`
 }
 
 const (

@@ -41,7 +41,7 @@ type Options struct {
 	Manifest func(ctx context.Context, s *pannier.Skill, maxAge time.Duration) (pannier.Manifest, error)
 	// Files lists the files of a skill, for one whose manifest does not.
 	Files func(context.Context, *pannier.Skill) (files []pannier.File, truncated bool, err error)
-	// Refuse returns why an entry is not usable, as a [*pannier.Refusal].
+	// Refuse returns why an entry is not usable, or has no text that can be read, as a [*pannier.Refusal].
 	Refuse func(*pannier.Entry) error
 	// Commands returns what people can call, RunCommand the text of one. Its errors are those of Content.
 	Commands   func(*pannier.Snapshot) []pannier.SkillCommand
@@ -65,6 +65,8 @@ type Options struct {
 type File interface {
 	Digest() pannier.Digest
 	Size() int64
+	// Path is where the file lies below the directory of the skill, whatever links led there; empty for one that lies elsewhere.
+	Path() string
 	// WriterTo writes the bytes with that digest, or fails with [pannier.ErrChanged].
 	io.WriterTo
 	io.Closer

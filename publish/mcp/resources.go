@@ -104,9 +104,15 @@ func (s *Server) readFile(ctx context.Context, e *pannier.Entry, name string, li
 	}
 	defer f.Close()
 	listed, ok := fileIn(m, name)
+	linked := !ok && f.Path() != name // below a link to a directory, whose files have digests by their own paths
+	if linked {
+		listed, ok = fileIn(m, f.Path())
+	}
 	switch {
 	case f.Size() > limit:
 		return nil, tooLarge(e, name, limit)
+	case linked && !ok && !m.Dynamic:
+		return nil, refuse("file_not_listed", fmt.Sprintf("%.200q of %s lies below a link to a directory, and its own path is not in the list of files", name, e.Slug), "replace the link by the directory")
 	case !ok && !m.Dynamic:
 		return nil, fmt.Errorf("%w: %s is not in the manifest yet", pannier.ErrChanged, name)
 	case ok && listed.Digest != f.Digest():
@@ -155,7 +161,7 @@ func (s *Server) readDirectory(ctx context.Context, _ *sdk.ServerSession, params
 			if err != nil {
 				return s.held(e, err)
 			}
-			if children = childrenOf(e, files, dir); children == nil {
+			if children = childrenOf(e, files, dir); children == nil && !s.isDirectory(ctx, e, files, dir) {
 				return refuse("directory_not_found", fmt.Sprintf("%.100q is not a directory", params.URI), "resources/directory/read of "+rootURI(e)+" lists the files of the skill")
 			}
 		}
@@ -169,6 +175,19 @@ func (s *Server) readDirectory(ctx context.Context, _ *sdk.ServerSession, params
 		return nil, err
 	}
 	return result, nil
+}
+
+// isDirectory reports whether a skill has a directory, also one without files that are served.
+func (s *Server) isDirectory(ctx context.Context, e *pannier.Entry, files []pannier.ManifestFile, name string) bool {
+	if slices.ContainsFunc(files, func(f pannier.ManifestFile) bool { return f.Path == name }) {
+		return false
+	}
+	f, err := s.OpenFile(ctx, e, name)
+	if err == nil {
+		f.Close()
+	}
+	refusal, ok := asRefusal(err)
+	return ok && refusal.Code == string(pannier.FileIsDirectory)
 }
 
 // unlisted returns the files of a skill whose manifest does not list them, without their digests.
@@ -198,6 +217,9 @@ func childrenOf(e *pannier.Entry, files []pannier.ManifestFile, dir string) (chi
 		}
 		seen[name] = true
 		child := &sdk.Resource{URI: fileURI(e, prefix+name), Name: name, MIMEType: directoryType}
+		if _, err := parseURI(child.URI); err != nil { // no host can read it
+			continue
+		}
 		if !deeper {
 			child.MIMEType, child.Size = mimeType(name), f.Size
 		}

@@ -105,16 +105,12 @@ func (s *Server) getSkill(ctx context.Context, _ *sdk.ServerSession, params *uri
 	return result, nil
 }
 
-// held explains why a usable skill has no text.
+// held explains why a usable skill has no text that can be read.
 func (s *Server) held(e *pannier.Entry, err error) error {
 	if !errors.Is(err, pannier.ErrNotServable) {
 		return err
 	}
-	hint := "fix its SKILL.md"
-	if len(e.Problems) > 0 {
-		hint = e.Problems[0].String() + "; " + e.Problems[0].Hint
-	}
-	return refuse("skill_held", e.Slug+" is listed as it last was; its text on disk can no longer be read", hint)
+	return s.Refuse(e)
 }
 
 // freshTries bounds how often a skill that changes while it is read is read.
@@ -181,10 +177,14 @@ func (s *Server) entry(ctx context.Context, e *pannier.Entry, maxAge time.Durati
 		fresh.resource.Size, fresh.resource.Annotations = f.Size, &sdk.Annotations{LastModified: f.Modified.UTC().Format(time.RFC3339)}
 	}
 	if !m.Dynamic {
-		files := make([]skillFile, len(m.Files))
-		for i, f := range m.Files {
-			files[i] = skillFile{fileURI(e, f.Path), f.Digest.String(), f.Size}
-			fresh.bytes += 128 + len(files[i].URI)
+		files := make([]skillFile, 0, len(m.Files))
+		for _, f := range m.Files {
+			uri := fileURI(e, f.Path)
+			if _, err := parseURI(uri); err != nil { // a newline in its name, for example: no host can read it
+				continue
+			}
+			files = append(files, skillFile{uri, f.Digest.String(), f.Size})
+			fresh.bytes += 128 + len(uri)
 		}
 		fresh.entry.Resources = files
 	}

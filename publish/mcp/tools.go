@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -119,6 +120,8 @@ func (s *Server) callTool(ctx context.Context, params *sdk.CallToolParamsRaw) (s
 	result, err := call(ctx, v, arguments)
 	if refusal, ok := asRefusal(err); ok {
 		result, err = failed(textOf(refusal)), nil
+	} else if errors.Is(err, pannier.ErrChanged) {
+		result, err = failed(textChanging), nil
 	}
 	if err != nil {
 		return nil, err
@@ -183,7 +186,7 @@ func (s *Server) activate(ctx context.Context, v *view, a toolArguments) (*callR
 		return nil, err
 	}
 	if !e.Automatic() {
-		return nil, refuse("skill_not_offered", e.Slug+" is only for people to call", "ask the user to call it by its prompt")
+		return nil, notOffered(e)
 	}
 	content, err := s.Content(ctx, e.Slug)
 	if err != nil {
@@ -199,6 +202,10 @@ func (s *Server) activate(ctx context.Context, v *view, a toolArguments) (*callR
 	}, nil
 }
 
+func notOffered(e *pannier.Entry) error {
+	return refuse("skill_not_offered", e.Slug+" is only for people to call", "ask the user to call it by its prompt")
+}
+
 func (s *Server) readToolFile(ctx context.Context, v *view, a toolArguments) (*callResult, error) {
 	if a.Path == "" {
 		return nil, refuse("argument_missing", "the argument path is missing", "give the path of a file below the directory of the skill")
@@ -210,9 +217,15 @@ func (s *Server) readToolFile(ctx context.Context, v *view, a toolArguments) (*c
 		if err != nil {
 			return err
 		}
+		if !e.Automatic() && name == e.File {
+			return notOffered(e)
+		}
 		text, err := s.readFile(ctx, e, name, maxToolBytes)
 		if err != nil {
 			return err
+		}
+		if !e.Automatic() && pannier.DigestOf(text) == e.Digest { // a link led to the text
+			return notOffered(e)
 		}
 		if utf8.Valid(text) {
 			content = &sdk.TextContent{Text: string(text)}

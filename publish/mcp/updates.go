@@ -129,7 +129,7 @@ func (s *Server) digestOfFile(ctx context.Context, e *pannier.Entry, name string
 			return digest, true, s.held(e, err)
 		}
 	}
-	return digest, false, refuse(string(pannier.FileMissing), fmt.Sprintf("%s has no file %.200q", e.Slug, name), "skills/get lists the files of a skill")
+	return digest, false, refuse(string(pannier.FileMissing), fmt.Sprintf("%.200q is not in the list of files of %s", name, e.Slug), "skills/get has the list")
 }
 
 // readDigest returns the digest of a file whose skill has no list of files.

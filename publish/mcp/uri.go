@@ -75,7 +75,11 @@ func (s *Server) locate(v *view, uri string) (e *pannier.Entry, path string, ins
 		return nil, "", false, s.Refuse(e)
 	}
 	if fault := nameFault(e); fault != "" {
-		return nil, "", false, refuse(pannier.CodeMCPName, fmt.Sprintf("%s is not served as a resource: %s", e.Slug, fault), "use the tools activate_skill and read_skill_file, or rename it")
+		hint := "use the tools activate_skill and read_skill_file, or correct its SKILL.md"
+		if e.ToolsOnly {
+			hint = "add a SKILL.md beside tools/ to give it instructions"
+		}
+		return nil, "", false, refuse(pannier.CodeMCPName, fmt.Sprintf("%s is not served as a resource: %s", e.Slug, fault), hint)
 	}
 	rest := parts[1:]
 	if e.Name != e.Slug {

@@ -18,7 +18,7 @@ import (
 // view is what hosts see of one snapshot. It is never changed.
 type view struct {
 	snapshot *pannier.Snapshot
-	// served are the usable skills of the extension, by slug; offered those that the model may choose by itself.
+	// served are the usable skills of the extension with a text on disk, by slug; offered those that the model may choose by itself.
 	served, offered []*pannier.Entry
 	prompts         []*sdk.Prompt                   // by name
 	commands        map[string]pannier.SkillCommand // by name
@@ -38,7 +38,7 @@ func (s *Server) newView(snapshot *pannier.Snapshot) *view {
 		if e.Automatic() {
 			v.offered = append(v.offered, e)
 		}
-		if nameFault(e) == "" {
+		if nameFault(e) == "" && !e.LastGood && !e.Deleting {
 			v.served = append(v.served, e)
 			digest := e.Digest
 			resources.WriteString(e.Slug + "\x00" + e.Name + "\x00" + e.Description + "\x00")
