@@ -404,6 +404,25 @@ func TestMCPNotifications(t *testing.T) {
 	}
 }
 
+// TestMCPHeldSkill breaks the text of a skill: hosts are told that it left the list, and that it is back.
+func TestMCPHeldSkill(t *testing.T) {
+	t.Parallel()
+	w := newWorkspace(t)
+	writeMCPSkills(t, w)
+	s := startSidecar(t, w, "--platform-url", "off")
+	h := s.connectMCP(t, eras["stateless"])
+	for _, step := range []struct {
+		script string
+		want   int
+	}{{"cp skills/pdf/SKILL.md kept; printf -- '---\nname: [\n---\n' > skills/pdf/SKILL.md", 2}, {"mv kept skills/pdf/SKILL.md", 3}} {
+		s.write(t, step.script)
+		await(t, "change of the resources", h.resources)
+		if list, err := h.extension(t, "skills/list", ""); err != nil || len(list.Skills) != step.want {
+			t.Errorf("%d skills (%v), want %d", len(list.Skills), err, step.want)
+		}
+	}
+}
+
 // awaitWatchOf changes a file below a skill until the host is told: its directory is watched a moment after the subscription.
 func awaitWatchOf(t *testing.T, s *sidecarUnderTest, h *mcpHost) {
 	t.Helper()
