@@ -44,6 +44,11 @@ func (s *Server) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		out := &errorWriter{ResponseWriter: w, stall: s.answers.stall}
 		defer out.end()
+		caller := ""
+		if s.Caller != nil {
+			caller = s.Caller(r)
+		}
+		r = r.WithContext(context.WithValue(r.Context(), callerKey{}, caller))
 		if r.Method == http.MethodPost {
 			defer s.answers.begin(r)()
 			body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequestBytes))
@@ -75,10 +80,7 @@ func (s *Server) Handler() http.Handler {
 }
 
 func (s *Server) serveLegacy(h http.Handler, w *errorWriter, r *http.Request) {
-	caller := ""
-	if s.Caller != nil {
-		caller = s.Caller(r)
-	}
+	caller, _ := r.Context().Value(callerKey{}).(string)
 	id := r.Header.Get(sessionHeader)
 	leave, ok := func() {}, true
 	if id != "" {
@@ -87,14 +89,14 @@ func (s *Server) serveLegacy(h http.Handler, w *errorWriter, r *http.Request) {
 			return
 		}
 	} else if r.Method == http.MethodPost {
-		if leave, ok = s.sessions.admit(); !ok {
+		if leave, ok = s.sessions.admit(caller); !ok {
 			w.Header().Set("Retry-After", "1")
-			w.fail(http.StatusServiceUnavailable, jsonrpc.CodeInternalError, fmt.Sprintf("%d sessions are open already: end unused ones with DELETE, or use version %s, which has none", maxSessions, modernVersion), nil)
+			w.fail(http.StatusServiceUnavailable, jsonrpc.CodeInternalError, fmt.Sprintf("%d sessions are in use already, or %d of this user or token: end unused ones with DELETE, or use version %s, which has none", maxSessions, maxSessions/2, modernVersion), nil)
 			return
 		}
 	}
 	defer leave()
-	h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), callerKey{}, caller)))
+	h.ServeHTTP(w, r)
 }
 
 // connected records a host that begins to use the server.

@@ -123,3 +123,29 @@ func checkUnreadAnswers(t *testing.T, era string) {
 	}
 	eventually(t, "its place is free", func() bool { return s.server.PlacesForTest() == 0 })
 }
+
+// TestRepeatedSubscriptions: a stream that names one file many times takes one place, and frees it.
+func TestRepeatedSubscriptions(t *testing.T) {
+	s := newShop(t, "a")
+	client := s.serve(t)
+	uris := strings.Repeat(`"skill://a/SKILL.md",`, 599) + `"skill://a/SKILL.md"`
+	body := `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":[` + uris +
+		`]},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://pannier/mcp", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}, "Mcp-Protocol-Version": {stateless}, "Mcp-Method": {"subscriptions/listen"}}
+	res, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text := make([]byte, 256)
+	n, err := res.Body.Read(text)
+	if err != nil || !strings.Contains(string(text[:n]), "acknowledged") || len(s.server.Watched()) != 1 {
+		t.Errorf("%.256q %v, %d directories", text[:n], err, len(s.server.Watched()))
+	}
+	res.Body.Close()
+	eventually(t, "the place is free", func() bool { return len(s.server.Watched()) == 0 })
+}

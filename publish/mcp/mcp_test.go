@@ -120,22 +120,33 @@ func TestOneGeneration(t *testing.T) {
 	}
 }
 
-// TestSubscriptionsAreBounded fills all places, and frees them by ending the sessions.
+// TestSubscriptionsAreBounded fills the shares of two callers, and frees one by ending its session.
 func TestSubscriptionsAreBounded(t *testing.T) {
 	s := newShop(t, "a")
+	s.Caller = func(r *http.Request) string { return r.Header.Get("Caller") }
 	for i := range 1100 {
 		s.write(fmt.Sprintf("a/f%04d", i), "x")
 	}
 	client := s.serve(t)
-	first := connect(t, client, withSessions, nil)
-	for i := range 1000 {
-		if err := first.Subscribe(t.Context(), &sdk.SubscribeParams{URI: fmt.Sprintf("skill://a/f%04d", i)}); err != nil {
+	as := func(caller, version string) *sdk.ClientSession {
+		return connect(t, &http.Client{Transport: callerTransport{client.Transport, caller}}, version, nil)
+	}
+	subscribe := func(host *sdk.ClientSession, i int) error {
+		return host.Subscribe(t.Context(), &sdk.SubscribeParams{URI: fmt.Sprintf("skill://a/f%04d", i)})
+	}
+	first, second := as("first", withSessions), as("second", withSessions)
+	for i := range 500 {
+		if err := errors.Join(subscribe(first, i), subscribe(first, 0), subscribe(second, 500+i)); err != nil {
 			t.Fatal(i, err)
 		}
 	}
-	second := connect(t, client, withSessions, nil)
-	if err := second.Subscribe(t.Context(), &sdk.SubscribeParams{URI: "skill://a/f1000"}); err == nil || !strings.Contains(err.Error(), "unsubscribe from others") {
-		t.Errorf("one more: %v", err)
+	for _, host := range []*sdk.ClientSession{first, as("first", withSessions), as("third", withSessions)} {
+		if err := subscribe(host, 1000); err == nil || !strings.Contains(err.Error(), "unsubscribe from others") {
+			t.Errorf("one more: %v", err)
+		}
+	}
+	if err := subscribe(first, 499); err != nil {
+		t.Errorf("the same again: %v", err)
 	}
 	if err := second.Subscribe(t.Context(), &sdk.SubscribeParams{URI: "skill://a/none"}); err == nil {
 		t.Error("a file that does not exist can be subscribed to")
@@ -144,13 +155,27 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 		t.Errorf("watched: %v", dirs)
 	}
 	first.Close()
+	second.Close()
 	eventually(t, "the places are free", func() bool { return len(s.server.Watched()) == 0 })
-	if err := second.Subscribe(t.Context(), &sdk.SubscribeParams{URI: "skill://a/f1000"}); err != nil {
+	third := as("third", withSessions)
+	if err := subscribe(third, 1000); err != nil {
 		t.Error(err)
 	}
-	if err := second.Unsubscribe(t.Context(), &sdk.UnsubscribeParams{URI: "skill://a/f1000"}); err != nil || len(s.server.Watched()) != 0 {
+	if err := third.Unsubscribe(t.Context(), &sdk.UnsubscribeParams{URI: "skill://a/f1000"}); err != nil || len(s.server.Watched()) != 0 {
 		t.Error(err, s.server.Watched())
 	}
+}
+
+// callerTransport sends the name of a caller.
+type callerTransport struct {
+	http.RoundTripper
+	caller string
+}
+
+func (c callerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set("Caller", c.caller)
+	return c.RoundTripper.RoundTrip(r)
 }
 
 const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"h","version":"1"}}}`
@@ -199,6 +224,35 @@ func TestSessionsAreBounded(t *testing.T) {
 	}
 	if err := following.Ping(t.Context(), nil); err != nil {
 		t.Errorf("a session with a stream: %v", err)
+	}
+}
+
+// TestSessionsOfCallers: a caller with more sessions than its share ends its own, never those of another one.
+func TestSessionsOfCallers(t *testing.T) {
+	s := newShop(t, "a")
+	s.Caller = func(r *http.Request) string { return r.Header.Get("Caller") }
+	client := s.serve(t)
+	begin := func(caller string) string {
+		res, text := post(t, client, initialize, "Caller", caller)
+		id := res.Header.Get("Mcp-Session-Id")
+		if id == "" {
+			t.Fatal(res.Status, text)
+		}
+		return id
+	}
+	other := begin("other")
+	first := begin("greedy")
+	second := begin("greedy")
+	for range 511 {
+		begin("greedy")
+	}
+	for _, tt := range []struct {
+		id, caller string
+		status     int
+	}{{other, "other", http.StatusOK}, {first, "greedy", http.StatusNotFound}, {second, "greedy", http.StatusOK}} {
+		if res, text := post(t, client, `{"jsonrpc":"2.0","id":2,"method":"ping"}`, "Mcp-Session-Id", tt.id, "Caller", tt.caller); res.StatusCode != tt.status {
+			t.Errorf("%s: %d %s; want %d", tt.caller, res.StatusCode, text, tt.status)
+		}
 	}
 }
 

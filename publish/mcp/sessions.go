@@ -7,8 +7,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// The bounds of the sessions of older versions of the protocol. One that is idle for longer, or the longest idle one while all are
-// taken, is closed; its host begins another one.
+// The bounds of the sessions of older versions of the protocol; the share of one caller is half of them. One that is idle for longer,
+// or the longest idle one while all are taken, is closed; its host begins another one.
 const (
 	maxSessions = 1024
 	sessionIdle = 30 * time.Minute
@@ -20,7 +20,7 @@ type sessions struct {
 
 	mu     sync.Mutex
 	byID   map[string]*session
-	coming int // requests that may begin a session
+	coming map[string]int // requests that may begin a session, by caller
 	closed bool
 }
 
@@ -32,7 +32,9 @@ type session struct {
 	timer  *time.Timer
 }
 
-func (s *sessions) init(server *Server) { s.server, s.byID = server, map[string]*session{} }
+func (s *sessions) init(server *Server) {
+	s.server, s.byID, s.coming = server, map[string]*session{}, map[string]int{}
+}
 
 // enter begins a request of a session. It reports false for one that is not the caller's; of one that is unknown, the SDK tells.
 func (s *sessions) enter(id, caller string) (leave func(), ok bool) {
@@ -59,15 +61,24 @@ func (s *sessions) leave(now *session) {
 	}
 }
 
-// admit makes room for a request that may begin a session, and reports whether there is any.
-func (s *sessions) admit() (leave func(), ok bool) {
+// admit makes room for a request that may begin a session, and reports whether there is any. The sessions of the caller end first,
+// and those of another one only while all places are taken and the caller has fewer than its share.
+func (s *sessions) admit(caller string) (leave func(), ok bool) {
 	s.mu.Lock()
+	all, own := len(s.byID), s.coming[caller]
+	for _, n := range s.coming {
+		all += n
+	}
+	for _, other := range s.byID {
+		if other.caller == caller {
+			own++
+		}
+	}
 	var oldest *session
-	if len(s.byID)+s.coming >= maxSessions {
-		for _, other := range s.byID {
-			if other.open == 0 && (oldest == nil || other.idle.Before(oldest.idle)) {
-				oldest = other
-			}
+	if own >= maxSessions/2 || all >= maxSessions {
+		oldest = s.oldestLocked(func(other *session) bool { return other.caller == caller })
+		if oldest == nil && own < maxSessions/2 {
+			oldest = s.oldestLocked(func(*session) bool { return true })
 		}
 		if oldest == nil {
 			s.mu.Unlock()
@@ -75,16 +86,28 @@ func (s *sessions) admit() (leave func(), ok bool) {
 		}
 		delete(s.byID, oldest.ID())
 	}
-	s.coming++
+	s.coming[caller]++
 	s.mu.Unlock()
 	if oldest != nil {
 		_ = oldest.Close()
 	}
 	return func() {
 		s.mu.Lock()
-		s.coming--
-		s.mu.Unlock()
+		defer s.mu.Unlock()
+		if s.coming[caller]--; s.coming[caller] == 0 {
+			delete(s.coming, caller)
+		}
 	}, true
+}
+
+// oldestLocked returns the longest idle session of some, nil if all of them are in use.
+func (s *sessions) oldestLocked(of func(*session) bool) (oldest *session) {
+	for _, other := range s.byID {
+		if other.open == 0 && of(other) && (oldest == nil || other.idle.Before(oldest.idle)) {
+			oldest = other
+		}
+	}
+	return oldest
 }
 
 // begin records a session that a host has initialized over HTTP.

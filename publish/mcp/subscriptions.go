@@ -27,15 +27,14 @@ type subscriptions struct {
 
 	mu    sync.Mutex
 	files map[string]*subscribed // by URI
-	count int
 }
 
 // subscribed is a file with the sessions that follow it.
 type subscribed struct {
 	slug, path string
-	digest     pannier.Digest // as hosts were last told; zero where it cannot be read
-	unlisted   bool           // the manifest does not have it, so each check reads it
-	by         map[*sdk.ServerSession]int
+	digest     pannier.Digest                // as hosts were last told; zero where it cannot be read
+	unlisted   bool                          // the manifest does not have it, so each check reads it
+	by         map[*sdk.ServerSession]string // the callers of the sessions
 	dir        Dir
 }
 
@@ -68,29 +67,29 @@ func (s *subscriptions) subscribe(ctx context.Context, req *sdk.SubscribeRequest
 	if err != nil {
 		return s.server.wireError(ctx, "resources/subscribe", req.Params.URI, err)
 	}
-	return s.add(req, fresh)
+	return s.add(ctx, req, fresh)
 }
 
-func (s *subscriptions) add(req *sdk.SubscribeRequest, fresh *subscribed) error {
+func (s *subscriptions) add(ctx context.Context, req *sdk.SubscribeRequest, fresh *subscribed) error {
+	caller, _ := ctx.Value(callerKey{}).(string)
 	s.mu.Lock()
-	if s.count >= maxSubscriptions {
-		s.mu.Unlock()
-		return s.server.wireError(context.Background(), "resources/subscribe", req.Params.URI,
-			refuse("too_many_subscriptions", fmt.Sprintf("%d files are subscribed to already", maxSubscriptions), "unsubscribe from others"))
-	}
 	file, known := s.files[req.Params.URI]
-	if !known {
-		if fresh.unlisted && s.countUnlisted() >= maxUnlisted {
+	if known {
+		if _, again := file.by[req.Session]; again {
 			s.mu.Unlock()
-			return s.server.wireError(context.Background(), "resources/subscribe", req.Params.URI,
-				refuse("too_many_subscriptions", fmt.Sprintf("%d files of skills without a list of files are subscribed to already", maxUnlisted), "unsubscribe from others"))
+			return nil
 		}
+	}
+	if err := s.boundLocked(caller, !known && fresh.unlisted); err != nil {
+		s.mu.Unlock()
+		return s.server.wireError(ctx, "resources/subscribe", req.Params.URI, err)
+	}
+	if !known {
 		file = fresh
-		file.by = map[*sdk.ServerSession]int{}
+		file.by = map[*sdk.ServerSession]string{}
 		s.files[req.Params.URI] = file
 	}
-	file.by[req.Session]++
-	s.count++
+	file.by[req.Session] = caller
 	s.mu.Unlock()
 	if !known {
 		s.changed()
@@ -99,13 +98,33 @@ func (s *subscriptions) add(req *sdk.SubscribeRequest, fresh *subscribed) error 
 	return nil
 }
 
-func (s *subscriptions) countUnlisted() (n int) {
+// boundLocked refuses a subscription beyond a bound: that of all callers, half of which is the share of one, or that of files that
+// manifests do not have.
+func (s *subscriptions) boundLocked(caller string, unlisted bool) error {
+	var all, own, unlistedFiles int
 	for _, file := range s.files {
 		if file.unlisted {
-			n++
+			unlistedFiles++
+		}
+		all += len(file.by)
+		for _, other := range file.by {
+			if other == caller {
+				own++
+			}
 		}
 	}
-	return n
+	message := ""
+	switch {
+	case own >= maxSubscriptions/2:
+		message = fmt.Sprintf("%d files are subscribed to by this user or token already", maxSubscriptions/2)
+	case all >= maxSubscriptions:
+		message = fmt.Sprintf("%d files are subscribed to already", maxSubscriptions)
+	case unlisted && unlistedFiles >= maxUnlisted:
+		message = fmt.Sprintf("%d files of skills without a list of files are subscribed to already", maxUnlisted)
+	default:
+		return nil
+	}
+	return refuse("too_many_subscriptions", message, "unsubscribe from others")
 }
 
 // signal gives a channel a value unless it has one.
@@ -124,7 +143,7 @@ func (s *subscriptions) changed() {
 
 func (s *subscriptions) unsubscribe(_ context.Context, req *sdk.UnsubscribeRequest) error {
 	s.mu.Lock()
-	gone := s.releaseLocked(req.Params.URI, req.Session, 1)
+	gone := s.releaseLocked(req.Params.URI, req.Session)
 	s.mu.Unlock()
 	if gone {
 		s.changed()
@@ -132,30 +151,26 @@ func (s *subscriptions) unsubscribe(_ context.Context, req *sdk.UnsubscribeReque
 	return nil
 }
 
-// releaseLocked drops up to n subscriptions of a session, and reports whether the file has no subscription left.
-func (s *subscriptions) releaseLocked(uri string, session *sdk.ServerSession, n int) (gone bool) {
+// releaseLocked drops the subscription of a session, and reports whether the file has no subscription left.
+func (s *subscriptions) releaseLocked(uri string, session *sdk.ServerSession) (gone bool) {
 	file, ok := s.files[uri]
-	if !ok || file.by[session] == 0 {
+	if !ok {
 		return false
 	}
-	n = min(n, file.by[session])
-	s.count -= n
-	if file.by[session] -= n; file.by[session] == 0 {
-		delete(file.by, session)
+	delete(file.by, session)
+	if len(file.by) > 0 {
+		return false
 	}
-	if len(file.by) == 0 {
-		delete(s.files, uri)
-		return true
-	}
-	return false
+	delete(s.files, uri)
+	return true
 }
 
 // drop drops the subscriptions of a session that has ended.
 func (s *subscriptions) drop(session *sdk.ServerSession) {
 	gone := false
 	s.mu.Lock()
-	for uri, file := range s.files {
-		gone = s.releaseLocked(uri, session, file.by[session]) || gone
+	for uri := range s.files {
+		gone = s.releaseLocked(uri, session) || gone
 	}
 	s.mu.Unlock()
 	if gone {
