@@ -97,7 +97,7 @@ type directory struct {
 	since  uint64         // the ticket of the computation that first had this digest
 	of     pannier.Digest // the Sum of the skill that it was computed for
 	files  *fingerprint.Known
-	dirs   []string // inside of it, absolute; only where scans are enforced
+	dirs   []string // its own path and those inside of it, absolute; only where scans are enforced
 	parts  fingerprint.Parts
 	// contents are what was found in the files, nil for nothing, and Of the SKILL.md then. searched says that these are the
 	// files of digest.

@@ -12,14 +12,14 @@ func (f *fingerprints) directoryOf(s *pannier.Skill) string {
 	return filepath.Join(f.rules.Roots[s.RootIndex].Path, s.PathBelowRoot)
 }
 
-// deepenLocked records the directories inside of a skill. They are watched where scans are enforced, so that a change of any
-// file is noticed at once.
+// deepenLocked records the directory of a skill and those inside of it. They are watched where scans are enforced, so that a change
+// of any file is noticed at once. The first is watched for the loader too, but behind a symlink by another path, which names no skill.
 func (f *fingerprints) deepenLocked(s *pannier.Skill, d *directory, dirs []string) {
 	if !f.policy.enforce {
 		return
 	}
 	at := f.directoryOf(s)
-	absolute := make([]string, 0, len(dirs))
+	absolute := append(make([]string, 0, len(dirs)+1), at)
 	for _, dir := range dirs {
 		absolute = append(absolute, filepath.Join(at, dir))
 	}
@@ -28,7 +28,8 @@ func (f *fingerprints) deepenLocked(s *pannier.Skill, d *directory, dirs []strin
 	d.dirs = absolute
 }
 
-// showDeepLocked publishes the directories to watch, at most max_dirs of them, those of the first skills by path.
+// showDeepLocked publishes the directories to watch: those of all skills, and at most max_dirs inside of them, those of the first
+// skills by path.
 func (f *fingerprints) showDeepLocked() {
 	f.dirty.deepDirs = false
 	paths := make([]string, 0, len(f.directories))
@@ -36,11 +37,13 @@ func (f *fingerprints) showDeepLocked() {
 		paths = append(paths, path)
 	}
 	slices.Sort(paths)
-	var deep []string
+	var deep, inside []string
 	for _, path := range paths {
-		deep = append(deep, f.directories[path].dirs...)
+		if dirs := f.directories[path].dirs; len(dirs) > 0 {
+			deep, inside = append(deep, dirs[0]), append(inside, dirs[1:]...)
+		}
 	}
-	deep = deep[:min(len(deep), f.rules.MaxDirs)]
+	deep = append(deep, inside[:min(len(inside), f.rules.MaxDirs)]...)
 	slices.Sort(deep)
 	f.deep.Store(&deep)
 	signal(f.deepChanged)
