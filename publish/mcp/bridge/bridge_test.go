@@ -327,6 +327,33 @@ func TestRestartOfTheServer(t *testing.T) {
 	})
 }
 
+// TestListenWhileTheServerEnds subscribes at a server that breaks connections, as one that is killed does, before it restarts.
+func TestListenWhileTheServerEnds(t *testing.T) {
+	e := newEndpoint(t)
+	e.stop()
+	ln, err := net.Listen("unix", e.socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := e.host()
+	h.write(`{"jsonrpc":"2.0","id":5,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},"_meta":{` +
+		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"h","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`)
+	for range 3 {
+		conn, err := ln.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn.Close()
+	}
+	ln.Close()
+	e.start()
+	for _, want := range []string{"notifications/subscriptions/acknowledged", "notifications/tools/list_changed"} {
+		if got := h.read(); got.Method != want {
+			t.Errorf("the host gets %+v, want %s", got, want)
+		}
+	}
+}
+
 // host is a host that writes lines by hand.
 type host struct {
 	t    *testing.T

@@ -252,46 +252,58 @@ func (b *bridge) closeSession() {
 	}
 }
 
+// subscription is a subscriptions/listen of the host.
+type subscription struct {
+	*message
+	acknowledged bool // the host has the acknowledgement
+	missed       bool // changes may have come while the server had no request
+}
+
 // listen forwards a subscription without a session until it is cancelled. Where the server ends it, such as at a restart, it
-// subscribes again and tells the host what may have changed meanwhile.
+// subscribes again and tells the host what may have changed meanwhile. Until the first acknowledgement it does so for a while: a
+// server that is killed breaks a number of connections before it refuses them.
 func (b *bridge) listen(ctx context.Context, m *message) error {
-	res, err := b.send(ctx, http.MethodPost, m, nil)
-	tries := 1
-	if err != nil {
-		tries++
-		if res, err = b.post(ctx, m); err != nil {
+	sub := &subscription{message: m}
+	deadline := time.Now().Add(reachTimeout)
+	for wait := minWait; ; wait = min(2*wait, maxWait) {
+		began := time.Now()
+		ended, err := b.listenOnce(ctx, sub)
+		if ended || !sub.acknowledged && time.Now().After(deadline) {
 			return err
 		}
-	}
-	acknowledged, ended, wait := false, false, minWait
-	for ; ; tries++ {
-		if err == nil {
-			refused, began := res.StatusCode/100 == 4, time.Now()
-			err = b.receive(res, func(got *message) {
-				begins := got.Method == notificationListening
-				if stops := got.isAnswer() && got.Error == nil; !stops && (!begins || !acknowledged) {
-					b.write(got.text)
-				}
-				if begins && tries > 1 {
-					b.announceListen(m)
-				}
-				acknowledged = acknowledged || begins
-				ended = got.isAnswer() && got.Error != nil
-			})
-			wait = waitAfter(began, wait)
-			if ended {
-				return nil
-			}
-			if refused {
-				return err
-			}
-		}
+		sub.missed = true
+		wait = waitAfter(began, wait)
 		if err := sleep(ctx, wait); err != nil {
 			return err
 		}
-		wait = min(2*wait, maxWait)
-		res, err = b.send(ctx, http.MethodPost, m, nil)
 	}
+}
+
+// listenOnce sends a subscription and hands on what comes. It reports whether the server has refused it, with the error that the host
+// does not have yet.
+func (b *bridge) listenOnce(ctx context.Context, sub *subscription) (refused bool, err error) {
+	res, err := b.send(ctx, http.MethodPost, sub.message, nil)
+	switch {
+	case err != nil && wasNotSent(err):
+		return false, b.unavailable(err)
+	case err != nil:
+		return false, b.broken(err)
+	}
+	err = b.receive(res, func(got *message) {
+		begins := got.Method == notificationListening
+		if stops := got.isAnswer() && got.Error == nil; !stops && (!begins || !sub.acknowledged) {
+			b.write(got.text)
+		}
+		if begins && sub.missed {
+			b.announceListen(sub.message)
+		}
+		sub.acknowledged = sub.acknowledged || begins
+		refused = got.isAnswer() && got.Error != nil
+	})
+	if err == nil && !refused {
+		err = b.broken(errEnded)
+	}
+	return refused || res.StatusCode/100 == 4, err
 }
 
 func (b *bridge) announceListen(m *message) {
