@@ -92,7 +92,7 @@ func withProblems(s *pannier.Snapshot, more []pannier.Problem) *pannier.Snapshot
 // called, as a sidecar does, so that changes are audited and no sidecar starts meanwhile.
 func ChangeDirectory(ctx context.Context, s config.Settings, environ []string, log hclog.Logger) (h *api.Handler, end func(), err error) {
 	reg := prometheus.NewRegistry()
-	state, err := openStateDir(s, reg, log)
+	state, err := openStateDir(s, false, reg, log)
 	if err != nil {
 		return nil, nil, err
 	}

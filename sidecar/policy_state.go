@@ -97,8 +97,15 @@ func openPolicyState(m *stateDir, inaccessible, unread error) (*policyState, err
 	r := &policyState{log: m.log.Named("policy"), store: m.store}
 	var found policyfile.Generation
 	from, damage := policyfile.Absent, error(nil)
-	if m.dir != "" {
+	switch {
+	case m.dir != "":
 		found, from, damage = policyfile.Load(m.dir)
+	case m.readFrom != "":
+		if found, from, damage = policyfile.Load(m.readFrom); from == policyfile.Previous {
+			from = policyfile.Unreadable // the newest refusals are in the other file
+		} else if from == policyfile.Current {
+			from = policyfile.Absent // here: there is nothing to catch up with or to restore
+		}
 	}
 	r.recorded = m.store.newestFile()
 	older := from == policyfile.Current && found.Number < r.recorded.Number

@@ -96,7 +96,8 @@ type Options struct {
 	// NewLogger returns a logger that writes to a writer. It is called more than once.
 	NewLogger func(io.Writer) hclog.Logger
 	// Private makes a sidecar for this process alone, which reaches it by [Sidecar.Dial]. It has no other listener and no platform,
-	// installs nothing, writes to no disk, and serves MCP whatever the settings say.
+	// installs nothing, writes to no disk, and serves MCP whatever the settings say. Of the state directory it reads what was disabled
+	// or blocked.
 	Private bool
 	// Hangups has a value for each rescan that the operator asks for; optional.
 	Hangups <-chan os.Signal
@@ -136,7 +137,7 @@ func New(o Options) (*Sidecar, error) {
 // privateSettings returns settings without all that reaches beyond the process.
 func privateSettings(s config.Settings) config.Settings {
 	s.Socket, s.Listen, s.WebConfig, s.APIListen, s.APITokens = "", "", "", "", ""
-	s.StateDir, s.Platforms = config.StateNone, []config.Platform{{URL: config.PlatformOff}}
+	s.Platforms = []config.Platform{{URL: config.PlatformOff}}
 	s.Install.Enabled, s.MCP.Enabled = false, true
 	return s
 }
@@ -211,7 +212,7 @@ func (s *Sidecar) closeState(clean bool) {
 }
 
 func (s *Sidecar) start(ctx context.Context) error {
-	state, err := openStateDir(s.Settings, s.reg, s.log)
+	state, err := openStateDir(s.Settings, s.Private, s.reg, s.log)
 	if err != nil {
 		return err
 	}

@@ -42,16 +42,22 @@ type stateDir struct {
 	*versions
 	// dir is the directory of the state, empty where it is kept in memory.
 	dir string
+	// readFrom is the directory of another sidecar, whose policy and blocks are read and never written; empty for none.
+	readFrom string
 	// problems are the parts that cannot be used as they should, since the start. They are never changed.
 	problems []pannier.Condition
 }
 
 // openStateDir opens the state of a workspace. That another sidecar has it is an error. Its parts fail apart: one that cannot
-// be used is kept in memory, and health says so. Where policy and blocks are lost with that, no skill can be used.
-func openStateDir(s config.Settings, reg prometheus.Registerer, log hclog.Logger) (*stateDir, error) {
+// be used is kept in memory, and health says so. Where policy and blocks are lost with that, no skill can be used. With private,
+// the directory is only read, for policy and blocks.
+func openStateDir(s config.Settings, private bool, reg prometheus.Registerer, log hclog.Logger) (*stateDir, error) {
 	d := &stateDir{log: log}
 	if s.StateDir != config.StateNone {
 		d.dir = filepath.Join(s.StateDir, directoryName(s.WorkspaceID))
+	}
+	if private {
+		d.dir, d.readFrom = "", d.dir
 	}
 	gone, err := d.openStore()
 	if errors.Is(err, state.ErrLocked) {

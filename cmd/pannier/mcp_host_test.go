@@ -482,3 +482,34 @@ func TestMCPRemote(t *testing.T) {
 		t.Errorf("with a wrong token: %q", answers)
 	}
 }
+
+// TestMCPKeepsRefusals serves a workspace whose sidecar was stopped: what that disabled stays disabled, and without an intact policy
+// file no skill is offered. The state directory is only read.
+func TestMCPKeepsRefusals(t *testing.T) {
+	t.Parallel()
+	w, state := newWorkspace(t), t.TempDir()
+	writeIn(t, w, skillScript("first", "Is there.")+skillScript("second", "Is there."))
+	s := startSidecar(t, w, "--platform-url", "off", "--state-dir", state)
+	s.output(t, "policy", "set", "second", "--enabled=false")
+	s.terminate(t)
+	before := maps.Collect(filesBelow(t, state))
+	own := func() *exec.Cmd {
+		cmd := mcpCommand(t, w, "--workspace", w)
+		cmd.Env = append([]string{"PANNIER_STATE_DIR=" + state, "PANNIER_WORKSPACE_ID=6c5f6b0e-3c52-4d0e-9f4e-0f4a3c9a2b11"}, cmd.Env...)
+		return cmd
+	}
+	h := startMCP(t, mcpVersions[0], own())
+	h.awaitSkills(t, "first")
+	if _, err := h.activate(t, "second"); err == nil || !strings.Contains(err.Error(), "disabled") {
+		t.Errorf("activate_skill of a skill that policy disables: %v", err)
+	}
+	h.Close()
+	if after := maps.Collect(filesBelow(t, state)); !maps.Equal(before, after) {
+		t.Errorf("the state directory was %v, is %v", before, after)
+	}
+	writeIn(t, state, "for f in */policy.json*; do echo x > $f; done")
+	h = startMCP(t, mcpVersions[0], own())
+	if _, err := h.activate(t, "first"); err == nil || !strings.Contains(err.Error(), "state_lost") {
+		t.Errorf("activate_skill while it is unknown what was refused: %v", err)
+	}
+}
