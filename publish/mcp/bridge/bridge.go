@@ -8,6 +8,7 @@ package bridge
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,9 @@ const (
 	maxListens = 16
 	// maxSubscriptions bounds the resources that are subscribed to again in a new session.
 	maxSubscriptions = 1000
+	// maxAhead is how many messages are read while one is delivered, so that the end of the input is noticed behind a server that
+	// does not answer.
+	maxAhead = 8
 )
 
 // The times of a bridge.
@@ -74,7 +78,7 @@ func Run(ctx context.Context, o Options) error {
 	defer stop(nil)
 	b := &bridge{Options: o, stop: stop}
 	b.legacy.opening = make(chan struct{}, 1)
-	lines := make(chan line)
+	lines := make(chan line, maxAhead)
 	go func() {
 		defer close(lines)
 		err := readLines(ctx, o.In, lines)
@@ -262,7 +266,7 @@ func readLines(ctx context.Context, in io.Reader, lines chan<- line) error {
 	r := bufio.NewReaderSize(in, 64<<10)
 	for {
 		l, err := readLine(r)
-		if len(l.text) > 0 {
+		if len(bytes.TrimSpace(l.text)) > 0 {
 			select {
 			case lines <- l:
 			case <-ctx.Done():

@@ -354,6 +354,33 @@ func TestListenWhileTheServerEnds(t *testing.T) {
 	}
 }
 
+// TestEndBehindAServerThatHangs ends the input while the server takes requests and answers none. Blank lines are no messages.
+func TestEndBehindAServerThatHangs(t *testing.T) {
+	e := newEndpoint(t)
+	e.stop()
+	ln, err := net.Listen("unix", e.socket) // the kernel takes connections, and nobody answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	in, out, ended := e.run(t.Context())
+	go func() { _, _ = io.Copy(io.Discard, out) }()
+	for _, text := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"h","version":"1"}}}`,
+		"", " ", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`,
+	} {
+		if _, err := io.WriteString(in, text+"\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in.Close()
+	select {
+	case <-ended:
+	case <-time.After(4 * time.Second): // less than a message waits for a server
+		t.Fatal("the bridge goes on after the end of its input")
+	}
+}
+
 // host is a host that writes lines by hand.
 type host struct {
 	t    *testing.T
