@@ -25,7 +25,7 @@ func TestCommandOfASidecar(t *testing.T) {
 	if out, code := s.run("policy", "set", "pdf-forms", "--enabled=false"); code != 0 {
 		t.Fatalf("exit code %d:\n%s", code, out)
 	}
-	if out, code := s.run("command", "run", "pdf_forms"); code != exitNo || !strings.Contains(out, "pdf-forms is disabled") {
+	if out, code := s.run("command", "run", "pdf_forms"); code != exitNo || !strings.Contains(out, "pdf-forms cannot be used: disabled (workspace policy)") {
 		t.Errorf("exit code %d:\n%s", code, out)
 	}
 }
