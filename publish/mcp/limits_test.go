@@ -3,7 +3,6 @@ package mcp_test
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -101,7 +100,7 @@ func checkUnreadAnswers(t *testing.T, era string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer conn.(net.Conn).Close()
+		defer conn.Close()
 		fmt.Fprintf(conn, "POST /mcp HTTP/1.1\r\nHost: pannier\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n%sContent-Length: %d\r\n\r\n%s", request.String(), len(body), body)
 	}
 	eventually(t, "all places are taken", func() bool { return s.server.PlacesForTest() == 4 })
