@@ -13,6 +13,11 @@ var ErrNotAudited = errors.New("the audit log cannot be written")
 type Refusal struct {
 	// Code is stable and dotted. Message says what is wrong, Hint what to do.
 	Code, Message, Hint string
+	// Conflict is the skill that is in the way of an installation, Findings what a security scan blocks it for; nil for others.
+	Conflict *InstallConflict
+	Findings []Finding
+	// Reasons are all that the skill of a refused installation lacks.
+	Reasons []Reason
 }
 
 // Error implements error.
@@ -63,6 +68,7 @@ const (
 	ActionUninstall      = "skill.uninstall"
 	ActionRollback       = "skill.rollback"
 	ActionPromote        = "skill.promote"
+	ActionCallTool       = "tool.call"
 	// ActionAuditBroken records that the log was found changed or cut off, with the reason as Error.
 	ActionAuditBroken = "audit.broken"
 )

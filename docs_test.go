@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -18,7 +19,7 @@ func TestDocumentsLinkToWhatIsThere(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if e.IsDir() && (e.Name() == "testdata" || e.Name() == ".git" || e.Name() == "workspace") {
+		if e.IsDir() && slices.Contains([]string{"testdata", ".git", "workspace", "node_modules"}, e.Name()) {
 			return fs.SkipDir
 		}
 		if filepath.Ext(path) != ".md" {

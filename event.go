@@ -17,6 +17,7 @@ const (
 	EventSkillLoaded        EventType = "skill_loaded"          // SkillLoaded
 	EventSkillFileRead      EventType = "skill_file_read"       // SkillFileRead
 	EventSkillInvoked       EventType = "skill_invoked"         // SkillInvoked
+	EventSkillToolCalled    EventType = "skill_tool_called"     // SkillToolCalled
 	EventTurnResolved       EventType = "turn_resolved"         // TurnResolved
 	EventSkillStateChanged  EventType = "skill_state_changed"   // SkillStateChanged
 	EventSkillWarning       EventType = "skill_warning"         // SkillWarning
@@ -37,7 +38,7 @@ const (
 // EventTypes lists every type, to check names against.
 func EventTypes() []EventType {
 	return []EventType{
-		EventCatalogUpdated, EventSkillLoaded, EventSkillFileRead, EventSkillInvoked, EventTurnResolved, EventSkillStateChanged, EventSkillWarning, EventSkillScanned,
+		EventCatalogUpdated, EventSkillLoaded, EventSkillFileRead, EventSkillInvoked, EventSkillToolCalled, EventTurnResolved, EventSkillStateChanged, EventSkillWarning, EventSkillScanned,
 		EventWorkspaceChanged, EventEnvironmentChanged, EventPolicyChanged, EventInstallAdded, EventInstallReplaced, EventInstallRemoved, EventInstallRolledBack, EventSkillPromotion, EventMCPSession,
 		EventCardPushed, EventCardRejected,
 	}

@@ -55,11 +55,41 @@ type InstallRequest struct {
 type InstallSource struct {
 	// UploadID names an upload of the caller.
 	UploadID string
-	// Body is an archive that is read once, Name what it is called where it comes from, for the lock file.
-	Body io.Reader
-	Name string
+	// Body is an archive that is read once, Name what it is called where it comes from, for the lock file. In the place of Body,
+	// Write writes an archive.
+	Body  io.Reader
+	Write func(io.Writer) error
+	Name  string
 	// Format is that of Body; empty finds it out.
 	Format ArchiveFormat
+}
+
+// InstallSeveral asks for every skill of an archive to be installed.
+type InstallSeveral struct {
+	// InstallRequest is for all of them; it has neither a slug nor a fingerprint.
+	InstallRequest
+	// Items say what differs for some.
+	Items []InstallItem
+}
+
+// InstallItem says what differs for one skill of an archive.
+type InstallItem struct {
+	// Path is the directory of the skill in the archive, empty for its top.
+	Path string
+	// Skip leaves it out. Replace replaces the skill that has its slug, if that has the fingerprint Expected; zero is any.
+	Skip, Replace bool
+	Expected      Digest
+	AllowMissing  bool
+	Accept        AcceptRequest
+}
+
+// InstalledFolder is what came of one skill of an archive.
+type InstalledFolder struct {
+	// Path is its directory in the archive. Slug is empty where it is not known.
+	Path, Slug string
+	Result     InstallResult
+	// Err says why it was not installed; nil where it was.
+	Err error
 }
 
 // RemoveRequest asks for an installed skill to be removed, or brought back to the version before.
@@ -96,6 +126,18 @@ type InstallResult struct {
 	Config string `json:"config,omitempty"`
 	// AuditEntries counts those that were written.
 	AuditEntries int `json:"audit_entries"`
+}
+
+// InstallConflict is what is in the way of an installation.
+type InstallConflict struct {
+	Slug string `json:"slug"`
+	// Path is the skill directory as [Skill.Path] has it, Fingerprint what a client can expect of it; zero where it is not known.
+	Path        string `json:"path"`
+	Fingerprint Digest `json:"fingerprint,omitzero"`
+	// Version is that of the skill there; empty where it has none.
+	Version string `json:"installed_version,omitempty"`
+	// Managed says that pannier installed it.
+	Managed bool `json:"managed"`
 }
 
 // InstalledSkill is a skill as it lies in a root.
@@ -135,6 +177,8 @@ type LockEntry struct {
 	// StartPolicy says that the skill has `allow_implicit_invocation: false` until policy says otherwise. Entries of older
 	// versions do not have it: their skills keep what the root allows.
 	StartPolicy bool `json:"start_policy,omitempty"`
+	// RolledBack says that a rollback brought it back, at InstalledAt.
+	RolledBack bool `json:"rolled_back,omitempty"`
 	// By is who asked for it.
 	By Actor `json:"by"`
 	// Accepted are the rules whose blocking findings were accepted. It is a record: what counts is in the state store.

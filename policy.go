@@ -3,24 +3,27 @@ package pannier
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 )
 
-// Switches are the two switches that each layer of policy has for a skill (Pioneer skills protocol, "Policy Model"). A
+// Switches are the switches that each layer of policy has for a skill (Pioneer skills protocol, "Policy Model"). A
 // switch that is nil leaves the decision to the layer below.
 type Switches struct {
 	// Enabled says whether the skill can be used at all.
 	Enabled *bool `json:"enabled,omitempty"`
 	// AllowImplicit says whether the model may use the skill without being told to.
 	AllowImplicit *bool `json:"allow_implicit_invocation,omitempty"`
+	// Tools says whether the tools of the skill are offered. It cannot give them more trust than the skill has.
+	Tools *bool `json:"tools,omitempty"`
 }
 
-// IsZero reports whether neither switch says anything.
-func (s Switches) IsZero() bool { return s.Enabled == nil && s.AllowImplicit == nil }
+// IsZero reports whether no switch says anything.
+func (s Switches) IsZero() bool { return s.Enabled == nil && s.AllowImplicit == nil && s.Tools == nil }
 
 // Equal reports whether both say the same.
 func (s Switches) Equal(other Switches) bool {
-	return equal(s.Enabled, other.Enabled) && equal(s.AllowImplicit, other.AllowImplicit)
+	return equal(s.Enabled, other.Enabled) && equal(s.AllowImplicit, other.AllowImplicit) && equal(s.Tools, other.Tools)
 }
 
 func equal(a, b *bool) bool { return a == b || a != nil && b != nil && *a == *b }
@@ -70,11 +73,47 @@ func (t Toggle) apply(to *bool) *bool {
 type PolicyChange struct {
 	Enabled       Toggle `json:"enabled,omitzero"`
 	AllowImplicit Toggle `json:"allow_implicit_invocation,omitzero"`
+	Tools         Toggle `json:"tools,omitzero"`
+	// ToolsAllowed is the fingerprint of the content whose programs may run, null for none.
+	ToolsAllowed Permission `json:"tools_allowed,omitzero"`
+}
+
+// Permission is what a client wants done with [PolicyEntry.ToolsAllowed]: the zero Permission leaves it as it is.
+type Permission struct {
+	// Given says that the client said something; To is the fingerprint, or zero to allow nothing any more.
+	Given bool
+	To    Digest
+}
+
+// IsZero reports whether the permission stays as it is.
+func (p Permission) IsZero() bool { return !p.Given }
+
+// MarshalJSON implements [json.Marshaler].
+func (p Permission) MarshalJSON() ([]byte, error) {
+	if p.To.IsZero() {
+		return []byte("null"), nil
+	}
+	return json.Marshal(p.To)
+}
+
+// UnmarshalJSON implements [json.Unmarshaler]: a fingerprint, or null.
+func (p *Permission) UnmarshalJSON(text []byte) error {
+	*p = Permission{Given: true}
+	if string(text) == "null" {
+		return nil
+	}
+	var fingerprint string
+	if err := json.Unmarshal(text, &fingerprint); err != nil {
+		return errors.New("tools_allowed is a fingerprint or null")
+	}
+	var err error
+	p.To, err = ParseFingerprint(fingerprint)
+	return err
 }
 
 // Apply returns the switches as they are after the change.
 func (c PolicyChange) Apply(s Switches) Switches {
-	return Switches{Enabled: c.Enabled.apply(s.Enabled), AllowImplicit: c.AllowImplicit.apply(s.AllowImplicit)}
+	return Switches{Enabled: c.Enabled.apply(s.Enabled), AllowImplicit: c.AllowImplicit.apply(s.AllowImplicit), Tools: c.Tools.apply(s.Tools)}
 }
 
 // PolicyLayer names a layer of policy.
@@ -92,11 +131,13 @@ type PolicyLayers struct {
 	Start     Switches `json:"start"`
 	Gateway   Switches `json:"gateway"`
 	Workspace Switches `json:"workspace"`
+	// ToolsAllowed is that of the workspace layer, where it is about the skill.
+	ToolsAllowed Digest `json:"tools_allowed,omitzero"`
 }
 
 // Effective returns what follows from the layers, each switch by itself.
 func (l PolicyLayers) Effective() EffectivePolicy {
-	var e EffectivePolicy
+	e := EffectivePolicy{ToolsAllowed: l.ToolsAllowed}
 	for _, layer := range []struct {
 		name PolicyLayer
 		says Switches
@@ -106,6 +147,9 @@ func (l PolicyLayers) Effective() EffectivePolicy {
 		}
 		if layer.says.AllowImplicit != nil {
 			e.AllowImplicit, e.ImplicitSource = *layer.says.AllowImplicit, layer.name
+		}
+		if layer.says.Tools != nil {
+			e.ToolsOff = !*layer.says.Tools
 		}
 	}
 	return e
@@ -118,6 +162,10 @@ type EffectivePolicy struct {
 	// Source is the layer that decided Enabled, ImplicitSource the one that decided AllowImplicit.
 	Source         PolicyLayer `json:"source"`
 	ImplicitSource PolicyLayer `json:"implicit_source"`
+	// ToolsOff says that the tools of the skill are not offered. ToolsAllowed is the fingerprint of the content whose programs
+	// may run.
+	ToolsOff     bool   `json:"tools_off,omitempty"`
+	ToolsAllowed Digest `json:"tools_allowed,omitzero"`
 }
 
 // PolicyKey names what a policy is about: a slug, of one kind of root.
@@ -140,29 +188,42 @@ type PolicyEntry struct {
 	// Path is the skill directory that the switches were set for, as [Skill.Path] has it. It is empty only in an entry of
 	// an older version that was not bound to a skill yet; its grants hold for every skill of the slug.
 	Path string `json:"path,omitempty"`
+	// ToolsAllowed is a grant: programs of the skill at Path may run as long as its files have this fingerprint.
+	ToolsAllowed Digest `json:"tools_allowed,omitzero"`
 }
+
+// IsZero reports whether the entry says nothing.
+func (e PolicyEntry) IsZero() bool { return e.Switches.IsZero() && e.ToolsAllowed.IsZero() }
 
 // Equal reports whether both entries are the same.
 func (e PolicyEntry) Equal(other PolicyEntry) bool {
-	return e.Path == other.Path && e.Switches.Equal(other.Switches)
+	return e.Path == other.Path && e.ToolsAllowed == other.ToolsAllowed && e.Switches.Equal(other.Switches)
 }
 
 // Change returns the entry after a change by a client who means the skill at a path. An entry that moves to another path
 // keeps its refusals, and of its grants only those that the change repeats.
 func (e PolicyEntry) Change(c PolicyChange, path string) PolicyEntry {
-	s := e.Switches
-	if e.Path != path && e.Path != "" {
-		s = s.refusals()
+	s, allowed := e.Switches, e.ToolsAllowed
+	if e.Path != path {
+		allowed = Digest{}
+		if e.Path != "" {
+			s = s.refusals()
+		}
 	}
-	after := PolicyEntry{Switches: c.Apply(s), Path: path}
+	if c.ToolsAllowed.Given {
+		allowed = c.ToolsAllowed.To
+	}
+	after := PolicyEntry{Switches: c.Apply(s), Path: path, ToolsAllowed: allowed}
 	if after.IsZero() {
 		return PolicyEntry{}
 	}
 	return after
 }
 
-// Grants reports whether a switch is true.
-func (e PolicyEntry) Grants() bool { return !e.Switches.Equal(e.refusals()) }
+// Grants reports whether the entry allows something.
+func (e PolicyEntry) Grants() bool {
+	return !e.ToolsAllowed.IsZero() || !e.Switches.Equal(e.refusals())
+}
 
 // refusals returns the switches that are false.
 func (s Switches) refusals() Switches {
@@ -172,12 +233,17 @@ func (s Switches) refusals() Switches {
 	if s.AllowImplicit != nil && *s.AllowImplicit {
 		s.AllowImplicit = nil
 	}
+	if s.Tools != nil && *s.Tools {
+		s.Tools = nil
+	}
 	return s
 }
 
 // or returns the switches of s, and those of other where s has none.
 func (s Switches) or(other Switches) Switches {
-	return Switches{Enabled: cmp.Or(s.Enabled, other.Enabled), AllowImplicit: cmp.Or(s.AllowImplicit, other.AllowImplicit)}
+	return Switches{
+		Enabled: cmp.Or(s.Enabled, other.Enabled), AllowImplicit: cmp.Or(s.AllowImplicit, other.AllowImplicit), Tools: cmp.Or(s.Tools, other.Tools),
+	}
 }
 
 // Policies are the layers above the start values, for all skills. Neither map is changed once it is handed over.
@@ -207,7 +273,11 @@ func (p Policies) Layers(s *Skill) PolicyLayers {
 	if gateway.AllowImplicit == nil && s.Implicit {
 		gateway.AllowImplicit = &s.Implicit
 	}
-	return PolicyLayers{Start: StartSwitches(), Gateway: gateway, Workspace: p.workspace(s)}
+	l := PolicyLayers{Start: StartSwitches(), Gateway: gateway, Workspace: p.workspace(s)}
+	if e := p.Workspace[PolicyKey{s.Slug, s.SourceKind}]; e.Path == s.Path {
+		l.ToolsAllowed = e.ToolsAllowed
+	}
+	return l
 }
 
 // workspace returns what clients set of a skill. What they set of its own slug and path comes before a refusal that its path

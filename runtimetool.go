@@ -2,8 +2,8 @@ package pannier
 
 import "encoding/json"
 
-// RuntimeToolKind says how an agent runs a tool of a skill: one that it declares (Pioneer skills architecture, "Runtime tools"), or
-// one in its files. pannier runs none.
+// RuntimeToolKind says how a tool of a skill runs: one that it declares (Pioneer skills architecture, "Runtime tools"), or one in
+// its files. pannier runs none unless the settings allow it (tools.enabled).
 type RuntimeToolKind string
 
 // The kinds of runtime tool.
@@ -16,8 +16,13 @@ const (
 	RuntimeScript RuntimeToolKind = "script"
 )
 
-// Why a tool is kept back. The first that fits is told: what is wrong with the declaration, then trust, then the bounds. A tool
-// in a file that nothing else is against is kept back by [ToolsDisabled].
+// RunsProgram reports whether tools of a kind start a program.
+func (k RuntimeToolKind) RunsProgram() bool {
+	return k == RuntimeShell || k == RuntimePython || k == RuntimeScript
+}
+
+// Why a tool is kept back. The first that fits is told: policy and settings, what is wrong with the declaration, then trust, then
+// the bounds. While tools are not enabled, a tool in a file that nothing else is against is kept back by [ToolsDisabled].
 const (
 	ToolInvalidDeclaration = "invalid_declaration"
 	ToolTrustTooLow        = "trust_level_too_low"
@@ -25,6 +30,7 @@ const (
 	ToolInvalidSlug        = "invalid_tool_slug"
 	ToolDuplicateName      = "duplicate_canonical_name"
 	ToolsDisabled          = "dynamic_tools_disabled"
+	ToolDisabledByConfig   = "disabled_by_config"
 )
 
 // RuntimeTool is a tool that an active skill declares, as an agent can offer it to its model.

@@ -15,7 +15,7 @@ const (
 	ToolScript ToolKind = "script"
 )
 
-// Tool is something of a skill that an agent can call. pannier lists tools and never runs one.
+// Tool is something of a skill that an agent can call.
 type Tool struct {
 	Name        string   `json:"name"`
 	Kind        ToolKind `json:"kind"`

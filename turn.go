@@ -150,4 +150,7 @@ type Prompt struct {
 	// any.
 	Omitted   []string `json:"omitted"`
 	Truncated bool     `json:"truncated"`
+	// Chars counts the code points of Text, as the limit does, TokensEstimate about the tokens that a model reads it as.
+	Chars          int `json:"chars"`
+	TokensEstimate int `json:"tokens_estimate"`
 }

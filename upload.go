@@ -52,6 +52,9 @@ type Upload struct {
 type UploadLimits struct {
 	RecommendedChunk, MaxChunk int64
 	MaxCompressed, MaxUnpacked int64
+	// MaxFile bounds each file of an archive, MaxEntries their number, directories included.
+	MaxFile    int64
+	MaxEntries int
 	// MaxPending bounds the open uploads together, MaxPendingOfClient those of one client.
 	MaxPending, MaxPendingOfClient int64
 	// TTL is how long a session waits for the next chunk.

@@ -25,7 +25,16 @@ type List struct {
 	Held              Held              `json:"held"`
 	// Problems are those of config.yaml and the roots.
 	Problems []Problem `json:"problems,omitempty"`
-	Skills   []*Entry  `json:"skills"`
+	Paging
+	Skills []*Entry `json:"skills"`
+}
+
+// Paging is what an answer with a part of a list says of the rest of it.
+type Paging struct {
+	// Total counts the items of all parts; nil where the answer is not a part.
+	Total *int `json:"total,omitempty"`
+	// NextCursor asks for the next part; empty in the last one.
+	NextCursor string `json:"next_cursor,omitempty"`
 }
 
 // Activity is when a skill was last used, to the second, since the sidecar started. A time is zero where that has not
@@ -110,6 +119,30 @@ type Health struct {
 	Push       []PushHealth  `json:"push"`
 }
 
+// Session is what a sidecar says of a caller: who it is, what it may do, and which workspace is served.
+type Session struct {
+	// Name is that of the token, or `uid N` on the unix socket. It is empty where the caller is not known.
+	Name string `json:"name"`
+	// Scopes are those that the caller has, the smallest first. Write says that it may do everything.
+	Scopes []string `json:"scopes"`
+	Write  bool     `json:"write"`
+	// Version is that of the sidecar.
+	Version     string `json:"version"`
+	Workspace   string `json:"workspace"`
+	WorkspaceID string `json:"workspace_id"`
+	// Install has the bounds of archives; nil where nothing can be uploaded.
+	Install *SessionInstall `json:"install,omitempty"`
+}
+
+// SessionInstall are the bounds of an archive, in bytes and in entries, so that a client refuses what is too large before
+// it sends anything.
+type SessionInstall struct {
+	MaxCompressed   int64 `json:"max_compressed_bytes"`
+	MaxUncompressed int64 `json:"max_uncompressed_bytes"`
+	MaxFile         int64 `json:"max_file_bytes"`
+	MaxEntries      int   `json:"max_entries"`
+}
+
 // Condition is one thing that is wrong.
 type Condition struct {
 	// Code has no dots. Alias is the code that the condition had before, with dots; it is removed in the next release.
@@ -172,6 +205,80 @@ type ErrorDocument struct {
 	Code   string `json:"code"`
 	Detail string `json:"detail"`
 	Hint   string `json:"hint,omitempty"`
+	// Conflict is the skill that is in the way of an installation, Findings what a security scan blocks it for.
+	Conflict *InstallConflict `json:"conflict,omitempty"`
+	Findings []Finding        `json:"findings,omitempty"`
+	// Reasons are what the skill lacks.
+	Reasons []Reason `json:"reasons,omitempty"`
+}
+
+// VersionList are the versions of a skill: the one that is there, and the one before, if it is kept.
+type VersionList struct {
+	Slug     string         `json:"slug"`
+	Path     string         `json:"path"`
+	Versions []SkillVersion `json:"versions"`
+}
+
+// SkillVersion is a version of a skill.
+type SkillVersion struct {
+	Version     string    `json:"version,omitempty"`
+	Fingerprint Digest    `json:"fingerprint,omitzero"`
+	InstalledAt time.Time `json:"installed_at,omitzero"`
+	Origin      string    `json:"origin,omitempty"`
+	Current     bool      `json:"current"`
+	// RolledBack says that a rollback brought it back.
+	RolledBack bool `json:"rolled_back,omitempty"`
+	// CanRollBack is set on the version that a rollback restores; Reason says why it does not, or what is odd about it.
+	CanRollBack bool   `json:"can_roll_back"`
+	Reason      string `json:"reason,omitempty"`
+}
+
+// VersionDiff is what changed from the version before to the one that is there.
+type VersionDiff struct {
+	From  SkillVersion `json:"from"`
+	To    SkillVersion `json:"to"`
+	Files []FileDiff   `json:"files"`
+	// Truncated says that something is left out.
+	Truncated bool `json:"truncated,omitempty"`
+}
+
+// FileChange is what happened to a file.
+type FileChange string
+
+// The changes.
+const (
+	FileAdded   FileChange = "added"
+	FileRemoved FileChange = "removed"
+	FileChanged FileChange = "changed"
+	// FileMode is a file with another mode and the same content.
+	FileMode FileChange = "mode"
+)
+
+// FileDiff is a file that differs.
+type FileDiff struct {
+	Path   string     `json:"path"`
+	Change FileChange `json:"change"`
+	// Binary says that it is not text. Patch has the hunks of a unified diff, and is left out where Truncated is set.
+	Binary    bool   `json:"binary,omitempty"`
+	Additions int    `json:"additions"`
+	Deletions int    `json:"deletions"`
+	Patch     string `json:"patch,omitempty"`
+	Truncated bool   `json:"truncated,omitempty"`
+}
+
+// FolderList is what came of each skill of an archive, by its path there.
+type FolderList struct {
+	Results []FolderResult `json:"results"`
+}
+
+// FolderResult is what came of one skill of an archive: a result if it is OK, else an error.
+type FolderResult struct {
+	// Path is the directory of the skill in the archive, empty for its top.
+	Path   string         `json:"path"`
+	Slug   string         `json:"slug,omitempty"`
+	OK     bool           `json:"ok"`
+	Result *InstallResult `json:"result,omitempty"`
+	Error  *ErrorDocument `json:"error,omitempty"`
 }
 
 // Peer is another workspace that the agent can delegate to, as the platform tells of it.

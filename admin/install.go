@@ -94,6 +94,11 @@ func (s *Service) Install(ctx context.Context, actor pannier.Actor, req pannier.
 		in, err := s.prepareAndCommit(ctx, actor, req, src)
 		return in.result, nil, err
 	}
+	return s.auditedInstallation(intentOf(actor, req), func() (installation, error) { return s.prepareAndCommit(ctx, actor, req, src) })
+}
+
+// intentOf returns the audited intent of an installation.
+func intentOf(actor pannier.Actor, req pannier.InstallRequest) pannier.AuditEntry {
 	intent := installIntent{SourceKind: req.SourceKind, Origin: req.Origin, Expected: req.Expected, AllowMissing: req.AllowMissing}
 	if len(req.Accept.Rules) > 0 {
 		intent.AcceptRequest = &req.Accept
@@ -102,7 +107,7 @@ func (s *Service) Install(ctx context.Context, actor pannier.Actor, req pannier.
 	if req.Slug != "" {
 		e.Action = pannier.ActionUpdate
 	}
-	return s.auditedInstallation(e, func() (installation, error) { return s.prepareAndCommit(ctx, actor, req, src) })
+	return e
 }
 
 func (s *Service) checkInstallable() error {
@@ -170,6 +175,13 @@ func (s *Service) prepareAndCommit(ctx context.Context, actor pannier.Actor, req
 		consumed = isInvalidArchive(err)
 		return in, err
 	}
+	in, err = s.commitAndDiscard(ctx, actor, req, staged, contents)
+	consumed = err == nil && !req.DryRun
+	return in, err
+}
+
+// commitAndDiscard moves a staged skill into place, and removes what is left of it in staging.
+func (s *Service) commitAndDiscard(ctx context.Context, actor pannier.Actor, req pannier.InstallRequest, staged *install.Staged, contents archive.Contents) (in installation, err error) {
 	defer func() {
 		if left := staged.Discard(); left != nil {
 			s.o.Logger.Warn("removing staged files failed", "slug", staged.Skill.Slug, "error", left)
@@ -181,7 +193,6 @@ func (s *Service) prepareAndCommit(ctx context.Context, actor pannier.Actor, req
 	if err != nil {
 		in.result.Skill.Slug = staged.Skill.Slug // the audit log names the refused skill
 	}
-	consumed = err == nil && !req.DryRun
 	return in, err
 }
 
@@ -223,7 +234,13 @@ func (q *stagingQuota) reserve(bytes int64) error {
 	return nil
 }
 
-func (q *stagingQuota) release() { q.service.staged.Add(-q.bytes) }
+func (q *stagingQuota) release() { q.releaseTo(0) }
+
+// releaseTo gives back what was reserved beyond a number of bytes.
+func (q *stagingQuota) releaseTo(bytes int64) {
+	q.service.staged.Add(bytes - q.bytes)
+	q.bytes = bytes
+}
 
 // commit moves a staged skill into place. ctx cancels only the wait for other changes.
 func (s *Service) commit(ctx context.Context, actor pannier.Actor, req pannier.InstallRequest, staged *install.Staged) (installation, error) {
@@ -338,7 +355,9 @@ func (s *Service) removePolicy(skill pannier.InstalledSkill, snapshot *pannier.S
 	_, another := snapshot.Holder(key)
 	own := e.Path == "" || e.Path == skill.Path
 	remove := func(is *bool) pannier.Toggle { return pannier.Toggle{Given: !another || own && is != nil && *is} }
-	_, _, err := s.o.Policy.Set(key, e.Path, pannier.PolicyChange{Enabled: remove(e.Enabled), AllowImplicit: remove(e.AllowImplicit)})
+	_, _, err := s.o.Policy.Set(key, e.Path, pannier.PolicyChange{
+		Enabled: remove(e.Enabled), AllowImplicit: remove(e.AllowImplicit), Tools: remove(e.Tools), ToolsAllowed: pannier.Permission{Given: own},
+	})
 	if err != nil {
 		s.o.Logger.Warn("removing the policy of an uninstalled skill failed", "slug", skill.Slug, "error", err)
 		return snapshot

@@ -22,7 +22,8 @@ func (s *Service) preflight(req pannier.InstallRequest, skill *pannier.Skill) (*
 	if _, ok := installedAt(before, e.Skill); other != nil && (!ok || e.State == pannier.StateShadowed) {
 		return nil, &pannier.Refusal{
 			Code: "install.collision", Message: fmt.Sprintf("slug %s is already used by %s", e.Slug, other.Path),
-			Hint: "remove that skill, or set another `slug` in the frontmatter of one of the two",
+			Hint:     "remove that skill, or set another `slug` in the frontmatter of one of the two",
+			Conflict: &pannier.InstallConflict{Slug: other.Slug, Path: other.Path, Version: other.Version, Managed: other.Managed},
 		}
 	}
 	for _, r := range e.Reasons {
@@ -107,6 +108,7 @@ func refusalOf(e *pannier.Entry, r pannier.Reason, allowMissing bool) *pannier.R
 	case slices.Contains(missing, r.Code) && !allowMissing:
 		refusal.Code, refusal.Message = "install.dependency", fmt.Sprintf("%s has a missing dependency: %s %s", e.Slug, r.Code, r.Subject)
 		refusal.Hint += "; or install it anyway with allow_missing"
+		refusal.Reasons = e.Reasons
 	case r.Code == pannier.ReasonConflict:
 		return conflict(e.Slug, r.Subject, r.Remedy)
 	case r.Code == pannier.ReasonTrustBlocked:

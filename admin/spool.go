@@ -28,24 +28,26 @@ func (s *Service) spool(ctx context.Context, src pannier.InstallSource) (archive
 		return archiveFile{}, errors.Join(spoolError(err), file.Close())
 	}
 	a := archiveFile{file: file, format: src.Format, release: func(bool) error { return file.Close() }}
-	if err := a.fill(ctx, src.Body, s.o.Install.MaxCompressed); err != nil {
+	if err := a.fill(ctx, src, s.o.Install.MaxCompressed); err != nil {
 		return archiveFile{}, errors.Join(err, file.Close())
 	}
 	return a, nil
 }
 
 // fill receives a body, and detects its format if the client did not give it.
-func (a *archiveFile) fill(ctx context.Context, body io.Reader, limit int64) (err error) {
-	a.size, err = io.Copy(a.file, io.LimitReader(contextReader{ctx, body}, limit+1))
-	if err != nil {
-		return spoolError(err)
-	}
-	if a.size > limit {
-		return &pannier.Refusal{
-			Code: "upload.size_limit", Message: fmt.Sprintf("the archive has more than %d bytes", limit),
-			Hint: "leave out unneeded files, or raise install.max_compressed_bytes",
+func (a *archiveFile) fill(ctx context.Context, src pannier.InstallSource, limit int64) error {
+	to := &boundedFile{ctx: ctx, file: a.file, limit: limit}
+	write := src.Write
+	if write == nil {
+		write = func(w io.Writer) error {
+			_, err := io.Copy(w, contextReader{ctx, src.Body})
+			return err
 		}
 	}
+	if err := write(to); err != nil {
+		return spoolError(err)
+	}
+	a.size = to.size
 	head := make([]byte, 512)
 	n, err := a.file.ReadAt(head, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -72,6 +74,29 @@ func spoolError(err error) error {
 		return fmt.Errorf("%w: %w", full, err)
 	}
 	return fmt.Errorf("receive the archive: %w", err)
+}
+
+// boundedFile is a file that takes only so many bytes, until its context is done.
+type boundedFile struct {
+	ctx         context.Context
+	file        *os.File
+	size, limit int64
+}
+
+// Write implements [io.Writer].
+func (b *boundedFile) Write(text []byte) (int, error) {
+	if err := context.Cause(b.ctx); err != nil {
+		return 0, err
+	}
+	if int64(len(text)) > b.limit-b.size {
+		return 0, &pannier.Refusal{
+			Code: "upload.size_limit", Message: fmt.Sprintf("the archive has more than %d bytes", b.limit),
+			Hint: "leave out unneeded files, or raise install.max_compressed_bytes",
+		}
+	}
+	n, err := b.file.Write(text)
+	b.size += int64(n)
+	return n, err
 }
 
 // contextReader fails when its context is done.

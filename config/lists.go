@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -128,6 +129,30 @@ func parseSkip(name string) (string, *Fault) {
 		return "", &Fault{Message: shown(name) + " is not the name of a directory", Hint: "write names alone: they count at every depth"}
 	}
 	return name, nil
+}
+
+// parseOrigin takes an origin as a browser sends it (RFC 6454, section 6.2): a scheme, a host in small letters, and a port unless it
+// is that of the scheme.
+func parseOrigin(text string) (string, *Fault) {
+	u, err := url.Parse(text)
+	wrong := err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || text != u.Scheme+"://"+u.Host
+	if wrong || strings.ContainsFunc(u.Host, isNotOfOrigins) || strings.HasSuffix(u.Host, ":") {
+		return "", &Fault{Message: shown(text) + " is not an origin", Hint: "write a scheme and a host in small ASCII letters (xn--… for others), such as https://canvas.example, without a path and without *"}
+	}
+	if port := u.Port(); port != "" {
+		if n, err := strconv.ParseUint(port, 10, 16); err != nil || strconv.FormatUint(n, 10) != port {
+			return "", &Fault{Message: shown(text) + " has no port that a browser sends", Hint: "write a number from 1 to 65535, without zeros before it"}
+		}
+	}
+	if usual := map[string]string{"http": "80", "https": "443"}[u.Scheme]; u.Port() == usual {
+		return "", &Fault{Message: shown(text) + " has the usual port of its scheme, which browsers leave out", Hint: "leave :" + usual + " out"}
+	}
+	return text, nil
+}
+
+// isNotOfOrigins reports whether browsers never send a character in the host of an origin. The host is written into headers.
+func isNotOfOrigins(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("-._:[]", r)
 }
 
 func parseUID(text string) (uint32, *Fault) {

@@ -37,6 +37,7 @@ func Load(flags *pflag.FlagSet, environ []string) (Settings, error) {
 	l.completeSocket()
 	l.completePlatforms()
 	l.checkWaits()
+	l.checkTools()
 	if err := joined(l.faults); err != nil {
 		return Settings{}, err
 	}

@@ -11,9 +11,10 @@ import (
 const (
 	switchEnabled  = "enabled"
 	switchImplicit = "allow_implicit_invocation"
+	switchTools    = "tools"
 )
 
-var switches = []string{switchEnabled, switchImplicit}
+var switches = []string{switchEnabled, switchImplicit, switchTools}
 
 // readPolicySkills reads the switches of skills: SLUG:SWITCH=BOOL from flags and variables, mappings from the file.
 func readPolicySkills(d *draft, g given) (faults []*Fault) {
@@ -53,7 +54,7 @@ func (d *draft) setSwitch(g given, slug, name string) []*Fault {
 	said := d.PolicySkills[slug]
 	field := switchField(&said, name)
 	if field == nil {
-		return []*Fault{g.fault(shown(name)+" is not a switch of a skill", suggest(name, switches, "", "a skill has "+strings.Join(switches, " and ")))}
+		return []*Fault{g.fault(shown(name)+" is not a switch of a skill", suggest(name, switches, "", "a skill has enabled, allow_implicit_invocation and tools"))}
 	}
 	if g.node.Kind() == yamldoc.Null {
 		return nil
@@ -72,6 +73,8 @@ func switchField(s *pannier.Switches, name string) **bool {
 		return &s.Enabled
 	case switchImplicit:
 		return &s.AllowImplicit
+	case switchTools:
+		return &s.Tools
 	}
 	return nil
 }

@@ -43,7 +43,9 @@ type Settings struct {
 	Listen, WebConfig string // empty is none; port 0 asks for a free one
 	// APIListen is empty where the API is not served over TCP.
 	APIListen, APITokens string
-	StateDir             string // or [StateNone]
+	Console              bool     // needs APIListen
+	APIAllowOrigins      []string // as browsers send them
+	StateDir             string   // or [StateNone]
 
 	LogLevel, LogFormat string
 
@@ -79,6 +81,8 @@ type Settings struct {
 
 	TurnEvents     int // in a minute; 0 is none, [TurnEventsAll] no bound
 	TurnEventsText bool
+
+	Tools Tools
 }
 
 // TurnEventsAll is the [Settings.TurnEvents] with which every turn is recorded.

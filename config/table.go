@@ -53,7 +53,7 @@ func list(s setting, help string, read reader) setting {
 var configFile = setting{key: "config", kind: "file", help: "read settings from this YAML file", told: "none"}
 
 // table holds every setting, in the order in which faults are told.
-var table = []setting{
+var table = append([]setting{
 	one(setting{key: "workspace", kind: "dir", fallback: "/configs", agent: "WORKSPACE_CONFIG_PATH"},
 		"directory of the agent, with config.yaml and skills/",
 		func(d *draft) *string { return &d.Workspace }, parseGivenPath),
@@ -80,6 +80,12 @@ var table = []setting{
 	one(setting{key: "api_tokens", kind: "file"},
 		"file with a line NAME SCOPE SHA256 for each token that may use api_listen; the scopes are read, environment, call and write",
 		func(d *draft) *string { return &d.APITokens }, parseText),
+	one(setting{key: "console", kind: kindBool, fallback: "false"},
+		"serve the console at /console/ of api_listen, which needs TLS or a loopback address",
+		func(d *draft) *bool { return &d.Console }, parseBool),
+	list(setting{key: "api_allow_origins", kind: "origins"},
+		"origins whose pages may call api_listen with a token and embed the console, such as https://canvas.example, separated by commas",
+		texts(func(d *draft) *[]string { return &d.APIAllowOrigins }, parseOrigin)),
 	one(setting{key: "state_dir", kind: "dir", told: defaultStateTold},
 		"directory of the state, with a directory for each workspace; none keeps it in memory",
 		func(d *draft) *string { return &d.StateDir }, parseText),
@@ -229,7 +235,7 @@ var table = []setting{
 	one(setting{key: "promotion.heartbeat", kind: kindBool, fallback: "false"},
 		"send the platform a heartbeat that names what is promoted; it zeroes whatever a heartbeat leaves out",
 		func(d *draft) *bool { return &d.PromotionHeartbeat }, parseBool),
-}
+}, toolSettings...)
 
 // kindBool is the kind by which pflag knows that a flag can stand without a value.
 const kindBool = "bool"

@@ -16,6 +16,7 @@ import (
 const (
 	maxContentTools       = 128
 	maxContentDescription = 1024 // characters
+	maxContentParameters  = 16 << 10
 )
 
 // LacksDescription reports whether a skill has no description of its own, whatever it is shown with.
@@ -64,7 +65,9 @@ func projectedTools(tools []pannier.Tool) []pannier.Tool {
 	})
 	tools = tools[:min(len(tools), maxContentTools)]
 	for i := range tools {
-		tools[i].Parameters = nil
+		if len(tools[i].Parameters) > maxContentParameters {
+			tools[i].Parameters = nil
+		}
 	}
 	return slices.Clip(tools)
 }

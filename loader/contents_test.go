@@ -58,8 +58,8 @@ def silent() -> None:
 	var got []string
 	for _, tool := range found.Tools {
 		got = append(got, fmt.Sprintf("%s %s %s", tool.Name, tool.Kind, tool.Path))
-		if tool.Parameters != nil {
-			t.Errorf("%s keeps its parameters", tool.Name)
+		if (tool.Parameters != nil) != (tool.Kind == pannier.ToolFunction) {
+			t.Errorf("%s has the parameters %s", tool.Name, tool.Parameters)
 		}
 	}
 	const want = "run.sh script scripts/run.sh, add function tools/calc.py, sub function tools/calc.py, silent function tools/calc.py"

@@ -13,11 +13,14 @@ import (
 // digestForm numbers the definition of [digest]. Events tell it, so that digests of two definitions are not compared.
 const digestForm = 2
 
+// digestChunk is how many bytes are hashed at once.
+const digestChunk = 4 << 10
+
 // digest covers everything that a snapshot shows, and nothing else. Of each entry it covers the digest. Every text and every list
 // has its length before it, so that nothing can change sides.
 func (a *assessment) digest(s *pannier.Snapshot) pannier.Digest {
 	w := s.Workspace
-	h, b := sha256.New(), make([]byte, 0, 8<<10)
+	h, b := sha256.New(), make([]byte, 0, 2*digestChunk)
 	b = appendTexts(b, w.Name, w.Description, w.Version, w.Runtime)
 	b = appendEnvironment(b, &s.Environment)
 	b = appendPolicies(b, s.Policies.Workspace)
@@ -28,15 +31,23 @@ func (a *assessment) digest(s *pannier.Snapshot) pannier.Digest {
 		b = append(appendTexts(b, w.Prompts[i].Path), w.Prompts[i].Digest[:]...)
 	}
 	b = appendProblems(b, s.Problems)
-	_, _ = h.Write(b) // it never fails
+	// Hashing a few bytes at a time would take several times as long.
+	write := func(atLeast int) {
+		if len(b) >= atLeast {
+			_, _ = h.Write(b) // it never fails
+			b = b[:0]
+		}
+	}
 	for _, j := range a.list {
-		_, _ = h.Write(j.digest[:])
+		b = append(b, j.digest[:]...)
+		write(digestChunk)
 	}
 	for _, e := range s.Ranked() {
-		b = appendTexts(b[:0], e.ID)
-		_, _ = h.Write(b)
+		b = appendTexts(b, e.ID)
+		write(digestChunk)
 	}
-	return pannier.Digest(h.Sum(b[:0]))
+	write(0)
+	return pannier.Digest(h.Sum(b))
 }
 
 // appendEnvironment appends what skills are judged by, but not when it was found out.
@@ -55,6 +66,12 @@ func appendPolicies(b []byte, set map[pannier.PolicyKey]pannier.PolicyEntry) []b
 		b = appendTexts(b, key.Slug, string(key.SourceKind), set[key].Path)
 		for _, toggle := range []*bool{set[key].Enabled, set[key].AllowImplicit} {
 			b = append(b, switchByte(toggle))
+		}
+		if tools := set[key].Tools; tools != nil {
+			b = append(appendTexts(b, "tools"), switchByte(tools))
+		}
+		if allowed := set[key].ToolsAllowed; !allowed.IsZero() {
+			b = append(appendTexts(b, "tools allowed"), allowed[:]...)
 		}
 	}
 	return b
@@ -79,6 +96,12 @@ func digestOf(e *pannier.Entry) pannier.Digest {
 	}
 	if !e.FoundDigest.IsZero() {
 		b = append(appendTexts(b, "found"), e.FoundDigest[:]...)
+	}
+	if e.Policy.ToolsOff {
+		b = appendTexts(b, "tools off")
+	}
+	if allowed := e.Policy.ToolsAllowed; !allowed.IsZero() {
+		b = append(appendTexts(b, "tools allowed"), allowed[:]...)
 	}
 	b = appendTexts(b, string(e.State), e.ID, string(e.Policy.Source), string(e.Policy.ImplicitSource))
 	b = strconv.AppendBool(strconv.AppendBool(b, e.Policy.Enabled), e.Policy.AllowImplicit)

@@ -70,8 +70,8 @@ func (c *core) policyPath(key pannier.PolicyKey) string {
 
 func (c *core) mutations() api.Mutations {
 	m := api.Mutations{
-		PutEnvironment: c.admin.PutEnvironment, SetPolicy: c.admin.SetPolicy, Scan: c.admin.Scan, Acknowledge: c.admin.Acknowledge,
-		Audit: c.state.audit.Newest, WriteUIDs: c.settings.WriteUIDs,
+		PutEnvironment: c.admin.PutEnvironment, SetPolicy: c.setPolicyChecked, Scan: c.admin.Scan, Acknowledge: c.admin.Acknowledge,
+		Audit: c.state.audit.Newest, VerifyAudit: c.state.audit.verify, WriteUIDs: c.settings.WriteUIDs,
 	}
 	if c.uploads != nil {
 		m.Uploads = c.uploads

@@ -18,6 +18,7 @@ import (
 
 	"pannier"
 	"pannier/config"
+	"pannier/console"
 	"pannier/internal/fsx"
 	"pannier/publish/api"
 )
@@ -28,12 +29,13 @@ type apiListener struct {
 	webConfig string
 	log       hclog.Logger
 	plain     atomic.Bool // it is served without TLS
+	browsers  api.Browsers
 }
 
 // listenAPI opens the listener, nil where the settings have none.
 func listenAPI(ctx context.Context, s config.Settings, log hclog.Logger) (*apiListener, error) {
 	if s.APIListen == "" {
-		return nil, nil
+		return nil, checkNoBrowsers(s)
 	}
 	if s.APITokens == "" {
 		return nil, &Error{
@@ -50,11 +52,47 @@ func listenAPI(ctx context.Context, s config.Settings, log hclog.Logger) (*apiLi
 	if err != nil {
 		return nil, err
 	}
-	return &apiListener{Listener: ln, tokens: tokens, webConfig: s.WebConfig, log: log}, nil
+	a := &apiListener{Listener: ln, tokens: tokens, webConfig: s.WebConfig, log: log, browsers: api.Browsers{Origins: s.APIAllowOrigins}}
+	if s.Console {
+		err = a.addConsole(s)
+	}
+	if err != nil {
+		ln.Close()
+		return nil, err
+	}
+	return a, nil
+}
+
+// checkNoBrowsers refuses settings for pages without a listener that they could reach.
+func checkNoBrowsers(s config.Settings) error {
+	switch {
+	case s.Console:
+		return &Error{Message: "console needs api_listen: the socket is not reached by a browser", Hint: "give --api-listen too, or run `pannier console`"}
+	case len(s.APIAllowOrigins) > 0:
+		return &Error{Message: "api_allow_origins needs api_listen: the socket is not reached by a browser", Hint: "give --api-listen too"}
+	}
+	return nil
+}
+
+// addConsole serves the page, unless the token that is typed into it could be read on the network.
+func (a *apiListener) addConsole(s config.Settings) error {
+	tls, err := config.HasTLS(s.WebConfig)
+	if err != nil {
+		return &Error{Message: fmt.Sprintf("web_config %s: %v", s.WebConfig, err), Hint: "it is a file of Prometheus's exporter-toolkit"}
+	}
+	if !tls && !a.isLoopback() {
+		return &Error{
+			Message: fmt.Sprintf("console needs TLS on %s: tokens could be read on the network", a.Addr()),
+			Hint:    "name a file with tls_server_config by --web-config, or listen on 127.0.0.1",
+		}
+	}
+	a.browsers.Page = console.Handler(console.Options{Mode: console.ModeToken, EmbedOrigins: s.APIAllowOrigins})
+	a.browsers.IsPage = func(path string) bool { return path == "/" || console.IsPath(path) }
+	return nil
 }
 
 func (a *apiListener) serve(ctx context.Context, h *api.Handler) error {
-	return api.ServeTCP(ctx, a, h.WithTokens(a.tokens.current), a.log, a.run)
+	return api.ServeTCP(ctx, a, h.OverTCP(a.tokens.current, a.browsers), a.log, a.run)
 }
 
 // run has exporter-toolkit serve with the TLS of its file. The passwords in that file are those of the users of metrics,
@@ -80,8 +118,12 @@ func (a *apiListener) begin(plain bool) {
 
 // exposed reports whether tokens go over a network in the clear.
 func (a *apiListener) exposed() bool {
+	return a.plain.Load() && !a.isLoopback()
+}
+
+func (a *apiListener) isLoopback() bool {
 	address, ok := a.Addr().(*net.TCPAddr)
-	return a.plain.Load() && !(ok && address.IP.IsLoopback())
+	return ok && address.IP.IsLoopback()
 }
 
 func (a *apiListener) conditions() []pannier.Condition {

@@ -1,9 +1,11 @@
 package sidecar
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"pannier"
 	"pannier/admin"
@@ -24,11 +26,13 @@ type auditLog struct {
 	failed atomic.Pointer[error]     // of the last attempt; nil after a success
 
 	opening sync.Mutex // held over disk I/O, by writers alone
+
+	verifying chan struct{} // a semaphore
 }
 
 // newAuditLog opens the log, if it can be.
 func newAuditLog(o audit.Options, checkPlace func() error) *auditLog {
-	l := &auditLog{options: o, checkPlace: checkPlace}
+	l := &auditLog{options: o, checkPlace: checkPlace, verifying: make(chan struct{}, 1)}
 	if _, err := l.open(); err != nil {
 		o.Logger.Error("changes are refused, because they cannot be audited", "error", err)
 	}
@@ -72,9 +76,9 @@ func (l *auditLog) Append(e pannier.AuditEntry) (pannier.AuditEntry, error) {
 	return e, err
 }
 
-// Newest returns the newest entries of the log, newest first. It opens no log that could not be opened before: the next
+// Newest returns the newest entries of the log before a number, newest first; 0 is all. It opens no log that could not be opened before: the next
 // change does.
-func (l *auditLog) Newest(slug string, limit int) ([]pannier.AuditEntry, error) {
+func (l *auditLog) Newest(slug string, before uint64, limit int) ([]pannier.AuditEntry, error) {
 	log, failed := l.log.Load(), l.failed.Load()
 	if log == nil && failed != nil {
 		return nil, *failed
@@ -82,7 +86,38 @@ func (l *auditLog) Newest(slug string, limit int) ([]pannier.AuditEntry, error) 
 	if log == nil {
 		return nil, nil
 	}
-	return log.Newest(slug, limit)
+	return log.Before(slug, before, limit)
+}
+
+// verifyTimeout bounds a verification that a client asks for. At most one is made at a time.
+const verifyTimeout = 10 * time.Second
+
+// verify follows the chain of the log.
+func (l *auditLog) verify(ctx context.Context) pannier.AuditCheck {
+	ctx, cancel := context.WithTimeoutCause(ctx, verifyTimeout, fmt.Errorf("the log was not verified within %s", verifyTimeout))
+	defer cancel()
+	select {
+	case l.verifying <- struct{}{}:
+		defer func() { <-l.verifying }()
+	case <-ctx.Done():
+		return pannier.AuditCheck{Error: context.Cause(ctx).Error()}
+	}
+	if l.options.Dir == "" {
+		last, _ := l.last() // nothing else can write to memory
+		return pannier.AuditCheck{OK: true, Entries: int(last)}
+	}
+	report, err := audit.VerifyContext(ctx, l.options.Dir, nil)
+	check := pannier.AuditCheck{OK: err == nil, Entries: report.Entries}
+	if report.Entries > 0 {
+		check.Head = report.Newest.Digest.String()
+	}
+	if err != nil {
+		check.Error = err.Error()
+	}
+	if ctx.Err() != nil {
+		check.Error = context.Cause(ctx).Error()
+	}
+	return check
 }
 
 // last returns the number of the newest entry, and false where the log cannot be used.

@@ -23,6 +23,9 @@ import (
 	"pannier/publish/api"
 	"pannier/publish/mcp"
 	"pannier/registry"
+	"pannier/tools"
+	"pannier/tools/execute"
+	"pannier/tools/runner"
 	"pannier/watcher"
 )
 
@@ -37,10 +40,12 @@ type core struct {
 	fingerprints  *fingerprints
 	securityScans *backgroundScans
 	scanMetrics   *scanMetrics
+	stats         *stats
 	watcher       *watcher.Watcher
 	platforms     *publishers
 	events        *eventLog
 	admin         *admin.Service
+	tools         *tools.Service
 	uploads       *upload.Store // nil where nothing can be installed
 	// spoolErr is why the directories for installations cannot be used.
 	spoolErr  error
@@ -48,10 +53,14 @@ type core struct {
 	// socketLost returns why clients find no socket, nil where they do.
 	socketLost func() error
 
-	probes    net.Listener     // nil where metrics and probes are not served over TCP
-	tcp       *apiListener     // nil where the API is not served over TCP
-	mcp       *mcp.Server      // nil where hosts of the Model Context Protocol are not served
-	systemd   *systemdNotifier // nil where systemd did not start this process
+	probes    net.Listener      // nil where metrics and probes are not served over TCP
+	tcp       *apiListener      // nil where the API is not served over TCP
+	runner    tools.Runner      // nil where no program of a tool can run
+	hub       *runner.Hub       // nil where no runner in another container can connect
+	self      *execute.Executor // nil where tools do not run in this container
+	selfErr   error             // why they do not, although the settings say so
+	mcp       *mcp.Server       // nil where hosts of the Model Context Protocol are not served
+	systemd   *systemdNotifier  // nil where systemd did not start this process
 	hosts     hostEvents
 	takeovers registry.Takeovers
 	reported  atomic.Bool               // the first snapshot was reported
@@ -80,6 +89,7 @@ func (c *core) run(all *tasks, hangups <-chan os.Signal) {
 	if c.mcp != nil {
 		all.run("mcp", c.mcp.Serve)
 	}
+	all.run("tools", c.closeRunner)
 	all.run("systemd", func(ctx context.Context) error { c.notifySystemd(ctx); return nil })
 	all.run("platforms", c.platforms.run)
 }
@@ -88,7 +98,7 @@ func newCore(ctx context.Context, opts Options, state *stateDir, to remote, reg 
 	s := opts.Settings
 	o := state.registryOptions()
 	o.Registerer = reg
-	c := &core{engine: newEngine(s, opts.Environ, o), build: opts.Build, log: log, state: state, scanMetrics: newScanMetrics(reg), garbage: newGarbage(), batchDone: make(chan struct{}, 1)}
+	c := &core{engine: newEngine(s, opts.Environ, o), build: opts.Build, log: log, state: state, scanMetrics: newScanMetrics(reg), stats: newStats(), garbage: newGarbage(), batchDone: make(chan struct{}, 1)}
 	c.loader.Restore(state.parsed.read(), state.parsed.key)
 	c.census = newCensus(c.loader)
 	if c.private = opts.Private; !c.private { // systemd started the host
@@ -105,6 +115,7 @@ func newCore(ctx context.Context, opts Options, state *stateDir, to remote, reg 
 	if err != nil {
 		return nil, fmt.Errorf("watch: %w", err)
 	}
+	to.tried = c.stats.pushed
 	c.platforms, err = newPublishers(s, to, c.events.emit, reg, log)
 	if err != nil {
 		return nil, err
@@ -112,7 +123,13 @@ func newCore(ctx context.Context, opts Options, state *stateDir, to remote, reg 
 	if len(c.platforms.all) > 0 {
 		c.unread = newUnreadable(c.rules)
 	}
-	return c, c.openAdmin(ctx, reg, c.scanDirs)
+	c.openRunner(opts.Environ)
+	if err := c.openAdmin(ctx, reg, c.scanDirs); err != nil {
+		return nil, err
+	}
+	c.endInterruptedCalls()
+	c.tools = c.newTools(reg)
+	return c, nil
 }
 
 // handler composes what the socket answers with.
@@ -120,8 +137,9 @@ func (c *core) handler(reg prometheus.Registerer, metrics http.Handler) *api.Han
 	o := c.handlerOptions(c.log.Named("api"))
 	o.Rescan, o.Health, o.Alive, o.Watched, o.Emit, o.Registerer = c.rescan, c.health, c.alive, c.isReady, c.events.emit, reg
 	o.TurnEvents.Emit = c.events.offer
-	o.Events, o.Mutations, o.Peers = c.eventSource(), c.mutations(), c.platforms.peers
-	o.Scans, o.RPC, o.Installs = c.scans(), c.rpc(), c.installs()
+	o.Events, o.Mutations, o.Peers, o.CardStatus, o.Stats = c.eventSource(), c.mutations(), c.platforms.peers, c.platforms.cards, c.stats.read
+	o.Scans, o.RPC, o.Installs, o.Tools = c.scans(), c.rpc(), c.installs(), c.toolsAPI()
+	o.Runner = c.runnerAPI()
 	o.Metrics, o.Resources, o.OnRequest = metrics, c.resources, c.garbage.recordRequest
 	var h *api.Handler
 	if c.mcp = c.newMCP(reg, func() *api.Handler { return h }); c.mcp != nil {
@@ -175,6 +193,7 @@ func (c *core) processBatch(ctx context.Context, b pannier.Batch) {
 	signal(c.batchDone)
 	changed := before == nil || before.Version != after.Version
 	c.scanMetrics.observe(b.Trigger, changed, took)
+	c.stats.reloaded(took)
 	level := hclog.Debug
 	if took > slowScan {
 		level = hclog.Warn

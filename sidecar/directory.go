@@ -13,6 +13,7 @@ import (
 	"pannier"
 	"pannier/config"
 	"pannier/loader"
+	"pannier/loader/fingerprint"
 	"pannier/publish/api"
 	"pannier/registry"
 )
@@ -26,6 +27,10 @@ type Directory struct {
 	Rules    pannier.DiscoveryRules
 	// Resources reads the links and examples of a skill.
 	Resources func(context.Context, *pannier.Skill) (pannier.Resources, error)
+	// Tools returns the runtime tools of all usable skills, and those that are excluded.
+	Tools func(*pannier.Snapshot) ([]pannier.RuntimeTool, []pannier.ExcludedTool)
+	// Fingerprint computes the fingerprint of a skill as it is on disk.
+	Fingerprint func(context.Context, *pannier.Skill) (pannier.Digest, error)
 }
 
 // DirectoryOptions say how a directory is read.
@@ -71,7 +76,14 @@ func ReadDirectory(ctx context.Context, o DirectoryOptions) (*Directory, error) 
 	if ho.Emit = o.Emit; o.Emit != nil {
 		ho.TurnEvents = api.TurnEvents{PerMinute: config.TurnEventsAll, Text: true}
 	}
-	return &Directory{Handler: api.New(ho), Snapshot: s, Rules: h.rules, Resources: h.loader.Resources}, nil
+	rules := h.turnRules()
+	return &Directory{
+		Handler: api.New(ho), Snapshot: s, Rules: h.rules, Resources: h.loader.Resources, Tools: rules.Tools,
+		Fingerprint: func(ctx context.Context, s *pannier.Skill) (pannier.Digest, error) {
+			print, err := readFingerprint(ctx, h.rules, s, fingerprint.Options{})
+			return print.Digest, err
+		},
+	}, nil
 }
 
 // noHealth stands in for the health of a directory: only a running sidecar has one.
@@ -96,7 +108,7 @@ func ChangeDirectory(ctx context.Context, s config.Settings, environ []string, l
 	if err != nil {
 		return nil, nil, err
 	}
-	c := &core{engine: newEngine(s, environ, state.registryOptions()), log: log, state: state, platforms: &publishers{}}
+	c := &core{engine: newEngine(s, environ, state.registryOptions()), log: log, state: state, platforms: &publishers{}, stats: newStats()}
 	c.events = state.newEventLog(s.WorkspaceID, c.registry.Current)
 	look := func(ctx context.Context, _ ...string) (*pannier.Snapshot, error) { return c.scanAll(ctx) }
 	err = c.openAdmin(ctx, reg, look)

@@ -217,7 +217,10 @@ func (e *engine) handlerOptions(log hclog.Logger) api.Options {
 
 // turnRules returns the part of policy that is about turns.
 func (e *engine) turnRules() resolve.Rules {
-	return resolve.Rules{WidenTools: e.settings.WidenTools, Profile: e.settings.PolicyProfile}
+	t := e.settings.Tools
+	return resolve.Rules{WidenTools: e.settings.WidenTools, Profile: e.settings.PolicyProfile, Tooling: resolve.ToolRules{
+		Enabled: t.Enabled, Kinds: t.Kinds, Scripts: t.Scripts, Trust: t.Trust.Of, MaxPerSkill: t.MaxPerSkill,
+	}}
 }
 
 // openToolsProblems reports that skills may add to the tools of an agent, where policy allows it. A reader of the workspace has to

@@ -311,13 +311,22 @@ func (f *fingerprints) compute(ctx context.Context, s *pannier.Skill, pace func(
 }
 
 func (f *fingerprints) read(ctx context.Context, s *pannier.Skill, pace func(context.Context, int64) error) (fingerprint.Print, error) {
-	o := fingerprint.Options{Pace: pace}
+	return f.readWith(ctx, s, fingerprint.Options{Pace: pace})
+}
+
+// readWith computes a fingerprint with options, of which it sets what is known already.
+func (f *fingerprints) readWith(ctx context.Context, s *pannier.Skill, o fingerprint.Options) (fingerprint.Print, error) {
 	f.mu.Lock()
 	if d := f.directories[s.Path]; d != nil {
 		o.Known = d.files
 	}
 	f.mu.Unlock()
-	found, err := loader.PlaceOf(f.rules.Roots[s.RootIndex]).Find(s.PathBelowRoot)
+	return readFingerprint(ctx, f.rules, s, o)
+}
+
+// readFingerprint reads the files of a skill.
+func readFingerprint(ctx context.Context, rules pannier.DiscoveryRules, s *pannier.Skill, o fingerprint.Options) (fingerprint.Print, error) {
+	found, err := loader.PlaceOf(rules.Roots[s.RootIndex]).Find(s.PathBelowRoot)
 	if err != nil {
 		return fingerprint.Print{Known: o.Known}, err
 	}

@@ -91,6 +91,7 @@ func (c *core) health() pannier.Health {
 	h.Conditions = append(h.Conditions, c.installed.Unsettled()...)
 	h.Conditions = append(h.Conditions, capacityConditions(api.CapacityNow())...)
 	h.Conditions = append(h.Conditions, c.tcp.conditions()...)
+	h.Conditions = append(h.Conditions, toolsConditions(c.settings.Tools, c.tools.Report(), c.selfErr)...)
 	var remote []pannier.Condition
 	h.Push, remote = c.platforms.health()
 	h.Conditions = append(h.Conditions, remote...)

@@ -113,6 +113,7 @@ func (c *core) openUploads(reg prometheus.Registerer, dir string, s config.Insta
 		Limits: pannier.UploadLimits{
 			RecommendedChunk: min(recommendedChunk, s.MaxCompressedBytes), MaxChunk: min(maxChunk, s.MaxCompressedBytes),
 			MaxCompressed: s.MaxCompressedBytes, MaxUnpacked: s.MaxUncompressedBytes,
+			MaxFile: s.MaxFileBytes, MaxEntries: s.MaxEntries,
 			MaxPending: s.MaxUploadBytesPending, MaxPendingOfClient: max(s.MaxUploadBytesPending/clientShare, s.MaxCompressedBytes), TTL: s.UploadTTL,
 		},
 	})
@@ -136,7 +137,8 @@ func (c *core) expireUploads(ctx context.Context) error {
 
 func (c *core) installs() api.Installs {
 	return api.Installs{
-		Install: c.admin.Install, Uninstall: c.admin.Uninstall, Rollback: c.admin.Rollback, Promote: c.admin.Promote,
+		Versions: c.installed.Versions, Diff: c.installed.Diff,
+		Install: c.install, InstallSeveral: c.installSeveral, Uninstall: c.admin.Uninstall, Rollback: c.admin.Rollback, Promote: c.admin.Promote,
 		MaxArchiveBytes: c.settings.Install.MaxCompressedBytes,
 	}
 }

@@ -23,7 +23,7 @@ func (c *core) newMCP(reg prometheus.Registerer, handler func() *api.Handler) *m
 	if !c.settings.MCP.Enabled {
 		return nil
 	}
-	return mcp.New(mcp.Options{
+	o := mcp.Options{
 		Snapshot: c.registry.Current, Subscribe: c.registry.Subscribe,
 		Rescan: func(ctx context.Context) (*pannier.Snapshot, error) { return c.rescan(ctx, true) },
 		Content: func(ctx context.Context, slug string) (pannier.Content, error) {
@@ -48,7 +48,15 @@ func (c *core) newMCP(reg prometheus.Registerer, handler func() *api.Handler) *m
 			c.events.emit(pannier.EventSkillFileRead, pannier.SkillFileRead{Slug: e.Slug, Path: path, Digest: digest})
 		},
 		OnSession: c.recordMCPSession, OnWatch: func() { signal(c.fingerprints.deepChanged) }, Registerer: reg, Logger: c.log.Named("mcp"),
-	})
+	}
+	if c.settings.Tools.Enabled {
+		o.ListTools = func(s *pannier.Snapshot) []pannier.ListedTool { return c.tools.List(s).Tools }
+		o.MayCall = func(ctx context.Context) bool { return handler().MayCallTools(ctx) }
+		o.CallTool = func(ctx context.Context, r pannier.ToolRequest) (pannier.ToolResult, error) {
+			return handler().CallTool(ctx, r)
+		}
+	}
+	return mcp.New(o)
 }
 
 // mcpCaller identifies the client of a request, so that a session is its own alone.

@@ -44,6 +44,8 @@ type remote struct {
 	dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	outbox string // the directory of the cards that wait; empty keeps them in memory
 	stale  bool   // the outbox may be older than what was pushed
+	// tried is called after each attempt to push a card; nil does nothing.
+	tried func(failed bool)
 }
 
 func newPublishers(s config.Settings, to remote, emit func(pannier.EventType, any), reg prometheus.Registerer, log hclog.Logger) (*publishers, error) {
@@ -72,7 +74,7 @@ func newPublishers(s config.Settings, to remote, emit func(pannier.EventType, an
 		// Platforms share the directory of the outbox: its files are named by endpoint and workspace.
 		pub, err := newPlatformPublisher(o, push.Options{
 			Name: name, Label: label, Outbox: to.outbox, OutboxStale: to.stale, ReadBack: at.ReadBack, Follow: at.Events, Peers: true,
-			Logger: log, Registerer: reg, Emit: emit,
+			Logger: log, Registerer: reg, Emit: emit, Tried: to.tried,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("platform: %w", err)
@@ -209,6 +211,15 @@ func (p *publishers) health() (pushes []pannier.PushHealth, conditions []pannier
 		conditions = append(conditions, urlConditions(pub)...)
 	}
 	return pushes, conditions
+}
+
+// cards returns what the platforms hold.
+func (p *publishers) cards() pannier.CardStatus {
+	status := pannier.CardStatus{Platforms: []pannier.PlatformCard{}}
+	for _, pub := range p.all {
+		status.Platforms = append(status.Platforms, pub.Cards())
+	}
+	return status
 }
 
 // urlConditions reports that a platform has a card without url. Platforms take such a card and route by the url of the agent's

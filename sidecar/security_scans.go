@@ -91,7 +91,7 @@ func (c *core) scans() api.Scans {
 func (c *core) rpc() api.RPC {
 	return api.RPC{
 		WorkspaceID: c.settings.WorkspaceID, Workspace: c.settings.Workspace, MinimumTrust: c.settings.MinimumTrust,
-		ToolTrust: resolve.ToolTrust, Rejection: resolve.Rejection, Updated: c.modified, Subscribe: c.registry.Subscribe,
+		ToolTrust: c.settings.Tools.Trust.Of, Rejection: resolve.Rejection, Updated: c.modified, Subscribe: c.registry.Subscribe,
 	}
 }
 

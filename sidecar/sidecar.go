@@ -137,6 +137,7 @@ func New(o Options) (*Sidecar, error) {
 // privateSettings returns settings without all that reaches beyond the process.
 func privateSettings(s config.Settings) config.Settings {
 	s.Socket, s.Listen, s.WebConfig, s.APIListen, s.APITokens = "", "", "", "", ""
+	s.Console, s.APIAllowOrigins = false, nil
 	s.Platforms = []config.Platform{{URL: config.PlatformOff}}
 	s.Install.Enabled, s.MCP.Enabled = false, true
 	return s

@@ -51,23 +51,41 @@ func Detect(head []byte) (pannier.ArchiveFormat, bool) {
 // nothing. A refusal is a [*pannier.Refusal] with a code of the package documentation. After an error the caller must discard
 // the directory.
 func Unpack(ctx context.Context, src io.ReaderAt, size int64, format pannier.ArchiveFormat, into *os.Root, l Limits) (Contents, error) {
-	source := &source{ctx: ctx, from: src, size: size}
-	if err := checkFormat(source, format); err != nil {
+	t, w := newTree(l), newWriter(ctx, into, l)
+	if err := unpack(&source{ctx: ctx, from: src, size: size}, format, t, w); err != nil {
 		return Contents{}, err
 	}
-	t, w := newTree(l), &writer{ctx: ctx, root: into, reserve: l.Reserve, buf: make([]byte, blockBytes)}
-	unpack := unpackTarGz
+	return t.contents(w)
+}
+
+// admitter decides which entries of an archive are written, and where.
+type admitter interface {
+	// begin is called with the names of all entries, if the format has them at its beginning.
+	begin(names []string)
+	// admit returns the path that an entry is written to, empty if it is not written.
+	admit(e entry) (rel string, err error)
+	// failed returns what ends the unpacking because of an entry with a fault, whether it was admitted or not; nil goes on.
+	failed(e entry, fault error) error
+	limit() Limits
+}
+
+func unpack(s *source, format pannier.ArchiveFormat, t admitter, w *writer) error {
+	if err := checkFormat(s, format); err != nil {
+		return err
+	}
 	if format == pannier.Zip {
-		unpack = unpackZip
+		return unpackZip(s, t, w)
 	}
-	if err := unpack(source, t, w); err != nil {
-		return Contents{}, err
-	}
+	return unpackTarGz(s, t, w)
+}
+
+// contents checks the archive as a whole, and completes what a writer has written.
+func (t *tree) contents(w *writer) (Contents, error) {
 	if err := t.complete(); err != nil {
 		return Contents{}, err
 	}
 	for _, dir := range t.directories() {
-		if err := into.Chmod(dir, directoryMode); err != nil { // the umask applies to the mode of mkdir
+		if err := w.root.Chmod(dir, directoryMode); err != nil { // the umask applies to the mode of mkdir
 			return Contents{}, targetError{err}
 		}
 	}

@@ -39,6 +39,7 @@
 //	archive.absolute_path     an absolute path, or one with a drive
 //	archive.traversal         a component ".."
 //	archive.top_level         more than one top-level directory, or a file beside it
+//	archive.skills            more than 200 skills in one archive
 //	archive.no_skill          SKILL.md is missing, not a regular file, or in the wrong place
 //	archive.reserved          .pannier at the top of the skill, a directory of [VersionControl] anywhere,
 //	                          or a bare git repository
@@ -58,6 +59,11 @@
 //
 // Other errors are not caused by the archive, such as a full disk, an unreadable source or a canceled context. They wrap
 // their cause.
+//
+// # Several skills
+//
+// [UnpackSeveral] takes an archive with any number of skills, at any depth. A fault in an entry concerns only the skill that the
+// entry belongs to, except the bounds of the whole archive and paths that lead out of it. Files outside of all skills are not used.
 //
 // # Bounds
 //

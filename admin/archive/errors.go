@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -28,6 +29,7 @@ var hints = map[string]string{
 	"name_control":    "rename the file to visible characters",
 	"name_backslash":  "pack the archive again, with / between directories",
 	"traversal":       "give paths below the directory, with slashes and without dots",
+	"skills":          "send fewer at a time",
 	"top_level":       "pack the directory of the skill itself: tar -czf skill.tar.gz my-skill",
 	"no_skill":        "pack the directory that contains SKILL.md, spelled exactly so",
 	"reserved":        "remove it, as git archive and tar --exclude-vcs do; .pannier is reserved for pannier",
@@ -48,6 +50,11 @@ var hints = map[string]string{
 
 func refuse(rule, message string) error {
 	return &pannier.Refusal{Code: "archive." + rule, Message: message, Hint: hints[rule]}
+}
+
+func isRefusal(err error) bool {
+	_, refused := errors.AsType[*pannier.Refusal](err)
+	return refused
 }
 
 // refuseEntry refuses an archive because of an entry. The message begins with the quoted name.

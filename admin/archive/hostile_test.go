@@ -367,7 +367,7 @@ func TestRulesAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := map[string]bool{}
+	seen := map[string]bool{"archive.skills": true} // by TestBoundsOfSeveral
 	for _, tests := range [][]struct {
 		name, code string
 		packed     []byte

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-
-	"pannier"
 )
 
 // blockBytes is the size of reads.
@@ -40,10 +38,9 @@ func (s *source) ReadAt(p []byte, offset int64) (int, error) {
 
 // classify returns what an error of unpacking means: a refusal, or an error that is not caused by the archive.
 func (s *source) classify(err error) error {
-	_, refused := errors.AsType[*pannier.Refusal](err)
 	_, ours := errors.AsType[targetError](err)
 	switch {
-	case refused || ours:
+	case isRefusal(err) || ours:
 		return err
 	case s.ctx.Err() != nil:
 		return fmt.Errorf("unpack: %w", s.ctx.Err())

@@ -18,14 +18,14 @@ const (
 )
 
 // unpackTarGz writes the files of a tar_gz.
-func unpackTarGz(s *source, t *tree, w *writer) error {
+func unpackTarGz(s *source, t admitter, w *writer) error {
 	compressed := bufio.NewReaderSize(s.whole(), blockBytes)
 	gz, err := gzip.NewReader(compressed)
 	if err != nil {
 		return s.classify(err)
 	}
 	gz.Multistream(false)
-	limit := t.limits.MaxUncompressed + int64(t.limits.MaxEntries)*overheadOfEntry + overheadOfTar
+	limit := t.limit().MaxUncompressed + int64(t.limit().MaxEntries)*overheadOfEntry + overheadOfTar
 	out := &stream{ctx: s.ctx, from: gz, left: limit, limit: limit}
 	if err := unpackTar(tar.NewReader(out), t, w); err != nil {
 		return s.classify(err)
@@ -64,7 +64,7 @@ func checkRest(out io.Reader, buf []byte) error {
 	}
 }
 
-func unpackTar(archive *tar.Reader, t *tree, w *writer) error {
+func unpackTar(archive *tar.Reader, t admitter, w *writer) error {
 	for {
 		header, err := archive.Next()
 		if errors.Is(err, io.EOF) {
@@ -79,17 +79,20 @@ func unpackTar(archive *tar.Reader, t *tree, w *writer) error {
 	}
 }
 
-func unpackHeader(h *tar.Header, contents io.Reader, t *tree, w *writer) error {
-	if err := checkRecords(h); err != nil {
-		return err
-	}
-	if h.Typeflag == tar.TypeXGlobalHeader {
-		return t.count(entry{name: h.Name})
-	}
-	if err := checkType(h); err != nil {
-		return err
-	}
+func unpackHeader(h *tar.Header, contents io.Reader, t admitter, w *writer) error {
 	e := entry{name: h.Name, dir: h.Typeflag == tar.TypeDir, executable: h.Mode&0o111 != 0, size: h.Size}
+	fault := checkRecords(h)
+	switch {
+	case h.Typeflag == tar.TypeXGlobalHeader && fault != nil:
+		return fault // it concerns all entries
+	case h.Typeflag == tar.TypeXGlobalHeader:
+		e = entry{name: ".", dir: true} // it counts
+	case fault == nil:
+		fault = checkType(h)
+	}
+	if fault != nil {
+		return t.failed(e, fault)
+	}
 	rel, err := t.admit(e)
 	switch {
 	case err != nil || rel == "":

@@ -37,6 +37,8 @@ type tree struct {
 	// flat says that the archive has no top-level directory.
 	flat bool
 	top  string
+	// depth is the number of components of the skill directory, if it was found before; zero if it is the top-level directory.
+	depth int
 	// entries counts the entries, total their declared bytes.
 	entries int
 	total   int64
@@ -75,6 +77,14 @@ func (t *tree) admit(e entry) (string, error) {
 	return t.addPath(e, below)
 }
 
+func (t *tree) begin(names []string) {
+	t.flat = slices.ContainsFunc(names, func(name string) bool { return path.Clean(name) == skillFile })
+}
+
+func (t *tree) failed(_ entry, fault error) error { return fault }
+
+func (t *tree) limit() Limits { return t.limits }
+
 // count checks an entry against the limits.
 func (t *tree) count(e entry) error {
 	if t.entries++; t.entries > t.limits.MaxEntries {
@@ -100,6 +110,12 @@ func (t *tree) tooMany() error {
 func (t *tree) below(e entry, parts []string) ([]string, error) {
 	if t.flat {
 		return parts, nil
+	}
+	if t.depth > 0 {
+		if len(parts) == t.depth && !e.dir {
+			return nil, refuseEntry("conflict", e.name, "is a file where the directory of a skill is")
+		}
+		return parts[t.depth:], nil
 	}
 	if t.top == "" {
 		t.top = parts[0]

@@ -27,6 +27,10 @@ type writer struct {
 	bytes   int64
 }
 
+func newWriter(ctx context.Context, into *os.Root, l Limits) *writer {
+	return &writer{ctx: ctx, root: into, reserve: l.Reserve, buf: make([]byte, blockBytes)}
+}
+
 // targetError is an error that is not caused by the archive.
 type targetError struct{ err error }
 

@@ -5,7 +5,6 @@ import (
 	"compress/flate"
 	"hash/crc32"
 	"io"
-	"path"
 	"slices"
 	"strings"
 )
@@ -36,13 +35,16 @@ const (
 )
 
 // unpackZip checks all entries of a zip, then writes them.
-func unpackZip(s *source, t *tree, w *writer) error {
-	records, directory, err := readDirectory(s, t.limits.MaxEntries)
+func unpackZip(s *source, t admitter, w *writer) error {
+	records, directory, err := readDirectory(s, t.limit().MaxEntries)
 	if err != nil {
 		return s.classify(err)
 	}
-	t.flat = slices.ContainsFunc(records, func(r record) bool { return path.Clean(r.name) == skillFile })
-	paths := make([]string, len(records))
+	names, paths := make([]string, len(records)), make([]string, len(records))
+	for i := range records {
+		names[i] = records[i].name
+	}
+	t.begin(names)
 	for i := range records {
 		if paths[i], err = admitRecord(s, t, &records[i], directory); err != nil {
 			return s.classify(err)
@@ -52,8 +54,12 @@ func unpackZip(s *source, t *tree, w *writer) error {
 		return err
 	}
 	for i, r := range records {
-		if err := unpackRecord(s, w, paths[i], r); err != nil {
-			return s.classify(err)
+		err := unpackRecord(s, w, paths[i], r)
+		if err != nil {
+			err = t.failed(r.entry(), s.classify(err))
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -69,18 +75,26 @@ func (r record) hasMode() bool { return r.system == madeByUnix || r.system == ma
 func (r record) mode() uint32 { return r.attributes >> 16 }
 
 // admitRecord checks an entry by its record and its local header.
-func admitRecord(s *source, t *tree, r *record, directory int64) (string, error) {
+func admitRecord(s *source, t admitter, r *record, directory int64) (string, error) {
 	rel, err := t.admit(r.entry())
 	if err != nil {
 		return "", err
 	}
+	fault := checkRecord(s, r, directory)
+	if isRefusal(fault) {
+		return "", t.failed(r.entry(), fault)
+	}
+	return rel, fault
+}
+
+func checkRecord(s *source, r *record, directory int64) error {
 	if err := checkRecordType(*r); err != nil {
-		return "", err
+		return err
 	}
 	if err := checkCoding(*r); err != nil {
-		return "", err
+		return err
 	}
-	return rel, checkLocal(s, r, directory)
+	return checkLocal(s, r, directory)
 }
 
 // checkRecordType checks the type in the mode of systems that have modes, and refuses links of all systems.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -198,6 +199,11 @@ func (l *Log) lines() iter.Seq2[[]byte, error] {
 // Newest returns up to limit entries, newest first; only those about a skill if slug is not empty. Invalid lines are
 // skipped; [Verify] reports them.
 func (l *Log) Newest(slug string, limit int) (entries []pannier.AuditEntry, err error) {
+	return l.Before(slug, 0, limit)
+}
+
+// Before is [Log.Newest] for the entries before a number; 0 is all.
+func (l *Log) Before(slug string, before uint64, limit int) (entries []pannier.AuditEntry, err error) {
 	if limit <= 0 {
 		return nil, nil
 	}
@@ -207,6 +213,8 @@ func (l *Log) Newest(slug string, limit int) (entries []pannier.AuditEntry, err 
 		case err != nil:
 			return nil, fmt.Errorf("read audit log: %w", err)
 		case slug != "" && !bytes.Contains(line, about): // before the slow decoding
+			continue
+		case before > 0 && !startsBefore(line, before): // so does this
 			continue
 		}
 		if e, err := decode(line); err == nil && (slug == "" || e.Slug == slug) {
@@ -234,4 +242,15 @@ func (l *Log) Close() error {
 		return fmt.Errorf("close audit log: %w", err)
 	}
 	return nil
+}
+
+// startsBefore reports whether a line has a smaller number, which it begins with. A line that does not is decoded.
+func startsBefore(line []byte, seq uint64) bool {
+	digits, ok := bytes.CutPrefix(line, []byte(`{"seq":`))
+	if !ok {
+		return true
+	}
+	end := bytes.IndexByte(digits, ',')
+	number, err := strconv.ParseUint(string(digits[:max(end, 0)]), 10, 64)
+	return err != nil || number < seq
 }

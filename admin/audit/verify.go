@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -44,6 +45,11 @@ const verifyTries = 10
 // not nil, the log must contain that line. It fails with a [*BreakError] at the first mismatch, and with [ErrNotKept]. The
 // log may be written meanwhile, so what follows the last line feed is ignored. A missing directory is an empty log.
 func Verify(dir string, expect *Point) (Report, error) {
+	return VerifyContext(context.Background(), dir, expect)
+}
+
+// VerifyContext is [Verify] until a context is done.
+func VerifyContext(ctx context.Context, dir string, expect *Point) (Report, error) {
 	path := dir + headSuffix
 	for try := 1; ; try++ {
 		// The head comes first: the log may be ahead of it, and it is never ahead of the log.
@@ -51,7 +57,7 @@ func Verify(dir string, expect *Point) (Report, error) {
 		if unreadable != nil && !errors.Is(unreadable, errHead) {
 			return Report{}, fmt.Errorf("verify audit log: %w", unreadable)
 		}
-		c := chain{head: h, expect: expect}
+		c := chain{ctx: ctx, head: h, expect: expect}
 		err := c.follow(dir)
 		if err == nil {
 			err = c.checkEnd(path, unreadable)
@@ -72,6 +78,7 @@ func Verify(dir string, expect *Point) (Report, error) {
 
 // chain is the state of a verification.
 type chain struct {
+	ctx     context.Context // nil is never done
 	entries int
 	// seq, digest and at are those of the newest verified line.
 	seq    uint64
@@ -145,6 +152,9 @@ func (c *chain) file(path string, name uint64, newest bool) error {
 	defer f.Close()
 	l := seqlog.NewLines(f, 0, info.Size(), maxLine)
 	for at := (BreakError{File: path, Line: 1}); ; at.Line++ {
+		if c.ctx != nil && c.ctx.Err() != nil {
+			return c.ctx.Err()
+		}
 		line, err := l.Next()
 		switch {
 		case errors.Is(err, io.EOF) && (newest || at.Line > 1), errors.Is(err, seqlog.ErrNotEnded) && newest:

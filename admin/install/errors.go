@@ -34,9 +34,23 @@ func explain(root pannier.Root, err error) error {
 	return fmt.Errorf("change what is installed in %s: %w", root.Path, err)
 }
 
+// refuseConflict refuses a change because of what is in the way.
+func refuseConflict(code, message, hint string, conflict pannier.InstallConflict) error {
+	return &pannier.Refusal{Code: code, Message: message, Hint: hint, Conflict: &conflict}
+}
+
+// conflict describes what a root has of a slug. A version is known of what pannier installed and was not changed since.
+func (c current) conflict(root pannier.Root, slug string) pannier.InstallConflict {
+	is := pannier.InstallConflict{Slug: slug, Path: path.Join(root.Name, slug), Fingerprint: c.print, Managed: c.entry != nil}
+	if is.Managed && !c.changedByHand() {
+		is.Version = c.entry.Version
+	}
+	return is
+}
+
 // refuseNotDirectory refuses a change of what is not a directory.
 func refuseNotDirectory(code string, root pannier.Root, slug string, c current) error {
-	return refuse(code, path.Join(root.Name, slug)+" is "+c.otherKind, "move it away first; pannier neither replaces nor removes it")
+	return refuseConflict(code, path.Join(root.Name, slug)+" is "+c.otherKind, "move it away first; pannier neither replaces nor removes it", c.conflict(root, slug))
 }
 
 // refuseExists refuses an installation over another skill, and says which update would replace it.
@@ -48,7 +62,7 @@ func refuseExists(root pannier.Root, slug string, c current) error {
 	case c.entry == nil:
 		hint = fmt.Sprintf("pannier did not install it; to replace it anyway, update it with %s as the expected fingerprint", c.print)
 	}
-	return refuse("install.exists", path.Join(root.Name, slug)+" already exists with other content", hint)
+	return refuseConflict("install.exists", path.Join(root.Name, slug)+" already exists with other content", hint, c.conflict(root, slug))
 }
 
 // refuseNotManaged refuses a change of a directory that pannier did not install.
@@ -57,7 +71,7 @@ func refuseNotManaged(root pannier.Root, slug string, c current) error {
 	if c.large {
 		hint = "change it by hand"
 	}
-	return refuse("install.not_managed", path.Join(root.Name, slug)+" was not installed by pannier", hint)
+	return refuseConflict("install.not_managed", path.Join(root.Name, slug)+" was not installed by pannier", hint, c.conflict(root, slug))
 }
 
 // refuseTooLarge refuses to keep a directory without a fingerprint as the previous version.

@@ -157,7 +157,7 @@ func (p *place) install(st *Staged, _ pannier.InstallRequest, c current) (pannie
 	case p.dir == nil:
 		return pannier.StatusInstalled, nil
 	}
-	return pannier.StatusInstalled, refuseBlocked(scan.Destination(p.dir, st.Skill.Slug))
+	return pannier.StatusInstalled, st.refuseBlocked(scan.Destination(p.dir, st.Skill.Slug))
 }
 
 func (p *place) update(st *Staged, req pannier.InstallRequest, c current) (pannier.InstallStatus, error) {
@@ -175,11 +175,11 @@ func (p *place) update(st *Staged, req pannier.InstallRequest, c current) (panni
 	case c.entry == nil && req.Expected.IsZero():
 		return "", refuseNotManaged(p.root, st.Skill.Slug, c)
 	}
-	return pannier.StatusUpdated, c.expect(req.Expected)
+	return pannier.StatusUpdated, c.expect(req.Expected, p.root, st.Skill.Slug)
 }
 
 // expect refuses a change if the fingerprint is not the one that the client expects; zero is any.
-func (c current) expect(expected pannier.Digest) error {
+func (c current) expect(expected pannier.Digest, root pannier.Root, slug string) error {
 	if expected.IsZero() || expected == c.print {
 		return nil
 	}
@@ -191,7 +191,7 @@ func (c current) expect(expected pannier.Digest) error {
 	if c.large {
 		is = "unknown, because the skill is too large for one"
 	}
-	return refuse("install.fingerprint", fmt.Sprintf("the fingerprint is %s, not %s", is, expected), hint)
+	return refuseConflict("install.fingerprint", fmt.Sprintf("the fingerprint is %s, not %s", is, expected), hint, c.conflict(root, slug))
 }
 
 // changedByHand reports whether an installed skill was changed after it was installed.

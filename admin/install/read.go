@@ -1,6 +1,7 @@
 package install
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path"
@@ -16,7 +17,7 @@ import (
 func (st *Staged) slugOf(ctx context.Context, folder string) (string, error) {
 	skill, err := st.read(ctx, folder)
 	if err == nil {
-		err = checkUsable(skill, skill.Slug)
+		err = st.checkUsable(skill, skill.Slug)
 	}
 	if err != nil {
 		return "", err
@@ -50,13 +51,13 @@ func (st *Staged) read(ctx context.Context, folder string) (*pannier.Skill, erro
 			return &s, nil
 		}
 	}
-	return nil, refuse("install.no_skill", "the skill has no "+pannier.SkillFile, "add one to the top of the skill directory")
+	return nil, refuse("install.no_skill", cmp.Or(st.dropped, "the skill")+" has no "+pannier.SkillFile, "add one to the top of the skill directory")
 }
 
 // checkUsable refuses a skill that is broken, or that the loader would find under another slug.
-func checkUsable(s *pannier.Skill, slug string) error {
+func (st *Staged) checkUsable(s *pannier.Skill, slug string) error {
 	if s.Broken {
-		return refuse("install.invalid", "the skill is invalid: "+listErrors(s.Problems), "fix the file and install it again")
+		return refuse("install.invalid", "the skill is invalid: "+listErrors(st.asDropped(s)), "fix the file and install it again")
 	}
 	if i := slices.IndexFunc(s.Problems, func(p pannier.Problem) bool { return p.Code == pannier.CodeEmptyBody }); i >= 0 {
 		return refuse("install.invalid", "the skill is empty: "+s.Problems[i].Message, s.Problems[i].Hint)
@@ -68,6 +69,17 @@ func checkUsable(s *pannier.Skill, slug string) error {
 		return refuse("install.slug", fmt.Sprintf("the slug of the skill is ambiguous: %q or %q", slug, s.Slug), "add `slug:` to its frontmatter")
 	}
 	return nil
+}
+
+// asDropped returns the problems of a skill with the paths that its files had in the archive.
+func (st *Staged) asDropped(s *pannier.Skill) []pannier.Problem {
+	problems := slices.Clone(s.Problems)
+	for i := range problems {
+		if below, ok := strings.CutPrefix(problems[i].Path, path.Join(st.root.Name, s.PathBelowRoot)+"/"); ok {
+			problems[i].Path = path.Join(st.dropped, below)
+		}
+	}
+	return problems
 }
 
 // maxSlugBytes is the longest name of a directory.
@@ -91,20 +103,24 @@ func listErrors(problems []pannier.Problem) string {
 }
 
 // refuseBlocked refuses blocking findings of rules that are not accepted, and accepted rules without a finding.
-func refuseBlocked(findings []pannier.Finding, accepted ...string) error {
+func (st *Staged) refuseBlocked(findings []pannier.Finding, accepted ...string) error {
 	if err := (pannier.AcceptRequest{Rules: accepted}).CheckFound(findings); err != nil {
 		return err
 	}
-	var named []string
-	for _, f := range findings {
-		if f.Blocking && !slices.Contains(accepted, f.Rule) {
-			named = append(named, fmt.Sprintf("%s:%d: %s (%s)", f.Path, f.Line, f.Message, f.Rule))
-		}
-	}
-	if len(named) == 0 {
+	blocking := slices.DeleteFunc(slices.Clone(findings), func(f pannier.Finding) bool {
+		return !f.Blocking || slices.Contains(accepted, f.Rule)
+	})
+	if len(blocking) == 0 {
 		return nil
 	}
-	return refuse("install.security", "the security scan blocks the skill: "+joinFirst(named), "remove what was found and install it again; or accept the rule with a reason, if it is harmless")
+	var named []string
+	for _, f := range blocking {
+		named = append(named, fmt.Sprintf("%s:%d: %s (%s)", path.Join(st.dropped, f.Path), f.Line, f.Message, f.Rule))
+	}
+	return &pannier.Refusal{
+		Code: "install.security", Message: "the security scan blocks the skill: " + joinFirst(named),
+		Hint: "remove what was found and install it again; or accept the rule with a reason, if it is harmless", Findings: blocking,
+	}
 }
 
 func joinFirst(texts []string) string {

@@ -10,6 +10,21 @@ import (
 	"pannier/internal/fsx"
 )
 
+// TempDir creates a directory outside of all roots, for an archive with several skills. remove removes it.
+func (s *Store) TempDir() (dir *os.Root, remove func() error, err error) {
+	name, err := os.MkdirTemp(s.scratch, "archive-")
+	if err == nil {
+		if dir, err = os.OpenRoot(name); err == nil {
+			return dir, func() error { return errors.Join(dir.Close(), os.RemoveAll(name)) }, nil
+		}
+		err = errors.Join(err, os.Remove(name))
+	}
+	return nil, nil, s.ExplainTemp(err)
+}
+
+// ExplainTemp turns a disk error in such a directory that an operator can fix into a refusal.
+func (s *Store) ExplainTemp(err error) error { return explain(pannier.Root{Path: s.scratch}, err) }
+
 // newScratch creates a staging directory outside of all roots.
 func (s *Store) newScratch() (*area, error) {
 	dir, err := os.MkdirTemp(s.scratch, "rehearsal-")

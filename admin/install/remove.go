@@ -102,7 +102,7 @@ func (p *place) uninstall(_ context.Context, req *pannier.RemoveRequest, c curre
 		return p.resultOf(req.Slug, pannier.LockEntry{}, pannier.StatusNotInstalled), nil, nil
 	}
 	if c.exists() {
-		if err := errors.Join(c.expect(req.Expected), c.checkUnchanged(req)); err != nil {
+		if err := errors.Join(c.expect(req.Expected, p.root, req.Slug), c.checkUnchanged(p.root, req)); err != nil {
 			return pannier.InstallResult{}, nil, err
 		}
 	}
@@ -116,18 +116,18 @@ func (p *place) uninstall(_ context.Context, req *pannier.RemoveRequest, c curre
 
 // checkUnchanged refuses to remove a skill that was changed by hand, unless the request has a fingerprint. A directory that
 // is too large for a fingerprint is removed.
-func (c current) checkUnchanged(req *pannier.RemoveRequest) error {
+func (c current) checkUnchanged(root pannier.Root, req *pannier.RemoveRequest) error {
 	if !req.Expected.IsZero() || c.large || !c.changedByHand() {
 		return nil
 	}
-	return refuse("install.fingerprint", fmt.Sprintf("%s was changed by hand after it was installed: its fingerprint is %s, not %s", req.Slug, c.print, c.entry.Fingerprint),
-		fmt.Sprintf("to remove it anyway, give %s as the expected fingerprint", c.print))
+	return refuseConflict("install.fingerprint", fmt.Sprintf("%s was changed by hand after it was installed: its fingerprint is %s, not %s", req.Slug, c.print, c.entry.Fingerprint),
+		fmt.Sprintf("to remove it anyway, give %s as the expected fingerprint", c.print), c.conflict(root, req.Slug))
 }
 
 func (p *place) rollback(ctx context.Context, req *pannier.RemoveRequest, c current, by pannier.Actor) (pannier.InstallResult, *intent, error) {
 	before, err := p.versionBefore(ctx, req.Slug, c)
 	if err == nil {
-		err = c.expect(req.Expected)
+		err = c.expect(req.Expected, p.root, req.Slug)
 	}
 	if err != nil {
 		return pannier.InstallResult{}, nil, err
@@ -137,7 +137,7 @@ func (p *place) rollback(ctx context.Context, req *pannier.RemoveRequest, c curr
 	}
 	after := *before
 	after.By, after.InstalledAt, after.Previous = by, time.Now().UTC(), c.previous(p.root, req.Slug)
-	after.StartPolicy = c.startPolicy()
+	after.StartPolicy, after.RolledBack = c.startPolicy(), true
 	result := p.resultOf(req.Slug, after, pannier.StatusRolledBack)
 	result.Previous = c.print
 	return result, &intent{Version: 1, Action: pannier.ActionRollback, Slug: req.Slug, New: after.Fingerprint, Old: c.print, After: &after}, nil

@@ -39,9 +39,11 @@ type Staged struct {
 	root   pannier.Root
 	area   *area
 	accept []string // rules whose blocking findings are accepted
+	// dropped is the path of the skill directory in the archive, empty if the skill is at its top.
+	dropped string
 }
 
-// Fill writes the files of a skill into an empty directory. It returns the name of the directory in the archive, empty if
+// Fill writes the files of a skill into an empty directory. It returns the path of the directory in the archive, empty if
 // there is none.
 type Fill func(ctx context.Context, into *os.Root) (folder string, err error)
 
@@ -69,10 +71,13 @@ func (s *Store) Stage(ctx context.Context, req pannier.InstallRequest, fill Fill
 // staged fills and checks an area. After an error or a panic it removes the area.
 func (s *Store) staged(ctx context.Context, root pannier.Root, a *area, fill Fill, accept []string) (_ *Staged, err error) {
 	st := &Staged{store: s, root: root, area: a, accept: accept}
-	complete := false
+	complete, where := false, root
+	if a.outside != "" {
+		where = pannier.Root{Path: s.scratch}
+	}
 	defer func() {
 		if !complete {
-			err = explain(root, errors.Join(err, st.Discard()))
+			err = explain(where, errors.Join(err, st.Discard()))
 		}
 	}()
 	if err := st.prepare(ctx, fill); err != nil {
@@ -207,7 +212,7 @@ func (st *Staged) nameAndRead(ctx context.Context, folder string) error {
 		return err
 	}
 	st.Problems = st.Skill.Problems
-	return checkUsable(st.Skill, slug)
+	return st.checkUsable(st.Skill, slug)
 }
 
 // step runs a step on the parent of the staged directory.
@@ -218,7 +223,7 @@ func (st *Staged) step(name string, do func(rel string) error) error {
 	return do(path.Join(st.area.rel(), "new"))
 }
 
-// fill returns the name of the directory: that of the folder, or the id of the area if the folder has no usable name.
+// fill returns the name of the directory: that in the archive, or the id of the area if it has no usable name there.
 func (st *Staged) fill(ctx context.Context, fill Fill) (folder string, err error) {
 	err = st.step("stage.fill", func(rel string) error {
 		into, err := st.area.p.makeDir(path.Join(rel, st.area.id))
@@ -226,7 +231,7 @@ func (st *Staged) fill(ctx context.Context, fill Fill) (folder string, err error
 			return err
 		}
 		defer into.Close()
-		if folder, err = fill(ctx, into); err != nil {
+		if st.dropped, err = fill(ctx, into); err != nil {
 			return fmt.Errorf("%w: %w", errFill, err)
 		}
 		if _, err := into.Lstat(pannier.OwnDir); err == nil {
@@ -237,7 +242,7 @@ func (st *Staged) fill(ctx context.Context, fill Fill) (folder string, err error
 	if err != nil {
 		return "", err
 	}
-	if !isName(folder) || folder[0] == '.' || len(folder) > maxSlugBytes {
+	if folder = path.Base(st.dropped); !fs.ValidPath(st.dropped) || !isName(folder) || folder[0] == '.' || len(folder) > maxSlugBytes {
 		return st.area.id, nil
 	}
 	return folder, st.rename(st.area.id, folder)
@@ -272,7 +277,7 @@ func (st *Staged) check(ctx context.Context) error {
 		return err
 	}
 	st.Findings, st.Decision, st.Truncated = report.Findings, pannier.ScanDecision(report.Decision), report.Truncated
-	if err := refuseBlocked(report.Findings, st.accept...); err != nil {
+	if err := st.refuseBlocked(report.Findings, st.accept...); err != nil {
 		return err
 	}
 	print, err := fingerprint.Of(ctx, root, ".", fingerprint.Options{})

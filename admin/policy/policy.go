@@ -161,5 +161,8 @@ func own(s pannier.PolicyEntry) pannier.PolicyEntry {
 	if s.AllowImplicit != nil {
 		s.AllowImplicit = new(*s.AllowImplicit)
 	}
+	if s.Tools != nil {
+		s.Tools = new(*s.Tools)
+	}
 	return s
 }

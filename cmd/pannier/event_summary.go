@@ -74,6 +74,13 @@ var summaries = map[pannier.EventType]func(json.RawMessage) (eventSummary, error
 	pannier.EventPolicyChanged: summaryOf(func(d pannier.PolicyChanged) eventSummary {
 		return eventSummary{d.Slug, fmt.Sprintf("policy: enabled %t, implicit %t", d.Effective.Enabled, d.Effective.AllowImplicit), ""}
 	}),
+	pannier.EventSkillToolCalled: summaryOf(func(d pannier.SkillToolCalled) eventSummary {
+		s := eventSummary{d.Slug, fmt.Sprintf("tool called: %s, ok after %d ms", d.Name, d.DurationMS), ""}
+		if !d.OK {
+			s.text, s.colour = fmt.Sprintf("tool called: %s, %s after %d ms", d.Name, d.Code, d.DurationMS), yellow
+		}
+		return s
+	}),
 	pannier.EventMCPSession: summaryOf(func(d pannier.MCPSession) eventSummary {
 		return eventSummary{d.Client, joinWords("connected: version", d.Version+",", "MCP", d.Protocol), ""}
 	}),

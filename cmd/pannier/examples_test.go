@@ -16,12 +16,12 @@ type example struct {
 	check                   []string // what the interpreter needs to check a file and leave nothing behind
 	files                   []string
 	calls                   string // a program that calls the whole client
-	turn                    string
+	turn, tools             string
 }
 
 var examples = []example{
 	{
-		interpreter: "python3", dir: "examples/python", agent: "agent.py", turn: "turn.py", files: []string{"pannier.py", "agent.py", "turn.py"},
+		interpreter: "python3", dir: "examples/python", agent: "agent.py", turn: "turn.py", tools: "tools.py", files: []string{"pannier.py", "agent.py", "turn.py", "tools.py"},
 		check: []string{"-c", "import sys; compile(open(sys.argv[1]).read(), sys.argv[1], 'exec')"},
 		calls: `
 from pannier import Pannier, PannierError, default_socket
@@ -57,7 +57,7 @@ except PannierError as e:
 `,
 	},
 	{
-		interpreter: "node", dir: "examples/node", agent: "agent.mjs", turn: "turn.mjs", files: []string{"pannier.mjs", "agent.mjs", "turn.mjs"},
+		interpreter: "node", dir: "examples/node", agent: "agent.mjs", turn: "turn.mjs", tools: "tools.mjs", files: []string{"pannier.mjs", "agent.mjs", "turn.mjs", "tools.mjs"},
 		check: []string{"--check"},
 		calls: `
 const { Pannier } = await import(process.cwd() + "/examples/node/pannier.mjs");

@@ -50,11 +50,10 @@ func (p *program) printHelp(cmd *cobra.Command, _ []string) {
 
 func (p *program) printOverview(w io.Writer) {
 	fmt.Fprintln(w, "Usage: pannier COMMAND [flags]")
-	fmt.Fprintln(w)
 	for _, group := range p.root.Groups() {
 		printCommands(w, group.Title, slices.DeleteFunc(slices.Clone(p.root.Commands()), func(c *cobra.Command) bool { return c.GroupID != group.ID }))
 	}
-	fmt.Fprintf(w, "\nExample: %s\n", strings.TrimSpace(p.root.Example))
+	fmt.Fprintf(w, "Example: %s\n", strings.TrimSpace(p.root.Example))
 	fmt.Fprintln(w, `Run "pannier COMMAND --help" for flags, "pannier help settings" for all settings.`)
 }
 

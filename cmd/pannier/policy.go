@@ -35,17 +35,18 @@ func (p *program) policyListCommand() *cobra.Command {
 }
 
 func (p *program) policySetCommand() *cobra.Command {
-	var enabled, implicit, kind string
+	var enabled, implicit, offered, kind string
 	cmd := &cobra.Command{
 		Use:   "set SLUG",
 		Short: "Change the policy of a skill",
-		Long: `Changes the policy of a skill in the workspace: whether it is usable, and whether the model may
-use it on its own. A switch that is not given keeps its value; "default" removes it.`,
+		Long: `Changes the policy of a skill in the workspace: whether it is usable, whether the model may use it
+on its own, and whether its tools are offered. A switch that is not given keeps its value;
+"default" removes it.`,
 		Example: `  pannier policy set pdf-forms --enabled=false
   pannier policy set pdf-forms --enabled=default --implicit=true`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			change, err := policyChange(enabled, implicit)
+			change, err := policyChange(enabled, implicit, offered)
 			if err != nil {
 				return err
 			}
@@ -54,7 +55,7 @@ use it on its own. A switch that is not given keeps its value; "default" removes
 					return p.printPolicies(pannier.PolicyList{Policies: []pannier.Policy{policy}})
 				}
 				policy, err := c.SetPolicy(ctx, args[0], pannier.SourceKind(kind), change)
-				if err == nil && (change.Enabled.To != nil || change.AllowImplicit.To != nil) {
+				if err == nil && (change.Enabled.To != nil || change.AllowImplicit.To != nil || change.Tools.To != nil) {
 					p.warnWithoutSkill(ctx, c, policy)
 				}
 				return output(p, show)(policy, err)
@@ -63,6 +64,7 @@ use it on its own. A switch that is not given keeps its value; "default" removes
 	}
 	cmd.Flags().StringVar(&enabled, "enabled", "", "whether the skill is usable: true, false or default")
 	cmd.Flags().StringVar(&implicit, "implicit", "", "whether the model may use it on its own: true, false or default")
+	cmd.Flags().StringVar(&offered, "tools", "", "whether its tools are offered: true, false or default")
 	cmd.Flags().StringVar(&kind, "source-kind", "", "`kind` of root: workspace, managed, bundled or extra (default: that of the skill)")
 	return p.share(p.jsonFlag(cmd), asksSidecar...)
 }
@@ -76,15 +78,15 @@ func (p *program) warnWithoutSkill(ctx context.Context, c *client.Client, policy
 	sayf(p.err, "warning: no skill %s of kind %s; the policy applies once there is one", strconv.Quote(policy.Slug), policy.SourceKind)
 }
 
-// policyChange reads the two switches. At least one must be given.
-func policyChange(enabled, implicit string) (change pannier.PolicyChange, err error) {
-	if enabled == "" && implicit == "" {
-		return change, &exitError{code: exitUnknown, message: "nothing to change", hint: "give --enabled or --implicit, or both"}
+// policyChange reads the switches. At least one must be given.
+func policyChange(enabled, implicit, offered string) (change pannier.PolicyChange, err error) {
+	if enabled == "" && implicit == "" && offered == "" {
+		return change, &exitError{code: exitUnknown, message: "nothing to change", hint: "give --enabled, --implicit or --tools"}
 	}
 	for _, flag := range []struct {
 		name, text string
 		to         *pannier.Toggle
-	}{{"--enabled", enabled, &change.Enabled}, {"--implicit", implicit, &change.AllowImplicit}} {
+	}{{"--enabled", enabled, &change.Enabled}, {"--implicit", implicit, &change.AllowImplicit}, {"--tools", offered, &change.Tools}} {
 		switch flag.text {
 		case "":
 		case "default":

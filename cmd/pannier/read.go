@@ -33,9 +33,11 @@ func (p *program) reading(ctx context.Context, do func(context.Context, *client.
 
 // asking runs a command that needs a sidecar.
 func (p *program) asking(ctx context.Context, do func(context.Context, *client.Client) error) error {
-	return p.askingOr(ctx, do, func(s config.Settings) error {
-		return &exitError{code: exitNoSidecar, message: fmt.Sprintf("no sidecar for this workspace answers at %s", s.Socket), hint: "start one with `pannier run`, or name its socket with --socket"}
-	})
+	return p.askingOr(ctx, do, noSidecar)
+}
+
+func noSidecar(s config.Settings) error {
+	return &exitError{code: exitNoSidecar, message: fmt.Sprintf("no sidecar for this workspace answers at %s", s.Socket), hint: "start one with `pannier run`, or name its socket with --socket"}
 }
 
 // askingOr asks the sidecar at --url, or the sidecar of the workspace. If no sidecar runs, it calls without.

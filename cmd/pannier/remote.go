@@ -74,20 +74,24 @@ func (p *program) askRemote(ctx context.Context, do func(context.Context, *clien
 	return true, err
 }
 
-func (f remoteFlags) client() (*client.Client, error) {
+func (f remoteFlags) client() (*client.Client, error) { return reached(f, client.NewRemote) }
+
+func (f remoteFlags) endpoint() (client.Endpoint, error) { return reached(f, client.Remote.Endpoint) }
+
+// reached returns what a function makes of the sidecar that the flags name.
+func reached[T any](f remoteFlags, open func(client.Remote) (T, error)) (none T, err error) {
 	if f.tokenFile == "" {
-		return nil, &exitError{code: exitUnknown, message: "--url needs a token", hint: "name the file that holds it with --token-file or " + variableTokenFile}
+		return none, &exitError{code: exitUnknown, message: "--url needs a token", hint: "name the file that holds it with --token-file or " + variableTokenFile}
 	}
 	authorities, err := f.authorities()
 	if err != nil {
-		return nil, err
+		return none, err
 	}
-	r := client.Remote{URL: f.url, Token: f.readToken, CAs: authorities}
-	c, err := client.NewRemote(r)
+	opened, err := open(client.Remote{URL: f.url, Token: f.readToken, CAs: authorities})
 	if err != nil {
-		return nil, &exitError{code: exitUnknown, message: "--url: " + err.Error(), hint: "write it like https://pannier.example:7443"}
+		return none, &exitError{code: exitUnknown, message: "--url: " + err.Error(), hint: "write it like https://pannier.example:7443"}
 	}
-	return c, nil
+	return opened, nil
 }
 
 func (f remoteFlags) readToken() (string, error) {

@@ -19,8 +19,9 @@ func (p *program) replayCommand() *cobra.Command {
 		Long: `Reads recorded events, builds the catalog from the workspace, and reports the differences: in the
 last recorded catalog, and in what was loaded, invoked and read of skills that did not change
 afterwards. A turn is resolved again if its event has its text (--turn-events-text) and the
-catalog is the same. Policy comes from the events; settings and environment come from this
-command: give it the file and the variables of the sidecar.
+catalog is the same. Calls of tools are decided again; no tool is run. Policy comes from the
+events; settings and environment come from this command: give it the file and the variables of
+the sidecar.
 
 JOURNAL is the directory <state_dir>/<workspace_id>/journal, which is only read, a file with the
 output of "pannier events --json", or "-" for standard input.
@@ -111,10 +112,10 @@ func (p *program) replay(ctx context.Context, s config.Settings, recorded record
 	}
 	defer a.close()
 	r := replayReport{
-		Events: len(recorded.events), First: recorded.first(), Last: recorded.last(), Digest: a.snapshot.Digest,
+		Events: len(recorded.events), First: recorded.first(), Last: recorded.last(), Digest: a.Snapshot.Digest,
 		Replayed: map[pannier.EventType]int{}, Differences: []difference{}, Unknown: []string{},
 	}
-	current := h.unsuperseded(a.snapshot.Digest, a.slugAt)
+	current := h.unsuperseded(a.Snapshot.Digest, a.slugAt)
 	r.Superseded = h.requests - len(current)
 	for _, e := range current {
 		found, err := a.again(ctx, h, e)

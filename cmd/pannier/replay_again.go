@@ -21,10 +21,8 @@ import (
 // replayer repeats recorded requests through the handler of the socket.
 type replayer struct {
 	*client.Client
-	snapshot  *pannier.Snapshot
-	rules     pannier.DiscoveryRules
-	resources func(context.Context, *pannier.Skill) (pannier.Resources, error)
-	emitted   []pannier.Event
+	*sidecar.Directory
+	emitted []pannier.Event
 }
 
 // begin looks at the workspace, with the policy that clients had set.
@@ -39,7 +37,7 @@ func (p *program) begin(ctx context.Context, s config.Settings, policies map[pan
 	if err != nil {
 		return nil, err
 	}
-	a.snapshot, a.rules, a.resources, a.Client = d.Snapshot, d.Rules, d.Resources, client.InProcess(d.Handler)
+	a.Directory, a.Client = d, client.InProcess(d.Handler)
 	return a, nil
 }
 
@@ -47,8 +45,8 @@ func (a *replayer) close() { a.Close() }
 
 // slugAt returns the slug of the skill at a path, empty where there is none.
 func (a *replayer) slugAt(path string) string {
-	for i := range a.snapshot.Entries {
-		if e := a.snapshot.Entries[i]; e.Path == path {
+	for i := range a.Snapshot.Entries {
+		if e := a.Snapshot.Entries[i]; e.Path == path {
 			return e.Slug
 		}
 	}
@@ -57,6 +55,9 @@ func (a *replayer) slugAt(path string) string {
 
 // again does once more what an event tells of, and returns how what is emitted differs from it.
 func (a *replayer) again(ctx context.Context, h *history, e pannier.Event) ([]difference, error) {
+	if e.Type == pannier.EventSkillToolCalled {
+		return a.decideCall(ctx, e)
+	}
 	a.emitted = nil
 	subject, err := a.do(ctx, h, e)
 	if refused, ok := errors.AsType[*client.Error](err); ok {
@@ -89,11 +90,11 @@ func (a *replayer) withResources(ctx context.Context, recorded pannier.Event, no
 	if err != nil || len(before.Resources) == 0 {
 		return now, err
 	}
-	at := slices.IndexFunc(a.snapshot.Entries, func(e *pannier.Entry) bool { return e.Path == loaded.Path })
+	at := slices.IndexFunc(a.Snapshot.Entries, func(e *pannier.Entry) bool { return e.Path == loaded.Path })
 	if at < 0 {
 		return now, nil
 	}
-	found, err := a.resources(ctx, a.snapshot.Entries[at].Skill)
+	found, err := a.Directory.Resources(ctx, a.Snapshot.Entries[at].Skill)
 	loaded.Resources = found.Files()
 	return loaded, err
 }
@@ -146,7 +147,7 @@ func notFound(detail string) error {
 
 // commandOf returns a name by which a command that was invoked is found.
 func (a *replayer) commandOf(run pannier.SkillInvoked) string {
-	for _, c := range resolve.Commands(a.snapshot) {
+	for _, c := range resolve.Commands(a.Snapshot) {
 		if c.Slug == run.Slug && c.Command == run.Command {
 			return c.Name
 		}
@@ -200,7 +201,7 @@ func fieldsByName(text []byte) (map[string]any, error) {
 
 // compareCatalog compares the last catalog that was recorded with the workspace as it is.
 func (r *replayReport) compareCatalog(h *history, a *replayer) {
-	now := registry.Diff(nil, a.snapshot, a.rules)
+	now := registry.Diff(nil, a.Snapshot, a.Rules)
 	r.RecordedDigest = h.catalog.Digest
 	r.Replayed[pannier.EventCatalogUpdated]++
 	differ := func(field string, recorded, now any) {
@@ -225,7 +226,7 @@ func (r *replayReport) compareCatalog(h *history, a *replayer) {
 		r.Unknown = append(r.Unknown, "the digest was computed by another version of pannier in another way")
 		return
 	}
-	if why := h.unknowns(a.snapshot); len(why) > 0 {
+	if why := h.unknowns(a.Snapshot); len(why) > 0 {
 		r.Unknown = append(r.Unknown, why...)
 		return
 	}

@@ -36,13 +36,13 @@ type history struct {
 	slugOf map[string]string
 	// turns are the turns that were recorded themselves in the last catalog, by digest.
 	turns    map[pannier.Digest]pannier.TurnResolved
-	requests int // loads, invocations, reads, and turns that were recorded themselves
+	requests int // loads, invocations, reads, calls of tools, and turns that were recorded themselves
 }
 
 // repeatable reports whether an event records a request that can be made again.
 func repeatable(e pannier.Event) bool {
 	switch e.Type {
-	case pannier.EventSkillLoaded, pannier.EventSkillInvoked, pannier.EventSkillFileRead:
+	case pannier.EventSkillLoaded, pannier.EventSkillInvoked, pannier.EventSkillFileRead, pannier.EventSkillToolCalled:
 		return true
 	case pannier.EventTurnResolved:
 		turn, err := dataOf[pannier.TurnResolved](e)
@@ -189,7 +189,7 @@ func (h *history) slug(e pannier.Event, slugAt func(string) string) string {
 		return ""
 	}
 	if e.Type != pannier.EventSkillLoaded {
-		named, _ := dataOf[pannier.SkillInvoked](e) // a file that was read is of a slug too
+		named, _ := dataOf[pannier.SkillInvoked](e) // a file that was read, or a tool, is of a slug too
 		return named.Slug
 	}
 	at := pathOf(e)

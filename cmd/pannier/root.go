@@ -66,8 +66,7 @@ func newRoot(std streams, environ []string) *cobra.Command {
 	p.root = &cobra.Command{
 		Use:   "pannier",
 		Short: "Keep the skills of an agent live",
-		Long: `pannier watches the skills of an agent, serves them on a unix socket and pushes the agent card.
-Commands ask the sidecar of the workspace; most read the directory if no sidecar runs.
+		Long: `pannier serves the skills of an agent. Commands ask its sidecar; most read the files without one.
 Exit codes: 0 success; 1 negative answer; 2 wrong usage or failure; 3 no sidecar answers.`,
 		Example:       "  pannier run --workspace ./agent",
 		SilenceErrors: true,
@@ -79,11 +78,10 @@ Exit codes: 0 success; 1 negative answer; 2 wrong usage or failure; 3 no sidecar
 	p.root.SetVersionTemplate("{{.Version}}\n")
 	p.root.SetHelpFunc(p.printHelp)
 	p.flags = sharedFlags(&p.remote)
-	p.addGroup("Sidecar:", p.runCommand(), p.healthCommand(), p.eventsCommand(), p.mcpCommand(), p.environmentCommand(), p.probeCommand(), p.socketCommand(), p.versionCommand())
+	p.addGroup("Sidecar:", p.runCommand(), p.consoleCommand(), p.healthCommand(), p.eventsCommand(), p.mcpCommand(), p.environmentCommand(), p.runnerCommand(), p.probeCommand(), p.socketCommand(), p.versionCommand())
 	p.addGroup("Skills:", p.listCommand(), p.showCommand(), p.installCommand(), p.updateCommand(), p.uninstallCommand(), p.rollbackCommand(),
-		p.resolveCommand(), p.promptCommand(), p.commandCommand(), p.cardCommand())
-	p.addGroup("Skill authors:", p.auditCommand(), p.scanCommand(), p.publishCommand(), p.promoteCommand())
-	p.addGroup("Operators:", p.policyCommand(), p.auditLogCommand(), p.tokenCommand(), p.replayCommand(), p.platformCommand())
+		p.resolveCommand(), p.promptCommand(), p.commandCommand(), p.cardCommand(), p.auditCommand(), p.scanCommand(), p.publishCommand(), p.promoteCommand())
+	p.addGroup("Operators:", p.policyCommand(), p.toolCommand(), p.auditLogCommand(), p.tokenCommand(), p.replayCommand(), p.platformCommand())
 	p.root.AddCommand(p.manCommand(), p.settingsTopic())
 	checkDefaultCommands(p.root)
 	p.explainUsage(p.root)

@@ -80,6 +80,10 @@ var causes = []struct {
 		}
 		return session.Close()
 	}},
+	{pannier.EventSkillToolCalled, func(ctx context.Context, s *sidecarUnderTest) error {
+		_, err := s.CallTool(ctx, "skill.proxy.read", pannier.ToolCall{})
+		return err
+	}},
 	{pannier.EventSkillWarning, func(ctx context.Context, s *sidecarUnderTest) error {
 		return os.WriteFile(filepath.Join(s.workspace, "skills", "pdf", "SKILL.md"), []byte("---\nname: [\n---\n"), 0o644)
 	}},
@@ -89,13 +93,16 @@ var causes = []struct {
 	{pannier.EventCardRejected, nil}, // of the card with that name
 }
 
+// proxySkill has a tool that stands for one of the agent, so that calls of it start no program.
+const proxySkill = "mkdir -p skills/proxy; printf -- '---\\nname: proxy\\ndescription: Reads.\\nruntime: {tools: [{tool_slug: read, kind: function_proxy, config: {target_tool: read_file}}]}\\n---\\nDo it.\\n' > skills/proxy/SKILL.md\n"
+
 // TestEventsAreTheSameEverywhere causes an event of each type, and compares what the event stream, the command, the journal,
 // the log and the WebSocket tell of it.
 func TestEventsAreTheSameEverywhere(t *testing.T) {
 	t.Parallel()
 	w, state := newWorkspace(t), t.TempDir()
-	writeIn(t, w, skillScript("pdf", "Reads it."))
-	s := startSidecar(t, w, "--platform-url", choosyPlatform(t), "--platform-token-file", tokenFile(t), "--platform-read-back=false", "--state-dir", state, "--log-format", "json")
+	writeIn(t, w, skillScript("pdf", "Reads it.")+proxySkill)
+	s := startSidecar(t, w, "--tools-enabled", "--tools-require-scan=false", "--platform-url", choosyPlatform(t), "--platform-token-file", tokenFile(t), "--platform-read-back=false", "--state-dir", state, "--log-format", "json")
 	told := versionsTold(t, s.socket)
 	for _, c := range causes {
 		if c.cause != nil {

@@ -47,7 +47,45 @@ export interface Resolution {
   digest: string;
   active: { slug: string; name: string; reason: string; source_kind: string; digest: string; arguments?: string }[];
   rejected: { id?: string; slug: string; reason: string; detail: string }[];
+  /** Those of the active skills. */
+  tools: Tool[];
+  excluded_tools: { name: string; skill: string; reason: string; detail: string }[];
   prompt: { format: string; text: string; omitted: unknown[]; truncated: boolean };
+}
+
+/** A tool of a skill. There are more fields than these. */
+export interface Tool {
+  name: string;
+  description: string;
+  /** A JSON Schema of the arguments. */
+  parameters: Record<string, unknown>;
+  kind: "shell" | "http" | "function_proxy" | "python" | "script";
+  skill: string;
+  [field: string]: unknown;
+}
+
+export interface ToolError {
+  code: string;
+  message: string;
+  hint?: string;
+}
+
+export interface ToolResult {
+  name: string;
+  call_id: string;
+  ok: boolean;
+  kind: Tool["kind"];
+  exit_code?: number;
+  status_code?: number;
+  output: string;
+  /** The output as JSON, where it is JSON. */
+  structured?: unknown;
+  /** What the agent has to call in place of a function_proxy. */
+  proxy?: { tool: string; arguments: Record<string, unknown> };
+  truncated: boolean;
+  timed_out: boolean;
+  duration_ms: number;
+  error?: ToolError;
 }
 
 interface Sent<Type extends string, Data> {
@@ -105,5 +143,7 @@ export class Pannier {
   /** A file of a skill, byte for byte; `path` is one of the `resources` of its content. */
   file(slug: string, path: string): Promise<Uint8Array>;
   skills(): Promise<Skill[]>;
+  tools(): Promise<(Tool & { callable: boolean; why?: ToolError })[]>;
+  callTool(name: string, args?: Record<string, unknown>, call?: { call_id?: string; session?: string; project_dir?: string }): Promise<ToolResult>;
   events(lastEventId?: number, options?: { signal?: AbortSignal }): AsyncGenerator<PannierEvent, void, void>;
 }

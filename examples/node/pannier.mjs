@@ -8,6 +8,7 @@ import { buffer, text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 
 const ANSWER_TIMEOUT = 60_000; // milliseconds of silence before an answer is given up
+const CALL_TIMEOUT = 600_000; // for the call of a tool: the wait for its turn, and the call itself
 const SILENCE = 45_000; // milliseconds after which a stream is lost; the sidecar sends a ping every 15 s
 const FIRST_WAIT = 100, LONGEST_WAIT = 5_000; // milliseconds between two tries to connect
 
@@ -72,6 +73,20 @@ export class Pannier {
   /** Every skill that was found, usable or not. */
   async skills() {
     return JSON.parse(await this.#read("GET", "/v1/skills")).skills;
+  }
+
+  /** The tools of all usable skills. Those with `callable` can be called now; `why` says why others cannot. */
+  async tools() {
+    return JSON.parse(await this.#read("GET", "/v1/tools")).tools;
+  }
+
+  /**
+   * Calls a tool of a skill. A refused call is thrown. `call` has the other fields of a call: call_id, session,
+   * project_dir. A result with `proxy` names a tool of your agent, for your agent to call.
+   */
+  async callTool(name, args = {}, call = {}) {
+    const body = JSON.stringify({ arguments: args, ...call });
+    return JSON.parse(await this.#read("POST", `/v1/tools/${encodeURIComponent(name)}`, { body, timeout: CALL_TIMEOUT }));
   }
 
   /**

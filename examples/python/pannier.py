@@ -14,6 +14,7 @@ from typing import Any, Iterator, Mapping
 from urllib.parse import quote
 
 ANSWER_TIMEOUT = 60.0  # seconds for one answer
+CALL_TIMEOUT = 600.0  # seconds for the call of a tool: the wait for its turn, and the call itself
 SILENCE = 45.0  # seconds after which a stream is lost; the sidecar sends a ping every 15
 FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0  # seconds between two tries to connect
 
@@ -75,6 +76,19 @@ class Pannier:
         """Return every skill that was found, usable or not."""
         return json.loads(self._read("GET", "/v1/skills"))["skills"]
 
+    def tools(self) -> list[dict[str, Any]]:
+        """Return the tools of all usable skills. Those with `callable` can be called now; `why` says why others cannot."""
+        return json.loads(self._read("GET", "/v1/tools"))["tools"]
+
+    def call_tool(self, name: str, arguments: Mapping[str, Any] | None = None, **call: Any) -> dict[str, Any]:
+        """Call a tool of a skill and return {ok, output, structured?, proxy?, error?, ...}. A refused call is raised.
+
+        `call` are the other fields of a call: call_id, session, project_dir. A result with `proxy` names a tool of your
+        agent, for your agent to call.
+        """
+        body = json.dumps({"arguments": arguments or {}, **call})
+        return json.loads(self._read("POST", f"/v1/tools/{quote(name, safe='')}", body, timeout=CALL_TIMEOUT))
+
     def events(self, last_event_id: int | None = None) -> Iterator[dict[str, Any]]:
         """Yield the events after a number, else those from now on, for ever: a lost stream is opened again.
 
@@ -106,8 +120,10 @@ class Pannier:
             time.sleep(wait * random.uniform(0.5, 1))
             wait = min(2 * wait, LONGEST_WAIT)
 
-    def _read(self, method: str, path: str, body: str | None = None, accept: str = "application/json") -> bytes:
-        with self._ask(method, path, body, {"Accept": accept}) as response:
+    def _read(
+        self, method: str, path: str, body: str | None = None, accept: str = "application/json", timeout: float = ANSWER_TIMEOUT
+    ) -> bytes:
+        with self._ask(method, path, body, {"Accept": accept}, timeout) as response:
             return response.read()
 
     @contextmanager

@@ -56,6 +56,8 @@ type Options struct {
 	MaxBytes int64
 	// Known is what was known after the last time, nil where there was none.
 	Known *Known
+	// Manifest asks for the files one by one.
+	Manifest bool
 	// Pace is called before each file with the cost of looking at it, and behind each piece that is read, with its bytes. It
 	// may wait, and its error ends the work. Nil does not wait.
 	Pace func(ctx context.Context, cost int64) error
@@ -92,6 +94,9 @@ type Print struct {
 	Dirs []string
 	// Parts are those of the skill that a prompt or a turn shows beside SKILL.md.
 	Parts Parts
+	// Manifest has the regular files whose paths are UTF-8, also by the paths that links within the skill lead to, ordered by path
+	// in bytes. It is nil unless the options ask for it.
+	Manifest []pannier.ToolFile
 	// Known is for the next time. It is never changed.
 	Known *Known
 }
@@ -107,6 +112,9 @@ func Of(ctx context.Context, root *os.Root, dir string, o Options) (Print, error
 		return p, fmt.Errorf("fingerprint of %s: %w", dir, err)
 	}
 	p.Digest, p.Parts = digest(w.lines), partsOf(w.lines)
+	if o.Manifest {
+		p.Manifest = manifestOf(w.lines)
+	}
 	return p, nil
 }
 
@@ -129,6 +137,8 @@ type line struct {
 	path    string
 	mark    byte
 	content pannier.Digest
+	size    int64  // of a regular file; not part of the fingerprint
+	target  string // text of a link
 }
 
 // The marks of a line.

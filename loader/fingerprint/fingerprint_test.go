@@ -245,6 +245,21 @@ func TestPace(t *testing.T) {
 }
 
 // TestParts tells which parts a skill has beside SKILL.md.
+func TestManifest(t *testing.T) {
+	root, _ := open(t, `mkdir -p s .pannier; printf text > SKILL.md; printf 12 > s/run; chmod 755 s/run; ln -s run s/link; mkfifo p; printf 1 > "$(printf 'c\377')"; : > .pannier/own`)
+	if p := of(t, root, fingerprint.Options{}); p.Manifest != nil {
+		t.Errorf("a manifest that was not asked for: %v", p.Manifest)
+	}
+	want := []pannier.ToolFile{
+		{Path: "SKILL.md", Size: 4, SHA256: pannier.DigestOf([]byte("text"))},
+		{Path: "s/link", Size: 2, SHA256: pannier.DigestOf([]byte("12")), Executable: true},
+		{Path: "s/run", Size: 2, SHA256: pannier.DigestOf([]byte("12")), Executable: true},
+	}
+	if p := of(t, root, fingerprint.Options{Manifest: true}); !slices.Equal(p.Manifest, want) {
+		t.Errorf("got %v, want %v", p.Manifest, want)
+	}
+}
+
 func TestParts(t *testing.T) {
 	for _, tt := range []struct {
 		file string

@@ -96,7 +96,7 @@ func (w *walker) entry(ctx context.Context, dir *os.Root, rel, name string, dept
 		return w.file(ctx, dir, rel, name, info)
 	case mode&fs.ModeSymlink != 0:
 		text, err := dir.Readlink(name)
-		w.lines = append(w.lines, line{rel, markLink, pannier.DigestOf([]byte(text))})
+		w.lines = append(w.lines, line{path: rel, mark: markLink, content: pannier.DigestOf([]byte(text)), target: text})
 		return inPath(rel, err)
 	}
 	w.lines = append(w.lines, line{path: rel, mark: markOther})
@@ -160,7 +160,7 @@ func (w *walker) add(rel string, info fs.FileInfo, content pannier.Digest) error
 	if info.Mode()&0o111 != 0 {
 		mark = markExecutable
 	}
-	w.lines = append(w.lines, line{rel, mark, content})
+	w.lines = append(w.lines, line{path: rel, mark: mark, content: content, size: info.Size()})
 	return nil
 }
 

@@ -48,6 +48,9 @@ func TestActivity(t *testing.T) {
 		{"verbose turn", "POST", "/v1/resolve?verbose=1", `{"text":"hello"}`, "omega", false, true},
 		{"turn that shows its body", "POST", "/v1/prompt", `{"format":"molecule"}`, "omega", true, true},
 		{"turn over JSON-RPC", "POST", "/v1/rpc", `{"jsonrpc":"2.0","id":1,"method":"skills/resolve","params":{}}`, "omega", false, true},
+		{"turn that is tried", "POST", "/v1/resolve?dry_run=1", `{"text":"use @skill:omega"}`, "omega", false, false},
+		{"prompt that is tried", "POST", "/v1/prompt?dry_run=1", `{"format":"molecule"}`, "omega", false, false},
+		{"prompt that is tried over JSON-RPC", "POST", "/v1/rpc", `{"jsonrpc":"2.0","id":1,"method":"skills/prompt","params":{"format":"molecule","dry_run":true}}`, "omega", false, false},
 		{"turn that rejects it", "POST", "/v1/resolve", `{"capabilities":[{"slug":"beta"}]}`, "beta", false, false},
 		{"health", "POST", "/v1/rpc", `{"jsonrpc":"2.0","id":1,"method":"skills/health"}`, "omega", false, false},
 	} {

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -10,7 +9,6 @@ import (
 	"io"
 	"mime"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -36,19 +34,12 @@ const statusClientClosed = 499
 
 // fail writes an error as a problem (RFC 9457), with what the caller can do about it.
 func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
-	e := h.statusOf(r, err)
-	if e == nil {
-		if r.Context().Err() != nil {
-			w.WriteHeader(statusClientClosed)
-			return
-		}
-		h.Logger.Error("request failed", "path", r.URL.EscapedPath(), "error", err)
-		e = &statusError{http.StatusInternalServerError, "internal", "the request failed: " + err.Error(), hintLog}
+	if r.Context().Err() != nil && h.statusOf(r, err) == nil {
+		w.WriteHeader(statusClientClosed)
+		return
 	}
-	doc, _ := json.Marshal(pannier.ErrorDocument{
-		Type: "about:blank", Title: http.StatusText(e.status), Status: e.status, Code: e.code,
-		Detail: strings.ReplaceAll(e.detail, "\n", "; "), Hint: e.hint, // joined errors are several lines
-	})
+	e := h.problemOf(r, err)
+	doc, _ := json.Marshal(e.document(err))
 	if e.status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
 	}
@@ -56,6 +47,27 @@ func (h *Handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(e.status)
 	w.Write(append(doc, '\n'))
+}
+
+// problemOf is [Handler.statusOf] with the status of an unexpected error, which is logged.
+func (h *Handler) problemOf(r *http.Request, err error) *statusError {
+	if e := h.statusOf(r, err); e != nil {
+		return e
+	}
+	h.Logger.Error("request failed", "path", r.URL.EscapedPath(), "error", err)
+	return &statusError{http.StatusInternalServerError, "internal", "the request failed: " + err.Error(), hintLog}
+}
+
+// document returns the problem that an error is told as.
+func (e *statusError) document(err error) pannier.ErrorDocument {
+	doc := pannier.ErrorDocument{
+		Type: "about:blank", Title: http.StatusText(e.status), Status: e.status, Code: e.code,
+		Detail: strings.ReplaceAll(e.detail, "\n", "; "), Hint: e.hint, // joined errors are several lines
+	}
+	if refusal, ok := errors.AsType[*pannier.Refusal](err); ok {
+		doc.Conflict, doc.Findings, doc.Reasons = refusal.Conflict, refusal.Findings, refusal.Reasons
+	}
+	return doc
 }
 
 const hintLog = "the sidecar's log says more"
@@ -89,32 +101,6 @@ func tagOf(sum []byte) []string { return []string{`"` + hex.EncodeToString(sum[:
 func encode(value any) (encoded, error) {
 	body, err := rpc.Encode(value)
 	return withTag(append(body, '\n')), err
-}
-
-// encodeItems returns the JSON of an object that ends with an empty list, with an item for each entry in that list. The items are
-// encoded one by one: the text is in memory once, the values of the items are not.
-func encodeItems(object any, entries []*pannier.Entry, item func(*pannier.Entry) any) (encoded, error) {
-	body, err := rpc.Encode(object)
-	if err != nil {
-		return encoded{}, err
-	}
-	const end, measured = "]}", 64
-	body = bytes.TrimSuffix(body, []byte(end))
-	head := len(body)
-	var text bytes.Buffer
-	enc := json.NewEncoder(&text)
-	enc.SetEscapeHTML(false)
-	for i, e := range entries {
-		if i == measured { // the others are about as long
-			body = slices.Grow(body, (len(body)-head)*(len(entries)-measured)/measured*17/16)
-		}
-		text.Reset()
-		if err := enc.Encode(item(e)); err != nil {
-			return encoded{}, fmt.Errorf("encode %s: %w", e.Slug, err)
-		}
-		body = append(append(body, bytes.TrimSuffix(text.Bytes(), []byte("\n"))...), ',')
-	}
-	return withTag(append(bytes.TrimSuffix(body, []byte(",")), end+"\n"...)), nil
 }
 
 func writeJSON(w http.ResponseWriter, r *http.Request, value any) error {

@@ -6,7 +6,7 @@
 // where the disk has moved on.
 //
 // Errors are application/problem+json (RFC 9457) with a stable `code`, a `detail` and a `hint`. Answers to GET carry a
-// strong ETag. Requests with an Origin or a Referer are refused, because only a browser sends them, and bodies are
+// strong ETag. Requests with an Origin or a Referer are refused unless [Browsers] allow them, because only a browser sends them, and bodies are
 // bounded and may hold no field that is not known.
 package api
 
@@ -22,6 +22,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"pannier"
+	"pannier/internal/onetime"
 	"pannier/publish/api/rpc"
 	"pannier/publish/card"
 	"pannier/publish/prompt"
@@ -51,6 +52,9 @@ type Options struct {
 	// Peers returns the workspaces that the agent can delegate to, in their order; optional. What it
 	// returns is not changed.
 	Peers func() []pannier.Peer
+	// CardStatus returns what the platforms hold, Stats what happened within the last hour; both optional.
+	CardStatus func() pannier.CardStatus
+	Stats      func() pannier.Stats
 	// AgentWorkspace is the workspace's path as the agent sees it.
 	AgentWorkspace string
 	// Format is that of a prompt where the turn names none; empty is the default of package prompt.
@@ -77,6 +81,10 @@ type Options struct {
 	Installs
 	// Scans are what is known of skill directories beside the snapshot; the zero value is nothing.
 	Scans
+	// Runner is how a runner of tools connects; the zero value is not at all.
+	Runner Runner
+	// Tools call tools of skills; the zero value calls none.
+	Tools
 	// RPC are the options of JSON-RPC alone; the zero value leaves out what depends on them.
 	RPC RPC
 	// MCP answers hosts of the Model Context Protocol; optional. It returns when the context of the request is done.
@@ -108,6 +116,7 @@ type Handler struct {
 	bodyCache   bodyCache
 	calls       *rpc.Server
 	sampler     *turnSampler
+	tickets     *onetime.Store[ticketHolder]
 }
 
 // New returns a handler.
@@ -127,7 +136,7 @@ func New(o Options) *Handler {
 	}
 	h := &Handler{
 		Options: o, mux: http.NewServeMux(), routes: map[string]route{}, capacity: CapacityNow(),
-		metrics: newMetrics(o.Registerer), sampler: newTurnSampler(o.TurnEvents.PerMinute),
+		metrics: newMetrics(o.Registerer), sampler: newTurnSampler(o.TurnEvents.PerMinute), tickets: onetime.New[ticketHolder](ticketTTL),
 	}
 	h.calls = h.newRPC()
 	h.openAPIText = sync.OnceValues(func() (encoded, error) { return encode(h.openAPI()) })
@@ -150,6 +159,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, h.maxBodyBytes(pattern))
 	}
 	if err := admit(r); err != nil {
+		h.fail(counted, r, err)
+	} else if r, err = limitScope(r); err != nil {
 		h.fail(counted, r, err)
 	} else if err := checkFilePath(r); err != nil {
 		h.fail(counted, r, err)

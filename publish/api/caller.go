@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -24,6 +25,8 @@ type Caller struct {
 	Scope Scope
 	// Own is set for a call of the handler within its own process.
 	Own bool
+	// Limit is the scope that the caller has bounded itself to with [ScopeHeader]; empty means unbounded.
+	Limit Scope
 }
 
 // AsOwn answers requests that come from within this process as those of the user that it runs as.
@@ -92,14 +95,27 @@ func admit(r *http.Request) error {
 
 func admitProgram(r *http.Request) error {
 	if r.Header.Get("Origin") != "" || r.Header.Get("Referer") != "" {
-		return &statusError{http.StatusForbidden, "browser_refused", "requests with an Origin or a Referer are refused", "call the socket from a program, not from a page"}
+		return errBrowser
 	}
 	return nil
+}
+
+var errBrowser = &statusError{
+	http.StatusForbidden, "browser_refused", "requests with an Origin or a Referer are refused",
+	"call the socket from a program, or allow the page's origin over TCP with --api-allow-origins",
 }
 
 // scopeOf returns what a caller may do. On the socket it is everything for root, for the user that the sidecar runs as and for
 // those whom the settings name; the others are members of the socket's group.
 func (h *Handler) scopeOf(p Caller) Scope {
+	scope := h.fullScopeOf(p)
+	if p.Limit != "" && scope.Includes(p.Limit) {
+		return p.Limit
+	}
+	return scope
+}
+
+func (h *Handler) fullScopeOf(p Caller) Scope {
 	switch {
 	case p.Token != "":
 		return p.Scope
@@ -109,9 +125,36 @@ func (h *Handler) scopeOf(p Caller) Scope {
 	return ScopeEnvironment
 }
 
+// ScopeHeader names a scope. A request that has it may do no more than that scope allows, whatever its caller may do. It never
+// gives a right.
+const ScopeHeader = "Pannier-Scope"
+
+// limitScope applies [ScopeHeader].
+func limitScope(r *http.Request) (*http.Request, error) {
+	values := r.Header[ScopeHeader]
+	if values == nil {
+		return r, nil
+	}
+	scope, err := ParseScope(strings.Join(values, ","))
+	if err != nil {
+		return r, &statusError{http.StatusBadRequest, "invalid_scope", "invalid " + ScopeHeader + ": " + err.Error(), "name one of read, environment, call and write, once"}
+	}
+	p, known := r.Context().Value(callerKey{}).(callerOrError)
+	if !known {
+		return r, nil // it may not write
+	}
+	p.caller.Limit = scope
+	return r.WithContext(context.WithValue(r.Context(), callerKey{}, p)), nil
+}
+
 var errMayNotWrite = &statusError{
 	http.StatusForbidden, "forbidden", "this user may read, and may not change anything",
 	"ask as root or as the sidecar's user, or name the uid with --write-uids",
+}
+
+var errMayNotCall = &statusError{
+	http.StatusForbidden, "forbidden", "this user may not call tools of skills",
+	"ask as root or as the sidecar's user, or name the uid with --tools-call-uids",
 }
 
 // requireScope refuses callers whose scope does not include the needed one. A caller that is not known may not write.
@@ -124,8 +167,11 @@ func (h *Handler) requireScope(r *http.Request, needed Scope) error {
 		return nil
 	}
 	scope := h.scopeOf(caller)
-	if scope.Includes(needed) {
+	if scope.Includes(needed) || needed == ScopeCall && caller.Token == "" && slices.Contains(h.CallUIDs, caller.UID) {
 		return nil
+	}
+	if caller.Token == "" && needed == ScopeCall {
+		return errMayNotCall
 	}
 	if caller.Token == "" {
 		return errMayNotWrite

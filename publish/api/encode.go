@@ -188,6 +188,9 @@ func appendSection(dst []byte, s *prompt.Section) []byte {
 	}
 	dst = appendStrings(append(dst, `","omitted":`...), s.Omitted)
 	dst = strconv.AppendBool(append(dst, `,"truncated":`...), s.Truncated())
+	chars, tokens := s.Length()
+	dst = strconv.AppendInt(append(dst, `,"chars":`...), int64(chars), 10)
+	dst = strconv.AppendInt(append(dst, `,"tokens_estimate":`...), int64(tokens), 10)
 	return append(dst, '}')
 }
 

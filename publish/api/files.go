@@ -27,19 +27,29 @@ type SkillFile interface {
 // else as [Texts.Read] does.
 type OpenFile func(ctx context.Context, s *pannier.Skill, path string) (SkillFile, error)
 
-// file answers with one file of a usable skill, byte for byte. A HEAD emits no event.
+// file answers with one file of a usable skill, byte for byte; for an inspection, of any skill. A HEAD and an inspection emit no
+// event.
 func (h *Handler) file(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
 	var e *pannier.Entry
 	var f SkillFile
-	name := r.PathValue("path")
-	err := h.fresh(r.Context(), s, func(s *pannier.Snapshot) (err error) {
-		if e, err = find(s, r.PathValue("slug"), ""); err != nil {
+	name, inspect := r.PathValue("path"), isSet(r, "inspect")
+	if inspect { // an agent must not read with it what policy or a security scan keeps from it
+		if err := h.requireScope(r, ScopeWrite); err != nil {
 			return err
 		}
-		if !e.Usable {
+	}
+	err := h.fresh(r.Context(), s, func(s *pannier.Snapshot) (err error) {
+		if e, err = find(s, r.PathValue("slug"), r.URL.Query().Get("skill_path")); err != nil {
+			return err
+		}
+		skill := e.Skill
+		switch {
+		case inspect:
+			skill = asOnDisk(skill)
+		case !e.Usable:
 			return unusable(e)
 		}
-		f, err = h.OpenFile(r.Context(), e.Skill, name)
+		f, err = h.OpenFile(r.Context(), skill, name)
 		return err
 	})
 	if err != nil {
@@ -47,9 +57,20 @@ func (h *Handler) file(w http.ResponseWriter, r *http.Request, s *pannier.Snapsh
 	}
 	defer f.Close()
 	onFirstByte := func() {
+		if inspect {
+			return
+		}
 		h.Emit(pannier.EventSkillFileRead, pannier.SkillFileRead{Slug: e.Slug, Path: name, Digest: f.Digest()})
 	}
 	return h.writeFile(w, r, f, fileType(name), onFirstByte)
+}
+
+// asOnDisk returns a skill whose SKILL.md is served as the disk has it, also where it cannot be parsed: a person who looks for
+// the fault needs that text, not the last good one.
+func asOnDisk(s *pannier.Skill) *pannier.Skill {
+	disk := *s
+	disk.Broken, disk.LastGood, disk.Digest = false, false, s.FileDigest
+	return &disk
 }
 
 // writeFile answers with an open file. onFirstByte is called once, before the first byte is sent.

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"net/http"
 
 	"pannier"
 )
@@ -36,6 +37,22 @@ func (h *Handler) RunCommand(ctx context.Context, name, args string) (pannier.Co
 	}
 	run, err := h.runNamed(ctx, s, name, args)
 	return run, asRefusal(err)
+}
+
+// MayCallTools reports whether the client of a request may call tools of skills.
+func (h *Handler) MayCallTools(ctx context.Context) bool {
+	return h.requireScope((&http.Request{}).WithContext(ctx), ScopeCall) == nil
+}
+
+// CallTool calls a tool of a skill for the client of a request, as POST /v1/tools/{name} does.
+func (h *Handler) CallTool(ctx context.Context, call pannier.ToolRequest) (pannier.ToolResult, error) {
+	r := (&http.Request{}).WithContext(ctx)
+	if err := h.requireScope(r, ScopeCall); err != nil {
+		return pannier.ToolResult{}, asRefusal(err)
+	}
+	call.Actor = actorOf(r)
+	call.Owner = call.Actor.Owner()
+	return h.Tools.Call(ctx, call)
 }
 
 // Refuse says why a skill cannot be used, or has no text that can be read.

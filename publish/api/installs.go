@@ -6,6 +6,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"strings"
 	"time"
 
 	"pannier"
@@ -15,8 +16,13 @@ import (
 type Installs struct {
 	// Install puts a skill into the workspace, or replaces one, and returns with a snapshot that shows it; nil of a dry run.
 	Install func(context.Context, pannier.Actor, pannier.InstallRequest, pannier.InstallSource) (pannier.InstallResult, *pannier.Snapshot, error)
+	// InstallSeveral puts each skill of an archive into the workspace, and returns what came of it.
+	InstallSeveral func(context.Context, pannier.Actor, pannier.InstallSeveral, pannier.InstallSource) ([]pannier.InstalledFolder, error)
 	// Uninstall removes a skill that was installed, Rollback brings back the version before.
 	Uninstall, Rollback func(context.Context, pannier.Actor, pannier.RemoveRequest) (pannier.InstallResult, *pannier.Snapshot, error)
+	// Versions returns the versions of a skill, Diff what changed from the one before to the one that is there.
+	Versions func(context.Context, *pannier.Skill) (pannier.VersionList, error)
+	Diff     func(context.Context, *pannier.Skill) (pannier.VersionDiff, error)
 	// Promote records a packet that asks for a workflow to become a skill.
 	Promote func(context.Context, pannier.Actor, pannier.Promotion) (pannier.SkillPromotion, error)
 	// MaxArchiveBytes bounds the body of an installation.
@@ -25,9 +31,9 @@ type Installs struct {
 
 var installRoutes = []route{
 	{
-		pattern: "POST /v1/skills", endpoint: returns((*Handler).install), scope: ScopeWrite, raw: archiveMedia,
-		id: "installSkill", summary: "Installs the skill of an archive. The answer comes once a snapshot shows it. Emits install_added.",
-		parameters: archiveParameters, has: hasInstall,
+		pattern: "POST /v1/skills", endpoint: endpoint{(*Handler).installAny, nil, eitherOf{pannier.InstallResult{}, pannier.FolderList{}}}, scope: ScopeWrite, raw: archiveMedia,
+		id: "installSkill", summary: "Installs the skill of an archive, or each of several. The answer comes once a snapshot shows them. Emits install_added.",
+		parameters: append([]parameter{query("several", "boolean", "Installs every skill of the archive by itself; the answer has a result for each.")}, archiveParameters...), has: hasInstall,
 	},
 	{
 		pattern: "PUT /v1/skills/{slug}", endpoint: returns((*Handler).install), scope: ScopeWrite, raw: archiveMedia,
@@ -43,6 +49,16 @@ var installRoutes = []route{
 		pattern: "POST /v1/skills/{slug}/rollback", endpoint: removes(func(h *Handler) removal { return h.Rollback }), scope: ScopeWrite,
 		id: "rollBackSkill", summary: "Brings back the version of a skill that was there before the newest. Emits install_rolled_back.",
 		parameters: removalParameters, has: func(o *Options) bool { return o.Rollback != nil },
+	},
+	{
+		pattern: "GET /v1/skills/{slug}/versions", endpoint: returns(ofSkill(func(h *Handler) func(context.Context, *pannier.Skill) (pannier.VersionList, error) { return h.Versions })),
+		id: "listVersions", summary: "The version of a skill that is there, and the one before.",
+		parameters: []parameter{skillPathParameter}, has: func(o *Options) bool { return o.Versions != nil },
+	},
+	{
+		pattern: "GET /v1/skills/{slug}/diff", endpoint: returns(ofSkill(func(h *Handler) func(context.Context, *pannier.Skill) (pannier.VersionDiff, error) { return h.Diff })),
+		id: "diffVersions", summary: "What changed from the version before to the one that is there.",
+		parameters: []parameter{skillPathParameter}, has: func(o *Options) bool { return o.Diff != nil },
 	},
 	{
 		pattern: "POST /v1/promotions", endpoint: returns((*Handler).promote), bodySchema: promotionBody{}, scope: ScopeWrite,
@@ -68,7 +84,7 @@ var (
 		query("file_name", "string", "What the archive is called where it comes from."),
 		query("allow_missing", "boolean", "Installs a skill that lacks what it needs."),
 	}, acceptParameters...)
-	archiveMedia = []string{"application/gzip", "application/zip", "application/octet-stream"}
+	archiveMedia = []string{"application/gzip", "application/zip", "application/octet-stream", multipartMedia}
 )
 
 type promotionBody struct {
@@ -84,37 +100,101 @@ func (h *Handler) maxBodyBytes(pattern string) int64 {
 	return maxRequestBytes
 }
 
-// archiveTypes are the media types of archives, and of those that do not say.
-var archiveTypes = map[string]pannier.ArchiveFormat{
-	"application/gzip": pannier.TarGz, "application/x-gzip": pannier.TarGz, "application/zip": pannier.Zip,
-	"application/octet-stream": "",
+// isArchive reports whether a body of a media type can be an archive. Which one it is decides its content: browsers and systems
+// disagree on the types of archives.
+func isArchive(media string) bool {
+	return strings.HasPrefix(media, "application/") && media != "application/json" && media != "application/x-www-form-urlencoded"
 }
 
 // install puts the skill of an archive into the workspace. With a slug in the path it replaces that skill.
 func (h *Handler) install(r *http.Request, _ *pannier.Snapshot) (result pannier.InstallResult, err error) {
-	remove, err := removeRequest(r)
+	req, src, err := installRequest(r)
 	if err != nil {
 		return result, err
+	}
+	result, _, err = h.Install(r.Context(), actorOf(r), req, src)
+	return result, err
+}
+
+// installAny puts the skill of an archive into the workspace, or each of several.
+func (h *Handler) installAny(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
+	if !isSet(r, "several") {
+		result, err := h.install(r, s)
+		if err != nil {
+			return err
+		}
+		return writeJSON(w, r, result)
+	}
+	req, src, err := installRequest(r)
+	if err != nil {
+		return err
+	}
+	list, err := h.installSeveral(r, pannier.InstallSeveral{InstallRequest: req}, src)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, r, list)
+}
+
+func (h *Handler) installSeveral(r *http.Request, req pannier.InstallSeveral, src pannier.InstallSource) (list pannier.FolderList, err error) {
+	folders, err := h.InstallSeveral(r.Context(), actorOf(r), req, src)
+	if err != nil {
+		return list, err
+	}
+	list.Results = []pannier.FolderResult{}
+	for _, f := range folders {
+		result := pannier.FolderResult{Path: f.Path, Slug: f.Slug, OK: f.Err == nil}
+		if result.OK {
+			result.Result = &f.Result
+		} else {
+			result.Error = new(h.problemOf(r, f.Err).document(f.Err))
+		}
+		list.Results = append(list.Results, result)
+	}
+	return list, nil
+}
+
+func installRequest(r *http.Request) (req pannier.InstallRequest, src pannier.InstallSource, err error) {
+	remove, err := removeRequest(r)
+	if err != nil {
+		return req, src, err
 	}
 	accept, err := acceptRequest(r)
 	if err != nil {
-		return result, err
+		return req, src, err
 	}
-	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	format, ok := archiveTypes[media]
-	if !ok {
-		return result, &statusError{
-			http.StatusUnsupportedMediaType, "unsupported_media_type", fmt.Sprintf("the body is said to be %.60q", media),
-			"send a tar.gz as application/gzip, or a zip as application/zip",
-		}
-	}
-	req := pannier.InstallRequest{
+	req = pannier.InstallRequest{
 		SourceKind: remove.SourceKind, Slug: remove.Slug, Expected: remove.Expected, DryRun: remove.DryRun,
 		AllowMissing: isSet(r, "allow_missing"), Accept: accept,
 	}
-	src := pannier.InstallSource{Body: r.Body, Format: format, Name: r.URL.Query().Get("file_name")}
-	result, _, err = h.Install(r.Context(), actorOf(r), req, src)
-	return result, err
+	src.Name = r.URL.Query().Get("file_name")
+	switch media, parameters, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); {
+	case media == multipartMedia && parameters["boundary"] == "":
+		return req, src, badPart("its media type has no boundary", "let the browser set Content-Type, or add boundary to it")
+	case media == multipartMedia:
+		src.Write = packParts(r.Body, parameters["boundary"])
+	case isArchive(media):
+		src.Body = r.Body
+	default:
+		return req, src, &statusError{
+			http.StatusUnsupportedMediaType, "unsupported_media_type", fmt.Sprintf("the body is said to be %.60q", media),
+			"send a tar.gz as application/gzip, a zip as application/zip, or files as multipart/form-data",
+		}
+	}
+	return req, src, nil
+}
+
+var skillPathParameter = query("path", "string", "The path of the skill directory that is meant.")
+
+// ofSkill is a handler that answers with what a function returns of the skill of the path.
+func ofSkill[T any](by func(*Handler) func(context.Context, *pannier.Skill) (T, error)) func(*Handler, *http.Request, *pannier.Snapshot) (T, error) {
+	return func(h *Handler, r *http.Request, s *pannier.Snapshot) (answer T, err error) {
+		e, err := find(s, r.PathValue("slug"), r.URL.Query().Get("path"))
+		if err == nil {
+			answer, err = by(h)(r.Context(), e.Skill)
+		}
+		return answer, err
+	}
 }
 
 type removal = func(context.Context, pannier.Actor, pannier.RemoveRequest) (pannier.InstallResult, *pannier.Snapshot, error)

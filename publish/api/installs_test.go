@@ -3,6 +3,7 @@ package api_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -32,6 +33,12 @@ func newMover() *mover { return &mover{} }
 
 func (m *mover) installs() api.Installs {
 	return api.Installs{
+		Versions: func(_ context.Context, s *pannier.Skill) (pannier.VersionList, error) {
+			return pannier.VersionList{Slug: s.Slug, Path: s.Path, Versions: []pannier.SkillVersion{{Version: "2", Current: true}, {Version: "1", CanRollBack: true, RolledBack: true}}}, nil
+		},
+		Diff: func(context.Context, *pannier.Skill) (pannier.VersionDiff, error) {
+			return pannier.VersionDiff{Files: []pannier.FileDiff{{Path: "SKILL.md", Change: pannier.FileChanged, Additions: 1, Patch: "@@ -0,0 +1 @@\n+x\n"}, {Path: "x", Change: pannier.FileAdded, Binary: true}}}, nil
+		},
 		Install: m.take, Uninstall: m.leave(pannier.StatusUninstalled), Rollback: m.leave(pannier.StatusRolledBack), Promote: m.promote, MaxArchiveBytes: 64,
 	}
 }
@@ -92,12 +99,14 @@ func TestInstallRoutes(t *testing.T) {
 		remove                      pannier.RemoveRequest
 		format                      pannier.ArchiveFormat
 	}{
-		{"POST", "/v1/skills?source_kind=managed&allow_missing=1&file_name=d.tgz", "application/gzip", "archive", 200, pannier.InstallRequest{SourceKind: "managed", AllowMissing: true}, pannier.RemoveRequest{}, pannier.TarGz},
-		{"POST", "/v1/skills?dry_run=true", "application/zip; x=1", "archive", 200, pannier.InstallRequest{DryRun: true}, pannier.RemoveRequest{}, pannier.Zip},
+		{"POST", "/v1/skills?source_kind=managed&allow_missing=1&file_name=d.tgz", "application/gzip", "archive", 200, pannier.InstallRequest{SourceKind: "managed", AllowMissing: true}, pannier.RemoveRequest{}, ""},
+		{"POST", "/v1/skills?dry_run=true", "application/zip; x=1", "archive", 200, pannier.InstallRequest{DryRun: true}, pannier.RemoveRequest{}, ""},
 		{"POST", "/v1/skills", "application/octet-stream", "archive", 200, pannier.InstallRequest{}, pannier.RemoveRequest{}, ""},
-		{"PUT", "/v1/skills/acme%2Fdocuments?expected_fingerprint=" + f.String(), "application/gzip", "archive", 200, pannier.InstallRequest{Slug: "acme/documents", Expected: f}, pannier.RemoveRequest{}, pannier.TarGz},
+		{"PUT", "/v1/skills/acme%2Fdocuments?expected_fingerprint=" + f.String(), "application/gzip", "archive", 200, pannier.InstallRequest{Slug: "acme/documents", Expected: f}, pannier.RemoveRequest{}, ""},
 		{"DELETE", "/v1/skills/documents?source_kind=managed", "", "", 200, pannier.InstallRequest{}, pannier.RemoveRequest{Slug: "documents", SourceKind: "managed"}, ""},
 		{"POST", "/v1/skills/documents/rollback?dry_run=1", "", "", 200, pannier.InstallRequest{}, pannier.RemoveRequest{Slug: "documents", DryRun: true}, ""},
+		{"POST", "/v1/skills", "application/x-zip-compressed", "archive", 200, pannier.InstallRequest{}, pannier.RemoveRequest{}, ""},
+		{"POST", "/v1/skills", "application/json", "archive", 415, pannier.InstallRequest{}, pannier.RemoveRequest{}, ""},
 		{"POST", "/v1/skills", "text/plain", "archive", 415, pannier.InstallRequest{}, pannier.RemoveRequest{}, ""},
 		{"POST", "/v1/skills?allow_missing=maybe", "application/gzip", "archive", 400, pannier.InstallRequest{}, pannier.RemoveRequest{}, ""},
 		{"PUT", "/v1/skills/documents?expected_fingerprint=sha256:1", "application/gzip", "archive", 400, pannier.InstallRequest{}, pannier.RemoveRequest{}, ""},
@@ -106,7 +115,7 @@ func TestInstallRoutes(t *testing.T) {
 		{"DELETE", "/v1/skills/documents?expected_fingerprint=", "", "", 400, pannier.InstallRequest{}, pannier.RemoveRequest{}, ""},
 		{"DELETE", "/v1/skills/documents?expected_fingerprint", "", "", 400, pannier.InstallRequest{}, pannier.RemoveRequest{}, ""},
 		{"POST", "/v1/skills/documents/rollback?expected_fingerprint=", "", "", 400, pannier.InstallRequest{}, pannier.RemoveRequest{}, ""},
-		{"POST", "/v1/skills?accept=scan.a,scan.b&reason=it+is+ours", "application/gzip", "archive", 200, pannier.InstallRequest{Accept: pannier.AcceptRequest{Rules: []string{"scan.a", "scan.b"}, Reason: "it is ours"}}, pannier.RemoveRequest{}, pannier.TarGz},
+		{"POST", "/v1/skills?accept=scan.a,scan.b&reason=it+is+ours", "application/gzip", "archive", 200, pannier.InstallRequest{Accept: pannier.AcceptRequest{Rules: []string{"scan.a", "scan.b"}, Reason: "it is ours"}}, pannier.RemoveRequest{}, ""},
 		{"POST", "/v1/skills?accept=scan.a&reason=", "application/gzip", "archive", 400, pannier.InstallRequest{}, pannier.RemoveRequest{}, ""},
 		{"DELETE", "/v1/skills/no", "", "", 404, pannier.InstallRequest{}, pannier.RemoveRequest{Slug: "no"}, ""},
 	}
@@ -239,5 +248,43 @@ func TestRPCInstalls(t *testing.T) {
 	want := pannier.InstallRequest{Slug: "acme/documents", SourceKind: "managed", Expected: pannier.DigestOf([]byte("f"))}
 	if !reflect.DeepEqual(m.install, want) || m.source.UploadID != "upl_000000000000000001" {
 		t.Errorf("%+v, %+v", m.install, m.source)
+	}
+}
+
+// TestConflictsAreStructured tells of the skill that is in the way, and of what a scan blocks, on both surfaces.
+func TestConflictsAreStructured(t *testing.T) {
+	refusal := pannier.Refusal{
+		Code: "install.exists", Message: "m", Hint: "h",
+		Conflict: &pannier.InstallConflict{Slug: "pdf", Path: "skills/pdf", Fingerprint: pannier.DigestOf([]byte("f")), Version: "1.0.0", Managed: true},
+		Findings: []pannier.Finding{{Rule: "scan.x", Severity: pannier.SeverityError, Path: "run.sh", Line: 3, Message: "m", Hint: "h", Blocking: true}},
+	}
+	h := newHouse()
+	h.options.Install = func(context.Context, pannier.Actor, pannier.InstallRequest, pannier.InstallSource) (pannier.InstallResult, *pannier.Snapshot, error) {
+		return pannier.InstallResult{}, nil, fmt.Errorf("install: %w", &refusal)
+	}
+	send := func(target, media, body string) *httptest.ResponseRecorder {
+		r := httptest.NewRequest("POST", target, strings.NewReader(body))
+		r.Header.Set("Content-Type", media)
+		w := httptest.NewRecorder()
+		h.handler().ServeHTTP(w, r.WithContext(api.WithCaller(r.Context(), api.Caller{})))
+		return w
+	}
+	problem := decode[pannier.ErrorDocument](t, send("/v1/skills", "application/zip", "x"))
+	if diff := cmp.Diff(refusal.Conflict, problem.Conflict); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(refusal.Findings, problem.Findings); diff != "" {
+		t.Error(diff)
+	}
+	call := `{"jsonrpc":"2.0","id":1,"method":"skills/install","params":{"source":{"type":"uploaded_archive","upload_id":"upl_1"}}}`
+	w := send("/v1/rpc", "application/json", call)
+	newMethodSchemas(t).exchange(t, call, w.Body.String())
+	answer := decodeLoosely[struct {
+		Error struct {
+			Data struct{ Details pannier.ErrorDocument }
+		}
+	}](t, w.Body.Bytes())
+	if diff := cmp.Diff(refusal.Conflict, answer.Error.Data.Details.Conflict); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -142,11 +142,11 @@ func newEventQueue(w http.ResponseWriter, failing func(error)) *eventQueue {
 	return q
 }
 
-// put queues an event.
+// put queues an event. The result of a call of a tool may be larger than the bound, and comes alone.
 func (q *eventQueue) put(b []byte) (int, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.failed == nil && len(q.queued)+len(b) > maxQueued {
+	if q.failed == nil && (len(q.queued) > maxQueued || len(b) <= maxQueued && len(q.queued)+len(b) > maxQueued) {
 		q.failed = errQueueFull
 	}
 	if q.failed == nil {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -20,8 +21,10 @@ type Mutations struct {
 	Scan func(context.Context, pannier.Actor, *pannier.Skill, pannier.ScanRequest) (pannier.ScanReport, *pannier.Snapshot, error)
 	// Acknowledge ends a condition of health that lasts until an operator has looked at it.
 	Acknowledge func(ctx context.Context, actor pannier.Actor, condition string) (*pannier.Snapshot, error)
-	// Audit returns the newest entries of the audit log, newest first; an empty slug is all.
-	Audit func(slug string, limit int) ([]pannier.AuditEntry, error)
+	// Audit returns the newest entries of the audit log before a number, newest first; 0 is all, and so is an empty slug.
+	Audit func(slug string, before uint64, limit int) ([]pannier.AuditEntry, error)
+	// VerifyAudit follows the chain of the audit log; optional.
+	VerifyAudit func(context.Context) pannier.AuditCheck
 	// Uploads takes in archives by chunks; without it uploads have no method, and binary frames are refused.
 	Uploads Uploads
 	// WriteUIDs may change what the socket's group may not, beside root and the sidecar's own user.
@@ -58,9 +61,15 @@ var changeRoutes = []route{
 		id: "listAudit", summary: "The newest entries of the audit log, newest first.",
 		parameters: []parameter{
 			query("slug", "string", "Only entries about this skill."),
+			{"after", "query", "Only entries after this one in the order of the answer, so older ones: the number of the last entry that is known.", object{"type": "integer", "format": "int64", "minimum": 1, "maximum": math.MaxInt64}},
 			{"limit", "query", "The most entries.", object{"type": "integer", "minimum": 1, "maximum": maxAudit, "default": defaultAudit}},
 		},
 		has: func(o *Options) bool { return o.Audit != nil },
+	},
+	{
+		pattern: "GET /v1/audit/verify", endpoint: returns((*Handler).verifyAudit), early: true,
+		id: "verifyAudit", summary: "Follows the chain of the audit log.",
+		has: func(o *Options) bool { return o.VerifyAudit != nil },
 	},
 }
 
@@ -151,7 +160,13 @@ func (h *Handler) audit(r *http.Request, _ *pannier.Snapshot) (list pannier.Audi
 		limit = defaultAudit
 	}
 	_, slug := pannier.SplitQualified(query.Get("slug"))
-	entries, err := h.Audit(slug, limit)
+	before, _ := strconv.ParseUint(query.Get("after"), 10, 64) // 0 where it is left out
+	entries, err := h.Audit(slug, before, limit)
 	list.Entries = append([]pannier.AuditEntry{}, entries...)
 	return list, err
+}
+
+func (h *Handler) verifyAudit(r *http.Request, _ *pannier.Snapshot) (pannier.AuditCheck, error) {
+	check := h.VerifyAudit(r.Context())
+	return check, r.Context().Err()
 }

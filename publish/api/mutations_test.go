@@ -39,7 +39,7 @@ func newMutable() *mutable {
 			m.noted = append(m.noted, fmt.Sprintf("acknowledge %s by %s", condition, actor.Kind))
 			return m.snapshot, m.fail
 		},
-		Audit: func(slug string, limit int) ([]pannier.AuditEntry, error) {
+		Audit: func(slug string, _ uint64, limit int) ([]pannier.AuditEntry, error) {
 			m.noted = append(m.noted, fmt.Sprintf("audit %q %d", slug, limit))
 			return nil, nil
 		},

@@ -65,11 +65,13 @@ var tags = []struct {
 	{"skills", "The catalog, the files of skills, and installations.", []string{"/v1/skills", "/v1/promotions", "/v1/rescan"}},
 	{"turns", "What an agent gets for a turn: prompts, active skills, commands.", []string{"/v1/prompt", "/v1/resolve", "/v1/commands"}},
 	{"cards", "The agent card, and those of peers.", []string{"/v1/card", "/.well-known/", "/v1/peers"}},
+	{"tools", "Tools of skills, and calls of them.", []string{"/v1/tools", "/v1/runner"}},
 	{"policy", "Policy, and the environment that skills are checked against.", []string{"/v1/policy", "/v1/environment"}},
 	{"events", "The event stream and the audit log.", []string{"/v1/events", "/v1/audit"}},
 	{"rpc", "JSON-RPC 2.0.", []string{"/v1/rpc"}},
 	{"mcp", "The Model Context Protocol.", []string{"/mcp"}},
-	{"health", "Health, probes, metrics and this document.", []string{"/v1/health", "/healthz", "/readyz", "/livez", "/metrics", "/openapi.json"}},
+	{"session", "What the caller may do.", []string{"/v1/session", "/v1/tickets"}},
+	{"health", "Health, probes, metrics and this document.", []string{"/v1/health", "/v1/stats", "/healthz", "/readyz", "/livez", "/metrics", "/openapi.json"}},
 }
 
 func describeTags() []any {
@@ -138,7 +140,8 @@ func (rt *route) describeParameters(s schemas, path string) []any {
 var pathParameters = map[string]string{
 	"slug": "The slug of a skill, or owner and slug with %2F between.",
 	"path": "The path of a file below the skill directory; its slashes may stand as they are.",
-	"name": "The name of a command, a slug, or the name that a skill declares a command by; a slash is written %2F.",
+	"id":   "The call_id of a call.",
+	"name": "The name of a tool; or that of a command, a slug, or the name that a skill declares a command by; a slash is written %2F.",
 }
 
 func (rt *route) describeAnswers(s schemas, method string) object {

@@ -29,6 +29,7 @@ var words = map[reflect.Type][]any{
 	reflect.TypeFor[pannier.ScanDecision]():      anyOf(pannier.ScanAllow, pannier.ScanWarn, pannier.ScanBlock),
 	reflect.TypeFor[pannier.ScanOrigin]():        anyOf(pannier.ScanBackground, pannier.ScanInstall, pannier.ScanExplicit),
 	reflect.TypeFor[pannier.ToolKind]():          anyOf(pannier.ToolDeclared, pannier.ToolFunction, pannier.ToolScript),
+	reflect.TypeFor[pannier.FileChange]():        anyOf(pannier.FileAdded, pannier.FileRemoved, pannier.FileChanged, pannier.FileMode),
 	reflect.TypeFor[pannier.AuditPhase]():        anyOf(pannier.AuditIntent, pannier.AuditOutcome),
 	reflect.TypeFor[pannier.InvocationMode]():    anyOf(pannier.InvokedManually, pannier.InvokedAutomatically),
 	reflect.TypeFor[pannier.EventType]():         anyOf(pannier.EventTypes()...),
@@ -46,6 +47,8 @@ func anyOf[T any](values ...T) []any {
 type (
 	singleOrBatch struct{ one any }
 	listOf        struct{ items any }
+	// eitherOf is a value of one of some types.
+	eitherOf []any
 )
 
 // shape returns the schema of a value's type; a value that is a schema is that.
@@ -58,6 +61,12 @@ func (s schemas) shape(value any) object {
 		return object{"oneOf": []any{one, object{"type": "array", "items": one, "minItems": 1}}}
 	case listOf:
 		return object{"type": "array", "items": s.shape(value.items)}
+	case eitherOf:
+		var each []any
+		for _, one := range value {
+			each = append(each, s.shape(one))
+		}
+		return object{"oneOf": each}
 	}
 	return s.of(reflect.TypeOf(value))
 }
@@ -70,6 +79,8 @@ func (s schemas) of(t reflect.Type) object {
 		return object{}
 	case reflect.TypeFor[pannier.Toggle]():
 		return object{"type": []string{"boolean", "null"}}
+	case reflect.TypeFor[pannier.Permission]():
+		return object{"type": []string{"string", "null"}, "pattern": "^sha256:[0-9a-f]{64}$"}
 	case reflect.TypeFor[pannier.Digest]():
 		return s.name(t, func() object { return object{"type": "string", "pattern": "^(sha256:[0-9a-f]{64})?$"} })
 	}
@@ -128,6 +139,8 @@ func reference(name string) object { return object{"$ref": "#/components/schemas
 var fieldSchemas = map[string]object{
 	"AuditEntry.detail":       anyKeys("object"),
 	"Content.frontmatter":     anyKeys("object", "null"),
+	"PlatformCard.wanted":     anyKeys("object", "null"),
+	"PlatformCard.has":        anyKeys("object", "null"),
 	"Peer.card":               anyKeys("object", "null"),
 	"RuntimeTool.config":      anyKeys("object"),
 	"RuntimeTool.parameters":  anyKeys("object"),
@@ -199,6 +212,7 @@ var eventData = map[pannier.EventType]any{
 	pannier.EventCatalogUpdated: pannier.CatalogUpdated{}, pannier.EventSkillLoaded: pannier.SkillLoaded{},
 	pannier.EventSkillFileRead: pannier.SkillFileRead{}, pannier.EventSkillInvoked: pannier.SkillInvoked{},
 	pannier.EventTurnResolved:      pannier.TurnResolved{},
+	pannier.EventSkillToolCalled:   pannier.SkillToolCalled{},
 	pannier.EventSkillStateChanged: pannier.SkillStateChanged{}, pannier.EventSkillWarning: pannier.SkillWarning{},
 	pannier.EventWorkspaceChanged: pannier.WorkspaceChanged{}, pannier.EventEnvironmentChanged: pannier.EnvironmentChanged{},
 	pannier.EventPolicyChanged: pannier.PolicyChanged{}, pannier.EventSkillScanned: pannier.SkillScanned{},

@@ -35,6 +35,7 @@ var told = []any{
 		Digest: pannier.DigestOf(nil), TurnDigest: pannier.DigestOf(nil), Active: map[string]int{pannier.ViaPath: 1}, Rejected: map[string]int{},
 		Skills: []pannier.TurnSkill{{Slug: "a", State: pannier.TurnActive, Reason: pannier.ViaPath}}, Bodies: 1, Turn: &pannier.Turn{Text: "x"},
 	},
+	pannier.SkillToolCalled{Name: "skill.a.b", Slug: "a", Kind: pannier.RuntimeShell, CallID: "c", OK: true, ExitCode: new(0), Fingerprint: pannier.DigestOf(nil), ArgumentsDigest: pannier.DigestOf(nil), Output: "x", OutputDigest: pannier.DigestOf(nil)},
 	pannier.SkillStateChanged{Slug: "a", SourceKind: pannier.SourceWorkspace, Path: "skills/a", To: pannier.StateEligible, Cause: "new"},
 	pannier.SkillWarning{Name: "a", Kind: "skill.x", Detail: "d"},
 	pannier.WorkspaceChanged{Files: []string{"config.yaml"}, Fields: pannier.FieldChanges{Hot: []string{}, Restart: []string{}, Ignored: []string{}}},
@@ -50,7 +51,7 @@ var told = []any{
 var toldInstall = pannier.SkillInstalled{InstalledSkill: pannier.InstalledSkill{Slug: "a", SourceKind: pannier.SourceWorkspace, Fingerprint: pannier.DigestOf(nil), Path: "skills/a", InstallPath: "/w/skills/a"}, Origin: "archive"}
 
 var toldTypes = []pannier.EventType{
-	pannier.EventCatalogUpdated, pannier.EventSkillLoaded, pannier.EventSkillFileRead, pannier.EventSkillInvoked, pannier.EventTurnResolved, pannier.EventSkillStateChanged, pannier.EventSkillWarning,
+	pannier.EventCatalogUpdated, pannier.EventSkillLoaded, pannier.EventSkillFileRead, pannier.EventSkillInvoked, pannier.EventTurnResolved, pannier.EventSkillToolCalled, pannier.EventSkillStateChanged, pannier.EventSkillWarning,
 	pannier.EventWorkspaceChanged, pannier.EventEnvironmentChanged, pannier.EventPolicyChanged, pannier.EventSkillScanned, pannier.EventCardPushed,
 	pannier.EventInstallAdded, pannier.EventInstallReplaced, pannier.EventInstallRemoved, pannier.EventInstallRolledBack, pannier.EventSkillPromotion, pannier.EventMCPSession,
 }
@@ -85,17 +86,60 @@ func newWhole() *house {
 		Whole:  func(*pannier.Snapshot) pannier.CatalogUpdated { return pannier.CatalogUpdated{} },
 	}
 	p.options.Acknowledge = func(context.Context, pannier.Actor, string) (*pannier.Snapshot, error) { return p.snapshot, nil }
-	p.options.Audit = func(string, int) ([]pannier.AuditEntry, error) {
+	p.options.Audit = func(string, uint64, int) ([]pannier.AuditEntry, error) {
 		uid := uint32(7)
 		return []pannier.AuditEntry{{Seq: 1, Time: time.Unix(1, 0), Phase: pannier.AuditIntent, Action: pannier.ActionScan, Actor: pannier.Actor{Kind: "socket", UID: &uid}, Detail: map[string]any{"a": 1}}}, nil
 	}
+	p.options.VerifyAudit = func(context.Context) pannier.AuditCheck {
+		return pannier.AuditCheck{OK: true, Entries: 1, Head: "sha256:x"}
+	}
+	p.options.CardStatus = func() pannier.CardStatus {
+		return pannier.CardStatus{Platforms: []pannier.PlatformCard{
+			{Platform: "p", Wanted: json.RawMessage(`{"name":"a"}`), Has: json.RawMessage(`{"name":"b"}`), ReadAt: time.Unix(1, 0), Pushes: []pannier.PushAttempt{{At: time.Unix(1, 0), Outcome: "pushed", MS: 3, Version: 7}}},
+			{Platform: "q", Reason: "r", Pushes: []pannier.PushAttempt{}},
+		}}
+	}
+	p.options.Stats = func() pannier.Stats {
+		return pannier.Stats{Minutes: []pannier.StatsMinute{{At: time.Unix(60, 0), StatsCounts: pannier.StatsCounts{Reloads: 1, ReloadP50MS: 1.5}}}}
+	}
 	p.options.Installs = newMover().installs()
 	p.options.MCP = http.HandlerFunc(answerMCP)
+	p.options.Runner = api.Runner{Accept: func(http.ResponseWriter, *http.Request, context.Context) error { return nil }}
+	p.options.Tools = toldTools
 	p.options.Peers = func() []pannier.Peer {
 		return []pannier.Peer{{ID: "p", Name: "P", Role: "r", Status: "online", Card: json.RawMessage(`{"name":"P"}`), UpdatedAt: time.Unix(1, 0)}, {ID: "q"}}
 	}
 	p.snapshot.Environment = pannier.Environment{OS: "linux", Arch: "arm64", Bins: []string{"git"}, Env: []string{}, Config: []string{}, MCP: []string{}, Source: pannier.EnvironmentAgent}
 	return p.house
+}
+
+// toldTools has one tool, and carries out calls of it.
+var toldTools = api.Tools{
+	List: func(s *pannier.Snapshot) pannier.ToolList {
+		tool := pannier.RuntimeTool{Name: "skill.alpha.run", Parameters: json.RawMessage(`{"type":"object"}`), ExecutionClass: "shared", Kind: pannier.RuntimeShell, Skill: "alpha"}
+		return pannier.ToolList{
+			SnapshotVersion: s.Version, Digest: s.Digest, Enabled: true, Runner: "self", Report: &pannier.RunnerReport{Connected: true, Level: pannier.SandboxRequired},
+			Tools:    []pannier.ListedTool{{RuntimeTool: tool, Why: &pannier.ToolError{Code: pannier.ToolNotAllowed, Message: "m", Hint: "h"}}},
+			Excluded: []pannier.ExcludedTool{{Name: "skill.alpha.x", Skill: "alpha", Reason: pannier.ToolsDisabled, Detail: "d"}},
+		}
+	},
+	Call: func(_ context.Context, r pannier.ToolRequest) (pannier.ToolResult, error) {
+		if r.Name != "skill.alpha.run" {
+			return pannier.ToolResult{}, &pannier.Refusal{Code: pannier.ToolNotFound, Message: "m", Hint: "h"}
+		}
+		if r.Out != nil {
+			r.Out(pannier.ToolDelta{Text: "first\n", Bytes: 6})
+			r.Out(pannier.ToolDelta{Bytes: 9})
+		}
+		return pannier.ToolResult{
+			Name: r.Name, CallID: r.CallID, Kind: pannier.RuntimeShell, ExitCode: new(3), Output: string(r.Arguments), Structured: json.RawMessage(`{"a":1}`), DurationMS: 4,
+			Proxy: &pannier.ToolProxy{Tool: "read_file", Arguments: json.RawMessage("{}")}, Error: &pannier.ToolError{Code: pannier.ToolFailed, Message: "m", Hint: "h"},
+		}, nil
+	},
+	Cancel: func(owner, id string) bool { return id == "c1" },
+	Register: func(string, string, func(context.Context, json.RawMessage) (pannier.ToolResult, error)) (func(), error) {
+		return func() {}, nil
+	},
 }
 
 // answerMCP answers as an MCP server does, with an event for a stream.
@@ -262,8 +306,10 @@ func requestsTo(pattern string) []exchange {
 
 // asked are requests to routes, to each at least one that succeeds and one that is refused, where it can be.
 var asked = map[string][]exchange{
-	"GET /v1/skills":                        {{"/v1/skills?include=problems,policy,health", "", "", 200}, {"/v1/skills", "", "", 200}, {"/v1/skills?state=no", "", "", 400}},
+	"GET /v1/skills":                        {{"/v1/skills?include=problems,policy,health", "", "", 200}, {"/v1/skills", "", "", 200}, {"/v1/skills?limit=2&q=o", "", "", 200}, {"/v1/skills?state=no", "", "", 400}},
 	"GET /v1/skills/{slug}":                 {{"/v1/skills/alpha", "", "", 200}, {"/v1/skills/gamma", "", "", 200}, {"/v1/skills/omega?path=extra/omega", "", "", 200}, {"/v1/skills/no", "", "", 404}},
+	"GET /v1/skills/{slug}/versions":        {{"/v1/skills/alpha/versions", "", "", 200}, {"/v1/skills/omega/versions?path=extra/omega", "", "", 200}, {"/v1/skills/no/versions", "", "", 404}},
+	"GET /v1/skills/{slug}/diff":            {{"/v1/skills/alpha/diff", "", "", 200}, {"/v1/skills/no/diff", "", "", 404}},
 	"GET /v1/skills/{slug}/content":         {{"/v1/skills/alpha/content?expand=1", "", "", 200}, {"/v1/skills/alpha/content", "", "text/markdown", 200}, {"/v1/skills/beta/content", "", "", 409}},
 	"GET /v1/skills/{slug}/files/{path...}": {{"/v1/skills/alpha/files/refs/a.html", "", "", 200}, {"/v1/skills/alpha/files/no", "", "", 404}},
 	"POST /v1/skills":                       {{"/v1/skills?file_name=a.tgz&allow_missing=1", "x", "", 415}, {"/v1/skills?dry_run=no!", "x", "", 400}},
@@ -273,16 +319,20 @@ var asked = map[string][]exchange{
 	"POST /v1/promotions":                   {{"/v1/promotions", `{"promote_to_skill":true,"repetition_signal":{"count":3},"summary":"s"}`, "", 200}, {"/v1/promotions", "{}", "", 400}},
 	"POST /v1/skills/{slug}/scan":           {{"/v1/skills/alpha/scan", "", "", 200}, {"/v1/skills/no/scan", "", "", 404}},
 	"GET /v1/prompt":                        {{"/v1/prompt", "", "", 200}, {"/v1/prompt?max_chars=9", "", "application/json", 200}, {"/v1/prompt?format=no", "", "", 400}},
-	"POST /v1/prompt":                       {{"/v1/prompt", "{}", "", 200}, {"/v1/prompt", `{"text":"$alpha","limits":{"max_chars":0}}`, "application/json", 200}, {"/v1/prompt", "[]", "", 400}},
+	"POST /v1/prompt":                       {{"/v1/prompt", "{}", "", 200}, {"/v1/prompt", `{"text":"$alpha","limits":{"max_chars":0}}`, "application/json", 200}, {"/v1/prompt?dry_run=1", "{}", "", 200}, {"/v1/prompt", "[]", "", 400}},
 	"POST /v1/resolve":                      {{"/v1/resolve", `{"text":"/skill:alpha now, $beta","capabilities":[{"id":"1","slug":"no"}]}`, "", 200}, {"/v1/resolve", `{"no":1}`, "", 400}},
 	"POST /v1/commands/{name}":              {{"/v1/commands/alpha", `{"args":"now"}`, "", 200}, {"/v1/commands/alpha", "", "", 200}, {"/v1/commands/no", "", "", 404}},
 	"POST /v1/health/acknowledge":           {{"/v1/health/acknowledge", `{"condition":"state_lost"}`, "", 200}, {"/v1/health/acknowledge", `{"code":1}`, "", 400}},
+	"POST /v1/tools/{name}":                 {{"/v1/tools/skill.alpha.run", `{"arguments":{"a":1},"call_id":"c1"}`, "", 200}, {"/v1/tools/skill.alpha.run", "", "", 200}, {"/v1/tools/skill.alpha.run", "", "text/event-stream", 200}, {"/v1/tools/skill.no.no", "", "", 404}, {"/v1/tools/skill.alpha.run", `{"args":{}}`, "", 400}},
+	"DELETE /v1/tools/calls/{id}":           {{"/v1/tools/calls/c1", "", "", 200}, {"/v1/tools/calls/c2", "", "", 404}},
 	"POST /v1/rescan":                       {{"/v1/rescan?wait=1", "", "", 200}, {"/v1/rescan?wait=no", "", "", 400}},
 	"PUT /v1/environment":                   {{"/v1/environment", `{"os":"linux","arch":"arm64","bins":["git"],"env":[],"config":[],"mcp":[]}`, "", 200}, {"/v1/environment", `{"no":1}`, "", 400}},
 	"PUT /v1/policy/{slug}":                 {{"/v1/policy/alpha?source_kind=workspace", `{"enabled":false,"allow_implicit_invocation":null}`, "", 200}, {"/v1/policy/alpha", `{"enabled":1}`, "", 400}},
 	"GET /v1/audit":                         {{"/v1/audit?slug=a&limit=1", "", "", 200}, {"/v1/audit?limit=0", "", "", 400}},
 	"GET /v1/events":                        {{"/v1/events?follow=0", "", "", 200}, {"/v1/events?types=no", "", "", 400}},
 	"GET /v1/rpc":                           {{"/v1/rpc", "", "", 426}},
+	"GET /v1/runner":                        {{"/v1/runner", "", "", 403}},
+	"POST /v1/tickets":                      {{"/v1/tickets", "", "", 200}, {"/v1/tickets?x=1", "", "", 400}},
 	"POST /v1/rpc": {
 		{"/v1/rpc", `{"jsonrpc":"2.0","id":1,"method":"skills/list"}`, "", 200},
 		{"/v1/rpc", `[{"jsonrpc":"2.0","id":"a","method":"no"}]`, "", 200},

@@ -14,6 +14,10 @@ var probeRoutes = []route{
 		id: "getHealth", summary: "What is wrong, and what to do.",
 	},
 	{
+		pattern: "GET /v1/stats", endpoint: returns(func(h *Handler, _ *http.Request, _ *pannier.Snapshot) (pannier.Stats, error) { return h.Stats(), nil }), early: true,
+		id: "getStats", summary: "What happened within the last hour, by minute.", has: func(o *Options) bool { return o.Stats != nil },
+	},
+	{
 		pattern: "POST /v1/health/acknowledge", endpoint: takes((*Handler).acknowledge), scope: ScopeWrite,
 		id: "acknowledgeCondition", summary: "Ends a condition of health that lasts until an operator acknowledges it.",
 		has: func(o *Options) bool { return o.Acknowledge != nil },

@@ -22,6 +22,7 @@ var refusals = map[string]refusalClass{
 	"install.exists":         {http.StatusConflict, rpc.CodeInvalidRequest, "skills.update_conflict.fingerprint_mismatch"},
 	"install.fingerprint":    {http.StatusConflict, rpc.CodeInvalidRequest, "skills.update_conflict.fingerprint_mismatch"},
 	"install.collision":      {http.StatusConflict, rpc.CodeInvalidRequest, "skills.install_blocked.conflict"},
+	"install.duplicate":      {http.StatusConflict, rpc.CodeInvalidRequest, "skills.install_blocked.conflict"},
 	"install.conflict":       {http.StatusConflict, rpc.CodeInvalidRequest, "skills.install_blocked.conflict"},
 	"install.not_managed":    {http.StatusConflict, rpc.CodeInvalidRequest, rpcInvalid},
 	"install.dependency":     {http.StatusUnprocessableEntity, rpc.CodeInvalidRequest, "skills.install_blocked.dependency"},
@@ -65,6 +66,9 @@ var refusals = map[string]refusalClass{
 // classOf returns how a refusal is reported. A code outside the table is an error of the request, or of the archive in it.
 func classOf(code string) refusalClass {
 	if class, ok := refusals[code]; ok {
+		return class
+	}
+	if class, ok := toolRefusals[code]; ok {
 		return class
 	}
 	switch {

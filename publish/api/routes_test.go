@@ -51,13 +51,13 @@ func TestRoutes(t *testing.T) {
 		{"POST", "/v1/resolve", `{"text":"$beta $alpha","capabilities":[{"id":"1","slug":"nope"}]}`, "", jsonType, map[string]string{
 			"":         "active allowed_tools digest excluded_tools prompt rejected snapshot_version tools",
 			"active 0": "digest name reason slug source_kind", "rejected 0": "detail diagnostics id reason slug",
-			"rejected 1 diagnostics 0": "code remedy subject", "prompt": "format omitted text truncated",
+			"rejected 1 diagnostics 0": "code remedy subject", "prompt": "chars format omitted text tokens_estimate truncated",
 		}},
 		{"POST", "/v1/resolve", `{"text":"/skill:alpha now"}`, "", jsonType, map[string]string{"active 0": "arguments digest name reason slug source_kind"}},
 		{"GET", "/v1/prompt", "", "", textType, nil},
-		{"GET", "/v1/prompt?format=available_skills&max_chars=0", "", jsonType, jsonType, map[string]string{"": "format omitted text truncated"}},
+		{"GET", "/v1/prompt?format=available_skills&max_chars=0", "", jsonType, jsonType, map[string]string{"": "chars format omitted text tokens_estimate truncated"}},
 		{"POST", "/v1/prompt", `{}`, "", textType, nil},
-		{"POST", "/v1/prompt", `{"limits":{"max_chars":1}}`, jsonType, jsonType, map[string]string{"": "format omitted text truncated", "omitted": "0 1 2"}},
+		{"POST", "/v1/prompt", `{"limits":{"max_chars":1}}`, jsonType, jsonType, map[string]string{"": "chars format omitted text tokens_estimate truncated", "omitted": "0 1 2"}},
 		{"GET", "/v1/card", "", "", jsonType, nil},
 		{"GET", "/.well-known/agent-card.json", "", "", jsonType, nil},
 		{"GET", "/v1/health", "", "", jsonType, map[string]string{

@@ -46,7 +46,8 @@ var streamRoutes = []route{
 	{
 		pattern: "GET /v1/rpc", endpoint: endpoint{serve: (*Handler).socket}, early: true, untagged: true,
 		id: "openRPC", summary: "Makes a WebSocket (RFC 6455) that carries JSON-RPC 2.0.",
-		others: map[string]string{"101": "The connection is a WebSocket from here on."},
+		parameters: []parameter{query("ticket", "string", "One of POST /v1/tickets, in the place of a token.")},
+		others:     map[string]string{"101": "The connection is a WebSocket from here on."},
 	},
 	{
 		pattern: "POST /v1/rpc", endpoint: endpoint{(*Handler).call, singleOrBatch{rpcCall{}}, singleOrBatch{rpcAnswer{}}}, early: true,
@@ -83,6 +84,7 @@ type rpcMethod struct {
 	// has reports whether a handler with these options has the method; nil is always.
 	has     func(*Options) bool
 	changes bool // a call may lead to a notification
+	long    bool // a call may take as long as a tool of a skill
 }
 
 var rpcMethods = []rpcMethod{
@@ -92,14 +94,17 @@ var rpcMethods = []rpcMethod{
 	{name: "skills/prompt", call: calls((*Handler).rpcPrompt)},
 	{name: "skills/read", call: calls((*Handler).rpcRead)},
 	{name: "skills/policy/list", call: calls((*Handler).rpcPolicies)},
-	{"skills/policy/set", calls((*Handler).rpcSetPolicy), ScopeWrite, func(o *Options) bool { return o.SetPolicy != nil }, true},
-	{"skills/install", calls((*Handler).rpcInstallSkill), ScopeWrite, hasInstall, true},
-	{"skills/update", calls((*Handler).rpcUpdateSkill), ScopeWrite, hasInstall, true},
-	{"skills/uninstall", calls((*Handler).rpcUninstall), ScopeWrite, func(o *Options) bool { return o.Uninstall != nil }, true},
-	{"skills/upload/start", calls((*Handler).rpcUploadStart), ScopeWrite, hasUploads, false},
-	{"skills/upload/finish", calls((*Handler).rpcUploadFinish), ScopeWrite, hasUploads, false},
-	{"skills/upload/abort", calls((*Handler).rpcUploadAbort), ScopeWrite, hasUploads, false},
-	{"skills/upload/status", calls((*Handler).rpcUploadStatus), ScopeWrite, hasUploads, false},
+	{"skills/policy/set", calls((*Handler).rpcSetPolicy), ScopeWrite, func(o *Options) bool { return o.SetPolicy != nil }, true, false},
+	{"skills/install", calls((*Handler).rpcInstallSkill), ScopeWrite, hasInstall, true, false},
+	{"skills/update", calls((*Handler).rpcUpdateSkill), ScopeWrite, hasInstall, true, false},
+	{"skills/uninstall", calls((*Handler).rpcUninstall), ScopeWrite, func(o *Options) bool { return o.Uninstall != nil }, true, false},
+	{"skills/upload/start", calls((*Handler).rpcUploadStart), ScopeWrite, hasUploads, false, false},
+	{"skills/upload/finish", calls((*Handler).rpcUploadFinish), ScopeWrite, hasUploads, false, false},
+	{"skills/upload/abort", calls((*Handler).rpcUploadAbort), ScopeWrite, hasUploads, false, false},
+	{"skills/upload/status", calls((*Handler).rpcUploadStatus), ScopeWrite, hasUploads, false, false},
+	{"skills/tools/call", calls((*Handler).rpcCallTool), ScopeCall, hasTools, false, true},
+	{"skills/tools/register", calls((*Handler).rpcRegisterTool), ScopeCall, func(o *Options) bool { return hasTools(o) && o.Tools.Register != nil }, false, false},
+	{"skills/tools/cancel", calls((*Handler).rpcCancelTool), ScopeCall, hasTools, false, false},
 }
 
 func (h *Handler) newRPC() *rpc.Server {
@@ -109,7 +114,11 @@ func (h *Handler) newRPC() *rpc.Server {
 	}
 	for _, m := range rpcMethods {
 		if m.has == nil || m.has(&h.Options) {
-			o.Methods[m.name] = rpc.Method{Changes: m.changes, Answer: func(r *http.Request, params json.RawMessage) (any, error) {
+			timeout := time.Duration(0)
+			if m.long {
+				timeout = maxToolCall
+			}
+			o.Methods[m.name] = rpc.Method{Changes: m.changes, Timeout: timeout, Answer: func(r *http.Request, params json.RawMessage) (any, error) {
 				h.OnRequest()
 				return m.call(h, r, m.scope, params)
 			}}
@@ -182,6 +191,12 @@ func (h *Handler) call(w http.ResponseWriter, r *http.Request, _ *pannier.Snapsh
 }
 
 func (h *Handler) socket(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
+	if hasTicket(r) {
+		var err error
+		if r, _, err = h.redeem(r, nil); err != nil {
+			return err
+		}
+	}
 	leave, ok := trackUpgraded(r.Context())
 	if !ok {
 		return http.ErrServerClosed

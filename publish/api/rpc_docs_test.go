@@ -50,6 +50,7 @@ func TestRPCTables(t *testing.T) {
 	c := newCallable(catalog())
 	c.options.Installs = newMover().installs()
 	c.options.Uploads = newUploads(t, t.TempDir())
+	c.options.Tools = toldTools
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(methods)), c.handler().Methods()); diff != "" {
 		t.Errorf("-docs/RPC.md +methods:\n%s", diff)
 	}

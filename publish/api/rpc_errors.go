@@ -34,11 +34,13 @@ var errSlugMissing = invalidParams("slug is missing", "name the skill as skills/
 func (h *Handler) rpcError(r *http.Request, err error) *rpc.Error {
 	if e := h.statusOf(r, err); e != nil {
 		number, code := rpcNumber(e.status)
+		details := rpc.Details{Error: e.detail, Hint: e.hint, Code: e.code}
 		if refusal, ok := errors.AsType[*pannier.Refusal](err); ok {
 			class := classOf(refusal.Code)
 			number, code = class.number, class.code
+			details.Conflict, details.Findings, details.Reasons = refusal.Conflict, refusal.Findings, refusal.Reasons
 		}
-		return rpc.NewError(number, code, rpc.Details{Error: e.detail, Hint: e.hint, Code: e.code})
+		return rpc.NewError(number, code, details)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return rpcFault(rpc.CodeServer, rpcNotAvailable, "the call took too long", "try again")

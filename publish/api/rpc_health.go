@@ -268,7 +268,7 @@ func (h *Handler) recentAudit(chosen []*pannier.Entry, limit int) (map[string][]
 		}
 	}
 	for _, slug := range slices.Compact(slugs) {
-		entries, err := h.Audit(slug, atMost)
+		entries, err := h.Audit(slug, 0, atMost)
 		if err != nil {
 			return nil, err
 		}

@@ -29,6 +29,23 @@ type rpcArchiveParams struct {
 type rpcInstallParams struct {
 	rpcArchiveParams
 	TargetSourceKind pannier.SourceKind `json:"target_source_kind"`
+	DryRun           bool               `json:"dry_run"`
+	Several          bool               `json:"several"`
+	Items            []rpcItemParam     `json:"items"`
+}
+
+// rpcItemParam says what differs for one skill of an archive.
+type rpcItemParam struct {
+	Path         *string          `json:"path"`
+	Skip         bool             `json:"skip"`
+	Replace      *rpcReplaceParam `json:"replace"`
+	AllowMissing bool             `json:"allow_missing"`
+	Accept       []string         `json:"accept"`
+	Reason       string           `json:"reason"`
+}
+
+type rpcReplaceParam struct {
+	Expected *string `json:"expected_fingerprint"`
 }
 
 type rpcUpdateParams struct {
@@ -48,6 +65,11 @@ type rpcInstallResult struct {
 	Status pannier.InstallStatus `json:"status"`
 	Skill  rpcInstalled          `json:"skill"`
 	Audit  rpcAudited            `json:"audit"`
+	// DryRun says that nothing was touched; Findings, Accepted and Reasons are as in [pannier.InstallResult]. They are additions too.
+	DryRun   bool                 `json:"dry_run,omitempty"`
+	Findings []pannier.Finding    `json:"findings,omitempty"`
+	Accepted []pannier.Acceptance `json:"accepted,omitempty"`
+	Reasons  []pannier.Reason     `json:"reasons,omitempty"`
 	// Issues are an addition to the protocol: what a client should know of the skill, such as that only a turn that names it
 	// uses it.
 	Issues []rpcIssue `json:"validation_issues,omitempty"`
@@ -75,7 +97,58 @@ type rpcUninstallResult struct {
 }
 
 func (h *Handler) rpcInstallSkill(r *http.Request, _ *pannier.Snapshot, p rpcInstallParams) (any, error) {
-	return h.rpcInstallUpload(r, p.rpcArchiveParams, pannier.InstallRequest{SourceKind: p.TargetSourceKind})
+	req := pannier.InstallRequest{SourceKind: p.TargetSourceKind, DryRun: p.DryRun}
+	if !p.Several && len(p.Items) == 0 {
+		return h.rpcInstallUpload(r, p.rpcArchiveParams, req)
+	}
+	if !p.Several {
+		return nil, invalidParams("items are given without several", "give both, or none")
+	}
+	if err := p.Source.check(); err != nil {
+		return nil, err
+	}
+	items, err := installItems(p.Items)
+	if err != nil {
+		return nil, err
+	}
+	req.AllowMissing, req.Accept = p.AllowMissing, pannier.AcceptRequest{Rules: p.Accept, Reason: p.Reason}
+	return h.installSeveral(r, pannier.InstallSeveral{InstallRequest: req, Items: items}, pannier.InstallSource{UploadID: p.Source.UploadID})
+}
+
+// maxItems bounds the items of an installation; an archive has no more skills.
+const maxItems = 200
+
+func installItems(params []rpcItemParam) ([]pannier.InstallItem, error) {
+	if len(params) > maxItems {
+		return nil, invalidParams(fmt.Sprintf("there are %d items, more than %d", len(params), maxItems), "install fewer at a time")
+	}
+	var items []pannier.InstallItem
+	seen := map[string]bool{}
+	for _, p := range params {
+		if p.Path == nil || seen[*p.Path] {
+			return nil, invalidParams("an item has no path, or that of another", "give the paths of the results of a dry run, each once")
+		}
+		seen[*p.Path] = true
+		item := pannier.InstallItem{
+			Path: *p.Path, Skip: p.Skip, Replace: p.Replace != nil, AllowMissing: p.AllowMissing,
+			Accept: pannier.AcceptRequest{Rules: p.Accept, Reason: p.Reason},
+		}
+		if item.Replace && p.Replace.Expected != nil {
+			var err error
+			if item.Expected, err = expectedFingerprint("expected_fingerprint", rpcPrefixed(*p.Replace.Expected)); err != nil {
+				return nil, err
+			}
+		}
+		items = append(items, item)
+	}
+	return items, nil
+}
+
+func (p rpcSourceParam) check() error {
+	if p.Type != uploadedArchive || p.UploadID == "" {
+		return invalidParams(fmt.Sprintf("the source is of type %.40q", p.Type), `give {"type":"uploaded_archive","upload_id":…} of a finished upload`)
+	}
+	return nil
 }
 
 func (h *Handler) rpcUpdateSkill(r *http.Request, _ *pannier.Snapshot, p rpcUpdateParams) (any, error) {
@@ -101,8 +174,8 @@ func rpcPrefixed(fingerprint string) string {
 }
 
 func (h *Handler) rpcInstallUpload(r *http.Request, p rpcArchiveParams, req pannier.InstallRequest) (any, error) {
-	if p.Source.Type != uploadedArchive || p.Source.UploadID == "" {
-		return nil, invalidParams(fmt.Sprintf("the source is of type %.40q", p.Source.Type), `give {"type":"uploaded_archive","upload_id":…} of a finished upload`)
+	if err := p.Source.check(); err != nil {
+		return nil, err
 	}
 	req.AllowMissing, req.Accept = p.AllowMissing, pannier.AcceptRequest{Rules: p.Accept, Reason: p.Reason}
 	result, _, err := h.Install(r.Context(), actorOf(r), req, pannier.InstallSource{UploadID: p.Source.UploadID})
@@ -113,7 +186,7 @@ func (h *Handler) rpcInstallUpload(r *http.Request, p rpcArchiveParams, req pann
 	return rpcInstallResult{
 		Status: result.Status, Audit: rpcAudited{result.AuditEntries},
 		Skill:  rpcInstalled{s.Slug, s.SourceKind, s.Version, s.Fingerprint, rpcTrust(s.TrustLevel), s.InstallPath},
-		Issues: rpcIssues(result.Problems),
+		Issues: rpcIssues(result.Problems), DryRun: result.DryRun, Findings: result.Findings, Accepted: result.Accepted, Reasons: result.Reasons,
 	}, nil
 }
 

@@ -51,35 +51,50 @@ type rpcListParams struct {
 	IncludeHealth *bool `json:"include_health"`
 	IncludePolicy *bool `json:"include_policy"`
 	// IncludeActivity is off by default: the result changes with each use.
-	IncludeActivity bool `json:"include_activity"`
+	IncludeActivity bool   `json:"include_activity"`
+	Limit           *int   `json:"limit"`
+	Cursor          string `json:"cursor"`
 }
 
 type rpcListResult struct {
-	SnapshotVersion uint64    `json:"snapshot_version"`
-	GeneratedAt     int64     `json:"generated_at"`
-	Skills          []rpcItem `json:"skills"`
+	SnapshotVersion uint64 `json:"snapshot_version"`
+	GeneratedAt     int64  `json:"generated_at"`
+	pannier.Paging
+	Skills []rpcItem `json:"skills"`
 }
 
 func (h *Handler) rpcList(_ *http.Request, s *pannier.Snapshot, p rpcListParams) (any, error) {
-	with := inclusion{problems: true, policy: orTrue(p.IncludePolicy), health: orTrue(p.IncludeHealth)}
-	if with.activity = p.IncludeActivity; with.activity {
-		answer, err := h.encodeRPCList(s, with)
+	of := page{cursor: p.Cursor}
+	if p.Limit != nil {
+		if of.limit = *p.Limit; of.limit < 1 || of.limit > maxPage {
+			return nil, invalidParams("limit is out of bounds", fmt.Sprintf("give a number from 1 to %d, or leave it out", maxPage))
+		}
+	} else if of.cursor != "" {
+		return nil, invalidParams("cursor is given without limit", "give both, as in the call before")
+	}
+	with := inclusion{problems: true, policy: orTrue(p.IncludePolicy), health: orTrue(p.IncludeHealth), activity: p.IncludeActivity}
+	if with.activity || of.limit > 0 {
+		answer, err := h.encodeRPCList(s, with, of)
 		return json.RawMessage(answer.body), err
 	}
 	answer, err := h.shared.of(s, h.generation(), fmt.Sprintf("skills/list %v", with), func() (encoded, error) {
-		return h.encodeRPCList(s, with)
+		return h.encodeRPCList(s, with, of)
 	})
 	return json.RawMessage(answer.body), err
 }
 
-func (h *Handler) encodeRPCList(s *pannier.Snapshot, with inclusion) (encoded, error) {
+func (h *Handler) encodeRPCList(s *pannier.Snapshot, with inclusion, of page) (encoded, error) {
+	entries, paging, err := of.of(uniqueSkills(s.Entries))
+	if err != nil {
+		return encoded{}, err
+	}
 	var listed pannier.Entry
 	show := h.lister(s, with)
-	list := rpcListResult{s.Version, s.Time.Unix(), []rpcItem{}}
-	return encodeItems(list, uniqueSkills(s.Entries), func(e *pannier.Entry) any {
+	list := rpcListResult{s.Version, s.Time.Unix(), paging, []rpcItem{}}
+	return encodeItems(list, entries, encodedAs(func(e *pannier.Entry) any {
 		show(e, &listed)
 		return h.rpcItemOf(&listed, with)
-	})
+	}))
 }
 
 func orTrue(b *bool) bool { return b == nil || *b }

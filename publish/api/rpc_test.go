@@ -78,7 +78,7 @@ func newCallable(s *pannier.Snapshot) *callable {
 		Rejection: resolve.Rejection,
 		Updated:   func(*pannier.Skill) time.Time { return time.Unix(1777900000, 5) },
 	}
-	c.options.Mutations = api.Mutations{SetPolicy: c.setPolicy, Audit: func(slug string, limit int) ([]pannier.AuditEntry, error) {
+	c.options.Mutations = api.Mutations{SetPolicy: c.setPolicy, Audit: func(slug string, _ uint64, limit int) ([]pannier.AuditEntry, error) {
 		at := time.Unix(1777900001, 0)
 		entries := []pannier.AuditEntry{
 			{Phase: pannier.AuditOutcome, Action: pannier.ActionScan, Slug: "documents", Time: at, Error: "no room"},

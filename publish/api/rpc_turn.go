@@ -14,6 +14,8 @@ import (
 type rpcTurnParams struct {
 	inWorkspace
 	pannier.Turn
+	// DryRun stands in the query of POST /v1/prompt and POST /v1/resolve.
+	DryRun bool `json:"dry_run"`
 }
 
 // rpcResolveParams have beside the turn what stands in the query of POST /v1/resolve.
@@ -41,7 +43,9 @@ func (h *Handler) rpcTurn(r *http.Request, s *pannier.Snapshot, p rpcTurnParams,
 		h.shared.release(answer)
 		return nil, err
 	}
-	h.recordTurn(turn, answer)
+	if !p.DryRun {
+		h.recordTurn(turn, answer)
+	}
 	return rpc.Appender(func(dst []byte) []byte {
 		defer h.shared.release(answer)
 		return bytes.TrimSuffix(render(answer, dst), []byte("\n"))

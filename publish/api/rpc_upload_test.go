@@ -25,6 +25,7 @@ import (
 // uploadLimits are those of the protocol's examples.
 var uploadLimits = pannier.UploadLimits{
 	RecommendedChunk: 1 << 20, MaxChunk: 4 << 20, MaxCompressed: 100 << 20, MaxUnpacked: 500 << 20,
+	MaxFile: 50 << 20, MaxEntries: 2048,
 	MaxPending: 2 << 30, MaxPendingOfClient: 1 << 30, TTL: 5 * time.Minute,
 }
 

@@ -20,6 +20,11 @@ var skillRoutes = []route{
 		parameters: []parameter{
 			{"state", "query", "Only the skills in this state.", pannier.State("")},
 			queryList("include", object{"type": "string", "enum": []string{"activity", "problems", "policy", "health"}}, "What to add to each skill. With activity, the ETag changes with each use of a skill."),
+			queryList("fields", object{"type": "string", "enum": fieldNames()}, "Only these fields of each skill, slug and path; with it, others that the schema requires are absent."),
+			queryList("slug", object{"type": "string"}, "Only the skills with one of these slugs, at most 100; also those that are shadowed."),
+			{"q", "query", "Only the skills with each of these words in their slug, name, description or tags; case does not matter.", object{"type": "string", "maxLength": maxSearchBytes}},
+			{"limit", "query", "The most skills; the answer has total, and next_cursor if there are more.", object{"type": "integer", "minimum": 1, "maximum": maxPage}},
+			query("cursor", "string", "The next_cursor of the answer before; needs limit."),
 		},
 	},
 	{
@@ -39,6 +44,10 @@ var skillRoutes = []route{
 		pattern: "GET /v1/skills/{slug}/files/{path...}", endpoint: endpoint{serve: (*Handler).file},
 		id: "getFile", summary: "One file of a skill, byte for byte; its ETag is its digest. Emits skill_file_read.",
 		texts: []string{"text/plain", "application/octet-stream"}, has: func(o *Options) bool { return o.OpenFile != nil },
+		parameters: []parameter{
+			query("inspect", "boolean", "Serves the file as it is on disk, also of a skill that is not usable. Needs the scope write, emits no event."),
+			query("skill_path", "string", "The path of the skill directory that is meant; with inspect, it reaches a skill that is shadowed."),
+		},
 	},
 	{
 		pattern: "POST /v1/skills/{slug}/scan", endpoint: returns((*Handler).scan), scope: ScopeWrite,
@@ -46,67 +55,6 @@ var skillRoutes = []route{
 		parameters: append([]parameter{query("path", "string", "The path of the skill directory that is meant.")}, acceptParameters...),
 	},
 }
-
-func (h *Handler) list(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
-	query := r.URL.Query()
-	state, include := pannier.State(query.Get("state")), strings.Split(query.Get("include"), ",")
-	with := inclusion{
-		problems: slices.Contains(include, "problems"), policy: slices.Contains(include, "policy"),
-		health: slices.Contains(include, "health"), activity: slices.Contains(include, "activity"),
-	}
-	make := func() (encoded, error) { return h.encodeList(s, state, with) }
-	if with.activity { // changes with each use, so the answer is not kept
-		answer, err := make()
-		if err == nil {
-			writeEncoded(w, r, "application/json", answer)
-		}
-		return err
-	}
-	return h.writeShared(w, r, s, fmt.Sprintf("list %s %v", state, with), make)
-}
-
-func (h *Handler) encodeList(s *pannier.Snapshot, state pannier.State, with inclusion) (encoded, error) {
-	list := pannier.List{
-		SnapshotVersion: s.Version, Digest: s.Digest, TreeDigest: s.TreeDigest(), GeneratedAt: s.Time,
-		EnvironmentSource: s.Environment.Source, Held: s.Held(), Problems: s.Problems, Skills: []*pannier.Entry{},
-	}
-	entries := s.Entries
-	if state != "" {
-		entries = slices.DeleteFunc(slices.Clone(entries), func(e *pannier.Entry) bool { return e.State != state })
-	}
-	var listed pannier.Entry
-	show := h.lister(s, with)
-	return encodeItems(list, entries, func(e *pannier.Entry) any {
-		show(e, &listed)
-		return &listed
-	})
-}
-
-// lister returns what fills in an entry as a list shows it.
-func (h *Handler) lister(s *pannier.Snapshot, with inclusion) func(from, into *pannier.Entry) {
-	var uses *skillUses
-	if with.activity {
-		uses = h.activity.of(s)
-	}
-	return func(from, e *pannier.Entry) {
-		*e = *from
-		e.Fingerprint, e.ScanSummary = h.fingerprint(e.Skill), h.summary(e.Skill)
-		if with.health {
-			e.Health = new(pannier.HealthOf(e))
-		}
-		if with.activity {
-			e.Activity = uses.times(e)
-		}
-		if !with.problems {
-			e.Problems = nil
-		}
-		if !with.policy {
-			e.Policy = pannier.EffectivePolicy{}
-		}
-	}
-}
-
-type inclusion struct{ problems, policy, health, activity bool }
 
 func (h *Handler) detail(r *http.Request, s *pannier.Snapshot) (d pannier.Detail, err error) {
 	query := r.URL.Query()

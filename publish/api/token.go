@@ -140,12 +140,24 @@ func findToken(tokens []Token, text string) (found Token, ok bool) {
 //
 // An address that keeps coming without a valid token waits for its answers, up to two seconds.
 func (h *Handler) WithTokens(tokens func() []Token) http.Handler {
+	return h.OverTCP(tokens, Browsers{})
+}
+
+// OverTCP is [Handler.WithTokens] for a listener that also serves pages.
+func (h *Handler) OverTCP(tokens func() []Token, b Browsers) http.Handler {
 	failed := &throttle{}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		err := admitProgram(r)
+		if b.Page != nil && b.IsPage(r.URL.Path) {
+			h.servePage(&b, w, r)
+			return
+		}
+		answered, err := b.admit(w, r)
+		if answered {
+			return
+		}
 		var token Token
 		if err == nil {
-			token, err = authorize(r, tokens())
+			r, token, err = h.authenticate(r, tokens())
 		}
 		from := addressOf(r.RemoteAddr)
 		if err != nil {
@@ -161,11 +173,27 @@ func (h *Handler) WithTokens(tokens func() []Token) http.Handler {
 		}
 		ctx, release := cancelOnRevoke(r.Context(), tokens, token)
 		defer release()
-		caller := callerOrError{caller: Caller{Token: token.Name, Scope: token.Scope}}
-		r = r.WithContext(context.WithValue(ctx, callerKey{}, caller))
-		r.Header.Del("Authorization") // no handler reads it
-		h.ServeHTTP(w, r)
+		h.ServeHTTP(w, r.WithContext(context.WithValue(ctx, tokenKey{}, token)))
 	})
+}
+
+// authenticate returns a request as one of the holder of a token, whose ticket or whose token it comes with. No handler reads either.
+func (h *Handler) authenticate(r *http.Request, tokens []Token) (*http.Request, Token, error) {
+	if hasTicket(r) && len(r.Header["Authorization"]) == 0 {
+		r, token, err := h.redeem(r, tokens)
+		if err == nil && token == (Token{}) {
+			err = errTicket // it is one of the unix socket
+		}
+		return r, token, err
+	}
+	token, err := authorize(r, tokens)
+	if err != nil {
+		return r, token, err
+	}
+	caller := callerOrError{caller: Caller{Token: token.Name, Scope: token.Scope}}
+	r = r.WithContext(context.WithValue(r.Context(), callerKey{}, caller))
+	r.Header.Del("Authorization")
+	return r, token, nil
 }
 
 // revokeInterval is how long a token may be gone before the requests that it began end.

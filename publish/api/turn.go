@@ -19,6 +19,11 @@ var turnRoutes = []route{
 		id: "getCard", summary: "The agent card, byte for byte as it is pushed.",
 	},
 	{
+		pattern: "GET /v1/card/status", endpoint: returns((*Handler).cardStatus), early: true,
+		id: "getCardStatus", summary: "What each platform is to hold, what it holds, and the last pushes.",
+		has: func(o *Options) bool { return o.CardStatus != nil },
+	},
+	{
 		pattern: "GET /.well-known/agent-card.json", endpoint: writes[map[string]json.RawMessage]((*Handler).card),
 		id: "getWellKnownCard", summary: "The agent card, where agents look for one.",
 	},
@@ -33,11 +38,12 @@ var turnRoutes = []route{
 	{
 		pattern: "POST /v1/prompt", endpoint: endpoint{(*Handler).turnPrompt, pannier.Turn{}, pannier.Prompt{}},
 		id: "promptTurn", summary: "The skills section of the system prompt for a turn. Emits turn_resolved.", texts: []string{"text/plain"},
+		parameters: []parameter{triedParameter},
 	},
 	{
 		pattern: "POST /v1/resolve", endpoint: endpoint{(*Handler).resolve, pannier.Turn{}, pannier.Resolution{}},
 		id: "resolveTurn", summary: "Which skills are active in a turn, and their prompt. Emits turn_resolved.",
-		parameters: []parameter{query("verbose", "boolean", "Tells of every skill that is not active, named or not.")},
+		parameters: []parameter{query("verbose", "boolean", "Tells of every skill that is not active, named or not."), triedParameter},
 	},
 	{
 		pattern: "GET /v1/commands", endpoint: writes[pannier.CommandList]((*Handler).listCommands),
@@ -54,6 +60,8 @@ var turnRoutes = []route{
 	},
 }
 
+var triedParameter = query("dry_run", "boolean", "Tries the turn: it emits no event, and sets no time of activity.")
+
 func (h *Handler) resolve(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
 	turn, err := h.readTurn(r)
 	if err != nil {
@@ -65,7 +73,9 @@ func (h *Handler) resolve(w http.ResponseWriter, r *http.Request, s *pannier.Sna
 	if err := h.answer(r.Context(), s, turn, answer); err != nil {
 		return err
 	}
-	h.recordTurn(turn, answer)
+	if !isSet(r, "dry_run") {
+		h.recordTurn(turn, answer)
+	}
 	answer.body = answer.appendJSON(answer.body)
 	writeEncoded(w, r, "application/json", encoded{body: answer.body})
 	return nil
@@ -178,7 +188,9 @@ func (h *Handler) writePrompt(w http.ResponseWriter, r *http.Request, s *pannier
 	}
 	var tag []string
 	if r.Method == http.MethodPost { // only a POST is a turn; its answer has no tag
-		h.recordTurn(turn, answer)
+		if !isSet(r, "dry_run") {
+			h.recordTurn(turn, answer)
+		}
 	} else if tag = answer.tag(asJSON); r.Method == http.MethodGet && !matches(r.Header.Values("If-None-Match"), tag[0]) {
 		h.recordPrompt(answer)
 	}
@@ -201,4 +213,8 @@ func promptType(asJSON bool) string {
 
 func (h *Handler) card(w http.ResponseWriter, r *http.Request, _ *pannier.Snapshot) error {
 	return writeBody(w, r, "application/json", h.Card().JSON)
+}
+
+func (h *Handler) cardStatus(*http.Request, *pannier.Snapshot) (pannier.CardStatus, error) {
+	return h.CardStatus(), nil
 }

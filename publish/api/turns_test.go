@@ -47,6 +47,7 @@ func plainly(t *testing.T, s *pannier.Snapshot, turn pannier.Turn) (resolution, 
 	p := pannier.Prompt{
 		Format: written.Format, Text: strings.Join(written.Parts, ""), Omitted: append([]string{}, written.Omitted...), Truncated: written.Truncated(),
 	}
+	p.Chars, p.TokensEstimate = written.Length()
 	r.Prompt = &p
 	return encodeJSON(t, r), encodeJSON(t, p)
 }
@@ -220,6 +221,7 @@ func fill(v reflect.Value) {
 func TestAnswersLeaveNothingOut(t *testing.T) {
 	var full pannier.Resolution
 	fill(reflect.ValueOf(&full).Elem())
+	full.Prompt.Chars, full.Prompt.TokensEstimate = 11, 3 // which follow from the text
 	noTools := pannier.AllowedTools{Effective: []string{}, NarrowedBy: []string{}}
 	for name, r := range map[string]pannier.Resolution{
 		"full":  full,

@@ -2,10 +2,12 @@
 package client
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -205,4 +207,30 @@ func (c *Client) Scan(ctx context.Context, slug, path string, req pannier.ScanRe
 // Audit returns the newest entries of the audit log, newest first; an empty slug is all of them.
 func (c *Client) Audit(ctx context.Context, slug string, limit int) (pannier.AuditList, error) {
 	return Get[pannier.AuditList](ctx, c, "/v1/audit", "limit", strconv.Itoa(limit), "slug", slug)
+}
+
+// Tools returns the tools of the usable skills, and those that are kept back.
+func (c *Client) Tools(ctx context.Context) (pannier.ToolList, error) {
+	return Get[pannier.ToolList](ctx, c, "/v1/tools")
+}
+
+// CallTool calls a tool. It is never sent twice. An error means that nothing ran, unless the connection was lost; what goes wrong in
+// the tool is in the result. ctx cancels the call.
+func (c *Client) CallTool(ctx context.Context, name string, call pannier.ToolCall) (result pannier.ToolResult, err error) {
+	text, err := json.Marshal(call)
+	if err != nil {
+		return result, fmt.Errorf("encode request: %w", err)
+	}
+	req, err := newRequest(ctx, http.MethodPost, "/v1/tools/"+escapeSegment(name), bytes.NewReader(text))
+	if err != nil {
+		return result, err
+	}
+	req.GetBody = nil
+	return exchange[pannier.ToolResult](c.withoutTimeout(), req)
+}
+
+// CancelTool cancels a call of this client that goes on.
+func (c *Client) CancelTool(ctx context.Context, callID string) error {
+	_, err := send[json.RawMessage](ctx, c, http.MethodDelete, "/v1/tools/calls/"+escapeSegment(callID), nil)
+	return err
 }

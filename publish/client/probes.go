@@ -2,7 +2,14 @@ package client
 
 import (
 	"context"
+
+	"pannier"
 )
+
+// Session returns who the caller is to the sidecar, and what it may do.
+func (c *Client) Session(ctx context.Context) (pannier.Session, error) {
+	return Get[pannier.Session](ctx, c, "/v1/session")
+}
 
 // Metrics returns the metrics in the text format of Prometheus.
 func (c *Client) Metrics(ctx context.Context) (string, error) {

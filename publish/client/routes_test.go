@@ -69,6 +69,12 @@ var calls = map[string]func(*testing.T, *client.Client) error{
 		_, err := c.RunCommand(t.Context(), "/a", "")
 		return err
 	},
+	"GET /v1/tools": func(t *testing.T, c *client.Client) error { _, err := c.Tools(t.Context()); return err },
+	"POST /v1/tools/{name}": func(t *testing.T, c *client.Client) error {
+		_, err := c.CallTool(t.Context(), "skill.a.b", pannier.ToolCall{CallID: "c"})
+		return err
+	},
+	"DELETE /v1/tools/calls/{id}": func(t *testing.T, c *client.Client) error { return c.CancelTool(t.Context(), "c") },
 	"POST /v1/health/acknowledge": func(t *testing.T, c *client.Client) error {
 		_, err := c.Acknowledge(t.Context(), "state_lost")
 		return err
@@ -88,8 +94,9 @@ var calls = map[string]func(*testing.T, *client.Client) error{
 	"GET /v1/events": func(t *testing.T, c *client.Client) error {
 		return c.Events(t.Context(), client.EventQuery{}, func(pannier.Event) error { return nil })
 	},
-	"GET /v1/peers":  func(t *testing.T, c *client.Client) error { _, err := c.Peers(t.Context()); return err },
-	"GET /v1/health": func(t *testing.T, c *client.Client) error { _, err := c.Health(t.Context()); return err },
+	"GET /v1/session": func(t *testing.T, c *client.Client) error { _, err := c.Session(t.Context()); return err },
+	"GET /v1/peers":   func(t *testing.T, c *client.Client) error { _, err := c.Peers(t.Context()); return err },
+	"GET /v1/health":  func(t *testing.T, c *client.Client) error { _, err := c.Health(t.Context()); return err },
 	"POST /v1/rpc": func(t *testing.T, c *client.Client) error {
 		_, err := c.Call(t.Context(), "skills/list", nil)
 		return err
@@ -102,7 +109,8 @@ var calls = map[string]func(*testing.T, *client.Client) error{
 
 // notCalled are routes that are no exchange of one request and one answer.
 var notCalled = map[string]string{
-	"GET /mcp": ofHosts, "POST /mcp": ofHosts, "DELETE /mcp": ofHosts,
+	"POST /v1/tickets": "it is for browsers",
+	"GET /mcp":         ofHosts, "POST /mcp": ofHosts, "DELETE /mcp": ofHosts,
 	"GET /v1/rpc": "it is a WebSocket, of which libraries know more than this client",
 }
 

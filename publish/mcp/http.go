@@ -41,6 +41,8 @@ func (s *Server) Handler() http.Handler {
 	legacy := sdk.NewStreamableHTTPHandler(server, &options)
 	options.Stateless, options.PropagateRequestCancellation = true, true
 	modern := sdk.NewStreamableHTTPHandler(server, &options)
+	options.JSONResponse = false
+	progress := sdk.NewStreamableHTTPHandler(server, &options)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		out := &errorWriter{ResponseWriter: w, stall: s.answers.stall}
 		defer out.end()
@@ -49,6 +51,7 @@ func (s *Server) Handler() http.Handler {
 			caller = s.Caller(r)
 		}
 		r = r.WithContext(context.WithValue(r.Context(), callerKey{}, caller))
+		serveModern := modern.ServeHTTP
 		if r.Method == http.MethodPost {
 			defer s.answers.begin(r)()
 			body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequestBytes))
@@ -62,6 +65,12 @@ func (s *Server) Handler() http.Handler {
 				return
 			}
 			r.Body = io.NopCloser(bytes.NewReader(body))
+			if s.CallTool != nil { // the call of a tool may take longer than a request may
+				_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // not supported by recorders
+			}
+			if s.wantsProgress(body) {
+				serveModern = progress.ServeHTTP
+			}
 			if r.Header.Get(versionHeader) == "" && r.Header.Get(methodHeader) == "" && bytes.Contains(body, []byte(sdk.MetaKeyProtocolVersion)) {
 				modern.ServeHTTP(out, r) // which asks for the header
 				return
@@ -70,7 +79,7 @@ func (s *Server) Handler() http.Handler {
 		version := r.Header.Get(versionHeader)
 		switch {
 		case version >= modernVersion || version == "" && r.Header.Get(methodHeader) != "":
-			modern.ServeHTTP(out, r)
+			serveModern(out, r)
 		case version != "" && !slices.Contains(sdk.SupportedProtocolVersions(), version):
 			out.refuseVersion(version)
 		default:

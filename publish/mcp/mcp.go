@@ -46,6 +46,11 @@ type Options struct {
 	// Commands returns what people can call, RunCommand the text of one. Its errors are those of Content.
 	Commands   func(*pannier.Snapshot) []pannier.SkillCommand
 	RunCommand func(ctx context.Context, name, args string) (pannier.CommandRun, error)
+	// ListTools returns the tools of skills by name, CallTool carries one out, and MayCall reports whether the client of a request
+	// may call them. The client is that of the context. All are nil where no tool of a skill may be called.
+	ListTools func(*pannier.Snapshot) []pannier.ListedTool
+	MayCall   func(context.Context) bool
+	CallTool  func(context.Context, pannier.ToolRequest) (pannier.ToolResult, error)
 	// Version is that of the program.
 	Version string
 
@@ -89,7 +94,10 @@ type Server struct {
 	metrics       *metrics
 	announced     atomic.Pointer[announcements] // nil while no host has seen a list
 	answers       answers
-	changed       atomic.Int64 // when files may have changed last, in nanoseconds since 1970
+	serving       context.Context // done when Serve ends
+	stop          context.CancelFunc
+	toolsTold     atomic.Pointer[pannier.Digest] // of the tools of skills that hosts have seen; nil while none has
+	changed       atomic.Int64                   // when files may have changed last, in nanoseconds since 1970
 }
 
 // New returns a server.
@@ -97,6 +105,7 @@ func New(o Options) *Server {
 	o.Logger = cmp.Or(o.Logger, hclog.NewNullLogger())
 	o.PageSize = max(1, o.PageSize)
 	s := &Server{Options: o, ready: make(chan struct{}), metrics: newMetrics(o.Registerer)}
+	s.serving, s.stop = context.WithCancel(context.Background())
 	s.answers.init()
 	s.makeReady = sync.OnceFunc(func() { close(s.ready) })
 	s.sessions.init(s)
@@ -135,6 +144,7 @@ func (s *Server) Run(ctx context.Context, t sdk.Transport) error {
 // Serve sends notifications until ctx is done, and then closes all sessions.
 func (s *Server) Serve(ctx context.Context) error {
 	defer s.sessions.close()
+	defer s.stop()
 	s.notify(ctx)
 	return nil
 }

@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"sync"
+	"time"
 
 	"pannier"
 )
@@ -20,10 +21,18 @@ func (s *Server) notify(ctx context.Context) {
 	checks.Go(func() { s.subscriptions.follow(ctx) })
 	snapshots, cancel := s.Subscribe()
 	defer cancel()
+	var ticks <-chan time.Time
+	if s.ListTools != nil {
+		ticker := time.NewTicker(skillToolsEvery)
+		defer ticker.Stop()
+		ticks = ticker.C
+	}
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-ticks:
+			s.announceTools()
 		case snapshot := <-snapshots:
 			s.announce(snapshot)
 			signal(s.subscriptions.touched)

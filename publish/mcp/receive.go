@@ -46,7 +46,7 @@ func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 		}
 		ctx, leave := s.answers.enter(context.WithValue(ctx, modernKey{}, modern), req)
 		defer leave()
-		result, err := s.answer(ctx, method, params, func() (sdk.Result, error) { return next(ctx, method, req) })
+		result, err := s.answer(ctx, method, req, func() (sdk.Result, error) { return next(ctx, method, req) })
 		if err == nil {
 			err = s.connected(ctx, method, req, result)
 		}
@@ -58,7 +58,8 @@ func (s *Server) receive(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-func (s *Server) answer(ctx context.Context, method string, params sdk.Params, next func() (sdk.Result, error)) (sdk.Result, error) {
+func (s *Server) answer(ctx context.Context, method string, req sdk.Request, next func() (sdk.Result, error)) (sdk.Result, error) {
+	params := paramsOf(req)
 	switch method {
 	case "tools/list":
 		return s.listTools(ctx, cursorOf(params))
@@ -67,7 +68,7 @@ func (s *Server) answer(ctx context.Context, method string, params sdk.Params, n
 	case "resources/list":
 		return s.listResources(ctx, cursorOf(params))
 	case "tools/call":
-		return s.callTool(ctx, params.(*sdk.CallToolParamsRaw))
+		return s.callTool(ctx, req, params.(*sdk.CallToolParamsRaw))
 	case "prompts/get":
 		return s.getPrompt(ctx, params.(*sdk.GetPromptParams))
 	case "resources/read":
@@ -207,6 +208,12 @@ func (s *Server) listTools(ctx context.Context, cursor string) (sdk.Result, erro
 	result := &toolsPage{page: newPage(ctx), Tools: v.tools}
 	if cursor != "" {
 		return nil, refuse("cursor_invalid", "the tools are one page", "leave the cursor out")
+	}
+	own := s.skillTools(v.snapshot)
+	digest := digestOf(own)
+	s.toolsTold.CompareAndSwap(nil, &digest)
+	if len(own) > 0 && s.MayCall(withCaller(ctx)) {
+		result.Tools = slices.Concat(v.tools, own)
 	}
 	if result.Tools == nil {
 		result.Tools = []json.RawMessage{}

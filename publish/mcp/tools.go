@@ -96,10 +96,13 @@ type toolArguments struct {
 }
 
 // callTool answers a call. What a model can correct is a result with an error, not an error of the protocol.
-func (s *Server) callTool(ctx context.Context, params *sdk.CallToolParamsRaw) (sdk.Result, error) {
+func (s *Server) callTool(ctx context.Context, req sdk.Request, params *sdk.CallToolParamsRaw) (sdk.Result, error) {
 	v, err := s.current(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if name := s.listedTool(v.snapshot, params.Name); name != "" {
+		return completed(ctx, s.callSkillTool(ctx, req, name, params)), nil
 	}
 	call := map[string]func(context.Context, *view, toolArguments) (*callResult, error){
 		toolActivate: s.activate, toolReadFile: s.readToolFile, toolFind: s.find,
@@ -126,10 +129,14 @@ func (s *Server) callTool(ctx context.Context, params *sdk.CallToolParamsRaw) (s
 	if err != nil {
 		return nil, err
 	}
+	return completed(ctx, result), nil
+}
+
+func completed(ctx context.Context, result *callResult) *callResult {
 	if isModern(ctx) {
 		result.ResultType = "complete"
 	}
-	return result, nil
+	return result
 }
 
 type callResult struct {

@@ -50,6 +50,14 @@ func (r *reading) Holds(c card.Card) bool {
 	return r.held
 }
 
+// Shown implements [push.Shower].
+func (r *reading) Shown() json.RawMessage {
+	if r.card.members == nil {
+		return nil
+	}
+	return r.card.text
+}
+
 func (r *reading) Missing() string { return r.missing }
 
 func (r *reading) Difference(c card.Card) (text, hint string) {

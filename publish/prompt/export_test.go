@@ -38,7 +38,9 @@ func (r *Renderer) Render(resolution pannier.Resolution, bodies map[string]strin
 
 // Prompt returns the prompt in memory of its own.
 func (s *Section) Prompt() pannier.Prompt {
+	chars, tokens := s.Length()
 	return pannier.Prompt{
 		Format: s.Format, Text: strings.Join(s.Parts, ""), Omitted: append([]string{}, s.Omitted...), Truncated: s.Truncated(),
+		Chars: chars, TokensEstimate: tokens,
 	}
 }

@@ -1,6 +1,11 @@
 package prompt
 
-import "pannier"
+import (
+	"math/bits"
+	"unicode/utf8"
+
+	"pannier"
+)
 
 // Section is a prompt in the parts that it is put together of. A section that is rendered into again reuses its
 // memory, so that answering many turns with a thousand skills allocates little. Its zero value is empty.
@@ -42,6 +47,43 @@ func (s *Section) Size() int {
 		size += len(part)
 	}
 	return size
+}
+
+// Length returns the code points of the text, and about how many tokens a model reads it as: one for each four ASCII
+// characters, and one for each other code point.
+func (s *Section) Length() (chars, tokens int) {
+	wide := 0
+	for _, part := range s.Parts {
+		code, beyond := count(part)
+		chars, wide = chars+code, wide+beyond
+	}
+	return chars, (chars-wide+3)/4 + wide
+}
+
+// count returns the code points of a text, and how many of them are not ASCII. It looks at eight bytes at a time, because
+// each turn has a prompt.
+func count(text string) (chars, beyond int) {
+	const high = 0x8080808080808080
+	chars = len(text)
+	ascii := len(text)
+	for ; len(text) >= 8; text = text[8:] {
+		eight := uint64(text[0]) | uint64(text[1])<<8 | uint64(text[2])<<16 | uint64(text[3])<<24 |
+			uint64(text[4])<<32 | uint64(text[5])<<40 | uint64(text[6])<<48 | uint64(text[7])<<56
+		if eight&high == 0 {
+			continue
+		}
+		chars -= bits.OnesCount64(eight & ^(eight << 1) & high) // bytes 10xxxxxx continue a character
+		ascii -= bits.OnesCount64(eight & high)
+	}
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			ascii--
+			if !utf8.RuneStart(text[i]) {
+				chars--
+			}
+		}
+	}
+	return chars, chars - ascii
 }
 
 // Empty drops what the section says and keeps its memory.

@@ -39,6 +39,8 @@ type Options struct {
 	// Emit is called with a [pannier.CardPush] for each card that was stored or rejected, from the goroutine of Run;
 	// nil discards it.
 	Emit func(pannier.EventType, any)
+	// Tried is called after each attempt to push a card; nil does nothing.
+	Tried func(failed bool)
 	// Jitter returns a random duration in [0, most]; nil is math/rand. For tests.
 	Jitter func(most time.Duration) time.Duration
 	// BeforeOutbox is called with each step of a write to the outbox, and an error ends the write; nil does nothing.
@@ -55,6 +57,7 @@ type Publisher struct {
 	lister   PeerLister // nil if no peers are read
 	log      hclog.Logger
 	emit     func(pannier.EventType, any)
+	tried    func(failed bool)
 	metrics  *metrics
 	jitter   func(most time.Duration) time.Duration
 	outbox   *outbox
@@ -91,6 +94,7 @@ type state struct {
 	changed time.Time
 	recent  recentPushes
 	rivals  overwriteDetector
+	history history
 }
 
 // New returns a publisher that has only the card of the outbox to push. It reads the outbox and registers the metrics;
@@ -107,11 +111,14 @@ func New(target Target, o Options) (*Publisher, error) {
 	}
 	p := &Publisher{
 		name: cmp.Or(o.Name, o.Endpoint), target: target, metrics: metrics,
-		log: cmp.Or(o.Logger, hclog.NewNullLogger()).Named("platform").With("platform", o.Label), emit: o.Emit, jitter: o.Jitter,
+		log: cmp.Or(o.Logger, hclog.NewNullLogger()).Named("platform").With("platform", o.Label), emit: o.Emit, tried: o.Tried, jitter: o.Jitter,
 		cardReady: make(chan struct{}, 1), retryNow: make(chan struct{}, 1), peersChanged: make(chan struct{}, 1),
 	}
 	if p.emit == nil {
 		p.emit = func(pannier.EventType, any) {}
+	}
+	if p.tried == nil {
+		p.tried = func(bool) {}
 	}
 	if p.jitter == nil {
 		p.jitter = func(most time.Duration) time.Duration { return rand.N(most + 1) }

@@ -96,6 +96,7 @@ func (p *Publisher) read(ctx context.Context) readResult {
 	shown, o, err := p.reader.Read(ctx, newest)
 	r := readResult{shown, attempt{o, err}}
 	p.loop.reads.record(r, sent, time.Now(), p.checkInterval())
+	p.state.recordShown(r, time.Now())
 	if err != nil {
 		p.log.Debug("registered card not read", "error", err)
 	} else if p.readFault.clear() {

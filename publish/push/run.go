@@ -189,6 +189,8 @@ func (p *Publisher) conclude(c card.Card, a attempt, begun, ended time.Time) {
 		p.loop.retry.at, p.loop.retry.next = ended, ended.Add(refusedLeast+p.jitter(refusedSpread))
 	}
 	p.metrics.observe(a, begun, ended)
+	p.state.recordAttempt(c, a, begun, ended)
+	p.tried(a.err != nil)
 	p.updateSlot(func(s *slot) { s.endPush(a, ended) })
 	p.saveRecord()
 	p.report(c, a, ended.Sub(begun))

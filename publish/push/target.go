@@ -35,6 +35,12 @@ type Reading interface {
 	Difference(c card.Card) (text, hint string)
 }
 
+// Shower is a reading that has the card that the target showed.
+type Shower interface {
+	// Shown returns it as JSON, nil for none. It is not changed.
+	Shown() json.RawMessage
+}
+
 // Follower is a target that reports changes.
 type Follower interface {
 	// Follow connects and calls handle with each event, [Connected] first, until the connection ends or ctx is done. It

@@ -97,7 +97,7 @@ func outputPolicy(d *declaration, trust pannier.Trust) (pannier.OutputPolicy, []
 	switch {
 	case d.Kind == pannier.RuntimeHTTP:
 		o.narrowHTTP()
-	case d.Kind == pannier.RuntimeShell:
+	case isProgram(d.Kind):
 		o.narrowShell()
 	default:
 		o.narrowToTarget(allowed)
@@ -108,6 +108,11 @@ func outputPolicy(d *declaration, trust pannier.Trust) (pannier.OutputPolicy, []
 		}
 	}
 	return o.OutputPolicy, o.notes
+}
+
+// isProgram reports whether a tool of a kind is a program that runs.
+func isProgram(kind pannier.RuntimeToolKind) bool {
+	return kind == pannier.RuntimeShell || kind == pannier.RuntimePython || kind == pannier.RuntimeScript
 }
 
 // note tells of a narrowing, once for each code and message.
@@ -132,7 +137,7 @@ func defaultOutput(kind pannier.RuntimeToolKind) pannier.OutputPolicy {
 	}
 	p.Timeline = pannier.OutputPart{Mode: modeSummary, MaxChars: capSummaryChars}
 	p.Recovery = evidence()
-	if kind == pannier.RuntimeShell {
+	if isProgram(kind) {
 		p.LLM.Mode = modeFull
 	}
 	return p

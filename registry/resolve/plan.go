@@ -13,37 +13,94 @@ import (
 
 // The bounds of the runtime tools of one skill.
 const (
-	maxToolsPerSkill    = 64
-	maxToolName         = 128  // bytes, of the whole name
-	maxToolDescription  = 1024 // characters
-	openParameters      = `{"type":"object","additionalProperties":true}`
+	maxToolsPerSkill   = 64
+	maxToolName        = 128  // bytes, of the whole name
+	maxToolDescription = 1024 // characters
+	openParameters     = `{"type":"object","additionalProperties":true}`
+	// scriptParameters are those of every script: what it is called with, without a shell.
+	scriptParameters    = `{"type":"object","properties":{"argv":{"type":"array","items":{"type":"string","maxLength":4096},"maxItems":64,"description":"Arguments of the program, as they are."}},"additionalProperties":false}`
 	sharedExecution     = "shared"
 	runtimeToolNamePart = "skill."
 )
 
-// minimumTrust is what the origin of a skill must have for its tools of a kind. A command runs with all that the agent may
-// do, so it takes more than a request or a tool that is there already.
-var minimumTrust = map[pannier.RuntimeToolKind]pannier.Trust{
-	pannier.RuntimeShell: pannier.TrustVerified,
-	pannier.RuntimeHTTP:  pannier.TrustCommunity,
-	pannier.RuntimeProxy: pannier.TrustCommunity,
-	// Those in files run with what the agent may do too.
-	pannier.RuntimePython: pannier.TrustVerified,
-	pannier.RuntimeScript: pannier.TrustVerified,
+// ToolRules are the part of policy that is about runtime tools. The zero value has the defaults.
+type ToolRules struct {
+	// Enabled says that pannier carries tools out. Then those in files are offered too; else they are kept back.
+	Enabled bool
+	// Kinds are the accepted kinds besides scripts; nil is all.
+	Kinds []pannier.RuntimeToolKind
+	// Scripts offers executables in scripts/.
+	Scripts bool
+	// Trust returns what the origin of a skill must have for its tools of a kind; nil is [ToolTrust].
+	Trust func(pannier.RuntimeToolKind) pannier.Trust
+	// MaxPerSkill bounds the accepted tools of one skill; 0 is 64.
+	MaxPerSkill int
 }
 
 // declarable are the kinds of tool that a frontmatter can declare.
 var declarable = []pannier.RuntimeToolKind{pannier.RuntimeShell, pannier.RuntimeHTTP, pannier.RuntimeProxy}
 
-// ToolTrust returns the trust that the origin of a skill must have for its tools of a kind, empty for a kind that there is
-// not.
-func ToolTrust(kind pannier.RuntimeToolKind) pannier.Trust { return minimumTrust[kind] }
+// ToolTrust returns the trust that the origin of a skill must have for its tools of a kind by default. A program runs with all
+// that its sandbox leaves, so it takes more than a request or a tool that is there already. It is empty for an unknown kind.
+func ToolTrust(kind pannier.RuntimeToolKind) pannier.Trust {
+	switch kind {
+	case pannier.RuntimeShell, pannier.RuntimePython, pannier.RuntimeScript:
+		return pannier.TrustVerified
+	case pannier.RuntimeHTTP, pannier.RuntimeProxy:
+		return pannier.TrustCommunity
+	}
+	return ""
+}
+
+func (r ToolRules) trust(kind pannier.RuntimeToolKind) pannier.Trust {
+	if r.Trust == nil {
+		return ToolTrust(kind)
+	}
+	return r.Trust(kind)
+}
+
+// off tells why tools of a kind are not accepted, whatever their skill is.
+func (r ToolRules) off(kind pannier.RuntimeToolKind) string {
+	switch {
+	case kind == pannier.RuntimeScript && !r.Scripts:
+		return "the settings offer no scripts as tools (tools.scripts: false)"
+	case kind != pannier.RuntimeScript && kind != "" && r.Kinds != nil && !slices.Contains(r.Kinds, kind):
+		return fmt.Sprintf("the settings accept no tools of kind %s (tools.kinds)", kind)
+	}
+	return ""
+}
+
+// Tools returns the runtime tools of the usable skills of a snapshot that pannier carries out, and those that it does not, by
+// slug, then by name.
+func (rules Rules) Tools(s *pannier.Snapshot) ([]pannier.RuntimeTool, []pannier.ExcludedTool) {
+	var tooled []*pannier.Entry
+	for _, e := range s.Entries {
+		if e.Usable && len(e.RuntimeTools)+len(e.FileTools) > 0 {
+			tooled = append(tooled, e)
+		}
+	}
+	tools, excluded := rules.Tooling.plan(tooled)
+	if rules.Tooling.Enabled {
+		return tools, excluded
+	}
+	for _, t := range tools {
+		excluded = append(excluded, pannier.ExcludedTool{
+			Name: t.Name, Description: t.Description, Kind: t.Kind, Skill: t.Skill, Reason: pannier.ToolsDisabled,
+			Detail: "the settings let no tool be called (tools.enabled: false)",
+		})
+	}
+	slices.SortStableFunc(excluded, func(a, b pannier.ExcludedTool) int {
+		return cmp.Or(strings.Compare(a.Skill, b.Skill), strings.Compare(a.Name, b.Name))
+	})
+	return []pannier.RuntimeTool{}, excluded
+}
 
 // plan returns the runtime tools that some active skills declare and those of them that are kept back, by slug, then by
 // name. Nothing of it depends on the turn, or on any other skill.
-func plan(skills []*pannier.Entry) ([]pannier.RuntimeTool, []pannier.ExcludedTool) {
+func (r ToolRules) plan(skills []*pannier.Entry) ([]pannier.RuntimeTool, []pannier.ExcludedTool) {
 	slices.SortFunc(skills, func(a, b *pannier.Entry) int { return strings.Compare(a.Slug, b.Slug) })
-	p := planner{tools: []pannier.RuntimeTool{}, excluded: []pannier.ExcludedTool{}}
+	r.MaxPerSkill = cmp.Or(r.MaxPerSkill, maxToolsPerSkill)
+	p := planner{rules: r, tools: []pannier.RuntimeTool{}, excluded: []pannier.ExcludedTool{}}
 	for _, e := range skills {
 		p.skill(e)
 	}
@@ -51,6 +108,7 @@ func plan(skills []*pannier.Entry) ([]pannier.RuntimeTool, []pannier.ExcludedToo
 }
 
 type planner struct {
+	rules    ToolRules
 	tools    []pannier.RuntimeTool
 	excluded []pannier.ExcludedTool
 }
@@ -73,7 +131,7 @@ func (p *planner) skill(e *pannier.Entry) {
 		if err != nil || !slices.Contains(declarable, d.Kind) {
 			d.Kind = ""
 		}
-		reason, detail := exclusion(e, tool, d.Kind, name, len(p.tools)-from)
+		reason, detail := p.rules.exclusion(e, tool, d.Kind, name, len(p.tools)-from)
 		if reason != "" {
 			p.excluded = append(p.excluded, pannier.ExcludedTool{
 				Name: name, Description: describe(tool), Kind: d.Kind, Skill: e.Slug, Reason: reason, Detail: detail,
@@ -84,11 +142,18 @@ func (p *planner) skill(e *pannier.Entry) {
 	}
 	if len(e.FileTools) > 0 {
 		p.files(e, from)
+		slices.SortStableFunc(p.tools[from:], func(a, b pannier.RuntimeTool) int { return strings.Compare(a.Name, b.Name) })
 		slices.SortStableFunc(p.excluded[before:], func(a, b pannier.ExcludedTool) int { return strings.Compare(a.Name, b.Name) })
 	}
 }
 
-// files keeps back the tools in files of a skill, because nothing runs them. Its tools from an index on are those that are not.
+// fileTool is what a tool in a file is run by.
+type fileTool struct {
+	File     string `json:"file"`
+	Function string `json:"function,omitempty"`
+}
+
+// files plans the tools in files of a skill. Its tools from an index on are accepted already.
 func (p *planner) files(e *pannier.Entry, from int) {
 	taken := map[string]bool{}
 	for i := range p.tools[from:] {
@@ -96,41 +161,52 @@ func (p *planner) files(e *pannier.Entry, from int) {
 	}
 	for i := range e.FileTools {
 		tool := &e.FileTools[i]
-		kind := pannier.RuntimePython
+		d := declaration{Kind: pannier.RuntimePython}
+		run := fileTool{tool.Path, tool.Name}
 		if tool.Kind == pannier.ToolScript {
-			kind = pannier.RuntimeScript
+			d.Kind, run.Function = pannier.RuntimeScript, ""
 		}
 		slug := pannier.Slugify(tool.Name)
 		name := runtimeToolNamePart + e.Slug + "." + slug
-		reason, detail := exclusion(e, tool, kind, name, 0)
+		reason, detail := p.rules.exclusion(e, tool, d.Kind, name, len(p.tools)-from)
 		switch {
+		case reason == pannier.ToolDisabledByConfig:
 		case slug == "":
 			reason, detail = pannier.ToolInvalidSlug, "its name has no ASCII letter and no digit"
 		case taken[name]:
 			reason, detail = pannier.ToolDuplicateName, "another tool of the skill has this name"
-		case reason == "":
-			reason, detail = pannier.ToolsDisabled, fmt.Sprintf("tools of kind %s are listed and not run", kind)
+		case reason == "" && !p.rules.Enabled:
+			reason, detail = pannier.ToolsDisabled, fmt.Sprintf("tools of kind %s are listed and not run (tools.enabled: false)", d.Kind)
 		}
 		taken[name] = true
-		p.excluded = append(p.excluded, pannier.ExcludedTool{
-			Name: name, Description: describe(tool), Kind: kind, Skill: e.Slug, Reason: reason, Detail: detail,
-		})
+		if reason != "" {
+			p.excluded = append(p.excluded, pannier.ExcludedTool{
+				Name: name, Description: describe(tool), Kind: d.Kind, Skill: e.Slug, Reason: reason, Detail: detail,
+			})
+			continue
+		}
+		d.Config, _ = json.Marshal(run) // texts are always JSON
+		p.tools = append(p.tools, materialise(e, tool, &d, name))
 	}
 }
 
 // exclusion tells why a tool is kept back; accepted is how many of the same skill before it are not. What is wrong with the
 // declaration, the loader has found.
-func exclusion(e *pannier.Entry, tool *pannier.Tool, kind pannier.RuntimeToolKind, name string, accepted int) (reason, detail string) {
-	minimum := minimumTrust[kind]
-	switch {
+func (r ToolRules) exclusion(e *pannier.Entry, tool *pannier.Tool, kind pannier.RuntimeToolKind, name string, accepted int) (reason, detail string) {
+	minimum := r.trust(kind)
+	switch off := r.off(kind); {
+	case e.Policy.ToolsOff:
+		return pannier.ToolDisabledByConfig, "the policy of the skill does not let its tools be offered"
+	case off != "" && r.Enabled:
+		return pannier.ToolDisabledByConfig, off
 	case tool.Fault != "":
 		return tool.Fault, tool.FaultDetail
 	case kind == "":
 		return pannier.ToolInvalidDeclaration, "what the skill says of it cannot be read; `pannier show` tells more"
 	case !e.TrustLevel.AtLeast(minimum):
 		return pannier.ToolTrustTooLow, fmt.Sprintf("a tool of kind %s takes trust of at least %s, and the skill has %s; raise `trust` of the root that it lies in", kind, minimum, cmp.Or(e.TrustLevel, pannier.TrustUntrusted))
-	case accepted >= maxToolsPerSkill:
-		return pannier.ToolTooMany, fmt.Sprintf("a skill has at most %d tools, and this one declares %d", maxToolsPerSkill, len(e.RuntimeTools))
+	case accepted >= r.MaxPerSkill:
+		return pannier.ToolTooMany, fmt.Sprintf("a skill has at most %d tools, and this one has %d", r.MaxPerSkill, len(e.RuntimeTools)+len(e.FileTools))
 	case len(name) > maxToolName:
 		return pannier.ToolInvalidSlug, fmt.Sprintf("its name has %d bytes with that of the skill; it may have %d", len(name), maxToolName)
 	}
@@ -142,7 +218,9 @@ func materialise(e *pannier.Entry, tool *pannier.Tool, d *declaration, name stri
 		Name: name, Description: describe(tool), Parameters: tool.Parameters, ExecutionClass: cmp.Or(d.ExecutionClass, sharedExecution),
 		Kind: d.Kind, Skill: e.Slug,
 	}
-	if !isObject(t.Parameters) {
+	if d.Kind == pannier.RuntimeScript {
+		t.Parameters = json.RawMessage(scriptParameters)
+	} else if !isObject(t.Parameters) {
 		t.Parameters = json.RawMessage(openParameters)
 	}
 	if isObject(d.Config) {

@@ -244,3 +244,68 @@ func TestDeclaredKinds(t *testing.T) {
 		}
 	}
 }
+
+// TestToolRules holds every reason that the settings and policy give against a tool, and the order in which they are asked.
+func TestToolRules(t *testing.T) {
+	holds := func(tools ...pannier.Tool) func(*pannier.Entry) {
+		return func(e *pannier.Entry) { e.FileTools = tools }
+	}
+	function := pannier.Tool{Name: "add", Kind: pannier.ToolFunction, Path: "tools/calc.py", Parameters: json.RawMessage(`{"type":"object","properties":{"a":{}}}`)}
+	script := pannier.Tool{Name: "go.sh", Kind: pannier.ToolScript, Path: "scripts/go.sh"}
+	off := func(e *pannier.Entry) { e.Policy.ToolsOff = true }
+	s := snapshot(
+		entry("a", implicit, trusted(pannier.TrustVerified), declaresTool("run", `{"kind":"shell"}`), declaresTool("get", `{"kind":"http"}`), holds(function, script)),
+		entry("low", implicit, trusted(pannier.TrustCommunity), declaresTool("run", `{"kind":"shell"}`)),
+		entry("off", implicit, trusted(pannier.TrustInternal), declaresTool("run", `{"kind":"shell"}`), off),
+	)
+	all := resolve.ToolRules{Enabled: true, Scripts: true, MaxPerSkill: 10}
+	with := func(change func(*resolve.ToolRules)) resolve.ToolRules {
+		r := all
+		change(&r)
+		return r
+	}
+	const offLine = "skill.off.run disabled_by_config"
+	for _, tt := range []struct {
+		name     string
+		rules    resolve.ToolRules
+		tools    string
+		excluded string
+	}{
+		{"everything", all, "skill.a.add skill.a.get skill.a.go-sh skill.a.run", "skill.low.run trust_level_too_low," + offLine},
+		{"no scripts", with(func(r *resolve.ToolRules) { r.Scripts = false }), "skill.a.add skill.a.get skill.a.run", "skill.a.go-sh disabled_by_config,skill.low.run trust_level_too_low," + offLine},
+		{"kinds", with(func(r *resolve.ToolRules) { r.Kinds = []pannier.RuntimeToolKind{pannier.RuntimeHTTP} }), "skill.a.get skill.a.go-sh", "skill.a.add disabled_by_config,skill.a.run disabled_by_config,skill.low.run disabled_by_config," + offLine},
+		{"trust", with(func(r *resolve.ToolRules) {
+			r.Trust = func(pannier.RuntimeToolKind) pannier.Trust { return pannier.TrustInternal }
+		}), "", "skill.a.add trust_level_too_low,skill.a.get trust_level_too_low,skill.a.go-sh trust_level_too_low,skill.a.run trust_level_too_low,skill.low.run trust_level_too_low," + offLine},
+		{"bound", with(func(r *resolve.ToolRules) { r.MaxPerSkill = 3 }), "skill.a.add skill.a.get skill.a.run", "skill.a.go-sh max_dynamic_tools_per_skill,skill.low.run trust_level_too_low," + offLine},
+		{"off", resolve.ToolRules{}, "", "skill.a.add dynamic_tools_disabled,skill.a.get dynamic_tools_disabled,skill.a.go-sh dynamic_tools_disabled,skill.a.run dynamic_tools_disabled,skill.low.run trust_level_too_low," + offLine},
+	} {
+		tools, excluded := resolve.Rules{Tooling: tt.rules}.Tools(s)
+		var names, reasons []string
+		for _, tool := range tools {
+			names = append(names, tool.Name)
+		}
+		for _, x := range excluded {
+			reasons = append(reasons, x.Name+" "+x.Reason)
+			if x.Detail == "" {
+				t.Errorf("%s: %s has no detail", tt.name, x.Name)
+			}
+		}
+		if got := strings.Join(names, " "); got != tt.tools {
+			t.Errorf("%s: tools %s, want %s", tt.name, got, tt.tools)
+		}
+		if got := strings.Join(reasons, ","); got != tt.excluded {
+			t.Errorf("%s: excluded\n%s, want\n%s", tt.name, got, tt.excluded)
+		}
+	}
+	tools, _ := resolve.Rules{Tooling: all}.Tools(s)
+	if string(tools[0].Config) != `{"file":"tools/calc.py","function":"add"}` || string(tools[0].Parameters) != string(function.Parameters) || tools[0].OutputPolicy.LLM.Mode != "full" {
+		t.Errorf("function: %+v", tools[0])
+	}
+	if string(tools[2].Config) != `{"file":"scripts/go.sh"}` || !strings.Contains(string(tools[2].Parameters), `"argv"`) {
+		t.Errorf("script: %+v", tools[2])
+	}
+	if r := (resolve.Rules{}).Resolve(s, pannier.Turn{}); len(r.Tools) != 2 || r.Tools[1].Name != "skill.a.run" {
+		t.Errorf("a turn without calls: %+v", r.Tools)
+	}
+}

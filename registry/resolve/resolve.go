@@ -19,6 +19,8 @@ type Rules struct {
 	WidenTools bool
 	// Profile is one of the Profile constants; empty is the default.
 	Profile string
+	// Tooling is about the runtime tools of active skills.
+	Tooling ToolRules
 }
 
 // Resolve resolves a turn by the default rules.
@@ -47,7 +49,7 @@ func (rules Rules) resolve(s *pannier.Snapshot, t pannier.Turn, indexOf func(*pa
 	if !t.NamedOnly {
 		r.implicit()
 	}
-	r.out.Tools, r.out.ExcludedTools = plan(r.tooled)
+	r.out.Tools, r.out.ExcludedTools = rules.Tooling.plan(r.tooled)
 	if t.Verbose {
 		r.others()
 	}

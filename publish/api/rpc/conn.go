@@ -122,6 +122,7 @@ type conn struct {
 	working atomic.Bool
 	// stopping is set once what is queued is the last that is written.
 	stopping atomic.Bool
+	peer     *Peer
 }
 
 type ending struct {
@@ -131,16 +132,19 @@ type ending struct {
 }
 
 func newConn(s *Server, socket *websocket.Conn, r *http.Request) *conn {
-	return &conn{
+	c := &conn{
 		server: s, socket: socket, request: r, queue: newQueue(),
 		ending: make(chan ending, 1), slots: make(chan struct{}, maxCalls),
 	}
+	c.peer = &Peer{conn: c, asked: map[string]chan peerAnswer{}}
+	return c
 }
 
 func (c *conn) serve(stop context.Context) {
 	ctx, cancel := context.WithCancel(c.request.Context())
 	defer context.AfterFunc(ctx, func() { c.wire.Close() })()
-	c.request = c.request.WithContext(ctx)
+	c.peer.gone = ctx.Done()
+	c.request = c.request.WithContext(context.WithValue(ctx, peerKey{}, c.peer))
 	var parts sync.WaitGroup
 	parts.Go(func() {
 		defer cancel() // ends callers that wait for space in the queue
@@ -153,6 +157,7 @@ func (c *conn) serve(stop context.Context) {
 	cancel()
 	c.socket.CloseNow()
 	c.calls.Wait()
+	c.peer.left()
 	parts.Wait()
 }
 
@@ -164,6 +169,9 @@ func (c *conn) read(ctx context.Context) {
 		if err != nil {
 			c.server.Logger.Debug("a WebSocket has ended", "cause", err)
 			return
+		}
+		if c.peer.take(text) { // needs no slot: all can be taken by calls that wait for it
+			continue
 		}
 		select {
 		case c.slots <- struct{}{}:

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"pannier"
 )
 
 // The numbers of errors (JSON-RPC 2.0, 5.1).
@@ -41,6 +43,11 @@ type Details struct {
 	Code string `json:"code,omitempty"`
 	// Candidates are what an ambiguous name can mean.
 	Candidates []string `json:"candidates,omitempty"`
+	// Conflict is the skill that is in the way of an installation, Findings what a security scan blocks it for.
+	Conflict *pannier.InstallConflict `json:"conflict,omitempty"`
+	Findings []pannier.Finding        `json:"findings,omitempty"`
+	// Reasons are what the skill of an installation lacks.
+	Reasons []pannier.Reason `json:"reasons,omitempty"`
 }
 
 // Error implements error.

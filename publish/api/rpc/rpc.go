@@ -45,6 +45,8 @@ type Method struct {
 	// Answer returns the result of a call: a value to encode, JSON as [json.RawMessage], or an [Appender]. r is the request that the call
 	// came by; its context ends with the call. params are an object or an array, nil where the call has none.
 	Answer func(r *http.Request, params json.RawMessage) (any, error)
+	// Timeout bounds the calls of a frame with a call of the method; 0 is a minute.
+	Timeout time.Duration
 	// Changes says that a call may lead to a notification, which then follows its answer.
 	Changes bool
 }
@@ -95,7 +97,11 @@ func New(o Options) *Server { return &Server{Options: o, metrics: newMetrics(o)}
 func (s *Server) Answer(r *http.Request, text []byte) []byte { return s.run(r, decode(text)) }
 
 func (s *Server) run(r *http.Request, f frame) []byte {
-	ctx, cancel := context.WithTimeout(r.Context(), frameTimeout)
+	timeout := frameTimeout
+	for _, c := range f.calls {
+		timeout = max(timeout, s.Methods[c.method].Timeout)
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), timeout)
 	defer cancel()
 	r = r.WithContext(ctx)
 	return f.answer(acquire(), func(c call, answers []byte) []byte {

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pannier"
+)
+
+// TestReplayCalls records a call of a tool and decides it again: the same, until tools are off, or its script changed. The tool is
+// never run.
+func TestReplayCalls(t *testing.T) {
+	t.Parallel()
+	needsSandbox(t)
+	w, state := reportWorkspace(t), t.TempDir()
+	ran := filepath.Join(w, "ran")
+	settings := filepath.Join(t.TempDir(), "settings.yaml")
+	enable := func(enabled string) {
+		t.Helper()
+		text := "workspace: " + w + "\nenvironment:\n  own: block\ntools:\n  enabled: " + enabled + "\n"
+		if err := os.WriteFile(settings, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := startSidecar(t, w, "--tools-enabled", "--tools-runner=self", "--scan=report", "--state-dir", state, "--platform-url", "off")
+	s.refusedBy(t, pannier.ToolNotAllowed)
+	s.runs(t, exitYes, "sha256:", "tool", "allow", "repo-review")
+	s.runs(t, exitYes, "report\n{}\n", "tool", "call", reportTool)
+	s.hasEvent(t, pannier.EventSkillToolCalled, reportTool)
+	if code := s.terminate(t); code != exitYes {
+		t.Fatalf("exit code %d", code)
+	}
+	journal := filepath.Join(state, testWorkspaceID, "journal")
+	differs := func(want string) {
+		t.Helper()
+		cmd := exec.Command(binary, "replay", "--config", settings, "--json", journal)
+		cmd.Env = cleanEnviron()
+		out, _ := cmd.Output()
+		var report replayReport
+		if err := json.Unmarshal(out, &report); err != nil || report.Replayed[pannier.EventSkillToolCalled] != 1 {
+			t.Fatalf("%v: %s", err, out)
+		}
+		var found []string
+		for _, d := range report.Differences {
+			if d.Type == pannier.EventSkillToolCalled {
+				found = append(found, d.words())
+			}
+		}
+		if got := strings.Join(found, "; "); want == "" && got != "" || !strings.Contains(got, want) {
+			t.Errorf("found %q, want %q", got, want)
+		}
+	}
+	enable("true")
+	differs("")
+	enable("false")
+	differs("not offered any more: " + pannier.ToolsDisabled)
+	enable("true")
+	writeReport(t, w, "touch "+ran+"\n")
+	differs("fingerprint was")
+	if _, err := os.Stat(ran); err == nil {
+		t.Error("a replay ran the tool")
+	}
+}

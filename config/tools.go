@@ -1,0 +1,249 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"pannier"
+)
+
+// The values of [Tools.Runner].
+const (
+	// RunnerNone carries nothing out.
+	RunnerNone = "none"
+	// RunnerAgent carries calls out in the agent's container.
+	RunnerAgent = "agent"
+	// RunnerSelf carries calls out in the sidecar's container.
+	RunnerSelf = "self"
+)
+
+// Tools are how runtime tools of skills are planned and called.
+type Tools struct {
+	Enabled     bool
+	Kinds       []pannier.RuntimeToolKind // without [pannier.RuntimeScript]
+	Trust       ToolTrust
+	MaxPerSkill int
+	RequireScan bool
+	Scripts     bool
+	Runner      string // one of the Runner constants
+	Sandbox     string // one of the Sandbox constants of package pannier
+	Network     bool
+	UID         uint32 // of tools, where the runner is root
+	Env         []string
+	HTTPAllow   []string
+	Secrets     []ToolSecret
+	ProjectDirs []string
+	CallUIDs    []uint32
+	RunnerUIDs  []uint32
+	Timeout     time.Duration // at most [MaxToolTimeout]
+	MaxCalls    int
+	Bounds      pannier.ToolBounds
+}
+
+// MaxToolTimeout bounds [Tools.Timeout].
+const MaxToolTimeout = 300 * time.Second
+
+// ToolTrust is what the origin of a skill must be trusted at least for its tools of a kind.
+type ToolTrust struct{ Shell, HTTP, Proxy pannier.Trust }
+
+// Of returns the trust for a kind. What runs as a program takes that of a shell tool.
+func (t ToolTrust) Of(kind pannier.RuntimeToolKind) pannier.Trust {
+	switch kind {
+	case pannier.RuntimeHTTP:
+		return t.HTTP
+	case pannier.RuntimeProxy:
+		return t.Proxy
+	}
+	return t.Shell
+}
+
+// ToolSecret is a secret for headers of requests to one host. Its value is in a file or in a variable of the sidecar; the other
+// one is empty.
+type ToolSecret struct{ Name, Host, File, Variable string }
+
+var toolSettings = []setting{
+	one(setting{key: "tools.enabled", kind: kindBool, fallback: "false"}, "let clients call tools of skills",
+		func(d *draft) *bool { return &d.Tools.Enabled }, parseBool),
+	list(setting{key: "tools.kinds", single: "tools.kind", kind: "kinds", fallback: "shell,http,function_proxy,python"},
+		"kinds of tools that are accepted, separated by commas: shell, http, function_proxy, python",
+		texts(func(d *draft) *[]pannier.RuntimeToolKind { return &d.Tools.Kinds }, parseToolKind)),
+	word(setting{key: "tools.trust_shell", kind: "level", fallback: "verified"},
+		"trust that a skill needs for tools that run a program: untrusted, community, verified or internal",
+		func(d *draft) *pannier.Trust { return &d.Tools.Trust.Shell }, pannier.TrustLevels()...),
+	word(setting{key: "tools.trust_http", kind: "level", fallback: "community"},
+		"trust that a skill needs for tools that send a request: untrusted, community, verified or internal",
+		func(d *draft) *pannier.Trust { return &d.Tools.Trust.HTTP }, pannier.TrustLevels()...),
+	word(setting{key: "tools.trust_proxy", kind: "level", fallback: "community"},
+		"trust that a skill needs for tools that stand for one of the agent: untrusted, community, verified or internal",
+		func(d *draft) *pannier.Trust { return &d.Tools.Trust.Proxy }, pannier.TrustLevels()...),
+	one(setting{key: "tools.max_per_skill", kind: "n", fallback: "64"}, "most tools of one skill",
+		func(d *draft) *int { return &d.Tools.MaxPerSkill }, atLeast[int](1)),
+	one(setting{key: "tools.require_scan", kind: kindBool, fallback: "true"},
+		"refuse calls of tools of a skill that was not scanned as it is now",
+		func(d *draft) *bool { return &d.Tools.RequireScan }, parseBool),
+	one(setting{key: "tools.scripts", kind: kindBool, fallback: "false"},
+		"offer each executable in scripts/ as a tool with a list of arguments",
+		func(d *draft) *bool { return &d.Tools.Scripts }, parseBool),
+	word(setting{key: "tools.runner", kind: "where", fallback: RunnerNone},
+		"where tools run: none, agent (pannier runner in the agent's container), or self (the sidecar's container)",
+		func(d *draft) *string { return &d.Tools.Runner }, RunnerNone, RunnerAgent, RunnerSelf),
+	list(setting{key: "tools.runner_uids", kind: "uids"}, "users whose pannier runner is accepted, separated by commas",
+		texts(func(d *draft) *[]uint32 { return &d.Tools.RunnerUIDs }, parseUID)),
+	list(setting{key: "tools.call_uids", kind: "uids"},
+		"users that may call tools over the socket, besides root, the sidecar's own and write_uids, separated by commas",
+		texts(func(d *draft) *[]uint32 { return &d.Tools.CallUIDs }, parseUID)),
+	word(setting{key: "tools.sandbox", kind: "level", fallback: pannier.SandboxRequired},
+		"what a tool takes of the kernel: required (Landlock ABI 6 and seccomp) or best_effort (what there is)",
+		func(d *draft) *string { return &d.Tools.Sandbox }, pannier.SandboxRequired, pannier.SandboxBestEffort),
+	one(setting{key: "tools.network", kind: kindBool, fallback: "false"}, "let programs of tools use IPv4 and IPv6",
+		func(d *draft) *bool { return &d.Tools.Network }, parseBool),
+	one(setting{key: "tools.uid", kind: "uid", fallback: "65534"}, "user that tools run as, where the runner is root",
+		func(d *draft) *uint32 { return &d.Tools.UID }, parseToolUID),
+	list(setting{key: "tools.env", kind: "names"},
+		"variables of the runner that a tool gets if its skill requires them, separated by commas",
+		texts(func(d *draft) *[]string { return &d.Tools.Env }, parseVariableName)),
+	list(setting{key: "tools.http_allow", kind: "hosts"},
+		"hosts, or hosts with a port, that http tools may reach although their address is private, separated by commas",
+		texts(func(d *draft) *[]string { return &d.Tools.HTTPAllow }, parseHost)),
+	list(setting{key: "tools.secrets", single: "tools.secret", kind: "name@host=source", split: splitHeaders},
+		"a secret for headers of http tools: NAME@HOST=@FILE or NAME@HOST=$VARIABLE of the sidecar; repeatable", readSecrets),
+	list(setting{key: "tools.project_dirs", single: "tools.project_dir", kind: "dirs", split: splitPaths},
+		"directories, as the runner sees them, below which a call may let a tool write; repeatable", readProjectDirs),
+	one(setting{key: "tools.timeout", kind: "duration", fallback: "20s"}, "longest call of a tool; 5m at most",
+		func(d *draft) *time.Duration { return &d.Tools.Timeout }, parseToolTimeout),
+	one(setting{key: "tools.max_calls", kind: "n", fallback: "8"}, "calls of tools that run at a time; eight times as many wait",
+		func(d *draft) *int { return &d.Tools.MaxCalls }, atLeast[int](1)),
+	one(setting{key: "tools.max_output_bytes", kind: "bytes", fallback: "2097152"}, "most output of a call that is kept",
+		func(d *draft) *int64 { return &d.Tools.Bounds.OutputBytes }, atLeast[int64](1)),
+	one(setting{key: "tools.max_memory_bytes", kind: "bytes", fallback: "536870912"}, "most memory of a tool",
+		func(d *draft) *int64 { return &d.Tools.Bounds.MemoryBytes }, atLeast[int64](1)),
+	one(setting{key: "tools.max_processes", kind: "n", fallback: "64"}, "most processes and threads of a tool",
+		func(d *draft) *int { return &d.Tools.Bounds.Processes }, atLeast[int](1)),
+	one(setting{key: "tools.max_file_bytes", kind: "bytes", fallback: "67108864"}, "largest file that a tool can write",
+		func(d *draft) *int64 { return &d.Tools.Bounds.FileBytes }, atLeast[int64](1)),
+}
+
+// checkTools refuses to run tools in the sidecar's container without the whole sandbox.
+func (l *settingsLoader) checkTools() {
+	if t := &l.draft.Tools; t.Runner == RunnerSelf && t.Sandbox != pannier.SandboxRequired {
+		l.faults = append(l.faults, l.place("tools.sandbox").fault("tools.runner is self, which takes the whole sandbox", "write required, or run pannier runner in the agent's container and write tools.runner: agent"))
+	}
+}
+
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+func parseToolKind(text string) (pannier.RuntimeToolKind, *Fault) {
+	return oneOf([]pannier.RuntimeToolKind{pannier.RuntimeShell, pannier.RuntimeHTTP, pannier.RuntimeProxy, pannier.RuntimePython}, text)
+}
+
+func parseToolUID(text string) (uint32, *Fault) {
+	uid, fault := parseUID(text)
+	if fault == nil && uid == 0 {
+		return 0, &Fault{Message: "tools do not run as root", Hint: "write the number of a user without rights, such as 65534"}
+	}
+	return uid, fault
+}
+
+func parseVariableName(text string) (string, *Fault) {
+	if !variableName.MatchString(text) {
+		return "", &Fault{Message: shown(text) + " is not the name of a variable", Hint: "write names alone, such as LANG"}
+	}
+	return text, nil
+}
+
+// parseHost takes a name or an address, with or without a port.
+func parseHost(text string) (string, *Fault) {
+	host := strings.ToLower(strings.TrimSuffix(text, "."))
+	if net.ParseIP(host) == nil && strings.Contains(host, ":") {
+		var port string
+		var err error
+		if host, port, err = net.SplitHostPort(host); err == nil {
+			_, err = strconv.ParseUint(port, 10, 16)
+		}
+		if err != nil {
+			host = ""
+		}
+	}
+	if net.ParseIP(host) == nil && (host == "" || strings.ContainsAny(host, "/:@*?#[] ")) {
+		return "", &Fault{Message: shown(text) + " is not a host", Hint: "write a name or an address, without a scheme"}
+	}
+	return strings.ToLower(strings.TrimSuffix(text, ".")), nil
+}
+
+// readProjectDirs reads absolute directories.
+func readProjectDirs(d *draft, g given) []*Fault {
+	dirs := g
+	dirs.texts = nil
+	for _, text := range g.texts {
+		dirs.texts = append(dirs.texts, splitPaths(text)...)
+	}
+	return texts(func(d *draft) *[]string { return &d.Tools.ProjectDirs }, func(text string) (string, *Fault) {
+		if !filepath.IsAbs(text) || filepath.Clean(text) == "/" {
+			return "", &Fault{Message: shown(text) + " is not an absolute directory", Hint: "write a directory below /, such as /home/agent/projects"}
+		}
+		return filepath.Clean(text), nil
+	})(d, dirs)
+}
+
+func parseToolTimeout(text string) (time.Duration, *Fault) {
+	d, fault := parseDuration(text)
+	if fault == nil && (d < time.Second || d > MaxToolTimeout) {
+		return 0, &Fault{Message: shown(text) + " is not between 1s and 5m", Hint: "write 20s, for example"}
+	}
+	return d, fault
+}
+
+// readSecrets reads where secrets are. No fault shows a source: it may be the secret itself.
+func readSecrets(d *draft, g given) (faults []*Fault) {
+	d.Tools.Secrets = nil
+	for i, text := range withoutBlanks(g.texts) {
+		name, source, ok := strings.Cut(text, "=")
+		if !ok {
+			faults = append(faults, g.fault(fmt.Sprintf("entry %d is not of the form NAME@HOST=SOURCE", i+1), secretHint))
+			continue
+		}
+		faults = append(faults, d.addSecret(g, strings.TrimSpace(name), strings.TrimSpace(source))...)
+	}
+	return append(faults, g.pairs("write lines of the form `NAME@HOST: \"@/run/secrets/file\"`, indented", func(at given, name string) []*Fault {
+		source, fault := at.text()
+		if fault != nil {
+			return []*Fault{fault}
+		}
+		at.name = g.name
+		return d.addSecret(at, name, source)
+	})...)
+}
+
+const secretHint = "write NAME@HOST=@FILE, or NAME@HOST=$VARIABLE for a variable of the sidecar"
+
+func (d *draft) addSecret(g given, key, source string) []*Fault {
+	name, host, bound := strings.Cut(key, "@")
+	if !variableName.MatchString(name) {
+		return []*Fault{g.fault("a secret has a name that is not letters, digits and underscores", secretHint)}
+	}
+	host, fault := parseHost(host)
+	if !bound || fault != nil {
+		return []*Fault{g.fault("the secret "+name+" names no host that it is for", secretHint)}
+	}
+	s := ToolSecret{Name: name, Host: host}
+	file, isFile := strings.CutPrefix(source, "@")
+	variable, isVariable := strings.CutPrefix(source, "$")
+	switch {
+	case slices.ContainsFunc(d.Tools.Secrets, func(other ToolSecret) bool { return other.Name == name && other.Host == host }):
+		return []*Fault{g.fault("the secret "+name+" is there already for this host", "remove one of the two")}
+	case isFile && strings.HasPrefix(file, "/"):
+		s.File = file
+	case isVariable && variableName.MatchString(variable):
+		s.Variable = variable
+	default:
+		return []*Fault{g.fault("the secret "+name+" has no source", secretHint+"; the path of a file is absolute")}
+	}
+	d.Tools.Secrets = append(d.Tools.Secrets, s)
+	return nil
+}

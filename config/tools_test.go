@@ -1,0 +1,45 @@
+package config_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"pannier/config"
+)
+
+// TestToolFaults checks settings of tools that would run something with more rights than an operator means.
+func TestToolFaults(t *testing.T) {
+	for _, tt := range []struct{ env, want string }{
+		{"PANNIER_TOOLS_UID=0", "tools do not run as root"},
+		{"PANNIER_TOOLS_TIMEOUT=6m", "is not between 1s and 5m"},
+		{"PANNIER_TOOLS_TIMEOUT=0", "is not between 1s and 5m"},
+		{"PANNIER_TOOLS_KIND=script", "is none of the possible words"},
+		{"PANNIER_TOOLS_HTTP_ALLOW=http://x", "is not a host"},
+		{"PANNIER_TOOLS_ENV=A=b", "is not the name of a variable"},
+		{"PANNIER_TOOLS_SECRET=KEY@h=s3cr3t", "the secret KEY has no source"},
+		{"PANNIER_TOOLS_SECRET=KEY@h=@relative", "the secret KEY has no source"},
+		{"PANNIER_TOOLS_SECRET=KEY=@/s3cr3t", "names no host"},
+		{"PANNIER_TOOLS_SECRET=KEY@http://x=@/s3cr3t", "names no host"},
+		{"PANNIER_TOOLS_PROJECT_DIR=/", "is not an absolute directory"},
+		{"PANNIER_TOOLS_PROJECT_DIR=a", "is not an absolute directory"},
+		{"PANNIER_TOOLS_SECRET=s3cr3t", "entry 1 is not of the form"},
+		{"PANNIER_TOOLS_SECRET=s3cr3t-x=@/a", "a secret has a name"},
+		{"PANNIER_TOOLS_SECRET=A@h=@/a,A@H=$B", "the secret A is there already"},
+	} {
+		_, err := config.Load(nil, []string{"HOME=/h", tt.env})
+		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "s3cr3t") {
+			t.Errorf("%s: %v", tt.env, err)
+		}
+	}
+	_, err := config.Load(nil, []string{"HOME=/h", "PANNIER_TOOLS_RUNNER=self", "PANNIER_TOOLS_SANDBOX=best_effort"})
+	if err == nil || !strings.Contains(err.Error(), "takes the whole sandbox") {
+		t.Errorf("self without the whole sandbox: %v", err)
+	}
+	s, err := config.Load(nil, []string{"HOME=/h", "PANNIER_TOOLS_SECRET=KEY@a:8443=@/run/key,OTHER@b=$TOKEN"})
+	want := []config.ToolSecret{{Name: "KEY", Host: "a:8443", File: "/run/key"}, {Name: "OTHER", Host: "b", Variable: "TOKEN"}}
+	if diff := cmp.Diff(want, s.Tools.Secrets); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
+	}
+}

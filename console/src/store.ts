@@ -1,0 +1,218 @@
+import { computed, effect, signal } from "@preact/signals";
+import { ApiProblem, asProblem, get, query } from "./api/client";
+import { connected, follow, onEvent, onOpen, unfollow } from "./api/events";
+import type { Health, Problem, Skill, SkillList, StreamEvent } from "./api/model";
+import { over, session } from "./api/session";
+import { warm } from "./lib/search";
+import { mergeSlugs, replaceAll, type Change, type Skills } from "./lib/merge";
+
+/** skills are all known skills by path, in the order of lists. */
+export const skills = signal<Skills>(new Map());
+/** list has the same skills as an array. */
+export const list = computed<readonly Skill[]>(() => [...skills.value.values()]);
+/** total is how many skills there are, while they are still being read. */
+export const total = signal(0);
+/** loading says that the list is being read. */
+export const loading = signal(false);
+/** loaded says that the whole list was read once. */
+export const loaded = signal(false);
+/** loadError is why the list could not be read. */
+export const loadError = signal<ApiProblem | null>(null);
+/** changed has, by path, what changed a moment ago. */
+export const changed = signal<ReadonlyMap<string, { text: string; at: number }>>(new Map());
+/** lastChange is the newest of them, also where its row is gone; null after a moment. */
+export const lastChange = signal<{ slug: string; text: string; more: number } | null>(null);
+/** listProblems are faults that concern all skills: of config.yaml, prompt files, the environment file and roots. */
+export const listProblems = signal<readonly Problem[]>([]);
+/** health is the newest health; null until it is read. */
+export const health = signal<Health | null>(null);
+export const healthError = signal<ApiProblem | null>(null);
+
+/** listFields are the fields that rows, search and the way to the card (id) need. */
+const listFields =
+  "slug,owner,path,root,source_kind,name,description,version,emoji,tags,digest,fingerprint,last_good,deleting,trust_level,managed,state,usable,reasons,shadowed_by,scan_summary,user_invocable,disable_model_invocation,id";
+
+/** firstPage is small, so that it is painted soon. */
+const firstPage = 100;
+const nextPages = 1000;
+/** maxSlugs is how many skills one request names; of more changes the whole list is read. */
+const maxSlugs = 100;
+/** coalesce is how long changes are collected before they are read. */
+const coalesce = 20;
+/** interval is the least time between two reads, so that many changes do not keep the page busy. */
+const interval = 100;
+const highlight = 6_000;
+
+interface Page extends SkillList {
+  total?: number;
+  next_cursor?: string;
+}
+
+let generation = 0;
+
+/** loadAll reads the whole list, page by page. */
+export async function loadAll(): Promise<void> {
+  const mine = ++generation;
+  dirty.clear();
+  loading.value = true;
+  try {
+    const all: Skill[] = [];
+    let cursor: string | undefined;
+    do {
+      const limit = all.length === 0 ? firstPage : nextPages;
+      const page = await get<Page>("/v1/skills" + query({ include: "policy", fields: listFields, limit, cursor }));
+      if (mine !== generation) return;
+      all.push(...page.skills);
+      listProblems.value = page.problems ?? [];
+      cursor = page.next_cursor;
+      total.value = page.total ?? all.length;
+      // What was painted before stays until the list is whole, unless there was nothing.
+      if (cursor && !loaded.peek()) skills.value = replaceAll(new Map(), all).skills;
+    } while (cursor);
+    apply(replaceAll(loaded.peek() ? skills.peek() : new Map(), all));
+    loaded.value = true;
+    loadError.value = null;
+  } catch (err) {
+    if (mine === generation) loadError.value = asProblem(err);
+  } finally {
+    if (mine === generation) {
+      loading.value = false;
+      if (dirty.size > 0) schedule();
+    }
+  }
+}
+
+const dirty = new Set<string>();
+let timer: ReturnType<typeof setTimeout> | undefined;
+let reading = false;
+
+/** touch says that these skills have changed and have to be read. */
+export function touch(slugs: Iterable<string>): void {
+  for (const s of slugs) dirty.add(s);
+  if (dirty.size > 0) schedule();
+}
+
+let readAt = 0;
+
+function schedule(): void {
+  timer ??= setTimeout(() => void readDirty(), Math.max(coalesce, readAt + interval - performance.now()));
+}
+
+async function readDirty(): Promise<void> {
+  timer = undefined;
+  // A read that is under way may be older than the change: it is followed by another.
+  if (reading || loading.peek()) return;
+  if (dirty.size > maxSlugs || !loaded.peek()) return loadAll();
+  const slugs = new Set(dirty);
+  dirty.clear();
+  if (slugs.size === 0) return;
+  reading = true;
+  readAt = performance.now();
+  const mine = generation;
+  try {
+    const page = await get<Page>("/v1/skills" + query({ include: "policy", fields: listFields, slug: [...slugs].join(",") }));
+    if (mine !== generation) return;
+    listProblems.value = page.problems ?? [];
+    apply(mergeSlugs(skills.peek(), slugs, page.skills));
+  } catch (err) {
+    const p = asProblem(err);
+    if (!p.offline) loadError.value = p;
+    // The stream reads everything again when it is back.
+  } finally {
+    reading = false;
+    if (dirty.size > 0) schedule();
+  }
+}
+
+function apply(merged: { skills: Skills; changes: Change[] }): void {
+  skills.value = merged.skills;
+  total.value = merged.skills.size;
+  warm(list.peek());
+  if (merged.changes.length === 0) return;
+  const at = Date.now();
+  const next = new Map([...changed.peek()].filter(([, c]) => at - c.at < highlight));
+  for (const c of merged.changes) next.set(c.path, { text: c.text, at });
+  changed.value = next;
+  const last = merged.changes.at(-1)!;
+  const shown = { slug: last.slug, text: last.text, more: merged.changes.length - 1 };
+  lastChange.value = shown;
+  setTimeout(() => {
+    const now = Date.now();
+    changed.value = new Map([...changed.peek()].filter(([, c]) => now - c.at < highlight));
+    if (lastChange.peek() === shown) lastChange.value = null;
+  }, highlight + 50);
+}
+
+let healthTimer: ReturnType<typeof setTimeout> | undefined;
+let healthAt = 0;
+let startedAt = "";
+
+/** refreshHealth reads health soon, at most once a second. */
+export function refreshHealth(): void {
+  healthTimer ??= setTimeout(() => void readHealth(), Math.max(0, healthAt + 1000 - Date.now()));
+}
+
+async function readHealth(): Promise<void> {
+  healthTimer = undefined;
+  healthAt = Date.now();
+  try {
+    const h = await get<Health>("/v1/health");
+    health.value = h;
+    healthError.value = null;
+    // Another process may have another history: nothing that was read before can be trusted.
+    if (startedAt && startedAt !== h.started_at) void loadAll();
+    startedAt = h.started_at;
+  } catch (err) {
+    healthError.value = asProblem(err);
+  }
+}
+
+function received(e: StreamEvent): void {
+  const d = e.data as { slug?: string; added?: string[]; changed?: string[]; removed?: string[] };
+  switch (e.type) {
+    case "skill_catalog_updated":
+      touch([...(d.added ?? []), ...(d.changed ?? []), ...(d.removed ?? [])]);
+      break;
+    case "skill_state_changed":
+    case "policy_changed":
+    case "skill_scanned":
+    case "install_added":
+    case "install_replaced":
+    case "install_removed":
+    case "install_rolled_back":
+      if (d.slug) touch([d.slug]);
+      break;
+    case "workspace_changed":
+    case "environment_changed":
+    case "card_pushed":
+    case "card_rejected":
+      break;
+    default:
+      return;
+  }
+  refreshHealth();
+}
+
+/** streamDelay is how long the list waits for the stream. */
+const streamDelay = 500;
+
+/** startStore reads everything and follows the events for as long as there is a session. */
+export function startStore(): void {
+  onEvent(received);
+  let late: ReturnType<typeof setTimeout> | undefined;
+  // The list is read once the stream has begun, so that no change is missed between the two.
+  onOpen(() => {
+    clearTimeout(late);
+    refreshHealth();
+    void loadAll();
+  });
+  effect(() => {
+    clearTimeout(late);
+    if (!session.value || over.value) return unfollow();
+    follow();
+    late = setTimeout(() => void loadAll(), streamDelay);
+  });
+  setInterval(() => {
+    if (connected.peek() && document.visibilityState === "visible") refreshHealth();
+  }, 30_000);
+}

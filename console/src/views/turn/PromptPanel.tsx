@@ -1,0 +1,120 @@
+import { useEffect, useMemo } from "preact/hooks";
+import { signal } from "@preact/signals";
+import type { Prompt } from "../../api/model";
+import { countChanges, diffLines, fold, linesOf, type Fold, type Line, type Row } from "../../lib/linediff";
+import { S } from "../../strings";
+import { CopyButton } from "../../ui/Button";
+import { Code } from "../../ui/Code";
+import { Loading } from "../../ui/Empty";
+import { ErrorBox } from "../../ui/ErrorBox";
+import { Tabs } from "../../ui/Tabs";
+import { choose, format, formats, previous, promptProblem, readPrompt, running, type Tried } from "./model";
+
+// Longer prompts are shown in part: the page must stay quick, and the whole text can be copied.
+const maxLines = 5000;
+
+const compare = signal(true);
+
+/** PromptPanel shows what the agent would read, in each format, beside what it read in the turn before. */
+export function PromptPanel({ tried }: { tried: Tried }) {
+  const chosen = format.value;
+  useEffect(() => void readPrompt(), [tried.resolution, chosen]);
+  const prompt = tried.prompts[chosen];
+  const tabs = formats.map((id) => ({ id, label: tried.prompts[id] ? `${id} ${S.turn.tokensShort(tried.prompts[id].tokens_estimate)}` : id }));
+  return (
+    <section class="card prompt">
+      <h2>{S.turn.prompt}</h2>
+      <Tabs label={S.turn.formats} tabs={tabs} current={chosen} onChange={(id) => choose(id as typeof chosen)}>
+        <p class="hint">{S.turn.formatMeanings[chosen]}</p>
+        {promptProblem.value && <ErrorBox error={promptProblem.value} retry={readPrompt} />}
+        {prompt ? <PromptText prompt={prompt} before={previous.value?.prompts[chosen]} /> : !promptProblem.value && !running.value && <Loading label={S.common.loading} />}
+      </Tabs>
+    </section>
+  );
+}
+
+function PromptText({ prompt, before }: { prompt: Prompt; before?: Prompt }) {
+  const lines = linesOf(prompt.text);
+  const differs = before !== undefined && before.text !== prompt.text;
+  return (
+    <>
+      <div class="toolbar spread">
+        <span>
+          <strong>{S.turn.tokens(prompt.tokens_estimate)}</strong> <span class="hint">{S.turn.chars(prompt.chars)}</span>
+          {before && <Change by={prompt.tokens_estimate - before.tokens_estimate} />}
+        </span>
+        <span class="line">
+          {differs && (
+            <label class="check">
+              <input type="checkbox" checked={compare.value} onChange={(e) => (compare.value = e.currentTarget.checked)} /> {S.turn.compare}
+            </label>
+          )}
+          <CopyButton text={prompt.text} label={S.turn.copyPrompt} />
+        </span>
+      </div>
+      {prompt.omitted.length > 0 && <p class="box warn">{S.turn.omitted(prompt.omitted.length, prompt.omitted.slice(0, 10).join(", "))}</p>}
+      {before && !differs && <p class="hint">{S.turn.same}</p>}
+      {!before && previous.value && <p class="hint">{S.turn.noBefore}</p>}
+      {prompt.text === "" ? (
+        <p class="hint">{S.turn.emptyPrompt}</p>
+      ) : differs && compare.value ? (
+        <SideBySide before={before.text} after={prompt.text} />
+      ) : (
+        <>
+          <Code numbers text={lines.length > maxLines ? lines.slice(0, maxLines).join("\n") : prompt.text} label={S.turn.prompt} />
+          {lines.length > maxLines && <p class="hint">{S.turn.cut(maxLines, lines.length)}</p>}
+        </>
+      )}
+    </>
+  );
+}
+
+function Change({ by }: { by: number }) {
+  if (by === 0) return null;
+  return <span class="hint"> {S.turn.tokensChanged(by)}</span>;
+}
+
+const unfolded = signal<ReadonlySet<number>>(new Set());
+
+function SideBySide({ before, after }: { before: string; after: string }) {
+  const rows = useMemo(() => diffLines(before, after), [before, after]);
+  const folded = useMemo(() => fold(rows), [rows]);
+  useEffect(() => void (unfolded.value = new Set()), [folded]);
+  const counts = countChanges(rows);
+  const open = unfolded.value;
+  const shown = folded.slice(0, maxLines);
+  return (
+    <>
+      <p class="hint" aria-live="polite">{S.turn.changes(counts.added, counts.removed)}</p>
+      <div class="diff" role="region" aria-label={S.turn.difference} tabIndex={0}>
+        <div class="diff-head"><span>{S.turn.before}</span><span>{S.turn.now}</span></div>
+        {shown.flatMap((row, i) => (row.kind !== "fold" ? [<DiffRow key={i} row={row} />] : open.has(i) ? row.rows.map((r, j) => <DiffRow key={`${i}.${j}`} row={r} />) : [<FoldRow key={i} fold={row} open={() => (unfolded.value = new Set([...open, i]))} />]))}
+      </div>
+      {folded.length > maxLines && <p class="hint">{S.turn.cutDiff(maxLines)}</p>}
+    </>
+  );
+}
+
+function FoldRow({ fold: { rows }, open }: { fold: Fold; open: () => void }) {
+  return <button type="button" class="diff-fold" onClick={open}>{S.turn.unchanged(rows.length)}</button>;
+}
+
+function DiffRow({ row }: { row: Row }) {
+  return (
+    <div class={`diff-row ${row.kind}`}>
+      <Side line={row.left} mark={row.kind === "same" ? "" : "−"} word={S.turn.removedLine} side="left" />
+      <Side line={row.right} mark={row.kind === "same" ? "" : "+"} word={S.turn.addedLine} side="right" />
+    </div>
+  );
+}
+
+function Side({ line, mark, word, side }: { line?: Line; mark: string; word: string; side: string }) {
+  if (!line) return <div class={`diff-side ${side} none`} />;
+  return (
+    <div class={`diff-side ${side}`}>
+      <span class="diff-number">{line.number}</span>
+      <span class="diff-mark">{mark && <><span class="visually-hidden">{word}</span><span aria-hidden="true">{mark}</span></>}</span>
+      <code>{line.text || " "}</code>
+    </div>
+  );
+}

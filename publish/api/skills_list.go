@@ -1,0 +1,313 @@
+package api
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"pannier"
+	"pannier/publish/api/rpc"
+)
+
+// The bounds of a question for a part of the list.
+const (
+	maxPage        = 1000
+	maxSearchBytes = 256
+	maxSearchWords = 16
+	maxSlugs       = 100
+)
+
+// listQuery is what a request asks of the list of the skills.
+type listQuery struct {
+	state  pannier.State
+	with   inclusion
+	fields []entryField // nil is all
+	words  []string
+	slugs  []string // sorted; empty is all
+	page   page
+}
+
+func readListQuery(r *http.Request) (q listQuery, err error) {
+	query := r.URL.Query()
+	include := strings.Split(query.Get("include"), ",")
+	q.state = pannier.State(query.Get("state"))
+	if query.Get("fields") != "" {
+		include = append(include, strings.Split(query.Get("fields"), ",")...)
+		q.fields = fieldsOf(include)
+	}
+	q.with = inclusion{
+		problems: slices.Contains(include, "problems"), policy: slices.Contains(include, "policy"),
+		health: slices.Contains(include, "health"), activity: slices.Contains(include, "activity"),
+	}
+	if q.words = strings.Fields(fold(query.Get("q"))); len(q.words) > maxSearchWords || len(query.Get("q")) > maxSearchBytes {
+		return q, invalidParameter("q", fmt.Sprintf("q has more than %d bytes or %d words", maxSearchBytes, maxSearchWords), "search for fewer words")
+	}
+	if slugs := query.Get("slug"); slugs != "" {
+		q.slugs = slices.Compact(slices.Sorted(strings.SplitSeq(slugs, ",")))
+	}
+	if len(q.slugs) > maxSlugs {
+		return q, invalidParameter("slug", fmt.Sprintf("slug has more than %d slugs", maxSlugs), "ask for fewer skills, or for the whole list")
+	}
+	q.page.limit, _ = strconv.Atoi(query.Get("limit")) // 0 where it is left out
+	if q.page.cursor = query.Get("cursor"); q.page.cursor != "" && q.page.limit == 0 {
+		return q, invalidParameter("cursor", "cursor is given without limit", "give both, as in the request before")
+	}
+	return q, nil
+}
+
+func (h *Handler) list(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
+	q, err := readListQuery(r)
+	if err != nil {
+		return err
+	}
+	if !q.with.activity && q.fields == nil && len(q.words) == 0 && len(q.slugs) == 0 && q.page == (page{}) {
+		return h.writeShared(w, r, s, fmt.Sprintf("list %s %v", q.state, q.with), func() (encoded, error) { return h.encodeList(s, q) })
+	}
+	answer, err := h.encodeList(s, q) // there are too many such questions to keep the answers
+	if err == nil {
+		writeEncoded(w, r, "application/json", answer)
+	}
+	return err
+}
+
+func (h *Handler) encodeList(s *pannier.Snapshot, q listQuery) (encoded, error) {
+	list := pannier.List{
+		SnapshotVersion: s.Version, Digest: s.Digest, TreeDigest: s.TreeDigest(), GeneratedAt: s.Time,
+		EnvironmentSource: s.Environment.Source, Held: s.Held(), Problems: s.Problems, Skills: []*pannier.Entry{},
+	}
+	entries, paging, err := q.page.of(q.filter(s.Entries))
+	if err != nil {
+		return encoded{}, err
+	}
+	list.Paging = paging
+	var listed pannier.Entry
+	show := h.lister(s, q.with)
+	if q.fields == nil {
+		return encodeItems(list, entries, encodedAs(func(e *pannier.Entry) any {
+			show(e, &listed)
+			return &listed
+		}))
+	}
+	return encodeItems(list, entries, func(dst []byte, e *pannier.Entry) ([]byte, error) {
+		show(e, &listed)
+		return appendFields(dst, &listed, q.fields)
+	})
+}
+
+// lister returns what fills in an entry as a list shows it.
+func (h *Handler) lister(s *pannier.Snapshot, with inclusion) func(from, into *pannier.Entry) {
+	var uses *skillUses
+	if with.activity {
+		uses = h.activity.of(s)
+	}
+	return func(from, e *pannier.Entry) {
+		*e = *from
+		e.Fingerprint, e.ScanSummary = h.fingerprint(e.Skill), h.summary(e.Skill)
+		if with.health {
+			e.Health = new(pannier.HealthOf(e))
+		}
+		if with.activity {
+			e.Activity = uses.times(e)
+		}
+		if !with.problems {
+			e.Problems = nil
+		}
+		if !with.policy {
+			e.Policy = pannier.EffectivePolicy{}
+		}
+	}
+}
+
+type inclusion struct{ problems, policy, health, activity bool }
+
+// filter returns the entries that a question is about.
+func (q *listQuery) filter(entries []*pannier.Entry) []*pannier.Entry {
+	if len(q.slugs) > 0 {
+		entries = withSlugs(entries, q.slugs)
+	}
+	if q.state == "" && len(q.words) == 0 {
+		return entries
+	}
+	var found []*pannier.Entry
+	for _, e := range entries {
+		if (q.state == "" || e.State == q.state) && hasWords(e, q.words) {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// withSlugs returns the entries with one of some sorted slugs, those that are shadowed too. Both lists are ordered by slug.
+func withSlugs(entries []*pannier.Entry, slugs []string) (found []*pannier.Entry) {
+	for _, slug := range slugs {
+		first, _ := slices.BinarySearchFunc(entries, slug, func(e *pannier.Entry, slug string) int { return cmp.Compare(e.Slug, slug) })
+		entries = entries[first:]
+		n := slices.IndexFunc(entries, func(e *pannier.Entry) bool { return e.Slug != slug })
+		if n < 0 {
+			n = len(entries)
+		}
+		found = append(found, entries[:n]...)
+	}
+	return found
+}
+
+// fold makes texts that differ only in case the same.
+func fold(text string) string { return strings.ToLower(strings.ToUpper(text)) }
+
+func hasWords(e *pannier.Entry, words []string) bool {
+	if len(words) == 0 {
+		return true
+	}
+	text := fold(strings.Join(append([]string{e.Slug, e.Name, e.Description}, e.Tags...), "\n"))
+	return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
+}
+
+// page asks for a part of a list that is ordered by slug; the zero value is all of it.
+type page struct {
+	limit  int
+	cursor string
+}
+
+// of returns the part, and what is said of the rest.
+func (p page) of(entries []*pannier.Entry) ([]*pannier.Entry, pannier.Paging, error) {
+	if p.limit == 0 {
+		return entries, pannier.Paging{}, nil
+	}
+	paging := pannier.Paging{Total: new(len(entries))}
+	if p.cursor != "" {
+		from, err := after(entries, p.cursor)
+		if err != nil {
+			return nil, paging, err
+		}
+		entries = entries[from:]
+	}
+	if len(entries) > p.limit {
+		entries = entries[:p.limit:p.limit]
+		paging.NextCursor = cursorOf(entries[p.limit-1])
+	}
+	return entries, paging, nil
+}
+
+// cursorOf names an entry by its slug and, as others may have the same one, by a digest of its path.
+func cursorOf(e *pannier.Entry) string {
+	digest := pannier.DigestOf([]byte(e.Path))
+	return base64.RawURLEncoding.EncodeToString(append(digest[:cursorDigestBytes:cursorDigestBytes], e.Slug...))
+}
+
+const cursorDigestBytes = 8
+
+// after returns the index of the first entry behind the one that a cursor names. If that one has gone, this is the first of its
+// slug, or else of the next slug: an entry may be repeated, and none is left out.
+func after(entries []*pannier.Entry, cursor string) (int, error) {
+	text, err := base64.RawURLEncoding.DecodeString(cursor)
+	if err != nil || len(text) <= cursorDigestBytes {
+		return 0, invalidParameter("cursor", "invalid cursor", "give the next_cursor of the answer before, or begin again without a cursor")
+	}
+	digest, slug := text[:cursorDigestBytes], string(text[cursorDigestBytes:])
+	first, _ := slices.BinarySearchFunc(entries, slug, func(e *pannier.Entry, slug string) int { return cmp.Compare(e.Slug, slug) })
+	for i := first; i < len(entries) && entries[i].Slug == slug; i++ {
+		if is := pannier.DigestOf([]byte(entries[i].Path)); bytes.Equal(is[:cursorDigestBytes], digest) {
+			return i + 1, nil
+		}
+	}
+	return first, nil
+}
+
+// entryField is a field of the JSON of an entry.
+type entryField struct {
+	name     string
+	index    []int
+	optional bool // absent if it is zero
+}
+
+var entryFields = jsonFields(reflect.TypeFor[pannier.Entry]())
+
+// jsonFields returns the fields of a struct in the order that encoding/json writes them in.
+func jsonFields(t reflect.Type) (fields []entryField) {
+	for _, f := range reflect.VisibleFields(t) {
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name != "" && name != "-" {
+			fields = append(fields, entryField{name, f.Index, strings.Contains(options, "omit")})
+		}
+	}
+	return fields
+}
+
+func fieldNames() (names []string) {
+	for _, f := range entryFields {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// fieldsOf returns the named fields, slug and path, each once.
+func fieldsOf(names []string) []entryField {
+	named := map[string]bool{"slug": true, "path": true}
+	for _, name := range names {
+		named[name] = true
+	}
+	return slices.DeleteFunc(slices.Clone(entryFields), func(f entryField) bool { return !named[f.name] })
+}
+
+func appendFields(dst []byte, e *pannier.Entry, fields []entryField) ([]byte, error) {
+	from, value := len(dst), reflect.ValueOf(e).Elem()
+	for _, f := range fields {
+		v := value.FieldByIndex(f.index)
+		if f.optional && (v.IsZero() || v.Kind() == reflect.Slice && v.Len() == 0) {
+			continue
+		}
+		dst = append(append(append(dst, `,"`...), f.name...), `":`...)
+		if v.Kind() == reflect.String {
+			dst = appendString(dst, v.String())
+			continue
+		}
+		text, err := rpc.Encode(v.Interface())
+		if err != nil {
+			return dst, err
+		}
+		dst = append(dst, text...)
+	}
+	dst[from] = '{' // slug is always there
+	return append(dst, '}'), nil
+}
+
+// encodedAs returns what appends the JSON of a value that an entry has.
+func encodedAs(item func(*pannier.Entry) any) func([]byte, *pannier.Entry) ([]byte, error) {
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	return func(dst []byte, e *pannier.Entry) ([]byte, error) {
+		text.Reset()
+		err := enc.Encode(item(e))
+		return append(dst, bytes.TrimSuffix(text.Bytes(), []byte("\n"))...), err
+	}
+}
+
+// encodeItems returns the JSON of an object that ends with an empty list, with an item for each entry in that list. The items are
+// encoded one by one: the text is in memory once, the values of the items are not.
+func encodeItems(object any, entries []*pannier.Entry, appendItem func([]byte, *pannier.Entry) ([]byte, error)) (encoded, error) {
+	body, err := rpc.Encode(object)
+	if err != nil {
+		return encoded{}, err
+	}
+	const end, measured = "]}", 64
+	body = bytes.TrimSuffix(body, []byte(end))
+	head := len(body)
+	for i, e := range entries {
+		if i == measured { // the others are about as long
+			body = slices.Grow(body, (len(body)-head)*(len(entries)-measured)/measured*17/16)
+		}
+		if body, err = appendItem(body, e); err != nil {
+			return encoded{}, fmt.Errorf("encode %s: %w", e.Slug, err)
+		}
+		body = append(body, ',')
+	}
+	return withTag(append(bytes.TrimSuffix(body, []byte(",")), end+"\n"...)), nil
+}

@@ -1,0 +1,83 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"pannier"
+	"pannier/publish/api/rpc"
+)
+
+// methodInvoke is what a client is called with that has registered a tool of the agent.
+const methodInvoke = "skills/tools/invoke"
+
+type rpcRegisterParams struct {
+	inWorkspace
+	Name *string `json:"name"`
+}
+
+type registeredTool struct {
+	Name       string `json:"name"`
+	Registered bool   `json:"registered"`
+}
+
+// rpcRegisterTool is skills/tools/register: the connection carries a tool of the agent out until it ends.
+func (h *Handler) rpcRegisterTool(r *http.Request, _ *pannier.Snapshot, p rpcRegisterParams) (any, error) {
+	peer := rpc.PeerOf(r.Context())
+	switch {
+	case p.Name == nil:
+		return nil, invalidParams("name is missing", "name the tool as target_tool of a skill does")
+	case peer == nil:
+		return nil, invalidParams("a tool belongs to a WebSocket, and this is POST", "register it over GET /v1/rpc")
+	}
+	name := *p.Name
+	remove, err := h.Tools.Register(actorOf(r).Owner(), name, func(ctx context.Context, arguments json.RawMessage) (pannier.ToolResult, error) {
+		return invoke(ctx, peer, name, arguments)
+	})
+	if err != nil {
+		return nil, err
+	}
+	peer.OnLeave(remove)
+	return registeredTool{name, true}, nil
+}
+
+type invocation struct {
+	Name      string          `json:"name"`
+	Arguments json.RawMessage `json:"arguments"`
+}
+
+// invoked is the answer of a client. OK is true where it is absent.
+type invoked struct {
+	Output string `json:"output"`
+	OK     *bool  `json:"ok"`
+}
+
+// invoke has a client carry a tool of the agent out.
+func invoke(ctx context.Context, peer *rpc.Peer, name string, arguments json.RawMessage) (pannier.ToolResult, error) {
+	text, err := peer.Call(ctx, methodInvoke, invocation{name, arguments})
+	failed := func(code, message, hint string) (pannier.ToolResult, error) {
+		return pannier.ToolResult{}, &pannier.ToolError{Code: code, Message: message, Hint: hint}
+	}
+	if said, ok := errors.AsType[*rpc.PeerError](err); ok {
+		return failed(pannier.ToolFailed, "the agent answered: "+pannier.Truncate(said.Message, 1000), "see the log of the agent")
+	}
+	switch {
+	case errors.Is(err, rpc.ErrPeerGone):
+		return failed(pannier.ToolRunnerGone, "the agent closed the connection that had registered "+name, "retry when the agent is connected again")
+	case errors.Is(err, rpc.ErrPeerFull):
+		return failed(pannier.ToolBusy, err.Error(), "retry when one has ended")
+	case err != nil:
+		return pannier.ToolResult{}, err
+	}
+	var answer invoked
+	if err := rpc.Params(text, &answer); err != nil {
+		return failed(pannier.ToolFailed, "the agent answered with something else than {\"output\": \"…\"}", "see the log of the agent")
+	}
+	result := pannier.ToolResult{OK: answer.OK == nil || *answer.OK, Output: answer.Output}
+	if !result.OK {
+		result.Error = &pannier.ToolError{Code: pannier.ToolFailed, Message: "the tool of the agent failed", Hint: "see its output"}
+	}
+	return result, nil
+}

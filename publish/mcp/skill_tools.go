@@ -1,0 +1,230 @@
+package mcp
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"pannier"
+)
+
+// The bounds of what tools/list has of skills. What is beyond them is left out, and can be called by its name.
+const (
+	maxSkillTools      = 256
+	maxSkillToolsBytes = 2 << 20
+	maxToolText        = 1024 // bytes of a description
+)
+
+// skillToolsEvery is how often the tools of skills are compared with those that hosts were told of: whether one can be called
+// also depends on scans and on the runner, which change no snapshot.
+const skillToolsEvery = 2 * time.Second
+
+// maxToolName is the length that hosts accept; tailBytes of the digest of a name replace what is beyond it.
+const (
+	maxToolName = 64
+	tailBytes   = 4
+)
+
+// toolName returns the name of a tool of a skill as hosts get it, from skill.SLUG.TOOL: skill__SLUG__TOOL. One that is too long, or
+// has characters that hosts refuse, ends with a part of its digest.
+func toolName(name string) string {
+	plain := strings.Map(func(r rune) rune {
+		if r < 0x80 && isWordRune(r) || r == '-' || r == '_' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return '?'
+	}, strings.ReplaceAll(name, ".", "__"))
+	if len(plain) <= maxToolName && !strings.Contains(plain, "?") {
+		return plain
+	}
+	digest := pannier.DigestOf([]byte(name))
+	tail := "-" + hex.EncodeToString(digest[:tailBytes])
+	plain = strings.ReplaceAll(plain, "?", "_")
+	return plain[:min(len(plain), maxToolName-len(tail))] + tail
+}
+
+// skillTools returns the tools of skills that can be called now. Those that stand for a tool of the agent are not among them: a host
+// has that tool itself.
+func (s *Server) skillTools(snapshot *pannier.Snapshot) []json.RawMessage {
+	if s.ListTools == nil || !s.Tools {
+		return nil
+	}
+	var tools []json.RawMessage
+	taken, size := map[string]bool{}, 0
+	for _, t := range s.ListTools(snapshot) {
+		name := toolName(t.Name)
+		schema := hostSchema(t.Parameters)
+		if !t.Callable || t.Kind == pannier.RuntimeProxy || taken[name] || schema == nil {
+			continue
+		}
+		tool := encode(&sdk.Tool{Name: name, Description: pannier.Truncate(pannier.CleanLine(t.Description), maxToolText), InputSchema: schema})
+		if size += len(tool); len(tools) == maxSkillTools || size > maxSkillToolsBytes {
+			break
+		}
+		taken[name] = true
+		tools = append(tools, tool)
+	}
+	return tools
+}
+
+// hostSchema returns the schema of arguments as all hosts read it: of the type object, and with objects as properties. It is nil
+// for one that no object fits.
+func hostSchema(parameters json.RawMessage) json.RawMessage {
+	schema := map[string]json.RawMessage{}
+	if len(parameters) > 0 && (json.Unmarshal(parameters, &schema) != nil || schema == nil) {
+		return nil
+	}
+	if kind, ok := schema["type"]; ok && string(bytes.TrimSpace(kind)) != `"object"` {
+		return nil
+	}
+	schema["type"] = json.RawMessage(`"object"`)
+	properties := map[string]json.RawMessage{}
+	if text, ok := schema["properties"]; ok && json.Unmarshal(text, &properties) == nil {
+		for name, property := range properties {
+			switch string(bytes.TrimSpace(property)) {
+			case "true":
+				properties[name] = json.RawMessage("{}")
+			case "false":
+				properties[name] = json.RawMessage(`{"not":{}}`)
+			}
+		}
+		schema["properties"] = encode(properties)
+	}
+	return encode(schema)
+}
+
+// listedTool returns the name of the tool of a skill that a host means, by either of its names; empty for none.
+func (s *Server) listedTool(snapshot *pannier.Snapshot, name string) string {
+	if s.CallTool == nil || !s.Tools || !strings.HasPrefix(name, "skill__") && !strings.HasPrefix(name, "skill.") {
+		return ""
+	}
+	for _, t := range s.ListTools(snapshot) {
+		if t.Name == name || toolName(t.Name) == name {
+			return t.Name
+		}
+	}
+	if dotted := strings.ReplaceAll(name, "__", "."); strings.Count(dotted, ".") == 2 {
+		return dotted // the service says why it is none
+	}
+	return ""
+}
+
+// callerContext is the context of a call with the values of its request, which tell who asks.
+type callerContext struct {
+	context.Context
+	request context.Context
+}
+
+// Value implements [context.Context].
+func (c callerContext) Value(key any) any {
+	if value := c.request.Value(key); value != nil {
+		return value
+	}
+	return c.Context.Value(key)
+}
+
+// withCaller returns a context that says who asks. Without HTTP it is the same.
+func withCaller(ctx context.Context) context.Context {
+	if a, ok := ctx.Value(answerKey{}).(*answer); ok && a.request != nil {
+		return callerContext{ctx, a.request}
+	}
+	return ctx
+}
+
+// callMeta is where a result has what hosts do not show.
+const callMeta = "pannier/call"
+
+// callSkillTool calls a tool of a skill with the rights of the host. A refusal is a result with an error.
+func (s *Server) callSkillTool(ctx context.Context, req sdk.Request, name string, params *sdk.CallToolParamsRaw) *callResult {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.serving, cancel)()
+	asked := pannier.ToolRequest{Name: name, ToolCall: pannier.ToolCall{Arguments: params.Arguments}}
+	if ss, ok := req.GetSession().(*sdk.ServerSession); ok {
+		asked.Session = ss.ID()
+		asked.Out = s.progress(ctx, ss, params.GetProgressToken())
+	}
+	result, err := s.CallTool(withCaller(ctx), asked)
+	if err != nil {
+		result = pannier.ToolResult{Name: name, Error: &pannier.ToolError{Code: "not_audited", Message: err.Error(), Hint: "see the log of the sidecar"}}
+		if refusal, ok := asRefusal(err); ok {
+			result.Error = &pannier.ToolError{Code: refusal.Code, Message: refusal.Message, Hint: refusal.Hint}
+		} else if !errors.Is(err, pannier.ErrNotAudited) {
+			result.Error.Code = pannier.ToolFailed
+		}
+	}
+	return shownResult(result)
+}
+
+// shownResult returns a result as hosts get it: the output as text, an error in front of it, and all else beside it.
+func shownResult(result pannier.ToolResult) *callResult {
+	shown := &callResult{IsError: !result.OK, Content: []sdk.Content{}}
+	if e := result.Error; e != nil {
+		shown.Content = append(shown.Content, &sdk.TextContent{Text: e.Code + ": " + textOf(&pannier.Refusal{Message: e.Message, Hint: e.Hint})})
+	}
+	if result.Output != "" || len(shown.Content) == 0 {
+		shown.Content = append(shown.Content, &sdk.TextContent{Text: result.Output})
+	}
+	if bytes.HasPrefix(result.Structured, []byte("{")) {
+		shown.StructuredContent = result.Structured
+	}
+	result.Output, result.Structured = "", nil
+	shown.Meta = sdk.Meta{callMeta: result}
+	return shown
+}
+
+// progress returns what tells a host of output as it is written; nil unless the host asked for it.
+func (s *Server) progress(ctx context.Context, ss *sdk.ServerSession, token any) func(pannier.ToolDelta) {
+	if token == nil {
+		return nil
+	}
+	var last float64
+	return func(d pannier.ToolDelta) {
+		now := float64(d.Bytes)
+		if now <= last {
+			return
+		}
+		last = now
+		if err := ss.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: now, Message: d.Text}); err != nil {
+			s.Logger.Debug("host not told of progress", "error", err)
+		}
+	}
+}
+
+// wantsProgress reports whether a request is a call of a tool whose output the host wants as it is written.
+func (s *Server) wantsProgress(body []byte) bool {
+	if s.CallTool == nil || !bytes.Contains(body, []byte("progressToken")) {
+		return false
+	}
+	var call struct {
+		Method string `json:"method"`
+		Params struct {
+			Meta struct {
+				Token json.RawMessage `json:"progressToken"`
+			} `json:"_meta"`
+		} `json:"params"`
+	}
+	return json.Unmarshal(body, &call) == nil && call.Method == "tools/call" && len(call.Params.Meta.Token) > 0
+}
+
+// announceTools sends list_changed of the tools if those of skills are not the ones that hosts have seen.
+func (s *Server) announceTools() {
+	if !s.connectedHosts() {
+		s.toolsTold.Store(nil)
+		return
+	}
+	snapshot := s.Snapshot()
+	if snapshot == nil {
+		return
+	}
+	now := digestOf(s.skillTools(snapshot))
+	if before := s.toolsTold.Swap(&now); before != nil && *before != now {
+		s.touchTools()
+	}
+}

@@ -1,0 +1,183 @@
+package sidecar
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"pannier"
+	"pannier/config"
+	"pannier/loader/fingerprint"
+	"pannier/loader/scan"
+	"pannier/publish/api"
+	"pannier/publish/prompt"
+	"pannier/tools"
+	"pannier/tools/httptool"
+)
+
+// newTools returns what calls tools of skills.
+func (c *core) newTools(reg prometheus.Registerer) *tools.Service {
+	t := c.settings.Tools
+	rules := c.turnRules()
+	return tools.New(tools.Options{
+		Snapshot: c.registry.Current, Plan: rules.Tools, Read: c.readForTool, Known: c.fingerprints.of, Scanned: c.scannedForTool,
+		Directory: c.toolDirectory, Where: t.Runner, Runner: c.runner, HTTP: newHTTPTools(t), Audit: c.state.audit, Emit: c.events.emit,
+		Mask: scan.MaskSecrets, Enabled: t.Enabled, RequireScan: t.RequireScan, Network: t.Network, RecordArguments: c.settings.TurnEventsText,
+		Sandbox: t.Sandbox, Env: t.Env, ProjectDirs: t.ProjectDirs, Timeout: t.Timeout, MaxCalls: t.MaxCalls, Bounds: t.Bounds,
+		Registerer: reg, Logger: c.log.Named("tools"),
+	})
+}
+
+func (c *core) toolsAPI() api.Tools {
+	return api.Tools{List: c.tools.List, Call: c.tools.Call, Cancel: c.tools.Cancel, Register: c.tools.Register, CallUIDs: c.settings.Tools.CallUIDs}
+}
+
+// readForTool returns the fingerprint and the files of a skill as they are now.
+func (c *core) readForTool(ctx context.Context, s *pannier.Skill) (pannier.Digest, []pannier.ToolFile, error) {
+	ctx, cancel := context.WithTimeout(ctx, fingerprintTimeout)
+	defer cancel()
+	f := c.fingerprints
+	ticket := f.tickets.Add(1)
+	p, err := f.readWith(ctx, s, fingerprint.Options{Manifest: true})
+	f.record(s, ticket, p, err)
+	if err == nil {
+		f.request()
+	}
+	return p.Digest, p.Manifest, err
+}
+
+// scannedForTool returns the result of the security scan of a fingerprint, with what is accepted of it at the path of the skill; nil
+// for none.
+func (c *core) scannedForTool(s *pannier.Skill, digest pannier.Digest) *pannier.ScanSummary {
+	summary, ok := c.state.policy.verdicts.Summary(digest)
+	if !ok {
+		return nil
+	}
+	result := summary.ScanSummary
+	result.Blocking, result.Accepted = splitAccepted(summary.Blocking, c.state.policy.verdicts.Accepted(s.Path, digest))
+	if result.Decision == pannier.ScanBlock && len(result.Blocking) == 0 && len(result.Accepted) > 0 {
+		result.Decision = pannier.ScanWarn
+	}
+	return &result
+}
+
+// toolDirectory returns the directory of a skill as the runner sees it.
+func (c *core) toolDirectory(s *pannier.Skill) string {
+	if c.settings.Tools.Runner != config.RunnerAgent {
+		return c.fingerprints.directoryOf(s)
+	}
+	return filepath.Dir(prompt.Location(s, c.agentWorkspace()))
+}
+
+// checkPermission refuses to let the programs of a skill run that has other content than the client means.
+func (c *core) checkPermission(ctx context.Context, key pannier.PolicyKey, change pannier.PolicyChange) error {
+	if change.ToolsAllowed.To.IsZero() {
+		return nil
+	}
+	s := c.registry.Current()
+	if s == nil {
+		return &pannier.Refusal{Code: "policy.fingerprint", Message: "the skill is not known yet", Hint: "retry after the first scan"}
+	}
+	e, ok := s.Holder(key)
+	if !ok {
+		return &pannier.Refusal{Code: "policy.fingerprint", Message: fmt.Sprintf("there is no skill %q whose programs could be allowed", key.Slug), Hint: "install it first"}
+	}
+	now, err := c.fingerprints.now(ctx, e.Skill)
+	if err != nil {
+		return &pannier.Refusal{Code: "policy.fingerprint", Message: "the files of " + key.Slug + " cannot be read as a whole: " + err.Error(), Hint: "retry when the skill no longer changes"}
+	}
+	if now != change.ToolsAllowed.To {
+		return &pannier.Refusal{Code: "policy.fingerprint", Message: fmt.Sprintf("%s has the fingerprint %s, and not the given one", key.Slug, now), Hint: "read its files as they are now, then allow that fingerprint"}
+	}
+	return nil
+}
+
+// setPolicyChecked is [pannier/admin.Service.SetPolicy] for what is allowed of the present content.
+func (c *core) setPolicyChecked(ctx context.Context, actor pannier.Actor, key pannier.PolicyKey, change pannier.PolicyChange) (pannier.Policy, *pannier.Snapshot, error) {
+	if key.SourceKind == "" {
+		key.SourceKind = pannier.SourceWorkspace
+	}
+	if err := c.checkPermission(ctx, key, change); err != nil {
+		return pannier.Policy{}, nil, err
+	}
+	return c.admin.SetPolicy(ctx, actor, key, change)
+}
+
+// maxSecretBytes bounds the file of a secret.
+const maxSecretBytes = 64 << 10
+
+// httpTools carries http tools out in the sidecar, because secrets must not reach a runner.
+type httpTools struct{ client *httptool.Client }
+
+func newHTTPTools(t config.Tools) httpTools {
+	o := httptool.Options{Allow: t.HTTPAllow}
+	for _, secret := range t.Secrets {
+		o.Secrets = append(o.Secrets, httptool.Secret{Name: secret.Name, Host: secret.Host, Read: func() (string, error) { return readSecret(secret) }})
+	}
+	return httpTools{httptool.New(o)}
+}
+
+// readSecret returns the value of a secret. Its errors do not hold it.
+func readSecret(s config.ToolSecret) (string, error) {
+	if s.File == "" {
+		if value := os.Getenv(s.Variable); value != "" {
+			return value, nil
+		}
+		return "", fmt.Errorf("the variable %s of the secret %s is not set", s.Variable, s.Name)
+	}
+	f, err := os.Open(s.File)
+	if err != nil {
+		return "", fmt.Errorf("read the secret %s: %w", s.Name, err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxSecretBytes+1))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("read the secret %s: %w", s.Name, err)
+	case len(text) > maxSecretBytes:
+		return "", fmt.Errorf("the file of the secret %s has more than %d bytes", s.Name, maxSecretBytes)
+	}
+	return strings.TrimRight(string(text), "\r\n"), nil
+}
+
+// Run implements [tools.Runner].
+func (h httpTools) Run(ctx context.Context, job pannier.ToolJob, _ func([]byte)) (pannier.ToolResult, error) {
+	return h.client.Run(ctx, httptool.Call{
+		ID: job.ID, Name: job.Name, Config: job.Config, Arguments: job.Arguments, Timeout: job.Timeout, OutputBytes: job.Bounds.OutputBytes,
+	}), nil
+}
+
+// Report implements [tools.Runner].
+func (h httpTools) Report() pannier.RunnerReport { return pannier.RunnerReport{Connected: true} }
+
+// recentAudit is how many of the newest audit entries are searched for calls that a crash interrupted.
+const recentAudit = 1000
+
+// endInterruptedCalls audits an outcome for each call of a tool that has none, because the process before ended during it.
+func (c *core) endInterruptedCalls() {
+	entries, err := c.state.audit.Newest("", 0, recentAudit)
+	if err != nil {
+		return // health says why
+	}
+	ended := map[uint64]bool{}
+	for _, e := range entries { // newest first, so an outcome comes before its intent
+		switch {
+		case e.Action != pannier.ActionCallTool:
+		case e.Phase == pannier.AuditOutcome:
+			ended[e.Intent] = true
+		case !ended[e.Seq]:
+			intent := e.Seq
+			e.Phase, e.Intent, e.Error = pannier.AuditOutcome, intent, "the sidecar ended during the call; what became of it is not known"
+			if _, err := c.state.audit.Append(e); err != nil {
+				c.log.Warn("a call of a tool that was interrupted could not be audited", "intent", intent, "error", err)
+				return
+			}
+			c.log.Warn("a call of a tool was interrupted when the sidecar ended", "slug", e.Slug, "intent", intent)
+		}
+	}
+}

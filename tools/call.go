@@ -1,0 +1,306 @@
+package tools
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"pannier"
+)
+
+// call is one call on its way.
+type call struct {
+	pannier.ToolRequest
+	s *Service
+
+	id          string // that of the job
+	tool        pannier.RuntimeTool
+	entry       *pannier.Entry
+	arguments   json.RawMessage // as the tool gets them
+	fingerprint pannier.Digest
+	files       []pannier.ToolFile
+}
+
+// maxCallID and maxSession bound the names that a client chooses.
+const (
+	maxCallID  = 128
+	maxSession = 256
+)
+
+func (c *call) carryOut(ctx context.Context) (pannier.ToolResult, error) {
+	if err := c.prepare(); err != nil {
+		return pannier.ToolResult{}, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	remove, err := c.s.register(callKey{c.Owner, c.CallID}, cancel)
+	if err != nil {
+		return pannier.ToolResult{}, err
+	}
+	defer remove()
+	release, err := c.s.schedule.acquire(ctx, c.scheduleKey())
+	if err != nil {
+		return pannier.ToolResult{}, err
+	}
+	defer release()
+	if err := c.check(ctx); err != nil {
+		return pannier.ToolResult{}, err
+	}
+	return c.audited(ctx)
+}
+
+// prepare checks what needs no file and no turn.
+func (c *call) prepare() error {
+	c.id = "call_" + strings.ToLower(rand.Text())
+	c.CallID = cmp.Or(c.CallID, c.id)
+	if len(c.CallID) > maxCallID || strings.ContainsFunc(c.CallID, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return refuse(pannier.ToolArgumentsInvalid, fmt.Sprintf("a call_id has 1 to %d ASCII characters without blanks", maxCallID), "shorten it, or leave it out")
+	}
+	if len(c.Session) > maxSession {
+		return refuse(pannier.ToolArgumentsInvalid, fmt.Sprintf("a session has at most %d bytes", maxSession), "shorten it")
+	}
+	if err := c.find(); err != nil {
+		return err
+	}
+	if err := c.checkProjectDir(); err != nil {
+		return err
+	}
+	schema, err := c.s.schemas.of(c.tool)
+	if err != nil {
+		return err
+	}
+	c.arguments, err = schema.validate(c.ToolCall.Arguments)
+	return err
+}
+
+// find looks the tool up in the newest snapshot.
+func (c *call) find() error {
+	s := c.s
+	if !s.Enabled {
+		return errDisabled
+	}
+	snapshot := s.Snapshot()
+	if snapshot == nil {
+		return refuse(pannier.ToolNotFound, "the first scan of the workspace has not ended", "retry in a moment")
+	}
+	plan := s.plans.of(snapshot, s.Plan)
+	i, found := slices.BinarySearchFunc(plan.tools, c.Name, func(t pannier.RuntimeTool, name string) int { return strings.Compare(t.Name, name) })
+	if !found {
+		return plan.missing(snapshot, c.Name)
+	}
+	c.tool = plan.tools[i]
+	var ok bool
+	if c.entry, ok = snapshot.Lookup(c.tool.Skill); !ok || !c.entry.Usable {
+		return plan.missing(snapshot, c.Name)
+	}
+	if c.tool.Kind == pannier.RuntimeProxy {
+		return nil
+	}
+	return s.runnerMissing(c.tool.Kind)
+}
+
+var errDisabled = refuse(pannier.ToolDisabled, "tools of skills are not enabled", "ask the operator to set tools.enabled: true")
+
+// runnerOf returns what carries tools of a kind out, nil where nothing does.
+func (s *Service) runnerOf(kind pannier.RuntimeToolKind) Runner {
+	if kind == pannier.RuntimeHTTP {
+		return s.HTTP
+	}
+	return s.Runner
+}
+
+// runnerMissing says why nothing carries tools of a kind out now.
+func (s *Service) runnerMissing(kind pannier.RuntimeToolKind) error {
+	runner := s.runnerOf(kind)
+	if runner == nil {
+		return refuse(pannier.ToolNoRunner, "no runner carries out tools of kind "+string(kind)+" (tools.runner: "+cmp.Or(s.Where, "none")+")", "ask the operator to set tools.runner to agent or self")
+	}
+	if kind == pannier.RuntimeHTTP {
+		return nil
+	}
+	switch report := runner.Report(); {
+	case !report.Connected:
+		return refuse(pannier.ToolNoRunner, "no runner is connected", "start \"pannier runner\" in the agent's container")
+	case s.Sandbox == pannier.SandboxRequired && report.Level != pannier.SandboxRequired:
+		return refuse(pannier.ToolSandboxUnavailable, "the sandbox of the runner is weaker than the settings require: "+strings.Join(report.Missing, "; "), "use a kernel with Landlock ABI 6 and seccomp; \"pannier runner --check\" says more")
+	case kind == pannier.RuntimePython && report.Python == "":
+		return refuse(pannier.ToolDependencyMissing, "the runner has no python3", "install python3 where the runner is")
+	}
+	return nil
+}
+
+// checkProjectDir refuses a directory that the settings do not let tools write to.
+func (c *call) checkProjectDir() error {
+	dir := c.ProjectDir
+	if dir == "" {
+		return nil
+	}
+	if filepath.IsAbs(dir) && filepath.Clean(dir) == dir && len(dir) <= pannier.MaxPathBytes && !strings.ContainsRune(dir, 0) {
+		for _, allowed := range c.s.ProjectDirs {
+			if dir == allowed || strings.HasPrefix(dir, allowed+"/") {
+				return nil
+			}
+		}
+	}
+	return refuse(pannier.ToolNotAllowed, "the settings do not let tools write to this project_dir", "name a directory below one of tools.project_dirs, or leave it out")
+}
+
+// scheduleKey returns what at most one call at a time may hold; empty is nothing.
+func (c *call) scheduleKey() string {
+	switch c.tool.ExecutionClass {
+	case "exclusive":
+		return "skill\x00" + c.tool.Skill
+	case "session_scoped":
+		return "session\x00" + c.Owner + "\x00" + c.Session
+	}
+	return ""
+}
+
+// check refuses what must not run, by the files of the skill and the policy of this moment.
+func (c *call) check(ctx context.Context) error {
+	before := c.tool
+	if err := c.find(); err != nil { // the snapshot may be another one after the wait
+		return err
+	}
+	if string(before.Parameters) != string(c.tool.Parameters) || string(before.Config) != string(c.tool.Config) {
+		return c.changed()
+	}
+	known := c.s.Known(c.entry.Skill)
+	var err error
+	c.fingerprint, c.files, err = c.s.Read(ctx, c.entry.Skill)
+	if ctx.Err() != nil {
+		return errCanceled
+	}
+	if err != nil {
+		return refuse(pannier.ToolChanged, "the files of "+c.tool.Skill+" cannot be read as a whole: "+err.Error(), "retry when the skill no longer changes; \"pannier show\" says more")
+	}
+	if !known.IsZero() && known != c.fingerprint {
+		return c.changed()
+	}
+	i := slices.IndexFunc(c.files, func(f pannier.ToolFile) bool { return f.Path == c.entry.File })
+	if i < 0 { // what a link leads to is not part of the fingerprint, which is what is scanned and allowed
+		return refuse(pannier.ToolChanged, c.entry.File+" of "+c.tool.Skill+" is a link, so its declarations can change without the skill", "replace the link by the file")
+	}
+	if c.files[i].SHA256 != c.entry.Digest {
+		return c.changed()
+	}
+	return c.s.judge(c.entry, c.tool.Kind, c.fingerprint)
+}
+
+func (c *call) changed() error {
+	return refuse(pannier.ToolChanged, c.tool.Skill+" has changed since its tools were planned", "retry in a moment")
+}
+
+var errCanceled = refuse(pannier.ToolCanceled, "the call was canceled", "")
+
+// judge refuses a tool of a skill with a fingerprint by its policy and its security scan.
+func (s *Service) judge(e *pannier.Entry, kind pannier.RuntimeToolKind, fingerprint pannier.Digest) error {
+	scanned := s.Scanned(e.Skill, fingerprint)
+	if scanned == nil && s.RequireScan {
+		return refuse(pannier.ToolUnscanned, e.Slug+" was not scanned as it is now", "wait for the background scan, or run \"pannier scan "+e.Slug+"\"")
+	}
+	if scanned != nil && scanned.Decision == pannier.ScanBlock {
+		return refuse(pannier.ToolUnscanned, "a security scan blocks "+e.Slug+": "+strings.Join(scanned.Blocking, ", "), "run \"pannier scan "+e.Slug+"\" to see the findings")
+	}
+	if !kind.RunsProgram() || e.MayRun(fingerprint) {
+		return nil
+	}
+	message := "programs of " + e.Slug + " are not allowed to run"
+	if !e.Policy.ToolsAllowed.IsZero() {
+		message = e.Slug + " has changed since its programs were allowed to run"
+	}
+	return refuse(pannier.ToolNotAllowed, message, "read its files, then run \"pannier tool allow "+e.Slug+"\"")
+}
+
+// run carries the call out, and returns the result as the runner gave it.
+func (c *call) run(ctx context.Context) pannier.ToolResult {
+	begun := time.Now()
+	result, err := c.dispatch(ctx)
+	if err != nil {
+		result = pannier.ToolResult{Error: asToolError(err)}
+	}
+	if result.Error != nil {
+		result.OK = false
+	}
+	if ctx.Err() != nil && !result.OK && !result.TimedOut && !errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		result.Error = asToolError(errCanceled)
+	}
+	result.Name, result.CallID, result.Kind = c.tool.Name, c.CallID, c.tool.Kind
+	if result.DurationMS == 0 {
+		result.DurationMS = time.Since(begun).Milliseconds()
+	}
+	return result
+}
+
+func (c *call) dispatch(ctx context.Context) (pannier.ToolResult, error) {
+	if c.tool.Kind == pannier.RuntimeProxy {
+		return c.proxy(ctx)
+	}
+	job, err := c.job()
+	if err != nil {
+		return pannier.ToolResult{}, err
+	}
+	runner := c.s.runnerOf(c.tool.Kind)
+	stream := newStream(c.tool.OutputPolicy.Deltas, c.s.Mask, c.Out)
+	result, err := runner.Run(ctx, job, stream.write)
+	stream.close()
+	return result, err
+}
+
+// config is what the planner and skills say of how a tool runs.
+type config struct {
+	Command   []string `json:"command"`
+	File      string   `json:"file"`
+	Function  string   `json:"function"`
+	Target    string   `json:"target_tool"`
+	TimeoutMS int64    `json:"timeout_ms"`
+}
+
+func (c *call) job() (pannier.ToolJob, error) {
+	var cfg config
+	if len(c.tool.Config) > 0 {
+		if err := json.Unmarshal(c.tool.Config, &cfg); err != nil {
+			return pannier.ToolJob{}, &pannier.ToolError{Code: pannier.ToolFailed, Message: "the declaration of the tool cannot be used: " + err.Error(), Hint: "ask the author of the skill to fix runtime.tools"}
+		}
+	}
+	job := pannier.ToolJob{
+		ID: c.id, Name: c.tool.Name, Kind: c.tool.Kind, Skill: c.tool.Skill, SkillDir: c.s.Directory(c.entry.Skill), Fingerprint: c.fingerprint,
+		Arguments: c.arguments, ProjectDir: c.ProjectDir, Timeout: c.s.Timeout, Bounds: c.s.Bounds, Network: c.s.Network, Sandbox: c.s.Sandbox,
+	}
+	if asked := time.Duration(cfg.TimeoutMS) * time.Millisecond; cfg.TimeoutMS > 0 && cfg.TimeoutMS < c.s.Timeout.Milliseconds() {
+		job.Timeout = asked
+	}
+	if limit := c.tool.OutputPolicy.LLM.MaxBytes; limit > 0 && limit < job.Bounds.OutputBytes && c.tool.OutputPolicy.Timeline.Mode != "full" && c.tool.OutputPolicy.Storage.Mode != "full" {
+		job.Bounds.OutputBytes = limit
+	}
+	if c.tool.Kind == pannier.RuntimeHTTP {
+		job.Config = c.tool.Config
+		return job, nil
+	}
+	job.Files = c.files
+	required := slices.Concat(c.entry.Requirements.Env, c.entry.Requirements.APIKeys)
+	for _, name := range c.s.Env {
+		if slices.Contains(required, name) {
+			job.Env = append(job.Env, name)
+		}
+	}
+	switch c.tool.Kind {
+	case pannier.RuntimeShell:
+		job.Command = cfg.Command
+	case pannier.RuntimePython:
+		job.PythonFile, job.Function = cfg.File, cfg.Function
+	case pannier.RuntimeScript:
+		job.Script = cfg.File
+	}
+	if c.tool.Kind == pannier.RuntimeShell && (len(cfg.Command) == 0 || cfg.Command[0] == "") {
+		return job, &pannier.ToolError{Code: pannier.ToolFailed, Message: "the declaration of the tool has no command", Hint: "ask the author of the skill to set config.command to a list of texts"}
+	}
+	return job, nil
+}

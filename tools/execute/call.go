@@ -1,0 +1,210 @@
+package execute
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"pannier"
+	"pannier/internal/fsx"
+	"pannier/tools/output"
+	"pannier/tools/sandbox"
+)
+
+// call is one call of a tool, with a directory of its own.
+type call struct {
+	e     *Executor
+	job   *pannier.ToolJob
+	skill string // directory of the copy
+	dir   string
+	mask  *output.Mask
+}
+
+// newCall makes the directory of a call: the arguments, which the tool can read, and a directory with HOME and TMPDIR, which it can
+// write.
+func (e *Executor) newCall(job *pannier.ToolJob, skill string) (*call, error) {
+	dir, err := os.MkdirTemp(e.place.path("calls"), "")
+	if err != nil {
+		return nil, err
+	}
+	c := &call{e: e, job: job, skill: skill, dir: dir}
+	root := os.Geteuid() == 0
+	err = os.WriteFile(c.path("arguments.json"), job.Arguments, 0o444)
+	for _, sub := range []string{"scratch", "scratch/home", "scratch/tmp"} {
+		if err == nil {
+			err = os.Mkdir(c.path(sub), 0o700)
+		}
+		if err == nil && root {
+			err = os.Chown(c.path(sub), e.UID, e.GID)
+		}
+	}
+	if err == nil && root {
+		err = os.Chmod(dir, 0o711) // the tool runs as another user
+	}
+	if err != nil {
+		c.remove()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *call) path(name string) string { return filepath.Join(c.dir, name) }
+
+// resultFile is where the driver writes what a function returns.
+func (c *call) resultFile() string { return c.path("scratch/result.json") }
+
+func (c *call) remove() { removeTree(c.dir) }
+
+// spec returns how the sandbox runs the tool.
+func (c *call) spec() (sandbox.Spec, *pannier.ToolError) {
+	argv, failed := c.argv()
+	if failed != nil {
+		return sandbox.Spec{}, failed
+	}
+	project, failed := c.project()
+	if failed != nil {
+		return sandbox.Spec{}, failed
+	}
+	job := c.job
+	s := sandbox.Spec{
+		Argv: argv, Dir: c.skill, Env: c.environment(), Level: cmp.Or(job.Sandbox, pannier.SandboxRequired), Network: job.Network,
+		Read: slices.Concat([]string{c.skill, c.path("arguments.json"), c.e.driver}, c.e.Read), UID: c.e.UID, GID: c.e.GID,
+		Scratch: c.path("scratch"),
+		Limits: sandbox.Limits{
+			MemoryBytes: job.Bounds.MemoryBytes, Processes: job.Bounds.Processes, CPUSeconds: job.Bounds.CPUSeconds, FileBytes: job.Bounds.FileBytes,
+			OutputBytes: c.outputBytes() + maxSplit,
+		},
+	}
+	if project != "" {
+		s.Dir, s.Write = project, append(s.Write, project)
+	}
+	if job.Kind == pannier.RuntimeShell {
+		s.Stdin = job.Arguments
+	}
+	return s, nil
+}
+
+// maxSplit is how much more output the sandbox hands over than is kept, so that what is dropped is dropped by the sink, which sees
+// all of a secret.
+const maxSplit = 4 << 10
+
+func (c *call) outputBytes() int64 { return cmp.Or(c.job.Bounds.OutputBytes, defaultOutputBytes) }
+
+// project returns the project directory of the call, without links. It must be below one that the runner allows.
+func (c *call) project() (string, *pannier.ToolError) {
+	if c.job.ProjectDir == "" {
+		return "", nil
+	}
+	dir, err := filepath.EvalSymlinks(c.job.ProjectDir)
+	if err == nil && filepath.IsAbs(dir) {
+		for _, parent := range c.e.Projects {
+			if parent, err = filepath.EvalSymlinks(parent); err != nil {
+				continue
+			}
+			if rel, err := filepath.Rel(parent, dir); err == nil && filepath.IsLocal(rel) {
+				return dir, nil
+			}
+		}
+	}
+	return "", toolError(pannier.ToolNotAllowed, fmt.Sprintf("the runner does not let tools write in the project directory %.200q", c.job.ProjectDir),
+		"leave project_dir out, or name the directory with --project of pannier runner")
+}
+
+// environment returns the variables of the tool: a fixed list, and those of the runner that the job names.
+func (c *call) environment() []string {
+	env := []string{
+		"PATH=" + pathOf(c.e.Environ), "HOME=" + c.path("scratch/home"), "TMPDIR=" + c.path("scratch/tmp"), "LANG=C.UTF-8", "TERM=dumb", "NO_COLOR=1",
+		"PYTHONDONTWRITEBYTECODE=1", "PYTHONUNBUFFERED=1", "PANNIER_ARGUMENTS=" + c.path("arguments.json"), "PANNIER_SKILL_DIR=" + c.skill,
+		"PANNIER_CALL_ID=" + c.job.ID,
+	}
+	if c.job.Kind == pannier.RuntimePython {
+		env = append(env, "PANNIER_RESULT="+c.resultFile())
+	}
+	var secrets []string
+	for _, name := range c.job.Env {
+		if value := lookEnv(c.e.Environ, name); value != "" && !isReserved(name) {
+			env = append(env, name+"="+value)
+			secrets = append(secrets, value)
+		}
+	}
+	c.mask = output.NewMask(secrets...)
+	return env
+}
+
+// isReserved reports whether a variable would change how the tool is run, or is pannier's own.
+func isReserved(name string) bool {
+	switch name {
+	case "PATH", "HOME", "TMPDIR", "LANG", "TERM", "BASH_ENV", "ENV", "IFS":
+		return true
+	}
+	return strings.HasPrefix(name, "PANNIER_") || strings.HasPrefix(name, "LD_") || strings.HasPrefix(name, "PYTHON")
+}
+
+// finish tells how the tool ended.
+func (c *call) finish(ctx context.Context, exit sandbox.Exit, result *pannier.ToolResult) *pannier.ToolError {
+	switch {
+	case exit.ScratchFull:
+		return toolError(pannier.ToolOutputLimit, "the tool wrote more files than it may, and was ended", "make the tool write less below HOME and TMPDIR")
+	case exit.TimedOut, errors.Is(context.Cause(ctx), errTimedOut) && exit.Canceled:
+		result.TimedOut = true
+		return toolError(pannier.ToolTimedOut, fmt.Sprintf("the tool was ended after %v", cmp.Or(c.job.Timeout, defaultTimeout)), "make the tool do less in one call, or raise tools.timeout")
+	case exit.Canceled:
+		return toolError(pannier.ToolCanceled, "the call was canceled", "")
+	case exit.Signal != 0:
+		return toolError(pannier.ToolSignal, "the tool was ended by "+unix.SignalName(unix.Signal(exit.Signal)), "look at its output; the bounds of a call are in tools.max_memory_bytes and beside it")
+	}
+	result.ExitCode = &exit.Code
+	if exit.Code != 0 {
+		return toolError(pannier.ToolFailed, fmt.Sprintf("the tool exited with code %d", exit.Code), "look at its output")
+	}
+	result.OK = true
+	if c.job.Kind == pannier.RuntimePython {
+		return c.functionResult(result)
+	}
+	if !result.Truncated && json.Valid([]byte(result.Output)) {
+		result.Structured = json.RawMessage(strings.TrimSpace(result.Output))
+	}
+	return nil
+}
+
+// functionResult reads what a Python function has returned. The file is the tool's own, so it can be anything.
+func (c *call) functionResult(result *pannier.ToolResult) *pannier.ToolError {
+	bound := c.outputBytes()
+	raw, _, err := fsx.ReadRegular(c.resultFile(), unix.O_NOFOLLOW, bound)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return toolError(pannier.ToolFailed, "the program ended before the function returned", "do not end the process in a tool")
+	case err != nil || !json.Valid(raw):
+		if int64(len(raw)) > bound {
+			result.Truncated = true
+			return toolError(pannier.ToolOutputLimit, fmt.Sprintf("the function returned more than %d bytes", bound), "return less, or write a file in the project directory")
+		}
+		return toolError(pannier.ToolFailed, "the result of the function cannot be read", "return values of JSON")
+	}
+	text := c.mask.String(output.Clean(raw))
+	if json.Valid([]byte(text)) {
+		result.Structured = json.RawMessage(text)
+	}
+	var plain string
+	if json.Unmarshal([]byte(text), &plain) == nil {
+		text = output.Clean([]byte(plain)) // escapes of JSON can hold what a terminal acts on
+	}
+	if room := bound - int64(len(result.Output)); int64(len(text)) > room {
+		result.Truncated = true
+		return nil
+	}
+	if result.Output != "" && !strings.HasSuffix(result.Output, "\n") {
+		result.Output += "\n"
+	}
+	result.Output += text
+	return nil
+}

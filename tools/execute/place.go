@@ -1,0 +1,133 @@
+package execute
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"pannier/internal/fsx"
+)
+
+// placePrefix begins the name of each private directory.
+const placePrefix = "pannier-tools-"
+
+// place is the private directory of an executor. Only its user can write there. Its lock says that it is in use.
+type place struct {
+	dir  string
+	lock *os.File
+}
+
+// newPlace makes a private directory below parent, and removes those of processes that were killed. Others may search it if
+// tools run as another user.
+func newPlace(parent string, mode fs.FileMode) (*place, error) {
+	parent, err := filepath.Abs(parent)
+	if err == nil {
+		parent, err = filepath.EvalSymlinks(parent)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("directory of tools: %w", err)
+	}
+	removeStale(parent)
+	dir, err := os.MkdirTemp(parent, placePrefix)
+	if err != nil {
+		return nil, fmt.Errorf("directory of tools: %w", err)
+	}
+	p := &place{dir: dir}
+	if p.lock, err = os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+		err = fsx.Lock(p.lock)
+	}
+	for _, sub := range []string{"skills", "calls"} {
+		if err == nil {
+			err = os.Mkdir(p.path(sub), 0o700)
+		}
+		if err == nil {
+			err = os.Chmod(p.path(sub), mode)
+		}
+	}
+	if err == nil {
+		err = os.Chmod(dir, mode)
+	}
+	if err != nil {
+		p.remove()
+		return nil, fmt.Errorf("directory of tools: %w", err)
+	}
+	return p, nil
+}
+
+func (p *place) path(name string) string { return filepath.Join(p.dir, name) }
+
+func (p *place) remove() {
+	removeTree(p.dir)
+	if p.lock != nil {
+		fsx.Unlock(p.lock)
+	}
+}
+
+// removeStale removes private directories that are this user's and that no process has locked. One without a lock file may be
+// about to get it.
+func removeStale(parent string) {
+	entries, err := os.ReadDir(parent)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || !e.IsDir() || !strings.HasPrefix(e.Name(), placePrefix) {
+			continue
+		}
+		if owner, ok := info.Sys().(*syscall.Stat_t); !ok || int(owner.Uid) != os.Geteuid() {
+			continue
+		}
+		dir := filepath.Join(parent, e.Name())
+		lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+		if err != nil {
+			continue
+		}
+		if free, err := fsx.TryLock(lock); err == nil && free {
+			removeTree(dir)
+		}
+		fsx.Unlock(lock)
+	}
+}
+
+// removeTree removes a directory with all that is in it, also where modes forbid it. It follows no link out of the directory.
+func removeTree(dir string) {
+	if os.RemoveAll(dir) == nil {
+		return
+	}
+	root, err := os.OpenRoot(filepath.Dir(dir))
+	if err != nil {
+		return
+	}
+	defer root.Close()
+	openModes(root, filepath.Base(dir), 0)
+	_ = root.RemoveAll(filepath.Base(dir))
+}
+
+// maxTreeDepth bounds how deep the modes of directories are changed.
+const maxTreeDepth = 1000
+
+func openModes(parent *os.Root, name string, depth int) {
+	if depth > maxTreeDepth || parent.Chmod(name, 0o700) != nil {
+		return
+	}
+	dir, err := fsx.OpenRootIn(parent, name)
+	if err != nil {
+		return
+	}
+	defer dir.Close()
+	list, err := dir.Open(".")
+	if err != nil {
+		return
+	}
+	entries, _ := list.ReadDir(-1)
+	list.Close()
+	for _, e := range entries {
+		if e.IsDir() {
+			openModes(dir, e.Name(), depth+1)
+		}
+	}
+}

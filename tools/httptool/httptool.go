@@ -1,0 +1,221 @@
+// Package httptool carries calls of http tools out. It runs in the sidecar only, because secrets never reach a runner.
+//
+// The declaration of a tool says where a request goes; arguments of a call fill only the places that it names:
+//
+//	url         http or https; {name} in its path and query is replaced by an argument, percent-encoded
+//	method      GET if it is missing
+//	headers     texts; ${secret:NAME} in a value is replaced by a secret that is bound to the host
+//	query       names of arguments that go into the query
+//	body        names of arguments that make up the body, a JSON object
+//	timeout_ms  at most the timeout of the call
+//
+// An argument "query", an object, and an argument "body", any value, are taken as such where the declaration does not name them.
+//
+// Addresses that are not public are refused when the connection is made, after the name was resolved, unless the operator allows the
+// host. No proxy is used. Redirects are followed within the origin.
+package httptool
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"pannier"
+	"pannier/tools/output"
+)
+
+// The bounds of a call.
+const (
+	// MaxBody is the most that is read of an answer.
+	MaxBody = 256 << 10
+	// maxRequest bounds the address and the body of a request.
+	maxRequest    = 1 << 20
+	maxURL        = 8 << 10
+	maxHeaders    = 64
+	maxRedirects  = 5
+	maxSecretSize = 64 << 10
+	// DefaultTimeout and MaxTimeout bound a call as a whole.
+	DefaultTimeout = 20 * time.Second
+	MaxTimeout     = 300 * time.Second
+)
+
+// Secret is a value that may stand in a header of requests to one host.
+type Secret struct {
+	Name, Host string
+	// Read returns the value. It is called for each request that has it.
+	Read func() (string, error)
+}
+
+// Options are what a client is made of.
+type Options struct {
+	// Allow names hosts that may have an address that is not public: "host", or "host:port".
+	Allow   []string
+	Secrets []Secret
+	// TLS is used for https; nil trusts the authorities of the system.
+	TLS *tls.Config
+}
+
+// Client carries calls out. It is for any number of callers, and keeps no connection between calls.
+type Client struct {
+	Options
+	resolver *net.Resolver // nil but in tests
+}
+
+// New returns a client.
+func New(o Options) *Client { return &Client{Options: o} }
+
+// Call is one call of a tool.
+type Call struct {
+	ID, Name string
+	// Config is what the skill declares, Arguments an object that its schema has accepted.
+	Config, Arguments json.RawMessage
+	// Timeout bounds the call; 0 is DefaultTimeout.
+	Timeout time.Duration
+	// OutputBytes bounds the output; 0 is MaxBody.
+	OutputBytes int64
+}
+
+// Run carries a call out. What goes wrong is in the result.
+func (c *Client) Run(ctx context.Context, call Call) pannier.ToolResult {
+	result := pannier.ToolResult{Name: call.Name, CallID: call.ID, Kind: pannier.RuntimeHTTP}
+	begun := time.Now()
+	if failed := c.run(ctx, &call, &result); failed != nil {
+		result.OK, result.Error = false, failed
+	}
+	result.DurationMS = time.Since(begun).Milliseconds()
+	return result
+}
+
+var errTimedOut = errors.New("the call has timed out")
+
+func (c *Client) run(ctx context.Context, call *Call, result *pannier.ToolResult) *pannier.ToolError {
+	d, err := parse(call.Config)
+	if err != nil {
+		return toolError(pannier.ToolHTTPRefused, err.Error(), "correct config of the tool")
+	}
+	timeout := min(cmp.Or(call.Timeout, DefaultTimeout), MaxTimeout)
+	if d.Timeout > 0 {
+		timeout = min(timeout, time.Duration(min(d.Timeout, MaxTimeout.Milliseconds()))*time.Millisecond)
+	}
+	call.Timeout = timeout
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimedOut)
+	defer cancel()
+	request, failed := d.request(ctx, call.Arguments)
+	if failed != nil {
+		return failed
+	}
+	mask, failed := c.setHeaders(request, d)
+	if failed != nil {
+		return failed
+	}
+	client, closeIdle := c.client(request.URL)
+	defer closeIdle()
+	response, err := client.Do(request)
+	if err != nil {
+		return c.failure(ctx, err, mask, call, result)
+	}
+	defer response.Body.Close()
+	return c.receive(ctx, response, call, mask, result)
+}
+
+// receive reads an answer.
+func (c *Client) receive(ctx context.Context, response *http.Response, call *Call, mask *output.Mask, result *pannier.ToolResult) *pannier.ToolError {
+	result.StatusCode = &response.StatusCode
+	body, err := io.ReadAll(io.LimitReader(response.Body, MaxBody+1))
+	if len(body) > MaxBody {
+		body, result.Truncated = body[:MaxBody], true
+	}
+	sink := output.NewSink(cmp.Or(call.OutputBytes, MaxBody), mask, nil)
+	sink.Write(body)
+	if !result.Truncated && err == nil { // the beginning of a secret at the end is dropped with the rest
+		sink.Close()
+	}
+	result.Output = sink.Text()
+	result.Truncated = result.Truncated || sink.Truncated()
+	switch {
+	case err != nil && !result.Truncated:
+		return c.failure(ctx, err, mask, call, result)
+	case response.StatusCode >= http.StatusBadRequest:
+		return toolError(pannier.ToolHTTPFailed, "the server answered "+output.Clean([]byte(mask.String(response.Status))), "look at the output, and at the arguments")
+	case response.StatusCode >= http.StatusMultipleChoices && response.Header.Get("Location") != "":
+		return toolError(pannier.ToolHTTPRefused, "the server redirects to another origin", "write the address that it redirects to into config.url")
+	}
+	result.OK = true
+	if text := strings.TrimSpace(result.Output); !result.Truncated && json.Valid([]byte(text)) {
+		result.Structured = json.RawMessage(text)
+	}
+	return nil
+}
+
+// failure says why there is no answer, without the address, which can hold arguments.
+func (c *Client) failure(ctx context.Context, err error, mask *output.Mask, call *Call, result *pannier.ToolResult) *pannier.ToolError {
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		err = failed.Err
+	}
+	switch {
+	case errors.Is(context.Cause(ctx), errTimedOut):
+		result.TimedOut = true
+		return toolError(pannier.ToolTimedOut, fmt.Sprintf("the server did not answer within %v", call.Timeout), "try again, or raise tools.timeout and timeout_ms of the tool")
+	case ctx.Err() != nil:
+		return toolError(pannier.ToolCanceled, "the call was canceled", "")
+	}
+	if refused, ok := errors.AsType[*refusedError](err); ok {
+		return toolError(pannier.ToolHTTPRefused, refused.Error(), "name the host in tools.http_allow if tools may reach it")
+	}
+	if unknown, ok := errors.AsType[*net.DNSError](err); ok {
+		err = fmt.Errorf("the host was not found: %s", unknown.Err) // the address of the resolver is not told
+	}
+	return toolError(pannier.ToolHTTPFailed, "the request failed: "+output.Clean([]byte(mask.String(err.Error()))), "check the address and the server")
+}
+
+// setHeaders sets the declared headers. It returns a mask of the secrets among them.
+func (c *Client) setHeaders(r *http.Request, d *declaration) (*output.Mask, *pannier.ToolError) {
+	var values []string
+	for name, text := range d.Headers {
+		var failed *pannier.ToolError
+		value := secretMark.ReplaceAllStringFunc(text, func(mark string) string {
+			value, err := c.secret(secretMark.FindStringSubmatch(mark)[1], r.URL)
+			if err != nil {
+				failed = toolError(pannier.ToolHTTPRefused, err.Error(), "bind the secret to the host in tools.secrets")
+			}
+			values = append(values, value)
+			return value
+		})
+		if failed != nil {
+			return nil, failed
+		}
+		r.Header.Set(name, value)
+	}
+	return output.NewMask(values...), nil
+}
+
+// secret returns the value of a secret for a request.
+func (c *Client) secret(name string, to *url.URL) (string, error) {
+	i := slices.IndexFunc(c.Secrets, func(s Secret) bool { return s.Name == name && strings.EqualFold(s.Host, to.Hostname()) })
+	if i < 0 {
+		return "", fmt.Errorf("there is no secret %q for the host %s", name, to.Hostname())
+	}
+	if to.Scheme != "https" && !c.allows(to) {
+		return "", fmt.Errorf("the secret %q is not sent to %s without TLS", name, to.Hostname())
+	}
+	value, err := c.Secrets[i].Read()
+	value = strings.TrimSpace(value)
+	if err != nil || value == "" || len(value) > maxSecretSize || strings.ContainsAny(value, "\r\n\x00") {
+		return "", fmt.Errorf("the secret %q cannot be read, or is not one line", name)
+	}
+	return value, nil
+}
+
+func toolError(code, message, hint string) *pannier.ToolError {
+	return &pannier.ToolError{Code: code, Message: message, Hint: hint}
+}

@@ -1,0 +1,168 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// Access rights of Landlock.
+const (
+	accessRead      = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
+	accessWriteFile = unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	// accessWrite has no device files: nothing of a skill needs them.
+	accessWrite = accessRead | accessWriteFile | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
+		unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK |
+		unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REFER
+	// accessOfFiles are the rights that a rule for a file can have.
+	accessOfFiles = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | accessWriteFile
+)
+
+// systemPaths may be read and executed by every program: the system's programs and libraries, and the parts of /etc that the C
+// library, TLS and interpreters need.
+var systemPaths = []string{
+	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store",
+	"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/passwd", "/etc/group",
+	"/etc/nsswitch.conf", "/etc/localtime", "/etc/timezone", "/etc/locale.alias", "/etc/mime.types", "/etc/os-release",
+	"/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted", "/etc/ca-certificates",
+	"/etc/fonts", "/etc/python3", "/etc/bash.bashrc", "/etc/inputrc", "/etc/magic", "/etc/protocols", "/etc/services",
+}
+
+// IsSystem reports whether every program may read and execute a path, as far as its mode lets it.
+func IsSystem(path string) bool {
+	return slices.ContainsFunc(systemPaths, func(system string) bool { return path == system || strings.HasPrefix(path, system+"/") })
+}
+
+// networkPaths are system paths of programs that may use the network.
+var networkPaths = []string{"/etc/resolv.conf", "/etc/hosts", "/etc/host.conf", "/etc/gai.conf", "/run/systemd/resolve/stub-resolv.conf"}
+
+// devicePaths may be read and written.
+var devicePaths = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}
+
+// landlockABI returns the version of Landlock, or 0.
+func landlockABI() int {
+	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if errno != 0 {
+		return 0
+	}
+	return int(abi)
+}
+
+// handled returns what a ruleset restricts in a version of Landlock: everything that the version knows.
+func handled(abi int, network bool) unix.LandlockRulesetAttr {
+	attr := unix.LandlockRulesetAttr{Handled_access_fs: unix.LANDLOCK_ACCESS_FS_REFER - 1}
+	if abi >= 2 {
+		attr.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_REFER
+	}
+	if abi >= 3 {
+		attr.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_TRUNCATE
+	}
+	if abi >= 4 {
+		attr.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP
+		if !network {
+			attr.Handled_access_net |= unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
+		}
+	}
+	if abi >= 5 {
+		attr.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
+	}
+	if abi >= 6 {
+		attr.Scoped = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
+	}
+	if abi >= 9 {
+		attr.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX
+	}
+	return attr
+}
+
+// restrictFiles puts the calling thread, and all that it starts, into a Landlock domain. The other threads of the supervisor stay
+// outside, so the tool can neither signal nor trace them. go-landlock restricts all threads.
+func restrictFiles(spec *Spec, abi int, withProc bool) error {
+	attr := handled(abi, spec.Network)
+	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
+	if errno != 0 {
+		return fmt.Errorf("create a Landlock ruleset: %w", errno)
+	}
+	defer unix.Close(int(fd))
+	r := ruleset{fd: int(fd), handled: attr.Handled_access_fs}
+	for _, path := range spec.Read {
+		r.allow(path, accessRead, true)
+	}
+	for _, path := range spec.writable() {
+		r.allow(path, accessWrite, true)
+	}
+	for _, path := range systemPaths {
+		r.allow(path, accessRead, false)
+	}
+	for _, path := range devicePaths {
+		r.allow(path, accessRead&^unix.LANDLOCK_ACCESS_FS_EXECUTE|accessWriteFile, false)
+	}
+	if spec.Network {
+		for _, path := range networkPaths {
+			r.allow(path, accessRead, false)
+		}
+	}
+	if withProc {
+		r.allow("/proc", accessRead&^unix.LANDLOCK_ACCESS_FS_EXECUTE, true)
+	}
+	if r.err != nil {
+		return r.err
+	}
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0); errno != 0 {
+		return fmt.Errorf("enter the Landlock domain: %w", errno)
+	}
+	return nil
+}
+
+// ruleset is a Landlock ruleset with its first error.
+type ruleset struct {
+	fd      int
+	handled uint64
+	err     error
+}
+
+// allow adds a rule. A path that is not needed may be missing.
+func (r *ruleset) allow(path string, access uint64, needed bool) {
+	if r.err != nil {
+		return
+	}
+	open := openWritable
+	if access != accessWrite {
+		open = func(path string) (int, error) { return unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0) }
+	}
+	fd, err := open(path)
+	if err != nil {
+		if needed {
+			r.err = &os.PathError{Op: "allow", Path: path, Err: err}
+		}
+		return
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		r.err = &os.PathError{Op: "stat", Path: path, Err: err}
+		return
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		access &= accessOfFiles
+	}
+	// The kernel's structure is packed: 8 bytes of rights, 4 of the descriptor.
+	rule := unix.LandlockPathBeneathAttr{Allowed_access: access & r.handled, Parent_fd: int32(fd)}
+	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(r.fd), unix.LANDLOCK_RULE_PATH_BENEATH, uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
+	if errno != 0 && !(errors.Is(errno, unix.ENOMSG) && !needed) {
+		r.err = &os.PathError{Op: "allow", Path: path, Err: errno}
+	}
+}
+
+// writable returns the paths that the program may change.
+func (s *Spec) writable() []string {
+	if s.Scratch == "" {
+		return s.Write
+	}
+	return append([]string{s.Scratch}, s.Write...)
+}
