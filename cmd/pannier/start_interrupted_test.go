@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -39,6 +40,17 @@ func (d *hangingDisk) waitedFor() error {
 	defer d.mu.Unlock()
 	if len(d.kept) == 0 {
 		return errors.New("nobody asks it")
+	}
+	return nil
+}
+
+// lookedInto fails unless somebody waits for a name on the disk. Whoever lists the directory that it is mounted in asks for the
+// attributes of its root only.
+func (d *hangingDisk) lookedInto() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !slices.ContainsFunc(d.kept, func(request []byte) bool { return native.Uint32(request[4:]) == fuseLookup }) {
+		return errors.New("nobody asks for a name on it")
 	}
 	return nil
 }

@@ -133,7 +133,7 @@ func TestStateThatGoesToADiskThatHangs(t *testing.T) {
 	s.hasEvent(t, pannier.EventCatalogUpdated, "") // and the journal, so that all that opens a file is the check of the place
 	d.hang(t)
 	writeIn(t, dir, "ln -s "+d.dir+" u; mv -T u s")
-	eventually(t, "the state directory is looked at", d.waitedFor)
+	eventually(t, "the state directory is looked at", d.lookedInto)
 	for _, path := range []string{"/v1/health", "/livez", "/readyz", "/metrics"} {
 		if status := s.status(t, path); status != http.StatusOK {
 			t.Errorf("%s: %d", path, status)
