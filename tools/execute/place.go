@@ -36,8 +36,11 @@ func newPlace(parent string, mode fs.FileMode) (*place, error) {
 		return nil, fmt.Errorf("directory of tools: %w", err)
 	}
 	p := &place{dir: dir}
-	if p.lock, err = os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+	if p.lock, err = os.OpenFile(p.path("new-lock"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err == nil {
 		err = fsx.Lock(p.lock)
+	}
+	if err == nil { // under this name it is locked from the first moment on
+		err = os.Rename(p.path("new-lock"), p.path("lock"))
 	}
 	for _, sub := range []string{"skills", "calls"} {
 		if err == nil {
@@ -74,8 +77,11 @@ func removeStale(parent string) {
 		return
 	}
 	for _, e := range entries {
+		if !e.IsDir() || !strings.HasPrefix(e.Name(), placePrefix) {
+			continue // without a stat: what others mount there may not answer
+		}
 		info, err := e.Info()
-		if err != nil || !e.IsDir() || !strings.HasPrefix(e.Name(), placePrefix) {
+		if err != nil {
 			continue
 		}
 		if owner, ok := info.Sys().(*syscall.Stat_t); !ok || int(owner.Uid) != os.Geteuid() {
