@@ -193,7 +193,13 @@ var processAttempts = []attempt{
 		var old unix.Rlimit
 		return unix.Prlimit(v.PID, unix.RLIMIT_CORE, nil, &old)
 	}},
-	{name: "change the priority of the sidecar", try: func(v *victim) error { return unix.Setpriority(unix.PRIO_PROCESS, v.PID, 1) }},
+	{name: "change the priority of the sidecar", try: func(v *victim) error {
+		own, err := unix.Getpriority(unix.PRIO_PROCESS, 0) // 20 less what setpriority takes, and that of the sidecar
+		if err != nil {
+			return err
+		}
+		return unix.Setpriority(unix.PRIO_PROCESS, v.PID, min(20-own+1, 19))
+	}},
 	{name: "change the processors of the sidecar", try: func(v *victim) error {
 		set := unix.CPUSet{}
 		set.Set(0)
