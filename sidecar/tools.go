@@ -3,7 +3,6 @@ package sidecar
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"pannier"
 	"pannier/config"
+	"pannier/internal/fsx"
 	"pannier/loader/fingerprint"
 	"pannier/loader/scan"
 	"pannier/publish/api"
@@ -25,7 +25,7 @@ func (c *core) newTools(reg prometheus.Registerer) *tools.Service {
 	t := c.settings.Tools
 	rules := c.turnRules()
 	return tools.New(tools.Options{
-		Snapshot: c.registry.Current, Plan: rules.Tools, Read: c.readForTool, Known: c.fingerprints.of, Scanned: c.scannedForTool,
+		Snapshot: c.registry.Current, Plan: rules.Tools, Read: c.readForTool, Known: c.fingerprints.of, LinkedOut: c.fingerprints.isLinkedOut, Scanned: c.scannedForTool,
 		Directory: c.toolDirectory, Where: t.Runner, Runner: c.runner, HTTP: newHTTPTools(t), Audit: c.state.audit, Emit: c.events.emit,
 		Mask: scan.MaskSecrets, Enabled: t.Enabled, RequireScan: t.RequireScan, Network: t.Network, RecordArguments: c.settings.TurnEventsText,
 		Sandbox: t.Sandbox, Env: t.Env, ProjectDirs: t.ProjectDirs, Timeout: t.Timeout, MaxCalls: t.MaxCalls, Bounds: t.Bounds,
@@ -130,12 +130,7 @@ func readSecret(s config.ToolSecret) (string, error) {
 		}
 		return "", fmt.Errorf("the variable %s of the secret %s is not set", s.Variable, s.Name)
 	}
-	f, err := os.Open(s.File)
-	if err != nil {
-		return "", fmt.Errorf("read the secret %s: %w", s.Name, err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxSecretBytes+1))
+	text, _, err := fsx.ReadRegular(s.File, 0, maxSecretBytes)
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("read the secret %s: %w", s.Name, err)

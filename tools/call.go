@@ -185,13 +185,19 @@ func (c *call) check(ctx context.Context) error {
 		return c.changed()
 	}
 	i := slices.IndexFunc(c.files, func(f pannier.ToolFile) bool { return f.Path == c.entry.File })
-	if i < 0 { // what a link leads to is not part of the fingerprint, which is what is scanned and allowed
-		return refuse(pannier.ToolChanged, c.entry.File+" of "+c.tool.Skill+" is a link, so its declarations can change without the skill", "replace the link by the file")
+	if i < 0 {
+		return linkedOut(c.entry)
 	}
 	if c.files[i].SHA256 != c.entry.Digest {
 		return c.changed()
 	}
 	return c.s.judge(c.entry, c.tool.Kind, c.fingerprint)
+}
+
+// linkedOut refuses a skill whose SKILL.md is a link to a file elsewhere, which is not part of the fingerprint: that is what is
+// scanned and allowed.
+func linkedOut(e *pannier.Entry) error {
+	return refuse(pannier.ToolChanged, e.File+" of "+e.Slug+" is a link, so its declarations can change without the skill", "replace the link by the file")
 }
 
 func (c *call) changed() error {

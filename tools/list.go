@@ -111,6 +111,9 @@ func (s *Service) callable(snapshot *pannier.Snapshot, tool pannier.RuntimeTool)
 	if fingerprint.IsZero() {
 		return refuse(pannier.ToolUnscanned, "the files of "+e.Slug+" are not read yet", "retry in a moment")
 	}
+	if s.LinkedOut(e.Skill) {
+		return linkedOut(e)
+	}
 	if err := s.judge(e, tool.Kind, fingerprint); err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 
 	"pannier"
@@ -46,16 +45,24 @@ func part(p pannier.OutputPart, output string, bound int64) (kept string, cut bo
 	return "", output != ""
 }
 
-// shape makes the result that a client gets of that of a runner.
-func (c *call) shape(result pannier.ToolResult) pannier.ToolResult {
+// masked makes text without secrets of all that a runner has said. It is the one place that does, because it takes time.
+func (c *call) masked(result pannier.ToolResult) pannier.ToolResult {
 	result.Output = c.s.Mask(strings.ToValidUTF8(result.Output, "\uFFFD"))
+	if result.Structured != nil {
+		result.Structured = json.RawMessage(c.s.Mask(string(result.Structured)))
+	}
 	if result.Error != nil {
 		failed := *result.Error
 		failed.Message, failed.Hint = c.s.Mask(failed.Message), c.s.Mask(failed.Hint)
 		result.Error = &failed
 	}
+	return result
+}
+
+// shape makes the result that a client gets of one that is masked.
+func (c *call) shape(result pannier.ToolResult) pannier.ToolResult {
 	policy := c.tool.OutputPolicy.LLM
-	value := c.s.Mask(string(result.Structured)) // what a function returned, apart from what it printed
+	value := string(result.Structured) // what a function returned, apart from what it printed
 	if value == "" {
 		value = result.Output
 	}
@@ -117,8 +124,7 @@ func (c *call) outcomeOf(result pannier.ToolResult) outcome {
 	o := outcome{
 		Tool: c.tool.Name, CallID: c.CallID, OK: result.OK, ExitCode: result.ExitCode, StatusCode: result.StatusCode, TimedOut: result.TimedOut, DurationMS: result.DurationMS,
 	}
-	output := c.s.Mask(strings.ToValidUTF8(result.Output, "\uFFFD"))
-	o.Output, _ = part(c.tool.OutputPolicy.Storage, output, maxKeptBytes)
+	o.Output, _ = part(c.tool.OutputPolicy.Storage, result.Output, maxKeptBytes)
 	if result.Error == nil {
 		return o
 	}
@@ -135,13 +141,13 @@ func (c *call) outcomeOf(result pannier.ToolResult) outcome {
 		f.ErrorClass = result.Error.Code
 	}
 	if r.IncludeRetryHint {
-		f.RetryHint = c.s.Mask(result.Error.Hint)
+		f.RetryHint = result.Error.Hint
 	}
 	if r.IncludeFingerprints {
 		f.Fingerprint = c.fingerprint
 	}
 	if mode := r.DiagnosticExcerpt.Mode; mode == "output" || mode == "errors_only" {
-		f.Excerpt = pannier.Truncate(output, int(max(1, r.DiagnosticExcerpt.MaxChars)))
+		f.Excerpt = pannier.Truncate(result.Output, int(max(1, r.DiagnosticExcerpt.MaxChars)))
 	}
 	o.Failure = f
 	return o
@@ -161,7 +167,7 @@ func (c *call) event(result, shaped pannier.ToolResult) pannier.SkillToolCalled 
 	}
 	e.ExitCode, e.StatusCode, e.Fingerprint, e.ArgumentsDigest = result.ExitCode, result.StatusCode, c.fingerprint, pannier.DigestOf(c.arguments)
 	e.OutputDigest, e.Truncated = pannier.DigestOf([]byte(shaped.Output)), shaped.Truncated
-	e.Output, _ = part(timeline, c.s.Mask(strings.ToValidUTF8(result.Output, "\uFFFD")), maxKeptBytes)
+	e.Output, _ = part(timeline, result.Output, maxKeptBytes)
 	if timeline.Mode == "metadata_only" {
 		e.Output = ""
 	}
@@ -181,12 +187,12 @@ func (c *call) audited(ctx context.Context) (pannier.ToolResult, error) {
 	if err != nil {
 		return pannier.ToolResult{}, err
 	}
-	result := c.run(ctx)
+	result := c.masked(c.run(ctx))
 	shaped := c.shape(result)
 	o := c.outcomeOf(result)
 	entry.Phase, entry.Intent, entry.Detail = pannier.AuditOutcome, written.Seq, o
 	if result.Error != nil {
-		entry.Error = c.s.Mask(fmt.Sprintf("%s: %s", result.Error.Code, result.Error.Message))
+		entry.Error = result.Error.Code + ": " + result.Error.Message
 	}
 	if _, err := c.s.Audit.Append(entry); err != nil {
 		c.s.Logger.Error("the outcome of a call of a tool could not be audited", "tool", c.tool.Name, "call", c.CallID, "intent", written.Seq, "error", err)

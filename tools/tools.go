@@ -51,6 +51,8 @@ type Options struct {
 	// is known without reading, zero for none.
 	Read  func(context.Context, *pannier.Skill) (pannier.Digest, []pannier.ToolFile, error)
 	Known func(*pannier.Skill) pannier.Digest
+	// LinkedOut reports whether the SKILL.md of a skill is known to be a link that leads to no file of the skill; optional.
+	LinkedOut func(*pannier.Skill) bool
 	// Scanned returns the result of the security scan of a skill with a fingerprint, nil for none.
 	Scanned func(*pannier.Skill, pannier.Digest) *pannier.ScanSummary
 	// Directory returns the absolute directory of a skill as the runner sees it.
@@ -101,6 +103,9 @@ func New(o Options) *Service {
 	}
 	if o.Mask == nil {
 		o.Mask = func(text string) string { return text }
+	}
+	if o.LinkedOut == nil {
+		o.LinkedOut = func(*pannier.Skill) bool { return false }
 	}
 	o.Logger = cmp.Or(o.Logger, hclog.NewNullLogger())
 	return &Service{

@@ -240,6 +240,11 @@ func TestListAgrees(t *testing.T) {
 	if got := strings.Join(callable(), " "); got != "add alone empty get go-sh read run self session" {
 		t.Errorf("allowed: %s", got)
 	}
+	b.options.LinkedOut = func(*pannier.Skill) bool { return true }
+	if got := callable(); len(got) > 0 {
+		t.Errorf("SKILL.md is a link: %s", got)
+	}
+	b.options.LinkedOut = nil
 	b.entry().Policy.ToolsAllowed = pannier.Digest{}
 	if got := strings.Join(callable(), " "); got != "get read self" {
 		t.Errorf("not allowed: %s", got)

@@ -122,6 +122,8 @@ func Of(ctx context.Context, root *os.Root, dir string, o Options) (Print, error
 type Parts struct {
 	// Resources is set where there is a links.yaml or a file in examples/, Tools where there is a file in tools/ or scripts/.
 	Resources, Tools bool
+	// LinkedOut is the name of a SKILL.md that is a link, and leads to no file of the skill.
+	LinkedOut string
 }
 
 func partsOf(lines []line) (p Parts) {
@@ -129,6 +131,10 @@ func partsOf(lines []line) (p Parts) {
 		dir, _, below := strings.Cut(lines[i].path, "/")
 		p.Resources = p.Resources || dir == "links.yaml" || dir == "examples"
 		p.Tools = p.Tools || below && (dir == "tools" || dir == "scripts")
+		if l := &lines[i]; p.LinkedOut == "" && l.mark == markLink && pannier.IsSkillFile(l.path) &&
+			!slices.ContainsFunc(manifestOf(lines), func(f pannier.ToolFile) bool { return f.Path == l.path }) {
+			p.LinkedOut = l.path
+		}
 	}
 	return p
 }

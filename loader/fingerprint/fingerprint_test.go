@@ -278,4 +278,15 @@ func TestParts(t *testing.T) {
 			t.Errorf("%s: %+v", tt.file, got)
 		}
 	}
+	for script, want := range map[string]string{
+		"ln -s ../elsewhere SKILL.md":                      "SKILL.md",
+		"ln -s ../elsewhere skill.md; printf x > SKILL.md": "skill.md",
+		"mkdir v; printf x > v/a; ln -s v/a SKILL.md":      "",
+		"printf x > SKILL.md; ln -s ../elsewhere notes.md": "",
+	} {
+		root, _ := open(t, script)
+		if got := of(t, root, fingerprint.Options{}).Parts.LinkedOut; got != want {
+			t.Errorf("%s: %q", script, got)
+		}
+	}
 }

@@ -89,8 +89,11 @@ func (c *call) script() ([]string, *pannier.ToolError) {
 	for _, a := range arguments.Argv {
 		size += len(a) + 1
 	}
-	if len(arguments.Argv) > maxScriptArguments || size > maxScriptBytes || slices.ContainsFunc(arguments.Argv, hasNUL) {
-		return nil, toolError(pannier.ToolArgumentsInvalid, fmt.Sprintf("argv has more than %d texts or %d bytes, or a NUL", maxScriptArguments, maxScriptBytes), "give less")
+	if len(arguments.Argv) > maxScriptArguments || size > maxScriptBytes {
+		return nil, toolError(pannier.ToolArgumentsInvalid, fmt.Sprintf("argv has more than %d texts or %d bytes", maxScriptArguments, maxScriptBytes), "give less")
+	}
+	if slices.ContainsFunc(arguments.Argv, hasNUL) {
+		return nil, toolError(pannier.ToolArgumentsInvalid, "argv has a NUL character, which no program can get", "leave it out")
 	}
 	return append([]string{filepath.Join(c.skill, filepath.FromSlash(c.job.Script))}, arguments.Argv...), nil
 }

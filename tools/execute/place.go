@@ -1,9 +1,11 @@
 package execute
 
 import (
+	"crypto/rand"
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -63,7 +65,7 @@ func newPlace(parent string, mode fs.FileMode) (*place, error) {
 func (p *place) path(name string) string { return filepath.Join(p.dir, name) }
 
 func (p *place) remove() {
-	removeTree(p.dir)
+	removePlace(p.dir)
 	if p.lock != nil {
 		fsx.Unlock(p.lock)
 	}
@@ -93,47 +95,79 @@ func removeStale(parent string) {
 			continue
 		}
 		if free, err := fsx.TryLock(lock); err == nil && free {
-			removeTree(dir)
+			removePlace(dir)
 		}
 		fsx.Unlock(lock)
 	}
 }
 
-// removeTree removes a directory with all that is in it, also where modes forbid it. It follows no link out of the directory.
-func removeTree(dir string) {
-	if os.RemoveAll(dir) == nil {
-		return
+// removePlace removes a private directory, the lock last: without it, the next process would not remove what is left.
+func removePlace(dir string) {
+	for _, sub := range []string{"calls", "skills"} {
+		removeTree(filepath.Join(dir, sub))
 	}
-	root, err := os.OpenRoot(filepath.Dir(dir))
-	if err != nil {
-		return
-	}
-	defer root.Close()
-	openModes(root, filepath.Base(dir), 0)
-	_ = root.RemoveAll(filepath.Base(dir))
+	removeTree(dir)
 }
 
-// maxTreeDepth bounds how deep the modes of directories are changed.
-const maxTreeDepth = 1000
+// removeTree removes a directory with all that is in it, of any depth, also where modes forbid it. It follows no link out of the
+// directory.
+func removeTree(dir string) {
+	parent, err := os.OpenRoot(filepath.Dir(dir))
+	if err != nil {
+		return
+	}
+	defer parent.Close()
+	allowAll(parent, filepath.Base(dir))
+	if root, err := fsx.OpenRootIn(parent, filepath.Base(dir)); err == nil {
+		flatten(root)
+		root.Close()
+	}
+	_ = parent.Remove(filepath.Base(dir))
+}
 
-func openModes(parent *os.Root, name string, depth int) {
-	if depth > maxTreeDepth || parent.Chmod(name, 0o700) != nil {
-		return
-	}
-	dir, err := fsx.OpenRootIn(parent, name)
-	if err != nil {
-		return
-	}
-	defer dir.Close()
-	list, err := dir.Open(".")
-	if err != nil {
-		return
-	}
-	entries, _ := list.ReadDir(-1)
-	list.Close()
-	for _, e := range entries {
-		if e.IsDir() {
-			openModes(dir, e.Name(), depth+1)
+// flatten removes what is in a directory. Directories are moved up to it first, so that neither the length of a path nor the
+// number of open files bounds how deep they may lie.
+func flatten(root *os.Root) {
+	for pending := []string{"."}; len(pending) > 0; pending = pending[1:] {
+		dir, err := fsx.OpenRootIn(root, pending[0])
+		if err != nil {
+			continue
+		}
+		for _, e := range entriesOf(dir) {
+			if !e.IsDir() {
+				_ = dir.Remove(e.Name())
+				continue
+			}
+			allowAll(dir, e.Name()) // only who may write in a directory can move it
+			name := e.Name()
+			if pending[0] != "." {
+				name = rand.Text()
+				err = root.Rename(path.Join(pending[0], e.Name()), name)
+			}
+			if err == nil {
+				pending = append(pending, name)
+			}
+		}
+		dir.Close()
+		if pending[0] != "." {
+			_ = root.Remove(pending[0])
 		}
 	}
+}
+
+// allowAll changes a directory whose mode forbids its owner something.
+func allowAll(parent *os.Root, name string) {
+	if info, err := parent.Lstat(name); err == nil && info.IsDir() && info.Mode()&0o700 != 0o700 {
+		_ = parent.Chmod(name, 0o700)
+	}
+}
+
+func entriesOf(dir *os.Root) []fs.DirEntry {
+	list, err := dir.Open(".")
+	if err != nil {
+		return nil
+	}
+	defer list.Close()
+	entries, _ := list.ReadDir(-1)
+	return entries
 }

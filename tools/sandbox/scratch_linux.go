@@ -35,7 +35,7 @@ func exceeds(dir string, bytes int64) bool {
 	var files int
 	var hidden bool
 	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrPermission) {
+		if errors.Is(err, fs.ErrPermission) || errors.Is(err, unix.ENAMETOOLONG) {
 			hidden = true
 			return fs.SkipAll
 		}
