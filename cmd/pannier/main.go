@@ -7,8 +7,6 @@ import (
 	"context"
 	"os"
 	"runtime"
-
-	"pannier/tools/sandbox"
 )
 
 // Signals are delivered to the main thread if it does not block them. Keep it idle, so that a thread that is stuck in disk IO
@@ -16,9 +14,6 @@ import (
 func init() { runtime.LockOSThread() }
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == sandbox.Command {
-		os.Exit(sandbox.Main()) // before commands and settings are set up: it starts with every tool
-	}
 	code := make(chan int)
 	go func() { code <- execute(context.Background(), os.Args[1:], openStreams(os.Environ()), os.Environ()) }()
 	os.Exit(<-code)

@@ -29,7 +29,7 @@ import (
 
 const patience = fixture.Patience
 
-func eventually(t *testing.T, what string, outcome func() error) {
+func eventually(t testing.TB, what string, outcome func() error) {
 	t.Helper()
 	fixture.Eventually(t, what, outcome)
 }
@@ -88,7 +88,7 @@ func startBinary(t *testing.T, program string, args ...string) *process {
 }
 
 // startProcess runs a command until the test ends. Its output is shown where the test fails.
-func startProcess(t *testing.T, cmd *exec.Cmd) *process {
+func startProcess(t testing.TB, cmd *exec.Cmd) *process {
 	t.Helper()
 	p := &process{cmd: cmd, done: make(chan error, 1), log: &lockedBuffer{}}
 	args := cmd.Args[1:]
@@ -131,7 +131,7 @@ func (p *process) kill() {
 }
 
 // terminate asks the process to stop and returns its exit code.
-func (p *process) terminate(t *testing.T) int {
+func (p *process) terminate(t testing.TB) int {
 	t.Helper()
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)

@@ -68,7 +68,7 @@ func (h *hubUnderTest) runnerCommand(args ...string) *exec.Cmd {
 	return exec.Command(binary, append([]string{"runner", "--socket", h.socket, "--dir", h.dir}, args...)...)
 }
 
-func (h *hubUnderTest) await(t *testing.T) {
+func (h *hubUnderTest) await(t testing.TB) {
 	t.Helper()
 	eventually(t, "the runner connects", func() error {
 		if !h.Report().Connected {
@@ -229,6 +229,30 @@ func residentMemory(t testing.TB, pid int) int {
 	return pages * os.Getpagesize()
 }
 
+// TestSupervisorStartsEarly, before the tables of other packages are initialized. The supervisor of this test has no order and exits.
+func TestSupervisorStartsEarly(t *testing.T) {
+	t.Parallel()
+	trace := func(command string) string {
+		cmd := exec.Command(binary, command)
+		cmd.Env = append(cleanEnviron(), "GODEBUG=inittrace=1")
+		out, _ := cmd.CombinedOutput()
+		return string(out)
+	}
+	late := []string{"init main @", "init regexp @", "init net/http @"}
+	whole, supervisor := trace("version"), trace("sandbox-exec")
+	for _, line := range late {
+		if !strings.Contains(whole, line) {
+			t.Errorf("pannier version does not trace %q: %s", line, whole)
+		}
+		if strings.Contains(supervisor, line) {
+			t.Errorf("the supervisor traces %q: %s", line, supervisor)
+		}
+	}
+	if !strings.Contains(supervisor, "init syscall @") {
+		t.Errorf("the supervisor traces %s", supervisor)
+	}
+}
+
 func TestRunnerCheck(t *testing.T) {
 	t.Parallel()
 	report := needsSandbox(t)
@@ -263,16 +287,8 @@ func BenchmarkRunnerCall(b *testing.B) {
 	for _, atOnce := range []int{1, 50} {
 		b.Run(fmt.Sprintf("%d at once", atOnce), func(b *testing.B) {
 			h := startHub(b)
-			cmd := h.runnerCommand("--tools-max-calls", strconv.Itoa(atOnce))
-			cmd.Env = cleanEnviron()
-			if err := cmd.Start(); err != nil {
-				b.Fatal(err)
-			}
-			defer cmd.Wait()
-			defer cmd.Process.Signal(syscall.SIGTERM)
-			for !h.Report().Connected {
-				time.Sleep(time.Millisecond)
-			}
+			defer startProcess(b, h.runnerCommand("--tools-max-calls", strconv.Itoa(atOnce))).terminate(b)
+			h.await(b)
 			job := h.shellJob(b, "true")
 			if got, err := h.Run(b.Context(), job, nil); err != nil || !got.OK { // with the copy
 				b.Fatalf("%+v, %v", got.Error, err)

@@ -17,13 +17,6 @@ import (
 	"pannier/tools/sandbox"
 )
 
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == sandbox.Command {
-		os.Exit(sandbox.Main())
-	}
-	os.Exit(m.Run())
-}
-
 // skill makes a skill with a script, and returns its directory. Tools of another user can read it nowhere.
 func skill(t testing.TB, script string) string {
 	t.Helper()

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -19,6 +20,7 @@ func useBuiltProgram(b *testing.B) {
 	}
 	path := filepath.Join(b.TempDir(), "pannier")
 	build := exec.Command("go", "build", "-trimpath", "-o", path, "pannier/cmd/pannier")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as a release is built
 	if out, err := build.CombinedOutput(); err != nil {
 		b.Fatalf("%v\n%s", err, out)
 	}

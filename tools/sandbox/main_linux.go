@@ -12,9 +12,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Main is the supervisor. It reads an order from its descriptor 3, starts the program and waits until it and all its descendants have
-// ended. It returns the exit code of the process.
-func Main() int {
+// The supervisor is started with every program. It begins as soon as the imports of this package are initialized, so that it does not
+// pay for the tables of all packages of the sidecar.
+func init() {
+	if len(os.Args) > 1 && os.Args[1] == command {
+		os.Exit(supervise())
+	}
+}
+
+// supervise reads an order from descriptor 3, starts the program and waits until it and all its descendants have ended. It returns the
+// exit code of the process.
+func supervise() int {
 	// Nothing but standard input and output reaches the program.
 	if unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC) != nil {
 		closeOnExec()

@@ -6,9 +6,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == Command {
-		os.Exit(Main())
-	}
 	if len(os.Args) > 2 && os.Args[1] == "escape" {
 		os.Exit(escape(os.Args[2]))
 	}

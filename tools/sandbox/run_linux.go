@@ -86,7 +86,7 @@ func startSupervisor(o *order, attr *syscall.SysProcAttr) (*process, error) {
 		stdin = file
 	}
 	cmd := &exec.Cmd{
-		Path: supervisorPath, Args: []string{"pannier", Command}, Env: []string{"GOMAXPROCS=2"}, Dir: "/",
+		Path: supervisorPath, Args: []string{"pannier", command}, Env: []string{"GOMAXPROCS=2"}, Dir: "/",
 		Stdin: stdin, Stdout: outputW, Stderr: outputW, ExtraFiles: []*os.File{orderR, statusW}, SysProcAttr: attr,
 	}
 	started := time.Now()

@@ -1,8 +1,8 @@
 // Package sandbox runs a program of a skill with the least rights that the kernel allows.
 //
-// [Run] starts the program's own executable again with the hidden subcommand [Command]. That process, the supervisor, has no
+// [Run] starts the program's own executable again with the hidden subcommand "sandbox-exec". That process, the supervisor, has no
 // state of the sidecar: it sets up namespaces, starts the tool from a thread that has given up every right, and kills whatever
-// the tool leaves behind.
+// the tool leaves behind. It runs and exits while this package is initialized, before the main function.
 //
 //	layer       what it does
 //	identity    root becomes another user; no capabilities, no new privileges, a session of its own
@@ -23,9 +23,8 @@ import (
 	"time"
 )
 
-// Command is the hidden subcommand of the supervisor. A program that calls Run returns Main() when its first argument is Command,
-// before it does anything else.
-const Command = "sandbox-exec"
+// command is the hidden subcommand of the supervisor.
+const command = "sandbox-exec"
 
 // The values of [Spec].Level.
 const (

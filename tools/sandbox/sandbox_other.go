@@ -20,6 +20,3 @@ func Support() Report { return Report{Missing: []string{onlyLinux}} }
 
 // IsSystem returns false.
 func IsSystem(string) bool { return false }
-
-// Main returns 1.
-func Main() int { return 1 }
