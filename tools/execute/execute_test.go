@@ -262,7 +262,7 @@ func TestBadTools(t *testing.T) {
 		"never ends":              {script: "while :; do :; done", code: pannier.ToolTimedOut, timeout: time.Second},
 		"ignores SIGTERM":         {script: "trap '' TERM; while :; do sleep 1; done", code: pannier.ToolTimedOut, timeout: time.Second},
 		"leaves children":         {script: "(trap '' TERM HUP; while :; do sleep 1; done) & echo started", timeout: 30 * time.Second},
-		"writes without end":      {script: "yes", code: pannier.ToolTimedOut, timeout: time.Second, bounds: pannier.ToolBounds{OutputBytes: 1000}},
+		"writes without end":      {script: "yes", code: pannier.ToolTimedOut, timeout: 5 * time.Second, bounds: pannier.ToolBounds{OutputBytes: 1000}}, // the timeout begins before the program does
 		"writes a lot":            {script: "head -c 5000000 /dev/zero | tr '\\0' x", bounds: pannier.ToolBounds{OutputBytes: 1000}, timeout: 30 * time.Second},
 		"writes a file and more":  {script: "head -c 100000000 /dev/zero > $HOME/big", code: pannier.ToolFailed, timeout: 30 * time.Second, bounds: pannier.ToolBounds{FileBytes: 1 << 20}},
 		"prints a secret":         {script: `echo $KEY; printf %s $KEY | base64; printf %s $KEY | tr a-z A-Z | tr A-Z a-z`, timeout: 30 * time.Second},

@@ -310,6 +310,7 @@ func TestAnswers(t *testing.T) {
 
 // TestSlowAnswers end: one that never begins, and one that never ends.
 func TestSlowAnswers(t *testing.T) {
+	t.Parallel()
 	done := make(chan struct{})
 	s, c := server(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/drip" {
@@ -329,9 +330,12 @@ func TestSlowAnswers(t *testing.T) {
 		}
 	})
 	defer close(done)
-	for path, want := range map[string]string{"/silent": "", "/drip": "a"} {
-		got := run(t, c, `{"url":"`+s.URL+path+`","timeout_ms":200}`, `{}`)
-		if codeOf(got) != pannier.ToolTimedOut || !got.TimedOut || got.Output != want {
+	for path, tt := range map[string]struct {
+		timeout int
+		want    string
+	}{"/silent": {200, ""}, "/drip": {5000, "a"}} { // what drips has to come before the timeout, also on a slow machine
+		got := run(t, c, fmt.Sprintf(`{"url":%q,"timeout_ms":%d}`, s.URL+path, tt.timeout), `{}`)
+		if codeOf(got) != pannier.ToolTimedOut || !got.TimedOut || got.Output != tt.want {
 			t.Errorf("%s: %+v, %v", path, got, got.Error)
 		}
 	}

@@ -204,7 +204,9 @@ func TestCancel(t *testing.T) {
 	needSandbox(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	first := writerFunc(func([]byte) { cancel() })
-	exit, err := Run(ctx, shell("trap 'echo bye; exit 5' TERM; echo start; while :; do sleep 0.01; done"), first)
+	spec := shell("trap 'echo bye; exit 5' TERM; echo start; while :; do sleep 0.01; done")
+	spec.Grace = time.Minute // for the trap
+	exit, err := Run(ctx, spec, first)
 	if err != nil || !exit.Canceled || exit.TimedOut || exit.Code != 5 {
 		t.Errorf("%+v, %v", exit, err)
 	}
