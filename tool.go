@@ -17,9 +17,11 @@ const (
 
 // Tool is something of a skill that an agent can call.
 type Tool struct {
-	Name        string   `json:"name"`
-	Kind        ToolKind `json:"kind"`
-	Description string   `json:"description,omitempty"`
+	Name string   `json:"name"`
+	Kind ToolKind `json:"kind"`
+	// Function is the name of a Python function whose decorator gives the tool another one.
+	Function    string `json:"function,omitempty"`
+	Description string `json:"description,omitempty"`
 	// Parameters is a JSON Schema of the arguments, an object; empty where nothing is known of them.
 	Parameters json.RawMessage `json:"parameters,omitempty"`
 	// Path is the file below the skill directory, with slashes, and Line where it begins there, counted from 1.

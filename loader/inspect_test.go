@@ -93,7 +93,7 @@ body
 	for _, tool := range in.Tools {
 		got = append(got, fmt.Sprintf("%s %s %s:%d %s %s", tool.Kind, tool.Name, tool.Path, tool.Line, tool.Description, tool.Parameters))
 	}
-	const schema = `{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`
+	const schema = `{"type":"object","properties":{"name":{"type":"string"}},"required":["name"],"additionalProperties":false}`
 	want := []string{
 		"declared ask SKILL.md:9  ",
 		`declared run-it SKILL.md:6 Runs it. {"type":"object","properties":{"z":{},"a":{}}}`,

@@ -35,7 +35,7 @@ runtime:
 ---
 Text
 EOF
-printf 'from langchain_core.tools import tool\n@tool\ndef add(a: int, b: int = 2) -> dict:\n    "Add."\n    print("adding")\n    return {"sum": a + b}\n' > tools/sums.py
+printf 'from langchain_core.tools import tool\n@tool\ndef add(a: int, b: int = 2) -> dict:\n    "Add."\n    print("adding")\n    return {"sum": a + b}\n@tool("times")\ndef multiply(a: int) -> int:\n    return 2 * a\n' > tools/sums.py
 printf '#!/bin/sh\nfor a; do echo "<$a>"; done\n' > scripts/say; chmod 755 scripts/say
 `
 
@@ -45,6 +45,8 @@ var kindsCalls = []struct{ tool, arguments, want, code string }{
 	{"add", `{"a":40}`, "adding\n{\"sum\": 42}", ""},
 	{"add", `{"a":"x"}`, "", pannier.ToolArgumentsInvalid},
 	{"add", `{}`, "", pannier.ToolArgumentsInvalid},
+	{"add", `{"a":1,"c":2}`, "", pannier.ToolArgumentsInvalid},
+	{"times", `{"a":21}`, "42", ""},
 	{"say", `{"argv":["--help","$(id)","a b"]}`, "<--help>\n<$(id)>\n<a b>\n", ""},
 	{"say", `{"argv":"one text"}`, "", pannier.ToolArgumentsInvalid},
 	{"post", `{"id":"a/b","q":"1 2","text":"hello"}`, `POST /a%2Fb?q=1+2 Bearer *** {"text":"hello"}`, ""},

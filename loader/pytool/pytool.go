@@ -5,7 +5,8 @@
 // functions do not. The decorator is recognized by its name: `tool`, with or without a module before it, with or without
 // arguments, or the name that `from … import tool as …` gives it.
 //
-// A tool has the name, the docstring and the parameters of its function. Their JSON Schema has the type hints that are plain
+// A tool has the name, the docstring and the parameters of its function, unless the decorator gives others. A docstring in the style
+// of Google, NumPy or Sphinx describes the parameters too. Their JSON Schema has the type hints that are plain
 // types: str, int, float, bool, None, lists, mappings, unions, Literal and described types. Other types have no constraint,
 // because the call validates its arguments itself. A default is a text, a number, True, False or None; another one only makes its
 // parameter optional. A tool with a computed name is a [Fault] and is not listed; it does not affect the others.
@@ -105,9 +106,14 @@ func (m *module) addTools() {
 			m.fault(f.at, fmt.Sprintf("the tool %s is there already, from line %d", name, m.tools[i].Line))
 			continue
 		}
-		m.tools = append(m.tools, pannier.Tool{
-			Name: name, Kind: pannier.ToolFunction, Line: m.line(f.at), Description: m.descriptionOf(f), Parameters: parameters(f.params),
-		})
+		tool := pannier.Tool{
+			Name: name, Kind: pannier.ToolFunction, Line: m.line(f.at), Description: m.descriptionOf(f),
+			Parameters: parameters(f.params, describedParams(cleanDoc(f.doc))),
+		}
+		if f.name != name {
+			tool.Function = f.name
+		}
+		m.tools = append(m.tools, tool)
 	}
 }
 

@@ -72,6 +72,16 @@ func TestFinds(t *testing.T) {
 	}
 }
 
+// TestFunction tells which function carries out a tool that has another name.
+func TestFunction(t *testing.T) {
+	tools := must(t, []byte("@tool('search')\ndef web_search(): pass\n@tool('same')\ndef same(): pass\n@tool\ndef plain(): pass"))
+	for i, want := range []string{"web_search", "", ""} {
+		if tools[i].Function != want {
+			t.Errorf("%s: function %q, want %q", tools[i].Name, tools[i].Function, want)
+		}
+	}
+}
+
 // TestFaults has a good tool around everything that is wrong: it is found whatever stands before or behind it.
 func TestFaults(t *testing.T) {
 	tests := []struct{ name, text, want string }{

@@ -2,6 +2,7 @@ package pytool
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"math"
 	"reflect"
@@ -49,15 +50,15 @@ func encode(v any) json.RawMessage {
 	return bytes.TrimSuffix(b.Bytes(), []byte{'\n'})
 }
 
-// parameters returns the schema of the arguments of a tool.
-func parameters(params []param) json.RawMessage {
+// parameters returns the schema of the arguments of a tool. Arguments that the function does not know are refused.
+func parameters(params []param, descriptions map[string]string) json.RawMessage {
 	var o struct {
 		Type                 string     `json:"type"`
 		Properties           properties `json:"properties"`
 		Required             []string   `json:"required,omitempty"`
-		AdditionalProperties any        `json:"additionalProperties,omitempty"`
+		AdditionalProperties any        `json:"additionalProperties"`
 	}
-	o.Type = "object"
+	o.Type, o.AdditionalProperties = "object", false
 	for _, p := range params {
 		s := schemaOf(p.hint, 0)
 		switch {
@@ -69,6 +70,7 @@ func parameters(params []param) json.RawMessage {
 			if s == nil {
 				s = &schema{}
 			}
+			s.Description = cmp.Or(s.Description, descriptions[p.name])
 			if p.optional {
 				s.Default, _ = literal(p.value)
 			} else {

@@ -72,7 +72,7 @@ func TestTypes(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.annotation, func(t *testing.T) {
-			want := `{"type":"object","properties":{"a":` + tt.want + `},"required":["a"]}`
+			want := `{"type":"object","properties":{"a":` + tt.want + `},"required":["a"],"additionalProperties":false}`
 			if got := schemaOf(t, "class Mine(Enum): A = 1\n@tool\ndef f(a: "+tt.annotation+"): pass"); got != want {
 				t.Errorf("got %s, want %s", got, want)
 			}
@@ -159,19 +159,19 @@ func TestDefaults(t *testing.T) {
 
 func TestParameters(t *testing.T) {
 	tests := []struct{ name, text, want string }{
-		{"none", "()", `{"type":"object","properties":{}}`},
-		{"order", "(z, a=1, *, m, b=2)", `{"type":"object","properties":{"z":{},"a":{"default":1},"m":{},"b":{"default":2}},"required":["z","m"]}`},
-		{"by place", "(a, /, b)", `{"type":"object","properties":{"a":{},"b":{}},"required":["a","b"]}`},
+		{"none", "()", `{"type":"object","properties":{},"additionalProperties":false}`},
+		{"order", "(z, a=1, *, m, b=2)", `{"type":"object","properties":{"z":{},"a":{"default":1},"m":{},"b":{"default":2}},"required":["z","m"],"additionalProperties":false}`},
+		{"by place", "(a, /, b)", `{"type":"object","properties":{"a":{},"b":{}},"required":["a","b"],"additionalProperties":false}`},
 		{"rest", "(*args: int, **kwargs)", `{"type":"object","properties":{},"additionalProperties":true}`},
 		{"typed rest", "(**kwargs: int)", `{"type":"object","properties":{},"additionalProperties":{"type":"integer"}}`},
-		{"self", "(self, a)", `{"type":"object","properties":{"a":{}},"required":["a"]}`},
+		{"self", "(self, a)", `{"type":"object","properties":{"a":{}},"required":["a"],"additionalProperties":false}`},
 		{
 			"injected", "(a, config: RunnableConfig, c: Optional[RunnableConfig] = None, r: 'ToolRuntime[Context, State]' = None, run_manager=None, s: Annotated[dict, InjectedState], i: Annotated[str, InjectedToolCallId()], t: Annotated[Any, lc.InjectedState('x')], state: AgentState)",
-			`{"type":"object","properties":{"a":{}},"required":["a"]}`,
+			`{"type":"object","properties":{"a":{}},"required":["a"],"additionalProperties":false}`,
 		},
 		{
 			"not injected", "(config, state: str, s: AgentState, d: Annotated[str, 'InjectedState'])",
-			`{"type":"object","properties":{"config":{},"state":{"type":"string"},"s":{},"d":{"type":"string","description":"InjectedState"}},"required":["config","state","s","d"]}`,
+			`{"type":"object","properties":{"config":{},"state":{"type":"string"},"s":{},"d":{"type":"string","description":"InjectedState"}},"required":["config","state","s","d"],"additionalProperties":false}`,
 		},
 	}
 	for _, tt := range tests {
@@ -208,6 +208,31 @@ func TestDescriptions(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := must(t, []byte(tt.text))[0].Description; got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestDescribedParameters reads the descriptions of parameters from docstrings of each style.
+func TestDescribedParameters(t *testing.T) {
+	google := "Find.\n\n    Args:\n        a (str, optional): What to find:\n            the words.\n\n        b: How many.\n        *c: More.\n\n    Returns:\n        d: The list.\n"
+	numpy := "Find.\n\n    Parameters\n    ----------\n    a : str, optional\n        What to find:\n        the words.\n\n    b\n        How many.\n\n    Returns\n    -------\n    d : list\n        The list.\n"
+	sphinx := "Find.\n\n    :param str a: What to find:\n        the words.\n    :param b: How many.\n    :type b: int\n    :returns: d: The list.\n"
+	both := `"a":{"type":"string","description":"What to find: the words."},"b":{"description":"How many.","default":1}`
+	for _, tt := range []struct{ name, doc, want string }{
+		{"Google", google, both},
+		{"NumPy", numpy, both},
+		{"Sphinx", sphinx, both},
+		{"one line", ":param a: What.", `"a":{"type":"string","description":"What."},"b":{"default":1}`},
+		{"not a section", "The a: b of it.\n\n    a: no\n    Note:\n        a: no", `"a":{"type":"string"},"b":{"default":1}`},
+		{"no names", "Args:\n        The a. And b.\n        a: no", `"a":{"type":"string"},"b":{"default":1}`},
+		{"section without lines", "Args:\n    a: no", `"a":{"type":"string"},"b":{"default":1}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			want := `{"type":"object","properties":{` + tt.want + `,"d":{"type":"string","description":"Own."}},"required":["a","d"],"additionalProperties":false}`
+			got := schemaOf(t, "@tool\ndef f(a: str, b=1, *c, d: Annotated[str, 'Own.']):\n    \"\"\""+tt.doc+"\"\"\"")
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("want -, got +:\n%s", diff)
 			}
 		})
 	}

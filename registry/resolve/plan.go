@@ -162,7 +162,7 @@ func (p *planner) files(e *pannier.Entry, from int) {
 	for i := range e.FileTools {
 		tool := &e.FileTools[i]
 		d := declaration{Kind: pannier.RuntimePython}
-		run := fileTool{tool.Path, tool.Name}
+		run := fileTool{tool.Path, cmp.Or(tool.Function, tool.Name)}
 		if tool.Kind == pannier.ToolScript {
 			d.Kind, run.Function = pannier.RuntimeScript, ""
 		}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"pannier"
 	"pannier/tools/sandbox"
 )
@@ -106,16 +108,21 @@ func (c *call) has(name string, executable bool) bool {
 func hasNUL(text string) bool { return strings.ContainsRune(text, 0) }
 
 // startError says why a tool did not start.
-func startError(err error) *pannier.ToolError {
-	switch {
-	case errors.Is(err, sandbox.ErrUnavailable):
+func (c *call) startError(err error) *pannier.ToolError {
+	if errors.Is(err, sandbox.ErrUnavailable) {
 		return toolError(pannier.ToolSandboxUnavailable, err.Error(), "run \"pannier runner --check\" there to see what is missing")
-	case errors.Is(err, fs.ErrNotExist):
-		return toolError(pannier.ToolFailed, "the tool did not start: "+err.Error(), "check that the program, and what its first line names, exist")
-	case errors.Is(err, fs.ErrPermission):
-		return toolError(pannier.ToolFailed, "the tool did not start: "+err.Error(), "make the program executable, and readable for the user of tools")
 	}
-	return toolError(pannier.ToolFailed, "the tool did not start: "+err.Error(), "look at the log of the runner")
+	hint := "look at the log of the runner"
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		hint = "check that the program exists, and the interpreter in its first line, which must end with LF and not with CRLF"
+	case errors.Is(err, fs.ErrPermission):
+		hint = "make the program executable (chmod +x), and what its first line names readable for the user of tools"
+	case errors.Is(err, unix.ENOEXEC):
+		hint = "begin the script with a line such as #!/bin/sh, or name the interpreter in config.command"
+	}
+	message := strings.ReplaceAll(err.Error(), c.skill+"/", "") // the path of the copy tells an author nothing
+	return toolError(pannier.ToolFailed, "the tool did not start: "+message, hint)
 }
 
 // usualPath is the PATH of tools if the runner has none.

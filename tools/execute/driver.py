@@ -4,6 +4,7 @@ The arguments are in the file $PANNIER_ARGUMENTS, the result goes to the file $P
 What the function prints is output like that of any program.
 """
 
+import enum
 import importlib.abc
 import importlib.util
 import inspect
@@ -47,6 +48,92 @@ def find(module, name):
     return found
 
 
+def convert(given, hint):
+    """Return an argument as the type that its hint names, where JSON has none for it."""
+    import typing
+
+    kind, parts = typing.get_origin(hint) or hint, typing.get_args(hint)
+    if kind is typing.Union or kind is getattr(types, "UnionType", None):
+        for part in () if given is None else parts:
+            try:
+                return convert(given, part)
+            except (TypeError, ValueError, KeyError):
+                continue
+        return given
+    if not isinstance(kind, type) or hasattr(kind, "__total__"):  # a TypedDict is a dict
+        return given
+    if isinstance(given, dict):
+        if hasattr(kind, "model_validate"):
+            return kind.model_validate(given)
+        if hasattr(kind, "__dataclass_fields__"):
+            hints = hints_of(kind)
+            return kind(**{name: convert(value, hints.get(name)) for name, value in given.items()})
+        return {name: convert(value, parts[1]) for name, value in given.items()} if len(parts) == 2 else given
+    if isinstance(given, list):
+        if parts and kind is not tuple or len(parts) == 2 and parts[1] is ...:
+            given = [convert(value, parts[0]) for value in given]
+        return kind(given) if kind in (set, frozenset, tuple) else given
+    if issubclass(kind, enum.Enum):
+        return kind[given] if isinstance(given, str) and given in kind.__members__ else kind(given)
+    if isinstance(given, str) and kind.__module__.partition(".")[0] in ("pathlib", "uuid"):
+        return kind(given)
+    if isinstance(given, str) and kind.__module__ == "datetime":
+        return kind.fromisoformat(given)
+    return given
+
+
+def hints_of(item):
+    import typing
+
+    try:
+        return typing.get_type_hints(item)
+    except Exception:  # names that only a type checker knows
+        return {}
+
+
+def bind(function, given):
+    """Return the arguments by place, and those by name. What does not fit the function ends the program."""
+    hints = hints_of(function)
+    try:
+        signature = inspect.signature(function)
+        for name in given:
+            given[name] = convert(given[name], hints.get(name))
+        places = []
+        for name, parameter in signature.parameters.items():
+            if parameter.kind is not parameter.POSITIONAL_ONLY or name not in given:
+                break
+            places.append(given.pop(name))
+        signature.bind(*places, **given)
+    except (TypeError, ValueError, KeyError) as error:
+        sys.exit(f"{function.__name__} cannot be called with these arguments: {error}")
+    return places, given
+
+
+def result_of(value):
+    """Return what a function has returned, or what it yields as a list."""
+    if inspect.isawaitable(value) or inspect.isasyncgen(value):
+        import asyncio
+
+        async def wait():
+            return [item async for item in value] if inspect.isasyncgen(value) else await value
+
+        return asyncio.run(wait())
+    return list(value) if inspect.isgenerator(value) else value
+
+
+def plain(value):
+    """Return a value that JSON has, for one that it does not have."""
+    if hasattr(value, "__dataclass_fields__") and not isinstance(value, type):
+        return {name: getattr(value, name) for name in value.__dataclass_fields__}
+    if hasattr(value, "model_dump") and not isinstance(value, type):
+        return value.model_dump()
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, (set, frozenset)):
+        return sorted(value, key=repr)
+    return str(value)
+
+
 def main():
     file, name, skill = sys.argv[1:4]
     result = os.environ.pop("PANNIER_RESULT")
@@ -59,17 +146,21 @@ def main():
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
-    value = find(module, name)(**arguments)
-    if inspect.isawaitable(value):
-        import asyncio
-
-        async def wait():
-            return await value
-
-        value = asyncio.run(wait())
-    text = json.dumps(value, default=str, ensure_ascii=False, allow_nan=False)
+    function = find(module, name)
+    places, named = bind(function, arguments)
+    value = result_of(function(*places, **named))
+    text = json.dumps(value, default=plain, ensure_ascii=False, allow_nan=False)
     with open(result, "x", encoding="utf-8", errors="replace") as out:
         out.write(text)
 
 
-main()
+try:
+    main()
+except Exception as error:
+    import traceback
+
+    at = error.__traceback__
+    while at and at.tb_frame.f_code.co_filename.startswith((__file__, "<frozen importlib")):
+        at = at.tb_next  # the frames of the skill are what its author can use
+    traceback.print_exception(type(error), error, at)
+    sys.exit(1)

@@ -226,6 +226,86 @@ printf 'VALUE = [1, "é"]' > tools/helper.py`)
 	}
 }
 
+// TestPythonTypes calls functions with parameters that JSON has no types for, and gets results of such types.
+func TestPythonTypes(t *testing.T) {
+	e := executor(t, Options{})
+	if e.Report().Python == "" {
+		t.Skip("there is no Python")
+	}
+	dir := skill(t, `cat > tools/t.py <<'END'
+from __future__ import annotations
+import dataclasses, datetime as dt, enum, typing, uuid
+from pathlib import Path
+from typing import Annotated, Any, Dict, List, Literal, Optional, Set, Tuple, Union
+
+class Color(enum.Enum):
+    RED = "red"
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    y: Optional[Point] = None
+    c: Color = Color.RED
+
+class Movie(typing.TypedDict):
+    title: str
+
+class Model:
+    @classmethod
+    def model_validate(cls, given):
+        self = cls(); self.given = given; return self
+    def model_dump(self): return {"dumped": self.given}
+
+def types(*values): return [type(v).__name__ for v in values]
+def places(a: int, b: int = 2, /, c: int = 3, *, d: int = 4): return [a, b, c, d]
+def rest(a, *args: int, **kwargs: str): return [a, args, kwargs]
+def times(a: dt.date, b: "dt.datetime", c: uuid.UUID, d: Path): return types(a, b, c, d)
+def many(a: Set[int], b: Tuple[Path, ...], c: tuple[int, str], d: frozenset, e: List[Path], f: Dict[str, Path]):
+    return types(a, b, c, d, e, f, b[0], e[0], f["k"])
+def fields(p: Point, ps: list[Point], m: Movie, c: Color, n: Annotated[Color, "x"]): return [p.y.x, ps[0].x, m["title"], c.name, n.name, p.c.name]
+def choice(a: Union[Point, str], b: Optional[Color] = None, c: Literal["x"] = "x", d: Any = None): return types(a, b, c, d)
+def model(m: Model): return m
+def later(a: Later): return a.x
+def unknown(a: Missing, b: Path): return types(a, b)
+def results(): return {"p": Point(1), "c": Color.RED, "s": {2, 1}, "t": (1,), "d": dt.date(2026, 1, 2)}
+def numbers(n: int):
+    for i in range(n): yield i
+async def slowly(n: int):
+    for i in range(n): yield i
+def broken(n): return 1 // n
+
+@dataclasses.dataclass
+class Later:
+    x: int
+END`)
+	for _, tt := range []struct{ function, arguments, want string }{
+		{"places", `{"a":1,"b":5,"d":6}`, `[1, 5, 3, 6]`},
+		{"rest", `{"a":1,"é":"y"}`, `[1, [], {"é": "y"}]`},
+		{"times", `{"a":"2026-01-02","b":"2026-01-02T03:04:05","c":"12345678-1234-5678-1234-567812345678","d":"/x"}`, `["date", "datetime", "UUID", "PosixPath"]`},
+		{"many", `{"a":[1],"b":["/x"],"c":[1,"y"],"d":[1],"e":["z"],"f":{"k":"v"}}`, `["set", "tuple", "tuple", "frozenset", "list", "dict", "PosixPath", "PosixPath", "PosixPath"]`},
+		{"fields", `{"p":{"x":1,"y":{"x":2}},"ps":[{"x":3}],"m":{"title":"t"},"c":"red","n":"RED"}`, `[2, 3, "t", "RED", "RED", "RED"]`},
+		{"choice", `{"a":{"x":1},"b":"red"}`, `["Point", "Color", "str", "NoneType"]`},
+		{"choice", `{"a":"text","b":null,"d":[1]}`, `["str", "NoneType", "str", "list"]`},
+		{"model", `{"m":{"a":1}}`, `{"dumped": {"a": 1}}`},
+		{"later", `{"a":{"x":7}}`, `7`},
+		{"unknown", `{"a":"b","b":"c"}`, `["str", "str"]`},
+		{"results", `{}`, `{"p": {"x": 1, "y": null, "c": "red"}, "c": "red", "s": [1, 2], "t": [1], "d": "2026-01-02"}`},
+		{"numbers", `{"n":3}`, `[0, 1, 2]`},
+		{"slowly", `{"n":2}`, `[0, 1]`},
+		{"fields", `{"p":{"x":1},"ps":[],"m":{},"c":"blue","n":"red"}`, "fields cannot be called with these arguments: 'blue' is not a valid Color"},
+		{"later", `{"a":{"z":7}}`, "later cannot be called with these arguments: "},
+		{"places", `{}`, "places cannot be called with these arguments: missing a required"},
+		{"broken", `{"n":0}`, "ZeroDivisionError: "},
+	} {
+		j := job(t, dir)
+		j.Kind, j.PythonFile, j.Function, j.Arguments = pannier.RuntimePython, "tools/t.py", tt.function, json.RawMessage(tt.arguments)
+		got := run(t, e, j)
+		if got.OK && got.Output != tt.want || !got.OK && (codeOf(got) != pannier.ToolFailed || !strings.Contains(got.Output, tt.want)) || strings.Contains(got.Output, "driver.py") {
+			t.Errorf("%s %s: %+v, %+v", tt.function, tt.arguments, got, got.Error)
+		}
+	}
+}
+
 func TestScript(t *testing.T) {
 	e := executor(t, Options{})
 	dir := skill(t, `printf '#!/bin/sh\nfor a; do echo "[$a]"; done' > scripts/list; chmod +x scripts/list; : > scripts/plain`)
@@ -246,6 +326,18 @@ func TestScript(t *testing.T) {
 		j.Kind, j.Script, j.Arguments = pannier.RuntimeScript, tt.script, json.RawMessage(tt.arguments)
 		if got := run(t, e, j); codeOf(got) != tt.code || got.Output != tt.want {
 			t.Errorf("%s %.60s: %+v, %+v", tt.script, tt.arguments, got, got.Error)
+		}
+	}
+}
+
+// TestNotStarted names programs that the kernel does not execute.
+func TestNotStarted(t *testing.T) {
+	e := executor(t, Options{})
+	dir := skill(t, `cd scripts; printf '#!/bin/sh\r\n' > crlf; printf 'echo' > plain; printf '#!/no/such\n' > missing; : > empty; chmod +x *; printf '#!/bin/sh\n' > mode`)
+	for name, hint := range map[string]string{"crlf": "CRLF", "plain": "#!/bin/sh", "missing": "first line", "empty": "#!/bin/sh", "mode": "chmod +x", "none": "exists"} {
+		got := run(t, e, shell(t, dir, "scripts/"+name))
+		if codeOf(got) != pannier.ToolFailed || !strings.Contains(got.Error.Hint, hint) || !strings.Contains(got.Error.Message, ": start scripts/"+name+": ") {
+			t.Errorf("%s: %+v", name, got.Error)
 		}
 	}
 }

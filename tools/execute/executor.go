@@ -149,7 +149,7 @@ func (e *Executor) run(ctx context.Context, job *pannier.ToolJob, out func([]byt
 	sink.Close()
 	result.Output, result.Truncated = sink.Text(), sink.Truncated() || exit.Truncated
 	if err != nil {
-		return startError(err)
+		return c.startError(err)
 	}
 	return c.finish(limited, exit, result)
 }

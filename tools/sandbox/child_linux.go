@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -83,7 +84,8 @@ func restrictAndStart(o *order, has isolation, lim *limits) (int, status) {
 	}
 	pid, err := syscall.ForkExec(path, o.Argv, attr)
 	if err != nil {
-		return 0, status{Error: fmt.Sprintf("start %s: %v", path, err), NotStarted: true}
+		errno, _ := errors.AsType[unix.Errno](err)
+		return 0, status{Error: "start " + path, NotStarted: true, Errno: errno}
 	}
 	return pid, st
 }

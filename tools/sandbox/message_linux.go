@@ -1,6 +1,10 @@
 package sandbox
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"golang.org/x/sys/unix"
+)
 
 // Descriptors of the supervisor.
 const (
@@ -26,10 +30,12 @@ type status struct {
 	// Unavailable lists layers that the level requires and the kernel lacks; Error is another reason why nothing was started.
 	Unavailable []string `json:"unavailable,omitempty"`
 	Error       string   `json:"error,omitempty"`
-	NotStarted  bool     `json:"not_started,omitempty"` // the program could not be executed
-	Code        int      `json:"code"`
-	Signal      int      `json:"signal"`
-	ScratchFull bool     `json:"scratch_full,omitempty"`
+	// NotStarted says that the program could not be executed, Errno what the kernel answered.
+	NotStarted  bool       `json:"not_started,omitempty"`
+	Errno       unix.Errno `json:"errno,omitempty"`
+	Code        int        `json:"code"`
+	Signal      int        `json:"signal"`
+	ScratchFull bool       `json:"scratch_full,omitempty"`
 	// The layers of a probe.
 	Landlock int  `json:"landlock,omitempty"`
 	Seccomp  bool `json:"seccomp,omitempty"`

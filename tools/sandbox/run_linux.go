@@ -189,6 +189,8 @@ func (p *process) judge(exit *Exit) error {
 	switch {
 	case len(st.Unavailable) > 0:
 		return unavailable(st.Unavailable)
+	case st.NotStarted && st.Errno != 0:
+		return fmt.Errorf("%w: %s: %w", ErrNotStarted, st.Error, st.Errno)
 	case st.NotStarted:
 		return fmt.Errorf("%w: %s", ErrNotStarted, st.Error)
 	case st.Error != "":

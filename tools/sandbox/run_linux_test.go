@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -97,10 +98,10 @@ func TestRun(t *testing.T) {
 		if exit, _ := runs(t, spec); exit.Code != 0 {
 			t.Errorf("a program in PATH: %+v", exit)
 		}
-		for _, argv := range [][]string{nil, {"no-such-program"}, {"/no/such/program"}, {"/etc/passwd"}} {
-			spec.Argv = argv
-			if _, err := Run(t.Context(), spec, &bytes.Buffer{}); !errors.Is(err, ErrNotStarted) {
-				t.Errorf("%q: %v", argv, err)
+		for name, cause := range map[string]error{"": nil, "no-such-program": nil, "/no/such/program": fs.ErrNotExist, "/etc/passwd": fs.ErrPermission} {
+			spec.Argv = []string{name}[:min(1, len(name))]
+			if _, err := Run(t.Context(), spec, &bytes.Buffer{}); !errors.Is(err, ErrNotStarted) || cause != nil && !errors.Is(err, cause) {
+				t.Errorf("%q: %v", name, err)
 			}
 		}
 	})

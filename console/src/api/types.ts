@@ -1883,6 +1883,7 @@ export interface components {
         Tool: {
             declaration?: unknown;
             description?: string;
+            function?: string;
             kind: components["schemas"]["ToolKind"];
             line?: number;
             name: string;
