@@ -29,12 +29,12 @@ func LacksDescription(s *pannier.Skill) bool {
 // error that is [pannier.ErrChanged] where the disk has moved on from what the catalog says.
 func (l *Loader) Contents(ctx context.Context, s *pannier.Skill) (pannier.Contents, error) {
 	in := &inspector{ctx: ctx, skill: s, place: l.placeOf(s), contract: contract{path: s.FilePath()}}
-	dir, err := in.place.Dir(s.PathBelowRoot)
-	if err != nil {
+	var err error
+	if in.dir, err = l.openDir(s); err != nil {
 		return pannier.Contents{}, fmt.Errorf("read %s: %w", s.Path, changedUnlessBusy(err))
 	}
-	defer dir.Close()
-	w := lister{rules: l.rules, skill: s, place: in.place, dir: dir}
+	defer in.dir.close()
+	w := lister{rules: l.rules, skill: s, place: in.place, dir: in.dir}
 	for _, name := range []string{scriptsDir, toolsDir} {
 		if _, err := w.listIn(ctx, name); err != nil {
 			return pannier.Contents{}, err

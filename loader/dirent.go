@@ -30,10 +30,7 @@ const (
 func readDirents(dir int, name string, buf []byte) ([]dirent, error) {
 	var entries []dirent
 	for {
-		n, err := unix.Getdents(dir, buf)
-		if err == unix.EINTR {
-			continue
-		}
+		n, err := getdents(dir, buf)
 		if err != nil {
 			return nil, &os.PathError{Op: "getdents", Path: name, Err: err}
 		}
@@ -41,6 +38,15 @@ func readDirents(dir int, name string, buf []byte) ([]dirent, error) {
 			return entries, nil
 		}
 		entries = appendDirents(entries, buf[:n])
+	}
+}
+
+// getdents reads the next entries of an open directory, and returns zero behind the last.
+func getdents(dir int, buf []byte) (n int, err error) {
+	for {
+		if n, err = unix.Getdents(dir, buf); err != unix.EINTR {
+			return n, err
+		}
 	}
 }
 

@@ -46,8 +46,13 @@ func (l *Loader) readWhole(s *pannier.Skill) ([]byte, error) {
 	if err != nil {
 		return nil, changedUnlessBusy(err)
 	}
-	defer file.Close()
-	st, err := fsx.Fstat(int(file.Fd()))
+	return l.readText(openFile{fd: int(file.Fd()), file: file})
+}
+
+// readText returns the bytes of an open SKILL.md, and closes it.
+func (l *Loader) readText(file openFile) ([]byte, error) {
+	defer file.close()
+	st, err := file.stat()
 	if err != nil || !st.IsRegular() || st.Size > l.rules.MaxSkillBytes {
 		return nil, pannier.ErrChanged
 	}
@@ -109,9 +114,51 @@ func (l *Loader) Files(ctx context.Context, s *pannier.Skill) (files []pannier.F
 
 // allFiles lists dot files too.
 func (l *Loader) allFiles(ctx context.Context, s *pannier.Skill) (files []pannier.File, truncated bool, err error) {
-	w := lister{rules: l.rules, skill: s, place: l.placeOf(s)}
+	dir, err := l.openDir(s)
+	if err != nil {
+		return nil, false, fmt.Errorf("list %s: %w", s.Path, err)
+	}
+	defer dir.close()
+	w := lister{rules: l.rules, skill: s, place: l.placeOf(s), dir: dir}
 	err = w.listAll(ctx)
 	return w.files, w.truncated, err
+}
+
+// skillDir is the open directory of a skill.
+type skillDir struct {
+	root *os.Root
+	self *os.File // the same directory
+	fd   int      // of self
+}
+
+func (l *Loader) openDir(s *pannier.Skill) (skillDir, error) {
+	root, err := l.placeOf(s).Dir(path.Clean(s.PathBelowRoot))
+	if err != nil {
+		return skillDir{}, err
+	}
+	self, err := root.Open(".")
+	if err != nil {
+		root.Close()
+		return skillDir{}, err
+	}
+	return skillDir{root: root, self: self, fd: int(self.Fd())}, nil
+}
+
+func (d skillDir) close() {
+	d.self.Close()
+	d.root.Close()
+}
+
+// openDir opens the directory itself, or one below it.
+func (d skillDir) openDir(name string) (openFile, error) {
+	if fd, err := fsx.OpenAt(d.fd, dirPath(name)); err == nil {
+		return openFile{fd: fd}, nil
+	}
+	file, err := d.root.OpenFile(name, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return openFile{}, err
+	}
+	return openFile{fd: int(file.Fd()), file: file}, nil
 }
 
 // lister lists the files of one skill.
@@ -119,23 +166,22 @@ type lister struct {
 	rules     pannier.DiscoveryRules
 	skill     *pannier.Skill
 	place     fsx.Place
-	dir       *os.Root // of the skill
+	dir       skillDir
 	files     []pannier.File
 	stamps    map[string]fsx.Stamp // of files, by path; nil records none
-	entries   int                  // how many were read
+	buf       []byte
+	entries   int // how many were read
 	full      bool
 	truncated bool
+	// resources says that the skill has what may be links.yaml or examples.
+	resources bool
 }
 
 // listAll adds all files of the skill, by path in bytes.
-func (w *lister) listAll(ctx context.Context) (err error) {
-	if w.dir, err = w.place.Dir(w.skill.PathBelowRoot); err != nil {
-		return fmt.Errorf("list %s: %w", w.skill.Path, err)
-	}
-	defer w.dir.Close()
+func (w *lister) listAll(ctx context.Context) error {
 	if w.skill.File != "" {
-		if info, err := w.dir.Lstat(w.skill.File); err == nil {
-			w.add(w.skill.File, fsx.StampOf(info))
+		if st, err := fsx.LstatAt(w.dir.fd, w.skill.File); err == nil {
+			w.add(w.skill.File, st)
 		}
 	}
 	if err := w.list(ctx, ".", 0); err != nil {
@@ -170,37 +216,39 @@ func (w *lister) list(ctx context.Context, name string, depth int) error {
 // listIn adds the files right in a directory and returns the directories that are to be entered. It reads no more of it than
 // it needs.
 func (w *lister) listIn(ctx context.Context, name string) (dirs []string, err error) {
-	dir, err := w.dir.OpenFile(name, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK, 0)
+	dir, err := w.dir.openDir(name)
 	if err != nil {
 		w.truncated = true
 		return nil, ctx.Err()
 	}
-	defer dir.Close()
-	fd := int(dir.Fd())
-	const batch = 256
+	defer dir.close()
+	if w.buf == nil {
+		w.buf = make([]byte, 8<<10)
+	}
 	for ctx.Err() == nil {
-		entries, err := dir.ReadDir(batch)
-		for _, e := range entries {
+		n, err := getdents(dir.fd, w.buf)
+		if err != nil || n <= 0 {
+			w.truncated = w.truncated || err != nil
+			return dirs, ctx.Err()
+		}
+		for _, e := range appendDirents(nil, w.buf[:n]) {
 			if w.entries++; w.entries > maxFileEntries {
 				w.full, w.truncated = true, true
 				return nil, ctx.Err()
 			}
-			below := path.Join(name, e.Name())
-			switch {
-			case e.IsDir() && !w.rules.Skips(e.Name()):
+			below := path.Join(name, e.name)
+			w.resources = w.resources || strings.EqualFold(below, pannier.LinksFile) || strings.EqualFold(below, examplesDir)
+			switch isDir := resolveKind(dir.fd, "", e) == unix.DT_DIR; {
+			case isDir && !w.rules.Skips(e.name):
 				dirs = append(dirs, below)
-			case !e.IsDir() && below != w.skill.File:
-				if st, err := fsx.LstatAt(fd, e.Name()); err == nil {
+			case !isDir && below != w.skill.File:
+				if st, err := fsx.LstatAt(dir.fd, e.name); err == nil {
 					w.add(below, st)
 				}
 			}
 			if w.full {
 				return nil, ctx.Err()
 			}
-		}
-		if err != nil {
-			w.truncated = w.truncated || !errors.Is(err, io.EOF)
-			return dirs, ctx.Err()
 		}
 	}
 	return nil, ctx.Err()

@@ -28,14 +28,13 @@ func (l *Loader) Inspect(ctx context.Context, s *pannier.Skill) (pannier.Inspect
 	if err != nil {
 		return pannier.Inspection{}, fmt.Errorf("inspect %s: %w", s.Path, err)
 	}
+	defer in.dir.close()
 	i := pannier.Inspection{
-		Frontmatter: in.frontmatter(), Conformance: in.conformance(), Commands: append([]pannier.Command{}, s.Commands...), Install: in.install(),
+		Frontmatter: in.frontmatter(), Conformance: in.conformance(profile.Names()), Commands: append([]pannier.Command{}, s.Commands...), Install: in.install(),
 	}
 	declared := in.declared(s.File, i.Conformance[profile.NameOpenClaw].Issues)
 	i.Tools = append(slices.DeleteFunc(declared, func(t pannier.Tool) bool { return t.Fault != "" }), in.toolFiles()...)
-	if found, err := l.Resources(ctx, s); err == nil {
-		in.problems = append(in.problems, found.Problems...)
-	}
+	in.reportResources(l)
 	slices.SortStableFunc(in.problems, pannier.CompareProblems)
 	i.Problems = in.problems
 	if err := ctx.Err(); err != nil {
@@ -44,41 +43,107 @@ func (l *Loader) Inspect(ctx context.Context, s *pannier.Skill) (pannier.Inspect
 	return i, nil
 }
 
+// Audited is what [Loader.Audit] found out about a skill.
+type Audited struct {
+	Text        []byte // of SKILL.md; nil where there is none that was read
+	Conformance map[string]pannier.Conformance
+	Install     []pannier.InstallSpec
+	Problems    []pannier.Problem // in no order
+}
+
+// Audit is [Loader.Inspect] for some profiles, without tools, and with the bytes of SKILL.md.
+func (l *Loader) Audit(ctx context.Context, s *pannier.Skill, profiles []string) (Audited, error) {
+	in, err := l.openInspector(ctx, s)
+	if err != nil {
+		return Audited{}, fmt.Errorf("audit %s: %w", s.Path, err)
+	}
+	defer in.dir.close()
+	a := Audited{Text: in.text, Conformance: in.conformance(profiles), Install: in.install()}
+	in.reportResources(l)
+	a.Problems = in.problems
+	return a, ctx.Err()
+}
+
 // inspector reads one skill directory once.
 type inspector struct {
 	contract
 	ctx   context.Context // of the one call that it lives for; a callback is handed none
 	place fsx.Place
+	dir   skillDir
 	skill *pannier.Skill
+	text  []byte // of SKILL.md
 	parts parts
 	// parsed says that the frontmatter could be read.
 	parsed bool
 	files  []pannier.File
-	read   int64 // bytes of Python
+	// resources says that the skill may have links.yaml or examples.
+	resources bool
+	read      int64 // bytes of Python
 }
 
+// openInspector opens the directory of a skill, reads SKILL.md and lists the files. The caller closes the directory.
 func (l *Loader) openInspector(ctx context.Context, s *pannier.Skill) (*inspector, error) {
 	in := &inspector{ctx: ctx, skill: s, place: l.placeOf(s), contract: contract{path: s.FilePath(), problems: []pannier.Problem{}}}
-	if !s.FileDigest.IsZero() {
-		text, err := l.readWhole(s)
-		if err != nil {
-			return nil, err
-		}
-		if pannier.DigestOf(text) != s.FileDigest {
-			return nil, pannier.ErrChanged
-		}
-		in.parse(text, l.rules.MaxFrontmatterBytes)
-	}
-	files, truncated, err := l.allFiles(ctx, s)
-	if err != nil {
+	var err error
+	if in.dir, err = l.openDir(s); err != nil {
 		return nil, changedUnlessBusy(err)
 	}
-	if in.files = files; truncated {
+	if err := in.readSkill(l); err != nil {
+		in.dir.close()
+		return nil, err
+	}
+	return in, nil
+}
+
+// readSkill reads SKILL.md and lists the files.
+func (in *inspector) readSkill(l *Loader) error {
+	if !in.skill.FileDigest.IsZero() {
+		file, err := in.open(in.skill.File)
+		if err != nil {
+			return changedUnlessBusy(err)
+		}
+		if in.text, err = l.readText(file); err != nil {
+			return err
+		}
+		if pannier.DigestOf(in.text) != in.skill.FileDigest {
+			return pannier.ErrChanged
+		}
+		in.parse(in.text, l.rules.MaxFrontmatterBytes)
+	}
+	w := lister{rules: l.rules, skill: in.skill, place: in.place, dir: in.dir}
+	if err := w.listAll(in.ctx); err != nil {
+		return changedUnlessBusy(err)
+	}
+	if in.files, in.resources = w.files, w.resources || w.truncated; w.truncated {
 		in.report("skill.files.truncated", "", 0, "there are more files than were read", "keep what is not part of the skill out of its directory")
 	}
 	in.reportName()
-	in.reportLimits(slices.DeleteFunc(slices.Clone(files), func(f pannier.File) bool { return !l.rules.Serves(f.Path) }), truncated)
-	return in, nil
+	in.reportLimits(slices.DeleteFunc(slices.Clone(w.files), func(f pannier.File) bool { return !l.rules.Serves(f.Path) }), w.truncated)
+	return nil
+}
+
+// open opens a file of the skill.
+func (in *inspector) open(name string) (openFile, error) {
+	if fd, err := fsx.OpenAt(in.dir.fd, name); err == nil {
+		return openFile{fd: fd}, nil
+	}
+	file, err := in.place.File(path.Join(in.skill.PathBelowRoot, name))
+	if err != nil {
+		return openFile{}, err
+	}
+	return openFile{fd: int(file.Fd()), file: file}, nil
+}
+
+// reportResources reports what is wrong with links.yaml and examples.
+func (in *inspector) reportResources(l *Loader) {
+	if !in.resources {
+		return
+	}
+	r := resourceReader{loader: l, dir: in.dir.root, path: in.skill.Path}
+	r.links()
+	if err := r.examples(in.ctx); err == nil {
+		in.problems = append(in.problems, r.found.Problems...)
+	}
 }
 
 // parse reads the frontmatter, where the skill was made of it.
@@ -108,10 +173,10 @@ func (in *inspector) report(code, file string, line int, message, hint string) {
 	})
 }
 
-func (in *inspector) conformance() map[string]pannier.Conformance {
+func (in *inspector) conformance(profiles []string) map[string]pannier.Conformance {
 	s := profileInput(in.skill, in.front, in.parts)
 	s.Files, s.ReadFile = in.files, in.beginning
-	return profile.Report(s, profile.Names()...)
+	return profile.Report(s, profiles...)
 }
 
 // beginning returns the first bytes of a file.
@@ -122,12 +187,12 @@ func (in *inspector) readFile(file string, limit int64) ([]byte, error) {
 	if err := in.ctx.Err(); err != nil {
 		return nil, err
 	}
-	f, err := in.place.File(path.Join(in.skill.PathBelowRoot, file))
+	f, err := in.open(file)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	st, err := fsx.Fstat(int(f.Fd()))
+	defer f.close()
+	st, err := f.stat()
 	if err != nil || !st.IsRegular() {
 		return nil, errors.New("it is " + st.KindName())
 	}

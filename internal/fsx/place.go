@@ -76,8 +76,22 @@ func (p Place) Find(rel string) (Found, error) {
 	return Found{root, target, below}, nil
 }
 
+// openAt opens what a path in the place leads to, in two steps. The caller leaves what it refuses to [Place.Find].
+func (p Place) openAt(rel string) (int, error) {
+	dir, err := unix.Open(p.Path, asDirectory|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	defer unix.Close(dir)
+	return OpenAt(dir, rel)
+}
+
 // Dir opens a directory. It does not wait for the writer of a FIFO.
 func (p Place) Dir(rel string) (*os.Root, error) {
+	if fd, err := p.openAt(rel + "/."); err == nil {
+		defer unix.Close(fd)
+		return reopen(fd)
+	}
 	found, err := p.Find(rel)
 	if err != nil {
 		return nil, err
@@ -88,6 +102,9 @@ func (p Place) Dir(rel string) (*os.Root, error) {
 
 // File opens a file for reading. It does not wait for the writer of a FIFO.
 func (p Place) File(rel string) (*os.File, error) {
+	if fd, err := p.openAt(rel); err == nil {
+		return os.NewFile(uintptr(fd), p.Path+"/"+rel), nil
+	}
 	found, err := p.Find(rel)
 	if err != nil {
 		return nil, err

@@ -36,7 +36,7 @@ func rootOf(f *os.File, err error, again func() (*os.Root, error)) (*os.Root, er
 	}
 	defer f.Close()
 	if runtime.GOOS == "linux" {
-		return os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
+		return reopen(int(f.Fd()))
 	}
 	root, err := again()
 	if err != nil {
@@ -55,3 +55,6 @@ func rootOf(f *os.File, err error, again func() (*os.Root, error)) (*os.Root, er
 	}
 	return root, nil
 }
+
+// reopen returns the root of an open directory. It is for Linux.
+func reopen(fd int) (*os.Root, error) { return os.OpenRoot(fmt.Sprintf("/proc/self/fd/%d", fd)) }

@@ -116,6 +116,23 @@ func (a *auditor) plan(s *Skill) (Fix, error) {
 	return f, nil
 }
 
+// textOf returns the SKILL.md that the reader has read; nil where it has read none.
+func (a *auditor) textOf(s *pannier.Skill) ([]byte, error) {
+	if s.File == "" || s.FileDigest.IsZero() {
+		return nil, nil
+	}
+	found, err := a.places[s.RootIndex].Find(path.Join(s.PathBelowRoot, s.File))
+	if err != nil {
+		return nil, err
+	}
+	defer found.Root.Close()
+	text, _, err := fsx.ReadRegularIn(found.Root, found.Rel, a.Rules.MaxSkillBytes)
+	if err == nil && pannier.DigestOf(text) != s.FileDigest {
+		err = pannier.ErrChanged
+	}
+	return text, err
+}
+
 func namesOf(info fs.FileInfo) uint64 {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(st.Nlink)

@@ -2,12 +2,11 @@ package lint
 
 import (
 	"context"
-	"errors"
 	"path"
 	"slices"
 
 	"pannier"
-	"pannier/internal/fsx"
+	"pannier/loader"
 	"pannier/loader/profile"
 	"pannier/loader/scan"
 )
@@ -43,15 +42,14 @@ func profilesOf(name string) ([]string, bool) {
 // says - and the ways that it names to install what it needs.
 func (a *auditor) check(ctx context.Context, s *pannier.Skill) ([]pannier.Problem, []pannier.InstallSpec) {
 	problems := slices.Clone(s.Problems)
-	text, changed := a.textOf(s)
-	if mixed := lineEnds(text); mixed > 0 && !s.Broken {
+	found, err := a.inspect(ctx, s)
+	if mixed := lineEnds(found.Text); mixed > 0 && !s.Broken {
 		problems = append(problems, pannier.Problem{
 			Code: "audit.line_ends", Severity: pannier.SeverityInfo, Path: s.FilePath(), Line: mixed,
 			Message: "lines end in CR LF or CR", Hint: "save the file with LF line ends, or let --fix do so",
 		})
 	}
-	found, err := a.inspect(ctx, s)
-	if errors.Join(changed, err) != nil {
+	if err != nil {
 		problems = append(problems, pannier.Problem{
 			Code: "audit.changed", Severity: pannier.SeverityError, Path: s.FilePath(),
 			Message: "the file changed while it was read", Hint: "audit again after the last write",
@@ -100,29 +98,12 @@ func (o Options) inWorkspace() bool {
 
 // inspect asks the loader what it finds in the directory of a skill. A text that lies in no folder has no name to be held
 // against that.
-func (a *auditor) inspect(ctx context.Context, s *pannier.Skill) (pannier.Inspection, error) {
+func (a *auditor) inspect(ctx context.Context, s *pannier.Skill) (loader.Audited, error) {
 	if a.nameless {
 		nameless := *s
 		nameless.Folder, s = "", &nameless
 	}
-	return a.loader.Inspect(ctx, s)
-}
-
-// textOf returns the SKILL.md that the reader has read; nil where it has read none.
-func (a *auditor) textOf(s *pannier.Skill) ([]byte, error) {
-	if s.File == "" || s.FileDigest.IsZero() {
-		return nil, nil
-	}
-	found, err := a.places[s.RootIndex].Find(path.Join(s.PathBelowRoot, s.File))
-	if err != nil {
-		return nil, err
-	}
-	defer found.Root.Close()
-	text, _, err := fsx.ReadRegularIn(found.Root, found.Rel, a.Rules.MaxSkillBytes)
-	if err == nil && pannier.DigestOf(text) != s.FileDigest {
-		err = pannier.ErrChanged
-	}
-	return text, err
+	return a.loader.Audit(ctx, s, a.profiles)
 }
 
 // scan returns the findings of the security scan as problems of the skill.

@@ -16,6 +16,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"golang.org/x/sync/errgroup"
+
 	"pannier"
 	"pannier/internal/fsx"
 	"pannier/loader"
@@ -93,26 +95,36 @@ func Audit(ctx context.Context, o Options) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	catalog, err := a.loader.Load(ctx, pannier.Batch{Full: true, Trigger: pannier.TriggerManual})
-	if err != nil {
+	r := Report{Profile: o.Profile, Problems: append([]pannier.Problem{}, o.Workspace.Problems...)}
+	var unreached []pannier.Problem
+	group, ctx := errgroup.WithContext(ctx)
+	if o.Only == "" {
+		group.Go(func() (err error) {
+			unreached, err = a.loader.Census(ctx, loader.Again{All: true})
+			return err
+		})
+	}
+	group.Go(func() error { return a.auditFound(ctx, &r) })
+	if err := group.Wait(); err != nil {
 		return Report{}, err
 	}
-	r := Report{Profile: o.Profile, Problems: append([]pannier.Problem{}, o.Workspace.Problems...)}
-	if o.Only == "" {
+	r.Problems = append(r.Problems, unreached...)
+	r.sum(o)
+	return r, nil
+}
+
+// auditFound finds the skills and judges them.
+func (a *auditor) auditFound(ctx context.Context, r *Report) error {
+	catalog, err := a.loader.Load(ctx, pannier.Batch{Full: true, Trigger: pannier.TriggerManual})
+	if err != nil {
+		return err
+	}
+	if a.Only == "" {
 		r.Problems = append(r.Problems, catalog.Problems...)
-		nowhere, err := a.loader.Census(ctx, loader.Again{All: true})
-		if err != nil {
-			return Report{}, err
-		}
-		r.Problems = append(r.Problems, nowhere...)
 	}
 	r.Skills = a.choose(catalog.Skills)
 	a.reportShared(r.Skills)
-	if err := a.auditAll(ctx, r.Skills); err != nil {
-		return Report{}, err
-	}
-	r.sum(o)
-	return r, nil
+	return a.auditAll(ctx, r.Skills)
 }
 
 // auditor is one audit.
