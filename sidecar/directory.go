@@ -44,6 +44,9 @@ type DirectoryOptions struct {
 	// Census adds the SKILL.md that discovery does not reach to the problems of the list, which no other answer has. It reads every
 	// directory.
 	Census bool
+	// Brief reads the files only of skills that lack a description. The digests, and what depends on tools, are then not those of a
+	// sidecar.
+	Brief bool
 }
 
 // ReadDirectory scans the workspace once, and again at each rescan that the handler is asked for.
@@ -57,7 +60,7 @@ func ReadDirectory(ctx context.Context, o DirectoryOptions) (*Directory, error) 
 	)
 	group, scanning := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
-		s, err = h.scanAllWithContents(scanning)
+		s, err = h.scanAllWithContents(scanning, o.Brief)
 		return err
 	})
 	if o.Census {
@@ -70,7 +73,9 @@ func ReadDirectory(ctx context.Context, o DirectoryOptions) (*Directory, error) 
 		return nil, err
 	}
 	ho := h.handlerOptions(hclog.NewNullLogger())
-	ho.Rescan = func(ctx context.Context, _ bool) (*pannier.Snapshot, error) { return h.scanAllWithContents(ctx) }
+	ho.Rescan = func(ctx context.Context, _ bool) (*pannier.Snapshot, error) {
+		return h.scanAllWithContents(ctx, o.Brief)
+	}
 	ho.Snapshot = func() *pannier.Snapshot { return withProblems(h.registry.Current(), unreached) }
 	ho.Health = noHealth
 	if ho.Emit = o.Emit; o.Emit != nil {

@@ -101,13 +101,14 @@ func (e *engine) scanAll(ctx context.Context) (*pannier.Snapshot, error) {
 	return s, err
 }
 
-// scanAllWithContents scans everything and reads the files of the skills, which a sidecar does in the background.
-func (e *engine) scanAllWithContents(ctx context.Context) (*pannier.Snapshot, error) {
+// scanAllWithContents scans everything and reads the files of the skills, which a sidecar does in the background. brief reads only
+// those of skills that lack a description.
+func (e *engine) scanAllWithContents(ctx context.Context, brief bool) (*pannier.Snapshot, error) {
 	s, err := e.scanAll(ctx)
 	if err != nil {
 		return nil, err
 	}
-	contents := e.readContents(ctx, s.Entries)
+	contents := e.readContents(ctx, s.Entries, brief)
 	if err := ctx.Err(); err != nil || len(contents) == 0 {
 		return s, err
 	}
@@ -115,7 +116,7 @@ func (e *engine) scanAllWithContents(ctx context.Context) (*pannier.Snapshot, er
 }
 
 // readContents reads the files of skills on all processors, and returns what it finds by path.
-func (e *engine) readContents(ctx context.Context, entries []*pannier.Entry) map[string]pannier.Contents {
+func (e *engine) readContents(ctx context.Context, entries []*pannier.Entry, brief bool) map[string]pannier.Contents {
 	var (
 		next     atomic.Int64
 		workers  sync.WaitGroup
@@ -126,7 +127,7 @@ func (e *engine) readContents(ctx context.Context, entries []*pannier.Entry) map
 		workers.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(entries)) && ctx.Err() == nil; i = next.Add(1) - 1 {
 				entry := entries[i]
-				if entry.State == pannier.StateShadowed || entry.Deleting {
+				if entry.State == pannier.StateShadowed || entry.Deleting || brief && !loader.LacksDescription(entry.Skill) {
 					continue
 				}
 				if found, err := e.loader.Contents(ctx, entry.Skill); err == nil && !found.Digest.IsZero() {

@@ -95,6 +95,26 @@ func TestReadDirectoryScansOnce(t *testing.T) {
 	}
 }
 
+// TestBriefDirectory reads a directory for a list of its skills, which shows what each is about and none of the tools.
+func TestBriefDirectory(t *testing.T) {
+	w := fixture.NewWorkspace(t)
+	fixture.WriteIn(t, w, fixture.SkillScript("haiku", "Writes a haiku.")+`mkdir -p skills/haiku/tools skills/poem/tools
+		printf 'from langchain_core.tools import tool\n\n@tool\ndef rhyme(word: str) -> str:\n    """Finds a rhyme."""\n' | tee skills/haiku/tools/rhyme.py > skills/poem/tools/rhyme.py`)
+	for _, brief := range []bool{false, true} {
+		d, err := ReadDirectory(t.Context(), DirectoryOptions{Settings: optionsFor(t, w).Settings, Brief: brief})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(d.Snapshot.Entries) != 2 || d.Snapshot.Entries[1].Slug != "poem" {
+			t.Fatalf("got %+v", d.Snapshot.Entries)
+		}
+		haiku, poem := d.Snapshot.Entries[0], d.Snapshot.Entries[1]
+		if haiku.Description != "Writes a haiku." || poem.Description != "Finds a rhyme." || (len(haiku.FileTools) == 0) != brief {
+			t.Errorf("brief %t: %q, %q, %d tools", brief, haiku.Description, poem.Description, len(haiku.FileTools))
+		}
+	}
+}
+
 // TestCensusOfADirectory: what discovery does not reach is looked for only where it is asked for.
 func TestCensusOfADirectory(t *testing.T) {
 	w := fixture.NewWorkspace(t)

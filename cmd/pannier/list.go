@@ -21,7 +21,7 @@ func (p *program) listCommand() *cobra.Command {
 		Example: `  pannier list
   pannier list --state ineligible`,
 		Args:   cobra.NoArgs,
-		PreRun: func(*cobra.Command, []string) { p.census = true },
+		PreRun: func(*cobra.Command, []string) { p.listing = true },
 		RunE: reads(p, p.printList, func(ctx context.Context, c *client.Client, _ []string) (pannier.List, error) {
 			return c.List(ctx, client.ListQuery{State: pannier.State(state), Problems: true, Activity: p.json})
 		}),

@@ -55,7 +55,7 @@ type program struct {
 	environ []string
 	root    *cobra.Command
 	json    bool
-	census  bool // what a directory is read for includes what discovery does not reach
+	listing bool // a directory is read for a list of its skills
 	remote  remoteFlags
 	// flags are those that commands share: every setting, and how a sidecar is reached over TCP.
 	flags *pflag.FlagSet
