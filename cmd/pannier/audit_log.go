@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -122,10 +123,11 @@ func (p *program) auditLogVerifyCommand() *cobra.Command {
 		Short: "Check that no entry of the audit log was changed or removed",
 		Long: `Reads the audit log of the workspace below the state directory, follows the chain of digests from
 the oldest entry to the newest, and compares the end with the head file of the log. A sidecar may
-be running. It prints the newest entry as SEQ:DIGEST: store it elsewhere, and give it to --expect
-later to prove that the log still has that entry.
+be running. It prints the directory of the log and the newest entry as SEQ:DIGEST: store that
+elsewhere, and give it to --expect later to prove that the log still has that entry.
 
-Exit codes: 0 complete; 1 changed or incomplete; 2 failure.`,
+Exit codes: 0 complete, or no entry yet; 1 changed or incomplete; 2 failure, or no state of the
+workspace below the state directory.`,
 		Example: `  pannier audit-log verify --workspace /workspace
   pannier audit-log verify --workspace /workspace --expect "$(cat /backup/audit-point)"`,
 		Args: cobra.NoArgs,
@@ -159,6 +161,11 @@ func (p *program) verifyAuditLog(dir string, expect *audit.Point) error {
 	if err != nil && !breaks {
 		return unreadableAudit(err)
 	}
+	if state := filepath.Dir(dir); report.Entries == 0 && !breaks {
+		if _, err := os.Stat(state); err != nil {
+			return &exitError{code: exitUnknown, message: "there is no audit log: " + err.Error(), hint: "name the sidecar's state directory with PANNIER_STATE_DIR, and its workspace with --workspace"}
+		}
+	}
 	v := verified{Directory: dir, Entries: report.Entries, RecordedBreaks: report.Recorded, Head: !report.Headless}
 	if report.Entries > 0 {
 		v.Newest = report.Newest.String()
@@ -174,6 +181,9 @@ func (p *program) verifyAuditLog(dir string, expect *audit.Point) error {
 }
 
 func (v verified) text() string {
+	if v.Entries == 0 && v.Break == "" {
+		return plain.Text(v.Directory) + ": there are no entries; no change was audited yet"
+	}
 	text := fmt.Sprintf("%s: %d entries follow from one another", plain.Text(v.Directory), v.Entries)
 	if v.Newest != "" {
 		text += ", newest " + v.Newest
