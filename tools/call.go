@@ -204,7 +204,7 @@ func (c *call) changed() error {
 	return refuse(pannier.ToolChanged, c.tool.Skill+" has changed since its tools were planned", "retry in a moment")
 }
 
-var errCanceled = refuse(pannier.ToolCanceled, "the call was canceled", "")
+var errCanceled = refuse(pannier.ToolCanceled, "the call was canceled", "call it again if its result is needed")
 
 // judge refuses a tool of a skill with a fingerprint by its policy and its security scan.
 func (s *Service) judge(e *pannier.Entry, kind pannier.RuntimeToolKind, fingerprint pannier.Digest) error {

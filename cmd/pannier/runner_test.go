@@ -166,12 +166,7 @@ func TestRunnerIsKilled(t *testing.T) {
 		if err != nil || got.Error == nil || got.Error.Code != pannier.ToolRunnerGone {
 			t.Errorf("%s: %+v, %+v, %v", name, got, got.Error, err)
 		}
-		eventually(t, "the tool ends with its runner", func() error {
-			if found := processesWith(marker); len(found) > 0 {
-				return fmt.Errorf("%v", found)
-			}
-			return nil
-		})
+		isGone(t, marker)
 		if left, _ := filepath.Glob(filepath.Join(h.dir, "pannier-tools-*")); len(left) != 1 {
 			t.Errorf("%s: left %v", name, left)
 		}
@@ -182,6 +177,17 @@ func TestRunnerIsKilled(t *testing.T) {
 		}
 		next.terminate(t)
 	}
+}
+
+// isGone waits until no process has an argument.
+func isGone(t *testing.T, mark string) {
+	t.Helper()
+	eventually(t, "all processes of tools have ended", func() error {
+		if left := processesWith(mark); len(left) > 0 {
+			return fmt.Errorf("%v", left)
+		}
+		return nil
+	})
 }
 
 // processesWith returns the command lines of processes that have an argument.

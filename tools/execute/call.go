@@ -158,7 +158,7 @@ func (c *call) finish(ctx context.Context, exit sandbox.Exit, result *pannier.To
 		result.TimedOut = true
 		return toolError(pannier.ToolTimedOut, fmt.Sprintf("the tool was ended after %v", cmp.Or(c.job.Timeout, defaultTimeout)), "make the tool do less in one call, or raise tools.timeout")
 	case exit.Canceled:
-		return toolError(pannier.ToolCanceled, "the call was canceled", "")
+		return toolError(pannier.ToolCanceled, "the call was canceled", "call it again if its result is needed")
 	case exit.Signal != 0:
 		return toolError(pannier.ToolSignal, "the tool was ended by "+unix.SignalName(unix.Signal(exit.Signal)), "look at its output; the bounds of a call are in tools.max_memory_bytes and beside it")
 	}

@@ -75,7 +75,7 @@ func (c *copies) acquire(ctx context.Context, job *pannier.ToolJob) (made *skill
 			case <-made.made:
 			case <-ctx.Done():
 				c.release(key, made, false)
-				return nil, nil, toolError(pannier.ToolCanceled, "the call was canceled while its skill was copied", "")
+				return nil, nil, toolError(pannier.ToolCanceled, "the call was canceled while its skill was copied", "call it again if its result is needed")
 			}
 		}
 		switch {
@@ -187,7 +187,7 @@ func (s *skillCopy) fill(ctx context.Context, job *pannier.ToolJob) *pannier.Too
 	dirs := map[string]bool{".": true}
 	for i := range job.Files {
 		if ctx.Err() != nil {
-			return toolError(pannier.ToolCanceled, "the call was canceled while its skill was copied", "")
+			return toolError(pannier.ToolCanceled, "the call was canceled while its skill was copied", "call it again if its result is needed")
 		}
 		if err := copyFile(from, to, &job.Files[i], dirs); err != nil {
 			return copyError(job, err)

@@ -167,7 +167,7 @@ func (c *Client) failure(ctx context.Context, err error, mask *output.Mask, call
 		result.TimedOut = true
 		return toolError(pannier.ToolTimedOut, fmt.Sprintf("the server did not answer within %v", call.Timeout), "try again, or raise tools.timeout and timeout_ms of the tool")
 	case ctx.Err() != nil:
-		return toolError(pannier.ToolCanceled, "the call was canceled", "")
+		return toolError(pannier.ToolCanceled, "the call was canceled", "call it again if its result is needed")
 	}
 	if refused, ok := errors.AsType[*refusedError](err); ok {
 		return toolError(pannier.ToolHTTPRefused, refused.Error(), "name the host in tools.http_allow if tools may reach it")
