@@ -30,6 +30,8 @@ type Problem struct {
 	Column int `json:"column,omitempty"`
 	// Field is the dotted key that the problem is in.
 	Field string `json:"field,omitempty"`
+	// Subject is that of the [Reason] which the problem would be in the agent's environment: what is missing.
+	Subject string `json:"subject,omitempty"`
 	// Message says what is wrong, Hint what to do about it.
 	Message string `json:"message"`
 	Hint    string `json:"hint"`

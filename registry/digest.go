@@ -115,7 +115,7 @@ func digestOf(e *pannier.Entry) pannier.Digest {
 func appendProblems(b []byte, problems []pannier.Problem) []byte {
 	b = binary.AppendUvarint(b, uint64(len(problems)))
 	for _, p := range problems {
-		b = appendTexts(b, p.Code, string(p.Severity), p.Path, p.Field, p.Message, p.Hint)
+		b = appendTexts(b, p.Code, string(p.Severity), p.Path, p.Field, p.Subject, p.Message, p.Hint)
 		b = binary.AppendVarint(binary.AppendVarint(b, int64(p.Line)), int64(p.Column))
 	}
 	return b

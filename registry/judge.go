@@ -104,7 +104,7 @@ func (j judgement) unmet(code, subject, need, remedy string) {
 		return
 	}
 	j.entry.Problems = append(j.entry.Problems, pannier.Problem{
-		Code: j.share("unverified." + code), Severity: pannier.SeverityWarning, Path: j.entry.FilePath(),
+		Code: j.share("unverified." + code), Severity: pannier.SeverityWarning, Path: j.entry.FilePath(), Subject: subject,
 		Message: j.share(fmt.Sprintf("the skill needs %s, which the sidecar's own container does not have; the agent's may", need)),
 		Hint:    j.share(remedy),
 	})
@@ -201,7 +201,7 @@ func (j judgement) requirements() {
 
 // missingConfig never takes a skill away (Pioneer skills architecture: such requirements are stored, not enforced).
 func (j judgement) missingConfig(item string) {
-	p := pannier.Problem{Code: "missing_config", Severity: pannier.SeverityWarning, Path: j.entry.FilePath()}
+	p := pannier.Problem{Code: "missing_config", Severity: pannier.SeverityWarning, Path: j.entry.FilePath(), Subject: item}
 	if pannier.IsConfigFile(item) {
 		p.Message = fmt.Sprintf("the skill needs the file %s, which is not below the workspace", item)
 		p.Hint = "create it; the skill can be used meanwhile"

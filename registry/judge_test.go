@@ -2,6 +2,7 @@ package registry_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -101,6 +102,13 @@ func TestLenientEnvironment(t *testing.T) {
 		"unverified.missing_env: the skill needs KEY" + lacks
 	if reasons != "" || problems != want || state != pannier.StateEligible {
 		t.Errorf("state %s, reasons %q, problems\n%s\nwant\n%s", state, reasons, problems, want)
+	}
+	var subjects []string
+	for _, p := range build(t, in).Entries[0].Problems[1:] {
+		subjects = append(subjects, p.Subject)
+	}
+	if want := []string{in.Environment.OS, "jq", "node, deno", "KEY"}; !slices.Equal(subjects, want) {
+		t.Errorf("subjects %q, want %q", subjects, want)
 	}
 	if len(skill.Problems) != 1 {
 		t.Error("the skill was written to")

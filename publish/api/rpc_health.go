@@ -198,11 +198,11 @@ func diagnostics(e *pannier.Entry) []rpcDependency {
 		{pannier.ReasonMissingMCP, e.Requirements.MCP},
 		{pannier.ReasonMissingAPIKey, e.Requirements.APIKeys},
 	} {
-		status := "satisfied"
-		if slices.ContainsFunc(e.Problems, func(p pannier.Problem) bool { return p.Code == "unverified."+kind.reason }) {
-			status = "unverified"
-		}
 		for _, name := range kind.names {
+			status := "satisfied"
+			if slices.ContainsFunc(e.Problems, func(p pannier.Problem) bool { return p.Code == "unverified."+kind.reason && p.Subject == name }) {
+				status = "unverified"
+			}
 			if !slices.ContainsFunc(e.Reasons, func(r pannier.Reason) bool { return r.Code == kind.reason && r.Subject == name }) {
 				all = append(all, rpcDependency{rpcKinds[kind.reason], name, status, ""})
 			}

@@ -1392,6 +1392,7 @@ export interface components {
             message: string;
             path: string;
             severity: components["schemas"]["Severity"];
+            subject?: string;
         };
         PromotionBody: {
             promote_to_skill: unknown;

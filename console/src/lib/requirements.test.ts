@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import type { Problem } from "../api/model";
 import { needsOf } from "./requirements";
 
-const warning = (code: string, message: string): Problem => ({ code, severity: "warning", path: "skills/a/SKILL.md", message, hint: "do " + code });
+const warning = (code: string, subject: string): Problem => ({ code, severity: "warning", path: "skills/a/SKILL.md", subject, message: "it is missing", hint: "do " + code });
 
 test("each requirement is met, missing, unverified or optional", () => {
   const needs = needsOf({
@@ -11,10 +11,10 @@ test("each requirement is met, missing, unverified or optional", () => {
     runtime: ["langgraph"],
     reasons: [{ code: "missing_binary", subject: "ffmpeg", remedy: "install it" }],
     problems: [
-      warning("unverified.missing_any_binary", "the skill needs one of x, y, which the sidecar's own container does not have; the agent's may"),
-      warning("unverified.missing_env", "the skill needs HOME2, which the sidecar's own container does not have; the agent's may"),
-      warning("unverified.missing_api_key", "the skill needs the key KEY, which the sidecar's own container does not have; the agent's may"),
-      warning("missing_config", "the skill needs the file a/b.json, which is not below the workspace"),
+      warning("unverified.missing_any_binary", "x, y"),
+      warning("unverified.missing_env", "HOME2"),
+      warning("unverified.missing_api_key", "KEY"),
+      warning("missing_config", "a/b.json"),
     ],
   });
   assert.deepEqual(
@@ -34,6 +34,6 @@ test("always skips all but the operating system and the runtime", () => {
 });
 
 test("the one alternative of several programs is named alone", () => {
-  const needs = needsOf({ requirements: { any_bins: ["x"] }, reasons: [], problems: [warning("unverified.missing_any_binary", "the skill needs x, which the sidecar's own container does not have; the agent's may")] });
+  const needs = needsOf({ requirements: { any_bins: ["x"] }, reasons: [], problems: [warning("unverified.missing_any_binary", "x")] });
   assert.equal(needs[0]!.status, "unverified");
 });

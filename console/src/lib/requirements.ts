@@ -43,14 +43,8 @@ function need(s: Needing, kind: Kind, item: string): Need {
   const single = kind === "os" || kind === "runtime";
   const against = s.reasons.find((r) => r.code === code && (single || r.subject === item));
   if (against) return { kind, item, status: "missing", remedy: against.remedy };
-  const words = { any_bins: item.includes(", ") ? "one of " + item : item, api_keys: "the key " + item, mcp: "the MCP server " + item }[kind as string] ?? item;
-  const problem = s.problems?.find((p) => p.code.replace(/^unverified\./, "") === code && (single || needs(p.message, words)));
+  const problem = s.problems?.find((p) => p.code.replace(/^unverified\./, "") === code && (single || p.subject === item));
   if (problem) return { kind, item, status: problem.code.startsWith("unverified.") ? "unverified" : "optional", remedy: problem.hint };
   if (s.requirements.always && !single) return { kind, item, status: "skipped" };
   return { kind, item, status: "met" };
-}
-
-// A problem has no field for what is missing; its message begins with it.
-function needs(message: string, words: string): boolean {
-  return message.startsWith(`the skill needs ${words},`) || message.startsWith(`the skill needs the file ${words},`);
 }
