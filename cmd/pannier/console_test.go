@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os/exec"
@@ -259,5 +261,32 @@ func TestConsoleRefusesOthers(t *testing.T) {
 		if status, _, body := c.ask(t, read(host)); status != http.StatusOK {
 			t.Errorf("host %q: %d %s", host, status, body)
 		}
+	}
+}
+
+// TestConsoleMalformedBody: a body that cannot be read is the fault of who sends it.
+func TestConsoleMalformedBody(t *testing.T) {
+	t.Parallel()
+	s := startSidecar(t, newWorkspace(t))
+	c := startConsole(t, "--socket", s.socket)
+	address := strings.TrimPrefix(c.origin, "http://")
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	request := "POST /v1/resolve HTTP/1.1\r\nHost: " + address + "\r\nAuthorization: Bearer " + c.login(t, c.code) +
+		"\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{\"\r\nno size\r\n"
+	if _, err := io.WriteString(conn, request); err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var p pannier.ErrorDocument
+	if err := json.NewDecoder(res.Body).Decode(&p); err != nil || res.StatusCode != http.StatusBadRequest || p.Code != "invalid_body" || p.Hint == "" {
+		t.Errorf("%v, status %d, %+v", err, res.StatusCode, p)
 	}
 }

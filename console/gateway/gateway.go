@@ -288,7 +288,21 @@ func (g *Gateway) forward(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(s.ctx, cancel)()
-	g.proxy.ServeHTTP(w, r.WithContext(ctx))
+	r = r.WithContext(ctx)
+	r.Body = sentBody{r.Body}
+	g.proxy.ServeHTTP(w, r)
+}
+
+// sentBody is the body of a forwarded request. A failure to read it is the fault of the browser, not of the sidecar.
+type sentBody struct{ io.ReadCloser }
+
+// Read implements [io.Reader].
+func (b sentBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && err != io.EOF && !errors.Is(err, http.ErrBodyReadAfterClose) {
+		err = &problem{http.StatusBadRequest, "invalid_body", "invalid body: " + strings.TrimPrefix(err.Error(), "http: "), "send the whole body, in valid chunks or with its length"}
+	}
+	return n, err
 }
 
 // dropped are the headers of a request that concern the browser and the gateway, not the sidecar.
