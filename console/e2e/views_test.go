@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"pannier"
 	"pannier/internal/testbench/browser"
 	"pannier/internal/testbench/fixture"
 )
@@ -135,6 +136,11 @@ func TestAuditLog(t *testing.T) {
 	p.Go(t, at(t, p, "#/activity?tab=audit"))
 	p.WaitText(t, "set the switches of alpha")
 	p.Wait(t, "the chain is intact, with the change", says(".activity", "The chain is intact: 2 entries"))
+	if _, err := w.Uninstall(t.Context(), pannier.RemoveRequest{Slug: "alpha"}); err == nil {
+		t.Fatal("a skill was removed that pannier did not install")
+	}
+	browser.Eval[any](t, p, `dispatchEvent(new Event("focus"))`) // no event tells of a refused change
+	p.Wait(t, "the refused change is shown", says(".audit", "failed"))
 }
 
 // TestHelp explains the keys and the views; Escape closes it.

@@ -664,7 +664,7 @@ export const S = {
     filter: "Filter by state",
     all: "All",
     attention: "Needs attention",
-    attentionHint: "Not usable, faulty, or with findings of a security scan",
+    attentionHint: "Not usable, served without a faulty change, or with findings of a security scan",
     count: (shown: number, all: number) => (shown === all ? n(all, "skill") : `${shown.toLocaleString("en")} of ${n(all, "skill")}`),
     reading: (have: number, all: number) => `Reading ${have.toLocaleString("en")} of ${all.toLocaleString("en")} skills…`,
     loading: "Reading the skills",

@@ -21,6 +21,7 @@ export function AuditLog() {
   const [older, setOlder] = useState<AuditEntry[]>([]);
   const [ended, setEnded] = useState(false);
   const { data, error, reload } = useLive((signal) => get<AuditList>("/v1/audit" + query({ limit: page, slug: slug.trim() }), { signal }), changing);
+  useAgain(reload);
   useEffect(() => {
     setOlder([]);
     setEnded(false);
@@ -66,8 +67,22 @@ function Row({ change }: { change: Change }) {
   );
 }
 
+/** useAgain reads again what no event tells of: refused changes. They are made in a dialog over this view, or in another window. */
+function useAgain(reload: () => Promise<void>) {
+  useEffect(() => {
+    const again = () => void reload();
+    addEventListener("focus", again);
+    document.addEventListener("close", again, true); // of dialogs; it does not bubble
+    return () => {
+      removeEventListener("focus", again);
+      document.removeEventListener("close", again, true);
+    };
+  }, []);
+}
+
 function Verification() {
   const { data: check, error, reload: verify } = useLive((signal) => get<AuditCheck>("/v1/audit/verify", { signal }), changing);
+  useAgain(verify);
   if (error) return <ErrorBox error={error} title={S.audit.notVerified} retry={verify} />;
   if (!check) return <p class="hint">{S.audit.verifying}</p>;
   return (
