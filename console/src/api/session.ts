@@ -121,15 +121,21 @@ export async function start(): Promise<void> {
     const another = takeCode();
     if (another) void exchange(another);
   });
+  const configured = readConfig();
+  // A login does not wait for the configuration.
+  if (embedded) void configured.then(askParent);
+  else if (code) await exchange(code);
+  else if (stored()) await login(stored());
+  await configured;
+  starting.value = false;
+}
+
+async function readConfig(): Promise<void> {
   try {
     config.value = await get<Config>("/console/config.json", { anonymous: true });
   } catch (err) {
-    ended.value = asProblem(err);
+    ended.value ??= asProblem(err);
   }
-  if (embedded) askParent();
-  else if (code) await exchange(code);
-  else if (stored()) await login(stored());
-  starting.value = false;
 }
 
 /** askParent asks the embedding page for a token. */

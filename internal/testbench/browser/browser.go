@@ -124,8 +124,8 @@ type Page struct {
 	faults   []string // of the console: exceptions and errors
 }
 
-// Open opens an address in a new page.
-func (b *Browser) Open(t testing.TB, url string) *Page {
+// Open opens an address in a new page. Each document of the page runs the scripts before its own.
+func (b *Browser) Open(t testing.TB, url string, scripts ...string) *Page {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(b.ctx, chromedp.WithNewBrowserContext())
 	t.Cleanup(cancel)
@@ -135,6 +135,11 @@ func (b *Browser) Open(t testing.TB, url string) *Page {
 	}
 	if _, err := chromedp.Call(ctx, network.Enable, network.EnableParams{}); err != nil {
 		t.Fatal(err)
+	}
+	for _, script := range scripts {
+		if _, err := chromedp.Call(ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script}); err != nil {
+			t.Fatal(err)
+		}
 	}
 	p.Go(t, url)
 	return p
