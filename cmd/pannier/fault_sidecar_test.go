@@ -107,11 +107,13 @@ func (s *sidecarUnderTest) metric(t *testing.T, series string) float64 {
 	return 0
 }
 
-// heard checks that the kernel told of everything: no resync found anything.
+// heard checks that the kernel told of everything: no resync found anything. One that follows a jump of the machine's clock may
+// have, because it can come before the event does.
 func (s *sidecarUnderTest) heard(t *testing.T) {
 	t.Helper()
-	if n := s.metric(t, "pannier_resync_found_changes_total"); n != 0 {
-		t.Errorf("%v changes were found by resyncs alone", n)
+	n := s.metric(t, "pannier_resync_found_changes_total")
+	if jumps := strings.Count(s.log.String(), "the clock was set"); n > float64(jumps) {
+		t.Errorf("%v changes were found by resyncs alone, after %d jumps of the clock", n, jumps)
 	}
 }
 

@@ -63,7 +63,6 @@ func TestRemoveTree(t *testing.T) {
 
 // TestStalePlace is removed by the next process.
 func TestStalePlace(t *testing.T) {
-	t.Parallel()
 	parent := t.TempDir()
 	killed, err := newPlace(parent, 0o700)
 	if err != nil {
