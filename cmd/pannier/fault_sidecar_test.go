@@ -117,6 +117,22 @@ func (s *sidecarUnderTest) heard(t *testing.T) {
 	}
 }
 
+// hears edits the skill one until an event tells of it. A resync may find an edit before its event comes.
+func (s *sidecarUnderTest) hears(t *testing.T, what string, edit func(script string)) {
+	t.Helper()
+	n := 1
+	eventually(t, what, func() error {
+		n++
+		before := s.metric(t, "pannier_resync_found_changes_total")
+		edit(fmt.Sprintf("sed -i 's/number [0-9]*/number %d/' skills/one/SKILL.md", n))
+		s.serves(t, "one", number(n))
+		if found := s.metric(t, "pannier_resync_found_changes_total") - before; found > 0 {
+			return fmt.Errorf("%v edits were found by resyncs alone", found)
+		}
+		return nil
+	})
+}
+
 // found waits until a resync has found what nothing told of.
 func (s *sidecarUnderTest) found(t *testing.T) {
 	t.Helper()
