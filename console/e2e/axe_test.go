@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -29,9 +30,9 @@ type violation struct {
 	Nodes            []struct{ HTML string }
 }
 
-// checkAxe fails where axe-core reports a serious or critical violation in what the page shows. The script runs by the protocol of
-// the browser, which the policy of the page does not stop.
-func checkAxe(t *testing.T, p *browser.Page, script, what string) {
+// violationsOf returns what axe-core reports as serious or critical in what the page shows. The script runs by the protocol of the
+// browser, which the policy of the page does not stop.
+func violationsOf(t *testing.T, p *browser.Page, script string) (serious []violation) {
 	t.Helper()
 	if !browser.Eval[bool](t, p, "typeof axe === 'object'") {
 		browser.Eval[any](t, p, script+"\n;null")
@@ -42,18 +43,52 @@ func checkAxe(t *testing.T, p *browser.Page, script, what string) {
 		t.Fatal(err)
 	}
 	for _, v := range found {
-		if v.Impact != "serious" && v.Impact != "critical" {
-			continue
+		if v.Impact == "serious" || v.Impact == "critical" {
+			serious = append(serious, v)
 		}
-		var nodes []string
-		for _, n := range v.Nodes {
-			nodes = append(nodes, n.HTML)
+	}
+	return serious
+}
+
+// checkAxe fails where the page has a violation in one of the looks. It ends with the first look, so that the page is used wide.
+func checkAxe(t *testing.T, p *browser.Page, script, what string) {
+	t.Helper()
+	for i := range looks {
+		look := looks[len(looks)-1-i]
+		p.Show(t, browser.Look(look))
+		for _, v := range violationsOf(t, p, script) {
+			var nodes []string
+			for _, n := range v.Nodes {
+				nodes = append(nodes, n.HTML)
+			}
+			t.Errorf("%s, %s: %s (%s, %s): %.600s", what, look.name(), v.Help, v.ID, v.Impact, strings.Join(nodes, "\n"))
 		}
-		t.Errorf("%s: %s (%s, %s): %.600s", what, v.Help, v.ID, v.Impact, strings.Join(nodes, "\n"))
 	}
 }
 
-// TestAccessible: no view, tab or dialog has a serious violation.
+// checkPlanted fails where faults that are put into the page are not reported: then the other checks prove nothing.
+func checkPlanted(t *testing.T, p *browser.Page, script string) {
+	t.Helper()
+	browser.Eval[any](t, p, `(() => {
+		const planted = document.createElement("div");
+		planted.id = "planted";
+		planted.style.cssText = "color: #777; background: #888";
+		planted.append("hard to read", Object.assign(new Image(8, 8), {src: "/console/favicon.svg"}));
+		document.querySelector("main").prepend(planted);
+	})()`)
+	for _, look := range looks {
+		p.Show(t, browser.Look(look))
+		found := violationsOf(t, p, script)
+		for _, id := range []string{"color-contrast", "image-alt"} {
+			if !slices.ContainsFunc(found, func(v violation) bool { return v.ID == id }) {
+				t.Errorf("planted, %s: %s is not among %v", look.name(), id, found)
+			}
+		}
+	}
+	browser.Eval[any](t, p, `document.querySelector("#planted").remove()`)
+}
+
+// TestAccessible: no view, tab or dialog has a serious violation at any of the sizes and themes.
 func TestAccessible(t *testing.T) {
 	script := axeScript(t)
 	b := browser.Start(t)
@@ -64,6 +99,7 @@ printf -- '---\nname: broken\ndescription: x\nlist: {a: [1, 2\nother: "never clo
 printf -- '---\nname: needy\ndescription: Needs a program.\nmetadata: {"openclaw": {"requires": {"bins": ["no-such-program"]}}}\n---\n# Title\n\nA [link](https://example.org) and `+"`code`"+`.\n' > skills/needy/SKILL.md`)
 	p := w.open(t, b)
 	p.Wait(t, "the skills are there", rowSays("broken", "Not usable")+" && "+row("alpha")+" && "+row("needy"))
+	checkPlanted(t, p, script)
 	checkAxe(t, p, script, "skills")
 	for _, hash := range []string{"#/switches", "#/turn", "#/card", "#/activity", "#/health"} {
 		p.Go(t, at(t, p, hash))

@@ -49,6 +49,20 @@ var views = []view{
 	{name: "health", hash: "#/health", ready: `document.querySelector("[data-code=skills_unreadable]")`},
 }
 
+// look is a size and a theme of the page.
+type look browser.Look
+
+func (l look) name() string {
+	theme := "light"
+	if l.Dark {
+		theme = "dark"
+	}
+	return fmt.Sprintf("%d-%s", l.Width, theme)
+}
+
+// looks are how the page is shown to people: on a wide window and on a phone, in both themes.
+var looks = []look{{Width: 1440, Height: 900}, {Width: 1440, Height: 900, Dark: true}, {Width: 360, Height: 800}, {Width: 360, Height: 800, Dark: true}}
+
 // tryTurn compares the prompt before and after a skill is named.
 func tryTurn(t *testing.T, p *browser.Page) {
 	t.Helper()
@@ -74,8 +88,8 @@ func TestPictures(t *testing.T) {
 	})
 	p := w.open(t, b)
 	for _, v := range views {
-		for _, look := range []browser.Look{{Width: 1440, Height: 900}, {Width: 1440, Height: 900, Dark: true}, {Width: 360, Height: 800}, {Width: 360, Height: 800, Dark: true}} {
-			p.Show(t, look)
+		for _, look := range looks {
+			p.Show(t, browser.Look(look))
 			p.Go(t, at(t, p, v.hash))
 			p.Wait(t, v.name+" is shown", v.ready)
 			if v.prepare != nil {
@@ -85,11 +99,7 @@ func TestPictures(t *testing.T) {
 			if wide := browser.Eval[int](t, p, `document.documentElement.scrollWidth`); wide > look.Width {
 				t.Errorf("%s is %d pixels wide at a width of %d", v.name, wide, look.Width)
 			}
-			theme := "light"
-			if look.Dark {
-				theme = "dark"
-			}
-			writePicture(t, fmt.Sprintf("%s-%d-%s.png", v.name, look.Width, theme), shoot(t, p))
+			writePicture(t, v.name+"-"+look.name()+".png", shoot(t, p))
 		}
 	}
 	if faults := p.Faults(); len(faults) > 0 {

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { asProblem } from "../api/client";
-import { config, embedded, ended, exchange, login, start, starting } from "../api/session";
+import { config, embedded, ended, exchange, login, over, start, starting } from "../api/session";
 import { S } from "../strings";
 import { Button } from "../ui/Button";
 import { Command } from "../ui/Code";
@@ -64,12 +64,14 @@ export function SessionOver() {
 function TokenForm() {
   const [value, setValue] = useState("");
   const [busy, setBusy] = useState(false);
+  const [tried, setTried] = useState(!over.peek()); // why the session ended is said above the form
   const submit = async (e: Event): Promise<void> => {
     e.preventDefault();
     if (!value.trim()) return;
     setBusy(true);
     await login(value.trim());
     setBusy(false);
+    setTried(true);
   };
   return (
     <form class="stack" onSubmit={submit}>
@@ -77,7 +79,7 @@ function TokenForm() {
         {S.login.token}
         <input type="password" autocomplete="off" spellcheck={false} autofocus value={value} onInput={(e) => setValue(e.currentTarget.value)} />
       </label>
-      {ended.value && <ErrorBox error={ended.value} />}
+      {tried && ended.value && <ErrorBox error={ended.value} />}
       <Button kind="primary" type="submit" disabled={busy}>
         {S.login.submit}
       </Button>

@@ -23,7 +23,7 @@ export function Why({ s }: { s: SkillDetail }) {
       )}
       {s.reasons.length > 0 && <Reasons s={s} />}
       {s.usable && !s.last_good && <Faulty s={s} />}
-      {s.usable && <Usable s={s} />}
+      {s.usable && !s.last_good && <Usable s={s} />}
     </>
   );
 }
