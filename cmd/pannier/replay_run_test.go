@@ -31,6 +31,7 @@ runtime:
 ---
 Text
 EOF
+mkdir skills/again/tools; printf 'from langchain_core.tools import tool\n@tool\ndef add(a: int, b: int = 2) -> dict:\n    "Add."\n    return {"sum": a + b}\n' > skills/again/tools/sums.py
 `
 
 // repeatedRun is a run of a sidecar with calls of tools, and what replays it.
@@ -51,14 +52,19 @@ func recordCalls(t *testing.T) *repeatedRun {
 	r.sidecarUnderTest = startSidecar(t, w, "--tools-enabled", "--tools-runner=self", "--scan=report", "--turn-events-text", "--state-dir", r.state, "--platform-url", "off")
 	eventually(t, "the skill was scanned", func() error {
 		list, err := r.Tools(t.Context())
-		if err != nil || len(list.Tools) != 6 || list.Tools[1].Why == nil || list.Tools[1].Why.Code != pannier.ToolNotAllowed {
+		if err != nil || len(list.Tools) != 7 || list.Tools[0].Why == nil || list.Tools[0].Why.Code != pannier.ToolNotAllowed {
 			return fmt.Errorf("%+v, %w", list, err)
 		}
 		return nil
 	})
 	r.runs(t, exitYes, "sha256:", "tool", "allow", "again")
 	for _, call := range [][2]string{
-		{"echo", `{"z": "<&> \u2028 ü \u007f", "a": [1.0, 1e3, 12345678901234567890]}`}, {"fail", "{}"}, {"time", "{}"}, {"quiet", "{}"}, {"ask", "{}"}, {"read", "{}"},
+		{"echo", `{"z": "<&> \u2028 ü \u007f", "a": [1.0, 1e3, 12345678901234567890]}`},
+		{"fail", "{}"},
+		{"time", "{}"},
+		{"quiet", "{}"},
+		{"ask", "{}"},
+		{"read", "{}"}, {"add", `{"a":1}`},
 		{"echo", `{"key": "ghp_` + strings.Repeat("A1b2", 9) + `"}`},
 	} {
 		name := "skill.again." + call[0]
@@ -134,7 +140,7 @@ func TestReplayRun(t *testing.T) {
 	want := []string{
 		"echo same", "fail same", "time differs: output_digest",
 		"quiet not run: the output policy of the tool hides its timeline, so the event has no fingerprint and no arguments",
-		"ask not run: tools of kind http act on others", "read not run: tools of kind function_proxy act on others",
+		"ask not run: tools of kind http act on others", "read not run: tools of kind function_proxy act on others", "add same",
 		"echo not run: the recorded arguments are not those that the tool got; secrets in them were replaced",
 	}
 	if diff := cmp.Diff(want, calls); diff != "" || report.Verdict != replayDiffers || len(report.Differences) != 1 || len(report.Unknown) < 4 {
@@ -147,7 +153,7 @@ func TestReplayRun(t *testing.T) {
 			intents++
 		}
 	}
-	if err != nil || intents != 7 {
+	if err != nil || intents != 8 {
 		t.Errorf("%d calls were audited, %v", intents, err)
 	}
 
@@ -189,6 +195,8 @@ func TestReplayRun(t *testing.T) {
 	r.setRunner(t, r.workspace, "self")
 	r.runs(t, exitYes, "", "tool", "allow", "again", "--remove") // the recording says that it is allowed
 	notRun(pannier.ToolNotAllowed)
+	writeIn(t, filepath.Join(r.state, testWorkspaceID), "echo damaged > policy.json")
+	notRun("state.lost")
 	r.write(t, "echo more >> skills/again/SKILL.md")
 	notRun("it would not be decided as recorded")
 }
