@@ -34,7 +34,7 @@ output of "pannier events --json", or "-" for standard input.
 Exit codes: 0 equal; 1 different; 2 unknown (something could not be compared), wrong usage or
 failure.`,
 		Example: `  pannier replay /var/lib/pannier/6c5f6b0e-3c52-4d0e-9f4e-0f4a3c9a2b11/journal
-  pannier replay --run --config settings.yaml /var/lib/pannier/6c5f6b0e-3c52-4d0e-9f4e-0f4a3c9a2b11/journal
+  pannier replay --run --config settings.yaml /var/lib/pannier/my-workspace/journal
   pannier events --json | pannier replay -`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

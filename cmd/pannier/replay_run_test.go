@@ -184,6 +184,12 @@ func TestReplayRun(t *testing.T) {
 		}
 	}
 
+	cmd := exec.Command(binary, "replay", "--run", "--config", r.settings, same)
+	cmd.Env = cleanEnviron()
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), " skill.again.echo same\n") {
+		t.Errorf("%v: %s", err, out)
+	}
+
 	notRun := func(why string) {
 		t.Helper()
 		if report, calls := r.replays(t, same, "--run"); !slices.ContainsFunc(calls, func(c string) bool { return strings.Contains(c, "not run: "+why) }) {
