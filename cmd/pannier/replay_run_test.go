@@ -64,7 +64,8 @@ func recordCalls(t *testing.T) *repeatedRun {
 		{"time", "{}"},
 		{"quiet", "{}"},
 		{"ask", "{}"},
-		{"read", "{}"}, {"add", `{"a":1}`},
+		{"read", "{}"},
+		{"add", `{"a":1}`},
 		{"echo", `{"key": "ghp_` + strings.Repeat("A1b2", 9) + `"}`},
 	} {
 		name := "skill.again." + call[0]
