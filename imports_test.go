@@ -39,7 +39,6 @@ var importRules = map[string]importRule{
 	"pannier/publish/push":                  {[]string{"pannier/internal/fsx", "pannier/internal/latest", "pannier/publish/card"}, "a publisher knows cards and no target"},
 	"pannier/publish/molecule":              {[]string{"pannier/internal/fsx", "pannier/publish/card", "pannier/publish/push"}, "a target sends the card that it is given"},
 	"pannier/publish/molecule/dev":          {[]string{"pannier/publish/molecule"}, "the development platform shares the wire with the client, nothing else"},
-	"pannier/publish/molecule/files":        {[]string{"pannier/internal/yamldoc", "pannier/publish/molecule"}, "the files API transfers files; it neither judges skills nor pushes cards"},
 	"pannier/publish/api":                   {[]string{"pannier/internal/fsx", "pannier/internal/onetime", "pannier/publish/api/psu1", "pannier/publish/api/rpc", "pannier/publish/card", "pannier/publish/prompt"}, "the socket declares what it needs as interfaces; handlers never reach into loader or registry"},
 	"pannier/publish/api/psu1":              {nil, "the header of a frame is used by its writer and its reader"},
 	"pannier/publish/api/rpc":               {nil, "framing and connections are independent of the methods"},

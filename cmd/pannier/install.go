@@ -64,7 +64,7 @@ why. A skill that needs a missing executable or variable is refused without --al
 	}
 	f.add(cmd)
 	f.addAllowMissing(cmd)
-	return p.byFilesAPI(p.share(p.jsonFlag(cmd), readsSkills...), (*remoteFiles).install, "dry-run")
+	return p.share(p.jsonFlag(cmd), readsSkills...)
 }
 
 func (p *program) updateCommand() *cobra.Command {
@@ -84,13 +84,13 @@ for one "pannier rollback". A skill that pannier did not install is replaced onl
 	f.add(cmd)
 	f.addExpected(cmd)
 	f.addAllowMissing(cmd)
-	return p.byFilesAPI(p.share(p.jsonFlag(cmd), readsSkills...), (*remoteFiles).update, "dry-run")
+	return p.share(p.jsonFlag(cmd), readsSkills...)
 }
 
 func (p *program) uninstallCommand() *cobra.Command {
-	return p.uninstallByFiles(p.removalCommand("uninstall SLUG", "Remove an installed skill",
+	return p.removalCommand("uninstall SLUG", "Remove an installed skill",
 		`Removes a skill that pannier installed, and the policy that clients set for it. It refuses a skill
-that pannier did not install.`, (*client.Client).Uninstall))
+that pannier did not install.`, (*client.Client).Uninstall)
 }
 
 func (p *program) rollbackCommand() *cobra.Command {

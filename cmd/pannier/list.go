@@ -27,7 +27,7 @@ func (p *program) listCommand() *cobra.Command {
 		}),
 	}
 	cmd.Flags().StringVar(&state, "state", "", "only skills in this `state`: eligible, ineligible, disabled, unlisted or shadowed")
-	return p.byFilesAPI(p.share(p.jsonFlag(cmd), readsSkills...), (*remoteFiles).list)
+	return p.share(p.jsonFlag(cmd), readsSkills...)
 }
 
 func (s streams) printList(list pannier.List) error {

@@ -392,3 +392,24 @@ func (r *recorder) received() []string {
 	defer r.mu.Unlock()
 	return append([]string(nil), r.cards...)
 }
+
+// ran is what came of one command.
+type ran struct {
+	code     int
+	out, err string
+}
+
+// runPlain runs a command in an empty directory without settings and fails the test if a file is left there.
+func runPlain(t *testing.T, args ...string) ran {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), binary, args...)
+	cmd.Dir = t.TempDir()
+	cmd.Env = []string{"HOME=" + cmd.Dir, "XDG_RUNTIME_DIR=" + cmd.Dir, "TMPDIR=" + cmd.Dir}
+	var out, err bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &err
+	_ = cmd.Run()
+	if entries, readErr := os.ReadDir(cmd.Dir); readErr != nil || len(entries) > 0 {
+		t.Errorf("the command left something behind: %v %v", entries, readErr)
+	}
+	return ran{cmd.ProcessState.ExitCode(), out.String(), err.String()}
+}

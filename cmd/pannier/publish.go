@@ -45,7 +45,7 @@ ClawHub accepts: a slug that fits a URL, text files only, at most 50 MB.`,
 	}
 	cmd.Flags().StringVar(&to, "to", "", "`directory` for the folder of the skill")
 	cmd.Flags().StringVar(&by, "profile", "", "refuse a skill that this `profile` does not accept: clawhub")
-	return p.byFilesAPI(p.share(p.jsonFlag(cmd), readsSkills...), (*remoteFiles).publish, "to")
+	return p.share(p.jsonFlag(cmd), readsSkills...)
 }
 
 // published is what `pannier publish --json` prints.

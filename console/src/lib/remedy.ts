@@ -98,7 +98,7 @@ function forSkill(command: string, slugs: string[]): string {
 
 /** Adds the flags that reach the sidecar of this session, unless the command asks none or names one. */
 export function withFlags(command: string, flags: string): string {
-  if (flags === "" || offline.test(command) || / --(socket|url|files-api)\b/.test(command)) return command;
+  if (flags === "" || offline.test(command) || / --(socket|url)\b/.test(command)) return command;
   return `${command} ${flags}`;
 }
 
