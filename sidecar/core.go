@@ -128,7 +128,7 @@ func newCore(ctx context.Context, opts Options, state *stateDir, to remote, reg 
 		return nil, err
 	}
 	c.endInterruptedCalls()
-	c.tools = tools.New(c.toolsOptions(reg))
+	c.tools = c.newTools(reg)
 	return c, nil
 }
 

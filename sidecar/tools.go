@@ -20,17 +20,17 @@ import (
 	"pannier/tools/httptool"
 )
 
-// toolsOptions returns what a service that calls tools of skills is made of.
-func (c *core) toolsOptions(reg prometheus.Registerer) tools.Options {
+// newTools returns what calls tools of skills.
+func (c *core) newTools(reg prometheus.Registerer) *tools.Service {
 	t := c.settings.Tools
 	rules := c.turnRules()
-	return tools.Options{
+	return tools.New(tools.Options{
 		Snapshot: c.registry.Current, Plan: rules.Tools, Read: c.readForTool, Known: c.fingerprints.of, LinkedOut: c.fingerprints.isLinkedOut, Scanned: c.scannedForTool,
 		Directory: c.toolDirectory, Where: t.Runner, Runner: c.runner, HTTP: newHTTPTools(t), Audit: c.state.audit, Emit: c.events.emit,
 		Mask: scan.MaskSecrets, Enabled: t.Enabled, RequireScan: t.RequireScan, Network: t.Network, RecordArguments: c.settings.TurnEventsText,
 		Sandbox: t.Sandbox, Env: t.Env, ProjectDirs: t.ProjectDirs, Timeout: t.Timeout, MaxCalls: t.MaxCalls, Bounds: t.Bounds,
 		Registerer: reg, Logger: c.log.Named("tools"),
-	}
+	})
 }
 
 func (c *core) toolsAPI() api.Tools {

@@ -13,20 +13,15 @@ import (
 )
 
 func (p *program) replayCommand() *cobra.Command {
-	var run bool
 	cmd := &cobra.Command{
 		Use:   "replay JOURNAL",
 		Short: "Compare recorded events with the workspace",
 		Long: `Reads recorded events, builds the catalog from the workspace, and reports the differences: in the
 last recorded catalog, and in what was loaded, invoked and read of skills that did not change
 afterwards. A turn is resolved again if its event has its text (--turn-events-text) and the
-catalog is the same. Calls of tools are decided again; no tool is run without --run. Policy comes
-from the events; settings and environment come from this command: give it the file and the
-variables of the sidecar.
-
-With --run, programs of tools run again, in the sandbox, if the skill is unchanged, the policy in
-the state directory allows it now, and the event has the arguments (turn_events_text). Result and
-output are compared. Tools of kind http and function_proxy never run.
+catalog is the same. Calls of tools are decided again; no tool is run. Policy comes from the
+events; settings and environment come from this command: give it the file and the variables of
+the sidecar.
 
 JOURNAL is the directory <state_dir>/<workspace_id>/journal, which is only read, a file with the
 output of "pannier events --json", or "-" for standard input.
@@ -34,7 +29,6 @@ output of "pannier events --json", or "-" for standard input.
 Exit codes: 0 equal; 1 different; 2 unknown (something could not be compared), wrong usage or
 failure.`,
 		Example: `  pannier replay /var/lib/pannier/6c5f6b0e-3c52-4d0e-9f4e-0f4a3c9a2b11/journal
-  pannier replay --run --config settings.yaml /var/lib/pannier/my-workspace/journal
   pannier events --json | pannier replay -`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -49,7 +43,7 @@ failure.`,
 			if info, err := os.Stat(s.Workspace); err != nil || !info.IsDir() {
 				return &exitError{code: exitUnknown, message: s.Workspace + " is not a directory", hint: "name the recorded workspace with --workspace"}
 			}
-			report, err := p.replay(cmd.Context(), s, recorded, run)
+			report, err := p.replay(cmd.Context(), s, recorded)
 			if err != nil {
 				return err
 			}
@@ -60,7 +54,6 @@ failure.`,
 			return report.exit()
 		},
 	}
-	cmd.Flags().BoolVar(&run, "run", false, "run programs of tools again, and compare their results")
 	return p.share(p.jsonFlag(cmd), append(readsSettings, "root", "runtime")...)
 }
 
@@ -90,8 +83,6 @@ type replayReport struct {
 	Replayed    map[pannier.EventType]int `json:"replayed"`
 	Superseded  int                       `json:"superseded"`
 	Differences []difference              `json:"differences"`
-	// Calls are the calls of tools, with --run.
-	Calls []repeatedCall `json:"calls,omitempty"`
 	// Unknown says what could not be found out.
 	Unknown []string `json:"unknown"`
 }
@@ -110,7 +101,7 @@ type difference struct {
 	Detail   string `json:"detail,omitempty"`
 }
 
-func (p *program) replay(ctx context.Context, s config.Settings, recorded recording, run bool) (replayReport, error) {
+func (p *program) replay(ctx context.Context, s config.Settings, recorded recording) (replayReport, error) {
 	h, err := historyOf(recorded)
 	if err != nil {
 		return replayReport{}, &exitError{code: exitUnknown, message: "read the recorded events: " + err.Error(), hint: "they may be of another version of pannier"}
@@ -126,7 +117,6 @@ func (p *program) replay(ctx context.Context, s config.Settings, recorded record
 	}
 	current := h.unsuperseded(a.Snapshot.Digest, a.slugAt)
 	r.Superseded = h.requests - len(current)
-	var calls []decidedCall
 	for _, e := range current {
 		found, err := a.again(ctx, h, e)
 		if err != nil {
@@ -134,14 +124,6 @@ func (p *program) replay(ctx context.Context, s config.Settings, recorded record
 		}
 		r.Replayed[e.Type]++
 		r.Differences = append(r.Differences, found...)
-		if run && e.Type == pannier.EventSkillToolCalled {
-			calls = append(calls, decidedCall{e, found})
-		}
-	}
-	if run {
-		if err := p.runAgain(ctx, s, &r, calls); err != nil {
-			return replayReport{}, err
-		}
 	}
 	r.compareCatalog(h, a)
 	r.conclude()
@@ -175,9 +157,6 @@ func (p *program) printReplay(r replayReport) error {
 	}
 	for _, d := range r.Differences {
 		_ = sayf(p.out, "seq %d %s %s", d.Seq, d.Type, d.words())
-	}
-	for _, c := range r.Calls {
-		_ = sayf(p.out, "seq %d %s %s", c.Seq, c.Name, c.words())
 	}
 	for _, why := range r.Unknown {
 		fmt.Fprintf(p.out, "unknown: %s\n", plain.Text(why))
