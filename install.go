@@ -169,14 +169,11 @@ type LockEntry struct {
 	Version     string `json:"version,omitempty"`
 	Fingerprint Digest `json:"fingerprint"`
 	// Digest is that of SKILL.md as it was installed. It tells without reading the rest of the directory whether the entry
-	// is still about the skill that lies there. Entries of older versions have none.
-	Digest      Digest    `json:"digest,omitzero"`
+	// is still about the skill that lies there.
+	Digest      Digest    `json:"digest"`
 	Trust       Trust     `json:"trust"`
 	Origin      string    `json:"origin,omitempty"`
 	InstalledAt time.Time `json:"installed_at"`
-	// StartPolicy says that the skill has `allow_implicit_invocation: false` until policy says otherwise. Entries of older
-	// versions do not have it: their skills keep what the root allows.
-	StartPolicy bool `json:"start_policy,omitempty"`
 	// RolledBack says that a rollback brought it back, at InstalledAt.
 	RolledBack bool `json:"rolled_back,omitempty"`
 	// By is who asked for it.

@@ -185,8 +185,7 @@ func (k PolicyKey) Compare(other PolicyKey) int {
 // every skill of the slug, and for the skill at Path whatever slug it claims later.
 type PolicyEntry struct {
 	Switches
-	// Path is the skill directory that the switches were set for, as [Skill.Path] has it. It is empty only in an entry of
-	// an older version that was not bound to a skill yet; its grants hold for every skill of the slug.
+	// Path is the skill directory that the switches were set for, as [Skill.Path] has it.
 	Path string `json:"path,omitempty"`
 	// ToolsAllowed is a grant: programs of the skill at Path may run as long as its files have this fingerprint.
 	ToolsAllowed Digest `json:"tools_allowed,omitzero"`
@@ -205,10 +204,7 @@ func (e PolicyEntry) Equal(other PolicyEntry) bool {
 func (e PolicyEntry) Change(c PolicyChange, path string) PolicyEntry {
 	s, allowed := e.Switches, e.ToolsAllowed
 	if e.Path != path {
-		allowed = Digest{}
-		if e.Path != "" {
-			s = s.refusals()
-		}
+		s, allowed = s.refusals(), Digest{}
 	}
 	if c.ToolsAllowed.Given {
 		allowed = c.ToolsAllowed.To
@@ -260,7 +256,7 @@ type Policies struct {
 func (p Policies) Indexed() Policies {
 	p.Refused = map[string]Switches{}
 	for _, e := range p.Workspace {
-		if s := e.refusals(); !s.IsZero() && e.Path != "" {
+		if s := e.refusals(); !s.IsZero() {
 			p.Refused[e.Path] = p.Refused[e.Path].or(s)
 		}
 	}
@@ -284,7 +280,7 @@ func (p Policies) Layers(s *Skill) PolicyLayers {
 // has from a slug that it claimed before.
 func (p Policies) workspace(s *Skill) Switches {
 	e := p.Workspace[PolicyKey{s.Slug, s.SourceKind}]
-	if e.Path != s.Path && e.Path != "" {
+	if e.Path != s.Path {
 		e.Switches = e.refusals()
 	}
 	return e.or(p.Refused[s.Path])

@@ -71,7 +71,6 @@ func TestPolicyChange(t *testing.T) {
 func TestGrantsHoldForAPath(t *testing.T) {
 	grant := pannier.PolicyEntry{Switches: pannier.Switches{Enabled: &yes, AllowImplicit: &yes}, Path: "skills/pdf"}
 	refusal := pannier.PolicyEntry{Switches: pannier.Switches{Enabled: &no, AllowImplicit: &no}, Path: "skills/pdf"}
-	old := pannier.PolicyEntry{Switches: grant.Switches}
 	at := func(slug string) pannier.PolicyKey {
 		return pannier.PolicyKey{Slug: slug, SourceKind: pannier.SourceWorkspace}
 	}
@@ -85,7 +84,6 @@ func TestGrantsHoldForAPath(t *testing.T) {
 		{"grant, its skill", map[pannier.PolicyKey]pannier.PolicyEntry{at("pdf"): grant}, "pdf", "skills/pdf", granted},
 		{"grant, a stranger of the slug", map[pannier.PolicyKey]pannier.PolicyEntry{at("pdf"): grant}, "pdf", "skills/aaa", silent},
 		{"grant, the path with another slug", map[pannier.PolicyKey]pannier.PolicyEntry{at("pdf"): grant}, "other", "skills/pdf", silent},
-		{"grant of an older version", map[pannier.PolicyKey]pannier.PolicyEntry{at("pdf"): old}, "pdf", "skills/aaa", granted},
 		{"refusal, its skill", map[pannier.PolicyKey]pannier.PolicyEntry{at("pdf"): refusal}, "pdf", "skills/pdf", refused},
 		{"refusal, a stranger of the slug", map[pannier.PolicyKey]pannier.PolicyEntry{at("pdf"): refusal}, "pdf", "skills/aaa", refused},
 		{"refusal, the path with another slug", map[pannier.PolicyKey]pannier.PolicyEntry{at("pdf"): refusal}, "other", "skills/pdf", refused},
@@ -127,7 +125,6 @@ func TestEntryMovesToAnotherPath(t *testing.T) {
 		{`{"enabled":true,"path":"a"}`, `{"enabled":true}`, "b", `{"enabled":true,"path":"b"}`},
 		{`{"enabled":false,"path":"a"}`, `{"allow_implicit_invocation":true}`, "b", `{"enabled":false,"allow_implicit_invocation":true,"path":"b"}`},
 		{`{"enabled":true,"path":"a"}`, `{}`, "b", `{}`},
-		{`{"enabled":true}`, `{"allow_implicit_invocation":true}`, "b", `{"enabled":true,"allow_implicit_invocation":true,"path":"b"}`},
 		{`{"enabled":false,"path":"a"}`, `{"enabled":null}`, "a", `{}`},
 	} {
 		var before pannier.PolicyEntry

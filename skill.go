@@ -67,7 +67,7 @@ type Skill struct {
 	Managed bool `json:"managed,omitempty"`
 
 	// Locked is set on a managed skill whose entry in the lock file is valid: it has a fingerprint, names this slug, and its
-	// digest is that of SKILL.md as served. An entry of an older version has no digest and is valid by its path. Fingerprints
+	// digest is that of SKILL.md as served. Fingerprints
 	// are computed in the background; they are not compared, so that precedence never depends on how far that has come.
 	Locked bool `json:"-"`
 	// Commands are those that the skill declares.

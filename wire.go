@@ -145,9 +145,8 @@ type SessionInstall struct {
 
 // Condition is one thing that is wrong.
 type Condition struct {
-	// Code has no dots. Alias is the code that the condition had before, with dots; it is removed in the next release.
+	// Code has no dots.
 	Code     string    `json:"code"`
-	Alias    string    `json:"alias,omitempty"`
 	Severity Severity  `json:"severity"`
 	Since    time.Time `json:"since,omitzero"`
 	Subject  string    `json:"subject"`

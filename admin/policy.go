@@ -70,21 +70,6 @@ func (s *Service) setPolicy(key pannier.PolicyKey, change pannier.PolicyChange) 
 	return set, o, nil
 }
 
-// BindPolicies adds the path of the skill to entries of older versions, which have none, so that no other skill with the slug
-// inherits their grants. It is called once the skills of the workspace are known.
-func (s *Service) BindPolicies(ctx context.Context) error {
-	if !s.o.Policy.Unbound() {
-		return nil
-	}
-	if err := acquire(ctx, s.changing); err != nil {
-		return err
-	}
-	defer func() { <-s.changing }()
-	err := s.o.Policy.Bind(s.o.PolicyPath)
-	s.o.SetPolicies(s.o.Policy.All())
-	return err
-}
-
 func checkKey(key pannier.PolicyKey) (pannier.PolicyKey, error) {
 	_, key.Slug = pannier.SplitQualified(key.Slug)
 	if key.SourceKind == "" {

@@ -117,29 +117,3 @@ func TestTooManyPolicies(t *testing.T) {
 		t.Errorf("%v, audit log:\n%s", err, h.audited(t))
 	}
 }
-
-// TestPoliciesOfAnOlderVersion are bound once, and no other skill of the slug has their grants from then on.
-func TestPoliciesOfAnOlderVersion(t *testing.T) {
-	yes := true
-	holder := "skills/pdf"
-	h := newFixture(t, t.TempDir())
-	old := state.Memory()
-	if err := old.Put("policy", "workspace/pdf", pannier.Switches{AllowImplicit: &yes}); err != nil {
-		t.Fatal(err)
-	}
-	rows, err := policy.Open(old)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := admin.New(admin.Options{Audit: h, Policy: rows, SetPolicies: h.setPolicies, PolicyPath: func(pannier.PolicyKey) string { return holder }})
-	if err := d.BindPolicies(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	holder = "skills/aaa"
-	if err := d.BindPolicies(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if e := d.Policies()[pdf]; e.Path != "skills/pdf" || !h.registry.Policies.Workspace[pdf].Equal(e) {
-		t.Errorf("bound to %q, the registry has %+v", e.Path, h.registry.Policies.Workspace[pdf])
-	}
-}

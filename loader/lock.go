@@ -48,7 +48,6 @@ type lockEntry struct {
 	slug    string
 	digest  pannier.Digest
 	vouches bool
-	start   bool // it says that the start value of policy counts
 }
 
 // trustOf returns how far the skill at a path below the root is trusted, and whether pannier has installed it. Where the
@@ -188,7 +187,6 @@ func parseLock(text []byte) (entries map[string]lockEntry, strange []string, err
 		e := entry.identity()
 		if other, again := entries[rel]; again {
 			level = min(level, slices.Index(levels, other.trust))
-			e.start = e.start || other.start
 			e.vouches = false // it is not known which of the two is meant
 		}
 		e.trust = levels[level]
@@ -202,9 +200,6 @@ func parseLock(text []byte) (entries map[string]lockEntry, strange []string, err
 func (f jsonFields) identity() (e lockEntry) {
 	var fingerprint pannier.Digest
 	err := errors.Join(f.read("slug", &e.slug), f.read("fingerprint", &fingerprint), f.read("digest", &e.digest))
-	if f.read("start_policy", &e.start) != nil {
-		e.start = true
-	}
 	e.vouches = err == nil && !fingerprint.IsZero() && e.slug != ""
 	return e
 }
@@ -336,11 +331,11 @@ func (t *tree) applyEntry(s *pannier.Skill) { t.standingOf(s).apply(s) }
 func (t *tree) standingOf(s *pannier.Skill) standing {
 	trust, managed := t.trustOf(s.PathBelowRoot)
 	e := t.lock.entries[s.PathBelowRoot]
-	mine := (e.slug == "" || e.slug == s.Slug) && (e.digest.IsZero() || e.digest == s.Digest)
+	mine := e.slug == s.Slug && e.digest == s.Digest
 	if managed && !mine && !t.root.Trust.AtLeast(trust) {
 		trust = t.root.Trust
 	}
 	return standing{
-		trust: trust, managed: managed, locked: managed && !t.lock.failed && e.vouches && mine, implicit: t.root.Implicit && !e.start,
+		trust: trust, managed: managed, locked: managed && !t.lock.failed && e.vouches && mine, implicit: t.root.Implicit && !managed,
 	}
 }

@@ -165,8 +165,8 @@ func TestKeysOfLock(t *testing.T) {
 	remove(t, filepath.Join(root, ".pannier/SKILL.md"))
 	file := filepath.Join(root, ".pannier/lock.json")
 	write(t, file, lockOf("./a/ verified", "a community", "g//x/../b community", "../c verified", root+"/c verified", " verified", "C verified"))
-	c := full(t, root)
-	if got := trusts(c); got != "a=community* c= g/b=community*" {
+	c := load(t, loader.New(loader.Options{Rules: trustRules(root, pannier.SourceWorkspace)}), pannier.Batch{Full: true})
+	if got := trusts(c); got != "a=community* c=internal g/b=community*" {
 		t.Errorf("trust %s", got)
 	}
 	if len(c.Problems) != 1 {
@@ -241,9 +241,9 @@ func TestEntryOfAnotherSkill(t *testing.T) {
 		want        string
 	}{
 		{"as installed", `"slug":"a",` + print + `,"digest":"` + digest + `"`, "verified locked"},
-		{"of an older version", `"slug":"a",` + print, "verified locked"},
-		{"without a fingerprint", `"slug":"a"`, "verified"},
-		{"a fingerprint that is none", `"slug":"a","fingerprint":"yes"`, "verified"},
+		{"without a digest", `"slug":"a",` + print, "untrusted"},
+		{"without a fingerprint", `"slug":"a","digest":"` + digest + `"`, "verified"},
+		{"a fingerprint that is none", `"slug":"a","fingerprint":"yes","digest":"` + digest + `"`, "verified"},
 		{"another text", `"slug":"a",` + print + `,"digest":"sha256:2222222222222222222222222222222222222222222222222222222222222222"`, "untrusted"},
 		{"another slug", `"slug":"b",` + print, "untrusted"},
 	} {

@@ -321,16 +321,6 @@ func isPassing(update pannier.CatalogUpdated, s *pannier.Snapshot, announced pan
 	return update.Digest == announced || len(s.Held().Deleting) > 0
 }
 
-// bindPolicies binds the policies of an older version to the skills that they are about, once these are known.
-func (c *core) bindPolicies(ctx context.Context, s *pannier.Snapshot) {
-	if !isWorkspaceKnown(s) {
-		return
-	}
-	if err := c.admin.BindPolicies(ctx); err != nil {
-		c.log.Warn("policies not bound to their skills on disk, the next start does it", "error", err)
-	}
-}
-
 // isWorkspaceKnown reports whether a snapshot shows all of the workspace that a card describes.
 func isWorkspaceKnown(s *pannier.Snapshot) bool {
 	return !slices.ContainsFunc(s.Problems, func(p pannier.Problem) bool {

@@ -39,7 +39,7 @@ func (c *core) skillsHealth(s *pannier.Snapshot) *skillsHealth {
 	if h := c.ofSkills.Load(); h != nil && h.snapshot == s && h.generation == generation {
 		return h
 	}
-	h := &skillsHealth{s, generation, countStates(s), slices.Concat(snapshotConditions(s), c.scanConditions(s), implicitConditions(s))}
+	h := &skillsHealth{s, generation, countStates(s), slices.Concat(snapshotConditions(s), c.scanConditions(s))}
 	c.ofSkills.Store(h)
 	return h
 }
@@ -143,42 +143,17 @@ func snapshotConditions(s *pannier.Snapshot) []pannier.Condition {
 	return conditions
 }
 
-// implicitConditions report the skills that were installed before installed skills had the start value of policy, and keep
-// that the model may choose them.
-func implicitConditions(s *pannier.Snapshot) []pannier.Condition {
-	var kept []string
-	for i := range s.Entries {
-		e := s.Entries[i]
-		if e.Managed && e.Implicit && e.Policy.AllowImplicit && e.Policy.ImplicitSource == pannier.PolicyGateway {
-			kept = append(kept, e.Slug)
-		}
-	}
-	if len(kept) == 0 {
-		return nil
-	}
-	return []pannier.Condition{condition("implicit_kept", pannier.SeverityInfo, plain.Shorten(strings.Join(kept, ", "), 200),
-		fmt.Sprintf("the model may choose %d installed skills because an older version allowed it", len(kept)),
-		"run `pannier policy set SLUG --implicit=true` for each to keep it so, or --implicit=false")}
-}
-
 func condition(code string, severity pannier.Severity, subject, message, hint string) pannier.Condition {
 	return pannier.Condition{Code: code, Severity: severity, Subject: subject, Message: message, Hint: hint}
 }
 
 // problemCondition returns a problem as a condition of health.
 func problemCondition(p pannier.Problem) pannier.Condition {
-	code, alias := conditionCode(p.Code)
-	return pannier.Condition{Code: code, Alias: alias, Severity: p.Severity, Subject: p.Place(), Message: p.Message, Hint: p.Hint}
+	return pannier.Condition{Code: conditionCode(p.Code), Severity: p.Severity, Subject: p.Place(), Message: p.Message, Hint: p.Hint}
 }
 
-// conditionCode returns the code that health has for the code of a problem: underscores instead of dots. The alias is the code
-// with dots, which health used before; it is empty where there is none.
-func conditionCode(problem string) (code, alias string) {
-	if code = strings.ReplaceAll(problem, ".", "_"); code != problem {
-		alias = problem
-	}
-	return code, alias
-}
+// conditionCode returns the code that health has for the code of a problem: underscores instead of dots.
+func conditionCode(problem string) string { return strings.ReplaceAll(problem, ".", "_") }
 
 func pushConditions(push pannier.PushHealth) []pannier.Condition {
 	if push.LastError == "" {

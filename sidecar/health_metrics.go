@@ -25,7 +25,7 @@ func newHealthMetrics(f *startupHandler) *healthMetrics {
 		startup:    f,
 		ready:      prometheus.NewDesc("pannier_ready", "1 once the first scan is served and the workspace is watched.", nil, nil),
 		status:     prometheus.NewDesc("pannier_health_status", "1 for the status of health, 0 for the others.", []string{"status"}, nil),
-		conditions: prometheus.NewDesc("pannier_health_conditions", "Conditions of health, by code; for one release also by the former code with a dot.", []string{"code"}, nil),
+		conditions: prometheus.NewDesc("pannier_health_conditions", "Conditions of health, by code.", []string{"code"}, nil),
 	}
 }
 
@@ -45,17 +45,10 @@ func (m *healthMetrics) Collect(to chan<- prometheus.Metric) {
 	}
 	count := map[string]float64{}
 	for _, name := range alerted {
-		code, alias := conditionCode(name)
-		count[code] = 0
-		if alias != "" {
-			count[alias] = 0
-		}
+		count[conditionCode(name)] = 0
 	}
 	for _, c := range h.Conditions {
 		count[c.Code]++
-		if c.Alias != "" {
-			count[c.Alias]++
-		}
 	}
 	for code, n := range count {
 		to <- prometheus.MustNewConstMetric(m.conditions, prometheus.GaugeValue, n, code)

@@ -135,7 +135,6 @@ func (c *core) announce(ctx context.Context) {
 			p.flush(time.Now()) // for the outbox
 			return
 		case s := <-snapshots:
-			c.bindPolicies(ctx, s)
 			c.report(before, s)
 			c.reported.Store(true)
 			p.put(s, time.Now())

@@ -28,10 +28,10 @@ import (
 // codePolicyRestored is the condition of a policy file that was damaged and restored.
 const codePolicyRestored = "policy_restored"
 
-// The key of the database that says that policy and blocks are in the policy file.
 const (
 	bucketPolicyFile = "policy_file"
-	keyTakenOver     = "taken_over"
+	// keyWritten says that there is a policy file.
+	keyWritten = "written"
 	// keyNewestFile has the mark of the newest policy file. It is written after the file, so it is never ahead of it.
 	keyNewestFile = "newest"
 )
@@ -111,11 +111,10 @@ func openPolicyState(m *stateDir, inaccessible, unread error) (*policyState, err
 	older := from == policyfile.Current && found.Number < r.recorded.Number
 	found.Number = max(found.Number, r.recorded.Number) // the numbers go on, whatever was lost
 	r.file = policyfile.New(found)
-	legacy := from == policyfile.Absent && !m.store.marked()
-	if err := r.open(legacy); err != nil {
+	if err := r.open(); err != nil {
 		from, damage = policyfile.Unreadable, err
 		r.file = policyfile.New(policyfile.Generation{Number: found.Number})
-		if err := r.open(false); err != nil {
+		if err := r.open(); err != nil {
 			return nil, err
 		}
 	}
@@ -145,13 +144,8 @@ func openPolicyState(m *stateDir, inaccessible, unread error) (*policyState, err
 	return r, nil
 }
 
-// open opens the stores over the rows of the file, or with legacy over those that an older version kept in the database.
-func (p *policyState) open(legacy bool) (err error) {
-	if legacy {
-		if err := errors.Join(takeOverPolicy(p.store, p.file), scans.Migrate(p.store, p.file)); err != nil {
-			return err
-		}
-	}
+// open opens the stores over the rows of the file.
+func (p *policyState) open() (err error) {
 	if p.policies, err = policy.Open(policyRows{p}); err != nil {
 		return err
 	}
@@ -159,25 +153,12 @@ func (p *policyState) open(legacy bool) (err error) {
 	return err
 }
 
-func takeOverPolicy(from *store, to *policyfile.File) error {
-	rows, err := from.All(policy.Bucket)
-	if err != nil {
-		return err
-	}
-	for key, raw := range rows {
-		if err := to.Put(policy.Bucket, key, raw); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // mark records in the database that there is a policy file, and which one is the newest.
 func (p *policyState) mark() {
 	var err error
 	known := p.store.failed.Load() != nil
 	if !p.store.marked() {
-		err = lenientStore{p.store}.Put(bucketPolicyFile, keyTakenOver, true)
+		err = lenientStore{p.store}.Put(bucketPolicyFile, keyWritten, true)
 	}
 	if newest := p.file.Newest(); err == nil && newest.Number > p.store.newestFile().Number {
 		err = lenientStore{p.store}.Put(bucketPolicyFile, keyNewestFile, newest)
@@ -187,7 +168,7 @@ func (p *policyState) mark() {
 	}
 }
 
-// finishStart writes what the start could not write: the policy of an older version, or what was restored. The goroutine that
+// finishStart writes what the start could not write: what was restored. The goroutine that
 // watches the state calls it until that is done.
 func (p *policyState) finishStart() {
 	p.ending.Lock()
@@ -219,7 +200,7 @@ func (p *policyState) end() error {
 
 func (s *store) marked() bool {
 	var marked bool
-	found, err := s.Get(bucketPolicyFile, keyTakenOver, &marked)
+	found, err := s.Get(bucketPolicyFile, keyWritten, &marked)
 	return err == nil && found
 }
 
@@ -284,7 +265,7 @@ func (p *policyState) replay(m *stateDir, after uint64) (interrupted bool, err e
 	return replay.Interrupted, err
 }
 
-// begin decides what it means that there is no policy file: a first start, one after an older version, or a loss.
+// begin decides what it means that there is no policy file: a first start, or a loss.
 func (p *policyState) begin(m *stateDir, unread error) error {
 	switch {
 	case m.dir == "":
@@ -298,30 +279,22 @@ func (p *policyState) begin(m *stateDir, unread error) error {
 			return fmt.Errorf("there is no policy.json, and the database cannot be read: %w", unread)
 		}
 	}
-	p.unsaved = m.store.Existed()
-	return p.compare(m)
+	return p.checkFirst(m)
 }
 
-// compare holds the rows of an older version against what the audit log says, as far as that goes back.
-func (p *policyState) compare(m *stateDir) error {
+// checkFirst returns an error if the audit log has a policy or a block: then there was a policy file.
+func (p *policyState) checkFirst(m *stateDir) error {
 	file := policyfile.New(policyfile.Generation{})
 	said := policyState{store: &store{Store: state.Memory(), log: p.log}, file: file}
-	if err := said.open(false); err != nil {
+	if err := said.open(); err != nil {
 		return err
 	}
 	replay := admin.Replay{Policy: said.policies, Verdicts: said.verdicts}
 	if _, err := audit.Each(filepath.Join(m.dir, auditDir), replay.Apply); err != nil {
 		return fmt.Errorf("there is no policy.json, and the audit log cannot be read: %w", err)
 	}
-	for key, entry := range said.policies.All() {
-		if !p.policies.All()[key].Switches.Equal(entry.Switches) {
-			return fmt.Errorf("there is no policy.json, and the audit log has a policy of %s that is not kept", key.Slug)
-		}
-	}
-	for path, fingerprint := range said.verdicts.Blocked() {
-		if of, _ := p.verdicts.Summary(fingerprint); !of.AlwaysBlocks() {
-			return fmt.Errorf("there is no policy.json, and the audit log has a scan that blocks %s and is not kept", path)
-		}
+	if policies, blocked := len(said.policies.All()), len(said.verdicts.Blocked()); policies+blocked > 0 {
+		return fmt.Errorf("there is no policy.json, and the audit log has policies of %d skills and scans that block %d", policies, blocked)
 	}
 	return nil
 }

@@ -28,7 +28,7 @@
 //	head past the end, or not in the chain     broken
 //	oldest file newer than the head says       broken
 //	head file damaged                          broken
-//	no head beside a log                       from an older version, or lost: logged, and adopted with the next entry
+//	no head beside a log                       lost: logged, and adopted with the next entry
 //
 // A broken log continues in a new file, whose first entry, "audit.broken", records the reason. [Log.Broken] reports it, also after
 // a restart, until [Log.Acknowledge]. A user who can write the directory can still replace log and head together: to detect

@@ -196,7 +196,7 @@ func TestUnsettled(t *testing.T) {
 	}
 	s := open(t, o)
 	u := s.Unsettled()
-	if len(u) != 1 || u[0].Code != "install_unsettled" || u[0].Alias != "install.unsettled" || u[0].Subject != filepath.Join(dir, "skills/pdf") || !strings.Contains(u[0].Message, "injected") || u[0].Since.IsZero() {
+	if len(u) != 1 || u[0].Code != "install_unsettled" || u[0].Subject != filepath.Join(dir, "skills/pdf") || !strings.Contains(u[0].Message, "injected") || u[0].Since.IsZero() {
 		t.Fatalf("%+v", u)
 	}
 	_, err := s.Stage(t.Context(), pannier.InstallRequest{}, fill(skillOf("other", "1")))

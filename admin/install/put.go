@@ -213,15 +213,12 @@ func (p *place) replace(ctx context.Context, st *Staged, req pannier.InstallRequ
 	}
 	after, now := st.entry(), time.Now().UTC()
 	after.Origin, after.InstalledAt, after.By, after.Previous = req.Origin, now, by, c.previous(p.root, st.Skill.Slug)
-	after.StartPolicy, after.Accepted = c.startPolicy(), req.Accept.Acceptances(nil, by, now)
+	after.Accepted = req.Accept.Acceptances(nil, by, now)
 	in.After = &after
 	e, err := p.run(ctx, in)
 	e.addTo(result)
 	return err
 }
-
-// startPolicy reports whether the skill has the start value of policy. Updates keep it.
-func (c current) startPolicy() bool { return c.entry == nil || c.entry.StartPolicy }
 
 // previous returns the lock entry of the previous version, nil if there is none.
 func (c current) previous(root pannier.Root, slug string) *pannier.LockEntry {

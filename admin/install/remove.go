@@ -137,7 +137,7 @@ func (p *place) rollback(ctx context.Context, req *pannier.RemoveRequest, c curr
 	}
 	after := *before
 	after.By, after.InstalledAt, after.Previous = by, time.Now().UTC(), c.previous(p.root, req.Slug)
-	after.StartPolicy, after.RolledBack = c.startPolicy(), true
+	after.RolledBack = true
 	result := p.resultOf(req.Slug, after, pannier.StatusRolledBack)
 	result.Previous = c.print
 	return result, &intent{Version: 1, Action: pannier.ActionRollback, Slug: req.Slug, New: after.Fingerprint, Old: c.print, After: &after}, nil

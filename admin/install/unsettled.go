@@ -32,7 +32,7 @@ func (p *place) recordUnsettled(ctx context.Context, in *intent, cause error) er
 	}
 	message := fmt.Sprintf("the %s of %s was interrupted, and can neither be finished nor undone: %v", strings.TrimPrefix(in.Action, "skill."), in.Slug, cause)
 	c := pannier.Condition{
-		Code: "install_unsettled", Alias: "install.unsettled", Severity: pannier.SeverityError, Since: time.Now().UTC(), Subject: p.root.Path + "/" + in.Slug, Message: message, Hint: hint,
+		Code: "install_unsettled", Severity: pannier.SeverityError, Since: time.Now().UTC(), Subject: p.root.Path + "/" + in.Slug, Message: message, Hint: hint,
 	}
 	p.store.mu.Lock()
 	defer p.store.mu.Unlock()

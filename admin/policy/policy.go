@@ -120,39 +120,6 @@ func (s *Store) write(key pannier.PolicyKey, entry pannier.PolicyEntry) error {
 	return s.rows.Put(Bucket, name, entry)
 }
 
-// Unbound reports whether a row has no path. Only older versions write such rows.
-func (s *Store) Unbound() bool {
-	for _, e := range s.All() {
-		if e.Path == "" {
-			return true
-		}
-	}
-	return false
-}
-
-// Bind sets the missing paths. If writing fails, the paths are in effect until the process ends.
-func (s *Store) Bind(path func(pannier.PolicyKey) string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	next := maps.Clone(s.All())
-	var failed error
-	for key, e := range next {
-		if e.Path != "" {
-			continue
-		}
-		e.Path = path(key)
-		next[key] = e
-		if failed == nil {
-			failed = s.write(key, e)
-		}
-	}
-	s.all.Store(&next)
-	if failed != nil {
-		return fmt.Errorf("store the paths of policies: %w", failed)
-	}
-	return nil
-}
-
 // own returns an entry that shares no pointer with the argument.
 func own(s pannier.PolicyEntry) pannier.PolicyEntry {
 	if s.Enabled != nil {

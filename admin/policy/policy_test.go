@@ -192,30 +192,3 @@ func TestManyCallers(t *testing.T) {
 		t.Errorf("kept %d (-live +kept):\n%s", len(s.All()), diff)
 	}
 }
-
-// TestBind gives the rows of an older version a path, once, and leaves the others.
-func TestBind(t *testing.T) {
-	rows := &failing{Store: state.Memory()}
-	if err := rows.Put("policy", "workspace/pdf", json.RawMessage(`{"enabled":true}`)); err != nil {
-		t.Fatal(err)
-	}
-	s := open(t, rows)
-	set(t, s, pannier.PolicyKey{Slug: "pdf", SourceKind: pannier.SourceManaged}, `{"enabled":true}`)
-	winner := func(k pannier.PolicyKey) string { return "skills/winner-of-" + k.Slug }
-	want := map[string]string{"workspace pdf": `{"enabled":true,"path":"skills/winner-of-pdf"}`, "managed pdf": `{"enabled":true,"path":"skills/pdf"}`}
-	rows.err = errors.New("disk full")
-	if err := s.Bind(winner); !errors.Is(err, rows.err) || cmp.Diff(want, said(s)) != "" {
-		t.Errorf("%v (-want +got):\n%s", err, cmp.Diff(want, said(s)))
-	}
-	rows.err = nil
-	s = open(t, rows)
-	if !s.Unbound() {
-		t.Error("the next process does not bind it")
-	}
-	if err := s.Bind(winner); err != nil || s.Unbound() {
-		t.Error(err)
-	}
-	if diff := cmp.Diff(want, said(open(t, rows))); diff != "" {
-		t.Errorf("opened again (-want +got):\n%s", diff)
-	}
-}

@@ -190,15 +190,11 @@ func TestFaultDeletionHasAGrace(t *testing.T) {
 	s.announcesChanges(t, "one")
 
 	// "Clients should surface blocking diagnostics before letting a user assume a skill is ready" (Pioneer skills protocol,
-	// "Health"). They know a diagnostic by its code: one without dots, and the one of the release before.
+	// "Health"). They know a diagnostic by its code, without dots.
 	s.write(t, "rm -r skills") // the root goes, and its skills with it, no sooner
-	if c := s.tellsOf(t, "root_missing"); c.Alias != "root.missing" {
-		t.Errorf("condition %+v, want the alias root.missing", c)
-	}
-	for _, code := range []string{"root_missing", "root.missing"} {
-		if n := s.metric(t, `pannier_health_conditions{code="`+code+`"}`); n != 1 {
-			t.Errorf("%g conditions %s in the metrics, want 1", n, code)
-		}
+	s.tellsOf(t, "root_missing")
+	if n := s.metric(t, `pannier_health_conditions{code="root_missing"}`); n != 1 {
+		t.Errorf("%g conditions in the metrics, want 1", n)
 	}
 	if e, err := s.entry(t, "two"); err != nil || !e.Deleting || !e.Usable {
 		t.Errorf("%+v, %v", e, err)

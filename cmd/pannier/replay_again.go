@@ -175,9 +175,6 @@ func differences(recorded pannier.Event, now any, subject string) ([]difference,
 			delete(fields, "turn_digest")
 		}
 	}
-	if before["warnings"] == nil { // older sidecars record none
-		delete(after, "warnings")
-	}
 	names := maps.Clone(before)
 	maps.Copy(names, after)
 	var found []difference

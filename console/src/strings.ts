@@ -572,7 +572,6 @@ export const S = {
       skills_unreadable: "Open the skill: it shows the line of each fault, and what to do. Once the file is right, this condition ends by itself.",
       scan_findings: "Open the skill to see the findings. “Scan again” blocks it until the finding is gone or accepted.",
       skills_unscanned: "Make every file of the skill readable and remove large data from it; then scan again.",
-      implicit_kept: "Decide under Switches for each of them whether the model may choose it.",
       slug_contested: "Open both skills; remove the one that is not wanted, or give it another slug.",
       state_lost: "Check the switches of every skill first. Then confirm it here: until then no skill is usable.",
       policy_restored: "Check under Switches whether the switches are right. Then confirm it here.",

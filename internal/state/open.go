@@ -62,13 +62,13 @@ func openWritable(path string, lock *os.File) (*Store, error) {
 	if errors.Is(err, errBroken) {
 		var broken string
 		if broken, err = moveAside(path, err); err == nil {
-			return &Store{engine: newDisk(path, lock, nil), existed: true, recovered: broken}, nil
+			return &Store{engine: newDisk(path, lock, nil), recovered: broken}, nil
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &Store{engine: newDisk(path, lock, db), existed: true}, nil
+	return &Store{engine: newDisk(path, lock, db)}, nil
 }
 
 // openReadOnly opens the database of a directory in which something cannot be written. why says what.
@@ -85,7 +85,7 @@ func openReadOnly(dir string, why error) (*Store, error) {
 		}
 		return nil, errors.Join(why, err)
 	}
-	return &Store{engine: newDisk(path, lock, db), existed: true, readOnly: why}, nil
+	return &Store{engine: newDisk(path, lock, db), readOnly: why}, nil
 }
 
 // lockFile opens a file and locks it. The lock goes with the file: it ends when the file is closed or the process ends.

@@ -17,7 +17,6 @@ var ErrClosed = errors.New("the state store is closed")
 type Store struct {
 	engine    engine
 	recovered string
-	existed   bool
 	readOnly  error
 }
 
@@ -54,9 +53,6 @@ func Open(dir string) (*Store, error) {
 
 // Memory returns an empty store that keeps nothing on disk.
 func Memory() *Store { return &Store{engine: newMemory()} }
-
-// Existed reports whether Open found a database, intact or broken.
-func (s *Store) Existed() bool { return s.existed }
 
 // ReadOnly returns why the values can be read and not changed, and nil where they can.
 func (s *Store) ReadOnly() error { return s.readOnly }

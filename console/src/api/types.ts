@@ -844,7 +844,6 @@ export interface components {
             warnings: string[];
         };
         Condition: {
-            alias?: string;
             code: string;
             hint: string;
             message: string;

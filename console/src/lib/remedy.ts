@@ -15,7 +15,7 @@ export type Remedy =
   | { kind: "skill"; slug: string; tab: string }
   | { kind: "scan"; slug: string }
   | { kind: "skills"; state?: string }
-  | { kind: "view"; view: "switches" | "card" };
+  | { kind: "view"; view: "card" };
 
 /** Conditions that last until an operator acknowledges them. */
 export const acknowledgeable = new Set(["state_lost", "policy_restored", "audit_broken"]);
@@ -42,9 +42,6 @@ export function remediesOf(condition: Condition): Remedy[] {
       break;
     case "slug_contested":
       remedies.push({ kind: "skill", slug: condition.subject, tab: "overview" }, { kind: "skills", state: "shadowed" });
-      break;
-    case "implicit_kept":
-      remedies.push({ kind: "view", view: "switches" });
       break;
     case "push_failing":
     case "card_contested":
