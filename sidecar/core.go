@@ -116,6 +116,9 @@ func newCore(ctx context.Context, opts Options, state *stateDir, to remote, reg 
 		return nil, fmt.Errorf("watch: %w", err)
 	}
 	to.tried = c.stats.pushed
+	to.settling = func(offered pannier.Digest) bool {
+		return !c.watcher.Quiet(c.lastBatch.Load()) || c.cards.get(c.registry.Current()).Digest != offered
+	}
 	c.platforms, err = newPublishers(s, to, c.events.emit, reg, log)
 	if err != nil {
 		return nil, err

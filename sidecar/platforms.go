@@ -44,6 +44,8 @@ type remote struct {
 	dial   func(ctx context.Context, network, address string) (net.Conn, error)
 	outbox string // the directory of the cards that wait; empty keeps them in memory
 	stale  bool   // the outbox may be older than what was pushed
+	// settling reports whether a newer card than the one that was offered last is about to be offered; nil for never.
+	settling func(offered pannier.Digest) bool
 	// tried is called after each attempt to push a card; nil does nothing.
 	tried func(failed bool)
 }
@@ -74,7 +76,7 @@ func newPublishers(s config.Settings, to remote, emit func(pannier.EventType, an
 		// Platforms share the directory of the outbox: its files are named by endpoint and workspace.
 		pub, err := newPlatformPublisher(o, push.Options{
 			Name: name, Label: label, Outbox: to.outbox, OutboxStale: to.stale, ReadBack: at.ReadBack, Follow: at.Events, Peers: true,
-			Logger: log, Registerer: reg, Emit: emit, Tried: to.tried,
+			Logger: log, Registerer: reg, Emit: emit, Tried: to.tried, Settling: to.settling,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("platform: %w", err)
@@ -225,12 +227,15 @@ func (p *publishers) cards() pannier.CardStatus {
 // urlConditions reports that a platform has a card without url. Platforms take such a card and route by the url of the agent's
 // registration, so that it is for information; the embedded platform has no agents that could call this one.
 func urlConditions(pub platformPublisher) []pannier.Condition {
-	if !pub.target.LacksURL() || pub.Name() == EmbeddedPlatform {
+	since, lacks := pub.target.LacksURL()
+	if !lacks || pub.Name() == EmbeddedPlatform {
 		return nil
 	}
-	return []pannier.Condition{condition("card_without_url", pannier.SeverityInfo, pub.Name(),
-		"the card has no url: agents that read the card cannot call this agent",
-		"set --agent-url (agent_url), or have the agent register with a url; the next push keeps that")}
+	return []pannier.Condition{{
+		Code: "card_without_url", Severity: pannier.SeverityInfo, Since: since, Subject: pub.Name(),
+		Message: "the card has no url: agents that read the card cannot call this agent",
+		Hint:    "set --agent-url (agent_url), or have the agent register with a url; the next push keeps that",
+	}}
 }
 
 // peers returns those that any platform lists, by the order of the platforms, then by id. Of those with one id the first

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"crypto/tls"
 	"encoding/pem"
 	"errors"
@@ -260,4 +261,39 @@ func TestCardWithoutURL(t *testing.T) {
 	s = startSidecar(t, newWorkspace(t), "--platform-url", p.server.URL, "--platform-token-file", tokenFile(t))
 	p.holds(t, `"url":"http://agent:8000"`)
 	s.condition(t, "card_without_url", false)
+}
+
+// TestAgentThatRegistersDuringAChange registers while a change settles: the card before the change is not pushed again.
+func TestAgentThatRegistersDuringAChange(t *testing.T) {
+	t.Parallel()
+	var registered, older atomic.Bool
+	p := newOddPlatform(t, func(_ http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path == molecule.PathUpdateCard {
+			body, _ := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			if registered.Load() && !bytes.Contains(body, []byte("Writes three haiku.")) {
+				older.Store(true)
+			}
+		}
+		return false
+	})
+	s := startSidecar(t, newWorkspace(t), "--settle", "1s", "--platform-url", p.server.URL, "--platform-token-file", tokenFile(t))
+	s.write(t, skillScript("haiku", "Writes a haiku."))
+	p.holds(t, "Writes a haiku.", `"x_team":"blue"`)
+	s.acknowledged(t)
+	const events = "pannier_watch_events_total"
+	before := s.metric(t, events)
+	s.write(t, skillScript("haiku", "Writes three haiku."))
+	eventually(t, "the change is noticed", func() error {
+		if s.metric(t, events) == before {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	registered.Store(true)
+	p.agentStarts(t)
+	p.holds(t, "Writes three haiku.", `"x_team":"blue"`)
+	if older.Load() {
+		t.Error("the card before the change was pushed again")
+	}
 }

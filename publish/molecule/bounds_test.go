@@ -29,6 +29,7 @@ func TestAnswerThatSwitchesTheProtocol(t *testing.T) {
 				var mended atomic.Bool
 				p := piped(t, test.o, func(c net.Conn) { switches(c, &mended) })
 				stop := start(t, offered(p, "a"))
+				ask(p)
 				pass(time.Second)
 				if h := p.Health(); !strings.Contains(h.LastError, "answered 101 Switching Protocols") || !strings.Contains(h.Hint, "another protocol") {
 					t.Errorf("health %+v", h)

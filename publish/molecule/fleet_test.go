@@ -9,10 +9,12 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"pannier"
 	"pannier/publish/molecule"
 	"pannier/publish/molecule/dev"
 )
@@ -61,6 +63,190 @@ func TestFleetBehindOneAddress(t *testing.T) {
 		for _, stop := range stops {
 			stop()
 		}
+	})
+}
+
+// TestFleetThatStartsTogether starts 100 sidecars of one address beside a platform with the usual limit. Each has its
+// card stored with two requests, and every heartbeat of the 100 agents of the address is answered.
+func TestFleetThatStartsTogether(t *testing.T) {
+	const sidecars = 100
+	synctest.Test(t, func(t *testing.T) {
+		l := newLiveOn(t, dev.New(dev.Options{RateLimit: dev.RateLimit}))
+		var mu sync.Mutex
+		before, acknowledged, all := map[string]int{}, map[string]bool{}, 0
+		l.set(func(_ http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			id := r.Header.Get(molecule.WorkspaceHeader)
+			all++
+			if !acknowledged[id] {
+				before[id]++
+			}
+		})
+		var publishers []*publisher
+		var stops []func()
+		for i := range sidecars {
+			id := fmt.Sprintf("dddddddd-3c0e-4d0a-9d5f-%012d", i)
+			if _, err := l.Seed(id, token); err != nil {
+				t.Fatal(err)
+			}
+			p := newPublisher(t, options{
+				WorkspaceID: id, Events: true, Peers: true, ReadBack: true, Token: func() (string, error) { return token, nil },
+				Emit: func(kind pannier.EventType, _ any) {
+					mu.Lock()
+					defer mu.Unlock()
+					acknowledged[id] = acknowledged[id] || kind == pannier.EventCardPushed
+				},
+			})
+			p.SetDial(func(ctx context.Context, _, _ string) (net.Conn, error) { return l.network().dial(ctx) })
+			publishers, stops = append(publishers, offered(p, "first")), append(stops, start(t, p))
+		}
+		beats, refused := 0, 0
+		for range 5 * 60 { // each agent every 30 s
+			for i := range sidecars {
+				if (i+beats)%30 != 0 {
+					continue
+				}
+				r := httptest.NewRequest(http.MethodPost, molecule.PathHeartbeat, strings.NewReader(fmt.Sprintf(`{"workspace_id":"dddddddd-3c0e-4d0a-9d5f-%012d"}`, i)))
+				r.Header.Set("Content-Type", "application/json")
+				r.Header.Set("Authorization", "Bearer "+token)
+				r.RemoteAddr = "pipe" // as that of the sidecars
+				w := httptest.NewRecorder()
+				if l.Platform.ServeHTTP(w, r); w.Code != http.StatusOK {
+					refused++
+				}
+			}
+			beats++
+			pass(time.Second)
+			mu.Lock()
+			if beats == 59 {
+				t.Logf("%d requests of sidecars in the first minute", all)
+				if all > dev.RateLimit*2/3 {
+					t.Errorf("%d requests of sidecars in the first minute", all)
+				}
+			}
+			mu.Unlock()
+		}
+		if refused > 0 {
+			t.Errorf("%d heartbeats refused", refused)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for id, n := range before {
+			if n > 2 || !acknowledged[id] {
+				t.Errorf("%s: %d requests, acknowledged %t", id, n, acknowledged[id])
+			}
+		}
+		for _, p := range publishers {
+			if got := codes(p); got != "" || len(p.Peers()) != sidecars {
+				t.Errorf("%d peers, conditions %q", len(p.Peers()), got)
+			}
+		}
+		t.Logf("%d requests of sidecars in five minutes", all)
+		for _, stop := range stops {
+			stop()
+		}
+	})
+}
+
+// TestPlatformThatRefusesEverything answers 429 to each request for a while. Meanwhile little is sent, and afterwards the
+// card is pushed soon.
+func TestPlatformThatRefusesEverything(t *testing.T) {
+	for _, header := range [][]string{nil, {"Retry-After", "48"}, {"Retry-After", "0", "X-Ratelimit-Limit", "0", "X-Ratelimit-Remaining", "-1", "X-Ratelimit-Reset", "soon"}} {
+		t.Run(fmt.Sprint(header), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := newLive(t)
+				l.set(status(http.StatusTooManyRequests, "no", header...))
+				p := on(t, l, options{Events: true, Peers: true, ReadBack: true})
+				p.SetJitter(func(most time.Duration) time.Duration { return rand.N(most + 1) })
+				stop := start(t, offered(p, "a"))
+				pass(time.Minute)
+				if n := l.all() + l.count(wsCall); n > 25 {
+					t.Errorf("%d requests in the first minute", n)
+				}
+				l.count(wsCall)
+				pass(10 * time.Minute)
+				if n := l.all(); n > 130 {
+					t.Errorf("%d requests in ten minutes", n)
+				}
+				if got := codes(p); !strings.Contains(got, "platform_rate_limited warning") {
+					t.Errorf("conditions %q", got)
+				}
+				if h := p.Health(); h.LastError == "" || !h.Acknowledged.IsZero() {
+					t.Errorf("health %+v", h)
+				}
+				l.set(nil)
+				pass(49 * time.Second)
+				l.holds(t, `{"name":"a"}`)
+				pass(4 * time.Minute)
+				if got := codes(p); got != "" {
+					t.Errorf("conditions %q afterwards", got)
+				}
+				stop()
+			})
+		})
+	}
+}
+
+// TestCardWithoutURL reports a card without url for an hour, once the platform could be read.
+func TestCardWithoutURL(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLive(t)
+		p := on(t, l, options{ReadBack: true})
+		lacks := func() bool {
+			_, lacks := p.LacksURL()
+			return lacks
+		}
+		l.set(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet {
+				w.WriteHeader(http.StatusServiceUnavailable)
+			}
+		})
+		stop := start(t, offered(p, "a"))
+		pass(time.Minute)
+		if l.holds(t, `{"name":"a"}`); lacks() {
+			t.Error("reported although the platform could not be read")
+		}
+		l.set(nil)
+		pass(6 * time.Minute)
+		p.Offer(cardOf("b"))
+		pass(time.Minute)
+		if !lacks() {
+			t.Error("not reported")
+		}
+		for range 3 { // an agent that registers without url
+			pass(30 * time.Minute)
+			p.Offer(cardOf("c"))
+			pass(time.Minute)
+			p.Offer(cardOf("d"))
+		}
+		if lacks() {
+			t.Error("reported for more than an hour")
+		}
+		stop()
+	})
+}
+
+// TestLittleIsLeft reports that the agents of the address will be refused soon, until the allowance is renewed.
+func TestLittleIsLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLive(t)
+		p := on(t, l, options{})
+		l.set(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Ratelimit-Limit", "600")
+			w.Header().Set("X-Ratelimit-Remaining", "59")
+			w.Header().Set("X-Ratelimit-Reset", "40")
+		})
+		stop := start(t, offered(p, "a"))
+		pass(39 * time.Second)
+		if got := codes(p); got != "platform_rate_low warning" {
+			t.Errorf("conditions %q", got)
+		}
+		pass(2 * time.Second)
+		if got := codes(p); got != "" {
+			t.Errorf("conditions %q after the allowance was renewed", got)
+		}
+		stop()
 	})
 }
 
@@ -126,16 +312,17 @@ func TestRateLimitIsTold(t *testing.T) {
 	})
 }
 
-// TestAllowanceIsLeftToTheAgents rests with reading peers once less than a tenth of the address's allowance is left.
+// TestAllowanceIsLeftToTheAgents rests with reading peers once less than half of the address's allowance is left.
 func TestAllowanceIsLeftToTheAgents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLive(t)
 		p := on(t, l, options{Events: true, Peers: true})
 		stop := start(t, offered(p, "a"))
+		ask(p)
 		pass(time.Minute)
 		l.set(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X-Ratelimit-Limit", "600")
-			w.Header().Set("X-Ratelimit-Remaining", "59")
+			w.Header().Set("X-Ratelimit-Remaining", "299")
 			w.Header().Set("X-Ratelimit-Reset", fmt.Sprint(time.Now().Add(30*time.Second).Unix()))
 		})
 		p.Offer(cardOf("b"))
@@ -147,7 +334,7 @@ func TestAllowanceIsLeftToTheAgents(t *testing.T) {
 			t.Errorf("peers read %d times", n)
 		}
 		l.set(nil)
-		pass(2 * time.Second)
+		pass(2*time.Second + time.Minute) // the other sidecars rest until then too
 		if ids(p.Peers()) != peerA {
 			t.Errorf("peers %q", ids(p.Peers()))
 		}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 
 	"pannier"
 	"pannier/publish/molecule"
@@ -79,9 +80,11 @@ type live struct {
 	seen    []string
 }
 
-func newLive(t *testing.T) *live {
+func newLive(t *testing.T) *live { return newLiveOn(t, dev.New(dev.Options{})) }
+
+func newLiveOn(t *testing.T, platform *dev.Platform) *live {
 	t.Helper()
-	l := &live{Platform: dev.New(dev.Options{})}
+	l := &live{Platform: platform}
 	if _, err := l.Seed(workspaceID, token); err != nil {
 		t.Fatal(err)
 	}
@@ -228,6 +231,12 @@ func codes(p *publisher) string {
 		all = append(all, c.Code+" "+string(c.Severity))
 	}
 	return strings.Join(all, ", ")
+}
+
+// ask has the peers read for the first time.
+func ask(p *publisher) {
+	synctest.Wait()
+	p.Peers()
 }
 
 // ids are those of the peers.

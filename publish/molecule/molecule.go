@@ -95,11 +95,11 @@ type Target struct {
 // state is shared by the methods of a target.
 type state struct {
 	mu sync.Mutex
-	// sent is the card that was pushed last, with what other writers keep beside it; nil before the first. lacksURL
-	// says that it has no url.
-	sent     json.RawMessage
-	lacksURL bool
-	dropped  droppedKeys
+	// sent is the card that was pushed last, with what other writers keep beside it; nil before the first. withoutURL is
+	// when the first of a row of cards without url was pushed, zero for none.
+	sent       json.RawMessage
+	withoutURL time.Time
+	dropped    droppedKeys
 	// wasRead says that a reading succeeded. unread is when a card was pushed before the first, zero if nothing was
 	// lost by it.
 	wasRead bool
@@ -133,7 +133,12 @@ func (t *Target) WorkspaceID() string { return t.workspaceID }
 func (t *Target) Push(ctx context.Context, c card.Card) (push.Outcome, error) {
 	body, merged, dropped, hasURL := t.encodeUpdate(t.parseOwn(c.JSON))
 	t.state.mu.Lock()
-	t.state.sent, t.state.lacksURL = merged, !hasURL
+	t.state.sent = merged
+	if hasURL {
+		t.state.withoutURL = time.Time{}
+	} else if t.state.wasRead && t.state.withoutURL.IsZero() {
+		t.state.withoutURL = time.Now()
+	}
 	t.state.dropped.set(dropped)
 	t.state.mu.Unlock()
 	if !json.Valid(c.JSON) {
@@ -176,11 +181,13 @@ func (t *Target) encodeUpdate(own parsedCard) (body []byte, merged json.RawMessa
 
 const hintBeside = ". With the card go %d bytes of keys that others have registered beside it, which are carried along and may be what is refused: see what the agent registers"
 
-// LacksURL reports whether the newest card that was pushed has no url: neither the settings nor the platform has one.
-func (t *Target) LacksURL() bool {
+// LacksURL reports that the cards that are pushed have no url, and since when: neither the settings nor the platform has
+// one. It does so for an hour, since some agents never register one, and only once the platform could be read.
+func (t *Target) LacksURL() (since time.Time, lacks bool) {
 	t.state.mu.Lock()
 	defer t.state.mu.Unlock()
-	return t.state.lacksURL
+	since = t.state.withoutURL
+	return since, !since.IsZero() && time.Since(since) < unreadFor
 }
 
 // CredentialsChanged reports whether the token is not that of the newest push any more.

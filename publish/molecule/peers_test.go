@@ -61,6 +61,54 @@ func TestPeers(t *testing.T) {
 	})
 }
 
+// TestPeersAreReadWhenAsked: they are read within a minute of the start, and at once if a client asks for them, who waits
+// a second at most.
+func TestPeersAreReadWhenAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLive(t)
+		l.join(t, peerA, `{}`)
+		p := on(t, l, options{Events: true, Peers: true, ReadBack: true})
+		stop := start(t, offered(p, "a"))
+		pass(59 * time.Second)
+		if n := l.count(peersCall); n != 0 {
+			t.Errorf("read %d times before anything asked", n)
+		}
+		pass(2 * time.Second)
+		if n := l.count(peersCall); n != 1 {
+			t.Errorf("read %d times in the first minute", n)
+		}
+		stop()
+
+		p = on(t, l, options{Events: true, Peers: true, ReadBack: true})
+		stop = start(t, offered(p, "a"))
+		pass(5 * time.Second)
+		if got := ids(p.Peers()); got != peerA || l.count(peersCall) != 1 {
+			t.Errorf("peers %q", got)
+		}
+		stop()
+
+		hold := make(chan struct{})
+		l.set(func(_ http.ResponseWriter, r *http.Request) {
+			if strings.HasSuffix(r.URL.Path, "/peers") {
+				<-hold
+			}
+		})
+		p = on(t, l, options{Events: true, Peers: true, ReadBack: true})
+		stop = start(t, offered(p, "a"))
+		pass(5 * time.Second)
+		begun := time.Now()
+		if got := ids(p.Peers()); got != "" || time.Since(begun) != time.Second {
+			t.Errorf("peers %q after %v", got, time.Since(begun))
+		}
+		close(hold)
+		synctest.Wait()
+		if got := ids(p.Peers()); got != peerA {
+			t.Errorf("peers %q", got)
+		}
+		stop()
+	})
+}
+
 // TestPeersAreReadNowAndThen: every five minutes without an event stream, and no more often with one that does not stop
 // reporting new cards of peers, nor more than every ten seconds where new workspaces keep coming.
 func TestPeersAreReadNowAndThen(t *testing.T) {
@@ -68,7 +116,7 @@ func TestPeersAreReadNowAndThen(t *testing.T) {
 		l := newLive(t)
 		p := on(t, l, options{Peers: true})
 		stop := start(t, offered(p, "a"))
-		pass(time.Second)
+		ask(p)
 		l.join(t, peerA, `{}`)
 		pass(time.Hour)
 		if n := l.count(peersCall); n < 11 || n > 14 || ids(p.Peers()) != peerA {
@@ -78,6 +126,7 @@ func TestPeersAreReadNowAndThen(t *testing.T) {
 
 		p = on(t, l, options{Events: true, Peers: true})
 		stop = start(t, offered(p, "a"))
+		ask(p)
 		pass(10 * time.Second)
 		l.count(peersCall)
 		for i := range 600 {
@@ -132,6 +181,7 @@ func TestPeersWhileThePlatformIsAway(t *testing.T) {
 				p := on(t, l, options{Peers: true})
 				p.SetPeersMost(1000)
 				stop := start(t, offered(p, "a"))
+				ask(p)
 				pass(time.Minute)
 				l.set(func(w http.ResponseWriter, r *http.Request) {
 					if strings.HasSuffix(r.URL.Path, "/peers") {
@@ -296,7 +346,7 @@ func TestListOfPeersThatIsTooLarge(t *testing.T) {
 		p := on(t, l, options{Peers: true})
 		p.SetPeersMost(1000)
 		stop := start(t, offered(p, "a"))
-		synctest.Wait()
+		ask(p)
 		if c := p.Conditions(); len(c) != 1 || c[0].Code != "peers_stale" || !strings.Contains(c[0].Hint, "which workspace") {
 			t.Errorf("conditions %+v", c)
 		}

@@ -23,7 +23,7 @@ const (
 	maxRegisteredBytes = 4 << 20
 	// maxEscape is how much longer a text becomes at most if it is written with other escapes: one byte as \u003c.
 	maxEscape = 6
-	// unreadFor is how long a push without a reading is reported.
+	// unreadFor is how long a push without a reading, or without url, is reported.
 	unreadFor = time.Hour
 )
 

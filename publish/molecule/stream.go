@@ -60,13 +60,15 @@ func (t *Target) dial(ctx context.Context, token string) (*websocket.Conn, Answe
 	conn, resp, err := websocket.Dial(ctx, t.stream.String(), &websocket.DialOptions{
 		HTTPClient: &http.Client{Transport: t.transport, CheckRedirect: sameHost}, HTTPHeader: header,
 	})
+	if resp != nil {
+		t.throttle.record(resp.StatusCode, resp.Header, time.Now())
+	}
 	if err == nil {
 		return conn, Answer{}, nil
 	}
 	if resp == nil || resp.StatusCode == http.StatusSwitchingProtocols {
 		return nil, Answer{}, err
 	}
-	t.throttle.record(resp.StatusCode, resp.Header, time.Now())
 	var body []byte
 	if resp.Body != nil {
 		body, _ = io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes))

@@ -19,7 +19,8 @@
 //	AwaitChange     not before the card changes, but about every 15 minutes, about 30 s after an event of the target,
 //	                and on [Publisher.Retry], two seconds apart at least
 //
-// The time that a target asks for lengthens each wait.
+// The time that a target asks for lengthens each wait. While a [Throttler] asks for fewer requests, and for up to 60 s
+// after it, only pushes and the readings before them are made.
 //
 // # Outbox
 //
@@ -32,10 +33,11 @@
 //
 // A success proves little: a platform may report it for a workspace that it does not know, and an agent that starts
 // registers its own card over ours. So the target is read before a push, unless that was done in the last five seconds
-// and no event came since; after each push; and about every five minutes. A card that was accepted and is not shown is
-// looked for once more after two seconds, since replicas lag, and then is a failure (not_stored). A first push waits up
-// to 30 s for a first reading. A card that the reading before a push shows already is not pushed, unless another one
-// was pushed in between.
+// and no event came since; after each push, unless an event shows the card within half a second; and about every five
+// minutes. The first card counts as stored if the target has the workspace, and is read once the events are followed. A
+// card that was accepted and is not shown is looked for once more after two seconds, since replicas lag, and then is a
+// failure (not_stored). A first push waits up to 30 s for a first reading. A card that the reading before a push shows
+// already is not pushed, unless another one was pushed in between.
 //
 // If the target cannot be read, that delays no later card and changes no success: health says so
 // (read_back_unavailable), and events are believed as they are without read-back.
@@ -45,11 +47,12 @@
 // An event that the target holds another card has it read and pushed again: the first at once, those that follow two
 // seconds apart at least. If another writer replaces our card again and again, each answer comes later, and health says
 // so from the fourth time on (card_contested). A connection that ends is made again as after [Retry], [RetrySlowly] or
-// [NoService].
+// [NoService]. The first is made after the first attempt to push a card. While a newer card is about to be offered
+// (Options.Settling), a replaced one is not pushed again, for up to 3 s.
 //
 // # Peers
 //
-// The list is read at the start, after each connection, 250 ms and a random part of 2 s after an event that it cannot
-// be updated by, ten seconds apart at least, and about every five minutes. While it cannot be read the last one stays
-// (peers_stale).
+// The list is read up to 60 s after the start, or when [Publisher.Peers] is called, after each further connection, 250
+// ms and a random part of 2 s after an event that it cannot be updated by, ten seconds apart at least, and about every
+// five minutes. While it cannot be read the last one stays (peers_stale).
 package push

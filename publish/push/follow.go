@@ -6,13 +6,18 @@ import (
 	"time"
 )
 
-// streamSteady is how long a connection must have held for the next failure to count as the first.
-const streamSteady = time.Minute
+const (
+	// streamSteady is how long a connection must have held for the next failure to count as the first.
+	streamSteady = time.Minute
+	// streamLatest is how long the first connection waits at most for the first attempt to push a card.
+	streamLatest = 30 * time.Second
+)
 
 var errEnded = errors.New("the connection ended")
 
 func (p *Publisher) follow(ctx context.Context) {
 	defer p.metrics.following.Set(0)
+	wait(ctx, streamLatest, p.attempted)
 	for failures := 0; ctx.Err() == nil; {
 		var connected time.Time
 		o, err := p.follower.Follow(ctx, func(e Event) {
@@ -24,6 +29,7 @@ func (p *Publisher) follow(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
+		p.connected.Store(false)
 		p.metrics.following.Set(0)
 		if !connected.IsZero() && time.Since(connected) >= streamSteady {
 			failures = 0
@@ -33,7 +39,8 @@ func (p *Publisher) follow(ctx context.Context) {
 			err = errEnded
 		}
 		p.reportStream(attempt{o, err}, failures)
-		wait(ctx, max(o.After, p.throttled(), p.delay(o, failures)), nil)
+		wait(ctx, max(o.After, p.delay(o, failures)), nil)
+		p.rest(ctx)
 	}
 }
 
@@ -48,6 +55,7 @@ func (p *Publisher) reportStream(a attempt, failures int) {
 func (p *Publisher) handle(e Event) {
 	switch e.Kind {
 	case Connected: // events before it were missed; and a target that is back need not be waited for any longer
+		p.connected.Store(true)
 		p.metrics.following.Set(1)
 		if p.streamFault.clear() {
 			p.log.Debug("event stream followed again")

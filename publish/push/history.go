@@ -43,8 +43,13 @@ func (s *state) recordShown(r readResult, now time.Time) {
 		h.failure = r.err.Error()
 		return
 	}
-	h.shown, h.shownAt, h.missing, h.failure = nil, now.UTC(), r.Missing(), ""
-	if shower, ok := r.Reading.(Shower); ok {
+	h.missing, h.failure = r.Missing(), ""
+	h.show(r.Reading, now)
+}
+
+func (h *history) show(r Reading, now time.Time) {
+	h.shown, h.shownAt = nil, now.UTC()
+	if shower, ok := r.(Shower); ok {
 		h.shown = shower.Shown()
 	}
 }

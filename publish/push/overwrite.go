@@ -23,6 +23,10 @@ const (
 	// a newer card was pushed already. One of ours that is reported later was put there by another writer.
 	recentCards = 4
 	recentFor   = time.Minute
+	// While a newer card is about to be offered, a replaced one is not pushed again: peers would see an older card for
+	// a moment. settleLongest bounds that for a workspace that is written all the time.
+	settlePoll    = 20 * time.Millisecond
+	settleLongest = 3 * time.Second
 )
 
 // overwriteDetector counts how often another writer has replaced our card in a row. It tells a second sidecar on the
@@ -72,6 +76,11 @@ func (r *recentPushes) lastIs(c card.Card) bool {
 	return r[0].at.IsZero() || bytes.Equal(r[0].card.JSON, c.JSON)
 }
 
+// newestIs reports whether a reading shows the card that was pushed last.
+func (r *recentPushes) newestIs(shown Reading) bool {
+	return !r[0].at.IsZero() && shown.Holds(r[0].card)
+}
+
 func (r *recentPushes) contain(shown Reading, now time.Time) bool {
 	for _, pushed := range r {
 		if !pushed.at.IsZero() && now.Sub(pushed.at) <= recentFor && shown.Holds(pushed.card) {
@@ -90,7 +99,13 @@ func (p *Publisher) cardChanged(e Event) {
 	}
 	p.state.mu.Lock()
 	newest, waits, recent := p.state.slot.card, p.state.slot.waits(), p.state.recent
+	if e.Shown != nil {
+		p.state.history.show(e.Shown, time.Now())
+	}
 	p.state.mu.Unlock()
+	if e.Shown != nil && recent.newestIs(e.Shown) {
+		signal(p.shown)
+	}
 	switch {
 	case e.Shown != nil && len(newest.JSON) > 0 && e.Shown.Holds(newest):
 	case e.Shown != nil && recent.contain(e.Shown, time.Now()):
@@ -122,11 +137,14 @@ func (p *Publisher) outdate() {
 // later than the one before. Events during the wait are answered together.
 func (p *Publisher) reconcile(ctx context.Context) {
 	wait(ctx, p.reconcileDelay(), p.cardReady)
+	c, stored := p.newest()
+	for end := time.Now().Add(settleLongest); stored && p.settling(c.Digest) && time.Now().Before(end) && ctx.Err() == nil; c, stored = p.newest() {
+		wait(ctx, settlePoll, p.cardReady)
+	}
 	p.state.mu.Lock()
 	overwritten := p.state.overwritten
 	p.state.overwritten = false
 	p.state.mu.Unlock()
-	c, stored := p.newest()
 	if ctx.Err() != nil {
 		return
 	}
@@ -135,7 +153,14 @@ func (p *Publisher) reconcile(ctx context.Context) {
 		return
 	}
 	result := resultUnreadable
-	if p.reader != nil {
+	switch {
+	case p.reader == nil:
+	case p.throttled() > 0:
+		p.loop.reads.next = time.Now() // idle checks once the target allows it
+		if !overwritten {
+			return
+		}
+	default:
 		result = p.check(ctx, c)
 	}
 	switch {

@@ -20,8 +20,10 @@ const (
 	peersSpread = 2 * time.Second
 	// peersApart is the least between two readings, however many events there are.
 	peersApart = 10 * time.Second
-	// streamFirst is how long the first reading waits for the events, which would make it read again.
-	streamFirst = time.Second
+	// The first reading comes after a random part of peersFirst, unless a client asks for the peers: sidecars that start
+	// together would use up what the platform allows their address. askedWait is how long the client waits for it.
+	peersFirst = time.Minute
+	askedWait  = time.Second
 	// MaxPeerCardsBytes bounds the cards of all peers together.
 	MaxPeerCardsBytes = 8 << 20
 	// maxStrangers bounds the workspaces that are known not to be peers.
@@ -33,6 +35,8 @@ type peerList struct {
 	mu   sync.Mutex
 	list []pannier.Peer // ordered by id; never changed in place, since readers have it
 	at   time.Time      // zero before the first reading
+	// first is closed after the first attempt to read the list; nil before [Publisher.Run].
+	first chan struct{}
 	// unknown are workspaces of events since the last reading, strangers those that are not peers, by id in lower case.
 	unknown, strangers map[string]struct{}
 }
@@ -130,20 +134,40 @@ func isSamePeer(a, b *pannier.Peer) bool {
 
 // Peers returns the peers of the workspace ordered by id, as the target last reported them. The caller must not change
 // them.
+//
+// Before the first attempt to read them it asks for that, and waits up to a second.
 func (p *Publisher) Peers() []pannier.Peer {
+	p.peers.mu.Lock()
+	first := p.peers.first
+	p.peers.mu.Unlock()
+	if first != nil {
+		signal(p.peersAsked)
+		wait(context.Background(), askedWait, first)
+	}
 	p.peers.mu.Lock()
 	defer p.peers.mu.Unlock()
 	return p.peers.list
 }
 
-// readPeers reads the peers at once, after each signal, and about every five minutes, until ctx is done.
+// readPeers reads the peers within a minute or when a client asks, after each signal, and about every five minutes,
+// until ctx is done.
 func (p *Publisher) readPeers(ctx context.Context) {
-	if p.follower != nil {
-		wait(ctx, streamFirst, p.peersChanged)
+	first := make(chan struct{})
+	endFirst := sync.OnceFunc(func() { close(first) })
+	defer endFirst()
+	p.peers.mu.Lock()
+	p.peers.first = first
+	p.peers.mu.Unlock()
+	for d := p.jitter(peersFirst); d > 0 && ctx.Err() == nil && !wait(ctx, d, p.peersAsked); {
+		if d = p.throttled(); d > 0 {
+			d += p.jitter(restSpread)
+		}
 	}
+	clearSignal(p.peersChanged)
 	for failures := 0; ctx.Err() == nil; {
 		begun := time.Now()
 		a := p.readPeersOnce(ctx)
+		endFirst()
 		if ctx.Err() != nil {
 			return
 		}
@@ -159,7 +183,7 @@ func (p *Publisher) readPeers(ctx context.Context) {
 		if signalled {
 			wait(ctx, max(peersQuiet+p.jitter(peersSpread), peersApart-time.Since(begun)), nil)
 		}
-		wait(ctx, p.throttled(), nil)
+		p.rest(ctx)
 		clearSignal(p.peersChanged) // the next reading covers it
 	}
 }

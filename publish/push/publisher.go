@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -41,6 +42,9 @@ type Options struct {
 	Emit func(pannier.EventType, any)
 	// Tried is called after each attempt to push a card; nil does nothing.
 	Tried func(failed bool)
+	// Settling reports whether a newer card than the one that was offered last is about to be offered, so that one that
+	// another writer replaced is not pushed again before it; nil for never.
+	Settling func(offered pannier.Digest) bool
 	// Jitter returns a random duration in [0, most]; nil is math/rand. For tests.
 	Jitter func(most time.Duration) time.Duration
 	// BeforeOutbox is called with each step of a write to the outbox, and an error ends the write; nil does nothing.
@@ -58,12 +62,18 @@ type Publisher struct {
 	log      hclog.Logger
 	emit     func(pannier.EventType, any)
 	tried    func(failed bool)
+	settling func(offered pannier.Digest) bool
 	metrics  *metrics
 	jitter   func(most time.Duration) time.Duration
 	outbox   *outbox
 	// Each of these channels has room for one signal. retryNow says that the target may hold another card, peersChanged
-	// that there may be other peers, cardReady that Run has not looked at the card in the slot.
-	cardReady, retryNow, peersChanged chan struct{}
+	// that there may be other peers, peersAsked that a client asks for them, cardReady that Run has not looked at the
+	// card in the slot, and shown that an event showed the card that was pushed last.
+	cardReady, retryNow, peersChanged, peersAsked, shown chan struct{}
+	// attempted is closed after the first attempt to push a card, or once there is nothing to push.
+	attempted    chan struct{}
+	endAttempted func()
+	connected    atomic.Bool // the event stream is
 
 	loop  loop
 	state state
@@ -113,6 +123,11 @@ func New(target Target, o Options) (*Publisher, error) {
 		name: cmp.Or(o.Name, o.Endpoint), target: target, metrics: metrics,
 		log: cmp.Or(o.Logger, hclog.NewNullLogger()).Named("platform").With("platform", o.Label), emit: o.Emit, tried: o.Tried, jitter: o.Jitter,
 		cardReady: make(chan struct{}, 1), retryNow: make(chan struct{}, 1), peersChanged: make(chan struct{}, 1),
+		peersAsked: make(chan struct{}, 1), shown: make(chan struct{}, 1), attempted: make(chan struct{}), settling: o.Settling,
+	}
+	p.endAttempted = sync.OnceFunc(func() { close(p.attempted) })
+	if p.settling == nil {
+		p.settling = func(pannier.Digest) bool { return false }
 	}
 	if p.emit == nil {
 		p.emit = func(pannier.EventType, any) {}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -147,6 +148,39 @@ func (f *following) Follow(ctx context.Context, handle func(push.Event)) (push.O
 		case <-ctx.Done():
 			return push.Outcome{}, ctx.Err()
 		}
+	}
+}
+
+// TestAnotherWriterDuringAChange has another process replace the card while a newer one is about to be offered: only that
+// one is pushed. If none comes, the replaced one is pushed again after a while.
+func TestAnotherWriterDuringAChange(t *testing.T) {
+	for name, comes := range map[string]bool{"newer card": true, "none": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := &directory{path: t.TempDir()}
+				follower := &following{directory: d, events: make(chan push.Event)}
+				var settling atomic.Bool
+				p := newPublisher(t, follower, push.Options{ReadBack: true, Follow: true, Settling: func(pannier.Digest) bool { return settling.Load() }})
+				p.Offer(cardOf("a"))
+				stop := start(t, p)
+				pass(time.Minute)
+				settling.Store(true)
+				d.overwrite(t)
+				follower.events <- push.Event{Kind: push.CardChanged}
+				pass(2 * time.Second)
+				if n := d.pushes.Load(); n != 1 {
+					t.Errorf("%d pushes while a change settles, want 1", n)
+				}
+				want := "a"
+				if comes {
+					want = "b"
+					p.Offer(cardOf("b"))
+				}
+				pass(2 * time.Second)
+				d.holds(t, want, 2)
+				stop()
+			})
+		})
 	}
 }
 

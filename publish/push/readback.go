@@ -17,6 +17,8 @@ const (
 	// A check comes after checkLeast and a random part of checkSpread: about every five minutes.
 	checkLeast  = 270 * time.Second
 	checkSpread = 60 * time.Second
+	// eventWithin is how long the event of a card that was accepted may take. It is sent before the answer.
+	eventWithin = 500 * time.Millisecond
 	// verifyAgain is how long a card that was accepted has to be shown if the first reading shows something else: a
 	// replica or a cache may answer reads, and lag behind writes.
 	verifyAgain = 2 * time.Second
@@ -162,10 +164,30 @@ func (p *Publisher) acceptShown(since time.Time) bool {
 	return true
 }
 
-// verify reads whether an accepted card is stored. A reading that fails leaves it accepted.
+// verify finds out whether an accepted card is stored: by the event that shows it, else by a reading. A reading that
+// fails leaves it accepted. The first card of a workspace that the target has counts as stored until the event stream is
+// connected, when the target is read anyway, and another one until the target allows a reading.
 func (p *Publisher) verify(ctx context.Context, c card.Card, accepted attempt) attempt {
 	if p.reader == nil || ctx.Err() != nil {
 		return accepted
+	}
+	s := &p.loop.reads
+	if known := s.last.Reading != nil && s.last.Missing() == ""; known {
+		select {
+		case <-p.attempted:
+			if p.connected.Load() && wait(ctx, eventWithin, p.shown) {
+				return accepted
+			}
+			if p.throttled() > 0 {
+				s.next = time.Now()
+				return accepted
+			}
+		default:
+			if p.follower != nil {
+				s.next = time.Now().Add(eventWithin)
+				return accepted
+			}
+		}
 	}
 	r := p.loop.reads.failed
 	if !time.Now().Before(p.loop.reads.skip) {

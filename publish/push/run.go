@@ -129,12 +129,14 @@ func (p *Publisher) beginPush() (card.Card, bool) {
 	if ok {
 		p.state.overwritten = false // this push replaces the other card
 		p.state.recent.record(c, time.Now())
+		clearSignal(p.shown)
 	}
 	return c, ok
 }
 
 // idle waits for a card, and meanwhile checks the one that the target holds, or retries one that was refused.
 func (p *Publisher) idle(ctx context.Context) {
+	p.endAttempted()
 	var due <-chan time.Time
 	at, act := p.nextTask()
 	if act != nil {
@@ -157,11 +159,28 @@ func (p *Publisher) nextTask() (at time.Time, act func(context.Context)) {
 	c, stored := p.newest()
 	switch {
 	case stored && p.reader != nil:
-		return later(p.loop.reads.next, time.Now().Add(p.throttled())), func(ctx context.Context) { p.check(ctx, c) }
+		return p.loop.reads.next, func(ctx context.Context) {
+			if d := p.throttled(); d > 0 {
+				p.loop.reads.next = time.Now().Add(d + p.jitter(restSpread))
+				return
+			}
+			p.check(ctx, c)
+		}
 	case !stored && p.Health().Blocked:
 		return p.retryAt(), func(context.Context) { p.Retry() }
 	}
 	return time.Time{}, nil
+}
+
+// restSpread is the random part by which a request comes after the time in which requests that can wait were to be left
+// out. That time ends for all sidecars behind an address at once.
+const restSpread = time.Minute
+
+// rest waits while requests that can wait are to be left out.
+func (p *Publisher) rest(ctx context.Context) {
+	for d := p.throttled(); d > 0 && ctx.Err() == nil; d = p.throttled() {
+		wait(ctx, d+p.jitter(restSpread), nil)
+	}
 }
 
 func (p *Publisher) throttled() time.Duration {
@@ -194,6 +213,7 @@ func (p *Publisher) conclude(c card.Card, a attempt, begun, ended time.Time) {
 	p.updateSlot(func(s *slot) { s.endPush(a, ended) })
 	p.saveRecord()
 	p.report(c, a, ended.Sub(begun))
+	p.endAttempted()
 }
 
 // report logs and emits an attempt, after health has been updated. took is the duration of the request, 0 for none.
