@@ -36,6 +36,7 @@ func (l *settingsLoader) completePlatforms() {
 	first.WorkspaceID = cmp.Or(first.WorkspaceID, l.draft.WorkspaceID)
 	if first.TokenFile == "" {
 		first.TokenFile = filepath.Join(cmp.Or(l.variables["CONFIGS_DIR"], l.draft.Workspace), tokenName)
+		first.TokenChecked = true
 	}
 	l.draft.Platforms = []Platform{first}
 	if l.file == nil || len(l.file.further) == 0 {

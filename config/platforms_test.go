@@ -24,7 +24,7 @@ func TestSeveralPlatforms(t *testing.T) {
   - url: https://c.example
     read_back:
 `
-	first := config.Platform{URL: "https://a.example", Path: "/registry/update-card", WorkspaceID: "w", TokenFile: "/configs/.auth_token", Headers: map[string]string{"X-Tenant": "a"}, ReadBack: true, Events: true}
+	first := config.Platform{URL: "https://a.example", Path: "/registry/update-card", WorkspaceID: "w", TokenFile: "/configs/.auth_token", TokenChecked: true, Headers: map[string]string{"X-Tenant": "a"}, ReadBack: true, Events: true}
 	rest := []config.Platform{
 		{URL: "https://b.example/base", Path: "/card", WorkspaceID: "theirs", TokenFile: "/run/b", Headers: map[string]string{"X-Tenant": "b"}, CAFile: "/b.pem"},
 		{URL: "https://c.example", Path: "/registry/update-card", WorkspaceID: "w", ReadBack: true, Events: true}, // the token is the first's alone

@@ -115,6 +115,8 @@ type Platform struct {
 	// TokenFile is read anew before each push. It need not exist. Empty means no token: only the first platform has a default,
 	// because no other one must see that token.
 	TokenFile string
+	// TokenChecked says that TokenFile is the default, in a directory of the workspace's owner.
+	TokenChecked bool
 	// Headers are sent with each request, by canonical name. The values are secrets: they must never reach a log.
 	Headers          map[string]string
 	CAFile           string // empty is none

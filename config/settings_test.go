@@ -225,7 +225,7 @@ func TestDefaults(t *testing.T) {
 		StateDir: config.DefaultState(os.Geteuid(), "HOME=/home/ann"),
 		LogLevel: "info", LogFormat: "auto",
 		Settle: 100 * time.Millisecond, Debounce: 2 * time.Second, MaxWait: 3 * time.Second, Resync: 10 * time.Second, Watch: "auto",
-		Platforms:    []config.Platform{{Path: "/registry/update-card", WorkspaceID: configsID, TokenFile: "/configs/.auth_token", ReadBack: true, Events: true}},
+		Platforms:    []config.Platform{{Path: "/registry/update-card", WorkspaceID: configsID, TokenFile: "/configs/.auth_token", TokenChecked: true, ReadBack: true, Events: true}},
 		InstallTrust: pannier.TrustCommunity, DeleteGrace: 2 * time.Second,
 		Install: config.Install{
 			Enabled: true, MaxCompressedBytes: 100 << 20, MaxUncompressedBytes: 500 << 20, MaxFileBytes: 50 << 20, MaxEntries: 2048,

@@ -200,7 +200,8 @@ type tree struct {
 	// past counts the directories that lie beyond a bound, for the problem that tells of them.
 	pastDepth, pastCount int
 	lock                 lock
-	failure              *pannier.Problem
+	// failure says why the root cannot be read, foreign why it cannot be changed.
+	failure, foreign *pannier.Problem
 	// began is when the load began that goes on. grace keeps what has vanished.
 	began time.Time
 	grace grace
@@ -228,6 +229,7 @@ func (t *tree) load(ctx context.Context, full bool) error {
 	}
 	defer s.close()
 	t.failure = nil
+	t.checkOwner()
 	s.thorough = full && s.now.Sub(t.readAll) >= fsx.ContentInterval
 	if err := s.walk(ctx, full); err != nil {
 		return err
@@ -265,6 +267,28 @@ func (t *tree) fail(err error) {
 			Code: "root.unreadable", Severity: pannier.SeverityError, Path: t.root.Name,
 			Message: "the directory cannot be read: " + fsx.Cause(err).Error(),
 			Hint:    "make it readable for the user that pannier runs as; until then the skills last read from it stay",
+		}
+	}
+}
+
+// checkOwner records why skills cannot be installed into the root: another user could have chosen the directory.
+func (t *tree) checkOwner() {
+	t.foreign = nil
+	if t.root.Kind != pannier.SourceWorkspace && t.root.Kind != pannier.SourceManaged {
+		return // nothing is installed there
+	}
+	root, err := fsx.OpenOwned(t.rules.Workspace, t.root.Path)
+	if err == nil {
+		root.Close()
+	}
+	if refused, ok := errors.AsType[*fsx.OwnerError](err); ok {
+		severity := pannier.SeverityInfo // such as a volume that an operator links
+		if refused.Planted {
+			severity = pannier.SeverityWarning
+		}
+		t.foreign = &pannier.Problem{
+			Code: "root.foreign_owner", Severity: severity, Path: t.root.Name,
+			Message: "its skills are read, but none can be installed, changed or removed: " + refused.Message, Hint: refused.Hint,
 		}
 	}
 }
@@ -345,6 +369,8 @@ func (t *tree) problems() []pannier.Problem {
 	var problems []pannier.Problem
 	if t.failure != nil {
 		problems = append(problems, *t.failure)
+	} else if t.foreign != nil {
+		problems = append(problems, *t.foreign)
 	}
 	problems = t.top.appendProblems(append(problems, t.lock.problems...))
 	if t.pastDepth > 0 {

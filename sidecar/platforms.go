@@ -65,7 +65,7 @@ func newPublishers(s config.Settings, to remote, emit func(pannier.EventType, an
 			Dial: to.dial, CardMaxBytes: s.CardMaxBytes, Logger: log,
 		}
 		if o.Token == nil && at.TokenFile != "" {
-			token := molecule.NewFileToken(at.TokenFile)
+			token := molecule.NewFileToken(at.TokenFile, at.TokenChecked)
 			p.tokens = append(p.tokens, token)
 			o.Token = token.Read
 		}

@@ -82,14 +82,18 @@ func configProblem(in *intent, err error) *pannier.Problem {
 	}
 }
 
-// editConfig changes config.yaml, if it exists, and reports whether it did.
+// editConfig changes config.yaml, if it exists, and reports whether it did. A symlink is not followed.
 func (s *Store) editConfig(change func([]byte) ([]byte, error)) (bool, error) {
-	name := filepath.Join(s.rules.Workspace, pannier.WorkspaceFile)
-	text, before, err := fsx.ReadRegular(name, unix.O_NOFOLLOW, maxConfigBytes)
+	workspace, err := fsx.OpenOwned("", s.rules.Workspace)
+	if err != nil {
+		return false, unlessMissing(err)
+	}
+	defer workspace.Close()
+	text, before, err := fsx.ReadEntryIn(workspace, pannier.WorkspaceFile, maxConfigBytes)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
-	case errors.Is(err, unix.ELOOP), errors.Is(err, fsx.ErrNotRegular):
+	case errors.Is(err, fsx.ErrNotRegular):
 		return false, fmt.Errorf("%w: the file is not a regular file", errUnchanged)
 	case err != nil:
 		return false, err
@@ -100,19 +104,25 @@ func (s *Store) editConfig(change func([]byte) ([]byte, error)) (bool, error) {
 	if err != nil || bytes.Equal(text, changed) {
 		return false, err
 	}
-	return true, s.replaceConfig(name, before, changed)
+	return true, s.replaceConfig(workspace, before, changed)
 }
 
 // replaceConfig replaces config.yaml, unless it was changed since it was read.
-func (s *Store) replaceConfig(name string, before fs.FileInfo, text []byte) error {
-	if err := unix.Access(name, unix.W_OK); err != nil || before.Mode().Perm()&0o200 == 0 {
+func (s *Store) replaceConfig(workspace *os.Root, before fs.FileInfo, text []byte) error {
+	const name = pannier.WorkspaceFile
+	dir, err := workspace.Open(".")
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if err := unix.Faccessat(int(dir.Fd()), name, unix.W_OK, 0); err != nil || before.Mode().Perm()&0o200 == 0 {
 		return fmt.Errorf("%w: the file is not writable", errUnchanged)
 	}
 	if err := s.step("config.write"); err != nil {
 		return err
 	}
-	return fsx.WriteFile(name, text, fsx.WriteOptions{
-		Temporary: filepath.Join(s.rules.Workspace, configTemp+"-"+randomName()),
+	return fsx.WriteFileIn(workspace, name, text, fsx.WriteOptions{
+		Temporary: configTemp + "-" + randomName(),
 		Prepare:   fsx.KeepOwner(before),
 		Before: func(step fsx.Step) error {
 			if step != fsx.StepRename {
@@ -121,7 +131,7 @@ func (s *Store) replaceConfig(name string, before fs.FileInfo, text []byte) erro
 			if err := s.step("config.commit"); err != nil {
 				return err
 			}
-			now, err := os.Lstat(name)
+			now, err := workspace.Lstat(name)
 			if err != nil || !os.SameFile(before, now) || before.Size() != now.Size() || !before.ModTime().Equal(now.ModTime()) {
 				return fmt.Errorf("%w: the file was changed concurrently", errUnchanged)
 			}
@@ -132,13 +142,18 @@ func (s *Store) replaceConfig(name string, before fs.FileInfo, text []byte) erro
 
 // clearConfig removes temporary files that killed processes left beside config.yaml.
 func (s *Store) clearConfig() {
-	beside, err := os.ReadDir(s.rules.Workspace)
+	workspace, err := fsx.OpenOwned("", s.rules.Workspace)
+	if err != nil {
+		return // nothing can have been written there
+	}
+	defer workspace.Close()
+	beside, err := fs.ReadDir(workspace.FS(), ".")
 	for _, d := range beside {
 		if strings.HasPrefix(d.Name(), configTemp) && d.Type().IsRegular() {
-			err = errors.Join(err, os.Remove(filepath.Join(s.rules.Workspace, d.Name())))
+			err = errors.Join(err, workspace.Remove(d.Name()))
 		}
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil {
 		s.log.Warn("removing temporary files beside config.yaml failed", "error", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"pannier"
+	"pannier/internal/fsx"
 )
 
 func refuse(code, message, hint string) error {
@@ -20,6 +21,9 @@ var errFill = errors.New("write the files of the skill")
 func explain(root pannier.Root, err error) error {
 	if _, already := errors.AsType[*pannier.Refusal](err); already || err == nil {
 		return err
+	}
+	if foreign, ok := errors.AsType[*fsx.OwnerError](err); ok {
+		return fmt.Errorf("%w: %w", refuse("install.foreign_owner", foreign.Message, foreign.Hint), err)
 	}
 	for _, e := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT} {
 		if errors.Is(err, e) {

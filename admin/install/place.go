@@ -75,8 +75,9 @@ func (s *Store) enterOnce(ctx context.Context, root pannier.Root) (*place, error
 	return p, explain(root, err)
 }
 
+// open opens a root to change it.
 func (s *Store) open(root pannier.Root) (*place, error) {
-	dir, err := fsx.OpenRoot(root.Path)
+	dir, err := fsx.OpenOwned(s.rules.Workspace, root.Path)
 	if err != nil {
 		return nil, explain(root, err)
 	}
@@ -101,8 +102,13 @@ func (s *Store) makeRoot(root pannier.Root) error {
 	if err := s.step("own.make"); err != nil {
 		return err
 	}
+	parent, rel, err := fsx.OpenOwnedAbove(s.rules.Workspace, root.Path)
+	if err != nil {
+		return explain(root, err)
+	}
+	defer parent.Close()
 	s.recordCreated(root)
-	return explain(root, os.MkdirAll(root.Path, 0o755))
+	return explain(root, parent.MkdirAll(rel, 0o755))
 }
 
 // missing reports whether a root is missing, and refuses if it cannot be created.

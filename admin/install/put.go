@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pannier"
+	"pannier/internal/fsx"
 	"pannier/loader/fingerprint"
 	"pannier/loader/scan"
 )
@@ -124,6 +125,11 @@ func (s *Store) withRoot(ctx context.Context, root pannier.Root, dry bool, do fu
 	}
 	defer s.end()
 	if dry {
+		dir, _, err := fsx.OpenOwnedAbove(s.rules.Workspace, root.Path)
+		if err != nil {
+			return explain(root, err) // as the change is refused
+		}
+		dir.Close()
 		return s.viewRoot(root, do)
 	}
 	p, err := s.enter(ctx, root)

@@ -55,11 +55,13 @@ func (s *Store) Recover(ctx context.Context) ([]Repair, error) {
 
 // recoverRoot resolves what is left in a root. It creates nothing if nothing was ever installed there.
 func (s *Store) recoverRoot(ctx context.Context, root pannier.Root) ([]Repair, error) {
-	dir, err := fsx.OpenRoot(root.Path)
+	p, err := s.open(root)
+	if _, foreign := errors.AsType[*fsx.OwnerError](err); foreign {
+		return nil, nil // the loader reports it
+	}
 	if err != nil {
 		return nil, unlessMissing(err)
 	}
-	p := &place{store: s, root: root, dir: dir}
 	defer p.close()
 	if left, err := p.leftBehind(); !left || err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pannier"
+	"pannier/internal/fsx"
 )
 
 // errRemoved says that a concurrent change removed an empty directory of pannier. Entering the root again recreates it.
@@ -44,7 +45,12 @@ func (p *place) removeEmptyOwn() {
 		return
 	}
 	for _, dir := range p.store.popCreated(p.root) {
-		if os.Remove(dir) != nil {
+		parent, err := fsx.OpenOwned(p.store.rules.Workspace, filepath.Dir(dir))
+		if err == nil {
+			err = parent.Remove(filepath.Base(dir))
+			parent.Close()
+		}
+		if err != nil {
 			return
 		}
 	}

@@ -64,6 +64,25 @@ func ReadRegularIn(root *os.Root, name string, limit int64) ([]byte, fs.FileInfo
 	return read(f, info, err, limit)
 }
 
+// ReadEntryIn is [ReadRegularIn] for an entry that must not be a symlink: [ErrNotRegular].
+func ReadEntryIn(root *os.Root, name string, limit int64) ([]byte, fs.FileInfo, error) {
+	const tries = 4 // a file that is replaced atomically meanwhile is read again
+	for range tries {
+		entry, err := root.Lstat(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !entry.Mode().IsRegular() {
+			break
+		}
+		content, info, err := ReadRegularIn(root, name, limit)
+		if err != nil || os.SameFile(entry, info) {
+			return content, info, err
+		}
+	}
+	return nil, nil, &fs.PathError{Op: "open", Path: root.Name() + "/" + name, Err: ErrNotRegular}
+}
+
 func read(f *os.File, info fs.FileInfo, err error, limit int64) ([]byte, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, err

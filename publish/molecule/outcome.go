@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"pannier"
 	"pannier/internal/fsx"
 	"pannier/publish/push"
 )
@@ -122,6 +123,9 @@ func isRefused(err error) bool {
 }
 
 func tokenHint(err error) string {
+	if refused, ok := errors.AsType[*pannier.Refusal](err); ok {
+		return refused.Hint
+	}
 	if _, malformed := errors.AsType[formError](err); malformed || errors.Is(err, fsx.ErrNotRegular) {
 		return hintTokenForm
 	}

@@ -98,7 +98,7 @@ func TestTokenFile(t *testing.T) {
 		{"pipe", pipe, "", "not a regular file"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := molecule.NewFileToken(test.path).Read()
+			got, err := molecule.NewFileToken(test.path, false).Read()
 			if got != test.want || (err == nil) != (test.err == "") {
 				t.Fatalf("got %q, %v; want %q, %q", got, err, test.want, test.err)
 			}
@@ -184,7 +184,7 @@ func TestHintsOnFiles(t *testing.T) {
 	}
 	for _, path := range []string{dir, pipe, bom} {
 		synctest.Test(t, func(t *testing.T) {
-			p, _ := wired(t, options{Token: molecule.NewFileToken(path).Read}, always(200, ""))
+			p, _ := wired(t, options{Token: molecule.NewFileToken(path, false).Read}, always(200, ""))
 			start(t, p)
 			p.Offer(cardOf("a"))
 			synctest.Wait()

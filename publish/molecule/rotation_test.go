@@ -64,7 +64,7 @@ func TestTokenThatIsReplacedAllTheTime(t *testing.T) {
 		}
 	}
 	replace()
-	p := newPublisher(t, options{URL: s.URL, Token: molecule.NewFileToken(file).Read})
+	p := newPublisher(t, options{URL: s.URL, Token: molecule.NewFileToken(file, false).Read})
 	stop := start(t, p)
 	tick, card := time.NewTicker(10*time.Millisecond), time.NewTicker(time.Millisecond)
 	defer tick.Stop()

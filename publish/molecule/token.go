@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 
 	"pannier"
 	"pannier/internal/fsx"
@@ -21,18 +24,30 @@ func (e formError) Error() string { return string(e) }
 
 // FileToken is a bearer token in a file. It may be used from any goroutine.
 type FileToken struct {
-	path string
-	mode atomic.Uint32 // of the file that was read last; 0 before the first
+	path    string
+	checked bool
+	mode    atomic.Uint32                   // of the file that was read last; 0 before the first
+	refused atomic.Pointer[pannier.Refusal] // of the last file; nil if it may be used
 }
 
-// NewFileToken returns the token of a file, which need not exist.
-func NewFileToken(path string) *FileToken { return &FileToken{path: path} }
+// NewFileToken returns the token of a file, which need not exist. checked is for a file that an ordinary user can replace: it is
+// read only if it belongs to the owner of its directory, to root or to this user, and is not a symlink. A hard link to another
+// file must have the owner of the directory.
+func NewFileToken(path string, checked bool) *FileToken {
+	return &FileToken{path: path, checked: checked}
+}
 
 // Read reads the token, each time again, since the platform replaces it whenever it restarts the agent. Blanks around
 // it are dropped; an empty or missing file is an empty token and not an error. An error names the file and never quotes
 // its content.
 func (t *FileToken) Read() (string, error) {
-	content, info, err := fsx.ReadRegular(t.path, 0, maxTokenBytes)
+	read := func() ([]byte, fs.FileInfo, error) { return fsx.ReadRegular(t.path, 0, maxTokenBytes) }
+	if t.checked {
+		read = t.readChecked
+	}
+	content, info, err := read()
+	refused, _ := errors.AsType[*pannier.Refusal](err)
+	t.refused.Store(refused)
 	t.mode.Store(0)
 	if info != nil {
 		t.mode.Store(uint32(info.Mode().Perm()))
@@ -46,9 +61,49 @@ func (t *FileToken) Read() (string, error) {
 	return parseToken(t.path, content)
 }
 
-// Conditions reports a file that others than the owner and the group can read, or others than the owner can write, as
+// readChecked reads a file that an ordinary user can replace.
+func (t *FileToken) readChecked() ([]byte, fs.FileInfo, error) {
+	dir, err := fsx.OpenOwned("", filepath.Dir(t.path))
+	if foreign, ok := errors.AsType[*fsx.OwnerError](err); ok {
+		return nil, nil, t.refuse(foreign.Message, foreign.Hint)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	defer dir.Close()
+	content, info, err := fsx.ReadEntryIn(dir, filepath.Base(t.path), maxTokenBytes)
+	if errors.Is(err, fsx.ErrNotRegular) {
+		return nil, nil, t.refuse("it is not a regular file", "put the token itself there, or name another file with platform.token_file")
+	}
+	top, err2 := dir.Stat(".")
+	if err = errors.Join(err, err2); err != nil {
+		return nil, nil, err
+	}
+	is, ok := info.Sys().(*syscall.Stat_t)
+	in, ok2 := top.Sys().(*syscall.Stat_t)
+	switch {
+	case !ok || !ok2 || is.Uid == in.Uid:
+		return content, info, nil
+	case is.Uid != 0 && int(is.Uid) != os.Geteuid():
+		return nil, nil, t.refuse(fmt.Sprintf("it belongs to user %d, and its directory to user %d", is.Uid, in.Uid),
+			fmt.Sprintf("give it to user %d (chown), or name another file with platform.token_file", in.Uid))
+	case is.Nlink > 1:
+		return nil, nil, t.refuse(fmt.Sprintf("it is a hard link to a file of user %d, and its directory belongs to user %d", is.Uid, in.Uid),
+			fmt.Sprintf("write the token to a new file of user %d, or name another file with platform.token_file", in.Uid))
+	}
+	return content, info, nil
+}
+
+func (t *FileToken) refuse(message, hint string) error {
+	return &pannier.Refusal{Code: "platform_token_refused", Message: "the token file " + t.path + " is not used: " + message, Hint: hint}
+}
+
+// Conditions reports a file that is not used, and one that others than the owner and the group can read, or others than the owner can write, as
 // it was when it was read last. It does no I/O.
 func (t *FileToken) Conditions() []pannier.Condition {
+	if r := t.refused.Load(); r != nil {
+		return []pannier.Condition{{Code: "platform_token_refused", Severity: pannier.SeverityError, Subject: t.path, Message: r.Message, Hint: r.Hint}}
+	}
 	mode, severity := t.mode.Load(), pannier.SeverityInfo
 	switch {
 	case mode&0o022 != 0:

@@ -35,7 +35,7 @@ func TestPublisher(t *testing.T) {
 	}
 	writeToken(token)
 	pushed := make(chan pannier.CardPush, 10)
-	publisher, err := newPublisher(t, molecule.Options{URL: url, WorkspaceID: first, Token: molecule.NewFileToken(file).Read}, push.Options{
+	publisher, err := newPublisher(t, molecule.Options{URL: url, WorkspaceID: first, Token: molecule.NewFileToken(file, false).Read}, push.Options{
 		Emit: func(_ pannier.EventType, data any) { pushed <- data.(pannier.CardPush) },
 	})
 	if err != nil {
