@@ -1,9 +1,7 @@
 package loader
 
 import (
-	"context"
 	"maps"
-	"math"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -25,7 +23,6 @@ func (l *Loader) SetClock(now func() time.Time) {
 	for _, t := range l.trees {
 		t.now = now
 	}
-	l.census.now = now
 }
 
 // IsTextFault reports whether the profiles count a problem as a fault of the text of SKILL.md.
@@ -44,24 +41,6 @@ func FindFrontmatter(text []byte, whole bool, limit int64) (front, body []byte, 
 		code = fault.code
 	}
 	return p.front, p.body, p.line, code
-}
-
-// SetCensusBounds gives a census other bounds than the usual ones.
-func (l *Loader) SetCensusBounds(dirs, depth int) { l.census.maxDirs, l.census.maxDepth = dirs, depth }
-
-// SetCensusClock gives a census another time than now.
-func (l *Loader) SetCensusClock(now time.Time) { l.census.now = func() time.Time { return now } }
-
-// CensusPaths returns all paths below the first root that a census counts, by the code of their problem.
-func (l *Loader) CensusPaths(ctx context.Context, again Again) (map[string][]string, error) {
-	found, err := l.census.of(ctx, l.rules, 0, math.MaxInt, again)
-	paths := map[string][]string{}
-	for lot, text := range kindTexts {
-		if t := found.of[lot]; t.count > 0 {
-			paths[text.code] = t.first
-		}
-	}
-	return paths, err
 }
 
 // ParseLock reads a lock file: the trust of each path, and the keys that are none.

@@ -57,7 +57,7 @@ type Options struct {
 
 // Loader keeps the catalog of a workspace. [Loader.Load] is for one caller at a time, who may ask [Loader.Revisit] and
 // [Loader.Steady] after it; [Loader.Read], [Loader.Files],
-// [Loader.Inspect], [Loader.Manifest] and [Loader.Census] are for any number of callers at any time.
+// [Loader.Inspect] and [Loader.Manifest] are for any number of callers at any time.
 type Loader struct {
 	rules pannier.DiscoveryRules
 	trees []*tree
@@ -69,7 +69,6 @@ type Loader struct {
 	mounts        []byte
 	mountProblems []pannier.Problem
 	mountedFiles  []string      // the files that are mounted alone, sorted
-	census        census        // has a lock of its own
 	manifests     manifestCache // has a lock of its own
 }
 

@@ -109,7 +109,7 @@ func (s *treeScan) readLock(st fsx.Stamp) fsx.Stamp {
 	if len(strange) > 0 {
 		l.problems = append(l.problems, pannier.Problem{
 			Code: "lock.path", Severity: pannier.SeverityWarning, Path: s.lockPath(), Field: "skills",
-			Message: fmt.Sprintf("%d %s no %s below the root, and no skill is meant: %s", len(strange), plural(len(strange), "key is", "keys are"), plural(len(strange), "path", "paths"), quoteSome(strange)),
+			Message: fmt.Sprintf("%d keys are no paths below the root, and no skill is meant: %s", len(strange), quoteSome(strange)),
 			Hint:    "write the path of a skill below the root, with slashes and without `..`",
 		})
 	}
@@ -119,14 +119,16 @@ func (s *treeScan) readLock(st fsx.Stamp) fsx.Stamp {
 // quoteSome returns the first of some texts in quotes, and how many more there are.
 func quoteSome(texts []string) string {
 	var quoted []string
-	for _, text := range texts[:min(len(texts), namedPaths)] {
+	for _, text := range texts[:min(len(texts), 5)] {
 		if r := []rune(text); len(r) > 60 {
 			text = string(r[:60]) + "…"
 		}
 		quoted = append(quoted, strconv.Quote(text))
 	}
-	named := pathCount{count: len(texts), first: quoted}
-	return named.names()
+	if more := len(texts) - len(quoted); more > 0 {
+		quoted[len(quoted)-1] += fmt.Sprintf(", and %d more", more)
+	}
+	return strings.Join(quoted, ", ")
 }
 
 // failLock records that the content of the lock file is unknown.

@@ -36,7 +36,6 @@ type core struct {
 	private       bool // see [Options.Private]
 	log           hclog.Logger
 	state         *stateDir
-	census        *census
 	fingerprints  *fingerprints
 	securityScans *backgroundScans
 	scanMetrics   *scanMetrics
@@ -77,7 +76,6 @@ func (c *core) run(all *tasks, hangups <-chan os.Signal) {
 	all.run("watcher", c.watcher.Run)
 	all.run("batches", func(ctx context.Context) error { c.processBatches(ctx); return nil })
 	all.run("recovery", c.recoverRefusals)
-	all.run("census", func(ctx context.Context) error { c.census.run(ctx); return nil })
 	all.run("fingerprints", func(ctx context.Context) error { c.fingerprints.run(ctx); return nil })
 	if c.settings.Scan != config.ScanOff {
 		all.run("security scans", func(ctx context.Context) error { c.securityScans.run(ctx); return nil })
@@ -100,7 +98,6 @@ func newCore(ctx context.Context, opts Options, state *stateDir, to remote, reg 
 	o.Registerer = reg
 	c := &core{engine: newEngine(s, opts.Environ, o), build: opts.Build, log: log, state: state, scanMetrics: newScanMetrics(reg), stats: newStats(), garbage: newGarbage(), batchDone: make(chan struct{}, 1)}
 	c.loader.Restore(state.parsed.read(), state.parsed.key)
-	c.census = newCensus(c.loader)
 	if c.private = opts.Private; !c.private { // systemd started the host
 		c.systemd = newSystemdNotifier(log)
 	}
@@ -202,7 +199,6 @@ func (c *core) processBatch(ctx context.Context, b pannier.Batch) {
 		level = hclog.Warn
 	}
 	c.log.Log(level, "scanned", "seq", b.Seq, "trigger", b.Trigger, "full", b.Full, "dirs", len(b.Dirs), "changed", changed, "took", took)
-	c.census.request(b, changed)
 	if c.mcp != nil && (changed || len(b.Dirs) > 0) {
 		c.mcp.Touched() // a directory of a file that a host follows may be in the batch
 	}

@@ -3,16 +3,13 @@ package sidecar
 import (
 	"context"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/errgroup"
 
 	"pannier"
 	"pannier/config"
-	"pannier/loader"
 	"pannier/loader/fingerprint"
 	"pannier/publish/api"
 	"pannier/registry"
@@ -41,9 +38,6 @@ type DirectoryOptions struct {
 	Policies map[pannier.PolicyKey]pannier.PolicyEntry
 	// Emit receives the events of requests to the handler, of every turn with its text; optional.
 	Emit func(pannier.EventType, any)
-	// Census adds the SKILL.md that discovery does not reach to the problems of the list, which no other answer has. It reads every
-	// directory.
-	Census bool
 	// Brief reads the files only of skills that lack a description. The digests, and what depends on tools, are then not those of a
 	// sidecar.
 	Brief bool
@@ -54,29 +48,14 @@ func ReadDirectory(ctx context.Context, o DirectoryOptions) (*Directory, error) 
 	ro := registry.Options{FirstVersion: uint64(time.Now().UnixMilli())}
 	ro.Inputs.Policies.Workspace = o.Policies
 	h := newEngine(o.Settings, o.Environ, ro)
-	var (
-		s         *pannier.Snapshot
-		unreached []pannier.Problem
-	)
-	group, scanning := errgroup.WithContext(ctx)
-	group.Go(func() (err error) {
-		s, err = h.scanAllWithContents(scanning, o.Brief)
-		return err
-	})
-	if o.Census {
-		group.Go(func() (err error) {
-			unreached, err = h.loader.Census(scanning, loader.Again{All: true})
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
+	s, err := h.scanAllWithContents(ctx, o.Brief)
+	if err != nil {
 		return nil, err
 	}
 	ho := h.handlerOptions(hclog.NewNullLogger())
 	ho.Rescan = func(ctx context.Context, _ bool) (*pannier.Snapshot, error) {
 		return h.scanAllWithContents(ctx, o.Brief)
 	}
-	ho.Snapshot = func() *pannier.Snapshot { return withProblems(h.registry.Current(), unreached) }
 	ho.Health = noHealth
 	if ho.Emit = o.Emit; o.Emit != nil {
 		ho.TurnEvents = api.TurnEvents{PerMinute: config.TurnEventsAll, Text: true}
@@ -93,17 +72,6 @@ func ReadDirectory(ctx context.Context, o DirectoryOptions) (*Directory, error) 
 
 // noHealth stands in for the health of a directory: only a running sidecar has one.
 func noHealth() pannier.Health { return pannier.Health{} }
-
-// withProblems returns a snapshot with more problems. They are not part of its digest, which is that of a running sidecar: there
-// they are in health.
-func withProblems(s *pannier.Snapshot, more []pannier.Problem) *pannier.Snapshot {
-	if len(more) == 0 {
-		return s
-	}
-	copied := *s
-	copied.Problems = slices.Concat(s.Problems, more)
-	return &copied
-}
 
 // ChangeDirectory opens a workspace for changes while no sidecar runs for it. It holds the state of the workspace until end is
 // called, as a sidecar does, so that changes are audited and no sidecar starts meanwhile.

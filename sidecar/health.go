@@ -83,7 +83,7 @@ func (c *core) health() pannier.Health {
 	}
 	h.Conditions = append(h.Conditions, c.overdueConditions()...)
 	h.Conditions = append(h.Conditions, c.socketConditions()...)
-	for _, p := range slices.Concat(c.restartNeeded(), c.census.problems()) {
+	for _, p := range c.restartNeeded() {
 		h.Conditions = append(h.Conditions, problemCondition(p))
 	}
 	h.Conditions = append(h.Conditions, c.state.conditions()...)

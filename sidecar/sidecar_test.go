@@ -12,7 +12,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/pflag"
 
-	"pannier"
 	"pannier/config"
 	"pannier/internal/testbench/fixture"
 	"pannier/publish/client"
@@ -111,22 +110,6 @@ func TestBriefDirectory(t *testing.T) {
 		haiku, poem := d.Snapshot.Entries[0], d.Snapshot.Entries[1]
 		if haiku.Description != "Writes a haiku." || poem.Description != "Finds a rhyme." || (len(haiku.FileTools) == 0) != brief {
 			t.Errorf("brief %t: %q, %q, %d tools", brief, haiku.Description, poem.Description, len(haiku.FileTools))
-		}
-	}
-}
-
-// TestCensusOfADirectory: what discovery does not reach is looked for only where it is asked for.
-func TestCensusOfADirectory(t *testing.T) {
-	w := fixture.NewWorkspace(t)
-	fixture.WriteIn(t, w, fixture.SkillScript("haiku", "Writes a haiku.")+"mkdir skills/haiku/inner; cp skills/haiku/SKILL.md skills/haiku/inner")
-	for _, census := range []bool{false, true} {
-		d, err := ReadDirectory(t.Context(), DirectoryOptions{Settings: optionsFor(t, w).Settings, Census: census})
-		if err != nil {
-			t.Fatal(err)
-		}
-		problems := d.Handler.Snapshot().Problems
-		if found := slices.ContainsFunc(problems, func(p pannier.Problem) bool { return p.Code == "root.nested_skills" }); found != census {
-			t.Errorf("with census %t the problems are %v", census, problems)
 		}
 	}
 }

@@ -116,7 +116,7 @@ func (p *program) readDirectory(ctx context.Context, s config.Settings) (*client
 	if err := requireDirectory(s); err != nil {
 		return nil, err
 	}
-	d, err := sidecar.ReadDirectory(ctx, sidecar.DirectoryOptions{Settings: s, Environ: p.environ, Census: p.listing, Brief: p.listing && !p.json})
+	d, err := sidecar.ReadDirectory(ctx, sidecar.DirectoryOptions{Settings: s, Environ: p.environ, Brief: p.listing && !p.json})
 	if err != nil {
 		return nil, err
 	}

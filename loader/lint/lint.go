@@ -12,6 +12,7 @@ import (
 	"os"
 	"path"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -96,35 +97,33 @@ func Audit(ctx context.Context, o Options) (Report, error) {
 		return Report{}, err
 	}
 	r := Report{Profile: o.Profile, Problems: append([]pannier.Problem{}, o.Workspace.Problems...)}
-	var unreached []pannier.Problem
-	group, ctx := errgroup.WithContext(ctx)
+	var (
+		catalog pannier.Catalog
+		found   []skillFiles
+	)
+	group, searching := errgroup.WithContext(ctx)
 	if o.Only == "" {
 		group.Go(func() (err error) {
-			unreached, err = a.loader.Census(ctx, loader.Again{All: true})
+			found, err = a.findSkillFiles(searching)
 			return err
 		})
 	}
-	group.Go(func() error { return a.auditFound(ctx, &r) })
+	group.Go(func() (err error) {
+		if catalog, err = a.loader.Load(searching, pannier.Batch{Full: true, Trigger: pannier.TriggerManual}); err != nil {
+			return err
+		}
+		r.Skills = a.choose(catalog.Skills)
+		a.reportShared(r.Skills)
+		return a.auditAll(searching, r.Skills)
+	})
 	if err := group.Wait(); err != nil {
 		return Report{}, err
 	}
-	r.Problems = append(r.Problems, unreached...)
+	if o.Only == "" {
+		r.Problems = slices.Concat(r.Problems, catalog.Problems, a.reportUnmade(found, catalog))
+	}
 	r.sum(o)
 	return r, nil
-}
-
-// auditFound finds the skills and judges them.
-func (a *auditor) auditFound(ctx context.Context, r *Report) error {
-	catalog, err := a.loader.Load(ctx, pannier.Batch{Full: true, Trigger: pannier.TriggerManual})
-	if err != nil {
-		return err
-	}
-	if a.Only == "" {
-		r.Problems = append(r.Problems, catalog.Problems...)
-	}
-	r.Skills = a.choose(catalog.Skills)
-	a.reportShared(r.Skills)
-	return a.auditAll(ctx, r.Skills)
 }
 
 // auditor is one audit.

@@ -8,25 +8,6 @@ import (
 	"pannier"
 )
 
-func TestSkillsThatAreNotReachedAreTold(t *testing.T) {
-	t.Parallel()
-	w := newWorkspace(t)
-	writeIn(t, w, skillScript("near", "Is found.")+strings.ReplaceAll(skillScript("far", "Lies too deep."), "skills/", "skills/a/b/c/")+
-		strings.ReplaceAll(skillScript("inner", "Lies in a skill."), "skills/", "skills/near/more/"))
-	s := startSidecar(t, w, "--platform-url", "off", "--max-depth", "2")
-	eventually(t, "health tells of the skills", func() error {
-		h, err := s.Health(t.Context())
-		if err != nil {
-			return err
-		}
-		told := fmt.Sprint(h.Conditions)
-		if h.Status != pannier.HealthDegraded || !strings.Contains(told, "root_unreached_skills") || !strings.Contains(told, "root_nested_skills") {
-			return fmt.Errorf("%s: %s", h.Status, told)
-		}
-		return nil
-	})
-}
-
 func TestMissingWorkspaceDoesNotEmptyTheCard(t *testing.T) {
 	t.Parallel()
 	platform := newRecorder(t)
