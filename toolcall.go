@@ -198,9 +198,13 @@ type ToolProxy struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// MayRun reports whether the programs of a skill whose files have a fingerprint may run.
-func (e *Entry) MayRun(fingerprint Digest) bool {
-	return e.TrustLevel.AtLeast(TrustInternal) || e.Policy.ToolsAllowed == fingerprint
+// MayCall reports whether the operator allows tools of a kind of a skill whose files have a fingerprint. The skill of a tool that
+// sends a secret needs permission whatever its trust is. A function_proxy needs none: the agent decides about its own tools.
+func (e *Entry) MayCall(kind RuntimeToolKind, sendsSecret bool, fingerprint Digest) bool {
+	if kind == RuntimeProxy || !sendsSecret && e.TrustLevel.AtLeast(TrustInternal) {
+		return true
+	}
+	return !fingerprint.IsZero() && e.Policy.ToolsAllowed == fingerprint
 }
 
 // SkillToolCalled tells that a tool of a skill was called. What it has of the output is what the output policy has for the

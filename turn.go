@@ -111,9 +111,9 @@ type Resolution struct {
 	Digest          Digest          `json:"digest"`
 	Active          []ActiveSkill   `json:"active"`
 	Rejected        []RejectedSkill `json:"rejected"`
-	// Tools are the runtime tools that the active skills declare, ExcludedTools those that are kept back, tools in files
-	// among them; by skill, then by name.
-	Tools         []RuntimeTool  `json:"tools"`
+	// Tools are the runtime tools that the active skills declare, and whether the sidecar carries them out now; ExcludedTools those
+	// that are kept back, tools in files among them; by skill, then by name.
+	Tools         []ListedTool   `json:"tools"`
 	ExcludedTools []ExcludedTool `json:"excluded_tools"`
 	// AllowedTools are what is left of the caller's own tools.
 	AllowedTools AllowedTools `json:"allowed_tools"`

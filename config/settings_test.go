@@ -136,7 +136,7 @@ var samples = map[string]sample{
 	"tools.uid":                            {"1234", "", func(s config.Settings) any { return s.Tools.UID }, uint32(1234)},
 	"tools.env":                            {"LANG,TZ", "[LANG, TZ]", func(s config.Settings) any { return s.Tools.Env }, []string{"LANG", "TZ"}},
 	"tools.http_allow":                     {"Intranet.", "[Intranet.]", func(s config.Settings) any { return s.Tools.HTTPAllow }, []string{"intranet"}},
-	"tools.secrets":                        {"KEY@api.example.com=@/run/key", "{KEY@api.example.com: '@/run/key'}", func(s config.Settings) any { return s.Tools.Secrets }, []config.ToolSecret{{Name: "KEY", Host: "api.example.com", File: "/run/key"}}},
+	"tools.secrets":                        {"KEY@api.example.com/a+b=@/run/key", "{KEY@api.example.com: {file: /run/key, skills: [a, b]}}", func(s config.Settings) any { return s.Tools.Secrets }, []config.ToolSecret{{Name: "KEY", Host: "api.example.com", File: "/run/key", Skills: []string{"a", "b"}}}},
 	"tools.project_dirs":                   {"/home/a/", "[/home/a/]", func(s config.Settings) any { return s.Tools.ProjectDirs }, []string{"/home/a"}},
 	"tools.timeout":                        {"5m", "", func(s config.Settings) any { return s.Tools.Timeout }, config.MaxToolTimeout},
 	"tools.max_calls":                      {"2", "", func(s config.Settings) any { return s.Tools.MaxCalls }, 2},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pannier"
+	"pannier/internal/yamldoc"
 )
 
 // The values of [Tools.Runner].
@@ -63,9 +64,12 @@ func (t ToolTrust) Of(kind pannier.RuntimeToolKind) pannier.Trust {
 	return t.Shell
 }
 
-// ToolSecret is a secret for headers of requests to one host. Its value is in a file or in a variable of the sidecar; the other
-// one is empty.
-type ToolSecret struct{ Name, Host, File, Variable string }
+// ToolSecret is a secret for headers of requests to one host, by tools of the skills with the slugs in Skills. Its value is in a file
+// or in a variable of the sidecar; the other one is empty.
+type ToolSecret struct {
+	Name, Host, File, Variable string
+	Skills                     []string
+}
 
 var toolSettings = []setting{
 	one(setting{key: "tools.enabled", kind: kindBool, fallback: "false"}, "let clients call tools of skills",
@@ -111,8 +115,8 @@ var toolSettings = []setting{
 	list(setting{key: "tools.http_allow", kind: "hosts"},
 		"hosts, or hosts with a port, that http tools may reach although their address is private, separated by commas",
 		texts(func(d *draft) *[]string { return &d.Tools.HTTPAllow }, parseHost)),
-	list(setting{key: "tools.secrets", single: "tools.secret", kind: "name@host=source", split: splitHeaders},
-		"a secret for headers of http tools: NAME@HOST=@FILE or NAME@HOST=$VARIABLE of the sidecar; repeatable", readSecrets),
+	list(setting{key: "tools.secrets", single: "tools.secret", kind: "name@host/slug=source", split: splitHeaders},
+		"a secret for headers of http tools of a skill: NAME@HOST/SLUG=@FILE or NAME@HOST/SLUG=$VARIABLE of the sidecar; SLUG+SLUG for several; repeatable", readSecrets),
 	list(setting{key: "tools.project_dirs", single: "tools.project_dir", kind: "dirs", split: splitPaths},
 		"directories, as the runner sees them, below which a call may let a tool write; repeatable", readProjectDirs),
 	one(setting{key: "tools.timeout", kind: "duration", fallback: "20s"}, "longest call of a tool; 5m at most",
@@ -203,46 +207,78 @@ func parseToolTimeout(text string) (time.Duration, *Fault) {
 func readSecrets(d *draft, g given) (faults []*Fault) {
 	d.Tools.Secrets = nil
 	for i, text := range withoutBlanks(g.texts) {
-		name, source, ok := strings.Cut(text, "=")
+		key, source, ok := strings.Cut(text, "=")
 		if !ok {
-			faults = append(faults, g.fault(fmt.Sprintf("entry %d is not of the form NAME@HOST=SOURCE", i+1), secretHint))
+			faults = append(faults, g.fault(fmt.Sprintf("entry %d is not of the form NAME@HOST/SLUG=SOURCE", i+1), secretHint))
 			continue
 		}
-		faults = append(faults, d.addSecret(g, strings.TrimSpace(name), strings.TrimSpace(source))...)
-	}
-	return append(faults, g.pairs("write lines of the form `NAME@HOST: \"@/run/secrets/file\"`, indented", func(at given, name string) []*Fault {
-		source, fault := at.text()
-		if fault != nil {
-			return []*Fault{fault}
+		key, slugs, _ := strings.Cut(key, "/")
+		file, isFile := strings.CutPrefix(strings.TrimSpace(source), "@")
+		variable, isVariable := strings.CutPrefix(strings.TrimSpace(source), "$")
+		s := ToolSecret{Skills: withoutBlanks(strings.Split(slugs, "+"))}
+		if isFile {
+			s.File = file
+		} else if isVariable {
+			s.Variable = variable
 		}
-		at.name = g.name
-		return d.addSecret(at, name, source)
+		faults = append(faults, d.addSecret(g, strings.TrimSpace(key), s, secretHint)...)
+	}
+	return append(faults, g.pairs("write lines of the form "+secretLine+", indented", func(at given, key string) (faults []*Fault) {
+		if at.node.Kind() != yamldoc.Map {
+			at.name = g.name // without the key, which may be in the wrong place
+			return []*Fault{at.fault("a secret names no skills that may use it", "write "+secretLine)}
+		}
+		var s ToolSecret
+		for pair := range at.node.Pairs() {
+			value, read := at.below("."+pair.Key, pair.Value, pair.Line), reader(nil)
+			value.name = g.name
+			switch pair.Key {
+			case "file":
+				read = scalar(func(*draft) *string { return &s.File }, parseText)
+			case "variable":
+				read = scalar(func(*draft) *string { return &s.Variable }, parseText)
+			case "skills":
+				read = texts(func(*draft) *[]string { return &s.Skills }, parseText)
+			default:
+				faults = append(faults, value.fault("a secret has file or variable, and skills", "write "+secretLine))
+				continue
+			}
+			faults = append(faults, read(nil, value)...)
+		}
+		if at.name = g.name; len(faults) > 0 {
+			return faults
+		}
+		return d.addSecret(at, key, s, "write "+secretLine)
 	})...)
 }
 
-const secretHint = "write NAME@HOST=@FILE, or NAME@HOST=$VARIABLE for a variable of the sidecar"
+const (
+	secretHint = "write NAME@HOST/SLUG=@FILE, or NAME@HOST/SLUG=$VARIABLE for a variable of the sidecar"
+	secretLine = "`NAME@HOST: {file: /run/secrets/file, skills: [slug]}`"
+)
 
-func (d *draft) addSecret(g given, key, source string) []*Fault {
+func (d *draft) addSecret(g given, key string, s ToolSecret, hint string) []*Fault {
 	name, host, bound := strings.Cut(key, "@")
 	if !variableName.MatchString(name) {
-		return []*Fault{g.fault("a secret has a name that is not letters, digits and underscores", secretHint)}
+		return []*Fault{g.fault("a secret has a name that is not letters, digits and underscores", hint)}
 	}
 	host, fault := parseHost(host)
 	if !bound || fault != nil {
-		return []*Fault{g.fault("the secret "+name+" names no host that it is for", secretHint)}
+		return []*Fault{g.fault("the secret "+name+" names no host that it is for", hint)}
 	}
-	s := ToolSecret{Name: name, Host: host}
-	file, isFile := strings.CutPrefix(source, "@")
-	variable, isVariable := strings.CutPrefix(source, "$")
+	s.Name, s.Host = name, host
 	switch {
 	case slices.ContainsFunc(d.Tools.Secrets, func(other ToolSecret) bool { return other.Name == name && other.Host == host }):
-		return []*Fault{g.fault("the secret "+name+" is there already for this host", "remove one of the two")}
-	case isFile && strings.HasPrefix(file, "/"):
-		s.File = file
-	case isVariable && variableName.MatchString(variable):
-		s.Variable = variable
-	default:
-		return []*Fault{g.fault("the secret "+name+" has no source", secretHint+"; the path of a file is absolute")}
+		return []*Fault{g.fault("the secret "+name+" is there already for this host", "remove one of the two, and name all skills in the other")}
+	case (s.File == "") == (s.Variable == ""), s.File != "" && !strings.HasPrefix(s.File, "/"), s.Variable != "" && !variableName.MatchString(s.Variable):
+		return []*Fault{g.fault("the secret "+name+" has no source", hint+"; the path of a file is absolute")}
+	case len(s.Skills) == 0:
+		return []*Fault{g.fault("the secret "+name+" names no skills that may use it", hint)}
+	}
+	for _, slug := range s.Skills {
+		if slug == "" || pannier.Slugify(slug) != slug {
+			return []*Fault{g.fault("the secret "+name+" names a skill that is not a slug", "write slugs as \"pannier list\" shows them")}
+		}
 	}
 	d.Tools.Secrets = append(d.Tools.Secrets, s)
 	return nil

@@ -18,15 +18,18 @@ func TestToolFaults(t *testing.T) {
 		{"PANNIER_TOOLS_KIND=script", "is none of the possible words"},
 		{"PANNIER_TOOLS_HTTP_ALLOW=http://x", "is not a host"},
 		{"PANNIER_TOOLS_ENV=A=b", "is not the name of a variable"},
-		{"PANNIER_TOOLS_SECRET=KEY@h=s3cr3t", "the secret KEY has no source"},
-		{"PANNIER_TOOLS_SECRET=KEY@h=@relative", "the secret KEY has no source"},
+		{"PANNIER_TOOLS_SECRET=KEY@h/a=s3cr3t", "the secret KEY has no source"},
+		{"PANNIER_TOOLS_SECRET=KEY@h/a=@relative", "the secret KEY has no source"},
 		{"PANNIER_TOOLS_SECRET=KEY=@/s3cr3t", "names no host"},
 		{"PANNIER_TOOLS_SECRET=KEY@http://x=@/s3cr3t", "names no host"},
 		{"PANNIER_TOOLS_PROJECT_DIR=/", "is not an absolute directory"},
 		{"PANNIER_TOOLS_PROJECT_DIR=a", "is not an absolute directory"},
 		{"PANNIER_TOOLS_SECRET=s3cr3t", "entry 1 is not of the form"},
 		{"PANNIER_TOOLS_SECRET=s3cr3t-x=@/a", "a secret has a name"},
-		{"PANNIER_TOOLS_SECRET=A@h=@/a,A@H=$B", "the secret A is there already"},
+		{"PANNIER_TOOLS_SECRET=A@h/a=@/a,A@H/b=$B", "the secret A is there already"},
+		{"PANNIER_TOOLS_SECRET=KEY@h=@/s3cr3t", "the secret KEY names no skills"},
+		{"PANNIER_TOOLS_SECRET=KEY@h/=@/s3cr3t", "the secret KEY names no skills"},
+		{"PANNIER_TOOLS_SECRET=KEY@h/a+B_C=@/s3cr3t", "names a skill that is not a slug"},
 	} {
 		_, err := config.Load(nil, []string{"HOME=/h", tt.env})
 		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "s3cr3t") {
@@ -37,8 +40,8 @@ func TestToolFaults(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "takes the whole sandbox") {
 		t.Errorf("self without the whole sandbox: %v", err)
 	}
-	s, err := config.Load(nil, []string{"HOME=/h", "PANNIER_TOOLS_SECRET=KEY@a:8443=@/run/key,OTHER@b=$TOKEN"})
-	want := []config.ToolSecret{{Name: "KEY", Host: "a:8443", File: "/run/key"}, {Name: "OTHER", Host: "b", Variable: "TOKEN"}}
+	s, err := config.Load(nil, []string{"HOME=/h", "PANNIER_TOOLS_SECRET=KEY@a:8443/x=@/run/key,OTHER@b/y+z=$TOKEN"})
+	want := []config.ToolSecret{{Name: "KEY", Host: "a:8443", File: "/run/key", Skills: []string{"x"}}, {Name: "OTHER", Host: "b", Variable: "TOKEN", Skills: []string{"y", "z"}}}
 	if diff := cmp.Diff(want, s.Tools.Secrets); err != nil || diff != "" {
 		t.Errorf("%v\n%s", err, diff)
 	}

@@ -168,7 +168,11 @@ func (f *fingerprints) summary(s *pannier.Skill) *pannier.ScanSummary {
 // isLinkedOut reports whether the SKILL.md of a skill is known to be a link that leads to no file of the skill.
 func (f *fingerprints) isLinkedOut(s *pannier.Skill) bool {
 	p := f.shown.Load().get(s.Path)
-	return p != nil && p.of == s.Sum && p.parts.LinkedOut == s.File && s.File != ""
+	return p != nil && p.of == s.Sum && isLinkedOut(s, p.parts)
+}
+
+func isLinkedOut(s *pannier.Skill, parts fingerprint.Parts) bool {
+	return parts.LinkedOut == s.File && s.File != ""
 }
 
 // failure says why a skill has no fingerprint; empty where it has one or may get one.

@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -23,10 +24,10 @@ import (
 // newTools returns what calls tools of skills.
 func (c *core) newTools(reg prometheus.Registerer) *tools.Service {
 	t := c.settings.Tools
-	rules := c.turnRules()
+	rules, requests := c.turnRules(), newHTTPTools(t)
 	return tools.New(tools.Options{
-		Snapshot: c.registry.Current, Plan: rules.Tools, Read: c.readForTool, Known: c.fingerprints.of, LinkedOut: c.fingerprints.isLinkedOut, Scanned: c.scannedForTool,
-		Directory: c.toolDirectory, Where: t.Runner, Runner: c.runner, HTTP: newHTTPTools(t), Audit: c.state.audit, Emit: c.events.emit,
+		Snapshot: c.registry.Current, Plan: rules.Tools, Read: c.readForTool, Known: c.knownForTool, Scanned: c.scannedForTool,
+		Directory: c.toolDirectory, Where: t.Runner, Runner: c.runner, HTTP: requests, Secrets: requests.secrets, Audit: c.state.audit, Emit: c.events.emit,
 		Mask: scan.MaskSecrets, Enabled: t.Enabled, RequireScan: t.RequireScan, Network: t.Network, RecordArguments: c.settings.TurnEventsText,
 		Sandbox: t.Sandbox, Env: t.Env, ProjectDirs: t.ProjectDirs, Timeout: t.Timeout, MaxCalls: t.MaxCalls, Bounds: t.Bounds,
 		Registerer: reg, Logger: c.log.Named("tools"),
@@ -34,11 +35,15 @@ func (c *core) newTools(reg prometheus.Registerer) *tools.Service {
 }
 
 func (c *core) toolsAPI() api.Tools {
-	return api.Tools{List: c.tools.List, Call: c.tools.Call, Cancel: c.tools.Cancel, Register: c.tools.Register, CallUIDs: c.settings.Tools.CallUIDs}
+	return api.Tools{List: c.tools.List, Permit: c.tools.Permit, Call: c.tools.Call, Cancel: c.tools.Cancel, Register: c.tools.Register, CallUIDs: c.settings.Tools.CallUIDs}
 }
 
-// readForTool returns the fingerprint and the files of a skill as they are now.
-func (c *core) readForTool(ctx context.Context, s *pannier.Skill) (pannier.Digest, []pannier.ToolFile, error) {
+func (c *core) knownForTool(s *pannier.Skill) tools.Files {
+	return tools.Files{Fingerprint: c.fingerprints.of(s), LinkedOut: c.fingerprints.isLinkedOut(s)}
+}
+
+// readForTool returns the files of a skill as they are now.
+func (c *core) readForTool(ctx context.Context, s *pannier.Skill) (tools.Files, error) {
 	ctx, cancel := context.WithTimeout(ctx, fingerprintTimeout)
 	defer cancel()
 	f := c.fingerprints
@@ -48,7 +53,7 @@ func (c *core) readForTool(ctx context.Context, s *pannier.Skill) (pannier.Diges
 	if err == nil {
 		f.request()
 	}
-	return p.Digest, p.Manifest, err
+	return tools.Files{Fingerprint: p.Digest, LinkedOut: isLinkedOut(s, p.Parts), Manifest: p.Manifest}, err
 }
 
 // scannedForTool returns the result of the security scan of a fingerprint, with what is accepted of it at the path of the skill; nil
@@ -117,9 +122,17 @@ type httpTools struct{ client *httptool.Client }
 func newHTTPTools(t config.Tools) httpTools {
 	o := httptool.Options{Allow: t.HTTPAllow}
 	for _, secret := range t.Secrets {
-		o.Secrets = append(o.Secrets, httptool.Secret{Name: secret.Name, Host: secret.Host, Read: func() (string, error) { return readSecret(secret) }})
+		o.Secrets = append(o.Secrets, httptool.Secret{Name: secret.Name, Host: secret.Host, Skills: secret.Skills, Read: func() (string, error) { return readSecret(secret) }})
 	}
 	return httpTools{httptool.New(o)}
+}
+
+// secrets reports whether the declaration of a tool of a skill sends a secret, and says which one it may not send.
+func (h httpTools) secrets(skill string, declaration json.RawMessage) (bool, error) {
+	if !httptool.SendsSecret(declaration) {
+		return false, nil
+	}
+	return true, h.client.CheckSecrets(skill, declaration)
 }
 
 // readSecret returns the value of a secret. Its errors do not hold it.
@@ -143,7 +156,7 @@ func readSecret(s config.ToolSecret) (string, error) {
 // Run implements [tools.Runner].
 func (h httpTools) Run(ctx context.Context, job pannier.ToolJob, _ func([]byte)) (pannier.ToolResult, error) {
 	return h.client.Run(ctx, httptool.Call{
-		ID: job.ID, Name: job.Name, Config: job.Config, Arguments: job.Arguments, Timeout: job.Timeout, OutputBytes: job.Bounds.OutputBytes,
+		ID: job.ID, Name: job.Name, Skill: job.Skill, Config: job.Config, Arguments: job.Arguments, Timeout: job.Timeout, OutputBytes: job.Bounds.OutputBytes,
 	}), nil
 }
 

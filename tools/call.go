@@ -20,12 +20,11 @@ type call struct {
 	pannier.ToolRequest
 	s *Service
 
-	id          string // that of the job
-	tool        pannier.RuntimeTool
-	entry       *pannier.Entry
-	arguments   json.RawMessage // as the tool gets them
-	fingerprint pannier.Digest
-	files       []pannier.ToolFile
+	id        string // that of the job
+	tool      pannier.RuntimeTool
+	entry     *pannier.Entry
+	arguments json.RawMessage // as the tool gets them
+	files     Files
 }
 
 // maxCallID and maxSession bound the names that a client chooses.
@@ -35,7 +34,7 @@ const (
 )
 
 func (c *call) carryOut(ctx context.Context) (pannier.ToolResult, error) {
-	if err := c.prepare(); err != nil {
+	if err := c.prepare(ctx); err != nil {
 		return pannier.ToolResult{}, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -56,8 +55,8 @@ func (c *call) carryOut(ctx context.Context) (pannier.ToolResult, error) {
 	return c.audited(ctx)
 }
 
-// prepare checks what needs no file and no turn.
-func (c *call) prepare() error {
+// prepare checks what needs no turn. What may not be called costs no validation.
+func (c *call) prepare(ctx context.Context) error {
 	c.id = "call_" + strings.ToLower(rand.Text())
 	c.CallID = cmp.Or(c.CallID, c.id)
 	if len(c.CallID) > maxCallID || strings.ContainsFunc(c.CallID, func(r rune) bool { return r <= ' ' || r > '~' }) {
@@ -72,7 +71,16 @@ func (c *call) prepare() error {
 	if err := c.checkProjectDir(); err != nil {
 		return err
 	}
-	schema, err := c.s.schemas.of(c.tool)
+	c.files = c.s.Known(c.entry.Skill)
+	if c.files.Fingerprint.IsZero() {
+		if err := c.read(ctx); err != nil {
+			return err
+		}
+	}
+	if err := c.s.permit(c.entry, &c.tool, &c.files); err != nil {
+		return err
+	}
+	schema, err := c.s.schemas.of(&c.tool)
 	if err != nil {
 		return err
 	}
@@ -100,10 +108,7 @@ func (c *call) find() error {
 	if c.entry, ok = snapshot.Lookup(c.tool.Skill); !ok || !c.entry.Usable {
 		return plan.missing(snapshot, c.Name)
 	}
-	if c.tool.Kind == pannier.RuntimeProxy {
-		return nil
-	}
-	return s.runnerMissing(c.tool.Kind)
+	return nil
 }
 
 var errDisabled = refuse(pannier.ToolDisabled, "tools of skills are not enabled", "ask the operator to set tools.enabled: true")
@@ -172,32 +177,34 @@ func (c *call) check(ctx context.Context) error {
 	if string(before.Parameters) != string(c.tool.Parameters) || string(before.Config) != string(c.tool.Config) {
 		return c.changed()
 	}
-	known := c.s.Known(c.entry.Skill)
-	var err error
-	c.fingerprint, c.files, err = c.s.Read(ctx, c.entry.Skill)
+	known := c.s.Known(c.entry.Skill).Fingerprint
+	if err := c.read(ctx); err != nil {
+		return err
+	}
+	if !known.IsZero() && known != c.files.Fingerprint {
+		return c.changed()
+	}
+	return c.s.permit(c.entry, &c.tool, &c.files)
+}
+
+// read reads the files of the skill, which have to be those that its tools were planned from. A skill that has tools only has no
+// SKILL.md.
+func (c *call) read(ctx context.Context) (err error) {
+	c.files, err = c.s.Read(ctx, c.entry.Skill)
 	if ctx.Err() != nil {
 		return errCanceled
 	}
 	if err != nil {
 		return refuse(pannier.ToolChanged, "the files of "+c.tool.Skill+" cannot be read as a whole: "+err.Error(), "retry when the skill no longer changes; \"pannier show\" says more")
 	}
-	if !known.IsZero() && known != c.fingerprint {
+	if c.entry.File == "" || c.files.LinkedOut {
+		return nil
+	}
+	i := slices.IndexFunc(c.files.Manifest, func(f pannier.ToolFile) bool { return f.Path == c.entry.File })
+	if i < 0 || c.files.Manifest[i].SHA256 != c.entry.Digest {
 		return c.changed()
 	}
-	i := slices.IndexFunc(c.files, func(f pannier.ToolFile) bool { return f.Path == c.entry.File })
-	if i < 0 {
-		return linkedOut(c.entry)
-	}
-	if c.files[i].SHA256 != c.entry.Digest {
-		return c.changed()
-	}
-	return c.s.judge(c.entry, c.tool.Kind, c.fingerprint)
-}
-
-// linkedOut refuses a skill whose SKILL.md is a link to a file elsewhere, which is not part of the fingerprint: that is what is
-// scanned and allowed.
-func linkedOut(e *pannier.Entry) error {
-	return refuse(pannier.ToolChanged, e.File+" of "+e.Slug+" is a link, so its declarations can change without the skill", "replace the link by the file")
+	return nil
 }
 
 func (c *call) changed() error {
@@ -205,25 +212,6 @@ func (c *call) changed() error {
 }
 
 var errCanceled = refuse(pannier.ToolCanceled, "the call was canceled", "call it again if its result is needed")
-
-// judge refuses a tool of a skill with a fingerprint by its policy and its security scan.
-func (s *Service) judge(e *pannier.Entry, kind pannier.RuntimeToolKind, fingerprint pannier.Digest) error {
-	scanned := s.Scanned(e.Skill, fingerprint)
-	if scanned == nil && s.RequireScan {
-		return refuse(pannier.ToolUnscanned, e.Slug+" was not scanned as it is now", "wait for the background scan, or run \"pannier scan "+e.Slug+"\"")
-	}
-	if scanned != nil && scanned.Decision == pannier.ScanBlock {
-		return refuse(pannier.ToolUnscanned, "a security scan blocks "+e.Slug+": "+strings.Join(scanned.Blocking, ", "), "run \"pannier scan "+e.Slug+"\" to see the findings")
-	}
-	if !kind.RunsProgram() || e.MayRun(fingerprint) {
-		return nil
-	}
-	message := "programs of " + e.Slug + " are not allowed to run"
-	if !e.Policy.ToolsAllowed.IsZero() {
-		message = e.Slug + " has changed since its programs were allowed to run"
-	}
-	return refuse(pannier.ToolNotAllowed, message, "read its files, then run \"pannier tool allow "+e.Slug+"\"")
-}
 
 // run carries the call out, and returns the result as the runner gave it.
 func (c *call) run(ctx context.Context) pannier.ToolResult {
@@ -277,7 +265,7 @@ func (c *call) job() (pannier.ToolJob, error) {
 		}
 	}
 	job := pannier.ToolJob{
-		ID: c.id, Name: c.tool.Name, Kind: c.tool.Kind, Skill: c.tool.Skill, SkillDir: c.s.Directory(c.entry.Skill), Fingerprint: c.fingerprint,
+		ID: c.id, Name: c.tool.Name, Kind: c.tool.Kind, Skill: c.tool.Skill, SkillDir: c.s.Directory(c.entry.Skill), Fingerprint: c.files.Fingerprint,
 		Arguments: c.arguments, ProjectDir: c.ProjectDir, Timeout: c.s.Timeout, Bounds: c.s.Bounds, Network: c.s.Network, Sandbox: c.s.Sandbox,
 	}
 	if asked := time.Duration(cfg.TimeoutMS) * time.Millisecond; cfg.TimeoutMS > 0 && cfg.TimeoutMS < c.s.Timeout.Milliseconds() {
@@ -290,7 +278,7 @@ func (c *call) job() (pannier.ToolJob, error) {
 		job.Config = c.tool.Config
 		return job, nil
 	}
-	job.Files = c.files
+	job.Files = c.files.Manifest
 	required := slices.Concat(c.entry.Requirements.Env, c.entry.Requirements.APIKeys)
 	for _, name := range c.s.Env {
 		if slices.Contains(required, name) {

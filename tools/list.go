@@ -90,32 +90,62 @@ func (s *Service) List(snapshot *pannier.Snapshot) pannier.ToolList {
 	}
 	for _, tool := range plan.tools {
 		listed := pannier.ListedTool{RuntimeTool: tool}
-		if err := s.callable(snapshot, tool); err != nil {
-			listed.Why = asToolError(err)
-		}
+		listed.Why = s.Permit(snapshot, &listed.RuntimeTool)
 		listed.Callable = listed.Why == nil
 		list.Tools = append(list.Tools, listed)
 	}
 	return list
 }
 
-func (s *Service) callable(snapshot *pannier.Snapshot, tool pannier.RuntimeTool) error {
+// Permit says why a tool of a snapshot must not be called now, as far as that is known without reading files; nil for nothing.
+func (s *Service) Permit(snapshot *pannier.Snapshot, tool *pannier.RuntimeTool) *pannier.ToolError {
 	e, ok := snapshot.Lookup(tool.Skill)
-	if !ok {
-		return refuse(pannier.ToolNotFound, "the skill is gone", "retry")
+	if !ok || !e.Usable {
+		return asToolError(refuse(pannier.ToolNotFound, "the skill is gone", "retry"))
 	}
-	if _, err := s.schemas.of(tool); err != nil {
-		return err
+	files := s.Known(e.Skill)
+	err := s.permit(e, tool, &files)
+	if err == nil {
+		_, err = s.schemas.of(tool)
 	}
-	fingerprint := s.Known(e.Skill)
-	if fingerprint.IsZero() {
+	if err != nil {
+		return asToolError(err)
+	}
+	return nil
+}
+
+// permit refuses a tool that must not be called while its skill has some files. Lists, turns, hosts and calls ask it about tools of
+// every kind.
+func (s *Service) permit(e *pannier.Entry, tool *pannier.RuntimeTool, files *Files) error {
+	if !s.Enabled {
+		return errDisabled
+	}
+	if files.Fingerprint.IsZero() {
 		return refuse(pannier.ToolUnscanned, "the files of "+e.Slug+" are not read yet", "retry in a moment")
 	}
-	if s.LinkedOut(e.Skill) {
-		return linkedOut(e)
+	if files.LinkedOut {
+		return refuse(pannier.ToolChanged, e.File+" of "+e.Slug+" is a link, so its declarations can change without the skill", "replace the link by the file")
 	}
-	if err := s.judge(e, tool.Kind, fingerprint); err != nil {
-		return err
+	scanned := s.Scanned(e.Skill, files.Fingerprint)
+	if scanned == nil && s.RequireScan {
+		return refuse(pannier.ToolUnscanned, e.Slug+" was not scanned as it is now", "wait for the background scan, or run \"pannier scan "+e.Slug+"\"")
+	}
+	if scanned != nil && scanned.Decision == pannier.ScanBlock {
+		return refuse(pannier.ToolUnscanned, "a security scan blocks "+e.Slug+": "+strings.Join(scanned.Blocking, ", "), "run \"pannier scan "+e.Slug+"\" to see the findings")
+	}
+	secret := false
+	if tool.Kind == pannier.RuntimeHTTP {
+		var err error
+		if secret, err = s.Secrets(e.Slug, tool.Config); err != nil {
+			return refuse(pannier.ToolNotAllowed, err.Error(), "ask the operator to name the host and "+e.Slug+" in tools.secrets, then run \"pannier tool allow "+e.Slug+"\"")
+		}
+	}
+	if !e.MayCall(tool.Kind, secret, files.Fingerprint) {
+		message := "tools of " + e.Slug + " are not allowed to run"
+		if !e.Policy.ToolsAllowed.IsZero() {
+			message = e.Slug + " has changed since its tools were allowed to run"
+		}
+		return refuse(pannier.ToolNotAllowed, message, "read its files, then run \"pannier tool allow "+e.Slug+"\"")
 	}
 	if tool.Kind == pannier.RuntimeProxy {
 		return nil

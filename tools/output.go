@@ -144,7 +144,7 @@ func (c *call) outcomeOf(result pannier.ToolResult) outcome {
 		f.RetryHint = result.Error.Hint
 	}
 	if r.IncludeFingerprints {
-		f.Fingerprint = c.fingerprint
+		f.Fingerprint = c.files.Fingerprint
 	}
 	if mode := r.DiagnosticExcerpt.Mode; mode == "output" || mode == "errors_only" {
 		f.Excerpt = pannier.Truncate(result.Output, int(max(1, r.DiagnosticExcerpt.MaxChars)))
@@ -165,7 +165,7 @@ func (c *call) event(result, shaped pannier.ToolResult) pannier.SkillToolCalled 
 	if timeline.Mode == "hidden" {
 		return e
 	}
-	e.ExitCode, e.StatusCode, e.Fingerprint, e.ArgumentsDigest = result.ExitCode, result.StatusCode, c.fingerprint, pannier.DigestOf(c.arguments)
+	e.ExitCode, e.StatusCode, e.Fingerprint, e.ArgumentsDigest = result.ExitCode, result.StatusCode, c.files.Fingerprint, pannier.DigestOf(c.arguments)
 	e.OutputDigest, e.Truncated = pannier.DigestOf([]byte(shaped.Output)), shaped.Truncated
 	e.Output, _ = part(timeline, result.Output, maxKeptBytes)
 	if timeline.Mode == "metadata_only" {
@@ -181,7 +181,7 @@ func (c *call) event(result, shaped pannier.ToolResult) pannier.SkillToolCalled 
 func (c *call) audited(ctx context.Context) (pannier.ToolResult, error) {
 	entry := pannier.AuditEntry{
 		Phase: pannier.AuditIntent, Action: pannier.ActionCallTool, Actor: c.Actor, Slug: c.tool.Skill,
-		Detail: intent{c.tool.Name, c.tool.Kind, c.CallID, c.fingerprint, pannier.DigestOf(c.arguments), c.ProjectDir, c.s.Where},
+		Detail: intent{c.tool.Name, c.tool.Kind, c.CallID, c.files.Fingerprint, pannier.DigestOf(c.arguments), c.ProjectDir, c.s.Where},
 	}
 	written, err := c.s.Audit.Append(entry)
 	if err != nil {

@@ -46,7 +46,7 @@ type schemas struct {
 // maxKeptSchemas bounds the kept schemas. When it is reached, all are compiled again as they are needed.
 const maxKeptSchemas = 1024
 
-func (s *schemas) of(tool pannier.RuntimeTool) (*schema, error) {
+func (s *schemas) of(tool *pannier.RuntimeTool) (*schema, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if kept, ok := s.kept[string(tool.Parameters)]; ok {

@@ -1,12 +1,13 @@
 // Package tools calls runtime tools of skills. A [Service] decides each call in this sequence:
 //
 //  1. The tool is looked up in the plan of the newest snapshot, so its skill is usable and trusted enough now.
-//  2. The arguments are validated by the JSON Schema of the tool.
-//  3. The call waits for its turn, by the execution class of the tool, in a bounded queue.
-//  4. The files of the skill are digested: changed files, a missing permission or a missing scan refuse the call.
-//  5. The intent is audited. If that fails, nothing runs.
-//  6. A [Runner] carries the call out.
-//  7. The outcome is audited, an event is emitted, and the client gets what the output policy lets through.
+//  2. [Service.Permit] refuses a call without a scan, a permission or a runner, by what is known of the files of the skill.
+//  3. The arguments are validated by the JSON Schema of the tool.
+//  4. The call waits for its turn, by the execution class of the tool, in a bounded queue.
+//  5. The files of the skill are digested. Changed files refuse the call, and [Service.Permit] is asked again.
+//  6. The intent is audited. If that fails, nothing runs.
+//  7. A [Runner] carries the call out.
+//  8. The outcome is audited, an event is emitted, and the client gets what the output policy lets through.
 //
 // The package starts no program itself. Refusals are [*pannier.Refusal]; what goes wrong in a call that was carried out is in its
 // result.
@@ -42,19 +43,28 @@ type Auditor interface {
 	Append(pannier.AuditEntry) (pannier.AuditEntry, error)
 }
 
+// Files are those of a skill.
+type Files struct {
+	Fingerprint pannier.Digest // zero where it is not known
+	// LinkedOut says that SKILL.md is a link that leads to no file of the skill, so it is not part of the fingerprint: that is what is
+	// scanned and allowed.
+	LinkedOut bool
+	Manifest  []pannier.ToolFile // of files that were read for a call
+}
+
 // Options are what a [Service] composes. All but those marked optional are needed.
 type Options struct {
 	// Snapshot returns the newest snapshot, nil before the first. Plan returns its accepted and its excluded tools.
 	Snapshot func() *pannier.Snapshot
 	Plan     func(*pannier.Snapshot) ([]pannier.RuntimeTool, []pannier.ExcludedTool)
-	// Read returns the fingerprint and the manifest of the files of a skill as they are now. Known returns the fingerprint that
-	// is known without reading, zero for none.
-	Read  func(context.Context, *pannier.Skill) (pannier.Digest, []pannier.ToolFile, error)
-	Known func(*pannier.Skill) pannier.Digest
-	// LinkedOut reports whether the SKILL.md of a skill is known to be a link that leads to no file of the skill; optional.
-	LinkedOut func(*pannier.Skill) bool
+	// Read returns the files of a skill as they are now. Known returns what is known of them without reading.
+	Read  func(context.Context, *pannier.Skill) (Files, error)
+	Known func(*pannier.Skill) Files
 	// Scanned returns the result of the security scan of a skill with a fingerprint, nil for none.
 	Scanned func(*pannier.Skill, pannier.Digest) *pannier.ScanSummary
+	// Secrets reports whether the declaration of an http tool of a skill sends a secret; the error says which one it may not send.
+	// It is optional.
+	Secrets func(skill string, declaration json.RawMessage) (sent bool, err error)
 	// Directory returns the absolute directory of a skill as the runner sees it.
 	Directory func(*pannier.Skill) string
 	// Where says which runner the settings ask for: none, agent or self. Runner starts programs, HTTP sends requests; both are
@@ -104,8 +114,8 @@ func New(o Options) *Service {
 	if o.Mask == nil {
 		o.Mask = func(text string) string { return text }
 	}
-	if o.LinkedOut == nil {
-		o.LinkedOut = func(*pannier.Skill) bool { return false }
+	if o.Secrets == nil {
+		o.Secrets = func(string, json.RawMessage) (bool, error) { return false, nil }
 	}
 	o.Logger = cmp.Or(o.Logger, hclog.NewNullLogger())
 	return &Service{

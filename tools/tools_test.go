@@ -27,6 +27,7 @@ type bench struct {
 	print    pannier.Digest
 	files    []pannier.ToolFile
 	known    pannier.Digest
+	linked   bool
 	scan     *pannier.ScanSummary
 
 	mu       sync.Mutex
@@ -98,10 +99,10 @@ func newBench() *bench {
 	b.options = tools.Options{
 		Snapshot: func() *pannier.Snapshot { return b.snapshot },
 		Plan:     resolve.Rules{Tooling: resolve.ToolRules{Enabled: true, Scripts: true}}.Tools,
-		Read: func(context.Context, *pannier.Skill) (pannier.Digest, []pannier.ToolFile, error) {
-			return b.print, b.files, nil
+		Read: func(context.Context, *pannier.Skill) (tools.Files, error) {
+			return tools.Files{Fingerprint: b.print, LinkedOut: b.linked, Manifest: b.files}, nil
 		},
-		Known:     func(*pannier.Skill) pannier.Digest { return b.known },
+		Known:     func(*pannier.Skill) tools.Files { return tools.Files{Fingerprint: b.known, LinkedOut: b.linked} },
 		Scanned:   func(*pannier.Skill, pannier.Digest) *pannier.ScanSummary { return b.scan },
 		Directory: func(*pannier.Skill) string { return "/w/skills/a" },
 		Where:     "self", Runner: b, HTTP: b, Audit: b, Enabled: true, RequireScan: true, Sandbox: pannier.SandboxRequired, Env: []string{"LANG", "KEY", "HOME"},
@@ -184,14 +185,25 @@ func TestRefusals(t *testing.T) {
 		{"disabled skill", func(b *bench) { b.unusable(pannier.ReasonDisabled) }, request("skill.a.run", ""), pannier.ToolDisabled},
 		{"not allowed", func(b *bench) { b.entry().Policy.ToolsAllowed = pannier.Digest{} }, request("skill.a.run", ""), pannier.ToolNotAllowed},
 		{"allowed before", func(b *bench) { b.entry().Policy.ToolsAllowed = other }, request("skill.a.add", ""), pannier.ToolNotAllowed},
+		{"request not allowed", func(b *bench) { b.entry().Policy.ToolsAllowed = pannier.Digest{} }, request("skill.a.get", ""), pannier.ToolNotAllowed},
+		{"request allowed before", func(b *bench) { b.entry().Policy.ToolsAllowed = other }, request("skill.a.get", ""), pannier.ToolNotAllowed},
+		{"secret of another skill", func(b *bench) {
+			b.options.Secrets = func(string, json.RawMessage) (bool, error) { return true, errors.New("there is no secret") }
+		}, request("skill.a.get", ""), pannier.ToolNotAllowed},
+		{"secret not allowed, internal", func(b *bench) {
+			b.options.Secrets = func(string, json.RawMessage) (bool, error) { return true, nil }
+			b.entry().TrustLevel, b.entry().Policy.ToolsAllowed = pannier.TrustInternal, pannier.Digest{}
+		}, request("skill.a.get", ""), pannier.ToolNotAllowed},
+		{"not allowed, and invalid arguments", func(b *bench) { b.entry().Policy.ToolsAllowed = pannier.Digest{} }, request("skill.a.run", `{"x":"1"}`), pannier.ToolNotAllowed},
 		{"unscanned", func(b *bench) { b.scan = nil }, request("skill.a.run", ""), pannier.ToolUnscanned},
 		{"scan blocks", func(b *bench) { b.scan.Decision = pannier.ScanBlock }, request("skill.a.get", ""), pannier.ToolUnscanned},
 		{"SKILL.md changed", func(b *bench) { b.files[0].SHA256 = other }, request("skill.a.run", ""), pannier.ToolChanged},
-		{"SKILL.md is a link", func(b *bench) { b.files = b.files[1:] }, request("skill.a.run", ""), pannier.ToolChanged},
-		{"another file changed", func(b *bench) { b.known = other }, request("skill.a.run", ""), pannier.ToolChanged},
+		{"SKILL.md is a link", func(b *bench) { b.linked = true }, request("skill.a.run", ""), pannier.ToolChanged},
+		{"SKILL.md is gone", func(b *bench) { b.files = b.files[1:] }, request("skill.a.run", ""), pannier.ToolChanged},
+		{"another file changed", func(b *bench) { b.known, b.entry().Policy.ToolsAllowed = other, other }, request("skill.a.run", ""), pannier.ToolChanged},
 		{"changing", func(b *bench) {
-			b.options.Read = func(context.Context, *pannier.Skill) (pannier.Digest, []pannier.ToolFile, error) {
-				return other, nil, pannier.ErrChanged
+			b.options.Read = func(context.Context, *pannier.Skill) (tools.Files, error) {
+				return tools.Files{}, pannier.ErrChanged
 			}
 		}, request("skill.a.run", ""), pannier.ToolChanged},
 		{"no runner", func(b *bench) { b.options.Runner = nil }, request("skill.a.run", ""), pannier.ToolNoRunner},
@@ -240,13 +252,13 @@ func TestListAgrees(t *testing.T) {
 	if got := strings.Join(callable(), " "); got != "add alone empty get go-sh read run self session" {
 		t.Errorf("allowed: %s", got)
 	}
-	b.options.LinkedOut = func(*pannier.Skill) bool { return true }
+	b.linked = true
 	if got := callable(); len(got) > 0 {
 		t.Errorf("SKILL.md is a link: %s", got)
 	}
-	b.options.LinkedOut = nil
+	b.linked = false
 	b.entry().Policy.ToolsAllowed = pannier.Digest{}
-	if got := strings.Join(callable(), " "); got != "get read self" {
+	if got := strings.Join(callable(), " "); got != "read self" {
 		t.Errorf("not allowed: %s", got)
 	}
 	b.entry().TrustLevel = pannier.TrustInternal

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"pannier"
+	"pannier/tools/httptool"
 )
 
 // decideCall compares a recorded call of a tool with what would be decided about it now: whether the tool is offered, as which kind,
@@ -41,8 +42,8 @@ func (a *replayer) decideCall(ctx context.Context, recorded pannier.Event) ([]di
 		return differ(difference{Detail: "the files of the skill cannot be read as a whole: " + err.Error()}), ctx.Err()
 	case now != call.Fingerprint:
 		return differ(difference{Field: "fingerprint", Recorded: call.Fingerprint, Now: now}), nil
-	case call.Kind.RunsProgram() && !e.MayRun(now):
-		return differ(difference{Detail: "programs of the skill are not allowed to run any more; run \"pannier tool allow " + call.Slug + "\""}), nil
+	case !e.MayCall(call.Kind, httptool.SendsSecret(offered[at].Config), now):
+		return differ(difference{Detail: "tools of the skill are not allowed to run any more; run \"pannier tool allow " + call.Slug + "\""}), nil
 	}
 	return nil, nil
 }

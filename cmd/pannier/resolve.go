@@ -74,12 +74,16 @@ func (s streams) printRuntimeTools(r pannier.Resolution) error {
 	if len(r.Tools)+len(r.ExcludedTools) == 0 {
 		return nil
 	}
-	rows := [][]string{{"TOOL", "OFFERED", "WHAT"}}
+	rows := [][]string{{"TOOL", "OFFERED", "CALLABLE", "WHAT"}}
 	for _, t := range r.Tools {
-		rows = append(rows, []string{t.Name, "yes", fmt.Sprintf("%s: %s", t.Kind, t.Description)})
+		callable := "yes"
+		if t.Why != nil {
+			callable = "no, " + t.Why.Code
+		}
+		rows = append(rows, []string{t.Name, "yes", callable, fmt.Sprintf("%s: %s", t.Kind, t.Description)})
 	}
 	for _, t := range r.ExcludedTools {
-		rows = append(rows, []string{t.Name, "no", t.Reason + ": " + t.Detail})
+		rows = append(rows, []string{t.Name, "no", "no", t.Reason + ": " + t.Detail})
 	}
 	fmt.Fprintln(s.out)
 	return s.table(rows)

@@ -197,12 +197,12 @@ func (p *program) toolAllowCommand() *cobra.Command {
 	var remove bool
 	cmd := &cobra.Command{
 		Use:   "allow [SLUG]",
-		Short: "Allow the programs of a skill to run",
-		Long: `Allows the programs of a skill (its tools of the kinds shell, python and script) to run in the
-sandbox, as long as no file of the skill changes. Read the files of the skill before. --remove
+		Short: "Allow the tools of a skill to run",
+		Long: `Allows the tools of a skill to run as long as no file of the skill changes: programs (kinds shell,
+python and script) in the sandbox, and HTTP requests. Read the files of the skill before. --remove
 takes the permission back. Without a slug, it lists what is allowed.
 
-A skill of trust internal needs no permission.`,
+A skill of trust internal needs no permission, unless a tool of it sends a secret.`,
 		Example: `  pannier tool allow repo-review
   pannier tool allow repo-review --remove
   pannier tool allow`,
@@ -259,7 +259,7 @@ func (s streams) printToolsAllowed(list pannier.PolicyList) error {
 		}
 	}
 	if len(rows) == 1 {
-		fmt.Fprintln(s.err, "no programs of skills are allowed to run")
+		fmt.Fprintln(s.err, "no tools of skills are allowed to run")
 		return nil
 	}
 	return s.table(rows)

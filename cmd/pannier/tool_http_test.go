@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -180,8 +181,8 @@ func TestHTTPToolAttacks(t *testing.T) {
 	}
 	w := newWorkspace(t)
 	writeIn(t, w, "mkdir -p skills/net; cat > skills/net/SKILL.md <<'EOF'\n---\nname: net\ndescription: Asks servers.\nruntime:\n  tools:\n"+declared.String()+"---\nText\nEOF\n")
-	s := startProxied(t, w, server.URL, "--tools-http-allow", host+","+strings.TrimPrefix(broken.URL, "https://"), "--tools-secret", "KEY@127.0.0.1=@"+key)
-	s.awaitScanned(t, "skill.net.t0")
+	s := startProxied(t, w, server.URL, "--tools-http-allow", host+","+strings.TrimPrefix(broken.URL, "https://"), "--tools-secret", "KEY@127.0.0.1/net=@"+key)
+	s.allow(t, "net", "skill.net.t0")
 	for i, a := range attacks {
 		s.attempts(t, server, fmt.Sprintf("skill.net.t%d", i), a)
 	}
@@ -203,20 +204,6 @@ func startProxied(t *testing.T, w, proxy string, args ...string) *sidecarUnderTe
 	s.process = startProcess(t, cmd)
 	awaitReady(t, s.Client)
 	return s
-}
-
-// awaitScanned waits until a tool can be called.
-func (s *sidecarUnderTest) awaitScanned(t *testing.T, tool string) {
-	t.Helper()
-	eventually(t, tool+" can be called", func() error {
-		list, err := s.Tools(t.Context())
-		for _, listed := range list.Tools {
-			if listed.Name == tool && listed.Callable {
-				return err
-			}
-		}
-		return fmt.Errorf("%+v, %w", list, err)
-	})
 }
 
 // attempts makes a call, and compares its result and what the server was asked with what has to become of it.
@@ -244,7 +231,8 @@ func (s *sidecarUnderTest) attempts(t *testing.T, server *hostileAnswers, tool s
 // keepsNoSecret checks the record of all calls: an intent and a true outcome of each, and a secret in none, nor in log or metrics.
 func (s *sidecarUnderTest) keepsNoSecret(t *testing.T, calls int, secret string) {
 	t.Helper()
-	audit, err := s.Audit(t.Context(), "net", 2*calls+10)
+	audit, err := s.Audit(t.Context(), "net", 2*calls+100)
+	audit.Entries = slices.DeleteFunc(audit.Entries, func(e pannier.AuditEntry) bool { return e.Action == pannier.ActionSetPolicy })
 	if err != nil || len(audit.Entries) != 2*calls {
 		t.Errorf("%d entries about %d calls, %v", len(audit.Entries), calls, err)
 	}

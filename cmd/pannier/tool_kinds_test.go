@@ -127,7 +127,7 @@ func TestToolKinds(t *testing.T) {
 			t.Run(name+" "+where, func(t *testing.T) {
 				base, program := kindsWorkspace(t, strings.ReplaceAll(kindsSkill, "U/{id}", server.URL+"/{id}"))
 				s := startTools(t, base, program, as, "--tools-runner", where, "--tools-runner-uids", "0,65533,"+fmt.Sprint(os.Geteuid()),
-					"--tools-http-allow", host, "--tools-secret", "KEY@127.0.0.1=@"+filepath.Join(base, "key"))
+					"--tools-http-allow", host, "--tools-secret", "KEY@127.0.0.1/kinds=@"+filepath.Join(base, "key"))
 				if where == "agent" {
 					cmd := exec.Command(program, "runner", "--socket", s.socket, "--dir", filepath.Join(base, "copies"))
 					startProcess(t, as(cmd))

@@ -125,6 +125,11 @@ func New(o Options) *Handler {
 	if o.Emit == nil {
 		o.Emit = func(pannier.EventType, any) {}
 	}
+	if o.Tools.Permit == nil {
+		o.Tools.Permit = func(*pannier.Snapshot, *pannier.RuntimeTool) *pannier.ToolError {
+			return &pannier.ToolError{Code: pannier.ToolNoRunner, Message: "only a running sidecar calls tools of skills", Hint: "start \"pannier run\""}
+		}
+	}
 	if o.OnRequest == nil {
 		o.OnRequest = func() {}
 	}

@@ -23,7 +23,7 @@ func (a *turnAnswer) appendJSON(dst []byte) []byte {
 	if kept == nil {
 		kept = &automatic{}
 	}
-	dst = slices.Grow(dst, a.promptSize()+len(kept.skills.text)+len(kept.tools.text)+400*(len(a.Active)+len(a.Rejected)+1))
+	dst = slices.Grow(dst, a.promptSize()+len(kept.skills.text)+400*(len(a.Active)+len(a.Rejected)+1))
 	dst = strconv.AppendUint(append(dst, `{"snapshot_version":`...), a.SnapshotVersion, 10)
 	dst = appendDigest(append(dst, `,"digest":`...), a.Digest)
 	dst = append(dst, `,"active":`...)
@@ -41,18 +41,39 @@ func (a *turnAnswer) appendJSON(dst []byte) []byte {
 		dst = appendRejected(append(dst, ','), &a.Rejected[i])
 	}
 	dst = closeList(dst, from)
-	dst = appendMerged(append(dst, `,"tools":`...), &kept.tools, a.Tools, func(t *pannier.RuntimeTool) string { return t.Skill })
-	dst = appendMerged(append(dst, `,"excluded_tools":`...), &kept.without, a.ExcludedTools, func(t *pannier.ExcludedTool) string { return t.Skill })
+	dst = a.appendTools(append(dst, `,"tools":`...), kept.tools)
+	dst = appendExcluded(append(dst, `,"excluded_tools":`...), &kept.without, a.ExcludedTools)
 	dst = appendAllowed(append(dst, `,"allowed_tools":`...), &a.AllowedTools)
 	dst = appendSection(append(dst, `,"prompt":`...), &a.section)
 	return append(dst, "}\n"...)
 }
 
-// appendMerged appends a list that is kept, with others between that are ordered by their slugs too.
-func appendMerged[T any](dst []byte, kept *keptList, others []T, slug func(*T) string) []byte {
+// appendTools appends tools that are kept, and what of them can be called now, with those of the turn between, ordered by slug.
+func (a *turnAnswer) appendTools(dst []byte, kept []keptTool) []byte {
+	from, named := len(dst), a.Tools
+	for _, k := range kept {
+		for ; len(named) > 0 && named[0].Skill < k.Skill; named = named[1:] {
+			dst = appendTool(append(dst, ','), &named[0])
+		}
+		dst = append(append(dst, ','), k.text[:len(k.text)-1]...)
+		if why := a.permit(k.RuntimeTool); why != nil {
+			dst = appendTool(append(dst, `,"callable":false,"why":`...), why)
+		} else {
+			dst = append(dst, `,"callable":true`...)
+		}
+		dst = append(dst, '}')
+	}
+	for i := range named {
+		dst = appendTool(append(dst, ','), &named[i])
+	}
+	return closeList(dst, from)
+}
+
+// appendExcluded appends a list that is kept, with others between that are ordered by their slugs too.
+func appendExcluded(dst []byte, kept *keptList, others []pannier.ExcludedTool) []byte {
 	from, told := len(dst), 0
 	for i := range others {
-		at := kept.before(slug(&others[i]))
+		at := kept.before(others[i].Skill)
 		dst = append(dst, kept.span(told, at)...)
 		dst, told = appendTool(append(dst, ','), &others[i]), at
 	}

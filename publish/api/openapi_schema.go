@@ -142,8 +142,8 @@ var fieldSchemas = map[string]object{
 	"PlatformCard.wanted":     anyKeys("object", "null"),
 	"PlatformCard.has":        anyKeys("object", "null"),
 	"Peer.card":               anyKeys("object", "null"),
-	"RuntimeTool.config":      anyKeys("object"),
-	"RuntimeTool.parameters":  anyKeys("object"),
+	"ListedTool.config":       anyKeys("object"),
+	"ListedTool.parameters":   anyKeys("object"),
 	"SkillLoaded.frontmatter": anyKeys("object", "null"),
 	"SkillPromotion.packet":   anyKeys("object"),
 	"Tool.parameters":         anyKeys("object"),
@@ -174,7 +174,7 @@ func anyKeys(kinds ...string) object {
 // object returns the schema of a struct.
 func (s schemas) object(t reflect.Type) object {
 	properties, required := object{}, []string{}
-	s.fields(t, properties, &required)
+	s.fields(t.Name(), t, properties, &required)
 	schema := object{"type": "object", "properties": properties}
 	if len(required) > 0 {
 		schema["required"] = required
@@ -182,7 +182,8 @@ func (s schemas) object(t reflect.Type) object {
 	return schema
 }
 
-func (s schemas) fields(t reflect.Type, properties object, required *[]string) {
+// fields adds the fields of a type, which may be embedded in the one that has the name.
+func (s schemas) fields(of string, t reflect.Type, properties object, required *[]string) {
 	for f := range t.Fields() {
 		tag := f.Tag.Get("json")
 		name, options, _ := strings.Cut(tag, ",")
@@ -191,13 +192,13 @@ func (s schemas) fields(t reflect.Type, properties object, required *[]string) {
 			if embedded.Kind() == reflect.Pointer {
 				embedded = embedded.Elem()
 			}
-			s.fields(embedded, properties, required)
+			s.fields(of, embedded, properties, required)
 			continue
 		}
 		if !f.IsExported() || tag == "-" || name == "" {
 			continue
 		}
-		if schema, ok := fieldSchemas[t.Name()+"."+name]; ok {
+		if schema, ok := fieldSchemas[of+"."+name]; ok {
 			properties[name] = schema
 		} else {
 			properties[name] = s.of(f.Type)

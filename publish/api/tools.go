@@ -19,6 +19,8 @@ import (
 type Tools struct {
 	// List returns the tools of the usable skills.
 	List func(*pannier.Snapshot) pannier.ToolList
+	// Permit says why a tool of a snapshot cannot be called now; nil for nothing. Without it none can.
+	Permit func(*pannier.Snapshot, *pannier.RuntimeTool) *pannier.ToolError
 	// Call carries a call out. Its errors are those of [pannier/tools.Service.Call].
 	Call func(context.Context, pannier.ToolRequest) (pannier.ToolResult, error)
 	// Cancel cancels a call of an owner, and reports whether there was one.

@@ -31,10 +31,10 @@ func proxyTools(timeout time.Duration) *tools.Service {
 		Plan: func(*pannier.Snapshot) ([]pannier.RuntimeTool, []pannier.ExcludedTool) {
 			return []pannier.RuntimeTool{tool}, nil
 		},
-		Read: func(context.Context, *pannier.Skill) (pannier.Digest, []pannier.ToolFile, error) {
-			return pannier.DigestOf(nil), []pannier.ToolFile{{Path: "SKILL.md"}}, nil
+		Read: func(context.Context, *pannier.Skill) (tools.Files, error) {
+			return tools.Files{Fingerprint: pannier.DigestOf(nil), Manifest: []pannier.ToolFile{{Path: "SKILL.md"}}}, nil
 		},
-		Known:   func(*pannier.Skill) pannier.Digest { return pannier.Digest{} },
+		Known:   func(*pannier.Skill) tools.Files { return tools.Files{} },
 		Scanned: func(*pannier.Skill, pannier.Digest) *pannier.ScanSummary { return nil },
 		Audit:   unaudited{}, Enabled: true, Timeout: timeout, MaxCalls: 64, Bounds: pannier.ToolBounds{OutputBytes: 1 << 16},
 	})

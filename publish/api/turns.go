@@ -15,6 +15,7 @@ import (
 // once, and an answer is put together of both.
 type turns struct {
 	resolve  func(*pannier.Snapshot, pannier.Turn) pannier.Resolution
+	permit   func(*pannier.Snapshot, *pannier.RuntimeTool) *pannier.ToolError
 	snapshot *pannier.Snapshot
 	sections *prompt.Renderer
 	used     *activity
@@ -27,15 +28,22 @@ type turns struct {
 const maxRuntimes = 16
 
 func newTurns(s *pannier.Snapshot, o Options, used *activity) *turns {
-	return &turns{resolve: o.Resolve, snapshot: s, used: used, sections: prompt.NewRenderer(s, o.AgentWorkspace, o.Show)}
+	return &turns{resolve: o.Resolve, permit: o.Tools.Permit, snapshot: s, used: used, sections: prompt.NewRenderer(s, o.AgentWorkspace, o.Show)}
 }
 
 // automatic is what is automatically available in a runtime, ordered by slug.
 type automatic struct {
-	active                 []pannier.ActiveSkill
-	looked                 *prompt.Looked
-	skills, tools, without keptList
-	uses                   []*skillUse // of active
+	active          []pannier.ActiveSkill
+	looked          *prompt.Looked
+	skills, without keptList
+	tools           []keptTool
+	uses            []*skillUse // of active
+}
+
+// keptTool is a tool with its JSON but for what follows from permissions, scans and the runner, which change no snapshot.
+type keptTool struct {
+	*pannier.RuntimeTool
+	text []byte
 }
 
 // automaticIn may be made by several callers at once, of whom one's stays.
@@ -56,7 +64,8 @@ func (t *turns) automaticIn(runtime string) *automatic {
 		made.skills.add(r.Active[i].Slug, func(dst []byte) []byte { return appendActive(dst, &r.Active[i]) })
 	}
 	for i := range r.Tools {
-		made.tools.add(r.Tools[i].Skill, func(dst []byte) []byte { return appendTool(dst, &r.Tools[i]) })
+		tool := &r.Tools[i].RuntimeTool
+		made.tools = append(made.tools, keptTool{tool, appendTool(nil, tool)})
 	}
 	for i := range r.ExcludedTools {
 		made.without.add(r.ExcludedTools[i].Skill, func(dst []byte) []byte { return appendTool(dst, &r.ExcludedTools[i]) })
@@ -135,6 +144,7 @@ type turnAnswer struct {
 	// snapshot is the one that the answer is of, read the bodies that the prompt shows.
 	snapshot *pannier.Snapshot
 	read     []readBody
+	permit   func(*pannier.RuntimeTool) *pannier.ToolError
 	// The skills of Active are followed by those spans of automatic; nil if nothing is cached.
 	automatic *automatic
 	spans     []prompt.Span
@@ -155,15 +165,20 @@ func (a *turnAnswer) active() prompt.Active {
 // runtime, with its tools, depends on nothing else in a turn, but that a skill with another way in is not told twice.
 func (a *turnAnswer) resolve(t *turns, turn pannier.Turn) {
 	a.automatic, a.spans = nil, a.spans[:0]
+	a.permit = func(tool *pannier.RuntimeTool) *pannier.ToolError { return t.permit(t.snapshot, tool) }
+	turn.NamedOnly = !turn.Verbose
+	a.Resolution = t.resolve(t.snapshot, turn)
+	for i := range a.Tools {
+		tool := &a.Tools[i]
+		tool.Why = a.permit(&tool.RuntimeTool)
+		tool.Callable = tool.Why == nil
+	}
 	if turn.Verbose { // which few ask for, and no agent at each turn
-		a.Resolution = t.resolve(t.snapshot, turn)
 		return
 	}
-	turn.NamedOnly = true
-	a.Resolution = t.resolve(t.snapshot, turn)
 	a.automatic = t.automaticIn(turn.Runtime)
 	a.spans = a.automatic.rest(a.Active, a.spans)
-	a.Tools = slices.DeleteFunc(a.Tools, func(t pannier.RuntimeTool) bool { return a.automatic.has(t.Skill) })
+	a.Tools = slices.DeleteFunc(a.Tools, func(t pannier.ListedTool) bool { return a.automatic.has(t.Skill) })
 	a.ExcludedTools = slices.DeleteFunc(a.ExcludedTools, func(t pannier.ExcludedTool) bool { return a.automatic.has(t.Skill) })
 }
 

@@ -26,6 +26,10 @@ func catalogs() []string {
 func plainly(t *testing.T, s *pannier.Snapshot, turn pannier.Turn) (resolution, section string) {
 	t.Helper()
 	r := resolve.Resolve(s, turn)
+	for i := range r.Tools {
+		r.Tools[i].Why = permitSome(s, &r.Tools[i].RuntimeTool)
+		r.Tools[i].Callable = r.Tools[i].Why == nil
+	}
 	maxChars := 0
 	if prompt.Bounded(turn.Format) {
 		maxChars = 24000
@@ -50,6 +54,14 @@ func plainly(t *testing.T, s *pannier.Snapshot, turn pannier.Turn) (resolution, 
 	p.Chars, p.TokensEstimate = written.Length()
 	r.Prompt = &p
 	return encodeJSON(t, r), encodeJSON(t, p)
+}
+
+// permitSome refuses calls of tools of kind http.
+func permitSome(_ *pannier.Snapshot, tool *pannier.RuntimeTool) *pannier.ToolError {
+	if tool.Kind == pannier.RuntimeHTTP {
+		return &pannier.ToolError{Code: pannier.ToolNotAllowed, Message: "a \"<b>\"", Hint: "h"}
+	}
+	return nil
 }
 
 func encodeJSON(t *testing.T, value any) string {
@@ -125,7 +137,7 @@ func someTurns() []pannier.Turn {
 // are made anew.
 func TestKeptPartsGiveTheSameBytes(t *testing.T) {
 	house := newHouse()
-	house.snapshot = manySorts()
+	house.snapshot, house.options.Tools.Permit = manySorts(), permitSome
 	h := house.handler()
 	var asking sync.WaitGroup
 	for _, turn := range someTurns() {
@@ -164,6 +176,7 @@ func TestKeptPartsGiveTheSameBytes(t *testing.T) {
 // TestKeptPartsAreOfOneSnapshot answers from the snapshot of each moment, whatever was kept of another.
 func TestKeptPartsAreOfOneSnapshot(t *testing.T) {
 	house := newHouse()
+	house.options.Tools.Permit = permitSome
 	h := house.handler()
 	snapshots := []*pannier.Snapshot{catalog(), manySorts(), {Version: 9, Time: time.Unix(0, 0)}}
 	for n := range 9 {
@@ -225,8 +238,8 @@ func TestAnswersLeaveNothingOut(t *testing.T) {
 	noTools := pannier.AllowedTools{Effective: []string{}, NarrowedBy: []string{}}
 	for name, r := range map[string]pannier.Resolution{
 		"full":  full,
-		"empty": {Active: []pannier.ActiveSkill{}, Rejected: []pannier.RejectedSkill{}, Tools: []pannier.RuntimeTool{}, ExcludedTools: []pannier.ExcludedTool{}, AllowedTools: noTools, Prompt: &pannier.Prompt{Omitted: []string{}}},
-		"zero":  {Active: make([]pannier.ActiveSkill, 2), Rejected: []pannier.RejectedSkill{{Diagnostics: []pannier.Reason{}}}, Tools: make([]pannier.RuntimeTool, 2), ExcludedTools: make([]pannier.ExcludedTool, 2), AllowedTools: noTools, Prompt: &pannier.Prompt{Omitted: []string{}}},
+		"empty": {Active: []pannier.ActiveSkill{}, Rejected: []pannier.RejectedSkill{}, Tools: []pannier.ListedTool{}, ExcludedTools: []pannier.ExcludedTool{}, AllowedTools: noTools, Prompt: &pannier.Prompt{Omitted: []string{}}},
+		"zero":  {Active: make([]pannier.ActiveSkill, 2), Rejected: []pannier.RejectedSkill{{Diagnostics: []pannier.Reason{}}}, Tools: make([]pannier.ListedTool, 2), ExcludedTools: make([]pannier.ExcludedTool, 2), AllowedTools: noTools, Prompt: &pannier.Prompt{Omitted: []string{}}},
 	} {
 		if got, want := string(api.AppendResolution(r)), encodeJSON(t, r); got != want {
 			t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)

@@ -222,11 +222,11 @@ func checkParts(t *testing.T, s *pannier.Snapshot, turn pannier.Turn, out pannie
 		}
 	}
 	for _, tool := range automatic.Tools {
-		if !slices.ContainsFunc(named.Tools, func(n pannier.RuntimeTool) bool { return n.Name == tool.Name }) {
+		if !slices.ContainsFunc(named.Tools, func(n pannier.ListedTool) bool { return n.Name == tool.Name }) {
 			tools = append(tools, tool)
 		}
 	}
-	slices.SortStableFunc(tools, func(a, b pannier.RuntimeTool) int { return strings.Compare(a.Skill, b.Skill) })
+	slices.SortStableFunc(tools, func(a, b pannier.ListedTool) int { return strings.Compare(a.Skill, b.Skill) })
 	got, _ := json.Marshal([]any{active, tools, named.AllowedTools})
 	want, _ := json.Marshal([]any{out.Active, out.Tools, out.AllowedTools})
 	if string(got) != string(want) {

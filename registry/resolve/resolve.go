@@ -49,7 +49,12 @@ func (rules Rules) resolve(s *pannier.Snapshot, t pannier.Turn, indexOf func(*pa
 	if !t.NamedOnly {
 		r.implicit()
 	}
-	r.out.Tools, r.out.ExcludedTools = rules.Tooling.plan(r.tooled)
+	var tools []pannier.RuntimeTool
+	tools, r.out.ExcludedTools = rules.Tooling.plan(r.tooled)
+	r.out.Tools = make([]pannier.ListedTool, len(tools))
+	for i := range tools {
+		r.out.Tools[i].RuntimeTool = tools[i]
+	}
 	if t.Verbose {
 		r.others()
 	}

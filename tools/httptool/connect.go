@@ -39,15 +39,16 @@ func (c *Client) client(to *url.URL) (client *http.Client, closeIdle func()) {
 
 // allows reports whether the host may have any address.
 func (c *Client) allows(to *url.URL) bool {
-	host := strings.ToLower(to.Hostname())
-	port := to.Port()
+	return slices.ContainsFunc(c.Allow, func(allowed string) bool { return isHostOf(to, allowed) })
+}
+
+// isHostOf reports whether a setting, "host" or "host:port", names the host of an address.
+func isHostOf(to *url.URL, name string) bool {
+	host, port := to.Hostname(), to.Port()
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[to.Scheme]
 	}
-	return slices.ContainsFunc(c.Allow, func(allowed string) bool {
-		allowed = strings.ToLower(allowed)
-		return allowed == host || allowed == "["+host+"]" || allowed == net.JoinHostPort(host, port)
-	})
+	return strings.EqualFold(name, host) || strings.EqualFold(name, "["+host+"]") || strings.EqualFold(name, net.JoinHostPort(host, port))
 }
 
 // checkRedirect follows redirects within the origin. The answer of any other redirect is that of the call.

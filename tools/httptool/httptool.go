@@ -4,7 +4,7 @@
 //
 //	url         http or https; {name} in its path and query is replaced by an argument, percent-encoded
 //	method      GET if it is missing
-//	headers     texts; ${secret:NAME} in a value is replaced by a secret that is bound to the host
+//	headers     texts; ${secret:NAME} in a value is replaced by a secret that is bound to the host and the skill
 //	query       names of arguments that go into the query
 //	body        names of arguments that make up the body, a JSON object
 //	timeout_ms  at most the timeout of the call
@@ -23,6 +23,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -49,9 +50,10 @@ const (
 	MaxTimeout     = 300 * time.Second
 )
 
-// Secret is a value that may stand in a header of requests to one host.
+// Secret is a value that may stand in a header of requests to one host, by tools of some skills.
 type Secret struct {
 	Name, Host string
+	Skills     []string // slugs
 	// Read returns the value. It is called for each request that has it.
 	Read func() (string, error)
 }
@@ -77,6 +79,7 @@ func New(o Options) *Client { return &Client{Options: o} }
 // Call is one call of a tool.
 type Call struct {
 	ID, Name string
+	Skill    string // slug
 	// Config is what the skill declares, Arguments an object that its schema has accepted.
 	Config, Arguments json.RawMessage
 	// Timeout bounds the call; 0 is DefaultTimeout.
@@ -114,7 +117,7 @@ func (c *Client) run(ctx context.Context, call *Call, result *pannier.ToolResult
 	if failed != nil {
 		return failed
 	}
-	mask, failed := c.setHeaders(request, d)
+	mask, failed := c.setHeaders(request, call.Skill, d)
 	if failed != nil {
 		return failed
 	}
@@ -179,14 +182,18 @@ func (c *Client) failure(ctx context.Context, err error, mask *output.Mask, call
 }
 
 // setHeaders sets the declared headers. It returns a mask of the secrets among them.
-func (c *Client) setHeaders(r *http.Request, d *declaration) (*output.Mask, *pannier.ToolError) {
+func (c *Client) setHeaders(r *http.Request, skill string, d *declaration) (*output.Mask, *pannier.ToolError) {
 	var values []string
 	for name, text := range d.Headers {
 		var failed *pannier.ToolError
 		value := secretMark.ReplaceAllStringFunc(text, func(mark string) string {
-			value, err := c.secret(secretMark.FindStringSubmatch(mark)[1], r.URL)
+			var value string
+			secret, err := c.secret(skill, secretMark.FindStringSubmatch(mark)[1], r.URL)
+			if err == nil {
+				value, err = secret.value()
+			}
 			if err != nil {
-				failed = toolError(pannier.ToolHTTPRefused, err.Error(), "bind the secret to the host in tools.secrets")
+				failed = toolError(pannier.ToolHTTPRefused, err.Error(), secretHint)
 			}
 			values = append(values, value)
 			return value
@@ -199,19 +206,62 @@ func (c *Client) setHeaders(r *http.Request, d *declaration) (*output.Mask, *pan
 	return output.NewMask(values...), nil
 }
 
-// secret returns the value of a secret for a request.
-func (c *Client) secret(name string, to *url.URL) (string, error) {
-	i := slices.IndexFunc(c.Secrets, func(s Secret) bool { return s.Name == name && strings.EqualFold(s.Host, to.Hostname()) })
+const secretHint = "bind the secret to the host and the skill in tools.secrets"
+
+// SendsSecret reports whether a declaration has a secret in a header.
+func SendsSecret(config json.RawMessage) bool {
+	d, err := parse(config)
+	if err != nil {
+		return false // it sends nothing
+	}
+	for _, text := range d.Headers {
+		if secretMark.MatchString(text) {
+			return true
+		}
+	}
+	return false
+}
+
+// CheckSecrets says which secret of a declaration the tools of a skill may not send to its host. It reads none.
+func (c *Client) CheckSecrets(skill string, config json.RawMessage) error {
+	d, err := parse(config)
+	if err != nil {
+		return err
+	}
+	to, err := url.Parse(d.base)
+	if err != nil {
+		return errors.New("config.url is not an address")
+	}
+	for _, header := range slices.Sorted(maps.Keys(d.Headers)) {
+		for _, mark := range secretMark.FindAllStringSubmatch(d.Headers[header], -1) {
+			if _, err := c.secret(skill, mark[1], to); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// secret returns a secret that a skill may send to an address.
+func (c *Client) secret(skill, name string, to *url.URL) (*Secret, error) {
+	i := slices.IndexFunc(c.Secrets, func(s Secret) bool {
+		return s.Name == name && isHostOf(to, s.Host) && slices.Contains(s.Skills, skill)
+	})
 	if i < 0 {
-		return "", fmt.Errorf("there is no secret %q for the host %s", name, to.Hostname())
+		return nil, fmt.Errorf("there is no secret %q for the host %s and the skill %s", name, to.Hostname(), skill)
 	}
 	if to.Scheme != "https" && !c.allows(to) {
-		return "", fmt.Errorf("the secret %q is not sent to %s without TLS", name, to.Hostname())
+		return nil, fmt.Errorf("the secret %q is not sent to %s without TLS", name, to.Hostname())
 	}
-	value, err := c.Secrets[i].Read()
+	return &c.Secrets[i], nil
+}
+
+// value reads the secret, which has to be one line.
+func (s *Secret) value() (string, error) {
+	value, err := s.Read()
 	value = strings.TrimSpace(value)
 	if err != nil || value == "" || len(value) > maxSecretSize || strings.ContainsAny(value, "\r\n\x00") {
-		return "", fmt.Errorf("the secret %q cannot be read, or is not one line", name)
+		return "", fmt.Errorf("the secret %q cannot be read, or is not one line", s.Name)
 	}
 	return value, nil
 }

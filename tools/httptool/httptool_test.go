@@ -25,9 +25,11 @@ func server(t *testing.T, answer http.HandlerFunc) (*httptest.Server, *Client) {
 	t.Cleanup(s.Close)
 	host := strings.TrimPrefix(s.URL, "http://")
 	return s, New(Options{Allow: []string{host}, Secrets: []Secret{
-		{Name: "KEY", Host: "127.0.0.1", Read: func() (string, error) { return "s3cret/Value+1\n", nil }},
-		{Name: "ELSEWHERE", Host: "api.example", Read: func() (string, error) { return "s3cret", nil }},
-		{Name: "GONE", Host: "127.0.0.1", Read: func() (string, error) { return "", errors.New("no file") }},
+		{Name: "KEY", Host: "127.0.0.1", Skills: []string{"a"}, Read: func() (string, error) { return "s3cret/Value+1\n", nil }},
+		{Name: "ELSEWHERE", Host: "api.example", Skills: []string{"a"}, Read: func() (string, error) { return "s3cret", nil }},
+		{Name: "PORT", Host: host, Skills: []string{"b", "a"}, Read: func() (string, error) { return "s3cret", nil }},
+		{Name: "OTHERS", Host: "127.0.0.1", Skills: []string{"b"}, Read: func() (string, error) { return "s3cret", nil }},
+		{Name: "GONE", Host: "127.0.0.1", Skills: []string{"a"}, Read: func() (string, error) { return "", errors.New("no file") }},
 	}})
 }
 
@@ -39,7 +41,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 
 func run(t *testing.T, c *Client, config, arguments string) pannier.ToolResult {
 	t.Helper()
-	return c.Run(t.Context(), Call{ID: "1", Name: "skill.a.b", Config: json.RawMessage(config), Arguments: json.RawMessage(arguments)})
+	return c.Run(t.Context(), Call{ID: "1", Name: "skill.a.b", Skill: "a", Config: json.RawMessage(config), Arguments: json.RawMessage(arguments)})
 }
 
 func codeOf(r pannier.ToolResult) string {
@@ -146,6 +148,8 @@ func TestSecrets(t *testing.T) {
 	for name, config := range map[string]string{
 		"unknown":          `{"url":"` + s.URL + `","headers":{"A":"${secret:OTHER}"}}`,
 		"of another host":  `{"url":"` + s.URL + `","headers":{"A":"${secret:ELSEWHERE}"}}`,
+		"of another skill": `{"url":"` + s.URL + `","headers":{"A":"${secret:OTHERS}"}}`,
+		"of another port":  `{"url":"https://127.0.0.1:1/","headers":{"A":"${secret:PORT}"}}`,
 		"not readable":     `{"url":"` + s.URL + `","headers":{"A":"${secret:GONE}"}}`,
 		"without TLS":      `{"url":"http://api.example/","headers":{"A":"${secret:ELSEWHERE}"}}`,
 		"of a longer host": `{"url":"https://api.example.evil.example/","headers":{"A":"${secret:ELSEWHERE}"}}`,
@@ -154,6 +158,19 @@ func TestSecrets(t *testing.T) {
 		if got := run(t, c, config, `{}`); codeOf(got) != pannier.ToolHTTPRefused || strings.Contains(got.Error.Message, "s3cret") || header != "" {
 			t.Errorf("%s: %+v", name, got.Error)
 		}
+		if err := c.CheckSecrets("a", json.RawMessage(config)); !SendsSecret(json.RawMessage(config)) || (err == nil) != (name == "not readable") {
+			t.Errorf("%s: checked: %v", name, err)
+		}
+	}
+	config := json.RawMessage(`{"url":"` + s.URL + `","headers":{"A":"x","B":"${secret:PORT}"}}`)
+	if err := c.CheckSecrets("a", config); err != nil {
+		t.Error(err)
+	}
+	if got := run(t, c, string(config), `{}`); !got.OK {
+		t.Errorf("of the port: %+v", got.Error)
+	}
+	if SendsSecret(json.RawMessage(`{"url":"https://a.example/","headers":{"A":"secret"}}`)) {
+		t.Error("a header without a secret sends one")
 	}
 }
 
