@@ -1,9 +1,12 @@
 package sidecar
 
 import (
+	"strings"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"pannier"
+	"pannier/internal/plain"
 	"pannier/registry"
 )
 
@@ -12,9 +15,13 @@ var alerted = []string{
 	"api_tokens_unreadable", "api_without_tls", codeAuditBroken, "audit_unusable", codeCardWithheld, codeLooksOverdue, "policy_unwritable", "push_failing", "skills_unreadable", "state_gone", "state_in_memory", registry.CodeStateLost, "state_read_only", "state_unwritable", "watch_degraded",
 }
 
+// maxNameLabel is how much of the name in config.yaml is in the metrics.
+const maxNameLabel = 100
+
 // healthMetrics export health to Prometheus, as it is at the moment of a scrape.
 type healthMetrics struct {
 	startup    *startupHandler
+	info       *prometheus.Desc
 	ready      *prometheus.Desc
 	status     *prometheus.Desc
 	conditions *prometheus.Desc
@@ -23,6 +30,7 @@ type healthMetrics struct {
 func newHealthMetrics(f *startupHandler) *healthMetrics {
 	return &healthMetrics{
 		startup:    f,
+		info:       prometheus.NewDesc("pannier_info", "Always 1; the labels tell which workspace this sidecar serves.", []string{"workspace_id", "workspace_name", "version"}, nil),
 		ready:      prometheus.NewDesc("pannier_ready", "1 once the first scan is served and the workspace is watched.", nil, nil),
 		status:     prometheus.NewDesc("pannier_health_status", "1 for the status of health, 0 for the others.", []string{"status"}, nil),
 		conditions: prometheus.NewDesc("pannier_health_conditions", "Conditions of health, by code.", []string{"code"}, nil),
@@ -31,6 +39,7 @@ func newHealthMetrics(f *startupHandler) *healthMetrics {
 
 // Describe implements [prometheus.Collector].
 func (m *healthMetrics) Describe(to chan<- *prometheus.Desc) {
+	to <- m.info
 	to <- m.ready
 	to <- m.status
 	to <- m.conditions
@@ -39,6 +48,11 @@ func (m *healthMetrics) Describe(to chan<- *prometheus.Desc) {
 // Collect implements [prometheus.Collector].
 func (m *healthMetrics) Collect(to chan<- prometheus.Metric) {
 	h := m.startup.health()
+	name := ""
+	if s := m.startup.snapshot(); s != nil {
+		name = plain.Shorten(strings.TrimSpace(pannier.CleanLine(s.Workspace.Name)), maxNameLabel)
+	}
+	to <- prometheus.MustNewConstMetric(m.info, prometheus.GaugeValue, 1, pannier.CleanLine(h.WorkspaceID), name, m.startup.build.Version)
 	to <- prometheus.MustNewConstMetric(m.ready, prometheus.GaugeValue, oneIf(m.startup.ready()))
 	for _, status := range []pannier.HealthStatus{pannier.HealthOK, pannier.HealthDegraded, pannier.HealthFailing} {
 		to <- prometheus.MustNewConstMetric(m.status, prometheus.GaugeValue, oneIf(h.Status == status), string(status))

@@ -26,13 +26,16 @@ func alertNamed(t *testing.T, name string) string {
 
 var clause = regexp.MustCompile(`^(?:max_over_time\()?\(?(time\(\) - )?([a-z_]+(?:\{[^}]*\})?)\)?(?:\[\w+\]\))? (==|>) ([0-9]+)$`)
 
-// fires evaluates an expression on the metrics as they are: comparisons of one metric with a number, joined by `and`. A
-// metric that carries labels fires for any of its series.
+// fires evaluates an expression on the metrics as they are: comparisons of one metric with a number, joined by `and`, without the
+// workspace that is joined to them. A metric that carries labels fires for any of its series.
 func (s *sidecarUnderTest) fires(t *testing.T, expr string) bool {
 	t.Helper()
 	text, err := s.Metrics(t.Context())
 	if err != nil {
 		t.Fatal(err)
+	}
+	if compared, joined := strings.CutSuffix(expr, ") * on (instance, job) group_left (workspace_id, workspace_name) pannier_info"); joined {
+		expr = strings.TrimPrefix(compared, "(")
 	}
 	for part := range strings.SplitSeq(expr, " and ") {
 		m := clause.FindStringSubmatch(part)
@@ -100,5 +103,27 @@ func TestAlertOfUsedUpWatches(t *testing.T) {
 		runWriter(t, "skills", filepath.Join(w, "skills"), 20, 1)
 		s := startIsolated(t, w, limit)
 		s.eventuallyFires(t, "PannierWatchDegraded")
+	}
+}
+
+// TestWorkspaceInMetrics names the workspace, whatever its name is.
+func TestWorkspaceInMetrics(t *testing.T) {
+	t.Parallel()
+	s := startSidecar(t, newWorkspace(t))
+	for name, want := range map[string]string{
+		`"Test desk"`:                         "Test desk",
+		`"a \"quoted\"\tname\nof two lines"`:  `a \"quoted\" name of two lines`,
+		`"` + strings.Repeat("ü", 5000) + `"`: strings.Repeat("ü", 99) + "…",
+		`""`:                                  "",
+	} {
+		s.write(t, "cat > config.yaml <<'END'\nname: "+name+"\nEND")
+		eventually(t, "the name is in the metrics", func() error {
+			text, err := s.Metrics(t.Context())
+			if line := `workspace_id="` + testWorkspaceID + `",workspace_name="` + want + `"} 1`; err == nil && !strings.Contains(text, line) {
+				_, got, _ := strings.Cut(text, "\npannier_info")
+				err = fmt.Errorf("pannier_info%.200s, want %s", got, line)
+			}
+			return err
+		})
 	}
 }

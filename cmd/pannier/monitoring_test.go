@@ -117,7 +117,7 @@ func promTokens(expr string) (tokens []string, err error) {
 
 var (
 	promFunctions = []string{"rate", "increase", "sum", "time", "histogram_quantile", "max", "min", "avg", "count", "max_over_time", "changes", "absent"}
-	promWords     = []string{"by", "on", "and", "or", "unless", "without", "ignoring"}
+	promWords     = []string{"by", "on", "group_left", "and", "or", "unless", "without", "ignoring"}
 	promBinary    = []string{"+", "-", "*", "/", "%", "^", "<", ">", "==", "!=", ">=", "<=", "and", "or", "unless"}
 )
 
