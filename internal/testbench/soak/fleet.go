@@ -20,6 +20,9 @@ import (
 const (
 	fleetSize  = 32
 	outageSize = 16
+	// startSize sidecars are started at once, and counted for startCounted.
+	startSize    = 100
+	startCounted = 90 * time.Second
 	// fleetSettled is how long after the last first card the fleet is counted from, and fleetCounted how long it is.
 	fleetSettled = 10 * time.Second
 	fleetCounted = 90 * time.Second
@@ -40,7 +43,8 @@ type fleet struct {
 	server    *http.Server
 	conns     []net.Conn
 	requests  int // without event streams and heartbeats
-	heartbeat int // heartbeats of agents that were answered 429
+	beats     int // heartbeats of agents
+	heartbeat int // of them, those that were answered 429
 	ids       []string
 	sides     []*sidecar
 }
@@ -48,7 +52,7 @@ type fleet struct {
 // measureFleets prints a row for a fleet that is edited, and one for an outage.
 func (s *soak) measureFleets(ctx context.Context) error {
 	fmt.Fprintln(s.out, "| fleet | before | target | now |\n|---|---|---|---|")
-	for _, measure := range []func(context.Context) (string, error){s.measureRequests, s.measureOutage} {
+	for _, measure := range []func(context.Context) (string, error){s.measureStart, s.measureRequests, s.measureOutage} {
 		row, err := measure(ctx)
 		if err != nil {
 			return err
@@ -56,6 +60,42 @@ func (s *soak) measureFleets(ctx context.Context) error {
 		fmt.Fprintln(s.out, row)
 	}
 	return nil
+}
+
+// measureStart counts the heartbeats that are refused while a fleet starts at once.
+func (s *soak) measureStart(ctx context.Context) (string, error) {
+	f, err := s.newFleet(ctx, 0)
+	if err != nil {
+		return "", err
+	}
+	defer f.close()
+	for i := range startSize {
+		if err := f.prepare(filepath.Join(s.dir, "pannier"), i); err != nil {
+			return "", err
+		}
+	}
+	beating, stop := context.WithCancel(ctx)
+	defer stop()
+	var agents, starts sync.WaitGroup
+	begun, failed := time.Now(), make([]error, startSize)
+	f.sides = make([]*sidecar, startSize)
+	for i := range startSize {
+		agents.Go(func() { f.beat(beating, i) })
+		starts.Go(func() { f.sides[i], failed[i] = f.start(ctx, i) })
+	}
+	starts.Wait()
+	ready := time.Since(begun)
+	pause(ctx, startCounted-ready)
+	stop()
+	agents.Wait()
+	for _, id := range f.ids {
+		if _, ok := f.dev.Card(id); !ok {
+			failed = append(failed, errors.New(id+" has no card"))
+		}
+	}
+	n := f.counts()
+	return fmt.Sprintf("| %d sidecars of one address started at once, ready after %.0f s: requests in %v; heartbeats answered 429 | about 600; 185 | ; 0 | %d; %d of %d |",
+		startSize, ready.Seconds(), startCounted, n.requests, n.heartbeat, n.beats), errors.Join(append(failed, ctx.Err())...)
 }
 
 // measureRequests counts what a fleet asks of the platform while two of its skills are edited in turn.
@@ -139,7 +179,12 @@ func (s *soak) newFleet(ctx context.Context, size int) (*fleet, error) {
 		return nil, err
 	}
 	for i := range size {
-		if err := f.join(ctx, filepath.Join(s.dir, "pannier"), i); err != nil {
+		err := f.prepare(filepath.Join(s.dir, "pannier"), i)
+		if err == nil {
+			f.sides = append(f.sides, nil)
+			f.sides[i], err = f.start(ctx, i)
+		}
+		if err != nil {
 			f.close()
 			return nil, err
 		}
@@ -159,7 +204,8 @@ func (s *soak) newFleet(ctx context.Context, size int) (*fleet, error) {
 	return f, nil
 }
 
-func (f *fleet) join(ctx context.Context, binary string, i int) error {
+// prepare makes the workspace of a sidecar.
+func (f *fleet) prepare(binary string, i int) error {
 	id := fmt.Sprintf("dddddddd-3c0e-4d0a-9d5f-%012d", i)
 	if _, err := f.dev.Seed(id, authToken); err != nil {
 		return err
@@ -169,16 +215,13 @@ func (f *fleet) join(ctx context.Context, binary string, i int) error {
 	if err := os.MkdirAll(filepath.Join(dir, "ws", "skills", "one"), 0o755); err != nil {
 		return err
 	}
-	if err := errors.Join(f.edit(i, 0), os.WriteFile(filepath.Join(dir, "token"), []byte(authToken), 0o600), os.Symlink(binary, filepath.Join(dir, "pannier"))); err != nil {
-		return err
-	}
-	side, err := startSidecar(ctx, dir, 0, "run", "--workspace", filepath.Join(dir, "ws"), "--workspace-id", id, "--socket", filepath.Join(dir, "s"),
+	return errors.Join(f.edit(i, 0), os.WriteFile(filepath.Join(dir, "token"), []byte(authToken), 0o600), os.Symlink(binary, filepath.Join(dir, "pannier")))
+}
+
+func (f *fleet) start(ctx context.Context, i int) (*sidecar, error) {
+	dir := f.workspace(i)
+	return startSidecar(ctx, dir, 0, "run", "--workspace", filepath.Join(dir, "ws"), "--workspace-id", f.ids[i], "--socket", filepath.Join(dir, "s"),
 		"--state-dir", filepath.Join(dir, "state"), "--environment-own", "block", "--platform-url", "http://"+f.addr, "--platform-token-file", filepath.Join(dir, "token"))
-	if err != nil {
-		return err
-	}
-	f.sides = append(f.sides, side)
-	return nil
 }
 
 func (f *fleet) workspace(i int) string { return filepath.Join(f.dir, fmt.Sprint(i)) }
@@ -195,7 +238,7 @@ func (f *fleet) edit(i, n int) error {
 
 // beat sends the heartbeats of an agent.
 func (f *fleet) beat(ctx context.Context, i int) {
-	pause(ctx, time.Duration(i)*heartbeatEvery/fleetSize)
+	pause(ctx, time.Duration(i)*heartbeatEvery/time.Duration(len(f.ids)))
 	for ctx.Err() == nil {
 		body := fmt.Appendf(nil, `{"workspace_id":%q}`, f.ids[i])
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+f.addr+molecule.PathHeartbeat, bytes.NewReader(body))
@@ -217,6 +260,9 @@ func (f *fleet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	beat := r.URL.Path == molecule.PathHeartbeat
+	if beat {
+		f.beats++
+	}
 	if !beat && r.URL.Path != molecule.PathEvents {
 		f.requests++
 	}
@@ -240,12 +286,12 @@ func (w *statusCounter) WriteHeader(status int) {
 // Unwrap lets an event stream take the connection.
 func (w *statusCounter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-type fleetCounts struct{ requests, heartbeat int }
+type fleetCounts struct{ requests, beats, heartbeat int }
 
 func (f *fleet) counts() fleetCounts {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return fleetCounts{f.requests, f.heartbeat}
+	return fleetCounts{f.requests, f.beats, f.heartbeat}
 }
 
 // up begins to answer, at the address of before.
@@ -279,7 +325,9 @@ func (f *fleet) down() {
 
 func (f *fleet) close() {
 	for _, side := range f.sides {
-		side.kill()
+		if side != nil {
+			side.kill()
+		}
 	}
 	f.down()
 	f.dev.Close()
