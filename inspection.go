@@ -33,7 +33,9 @@ type Contents struct {
 	// Tools are the `@tool` functions in tools/ and scripts/ and the executable files in scripts/, by path and line, without
 	// their parameters.
 	Tools []Tool
-	// Digest covers Description and Tools; zero where there is nothing.
+	// Resources is the digest of what prompts show of links.yaml and examples/; zero where there is nothing.
+	Resources Digest `json:",omitzero"`
+	// Digest covers Description, Tools and Resources; zero where there is nothing.
 	Digest Digest
 	// Of is the digest of the SKILL.md that they belong to: they do not count for another one. Zero counts for any.
 	Of Digest
@@ -162,6 +164,10 @@ type ManifestFile struct {
 
 // LinksFile is the file with the links of a skill.
 const LinksFile = "links.yaml"
+
+// IsPartDir reports whether a directory of that name, right in a skill, holds files that turns and prompts show beside SKILL.md:
+// tools or examples.
+func IsPartDir(name string) bool { return name == "tools" || name == "scripts" || name == "examples" }
 
 // The codes of the problems of links.yaml and examples/.
 const (

@@ -15,6 +15,8 @@ type Skill struct {
 	Owner string `json:"owner,omitempty"`
 	// Path is the skill directory, relative to the workspace where it lies in it, else absolute; with slashes.
 	Path string `json:"path"`
+	// Target is what Path points to, in the same form, if it is a symlink.
+	Target string `json:"target,omitempty"`
 	// Root is the name of the root that it was found in.
 	Root       string     `json:"root"`
 	SourceKind SourceKind `json:"source_kind"`

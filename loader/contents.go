@@ -24,8 +24,8 @@ func LacksDescription(s *pannier.Skill) bool {
 	return s.ToolsOnly || slices.ContainsFunc(s.Problems, func(p pannier.Problem) bool { return p.Code == codeNoDescription })
 }
 
-// Contents reads the files of a skill of a catalog for tools and, if it lacks a description, for words to describe it.
-// It opens the Python files right in tools/ and scripts/, within the bounds of [Loader.Inspect], and runs nothing. It returns an
+// Contents reads the files of a skill of a catalog for tools, links and examples and, if it lacks a description, for words to
+// describe it. It opens the Python files right in tools/ and scripts/, within the bounds of [Loader.Inspect], and runs nothing. It returns an
 // error that is [pannier.ErrChanged] where the disk has moved on from what the catalog says.
 func (l *Loader) Contents(ctx context.Context, s *pannier.Skill) (pannier.Contents, error) {
 	in := &inspector{ctx: ctx, skill: s, place: l.placeOf(s), contract: contract{path: s.FilePath()}}
@@ -48,7 +48,18 @@ func (l *Loader) Contents(ctx context.Context, s *pannier.Skill) (pannier.Conten
 			return pannier.Contents{}, err
 		}
 	}
-	if found.Description != "" || len(found.Tools) > 0 {
+	resources, err := l.resourcesIn(ctx, in.dir.root, s)
+	if err != nil {
+		return pannier.Contents{}, err
+	}
+	if resources.Incomplete || len(resources.Files()) > 0 {
+		text, err := json.Marshal(resources)
+		if err != nil {
+			return pannier.Contents{}, err
+		}
+		found.Resources = pannier.DigestOf(text)
+	}
+	if found.Description != "" || len(found.Tools) > 0 || !found.Resources.IsZero() {
 		text, err := json.Marshal(found)
 		if err != nil {
 			return pannier.Contents{}, err

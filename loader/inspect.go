@@ -139,10 +139,8 @@ func (in *inspector) reportResources(l *Loader) {
 	if !in.resources {
 		return
 	}
-	r := resourceReader{loader: l, dir: in.dir.root, path: in.skill.Path}
-	r.links()
-	if err := r.examples(in.ctx); err == nil {
-		in.problems = append(in.problems, r.found.Problems...)
+	if found, err := l.resourcesIn(in.ctx, in.dir.root, in.skill); err == nil {
+		in.problems = append(in.problems, found.Problems...)
 	}
 }
 

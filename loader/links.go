@@ -98,6 +98,7 @@ func (s *treeScan) followLinks(n *node, children []*node, r *reader) []*node {
 			child := s.childFor(n, e, true)
 			if w.real != child.real {
 				child.real, child.moved = w.real, true
+				child.own.proven = false // the skill says where the link leads
 			}
 			children = append(children, child)
 		case err == nil && isRead(e.name):

@@ -11,6 +11,7 @@ import (
 	"math"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -113,6 +114,13 @@ func (r *reader) blank(n *node, file string) *pannier.Skill {
 		Path: n.shown(root), Root: root.Name, SourceKind: root.Kind, Implicit: root.Implicit,
 		RootIndex: r.scan.tree.index, PathBelowRoot: n.rel, Folder: n.name, File: file,
 		UserInvocable: true,
+	}
+	if n.linked {
+		target, _, _ := r.scan.readLink(n.rel) // reading the skill fails too if this does
+		if target != "" && !path.IsAbs(target) {
+			target = path.Join(path.Dir(n.abs), target)
+		}
+		skill.Target = strings.TrimPrefix(target, r.scan.tree.rules.Workspace+"/")
 	}
 	return skill
 }

@@ -51,9 +51,14 @@ func (l *Loader) Resources(ctx context.Context, s *pannier.Skill) (pannier.Resou
 		return pannier.Resources{}, fmt.Errorf("open %s: %w", s.Path, changedUnlessBusy(err))
 	}
 	defer dir.Close()
+	return l.resourcesIn(ctx, dir, s)
+}
+
+// resourcesIn reads the links and examples of a skill in its open directory.
+func (l *Loader) resourcesIn(ctx context.Context, dir *os.Root, s *pannier.Skill) (pannier.Resources, error) {
 	r := resourceReader{loader: l, dir: dir, path: s.Path}
 	r.links()
-	err = r.examples(ctx)
+	err := r.examples(ctx)
 	return r.found, err
 }
 

@@ -125,6 +125,7 @@ func sum(s *pannier.Skill, scripts ...string) pannier.Digest {
 		p := &s.Problems[i]
 		b = append(append(append(append(b, p.String()...), 0), p.Field...), 0)
 	}
+	b = append(b, s.Target...)
 	for _, name := range scripts {
 		b = append(append(b, name...), 0)
 	}

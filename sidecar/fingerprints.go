@@ -21,7 +21,7 @@ import (
 
 // How the fingerprints are kept up.
 const (
-	// fingerprintEvery is how often all skills are checked without a scan that reports a change: directories inside of
+	// fingerprintEvery is how often all skills are checked without a scan that reports a change: most directories inside of
 	// skills are not watched.
 	fingerprintEvery = 5 * time.Minute
 	// fingerprintAgain is when they are checked again if one was changing.
@@ -97,7 +97,7 @@ type directory struct {
 	since  uint64         // the ticket of the computation that first had this digest
 	of     pannier.Digest // the Sum of the skill that it was computed for
 	files  *fingerprint.Known
-	dirs   []string // its own path and those inside of it, absolute; only where scans are enforced
+	dirs   []string // those to watch, absolute: its own path, then those inside of it; empty for none
 	parts  fingerprint.Parts
 	// contents are what was found in the files, nil for nothing, and Of the SKILL.md then. searched says that these are the
 	// files of digest.
@@ -242,6 +242,7 @@ func (f *fingerprints) computeDue(ctx context.Context, pace func(context.Context
 		default:
 		}
 	}
+	f.showDeep()
 	if f.updateRegistry(); f.registry.Current() != nil {
 		f.endFirstRead()
 	}

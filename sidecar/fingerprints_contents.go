@@ -9,8 +9,8 @@ import (
 	"pannier/loader/fingerprint"
 )
 
-// readContents looks for tools, and for words to describe a skill that has none, in the files of a skill. It does so once for each
-// fingerprint, and only where there are such files or such a lack.
+// readContents looks for what turns and prompts show beside SKILL.md, and for words to describe a skill that has none, in the files
+// of a skill. It does so once for each fingerprint, and only where there are such files or such a lack.
 func (f *fingerprints) readContents(ctx context.Context, s *pannier.Skill, p fingerprint.Print) {
 	f.mu.Lock()
 	d := f.directories[s.Path]
@@ -20,7 +20,7 @@ func (f *fingerprints) readContents(ctx context.Context, s *pannier.Skill, p fin
 		return
 	}
 	var found *pannier.Contents
-	if p.Parts.Tools || loader.LacksDescription(s) {
+	if p.Parts.Tools || p.Parts.Resources || loader.LacksDescription(s) {
 		contents, err := f.contents(ctx, s)
 		if err != nil {
 			f.log.Debug("the files of a skill cannot be read", "path", s.Path, "error", err)

@@ -12,25 +12,33 @@ func (f *fingerprints) directoryOf(s *pannier.Skill) string {
 	return filepath.Join(f.rules.Roots[s.RootIndex].Path, s.PathBelowRoot)
 }
 
-// deepenLocked records the directory of a skill and those inside of it. They are watched where scans are enforced, so that a change
-// of any file is noticed at once. The first is watched for the loader too, but behind a symlink by another path, which names no skill.
+// deepenLocked records which directories inside of a skill are watched: those whose files turns and prompts show, or all where scans
+// are enforced, so that a change of any file is noticed at once. The skill's own comes first. It is watched for the loader too, but
+// behind a symlink by another path, which names no skill.
 func (f *fingerprints) deepenLocked(s *pannier.Skill, d *directory, dirs []string) {
-	if !f.policy.enforce {
-		return
-	}
 	at := f.directoryOf(s)
-	absolute := append(make([]string, 0, len(dirs)+1), at)
+	var absolute []string
 	for _, dir := range dirs {
-		absolute = append(absolute, filepath.Join(at, dir))
+		if f.policy.enforce || pannier.IsPartDir(dir) {
+			absolute = append(absolute, filepath.Join(at, dir))
+		}
 	}
 	slices.Sort(absolute)
+	if f.policy.enforce || len(absolute) > 0 || s.Target != "" {
+		absolute = slices.Insert(absolute, 0, at)
+	}
 	f.dirty.deepDirs = f.dirty.deepDirs || !slices.Equal(d.dirs, absolute)
 	d.dirs = absolute
 }
 
-// showDeepLocked publishes the directories to watch: those of all skills, and at most max_dirs inside of them, those of the first
-// skills by path.
-func (f *fingerprints) showDeepLocked() {
+// showDeep publishes the directories to watch: those of skills, and at most max_dirs inside of them, those of the first skills by
+// path. Each time all of them are followed anew, so it waits until all fingerprints that were due are computed.
+func (f *fingerprints) showDeep() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.dirty.deepDirs {
+		return
+	}
 	f.dirty.deepDirs = false
 	paths := make([]string, 0, len(f.directories))
 	for path := range f.directories {

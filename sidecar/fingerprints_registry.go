@@ -80,9 +80,6 @@ func (f *fingerprints) update() (s *pannier.Snapshot, judged bool) {
 	if len(f.dirty.shown) > 0 {
 		f.showLocked()
 	}
-	if f.dirty.deepDirs {
-		f.showDeepLocked()
-	}
 	if !f.dirty.verdicts && len(f.dirty.scanned) == 0 {
 		if !f.dirty.contents {
 			return f.registry.Current(), false
@@ -139,7 +136,7 @@ func (f *fingerprints) dropPathLocked(path string) {
 		return
 	}
 	delete(f.directories, path)
-	f.dirty.shown[path], f.dirty.deepDirs = true, f.dirty.deepDirs || f.policy.enforce
+	f.dirty.shown[path], f.dirty.deepDirs = true, f.dirty.deepDirs || len(d.dirs) > 0
 	f.dirty.contents = f.dirty.contents || d.contents != nil
 	if _, cleared := f.scanned[path]; cleared {
 		f.dirty.scanned[path] = true

@@ -243,7 +243,7 @@ func (w *Watcher) unitOf(dir *watch) (key string, covers bool) {
 
 // touchLocked reports a change in a skill that does not change the catalog.
 func (w *Watcher) touchLocked(dir *watch) {
-	if dir.entered() { // not a skill
+	if dir.entered() && !pannier.IsPartDir(filepath.Base(dir.path)) { // neither a skill nor a part of one without SKILL.md
 		return
 	}
 	var dirs []string

@@ -269,7 +269,7 @@ func matters(dir *watch, e fs.DirEntry, named []string) bool {
 		return true
 	case e.IsDir():
 		return false
-	case dir.has(roleExtra) && !dir.skill:
+	case dir.has(roleExtra) && !dir.skill, dir.entered() && pannier.IsPartDir(filepath.Base(dir.path)):
 		return true
 	case dir.has(roleTree|roleExtra) && (decides(name) || e.Type() == fs.ModeSymlink):
 		return true

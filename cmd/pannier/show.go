@@ -47,6 +47,7 @@ func (s streams) printDetail(d pannier.Detail) error {
 		{"version", d.Version},
 		{"state", stateWords(&d.Entry)},
 		{"path", d.Path},
+		{"target", d.Target},
 		{"root", fmt.Sprintf("%s (%s)", d.Root, d.SourceKind)},
 		{"trust", trustWords(d.Skill)},
 		{"shadowed by", d.ShadowedBy},

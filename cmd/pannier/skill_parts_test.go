@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pannier"
 	"pannier/internal/testbench/realskills"
@@ -70,6 +72,82 @@ func (s *sidecarUnderTest) promptHas(t *testing.T, format string, texts ...strin
 		for _, text := range texts {
 			if !strings.Contains(p.Text, text) {
 				return fmt.Errorf("no %q in\n%s", text, p.Text)
+			}
+		}
+		return nil
+	})
+}
+
+// TestEditedPartsAreLive edits files that turns and prompts show beside SKILL.md. Each edit makes a snapshot that an event announces,
+// long before all files are read again, whether the kernel reports changes or directories are polled.
+func TestEditedPartsAreLive(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"inotify", "poll"} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			workspace := newWorkspace(t)
+			writeIn(t, workspace, toolFile("skills/calc/tools/calc.py", "add")+`mkdir -p skills/seo/examples skills/.store/linked
+for skill in seo .store/linked; do printf -- '---\nname: %s\ndescription: Is one.\n---\nDo it.\n' ${skill##*/} > skills/$skill/SKILL.md; done
+ln -s .store/linked skills/linked
+printf 'one\n' > skills/seo/examples/one.md
+`+toolFile("skills/seo/tools/seo.py", "rank"))
+			s := startFault(t, workspace, "--watch", mode)
+			s.offers(t, "skill.calc.add", "skill.seo.rank")
+			for _, edit := range []struct{ slug, script, tool string }{
+				{"seo", toolFile("skills/seo/tools/u.py", "added"), "skill.seo.added"},
+				{"seo", toolFile("skills/seo/tools/seo.py", "edited"), "skill.seo.edited"},
+				{"seo", toolFile("skills/seo/scripts/s.py", "scripted"), "skill.seo.scripted"},
+				{"calc", toolFile("skills/calc/tools/calc.py", "subtract"), "skill.calc.subtract"},
+				{"linked", toolFile("skills/linked/tools/l.py", "linked"), "skill.linked.linked"},
+				{"linked", toolFile("skills/.store/linked/tools/l.py", "again"), "skill.linked.again"},
+				{"seo", "printf 'two\\n' > skills/seo/examples/one.md", ""},
+				{"seo", "printf 'three\\n' > skills/seo/examples/three.md", ""},
+				{"seo", "printf -- '- https://a.example/guide\\n' > skills/seo/links.yaml", ""},
+				{"seo", "rm skills/seo/links.yaml", ""},
+			} {
+				before, err := s.Skills(t.Context(), "", false)
+				if err != nil {
+					t.Fatal(err)
+				}
+				began := time.Now()
+				s.write(t, edit.script)
+				eventually(t, edit.script+" is announced", func() error {
+					for _, e := range s.all(t) {
+						text, err := compactJSON(e.Data)
+						if err != nil {
+							return err
+						}
+						if e.Type == pannier.EventCatalogUpdated && e.SnapshotVersion > before.SnapshotVersion && strings.Contains(string(text), `"changed":["`+edit.slug+`"]`) {
+							return nil
+						}
+					}
+					return errors.New("no event")
+				})
+				t.Logf("%s after %s", edit.script[max(0, len(edit.script)-40):], time.Since(began))
+				if edit.tool != "" {
+					s.offers(t, edit.tool)
+				}
+			}
+		})
+	}
+}
+
+// toolFile returns a script that writes a Python file with one tool.
+func toolFile(path, name string) string {
+	return fmt.Sprintf("mkdir -p %s; printf '@tool\\ndef %s() -> int:\\n    \"\"\"Does it.\"\"\"\\n' > %s\n", filepath.Dir(path), name, path)
+}
+
+// offers waits until turns show some tools, which are not offered while tools are off.
+func (s *sidecarUnderTest) offers(t *testing.T, names ...string) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%q are there", names), func() error {
+		r, err := s.Resolve(t.Context(), pannier.Turn{})
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if !slices.ContainsFunc(r.ExcludedTools, func(tool pannier.ExcludedTool) bool { return tool.Name == name }) {
+				return fmt.Errorf("no %s in %+v", name, r.ExcludedTools)
 			}
 		}
 		return nil

@@ -129,8 +129,9 @@ type Parts struct {
 func partsOf(lines []line) (p Parts) {
 	for i := range lines {
 		dir, _, below := strings.Cut(lines[i].path, "/")
-		p.Resources = p.Resources || dir == "links.yaml" || dir == "examples"
-		p.Tools = p.Tools || below && (dir == "tools" || dir == "scripts")
+		resource := dir == pannier.LinksFile || dir == "examples"
+		p.Resources = p.Resources || resource
+		p.Tools = p.Tools || below && !resource && pannier.IsPartDir(dir)
 		if l := &lines[i]; p.LinkedOut == "" && l.mark == markLink && pannier.IsSkillFile(l.path) &&
 			!slices.ContainsFunc(manifestOf(lines), func(f pannier.ToolFile) bool { return f.Path == l.path }) {
 			p.LinkedOut = l.path

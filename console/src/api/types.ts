@@ -916,6 +916,7 @@ export interface components {
             source_kind: components["schemas"]["SourceKind"];
             state: components["schemas"]["State"];
             tags?: string[];
+            target?: string;
             tools: components["schemas"]["Tool"][];
             tools_only?: boolean;
             triggers?: string[];
@@ -969,6 +970,7 @@ export interface components {
             source_kind: components["schemas"]["SourceKind"];
             state: components["schemas"]["State"];
             tags?: string[];
+            target?: string;
             tools_only?: boolean;
             triggers?: string[];
             trust_level?: components["schemas"]["Trust"];
@@ -2992,7 +2994,7 @@ export interface operations {
                 /** @description What to add to each skill. With activity, the ETag changes with each use of a skill. */
                 include?: ("activity" | "problems" | "policy" | "health")[];
                 /** @description Only these fields of each skill, slug and path; with it, others that the schema requires are absent. */
-                fields?: ("slug" | "owner" | "path" | "root" | "source_kind" | "name" | "description" | "version" | "license" | "homepage" | "emoji" | "runtime" | "tags" | "examples" | "triggers" | "paths" | "allowed_tools" | "user_invocable" | "disable_model_invocation" | "compatibility" | "conflicts" | "primary_env" | "skill_key" | "digest" | "meta_digest" | "tools_only" | "last_good" | "deleting" | "trust_level" | "managed" | "id" | "state" | "usable" | "reasons" | "policy" | "shadowed_by" | "problems" | "fingerprint" | "health" | "scan_summary" | "activity")[];
+                fields?: ("slug" | "owner" | "path" | "target" | "root" | "source_kind" | "name" | "description" | "version" | "license" | "homepage" | "emoji" | "runtime" | "tags" | "examples" | "triggers" | "paths" | "allowed_tools" | "user_invocable" | "disable_model_invocation" | "compatibility" | "conflicts" | "primary_env" | "skill_key" | "digest" | "meta_digest" | "tools_only" | "last_good" | "deleting" | "trust_level" | "managed" | "id" | "state" | "usable" | "reasons" | "policy" | "shadowed_by" | "problems" | "fingerprint" | "health" | "scan_summary" | "activity")[];
                 /** @description Only the skills with one of these slugs, at most 100; also those that are shadowed. */
                 slug?: string[];
                 /** @description Only the skills with each of these words in their slug, name, description or tags; case does not matter. */
