@@ -152,10 +152,10 @@ func parseWorkspace(text []byte) (workspaceReading, *pannier.Problem) {
 		p := syntax(codeSyntax, pannier.SeverityError, *fault)
 		return workspaceReading{}, &p
 	}
-	p := workspaceParser{workspaceReading{w: defaultWorkspace()}}
+	p := workspaceParser{workspaceReading: workspaceReading{w: defaultWorkspace()}}
 	for _, fault := range repeated {
 		p.w.Problems = append(p.w.Problems, syntax(codeRepeatedKey, pannier.SeverityWarning, fault))
 	}
 	p.fields(doc)
-	return p.workspaceReading, nil
+	return p.workspaceReading, p.refused
 }

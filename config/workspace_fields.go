@@ -14,6 +14,7 @@ import (
 // workspaceParser puts together what a config.yaml says, field by field.
 type workspaceParser struct {
 	workspaceReading
+	refused *pannier.Problem // for which the file says nothing; nil for none
 }
 
 func (p *workspaceParser) fields(doc yamldoc.Value) {
@@ -135,31 +136,43 @@ func something(v yamldoc.Value) bool {
 
 const keySkills = "skills"
 
-// skills reads the list of skills. What is not a list was meant as one, so it is read as one.
+// skills reads the list of skills. A mapping or a text was meant as a list, so it is read as one; `all` and `*` stand for no list.
+// Any other value could only empty the card, so the file is refused. What an entry says is off is left out.
 func (p *workspaceParser) skills(v yamldoc.Value) {
 	switch v.Kind() {
 	case yamldoc.List:
 		i := 0
 		for item := range v.Items() {
 			field := fmt.Sprintf("%s[%d]", keySkills, i)
-			if entry, ok := skillEntry(item); ok {
+			if entry, ok := skillEntry(item); ok && !isOff(item.Get("enabled")) {
 				p.addSkill(field, item, entry)
-			} else {
+			} else if !ok {
 				p.warn(codeSkillsEntry, field, item, "this is "+item.Kind().String()+", not the folder of a skill; it is left out", "write the name of a folder")
 			}
 			i++
 		}
 	case yamldoc.Map:
-		p.warn(codeSkillsShape, keySkills, v, "this is a mapping, not a list: its keys are taken", "write each skill on a line that begins with a dash")
+		p.warn(codeSkillsShape, keySkills, v, "this is a mapping, not a list: its keys are taken, without those that are false", "write each skill on a line that begins with a dash")
 		for pair := range v.Pairs() {
-			p.addSkill(keySkills+"."+pair.Key, pair.Value, pair.Key)
+			if !isOff(pair.Value) && !isOff(pair.Value.Get("enabled")) {
+				p.addSkill(keySkills+"."+pair.Key, pair.Value, pair.Key)
+			}
 		}
 	case yamldoc.Text:
+		if yamldoc.MeansAll(v) {
+			return
+		}
 		p.skillText(v)
 	default:
 		return
 	}
 	p.w.Listed = true
+}
+
+// isOff reports whether a value is false, also in the words that the agent's YAML 1.1 takes for it.
+func isOff(v yamldoc.Value) bool {
+	text, _ := v.Text()
+	return slices.Contains([]string{"false", "no", "off"}, strings.ToLower(text))
 }
 
 // skillEntry returns the text of an item, which a mapping has under `name`.
@@ -170,9 +183,17 @@ func skillEntry(item yamldoc.Value) (string, bool) {
 	return item.Text()
 }
 
-// skillText reads a text in place of a list: the canvas writes lists as texts in brackets.
+// skillText reads a text in place of a list: the canvas writes lists as texts in brackets. One without brackets has to be the
+// folder of a skill.
 func (p *workspaceParser) skillText(v yamldoc.Value) {
 	text, _ := v.Text()
+	if _, isFolder := cleanSkill(text); !isFolder || v.JSON()[0] != '"' {
+		refused := fileProblem(codeSkillsShape, pannier.SeverityError, keySkills, shown(text)+" is neither a list of skills nor the folder of one",
+			"write each skill on a line that begins with a dash, or `all` for all skills")
+		refused.Line, refused.Column = v.Line(), v.Column()
+		p.refused = &refused
+		return
+	}
 	p.warn(codeSkillsShape, keySkills, v, "this is a text, not a list: it is read as one", "write each skill on a line that begins with a dash")
 	entries := inBrackets(text)
 	if len(entries) > yamldoc.MaxNodes { // a real list could not have more either

@@ -109,7 +109,10 @@ func TestWorkspace(t *testing.T) {
 		{name: "empty list in a text", text: "skills: '[ ]'\n", want: listed(), problems: []problem{{"config.skills.shape", "skills", 1}}},
 		{name: "hole in a list in a text", text: "skills: '[a,,b]'\n", want: listed("a", "b"), problems: []problem{{"config.skills.shape", "skills", 1}, {"config.skills.entry", "skills", 1}}},
 		{name: "text", text: "\nskills: abc\n", want: listed("abc"), problems: []problem{{"config.skills.shape", "skills", 2}}},
-		{name: "empty text for skills", text: "skills: ''\n", want: listed(), problems: []problem{{"config.skills.shape", "skills", 1}, {"config.skills.entry", "skills", 1}}},
+		{name: "all", text: "name: Ann\nskills: all\n", want: func(w *pannier.Workspace) { w.Name = "Ann" }},
+		{name: "a star", text: "skills: '*'\n"},
+		{name: "off in a mapping", text: "skills: {a: false, b: true, c: off, d: {enabled: false}, e: ~}\n", want: listed("b", "e"), problems: []problem{{"config.skills.shape", "skills", 1}}},
+		{name: "off in a list", text: "skills:\n- name: a\n  enabled: false\n- name: b\n  enabled: true\n- name: c\n  enabled: 'no'\n- d\n", want: listed("b", "d")},
 		{name: "mapping", text: "skills:\n  a: 1\n  b: {x: y}\n", want: listed("a", "b"), problems: []problem{{"config.skills.shape", "skills", 2}}},
 	}
 	for _, tt := range tests {
@@ -249,6 +252,24 @@ func TestReadStill(t *testing.T) {
 		})
 		if string(text) != want || (err == nil) != (want != "") {
 			t.Errorf("%d moves: %q, %v; want %q", moves, text, err, want)
+		}
+	}
+}
+
+// TestSkillsThatAreNoListKeepTheLastGood: a value that could only empty the card does not.
+func TestSkillsThatAreNoListKeepTheLastGood(t *testing.T) {
+	for _, value := range []string{"3", "true", "false", "''", "/etc", "../a", "1.5"} {
+		dir := t.TempDir()
+		r := config.NewWorkspaceReader(dir, 0)
+		writeConfig(t, dir, "name: Ann\nskills: [a]\n")
+		r.Read()
+		writeConfig(t, dir, "name: Other\nskills: "+value+"\n")
+		got := r.Read()
+		if diff := cmp.Diff([]problem{{"config.skills.shape", "skills", 2}}, codes(t, got)); diff != "" {
+			t.Errorf("%s: %s", value, diff)
+		}
+		if !got.LastGood || got.Name != "Ann" || !slices.Equal(got.Skills, []string{"a"}) || got.Problems[0].Severity != pannier.SeverityError {
+			t.Errorf("%s: %+v", value, got)
 		}
 	}
 }

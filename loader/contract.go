@@ -126,7 +126,13 @@ func (c *contract) runtimes() []string {
 			return nil
 		}
 	}
-	names := c.listOf(v, "runtime", fields.Split{})
+	names := c.listOf(v, "runtime", fields.Commas)
+	switch text := v.Kind() == yamldoc.Text; {
+	case text && len(names) == 0:
+		c.wrongRuntime(v)
+	case text && len(names) > 1:
+		c.warn("skill.runtime.text", "runtime", v, "this text with commas is read as a list of adapters, and other readers may take it for one name", "write a YAML list, such as `runtime: [claude-code, langgraph]`")
+	}
 	if slices.Contains(names, "*") {
 		return nil
 	}

@@ -2,6 +2,7 @@ package loader_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -88,7 +89,7 @@ func TestRuntime(t *testing.T) {
 		{"runtime: [a, \"*\"]\n", nil, false},
 		{"runtime: claude-code\n", []string{"claude-code"}, false},
 		{"runtime: [claude-code, hermes]\n", []string{"claude-code", "hermes"}, false},
-		{"runtime: \"a, b\"\n", []string{"a, b"}, false},
+		{"runtime: \", \"\n", nil, true},
 		{"runtime: \"123\"\n", []string{"123"}, false},
 		{"runtime: \"\"\n", nil, true},
 		{"runtime: 123\n", nil, true},
@@ -118,6 +119,19 @@ func TestRuntime(t *testing.T) {
 		}
 		if tt.wrong && len(s.Problems) > 0 && !strings.HasPrefix(s.Problems[0].String(), s.FilePath()+":") {
 			t.Errorf("%q: %v has no line", tt.fields, s.Problems[0])
+		}
+	}
+}
+
+// TestRuntimeInAText reads a text with commas as a list, as tags are, and says how to write one.
+func TestRuntimeInAText(t *testing.T) {
+	for _, fields := range []string{"runtime: claude-code, langgraph\n", "runtime: \"claude-code,langgraph,\"\n", "runtime: {adapters: 'claude-code, langgraph'}\n"} {
+		s := front(t, fields)
+		if !slices.Equal(s.Runtimes, []string{"claude-code", "langgraph"}) || !slices.Equal(codes(s.Problems), []string{"skill.runtime.text"}) {
+			t.Fatalf("%q: %q, problems %v", fields, s.Runtimes, s.Problems)
+		}
+		if p := s.Problems[0]; p.Line == 0 || !strings.Contains(p.Hint, "runtime: [claude-code, langgraph]") {
+			t.Errorf("%q: %+v", fields, p)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package sidecar
 
 import (
+	"maps"
 	"path/filepath"
 	"slices"
 
@@ -13,8 +14,8 @@ func (f *fingerprints) directoryOf(s *pannier.Skill) string {
 }
 
 // deepenLocked records which directories inside of a skill are watched: those whose files turns and prompts show, or all where scans
-// are enforced, so that a change of any file is noticed at once. The skill's own comes first. It is watched for the loader too, but
-// behind a symlink by another path, which names no skill.
+// are enforced, so that a change of any file is noticed at once. Then, and behind a symlink, the skill's own comes first: it is watched
+// for the loader too, but behind a symlink by another path, which names no skill.
 func (f *fingerprints) deepenLocked(s *pannier.Skill, d *directory, dirs []string) {
 	at := f.directoryOf(s)
 	var absolute []string
@@ -24,7 +25,7 @@ func (f *fingerprints) deepenLocked(s *pannier.Skill, d *directory, dirs []strin
 		}
 	}
 	slices.Sort(absolute)
-	if f.policy.enforce || len(absolute) > 0 || s.Target != "" {
+	if f.policy.enforce || s.Target != "" {
 		absolute = slices.Insert(absolute, 0, at)
 	}
 	f.dirty.deepDirs = f.dirty.deepDirs || !slices.Equal(d.dirs, absolute)
@@ -40,16 +41,13 @@ func (f *fingerprints) showDeep() {
 		return
 	}
 	f.dirty.deepDirs = false
-	paths := make([]string, 0, len(f.directories))
-	for path := range f.directories {
-		paths = append(paths, path)
-	}
-	slices.Sort(paths)
 	var deep, inside []string
-	for _, path := range paths {
-		if dirs := f.directories[path].dirs; len(dirs) > 0 {
-			deep, inside = append(deep, dirs[0]), append(inside, dirs[1:]...)
+	for _, path := range slices.Sorted(maps.Keys(f.directories)) {
+		dirs := f.directories[path].dirs
+		if s := f.skills[path]; s != nil && len(dirs) > 0 && dirs[0] == f.directoryOf(s) {
+			deep, dirs = append(deep, dirs[0]), dirs[1:]
 		}
+		inside = append(inside, dirs...)
 	}
 	deep = append(deep, inside[:min(len(inside), f.rules.MaxDirs)]...)
 	slices.Sort(deep)

@@ -37,9 +37,15 @@ func (w *Watcher) findWanted(finder chainFinder, changedEntries map[string]struc
 		if w.isRoot(dir) {
 			continue
 		}
-		if real, ok := w.reached(dir); !ok {
-			found.add(dir, finder.find(dir), changedEntries)
-		} else if real != dir {
+		real, ok := w.reached(dir)
+		if !ok {
+			if real, ok = w.heldByReached(dir, finder); ok {
+				found.names[real], found.resolved[dir] = append(found.names[real], dir), real
+			} else {
+				found.add(dir, finder.find(dir), changedEntries)
+			}
+		}
+		if ok && real != dir {
 			found.entries[real] = struct{}{}
 		}
 	}

@@ -1,6 +1,7 @@
 package watcher
 
 import (
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -140,6 +141,18 @@ func (w *Watcher) reached(dir string) (real string, ok bool) {
 		}
 	}
 	return "", false
+}
+
+// heldByReached returns the path without links of a directory right in one that the rules reach, such as the tools of a skill. Events
+// of that one report what becomes of it, so no chain to it is followed.
+func (w *Watcher) heldByReached(dir string, finder chainFinder) (real string, ok bool) {
+	above, ok := w.reached(filepath.Dir(dir))
+	if !ok {
+		return "", false
+	}
+	real = filepath.Join(above, filepath.Base(dir))
+	s := finder.stat(real)
+	return real, s.err == nil && !s.link
 }
 
 // isRoot reports whether a directory is a root, which is watched whatever becomes of it.

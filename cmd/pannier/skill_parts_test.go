@@ -104,6 +104,9 @@ printf 'one\n' > skills/seo/examples/one.md
 				{"seo", "printf 'three\\n' > skills/seo/examples/three.md", ""},
 				{"seo", "printf -- '- https://a.example/guide\\n' > skills/seo/links.yaml", ""},
 				{"seo", "rm skills/seo/links.yaml", ""},
+				{"seo", "rm -r skills/seo/tools", ""},
+				{"seo", toolFile("skills/seo/tools/seo.py", "back"), "skill.seo.back"},
+				{"seo", toolFile("skills/seo/tools/seo.py", "later"), "skill.seo.later"},
 			} {
 				before, err := s.Skills(t.Context(), "", false)
 				if err != nil {

@@ -19,6 +19,9 @@ func Entries(text []byte, key string) (entries []string, listed bool, err error)
 	case Missing, Null:
 		return nil, false, nil
 	case Text, Map:
+		if MeansAll(list) {
+			return nil, false, nil
+		}
 		return nil, false, fmt.Errorf("%w: it is %s, not a list", ErrLayout, list.Kind())
 	}
 	for item := range list.Items() {
@@ -29,6 +32,13 @@ func Entries(text []byte, key string) (entries []string, listed bool, err error)
 		entries = append(entries, entry)
 	}
 	return entries, true, nil
+}
+
+// MeansAll reports whether a value in the place of a list of skills stands for all of them, as no list does.
+func MeansAll(v Value) bool {
+	text, _ := v.Text()
+	text = strings.TrimSpace(text)
+	return text == "all" || text == "*"
 }
 
 // IndexEntry returns which entry means a folder, -1 where none does. The ornaments of a shell do not count.
