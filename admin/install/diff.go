@@ -11,6 +11,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 	"unicode/utf8"
 
 	"github.com/rogpeppe/go-internal/diff"
@@ -34,26 +35,45 @@ type treeFiles map[string]fs.FileInfo
 
 func (t treeFiles) truncated() bool { return len(t) > maxDiffTree }
 
+// tree lists the files of a version that clients may read: the rules serve them, and they are no hard links to files of another
+// owner.
 func (p *place) tree(ctx context.Context, rel string) (treeFiles, error) {
 	files := treeFiles{}
-	err := fs.WalkDir(p.dir.FS(), rel, func(sub string, d fs.DirEntry, err error) error {
+	top, err := p.dir.Stat(rel)
+	if err != nil {
+		return nil, err
+	}
+	err = fs.WalkDir(p.dir.FS(), rel, func(sub string, d fs.DirEntry, err error) error {
 		if err != nil || ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
 		}
-		if d.IsDir() {
+		name := strings.TrimPrefix(sub, rel+"/")
+		switch {
+		case d.IsDir() && sub != rel && p.store.rules.Skips(d.Name()):
+			return fs.SkipDir
+		case d.IsDir() || !p.store.rules.Serves(name):
 			return nil
 		}
 		info, err := d.Info()
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		files[strings.TrimPrefix(sub, rel+"/")] = info
-		if err == nil && files.truncated() {
+		if err == nil && !isForeign(info, top) {
+			files[name] = info
+		}
+		if files.truncated() {
 			return fs.SkipAll
 		}
 		return err
 	})
 	return files, err
+}
+
+// isForeign reports whether a file has several hard links and another owner than the directory of its skill.
+func isForeign(file, dir fs.FileInfo) bool {
+	of, ok := file.Sys().(*syscall.Stat_t)
+	in, ok2 := dir.Sys().(*syscall.Stat_t)
+	return ok && ok2 && file.Mode().IsRegular() && of.Nlink > 1 && of.Uid != in.Uid
 }
 
 func unionOf(a, b treeFiles) []string {

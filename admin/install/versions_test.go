@@ -2,6 +2,7 @@ package install_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -77,13 +78,16 @@ func TestVersions(t *testing.T) {
 // TestDiff compares two versions whose files differ in every way, some of them hostile.
 func TestDiff(t *testing.T) {
 	dir := workspace(t, "")
-	s := open(t, optionsFor(dir))
+	o := optionsFor(dir)
+	o.Rules.Skip = []string{"node_modules"}
+	s := open(t, o)
 	text := func(body string) string { return "---\nname: pdf\ndescription: d\n---\n" + body }
 	many := func(letter string) string { return strings.Repeat(letter+"\n", 40<<10) }
 	before := map[string]string{
 		"SKILL.md": text("One.\nTwo.\n"), "gone.txt": "a\nb\n", "same.txt": "same", "image.png": "\x00a", "+++ b": "--- a\n+++ b\n", "big.txt": strings.Repeat("x", 200<<10),
 		"run.sh": "#!/bin/sh\n", "<script>.html": "<script>alert(1)</script>\n",
 	}
+	const secret = "a secret"
 	after := map[string]string{
 		"SKILL.md": text("One.\nThree.\n"), "new.txt": "a\n", "same.txt": "same", "image.png": "\x00b", "+++ b": "--- c\n+++ b\n", "big.txt": strings.Repeat("y", 200<<10),
 		"run.sh": "#!/bin/sh\n", "<script>.html": "<script>alert(2)</script>\n",
@@ -99,6 +103,13 @@ func TestDiff(t *testing.T) {
 	if err := os.Chmod(filepath.Join(dir, "skills/pdf/run.sh"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	skill := filepath.Join(dir, "skills/pdf")
+	for _, unserved := range []string{".env", ".git/config", "node_modules/x.js", "lib/.netrc"} { // no client may read these
+		name := filepath.Join(skill, unserved)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(secret), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	diff, err := s.Diff(t.Context(), placed("pdf"))
 	if err != nil {
 		t.Fatal(err)
@@ -107,6 +118,9 @@ func TestDiff(t *testing.T) {
 	var told []string
 	for _, f := range diff.Files {
 		size += len(f.Patch)
+		if strings.Contains(f.Patch, secret) {
+			t.Errorf("%s has a text that is not served", f.Path)
+		}
 		if !strings.HasPrefix(f.Path, "z") {
 			told = append(told, fmt.Sprintf("%s %s binary=%t +%d -%d cut=%t", f.Path, f.Change, f.Binary, f.Additions, f.Deletions, f.Truncated))
 		}
