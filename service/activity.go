@@ -1,4 +1,4 @@
-package api
+package service
 
 import (
 	"sync"
@@ -8,27 +8,27 @@ import (
 	"pannier"
 )
 
-// activity holds when each skill of the newest snapshot was last used, in memory. It is not part of the snapshot, so using a
+// Activity holds when each skill of the newest snapshot was last used, in memory. It is not part of the snapshot, so using a
 // skill changes no digest, no version and no ETag that covers them. Its zero value is empty; it is for any number of callers.
-type activity struct {
+type Activity struct {
 	mu     sync.Mutex // serializes replacing newest
-	newest atomic.Pointer[skillUses]
+	newest atomic.Pointer[Uses]
 }
 
-// skillUses holds the uses of the skills of one snapshot. A skill is the same one where slug and path are.
-type skillUses struct {
+// Uses holds the uses of the skills of one snapshot. A skill is the same one where slug and path are.
+type Uses struct {
 	snapshot *pannier.Snapshot
-	uses     map[useKey]*skillUse
+	uses     map[useKey]*Use
 }
 
 type useKey struct{ slug, path string }
 
-// skillUse holds Unix times in seconds; 0 is never. Writers skip a store that changes nothing, so that concurrent turns
+// Use holds Unix times in seconds; 0 is never. Writers skip a store that changes nothing, so that concurrent turns
 // with a thousand skills write to the same memory once a second at most.
-type skillUse struct{ loaded, active atomic.Int64 }
+type Use struct{ loaded, active atomic.Int64 }
 
-// of returns the uses of the skills of a snapshot, or of a newer one. Skills that are in both snapshots keep their times.
-func (a *activity) of(s *pannier.Snapshot) *skillUses {
+// Of returns the uses of the skills of a snapshot, or of a newer one. Skills that are in both snapshots keep their times.
+func (a *Activity) Of(s *pannier.Snapshot) *Uses {
 	if u := a.newest.Load(); u.isFor(s) {
 		return u
 	}
@@ -38,34 +38,35 @@ func (a *activity) of(s *pannier.Snapshot) *skillUses {
 	if u.isFor(s) {
 		return u
 	}
-	next := &skillUses{snapshot: s, uses: make(map[useKey]*skillUse, len(s.Entries))}
+	next := &Uses{snapshot: s, uses: make(map[useKey]*Use, len(s.Entries))}
 	for i := range s.Entries {
 		key := useKey{s.Entries[i].Slug, s.Entries[i].Path}
 		if u != nil {
 			next.uses[key] = u.uses[key]
 		}
 		if next.uses[key] == nil {
-			next.uses[key] = &skillUse{}
+			next.uses[key] = &Use{}
 		}
 	}
 	a.newest.Store(next)
 	return next
 }
 
-func (u *skillUses) isFor(s *pannier.Snapshot) bool {
+func (u *Uses) isFor(s *pannier.Snapshot) bool {
 	return u != nil && (u.snapshot == s || u.snapshot.Version > s.Version)
 }
 
-// of returns the use of a skill. That of one that is gone is kept nowhere.
-func (u *skillUses) of(e *pannier.Entry) *skillUse {
+// Of returns the use of a skill. That of one that is gone is kept nowhere.
+func (u *Uses) Of(e *pannier.Entry) *Use {
 	if use := u.uses[useKey{e.Slug, e.Path}]; use != nil {
 		return use
 	}
-	return &skillUse{}
+	return &Use{}
 }
 
-func (u *skillUses) times(e *pannier.Entry) *pannier.Activity {
-	use := u.of(e)
+// Times returns when a skill was last used.
+func (u *Uses) Times(e *pannier.Entry) *pannier.Activity {
+	use := u.Of(e)
 	return &pannier.Activity{LoadedAt: unixTime(use.loaded.Load()), ActiveAt: unixTime(use.active.Load())}
 }
 
@@ -76,34 +77,11 @@ func unixTime(seconds int64) time.Time {
 	return time.Unix(seconds, 0).UTC()
 }
 
+// Activate records that a skill is active at a Unix time in seconds.
+func (u *Use) Activate(now int64) { advance(&u.active, now) }
+
 func advance(at *atomic.Int64, now int64) {
 	if at.Load() < now {
 		at.Store(now)
-	}
-}
-
-// recordLoad records that the body of a skill was handed out.
-func (h *Handler) recordLoad(e *pannier.Entry) {
-	advance(&h.activity.of(h.Snapshot()).of(e).loaded, time.Now().Unix())
-}
-
-// recordInvocation records that a skill was invoked by name, which hands out its body too.
-func (h *Handler) recordInvocation(e *pannier.Entry) {
-	h.recordLoad(e)
-	advance(&h.activity.of(h.Snapshot()).of(e).active, time.Now().Unix())
-}
-
-// recordActive records the skills that are active in a turn.
-func (h *Handler) recordActive(answer *turnAnswer) {
-	uses, now := h.activity.of(h.Snapshot()), time.Now().Unix()
-	for i := range answer.Active {
-		if e, ok := answer.snapshot.Lookup(answer.Active[i].Slug); ok {
-			advance(&uses.of(e).active, now)
-		}
-	}
-	if answer.automatic != nil {
-		for _, use := range answer.automatic.uses {
-			advance(&use.active, now)
-		}
 	}
 }

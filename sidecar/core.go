@@ -139,10 +139,11 @@ func (c *core) handler(reg prometheus.Registerer, metrics http.Handler) *api.Han
 	o.TurnEvents.Emit = c.events.offer
 	o.Events, o.Mutations, o.Peers, o.CardStatus, o.Stats = c.eventSource(), c.mutations(), c.platforms.peers, c.platforms.cards, c.stats.read
 	o.Scans, o.RPC, o.Installs, o.Tools = c.scans(), c.rpc(), c.installs(), c.toolsAPI()
+	o.Service = c.newService(c.rescan, c.events.emit)
 	o.Runner = c.runnerAPI()
 	o.Metrics, o.Resources, o.OnRequest = metrics, c.resources, c.garbage.recordRequest
 	var h *api.Handler
-	if c.mcp = c.newMCP(reg, func() *api.Handler { return h }); c.mcp != nil {
+	if c.mcp = c.newMCP(reg, o.Service, func() *api.Handler { return h }); c.mcp != nil {
 		o.MCP = c.mcp.Handler()
 	}
 	h = api.New(o)

@@ -13,12 +13,15 @@ import (
 	"pannier/loader/fingerprint"
 	"pannier/publish/api"
 	"pannier/registry"
+	"pannier/service"
 )
 
 // Directory is a workspace that is read without a running sidecar, through the same code.
 type Directory struct {
 	// Handler answers what a sidecar's socket answers, but for health and events.
 	Handler *api.Handler
+	// Service decides for the handler.
+	Service *service.Service
 	// Snapshot is that of the scan that opened the directory.
 	Snapshot *pannier.Snapshot
 	Rules    pannier.DiscoveryRules
@@ -57,12 +60,15 @@ func ReadDirectory(ctx context.Context, o DirectoryOptions) (*Directory, error) 
 		return h.scanAllWithContents(ctx, o.Brief)
 	}
 	ho.Health = noHealth
+	so := h.serviceOptions()
+	so.Snapshot, so.Rescan, so.Emit = ho.Snapshot, ho.Rescan, o.Emit
 	if ho.Emit = o.Emit; o.Emit != nil {
-		ho.TurnEvents = api.TurnEvents{PerMinute: config.TurnEventsAll, Text: true}
+		ho.TurnEvents, so.Mask = api.TurnEvents{PerMinute: config.TurnEventsAll, Text: true}, nil
 	}
+	ho.Service = service.New(so)
 	rules := h.turnRules()
 	return &Directory{
-		Handler: api.New(ho), Snapshot: s, Rules: h.rules, Resources: h.loader.Resources, Tools: rules.Tools,
+		Handler: api.New(ho), Service: ho.Service, Snapshot: s, Rules: h.rules, Resources: h.loader.Resources, Tools: rules.Tools,
 		Fingerprint: func(ctx context.Context, s *pannier.Skill) (pannier.Digest, error) {
 			print, err := readFingerprint(ctx, h.rules, s, fingerprint.Options{})
 			return print.Digest, err
@@ -95,6 +101,7 @@ func ChangeDirectory(ctx context.Context, s config.Settings, environ []string, l
 	o := c.handlerOptions(hclog.NewNullLogger())
 	o.Installs, o.Health = c.installs(), noHealth
 	o.Rescan = func(ctx context.Context, _ bool) (*pannier.Snapshot, error) { return look(ctx) }
+	o.Service = c.newService(o.Rescan, nil)
 	return api.New(o), func() { state.close(true) }, nil
 }
 

@@ -2,6 +2,7 @@ package sidecar
 
 import (
 	"context"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	"pannier/publish/prompt"
 	"pannier/registry"
 	"pannier/registry/resolve"
+	"pannier/service"
 )
 
 // engine is the part of the way from the disk to an answer that the sidecar and the commands that read a bare directory
@@ -200,15 +202,30 @@ func (e *engine) setPolicies(set map[pannier.PolicyKey]pannier.PolicyEntry) *pan
 	return e.registry.Update(func(in *registry.Inputs) { in.Policies.Workspace = set })
 }
 
+// serviceOptions returns what decides about contents of skills; the caller adds what only a sidecar has.
+func (e *engine) serviceOptions() service.Options {
+	o := service.Options{
+		Snapshot: e.registry.Current, Texts: e.loader, Commands: service.Commands{List: resolve.Commands, Find: resolve.Command},
+		OpenFile: func(ctx context.Context, s *pannier.Skill, path string) (service.File, error) {
+			f, err := e.loader.Open(ctx, s, path)
+			if err != nil {
+				return nil, err
+			}
+			return f, nil
+		},
+		Directory: func(s *pannier.Skill) string { return filepath.Dir(prompt.Location(s, e.agentWorkspace())) },
+	}
+	if !e.settings.TurnEventsText {
+		o.Mask = scan.MaskSecrets
+	}
+	return o
+}
+
 // handlerOptions returns what the API composes of the engine; the caller adds what only a sidecar has.
 func (e *engine) handlerOptions(log hclog.Logger) api.Options {
 	return api.Options{
-		Snapshot: e.registry.Current, Texts: e.loader, Resolve: (&resolve.Resolver{Rules: e.turnRules()}).Resolve,
-		Commands: api.Commands{List: resolve.Commands, Find: resolve.Command},
-		Card:     func() card.Card { return e.cards.get(e.registry.Current()) },
-		OpenFile: func(ctx context.Context, s *pannier.Skill, path string) (api.SkillFile, error) {
-			return e.loader.Open(ctx, s, path)
-		},
+		Snapshot: e.registry.Current, Resolve: (&resolve.Resolver{Rules: e.turnRules()}).Resolve,
+		Card:    func() card.Card { return e.cards.get(e.registry.Current()) },
 		Inspect: e.loader.Inspect, Resources: e.loader.Resources, Environment: e.environments.effective, AgentWorkspace: e.agentWorkspace(), Logger: log,
 		Format: e.settings.PromptFormat, MaxChars: e.settings.PromptMaxChars,
 		Show:       prompt.Show{Compatibility: e.settings.PromptShowCompatibility, AllowedTools: e.settings.PromptShowAllowedTools},

@@ -16,6 +16,7 @@ import (
 	"pannier/admin/upload"
 	"pannier/config"
 	"pannier/publish/api"
+	"pannier/service"
 )
 
 // uploadsDir is the directory below the state of a workspace that archives come in to.
@@ -135,9 +136,21 @@ func (c *core) expireUploads(ctx context.Context) error {
 	return c.uploads.Run(ctx)
 }
 
+// newService returns what decides about contents of skills, of older versions too.
+func (c *core) newService(rescan func(context.Context, bool) (*pannier.Snapshot, error), emit func(pannier.EventType, any)) *service.Service {
+	o := c.serviceOptions()
+	o.Rescan, o.Emit, o.Versions, o.Diff, o.Blocks = rescan, emit, c.installed.Versions, c.installed.Diff, c.blocksVersion
+	return service.New(o)
+}
+
+// blocksVersion reports whether the security scan of a version of a skill, which need not be the present one, blocks it.
+func (c *core) blocksVersion(s *pannier.Skill, fingerprint pannier.Digest) bool {
+	scanned := c.scannedForTool(s, fingerprint)
+	return c.settings.Scan == config.ScanEnforce && scanned != nil && scanned.Decision == pannier.ScanBlock
+}
+
 func (c *core) installs() api.Installs {
 	return api.Installs{
-		Versions: c.installed.Versions, Diff: c.installed.Diff,
 		Install: c.install, InstallSeveral: c.installSeveral, Uninstall: c.admin.Uninstall, Rollback: c.admin.Rollback, Promote: c.admin.Promote,
 		MaxArchiveBytes: c.settings.Install.MaxCompressedBytes,
 	}

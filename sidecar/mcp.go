@@ -14,40 +14,20 @@ import (
 	"pannier/internal/plain"
 	"pannier/publish/api"
 	"pannier/publish/mcp"
-	"pannier/registry/resolve"
+	"pannier/service"
 )
 
 // newMCP returns the server for hosts of the Model Context Protocol; nil where the settings switch it off. handler returns that of
 // the API, which is made later.
-func (c *core) newMCP(reg prometheus.Registerer, handler func() *api.Handler) *mcp.Server {
+func (c *core) newMCP(reg prometheus.Registerer, decides *service.Service, handler func() *api.Handler) *mcp.Server {
 	if !c.settings.MCP.Enabled {
 		return nil
 	}
 	o := mcp.Options{
-		Snapshot: c.registry.Current, Subscribe: c.registry.Subscribe,
-		Rescan: func(ctx context.Context) (*pannier.Snapshot, error) { return c.rescan(ctx, true) },
-		Content: func(ctx context.Context, slug string) (pannier.Content, error) {
-			c.garbage.recordRequest()
-			return handler().Content(ctx, slug)
-		},
-		OpenFile: func(ctx context.Context, e *pannier.Entry, path string) (mcp.File, error) {
-			f, err := c.loader.Open(ctx, e.Skill, path)
-			if err != nil {
-				return nil, api.RefuseFile(e, err)
-			}
-			return f, nil
-		},
-		Manifest: c.loader.RecentManifest, Files: c.loader.Files, Refuse: api.Refuse, Commands: resolve.Commands,
-		RunCommand: func(ctx context.Context, name, args string) (pannier.CommandRun, error) {
-			return handler().RunCommand(ctx, name, args)
-		},
+		Snapshot: c.registry.Current, Subscribe: c.registry.Subscribe, Service: decides, Manifest: c.loader.RecentManifest,
 		Version: c.build.Version,
 		Tools:   c.settings.MCP.Tools, InstructionsMaxChars: c.settings.MCP.InstructionsMaxChars, PageSize: c.settings.MCP.PageSize,
-		Caller: mcpCaller,
-		OnFileRead: func(e *pannier.Entry, path string, digest pannier.Digest) {
-			c.events.emit(pannier.EventSkillFileRead, pannier.SkillFileRead{Slug: e.Slug, Path: path, Digest: digest})
-		},
-		OnSession: c.recordMCPSession, OnWatch: func() { signal(c.fingerprints.deepChanged) }, Registerer: reg, Logger: c.log.Named("mcp"),
+		Caller: mcpCaller, OnSession: c.recordMCPSession, OnWatch: func() { signal(c.fingerprints.deepChanged) }, Registerer: reg, Logger: c.log.Named("mcp"),
 	}
 	if c.settings.Tools.Enabled {
 		o.ListTools = func(s *pannier.Snapshot) []pannier.ListedTool { return c.tools.List(s).Tools }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -48,9 +47,6 @@ the command in the skill.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.reading(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 				run, err := c.RunCommand(ctx, args[0], strings.Join(args[1:], " "))
-				if e, ok := errors.AsType[*client.Error](err); ok && e.Code == "command_not_found" {
-					e.Hint = "`pannier command list` lists those that can be run" // the socket's hint names its route
-				}
 				return output(p, p.printRun)(run, err)
 			})
 		},

@@ -59,16 +59,16 @@ printf -- '---\nname: two\nslug: same\ndescription: Second.\n---\nSecond.\n' > s
 		}
 	}
 	s.answerTo(t, "GET", "/v1/skills/same/files/SKILL.md", "")
-	read := 0
+	loaded := 0
 	for _, e := range s.all(t) {
 		switch e.Type {
-		case pannier.EventSkillFileRead:
-			read++
 		case pannier.EventSkillLoaded:
+			loaded++
+		case pannier.EventSkillFileRead:
 			t.Errorf("an inspection was recorded: %+v", e)
 		}
 	}
-	if read != 1 {
-		t.Errorf("%d files were read, want the one that was no inspection", read)
+	if loaded != 1 {
+		t.Errorf("%d texts were served, want the one that was no inspection", loaded)
 	}
 }

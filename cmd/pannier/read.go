@@ -136,11 +136,7 @@ func negative(err error) error {
 	if slices.Contains(negativeAnswers, e.Status) {
 		code = exitNo
 	}
-	hint := e.Hint
-	if e.Code == "skill_not_found" { // the socket's hint names its route
-		hint = "`pannier list` lists the slugs of all skills"
-	}
-	return &exitError{code: code, message: e.Detail, hint: hint}
+	return &exitError{code: code, message: e.Detail, hint: e.Hint}
 }
 
 // changing runs a command that changes the workspace. Without a sidecar it changes the directory itself, by the same code.

@@ -126,6 +126,11 @@ func (a *replayer) do(ctx context.Context, h *history, e pannier.Event) (subject
 	run, err := dataOf[pannier.SkillInvoked](e)
 	switch {
 	case err != nil:
+	case run.TurnDigest.IsZero() && run.Mode == pannier.InvokedAutomatically:
+		_, err = a.Service.Activate(ctx, run.Slug)
+		if refusal, ok := errors.AsType[*pannier.Refusal](err); ok {
+			err = notFound(refusal.Message)
+		}
 	case run.TurnDigest.IsZero():
 		_, err = a.RunCommand(ctx, a.commandOf(run), run.Args)
 	default:

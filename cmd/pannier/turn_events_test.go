@@ -34,7 +34,7 @@ var causes = []struct {
 		return err
 	}},
 	{pannier.EventSkillFileRead, func(ctx context.Context, s *sidecarUnderTest) error {
-		_, _, err := s.File(ctx, "pdf", "SKILL.md")
+		_, _, err := s.File(ctx, "pdf", "a.md")
 		return err
 	}},
 	{pannier.EventSkillInvoked, func(ctx context.Context, s *sidecarUnderTest) error {
@@ -101,7 +101,7 @@ const proxySkill = "mkdir -p skills/proxy; printf -- '---\\nname: proxy\\ndescri
 func TestEventsAreTheSameEverywhere(t *testing.T) {
 	t.Parallel()
 	w, state := newWorkspace(t), t.TempDir()
-	writeIn(t, w, skillScript("pdf", "Reads it.")+proxySkill)
+	writeIn(t, w, skillScript("pdf", "Reads it.")+"printf a > skills/pdf/a.md\n"+proxySkill)
 	s := startSidecar(t, w, "--tools-enabled", "--tools-require-scan=false", "--platform-url", choosyPlatform(t), "--platform-token-file", tokenFile(t), "--platform-read-back=false", "--state-dir", state, "--log-format", "json")
 	told := versionsTold(t, s.socket)
 	for _, c := range causes {

@@ -23,11 +23,7 @@ type statusError struct {
 
 func (e *statusError) Error() string { return e.detail }
 
-var (
-	errNotWatched = &statusError{http.StatusServiceUnavailable, "not_ready", "not all directories of the workspace are watched yet", "retry; the first scan is served already"}
-	errNotReady   = &statusError{http.StatusServiceUnavailable, "not_ready", "the first scan of the workspace has not ended", "retry; /readyz succeeds once it has ended"}
-	errChanging   = &statusError{http.StatusServiceUnavailable, "changing", "the skill keeps changing while it is read", "try again in a moment"}
-)
+var errNotWatched = &statusError{http.StatusServiceUnavailable, "not_ready", "not all directories of the workspace are watched yet", "retry; the first scan is served already"}
 
 // statusClientClosed counts requests whose client closed the connection before the answer. It is not sent.
 const statusClientClosed = 499

@@ -26,20 +26,15 @@ import (
 	"pannier/publish/api/rpc"
 	"pannier/publish/card"
 	"pannier/publish/prompt"
+	"pannier/service"
 )
-
-// Texts reads what a snapshot only points to. Read fails with [pannier.ErrChanged] where the disk has moved on from the
-// snapshot, and with [pannier.ErrNotServable] where there is nothing to read.
-type Texts interface {
-	Read(ctx context.Context, s *pannier.Skill) (pannier.Document, error)
-	Files(ctx context.Context, s *pannier.Skill) (files []pannier.File, truncated bool, err error)
-}
 
 // Options are what the handler composes. All but the ones marked optional are needed.
 type Options struct {
 	// Snapshot returns the newest snapshot, nil before the first.
 	Snapshot func() *pannier.Snapshot
-	Texts    Texts
+	// Service decides about contents of skills; without it no route has any.
+	Service *service.Service
 	// Resolve decides which skills are active in a turn.
 	Resolve func(*pannier.Snapshot, pannier.Turn) pannier.Resolution
 	// Card returns the agent card of the newest snapshot. It is not called before the first.
@@ -64,14 +59,10 @@ type Options struct {
 	// Show is what a prompt shows of each skill besides its name and description.
 	Show prompt.Show
 
-	// Commands are what people can give to the agent by name; the zero value is none.
-	Commands Commands
 	// Environment returns what skills are judged by, with the time that it was found out; optional. Without it, that of the
 	// snapshot is told.
 	Environment func() pannier.Environment
-	// OpenFile opens files of skills; optional: without it the route does not exist.
-	OpenFile OpenFile
-	// Inspect looks into a skill directory; optional. It fails as Texts.Read does.
+	// Inspect looks into a skill directory; optional. It fails as [service.Texts] do.
 	Inspect func(context.Context, *pannier.Skill) (pannier.Inspection, error)
 	// Resources reads the links and examples of a skill for the prompt formats that show bodies; optional.
 	Resources func(context.Context, *pannier.Skill) (pannier.Resources, error)
@@ -112,7 +103,6 @@ type Handler struct {
 	streams     atomic.Int64 // event streams that are open
 	frames      frames
 	shared      sharedAnswers
-	activity    activity
 	bodyCache   bodyCache
 	calls       *rpc.Server
 	sampler     *turnSampler
@@ -138,6 +128,9 @@ func New(o Options) *Handler {
 			o.Emit(kind, data)
 			return true
 		}
+	}
+	if o.Service == nil {
+		o.Service = service.New(service.Options{})
 	}
 	h := &Handler{
 		Options: o, mux: http.NewServeMux(), routes: map[string]route{}, capacity: CapacityNow(),

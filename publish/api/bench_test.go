@@ -135,7 +135,7 @@ func BenchmarkPromptBodies(b *testing.B) {
 		b.Run(format, func(b *testing.B) {
 			h := thousand()
 			body := strings.Repeat("Open the form, and fill in what is known of it.\n\n- `a` first\n- then \"b\"\n\n", 110)
-			h.options.Texts = texts{read: func(*pannier.Skill) (pannier.Document, error) { return pannier.Document{Body: body}, nil }}
+			h.content.Texts = texts{read: func(*pannier.Skill) (pannier.Document, error) { return pannier.Document{Body: body}, nil }}
 			benchmarkHouse(b, h, "GET", "/v1/prompt?max_chars=0&format="+format, nothing)
 		})
 	}

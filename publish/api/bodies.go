@@ -9,6 +9,7 @@ import (
 
 	"pannier"
 	"pannier/publish/prompt"
+	"pannier/service"
 )
 
 // Bounds of what is read for one prompt. Skills beyond them have no body, and so are omitted.
@@ -26,7 +27,7 @@ func (h *Handler) answer(ctx context.Context, s *pannier.Snapshot, turn pannier.
 	start := time.Now()
 	defer func() { h.metrics.resolve.Observe(time.Since(start).Seconds()) }()
 	for rescans := 0; ; rescans++ {
-		t := h.shared.turnsOf(s, h.Options, &h.activity)
+		t := h.shared.turnsOf(s, h.Options, &h.Service.Activity)
 		into.resolve(t, turn)
 		clear(into.read)
 		into.snapshot, into.read = s, into.read[:0]
@@ -59,7 +60,7 @@ func wanted(s *pannier.Snapshot, turn pannier.Turn, active prompt.Active) []stri
 	}
 	slugs := slices.DeleteFunc(prompt.Bodies(turn.Format, active), func(slug string) bool {
 		e, ok := s.Lookup(slug)
-		return ok && e.ToolsOnly // has no body that could count
+		return ok && service.CheckInstructions(e) != nil // has no body that could count; its problems say why
 	})
 	return slugs[:min(len(slugs), limit)]
 }
@@ -78,14 +79,12 @@ func (h *Handler) bodies(ctx context.Context, slugs []string, settle bool, into 
 		if !ok {
 			continue
 		}
-		doc, err := h.document(ctx, e.Skill, pass)
+		doc, err := h.document(ctx, e, pass)
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case errors.Is(err, pannier.ErrChanged) && !settle:
 			return nil, err
-		case errors.Is(err, pannier.ErrNotServable): // its problems say why
-			continue
 		case err != nil:
 			h.Logger.Warn("prompt omits a skill: its text cannot be read", "skill", e.Slug, "error", err)
 			continue
@@ -140,13 +139,13 @@ func sizeOf(r pannier.Resources) int {
 	return size
 }
 
-func (h *Handler) document(ctx context.Context, s *pannier.Skill, pass uint64) (pannier.Document, error) {
-	if doc, ok := h.bodyCache.of(s, pass); ok {
+func (h *Handler) document(ctx context.Context, e *pannier.Entry, pass uint64) (pannier.Document, error) {
+	if doc, ok := h.bodyCache.of(e.Skill, pass); ok {
 		return doc, nil
 	}
-	doc, err := h.Texts.Read(ctx, s)
+	doc, err := h.Service.Text(ctx, e)
 	if err == nil {
-		h.bodyCache.store(s, doc, pass)
+		h.bodyCache.store(e.Skill, doc, pass)
 	}
 	return doc, err
 }

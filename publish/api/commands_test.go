@@ -10,9 +10,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"pannier"
-	"pannier/publish/api"
 	"pannier/publish/client"
 	"pannier/registry/resolve"
+	"pannier/service"
 )
 
 // commanding is a house with commands, and all the events that it emits.
@@ -36,7 +36,7 @@ func newCommanding() *commanding {
 	alpha.Commands = []pannier.Command{{Name: "go", Args: "<where>"}, {Name: "stop", Description: "Stops."}}
 	omega, _ := c.snapshot.Lookup("omega")
 	omega.Commands = []pannier.Command{{Name: "go"}}
-	c.options.Commands = api.Commands{List: resolve.Commands, Find: resolve.Command}
+	c.content.Commands = service.Commands{List: resolve.Commands, Find: resolve.Command}
 	loaded := c.options.Emit
 	c.options.Emit = func(kind pannier.EventType, data any) {
 		loaded(kind, data)
@@ -108,7 +108,7 @@ func TestCommandText(t *testing.T) {
 		disk.read = func(*pannier.Skill) (pannier.Document, error) {
 			return pannier.Document{Body: tt.body, Warnings: []string{"w"}}, nil
 		}
-		c.options.Texts = disk
+		c.content.Texts = disk
 		run, err := client.InProcess(c.handler()).RunCommand(t.Context(), tt.target, tt.args)
 		if err != nil || run.Text != tt.text || run.Args != strings.TrimSpace(tt.args) || run.Warnings[0] != "w" {
 			t.Errorf("%s: %+v, %v", tt.name, run, err)
@@ -154,7 +154,7 @@ func TestRefusedCommands(t *testing.T) {
 		status             int
 		code, hint         string
 	}{
-		{"unknown", "nope", "{}", 404, "command_not_found", "/v1/commands"},
+		{"unknown", "nope", "{}", 404, "command_not_found", "pannier command list"},
 		{"long", strings.Repeat("x", 10_000), "{}", 404, "command_not_found", ""},
 		{"hostile", "%E2%80%AE%00%2F..%2F", "{}", 404, "command_not_found", ""},
 		{"wrong owner", "zeta%2Falpha", "{}", 404, "command_not_found", ""},
@@ -217,13 +217,13 @@ func TestCommandsAndTurnsRefuseTheSame(t *testing.T) {
 // TestChangedCommand takes what the new snapshot says, whatever that is.
 func TestChangedCommand(t *testing.T) {
 	h, now := edited()
-	h.options.Commands = api.Commands{List: resolve.Commands, Find: resolve.Command}
+	h.content.Commands = service.Commands{List: resolve.Commands, Find: resolve.Command}
 	run := decode[pannier.CommandRun](t, ask(h.handler(), "POST", "/v1/commands/alpha", ""))
 	if run.Text != "edited" || run.Digest != now || h.scans != 1 || h.events[0].Digest != now {
 		t.Errorf("%+v after %d scans", run, h.scans)
 	}
 	h, _ = edited()
-	h.options.Commands = api.Commands{List: resolve.Commands, Find: resolve.Command}
+	h.content.Commands = service.Commands{List: resolve.Commands, Find: resolve.Command}
 	h.options.Rescan = func(context.Context, bool) (*pannier.Snapshot, error) {
 		s := catalog()
 		s.Entries[0].Skill.UserInvocable = false

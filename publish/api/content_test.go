@@ -29,7 +29,7 @@ func TestContentWithoutFiles(t *testing.T) {
 	h := newHouse()
 	broken := documents()
 	broken.files = func(*pannier.Skill) ([]pannier.File, bool, error) { return nil, false, errors.New("no such directory") }
-	h.options.Texts = broken
+	h.content.Texts = broken
 	c := decode[pannier.Content](t, ask(h.handler(), "GET", "/v1/skills/alpha/content", ""))
 	if c.Resources == nil || len(c.Resources) > 0 || len(c.Warnings) != 1 {
 		t.Errorf("%+v", c)
@@ -75,7 +75,7 @@ func edited() (*house, pannier.Digest) {
 		}
 		return pannier.Document{Body: "edited", Frontmatter: []byte(`{"name":"edited"}`)}, nil
 	}
-	h.options.Texts = disk
+	h.content.Texts = disk
 	h.options.Rescan = func(_ context.Context, wait bool) (*pannier.Snapshot, error) {
 		if !wait {
 			return nil, errors.New("nobody waits for the scan")
@@ -128,7 +128,7 @@ func TestContentAfterRescan(t *testing.T) {
 func TestEndlessChange(t *testing.T) {
 	h := newHouse()
 	reads := 0
-	h.options.Texts = texts{read: func(*pannier.Skill) (pannier.Document, error) {
+	h.content.Texts = texts{read: func(*pannier.Skill) (pannier.Document, error) {
 		reads++
 		return pannier.Document{}, pannier.ErrChanged
 	}}
@@ -140,7 +140,7 @@ func TestEndlessChange(t *testing.T) {
 
 func TestUnreadableContent(t *testing.T) {
 	h := newHouse()
-	h.options.Texts = texts{read: func(*pannier.Skill) (pannier.Document, error) {
+	h.content.Texts = texts{read: func(*pannier.Skill) (pannier.Document, error) {
 		return pannier.Document{}, errors.New("input/output error")
 	}}
 	checkProblem(t, "content", ask(h.handler(), "GET", "/v1/skills/alpha/content", ""), http.StatusInternalServerError, "internal")
@@ -152,7 +152,7 @@ func TestResourcesTruncated(t *testing.T) {
 	many.files = func(s *pannier.Skill) ([]pannier.File, bool, error) {
 		return []pannier.File{{Path: "SKILL.md"}, {Path: "a/SKILL.md"}, {Path: "b"}}, true, nil
 	}
-	h.options.Texts = many
+	h.content.Texts = many
 	c := decode[pannier.Content](t, ask(h.handler(), "GET", "/v1/skills/alpha/content", ""))
 	if !c.ResourcesTruncated || !slices.Equal(c.Resources, []string{"a/SKILL.md", "b"}) {
 		t.Errorf("content: %+v", c)
@@ -183,7 +183,7 @@ func TestDetailReadsOnce(t *testing.T) {
 		reads++
 		return read(s)
 	}
-	h.options.Texts = disk
+	h.content.Texts = disk
 	for _, tt := range []struct {
 		name  string
 		err   error

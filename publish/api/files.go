@@ -1,9 +1,7 @@
 package api
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"path"
@@ -11,70 +9,43 @@ import (
 	"strings"
 
 	"pannier"
+	"pannier/service"
 )
 
-// SkillFile is a file of a skill that is open for reading.
-type SkillFile interface {
-	Digest() pannier.Digest
-	Size() int64
-	// WriterTo writes the bytes with that digest, at least once. Where the file has changed meanwhile it fails with
-	// [pannier.ErrChanged] before it has written the last of them.
-	io.WriterTo
-	io.Closer
-}
-
-// OpenFile opens a file below a skill directory. It fails with a [pannier.FileError] where there is none to serve, and
-// else as [Texts.Read] does.
-type OpenFile func(ctx context.Context, s *pannier.Skill, path string) (SkillFile, error)
-
-// file answers with one file of a usable skill, byte for byte; for an inspection, of any skill. A HEAD and an inspection emit no
-// event.
+// file answers with one file of a skill, byte for byte.
 func (h *Handler) file(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
-	var e *pannier.Entry
-	var f SkillFile
-	name, inspect := r.PathValue("path"), isSet(r, "inspect")
-	if inspect { // an agent must not read with it what policy or a security scan keeps from it
-		if err := h.requireScope(r, ScopeWrite); err != nil {
-			return err
-		}
+	by, err := h.reader(r)
+	if err != nil {
+		return err
 	}
-	err := h.fresh(r.Context(), s, func(s *pannier.Snapshot) (err error) {
-		if e, err = find(s, r.PathValue("slug"), r.URL.Query().Get("skill_path")); err != nil {
-			return err
+	var f *service.OpenedFile
+	name := r.PathValue("path")
+	err = h.Service.Fresh(r.Context(), s, func(s *pannier.Snapshot) error {
+		e, err := service.Find(s, r.PathValue("slug"), r.URL.Query().Get("skill_path"))
+		if err == nil {
+			f, err = h.Service.OpenFile(r.Context(), e, name, by)
 		}
-		skill := e.Skill
-		switch {
-		case inspect:
-			skill = asOnDisk(skill)
-		case !e.Usable:
-			return unusable(e)
-		}
-		f, err = h.OpenFile(r.Context(), skill, name)
 		return err
 	})
 	if err != nil {
-		return fileRefused(e, err)
+		return err
 	}
 	defer f.Close()
-	onFirstByte := func() {
-		if inspect {
-			return
-		}
-		h.Emit(pannier.EventSkillFileRead, pannier.SkillFileRead{Slug: e.Slug, Path: name, Digest: f.Digest()})
-	}
-	return h.writeFile(w, r, f, fileType(name), onFirstByte)
+	return h.writeFile(w, r, f, fileType(name), f.Record)
 }
 
-// asOnDisk returns a skill whose SKILL.md is served as the disk has it, also where it cannot be parsed: a person who looks for
-// the fault needs that text, not the last good one.
-func asOnDisk(s *pannier.Skill) *pannier.Skill {
-	disk := *s
-	disk.Broken, disk.LastGood, disk.Digest = false, false, s.FileDigest
-	return &disk
+var inspectParameter = query("inspect", "boolean", "Serves what is on disk, also of a skill that is not usable. Needs the scope write, emits no event.")
+
+// reader returns who asks for content: one that inspects it must have the scope write.
+func (h *Handler) reader(r *http.Request) (service.Reader, error) {
+	if isSet(r, "inspect") {
+		return service.Inspector, h.requireScope(r, ScopeWrite)
+	}
+	return service.Agent, nil
 }
 
 // writeFile answers with an open file. onFirstByte is called once, before the first byte is sent.
-func (h *Handler) writeFile(w http.ResponseWriter, r *http.Request, f SkillFile, contentType string, onFirstByte func()) error {
+func (h *Handler) writeFile(w http.ResponseWriter, r *http.Request, f service.File, contentType string, onFirstByte func()) error {
 	header, tag := w.Header(), `"`+f.Digest().String()+`"`
 	header.Set("Content-Type", contentType)
 	header.Set("X-Content-Type-Options", "nosniff")
@@ -102,7 +73,7 @@ func (h *Handler) writeFile(w http.ResponseWriter, r *http.Request, f SkillFile,
 		header.Del("ETag")
 		header.Del("Content-Length")
 		if errors.Is(err, pannier.ErrChanged) {
-			return errChanging
+			return service.ErrChanging
 		}
 		return err
 	}
@@ -121,37 +92,6 @@ func (f *fileWriter) Write(b []byte) (int, error) {
 		f.onFirstByte()
 	}
 	return f.w.Write(b)
-}
-
-func fileRefused(e *pannier.Entry, err error) error {
-	if errors.Is(err, pannier.ErrNotServable) {
-		return errHeldFor(e)
-	}
-	fault, ok := errors.AsType[*pannier.FileError](err)
-	if !ok {
-		return err
-	}
-	answer := &statusError{status: http.StatusForbidden, code: string(fault.Fault)}
-	listed := "GET /v1/skills/" + e.Slug + " lists its files"
-	switch fault.Fault {
-	case pannier.FileMissing:
-		answer.status, answer.detail, answer.hint = http.StatusNotFound, fmt.Sprintf("%s has no file %.200q", e.Slug, fault.Path), listed
-	case pannier.FileIsDirectory:
-		answer.status, answer.detail, answer.hint = http.StatusNotFound, fmt.Sprintf("%.200q of %s is a directory", fault.Path, e.Slug), "name a file in it; "+listed
-	case pannier.FileSkipped:
-		answer.status, answer.detail, answer.hint = http.StatusNotFound, fmt.Sprintf("%.200q is, or leads to, a dot file or a file in a skipped directory, so it is not a file of %s", fault.Path, e.Slug), "rename it without a dot, and keep it out of directories that the setting skip names; "+listed
-	case pannier.FileOutside:
-		answer.detail, answer.hint = fmt.Sprintf("%.200q leads out of the directory of %s", fault.Path, e.Slug), "name the file by its path below the skill directory; links must stay in it"
-	case pannier.FileForeign:
-		answer.detail, answer.hint = fmt.Sprintf("%.200q has several hard links, and another owner than the directory of %s", fault.Path, e.Slug), "replace the hard link by a copy, or give both the same owner"
-	case pannier.FileSpecial:
-		answer.detail, answer.hint = fmt.Sprintf("%.200q of %s is not a regular file", fault.Path, e.Slug), "only regular files are served"
-	case pannier.FileTooLarge:
-		answer.detail, answer.hint = fmt.Sprintf("%.200q of %s is larger than what is served", fault.Path, e.Slug), "read it from the directory that GET /v1/skills/"+e.Slug+"/content names"
-	default:
-		answer.detail, answer.hint = fmt.Sprintf("%.200q of %s cannot be read", fault.Path, e.Slug), "make it readable for the user that pannier runs as"
-	}
-	return answer
 }
 
 // checkFilePath refuses a way up, or an empty step, in the path of a file. The router would send the caller elsewhere for it, and

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"pannier"
-	"pannier/publish/api"
+	"pannier/service"
 )
 
 // fileOf is an open file of a test. changed makes it another one after that many bytes.
@@ -22,6 +22,7 @@ type fileOf struct {
 
 func (f fileOf) Digest() pannier.Digest { return pannier.DigestOf([]byte(f.text)) }
 func (f fileOf) Size() int64            { return int64(len(f.text)) }
+func (f fileOf) Path() string           { return "" }
 func (f fileOf) Close() error           { *f.closed++; return nil }
 
 func (f fileOf) WriteTo(w io.Writer) (int64, error) {
@@ -50,7 +51,7 @@ func newFiled() *filed {
 			f.read = append(f.read, data.(pannier.SkillFileRead))
 		}
 	}
-	f.options.OpenFile = func(_ context.Context, _ *pannier.Skill, path string) (api.SkillFile, error) {
+	f.content.OpenFile = func(_ context.Context, _ *pannier.Skill, path string) (service.File, error) {
 		if path != "refs/a.html" {
 			return nil, &pannier.FileError{Fault: pannier.FileMissing, Path: path}
 		}
@@ -118,7 +119,7 @@ func TestFileRefusals(t *testing.T) {
 	} {
 		f := newFiled()
 		if tt.err != nil {
-			f.options.OpenFile = func(context.Context, *pannier.Skill, string) (api.SkillFile, error) { return nil, tt.err }
+			f.content.OpenFile = func(context.Context, *pannier.Skill, string) (service.File, error) { return nil, tt.err }
 		}
 		checkProblem(t, tt.target, ask(f.handler(), "GET", tt.target, ""), tt.status, tt.code)
 		if len(f.read) > 0 {
@@ -131,7 +132,7 @@ func TestFileRefusals(t *testing.T) {
 func TestFileThatChanges(t *testing.T) {
 	f := newFiled()
 	changed := 0
-	f.options.OpenFile = func(context.Context, *pannier.Skill, string) (api.SkillFile, error) {
+	f.content.OpenFile = func(context.Context, *pannier.Skill, string) (service.File, error) {
 		return fileOf{text: "a text", changed: changed, closed: &f.closed}, nil
 	}
 	w := ask(f.handler(), "GET", "/v1/skills/alpha/files/a", "")
@@ -148,7 +149,7 @@ func TestFileThatChanges(t *testing.T) {
 
 func TestFileTypes(t *testing.T) {
 	f := newFiled()
-	f.options.OpenFile = func(context.Context, *pannier.Skill, string) (api.SkillFile, error) {
+	f.content.OpenFile = func(context.Context, *pannier.Skill, string) (service.File, error) {
 		return fileOf{text: "x", changed: -1, closed: &f.closed}, nil
 	}
 	for want, names := range map[string]string{
@@ -169,7 +170,7 @@ func TestContentExpanded(t *testing.T) {
 	named.read = func(*pannier.Skill) (pannier.Document, error) {
 		return pannier.Document{Body: "run ${skill_dir}/a and {baseDir}/b, not $skill_dir"}, nil
 	}
-	h.options.Texts = named
+	h.content.Texts = named
 	for target, want := range map[string]string{
 		"":          "run ${skill_dir}/a and {baseDir}/b, not $skill_dir",
 		"?expand=0": "run ${skill_dir}/a and {baseDir}/b, not $skill_dir",

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pannier"
+	"pannier/service"
 )
 
 // Installs are how a client with the scope moves skills. A function that is nil has no route.
@@ -20,9 +21,6 @@ type Installs struct {
 	InstallSeveral func(context.Context, pannier.Actor, pannier.InstallSeveral, pannier.InstallSource) ([]pannier.InstalledFolder, error)
 	// Uninstall removes a skill that was installed, Rollback brings back the version before.
 	Uninstall, Rollback func(context.Context, pannier.Actor, pannier.RemoveRequest) (pannier.InstallResult, *pannier.Snapshot, error)
-	// Versions returns the versions of a skill, Diff what changed from the one before to the one that is there.
-	Versions func(context.Context, *pannier.Skill) (pannier.VersionList, error)
-	Diff     func(context.Context, *pannier.Skill) (pannier.VersionDiff, error)
 	// Promote records a packet that asks for a workflow to become a skill.
 	Promote func(context.Context, pannier.Actor, pannier.Promotion) (pannier.SkillPromotion, error)
 	// MaxArchiveBytes bounds the body of an installation.
@@ -51,14 +49,14 @@ var installRoutes = []route{
 		parameters: removalParameters, has: func(o *Options) bool { return o.Rollback != nil },
 	},
 	{
-		pattern: "GET /v1/skills/{slug}/versions", endpoint: returns(ofSkill(func(h *Handler) func(context.Context, *pannier.Skill) (pannier.VersionList, error) { return h.Versions })),
+		pattern: "GET /v1/skills/{slug}/versions", endpoint: returns((*Handler).versions),
 		id: "listVersions", summary: "The version of a skill that is there, and the one before.",
-		parameters: []parameter{skillPathParameter}, has: func(o *Options) bool { return o.Versions != nil },
+		parameters: []parameter{skillPathParameter}, has: func(o *Options) bool { return o.Service.Versions != nil },
 	},
 	{
-		pattern: "GET /v1/skills/{slug}/diff", endpoint: returns(ofSkill(func(h *Handler) func(context.Context, *pannier.Skill) (pannier.VersionDiff, error) { return h.Diff })),
+		pattern: "GET /v1/skills/{slug}/diff", endpoint: returns((*Handler).diff),
 		id: "diffVersions", summary: "What changed from the version before to the one that is there.",
-		parameters: []parameter{skillPathParameter}, has: func(o *Options) bool { return o.Diff != nil },
+		parameters: []parameter{skillPathParameter, inspectParameter}, has: func(o *Options) bool { return o.Service.Diff != nil },
 	},
 	{
 		pattern: "POST /v1/promotions", endpoint: returns((*Handler).promote), bodySchema: promotionBody{}, scope: ScopeWrite,
@@ -186,15 +184,20 @@ func installRequest(r *http.Request) (req pannier.InstallRequest, src pannier.In
 
 var skillPathParameter = query("path", "string", "The path of the skill directory that is meant.")
 
-// ofSkill is a handler that answers with what a function returns of the skill of the path.
-func ofSkill[T any](by func(*Handler) func(context.Context, *pannier.Skill) (T, error)) func(*Handler, *http.Request, *pannier.Snapshot) (T, error) {
-	return func(h *Handler, r *http.Request, s *pannier.Snapshot) (answer T, err error) {
-		e, err := find(s, r.PathValue("slug"), r.URL.Query().Get("path"))
-		if err == nil {
-			answer, err = by(h)(r.Context(), e.Skill)
-		}
-		return answer, err
+func (h *Handler) versions(r *http.Request, s *pannier.Snapshot) (list pannier.VersionList, err error) {
+	e, err := service.Find(s, r.PathValue("slug"), r.URL.Query().Get("path"))
+	if err != nil {
+		return list, err
 	}
+	return h.Service.Versions(r.Context(), e.Skill)
+}
+
+func (h *Handler) diff(r *http.Request, s *pannier.Snapshot) (diff pannier.VersionDiff, err error) {
+	by, err := h.reader(r)
+	if err != nil {
+		return diff, err
+	}
+	return h.Service.VersionDiff(r.Context(), s, r.PathValue("slug"), r.URL.Query().Get("path"), by)
 }
 
 type removal = func(context.Context, pannier.Actor, pannier.RemoveRequest) (pannier.InstallResult, *pannier.Snapshot, error)

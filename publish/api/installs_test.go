@@ -15,6 +15,7 @@ import (
 
 	"pannier"
 	"pannier/publish/api"
+	"pannier/service"
 )
 
 // mover is a door that notes what it was asked for, and refuses the slug "no".
@@ -31,14 +32,18 @@ type mover struct {
 
 func newMover() *mover { return &mover{} }
 
+// versioned has two versions of every skill.
+func versioned(o *service.Options) {
+	o.Versions = func(_ context.Context, s *pannier.Skill) (pannier.VersionList, error) {
+		return pannier.VersionList{Slug: s.Slug, Path: s.Path, Versions: []pannier.SkillVersion{{Version: "2", Current: true}, {Version: "1", CanRollBack: true, RolledBack: true}}}, nil
+	}
+	o.Diff = func(context.Context, *pannier.Skill) (pannier.VersionDiff, error) {
+		return pannier.VersionDiff{Files: []pannier.FileDiff{{Path: "SKILL.md", Change: pannier.FileChanged, Additions: 1, Patch: "@@ -0,0 +1 @@\n+x\n"}, {Path: "x", Change: pannier.FileAdded, Binary: true}}}, nil
+	}
+}
+
 func (m *mover) installs() api.Installs {
 	return api.Installs{
-		Versions: func(_ context.Context, s *pannier.Skill) (pannier.VersionList, error) {
-			return pannier.VersionList{Slug: s.Slug, Path: s.Path, Versions: []pannier.SkillVersion{{Version: "2", Current: true}, {Version: "1", CanRollBack: true, RolledBack: true}}}, nil
-		},
-		Diff: func(context.Context, *pannier.Skill) (pannier.VersionDiff, error) {
-			return pannier.VersionDiff{Files: []pannier.FileDiff{{Path: "SKILL.md", Change: pannier.FileChanged, Additions: 1, Patch: "@@ -0,0 +1 @@\n+x\n"}, {Path: "x", Change: pannier.FileAdded, Binary: true}}}, nil
-		},
 		Install: m.take, Uninstall: m.leave(pannier.StatusUninstalled), Rollback: m.leave(pannier.StatusRolledBack), Promote: m.promote, MaxArchiveBytes: 64,
 	}
 }
@@ -83,6 +88,7 @@ func (m *mover) ask(t *testing.T, peer api.Caller, method, target, media, body s
 	t.Helper()
 	h := newHouse()
 	h.options.Installs = m.installs()
+	versioned(&h.content)
 	r := httptest.NewRequest(method, target, strings.NewReader(body))
 	r.Header.Set("Content-Type", media)
 	w := httptest.NewRecorder()

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,7 +20,9 @@ import (
 	"pannier"
 	"pannier/publish/api"
 	"pannier/publish/card"
+	"pannier/publish/prompt"
 	"pannier/registry/resolve"
+	"pannier/service"
 )
 
 func TestMain(m *testing.M) {
@@ -36,6 +39,7 @@ const deadline = 30 * time.Second
 type house struct {
 	snapshot *pannier.Snapshot
 	options  api.Options
+	content  service.Options // without what options have too
 
 	mu     sync.Mutex
 	events []pannier.SkillLoaded
@@ -110,11 +114,13 @@ func catalog() *pannier.Snapshot {
 var cardText = []byte(`{"name":"a <b> & c","skills":[]}`)
 
 func newHouse() *house {
-	h := &house{snapshot: catalog()}
+	h := &house{snapshot: catalog(), content: service.Options{
+		Texts: documents(), Directory: func(s *pannier.Skill) string { return path.Dir(prompt.Location(s, "/configs")) },
+	}}
 	h.options = api.Options{
 		Snapshot: func() *pannier.Snapshot { return h.snapshot },
-		Texts:    documents(), Resolve: new(resolve.Resolver).Resolve,
-		Card: func() card.Card { return card.Card{JSON: cardText} },
+		Resolve:  new(resolve.Resolver).Resolve,
+		Card:     func() card.Card { return card.Card{JSON: cardText} },
 		Rescan: func(context.Context, bool) (*pannier.Snapshot, error) {
 			h.scans++
 			return h.snapshot, nil
@@ -141,7 +147,15 @@ func newHouse() *house {
 	return h
 }
 
-func (h *house) handler() *api.Handler { return api.New(h.options) }
+func (h *house) handler() *api.Handler {
+	o, c := h.options, h.content
+	c.Snapshot, c.Rescan, c.Emit, c.Mask = o.Snapshot, o.Rescan, o.Emit, o.TurnEvents.Mask
+	if o.TurnEvents.Text {
+		c.Mask = nil
+	}
+	o.Service = service.New(c)
+	return api.New(o)
+}
 
 // ask sends a request within the process. header are names and values in turn.
 func ask(h http.Handler, method, target, body string, header ...string) *httptest.ResponseRecorder {

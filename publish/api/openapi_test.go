@@ -23,6 +23,7 @@ import (
 	"pannier"
 	"pannier/publish/api"
 	"pannier/registry/resolve"
+	"pannier/service"
 )
 
 // told are events of every type.
@@ -70,8 +71,8 @@ func (r *toldReader) Next(context.Context) (pannier.Event, error) {
 func newWhole() *house {
 	p := newPrinted()
 	f := newFiled()
-	p.options.OpenFile = f.options.OpenFile
-	p.options.Commands = api.Commands{List: resolve.Commands, Find: resolve.Command}
+	p.content.OpenFile = f.content.OpenFile
+	p.content.Commands = service.Commands{List: resolve.Commands, Find: resolve.Command}
 	p.options.Inspect = func(context.Context, *pannier.Skill) (pannier.Inspection, error) {
 		return pannier.Inspection{
 			Frontmatter: json.RawMessage(`{"name":"alpha"}`),
@@ -103,6 +104,7 @@ func newWhole() *house {
 		return pannier.Stats{Minutes: []pannier.StatsMinute{{At: time.Unix(60, 0), StatsCounts: pannier.StatsCounts{Reloads: 1, ReloadP50MS: 1.5}}}}
 	}
 	p.options.Installs = newMover().installs()
+	versioned(&p.content)
 	p.options.MCP = http.HandlerFunc(answerMCP)
 	p.options.Runner = api.Runner{Accept: func(http.ResponseWriter, *http.Request, context.Context) error { return nil }}
 	p.options.Tools = toldTools

@@ -109,7 +109,7 @@ func TestHints(t *testing.T) {
 		"/v1/skills/gamma/content":          {"as it last was", "mend line 3"},
 		"/v1/skills?stat=x":                 {`"stat"`, "state, include"},
 		"/v1/card?x=":                       {`"x"`, "no parameters"},
-		"/v1/skills/omega?path=skills/nope": {`"skills/nope"`, "GET /v1/skills"},
+		"/v1/skills/omega?path=skills/nope": {`"skills/nope"`, "pannier list"},
 	} {
 		p := decode[pannier.ErrorDocument](t, ask(h, "GET", target, ""))
 		if !strings.Contains(p.Detail, want[0]) || !strings.Contains(p.Hint, want[1]) {

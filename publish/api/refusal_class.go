@@ -4,7 +4,9 @@ import (
 	"net/http"
 	"strings"
 
+	"pannier"
 	"pannier/publish/api/rpc"
+	"pannier/service"
 )
 
 // refusalClass is how a refusal is reported: by a status over HTTP, by a number and a code over JSON-RPC.
@@ -63,6 +65,18 @@ var refusals = map[string]refusalClass{
 	"upload.status":          {http.StatusConflict, rpc.CodeInvalidRequest, "skills.upload.invalid_request"},
 }
 
+// contentStatuses are the statuses of refusals of package service.
+var contentStatuses = map[string]int{
+	service.CodeNotReady: http.StatusServiceUnavailable, service.CodeChanging: http.StatusServiceUnavailable,
+	"skill_not_found": http.StatusNotFound, "command_not_found": http.StatusNotFound, "args_too_large": http.StatusRequestEntityTooLarge,
+	"skill_shadowed": http.StatusConflict, "skill_unlisted": http.StatusConflict, "skill_disabled": http.StatusConflict,
+	"skill_ineligible": http.StatusConflict, "skill_held": http.StatusConflict, "skill_tools_only": http.StatusConflict,
+	"not_user_invocable": http.StatusConflict, "version_blocked": http.StatusConflict,
+	string(pannier.FileMissing): http.StatusNotFound, string(pannier.FileIsDirectory): http.StatusNotFound, string(pannier.FileSkipped): http.StatusNotFound,
+	string(pannier.FileOutside): http.StatusForbidden, string(pannier.FileForeign): http.StatusForbidden, string(pannier.FileSpecial): http.StatusForbidden,
+	string(pannier.FileTooLarge): http.StatusForbidden, string(pannier.FileUnreadable): http.StatusForbidden,
+}
+
 // classOf returns how a refusal is reported. A code outside the table is an error of the request, or of the archive in it.
 func classOf(code string) refusalClass {
 	if class, ok := refusals[code]; ok {
@@ -70,6 +84,10 @@ func classOf(code string) refusalClass {
 	}
 	if class, ok := toolRefusals[code]; ok {
 		return class
+	}
+	if status, ok := contentStatuses[code]; ok {
+		number, class := rpcNumber(status)
+		return refusalClass{status, number, class}
 	}
 	switch {
 	case code == "scan.accept.not_found", code == "scan.accept.fingerprint", code == "scan.accept.full":

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"pannier"
+	"pannier/service"
 )
 
 // route declares a route. The router, the checks of its requests, the scope that a token needs, its operation in the OpenAPI
@@ -179,7 +180,7 @@ func (h *Handler) check(route *route, r *http.Request, s *pannier.Snapshot) erro
 		return err
 	}
 	if s == nil && !route.early {
-		return errNotReady
+		return service.ErrNotReady
 	}
 	if route.scope != "" {
 		if err := h.requireScope(r, route.scope); err != nil {

@@ -192,7 +192,7 @@ func TestDetailWithoutText(t *testing.T) {
 	if held.Frontmatter != nil || len(held.Problems) != 1 || h.scans != 0 {
 		t.Errorf("last good: %+v after %d scans", held, h.scans)
 	}
-	h.options.Texts = texts{
+	h.content.Texts = texts{
 		read:  func(*pannier.Skill) (pannier.Document, error) { return pannier.Document{}, pannier.ErrChanged },
 		files: func(*pannier.Skill) ([]pannier.File, bool, error) { return nil, false, http.ErrAbortHandler },
 	}

@@ -10,6 +10,7 @@ import (
 	"pannier"
 	"pannier/publish/api/psu1"
 	"pannier/publish/api/rpc"
+	"pannier/service"
 )
 
 // RPC is what the JSON-RPC of the socket takes beside the rest of the options (Pioneer skills protocol). All of it is
@@ -154,7 +155,7 @@ func calls[P interface{ workspace() *string }](answer func(*Handler, *http.Reque
 		}
 		s := h.Snapshot()
 		if s == nil {
-			return nil, errNotReady
+			return nil, service.ErrNotReady
 		}
 		if needed != "" {
 			if err := h.requireScope(r, needed); err != nil {

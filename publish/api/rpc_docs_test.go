@@ -49,6 +49,7 @@ func TestRPCTables(t *testing.T) {
 	}
 	c := newCallable(catalog())
 	c.options.Installs = newMover().installs()
+	versioned(&c.content)
 	c.options.Uploads = newUploads(t, t.TempDir())
 	c.options.Tools = toldTools
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(methods)), c.handler().Methods()); diff != "" {

@@ -305,7 +305,7 @@ func TestRead(t *testing.T) {
 	s.Entries[3].LastGood = false
 	s.Entries[3].Skill.Name = "alpha" // no skill takes over another by its name
 	c := newCallable(s)
-	c.options.Texts = texts{
+	c.content.Texts = texts{
 		read: func(s *pannier.Skill) (pannier.Document, error) {
 			return pannier.Document{Body: "né <" + s.Slug + ">"}, nil
 		},

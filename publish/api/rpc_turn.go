@@ -9,6 +9,7 @@ import (
 
 	"pannier"
 	"pannier/publish/api/rpc"
+	"pannier/service"
 )
 
 type rpcTurnParams struct {
@@ -96,28 +97,25 @@ func (h *Handler) rpcRead(r *http.Request, s *pannier.Snapshot, p rpcReadParams)
 	if limit < 1 || p.Offset < 0 {
 		return nil, invalidParams("max_chars is less than 1, or offset less than 0", "offset is the next_offset of the part before")
 	}
-	var e *pannier.Entry
-	var doc pannier.Document
-	err := h.fresh(r.Context(), s, func(s *pannier.Snapshot) error {
+	e, err := h.Service.InstructionsOf(r.Context(), s, func(s *pannier.Snapshot) (*pannier.Entry, error) {
 		slug, err := resolveName(s, p.Slug, p.SourceKind)
-		if err == nil {
-			e, doc, err = h.read(r.Context(), s, slug)
+		if err != nil {
+			return nil, err
 		}
-		return err
+		return service.Find(s, slug, "")
 	})
 	if err != nil {
 		return nil, err
 	}
-	h.recordLoad(e)
-	h.Emit(pannier.EventSkillLoaded, skillLoaded(e, doc.Frontmatter))
+	h.Service.RecordLoaded(e)
 	result := rpcReadResult{
-		Slug: e.Slug, Offset: p.Offset, AssetRoot: h.directory(e),
+		Slug: e.Slug, Offset: p.Offset, AssetRoot: h.Service.Directory(e.Skill),
 		RelativePaths: "relative paths in the body are below skill_asset_root",
 	}
 	if orTrue(p.IncludeMetadata) {
 		result.rpcReadMetadata = &rpcReadMetadata{e.Name, e.Description, h.fingerprint(e.Skill), e.Digest, e.SourceKind}
 	}
-	result.cut(doc.Body, limit)
+	result.cut(e.Body, limit)
 	return result, nil
 }
 
@@ -150,7 +148,7 @@ func resolveName(s *pannier.Snapshot, name string, kind pannier.SourceKind) (str
 	candidates := byDisplayName(s, ref, kind)
 	switch len(candidates) {
 	case 0:
-		return "", rpcFault(rpc.CodeInvalidParams, rpcNotFound, fmt.Sprintf("skill %.100q not found", name), "skills/list has the slugs of all skills")
+		return "", service.NotFound(name, "")
 	case 1:
 		return candidates[0], nil
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"pannier"
+	"pannier/service"
 )
 
 // Scans are what is known of skill directories beside the snapshot. A function that is nil knows nothing.
@@ -71,7 +72,7 @@ func acceptRequest(r *http.Request) (req pannier.AcceptRequest, err error) {
 }
 
 func (h *Handler) scan(r *http.Request, s *pannier.Snapshot) (report pannier.ScanReport, err error) {
-	e, err := find(s, r.PathValue("slug"), r.URL.Query().Get("path"))
+	e, err := service.Find(s, r.PathValue("slug"), r.URL.Query().Get("path"))
 	if err != nil {
 		return report, err
 	}
@@ -83,7 +84,7 @@ func (h *Handler) scan(r *http.Request, s *pannier.Snapshot) (report pannier.Sca
 	}
 	report, _, err = h.Scan(r.Context(), actorOf(r), e.Skill, req)
 	if errors.Is(err, pannier.ErrChanged) {
-		err = errChanging
+		err = service.ErrChanging
 	}
 	return report, err
 }

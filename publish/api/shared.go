@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"pannier"
+	"pannier/service"
 )
 
 // sharedAnswers keeps the encoded answers of one snapshot and one generation of fingerprints, so that however many callers ask for a large list at once, it is
@@ -84,7 +85,7 @@ func (h *Handler) DropLists() {
 }
 
 // turnsOf returns what the answers to turns about a snapshot have in common.
-func (a *sharedAnswers) turnsOf(s *pannier.Snapshot, o Options, used *activity) *turns {
+func (a *sharedAnswers) turnsOf(s *pannier.Snapshot, o Options, used *service.Activity) *turns {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.resetLocked(s)

@@ -14,6 +14,7 @@ import (
 
 	"pannier"
 	"pannier/publish/api/rpc"
+	"pannier/service"
 )
 
 // The bounds of a question for a part of the list.
@@ -103,9 +104,9 @@ func (h *Handler) encodeList(s *pannier.Snapshot, q listQuery) (encoded, error) 
 
 // lister returns what fills in an entry as a list shows it.
 func (h *Handler) lister(s *pannier.Snapshot, with inclusion) func(from, into *pannier.Entry) {
-	var uses *skillUses
+	var uses *service.Uses
 	if with.activity {
-		uses = h.activity.of(s)
+		uses = h.Service.Activity.Of(s)
 	}
 	return func(from, e *pannier.Entry) {
 		*e = *from
@@ -114,7 +115,7 @@ func (h *Handler) lister(s *pannier.Snapshot, with inclusion) func(from, into *p
 			e.Health = new(pannier.HealthOf(e))
 		}
 		if with.activity {
-			e.Activity = uses.times(e)
+			e.Activity = uses.Times(e)
 		}
 		if !with.problems {
 			e.Problems = nil

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pannier"
+	"pannier/service"
 )
 
 // TurnEvents say which events turns leave; the zero value is none.
@@ -47,7 +48,7 @@ type readBody struct {
 func (h *Handler) recordTurn(turn pannier.Turn, a *turnAnswer) {
 	h.recordActive(a)
 	for _, b := range a.read {
-		h.recordLoad(b.Entry)
+		h.Service.MarkLoaded(b.Entry)
 	}
 	ok := h.sampler.admit(time.Now())
 	if ok {
@@ -90,24 +91,11 @@ func (h *Handler) recordPrompt(a *turnAnswer) {
 		return
 	}
 	for _, b := range a.read {
-		h.recordLoad(b.Entry)
+		h.Service.MarkLoaded(b.Entry)
 	}
 	if h.sampler.admit(time.Now()) {
 		h.sampler.spend(h.emitLoaded(a.read, pannier.Digest{}) - 1)
 	}
-}
-
-const maxWarningText = 512
-
-func skillLoaded(e *pannier.Entry, frontmatter json.RawMessage) pannier.SkillLoaded {
-	loaded := pannier.SkillLoaded{Name: e.Name, Path: e.Path, Digest: e.Digest, Frontmatter: frontmatter}
-	for _, p := range e.Problems {
-		if p.Severity != pannier.SeverityInfo && len(loaded.Warnings) < pannier.MaxLoadWarnings {
-			detail := cutText(p.Place()+": "+p.Message, maxWarningText)
-			loaded.Warnings = append(loaded.Warnings, pannier.SkillWarning{Kind: p.Code, Detail: detail})
-		}
-	}
-	return loaded
 }
 
 const kindToolsWidened = "turn.tools.widened"
@@ -129,7 +117,7 @@ func (h *Handler) emitWidened(t pannier.AllowedTools) (emitted int) {
 
 func (h *Handler) emitLoaded(shown []readBody, turn pannier.Digest) (emitted int) {
 	for _, b := range shown[:min(len(shown), maxTurnLoaded)] {
-		loaded := skillLoaded(b.Entry, b.frontmatter)
+		loaded := service.Loaded(b.Entry, b.frontmatter)
 		loaded.TurnDigest, loaded.Resources = turn, b.resources.Files()
 		if !h.TurnEvents.Emit(pannier.EventSkillLoaded, loaded) {
 			break
@@ -142,15 +130,9 @@ func (h *Handler) emitLoaded(shown []readBody, turn pannier.Digest) (emitted int
 func (h *Handler) emitInvoked(a *turnAnswer, turn pannier.Digest) (emitted int) {
 	for i := range a.Active {
 		s := &a.Active[i]
-		mode := pannier.InvokedManually
-		switch s.Reason {
-		case pannier.ViaImplicit:
-			continue // offered, not invoked
-		case pannier.ViaPath:
-			mode = pannier.InvokedAutomatically
-		}
+		mode, invoked := service.ModeOf(s.Reason)
 		found, ok := a.snapshot.Lookup(s.Slug)
-		if !ok {
+		if !ok || !invoked {
 			continue
 		}
 		if emitted == maxTurnInvoked || !h.TurnEvents.Emit(pannier.EventSkillInvoked, pannier.SkillInvoked{
@@ -174,6 +156,21 @@ func (e *TurnEvents) maskArgs(args string) string {
 		return args
 	}
 	return e.Mask(args)
+}
+
+// recordActive records the skills that are active in a turn.
+func (h *Handler) recordActive(answer *turnAnswer) {
+	uses, now := h.Service.Activity.Of(h.Snapshot()), time.Now().Unix()
+	for i := range answer.Active {
+		if e, ok := answer.snapshot.Lookup(answer.Active[i].Slug); ok {
+			uses.Of(e).Activate(now)
+		}
+	}
+	if answer.automatic != nil {
+		for _, use := range answer.automatic.uses {
+			use.Activate(now)
+		}
+	}
 }
 
 // event returns what a turn resolved to, without what depends on settings.

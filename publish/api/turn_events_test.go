@@ -18,6 +18,7 @@ import (
 	"pannier"
 	"pannier/publish/api"
 	"pannier/registry/resolve"
+	"pannier/service"
 )
 
 // recordingTurns is a workshop that records the events of turns as "type data".
@@ -140,7 +141,7 @@ func TestOmittedBodiesAreNotLoaded(t *testing.T) {
 			doc.Body = strings.Repeat("text ", 100) // so that a skill without its body is shorter
 			return doc, err
 		}
-		h.options.Texts = long
+		h.content.Texts = long
 		handler := h.handler()
 		for limit := 100; limit < 3000; limit += 10 {
 			*events = nil
@@ -214,7 +215,7 @@ func TestArgumentsAreMasked(t *testing.T) {
 			PerMinute: 100, Text: text,
 			Mask: func(args string) string { return strings.ReplaceAll(args, "hunter2", "[masked]") },
 		})
-		h.options.Commands = api.Commands{List: resolve.Commands, Find: resolve.Command}
+		h.content.Commands = service.Commands{List: resolve.Commands, Find: resolve.Command}
 		h.options.Emit = func(kind pannier.EventType, data any) { h.options.TurnEvents.Emit(kind, data) }
 		handler := h.handler()
 		ask(handler, "POST", "/v1/resolve", `{"text":"/skill:alpha use hunter2"}`)
@@ -356,7 +357,7 @@ func TestEventsOfATurnAreBounded(t *testing.T) {
 // warnings?}", OpenSkills contract), but for those of level info, and not more than their bound.
 func TestLoadsTellWarnings(t *testing.T) {
 	h, events := recordingTurns(api.TurnEvents{PerMinute: 100})
-	h.options.Commands = api.Commands{List: resolve.Commands, Find: resolve.Command}
+	h.content.Commands = service.Commands{List: resolve.Commands, Find: resolve.Command}
 	h.options.Emit = func(kind pannier.EventType, data any) { h.options.TurnEvents.Emit(kind, data) }
 	alpha, _ := h.snapshot.Lookup("alpha")
 	add := func(severity pannier.Severity, message string) {

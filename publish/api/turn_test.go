@@ -46,7 +46,7 @@ func TestTurnAboutAFile(t *testing.T) {
 
 // TestBodiesOfATurn reads as many as the turn wants, and no more than there may be.
 func TestBodiesOfATurn(t *testing.T) {
-	for limit, want := range map[string]int{"": 3, `"max_bodies":0`: 0, `"max_bodies":2`: 2, `"max_bodies":5000`: 3} {
+	for limit, want := range map[string]int{"": 2, `"max_bodies":0`: 0, `"max_bodies":1`: 1, `"max_bodies":5000`: 2} {
 		h := newHouse()
 		disk, reads := documents(), 0
 		whole := disk.read
@@ -54,7 +54,7 @@ func TestBodiesOfATurn(t *testing.T) {
 			reads++
 			return whole(s)
 		}
-		h.options.Texts = disk
+		h.content.Texts = disk
 		body := fmt.Sprintf(`{"format":%q,"limits":{%s}}`, prompt.Molecule, limit)
 		if w := ask(h.handler(), "POST", "/v1/prompt", body); w.Code != 200 || reads != want {
 			t.Errorf("%s: read %d, want %d: %d", limit, reads, want, w.Code)

@@ -8,6 +8,7 @@ import (
 
 	"pannier"
 	"pannier/publish/prompt"
+	"pannier/service"
 )
 
 // turns is what the answers to all turns about one snapshot have in common, made when it is first asked for. What a turn
@@ -18,7 +19,7 @@ type turns struct {
 	permit   func(*pannier.Snapshot, *pannier.RuntimeTool) *pannier.ToolError
 	snapshot *pannier.Snapshot
 	sections *prompt.Renderer
-	used     *activity
+	used     *service.Activity
 
 	mu        sync.Mutex
 	automatic map[string]*automatic // by the runtime of the turn
@@ -27,7 +28,7 @@ type turns struct {
 // maxRuntimes bounds the runtimes that something is kept for. An agent has one.
 const maxRuntimes = 16
 
-func newTurns(s *pannier.Snapshot, o Options, used *activity) *turns {
+func newTurns(s *pannier.Snapshot, o Options, used *service.Activity) *turns {
 	return &turns{resolve: o.Resolve, permit: o.Tools.Permit, snapshot: s, used: used, sections: prompt.NewRenderer(s, o.AgentWorkspace, o.Show)}
 }
 
@@ -37,7 +38,7 @@ type automatic struct {
 	looked          *prompt.Looked
 	skills, without keptList
 	tools           []keptTool
-	uses            []*skillUse // of active
+	uses            []*service.Use // of active
 }
 
 // keptTool is a tool with its JSON but for what follows from permissions, scans and the runner, which change no snapshot.
@@ -56,10 +57,10 @@ func (t *turns) automaticIn(runtime string) *automatic {
 	}
 	r := t.resolve(t.snapshot, pannier.Turn{Runtime: runtime})
 	made := &automatic{active: r.Active, looked: t.sections.Look(r.Active)}
-	uses := t.used.of(t.snapshot)
+	uses := t.used.Of(t.snapshot)
 	for i := range r.Active {
 		if e, ok := t.snapshot.Lookup(r.Active[i].Slug); ok {
-			made.uses = append(made.uses, uses.of(e))
+			made.uses = append(made.uses, uses.Of(e))
 		}
 		made.skills.add(r.Active[i].Slug, func(dst []byte) []byte { return appendActive(dst, &r.Active[i]) })
 	}

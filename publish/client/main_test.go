@@ -19,6 +19,7 @@ import (
 	"pannier/publish/card"
 	"pannier/publish/client"
 	"pannier/registry/resolve"
+	"pannier/service"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -59,16 +60,20 @@ func newHandler() http.Handler {
 			entry("pdf", "skills/pdf", pannier.StateEligible), entry("pdf", "extra/pdf", pannier.StateShadowed),
 		},
 	}
-	return api.New(api.Options{
-		Snapshot: func() *pannier.Snapshot { return s }, Texts: texts{}, Resolve: resolve.Resolve,
-		Commands: api.Commands{List: resolve.Commands, Find: resolve.Command},
-		Card:     func() card.Card { return card.Card{JSON: []byte(cardText)} },
+	o := service.Options{
+		Snapshot: func() *pannier.Snapshot { return s }, Texts: texts{},
+		Commands:  service.Commands{List: resolve.Commands, Find: resolve.Command},
+		Directory: func(s *pannier.Skill) string { return "/configs/" + s.Path },
 		Rescan: func(_ context.Context, wait bool) (*pannier.Snapshot, error) {
 			if !wait {
 				return nil, errors.New("the client does not wait")
 			}
 			return s, nil
 		},
+	}
+	return api.New(api.Options{
+		Snapshot: o.Snapshot, Rescan: o.Rescan, Service: service.New(o), Resolve: resolve.Resolve,
+		Card: func() card.Card { return card.Card{JSON: []byte(cardText)} },
 		Health: func() pannier.Health {
 			return pannier.Health{Status: pannier.HealthOK, Workspace: "/w", SnapshotVersion: 3}
 		},

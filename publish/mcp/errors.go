@@ -9,16 +9,14 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"pannier"
+	"pannier/service"
 )
 
-// hostHints replace hints that name routes of the API, by the code of the error.
+// hostHints replace hints that name commands, by the code of the error.
 var hostHints = map[string]string{
 	"command_not_found": "prompts/list lists all prompts", "skill_not_found": "skills/list lists all skills",
-	"skill_tools_only":              "add a SKILL.md beside tools/ to give it instructions",
-	string(pannier.FileTooLarge):    "activate_skill names",
 	string(pannier.FileMissing):     "skills/get and activate_skill list its files",
-	string(pannier.FileIsDirectory): "skills/get and activate_skill list its files",
-	string(pannier.FileSkipped):     "skills/get and activate_skill list its files",
+	string(pannier.FileIsDirectory): "name a file in it; skills/get and activate_skill list its files",
 }
 
 // asRefusal returns the refusal that an error is. Its hint is one that a host can follow, since it has no other routes.
@@ -27,11 +25,10 @@ func asRefusal(err error) (*pannier.Refusal, bool) {
 	if !ok {
 		return nil, false
 	}
-	before, _, found := strings.Cut(refusal.Hint, "GET /v1/")
-	if !found {
-		return refusal, true
+	hint := cmp.Or(hostHints[refusal.Code], refusal.Hint)
+	if before, _, found := strings.Cut(hint, "GET /v1/"); found {
+		hint = before + "`pannier show` says more"
 	}
-	hint := before + cmp.Or(hostHints[refusal.Code], "`pannier show` says more")
 	return &pannier.Refusal{Code: refusal.Code, Message: refusal.Message, Hint: hint}, true
 }
 
@@ -53,21 +50,18 @@ func (s *Server) wireError(ctx context.Context, method, uri string, err error) e
 		return err
 	}
 	if refusal, ok := asRefusal(err); ok {
+		number := int64(jsonrpc.CodeInvalidParams)
+		if refusal.Code == service.CodeChanging || refusal.Code == service.CodeNotReady {
+			number = jsonrpc.CodeInternalError
+		}
 		return &jsonrpc.Error{
-			Code: jsonrpc.CodeInvalidParams, Message: textOf(refusal),
+			Code: number, Message: textOf(refusal),
 			Data: encode(errorData{Code: refusal.Code, Detail: refusal.Message, Hint: refusal.Hint, URI: uri}),
 		}
 	}
-	switch {
-	case errors.Is(err, pannier.ErrChanged):
-		err = errors.New(textChanging)
-	case !errors.Is(err, errNotReady):
-		s.Logger.Error("request failed", "method", method, "error", err)
-	}
+	s.Logger.Error("request failed", "method", method, "error", err)
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 }
-
-const textChanging = "the skill keeps changing while it is read; retry in a moment"
 
 // textOf returns a refusal as one text, for people and for models.
 func textOf(r *pannier.Refusal) string {

@@ -71,8 +71,8 @@ func checkUnreadAnswers(t *testing.T, era string) {
 	s.write("a/large", strings.Repeat("x", 4<<20))
 	s.write("a/small", "x")
 	var reads atomic.Int32
-	s.OnFileRead = func(_ *pannier.Entry, path string, _ pannier.Digest) {
-		if path == "large" {
+	s.contents.Emit = func(_ pannier.EventType, data any) {
+		if read, ok := data.(pannier.SkillFileRead); ok && read.Path == "large" {
 			reads.Add(1)
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"pannier"
 	"pannier/internal/testbench/fixture"
 	"pannier/publish/mcp"
+	"pannier/service"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -29,7 +30,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // shop is a server whose skills are in memory.
 type shop struct {
 	mcp.Options
-	server *mcp.Server
+	contents service.Options
+	server   *mcp.Server
 
 	mu       sync.Mutex
 	snapshot *pannier.Snapshot
@@ -37,6 +39,7 @@ type shop struct {
 	listed   map[string]string // the same, as manifests have them; nil for files
 	news     chan *pannier.Snapshot
 	rescans  int
+	events   []pannier.Event
 	onRescan func()
 
 	wait, stall time.Duration // of large reads and of their answers; 0 for those of the server
@@ -48,21 +51,30 @@ func newShop(t testing.TB, slugs ...string) *shop {
 	s.Options = mcp.Options{
 		Snapshot:  func() *pannier.Snapshot { s.mu.Lock(); defer s.mu.Unlock(); return s.snapshot },
 		Subscribe: func() (<-chan *pannier.Snapshot, func()) { return s.news, func() {} },
-		Rescan:    s.rescan, Content: s.content, OpenFile: s.open, Manifest: s.manifest,
-		Files: func(context.Context, *pannier.Skill) ([]pannier.File, bool, error) { return nil, true, nil },
-		Refuse: func(e *pannier.Entry) error {
-			return &pannier.Refusal{Code: "skill_disabled", Message: e.Slug + " is disabled", Hint: "enable it"}
+		Manifest:  s.manifest,
+		Tools:     true, InstructionsMaxChars: 4000, PageSize: 100,
+	}
+	s.contents = service.Options{
+		Snapshot: s.Snapshot, Rescan: s.rescan, Texts: s, OpenFile: s.open,
+		Directory: func(e *pannier.Skill) string { return "/w/skills/" + e.Slug },
+		Emit: func(kind pannier.EventType, data any) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.events = append(s.events, pannier.Event{Type: kind, Data: data})
 		},
-		Commands: func(snapshot *pannier.Snapshot) (all []pannier.SkillCommand) {
-			for _, e := range snapshot.Entries {
-				all = append(all, pannier.SkillCommand{Name: e.Slug, Slug: e.Slug, Description: e.Description})
-			}
-			return all
+		Commands: service.Commands{
+			List: func(snapshot *pannier.Snapshot) (all []pannier.SkillCommand) {
+				for _, e := range snapshot.Entries {
+					all = append(all, pannier.SkillCommand{Name: e.Slug, Slug: e.Slug, Description: e.Description})
+				}
+				return all
+			},
+			Find: func(snapshot *pannier.Snapshot, name string) (c pannier.FoundCommand, ok bool) {
+				c.Skill, ok = snapshot.Lookup(name)
+				c.Name, c.Slug = name, name
+				return c, ok
+			},
 		},
-		RunCommand: func(_ context.Context, name, args string) (pannier.CommandRun, error) {
-			return pannier.CommandRun{Name: name, Text: name + " " + args}, nil
-		},
-		Tools: true, InstructionsMaxChars: 4000, PageSize: 100,
 	}
 	return s
 }
@@ -106,7 +118,7 @@ func (s *shop) write(name, text string) {
 	s.files[name] = text
 }
 
-func (s *shop) rescan(context.Context) (*pannier.Snapshot, error) {
+func (s *shop) rescan(context.Context, bool) (*pannier.Snapshot, error) {
 	s.mu.Lock()
 	s.rescans++
 	on := s.onRescan
@@ -117,11 +129,17 @@ func (s *shop) rescan(context.Context) (*pannier.Snapshot, error) {
 	return s.Snapshot(), nil
 }
 
-func (s *shop) content(_ context.Context, slug string) (pannier.Content, error) {
+// Read implements [service.Texts].
+func (s *shop) Read(_ context.Context, skill *pannier.Skill) (pannier.Document, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, body, _ := strings.Cut(s.files[slug+"/SKILL.md"], "---\n")
-	return pannier.Content{Slug: slug, Body: body, Directory: "/w/skills/" + slug, Resources: []string{}}, nil
+	_, body, _ := strings.Cut(s.files[skill.Slug+"/SKILL.md"], "---\n")
+	return pannier.Document{Body: body}, nil
+}
+
+// Files implements [service.Texts].
+func (s *shop) Files(context.Context, *pannier.Skill) ([]pannier.File, bool, error) {
+	return nil, true, nil
 }
 
 func (s *shop) manifest(_ context.Context, skill *pannier.Skill, _ time.Duration) (m pannier.Manifest, err error) {
@@ -157,7 +175,7 @@ func (o openText) WriteTo(w io.Writer) (int64, error) {
 	return int64(n), err
 }
 
-func (s *shop) open(_ context.Context, e *pannier.Entry, path string) (mcp.File, error) {
+func (s *shop) open(_ context.Context, e *pannier.Skill, path string) (service.File, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if below, ok := strings.CutPrefix(path, "link/"); ok { // a link to the directory real
@@ -165,16 +183,17 @@ func (s *shop) open(_ context.Context, e *pannier.Entry, path string) (mcp.File,
 	}
 	text, ok := s.files[e.Slug+"/"+path]
 	if path == "empty" {
-		return nil, &pannier.Refusal{Code: "file_is_directory", Message: "a directory", Hint: "name a file in it; GET /v1/skills/a lists its files"}
+		return nil, &pannier.FileError{Fault: pannier.FileIsDirectory, Path: path}
 	}
 	if !ok {
-		return nil, &pannier.Refusal{Code: "file_not_found", Message: "no file", Hint: "look"}
+		return nil, &pannier.FileError{Fault: pannier.FileMissing, Path: path}
 	}
 	return openText{text, path}, nil
 }
 
 // serve serves over a unix socket until the test ends.
 func (s *shop) serve(t testing.TB) *http.Client {
+	s.Service = service.New(s.contents)
 	s.server = mcp.New(s.Options)
 	if s.wait > 0 {
 		s.server.SetWaitsForTest(s.wait, s.stall)

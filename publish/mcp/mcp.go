@@ -10,8 +10,6 @@ package mcp
 import (
 	"cmp"
 	"context"
-	"errors"
-	"io"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -22,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"pannier"
+	"pannier/service"
 )
 
 // Options are what a server composes. All but the ones marked optional are needed.
@@ -30,22 +29,11 @@ type Options struct {
 	Snapshot func() *pannier.Snapshot
 	// Subscribe returns a channel that has the newest snapshot whenever there is one that was not received.
 	Subscribe func() (snapshots <-chan *pannier.Snapshot, cancel func())
-	// Rescan scans the workspace and returns the snapshot after that.
-	Rescan func(context.Context) (*pannier.Snapshot, error)
-	// Content returns the text of a usable skill. Errors that a client can act on are of type [*pannier.Refusal].
-	Content func(ctx context.Context, slug string) (pannier.Content, error)
-	// OpenFile opens a file of a usable skill. Its errors are those of Content, [pannier.ErrChanged] and [pannier.ErrNotServable].
-	OpenFile func(ctx context.Context, e *pannier.Entry, path string) (File, error)
+	// Service decides who reads what, and records it.
+	Service *service.Service
 	// Manifest returns the manifest of a skill as it was at most maxAge ago. Its errors are [pannier.ErrChanged] and
 	// [pannier.ErrNotServable].
 	Manifest func(ctx context.Context, s *pannier.Skill, maxAge time.Duration) (pannier.Manifest, error)
-	// Files lists the files of a skill, for one whose manifest does not.
-	Files func(context.Context, *pannier.Skill) (files []pannier.File, truncated bool, err error)
-	// Refuse returns why an entry is not usable, or has no text that can be read, as a [*pannier.Refusal].
-	Refuse func(*pannier.Entry) error
-	// Commands returns what people can call, RunCommand the text of one. Its errors are those of Content.
-	Commands   func(*pannier.Snapshot) []pannier.SkillCommand
-	RunCommand func(ctx context.Context, name, args string) (pannier.CommandRun, error)
 	// ListTools returns the tools of skills by name, CallTool carries one out, and MayCall reports whether the client of a request
 	// may call them. The client is that of the context. All are nil where no tool of a skill may be called.
 	ListTools func(*pannier.Snapshot) []pannier.ListedTool
@@ -58,23 +46,11 @@ type Options struct {
 	InstructionsMaxChars int  // 0 means no catalog
 	PageSize             int  // items in an answer
 
-	Caller     func(*http.Request) string                                 // optional: identifies who owns a session
-	OnFileRead func(e *pannier.Entry, path string, digest pannier.Digest) // optional: a file was served
-	OnSession  func(pannier.MCPSession)                                   // optional: a host has connected; its texts are not cleaned
-	OnWatch    func()                                                     // optional: the result of [Server.Watched] has changed
-	Registerer prometheus.Registerer                                      // optional
-	Logger     hclog.Logger                                               // optional
-}
-
-// File is an open file of a skill.
-type File interface {
-	Digest() pannier.Digest
-	Size() int64
-	// Path is where the file lies below the directory of the skill, whatever links led there; empty for one that lies elsewhere.
-	Path() string
-	// WriterTo writes the bytes with that digest, or fails with [pannier.ErrChanged].
-	io.WriterTo
-	io.Closer
+	Caller     func(*http.Request) string // optional: identifies who owns a session
+	OnSession  func(pannier.MCPSession)   // optional: a host has connected; its texts are not cleaned
+	OnWatch    func()                     // optional: the result of [Server.Watched] has changed
+	Registerer prometheus.Registerer      // optional
+	Logger     hclog.Logger               // optional
 }
 
 // Extension is the identifier of Skills over MCP.
@@ -158,8 +134,6 @@ const (
 // firstSnapshotTimeout is how long a request waits for the first scan.
 const firstSnapshotTimeout = 10 * time.Second
 
-var errNotReady = errors.New("the first scan of the workspace has not ended; retry in a moment")
-
 // current returns the view of the newest snapshot. Before the first one it waits.
 func (s *Server) current(ctx context.Context) (*view, error) {
 	snapshot := s.Snapshot()
@@ -175,7 +149,7 @@ func (s *Server) current(ctx context.Context) (*view, error) {
 		}
 	}
 	if snapshot == nil {
-		return nil, errNotReady
+		return nil, service.ErrNotReady
 	}
 	return s.viewOf(snapshot), nil
 }

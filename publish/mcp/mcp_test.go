@@ -16,6 +16,7 @@ import (
 
 	"pannier"
 	"pannier/publish/mcp"
+	"pannier/service"
 )
 
 // TestPages goes through all pages of lists, also while they change.
@@ -353,6 +354,7 @@ func FuzzURI(f *testing.F) {
 	}
 	s := newShop(f, "a", "b")
 	s.write("a/dir/x.md", "x")
+	s.Service = service.New(s.contents)
 	server := mcp.New(s.Options)
 	f.Cleanup(func() {})
 	f.Fuzz(func(t *testing.T, uri string) {

@@ -28,7 +28,7 @@ func (s *Server) getPrompt(ctx context.Context, params *sdk.GetPromptParams) (sd
 			return nil, refuse("argument_unknown", fmt.Sprintf("unknown argument %.100q", name), "the only argument is args")
 		}
 	}
-	run, err := s.RunCommand(ctx, params.Name, params.Arguments[argsName])
+	run, err := s.Service.RunCommand(ctx, params.Name, params.Arguments[argsName])
 	if err != nil {
 		return nil, err
 	}

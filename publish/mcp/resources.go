@@ -10,11 +10,13 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"pannier"
+	"pannier/service"
 )
 
 const (
@@ -61,7 +63,7 @@ func (s *Server) readResource(ctx context.Context, uri string) (sdk.Result, erro
 		if !inside || name == "" {
 			return refuse(string(pannier.FileIsDirectory), fmt.Sprintf("%.100q is a directory", uri), "resources/directory/read lists its files")
 		}
-		text, err := s.readFile(ctx, e, name, maxResourceBytes)
+		text, err := s.readFile(ctx, e, name, maxResourceBytes, service.Agent)
 		contents.Text, contents.Blob, contents.MIMEType = "", nil, mimeType(name)
 		if len(text) > 0 && utf8.Valid(text) {
 			contents.Text = string(text)
@@ -93,14 +95,14 @@ const (
 )
 
 // readFile returns the bytes of a file of a skill, which have the digest of its manifest.
-func (s *Server) readFile(ctx context.Context, e *pannier.Entry, name string, limit int64) ([]byte, error) {
-	m, err := s.Manifest(ctx, e.Skill, 0)
+func (s *Server) readFile(ctx context.Context, e *pannier.Entry, name string, limit int64, by service.Reader) ([]byte, error) {
+	m, err := s.manifest(ctx, e, 0)
 	if err != nil {
-		return nil, s.held(e, err)
+		return nil, err
 	}
-	f, err := s.OpenFile(ctx, e, name)
+	f, err := s.Service.OpenFile(ctx, e, name, by)
 	if err != nil {
-		return nil, s.held(e, err)
+		return nil, err
 	}
 	defer f.Close()
 	listed, ok := fileIn(m, name)
@@ -130,10 +132,18 @@ func (s *Server) readFile(ctx context.Context, e *pannier.Entry, name string, li
 	if _, err := f.WriteTo(&text); err != nil {
 		return nil, err
 	}
-	if s.OnFileRead != nil {
-		s.OnFileRead(e, name, f.Digest())
-	}
+	f.Record()
 	return text.Bytes(), nil
+}
+
+// manifest returns the manifest of a skill as it was at most maxAge ago. That of a skill without readable instructions lists no
+// files.
+func (s *Server) manifest(ctx context.Context, e *pannier.Entry, maxAge time.Duration) (pannier.Manifest, error) {
+	m, err := s.Manifest(ctx, e.Skill, maxAge)
+	if errors.Is(err, pannier.ErrNotServable) {
+		return pannier.Manifest{Dynamic: true}, nil
+	}
+	return m, err
 }
 
 func tooLarge(e *pannier.Entry, name string, limit int64) error {
@@ -153,13 +163,13 @@ func (s *Server) readDirectory(ctx context.Context, _ *sdk.ServerSession, params
 		}
 		children := []*sdk.Resource{{URI: rootURI(e), Name: e.Name, MIMEType: directoryType}}
 		if inside {
-			m, err := s.Manifest(ctx, e.Skill, 0)
+			m, err := s.manifest(ctx, e, 0)
 			files := m.Files
 			if err == nil && m.Dynamic {
 				files, err = s.unlisted(ctx, e)
 			}
 			if err != nil {
-				return s.held(e, err)
+				return err
 			}
 			if children = childrenOf(e, files, dir); children == nil && !s.isDirectory(ctx, e, files, dir) {
 				return refuse("directory_not_found", fmt.Sprintf("%.100q is not a directory", params.URI), "resources/directory/read of "+rootURI(e)+" lists the files of the skill")
@@ -182,7 +192,7 @@ func (s *Server) isDirectory(ctx context.Context, e *pannier.Entry, files []pann
 	if slices.ContainsFunc(files, func(f pannier.ManifestFile) bool { return f.Path == name }) {
 		return false
 	}
-	f, err := s.OpenFile(ctx, e, name)
+	f, err := s.Service.OpenFile(ctx, e, name, service.Agent)
 	if err == nil {
 		f.Close()
 	}
@@ -192,7 +202,7 @@ func (s *Server) isDirectory(ctx context.Context, e *pannier.Entry, files []pann
 
 // unlisted returns the files of a skill whose manifest does not list them, without their digests.
 func (s *Server) unlisted(ctx context.Context, e *pannier.Entry) (files []pannier.ManifestFile, err error) {
-	found, _, err := s.Files(ctx, e.Skill)
+	found, _, err := s.Service.Texts.Files(ctx, e.Skill)
 	for _, f := range found {
 		files = append(files, pannier.ManifestFile{Path: f.Path, Size: f.Size})
 	}

@@ -3,7 +3,6 @@ package mcp
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -12,6 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"pannier"
+	"pannier/service"
 )
 
 // The parameters and results of the methods of the extension.
@@ -92,12 +92,15 @@ func (s *Server) getSkill(ctx context.Context, _ *sdk.ServerSession, params *uri
 		if err != nil {
 			return err
 		}
+		if err := service.CheckInstructions(e); err != nil {
+			return err
+		}
 		if !inside || path != e.File {
 			return refuse("skill_not_found", fmt.Sprintf("no skill at %.100q", params.URI), "the URI of this skill is "+fileURI(e, e.File))
 		}
 		shown, err := s.entry(ctx, e, 0)
 		result.Skill = shown.entry
-		return s.held(e, err)
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -105,33 +108,13 @@ func (s *Server) getSkill(ctx context.Context, _ *sdk.ServerSession, params *uri
 	return result, nil
 }
 
-// held explains why a usable skill has no text that can be read.
-func (s *Server) held(e *pannier.Entry, err error) error {
-	if !errors.Is(err, pannier.ErrNotServable) {
-		return err
-	}
-	return s.Refuse(e)
-}
-
-// freshTries bounds how often a skill that changes while it is read is read.
-const freshTries = 3
-
 // fresh calls answer with the newest view. While answer fails with [pannier.ErrChanged] it scans again and retries.
 func (s *Server) fresh(ctx context.Context, answer func(*view) error) error {
 	v, err := s.current(ctx)
 	if err != nil {
 		return err
 	}
-	for try := 1; ; try++ {
-		if err = answer(v); !errors.Is(err, pannier.ErrChanged) || try == freshTries {
-			return err
-		}
-		snapshot, err := s.Rescan(ctx)
-		if err != nil {
-			return err
-		}
-		v = s.viewOf(snapshot)
-	}
+	return s.Service.Fresh(ctx, v.snapshot, func(snapshot *pannier.Snapshot) error { return answer(s.viewOf(snapshot)) })
 }
 
 // maxListedAge is how long ago the files of a listed skill were compared with the disk at most. skills/get compares them again.

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -17,6 +16,7 @@ import (
 
 	"pannier"
 	"pannier/publish/prompt"
+	"pannier/service"
 )
 
 // The tools.
@@ -123,8 +123,6 @@ func (s *Server) callTool(ctx context.Context, req sdk.Request, params *sdk.Call
 	result, err := call(ctx, v, arguments)
 	if refusal, ok := asRefusal(err); ok {
 		result, err = failed(textOf(refusal)), nil
-	} else if errors.Is(err, pannier.ErrChanged) {
-		result, err = failed(textChanging), nil
 	}
 	if err != nil {
 		return nil, err
@@ -150,19 +148,16 @@ func failed(message string) *callResult {
 	return &callResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: message}}}
 }
 
-// toolSkill returns the usable skill that a tool names.
-func (s *Server) toolSkill(v *view, argument, name string) (*pannier.Entry, error) {
+// toolSkill returns the skill that a tool names.
+func toolSkill(v *view, argument, name string) (*pannier.Entry, error) {
 	if name == "" {
 		return nil, refuse("argument_missing", "the argument "+argument+" is missing", "give the name of a skill")
 	}
-	e, ok := v.snapshot.Lookup(name)
-	if !ok {
-		return nil, refuse("skill_not_found", fmt.Sprintf("skill %.100q not found", name), v.similar(name))
+	e, err := service.Find(v.snapshot, name, "")
+	if refusal, ok := asRefusal(err); ok {
+		return nil, refuse(refusal.Code, refusal.Message, v.similar(name))
 	}
-	if !e.Usable {
-		return nil, s.Refuse(e)
-	}
-	return e, nil
+	return e, err
 }
 
 // similar returns a hint with the names that a wrong one may have meant.
@@ -188,14 +183,11 @@ type activation struct {
 }
 
 func (s *Server) activate(ctx context.Context, v *view, a toolArguments) (*callResult, error) {
-	e, err := s.toolSkill(v, "name", a.Name)
+	e, err := toolSkill(v, "name", a.Name)
 	if err != nil {
 		return nil, err
 	}
-	if !e.Automatic() {
-		return nil, notOffered(e)
-	}
-	content, err := s.Content(ctx, e.Slug)
+	content, err := s.Service.Activate(ctx, e.Slug)
 	if err != nil {
 		return nil, err
 	}
@@ -209,10 +201,6 @@ func (s *Server) activate(ctx context.Context, v *view, a toolArguments) (*callR
 	}, nil
 }
 
-func notOffered(e *pannier.Entry) error {
-	return refuse("skill_not_offered", e.Slug+" is only for people to call", "ask the user to call it by its prompt")
-}
-
 func (s *Server) readToolFile(ctx context.Context, v *view, a toolArguments) (*callResult, error) {
 	if a.Path == "" {
 		return nil, refuse("argument_missing", "the argument path is missing", "give the path of a file below the directory of the skill")
@@ -220,19 +208,13 @@ func (s *Server) readToolFile(ctx context.Context, v *view, a toolArguments) (*c
 	name := strings.TrimPrefix(a.Path, "./")
 	var content sdk.Content
 	err := s.fresh(ctx, func(now *view) error {
-		e, err := s.toolSkill(now, "skill", a.Skill)
+		e, err := toolSkill(now, "skill", a.Skill)
 		if err != nil {
 			return err
 		}
-		if !e.Automatic() && name == e.File {
-			return notOffered(e)
-		}
-		text, err := s.readFile(ctx, e, name, maxToolBytes)
+		text, err := s.readFile(ctx, e, name, maxToolBytes, service.Model)
 		if err != nil {
 			return err
-		}
-		if !e.Automatic() && pannier.DigestOf(text) == e.Digest { // a link led to the text
-			return notOffered(e)
 		}
 		if utf8.Valid(text) {
 			content = &sdk.TextContent{Text: string(text)}

@@ -9,6 +9,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"pannier"
+	"pannier/service"
 )
 
 // maxSubscribeAge is how long ago the files of a skill were compared with the disk at most for a subscription to one of them, so
@@ -117,16 +118,16 @@ func (s *Server) digestsNow(ctx context.Context, v *view, slug string, files map
 // manifest does not have it.
 func (s *Server) digestOfFile(ctx context.Context, e *pannier.Entry, name string) (digest pannier.Digest, unlisted bool, err error) {
 	for _, age := range []time.Duration{min(maxSubscribeAge, time.Since(time.Unix(0, s.changed.Load()))), 0} {
-		m, err := s.Manifest(ctx, e.Skill, age)
+		m, err := s.manifest(ctx, e, age)
 		if err != nil {
-			return digest, false, s.held(e, err)
+			return digest, false, err
 		}
 		if f, ok := fileIn(m, name); ok {
 			return f.Digest, false, nil
 		}
 		if m.Dynamic {
 			digest, err = s.readDigest(ctx, e, name)
-			return digest, true, s.held(e, err)
+			return digest, true, err
 		}
 	}
 	return digest, false, refuse(string(pannier.FileMissing), fmt.Sprintf("%.200q is not in the list of files of %s", name, e.Slug), "skills/get has the list")
@@ -134,7 +135,7 @@ func (s *Server) digestOfFile(ctx context.Context, e *pannier.Entry, name string
 
 // readDigest returns the digest of a file whose skill has no list of files.
 func (s *Server) readDigest(ctx context.Context, e *pannier.Entry, name string) (pannier.Digest, error) {
-	f, err := s.OpenFile(ctx, e, name)
+	f, err := s.Service.OpenFile(ctx, e, name, service.Agent)
 	if err != nil {
 		return pannier.Digest{}, err
 	}

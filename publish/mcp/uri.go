@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"pannier"
+	"pannier/service"
 )
 
 const (
@@ -67,19 +68,18 @@ func (s *Server) locate(v *view, uri string) (e *pannier.Entry, path string, ins
 	if err != nil {
 		return nil, "", false, err
 	}
-	e, ok := v.snapshot.Lookup(parts[0])
-	if !ok || e.Slug != parts[0] {
-		return nil, "", false, refuse("skill_not_found", fmt.Sprintf("no skill at %.100q", uri), "skills/list lists all skills")
+	e, err = service.Find(v.snapshot, parts[0], "")
+	if err == nil && e.Slug != parts[0] {
+		err = refuse("skill_not_found", fmt.Sprintf("no skill at %.100q", uri), "skills/list lists all skills")
 	}
-	if !e.Usable {
-		return nil, "", false, s.Refuse(e)
+	if err == nil {
+		err = service.CheckUsable(e)
 	}
-	if fault := nameFault(e); fault != "" {
-		hint := "use the tools activate_skill and read_skill_file, or correct its SKILL.md"
-		if e.ToolsOnly {
-			hint = "add a SKILL.md beside tools/ to give it instructions"
-		}
-		return nil, "", false, refuse(pannier.CodeMCPName, fmt.Sprintf("%s is not served as a resource: %s", e.Slug, fault), hint)
+	if err != nil {
+		return nil, "", false, err
+	}
+	if fault := nameFault(e); fault != "" && !e.ToolsOnly {
+		return nil, "", false, refuse(pannier.CodeMCPName, fmt.Sprintf("%s is not served as a resource: %s", e.Slug, fault), "use the tools activate_skill and read_skill_file, or correct its SKILL.md")
 	}
 	rest := parts[1:]
 	if e.Name != e.Slug {

@@ -46,7 +46,7 @@ func (s *Server) newView(snapshot *pannier.Snapshot) *view {
 		}
 	}
 	v.lists.resources = pannier.DigestOf([]byte(resources.String()))
-	for _, c := range s.Commands(snapshot) {
+	for _, c := range s.Service.Commands.List(snapshot) {
 		v.commands[c.Name] = c
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.commands)) {

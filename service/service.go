@@ -1,0 +1,110 @@
+// Package service decides who may read which content of skills, and what is recorded of it. Every protocol asks it, and it knows
+// none of them.
+//
+//	content                          read by                       of skills that
+//	state, problems, frontmatter,    every client                  are in the snapshot
+//	names of files, versions
+//	instructions                     every client                  are usable and have them on disk
+//	files                            every client                  are usable
+//	difference to an older version   every client                  are usable and on disk, if that version is not blocked
+//	activation by a model            every client                  policy lets the model choose
+//	invocation by a person           every client                  people may call
+//	all of these as they are on disk clients that may write,       are in the snapshot
+//	                                 by an inspection
+//
+// No client reads files that [pannier.DiscoveryRules.Serves] excludes. A read emits skill_loaded for instructions and
+// skill_file_read for any other file, an activation or invocation emits skill_loaded and skill_invoked. An inspection emits nothing.
+package service
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"pannier"
+)
+
+// Texts reads what a snapshot only points to. Read fails with [pannier.ErrChanged] where the disk has moved on from the
+// snapshot, and with [pannier.ErrNotServable] where there is nothing to read.
+type Texts interface {
+	Read(ctx context.Context, s *pannier.Skill) (pannier.Document, error)
+	Files(ctx context.Context, s *pannier.Skill) (files []pannier.File, truncated bool, err error)
+}
+
+// File is a file of a skill that is open for reading.
+type File interface {
+	Digest() pannier.Digest
+	Size() int64
+	// Path is where the file lies below the directory of the skill, whatever links led there; empty for one that lies elsewhere.
+	Path() string
+	// WriterTo writes the bytes with that digest, at least once. Where the file has changed meanwhile it fails with
+	// [pannier.ErrChanged] before it has written the last of them.
+	io.WriterTo
+	io.Closer
+}
+
+// Commands find the commands of a snapshot.
+type Commands struct {
+	List func(*pannier.Snapshot) []pannier.SkillCommand
+	Find func(s *pannier.Snapshot, name string) (pannier.FoundCommand, bool)
+}
+
+// Options are what a service composes. All but the ones marked optional are needed for what uses them.
+type Options struct {
+	// Snapshot returns the newest snapshot, nil before the first.
+	Snapshot func() *pannier.Snapshot
+	// Rescan looks at the disk again. With wait it returns the snapshot that is served once a scan has ended that began
+	// after the call; without, the newest at once.
+	Rescan func(ctx context.Context, wait bool) (*pannier.Snapshot, error)
+	Texts  Texts
+	// OpenFile opens a file below a skill directory. It fails with a [pannier.FileError] where there is none to serve, and else as
+	// [Texts].Read does.
+	OpenFile func(ctx context.Context, s *pannier.Skill, path string) (File, error)
+	// Directory returns the directory of a skill as the agent sees it.
+	Directory func(*pannier.Skill) string
+	// Commands are what people can give to the agent by name; the zero value is none.
+	Commands Commands
+	// Versions returns the versions of a skill, Diff what changed from the one before to the one that is there; both optional.
+	Versions func(context.Context, *pannier.Skill) (pannier.VersionList, error)
+	Diff     func(context.Context, *pannier.Skill) (pannier.VersionDiff, error)
+	// Blocks reports whether a security scan blocks a skill with a fingerprint; optional.
+	Blocks func(*pannier.Skill, pannier.Digest) bool
+	// Mask masks the secrets in the arguments of an invocation; optional.
+	Mask func(string) string
+	// Emit takes events; optional.
+	Emit func(pannier.EventType, any)
+}
+
+// Service answers for the skills of one workspace. It is for any number of callers.
+type Service struct {
+	Options
+	Activity Activity
+}
+
+// New returns a service.
+func New(o Options) *Service {
+	if o.Emit == nil {
+		o.Emit = func(pannier.EventType, any) {}
+	}
+	return &Service{Options: o}
+}
+
+// freshTries bounds how often a skill that changes while it is read is read.
+const freshTries = 3
+
+// Fresh calls answer with a snapshot. If answer fails with [pannier.ErrChanged], since the disk has changed, it scans again and
+// retries, so that what is served is what a snapshot says.
+func (s *Service) Fresh(ctx context.Context, now *pannier.Snapshot, answer func(*pannier.Snapshot) error) error {
+	for try := range freshTries {
+		if try > 0 {
+			var err error
+			if now, err = s.Rescan(ctx, true); err != nil {
+				return err
+			}
+		}
+		if err := answer(now); !errors.Is(err, pannier.ErrChanged) {
+			return err
+		}
+	}
+	return ErrChanging
+}
