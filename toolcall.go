@@ -134,6 +134,8 @@ type RunnerReport struct {
 	Python string `json:"python,omitempty"`
 	// Missing are sentences about what the sandbox lacks.
 	Missing []string `json:"missing,omitempty"`
+	// Exposed says what every tool could read, so that none runs; empty is nothing.
+	Exposed string `json:"exposed,omitempty"`
 	// Running counts the calls of now, MaxCalls bounds them.
 	Running  int `json:"running"`
 	MaxCalls int `json:"max_calls"`

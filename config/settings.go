@@ -3,6 +3,8 @@ package config
 import (
 	"io/fs"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"pannier"
@@ -83,6 +85,30 @@ type Settings struct {
 	TurnEventsText bool
 
 	Tools Tools
+}
+
+// PrivatePaths returns the files and directories that programs of skills must not read: workspace, roots, state, tokens and secrets.
+func (s Settings) PrivatePaths() []string {
+	paths := []string{s.Workspace}
+	for _, root := range s.Roots {
+		paths = append(paths, root.Path)
+	}
+	if s.StateDir != StateNone {
+		paths = append(paths, s.StateDir)
+	}
+	paths = append(paths, s.APITokens, s.WebConfig)
+	for _, p := range s.Platforms {
+		paths = append(paths, p.TokenFile)
+		for _, value := range p.Headers {
+			if file, ok := strings.CutPrefix(value, "@"); ok && !strings.HasPrefix(file, "@") {
+				paths = append(paths, file)
+			}
+		}
+	}
+	for _, secret := range s.Tools.Secrets {
+		paths = append(paths, secret.File)
+	}
+	return slices.DeleteFunc(paths, func(path string) bool { return path == "" })
 }
 
 // TurnEventsAll is the [Settings.TurnEvents] with which every turn is recorded.

@@ -125,7 +125,7 @@ var toolSettings = []setting{
 		func(d *draft) *int { return &d.Tools.MaxCalls }, atLeast[int](1)),
 	one(setting{key: "tools.max_output_bytes", kind: "bytes", fallback: "2097152"}, "most output of a call that is kept",
 		func(d *draft) *int64 { return &d.Tools.Bounds.OutputBytes }, atLeast[int64](1)),
-	one(setting{key: "tools.max_memory_bytes", kind: "bytes", fallback: "536870912"}, "most memory of a tool",
+	one(setting{key: "tools.max_memory_bytes", kind: "bytes", fallback: "536870912"}, "most memory of each process of a tool, not of the call",
 		func(d *draft) *int64 { return &d.Tools.Bounds.MemoryBytes }, atLeast[int64](1)),
 	one(setting{key: "tools.max_processes", kind: "n", fallback: "64"}, "most processes and threads of a tool",
 		func(d *draft) *int { return &d.Tools.Bounds.Processes }, atLeast[int](1)),

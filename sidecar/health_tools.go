@@ -23,6 +23,9 @@ func toolsConditions(t config.Tools, report *pannier.RunnerReport, failed error)
 	case report == nil || !report.Connected:
 		return one("tools_runner_missing", "tools.runner: "+t.Runner, "no runner is connected, so programs of tools cannot be called",
 			"start `pannier runner` in the agent's container, as a user in tools.runner_uids")
+	case report.Exposed != "":
+		return one("tools_private_exposed", "tools.runner: "+t.Runner, "programs of tools do not run: "+report.Exposed,
+			"move it to a directory that the sandbox does not open to every program, such as /workspace, /configs or /var/lib, and restart the sidecar and the runner")
 	case report.Level == pannier.SandboxRequired && len(report.Missing) == 0:
 		return nil
 	}

@@ -168,13 +168,13 @@ func (p *policyState) mark() {
 	}
 }
 
-// finishStart writes what the start could not write: what was restored. The goroutine that
-// watches the state calls it until that is done.
+// finishStart writes what the start could not write: what was restored; and what a full disk had no room for. The goroutine
+// that watches the state calls it again and again.
 func (p *policyState) finishStart() {
 	p.ending.Lock()
 	defer p.ending.Unlock()
 	lost := p.lost.Load() != nil
-	if p.unsaved && !lost {
+	if (p.unsaved || noRoom(p.file.Failed())) && !lost {
 		if err := p.file.Resume(true); err != nil {
 			return // health says why
 		}
@@ -336,7 +336,7 @@ func (p *policyState) conditions(inMemory bool) []pannier.Condition {
 	if err := p.file.Failed(); err != nil {
 		conditions = append(conditions, condition("policy_unwritable", pannier.SeverityError, policyfile.Name,
 			"policy and blocks cannot be kept: "+err.Error(),
-			"make room in the state directory, and make it writable; the next change tries again"))
+			"make room in the state directory, which pannier notices, or make it writable; the next change tries again"))
 	}
 	if count := len(p.policies.All()) + len(p.verdicts.Blocked()); inMemory && count > 0 {
 		conditions = append(conditions, condition("refusals_in_memory", pannier.SeverityInfo, "state",

@@ -5,19 +5,28 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"os"
 	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	"golang.org/x/sys/unix"
 
 	"pannier"
+	"pannier/internal/fsx"
 	"pannier/internal/latest"
 	"pannier/internal/state"
 )
 
 // placeEvery is how often pannier checks that the state directory is the one that is open, by the stat of two files.
 const placeEvery = time.Second
+
+// tryEvery is how often it tries to write there while writes succeed, and tryBytes how much.
+const (
+	tryEvery = 5 * time.Second
+	tryBytes = 64 << 10
+)
 
 // goneHint is what to do about a state directory that is gone.
 const goneHint = "move the directory back, or restart, which begins with what is there then"
@@ -82,18 +91,59 @@ func (s *store) checkPlaceNow() error {
 // watchPlace checks again and again until ctx is done, in its own goroutine: the disk may not answer.
 func (d *stateDir) watchPlace(ctx context.Context) error {
 	d.policy.finishStart()
+	var tried time.Time
 	tick := time.NewTicker(placeEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-tick.C:
-			d.store.checkPlaceNow()
+		case now := <-tick.C:
+			if d.store.checkPlaceNow() == nil && d.dir != "" && d.store.ReadOnly() == nil && (now.Sub(tried) >= tryEvery || d.store.failed.Load() != nil) {
+				tried = now
+				d.tryWrite()
+			}
 			d.policy.finishStart()
 		}
 	}
 }
+
+// tryWrite writes a file and removes it, so that health reports a disk without room before a change fails, and no longer than the
+// disk is full. Nothing is synced: a file system refuses what it has no room for when it is written, a remote one when it is closed.
+func (d *stateDir) tryWrite() {
+	const name = ".try"
+	err := func() error {
+		root, err := fsx.OpenRoot(d.dir)
+		if err != nil {
+			return err
+		}
+		defer root.Close()
+		_ = root.Remove(name) // of a process that was killed
+		f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return err
+		}
+		_, err = f.Write(make([]byte, tryBytes))
+		return errors.Join(err, f.Close(), root.Remove(name))
+	}()
+	if noRoom(err) {
+		_ = d.store.recordWrite(err)
+	}
+	if err != nil {
+		return
+	}
+	if failed := d.store.failed.Load(); failed != nil && noRoom(*failed) {
+		_ = d.store.recordWrite(nil)
+	}
+	if failed := d.audit.failed.Load(); failed != nil && noRoom(*failed) {
+		if _, err := d.audit.open(); err == nil {
+			d.audit.record(nil)
+		}
+	}
+}
+
+// noRoom reports whether a write failed because the disk or a quota is full.
+func noRoom(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
 
 func (s *store) conditions() (conditions []pannier.Condition) {
 	if err := s.gone.Load(); err != nil {
@@ -103,7 +153,7 @@ func (s *store) conditions() (conditions []pannier.Condition) {
 	if err := s.failed.Load(); err != nil {
 		conditions = append(conditions, condition("state_unwritable", pannier.SeverityError, "state",
 			"state cannot be written: "+(*err).Error(),
-			"make room in the state directory, and make it writable; the next change tries again"))
+			"make room in the state directory, which pannier notices, or make it writable; the next change tries again"))
 	}
 	return conditions
 }

@@ -133,6 +133,8 @@ func (s *Service) runnerMissing(kind pannier.RuntimeToolKind) error {
 	switch report := runner.Report(); {
 	case !report.Connected:
 		return refuse(pannier.ToolNoRunner, "no runner is connected", "start \"pannier runner\" in the agent's container")
+	case report.Exposed != "":
+		return refuse(pannier.ToolSandboxUnavailable, report.Exposed, "ask the operator to move it to another directory, such as /workspace or /var/lib, and to restart the sidecar and the runner")
 	case s.Sandbox == pannier.SandboxRequired && report.Level != pannier.SandboxRequired:
 		return refuse(pannier.ToolSandboxUnavailable, "the sandbox of the runner is weaker than the settings require: "+strings.Join(report.Missing, "; "), "use a kernel with Landlock ABI 6 and seccomp; \"pannier runner --check\" says more")
 	case kind == pannier.RuntimePython && report.Python == "":

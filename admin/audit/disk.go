@@ -184,7 +184,7 @@ func (d *disk) begin(seq uint64) error {
 		return name == seq || errors.Is(err, fs.ErrNotExist)
 	})
 	d.files = append(d.files, seq)
-	d.active, d.end, d.torn, d.unnamed = f, 0, false, true
+	d.active, d.end, d.next, d.torn, d.unnamed = f, 0, seq, false, true
 	return nil
 }
 

@@ -286,7 +286,7 @@ func TestConsoleMalformedBody(t *testing.T) {
 	}
 	defer res.Body.Close()
 	var p pannier.ErrorDocument
-	if err := json.NewDecoder(res.Body).Decode(&p); err != nil || res.StatusCode != http.StatusBadRequest || p.Code != "invalid_body" || p.Hint == "" {
+	if err := json.NewDecoder(res.Body).Decode(&p); err != nil || res.StatusCode != http.StatusBadRequest || p.Type != "about:blank" || p.Code != "invalid_body" || p.Hint == "" {
 		t.Errorf("%v, status %d, %+v", err, res.StatusCode, p)
 	}
 }

@@ -9,8 +9,10 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 	"unicode"
@@ -18,8 +20,12 @@ import (
 	"pannier"
 )
 
-// escapes are what a terminal obeys: a title, a cleared screen, a C1 control, an overwritten line and a turned direction.
-const escapes = "\x1b]0;pwned\x07\x1b[2J\u009b31m\r\u202e\u2066"
+// escapes are what a terminal obeys: a title, a cleared screen, a C1 control, an overwritten line and a turned direction. forged is a
+// line that could be taken for one of the command.
+const (
+	escapes = "\x1b]0;pwned\x07\x1b[2J\u009b31m\r\u202e\u2066\r\n" + forged + "\n" + forged + "\r" + forged
+	forged  = "pannier: forged"
+)
 
 // hostile adds [escapes] to every text of a JSON value, but to those of a form that the client checks.
 func hostile(v any) any {
@@ -109,6 +115,9 @@ func checkNothingObeyed(t *testing.T, what, text string) {
 			return
 		}
 	}
+	if !strings.HasPrefix(what, "prompt") && !strings.HasPrefix(what, "command run") && strings.Contains("\n"+text, "\n"+forged) { // which are texts of lines
+		t.Errorf("%s prints a line that a server made:\n%q", what, text)
+	}
 }
 
 // TestHostileServer asks a server that has terminal escapes in every text of its answers.
@@ -168,6 +177,35 @@ mkdir skills/needy; printf -- '---\nname: needy\ndescription: d\ndependencies:\n
 		checkNothingObeyed(t, what, r.err)
 		if r.out+r.err == "" {
 			t.Errorf("%s prints nothing", what)
+		}
+	}
+}
+
+// TestEndlessAnswers asks a server whose answers have no end. A command fails in little memory.
+func TestEndlessAnswers(t *testing.T) {
+	t.Parallel()
+	chunk := bytes.Repeat([]byte("a"), 1<<20)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, err := io.WriteString(w, `{"status":"`)
+		for range 1024 { // which is more than any bound, and ends where there is none
+			if err == nil {
+				_, err = w.Write(chunk)
+			}
+		}
+	}))
+	t.Cleanup(server.Close)
+	token := tokenFile(t)
+	for _, tt := range []struct {
+		mebibytes int64
+		args      []string
+	}{{120, []string{"health"}}, {120, []string{"policy", "list"}}, {120, []string{"card"}}, {120, []string{"show", "own"}}, {120, []string{"audit-log", "list"}}, {300, []string{"list"}}} {
+		cmd := exec.Command(binary, append(tt.args, "--url", server.URL, "--token-file", token)...)
+		cmd.Env = cleanEnviron()
+		out, err := cmd.CombinedOutput()
+		used := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss >> 10
+		if err == nil || !strings.Contains(string(out), "has more than") || used > tt.mebibytes {
+			t.Errorf("%v: %d MiB, want %d; %v, %.300s", tt.args, used, tt.mebibytes, err, out)
 		}
 	}
 }

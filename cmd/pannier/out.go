@@ -279,9 +279,9 @@ const (
 	faint  = "2"
 )
 
-// in colours a text, which is cleaned first, so that the only codes in it are those of the colour.
+// in colours a text, which becomes one clean line first, so that the only codes in it are those of the colour.
 func (p palette) in(colour, text string) string {
-	text = plain.Lines(text)
+	text = plain.Text(text)
 	if !p.on || text == "" {
 		return text
 	}

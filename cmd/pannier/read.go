@@ -14,6 +14,7 @@ import (
 
 	"pannier"
 	"pannier/config"
+	"pannier/internal/plain"
 	"pannier/publish/api"
 	"pannier/publish/client"
 	"pannier/sidecar"
@@ -136,7 +137,7 @@ func negative(err error) error {
 	if slices.Contains(negativeAnswers, e.Status) {
 		code = exitNo
 	}
-	return &exitError{code: code, message: e.Detail, hint: e.Hint}
+	return &exitError{code: code, message: plain.Text(e.Detail), hint: e.Hint}
 }
 
 // changing runs a command that changes the workspace. Without a sidecar it changes the directory itself, by the same code.

@@ -38,8 +38,12 @@ Started by root, tools run as the user --tools-uid; otherwise as the user of the
 			if err != nil {
 				return err
 			}
+			var private []string
+			if s.WorkspaceGiven {
+				private = s.PrivatePaths()
+			}
 			carrier, err := toolexec.New(toolexec.Options{
-				Dir: dir, UID: int(s.Tools.UID), MaxCalls: s.Tools.MaxCalls, Environ: p.environ, Read: read, Projects: projects, Version: build().Version,
+				Dir: dir, UID: int(s.Tools.UID), MaxCalls: s.Tools.MaxCalls, Environ: p.environ, Read: read, Projects: projects, Private: private, Version: build().Version,
 			})
 			if err != nil {
 				return &exitError{code: exitUnknown, message: err.Error(), hint: "name a directory that is writable and may hold executables with --dir"}
@@ -83,7 +87,7 @@ func (p *program) checkSandbox(r pannier.RunnerReport) error {
 	} else if err := p.printSandbox(r); err != nil {
 		return err
 	}
-	if r.Level != pannier.SandboxRequired {
+	if r.Level != pannier.SandboxRequired || r.Exposed != "" {
 		return &exitError{code: exitNo}
 	}
 	return nil
@@ -105,6 +109,11 @@ func (p *program) printSandbox(r pannier.RunnerReport) error {
 	}
 	if err := p.table(rows); err != nil {
 		return err
+	}
+	if r.Exposed != "" {
+		if err := sayf(p.out, "exposed: %s", r.Exposed); err != nil {
+			return err
+		}
 	}
 	for _, missing := range r.Missing {
 		if err := sayf(p.out, "missing: %s", missing); err != nil {

@@ -366,7 +366,7 @@ func refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if !ok {
 		p = &problem{http.StatusInternalServerError, "internal", "the request failed", ""}
 	}
-	text, err := json.Marshal(pannier.ErrorDocument{Title: http.StatusText(p.status), Status: p.status, Code: p.code, Detail: p.detail, Hint: p.hint})
+	text, err := json.Marshal(pannier.ErrorDocument{Type: "about:blank", Title: http.StatusText(p.status), Status: p.status, Code: p.code, Detail: p.detail, Hint: p.hint})
 	if err != nil {
 		panic(err) // they are texts and numbers
 	}

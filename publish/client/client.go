@@ -22,8 +22,12 @@ import (
 // ErrNoSidecar means that no sidecar answers on the socket.
 var ErrNoSidecar = errors.New("no sidecar answers")
 
-// maxAnswerBytes bounds one answer. A longer one is an error.
-const maxAnswerBytes = 256 << 20
+// maxAnswerBytes bounds an answer: a longer one is an error. maxCatalogBytes bounds one about all skills of a workspace, or a file.
+// Events are read one by one.
+const (
+	maxAnswerBytes  = 16 << 20
+	maxCatalogBytes = 64 << 20
+)
 
 // Error is an answer that is an error.
 type Error struct {
@@ -86,7 +90,7 @@ func (c *Client) List(ctx context.Context, q ListQuery) (pannier.List, error) {
 		}
 	}
 	slices.Sort(include)
-	return Get[pannier.List](ctx, c, "/v1/skills", "state", string(q.State), "include", strings.Join(include, ","))
+	return Get[pannier.List](ctx, c.large(), "/v1/skills", "state", string(q.State), "include", strings.Join(include, ","))
 }
 
 // Skill returns all that is known of one skill. path, where it is not empty, chooses among several with one slug.
@@ -136,17 +140,17 @@ func (c *Client) AutomaticPrompt(ctx context.Context, format string, maxChars *i
 	if maxChars != nil {
 		limit = strconv.Itoa(*maxChars)
 	}
-	return Get[pannier.Prompt](ctx, c, "/v1/prompt", "format", format, "max_chars", limit)
+	return Get[pannier.Prompt](ctx, c.large(), "/v1/prompt", "format", format, "max_chars", limit)
 }
 
 // Prompt returns the skills section for a turn.
 func (c *Client) Prompt(ctx context.Context, turn pannier.Turn) (pannier.Prompt, error) {
-	return post[pannier.Prompt](ctx, c, "/v1/prompt", turn)
+	return post[pannier.Prompt](ctx, c.large(), "/v1/prompt", turn)
 }
 
 // Resolve returns which skills are active in a turn.
 func (c *Client) Resolve(ctx context.Context, turn pannier.Turn) (pannier.Resolution, error) {
-	return post[pannier.Resolution](ctx, c, target("/v1/resolve", "verbose", flag(turn.Verbose)), turn)
+	return post[pannier.Resolution](ctx, c.large(), target("/v1/resolve", "verbose", flag(turn.Verbose)), turn)
 }
 
 // OpenAPI returns the OpenAPI document of the routes that the sidecar has.
@@ -211,7 +215,7 @@ func (c *Client) Audit(ctx context.Context, slug string, limit int) (pannier.Aud
 
 // Tools returns the tools of the usable skills, and those that are kept back.
 func (c *Client) Tools(ctx context.Context) (pannier.ToolList, error) {
-	return Get[pannier.ToolList](ctx, c, "/v1/tools")
+	return Get[pannier.ToolList](ctx, c.large(), "/v1/tools")
 }
 
 // CallTool calls a tool. It is never sent twice. An error means that nothing ran, unless the connection was lost; what goes wrong in

@@ -126,6 +126,13 @@ func (c *Client) withoutTimeout() *Client {
 	return &unbounded
 }
 
+// large returns the client for an answer about all skills, or for a file.
+func (c *Client) large() *Client {
+	large := *c
+	large.maxAnswer = cmp.Or(c.maxAnswer, maxCatalogBytes)
+	return &large
+}
+
 func (c *Client) readAnswer(res *http.Response) ([]byte, error) {
 	limit := cmp.Or(c.maxAnswer, maxAnswerBytes)
 	text, err := io.ReadAll(io.LimitReader(res.Body, limit+1))

@@ -19,7 +19,7 @@ func (c *Client) File(ctx context.Context, slug, path string) (content []byte, d
 	for i := range segments {
 		segments[i] = escapeSegment(segments[i])
 	}
-	header, content, err := c.getText(ctx, SkillPath(slug)+"/files/"+strings.Join(segments, "/"), "*/*")
+	header, content, err := c.large().getText(ctx, SkillPath(slug)+"/files/"+strings.Join(segments, "/"), "*/*")
 	if err != nil {
 		return nil, digest, err
 	}

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,7 +43,10 @@ type Options struct {
 	Read []string
 	// Projects are directories below which a call may name a project directory, where its tool may write.
 	Projects []string
-	Version  string
+	// Private are files and directories that tools must not read: none runs while one lies where the sandbox lets every
+	// program read. They may be missing.
+	Private []string
+	Version string
 }
 
 // Executor carries calls out in this process's container. It is for any number of callers.
@@ -52,6 +56,7 @@ type Executor struct {
 	copies  *copies
 	support sandbox.Report
 	driver  string // path of the driver of Python functions
+	exposed string // why tools are refused since the start; empty if they are not
 	running atomic.Int64
 	ended   sync.WaitGroup
 	ctx     context.Context // done once the executor is closed
@@ -74,6 +79,7 @@ func New(o Options) (*Executor, error) {
 		return nil, err
 	}
 	e := &Executor{Options: o, place: place, copies: newCopies(place.path("skills")), support: sandbox.Support(), driver: place.path("driver.py")}
+	e.exposed = exposed(o.Private...)
 	e.ctx, e.close = context.WithCancel(context.Background())
 	if err := os.WriteFile(e.driver, driver, 0o444); err != nil {
 		e.Close()
@@ -92,6 +98,15 @@ func (e *Executor) Close() {
 	e.place.remove()
 }
 
+// exposed says which of the paths every tool could read, in which case none may run; empty is none.
+func exposed(paths ...string) string {
+	path, system := sandbox.Exposed(paths)
+	if path == "" {
+		return ""
+	}
+	return fmt.Sprintf("every tool could read %s, which lies below %s", path, system)
+}
+
 // Report tells what the executor can do now.
 func (e *Executor) Report() pannier.RunnerReport {
 	python, _ := e.lookPath("python3")
@@ -99,7 +114,7 @@ func (e *Executor) Report() pannier.RunnerReport {
 	return pannier.RunnerReport{
 		Connected: true, Version: e.Version, UID: os.Geteuid(), ToolUID: e.UID,
 		Level: s.Level, Landlock: s.Landlock, Seccomp: s.Seccomp, Namespaces: s.Namespaces, Missing: s.Missing,
-		Python: python, Running: int(e.running.Load()), MaxCalls: e.MaxCalls,
+		Exposed: e.exposed, Python: python, Running: int(e.running.Load()), MaxCalls: e.MaxCalls,
 	}
 }
 
@@ -127,6 +142,9 @@ func (e *Executor) Run(ctx context.Context, job pannier.ToolJob, out func(chunk 
 func (e *Executor) run(ctx context.Context, job *pannier.ToolJob, out func([]byte), result *pannier.ToolResult) *pannier.ToolError {
 	if job.Sandbox != pannier.SandboxBestEffort && e.support.Level != pannier.SandboxRequired {
 		return toolError(pannier.ToolSandboxUnavailable, "the kernel of the runner does not have what the sandbox needs", "run \"pannier runner --check\" there to see what is missing")
+	}
+	if why := exposed(append(slices.Clone(e.Private), job.SkillDir)...); why != "" {
+		return toolError(pannier.ToolSandboxUnavailable, why, "move it to another directory, such as /workspace, /configs or /var/lib")
 	}
 	copied, release, failed := e.copies.acquire(ctx, job)
 	if failed != nil {

@@ -68,7 +68,7 @@ func cleanText(text string) string {
 
 // cleanReport bounds the texts of a report.
 func cleanReport(r pannier.RunnerReport) pannier.RunnerReport {
-	r.Version, r.Python = cleanText(r.Version), cleanText(r.Python)
+	r.Version, r.Python, r.Exposed = cleanText(r.Version), cleanText(r.Python), cleanText(r.Exposed)
 	switch r.Level {
 	case pannier.SandboxRequired, pannier.SandboxBestEffort:
 	default:

@@ -162,6 +162,15 @@ var metadataAttempts = []attempt{
 	{name: "change the times of the token file", try: func(v *victim) error {
 		return unix.UtimesNanoAt(unix.AT_FDCWD, v.Token, []unix.Timespec{{Sec: 1}, {Sec: 1}}, 0)
 	}},
+	{name: "read an attribute of the token file", try: func(v *victim) error {
+		value := make([]byte, 100)
+		n, err := unix.Getxattr(v.Token, "user.secret", value)
+		return secretIn(value[:max(n, 0)], err)
+	}},
+	{name: "list attributes of the token file", try: func(v *victim) error {
+		_, err := unix.Listxattr(v.Token, make([]byte, 100))
+		return err
+	}},
 	{name: "set an attribute of the token file", try: func(v *victim) error { return unix.Setxattr(v.Token, "user.x", []byte("1"), 0) }},
 	{name: "set it with a call that filters do not know", try: func(v *victim) error {
 		args := struct {

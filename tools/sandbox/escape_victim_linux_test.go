@@ -57,6 +57,9 @@ func newVictim(t *testing.T) *victim {
 		must(t, os.WriteFile(file, []byte(secretText), 0o666))
 		must(t, os.Chmod(file, 0o666))
 	}
+	if err := unix.Setxattr(v.Token, "user.secret", []byte(secretText), 0); err != nil {
+		t.Logf("attributes are not tried: %v", err)
+	}
 	copyProgram(t, v.Program, 0o755)
 	copyProgram(t, v.Outside, 0o755)
 	v.listen(t)

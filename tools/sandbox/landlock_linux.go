@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unsafe"
@@ -23,10 +24,13 @@ const (
 	accessOfFiles = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | accessWriteFile
 )
 
-// systemPaths may be read and executed by every program: the system's programs and libraries, and the parts of /etc that the C
-// library, TLS and interpreters need.
+// systemPaths may be read and executed by every program: the directories of the system's programs, libraries and their data, and the
+// parts of /etc that the C library, TLS and interpreters need. Directories where people put their own files, such as /usr/src,
+// /usr/local/src and /usr/local/etc, are left out.
 var systemPaths = []string{
-	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store",
+	"/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32", "/usr/libexec", "/usr/share", "/usr/include",
+	"/usr/local/bin", "/usr/local/sbin", "/usr/local/lib", "/usr/local/lib64", "/usr/local/libexec", "/usr/local/share",
+	"/usr/local/include", "/usr/local/go", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store",
 	"/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/passwd", "/etc/group",
 	"/etc/nsswitch.conf", "/etc/localtime", "/etc/timezone", "/etc/locale.alias", "/etc/mime.types", "/etc/os-release",
 	"/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted", "/etc/ca-certificates",
@@ -36,6 +40,33 @@ var systemPaths = []string{
 // IsSystem reports whether every program may read and execute a path, as far as its mode lets it.
 func IsSystem(path string) bool {
 	return slices.ContainsFunc(systemPaths, func(system string) bool { return path == system || strings.HasPrefix(path, system+"/") })
+}
+
+// Exposed returns the first of the paths that every program may read, by whichever symlinks it is reached, and the path of the
+// system that it lies below; both are empty if there is none. A path may be missing.
+func Exposed(paths []string) (path, system string) {
+	systems := map[string]string{}
+	for _, system := range systemPaths {
+		if real, err := filepath.EvalSymlinks(system); err == nil {
+			systems[real] = system
+		}
+	}
+	for _, path := range paths {
+		at, err := filepath.EvalSymlinks(path)
+		for parent := path; err != nil && parent != filepath.Dir(parent); { // what is missing may be created
+			parent = filepath.Dir(parent)
+			at, err = filepath.EvalSymlinks(parent)
+		}
+		for ; ; at = filepath.Dir(at) {
+			if system := systems[at]; system != "" {
+				return path, system
+			}
+			if at == filepath.Dir(at) {
+				break
+			}
+		}
+	}
+	return "", ""
 }
 
 // networkPaths are system paths of programs that may use the network.

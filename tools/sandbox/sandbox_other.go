@@ -18,5 +18,8 @@ func Run(context.Context, Spec, io.Writer) (Exit, error) {
 // Support reports that no layer is available.
 func Support() Report { return Report{Missing: []string{onlyLinux}} }
 
+// Exposed returns nothing.
+func Exposed([]string) (path, system string) { return "", "" }
+
 // IsSystem returns false.
 func IsSystem(string) bool { return false }

@@ -43,6 +43,12 @@ var schedulingCalls = []string{
 	"sched_setaffinity", "sched_setscheduler", "sched_setparam", "sched_setattr", "setpriority", "ioprio_set",
 }
 
+// attributeCalls read extended attributes of files that Landlock lets a program name but not open. They answer EOPNOTSUPP, as a file
+// system without such attributes does, so that cp and ls do without.
+var attributeCalls = []string{
+	"getxattr", "lgetxattr", "fgetxattr", "getxattrat", "listxattr", "llistxattr", "flistxattr", "listxattrat",
+}
+
 // absentCalls answer ENOSYS, so that programs use another call: clone3 hides its flags from a filter, io_uring its operations.
 var absentCalls = []string{"clone3", "io_uring_setup", "io_uring_enter", "io_uring_register", "memfd_secret"}
 
@@ -60,6 +66,7 @@ const (
 
 	errnoAction = uint32(seccomp.ActionErrno)
 	deny        = seccomp.Action(errnoAction | uint32(unix.EPERM))
+	unsupported = seccomp.Action(errnoAction | uint32(unix.EOPNOTSUPP))
 	absent      = seccomp.Action(errnoAction | uint32(unix.ENOSYS))
 )
 
@@ -146,6 +153,7 @@ func listedCalls(network bool, has isolation) ([]bpf.Instruction, error) {
 	}
 	policy := seccomp.Policy{DefaultAction: seccomp.ActionAllow, Syscalls: []seccomp.SyscallGroup{
 		{Action: absent, Names: known(native, absentCalls)},
+		{Action: unsupported, Names: known(native, attributeCalls)},
 		{Action: deny, Names: known(native, denied)},
 		{Action: deny, NamesWithCondtions: deniedArguments(network)},
 	}}
