@@ -37,10 +37,19 @@ type PushAttempt struct {
 // AuditCheck says whether the audit log is what was written.
 type AuditCheck struct {
 	OK bool `json:"ok"`
-	// Entries counts those that are linked, Head is the digest of the newest of them.
+	// Broken says that the log is not what was written. Where neither it nor OK is set, the log could not be verified.
+	Broken bool `json:"broken,omitempty"`
+	// Directory is where the log is; empty where it is kept in memory.
+	Directory string `json:"directory,omitempty"`
+	// Entries counts those that are linked. Seq and Head are the number and the digest of the newest of them.
 	Entries int    `json:"entries"`
+	Seq     uint64 `json:"seq,omitempty"`
 	Head    string `json:"head"`
-	Error   string `json:"error,omitempty"`
+	// RecordedBreaks counts the entries that record that the log was found broken before.
+	RecordedBreaks int `json:"recorded_breaks,omitempty"`
+	// Headless says that the log has no head file, so that removed newest entries cannot be detected.
+	Headless bool   `json:"headless,omitempty"`
+	Error    string `json:"error,omitempty"`
 }
 
 // Stats is what happened within the last hour, since the sidecar started.

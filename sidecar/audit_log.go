@@ -92,32 +92,33 @@ func (l *auditLog) Newest(slug string, before uint64, limit int) ([]pannier.Audi
 // verifyTimeout bounds a verification that a client asks for. At most one is made at a time.
 const verifyTimeout = 10 * time.Second
 
-// verify follows the chain of the log.
-func (l *auditLog) verify(ctx context.Context) pannier.AuditCheck {
+// verify follows the chain of the log, which must have the entry of expect, SEQ:DIGEST, if that is not empty.
+func (l *auditLog) verify(ctx context.Context, expect string) (pannier.AuditCheck, error) {
+	var point *audit.Point
+	if expect != "" {
+		parsed, err := audit.ParsePoint(expect)
+		if err != nil {
+			return pannier.AuditCheck{}, &pannier.Refusal{Code: "audit.expect", Message: err.Error(), Hint: "give what `pannier audit-log verify` printed before"}
+		}
+		point = &parsed
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, verifyTimeout, fmt.Errorf("the log was not verified within %s", verifyTimeout))
 	defer cancel()
 	select {
 	case l.verifying <- struct{}{}:
 		defer func() { <-l.verifying }()
 	case <-ctx.Done():
-		return pannier.AuditCheck{Error: context.Cause(ctx).Error()}
+		return pannier.AuditCheck{Error: context.Cause(ctx).Error()}, nil
 	}
 	if l.options.Dir == "" {
 		last, _ := l.last() // nothing else can write to memory
-		return pannier.AuditCheck{OK: true, Entries: int(last)}
+		return pannier.AuditCheck{OK: true, Entries: int(last)}, nil
 	}
-	report, err := audit.VerifyContext(ctx, l.options.Dir, nil)
-	check := pannier.AuditCheck{OK: err == nil, Entries: report.Entries}
-	if report.Entries > 0 {
-		check.Head = report.Newest.Digest.String()
-	}
-	if err != nil {
-		check.Error = err.Error()
-	}
+	check := audit.Check(ctx, l.options.Dir, point)
 	if ctx.Err() != nil {
 		check.Error = context.Cause(ctx).Error()
 	}
-	return check
+	return check, nil
 }
 
 // last returns the number of the newest entry, and false where the log cannot be used.

@@ -38,6 +38,21 @@ type Report struct {
 // ErrNotKept says that an expected entry is older than the oldest one kept.
 var ErrNotKept = errors.New("the expected entry is older than the oldest one kept")
 
+// Check verifies a log as [VerifyContext] does, and returns the answer for clients.
+func Check(ctx context.Context, dir string, expect *Point) pannier.AuditCheck {
+	r, err := VerifyContext(ctx, dir, expect)
+	c := pannier.AuditCheck{OK: err == nil, Directory: dir, Entries: r.Entries, Seq: r.Newest.Seq, RecordedBreaks: r.Recorded, Headless: r.Headless}
+	if r.Entries > 0 {
+		c.Head = r.Newest.Digest.String()
+	}
+	if broken, ok := errors.AsType[*BreakError](err); ok {
+		c.Broken, c.Error = true, broken.Error()
+	} else if err != nil {
+		c.Error = err.Error()
+	}
+	return c
+}
+
 // verifyTries bounds the attempts if the head is written during the verification.
 const verifyTries = 10
 

@@ -46,3 +46,22 @@ func TestAuditLogThatWasCut(t *testing.T) {
 		s.kill()
 	}
 }
+
+// TestAuditLogVerifyAsksTheSidecar verifies the log of a sidecar whose state directory the command does not know.
+func TestAuditLogVerifyAsksTheSidecar(t *testing.T) {
+	t.Parallel()
+	w, stateDir := newWorkspace(t), t.TempDir()
+	writeIn(t, w, skillScript("pdf", "Reads it."))
+	s := startSidecar(t, w, "--platform-url", "off", "--state-dir", stateDir)
+	s.runs(t, exitYes, "no change was audited yet", "audit-log", "verify")
+	s.runs(t, exitYes, "pdf", "policy", "set", "pdf", "--enabled=false")
+	out, code := s.run("audit-log", "verify")
+	point := out[strings.LastIndexByte(out, ' ')+1:]
+	if code != exitYes || !strings.HasPrefix(out, stateDir) || !strings.Contains(out, ": 2 entries in an unbroken chain, newest 2:sha256:") {
+		t.Fatalf("exit code %d\n%s", code, out)
+	}
+	s.runs(t, exitYes, "pdf", "policy", "set", "pdf", "--enabled=true")
+	s.runs(t, exitYes, ": 4 entries", "audit-log", "verify", "--expect", strings.TrimSpace(point))
+	s.runs(t, exitNo, "the audit log was changed", "audit-log", "verify", "--expect", "2:sha256:"+strings.Repeat("1", 64))
+	s.runs(t, exitUnknown, "--expect", "audit-log", "verify", "--expect", "2")
+}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -102,44 +103,22 @@ func (s streams) printAuditLog(list pannier.AuditList) error {
 	return s.table(rows, columnPaint{6, s.paint.bad})
 }
 
-// verified is what `pannier audit-log verify --json` prints.
-type verified struct {
-	Directory string `json:"directory"`
-	Entries   int    `json:"entries"`
-	// Newest is the newest entry as SEQ:DIGEST; empty where there is none.
-	Newest string `json:"newest,omitempty"`
-	// RecordedBreaks counts entries that record that the log was found broken before.
-	RecordedBreaks int `json:"recorded_breaks,omitempty"`
-	// Head says whether the log has a head; without one, nothing shows that the newest entries were removed.
-	Head bool `json:"head"`
-	// Break says where the log is not what was written; empty where it is.
-	Break string `json:"break,omitempty"`
-}
-
 func (p *program) auditLogVerifyCommand() *cobra.Command {
 	var expect string
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Check that no entry of the audit log was changed or removed",
-		Long: `Reads the audit log of the workspace below the state directory, follows the chain of digests from
-the oldest entry to the newest, and compares the end with the head file of the log. A sidecar may
-be running. It prints the directory of the log and the newest entry as SEQ:DIGEST: store that
-elsewhere, and give it to --expect later to prove that the log still has that entry.
+		Long: `Asks the sidecar to follow the chain of digests of its audit log from the oldest entry to the
+newest, and to compare the end with the head file of the log. If no sidecar runs, it reads the log
+below the state directory. It prints the directory of the log and the newest entry as SEQ:DIGEST:
+store that elsewhere, and give it to --expect later to prove that the log still has that entry.
 
 Exit codes: 0 complete, or no entry yet; 1 changed or incomplete; 2 failure, or no state of the
 workspace below the state directory.`,
-		Example: `  pannier audit-log verify --workspace /workspace
+		Example: `  pannier audit-log verify
   pannier audit-log verify --workspace /workspace --expect "$(cat /backup/audit-point)"`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			s, err := p.settings()
-			if err != nil {
-				return err
-			}
-			dir, err := auditDirectory(s)
-			if err != nil {
-				return err
-			}
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			var point *audit.Point
 			if expect != "" {
 				parsed, err := audit.ParsePoint(expect)
@@ -148,51 +127,58 @@ workspace below the state directory.`,
 				}
 				point = &parsed
 			}
-			return p.verifyAuditLog(dir, point)
+			ask := func(ctx context.Context, c *client.Client) error {
+				check, err := c.VerifyAudit(ctx, expect)
+				if err != nil {
+					return err
+				}
+				return p.concludeVerify(check)
+			}
+			return p.askingOr(cmd.Context(), ask, func(s config.Settings) error {
+				dir, err := auditDirectory(s)
+				if err != nil {
+					return err
+				}
+				check := audit.Check(cmd.Context(), dir, point)
+				if check.OK && check.Entries == 0 {
+					if _, err := os.Stat(filepath.Dir(dir)); err != nil {
+						return &exitError{code: exitUnknown, message: "there is no audit log: " + err.Error(), hint: "name the sidecar's state directory with PANNIER_STATE_DIR, and its workspace with --workspace"}
+					}
+				}
+				return p.concludeVerify(check)
+			})
 		},
 	}
 	cmd.Flags().StringVar(&expect, "expect", "", "fail unless the log has this entry, `SEQ:DIGEST`")
-	return p.share(p.jsonFlag(cmd), readsSettings...)
+	return p.share(p.jsonFlag(cmd), asksSidecar...)
 }
 
-func (p *program) verifyAuditLog(dir string, expect *audit.Point) error {
-	report, err := audit.Verify(dir, expect)
-	broken, breaks := errors.AsType[*audit.BreakError](err)
-	if err != nil && !breaks {
-		return unreadableAudit(err)
+func (p *program) concludeVerify(check pannier.AuditCheck) error {
+	if !check.OK && !check.Broken {
+		return unreadableAudit(errors.New(check.Error))
 	}
-	if state := filepath.Dir(dir); report.Entries == 0 && !breaks {
-		if _, err := os.Stat(state); err != nil {
-			return &exitError{code: exitUnknown, message: "there is no audit log: " + err.Error(), hint: "name the sidecar's state directory with PANNIER_STATE_DIR, and its workspace with --workspace"}
-		}
-	}
-	v := verified{Directory: dir, Entries: report.Entries, RecordedBreaks: report.Recorded, Head: !report.Headless}
-	if report.Entries > 0 {
-		v.Newest = report.Newest.String()
-	}
-	if breaks {
-		v.Break = broken.Error()
-	}
-	err = output(p, func(v verified) error { _, err := fmt.Fprintln(p.out, v.text()); return err })(v, nil)
-	if err == nil && breaks {
-		err = &exitError{code: exitNo, message: "the audit log was changed: " + v.Break, hint: "keep a copy of the directory, and compare it with shipped copies"}
+	err := output(p, p.printAuditCheck)(check, nil)
+	if err == nil && check.Broken {
+		err = &exitError{code: exitNo, message: "the audit log was changed: " + check.Error, hint: "keep a copy of the directory, and compare it with shipped copies"}
 	}
 	return err
 }
 
-func (v verified) text() string {
-	if v.Entries == 0 && v.Break == "" {
-		return plain.Text(v.Directory) + ": there are no entries; no change was audited yet"
+func (s streams) printAuditCheck(check pannier.AuditCheck) error {
+	where := cmp.Or(check.Directory, "in memory")
+	if check.Entries == 0 && !check.Broken {
+		return sayf(s.out, "%s: there are no entries; no change was audited yet", where)
 	}
-	text := fmt.Sprintf("%s: %d entries follow from one another", plain.Text(v.Directory), v.Entries)
-	if v.Newest != "" {
-		text += ", newest " + v.Newest
+	text := fmt.Sprintf("%s: %s", plain.Text(where), plain.Count(check.Entries, "entry")+" in an unbroken chain")
+	if check.Seq > 0 {
+		text += fmt.Sprintf(", newest %d:%s", check.Seq, check.Head)
 	}
-	if v.RecordedBreaks > 0 {
-		text += fmt.Sprintf("\n%d of them record that the log was found broken before", v.RecordedBreaks)
+	if check.RecordedBreaks > 0 {
+		text += fmt.Sprintf("\n%d of them record that the log was found broken before", check.RecordedBreaks)
 	}
-	if !v.Head {
+	if check.Headless {
 		text += "\nthe log has no head file, so nothing shows whether its newest entries were removed"
 	}
-	return text
+	_, err := fmt.Fprintln(s.out, text)
+	return err
 }

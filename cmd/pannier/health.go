@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pannier"
+	"pannier/internal/plain"
 	"pannier/publish/client"
 )
 
@@ -98,7 +99,7 @@ func countWords(counts map[pannier.State]int) string {
 }
 
 func watchWords(watch pannier.WatchHealth) string {
-	words := fmt.Sprintf("%s, %d directories", watch.Mode, watch.Watches)
+	words := fmt.Sprintf("%s, %s", watch.Mode, plain.Count(watch.Watches, "directory"))
 	if watch.Polled > 0 && watch.Polled < watch.Watches {
 		words += fmt.Sprintf(", %d of them polled", watch.Polled)
 	}

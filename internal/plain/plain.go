@@ -71,9 +71,11 @@ func Shorten(text string, length int) string {
 	return pannier.Truncate(strings.Join(strings.Fields(text), " "), length)
 }
 
-// Count returns a count with its noun, such as "1 skill" and "2 skills".
+// Count returns a count with its noun, such as "1 skill", "2 skills" and "2 directories".
 func Count(count int, word string) string {
-	if count != 1 {
+	if stem, y := strings.CutSuffix(word, "y"); count != 1 && y {
+		word = stem + "ies"
+	} else if count != 1 {
 		word += "s"
 	}
 	return fmt.Sprintf("%d %s", count, word)

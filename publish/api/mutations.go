@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"net/http"
@@ -23,8 +24,8 @@ type Mutations struct {
 	Acknowledge func(ctx context.Context, actor pannier.Actor, condition string) (*pannier.Snapshot, error)
 	// Audit returns the newest entries of the audit log before a number, newest first; 0 is all, and so is an empty slug.
 	Audit func(slug string, before uint64, limit int) ([]pannier.AuditEntry, error)
-	// VerifyAudit follows the chain of the audit log; optional.
-	VerifyAudit func(context.Context) pannier.AuditCheck
+	// VerifyAudit follows the chain of the audit log, which must have the entry SEQ:DIGEST, if that is not empty; optional.
+	VerifyAudit func(ctx context.Context, expect string) (pannier.AuditCheck, error)
 	// Uploads takes in archives by chunks; without it uploads have no method, and binary frames are refused.
 	Uploads Uploads
 	// WriteUIDs may change what the socket's group may not, beside root and the sidecar's own user.
@@ -69,7 +70,8 @@ var changeRoutes = []route{
 	{
 		pattern: "GET /v1/audit/verify", endpoint: returns((*Handler).verifyAudit), early: true,
 		id: "verifyAudit", summary: "Follows the chain of the audit log.",
-		has: func(o *Options) bool { return o.VerifyAudit != nil },
+		parameters: []parameter{query("expect", "string", "An entry that the log must have, as SEQ:DIGEST.")},
+		has:        func(o *Options) bool { return o.VerifyAudit != nil },
 	},
 }
 
@@ -167,6 +169,6 @@ func (h *Handler) audit(r *http.Request, _ *pannier.Snapshot) (list pannier.Audi
 }
 
 func (h *Handler) verifyAudit(r *http.Request, _ *pannier.Snapshot) (pannier.AuditCheck, error) {
-	check := h.VerifyAudit(r.Context())
-	return check, r.Context().Err()
+	check, err := h.VerifyAudit(r.Context(), r.URL.Query().Get("expect"))
+	return check, cmp.Or(err, r.Context().Err())
 }

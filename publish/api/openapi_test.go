@@ -91,8 +91,8 @@ func newWhole() *house {
 		uid := uint32(7)
 		return []pannier.AuditEntry{{Seq: 1, Time: time.Unix(1, 0), Phase: pannier.AuditIntent, Action: pannier.ActionScan, Actor: pannier.Actor{Kind: "socket", UID: &uid}, Detail: map[string]any{"a": 1}}}, nil
 	}
-	p.options.VerifyAudit = func(context.Context) pannier.AuditCheck {
-		return pannier.AuditCheck{OK: true, Entries: 1, Head: "sha256:x"}
+	p.options.VerifyAudit = func(context.Context, string) (pannier.AuditCheck, error) {
+		return pannier.AuditCheck{OK: true, Broken: true, Directory: "/d", Entries: 1, Seq: 1, Head: "sha256:x", RecordedBreaks: 1, Headless: true, Error: "e"}, nil
 	}
 	p.options.CardStatus = func() pannier.CardStatus {
 		return pannier.CardStatus{Platforms: []pannier.PlatformCard{

@@ -213,6 +213,11 @@ func (c *Client) Audit(ctx context.Context, slug string, limit int) (pannier.Aud
 	return Get[pannier.AuditList](ctx, c, "/v1/audit", "limit", strconv.Itoa(limit), "slug", slug)
 }
 
+// VerifyAudit checks that the audit log is what was written, and has the entry SEQ:DIGEST, if expect is not empty.
+func (c *Client) VerifyAudit(ctx context.Context, expect string) (pannier.AuditCheck, error) {
+	return Get[pannier.AuditCheck](ctx, c, "/v1/audit/verify", "expect", expect)
+}
+
 // Tools returns the tools of the usable skills, and those that are kept back.
 func (c *Client) Tools(ctx context.Context) (pannier.ToolList, error) {
 	return Get[pannier.ToolList](ctx, c.large(), "/v1/tools")
