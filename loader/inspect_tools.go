@@ -39,7 +39,7 @@ func (c *contract) runtimeTools(s *pannier.Skill, p parts) []pannier.Tool {
 func (c *contract) declared(file string, issues []pannier.Problem) []pannier.Tool {
 	tools := []pannier.Tool{}
 	if slices.ContainsFunc(issues, func(p pannier.Problem) bool { return p.Code == "openclaw.more" }) {
-		c.warn("skill.tools.declared", "runtime.tools", c.front.Get("runtime"), "there is too much wrong with the frontmatter to tell which of the declared tools are sound, so none is listed", "fix what `pannier audit --profile openclaw` reports")
+		c.warn("skill.tools.declared", "runtime.tools", c.front.Get("runtime"), "there is too much wrong with the frontmatter to tell which of the declared tools are sound, so none is listed", "fix what `pannier audit DIR --profile openclaw`, with its directory, reports")
 		return tools
 	}
 	i := 0

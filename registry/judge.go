@@ -138,7 +138,7 @@ func (j judgement) lost() {
 func (j judgement) invalid() {
 	for _, profile := range j.entry.Blocked {
 		short := pannier.ShortProfile(profile)
-		j.against(pannier.ReasonInvalid, profile, "the settings let no skill be used that fails the profile "+short+"; `pannier audit --profile "+short+"` lists its faults")
+		j.against(pannier.ReasonInvalid, profile, "the settings let no skill be used that fails the profile "+short+"; `pannier audit DIR --profile "+short+"`, with its directory, lists its faults")
 	}
 	if !j.entry.Broken {
 		return

@@ -9,7 +9,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"pannier"
+	"pannier/admin/policy"
 	"pannier/config"
+	"pannier/internal/policyfile"
 	"pannier/loader/fingerprint"
 	"pannier/publish/api"
 	"pannier/registry"
@@ -37,7 +39,7 @@ type Directory struct {
 type DirectoryOptions struct {
 	Settings config.Settings
 	Environ  []string // the environment of the process, as [os.Environ] returns it
-	// Policies are the policies that clients have set; optional.
+	// Policies are the policies that clients have set; nil means those of the state directory.
 	Policies map[pannier.PolicyKey]pannier.PolicyEntry
 	// Emit receives the events of requests to the handler, of every turn with its text; optional.
 	Emit func(pannier.EventType, any)
@@ -49,7 +51,13 @@ type DirectoryOptions struct {
 // ReadDirectory scans the workspace once, and again at each rescan that the handler is asked for.
 func ReadDirectory(ctx context.Context, o DirectoryOptions) (*Directory, error) {
 	ro := registry.Options{FirstVersion: uint64(time.Now().UnixMilli())}
-	ro.Inputs.Policies.Workspace = o.Policies
+	if ro.Inputs.Policies.Workspace = o.Policies; o.Policies == nil && o.Settings.StateDir != config.StateNone {
+		// What cannot be read is left out: the reader need not be the user of the sidecar.
+		found, _, _ := policyfile.Load(filepath.Join(o.Settings.StateDir, directoryName(o.Settings.WorkspaceID)))
+		if kept, err := policy.Open(policyfile.New(found)); err == nil {
+			ro.Inputs.Policies.Workspace = kept.All()
+		}
+	}
 	h := newEngine(o.Settings, o.Environ, ro)
 	s, err := h.scanAllWithContents(ctx, o.Brief)
 	if err != nil {
@@ -99,7 +107,7 @@ func ChangeDirectory(ctx context.Context, s config.Settings, environ []string, l
 		return nil, nil, err
 	}
 	o := c.handlerOptions(hclog.NewNullLogger())
-	o.Installs, o.Health = c.installs(), noHealth
+	o.Installs, o.SetPolicy, o.Health = c.installs(), c.setPolicyChecked, noHealth
 	o.Rescan = func(ctx context.Context, _ bool) (*pannier.Snapshot, error) { return look(ctx) }
 	o.Service = c.newService(o.Rescan, nil)
 	return api.New(o), func() { state.close(true) }, nil

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/prometheus/client_golang/prometheus"
@@ -156,17 +157,29 @@ func (s *Sidecar) Run(ctx context.Context) error {
 	return s.log.end(err)
 }
 
-// checkWorkspace refuses a default workspace that does not exist, which is a command line without --workspace. A workspace that was
-// named may be created later.
+// statTimeout bounds the wait for the disk of a workspace before the socket is open.
+const statTimeout = 200 * time.Millisecond
+
+// checkWorkspace refuses a workspace that is a file, and a default workspace that does not exist, which is a command line without
+// --workspace. A workspace that was named may be created later, and its disk may not answer yet.
 func checkWorkspace(s config.Settings) error {
-	if s.WorkspaceGiven {
-		return nil // and is not read here: a disk that does not answer must not hold up the socket
+	var info os.FileInfo
+	var err error
+	answered := make(chan struct{})
+	go func() { // abandoned with a disk that does not answer
+		defer close(answered)
+		info, err = os.Stat(s.Workspace)
+	}()
+	select {
+	case <-answered:
+	case <-time.After(statTimeout):
+		return nil
 	}
-	if _, err := os.Stat(s.Workspace); err != nil {
-		return &Error{
-			Message: "no workspace at " + s.Workspace,
-			Hint:    "name the agent's configuration directory with --workspace",
-		}
+	switch {
+	case err == nil && !info.IsDir():
+		return &Error{Message: "the workspace " + s.Workspace + " is not a directory", Hint: "name the agent's configuration directory with --workspace"}
+	case err != nil && !s.WorkspaceGiven:
+		return &Error{Message: "no workspace at " + s.Workspace, Hint: "name the agent's configuration directory with --workspace"}
 	}
 	return nil
 }

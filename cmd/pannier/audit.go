@@ -35,7 +35,7 @@ func (p *program) auditCommand() *cobra.Command {
 		Short: "Check skills against the rules of a profile",
 		Long: `Checks every skill that config.yaml lists, in its order, then every other skill, and reports the
 line, the rule and a fix. DIR is a workspace, a skill, or a directory of skills; the default is
-the workspace of the settings. "-" reads one SKILL.md from standard input. It needs no sidecar. In
+the workspace of the settings if they name one, else the current directory. "-" reads one SKILL.md from standard input. It needs no sidecar. In
 a directory of skills, such as a repository, .claude/skills and skills/.curated are checked too.
 
 Exit codes: 0 clean; 1 errors in skills that config.yaml lists (--all: in any skill), with
@@ -109,7 +109,14 @@ func (a *auditing) text(ctx context.Context, in io.Reader) error {
 
 func (a *auditing) target(args []string) error {
 	if len(args) == 0 {
-		return a.setWorkspace()
+		s, err := a.settings()
+		if err != nil {
+			return err
+		}
+		if s.WorkspaceGiven {
+			return a.setWorkspace()
+		}
+		args = []string{"."}
 	}
 	if a.flags.Changed("workspace") {
 		return &exitError{code: exitUnknown, message: "two directories given: an argument and --workspace", hint: "give one of them"}

@@ -2,10 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"pannier"
 	"pannier/publish/client"
@@ -15,6 +19,7 @@ type movingFlags struct {
 	kind         string
 	expected     pannier.Digest // zero where the flag is not given
 	allowMissing bool
+	implicit     bool
 	accept       acceptFlags
 	dryRun       bool
 }
@@ -51,6 +56,9 @@ input. The skill is validated and scanned in a staging directory, then moved int
 atomically. When the command ends, the sidecar serves it. Without a sidecar, the command changes
 the directory itself.
 
+The agent uses an installed skill only if a turn names it. --implicit lets the model choose it too,
+as "pannier policy set SLUG --implicit=true" does.
+
 A skill with a blocking finding is refused. --accept RULE --reason TEXT accepts the findings of
 that rule for this content at this path; the lock file and the audit log record who accepted and
 why. A skill that needs a missing executable or variable is refused without --allow-missing.`,
@@ -59,11 +67,12 @@ why. A skill that needs a missing executable or variable is refused without --al
   curl -sL https://example.org/pdf-forms.tgz | pannier install -`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.move(cmd.Context(), f, "", args[0])
+			return p.move(cmd, f, "", args[0])
 		},
 	}
 	f.add(cmd)
 	f.addAllowMissing(cmd)
+	cmd.Flags().BoolVar(&f.implicit, "implicit", false, "let the model choose the skill on its own")
 	return p.share(p.jsonFlag(cmd), readsSkills...)
 }
 
@@ -78,7 +87,7 @@ for one "pannier rollback". A skill that pannier did not install is replaced onl
 		Example: "  pannier update pdf-forms ./pdf-forms",
 		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return p.move(cmd.Context(), f, args[0], args[1])
+			return p.move(cmd, f, args[0], args[1])
 		},
 	}
 	f.add(cmd)
@@ -113,7 +122,10 @@ func (p *program) removalCommand(use, short, long string, do func(*client.Client
 				if err != nil {
 					return err
 				}
-				return p.printMove(result)
+				if err := p.printMove(result); err != nil || result.Status != pannier.StatusNotInstalled {
+					return err
+				}
+				return notInstalled(ctx, c, args[0])
 			})
 		},
 	}
@@ -122,8 +134,25 @@ func (p *program) removalCommand(use, short, long string, do func(*client.Client
 	return p.share(p.jsonFlag(cmd), readsSkills...)
 }
 
-func (p *program) move(ctx context.Context, f movingFlags, slug, from string) error {
-	src, err := p.openSource(ctx, from)
+// notInstalled is the answer to the removal of a skill that neither pannier nor another installed.
+func notInstalled(ctx context.Context, c *client.Client, slug string) error {
+	e := &exitError{code: exitNo, message: fmt.Sprintf("skill %q is not installed", slug), hint: "run `pannier list` to see all skills"}
+	list, err := c.Skills(ctx, "", false)
+	if err != nil {
+		return err
+	}
+	var slugs []string
+	for _, entry := range list.Skills {
+		slugs = append(slugs, entry.Slug)
+	}
+	if meant := similarName(slugs, slug); meant != "" && meant != slug {
+		e.message += fmt.Sprintf("; did you mean %q?", meant)
+	}
+	return e
+}
+
+func (p *program) move(cmd *cobra.Command, f movingFlags, slug, from string) error {
+	src, err := p.openSource(cmd.Context(), from)
 	if err != nil {
 		return err
 	}
@@ -131,14 +160,81 @@ func (p *program) move(ctx context.Context, f movingFlags, slug, from string) er
 	req := pannier.InstallRequest{
 		Slug: slug, SourceKind: pannier.SourceKind(f.kind), Expected: f.expected, AllowMissing: f.allowMissing, Accept: f.accept.request(), DryRun: f.dryRun,
 	}
-	return p.changing(ctx, func(ctx context.Context, c *client.Client) error {
+	return p.changing(cmd.Context(), func(ctx context.Context, c *client.Client) error {
 		result, err := c.Install(ctx, req, pannier.InstallSource{Body: src, Name: src.name, Format: src.format})
 		if err != nil {
-			return src.fault(err)
+			return goOn(src.fault(err), cmd, from)
 		}
 		result.Ignored = append(src.skipped, result.Ignored...)
+		if f.implicit {
+			if err := chooseImplicitly(ctx, c, &result); err != nil {
+				return err
+			}
+		}
 		return p.printMove(result)
 	})
+}
+
+// chooseImplicitly lets the model choose an installed skill.
+func chooseImplicitly(ctx context.Context, c *client.Client, result *pannier.InstallResult) error {
+	if !result.DryRun {
+		yes := true
+		_, err := c.SetPolicy(ctx, result.Skill.Slug, result.Skill.SourceKind, pannier.PolicyChange{AllowImplicit: pannier.Toggle{Given: true, To: &yes}})
+		if err != nil {
+			return &exitError{
+				code: exitUnknown, message: fmt.Sprintf("skill %q is installed, but the model cannot choose it: %v", result.Skill.Slug, err),
+				hint: fmt.Sprintf("run `pannier policy set %s --implicit=true`", result.Skill.Slug),
+			}
+		}
+	}
+	result.Problems = slices.DeleteFunc(result.Problems, func(p pannier.Problem) bool { return p.Code == "install.explicit_only" })
+	return nil
+}
+
+// goOn ends the hint of a refused installation with the command that goes on.
+func goOn(err error, cmd *cobra.Command, from string) error {
+	e, ok := errors.AsType[*client.Error](err)
+	if !ok {
+		return err
+	}
+	line := cmd.CommandPath()
+	cmd.Flags().Visit(func(f *pflag.Flag) { line += " " + quoteWord("--"+f.Name+"="+strings.Trim(f.Value.String(), "[]")) })
+	for _, arg := range cmd.Flags().Args() {
+		line += " " + quoteWord(arg)
+	}
+	switch {
+	case e.Code == "install.security" && len(e.Findings) > 0:
+		var rules []string
+		for _, f := range e.Findings {
+			if !slices.Contains(rules, f.Rule) {
+				rules = append(rules, f.Rule)
+			}
+		}
+		e.Hint += fmt.Sprintf(": run `%s --accept %s --reason TEXT`", line, strings.Join(rules, ","))
+	case e.Code == "install.dependency":
+		e.Hint += fmt.Sprintf(": run `%s --allow-missing`", line)
+	case e.Code == "install.exists" && e.Conflict != nil && (e.Conflict.Managed || !e.Conflict.Fingerprint.IsZero()):
+		next := fmt.Sprintf("pannier update %s %s", e.Conflict.Slug, quoteWord(from))
+		if !e.Conflict.Managed {
+			next += " --expected-fingerprint " + e.Conflict.Fingerprint.String()
+		}
+		e.Hint += fmt.Sprintf(": run `%s`", next)
+	case e.Code == "install.not_found":
+		e.Hint += fmt.Sprintf(": run `pannier install %s`", quoteWord(from))
+	default:
+		e.Hint = strings.TrimPrefix(fmt.Sprintf("%s; then run `%s`", e.Hint, line), "; then ")
+	}
+	return e
+}
+
+// quoteWord quotes a word for a shell where it needs that.
+func quoteWord(word string) string {
+	if word != "" && !strings.ContainsFunc(word, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./=:,@+", r)
+	}) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 func (p *program) printMove(r pannier.InstallResult) error {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -36,29 +35,34 @@ func (p *program) policyListCommand() *cobra.Command {
 
 func (p *program) policySetCommand() *cobra.Command {
 	var enabled, implicit, offered, kind string
+	var future bool
 	cmd := &cobra.Command{
 		Use:   "set SLUG",
 		Short: "Change the policy of a skill",
 		Long: `Changes the policy of a skill in the workspace: whether it is usable, whether the model may use it
 on its own, and whether its tools are offered. A switch that is not given keeps its value;
-"default" removes it.`,
+"default" removes it. Without a sidecar, the command changes the state directory itself.
+
+A slug that no skill has is refused. --future sets the policy of a skill that is not there yet.`,
 		Example: `  pannier policy set pdf-forms --enabled=false
-  pannier policy set pdf-forms --enabled=default --implicit=true`,
+  pannier policy set pdf-forms --enabled=default --implicit=true
+  pannier policy set next-week --implicit=false --future`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			change, err := policyChange(enabled, implicit, offered)
 			if err != nil {
 				return err
 			}
-			return p.asking(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+			return p.changing(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				if !future {
+					if err := knownToPolicy(ctx, c, args[0], pannier.SourceKind(kind)); err != nil {
+						return err
+					}
+				}
 				show := func(policy pannier.Policy) error {
 					return p.printPolicies(pannier.PolicyList{Policies: []pannier.Policy{policy}})
 				}
-				policy, err := c.SetPolicy(ctx, args[0], pannier.SourceKind(kind), change)
-				if err == nil && (change.Enabled.To != nil || change.AllowImplicit.To != nil || change.Tools.To != nil) {
-					p.warnWithoutSkill(ctx, c, policy)
-				}
-				return output(p, show)(policy, err)
+				return output(p, show)(c.SetPolicy(ctx, args[0], pannier.SourceKind(kind), change))
 			})
 		},
 	}
@@ -66,16 +70,38 @@ on its own, and whether its tools are offered. A switch that is not given keeps 
 	cmd.Flags().StringVar(&implicit, "implicit", "", "whether the model may use it on its own: true, false or default")
 	cmd.Flags().StringVar(&offered, "tools", "", "whether its tools are offered: true, false or default")
 	cmd.Flags().StringVar(&kind, "source-kind", "", "`kind` of root: workspace, managed, bundled or extra (default: that of the skill)")
-	return p.share(p.jsonFlag(cmd), asksSidecar...)
+	cmd.Flags().BoolVar(&future, "future", false, "set the policy of a skill that is not there yet")
+	return p.share(p.jsonFlag(cmd), readsSkills...)
 }
 
-// warnWithoutSkill warns of a policy that is not about any skill of the catalog. It applies to a later skill, if the slug is right.
-func (p *program) warnWithoutSkill(ctx context.Context, c *client.Client, policy pannier.Policy) {
-	list, err := c.Skills(ctx, "", false)
-	if err != nil || slices.ContainsFunc(list.Skills, func(e *pannier.Entry) bool { return e.Slug == policy.Slug && e.SourceKind == policy.SourceKind }) {
-		return
+// knownToPolicy returns an error if a slug, in the roots of a kind if it is not empty, has neither a skill nor a policy.
+func knownToPolicy(ctx context.Context, c *client.Client, slug string, kind pannier.SourceKind) error {
+	list, err := c.Policies(ctx)
+	if err != nil {
+		return err
 	}
-	sayf(p.err, "warning: no skill %s of kind %s; the policy applies once there is one", strconv.Quote(policy.Slug), policy.SourceKind)
+	_, bare := pannier.SplitQualified(slug)
+	var slugs []string
+	for _, policy := range list.Policies {
+		if kind != "" && policy.SourceKind != kind {
+			continue
+		}
+		if policy.Slug == bare {
+			return nil
+		}
+		slugs = append(slugs, policy.Slug)
+	}
+	e := &exitError{
+		code: exitNo, message: fmt.Sprintf("skill %q not found", slug),
+		hint: "run `pannier list` to see all skills; to set the policy of a skill that is not there yet, add --future",
+	}
+	if kind != "" {
+		e.message = fmt.Sprintf("skill %q not found in roots of the kind %s", slug, kind)
+	}
+	if meant := similarName(slugs, bare); meant != "" {
+		e.message += fmt.Sprintf("; did you mean %q?", meant)
+	}
+	return e
 }
 
 // policyChange reads the switches. At least one must be given.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -23,12 +24,35 @@ func (p *program) showCommand() *cobra.Command {
 		Example: `  pannier show pdf-forms
   pannier show pdf-forms --json`,
 		Args: cobra.ExactArgs(1),
-		RunE: reads(p, p.printDetail, func(ctx context.Context, c *client.Client, args []string) (pannier.Detail, error) {
-			return c.Skill(ctx, args[0], path)
-		}),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.reading(cmd.Context(), func(ctx context.Context, c *client.Client) error {
+				d, err := c.Skill(ctx, args[0], path)
+				show := func(d pannier.Detail) error { return p.printDetail(d, p.directoryOf(ctx, c, d.Path)) }
+				return output(p, show)(d, err)
+			})
+		},
 	}
 	cmd.Flags().StringVar(&path, "path", "", "`directory` of the skill, if several have the slug")
 	return p.share(p.jsonFlag(cmd), readsSkills...)
+}
+
+// directoryOf returns the directory of a skill for a command that is run here; DIR where only another machine has it.
+func (p *program) directoryOf(ctx context.Context, c *client.Client, skillPath string) string {
+	if p.remote.or(p.environ).url != "" {
+		return "DIR"
+	}
+	s, err := p.settings()
+	if err != nil {
+		return "DIR"
+	}
+	workspace := s.Workspace
+	if h, err := c.Health(ctx); err == nil && h.Workspace != "" { // of a directory without a sidecar it is empty
+		workspace = h.Workspace
+	}
+	if filepath.IsAbs(skillPath) {
+		return quoteWord(skillPath)
+	}
+	return quoteWord(filepath.Join(workspace, skillPath))
 }
 
 // trustWords says how far a skill is trusted, and whether that is because it was installed.
@@ -39,7 +63,8 @@ func trustWords(s *pannier.Skill) string {
 	return string(s.TrustLevel)
 }
 
-func (s streams) printDetail(d pannier.Detail) error {
+// printDetail prints a skill, which is in a directory.
+func (s streams) printDetail(d pannier.Detail, directory string) error {
 	rows := [][]string{
 		{"slug", d.Qualified()},
 		{"name", d.Name},
@@ -68,7 +93,7 @@ func (s streams) printDetail(d pannier.Detail) error {
 	for _, r := range d.Reasons {
 		rows = append(rows, []string{"reason", fmt.Sprintf("%s: %s; %s", r.Code, r.Subject, r.Remedy)})
 	}
-	rows = append(rows, inspectionRows(d)...)
+	rows = append(rows, inspectionRows(d, directory)...)
 	if err := s.fields(rows, "state", s.paint.state); err != nil {
 		return err
 	}
@@ -102,11 +127,11 @@ func alsoClaimedBy(d pannier.Detail) string {
 }
 
 // inspectionRows tell what was found by looking into the skill's directory.
-func inspectionRows(d pannier.Detail) (rows [][]string) {
+func inspectionRows(d pannier.Detail, directory string) (rows [][]string) {
 	for _, name := range slices.Sorted(maps.Keys(d.Conformance)) {
 		verdict := "yes"
 		if c := d.Conformance[name]; !c.Compliant {
-			verdict = "no; `pannier audit --profile all` says why"
+			verdict = "no; `pannier audit " + directory + " --profile all` says why"
 		}
 		rows = append(rows, []string{"profile " + pannier.ShortProfile(name), verdict})
 	}
