@@ -1,5 +1,5 @@
-# The image of the sidecar: one static binary, the authorities it trusts, and a user who is nobody. There is no shell.
-# How to build it: docs/DEPLOY.md. How to run it beside an agent: README.md and docker-compose.yml.
+# The image of the sidecar: one static binary, CA certificates, and an unprivileged user. It has no shell.
+# docs/DEPLOY.md says how to build it, README.md and docker-compose.yml how to run it beside an agent.
 
 FROM golang:1.26 AS build
 WORKDIR /src
@@ -22,11 +22,11 @@ LABEL org.opencontainers.image.title="pannier" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${COMMIT}"
 COPY --from=build /out/pannier /pannier
-# A new volume takes its owner from the directory that it covers, and would belong to root without one.
+# A new volume gets the owner of the directory that it covers.
 COPY --from=build --chown=65532:65532 /out/run /run/pannier
 COPY --from=build --chown=65532:65532 /out/state /var/lib/pannier
 USER 65532:65532
-# Not the home of that user: others than 65532 can not enter it.
+# Other users cannot enter the home directory of 65532.
 WORKDIR /
 ENV PANNIER_SOCKET=/run/pannier/pannier.sock \
     PANNIER_STATE_DIR=/var/lib/pannier

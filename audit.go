@@ -61,6 +61,7 @@ const (
 const (
 	ActionPutEnvironment = "environment.put"
 	ActionSetPolicy      = "policy.set"
+	ActionAllowTools     = "tool.allow"
 	ActionAcknowledge    = "health.acknowledge"
 	ActionScan           = "skill.scan"
 	ActionInstall        = "skill.install"

@@ -166,7 +166,7 @@ var (
 	codeFamily = regexp.MustCompile(`^(archive|audit|card|clawhub|config|contract|environment|files|health|install|lock|meta|molecule|mount|openclaw|platform|policy|profile|promotion|root|runtime|scan|skill|state|strict|token|turn|upload|workspace)\.[a-z0-9_]+(\.[a-z0-9_]+)*$`)
 	notCodes   = []string{
 		"audit.broken", "config.commit", "config.json", "config.fish", "config.write", "config.yaml", "environment.put", "health.acknowledge",
-		"install.duckdb.org", "lock.commit", "lock.json", "lock.write", "platform.header", "policy.json", "policy.set", "policy.skill", "skill.install", "skill.md", "skill.promote", "skill.rollback", "skill.scan", "skill.tar.gz",
+		"install.duckdb.org", "lock.commit", "lock.json", "lock.write", "platform.header", "policy.json", "policy.set", "policy.skill", "skill.install", "skill.md", "skill.promote", "skill.rollback", "skill.scan", "skill.tar.gz", "tool.allow",
 		"runtime.tools", "skill.uninstall", "skill.update", "state.db", "state.lock",
 	}
 )

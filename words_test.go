@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -29,7 +30,8 @@ func bannedWordsIn(text string) []string {
 	return words
 }
 
-// TestWords checks that no comment and no string of the product has a banned word. [TestDocumentStyle] checks the documents.
+// TestWords checks that no comment and no string of the product, and no line of its examples and sample settings, has a banned
+// word. [TestDocumentStyle] checks the documents.
 func TestWords(t *testing.T) {
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -39,12 +41,28 @@ func TestWords(t *testing.T) {
 			return fs.SkipDir
 		case strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go"):
 			checkWords(t, path)
+		case isSample(path) && !d.IsDir():
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			for i, line := range strings.Split(string(text), "\n") {
+				for _, word := range bannedWordsIn(line) {
+					t.Errorf("%s:%d: %q is a banned word", path, i+1, word)
+				}
+			}
 		}
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// isSample reports whether a file is an example or has sample settings.
+func isSample(path string) bool {
+	top, _, _ := strings.Cut(filepath.ToSlash(path), "/")
+	return top == "deploy" || top == "examples" || top == "Dockerfile" || top == "pannier.yaml" || top == "docker-compose.yml"
 }
 
 func checkWords(t *testing.T, path string) {

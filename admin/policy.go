@@ -37,7 +37,11 @@ func (s *Service) SetPolicy(ctx context.Context, actor pannier.Actor, key pannie
 		return pannier.Policy{}, nil, err
 	}
 	var set pannier.Policy
-	entry := pannier.AuditEntry{Action: pannier.ActionSetPolicy, Actor: actor, Slug: key.Slug, Detail: policyIntent{key.SourceKind, change}}
+	action := pannier.ActionSetPolicy
+	if change.ToolsAllowed.Given && change == (pannier.PolicyChange{ToolsAllowed: change.ToolsAllowed}) {
+		action = pannier.ActionAllowTools
+	}
+	entry := pannier.AuditEntry{Action: action, Actor: actor, Slug: key.Slug, Detail: policyIntent{key.SourceKind, change}}
 	snapshot, err := s.mutate(ctx, entry, func() (o outcome, err error) {
 		set, o, err = s.setPolicy(key, change)
 		return o, err

@@ -37,7 +37,7 @@ type Replay struct {
 
 // Relevant reports whether [Replay] applies an entry.
 func Relevant(e pannier.AuditEntry) bool {
-	return e.Action == pannier.ActionSetPolicy || e.Action == pannier.ActionScan
+	return e.Action == pannier.ActionSetPolicy || e.Action == pannier.ActionAllowTools || e.Action == pannier.ActionScan
 }
 
 // Apply applies one entry.

@@ -110,9 +110,9 @@ func (a *apiListener) run(server *http.Server, ln net.Listener) error {
 
 func (a *apiListener) begin(plain bool) {
 	a.plain.Store(plain)
-	a.log.Info("serving the API", "address", a.Addr(), "tls", !plain)
+	a.log.Info("serving the API", "address", a.Addr().String(), "tls", !plain)
 	if a.exposed() {
-		a.log.Warn("the API is served without TLS; tokens can be read on the network", "address", a.Addr())
+		a.log.Warn("the API is served without TLS; tokens can be read on the network", "address", a.Addr().String())
 	}
 }
 

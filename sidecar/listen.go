@@ -95,7 +95,7 @@ func serveProbes(ctx context.Context, ln net.Listener, h http.Handler, webConfig
 			server.Close()
 		}
 	})
-	log.Info("serving metrics and probes", "address", ln.Addr(), "web_config", webConfig)
+	log.Info("serving metrics and probes", "address", ln.Addr().String(), "web_config", webConfig)
 	ln = api.Bound(server, ln, maxProbeConns)
 	err := web.Serve(ln, server, &web.FlagConfig{WebConfigFile: &webConfig}, slog.New(toolkitLog{log}))
 	if stop() { // ctx is not what ended it

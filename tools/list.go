@@ -35,7 +35,7 @@ func (p *plans) of(s *pannier.Snapshot, make func(*pannier.Snapshot) ([]pannier.
 func (p *plan) missing(s *pannier.Snapshot, name string) error {
 	for _, x := range p.excluded {
 		if x.Name == name {
-			return refuse(codeOf(x.Reason), fmt.Sprintf("%s is kept back (%s): %s", name, x.Reason, x.Detail), "GET /v1/tools shows which tools can be called")
+			return refuse(codeOf(x.Reason), fmt.Sprintf("%s is kept back (%s): %s", name, x.Reason, x.Detail), "run `pannier tool list` to see which tools can be called")
 		}
 	}
 	if _, rest, ok := strings.Cut(name, "skill."); ok {
@@ -44,7 +44,7 @@ func (p *plan) missing(s *pannier.Snapshot, name string) error {
 			return unusable(e)
 		}
 	}
-	return refuse(pannier.ToolNotFound, fmt.Sprintf("no tool is called %.200q", name), "GET /v1/tools shows all tools")
+	return refuse(pannier.ToolNotFound, fmt.Sprintf("no tool is called %.200q", name), "run `pannier tool list` to see all tools")
 }
 
 // codeOf returns the code of a refusal for the reason of an exclusion.

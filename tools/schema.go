@@ -280,7 +280,7 @@ func (s *schema) apply(value any) (err error) {
 	if !ok {
 		return refuse(pannier.ToolArgumentsInvalid, failed.Error(), "send arguments that match the parameters of the tool")
 	}
-	return refuse(pannier.ToolArgumentsInvalid, "the arguments do not match the parameters of the tool: "+strings.Join(faultsOf(invalid, nil), "; "), "GET /v1/tools shows the parameters")
+	return refuse(pannier.ToolArgumentsInvalid, "the arguments do not match the parameters of the tool: "+strings.Join(faultsOf(invalid, nil), "; "), "run `pannier tool list --json` to see the parameters")
 }
 
 var english = message.NewPrinter(language.English)

@@ -35,8 +35,9 @@ func (p *program) auditCommand() *cobra.Command {
 		Short: "Check skills against the rules of a profile",
 		Long: `Checks every skill that config.yaml lists, in its order, then every other skill, and reports the
 line, the rule and a fix. DIR is a workspace, a skill, or a directory of skills; the default is
-the workspace of the settings if they name one, else the current directory. "-" reads one SKILL.md from standard input. It needs no sidecar. In
-a directory of skills, such as a repository, .claude/skills and skills/.curated are checked too.
+the workspace of the settings if they name one, else the current directory. "-" reads one SKILL.md
+from standard input. It needs no sidecar. In a directory of skills, such as a repository,
+.claude/skills and skills/.curated are checked too.
 
 Exit codes: 0 clean; 1 errors in skills that config.yaml lists (--all: in any skill), with
 --strict also warnings; 2 wrong usage or failure.`,

@@ -156,3 +156,34 @@ func TestAuditColour(t *testing.T) {
 		}
 	}
 }
+
+// TestAuditWithoutDirectory checks the current directory, and where the command of a hint of show is run it does not matter.
+func TestAuditWithoutDirectory(t *testing.T) {
+	t.Parallel()
+	w := newWorkspace(t)
+	writeIn(t, w, "mkdir -p skills/pdf; printf '%s\\n' --- 'name: pdf' 'description: Reads it.' 'version: 1.0.0' --- 'Do it.' > skills/pdf/SKILL.md")
+	in := func(dir string, args ...string) (string, int) {
+		cmd := exec.Command(binary, args...)
+		cmd.Dir, cmd.Env = dir, append(cleanEnviron(), "XDG_RUNTIME_DIR="+t.TempDir())
+		out, _ := cmd.CombinedOutput()
+		return string(out), cmd.ProcessState.ExitCode()
+	}
+	if out, code := in(filepath.Join(w, "skills", "pdf"), "audit"); code != exitYes || !strings.Contains(out, "1 skill passed") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	if out, code := in(w, "audit", "--all"); code != exitYes || !strings.Contains(out, "(skills/pdf") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	out, code := in(t.TempDir(), "show", "pdf", "--workspace", w)
+	if code != exitYes || !strings.Contains(out, "trust                local\n") {
+		t.Errorf("exit code %d\n%s", code, out)
+	}
+	_, line, found := strings.Cut(out, "no; `pannier ")
+	line, _, _ = strings.Cut(line, "`")
+	if !found {
+		t.Fatalf("no profile that fails:\n%s", out)
+	}
+	if out, code := in(t.TempDir(), strings.Fields(line)...); code == exitUnknown || !strings.Contains(out, "pdf") {
+		t.Errorf("%s: exit code %d\n%s", line, code, out)
+	}
+}

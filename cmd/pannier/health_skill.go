@@ -81,7 +81,7 @@ func (s streams) printSkillHealth(d pannier.Detail, text json.RawMessage) error 
 		{"usable", strconv.FormatBool(d.Usable)},
 		{"policy", fmt.Sprintf("enabled %t (%s), implicit %t (%s)", d.Policy.Enabled, d.Policy.Source, d.Policy.AllowImplicit, d.Policy.ImplicitSource)},
 		{"path", d.Path},
-		{"trust", trustWords(d.Skill)},
+		{"trust", trustWords(d.TrustLevel, d.Managed, d.SourceKind)},
 	}
 	rows = append(rows, h.rows()...)
 	rows = append(rows, []string{"scan", cmp.Or(scanWords(d.Scan), "none of this content; run \"pannier scan "+d.Slug+"\"")})

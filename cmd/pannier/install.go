@@ -54,10 +54,7 @@ func (p *program) installCommand() *cobra.Command {
 		Long: `Installs a skill from its folder, from a tar.gz or zip archive, or from an archive on standard
 input. The skill is validated and scanned in a staging directory, then moved into place
 atomically. When the command ends, the sidecar serves it. Without a sidecar, the command changes
-the directory itself.
-
-The agent uses an installed skill only if a turn names it. --implicit lets the model choose it too,
-as "pannier policy set SLUG --implicit=true" does.
+the directory itself. The agent uses the skill only if a turn names it, or with --implicit.
 
 A skill with a blocking finding is refused. --accept RULE --reason TEXT accepts the findings of
 that rule for this content at this path; the lock file and the audit log record who accepted and
@@ -251,7 +248,7 @@ func (p *program) printMove(r pannier.InstallResult) error {
 		{"name", r.Skill.Name},
 		{"version", r.Skill.Version},
 		{"path", r.Skill.Path},
-		{"trust", string(r.Skill.TrustLevel)},
+		{"trust", trustWords(r.Skill.TrustLevel, true, r.Skill.SourceKind)},
 		{"fingerprint", r.Skill.Fingerprint.String()},
 		{"before", r.Previous.String()},
 		{"removed", r.Removed},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -169,5 +170,26 @@ func TestFatalErrorIsTold(t *testing.T) {
 	stopped, told := bytes.Index(out, []byte("stopped")), bytes.Index(out, []byte("pannier: another sidecar keeps the state"))
 	if err == nil || stopped < 0 || told < stopped {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestLogWhilePlatformIsDown has the hint once, however many requests fail for the same reason, and addresses as texts.
+func TestLogWhilePlatformIsDown(t *testing.T) {
+	t.Parallel()
+	w := newWorkspace(t)
+	writeIn(t, w, skillScript("pdf", "Reads it."))
+	s := startSidecar(t, w, "--platform-url", "http://127.0.0.1:1", "--log-format", "json", "--log-level", "info", "--listen", "127.0.0.1:0")
+	eventually(t, "the push fails for the fifth time, and the event stream is not followed", func() error {
+		if log := s.log.String(); !strings.Contains(log, `"failures":5`) || !strings.Contains(log, "event stream not followed") {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	log := s.log.String()
+	if n := strings.Count(log, `"hint":"check the platform's url`); n != 1 {
+		t.Errorf("the hint is in the log %d times:\n%s", n, log)
+	}
+	if !strings.Contains(log, `"address":"127.0.0.1:`) {
+		t.Errorf("no address in the log:\n%s", log)
 	}
 }

@@ -55,12 +55,20 @@ func (p *program) directoryOf(ctx context.Context, c *client.Client, skillPath s
 	return quoteWord(filepath.Join(workspace, skillPath))
 }
 
-// trustWords says how far a skill is trusted, and whether that is because it was installed.
-func trustWords(s *pannier.Skill) string {
-	if s.Managed {
-		return string(s.TrustLevel) + ", installed by pannier"
+// trustWords names the trust of a skill by its source, and the level only if the settings or the lock file changed it. The
+// level verified, which is the default of each root, does not say that a skill was checked.
+func trustWords(level pannier.Trust, installed bool, kind pannier.SourceKind) string {
+	source, usual := "local", pannier.TrustVerified
+	switch {
+	case installed:
+		source, usual = "installed", pannier.TrustCommunity
+	case kind == pannier.SourceBundled || kind == pannier.SourceExtra:
+		source = string(kind)
 	}
-	return string(s.TrustLevel)
+	if level == usual || level == "" {
+		return source
+	}
+	return source + ", set to " + string(level)
 }
 
 // printDetail prints a skill, which is in a directory.
@@ -74,7 +82,7 @@ func (s streams) printDetail(d pannier.Detail, directory string) error {
 		{"path", d.Path},
 		{"target", d.Target},
 		{"root", fmt.Sprintf("%s (%s)", d.Root, d.SourceKind)},
-		{"trust", trustWords(d.Skill)},
+		{"trust", trustWords(d.TrustLevel, d.Managed, d.SourceKind)},
 		{"shadowed by", d.ShadowedBy},
 		{"also claimed by", alsoClaimedBy(d)},
 		{"runtime", strings.Join(d.Runtimes, ", ")},

@@ -104,6 +104,9 @@ func TestSeedTool(t *testing.T) {
 	s.runs(t, exitNo, pannier.ToolFailed, "tool", "call", reportTool)
 	s.runs(t, exitYes, "", "tool", "allow", "repo-review", "--remove")
 	s.runs(t, exitNo, "are not allowed to run", "tool", "call", reportTool)
+	if out, code := s.run("audit-log", "list", "repo-review", "--limit", "100"); code != exitYes || strings.Count(out, pannier.ActionAllowTools+" ") != 6 || strings.Contains(out, pannier.ActionSetPolicy) {
+		t.Errorf("three permissions in the audit log: exit code %d\n%s", code, out)
+	}
 	s.hasEvent(t, pannier.EventSkillToolCalled, reportTool)
 	entries, err := s.Audit(t.Context(), "", 100)
 	calls := 0

@@ -121,6 +121,11 @@ func (p *program) flagError(cmd *cobra.Command, err error) error {
 func (p *program) sharedFlagError(cmd *cobra.Command, name string) error {
 	variable, key, isSetting := config.NamesOfFlag(name)
 	switch {
+	case name == "watch" && cmd.Name() != "run":
+		return &exitError{
+			code: exitUnknown, message: fmt.Sprintf("unknown flag --watch for %q, which reads the files once", cmd.CommandPath()),
+			hint: "run it again after a change; a running sidecar watches: run `pannier health` or `pannier events`",
+		}
 	case isSetting && cmd.Flags().Lookup("config") != nil && !slices.Contains(readsSkills, name):
 		return &exitError{
 			code: exitUnknown, message: fmt.Sprintf("--%s is a flag of \"pannier run\", not of %q", name, cmd.CommandPath()),

@@ -26,6 +26,7 @@ func TestWrongUsage(t *testing.T) {
 		{"list x", `unexpected argument "x" for "pannier list"`, `use it as "pannier list"; run "pannier list --help" to see its flags`},
 		{"update a", `"pannier update" needs DIR|ARCHIVE|-`, `use it as "pannier update SLUG DIR|ARCHIVE|-"; run "pannier update --help" to see its flags`},
 		{"token", `"pannier token" needs NAME and SCOPE`, `use it as "pannier token NAME SCOPE"; run "pannier token --help" to see its flags`},
+		{"audit --watch", `unknown flag --watch for "pannier audit", which reads the files once`, "run it again after a change"},
 		{"audit a b", `unexpected argument "b" for "pannier audit"`, `use it as "pannier audit [DIR | -]"; run "pannier audit --help" to see its flags`},
 		{"list --stat eligible", `unknown flag --stat for "pannier list"; did you mean --state?`, `run "pannier list --help" to see its flags`},
 		{"list --xyzzy", `unknown flag --xyzzy for "pannier list"`, `run "pannier list --help" to see its flags`},

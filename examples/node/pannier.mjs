@@ -161,7 +161,7 @@ export class Pannier {
   }
 }
 
-/** The path of a skill. A slug of dots is no way up. */
+/** The path of a skill. A slug of dots must not name a parent directory. */
 function skill(slug) {
   return `/v1/skills/${encodeURIComponent(slug).replaceAll(".", "%2E")}`;
 }

@@ -9,7 +9,7 @@ async function main(text) {
   const turn = await pannier.resolve(text);
   console.log(turn.prompt.text);
   for (const skill of turn.active) {
-    if (skill.reason === "implicit") continue; // the model is offered it, and nobody has asked for it
+    if (skill.reason === "implicit") continue; // offered to the model, not named by the turn
     const content = await pannier.content(skill.slug);
     console.log(`--- ${skill.slug} in ${content.directory}, for '${skill.arguments ?? ""}'`);
     console.log(content.body);

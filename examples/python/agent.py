@@ -29,7 +29,7 @@ def main():
         try:
             prompt = pannier.prompt()
         except PannierError as error:
-            note(error)  # an event comes once it is there
+            note(error)  # an event follows when the sidecar is back
             continue
         if kind == "skill_catalog_updated" or prompt != shown:
             print(prompt, flush=True)  # your agent: put it into the system prompt of the next turn

@@ -107,13 +107,13 @@ class Pannier:
                     yield {"type": "connected"}
                     for event in _parse(stream):
                         event["gap"] = last_event_id is not None and event["seq"] != last_event_id + 1
-                        last_event_id = event["seq"]  # smaller than before where the sidecar began anew
+                        last_event_id = event["seq"]  # smaller than before if the sidecar lost its events
                         wait = FIRST_WAIT
                         yield event
                 raise PannierError(0, "stream_ended", "the sidecar ended the event stream")
             except PannierError as error:
                 if 400 <= error.status < 500:
-                    raise  # asking again would not help
+                    raise  # a retry would not help
                 if not told:
                     told = True
                     yield {"type": "disconnected", "error": error}
@@ -146,7 +146,7 @@ class Pannier:
 
 
 def _skill(slug: str) -> str:
-    return "/v1/skills/" + quote(slug, safe="").replace(".", "%2E")  # a slug of dots is no way up
+    return "/v1/skills/" + quote(slug, safe="").replace(".", "%2E")  # a slug of dots must not name a parent directory
 
 
 class _UnixConnection(http.client.HTTPConnection):

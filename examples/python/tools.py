@@ -28,7 +28,7 @@ def call(pannier, name, arguments):
         result = pannier.call_tool(name, arguments)
     except PannierError as error:
         if error.status == 0:
-            raise  # no sidecar, which is nothing that a model can act on
+            raise  # no sidecar: the model cannot act on that
         return f"refused: {error}"
     if "proxy" in result:
         own = OWN_TOOLS.get(result["proxy"]["tool"])

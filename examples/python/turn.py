@@ -15,7 +15,7 @@ def main(text):
     print(turn["prompt"]["text"])
     for skill in turn["active"]:
         if skill["reason"] == "implicit":
-            continue  # the model is offered it, and nobody has asked for it
+            continue  # offered to the model, not named by the turn
         content = pannier.content(skill["slug"])
         print(f"--- {skill['slug']} in {content['directory']}, for {skill.get('arguments', '')!r}")
         print(content["body"])
@@ -29,7 +29,7 @@ if __name__ == "__main__":
     try:
         main(" ".join(sys.argv[1:]))
         sys.stdout.flush()
-    except BrokenPipeError:  # the reader, such as head, wants no more
+    except BrokenPipeError:  # the reader, such as head, has ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except PannierError as error:
         sys.exit(str(error))

@@ -99,7 +99,7 @@ func (f *fileWriter) Write(b []byte) (int, error) {
 func checkFilePath(r *http.Request) error {
 	at := r.URL.EscapedPath()
 	if all, _ := path.Match("/v1/skills/*/files", at); all {
-		return &statusError{http.StatusNotFound, string(pannier.FileIsDirectory), "this is all of the files", "name one of them; GET /v1/skills/{slug} lists them"}
+		return &statusError{http.StatusNotFound, string(pannier.FileIsDirectory), "this is all of the files", "name one of them: run `pannier show SLUG` to see them"}
 	}
 	if !strings.HasPrefix(at, "/v1/skills/") || !strings.Contains(at, "/files/") || path.Clean(at) == strings.TrimSuffix(at, "/") {
 		return nil

@@ -212,7 +212,7 @@ type rpcToolParams struct {
 // rpcCallTool is skills/tools/call: POST /v1/tools/{name}, for the same callers.
 func (h *Handler) rpcCallTool(r *http.Request, _ *pannier.Snapshot, p rpcToolParams) (any, error) {
 	if p.Name == nil {
-		return nil, invalidParams("name is missing", "name the tool as GET /v1/tools does")
+		return nil, invalidParams("name is missing", "name the tool as `pannier tool list` does")
 	}
 	return h.Tools.Call(r.Context(), pannier.ToolRequest{ToolCall: p.ToolCall, Name: *p.Name, Actor: actorOf(r), Owner: actorOf(r).Owner()})
 }

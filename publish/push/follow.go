@@ -46,7 +46,7 @@ func (p *Publisher) follow(ctx context.Context) {
 
 func (p *Publisher) reportStream(a attempt, failures int) {
 	if p.streamFault.set(faultOf(a)) && failures == 1 {
-		p.log.Info("event stream not followed, trying again", "error", a.err, "hint", a.Hint)
+		p.log.Info("event stream not followed, trying again", append([]any{"error", a.err}, p.newHint(a.Hint)...)...)
 		return
 	}
 	p.log.Debug("event stream not followed", "error", a.err, "failures", failures)

@@ -81,6 +81,8 @@ type Publisher struct {
 	// Why something other than the pushes fails: the event stream, the list of peers, reading back, and the workspace
 	// itself.
 	streamFault, peersFault, readFault, missingFault faultSlot
+	// hinted is the hint that the log had last; nil after a success.
+	hinted atomic.Pointer[string]
 }
 
 // loop is used by the goroutine of Run alone.

@@ -225,6 +225,7 @@ func (p *Publisher) report(c card.Card, a attempt, took time.Duration) {
 	switch {
 	case a.err == nil:
 		p.loop.notStored, p.loop.retry.reported = pannier.Digest{}, pannier.Digest{}
+		p.hinted.Store(nil)
 		if failures := p.loop.failures.ended; failures > 0 {
 			p.log.Info("card pushed, the platform is back", "digest", digest, "failures", failures)
 		} else {
@@ -241,8 +242,16 @@ func (p *Publisher) report(c card.Card, a attempt, took time.Duration) {
 		p.reject(event, a, "card refused, it is sent again once it changes, and now and then")
 	default:
 		failures := p.loop.failures
-		p.log.Log(failures.level(), "card not pushed, trying again", "digest", digest, "failures", failures.count, "error", a.err, "hint", a.Hint)
+		p.log.Log(failures.level(), "card not pushed, trying again", append([]any{"digest", digest, "failures", failures.count, "error", a.err}, p.newHint(a.Hint)...)...)
 	}
+}
+
+// newHint returns a hint for the log, and nothing if the last failure had the same hint.
+func (p *Publisher) newHint(hint string) []any {
+	if last := p.hinted.Swap(&hint); last != nil && *last == hint {
+		return nil
+	}
+	return []any{"hint", hint}
 }
 
 func (p *Publisher) reject(event pannier.CardPush, a attempt, message string) {

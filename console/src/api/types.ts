@@ -718,10 +718,16 @@ export interface components {
             widened_by?: string[];
         };
         AuditCheck: {
+            broken?: boolean;
+            directory?: string;
             entries: number;
             error?: string;
             head: string;
+            headless?: boolean;
             ok: boolean;
+            recorded_breaks?: number;
+            /** Format: int64 */
+            seq?: number;
         };
         AuditEntry: {
             action: string;
@@ -2359,7 +2365,10 @@ export interface operations {
     };
     verifyAudit: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description An entry that the log must have, as SEQ:DIGEST. */
+                expect?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;

@@ -4,6 +4,7 @@ import { changePolicy } from "../api/policy";
 import { canWrite } from "../api/session";
 import { useKeys } from "../lib/keys";
 import { needsOf } from "../lib/requirements";
+import { trustSource } from "../lib/trust";
 import { href, navigate, route, setParams } from "../router";
 import { S } from "../strings";
 import { Badge, StateBadge } from "../ui/Badge";
@@ -80,7 +81,7 @@ function Head({ s }: { s: SkillDetail }) {
           <StateBadge skill={s} />
           {s.last_good && <Badge tone="warn" title={S.skills.lastGoodHint}>{S.skills.lastGood}</Badge>}
           {s.version && <span class="muted break">{S.skill.version(s.version)}</span>}
-          {s.trust_level && <span class="muted">{S.skills.trust(s.trust_level)}</span>}
+          <span class="muted">{S.skills.trust(trustSource(s))}</span>
           <span class="muted mono break">{s.path}</span>
         </div>
       </div>

@@ -6,6 +6,7 @@ import { openDropPanel } from "../drop/index";
 import { useKeys } from "../lib/keys";
 import { needsAttention, sentence, summary } from "../lib/reason";
 import { search } from "../lib/search";
+import { trustSource } from "../lib/trust";
 import { href, navigate, route, setParams } from "../router";
 import { changed, health, lastChange, list, listProblems, loadAll, loadError, loaded, loading, total } from "../store";
 import { S } from "../strings";
@@ -206,13 +207,13 @@ function Row({ s }: { s: Skill }) {
         ))}
       </span>
       <span class="skill-marks">
-        {(scan === "block" || scan === "warn") && <Badge tone={scan === "block" ? "bad" : "warn"}>{scan === "block" ? S.skills.scanBad : S.skills.scanWarn}</Badge>}
+        {(scan === "block" || scan === "warn") && <Badge tone={scan === "block" ? "bad" : "warn"}>{scan !== "block" ? S.skills.scanWarn : s.usable ? S.skills.scanReported : S.skills.scanBad}</Badge>}
         {s.last_good && <Badge tone="warn" title={S.skills.lastGoodHint}>{S.skills.lastGood}</Badge>}
         {s.deleting && <Badge tone="warn">{S.skills.deleting}</Badge>}
       </span>
       <span class="skill-source muted">
         <span>{s.managed ? S.skills.managed : s.root}</span>
-        {s.trust_level && <span title={S.skills.trust(s.trust_level)}>{S.skills.trust(s.trust_level)}</span>}
+        <span title={S.skills.trust(trustSource(s))}>{S.skills.trust(trustSource(s))}</span>
       </span>
       <StateBadge skill={s} />
     </a>
