@@ -40,6 +40,10 @@ func (c *contract) fill(s *pannier.Skill, m meta) {
 	s.Conflicts = c.conflicts()
 	s.Commands = c.commands()
 	c.requirements(s)
+	if slices.Contains(s.AllowedTools, "*") {
+		s.AllowedTools = nil
+		c.warn("skill.tools.all", "allowed-tools", c.front.Get("allowed-tools"), "allowed-tools has *, which restricts nothing, and counts as absent", "leave the field out, or name the tools")
+	}
 }
 
 // field reads a field into the skill, by its type.

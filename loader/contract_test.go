@@ -17,6 +17,16 @@ func front(t *testing.T, fields string) *pannier.Skill {
 	return read(t, "---\ndescription: d\n"+fields+"---\nbody\n")
 }
 
+// TestAllToolsCountAsAbsent keeps a skill whose allowed-tools is *, with or without quotes: it restricts nothing.
+func TestAllToolsCountAsAbsent(t *testing.T) {
+	for _, text := range []string{"*", "'*'", "[*]", "\n  - *", "\n- *", "['*', Read]"} {
+		s := front(t, "allowed-tools: "+text+"\n")
+		if s.Broken || len(s.AllowedTools) > 0 || len(s.Problems) != 1 || s.Problems[0].Severity != pannier.SeverityWarning || s.Problems[0].Field != "allowed-tools" {
+			t.Errorf("%q: broken %t, tools %q, problems %v", text, s.Broken, s.AllowedTools, s.Problems)
+		}
+	}
+}
+
 func TestFields(t *testing.T) {
 	tests := []struct {
 		name, fields string
@@ -183,6 +193,8 @@ func TestWrongTypes(t *testing.T) {
 		{"column in characters", "tags: [技能, [b]]\n", "skill.type", "tags", 3, 12},
 		{"text for a flag", "user-invocable: \"true\"\n", "skill.type", "user-invocable", 3, 17},
 		{"word for a flag", "disable-model-invocation: yes\n", "skill.type", "disable-model-invocation", 3, 27},
+		{"all tools in quotes", "allowed-tools: '*'\n", "skill.tools.all", "allowed-tools", 3, 16},
+		{"list of dependencies", "dependencies: [a, b]\n", "skill.type", "dependencies", 3, 15},
 		{"mapping for tools", "allowed-tools: {a: b}\n", "skill.type", "allowed-tools", 3, 16},
 		{"list for dependencies", "dependencies: [numpy]\n", "skill.type", "dependencies", 3, 15},
 		{"text for dependencies", "dependencies: python3\n", "skill.type", "dependencies", 3, 15},

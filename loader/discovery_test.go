@@ -117,7 +117,7 @@ func TestDiscoveryBounds(t *testing.T) {
 		}
 	}
 	rules := rulesFor(root)
-	rules.MaxDirs = 6 // the root and the five right in it
+	rules.MaxDirs = 6 // the root, three of the five right in it, and two below the first
 	l = loader.New(loader.Options{Rules: rules})
 	for _, b := range []pannier.Batch{{Full: true}, {Full: true}, {Dirs: []string{filepath.Join(root, "c/d")}}, {}} {
 		c := load(t, l, b)
@@ -126,7 +126,7 @@ func TestDiscoveryBounds(t *testing.T) {
 		if !strings.HasPrefix(c.Problems[0].Message, "3 directories") {
 			t.Errorf("told %v", c.Problems[0])
 		}
-		if slices.Contains(c.Watch.Dirs, filepath.Join(root, "c/d")) || !slices.Contains(c.Watch.Dirs, filepath.Join(root, "c")) {
+		if slices.Contains(c.Watch.Dirs, filepath.Join(root, "c/d")) || !slices.Contains(c.Watch.Dirs, filepath.Join(root, "1/2")) {
 			t.Errorf("watched: %q; want what was looked into", c.Watch.Dirs)
 		}
 	}
@@ -223,6 +223,36 @@ func TestUnreadable(t *testing.T) {
 		}
 		if diff := cmp.Diff(before, load(t, l, pannier.Batch{Full: true})); diff != "" {
 			t.Errorf("%s is readable again: %s", path, diff)
+		}
+	}
+}
+
+// TestDiscoveryFindsWithinBudget finds skills although the directories above them exceed max_dirs.
+func TestDiscoveryFindsWithinBudget(t *testing.T) {
+	root := tree(t)
+	for i := range 30 {
+		writeSkill(t, root, fmt.Sprintf("g%02d/a", i), good("d"))
+		writeSkill(t, root, fmt.Sprintf("g%02d/b", i), good("d"))
+	}
+	rules := rulesFor(root)
+	rules.MaxDirs = 21
+	l := loader.New(loader.Options{Rules: rules})
+	var first []string
+	for _, b := range []pannier.Batch{{Full: true}, {Full: true}, {Dirs: []string{filepath.Join(root, "g00")}}, {}} {
+		c := load(t, l, b)
+		var paths []string
+		for _, s := range c.Skills {
+			paths = append(paths, s.PathBelowRoot)
+		}
+		if first == nil {
+			first = paths
+		}
+		if len(paths) < 7 || !slices.Equal(paths, first) {
+			t.Errorf("found %q, before %q", paths, first)
+		}
+		wantCodes(t, c.Problems, "root.max_dirs")
+		if c.Problems[0].Severity != pannier.SeverityWarning {
+			t.Errorf("told %v", c.Problems[0])
 		}
 	}
 }

@@ -373,17 +373,17 @@ func (t *tree) problems() []pannier.Problem {
 	}
 	problems = t.top.appendProblems(append(problems, t.lock.problems...))
 	if t.pastDepth > 0 {
-		problems = append(problems, t.bound("root.max_depth", fmt.Sprintf("%d directories lie deeper than max_depth = %d and were not scanned", t.pastDepth, t.rules.MaxDepth), "max_depth"))
+		problems = append(problems, t.bound("root.max_depth", pannier.SeverityInfo, fmt.Sprintf("%d directories lie deeper than max_depth = %d and were not scanned", t.pastDepth, t.rules.MaxDepth), "max_depth"))
 	}
 	if t.pastCount > 0 {
-		problems = append(problems, t.bound("root.max_dirs", fmt.Sprintf("%d directories lie past max_dirs = %d and were not scanned", t.pastCount, t.rules.MaxDirs), "max_dirs"))
+		problems = append(problems, t.bound("root.max_dirs", pannier.SeverityWarning, fmt.Sprintf("%d directories lie past max_dirs = %d and were not scanned", t.pastCount, t.rules.MaxDirs), "max_dirs"))
 	}
 	return problems
 }
 
-func (t *tree) bound(code, message, setting string) pannier.Problem {
+func (t *tree) bound(code string, severity pannier.Severity, message, setting string) pannier.Problem {
 	return pannier.Problem{
-		Code: code, Severity: pannier.SeverityInfo, Path: t.root.Name, Message: message,
+		Code: code, Severity: severity, Path: t.root.Name, Message: message,
 		Hint: "raise " + setting + ", or move what holds no skills out of the root",
 	}
 }

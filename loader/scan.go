@@ -90,39 +90,46 @@ func (s *treeScan) close() {
 	s.root.Close()
 }
 
-// walk scans the tree level by level, so that the bound on directories cuts off the same ones however the levels
-// are divided among the processors.
+// walk scans the tree.
 func (s *treeScan) walk(ctx context.Context, full bool) error {
-	t := s.tree
-	t.pastDepth, t.pastCount = 0, 0
+	s.tree.pastDepth, s.tree.pastCount = 0, 0
 	s.openLock()
 	s.scanEntries()
-	level := []*node{t.top}
-	for count := 0; len(level) > 0; {
-		if room := t.rules.MaxDirs - count; len(level) > room {
-			t.pastCount += len(level) - room
-			s.forget(level[room:])
-			level = level[:room]
-		}
-		count += len(level)
-		if err := s.scanLevel(ctx, level, full); err != nil {
-			return err
-		}
-		if len(level) == 1 {
-			t.pastDepth += level[0].list().tooDeep
-			level = level[0].list().children
-			continue
-		}
-		var next []*node
-		for _, n := range level {
-			t.pastDepth += n.list().tooDeep
-			next = append(next, n.list().children...)
-		}
-		level = next
+	if _, err := s.walkBelow(ctx, []*node{s.tree.top}, s.tree.rules.MaxDirs, full); err != nil {
+		return err
 	}
 	s.applyLock()
 	s.commitToolSets()
 	return nil
+}
+
+// walkBelow scans the nodes of a level and all below them, and returns how many more directories may be scanned. A part of a level
+// takes at most half of these before what is below it is scanned, so that neither a wide level nor a deep directory uses up the
+// bound before the first skill. The parts do not depend on the number of processors.
+func (s *treeScan) walkBelow(ctx context.Context, level []*node, room int, full bool) (left int, err error) {
+	t := s.tree
+	for len(level) > 0 && room > 0 {
+		batch := level[:min(len(level), (room+1)/2)]
+		level, room = level[len(batch):], room-len(batch)
+		if err := s.scanLevel(ctx, batch, full); err != nil {
+			return room, err
+		}
+		var next []*node
+		for _, n := range batch {
+			t.pastDepth += n.list().tooDeep
+			if next == nil {
+				next = slices.Clip(n.list().children)
+			} else {
+				next = append(next, n.list().children...)
+			}
+		}
+		if room, err = s.walkBelow(ctx, next, room, full); err != nil {
+			return room, err
+		}
+	}
+	t.pastCount += len(level)
+	s.forget(level)
+	return room, nil
 }
 
 // forget drops what is known below nodes that are not entered.

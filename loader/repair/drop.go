@@ -54,6 +54,9 @@ func (s *sheet) broken() (b block, f *yamldoc.Fault, ok bool) {
 // canDrop reports whether a block can be left out: it is a field of its own that does not restrict the skill, and holds nothing
 // that may be another field, indented or not.
 func (s *sheet) canDrop(b block) bool {
+	if s.allowsAll(b) {
+		return true
+	}
 	if b.key == "" || slices.Contains(required, b.key) || restricts(b.key) {
 		return false
 	}
@@ -75,6 +78,14 @@ func (s *sheet) canDrop(b block) bool {
 	return true
 }
 
+// allTools matches an asterisk without quotes, alone or as the one item of a list.
+var allTools = regexp.MustCompile(`^\s*(\*|\[\s*\*\s*\]|-\s+\*)\s*$`)
+
+// allowsAll reports whether a block is a list of allowed tools that is *, which restricts nothing.
+func (s *sheet) allowsAll(b block) bool {
+	return (b.key == "allowed-tools" || b.key == "allowed_tools") && allTools.Match(s.source(b)[b.value:])
+}
+
 // partOfValue reports whether a line at column 0 within a block belongs to a list or to brackets.
 func partOfValue(line []byte) bool {
 	return line[0] == '#' || bytes.Equal(line, []byte("-")) || bytes.HasPrefix(line, []byte("- ")) || bytes.IndexByte([]byte("[]{}\"'"), line[0]) >= 0
@@ -94,10 +105,14 @@ func (s *sheet) canMiss(b block, left yamldoc.Value) bool {
 	return true
 }
 
-func dropRepair(b block, f *yamldoc.Fault) Repair {
-	return Repair{
+func (s *sheet) dropRepair(b block, f *yamldoc.Fault) Repair {
+	r := Repair{
 		Line: b.line + max(1, f.Line), Column: 1, Field: b.key, Dropped: true,
 		Message: "the field " + b.key + " cannot be read and is left out: " + f.Message,
 		Hint:    f.Hint,
 	}
+	if s.allowsAll(b) {
+		r.Dropped, r.Message, r.Hint = false, b.key+" is *, which restricts nothing, and counts as absent", "leave the field out, or name the tools"
+	}
+	return r
 }

@@ -120,7 +120,7 @@ func (s *sheet) read(limit int) (Result, bool) {
 				return Result{}, false
 			}
 			dropped = b.key
-			repairs = append(repairs, dropRepair(b, f))
+			repairs = append(repairs, s.dropRepair(b, f))
 		}
 	}
 	if err != nil || !s.keepsKeys(v, dropped) {

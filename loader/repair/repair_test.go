@@ -181,6 +181,7 @@ func TestParseRefuses(t *testing.T) {
 		{"broken field that swallows others", "description: a\nversion: 1\n license: b\n"},
 		{"broken field that holds the name", "description: a\ntags:\n- b: c: d\n name: e\n"},
 		{"broken field with lines at column 0", "description: a\ntags: [b\nallowed Read\n"},
+		{"broken list of tools and all", "description: a\nallowed-tools: [*, @b]\n"},
 		{"broken list of tools", "description: a\nallowed-tools:\n  - @b\n"},
 		{"broken dependencies", "description: a\ndependencies:\n  - @b/c>=1\n"},
 		{"broken policy", "description: a\nx-policy: @b\n"},
