@@ -10,6 +10,35 @@ import (
 	"testing"
 )
 
+// TestDocumentsBuildStaticBinaries: without CGO_ENABLED=0 a machine with a C compiler makes a binary that runs in no image
+// without its C library.
+func TestDocumentsBuildStaticBinaries(t *testing.T) {
+	builds := 0
+	for _, pattern := range []string{"*.md", "docs/*.md", "deploy/*.md", "examples/*/*.md", "Makefile", "Dockerfile"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(string(text)) {
+				if at := strings.Index(line, "go build"); at >= 0 && filepath.Base(file) != "CHANGELOG.md" {
+					builds++
+					if !strings.HasSuffix(line[:at], "CGO_ENABLED=0 ") {
+						t.Errorf("%s: %s", file, line)
+					}
+				}
+			}
+		}
+	}
+	if builds < 5 {
+		t.Errorf("%d builds", builds)
+	}
+}
+
 var markdownLink = regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`)
 
 // TestDocumentsLinkToWhatIsThere follows every relative link of the project's documents.
