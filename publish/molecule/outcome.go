@@ -4,8 +4,11 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
+	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"syscall"
@@ -31,6 +34,7 @@ const (
 	hintCAFile    = "name a regular file with --platform-ca-file (platform.ca_file) that this user may read, with at least one certificate in PEM; it is read again before each request, without a restart"
 	hintSwitched  = "pannier did not ask for another protocol: check that url and path are those of the platform, and not of an event stream or a terminal, and what a proxy before it makes of requests"
 	hintReadable  = "make the token file readable for the user that pannier runs as"
+	hintOwner     = "run pannier as uid %d, which owns the token file: an agent that starts writes it again, readable for itself alone"
 	hintRejected  = "the platform will not take this card as it is; check the workspace id and what the message names. It is sent again once it changes and about every 15 minutes; a SIGHUP sends it at once"
 	hintTooLarge  = "the platform or a proxy before it limits the size; shorten examples, tags and descriptions of the skills. Where the limit was raised, the card is sent again about every 15 minutes; a SIGHUP sends it at once"
 	hintNotFound  = "a hosted platform answers so when the header X-Molecule-Org-Id is missing or names another organisation; else the server is too old for this endpoint or the url's path is wrong"
@@ -128,6 +132,13 @@ func tokenHint(err error) string {
 	}
 	if _, malformed := errors.AsType[formError](err); malformed || errors.Is(err, fsx.ErrNotRegular) {
 		return hintTokenForm
+	}
+	if failed, ok := errors.AsType[*fs.PathError](err); ok && errors.Is(err, fs.ErrPermission) {
+		if info, err := os.Stat(failed.Path); err == nil {
+			if owner, ok := info.Sys().(*syscall.Stat_t); ok {
+				return fmt.Sprintf(hintOwner, owner.Uid)
+			}
+		}
 	}
 	return hintReadable
 }

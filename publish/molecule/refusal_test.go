@@ -1,8 +1,13 @@
 package molecule_test
 
 import (
+	"fmt"
+	"io/fs"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -65,5 +70,34 @@ func TestRefusedCardWithKeysOfOthers(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestTokenFileOfAnotherUser names its owner, who writes it again at each start.
+func TestTokenFileOfAnotherUser(t *testing.T) {
+	file := filepath.Join(t.TempDir(), ".auth_token")
+	if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	owner := os.Getuid()
+	if owner == 0 {
+		owner = 1000
+		if err := os.Chown(file, owner, owner); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, want := range map[string]string{file: fmt.Sprintf("run pannier as uid %d, which owns", owner), file + "/no": "make the token file readable"} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLive(t)
+			p := on(t, l, options{Token: func() (string, error) {
+				return "", &fs.PathError{Op: "open", Path: path, Err: syscall.EACCES}
+			}})
+			stop := start(t, offered(p, "a"))
+			pass(time.Second)
+			if h := p.Health(); !strings.HasPrefix(h.Hint, want) {
+				t.Errorf("hint %q, want %q", h.Hint, want)
+			}
+			stop()
+		})
 	}
 }
