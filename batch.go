@@ -56,6 +56,10 @@ type WatchSet struct {
 	Version uint64
 }
 
+// MisplacedDir is a directory that the file writer of Molecule's platform makes in a workspace that is mounted at /configs:
+// it saves config.yaml as configs/config.yaml.
+const MisplacedDir = "configs"
+
 // UsualEntries returns the Entries of a workspace whose config.yaml names no file: those of the system prompt that the
 // agent looks for by itself, sorted.
 func UsualEntries() []string { return []string{MemoryFile, UserFile, DefaultPromptFile} }

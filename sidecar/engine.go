@@ -71,7 +71,7 @@ func (e *engine) reload(ctx context.Context, b pannier.Batch) (*pannier.Snapshot
 	if err != nil {
 		return nil, pannier.WatchSet{}, err
 	}
-	workspace.Problems = slices.Concat(workspace.Problems, e.environments.readFile(), e.openToolsProblems(), e.unread.problems(catalog, workspace))
+	workspace.Problems = slices.Concat(workspace.Problems, config.Misplaced(e.rules), e.environments.readFile(), e.openToolsProblems(), e.unread.problems(catalog, workspace))
 	items := configItems(e.settings.Workspace, catalog.Skills, workspace.Keys)
 	s := e.registry.Update(func(in *registry.Inputs) {
 		in.Catalog, in.Workspace, in.Config, in.Environment = catalog, workspace, items, e.environments.effective()

@@ -200,7 +200,7 @@ func decides(name string) bool {
 
 // ofWorkspace reports whether an entry right in the workspace matters by its name, where those that are named do.
 func ofWorkspace(name string, named []string) bool {
-	return name == pannier.WorkspaceFile || strings.HasPrefix(name, "..") || slices.Contains(named, name)
+	return name == pannier.WorkspaceFile || name == pannier.MisplacedDir || pannier.IsSkillFile(name) || strings.HasPrefix(name, "..") || slices.Contains(named, name)
 }
 
 // markEntryLocked marks a directory because of an entry in it, with all that settles together with that: everything below a

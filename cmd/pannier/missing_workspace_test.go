@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -32,4 +34,39 @@ func TestMissingWorkspaceDoesNotEmptyTheCard(t *testing.T) {
 			t.Errorf("the platform was sent %s", card)
 		}
 	}
+}
+
+// TestMisplacedFiles are those that a platform saves where nothing reads them. The command of the hint moves them.
+func TestMisplacedFiles(t *testing.T) {
+	t.Parallel()
+	s := startSidecar(t, newWorkspace(t))
+	command := regexp.MustCompile("`([^`]+)`")
+	for _, misplaced := range []string{
+		"mkdir -p configs/skills/haiku && printf '%s\\n' --- 'name: haiku' 'description: Writes a haiku.' --- Do. > configs/skills/haiku/SKILL.md",
+		"printf '%s\\n' --- 'name: NAME' 'description: Writes a haiku.' --- Do. > SKILL.md",
+	} {
+		s.condition(t, "workspace_misplaced", false)
+		s.write(t, misplaced)
+		s.condition(t, "workspace_misplaced", true)
+		h, err := s.Health(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range h.Conditions {
+			if c.Code != "workspace_misplaced" {
+				continue
+			}
+			move := command.FindStringSubmatch(c.Hint)
+			if move == nil || c.Severity != pannier.SeverityWarning {
+				t.Fatalf("condition %+v", c)
+			}
+			s.write(t, move[1])
+		}
+	}
+	s.condition(t, "workspace_misplaced", false)
+	eventually(t, "both skills are listed", func() error {
+		_, err := s.entry(t, "haiku")
+		_, err2 := s.entry(t, "name")
+		return errors.Join(err, err2)
+	})
 }
