@@ -158,7 +158,7 @@ func TestPlatformThatRefusesEverything(t *testing.T) {
 				l := newLive(t)
 				l.set(status(http.StatusTooManyRequests, "no", header...))
 				p := on(t, l, options{Events: true, Peers: true, ReadBack: true})
-				p.SetJitter(func(most time.Duration) time.Duration { return rand.N(most + 1) })
+				p.SetJitter(func(most time.Duration) time.Duration { return most / 2 })
 				stop := start(t, offered(p, "a"))
 				pass(time.Minute)
 				if n := l.all() + l.count(wsCall); n > 25 {

@@ -47,8 +47,8 @@
 // An event that the target holds another card has it read and pushed again: the first at once, those that follow two
 // seconds apart at least. If another writer replaces our card again and again, each answer comes later, and health says
 // so from the fourth time on (card_contested). A connection that ends is made again as after [Retry], [RetrySlowly] or
-// [NoService]. The first is made after the first attempt to push a card. While a newer card is about to be offered
-// (Options.Settling), a replaced one is not pushed again, for up to 3 s.
+// [NoService]. The first is made up to 2 s after the first attempt to push a card. While a newer card is about to be
+// offered (Options.Settling), a replaced one is not pushed again, for up to 3 s.
 //
 // # Peers
 //

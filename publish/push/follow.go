@@ -11,6 +11,9 @@ const (
 	streamSteady = time.Minute
 	// streamLatest is how long the first connection waits at most for the first attempt to push a card.
 	streamLatest = 30 * time.Second
+	// streamSpread is the random part after that. Sidecars that start together then know from the answer how many they
+	// are, before they send what can wait.
+	streamSpread = 2 * time.Second
 )
 
 var errEnded = errors.New("the connection ended")
@@ -18,6 +21,7 @@ var errEnded = errors.New("the connection ended")
 func (p *Publisher) follow(ctx context.Context) {
 	defer p.metrics.following.Set(0)
 	wait(ctx, streamLatest, p.attempted)
+	wait(ctx, p.jitter(streamSpread), nil)
 	for failures := 0; ctx.Err() == nil; {
 		var connected time.Time
 		o, err := p.follower.Follow(ctx, func(e Event) {

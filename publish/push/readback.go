@@ -184,7 +184,7 @@ func (p *Publisher) verify(ctx context.Context, c card.Card, accepted attempt) a
 			}
 		default:
 			if p.follower != nil {
-				s.next = time.Now().Add(eventWithin)
+				s.next = time.Now().Add(streamSpread + eventWithin)
 				return accepted
 			}
 		}
