@@ -29,22 +29,14 @@ type step struct {
 const maxStep = 64
 
 // from returns the check for an anchored pattern.
-func from(re *pattern) func(text []byte, at int) bool {
-	return func(text []byte, at int) bool { return re.Match(text[at:min(len(text), at+maxStep)]) }
+func from(re pattern) func(text []byte, at int) bool {
+	return func(text []byte, at int) bool { return re().Match(text[at:min(len(text), at+maxStep)]) }
 }
 
 const maxChainSteps = 4
 
 // chainState has, for each step, the offset up to which the next step continues the chain; -1 is none.
 type chainState [maxChainSteps]int
-
-func newChainState(chains []chain) []chainState {
-	s := make([]chainState, len(chains))
-	for i := range s {
-		s[i] = chainState{-1, -1, -1, -1}
-	}
-	return s
-}
 
 const (
 	netShell    = "scan.command.reverse_shell_nc"
@@ -63,45 +55,41 @@ var (
 	pythonSocket = step{keys: []string{"socket.socket(", "import socket", "socket(socket.", "create_connection("}}
 	connects     = step{keys: []string{"connect(", "connect_ex("}, within: 800}
 	nodeSocket   = step{keys: []string{"net.connect(", "net.Socket(", "net.createConnection(", `require("net")`, "require('net')", "require(net)", "node:net", "from 'net'", `from "net"`}}
+	httpGet      = step{keys: []string{"https.get(", "http.get(", "https).get(", "http).get("}}
 	sendCall     = step{keys: []string{
 		"requests.post(", "requests.put(", "requests.get(", "httpx.post(", "urlopen(", "urllib.request.Request(", "fetch(", "axios.post(", "axios.get(",
-		".sendall(", "https.request(", "http.request(", "UploadString(", "Net::HTTP.post", "post_form(",
+		".sendall(", "session.post(", "client.post(", "HTTPSConnection(", "HTTPConnection(", "storbinary(", "sendmail(", "send_message(", ".sendto(", "got.post(", "https.request(", "http.request(", "UploadString(", "Net::HTTP.post", "post_form(",
 	}}
 	readCall = step{keys: []string{
 		"open", "readFileSync", "readFile", "read_text", "read_bytes", "Path", "expanduser", "File.read", "file_get_contents", "Get-Content", "ReadAllText", "join",
 	}, ends: true}
 )
 
+// runsReceived is a call with a variable as its command, instead of a command of its own.
+var runsReceived = anchored(`(?:subprocess\.\w+|os\.popen|os\.system|exec)\(\s*(?:str\()?[a-zA-Z_]\w*(?:\.\w+\([^)]{0,20}\)|\[[^\]]{0,10}\])*\s*(?:[,)]|$)`)
+
 // chains are shells that a program connects to the network, and credentials or an environment that it sends.
 var chains = []chain{
 	{code: scriptShell, steps: []step{pythonSocket, connects, {keys: slices.Concat([]string{"dup2(", "pty.spawn"}, shellPaths, windowShell), within: 400}}},
-	{code: scriptShell, steps: []step{pythonSocket, connects, {keys: []string{"recv("}, within: 400}, {keys: []string{"subprocess.", "os.popen", "os.system", "exec("}, within: 300}}},
-	{code: scriptShell, steps: []step{
-		{keys: []string{"use Socket", "IO::Socket"}},
-		{keys: []string{"connect", "INET"}, within: 300},
-		{keys: []string{"exec", "system", "open"}, ends: true, within: 300},
-		{keys: slices.Concat([]string{"STDIN", "cmd"}, shellPaths), within: 80},
+	{code: scriptShell, steps: []step{pythonSocket, connects, {keys: []string{"recv("}, within: 400}, {keys: []string{"subprocess.", "os.popen", "os.system", "exec("}, within: 300, check: from(runsReceived)}}},
+	{code: scriptShell, steps: []step{{keys: []string{"use Socket", "IO::Socket"}}, {keys: []string{"connect", "INET"}, within: 300}, {keys: []string{"exec", "system", "open"}, ends: true, within: 300}, {keys: slices.Concat([]string{"STDIN", "cmd"}, shellPaths), within: 80}}},
+	{code: scriptShell, steps: []step{{keys: []string{"IO::Socket"}}, {keys: []string{"fdopen("}, within: 300}, {keys: []string{"system", "exec"}, within: 200}}},
+	{code: "scan.command.pipe_shell", steps: []step{
+		{keys: []string{"urlretrieve("}},
+		{keys: []string{"os.system(", "subprocess.", "Popen(", "os.exec"}, within: 300, check: from(anchored(`[\w.]+\(\s*\[?\s*f?["']?(?:sudo )?(?:(?:ba)?sh\b|\./|(?:\w+["']?,?\s*["']?)?(?:/tmp/|/var/tmp|/dev/shm))`))},
 	}},
 	{code: scriptShell, steps: []step{{keys: []string{"TCPSocket.new", "TCPSocket.open"}}, {keys: slices.Concat([]string{"exec", "IO.popen", "spawn", "Open3"}, shellPaths), within: 200}}},
-	{code: scriptShell, steps: []step{
-		{keys: []string{"fsockopen("}},
-		{keys: slices.Concat([]string{"exec(", "exec (", "proc_open", "popen(", "popen (", "system(", "system (", "passthru"}, shellPaths), within: 200},
-	}},
+	{code: scriptShell, steps: []step{{keys: []string{"fsockopen("}}, {keys: slices.Concat([]string{"exec(", "exec (", "proc_open", "popen(", "popen (", "system(", "system (", "passthru"}, shellPaths), within: 200}}},
 	{code: scriptShell, steps: []step{nodeSocket, {keys: slices.Concat([]string{"cmd.exe", "child_process"}, shellPaths, quotedShell), within: 400}, {keys: []string{".pipe(", "connect("}, within: 400}}},
 	{code: scriptShell, steps: []step{nodeSocket, {keys: []string{".pipe("}, within: 400, check: from(anchored(`\.pipe\([^)]{0,40}(?:stdin|sh\.)`))}}},
-	{code: "scan.command.pipe_shell", steps: []step{
-		{keys: []string{"https.get(", "http.get(", "https).get(", "http).get("}},
-		{keys: []string{`.on("end"`, `.on('end'`, ".on(end"}, within: 250},
-		{keys: []string{"eval(", "Function("}, word: true, within: 80},
-	}},
+	{code: "scan.command.pipe_shell", steps: []step{httpGet, {keys: []string{`.on("end"`, `.on('end'`, ".on(end"}, within: 250}, {keys: []string{"eval(", "Function("}, word: true, within: 80}}},
+	{code: "scan.command.pipe_shell", steps: []step{httpGet, {keys: []string{".pipe("}, within: 250, check: from(anchored(`\.pipe\([^\n]{0,60}?(?:spawn|exec|stdin|\bsh\b)`))}}},
+	{code: "scan.command.pipe_shell", steps: []step{httpGet, {keys: []string{"execSync(", "exec(", "vm.run", "runInThisContext("}, within: 250, check: from(anchored(`\w+(?:\.\w+)?\(\s*[a-zA-Z_$][\w$.]*\s*[,)]`))}}},
+	{code: scriptShell, steps: []step{{keys: []string{`net.Dial("tcp`, "net.Dial(tcp"}}, {keys: []string{"exec.Command("}, within: 400, check: from(anchored(`exec\.Command\(\s*["']?(?:/bin/)?(?:ba|z)?sh|exec\.Command\(\s*["']cmd`))}}},
+	{code: scriptShell, steps: []step{{keys: []string{"ProcessBuilder(", "getRuntime().exec("}}, {keys: shellPaths, within: 60}, {keys: []string{"new Socket("}, within: 300}}},
 	{code: scriptShell, steps: []step{{keys: []string{"/inet/tcp/"}}, {keys: []string{"getline", "|& ", "|&s"}, within: 200}}},
-	{code: scriptShell, steps: []step{
-		{keys: []string{"Sockets.TcpClient"}, anyCase: true},
-		{keys: []string{"iex", "Invoke-Expression", "cmd.exe", "powershell"}, anyCase: true, word: true, ends: true, within: 900},
-	}},
-	{code: scriptShell, steps: []step{
-		{keys: []string{`require("socket")`, "require('socket')"}}, {keys: []string{"tcp(", "connect("}, within: 250}, {keys: []string{"os.execute", "io.popen"}, within: 250},
-	}},
+	{code: scriptShell, steps: []step{{keys: []string{"Sockets.TcpClient"}, anyCase: true}, {keys: []string{"iex", "Invoke-Expression", "cmd.exe", "powershell"}, anyCase: true, word: true, ends: true, within: 900}}},
+	{code: scriptShell, steps: []step{{keys: []string{`require("socket")`, "require('socket')", "require(socket)", "require 'socket'", `require "socket"`}}, {keys: []string{"tcp(", "connect("}, within: 250}, {keys: []string{"os.execute", "io.popen", "loadstring"}, within: 250}}},
 	{code: dataExfil, confirm: sends, steps: []step{sendCall, {keys: []string{"os.environ", "process.env", "ENV."}, check: isWholeEnv, within: 300}}},
 	{code: dataExfil, confirm: sends, steps: []step{sendCall, withinBytes(readCall, 400), {keys: credentialKeys, word: true, check: from(credential), within: 120, sameLine: true}}},
 	{code: dataExfil, confirm: sends, steps: []step{readCall, {keys: credentialKeys, word: true, check: from(credential), within: 120, sameLine: true}, withinBytes(sendCall, 300)}},
@@ -115,8 +103,10 @@ func withinBytes(s step, within int) step {
 // Credentials in a program: the part of the path that begins with a key.
 var (
 	credentialKeys = []string{
-		".ssh", ".aws", ".netrc", ".git-credentials", ".kube/config", ".docker/config.json", ".npmrc", ".pypirc", ".gnupg", ".config/gcloud", ".config/gh/hosts",
-		".azure", ".bash_history", ".zsh_history", ".pgpass", ".my.cnf", ".env", ".openclaw", ".claude/.credentials", ".claude.json", ".vault-token",
+		".ssh", ".aws", ".netrc", ".git-credentials", ".kube/config", ".docker/config.json", ".npmrc", ".pypirc", ".gnupg", ".config/gcloud", ".config/solana", ".config/gh/hosts",
+		"/Keychains", "Google/Chrome", "google-chrome", ".mozilla", "Mozilla", "Cookies", "cookies.sqlite", "key4.db", "keyrings", "MetaMask", "nkbihf", ".password-store",
+		"application_default", "accessTokens.json", ".kdbx", ".config/op", ".cargo/credentials", ".s3cfg", ".boto", ".oci/", ".config/rclone", ".codex/auth",
+		".psql_history", ".mysql_history", ".python_history", ".zhistory", ".azure", ".bash_history", ".zsh_history", ".pgpass", ".my.cnf", ".env", ".openclaw", ".claude/.credentials", ".claude.json", ".vault-token",
 		".terraform.d/credentials", ".electrum", ".bitcoin", ".ethereum/keystore", ".solana/id", "/etc/shadow", "/etc/passwd", "/proc/", "id_rsa", "id_ed25519",
 		"id_ecdsa", "id_dsa", "wallet.dat", "Login Data", "logins.json", "keychain-db", "login.keychain", "aws/credentials", `aws\credentials`, "ssh/id_", `ssh\id_`,
 	}
@@ -132,10 +122,10 @@ func isWholeEnv(text []byte, at int) bool {
 	if !from(environAfter)(text, at) {
 		return false
 	}
-	return text[at] != 'p' || environBefore.Match(text[max(0, at-30):at])
+	return text[at] != 'p' || environBefore().Match(text[max(0, at-30):at])
 }
 
 // sends reports whether a program around a place sends more than a plain request.
 func sends(text []byte, at int) bool {
-	return sendsData.Match(text[max(0, at-300):min(len(text), at+300)])
+	return sendsData().Match(text[max(0, at-300):min(len(text), at+300)])
 }

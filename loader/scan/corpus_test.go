@@ -15,7 +15,9 @@ import (
 	"pannier/loader/scan"
 )
 
-const corpusGolden = "testdata/corpus.golden"
+// corpora are the golden files of the directories of repositories that variables name. Most skills of the first lack the files
+// beside SKILL.md.
+var corpora = map[string]string{"PANNIER_CORPUS": "testdata/corpus.golden", "PANNIER_CORPUS_WHOLE": "testdata/corpus_whole.golden"}
 
 // corpusSkills returns every directory with a SKILL.md below $PANNIER_CORPUS, a directory of repositories.
 func corpusSkills(tb testing.TB) (string, []string) {
@@ -42,14 +44,16 @@ const minPrecision = 0.9
 // looked at each of them.
 func verdicts(tb testing.TB) map[string]string {
 	tb.Helper()
-	golden, err := os.ReadFile(corpusGolden)
-	if err != nil {
-		tb.Fatal(err)
-	}
 	m := map[string]string{}
-	for line := range strings.Lines(string(golden)) {
-		if finding, verdict, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t"); ok {
-			m[finding] = verdict
+	for _, file := range corpora {
+		golden, err := os.ReadFile(file)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		for line := range strings.Lines(string(golden)) {
+			if finding, verdict, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t"); ok {
+				m[finding] = verdict
+			}
 		}
 	}
 	return m
@@ -77,6 +81,15 @@ func TestCorpusPrecision(t *testing.T) {
 // TestCorpus scans skills as people publish them. How often each rule finds something, and what blocks, is pinned in a
 // golden file: a rule that blocks what people do in good faith shows there. -update keeps the verdicts that are there.
 func TestCorpus(t *testing.T) {
+	for variable, golden := range corpora {
+		t.Run(variable, func(t *testing.T) {
+			t.Setenv("PANNIER_CORPUS", os.Getenv(variable))
+			testCorpus(t, golden)
+		})
+	}
+}
+
+func testCorpus(t *testing.T, golden string) {
 	corpus, dirs := corpusSkills(t)
 	root, err := os.OpenRoot(corpus)
 	if err != nil {
@@ -110,5 +123,5 @@ func TestCorpus(t *testing.T) {
 	for _, line := range blocking {
 		fmt.Fprintf(&text, "%s\t%s\n", line, cmp.Or(judged[line], "not judged"))
 	}
-	realskills.CheckGolden(t, corpusGolden, text.String())
+	realskills.CheckGolden(t, golden, text.String())
 }

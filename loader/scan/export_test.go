@@ -10,7 +10,7 @@ import (
 // Text returns what is found in the text of one file.
 func Text(path string, text []byte) []pannier.Finding {
 	found, work := newFindings(Options{}), maxWork
-	hits, all := searchFile(context.Background(), path, text, &work)
+	hits, all := searchFile(context.Background(), path, text, func() own { return ownOf(text) }, &work)
 	found.addHits(path, hits)
 	if !all {
 		found.add("scan.bound.places", path, 0, "")
@@ -21,7 +21,7 @@ func Text(path string, text []byte) []pannier.Finding {
 // CompileAll compiles every pattern and returns how many there are. It panics where one is not a regular expression.
 func CompileAll() int {
 	for _, p := range patterns {
-		p.compiled()
+		p()
 	}
 	return len(patterns)
 }
@@ -45,6 +45,6 @@ func Keys() []string {
 // Work returns how many units of work the search of a text takes, how many it may take, and whether all was searched.
 func Work(path string, text []byte) (used, most int, all bool) {
 	work := maxWork
-	_, all = searchText(context.Background(), path, text, &work)
+	_, all = searchText(context.Background(), path, text, func() own { return own{} }, &work)
 	return maxWork - work, textWork(text), all
 }

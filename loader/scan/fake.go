@@ -155,7 +155,7 @@ func (s *search) assignments() {
 			return
 		}
 		end := i + len(value) + 1
-		if isStrictlyRandom(value) && assigned.Match(s.text[max(0, i-60):i]) && !hasSecret(known, i-40, end) {
+		if isStrictlyRandom(value) && assigned().Match(s.text[max(0, i-60):i]) && !hasSecret(known, i-40, end) {
 			s.add("scan.secret.assignment", i+1, "")
 		}
 		i = end
@@ -185,7 +185,7 @@ func isToken(c byte) bool { return isWord(c) || c == '/' || c == '+' || c == '='
 // isStrictlyRandom is stricter than [looksRandom], because nothing else indicates a secret: it needs letters of both cases
 // and digits.
 func isStrictlyRandom(v []byte) bool {
-	return looksRandom(v) && hasUpper(v) && hasLower(v) && entropy(v) >= assignedEntropy && !isFake(v) && !address.Match(v)
+	return looksRandom(v) && hasUpper(v) && hasLower(v) && entropy(v) >= assignedEntropy && !isFake(v) && !address().Match(v)
 }
 
 // address is a blockchain address, which is public although it is called a token.

@@ -10,17 +10,10 @@ import (
 // without https.
 var fetchedProbes = []probe{
 	{keys: []string{"eval "}, word: true, cost: 3, find: findEvalWord},
-	{
-		keys: []string{
-			"requests.get(", "httpx.get(", "urlopen(", "fetch(", "axios.get(", "URI.open(", "Net::HTTP.get(", "= get(", "=get(", "= get ", "=get ", "->get(", "file_get_contents(",
-		},
-		prefilter: mayAssign, cost: 20, find: findAssignedThenEval,
-	},
+	{keys: []string{"requests.get(", "httpx.get(", "urlopen(", "fetch(", "axios.get(", "URI.open(", "Net::HTTP.get(", "= get(", "=get(", "= get ", "=get ", "->get(", "file_get_contents("}, prefilter: mayAssign, cost: 20, find: findAssignedThenEval},
 	{keys: []string{".then("}, prefilter: mayEvaluate, cost: 4, find: findThen},
-	{
-		keys: []string{"pip install ", "pip3 install ", "pipx install ", "uv add ", "npm install ", "npm i ", "pnpm add ", "yarn add ", "yarn global add ", "gem install ", "cpanm "},
-		word: true, prefilter: namesHTTP, cost: 4, find: findPackage,
-	},
+	{keys: []string{"pip install ", "pip3 install ", "pipx install ", "uv add ", "npm install ", "npm i ", "pnpm add ", "yarn add ", "yarn global add ", "gem install ", "cpanm "}, word: true, prefilter: near(overHTTP, 0, reach), cost: 4, find: findPackage},
+	{keys: []string{"deno run ", "npx ", "bunx ", "pnpm dlx ", "bun x ", "Rscript -e", "git clone "}, word: true, cost: 4, find: findRemoteProgram},
 }
 
 var (
@@ -37,12 +30,13 @@ var (
 
 	// packageSource is an option of an installer with a URL that is not a package.
 	packageSource = compile(`\s(?:-i|-f|--index-url|--extra-index-url|--find-links|--proxy|--registry|--https?-proxy|--source|--index|--mirror)[\s=]+\S+`)
+	overHTTP      = compile(`http://`)
 	// packageHTTP is a URL that is the first argument, or that is of an archive or a repository.
 	packageHTTP = compile(`^\w+(?:\s(?:global|install|add|i))?(?:\s+-\S+)*\s+["']?(http://[^\s"'` + "`" + `<>|\\)]+)|\s["']?[^\s"']*?\s?(?:@\s?|git\+)?(http://[^\s"'` + "`" + `<>|\\)]+\.(?:tar(?:\.\w+)?|tgz|zip|whl|gem|git))(?:[\s"'` + "`" + `@#]|$)`)
 )
 
 func findEvalWord(text []byte, at int) (string, string) {
-	if !evalWord.Match(window(text, at)) {
+	if !evalWord().Match(window(text, at)) {
 		return "", ""
 	}
 	return ruleForPipe(lineAt(text, at))
@@ -60,11 +54,11 @@ func findAssignedThenEval(text []byte, at int) (string, string) {
 	if text[at] == '=' {
 		from++ // the key begins with the assignment
 	}
-	m := responseVar.FindSubmatch(lineBefore(text, from, 80))
+	m := responseVar().FindSubmatch(lineBefore(text, from, 80))
 	if m == nil {
 		return "", ""
 	}
-	for _, use := range evaluates.FindAllSubmatch(window(text, at), -1) {
+	for _, use := range evaluates().FindAllSubmatch(window(text, at), -1) {
 		if bytes.Equal(use[1], m[1]) {
 			return ruleForPipe(lineAt(text, at))
 		}
@@ -79,24 +73,20 @@ func mayEvaluate(text []byte, at int) bool {
 
 func findThen(text []byte, at int) (string, string) {
 	before := text[max(0, at-300):at]
-	if !thenEval.Match(window(text, at)) {
+	if !thenEval().Match(window(text, at)) {
 		return "", ""
 	}
-	m := requests.FindAllIndex(before, -1)
+	m := requests().FindAllIndex(before, -1)
 	if m == nil {
 		return "", ""
 	}
 	return ruleForPipe(before[m[len(m)-1][0]:])
 }
 
-func namesHTTP(text []byte, at int) bool {
-	return bytes.Contains(window(text, at), []byte("http://"))
-}
-
 func findPackage(text []byte, at int) (string, string) {
-	command := packageSource.ReplaceAll(wholeCommand(text, at), nil)
+	command := packageSource().ReplaceAll(wholeCommand(text, at), nil)
 	command, _, _ = bytes.Cut(command, []byte(" #"))
-	m := packageHTTP.FindSubmatch(command)
+	m := packageHTTP().FindSubmatch(command)
 	if m == nil {
 		return "", ""
 	}
@@ -105,6 +95,25 @@ func findPackage(text []byte, at int) (string, string) {
 		return "", ""
 	}
 	return "scan.command.package_http", hosts[0]
+}
+
+var (
+	remoteProgram = anchored(`(?s)(?:(?:(?:deno run|npx|bunx|pnpm dlx|bun x)(?:\s-\S+)*\s["']?|Rscript -e[^\n]{0,20}source\(["']?)(https?://[^\s"'` + "`" + `<>|\\)]+)|` +
+		`git clone\s(?:-\S+\s+(?:\d+\s+)?)*["']?(https?://[^\s"']+).{0,160}?(?:(?:ba|z)?sh\s+\S|python3?\s+\S+\.py|\./\S|\bmake\b|npm\s+(?:i|install|run)\b))`)
+	codeIndexes = slices.Concat(codeHosts, []string{"deno.land", "jsr.io", "esm.sh", "npmjs.org", "npmjs.com", "cdn.jsdelivr.net", "unpkg.com", "pkg.pr.new", "huggingface.co", "sourceware.org", "kernel.org", "googlesource.com", "sr.ht", "savannah.gnu.org", "gnome.org", "freedesktop.org", "apache.org", "azure.com", "visualstudio.com", "amazonaws.com"})
+)
+
+// findRemoteProgram finds a program that is run from a host that has no index of packages: by its address, or after a clone.
+func findRemoteProgram(text []byte, at int) (string, string) {
+	m := remoteProgram().FindSubmatch(window(text, at))
+	if m == nil {
+		return "", ""
+	}
+	address := slices.Concat(m[1], m[2])
+	if host := hostOf(string(address)); isWithin(host, codeIndexes) || isPrivate(host) {
+		return "", ""
+	}
+	return ruleForPipe(address)
 }
 
 // isPrivate reports whether a host is the local machine or in a private network, by its name or address.

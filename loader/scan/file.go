@@ -50,7 +50,7 @@ func (w *walker) content(ctx context.Context, rel string, data []byte) {
 	if code := endings[strings.ToLower(path.Ext(rel))]; code == script && !bytes.HasPrefix(data, []byte("#!")) {
 		w.findings.add(code, displayPath(rel), 0, "")
 	}
-	hits, all := searchFile(ctx, rel, data, &w.work)
+	hits, all := searchFile(ctx, rel, data, w.own, &w.work)
 	w.findings.addHits(displayPath(rel), hits)
 	if !all {
 		w.truncated = true

@@ -151,6 +151,10 @@ const maxQuoted = 64
 // quote removes the quotes around a part of a word, or around a whole word in the position of a command. Quotes around
 // blanks stay.
 func (f *folder) quote(i int) int {
+	if t := f.in[i:min(len(f.in), i+4)]; len(t) > 2 && t[1] == t[0] && t[2] == t[0] && (!isWord(f.last()) || len(t) == 3 || !isWord(t[3])) {
+		f.emit(t[:3]...) // a text of Python over several lines
+		return 3
+	}
 	end := i + 1
 	for end < len(f.in) && end-i <= maxQuoted && (inWord(f.in[end]) || f.in[end] == '\\') {
 		end++

@@ -2,50 +2,20 @@ package scan
 
 import (
 	"bytes"
+	_ "embed" // the list of installers
+	"net"
 	"slices"
 	"strings"
+
+	"golang.org/x/net/publicsuffix"
 )
 
-// installers are URL prefixes from which known projects tell users to run an installer. Each entry was reviewed; nothing
-// else makes an installer known, because the author chooses the text and the homepage of a skill. An entry is a host that
-// serves only that, or names the file or the project on a shared host. Of URL shorteners, the individual links are listed.
-var installers = []string{
-	"aider.chat/install.sh", "aka.ms/InstallAzureCLIDeb", "aka.ms/install-azd.sh", "aka.ms/perfcollect",
-	"ampcode.com/install.sh", "aptos.dev/scripts/install_cli.py", "artifacts-cli.infisical.com/setup.",
-	"aspire.dev/install", "astral.sh/ruff/", "astral.sh/uv/", "awscli.amazonaws.com/", "bootstrap.pypa.io/",
-	"bun.com/install", "bun.sh/install", "chocolatey.org/install.ps1", "claude.ai/install.", "cli.codecov.io/",
-	"cli.doppler.com/install.sh", "cli.inference.sh", "cli.kiro.dev/install", "cli.moonbitlang.com/install/",
-	"cli.openfaas.com", "cli.sentry.dev/install", "community.chocolatey.org/install.ps1", "cursor.com/install",
-	"deb.nodesource.com/setup_", "deno.land/install.sh", "deno.land/x/install/install.", "direnv.net/install.sh",
-	"dl.dagger.io/dagger/install.sh", "docs.swmansion.com/scarb/install.sh", "dot.net/v1/",
-	"elan.lean-lang.org/elan-init.sh", "encore.dev/install.sh", "fluxcd.io/install.sh", "fly.io/install.",
-	"fnm.vercel.app/install", "foundry.paradigm.xyz", "get-ghcup.haskell.org", "get.acme.sh", "get.arkade.dev",
-	"get.chezmoi.io", "get.docker.com", "get.haskellstack.org", "get.helm.sh/", "get.jetify.com/devbox",
-	"get.jetpack.io/devbox", "get.k0s.sh", "get.k3s.io", "get.nextflow.io", "get.opentofu.org/install-opentofu.",
-	"get.pnpm.io/install.", "get.pulumi.com", "get.rke2.io", "get.rvm.io", "get.scoop.sh", "get.sdkman.io",
-	"get.trunk.io", "get.tur.so/install.sh", "get.volta.sh", "gh.io/copilot-install",
-	"github.com/block/goose/releases/", "github.com/cloudflare/cloudflared/releases/", "golangci-lint.run/install.sh",
-	"hf.co/cli/install.", "install.determinate.systems/nix", "install.duckdb.org", "install.python-poetry.org",
-	"istio.io/downloadIstio", "just.systems/install.sh", "lmstudio.ai/install.", "mise.run", "moonrepo.dev/install/",
-	"nixos.org/nix/install", "ollama.ai/install.sh", "ollama.com/install.", "openclaw.ai/install.",
-	"opencode.ai/install", "pdm-project.org/install-pdm.py", "pixi.sh/install.", "pyenv.run", "railway.com/install.sh",
-	"raw.githubusercontent.com/Homebrew/install/", "raw.githubusercontent.com/Schniz/fnm/",
-	"raw.githubusercontent.com/anchore/grype/", "raw.githubusercontent.com/anchore/syft/",
-	"raw.githubusercontent.com/aquasecurity/trivy/", "raw.githubusercontent.com/conda-forge/miniforge/",
-	"raw.githubusercontent.com/dapr/cli/", "raw.githubusercontent.com/golangci/golangci-lint/",
-	"raw.githubusercontent.com/helm/helm/", "raw.githubusercontent.com/infracost/infracost/",
-	"raw.githubusercontent.com/k3d-io/k3d/", "raw.githubusercontent.com/kubernetes-sigs/kustomize/",
-	"raw.githubusercontent.com/kubescape/kubescape/", "raw.githubusercontent.com/nektos/act/",
-	"raw.githubusercontent.com/nodetool-ai/nodetool/", "raw.githubusercontent.com/nvm-sh/nvm/",
-	"raw.githubusercontent.com/ohmyzsh/ohmyzsh/", "raw.githubusercontent.com/pyenv/pyenv-installer/",
-	"raw.githubusercontent.com/rhysd/actionlint/", "raw.githubusercontent.com/securego/gosec/",
-	"raw.githubusercontent.com/terraform-linters/tflint/", "raw.githubusercontent.com/trufflesecurity/trufflehog/",
-	"release.anza.xyz/", "release.solana.com/", "rover.apollo.dev/nix/", "rpm.nodesource.com/setup_",
-	"run.linkerd.io/install", "rustwasm.github.io/wasm-pack/installer/", "sdk.cloud.google.com", "sentry.io/get-cli/",
-	"setup.atuin.sh", "sh.rustup.rs", "starship.rs/install.sh", "static.rust-lang.org/rustup/",
-	"storage.googleapis.com/cloud-samples-data/adc/", "tailscale.com/install.sh", "taskfile.dev/install.sh",
-	"temporal.download/cli.sh", "treeline.money/install.", "wasmtime.dev/install.sh",
-}
+// installers are URL prefixes from which known projects tell users to run an installer. Each entry was reviewed. An entry is a
+// host that serves only that, or names the file or the project on a shared host.
+var installers = strings.Fields(installerList)
+
+//go:embed installers.txt
+var installerList string
 
 // astray is in an address that leads elsewhere than it begins: to another directory, or to a commit or a pull request, because
 // GitHub shows those of every fork below the name of the project.
@@ -54,33 +24,38 @@ var astray = compile(`\.\.|%|/[0-9a-f]{7,40}(?:/|$)|/pull/`)
 // isInstaller reports whether a URL is one of the installers, by https.
 func isInstaller(address string) bool {
 	rest, ok := strings.CutPrefix(address, "https://")
-	return ok && !astray.MatchString(rest) && slices.ContainsFunc(installers, func(known string) bool {
+	return ok && !astray().MatchString(rest) && slices.ContainsFunc(installers, func(known string) bool {
 		after, ok := strings.CutPrefix(rest, known)
 		return ok && (strings.Contains(known, "/") || after == "" || after[0] == '/')
 	})
 }
 
-// owners has the domains of services by the prefix of the variable with their credential. Hosts on which any user can run
-// code are excluded as far as known.
-var owners = []struct {
+// owner is a service: the prefix of the variables with its credentials, its domains, and the command that prints a token of it.
+type owner struct {
 	variable string
 	domains  []string
-}{
-	{"GITHUB_", []string{"github.com", "githubusercontent.com", "ghcr.io", "githubcopilot.com", "models.inference.ai.azure.com"}},
-	{"GH_", []string{"github.com", "githubusercontent.com", "ghcr.io", "githubcopilot.com", "models.inference.ai.azure.com"}},
-	{"AWS_", []string{"amazonaws.com", "aws.amazon.com", "api.aws"}},
-	{"OPENAI_", []string{"openai.com", "openai.azure.com"}},
-	{"ANTHROPIC_", []string{"anthropic.com", "claude.ai", "claude.com"}},
-	{"GEMINI_", []string{"googleapis.com"}},
-	{"GOOGLE_", []string{"googleapis.com", "accounts.google.com", "www.google.com"}},
-	{"SLACK_", []string{"slack.com"}},
-	{"STRIPE_", []string{"stripe.com"}},
-	{"NPM_", []string{"npmjs.org", "npmjs.com"}},
-	{"HF_", []string{"huggingface.co", "hf.co"}},
-	{"CLOUDFLARE_", []string{"cloudflare.com"}},
-	{"DISCORD_", []string{"discord.com", "discordapp.com"}},
-	{"TELEGRAM_", []string{"telegram.org"}},
-	{"NOTION_", []string{"notion.com", "notion.so"}},
+	tool     string
+}
+
+// owners are services. Hosts on which any user can run code are excluded as far as known.
+var owners = []owner{
+	{"GITHUB_", []string{"github.com", "githubusercontent.com", "ghcr.io", "githubcopilot.com", "models.inference.ai.azure.com"}, "gh auth token"},
+	{"GH_", []string{"github.com", "githubusercontent.com", "ghcr.io", "githubcopilot.com", "models.inference.ai.azure.com"}, ""},
+	{"AWS_", []string{"amazonaws.com", "aws.amazon.com", "api.aws"}, "get-session-token"},
+	{"OPENAI_", []string{"openai.com", "openai.azure.com"}, ""},
+	{"ANTHROPIC_", []string{"anthropic.com", "claude.ai", "claude.com"}, ""},
+	{"GEMINI_", []string{"googleapis.com"}, ""},
+	{"GOOGLE_", []string{"googleapis.com", "accounts.google.com", "www.google.com", "run.app", "cloudfunctions.net", "pkg.dev", "gcr.io", "cloud.goog"}, "gcloud auth"},
+	{"SLACK_", []string{"slack.com"}, ""},
+	{"STRIPE_", []string{"stripe.com"}, ""},
+	{"NPM_", []string{"npmjs.org", "npmjs.com"}, ""},
+	{"HF_", []string{"huggingface.co", "hf.co"}, ""},
+	{"CLOUDFLARE_", []string{"cloudflare.com"}, ""},
+	{"DISCORD_", []string{"discord.com", "discordapp.com"}, ""},
+	{"TELEGRAM_", []string{"telegram.org"}, ""},
+	{"AZURE_", []string{"azure.com", "microsoft.com", "windows.net", "azure.net", "azurewebsites.net", "azure-api.net", "azurecr.io", "dynamics.com", "powerplatform.com", "office.com", "visualstudio.com"}, "az account get-access-token"},
+	{"HEROKU_", []string{"heroku.com"}, "heroku auth:token"},
+	{"NOTION_", []string{"notion.com", "notion.so"}, ""},
 }
 
 // gateways are the domains of services that forward requests to many providers. They receive the keys of all of them.
@@ -116,7 +91,7 @@ func findSentSecret(text []byte, at int) (string, string) {
 	command := wholeCommand(text, at)
 	var hosts []string
 	code, detail := "", ""
-	for _, m := range variable.FindAllSubmatchIndex(command, -1) {
+	for _, m := range variable().FindAllSubmatchIndex(command, -1) {
 		name := string(command[m[2]:m[3]])
 		if !isSecretName(name) {
 			continue
@@ -128,7 +103,7 @@ func findSentSecret(text []byte, at int) (string, string) {
 		case isForeign(name, hosts):
 			return "scan.command.env_exfil", "$" + name
 		case code == "scan.command.env_sent":
-		case header.Match(command[:m[0]]), len(hosts) == 0, namesHost(name, hosts):
+		case header().Match(command[:m[0]]), len(hosts) == 0, namesHost(name, hosts):
 			code, detail = "scan.command.env_used", "$"+name
 		default:
 			code, detail = "scan.command.env_sent", "$"+name
@@ -145,7 +120,7 @@ func isSecretName(name string) bool {
 // hostsOf returns the hosts in a command, never nil.
 func hostsOf(command []byte) []string {
 	hosts := []string{}
-	for _, m := range urlHost.FindAllSubmatch(command, -1) {
+	for _, m := range urlHost().FindAllSubmatch(command, -1) {
 		hosts = append(hosts, strings.ToLower(string(m[1])))
 	}
 	return hosts
@@ -180,9 +155,101 @@ func isLocal(host string) bool { return host == "localhost" || strings.HasPrefix
 
 // hostOf returns the host of a URL for a message, "" if it cannot be shown.
 func hostOf(address string) string {
-	m := urlHost.FindStringSubmatch(address + " ")
+	m := urlHost().FindStringSubmatch(address + " ")
 	if m == nil {
 		return ""
 	}
 	return m[1]
+}
+
+// own has the names of a skill's vendor, as its SKILL.md states them. An installer from a domain of the vendor is a warning.
+type own struct {
+	domains []string // of the homepage and the repository
+	names   []string // of the skill, its author and the owner of its repository
+	vendor  string   // the first word of the name of the skill
+}
+
+var (
+	ownFields = []string{"name", "author", "owner", "publisher", "vendor", "organization", "homepage", "website", "url", "repository", "repo", "source"}
+	notAlnum  = compile(`[^a-z0-9]+`)
+)
+
+// minName is the least length of a name that identifies a vendor.
+const minName = 4
+
+// codeHosts serve the files of every user, below the name of the user.
+var codeHosts = []string{"github.com", "githubusercontent.com", "gitlab.com", "bitbucket.org", "codeberg.org"}
+
+// ownOf reads the front matter of a SKILL.md.
+func ownOf(text []byte) own {
+	var o own
+	front, ok := strings.CutPrefix(string(text), "---")
+	front, _, closed := strings.Cut(front, "\n---")
+	if !ok || !closed {
+		return o
+	}
+	for field := range strings.FieldsFuncSeq(front, func(r rune) bool { return strings.ContainsRune("\n{},", r) }) {
+		key, value, _ := strings.Cut(field, ":")
+		key, value = strings.ToLower(strings.Trim(key, " \t\"'-")), strings.Trim(value, " \t\r\"'")
+		if !slices.Contains(ownFields, key) {
+			continue
+		}
+		value, _, _ = strings.Cut(value, " <")
+		host := strings.ToLower(hostOf(value))
+		switch {
+		case isWithin(host, codeHosts):
+			o.names = append(o.names, userOf(value))
+		case host != "":
+			o.domains = append(o.domains, domainOf(host))
+		case key == "name" && o.vendor == "":
+			o.names = append(o.names, plainName(value))
+			vendor, _, _ := strings.Cut(strings.ToLower(value), "-")
+			o.vendor = plainName(vendor)
+		case key != "name":
+			o.names = append(o.names, plainName(value))
+		}
+	}
+	o.domains = slices.DeleteFunc(o.domains, func(d string) bool { return d == "" })
+	o.names = slices.DeleteFunc(o.names, func(n string) bool { return len(n) < minName })
+	return o
+}
+
+// owns reports whether an address, by https, is of a domain or an account of the vendor.
+func (o own) owns(address string) bool {
+	host := strings.ToLower(hostOf(address))
+	if !strings.HasPrefix(address, "https://") || astray().MatchString(address) {
+		return false
+	}
+	if isWithin(host, codeHosts) {
+		return o.isNamed(userOf(address))
+	}
+	domain := domainOf(host)
+	if domain == "" {
+		return false
+	}
+	label, _, _ := strings.Cut(domain, ".")
+	label = plainName(label)
+	return slices.Contains(o.domains, domain) || o.isNamed(label) || slices.ContainsFunc(o.names, func(n string) bool { return strings.Contains(label, n) })
+}
+
+func (o own) isNamed(name string) bool {
+	return len(name) >= minName && (name == o.vendor || slices.Contains(o.names, name))
+}
+
+func plainName(s string) string {
+	return string(notAlnum().ReplaceAll([]byte(strings.ToLower(s)), nil))
+}
+
+// userOf returns the name of the user in an address below [codeHosts].
+func userOf(address string) string {
+	return plainName(strings.SplitN(address+"///", "/", 5)[3])
+}
+
+// domainOf returns the domain that is registered for a host, "" for an address or a suffix that is shared.
+func domainOf(host string) string {
+	domain, err := publicsuffix.EffectiveTLDPlusOne(host)
+	if err != nil || net.ParseIP(host) != nil {
+		return ""
+	}
+	return domain
 }

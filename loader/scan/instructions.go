@@ -2,19 +2,33 @@ package scan
 
 import (
 	"bytes"
+	"slices"
 )
 
-// instructionProbe looks for a sentence that tells its reader to send a file with credentials to an address.
-var instructionProbe = probe{
+// instructionProbes look for sentences that tell their reader to send credentials to an address, or to hide it.
+var instructionProbes = []probe{{
 	keys: []string{
 		".ssh", "id_rsa", "id_ed25519", "id_ecdsa", "id_dsa", ".aws", ".netrc", ".git-credentials", ".kube/config", ".docker/config.json", ".npmrc", ".pypirc",
 		".gnupg", ".config/gcloud", ".config/gh/hosts", ".bash_history", ".zsh_history", ".pgpass", ".env", ".claude/.credentials", "/etc/shadow", "/etc/passwd",
 		"/run/secrets/", "wallet.dat", "Login Data",
 	},
 	prefilter: mayInstruct, cost: 20, code: dataExfil, match: isInstruction,
-}
+}, {
+	keys: []string{
+		"environment variable", "conversation", "chat history", "passwords", "private key", "cookies", "seed phrase", "API keys", "api keys", "credentials", "secrets",
+	},
+	prefilter: mayInstruct, cost: 20, code: dataExfil, match: isInstruction,
+}, {
+	keys: []string{"tell ", "telling ", "mention", "inform ", "informing ", "notify", "alert", "disclos", "reveal"}, word: true,
+	anyCase: true, prefilter: func(text []byte, at int) bool {
+		return hides().Match(lineBefore(text, at, 10)) && user().Match(window(text, at))
+	}, cost: 10, code: "scan.command.injection", detail: concealed, match: near(sends_, 300, 300),
+}}
 
-const sending = `(?:send|post|upload|transmit|forward|exfiltrate|submit|deliver|leak|transfer)`
+// concealed is the detail of an order to hide something. Its negation does not refuse anything.
+const concealed = "hidden from the user"
+
+const sending = `(?:send|post|upload|transmit|forward|exfiltrate|submit|deliver|leak|transfer|e-?mail)`
 
 var (
 	// secretFile is what a place has to be. An example of a file, and the public half of a key, are none.
@@ -27,33 +41,48 @@ var (
 	usedFor = compile(`(?i)\b(?:from|in|with|using|via|by|at|see|to)\s+(?:the\s+|your\s+|an?\s+|local\s+)*[` + "`" + `"'(]?[\w~/$.{}-]*$`)
 	// settings are files that tools read their keys from, so that only a text that has them read themselves means their content.
 	settings = anchored(`\.(?:env|npmrc|pypirc|netrc|docker/config)`)
-	reads    = compile(`(?i)\b(?:read|open|take|get|collect|gather|copy|encode|zip|archive|compress|cat|grab|fetch)\s+(?:\w+\s+){0,4}?[` + "`" + `"'(]?[\w~/$.{}-]*$`)
-	toward   = `\s(?:to|at|into|with)\s+(?:\w+\s+){0,3}?[` + "`" + `"'<(\[]{0,2}(https?://[^\s"'` + "`" + `<>|\\)]+)`
+	reads    = compile(`(?i)\b(?:read|open|take|get|find|locate|search|collect|gather|copy|encode|zip|archive|compress|cat|grab|fetch)\s+(?:\w+\s+){0,4}?[` + "`" + `"'(]?[\w~/$.{}-]*$`)
+	toward   = `\s(?:to|at|into|with|via)\s+(?:\w+\s+){0,3}?[` + "`" + `"'<(\[]{0,2}(https?://[^\s"'` + "`" + `<>|\\)]+|[\w.+-]+@[\w-]+\.[\w.]+)`
 	sentTo   = compile(`(?i)^[^\n]{0,120}?` + toward)
-	thenTo   = compile(`(?i)[\s*_,;]` + sending + `\s+(?:it|them|(?:its|their|the|all|all of its|all the|that|this|those|whatever)\s+(?:\w+\s+){0,2}?(?:contents?|files?|text|values?|secrets?|credentials|keys?|lines))(?:\s+\w+){0,4}?` + toward)
+	// puts is an order to put a text in a request; shown is an address that a text is put in.
+	puts   = compile(`(?i)\b(?:include|append|attach|embed|add|put|insert|paste|encode|pass)\s[^\n]{0,160}?(?:POST|request|query|parameter|body|header|payload)\b[^\n]{0,40}?` + toward)
+	shown  = compile(`(?i)\b(?:add|include|append|render|insert|show|fetch|load|end|embed)\b[^\n]{0,120}https?://[^\s)]+[?&]\w+=`)
+	theirs = anchored(`(?i)(?:environment variables?|(?:the\s+)?(?:full\s+)?conversation|chat history|passwords|private keys?|cookies|seed phrase|source code|(?:api keys|credentials|secrets)(?:\s+(?:that\s+)?(?:you|it|they|the user|are|were|in)\b)?)`)
+	wide   = compile(`(?i)\b(?:all|any|every|full|entire|whole|user'?s|their|values? of|contents? of|its|your)\s+(?:\w+\s+){0,4}?$`)
+	hides  = compile(`(?i)\b(?:never|not|n't|without|avoid)\s*$`)
+	user   = anchored(`(?i)\w+\s+(?:(?:this|it|that|anything|about|of|to|the|any|these|your|for)\s+){0,4}(?:user|human|owner|operator|anyone|customer)\b(?:\s+(?:about\s+(?:this|it|that)|about\s+the\s+(?:upload|request|step|transfer|copy|backup|call|sync|check|process)|that\s+you|this)\b|["'` + "`" + `*_)]*\s*(?:[.,;:!]|-->|$|\n))`)
+	sends_ = compile(`(?i)\b(?:send|post|upload|transmit|forward|exfiltrate|submit|e-?mail)s?\b[^\n]{0,160}?(?:https?://|\b[\w.+-]+@[\w-]+\.\w+)|\b(?:curl|wget|nc)\s[^\n]{0,160}(?:https?://|\s\d+\.\d+)`)
+	thenTo = compile(`(?i)[\s*_,;]` + sending + `\s+(?:it|them|(?:its|their|the|all|all of its|all the|that|this|those|whatever)\s+(?:\w+\s+){0,2}?(?:contents?|files?|text|values?|secrets?|credentials|keys?|lines))(?:\s+\w+){0,4}?` + toward)
 )
 
+// sendWords are parts of the words in [sending], and of those that put a text in a request, in either case.
+var sendWords = bytes.Fields([]byte("send Send post Post POST pload ransmit orward xfiltrate ubmit eliver ransfer mail nclude ppend ttach mbed nsert ncode"))
+
 func mayInstruct(text []byte, at int) bool {
-	return bytes.Contains(text[at:min(len(text), at+300)], []byte("http"))
+	near := text[max(0, at-200):min(len(text), at+300)]
+	if !bytes.Contains(near, []byte("http")) && bytes.IndexByte(near, '@') < 0 {
+		return false
+	}
+	return slices.ContainsFunc(sendWords, func(w []byte) bool { return bytes.Contains(near, w) })
 }
 
 func isInstruction(text []byte, at int) bool {
-	if !secretFile.Match(window(text, at)) {
-		return false
-	}
 	before, after := clauseAround(text, at)
-	all := append(append(bytes.Clone(before), ' '), after...)
-	if notOrdered.Match(all) || bytes.HasPrefix(after, []byte(".env")) && usedFor.Match(before) {
+	file := secretFile().Match(window(text, at))
+	if !file && (theirs().Find(after) == nil || !wide().Match(before)) || notOrdered().Match(append(append(bytes.Clone(before), ' '), after...)) || bytes.HasPrefix(after, []byte(".env")) && usedFor().Match(before) {
 		return false
 	}
 	var m [][]byte
-	if ordersSending.Match(before) {
-		m = sentTo.FindSubmatch(after)
+	if ordersSending().Match(before) {
+		m = sentTo().FindSubmatch(after)
 	}
-	if m == nil && (!settings.Match(after) || reads.Match(before)) {
-		m = thenTo.FindSubmatch(after)
+	if m == nil && file && reads().Match(before) {
+		m = puts().FindSubmatch(after)
 	}
-	return m != nil && !localOnly(append(bytes.Clone(m[1]), ' '))
+	if m == nil && (!settings().Match(after) || reads().Match(before)) {
+		m = thenTo().FindSubmatch(after)
+	}
+	return m != nil && !localOnly(append(bytes.Clone(m[1]), ' ')) || m == nil && file && shown().Match(before)
 }
 
 // clauseAround returns the parts of a sentence before and from a place, on one line each. A sentence goes on in the next line

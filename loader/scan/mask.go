@@ -20,7 +20,7 @@ var privateKey = compile(`(?s)-----BEGIN [A-Z0-9 ]{0,60}PRIVATE KEY(?: BLOCK)?--
 // MaskSecrets masks the secrets that a scan knows in a text. It is less strict than a scan: it masks placeholders, secrets that are
 // cut off, and any value of a name such as token or password. A text that it returned stays the same.
 func MaskSecrets(text string) string {
-	b := privateKey.ReplaceAllLiteral([]byte(text), []byte(Masked))
+	b := privateKey().ReplaceAllLiteral([]byte(text), []byte(Masked))
 	b = maskNamed(b)
 	var masked []byte
 	from := 0
@@ -47,7 +47,7 @@ func maskNamed(b []byte) []byte {
 	var masked []byte
 	from := 0
 	for at := nameKeys.next(b, 0); at >= 0; at = nameKeys.next(b, at) {
-		m := named.FindSubmatchIndex(b[at:])
+		m := named().FindSubmatchIndex(b[at:])
 		if m == nil {
 			at++
 			continue

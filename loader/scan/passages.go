@@ -7,10 +7,13 @@ import (
 	"strings"
 )
 
-// The rules for a command that would block, in a passage that describes an attack or in a comment.
+// The rules for a command that would block where its context shows that nothing runs it, and for a secret in a sample.
 const (
-	described = "scan.command.described"
-	commented = "scan.command.commented"
+	described     = "scan.command.described"
+	commented     = "scan.command.commented"
+	printed       = "scan.command.printed"
+	sampled       = "scan.command.sample"
+	sampledSecret = "scan.secret.sample"
 )
 
 // passages changes the rules of hits by their context. It reads the lines once, so hits must be in order.
@@ -27,10 +30,16 @@ type passages struct {
 	headings [7][]byte // the current heading of each level
 	intro    []byte    // the last paragraph of prose
 	inIntro  bool
+	remark   []byte // the last comment in the fenced block
+
+	sample bool       // the file is a test, an evaluation or a sample
+	own    func() own // the vendor of the skill
+	quote  []byte     // the end of the text over several lines that a line is in, nil outside
+	prints bool       // that text is printed, or documents a function
 }
 
-func newPassages(file string, text []byte) *passages {
-	p := &passages{text: text, ext: strings.ToLower(path.Ext(file))}
+func newPassages(file string, text []byte, o func() own) *passages {
+	p := &passages{text: text, ext: strings.ToLower(path.Ext(file)), own: o, sample: isSample(file)}
 	switch p.ext {
 	case ".md", ".mdx", ".markdown", ".txt", ".rst", ".adoc", ".html":
 		p.document = !isExecuted(file, text)
@@ -51,23 +60,22 @@ func isExecuted(file string, text []byte) bool {
 	})
 }
 
-// apply returns the hits with the rules for their context.
-func (p *passages) apply(hits []hit) []hit {
-	kept := hits[:0]
-	for _, h := range hits {
-		if h.code = p.codeOf(&h); h.code != "" {
-			kept = append(kept, h)
-		}
+// apply changes the rules of hits by their context.
+func (p *passages) apply(hits []hit) {
+	for i := range hits {
+		hits[i].code = p.codeOf(&hits[i])
 	}
-	return kept
 }
 
 func (p *passages) codeOf(h *hit) string {
 	if h.code == "scan.command.pipe_shell" {
-		h.detail = hostOf(h.detail)
+		address := h.detail
+		h.detail = hostOf(address)
+		if address != "" && p.own().owns(address) {
+			h.code = knownInstaller
+		}
 	}
-	rule := rules[h.code]
-	if !rule.Blocking {
+	if !rules[h.code].Blocking && h.code != knownInstaller {
 		return h.code
 	}
 	line := p.advance(h.at)
@@ -80,18 +88,30 @@ func (p *passages) codeOf(h *hit) string {
 			h.detail = ""
 			return removalNamed
 		}
-		return h.code
 	}
-	place := described
+	// Code of a test runs, so that only its strings are data.
+	before := p.before(line, h.at)
+	open := openQuote(before)
+	isData := p.document || !p.isProgram() && !p.isShell() || open >= 0 && !called().Match(before[:open+1])
+	place := ""
 	switch {
 	case p.isComment(line):
 		place = commented
-	case !p.isDescribed(line, h.at):
+	case p.isPrinted(line, h.at):
+		place = printed
+	case h.detail != concealed && p.isDescribed(line, h.at):
+		place = described
+	case p.sample && isData:
+		place = sampled
+	default:
 		return h.code
 	}
 	h.detail = strings.TrimPrefix(h.code, "scan.command.")
 	return place
 }
+
+// before returns the line before a place, as far as patterns are matched.
+func (p *passages) before(line span, at int) []byte { return p.text[max(line.start, at-2*reach):at] }
 
 type span struct{ start, end int }
 
@@ -115,19 +135,24 @@ func (p *passages) advance(at int) span {
 // read processes one line before a hit.
 func (p *passages) read(line []byte) {
 	if !p.document {
+		p.readQuote(line)
 		return
 	}
 	trimmed := bytes.TrimLeft(line, " >")
 	if mark := fenceMark(trimmed); mark != nil {
 		switch {
 		case p.fence == nil:
-			p.fence, p.language = mark, languageOf(trimmed[len(mark):])
+			p.fence, p.language, p.quote, p.remark = mark, languageOf(trimmed[len(mark):]), nil, nil
 		case mark[0] == p.fence[0] && len(mark) >= len(p.fence):
 			p.fence, p.inIntro = nil, false
 		}
 		return
 	}
 	if p.fence != nil {
+		p.readQuote(line)
+		if anyComment().Match(head(line, reach)) {
+			p.remark = head(line, reach)
+		}
 		return
 	}
 	trimmed = bytes.TrimSpace(trimmed)
@@ -185,6 +210,7 @@ var (
 	refusals   = compile(`(?i)\b(?:never|do not|don'?t|must not|should not|shouldn'?t|avoid|refuses?|rejects?|blocks?|blocked|denys?|denies|denied|forbids?|detects?|flags?|warns? (?:about|against|of|on)|instead of|rather than)\b[^.!;]{0,80}$`)
 	webAddress = compile(`https?://\S+`)
 	remark     = compile(`(?i)(?:#|//|<!--|/\*)[^\w\n]{0,8}(?:never|do not|don'?t|dangerous|danger|bad|wrong|unsafe|insecure|vulnerable|malicious|destructive|blocked|denied|attack(?:er)?)\b`)
+	anyComment = compile(`^\s*(?:#|//|/\*|--)`)
 	// orders tell a reader to run what follows, unless a negation precedes them.
 	orders  = compile(`(?i)(?:^|[\s*_("'])(?:run|execute|paste|type|enter|install|set ?up|setup|use|invoke|start|apply|copy|perform|launch|try|quick ?start|usage|prerequisites?|requirements?|steps?|first|must|need to|required)(?:[\s:,.*_)"']|$)`)
 	negated = compile(`(?i)\b(?:never|not|don'?t|cannot|avoid|refuses? to|no)\s+(?:\w+\s+){0,2}(?:run|execute|paste|type|enter|install|use|invoke|start|apply|copy|perform|launch|try)\b`)
@@ -200,7 +226,7 @@ func (p *passages) isDescribed(line span, at int) bool {
 	}
 	var intro, lead []byte
 	if p.fence != nil || p.inIntro {
-		intro = webAddress.ReplaceAll(p.intro, nil)
+		intro = webAddress().ReplaceAll(p.intro, nil)
 		lead = lastSentence(intro)
 	}
 	var own, before []byte
@@ -209,16 +235,19 @@ func (p *passages) isDescribed(line span, at int) bool {
 		if begun := bytes.TrimSpace(intro); len(begun) > 0 && bytes.IndexByte([]byte(".!?"), begun[len(begun)-1]) >= 0 {
 			lead = nil // it is another sentence
 		}
-	} else if remark.Match(p.text[line.start:min(line.end, line.start+2*reach)]) {
+	} else if remark().Match(p.text[line.start:min(line.end, line.start+2*reach)]) {
 		own = []byte("dangerous")
+	}
+	if p.fence != nil && !p.strict && attackWords().Match(p.remark) {
+		return true
 	}
 	if isOrder(lead) || isOrder(before) || !p.strict && isOrder(intro) {
 		return false
 	}
-	if attackWords.Match(own) || refusals.Match(before) || attackWords.Match(lead) || refusals.Match(lead) {
+	if attackWords().Match(own) || refusals().Match(before) || attackWords().Match(lead) || refusals().Match(lead) {
 		return true
 	}
-	return !p.strict && (attackWords.Match(intro) || slices.ContainsFunc(p.headings[:], attackWords.Match))
+	return !p.strict && (attackWords().Match(intro) || slices.ContainsFunc(p.headings[:], attackWords().Match))
 }
 
 // sentence returns the sentence of prose that a place is in, and the part before the place, both without code spans and
@@ -254,7 +283,7 @@ func isSentenceEnd(text []byte) bool {
 }
 
 func isOrder(text []byte) bool {
-	return orders.Match(negated.ReplaceAll(text, nil))
+	return orders().Match(negated().ReplaceAll(text, nil))
 }
 
 func outsideCode(line []byte) []byte {
@@ -264,7 +293,7 @@ func outsideCode(line []byte) []byte {
 			out = append(append(out, part...), ' ')
 		}
 	}
-	return webAddress.ReplaceAll(out, nil)
+	return webAddress().ReplaceAll(out, nil)
 }
 
 func lastSentence(text []byte) []byte {
@@ -281,12 +310,9 @@ var comments = map[string][]string{
 
 // isComment reports whether a line is a comment of a script or a fenced block, which no interpreter runs.
 func (p *passages) isComment(line span) bool {
-	language := p.ext
-	if p.document {
-		if p.fence == nil {
-			return false
-		}
-		language = "." + p.language
+	language := p.languageHere()
+	if language == "" && p.document {
+		return false
 	}
 	text := bytes.TrimLeft(p.text[line.start:min(line.end, line.start+reach)], " ")
 	if bytes.HasPrefix(text, []byte("#!")) {
@@ -312,22 +338,22 @@ var (
 // runs reports whether the command at a place is run: it stands at the beginning of a command, in a script or a fenced
 // block, and the text does not speak of it as something to avoid.
 func (p *passages) runs(line span, at int) bool {
-	before := p.text[max(line.start, at-2*reach):at]
+	before := p.before(line, at)
 	if p.isAvoided(line, at) {
 		return false
 	}
-	if called.Match(before) {
+	if called().Match(before) {
 		return true
 	}
 	if p.document && p.fence == nil {
 		return p.isWholeLine(before, at, line.end)
 	}
-	if quotesOpen(before) {
+	if open := openQuote(before); open >= 0 && before[open] != '`' {
 		return false
 	}
 	for {
-		before = bins.ReplaceAll(before, nil)
-		m := wrappers.FindIndex(before)
+		before = bins().ReplaceAll(before, nil)
+		m := wrappers().FindIndex(before)
 		if m == nil {
 			break
 		}
@@ -338,16 +364,16 @@ func (p *passages) runs(line span, at int) bool {
 		before = before[:cut]
 	}
 	before = bytes.TrimRight(before, " ")
-	return len(bytes.TrimLeft(before, " ")) == 0 || starts.Match(before)
+	return len(bytes.TrimLeft(before, " ")) == 0 || starts().Match(before)
 }
 
 // calls reports whether the call at a place is made: in a script or a fenced block, and not as something to avoid.
 func (p *passages) calls(line span, at int) bool {
-	return !p.isAvoided(line, at) && (!p.document || p.fence != nil) && !quotesOpen(p.text[max(line.start, at-2*reach):at])
+	return !p.isAvoided(line, at) && (!p.document || p.fence != nil) && openQuote(bytes.ReplaceAll(p.before(line, at), []byte("`"), nil)) < 0
 }
 
 func (p *passages) isAvoided(line span, at int) bool {
-	return p.isComment(line) || p.isDescribed(line, at) || p.document && remark.Match(p.text[line.start:min(line.end, at+2*reach)])
+	return p.isComment(line) || p.isDescribed(line, at) || p.document && remark().Match(p.text[line.start:min(line.end, at+2*reach)])
 }
 
 // isWholeLine reports whether a line of prose is a command and nothing else, with or without a prompt.
@@ -357,16 +383,119 @@ func (p *passages) isWholeLine(before []byte, at, end int) bool {
 	return (len(before) == 0 || string(before) == "$") && bytes.Count(p.text[at:end], []byte(" ")) <= 4 && !bytes.ContainsAny(p.text[at:end], ",`:")
 }
 
-func quotesOpen(before []byte) bool {
-	var open byte
+// languageHere returns the extension of the language of a line, "" in prose.
+func (p *passages) languageHere() string {
+	switch {
+	case !p.document:
+		return p.ext
+	case p.fence == nil:
+		return ""
+	}
+	return "." + p.language
+}
+
+var (
+	programs = []string{
+		".py", ".python", ".js", ".mjs", ".cjs", ".javascript", ".ts", ".typescript", ".jsx", ".tsx", ".go", ".golang", ".rs", ".rust", ".rb", ".ruby",
+		".php", ".pl", ".perl", ".java", ".kt", ".swift", ".cs", ".csharp", ".c", ".cpp", ".lua", ".ps1", ".powershell",
+	}
+	shellScripts = []string{".sh", ".bash", ".zsh", ".shell", ".console", ".fish", ".ksh"}
+)
+
+func (p *passages) isProgram() bool { return slices.Contains(programs, p.languageHere()) }
+
+func (p *passages) isShell() bool {
+	return slices.Contains(shellScripts, p.languageHere()) || !p.document && bytes.HasPrefix(p.text, []byte("#!")) && !p.isProgram()
+}
+
+var (
+	sampleDirs  = compile(`(?i)(?:^|/)(?:_*(?:tests?|mocks?|fixtures?)_*|specs?|evals?|evaluations?|test[-_]?data|test[-_]fixtures|samples?|sample[-_]data|golden|benchmarks?)/`)
+	sampleNames = compile(`(?i)(?:^|/)(?:test_[^/]*|[^/]*(?:[._](?:tests?|spec|eval)|[._-](?:evals|questions|samples?|sample[-_]data|fixtures?))\.\w+|(?:evals?|questions?|samples?|sample[-_]?data|fixtures?|mock[-_]?data)\.\w+|[^/]*\.log)$`)
+)
+
+// isSample reports whether a file is a test, data of an evaluation, or a sample.
+func isSample(file string) bool {
+	return !strings.EqualFold(path.Base(file), "SKILL.md") && (sampleDirs().MatchString(file) || sampleNames().MatchString(file))
+}
+
+var (
+	// printCall is a call that prints its string or makes an error of it, up to the quote.
+	printCall = compile(`(?i)(?:\b(?:e?print(?:f|ln|err)?!?|puts|warn(?:ing)?|die|exit|abort|fail|say|notify|console\.\w+|[\w.]*log(?:ger|ging)?\.\w+|log|[\w.]*\b(?:stdout|stderr)\.write|fmt\.\w+|errors\.\w+|write(?:ln|line)|click\.s?echo|\w*(?:Error|Exception))!?\s*\(|\b(?:echo|raise|throw|die|puts|warn|Write-(?:Host|Output|Error|Warning|Verbose))\s)[^;()]*$`)
+	// echoes is a command of a shell that prints its words, up to the quote.
+	echoes = compile(`(?:^|[;&|{(]|\b(?:then|do|else))\s*(?:>&2\s+)?(?:echo|printf|warn\w*|die|fail\w*|err\w*|info\w*|log\w*|say|usage|print\w*|msg\w*|note|abort)\s(?:[^;&|<>()` + "`" + `]|>&2)*$`)
+	// passedOn is after a printed string: a pipe, or a file that it is written to.
+	passedOn = compile(`^[^\n]{0,600}?(?:\|\s*[^|\s]|>>?\s*[^&>\s])`)
+	// message opens a text over several lines that is printed, or that documents a function.
+	message = compile(`(?i)^\s*(?:(?:e?print\w*|sys\.\w+\.write|\w*Error)\(\s*|(?:epilog|description|usage|help)\s*=\s*)?[frbu]{0,2}(?:"""|''')`)
+	hereDoc = compile(`^\s*(?:cat|echo)\s*(?:>&2\s*)?<<-?\s*["']?(\w+)["']?\s*(?:>&2\s*)?$`)
+	// commandName is the first word of a command, not one of a sentence.
+	commandName = compile(`^(?:[a-z][\w./+-]*|[$~/.{<(\[]\S*|\w+=\S*)$`)
+	// notCommands are words of a sentence before a command.
+	notCommands = []string{"with", "via", "using", "use", "run", "or", "then", "install", "by", "try", "and", "the", "to", "a", "e.g.", "like", "as", "for", "of", "in"}
+)
+
+// readQuote follows texts over several lines in a script.
+func (p *passages) readQuote(line []byte) {
+	switch {
+	case p.quote != nil:
+		if p.isShell() && bytes.Equal(bytes.TrimSpace(line), p.quote) || !p.isShell() && bytes.Count(line, p.quote)%2 == 1 {
+			p.quote = nil
+		}
+	case p.isShell():
+		if m := hereDoc().FindSubmatch(line); m != nil {
+			p.quote, p.prints = m[1], true
+		}
+	case p.isProgram():
+		for _, mark := range []string{`"""`, `'''`} {
+			if bytes.Count(line, []byte(mark))%2 == 1 {
+				p.quote, p.prints = []byte(mark), message().Match(line)
+				return
+			}
+		}
+	}
+}
+
+// isPrinted reports whether a command is in a string that a script prints, or in words of one that a program does not run.
+func (p *passages) isPrinted(line span, at int) bool {
+	shell, program := p.isShell() || p.fence != nil && p.language == "", p.isProgram()
+	if !shell && !program {
+		return false
+	}
+	if p.quote != nil {
+		return p.prints
+	}
+	before := p.before(line, at)
+	open := openQuote(before)
+	if open < 0 {
+		return false
+	}
+	call, inside := before[:open], before[open+1:]
+	if program {
+		return printCall().Match(call) || !called().Match(before[:open+1]) && !beginsCommand(inside)
+	}
+	after := p.text[at:min(line.end, at+reach)]
+	end := bytes.IndexByte(after, before[open])
+	substitutes := before[open] != '\'' && (bytes.Contains(inside, []byte("$(")) || bytes.IndexByte(inside, '`') >= 0)
+	return before[open] != '`' && echoes().Match(call) && end >= 0 && !substitutes && !passedOn().Match(after[end+1:])
+}
+
+// beginsCommand reports whether the last pipe of a text begins as a command, and not as a sentence.
+func beginsCommand(text []byte) bool {
+	words := strings.Fields(strings.TrimLeft(string(lastCommand(text, ";", "&&", "||", `\n`, "$(")), "$> "))
+	return len(words) == 0 || commandName().MatchString(words[0]) && !slices.Contains(notCommands, words[0])
+}
+
+// openQuote returns where the quote begins that a text ends in, -1 if there is none.
+func openQuote(before []byte) int {
+	open := -1
 	for i, c := range before {
 		switch {
 		case i > 0 && before[i-1] == '\\':
-		case open == 0 && (c == '"' || c == '\'' || c == '`'):
-			open = c
-		case c == open:
-			open = 0
+		case open < 0 && (c == '"' || c == '\'' || c == '`'):
+			open = i
+		case open >= 0 && c == before[open]:
+			open = -1
 		}
 	}
-	return open == '"' || open == '\''
+	return open
 }

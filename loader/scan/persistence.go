@@ -9,8 +9,8 @@ const persists = "scan.command.persistence"
 
 var persistenceProbes = []probe{
 	{keys: []string{"authorized_keys"}, cost: 6, code: persists, match: isAuthorizedKey},
-	{keys: []string{".bashrc", ".zshrc", ".profile", ".bash_profile", ".zprofile", ".zshenv", "/etc/profile", "config.fish", "/etc/rc.local", "/etc/cron", "/var/spool/cron", "LaunchAgents/", "LaunchDaemons/", "/etc/systemd/system/", "systemd/user/", ".config/autostart/", ".git/hooks/", "/etc/ld.so.preload", "Startup\\"}, cost: 8, code: persists, match: isStartupFile},
-	{keys: []string{"| crontab", "|crontab"}, cost: 10, code: persists, match: isCrontab},
+	{keys: []string{".bashrc", ".zshrc", ".profile", ".bash_profile", ".zprofile", ".zshenv", "/etc/profile", "config.fish", "/etc/rc.local", "/etc/cron", "/var/spool/cron", "LaunchAgents/", "LaunchDaemons/", "/etc/systemd/system/", "systemd/user/", ".config/autostart/", ".git/hooks/", "/etc/ld.so.preload", "Startup\\", ".claude/settings", ".xprofile", ".xinitrc", "sitecustomize.py"}, cost: 8, code: persists, match: isStartupFile},
+	{keys: []string{"| crontab", "|crontab"}, cost: 10, code: persists, match: follows(suspects, 400)},
 	{keys: []string{"ExecStart=", "PROMPT_COMMAND=", "alias "}, cost: 6, code: persists, pattern: startsHidden},
 	{keys: []string{"NOPASSWD"}, code: persists, pattern: sudoers},
 	{keys: []string{"chmod "}, word: true, cost: 4, code: persists, match: isSetuid},
@@ -20,8 +20,8 @@ var persistenceProbes = []probe{
 
 var (
 	publicKey = compile(`(?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-\w+)\s+AAAA[A-Za-z0-9+/]{8,}|(?:curl|wget)\s[^\n|;]{0,200}$`)
-	appends   = compile(`(?:>>?|\btee\s+(?:-a\s+)?|(?:open|appendFileSync|writeFileSync|Add-Content|Out-File)\b[^\n]{0,40})\s*["'(]*[\w~/$.{}:\\-]*$`)
-	suspects  = compile(`(?:curl|wget)\s[^\n]{0,200}(?:\||-o|>|\))|/dev/tcp/|\bn(?:c|cat)\s+\S+\s+\d|base64\s+(?:-d|-D|--decode)|(?:^|[\s"'=(])(?:/tmp/|/dev/shm/|/var/tmp/)[\w.]|\bnohup\s|\b(?:python3?|perl|ruby)\s+-[ce]|\b(?:ba|z)?sh\s+-i\b|alias\s+(?:sudo|su|ls|cd|ssh|git)=|DownloadString|\biex\b`)
+	appends   = compile(`(?:>>?|\s(?:-\w*[oO]|--output(?:-document)?)[\s=]|\btee\s+(?:-a\s+)?|(?:open|appendFileSync|writeFileSync|Add-Content|Out-File)\b[^\n]{0,40})\s*["'(]*[\w~/$.{}:\\-]*$`)
+	suspects  = compile(`(?:curl|wget)\s[^\n]{0,200}(?:\||-\w*[oOdFT]\b|--data|--upload|>|\))|/dev/tcp/|\bn(?:c|cat)\s+\S+\s+\d|base64\s+(?:-d|-D|--decode)|(?:^|[\s"'=(])(?:/tmp/|/dev/shm/|/var/tmp/)[\w.]|\bnohup\s|\b(?:python3?|perl|ruby)\s+-[ce]|\b(?:ba|z)?sh\s+-i\b|alias\s+(?:sudo|su|ls|cd|ssh|git)=|DownloadString|\biex\b`)
 
 	startsHidden  = anchored(`ExecStart=[-@]?(?:["']?(?:/tmp/|/dev/shm/|/var/tmp/|\S*/\.[\w-]+(?:\s|$))|\S*(?:ba|z)?sh\s+-c\s[^\n]{0,120}?(?:curl|wget|/dev/tcp/|base64\s+-d|\bnc\s))|PROMPT_COMMAND=["'][^\n]{0,120}?(?:curl|wget|\bnc\s|/dev/tcp/|/tmp/)|alias\s+(?:sudo|su|ls|cd|ssh|git)=["'][^\n]{0,120}?(?:curl\s|wget\s|\bnc\s|/dev/tcp/|/tmp/)`)
 	sudoers       = anchored(`NOPASSWD:\s*ALL["']?\s*(?:>>?|\|\s*(?:sudo\s+)?tee\b)[^\n]{0,40}/etc/sudoers`)
@@ -35,11 +35,11 @@ var (
 
 func isAuthorizedKey(text []byte, at int) bool {
 	before := lineBefore(text, at, 400)
-	if !appends.Match(before) {
+	if !appends().Match(before) {
 		return false
 	}
 	after := text[at:min(len(text), at+300)]
-	return publicKey.Match(before) || publicKey.Match(bytes.TrimRight(before, ` >~/.sh"'$HOMEtea-|`)) || keyAfter.Match(after)
+	return publicKey().Match(before) || publicKey().Match(bytes.TrimRight(before, ` >~/.sh"'$HOMEtea-|`)) || keyAfter().Match(after)
 }
 
 var keyAfter = anchored(`(?s).{0,80}?(?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-\w+)\s+AAAA[A-Za-z0-9+/]{8,}`)
@@ -48,7 +48,7 @@ var keyAfter = anchored(`(?s).{0,80}?(?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-\w+)\
 // timer or a service.
 func isStartupFile(text []byte, at int) bool {
 	before := lineBefore(text, at, 400)
-	if !appends.Match(before) {
+	if !appends().Match(before) {
 		return false
 	}
 	if bytes.HasPrefix(text[at:], []byte("/etc/ld.so.preload")) {
@@ -58,20 +58,16 @@ func isStartupFile(text []byte, at int) bool {
 	if end := bytes.IndexByte(after, '\n'); end >= 0 && !bytes.Contains(after[:end], []byte("<<")) && bytes.IndexByte(after[:end], '(') < 0 && bytes.IndexByte(after[:end], ',') < 0 {
 		after = after[:end]
 	}
-	return suspects.Match(before) || suspects.Match(after)
-}
-
-func isCrontab(text []byte, at int) bool {
-	return suspects.Match(lineBefore(text, at, 400))
+	return suspects().Match(before) || suspects().Match(after)
 }
 
 func isSetuid(text []byte, at int) bool {
 	here := window(text, at)
-	if setsShell.Match(here) {
+	if setsShell().Match(here) {
 		return true
 	}
-	m := setsBit.FindSubmatch(here)
-	return m != nil && (interpreter.Match(m[1]) || slices.ContainsFunc(shellCopied.FindAllSubmatch(text[max(0, at-300):at], -1), func(copied [][]byte) bool {
+	m := setsBit().FindSubmatch(here)
+	return m != nil && (interpreter().Match(m[1]) || slices.ContainsFunc(shellCopied().FindAllSubmatch(text[max(0, at-300):at], -1), func(copied [][]byte) bool {
 		return bytes.Equal(copied[1], m[1])
 	}))
 }

@@ -19,9 +19,9 @@ import (
 
 // The least that the hostile and the ordinary texts have to be, and the least that has to be found.
 const (
-	minHostile = 65
-	minFound   = 60
-	minBenign  = 60
+	minHostile = 300
+	minFound   = 280
+	minBenign  = 190
 )
 
 func texts(tb testing.TB, file string) []txtar.File {

@@ -10,7 +10,7 @@ import (
 
 // Version is the version of the rules. It is raised with every change that can find more or less in the same files, so that
 // verdicts of older rules are recognized. A test compares it with the sources of this package.
-const Version = 11
+const Version = 12
 
 // Rule is one thing that a scan looks for.
 type Rule struct {
@@ -126,12 +126,14 @@ var boundRules = []Rule{
 
 const removeCommand = "remove the command, unless you know why it is there; a text that only mentions it can write it differently"
 
+const notRun = "check that no instruction tells the agent to run it"
+
 var commandRules = []Rule{
 	blocks("scan.command.reverse_shell_devtcp", "a shell is connected to the network by /dev/tcp", removeCommand),
 	blocks("scan.command.reverse_shell_nc", "nc or socat connects a program to the network", removeCommand),
 	blocks("scan.command.reverse_shell_script", "a script connects a shell to the network", removeCommand),
-	blocks(removesRoot, "everything on the machine or in the home directory is removed", removeCommand),
-	informs(removalNamed, "a text mentions a command that removes everything", "check that no instruction tells the agent to run it"),
+	blocks(removesRoot, "everything on the machine or in the home directory is removed, encrypted or made unusable", removeCommand),
+	informs(removalNamed, "a text mentions a command that removes everything", notRun),
 	blocks("scan.command.pipe_shell", "the response of a host is run by a shell without a check", "download it to a file, check its digest, then run it; or use a package manager"),
 	blocks("scan.command.package_http", "a package is installed from an address without https", "install it by name from an index, or by https with a digest"),
 	warns(knownInstaller, "the installer of a project is run without a check", "use a package manager if possible"),
@@ -144,9 +146,15 @@ var commandRules = []Rule{
 	warns("scan.command.credential_path", "a file with credentials is mentioned", "check what the skill does with it"),
 	warns("scan.command.metadata_credentials", "the credentials of a cloud machine are read from its metadata service", "check what the skill does with them"),
 	blocks("scan.command.persistence", "a command is installed that runs at each login or by a timer, or gives another person login or root access", removeCommand),
+	blocks("scan.command.container_escape", "a container gets the files or the engine of the machine", removeCommand),
+	blocks("scan.command.protection_off", "the protection of the machine is switched off, or its records are removed", removeCommand),
+	warns("scan.command.protection_weakened", "the protection of the machine is weakened", "check why the skill does it, and that it is undone"),
+	blocks("scan.command.miner", "a program that mines a cryptocurrency is run", removeCommand),
 	blocks("scan.command.injection", "a text tells the reader to ignore its instructions and to run a command", "remove the text"),
-	warns(described, "a command that would block is in a passage about attacks", "check that no instruction tells the agent to run it"),
-	warns(commented, "a command that would block is in a comment", "check that no instruction tells the agent to run it"),
+	informs(described, "a command that would be reported is in a passage about attacks", notRun),
+	informs(commented, "a command that would be reported is in a comment", notRun),
+	informs(printed, "a command that would be reported is in a text that a script prints", notRun),
+	informs(sampled, "a command that would be reported is in a test, an evaluation or a sample", notRun),
 }
 
 const removeCharacters = "remove the characters; find them with an editor that shows them, or: grep -nP '[^\\x00-\\x7F]'"
@@ -181,6 +189,7 @@ var secretRules = []Rule{
 	secret("sendgrid", "a SendGrid API key"),
 	secret("digitalocean", "a DigitalOcean token"),
 	secret("telegram", "a Telegram bot token"),
+	informs(sampledSecret, "a probable secret is in a test, an evaluation or a sample", revoke),
 	warns("scan.secret.jwt", "a JSON Web Token is hard-coded", revoke),
 	warns("scan.secret.assignment", "a probable secret is hard-coded", revoke),
 }

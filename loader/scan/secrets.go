@@ -38,7 +38,7 @@ const after = `(?:[^A-Za-z0-9_-]|$)`
 func format(code, pattern string, keys ...string) probe {
 	re := anchored(pattern + after)
 	return probe{keys: keys, word: true, code: "scan.secret." + code, match: func(text []byte, at int) bool {
-		m := re.FindSubmatch(window(text, at))
+		m := re().FindSubmatch(window(text, at))
 		return m != nil && !isFake(m[1])
 	}}
 }
@@ -48,7 +48,7 @@ var sk = anchored(`(sk-((?:ant|proj|svcacct|admin|or)-)?([A-Za-z0-9_-]{20,255}))
 // findSK finds keys with the prefix "sk-", which many providers use; those of Anthropic continue with "ant". Identifiers can
 // begin so too, so the rest must look random.
 func findSK(text []byte, at int) (string, string) {
-	m := sk.FindSubmatch(window(text, at))
+	m := sk().FindSubmatch(window(text, at))
 	switch {
 	case m == nil || isFake(m[1]):
 		return "", ""
@@ -80,18 +80,18 @@ func hasLongWord(text []byte, at int) bool {
 
 // isAWSSecret reports whether a place is forty characters after the key, if AWS is mentioned nearby.
 func isAWSSecret(text []byte, at int) bool {
-	m := awsSecret.FindSubmatch(window(text, at))
+	m := awsSecret().FindSubmatch(window(text, at))
 	if m == nil || isFake(m[1]) || !hasUpper(m[1]) || !hasLower(m[1]) || entropy(m[1]) < minEntropy {
 		return false
 	}
 	near := text[max(0, at-120):min(len(text), at+40)]
-	return aws.Match(near) || bytes.Contains(near, []byte("AKIA"))
+	return aws().Match(near) || bytes.Contains(near, []byte("AKIA"))
 }
 
 var telegram = compile(`(?:^|[^0-9A-Za-z])(?:bot)?([0-9]{8,10}:AA[A-Za-z0-9_-]{33})` + after)
 
 func isTelegram(text []byte, at int) bool {
-	m := telegram.FindSubmatch(text[max(0, at-14):min(len(text), at+40)])
+	m := telegram().FindSubmatch(text[max(0, at-14):min(len(text), at+40)])
 	return m != nil && !isFake(m[1][11:])
 }
 
@@ -99,7 +99,7 @@ var jwt = anchored(`(eyJ[A-Za-z0-9_-]{8,})\.(eyJ[A-Za-z0-9_-]{8,})\.([A-Za-z0-9_
 
 // isJWT reports whether a place is a token whose header names a signature algorithm, other than well-known examples.
 func isJWT(text []byte, at int) bool {
-	m := jwt.FindSubmatch(text[at:min(at+8<<10, len(text))])
+	m := jwt().FindSubmatch(text[at:min(at+8<<10, len(text))])
 	if m == nil || isFake(m[3]) {
 		return false
 	}
@@ -125,7 +125,7 @@ const minKey = 24
 // or followed by dots or words, does not match.
 func isPrivateKey(text []byte, at int) bool {
 	here := window(text, at)
-	start := keyHeader.FindIndex(here)
+	start := keyHeader().FindIndex(here)
 	if start == nil {
 		return false
 	}
@@ -134,10 +134,10 @@ func isPrivateKey(text []byte, at int) bool {
 	var key []byte
 	for line := range bytes.Lines(body) {
 		line = bytes.Trim(line, " \t\r\n\"'`,;|>\\#*")
-		if len(line) == 0 || len(key) == 0 && keyField.Match(line) {
+		if len(line) == 0 || len(key) == 0 && keyField().Match(line) {
 			continue
 		}
-		if !keyLine.Match(line) {
+		if !keyLine().Match(line) {
 			if bytes.Contains(line, []byte("..")) || bytes.Contains(line, []byte("…")) {
 				return false
 			}

@@ -2,8 +2,8 @@ package scan
 
 import (
 	"bytes"
+	"encoding/base64"
 	"path"
-	"slices"
 	"strings"
 	"unicode"
 )
@@ -12,11 +12,11 @@ var (
 	intoShell = compile(`(?:^|[\s"'` + "`" + `/(=])(?:(?:(?:ba|z|da|k|a)?sh|python[23]?|perl|ruby|node|php)\s+(?:-\S+\s+)*(?:<<<\s*)?\\?["']?(?:\$\(|<\(|` + "`" + `)|(?:eval|source|\.|exec)\s+(?:<<<\s*)?\\?["']?(?:\$\(|<\(|` + "`" + `))\s*$`)
 	// decodeInto is intoShell with other commands before the one that decodes.
 	decodeInto = compile(`(?:(?:^|[\s"'` + "`" + `/(=])(?:(?:(?:ba|z|da|k|a)?sh|python[23]?|perl|ruby|node)\s+(?:-\S+\s+)*(?:<<<\s*)?|(?:eval|source|\.|exec)\s+)\\?["']?(?:\$\(|<\(|` + "`" + `)|^\s*(?:\$ )?["']?\$\()[^)\n]*$`)
-	decoding   = anchored(`(?:base64|base32|basenc)\s[^\n|)]{0,80}?(?:-[a-zA-Z]*[dD]\w*|--decode)\b|xxd\s[^\n|)]{0,40}?-r|openssl\s+(?:enc|base64|aes)[^\n|)]{0,80}?\s-d\b|(?:gunzip|zcat|uudecode)\s|rev\b`)
+	decoding   = anchored(`(?:tr\s+["'\[]?[A-Za-z]|(?:base64|base32|basenc)\s[^\n|)]{0,80}?(?:-[a-zA-Z]*[dD]\w*|--decode)\b|xxd\s[^\n|)]{0,40}?-r|openssl\s+(?:enc|base64|aes)[^\n|)]{0,80}?\s-d\b|(?:gunzip|zcat|uudecode)\s|rev\b)`)
 	decodes    = compile(`(?:^|[\s|(/` + "`" + `"'])(?:(?:base64|base32|basenc)\s[^|]{0,80}?(?:-[a-zA-Z]*[dD]\w*|--decode)(?:\s|$)|xxd\s[^|]{0,40}?-r|openssl\s+(?:enc|base64|aes)[^|]{0,80}?\s-d\b|uudecode\b|rev\s*(?:\||\\?$)|(?:gunzip|zcat|gzip\s+-d)\b|tr\s+["'\[]?[A-Za-z0-9\[])`)
-	fetches    = compile(`(?:^|[\s|("'` + "`" + `@=/&{>])(curl|wget|curl\.exe|fetch|aria2c|httpie|http|https|lynx|w3m|links|lwp-request|lwp-download|GET|nscurl|ftp|axel|xh)\s`)
+	fetches    = compile(`(?:^|[\s|("'` + "`" + `@=/&{>])(curl|wget|curl\.exe|fetch|aria2c|httpie|http|https|lynx|w3m|links|ssh|aws\s+s3\s+cp|gsutil\s+cat|gcloud\s+storage\s+cat|lwp-request|lwp-download|GET|nscurl|ftp|axel|xh)\s`)
 	resolves   = compile(`(?:^|[\s|("'` + "`" + `/])(?:dig|drill|nslookup|host)\s[^|]*\w\.\w`)
-	listens    = compile(`(?:^|[\s|("'` + "`" + `/])(?:nc|ncat|netcat|telnet|socat)\s+(?:-\S+\s+)*[^\s|]+\s+[0-9$]`)
+	listens    = compile(`(?:^|[\s|("'` + "`" + `/])(?:nc|ncat|netcat|telnet|socat)\s+(?:-\S+\s+)*[^\s|]+\s+[0-9$]|openssl\s+s_client\s`)
 	hidden     = compile(`(?:^|[\s(])(?:echo|printf|cat\s*<<<)\s[^|]*?(?:[A-Za-z0-9+/]{28,}={0,2}|(?:[0-9a-fA-F]{2} ?){16,})[^|]*\|`)
 	escapes    = compile(`(?:echo|printf)\s[^|\n]*?(?:(?:\\\\?x[2-7][0-9a-fA-F]){3}|(?:\\\\?0?[01][0-7]{2}){3})`)
 	byVariable = compile(`^\s*(?:\$ )?["']?(?:\$\{?\w|(?:python[23]?|perl|ruby|php|node)\s+-\w*[cer])`)
@@ -24,40 +24,44 @@ var (
 
 // findSink finds the last command of a pipe if it runs its input, and evaluates what precedes it.
 func findSink(text []byte, at int) (string, string) {
-	if !sinkAt.Match(window(text, at)) {
+	if !sinkAt().Match(window(text, at)) {
 		return "", ""
 	}
 	from := lineBefore(text, at, reach)
 	if bytes.HasPrefix(bytes.TrimLeft(from, " "), []byte("|")) && from[len(from)-1] != '\\' && bytes.Count(from, []byte("`"))%2 == 0 {
 		return "", "" // a separator of table cells
 	}
-	for _, separator := range []string{";", "&&", "||", "`", " do "} {
-		if i := bytes.LastIndex(from, []byte(separator)); i >= 0 && !bytes.HasPrefix(bytes.TrimSpace(from[i+len(separator):]), []byte("|")) && len(bytes.TrimSpace(from[i+len(separator):])) > 1 {
-			from = from[i+len(separator):]
-		}
-	}
-	switch m := fetches.FindSubmatchIndex(from); {
+	from = lastCommand(from, ";", "&&", "||", "`", " do ")
+	switch m := fetches().FindSubmatchIndex(from); {
 	case m != nil:
 		return ruleForPipe(bytes.TrimRight(from[m[1]:], `\ `))
-	case listens.Match(from):
+	case listens().Match(from):
 		return "scan.command.reverse_shell_nc", ""
-	case url.Match(from) && byVariable.Match(from), resolves.Match(from):
+	case url().Match(from) && byVariable().Match(from), resolves().Match(from):
 		return ruleForPipe(from)
-	case decodes.Match(from), hidden.Match(from), escapes.Match(from):
+	case decodes().Match(from), hidden().Match(from), escapes().Match(from):
 		return "scan.command.decode_shell", ""
 	}
 	return "", ""
 }
 
-func mayPipe(text []byte, at int) bool {
-	return bytes.ContainsAny(lineBefore(text, at, 80), "(`") || bytes.Contains(window(text, at), []byte(">("))
+// lastCommand returns the text after the last of each separator, unless only a pipe or nothing follows.
+func lastCommand(text []byte, separators ...string) []byte {
+	for _, separator := range separators {
+		if i := bytes.LastIndex(text, []byte(separator)); i >= 0 {
+			if rest := bytes.TrimSpace(text[i+len(separator):]); len(rest) > 1 && rest[0] != '|' {
+				text = text[i+len(separator):]
+			}
+		}
+	}
+	return text
 }
 
 // findPipe finds a download in the command line of a shell. [findSink] finds pipes.
 func findPipe(text []byte, at int) (string, string) {
 	before := lineBefore(text, at, 80)
-	if !bytes.ContainsAny(before, "(`") || !intoShell.Match(before) {
-		if m := intoProcess.FindSubmatch(window(text, at)); m != nil {
+	if !bytes.ContainsAny(before, "(`") || !intoShell().Match(before) {
+		if m := intoProcess().FindSubmatch(window(text, at)); m != nil {
 			return ruleForPipe(m[1])
 		}
 		return "", ""
@@ -81,7 +85,7 @@ func findAssigned(text []byte, at int) (string, string) {
 	if len(before) == 0 || before[len(before)-1] != '=' {
 		return "", ""
 	}
-	m := assignedTo.FindSubmatch(lineBefore(text, at, 80))
+	m := assignedTo().FindSubmatch(lineBefore(text, at, 80))
 	if m == nil {
 		return "", ""
 	}
@@ -91,25 +95,30 @@ func findAssigned(text []byte, at int) (string, string) {
 		return "", ""
 	}
 	args, rest := here[2:2+end], here[2+end:]
-	for _, use := range []string{"$" + string(m[1]), "${" + string(m[1]) + "}"} {
-		for from := 0; ; {
-			i := bytes.Index(rest[from:], []byte(use))
-			if i < 0 {
-				break
-			}
-			i += from
-			from = i + len(use)
-			if from < len(rest) && isWord(rest[from]) && rest[from] != '-' {
-				continue
-			}
-			before := lineBefore(rest, i, 40)
-			if runsText.Match(before) || sinkAt.Match(bytes.TrimLeft(rest[from:], ` "'`)) {
-				_, args, _ := bytes.Cut(args, []byte(" "))
-				return ruleForPipe(args)
-			}
+	for _, end := range uses(rest, string(m[1])) {
+		before := lineBefore(rest, end, 60)
+		if runsText().Match(before[:bytes.LastIndexByte(before, '$')]) || sinkAt().Match(bytes.TrimLeft(rest[end:], ` "'`+"`"+`}`)) {
+			_, args, _ := bytes.Cut(args, []byte(" "))
+			return ruleForPipe(args)
 		}
 	}
 	return "", ""
+}
+
+// uses returns the end of each use of a variable in a shell.
+func uses(text []byte, name string) (ends []int) {
+	for _, use := range []string{"$" + name, "${" + name} {
+		for from := 0; ; {
+			i := bytes.Index(text[from:], []byte(use))
+			if i < 0 {
+				break
+			}
+			if from += i + len(use); from == len(text) || !isWord(text[from]) || text[from] == '-' {
+				ends = append(ends, from)
+			}
+		}
+	}
+	return ends
 }
 
 var runsText = compile(`(?:\beval|\b(?:ba|z|da)?sh\s+-\w*c|\bpython3?\s+-c|<<<)\s+["']?$`)
@@ -119,16 +128,16 @@ func ruleForPipe(args []byte) (string, string) {
 	if isPlaceholder(args) {
 		return "", ""
 	}
-	urls := url.FindAll(args, -1)
+	urls := url().FindAll(args, -1)
 	for _, u := range urls {
 		if !isInstaller(string(u)) {
-			if len(urls) > 1 || bareHost.Match(args) {
+			if len(urls) > 1 || bareHost().Match(args) {
 				return "scan.command.pipe_shell", ""
 			}
 			return "scan.command.pipe_shell", string(u)
 		}
 	}
-	if len(urls) == 0 || bareHost.Match(args) {
+	if len(urls) == 0 || bareHost().Match(args) {
 		return "scan.command.pipe_shell", ""
 	}
 	return knownInstaller, ""
@@ -138,23 +147,20 @@ func ruleForPipe(args []byte) (string, string) {
 func isPlaceholder(args []byte) bool {
 	for word := range strings.FieldsSeq(string(args)) {
 		word = strings.Trim(word, "`\"'\\")
-		if word != "" && word[0] != '-' && !strings.ContainsAny(word[:1], "[<.|*") && !strings.HasPrefix(word, "…") {
+		if word != "" && word[0] != '-' && !strings.ContainsAny(word[:1], "[<|*") && !strings.HasPrefix(word, "..") && !strings.HasPrefix(word, "…") {
 			return false
 		}
 	}
 	return true
 }
 
-func isDecode(text []byte, at int) bool {
-	return decoding.Match(window(text, at)) && decodeInto.Match(lineBefore(text, at, 300))
-}
-
 var spelled = anchored("(?:\\$\\(|`)(?:printf|echo\\s+-e)\\s[^)\\n]*?(?:(?:\\\\\\\\?x[2-7][0-9a-fA-F]){3}|(?:\\\\\\\\?0?[01][0-7]{2}){3})")
 
 var (
-	evalDecoded = anchored(`(?:(?:eval|exec)\b|Function\(|compile\(|loads\()[^\n]{0,160}?(?:b64decode|base64_decode|b32decode|a85decode|decodebytes|atob\s*\(|[,(]\s?["']?base64["']?\)|fromhex\(|unhexlify|fromCharCode|rot_?13|,\s?["']?hex["']?\))`)
-	evalFetched = anchored(`(?:eval|exec)\s*\(+[^\n]{0,120}?(?:urlopen|urllib|requests\.get|httpx\.get|fetch\(|https?\.get\(|axios\.get|file_get_contents\(\s*["']https?:|URI\.open|Net::HTTP\.get|LWP::|open\(\s*["']https?:|URI(?:\.parse)?\(\s*["']https?:|\bget\s*\(?\s*["']https?:)`)
-	literal     = compile(`["'][A-Za-z0-9+/_-]{20,}={0,2}["']|\((?:\s*\d{2,3}\s*,){6}`)
+	evalDecoded = anchored(`(?:(?:eval|exec)\b|Function\(|compile\(|loads\()[^\n]{0,160}?(?:\bchr\(|map\(\s*chr|bytes\(\s*\[|bytearray\(\s*\[|\[::-1\]|pack\(\s*["']?H\*|zlib\.decompress|b64decode|base64_decode|b32decode|a85decode|decodebytes|atob\s*\(|[,(]\s?["']?base64["']?\)|fromhex\(|unhexlify|fromCharCode|rot_?13|,\s?["']?hex["']?\))`)
+	evalFetched = anchored(`(?:eval|exec|loads)\s*\(+[^\n]{0,120}?(?:urlopen|urllib|requests\.get|httpx\.get|fetch\(|https?\.get\(|axios\.get|file_get_contents\(\s*["']https?:|URI\.open|Net::HTTP\.get|LWP::|open\(\s*["']https?:|URI(?:\.parse)?\(\s*["']https?:|\bget\s*\(?\s*["']https?:)`)
+	runsBefore  = compile(`(?:system|exec|eval|qx|open)\W{0,3}$`)
+	literal     = compile(`["'][A-Za-z0-9+/_-]{20,}={0,2}["']|[(\[](?:\s*(?:0x)?[0-9a-fA-F]{2,3}\s*,){6}|(?:chr\(\s*\d+\s*\)\s*[+.]\s*){3}|decode\(\s*["'][^"'\n]{12,}|["'][^"'\n]{12,}["']\[::-1\]|H\*["']?\s*,\s*["']?[0-9a-fA-F]{8,}`)
 	// decodedText is a text that is decoded. The fold removes the quotes of one without blanks.
 	decodedText = compile(`(?:decode|decodebytes|atob|from)\s*\(\s*b?["']?([A-Za-z0-9+/]{8,}={0,2})["']?\s*[,)]`)
 )
@@ -163,17 +169,17 @@ var (
 // code.
 func findEval(text []byte, at int) (string, string) {
 	here := window(text, at)
-	if bytes.HasPrefix(here, []byte("loads(")) && !bytes.HasSuffix(text[max(0, at-8):at], []byte("marshal.")) && !bytes.HasSuffix(text[max(0, at-8):at], []byte("pickle.")) {
+	if bytes.HasPrefix(here, []byte("loads(")) && !bytes.HasSuffix(text[max(0, at-8):at], []byte("marshal.")) && !bytes.HasSuffix(text[max(0, at-8):at], []byte("pickle.")) && !bytes.HasSuffix(text[max(0, at-8):at], []byte("dill.")) {
 		return "", ""
 	}
-	if evalDecoded.Match(here) {
+	if evalDecoded().Match(here) {
 		line := lineAt(text, at)
-		if m := decodedText.FindSubmatch(line); literal.Match(line) || m != nil && looksEncoded(m[1]) {
+		if m := decodedText().FindSubmatch(line); literal().Match(line) || m != nil && looksEncoded(m[1]) {
 			return "scan.command.decode_shell", ""
 		}
 		return "scan.command.eval_base64", ""
 	}
-	if evalFetched.Match(here) {
+	if evalFetched().Match(here) {
 		return ruleForPipe(lineAt(text, at))
 	}
 	return "", ""
@@ -195,31 +201,26 @@ var (
 	windowsLoader  = anchored(`(?i)(?:mshta\s+["']?(?:https?|javascript|vbscript):|regsvr32\s[^\n]{0,80}/i:["']?https?:|bitsadmin\s[^\n]{0,120}/transfer[^\n]{0,120}https?://|rundll32\s[^\n]{0,40}javascript:)`)
 )
 
-func findPowerShellPipe(text []byte, at int) (string, string) {
-	if m := psPipe.Find(window(text, at)); m != nil {
-		_, args, _ := bytes.Cut(m, []byte(" "))
-		return ruleForPipe(args)
-	}
-	return "", ""
-}
-
 func findExpression(text []byte, at int) (string, string) {
-	m := psExpression.Find(window(text, at))
+	m := psExpression().Find(window(text, at))
+	if m == nil {
+		_, m, _ = bytes.Cut(psPipe().Find(window(text, at)), []byte(" "))
+	}
 	switch {
 	case m == nil:
 		return "", ""
-	case psDecoded.Match(m):
+	case psDecoded().Match(m):
 		return "scan.command.decode_shell", ""
 	}
 	return ruleForPipe(m)
 }
 
 func findDownload(text []byte, at int) (string, string) {
-	if m := psDownload.Find(window(text, at)); m != nil {
+	if m := psDownload().Find(window(text, at)); m != nil {
 		return ruleForPipe(m)
 	}
 	// The variable that keeps the answer is evaluated on one of the next lines.
-	if m := psVariable.FindSubmatch(lineBefore(text, at, 120)); m != nil {
+	if m := psVariable().FindSubmatch(lineBefore(text, at, 120)); m != nil {
 		rest := bytes.ToLower(window(text, at))
 		name := append([]byte("$"), bytes.ToLower(m[1])...)
 		for _, word := range []string{"iex ", "iex(", "invoke-expression "} {
@@ -270,7 +271,7 @@ func savesFile(text []byte, at int) bool {
 	case bytes.HasPrefix(first, []byte("certutil")):
 		return true
 	}
-	return bytes.IndexByte(first, '>') >= 0 || bytes.HasPrefix(first, []byte("wget")) || outputFlag.Match(first)
+	return bytes.IndexByte(first, '>') >= 0 || bytes.HasPrefix(first, []byte("wget")) || outputFlag().Match(first)
 }
 
 var outputFlag = compile(`\s-[\w-]*[oO]`)
@@ -281,8 +282,8 @@ func findFetchAndRun(text []byte, at int) (string, string) {
 	first := string(command)
 	file := ""
 	encoded := strings.HasPrefix(first, "base64")
-	switch m := outputTo.FindStringSubmatch(first); {
-	case encoded && (m == nil || !decodesIn.MatchString(first)):
+	switch m := outputTo().FindStringSubmatch(first); {
+	case encoded && (m == nil || !decodesIn().MatchString(first)):
 		return "", ""
 	case strings.HasPrefix(first, "certutil"):
 		words := strings.Fields(first)
@@ -293,7 +294,7 @@ func findFetchAndRun(text []byte, at int) (string, string) {
 	case m != nil && !strings.HasPrefix(m[1], "http") && m[1] != "-" && m[1] != "/dev/null":
 		file = m[1]
 	case strings.HasPrefix(first, "wget"), strings.Contains(first, " -O"), strings.Contains(first, " -LO"), strings.Contains(first, "O "):
-		if u := url.FindString(first); u != "" {
+		if u := url().FindString(first); u != "" {
 			file = path.Base(u)
 		}
 	}
@@ -310,52 +311,51 @@ func findFetchAndRun(text []byte, at int) (string, string) {
 		return "", ""
 	}
 	if encoded {
+		if m := echoed().FindSubmatch(lineBefore(text, at, 300)); m != nil && isPlaceholderCode(m[1]) {
+			return "", ""
+		}
 		return "scan.command.decode_shell", ""
 	}
 	_, args, _ := strings.Cut(first, " ")
 	args = strings.ReplaceAll(args, file, "")
-	if u := url.FindString(first); u != "" {
+	if u := url().FindString(first); u != "" {
 		if isInstaller(u) {
 			return knownInstaller, ""
 		}
 		return "scan.command.pipe_shell", u
 	}
-	if isPlaceholder([]byte(args)) || !bareHost.MatchString(args) {
+	if isPlaceholder([]byte(args)) || !bareHost().MatchString(args) {
 		return "", ""
 	}
 	return "scan.command.pipe_shell", ""
 }
 
-var interpreters = []string{"sh", "bash", "zsh", "dash", "ksh", "source", ".", "python", "python3", "perl", "node", "ruby", "php", "start", "Start-Process", "cmd", "exec", "eval", "&"}
+var (
+	echoed = compile(`(?:echo|printf)\s+(?:-\w+\s+)?["']?([^\s"'|]+)["']?\s*\|\s*$`)
+	// placeholderCode stands for text that an author would encode: <encoded>, {encoded}, BASE64_WRAPPER.
+	placeholderCode = compile(`^(?:[<{\[].*|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)$`)
+)
+
+// isPlaceholderCode reports whether an encoded text is a placeholder, or decodes to a sketch with an ellipsis.
+func isPlaceholderCode(word []byte) bool {
+	text, err := base64.StdEncoding.DecodeString(string(word))
+	return placeholderCode().Match(word) || err == nil && len(text) < 40 && bytes.Contains(text, []byte("...")) && !bytes.ContainsAny(text, "/$`")
+}
+
+// runner is what precedes the name of a file in a command that runs it.
+var runner = compile(`^["']?(?:(?:sudo|nohup|exec|env|\$|doas|command|setsid|time|start|&|-\S+|\w+=\S*)\s+)*(?:(?:[\w./]*/)?((?:ba|z|da|k)?sh|source|\.|python3?|perl|node|ruby|php|start|Start-Process|cmd|exec|eval|&)\s+(?:-\S+\s+)*)?["'(]*(\./|\.\\)?$`)
 
 func isRunAfter(file string, steps []string) bool {
 	for _, step := range steps {
-		if checked.MatchString(step) {
+		if checked().MatchString(step) {
 			return false
 		}
-		words := strings.Fields(step)
-		for len(words) > 0 && (slices.Contains([]string{"sudo", "nohup", "exec", "env", "$", "doas", "command", "start", "&", "setsid", "time"}, words[0]) || strings.HasPrefix(words[0], "-") || strings.Contains(words[0], "=")) {
-			words = words[1:]
-		}
-		if len(words) == 0 {
+		before, after, found := strings.Cut(step, file)
+		if !found || after != "" && isWord(after[0]) {
 			continue
 		}
-		name := func(word string) string {
-			return strings.TrimPrefix(strings.TrimPrefix(strings.Trim(word, `"'()&`), "./"), `.\`)
-		}
-		if name(words[0]) == file && (strings.ContainsAny(words[0], `/\`) || strings.HasSuffix(file, ".exe")) {
+		if m := runner().FindStringSubmatch(before); m != nil && (m[1] != "" || m[2] != "" || strings.Contains(file, "/") || strings.HasSuffix(file, ".exe")) {
 			return true
-		}
-		if !slices.Contains(interpreters, path.Base(words[0])) {
-			continue
-		}
-		for _, word := range words[1:] {
-			if !strings.HasPrefix(word, "-") {
-				if name(word) == file {
-					return true
-				}
-				break
-			}
 		}
 	}
 	return false

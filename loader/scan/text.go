@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"regexp"
 	"slices"
+	"strings"
+	"sync"
 
 	"golang.org/x/text/encoding/unicode"
 )
@@ -31,7 +34,7 @@ type probe struct {
 	// code and detail are those of a place that pattern or match confirms. Probes with several rules have find instead, which
 	// returns "" if there is no match.
 	code, detail string
-	pattern      *pattern
+	pattern      pattern
 	match        func(text []byte, at int) bool
 	find         func(text []byte, at int) (code, detail string)
 }
@@ -178,10 +181,10 @@ func (s *search) stop() bool {
 
 // searchFile returns the hits in a file by line, and whether all of it was searched. A file with a UTF-16 byte order mark is
 // searched as UTF-16, and as the bytes that a shell reads.
-func searchFile(ctx context.Context, path string, data []byte, work *int) (hits []hit, all bool) {
-	hits, all = searchText(ctx, path, data, work)
+func searchFile(ctx context.Context, path string, data []byte, o func() own, work *int) (hits []hit, all bool) {
+	hits, all = searchText(ctx, path, data, o, work)
 	if text, ok := fromUTF16(data); ok {
-		more, allToo := searchText(ctx, path, text, work)
+		more, allToo := searchText(ctx, path, text, o, work)
 		hits, all = append(more, hits...), all && allToo
 		slices.SortStableFunc(hits, byLine)
 	}
@@ -193,7 +196,7 @@ func searchFile(ctx context.Context, path string, data []byte, work *int) (hits 
 // in the folded text.
 //
 // all is false if a bound on work or hits was reached.
-func searchText(ctx context.Context, path string, text []byte, work *int) (hits []hit, all bool) {
+func searchText(ctx context.Context, path string, text []byte, o func() own, work *int) (hits []hit, all bool) {
 	given := min(textWork(text), *work)
 	s := &search{ctx: ctx, text: text, counts: map[string]int{}, left: given}
 	s.match(secretKeys)
@@ -204,13 +207,18 @@ func searchText(ctx context.Context, path string, text []byte, work *int) (hits 
 	s.hits = slices.DeleteFunc(s.hits, func(h hit) bool { return isSecret(h.code) && isAllowed(text, h.at) })
 	s.sort()
 	number(s.hits, folded{text: text})
+	for i, h := range s.hits {
+		if isSecret(h.code) && rules[h.code].Blocking && isSample(path) {
+			s.hits[i].code, s.hits[i].detail = sampledSecret, strings.TrimPrefix(h.code, "scan.secret.")
+		}
+	}
 
 	plain := fold(text)
 	c := &search{ctx: ctx, text: plain.text, counts: map[string]int{}, left: s.left}
 	c.match(commandKeys)
 	c.sort()
 	if len(c.hits) > 0 {
-		c.hits = newPassages(path, plain.text).apply(c.hits)
+		newPassages(path, plain.text, o).apply(c.hits)
 		number(c.hits, plain)
 	}
 	hits = append(s.hits, c.hits...)
@@ -230,7 +238,7 @@ func (s *search) match(m *matcher) {
 	if len(s.text) < 3 {
 		return
 	}
-	state, line := newChainState(m.chains), 0
+	state, line := slices.Repeat([]chainState{{-1, -1, -1, -1}}, len(m.chains)), 0
 	v := uint32(s.text[0])<<8 | uint32(s.text[1])<<16
 	for i, c := range s.text[2:] { // i is where the three bytes begin
 		v = v>>8 | uint32(c)<<16
@@ -274,7 +282,7 @@ func (s *search) evaluate(p *probe, at int) {
 	switch {
 	case p.find != nil:
 		code, detail = p.find(s.text, at)
-	case p.pattern != nil && !p.pattern.Match(window(s.text, at)), p.match != nil && !p.match(s.text, at):
+	case p.pattern != nil && !p.pattern().Match(window(s.text, at)), p.match != nil && !p.match(s.text, at):
 		return
 	}
 	if code != "" {
@@ -336,7 +344,7 @@ func lineAt(text []byte, at int) []byte {
 }
 
 // anchored compiles a pattern that must match at the key.
-func anchored(pattern string) *pattern { return compile(`^(?:` + pattern + `)`) }
+func anchored(pattern string) pattern { return compile(`^(?:` + pattern + `)`) }
 
 // fromUTF16 converts UTF-16 with a byte order mark to UTF-8. PowerShell writes such scripts.
 func fromUTF16(data []byte) ([]byte, bool) {
@@ -345,3 +353,27 @@ func fromUTF16(data []byte) ([]byte, bool) {
 }
 
 var utf16Text = unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM)
+
+// pattern returns a regular expression, which it compiles at the first call. All of them take some 14 ms, which a process that
+// scans nothing saves, and a sidecar spends after its start.
+type pattern func() *regexp.Regexp
+
+// patterns are all there are, for a test that compiles them.
+var patterns []pattern
+
+// compile returns the pattern of a text. It panics when it is first called if the text is not a regular expression.
+func compile(text string) pattern {
+	p := pattern(sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) }))
+	patterns = append(patterns, p)
+	return p
+}
+
+// near returns the check for a pattern around a place, within distances before and after it.
+func near(p pattern, before, after int) func(text []byte, at int) bool {
+	return func(text []byte, at int) bool { return p().Match(text[max(0, at-before):min(len(text), at+after)]) }
+}
+
+// follows returns the check for a pattern on the line before a place.
+func follows(p pattern, limit int) func(text []byte, at int) bool {
+	return func(text []byte, at int) bool { return p().Match(lineBefore(text, at, limit)) }
+}

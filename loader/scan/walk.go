@@ -11,6 +11,9 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
 
 	"pannier/internal/fsx"
 )
@@ -27,6 +30,7 @@ type walker struct {
 	bytes   int64
 	work    int // the units that are left
 	packed  packed
+	own     func() own // read once, when an installer is found
 
 	truncated bool
 	full      bool // the bound on entries was reached
@@ -60,7 +64,22 @@ func (w *walker) scan(ctx context.Context, dir string) error {
 	if info, err := top.Stat("."); err == nil {
 		w.checkMode(info, ".")
 	}
+	w.own = sync.OnceValue(func() own { return readOwn(top) })
 	return w.walk(ctx, top, "", 0)
+}
+
+// readOwn reads who a skill is of. A SKILL.md that cannot be read names no vendor.
+func readOwn(top *os.Root) own {
+	f, err := top.OpenFile("SKILL.md", os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW|unix.O_NOCTTY, 0)
+	if err != nil {
+		return own{}
+	}
+	defer f.Close()
+	var text []byte
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+		text, _ = io.ReadAll(io.LimitReader(f, 16<<10))
+	}
+	return ownOf(text)
 }
 
 func openErrorRule(err error) string {
