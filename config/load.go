@@ -21,6 +21,13 @@ type settingsLoader struct {
 	faults []*Fault
 }
 
+// The bounds of discovery that no setting changes: directories below a root, and the bytes of a SKILL.md and of its frontmatter.
+const (
+	maxDepth            = 6
+	maxSkillBytes       = 1 << 20
+	maxFrontmatterBytes = 64 << 10
+)
+
 // Load returns the settings that flags, variables and the settings file give, over their defaults. flags are those of
 // [AddFlags], already parsed; a flag that is not among them, or all with nil, is not given. environ is what [os.Environ]
 // returns. The error joins a [*Fault] for each thing wrong, one line each.
@@ -31,6 +38,7 @@ func Load(flags *pflag.FlagSet, environ []string) (Settings, error) {
 	for i := range table {
 		l.set(&table[i])
 	}
+	l.draft.MaxDepth, l.draft.MaxSkillBytes, l.draft.MaxFrontmatterBytes = maxDepth, maxSkillBytes, maxFrontmatterBytes
 	l.completeWorkspace()
 	l.completeRoots()
 	l.completeState()

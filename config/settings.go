@@ -114,21 +114,14 @@ func (s Settings) PrivatePaths() []string {
 // TurnEventsAll is the [Settings.TurnEvents] with which every turn is recorded.
 const TurnEventsAll = math.MaxInt
 
-// Install bounds uploads and what is unpacked of them.
+// Install says whether clients may install skills. The other bounds of an archive follow from MaxCompressedBytes.
 type Install struct {
-	Enabled                                                bool
-	MaxCompressedBytes, MaxUncompressedBytes, MaxFileBytes int64
-	MaxEntries                                             int // directories among them
-	UploadTTL                                              time.Duration
-	MaxUploadBytesPending                                  int64
+	Enabled            bool
+	MaxCompressedBytes int64
 }
 
 // MCP is how hosts of the Model Context Protocol are served.
-type MCP struct {
-	Enabled, Tools       bool
-	InstructionsMaxChars int // 0 leaves the list of skills out
-	PageSize             int
-}
+type MCP struct{ Enabled, Tools bool }
 
 // Platform is a side with a registry endpoint.
 type Platform struct {

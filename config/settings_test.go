@@ -67,10 +67,7 @@ var samples = map[string]sample{
 	"log_format":                           {"json", "", func(s config.Settings) any { return s.LogFormat }, "json"},
 	"roots":                                {"more", "[{path: more}]", func(s config.Settings) any { return s.Roots }, []pannier.Root{{Path: "/configs/more", Name: "more", Kind: "workspace", Trust: pannier.TrustVerified, Implicit: true}}},
 	"skip":                                 {"a, b", "[a, b]", func(s config.Settings) any { return s.Skip }, []string{"a", "b"}},
-	"max_depth":                            {"3", "", func(s config.Settings) any { return s.MaxDepth }, 3},
 	"max_dirs":                             {"30", "", func(s config.Settings) any { return s.MaxDirs }, 30},
-	"max_skill_bytes":                      {"5000000000", "", func(s config.Settings) any { return s.MaxSkillBytes }, int64(5000000000)},
-	"max_frontmatter_bytes":                {"10", "", func(s config.Settings) any { return s.MaxFrontmatterBytes }, int64(10)},
 	"settle":                               {"0", "", func(s config.Settings) any { return s.Settle }, time.Duration(0)},
 	"debounce":                             {"1s", "", func(s config.Settings) any { return s.Debounce }, time.Second},
 	"max_wait":                             {"1m30s", "", func(s config.Settings) any { return s.MaxWait }, 90 * time.Second},
@@ -99,15 +96,8 @@ var samples = map[string]sample{
 	"api_allow_origins":                    {"https://a.example,http://b:8080", "['https://a.example', 'http://b:8080']", func(s config.Settings) any { return s.APIAllowOrigins }, []string{"https://a.example", "http://b:8080"}},
 	"install.enabled":                      {"false", "", func(s config.Settings) any { return s.Install.Enabled }, false},
 	"install.max_compressed_bytes":         {"1000", "", func(s config.Settings) any { return s.Install.MaxCompressedBytes }, int64(1000)},
-	"install.max_uncompressed_bytes":       {"1000", "", func(s config.Settings) any { return s.Install.MaxUncompressedBytes }, int64(1000)},
-	"install.max_entries":                  {"10", "", func(s config.Settings) any { return s.Install.MaxEntries }, 10},
-	"install.max_file_bytes":               {"1000", "", func(s config.Settings) any { return s.Install.MaxFileBytes }, int64(1000)},
-	"install.upload_ttl":                   {"5m", "", func(s config.Settings) any { return s.Install.UploadTTL }, 5 * time.Minute},
-	"install.max_upload_bytes_pending":     {"1000", "", func(s config.Settings) any { return s.Install.MaxUploadBytesPending }, int64(1000)},
 	"mcp.enabled":                          {"false", "", func(s config.Settings) any { return s.MCP.Enabled }, false},
 	"mcp.tools":                            {"false", "", func(s config.Settings) any { return s.MCP.Tools }, false},
-	"mcp.instructions_max_chars":           {"1000", "", func(s config.Settings) any { return s.MCP.InstructionsMaxChars }, 1000},
-	"mcp.page_size":                        {"10", "", func(s config.Settings) any { return s.MCP.PageSize }, 10},
 	"promotion.heartbeat":                  {"true", "", func(s config.Settings) any { return s.PromotionHeartbeat }, true},
 	"scan":                                 {"enforce", "", func(s config.Settings) any { return s.Scan }, config.ScanEnforce},
 	"scan_installers":                      {"block", "", func(s config.Settings) any { return s.ScanInstallers }, "block"},
@@ -227,12 +217,9 @@ func TestDefaults(t *testing.T) {
 		Settle: 100 * time.Millisecond, Debounce: 2 * time.Second, MaxWait: 3 * time.Second, Resync: 10 * time.Second, Watch: "auto",
 		Platforms:    []config.Platform{{Path: "/registry/update-card", WorkspaceID: configsID, TokenFile: "/configs/.auth_token", TokenChecked: true, ReadBack: true, Events: true}},
 		InstallTrust: pannier.TrustCommunity, DeleteGrace: 2 * time.Second,
-		Install: config.Install{
-			Enabled: true, MaxCompressedBytes: 100 << 20, MaxUncompressedBytes: 500 << 20, MaxFileBytes: 50 << 20, MaxEntries: 2048,
-			UploadTTL: time.Hour, MaxUploadBytesPending: 1 << 30,
-		},
+		Install:      config.Install{Enabled: true, MaxCompressedBytes: 100 << 20},
 		CardMaxBytes: 262144, EnvironmentOwn: "auto", MinimumTrust: pannier.TrustUntrusted, PolicyProfile: "default", Scan: config.ScanReport, ScanInstallers: "warn", PromptFormat: "compact", PromptMaxChars: 24000,
-		TurnEvents: 120, MCP: config.MCP{Enabled: true, Tools: true, InstructionsMaxChars: 4000, PageSize: 1000},
+		TurnEvents: 120, MCP: config.MCP{Enabled: true, Tools: true},
 		Tools: config.Tools{
 			Kinds:       []pannier.RuntimeToolKind{pannier.RuntimeShell, pannier.RuntimeHTTP, pannier.RuntimeProxy, pannier.RuntimePython},
 			Trust:       config.ToolTrust{Shell: pannier.TrustVerified, HTTP: pannier.TrustCommunity, Proxy: pannier.TrustCommunity},
@@ -454,9 +441,9 @@ func TestHeadersInAVariable(t *testing.T) {
 }
 
 func TestRulesTakeEveryBound(t *testing.T) {
-	s := mustLoad(t, []string{"--validation-allow-missing-frontmatter", "--max-depth=1"}, nil, "")
+	s := mustLoad(t, []string{"--validation-allow-missing-frontmatter", "--max-dirs=100"}, nil, "")
 	want := pannier.DiscoveryRules{
-		Workspace: "/configs", Roots: s.Roots, Skip: s.Skip, MaxDepth: 1, MaxDirs: 20000,
+		Workspace: "/configs", Roots: s.Roots, Skip: s.Skip, MaxDepth: 6, MaxDirs: 100,
 		MaxSkillBytes: 1 << 20, MaxFrontmatterBytes: 64 << 10, AllowMissingFrontmatter: true,
 	}
 	if diff := cmp.Diff(want, s.DiscoveryRules); diff != "" {

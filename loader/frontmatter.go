@@ -101,7 +101,7 @@ func tooLong(limit int64) *textFault {
 	return &textFault{
 		code: "skill.frontmatter.too_long", line: 1,
 		message: fmt.Sprintf("the frontmatter is longer than %d bytes, or not closed within them", limit),
-		hint:    "close it with a line `---`, and move long texts below it; the bound is max_frontmatter_bytes",
+		hint:    "close it with a line `---`, and move long texts below it",
 	}
 }
 

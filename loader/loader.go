@@ -373,18 +373,18 @@ func (t *tree) problems() []pannier.Problem {
 	}
 	problems = t.top.appendProblems(append(problems, t.lock.problems...))
 	if t.pastDepth > 0 {
-		problems = append(problems, t.bound("root.max_depth", pannier.SeverityInfo, fmt.Sprintf("%d directories lie deeper than max_depth = %d and were not scanned", t.pastDepth, t.rules.MaxDepth), "max_depth"))
+		problems = append(problems, t.bound("root.max_depth", pannier.SeverityInfo, fmt.Sprintf("%d directories lie more than %d directories deep and were not scanned", t.pastDepth, t.rules.MaxDepth), "name a root that begins further down"))
 	}
 	if t.pastCount > 0 {
-		problems = append(problems, t.bound("root.max_dirs", pannier.SeverityWarning, fmt.Sprintf("%d directories lie past max_dirs = %d and were not scanned", t.pastCount, t.rules.MaxDirs), "max_dirs"))
+		problems = append(problems, t.bound("root.max_dirs", pannier.SeverityWarning, fmt.Sprintf("%d directories lie past max_dirs = %d and were not scanned", t.pastCount, t.rules.MaxDirs), "raise max_dirs"))
 	}
 	return problems
 }
 
-func (t *tree) bound(code string, severity pannier.Severity, message, setting string) pannier.Problem {
+func (t *tree) bound(code string, severity pannier.Severity, message, remedy string) pannier.Problem {
 	return pannier.Problem{
 		Code: code, Severity: severity, Path: t.root.Name, Message: message,
-		Hint: "raise " + setting + ", or move what holds no skills out of the root",
+		Hint: remedy + ", or move what holds no skills out of the root",
 	}
 }
 

@@ -143,7 +143,7 @@ func (r *reader) readFile(n *node, skill *pannier.Skill, before fsx.Stamp) (fsx.
 		return before, parts{}
 	}
 	if limit := r.scan.tree.rules.MaxSkillBytes; opened.Size > limit {
-		r.refuse(skill, "skill.file.too_long", fmt.Sprintf("SKILL.md has %d bytes, more than %d", opened.Size, limit), "move what is not needed at once into files beside it; the bound is max_skill_bytes")
+		r.refuse(skill, "skill.file.too_long", fmt.Sprintf("SKILL.md has %d bytes, more than %d", opened.Size, limit), "move what is not needed at once into files beside it")
 		return opened, parts{}
 	}
 	text, rest, err := r.digest(file, opened.Size)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -14,7 +15,6 @@ import (
 	"pannier/admin/archive"
 	"pannier/admin/install"
 	"pannier/admin/upload"
-	"pannier/config"
 	"pannier/publish/api"
 	"pannier/service"
 )
@@ -33,16 +33,27 @@ const (
 	clientShare      = 2
 )
 
+// The bounds of archives and uploads beside install.max_compressed_bytes: what an archive unpacks to, in sizes of the largest archive; its
+// entries, directories among them; how long an upload waits for its next chunk; what all uploads may hold on disk, in bytes, or in sizes of
+// the largest archive if that is more.
+const (
+	unpacked        = 5
+	maxEntries      = 2048
+	uploadTTL       = time.Hour
+	pendingBytes    = 1 << 30
+	pendingArchives = 10
+)
+
 // spoolHint is what to do about a directory that nothing can come in to.
 const spoolHint = "make what lies there a directory that this user can read and write, or remove it, and restart"
 
 // openInstalls opens what moves skills, and repairs what a process before left half done. look returns a snapshot of a scan
 // that began after the call, at directories that pannier has changed.
 func (c *core) openInstalls(ctx context.Context, reg prometheus.Registerer, look func(context.Context, ...string) (*pannier.Snapshot, error)) (admin.InstallOptions, error) {
-	s := c.settings.Install
+	most := c.settings.Install.MaxCompressedBytes
 	o := admin.InstallOptions{
-		Archive:       archive.Limits{MaxUncompressed: s.MaxUncompressedBytes, MaxFile: s.MaxFileBytes, MaxEntries: s.MaxEntries},
-		MaxCompressed: s.MaxCompressedBytes, Trust: c.settings.InstallTrust, Current: c.registry.Current,
+		Archive:       archive.Limits{MaxUncompressed: unpacked * most, MaxFile: most / 2, MaxEntries: maxEntries},
+		MaxCompressed: most, Trust: c.settings.InstallTrust, Current: c.registry.Current,
 		Preflight: c.registry.Preflight, Rescan: look,
 	}
 	scratch, err := c.scratch()
@@ -60,7 +71,7 @@ func (c *core) openInstalls(ctx context.Context, reg prometheus.Registerer, look
 	c.installed = o.Store
 	if o.Refused = c.installsRefused(); o.Refused == nil {
 		o.Spool = filepath.Join(c.state.dir, uploadsDir)
-		if c.uploads, c.spoolErr = c.openUploads(reg, o.Spool, s); c.spoolErr == nil {
+		if c.uploads, c.spoolErr = c.openUploads(reg, o.Spool, most); c.spoolErr == nil {
 			o.HoldUpload = c.uploads.Hold
 		}
 		o.Refused = c.installsRefused()
@@ -105,17 +116,18 @@ func (c *core) spoolConditions() []pannier.Condition {
 		"nothing can be installed: "+c.spoolErr.Error(), spoolHint)}
 }
 
-func (c *core) openUploads(reg prometheus.Registerer, dir string, s config.Install) (*upload.Store, error) {
+func (c *core) openUploads(reg prometheus.Registerer, dir string, most int64) (*upload.Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make room for uploads: %w", err)
 	}
+	pending := max(pendingBytes, pendingArchives*most)
 	return upload.Open(upload.Options{
 		Dir: dir, Values: c.state.store, Logger: c.log, Registerer: reg,
 		Limits: pannier.UploadLimits{
-			RecommendedChunk: min(recommendedChunk, s.MaxCompressedBytes), MaxChunk: min(maxChunk, s.MaxCompressedBytes),
-			MaxCompressed: s.MaxCompressedBytes, MaxUnpacked: s.MaxUncompressedBytes,
-			MaxFile: s.MaxFileBytes, MaxEntries: s.MaxEntries,
-			MaxPending: s.MaxUploadBytesPending, MaxPendingOfClient: max(s.MaxUploadBytesPending/clientShare, s.MaxCompressedBytes), TTL: s.UploadTTL,
+			RecommendedChunk: min(recommendedChunk, most), MaxChunk: min(maxChunk, most),
+			MaxCompressed: most, MaxUnpacked: unpacked * most,
+			MaxFile: most / 2, MaxEntries: maxEntries,
+			MaxPending: pending, MaxPendingOfClient: pending / clientShare, TTL: uploadTTL,
 		},
 	})
 }

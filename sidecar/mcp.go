@@ -26,7 +26,7 @@ func (c *core) newMCP(reg prometheus.Registerer, decides *service.Service, handl
 	o := mcp.Options{
 		Snapshot: c.registry.Current, Subscribe: c.registry.Subscribe, Service: decides, Manifest: c.loader.RecentManifest,
 		Version: c.build.Version,
-		Tools:   c.settings.MCP.Tools, InstructionsMaxChars: c.settings.MCP.InstructionsMaxChars, PageSize: c.settings.MCP.PageSize,
+		Tools:   c.settings.MCP.Tools, InstructionsMaxChars: 4000, PageSize: 1000,
 		Caller: mcpCaller, OnSession: c.recordMCPSession, OnWatch: func() { signal(c.fingerprints.deepChanged) }, Registerer: reg, Logger: c.log.Named("mcp"),
 	}
 	if c.settings.Tools.Enabled {

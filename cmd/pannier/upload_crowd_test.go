@@ -21,7 +21,7 @@ func TestManyUploadsAtATime(t *testing.T) {
 		peers, size = 16/crowdth, 2<<20
 	}
 	stateDir := t.TempDir()
-	s := startSidecar(t, newWorkspace(t), "--platform-url", "off", "--state-dir", stateDir, "--log-level", "warn", "--install-max-upload-bytes-pending", "2147483648")
+	s := startSidecar(t, newWorkspace(t), "--platform-url", "off", "--state-dir", stateDir, "--log-level", "warn", "--install-max-compressed-bytes", "268435456")
 	archive := make([]byte, size)
 	rand.New(rand.NewSource(1)).Read(archive)
 	before := s.resident(t, "VmRSS")

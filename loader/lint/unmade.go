@@ -107,7 +107,7 @@ func (a *auditor) reportUnmade(found []skillFiles, catalog pannier.Catalog) []pa
 		}
 		nested := unmade{pannier.SeverityInfo, "root.nested_skills", "below a skill, which is not searched for further ones", "move the folders that are skills beside the one that they lie in, not below it", nil}
 		skipped := unmade{pannier.SeverityInfo, "root.skipped_skills", "in directories that are skipped", "move what is a skill out of directories whose names begin with a dot or stand under skip", nil}
-		unreached := unmade{pannier.SeverityWarning, "root.unreached_skills", "past max_depth or max_dirs", "raise the bound, or move what is a skill further up", nil}
+		unreached := unmade{pannier.SeverityWarning, "root.unreached_skills", "deeper than six directories, or past max_dirs", "move what is a skill further up, or raise max_dirs", nil}
 		for dir, file := range found[i].files {
 			if dir == "." || made[dir] { // discovery reports a SKILL.md in the root itself
 				continue

@@ -34,11 +34,11 @@ func TestUnmade(t *testing.T) {
 		}},
 		{"too deep", []string{"1/2/3/4/5/6/7", "1/2/3/4/5/6/7/.8/9", "1/2/3/4/5/x", "1/2/3/4/5/x/7"}, nil, 0, map[string]string{
 			"root.nested_skills":    "1 SKILL.md lies below a skill, which is not searched for further ones: 1/2/3/4/5/x/7/SKILL.md",
-			"root.unreached_skills": "2 SKILL.md lie past max_depth or max_dirs: 1/2/3/4/5/6/7/.8/9/SKILL.md, 1/2/3/4/5/6/7/SKILL.md",
+			"root.unreached_skills": "2 SKILL.md lie deeper than six directories, or past max_dirs: 1/2/3/4/5/6/7/.8/9/SKILL.md, 1/2/3/4/5/6/7/SKILL.md",
 		}},
 		{"too many", []string{"a", "b", "b/n", "c/d", "c/d/n", "e/f"}, nil, 6, map[string]string{
 			"root.nested_skills":    "2 SKILL.md lie below a skill, which is not searched for further ones: b/n/SKILL.md, c/d/n/SKILL.md",
-			"root.unreached_skills": "1 SKILL.md lies past max_depth or max_dirs: e/f/SKILL.md",
+			"root.unreached_skills": "1 SKILL.md lies deeper than six directories, or past max_dirs: e/f/SKILL.md",
 		}},
 		{"many names", []string{"s", "s/1", "s/2", "s/3", "s/4", "s/5", "s/6", "s/7"}, nil, 0, map[string]string{
 			"root.nested_skills": "7 SKILL.md lie below a skill, which is not searched for further ones: s/1/SKILL.md, s/2/SKILL.md, s/3/SKILL.md, s/4/SKILL.md, s/5/SKILL.md, and 2 more",
