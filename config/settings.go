@@ -79,7 +79,6 @@ type Settings struct {
 
 	PromptFormat                                    string // one of the names of publish/prompt
 	PromptMaxChars                                  int    // 0 means no limit
-	PromptShowCompatibility, PromptShowAllowedTools bool
 
 	TurnEvents     int // in a minute; 0 is none, [TurnEventsAll] no bound
 	TurnEventsText bool

@@ -106,8 +106,6 @@ var samples = map[string]sample{
 	"policy.profile":                       {"full_auto", "", func(s config.Settings) any { return s.PolicyProfile }, "full_auto"},
 	"policy.widen_tools":                   {"true", "", func(s config.Settings) any { return s.WidenTools }, true},
 	"prompt.format":                        {"molecule_system", "", func(s config.Settings) any { return s.PromptFormat }, "molecule_system"},
-	"prompt.show_allowed_tools":            {"true", "", func(s config.Settings) any { return s.PromptShowAllowedTools }, true},
-	"prompt.show_compatibility":            {"true", "", func(s config.Settings) any { return s.PromptShowCompatibility }, true},
 	"turn_events":                          {"all", "", func(s config.Settings) any { return s.TurnEvents }, config.TurnEventsAll},
 	"turn_events_text":                     {"true", "", func(s config.Settings) any { return s.TurnEventsText }, true},
 	"tools.enabled":                        {"true", "", func(s config.Settings) any { return s.Tools.Enabled }, true},

@@ -228,7 +228,6 @@ func (e *engine) handlerOptions(log hclog.Logger) api.Options {
 		Card:    func() card.Card { return e.cards.get(e.registry.Current()) },
 		Inspect: e.loader.Inspect, Resources: e.loader.Resources, Environment: e.environments.effective, AgentWorkspace: e.agentWorkspace(), Logger: log,
 		Format: e.settings.PromptFormat, MaxChars: e.settings.PromptMaxChars,
-		Show:       prompt.Show{Compatibility: e.settings.PromptShowCompatibility, AllowedTools: e.settings.PromptShowAllowedTools},
 		TurnEvents: api.TurnEvents{PerMinute: e.settings.TurnEvents, Text: e.settings.TurnEventsText, Mask: scan.MaskSecrets},
 	}
 }

@@ -25,7 +25,6 @@ import (
 	"pannier/internal/onetime"
 	"pannier/publish/api/rpc"
 	"pannier/publish/card"
-	"pannier/publish/prompt"
 	"pannier/service"
 )
 
@@ -56,8 +55,6 @@ type Options struct {
 	Format string
 	// MaxChars bounds a prompt where the turn does not; 0 means unbounded.
 	MaxChars int
-	// Show is what a prompt shows of each skill besides its name and description.
-	Show prompt.Show
 
 	// Environment returns what skills are judged by, with the time that it was found out; optional. Without it, that of the
 	// snapshot is told.

@@ -29,7 +29,7 @@ type turns struct {
 const maxRuntimes = 16
 
 func newTurns(s *pannier.Snapshot, o Options, used *service.Activity) *turns {
-	return &turns{resolve: o.Resolve, permit: o.Tools.Permit, snapshot: s, used: used, sections: prompt.NewRenderer(s, o.AgentWorkspace, o.Show)}
+	return &turns{resolve: o.Resolve, permit: o.Tools.Permit, snapshot: s, used: used, sections: prompt.NewRenderer(s, o.AgentWorkspace)}
 }
 
 // automatic is what is automatically available in a runtime, ordered by slug.

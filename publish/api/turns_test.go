@@ -47,7 +47,7 @@ func plainly(t *testing.T, s *pannier.Snapshot, turn pannier.Turn) (resolution, 
 		}
 	}
 	var written prompt.Section
-	prompt.NewRenderer(s, "/configs", prompt.Show{}).RenderActive(prompt.Active{Named: r.Active}, bodies, turn.Format, maxChars, &written)
+	prompt.NewRenderer(s, "/configs").RenderActive(prompt.Active{Named: r.Active}, bodies, turn.Format, maxChars, &written)
 	p := pannier.Prompt{
 		Format: written.Format, Text: strings.Join(written.Parts, ""), Omitted: append([]string{}, written.Omitted...), Truncated: written.Truncated(),
 	}

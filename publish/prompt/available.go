@@ -32,11 +32,11 @@ var availableSkillsReference = format{
 
 var availableElement = newForm(func(r *Renderer, e *pannier.Entry) string {
 	location := escape(pannier.CleanLine(Location(e.Skill, r.workspace)))
-	return element(escape(displayName(e)), escape(fold(e.Description)), r.show.elements(e), location)
+	return element(escape(displayName(e)), escape(fold(e.Description)), location)
 })
 
 var referenceElement = newForm(func(r *Renderer, e *pannier.Entry) string {
-	return element(escape(pannier.TrimBlanks(e.Name)), escape(pannier.TrimBlanks(e.Description)), "", Location(e.Skill, r.workspace))
+	return element(escape(pannier.TrimBlanks(e.Name)), escape(pannier.TrimBlanks(e.Description)), Location(e.Skill, r.workspace))
 })
 
 // availableSkills leaves out a skill that does not fit; smaller ones after it may still fit.
@@ -62,8 +62,8 @@ func (r *Renderer) elements(into *Section, f *form) {
 }
 
 // element follows the layout of the reference tool: every text on lines of its own. more are elements of ours.
-func element(name, description, more, location string) string {
-	return "<skill>\n<name>\n" + name + "\n</name>\n<description>\n" + description + "\n</description>\n" + more + "<location>\n" +
+func element(name, description, location string) string {
+	return "<skill>\n<name>\n" + name + "\n</name>\n<description>\n" + description + "\n</description>\n<location>\n" +
 		location + "\n</location>\n</skill>\n"
 }
 

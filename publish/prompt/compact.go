@@ -85,7 +85,7 @@ var compactLines = newForm(func(r *Renderer, e *pannier.Entry) string {
 	if description := fold(e.Description); description != "" {
 		text += "  Use when: " + description + "\n"
 	}
-	return text + r.show.lines(e, "  ")
+	return text
 })
 
 // compactBodies adds the bodies of listed skills that match a path, ordered by slug, as far as they fit. It returns what

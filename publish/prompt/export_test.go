@@ -14,8 +14,6 @@ type Options struct {
 	MaxChars int
 	// Workspace is the workspace as the agent sees it, for locations.
 	Workspace string
-	// Show is what is shown of a skill on request.
-	Show Show
 	// Peers are those that the agent can delegate to, for the formats that tell of them.
 	Peers []pannier.Peer
 	// Resources are the links and examples of skills by slug, for the formats that [NeedsBodies].
@@ -27,7 +25,7 @@ type Options struct {
 // that it does not show in full is named, in the order of the resolution.
 func Render(s *pannier.Snapshot, r pannier.Resolution, bodies map[string]string, o Options) pannier.Prompt {
 	var section Section
-	NewRenderer(s, o.Workspace, o.Show).WithPeers(o.Peers).WithResources(o.Resources).Render(r, bodies, o.Format, o.MaxChars, &section)
+	NewRenderer(s, o.Workspace).WithPeers(o.Peers).WithResources(o.Resources).Render(r, bodies, o.Format, o.MaxChars, &section)
 	return section.Prompt()
 }
 

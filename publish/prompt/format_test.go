@@ -94,12 +94,10 @@ func files() []pannier.PromptFile {
 const before = "# Who you are\n\n## Your Skills\n\nSee <|below|>.\nAnn drinks \u202etea\u202c.\n## Ann"
 
 func TestGoldenFormats(t *testing.T) {
-	all := prompt.Show{Compatibility: true, AllowedTools: true}
 	for _, tt := range []struct {
 		file, format string
 		limit        int
 		reason       string // of a shelf that says more
-		show         prompt.Show
 		long         bool // the text of the last one is
 		omitted      string
 	}{
@@ -107,28 +105,28 @@ func TestGoldenFormats(t *testing.T) {
 		{file: "compact_cut.txt", format: prompt.Compact, limit: 470, omitted: "pdf-forms tidy"},
 		{file: "compact_bodies.txt", format: prompt.Compact, reason: pannier.ViaPath},
 		{file: "compact_unread.txt", format: prompt.Compact, limit: 900, reason: pannier.ViaPath, omitted: "pdf-forms"},
-		{file: "compact_show.txt", format: prompt.Compact, reason: pannier.ViaImplicit, show: all},
+		{file: "compact_show.txt", format: prompt.Compact, reason: pannier.ViaImplicit},
 		{file: "available_skills.xml", format: prompt.AvailableSkills},
-		{file: "available_skills_show.xml", format: prompt.AvailableSkills, reason: pannier.ViaPath, show: all},
+		{file: "available_skills_show.xml", format: prompt.AvailableSkills, reason: pannier.ViaPath},
 		{file: "available_skills_reference.xml", format: prompt.AvailableSkillsReference},
-		{file: "available_skills_reference.xml", format: prompt.AvailableSkillsReference, reason: pannier.ViaPath, show: all},
+		{file: "available_skills_reference.xml", format: prompt.AvailableSkillsReference, reason: pannier.ViaPath},
 		{file: "openclaw.txt", format: prompt.OpenClaw},
 		{file: "openclaw_compact.txt", format: prompt.OpenClaw, limit: 970, omitted: "brew pdf-forms tidy"},
 		{file: "openclaw_truncated.txt", format: prompt.OpenClaw, limit: 800, omitted: "brew pdf-forms quiet tidy"},
-		{file: "openclaw_show.txt", format: prompt.OpenClaw, reason: pannier.ViaPath, show: all},
+		{file: "openclaw_show.txt", format: prompt.OpenClaw, reason: pannier.ViaPath},
 		{file: "skills_xml.xml", format: prompt.SkillsXML, reason: pannier.ViaImplicit},
-		{file: "skills_xml_show.xml", format: prompt.SkillsXML, reason: pannier.ViaImplicit, show: all},
+		{file: "skills_xml_show.xml", format: prompt.SkillsXML, reason: pannier.ViaImplicit},
 		{file: "skills_xml_short.xml", format: prompt.SkillsXML, limit: 1100, reason: pannier.ViaImplicit, omitted: "tidy", long: true},
 		{file: "skills_xml_omitted.xml", format: prompt.SkillsXML, limit: 800, reason: pannier.ViaImplicit, omitted: "tidy", long: true},
 		{file: "molecule.md", format: prompt.Molecule},
 		{file: "molecule_short.md", format: prompt.Molecule, limit: 390, omitted: "pdf-forms"},
 		{file: "molecule_omitted.md", format: prompt.Molecule, limit: 330, omitted: "pdf-forms tidy"},
-		{file: "molecule_show.md", format: prompt.Molecule, reason: pannier.ViaImplicit, show: all},
+		{file: "molecule_show.md", format: prompt.Molecule, reason: pannier.ViaImplicit},
 		{file: "molecule_system.md", format: prompt.MoleculeSystem},
 		{file: "molecule_system_omitted.md", format: prompt.MoleculeSystem, limit: 330, omitted: "pdf-forms tidy"},
-		{file: "molecule_system_show.md", format: prompt.MoleculeSystem, limit: 1500, reason: pannier.ViaImplicit, show: all},
+		{file: "molecule_system_show.md", format: prompt.MoleculeSystem, limit: 1500, reason: pannier.ViaImplicit},
 	} {
-		o := prompt.Options{Format: tt.format, MaxChars: tt.limit, Show: tt.show}
+		o := prompt.Options{Format: tt.format, MaxChars: tt.limit}
 		entries := shelf()
 		if tt.reason != "" {
 			entries, o.Peers = fullShelf(), neighbours()

@@ -50,9 +50,9 @@ func FuzzFormats(f *testing.F) {
 		o := prompt.Options{MaxChars: limit}
 		for _, o.Format = range prompt.Formats() {
 			for _, reason := range []string{pannier.ViaImplicit, pannier.ViaPath} {
-				o.Show, o.Peers = prompt.Show{}, nil
+				o.Peers = nil
 				if reason == pannier.ViaPath {
-					o.Show, o.Peers = prompt.Show{Compatibility: true, AllowedTools: true}, peers
+					o.Peers = peers
 				}
 				bodies := map[string]string{"a": body + "\n" + secret, "b": secret}
 				p := renderVia(reason, o, bodies, first, plain)

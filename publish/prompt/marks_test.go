@@ -54,7 +54,7 @@ func TestMarksInEveryField(t *testing.T) {
 						continue // is there to be compared with, and not hardened
 					}
 					snapshot := &pannier.Snapshot{Entries: []*pannier.Entry{s}}
-					p := prompt.Render(snapshot, via(pannier.ViaPath), bodies, prompt.Options{Format: format, Workspace: "/w", Show: prompt.Show{Compatibility: true, AllowedTools: true}})
+					p := prompt.Render(snapshot, via(pannier.ViaPath), bodies, prompt.Options{Format: format, Workspace: "/w"})
 					if strings.Contains(p.Text, left) {
 						t.Errorf("%q in the %s: %s has %q:\n%s", text, field, format, left, p.Text)
 					}

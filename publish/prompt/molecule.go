@@ -117,7 +117,7 @@ var moleculeDescription = newForm(func(r *Renderer, e *pannier.Entry) string {
 	if text != "" {
 		text += "\n"
 	}
-	return text + r.show.lines(e, "")
+	return text
 })
 
 func moleculeRequests(e *pannier.Entry, ours headings) string {

@@ -126,9 +126,6 @@ func (r *Renderer) openClawElement(e *pannier.Entry, described bool) string {
 	text := "  <skill>\n    <name>" + openClawMarkup.Replace(displayName(e)) + "</name>\n"
 	if described {
 		text += fmt.Sprintf(openClawDescribed, openClawMarkup.Replace(fold(e.Description)))
-		for _, x := range r.show.of(e) {
-			text += "    <" + x.key + ">" + openClawMarkup.Replace(x.value) + "</" + x.key + ">\n"
-		}
 	}
 	return text + "    <location>" + openClawMarkup.Replace(pannier.CleanLine(Location(e.Skill, r.workspace))) + "</location>\n  </skill>\n"
 }

@@ -16,15 +16,14 @@ import (
 type Renderer struct {
 	snapshot  *pannier.Snapshot
 	workspace string
-	show      Show
 	peers     []pannier.Peer
 	resources map[string]pannier.Resources // by slug
 	kept      *blocks
 }
 
-// NewRenderer returns a renderer that shows that of each skill. workspace is the workspace as the agent sees it, for locations.
-func NewRenderer(s *pannier.Snapshot, workspace string, show Show) *Renderer {
-	return &Renderer{snapshot: s, workspace: workspace, show: show, kept: newBlocks(s)}
+// NewRenderer returns a renderer. workspace is the workspace as the agent sees it, for locations.
+func NewRenderer(s *pannier.Snapshot, workspace string) *Renderer {
+	return &Renderer{snapshot: s, workspace: workspace, kept: newBlocks(s)}
 }
 
 // WithPeers returns the renderer with peers to tell of, which come and go without the snapshot. It costs next to nothing:

@@ -55,8 +55,7 @@ func TestRendererGivesWhatRenderDoes(t *testing.T) {
 	s := mixed()
 	bodies := shelfBodies()
 	bodies["zz007"] = "seven"
-	plain := prompt.NewRenderer(s, "/w", prompt.Show{})
-	telling := prompt.NewRenderer(s, "/w", prompt.Show{Compatibility: true, AllowedTools: true})
+	plain := prompt.NewRenderer(s, "/w")
 	var rendering sync.WaitGroup
 	for seed := range uint64(4) {
 		rendering.Go(func() {
@@ -67,8 +66,8 @@ func TestRendererGivesWhatRenderDoes(t *testing.T) {
 				for _, format := range append(prompt.Formats(), "") {
 					o, renderer := prompt.Options{Format: format, MaxChars: limit, Workspace: "/w"}, plain
 					if limit%2 > 0 {
-						o.Show, o.Peers = prompt.Show{Compatibility: true, AllowedTools: true}, neighbours()
-						renderer = telling.WithPeers(o.Peers)
+						o.Peers = neighbours()
+						renderer = plain.WithPeers(o.Peers)
 					}
 					want := prompt.Render(s, r, bodies, o)
 					renderer.Render(r, bodies, format, limit, &section)
@@ -86,7 +85,7 @@ func TestRendererGivesWhatRenderDoes(t *testing.T) {
 func TestRenderingAgainMakesNoGarbage(t *testing.T) {
 	s := mixed()
 	r := someOf(s, rand.New(rand.NewPCG(1, 2)))
-	renderer := prompt.NewRenderer(s, "/w", prompt.Show{})
+	renderer := prompt.NewRenderer(s, "/w")
 	var section prompt.Section
 	for _, format := range []string{prompt.Compact, prompt.AvailableSkills, prompt.AvailableSkillsReference, prompt.OpenClaw} {
 		render := func() { renderer.Render(r, nil, format, 5000, &section) }
@@ -106,7 +105,7 @@ func BenchmarkRenderer(b *testing.B) {
 		r.Active = append(r.Active, pannier.ActiveSkill{Slug: e.Slug, Reason: pannier.ViaImplicit})
 		bodies[e.Slug] = strings.Repeat("## Step\n\nRead `a < b` in [the manual](x.md), then fill it in.\n\n", 4096/64)
 	}
-	renderer := prompt.NewRenderer(s, "/w", prompt.Show{})
+	renderer := prompt.NewRenderer(s, "/w")
 	var section prompt.Section
 	for _, format := range prompt.Formats() {
 		limits := []int{24000}

@@ -49,7 +49,7 @@ func (r *Renderer) skillsXML(bodies map[string]string, into *Section) {
 }
 
 var skillsHead = newForm(func(r *Renderer, e *pannier.Entry) string {
-	return skillsOpen(e) + triggers(e) + r.show.elements(e)
+	return skillsOpen(e) + triggers(e)
 })
 
 var skillsShort = newForm(func(r *Renderer, e *pannier.Entry) string {
@@ -57,7 +57,7 @@ var skillsShort = newForm(func(r *Renderer, e *pannier.Entry) string {
 	if description := escape(fold(e.Description)); description != "" {
 		text += "<description>\n" + description + "\n</description>\n"
 	}
-	text += triggers(e) + r.show.elements(e)
+	text += triggers(e)
 	if e.ToolsOnly {
 		return text + "<tools>\n" + escape(toolNames(e)) + "\n</tools>\n" + skillEnd
 	}
