@@ -77,8 +77,8 @@ type Settings struct {
 	PolicyProfile string // one of the Profile constants of package pannier
 	WidenTools    bool
 
-	PromptFormat                                    string // one of the names of publish/prompt
-	PromptMaxChars                                  int    // 0 means no limit
+	PromptFormat   string // one of the names of publish/prompt
+	PromptMaxChars int    // 0 means no limit
 
 	TurnEvents     int // in a minute; 0 is none, [TurnEventsAll] no bound
 	TurnEventsText bool

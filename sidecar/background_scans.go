@@ -96,7 +96,6 @@ func (b *backgroundScans) scanAll(ctx context.Context) time.Duration {
 		if b.waiting = waiting; len(waiting) == 0 {
 			b.waiting = nil
 			b.fingerprints.updateRegistry()
-			releaseMemory() // of the first scans, or of those with new rules
 			return scanAgain
 		}
 		for i, w := range waiting {

@@ -96,7 +96,8 @@ func newCore(ctx context.Context, opts Options, state *stateDir, to remote, reg 
 	s := opts.Settings
 	o := state.registryOptions()
 	o.Registerer = reg
-	c := &core{engine: newEngine(s, opts.Environ, o), build: opts.Build, log: log, state: state, scanMetrics: newScanMetrics(reg), stats: newStats(), garbage: newGarbage(), batchDone: make(chan struct{}, 1)}
+	c := &core{engine: newEngine(s, opts.Environ, o), build: opts.Build, log: log, state: state, scanMetrics: newScanMetrics(reg), stats: newStats(), garbage: &garbage{}, batchDone: make(chan struct{}, 1)}
+	limitMemory()
 	c.loader.Restore(state.parsed.read(), state.parsed.key)
 	if c.private = opts.Private; !c.private { // systemd started the host
 		c.systemd = newSystemdNotifier(log)
@@ -141,7 +142,7 @@ func (c *core) handler(reg prometheus.Registerer, metrics http.Handler) *api.Han
 	o.Scans, o.RPC, o.Installs, o.Tools = c.scans(), c.rpc(), c.installs(), c.toolsAPI()
 	o.Service = c.newService(c.rescan, c.events.emit)
 	o.Runner = c.runnerAPI()
-	o.Metrics, o.Resources, o.OnRequest = metrics, c.resources, c.garbage.recordRequest
+	o.Metrics, o.Resources = metrics, c.resources
 	var h *api.Handler
 	if c.mcp = c.newMCP(reg, o.Service, func() *api.Handler { return h }); c.mcp != nil {
 		o.MCP = c.mcp.Handler()
@@ -213,7 +214,6 @@ func (c *core) processBatch(ctx context.Context, b pannier.Batch) {
 	}
 	if b.Seq > 0 { // not while the start goes on
 		c.state.parsed.keep(c.loader, false)
-		c.garbage.endStart()
 	}
 	if b.Full && !changed {
 		c.garbage.recordRest()

@@ -249,7 +249,6 @@ func (f *fingerprints) computeDue(ctx context.Context, pace func(context.Context
 	now := time.Now()
 	if plan.endsRound {
 		f.nextRound = now.Add(fingerprintEvery)
-		releaseMemory() // the first time all files are read
 	}
 	if again := now.Add(fingerprintAgain); f.changing && again.Before(f.nextRound) {
 		f.nextRound = again

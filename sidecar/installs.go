@@ -15,6 +15,7 @@ import (
 	"pannier/admin/archive"
 	"pannier/admin/install"
 	"pannier/admin/upload"
+	"pannier/config"
 	"pannier/publish/api"
 	"pannier/service"
 )

@@ -95,5 +95,4 @@ func (c *parseCache) write(p *loader.Parsed) {
 	if err != nil {
 		c.log.Debug("parsed skills not kept; the next start parses all skills", "error", err)
 	}
-	releaseMemory()
 }

@@ -82,7 +82,6 @@ type Options struct {
 	Watched    func() bool                  // optional: reports whether all of the workspace is watched, for /readyz
 	Events     *EventSource                 // optional: serves the event stream
 	Emit       func(pannier.EventType, any) // optional
-	OnRequest  func()                       // optional: called for each request, and each call of JSON-RPC
 	TurnEvents TurnEvents                   // the zero value records no turn
 	Metrics    http.Handler                 // optional: serves /metrics
 	Registerer prometheus.Registerer        // optional
@@ -117,9 +116,6 @@ func New(o Options) *Handler {
 			return &pannier.ToolError{Code: pannier.ToolNoRunner, Message: "only a running sidecar calls tools of skills", Hint: "start \"pannier run\""}
 		}
 	}
-	if o.OnRequest == nil {
-		o.OnRequest = func() {}
-	}
 	if o.TurnEvents.Emit == nil {
 		o.TurnEvents.Emit = func(kind pannier.EventType, data any) bool {
 			o.Emit(kind, data)
@@ -147,7 +143,6 @@ const maxRequestBytes = 1 << 20
 
 // ServeHTTP implements [http.Handler].
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h.OnRequest()
 	found, pattern := h.mux.Handler(r)
 	counted := &countingWriter{ResponseWriter: w, status: http.StatusOK}
 	if r.Body != http.NoBody {

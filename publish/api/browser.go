@@ -114,7 +114,6 @@ func IsLoopbackHost(host string) bool {
 
 // servePage answers a request for the page. Others' links may lead to it, and what they do with it its headers forbid.
 func (h *Handler) servePage(b *Browsers, w http.ResponseWriter, r *http.Request) {
-	h.OnRequest()
 	counted := &countingWriter{ResponseWriter: w, status: http.StatusOK}
 	DropBody(counted, r)
 	if !b.knowsHost(r) {

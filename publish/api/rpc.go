@@ -120,7 +120,6 @@ func (h *Handler) newRPC() *rpc.Server {
 				timeout = maxToolCall
 			}
 			o.Methods[m.name] = rpc.Method{Changes: m.changes, Timeout: timeout, Answer: func(r *http.Request, params json.RawMessage) (any, error) {
-				h.OnRequest()
 				return m.call(h, r, m.scope, params)
 			}}
 		}

@@ -98,7 +98,7 @@ func TestGoldenFormats(t *testing.T) {
 		file, format string
 		limit        int
 		reason       string // of a shelf that says more
-		long         bool // the text of the last one is
+		long         bool   // the text of the last one is
 		omitted      string
 	}{
 		{file: "compact.txt", format: prompt.Compact},
