@@ -220,6 +220,8 @@ type TurnSkill struct {
 	State string `json:"state"`
 	// Reason is one of the Via or Rejected constants.
 	Reason string `json:"reason"`
+	// Relevance is the score of one that the text is likely to be about; the matched words are the user's, and in no event.
+	Relevance float64 `json:"relevance,omitempty"`
 }
 
 // The values of [TurnSkill].State.

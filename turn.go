@@ -15,6 +15,8 @@ type Capability struct {
 type Limits struct {
 	// MaxChars counts code points; nil means the default, 0 no limit.
 	MaxChars *int `json:"max_chars,omitempty"`
+	// MaxTokens counts estimated tokens; where both are given, both hold. nil and 0 mean no limit of that kind.
+	MaxTokens *int `json:"max_tokens,omitempty"`
 	// MaxBodies counts the skills whose bodies are read for it; nil means the default, 0 none.
 	MaxBodies *int `json:"max_bodies,omitempty"`
 }
@@ -27,12 +29,31 @@ const (
 	// MaxTurnTools counts the tools of a turn, MaxToolBytes is the longest.
 	MaxTurnTools = 1024
 	MaxToolBytes = 1024
+	// MaxRecentTexts and MaxRecentSkills count the items of a [TurnContext], MaxRecentTextBytes is the longest text.
+	MaxRecentTexts     = 8
+	MaxRecentTextBytes = 64 << 10
+	MaxRecentSkills    = 32
 )
+
+// TurnContext is what came before a turn. The sidecar keeps none of it.
+type TurnContext struct {
+	// RecentTexts are the user's messages before this one, the newest first. They rank skills with less weight than the text, and
+	// choose none.
+	RecentTexts []string `json:"recent_texts,omitempty"`
+	// RecentSkills are the slugs of skills that the agent used lately, the newest first. They rank before skills that are not
+	// relevant for the text.
+	RecentSkills []string `json:"recent_skills,omitempty"`
+}
 
 // Turn is what an agent tells of the turn that it wants skills for.
 type Turn struct {
-	// Text is the user's message. References in it (`/skill:<slug> args`, `$<slug>`, `@skill:<slug>`) choose skills.
-	Text string `json:"text,omitempty"`
+	// Text is the user's message. References in it choose skills: `/skill:<slug> args`, `/<name> args`, `@skill:<slug>`, `@<name>`,
+	// `$<slug>`, "use the <name> skill". The other words rank those that are offered.
+	Text    string      `json:"text,omitempty"`
+	Context TurnContext `json:"context,omitzero"`
+	// Stable asks for the same order and the same prompt in each turn that names no skill, for agents that cache the whole section:
+	// nothing is ranked, and every skill is shown by its name.
+	Stable bool `json:"stable,omitempty"`
 	// Paths are files that the turn is about, beside those that the text names. They choose skills whose globs they match.
 	Paths []string `json:"paths,omitempty"`
 	// ProjectDir is where the agent's files are: paths below it are matched as they are seen from there.
@@ -49,7 +70,8 @@ type Turn struct {
 
 	// Verbose asks for every skill that is not active, named or not. On the wire it stands in the query.
 	Verbose bool `json:"-"`
-	// NamedOnly leaves out what is only [ViaImplicit]: for a caller that has it already, because it depends on Runtime alone.
+	// NamedOnly leaves out what is only [ViaImplicit] and has no place of its own in the order of the turn: for a caller that has it
+	// already, because it depends on Runtime alone.
 	NamedOnly bool `json:"-"`
 }
 
@@ -58,7 +80,9 @@ const (
 	ViaCapability = "explicit_capability"
 	ViaReference  = "explicit_reference"
 	ViaPath       = "path_match"
-	ViaImplicit   = "implicit"
+	// ViaMentioned is implicit, and named in a way that only ranks it first: in backquotes, as "skill NAME", as [[NAME]].
+	ViaMentioned = "mentioned"
+	ViaImplicit  = "implicit"
 )
 
 // Why a skill is not active, in the order in which the turn asks: the first that fits is told.
@@ -92,6 +116,23 @@ type ActiveSkill struct {
 	Digest Digest `json:"digest,omitzero"`
 	// Arguments are what stood behind a `/skill:<slug>` in the text.
 	Arguments string `json:"arguments,omitempty"`
+	// Relevance says why the text ranks the skill where it is; nil where the text has too little in common with it.
+	Relevance *Relevance `json:"relevance,omitempty"`
+}
+
+// Relevance is how much a text has in common with a skill.
+type Relevance struct {
+	// Score grows with relevance and compares within one answer.
+	Score float64 `json:"score"`
+	// Matched are the words of the text that count, folded, those that count most first.
+	Matched []string `json:"matched"`
+}
+
+// Suggestion is what a reference that no skill has may have meant.
+type Suggestion struct {
+	// Reference is as the text writes it, Slugs are those with one typing error less.
+	Reference string   `json:"reference"`
+	Slugs     []string `json:"slugs"`
 }
 
 // RejectedSkill is a skill that the turn may not use: one that it named or, where it asks for all, any.
@@ -111,6 +152,8 @@ type Resolution struct {
 	Digest          Digest          `json:"digest"`
 	Active          []ActiveSkill   `json:"active"`
 	Rejected        []RejectedSkill `json:"rejected"`
+	// Suggestions are for references that no skill has.
+	Suggestions []Suggestion `json:"suggestions,omitempty"`
 	// Tools are the runtime tools that the active skills declare, and whether the sidecar carries them out now; ExcludedTools those
 	// that are kept back, tools in files among them; by skill, then by name.
 	Tools         []ListedTool   `json:"tools"`
@@ -150,7 +193,29 @@ type Prompt struct {
 	// any.
 	Omitted   []string `json:"omitted"`
 	Truncated bool     `json:"truncated"`
+	// Shortened are the skills that the text shows in part.
+	Shortened []Shortened `json:"shortened,omitempty"`
 	// Chars counts the code points of Text, as the limit does, TokensEstimate about the tokens that a model reads it as.
 	Chars          int `json:"chars"`
 	TokensEstimate int `json:"tokens_estimate"`
 }
+
+// Shortened is a skill that a prompt shows in part.
+type Shortened struct {
+	Slug string `json:"slug"`
+	// LeftOut is "description" where the prompt has the name alone, "description_end" where the description is cut, "body" where its
+	// body belongs in the format and is not shown, "resources" where some links or examples are not.
+	LeftOut string `json:"left_out"`
+	// Why is "limit", or "not_read" where the files could not be read.
+	Why string `json:"why"`
+}
+
+// The values of [Shortened].
+const (
+	LeftOutDescription    = "description"
+	LeftOutDescriptionEnd = "description_end"
+	LeftOutBody           = "body"
+	LeftOutResources      = "resources"
+	ShortenedByLimit      = "limit"
+	ShortenedUnread       = "not_read"
+)

@@ -30,7 +30,7 @@ func (s *Service) recordInvoked(t Text, invoked pannier.SkillInvoked) {
 // ModeOf returns who invoked a skill that is active in a turn for a reason; false if the skill is only offered.
 func ModeOf(reason string) (pannier.InvocationMode, bool) {
 	switch reason {
-	case pannier.ViaImplicit:
+	case pannier.ViaImplicit, pannier.ViaMentioned:
 		return "", false
 	case pannier.ViaPath:
 		return pannier.InvokedAutomatically, true

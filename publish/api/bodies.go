@@ -47,7 +47,7 @@ func (h *Handler) answer(ctx context.Context, s *pannier.Snapshot, turn pannier.
 		for i, b := range into.read {
 			into.read[i].resources = resources[b.Slug]
 		}
-		h.withPeers(t.sections).WithResources(resources).RenderActive(into.active(), bodies, turn.Format, h.maxChars(turn), &into.section)
+		h.withPeers(t.sections).WithResources(resources).RenderActive(into.active(), bodies, turn.Format, h.budget(turn), &into.section)
 		into.keepShown()
 		return nil
 	}

@@ -41,6 +41,9 @@ func (a *turnAnswer) appendJSON(dst []byte) []byte {
 		dst = appendRejected(append(dst, ','), &a.Rejected[i])
 	}
 	dst = closeList(dst, from)
+	if len(a.Suggestions) > 0 {
+		dst = appendTool(append(dst, `,"suggestions":`...), a.Suggestions)
+	}
 	dst = a.appendTools(append(dst, `,"tools":`...), kept.tools)
 	dst = appendExcluded(append(dst, `,"excluded_tools":`...), &kept.without, a.ExcludedTools)
 	dst = appendAllowed(append(dst, `,"allowed_tools":`...), &a.AllowedTools)
@@ -175,6 +178,10 @@ func appendActive(dst []byte, s *pannier.ActiveSkill) []byte {
 	if s.Arguments != "" {
 		dst = appendString(append(dst, `,"arguments":`...), s.Arguments)
 	}
+	if s.Relevance != nil {
+		dst = strconv.AppendFloat(append(dst, `,"relevance":{"score":`...), s.Relevance.Score, 'f', -1, 64)
+		dst = append(appendStrings(append(dst, `,"matched":`...), s.Relevance.Matched), '}')
+	}
 	return append(dst, '}')
 }
 
@@ -209,6 +216,17 @@ func appendSection(dst []byte, s *prompt.Section) []byte {
 	}
 	dst = appendStrings(append(dst, `","omitted":`...), s.Omitted)
 	dst = strconv.AppendBool(append(dst, `,"truncated":`...), s.Truncated())
+	if len(s.Shortened) > 0 {
+		dst = append(dst, `,"shortened":`...)
+		from := len(dst)
+		for i := range s.Shortened {
+			x := &s.Shortened[i]
+			dst = appendString(append(dst, `,{"slug":`...), x.Slug)
+			dst = appendString(append(dst, `,"left_out":`...), x.LeftOut)
+			dst = append(appendString(append(dst, `,"why":`...), x.Why), '}')
+		}
+		dst = closeList(dst, from)
+	}
 	chars, tokens := s.Length()
 	dst = strconv.AppendInt(append(dst, `,"chars":`...), int64(chars), 10)
 	dst = strconv.AppendInt(append(dst, `,"tokens_estimate":`...), int64(tokens), 10)

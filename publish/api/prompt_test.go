@@ -73,11 +73,11 @@ func TestUnknownFormat(t *testing.T) {
 	}
 }
 
-// TestDefaultLimitByFormat: the limit of the settings is for catalogs alone; that of a turn is for all.
+// TestDefaultLimitByFormat: the limit of the settings is for all formats but that of the reference tool; that of a turn is for all.
 func TestDefaultLimitByFormat(t *testing.T) {
 	h := newHouse()
 	h.options.MaxChars = 1
-	for format, bounded := range map[string]bool{prompt.Compact: true, prompt.SkillsXML: true, prompt.AvailableSkills: true, prompt.AvailableSkillsReference: false, prompt.OpenClaw: true, prompt.Molecule: false, prompt.MoleculeSystem: false} {
+	for format, bounded := range map[string]bool{prompt.Compact: true, prompt.SkillsXML: true, prompt.AvailableSkills: true, prompt.AvailableSkillsReference: false, prompt.OpenClaw: true, prompt.Molecule: true, prompt.MoleculeSystem: true} {
 		for query, limited := range map[string]bool{"": bounded, "&max_chars=1": true, "&max_chars=0": false} {
 			p := decode[pannier.Prompt](t, ask(h.handler(), "GET", "/v1/prompt?format="+format+query, "", "Accept", jsonType))
 			if (p.Text == "") != limited {
@@ -102,10 +102,14 @@ func TestResources(t *testing.T) {
 		read = nil
 		p := decode[pannier.Prompt](t, ask(h.handler(), "GET", "/v1/prompt?format="+format, "", "Accept", jsonType))
 		shows := prompt.NeedsBodies(format)
-		if strings.Contains(p.Text, "https://a.example/alpha") != shows || slices.Contains(p.Omitted, "omega") != shows || slices.Contains(p.Omitted, "alpha") || (len(read) > 0) != shows {
+		if strings.Contains(p.Text, "https://a.example/alpha") != shows || isShortened(p, "omega", pannier.LeftOutResources) != shows || isShortened(p, "alpha", pannier.LeftOutResources) || (len(read) > 0) != shows {
 			t.Errorf("%s: read %v, omitted %v in\n%s", format, read, p.Omitted, p.Text)
 		}
 	}
+}
+
+func isShortened(p pannier.Prompt, slug, leftOut string) bool {
+	return slices.ContainsFunc(p.Shortened, func(s pannier.Shortened) bool { return s.Slug == slug && s.LeftOut == leftOut })
 }
 
 // TestBodies reads the texts of active skills for the formats that show them, and omits those that have none.

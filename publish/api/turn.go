@@ -33,6 +33,7 @@ var turnRoutes = []route{
 		parameters: []parameter{
 			{"format", "query", "The format of the section.", promptFormat},
 			query("max_chars", "integer", "The most characters that it may have; 0 means no limit."),
+			query("max_tokens", "integer", "The most tokens that it may have, as they are estimated; 0 means no limit."),
 		},
 	},
 	{
@@ -108,6 +109,15 @@ func checkTurn(turn pannier.Turn) error {
 	if err := checkList("paths", turn.Paths, pannier.MaxTurnPaths, pannier.MaxPathBytes); err != nil {
 		return err
 	}
+	if n := turn.Limits.MaxTokens; n != nil && *n < 0 {
+		return invalidParameter("max_tokens", "max_tokens is less than 0", "give 0 for no limit")
+	}
+	if err := checkList("context.recent_texts", turn.Context.RecentTexts, pannier.MaxRecentTexts, pannier.MaxRecentTextBytes); err != nil {
+		return err
+	}
+	if err := checkList("context.recent_skills", turn.Context.RecentSkills, pannier.MaxRecentSkills, pannier.MaxPathBytes); err != nil {
+		return err
+	}
 	if err := checkList("project_dir", []string{turn.ProjectDir}, 1, pannier.MaxPathBytes); err != nil {
 		return err
 	}
@@ -125,14 +135,18 @@ func checkList(name string, list []string, items, bytes int) error {
 	return nil
 }
 
-func (h *Handler) maxChars(turn pannier.Turn) int {
+// budget returns the budget of the prompt of a turn: its own limits, else that of the settings.
+func (h *Handler) budget(turn pannier.Turn) (b prompt.Budget) {
+	if n := turn.Limits.MaxTokens; n != nil {
+		b.MaxTokens = *n
+	}
 	switch {
 	case turn.Limits.MaxChars != nil:
-		return *turn.Limits.MaxChars
-	case prompt.Bounded(turn.Format):
-		return h.MaxChars
+		b.MaxChars = *turn.Limits.MaxChars
+	case turn.Limits.MaxTokens == nil && prompt.Bounded(turn.Format):
+		b.MaxChars = h.MaxChars
 	}
-	return 0
+	return b
 }
 
 func (h *Handler) prompt(w http.ResponseWriter, r *http.Request, s *pannier.Snapshot) error {
@@ -141,7 +155,7 @@ func (h *Handler) prompt(w http.ResponseWriter, r *http.Request, s *pannier.Snap
 		return err
 	}
 	asJSON := prefers(w, r, "application/json", "text/plain")
-	if prompt.NeedsBodies(turn.Format) || turn.Limits.MaxChars != nil {
+	if prompt.NeedsBodies(turn.Format) || turn.Limits.MaxChars != nil || turn.Limits.MaxTokens != nil {
 		return h.writePrompt(w, r, s, turn, asJSON)
 	}
 	// What is left has no text from the disk in it, and there are only a few kinds of it.
@@ -165,6 +179,9 @@ func (h *Handler) promptQuery(r *http.Request) (turn pannier.Turn, err error) {
 	turn.Format = query.Get("format")
 	if n, err := strconv.Atoi(query.Get("max_chars")); err == nil {
 		turn.Limits.MaxChars = &n
+	}
+	if n, err := strconv.Atoi(query.Get("max_tokens")); err == nil {
+		turn.Limits.MaxTokens = &n
 	}
 	return h.complete(turn)
 }

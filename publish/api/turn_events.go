@@ -179,15 +179,19 @@ func (a *turnAnswer) event(turn pannier.Turn) pannier.TurnResolved {
 		Digest: a.snapshot.Digest, Format: turn.Format, Verbose: turn.Verbose, Bodies: len(a.read),
 		Active: map[string]int{}, Rejected: map[string]int{}, Skills: []pannier.TurnSkill{},
 	}
-	add := func(slug, state, reason string) {
+	add := func(slug, state, reason string, relevance float64) {
 		if e.Truncated = e.Truncated || len(e.Skills) >= pannier.MaxTurnSkills; !e.Truncated {
-			e.Skills = append(e.Skills, pannier.TurnSkill{Slug: cutText(slug, pannier.MaxTurnSlugBytes), State: state, Reason: reason})
+			e.Skills = append(e.Skills, pannier.TurnSkill{Slug: cutText(slug, pannier.MaxTurnSlugBytes), State: state, Reason: reason, Relevance: relevance})
 		}
 	}
 	for i := range a.Active {
 		s := &a.Active[i]
-		if e.Active[s.Reason]++; s.Reason != pannier.ViaImplicit {
-			add(s.Slug, pannier.TurnActive, s.Reason)
+		relevance := 0.0
+		if s.Relevance != nil {
+			relevance = s.Relevance.Score
+		}
+		if e.Active[s.Reason]++; s.Reason != pannier.ViaImplicit || relevance > 0 {
+			add(s.Slug, pannier.TurnActive, s.Reason, relevance)
 		}
 	}
 	for _, span := range a.spans {
@@ -196,7 +200,7 @@ func (a *turnAnswer) event(turn pannier.Turn) pannier.TurnResolved {
 	for i := range a.Rejected {
 		s := &a.Rejected[i]
 		e.Rejected[s.Reason]++
-		add(s.Slug, pannier.TurnRejected, s.Reason)
+		add(s.Slug, pannier.TurnRejected, s.Reason, 0)
 	}
 	return e
 }

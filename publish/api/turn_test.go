@@ -39,7 +39,7 @@ func TestTurnAboutAFile(t *testing.T) {
 		t.Errorf("events %v", h.events)
 	}
 	without := decode[pannier.Resolution](t, ask(h.handler(), "POST", "/v1/resolve", `{"paths":["src/a.go"],"limits":{"max_bodies":0}}`))
-	if strings.Contains(without.Prompt.Text, "# go-tools") || !slices.Contains(without.Prompt.Omitted, "go-tools") {
+	if strings.Contains(without.Prompt.Text, "# go-tools") || !isShortened(*without.Prompt, "go-tools", pannier.LeftOutBody) {
 		t.Errorf("prompt %+v", without.Prompt)
 	}
 }

@@ -2,7 +2,6 @@ package api
 
 import (
 	"bufio"
-	"cmp"
 	"slices"
 	"sync"
 
@@ -32,9 +31,10 @@ func newTurns(s *pannier.Snapshot, o Options, used *service.Activity) *turns {
 	return &turns{resolve: o.Resolve, permit: o.Tools.Permit, snapshot: s, used: used, sections: prompt.NewRenderer(s, o.AgentWorkspace)}
 }
 
-// automatic is what is automatically available in a runtime, ordered by slug.
+// automatic is what is automatically available in a runtime, in the order of a turn that ranks nothing.
 type automatic struct {
 	active          []pannier.ActiveSkill
+	places          map[string]int // in active, by slug
 	looked          *prompt.Looked
 	skills, without keptList
 	tools           []keptTool
@@ -56,9 +56,10 @@ func (t *turns) automaticIn(runtime string) *automatic {
 		return kept
 	}
 	r := t.resolve(t.snapshot, pannier.Turn{Runtime: runtime})
-	made := &automatic{active: r.Active, looked: t.sections.Look(r.Active)}
+	made := &automatic{active: r.Active, places: make(map[string]int, len(r.Active)), looked: t.sections.Look(r.Active)}
 	uses := t.used.Of(t.snapshot)
 	for i := range r.Active {
+		made.places[r.Active[i].Slug] = i
 		if e, ok := t.snapshot.Lookup(r.Active[i].Slug); ok {
 			made.uses = append(made.uses, uses.Of(e))
 		}
@@ -81,12 +82,8 @@ func (t *turns) automaticIn(runtime string) *automatic {
 }
 
 func (a *automatic) has(slug string) bool {
-	_, ok := a.find(slug)
+	_, ok := a.places[slug]
 	return ok
-}
-
-func (a *automatic) find(slug string) (int, bool) {
-	return slices.BinarySearchFunc(a.active, slug, func(s pannier.ActiveSkill, slug string) int { return cmp.Compare(s.Slug, slug) })
 }
 
 // keptList is a list that is encoded: of each item a comma and its JSON. They are ordered by the slugs that they belong to.
@@ -122,7 +119,7 @@ func (l *keptList) before(slug string) int {
 func (a *automatic) rest(named []pannier.ActiveSkill, spans []prompt.Span) []prompt.Span {
 	var skip []int
 	for i := range named {
-		if at, ok := a.find(named[i].Slug); ok {
+		if at, ok := a.places[named[i].Slug]; ok {
 			skip = append(skip, at)
 		}
 	}
@@ -139,7 +136,7 @@ func (a *automatic) rest(named []pannier.ActiveSkill, spans []prompt.Span) []pro
 
 // turnAnswer is one answer to a turn, in memory that a later one takes over.
 type turnAnswer struct {
-	// Resolution has of Active those that are named, and of the tools those that are not of automatic.
+	// Resolution has of Active those that are named or ranked by the turn, and of the tools those that are not of automatic.
 	pannier.Resolution
 	section prompt.Section
 	// snapshot is the one that the answer is of, read the bodies that the prompt shows.

@@ -18,7 +18,7 @@ func AppendPrompt(p pannier.Prompt) []byte {
 }
 
 func sectionOf(p pannier.Prompt) prompt.Section {
-	return prompt.Section{Format: p.Format, Parts: []string{p.Text}, Omitted: p.Omitted}
+	return prompt.Section{Format: p.Format, Parts: []string{p.Text}, Omitted: p.Omitted, Shortened: p.Shortened}
 }
 
 // AppendString appends a text as JSON.

@@ -47,9 +47,9 @@ func plainly(t *testing.T, s *pannier.Snapshot, turn pannier.Turn) (resolution, 
 		}
 	}
 	var written prompt.Section
-	prompt.NewRenderer(s, "/configs").RenderActive(prompt.Active{Named: r.Active}, bodies, turn.Format, maxChars, &written)
+	prompt.NewRenderer(s, "/configs").RenderActive(prompt.Active{Named: r.Active}, bodies, turn.Format, prompt.Budget{MaxChars: maxChars}, &written)
 	p := pannier.Prompt{
-		Format: written.Format, Text: strings.Join(written.Parts, ""), Omitted: append([]string{}, written.Omitted...), Truncated: written.Truncated(),
+		Format: written.Format, Text: strings.Join(written.Parts, ""), Omitted: append([]string{}, written.Omitted...), Shortened: append([]pannier.Shortened{}, written.Shortened...), Truncated: written.Truncated(),
 	}
 	p.Chars, p.TokensEstimate = written.Length()
 	r.Prompt = &p

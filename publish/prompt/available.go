@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"path"
 	"strings"
 
 	"pannier"
@@ -15,6 +16,10 @@ const (
 
 	opening = "<available_skills>\n"
 	closing = "</available_skills>"
+
+	namesOpening = "<skill_names>\n"
+	// namesClosing says what to do with the names of skills that are not described.
+	namesClosing = "Not all are described here. Find the one for a task with find_skills, or read its file.\n</skill_names>\n"
 )
 
 var availableSkills = format{
@@ -31,37 +36,62 @@ var availableSkillsReference = format{
 }
 
 var availableElement = newForm(func(r *Renderer, e *pannier.Entry) string {
-	location := escape(pannier.CleanLine(Location(e.Skill, r.workspace)))
-	return element(escape(displayName(e)), escape(fold(e.Description)), location)
+	return r.availableText(e, aboutEntry(e))
 })
+
+func (r *Renderer) availableText(e *pannier.Entry, description string) string {
+	location := escape(pannier.CleanLine(Location(e.Skill, r.workspace)))
+	return element(escape(displayName(e)), escape(description), location)
+}
 
 var referenceElement = newForm(func(r *Renderer, e *pannier.Entry) string {
 	return element(escape(pannier.TrimBlanks(e.Name)), escape(pannier.TrimBlanks(e.Description)), Location(e.Skill, r.workspace))
 })
 
-// availableSkills leaves out a skill that does not fit; smaller ones after it may still fit.
 func (r *Renderer) availableSkills(_ map[string]string, into *Section) {
-	r.elements(into, availableElement)
-	if len(into.Parts) == 2 {
-		into.Parts = into.Parts[:0]
-	}
+	r.write(into, layout{
+		begin: opening, end: closing,
+		full:      func(e item) *block { return r.block(availableElement, e) },
+		described: func(e item, description string) string { return r.availableText(e.Entry, description) },
+		group:     availableGroup, name: availableName,
+		names: func(lines string) string { return namesOpening + lines + namesClosing },
+	})
 }
 
-// availableSkillsReference writes an empty element without skills, as the reference tool does.
+// locationForms are the label of skills whose files lie alike, which is the directory that holds their folders, and their folders as
+// names.
+func locationForms(escape func(string) string) (group, name *form) {
+	group = newForm(func(r *Renderer, e *pannier.Entry) string {
+		at := pannier.CleanLine(Location(e.Skill, r.workspace))
+		if e.File == "" {
+			return escape(path.Dir(at)+"/NAME") + ": "
+		}
+		return escape(path.Dir(path.Dir(at))+"/NAME/"+path.Base(at)) + ": "
+	})
+	return group, newForm(func(_ *Renderer, e *pannier.Entry) string { return escape(pannier.CleanLine(path.Base(e.Path))) })
+}
+
+var availableGroup, availableName = locationForms(escape)
+
+// availableSkillsReference writes an empty element without skills, as the reference tool does. A skill that does not fit is left out;
+// smaller ones after it may still fit. The order is that of the resolution.
 func (r *Renderer) availableSkillsReference(_ map[string]string, into *Section) {
-	if !into.fits(len(opening) + len(closing)) {
+	used := sizeOf(opening).plus(sizeOf(closing))
+	if !into.budget.allows(used) {
 		return
 	}
-	r.elements(into, referenceElement)
-}
-
-func (r *Renderer) elements(into *Section, f *form) {
 	into.add(opening)
-	r.list(into, f, len(opening)+len(closing))
+	for _, e := range into.items {
+		if b := r.block(referenceElement, e); into.budget.allows(used.plus(b.size)) {
+			used = used.plus(b.size)
+			into.add(b.text)
+			into.show(e, whole)
+		}
+	}
 	into.add(closing)
 }
 
-// element follows the layout of the reference tool: every text on lines of its own. more are elements of ours.
+// element follows the layout of the reference tool: every text on lines of its own.
 func element(name, description, location string) string {
 	return "<skill>\n<name>\n" + name + "\n</name>\n<description>\n" + description + "\n</description>\n<location>\n" +
 		location + "\n</location>\n</skill>\n"

@@ -16,8 +16,9 @@ const (
 	compactHead = "[Skills]\nThe following skills are available for this turn:\n"
 	compactFoot = "\nBefore you do what one of these skills is for, call `read_skill` with the exact value of its slug, not with its display name," +
 		" and follow the instructions that it returns."
-	// compactCut stands where a skill is left out, compactUnread where a body is.
-	compactCut    = "\nThis list is cut: it has no room for %d of the skills."
+	// compactNames stands behind the names where not every skill is described.
+	compactNames = "Those are slugs. Not all are described here: find the one for a task with `find_skills`.\n"
+	// compactUnread stands where a body is left out.
 	compactUnread = "\nThese match the files of this turn, and their instructions are not shown here; read them with `read_skill`: %s."
 )
 
@@ -28,38 +29,60 @@ var compact = format{
 	render: (*Renderer).compact,
 }
 
-// compact lists each skill that fits, and smaller ones behind one that does not may still fit; then come the bodies of
-// those that match a path, as far as there is room, and how to read the others. What the model is to do with the list
-// and that it is cut goes before the last skill that would fit.
-//
-// A skill whose body belongs here and is not shown counts as omitted, though it is in the list.
+// compact lists the skills, then the bodies of those that match a path by slug, as far as there is room, and how to read the others.
 func (r *Renderer) compact(bodies map[string]string, into *Section) {
-	used, all := len(compactHead)+len(compactFoot), 0
+	var matching []item
 	for _, e := range into.items {
-		all += r.block(compactLines, e).size
+		if e.byPath {
+			matching = append(matching, e)
+		}
 	}
-	if !into.fits(used + all) {
-		used += len(fmt.Sprintf(compactCut, len(into.items)))
+	slices.SortFunc(matching, func(a, b item) int { return cmp.Compare(a.Slug, b.Slug) })
+	var unread []item
+	r.write(into, layout{
+		begin: compactHead, end: compactFoot,
+		full: func(e item) *block { return r.block(compactLines, e) },
+		described: func(e item, description string) string {
+			return strings.TrimSuffix("- `"+e.Qualified()+"`: "+description, ": ") + "\n"
+		},
+		group: noGroup, name: qualifiedName,
+		names: func(lines string) string { return lines + compactNames },
+		around: func(used size) (before, after string, complete bool) {
+			note := sizeOf(compactNote(matching))
+			var text strings.Builder
+			complete = true
+			unread, into.Bodies = nil, into.Bodies[:0]
+			for _, e := range matching {
+				body, ok := bodies[e.Slug]
+				shown := ""
+				if ok && !exceeds(body, into.budget.room(used)) {
+					shown = compactBody(e.Entry, body)
+				}
+				if s := sizeOf(shown); ok && (shown != "" || body == "" || !exceeds(body, 0)) && into.budget.allows(used.plus(s, note)) {
+					used = used.plus(s)
+					text.WriteString(shown)
+					into.Bodies = append(into.Bodies, e.slug)
+				} else {
+					unread = append(unread, e)
+					complete = complete && !ok
+				}
+			}
+			if after = compactNote(unread); !into.budget.allows(used.plus(sizeOf(after))) {
+				after = ""
+			}
+			return text.String(), after, complete
+		},
+	})
+	for _, e := range matching {
+		switch {
+		case slices.ContainsFunc(unread, func(u item) bool { return u.place == e.place }):
+			into.shown[e.place] = min(into.shown[e.place], described)
+		case into.shown[e.place] == described:
+			into.shown[e.place] = whole
+		}
 	}
-	into.add(compactHead)
-	used = r.list(into, compactLines, used)
-	if listed := len(into.Parts) - 1; listed == 0 {
-		into.Parts = into.Parts[:0]
-	} else {
-		compactRest(bodies, len(into.items)-listed, used, into)
-	}
-}
-
-// compactRest adds what stands below the list. used is what the list and the foot have, with the notice that skills are
-// left out, where cut of them are.
-func compactRest(bodies map[string]string, cut, used int, into *Section) {
-	used, unread := compactBodies(bodies, used, into)
-	into.add(compactFoot)
-	if cut > 0 {
-		into.add(fmt.Sprintf(compactCut, cut))
-	}
-	if note := compactNote(unread); into.fits(used + len(note)) {
-		into.add(note)
+	if len(into.Parts) == 0 {
+		into.Bodies = into.Bodies[:0]
 	}
 }
 
@@ -82,54 +105,11 @@ var compactLines = newForm(func(r *Renderer, e *pannier.Entry) string {
 	} else {
 		text += "  Skill slug for read_skill: `" + e.Qualified() + "`\n"
 	}
-	if description := fold(e.Description); description != "" {
+	if description := aboutEntry(e); description != "" {
 		text += "  Use when: " + description + "\n"
 	}
 	return text
 })
-
-// compactBodies adds the bodies of listed skills that match a path, ordered by slug, as far as they fit. It returns what
-// is used then, and those that it leaves out. Where it leaves some out, the note on them goes before a body, if there is
-// room for it at all.
-func compactBodies(bodies map[string]string, used int, into *Section) (size int, unread []item) {
-	matching := into.matching()
-	texts, all, complete := make([]*block, len(matching)), used, true
-	for i, e := range matching {
-		if body, ok := bodies[e.Slug]; ok && !exceeds(body, into.room(used)) {
-			text := compactBody(e.Entry, body)
-			texts[i] = &block{text, runes(text)}
-			all += texts[i].size
-		} else {
-			complete = false
-		}
-	}
-	reserved := 0
-	if note := len(compactNote(matching)); (!complete || !into.fits(all)) && into.fits(used+note) {
-		reserved = note
-	}
-	for i, e := range matching {
-		if b := texts[i]; b != nil && into.fits(used+reserved+b.size) {
-			used += b.size
-			into.add(b.text)
-			into.Bodies = append(into.Bodies, e.slug)
-		} else {
-			into.shown[e.place] = false
-			unread = append(unread, e)
-		}
-	}
-	return used, unread
-}
-
-// matching returns the skills that are listed and match a path, ordered by slug.
-func (s *Section) matching() []item {
-	for _, e := range s.items {
-		if e.byPath && s.shown[e.place] {
-			s.ordered = append(s.ordered, e)
-		}
-	}
-	slices.SortFunc(s.ordered, func(a, b item) int { return cmp.Compare(a.Slug, b.Slug) })
-	return s.ordered
-}
 
 // compactBody returns the body of a skill below its own line; nothing of a body that says nothing.
 func compactBody(e *pannier.Entry, body string) string {
@@ -153,4 +133,20 @@ func compactBody(e *pannier.Entry, body string) string {
 // list, or another skill's. Such a line gets a backslash.
 func compactOwn(line string) bool {
 	return strings.HasPrefix(strings.ReplaceAll(title(line), " ", ""), "[skill") || strings.HasPrefix(headingKey(line), "skillslugforreadskill")
+}
+
+// exceeds reports whether a text has surely more than so many code points, whatever it is cleaned of: what is visible and
+// ASCII is never dropped. It looks no further than it must.
+func exceeds(text string, size int) bool {
+	if len(text) <= size {
+		return false
+	}
+	for i := range len(text) {
+		if '!' <= text[i] && text[i] <= '~' {
+			if size--; size < 0 {
+				return true
+			}
+		}
+	}
+	return false
 }

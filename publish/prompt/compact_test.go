@@ -1,6 +1,7 @@
 package prompt_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -63,8 +64,11 @@ func TestCompactBodyAmongManyImplicitSkills(t *testing.T) {
 		t.Errorf("got %q, truncated %v, want the body of a", whole.Text, whole.Truncated)
 	}
 	tight := prompt.Render(s, r, bodies, prompt.Options{MaxChars: len([]rune(whole.Text)) - 1})
-	if strings.Contains(tight.Text, "The body of a.") || !slices.Equal(tight.Omitted, []string{"a"}) {
-		t.Errorf("over the budget: got %q, omitted %q, want no body", tight.Text, tight.Omitted)
+	if !strings.Contains(tight.Text, "The body of a.") || len(tight.Omitted) > 0 || !strings.Contains(tight.Text, "\na, ba, bb, ") {
+		t.Errorf("over the budget: got %q, left out %q, want names and the body", tight.Text, leftOut(tight))
+	}
+	if least := prompt.Render(s, r, bodies, prompt.Options{MaxChars: 300}); strings.Contains(least.Text, "The body of a.") || leftOut(least) == "" {
+		t.Errorf("far over the budget: got %q, left out %q, want no body", least.Text, leftOut(least))
 	}
 }
 
@@ -87,12 +91,12 @@ func TestCompactBodies(t *testing.T) {
 		limit         int
 	}{
 		{what: "all", r: all, bodies: texts, shown: "a c"},
-		{what: "none is read", r: all, unread: "c a"},
-		{what: "one cannot be read", r: all, bodies: map[string]string{"c": "x"}, shown: "c", unread: "a"},
+		{what: "none is read", r: all, unread: "c:body a:body"},
+		{what: "one cannot be read", r: all, bodies: map[string]string{"c": "x"}, shown: "c", unread: "a:body"},
 		{what: "nothing is said", r: all, bodies: map[string]string{"a": " \n\u200b", "c": ""}},
 		{what: "with many implicit skills", r: many, bodies: texts, shown: "a c"},
-		{what: "no room", r: all, bodies: map[string]string{"a": strings.Repeat("long ", 100), "c": "x"}, limit: 600, shown: "c", unread: "a"},
-		{what: "no room, and not in ASCII", r: all, bodies: map[string]string{"a": strings.Repeat("é", 500), "c": "x"}, limit: 600, shown: "c", unread: "a"},
+		{what: "no room", r: all, bodies: map[string]string{"a": strings.Repeat("long ", 100), "c": "x"}, limit: 600, shown: "c", unread: "a:body"},
+		{what: "no room, and not in ASCII", r: all, bodies: map[string]string{"a": strings.Repeat("é", 500), "c": "x"}, limit: 600, shown: "c", unread: "a:body"},
 	} {
 		p := prompt.Render(&pannier.Snapshot{Entries: entries}, tt.r, tt.bodies, prompt.Options{MaxChars: tt.limit})
 		for _, slug := range []string{"a", "b", "c"} {
@@ -100,8 +104,8 @@ func TestCompactBodies(t *testing.T) {
 				t.Errorf("%s: the body of %s is shown: %t", tt.what, slug, shown)
 			}
 		}
-		if strings.Join(p.Omitted, " ") != tt.unread || strings.Contains(p.Text, unread) != (tt.unread != "") || strings.Count(p.Text, "Skill slug for") != 3 {
-			t.Errorf("%s: %+v", tt.what, p)
+		if strings.Trim(strings.ReplaceAll(leftOut(p), "gone", ""), " ") != tt.unread || strings.Contains(p.Text, unread) != (tt.unread != "") {
+			t.Errorf("%s: left out %q: %+v", tt.what, leftOut(p), p)
 		}
 		if strings.Index(p.Text, "[Skill Body: $c]") < strings.Index(p.Text, "[Skill Body: $a]") && tt.shown == "a c" {
 			t.Errorf("%s: order of\n%s", tt.what, p.Text)
@@ -124,14 +128,67 @@ func TestCompactBody(t *testing.T) {
 	}
 }
 
-// TestCompactTellsOfTheCut keeps room for the notice, and counts what has no room in the list.
-func TestCompactTellsOfTheCut(t *testing.T) {
-	entries := []*pannier.Entry{skill("a", "a", strings.Repeat("ä", 300)), skill("b", "b", "日本語"), skill("c", "c", "x")}
-	p := renderAs(prompt.Compact, 450, nil, entries...)
-	if strings.Join(p.Omitted, " ") != "a" || !strings.HasSuffix(p.Text, "\nThis list is cut: it has no room for 1 of the skills.") {
-		t.Errorf("got %+v", p)
+// TestShortened spends a budget in its order: names of all, descriptions of what the turn is about, the beginnings of others.
+func TestShortened(t *testing.T) {
+	var entries []*pannier.Entry
+	r := pannier.Resolution{}
+	for i := range 40 {
+		slug := fmt.Sprintf("skill-%02d", i)
+		entries = append(entries, skill(slug, slug, "Does the thing number "+slug+" and "+strings.Repeat("more ", 30)+"end of "+slug+"."))
 	}
-	if p := renderAs(prompt.Compact, 100, nil, entries...); p.Text != "" || len(p.Omitted) != 3 {
-		t.Errorf("got %+v", p)
+	add := func(i int, reason string, relevance *pannier.Relevance) {
+		r.Active = append(r.Active, pannier.ActiveSkill{Slug: entries[i].Slug, Reason: reason, Relevance: relevance})
+	}
+	add(33, pannier.ViaReference, nil)
+	add(21, pannier.ViaImplicit, &pannier.Relevance{Score: 9})
+	for i := range entries {
+		if i != 33 && i != 21 {
+			add(i, pannier.ViaImplicit, nil)
+		}
+	}
+	s := &pannier.Snapshot{Entries: entries}
+	before := ""
+	for _, format := range []string{prompt.Compact, prompt.AvailableSkills, prompt.OpenClaw, prompt.SkillsXML, prompt.Molecule} {
+		bodies := map[string]string{}
+		for _, e := range entries {
+			bodies[e.Slug] = strings.Repeat("body of "+e.Slug+"\n", 20)
+		}
+		for _, o := range []prompt.Options{{MaxChars: 3200}, {MaxTokens: 800}} {
+			o.Format, o.Workspace = format, "/configs"
+			p := prompt.Render(s, r, bodies, o)
+			if o.MaxChars > 0 && p.Chars > o.MaxChars || o.MaxTokens > 0 && p.TokensEstimate > o.MaxTokens {
+				t.Errorf("%s: %d characters, %d tokens", format, p.Chars, p.TokensEstimate)
+			}
+			if len(p.Omitted) > 0 {
+				t.Errorf("%s omits %v", format, p.Omitted)
+			}
+			for _, slug := range []string{"skill-33", "skill-21"} {
+				if !strings.Contains(p.Text, "end of "+slug) && !strings.Contains(p.Text, "body of "+slug) {
+					t.Errorf("%s does not describe %s in\n%s", format, slug, p.Text)
+				}
+			}
+			for i := range entries {
+				if !strings.Contains(p.Text, fmt.Sprintf("skill-%02d", i)) {
+					t.Errorf("%s does not name skill %d", format, i)
+				}
+			}
+			if len(p.Shortened) < 30 {
+				t.Errorf("%s: shortened %v", format, p.Shortened)
+			}
+			// What stands before the first description is the same in a turn about something else.
+			other := pannier.Resolution{Active: slices.Clone(r.Active[2:])}
+			other.Active = append([]pannier.ActiveSkill{{Slug: "skill-05", Reason: pannier.ViaImplicit, Relevance: &pannier.Relevance{Score: 7}}, r.Active[0], r.Active[1]}, slices.DeleteFunc(other.Active, func(a pannier.ActiveSkill) bool { return a.Slug == "skill-05" })...)
+			q := prompt.Render(s, other, bodies, o)
+			last := strings.Index(p.Text, "Not all are described")
+			if before = p.Text[:max(0, last)]; last < 0 || !strings.HasPrefix(q.Text, before) {
+				t.Errorf("%s: the beginning depends on the turn:\n%s\nand\n%s", format, before, q.Text)
+			}
+		}
+		for _, o := range []prompt.Options{{MaxChars: 1}, {MaxTokens: 1}, {MaxTokens: 50}} {
+			o.Format = format
+			if p := prompt.Render(s, r, bodies, o); o.MaxTokens > 0 && p.TokensEstimate > o.MaxTokens || o.MaxChars > 0 && p.Chars > o.MaxChars {
+				t.Errorf("%s: %d characters, %d tokens with %+v", format, p.Chars, p.TokensEstimate, o)
+			}
+		}
 	}
 }

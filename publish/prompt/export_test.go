@@ -12,6 +12,8 @@ type Options struct {
 	Format string
 	// MaxChars bounds the section in code points; 0 means unbounded. What [MoleculeSystem] puts before it does not count.
 	MaxChars int
+	// MaxTokens bounds it in estimated tokens.
+	MaxTokens int
 	// Workspace is the workspace as the agent sees it, for locations.
 	Workspace string
 	// Peers are those that the agent can delegate to, for the formats that tell of them.
@@ -25,20 +27,20 @@ type Options struct {
 // that it does not show in full is named, in the order of the resolution.
 func Render(s *pannier.Snapshot, r pannier.Resolution, bodies map[string]string, o Options) pannier.Prompt {
 	var section Section
-	NewRenderer(s, o.Workspace).WithPeers(o.Peers).WithResources(o.Resources).Render(r, bodies, o.Format, o.MaxChars, &section)
+	NewRenderer(s, o.Workspace).WithPeers(o.Peers).WithResources(o.Resources).Render(r, bodies, o.Format, Budget{MaxChars: o.MaxChars, MaxTokens: o.MaxTokens}, &section)
 	return section.Prompt()
 }
 
 // Render renders a resolution.
-func (r *Renderer) Render(resolution pannier.Resolution, bodies map[string]string, format string, maxChars int, into *Section) {
-	r.RenderActive(Active{Named: resolution.Active}, bodies, format, maxChars, into)
+func (r *Renderer) Render(resolution pannier.Resolution, bodies map[string]string, format string, budget Budget, into *Section) {
+	r.RenderActive(Active{Named: resolution.Active}, bodies, format, budget, into)
 }
 
 // Prompt returns the prompt in memory of its own.
 func (s *Section) Prompt() pannier.Prompt {
 	chars, tokens := s.Length()
 	return pannier.Prompt{
-		Format: s.Format, Text: strings.Join(s.Parts, ""), Omitted: append([]string{}, s.Omitted...), Truncated: s.Truncated(),
+		Format: s.Format, Text: strings.Join(s.Parts, ""), Omitted: append([]string{}, s.Omitted...), Shortened: append([]pannier.Shortened{}, s.Shortened...), Truncated: s.Truncated(),
 		Chars: chars, TokensEstimate: tokens,
 	}
 }

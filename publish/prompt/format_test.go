@@ -93,37 +93,46 @@ func files() []pannier.PromptFile {
 // before is what stands before the section in the prompt that has more than that.
 const before = "# Who you are\n\n## Your Skills\n\nSee <|below|>.\nAnn drinks \u202etea\u202c.\n## Ann"
 
+// leftOut says what a prompt leaves out: the slugs that it omits, then those that it shortens, with what is left out of each.
+func leftOut(p pannier.Prompt) string {
+	list := slices.Clone(p.Omitted)
+	for _, s := range p.Shortened {
+		list = append(list, s.Slug+":"+s.LeftOut)
+	}
+	return strings.Join(list, " ")
+}
+
 func TestGoldenFormats(t *testing.T) {
 	for _, tt := range []struct {
 		file, format string
 		limit        int
 		reason       string // of a shelf that says more
 		long         bool   // the text of the last one is
-		omitted      string
+		left         string // see leftOut
 	}{
 		{file: "compact.txt", format: prompt.Compact},
-		{file: "compact_cut.txt", format: prompt.Compact, limit: 470, omitted: "pdf-forms tidy"},
+		{file: "compact_cut.txt", format: prompt.Compact, limit: 470, left: "brew:description_end tidy:description"},
 		{file: "compact_bodies.txt", format: prompt.Compact, reason: pannier.ViaPath},
-		{file: "compact_unread.txt", format: prompt.Compact, limit: 900, reason: pannier.ViaPath, omitted: "pdf-forms"},
+		{file: "compact_unread.txt", format: prompt.Compact, limit: 900, reason: pannier.ViaPath, left: "pdf-forms:description_end tidy:description"},
 		{file: "compact_show.txt", format: prompt.Compact, reason: pannier.ViaImplicit},
 		{file: "available_skills.xml", format: prompt.AvailableSkills},
 		{file: "available_skills_show.xml", format: prompt.AvailableSkills, reason: pannier.ViaPath},
 		{file: "available_skills_reference.xml", format: prompt.AvailableSkillsReference},
 		{file: "available_skills_reference.xml", format: prompt.AvailableSkillsReference, reason: pannier.ViaPath},
 		{file: "openclaw.txt", format: prompt.OpenClaw},
-		{file: "openclaw_compact.txt", format: prompt.OpenClaw, limit: 970, omitted: "brew pdf-forms tidy"},
-		{file: "openclaw_truncated.txt", format: prompt.OpenClaw, limit: 800, omitted: "brew pdf-forms quiet tidy"},
+		{file: "openclaw_compact.txt", format: prompt.OpenClaw, limit: 970, left: "brew:description_end tidy:description"},
+		{file: "openclaw_truncated.txt", format: prompt.OpenClaw, limit: 800, left: "brew:description_end pdf-forms:description tidy:description"},
 		{file: "openclaw_show.txt", format: prompt.OpenClaw, reason: pannier.ViaPath},
 		{file: "skills_xml.xml", format: prompt.SkillsXML, reason: pannier.ViaImplicit},
 		{file: "skills_xml_show.xml", format: prompt.SkillsXML, reason: pannier.ViaImplicit},
-		{file: "skills_xml_short.xml", format: prompt.SkillsXML, limit: 1100, reason: pannier.ViaImplicit, omitted: "tidy", long: true},
-		{file: "skills_xml_omitted.xml", format: prompt.SkillsXML, limit: 800, reason: pannier.ViaImplicit, omitted: "tidy", long: true},
+		{file: "skills_xml_short.xml", format: prompt.SkillsXML, limit: 1100, reason: pannier.ViaImplicit, left: "quiet:body tidy:body", long: true},
+		{file: "skills_xml_omitted.xml", format: prompt.SkillsXML, limit: 800, reason: pannier.ViaImplicit, left: "brew:description_end pdf-forms:description_end quiet:body tidy:description", long: true},
 		{file: "molecule.md", format: prompt.Molecule},
-		{file: "molecule_short.md", format: prompt.Molecule, limit: 390, omitted: "pdf-forms"},
-		{file: "molecule_omitted.md", format: prompt.Molecule, limit: 330, omitted: "pdf-forms tidy"},
+		{file: "molecule_short.md", format: prompt.Molecule, limit: 390, left: "brew:description_end pdf-forms:description quiet:body tidy:description"},
+		{file: "molecule_omitted.md", format: prompt.Molecule, limit: 330, left: "brew:description_end pdf-forms:description quiet:body tidy:description"},
 		{file: "molecule_show.md", format: prompt.Molecule, reason: pannier.ViaImplicit},
 		{file: "molecule_system.md", format: prompt.MoleculeSystem},
-		{file: "molecule_system_omitted.md", format: prompt.MoleculeSystem, limit: 330, omitted: "pdf-forms tidy"},
+		{file: "molecule_system_omitted.md", format: prompt.MoleculeSystem, limit: 330, left: "brew:description_end pdf-forms:description quiet:body tidy:description"},
 		{file: "molecule_system_show.md", format: prompt.MoleculeSystem, limit: 1500, reason: pannier.ViaImplicit},
 	} {
 		o := prompt.Options{Format: tt.format, MaxChars: tt.limit}
@@ -146,8 +155,8 @@ func TestGoldenFormats(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p.Text != string(want) || p.Format != tt.format || strings.Join(p.Omitted, " ") != tt.omitted || p.Truncated != (tt.omitted != "") {
-			t.Errorf("%s: omitted %v, got\n%s\nwant\n%s", tt.file, p.Omitted, p.Text, want)
+		if p.Text != string(want) || p.Format != tt.format || leftOut(p) != tt.left || p.Truncated != (tt.left != "") {
+			t.Errorf("%s: left out %q, got\n%s\nwant\n%s", tt.file, leftOut(p), p.Text, want)
 		}
 	}
 }
@@ -171,8 +180,8 @@ func TestFormats(t *testing.T) {
 		{prompt.Compact, false, true, ""},
 		{prompt.OpenClaw, false, true, ""},
 		{prompt.SkillsXML, true, true, ""},
-		{prompt.Molecule, true, false, ""},
-		{prompt.MoleculeSystem, true, false, before},
+		{prompt.Molecule, true, true, ""},
+		{prompt.MoleculeSystem, true, true, before},
 	} {
 		if prompt.NeedsBodies(tt.format) != tt.bodies || prompt.Bounded(tt.format) != tt.bounds {
 			t.Errorf("%q: needs bodies %t, bounded %t", tt.format, prompt.NeedsBodies(tt.format), prompt.Bounded(tt.format))
@@ -194,18 +203,17 @@ func TestLimits(t *testing.T) {
 		kept := 0
 		for limit := 1; limit <= runes(whole)+1; limit++ {
 			p := renderAs(format, limit, shelfBodies(), shelf()...)
-			if runes(p) > limit || p.Truncated != (len(p.Omitted) > 0) {
-				t.Fatalf("%s, limit %d: %d characters, omitted %v", format, limit, runes(p), p.Omitted)
+			left := leftOut(p)
+			if runes(p) > limit || p.Truncated != (left != "") {
+				t.Fatalf("%s, limit %d: %d characters, left out %s", format, limit, runes(p), left)
 			}
-			for slug, last := range map[string]string{"pdf-forms": "PDF Forms", "tidy": "Tidy"} {
-				switch format {
-				case prompt.Molecule, prompt.SkillsXML:
+			for slug, last := range map[string]string{"pdf-forms": "quick.", "tidy": "Tidies a folder."} {
+				if format == prompt.Molecule || format == prompt.SkillsXML {
 					last = map[string]string{"pdf-forms": "two ways to read it.", "tidy": "Then tidy."}[slug]
-				case prompt.OpenClaw:
-					last = map[string]string{"pdf-forms": "quick.", "tidy": "Tidies a folder."}[slug]
 				}
-				if shown := strings.Contains(p.Text, last); shown == slices.Contains(p.Omitted, slug) {
-					t.Fatalf("%s, limit %d: %s shown in full %t, omitted %v", format, limit, slug, shown, p.Omitted)
+				named := strings.Contains(p.Text, slug) || slug == "pdf-forms" && strings.Contains(p.Text, "PDF Forms") || slug == "tidy" && (strings.Contains(p.Text, "a&amp;b") || strings.Contains(p.Text, "Tidies a folder."))
+				if strings.Contains(p.Text, last) == strings.Contains(left, slug) || named == slices.Contains(p.Omitted, slug) {
+					t.Fatalf("%s, limit %d: left out %q of\n%s", format, limit, left, p.Text)
 				}
 			}
 			kept = 4 - len(p.Omitted)

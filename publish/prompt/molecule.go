@@ -1,8 +1,6 @@
 package prompt
 
 import (
-	"cmp"
-	"slices"
 	"strings"
 
 	"pannier"
@@ -22,38 +20,56 @@ const (
 var molecule = format{
 	name:  Molecule,
 	gives: "section `## Your Skills` of a Molecule workspace, with bodies",
-	empty: "empty", needsBodies: allBodies, unbounded: true,
+	empty: "empty", needsBodies: allBodies,
 	render: (*Renderer).molecule,
 }
 
 var moleculeSystem = format{
 	name:  MoleculeSystem,
 	gives: "whole system prompt of a Molecule workspace",
-	empty: "the prompt files", needsBodies: allBodies, unbounded: true,
+	empty: "the prompt files", needsBodies: allBodies,
 	render: (*Renderer).moleculeSystem,
 }
 
 // molecule shows every skill that has a body or tools only, in the order of config.yaml, with the requests that its author gives as
-// examples, its links and the files of its examples/, and the peers behind them. Over a limit, skills keep their names and
-// descriptions first, then peers are put in, then bodies, links and files.
+// examples, its links and the files of its examples/, and the peers behind them. Over a limit the names of all skills come first, then
+// peers, then the bodies and descriptions of those that the turn is about.
 func (r *Renderer) molecule(bodies map[string]string, into *Section) {
 	ours := r.moleculeHeadings(bodies, into)
-	skills, write := r.moleculeTiers(bodies, ours, into)
-	used := keepShort(skills, len(moleculeHead), into)
-	if used == len(moleculeHead) {
-		used = 0
-	}
-	peers, size := peersSection(r.peers, into.room(used))
-	used = showWhole(skills, used+size, bodies, into, write)
-	if used = r.showResources(skills, used, moleculeResources(ours), into); used > size {
-		slices.SortStableFunc(skills, func(a, b *tier) int { return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Slug, b.Slug)) })
-		into.add(moleculeHead)
-		for _, s := range skills {
-			into.add(s.text)
+	head := func(e item, description string) string {
+		text := "\n### " + r.block(moleculeName, e).text + "\n"
+		if description != "" {
+			text += ours.escape(description, e.Slug) + "\n"
 		}
+		return text
 	}
-	if peers != "" {
-		into.add(peers)
+	l := r.withBodies(bodies, into, func(e item, resources string) *block {
+		text := head(e, r.block(aboutSkill, e).text)
+		if e.toolsOnly {
+			return newBlock(text + "Tools: " + toolNames(e.Entry) + "\n")
+		}
+		body := ours.escape(strings.TrimSpace(pannier.CleanLines(bodies[e.Slug])), e.Slug)
+		return newBlock(text + body + "\n" + moleculeRequests(e.Entry, ours) + resources)
+	}, moleculeResources(ours))
+	l.begin = moleculeHead
+	l.described = func(e item, description string) string {
+		if e.toolsOnly {
+			return head(e, description) + "Tools: " + toolNames(e.Entry) + "\n"
+		}
+		return head(e, description) + "The instructions are not shown here. Read them with `GET /v1/skills/" + e.Slug + "/content`.\n"
+	}
+	l.group, l.name = noGroup, slugName
+	l.names = func(lines string) string { return "\n" + lines + namesByRequest }
+	room := into.budget.room(size{})
+	if len(into.items) > 0 && room < 1<<30 {
+		room /= 4
+	}
+	if text, _ := peersSection(r.peers, room); text != "" && into.budget.allows(sizeOf(text)) {
+		l.end = text
+	}
+	before := len(into.Parts)
+	if r.write(into, l); len(into.Parts) == before && l.end != "" {
+		into.add(l.end)
 	}
 }
 
@@ -87,22 +103,6 @@ func (r *Renderer) moleculeHeadings(bodies map[string]string, into *Section) hea
 	return ours
 }
 
-// moleculeTiers returns the skills that have a body, and what writes one whole.
-func (r *Renderer) moleculeTiers(bodies map[string]string, ours headings, into *Section) ([]*tier, func(*tier) string) {
-	heads := make([]string, len(into.items)) // by the place of an item
-	write := func(t *tier) string {
-		body := ours.escape(strings.TrimSpace(pannier.CleanLines(bodies[t.Slug])), t.Slug)
-		return heads[t.place] + body + "\n" + moleculeRequests(t.Entry, ours)
-	}
-	return tiers(bodies, into, func(e item) string {
-		heads[e.place] = "\n### " + r.block(moleculeName, e).text + "\n" + ours.escape(r.block(moleculeDescription, e).text, e.Slug)
-		if e.toolsOnly {
-			return heads[e.place] + "Tools: " + toolNames(e.Entry) + "\n"
-		}
-		return heads[e.place] + "The instructions are not shown here. Read them with `GET /v1/skills/" + e.Slug + "/content`.\n"
-	}, write), write
-}
-
 // moleculeName is what a skill's heading says: its name, unless that reads like another section of the prompt, else its
 // slug, which has no blanks and so never does.
 var moleculeName = newForm(func(_ *Renderer, e *pannier.Entry) string {
@@ -110,14 +110,6 @@ var moleculeName = newForm(func(_ *Renderer, e *pannier.Entry) string {
 		return name
 	}
 	return e.Slug
-})
-
-var moleculeDescription = newForm(func(r *Renderer, e *pannier.Entry) string {
-	text := fold(e.Description)
-	if text != "" {
-		text += "\n"
-	}
-	return text
 })
 
 func moleculeRequests(e *pannier.Entry, ours headings) string {

@@ -30,7 +30,7 @@ func TestMoleculeWithoutBodies(t *testing.T) {
 	}
 }
 
-// TestMoleculeNamedFirst gives the room to what the turn names, and still shows it where config.yaml has it.
+// TestMoleculeNamedFirst gives the room to what the turn names.
 func TestMoleculeNamedFirst(t *testing.T) {
 	first, second := skill("a", "first", ""), skill("b", "second", "")
 	first.Rank, second.Rank = 0, 1
@@ -38,19 +38,20 @@ func TestMoleculeNamedFirst(t *testing.T) {
 	long := strings.Repeat("long ", 40)
 	bodies := map[string]string{"a": long, "b": long}
 	r := pannier.Resolution{Active: []pannier.ActiveSkill{{Slug: "b", Reason: pannier.ViaReference}, {Slug: "a", Reason: pannier.ViaImplicit}}}
-	p := prompt.Render(s, r, bodies, prompt.Options{Format: prompt.Molecule, MaxChars: 370})
-	want := "\n## Your Skills\n\n### first\nThe instructions are not shown here. Read them with `GET /v1/skills/a/content`.\n\n### second\n" + strings.TrimSpace(long) + "\n"
-	if p.Text != want || !p.Truncated || !slices.Equal(p.Omitted, []string{"a"}) {
+	p := prompt.Render(s, r, bodies, prompt.Options{Format: prompt.Molecule, MaxChars: 420})
+	const names = "\na, b\nNot all are described here. Find the one for a task with find_skills (`POST /v1/find`), read one with `GET /v1/skills/NAME/content`.\n"
+	want := "\n## Your Skills\n" + names + "\n### second\n" + strings.TrimSpace(long) + "\n"
+	if p.Text != want || leftOut(p) != "a:body" {
 		t.Errorf("got %+v", p)
 	}
 }
 
-// TestBodyThatDoesNotFitIsOmitted in every format with bodies, though the skill is in the text.
-func TestBodyThatDoesNotFitIsOmitted(t *testing.T) {
+// TestBodyThatDoesNotFit in every format with bodies is left out, and what is left of the room goes to others.
+func TestBodyThatDoesNotFit(t *testing.T) {
 	bodies := map[string]string{"big": strings.Repeat("x", 10_000), "small": "fits"}
 	for _, format := range []string{prompt.SkillsXML, prompt.Molecule, prompt.MoleculeSystem} {
-		p := renderAs(format, 5000, bodies, skill("big", "Big", ""), skill("small", "Small", ""))
-		if !p.Truncated || !slices.Equal(p.Omitted, []string{"big"}) || !strings.Contains(p.Text, "/v1/skills/big/content") || !strings.Contains(p.Text, "fits") {
+		p := renderAs(format, 5000, bodies, skill("big", "Big", "Does it."), skill("small", "Small", "Does more."))
+		if leftOut(p) != "big:body" || !strings.Contains(p.Text, "/v1/skills/big/content") || !strings.Contains(p.Text, "fits") {
 			t.Errorf("%s: truncated %t, omitted %v in\n%s", format, p.Truncated, p.Omitted, p.Text)
 		}
 	}

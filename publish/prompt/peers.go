@@ -56,8 +56,14 @@ func peersSection(peers []pannier.Peer, room int) (text string, size int) {
 	return peersHead + b.String() + more + peersFoot, size
 }
 
+// peerBlock is the lines on a peer, and their size in code points.
+type peerBlock struct {
+	text string
+	size int
+}
+
 // peerBlocks returns the lines on each peer that has a card and an id that can be shown as it is, of the first [peersShown], and the line on those behind them.
-func peerBlocks(peers []pannier.Peer) (blocks []block, more string) {
+func peerBlocks(peers []pannier.Peer) (blocks []peerBlock, more string) {
 	ordered := slices.Clone(peers)
 	slices.SortStableFunc(ordered, func(a, b pannier.Peer) int { return cmp.Compare(a.ID, b.ID) })
 	left := 0
@@ -71,7 +77,7 @@ func peerBlocks(peers []pannier.Peer) (blocks []block, more string) {
 			continue
 		}
 		text := peerLines(p, card)
-		blocks = append(blocks, block{text, runes(text)})
+		blocks = append(blocks, peerBlock{text, runes(text)})
 	}
 	if left > 0 {
 		more = fmt.Sprintf(peersMore, left)

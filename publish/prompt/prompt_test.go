@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 func skill(slug, name, description string) *pannier.Entry {
 	return &pannier.Entry{
 		Skill: &pannier.Skill{Slug: slug, Name: name, Description: description, Path: "skills/" + slug, File: pannier.SkillFile},
-		State: pannier.StateEligible, Usable: true,
+		State: pannier.StateEligible, Usable: true, Policy: pannier.EffectivePolicy{Enabled: true, AllowImplicit: true},
 	}
 }
 
@@ -96,36 +96,17 @@ func TestLocation(t *testing.T) {
 	}
 }
 
-func TestOrderIsThatOfTheResolution(t *testing.T) {
-	s := &pannier.Snapshot{Entries: []*pannier.Entry{skill("a", "a", ""), skill("b", "b", "")}}
-	p := prompt.Render(s, pannier.Resolution{Active: []pannier.ActiveSkill{{Slug: "b"}, {Slug: "a"}}}, nil, prompt.Options{Format: prompt.AvailableSkills})
-	if texts := parse(t, p.Text); texts[0][0] != "b" || texts[1][0] != "a" {
-		t.Errorf("got %v", texts)
+// TestOrder: where everything is shown, the text of what is offered does not depend on the turn, so that caches of prompts hold; what has
+// to be named comes after it.
+func TestOrder(t *testing.T) {
+	s := &pannier.Snapshot{Entries: []*pannier.Entry{skill("a", "a", ""), skill("b", "b", ""), skill("c", "c", ""), skill("d", "d", "")}}
+	s.Entries[0].Policy.AllowImplicit = false
+	for i, rank := range []int{0, 2, 1, 3} {
+		s.Entries[i].Rank = rank
 	}
-}
-
-func TestBudget(t *testing.T) {
-	big, small := skill("a", "a", strings.Repeat("ä", 500)), skill("b", "b", "日本語")
-	both := render(prompt.Options{}, big, small)
-	onlyBig, onlySmall := runes(render(prompt.Options{}, big)), runes(render(prompt.Options{}, small))
-	for _, test := range []struct {
-		limit   int
-		size    int
-		omitted string
-	}{
-		{0, runes(both), ""},
-		{runes(both), runes(both), ""},
-		{runes(both) - 1, onlyBig, "b"},
-		{onlyBig, onlyBig, "b"},
-		{onlyBig - 1, onlySmall, "a"}, // a smaller one behind it still fits
-		{onlySmall, onlySmall, "a"},
-		{onlySmall - 1, 0, "a b"},
-		{1, 0, "a b"},
-	} {
-		p := render(prompt.Options{MaxChars: test.limit}, big, small)
-		if runes(p) != test.size || strings.Join(p.Omitted, " ") != test.omitted || p.Truncated != (test.omitted != "") {
-			t.Errorf("limit %d: %d characters, omitted %v, truncated %t; want %d, %q", test.limit, runes(p), p.Omitted, p.Truncated, test.size, test.omitted)
-		}
+	p := prompt.Render(s, pannier.Resolution{Active: []pannier.ActiveSkill{{Slug: "d"}, {Slug: "a"}, {Slug: "b"}, {Slug: "c"}}}, nil, prompt.Options{Format: prompt.AvailableSkills})
+	if texts := parse(t, p.Text); texts[0][0] != "c" || texts[1][0] != "b" || texts[2][0] != "d" || texts[3][0] != "a" {
+		t.Errorf("got %v", texts)
 	}
 }
 

@@ -52,13 +52,12 @@ type Active struct {
 // Span is a range of skills that stand together.
 type Span struct{ From, To int }
 
-// RenderActive makes into the section of what is active. format is one of [Formats], or empty for the default; maxChars is the
-// limit in code points, 0 for none.
-func (r *Renderer) RenderActive(active Active, bodies map[string]string, format string, maxChars int, into *Section) {
+// RenderActive makes into the section of what is active. format is one of [Formats], or empty for the default.
+func (r *Renderer) RenderActive(active Active, bodies map[string]string, format string, budget Budget, into *Section) {
 	into.Empty()
 	f := formatNamed(format)
 	into.Format = f.name
-	into.maxChars = maxChars
+	into.budget = budget
 	into.items = r.items(active.Named, slices.Grow(into.items, active.count()))
 	for _, s := range active.Spans {
 		into.items = append(into.items, active.Rest.items[s.From:s.To]...)
@@ -67,12 +66,41 @@ func (r *Renderer) RenderActive(active Active, bodies map[string]string, format 
 	for i := range into.items {
 		into.items[i].place = int32(i)
 	}
-	into.shown = append(into.shown, make([]bool, len(into.items))...)
+	into.shown = append(into.shown, make([]level, len(into.items))...)
 	f.render(r, bodies, into)
-	for i := range into.items { // in the order of the resolution
-		if !into.shown[i] {
-			into.Omitted = append(into.Omitted, into.items[i].slug)
+	for i, e := range into.items { // in the order of the resolution
+		short := pannier.Shortened{Slug: e.slug, Why: pannier.ShortenedByLimit}
+		if f.needsBodies == allBodies && into.shown[i] >= withoutResources && !e.toolsOnly {
+			into.Bodies = append(into.Bodies, e.slug)
+			if r.resources[e.slug].Incomplete {
+				into.shown[i] = withoutResources
+			}
 		}
+		switch into.shown[i] {
+		case absent:
+			into.Omitted = append(into.Omitted, e.slug)
+			continue
+		case named0:
+			short.LeftOut = pannier.LeftOutDescription
+		case cutShort:
+			short.LeftOut = pannier.LeftOutDescriptionEnd
+		case described:
+			if f.needsBodies == noBodies || e.toolsOnly || f.needsBodies == pathBodies && !e.byPath {
+				continue
+			}
+			short.LeftOut = pannier.LeftOutBody
+			if _, read := bodies[e.slug]; !read {
+				short.Why = pannier.ShortenedUnread
+			}
+		case withoutResources:
+			short.LeftOut = pannier.LeftOutResources
+			if r.resources[e.slug].Incomplete {
+				short.Why = pannier.ShortenedUnread
+			}
+		case whole:
+			continue
+		}
+		into.Shortened = append(into.Shortened, short)
 	}
 }
 
@@ -108,7 +136,7 @@ func (r *Renderer) items(active []pannier.ActiveSkill, items []item) []item {
 		e := entries[next]
 		items = append(items, item{
 			Entry: e, slug: e.Slug, index: int32(next),
-			implicit: a.Reason == pannier.ViaImplicit, byPath: a.Reason == pannier.ViaPath, toolsOnly: e.ToolsOnly,
+			likely: a.Reason != pannier.ViaImplicit || a.Relevance != nil, byPath: a.Reason == pannier.ViaPath, toolsOnly: e.ToolsOnly,
 		})
 		next++
 	}
@@ -123,8 +151,10 @@ func (r *Renderer) owns(i int, slug string) bool {
 
 type block struct {
 	text string
-	size int // in code points
+	size size
 }
+
+func newBlock(text string) *block { return &block{text, sizeOf(text)} }
 
 // form is one text about a skill that a format uses, such as its element without a description.
 type form struct {
@@ -142,15 +172,22 @@ func newForm(write func(*Renderer, *pannier.Entry) string) *form {
 
 // blocks are kept for one snapshot. Each form has one for each entry, once the form is first asked for.
 type blocks struct {
-	entries   int
-	forms     []atomic.Pointer[[]atomic.Pointer[block]] // by the index of a form
-	nameRanks func() []int
+	entries int
+	forms   []atomic.Pointer[[]atomic.Pointer[block]] // by the index of a form
+	// ranks are the entries in the order of config.yaml, names by what they are called, slugs by slug; equal ones by slug.
+	ranks, names, slugs func() []int
 }
 
 func newBlocks(s *pannier.Snapshot) *blocks {
 	return &blocks{
 		entries: len(s.Entries), forms: make([]atomic.Pointer[[]atomic.Pointer[block]], forms),
-		nameRanks: sync.OnceValue(func() []int { return rankNames(s) }),
+		ranks: sync.OnceValue(func() []int {
+			return entriesBy(s, func(a, b *pannier.Entry) int { return cmp.Compare(a.Rank, b.Rank) })
+		}),
+		slugs: sync.OnceValue(func() []int { return entriesBy(s, func(*pannier.Entry, *pannier.Entry) int { return 0 }) }),
+		names: sync.OnceValue(func() []int {
+			return entriesBy(s, func(a, b *pannier.Entry) int { return cmp.Compare(displayName(a), displayName(b)) })
+		}),
 	}
 }
 
@@ -166,38 +203,17 @@ func (r *Renderer) block(f *form, e item) *block {
 	if b := slot.Load(); b != nil {
 		return b
 	}
-	text := f.write(r, e.Entry)
-	b := &block{text, runes(text)}
+	b := newBlock(f.write(r, e.Entry))
 	slot.Store(b)
 	return b
 }
 
-// list adds a form of those items that fit, and returns what is used then.
-func (r *Renderer) list(into *Section, f *form, used int) int {
-	for i, e := range into.items {
-		if b := r.block(f, e); into.fits(used + b.size) {
-			used += b.size
-			into.shown[i] = true
-			into.add(b.text)
-		}
-	}
-	return used
-}
-
-// rankNames returns for each entry how many stand before it where all are ordered by what they are called, then by slug,
-// both in bytes.
-func rankNames(s *pannier.Snapshot) []int {
-	names := make([]string, len(s.Entries))
+// entriesBy returns the entries of a snapshot in an order, equal ones by slug.
+func entriesBy(s *pannier.Snapshot, compare func(a, b *pannier.Entry) int) []int {
 	order := make([]int, len(s.Entries))
-	for i := range s.Entries {
-		names[i], order[i] = displayName(s.Entries[i]), i
+	for i := range order {
+		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(names[a], names[b]), cmp.Compare(s.Entries[a].Slug, s.Entries[b].Slug))
-	})
-	ranks := make([]int, len(order))
-	for rank, i := range order {
-		ranks[i] = rank
-	}
-	return ranks
+	slices.SortStableFunc(order, func(a, b int) int { return compare(s.Entries[a], s.Entries[b]) })
+	return order
 }

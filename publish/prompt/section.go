@@ -13,32 +13,48 @@ type Section struct {
 	Format string
 	// Parts are the text, one behind the other. No character spans two of them.
 	Parts []string
-	// Omitted are the slugs of the skills that the text does not show in full: they are not in it, or in it without the body,
-	// the description, a link or an example that the format has.
-	Omitted []string
+	// Omitted are the slugs of the skills that the text does not show at all, Shortened are those that it shows in part; both in the
+	// order of the resolution.
+	Omitted   []string
+	Shortened []pannier.Shortened
 	// Bodies are the slugs of the skills whose whole bodies the text shows, in no order. One that is shown without a link or an
 	// example is among the omitted ones too.
 	Bodies []string
 
-	maxChars       int
+	budget         Budget
 	items, ordered []item
-	shown          []bool // by the place of an item, whether it is shown in full
+	shown          []level // by the place of an item
 }
+
+// level is how much of a skill a section shows.
+type level uint8
+
+const (
+	absent           level = iota
+	named0                 // its name alone
+	cutShort               // its name and the beginning of its description
+	described              // all but a body that belongs in the format
+	withoutResources       // all but some links or examples
+	whole
+)
+
+// show records that an item is shown. What is shown twice counts as the more that is.
+func (s *Section) show(e item, as level) { s.shown[e.place] = max(s.shown[e.place], as) }
 
 type item struct {
 	*pannier.Entry
 	slug      string // its own, so that loops over thousands of items do not load each entry
 	index     int32  // among the entries of the snapshot
 	place     int32  // among the items, in the order of the resolution
-	implicit  bool   // the turn does not name it
-	byPath    bool   // a file of the turn did
+	likely    bool   // the turn names it, or is likely to be about it
+	byPath    bool   // a file of the turn named it
 	toolsOnly bool   // it has no body to show, and nothing is omitted without one
 }
 
 func (e item) missing() bool { return e.Entry == nil }
 
-// Truncated reports whether anything is omitted.
-func (s *Section) Truncated() bool { return len(s.Omitted) > 0 }
+// Truncated reports whether anything is omitted or shortened.
+func (s *Section) Truncated() bool { return len(s.Omitted)+len(s.Shortened) > 0 }
 
 // Size returns the bytes of the text.
 func (s *Section) Size() int {
@@ -52,12 +68,11 @@ func (s *Section) Size() int {
 // Length returns the code points of the text, and about how many tokens a model reads it as: one for each four ASCII
 // characters, and one for each other code point.
 func (s *Section) Length() (chars, tokens int) {
-	wide := 0
+	var all size
 	for _, part := range s.Parts {
-		code, beyond := count(part)
-		chars, wide = chars+code, wide+beyond
+		all = all.plus(sizeOf(part))
 	}
-	return chars, (chars-wide+3)/4 + wide
+	return all.chars, all.tokens()
 }
 
 // count returns the code points of a text, and how many of them are not ASCII. It looks at eight bytes at a time, because
@@ -91,11 +106,10 @@ func (s *Section) Empty() {
 	clear(s.Parts)
 	clear(s.Omitted)
 	clear(s.Bodies)
+	clear(s.Shortened)
 	clear(s.items)
 	clear(s.ordered)
-	*s = Section{Parts: s.Parts[:0], Omitted: s.Omitted[:0], Bodies: s.Bodies[:0], items: s.items[:0], ordered: s.ordered[:0], shown: s.shown[:0]}
+	*s = Section{Parts: s.Parts[:0], Omitted: s.Omitted[:0], Shortened: s.Shortened[:0], Bodies: s.Bodies[:0], items: s.items[:0], ordered: s.ordered[:0], shown: s.shown[:0]}
 }
-
-func (s *Section) fits(size int) bool { return s.maxChars <= 0 || size <= s.maxChars }
 
 func (s *Section) add(part string) { s.Parts = append(s.Parts, part) }

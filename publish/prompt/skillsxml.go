@@ -1,8 +1,6 @@
 package prompt
 
 import (
-	"cmp"
-	"slices"
 	"strings"
 
 	"pannier"
@@ -24,45 +22,44 @@ var skillsXML = format{
 	render: (*Renderer).skillsXML,
 }
 
-// skillsXML shows every skill that has a body or tools only, ordered by slug, with its links and the files of its examples/. Over a limit a skill keeps its triggers, and gets its
-// description, which else nothing tells.
+// skillsXML shows every skill that has a body or tools only, ordered by slug, with its links and the files of its examples/. Over a
+// limit the names of all come first, then the bodies and descriptions of those that the turn is about.
 //
 // Aleph leaves a skill out that is disabled or of a scope that the turn has no use for. What is disabled is not active here
 // in the first place, and scopes are not known.
 func (r *Renderer) skillsXML(bodies map[string]string, into *Section) {
-	whole := func(t *tier) string {
-		return r.block(skillsHead, t.item).text + instructions(escape(strings.TrimSpace(pannier.CleanLines(bodies[t.Slug]))))
+	text := func(e item, resources string) *block {
+		if e.toolsOnly {
+			return newBlock(skillsText(e.Entry, fold(e.Description), "<tools>\n"+escape(toolNames(e.Entry))+"\n</tools>\n"+skillEnd))
+		}
+		body := "<instructions>\n" + escape(strings.TrimSpace(pannier.CleanLines(bodies[e.Slug]))) + "\n</instructions>\n"
+		return newBlock(skillsOpen(e.Entry) + triggers(e.Entry) + body + resources + skillEnd)
 	}
-	skills := tiers(bodies, into, func(e item) string { return r.block(skillsShort, e).text }, whole)
-	empty := len(skillsOpening) + len(skillsClosing)
-	used := keepShort(skills, empty, into)
-	used = showWhole(skills, used, bodies, into, whole)
-	if r.showResources(skills, used, skillsResources, into) == empty {
-		return
+	l := r.withBodies(bodies, into, text, skillsResources)
+	l.begin, l.end = skillsOpening, skillsClosing
+	l.order = r.kept.slugs
+	l.described = func(e item, description string) string {
+		if e.toolsOnly {
+			return skillsText(e.Entry, description, "<tools>\n"+escape(toolNames(e.Entry))+"\n</tools>\n"+skillEnd)
+		}
+		return skillsText(e.Entry, description, "<instructions>\nThe instructions are not shown here. Read them with `GET /v1/skills/"+e.Slug+
+			"/content`.\n</instructions>\n"+skillEnd)
 	}
-	slices.SortFunc(skills, func(a, b *tier) int { return cmp.Compare(a.Slug, b.Slug) })
-	into.add(skillsOpening)
-	for _, t := range skills {
-		into.add(t.text)
-	}
-	into.add(skillsClosing)
+	l.group, l.name = noGroup, slugName
+	l.names = func(lines string) string { return namesOpening + lines + namesByRequest + "</skill_names>\n" }
+	r.write(into, l)
 }
 
-var skillsHead = newForm(func(r *Renderer, e *pannier.Entry) string {
-	return skillsOpen(e) + triggers(e)
-})
+// namesByRequest says what to do with the names of skills that are not described, where the agent asks the sidecar.
+const namesByRequest = "Not all are described here. Find the one for a task with find_skills (`POST /v1/find`), read one with `GET /v1/skills/NAME/content`.\n"
 
-var skillsShort = newForm(func(r *Renderer, e *pannier.Entry) string {
+func skillsText(e *pannier.Entry, description, rest string) string {
 	text := skillsOpen(e)
-	if description := escape(fold(e.Description)); description != "" {
+	if description = escape(description); description != "" {
 		text += "<description>\n" + description + "\n</description>\n"
 	}
-	text += triggers(e)
-	if e.ToolsOnly {
-		return text + "<tools>\n" + escape(toolNames(e)) + "\n</tools>\n" + skillEnd
-	}
-	return text + instructions("The instructions are not shown here. Read them with `GET /v1/skills/"+e.Slug+"/content`.")
-})
+	return text + rest
+}
 
 func skillsOpen(e *pannier.Entry) string {
 	return `<skill id="` + e.Slug + `" name="` + escape(displayName(e)) + "\">\n"
@@ -79,8 +76,4 @@ func triggers(e *pannier.Entry) string {
 		return ""
 	}
 	return "<triggers>\n" + b.String() + "</triggers>\n"
-}
-
-func instructions(text string) string {
-	return "<instructions>\n" + text + "\n</instructions>\n" + skillEnd
 }

@@ -14,7 +14,7 @@ func Match(glob, path string) bool { return files{[]string{path}}.match([]string
 
 // MatchIndexed is Match by way of an index.
 func MatchIndexed(glob, path string) bool {
-	x := newIndex(&pannier.Snapshot{Entries: []*pannier.Entry{{
+	x := newGlobIndex(&pannier.Snapshot{Entries: []*pannier.Entry{{
 		Skill: &pannier.Skill{Paths: []string{glob}}, Usable: true, Policy: pannier.EffectivePolicy{AllowImplicit: true},
 	}}})
 	return slices.Contains(x.match(files{[]string{path}}), true)

@@ -3,14 +3,16 @@ package resolve
 import (
 	"path"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"pannier"
+	"pannier/registry/rank"
 )
 
 // Resolver resolves turns like [Rules.Resolve], to the byte, one after another and for any number of callers at once. It
-// keeps what it has found out about the globs of the newest snapshot that it was asked about, so that a turn looks at the
-// few that can match in the place of all of them. The zero value uses the default rules.
+// keeps what it has found out about the globs, names and words of the newest snapshot that it was asked about, so that a turn looks
+// at the few skills that can match in the place of all of them. The zero value uses the default rules.
 type Resolver struct {
 	Rules  Rules
 	newest atomic.Pointer[index]
@@ -18,23 +20,115 @@ type Resolver struct {
 
 // Resolve resolves a turn about a snapshot.
 func (r *Resolver) Resolve(s *pannier.Snapshot, t pannier.Turn) pannier.Resolution {
-	return r.Rules.resolve(s, t, r.index)
+	return r.Rules.resolve(s, t, r.index(s))
+}
+
+// Find returns the skills of a snapshot that have words of a text, the most relevant first. A name or a slug that is the whole text
+// comes before all others. Shadowed skills are not among them.
+func (r *Resolver) Find(s *pannier.Snapshot, text string) []rank.Hit {
+	x := r.index(s)
+	hits := x.words().Rank(text, nil)
+	if e, ok := x.named(strings.TrimSpace(text)); ok {
+		first := rank.Hit{Skill: e.Skill, Score: rank.Claim, Matched: []string{e.Slug}}
+		others := make([]rank.Hit, 0, len(hits)+1)
+		for _, h := range hits {
+			if h.Skill == e.Skill {
+				first = h
+			} else {
+				others = append(others, h)
+			}
+		}
+		hits = append([]rank.Hit{first}, others...)
+	}
+	return hits
 }
 
 // index may be made by several callers at once, of whom one's stays.
 func (r *Resolver) index(s *pannier.Snapshot) *index {
-	if kept := r.newest.Load(); kept != nil && kept.snapshot == s {
+	kept := r.newest.Load()
+	if kept != nil && kept.snapshot == s {
 		return kept
 	}
-	made := newIndex(s)
+	made := newIndex(s, kept)
 	r.newest.Store(made)
 	return made
 }
 
-// index is the globs of what is automatically available in a snapshot, by what a path that they match begins or ends with.
+// index is what turns about one snapshot ask again and again. Each part is made when it is first asked for.
 type index struct {
 	snapshot *pannier.Snapshot
-	entries  []*pannier.Entry // those that have globs, in the order of the snapshot
+	globs    func() *globIndex
+	names    func() map[string]*pannier.Entry
+	words    func() *rank.Index
+	made     atomic.Pointer[rank.Index] // what words returned; before, that of an earlier snapshot
+}
+
+// newIndex returns an index that takes over what an earlier one has of the same skills; nil is none.
+func newIndex(s *pannier.Snapshot, earlier *index) *index {
+	x := &index{snapshot: s}
+	x.globs = sync.OnceValue(func() *globIndex { return newGlobIndex(s) })
+	x.names = sync.OnceValue(func() map[string]*pannier.Entry {
+		names := map[string]*pannier.Entry{}
+		for _, e := range s.Entries {
+			if e.State == pannier.StateShadowed || pannier.Slugify(e.Name) == e.Slug {
+				continue
+			}
+			key := nameKey(e.Name)
+			if _, taken := names[key]; taken {
+				names[key] = nil // two skills have it, so it means none of them
+			} else {
+				names[key] = e
+			}
+		}
+		return names
+	})
+	if earlier != nil {
+		x.made.Store(earlier.made.Load())
+	}
+	x.words = sync.OnceValue(func() *rank.Index {
+		entries := make([]*pannier.Entry, 0, len(s.Entries))
+		for _, e := range s.Entries {
+			if e.State != pannier.StateShadowed {
+				entries = append(entries, e)
+			}
+		}
+		if before := x.made.Load(); before != nil {
+			x.made.Store(before.Update(entries))
+		} else {
+			x.made.Store(rank.New(entries))
+		}
+		return x.made.Load()
+	})
+	return x
+}
+
+// nameKey is what two writings of a name have in common.
+func nameKey(name string) string { return strings.ToLower(strings.Join(strings.Fields(name), " ")) }
+
+// named returns the skill with a slug, "owner/slug", or the name of one skill alone. Case does not matter.
+func (x *index) named(name string) (*pannier.Entry, bool) {
+	if pannier.Slugify(name) == "" && name == "" {
+		return nil, false
+	}
+	if e, ok := x.snapshot.Lookup(name); ok {
+		return e, true
+	}
+	e := x.names()[nameKey(name)]
+	return e, e != nil
+}
+
+// rank ranks the skills by the texts of a turn.
+func (x *index) rank(t pannier.Turn) []rank.Hit {
+	recent := t.Context.RecentTexts
+	if t.Text == "" && len(recent) == 0 {
+		return nil
+	}
+	return x.words().Rank(t.Text, recent[:min(len(recent), pannier.MaxRecentTexts)])
+}
+
+// globIndex is the globs of what is automatically available in a snapshot, by what a path that they match begins or ends with.
+type globIndex struct {
+	entries []*pannier.Entry // those that have globs, in the order of the snapshot
 	// begin has the globs whose first directory is known, end the others whose last extension is, open the rest.
 	begin, end map[string][]owned
 	open       []owned
@@ -46,8 +140,8 @@ type owned struct {
 	entry int
 }
 
-func newIndex(s *pannier.Snapshot) *index {
-	x := &index{snapshot: s, begin: map[string][]owned{}, end: map[string][]owned{}}
+func newGlobIndex(s *pannier.Snapshot) *globIndex {
+	x := &globIndex{begin: map[string][]owned{}, end: map[string][]owned{}}
 	for i := range s.Entries {
 		if e := s.Entries[i]; len(e.Paths) > 0 && e.Automatic() {
 			x.entries = append(x.entries, e)
@@ -59,7 +153,7 @@ func newIndex(s *pannier.Snapshot) *index {
 	return x
 }
 
-func (x *index) add(g owned) {
+func (x *globIndex) add(g owned) {
 	directory, _, whole := strings.Cut(g.text[:g.literal], "/")
 	extension := path.Ext(g.end)
 	switch {
@@ -74,7 +168,7 @@ func (x *index) add(g owned) {
 }
 
 // match returns which of the entries have a glob for one of some files.
-func (x *index) match(f files) (matched []bool) {
+func (x *globIndex) match(f files) (matched []bool) {
 	for _, p := range f.paths {
 		directory, _, _ := strings.Cut(p, "/")
 		for _, globs := range [][]owned{x.begin[directory], x.end[path.Ext(p)], x.open} {

@@ -11,6 +11,9 @@ const (
 	sigilCommand = "/skill:" // at the beginning of a line; what follows on it are arguments
 	sigilAt      = "@skill:"
 	sigilDollar  = "$"
+	sigilSlash   = "/" // at the beginning of a line with arguments
+	sigilName    = "@"
+	sigilWords   = "use" // "use the NAME skill"
 )
 
 // reference is one reference to a skill in a text.
@@ -18,53 +21,78 @@ type reference struct {
 	sigil, slug, arguments string
 }
 
+// certain reports whether the text can mean nothing else than a skill, so that an unknown one is an error of the user.
+func (r reference) certain() bool { return r.sigil == sigilCommand || r.sigil == sigilAt }
+
 // Both take a whole word, so that `$pdfs` and `@skill:pdfTools` never mean the skill pdf.
 var (
 	command = regexp.MustCompile(`^[ \t]*/skill:(` + word + `)[,;:!?]*[ \t]*(.*?)[ \t]*\r?$`)
+	slash   = regexp.MustCompile(`^[ \t]*/(` + plainWord + `)[,;!?]*(?:[ \t]+(.*?))?[ \t]*\r?$`)
 	name    = regexp.MustCompile(`^` + word)
+	inWords = regexp.MustCompile(`(?i)\b(?:use|using|run|invoke|apply|activate|load|follow|try)\s+(?:the\s+|my\s+|our\s+|your\s+|this\s+|that\s+)?["'` + "`" + `“‘]?([\pL\pN][^\n"“”]{0,80}?)["'` + "`" + `”’]?\s+skill\b`)
+	negated = regexp.MustCompile(`(?i)(?:\bnot|n['’]t|\bnever|\bwithout)\s+(?:\pL+\s+)?$`)
 )
 
-const word = `[\pL\pN][\pL\pM\pN_/.-]*`
+const (
+	word      = `[\pL\pN][\pL\pM\pN_/.-]*`
+	plainWord = `[\pL\pN][\pL\pM\pN_.-]*`
+)
 
 // before lists what a mention may stand behind, beside the beginning of the text.
 const before = " \t\n\f\r([{\"'`,;"
 
-// references returns the references in a text: first the commands, then the mentions, each in the order of the text.
+// references returns the references in a text: first the commands, then the others, each in the order of the text.
 func references(text string) []reference {
-	if !strings.ContainsAny(text, "/@$") {
-		return nil
+	var refs []reference
+	if strings.ContainsAny(text, "/@$") {
+		refs = append(commands(text), mentions(text)...)
 	}
-	return append(commands(text), mentions(text)...)
+	if !strings.Contains(text, "kill") && !strings.Contains(text, "KILL") {
+		return refs
+	}
+	for _, m := range inWords.FindAllStringSubmatchIndex(text, maxReferences) {
+		if !negated.MatchString(text[max(0, m[0]-24):m[0]]) {
+			refs = append(refs, reference{sigil: sigilWords, slug: text[m[2]:m[3]]})
+		}
+	}
+	return refs
 }
 
-// commands asks the slow expression only about the lines that can be one.
+// maxReferences bounds the references of each kind.
+const maxReferences = 256
+
 func commands(text string) []reference {
 	var refs []reference
-	for {
-		i := strings.Index(text, sigilCommand)
-		if i < 0 {
-			return refs
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		if !strings.HasPrefix(strings.TrimLeft(line, " \t"), "/") {
+			continue
 		}
-		line, rest, _ := strings.Cut(text[strings.LastIndexByte(text[:i], '\n')+1:], "\n")
 		if m := command.FindStringSubmatch(line); m != nil {
 			refs = append(refs, reference{sigil: sigilCommand, slug: trim(m[1]), arguments: m[2]})
+		} else if m := slash.FindStringSubmatch(line); m != nil {
+			refs = append(refs, reference{sigil: sigilSlash, slug: trim(m[1]), arguments: m[2]})
 		}
-		text = rest
+		if len(refs) == maxReferences {
+			break
+		}
 	}
+	return refs
 }
 
 func mentions(text string) []reference {
 	var refs []reference
-	for at := 0; ; {
-		i := strings.IndexAny(text[at:], "@$")
+	for at := 0; len(refs) < maxReferences; {
+		i := strings.IndexAny(text[at:], "@$/")
 		if i < 0 {
-			return refs
+			break
 		}
 		at += i + 1
 		if r := mentionAt(text, at-1); r.slug != "" && !r.ordinary() {
 			refs = append(refs, r)
 		}
 	}
+	return refs
 }
 
 // mentionAt returns the mention whose mark is at an index, none where there is no slug.
@@ -77,7 +105,16 @@ func mentionAt(text string, at int) reference {
 			return reference{sigil: sigil, slug: trim(name.FindString(rest))}
 		}
 	}
-	return reference{}
+	// A name behind a mark that means other things too: the beginning of a path, of an address, or of a command of another kind.
+	if at > 0 && !unicode.IsSpace(rune(text[at-1])) {
+		return reference{}
+	}
+	found := name.FindString(text[at+1:])
+	rest := text[at+1+len(found):]
+	if strings.Contains(found, "/") || strings.HasPrefix(rest, ":") && !strings.HasPrefix(rest, ": ") && rest != ":" || strings.HasPrefix(rest, "@") {
+		return reference{}
+	}
+	return reference{sigil: text[at : at+1], slug: trim(found)}
 }
 
 // trim drops what may end a sentence right behind a name.
@@ -87,4 +124,30 @@ func trim(name string) string { return strings.TrimRight(name, "./-_") }
 func (r reference) ordinary() bool {
 	return r.sigil == sigilDollar &&
 		(strings.ContainsFunc(r.slug, unicode.IsUpper) || !strings.ContainsFunc(r.slug, unicode.IsLetter))
+}
+
+// The ways to mention a skill without choosing it.
+var (
+	quoted  = regexp.MustCompile("`([^`\n]{1,80})`")
+	linked  = regexp.MustCompile(`\[\[([^\]\n]{1,80})\]\]`)
+	skilled = regexp.MustCompile(`(?i)\bskill\s+(?:"([^"\n]{1,80})"|“([^”\n]{1,80})”|'([^'\n]{1,80})'|(` + plainWord + `))`)
+)
+
+// mentioned returns the names that a text mentions, in no order.
+func mentioned(text string) (names []string) {
+	add := func(expression *regexp.Regexp) {
+		for _, m := range expression.FindAllStringSubmatch(text, maxReferences) {
+			names = append(names, trim(strings.Join(m[1:], "")))
+		}
+	}
+	if strings.Contains(text, "`") {
+		add(quoted)
+	}
+	if strings.Contains(text, "[[") {
+		add(linked)
+	}
+	if strings.Contains(text, "kill") || strings.Contains(text, "KILL") {
+		add(skilled)
+	}
+	return names
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"pannier"
+	"pannier/registry/rank"
 )
 
 // Rules are the part of policy that is about turns, and the same for each of them.
@@ -27,28 +28,25 @@ type Rules struct {
 func Resolve(s *pannier.Snapshot, t pannier.Turn) pannier.Resolution { return Rules{}.Resolve(s, t) }
 
 // Resolve returns the skills that are active in a turn: those that a client chose, those that the text refers to, those
-// whose globs match a file that the turn is about, and those that are automatically available, in this order and by slug
-// within each. Every one that was named and is not active is rejected with a reason; where the turn asks for it, every
+// whose globs match a file that the turn is about, each by slug; then those that are automatically available, in the order of
+// [resolver.implicit]. Every one that was named and is not active is rejected with a reason; where the turn asks for it, every
 // other one too, by slug behind them.
 func (rules Rules) Resolve(s *pannier.Snapshot, t pannier.Turn) pannier.Resolution {
-	return rules.resolve(s, t, newIndex)
+	return rules.resolve(s, t, newIndex(s, nil))
 }
 
-// resolve asks for the index only where the turn is about files.
-func (rules Rules) resolve(s *pannier.Snapshot, t pannier.Turn, indexOf func(*pannier.Snapshot) *index) pannier.Resolution {
-	r := resolver{snapshot: s, turn: t, active: map[*pannier.Entry]int{}, refused: map[string]bool{}, told: map[*pannier.Entry]bool{}}
+func (rules Rules) resolve(s *pannier.Snapshot, t pannier.Turn, x *index) pannier.Resolution {
+	r := resolver{snapshot: s, turn: t, index: x, active: map[*pannier.Entry]int{}, refused: map[string]bool{}, told: map[*pannier.Entry]bool{}}
 	r.out = pannier.Resolution{
 		SnapshotVersion: s.Version, Digest: s.Digest,
 		Active: []pannier.ActiveSkill{}, Rejected: []pannier.RejectedSkill{},
 	}
 	r.named()
 	if r.files = newFiles(t); !r.files.none() {
-		r.byPath(indexOf(s))
+		r.byPath(x.globs())
 	}
 	r.out.AllowedTools = rules.allowedTools(s, t, r.out.Active)
-	if !t.NamedOnly {
-		r.implicit()
-	}
+	r.implicit()
 	var tools []pannier.RuntimeTool
 	tools, r.out.ExcludedTools = rules.Tooling.plan(r.tooled)
 	r.out.Tools = make([]pannier.ListedTool, len(tools))
@@ -75,9 +73,10 @@ type request struct {
 
 type resolver struct {
 	snapshot *pannier.Snapshot
+	index    *index
 	turn     pannier.Turn
 	files    files
-	active   map[*pannier.Entry]int  // what is not implicit: index in out.Active, while that grows by names
+	active   map[*pannier.Entry]int  // index in out.Active
 	refused  map[string]bool         // what the text named and did not get, told once
 	told     map[*pannier.Entry]bool // what is rejected
 	tooled   []*pannier.Entry        // the active ones that have tools
@@ -90,14 +89,41 @@ func (r *resolver) named() {
 		r.explicit(request{ref: c.Slug, kind: c.SourceKind, id: c.ID, via: pannier.ViaCapability})
 	}
 	for _, ref := range references(r.turn.Text) {
-		if _, known := r.snapshot.Lookup(ref.slug); !known && ref.sigil == sigilDollar {
-			continue // `$HOME` is a variable, not a skill that is not there
+		e, known := r.index.named(ref.slug)
+		switch {
+		case known:
+			r.explicit(request{ref: e.Qualified(), arguments: ref.arguments, via: pannier.ViaReference})
+		case ref.certain():
+			r.explicit(request{ref: ref.slug, arguments: ref.arguments, via: pannier.ViaReference})
+			r.suggest(ref)
+		default: // `$HOME` is a variable and `/help` a command, and no skill that is missing
+			r.suggest(ref)
 		}
-		r.explicit(request{ref: ref.slug, arguments: ref.arguments, via: pannier.ViaReference})
 	}
 	slices.SortStableFunc(r.out.Active, func(a, b pannier.ActiveSkill) int {
 		return cmp.Or(cmp.Compare(slices.Index(ways, a.Reason), slices.Index(ways, b.Reason)), cmp.Compare(a.Slug, b.Slug))
 	})
+}
+
+// maxSuggestions bounds the references with suggestions, and the skills that one suggests.
+const maxSuggestions = 4
+
+// suggest tells which skills have a name that differs by one typing error. None is activated.
+func (r *resolver) suggest(ref reference) {
+	slug := pannier.Slugify(ref.slug)
+	if len(slug) < 4 || len(r.out.Suggestions) == maxSuggestions {
+		return
+	}
+	var near []string
+	for _, e := range r.snapshot.Entries {
+		if e.Usable && rank.OneEdit(slug, e.Slug) && !slices.Contains(near, e.Slug) && len(near) < maxSuggestions {
+			near = append(near, e.Slug)
+		}
+	}
+	again := slices.ContainsFunc(r.out.Suggestions, func(s pannier.Suggestion) bool { return s.Reference == ref.slug })
+	if len(near) > 0 && !again {
+		r.out.Suggestions = append(r.out.Suggestions, pannier.Suggestion{Reference: ref.slug, Slugs: near})
+	}
 }
 
 func (r *resolver) explicit(q request) {
@@ -152,7 +178,7 @@ func (r *resolver) rejectAs(q request, slug string, v verdict) {
 }
 
 // byPath activates what is automatically available and has a glob for a file that the turn is about.
-func (r *resolver) byPath(globs *index) {
+func (r *resolver) byPath(globs *globIndex) {
 	for i, matched := range globs.match(r.files) {
 		e := globs.entries[i]
 		if _, ok := r.active[e]; matched && !ok && fits(e, r.turn.Runtime) {
@@ -161,17 +187,61 @@ func (r *resolver) byPath(globs *index) {
 	}
 }
 
-// implicit activates what is automatically available and not active yet. The turn names none of these, so none is rejected. It comes
-// last: the snapshot has them in the order that the resolution wants, and there can be thousands.
+// maxRanked bounds the skills that the text ranks.
+const maxRanked = 128
+
+// implicit activates what is automatically available and not active yet: what the text mentions, what has a trigger in it, what it
+// is likely to be about, what was used lately, what has other words of it, and the rest as config.yaml lists it, then by slug. The
+// turn names none of these, so none is rejected.
 func (r *resolver) implicit() {
-	for i := range r.snapshot.Entries {
-		e := r.snapshot.Entries[i]
-		if !e.Automatic() || !fits(e, r.turn.Runtime) {
-			continue
+	offer := func(e *pannier.Entry, via string) bool {
+		if _, ok := r.active[e]; ok || !e.Automatic() || !fits(e, r.turn.Runtime) {
+			return false
 		}
-		if _, ok := r.active[e]; !ok {
-			r.add(e, pannier.ViaImplicit, "")
+		r.activate(e, via, "")
+		return true
+	}
+	if !r.turn.Stable {
+		for _, name := range mentioned(r.turn.Text) {
+			if e, ok := r.index.named(name); ok {
+				offer(e, pannier.ViaMentioned)
+			}
 		}
+		hits := r.index.rank(r.turn)
+		likely, _ := slices.BinarySearchFunc(hits, false, func(h rank.Hit, _ bool) int {
+			if h.Trigger || h.Score >= rank.Claim {
+				return -1
+			}
+			return 1
+		})
+		ranked := 0
+		show := func(hits []rank.Hit) {
+			for _, h := range hits {
+				if e, ok := r.snapshot.Lookup(h.Skill.Qualified()); ok && e.Skill == h.Skill && ranked < maxRanked && offer(e, pannier.ViaImplicit) {
+					ranked++
+				}
+			}
+		}
+		show(hits[:likely])
+		for _, slug := range r.turn.Context.RecentSkills[:min(len(r.turn.Context.RecentSkills), pannier.MaxRecentSkills)] {
+			if e, ok := r.snapshot.Lookup(slug); ok {
+				offer(e, pannier.ViaImplicit)
+			}
+		}
+		show(hits[likely:])
+		for _, h := range hits[:likely] {
+			if e, ok := r.snapshot.Lookup(h.Skill.Qualified()); ok {
+				if i, ok := r.active[e]; ok {
+					r.out.Active[i].Relevance = &pannier.Relevance{Score: h.Score, Matched: h.Matched}
+				}
+			}
+		}
+	}
+	if r.turn.NamedOnly {
+		return
+	}
+	for _, e := range r.snapshot.Ranked() {
+		offer(e, pannier.ViaImplicit)
 	}
 }
 
@@ -195,10 +265,6 @@ func (r *resolver) activate(e *pannier.Entry, via, arguments string) {
 		return
 	}
 	r.active[e] = len(r.out.Active)
-	r.add(e, via, arguments)
-}
-
-func (r *resolver) add(e *pannier.Entry, via, arguments string) {
 	r.out.Active = append(r.out.Active, pannier.ActiveSkill{
 		Slug: e.Slug, SourceKind: e.SourceKind, Name: e.Name, Reason: via, Digest: e.Digest, Arguments: arguments,
 	})

@@ -1,0 +1,388 @@
+package prompt
+
+import (
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"pannier"
+)
+
+// Budget bounds a section. The zero value bounds nothing.
+type Budget struct {
+	// MaxChars counts code points, MaxTokens estimated tokens; 0 bounds nothing.
+	MaxChars, MaxTokens int
+}
+
+func (b Budget) allows(s size) bool {
+	return (b.MaxChars <= 0 || s.chars <= b.MaxChars) && (b.MaxTokens <= 0 || s.tokens() <= b.MaxTokens)
+}
+
+// part returns a share of a budget, in percent.
+func (b Budget) part(percent int) Budget {
+	share := func(n int) int {
+		if n <= 0 {
+			return n
+		}
+		return max(1, n*percent/100)
+	}
+	return Budget{share(b.MaxChars), share(b.MaxTokens)}
+}
+
+// room returns how many more ASCII characters a budget has room for.
+func (b Budget) room(used size) int {
+	room := math.MaxInt
+	if b.MaxChars > 0 {
+		room = b.MaxChars - used.chars
+	}
+	if b.MaxTokens > 0 {
+		room = min(room, 4*(b.MaxTokens-used.wide)-(used.chars-used.wide))
+	}
+	return room
+}
+
+// size is the size of a text: its code points, and how many of them are not ASCII.
+type size struct{ chars, wide int }
+
+func sizeOf(text string) size {
+	chars, wide := count(text)
+	return size{chars, wide}
+}
+
+func (s size) plus(others ...size) size {
+	for _, o := range others {
+		s.chars, s.wide = s.chars+o.chars, s.wide+o.wide
+	}
+	return s
+}
+
+func (s size) less(o size) size { return size{s.chars - o.chars, s.wide - o.wide} }
+
+// tokens is about how many tokens a model reads a text as: one for each four ASCII characters, and one for each other one.
+func (s size) tokens() int { return (s.chars-s.wide+3)/4 + s.wide }
+
+// The order in which a section that cannot show everything spends its budget: the names of all offered skills in one line, in the
+// order of config.yaml and so the same from turn to turn, with at most namesPercent of it; a line that says how to find more; the
+// bodies of those that the turn is about, each with at most half of what is left, in a format with bodies; their descriptions, with
+// at most likelyPercent of what is left; the descriptions of the others, cut at a word, as evenly as there is room; and where all
+// descriptions are whole, other bodies, in the order of the resolution.
+const (
+	namesPercent  = 75
+	likelyPercent = 70
+	// leastCut and mostCut bound a description that is cut, in code points.
+	leastCut, mostCut = 48, 160
+)
+
+// layout is how a format writes a section.
+type layout struct {
+	begin, end string
+	// around returns what stands before and after end and is chosen by what is used already, and whether it is complete; nil is nothing.
+	around func(used size) (before, after string, complete bool)
+	// has reports whether there is anything to show of a skill; nil is always.
+	has func(item) bool
+	// full returns everything that the format shows of a skill.
+	full func(item) *block
+	// lean returns the same without links and examples; nil for a format without them.
+	lean func(item) *block
+	// described returns a skill with a description and without a body.
+	described func(e item, description string) string
+	// group is what names in one line have in common, such as the directory that they lie in; name is one of them.
+	group, name *form
+	// names writes the lines with the names, one for each group, and what to do with them.
+	names func(lines string) string
+	// most is how many skills are described at most; 0 bounds nothing.
+	most int
+	// order is that of the entries where everything is shown; nil is that of config.yaml, then by slug.
+	order func() []int
+}
+
+// write writes a section: everything of every skill, or what the budget has room for.
+func (r *Renderer) write(into *Section, l layout) {
+	if len(into.items) == 0 {
+		return
+	}
+	used := sizeOf(l.begin).plus(sizeOf(l.end))
+	fits := l.most == 0 || len(into.items) <= l.most
+	none := true
+	for i := 0; i < len(into.items) && fits; i++ {
+		if e := into.items[i]; l.shows(e) {
+			used, none = used.plus(l.full(e).size), false
+			fits = into.budget.allows(used)
+		}
+	}
+	if none && fits {
+		return
+	}
+	before, after := "", ""
+	if fits && l.around != nil {
+		before, after, fits = l.around(used)
+	}
+	if !fits {
+		r.shorten(into, l)
+		return
+	}
+	into.add(l.begin)
+	order := l.order
+	if order == nil {
+		order = r.kept.ranks
+	}
+	for _, e := range r.stable(into, order()) {
+		if l.shows(e) {
+			into.add(l.full(e).text)
+			into.show(e, whole)
+		}
+	}
+	into.add(before + l.end + after)
+}
+
+func (l *layout) shows(e item) bool { return l.has == nil || l.has(e) }
+
+// stable returns the items in an order that does not depend on the turn: those that are offered without being named in an order of the
+// entries; then the others, in the order of the resolution.
+func (r *Renderer) stable(into *Section, order []int) []item {
+	places := make([]int32, r.kept.entries) // of an entry among the items, and 1
+	for i, e := range into.items {
+		if e.Automatic() {
+			places[e.index] = int32(i) + 1
+		}
+	}
+	into.ordered = into.ordered[:0]
+	for _, index := range order {
+		if at := places[index]; at > 0 {
+			into.ordered = append(into.ordered, into.items[at-1])
+		}
+	}
+	for _, e := range into.items {
+		if places[e.index] == 0 {
+			into.ordered = append(into.ordered, e)
+		}
+	}
+	return into.ordered
+}
+
+// shorten writes a section within a budget that has no room for everything.
+func (r *Renderer) shorten(into *Section, l layout) {
+	frame := sizeOf(l.begin).plus(sizeOf(l.end))
+	lines, listed := r.nameLines(into, l, frame)
+	named := ""
+	if len(listed) > 0 {
+		named = l.names(lines)
+		for _, e := range listed {
+			into.show(e, named0)
+		}
+	}
+	used := frame.plus(sizeOf(named))
+	before, after := "", ""
+	if l.around != nil {
+		before, after, _ = l.around(used)
+		used = used.plus(sizeOf(before), sizeOf(after))
+	}
+	texts := make([]string, 0, 16)
+	places := make([]int, len(into.items)) // of an item among the texts, and 1
+	count := 0
+	add := func(e item, text string, s size, as level) {
+		used = used.plus(s)
+		texts = append(texts, text)
+		places[e.place] = len(texts)
+		into.show(e, as)
+		count++
+	}
+	full := func() bool { return l.most > 0 && count == l.most }
+	done := make([]bool, len(into.items))
+	for i, e := range into.items { // bodies
+		if !e.likely || l.lean == nil || full() || !l.shows(e) {
+			continue
+		}
+		half := into.budget.room(used) / 2
+		small := func(b *block) bool { return b.size.tokens() <= half/4 && into.budget.allows(used.plus(b.size)) }
+		if b := l.full(e); small(b) {
+			add(e, b.text, b.size, whole)
+			done[i] = true
+		} else if b := l.lean(e); small(b) {
+			add(e, b.text, b.size, withoutResources)
+			done[i] = true
+		}
+	}
+	rest := into.budget.room(used)
+	left := 0
+	for i, e := range into.items { // descriptions of what the turn is about
+		if done[i] || !l.shows(e) {
+			continue
+		}
+		description := r.block(aboutSkill, e).text
+		if into.shown[e.place] == named0 && description == "" { // its name says all there is
+			into.show(e, described)
+			done[i] = true
+			continue
+		}
+		left++
+		if !e.likely || full() {
+			continue
+		}
+		text := l.described(e, description)
+		s := sizeOf(text)
+		if !into.budget.allows(used.plus(s)) || count > 0 && rest-into.budget.room(used.plus(s)) > rest*likelyPercent/100 {
+			if text, s = r.cut(into, l, e, description, used, mostCut); text == "" {
+				continue
+			}
+			add(e, text, s, cutShort)
+		} else {
+			add(e, text, s, described)
+		}
+		done[i] = true
+		left--
+	}
+	if left > 0 {
+		empty := 0
+		for i, e := range into.items {
+			if !done[i] {
+				empty = sizeOf(l.described(e, "")).chars
+				break
+			}
+		}
+		share := max(leastCut, min(mostCut, into.budget.room(used)/left-empty))
+		for i, e := range into.items { // the others
+			if full() || into.budget.room(used) < empty+8 {
+				break
+			}
+			if done[i] || !l.shows(e) {
+				continue
+			}
+			description := r.block(aboutSkill, e).text
+			if text := l.described(e, description); utf8.RuneCountInString(description) <= share && into.budget.allows(used.plus(sizeOf(text))) {
+				add(e, text, sizeOf(text), described)
+				left--
+			} else if text, s := r.cut(into, l, e, description, used, share); text != "" {
+				add(e, text, s, cutShort)
+			}
+		}
+	}
+	for i, e := range into.items { // bodies, where there is room left when everything is described
+		if l.lean == nil || left > 0 {
+			break
+		}
+		if into.shown[e.place] != described || e.toolsOnly {
+			continue
+		}
+		b := l.full(e)
+		if at := places[i] - 1; at < 0 {
+			if into.budget.allows(used.plus(b.size)) {
+				add(e, b.text, b.size, whole)
+			}
+		} else if bigger := used.less(sizeOf(texts[at])).plus(b.size); into.budget.allows(bigger) {
+			used, texts[at] = bigger, b.text
+			into.show(e, whole)
+		}
+	}
+	if named == "" && len(texts) == 0 {
+		return
+	}
+	into.add(l.begin)
+	into.add(named)
+	into.Parts = append(into.Parts, texts...)
+	into.add(before + l.end + after)
+}
+
+// cut returns a skill with the beginning of its description, at most so many code points and what there is room for; "" where there
+// is none.
+func (r *Renderer) cut(into *Section, l layout, e item, description string, used size, most int) (string, size) {
+	for ; most >= leastCut/2; most = most * 2 / 3 {
+		text := l.described(e, cutAtWord(description, most))
+		if s := sizeOf(text); into.budget.allows(used.plus(s)) {
+			return text, s
+		}
+	}
+	return "", size{}
+}
+
+// cutAtWord returns the beginning of a text with at most so many code points, the last of which says that more follows.
+func cutAtWord(text string, most int) string {
+	if utf8.RuneCountInString(text) <= most {
+		return text
+	}
+	end := 0
+	for i := range text {
+		if most--; most == 0 {
+			end = i
+			break
+		}
+	}
+	cut := text[:end]
+	if i := strings.LastIndexByte(cut, ' '); i > len(cut)/2 {
+		cut = cut[:i]
+	}
+	return strings.TrimRight(cut, " ,;:.–—-(") + "…"
+}
+
+// nameLines returns the names of the skills, one line for each group, as far as their part of the budget goes, and whose they are. Those
+// that are offered without being named come first, so the beginning depends on nothing else of the turn.
+func (r *Renderer) nameLines(into *Section, l layout, used size) (string, []item) {
+	budget := into.budget.part(namesPercent)
+	used = used.plus(sizeOf(l.names("")))
+	type group struct {
+		label string
+		names []string
+	}
+	var groups []*group
+	var listed []item
+	for _, e := range r.stable(into, r.kept.ranks()) {
+		if !l.shows(e) {
+			continue
+		}
+		label, name := r.block(l.group, e), r.block(l.name, e)
+		at := -1
+		for i, g := range groups {
+			if g.label == label.text {
+				at = i
+			}
+		}
+		cost := name.size.plus(size{chars: len(", ")})
+		if at < 0 {
+			cost = cost.plus(label.size, size{chars: len("\n")})
+		}
+		if used = used.plus(cost); !budget.allows(used) {
+			break
+		}
+		if at < 0 {
+			groups, at = append(groups, &group{label: label.text}), len(groups)
+		}
+		groups[at].names = append(groups[at].names, name.text)
+		listed = append(listed, e)
+	}
+	var lines strings.Builder
+	for _, g := range groups {
+		lines.WriteString(g.label + strings.Join(g.names, ", ") + "\n")
+	}
+	return lines.String(), listed
+}
+
+// The labels and names of formats that list slugs.
+var (
+	noGroup       = newForm(func(*Renderer, *pannier.Entry) string { return "" })
+	slugName      = newForm(func(_ *Renderer, e *pannier.Entry) string { return e.Slug })
+	qualifiedName = newForm(func(_ *Renderer, e *pannier.Entry) string { return e.Qualified() })
+)
+
+// aboutSkill is what a skill says of itself, on one line: its description, and what calls for it.
+var aboutSkill = newForm(func(_ *Renderer, e *pannier.Entry) string { return aboutEntry(e) })
+
+func aboutEntry(e *pannier.Entry) string {
+	text := fold(e.Description)
+	if triggers := foldList(e.Triggers); triggers != "" {
+		if text != "" {
+			text += " "
+		}
+		text += "Triggers: " + triggers
+	}
+	return text
+}
+
+func foldList(texts []string) string {
+	var said []string
+	for _, text := range texts {
+		if text = fold(text); text != "" {
+			said = append(said, text)
+		}
+	}
+	return strings.Join(said, ", ")
+}

@@ -1,0 +1,265 @@
+package rank
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"pannier"
+)
+
+// Hit is a skill that has words of a text.
+type Hit struct {
+	Skill *pannier.Skill
+	// Score grows with relevance. It compares within one answer, and with [Claim].
+	Score float64
+	// Matched are the words of the text that the skill has, folded, those that count most first. Only the first [maxExplained] hits
+	// have them.
+	Matched []string
+	// Trigger says that one of its triggers stands in the text as a whole.
+	Trigger bool
+}
+
+// Claim is the score from which a skill is likely to be about the text. Below it the order is little better than a guess.
+const Claim = 4.0
+
+const (
+	// maxTextBytes bounds what is read of a text at its beginning, and again at its end.
+	maxTextBytes = 8 << 10
+	// maxWords bounds the different words of a turn that count: the first ones.
+	maxWords = 256
+	// maxFuzzy bounds the words of a turn that are searched with a typing error, maxSpellings the words that one may stand for.
+	maxFuzzy, maxSpellings = 24, 3
+	// fuzzyWeight is what a word counts that has a typing error, relatedWeight what a related one does, earlierWeight what a word of
+	// an earlier text does; each text before that counts half of the one after it.
+	fuzzyWeight, relatedWeight, earlierWeight = 0.85, 0.65, 0.3
+	// saturation is k1 of BM25F: how soon more of the same word says no more.
+	saturation = 1.2
+	// maxExplained bounds the hits that say which words matched.
+	maxExplained = 64
+)
+
+// queryWord is a word of a text with the terms that it stands for, of which the best counts.
+type queryWord struct {
+	word   string
+	weight float64
+	stands []alternative
+}
+
+type alternative struct {
+	term   string
+	weight float64
+}
+
+// Rank returns the skills that have words of a text: those that have a trigger in it, then the most relevant first, equal ones by
+// slug, then by path. earlier are the texts before it, the newest first.
+func (x *Index) Rank(text string, earlier []string) []Hit {
+	words := x.query(text, earlier)
+	if x.size == 0 || len(words) == 0 {
+		return nil
+	}
+	scores := make([]float64, len(x.skills)+len(x.added))
+	best := make([]float64, len(scores)) // of the alternatives of one word
+	var reached []int
+	for _, w := range words {
+		for _, a := range w.stands {
+			x.each(a.term, func(doc int, gain float64) {
+				if best[doc] == 0 {
+					reached = append(reached, doc)
+				}
+				best[doc] = max(best[doc], gain*a.weight)
+			})
+		}
+		for _, doc := range reached {
+			scores[doc] += best[doc] * w.weight
+			best[doc] = 0
+		}
+		reached = reached[:0]
+	}
+	hits := []Hit{}
+	numbers := map[*pannier.Skill]int{}
+	for i, score := range scores {
+		if score = math.Round(score*1000) / 1000; score > 0 {
+			s := x.skill(i)
+			hits = append(hits, Hit{Skill: s, Score: score})
+			numbers[s] = i
+		}
+	}
+	phrase := ""
+	for i := range hits {
+		if s := hits[i].Skill; len(s.Triggers) > 0 {
+			if phrase == "" {
+				phrase = phraseOf(strings.Join(ends(text), " "))
+			}
+			hits[i].Trigger = slices.ContainsFunc(s.Triggers, func(t string) bool {
+				return len(t) <= maxTriggerBytes && len(t) >= minTriggerBytes && !isStop(strings.ToLower(t)) && strings.Contains(phrase, phraseOf(t))
+			})
+		}
+	}
+	slices.SortFunc(hits, func(a, b Hit) int {
+		if a.Trigger != b.Trigger {
+			if a.Trigger {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Skill.Slug, b.Skill.Slug), cmp.Compare(a.Skill.Path, b.Skill.Path))
+	})
+	for i := range hits[:min(len(hits), maxExplained)] {
+		hits[i].Matched = x.matched(numbers[hits[i].Skill], words)
+	}
+	return hits
+}
+
+// A trigger is a phrase that people say. A longer one describes when to use the skill, and its words count one by one.
+const minTriggerBytes, maxTriggerBytes = 4, 64
+
+// phraseOf returns the words of a text, folded, with one blank around each.
+func phraseOf(text string) string {
+	var b strings.Builder
+	b.WriteByte(' ')
+	forEachWord(text, func(word []byte) bool {
+		b.Write(word)
+		b.WriteByte(' ')
+		return true
+	})
+	return b.String()
+}
+
+// skill returns a skill by its number: those of base, then the added ones.
+func (x *Index) skill(i int) *pannier.Skill {
+	if i < len(x.skills) {
+		return x.skills[i]
+	}
+	return x.added[i-len(x.skills)].skill
+}
+
+// each calls yield with the skills of the snapshot that have a term, and what it counts there.
+func (x *Index) each(term string, yield func(doc int, gain float64)) {
+	id, known := x.terms[term]
+	have := x.found[term]
+	if known {
+		have += len(x.postings[id])
+	}
+	if have <= 0 {
+		return
+	}
+	rarity := math.Log(1 + (float64(x.size-have)+0.5)/(float64(have)+0.5))
+	if known {
+		for _, p := range x.postings[id] {
+			if len(x.gone) == 0 || !x.gone[p.doc] {
+				yield(int(p.doc), rarity*x.weigh(p.counts, &x.sizes[p.doc]))
+			}
+		}
+	}
+	for i, d := range x.added {
+		if c, ok := d.terms[term]; ok {
+			yield(len(x.skills)+i, rarity*x.weigh(c, &d.sizes))
+		}
+	}
+}
+
+// weigh returns what the occurrences of a term in a skill count together.
+func (x *Index) weigh(c counts, sizes *[fieldCount]uint16) float64 {
+	sum := 0.0
+	for f, n := range c {
+		if n > 0 {
+			average := max(1, float64(x.lengths[f])/float64(x.size))
+			sum += fields[f].weight * float64(n) / (1 - fields[f].bias + fields[f].bias*float64(sizes[f])/average)
+		}
+	}
+	return sum * (saturation + 1) / (sum + saturation)
+}
+
+// matched returns the words that a skill has, by what they count.
+func (x *Index) matched(doc int, words []queryWord) []string {
+	type match struct {
+		word string
+		gain float64
+	}
+	var found []match
+	for _, w := range words {
+		gain := 0.0
+		for _, a := range w.stands {
+			x.each(a.term, func(d int, g float64) {
+				if d == doc {
+					gain = max(gain, g*a.weight*w.weight)
+				}
+			})
+		}
+		if gain > 0 {
+			found = append(found, match{w.word, gain})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b match) int { return cmp.Or(cmp.Compare(b.gain, a.gain), cmp.Compare(a.word, b.word)) })
+	list := make([]string, len(found))
+	for i, m := range found {
+		list[i] = m.word
+	}
+	return list
+}
+
+// query reads the words of the texts of a turn.
+func (x *Index) query(text string, earlier []string) []queryWord {
+	var words []queryWord
+	seen := map[string]bool{}
+	fuzzy := 0
+	weight := 1.0
+	for i, text := range append([]string{text}, earlier...) {
+		if i == 1 {
+			weight = earlierWeight
+		} else if i > 1 {
+			weight /= 2
+		}
+		for _, part := range ends(text) {
+			forEachWord(part, func(folded []byte) bool {
+				if seen[string(folded)] || isStop(string(folded)) {
+					return true
+				}
+				word := string(folded)
+				seen[word] = true
+				w := queryWord{word: word, weight: weight, stands: []alternative{{stem(word), 1}}}
+				for _, term := range related[word] {
+					w.stands = append(w.stands, alternative{term, relatedWeight})
+				}
+				if len(w.stands) == 1 && x.have(w.stands[0].term) == 0 && len(word) >= fuzzyLetters && fuzzy < maxFuzzy {
+					fuzzy++
+					for _, other := range x.spellings(word) {
+						w.stands = append(w.stands, alternative{stem(other), fuzzyWeight})
+						for _, term := range related[other] {
+							w.stands = append(w.stands, alternative{term, fuzzyWeight * relatedWeight})
+						}
+					}
+				}
+				words = append(words, w)
+				return len(words) < maxWords
+			})
+		}
+	}
+	return words
+}
+
+// ends returns the beginning and the end of a long text, at blanks, and a short one whole.
+func ends(text string) []string {
+	if len(text) <= 2*maxTextBytes {
+		return []string{text}
+	}
+	head, tail := text[:maxTextBytes], text[len(text)-maxTextBytes:]
+	if i := strings.LastIndexAny(head, " \n\t"); i > 0 {
+		head = head[:i]
+	}
+	if i := strings.IndexAny(tail, " \n\t"); i > 0 {
+		tail = tail[i:]
+	}
+	return []string{strings.ToValidUTF8(head, ""), strings.ToValidUTF8(tail, "")}
+}
+
+// have returns how many skills of the snapshot have a term.
+func (x *Index) have(term string) int {
+	n := x.found[term]
+	if id, ok := x.terms[term]; ok {
+		n += len(x.postings[id])
+	}
+	return n
+}
