@@ -70,6 +70,8 @@ const (
 	ActionRollback       = "skill.rollback"
 	ActionPromote        = "skill.promote"
 	ActionCallTool       = "tool.call"
+	// ActionDenied is a change that the caller may not make.
+	ActionDenied = "request.denied"
 	// ActionAuditBroken records that the log was found changed or cut off, with the reason as Error.
 	ActionAuditBroken = "audit.broken"
 )

@@ -71,7 +71,7 @@ func (c *core) policyPath(key pannier.PolicyKey) string {
 func (c *core) mutations() api.Mutations {
 	m := api.Mutations{
 		PutEnvironment: c.admin.PutEnvironment, SetPolicy: c.setPolicyChecked, Scan: c.admin.Scan, Acknowledge: c.admin.Acknowledge,
-		Audit: c.state.audit.Newest, VerifyAudit: c.state.audit.verify, WriteUIDs: c.settings.WriteUIDs,
+		Audit: c.state.audit.Newest, VerifyAudit: c.state.audit.verify, AuditDenied: c.state.audit.Append, WriteUIDs: c.settings.WriteUIDs,
 	}
 	if c.uploads != nil {
 		m.Uploads = c.uploads

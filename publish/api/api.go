@@ -103,6 +103,7 @@ type Handler struct {
 	calls       *rpc.Server
 	sampler     *turnSampler
 	tickets     *onetime.Store[ticketHolder]
+	denials     *denials
 }
 
 // New returns a handler.
@@ -129,6 +130,7 @@ func New(o Options) *Handler {
 		Options: o, mux: http.NewServeMux(), routes: map[string]route{}, capacity: CapacityNow(),
 		metrics: newMetrics(o.Registerer), sampler: newTurnSampler(o.TurnEvents.PerMinute), tickets: onetime.New[ticketHolder](ticketTTL),
 	}
+	h.denials = newDenials(&h.Options)
 	h.calls = h.newRPC()
 	h.openAPIText = sync.OnceValues(func() (encoded, error) { return encode(h.openAPI()) })
 	for _, route := range routes() {
@@ -149,7 +151,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, h.maxBodyBytes(pattern))
 	}
 	if err := admit(r); err != nil {
-		h.fail(counted, r, err)
+		h.fail(counted, r, h.deny(r, err))
 	} else if r, err = limitScope(r); err != nil {
 		h.fail(counted, r, err)
 	} else if err := checkFilePath(r); err != nil {

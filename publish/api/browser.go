@@ -117,7 +117,7 @@ func (h *Handler) servePage(b *Browsers, w http.ResponseWriter, r *http.Request)
 	counted := &countingWriter{ResponseWriter: w, status: http.StatusOK}
 	DropBody(counted, r)
 	if !b.knowsHost(r) {
-		h.fail(counted, r, &statusError{http.StatusForbidden, "host_refused", "requests for another host than this machine are refused", "use localhost, or serve the API with TLS"})
+		h.fail(counted, r, h.deny(r, &statusError{http.StatusForbidden, "host_refused", "requests for another host than this machine are refused", "use localhost, or serve the API with TLS"}))
 	} else {
 		b.Page.ServeHTTP(counted, r)
 	}

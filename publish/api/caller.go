@@ -157,8 +157,18 @@ var errMayNotCall = &statusError{
 	"ask as root or as the sidecar's user, or name the uid with --tools-call-uids",
 }
 
-// requireScope refuses callers whose scope does not include the needed one. A caller that is not known may not write.
-func (h *Handler) requireScope(r *http.Request, needed Scope) error {
+// requireScope refuses callers whose scope does not include the needed one, and records that. what names the request.
+func (h *Handler) requireScope(r *http.Request, what string, needed Scope) error {
+	denied := h.checkScope(r, needed)
+	if denied == nil {
+		return nil
+	}
+	h.denials.record(r, denied, what, true)
+	return denied
+}
+
+// checkScope returns why the scope of a caller does not include the needed one. A caller that is not known may not write.
+func (h *Handler) checkScope(r *http.Request, needed Scope) *statusError {
 	caller, ok := CallerFrom(r.Context())
 	if !ok {
 		if needed == ScopeWrite || needed == ScopeCall {

@@ -13,13 +13,13 @@ import (
 
 // MayCallTools reports whether the client of a request may call tools of skills.
 func (h *Handler) MayCallTools(ctx context.Context) bool {
-	return h.requireScope((&http.Request{}).WithContext(ctx), ScopeCall) == nil
+	return h.checkScope((&http.Request{}).WithContext(ctx), ScopeCall) == nil
 }
 
 // CallTool calls a tool of a skill for the client of a request, as POST /v1/tools/{name} does.
 func (h *Handler) CallTool(ctx context.Context, call pannier.ToolRequest) (pannier.ToolResult, error) {
 	r := (&http.Request{}).WithContext(ctx)
-	if err := h.requireScope(r, ScopeCall); err != nil {
+	if err := h.requireScope(r, "tools/call of MCP", ScopeCall); err != nil {
 		return pannier.ToolResult{}, asRefusal(err)
 	}
 	call.Actor = actorOf(r)

@@ -80,7 +80,7 @@ func TestMetricsCount(t *testing.T) {
 	want := map[string]float64{
 		"200 GET /v1/skills": 1, "400 GET /v1/skills": 1, "304 GET /v1/skills": 1, "403 GET /v1/skills": 1, "307 GET /v1/skills": 1,
 		"200 GET /v1/skills/{slug}": 2, "404 GET /v1/skills/{slug}": 1, "200 GET /metrics": 1,
-		"404 none": 100, "405 none": 1,
+		"404 none": 100, "405 none": 1, "browser_refused": 1,
 	}
 	all := samples(t, reg)
 	for labels, value := range all {

@@ -26,6 +26,8 @@ type Mutations struct {
 	Audit func(slug string, before uint64, limit int) ([]pannier.AuditEntry, error)
 	// VerifyAudit follows the chain of the audit log, which must have the entry SEQ:DIGEST, if that is not empty; optional.
 	VerifyAudit func(ctx context.Context, expect string) (pannier.AuditCheck, error)
+	// AuditDenied appends the entry of a denied change; optional.
+	AuditDenied func(pannier.AuditEntry) (pannier.AuditEntry, error)
 	// Uploads takes in archives by chunks; without it uploads have no method, and binary frames are refused.
 	Uploads Uploads
 	// WriteUIDs may change what the socket's group may not, beside root and the sidecar's own user.

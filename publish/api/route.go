@@ -183,7 +183,7 @@ func (h *Handler) check(route *route, r *http.Request, s *pannier.Snapshot) erro
 		return service.ErrNotReady
 	}
 	if route.scope != "" {
-		if err := h.requireScope(r, route.scope); err != nil {
+		if err := h.requireScope(r, route.pattern, route.scope); err != nil {
 			return err
 		}
 	}

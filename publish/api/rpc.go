@@ -120,7 +120,7 @@ func (h *Handler) newRPC() *rpc.Server {
 				timeout = maxToolCall
 			}
 			o.Methods[m.name] = rpc.Method{Changes: m.changes, Timeout: timeout, Answer: func(r *http.Request, params json.RawMessage) (any, error) {
-				return m.call(h, r, m.scope, params)
+				return m.call(h, r, m, params)
 			}}
 		}
 	}
@@ -137,12 +137,12 @@ type inWorkspace struct {
 
 func (p inWorkspace) workspace() *string { return p.WorkspaceID }
 
-// callFunc answers a call for which a scope is needed.
-type callFunc func(h *Handler, r *http.Request, needed Scope, params json.RawMessage) (any, error)
+// callFunc answers a call of a method.
+type callFunc func(h *Handler, r *http.Request, m rpcMethod, params json.RawMessage) (any, error)
 
 // calls returns what calls a function with the newest snapshot and with parameters, which are read strictly.
 func calls[P interface{ workspace() *string }](answer func(*Handler, *http.Request, *pannier.Snapshot, P) (any, error)) callFunc {
-	return func(h *Handler, r *http.Request, needed Scope, params json.RawMessage) (any, error) {
+	return func(h *Handler, r *http.Request, m rpcMethod, params json.RawMessage) (any, error) {
 		var p P
 		if err := rpc.Params(params, &p); err != nil {
 			return nil, err
@@ -156,8 +156,8 @@ func calls[P interface{ workspace() *string }](answer func(*Handler, *http.Reque
 		if s == nil {
 			return nil, service.ErrNotReady
 		}
-		if needed != "" {
-			if err := h.requireScope(r, needed); err != nil {
+		if m.scope != "" {
+			if err := h.requireScope(r, m.name, m.scope); err != nil {
 				return nil, err
 			}
 		}
@@ -194,7 +194,7 @@ func (h *Handler) socket(w http.ResponseWriter, r *http.Request, _ *pannier.Snap
 	if hasTicket(r) {
 		var err error
 		if r, _, err = h.redeem(r, nil); err != nil {
-			return err
+			return h.deny(r, err)
 		}
 	}
 	leave, ok := trackUpgraded(r.Context())

@@ -138,7 +138,7 @@ func (h *Handler) rpcChunk(r *http.Request, frame io.Reader) rpc.Notification {
 		err = h.checkWorkspace(c.WorkspaceID)
 	}
 	if err == nil {
-		err = h.requireScope(r, ScopeWrite)
+		err = h.requireScope(r, "skills/upload/chunk", ScopeWrite)
 	}
 	switch {
 	case err != nil:

@@ -227,7 +227,7 @@ func (h *Handler) writeUnauthorized(w http.ResponseWriter, r *http.Request, err 
 	endConnection(w)
 	DropBody(w, r)
 	counted := &countingWriter{ResponseWriter: w, status: http.StatusOK}
-	h.fail(counted, r, err)
+	h.fail(counted, r, h.deny(r, err))
 	h.metrics.count("", counted.status)
 	h.logRequest(r, counted.status)
 }
