@@ -57,6 +57,7 @@ mkdir skills/zz; printf -- '---\nname: two\nslug: two\ndescription: Shadowed.\n-
 	if err := s.Rescan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	s.standsAt(t, "held", pannier.StateEligible) // its new files wait for their scan first
 	const inspect = "inspect=1"
 	shadowed := "skill_path=skills/zz"
 	for _, tt := range []struct {

@@ -203,6 +203,7 @@ printf a > skills/calc/refs/a.md; printf s > skills/calc/.env
 	if err := side.Rescan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	side.standsAt(t, "held", pannier.StateEligible) // its new files wait for their scan first
 	s := &surfaces{sidecarUnderTest: side, host: side.connectMCP(t, eras["stateless"])}
 	s.since(t)
 	for _, tt := range []struct {
