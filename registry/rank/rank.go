@@ -12,17 +12,22 @@ import (
 // Hit is a skill that has words of a text.
 type Hit struct {
 	Skill *pannier.Skill
-	// Score grows with relevance. It compares within one answer, and with [Claim].
+	// Score grows with relevance: a word that only this skill has counts about 1, and more in its name.
 	Score float64
 	// Matched are the words of the text that the skill has, folded, those that count most first. Only the first [maxExplained] hits
 	// have them.
 	Matched []string
 	// Trigger says that one of its triggers stands in the text as a whole.
 	Trigger bool
+	whole   bool // its whole name stands in the text
 }
 
-// Claim is the score from which a skill is likely to be about the text. Below it the order is little better than a guess.
-const Claim = 4.0
+// Likely reports whether the text is likely to be about the skill. Below that the order is little better than a guess: one rare word
+// that both have is most often chance ("canary islands"), unless it is all that the skill is called ("pdf").
+func (h *Hit) Likely() bool { return h.Trigger || h.whole || h.Score >= likely && len(h.Matched) > 1 }
+
+// likely was chosen on the even lines of testdata/turns, for texts about nothing.
+const likely = 1.9
 
 const (
 	// maxTextBytes bounds what is read of a text at its beginning, and again at its end.
@@ -52,8 +57,8 @@ type alternative struct {
 	weight float64
 }
 
-// Rank returns the skills that have words of a text: those that have a trigger in it, then the most relevant first, equal ones by
-// slug, then by path. earlier are the texts before it, the newest first.
+// Rank returns the skills that have words of a text: those that have a trigger in it, then those that it is likely to be about, then
+// the others; the most relevant first, equal ones by slug, then by path. earlier are the texts before it, the newest first.
 func (x *Index) Rank(text string, earlier []string) []Hit {
 	words := x.query(text, earlier)
 	if x.size == 0 || len(words) == 0 {
@@ -86,34 +91,35 @@ func (x *Index) Rank(text string, earlier []string) []Hit {
 			numbers[s] = i
 		}
 	}
-	phrase := ""
-	for i := range hits {
-		if s := hits[i].Skill; len(s.Triggers) > 0 {
-			if phrase == "" {
-				phrase = phraseOf(strings.Join(ends(text), " "))
-			}
-			hits[i].Trigger = slices.ContainsFunc(s.Triggers, func(t string) bool {
-				return len(t) <= maxTriggerBytes && len(t) >= minTriggerBytes && !isStop(strings.ToLower(t)) && strings.Contains(phrase, phraseOf(t))
-			})
-		}
-	}
 	slices.SortFunc(hits, func(a, b Hit) int {
-		if a.Trigger != b.Trigger {
-			if a.Trigger {
-				return -1
-			}
-			return 1
-		}
 		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Skill.Slug, b.Skill.Slug), cmp.Compare(a.Skill.Path, b.Skill.Path))
 	})
-	for i := range hits[:min(len(hits), maxExplained)] {
-		hits[i].Matched = x.matched(numbers[hits[i].Skill], words)
+	phrase := phraseOf(strings.Join(ends(text), " "))
+	says := func(phrases ...string) bool {
+		return slices.ContainsFunc(phrases, func(p string) bool {
+			return minPhraseBytes <= len(p) && len(p) <= maxPhraseBytes && !isStop(strings.ToLower(p)) && strings.Contains(phrase, phraseOf(p))
+		})
 	}
+	for i := range hits[:min(len(hits), maxExplained)] {
+		h := &hits[i]
+		h.Matched = x.matched(numbers[h.Skill], words)
+		h.Trigger, h.whole = says(h.Skill.Triggers...), says(h.Skill.Name, h.Skill.Slug)
+	}
+	class := func(h Hit) int {
+		switch {
+		case h.Trigger:
+			return 0
+		case h.Likely():
+			return 1
+		}
+		return 2
+	}
+	slices.SortStableFunc(hits, func(a, b Hit) int { return cmp.Compare(class(a), class(b)) })
 	return hits
 }
 
 // A trigger is a phrase that people say. A longer one describes when to use the skill, and its words count one by one.
-const minTriggerBytes, maxTriggerBytes = 4, 64
+const minPhraseBytes, maxPhraseBytes = 3, 64
 
 // phraseOf returns the words of a text, folded, with one blank around each.
 func phraseOf(text string) string {
@@ -138,14 +144,10 @@ func (x *Index) skill(i int) *pannier.Skill {
 // each calls yield with the skills of the snapshot that have a term, and what it counts there.
 func (x *Index) each(term string, yield func(doc int, gain float64)) {
 	id, known := x.terms[term]
-	have := x.found[term]
-	if known {
-		have += len(x.postings[id])
-	}
-	if have <= 0 {
+	rarity := x.rarity(term)
+	if rarity <= 0 {
 		return
 	}
-	rarity := math.Log(1 + (float64(x.size-have)+0.5)/(float64(have)+0.5))
 	if known {
 		for _, p := range x.postings[id] {
 			if len(x.gone) == 0 || !x.gone[p.doc] {
@@ -158,6 +160,35 @@ func (x *Index) each(term string, yield func(doc int, gain float64)) {
 			yield(len(x.skills)+i, rarity*x.weigh(c, &d.sizes))
 		}
 	}
+}
+
+// rarity is how much a term tells about a skill, from 0 to 1: its inverse document frequency as a share of that of a term that one
+// skill has, so that scores compare between snapshots of any size.
+func (x *Index) rarity(term string) float64 {
+	n := float64(x.have(term))
+	if n <= 0 {
+		return 0
+	}
+	size := float64(x.size)
+	return math.Log(1+(size-n+0.5)/(n+0.5)) / math.Log(1+(size-0.5)/1.5)
+}
+
+// gain returns what a term counts in one skill.
+func (x *Index) gain(term string, doc int) float64 {
+	if doc >= len(x.skills) {
+		d := x.added[doc-len(x.skills)]
+		if c, ok := d.terms[term]; ok {
+			return x.rarity(term) * x.weigh(c, &d.sizes)
+		}
+		return 0
+	}
+	if id, ok := x.terms[term]; ok {
+		list := x.postings[id]
+		if i, ok := slices.BinarySearchFunc(list, uint32(doc), func(p posting, doc uint32) int { return cmp.Compare(p.doc, doc) }); ok {
+			return x.rarity(term) * x.weigh(list[i].counts, &x.sizes[doc])
+		}
+	}
+	return 0
 }
 
 // weigh returns what the occurrences of a term in a skill count together.
@@ -182,11 +213,7 @@ func (x *Index) matched(doc int, words []queryWord) []string {
 	for _, w := range words {
 		gain := 0.0
 		for _, a := range w.stands {
-			x.each(a.term, func(d int, g float64) {
-				if d == doc {
-					gain = max(gain, g*a.weight*w.weight)
-				}
-			})
+			gain = max(gain, x.gain(a.term, doc)*a.weight*w.weight)
 		}
 		if gain > 0 {
 			found = append(found, match{w.word, gain})

@@ -101,6 +101,94 @@ llm gpt: llm model ai
 embedding embeddings: embeddings vector
 pdf pdfs: pdf
 
+csproj sln nuget csharp dotnet: dotnet net csharp
+msbuild: dotnet build
+jsx tsx react: react
+vue: vue
+svelte: svelte
+tf hcl: terraform
+kubectl helm pod pods eks aks: kubernetes
+gke: kubernetes gke
+adwords: google ads
+vpc subnet vpn firewall: network networking
+gcp: google cloud
+ec2 s3 lambda: aws
+ipynb notebook notebooks: jupyter notebook
+dataframe dataframes: pandas polars data
+lat lon latitude longitude coordinates gis shapefile county counties: geospatial map
+cpu ram memory gpu disk processor processors: resources memory cpu gpu
+vram: gpu memory
+latency throughput bottleneck: performance
+flaky: test
+coverage: test coverage
+lint linter linting: lint static analysis
+types typing typescript: types typescript
+schema migration migrations: migration schema database
+column columns rows row: table database spreadsheet
+vocabulary glossary terminology: domain terms glossary
+whitepaper thesis dissertation: academic research writing
+examiner grading marks: evaluate evaluation
+brainstorm ideas idea: brainstorming ideas
+roadmap epic backlog story: planning product
+kpi kpis: metrics
+subscribers newsletter newsletters: marketing email audience
+customers audience: customer audience
+investors investor pitch fundraising: investor startup
+pricing: pricing monetization
+seo ranking: seo search
+copy tagline slogan: copywriting brand
+logo branding: brand
+compliance gdpr privacy: compliance privacy
+lawyer legal nda: legal contract
+accountant bookkeeping tax taxes: tax finance accounting
+hire hiring candidate interview: recruiting job
+onboard onboarding newcomer: onboarding
+outage incident downtime: incident postmortem
+alert alerts alerting paging: monitoring alerts
+logs logging: logs observability
+trace traces tracing: tracing observability
+retry retries backoff timeout: resilience retry
+queue broker kafka rabbitmq: messaging queue
+cron schedule scheduled nightly: schedule automation
+bill billing spend costs cost expensive cheaper: cost billing
+tokens context window: context tokens
+prompt prompts: prompt
+hallucination hallucinations: evaluation
+dataset datasets: data dataset
+classifier regression forecasting: machine learning model
+neural: deep learning
+simulate simulation: simulation
+chemistry reaction reactions: chemistry
+microscope microscopy czi tiff: microscopy imaging
+mass spectrometry mzml: spectrometry proteomics
+patient patients hospital: clinical medical
+dicom mri ct: medical imaging
+genetics mutation variants vcf bam fastq: genomics sequencing
+robot pipetting: lab automation
+quantum qubit qubits: quantum
+astronomy telescope star stars: astronomy
+comment comments annotate: comments documentation
+readme changelog docstring: documentation
+chop split extract: refactor
+unit integration e2e: testing
+mock mocks stub: testing
+keyboard screenreader contrast: accessibility
+animation animations scroll motion: animation
+css styling style stylesheet: css styling frontend
+landing: landing page
+mockup wireframe: design
+form forms: form
+merge rebase conflict conflicts: git merge
+branch branches: git branch
+fork upstream: git
+dependency dependencies packages: dependency
+license licensing: license
+obfuscation decompile disassemble: reverse engineering
+pentest hacking hack: security testing
+phone phones mobile: mobile app
+wifi router homelab: network
+ota hotfix: update
+
 prasentation prasentationen folien folie: presentation slides pptx
 tabelle tabellen kalkulation tabellenkalkulation: spreadsheet table xlsx
 dokument dokumente: document docx
@@ -143,6 +231,35 @@ molekul molekule: molecule chemistry
 statistik statistische: statistics statistical
 zeitreihe zeitreihen: time series
 
+kosten ausgaben ausgegeben teuer: cost billing
+projekt projekte: project
+netz netzwerk heimnetz: network
+heim zuhause: home
+umsatz: revenue
+investor investoren: investor
+modell modelle: model
+bewerter bewertung bewerten: evaluation
+vorlage vorlagen: template
+einrichten aufsetzen installieren: setup install
+umzug migrieren umstellung umstellen: migration
+zweig: branch
+entwickler: developer
+kunde kunden: customer
+forschungsfrage studie: research study
+zelle zellen: cell
+patienten patient: clinical
+bildschirmfoto screenshot: screenshot
+ton stimme: audio
+lernen uben: learning
+gewohnheit: habit
+einladung: meeting
+schnittstelle: api interface
+speicher: memory storage
+arbeitsvertrag: employment contract
+datenschutz dsgvo: gdpr privacy
+ubersicht gliederung: outline
+veroffentlichung: release
+
 diapositive diapositives diaporama: presentation slides pptx
 tableur tableau tableaux feuille: spreadsheet table xlsx
 formulaire formulaires: form forms
@@ -175,6 +292,33 @@ dossier: folder directory
 statistiques: statistics
 courriel courriels: email
 video: video
+
+cout couts depense depenses facturation: cost billing
+modele modeles: model template
+lancer lancement lance: launch
+client clients: customer
+utilisateur utilisateurs: user
+rgpd confidentialite: gdpr privacy
+projet projets: project
+migrer: migration
+architecture: architecture
+installer installation configurer: setup install
+reseau: network
+donnee: data
+sauvegarde: backup
+memoire: memory
+tache taches: task
+cellule cellules: cell
+molecule molecules: molecule
+etude: study research
+couverture: coverage
+revenus: revenue
+travail embauche: employment job
+branche: branch
+essai: test
+apprendre apprentissage: learning
+capture: screenshot
+schema: diagram schema
 
 presentacion diapositiva diapositivas: presentation slides pptx
 hoja hojas calculo: spreadsheet xlsx
@@ -209,6 +353,34 @@ carpeta: folder directory
 estadistica estadisticas: statistics
 correo correos: email
 codigo: code
+
+coste costes costo costos gasto gastos facturacion: cost billing
+modelo modelos: model
+lanzar lanzamiento: launch
+cliente clientes: customer
+usuario usuarios: user
+proyecto proyectos: project
+contexto: context
+memoria: memory
+sesiones: session
+tarea tareas: task
+propuesta: proposal
+migrar migracion: migration
+instalar configurar: setup install
+red redes: network
+copia respaldo: backup
+celula celulas: cell
+molecula moleculas: molecule
+estudio: study research
+cobertura: coverage
+ingresos: revenue
+rama: branch
+aprender: learning
+captura: screenshot
+privacidad rgpd: gdpr privacy
+plantilla: template
+automatizar programadas: automation schedule
+dependencias: dependency
 
 幻灯 灯片 演示: presentation slides pptx
 表格 电子: spreadsheet table xlsx
@@ -247,6 +419,45 @@ codigo: code
 分子: molecule chemistry
 浏览 览器: browser
 爬虫 爬取: scraping web
+成本 费用 省钱: cost
+谷歌: google
+任务: task
+项目: project
+迁移 升级: migration upgrade
+模型: model
+训练: training
+集群: cluster kubernetes
+网络: network
+监控: monitoring
+日志: logs
+缓存: cache
+上下 下文: context
+记忆 内存: memory
+会话: session
+用户: user
+客户: customer
+产品: product
+设计: design
+架构: architecture
+接口: api
+依赖: dependency
+分支: branch
+合并: merge
+提交: commit
+评估 评测: evaluation
+细胞: cell
+基因: gene genomics
+药物: drug
+截图: screenshot
+可视: visualization
+仪表: dashboard
+笔记: notes
+学习: learning
+提示: prompt
+框架: framework
+异步: async
+并发: concurrency
+容器: docker container
 `)
 
 // relatedLong are the words of [related] that a word with a typing error may stand for.

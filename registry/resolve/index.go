@@ -29,7 +29,7 @@ func (r *Resolver) Find(s *pannier.Snapshot, text string) []rank.Hit {
 	x := r.index(s)
 	hits := x.words().Rank(text, nil)
 	if e, ok := x.named(strings.TrimSpace(text)); ok {
-		first := rank.Hit{Skill: e.Skill, Score: rank.Claim, Matched: []string{e.Slug}}
+		first := rank.Hit{Skill: e.Skill, Matched: []string{e.Slug}}
 		others := make([]rank.Hit, 0, len(hits)+1)
 		for _, h := range hits {
 			if h.Skill == e.Skill {

@@ -209,7 +209,7 @@ func (r *resolver) implicit() {
 		}
 		hits := r.index.rank(r.turn)
 		likely, _ := slices.BinarySearchFunc(hits, false, func(h rank.Hit, _ bool) int {
-			if h.Trigger || h.Score >= rank.Claim {
+			if h.Likely() {
 				return -1
 			}
 			return 1

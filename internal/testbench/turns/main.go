@@ -156,31 +156,44 @@ func run(half string, misses bool, binary string) error {
 	if n := len(ranks["nothing"]); n > 0 {
 		fmt.Printf("| nothing: no claim | %d | %d %% | | |\n", n, 100*(n-claims["nothing"])/n)
 	}
-	fmt.Printf("\n| visible with description, English | 1,000 | 2,000 | 6,000 tokens |\n|---|---|---|---|\n")
-	english := slices.DeleteFunc(slices.Clone(turns), func(t turn) bool { return !slices.Contains([]string{"plain", "words", "typing"}, t.Kind) })
-	for _, format := range []string{"compact", "available_skills", "openclaw", "skills_xml", "molecule"} {
-		row := "| `" + format + "` |"
-		for _, tokens := range []int{1000, 2000, 6000} {
-			seen, over := 0, 0
-			for _, t := range english {
-				a, err := ask(t.Text, format, tokens)
-				if err != nil {
-					return err
-				}
-				if a.Prompt.TokensEstimate > tokens {
-					over++
-				}
-				if slices.ContainsFunc(t.Skills, func(slug string) bool { return visible(a, slug) }) {
-					seen++
-				}
-			}
-			row += fmt.Sprintf(" %d %% |", 100*seen/max(1, len(english)))
-			if over > 0 {
-				return fmt.Errorf("%d prompts in the format %s have more than %d tokens", over, format, tokens)
-			}
-		}
-		fmt.Println(row)
+	fmt.Printf("\n| visible with description | 1,000 | 2,000 | 6,000 tokens |\n|---|---|---|---|\n")
+	of := func(kinds ...string) []turn {
+		return slices.DeleteFunc(slices.Clone(turns), func(t turn) bool { return !slices.Contains(kinds, t.Kind) })
 	}
+	named, all := map[int]int{}, map[int]int{} // skills of all answers, by tokens
+	english := of("plain", "words", "typing")
+	for _, format := range []string{"compact", "available_skills", "openclaw", "skills_xml", "molecule"} {
+		for _, group := range []struct {
+			name  string
+			turns []turn
+		}{{"English", english}, {"those that share a word", of("plain", "typing")}} {
+			row := "| `" + format + "`, " + group.name + " |"
+			for _, tokens := range []int{1000, 2000, 6000} {
+				seen := 0
+				for _, t := range group.turns {
+					a, err := s.ask(t.Text, format, tokens)
+					if err != nil {
+						return err
+					}
+					if a.Prompt.TokensEstimate > tokens {
+						return fmt.Errorf("a prompt in the format %s has %d tokens, more than %d", format, a.Prompt.TokensEstimate, tokens)
+					}
+					if slices.ContainsFunc(t.Skills, func(slug string) bool { return visible(a, slug) }) {
+						seen++
+					}
+					named[tokens] += len(a.Active) - len(a.Prompt.Omitted)
+					all[tokens] += len(a.Active)
+				}
+				row += fmt.Sprintf(" %d %% |", 100*seen/max(1, len(group.turns)))
+			}
+			fmt.Println(row)
+		}
+	}
+	row := "| named at least, of all skills |"
+	for _, tokens := range []int{1000, 2000, 6000} {
+		row += fmt.Sprintf(" %d %% |", 100*named[tokens]/max(1, all[tokens]))
+	}
+	fmt.Println(row)
 	for _, other := range baselines(skills) {
 		row := "| " + other.name + " |"
 		for _, tokens := range []int{1000, 2000, 6000} {
