@@ -1,6 +1,9 @@
 package pannier
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+)
 
 // RuntimeToolKind says how a tool of a skill runs: one that it declares (Pioneer skills architecture, "Runtime tools"), or one in
 // its files. pannier runs none unless the settings allow it (tools.enabled).
@@ -32,6 +35,11 @@ const (
 	ToolsDisabled          = "dynamic_tools_disabled"
 	ToolDisabledByConfig   = "disabled_by_config"
 )
+
+// NamesSkillTool reports whether a name, as an agent has it, is one of a tool of a skill.
+func NamesSkillTool(name string) bool {
+	return strings.HasPrefix(name, "skill.") || strings.HasPrefix(name, "skill__")
+}
 
 // RuntimeTool is a tool that an active skill declares, as an agent can offer it to its model.
 type RuntimeTool struct {

@@ -74,7 +74,7 @@ type Skill struct {
 	Locked bool `json:"-"`
 	// Commands are those that the skill declares.
 	Commands []Command `json:"-"`
-	// RuntimeTools are those that the frontmatter declares, with those that have a Fault, each of kind [ToolDeclared] with its
+	// RuntimeTools are those that the frontmatter declares, with those that have a Fault, each with its
 	// Declaration, by name.
 	RuntimeTools []Tool `json:"-"`
 	// DisabledBy is the field by which the skill itself says that it is not to be used: `eligibility.enabled` (false) or `scope`

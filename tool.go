@@ -2,23 +2,11 @@ package pannier
 
 import "encoding/json"
 
-// ToolKind says where a tool of a skill comes from.
-type ToolKind string
-
-// The kinds of tool.
-const (
-	// ToolDeclared stands under `runtime.tools` in the frontmatter (Pioneer skills architecture, "Runtime tools").
-	ToolDeclared ToolKind = "declared"
-	// ToolFunction is a Python function in tools/ or scripts/ that is decorated with `@tool`.
-	ToolFunction ToolKind = "function"
-	// ToolScript is an executable file in scripts/ or tools/.
-	ToolScript ToolKind = "script"
-)
-
 // Tool is something of a skill that an agent can call.
 type Tool struct {
-	Name string   `json:"name"`
-	Kind ToolKind `json:"kind"`
+	Name string `json:"name"`
+	// Kind is that of the runtime tool; empty where a declared tool has none that is known.
+	Kind RuntimeToolKind `json:"kind,omitempty"`
 	// Function is the name of a Python function whose decorator gives the tool another one.
 	Function    string `json:"function,omitempty"`
 	Description string `json:"description,omitempty"`

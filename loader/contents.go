@@ -72,7 +72,7 @@ func (l *Loader) Contents(ctx context.Context, s *pannier.Skill) (pannier.Conten
 // projectedTools returns the tools that a turn tells of: every function, and of the executable files those in scripts/.
 func projectedTools(tools []pannier.Tool) []pannier.Tool {
 	tools = slices.DeleteFunc(tools, func(t pannier.Tool) bool {
-		return t.Kind == pannier.ToolScript && path.Dir(t.Path) != scriptsDir
+		return t.Kind == pannier.RuntimeScript && path.Dir(t.Path) != scriptsDir
 	})
 	tools = tools[:min(len(tools), maxContentTools)]
 	for i := range tools {

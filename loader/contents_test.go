@@ -58,7 +58,7 @@ def silent() -> None:
 	var got []string
 	for _, tool := range found.Tools {
 		got = append(got, fmt.Sprintf("%s %s %s", tool.Name, tool.Kind, tool.Path))
-		if (tool.Parameters != nil) != (tool.Kind == pannier.ToolFunction) {
+		if (tool.Parameters != nil) != (tool.Kind == pannier.RuntimePython) {
 			t.Errorf("%s has the parameters %s", tool.Name, tool.Parameters)
 		}
 	}

@@ -49,8 +49,8 @@ runtime:
     - {tool_slug: Run It, kind: shell, description: Runs it., parameters: {type: object, properties: {z: {}, a: {}}}, config: {command: [x]}}
     - {tool_slug: no-kind}
     - {tool_slug: ask, kind: http, output_policy: {llm: {mode: everything}}}
-    - {tool_slug: ask, kind: http}
-    - {tool_slug: ASK, kind: http}
+    - {tool_slug: ask, kind: http, config: {url: 'https://a.example/'}}
+    - {tool_slug: ASK, kind: http, config: {url: 'https://a.example/'}}
     - {tool_slug: proxy, kind: function_proxy}
     - {tool_slug: list, kind: http, parameters: [a]}
     - text
@@ -95,11 +95,11 @@ body
 	}
 	const schema = `{"type":"object","properties":{"name":{"type":"string"}},"required":["name"],"additionalProperties":false}`
 	want := []string{
-		"declared ask SKILL.md:9  ",
-		`declared run-it SKILL.md:6 Runs it. {"type":"object","properties":{"z":{},"a":{}}}`,
-		"function greet scripts/again.py:4 Greets a person. " + schema,
+		"http ask SKILL.md:9  ",
+		`shell run-it SKILL.md:6 Runs it. {"type":"object","properties":{"z":{},"a":{}}}`,
+		"python greet scripts/again.py:4 Greets a person. " + schema,
 		"script run.sh scripts/run.sh:0  ",
-		"function greet tools/greet.py:4 Greets a person. " + schema,
+		"python greet tools/greet.py:4 Greets a person. " + schema,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("want -, got +:\n%s", diff)
@@ -275,6 +275,47 @@ func TestInspectFrontmatter(t *testing.T) {
 		}
 		if len(doc.Frontmatter) == 0 || string(in.Frontmatter) != string(doc.Frontmatter) {
 			t.Errorf("%s: got %s, want %s", name, in.Frontmatter, doc.Frontmatter)
+		}
+	}
+}
+
+// TestDeclaredTools that can never be called are kept back, and a client that inspects the skill is told why.
+func TestDeclaredTools(t *testing.T) {
+	doubled := "{properties: {x: {$ref: '#/$defs/d0'}}, $defs: {d40: {}"
+	for i := range 40 {
+		doubled += fmt.Sprintf(", d%d: {anyOf: [{$ref: '#/$defs/d%d'}, {$ref: '#/$defs/d%d'}]}", i, i+1, i+1)
+	}
+	for declaration, want := range map[string]string{
+		"kind: shell, config: {command: [x, '']}": "",
+		"kind: shell":                                        "config.command is not",
+		"kind: shell, config: {command: []}":                 "config.command is not",
+		"kind: shell, config: {command: [{a: b}]}":           "config.command is not",
+		"kind: shell, config: {command: x y}":                "config.command is not",
+		"kind: shell, config: {command: ['', x]}":            "config.command is not",
+		"kind: http, config: {url: 'https://a.example/{x}'}": "",
+		"kind: http":             "config.url is missing",
+		"kind: http, config: {}": "config.url is missing",
+		"kind: http, config: {url: 'ftp://a.example/'}":                                           "config.url does not begin",
+		"kind: http, config: {url: 'https://a.example/', method: CONNECT}":                        "config.method is",
+		"kind: function_proxy, config: {target_tool: read_file}":                                  "",
+		"kind: function_proxy, config: {target_tool: ' '}":                                        "does not say for which",
+		"kind: function_proxy, config: {target_tool: skill.a.t}":                                  "names one of a skill",
+		"kind: function_proxy, config: {target_tool: skill__a__t}":                                "names one of a skill",
+		"kind: shell, config: {command: [x]}, parameters: {pattern: 'x(?=y)'}":                    "not one of RE2",
+		"kind: shell, config: {command: [x]}, parameters: {$ref: 'https://a.example/'}":           "does not name one of $defs",
+		"kind: shell, config: {command: [x]}, parameters: " + doubled + "}}":                      "more than 4096 schemas",
+		"kind: shell, config: {command: [x]}, parameters: {properties: {x: {pattern: '^a{3}$'}}}": "",
+	} {
+		root := tree(t)
+		writeSkill(t, root, "a", "---\nname: a\ndescription: d\nruntime:\n  tools:\n    - {tool_slug: t, "+declaration+"}\n---\nbody\n")
+		tools := only(t, full(t, root)).RuntimeTools
+		if len(tools) != 1 || (tools[0].Fault == "") != (want == "") || want != "" && (tools[0].Fault != pannier.ToolInvalidDeclaration || !strings.Contains(tools[0].FaultDetail, want)) {
+			t.Errorf("%.100s: %+v, want %q", declaration, tools, want)
+			continue
+		}
+		in := inspect(t, root)
+		if told := slices.ContainsFunc(in.Problems, func(p pannier.Problem) bool { return strings.Contains(p.Message, want) && p.Hint != "" }); told != (want != "") {
+			t.Errorf("%.100s: problems %v", declaration, in.Problems)
 		}
 	}
 }

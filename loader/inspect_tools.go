@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"encoding/json"
 	"fmt"
 	"path"
 	"slices"
@@ -11,6 +12,8 @@ import (
 	"pannier/internal/yamldoc"
 	"pannier/loader/profile"
 	"pannier/loader/pytool"
+	"pannier/tools/httptool"
+	"pannier/tools/schema"
 )
 
 // The bounds of what is read of one skill to find tools in it.
@@ -98,21 +101,44 @@ func readTool(v yamldoc.Value) (tool pannier.Tool, fault string) {
 	slug, _ := v.Get("tool_slug").Text()
 	kind, _ := v.Get("kind").Text()
 	description, _ := v.Get("description").Text()
-	tool = pannier.Tool{
-		Name: pannier.Slugify(slug), Kind: pannier.ToolDeclared, Description: strings.TrimSpace(description), Declaration: v.JSON(),
+	tool = pannier.Tool{Name: pannier.Slugify(slug), Description: strings.TrimSpace(description), Declaration: v.JSON()}
+	if k := pannier.RuntimeToolKind(kind); k == pannier.RuntimeShell || k == pannier.RuntimeHTTP || k == pannier.RuntimeProxy {
+		tool.Kind = k
 	}
 	switch parameters := v.Get("parameters"); parameters.Kind() {
 	case yamldoc.Missing, yamldoc.Null:
 	case yamldoc.Map:
 		tool.Parameters = parameters.JSON()
+		if _, err := schema.Compile(tool.Parameters); err != nil {
+			return tool, "its parameters cannot be used as a JSON Schema: " + err.Error()
+		}
 	default:
 		return tool, "its parameters are " + parameters.Kind().String() + " where a JSON Schema of an object belongs"
 	}
-	target, _ := v.Get("config").Get("target_tool").Text()
-	if kind == "function_proxy" && strings.TrimSpace(target) == "" {
-		return tool, "it stands for another tool, and config.target_tool does not say for which"
+	config := v.Get("config")
+	switch tool.Kind {
+	case pannier.RuntimeShell:
+		if !isCommand(config.Get("command")) {
+			return tool, "it is a program, and config.command is not a list of texts that begins with its name"
+		}
+	case pannier.RuntimeHTTP:
+		if err := httptool.Check(config.JSON()); err != nil {
+			return tool, "it is a request, and " + err.Error()
+		}
+	case pannier.RuntimeProxy:
+		if target, _ := config.Get("target_tool").Text(); strings.TrimSpace(target) == "" {
+			return tool, "it stands for another tool, and config.target_tool does not say for which"
+		} else if pannier.NamesSkillTool(target) {
+			return tool, "it stands for a tool of the agent, and config.target_tool names one of a skill"
+		}
 	}
 	return tool, ""
+}
+
+// isCommand reports whether a value is a list of texts, of which the first names a program.
+func isCommand(v yamldoc.Value) bool {
+	var command []string
+	return json.Unmarshal(v.JSON(), &command) == nil && len(command) > 0 && command[0] != ""
 }
 
 // toolFiles returns the tools that lie right in tools/ and scripts/: the functions in Python files, and executable files.
@@ -133,7 +159,7 @@ func (in *inspector) toolFiles() []pannier.Tool {
 			}
 		}
 		if f.Executable {
-			tools = append(tools, pannier.Tool{Name: name, Kind: pannier.ToolScript, Path: f.Path})
+			tools = append(tools, pannier.Tool{Name: name, Kind: pannier.RuntimeScript, Path: f.Path})
 		}
 	}
 	return tools

@@ -13,7 +13,7 @@ func TestContents(t *testing.T) {
 	silent := skillAt("skills/b", func(s *pannier.Skill) { s.Description = "" })
 	in := of(pannier.Workspace{}, own, silent)
 	before := build(t, in)
-	tools := []pannier.Tool{{Name: "add", Kind: pannier.ToolFunction, Path: "tools/t.py"}}
+	tools := []pannier.Tool{{Name: "add", Kind: pannier.RuntimePython, Path: "tools/t.py"}}
 	in.Contents = map[string]pannier.Contents{}
 	for _, path := range []string{"skills/a", "skills/b", "skills/gone"} {
 		in.Contents[path] = pannier.Contents{Description: "found", Tools: tools, Digest: pannier.DigestOf([]byte("x"))}

@@ -21,7 +21,7 @@ func TestContentsStore(t *testing.T) {
 	if got := c.read(); len(got) > 0 {
 		t.Errorf("an empty store has %v", got)
 	}
-	one := pannier.Contents{Description: "d", Tools: []pannier.Tool{{Name: "t", Kind: pannier.ToolFunction}}, Digest: pannier.Digest{1}, Of: pannier.Digest{2}}
+	one := pannier.Contents{Description: "d", Tools: []pannier.Tool{{Name: "t", Kind: pannier.RuntimePython}}, Digest: pannier.Digest{1}, Of: pannier.Digest{2}}
 	c.writer.Put(map[string]pannier.Contents{"skills/\xff": one})
 	if err := c.writer.Wait(t.Context()); err != nil {
 		t.Fatal(err)

@@ -34,7 +34,7 @@ const (
 )
 
 func (c *call) carryOut(ctx context.Context) (pannier.ToolResult, error) {
-	if err := c.prepare(ctx); err != nil {
+	if err := c.name(); err != nil {
 		return pannier.ToolResult{}, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -44,6 +44,9 @@ func (c *call) carryOut(ctx context.Context) (pannier.ToolResult, error) {
 		return pannier.ToolResult{}, err
 	}
 	defer remove()
+	if err := c.prepare(ctx); err != nil {
+		return pannier.ToolResult{}, err
+	}
 	release, err := c.s.schedule.acquire(ctx, c.scheduleKey())
 	if err != nil {
 		return pannier.ToolResult{}, err
@@ -55,8 +58,8 @@ func (c *call) carryOut(ctx context.Context) (pannier.ToolResult, error) {
 	return c.audited(ctx)
 }
 
-// prepare checks what needs no turn. What may not be called costs no validation.
-func (c *call) prepare(ctx context.Context) error {
+// name checks the names that the client chooses, and chooses those that it left out.
+func (c *call) name() error {
 	c.id = "call_" + strings.ToLower(rand.Text())
 	c.CallID = cmp.Or(c.CallID, c.id)
 	if len(c.CallID) > maxCallID || strings.ContainsFunc(c.CallID, func(r rune) bool { return r <= ' ' || r > '~' }) {
@@ -65,6 +68,11 @@ func (c *call) prepare(ctx context.Context) error {
 	if len(c.Session) > maxSession {
 		return refuse(pannier.ToolArgumentsInvalid, fmt.Sprintf("a session has at most %d bytes", maxSession), "shorten it")
 	}
+	return nil
+}
+
+// prepare checks what needs no turn. What may not be called costs no validation.
+func (c *call) prepare(ctx context.Context) error {
 	if err := c.find(); err != nil {
 		return err
 	}
@@ -84,7 +92,10 @@ func (c *call) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.arguments, err = schema.validate(c.ToolCall.Arguments)
+	c.arguments, err = schema.Validate(ctx, c.ToolCall.Arguments)
+	if ctx.Err() != nil {
+		return errCanceled
+	}
 	return err
 }
 
@@ -294,9 +305,6 @@ func (c *call) job() (pannier.ToolJob, error) {
 		job.PythonFile, job.Function = cfg.File, cfg.Function
 	case pannier.RuntimeScript:
 		job.Script = cfg.File
-	}
-	if c.tool.Kind == pannier.RuntimeShell && (len(cfg.Command) == 0 || cfg.Command[0] == "") {
-		return job, &pannier.ToolError{Code: pannier.ToolFailed, Message: "the declaration of the tool has no command", Hint: "ask the author of the skill to set config.command to a list of texts"}
 	}
 	return job, nil
 }

@@ -21,8 +21,8 @@ type agentTool struct {
 
 // Register has calls of a tool of the agent by its owner carried out by a client, until remove is called. One client has a name at a time.
 func (s *Service) Register(owner, name string, call func(context.Context, json.RawMessage) (pannier.ToolResult, error)) (remove func(), err error) {
-	if name == "" || len(name) > maxCallID || strings.HasPrefix(name, "skill.") {
-		return nil, refuse(pannier.ToolArgumentsInvalid, "the name is not one of a tool of the agent", "name one that does not begin with \"skill.\"")
+	if name == "" || len(name) > maxCallID || pannier.NamesSkillTool(name) {
+		return nil, refuse(pannier.ToolArgumentsInvalid, "the name is not one of a tool of the agent", "name one that begins with neither \"skill.\" nor \"skill__\"")
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -48,9 +48,6 @@ func (c *call) proxy(ctx context.Context) (pannier.ToolResult, error) {
 	var cfg config
 	if err := json.Unmarshal(c.tool.Config, &cfg); err != nil || strings.TrimSpace(cfg.Target) == "" {
 		return pannier.ToolResult{}, &pannier.ToolError{Code: pannier.ToolFailed, Message: "the declaration of the tool has no target_tool", Hint: "ask the author of the skill to fix it"}
-	}
-	if strings.HasPrefix(cfg.Target, "skill.") {
-		return pannier.ToolResult{}, &pannier.ToolError{Code: pannier.ToolFailed, Message: "a function_proxy stands for a tool of the agent, and not for one of a skill", Hint: "ask the author of the skill to fix target_tool"}
 	}
 	arguments := c.arguments
 	var nested struct {

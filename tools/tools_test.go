@@ -72,7 +72,7 @@ func newBench() *bench {
 	b.scan = &pannier.ScanSummary{Decision: pannier.ScanAllow}
 	text := pannier.DigestOf([]byte("text"))
 	declared := func(name, declaration, parameters string) pannier.Tool {
-		return pannier.Tool{Name: name, Kind: pannier.ToolDeclared, Declaration: json.RawMessage(declaration), Parameters: json.RawMessage(parameters)}
+		return pannier.Tool{Name: name, Kind: pannier.RuntimeShell, Declaration: json.RawMessage(declaration), Parameters: json.RawMessage(parameters)}
 	}
 	skill := &pannier.Skill{
 		Slug: "a", Path: "skills/a", File: "SKILL.md", Digest: text, TrustLevel: pannier.TrustVerified, SourceKind: pannier.SourceWorkspace,
@@ -83,15 +83,13 @@ func newBench() *bench {
 			declared("session", `{"kind":"shell","execution_class":"session_scoped","config":{"command":["x"]}}`, ""),
 			declared("get", `{"kind":"http","config":{"url":"https://x.example"}}`, ""),
 			declared("read", `{"kind":"function_proxy","config":{"target_tool":"read_file"}}`, ""),
-			declared("self", `{"kind":"function_proxy","config":{"target_tool":"skill.a.self"}}`, ""),
-			declared("empty", `{"kind":"shell"}`, ""),
 		},
 	}
 	entry := &pannier.Entry{
 		Skill: skill, State: pannier.StateEligible, Usable: true, Policy: pannier.EffectivePolicy{Enabled: true, ToolsAllowed: b.print},
 		FileTools: []pannier.Tool{
-			{Name: "add", Kind: pannier.ToolFunction, Path: "tools/calc.py", Parameters: json.RawMessage(argumentsOfX)},
-			{Name: "go.sh", Kind: pannier.ToolScript, Path: "scripts/go.sh"},
+			{Name: "add", Kind: pannier.RuntimePython, Path: "tools/calc.py", Parameters: json.RawMessage(argumentsOfX)},
+			{Name: "go.sh", Kind: pannier.RuntimeScript, Path: "scripts/go.sh"},
 		},
 	}
 	b.snapshot = &pannier.Snapshot{Version: 1, Entries: []*pannier.Entry{entry}}
@@ -249,7 +247,7 @@ func TestListAgrees(t *testing.T) {
 		}
 		return names
 	}
-	if got := strings.Join(callable(), " "); got != "add alone empty get go-sh read run self session" {
+	if got := strings.Join(callable(), " "); got != "add alone get go-sh read run session" {
 		t.Errorf("allowed: %s", got)
 	}
 	b.linked = true
@@ -258,12 +256,12 @@ func TestListAgrees(t *testing.T) {
 	}
 	b.linked = false
 	b.entry().Policy.ToolsAllowed = pannier.Digest{}
-	if got := strings.Join(callable(), " "); got != "read self" {
+	if got := strings.Join(callable(), " "); got != "read" {
 		t.Errorf("not allowed: %s", got)
 	}
 	b.entry().TrustLevel = pannier.TrustInternal
 	b.report.Connected = false
-	if got := strings.Join(callable(), " "); got != "get read self" {
+	if got := strings.Join(callable(), " "); got != "get read" {
 		t.Errorf("without a runner: %s", got)
 	}
 	b.known = pannier.Digest{}
@@ -301,7 +299,7 @@ func TestOutputPolicy(t *testing.T) {
 	long := strings.Repeat("é", 3000)
 	b := newBench()
 	declare := func(policy string) *tools.Service {
-		b.entry().RuntimeTools = []pannier.Tool{{Name: "run", Kind: pannier.ToolDeclared, Declaration: json.RawMessage(`{"kind":"shell","config":{"command":["x"]},"output_policy":` + policy + `}`)}}
+		b.entry().RuntimeTools = []pannier.Tool{{Name: "run", Kind: pannier.RuntimeShell, Declaration: json.RawMessage(`{"kind":"shell","config":{"command":["x"]},"output_policy":` + policy + `}`)}}
 		b.snapshot = &pannier.Snapshot{Entries: b.snapshot.Entries}
 		b.audit, b.events = nil, nil
 		return tools.New(b.options)
@@ -377,7 +375,7 @@ func TestDeltas(t *testing.T) {
 		`{"deltas":{"mode":"progress_only"}}`:                           "13|22|22|",
 		`{"deltas":{"mode":"disabled"}}`:                                "",
 	} {
-		b.entry().RuntimeTools = []pannier.Tool{{Name: "run", Kind: pannier.ToolDeclared, Declaration: json.RawMessage(`{"kind":"shell","config":{"command":["x"]},"output_policy":` + policy + `}`)}}
+		b.entry().RuntimeTools = []pannier.Tool{{Name: "run", Kind: pannier.RuntimeShell, Declaration: json.RawMessage(`{"kind":"shell","config":{"command":["x"]},"output_policy":` + policy + `}`)}}
 		b.snapshot = &pannier.Snapshot{Entries: b.snapshot.Entries}
 		got := ""
 		r := request("skill.a.run", "")
@@ -484,11 +482,10 @@ func TestProxy(t *testing.T) {
 			t.Errorf("%s: %+v, %v", arguments, result, err)
 		}
 	}
-	if result, err := s.Call(t.Context(), request("skill.a.self", "")); err != nil || result.OK || result.Error == nil {
-		t.Errorf("a proxy of itself: %+v, %v", result, err)
-	}
-	if _, err := s.Register("c", "skill.a.run", nil); err == nil {
-		t.Error("a tool of a skill is registered as one of the agent")
+	for _, name := range []string{"skill.a.run", "skill__a__run"} {
+		if _, err := s.Register("c", name, nil); err == nil {
+			t.Errorf("%s, a tool of a skill, is registered as one of the agent", name)
+		}
 	}
 	nested := 0
 	remove, err := s.Register("uid:7", "read_file", func(ctx context.Context, arguments json.RawMessage) (pannier.ToolResult, error) {
@@ -539,9 +536,5 @@ func TestRunnerErrors(t *testing.T) {
 		if err != nil || result.OK || result.Error.Code != tt.want || len(b.audit) != 2 || !strings.HasPrefix(b.audit[1].Error, tt.want) || b.events[0].Code != tt.want {
 			t.Errorf("%v: %+v, %v, audit %+v", tt.err, result, err, b.audit)
 		}
-	}
-	b := newBench()
-	if result, err := tools.New(b.options).Call(t.Context(), request("skill.a.empty", "")); err != nil || result.OK || len(b.jobs) > 0 {
-		t.Errorf("no command: %+v, %v", result, err)
 	}
 }

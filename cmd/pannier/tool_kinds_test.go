@@ -55,7 +55,7 @@ var kindsCalls = []struct{ tool, arguments, want, code string }{
 	{"loopback", `{}`, "", pannier.ToolHTTPRefused},
 	{"proxy", `{"arguments":{"path":"a"}}`, `{"tool":"read_file","arguments":{"path":"a"}}`, ""},
 	{"proxy", `{"path":"b"}`, `{"tool":"read_file","arguments":{"path":"b"}}`, ""},
-	{"itself", `{}`, "", pannier.ToolFailed},
+	{"itself", `{}`, "", pannier.ToolNotFound},
 }
 
 // kindsWorkspace has the skill, and a copy of the binary that every user can execute.

@@ -29,7 +29,7 @@ func checkTools(tb testing.TB, text []byte, tools []pannier.Tool, faults []pytoo
 			tb.Errorf("tool %q", tool.Name)
 		}
 		seen[tool.Name] = true
-		if tool.Kind != pannier.ToolFunction || tool.Path != "" || tool.Line < 1 || tool.Line > lines {
+		if tool.Kind != pannier.RuntimePython || tool.Path != "" || tool.Line < 1 || tool.Line > lines {
 			tb.Errorf("%+v, of %d lines", tool, lines)
 		}
 		if !utf8.ValidString(tool.Name) || !utf8.ValidString(tool.Description) || utf8.RuneCountInString(tool.Description) > 1024 {

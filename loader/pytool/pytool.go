@@ -107,7 +107,7 @@ func (m *module) addTools() {
 			continue
 		}
 		tool := pannier.Tool{
-			Name: name, Kind: pannier.ToolFunction, Line: m.line(f.at), Description: m.descriptionOf(f),
+			Name: name, Kind: pannier.RuntimePython, Line: m.line(f.at), Description: m.descriptionOf(f),
 			Parameters: parameters(f.params, describedParams(cleanDoc(f.doc))),
 		}
 		if f.name != name {

@@ -94,7 +94,7 @@ func BenchmarkResolvePaths(b *testing.B) {
 			e.Paths = []string{fmt.Sprintf("pkg%d/**/*.go", i), "**/*.x" + fmt.Sprint(i%97)}
 			e.AllowedTools, e.TrustLevel = []string{"Read", "Bash(git:*)"}, pannier.TrustVerified
 			if i%20 == 0 {
-				e.RuntimeTools = []pannier.Tool{{Name: "run", Kind: pannier.ToolDeclared, Declaration: []byte(`{"kind":"shell"}`)}}
+				e.RuntimeTools = []pannier.Tool{{Name: "run", Kind: pannier.RuntimeShell, Declaration: []byte(`{"kind":"shell"}`)}}
 			}
 		}
 		b.Run(fmt.Sprint(skills), func(b *testing.B) {

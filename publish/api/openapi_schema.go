@@ -28,7 +28,7 @@ var words = map[reflect.Type][]any{
 	reflect.TypeFor[pannier.SkillHealthStatus](): anyOf(pannier.SkillOK, pannier.SkillDegraded, pannier.SkillBlocked),
 	reflect.TypeFor[pannier.ScanDecision]():      anyOf(pannier.ScanAllow, pannier.ScanWarn, pannier.ScanBlock),
 	reflect.TypeFor[pannier.ScanOrigin]():        anyOf(pannier.ScanBackground, pannier.ScanInstall, pannier.ScanExplicit),
-	reflect.TypeFor[pannier.ToolKind]():          anyOf(pannier.ToolDeclared, pannier.ToolFunction, pannier.ToolScript),
+	reflect.TypeFor[pannier.RuntimeToolKind]():   anyOf(pannier.RuntimeShell, pannier.RuntimeHTTP, pannier.RuntimeProxy, pannier.RuntimePython, pannier.RuntimeScript),
 	reflect.TypeFor[pannier.FileChange]():        anyOf(pannier.FileAdded, pannier.FileRemoved, pannier.FileChanged, pannier.FileMode),
 	reflect.TypeFor[pannier.AuditPhase]():        anyOf(pannier.AuditIntent, pannier.AuditOutcome),
 	reflect.TypeFor[pannier.InvocationMode]():    anyOf(pannier.InvokedManually, pannier.InvokedAutomatically),

@@ -77,7 +77,7 @@ func newWhole() *house {
 		return pannier.Inspection{
 			Frontmatter: json.RawMessage(`{"name":"alpha"}`),
 			Conformance: map[string]pannier.Conformance{"agentskills_strict": pannier.ConformanceOf(nil)},
-			Tools:       []pannier.Tool{{Name: "t", Kind: pannier.ToolScript, Parameters: json.RawMessage(`{"type":"object"}`), Path: "scripts/t"}},
+			Tools:       []pannier.Tool{{Name: "t", Kind: pannier.RuntimeScript, Parameters: json.RawMessage(`{"type":"object"}`), Path: "scripts/t"}},
 			Commands:    []pannier.Command{{Name: "c", Arguments: []pannier.CommandArgument{{Name: "a"}}}}, Install: []pannier.InstallSpec{{Kind: "brew", Field: "install[0]", Commands: [][]string{{"brew", "install", "x"}}}},
 		}, nil
 	}

@@ -18,7 +18,7 @@ func workshop() *house {
 	h := newHouse()
 	e := entry("go-tools", pannier.StateEligible)
 	e.Paths, e.AllowedTools, e.TrustLevel = []string{"src/**"}, []string{"Read", "Bash(go:*)"}, pannier.TrustVerified
-	e.RuntimeTools = []pannier.Tool{{Name: "test", Kind: pannier.ToolDeclared, Declaration: json.RawMessage(`{"kind":"shell","config":{"command":["go"]}}`)}}
+	e.RuntimeTools = []pannier.Tool{{Name: "test", Kind: pannier.RuntimeShell, Declaration: json.RawMessage(`{"kind":"shell","config":{"command":["go"]}}`)}}
 	h.snapshot.Entries = slices.Insert(h.snapshot.Entries, 4, e)
 	return h
 }

@@ -87,7 +87,7 @@ func manySorts() *pannier.Snapshot {
 		case 2, 4:
 			e.TrustLevel = pannier.TrustVerified
 			for _, name := range []string{"ask", "build"}[:i%3] {
-				e.RuntimeTools = append(e.RuntimeTools, pannier.Tool{Name: name, Kind: pannier.ToolDeclared, Declaration: json.RawMessage(`{"kind":"` + []string{"shell", "http"}[i/10%2] + `","config":{"command":["<a> & b"]}}`)})
+				e.RuntimeTools = append(e.RuntimeTools, pannier.Tool{Name: name, Kind: pannier.RuntimeShell, Declaration: json.RawMessage(`{"kind":"` + []string{"shell", "http"}[i/10%2] + `","config":{"command":["<a> & b"]}}`)})
 			}
 			if i%4 == 0 {
 				e.Policy.AllowImplicit = i%8 == 0

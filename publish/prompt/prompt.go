@@ -35,7 +35,7 @@ func toolNames(e *pannier.Entry) string {
 	var names []string
 	for _, t := range e.FileTools {
 		name := t.Name
-		if t.Kind == pannier.ToolScript {
+		if t.Kind == pannier.RuntimeScript {
 			name = t.Path
 		}
 		if name = strings.ReplaceAll(fold(name), "`", "'"); name != "" {

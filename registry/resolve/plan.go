@@ -163,7 +163,7 @@ func (p *planner) files(e *pannier.Entry, from int) {
 		tool := &e.FileTools[i]
 		d := declaration{Kind: pannier.RuntimePython}
 		run := fileTool{tool.Path, cmp.Or(tool.Function, tool.Name)}
-		if tool.Kind == pannier.ToolScript {
+		if tool.Kind == pannier.RuntimeScript {
 			d.Kind, run.Function = pannier.RuntimeScript, ""
 		}
 		slug := pannier.Slugify(tool.Name)

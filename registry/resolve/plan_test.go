@@ -13,7 +13,7 @@ import (
 // declaresTool adds a runtime tool with a declaration.
 func declaresTool(name, declaration string) func(*pannier.Entry) {
 	return func(e *pannier.Entry) {
-		e.RuntimeTools = append(e.RuntimeTools, pannier.Tool{Name: name, Kind: pannier.ToolDeclared, Declaration: json.RawMessage(declaration)})
+		e.RuntimeTools = append(e.RuntimeTools, pannier.Tool{Name: name, Kind: pannier.RuntimeShell, Declaration: json.RawMessage(declaration)})
 	}
 }
 
@@ -202,7 +202,7 @@ func TestToolsInFiles(t *testing.T) {
 	holds := func(tools ...pannier.Tool) func(*pannier.Entry) {
 		return func(e *pannier.Entry) { e.FileTools = tools }
 	}
-	function, script := pannier.ToolFunction, pannier.ToolScript
+	function, script := pannier.RuntimePython, pannier.RuntimeScript
 	s := snapshot(
 		entry("idle", holds(pannier.Tool{Name: "x", Kind: function}), trusted(pannier.TrustVerified)), // it is not active
 		entry("low", implicit, holds(pannier.Tool{Name: "x", Kind: function}), trusted(pannier.TrustCommunity)),
@@ -250,8 +250,8 @@ func TestToolRules(t *testing.T) {
 	holds := func(tools ...pannier.Tool) func(*pannier.Entry) {
 		return func(e *pannier.Entry) { e.FileTools = tools }
 	}
-	function := pannier.Tool{Name: "add", Kind: pannier.ToolFunction, Path: "tools/calc.py", Parameters: json.RawMessage(`{"type":"object","properties":{"a":{}}}`)}
-	script := pannier.Tool{Name: "go.sh", Kind: pannier.ToolScript, Path: "scripts/go.sh"}
+	function := pannier.Tool{Name: "add", Kind: pannier.RuntimePython, Path: "tools/calc.py", Parameters: json.RawMessage(`{"type":"object","properties":{"a":{}}}`)}
+	script := pannier.Tool{Name: "go.sh", Kind: pannier.RuntimeScript, Path: "scripts/go.sh"}
 	off := func(e *pannier.Entry) { e.Policy.ToolsOff = true }
 	s := snapshot(
 		entry("a", implicit, trusted(pannier.TrustVerified), declaresTool("run", `{"kind":"shell"}`), declaresTool("get", `{"kind":"http"}`), holds(function, script)),

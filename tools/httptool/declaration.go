@@ -43,6 +43,9 @@ func Check(config json.RawMessage) error {
 
 func parse(config json.RawMessage) (*declaration, error) {
 	var d declaration
+	if len(config) == 0 {
+		config = json.RawMessage("{}")
+	}
 	if err := json.Unmarshal(config, &d); err != nil {
 		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			return nil, fmt.Errorf("config.%s cannot be a JSON %s", wrong.Field, wrong.Value)
@@ -66,6 +69,9 @@ func parse(config json.RawMessage) (*declaration, error) {
 
 // splitURL separates what arguments can change from what they cannot.
 func (d *declaration) splitURL() error {
+	if d.URL == "" {
+		return errors.New("is missing")
+	}
 	if strings.Contains(d.URL, "${") {
 		return errors.New("cannot hold a secret; secrets go into headers")
 	}
