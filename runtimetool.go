@@ -1,6 +1,7 @@
 package pannier
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"strings"
 )
@@ -36,6 +37,31 @@ const (
 	ToolDisabledByConfig   = "disabled_by_config"
 )
 
+// maxModelName is the length of names that the APIs of models take; tailBytes of the digest of a name replace what is beyond it.
+const (
+	maxModelName = 64
+	tailBytes    = 8
+)
+
+// ModelName returns the name of a tool of a skill, skill.SLUG.TOOL, as the APIs of models take it: skill__SLUG__TOOL, at most 64 of
+// a to z, A to Z, 0 to 9, "_" and "-". One that is too long, or has other characters or an underscore, ends with a part of its
+// digest. It depends on the name alone, so it stays the same.
+func ModelName(name string) string {
+	plain := []byte(strings.ReplaceAll(name, ".", "__"))
+	exact := len(plain) <= maxModelName && strings.Count(name, ".") == 2 && !strings.Contains(name, "_")
+	for i, b := range plain {
+		if (b < 'a' || b > 'z') && (b < 'A' || b > 'Z') && (b < '0' || b > '9') && b != '-' && b != '_' {
+			plain[i], exact = '_', false
+		}
+	}
+	if exact {
+		return string(plain)
+	}
+	digest := DigestOf([]byte(name))
+	tail := "-" + hex.EncodeToString(digest[:tailBytes])
+	return string(plain[:min(len(plain), maxModelName-len(tail))]) + tail
+}
+
 // NamesSkillTool reports whether a name, as an agent has it, is one of a tool of a skill.
 func NamesSkillTool(name string) bool {
 	return strings.HasPrefix(name, "skill.") || strings.HasPrefix(name, "skill__")
@@ -44,7 +70,9 @@ func NamesSkillTool(name string) bool {
 // RuntimeTool is a tool that an active skill declares, as an agent can offer it to its model.
 type RuntimeTool struct {
 	// Name is "skill.", the slug of the skill, a dot, and that of the tool. No two in a snapshot are the same.
-	Name        string `json:"name"`
+	Name string `json:"name"`
+	// ModelName is [ModelName] of Name, for APIs of models. Whatever takes a name takes either.
+	ModelName   string `json:"model_name"`
 	Description string `json:"description"`
 	// Parameters is a JSON Schema of the arguments, an object.
 	Parameters json.RawMessage `json:"parameters"`
@@ -65,6 +93,7 @@ type RuntimeTool struct {
 type ExcludedTool struct {
 	// Name is as of a [RuntimeTool], with nothing behind the last dot where the tool has no name.
 	Name        string          `json:"name"`
+	ModelName   string          `json:"model_name"`
 	Description string          `json:"description"`
 	Kind        RuntimeToolKind `json:"kind,omitempty"` // empty where the tool has none that is known
 	Skill       string          `json:"skill"`

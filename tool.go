@@ -6,7 +6,7 @@ import "encoding/json"
 type Tool struct {
 	Name string `json:"name"`
 	// Kind is that of the runtime tool; empty where a declared tool has none that is known.
-	Kind RuntimeToolKind `json:"kind,omitempty"`
+	Kind RuntimeToolKind `json:"kind"`
 	// Function is the name of a Python function whose decorator gives the tool another one.
 	Function    string `json:"function,omitempty"`
 	Description string `json:"description,omitempty"`

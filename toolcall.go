@@ -7,10 +7,11 @@ import (
 
 // ToolResult is the answer to a call of a tool.
 type ToolResult struct {
-	Name   string          `json:"name"`
-	CallID string          `json:"call_id"`
-	OK     bool            `json:"ok"`
-	Kind   RuntimeToolKind `json:"kind"`
+	Name      string          `json:"name"`
+	ModelName string          `json:"model_name"`
+	CallID    string          `json:"call_id"`
+	OK        bool            `json:"ok"`
+	Kind      RuntimeToolKind `json:"kind"`
 	// ExitCode is that of a program that ended by itself, StatusCode that of an HTTP answer.
 	ExitCode   *int   `json:"exit_code,omitempty"`
 	StatusCode *int   `json:"status_code,omitempty"`
@@ -156,7 +157,7 @@ type ToolCall struct {
 // ToolRequest is a call with who asks for it.
 type ToolRequest struct {
 	ToolCall
-	// Name is that of the tool.
+	// Name is that of the tool, or its model name.
 	Name  string
 	Actor Actor
 	// Owner tells clients apart: a client can cancel only its own calls.
@@ -212,11 +213,12 @@ func (e *Entry) MayCall(kind RuntimeToolKind, sendsSecret bool, fingerprint Dige
 // SkillToolCalled tells that a tool of a skill was called. What it has of the output is what the output policy has for the
 // timeline.
 type SkillToolCalled struct {
-	Name   string          `json:"name"`
-	Slug   string          `json:"slug"`
-	Kind   RuntimeToolKind `json:"kind"`
-	CallID string          `json:"call_id"`
-	OK     bool            `json:"ok"`
+	Name      string          `json:"name"`
+	ModelName string          `json:"model_name"`
+	Slug      string          `json:"slug"`
+	Kind      RuntimeToolKind `json:"kind"`
+	CallID    string          `json:"call_id"`
+	OK        bool            `json:"ok"`
 	// Code is that of the error; empty where there is none.
 	Code       string `json:"code,omitempty"`
 	ExitCode   *int   `json:"exit_code,omitempty"`

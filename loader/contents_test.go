@@ -62,7 +62,7 @@ def silent() -> None:
 			t.Errorf("%s has the parameters %s", tool.Name, tool.Parameters)
 		}
 	}
-	const want = "run.sh script scripts/run.sh, add function tools/calc.py, sub function tools/calc.py, silent function tools/calc.py"
+	const want = "run.sh script scripts/run.sh, add python tools/calc.py, sub python tools/calc.py, silent python tools/calc.py"
 	if strings.Join(got, ", ") != want || found.Digest.IsZero() {
 		t.Errorf("got %s, digest %s", strings.Join(got, ", "), found.Digest)
 	}

@@ -110,8 +110,8 @@ func (c *call) find() error {
 		return refuse(pannier.ToolNotFound, "the first scan of the workspace has not ended", "retry in a moment")
 	}
 	plan := s.plans.of(snapshot, s.Plan)
-	i, found := slices.BinarySearchFunc(plan.tools, c.Name, func(t pannier.RuntimeTool, name string) int { return strings.Compare(t.Name, name) })
-	if !found {
+	i := slices.IndexFunc(plan.tools, func(t pannier.RuntimeTool) bool { return t.Name == c.Name || t.ModelName == c.Name })
+	if i < 0 {
 		return plan.missing(snapshot, c.Name)
 	}
 	c.tool = plan.tools[i]
@@ -239,7 +239,7 @@ func (c *call) run(ctx context.Context) pannier.ToolResult {
 	if ctx.Err() != nil && !result.OK && !result.TimedOut && !errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		result.Error = asToolError(errCanceled)
 	}
-	result.Name, result.CallID, result.Kind = c.tool.Name, c.CallID, c.tool.Kind
+	result.Name, result.ModelName, result.CallID, result.Kind = c.tool.Name, c.tool.ModelName, c.CallID, c.tool.Kind
 	if result.DurationMS == 0 {
 		result.DurationMS = time.Since(begun).Milliseconds()
 	}

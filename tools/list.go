@@ -34,12 +34,12 @@ func (p *plans) of(s *pannier.Snapshot, make func(*pannier.Snapshot) ([]pannier.
 // missing says why a tool is not accepted.
 func (p *plan) missing(s *pannier.Snapshot, name string) error {
 	for _, x := range p.excluded {
-		if x.Name == name {
+		if x.Name == name || x.ModelName == name {
 			return refuse(codeOf(x.Reason), fmt.Sprintf("%s is kept back (%s): %s", name, x.Reason, x.Detail), "run `pannier tool list` to see which tools can be called")
 		}
 	}
-	if _, rest, ok := strings.Cut(name, "skill."); ok {
-		slug, _, _ := strings.Cut(rest, ".")
+	if pannier.NamesSkillTool(name) {
+		slug, _, _ := strings.Cut(strings.ReplaceAll(name, "__", ".")[len("skill."):], ".")
 		if e, found := s.Lookup(slug); found && !e.Usable {
 			return unusable(e)
 		}

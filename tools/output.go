@@ -156,7 +156,7 @@ func (c *call) outcomeOf(result pannier.ToolResult) outcome {
 // event returns what the timeline has of a call. shaped is the result that the client gets.
 func (c *call) event(result, shaped pannier.ToolResult) pannier.SkillToolCalled {
 	e := pannier.SkillToolCalled{
-		Name: c.tool.Name, Slug: c.tool.Skill, Kind: c.tool.Kind, CallID: c.CallID, OK: result.OK, DurationMS: result.DurationMS,
+		Name: c.tool.Name, ModelName: c.tool.ModelName, Slug: c.tool.Skill, Kind: c.tool.Kind, CallID: c.CallID, OK: result.OK, DurationMS: result.DurationMS,
 	}
 	if result.Error != nil {
 		e.Code = result.Error.Code

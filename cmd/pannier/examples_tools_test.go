@@ -33,7 +33,7 @@ func TestExampleTools(t *testing.T) {
 		s.runs(t, exitYes, "sha256:", "tool", "allow", "repo-review")
 		s.refusedBy(t, "")
 		said, noted := turn("/skill:repo-review now")
-		if said != "the tool answered: report\n{}\n" || !strings.Contains(noted, "# offered: "+reportTool+"\n# called: "+reportTool+"\n") {
+		if said != "the tool answered: report\n{}\n" || !strings.Contains(noted, "# offered: skill__repo-review__run-report\n# called: skill__repo-review__run-report\n") {
 			t.Errorf("said %q, noted\n%s", said, noted)
 		}
 		if !strings.Contains(noted, "a stub model") {

@@ -83,12 +83,12 @@ func (p *program) toolShowCommand() *cobra.Command {
 					return err
 				}
 				for _, t := range list.Tools {
-					if t.Name == args[0] {
+					if t.Name == args[0] || t.ModelName == args[0] {
 						return output(p, p.printTool)(t, nil)
 					}
 				}
 				for _, t := range list.Excluded {
-					if t.Name == args[0] {
+					if t.Name == args[0] || t.ModelName == args[0] {
 						return &exitError{code: exitNo, message: fmt.Sprintf("%s is kept back (%s): %s", t.Name, t.Reason, t.Detail), hint: "run \"pannier tool list\" to see all tools"}
 					}
 				}
@@ -101,6 +101,7 @@ func (p *program) toolShowCommand() *cobra.Command {
 func (s streams) printTool(t pannier.ListedTool) error {
 	rows := [][]string{
 		{"name", t.Name},
+		{"model name", t.ModelName},
 		{"skill", t.Skill},
 		{"kind", string(t.Kind)},
 		{"class", t.ExecutionClass},

@@ -39,7 +39,7 @@ async function main(text) {
   const active = new Set(turn.active.map(({ slug }) => slug));
   const tools = (await pannier.tools())
     .filter(({ skill, callable }) => callable && active.has(skill))
-    .map(({ name, description, parameters }) => ({ name, description, parameters }));
+    .map(({ model_name, description, parameters }) => ({ name: model_name, description, parameters }));
   console.error("# a stub model chooses, not a real one");
   for (const { name } of tools) console.error(`# offered: ${name}`);
   let said = stubModel(text, tools);

@@ -44,7 +44,7 @@ def main(text):
     turn = pannier.resolve(text)
     active = {skill["slug"] for skill in turn["active"]}
     tools = [
-        {"name": tool["name"], "description": tool["description"], "parameters": tool["parameters"]}
+        {"name": tool["model_name"], "description": tool["description"], "parameters": tool["parameters"]}
         for tool in pannier.tools()
         if tool["skill"] in active and tool["callable"]
     ]

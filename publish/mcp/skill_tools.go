@@ -3,7 +3,6 @@ package mcp
 import (
 	"bytes"
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -25,30 +24,6 @@ const (
 // also depends on scans and on the runner, which change no snapshot.
 const skillToolsEvery = 2 * time.Second
 
-// maxToolName is the length that hosts accept; tailBytes of the digest of a name replace what is beyond it.
-const (
-	maxToolName = 64
-	tailBytes   = 4
-)
-
-// toolName returns the name of a tool of a skill as hosts get it, from skill.SLUG.TOOL: skill__SLUG__TOOL. One that is too long, or
-// has characters that hosts refuse, ends with a part of its digest.
-func toolName(name string) string {
-	plain := strings.Map(func(r rune) rune {
-		if r < 0x80 && isWordRune(r) || r == '-' || r == '_' || r >= 'A' && r <= 'Z' {
-			return r
-		}
-		return '?'
-	}, strings.ReplaceAll(name, ".", "__"))
-	if len(plain) <= maxToolName && !strings.Contains(plain, "?") {
-		return plain
-	}
-	digest := pannier.DigestOf([]byte(name))
-	tail := "-" + hex.EncodeToString(digest[:tailBytes])
-	plain = strings.ReplaceAll(plain, "?", "_")
-	return plain[:min(len(plain), maxToolName-len(tail))] + tail
-}
-
 // skillTools returns the tools of skills that can be called now. Those that stand for a tool of the agent are not among them: a host
 // has that tool itself.
 func (s *Server) skillTools(snapshot *pannier.Snapshot) []json.RawMessage {
@@ -58,7 +33,7 @@ func (s *Server) skillTools(snapshot *pannier.Snapshot) []json.RawMessage {
 	var tools []json.RawMessage
 	taken, size := map[string]bool{}, 0
 	for _, t := range s.ListTools(snapshot) {
-		name := toolName(t.Name)
+		name := t.ModelName
 		schema := hostSchema(t.Parameters)
 		if !t.Callable || t.Kind == pannier.RuntimeProxy || taken[name] || schema == nil {
 			continue
@@ -99,20 +74,11 @@ func hostSchema(parameters json.RawMessage) json.RawMessage {
 	return encode(schema)
 }
 
-// listedTool returns the name of the tool of a skill that a host means, by either of its names; empty for none.
-func (s *Server) listedTool(snapshot *pannier.Snapshot, name string) string {
-	if s.CallTool == nil || !s.Tools || !strings.HasPrefix(name, "skill__") && !strings.HasPrefix(name, "skill.") {
-		return ""
-	}
-	for _, t := range s.ListTools(snapshot) {
-		if t.Name == name || toolName(t.Name) == name {
-			return t.Name
-		}
-	}
-	if dotted := strings.ReplaceAll(name, "__", "."); strings.Count(dotted, ".") == 2 {
-		return dotted // the service says why it is none
-	}
-	return ""
+// isSkillTool reports whether a name has the form of one of a tool of a skill. The service says which it is, or why it is none.
+func (s *Server) isSkillTool(name string) bool {
+	const shortened = 64 // a model_name that is cut off may have no separator after the slug
+	parts := strings.Count(strings.ReplaceAll(name, "__", "."), ".")
+	return s.CallTool != nil && s.Tools && pannier.NamesSkillTool(name) && (parts >= 2 || len(name) == shortened)
 }
 
 // callerContext is the context of a call with the values of its request, which tell who asks.
@@ -141,18 +107,18 @@ func withCaller(ctx context.Context) context.Context {
 const callMeta = "pannier/call"
 
 // callSkillTool calls a tool of a skill with the rights of the host. A refusal is a result with an error.
-func (s *Server) callSkillTool(ctx context.Context, req sdk.Request, name string, params *sdk.CallToolParamsRaw) *callResult {
+func (s *Server) callSkillTool(ctx context.Context, req sdk.Request, params *sdk.CallToolParamsRaw) *callResult {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.serving, cancel)()
-	asked := pannier.ToolRequest{Name: name, ToolCall: pannier.ToolCall{Arguments: params.Arguments}}
+	asked := pannier.ToolRequest{Name: params.Name, ToolCall: pannier.ToolCall{Arguments: params.Arguments}}
 	if ss, ok := req.GetSession().(*sdk.ServerSession); ok {
 		asked.Session = ss.ID()
 		asked.Out = s.progress(ctx, ss, params.GetProgressToken())
 	}
 	result, err := s.CallTool(withCaller(ctx), asked)
 	if err != nil {
-		result = pannier.ToolResult{Name: name, Error: &pannier.ToolError{Code: "not_audited", Message: err.Error(), Hint: "see the log of the sidecar"}}
+		result = pannier.ToolResult{Name: params.Name, Error: &pannier.ToolError{Code: "not_audited", Message: err.Error(), Hint: "see the log of the sidecar"}}
 		if refusal, ok := asRefusal(err); ok {
 			result.Error = &pannier.ToolError{Code: refusal.Code, Message: refusal.Message, Hint: refusal.Hint}
 		} else if !errors.Is(err, pannier.ErrNotAudited) {

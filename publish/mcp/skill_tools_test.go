@@ -38,7 +38,7 @@ func (s *toolShop) offer(names ...string) {
 	s.tools = nil
 	for _, name := range names {
 		s.tools = append(s.tools, pannier.ListedTool{Callable: true, RuntimeTool: pannier.RuntimeTool{
-			Name: name, Kind: pannier.RuntimeShell, Description: "About\x1b " + name, Parameters: json.RawMessage(`{"properties":{"x":true}}`),
+			Name: name, ModelName: pannier.ModelName(name), Kind: pannier.RuntimeShell, Description: "About\x1b " + name, Parameters: json.RawMessage(`{"properties":{"x":true}}`),
 		}})
 	}
 }
@@ -62,8 +62,11 @@ func TestSkillToolsListed(t *testing.T) {
 	s := newToolShop(t, "skill.a.run", "skill.a.run.é", long)
 	refused, proxy, text := s.tools[0], s.tools[0], s.tools[0]
 	refused.Name, refused.Callable = "skill.a.refused", false
+	refused.ModelName = pannier.ModelName(refused.Name)
 	proxy.Name, proxy.Kind = "skill.a.proxy", pannier.RuntimeProxy
+	proxy.ModelName = pannier.ModelName(proxy.Name)
 	text.Name, text.Parameters = "skill.a.text", json.RawMessage(`{"type":"string"}`)
+	text.ModelName = pannier.ModelName(text.Name)
 	s.tools = append(s.tools, refused, proxy, text)
 	client := s.serve(t)
 	host := connect(t, client, stateless, nil)

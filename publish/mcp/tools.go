@@ -101,8 +101,8 @@ func (s *Server) callTool(ctx context.Context, req sdk.Request, params *sdk.Call
 	if err != nil {
 		return nil, err
 	}
-	if name := s.listedTool(v.snapshot, params.Name); name != "" {
-		return completed(ctx, s.callSkillTool(ctx, req, name, params)), nil
+	if s.isSkillTool(params.Name) {
+		return completed(ctx, s.callSkillTool(ctx, req, params)), nil
 	}
 	call := map[string]func(context.Context, *view, toolArguments) (*callResult, error){
 		toolActivate: s.activate, toolReadFile: s.readToolFile, toolFind: s.find,

@@ -85,7 +85,7 @@ func (rules Rules) Tools(s *pannier.Snapshot) ([]pannier.RuntimeTool, []pannier.
 	}
 	for _, t := range tools {
 		excluded = append(excluded, pannier.ExcludedTool{
-			Name: t.Name, Description: t.Description, Kind: t.Kind, Skill: t.Skill, Reason: pannier.ToolsDisabled,
+			Name: t.Name, ModelName: t.ModelName, Description: t.Description, Kind: t.Kind, Skill: t.Skill, Reason: pannier.ToolsDisabled,
 			Detail: "the settings let no tool be called (tools.enabled: false)",
 		})
 	}
@@ -132,9 +132,12 @@ func (p *planner) skill(e *pannier.Entry) {
 			d.Kind = ""
 		}
 		reason, detail := p.rules.exclusion(e, tool, d.Kind, name, len(p.tools)-from)
+		if reason == "" && p.hasModelName(from, name) {
+			reason, detail = pannier.ToolDuplicateName, "another tool of the skill has its model_name"
+		}
 		if reason != "" {
 			p.excluded = append(p.excluded, pannier.ExcludedTool{
-				Name: name, Description: describe(tool), Kind: d.Kind, Skill: e.Slug, Reason: reason, Detail: detail,
+				Name: name, ModelName: pannier.ModelName(name), Description: describe(tool), Kind: d.Kind, Skill: e.Slug, Reason: reason, Detail: detail,
 			})
 			continue
 		}
@@ -145,6 +148,13 @@ func (p *planner) skill(e *pannier.Entry) {
 		slices.SortStableFunc(p.tools[from:], func(a, b pannier.RuntimeTool) int { return strings.Compare(a.Name, b.Name) })
 		slices.SortStableFunc(p.excluded[before:], func(a, b pannier.ExcludedTool) int { return strings.Compare(a.Name, b.Name) })
 	}
+}
+
+// hasModelName reports whether an accepted tool from an index on has the model name of a name. Only tools of one skill can: its slug
+// is part of the name.
+func (p *planner) hasModelName(from int, name string) bool {
+	model := pannier.ModelName(name)
+	return slices.ContainsFunc(p.tools[from:], func(t pannier.RuntimeTool) bool { return t.ModelName == model })
 }
 
 // fileTool is what a tool in a file is run by.
@@ -173,7 +183,7 @@ func (p *planner) files(e *pannier.Entry, from int) {
 		case reason == pannier.ToolDisabledByConfig:
 		case slug == "":
 			reason, detail = pannier.ToolInvalidSlug, "its name has no ASCII letter and no digit"
-		case taken[name]:
+		case taken[name], reason == "" && p.hasModelName(from, name):
 			reason, detail = pannier.ToolDuplicateName, "another tool of the skill has this name"
 		case reason == "" && !p.rules.Enabled:
 			reason, detail = pannier.ToolsDisabled, fmt.Sprintf("tools of kind %s are listed and not run (tools.enabled: false)", d.Kind)
@@ -181,7 +191,7 @@ func (p *planner) files(e *pannier.Entry, from int) {
 		taken[name] = true
 		if reason != "" {
 			p.excluded = append(p.excluded, pannier.ExcludedTool{
-				Name: name, Description: describe(tool), Kind: d.Kind, Skill: e.Slug, Reason: reason, Detail: detail,
+				Name: name, ModelName: pannier.ModelName(name), Description: describe(tool), Kind: d.Kind, Skill: e.Slug, Reason: reason, Detail: detail,
 			})
 			continue
 		}
@@ -215,7 +225,7 @@ func (r ToolRules) exclusion(e *pannier.Entry, tool *pannier.Tool, kind pannier.
 
 func materialise(e *pannier.Entry, tool *pannier.Tool, d *declaration, name string) pannier.RuntimeTool {
 	t := pannier.RuntimeTool{
-		Name: name, Description: describe(tool), Parameters: tool.Parameters, ExecutionClass: cmp.Or(d.ExecutionClass, sharedExecution),
+		Name: name, ModelName: pannier.ModelName(name), Description: describe(tool), Parameters: tool.Parameters, ExecutionClass: cmp.Or(d.ExecutionClass, sharedExecution),
 		Kind: d.Kind, Skill: e.Slug,
 	}
 	if d.Kind == pannier.RuntimeScript {

@@ -46,14 +46,26 @@ func TestRuntimeTools(t *testing.T) {
 		t.Fatalf("%+v, excluded %+v", r.Tools, r.ExcludedTools)
 	}
 	for i, want := range []string{
-		`{"name":"skill.alone.x","description":"Runtime tool 'x'","parameters":{"type":"object","additionalProperties":true},"execution_class":"shared","kind":"function_proxy","skill":"alone","config":{"target_tool":"read_file"}`,
-		`{"name":"skill.work.ask","description":"Runtime tool 'ask'","parameters":{"type":"object","additionalProperties":true},"execution_class":"shared","kind":"http","skill":"work"`,
-		`{"name":"skill.work.run","description":"Runs it.","parameters":{"type":"object","properties":{"z":{},"a":{}}},"execution_class":"exclusive","kind":"shell","skill":"work","config":{"command":["x"]}`,
+		`{"name":"skill.alone.x","model_name":"skill__alone__x","description":"Runtime tool 'x'","parameters":{"type":"object","additionalProperties":true},"execution_class":"shared","kind":"function_proxy","skill":"alone","config":{"target_tool":"read_file"}`,
+		`{"name":"skill.work.ask","model_name":"skill__work__ask","description":"Runtime tool 'ask'","parameters":{"type":"object","additionalProperties":true},"execution_class":"shared","kind":"http","skill":"work"`,
+		`{"name":"skill.work.run","model_name":"skill__work__run","description":"Runs it.","parameters":{"type":"object","properties":{"z":{},"a":{}}},"execution_class":"exclusive","kind":"shell","skill":"work","config":{"command":["x"]}`,
 	} {
 		text, err := json.Marshal(r.Tools[i])
 		if err != nil || !strings.HasPrefix(string(text), want+`,"output_policy":{`) {
 			t.Errorf("%s, %v", text, err)
 		}
+	}
+}
+
+// TestModelNames are unique in a skill that makes one on purpose.
+func TestModelNames(t *testing.T) {
+	long := strings.Repeat("x", 80)
+	same := strings.TrimPrefix(pannier.ModelName("skill.a."+long), "skill__a__")
+	e := entry("a", implicit, declaresTool(long, `{"kind":"shell","config":{"command":["x"]}}`), declaresTool(same, `{"kind":"shell","config":{"command":["x"]}}`), trusted(pannier.TrustVerified))
+	e.FileTools = []pannier.Tool{{Name: same, Kind: pannier.RuntimePython, Path: "tools/x.py"}}
+	tools, excluded := resolve.Rules{Tooling: resolve.ToolRules{Enabled: true}}.Tools(snapshot(e))
+	if len(tools) != 1 || len(excluded) != 2 || excluded[0].Reason != pannier.ToolDuplicateName || excluded[1].Reason != pannier.ToolDuplicateName {
+		t.Errorf("%+v, excluded %+v", tools, excluded)
 	}
 }
 
