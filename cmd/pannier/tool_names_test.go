@@ -27,9 +27,16 @@ func TestSkillTypes(t *testing.T) {
 	} {
 		s.write(t, tt.script)
 		eventually(t, tt.slug+" is active", func() error {
-			r, err := s.Resolve(t.Context(), pannier.Turn{Text: "/skill:" + tt.slug, Format: "compact"})
-			if err == nil && (len(r.Active) == 0 || r.Active[0].Slug != tt.slug || r.Prompt == nil || !strings.Contains(r.Prompt.Text, tt.text)) {
+			r, err := s.Resolve(t.Context(), pannier.Turn{Text: "/skill:" + tt.slug})
+			if err == nil && (len(r.Active) == 0 || r.Active[0].Slug != tt.slug) {
 				err = fmt.Errorf("%+v", r)
+			}
+			if err != nil || tt.text == "" {
+				return err
+			}
+			content, err := s.Content(t.Context(), tt.slug)
+			if err == nil && !strings.Contains(fmt.Sprintf("%+v", content), tt.text) {
+				err = fmt.Errorf("%+v", content)
 			}
 			return err
 		})
