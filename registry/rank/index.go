@@ -34,8 +34,9 @@ var fields = [fieldCount]struct {
 	inDescription: {1, 0.75, 2},
 }
 
-// maxFieldWords bounds the words of a field that are read.
-const maxFieldWords = 1024
+// maxFieldWords bounds the words of a field that are read, maxFieldTerms those that count: the others only make the field longer. The
+// Agent Skills specification allows descriptions of 1,024 characters, so more words than that are there for the search alone.
+const maxFieldWords, maxFieldTerms = 1024, 200
 
 // counts are how often a word stands in each field.
 type counts [fieldCount]uint8
@@ -106,7 +107,9 @@ func newDocument(s *pannier.Skill) *document {
 	forEachFieldWord(s, func(field int, folded []byte) {
 		word := string(folded)
 		term := stem(word)
-		d.sizes[field]++
+		if d.sizes[field]++; d.sizes[field] > maxFieldTerms {
+			return
+		}
 		c := d.terms[term]
 		c[field] = min(c[field]+1, fields[field].most)
 		d.terms[term] = c
@@ -142,11 +145,13 @@ func New(entries []*pannier.Entry) *Index {
 				}
 				w.term = id
 			}
+			if sizes[field]++; sizes[field] > maxFieldTerms {
+				return
+			}
 			if w.last != uint32(i)+1 {
 				w.last = uint32(i) + 1
 				w.holders++
 			}
-			sizes[field]++
 			tokens = append(tokens, uint64(w.term)<<8|uint64(field))
 		})
 		slices.Sort(tokens)

@@ -20,6 +20,7 @@ type Hit struct {
 	// Trigger says that one of its triggers stands in the text as a whole.
 	Trigger bool
 	whole   bool // its whole name stands in the text
+	doc     int  // the number of the skill in the index
 }
 
 // Likely reports whether the text is likely to be about the skill. Below that the order is little better than a guess: one rare word
@@ -58,8 +59,9 @@ type alternative struct {
 }
 
 // Rank returns the skills that have words of a text: those that have a trigger in it, then those that it is likely to be about, then
-// the others; the most relevant first, equal ones by slug, then by path. earlier are the texts before it, the newest first.
-func (x *Index) Rank(text string, earlier []string) []Hit {
+// the others; the most relevant first, equal ones by slug, then by path. earlier are the texts before it, the newest first. Of more
+// than most skills the least relevant ones are left out; 0 means all.
+func (x *Index) Rank(text string, earlier []string, most int) []Hit {
 	words := x.query(text, earlier)
 	if x.size == 0 || len(words) == 0 {
 		return nil
@@ -67,9 +69,10 @@ func (x *Index) Rank(text string, earlier []string) []Hit {
 	scores := make([]float64, len(x.skills)+len(x.added))
 	best := make([]float64, len(scores)) // of the alternatives of one word
 	var reached []int
+	scale := x.scale()
 	for _, w := range words {
 		for _, a := range w.stands {
-			x.each(a.term, func(doc int, gain float64) {
+			x.each(a.term, &scale, func(doc int, gain float64) {
 				if best[doc] == 0 {
 					reached = append(reached, doc)
 				}
@@ -82,18 +85,20 @@ func (x *Index) Rank(text string, earlier []string) []Hit {
 		}
 		reached = reached[:0]
 	}
-	hits := []Hit{}
-	numbers := map[*pannier.Skill]int{}
+	var hits []Hit
 	for i, score := range scores {
 		if score = math.Round(score*1000) / 1000; score > 0 {
-			s := x.skill(i)
-			hits = append(hits, Hit{Skill: s, Score: score})
-			numbers[s] = i
+			hits = append(hits, Hit{Skill: x.skill(i), Score: score, doc: i})
+		}
+		if most > 0 && len(hits) == 4*most {
+			slices.SortFunc(hits, compareHits)
+			hits = hits[:most]
 		}
 	}
-	slices.SortFunc(hits, func(a, b Hit) int {
-		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.Skill.Slug, b.Skill.Slug), cmp.Compare(a.Skill.Path, b.Skill.Path))
-	})
+	slices.SortFunc(hits, compareHits)
+	if most > 0 {
+		hits = hits[:min(len(hits), most)]
+	}
 	phrase := phraseOf(strings.Join(ends(text), " "))
 	says := func(phrases ...string) bool {
 		return slices.ContainsFunc(phrases, func(p string) bool {
@@ -102,7 +107,7 @@ func (x *Index) Rank(text string, earlier []string) []Hit {
 	}
 	for i := range hits[:min(len(hits), maxExplained)] {
 		h := &hits[i]
-		h.Matched = x.matched(numbers[h.Skill], words)
+		h.Matched = x.matched(h.doc, words, &scale)
 		h.Trigger, h.whole = says(h.Skill.Triggers...), says(h.Skill.Name, h.Skill.Slug)
 	}
 	class := func(h Hit) int {
@@ -115,6 +120,9 @@ func (x *Index) Rank(text string, earlier []string) []Hit {
 		return 2
 	}
 	slices.SortStableFunc(hits, func(a, b Hit) int { return cmp.Compare(class(a), class(b)) })
+	for i := range hits {
+		hits[i].doc = 0 // it is of this index alone
+	}
 	return hits
 }
 
@@ -133,6 +141,13 @@ func phraseOf(text string) string {
 	return b.String()
 }
 
+func compareHits(a, b Hit) int {
+	if a.Score != b.Score {
+		return cmp.Compare(b.Score, a.Score)
+	}
+	return cmp.Or(cmp.Compare(a.Skill.Slug, b.Skill.Slug), cmp.Compare(a.Skill.Path, b.Skill.Path))
+}
+
 // skill returns a skill by its number: those of base, then the added ones.
 func (x *Index) skill(i int) *pannier.Skill {
 	if i < len(x.skills) {
@@ -142,7 +157,7 @@ func (x *Index) skill(i int) *pannier.Skill {
 }
 
 // each calls yield with the skills of the snapshot that have a term, and what it counts there.
-func (x *Index) each(term string, yield func(doc int, gain float64)) {
+func (x *Index) each(term string, scale *scale, yield func(doc int, gain float64)) {
 	id, known := x.terms[term]
 	rarity := x.rarity(term)
 	if rarity <= 0 {
@@ -151,13 +166,13 @@ func (x *Index) each(term string, yield func(doc int, gain float64)) {
 	if known {
 		for _, p := range x.postings[id] {
 			if len(x.gone) == 0 || !x.gone[p.doc] {
-				yield(int(p.doc), rarity*x.weigh(p.counts, &x.sizes[p.doc]))
+				yield(int(p.doc), rarity*scale.weigh(p.counts, &x.sizes[p.doc]))
 			}
 		}
 	}
 	for i, d := range x.added {
 		if c, ok := d.terms[term]; ok {
-			yield(len(x.skills)+i, rarity*x.weigh(c, &d.sizes))
+			yield(len(x.skills)+i, rarity*scale.weigh(c, &d.sizes))
 		}
 	}
 }
@@ -174,37 +189,48 @@ func (x *Index) rarity(term string) float64 {
 }
 
 // gain returns what a term counts in one skill.
-func (x *Index) gain(term string, doc int) float64 {
+func (x *Index) gain(term string, doc int, scale *scale) float64 {
 	if doc >= len(x.skills) {
 		d := x.added[doc-len(x.skills)]
 		if c, ok := d.terms[term]; ok {
-			return x.rarity(term) * x.weigh(c, &d.sizes)
+			return x.rarity(term) * scale.weigh(c, &d.sizes)
 		}
 		return 0
 	}
 	if id, ok := x.terms[term]; ok {
 		list := x.postings[id]
 		if i, ok := slices.BinarySearchFunc(list, uint32(doc), func(p posting, doc uint32) int { return cmp.Compare(p.doc, doc) }); ok {
-			return x.rarity(term) * x.weigh(list[i].counts, &x.sizes[doc])
+			return x.rarity(term) * scale.weigh(list[i].counts, &x.sizes[doc])
 		}
 	}
 	return 0
 }
 
+// scale has for each field what a word of a text of average length is divided by, in two parts: the part that is the same for each
+// skill, and that of each word of the field.
+type scale [fieldCount]struct{ base, perWord float64 }
+
+func (x *Index) scale() (s scale) {
+	for f := range fields {
+		average := max(1, float64(x.lengths[f])/float64(x.size))
+		s[f].base, s[f].perWord = 1-fields[f].bias, fields[f].bias/average
+	}
+	return s
+}
+
 // weigh returns what the occurrences of a term in a skill count together.
-func (x *Index) weigh(c counts, sizes *[fieldCount]uint16) float64 {
+func (s *scale) weigh(c counts, sizes *[fieldCount]uint16) float64 {
 	sum := 0.0
 	for f, n := range c {
 		if n > 0 {
-			average := max(1, float64(x.lengths[f])/float64(x.size))
-			sum += fields[f].weight * float64(n) / (1 - fields[f].bias + fields[f].bias*float64(sizes[f])/average)
+			sum += fields[f].weight * float64(n) / (s[f].base + s[f].perWord*float64(sizes[f]))
 		}
 	}
 	return sum * (saturation + 1) / (sum + saturation)
 }
 
 // matched returns the words that a skill has, by what they count.
-func (x *Index) matched(doc int, words []queryWord) []string {
+func (x *Index) matched(doc int, words []queryWord, scale *scale) []string {
 	type match struct {
 		word string
 		gain float64
@@ -213,7 +239,7 @@ func (x *Index) matched(doc int, words []queryWord) []string {
 	for _, w := range words {
 		gain := 0.0
 		for _, a := range w.stands {
-			gain = max(gain, x.gain(a.term, doc)*a.weight*w.weight)
+			gain = max(gain, x.gain(a.term, doc, scale)*a.weight*w.weight)
 		}
 		if gain > 0 {
 			found = append(found, match{w.word, gain})

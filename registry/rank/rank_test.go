@@ -61,7 +61,7 @@ func TestTheRightSkillIsFirst(t *testing.T) {
 		{"a tag", "career advice", "resume-builder"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			hits := x.Rank(c.text, nil)
+			hits := x.Rank(c.text, nil, 0)
 			if len(hits) == 0 || hits[0].Skill.Slug != c.first {
 				t.Fatalf("%q ranks %v, want %s first", c.text, slugs(hits), c.first)
 			}
@@ -75,7 +75,7 @@ func TestTheRightSkillIsFirst(t *testing.T) {
 func TestTextsAboutNothing(t *testing.T) {
 	x := rank.New(some())
 	for _, text := range []string{"", "thanks, that is it", "…!?", "ok", "what do you think about that?", strings.Repeat("x", 1<<20), "\x00\xff\xfe", "🙂🙂"} {
-		for _, h := range x.Rank(text, nil) {
+		for _, h := range x.Rank(text, nil, 0) {
 			if h.Likely() {
 				t.Errorf("%.40q claims %s with %v", text, h.Skill.Slug, h.Score)
 			}
@@ -85,10 +85,10 @@ func TestTextsAboutNothing(t *testing.T) {
 
 func TestEarlierTextsCountLess(t *testing.T) {
 	x := rank.New(some())
-	if got := slugs(x.Rank("and now as a presentation", []string{"recalculate the excel workbook"})); got[0] != "pptx" || got[1] != "xlsx" {
+	if got := slugs(x.Rank("and now as a presentation", []string{"recalculate the excel workbook"}, 0)); got[0] != "pptx" || got[1] != "xlsx" {
 		t.Errorf("ranked %v, want pptx, then xlsx", got)
 	}
-	if got := slugs(x.Rank("go on with that", []string{"recalculate the excel workbook", "my kubernetes cluster"})); got[0] != "xlsx" || got[1] != "kubernetes-operator" {
+	if got := slugs(x.Rank("go on with that", []string{"recalculate the excel workbook", "my kubernetes cluster"}, 0)); got[0] != "xlsx" || got[1] != "kubernetes-operator" {
 		t.Errorf("ranked %v, want xlsx, then kubernetes-operator", got)
 	}
 }
@@ -102,7 +102,7 @@ func TestStuffedDescription(t *testing.T) {
 	}
 	x := rank.New(append(entries, skill("a-stuffed", all.String())))
 	for _, text := range []string{"fill the form fields of this pdf", "make a presentation", "excel workbook", "sign in with clerk", "kubernetes controllers", "take screenshots in the browser", "a csv report"} {
-		if first := x.Rank(text, nil)[0].Skill.Slug; first == "a-stuffed" {
+		if first := x.Rank(text, nil, 0)[0].Skill.Slug; first == "a-stuffed" {
 			t.Errorf("%q ranks the stuffed skill first", text)
 		}
 	}
@@ -142,7 +142,7 @@ func TestUpdateEqualsNew(t *testing.T) {
 		x = x.Update(entries)
 		want := rank.New(entries)
 		for _, text := range []string{"pdf forms", "deploymnet of a kubernets cluster", "presentation about databse security"} {
-			if got, want := x.Rank(text, []string{"excel"}), want.Rank(text, []string{"excel"}); !reflect.DeepEqual(got, want) {
+			if got, want := x.Rank(text, []string{"excel"}, 0), want.Rank(text, []string{"excel"}, 0); !reflect.DeepEqual(got, want) {
 				t.Fatalf("round %d: %q ranks %v, a new index %v", round, text, slugs(got), slugs(want))
 			}
 		}
@@ -154,13 +154,13 @@ func FuzzRank(f *testing.F) {
 	f.Add("幻灯片 ß Ł é\u0301", "ÄÖ")
 	x := rank.New(some())
 	f.Fuzz(func(t *testing.T, text, description string) {
-		hits := x.Rank(text, []string{description})
+		hits := x.Rank(text, []string{description}, 0)
 		for i := 1; i < len(hits); i++ {
 			if hits[i].Score > hits[i-1].Score {
 				t.Fatal("not ordered by score")
 			}
 		}
-		rank.New([]*pannier.Entry{skill("a", description)}).Rank(text, nil)
+		rank.New([]*pannier.Entry{skill("a", description)}).Rank(text, nil, 0)
 	})
 }
 
@@ -185,12 +185,12 @@ func BenchmarkRank(b *testing.B) {
 		long := strings.Repeat(text+" ", 256<<10/len(text))
 		b.Run(fmt.Sprintf("skills=%d", n), func(b *testing.B) {
 			for b.Loop() {
-				x.Rank(text, nil)
+				x.Rank(text, nil, 0)
 			}
 		})
 		b.Run(fmt.Sprintf("skills=%d/text=256KiB", n), func(b *testing.B) {
 			for b.Loop() {
-				x.Rank(long, nil)
+				x.Rank(long, nil, 0)
 			}
 		})
 		b.Run(fmt.Sprintf("skills=%d/update", n), func(b *testing.B) {

@@ -27,7 +27,7 @@ func (r *Resolver) Resolve(s *pannier.Snapshot, t pannier.Turn) pannier.Resoluti
 // comes before all others. Shadowed skills are not among them.
 func (r *Resolver) Find(s *pannier.Snapshot, text string) []rank.Hit {
 	x := r.index(s)
-	hits := x.words().Rank(text, nil)
+	hits := x.words().Rank(text, nil, 0)
 	if e, ok := x.named(strings.TrimSpace(text)); ok {
 		first := rank.Hit{Skill: e.Skill, Matched: []string{e.Slug}}
 		others := make([]rank.Hit, 0, len(hits)+1)
@@ -123,7 +123,7 @@ func (x *index) rank(t pannier.Turn) []rank.Hit {
 	if t.Text == "" && len(recent) == 0 {
 		return nil
 	}
-	return x.words().Rank(t.Text, recent[:min(len(recent), pannier.MaxRecentTexts)])
+	return x.words().Rank(t.Text, recent[:min(len(recent), pannier.MaxRecentTexts)], 2*maxRanked)
 }
 
 // globIndex is the globs of what is automatically available in a snapshot, by what a path that they match begins or ends with.

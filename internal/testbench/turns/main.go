@@ -18,8 +18,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // turn is a line of turns.jsonl: a text, and the skills that it is about.
@@ -108,13 +110,20 @@ func run(half string, misses bool, binary string) error {
 
 	ranks := map[string][]int{} // by kind, the rank of the first right skill, from 1; 0 is none
 	claims := map[string]int{}
+	ranked, outranked := 0, 0 // texts that can be ranked at all, and those in which the stuffed skill comes before the right one
 	for _, t := range turns {
 		a, err := ask(t.Text, "compact", 2000)
 		if err != nil {
 			return err
 		}
 		rank := 0
+		if t.Kind != "nothing" && t.Kind != "words" {
+			ranked++
+		}
 		for i, s := range a.Active {
+			if s.Slug == stuffed && t.Kind != "nothing" && t.Kind != "words" {
+				outranked++
+			}
 			if slices.Contains(t.Skills, s.Slug) {
 				rank = i + 1
 				break
@@ -156,6 +165,7 @@ func run(half string, misses bool, binary string) error {
 	if n := len(ranks["nothing"]); n > 0 {
 		fmt.Printf("| nothing: no claim | %d | %d %% | | |\n", n, 100*(n-claims["nothing"])/n)
 	}
+	fmt.Printf("| a skill stuffed with words comes first | %d | %d %% | | |\n", ranked, 100*outranked/max(1, ranked))
 	fmt.Printf("\n| visible with description | 1,000 | 2,000 | 6,000 tokens |\n|---|---|---|---|\n")
 	of := func(kinds ...string) []turn {
 		return slices.DeleteFunc(slices.Clone(turns), func(t turn) bool { return !slices.Contains(kinds, t.Kind) })
@@ -242,15 +252,28 @@ func readTurns(file, half string) (turns []turn, err error) {
 	return turns, nil
 }
 
+const (
+	stuffed    = "stuffed"
+	maxStuffed = 6 << 10
+)
+
 func copySkills(corpus, file, workspace string) error {
 	list, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
+	var words strings.Builder
 	for _, rel := range strings.Fields(string(list)) {
 		text, err := os.ReadFile(filepath.Join(corpus, rel, "SKILL.md"))
 		if err != nil {
 			return err
+		}
+		_, description, _ := strings.Cut(string(text), "\ndescription:")
+		description, _, _ = strings.Cut(description, "\n")
+		for _, word := range strings.FieldsFunc(description, func(r rune) bool { return !unicode.IsLetter(r) }) {
+			if len(word) > 5 {
+				words.WriteString(word + " ")
+			}
 		}
 		dir := filepath.Join(workspace, "skills", filepath.Base(rel))
 		if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -259,6 +282,15 @@ func copySkills(corpus, file, workspace string) error {
 		if err := os.WriteFile(filepath.Join(dir, "SKILL.md"), text, 0o644); err != nil {
 			return err
 		}
+	}
+	// One skill has the words of all descriptions, each ten times. It must not come before the right one.
+	dir := filepath.Join(workspace, "skills", stuffed)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	text := "---\nname: " + stuffed + "\ndescription: " + strconv.Quote(strings.Repeat(strings.ToValidUTF8(words.String()[:min(words.Len(), maxStuffed)], ""), 10)) + "\n---\n\nx\n"
+	if err := os.WriteFile(filepath.Join(dir, "SKILL.md"), []byte(text), 0o644); err != nil {
+		return err
 	}
 	return os.WriteFile(filepath.Join(workspace, "config.yaml"), []byte("name: turns\n"), 0o644)
 }
