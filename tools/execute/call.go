@@ -122,7 +122,7 @@ func (c *call) project() (string, *pannier.ToolError) {
 // environment returns the variables of the tool: a fixed list, and those of the runner that the job names.
 func (c *call) environment() []string {
 	env := []string{
-		"PATH=" + pathOf(c.e.Environ), "HOME=" + c.path("scratch/home"), "TMPDIR=" + c.path("scratch/tmp"), "LANG=C.UTF-8", "TERM=dumb", "NO_COLOR=1",
+		"PATH=" + c.e.path(), "HOME=" + c.path("scratch/home"), "TMPDIR=" + c.path("scratch/tmp"), "LANG=C.UTF-8", "TERM=dumb", "NO_COLOR=1",
 		"PYTHONDONTWRITEBYTECODE=1", "PYTHONUNBUFFERED=1", "PANNIER_ARGUMENTS=" + c.path("arguments.json"), "PANNIER_SKILL_DIR=" + c.skill,
 		"PANNIER_CALL_ID=" + c.job.ID,
 	}

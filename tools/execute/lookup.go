@@ -25,10 +25,27 @@ func (e *Executor) lookPath(name string) (string, error) {
 	return "", fs.ErrNotExist
 }
 
+// path returns the directories of PATH that tools get to. With another one, a shell calls a missing program "Permission denied".
+func (e *Executor) path() string {
+	dirs := slices.DeleteFunc(filepath.SplitList(pathOf(e.Environ)), func(dir string) bool {
+		info, err := os.Stat(dir)
+		return err != nil || !e.reaches(dir, info)
+	})
+	if len(dirs) == 0 {
+		return usualPath
+	}
+	return strings.Join(dirs, string(filepath.ListSeparator))
+}
+
 // canExecute reports whether tools get to a program and can execute it.
 func (e *Executor) canExecute(path string) bool {
 	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() || e.support.Landlock > 0 && !e.isReadable(path) {
+	return err == nil && info.Mode().IsRegular() && e.reaches(path, info)
+}
+
+// reaches reports whether tools get to a path and can execute the program there, or pass the directory.
+func (e *Executor) reaches(path string, info fs.FileInfo) bool {
+	if e.support.Landlock > 0 && !e.isReadable(path) {
 		return false
 	}
 	if os.Geteuid() != 0 {

@@ -3,6 +3,7 @@ package execute
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"pannier"
@@ -27,6 +28,9 @@ func TestPrograms(t *testing.T) {
 	}
 	if got := run(t, e, shell(t, dir, "only-here")); codeOf(got) != pannier.ToolDependencyMissing || got.Error.Hint == "" {
 		t.Errorf("%+v, %+v", got, got.Error)
+	}
+	if got := run(t, e, shell(t, dir, "sh", "-c", "no-such-program 2>&1")); !strings.Contains(got.Output, "not found") {
+		t.Errorf("a missing program: %+v, %+v", got, got.Error)
 	}
 	if python := e.Report().Python; filepath.Dir(python) == closed {
 		t.Errorf("the report names %s", python)
