@@ -691,6 +691,7 @@ export interface components {
             digest?: components["schemas"]["Digest"];
             name: string;
             reason: string;
+            relevance?: components["schemas"]["Relevance"];
             slug: string;
             source_kind: components["schemas"]["SourceKind"];
         };
@@ -1228,6 +1229,7 @@ export interface components {
         Limits: {
             max_bodies?: number;
             max_chars?: number;
+            max_tokens?: number;
         };
         List: {
             digest: components["schemas"]["Digest"];
@@ -1410,6 +1412,7 @@ export interface components {
             chars: number;
             format: string;
             omitted: string[];
+            shortened?: components["schemas"]["Shortened"][];
             text: string;
             tokens_estimate: number;
             truncated: boolean;
@@ -1456,6 +1459,11 @@ export interface components {
             reason: string;
             slug: string;
         };
+        Relevance: {
+            matched: string[];
+            /** Format: double */
+            score: number;
+        };
         Requirements: {
             always?: boolean;
             any_bins?: string[];
@@ -1480,7 +1488,8 @@ export interface components {
             rejected: components["schemas"]["RejectedSkill"][];
             /** Format: int64 */
             snapshot_version: number;
-            tools: components["schemas"]["RuntimeTool"][];
+            suggestions?: components["schemas"]["Suggestion"][];
+            tools: components["schemas"]["ListedTool"][];
         };
         RpcAnswer: {
             error?: components["schemas"]["RpcError"];
@@ -1506,6 +1515,7 @@ export interface components {
         RunnerReport: {
             cgroup: boolean;
             connected: boolean;
+            exposed?: string;
             landlock: number;
             level: string;
             max_calls: number;
@@ -1517,21 +1527,6 @@ export interface components {
             tool_uid: number;
             uid: number;
             version?: string;
-        };
-        RuntimeTool: {
-            config?: {
-                [key: string]: unknown;
-            };
-            description: string;
-            diagnostics?: components["schemas"]["ToolDiagnostic"][];
-            execution_class: string;
-            kind: string;
-            name: string;
-            output_policy: components["schemas"]["OutputPolicy"];
-            parameters: {
-                [key: string]: unknown;
-            };
-            skill: string;
         };
         /** @enum {string} */
         ScanDecision: "allow" | "warn" | "block";
@@ -1594,6 +1589,11 @@ export interface components {
         };
         /** @enum {string} */
         Severity: "error" | "warning" | "info";
+        Shortened: {
+            left_out: string;
+            slug: string;
+            why: string;
+        };
         SkillCatalogUpdatedEvent: {
             data: components["schemas"]["CatalogUpdated"];
             /** Format: int64 */
@@ -1878,6 +1878,10 @@ export interface components {
             reload_p99_ms?: number;
             reloads: number;
         };
+        Suggestion: {
+            reference: string;
+            slugs: string[];
+        };
         Switches: {
             allow_implicit_invocation?: boolean;
             enabled?: boolean;
@@ -1951,14 +1955,20 @@ export interface components {
         Trust: "untrusted" | "community" | "verified" | "internal";
         Turn: {
             capabilities?: components["schemas"]["Capability"][];
+            context?: components["schemas"]["TurnContext"];
             /** @enum {string} */
             format?: "compact" | "available_skills" | "available_skills_reference" | "openclaw" | "skills_xml" | "molecule" | "molecule_system";
             limits?: components["schemas"]["Limits"];
             paths?: string[];
             project_dir?: string;
             runtime?: string;
+            stable?: boolean;
             text?: string;
             tools?: string[];
+        };
+        TurnContext: {
+            recent_skills?: string[];
+            recent_texts?: string[];
         };
         TurnResolved: {
             active: {
@@ -1995,6 +2005,8 @@ export interface components {
         };
         TurnSkill: {
             reason: string;
+            /** Format: double */
+            relevance?: number;
             slug: string;
             state: string;
         };
@@ -2792,6 +2804,8 @@ export interface operations {
                 format?: "compact" | "available_skills" | "available_skills_reference" | "openclaw" | "skills_xml" | "molecule" | "molecule_system";
                 /** @description The most characters that it may have; 0 means no limit. */
                 max_chars?: number;
+                /** @description The most tokens that it may have, as they are estimated; 0 means no limit. */
+                max_tokens?: number;
             };
             header?: never;
             path?: never;
@@ -3246,6 +3260,8 @@ export interface operations {
             query?: {
                 /** @description The path of the skill directory that is meant. */
                 path?: string;
+                /** @description Serves what is on disk, also of a skill that is not usable. Needs the scope write, emits no event. */
+                inspect?: boolean;
             };
             header?: never;
             path: {
@@ -3281,7 +3297,7 @@ export interface operations {
     getFile: {
         parameters: {
             query?: {
-                /** @description Serves the file as it is on disk, also of a skill that is not usable. Needs the scope write, emits no event. */
+                /** @description Serves what is on disk, also of a skill that is not usable. Needs the scope write, emits no event. */
                 inspect?: boolean;
                 /** @description The path of the skill directory that is meant; with inspect, it reaches a skill that is shadowed. */
                 skill_path?: string;

@@ -33,13 +33,13 @@ interface Data {
 
 const events = ["install_added", "install_replaced", "install_removed", "install_rolled_back", "skill_catalog_updated"];
 
-/** Versions shows what is installed, what a rollback brings back, and the difference. */
+/** Versions shows what is installed, what a rollback brings back, and the difference; to a session that may write, of every skill. */
 export function Versions({ skill }: { skill: SkillDetail }) {
   const path = skill.path;
   const { data, error, reload } = useLive<Data>(async (signal) => {
     const { versions } = await get<{ versions: Version[] }>(skillURL(skill.slug, "/versions", { path }), { signal });
     if (versions.length < 2) return { versions, diff: null, diffError: null };
-    return get<Diff>(skillURL(skill.slug, "/diff", { path }), { signal }).then(
+    return get<Diff>(skillURL(skill.slug, "/diff", { path, inspect: canWrite() ? "1" : undefined }), { signal }).then(
       (diff) => ({ versions, diff, diffError: null }),
       (err) => {
         if (!(err instanceof ApiProblem)) throw err;
