@@ -126,6 +126,9 @@ func (s *Service) permit(e *pannier.Entry, tool *pannier.RuntimeTool, files *Fil
 	if files.LinkedOut {
 		return refuse(pannier.ToolChanged, e.File+" of "+e.Slug+" is a link, so its declarations can change without the skill", "replace the link by the file")
 	}
+	if e.LastGood || e.Deleting {
+		return refuse(pannier.ToolChanged, e.Slug+" is listed as it last was; its tools are not those of the files on disk", "fix its SKILL.md; \"pannier show "+e.Slug+"\" says what is wrong")
+	}
 	scanned := s.Scanned(e.Skill, files.Fingerprint)
 	if scanned == nil && s.RequireScan {
 		return refuse(pannier.ToolUnscanned, e.Slug+" was not scanned as it is now", "wait for the background scan, or run \"pannier scan "+e.Slug+"\"")

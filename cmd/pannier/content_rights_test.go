@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -46,6 +47,9 @@ mkdir skills/zz; printf -- '---\nname: two\nslug: two\ndescription: Shadowed.\n-
 	s.runs(t, exitNo, "", "scan", "worse", "--accept", "none")
 	writeIn(t, base, "printf 'clean canary\n' > worse/run.sh")
 	s.runs(t, exitYes, "", "update", "worse", worse)
+	for _, slug := range []string{"plain", "off", "bad", "held", "two", "worse"} {
+		s.runs(t, exitYes, "", "policy", "set", slug, "--implicit=true")
+	}
 	s.terminate(t)
 	s = startSidecar(t, w, append(args, "--scan=enforce")...)
 	f := far{http.DefaultClient, "http://" + s.apiAddress(t)}
@@ -106,6 +110,58 @@ mkdir skills/zz; printf -- '---\nname: two\nslug: two\ndescription: Shadowed.\n-
 			} else if status != tt.inspected || strings.Contains(body, "secret canary") {
 				t.Errorf("%s %s: %d %.300s", scope, target, status, body)
 			}
+		}
+	}
+	for scope, text := range token {
+		s.withToken(t, text, filepath.Join(filepath.Dir(file), scope)).checkRights(t, scope)
+	}
+}
+
+// checkRights asks for the contents of the skills of [TestContentRights] over HTTP, JSON-RPC, MCP and the command line. Each refuses
+// them by the same code, for a client of any scope, and none has a text of an older version or of a file that no rule serves.
+func (s *surfaces) checkRights(t *testing.T, scope string) {
+	t.Helper()
+	for _, tt := range []struct {
+		slug, code   string
+		file, hidden string // codes of a refusal of run.sh, and of files that no rule serves
+	}{
+		{"plain", "", "file_not_found", "file_skipped"},
+		{"two", "", "file_not_found", "file_skipped"},
+		{"worse", "", "", "file_skipped"},
+		{"held", "skill_held", "file_not_found", "file_skipped"},
+		{"off", "skill_disabled", "skill_disabled", "skill_disabled"},
+		{"bad", "skill_ineligible", "skill_ineligible", "skill_ineligible"},
+		{"none", "skill_not_found", "skill_not_found", "skill_not_found"},
+	} {
+		check := func(question, code string, said map[string]verdict, first verdict) {
+			t.Helper()
+			for surface, v := range said {
+				if first.code != code || v.code != "" && v.code != code || !v.agrees(first) {
+					t.Errorf("%s, %s of %s by %s: %q, want %q as HTTP says %q", scope, question, tt.slug, surface, v, code, first)
+				}
+			}
+			answers := s.said.String()
+			s.said.Reset()
+			for _, canary := range []string{"secret canary", "old canary", "shadowed canary", "broken canary", "curl http"} {
+				if strings.Contains(answers, canary) {
+					t.Errorf("%s, %s of %s: an answer has %q", scope, question, tt.slug, canary)
+				}
+			}
+			if code != "" && strings.Contains(answers, "canary") {
+				t.Errorf("%s, %s of %s: a refusal has its text", scope, question, tt.slug)
+			}
+		}
+		said := s.instructions(t, tt.slug)
+		first := said["GET content"]
+		maps.Copy(said, s.read(t, tt.slug, "SKILL.md", first))
+		check("instructions", tt.code, said, first)
+		if tt.code != "skill_not_found" { // there is no such command
+			check("invocation", tt.code, s.invoke(t, tt.slug), first)
+		}
+		check("activation", tt.code, map[string]verdict{"activate_skill": s.tool(t, "activate_skill", map[string]any{"name": tt.slug}, first)}, first)
+		for name, code := range map[string]string{"run.sh": tt.file, ".env": tt.hidden, ".git/config": tt.hidden} {
+			first := s.http(t, "GET", "skills/"+tt.slug+"/files/"+name, "")
+			check(name, code, s.read(t, tt.slug, name, first), first)
 		}
 	}
 }

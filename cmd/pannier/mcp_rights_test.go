@@ -53,7 +53,7 @@ func TestMCPToolRights(t *testing.T) {
 		}
 	}
 	audit, err := s.Audit(t.Context(), "net", 100)
-	calls := slices.DeleteFunc(audit.Entries, func(e pannier.AuditEntry) bool { return e.Action == pannier.ActionSetPolicy })
+	calls := slices.DeleteFunc(audit.Entries, func(e pannier.AuditEntry) bool { return e.Action == pannier.ActionAllowTools })
 	for _, e := range calls {
 		if owner := e.Actor.Owner(); !strings.Contains(owner, "call") && !strings.Contains(owner, "write") || e.Action != pannier.ActionCallTool {
 			t.Errorf("an entry of another client: %+v", e)
