@@ -1049,7 +1049,8 @@ export interface components {
         ExcludedTool: {
             description: string;
             detail: string;
-            kind?: string;
+            kind?: components["schemas"]["RuntimeToolKind"];
+            model_name: string;
             name: string;
             reason: string;
             skill: string;
@@ -1253,7 +1254,8 @@ export interface components {
             description: string;
             diagnostics?: components["schemas"]["ToolDiagnostic"][];
             execution_class: string;
-            kind: string;
+            kind: components["schemas"]["RuntimeToolKind"];
+            model_name: string;
             name: string;
             output_policy: components["schemas"]["OutputPolicy"];
             parameters: {
@@ -1529,6 +1531,8 @@ export interface components {
             version?: string;
         };
         /** @enum {string} */
+        RuntimeToolKind: "shell" | "http" | "function_proxy" | "python" | "script";
+        /** @enum {string} */
         ScanDecision: "allow" | "warn" | "block";
         /** @enum {string} */
         ScanOrigin: "background" | "install" | "explicit";
@@ -1791,7 +1795,8 @@ export interface components {
             duration_ms: number;
             exit_code?: number;
             fingerprint?: components["schemas"]["Digest"];
-            kind: string;
+            kind: components["schemas"]["RuntimeToolKind"];
+            model_name: string;
             name: string;
             ok: boolean;
             output?: string;
@@ -1896,7 +1901,7 @@ export interface components {
             declaration?: unknown;
             description?: string;
             function?: string;
-            kind: components["schemas"]["ToolKind"];
+            kind: components["schemas"]["RuntimeToolKind"];
             line?: number;
             name: string;
             parameters?: {
@@ -1919,8 +1924,6 @@ export interface components {
             hint?: string;
             message: string;
         };
-        /** @enum {string} */
-        ToolKind: "declared" | "function" | "script";
         ToolList: {
             digest: components["schemas"]["Digest"];
             enabled: boolean;
@@ -1941,7 +1944,8 @@ export interface components {
             duration_ms: number;
             error?: components["schemas"]["ToolError"];
             exit_code?: number;
-            kind: string;
+            kind: components["schemas"]["RuntimeToolKind"];
+            model_name: string;
             name: string;
             ok: boolean;
             output: string;
