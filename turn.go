@@ -128,6 +128,40 @@ type Relevance struct {
 	Matched []string `json:"matched"`
 }
 
+// FindRequest asks for the skills that a text is about.
+type FindRequest struct {
+	Text string `json:"text"`
+	// Limit is the most skills of the answer; 0 means 20.
+	Limit int `json:"limit,omitempty"`
+}
+
+// Found is a skill that has words of a text.
+type Found struct {
+	*Entry
+	Relevance
+}
+
+// FoundList answers a [FindRequest].
+type FoundList struct {
+	SnapshotVersion uint64 `json:"snapshot_version"`
+	Digest          Digest `json:"digest"`
+	// Total counts the skills that have words of the text, Skills are the most relevant of them, the best first.
+	Total  int          `json:"total"`
+	Skills []FoundSkill `json:"skills"`
+}
+
+// FoundSkill is a skill of a [FoundList].
+type FoundSkill struct {
+	Slug        string `json:"slug"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	State       State  `json:"state"`
+	Usable      bool   `json:"usable"`
+	// Offered says that the model is offered the skill in turns that do not name it.
+	Offered   bool      `json:"offered"`
+	Relevance Relevance `json:"relevance"`
+}
+
 // Suggestion is what a reference that no skill has may have meant.
 type Suggestion struct {
 	// Reference is as the text writes it, Slugs are those with one typing error less.

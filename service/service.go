@@ -64,6 +64,8 @@ type Options struct {
 	Directory func(*pannier.Skill) string
 	// Commands are what people can give to the agent by name; the zero value is none.
 	Commands Commands
+	// Ranked returns the skills that have words of a text, the most relevant first.
+	Ranked func(s *pannier.Snapshot, text string) []pannier.Found
 	// Versions returns the versions of a skill, Diff what changed from the one before to the one that is there; both optional.
 	Versions func(context.Context, *pannier.Skill) (pannier.VersionList, error)
 	Diff     func(context.Context, *pannier.Skill) (pannier.VersionDiff, error)

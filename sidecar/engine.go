@@ -33,6 +33,7 @@ type engine struct {
 	watchSets    watchSetMerger
 	unread       *unreadable // nil where no card is pushed
 	registry     *registry.Registry
+	resolver     *resolve.Resolver // keeps one index of words for turns and searches
 	cards        cardCache
 	// onWorkspaceChange receives what changed in config.yaml and the files of the system prompt since the last scan; optional.
 	onWorkspaceChange func(pannier.WorkspaceChanged)
@@ -53,7 +54,7 @@ func newEngine(s config.Settings, environ []string, o registry.Options) *engine 
 	if s.Scan == config.ScanEnforce {
 		o.Inputs.Scanned = map[string]pannier.Digest{} // until the verdicts are read
 	}
-	return &engine{
+	e := &engine{
 		environments: judgedBy,
 		settings:     s,
 		rules:        s.DiscoveryRules,
@@ -62,6 +63,8 @@ func newEngine(s config.Settings, environ []string, o registry.Options) *engine 
 		registry:     registry.New(o),
 		cards:        cardCache{builder: card.NewBuilder(card.Options{URL: s.AgentURL, MaxBytes: s.CardMaxBytes})},
 	}
+	e.resolver = &resolve.Resolver{Rules: e.turnRules()}
+	return e
 }
 
 // reload takes in what a batch points to and returns the snapshot that follows, and what wants watching. It fails only
@@ -206,6 +209,7 @@ func (e *engine) setPolicies(set map[pannier.PolicyKey]pannier.PolicyEntry) *pan
 func (e *engine) serviceOptions() service.Options {
 	o := service.Options{
 		Snapshot: e.registry.Current, Texts: e.loader, Commands: service.Commands{List: resolve.Commands, Find: resolve.Command},
+		Ranked: e.resolver.Find,
 		OpenFile: func(ctx context.Context, s *pannier.Skill, path string) (service.File, error) {
 			f, err := e.loader.Open(ctx, s, path)
 			if err != nil {
@@ -224,7 +228,7 @@ func (e *engine) serviceOptions() service.Options {
 // handlerOptions returns what the API composes of the engine; the caller adds what only a sidecar has.
 func (e *engine) handlerOptions(log hclog.Logger) api.Options {
 	return api.Options{
-		Snapshot: e.registry.Current, Resolve: (&resolve.Resolver{Rules: e.turnRules()}).Resolve,
+		Snapshot: e.registry.Current, Resolve: e.resolver.Resolve,
 		Card:    func() card.Card { return e.cards.get(e.registry.Current()) },
 		Inspect: e.loader.Inspect, Resources: e.loader.Resources, Environment: e.environments.effective, AgentWorkspace: e.agentWorkspace(), Logger: log,
 		Format: e.settings.PromptFormat, MaxChars: e.settings.PromptMaxChars,

@@ -17,7 +17,7 @@ import (
 
 // unchanging are the routes that are asked by POST and change nothing, so that a token of the scope read is enough.
 var unchanging = []string{
-	"POST /v1/prompt", "POST /v1/resolve", "POST /v1/rescan", "POST /v1/rpc", "POST /v1/commands/{name}",
+	"POST /v1/prompt", "POST /v1/resolve", "POST /v1/find", "POST /v1/rescan", "POST /v1/rpc", "POST /v1/commands/{name}",
 	"POST /v1/tickets", "POST /mcp", "DELETE /mcp",
 }
 

@@ -22,7 +22,7 @@ func (p *program) resolveCommand() *cobra.Command {
 		Example: `  pannier resolve '/skill:pdf-forms fill in form.pdf'
   pannier resolve --skill pdf-forms --tool Read --tool Bash
   pannier resolve --path src/main.go --project-dir ~/project --verbose`,
-		RunE: reads(p, p.printResolution, func(ctx context.Context, c *client.Client, args []string) (pannier.Resolution, error) {
+		RunE: reads(p, func(r pannier.Resolution) error { return p.printResolution(r, turn.Verbose) }, func(ctx context.Context, c *client.Client, args []string) (pannier.Resolution, error) {
 			turn.Text = strings.Join(args, " ")
 			for _, slug := range slugs {
 				turn.Capabilities = append(turn.Capabilities, pannier.Capability{ID: slug, Slug: slug})
@@ -36,17 +36,26 @@ func (p *program) resolveCommand() *cobra.Command {
 	flags.StringArrayVar(&turn.Paths, "path", nil, "`file` that the turn is about; repeatable")
 	flags.StringVar(&turn.ProjectDir, "project-dir", "", "`directory` that globs of skills are relative to")
 	flags.StringArrayVar(&turn.Tools, "tool", nil, "`name` of a tool that the agent has; repeatable")
-	flags.BoolVar(&turn.Verbose, "verbose", false, "also show why other skills are not active")
+	flags.BoolVar(&turn.Verbose, "verbose", false, "also show why other skills are not active, how relevant the text is for active ones, and what the prompt shows in part")
 	return p.share(p.jsonFlag(cmd), readsSkills...)
 }
 
-func (s streams) printResolution(r pannier.Resolution) error {
+// printResolution prints which skills are active. verbose adds how relevant the text is for them, and what the prompt shows in part.
+func (s streams) printResolution(r pannier.Resolution, verbose bool) error {
+	for _, x := range r.Suggestions {
+		sayf(s.err, "no skill is called %q; did you mean %q?", x.Reference, strings.Join(x.Slugs, `" or "`))
+	}
 	if len(r.Active)+len(r.Rejected) == 0 {
 		fmt.Fprintln(s.err, "no skill is active")
 		return nil
 	}
-	if err := s.printActive(r); err != nil {
+	if err := s.printActive(r, verbose); err != nil {
 		return err
+	}
+	if verbose && r.Prompt != nil {
+		if err := s.printShortened(*r.Prompt); err != nil {
+			return err
+		}
 	}
 	if err := s.printRuntimeTools(r); err != nil {
 		return err
@@ -54,18 +63,37 @@ func (s streams) printResolution(r pannier.Resolution) error {
 	return s.printAllowed(r.AllowedTools)
 }
 
-func (s streams) printActive(r pannier.Resolution) error {
+func (s streams) printActive(r pannier.Resolution, verbose bool) error {
 	rows := [][]string{{"SLUG", "ACTIVE", "WHY"}}
 	for _, a := range r.Active {
 		why := a.Reason
 		if a.Arguments != "" {
 			why += ": " + a.Arguments
 		}
+		if verbose && a.Relevance != nil {
+			why += ", " + relevanceText(*a.Relevance)
+		}
 		rows = append(rows, []string{plain.Shorten(a.Slug, 40), "yes", why})
 	}
 	for _, x := range r.Rejected {
 		rows = append(rows, []string{plain.Shorten(x.Slug, 40), "no", x.Reason + ": " + x.Detail})
 	}
+	return s.table(rows)
+}
+
+// printShortened prints which active skills the prompt leaves out or shows in part.
+func (s streams) printShortened(prompt pannier.Prompt) error {
+	if !prompt.Truncated {
+		return nil
+	}
+	rows := [][]string{{"SLUG", "LEFT OUT OF THE PROMPT", "WHY"}}
+	for _, x := range prompt.Shortened {
+		rows = append(rows, []string{plain.Shorten(x.Slug, 40), x.LeftOut, x.Why})
+	}
+	for _, slug := range prompt.Omitted {
+		rows = append(rows, []string{plain.Shorten(slug, 40), "all", "limit"})
+	}
+	fmt.Fprintln(s.out)
 	return s.table(rows)
 }
 

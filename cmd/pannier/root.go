@@ -79,7 +79,7 @@ Exit codes: 0 success; 1 negative answer; 2 wrong usage or failure; 3 no sidecar
 	p.root.SetHelpFunc(p.printHelp)
 	p.flags = sharedFlags(&p.remote)
 	p.addGroup("Sidecar:", p.runCommand(), p.consoleCommand(), p.healthCommand(), p.eventsCommand(), p.mcpCommand(), p.environmentCommand(), p.runnerCommand(), p.probeCommand(), p.socketCommand(), p.versionCommand())
-	p.addGroup("Skills:", p.listCommand(), p.showCommand(), p.installCommand(), p.updateCommand(), p.uninstallCommand(), p.rollbackCommand(),
+	p.addGroup("Skills:", p.listCommand(), p.findCommand(), p.showCommand(), p.installCommand(), p.updateCommand(), p.uninstallCommand(), p.rollbackCommand(),
 		p.resolveCommand(), p.promptCommand(), p.commandCommand(), p.cardCommand(), p.auditCommand(), p.scanCommand(), p.publishCommand(), p.promoteCommand())
 	p.addGroup("Operators:", p.policyCommand(), p.toolCommand(), p.auditLogCommand(), p.tokenCommand(), p.replayCommand(), p.platformCommand())
 	p.root.AddCommand(p.manCommand(), p.settingsTopic())

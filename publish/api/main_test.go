@@ -115,7 +115,7 @@ var cardText = []byte(`{"name":"a <b> & c","skills":[]}`)
 
 func newHouse() *house {
 	h := &house{snapshot: catalog(), content: service.Options{
-		Texts: documents(), Directory: func(s *pannier.Skill) string { return path.Dir(prompt.Location(s, "/configs")) },
+		Texts: documents(), Ranked: new(resolve.Resolver).Find, Directory: func(s *pannier.Skill) string { return path.Dir(prompt.Location(s, "/configs")) },
 	}}
 	h.options = api.Options{
 		Snapshot: func() *pannier.Snapshot { return h.snapshot },

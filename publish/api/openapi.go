@@ -63,7 +63,7 @@ var tags = []struct {
 	paths             []string
 }{
 	{"skills", "The catalog, the files of skills, and installations.", []string{"/v1/skills", "/v1/promotions", "/v1/rescan"}},
-	{"turns", "What an agent gets for a turn: prompts, active skills, commands.", []string{"/v1/prompt", "/v1/resolve", "/v1/commands"}},
+	{"turns", "What an agent gets for a turn: prompts, active skills, commands.", []string{"/v1/prompt", "/v1/resolve", "/v1/find", "/v1/commands"}},
 	{"cards", "The agent card, and those of peers.", []string{"/v1/card", "/.well-known/", "/v1/peers"}},
 	{"tools", "Tools of skills, and calls of them.", []string{"/v1/tools", "/v1/runner"}},
 	{"policy", "Policy, and the environment that skills are checked against.", []string{"/v1/policy", "/v1/environment"}},

@@ -322,6 +322,7 @@ var asked = map[string][]exchange{
 	"POST /v1/skills/{slug}/scan":           {{"/v1/skills/alpha/scan", "", "", 200}, {"/v1/skills/no/scan", "", "", 404}},
 	"GET /v1/prompt":                        {{"/v1/prompt", "", "", 200}, {"/v1/prompt?max_chars=9", "", "application/json", 200}, {"/v1/prompt?format=no", "", "", 400}},
 	"POST /v1/prompt":                       {{"/v1/prompt", "{}", "", 200}, {"/v1/prompt", `{"text":"$alpha","limits":{"max_chars":0}}`, "application/json", 200}, {"/v1/prompt?dry_run=1", "{}", "", 200}, {"/v1/prompt", "[]", "", 400}},
+	"POST /v1/find":                         {{"/v1/find", `{"text":"alpha","limit":2}`, "", 200}, {"/v1/find", `{"text":" "}`, "", 400}, {"/v1/find", `{"text":"a","limit":101}`, "", 400}},
 	"POST /v1/resolve":                      {{"/v1/resolve", `{"text":"/skill:alpha now, $beta","capabilities":[{"id":"1","slug":"no"}]}`, "", 200}, {"/v1/resolve", `{"no":1}`, "", 400}},
 	"POST /v1/commands/{name}":              {{"/v1/commands/alpha", `{"args":"now"}`, "", 200}, {"/v1/commands/alpha", "", "", 200}, {"/v1/commands/no", "", "", 404}},
 	"POST /v1/health/acknowledge":           {{"/v1/health/acknowledge", `{"condition":"state_lost"}`, "", 200}, {"/v1/health/acknowledge", `{"code":1}`, "", 400}},

@@ -50,10 +50,10 @@ func TestRoutes(t *testing.T) {
 		{"GET", "/v1/skills/alpha/content", "", "text/markdown", markdownType, nil},
 		{"POST", "/v1/resolve", `{"text":"$beta $alpha","capabilities":[{"id":"1","slug":"nope"}]}`, "", jsonType, map[string]string{
 			"":         "active allowed_tools digest excluded_tools prompt rejected snapshot_version tools",
-			"active 0": "digest name reason slug source_kind", "rejected 0": "detail diagnostics id reason slug",
+			"active 0": "digest name reason relevance slug source_kind", "active 0 relevance": "matched score", "rejected 0": "detail diagnostics id reason slug",
 			"rejected 1 diagnostics 0": "code remedy subject", "prompt": "chars format omitted text tokens_estimate truncated",
 		}},
-		{"POST", "/v1/resolve", `{"text":"/skill:alpha now"}`, "", jsonType, map[string]string{"active 0": "arguments digest name reason slug source_kind"}},
+		{"POST", "/v1/resolve", `{"text":"/skill:alpha now"}`, "", jsonType, map[string]string{"active 0": "arguments digest name reason relevance slug source_kind"}},
 		{"GET", "/v1/prompt", "", "", textType, nil},
 		{"GET", "/v1/prompt?format=available_skills&max_chars=0", "", jsonType, jsonType, map[string]string{"": "chars format omitted text tokens_estimate truncated"}},
 		{"POST", "/v1/prompt", `{}`, "", textType, nil},

@@ -90,6 +90,7 @@ type rpcMethod struct {
 
 var rpcMethods = []rpcMethod{
 	{name: "skills/list", call: calls((*Handler).rpcList)},
+	{name: "skills/find", call: calls((*Handler).rpcFind)},
 	{name: "skills/health", call: calls((*Handler).rpcHealth)},
 	{name: "skills/resolve", call: calls((*Handler).rpcResolve)},
 	{name: "skills/prompt", call: calls((*Handler).rpcPrompt)},

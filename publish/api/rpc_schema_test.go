@@ -97,6 +97,7 @@ func TestSchemas(t *testing.T) {
 		{"skills/policy/set", `{"skill_slug":"acme/alpha","source_kind":"workspace","enabled":true,"allow_implicit_invocation":null}`},
 		{"skills/policy/list", `{}`},
 		{"skills/resolve", `{"text":"$alpha /skill:beta x","paths":["a"],"tools":["Read"],"runtime":"codex","capabilities":[{"id":"1","slug":"nope","label":"l"}],"limits":{"max_chars":100},"verbose":true}`},
+		{"skills/find", `{"text":"does alpha","limit":3}`},
 		{"skills/prompt", `{"format":"available_skills"}`},
 		{"skills/read", `{"slug":"alpha","max_chars":3,"offset":1}`},
 		{"skills/read", `{"slug":"alpha","include_metadata":false}`},

@@ -53,6 +53,15 @@ func (h *Handler) rpcTurn(r *http.Request, s *pannier.Snapshot, p rpcTurnParams,
 	}), nil
 }
 
+type rpcFindParams struct {
+	inWorkspace
+	pannier.FindRequest
+}
+
+func (h *Handler) rpcFind(_ *http.Request, s *pannier.Snapshot, p rpcFindParams) (any, error) {
+	return h.Service.FindByText(s, p.FindRequest, nil)
+}
+
 // maxReadChars bounds the characters of one part of a body, and is the default.
 const maxReadChars = 24000
 

@@ -20,7 +20,7 @@ var skillRoutes = []route{
 			queryList("include", object{"type": "string", "enum": []string{"activity", "problems", "policy", "health"}}, "What to add to each skill. With activity, the ETag changes with each use of a skill."),
 			queryList("fields", object{"type": "string", "enum": fieldNames()}, "Only these fields of each skill, slug and path; with it, others that the schema requires are absent."),
 			queryList("slug", object{"type": "string"}, "Only the skills with one of these slugs, at most 100; also those that are shadowed."),
-			{"q", "query", "Only the skills with each of these words in their slug, name, description or tags; case does not matter.", object{"type": "string", "maxLength": maxSearchBytes}},
+			{"q", "query", "Only the skills that have words of this text, the most relevant first; shadowed ones are not among them.", object{"type": "string", "maxLength": maxSearchBytes}},
 			{"limit", "query", "The most skills; the answer has total, and next_cursor if there are more.", object{"type": "integer", "minimum": 1, "maximum": maxPage}},
 			query("cursor", "string", "The next_cursor of the answer before; needs limit."),
 		},

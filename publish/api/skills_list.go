@@ -21,7 +21,6 @@ import (
 const (
 	maxPage        = 1000
 	maxSearchBytes = 256
-	maxSearchWords = 16
 	maxSlugs       = 100
 )
 
@@ -30,7 +29,7 @@ type listQuery struct {
 	state  pannier.State
 	with   inclusion
 	fields []entryField // nil is all
-	words  []string
+	text   string
 	slugs  []string // sorted; empty is all
 	page   page
 }
@@ -47,8 +46,8 @@ func readListQuery(r *http.Request) (q listQuery, err error) {
 		problems: slices.Contains(include, "problems"), policy: slices.Contains(include, "policy"),
 		health: slices.Contains(include, "health"), activity: slices.Contains(include, "activity"),
 	}
-	if q.words = strings.Fields(fold(query.Get("q"))); len(q.words) > maxSearchWords || len(query.Get("q")) > maxSearchBytes {
-		return q, invalidParameter("q", fmt.Sprintf("q has more than %d bytes or %d words", maxSearchBytes, maxSearchWords), "search for fewer words")
+	if q.text = strings.TrimSpace(query.Get("q")); len(q.text) > maxSearchBytes {
+		return q, invalidParameter("q", fmt.Sprintf("q has more than %d bytes", maxSearchBytes), "search for fewer words")
 	}
 	if slugs := query.Get("slug"); slugs != "" {
 		q.slugs = slices.Compact(slices.Sorted(strings.SplitSeq(slugs, ",")))
@@ -56,6 +55,7 @@ func readListQuery(r *http.Request) (q listQuery, err error) {
 	if len(q.slugs) > maxSlugs {
 		return q, invalidParameter("slug", fmt.Sprintf("slug has more than %d slugs", maxSlugs), "ask for fewer skills, or for the whole list")
 	}
+	q.page.ranked = q.text != ""
 	q.page.limit, _ = strconv.Atoi(query.Get("limit")) // 0 where it is left out
 	if q.page.cursor = query.Get("cursor"); q.page.cursor != "" && q.page.limit == 0 {
 		return q, invalidParameter("cursor", "cursor is given without limit", "give both, as in the request before")
@@ -68,7 +68,7 @@ func (h *Handler) list(w http.ResponseWriter, r *http.Request, s *pannier.Snapsh
 	if err != nil {
 		return err
 	}
-	if !q.with.activity && q.fields == nil && len(q.words) == 0 && len(q.slugs) == 0 && q.page == (page{}) {
+	if !q.with.activity && q.fields == nil && q.text == "" && len(q.slugs) == 0 && q.page.limit == 0 {
 		return h.writeShared(w, r, s, fmt.Sprintf("list %s %v", q.state, q.with), func() (encoded, error) { return h.encodeList(s, q) })
 	}
 	answer, err := h.encodeList(s, q) // there are too many such questions to keep the answers
@@ -83,7 +83,7 @@ func (h *Handler) encodeList(s *pannier.Snapshot, q listQuery) (encoded, error) 
 		SnapshotVersion: s.Version, Digest: s.Digest, TreeDigest: s.TreeDigest(), GeneratedAt: s.Time,
 		EnvironmentSource: s.Environment.Source, Held: s.Held(), Problems: s.Problems, Skills: []*pannier.Entry{},
 	}
-	entries, paging, err := q.page.of(q.filter(s.Entries))
+	entries, paging, err := q.page.of(h.filter(s, q))
 	if err != nil {
 		return encoded{}, err
 	}
@@ -128,17 +128,27 @@ func (h *Handler) lister(s *pannier.Snapshot, with inclusion) func(from, into *p
 
 type inclusion struct{ problems, policy, health, activity bool }
 
-// filter returns the entries that a question is about.
-func (q *listQuery) filter(entries []*pannier.Entry) []*pannier.Entry {
+// filter returns the entries that a question is about: with a text the most relevant first, else by slug.
+func (h *Handler) filter(s *pannier.Snapshot, q listQuery) []*pannier.Entry {
+	entries := s.Entries
 	if len(q.slugs) > 0 {
 		entries = withSlugs(entries, q.slugs)
 	}
-	if q.state == "" && len(q.words) == 0 {
+	if q.text != "" {
+		within := entries
+		entries = nil
+		for _, f := range h.Service.Ranked(s, q.text) {
+			if len(q.slugs) == 0 || slices.Contains(within, f.Entry) {
+				entries = append(entries, f.Entry)
+			}
+		}
+	}
+	if q.state == "" {
 		return entries
 	}
 	var found []*pannier.Entry
 	for _, e := range entries {
-		if (q.state == "" || e.State == q.state) && hasWords(e, q.words) {
+		if e.State == q.state {
 			found = append(found, e)
 		}
 	}
@@ -159,21 +169,11 @@ func withSlugs(entries []*pannier.Entry, slugs []string) (found []*pannier.Entry
 	return found
 }
 
-// fold makes texts that differ only in case the same.
-func fold(text string) string { return strings.ToLower(strings.ToUpper(text)) }
-
-func hasWords(e *pannier.Entry, words []string) bool {
-	if len(words) == 0 {
-		return true
-	}
-	text := fold(strings.Join(append([]string{e.Slug, e.Name, e.Description}, e.Tags...), "\n"))
-	return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
-}
-
-// page asks for a part of a list that is ordered by slug; the zero value is all of it.
+// page asks for a part of a list; the zero value is all of it.
 type page struct {
 	limit  int
 	cursor string
+	ranked bool // the list is ordered by relevance, else by slug
 }
 
 // of returns the part, and what is said of the rest.
@@ -183,7 +183,7 @@ func (p page) of(entries []*pannier.Entry) ([]*pannier.Entry, pannier.Paging, er
 	}
 	paging := pannier.Paging{Total: new(len(entries))}
 	if p.cursor != "" {
-		from, err := after(entries, p.cursor)
+		from, err := p.after(entries)
 		if err != nil {
 			return nil, paging, err
 		}
@@ -204,17 +204,20 @@ func cursorOf(e *pannier.Entry) string {
 
 const cursorDigestBytes = 8
 
-// after returns the index of the first entry behind the one that a cursor names. If that one has gone, this is the first of its
-// slug, or else of the next slug: an entry may be repeated, and none is left out.
-func after(entries []*pannier.Entry, cursor string) (int, error) {
-	text, err := base64.RawURLEncoding.DecodeString(cursor)
+// after returns the index of the first entry after the one that the cursor names. If that one has gone, this is the first of its slug, or
+// else of the next slug, and in a list by relevance the first of all: an entry may be repeated, and none is left out.
+func (p page) after(entries []*pannier.Entry) (int, error) {
+	text, err := base64.RawURLEncoding.DecodeString(p.cursor)
 	if err != nil || len(text) <= cursorDigestBytes {
 		return 0, invalidParameter("cursor", "invalid cursor", "give the next_cursor of the answer before, or begin again without a cursor")
 	}
 	digest, slug := text[:cursorDigestBytes], string(text[cursorDigestBytes:])
-	first, _ := slices.BinarySearchFunc(entries, slug, func(e *pannier.Entry, slug string) int { return cmp.Compare(e.Slug, slug) })
-	for i := first; i < len(entries) && entries[i].Slug == slug; i++ {
-		if is := pannier.DigestOf([]byte(entries[i].Path)); bytes.Equal(is[:cursorDigestBytes], digest) {
+	first := 0
+	if !p.ranked {
+		first, _ = slices.BinarySearchFunc(entries, slug, func(e *pannier.Entry, slug string) int { return cmp.Compare(e.Slug, slug) })
+	}
+	for i := first; i < len(entries) && (p.ranked || entries[i].Slug == slug); i++ {
+		if is := pannier.DigestOf([]byte(entries[i].Path)); entries[i].Slug == slug && bytes.Equal(is[:cursorDigestBytes], digest) {
 			return i + 1, nil
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"pannier"
 	"pannier/publish/prompt"
+	"pannier/service"
 )
 
 var turnRoutes = []route{
@@ -47,6 +48,11 @@ var turnRoutes = []route{
 		parameters: []parameter{query("verbose", "boolean", "Tells of every skill that is not active, named or not."), triedParameter},
 	},
 	{
+		pattern: "POST /v1/find", endpoint: takes((*Handler).find),
+		id: "findSkills", summary: "The skills that a text is about, usable or not, the most relevant first.",
+		bodySchema: findSchema,
+	},
+	{
 		pattern: "GET /v1/commands", endpoint: writes[pannier.CommandList]((*Handler).listCommands),
 		id: "listCommands", summary: "What can be given to the agent by name, by slug.", has: hasCommands,
 	},
@@ -59,6 +65,18 @@ var turnRoutes = []route{
 		id: "listPeers", summary: "The workspaces that the agent can delegate to, by the order of the platforms, then by id.",
 		has: func(o *Options) bool { return o.Peers != nil },
 	},
+}
+
+var findSchema = object{
+	"type": "object", "required": []string{"text"}, "additionalProperties": false,
+	"properties": object{
+		"text":  object{"type": "string", "minLength": 1, "maxLength": service.MaxFindBytes, "description": "A task, or a name."},
+		"limit": object{"type": "integer", "minimum": 0, "maximum": service.MaxFound, "description": "The most skills; 0 means 20."},
+	},
+}
+
+func (h *Handler) find(_ *http.Request, s *pannier.Snapshot, q pannier.FindRequest) (pannier.FoundList, error) {
+	return h.Service.FindByText(s, q, nil)
 }
 
 var triedParameter = query("dry_run", "boolean", "Tries the turn: it emits no event, and sets no time of activity.")

@@ -153,6 +153,11 @@ func (c *Client) Resolve(ctx context.Context, turn pannier.Turn) (pannier.Resolu
 	return post[pannier.Resolution](ctx, c.large(), target("/v1/resolve", "verbose", flag(turn.Verbose)), turn)
 }
 
+// Find returns the skills that a text is about.
+func (c *Client) Find(ctx context.Context, q pannier.FindRequest) (pannier.FoundList, error) {
+	return post[pannier.FoundList](ctx, c, "/v1/find", q)
+}
+
 // OpenAPI returns the OpenAPI document of the routes that the sidecar has.
 func (c *Client) OpenAPI(ctx context.Context) (json.RawMessage, error) {
 	return Get[json.RawMessage](ctx, c, "/openapi.json")

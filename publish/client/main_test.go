@@ -61,7 +61,7 @@ func newHandler() http.Handler {
 		},
 	}
 	o := service.Options{
-		Snapshot: func() *pannier.Snapshot { return s }, Texts: texts{},
+		Snapshot: func() *pannier.Snapshot { return s }, Texts: texts{}, Ranked: new(resolve.Resolver).Find,
 		Commands:  service.Commands{List: resolve.Commands, Find: resolve.Command},
 		Directory: func(s *pannier.Skill) string { return "/configs/" + s.Path },
 		Rescan: func(_ context.Context, wait bool) (*pannier.Snapshot, error) {

@@ -64,6 +64,10 @@ var calls = map[string]func(*testing.T, *client.Client) error{
 		_, err := c.Resolve(t.Context(), pannier.Turn{})
 		return err
 	},
+	"POST /v1/find": func(t *testing.T, c *client.Client) error {
+		_, err := c.Find(t.Context(), pannier.FindRequest{Text: "pdf", Limit: 3})
+		return err
+	},
 	"GET /v1/commands": func(t *testing.T, c *client.Client) error { _, err := c.Commands(t.Context()); return err },
 	"POST /v1/commands/{name}": func(t *testing.T, c *client.Client) error {
 		_, err := c.RunCommand(t.Context(), "/a", "")

@@ -22,6 +22,7 @@ import (
 	"pannier"
 	"pannier/internal/testbench/fixture"
 	"pannier/publish/mcp"
+	"pannier/registry/resolve"
 	"pannier/service"
 )
 
@@ -56,6 +57,7 @@ func newShop(t testing.TB, slugs ...string) *shop {
 	}
 	s.contents = service.Options{
 		Snapshot: s.Snapshot, Rescan: s.rescan, Texts: s, OpenFile: s.open,
+		Ranked:    new(resolve.Resolver).Find,
 		Directory: func(e *pannier.Skill) string { return "/w/skills/" + e.Slug },
 		Emit: func(kind pannier.EventType, data any) {
 			s.mu.Lock()

@@ -73,19 +73,19 @@ func TestToolsFollowTheSkills(t *testing.T) {
 		t.Errorf("tools without skills: %s", got)
 	}
 	var slugs []string
-	for i := range 51 {
+	for i := range 10 {
 		slugs = append(slugs, fmt.Sprintf("skill-%02d", i))
 	}
-	s.set(slugs[:50]...)
-	eventually(t, "tools of 50 skills", func() bool { return names() == "activate_skill read_skill_file" })
+	s.set(slugs[:9]...)
+	eventually(t, "tools of 9 skills", func() bool { return names() == "activate_skill read_skill_file" })
 	s.set(slugs...)
-	eventually(t, "tools of 51 skills", func() bool { return names() == "activate_skill find_skills read_skill_file" })
+	eventually(t, "tools of 10 skills", func() bool { return names() == "activate_skill find_skills read_skill_file" })
 	found, err := host.CallTool(t.Context(), &sdk.CallToolParams{Name: "find_skills", Arguments: json.RawMessage(`{"query":"Skill 07"}`)})
 	if err != nil || !strings.HasPrefix(found.Content[0].(*sdk.TextContent).Text, "- `skill-07`: About skill-07.") {
 		t.Errorf("%+v %v", found, err)
 	}
 	structured, _ := json.Marshal(found.StructuredContent)
-	if !strings.HasPrefix(string(structured), `{"skills":[{"description":"About skill-07.","name":"skill-07"}`) {
+	if !strings.HasPrefix(string(structured), `{"skills":[{"description":"About skill-07.","name":"skill-07","relevance":{"matched":[`) {
 		t.Errorf("structured content %s", structured)
 	}
 }
@@ -332,17 +332,41 @@ func TestRunOverPipes(t *testing.T) {
 	}
 }
 
-func TestInstructionsAreBounded(t *testing.T) {
-	var slugs []string
-	for i := range 200 {
-		slugs = append(slugs, fmt.Sprintf("skill-%03d", i))
-	}
-	for _, limit := range []int{0, 100, 1000, 4000} {
+// TestInstructionsNameAllSkills: where descriptions do not fit, the first line of the catalog names all skills, and the descriptions
+// are cut evenly.
+func TestInstructionsNameAllSkills(t *testing.T) {
+	for _, tt := range []struct{ skills, limit, named int }{
+		{39, 0, 0}, {39, 100, 0}, {39, 1900, 39}, {39, 20_000, 39}, {191, 4000, 191}, {5, 1000, 5},
+	} {
+		var slugs []string
+		for i := range tt.skills {
+			slugs = append(slugs, fmt.Sprintf("skill-%03d", i))
+		}
 		s := newShop(t, slugs...)
-		s.InstructionsMaxChars = limit
+		for _, e := range s.snapshot.Entries {
+			e.Description = "Does what " + e.Slug + " is for: " + strings.Repeat("it fills in forms and ", 30)
+		}
+		s.InstructionsMaxChars = tt.limit
 		text := connect(t, s.serve(t), stateless, nil).InitializeResult().Instructions
-		if limit >= 1000 && (len(text) > limit || !strings.Contains(text, "This list is cut") || !strings.Contains(text, "skill-000")) || limit < 1000 && strings.Contains(text, "skill-000") {
-			t.Errorf("%d: %d characters: %s", limit, len(text), text)
+		_, catalog, _ := strings.Cut(text, "\n\n")
+		line, rest, _ := strings.Cut(catalog, "\n")
+		if got := strings.Count(line, "skill-"); got != tt.named || tt.named > 0 && len([]rune(text)) > tt.limit {
+			t.Errorf("%d skills within %d: %d characters, %d named: %s", tt.skills, tt.limit, len(text), got, text)
+			continue
+		}
+		if tt.named == 0 {
+			continue
+		}
+		if find := strings.HasPrefix(rest, "Not all are described in full here: find the one for a task with find_skills."); find != (tt.skills >= 10) {
+			t.Errorf("%d skills within %d: how to find others: %s", tt.skills, tt.limit, rest)
+		}
+		sizes := map[int]bool{}
+		described := strings.Split(strings.TrimSpace(rest), "\n")[1:]
+		for _, l := range described {
+			sizes[len([]rune(l))/16] = true
+		}
+		if len(sizes) > 2 || tt.skills < 40 && tt.limit > 1900 && len(described) != tt.skills {
+			t.Errorf("%d skills within %d: %d described, of %v times 16 characters:\n%s", tt.skills, tt.limit, len(described), sizes, text)
 		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -26,8 +25,8 @@ const (
 	toolFind     = "find_skills"
 )
 
-// findFrom is the number of skills that are offered without a search.
-const findFrom = 50
+// findFrom is the number of skills from which a search is offered.
+const findFrom = 10
 
 // maxFound bounds what find_skills returns.
 const maxFound = 20
@@ -53,7 +52,10 @@ var (
 	findOutput = object{
 		"type": "object", "required": []string{"skills"},
 		"properties": object{"skills": object{"type": "array", "items": object{
-			"type": "object", "required": []string{"name", "description"}, "properties": object{"name": object{"type": "string"}, "description": object{"type": "string"}},
+			"type": "object", "required": []string{"name", "description", "relevance"}, "properties": object{
+				"name": text("What activate_skill takes."), "description": object{"type": "string"},
+				"relevance": object{"type": "object", "required": []string{"score", "matched"}, "properties": object{"score": object{"type": "number"}, "matched": texts}},
+			},
 		}}},
 	}
 )
@@ -74,11 +76,11 @@ func toolsOf(offered []*pannier.Entry) []json.RawMessage {
 		Description: "Returns the instructions of a skill. Call it before you do a task that the skill is for, and follow what it returns.",
 		InputSchema: schemaOf(object{"name": name}, "name"), OutputSchema: activateOutput,
 	})}
-	if len(offered) > findFrom {
+	if len(offered) >= findFrom {
 		tools = append(tools, encode(&sdk.Tool{
 			Name: toolFind, Title: "Find skills", Annotations: readOnly,
-			Description: fmt.Sprintf("Finds skills by words of their names, descriptions and tags. There are %d skills.", len(offered)),
-			InputSchema: schemaOf(object{"query": text("Words that describe the task.")}, "query"), OutputSchema: findOutput,
+			Description: fmt.Sprintf("Finds the skills for a task, the most relevant first. There are %d skills.", len(offered)),
+			InputSchema: schemaOf(object{"query": text("The task in your own words, or a name.")}, "query"), OutputSchema: findOutput,
 		}))
 	}
 	return append(tools, encode(&sdk.Tool{
@@ -149,28 +151,31 @@ func failed(message string) *callResult {
 }
 
 // toolSkill returns the skill that a tool names.
-func toolSkill(v *view, argument, name string) (*pannier.Entry, error) {
+func (s *Server) toolSkill(v *view, argument, name string) (*pannier.Entry, error) {
 	if name == "" {
 		return nil, refuse("argument_missing", "the argument "+argument+" is missing", "give the name of a skill")
 	}
 	e, err := service.Find(v.snapshot, name, "")
 	if refusal, ok := asRefusal(err); ok {
-		return nil, refuse(refusal.Code, refusal.Message, v.similar(name))
+		hint := "tools/list lists the names of all skills"
+		if found, err := s.search(v, name, 3); err == nil && len(found) > 0 {
+			names := make([]string, len(found))
+			for i, f := range found {
+				names[i] = f.Slug
+			}
+			hint = "use one of the names of " + toolActivate + ", such as " + strings.Join(names, ", ")
+		}
+		return nil, refuse(refusal.Code, refusal.Message, hint)
 	}
 	return e, err
 }
 
-// similar returns a hint with the names that a wrong one may have meant.
-func (v *view) similar(name string) string {
-	found := v.search(name)
-	if len(found) == 0 {
-		return "tools/list lists the names of all skills"
-	}
-	names := make([]string, 0, 3)
-	for _, e := range found[:min(3, len(found))] {
-		names = append(names, e.Slug)
-	}
-	return "use one of the names of " + toolActivate + ", such as " + strings.Join(names, ", ")
+// search returns the offered skills that a text is about, the most relevant first.
+func (s *Server) search(v *view, text string, limit int) ([]pannier.FoundSkill, error) {
+	list, err := s.Service.FindByText(v.snapshot, pannier.FindRequest{Text: text, Limit: limit}, func(e *pannier.Entry) bool {
+		return e.Automatic() && !e.ToolsOnly
+	})
+	return list.Skills, err
 }
 
 type activation struct {
@@ -183,7 +188,7 @@ type activation struct {
 }
 
 func (s *Server) activate(ctx context.Context, v *view, a toolArguments) (*callResult, error) {
-	e, err := toolSkill(v, "name", a.Name)
+	e, err := s.toolSkill(v, "name", a.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +213,7 @@ func (s *Server) readToolFile(ctx context.Context, v *view, a toolArguments) (*c
 	name := strings.TrimPrefix(a.Path, "./")
 	var content sdk.Content
 	err := s.fresh(ctx, func(now *view) error {
-		e, err := toolSkill(now, "skill", a.Skill)
+		e, err := s.toolSkill(now, "skill", a.Skill)
 		if err != nil {
 			return err
 		}
@@ -230,65 +235,29 @@ func (s *Server) readToolFile(ctx context.Context, v *view, a toolArguments) (*c
 }
 
 type foundSkill struct {
-	Name        string `json:"name"`
-	Description string `json:"description"`
+	Name        string            `json:"name"`
+	Description string            `json:"description"`
+	Relevance   pannier.Relevance `json:"relevance"`
 }
 
 func (s *Server) find(_ context.Context, v *view, a toolArguments) (*callResult, error) {
 	if strings.TrimSpace(a.Query) == "" {
 		return nil, refuse("argument_missing", "the argument query is missing", "give words that describe the task")
 	}
-	found := v.search(a.Query)
-	found = found[:min(len(found), maxFound)]
+	found, err := s.search(v, a.Query, maxFound)
+	if err != nil {
+		return nil, err
+	}
 	result := struct {
 		Skills []foundSkill `json:"skills"`
 	}{Skills: []foundSkill{}}
-	for _, e := range found {
-		result.Skills = append(result.Skills, foundSkill{e.Slug, pannier.CleanLine(e.Description)})
+	var shown strings.Builder
+	for _, f := range found {
+		result.Skills = append(result.Skills, foundSkill{f.Slug, f.Description, f.Relevance})
+		shown.WriteString("- `" + f.Slug + "`: " + f.Description + "\n")
 	}
-	shown := "No skill matches. Other words may."
-	if len(found) > 0 {
-		shown = prompt.Catalog(found, 0)
+	if len(found) == 0 {
+		shown.WriteString("No skill matches. Other words may.")
 	}
-	return &callResult{Content: []sdk.Content{&sdk.TextContent{Text: shown}}, StructuredContent: encode(result)}, nil
+	return &callResult{Content: []sdk.Content{&sdk.TextContent{Text: shown.String()}}, StructuredContent: encode(result)}, nil
 }
-
-// maxQueryWords bounds the words of a search.
-const maxQueryWords = 32
-
-// search returns the offered skills that match words, best first: a word counts most in the name.
-func (v *view) search(query string) []*pannier.Entry {
-	words := strings.FieldsFunc(strings.ToLower(query[:min(len(query), 1024)]), func(r rune) bool { return !isWordRune(r) })
-	words = words[:min(len(words), maxQueryWords)]
-	type match struct {
-		*pannier.Entry
-		score int
-	}
-	var found []match
-	for _, e := range v.offered {
-		name, about := e.Slug+" "+strings.ToLower(e.Name), strings.ToLower(e.Description)
-		more := strings.ToLower(strings.Join(e.Tags, " ") + " " + strings.Join(e.Triggers, " "))
-		score := 0
-		for _, word := range words {
-			switch {
-			case strings.Contains(name, word):
-				score += 4
-			case strings.Contains(more, word):
-				score += 2
-			case strings.Contains(about, word):
-				score++
-			}
-		}
-		if score > 0 {
-			found = append(found, match{e, score})
-		}
-	}
-	slices.SortStableFunc(found, func(a, b match) int { return cmp.Compare(b.score, a.score) })
-	entries := make([]*pannier.Entry, len(found))
-	for i, m := range found {
-		entries[i] = m.Entry
-	}
-	return entries
-}
-
-func isWordRune(r rune) bool { return r > 0x7f || r >= 'a' && r <= 'z' || r >= '0' && r <= '9' }

@@ -115,9 +115,15 @@ func (s *Server) writeInstructions(v *view) string {
 	if s.Tools {
 		head = useTools
 	}
-	room := s.InstructionsMaxChars - len(head)
+	room := s.InstructionsMaxChars - len(head) - len("\n")
 	if room <= 0 || len(v.offered) == 0 {
 		return strings.TrimSpace(head)
 	}
-	return strings.TrimSpace(head + "\n" + prompt.Catalog(v.offered, room))
+	more := "Not all are described in full here: read skill://NAME/SKILL.md to see more.\n"
+	if s.Tools && len(v.offered) >= findFrom {
+		more = "Not all are described in full here: find the one for a task with find_skills.\n"
+	} else if s.Tools {
+		more = "Not all are described in full here: activate_skill returns all of one.\n"
+	}
+	return strings.TrimSpace(head + "\n" + prompt.Catalog(v.snapshot, v.offered, room, more))
 }

@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,38 +9,32 @@ import (
 	"pannier"
 )
 
-const (
-	// catalogCut stands where skills are left out of a catalog.
-	catalogCut = "This list is cut: it has no room for %d of the skills.\n"
-	// maxActivationFiles bounds the files that an activation lists.
-	maxActivationFiles = 100
-)
+// maxActivationFiles bounds the files that an activation lists.
+const maxActivationFiles = 100
 
-// Catalog lists skills for the instructions of a server: one line each, as many as fit in so many code points; 0 means no limit.
-func Catalog(entries []*pannier.Entry, maxChars int) string {
-	lines := make([]string, len(entries))
-	all := 0
-	for i, e := range entries {
-		lines[i] = "- `" + e.Slug + "`: " + fold(e.Description) + "\n"
-		all += runes(lines[i])
+// Catalog lists skills of a snapshot for the instructions of a server, in the order of config.yaml, then by slug: a line for each.
+// Where they do not fit in so many code points, the first line names all of them, then more says how to find the others, and their
+// descriptions are cut as those of a prompt.
+func Catalog(s *pannier.Snapshot, entries []*pannier.Entry, maxChars int, more string) string {
+	active := make([]pannier.ActiveSkill, len(entries))
+	for i, e := range slices.SortedStableFunc(slices.Values(entries), func(a, b *pannier.Entry) int { return cmp.Compare(a.Rank, b.Rank) }) {
+		active[i] = pannier.ActiveSkill{Slug: e.Slug, Reason: pannier.ViaImplicit}
 	}
-	if maxChars <= 0 || all <= maxChars {
-		return strings.Join(lines, "")
+	r := NewRenderer(s, "")
+	into := &Section{budget: Budget{MaxChars: maxChars}, items: r.items(active, nil), shown: make([]level, len(active))}
+	for i := range into.items {
+		into.items[i].place = int32(i)
 	}
-	var text strings.Builder
-	left, room := 0, maxChars-len(fmt.Sprintf(catalogCut, len(entries)))
-	for _, line := range lines {
-		if size := runes(line); size <= room {
-			room -= size
-			text.WriteString(line)
-		} else {
-			left++
-		}
+	described := func(e item, description string) string {
+		return strings.TrimSuffix("- `"+e.Slug+"`: "+description, ": ") + "\n"
 	}
-	if room >= 0 {
-		fmt.Fprintf(&text, catalogCut, left)
-	}
-	return text.String()
+	r.write(into, layout{
+		full:      func(e item) *block { return newBlock(described(e, r.block(aboutSkill, e).text)) },
+		described: described,
+		group:     noGroup, name: slugName,
+		names: func(lines string) string { return "Skills of this workspace: " + lines + more },
+	})
+	return strings.Join(into.Parts, "")
 }
 
 // Activation returns the text that hands a skill to a model, as the guide for clients of the Agent Skills specification recommends,

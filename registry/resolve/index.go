@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,24 +24,41 @@ func (r *Resolver) Resolve(s *pannier.Snapshot, t pannier.Turn) pannier.Resoluti
 	return r.Rules.resolve(s, t, r.index(s))
 }
 
-// Find returns the skills of a snapshot that have words of a text, the most relevant first. A name or a slug that is the whole text
-// comes before all others. Shadowed skills are not among them.
-func (r *Resolver) Find(s *pannier.Snapshot, text string) []rank.Hit {
+// Find returns the skills of a snapshot that have words of a text, the most relevant first. A skill whose slug or name is the whole text
+// comes first; those that only have the text as a part of their slug or name come last, with a score of 0, by slug. Shadowed skills
+// are not among them.
+func (r *Resolver) Find(s *pannier.Snapshot, text string) []pannier.Found {
 	x := r.index(s)
+	text = strings.TrimSpace(text)
+	var found []pannier.Found
+	seen := map[*pannier.Skill]bool{}
+	add := func(e *pannier.Entry, score float64, matched []string) {
+		if !seen[e.Skill] {
+			seen[e.Skill] = true
+			found = append(found, pannier.Found{Entry: e, Relevance: pannier.Relevance{Score: score, Matched: append([]string{}, matched...)}})
+		}
+	}
 	hits := x.words().Rank(text, nil, 0)
-	if e, ok := x.named(strings.TrimSpace(text)); ok {
-		first := rank.Hit{Skill: e.Skill, Matched: []string{e.Slug}}
-		others := make([]rank.Hit, 0, len(hits)+1)
-		for _, h := range hits {
-			if h.Skill == e.Skill {
-				first = h
-			} else {
-				others = append(others, h)
+	if e, ok := x.named(text); ok && e.State != pannier.StateShadowed {
+		first := rank.Hit{Matched: []string{e.Slug}}
+		if i := slices.IndexFunc(hits, func(h rank.Hit) bool { return h.Skill == e.Skill }); i >= 0 {
+			first = hits[i]
+		}
+		add(e, first.Score, first.Matched)
+	}
+	for _, h := range hits {
+		if e, ok := s.LookupPath(h.Skill.Slug, h.Skill.Path); ok {
+			add(e, h.Score, h.Matched)
+		}
+	}
+	if part := nameKey(text); part != "" {
+		for _, e := range s.Entries {
+			if e.State != pannier.StateShadowed && (strings.Contains(e.Slug, part) || strings.Contains(nameKey(e.Name), part)) {
+				add(e, 0, []string{part})
 			}
 		}
-		hits = append([]rank.Hit{first}, others...)
 	}
-	return hits
+	return found
 }
 
 // index may be made by several callers at once, of whom one's stays.
