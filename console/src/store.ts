@@ -82,6 +82,23 @@ export async function loadAll(): Promise<void> {
   }
 }
 
+/** ranked are the paths of the skills that the sidecar has found for a query, the most relevant first. */
+export const ranked = signal<{ query: string; paths: readonly string[] }>({ query: "", paths: [] });
+let ranking: AbortController | undefined;
+
+/** rank asks the sidecar which skills a query is about. Until it answers, and without an answer, the page searches alone. */
+export async function rank(q: string): Promise<void> {
+  ranking?.abort();
+  const mine = (ranking = new AbortController());
+  if (q.trim() === "") return;
+  try {
+    const page = await get<Page>("/v1/skills" + query({ q: q.trim().slice(0, 64), fields: "slug", limit: nextPages }), { signal: mine.signal });
+    ranked.value = { query: q, paths: page.skills.map((s) => s.path) };
+  } catch {
+    // The page has its own search.
+  }
+}
+
 const dirty = new Set<string>();
 let timer: ReturnType<typeof setTimeout> | undefined;
 let reading = false;

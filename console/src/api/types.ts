@@ -259,6 +259,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/find": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** The skills that a text is about, usable or not, the most relevant first. */
+        post: operations["findSkills"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/health": {
         parameters: {
             query?: never;
@@ -1095,6 +1112,22 @@ export interface components {
             path: string;
             result?: components["schemas"]["InstallResult"];
             slug?: string;
+        };
+        FoundList: {
+            digest: components["schemas"]["Digest"];
+            skills: components["schemas"]["FoundSkill"][];
+            /** Format: int64 */
+            snapshot_version: number;
+            total: number;
+        };
+        FoundSkill: {
+            description: string;
+            name: string;
+            offered: boolean;
+            relevance: components["schemas"]["Relevance"];
+            slug: string;
+            state: components["schemas"]["State"];
+            usable: boolean;
         };
         Health: {
             commit?: string;
@@ -2624,6 +2657,37 @@ export interface operations {
             "5XX": components["responses"]["Failed"];
         };
     };
+    findSkills: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description The most skills; 0 means 20. */
+                    limit?: number;
+                    /** @description A task, or a name. */
+                    text: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The answer. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FoundList"];
+                };
+            };
+            "4XX": components["responses"]["Failed"];
+            "5XX": components["responses"]["Failed"];
+        };
+    };
     getHealth: {
         parameters: {
             query?: never;
@@ -3024,7 +3088,7 @@ export interface operations {
                 fields?: ("slug" | "owner" | "path" | "target" | "root" | "source_kind" | "name" | "description" | "version" | "license" | "homepage" | "emoji" | "runtime" | "tags" | "examples" | "triggers" | "paths" | "allowed_tools" | "user_invocable" | "disable_model_invocation" | "compatibility" | "conflicts" | "primary_env" | "skill_key" | "digest" | "meta_digest" | "tools_only" | "last_good" | "deleting" | "trust_level" | "managed" | "id" | "state" | "usable" | "reasons" | "policy" | "shadowed_by" | "problems" | "fingerprint" | "health" | "scan_summary" | "activity")[];
                 /** @description Only the skills with one of these slugs, at most 100; also those that are shadowed. */
                 slug?: string[];
-                /** @description Only the skills with each of these words in their slug, name, description or tags; case does not matter. */
+                /** @description Only the skills that have words of this text, the most relevant first; shadowed ones are not among them. */
                 q?: string;
                 /** @description The most skills; the answer has total, and next_cursor if there are more. */
                 limit?: number;

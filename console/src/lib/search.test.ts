@@ -14,6 +14,14 @@ test("every word has to be found, anywhere and in any case", () => {
   assert.equal(search(all, "  "), all);
 });
 
+test("what the sidecar has found gives the order, and stands in where no skill has every word", () => {
+  const all = ["a", "b", "c"].map((slug) => ({ ...skill(slug, slug === "c" ? "Reports" : "Forms"), path: "skills/" + slug }));
+  const slugs = (q: string, paths: string[]) => search(all, q, paths).map((s) => s.slug);
+  assert.deepEqual(slugs("forms", ["skills/b", "skills/c"]), ["b", "a"]);
+  assert.deepEqual(slugs("fomrs", ["skills/b", "skills/a"]), ["b", "a"]);
+  assert.deepEqual(slugs("fomrs", []), []);
+});
+
 test("a changed skill is searched as it is now", () => {
   const before = skill("a", "old");
   assert.equal(search([before], "old").length, 1);

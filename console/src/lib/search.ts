@@ -25,10 +25,17 @@ export function matches(s: Searched, all: readonly string[]): boolean {
   return all.every((w) => t.includes(w));
 }
 
-/** search returns the skills that contain every word of a query, in their order. */
-export function search<T extends Searched>(skills: readonly T[], query: string): readonly T[] {
+/**
+ * search returns the skills that contain every word of a query; if there are none, those that the sidecar has found. paths are what it
+ * has found, the most relevant first: these come first, in that order.
+ */
+export function search<T extends Searched & { path?: string }>(skills: readonly T[], query: string, paths: readonly string[] = []): readonly T[] {
   const all = words(query);
-  return all.length === 0 ? skills : skills.filter((s) => matches(s, all));
+  if (all.length === 0) return skills;
+  const rank = new Map(paths.map((path, i) => [path, i]));
+  const of = (s: T): number => rank.get(s.path ?? "") ?? paths.length;
+  const have = skills.filter((s) => matches(s, all));
+  return (have.length > 0 ? have : skills.filter((s) => of(s) < paths.length)).sort((a, b) => of(a) - of(b));
 }
 
 const slice = 400;

@@ -8,7 +8,7 @@ import { needsAttention, sentence, summary } from "../lib/reason";
 import { search } from "../lib/search";
 import { trustSource } from "../lib/trust";
 import { href, navigate, route, setParams } from "../router";
-import { changed, health, lastChange, list, listProblems, loadAll, loadError, loaded, loading, total } from "../store";
+import { changed, health, lastChange, list, listProblems, loadAll, loadError, loaded, loading, rank, ranked, total } from "../store";
 import { S } from "../strings";
 import { Badge, StateBadge } from "../ui/Badge";
 import { Button } from "../ui/Button";
@@ -28,7 +28,7 @@ for (const state of states) filters[state] = (s) => s.state === state;
 const onList = (): boolean => route.value.view === "skills" && route.value.slug === "";
 const query = computed(() => (onList() ? (route.value.params.q ?? "") : ""));
 const filter = computed(() => (onList() ? (route.value.params.state ?? "") : ""));
-const found = computed(() => search(list.value, query.value));
+const found = computed(() => search(list.value, query.value, ranked.value.query === query.value ? ranked.value.paths : []));
 const shown = computed(() => {
   const f = filters[filter.value];
   return f ? found.value.filter(f) : found.value;
@@ -84,6 +84,10 @@ export function Skills() {
     Enter: () => open(selected),
     Escape: () => setParams({ q: "", state: "" }),
   });
+  useEffect(() => {
+    const soon = setTimeout(() => void rank(query.value), 100);
+    return () => clearTimeout(soon);
+  }, [query.value, list.value]);
   useEffect(() => {
     if (path && loaded.peek() && selected < 0) setPath("");
   }, [selected]);

@@ -25,6 +25,7 @@ export function Outcome({ tried }: { tried: Tried }) {
               <a href={href("skills", s.slug)}>{s.slug}</a>
               {before && !wasActive.has(s.slug) && <Badge tone="ok">{S.turn.isNew}</Badge>}
               <div class="because">{S.turn.activeReasons[s.reason] ?? s.reason}</div>
+              {s.relevance && <div class="because">{S.turn.relevance(s.relevance.score, s.relevance.matched.join(", "))}</div>}
               {s.arguments && <div class="because">{S.turn.arguments(s.arguments)}</div>}
             </li>
           ))}

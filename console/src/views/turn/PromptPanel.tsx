@@ -53,6 +53,14 @@ function PromptText({ prompt, before }: { prompt: Prompt; before?: Prompt }) {
         </span>
       </div>
       {prompt.omitted.length > 0 && <p class="box warn">{S.turn.omitted(prompt.omitted.length, prompt.omitted.slice(0, 10).join(", "))}</p>}
+      {prompt.shortened && (
+        <details>
+          <summary>{S.turn.shortened(prompt.shortened.length)}</summary>
+          <ul class="rows">
+            {prompt.shortened.slice(0, 200).map((s) => <li key={s.slug}>{s.slug} <span class="hint">{S.turn.leftOut[s.left_out] ?? s.left_out}</span></li>)}
+          </ul>
+        </details>
+      )}
       {before && !differs && <p class="hint">{S.turn.same}</p>}
       {!before && previous.value && <p class="hint">{S.turn.noBefore}</p>}
       {prompt.text === "" ? (
