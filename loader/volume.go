@@ -10,9 +10,6 @@ import (
 // them, it is replaced by one that leads to another directory, in one step (AtomicWriter in k8s.io/kubernetes/pkg/volume/util).
 const volumeLink = "..data"
 
-// volumePrefix begins the names that are a volume's own: its data, of which the links beside them show what is to be seen.
-const volumePrefix = ".."
-
 // followedLink is where a link led when it was followed.
 type followedLink struct {
 	link   string // absolute
