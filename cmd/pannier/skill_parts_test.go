@@ -52,13 +52,20 @@ printf -- '- https://a.example/guide\n' > skills/seo/links.yaml`)
 	}
 }
 
-// TestRealParts shows the examples and executables of skills as people publish them.
+// TestRealParts shows the examples of skills as people publish them: all of them without a limit, and those of the skill that fits
+// within the default one.
 func TestRealParts(t *testing.T) {
 	corpus := realskills.Dir(t)
 	workspace := newWorkspace(t)
 	writeIn(t, workspace, fmt.Sprintf("cp -r %[1]s/wshobson+agents/plugins/startup-business-analyst/skills/market-sizing-analysis %[1]s/obra+superpowers/skills/writing-skills skills; chmod -R u+w skills", corpus))
 	s := startFault(t, workspace)
-	s.promptHas(t, "molecule", "Example `examples/saas-market-sizing.md`:\n", "Example `examples/CLAUDE_MD_TESTING.md`:\n")
+	s.promptHas(t, "molecule", "Example `examples/saas-market-sizing.md`:\n", "verifying skills work before deployment\nThe instructions are not shown here.")
+	unlimited, err := s.AutomaticPrompt(t.Context(), "molecule", new(int))
+	for _, text := range []string{"Example `examples/saas-market-sizing.md`:\n", "Example `examples/CLAUDE_MD_TESTING.md`:\n"} {
+		if err != nil || !strings.Contains(unlimited.Text, text) {
+			t.Errorf("no %q without a limit: %v\n%s", text, err, unlimited.Text)
+		}
+	}
 }
 
 // promptHas waits until a prompt has some texts.

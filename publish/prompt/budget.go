@@ -69,7 +69,7 @@ func (s size) tokens() int { return (s.chars-s.wide+3)/4 + s.wide }
 const (
 	namesPercent  = 75
 	likelyPercent = 70
-	// leastCut and mostCut bound a description that is cut, in code points.
+	// leastCut is the least of a description that is cut, in code points, mostCut the most for one that the turn is about.
 	leastCut, mostCut = 48, 160
 )
 
@@ -240,7 +240,7 @@ func (r *Renderer) shorten(into *Section, l layout) {
 				break
 			}
 		}
-		share := max(leastCut, min(mostCut, into.budget.room(used)/left-empty))
+		share := max(leastCut, into.budget.room(used)/left-empty)
 		for i, e := range into.items { // the others
 			if full() || into.budget.room(used) < empty+8 {
 				break

@@ -46,12 +46,14 @@ func TestMoleculeNamedFirst(t *testing.T) {
 	}
 }
 
-// TestBodyThatDoesNotFit in every format with bodies is left out, and what is left of the room goes to others.
+// TestBodyThatDoesNotFit in every format with bodies is left out, and what is left of the room goes to whole descriptions and to the
+// bodies of others.
 func TestBodyThatDoesNotFit(t *testing.T) {
 	bodies := map[string]string{"big": strings.Repeat("x", 10_000), "small": "fits"}
+	long := strings.Repeat("does much ", 60) + "more."
 	for _, format := range []string{prompt.SkillsXML, prompt.Molecule, prompt.MoleculeSystem} {
-		p := renderAs(format, 5000, bodies, skill("big", "Big", "Does it."), skill("small", "Small", "Does more."))
-		if leftOut(p) != "big:body" || !strings.Contains(p.Text, "/v1/skills/big/content") || !strings.Contains(p.Text, "fits") {
+		p := renderAs(format, 5000, bodies, skill("big", "Big", "It "+long), skill("small", "Small", "This "+long))
+		if leftOut(p) != "big:body" || !strings.Contains(p.Text, "/v1/skills/big/content") || !strings.Contains(p.Text, "fits") || format != prompt.SkillsXML && strings.Count(p.Text, long) != 2 {
 			t.Errorf("%s: truncated %t, omitted %v in\n%s", format, p.Truncated, p.Omitted, p.Text)
 		}
 	}
