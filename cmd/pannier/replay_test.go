@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -151,14 +152,19 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestReplayOfResources compares the links and examples that a prompt showed.
+// TestReplayOfResources compares the links and examples that a prompt showed. They count for the digest of the catalog too.
 func TestReplayOfResources(t *testing.T) {
 	t.Parallel()
 	w, state := newWorkspace(t), t.TempDir()
 	writeIn(t, w, skillScript("first", "Has examples.")+"mkdir skills/first/examples; printf 'one\n' > skills/first/examples/one.md")
 	s := startSidecar(t, w, "--platform-url", "off", "--state-dir", state)
 	r := &recorded{sidecarUnderTest: s, journal: filepath.Join(state, testWorkspaceID, "journal")}
-	r.settles(t)
+	eventually(t, "the recorded digest covers the examples", func() error {
+		if out, code := r.replay(t, r.journal); code != exitYes {
+			return errors.New(out)
+		}
+		return nil
+	})
 	if _, err := s.Prompt(t.Context(), pannier.Turn{Format: "molecule"}); err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,7 @@ func (s *sidecarUnderTest) contestedBy(t *testing.T, dir string) {
 func TestSlugTakeover(t *testing.T) {
 	const stranger = `printf -- '---\nname: pdf-forms\ndescription: Is a stranger.\n%s---\nDo it.\n' > %s/SKILL.md`
 	at := func(dir, front string) string { return "mkdir -p " + dir + "; " + fmt.Sprintf(stranger, front, dir) }
-	const forged = `; mkdir -p later/.pannier; printf '{"version":1,"skills":{"pdf-forms":{"slug":"pdf-forms","trust":"internal","fingerprint":"sha256:%064d"}}}' 1 > later/.pannier/lock.json`
+	const forged = `; mkdir -p later/.pannier; printf '{"version":1,"skills":{"pdf-forms":{"slug":"pdf-forms","trust":"internal","fingerprint":"sha256:%064d","digest":"sha256:%s"}}}' 1 $(sha256sum < later/pdf-forms/SKILL.md | cut -c -64) > later/.pannier/lock.json`
 	for _, tt := range []struct {
 		name, dir, script string
 		trust             pannier.Trust // of the stranger

@@ -232,7 +232,7 @@ func (s *sidecarUnderTest) attempts(t *testing.T, server *hostileAnswers, tool s
 func (s *sidecarUnderTest) keepsNoSecret(t *testing.T, calls int, secret string) {
 	t.Helper()
 	audit, err := s.Audit(t.Context(), "net", 2*calls+100)
-	audit.Entries = slices.DeleteFunc(audit.Entries, func(e pannier.AuditEntry) bool { return e.Action == pannier.ActionSetPolicy })
+	audit.Entries = slices.DeleteFunc(audit.Entries, func(e pannier.AuditEntry) bool { return e.Action == pannier.ActionAllowTools })
 	if err != nil || len(audit.Entries) != 2*calls {
 		t.Errorf("%d entries about %d calls, %v", len(audit.Entries), calls, err)
 	}
