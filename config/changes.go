@@ -119,9 +119,8 @@ func changedKeys(before, after map[string]pannier.Digest) []string {
 	return keys
 }
 
-// RestartNeeded returns a problem for each field that is not what it was at the first reading, and that the agent reads
-// only when it starts, or not at all although one would think so. first is the reading by which the agent is taken to
-// run; where one of the two is of no config.yaml, nothing can be said.
+// RestartNeeded returns a problem for each field that is not what it was at a reading, and that the agent reads only when it
+// starts, or not at all although one would think so. first is the reading by which the agent is taken to run; where one of the two is of no config.yaml, nothing can be said.
 func RestartNeeded(first, now pannier.Workspace) []pannier.Problem {
 	if first.Fields == nil || now.Fields == nil {
 		return nil
@@ -133,8 +132,8 @@ func RestartNeeded(first, now pannier.Workspace) []pannier.Problem {
 		case !slices.Contains(changed, f.key):
 		case f.effect == effectRestart:
 			problems = append(problems, fileProblem(codeRestartNeeded, pannier.SeverityInfo, f.key,
-				f.key+" has changed since pannier started, and the agent needs a restart for it: it "+f.why,
-				"restart the agent, unless that is done; pannier does not see it, and says so until it is restarted too or the old value is back"))
+				f.key+" has changed since pannier or the agent started, and the agent needs a restart for it: it "+f.why,
+				"restart the agent and have it report its environment, or put the old value back; without a report this stays until pannier is restarted too"))
 		case f.key == keyTier:
 			problems = append(problems, fileProblem(codeTierIgnored, pannier.SeverityInfo, f.key,
 				f.key+" has changed since pannier started, which has no effect: it "+f.why,

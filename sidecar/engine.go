@@ -42,8 +42,9 @@ type engine struct {
 	// loaderSet is the loader's watch set of the last scan. deepDirs adds directories inside of skills; optional.
 	loaderSet pannier.WatchSet
 	deepDirs  func() []string
-	// first is the workspace as it was at the first scan, latest as it was at the last one.
-	first, latest atomic.Pointer[pannier.Workspace]
+	// running is the workspace that the agent is taken to run with, as it was at the first scan with a config.yaml or when the agent
+	// last reported its environment; latest is as it was at the last scan.
+	running, latest atomic.Pointer[pannier.Workspace]
 }
 
 // newEngine returns an engine before its first scan. o is what the registry has to know beside its inputs.
@@ -74,10 +75,15 @@ func (e *engine) reload(ctx context.Context, b pannier.Batch) (*pannier.Snapshot
 	if err != nil {
 		return nil, pannier.WatchSet{}, err
 	}
-	workspace.Problems = slices.Concat(workspace.Problems, config.Misplaced(e.rules), e.environments.readFile(), e.openToolsProblems(), e.unread.problems(catalog, workspace))
+	fileProblems, reported := e.environments.readFile()
+	workspace.Problems = slices.Concat(workspace.Problems, config.Misplaced(e.rules), fileProblems, e.openToolsProblems(), e.unread.problems(catalog, workspace))
+	if running := e.running.Load(); running == nil || running.Fields == nil || reported {
+		e.running.Store(&workspace)
+	}
 	items := configItems(e.settings.Workspace, catalog.Skills, workspace.Keys)
 	s := e.registry.Update(func(in *registry.Inputs) {
 		in.Catalog, in.Workspace, in.Config, in.Environment = catalog, workspace, items, e.environments.effective()
+		in.Workspace.Runtime = e.running.Load().Runtime
 		in.Paced = isPaced(b)
 	})
 	e.reportWorkspaceChange(&workspace) // after the update, so that a subscriber finds the change served
@@ -167,28 +173,34 @@ func (e *engine) readWorkspace(ctx context.Context, b pannier.Batch) (catalog pa
 // reportWorkspaceChange reports what has changed in the workspace since the scan before.
 func (e *engine) reportWorkspaceChange(now *pannier.Workspace) {
 	before := e.latest.Swap(now)
-	if before == nil {
-		e.first.Store(now)
+	if before == nil || e.onWorkspaceChange == nil {
 		return
 	}
-	if changes, any := config.Changes(*before, *now); any && e.onWorkspaceChange != nil {
+	if changes, any := config.Changes(*before, *now); any {
 		e.onWorkspaceChange(changes)
 	}
 }
 
-// restartNeeded returns which changes of config.yaml since the first scan the agent has not taken in.
+// restartNeeded returns which changes of config.yaml the agent has not taken in.
 func (e *engine) restartNeeded() []pannier.Problem {
-	first, latest := e.first.Load(), e.latest.Load()
-	if first == nil || latest == nil {
+	running, latest := e.running.Load(), e.latest.Load()
+	if running == nil || latest == nil {
 		return nil
 	}
-	return config.RestartNeeded(*first, *latest)
+	return config.RestartNeeded(*running, *latest)
 }
 
-// setEnvironment takes in what the agent put, and returns the snapshot that shows it.
+// setEnvironment takes in what the agent put, and returns the snapshot that shows it. An agent reports when it has started, so it
+// runs with the config.yaml of now.
 func (e *engine) setEnvironment(env pannier.Environment) *pannier.Snapshot {
 	e.environments.set(env)
-	s := e.registry.Update(func(in *registry.Inputs) { in.Environment = e.environments.effective() })
+	s := e.registry.Update(func(in *registry.Inputs) {
+		in.Environment = e.environments.effective()
+		if latest := e.latest.Load(); latest != nil {
+			e.running.Store(latest)
+			in.Workspace.Runtime = latest.Runtime
+		}
+	})
 	e.reportEnvironmentChange()
 	return s
 }

@@ -28,13 +28,14 @@ func newEnvironments(s config.Settings, environ []string) *environments {
 	return &environments{own: OwnEnvironment(environ, s.EnvironmentOwn), file: config.NewEnvironmentReader(s.EnvironmentFile)}
 }
 
-// readFile reads the file and returns what is wrong with it.
-func (e *environments) readFile() []pannier.Problem {
+// readFile reads the file and returns what is wrong with it, and whether the agent has written it since the last call.
+func (e *environments) readFile() (problems []pannier.Problem, written bool) {
 	found, problems := e.file.Read()
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	written = found != nil && (e.inFile == nil || found.At.After(e.inFile.At))
 	e.inFile = found
-	return problems
+	return problems, written
 }
 
 // changes returns what skills are judged by, and whether that is something else than when it was last called. The first call

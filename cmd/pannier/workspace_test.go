@@ -1,6 +1,9 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,6 +29,39 @@ func TestWorkspaceChanges(t *testing.T) {
 	s.write(t, "printf 'Be kind.\n' > prompts/new; mv prompts/new prompts/one.md; printf 'The user likes tea.\n' > USER.md")
 	s.promptIs(t, "Be kind.\nYou are a desk.\nThe user likes tea.\n\n## Your Skills\n")
 	s.hasEvent(t, pannier.EventWorkspaceChanged, `"USER.md"`)
+}
+
+// TestRuntimeOfTheRunningAgent edits the runtime in config.yaml: skills fit the adapter that the agent runs with until the agent reports
+// its environment, over the socket or in the file.
+func TestRuntimeOfTheRunningAgent(t *testing.T) {
+	t.Parallel()
+	w := newWorkspace(t)
+	writeIn(t, w, `printf 'name: Desk\nruntime: langgraph\n' > config.yaml; for runtime in langgraph crewai; do mkdir -p skills/$runtime; printf -- '---\nname: %s\ndescription: Is one.\nruntime: %s\n---\nDo it.\n' $runtime $runtime > skills/$runtime/SKILL.md; done`)
+	report := filepath.Join(shortDir(t), "environment.json")
+	s := startSidecar(t, w, "--platform-url", "off", "--environment-file", report)
+	runs := func(fits, other string) {
+		t.Helper()
+		s.standsAt(t, fits, pannier.StateEligible)
+		s.standsAt(t, other, pannier.StateIneligible, pannier.ReasonRuntimeIncompatible)
+	}
+	runs("langgraph", "crewai")
+	s.write(t, `printf 'name: Desk\nruntime: crewai\n' > config.yaml`)
+	s.hasCondition(t, "config_restart_needed")
+	runs("langgraph", "crewai")
+	if _, err := s.PutEnvironment(t.Context(), pannier.Environment{OS: "linux", Arch: "amd64"}); err != nil {
+		t.Fatal(err)
+	}
+	runs("crewai", "langgraph")
+	if h, err := s.Health(t.Context()); err != nil || slices.ContainsFunc(h.Conditions, func(c pannier.Condition) bool { return c.Code == "config_restart_needed" }) {
+		t.Errorf("health after the report: %+v, %v", h.Conditions, err)
+	}
+	s.write(t, `printf 'name: Desk\nruntime: langgraph\n' > config.yaml`)
+	s.hasCondition(t, "config_restart_needed")
+	runs("crewai", "langgraph")
+	if err := os.WriteFile(report, []byte(`{"os":"linux","arch":"amd64"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	runs("langgraph", "crewai")
 }
 
 // TestPromptDirectoryIsSwapped has another directory take the place of one on the way to a prompt file, in each mode.
