@@ -194,9 +194,11 @@ type TurnResolved struct {
 	// Active and Rejected count skills by reason.
 	Active   map[string]int `json:"active"`
 	Rejected map[string]int `json:"rejected"`
-	// Skills are the chosen skills, then the rejected ones, at most [MaxTurnSkills]; Truncated says that there are more.
-	Skills    []TurnSkill `json:"skills"`
-	Truncated bool        `json:"truncated,omitempty"`
+	// Skills are the chosen skills, then the rejected ones, and ExcludedTools the tools of active skills that are not offered, at most
+	// [MaxTurnSkills] each; Truncated says that there are more.
+	Skills        []TurnSkill `json:"skills"`
+	ExcludedTools []TurnTool  `json:"excluded_tools"`
+	Truncated     bool        `json:"truncated,omitempty"`
 	// Bodies counts the skills whose bodies the prompt shows.
 	Bodies int `json:"bodies"`
 	// Verbose says that skills which the turn did not name are among the rejected ones.
@@ -207,10 +209,11 @@ type TurnResolved struct {
 	Turn *Turn `json:"turn,omitempty"`
 }
 
-// MaxTurnSkills bounds [TurnResolved].Skills, MaxTurnSlugBytes each slug in it.
+// MaxTurnSkills bounds the lists of [TurnResolved], MaxTurnSlugBytes each name in them, and MaxTurnCodes the reasons of one skill.
 const (
 	MaxTurnSkills    = 64
 	MaxTurnSlugBytes = 128
+	MaxTurnCodes     = 8
 )
 
 // TurnSkill is a skill that a turn chose or rejected.
@@ -222,6 +225,17 @@ type TurnSkill struct {
 	Reason string `json:"reason"`
 	// Relevance is the score of one that the text is likely to be about; the matched words are the user's, and in no event.
 	Relevance float64 `json:"relevance,omitempty"`
+	// Codes are those of the reasons against a rejected skill, at most [MaxTurnCodes], and Subjects what each is about, such as the
+	// dependency that is missing.
+	Codes    []string `json:"codes,omitempty"`
+	Subjects []string `json:"subjects,omitempty"`
+}
+
+// TurnTool is a tool of an active skill that a turn does not offer.
+type TurnTool struct {
+	Name string `json:"name"`
+	// Reason is that of an [ExcludedTool].
+	Reason string `json:"reason"`
 }
 
 // The values of [TurnSkill].State.

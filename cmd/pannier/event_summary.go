@@ -52,7 +52,15 @@ var summaries = map[pannier.EventType]func(json.RawMessage) (eventSummary, error
 		for _, n := range d.Rejected {
 			rejected += n
 		}
-		return eventSummary{"", fmt.Sprintf("turn resolved: %d active, %d rejected", active, rejected), ""}
+		s := eventSummary{"", fmt.Sprintf("turn resolved: %d active, %d rejected", active, rejected), ""}
+		var kept []string
+		for _, t := range d.ExcludedTools {
+			kept = append(kept, t.Name+" ("+t.Reason+")")
+		}
+		if len(kept) > 0 {
+			s.text += "; not offered: " + someOf(kept)
+		}
+		return s
 	}),
 	pannier.EventSkillScanned: summaryOf(func(d pannier.SkillScanned) eventSummary {
 		colour := map[pannier.ScanDecision]string{pannier.ScanAllow: green, pannier.ScanWarn: yellow, pannier.ScanBlock: red}[d.Decision]

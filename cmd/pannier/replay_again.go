@@ -184,11 +184,39 @@ func differences(recorded pannier.Event, now any, subject string) ([]difference,
 	maps.Copy(names, after)
 	var found []difference
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		if !reflect.DeepEqual(before[name], after[name]) {
-			found = append(found, difference{Seq: recorded.Seq, Type: recorded.Type, Subject: subject, Field: name, Recorded: before[name], Now: after[name]})
+		differ := func(field string, before, now any) {
+			if !reflect.DeepEqual(before, now) {
+				found = append(found, difference{Seq: recorded.Seq, Type: recorded.Type, Subject: subject, Field: field, Recorded: before, Now: now})
+			}
 		}
+		if recorded.Type == pannier.EventTurnResolved && (name == "skills" || name == "excluded_tools") {
+			before, now := byName(before[name]), byName(after[name])
+			both := maps.Clone(before)
+			maps.Copy(both, now)
+			for _, item := range slices.Sorted(maps.Keys(both)) {
+				differ(name+"."+item, before[item], now[item])
+			}
+			continue
+		}
+		differ(name, before[name], after[name])
 	}
 	return found, nil
+}
+
+// byName returns what a turn says of each skill or tool in a list, so that the one that differs is named.
+func byName(list any) map[string]any {
+	items, _ := list.([]any)
+	named := make(map[string]any, len(items))
+	for _, item := range items {
+		fields, _ := item.(map[string]any)
+		name, ok := fields["slug"].(string)
+		if !ok {
+			name, _ = fields["name"].(string)
+		}
+		same, _ := named[name].([]any)
+		named[name] = append(same, fields)
+	}
+	return named
 }
 
 // fieldsByName reads an object without losing a digit. What is null is as if it were not there.

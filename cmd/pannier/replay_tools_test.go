@@ -65,3 +65,31 @@ func TestReplayCalls(t *testing.T) {
 		t.Error("a replay ran the tool")
 	}
 }
+
+// TestReplayExplainsATool records a turn in which a tool is not offered and a skill lacks a dependency: the event says why, and a replay
+// with other settings names the tool.
+func TestReplayExplainsATool(t *testing.T) {
+	t.Parallel()
+	w, state := newWorkspace(t), t.TempDir()
+	writeIn(t, w, toolFile("skills/calc/tools/calc.py", "add")+`mkdir skills/needy; printf -- '---\nname: needy\ndescription: Needs it.\ndependencies: {api_keys: [NEEDY_KEY]}\n---\nDo it.\n' > skills/needy/SKILL.md`)
+	s := startSidecar(t, w, "--platform-url", "off", "--state-dir", state, "--turn-events-text")
+	s.offers(t, "skill.calc.add")
+	if _, err := s.Resolve(t.Context(), pannier.Turn{Text: "/skill:needy"}); err != nil {
+		t.Fatal(err)
+	}
+	s.hasEvent(t, pannier.EventTurnResolved, `"skills":[{"slug":"needy","state":"rejected","reason":"dependency_missing","codes":["missing_api_key"],"subjects":["NEEDY_KEY"]}],`+
+		`"excluded_tools":[{"name":"skill.calc.add","reason":"`+pannier.ToolsDisabled+`"}]`)
+	if code := s.terminate(t); code != exitYes {
+		t.Fatalf("exit code %d", code)
+	}
+	settings := filepath.Join(t.TempDir(), "settings.yaml")
+	for enabled, want := range map[string]string{"false": "", "true": `: excluded_tools.skill.calc.add was [{"name":"skill.calc.add","reason":"` + pannier.ToolsDisabled + `"}], is null`} {
+		if err := os.WriteFile(settings, []byte("environment:\n  own: block\ntools:\n  enabled: "+enabled+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, code := runCommand(t, cleanEnviron(), "replay", "--workspace", w, "--config", settings, filepath.Join(state, testWorkspaceID, "journal"))
+		if !strings.Contains(out, want) || want == "" && strings.Contains(out, "excluded_tools") {
+			t.Errorf("tools.enabled: %s: exit code %d: %s", enabled, code, out)
+		}
+	}
+}

@@ -113,13 +113,13 @@ func TestTurnsLeaveATrace(t *testing.T) {
 		loaded[slug] = `skill_loaded {"frontmatter":{` + more + `},"name":"` + slug + `","path":"skills/` + slug + `"}`
 	}
 	want := []string{
-		`turn_resolved {"active":{"explicit_reference":1,"path_match":1},"bodies":1,"format":"compact","rejected":{"not_found":1},"skills":[` +
+		`turn_resolved {"active":{"explicit_reference":1,"path_match":1},"bodies":1,"excluded_tools":[],"format":"compact","rejected":{"not_found":1},"skills":[` +
 			`{"reason":"explicit_reference","slug":"forms","state":"active"},{"reason":"path_match","slug":"go-code","state":"active"},` +
 			`{"reason":"not_found","slug":"none","state":"rejected"}]}`,
 		loaded["go-code"],
 		`skill_invoked {"args":"fill in","effective_allowed_tools":["Read"],"mode":"manual","name":"forms","slug":"forms"}`,
 		`skill_invoked {"mode":"auto","name":"go-code","slug":"go-code"}`,
-		`turn_resolved {"active":{"implicit":2},"bodies":2,"format":"molecule","rejected":{},"skills":[]}`,
+		`turn_resolved {"active":{"implicit":2},"bodies":2,"excluded_tools":[],"format":"molecule","rejected":{},"skills":[]}`,
 		loaded["forms"], loaded["go-code"],
 		loaded["forms"], loaded["go-code"], // of the prompt without a turn
 	}

@@ -34,7 +34,7 @@ var told = []any{
 	pannier.SkillInvoked{Name: "a", Slug: "a", Args: "x", Mode: pannier.InvokedManually, EffectiveAllowedTools: []string{"Read"}, TurnDigest: pannier.DigestOf(nil)},
 	pannier.TurnResolved{
 		Digest: pannier.DigestOf(nil), TurnDigest: pannier.DigestOf(nil), Active: map[string]int{pannier.ViaPath: 1}, Rejected: map[string]int{},
-		Skills: []pannier.TurnSkill{{Slug: "a", State: pannier.TurnActive, Reason: pannier.ViaPath}}, Bodies: 1, Turn: &pannier.Turn{Text: "x"},
+		Skills: []pannier.TurnSkill{{Slug: "a", State: pannier.TurnActive, Reason: pannier.ViaPath}}, ExcludedTools: []pannier.TurnTool{{Name: "skill.a.b", Reason: "x"}}, Bodies: 1, Turn: &pannier.Turn{Text: "x"},
 	},
 	pannier.SkillToolCalled{Name: "skill.a.b", Slug: "a", Kind: pannier.RuntimeShell, CallID: "c", OK: true, ExitCode: new(0), Fingerprint: pannier.DigestOf(nil), ArgumentsDigest: pannier.DigestOf(nil), Output: "x", OutputDigest: pannier.DigestOf(nil)},
 	pannier.SkillStateChanged{Slug: "a", SourceKind: pannier.SourceWorkspace, Path: "skills/a", To: pannier.StateEligible, Cause: "new"},

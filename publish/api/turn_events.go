@@ -177,21 +177,27 @@ func (h *Handler) recordActive(answer *turnAnswer) {
 func (a *turnAnswer) event(turn pannier.Turn) pannier.TurnResolved {
 	e := pannier.TurnResolved{
 		Digest: a.snapshot.Digest, Format: turn.Format, Verbose: turn.Verbose, Bodies: len(a.read),
-		Active: map[string]int{}, Rejected: map[string]int{}, Skills: []pannier.TurnSkill{},
+		Active: map[string]int{}, Rejected: map[string]int{}, Skills: []pannier.TurnSkill{}, ExcludedTools: recordedTools(a.ExcludedTools),
 	}
-	add := func(slug, state, reason string, relevance float64) {
-		if e.Truncated = e.Truncated || len(e.Skills) >= pannier.MaxTurnSkills; !e.Truncated {
-			e.Skills = append(e.Skills, pannier.TurnSkill{Slug: cutText(slug, pannier.MaxTurnSlugBytes), State: state, Reason: reason, Relevance: relevance})
+	add := func(s pannier.TurnSkill, against []pannier.Reason) {
+		if len(e.Skills) == pannier.MaxTurnSkills {
+			e.Truncated = true
+			return
 		}
+		s.Slug = cutText(s.Slug, pannier.MaxTurnSlugBytes)
+		for _, r := range against[:min(len(against), pannier.MaxTurnCodes)] {
+			s.Codes, s.Subjects = append(s.Codes, r.Code), append(s.Subjects, cutText(r.Subject, pannier.MaxTurnSlugBytes))
+		}
+		e.Skills = append(e.Skills, s)
 	}
 	for i := range a.Active {
 		s := &a.Active[i]
-		relevance := 0.0
+		skill := pannier.TurnSkill{Slug: s.Slug, State: pannier.TurnActive, Reason: s.Reason}
 		if s.Relevance != nil {
-			relevance = s.Relevance.Score
+			skill.Relevance = s.Relevance.Score
 		}
-		if e.Active[s.Reason]++; s.Reason != pannier.ViaImplicit || relevance > 0 {
-			add(s.Slug, pannier.TurnActive, s.Reason, relevance)
+		if e.Active[s.Reason]++; s.Reason != pannier.ViaImplicit || skill.Relevance > 0 {
+			add(skill, nil)
 		}
 	}
 	for _, span := range a.spans {
@@ -200,9 +206,25 @@ func (a *turnAnswer) event(turn pannier.Turn) pannier.TurnResolved {
 	for i := range a.Rejected {
 		s := &a.Rejected[i]
 		e.Rejected[s.Reason]++
-		add(s.Slug, pannier.TurnRejected, s.Reason, 0)
+		add(pannier.TurnSkill{Slug: s.Slug, State: pannier.TurnRejected, Reason: s.Reason}, s.Diagnostics)
 	}
+	excluded := len(a.ExcludedTools)
+	if a.automatic != nil {
+		excluded += len(a.automatic.without.slugs)
+		e.ExcludedTools = append(e.ExcludedTools, a.automatic.recorded...)
+	}
+	e.ExcludedTools = e.ExcludedTools[:min(len(e.ExcludedTools), pannier.MaxTurnSkills)]
+	e.Truncated = e.Truncated || excluded > pannier.MaxTurnSkills
 	return e
+}
+
+// recordedTools returns the first of some excluded tools as events record them.
+func recordedTools(excluded []pannier.ExcludedTool) []pannier.TurnTool {
+	tools := []pannier.TurnTool{}
+	for _, t := range excluded[:min(len(excluded), pannier.MaxTurnSkills)] {
+		tools = append(tools, pannier.TurnTool{Name: cutText(t.Name, pannier.MaxTurnSlugBytes), Reason: t.Reason})
+	}
+	return tools
 }
 
 // keepShown drops the bodies that were read and that the prompt does not show.

@@ -47,7 +47,8 @@ func TestTurnsAreRecorded(t *testing.T) {
 		`turn_resolved {"digest":"` + digestOf("s") + `","turn_digest":"` + digest + `","format":"compact",` +
 			`"active":{"explicit_reference":1,"implicit":2,"path_match":1},"rejected":{"dependency_missing":1,"not_found":1},"skills":[` +
 			`{"slug":"alpha","state":"active","reason":"explicit_reference","relevance":SCORE},{"slug":"go-tools","state":"active","reason":"path_match"},` +
-			`{"slug":"beta","state":"rejected","reason":"dependency_missing"},{"slug":"none","state":"rejected","reason":"not_found"}],"bodies":1}`,
+			`{"slug":"beta","state":"rejected","reason":"dependency_missing","codes":["missing_binary"],"subjects":["jq"]},` +
+			`{"slug":"none","state":"rejected","reason":"not_found"}],"excluded_tools":[],"bodies":1}`,
 		`skill_loaded {"name":"go-tools","path":"skills/go-tools","digest":"` + digestOf("go-tools") +
 			`","frontmatter":{"name":"go-tools","z":1,"a":[true]},"turn_digest":"` + digest + `"}`,
 		`skill_invoked {"name":"alpha","slug":"alpha","args":"fill in","mode":"manual","effective_allowed_tools":["Read"],"turn_digest":"` + digest + `"}`,

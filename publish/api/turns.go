@@ -38,7 +38,8 @@ type automatic struct {
 	looked          *prompt.Looked
 	skills, without keptList
 	tools           []keptTool
-	uses            []*service.Use // of active
+	uses            []*service.Use     // of active
+	recorded        []pannier.TurnTool // the first of without, as events record them
 }
 
 // keptTool is a tool with its JSON but for what follows from permissions, scans and the runner, which change no snapshot.
@@ -72,6 +73,7 @@ func (t *turns) automaticIn(runtime string) *automatic {
 	for i := range r.ExcludedTools {
 		made.without.add(r.ExcludedTools[i].Skill, func(dst []byte) []byte { return appendTool(dst, &r.ExcludedTools[i]) })
 	}
+	made.recorded = recordedTools(r.ExcludedTools)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.automatic == nil || len(t.automatic) >= maxRuntimes {

@@ -2013,6 +2013,7 @@ export interface components {
             };
             bodies: number;
             digest: components["schemas"]["Digest"];
+            excluded_tools: components["schemas"]["TurnTool"][];
             format?: string;
             rejected: {
                 [key: string]: number;
@@ -2041,11 +2042,17 @@ export interface components {
             workspace_id: string;
         };
         TurnSkill: {
+            codes?: string[];
             reason: string;
             /** Format: double */
             relevance?: number;
             slug: string;
             state: string;
+            subjects?: string[];
+        };
+        TurnTool: {
+            name: string;
+            reason: string;
         };
         VersionDiff: {
             files: components["schemas"]["FileDiff"][];
