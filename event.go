@@ -61,7 +61,23 @@ type Collision struct {
 	// Winner and Loser are paths of skill directories.
 	Winner string `json:"winner"`
 	Loser  string `json:"loser"`
+	// Rule decided between them; empty in events of earlier versions.
+	Rule CollisionRule `json:"rule,omitempty"`
 }
+
+// CollisionRule says what the winner of a collision has that the loser has not.
+type CollisionRule string
+
+// The rules, in their order: the first that tells two skills apart decides.
+const (
+	RuleReadable CollisionRule = "readable" // its SKILL.md can be read
+	RuleRoot     CollisionRule = "root"     // its root is earlier in the settings
+	RuleLocked   CollisionRule = "locked"   // the lock file of its root names it
+	RuleListed   CollisionRule = "listed"   // config.yaml lists it
+	RuleFolder   CollisionRule = "folder"   // its folder is called like the slug, or becomes it
+	RuleDepth    CollisionRule = "depth"    // its path has fewer directories
+	RulePath     CollisionRule = "path"     // its path is smaller in bytes
+)
 
 // CatalogUpdated tells how the catalog changed.
 type CatalogUpdated struct {

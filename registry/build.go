@@ -58,32 +58,40 @@ func bySlug(a, b choice) int {
 	return precedence(a, b)
 }
 
-// precedence orders skills that claim the same slug. It depends on the tree, the lock files, the settings and the list of
-// config.yaml alone, never on the order in which anything was found or computed:
-//
-//  1. one that can be read over one that cannot
-//  2. the root listed first in the settings
-//  3. one that the lock file of its root vouches for ([pannier.Skill.Locked])
-//  4. one that config.yaml lists over one that it does not
-//  5. by its claim: the folder is the slug; the folder becomes the slug; _meta.json or the frontmatter says so
-//  6. the shallower path, then the smaller path in bytes
+// precedence orders skills that claim the same slug, by the first of [precedenceRules] that tells them apart.
+func precedence(a, b choice) int {
+	order, _ := decidingRule(a, b)
+	return order
+}
+
+// decidingRule is precedence with the rule that decided.
+func decidingRule(a, b choice) (order int, rule pannier.CollisionRule) {
+	for _, r := range precedenceRules {
+		if order = r.compare(a, b); order != 0 {
+			return order, r.rule
+		}
+	}
+	return 0, ""
+}
+
+// precedenceRules depend on the tree, the lock files, the settings and the list of config.yaml alone, never on the order in which
+// anything was found or computed.
 //
 // The list comes after the lock file: a list decides which skills the agent uses, and must not let another directory take over
 // the slug of an installed skill.
-func precedence(a, b choice) int {
-	if d := cmp.Or(
-		compareBool(a.skill.Broken, b.skill.Broken),
-		cmp.Compare(a.skill.RootIndex, b.skill.RootIndex),
-		compareBool(!a.skill.Locked, !b.skill.Locked),
-		compareBool(a.rank == unranked, b.rank == unranked),
-	); d != 0 {
-		return d
-	}
-	if d := cmp.Compare(claim(a.skill), claim(b.skill)); d != 0 {
-		return d
-	}
-	below, other := a.skill.PathBelowRoot, b.skill.PathBelowRoot
-	return cmp.Or(cmp.Compare(strings.Count(below, "/"), strings.Count(other, "/")), cmp.Compare(below, other))
+var precedenceRules = []struct {
+	rule    pannier.CollisionRule
+	compare func(a, b choice) int
+}{
+	{pannier.RuleReadable, func(a, b choice) int { return compareBool(a.skill.Broken, b.skill.Broken) }},
+	{pannier.RuleRoot, func(a, b choice) int { return cmp.Compare(a.skill.RootIndex, b.skill.RootIndex) }},
+	{pannier.RuleLocked, func(a, b choice) int { return compareBool(!a.skill.Locked, !b.skill.Locked) }},
+	{pannier.RuleListed, func(a, b choice) int { return compareBool(a.rank == unranked, b.rank == unranked) }},
+	{pannier.RuleFolder, func(a, b choice) int { return cmp.Compare(claim(a.skill), claim(b.skill)) }},
+	{pannier.RuleDepth, func(a, b choice) int {
+		return cmp.Compare(strings.Count(a.skill.PathBelowRoot, "/"), strings.Count(b.skill.PathBelowRoot, "/"))
+	}},
+	{pannier.RulePath, func(a, b choice) int { return cmp.Compare(a.skill.PathBelowRoot, b.skill.PathBelowRoot) }},
 }
 
 // claim returns how strongly a skill claims its slug: 0 is the strongest.

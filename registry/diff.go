@@ -49,10 +49,15 @@ func differs(a, b *pannier.Entry) bool {
 
 func collisions(s *pannier.Snapshot) []pannier.Collision {
 	var list []pannier.Collision
-	for i := range s.Entries {
-		if e := s.Entries[i]; e.State == pannier.StateShadowed {
-			list = append(list, pannier.Collision{Slug: e.Slug, Winner: e.ShadowedBy, Loser: e.Path})
+	for _, e := range s.Entries {
+		if e.State != pannier.StateShadowed {
+			continue
 		}
+		c := pannier.Collision{Slug: e.Slug, Winner: e.ShadowedBy, Loser: e.Path}
+		if winner, ok := s.LookupPath(e.Slug, e.ShadowedBy); ok {
+			_, c.Rule = decidingRule(choice{skill: winner.Skill, rank: winner.Rank}, choice{skill: e.Skill, rank: e.Rank})
+		}
+		list = append(list, c)
 	}
 	return list
 }

@@ -66,9 +66,33 @@ func TestDiffTellsCollisions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"count":4,"roots":[],"collisions":[{"slug":"a","winner":"skills/a","loser":"skills/x/a"},{"slug":"a","winner":"skills/a","loser":"managed/a"}],` +
+	want := `{"count":4,"roots":[],"collisions":[{"slug":"a","winner":"skills/a","loser":"skills/x/a","rule":"depth"},{"slug":"a","winner":"skills/a","loser":"managed/a","rule":"root"}],` +
 		`"digest":"` + s.Digest.String() + `","digest_form":2,"added":["a","b"],"changed":[],"removed":[]}`
 	if string(text) != want {
 		t.Errorf("got\n%s\nwant\n%s", text, want)
+	}
+}
+
+// TestRuleOfACollision: the first rule that tells two skills apart is the one that decided.
+func TestRuleOfACollision(t *testing.T) {
+	slug := func(s *pannier.Skill) { s.Slug = "pdf" }
+	for want, tt := range map[pannier.CollisionRule]struct {
+		winner, loser *pannier.Skill
+		list          pannier.Workspace
+	}{
+		pannier.RuleReadable: {skillAt("managed/pdf"), skillAt("skills/pdf", broken), pannier.Workspace{}},
+		pannier.RuleRoot:     {skillAt("skills/x/pdf"), skillAt("managed/pdf"), pannier.Workspace{}},
+		pannier.RuleLocked:   {skillAt("skills/x/pdf", locked), skillAt("skills/pdf"), pannier.Workspace{}},
+		pannier.RuleListed:   {skillAt("skills/x/pdf"), skillAt("skills/pdf"), listing("x/pdf")},
+		pannier.RuleFolder:   {skillAt("skills/x/pdf"), skillAt("skills/a", slug), pannier.Workspace{}},
+		pannier.RuleDepth:    {skillAt("skills/pdf"), skillAt("skills/a/pdf"), pannier.Workspace{}},
+		pannier.RulePath:     {skillAt("skills/a/pdf"), skillAt("skills/b/pdf"), pannier.Workspace{}},
+	} {
+		for _, skills := range [][]*pannier.Skill{{tt.winner, tt.loser}, {tt.loser, tt.winner}} {
+			got := registry.Diff(nil, build(t, of(tt.list, skills...)), pannier.DiscoveryRules{}).Collisions
+			if len(got) != 1 || got[0] != (pannier.Collision{Slug: "pdf", Winner: tt.winner.Path, Loser: tt.loser.Path, Rule: want}) {
+				t.Errorf("%s: %+v", want, got)
+			}
+		}
 	}
 }

@@ -21,17 +21,14 @@ const (
 
 // Warnings returns what is wrong with skills in a snapshot and was not before: contested slugs, new collisions, then the
 // problems of skills by slug. Of the first snapshot of a process, whose before is nil, these are only the contested slugs, the
-// errors, and the names that several skills share: the warnings were told when they came.
+// collisions, the errors, and the names that several skills share: the warnings were told when they came.
 func Warnings(before, after *pannier.Snapshot) []pannier.SkillWarning {
 	worst := pannier.SeverityWarning
-	first := before == nil
-	if first {
+	if before == nil {
 		before, worst = &pannier.Snapshot{}, pannier.SeverityError
 	}
 	warnings := newContests(before, after)
-	if !first {
-		warnings = append(warnings, newCollisions(before, after)...)
-	}
+	warnings = append(warnings, newCollisions(before, after)...)
 	names := map[string]bool{} // that are new
 	for old, now := range Changes(before, after) {
 		if now == nil {

@@ -194,7 +194,7 @@ func (c *core) processBatch(ctx context.Context, b pannier.Batch) {
 	c.lastBatch.Store(b.Seq)
 	signal(c.batchDone)
 	changed := before == nil || before.Version != after.Version
-	c.scanMetrics.observe(b.Trigger, changed, took)
+	c.scanMetrics.observe(b.Trigger, changed, took, after.Problems)
 	c.stats.reloaded(took)
 	level := hclog.Debug
 	if took > slowScan {

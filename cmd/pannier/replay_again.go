@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -243,7 +244,10 @@ func (r *replayReport) compareCatalog(h *history, a *replayer) {
 	if !slices.Equal(h.catalog.Roots, now.Roots) {
 		differ("roots", h.catalog.Roots, now.Roots)
 	}
-	if !slices.Equal(h.catalog.Collisions, now.Collisions) {
+	if !slices.EqualFunc(h.catalog.Collisions, now.Collisions, func(was, is pannier.Collision) bool {
+		was.Rule = cmp.Or(was.Rule, is.Rule) // an earlier version recorded none
+		return was == is
+	}) {
 		differ("collisions", h.catalog.Collisions, now.Collisions)
 	}
 	if recorded := slices.Sorted(maps.Keys(h.slugs)); h.slugs != nil && !slices.Equal(recorded, now.Added) {

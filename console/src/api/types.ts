@@ -833,6 +833,7 @@ export interface components {
         };
         Collision: {
             loser: string;
+            rule?: string;
             slug: string;
             winner: string;
         };
