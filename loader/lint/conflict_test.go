@@ -22,7 +22,7 @@ func TestProfileConflicts(t *testing.T) {
 	o.Profile = lint.ProfileAll
 	want := `PASS one: info audit.profile_conflict runtime
 FAIL two-words: error strict.field.unknown version, info audit.profile_conflict name
-FAIL bad: error strict.name.lowercase name, error strict.name.folder name, warning openclaw.name.snake_case name, info audit.profile_conflict slug
+FAIL bad: error strict.name.lowercase name, error strict.name.folder name, error molecule.name.invalid name, warning openclaw.name.snake_case name, info audit.profile_conflict slug
 `
 	var got string
 	for _, s := range audit(t, o).Skills {

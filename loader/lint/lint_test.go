@@ -177,11 +177,11 @@ func TestProfiles(t *testing.T) {
 		"skills/a/SKILL.md": "---\nname: B\ndescription: d\nlicense: MIT\nx: y\n---\nDo it.\n", "skills/a/data": "a\x00b", "skills/a/.clawhubignore": "x\n",
 	}))
 	codes := map[string]string{
-		lint.ProfileMolecule:    "molecule.version.missing",
+		lint.ProfileMolecule:    "molecule.name.invalid molecule.version.missing",
 		lint.ProfileAgentSkills: "strict.field.unknown strict.name.folder strict.name.lowercase",
 		lint.ProfileOpenClaw:    "openclaw.name.snake_case",
 		lint.ProfileClawHub:     "clawhub.file.binary clawhub.license.other",
-		lint.ProfileAll:         "clawhub.file.binary clawhub.license.other molecule.version.missing openclaw.name.snake_case strict.field.unknown strict.name.folder strict.name.lowercase",
+		lint.ProfileAll:         "clawhub.file.binary clawhub.license.other molecule.name.invalid molecule.version.missing openclaw.name.snake_case strict.field.unknown strict.name.folder strict.name.lowercase",
 	}
 	for _, o.Profile = range lint.Profiles() {
 		var got []string

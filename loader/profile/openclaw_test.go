@@ -141,7 +141,9 @@ func TestMolecule(t *testing.T) {
 	tests := []struct{ rule, text, want string }{
 		{"all three", front("name: a", "description: d", "version: 1.0.0"), ""},
 		{"numbers are scalars", front("name: 1", "description: 2", "version: 1.0"), ""},
-		{"any name will do", front("name: PDF Tools", "description: d", "version: x", "other: y"), ""},
+		{"other fields", front("name: pdf-tools", "description: d", "version: x", "other: y"), ""},
+		{"a name with blanks", front("name: Bad Name!", "description: d", "version: x"), "molecule.name.invalid"},
+		{"a name with a hyphen first", front("name: -a", "description: d", "version: x"), "molecule.name.invalid"},
 		{"none of them", front("x: y"), "molecule.description.missing molecule.name.missing molecule.version.missing"},
 		{"a version below metadata", front("name: a", "description: d", "metadata:", "  version: 1.0.0"), ""},
 		{"a list as version below metadata", front("name: a", "description: d", "metadata:", "  version: [1]"), "molecule.version.missing"},
