@@ -241,6 +241,16 @@ func TestRPCInstalls(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s\n%s", tt.method, diff, w.Body)
 		}
 	}
+	for source, want := range map[string]string{
+		`{"type":"uploaded_archive"}`:        "upload_id of the source is missing",
+		`{"type":"git","upload_id":"upl_1"}`: `the source is of type \"git\"`,
+	} {
+		m := newMover()
+		w := m.ask(t, api.Caller{}, "POST", "/v1/rpc", "application/json", `{"jsonrpc":"2.0","id":"1","method":"skills/install","params":{"source":`+source+`}}`)
+		if text := w.Body.String(); !strings.Contains(text, `"code":"skills.invalid_request","details":{"error":"`+want+`"`) || m.source.UploadID != "" {
+			t.Errorf("%s: %s", source, text)
+		}
+	}
 	for _, fingerprint := range []string{strings.Repeat("0", 64), "sha256:" + strings.Repeat("0", 64), "", "f"} {
 		m := newMover()
 		w := m.ask(t, api.Caller{}, "POST", "/v1/rpc", "application/json", `{"jsonrpc":"2.0","id":"1","method":"skills/update","params":{"slug":"documents",`+source+`,"expected_previous_fingerprint":"`+fingerprint+`"}}`)

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"pannier"
+	"pannier/service"
 )
 
 type rpcSkillHealth struct {
@@ -126,7 +128,7 @@ type rpcAudit struct {
 	DetailsJSON string `json:"details_json"`
 }
 
-// rpcHealth is skills/health. Skills that are not there are left out.
+// rpcHealth is skills/health.
 func (h *Handler) rpcHealth(_ *http.Request, s *pannier.Snapshot, p rpcHealthParams) (any, error) {
 	limit := rpcDefaultAudit
 	if p.AuditLimit != nil {
@@ -158,27 +160,28 @@ func (h *Handler) rpcHealth(_ *http.Request, s *pannier.Snapshot, p rpcHealthPar
 	return result, nil
 }
 
-// selectTargets returns the entries that targets name, each once, in the order of the entries; without targets all.
+// selectTargets returns the entries that targets name, each once, in the order of the entries; without targets all. It fails for a
+// target that is not there.
 func selectTargets(entries []*pannier.Entry, targets []rpcTarget) ([]*pannier.Entry, error) {
 	if len(targets) == 0 {
 		return entries, nil
 	}
-	owners := map[pannier.PolicyKey][]string{}
+	byKey, chosen := map[pannier.PolicyKey]*pannier.Entry{}, map[*pannier.Entry]bool{}
+	for _, e := range entries {
+		byKey[pannier.PolicyKey{Slug: e.Slug, SourceKind: e.SourceKind}] = e
+	}
 	for _, t := range targets {
 		owner, slug := pannier.SplitQualified(t.Slug)
 		if slug == "" {
 			return nil, invalidParams(fmt.Sprintf("%.100q is not a slug", t.Slug), "name skills as skills/list does")
 		}
-		key := pannier.PolicyKey{Slug: slug, SourceKind: t.SourceKind}
-		if key.SourceKind == "" {
-			key.SourceKind = pannier.SourceWorkspace
+		e := byKey[pannier.PolicyKey{Slug: slug, SourceKind: cmp.Or(t.SourceKind, pannier.SourceWorkspace)}]
+		if e == nil || owner != "" && owner != e.Owner {
+			return nil, service.NotFound(t.Slug, "")
 		}
-		owners[key] = append(owners[key], owner)
+		chosen[e] = true
 	}
-	return slices.DeleteFunc(entries, func(e *pannier.Entry) bool {
-		named := owners[pannier.PolicyKey{Slug: e.Slug, SourceKind: e.SourceKind}]
-		return !slices.Contains(named, "") && !slices.Contains(named, e.Owner)
-	}), nil
+	return slices.DeleteFunc(entries, func(e *pannier.Entry) bool { return !chosen[e] }), nil
 }
 
 // diagnostics returns every dependency of a skill, met or not. What is not met is a reason against it, or, where the

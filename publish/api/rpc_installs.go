@@ -145,8 +145,12 @@ func installItems(params []rpcItemParam) ([]pannier.InstallItem, error) {
 }
 
 func (p rpcSourceParam) check() error {
-	if p.Type != uploadedArchive || p.UploadID == "" {
-		return invalidParams(fmt.Sprintf("the source is of type %.40q", p.Type), `give {"type":"uploaded_archive","upload_id":…} of a finished upload`)
+	const hint = `give {"type":"uploaded_archive","upload_id":…} of a finished upload`
+	if p.Type != uploadedArchive {
+		return invalidParams(fmt.Sprintf("the source is of type %.40q", p.Type), hint)
+	}
+	if p.UploadID == "" {
+		return invalidParams("upload_id of the source is missing", hint)
 	}
 	return nil
 }
