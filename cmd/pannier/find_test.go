@@ -198,6 +198,24 @@ func TestEveryWayToReferToASkill(t *testing.T) {
 	}
 }
 
+// TestTriggersReachEveryModel: what calls for a skill is in every prompt format that is not another tool's own, and in the instructions
+// of MCP.
+func TestTriggersReachEveryModel(t *testing.T) {
+	t.Parallel()
+	w := newWorkspace(t)
+	writeIn(t, w, "mkdir -p skills/pdf; printf -- '---\nname: pdf\ndescription: Fills in forms.\ntriggers: [tax return]\n---\nText\n' > skills/pdf/SKILL.md\n")
+	s := startSidecar(t, w, "--platform-url", "off")
+	for _, format := range []string{"compact", "available_skills", "openclaw", "skills_xml", "molecule", "molecule_system"} {
+		if section, err := s.Prompt(t.Context(), pannier.Turn{Format: format}); err != nil || !strings.Contains(section.Text, "tax return") {
+			t.Errorf("%s: %v\n%s", format, err, section.Text)
+		}
+	}
+	host := connectMCP(t, eras["stateless"], &mcp.StreamableClientTransport{Endpoint: "http://pannier/mcp", HTTPClient: socketClient(s.socket)})
+	if text := host.InitializeResult().Instructions; !strings.Contains(text, "- `pdf`: Fills in forms. Triggers: tax return") {
+		t.Errorf("the instructions are\n%s", text)
+	}
+}
+
 // TestTurnShowsTheRightSkillOfMany resolves turns about 300 skills within 2,000 tokens, in every format with a limit: the prompt has
 // the description of the one that the text is about.
 func TestTurnShowsTheRightSkillOfMany(t *testing.T) {
@@ -224,6 +242,12 @@ func TestTurnShowsTheRightSkillOfMany(t *testing.T) {
 		shown := strings.Contains(r.Prompt.Text, "Renders sheet music") || format != "compact" && strings.Contains(r.Prompt.Text, "Do it.")
 		if !shown || r.Prompt.TokensEstimate > 2000 || !r.Prompt.Truncated {
 			t.Errorf("%s: %d tokens, truncated %t:\n%.3000s", format, r.Prompt.TokensEstimate, r.Prompt.Truncated, r.Prompt.Text)
+		}
+	}
+	shown := runPlain(t, "resolve", "--socket", s.socket, "--verbose", "print this melody as sheet music")
+	for _, part := range []string{"zebra", "implicit, score ", "melody", "LEFT OUT OF THE PROMPT", "description_end"} {
+		if !strings.Contains(shown.out, part) {
+			t.Errorf("resolve --verbose has no %q: %.3000s", part, shown.out)
 		}
 	}
 }

@@ -371,6 +371,24 @@ func TestInstructionsNameAllSkills(t *testing.T) {
 	}
 }
 
+// TestCatalogHasTheOrderOfConfig: the order of the instructions is that of config.yaml, then by slug.
+func TestCatalogHasTheOrderOfConfig(t *testing.T) {
+	s := newShop(t, "a", "b", "c", "d")
+	for i, rank := range []int{3, 1, 2, 1} {
+		s.snapshot.Entries[i].Rank = rank
+	}
+	text := connect(t, s.serve(t), stateless, nil).InitializeResult().Instructions
+	var order []string
+	for line := range strings.Lines(text) {
+		if name, ok := strings.CutPrefix(line, "- `"); ok {
+			order = append(order, name[:1])
+		}
+	}
+	if got := strings.Join(order, " "); got != "b d c a" {
+		t.Errorf("the order is %s:\n%s", got, text)
+	}
+}
+
 // FuzzURI: whatever a URI is, the answer is a file of the skill or an error with a hint.
 func FuzzURI(f *testing.F) {
 	for _, uri := range []string{"skill://a/SKILL.md", "skill://a/%2e%2e/b", "skill://a//b", "skill://a/b?c#d", "file:///etc/passwd", "skill://a/%00", "skill://a/\xff", "skill://%61/SKILL.md"} {
