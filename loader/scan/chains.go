@@ -7,8 +7,8 @@ import (
 // chain is a sequence of places that form one finding, such as a socket, a connection and a shell. Each place follows the
 // one before within a distance. One pass finds all chains, so many places cost no more than their keys.
 type chain struct {
-	code  string
-	steps []step
+	code, detail string
+	steps        []step
 	// confirm confirms a finding at the place of the last step; optional.
 	confirm func(text []byte, at int) bool
 }
@@ -59,9 +59,10 @@ var (
 	sendCall     = step{keys: []string{
 		"requests.post(", "requests.put(", "requests.get(", "httpx.post(", "urlopen(", "urllib.request.Request(", "fetch(", "axios.post(", "axios.get(",
 		".sendall(", "session.post(", "client.post(", "HTTPSConnection(", "HTTPConnection(", "storbinary(", "sendmail(", "send_message(", ".sendto(", "got.post(", "https.request(", "http.request(", "UploadString(", "Net::HTTP.post", "post_form(",
+		"http.Post", "http.NewRequest(", "->post(", "->request(", "HTTParty.post", "Faraday.post", "RestClient.post", "PostAsync(", "curl_exec(", "UploadData(", "UploadFile(",
 	}}
 	readCall = step{keys: []string{
-		"open", "readFileSync", "readFile", "read_text", "read_bytes", "Path", "expanduser", "File.read", "file_get_contents", "Get-Content", "ReadAllText", "join",
+		"open", "readFileSync", "readFile", "read_text", "read_bytes", "Path", "expanduser", "File.read", "file_get_contents", "Get-Content", "ReadAllText", "join", "Join", "ReadFile", "slurp", "read_to_string",
 	}, ends: true}
 )
 
@@ -78,10 +79,18 @@ var chains = []chain{
 		{keys: []string{"urlretrieve("}},
 		{keys: []string{"os.system(", "subprocess.", "Popen(", "os.exec"}, within: 300, check: from(anchored(`[\w.]+\(\s*\[?\s*f?["']?(?:sudo )?(?:(?:ba)?sh\b|\./|(?:\w+["']?,?\s*["']?)?(?:/tmp/|/var/tmp|/dev/shm))`))},
 	}},
+	{code: "scan.command.pipe_shell", steps: []step{
+		{keys: []string{"requests.get(", "httpx.get(", "urlopen(", "http.Get(", "fetch(", "URI.open("}},
+		{keys: []string{"write", "os.Create(", "os.WriteFile(", "copyfileobj("}, within: 400},
+		{keys: []string{"os.system(", "subprocess.", "Popen(", "os.exec", "exec.Command(", "execSync(", "execFileSync(", "system("}, within: 400, check: from(anchored(`[\w.]+\(\s*\[?\s*f?["']?(?:sudo )?(?:(?:(?:ba)?sh["',\s]+|python3?["',\s]+)?(?:\./|/tmp/|/var/tmp|/dev/shm))`))},
+	}},
+	{code: "scan.command.pipe_shell", steps: []step{{keys: []string{"http.Get("}}, {keys: []string{"exec.Command("}, within: 600, check: from(anchored(`exec\.Command\(\s*["'](?:/bin/)?(?:ba)?sh["']\s*,\s*["']-c["']\s*,\s*(?:string\()?[a-z]\w*\)`))}}},
+	{code: removesRoot, detail: byProgram, confirm: nearHome, steps: []step{{keys: []string{"Fernet(", "AES.new(", "AESGCM(", "ChaCha20", "createCipheriv("}}, {keys: []string{"glob(", "os.walk(", "readdirSync(", "WalkDir("}, within: 500}, {keys: []string{".encrypt(", ".update(", ".Seal(", ".encrypt_and"}, within: 400}}},
 	{code: scriptShell, steps: []step{{keys: []string{"TCPSocket.new", "TCPSocket.open"}}, {keys: slices.Concat([]string{"exec", "IO.popen", "spawn", "Open3"}, shellPaths), within: 200}}},
 	{code: scriptShell, steps: []step{{keys: []string{"fsockopen("}}, {keys: slices.Concat([]string{"exec(", "exec (", "proc_open", "popen(", "popen (", "system(", "system (", "passthru"}, shellPaths), within: 200}}},
 	{code: scriptShell, steps: []step{nodeSocket, {keys: slices.Concat([]string{"cmd.exe", "child_process"}, shellPaths, quotedShell), within: 400}, {keys: []string{".pipe(", "connect("}, within: 400}}},
 	{code: scriptShell, steps: []step{nodeSocket, {keys: []string{".pipe("}, within: 400, check: from(anchored(`\.pipe\([^)]{0,40}(?:stdin|sh\.)`))}}},
+	{code: "scan.command.pipe_shell", steps: []step{{keys: []string{"fetch(", "axios", "got(", "http.get(", "https.get("}}, {keys: []string{".then("}, within: 300, check: from(anchored(`\.then\(\s*(?:eval\s*\)|(?:async\s+)?\(?\s*\w+\s*\)?\s*=>\s*[({]?\s*(?:return\s+)?(?:\(0,\s*eval\)|eval|(?:new\s+)?Function|vm\.runIn\w+)\s*\()`))}}},
 	{code: "scan.command.pipe_shell", steps: []step{httpGet, {keys: []string{`.on("end"`, `.on('end'`, ".on(end"}, within: 250}, {keys: []string{"eval(", "Function("}, word: true, within: 80}}},
 	{code: "scan.command.pipe_shell", steps: []step{httpGet, {keys: []string{".pipe("}, within: 250, check: from(anchored(`\.pipe\([^\n]{0,60}?(?:spawn|exec|stdin|\bsh\b)`))}}},
 	{code: "scan.command.pipe_shell", steps: []step{httpGet, {keys: []string{"execSync(", "exec(", "vm.run", "runInThisContext("}, within: 250, check: from(anchored(`\w+(?:\.\w+)?\(\s*[a-zA-Z_$][\w$.]*\s*[,)]`))}}},
@@ -94,6 +103,11 @@ var chains = []chain{
 	{code: dataExfil, confirm: sends, steps: []step{sendCall, withinBytes(readCall, 400), {keys: credentialKeys, word: true, check: from(credential), within: 120, sameLine: true}}},
 	{code: dataExfil, confirm: sends, steps: []step{readCall, {keys: credentialKeys, word: true, check: from(credential), within: 120, sameLine: true}, withinBytes(sendCall, 300)}},
 }
+
+// nearHome reports whether the home directory is named before a place.
+func nearHome(text []byte, at int) bool { return homeNamed().Match(text[max(0, at-reach):at]) }
+
+var homeNamed = compile(`Path\.home\(\)|expanduser\(|homedir\(\)|\bHOME\b|["'](?:/home|/Users|C:\\+Users)`)
 
 func withinBytes(s step, within int) step {
 	s.within = within
@@ -114,7 +128,7 @@ var (
 
 	environAfter  = anchored(`os\.environ\b(?:[)\s,}]|\.copy|\.items|$)|ENV\.(?:to_h|to_a|inspect|to_json)|process\.env\s*[,)}\n]`)
 	environBefore = compile(`\.\.\.$|JSON\.stringify\(\s*$|(?:body|data|env|\be|json)["']?\s*[:=]\s*$`)
-	sendsData     = compile(`\b(?:data|json|files|body|params|content|method|stringify|environ)\b|\?|\+|sendall\(|write\(`)
+	sendsData     = compile(`\b(?:data|json|files|body|params|content|method|stringify|environ)\b|\?|\+|sendall\(|write\(|(?i:post)\w*\(|bytes\.|curl_setopt`)
 )
 
 // isWholeEnv reports whether a place refers to the whole environment, not one variable.

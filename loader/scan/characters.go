@@ -14,13 +14,15 @@ const (
 	mark       = 0xfeff // the byte order mark
 	blackFlag  = 0x1f3f4
 	lastTag    = 0xe007f
+	minSplit   = 3 // of invisible characters that split words near each other
 	minRun     = 4 // of consecutive variation selectors that can encode a text; editors can leave two
 	zeroWidth  = 0x200b
 	firstBlock = 0xc2 // the lowest first byte of a character that is not ASCII
 )
 
 func (s *search) characters() {
-	run := 0 // of variation selectors up to here
+	run := 0              // of variation selectors up to here
+	split, until := 0, -1 // invisible characters within words, and where they end to be near
 	for i := 0; i < len(s.text); {
 		if s.text[i] < firstBlock {
 			i, run = i+1, 0
@@ -38,6 +40,14 @@ func (s *search) characters() {
 			run = 0
 			if code := ruleForCharacter(s.text, i, r, size); code != "" {
 				s.add(code, i, fmt.Sprintf("%U", r))
+				if i > 0 && i+size < len(s.text) && isLetter(s.text[i-1]) && isLetter(s.text[i+size]) {
+					if split++; i > until {
+						split = 1
+					}
+					if until = i + maxStep; split == minSplit {
+						s.add("scan.unicode.split_words", i, "")
+					}
+				}
 			}
 		}
 		i += size

@@ -9,31 +9,33 @@ import (
 // commandProbes search any text for commands: an agent runs commands of a document as well as scripts.
 var commandProbes = slices.Concat([]probe{
 	{keys: []string{"rm "}, word: true, code: removesRoot, match: isRemoveRoot},
-	{keys: []string{"find "}, word: true, code: removesRoot, pattern: findDelete},
-	{keys: []string{"dd ", "mkfs", "shred ", "wipefs "}, word: true, code: removesRoot, pattern: wipesDisk},
-	{keys: []string{"rmtree(", "rmSync(", "rmdirSync(", "rimraf(", "rimraf ", "remove_entry_secure ", "rm_rf("}, code: removesRoot, detail: byProgram, pattern: removeTree},
-	{keys: []string{`"rm"`, "'rm'"}, code: removesRoot, detail: byProgram, pattern: removeWords},
+	{keys: []string{"find "}, word: true, code: removesRoot, pattern: anchored(`find\s+(?:-[HLP]\s+)?["']?(?:/|~/?|\$\{?HOME\}?/?)["']?\s+(?:-(?:xdev|mindepth|maxdepth|type|depth|not|user)\b\s*(?:[\w-]+\s+)?)*(?:-delete\b|-exec\s+(?:sudo\s+)?(?:/bin/)?(?:rm|shred)\s)`)},
+	{keys: []string{"dd ", "mkfs", "shred ", "wipefs "}, word: true, code: removesRoot, pattern: anchored(`(?:dd\s[^\n|;]{0,80}?\bif=/dev/(?:zero|u?random)\b[^\n|;]{0,80}?\bof=/dev/(?:sd[a-z]|nvme\dn\d|hd[a-z]|vd[a-z]|disk\d|xvd[a-z])|(?:mkfs(?:\.\w+)?|shred|wipefs)\s[^\n|;]{0,60}?/dev/(?:sda|nvme0n1|hda|vda|xvda|disk0)\b)`)},
+	{keys: []string{"rmtree(", "rmSync(", "rmdirSync(", "rimraf(", "remove_tree(", "RemoveAll(", "remove_dir_all(", "rimraf ", "remove_entry_secure ", "rm_rf("}, code: removesRoot, detail: byProgram, pattern: anchored(`(?:rmtree|remove_tree|RemoveAll|remove_dir_all|rmSync|rmdirSync|rimraf|remove_entry_secure|rm_rf)[(\s]\s*(?:["']?(?:/|~/?|/home|/etc|/usr)["']?\s*[,)]|os\.path\.expanduser\(\s*["']?~/?["']?\s*\)|Path\.home\(\)|(?:os|require\(["']?os["']?\))\.homedir\(\)|process\.env\.HOME|os\.environ\[["']HOME["']\]|Dir\.home|\$ENV\{["']?HOME["']?\}|os\.Getenv\(["']HOME["']\)|env!?\(["']HOME|/\s*(?:$|\n|[;&"']))`)},
+	{keys: []string{`"rm"`, "'rm'"}, code: removesRoot, detail: byProgram, pattern: anchored(`["']rm["']\s*,\s*(?:\[\s*)?(?:["'](?:-[rRf]+|--[a-z-]+)["']\s*,\s*)+["'](?:/|/\*|~|~/)["']`)},
 	{keys: []string{"Remove-Item ", "rd ", "rmdir ", "del "}, word: true, code: removesRoot, pattern: removeWindows},
-	{keys: []string{":(){"}, code: removesRoot, pattern: forkBomb},
-	{keys: []string{"curl ", "wget ", "curl.exe ", "ssh ", "aws s3 cp ", "gsutil cat "}, word: true, prefilter: func(text []byte, at int) bool {
+	{keys: []string{":(){"}, code: removesRoot, pattern: anchored(`:\(\)\{ ?:\|:& ?\};? ?:`)},
+	{keys: []string{"curl ", "wget ", "curl.exe ", "ssh ", "dig ", "nslookup ", "drill ", "aws s3 cp ", "gsutil cat "}, word: true, prefilter: func(text []byte, at int) bool {
 		return bytes.ContainsAny(lineBefore(text, at, 80), "(`") || bytes.Contains(window(text, at), []byte(">("))
 	}, find: findPipe},
 	{keys: []string{"curl ", "wget "}, word: true, prefilter: namesVariable, find: findSentSecret},
-	{keys: []string{"curl ", "wget ", "base64 ", "fetch ", "aria2c ", "certutil ", "iwr ", "Invoke-WebRequest ", "urlretrieve(", "printf ", "echo "}, word: true, prefilter: savesFile, find: findFetchAndRun},
+	{keys: []string{"curl ", "wget ", "base64 ", "fetch ", "aria2c ", "certutil ", "iwr ", "Invoke-WebRequest ", "urlretrieve(", "printf ", "echo ", "Start-BitsTransfer "}, word: true, anyCase: true, prefilter: savesFile, find: findFetchAndRun},
 	{keys: sinkKeys(), find: findSink},
 	{keys: []string{"iwr ", "irm ", "Invoke-WebRequest ", "Invoke-RestMethod "}, word: true, anyCase: true, find: findExpression},
 	{keys: []string{"iex", "Invoke-Expression"}, word: true, anyCase: true, cost: 2, find: findExpression},
 	{keys: []string{"DownloadString(", "DownloadFile(", "DownloadData("}, anyCase: true, find: findDownload},
-	{keys: []string{"powershell", "pwsh"}, word: true, anyCase: true, code: "scan.command.decode_shell", pattern: encodedCommand},
-	{keys: []string{"mshta ", "regsvr32 ", "bitsadmin ", "msiexec ", "rundll32 "}, word: true, code: "scan.command.pipe_shell", pattern: windowsLoader},
+	{keys: []string{"powershell", "pwsh"}, word: true, anyCase: true, code: "scan.command.decode_shell", pattern: anchored(`(?i)(?:powershell|pwsh)(?:\.exe)?\s[^\n|;]{0,100}?-(?:e|ec|en|enc|enco\w*)\s+["']?[A-Za-z0-9+/]{16,}`)},
+	{keys: []string{"mshta ", "regsvr32 ", "bitsadmin ", "msiexec ", "rundll32 "}, word: true, code: "scan.command.pipe_shell", pattern: anchored(`(?i)(?:mshta\s+["']?(?:https?|javascript|vbscript):|regsvr32\s[^\n]{0,80}/i:["']?https?:|bitsadmin\s[^\n]{0,120}/transfer[^\n]{0,120}https?://|rundll32\s[^\n]{0,40}javascript:)`)},
 	{keys: []string{"base64 ", "base32 ", "xxd ", "openssl ", "gunzip ", "zcat ", "uudecode ", "rev ", "tr "}, word: true, code: "scan.command.decode_shell", match: func(text []byte, at int) bool {
 		return decoding().Match(window(text, at)) && decodeInto().Match(lineBefore(text, at, 300))
 	}},
-	{keys: []string{"eval", "exec", "Function(", "compile(", "loads("}, word: true, cost: 3, find: findEval},
+	{keys: []string{"eval", "exec", "Function(", "compile(", "loads(", "system(", "popen(", "os.execute(", "shell_exec(", "passthru(", "subprocess.", "loadstring(", "load(http", "load(assert"}, word: true, cost: 3, find: findEval},
 	{keys: []string{`pack("H*"`, "pack('H*'", `pack "H*"`, `pack("H*`}, cost: 2, code: "scan.command.decode_shell", match: follows(runsBefore, 40)},
 	{keys: []string{"$(curl", "$(wget", "`curl", "`wget"}, find: findAssigned},
+	{keys: []string{"| $"}, code: "scan.command.decode_shell", pattern: splitName},
+	{keys: []string{"require(", "__import__(", "getattr(", "6368696c645f70726f63657373", "Y2hpbGRfcHJvY2Vzc"}, code: "scan.command.decode_shell", pattern: hiddenCall},
 	{keys: []string{"$(printf ", "$(echo ", "`printf ", "`echo "}, cost: 3, code: "scan.command.decode_shell", pattern: spelled},
-	{keys: []string{".aws/credentials", ".ssh/id_", ".git-credentials", "/.netrc", "/etc/shadow", "secrets/vault", "secrets.vault"}, code: "scan.command.credential_path", pattern: credentialPath},
+	{keys: []string{".aws/credentials", ".ssh/id_", ".git-credentials", "/.netrc", "/etc/shadow", "secrets/vault", "secrets.vault"}, code: "scan.command.credential_path", pattern: anchored(`(?:\.ssh/id_(?:rsa|dsa|ecdsa|ed25519)|\.aws/credentials|\.git-credentials|/\.netrc|/etc/shadow|secrets[/.]vault)(?:[^\w.-]|\.(?:[^p]|$)|$)`)},
 	{keys: []string{"169.254.169.254", "metadata.google.internal", "169.254.170.2", "fd00:ec2::254"}, code: "scan.command.metadata_credentials", pattern: metadata},
 }, shellProbes, exfilProbes, persistenceProbes, fetchedProbes, machineProbes, sentProbes, instructionProbes)
 
@@ -57,12 +59,7 @@ const (
 var (
 	sinkAt        = anchored(`\|&?\s?` + sink)
 	removeRoot    = anchored(`rm\s+((?:-{1,2}[a-zA-Z-]+\s+)+)(?:--\s+)?["']?(?:/(?:etc|usr|home|boot|bin|lib|sbin|var|root|Users|System|Library)?/?|~/?|\$HOME/?|\$\{HOME\}/?)(\*|\.\*)?["']?(?:[\s;&|)` + "`" + `"'\\,#]|$)`)
-	findDelete    = anchored(`find\s+(?:-[HLP]\s+)?["']?(?:/|~/?|\$\{?HOME\}?/?)["']?\s+(?:-(?:xdev|mindepth|maxdepth|type|depth|not|user)\b\s*(?:[\w-]+\s+)?)*(?:-delete\b|-exec\s+(?:sudo\s+)?(?:/bin/)?(?:rm|shred)\s)`)
-	wipesDisk     = anchored(`(?:dd\s[^\n|;]{0,80}?\bif=/dev/(?:zero|u?random)\b[^\n|;]{0,80}?\bof=/dev/(?:sd[a-z]|nvme\dn\d|hd[a-z]|vd[a-z]|disk\d|xvd[a-z])|(?:mkfs(?:\.\w+)?|shred|wipefs)\s[^\n|;]{0,60}?/dev/(?:sda|nvme0n1|hda|vda|xvda|disk0)\b)`)
-	removeTree    = anchored(`(?:rmtree|rmSync|rmdirSync|rimraf|remove_entry_secure|rm_rf)[(\s]\s*(?:["']?(?:/|~/?|/home|/etc|/usr)["']?\s*[,)]|os\.path\.expanduser\(\s*["']?~/?["']?\s*\)|Path\.home\(\)|(?:os|require\(["']?os["']?\))\.homedir\(\)|process\.env\.HOME|os\.environ\[["']HOME["']\]|Dir\.home|/\s*(?:$|\n|[;&"']))`)
-	removeWords   = anchored(`["']rm["']\s*,\s*(?:\[\s*)?(?:["'](?:-[rRf]+|--[a-z-]+)["']\s*,\s*)+["'](?:/|/\*|~|~/)["']`)
 	removeWindows = anchored(`(?i)(?:Remove-Item\s[^\n;|]{0,60}?(?:["']?[a-z]:\\?["']?(?:\*|\s|$)|\$(?:HOME|env:USERPROFILE|env:SystemDrive)\\?\*?(?:\s|["']|$|\n))|(?:rd|rmdir|del)\s+(?:/[sqf]\s+){1,3}["']?(?:[a-z]:\\(?:\*(?:\.\*)?)?|%USERPROFILE%|%SystemDrive%\\?)["']?\s*(?:$|\n|[&"'` + "`" + `]))`)
-	forkBomb      = anchored(`:\(\)\{ ?:\|:& ?\};? ?:`)
 	metadata      = anchored(`(?:169\.254\.169\.254|\[?fd00:ec2::254\]?)/(?:latest/(?:meta-data/iam/(?:security-credentials|info)|api/token|user-data)|metadata/identity/oauth2/token|computeMetadata/v1/instance/service-accounts)|(?:metadata\.google\.internal/computeMetadata/v1/instance/service-accounts/[^\s/]{1,80}/(?:token|identity))|(?:169\.254\.170\.2[/$])`)
 )
 
@@ -94,7 +91,7 @@ func isRemoveRoot(text []byte, at int) bool {
 
 var (
 	changesTo = compile(`(?:^|[\s;&|])cd(?:\s+(?:/|~|"?\$HOME"?))?\s*(?:&&|;)\s*(?:sudo\s+)?$`)
-	removeAll = anchored(`rm\s+-[a-zA-Z]*[rR][a-zA-Z]*\s+(?:-\w+\s+)*(?:\./)?\*(?:[\s;&|)]|$)`)
+	removeAll = anchored(`rm\s+-[a-zA-Z]*[rR][a-zA-Z]*\s+(?:-\w+\s+)*(?:\./)?(?:\.\*\s+|\.\[\S+\s+)*\.?\*(?:[\s;&|)]|$)`)
 )
 
 // lineBefore returns up to limit bytes of the line before a place.
@@ -102,5 +99,3 @@ func lineBefore(text []byte, at, most int) []byte {
 	before := text[max(0, at-most):at]
 	return before[bytes.LastIndexByte(before, '\n')+1:]
 }
-
-var credentialPath = anchored(`(?:\.ssh/id_(?:rsa|dsa|ecdsa|ed25519)|\.aws/credentials|\.git-credentials|/\.netrc|/etc/shadow|secrets[/.]vault)(?:[^\w.-]|\.(?:[^p]|$)|$)`)

@@ -4,23 +4,24 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 var exfilProbes = []probe{
 	{keys: []string{"curl ", "wget ", "http POST ", "http PUT ", "http --form ", "http -f ", "https POST "}, word: true, prefilter: mayUpload, cost: 30, code: dataExfil, match: isUpload},
 	{keys: []string{"| curl ", "|curl ", "| wget ", "|wget ", "| nc ", "|nc ", "| ncat ", "|ncat ", "| netcat ", "| socat ", "|socat ", "| ssh ", "|ssh ", "| openssl s_client", "| telnet ", "|telnet "}, cost: 10, code: dataExfil, match: isPipedAway},
 	{keys: []string{"> /dev/tcp/", ">/dev/tcp/", "> /dev/udp/", ">/dev/udp/"}, cost: 10, code: dataExfil, match: isPipedAway},
-	{keys: []string{"nc ", "ncat ", "netcat "}, word: true, code: dataExfil, pattern: fileToNetcat},
+	{keys: []string{"nc ", "ncat ", "netcat "}, word: true, code: dataExfil, pattern: anchored(`(?:nc|ncat|netcat)\s[^\n;]{0,80}?<\s*["']?(?:\(\s*(?:` + allEnv + `\s*\)|[^)\n]{0,60}?` + credentials + `)|` + credentials + `)`)},
 	{keys: []string{"scp ", "rsync ", "sftp ", "s3 cp ", "s3 sync ", "gsutil cp ", "gist create ", "rclone copy "}, word: true, cost: 10, code: dataExfil, match: isCopiedAway},
 	{keys: []string{"dig ", "nslookup ", "host ", "ping "}, word: true, cost: 4, code: dataExfil, match: isOverDNS},
 	{keys: []string{"ChildItem Env:", "ChildItem env:", "gci env:", "gci Env:", "dir env:", "dir Env:", "ls env:", "GetEnvironmentVariables("}, cost: 5, code: dataExfil, match: near(psSends, 200, 300)},
-	{keys: []string{"ignore ", "Ignore ", "IGNORE ", "disregard ", "Disregard ", "DISREGARD ", "forget ", "Forget ", "FORGET ", "override ", "Override ", "OVERRIDE ", "bypass ", "Bypass "}, word: true, code: "scan.command.injection", match: isInjection},
+	{keys: []string{"disregard ", "forget ", "override ", "bypass ", "vergiss ", "missachte", "ignor", "oubli", "olvid", "esque", "dimentica", "忽略", "无视", "忘记", "無視"}, word: true, anyCase: true, code: "scan.command.injection", match: isInjection},
 }
 
 // Paths of credentials, and commands that print them.
 const (
 	credentials = `(?:(?:~|\$\{?HOME\}?|/root|/home/[^/\s]+|%USERPROFILE%|\$env:USERPROFILE|HOME["'\])}]{0,3}\s*[+/,]?\s*["']?|\.\.?)?[/\\]?\.(?:ssh(?:/id_\w+|/\*|/?(?:[\s"'` + "`" + `);|]|$))|aws(?:/credentials|/?(?:[\s"'` + "`" + `);|]|$))|netrc|git-credentials|kube/config|docker/config\.json|npmrc|pypirc|gnupg|config/gcloud|config/solana|config/gh/hosts|azure|bash_history|zsh_history|pgpass|my\.cnf|env(?:\.\w+)?(?:[\s"'` + "`" + `);|]|$)|openclaw|claude/\.credentials|claude\.json|vault-token|terraform\.d/credentials|electrum|bitcoin|ethereum/keystore|solana/id)` +
-		`|/etc/(?:shadow|passwd)|/proc/(?:self|\d+|\*|\$\$)/environ|\bid_(?:rsa|ed25519|ecdsa|dsa)\b|wallet\.dat|Login Data|logins\.json|keychain-db|login\.keychain|/Keychains\b|Google/Chrome|google-chrome|\.mozilla/firefox|Mozilla[/\\]Firefox|\bCookies\b|cookies\.sqlite|key4\.db|keyrings\b|MetaMask|nkbihfbeogaeaoehlefnkodbefgpgknn|\.password-store|application_default_credentials|accessTokens\.json|\.kdbx\b|\.config/op\b|\.cargo/credentials|\.s3cfg|\.boto\b|\.oci/|\.config/rclone|\.codex/auth|\.ssh/config|\.aws/config|\.(?:psql|mysql|python)_history|\.zhistory|aws[/\\]credentials|ssh[/\\]id_(?:rsa|ed25519))`
+		`|/etc/(?:shadow|passwd)|/proc/(?:self|\d+|\*|\$\$)/environ|\bid_(?:rsa|ed25519|ecdsa|dsa)\b|wallet\.dat|Login Data|logins\.json|keychain-db|login\.keychain|/Keychains\b|Google/Chrome|google-chrome|\.mozilla/firefox|Mozilla[/\\]Firefox|\bCookies\b|cookies\.sqlite|key4\.db|keyrings\b|MetaMask|nkbihfbeogaeaoehlefnkodbefgpgknn|\.password-store|application_default_credentials|accessTokens\.json|\.kdbx\b|\.config/op\b|\.cargo/credentials|\.s3cfg|\.boto\b|\.oci/|\.config/rclone|\.codex/auth|\.aws/config|\.(?:psql|mysql|python)_history|\.zhistory|aws[/\\]credentials|ssh[/\\]id_(?:rsa|ed25519))`
 	prints  = `(?:security find-(?:generic|internet)-password|kubectl get secrets?|secretsmanager get-secret-value|vault kv get|op read|pass show|aws configure export-credentials|git credential fill|gpg --export-secret-keys?|gpg --armor --export-secret-keys?|gpg -a --export-secret-keys?|docker-credential-\w+ get|kubectl config view --raw|npm token|op item get|bw get|pass ls)`
 	allEnv  = `(?:env|printenv|set|export(?:\s+-p)?|declare\s+-[xp]+|compgen\s+-[ve]+|history)`
 	ownKeys = `169\.254\.169\.254|metadata\.google\.internal`
@@ -31,15 +32,17 @@ var (
 	keyFlag  = compile(`\s(?:--cert|--key|--cacert|-E|-K|--config|--netrc-file|--env-file|-i|--identity)[\s=]+\S+|ssh\s+-i\s*[^\s"']+|[^\s"'@=]*\.pub\b|\S*\.env\.(?:example|sample|template)\b`)
 	pipedEnv = compile(`(?:^|[;&|({` + "`" + `"']|\$\s|\bsudo\s)\s*(?:` + allEnv + `\s*(?:2>\S+\s*)?$|` + allEnv + `\s*\||printenv\b)`)
 
-	fileToNetcat = anchored(`(?:nc|ncat|netcat)\s[^\n;]{0,80}?<\s*["']?(?:\(\s*(?:` + allEnv + `\s*\)|[^)\n]{0,60}?` + credentials + `)|` + credentials + `)`)
-	overDNS      = anchored(`(?:dig|nslookup|host|ping)\s[^\n;]{0,60}?(?:(?:\$\(|` + "`" + `)[^)\n]{0,120}?(?:base64|base32|xxd|\bod\b|cat\s|` + allEnv + `\b|whoami|TOKEN|KEY|SECRET|PASSWORD)[^\n]{0,120}?[)` + "`" + `]["']?|\$\{?\w*(?:TOKEN|KEY|SECRET|PASSWORD)\w*\}?)\.[\w$.{-]*\w`)
-	packs        = compile(`\b(?:tar|zip)\s`)
-	homeOnly     = compile(`\s["']?(?:~|\$HOME|\$\{HOME\}|/home(?:/[\w$]+)?|/root|/Users(?:/[\w$]+)?)/?["']?(?:\s|$)`)
-	remote       = compile(`\s["']?(?:[\w.$-]+@)?[\w$][\w.$-]*:|\ss3://|\sgs://|gist create|\s\w+:`)
-	psSends      = compile(`(?i)-Body\b|-InFile\b|UploadString|Invoke-RestMethod|Invoke-WebRequest|\birm\b|\biwr\b`)
+	overDNS  = anchored(`(?:dig|nslookup|host|ping)\s[^\n;]{0,60}?(?:(?:\$\(|` + "`" + `)[^)\n]{0,120}?(?:base64|base32|xxd|\bod\b|cat\s|` + allEnv + `\b|whoami|TOKEN|KEY|SECRET|PASSWORD)[^\n]{0,120}?[)` + "`" + `]["']?|\$\{?\w*(?:TOKEN|KEY|SECRET|PASSWORD)\w*\}?)\.[\w$.{-]*\w`)
+	packs    = compile(`\b(?:tar|zip)\s`)
+	homeOnly = compile(`\s["']?(?:~|\$HOME|\$\{HOME\}|/home(?:/[\w$]+)?|/root|/Users(?:/[\w$]+)?)/?["']?(?:\s|$)`)
+	remote   = compile(`\s["']?(?:[\w.$-]+@)?[\w$][\w.$-]*:|\ss3://|\sgs://|gist create|\s\w+:`)
+	psSends  = compile(`(?i)-Body\b|-InFile\b|UploadString|Invoke-RestMethod|Invoke-WebRequest|\birm\b|\biwr\b`)
 
-	ignoring = anchored(`(?i)(?:ignore|disregard|forget|override|bypass)\s+(?:(?:all|any|the|your|my|of|these|every|other|about|everything|and)\s+){0,5}(?:(?:previous|previously|prior|above|earlier|preceding|existing|system|safety|former|foregoing|developer|original|given)\s+(?:and\s+\w+\s+)?){1,2}(?:(?:system|user|safety)\s+)?(?:instructions?|prompts?|rules?|guidelines?|messages?|directives?|context|constraints?|polic(?:y|ies)|restrictions?|orders?)`)
-	ordered  = compile(`(?:^|[\s"'` + "`" + `$(>])(?:curl|wget|rm\s+-\w+|nc|ncat|bash|sh\s+-\w+|scp|ssh|sudo|chmod|eval|python3?|node|powershell|iex|cat\s+["']?[~/.$]\S*|printenv|env\s*[|>` + "`" + `]|base64|tar|dd\s+if=\S+|git\s+(?:push|remote|config)|npm|pip3?|crontab|find\s+/\S*)(?:\s|` + "`" + `|$)`)
+	ignoring        = anchored(`(?i)(?:ignore|disregard|forget|override|bypass)\s+(?:(?:all|any|the|your|my|of|these|every|other|about|everything|and)\s+){0,5}(?:(?:previous|previously|prior|above|earlier|preceding|existing|system|safety|former|foregoing|developer|original|given)\s+(?:and\s+\w+\s+)?){1,2}(?:(?:system|user|safety)\s+)?(?:instructions?|prompts?|rules?|guidelines?|messages?|directives?|context|constraints?|polic(?:y|ies)|restrictions?|orders?)`)
+	before_         = compile(`(?i)^(?:ignore|disregard|forget)\b.*\b(?:previous|previously|prior|earlier|preceding|above)\b`)
+	takesOver       = compile(`(?i)^[^\n"]{0,80}?[.,:;]?\s*(?:and\s+)?(?:you\s+are\s+now|act\s+as|from\s+now\s+on|print|reveal|output|show|send|reply|respond|call|do\s+not|never|always)\b`)
+	ignoringForeign = anchored(`(?i)(?:(?:ignoriere|vergiss|vergesse|missachte)n?\s+(?:\S+\s+){0,4}?(?:bisherigen?|vorherigen?|früheren?|vorigen?|obigen?)\s+(?:\S+\s+)?(?:anweisung|instruktion|regel|vorgabe)|(?:ignor|oubli|olvid|esque|dimentica)\S*\s+(?:\S+\s+){0,3}?(?:instru\S+|istruzioni|consignes|r[eè]gles|reglas|regras|indicaciones|órdenes)\s+(?:\S+\s+)?(?:précédent|antérieur|anterior|previas|prévi|precedent)|(?:忽略|无视|忘记|忽視|無視)(?:掉|你)?(?:之前|以上|前面|先前|上述|此前|所有|全部|一切|的){1,5}(?:系统)?(?:指令|指示|说明|规则|提示|命令))`)
+	ordered         = compile(`(?:^|[\s"'` + "`" + `$(>])(?:curl|wget|rm\s+-\w+|nc|ncat|bash|sh\s+-\w+|scp|ssh|sudo|chmod|eval|python3?|node|powershell|iex|cat\s+["']?[~/.$]\S*|printenv|env\s*[|>` + "`" + `]|base64|tar|dd\s+if=\S+|git\s+(?:push|remote|config)|npm|pip3?|crontab|find\s+/\S*)(?:\s|` + "`" + `|$)`)
 )
 
 // isOverDNS reports whether a place is a command, not a word of a sentence, that asks for a name made of secrets.
@@ -60,6 +63,7 @@ func isUpload(text []byte, at int) bool {
 
 // Files with mounted secrets of a container.
 var (
+	mountedToken   = compile(`/run/secrets/(?:kubernetes\.io|eks\.amazonaws\.com)/`)
 	mounted        = compile(`(?:\$\(|` + "`" + `|<\(|[@=]|(?:-T|--post-file|--body-file|--upload-file)\s+)[^)\n]{0,40}?/run/secrets/(kubernetes\.io/|eks\.amazonaws\.com/)?`)
 	mountedHeader  = compile(`(?:-H|--header|-u|--user|--oauth2-bearer)(?:=|\s*)(?:"[^"\n]*|'[^'\n]*)$`)
 	clusterDomains = []string{"svc", "cluster.local", "kubernetes.default"}
@@ -74,12 +78,16 @@ func sendsMounted(command []byte) bool {
 		return false
 	}
 	if m[2] >= 0 {
-		return slices.ContainsFunc(hosts, func(h string) bool { return !isPrivate(h) && !isWithin(h, clusterDomains) })
+		return leavesCluster(hosts)
 	}
 	if slices.ContainsFunc(hosts, func(h string) bool { return !isPrivate(h) }) {
 		return !mountedHeader().Match(command[:m[0]]) || bytes.Contains(command, []byte("http://"))
 	}
 	return false
+}
+
+func leavesCluster(hosts []string) bool {
+	return slices.ContainsFunc(hosts, func(h string) bool { return !isPrivate(h) && !isWithin(h, clusterDomains) })
 }
 
 func localOnly(command []byte) bool {
@@ -142,7 +150,13 @@ func isCopiedAway(text []byte, at int) bool {
 func isInjection(text []byte, at int) bool {
 	here := window(text, at)
 	m := ignoring().FindIndex(here)
-	return m != nil && ordered().Match(here[m[1]:])
+	return m == nil && !isQuoted(text, at) && ignoringForeign().Match(here) || m != nil && (ordered().Match(here[m[1]:]) || !isQuoted(text, at) && before_().Match(here[:m[1]]) && takesOver().Match(here[m[1]:]))
+}
+
+// isQuoted reports whether a text before a place opens a quote, so that the place is an example.
+func isQuoted(text []byte, at int) bool {
+	r, _ := utf8.DecodeLastRune(text[:at])
+	return strings.ContainsRune("\"'`«「『《“‘„", r)
 }
 
 func credentialIndex(text []byte) []int {
@@ -174,18 +188,22 @@ var sentProbes = []probe{
 		word: true, prefilter: mayStage, cost: 8, code: dataExfil, match: isStagedAndSent,
 	},
 	{keys: []string{"mail ", "mailx ", "mutt ", "sendmail ", "ssh ", "ftp "}, word: true, prefilter: func(text []byte, at int) bool { return credentialIndex(lineAt(text, at)) != nil }, cost: 6, code: dataExfil, match: isMailed},
+	{keys: []string{"toJSON(secrets)"}, anyCase: true, code: dataExfil, match: near(uploads, 400, 400)},
+	{keys: []string{"askPass", "askpass", "ASKPASS", "credential.helper"}, cost: 6, code: dataExfil, match: near(asksAndSends, 400, 300)},
 	{keys: []string{"-exec ", "xargs ", "while read", "parallel "}, cost: 2, code: dataExfil, match: isEachSent},
 	{keys: []string{"os.environ", "process.env", "os.getenv(", "ENV["}, cost: 4, find: findSentVariable},
 	{keys: []string{"curl ", "wget "}, word: true, prefilter: func(text []byte, at int) bool { return bytes.Contains(lineAt(text, at), []byte("token")) }, cost: 4, code: "scan.command.env_exfil", match: isForeignToken},
 }
 
 var (
-	uploads  = compile(`\b(?:curl|wget|nc|ncat|netcat|socat|scp|rsync|sftp|ftp|http|https|xh|httpie|aws\s+s3\s+cp|gsutil\s+cp|rclone|gh\s+gist|git\s+(?:add|push)|mail|mutt|sendmail|dig|nslookup|Invoke-RestMethod|Invoke-WebRequest|irm|iwr)\s|/dev/tcp/`)
-	grabs    = compile(`\b(?:pbpaste|wl-paste|xsel|xclip\s[^|\n]{0,40}-o|screencapture\s|scrot\s|import\s+-window\s+root|gnome-screenshot|ffmpeg\s[^\n]{0,60}(?:avfoundation|x11grab|alsa|pulse|gdigrab)|security\s+(?:dump-keychain|find-\w+-password))|\bgrep\s+(?:-\S+\s+)*-\w*[rR]\w*\s[^\n]{0,80}?(?i:passw|secret|api_?key|token|BEGIN)[^\n]{0,60}?[\s"'](?:~|\$HOME|/home|/etc|\s/\s)`)
-	tokens   = compile(`gh auth token|get-session-token|gcloud auth|az account get-access-token|heroku auth:token`)
-	keptName = compile(`(?:^|[\s;&(])(\w+)(?:=["']?|\s+in\s+)?$`)
-	envDump  = compile(`^["=]*(?:` + "`" + `|\$\()\s*(?:` + allEnv + `)\s*[|)` + "`" + `]`)
-	oneValue = compile(`\b(?:grep|jq|cut|awk|sed|yq)\b`)
+	uploads = compile(`\b(?:curl|wget|nc|ncat|netcat|socat|scp|rsync|sftp|ftp|http|https|xh|httpie|aws\s+s3\s+cp|gsutil\s+cp|rclone|gh\s+gist|git\s+(?:add|push)|mail|mutt|sendmail|dig|nslookup|Invoke-RestMethod|Invoke-WebRequest|irm|iwr)\s|/dev/tcp/`)
+	grabs   = compile(`\b(?:pbpaste|wl-paste|xsel|xclip\s[^|\n]{0,40}-o|screencapture\s|scrot\s|import\s+-window\s+root|gnome-screenshot|ffmpeg\s[^\n]{0,60}(?:avfoundation|x11grab|alsa|pulse|gdigrab)|security\s+(?:dump-keychain|find-\w+-password))|\bgrep\s+(?:-\S+\s+)*-\w*[rR]\w*\s[^\n]{0,80}?(?i:passw|secret|api_?key|token|BEGIN)[^\n]{0,60}?[\s"'](?:~|\$HOME|/home|/etc|\s/\s)`)
+	// asksAndSends is a helper program that sends the password that it is asked for.
+	asksAndSends = compile(`(?:curl|wget|nc|ncat)\s[^\n]{0,160}(?:[?&]\w+=\$|@-|\s(?:-d|--data\S*|-F)\s*["']?[^\n]{0,40}\$)|(?:requests\.post|urlopen)\([^\n]{0,80}https?://`)
+	tokens       = compile(`gh auth token|get-session-token|gcloud auth|az account get-access-token|heroku auth:token`)
+	keptName     = compile(`(?:^|[\s;&(])(\w+)(?:=["']?|\s+in\s+)?$`)
+	envDump      = compile(`^["=]*(?:` + "`" + `|\$\()\s*(?:` + allEnv + `)\s*[|)` + "`" + `]`)
+	oneValue     = compile(`\b(?:grep|jq|cut|awk|sed|yq)\b`)
 	// writes names the file that a command writes, beside those of outputTo.
 	writes  = compile(`^(?:tar\s+(?:-?\w*f\w*\s+|[^\n]{0,40}?\s-f\s*)|zip\s+(?:-\w+\s+)*|7z\s+a\s+(?:-\S+\s+)*|gpg\s[^\n]{0,60}?-o\s+|(?:scrot|screencapture)\s+(?:-\S+\s+)*|import\s+-window\s+root\s+|ffmpeg\s[^\n]{0,160}\s|(?:cp|rsync)\s[^\n]*\s)["']?([\w./~$\{\}-]{2,})`)
 	allFile = compile(`^(?:env|printenv|set|history)\s*>`)
@@ -202,7 +220,7 @@ var (
 // namesCredential reports whether credentials, or what prints them, are on the line of a place.
 func namesCredential(text []byte, at int) bool {
 	line := lineAt(text, at)
-	return credentialIndex(line) != nil || grabs().Match(line) || envDump().Match(line) || tokens().Match(line)
+	return bytes.Contains(line, []byte("/run/secrets/")) || credentialIndex(line) != nil || grabs().Match(line) || envDump().Match(line) || tokens().Match(line)
 }
 
 // isKeptAndSent reports whether a variable with credentials is in a command that sends. A key of a file in a header is not.
@@ -215,7 +233,11 @@ func isKeptAndSent(text []byte, at int) bool {
 	for _, end := range uses(rest, string(m[1])) {
 		before := lineBefore(rest, end, reach)
 		command := slices.Concat(before, lineAt(rest, end))
-		key := oneValue().Match(value) && header().Match(before[:bytes.LastIndexByte(before, '$')])
+		cluster := mountedToken().Match(value)
+		if cluster && !leavesCluster(hostsOf(command)) {
+			continue
+		}
+		key := !cluster && (oneValue().Match(value) || bytes.Contains(value, []byte("/run/secrets/")) && !bytes.Contains(command, []byte("http://"))) && header().Match(before[:bytes.LastIndexByte(before, '$')])
 		if uploads().Match(command) && !localOnly(command) && !key && !isOwnToken(value, command) {
 			return true
 		}

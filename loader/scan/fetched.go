@@ -9,24 +9,19 @@ import (
 // fetchedProbes search for programs, usually one-liners, that evaluate the response of a host, and for packages installed
 // without https.
 var fetchedProbes = []probe{
-	{keys: []string{"eval "}, word: true, cost: 3, find: findEvalWord},
-	{keys: []string{"requests.get(", "httpx.get(", "urlopen(", "fetch(", "axios.get(", "URI.open(", "Net::HTTP.get(", "= get(", "=get(", "= get ", "=get ", "->get(", "file_get_contents("}, prefilter: mayAssign, cost: 20, find: findAssignedThenEval},
-	{keys: []string{".then("}, prefilter: mayEvaluate, cost: 4, find: findThen},
+	{keys: []string{"requests.get(", "httpx.get(", "urlopen(", "fetch(", "axios.get(", "URI.open(", "Net::HTTP.get(", "http.request(", "http.Get(", "LWP", "DownloadString(", "= get(", "=get(", "= get ", "=get ", "->get(", "file_get_contents("}, prefilter: func(text []byte, at int) bool {
+		return bytes.IndexByte(text[max(0, at-40):min(len(text), at+2)], '=') >= 0
+	}, cost: 10, find: findAssignedThenEval},
 	{keys: []string{"pip install ", "pip3 install ", "pipx install ", "uv add ", "npm install ", "npm i ", "pnpm add ", "yarn add ", "yarn global add ", "gem install ", "cpanm "}, word: true, prefilter: near(overHTTP, 0, reach), cost: 4, find: findPackage},
+	{keys: []string{"registry", "index-url", "-i http", "GOPROXY=", "gem sources ", "--source http", "brew tap ", "helm repo add ", "trusted-host", "GONOSUMCHECK", "GONOSUMDB", "GOINSECURE", "GOSUMDB", "--allow-unauthenticated", "--force-yes", "--nogpgcheck", "--no-gpg-check", "trusted=yes", "--allow-untrusted"}, cost: 3, find: findSource},
 	{keys: []string{"deno run ", "npx ", "bunx ", "pnpm dlx ", "bun x ", "Rscript -e", "git clone "}, word: true, cost: 4, find: findRemoteProgram},
 }
 
 var (
-	// evalWord is an evaluation without parentheses, in Perl and Ruby.
-	evalWord = anchored(`eval\s+(?:(?:LWP::Simple::)?get\s*\(?\s*(?:["'$]|q[qw]?[{(/])|(?:LWP::UserAgent|HTTP::Tiny|Mojo::UserAgent|HTTP::Client)\b[^\n;]{0,60}?->\s*get\b|` +
-		`(?:URI\.open|Kernel\.open|open)\s*\(?\s*["']https?://|(?:URI\.parse|URI)\s*\(?\s*["']https?://[^\n;]{0,200}?\.(?:read|open)\b|Net::HTTP\.get|HTTParty\.get|Faraday\.get)`)
 	// responseVar is the variable that a response is assigned to.
-	responseVar = compile(`(?:^|[\s;"'({$@])(\w+)\s*=\s*[^\n;=]{0,40}$`)
+	responseVar = compile(`(?:^|[\s;"'({$@])(\w+)(?:,\s*\w+)?\s*:?=\s*[^\n;=]{0,40}$`)
 	// evaluates is the evaluation of a variable, excluding methods with the same name.
-	evaluates = compile(`(?:^|[^\w.$>])(?:(?:eval|exec|Function)\s*\(\s*(?:compile\(\s*)?|eval\s+)[$@]?(\w+)`)
-	// thenEval is a response that is passed to an evaluation.
-	thenEval = anchored(`\.then\(\s*(?:eval\s*\)|(?:async\s+)?\(?\s*\w+\s*\)?\s*=>\s*[({]?\s*(?:return\s+)?(?:\(0,\s*eval\)|eval|(?:new\s+)?Function|vm\.runIn\w+)\s*\()`)
-	requests = compile(`\bfetch\(|\baxios\b|\bgot\(|\bhttps?\.get\(`)
+	evaluates = compile(`(?:^|[^\w.$>])(?:(?i:iex|Invoke-Expression)[\s(]+|(?:eval|exec|Function|system|popen|execSync|shell_exec|passthru|os\.(?:system|popen|execute)|io\.popen|subprocess\.\w+|child_process\.\w+|load|loadstring)\s*\(\s*(?:compile\(\s*|(?:\[\s*)?["'](?:ba)?sh["'],\s*["']-c["'],\s*)?|eval\s+)[$@]?(\w+)`)
 
 	// packageSource is an option of an installer with a URL that is not a package.
 	packageSource = compile(`\s(?:-i|-f|--index-url|--extra-index-url|--find-links|--proxy|--registry|--https?-proxy|--source|--index|--mirror)[\s=]+\S+`)
@@ -35,20 +30,7 @@ var (
 	packageHTTP = compile(`^\w+(?:\s(?:global|install|add|i))?(?:\s+-\S+)*\s+["']?(http://[^\s"'` + "`" + `<>|\\)]+)|\s["']?[^\s"']*?\s?(?:@\s?|git\+)?(http://[^\s"'` + "`" + `<>|\\)]+\.(?:tar(?:\.\w+)?|tgz|zip|whl|gem|git))(?:[\s"'` + "`" + `@#]|$)`)
 )
 
-func findEvalWord(text []byte, at int) (string, string) {
-	if !evalWord().Match(window(text, at)) {
-		return "", ""
-	}
-	return ruleForPipe(lineAt(text, at))
-}
-
-// mayAssign reports whether a response may be assigned to a variable and something evaluated after it.
-func mayAssign(text []byte, at int) bool {
-	here := window(text, at)
-	return bytes.IndexByte(text[max(0, at-40):min(len(text), at+2)], '=') >= 0 &&
-		(bytes.Contains(here, []byte("eval")) || bytes.Contains(here, []byte("exec")) || bytes.Contains(here, []byte("Function(")))
-}
-
+// findAssignedThenEval finds a response in a variable that is evaluated or run as a command.
 func findAssignedThenEval(text []byte, at int) (string, string) {
 	from := at
 	if text[at] == '=' {
@@ -66,23 +48,6 @@ func findAssignedThenEval(text []byte, at int) (string, string) {
 	return "", ""
 }
 
-func mayEvaluate(text []byte, at int) bool {
-	here := head(window(text, at), 80)
-	return bytes.Contains(here, []byte("eval")) || bytes.Contains(here, []byte("Function(")) || bytes.Contains(here, []byte("vm.run"))
-}
-
-func findThen(text []byte, at int) (string, string) {
-	before := text[max(0, at-300):at]
-	if !thenEval().Match(window(text, at)) {
-		return "", ""
-	}
-	m := requests().FindAllIndex(before, -1)
-	if m == nil {
-		return "", ""
-	}
-	return ruleForPipe(before[m[len(m)-1][0]:])
-}
-
 func findPackage(text []byte, at int) (string, string) {
 	command := packageSource().ReplaceAll(wholeCommand(text, at), nil)
 	command, _, _ = bytes.Cut(command, []byte(" #"))
@@ -95,6 +60,35 @@ func findPackage(text []byte, at int) (string, string) {
 		return "", ""
 	}
 	return "scan.command.package_http", hosts[0]
+}
+
+var (
+	// installing is a command that sets where packages come from; source is an address of that.
+	installing = compile(`\b(?:npm|pnpm|yarn|bun|pip3?|pipx?|uv|poetry|gem|bundle|brew|go|cargo|helm|conda|apt(?:-get)?|yum|dnf|apk|zypper)\s|GOPROXY=|\bdeb\s|registry\s*=|index-url\s*=`)
+	source     = compile(`(?:registry|GOPROXY|index-url|--source|--add|-a|-i|tap\s+\S+|repo add\s+\S+)[\s=]+["']?(https?://[^\s"'` + "`" + `<>|\\),]+)`)
+	foreign    = compile(`extra-index-url|GOPROXY=`)
+	unchecked  = compile(`(?:apt(?:-get)?\s[^\n]*(?:--allow-unauthenticated|--force-yes)|trusted=yes\S*\s+http|(?:yum|dnf|zypper|rpm)\s[^\n]*--no-?gpg-?check|apk\s[^\n]*--allow-untrusted|GONOSUMCHECK=|GO(?:NOSUMDB|INSECURE)=["']?\*)`)
+	trustsHost = compile(`trusted-host[\s=]+["']?([\w.-]+)`)
+	indexes    = slices.Concat(codeIndexes, []string{"pypi.org", "pythonhosted.org", "rubygems.org", "golang.org", "goproxy.cn", "goproxy.io", "pytorch.org", "nvidia.com", "pkg.dev", "jfrog.io", "cloudsmith.io", "fury.io", "github.io", "anaconda.org", "anaconda.com", "aliyun.com", "aliyuncs.com", "tsinghua.edu.cn", "ustc.edu.cn", "tencent.com", "huaweicloud.com", "douban.com", "npmmirror.com", "yarnpkg.com", "athens.azurefd.net"})
+)
+
+// findSource finds packages that come by http, from an unknown index beside the usual one, or without their checks.
+func findSource(text []byte, at int) (string, string) {
+	before := lineBefore(text, at, 160)
+	line := slices.Concat(before, lineAt(text, at))
+	if !installing().Match(line) {
+		return "", ""
+	}
+	if m := trustsHost().FindSubmatch(line); m != nil && !isPrivate(string(m[1])) && !isWithin(string(m[1]), indexes) || unchecked().Match(line) {
+		return "scan.command.package_http", ""
+	}
+	for _, m := range source().FindAllSubmatch(line, -1) {
+		host := hostOf(string(m[1]))
+		if host != "" && !isPrivate(host) && !isWithin(host, indexes) && (bytes.HasPrefix(m[1], []byte("http:")) || foreign().Match(line)) {
+			return "scan.command.package_http", host
+		}
+	}
+	return "", ""
 }
 
 var (

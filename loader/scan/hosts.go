@@ -26,6 +26,7 @@ func isInstaller(address string) bool {
 	rest, ok := strings.CutPrefix(address, "https://")
 	return ok && !astray().MatchString(rest) && slices.ContainsFunc(installers, func(known string) bool {
 		after, ok := strings.CutPrefix(rest, known)
+		ok = ok || rest == strings.TrimSuffix(known, "sh")+"ps1" // the installer for Windows beside that of known
 		return ok && (strings.Contains(known, "/") || after == "" || after[0] == '/')
 	})
 }

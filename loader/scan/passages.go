@@ -25,6 +25,7 @@ type passages struct {
 	at       int // start of the next line
 	end      int // end of that line, once it is known
 
+	block    bool      // the line is in a fenced or an indented block
 	fence    []byte    // the mark of the fenced block, nil outside
 	language string    // declared language of the fenced block
 	headings [7][]byte // the current heading of each level
@@ -125,6 +126,7 @@ func (p *passages) advance(at int) span {
 			}
 		}
 		if p.end >= at {
+			p.block = p.fence != nil || p.isIndented(p.text[p.at:])
 			return span{p.at, p.end}
 		}
 		p.read(p.text[p.at:p.end])
@@ -144,7 +146,7 @@ func (p *passages) read(line []byte) {
 		case p.fence == nil:
 			p.fence, p.language, p.quote, p.remark = mark, languageOf(trimmed[len(mark):]), nil, nil
 		case mark[0] == p.fence[0] && len(mark) >= len(p.fence):
-			p.fence, p.inIntro = nil, false
+			p.fence, p.language, p.inIntro = nil, "", false
 		}
 		return
 	}
@@ -154,6 +156,9 @@ func (p *passages) read(line []byte) {
 			p.remark = head(line, reach)
 		}
 		return
+	}
+	if p.isIndented(line) {
+		return // an indented block, with the paragraph before it as its introduction
 	}
 	trimmed = bytes.TrimSpace(trimmed)
 	if level := headingLevel(trimmed); level > 0 {
@@ -170,6 +175,11 @@ func (p *passages) read(line []byte) {
 	default:
 		p.intro, p.inIntro = head(trimmed, reach), true
 	}
+}
+
+// isIndented reports whether a line of Markdown is code by its indentation: it does not continue a paragraph.
+func (p *passages) isIndented(line []byte) bool {
+	return p.document && !p.inIntro && bytes.HasPrefix(line, []byte("    "))
 }
 
 // languageOf returns the declared language of a fenced block, in lower case.
@@ -206,14 +216,16 @@ func headingLevel(line []byte) int {
 // Words of a passage about attacks, and warnings.
 var (
 	attackWords = compile(`(?i)\b(?:attack(?:s|er|ers|ing)?|exploit(?:s|ed|ation)?|vulnerab(?:le|ility|ilities)|malicious(?:ly)?|malware|exfiltrat(?:e|es|ed|ion)|backdoors?|reverse shells?|` +
-		`injection|red flags?|dangerous|destructive|suspicious|unsafe|insecure|anti-?patterns?|deny ?-?list|block ?-?list|black ?-?list|forbidden|prohibited|disallowed|hijack(?:ed|ing)?|catastrophic|threats?|risky|never do|bad examples?)\b`)
+		`injection|red flags?|dangerous|destructive|suspicious|unsafe|insecure|anti-?patterns?|deny ?-?list|block ?-?list|black ?-?list|forbidden|prohibited|disallowed|hijack(?:ed|ing)?|catastrophic|threats?|risky|never do|bad examples?|CVE-\d{4}-\d+)\b`)
 	refusals   = compile(`(?i)\b(?:never|do not|don'?t|must not|should not|shouldn'?t|avoid|refuses?|rejects?|blocks?|blocked|denys?|denies|denied|forbids?|detects?|flags?|warns? (?:about|against|of|on)|instead of|rather than)\b[^.!;]{0,80}$`)
 	webAddress = compile(`https?://\S+`)
 	remark     = compile(`(?i)(?:#|//|<!--|/\*)[^\w\n]{0,8}(?:never|do not|don'?t|dangerous|danger|bad|wrong|unsafe|insecure|vulnerable|malicious|destructive|blocked|denied|attack(?:er)?)\b`)
 	anyComment = compile(`^\s*(?:#|//|/\*|--)`)
 	// orders tell a reader to run what follows, unless a negation precedes them.
-	orders  = compile(`(?i)(?:^|[\s*_("'])(?:run|execute|paste|type|enter|install|set ?up|setup|use|invoke|start|apply|copy|perform|launch|try|quick ?start|usage|prerequisites?|requirements?|steps?|first|must|need to|required)(?:[\s:,.*_)"']|$)`)
-	negated = compile(`(?i)\b(?:never|not|don'?t|cannot|avoid|refuses? to|no)\s+(?:\w+\s+){0,2}(?:run|execute|paste|type|enter|install|use|invoke|start|apply|copy|perform|launch|try)\b`)
+	// quotedRule begins a line of a rule that looks for the text after it.
+	quotedRule = compile(`^\s*(?:-\s+)?(?:pattern[\w-]*|regex\w*|signature|ioc|selection|condition|contains|\w*deny\w*)["']?\s*:\s`)
+	orders     = compile(`(?i)(?:^|[\s*_("'])(?:run|execute|paste|type|enter|install|set ?up|setup|use|invoke|start|apply|copy|perform|launch|try|quick ?start|usage|prerequisites?|requirements?|steps?|first|must|need to|required)(?:[\s:,.*_)"']|$)`)
+	negated    = compile(`(?i)\b(?:must|should|needs? to|always)\s+(?:flag|reject|refuse|block|report|detect|deny|avoid|catch|find|warn)\b|\b(?:never|not|don'?t|cannot|avoid|refuses? to|no)\s+(?:\w+\s+){0,2}(?:run|execute|paste|type|enter|install|use|invoke|start|apply|copy|perform|launch|try)\b`)
 )
 
 // isDescribed reports whether a document describes the command on a line without telling its reader to run it. The words for
@@ -222,15 +234,15 @@ var (
 // run something, or in URLs, which the author chooses.
 func (p *passages) isDescribed(line span, at int) bool {
 	if !p.document {
-		return false
+		return (p.ext == ".yaml" || p.ext == ".yml" || p.ext == ".yar") && quotedRule().Match(p.text[line.start:at])
 	}
 	var intro, lead []byte
-	if p.fence != nil || p.inIntro {
+	if p.block || p.inIntro {
 		intro = webAddress().ReplaceAll(p.intro, nil)
 		lead = lastSentence(intro)
 	}
 	var own, before []byte
-	if p.fence == nil {
+	if !p.block {
 		own, before = p.sentence(line, at)
 		if begun := bytes.TrimSpace(intro); len(begun) > 0 && bytes.IndexByte([]byte(".!?"), begun[len(begun)-1]) >= 0 {
 			lead = nil // it is another sentence
@@ -238,7 +250,7 @@ func (p *passages) isDescribed(line span, at int) bool {
 	} else if remark().Match(p.text[line.start:min(line.end, line.start+2*reach)]) {
 		own = []byte("dangerous")
 	}
-	if p.fence != nil && !p.strict && attackWords().Match(p.remark) {
+	if quotedRule().Match(p.text[line.start:at]) || p.block && !p.strict && attackWords().Match(p.remark) {
 		return true
 	}
 	if isOrder(lead) || isOrder(before) || !p.strict && isOrder(intro) {
@@ -345,7 +357,7 @@ func (p *passages) runs(line span, at int) bool {
 	if called().Match(before) {
 		return true
 	}
-	if p.document && p.fence == nil {
+	if p.document && !p.block {
 		return p.isWholeLine(before, at, line.end)
 	}
 	if open := openQuote(before); open >= 0 && before[open] != '`' {
@@ -369,7 +381,7 @@ func (p *passages) runs(line span, at int) bool {
 
 // calls reports whether the call at a place is made: in a script or a fenced block, and not as something to avoid.
 func (p *passages) calls(line span, at int) bool {
-	return !p.isAvoided(line, at) && (!p.document || p.fence != nil) && openQuote(bytes.ReplaceAll(p.before(line, at), []byte("`"), nil)) < 0
+	return !p.isAvoided(line, at) && (!p.document || p.block) && openQuote(bytes.ReplaceAll(p.before(line, at), []byte("`"), nil)) < 0
 }
 
 func (p *passages) isAvoided(line span, at int) bool {
@@ -388,7 +400,7 @@ func (p *passages) languageHere() string {
 	switch {
 	case !p.document:
 		return p.ext
-	case p.fence == nil:
+	case !p.block:
 		return ""
 	}
 	return "." + p.language
@@ -457,7 +469,7 @@ func (p *passages) readQuote(line []byte) {
 
 // isPrinted reports whether a command is in a string that a script prints, or in words of one that a program does not run.
 func (p *passages) isPrinted(line span, at int) bool {
-	shell, program := p.isShell() || p.fence != nil && p.language == "", p.isProgram()
+	shell, program := p.isShell() || p.block && p.language == "", p.isProgram()
 	if !shell && !program {
 		return false
 	}

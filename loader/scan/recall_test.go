@@ -19,9 +19,9 @@ import (
 
 // The least that the hostile and the ordinary texts have to be, and the least that has to be found.
 const (
-	minHostile = 300
-	minFound   = 280
-	minBenign  = 190
+	minHostile = 334
+	minFound   = 320
+	minBenign  = 215
 )
 
 func texts(tb testing.TB, file string) []txtar.File {

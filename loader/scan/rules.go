@@ -10,7 +10,7 @@ import (
 
 // Version is the version of the rules. It is raised with every change that can find more or less in the same files, so that
 // verdicts of older rules are recognized. A test compares it with the sources of this package.
-const Version = 12
+const Version = 13
 
 // Rule is one thing that a scan looks for.
 type Rule struct {
@@ -135,7 +135,7 @@ var commandRules = []Rule{
 	blocks(removesRoot, "everything on the machine or in the home directory is removed, encrypted or made unusable", removeCommand),
 	informs(removalNamed, "a text mentions a command that removes everything", notRun),
 	blocks("scan.command.pipe_shell", "the response of a host is run by a shell without a check", "download it to a file, check its digest, then run it; or use a package manager"),
-	blocks("scan.command.package_http", "a package is installed from an address without https", "install it by name from an index, or by https with a digest"),
+	blocks("scan.command.package_http", "a package is installed from an address without https, from an unknown index, or without its checks", "install it by name from a known index, or by https with a digest"),
 	warns(knownInstaller, "the installer of a project is run without a check", "use a package manager if possible"),
 	blocks("scan.command.decode_shell", "encoded text is decoded and run", "write the command readably"),
 	blocks("scan.command.env_exfil", "a credential is sent to another host than the one it is for", removeCommand),
@@ -149,8 +149,9 @@ var commandRules = []Rule{
 	blocks("scan.command.container_escape", "a container gets the files or the engine of the machine", removeCommand),
 	blocks("scan.command.protection_off", "the protection of the machine is switched off, or its records are removed", removeCommand),
 	warns("scan.command.protection_weakened", "the protection of the machine is weakened", "check why the skill does it, and that it is undone"),
+	warns("scan.command.resources_removed", "the resources of an environment or a database are removed without a question", "check which they are, and ask before it"),
 	blocks("scan.command.miner", "a program that mines a cryptocurrency is run", removeCommand),
-	blocks("scan.command.injection", "a text tells the reader to ignore its instructions and to run a command", "remove the text"),
+	blocks("scan.command.injection", "a text tells the reader to ignore its instructions or to deceive the user", "remove the text"),
 	informs(described, "a command that would be reported is in a passage about attacks", notRun),
 	informs(commented, "a command that would be reported is in a comment", notRun),
 	informs(printed, "a command that would be reported is in a text that a script prints", notRun),
@@ -162,6 +163,7 @@ const removeCharacters = "remove the characters; find them with an editor that s
 var unicodeRules = []Rule{
 	warns("scan.unicode.invisible", "invisible characters", removeCharacters),
 	warns("scan.unicode.bidi", "characters that change the displayed order of a text", removeCharacters),
+	blocks("scan.unicode.split_words", "invisible characters in the midst of several words", removeCharacters),
 	blocks("scan.unicode.tags", "tag characters: a text that only a model reads", removeCharacters),
 	blocks("scan.unicode.variation", "a run of variation selectors: a text that only a model reads", removeCharacters),
 }

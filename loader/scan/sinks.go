@@ -22,6 +22,12 @@ var (
 	byVariable = compile(`^\s*(?:\$ )?["']?(?:\$\{?\w|(?:python[23]?|perl|ruby|php|node)\s+-\w*[cer])`)
 )
 
+// splitName is the name of a program in two variables, in a pipe or before an address.
+var splitName = anchored(`\|\s?\$\{?\w+\}?\$\{?\w+\}?(?:\s|$)|\$\{?\w+\}?\$\{?\w+\}?\s[^\n|]{0,60}https?://[^\n]{0,120}\|`)
+
+// hiddenCall is a module or a function of a program that is named by decoded text.
+var hiddenCall = anchored(`require\(\s*\w+\(\w{0,6}\)\s*\)\s*\[|__import__\(\s*(?:["']\w*["']\s*(?:\+|\[)|(?:base64\.|codecs\.|bytes[.(]|chr\(|bytearray\())|getattr\(\s*__import__\([^)\n]*\)\s*,\s*(?:["']\w*["']\s*(?:\+|\[)|base64|bytes|codecs|chr)|6368696c645f70726f63657373|Y2hpbGRfcHJvY2Vzc`)
+
 // findSink finds the last command of a pipe if it runs its input, and evaluates what precedes it.
 func findSink(text []byte, at int) (string, string) {
 	if !sinkAt().Match(window(text, at)) {
@@ -157,8 +163,8 @@ func isPlaceholder(args []byte) bool {
 var spelled = anchored("(?:\\$\\(|`)(?:printf|echo\\s+-e)\\s[^)\\n]*?(?:(?:\\\\\\\\?x[2-7][0-9a-fA-F]){3}|(?:\\\\\\\\?0?[01][0-7]{2}){3})")
 
 var (
-	evalDecoded = anchored(`(?:(?:eval|exec)\b|Function\(|compile\(|loads\()[^\n]{0,160}?(?:\bchr\(|map\(\s*chr|bytes\(\s*\[|bytearray\(\s*\[|\[::-1\]|pack\(\s*["']?H\*|zlib\.decompress|b64decode|base64_decode|b32decode|a85decode|decodebytes|atob\s*\(|[,(]\s?["']?base64["']?\)|fromhex\(|unhexlify|fromCharCode|rot_?13|,\s?["']?hex["']?\))`)
-	evalFetched = anchored(`(?:eval|exec|loads)\s*\(+[^\n]{0,120}?(?:urlopen|urllib|requests\.get|httpx\.get|fetch\(|https?\.get\(|axios\.get|file_get_contents\(\s*["']https?:|URI\.open|Net::HTTP\.get|LWP::|open\(\s*["']https?:|URI(?:\.parse)?\(\s*["']https?:|\bget\s*\(?\s*["']https?:)`)
+	evalDecoded = anchored(`(?:(?:eval|exec)\b|Function\(|compile\(|loads\(|execSync\(|system\(|popen\(|os\.execute\(|shell_exec\(|passthru\(|subprocess\.\w+\(|loadstring\()[^\n]{0,160}?(?:\bchr\(|map\(\s*chr|bytes\(\s*\[|bytearray\(\s*\[|\[::-1\]|pack\(\s*["']?H\*|zlib\.decompress|b64decode|base64_decode|b32decode|a85decode|decodebytes|atob\s*\(|[,(]\s?["']?base64["']?\)|fromhex\(|unhexlify|fromCharCode|string\.char\(|unpack1?\(?\s*["']m|Buffer\.from\([^)\n]{1,200},\s?["']?base64|rot_?13|,\s?["']?hex["']?\))`)
+	evalFetched = anchored(`(?:eval|exec|loads|load|loadstring|system|popen|execSync|os\.execute|shell_exec|passthru|subprocess\.\w+)\s*\(+[^\n]{0,120}?(?:urlopen|urllib|requests\.get|httpx\.get|fetch\(|https?\.(?:get|request)\(|axios\.get|file_get_contents\(\s*["']https?:|URI\.open|Net::HTTP\.get|LWP::|open\(\s*["']https?:|URI(?:\.parse)?\(\s*["']https?:|\bget\s*\(?\s*["']https?:)|eval\s+(?:(?:LWP::Simple::)?get\s*\(?\s*(?:["'$]|q[qw]?[{(/])|(?:LWP::UserAgent|HTTP::Tiny|Mojo::UserAgent|HTTP::Client)\b[^\n;]{0,60}?->\s*get\b|(?:URI\.open|Kernel\.open|open)\s*\(?\s*["']https?://|(?:URI\.parse|URI)\s*\(?\s*["']https?://[^\n;]{0,200}?\.(?:read|open)\b|Net::HTTP\.get|HTTParty\.get|Faraday\.get)`)
 	runsBefore  = compile(`(?:system|exec|eval|qx|open)\W{0,3}$`)
 	literal     = compile(`["'][A-Za-z0-9+/_-]{20,}={0,2}["']|[(\[](?:\s*(?:0x)?[0-9a-fA-F]{2,3}\s*,){6}|(?:chr\(\s*\d+\s*\)\s*[+.]\s*){3}|decode\(\s*["'][^"'\n]{12,}|["'][^"'\n]{12,}["']\[::-1\]|H\*["']?\s*,\s*["']?[0-9a-fA-F]{8,}`)
 	// decodedText is a text that is decoded. The fold removes the quotes of one without blanks.
@@ -192,13 +198,10 @@ func looksEncoded(word []byte) bool {
 }
 
 var (
-	psPipe         = anchored(`(?i)(?:iwr|irm|Invoke-WebRequest|Invoke-RestMethod)\s[^\n]{0,160}?\\?\|\s*(?:iex|Invoke-Expression)\b`)
-	psExpression   = anchored(`(?i)(?:iex|Invoke-Expression)[\s(&"'$]{1,8}[^\n|;]{0,120}?(?:iwr|irm|curl|wget|Invoke-WebRequest|Invoke-RestMethod|DownloadString|FromBase64String)\b[^\n]{0,200}`)
-	psDownload     = anchored(`(?i)Download(?:String|Data)\([^\n]{0,200}?\)\s*\|\s*(?:iex|Invoke-Expression)|(?is)DownloadFile\(.{0,240}?(?:Start-Process|Invoke-Item|\bii\s|[;\n]\s*&\s)`)
-	psVariable     = compile(`(?i)\$(\w+)\s*=\s*[^\n]{0,80}$`)
-	psDecoded      = compile(`(?i)FromBase64String`)
-	encodedCommand = anchored(`(?i)(?:powershell|pwsh)(?:\.exe)?\s[^\n|;]{0,100}?-(?:e|ec|en|enc|enco\w*)\s+["']?[A-Za-z0-9+/]{16,}`)
-	windowsLoader  = anchored(`(?i)(?:mshta\s+["']?(?:https?|javascript|vbscript):|regsvr32\s[^\n]{0,80}/i:["']?https?:|bitsadmin\s[^\n]{0,120}/transfer[^\n]{0,120}https?://|rundll32\s[^\n]{0,40}javascript:)`)
+	psPipe       = anchored(`(?i)(?:iwr|irm|Invoke-WebRequest|Invoke-RestMethod)\s[^\n]{0,160}?\\?\|\s*(?:iex|Invoke-Expression)\b`)
+	psExpression = anchored(`(?i)(?:iex|Invoke-Expression)[\s(&"'$]{1,8}[^\n|;]{0,120}?(?:iwr|irm|curl|wget|Invoke-WebRequest|Invoke-RestMethod|DownloadString|FromBase64String)\b[^\n]{0,200}`)
+	psDownload   = anchored(`(?i)Download(?:String|Data)\([^\n]{0,200}?\)\s*\|\s*(?:iex|Invoke-Expression)|(?is)DownloadFile\(.{0,240}?(?:Start-Process|Invoke-Item|\bii\s|[;\n]\s*&\s)`)
+	psDecoded    = compile(`(?i)FromBase64String`)
 )
 
 func findExpression(text []byte, at int) (string, string) {
@@ -219,21 +222,11 @@ func findDownload(text []byte, at int) (string, string) {
 	if m := psDownload().Find(window(text, at)); m != nil {
 		return ruleForPipe(m)
 	}
-	// The variable that keeps the answer is evaluated on one of the next lines.
-	if m := psVariable().FindSubmatch(lineBefore(text, at, 120)); m != nil {
-		rest := bytes.ToLower(window(text, at))
-		name := append([]byte("$"), bytes.ToLower(m[1])...)
-		for _, word := range []string{"iex ", "iex(", "invoke-expression "} {
-			if bytes.Contains(rest, append([]byte(word), name...)) {
-				return ruleForPipe(head(window(text, at), 200))
-			}
-		}
-	}
 	return "", ""
 }
 
 var (
-	outputTo  = compile(`(?:\s(?:-[a-zA-Z]*[oO]|--output|--output-document|-OutFile|-Out)[\s=]\s*|>\s*)["']?([\w./~$@{}\\%:-]+)`)
+	outputTo  = compile(`(?:\s(?:-[a-zA-Z]*[oO]|--output|--output-document|-OutFile|-Out|-Destination)[\s=]\s*|>\s*)["']?([\w./~$@{}\\%:-]+)`)
 	checked   = compile(`\b(?:sha(?:1|224|256|384|512)(?:sum)?|shasum|md5(?:sum)?|gpg|cosign|minisign|signify|dgst|less|more|vim|nano|Get-FileHash|slsa-verifier|gh attestation)\b`)
 	decodesIn = compile(`(?:-[a-zA-Z]*[dD]|--decode)\b`)
 )
@@ -343,7 +336,7 @@ func isPlaceholderCode(word []byte) bool {
 }
 
 // runner is what precedes the name of a file in a command that runs it.
-var runner = compile(`^["']?(?:(?:sudo|nohup|exec|env|\$|doas|command|setsid|time|start|&|-\S+|\w+=\S*)\s+)*(?:(?:[\w./]*/)?((?:ba|z|da|k)?sh|source|\.|python3?|perl|node|ruby|php|start|Start-Process|cmd|exec|eval|&)\s+(?:-\S+\s+)*)?["'(]*(\./|\.\\)?$`)
+var runner = compile(`^["']?(?:(?:sudo|nohup|exec|env|\$|insmod|kextload|mshta|regsvr32|doas|command|setsid|time|start|&|-\S+|\w+=\S*)\s+)*(?:(?:[\w./]*/)?((?:ba|z|da|k)?sh|source|\.|python3?|perl|node|ruby|php|start|Start-Process|cmd|exec|eval|insmod|kextload|mshta|regsvr32|&)\s+(?:[-/]\w\S*\s+)*)?["'(]*(\./|\.\\)?$`)
 
 func isRunAfter(file string, steps []string) bool {
 	for _, step := range steps {

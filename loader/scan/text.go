@@ -305,7 +305,7 @@ func (s *search) follow(m *matcher, k *keyed, state []chainState, at, line int) 
 	if k.step < len(c.steps)-1 {
 		until[k.step] = at + c.steps[k.step+1].within
 	} else if c.confirm == nil || s.spend(2) && c.confirm(s.text, at) {
-		s.add(c.code, at, "")
+		s.add(c.code, at, c.detail)
 	}
 }
 
