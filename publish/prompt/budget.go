@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -162,133 +163,154 @@ func (r *Renderer) stable(into *Section, order []int) []item {
 
 // shorten writes a section within a budget that has no room for everything.
 func (r *Renderer) shorten(into *Section, l layout) {
-	frame := sizeOf(l.begin).plus(sizeOf(l.end))
-	lines, listed := r.nameLines(into, l, frame)
+	w := spending{r: r, Section: into, layout: l, used: sizeOf(l.begin).plus(sizeOf(l.end))}
+	w.done, w.places = make([]bool, len(into.items)), make([]int, len(into.items))
 	named := ""
-	if len(listed) > 0 {
+	if lines, listed := r.nameLines(into, l, w.used); len(listed) > 0 {
 		named = l.names(lines)
+		w.used = w.used.plus(sizeOf(named))
 		for _, e := range listed {
 			into.show(e, named0)
 		}
 	}
-	used := frame.plus(sizeOf(named))
 	before, after := "", ""
 	if l.around != nil {
-		before, after, _ = l.around(used)
-		used = used.plus(sizeOf(before), sizeOf(after))
+		before, after, _ = l.around(w.used)
+		w.used = w.used.plus(sizeOf(before), sizeOf(after))
 	}
-	texts := make([]string, 0, 16)
-	places := make([]int, len(into.items)) // of an item among the texts, and 1
-	count := 0
-	add := func(e item, text string, s size, as level) {
-		used = used.plus(s)
-		texts = append(texts, text)
-		places[e.place] = len(texts)
-		into.show(e, as)
-		count++
-	}
-	full := func() bool { return l.most > 0 && count == l.most }
-	done := make([]bool, len(into.items))
-	for i, e := range into.items { // bodies
-		if !e.likely || l.lean == nil || full() || !l.shows(e) {
-			continue
-		}
-		half := into.budget.room(used) / 2
-		small := func(b *block) bool { return b.size.tokens() <= half/4 && into.budget.allows(used.plus(b.size)) }
-		if b := l.full(e); small(b) {
-			add(e, b.text, b.size, whole)
-			done[i] = true
-		} else if b := l.lean(e); small(b) {
-			add(e, b.text, b.size, withoutResources)
-			done[i] = true
-		}
-	}
-	rest := into.budget.room(used)
-	left := 0
-	for i, e := range into.items { // descriptions of what the turn is about
-		if done[i] || !l.shows(e) {
-			continue
-		}
-		description := r.block(aboutSkill, e).text
-		if into.shown[e.place] == named0 && description == "" { // its name says all there is
-			into.show(e, described)
-			done[i] = true
-			continue
-		}
-		left++
-		if !e.likely || full() {
-			continue
-		}
-		text := l.described(e, description)
-		s := sizeOf(text)
-		if !into.budget.allows(used.plus(s)) || count > 0 && rest-into.budget.room(used.plus(s)) > rest*likelyPercent/100 {
-			if text, s = r.cut(into, l, e, description, used, mostCut); text == "" {
-				continue
-			}
-			add(e, text, s, cutShort)
-		} else {
-			add(e, text, s, described)
-		}
-		done[i] = true
-		left--
-	}
-	if left > 0 {
-		empty := 0
-		for i, e := range into.items {
-			if !done[i] {
-				empty = sizeOf(l.described(e, "")).chars
-				break
-			}
-		}
-		share := max(leastCut, into.budget.room(used)/left-empty)
-		for i, e := range into.items { // the others
-			if full() || into.budget.room(used) < empty+8 {
-				break
-			}
-			if done[i] || !l.shows(e) {
-				continue
-			}
-			description := r.block(aboutSkill, e).text
-			if text := l.described(e, description); utf8.RuneCountInString(description) <= share && into.budget.allows(used.plus(sizeOf(text))) {
-				add(e, text, sizeOf(text), described)
-				left--
-			} else if text, s := r.cut(into, l, e, description, used, share); text != "" {
-				add(e, text, s, cutShort)
-			}
-		}
-	}
-	for i, e := range into.items { // bodies, where there is room left when everything is described
-		if l.lean == nil || left > 0 {
-			break
-		}
-		if into.shown[e.place] != described || e.toolsOnly {
-			continue
-		}
-		b := l.full(e)
-		if at := places[i] - 1; at < 0 {
-			if into.budget.allows(used.plus(b.size)) {
-				add(e, b.text, b.size, whole)
-			}
-		} else if bigger := used.less(sizeOf(texts[at])).plus(b.size); into.budget.allows(bigger) {
-			used, texts[at] = bigger, b.text
-			into.show(e, whole)
-		}
-	}
-	if named == "" && len(texts) == 0 {
+	w.showBodies()
+	w.describeLikely()
+	w.describeOthers()
+	w.fillWithBodies()
+	if named == "" && len(w.texts) == 0 {
 		return
 	}
 	into.add(l.begin)
 	into.add(named)
-	into.Parts = append(into.Parts, texts...)
+	into.Parts = append(into.Parts, w.texts...)
 	into.add(before + l.end + after)
+}
+
+// spending is what a budget has been spent on.
+type spending struct {
+	r *Renderer
+	*Section
+	layout
+
+	used   size
+	texts  []string
+	places []int  // of an item among the texts, and 1
+	done   []bool // the items that need nothing more
+	left   int    // items that are not described whole
+}
+
+func (w *spending) put(e item, text string, s size, as level) {
+	w.used = w.used.plus(s)
+	w.texts = append(w.texts, text)
+	w.places[e.place] = len(w.texts)
+	w.done[e.place] = true
+	w.show(e, as)
+}
+
+// isFull reports whether the format shows no more skills.
+func (w *spending) isFull() bool { return w.most > 0 && len(w.texts) == w.most }
+
+// showBodies shows whole skills that the turn is about, each in at most half of what is left.
+func (w *spending) showBodies() {
+	for _, e := range w.items {
+		if !e.likely || w.lean == nil || w.isFull() || !w.shows(e) {
+			continue
+		}
+		half := w.budget.room(w.used) / 2
+		fits := func(b *block) bool { return b.size.tokens() <= half/4 && w.budget.allows(w.used.plus(b.size)) }
+		if b := w.full(e); fits(b) {
+			w.put(e, b.text, b.size, whole)
+		} else if b := w.lean(e); fits(b) {
+			w.put(e, b.text, b.size, withoutResources)
+		}
+	}
+}
+
+// describeLikely describes what the turn is about: whole, and cut where that has had its part of what was left.
+func (w *spending) describeLikely() {
+	rest := w.budget.room(w.used)
+	for _, e := range w.items {
+		if w.done[e.place] || !w.shows(e) {
+			continue
+		}
+		description := w.r.block(aboutSkill, e).text
+		if w.shown[e.place] == named0 && description == "" { // its name says all there is
+			w.show(e, described)
+			w.done[e.place] = true
+			continue
+		}
+		if w.left++; !e.likely || w.isFull() {
+			continue
+		}
+		text := w.described(e, description)
+		s := sizeOf(text)
+		if spent := rest - w.budget.room(w.used.plus(s)); w.budget.allows(w.used.plus(s)) && (len(w.texts) == 0 || spent <= rest*likelyPercent/100) {
+			w.put(e, text, s, described)
+			w.left--
+		} else if text, s = w.cut(e, description, mostCut); text != "" {
+			w.put(e, text, s, cutShort)
+		}
+	}
+}
+
+// describeOthers describes the others in the order of the resolution, cut to equal shares of what is left.
+func (w *spending) describeOthers() {
+	first := slices.Index(w.done, false)
+	if first < 0 {
+		return
+	}
+	empty := sizeOf(w.described(w.items[first], "")).chars
+	share := max(leastCut, w.budget.room(w.used)/max(1, w.left)-empty)
+	for _, e := range w.items[first:] {
+		if w.isFull() || w.budget.room(w.used) < empty+8 {
+			return
+		}
+		if w.done[e.place] || !w.shows(e) {
+			continue
+		}
+		description := w.r.block(aboutSkill, e).text
+		text := w.described(e, description)
+		if s := sizeOf(text); utf8.RuneCountInString(description) <= share && w.budget.allows(w.used.plus(s)) {
+			w.put(e, text, s, described)
+			w.left--
+		} else if text, s := w.cut(e, description, share); text != "" {
+			w.put(e, text, s, cutShort)
+		}
+	}
+}
+
+// fillWithBodies shows bodies in the place of descriptions, where all descriptions are whole and there is room left.
+func (w *spending) fillWithBodies() {
+	for _, e := range w.items {
+		if w.lean == nil || w.left > 0 {
+			return
+		}
+		if w.shown[e.place] != described || e.toolsOnly {
+			continue
+		}
+		b := w.full(e)
+		if at := w.places[e.place] - 1; at < 0 {
+			if w.budget.allows(w.used.plus(b.size)) {
+				w.put(e, b.text, b.size, whole)
+			}
+		} else if bigger := w.used.less(sizeOf(w.texts[at])).plus(b.size); w.budget.allows(bigger) {
+			w.used, w.texts[at] = bigger, b.text
+			w.show(e, whole)
+		}
+	}
 }
 
 // cut returns a skill with the beginning of its description, at most so many code points and what there is room for; "" where there
 // is none.
-func (r *Renderer) cut(into *Section, l layout, e item, description string, used size, most int) (string, size) {
+func (w *spending) cut(e item, description string, most int) (string, size) {
 	for ; most >= leastCut/2; most = most * 2 / 3 {
-		text := l.described(e, cutAtWord(description, most))
-		if s := sizeOf(text); into.budget.allows(used.plus(s)) {
+		text := w.described(e, cutAtWord(description, most))
+		if s := sizeOf(text); w.budget.allows(w.used.plus(s)) {
 			return text, s
 		}
 	}
