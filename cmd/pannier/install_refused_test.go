@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/creachadair/jrpc2"
+	"github.com/google/go-cmp/cmp"
 
 	"pannier"
 	"pannier/publish/client"
@@ -121,7 +123,20 @@ func TestInstallAsSomebodyElse(t *testing.T) {
 		}
 	}
 	s.nothingInstalled(t)
-	if list, err := s.Audit(t.Context(), "", 10); err != nil || len(list.Entries) != 0 {
-		t.Errorf("audited %+v, %v", list.Entries, err)
+	list, err := s.Audit(t.Context(), "", 10)
+	var denied []string // the newest first
+	for _, e := range list.Entries {
+		if e.Phase != pannier.AuditOutcome || e.Actor.UID == nil || *e.Actor.UID != member {
+			t.Errorf("audited %+v", e)
+		}
+		detail, _ := e.Detail.(map[string]any)
+		denied = append(denied, fmt.Sprintf("%s %v", e.Action, detail["request"]))
+	}
+	want := []string{
+		"request.denied POST /v1/skills/{slug}/rollback", "request.denied DELETE /v1/skills/{slug}", "request.denied PUT /v1/skills/{slug}",
+		"request.denied POST /v1/skills",
+	}
+	if diff := cmp.Diff(want, denied); err != nil || diff != "" {
+		t.Errorf("audit log: %v (-want +got):\n%s", err, diff)
 	}
 }
