@@ -108,6 +108,7 @@ type httpAttack struct {
 	code, output         string
 	asked                string // what the server sees; empty is nothing
 	unsure               bool   // it fails, with a code that depends on the resolver
+	kept                 bool   // it is kept back when it is planned, so no call of it begins
 }
 
 // httpAttacks returns calls; U is the address of the hostile server, P its port, T the address of a server with a bad certificate.
@@ -144,10 +145,10 @@ func httpAttacks() []httpAttack {
 	} {
 		attacks = append(attacks, httpAttack{name: host, url: "http://" + host + ":P/", code: refused})
 	}
-	for _, host := range []string{"2130706433", "0x7f000001", "0177.0.0.1", "127.1", "127.0.0.1.", "%31%32%37.0.0.2"} { // a name here, an address elsewhere
+	for _, host := range []string{"2130706433", "0x7f000001", "0177.0.0.1", "127.1", "127.0.0.1."} { // a name here, an address elsewhere
 		attacks = append(attacks, httpAttack{name: host, url: "http://" + host + ":P/", unsure: true})
 	}
-	return attacks
+	return append(attacks, httpAttack{name: "escaped host", url: "http://%31%32%37.0.0.2:P/", kept: true})
 }
 
 // TestHTTPToolAttacks calls http tools of the built binary, whose addresses, answers and arguments try to get somewhere else, to
@@ -186,7 +187,7 @@ func TestHTTPToolAttacks(t *testing.T) {
 	for i, a := range attacks {
 		s.attempts(t, server, fmt.Sprintf("skill.net.t%d", i), a)
 	}
-	s.keepsNoSecret(t, len(attacks), httpSecret)
+	s.keepsNoSecret(t, len(attacks)-1, httpSecret) // of the one that is kept back there is none
 }
 
 // startProxied starts a sidecar with tools whose variables name a proxy.
@@ -217,6 +218,10 @@ func (s *sidecarUnderTest) attempts(t *testing.T, server *hostileAnswers, tool s
 	text, _ := json.Marshal(got)
 	asked := server.requests()
 	switch {
+	case a.kept:
+		if err == nil || !strings.Contains(err.Error(), "invalid_declaration") || asked != "" {
+			t.Errorf("%s: asked %q, %v: %.300s", a.name, asked, err, text)
+		}
 	case err != nil:
 		t.Errorf("%s: %v", a.name, err)
 	case a.unsure && code == "", !a.unsure && code != a.code, code != "" && (hint == "" || got.Error.Message == ""):

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -99,9 +100,11 @@ func TestTurnsLeaveATrace(t *testing.T) {
 	writeIn(t, w, turnTraceSkills)
 	s := startSidecar(t, w, "--platform-url", "off")
 	out := s.follower(t, "turn_resolved,skill_loaded,skill_invoked")
-	if _, err := s.Resolve(t.Context(), pannier.Turn{Text: "/skill:forms fill in\nsecret plan @skill:none", Paths: []string{"cmd/main.go"}}); err != nil {
-		t.Fatal(err)
+	resolved, err := s.Resolve(t.Context(), pannier.Turn{Text: "/skill:forms fill in\nsecret plan @skill:none", Paths: []string{"cmd/main.go"}})
+	if err != nil || resolved.Active[0].Slug != "forms" || resolved.Active[0].Relevance == nil {
+		t.Fatalf("%+v, %v", resolved.Active, err)
 	}
+	relevance := strconv.FormatFloat(resolved.Active[0].Relevance.Score, 'f', -1, 64)
 	if _, err := s.Call(t.Context(), "skills/prompt", map[string]any{"text": "secret plan", "format": "molecule"}); err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +117,7 @@ func TestTurnsLeaveATrace(t *testing.T) {
 	}
 	want := []string{
 		`turn_resolved {"active":{"explicit_reference":1,"path_match":1},"bodies":1,"excluded_tools":[],"format":"compact","rejected":{"not_found":1},"skills":[` +
-			`{"reason":"explicit_reference","slug":"forms","state":"active"},{"reason":"path_match","slug":"go-code","state":"active"},` +
+			`{"reason":"explicit_reference","relevance":` + relevance + `,"slug":"forms","state":"active"},{"reason":"path_match","slug":"go-code","state":"active"},` +
 			`{"reason":"not_found","slug":"none","state":"rejected"}]}`,
 		loaded["go-code"],
 		`skill_invoked {"args":"fill in","effective_allowed_tools":["Read"],"mode":"manual","name":"forms","slug":"forms"}`,
