@@ -71,8 +71,11 @@ func (s streams) printNotOffered(skills []*pannier.Entry) {
 
 // printPrompt prints the section. exact leaves the text as it is, for the format that is byte for byte that of another tool.
 func (s streams) printPrompt(prompt pannier.Prompt, exact bool) error {
-	if prompt.Truncated {
+	if len(prompt.Omitted) > 0 {
 		_ = sayf(s.err, "omitted (over the limit or not readable): %s", strings.Join(prompt.Omitted, ", "))
+	}
+	if n := len(prompt.Shortened); n > 0 {
+		_ = sayf(s.err, "shown in part (over the limit or not readable): %d of the skills", n)
 	}
 	if prompt.Text == "" {
 		fmt.Fprintln(s.err, "no skill is offered; the section is empty")

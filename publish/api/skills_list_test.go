@@ -109,7 +109,7 @@ func TestFieldsOfTheList(t *testing.T) {
 // TestSearch finds words in any of the texts, whatever their case, and parts of names.
 func TestSearch(t *testing.T) {
 	house := newHouse()
-	house.snapshot.Entries[0].Skill.Description = "Fills in Forms für Ämter"
+	house.snapshot.Entries[0].Skill.Description = "Fills in Forms für ÄMTER"
 	house.snapshot.Entries[0].Tags = []string{"PDF"}
 	h := house.handler()
 	for q, want := range map[string]int{"": 7, "alpha": 1, "ALPHA+pdf": 1, "%C3%A4mter+F%C3%9CR": 1, "omega": 1, "meg": 1, "alpha+omega": 2, "++": 7, "%00": 0} {

@@ -71,7 +71,15 @@ func forEachWord(text string, yield func(word []byte) bool) {
 				return
 			}
 		default:
-			word, lower = appendFolded(word, r), true
+			if unicode.IsUpper(r) {
+				if lower && !flush() {
+					return
+				}
+				upper = true
+			} else {
+				lower = true
+			}
+			word = appendFolded(word, r)
 		}
 	}
 	flush()
