@@ -183,12 +183,3 @@ func asToolError(err error) *pannier.ToolError {
 	}
 	return &pannier.ToolError{Code: pannier.ToolFailed, Message: err.Error(), Hint: "see the log of the sidecar"}
 }
-
-// compact returns a JSON value on one line.
-func compact(value any) json.RawMessage {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return nil // the values of this package can be encoded
-	}
-	return text
-}
