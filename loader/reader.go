@@ -142,6 +142,10 @@ func (r *reader) readFile(n *node, skill *pannier.Skill, before fsx.Stamp) (fsx.
 		r.refuse(skill, "skill.file.kind", "SKILL.md is "+opened.KindName(), "put a regular file in its place")
 		return before, parts{}
 	}
+	if r.isPlanted(n, file) {
+		r.refuse(skill, "skill.file.unreadable", "SKILL.md is a link to a file of another user than its directory", "put a copy of the file in its place")
+		return opened, parts{}
+	}
 	if limit := r.scan.tree.rules.MaxSkillBytes; opened.Size > limit {
 		r.refuse(skill, "skill.file.too_long", fmt.Sprintf("SKILL.md has %d bytes, more than %d", opened.Size, limit), "move what is not needed at once into files beside it")
 		return opened, parts{}
@@ -158,6 +162,25 @@ func (r *reader) readFile(n *node, skill *pannier.Skill, before fsx.Stamp) (fsx.
 		after = opened
 	}
 	return after, r.cut(skill, text, rest)
+}
+
+// isPlanted reports whether the owner of a skill directory, an ordinary user, made a link of SKILL.md to a file of another user, which
+// they need not be allowed to read. What link_targets names is the choice of the operator.
+func (r *reader) isPlanted(n *node, file openFile) bool {
+	if len(r.scan.tree.root.LinkTargets) > 0 && file.file != nil {
+		return false
+	}
+	dir, err := unix.Openat(r.scan.fd, path.Join(".", n.rel), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return true // it was moved meanwhile
+	}
+	defer unix.Close(dir)
+	var of, in, entry unix.Stat_t
+	if unix.Fstat(file.fd, &of) != nil || unix.Fstat(dir, &in) != nil || unix.Fstatat(dir, n.record.file, &entry, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return true
+	}
+	// Where the entry is another file now, it was a link, or was replaced meanwhile: then the file that was opened decides.
+	return (entry.Dev != of.Dev || entry.Ino != of.Ino) && of.Uid != in.Uid && !fsx.Trusts(in.Uid)
 }
 
 // rest is what is known of the part of a file that is streamed and not kept.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -112,6 +113,35 @@ chown -R 65531:65531 .`)
 				s = startSidecar(t, w, args...)
 			}
 		})
+	}
+}
+
+// TestSkillFilesOfOtherOwners has the owner of a workspace lead a root to the directory above it, and SKILL.md to files below that.
+// Those of the sidecar's user are not served; their own are.
+func TestSkillFilesOfOtherOwners(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can make files of other users")
+	}
+	t.Parallel()
+	w := newWorkspace(t)
+	writeIn(t, w, `mkdir ../private ../evil ../mine ../volume
+`+strings.ReplaceAll(skillScript("note", "Is private."), "skills/note", "../private")+`mv ../private/SKILL.md ../private/note.md; chmod 700 ../private; chmod 600 ../private/note.md
+ln -s ../private/note.md ../evil/SKILL.md; ln -s ../private/note.md ../volume/SKILL.md
+printf -- '---\nname: mine\ndescription: Is mine.\n---\nText\n' > ../mine/real.md; ln -s real.md ../mine/SKILL.md
+rm -rf skills; ln -s .. skills; chown -hR 65531:65531 . ../evil ../mine`)
+	s := startSidecar(t, w, "--platform-url", "off")
+	for folder, usable := range map[string]bool{"evil": false, "mine": true, "volume": true} {
+		list, err := s.Skills(t.Context(), "", false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(list.Skills, func(v *pannier.Entry) bool { return strings.HasSuffix(v.Path, "/"+folder) })
+		if i < 0 {
+			t.Fatalf("%s is not listed: %+v", folder, list.Skills)
+		}
+		if got := list.Skills[i]; got.Usable != usable || !usable && got.Description != "" {
+			t.Errorf("%s: usable %t, description %q", folder, got.Usable, got.Description)
+		}
 	}
 }
 

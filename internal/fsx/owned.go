@@ -41,7 +41,7 @@ func OpenOwned(base, dir string) (*os.Root, error) {
 	}
 	defer at.Close()
 	to, err := at.open(rel)
-	if err == nil && to.owner != at.owner && (len(to.makers) > 0 || !trusts(to.owner) && !trusts(at.owner)) {
+	if err == nil && to.owner != at.owner && (len(to.makers) > 0 || !Trusts(to.owner) && !Trusts(at.owner)) {
 		to.Close()
 		err = &OwnerError{
 			Message: fmt.Sprintf("%s leads to a directory of user %d, and %s belongs to user %d", dir, to.owner, base, at.owner),
@@ -65,8 +65,8 @@ func OpenOwnedAbove(base, dir string) (root *os.Root, rel string, err error) {
 	return root, rel, err
 }
 
-// trusts reports whether a user may choose directories for this process.
-func trusts(uid uint32) bool { return uid == 0 || uid == uint32(os.Geteuid()) }
+// Trusts reports whether a user may choose directories for this process.
+func Trusts(uid uint32) bool { return uid == 0 || uid == uint32(os.Geteuid()) }
 
 // owned is an open directory.
 type owned struct {
@@ -111,7 +111,7 @@ func (o *owned) open(name string) (*owned, error) {
 		return nil, &fs.PathError{Op: "open", Path: filepath.Join(o.path, name), Err: err}
 	}
 	to.owner = st.Uid
-	if i := slices.IndexFunc(to.makers, func(uid uint32) bool { return uid != to.owner && !trusts(uid) }); i >= 0 {
+	if i := slices.IndexFunc(to.makers, func(uid uint32) bool { return uid != to.owner && !Trusts(uid) }); i >= 0 {
 		to.Close()
 		return nil, &OwnerError{
 			Message: fmt.Sprintf("a symlink of user %d in %s leads to a directory of user %d", to.makers[i], filepath.Join(o.path, name), to.owner),
